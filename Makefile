@@ -1,0 +1,91 @@
+# assay: GNU make, out of tree. `make help` lists the targets.
+#
+# Variables: V=1 (show commands), CC=clang, SAN=address,undefined | thread, DEV=1 (-Werror),
+# STATIC=1, O=dir, prefix=/usr/local, DESTDIR=.
+
+MAKEFLAGS += --no-builtin-rules --no-builtin-variables
+.DELETE_ON_ERROR:
+.SUFFIXES:
+SHELL := /bin/sh
+
+CC      = gcc
+AR      = ar
+prefix  = /usr/local
+SAN     =
+STATIC  =
+DEV     = 1
+V       =
+Q       = $(if $(V),,@)
+say     = $(if $(V),,@printf '  %-8s %s\n' $(1) $(2);)
+
+comma   := ,
+empty   :=
+space   := $(empty) $(empty)
+variant := $(if $(SAN),san-$(subst $(comma),-,$(SAN)),release)$(if $(filter clang%,$(notdir $(CC))),-$(notdir $(CC)))$(if $(STATIC),-static)
+O       = build/$(variant)
+
+WARN = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wwrite-strings \
+       -Wpointer-arith -Wformat=2 -Wimplicit-fallthrough -Wundef $(if $(DEV),-Werror)
+OPT     = -O2 -g
+CFLAGS  =
+LDFLAGS =
+ALL_CFLAGS  = -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 $(OPT) -fno-omit-frame-pointer \
+              -fno-common -pthread $(WARN) -Isrc -Iwire -I$(O)/gen \
+              $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all) $(CFLAGS)
+ALL_LDFLAGS = -pthread $(if $(SAN),-fsanitize=$(SAN)) $(if $(STATIC),-static) $(LDFLAGS)
+LIBS        = -ldw -lelf -lbpf -lpcre2-8 -ljansson -liberty -llzma -lzstd -lz -lm
+ifneq ($(STATIC),)
+LIBS        = -ldw -lelf -lbpf -lpcre2-8 -ljansson -liberty -llzma -lzstd -lz -lbz2 -lm -ldl
+endif
+
+SRCS := $(sort $(wildcard src/*/*.c))
+OBJS := $(SRCS:%.c=$(O)/%.o)
+ASSETS := $(sort $(wildcard src/render/assets/*))
+LIB  := $(O)/libassay.a
+BIN  := $(O)/assay
+
+.PHONY: all
+all: $(BIN)
+	$(Q)ln -sfn $(BIN) assay
+
+$(BIN): $(O)/src/main.o $(LIB) $(O)/flags
+	$(call say,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $(O)/src/main.o $(LIB) $(LIBS)
+
+$(LIB): $(OBJS)
+	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $(OBJS)
+
+$(O)/%.o: %.c $(O)/flags
+	@mkdir -p $(@D)
+	$(call say,CC,$<)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+# Assets are embedded by .incbin, so their objects depend on them.
+$(O)/src/render/assets.o: $(ASSETS)
+
+# A stamp that changes with the flags, so that changed flags rebuild.
+.PHONY: FORCE
+FORCE:
+$(O)/flags: FORCE
+	@mkdir -p $(@D) $(O)/gen
+	@echo '$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(LIBS)' | cmp -s - $@ || \
+		echo '$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(LIBS)' > $@
+
+-include $(wildcard $(O)/src/*.d $(O)/src/*/*.d $(O)/tests/*/*.d)
+
+# ---- tests --------------------------------------------------------------------------------
+# tests/unit/test_<module>.c, each linked against the shipped library and run forked, TAP.
+UNIT_SRCS := $(sort $(wildcard tests/unit/test_*.c))
+UNIT_BIN  := $(O)/tests/unit-tests
+
+$(O)/tests/%.o: ALL_CFLAGS += -Itests/lib
+$(UNIT_BIN): $(UNIT_SRCS:%.c=$(O)/%.o) $(O)/tests/lib/tap.o $(LIB)
+	$(call say,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+
+.PHONY: unit
+unit: $(UNIT_BIN)
+	$(Q)$(UNIT_BIN)
+
+-include tests/tests.mk
+
+.PHONY: clean
+clean:
+	rm -rf build assay

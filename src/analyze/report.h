@@ -1,0 +1,105 @@
+/*
+ * A report: what an analysis says, ready for any renderer. Tables with typed columns, trees, and
+ * the losses that qualify them. Everything lives in the report's arena; strings are borrowed
+ * from it. An analysis never formats: renderers turn values into text by their kind.
+ */
+#ifndef ASSAY_ANALYZE_REPORT_H
+#define ASSAY_ANALYZE_REPORT_H
+
+#include "base/arena.h"
+#include "base/base.h"
+#include "base/vec.h"
+#include "model/loss.h"
+#include "model/profile.h"
+
+enum cell_kind {
+	CELL_TEXT,
+	CELL_COUNT,   /* u64 */
+	CELL_NS,      /* u64 */
+	CELL_BYTES,   /* u64 */
+	CELL_PERCENT, /* double, 0..100 */
+	CELL_FLOAT,   /* double */
+};
+
+struct report_column {
+	const char *key;   /* stable, for JSON: "self_pct" */
+	const char *title; /* for people: "self %" */
+	enum cell_kind kind;
+	const char *help; /* one sentence, may be NULL */
+};
+
+union cell {
+	const char *text;
+	uint64_t u;
+	double d;
+};
+
+struct report_table {
+	const char *key;   /* "functions", "threads" */
+	const char *title; /* "functions by self time" */
+	const char *note;  /* may be NULL */
+	struct report_column *columns;
+	size_t nr_columns;
+	union cell *cells; /* nr_rows x nr_columns */
+	size_t nr_rows;
+	size_t nr_rows_total; /* before a limit cut it */
+};
+
+/* A call tree, node 0 = root ("all"). Children of a node are contiguous via first/next links. */
+struct tree_node {
+	str_id name;      /* in report->names */
+	str_id module;    /* in report->names, 0 = none */
+	uint32_t parent;
+	uint32_t first_child; /* 0 = none */
+	uint32_t next;        /* next sibling, 0 = none; siblings sorted by name */
+	uint32_t depth;
+	uint32_t flags;  /* enum tree_flags */
+	uint64_t total;  /* weight of the subtree */
+	uint64_t self;
+	int64_t delta;   /* differential: total of B - total of A (normalised); else 0 */
+	int64_t delta_self;
+};
+
+enum tree_flags {
+	TREE_KERNEL = 1 << 0,
+	TREE_INLINED = 1 << 1,
+	TREE_JIT = 1 << 2,
+	TREE_PSEUDO = 1 << 3, /* [truncated], thread roots, separators */
+	TREE_GUESSED = 1 << 4,
+};
+
+struct report_tree {
+	const char *key;
+	const char *title;
+	const char *count_name; /* "samples", "ns", "bytes" */
+	enum unit unit;
+	struct tree_node *nodes;
+	size_t nr_nodes;
+	bool is_differential;
+};
+
+struct report {
+	struct arena arena;
+	struct intern names;
+	const char *title;
+	VEC(struct report_table) tables;
+	VEC(struct report_tree) trees;
+	VEC(const char *) notes; /* sentences that a reader must see */
+	struct losses losses;
+	VEC(struct fact) facts; /* ids in names: event, duration, target, ... */
+	uint64_t total;         /* weight of everything in view */
+	uint64_t nr_samples;
+	enum unit unit;
+};
+
+struct report *report_new(void);
+void report_free(struct report *r);
+void report_free_p(struct report **r);
+struct report_table *report_add_table(struct report *r, const char *key, const char *title,
+                                      const struct report_column *columns, size_t nr_columns);
+/* Adds a row; cells in the columns' order. Text is copied into the arena. */
+void report_add_row(struct report *r, struct report_table *t, const union cell *cells);
+void report_note(struct report *r, const char *fmt, ...) PRINTF(2, 3);
+void report_fact(struct report *r, const char *key, const char *value);
+
+#endif

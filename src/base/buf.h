@@ -1,0 +1,49 @@
+/*
+ * Growable byte buffer, always NUL-terminated once it holds something. Owned; buf_detach is the
+ * only way to take the memory out. Start with {0}.
+ */
+#ifndef ASSAY_BASE_BUF_H
+#define ASSAY_BASE_BUF_H
+
+#include <stdarg.h>
+
+#include "base/base.h"
+#include "base/sv.h"
+
+struct buf {
+	char *p;
+	size_t n;
+	size_t cap;
+};
+
+void buf_release(struct buf *b);
+/* Empties, keeps the memory. */
+void buf_clear(struct buf *b);
+/* Room for n more bytes and the NUL; returns where they go. The caller then adds to b->n. */
+char *buf_reserve(struct buf *b, size_t n) __attribute__((returns_nonnull));
+void buf_add(struct buf *b, const void *p, size_t n);
+void buf_add_str(struct buf *b, const char *s);
+void buf_add_sv(struct buf *b, struct sv s);
+void buf_add_ch(struct buf *b, char c);
+void buf_add_repeat(struct buf *b, char c, size_t n);
+void buf_addf(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
+void buf_vaddf(struct buf *b, const char *fmt, va_list ap) PRINTF(2, 0);
+/* Decimal, fast path for hot writers. */
+void buf_add_u64(struct buf *b, uint64_t v);
+void buf_add_hex(struct buf *b, uint64_t v);
+/* Little-endian binary and varints, for file formats. */
+void buf_add_u16le(struct buf *b, uint16_t v);
+void buf_add_u32le(struct buf *b, uint32_t v);
+void buf_add_u64le(struct buf *b, uint64_t v);
+void buf_add_uleb(struct buf *b, uint64_t v);
+void buf_add_zigzag(struct buf *b, int64_t v);
+/* The string (never NULL), owned by the caller; the buffer is empty afterwards. */
+char *buf_detach(struct buf *b);
+/* Borrowed: "" when empty. */
+const char *buf_str(const struct buf *b);
+static inline struct sv buf_sv(const struct buf *b)
+{
+	return sv_from(b->p, b->n);
+}
+
+#endif

@@ -1,0 +1,64 @@
+/*
+ * Files: whole-file views, small-file reads, safe output.
+ *
+ * A view borrows a private read-only mapping of a regular file, or owns a copy when the file
+ * cannot be mapped (pipe, /proc, compressed). A mapped file that shrinks under us would raise
+ * SIGBUS: foreign files (targets' binaries, recordings) are therefore read by pread unless the
+ * caller says VIEW_MAP and accepts that only for files that it owns or guards.
+ */
+#ifndef ASSAY_BASE_FILE_H
+#define ASSAY_BASE_FILE_H
+
+#include <sys/types.h>
+
+#include "base/base.h"
+#include "base/buf.h"
+#include "base/err.h"
+
+enum view_flags {
+	VIEW_MAP = 1 << 0,        /* mmap instead of reading (trusted or guarded files) */
+	VIEW_DECOMPRESS = 1 << 1, /* .gz, .xz, .zst by content, transparently */
+};
+
+struct view {
+	const uint8_t *p;
+	size_t n;
+	bool is_mapped;
+};
+
+#define FILE_LIMIT ((size_t)8 << 30) /* default cap of what is read into memory */
+
+/* "-" is standard input. @limit: largest size accepted, after decompression. */
+int view_open(struct view *ret_v, const char *path, unsigned flags, size_t limit, struct err *err);
+/* From the descriptor's start; the descriptor stays open and the caller's. */
+int view_open_fd(struct view *ret_v, int fd, unsigned flags, size_t limit, struct err *err);
+void view_release(struct view *v);
+
+/* Appends the file's bytes (for /proc and other small files). */
+int file_read(struct buf *to, const char *path, size_t limit, struct err *err);
+int file_read_at(struct buf *to, int dirfd, const char *path, size_t limit, struct err *err);
+int file_read_fd(struct buf *to, int fd, size_t limit, struct err *err);
+/* Exactly n bytes at off, EINTR and short reads handled. */
+int file_pread(int fd, void *p, size_t n, uint64_t off, struct err *err);
+int file_write_all(int fd, const void *p, size_t n, struct err *err);
+
+/*
+ * Output that appears whole or not at all: written to a temporary sibling, renamed by
+ * out_commit. "-" is standard output. out_release without commit removes the temporary.
+ */
+struct out {
+	int fd;
+	char *path;
+	char *tmp_path; /* NULL for standard output */
+};
+int out_open(struct out *ret_o, const char *path, mode_t mode, struct err *err);
+int out_write(struct out *o, const void *p, size_t n, struct err *err);
+int out_commit(struct out *o, struct err *err);
+void out_release(struct out *o);
+
+/* mkdir -p. */
+int dir_make(const char *path, mode_t mode, struct err *err);
+/* Borrowed part of path after the last slash. */
+const char *path_base(const char *path);
+
+#endif

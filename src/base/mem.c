@@ -1,0 +1,115 @@
+/* Allocation; the only place besides main.c that may end the program. See mem.h. */
+#include "base/base.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+void bug_at(const char *file, int line, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	dprintf(STDERR_FILENO, "assay: BUG at %s:%d: ", file, line);
+	vdprintf(STDERR_FILENO, fmt, ap);
+	dprintf(STDERR_FILENO, "\n");
+	va_end(ap);
+	abort();
+}
+
+void mem_die(size_t n)
+{
+	dprintf(STDERR_FILENO, "assay: out of memory (%zu bytes)\n", n);
+	_exit(125);
+}
+
+void *xmalloc(size_t n)
+{
+	void *p = malloc(n ? n : 1);
+	if (UNLIKELY(!p))
+		mem_die(n);
+	return p;
+}
+
+void *xcalloc(size_t nr, size_t n)
+{
+	void *p = calloc(nr ? nr : 1, n ? n : 1);
+	if (UNLIKELY(!p))
+		mem_die(nr * n);
+	return p;
+}
+
+void *xrealloc(void *p, size_t n)
+{
+	void *q = realloc(p, n ? n : 1);
+	if (UNLIKELY(!q))
+		mem_die(n);
+	return q;
+}
+
+void *xreallocarray(void *p, size_t nr, size_t n)
+{
+	size_t total;
+	if (UNLIKELY(__builtin_mul_overflow(nr, n, &total)))
+		mem_die(SIZE_MAX);
+	return xrealloc(p, total);
+}
+
+char *xstrdup(const char *s)
+{
+	return xmemdup(s, strlen(s) + 1);
+}
+
+char *xstrndup(const char *s, size_t n)
+{
+	n = strnlen(s, n);
+	char *p = xmalloc(n + 1);
+	memcpy(p, s, n);
+	p[n] = 0;
+	return p;
+}
+
+void *xmemdup(const void *p, size_t n)
+{
+	void *q = xmalloc(n);
+	if (n)
+		memcpy(q, p, n);
+	return q;
+}
+
+char *xvasprintf(const char *fmt, va_list ap)
+{
+	char *s = NULL;
+	if (vasprintf(&s, fmt, ap) < 0)
+		mem_die(strlen(fmt));
+	return s;
+}
+
+char *xasprintf(const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	char *s = xvasprintf(fmt, ap);
+	va_end(ap);
+	return s;
+}
+
+void free_p(void *pp)
+{
+	free(*(void **)pp);
+}
+
+void close_p(int *fd)
+{
+	int saved = errno;
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+	errno = saved;
+}
+
+void fclose_p(FILE **f)
+{
+	if (*f)
+		(void)fclose(*f); /* writers check with fflush and ferror before they get here */
+	*f = NULL;
+}

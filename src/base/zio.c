@@ -1,0 +1,176 @@
+/* Decompression; see zio.h. */
+#include "base/base.h"
+#include "base/zio.h"
+
+#include <errno.h>
+#include <lzma.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#define STEP ((size_t)256 << 10)
+
+enum zkind zio_sniff(const void *p, size_t n)
+{
+	const uint8_t *b = p;
+	if (n >= 3 && b[0] == 0x1f && b[1] == 0x8b && b[2] == 8)
+		return ZKIND_GZIP;
+	if (n >= 6 && !memcmp(b, "\xfd" "7zXZ\0", 6))
+		return ZKIND_XZ;
+	if (n >= 4 && !memcmp(b, "\x28\xb5\x2f\xfd", 4))
+		return ZKIND_ZSTD;
+	return ZKIND_NONE;
+}
+
+static int too_large(size_t limit, struct err *err)
+{
+	return err_set(err, -EFBIG, "decompressed data exceeds %zu bytes", limit);
+}
+
+static int inflate_all(struct buf *to, int window_bits, const void *p, size_t n, size_t limit,
+                       struct err *err)
+{
+	z_stream z = {.next_in = (Bytef *)(uintptr_t)p};
+	if (inflateInit2(&z, window_bits) != Z_OK)
+		return err_set(err, -ENOMEM, "cannot start zlib");
+	int rc = Z_OK;
+	int ret = 0;
+	size_t start = to->n;
+	size_t left = n;
+	while (rc != Z_STREAM_END) {
+		if (!z.avail_in && left) {
+			z.avail_in = (uInt)MIN(left, (size_t)1 << 30);
+			left -= z.avail_in;
+		}
+		z.next_out = (Bytef *)buf_reserve(to, STEP);
+		z.avail_out = (uInt)STEP;
+		rc = inflate(&z, Z_NO_FLUSH);
+		to->n += STEP - z.avail_out;
+		if (to->n - start > limit) {
+			ret = too_large(limit, err);
+			break;
+		}
+		if (rc == Z_STREAM_END && (z.avail_in || left) && window_bits > 15 &&
+		    inflateReset(&z) == Z_OK && (z.avail_in + left) > 2) {
+			rc = Z_OK; /* concatenated members */
+			continue;
+		}
+		if (rc != Z_OK && rc != Z_STREAM_END) {
+			bool is_short = rc == Z_BUF_ERROR && !z.avail_in && !left;
+			ret = err_set(err, is_short ? -ENODATA : -EBADMSG, "%s",
+			              is_short ? "compressed data is truncated" :
+			                         (z.msg ? z.msg : "bad compressed data"));
+			break;
+		}
+	}
+	inflateEnd(&z);
+	return ret;
+}
+
+static int unxz_all(struct buf *to, const void *p, size_t n, size_t limit, struct err *err)
+{
+	lzma_stream z = LZMA_STREAM_INIT;
+	if (lzma_stream_decoder(&z, (uint64_t)512 << 20, LZMA_CONCATENATED) != LZMA_OK)
+		return err_set(err, -ENOMEM, "cannot start the xz decoder");
+	z.next_in = p;
+	z.avail_in = n;
+	lzma_ret rc = LZMA_OK;
+	int ret = 0;
+	size_t start = to->n;
+	while (rc == LZMA_OK) {
+		z.next_out = (uint8_t *)buf_reserve(to, STEP);
+		z.avail_out = STEP;
+		rc = lzma_code(&z, LZMA_FINISH);
+		to->n += STEP - z.avail_out;
+		if (to->n - start > limit) {
+			ret = too_large(limit, err);
+			break;
+		}
+	}
+	if (!ret && rc != LZMA_STREAM_END)
+		ret = err_set(err, rc == LZMA_BUF_ERROR ? -ENODATA : -EBADMSG,
+		              rc == LZMA_BUF_ERROR ? "xz data is truncated" : "bad xz data");
+	lzma_end(&z);
+	return ret;
+}
+
+static int unzstd_all(struct buf *to, const void *p, size_t n, size_t limit, struct err *err)
+{
+	ZSTD_DCtx *d = ZSTD_createDCtx();
+	if (!d)
+		return err_set(err, -ENOMEM, "cannot start the zstd decoder");
+	ZSTD_inBuffer in = {p, n, 0};
+	size_t start = to->n;
+	size_t rc = 1;
+	int ret = 0;
+	while (!ret) {
+		ZSTD_outBuffer o = {buf_reserve(to, STEP), STEP, 0};
+		rc = ZSTD_decompressStream(d, &o, &in);
+		to->n += o.pos;
+		if (ZSTD_isError(rc))
+			ret = err_set(err, -EBADMSG, "bad zstd data: %s", ZSTD_getErrorName(rc));
+		else if (to->n - start > limit)
+			ret = too_large(limit, err);
+		else if (in.pos == in.size && o.pos < o.size)
+			break;
+	}
+	if (!ret && rc != 0)
+		ret = err_set(err, -ENODATA, "zstd data is truncated");
+	ZSTD_freeDCtx(d);
+	return ret;
+}
+
+int zio_decompress(struct buf *to, enum zkind kind, const void *p, size_t n, size_t limit,
+                   struct err *err)
+{
+	int ret;
+	switch (kind) {
+	case ZKIND_GZIP:
+		ret = inflate_all(to, 15 + 16, p, n, limit, err);
+		break;
+	case ZKIND_ZLIB:
+		ret = inflate_all(to, 15, p, n, limit, err);
+		break;
+	case ZKIND_XZ:
+		ret = unxz_all(to, p, n, limit, err);
+		break;
+	case ZKIND_ZSTD:
+		ret = unzstd_all(to, p, n, limit, err);
+		break;
+	case ZKIND_NONE:
+	default:
+		if (n > limit)
+			return too_large(limit, err);
+		buf_add(to, p, n);
+		return 0;
+	}
+	if (to->p)
+		to->p[to->n] = 0;
+	return ret;
+}
+
+int zio_compress_zstd(struct buf *to, const void *p, size_t n, int level, struct err *err)
+{
+	size_t bound = ZSTD_compressBound(n);
+	size_t got = ZSTD_compress(buf_reserve(to, bound), bound, p, n, level);
+	if (ZSTD_isError(got))
+		return err_set(err, -EIO, "zstd: %s", ZSTD_getErrorName(got));
+	to->n += got;
+	to->p[to->n] = 0;
+	return 0;
+}
+
+int zio_compress_gzip(struct buf *to, const void *p, size_t n, struct err *err)
+{
+	z_stream z = {.next_in = (Bytef *)(uintptr_t)p};
+	if (n > UINT32_MAX || deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+		return err_set(err, -EIO, "cannot gzip %zu bytes", n);
+	size_t bound = deflateBound(&z, n);
+	z.avail_in = (uInt)n;
+	z.next_out = (Bytef *)buf_reserve(to, bound);
+	z.avail_out = (uInt)bound;
+	int rc = deflate(&z, Z_FINISH);
+	to->n += bound - z.avail_out;
+	to->p[to->n] = 0;
+	deflateEnd(&z);
+	return rc == Z_STREAM_END ? 0 : err_set(err, -EIO, "gzip failed");
+}

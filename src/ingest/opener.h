@@ -1,0 +1,25 @@
+/*
+ * How ingest gets at the files behind mappings, without knowing about /proc or the host: the
+ * session hands in an opener (live: /proc/PID/map_files, the target's root, the host; offline:
+ * by path and build-id). It returns a descriptor or negative.
+ */
+#ifndef ASSAY_INGEST_OPENER_H
+#define ASSAY_INGEST_OPENER_H
+
+#include "base/base.h"
+#include "base/buf.h"
+#include "model/event.h"
+
+struct opener {
+	/* A descriptor of the mapped file, verified (device, inode, build-id), or -errno. */
+	int (*open)(void *ctx, int32_t pid, const struct event_map *map);
+	/* A descriptor of the process's root directory for debug files, or -1. */
+	int (*root)(void *ctx, int32_t pid);
+	/* Text of kallsyms, perf map or jitdump (by kind), appended to a buf; -errno. */
+	int (*read_kallsyms)(void *ctx, struct buf *to);
+	int (*read_perfmap)(void *ctx, int32_t pid, struct buf *to);
+	int (*read_vdso)(void *ctx, struct buf *to);
+	void *ctx;
+};
+
+#endif

@@ -1,0 +1,105 @@
+/*
+ * What a source saw, raw and time-stamped: addresses, registers and stack bytes, never names.
+ * Live capture and the readers of event files (perf.data) produce these; ingest/ turns them into
+ * a profile. An event and everything that it points to is valid only until the sink returns.
+ *
+ * Times are CLOCK_MONOTONIC nanoseconds where the source could choose, else the file's own clock.
+ */
+#ifndef ASSAY_MODEL_EVENT_H
+#define ASSAY_MODEL_EVENT_H
+
+#include "base/base.h"
+#include "base/err.h"
+
+enum event_kind {
+	EVENT_SAMPLE = 1,
+	EVENT_MAP,      /* code was mapped */
+	EVENT_COMM,     /* a thread's name; is_exec: the process image was replaced */
+	EVENT_FORK,     /* a thread or process was born */
+	EVENT_EXIT,     /* a thread ended */
+	EVENT_LOST,     /* the kernel dropped records */
+	EVENT_THROTTLE, /* the kernel paused sampling */
+	EVENT_SWITCH,   /* a thread went on or off a CPU */
+	EVENT_MARK,     /* a phase boundary set by the user */
+	EVENT_ROUND,    /* everything before time_ns has been delivered: ordering may flush */
+};
+
+/* Markers inside a call chain, as the kernel writes them (perf_event.h, PERF_CONTEXT_*). */
+#define CHAIN_KERNEL ((uint64_t)-128)
+#define CHAIN_USER   ((uint64_t)-512)
+#define CHAIN_MAX    ((uint64_t)-4095) /* this and above: a marker, not an address */
+
+#define EVENT_BUILD_ID_MAX 20
+
+struct event_sample {
+	uint32_t spec;   /* which event: index into the source's specs */
+	uint64_t ip;     /* where it hit */
+	uint64_t period; /* weight: events or ns that this sample stands for */
+	bool is_user;    /* hit in user mode */
+	const uint64_t *chain; /* leaf first, with CHAIN_* markers; may be NULL */
+	uint32_t nr_chain;
+	/* User registers in the kernel's order of bits in regs_mask (wire/arch.h); NULL if none. */
+	const uint64_t *regs;
+	uint64_t regs_mask;
+	bool is_compat; /* 32-bit task */
+	/* Copied user stack from the stack pointer upwards; nr_stack bytes are valid. */
+	const uint8_t *stack;
+	uint64_t nr_stack;
+	bool is_stack_full; /* the copy filled its space: there was more */
+	uint64_t addr;      /* data address, if asked for */
+	const uint8_t *raw; /* tracepoint payload */
+	uint32_t nr_raw;
+};
+
+struct event_map {
+	uint64_t start;
+	uint64_t len;
+	uint64_t pgoff; /* bytes into the file */
+	uint32_t dev_major;
+	uint32_t dev_minor;
+	uint64_t inode; /* 0 when unknown (then build_id may be there) */
+	uint8_t build_id[EVENT_BUILD_ID_MAX];
+	uint8_t nr_build_id; /* 0 = unknown */
+	bool is_exec;        /* executable mapping; others are not code */
+	bool is_kernel;      /* the kernel or a module */
+	const char *path;    /* as the kernel says it, in the target's root */
+};
+
+struct event {
+	enum event_kind kind;
+	uint64_t time_ns;
+	int32_t pid; /* process (tgid) and thread, in the recorder's namespace */
+	int32_t tid;
+	int32_t cpu; /* -1 = unknown */
+	union {
+		struct event_sample sample;
+		struct event_map map;
+		struct {
+			const char *name;
+			bool is_exec;
+		} comm;
+		struct {
+			int32_t ppid;
+			int32_t ptid;
+		} fork;
+		struct {
+			uint64_t nr; /* records */
+			bool is_samples; /* known to have been samples (FORMAT_LOST) */
+		} lost;
+		struct {
+			bool is_out;
+			bool is_preempt;
+		} sw;
+		struct {
+			const char *text;
+		} mark;
+	};
+};
+
+/* Receives events; returns 0, or negative to stop the source with an error. */
+struct event_sink {
+	int (*event)(void *ctx, const struct event *ev, struct err *err);
+	void *ctx;
+};
+
+#endif

@@ -1,0 +1,50 @@
+/*
+ * The user-space stack walker: registers + copied stack bytes -> return addresses, by the rows
+ * of unwind/table.h, per module by CFI or frame pointers, whichever is there. Knows no names.
+ *
+ * Frame 0 is the sampled pc. Each later frame is a return address (is_call), except the frame
+ * under a signal frame, which was interrupted. Results carry the module so that the caller need
+ * not search again. No allocation while walking.
+ */
+#ifndef ASSAY_UNWIND_WALK_H
+#define ASSAY_UNWIND_WALK_H
+
+#include "base/base.h"
+#include "unwind/space.h"
+
+#define WALK_DEPTH_MAX 4096
+
+enum walk_end {
+	WALK_ROOT = 0,  /* reached the thread's start */
+	WALK_COPY,      /* needs stack bytes past the copied ones */
+	WALK_NO_RULE,   /* code without rules, and no frame pointer to follow */
+	WALK_NO_FILE,   /* the module's file could not be opened */
+	WALK_NO_MAP,    /* an address in no mapping */
+	WALK_BAD_FRAME, /* a frame that cannot be: CFA did not grow, unaligned, outside the stack */
+	WALK_DEPTH,     /* WALK_DEPTH_MAX or the caller's limit */
+	WALK_JIT,       /* JIT code, and its frame pointer leads nowhere */
+};
+
+struct walk_frame {
+	uint64_t addr; /* runtime address as found: sampled pc or return address */
+	const struct space_map *map; /* NULL when in no mapping; valid until the space changes */
+	bool is_call;
+};
+
+struct walk_input {
+	struct space *space;
+	const uint64_t *regs; /* as sampled, in the order of the bits in regs_mask */
+	uint64_t regs_mask;
+	const uint8_t *stack; /* copied from the sampled stack pointer upwards */
+	uint64_t nr_stack;
+};
+
+struct walker; /* holds the pc -> rule cache and frame buffer */
+
+struct walker *walker_new(void);
+void walker_free(struct walker *w);
+/* Frames leaf first, borrowed until the next walk. */
+enum walk_end walker_walk(struct walker *w, const struct walk_input *in,
+                          const struct walk_frame **ret_frames, uint32_t *ret_nr);
+
+#endif

@@ -1,0 +1,32 @@
+/*
+ * x86-64. Kernel register numbers: asm/perf_regs.h (PERF_REG_X86_*). DWARF numbers: System V
+ * psABI figure 3.36. Signal frame: struct rt_sigframe, ucontext at sp + 8 on entry of the
+ * restorer's frame (sp after the return address was popped points at it).
+ */
+#ifndef ASSAY_WIRE_ARCH_X86_64_H
+#define ASSAY_WIRE_ARCH_X86_64_H
+
+#define ARCH_NAME         "x86-64"
+#define ARCH_ELF_MACHINE  62
+#define ARCH_NR_DWARF_REG 17 /* 0..15 general, 16 return address */
+#define ARCH_DWARF_SP     7
+#define ARCH_DWARF_FP     6
+#define ARCH_DWARF_RA     16
+
+/* perf numbers: ax bx cx dx si di bp sp ip flags cs ss ds es fs gs r8..r15 */
+#define ARCH_PERF_SP 7
+#define ARCH_PERF_FP 6
+#define ARCH_PERF_IP 8
+/* Everything but the segment registers ds es fs gs, which user space cannot be asked for. */
+#define ARCH_PERF_REGS_MASK 0xff0fffull
+/* perf register number of each DWARF register; DWARF 16 is the instruction pointer. */
+#define ARCH_PERF_FROM_DWARF                                                                       \
+	{0, 3, 2, 1, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23, 8}
+
+/* Offsets from the signal frame's stack pointer to the saved registers, by DWARF number. */
+#define ARCH_SIGFRAME_UC 0
+#define ARCH_PERF_ABI_64 2 /* PERF_SAMPLE_REGS_ABI_64 */
+
+#define ARCH_SYSCALL_IP_ADJUST 0
+
+#endif
