@@ -48,6 +48,6 @@
 		(v)->n = (v)->cap = 0;                                                             \
 	} while (0)
 #define vec_foreach(it, v)                                                                         \
-	for (__typeof__((v)->p) it = (v)->p; it && it < (v)->p + (v)->n; it++)
+	for (__typeof__(*(v)->p) *it = (v)->p; it && it < (v)->p + (v)->n; it++)
 
 #endif

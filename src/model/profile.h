@@ -173,6 +173,9 @@ struct profile {
 	bool is_incomplete;    /* the recorder was killed or the file cut */
 	bool is_sealed;
 
+	/* Locations in the order in which they were named: what a recording has to append. */
+	VEC(loc_id) named_log;
+
 	/* Lookup tables for the builders; empty after a seal. */
 	struct map loc_index;
 	struct map stack_index;

@@ -1,0 +1,148 @@
+/* Adding one profile to another: ids are mapped table by table; see profile.h. */
+#include "base/base.h"
+#include "model/profile.h"
+
+#include "base/mem.h"
+
+struct merge {
+	struct profile *to;
+	const struct profile *from;
+	str_id *str;
+	module_id *module;
+	func_id *func;
+	loc_id *loc;
+	stack_id *stack;
+	task_id *task;
+};
+
+static uint32_t *ids(size_t n)
+{
+	return xcalloc(n, sizeof(uint32_t));
+}
+
+static void merge_strings(struct merge *m)
+{
+	size_t n = intern_count(&m->from->strings);
+	m->str = ids(n);
+	for (size_t i = 1; i < n; i++) {
+		struct sv s = profile_sv(m->from, (str_id)i);
+		m->str[i] = profile_str(m->to, s.p, s.n);
+	}
+}
+
+static void merge_modules(struct merge *m)
+{
+	m->module = ids(m->from->modules.n);
+	for (size_t i = 1; i < m->from->modules.n; i++) {
+		struct module mod = m->from->modules.p[i];
+		mod.path = m->str[mod.path];
+		m->module[i] = profile_module(m->to, &mod);
+	}
+	vec_foreach(map, &m->from->mappings) {
+		struct mapping copy = *map;
+		copy.module = m->module[map->module];
+		vec_push(&m->to->mappings, copy);
+	}
+}
+
+static void merge_functions(struct merge *m)
+{
+	m->func = ids(m->from->functions.n);
+	for (size_t i = 1; i < m->from->functions.n; i++) {
+		struct function f = m->from->functions.p[i];
+		f.name = m->str[f.name];
+		f.linkage = m->str[f.linkage];
+		f.module = m->module[f.module];
+		m->func[i] = profile_function(m->to, &f);
+	}
+}
+
+static void merge_frames(struct merge *m, const struct location *l, loc_id loc)
+{
+	struct frame few[16];
+	struct frame *frames = few;
+	if (l->nr_frames > ARRAY_LEN(few))
+		frames = xreallocarray(NULL, l->nr_frames, sizeof(*frames));
+	for (size_t i = 0; i < l->nr_frames; i++) {
+		frames[i] = m->from->frames.p[l->first_frame + i];
+		frames[i].func = m->func[frames[i].func];
+		frames[i].file = m->str[frames[i].file];
+	}
+	profile_name_location(m->to, loc, frames, l->nr_frames, l->unsym);
+	if (frames != few)
+		free(frames);
+}
+
+static void merge_locations(struct merge *m)
+{
+	m->loc = ids(m->from->locations.n);
+	for (size_t i = 1; i < m->from->locations.n; i++) {
+		const struct location *l = &m->from->locations.p[i];
+		enum module_kind kind = m->from->modules.p[l->module].kind;
+		uint64_t offset = l->offset;
+		if (kind == MODULE_PSEUDO || kind == MODULE_NAMED)
+			offset = offset < m->from->functions.n ? m->func[offset] : 0;
+		loc_id loc = profile_location(m->to, m->module[l->module], offset, l->flags);
+		m->loc[i] = loc;
+		if ((l->flags & LOCATION_NAMED) && !m->to->locations.p[loc].nr_frames)
+			merge_frames(m, l, loc);
+	}
+}
+
+static void merge_stacks(struct merge *m)
+{
+	m->stack = ids(m->from->stacks.n);
+	for (size_t i = 1; i < m->from->stacks.n; i++) { /* parents come before children */
+		const struct stack_node *s = &m->from->stacks.p[i];
+		ASSERT(s->parent < i);
+		m->stack[i] = profile_stack(m->to, m->stack[s->parent], m->loc[s->loc]);
+	}
+	m->task = ids(m->from->tasks.n);
+	for (size_t i = 1; i < m->from->tasks.n; i++) {
+		const struct task *t = &m->from->tasks.p[i];
+		m->task[i] = profile_task(m->to, t->pid, t->tid, m->str[t->comm], t->start_ns);
+	}
+}
+
+static void merge_tables(struct merge *m)
+{
+	vec_foreach(t, &m->from->tables) {
+		struct table shape = *t;
+		shape.event = m->str[t->event];
+		for (uint32_t c = 0; c < t->nr_columns; c++)
+			shape.columns[c].name = m->str[t->columns[c].name];
+		uint32_t to = profile_table(m->to, &shape);
+		for (size_t i = 0; i < t->n; i++)
+			profile_sample(m->to, to, t->time_ns[i], m->stack[t->stack[i]],
+			               m->task[t->task[i]], t->cpu[i], t->values + i * t->nr_columns);
+	}
+	vec_foreach(mark, &m->from->marks)
+		vec_push(&m->to->marks, (struct mark){mark->time_ns, m->str[mark->text]});
+}
+
+void profile_merge(struct profile *to, const struct profile *from)
+{
+	struct merge m = {.to = to, .from = from};
+	bool is_first = !to->start_ns && !to->end_ns;
+	merge_strings(&m);
+	merge_modules(&m);
+	merge_functions(&m);
+	merge_locations(&m);
+	merge_stacks(&m);
+	merge_tables(&m);
+	vec_foreach(f, &from->facts)
+		if (!profile_get_fact(to, profile_text(from, f->key)))
+			vec_push(&to->facts, (struct fact){m.str[f->key], m.str[f->value]});
+	losses_merge(&to->losses, &from->losses);
+	to->start_ns = is_first ? from->start_ns : MIN(to->start_ns, from->start_ns);
+	to->end_ns = MAX(to->end_ns, from->end_ns);
+	if (!to->wall_start_ns)
+		to->wall_start_ns = from->wall_start_ns;
+	to->is_incomplete |= from->is_incomplete;
+	free(m.str);
+	free(m.module);
+	free(m.func);
+	free(m.loc);
+	free(m.stack);
+	free(m.task);
+}

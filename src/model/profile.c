@@ -1,0 +1,387 @@
+/* The profile's tables and the builders that fill them; see profile.h. */
+#include "base/base.h"
+#include "model/profile.h"
+
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "base/hash.h"
+
+struct profile *profile_new(void)
+{
+	struct profile *p = xcalloc(1, sizeof(*p));
+	(void)intern_add(&p->strings, "", 0); /* id 0 */
+	(void)vec_add(&p->modules);
+	(void)vec_add(&p->locations);
+	(void)vec_add(&p->frames);
+	(void)vec_add(&p->functions);
+	(void)vec_add(&p->stacks);
+	(void)vec_add(&p->tasks);
+	return p;
+}
+
+static void table_release(struct table *t)
+{
+	free(t->time_ns);
+	free(t->stack);
+	free(t->task);
+	free(t->cpu);
+	free(t->values);
+}
+
+static void release_indexes(struct profile *p)
+{
+	map_release(&p->loc_index);
+	map_release(&p->stack_index);
+	map_release(&p->func_index);
+	map_release(&p->module_index);
+	map_release(&p->task_index);
+}
+
+void profile_free(struct profile *p)
+{
+	if (!p)
+		return;
+	vec_foreach(t, &p->tables)
+		table_release(t);
+	intern_release(&p->strings);
+	vec_release(&p->modules);
+	vec_release(&p->mappings);
+	vec_release(&p->locations);
+	vec_release(&p->frames);
+	vec_release(&p->functions);
+	vec_release(&p->stacks);
+	vec_release(&p->tasks);
+	vec_release(&p->tables);
+	vec_release(&p->marks);
+	vec_release(&p->facts);
+	vec_release(&p->named_log);
+	release_indexes(p);
+	free(p);
+}
+
+void profile_free_p(struct profile **pp)
+{
+	profile_free(*pp);
+}
+
+str_id profile_str(struct profile *p, const char *s, size_t n)
+{
+	return intern_add(&p->strings, s, n);
+}
+
+str_id profile_cstr(struct profile *p, const char *s)
+{
+	return intern_add_str(&p->strings, s);
+}
+
+const char *profile_text(const struct profile *p, str_id id)
+{
+	return intern_str(&p->strings, id);
+}
+
+struct sv profile_sv(const struct profile *p, str_id id)
+{
+	return intern_get(&p->strings, id);
+}
+
+/*
+ * The lookup tables hold u64 hashes of whole keys. Two keys with one hash are told apart by
+ * comparing with the element found and probing with a changed hash until it fits.
+ */
+#define NEXT_HASH(h) ((h) + 0x9e3779b97f4a7c15u)
+
+static bool same_module(const struct module *a, const struct module *b)
+{
+	return a->kind == b->kind && a->path == b->path && a->dev == b->dev &&
+	       a->inode == b->inode && a->pid == b->pid && a->nr_build_id == b->nr_build_id &&
+	       !memcmp(a->build_id, b->build_id, a->nr_build_id);
+}
+
+module_id profile_module(struct profile *p, const struct module *m)
+{
+	ASSERT(!p->is_sealed && m->nr_build_id <= MODULE_BUILD_ID_MAX);
+	uint64_t h = hash_mix((uint64_t)m->kind << 32 | m->path, m->dev ^ hash_u64(m->inode));
+	h = hash_mix(h, (uint32_t)m->pid) ^ hash_bytes(m->build_id, m->nr_build_id);
+	for (;; h = NEXT_HASH(h)) {
+		bool is_new;
+		uint32_t *id = map_put(&p->module_index, h, &is_new);
+		if (is_new) {
+			*id = (module_id)p->modules.n;
+			vec_push(&p->modules, *m);
+			return *id;
+		}
+		if (same_module(&p->modules.p[*id], m)) {
+			p->modules.p[*id].is_deleted |= m->is_deleted;
+			return *id;
+		}
+	}
+}
+
+loc_id profile_location(struct profile *p, module_id module, uint64_t offset, uint32_t flags)
+{
+	ASSERT(!p->is_sealed && module < p->modules.n);
+	uint32_t key_flags = flags & (LOCATION_CALL | LOCATION_KERNEL);
+	uint64_t h = hash_mix(offset, (uint64_t)module << 2 | key_flags);
+	for (;; h = NEXT_HASH(h)) {
+		bool is_new;
+		uint32_t *id = map_put(&p->loc_index, h, &is_new);
+		if (is_new) {
+			ASSERT(p->locations.n < UINT32_MAX);
+			*id = (loc_id)p->locations.n;
+			vec_push(&p->locations, (struct location){.module = module,
+			                                          .flags = key_flags,
+			                                          .offset = offset});
+			return *id;
+		}
+		const struct location *l = &p->locations.p[*id];
+		if (l->module == module && l->offset == offset &&
+		    (l->flags & (LOCATION_CALL | LOCATION_KERNEL)) == key_flags)
+			return *id;
+	}
+}
+
+loc_id profile_named(struct profile *p, struct sv name, struct sv module_path, uint32_t flags)
+{
+	module_id mod = profile_module(
+	        p, &(struct module){.kind = MODULE_NAMED,
+	                            .path = profile_str(p, module_path.p, module_path.n)});
+	str_id text = profile_str(p, name.p, name.n);
+	/* A named frame has no address: its function stands in for the offset. */
+	func_id fn = profile_function(
+	        p, &(struct function){.name = text,
+	                              .module = mod,
+	                              .flags = flags & LOCATION_KERNEL ? FUNC_KERNEL : 0});
+	loc_id loc = profile_location(p, mod, fn, flags);
+	if (!(p->locations.p[loc].flags & LOCATION_NAMED))
+		profile_name_location(p, loc, &(struct frame){.func = fn}, 1, 0);
+	return loc;
+}
+
+loc_id profile_pseudo(struct profile *p, const char *name)
+{
+	module_id mod = profile_module(p, &(struct module){.kind = MODULE_PSEUDO});
+	func_id fn = profile_function(p, &(struct function){.name = profile_cstr(p, name),
+	                                                    .module = mod});
+	loc_id loc = profile_location(p, mod, fn, 0);
+	if (!(p->locations.p[loc].flags & LOCATION_NAMED))
+		profile_name_location(p, loc, &(struct frame){.func = fn}, 1, 0);
+	return loc;
+}
+
+func_id profile_function(struct profile *p, const struct function *f)
+{
+	ASSERT(!p->is_sealed);
+	uint64_t h = hash_mix((uint64_t)f->name << 32 | f->linkage, f->start ^ hash_u64(f->module));
+	for (;; h = NEXT_HASH(h)) {
+		bool is_new;
+		uint32_t *id = map_put(&p->func_index, h, &is_new);
+		if (is_new) {
+			*id = (func_id)p->functions.n;
+			vec_push(&p->functions, *f);
+			return *id;
+		}
+		const struct function *g = &p->functions.p[*id];
+		if (g->name == f->name && g->linkage == f->linkage && g->module == f->module &&
+		    g->start == f->start)
+			return *id;
+	}
+}
+
+void profile_name_location(struct profile *p, loc_id loc, const struct frame *frames, size_t nr,
+                           enum loss_kind unsym)
+{
+	ASSERT(!p->is_sealed && loc < p->locations.n && nr <= UINT16_MAX);
+	struct location *l = &p->locations.p[loc];
+	l->first_frame = (uint32_t)p->frames.n;
+	l->nr_frames = (uint16_t)nr;
+	l->unsym = nr ? 0 : (uint16_t)unsym;
+	l->flags |= LOCATION_NAMED;
+	vec_reserve(&p->frames, p->frames.n + nr);
+	for (size_t i = 0; i < nr; i++)
+		p->frames.p[p->frames.n++] = frames[i];
+	vec_push(&p->named_log, loc);
+}
+
+stack_id profile_stack(struct profile *p, stack_id parent, loc_id loc)
+{
+	ASSERT(!p->is_sealed && parent < p->stacks.n);
+	uint64_t key = (uint64_t)parent << 32 | loc;
+	bool is_new;
+	uint32_t *id = map_put(&p->stack_index, key, &is_new);
+	if (is_new) {
+		ASSERT(p->stacks.n < UINT32_MAX);
+		*id = (stack_id)p->stacks.n;
+		vec_push(&p->stacks, (struct stack_node){parent, loc});
+	}
+	return *id;
+}
+
+task_id profile_task(struct profile *p, int32_t pid, int32_t tid, str_id comm, uint64_t time_ns)
+{
+	ASSERT(!p->is_sealed);
+	uint64_t h = hash_mix((uint64_t)(uint32_t)pid << 32 | (uint32_t)tid, comm);
+	for (;; h = NEXT_HASH(h)) {
+		bool is_new;
+		uint32_t *id = map_put(&p->task_index, h, &is_new);
+		if (is_new) {
+			*id = (task_id)p->tasks.n;
+			vec_push(&p->tasks, (struct task){pid, tid, comm, time_ns, 0});
+			return *id;
+		}
+		const struct task *t = &p->tasks.p[*id];
+		if (t->pid == pid && t->tid == tid && t->comm == comm)
+			return *id;
+	}
+}
+
+uint32_t profile_table(struct profile *p, const struct table *shape)
+{
+	ASSERT(shape->nr_columns >= 1 && shape->nr_columns <= TABLE_COLUMNS_MAX);
+	for (size_t i = 0; i < p->tables.n; i++)
+		if (p->tables.p[i].event == shape->event &&
+		    p->tables.p[i].nr_columns == shape->nr_columns)
+			return (uint32_t)i;
+	struct table *t = vec_add(&p->tables);
+	*t = *shape;
+	t->n = t->cap = 0;
+	t->time_ns = NULL;
+	t->stack = NULL;
+	t->task = NULL;
+	t->cpu = NULL;
+	t->values = NULL;
+	return (uint32_t)p->tables.n - 1;
+}
+
+static void table_grow(struct table *t)
+{
+	t->cap = t->cap ? t->cap * 2 : 1024;
+	t->time_ns = xreallocarray(t->time_ns, t->cap, sizeof(*t->time_ns));
+	t->stack = xreallocarray(t->stack, t->cap, sizeof(*t->stack));
+	t->task = xreallocarray(t->task, t->cap, sizeof(*t->task));
+	t->cpu = xreallocarray(t->cpu, t->cap, sizeof(*t->cpu));
+	t->values = xreallocarray(t->values, t->cap * t->nr_columns, sizeof(*t->values));
+}
+
+void profile_sample(struct profile *p, uint32_t table, uint64_t time_ns, stack_id stack,
+                    task_id task, int cpu, const int64_t *values)
+{
+	ASSERT(!p->is_sealed && table < p->tables.n);
+	struct table *t = &p->tables.p[table];
+	if (t->n == t->cap)
+		table_grow(t);
+	t->time_ns[t->n] = time_ns;
+	t->stack[t->n] = stack;
+	t->task[t->n] = task;
+	t->cpu[t->n] = (int16_t)cpu;
+	for (uint32_t c = 0; c < t->nr_columns; c++)
+		t->values[t->n * t->nr_columns + c] = values[c];
+	t->n++;
+}
+
+void profile_fact(struct profile *p, const char *key, const char *value)
+{
+	str_id k = profile_cstr(p, key);
+	str_id v = profile_cstr(p, value);
+	vec_foreach(f, &p->facts) {
+		if (f->key == k) {
+			f->value = v;
+			return;
+		}
+	}
+	vec_push(&p->facts, (struct fact){k, v});
+}
+
+const char *profile_get_fact(const struct profile *p, const char *key)
+{
+	vec_foreach(f, &p->facts)
+		if (!strcmp(profile_text(p, f->key), key))
+			return profile_text(p, f->value);
+	return NULL;
+}
+
+void profile_mark(struct profile *p, uint64_t time_ns, const char *text)
+{
+	vec_push(&p->marks, (struct mark){time_ns, profile_cstr(p, text)});
+}
+
+struct order {
+	uint64_t time_ns;
+	size_t idx;
+};
+
+static int by_time(const void *a, const void *b)
+{
+	const struct order *x = a;
+	const struct order *y = b;
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return x->idx < y->idx ? -1 : x->idx > y->idx;
+}
+
+#define PERMUTE(column, width)                                                                     \
+	do {                                                                                       \
+		size_t w_ = sizeof(*(column)) * (width);                                           \
+		char *from_ = (char *)(column);                                                    \
+		char *to_ = xmalloc(t->n *w_);                                                     \
+		for (size_t i_ = 0; i_ < t->n; i_++)                                               \
+			memcpy(to_ + i_ * w_, from_ + order[i_].idx * w_, w_);                     \
+		memcpy(from_, to_, t->n *w_);                                                      \
+		free(to_);                                                                         \
+	} while (0)
+
+static void table_sort(struct table *t)
+{
+	size_t i = 1;
+	while (i < t->n && t->time_ns[i - 1] <= t->time_ns[i])
+		i++;
+	if (i >= t->n)
+		return;
+	struct order *order = xreallocarray(NULL, t->n, sizeof(*order));
+	for (i = 0; i < t->n; i++)
+		order[i] = (struct order){t->time_ns[i], i};
+	qsort(order, t->n, sizeof(*order), by_time);
+	PERMUTE(t->time_ns, 1);
+	PERMUTE(t->stack, 1);
+	PERMUTE(t->task, 1);
+	PERMUTE(t->cpu, 1);
+	PERMUTE(t->values, t->nr_columns);
+	free(order);
+}
+
+void profile_seal(struct profile *p)
+{
+	vec_foreach(t, &p->tables)
+		table_sort(t);
+	release_indexes(p);
+	p->is_sealed = true;
+}
+
+const char *profile_frame_name(const struct profile *p, const struct frame *f)
+{
+	const char *name = profile_text(p, p->functions.p[f->func].name);
+	return name[0] ? name : "[unknown]";
+}
+
+const char *profile_module_name(const struct profile *p, module_id id)
+{
+	const struct module *m = &p->modules.p[id];
+	switch (m->kind) {
+	case MODULE_KERNEL:
+		return "[kernel]";
+	case MODULE_VDSO:
+		return "[vdso]";
+	case MODULE_JIT:
+		return "[jit]";
+	case MODULE_NONE:
+	case MODULE_UNKNOWN:
+		return "[unknown]";
+	case MODULE_PSEUDO:
+		return "";
+	case MODULE_ELF:
+	case MODULE_KMODULE:
+	case MODULE_NAMED:
+		break;
+	}
+	return path_base(profile_text(p, m->path));
+}
