@@ -1,0 +1,140 @@
+/*
+ * What part of a profile a view looks at: the first step of every analysis.
+ *
+ * A spec holds what the user asked for, as text. select_run compiles it once (each regex is tried
+ * once per name, never per sample; each answer is spread over the prefix tree of stacks, so that a
+ * sample costs two byte tests and one hash lookup) and aggregates what remains by (stack, task,
+ * phase). Everything after it works on those rows.
+ *
+ * A selection lives in the caller's arena and borrows the profile.
+ */
+#ifndef ASSAY_ANALYZE_SELECT_H
+#define ASSAY_ANALYZE_SELECT_H
+
+#include "base/arena.h"
+#include "base/base.h"
+#include "base/err.h"
+#include "model/profile.h"
+
+enum select_mode {
+	SELECT_ANY = 0,
+	SELECT_USER,   /* samples that hit in user mode */
+	SELECT_KERNEL, /* samples that hit in the kernel */
+};
+
+/* A phase: samples below a frame (the rule nearest to the root wins), or a window of time. */
+struct phase_rule {
+	const char *name;
+	const char *rule; /* regex on function names, or "@FROM..TO" */
+};
+
+/* All regexes are PCRE2, searched anywhere in the name. NULL = no such filter. */
+struct select_spec {
+	const char *event;  /* a table's name; NULL: the one with most samples */
+	const char *time;   /* "2..5" s, "500ms..2s", "..3s", "10%-20%": from the capture's start */
+	const char *thread; /* regex on the thread's name, or a tid */
+	const char *pid;    /* process ids: "4242" or "4242,4243" */
+	const char *comm;   /* regex on the process's name (its main thread's) */
+	const char *module; /* regex: the sample's leaf is in this module */
+	const char *function; /* regex: some frame of the stack matches */
+	const char *exclude;  /* regex: no frame of the stack matches */
+	const char *within;   /* regex: the view's root becomes the outermost match */
+	const char *phase;    /* name of one of the rules, or "<other>" */
+	enum select_mode mode;
+	const struct phase_rule *rules;
+	size_t nr_rules;
+};
+
+/* Why samples are not in view; the first reason that applies is counted. */
+enum select_out {
+	SELECT_OUT_TIME,
+	SELECT_OUT_TASK, /* thread, pid, comm */
+	SELECT_OUT_MODE,
+	SELECT_OUT_MODULE,
+	SELECT_OUT_FUNCTION,
+	SELECT_OUT_EXCLUDE,
+	SELECT_OUT_WITHIN,
+	SELECT_OUT_PHASE,
+	SELECT_OUT_NR,
+};
+
+struct select_row {
+	stack_id stack; /* leaf node; its view ends at the selection's root for it */
+	task_id task;
+	uint32_t phase; /* index into rules, or nr_rules for "<other>" */
+	uint64_t nr_samples;
+	uint64_t weight; /* in the selection's unit */
+};
+
+struct selection {
+	const struct profile *p;
+	uint32_t table; /* index into p->tables */
+	struct select_row *rows;
+	size_t nr_rows; /* in order of first sight */
+	uint64_t nr_samples;
+	uint64_t weight;
+	enum unit unit;
+	const char *event;
+	uint64_t first_ns; /* the window in force, on the profile's clock; both 0: timeless */
+	uint64_t last_ns;
+	uint64_t nr_out[SELECT_OUT_NR]; /* samples left out */
+	uint64_t weight_out;
+	/* --within: per stack node the node of the outermost match, 0 = none. NULL: whole stacks.
+	 */
+	const stack_id *roots;
+	const uint16_t *root_frames; /* per location: index of the outermost matching frame */
+	const struct phase_rule *rules;
+	size_t nr_rules;
+};
+
+/*
+ * -EINVAL: the spec is wrong (bad regex, unknown event or phase, bad window). -ENOENT: it is right
+ * but names nothing that is there; the hint has near names. An empty profile is no error.
+ */
+int select_run(struct arena *a, const struct profile *p, const struct select_spec *spec,
+	       struct selection *ret_sel, struct err *err);
+
+/* Short phrase for a reason: "outside the time window". */
+const char *select_out_text(enum select_out out);
+
+/*
+ * The frames of a stack as the view shows them, from the leaf to the view's root, inlined
+ * functions included:
+ *
+ *	struct frame_ref f;
+ *	for (struct frame_it it = select_frames(sel, row->stack); frame_next(&it, &f);)
+ */
+struct frame_it {
+	const struct profile *p;
+	stack_id node;
+	stack_id stop;       /* last node to show */
+	uint32_t stop_frame; /* last frame of it to show */
+	uint32_t i;
+};
+
+struct frame_ref {
+	loc_id loc;
+	uint32_t frame_idx; /* into p->frames, or UINT32_MAX for a location without a name */
+};
+
+struct frame_it select_frames(const struct selection *s, stack_id stack);
+
+static inline bool frame_next(struct frame_it *it, struct frame_ref *ret_f)
+{
+	if (!it->node)
+		return false;
+	loc_id loc = it->p->stacks.p[it->node].loc;
+	const struct location *l = &it->p->locations.p[loc];
+	ret_f->loc = loc;
+	ret_f->frame_idx = l->nr_frames ? l->first_frame + it->i : UINT32_MAX;
+	bool is_last = it->node == it->stop && it->i >= it->stop_frame;
+	if (is_last)
+		it->node = 0;
+	else if (++it->i >= l->nr_frames) {
+		it->node = it->p->stacks.p[it->node].parent;
+		it->i = 0;
+	}
+	return true;
+}
+
+#endif
