@@ -76,7 +76,7 @@ $(O)/flags: FORCE
 UNIT_SRCS := $(sort $(wildcard tests/unit/test_*.c))
 UNIT_BIN  := $(O)/tests/unit-tests
 
-$(O)/tests/%.o: ALL_CFLAGS += -Itests/lib
+$(O)/tests/%.o: private ALL_CFLAGS += -Itests/lib
 $(UNIT_BIN): $(UNIT_SRCS:%.c=$(O)/%.o) $(O)/tests/lib/tap.o $(LIB)
 	$(call say,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 

@@ -1,0 +1,157 @@
+/* Clocks, durations and time stamps; see clock.h. */
+#include "base/base.h"
+#include "base/clock.h"
+
+#include <time.h>
+
+#include "base/num.h"
+
+static int64_t clock_ns(clockid_t id)
+{
+	struct timespec ts;
+	if (clock_gettime(id, &ts))
+		BUG("clock %d does not tell the time", (int)id);
+	return (int64_t)ts.tv_sec * (int64_t)NS_PER_SEC + ts.tv_nsec;
+}
+
+uint64_t clock_mono_ns(void)
+{
+	return (uint64_t)clock_ns(CLOCK_MONOTONIC);
+}
+
+int64_t clock_real_ns(void)
+{
+	return clock_ns(CLOCK_REALTIME);
+}
+
+struct duration_unit {
+	struct sv name;
+	uint64_t ns;
+};
+
+/* From large to small; "m" is a minute, as in sleep(1) and systemd. */
+static const struct duration_unit units[] = {
+	{{"h", 1}, 3600 * NS_PER_SEC}, {{"m", 1}, 60 * NS_PER_SEC}, {{"s", 1}, NS_PER_SEC},
+	{{"ms", 2}, NS_PER_MS},        {{"us", 2}, NS_PER_US},      {{"ns", 2}, 1},
+};
+
+static size_t number_len(struct sv s)
+{
+	size_t n = 0;
+	while (n < s.n && ((s.p[n] >= '0' && s.p[n] <= '9') || s.p[n] == '.'))
+		n++;
+	return n;
+}
+
+static size_t word_len(struct sv s)
+{
+	size_t n = 0;
+	while (n < s.n && s.p[n] >= 'a' && s.p[n] <= 'z')
+		n++;
+	return n;
+}
+
+static const struct duration_unit *find_unit(struct sv name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(units); i++)
+		if (sv_eq(units[i].name, name))
+			return &units[i];
+	return NULL;
+}
+
+bool clock_parse_duration(struct sv s, uint64_t *ret_ns)
+{
+	uint64_t sum_ns = 0;
+	uint64_t last_unit_ns = UINT64_MAX;
+	bool is_first = true;
+	if (!s.n)
+		return false;
+	while (s.n) {
+		struct sv digits = sv_from(s.p, number_len(s));
+		s = sv_from_idx(s, digits.n);
+		struct sv name = sv_from(s.p, word_len(s));
+		s = sv_from_idx(s, name.n);
+		if (!name.n && is_first && !s.n)
+			name = SV("s");
+		const struct duration_unit *unit = find_unit(name);
+		uint64_t part_ns;
+		if (!unit || unit->ns >= last_unit_ns ||
+		    !num_parse_scaled(digits, unit->ns, &part_ns))
+			return false;
+		if (__builtin_add_overflow(sum_ns, part_ns, &sum_ns) || sum_ns > INT64_MAX)
+			return false;
+		last_unit_ns = unit->ns;
+		is_first = false;
+	}
+	*ret_ns = sum_ns;
+	return true;
+}
+
+void clock_add_duration(struct buf *to, uint64_t ns)
+{
+	if (!ns) {
+		buf_add_str(to, "0s");
+		return;
+	}
+	for (size_t i = 0; i < 2; i++) {
+		if (ns < units[i].ns)
+			continue;
+		buf_add_u64(to, ns / units[i].ns);
+		buf_add_sv(to, units[i].name);
+		ns %= units[i].ns;
+	}
+	if (!ns)
+		return;
+	for (size_t i = 2; i < ARRAY_LEN(units); i++) {
+		if (ns < units[i].ns)
+			continue;
+		num_add_scaled(to, ns, units[i].ns);
+		buf_add_sv(to, units[i].name);
+		return;
+	}
+}
+
+/* Floor division: stamps before 1970 are rare but must not be wrong. */
+static time_t whole_seconds(int64_t real_ns)
+{
+	int64_t sec = real_ns / (int64_t)NS_PER_SEC;
+	return (time_t)(real_ns % (int64_t)NS_PER_SEC < 0 ? sec - 1 : sec);
+}
+
+static void add_iso(struct buf *to, const struct tm *tm)
+{
+	buf_addf(to, "%04d-%02d-%02dT%02d:%02d:%02d", tm->tm_year + 1900, tm->tm_mon + 1,
+		 tm->tm_mday, tm->tm_hour, tm->tm_min, tm->tm_sec);
+}
+
+void clock_add_iso_utc(struct buf *to, int64_t real_ns)
+{
+	time_t sec = whole_seconds(real_ns);
+	struct tm tm = {0};
+	if (!gmtime_r(&sec, &tm))
+		BUG("year out of range");
+	add_iso(to, &tm);
+	buf_add_ch(to, 'Z');
+}
+
+void clock_add_iso_local(struct buf *to, int64_t real_ns)
+{
+	time_t sec = whole_seconds(real_ns);
+	struct tm tm = {0};
+	if (!localtime_r(&sec, &tm))
+		BUG("year out of range");
+	add_iso(to, &tm);
+	long off_min = tm.tm_gmtoff / 60;
+	buf_addf(to, "%c%02ld:%02ld", off_min < 0 ? '-' : '+', labs(off_min) / 60,
+		 labs(off_min) % 60);
+}
+
+void clock_add_stamp(struct buf *to, int64_t real_ns)
+{
+	time_t sec = whole_seconds(real_ns);
+	struct tm tm = {0};
+	if (!localtime_r(&sec, &tm))
+		BUG("year out of range");
+	buf_addf(to, "%04d%02d%02d-%02d%02d%02d", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday,
+		 tm.tm_hour, tm.tm_min, tm.tm_sec);
+}

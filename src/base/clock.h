@@ -1,0 +1,36 @@
+/*
+ * Clocks, durations and time stamps.
+ *
+ * Everything that is measured carries CLOCK_MONOTONIC nanoseconds; wall time is for people and
+ * for file names only. Texts do not depend on the locale.
+ */
+#ifndef ASSAY_BASE_CLOCK_H
+#define ASSAY_BASE_CLOCK_H
+
+#include "base/base.h"
+#include "base/buf.h"
+#include "base/sv.h"
+
+#define NS_PER_US  1000ull
+#define NS_PER_MS  1000000ull
+#define NS_PER_SEC 1000000000ull
+
+uint64_t clock_mono_ns(void);
+int64_t clock_real_ns(void); /* since 1970, UTC */
+
+/*
+ * "10" (seconds), "0.5", "10s", "500ms", "250us", "40ns", "2m", "1h", "1m30s": units once each,
+ * from large to small. False, and *ret_ns untouched, for anything else and past 2^63 ns.
+ */
+bool clock_parse_duration(struct sv s, uint64_t *ret_ns);
+/* Exact, in a form that clock_parse_duration reads back: "10s", "1.5s", "500ms", "2m", "1m30s". */
+void clock_add_duration(struct buf *to, uint64_t ns);
+
+/* @real_ns as clock_real_ns gives it. "2026-11-21T01:50:08Z" */
+void clock_add_iso_utc(struct buf *to, int64_t real_ns);
+/* "2026-11-21T03:50:08+02:00" */
+void clock_add_iso_local(struct buf *to, int64_t real_ns);
+/* "20261121-035008", local time: for names of files. */
+void clock_add_stamp(struct buf *to, int64_t real_ns);
+
+#endif
