@@ -1,0 +1,494 @@
+/*
+ * ELF images by pread; see elf.h.
+ *
+ * Three kinds of bytes are kept: the header tables, copied at open; the section names; and each
+ * section that somebody asked for, in a cell beside its header. A section table that does not
+ * fit the file (truncated copy, stripped headers) leaves an image without sections instead of an
+ * error: the segments still say enough to unwind and to name dynamic symbols.
+ */
+#include "base/base.h"
+#include "object/elf.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/rd.h"
+#include "base/zio.h"
+
+#define SECTIONS_MAX      ((uint64_t)1 << 18)
+#define SEGMENTS_MAX      ((uint64_t)1 << 12)
+#define NAMES_MAX         ((uint64_t)64 << 20)
+#define SECTION_BYTES_MAX ((uint64_t)4 << 30)
+#define NAME_MAX_BYTES    1024
+#define NOTE_BYTES_MAX    ((uint64_t)64 << 10)
+#define NOTES_MAX         256
+/* What may come out of a compressed section: real ones stay under 20 times their size. */
+#define INFLATE_RATIO_MAX 200
+#define INFLATE_FREE      ((uint64_t)16 << 20)
+#define PAGE_BYTES        ((uint64_t)4096)
+
+struct cell { /* the bytes of a section that were asked for */
+	struct buf bytes;
+	bool is_read;
+};
+
+struct elf {
+	int fd;       /* -1: the image is in memory */
+	uint8_t *mem; /* owned */
+	uint64_t nr_bytes;
+	enum elf_machine machine;
+	unsigned type;
+	struct elf_section *sections;
+	struct cell *cells; /* one a section */
+	size_t nr_sections;
+	char *names;
+	struct elf_segment *segments;
+	size_t nr_segments;
+	uint8_t build_id[ELF_BUILD_ID_MAX];
+	size_t nr_build_id;
+	unsigned nr_notes_tried;
+};
+
+int elf_read(const struct elf *e, void *to, size_t n, uint64_t offset, struct err *err)
+{
+	if (offset > e->nr_bytes || n > e->nr_bytes - offset)
+		return err_set(err, -ENODATA,
+			       "%zu bytes at offset %" PRIu64 " pass the end of the file (%" PRIu64
+			       ")",
+			       n, offset, e->nr_bytes);
+	if (e->fd >= 0)
+		return file_pread(e->fd, to, n, offset, err);
+	if (n)
+		memcpy(to, e->mem + offset, n);
+	return 0;
+}
+
+/* ---- notes ---- */
+
+static bool build_id_from_notes(struct elf *e, uint64_t offset, uint64_t nr_bytes, uint64_t align)
+{
+	uint8_t *notes CLEANUP(free_p) = NULL;
+	size_t n = (size_t)MIN(nr_bytes, NOTE_BYTES_MAX);
+	size_t step = align == 8 ? 8 : 4;
+	if (offset > e->nr_bytes || e->nr_notes_tried++ >= NOTES_MAX)
+		return false;
+	n = (size_t)MIN((uint64_t)n, e->nr_bytes - offset);
+	notes = xmalloc(n + 1);
+	if (elf_read(e, notes, n, offset, NULL))
+		return false;
+
+	for (size_t at = 0; n - at >= sizeof(Elf64_Nhdr);) {
+		Elf64_Nhdr h;
+		memcpy(&h, notes + at, sizeof(h));
+		uint64_t name_at = at + sizeof(h);
+		uint64_t desc_at = (name_at + h.n_namesz + step - 1) & ~(uint64_t)(step - 1);
+		uint64_t next = (desc_at + h.n_descsz + step - 1) & ~(uint64_t)(step - 1);
+		if (desc_at > n || h.n_descsz > n - desc_at)
+			return false;
+		if (h.n_type == NT_GNU_BUILD_ID && h.n_namesz == 4 && h.n_descsz &&
+		    !memcmp(notes + name_at, "GNU", 4)) {
+			e->nr_build_id = MIN((size_t)h.n_descsz, (size_t)ELF_BUILD_ID_MAX);
+			memcpy(e->build_id, notes + desc_at, e->nr_build_id);
+			return true;
+		}
+		if (next >= n)
+			return false;
+		at = (size_t)next;
+	}
+	return false;
+}
+
+/* ---- header tables ---- */
+
+static const char *name_at(const struct elf *e, uint64_t nr_names, uint32_t at, size_t *ret_n)
+{
+	if (!e->names || at >= nr_names) {
+		*ret_n = 0;
+		return "";
+	}
+	*ret_n = strnlen(e->names + at, NAME_MAX_BYTES); /* a NUL is behind the table */
+	return e->names + at;
+}
+
+/* The names; returns their number of bytes, 0 when there is no usable table. */
+static uint64_t read_names(struct elf *e, const Elf64_Shdr *sh, size_t nr, uint32_t idx)
+{
+	if (idx >= nr || sh[idx].sh_type == SHT_NOBITS || sh[idx].sh_size > NAMES_MAX ||
+	    sh[idx].sh_size > e->nr_bytes)
+		return 0;
+	size_t n = (size_t)sh[idx].sh_size;
+	e->names = xmalloc(n + 1);
+	e->names[n] = 0;
+	if (elf_read(e, e->names, n, sh[idx].sh_offset, NULL)) {
+		free(TAKE(e->names));
+		return 0;
+	}
+	return n;
+}
+
+static void read_sections(struct elf *e, const Elf64_Ehdr *eh, const Elf64_Shdr *first)
+{
+	uint64_t nr = eh->e_shnum ? eh->e_shnum : first->sh_size;
+	uint32_t names_idx = eh->e_shstrndx == SHN_XINDEX ? first->sh_link : eh->e_shstrndx;
+	if (!nr || nr > SECTIONS_MAX)
+		return;
+	Elf64_Shdr *sh CLEANUP(free_p) = NULL;
+	if (eh->e_shoff > e->nr_bytes || nr > (e->nr_bytes - eh->e_shoff) / sizeof(*sh))
+		return;
+	sh = xcalloc(nr, sizeof(*sh));
+	if (elf_read(e, sh, nr * sizeof(*sh), eh->e_shoff, NULL))
+		return;
+
+	uint64_t nr_names = read_names(e, sh, nr, names_idx);
+	e->nr_sections = nr;
+	e->sections = xcalloc(nr, sizeof(*e->sections));
+	e->cells = xcalloc(nr, sizeof(*e->cells));
+	for (size_t i = 0; i < nr; i++) {
+		struct elf_section *s = &e->sections[i];
+		size_t n;
+		const char *name = name_at(e, nr_names, sh[i].sh_name, &n);
+		*s = (struct elf_section){
+			.name = sv_from(name, n),
+			.type = sh[i].sh_type,
+			.flags = sh[i].sh_flags,
+			.vaddr = sh[i].sh_addr,
+			.offset = sh[i].sh_offset,
+			.nr_bytes = sh[i].sh_type == SHT_NOBITS ? 0 : sh[i].sh_size,
+			.nr_mem_bytes = sh[i].sh_size,
+			.link = sh[i].sh_link,
+			.info = sh[i].sh_info,
+			.entry_bytes = sh[i].sh_entsize,
+		};
+		if (s->type == SHT_NOTE && !e->nr_build_id)
+			(void)build_id_from_notes(e, s->offset, s->nr_bytes, sh[i].sh_addralign);
+	}
+}
+
+static int read_segments(struct elf *e, const Elf64_Ehdr *eh, const Elf64_Shdr *first,
+			 struct err *err)
+{
+	uint64_t nr = eh->e_phnum == PN_XNUM ? first->sh_info : eh->e_phnum;
+	if (!nr)
+		return 0;
+	if (nr > SEGMENTS_MAX || eh->e_phentsize != sizeof(Elf64_Phdr))
+		return err_set(err, -EBADMSG, "bad program headers (%" PRIu64 " of %u bytes)", nr,
+			       eh->e_phentsize);
+	Elf64_Phdr *ph CLEANUP(free_p) = xcalloc(nr, sizeof(*ph));
+	if (elf_read(e, ph, nr * sizeof(*ph), eh->e_phoff, err))
+		return err_wrap(err, "reading program headers");
+	e->segments = xcalloc(nr, sizeof(*e->segments));
+	e->nr_segments = nr;
+	for (size_t i = 0; i < nr; i++) {
+		e->segments[i] = (struct elf_segment){ph[i].p_type,  ph[i].p_flags,  ph[i].p_offset,
+						      ph[i].p_vaddr, ph[i].p_filesz, ph[i].p_memsz};
+		if (ph[i].p_type == PT_NOTE && !e->nr_build_id)
+			(void)build_id_from_notes(e, ph[i].p_offset, ph[i].p_filesz, ph[i].p_align);
+	}
+	return 0;
+}
+
+static int read_headers(struct elf *e, struct err *err)
+{
+	Elf64_Ehdr eh;
+	Elf64_Shdr first = {0};
+	if (e->nr_bytes < sizeof(eh))
+		return err_set(err, -ENOEXEC, "not an ELF image: %" PRIu64 " bytes", e->nr_bytes);
+	int rc = elf_read(e, &eh, sizeof(eh), 0, err);
+	if (rc)
+		return rc;
+	if (memcmp(eh.e_ident, ELFMAG, SELFMAG))
+		return err_set(err, -ENOEXEC, "not an ELF image");
+	if (eh.e_ident[EI_CLASS] != ELFCLASS64 || eh.e_ident[EI_DATA] != ELFDATA2LSB)
+		return err_set(err, -ENOTSUP, "not a 64-bit little-endian ELF image");
+	if (eh.e_machine != EM_X86_64 && eh.e_machine != EM_AARCH64)
+		return err_set(err, -ENOTSUP, "ELF machine %u is neither x86-64 nor arm64",
+			       eh.e_machine);
+	e->machine = eh.e_machine == EM_X86_64 ? ELF_MACHINE_X86_64 : ELF_MACHINE_ARM64;
+	e->type = eh.e_type;
+
+	/* Section 0 holds counts that are too large for the header (gABI, ELF header). */
+	bool has_sections = eh.e_shoff && eh.e_shentsize == sizeof(Elf64_Shdr) &&
+			    !elf_read(e, &first, sizeof(first), eh.e_shoff, NULL);
+	if (has_sections)
+		read_sections(e, &eh, &first);
+	return read_segments(e, &eh, &first, err);
+}
+
+/* ---- life ---- */
+
+static int open_image(struct elf **ret_e, int fd, uint8_t *mem, uint64_t n, struct err *err)
+{
+	struct elf *e CLEANUP(elf_free_p) = xcalloc(1, sizeof(*e));
+	e->fd = fd;
+	e->mem = mem;
+	e->nr_bytes = n;
+	int rc = read_headers(e, err);
+	if (rc)
+		return rc;
+	*ret_e = TAKE(e);
+	return 0;
+}
+
+int elf_open_fd(struct elf **ret_e, int fd, struct err *err)
+{
+	struct stat st;
+	if (fstat(fd, &st))
+		return err_sys(err, "cannot stat");
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, -EINVAL, "not a regular file");
+	int own = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	if (own < 0)
+		return err_sys(err, "cannot duplicate the descriptor");
+	return open_image(ret_e, own, NULL, (uint64_t)st.st_size, err);
+}
+
+int elf_open_path(struct elf **ret_e, const char *path, struct err *err)
+{
+	/* O_NONBLOCK: a fifo in the place of a binary must not hang us. */
+	CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0)
+		return err_sys(err, "cannot open '%s'", path);
+	int rc = elf_open_fd(ret_e, fd, err);
+	if (rc)
+		err_wrap(err, "reading '%s'", path);
+	return rc;
+}
+
+int elf_open_bytes(struct elf **ret_e, const void *p, size_t n, struct err *err)
+{
+	return open_image(ret_e, -1, xmemdup(p, n), n, err);
+}
+
+void elf_free(struct elf *e)
+{
+	if (!e)
+		return;
+	for (size_t i = 0; i < e->nr_sections; i++)
+		buf_release(&e->cells[i].bytes);
+	close_p(&e->fd);
+	free(e->mem);
+	free(e->sections);
+	free(e->cells);
+	free(e->names);
+	free(e->segments);
+	free(e);
+}
+
+void elf_free_p(struct elf **e)
+{
+	elf_free(*e);
+	*e = NULL;
+}
+
+/* ---- what it is ---- */
+
+enum elf_machine elf_machine(const struct elf *e)
+{
+	return e->machine;
+}
+
+bool elf_is_executable(const struct elf *e)
+{
+	return e->type == ET_EXEC;
+}
+
+bool elf_is_relocatable(const struct elf *e)
+{
+	return e->type == ET_REL;
+}
+
+const struct elf_segment *elf_segments(const struct elf *e, size_t *ret_nr)
+{
+	*ret_nr = e->nr_segments;
+	return e->segments;
+}
+
+const struct elf_section *elf_sections(const struct elf *e, size_t *ret_nr)
+{
+	*ret_nr = e->nr_sections;
+	return e->sections;
+}
+
+const struct elf_section *elf_section(const struct elf *e, const char *name)
+{
+	for (size_t i = 0; i < e->nr_sections; i++) {
+		const struct elf_section *s = &e->sections[i];
+		if (s->nr_bytes && s->type != SHT_NOBITS && sv_eq_str(s->name, name))
+			return s;
+	}
+	return NULL;
+}
+
+size_t elf_build_id(const struct elf *e, uint8_t to[ELF_BUILD_ID_MAX])
+{
+	memcpy(to, e->build_id, sizeof(e->build_id));
+	return e->nr_build_id;
+}
+
+/* ---- section bytes ---- */
+
+static int inflate(struct buf *to, enum zkind kind, struct sv from, uint64_t nr_plain,
+		   struct err *err)
+{
+	if (nr_plain > SECTION_BYTES_MAX || nr_plain > from.n * INFLATE_RATIO_MAX + INFLATE_FREE)
+		return err_set(err, -EFBIG, "%zu bytes claim to hold %" PRIu64, from.n, nr_plain);
+	/* Room for all of it plus the decoder's step: no copy on the way. */
+	(void)buf_reserve(to, (size_t)nr_plain + ((size_t)256 << 10) + 1);
+	int rc = zio_decompress(to, kind, from.p, from.n, (size_t)nr_plain, err);
+	if (rc)
+		return rc;
+	if (to->n != nr_plain)
+		return err_set(err, -EBADMSG, "decompressed to %zu bytes instead of %" PRIu64,
+			       to->n, nr_plain);
+	return 0;
+}
+
+/* SHF_COMPRESSED: an Elf64_Chdr, then the stream (gABI, section compression). */
+static int inflate_chdr(struct buf *to, struct sv raw, struct err *err)
+{
+	struct rd r = rd_from(raw.p, raw.n);
+	uint32_t type = rd_u32(&r);
+	rd_skip(&r, 4);
+	uint64_t nr_plain = rd_u64(&r);
+	rd_skip(&r, 8);
+	if (r.is_bad)
+		return err_set(err, -EBADMSG, "compression header is cut off");
+	struct sv from = sv_from((const char *)r.p, rd_left(&r));
+	if (type == ELFCOMPRESS_ZLIB)
+		return inflate(to, ZKIND_ZLIB, from, nr_plain, err);
+	if (type == 2) /* ELFCOMPRESS_ZSTD: not in Debian 12's elf.h */
+		return inflate(to, ZKIND_ZSTD, from, nr_plain, err);
+	return err_set(err, -ENOTSUP, "unknown section compression %u", type);
+}
+
+/* .zdebug_*: "ZLIB", the size in big-endian, then the stream (old GNU extension). */
+static int inflate_zdebug(struct buf *to, struct sv raw, struct err *err)
+{
+	if (raw.n < 12 || memcmp(raw.p, "ZLIB", 4))
+		return err_set(err, -EBADMSG, "no ZLIB header");
+	uint64_t nr_plain;
+	memcpy(&nr_plain, raw.p + 4, sizeof(nr_plain));
+	nr_plain = __builtin_bswap64(nr_plain);
+	return inflate(to, ZKIND_ZLIB, sv_from_idx(raw, 12), nr_plain, err);
+}
+
+static int read_cell(struct elf *e, const struct elf_section *s, struct buf *to, struct err *err)
+{
+	if (s->nr_bytes > SECTION_BYTES_MAX || s->offset > e->nr_bytes ||
+	    s->nr_bytes > e->nr_bytes - s->offset)
+		return err_set(err, -ENODATA, "its %" PRIu64 " bytes pass the end of the file",
+			       s->nr_bytes);
+	CLEANUP(buf_release) struct buf raw = {0};
+	size_t n = (size_t)s->nr_bytes;
+	int rc = elf_read(e, buf_reserve(&raw, n), n, s->offset, err);
+	if (rc)
+		return rc;
+	raw.n = n;
+	if (s->flags & SHF_COMPRESSED)
+		return inflate_chdr(to, buf_sv(&raw), err);
+	if (sv_has_prefix(s->name, SV(".zdebug_")))
+		return inflate_zdebug(to, buf_sv(&raw), err);
+	*to = raw;
+	raw = (struct buf){0};
+	return 0;
+}
+
+int elf_section_bytes(struct elf *e, const struct elf_section *s, struct sv *ret_bytes,
+		      struct err *err)
+{
+	ASSERT(s >= e->sections && s < e->sections + e->nr_sections);
+	struct cell *c = &e->cells[s - e->sections];
+	if (!c->is_read && s->type != SHT_NOBITS && s->nr_bytes) {
+		CLEANUP(buf_release) struct buf bytes = {0};
+		int rc = read_cell(e, s, &bytes, err);
+		if (rc) {
+			err_wrap(err, "section '%.*s'", SV_ARGS(s->name));
+			return rc;
+		}
+		c->bytes = bytes;
+		bytes = (struct buf){0};
+	}
+	c->is_read = true;
+	*ret_bytes = c->bytes.p ? buf_sv(&c->bytes) : SV("");
+	return 0;
+}
+
+void elf_section_drop(struct elf *e, const struct elf_section *s)
+{
+	ASSERT(s >= e->sections && s < e->sections + e->nr_sections);
+	struct cell *c = &e->cells[s - e->sections];
+	buf_release(&c->bytes);
+	c->is_read = false;
+}
+
+int elf_named_bytes(struct elf *e, const char *name, struct sv *ret_bytes, struct err *err)
+{
+	const struct elf_section *s = elf_section(e, name);
+	if (!s && !strncmp(name, ".debug_", 7)) {
+		char *old CLEANUP(free_p) = xasprintf(".z%s", name + 1);
+		s = elf_section(e, old);
+	}
+	if (!s) {
+		*ret_bytes = SV("");
+		return 0;
+	}
+	return elf_section_bytes(e, s, ret_bytes, err);
+}
+
+/* ---- addresses ---- */
+
+/* With @slack, a segment reaches to the borders of the pages that the kernel maps for it. */
+static const struct elf_segment *segment_at(const struct elf *e, uint64_t offset, uint32_t flag,
+					    uint64_t slack)
+{
+	for (size_t i = 0; i < e->nr_segments; i++) {
+		const struct elf_segment *s = &e->segments[i];
+		if (s->type != PT_LOAD || (flag && !(s->flags & flag)) || !s->nr_file_bytes)
+			continue;
+		uint64_t before = s->offset & slack;
+		uint64_t start = s->offset - before;
+		uint64_t len = s->nr_file_bytes + before;
+		if (len < before || len + slack < len)
+			continue;
+		len = (len + slack) & ~slack;
+		if (offset >= start && offset - start < len)
+			return s;
+	}
+	return NULL;
+}
+
+bool elf_vaddr_from_offset(const struct elf *e, uint64_t offset, uint64_t *ret_vaddr)
+{
+	const struct elf_segment *s = segment_at(e, offset, PF_X, 0);
+	if (!s)
+		s = segment_at(e, offset, PF_X, PAGE_BYTES - 1);
+	if (!s)
+		s = segment_at(e, offset, 0, 0);
+	if (!s)
+		s = segment_at(e, offset, 0, PAGE_BYTES - 1);
+	if (!s)
+		return false;
+	*ret_vaddr = offset - s->offset + s->vaddr;
+	return true;
+}
+
+bool elf_offset_from_vaddr(const struct elf *e, uint64_t vaddr, uint64_t *ret_offset)
+{
+	for (size_t i = 0; i < e->nr_segments; i++) {
+		const struct elf_segment *s = &e->segments[i];
+		if (s->type != PT_LOAD || vaddr < s->vaddr || vaddr - s->vaddr >= s->nr_file_bytes)
+			continue;
+		uint64_t offset = vaddr - s->vaddr + s->offset;
+		if (offset < s->offset)
+			continue;
+		*ret_offset = offset;
+		return true;
+	}
+	return false;
+}
