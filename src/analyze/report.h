@@ -56,8 +56,14 @@ struct tree_node {
 	uint32_t flags;  /* enum tree_flags */
 	uint64_t total;  /* weight of the subtree */
 	uint64_t self;
-	int64_t delta;   /* differential: total of B - total of A (normalised); else 0 */
+	int64_t delta;   /* differential: total now - total before (see is_normalised); else 0 */
 	int64_t delta_self;
+};
+
+/* What a node weighed in the profile that is compared with; exact, never normalised. */
+struct tree_before {
+	uint64_t total;
+	uint64_t self;
 };
 
 enum tree_flags {
@@ -73,9 +79,13 @@ struct report_tree {
 	const char *title;
 	const char *count_name; /* "samples", "ns", "bytes" */
 	enum unit unit;
-	struct tree_node *nodes;
+	struct tree_node *nodes; /* in preorder: a subtree is a run that starts at its node */
 	size_t nr_nodes;
+	struct tree_before *before; /* by node; NULL unless differential */
 	bool is_differential;
+	bool is_normalised; /* deltas compare shares: "before" scaled to the total of now */
+	bool is_reversed;   /* leaf functions at the root */
+	bool is_time_ordered; /* siblings in order of time, not of name */
 };
 
 struct report {

@@ -1,0 +1,90 @@
+/* Reports: memory, tables, notes; see report.h. */
+#include "base/base.h"
+#include "analyze/report.h"
+
+#include "base/mem.h"
+
+struct report *report_new(void)
+{
+	struct report *r = xcalloc(1, sizeof(*r));
+	(void)intern_add(&r->names, "", 0); /* id 0 */
+	r->title = "";
+	return r;
+}
+
+void report_free(struct report *r)
+{
+	if (!r)
+		return;
+	vec_release(&r->tables);
+	vec_release(&r->trees);
+	vec_release(&r->notes);
+	vec_release(&r->facts);
+	intern_release(&r->names);
+	arena_release(&r->arena);
+	free(r);
+}
+
+void report_free_p(struct report **r)
+{
+	report_free(*r);
+}
+
+struct report_table *report_add_table(struct report *r, const char *key, const char *title,
+				      const struct report_column *columns, size_t nr_columns)
+{
+	struct report_table *t = vec_add(&r->tables);
+	t->key = arena_strdup(&r->arena, key);
+	t->title = arena_strdup(&r->arena, title);
+	t->columns = arena_dup(&r->arena, columns, nr_columns * sizeof(*columns));
+	t->nr_columns = nr_columns;
+	return t;
+}
+
+/* Rows double: the cells move when the number of rows is a power of two. */
+static void grow_rows(struct report *r, struct report_table *t)
+{
+	size_t n = t->nr_rows;
+	if (n & (n - 1) || (n && n < 16))
+		return;
+	size_t cap = n ? n * 2 : 16;
+	union cell *to = arena_alloc(&r->arena, cap * t->nr_columns * sizeof(*to));
+	if (n)
+		memcpy(to, t->cells, n * t->nr_columns * sizeof(*to));
+	t->cells = to;
+}
+
+void report_add_row(struct report *r, struct report_table *t, const union cell *cells)
+{
+	grow_rows(r, t);
+	union cell *row = t->cells + t->nr_rows * t->nr_columns;
+	for (size_t i = 0; i < t->nr_columns; i++) {
+		row[i] = cells[i];
+		if (t->columns[i].kind == CELL_TEXT)
+			row[i].text = arena_strdup(&r->arena, cells[i].text ? cells[i].text : "");
+	}
+	t->nr_rows++;
+	t->nr_rows_total = MAX(t->nr_rows_total, t->nr_rows);
+}
+
+void report_note(struct report *r, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	CLEANUP(free_p) char *text = xvasprintf(fmt, ap);
+	va_end(ap);
+	vec_push(&r->notes, arena_strdup(&r->arena, text));
+}
+
+void report_fact(struct report *r, const char *key, const char *value)
+{
+	str_id k = intern_add_str(&r->names, key);
+	str_id v = intern_add_str(&r->names, value);
+	vec_foreach(f, &r->facts) {
+		if (f->key == k) {
+			f->value = v;
+			return;
+		}
+	}
+	vec_push(&r->facts, (struct fact){k, v});
+}
