@@ -1,0 +1,114 @@
+/* What this host permits; see limits.h. */
+#include "base/base.h"
+#include "host/limits.h"
+
+#include <errno.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/sv.h"
+#include "host/proc.h"
+
+int64_t host_sysctl(const char *name, int64_t fallback)
+{
+	CLEANUP(free_p) char *path = xasprintf("/proc/sys/kernel/%s", name);
+	CLEANUP(buf_release) struct buf text = {0};
+	int64_t v;
+	if (file_read(&text, path, 4096, NULL) || !sv_to_i64(sv_trim(buf_sv(&text)), &v))
+		return fallback;
+	return v;
+}
+
+size_t host_cpus(int32_t *cpus, size_t cap)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	size_t n = 0;
+	if (file_read(&text, "/sys/devices/system/cpu/online", 1 << 16, NULL)) {
+		long nr = sysconf(_SC_NPROCESSORS_ONLN);
+		for (int32_t c = 0; c < nr && n < cap; c++)
+			cpus[n++] = c;
+		return n;
+	}
+	struct sv rest = sv_trim(buf_sv(&text));
+	while (rest.n) {
+		struct sv range = sv_split(&rest, ',');
+		struct sv first = sv_split(&range, '-');
+		uint64_t lo;
+		uint64_t hi;
+		if (!sv_to_u64(first, &lo))
+			continue;
+		if (!sv_to_u64(range, &hi))
+			hi = lo;
+		for (uint64_t c = lo; c <= hi && c < 65536; c++, n++)
+			if (n < cap)
+				cpus[n] = (int32_t)c;
+	}
+	return n;
+}
+
+unsigned host_nr_cpus(void)
+{
+	return (unsigned)host_cpus(NULL, 0);
+}
+
+uint64_t host_raise_nofile(void)
+{
+	struct rlimit rl;
+	if (getrlimit(RLIMIT_NOFILE, &rl))
+		return 1024;
+	if (rl.rlim_cur < rl.rlim_max) {
+		rl.rlim_cur = rl.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &rl); /* the old limit then stays */
+	}
+	return getrlimit(RLIMIT_NOFILE, &rl) ? 1024 : rl.rlim_cur;
+}
+
+bool host_is_root(void)
+{
+	return geteuid() == 0;
+}
+
+void host_perf_remedy(struct buf *to, int refusal, int32_t pid)
+{
+	if (refusal == -EMFILE || refusal == -ENFILE) {
+		buf_addf(to, "raise the limit of open files: ulimit -n 65536");
+		return;
+	}
+	if (refusal == -ESRCH) {
+		buf_addf(to, "it has ended; check with: ps -p %d", pid);
+		return;
+	}
+	int64_t paranoid = host_sysctl("perf_event_paranoid", 2);
+	uint32_t uid = 0;
+	bool is_foreign = pid > 0 && !proc_uid(pid, &uid, NULL) && uid != getuid();
+	if (is_foreign) {
+		buf_addf(to,
+		         "process %d belongs to uid %u: run as that user or with sudo, or give assay "
+		         "CAP_PERFMON and CAP_SYS_PTRACE",
+		         pid, uid);
+		return;
+	}
+	buf_addf(to,
+	         "kernel.perf_event_paranoid is %" PRId64
+	         ": run with sudo, or: sudo sysctl kernel.perf_event_paranoid=%d; in a container add "
+	         "--cap-add PERFMON and a seccomp profile that allows perf_event_open",
+	         paranoid, pid < 0 ? 0 : 1);
+}
+
+void host_describe_cpu(struct buf *to)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	if (file_read(&text, "/proc/cpuinfo", 16 << 20, NULL))
+		return;
+	struct sv rest = buf_sv(&text);
+	while (rest.n) {
+		struct sv line = sv_split(&rest, '\n');
+		struct sv key = sv_trim(sv_split(&line, ':'));
+		if (sv_eq_str(key, "model name") || sv_eq_str(key, "CPU part")) {
+			buf_add_sv(to, sv_trim(line));
+			return;
+		}
+	}
+}

@@ -1,0 +1,202 @@
+/* Reading /proc; see proc.h. */
+#include "base/base.h"
+#include "host/proc.h"
+
+#include <dirent.h>
+#include <errno.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/sv.h"
+
+#define PROC_TEXT_LIMIT ((size_t)256 << 20)
+
+void pid_list_release(struct pid_list *l)
+{
+	vec_release(&l->pids);
+}
+
+static int compare_pid(const void *a, const void *b)
+{
+	int32_t x = *(const int32_t *)a;
+	int32_t y = *(const int32_t *)b;
+	return x < y ? -1 : x > y;
+}
+
+static int list_numbers(struct pid_list *ret_l, const char *dir_path, struct err *err)
+{
+	DIR *dir = opendir(dir_path);
+	if (!dir)
+		return err_sys(err, "cannot list '%s'", dir_path);
+	struct pid_list l = {0};
+	for (struct dirent *e; (e = readdir(dir));) {
+		uint64_t v;
+		if (sv_to_u64(sv_from_str(e->d_name), &v) && v && v <= INT32_MAX)
+			vec_push(&l.pids, (int32_t)v);
+	}
+	(void)closedir(dir);
+	if (l.pids.n)
+		qsort(l.pids.p, l.pids.n, sizeof(*l.pids.p), compare_pid);
+	*ret_l = l;
+	return 0;
+}
+
+int proc_list(struct pid_list *ret_l, struct err *err)
+{
+	return list_numbers(ret_l, "/proc", err);
+}
+
+int proc_threads(struct pid_list *ret_l, int32_t pid, struct err *err)
+{
+	CLEANUP(free_p) char *path = xasprintf("/proc/%d/task", pid);
+	return list_numbers(ret_l, path, err);
+}
+
+int proc_comm(struct buf *to, int32_t pid, int32_t tid, struct err *err)
+{
+	CLEANUP(free_p) char *path = xasprintf("/proc/%d/task/%d/comm", pid, tid);
+	int rc = file_read(to, path, 4096, err);
+	if (!rc && to->n && to->p[to->n - 1] == '\n')
+		to->p[--to->n] = 0;
+	return rc;
+}
+
+int proc_cmdline(struct buf *to, int32_t pid, struct err *err)
+{
+	CLEANUP(free_p) char *path = xasprintf("/proc/%d/cmdline", pid);
+	size_t start = to->n;
+	if (file_read(to, path, 4 << 20, err))
+		return err ? err->code : -EIO;
+	while (to->n > start && !to->p[to->n - 1])
+		to->n--;
+	for (size_t i = start; i < to->n; i++)
+		if (!to->p[i])
+			to->p[i] = ' ';
+	if (to->p)
+		to->p[to->n] = 0;
+	return 0;
+}
+
+/* The value after "Key:" in /proc/PID/status, trimmed; borrowed from @text. */
+static struct sv status_field(const struct buf *text, const char *key)
+{
+	struct sv rest = buf_sv(text);
+	while (rest.n) {
+		struct sv line = sv_split(&rest, '\n');
+		struct sv name = sv_split(&line, ':');
+		if (sv_eq_str(name, key))
+			return sv_trim(line);
+	}
+	return sv_from("", 0);
+}
+
+static int read_status(struct buf *to, int32_t pid, struct err *err)
+{
+	CLEANUP(free_p) char *path = xasprintf("/proc/%d/status", pid);
+	return file_read(to, path, 1 << 20, err);
+}
+
+int proc_uid(int32_t pid, uint32_t *ret_uid, struct err *err)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	if (read_status(&text, pid, err))
+		return -ESRCH;
+	struct sv v = status_field(&text, "Uid");
+	uint64_t uid;
+	if (!sv_to_u64(sv_split(&v, '\t'), &uid))
+		return err_set(err, -EPROTO, "no uid in /proc/%d/status", pid);
+	*ret_uid = (uint32_t)uid;
+	return 0;
+}
+
+int proc_tgid(int32_t tid, int32_t *ret_pid, struct err *err)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	if (read_status(&text, tid, err))
+		return -ESRCH;
+	uint64_t v;
+	if (!sv_to_u64(status_field(&text, "Tgid"), &v) || v > INT32_MAX)
+		return err_set(err, -EPROTO, "no thread group in /proc/%d/status", tid);
+	*ret_pid = (int32_t)v;
+	return 0;
+}
+
+int proc_nspid(int32_t pid, int32_t *ret_nspid, struct err *err)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	if (read_status(&text, pid, err))
+		return -ESRCH;
+	struct sv v = status_field(&text, "NSpid");
+	ssize_t tab = sv_rindex(v, '\t');
+	uint64_t n;
+	if (!sv_to_u64(sv_from_idx(v, (size_t)(tab + 1)), &n) || n > INT32_MAX)
+		return err_set(err, -EPROTO, "no NSpid in /proc/%d/status", pid);
+	*ret_nspid = (int32_t)n;
+	return 0;
+}
+
+/* "start-end perms pgoff major:minor inode   path", the path may hold blanks. */
+static bool parse_map(struct sv line, struct proc_map *ret_m, struct sv *ret_path)
+{
+	struct proc_map m = {0};
+	struct sv perms;
+	uint64_t major;
+	uint64_t minor;
+	struct sv range = sv_split(&line, ' ');
+	struct sv start = sv_split(&range, '-');
+	perms = sv_split(&line, ' ');
+	struct sv pgoff = sv_split(&line, ' ');
+	struct sv dev = sv_split(&line, ' ');
+	struct sv dev_major = sv_split(&dev, ':');
+	struct sv inode = sv_split(&line, ' ');
+	if (!sv_to_hex(start, &m.start) || !sv_to_hex(range, &m.end) || perms.n < 4 ||
+	    !sv_to_hex(pgoff, &m.pgoff) || !sv_to_hex(dev_major, &major) ||
+	    !sv_to_hex(dev, &minor) || !sv_to_u64(inode, &m.inode))
+		return false;
+	m.dev_major = (uint32_t)major;
+	m.dev_minor = (uint32_t)minor;
+	m.is_exec = perms.p[2] == 'x';
+	while (line.n && line.p[0] == ' ')
+		line = sv_from_idx(line, 1);
+	*ret_path = line;
+	*ret_m = m;
+	return m.end > m.start;
+}
+
+/* The kernel writes newlines in paths as \012; nothing else is escaped. */
+static void unescape_newlines(struct buf *to, struct sv path)
+{
+	while (path.n) {
+		if (sv_has_prefix(path, SV("\\012"))) {
+			buf_add_ch(to, '\n');
+			path = sv_from_idx(path, 4);
+		} else {
+			buf_add_ch(to, path.p[0]);
+			path = sv_from_idx(path, 1);
+		}
+	}
+}
+
+int proc_maps(int32_t pid, proc_map_fn fn, void *ctx, struct err *err)
+{
+	CLEANUP(free_p) char *file = xasprintf("/proc/%d/maps", pid);
+	CLEANUP(buf_release) struct buf text = {0};
+	CLEANUP(buf_release) struct buf path = {0};
+	int rc = file_read(&text, file, PROC_TEXT_LIMIT, err);
+	if (rc)
+		return rc;
+	struct sv rest = buf_sv(&text);
+	while (rest.n) {
+		struct proc_map m;
+		struct sv name;
+		if (!parse_map(sv_split(&rest, '\n'), &m, &name))
+			continue;
+		buf_clear(&path);
+		unescape_newlines(&path, name);
+		m.path = buf_str(&path);
+		rc = fn(ctx, &m, err);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}

@@ -1,0 +1,49 @@
+/*
+ * /proc as this tool needs it: threads, names, mappings of a process. Text of the kernel; names
+ * inside it are foreign. A process may vanish at any moment: functions then return -ESRCH or
+ * -ENOENT and the caller carries on.
+ */
+#ifndef ASSAY_HOST_PROC_H
+#define ASSAY_HOST_PROC_H
+
+#include "base/base.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/vec.h"
+
+struct pid_list {
+	VEC(int32_t) pids;
+};
+
+void pid_list_release(struct pid_list *l);
+
+/* All processes, ascending. */
+int proc_list(struct pid_list *ret_l, struct err *err);
+/* Threads of a process, ascending. */
+int proc_threads(struct pid_list *ret_l, int32_t pid, struct err *err);
+/* The thread's name (at most 15 bytes), appended. */
+int proc_comm(struct buf *to, int32_t pid, int32_t tid, struct err *err);
+/* The command line, arguments separated by blanks, appended. */
+int proc_cmdline(struct buf *to, int32_t pid, struct err *err);
+/* Owner (real uid) of a process; the thread group of a thread. */
+int proc_uid(int32_t pid, uint32_t *ret_uid, struct err *err);
+int proc_tgid(int32_t tid, int32_t *ret_pid, struct err *err);
+/* The process's pid in its own (innermost) pid namespace. */
+int proc_nspid(int32_t pid, int32_t *ret_nspid, struct err *err);
+
+struct proc_map {
+	uint64_t start;
+	uint64_t end;
+	uint64_t pgoff;
+	uint32_t dev_major;
+	uint32_t dev_minor;
+	uint64_t inode;
+	bool is_exec;
+	const char *path; /* "" for anonymous memory; borrowed during the callback */
+};
+
+typedef int (*proc_map_fn)(void *ctx, const struct proc_map *m, struct err *err);
+/* Every mapping in address order; stops at the first non-zero return and gives it back. */
+int proc_maps(int32_t pid, proc_map_fn fn, void *ctx, struct err *err);
+
+#endif

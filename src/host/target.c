@@ -1,0 +1,229 @@
+/* From words to process ids; see target.h. */
+#include "base/base.h"
+#include "host/target.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/regex.h"
+#include "base/sv.h"
+
+void target_spec_release(struct target_spec *s)
+{
+	vec_release(&s->pids);
+	vec_release(&s->tids);
+	vec_release(&s->names);
+}
+
+void target_release(struct target *t)
+{
+	pid_list_release(&t->pids);
+	pid_list_release(&t->tids);
+	free(t->name);
+	*t = (struct target){0};
+}
+
+void target_candidates_release(struct target_candidates *c)
+{
+	vec_foreach(e, &c->list)
+		free(e->cmdline);
+	vec_release(&c->list);
+}
+
+static void add_pid(struct pid_list *l, int32_t pid)
+{
+	for (size_t i = 0; i < l->pids.n; i++)
+		if (l->pids.p[i] == pid)
+			return;
+	vec_push(&l->pids, pid);
+}
+
+static bool is_ourselves(int32_t pid)
+{
+	return pid == getpid() || pid == getppid();
+}
+
+/*
+ * A process's name is its comm (cut to 15 bytes by the kernel), or the base name of its first
+ * argument, so that "redis-check-rdb" started as redis-server answers to both.
+ */
+static bool has_name(int32_t pid, const char *name)
+{
+	CLEANUP(buf_release) struct buf comm = {0};
+	CLEANUP(buf_release) struct buf cmdline = {0};
+	if (!proc_comm(&comm, pid, pid, NULL)) {
+		size_t len = strlen(name);
+		if (!strcmp(buf_str(&comm), name) ||
+		    (comm.n == 15 && len > 15 && !strncmp(comm.p, name, 15)))
+			return true;
+	}
+	if (proc_cmdline(&cmdline, pid, NULL) || !cmdline.n)
+		return false;
+	struct sv rest = buf_sv(&cmdline);
+	struct sv first = sv_split(&rest, ' ');
+	ssize_t slash = sv_rindex(first, '/');
+	return sv_eq_str(sv_from_idx(first, (size_t)(slash + 1)), name);
+}
+
+static void add_candidate(struct target_candidates *c, int32_t pid)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	if (proc_cmdline(&text, pid, NULL) || !text.n) {
+		buf_clear(&text);
+		(void)proc_comm(&text, pid, pid, NULL); /* a kernel thread has no command line */
+	}
+	vec_push(&c->list, (struct target_candidate){pid, buf_detach(&text)});
+}
+
+/* Names that share a part with the one that was not found, for the message. */
+static void near_names(struct buf *to, const struct pid_list *all, const char *name)
+{
+	size_t nr = 0;
+	CLEANUP(buf_release) struct buf comm = {0};
+	for (size_t i = 0; i < all->pids.n && nr < 5; i++) {
+		buf_clear(&comm);
+		if (proc_comm(&comm, all->pids.p[i], all->pids.p[i], NULL) || !comm.n)
+			continue;
+		if (strcasestr(comm.p, name) || strcasestr(name, comm.p))
+			buf_addf(to, "%s%s (pid %d)", nr++ ? ", " : "", comm.p, all->pids.p[i]);
+	}
+}
+
+static int not_found(const struct pid_list *all, const char *name, struct err *err)
+{
+	CLEANUP(buf_release) struct buf near = {0};
+	near_names(&near, all, name);
+	err_set(err, -ESRCH, "no process is named '%s'", name);
+	if (near.n)
+		err_hint(err, "there is: %s", near.p);
+	else
+		err_hint(err, "list names with: ps -eo pid,comm  (or search command lines: --match %s)",
+		         name);
+	return -ESRCH;
+}
+
+static int resolve_name(struct target *t, const char *name, const struct pid_list *all,
+                        bool takes_all, struct target_candidates *ret_c, struct err *err)
+{
+	struct target_candidates found = {0};
+	for (size_t i = 0; i < all->pids.n; i++)
+		if (!is_ourselves(all->pids.p[i]) && has_name(all->pids.p[i], name))
+			add_candidate(&found, all->pids.p[i]);
+	int rc = 0;
+	if (!found.list.n) {
+		rc = not_found(all, name, err);
+	} else if (found.list.n > 1 && !takes_all) {
+		rc = err_set(err, -ENOTUNIQ, "%zu processes are named '%s'", found.list.n, name);
+		err_hint(err, "choose one with -p PID, or take all of them with --all-matching");
+		*ret_c = found;
+		return rc;
+	}
+	vec_foreach(e, &found.list)
+		add_pid(&t->pids, e->pid);
+	target_candidates_release(&found);
+	return rc;
+}
+
+static int resolve_match(struct target *t, const char *pattern, const struct pid_list *all,
+                         bool takes_all, struct target_candidates *ret_c, struct err *err)
+{
+	CLEANUP(regex_free_p) struct regex *re = NULL;
+	if (regex_new(&re, pattern, 0, err))
+		return err_wrap(err, "--match");
+	struct target_candidates found = {0};
+	CLEANUP(buf_release) struct buf text = {0};
+	for (size_t i = 0; i < all->pids.n; i++) {
+		buf_clear(&text);
+		if (is_ourselves(all->pids.p[i]) || proc_cmdline(&text, all->pids.p[i], NULL))
+			continue;
+		if (text.n && regex_match(re, buf_sv(&text)))
+			add_candidate(&found, all->pids.p[i]);
+	}
+	int rc = 0;
+	if (!found.list.n) {
+		rc = err_set(err, -ESRCH, "no command line matches '%s'", pattern);
+		err_hint(err, "list command lines with: ps -eo pid,args");
+	} else if (found.list.n > 1 && !takes_all) {
+		rc = err_set(err, -ENOTUNIQ, "%zu command lines match '%s'", found.list.n, pattern);
+		err_hint(err, "choose one with -p PID, or take all of them with --all-matching");
+		*ret_c = found;
+		return rc;
+	}
+	vec_foreach(e, &found.list)
+		add_pid(&t->pids, e->pid);
+	target_candidates_release(&found);
+	return rc;
+}
+
+static int check_pid(int32_t pid, struct err *err)
+{
+	int32_t tgid;
+	if (pid <= 0 || (kill(pid, 0) && errno == ESRCH) || proc_tgid(pid, &tgid, NULL)) {
+		err_set(err, -ESRCH, "no process with pid %d", pid);
+		err_hint(err, "list processes with: ps -eo pid,comm");
+		return -ESRCH;
+	}
+	if (tgid != pid) {
+		err_set(err, -EINVAL, "%d is a thread of process %d", pid, tgid);
+		err_hint(err, "-t %d profiles that thread, -p %d the whole process", pid, tgid);
+		return -EINVAL;
+	}
+	if (pid == getpid())
+		return 0; /* asked for by number: profiling assay with assay is allowed */
+	return 0;
+}
+
+static int resolve_numbers(struct target *t, const struct target_spec *spec, struct err *err)
+{
+	for (size_t i = 0; i < spec->pids.n; i++) {
+		int rc = check_pid(spec->pids.p[i], err);
+		if (rc)
+			return rc;
+		add_pid(&t->pids, spec->pids.p[i]);
+	}
+	for (size_t i = 0; i < spec->tids.n; i++) {
+		int32_t tgid;
+		if (proc_tgid(spec->tids.p[i], &tgid, NULL)) {
+			err_set(err, -ESRCH, "no thread with tid %d", spec->tids.p[i]);
+			return err_hint(err, "list threads with: ps -eLo pid,tid,comm");
+		}
+		add_pid(&t->tids, spec->tids.p[i]);
+	}
+	return 0;
+}
+
+static char *target_name(const struct target *t, const struct target_spec *spec)
+{
+	if (t->is_system)
+		return xstrdup("all");
+	if (spec->names.n == 1)
+		return xstrdup(spec->names.p[0]);
+	int32_t pid = t->pids.pids.n ? t->pids.pids.p[0] : t->tids.pids.n ? t->tids.pids.p[0] : 0;
+	CLEANUP(buf_release) struct buf comm = {0};
+	if (pid && !proc_comm(&comm, pid, pid, NULL) && comm.n)
+		return buf_detach(&comm);
+	return xasprintf("pid-%d", pid);
+}
+
+int target_resolve(struct target *ret_t, const struct target_spec *spec,
+                   struct target_candidates *ret_c, struct err *err)
+{
+	CLEANUP(target_release) struct target t = {.is_system = spec->is_system};
+	CLEANUP(pid_list_release) struct pid_list all = {0};
+	int rc = proc_list(&all, err);
+	if (!rc)
+		rc = resolve_numbers(&t, spec, err);
+	for (size_t i = 0; !rc && i < spec->names.n; i++)
+		rc = resolve_name(&t, spec->names.p[i], &all, spec->takes_all, ret_c, err);
+	if (!rc && spec->match)
+		rc = resolve_match(&t, spec->match, &all, spec->takes_all, ret_c, err);
+	if (rc)
+		return rc;
+	t.name = target_name(&t, spec);
+	*ret_t = t;
+	t = (struct target){0};
+	return 0;
+}
