@@ -1,0 +1,44 @@
+/*
+ * Opening sampling events: the best clock that this machine and these rights allow (cycles, else
+ * cpu-clock; kernel and user, else user only), found once, then applied to threads and CPUs.
+ */
+#ifndef ASSAY_CAPTURE_PERFOPEN_H
+#define ASSAY_CAPTURE_PERFOPEN_H
+
+#include <linux/perf_event.h>
+
+#include "base/base.h"
+#include "base/err.h"
+
+enum perfopen_flags {
+	PERFOPEN_USER_ONLY = 1 << 0,   /* no kernel frames asked for */
+	PERFOPEN_FP = 1 << 1,          /* user stacks by frame pointers, in the kernel */
+	PERFOPEN_SYSTEM = 1 << 2,      /* per CPU, all processes */
+	PERFOPEN_ON_EXEC = 1 << 3,     /* starts at the launched command's exec */
+	PERFOPEN_NO_STACKS = 1 << 4,   /* instruction pointers only */
+};
+
+struct perfopen {
+	struct perf_event_attr attr;
+	const char *event; /* "cycles" or "cpu-clock" */
+	bool is_software;  /* no hardware counters here */
+	bool is_user_only; /* the kernel side was refused or not wanted */
+	bool is_refused_kernel;
+};
+
+#define PERFOPEN_STACK_MIN (8u << 10)
+#define PERFOPEN_STACK_MAX 65528u /* the kernel's limit for sample_stack_user */
+
+/*
+ * Decides by trying on @pid (-1 = whole system). @event: NULL or "" to choose, else "cycles" or
+ * "cpu-clock" or "task-clock" or "instructions". @freq_hz: samples a second of CPU time.
+ */
+int perfopen_choose(struct perfopen *ret_p, int32_t pid, const char *event, uint32_t freq_hz,
+                    unsigned flags, struct err *err);
+/* Opens on one thread and CPU with a stack copy of @stack_bytes. Returns the descriptor or -errno. */
+int perfopen_event(const struct perfopen *p, int32_t tid, int32_t cpu, uint32_t stack_bytes,
+                   struct err *err);
+/* Reads how many samples the kernel dropped for this event (PERF_FORMAT_LOST), 0 if unknown. */
+uint64_t perfopen_lost(int fd);
+
+#endif
