@@ -1,9 +1,19 @@
 /*
- * Finds the separate debug information of a binary: .gnu_debugdata (mini), .gnu_debuglink (with
- * CRC), build-id directories (<root>/usr/lib/debug/.build-id/xx/yyyy.debug), .gnu_debugaltlink
- * (dwz), .dwo files and .dwp packages. Looked for in the target's root first (descriptor
- * @root_fd, or -1), then on the host, then in the folders of the user's --debug-dir. A file is
- * taken only if its build-id (or CRC for a debuglink) matches.
+ * Finds the separate debug information of a binary, offline: build-id directories, .gnu_debuglink,
+ * .gnu_debugaltlink (dwz), .gnu_debugdata (mini). Each is looked for in the target's root, then on
+ * the host, then in the folders of the user's --debug-dir:
+ *
+ *	/usr/lib/debug/.build-id/xx/yyyy.debug         DIR/.build-id/xx/yyyy.debug
+ *	/dir/of/binary/LINK, /dir/of/binary/.debug/LINK
+ *	/usr/lib/debug/dir/of/binary/LINK              DIR/dir/of/binary/LINK, DIR/LINK
+ *
+ * A file is taken only if its build-id is the binary's; where either has none, if its CRC32 is the
+ * debuglink's. In the target's root, paths are resolved by openat2 with RESOLVE_IN_ROOT and no
+ *magic links; everywhere only regular files are opened (a device or fifo is never even touched),
+ *and link names with a slash are refused: all of these are what a hostile binary would like to
+ *choose.
+ *
+ * What is not found, or does not fit, is not an error: NULL and 0. Images are the caller's.
  */
 #ifndef ASSAY_OBJECT_DEBUGFILE_H
 #define ASSAY_OBJECT_DEBUGFILE_H
@@ -18,13 +28,23 @@ struct debug_search {
 	size_t nr_dirs;
 };
 
-/* The debug file (with .debug_info or .symtab), or NULL with 0 when there is none. */
-int debugfile_find(struct elf **ret_debug, struct elf *binary, const char *binary_path,
-                   const struct debug_search *search, struct err *err);
-/* The dwz supplementary file of @debug, or NULL with 0. */
+/*
+ * The debug file (with .debug_info or .symtab). @binary_path: as the target sees it. *ret_path
+ * (ret_path may be NULL): where it was found, owned by the caller, for alt and .dwp look-ups.
+ * @search may be NULL: the host only.
+ */
+int debugfile_find(struct elf **ret_debug, char **ret_path, struct elf *binary,
+		   const char *binary_path, const struct debug_search *search, struct err *err);
+/* The dwz supplementary file of @debug, whose path is @debug_path. */
 int debugfile_find_alt(struct elf **ret_alt, struct elf *debug, const char *debug_path,
-                       const struct debug_search *search, struct err *err);
-/* The image in .gnu_debugdata (xz), or NULL with 0. */
+		       const struct debug_search *search, struct err *err);
+/*
+ * A file that debug information names (.dwo, .dwp): @path, relative ones to @dir (may be NULL).
+ * Nothing is checked but that it is an ELF image; the caller compares the DWO id.
+ */
+int debugfile_open(struct elf **ret_file, const char *dir, const char *path,
+		   const struct debug_search *search, struct err *err);
+/* The image in .gnu_debugdata (xz). */
 int debugfile_mini(struct elf **ret_mini, struct elf *binary, struct err *err);
 
 #endif

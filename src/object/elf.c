@@ -303,6 +303,11 @@ bool elf_is_relocatable(const struct elf *e)
 	return e->type == ET_REL;
 }
 
+uint64_t elf_nr_bytes(const struct elf *e)
+{
+	return e->nr_bytes;
+}
+
 const struct elf_segment *elf_segments(const struct elf *e, size_t *ret_nr)
 {
 	*ret_nr = e->nr_segments;

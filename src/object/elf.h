@@ -70,6 +70,7 @@ int elf_section_bytes(struct elf *e, const struct elf_section *s, struct sv *ret
 void elf_section_drop(struct elf *e, const struct elf_section *s);
 /* Same by name; an absent section gives 0 and an empty view. Also finds .zdebug_* for .debug_*. */
 int elf_named_bytes(struct elf *e, const char *name, struct sv *ret_bytes, struct err *err);
+uint64_t elf_nr_bytes(const struct elf *e); /* of the file */
 /* Bytes of the file at [offset, offset+n), into the caller's memory. */
 int elf_read(const struct elf *e, void *to, size_t n, uint64_t offset, struct err *err);
 

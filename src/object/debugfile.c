@@ -1,0 +1,293 @@
+/* Separate debug files; see debugfile.h. */
+#include "base/base.h"
+#include "object/debugfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/rd.h"
+#include "base/zio.h"
+
+#define LINK_BYTES_MAX ((size_t)4096)
+#define CRC_STEP       ((size_t)1 << 20)
+#define CRC_BYTES_MAX  ((uint64_t)8 << 30)
+#define MINI_BYTES_MAX ((size_t)256 << 20)
+
+/* What a candidate must be. */
+struct wanted {
+	enum elf_machine machine;
+	uint8_t id[ELF_BUILD_ID_MAX];
+	size_t nr_id; /* 0: the binary has none */
+	uint32_t crc;
+	bool has_crc;
+	bool has_any_use; /* .debug_info or .symtab is required */
+};
+
+/* ---- opening ---- */
+
+/*
+ * Looks before it opens: O_PATH does not call a driver, so a device behind the name is seen for
+ * what it is, and the descriptor then is reopened for reading. -1 if it is no regular file.
+ */
+static int open_regular(int root_fd, const char *path)
+{
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_MAGICLINKS};
+	if (root_fd >= 0)
+		how.resolve |= RESOLVE_IN_ROOT;
+	CLEANUP(close_p)
+	int at = (int)syscall(SYS_openat2, root_fd >= 0 ? root_fd : AT_FDCWD, path, &how,
+			      sizeof(how));
+	if (at < 0 && errno == ENOSYS && root_fd < 0) /* before 5.6: the host's own tree only */
+		at = open(path, O_PATH | O_CLOEXEC);
+	struct stat st;
+	if (at < 0 || fstat(at, &st) || !S_ISREG(st.st_mode))
+		return -1;
+	char self[32];
+	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", at);
+	return open(self, O_RDONLY | O_CLOEXEC);
+}
+
+static struct elf *open_elf(int root_fd, const char *path)
+{
+	CLEANUP(close_p) int fd = open_regular(root_fd, path);
+	struct elf *e = NULL;
+	if (fd < 0 || elf_open_fd(&e, fd, NULL))
+		return NULL;
+	return e;
+}
+
+static bool is_crc_equal(const struct elf *e, uint32_t crc)
+{
+	uint64_t left = elf_nr_bytes(e);
+	if (left > CRC_BYTES_MAX)
+		return false;
+	uint8_t *step CLEANUP(free_p) = xmalloc(CRC_STEP);
+	uLong sum = crc32(0, NULL, 0);
+	for (uint64_t at = 0; left;) {
+		size_t n = (size_t)MIN(left, (uint64_t)CRC_STEP);
+		if (elf_read(e, step, n, at, NULL))
+			return false;
+		sum = crc32(sum, step, (uInt)n);
+		at += n;
+		left -= n;
+	}
+	return sum == crc;
+}
+
+static bool is_wanted(const struct elf *e, const struct wanted *w)
+{
+	if (elf_machine(e) != w->machine)
+		return false;
+	if (w->has_any_use && !elf_section(e, ".debug_info") && !elf_section(e, ".zdebug_info") &&
+	    !elf_section(e, ".symtab"))
+		return false;
+	uint8_t id[ELF_BUILD_ID_MAX];
+	size_t nr_id = elf_build_id(e, id);
+	if (nr_id && w->nr_id)
+		return nr_id == w->nr_id && !memcmp(id, w->id, nr_id);
+	return w->has_crc && is_crc_equal(e, w->crc);
+}
+
+static struct elf *open_wanted(int root_fd, const char *path, const struct wanted *w)
+{
+	struct elf *e CLEANUP(elf_free_p) = open_elf(root_fd, path);
+	if (!e || !is_wanted(e, w))
+		return NULL;
+	return TAKE(e);
+}
+
+/* ---- places ---- */
+
+/* One tree to search: the target's root, the host, or a folder of the user. */
+struct place {
+	int root_fd;        /* -1: the host's file system */
+	const char *prefix; /* "" or the folder */
+	const char *debug;  /* the debug tree under the prefix: "/usr/lib/debug" or "" */
+	bool is_folder;
+};
+
+static struct place place_at(const struct debug_search *search, size_t i)
+{
+	bool has_root = search && search->root_fd >= 0;
+	if (has_root && i == 0)
+		return (struct place){search->root_fd, "", "/usr/lib/debug", false};
+	if (i == (has_root ? 1 : 0))
+		return (struct place){-1, "", "/usr/lib/debug", false};
+	return (struct place){-1, search->dirs[i - 1 - (has_root ? 1 : 0)], "", true};
+}
+
+static size_t nr_places(const struct debug_search *search)
+{
+	if (!search)
+		return 1;
+	return 1 + (search->root_fd >= 0 ? 1 : 0) + (search->dirs ? search->nr_dirs : 0);
+}
+
+static struct elf *find_by_id(const struct place *p, const struct wanted *w, struct buf *path)
+{
+	if (w->nr_id < 2)
+		return NULL;
+	buf_clear(path);
+	buf_addf(path, "%s%s/.build-id/%02x/", p->prefix, p->debug, w->id[0]);
+	for (size_t i = 1; i < w->nr_id; i++)
+		buf_addf(path, "%02x", w->id[i]);
+	buf_add_str(path, ".debug");
+	return open_wanted(p->root_fd, buf_str(path), w);
+}
+
+static struct elf *find_by_link(const struct place *p, const struct wanted *w, struct sv dir,
+				struct sv link, struct buf *path)
+{
+	static const char *const binary_side[] = {"/", "/.debug/"};
+	for (size_t i = 0; !p->is_folder && i < ARRAY_LEN(binary_side); i++) {
+		buf_clear(path);
+		buf_addf(path, "%.*s%s%.*s", SV_ARGS(dir), binary_side[i], SV_ARGS(link));
+		struct elf *e = open_wanted(p->root_fd, buf_str(path), w);
+		if (e)
+			return e;
+	}
+	buf_clear(path);
+	buf_addf(path, "%s%s%.*s/%.*s", p->prefix, p->debug, SV_ARGS(dir), SV_ARGS(link));
+	struct elf *e = open_wanted(p->root_fd, buf_str(path), w);
+	if (e || !p->is_folder)
+		return e;
+	buf_clear(path);
+	buf_addf(path, "%s/%.*s", p->prefix, SV_ARGS(link));
+	return open_wanted(p->root_fd, buf_str(path), w);
+}
+
+/* "name", padding to 4, CRC32. False when there is none or it is no plain file name. */
+static bool read_link(struct elf *binary, struct sv *ret_link, uint32_t *ret_crc)
+{
+	struct sv bytes;
+	if (elf_named_bytes(binary, ".gnu_debuglink", &bytes, NULL) || bytes.n > LINK_BYTES_MAX)
+		return false;
+	struct rd r = rd_from(bytes.p, bytes.n);
+	struct sv link = rd_cstr(&r);
+	rd_skip(&r, (4 - (link.n + 1) % 4) % 4);
+	uint32_t crc = rd_u32(&r);
+	if (r.is_bad || !link.n || sv_index(link, '/') >= 0 || sv_eq(link, SV(".")) ||
+	    sv_eq(link, SV("..")))
+		return false;
+	*ret_link = link;
+	*ret_crc = crc;
+	return true;
+}
+
+static struct sv dir_of(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	return slash ? sv_from(path, (size_t)(slash - path)) : SV("");
+}
+
+int debugfile_find(struct elf **ret_debug, char **ret_path, struct elf *binary,
+		   const char *binary_path, const struct debug_search *search, struct err *err)
+{
+	(void)err; /* nothing that a binary may say stops its naming */
+	struct wanted w = {.machine = elf_machine(binary), .has_any_use = true};
+	w.nr_id = elf_build_id(binary, w.id);
+	struct sv link = SV("");
+	w.has_crc = read_link(binary, &link, &w.crc);
+	struct sv dir = dir_of(binary_path);
+	bool is_absolute = binary_path && binary_path[0] == '/';
+
+	CLEANUP(buf_release) struct buf path = {0};
+	struct elf *found = NULL;
+	for (size_t i = 0; !found && i < nr_places(search); i++) {
+		struct place p = place_at(search, i);
+		found = find_by_id(&p, &w, &path);
+		if (!found && w.has_crc && is_absolute)
+			found = find_by_link(&p, &w, dir, link, &path);
+	}
+	*ret_debug = found;
+	if (ret_path)
+		*ret_path = found ? buf_detach(&path) : NULL;
+	return 0;
+}
+
+/* ---- files that debug information names ---- */
+
+static struct elf *open_named(const struct debug_search *search, const char *path,
+			      const struct wanted *w)
+{
+	for (size_t i = 0; i < nr_places(search); i++) {
+		struct place p = place_at(search, i);
+		CLEANUP(buf_release) struct buf full = {0};
+		buf_addf(&full, "%s%s", p.prefix, path);
+		struct elf *e = w ? open_wanted(p.root_fd, buf_str(&full), w)
+				  : open_elf(p.root_fd, buf_str(&full));
+		if (e)
+			return e;
+	}
+	return NULL;
+}
+
+/* Folders of a relative path are those of @dir. */
+static void join(struct buf *to, struct sv dir, const char *path)
+{
+	if (path[0] != '/')
+		buf_addf(to, "%.*s/", SV_ARGS(dir));
+	buf_add_str(to, path);
+}
+
+int debugfile_open(struct elf **ret_file, const char *dir, const char *path,
+		   const struct debug_search *search, struct err *err)
+{
+	(void)err;
+	*ret_file = NULL;
+	CLEANUP(buf_release) struct buf full = {0};
+	join(&full, dir ? sv_from_str(dir) : SV(""), path);
+	if (buf_str(&full)[0] == '/' && full.n <= LINK_BYTES_MAX)
+		*ret_file = open_named(search, buf_str(&full), NULL);
+	return 0;
+}
+
+int debugfile_find_alt(struct elf **ret_alt, struct elf *debug, const char *debug_path,
+		       const struct debug_search *search, struct err *err)
+{
+	(void)err;
+	*ret_alt = NULL;
+	struct sv bytes;
+	if (elf_named_bytes(debug, ".gnu_debugaltlink", &bytes, NULL) || bytes.n > LINK_BYTES_MAX)
+		return 0;
+	struct rd r = rd_from(bytes.p, bytes.n);
+	struct sv name = rd_cstr(&r);
+	struct wanted w = {.machine = elf_machine(debug), .nr_id = rd_left(&r)};
+	if (r.is_bad || !name.n || !w.nr_id || w.nr_id > sizeof(w.id))
+		return 0;
+	memcpy(w.id, r.p, w.nr_id);
+
+	CLEANUP(buf_release) struct buf path = {0};
+	join(&path, dir_of(debug_path), name.p); /* NUL-terminated: rd_cstr saw it */
+	struct elf *found = NULL;
+	if (buf_str(&path)[0] == '/')
+		found = open_named(search, buf_str(&path), &w);
+	for (size_t i = 0; !found && i < nr_places(search); i++) {
+		struct place p = place_at(search, i);
+		found = find_by_id(&p, &w, &path);
+	}
+	*ret_alt = found;
+	return 0;
+}
+
+int debugfile_mini(struct elf **ret_mini, struct elf *binary, struct err *err)
+{
+	*ret_mini = NULL;
+	struct sv packed;
+	int rc = elf_named_bytes(binary, ".gnu_debugdata", &packed, err);
+	if (rc || !packed.n)
+		return rc;
+	CLEANUP(buf_release) struct buf plain = {0};
+	rc = zio_decompress(&plain, ZKIND_XZ, packed.p, packed.n, MINI_BYTES_MAX, err);
+	if (!rc)
+		rc = elf_open_bytes(ret_mini, plain.p, plain.n, err);
+	return rc ? err_wrap(err, "section '.gnu_debugdata'") : 0;
+}
