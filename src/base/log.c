@@ -1,0 +1,237 @@
+/* Messages to a person; see log.h. */
+#include "base/base.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/escape.h"
+#include "base/mem.h"
+#include "base/suggest.h"
+
+#define ERASE_LINE "\r\x1b[K"
+
+static struct {
+	pthread_mutex_t lock;
+	enum log_level level;
+	const char *command;
+	uint8_t depth[LOG_DOMAIN_NR];
+	char *status; /* the transient line on the screen, or NULL */
+} state = {.lock = PTHREAD_MUTEX_INITIALIZER, .level = LOG_NOTE};
+
+static const char *const domain_names[LOG_DOMAIN_NR] = {
+	[LOG_PERF] = "perf",       [LOG_BPF] = "bpf",       [LOG_UNWIND] = "unwind",
+	[LOG_SYMBOL] = "symbol",   [LOG_INGEST] = "ingest", [LOG_FORMAT] = "format",
+	[LOG_SESSION] = "session", [LOG_HOST] = "host",
+};
+
+void log_set_command(const char *name)
+{
+	state.command = name;
+}
+
+void log_set_level(enum log_level level)
+{
+	state.level = level;
+}
+
+enum log_level log_get_level(void)
+{
+	return state.level;
+}
+
+static int set_domain(struct sv name, uint8_t depth, struct err *err)
+{
+	struct suggest s = suggest_for(name);
+	for (size_t i = 0; i < LOG_DOMAIN_NR; i++) {
+		if (sv_eq_str(name, domain_names[i]) || sv_eq_str(name, "all")) {
+			state.depth[i] = depth;
+			if (!sv_eq_str(name, "all"))
+				return 0;
+		}
+		suggest_offer(&s, sv_from_str(domain_names[i]));
+	}
+	if (sv_eq_str(name, "all"))
+		return 0;
+	err_set(err, -EINVAL, "unknown debug domain '%.*s'", SV_ARGS(name));
+	if (s.best.n)
+		return err_hint(err, "did you mean '%.*s'?", SV_ARGS(s.best));
+	return err_hint(err, "all, perf, bpf, unwind, symbol, ingest, format, session, host");
+}
+
+int log_set_debug(const char *domains, struct err *err)
+{
+	struct sv left = sv_from_str(domains);
+	while (left.n) {
+		struct sv item = sv_split(&left, ',');
+		struct sv name = sv_split(&item, ':');
+		uint64_t depth = 1;
+		if (item.n && (!sv_to_u64(item, &depth) || depth > 3))
+			return err_set(err, -EINVAL, "debug level '%.*s' is not 0 to 3",
+				       SV_ARGS(item));
+		int rc = set_domain(name, (uint8_t)depth, err);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+/* One write a message, so that lines of several threads do not mix. */
+static void emit(const struct buf *line)
+{
+	pthread_mutex_lock(&state.lock);
+	CLEANUP(buf_release) struct buf whole = {0};
+	if (state.status)
+		buf_add_str(&whole, ERASE_LINE);
+	buf_add(&whole, buf_str(line), line->n);
+	if (state.status)
+		buf_add_str(&whole, state.status);
+	const char *p = whole.p;
+	size_t n = whole.n;
+	while (n) {
+		ssize_t put = write(STDERR_FILENO, p, n);
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put <= 0)
+			break; /* nobody listens: there is no one left to tell */
+		p += put;
+		n -= (size_t)put;
+	}
+	pthread_mutex_unlock(&state.lock);
+}
+
+static void add_prefix(struct buf *line)
+{
+	buf_add_str(line, "assay");
+	if (state.command)
+		buf_addf(line, " %s", state.command);
+	buf_add_str(line, ": ");
+}
+
+static void say(enum log_level level, const char *tag, const char *fmt, va_list ap)
+{
+	if (level > state.level)
+		return;
+	CLEANUP(buf_release) struct buf text = {0};
+	buf_vaddf(&text, fmt, ap);
+	CLEANUP(buf_release) struct buf line = {0};
+	add_prefix(&line);
+	buf_add_str(&line, tag);
+	escape_term(&line, buf_sv(&text));
+	buf_add_ch(&line, '\n');
+	emit(&line);
+}
+
+#define SAY(level, tag)                   \
+	do {                              \
+		int saved = errno;        \
+		va_list ap;               \
+		va_start(ap, fmt);        \
+		say(level, tag, fmt, ap); \
+		va_end(ap);               \
+		errno = saved;            \
+	} while (0)
+
+void log_error(const char *fmt, ...)
+{
+	SAY(LOG_ERROR, "");
+}
+
+void log_warn(const char *fmt, ...)
+{
+	SAY(LOG_WARN, "warning: ");
+}
+
+void log_note(const char *fmt, ...)
+{
+	SAY(LOG_NOTE, "");
+}
+
+void log_info(const char *fmt, ...)
+{
+	SAY(LOG_INFO, "");
+}
+
+/* Hints may hold several lines; each is one of ours with its own tag. */
+static void say_hint(enum log_level level, const char *hint)
+{
+	if (level > state.level)
+		return;
+	CLEANUP(buf_release) struct buf line = {0};
+	struct sv left = sv_from_str(hint);
+	while (left.n) {
+		struct sv one = sv_split(&left, '\n');
+		buf_add_str(&line, "hint: ");
+		escape_term(&line, one);
+		buf_add_ch(&line, '\n');
+	}
+	emit(&line);
+}
+
+void log_hint(const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	CLEANUP(free_p) char *text = xvasprintf(fmt, ap);
+	va_end(ap);
+	say_hint(LOG_NOTE, text);
+}
+
+void log_err(const struct err *err)
+{
+	log_error("%s", err_msg(err));
+	if (err && err->hint)
+		say_hint(LOG_ERROR, err->hint);
+}
+
+void log_err_warn(const struct err *err, const char *consequence)
+{
+	log_warn("%s, %s", err_msg(err), consequence ? consequence : "ignoring");
+	if (err && err->hint)
+		say_hint(LOG_NOTE, err->hint);
+}
+
+bool log_has_debug(enum log_domain domain, int depth)
+{
+	return state.depth[domain] >= depth || (state.level >= LOG_DEBUG && depth <= 1);
+}
+
+void log_debug_at(enum log_domain domain, const char *fmt, ...)
+{
+	int saved = errno;
+	va_list ap;
+	va_start(ap, fmt);
+	CLEANUP(free_p) char *text = xvasprintf(fmt, ap);
+	va_end(ap);
+	CLEANUP(buf_release) struct buf line = {0};
+	buf_addf(&line, "%s: ", domain_names[domain]);
+	escape_term(&line, sv_from_str(text));
+	buf_add_ch(&line, '\n');
+	emit(&line);
+	errno = saved;
+}
+
+void log_status(const char *line)
+{
+	static const struct buf nothing;
+	pthread_mutex_lock(&state.lock);
+	bool had = state.status != NULL;
+	free(state.status);
+	state.status = NULL;
+	if (line) {
+		CLEANUP(buf_release) struct buf safe = {0};
+		escape_term(&safe, sv_from_str(line));
+		state.status = xstrdup(buf_str(&safe));
+	}
+	pthread_mutex_unlock(&state.lock);
+	if (had && !line) {
+		CLEANUP(buf_release) struct buf erase = {0};
+		buf_add_str(&erase, ERASE_LINE);
+		emit(&erase);
+	} else if (line) {
+		emit(&nothing); /* erases and draws */
+	}
+}

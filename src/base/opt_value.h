@@ -1,0 +1,13 @@
+/* Text -> the value of one option; the inside of opt.h. */
+#ifndef ASSAY_BASE_OPT_VALUE_H
+#define ASSAY_BASE_OPT_VALUE_H
+
+#include "base/base.h"
+#include "base/err.h"
+#include "base/opt.h"
+
+bool opt_takes_arg(const struct opt *o);
+/* Stores into the bound structure @to. @arg may be NULL where none is taken or it is optional. */
+int opt_set_value(const struct opt *o, void *to, const char *arg, struct err *err);
+
+#endif
