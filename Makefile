@@ -74,10 +74,11 @@ $(O)/flags: FORCE
 # ---- tests --------------------------------------------------------------------------------
 # tests/unit/test_<module>.c, each linked against the shipped library and run forked, TAP.
 UNIT_SRCS := $(sort $(wildcard tests/unit/test_*.c))
+TEST_LIB_SRCS := $(sort $(wildcard tests/lib/*.c))
 UNIT_BIN  := $(O)/tests/unit-tests
 
 $(O)/tests/%.o: private ALL_CFLAGS += -Itests/lib
-$(UNIT_BIN): $(UNIT_SRCS:%.c=$(O)/%.o) $(O)/tests/lib/tap.o $(LIB)
+$(UNIT_BIN): $(UNIT_SRCS:%.c=$(O)/%.o) $(TEST_LIB_SRCS:%.c=$(O)/%.o) $(LIB)
 	$(call say,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
 .PHONY: unit

@@ -1,0 +1,517 @@
+/*
+ * Selecting and aggregating samples.
+ *
+ *	functions ──regex──► bits ──► locations ──► stacks (parent before child) ─┐
+ *	tasks ─────regex──► bits ────────────────────────────────────────────────┼─► scan of samples
+ *	window, phases ──────────────────────────────────────────────────────────┘
+ *
+ * A stack's verdict is its parent's, unless its own location changes it, so all verdicts cost one
+ * pass over the nodes. The scan then reads columns and adds to rows; a row is found through the
+ * last row of the same stack, else through a hash of (stack, task, phase).
+ */
+#include "base/base.h"
+#include "analyze/select.h"
+
+#include <errno.h>
+
+#include "analyze/match.h"
+#include "analyze/window.h"
+#include "base/buf.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/regex.h"
+#include "base/vec.h"
+
+#define PHASES_MAX 255
+#define NO_ROW     UINT32_MAX
+
+/* The compiled spec. Verdicts: 0 = in view, else 1 + enum select_out. */
+struct plan {
+	const struct table *t;
+	struct window window;
+	bool has_window;
+	uint8_t *stack_verdict;
+	uint8_t *task_verdict;
+	uint8_t *stack_phase;        /* index of the rule, or nr_rules */
+	struct window *rule_windows; /* by rule; to_ns 0 = a rule on frames */
+	bool has_rule_windows;
+	uint32_t only_phase; /* NO_ROW = all */
+};
+
+const char *select_out_text(enum select_out out)
+{
+	static const char *const texts[SELECT_OUT_NR] = {
+		[SELECT_OUT_TIME] = "outside the time window",
+		[SELECT_OUT_TASK] = "of other threads",
+		[SELECT_OUT_MODE] = "in the other CPU mode",
+		[SELECT_OUT_MODULE] = "in other modules",
+		[SELECT_OUT_FUNCTION] = "without the function",
+		[SELECT_OUT_EXCLUDE] = "excluded",
+		[SELECT_OUT_WITHIN] = "outside the subtree",
+		[SELECT_OUT_PHASE] = "in other phases",
+	};
+	return texts[out];
+}
+
+/* ---- the event ------------------------------------------------------------------------- */
+
+static int unknown_event(const struct profile *p, const char *name, struct err *err)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	vec_foreach(t, &p->tables)
+		buf_addf(&b, "%s%s", b.n ? ", " : "", profile_text(p, t->event));
+	err_set(err, -ENOENT, "no event '%s' in this profile", name);
+	return b.n ? err_hint(err, "it has: %s", buf_str(&b)) : -ENOENT;
+}
+
+static uint64_t count_samples(const struct table *t)
+{
+	uint64_t n = 0;
+	for (size_t i = 0; i < t->n; i++)
+		n += (uint64_t)MAX(t->values[i * t->nr_columns], 0);
+	return n;
+}
+
+/* "cycles" finds "cycles:u" and "cpu/cycles/" is found by its whole name. */
+static int find_table(const struct profile *p, const char *event, uint32_t *ret_table,
+		      struct err *err)
+{
+	if (event) {
+		size_t n = strlen(event);
+		for (uint32_t i = 0; i < p->tables.n; i++)
+			if (!strcmp(profile_text(p, p->tables.p[i].event), event))
+				return *ret_table = i, 0;
+		for (uint32_t i = 0; i < p->tables.n; i++) {
+			const char *name = profile_text(p, p->tables.p[i].event);
+			if (!strncmp(name, event, n) && name[n] == ':')
+				return *ret_table = i, 0;
+		}
+		return unknown_event(p, event, err);
+	}
+	uint64_t best = 0;
+	*ret_table = 0;
+	for (uint32_t i = 0; i < p->tables.n; i++) {
+		uint64_t n = count_samples(&p->tables.p[i]);
+		if (n > best) {
+			best = n;
+			*ret_table = i;
+		}
+	}
+	return 0;
+}
+
+/* ---- tasks ----------------------------------------------------------------------------- */
+
+static int no_task(const struct profile *p, const char *option, const char *wanted, struct err *err)
+{
+	struct near near = {.wanted = wanted};
+	for (task_id t = 1; t < p->tasks.n; t++)
+		near_add(&near, profile_text(p, p->tasks.p[t].comm));
+	err_set(err, -ENOENT, "%s: no thread matches '%s'", option, wanted);
+	return near_hint(&near, err);
+}
+
+static int keep_threads(const struct profile *p, const char *wanted, uint8_t *verdict,
+			struct err *err)
+{
+	uint64_t tid;
+	bool is_tid = sv_to_u64(sv_from_str(wanted), &tid);
+	CLEANUP(regex_free_p) struct regex *re = NULL;
+	if (!is_tid && regex_new(&re, wanted, 0, err))
+		return err_wrap(err, "--thread");
+	size_t nr = 0;
+	for (task_id t = 0; t < p->tasks.n; t++) {
+		const struct task *task = &p->tasks.p[t];
+		bool is_in = t && (is_tid ? (uint64_t)task->tid == tid
+					  : regex_match(re, profile_sv(p, task->comm)));
+		if (!is_in)
+			verdict[t] = 1 + SELECT_OUT_TASK;
+		nr += is_in;
+	}
+	return nr ? 0 : no_task(p, "--thread", wanted, err);
+}
+
+static int keep_pids(const struct profile *p, const char *wanted, uint8_t *verdict, struct err *err)
+{
+	CLEANUP(map_release) struct map pids = {0};
+	for (struct sv rest = sv_from_str(wanted); rest.n;) {
+		struct sv item = sv_trim(sv_split(&rest, ','));
+		uint64_t pid;
+		if (!sv_to_u64(item, &pid) || pid > INT32_MAX)
+			return err_set(err, -EINVAL, "--pid: '%.*s' is no process id",
+				       SV_ARGS(item));
+		(void)map_put(&pids, pid, NULL);
+	}
+	size_t nr = 0;
+	for (task_id t = 0; t < p->tasks.n; t++) {
+		bool is_in = t && map_get(&pids, (uint32_t)p->tasks.p[t].pid);
+		if (!is_in)
+			verdict[t] = 1 + SELECT_OUT_TASK;
+		nr += is_in;
+	}
+	return nr ? 0 : err_set(err, -ENOENT, "--pid: no samples of process %s", wanted);
+}
+
+/* A process has the name of its main thread; where that was not seen, of the thread itself. */
+static int keep_comms(const struct profile *p, const char *wanted, uint8_t *verdict,
+		      struct err *err)
+{
+	CLEANUP(regex_free_p) struct regex *re = NULL;
+	if (regex_new(&re, wanted, 0, err))
+		return err_wrap(err, "--comm");
+	CLEANUP(map_release) struct map mains = {0};
+	for (task_id t = 1; t < p->tasks.n; t++)
+		if (p->tasks.p[t].tid == p->tasks.p[t].pid)
+			*map_put(&mains, (uint32_t)p->tasks.p[t].pid, NULL) = t;
+	size_t nr = 0;
+	for (task_id t = 0; t < p->tasks.n; t++) {
+		const uint32_t *main_task = map_get(&mains, (uint32_t)p->tasks.p[t].pid);
+		str_id comm = p->tasks.p[main_task ? *main_task : t].comm;
+		bool is_in = t && regex_match(re, profile_sv(p, comm));
+		if (!is_in)
+			verdict[t] = 1 + SELECT_OUT_TASK;
+		nr += is_in;
+	}
+	return nr ? 0 : no_task(p, "--comm", wanted, err);
+}
+
+/* ---- stacks ---------------------------------------------------------------------------- */
+
+static void reject(uint8_t *verdict, enum select_out out)
+{
+	if (!*verdict || *verdict > 1 + (uint8_t)out)
+		*verdict = 1 + (uint8_t)out;
+}
+
+static void keep_mode(const struct profile *p, enum select_mode mode, uint8_t *verdict)
+{
+	for (stack_id s = 0; s < p->stacks.n; s++) {
+		bool is_kernel = p->locations.p[p->stacks.p[s].loc].flags & LOCATION_KERNEL;
+		if (is_kernel != (mode == SELECT_KERNEL))
+			reject(&verdict[s], SELECT_OUT_MODE);
+	}
+}
+
+static int keep_modules(struct arena *a, const struct profile *p, const char *wanted,
+			uint8_t *verdict, struct err *err)
+{
+	CLEANUP(regex_free_p) struct regex *re = NULL;
+	if (regex_new(&re, wanted, 0, err))
+		return err_wrap(err, "--module");
+	uint8_t *is_in = arena_calloc(a, p->modules.n, 1);
+	struct near near = {.wanted = wanted};
+	size_t nr = 0;
+	for (module_id m = 1; m < p->modules.n; m++) {
+		const char *name = profile_module_name(p, m);
+		is_in[m] = regex_match(re, sv_from_str(name)) ||
+			   regex_match(re, profile_sv(p, p->modules.p[m].path));
+		nr += is_in[m];
+		near_add(&near, name);
+	}
+	if (!nr) {
+		err_set(err, -ENOENT, "--module: no module matches '%s'", wanted);
+		return near_hint(&near, err);
+	}
+	for (stack_id s = 0; s < p->stacks.n; s++)
+		if (!is_in[p->locations.p[p->stacks.p[s].loc].module])
+			reject(&verdict[s], SELECT_OUT_MODULE);
+	return 0;
+}
+
+/* Rejects stacks in which some frame matches (@is_wanted 0), or none (1). */
+static int keep_functions(struct arena *a, const struct profile *p, const char *wanted,
+			  enum select_out out, uint8_t *verdict, struct err *err)
+{
+	bool is_exclude = out == SELECT_OUT_EXCLUDE;
+	struct match m;
+	int rc = match_functions(a, p, is_exclude ? "--exclude" : "--function", wanted, &m, err);
+	if (rc)
+		return rc;
+	uint8_t *has = arena_calloc(a, p->stacks.n, 1);
+	for (stack_id s = 0; s < p->stacks.n; s++) {
+		const struct stack_node *node = &p->stacks.p[s];
+		has[s] = (s && has[node->parent]) || m.outermost[node->loc] != MATCH_NONE;
+		if (has[s] == is_exclude)
+			reject(&verdict[s], out);
+	}
+	return 0;
+}
+
+static int root_at(struct arena *a, const struct profile *p, const char *wanted, uint8_t *verdict,
+		   struct selection *sel, struct err *err)
+{
+	struct match m;
+	int rc = match_functions(a, p, "--within", wanted, &m, err);
+	if (rc)
+		return rc;
+	stack_id *roots = arena_calloc(a, p->stacks.n, sizeof(*roots));
+	reject(&verdict[0], SELECT_OUT_WITHIN);
+	for (stack_id s = 1; s < p->stacks.n; s++) {
+		const struct stack_node *node = &p->stacks.p[s];
+		roots[s] = roots[node->parent];
+		if (!roots[s] && m.outermost[node->loc] != MATCH_NONE)
+			roots[s] = s;
+		if (!roots[s])
+			reject(&verdict[s], SELECT_OUT_WITHIN);
+	}
+	sel->roots = roots;
+	sel->root_frames = m.outermost;
+	return 0;
+}
+
+/* ---- phases ---------------------------------------------------------------------------- */
+
+/* First rule, among those on frames, that matches the location's outermost matching frame. */
+static uint8_t phase_of_location(const struct match *rules, const uint8_t *is_frame_rule,
+				 size_t nr_rules, loc_id loc)
+{
+	uint8_t best = (uint8_t)nr_rules;
+	int best_frame = -1;
+	for (size_t r = 0; r < nr_rules; r++) {
+		if (!is_frame_rule[r] || rules[r].outermost[loc] == MATCH_NONE)
+			continue;
+		if ((int)rules[r].outermost[loc] > best_frame) {
+			best_frame = rules[r].outermost[loc];
+			best = (uint8_t)r;
+		}
+	}
+	return best;
+}
+
+static int compile_phases(struct arena *a, const struct profile *p, const struct select_spec *spec,
+			  struct plan *plan, struct err *err)
+{
+	size_t nr = spec->nr_rules;
+	if (nr > PHASES_MAX - 1)
+		return err_set(err, -EINVAL, "%zu phases, more than %d", nr, PHASES_MAX - 1);
+	struct match *rules = arena_calloc(a, nr, sizeof(*rules));
+	uint8_t *is_frame_rule = arena_calloc(a, nr, 1);
+	plan->rule_windows = arena_calloc(a, nr, sizeof(*plan->rule_windows));
+	for (size_t r = 0; r < nr; r++) {
+		const struct phase_rule *rule = &spec->rules[r];
+		is_frame_rule[r] = rule->rule[0] != '@';
+		int rc;
+		if (is_frame_rule[r]) {
+			rc = match_functions_if_any(a, p, "--phase", rule->rule, &rules[r], err);
+		} else {
+			rc = window_parse(p, rule->rule + 1, &plan->rule_windows[r], err);
+			plan->has_rule_windows = true;
+		}
+		if (rc)
+			return err_wrap(err, "phase '%s'", rule->name);
+	}
+	uint8_t *phase = arena_calloc(a, p->stacks.n, 1);
+	phase[0] = (uint8_t)nr;
+	for (stack_id s = 1; s < p->stacks.n; s++) {
+		phase[s] = phase[p->stacks.p[s].parent];
+		if (phase[s] == nr)
+			phase[s] = phase_of_location(rules, is_frame_rule, nr, p->stacks.p[s].loc);
+	}
+	plan->stack_phase = phase;
+	return 0;
+}
+
+static int find_phase(const struct select_spec *spec, uint32_t *ret_phase, struct err *err)
+{
+	struct near near = {.wanted = spec->phase};
+	for (uint32_t r = 0; r < spec->nr_rules; r++) {
+		if (!strcmp(spec->rules[r].name, spec->phase))
+			return *ret_phase = r, 0;
+		near_add(&near, spec->rules[r].name);
+	}
+	if (!strcmp(spec->phase, "<other>"))
+		return *ret_phase = (uint32_t)spec->nr_rules, 0;
+	err_set(err, -EINVAL, "no phase is called '%s'", spec->phase);
+	return near_hint(&near, err);
+}
+
+static uint32_t phase_of_sample(const struct plan *plan, size_t nr_rules, stack_id stack,
+				uint64_t time_ns)
+{
+	if (plan->has_rule_windows)
+		for (uint32_t r = 0; r < nr_rules; r++)
+			if (time_ns >= plan->rule_windows[r].from_ns &&
+			    time_ns < plan->rule_windows[r].to_ns)
+				return r;
+	return plan->stack_phase[stack];
+}
+
+/* ---- compile and scan ------------------------------------------------------------------ */
+
+static int compile(struct arena *a, const struct select_spec *spec, struct plan *plan,
+		   struct selection *sel, struct err *err)
+{
+	const struct profile *p = sel->p;
+	int rc = 0;
+	plan->stack_verdict = arena_calloc(a, p->stacks.n, 1);
+	plan->task_verdict = arena_calloc(a, p->tasks.n, 1);
+	plan->only_phase = NO_ROW;
+	if (spec->time) {
+		rc = window_parse(p, spec->time, &plan->window, err);
+		if (rc)
+			return err_wrap(err, "--time");
+		plan->has_window = true;
+	}
+	if (!rc && spec->thread)
+		rc = keep_threads(p, spec->thread, plan->task_verdict, err);
+	if (!rc && spec->pid)
+		rc = keep_pids(p, spec->pid, plan->task_verdict, err);
+	if (!rc && spec->comm)
+		rc = keep_comms(p, spec->comm, plan->task_verdict, err);
+	if (!rc && spec->mode != SELECT_ANY)
+		keep_mode(p, spec->mode, plan->stack_verdict);
+	if (!rc && spec->module)
+		rc = keep_modules(a, p, spec->module, plan->stack_verdict, err);
+	if (!rc && spec->function)
+		rc = keep_functions(a, p, spec->function, SELECT_OUT_FUNCTION, plan->stack_verdict,
+				    err);
+	if (!rc && spec->exclude)
+		rc = keep_functions(a, p, spec->exclude, SELECT_OUT_EXCLUDE, plan->stack_verdict,
+				    err);
+	if (!rc && spec->within)
+		rc = root_at(a, p, spec->within, plan->stack_verdict, sel, err);
+	if (!rc)
+		rc = compile_phases(a, p, spec, plan, err);
+	if (!rc && spec->phase)
+		rc = find_phase(spec, &plan->only_phase, err);
+	return rc;
+}
+
+struct rows {
+	VEC(struct select_row) v;
+	uint32_t *last_of_stack; /* row that the stack's last sample went to, or NO_ROW */
+	uint32_t *slots;         /* row + 1 by hash of (stack, task, phase), 0 = free */
+	size_t cap;
+};
+
+static uint64_t row_hash(stack_id stack, task_id task, uint32_t phase)
+{
+	return hash_mix((uint64_t)stack << 32 | task, phase);
+}
+
+static void rows_grow(struct rows *rows)
+{
+	free(rows->slots);
+	rows->cap = rows->cap ? rows->cap * 2 : 1024;
+	rows->slots = xcalloc(rows->cap, sizeof(*rows->slots));
+	for (uint32_t i = 0; i < rows->v.n; i++) {
+		const struct select_row *r = &rows->v.p[i];
+		size_t at = row_hash(r->stack, r->task, r->phase) & (rows->cap - 1);
+		while (rows->slots[at])
+			at = (at + 1) & (rows->cap - 1);
+		rows->slots[at] = i + 1;
+	}
+}
+
+static struct select_row *find_row(struct rows *rows, stack_id stack, task_id task, uint32_t phase)
+{
+	uint32_t last = rows->last_of_stack[stack];
+	if (last != NO_ROW) {
+		struct select_row *r = &rows->v.p[last];
+		if (r->task == task && r->phase == phase)
+			return r;
+	}
+	if (rows->v.n * 2 >= rows->cap)
+		rows_grow(rows);
+	size_t at = row_hash(stack, task, phase) & (rows->cap - 1);
+	for (; rows->slots[at]; at = (at + 1) & (rows->cap - 1)) {
+		struct select_row *r = &rows->v.p[rows->slots[at] - 1];
+		if (r->stack == stack && r->task == task && r->phase == phase) {
+			rows->last_of_stack[stack] = rows->slots[at] - 1;
+			return r;
+		}
+	}
+	vec_push(&rows->v, (struct select_row){.stack = stack, .task = task, .phase = phase});
+	rows->last_of_stack[stack] = (uint32_t)rows->v.n - 1;
+	rows->slots[at] = (uint32_t)rows->v.n;
+	return vec_last(&rows->v);
+}
+
+static void rows_release(struct rows *rows)
+{
+	vec_release(&rows->v);
+	free(rows->last_of_stack);
+	free(rows->slots);
+}
+
+/* 0 and *ret_phase, or 1 + the reason why the sample is not in view. */
+static unsigned judge(const struct plan *plan, size_t nr_rules, size_t i, uint32_t *ret_phase)
+{
+	const struct table *t = plan->t;
+	if (plan->has_window &&
+	    (t->time_ns[i] < plan->window.from_ns || t->time_ns[i] >= plan->window.to_ns))
+		return 1 + SELECT_OUT_TIME;
+	unsigned verdict = plan->task_verdict[t->task[i]];
+	if (!verdict)
+		verdict = plan->stack_verdict[t->stack[i]];
+	if (verdict)
+		return verdict;
+	*ret_phase = phase_of_sample(plan, nr_rules, t->stack[i], t->time_ns[i]);
+	if (plan->only_phase != NO_ROW && *ret_phase != plan->only_phase)
+		return 1 + SELECT_OUT_PHASE;
+	return 0;
+}
+
+static void scan(struct arena *a, const struct plan *plan, struct selection *sel)
+{
+	CLEANUP(rows_release) struct rows rows = {0};
+	const struct table *t = plan->t;
+	size_t nr_stacks = sel->p->stacks.n;
+	rows.last_of_stack = xreallocarray(NULL, nr_stacks, sizeof(*rows.last_of_stack));
+	memset(rows.last_of_stack, 0xff, nr_stacks * sizeof(*rows.last_of_stack));
+	for (size_t i = 0; i < t->n; i++) {
+		const int64_t *values = &t->values[i * t->nr_columns];
+		uint64_t n = (uint64_t)MAX(values[0], 0);
+		uint64_t weight = (uint64_t)MAX(values[t->weight_column], 0);
+		uint32_t phase = 0;
+		unsigned verdict = judge(plan, sel->nr_rules, i, &phase);
+		if (verdict) {
+			sel->nr_out[verdict - 1] += n;
+			sel->weight_out += weight;
+			continue;
+		}
+		struct select_row *row = find_row(&rows, t->stack[i], t->task[i], phase);
+		row->nr_samples += n;
+		row->weight += weight;
+		sel->nr_samples += n;
+		sel->weight += weight;
+	}
+	sel->nr_rows = rows.v.n;
+	sel->rows = arena_dup(a, rows.v.p, rows.v.n * sizeof(*rows.v.p));
+}
+
+int select_run(struct arena *a, const struct profile *p, const struct select_spec *spec,
+	       struct selection *ret_sel, struct err *err)
+{
+	struct selection sel = {
+		.p = p, .event = "", .rules = spec->rules, .nr_rules = spec->nr_rules};
+	if (!p->tables.n && !spec->event) {
+		*ret_sel = sel;
+		return 0;
+	}
+	int rc = find_table(p, spec->event, &sel.table, err);
+	if (rc)
+		return rc;
+	struct plan plan = {.t = &p->tables.p[sel.table]};
+	sel.event = profile_text(p, plan.t->event);
+	sel.unit = plan.t->columns[plan.t->weight_column].unit;
+	rc = compile(a, spec, &plan, &sel, err);
+	if (rc)
+		return rc;
+	struct window all = window_of_profile(p);
+	sel.first_ns = plan.has_window ? MAX(plan.window.from_ns, all.from_ns) : all.from_ns;
+	sel.last_ns = plan.has_window ? MIN(plan.window.to_ns, all.to_ns) : all.to_ns;
+	scan(a, &plan, &sel);
+	*ret_sel = sel;
+	return 0;
+}
+
+struct frame_it select_frames(const struct selection *s, stack_id stack)
+{
+	struct frame_it it = {.p = s->p, .node = stack};
+	if (s->roots && s->roots[stack]) {
+		it.stop = s->roots[stack];
+		it.stop_frame = s->root_frames[s->p->stacks.p[it.stop].loc];
+	}
+	return it;
+}
