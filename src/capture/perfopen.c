@@ -24,35 +24,35 @@ static const struct {
 	uint32_t type;
 	uint64_t config;
 } clocks[] = {
-        {"cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES},
-        {"cpu-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK},
-        {"task-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK},
-        {"instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS},
+	{"cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES},
+	{"cpu-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK},
+	{"task-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK},
+	{"instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS},
 };
 
 static void init_attr(struct perf_event_attr *a, uint32_t freq_hz, unsigned flags)
 {
 	*a = (struct perf_event_attr){
-	        .size = sizeof(*a),
-	        .sample_freq = freq_hz,
-	        .freq = 1,
-	        .disabled = 1,
-	        .inherit = !(flags & PERFOPEN_SYSTEM),
-	        .enable_on_exec = !!(flags & PERFOPEN_ON_EXEC),
-	        .mmap = 1,
-	        .mmap2 = 1,
-	        .comm = 1,
-	        .comm_exec = 1,
-	        .task = 1,
-	        .sample_id_all = 1,
-	        .build_id = 1,
-	        .use_clockid = 1,
-	        .clockid = CLOCK_MONOTONIC,
-	        .watermark = 1,
-	        .exclude_guest = 1,
-	        .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
-	                       PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD,
-	        .read_format = PERF_FORMAT_LOST,
+		.size = sizeof(*a),
+		.sample_freq = freq_hz,
+		.freq = 1,
+		.disabled = 1,
+		.inherit = !(flags & PERFOPEN_SYSTEM),
+		.enable_on_exec = !!(flags & PERFOPEN_ON_EXEC),
+		.mmap = 1,
+		.mmap2 = 1,
+		.comm = 1,
+		.comm_exec = 1,
+		.task = 1,
+		.sample_id_all = 1,
+		.build_id = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+		.watermark = 1,
+		.exclude_guest = 1,
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+			       PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD,
+		.read_format = PERF_FORMAT_LOST,
 	};
 	if (flags & PERFOPEN_NO_STACKS)
 		return;
@@ -95,7 +95,7 @@ static int try_open(struct perfopen *p, int32_t pid, int32_t cpu)
 }
 
 int perfopen_choose(struct perfopen *ret_p, int32_t pid, const char *event, uint32_t freq_hz,
-                    unsigned flags, struct err *err)
+		    unsigned flags, struct err *err)
 {
 	bool is_choice = !event || !event[0];
 	int rc = -ENOENT;
@@ -105,7 +105,7 @@ int perfopen_choose(struct perfopen *ret_p, int32_t pid, const char *event, uint
 			continue;
 		is_known = true;
 		struct perfopen p = {.event = clocks[i].name,
-		                     .is_software = clocks[i].type == PERF_TYPE_SOFTWARE};
+				     .is_software = clocks[i].type == PERF_TYPE_SOFTWARE};
 		init_attr(&p.attr, freq_hz, flags);
 		p.attr.type = clocks[i].type;
 		p.attr.config = clocks[i].config;
@@ -119,18 +119,19 @@ int perfopen_choose(struct perfopen *ret_p, int32_t pid, const char *event, uint
 	if (!is_known) {
 		err_set(err, -EINVAL, "unknown event '%s'", event);
 		return err_hint(err, "CPU time is sampled by: cycles, cpu-clock, task-clock, "
-		                     "instructions");
+				     "instructions");
 	}
 	err_set(err, rc, "cannot open event '%s' for %s %d: %s", is_choice ? "cpu-clock" : event,
-	        pid < 0 ? "the whole system, cpu" : "pid", pid < 0 ? 0 : pid, strerror(-rc));
+		pid < 0 ? "the whole system, cpu" : "pid", pid < 0 ? 0 : pid, strerror(-rc));
 	if (rc == -ENOENT)
-		err_hint(err, "this machine has no hardware counters (a virtual machine?): leave out "
-		              "-e to use cpu-clock");
+		err_hint(err,
+			 "this machine has no hardware counters (a virtual machine?): leave out "
+			 "-e to use cpu-clock");
 	return rc;
 }
 
 int perfopen_event(const struct perfopen *p, int32_t tid, int32_t cpu, uint32_t stack_bytes,
-                   struct err *err)
+		   struct err *err)
 {
 	struct perf_event_attr attr = p->attr;
 	if (attr.sample_type & PERF_SAMPLE_STACK_USER)

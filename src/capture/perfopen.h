@@ -11,11 +11,11 @@
 #include "base/err.h"
 
 enum perfopen_flags {
-	PERFOPEN_USER_ONLY = 1 << 0,   /* no kernel frames asked for */
-	PERFOPEN_FP = 1 << 1,          /* user stacks by frame pointers, in the kernel */
-	PERFOPEN_SYSTEM = 1 << 2,      /* per CPU, all processes */
-	PERFOPEN_ON_EXEC = 1 << 3,     /* starts at the launched command's exec */
-	PERFOPEN_NO_STACKS = 1 << 4,   /* instruction pointers only */
+	PERFOPEN_USER_ONLY = 1 << 0, /* no kernel frames asked for */
+	PERFOPEN_FP = 1 << 1,        /* user stacks by frame pointers, in the kernel */
+	PERFOPEN_SYSTEM = 1 << 2,    /* per CPU, all processes */
+	PERFOPEN_ON_EXEC = 1 << 3,   /* starts at the launched command's exec */
+	PERFOPEN_NO_STACKS = 1 << 4, /* instruction pointers only */
 };
 
 struct perfopen {
@@ -34,10 +34,11 @@ struct perfopen {
  * "cpu-clock" or "task-clock" or "instructions". @freq_hz: samples a second of CPU time.
  */
 int perfopen_choose(struct perfopen *ret_p, int32_t pid, const char *event, uint32_t freq_hz,
-                    unsigned flags, struct err *err);
-/* Opens on one thread and CPU with a stack copy of @stack_bytes. Returns the descriptor or -errno. */
+		    unsigned flags, struct err *err);
+/* Opens on one thread and CPU with a stack copy of @stack_bytes. Returns the descriptor or -errno.
+ */
 int perfopen_event(const struct perfopen *p, int32_t tid, int32_t cpu, uint32_t stack_bytes,
-                   struct err *err);
+		   struct err *err);
 /* Reads how many samples the kernel dropped for this event (PERF_FORMAT_LOST), 0 if unknown. */
 uint64_t perfopen_lost(int fd);
 

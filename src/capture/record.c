@@ -37,7 +37,7 @@ static bool decode_user_stack(struct rd *r, struct event_sample *s, const uint8_
 }
 
 static enum record_result decode_sample(const struct perf_event_attr *attr,
-                                        const struct perf_event_header *h, struct event *ev)
+					const struct perf_event_header *h, struct event *ev)
 {
 	struct rd r = rd_from(h + 1, h->size - sizeof(*h));
 	struct event_sample *s = &ev->sample;
@@ -84,14 +84,14 @@ static bool decode_map(const struct perf_event_header *h, struct rd *r, struct e
 		(void)rd_u64(r); /* inode generation */
 	}
 	uint32_t prot = rd_u32(r);
-	(void)rd_u32(r); /* flags */
+	(void)rd_u32(r);       /* flags */
 	m->is_exec = prot & 4; /* PROT_EXEC */
 	m->path = rd_cstr(r).p;
 	return !r->is_bad;
 }
 
 static enum record_result decode_other(const struct perf_event_header *h, struct rd *r,
-                                       struct event *ev)
+				       struct event *ev)
 {
 	switch (h->type) {
 	case PERF_RECORD_MMAP2:
@@ -126,7 +126,7 @@ static enum record_result decode_other(const struct perf_event_header *h, struct
 }
 
 enum record_result record_decode(const struct perf_event_attr *attr,
-                                 const struct perf_event_header *h, struct event *ret_ev)
+				 const struct perf_event_header *h, struct event *ret_ev)
 {
 	*ret_ev = (struct event){.cpu = -1};
 	if (h->type == PERF_RECORD_SAMPLE)

@@ -19,6 +19,6 @@ enum record_result {
 	RECORD_BAD,     /* makes no sense */
 };
 enum record_result record_decode(const struct perf_event_attr *attr,
-                                 const struct perf_event_header *h, struct event *ret_ev);
+				 const struct perf_event_header *h, struct event *ret_ev);
 
 #endif

@@ -12,13 +12,14 @@ int ring_open(struct ring *ret_r, int fd, uint32_t nr_pages, struct err *err)
 {
 	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	ASSERT(nr_pages && !(nr_pages & (nr_pages - 1)));
-	void *p = mmap(NULL, (nr_pages + 1) * page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	void *p =
+		mmap(NULL, (nr_pages + 1) * page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (p == MAP_FAILED)
 		return err_sys(err, "cannot map a ring of %u pages", nr_pages);
 	*ret_r = (struct ring){.fd = fd,
-	                       .page = p,
-	                       .data = (const uint8_t *)p + page_bytes,
-	                       .nr_data_bytes = nr_pages * page_bytes};
+			       .page = p,
+			       .data = (const uint8_t *)p + page_bytes,
+			       .nr_data_bytes = nr_pages * page_bytes};
 	return 0;
 }
 
@@ -68,9 +69,9 @@ const struct perf_event_header *ring_peek(struct ring *r, bool *ret_is_bad)
 	return at + n <= r->nr_data_bytes ? h : unwrap(r, at, n);
 }
 
-void ring_consume(struct ring *r, const struct perf_event_header *h)
+void ring_consume(struct ring *r, uint16_t nr_bytes)
 {
-	r->tail += h->size;
+	r->tail += nr_bytes;
 }
 
 void ring_publish(struct ring *r)

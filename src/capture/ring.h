@@ -30,7 +30,7 @@ void ring_release(struct ring *r);
 void ring_refresh(struct ring *r);
 /* The oldest unread record, or NULL. A torn or absurd record empties the ring: *ret_is_bad. */
 const struct perf_event_header *ring_peek(struct ring *r, bool *ret_is_bad);
-void ring_consume(struct ring *r, const struct perf_event_header *h);
+void ring_consume(struct ring *r, uint16_t nr_bytes);
 /* Makes what was consumed free for the kernel. */
 void ring_publish(struct ring *r);
 

@@ -84,17 +84,19 @@ void host_perf_remedy(struct buf *to, int refusal, int32_t pid)
 	uint32_t uid = 0;
 	bool is_foreign = pid > 0 && !proc_uid(pid, &uid, NULL) && uid != getuid();
 	if (is_foreign) {
-		buf_addf(to,
-		         "process %d belongs to uid %u: run as that user or with sudo, or give assay "
-		         "CAP_PERFMON and CAP_SYS_PTRACE",
-		         pid, uid);
+		buf_addf(
+			to,
+			"process %d belongs to uid %u: run as that user or with sudo, or give assay "
+			"CAP_PERFMON and CAP_SYS_PTRACE",
+			pid, uid);
 		return;
 	}
-	buf_addf(to,
-	         "kernel.perf_event_paranoid is %" PRId64
-	         ": run with sudo, or: sudo sysctl kernel.perf_event_paranoid=%d; in a container add "
-	         "--cap-add PERFMON and a seccomp profile that allows perf_event_open",
-	         paranoid, pid < 0 ? 0 : 1);
+	buf_addf(
+		to,
+		"kernel.perf_event_paranoid is %" PRId64
+		": run with sudo, or: sudo sysctl kernel.perf_event_paranoid=%d; in a container add "
+		"--cap-add PERFMON and a seccomp profile that allows perf_event_open",
+		paranoid, pid < 0 ? 0 : 1);
 }
 
 void host_describe_cpu(struct buf *to)

@@ -32,7 +32,7 @@ int host_open_in_root(int root_fd, const char *path)
 	if (root_fd < 0)
 		return keep_regular(open(path, OPEN_FLAGS));
 	struct open_how how = {.flags = OPEN_FLAGS,
-	                       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+			       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
 	return keep_regular((int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how)));
 }
 
@@ -51,7 +51,7 @@ static bool is_same_inode(int fd, uint32_t dev_major, uint32_t dev_minor, uint64
 }
 
 int host_open_mapped(struct mapped_file *ret_f, int32_t pid, uint64_t start, uint64_t end,
-                     const char *path, uint32_t dev_major, uint32_t dev_minor, uint64_t inode)
+		     const char *path, uint32_t dev_major, uint32_t dev_minor, uint64_t inode)
 {
 	CLEANUP(free_p)
 	char *link = xasprintf("/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, start, end);

@@ -9,13 +9,13 @@
 #include "base/base.h"
 
 struct mapped_file {
-	int fd; /* owned by the caller */
+	int fd;        /* owned by the caller */
 	bool is_exact; /* device and inode are those of the mapping */
 };
 
 /* @path: as in /proc/PID/maps. dev/inode 0 = unknown. Regular files only. Returns 0 or -errno. */
 int host_open_mapped(struct mapped_file *ret_f, int32_t pid, uint64_t start, uint64_t end,
-                     const char *path, uint32_t dev_major, uint32_t dev_minor, uint64_t inode);
+		     const char *path, uint32_t dev_major, uint32_t dev_minor, uint64_t inode);
 /* By path inside the root directory @root_fd (or here when -1). */
 int host_open_in_root(int root_fd, const char *path);
 /* The process's root directory, or -errno. */

@@ -100,13 +100,14 @@ static int not_found(const struct pid_list *all, const char *name, struct err *e
 	if (near.n)
 		err_hint(err, "there is: %s", near.p);
 	else
-		err_hint(err, "list names with: ps -eo pid,comm  (or search command lines: --match %s)",
-		         name);
+		err_hint(err,
+			 "list names with: ps -eo pid,comm  (or search command lines: --match %s)",
+			 name);
 	return -ESRCH;
 }
 
 static int resolve_name(struct target *t, const char *name, const struct pid_list *all,
-                        bool takes_all, struct target_candidates *ret_c, struct err *err)
+			bool takes_all, struct target_candidates *ret_c, struct err *err)
 {
 	struct target_candidates found = {0};
 	for (size_t i = 0; i < all->pids.n; i++)
@@ -128,7 +129,7 @@ static int resolve_name(struct target *t, const char *name, const struct pid_lis
 }
 
 static int resolve_match(struct target *t, const char *pattern, const struct pid_list *all,
-                         bool takes_all, struct target_candidates *ret_c, struct err *err)
+			 bool takes_all, struct target_candidates *ret_c, struct err *err)
 {
 	CLEANUP(regex_free_p) struct regex *re = NULL;
 	if (regex_new(&re, pattern, 0, err))
@@ -207,7 +208,7 @@ static char *target_name(const struct target *t, const struct target_spec *spec)
 }
 
 int target_resolve(struct target *ret_t, const struct target_spec *spec,
-                   struct target_candidates *ret_c, struct err *err)
+		   struct target_candidates *ret_c, struct err *err)
 {
 	CLEANUP(target_release) struct target t = {.is_system = spec->is_system};
 	CLEANUP(pid_list_release) struct pid_list all = {0};

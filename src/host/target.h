@@ -12,12 +12,12 @@
 #include "host/proc.h"
 
 struct target_spec {
-	VEC(int32_t) pids;      /* -p */
-	VEC(int32_t) tids;      /* -t */
+	VEC(int32_t) pids;       /* -p */
+	VEC(int32_t) tids;       /* -t */
 	VEC(const char *) names; /* bare words and -n: exact process names */
-	const char *match;      /* --match: regular expression over the command line */
-	bool is_system;         /* -a */
-	bool takes_all;         /* --all-matching */
+	const char *match;       /* --match: regular expression over the command line */
+	bool is_system;          /* -a */
+	bool takes_all;          /* --all-matching */
 };
 
 struct target {
@@ -44,6 +44,6 @@ void target_candidates_release(struct target_candidates *c);
  * near misses). -EINVAL: a bad number or expression.
  */
 int target_resolve(struct target *ret_t, const struct target_spec *spec,
-                   struct target_candidates *ret_c, struct err *err);
+		   struct target_candidates *ret_c, struct err *err);
 
 #endif

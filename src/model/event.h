@@ -32,10 +32,10 @@ enum event_kind {
 #define EVENT_BUILD_ID_MAX 20
 
 struct event_sample {
-	uint32_t spec;   /* which event: index into the source's specs */
-	uint64_t ip;     /* where it hit */
-	uint64_t period; /* weight: events or ns that this sample stands for */
-	bool is_user;    /* hit in user mode */
+	uint32_t spec;         /* which event: index into the source's specs */
+	uint64_t ip;           /* where it hit */
+	uint64_t period;       /* weight: events or ns that this sample stands for */
+	bool is_user;          /* hit in user mode */
 	const uint64_t *chain; /* leaf first, with CHAIN_* markers; may be NULL */
 	uint32_t nr_chain;
 	/* User registers in the kernel's order of bits in regs_mask (wire/arch.h); NULL if none. */
@@ -83,7 +83,7 @@ struct event {
 			int32_t ptid;
 		} fork;
 		struct {
-			uint64_t nr; /* records */
+			uint64_t nr;     /* records */
 			bool is_samples; /* known to have been samples (FORMAT_LOST) */
 		} lost;
 		struct {

@@ -21,15 +21,15 @@ enum loss_kind {
 	LOSS_FILTERED = 5,  /* samples left out on request (other threads, other events) */
 
 	/* Stacks that do not reach the thread's start; each is one sample, by the first cause. */
-	LOSS_TRUNC_COPY = 6,      /* the copied stack bytes end too early */
-	LOSS_TRUNC_NO_RULE = 7,   /* code without unwind rules and without frame pointers */
-	LOSS_TRUNC_NO_FILE = 8,   /* the binary could not be opened, so it has no rules */
-	LOSS_TRUNC_NO_MAP = 9,    /* an address in no known mapping */
+	LOSS_TRUNC_COPY = 6,       /* the copied stack bytes end too early */
+	LOSS_TRUNC_NO_RULE = 7,    /* code without unwind rules and without frame pointers */
+	LOSS_TRUNC_NO_FILE = 8,    /* the binary could not be opened, so it has no rules */
+	LOSS_TRUNC_NO_MAP = 9,     /* an address in no known mapping */
 	LOSS_TRUNC_BAD_FRAME = 10, /* a rule gave a frame that cannot be (CFA not growing, ...) */
-	LOSS_TRUNC_DEPTH = 11,    /* deeper than the limit */
-	LOSS_TRUNC_NO_REGS = 12,  /* the kernel gave no user registers (exiting, 32-bit, ...) */
-	LOSS_TRUNC_JIT = 13,      /* JIT code without frame pointers */
-	LOSS_TRUNC_FP = 14,       /* a frame-pointer stack that stops before the thread's start */
+	LOSS_TRUNC_DEPTH = 11,     /* deeper than the limit */
+	LOSS_TRUNC_NO_REGS = 12,   /* the kernel gave no user registers (exiting, 32-bit, ...) */
+	LOSS_TRUNC_JIT = 13,       /* JIT code without frame pointers */
+	LOSS_TRUNC_FP = 14,        /* a frame-pointer stack that stops before the thread's start */
 
 	/* Leaf frames without a function's name; each is one sample. */
 	LOSS_UNSYM_NO_FILE = 15,  /* binary not found or not readable */

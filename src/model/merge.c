@@ -114,7 +114,8 @@ static void merge_tables(struct merge *m)
 		uint32_t to = profile_table(m->to, &shape);
 		for (size_t i = 0; i < t->n; i++)
 			profile_sample(m->to, to, t->time_ns[i], m->stack[t->stack[i]],
-			               m->task[t->task[i]], t->cpu[i], t->values + i * t->nr_columns);
+				       m->task[t->task[i]], t->cpu[i],
+				       t->values + i * t->nr_columns);
 	}
 	vec_foreach(mark, &m->from->marks)
 		vec_push(&m->to->marks, (struct mark){mark->time_ns, m->str[mark->text]});

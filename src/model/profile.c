@@ -130,8 +130,8 @@ loc_id profile_location(struct profile *p, module_id module, uint64_t offset, ui
 			ASSERT(p->locations.n < UINT32_MAX);
 			*id = (loc_id)p->locations.n;
 			vec_push(&p->locations, (struct location){.module = module,
-			                                          .flags = key_flags,
-			                                          .offset = offset});
+								  .flags = key_flags,
+								  .offset = offset});
 			return *id;
 		}
 		const struct location *l = &p->locations.p[*id];
@@ -144,14 +144,14 @@ loc_id profile_location(struct profile *p, module_id module, uint64_t offset, ui
 loc_id profile_named(struct profile *p, struct sv name, struct sv module_path, uint32_t flags)
 {
 	module_id mod = profile_module(
-	        p, &(struct module){.kind = MODULE_NAMED,
-	                            .path = profile_str(p, module_path.p, module_path.n)});
+		p, &(struct module){.kind = MODULE_NAMED,
+				    .path = profile_str(p, module_path.p, module_path.n)});
 	str_id text = profile_str(p, name.p, name.n);
 	/* A named frame has no address: its function stands in for the offset. */
 	func_id fn = profile_function(
-	        p, &(struct function){.name = text,
-	                              .module = mod,
-	                              .flags = flags & LOCATION_KERNEL ? FUNC_KERNEL : 0});
+		p, &(struct function){.name = text,
+				      .module = mod,
+				      .flags = flags & LOCATION_KERNEL ? FUNC_KERNEL : 0});
 	loc_id loc = profile_location(p, mod, fn, flags);
 	if (!(p->locations.p[loc].flags & LOCATION_NAMED))
 		profile_name_location(p, loc, &(struct frame){.func = fn}, 1, 0);
@@ -162,7 +162,7 @@ loc_id profile_pseudo(struct profile *p, const char *name)
 {
 	module_id mod = profile_module(p, &(struct module){.kind = MODULE_PSEUDO});
 	func_id fn = profile_function(p, &(struct function){.name = profile_cstr(p, name),
-	                                                    .module = mod});
+							    .module = mod});
 	loc_id loc = profile_location(p, mod, fn, 0);
 	if (!(p->locations.p[loc].flags & LOCATION_NAMED))
 		profile_name_location(p, loc, &(struct frame){.func = fn}, 1, 0);
@@ -189,7 +189,7 @@ func_id profile_function(struct profile *p, const struct function *f)
 }
 
 void profile_name_location(struct profile *p, loc_id loc, const struct frame *frames, size_t nr,
-                           enum loss_kind unsym)
+			   enum loss_kind unsym)
 {
 	ASSERT(!p->is_sealed && loc < p->locations.n && nr <= UINT16_MAX);
 	struct location *l = &p->locations.p[loc];
@@ -264,7 +264,7 @@ static void table_grow(struct table *t)
 }
 
 void profile_sample(struct profile *p, uint32_t table, uint64_t time_ns, stack_id stack,
-                    task_id task, int cpu, const int64_t *values)
+		    task_id task, int cpu, const int64_t *values)
 {
 	ASSERT(!p->is_sealed && table < p->tables.n);
 	struct table *t = &p->tables.p[table];
@@ -319,15 +319,15 @@ static int by_time(const void *a, const void *b)
 	return x->idx < y->idx ? -1 : x->idx > y->idx;
 }
 
-#define PERMUTE(column, width)                                                                     \
-	do {                                                                                       \
-		size_t w_ = sizeof(*(column)) * (width);                                           \
-		char *from_ = (char *)(column);                                                    \
-		char *to_ = xmalloc(t->n *w_);                                                     \
-		for (size_t i_ = 0; i_ < t->n; i_++)                                               \
-			memcpy(to_ + i_ * w_, from_ + order[i_].idx * w_, w_);                     \
-		memcpy(from_, to_, t->n *w_);                                                      \
-		free(to_);                                                                         \
+#define PERMUTE(column, width)                                                 \
+	do {                                                                   \
+		size_t w_ = sizeof(*(column)) * (width);                       \
+		char *from_ = (char *)(column);                                \
+		char *to_ = xmalloc(t->n * w_);                                \
+		for (size_t i_ = 0; i_ < t->n; i_++)                           \
+			memcpy(to_ + i_ * w_, from_ + order[i_].idx * w_, w_); \
+		memcpy(from_, to_, t->n *w_);                                  \
+		free(to_);                                                     \
 	} while (0)
 
 static void table_sort(struct table *t)

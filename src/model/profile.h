@@ -140,7 +140,7 @@ struct table {
 	uint64_t *time_ns; /* 0 where unknown */
 	stack_id *stack;
 	task_id *task;
-	int16_t *cpu; /* -1 = unknown */
+	int16_t *cpu;    /* -1 = unknown */
 	int64_t *values; /* n x nr_columns */
 };
 
@@ -205,7 +205,7 @@ loc_id profile_named(struct profile *p, struct sv name, struct sv module_path, u
 func_id profile_function(struct profile *p, const struct function *f);
 /* Names a location: frames are copied, innermost first. nr may be 0 with a reason in unsym. */
 void profile_name_location(struct profile *p, loc_id loc, const struct frame *frames, size_t nr,
-                           enum loss_kind unsym);
+			   enum loss_kind unsym);
 /* The child of @parent at @loc, found or added. Build from the root outwards. */
 stack_id profile_stack(struct profile *p, stack_id parent, loc_id loc);
 task_id profile_task(struct profile *p, int32_t pid, int32_t tid, str_id comm, uint64_t time_ns);
@@ -213,7 +213,7 @@ task_id profile_task(struct profile *p, int32_t pid, int32_t tid, str_id comm, u
 uint32_t profile_table(struct profile *p, const struct table *shape);
 /* values: nr_columns numbers. */
 void profile_sample(struct profile *p, uint32_t table, uint64_t time_ns, stack_id stack,
-                    task_id task, int cpu, const int64_t *values);
+		    task_id task, int cpu, const int64_t *values);
 void profile_fact(struct profile *p, const char *key, const char *value); /* replaces */
 const char *profile_get_fact(const struct profile *p, const char *key);   /* or NULL */
 void profile_mark(struct profile *p, uint64_t time_ns, const char *text);

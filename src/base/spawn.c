@@ -1,0 +1,158 @@
+/* A child at a gate; see spawn.h. */
+#include "base/base.h"
+#include "base/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/sv.h"
+
+static bool env_number(const char *name, uint64_t *ret_v)
+{
+	return sv_to_u64(sv_from_str(getenv(name)), ret_v);
+}
+
+/* Back to the user who called sudo; 0 or -errno. */
+static int drop_to_invoker(void)
+{
+	uint64_t uid;
+	uint64_t gid;
+	if (geteuid() != 0 || !env_number("SUDO_UID", &uid) || !env_number("SUDO_GID", &gid) ||
+	    !uid)
+		return 0;
+	struct passwd *pw = getpwuid((uid_t)uid);
+	if (pw ? initgroups(pw->pw_name, (gid_t)gid) : setgroups(0, NULL))
+		return -errno;
+	if (setgid((gid_t)gid) || setuid((uid_t)uid))
+		return -errno;
+	if (pw) {
+		(void)setenv("HOME", pw->pw_dir, 1);
+		(void)setenv("USER", pw->pw_name, 1);
+		(void)setenv("LOGNAME", pw->pw_name, 1);
+	}
+	return 0;
+}
+
+static void child(char *const argv[], int gate_fd, int status_fd) NORETURN;
+static void child(char *const argv[], int gate_fd, int status_fd)
+{
+	char go = 0;
+	ssize_t n;
+	do
+		n = read(gate_fd, &go, 1);
+	while (n < 0 && errno == EINTR);
+	if (n != 1)
+		_exit(127); /* the profiler gave up before the gate opened */
+
+	int e = -drop_to_invoker();
+	if (!e) {
+		sigset_t none;
+		sigemptyset(&none);
+		(void)sigprocmask(SIG_SETMASK, &none, NULL);
+		(void)signal(SIGPIPE, SIG_DFL);
+		execvp(argv[0], argv);
+		e = errno;
+	}
+	(void)!write(status_fd, &e, sizeof(e)); /* nobody is left to tell if this fails */
+	_exit(e == ENOENT ? 127 : 126);
+}
+
+int spawn_open(struct spawn *ret_s, char *const argv[], struct err *err)
+{
+	int gate[2];
+	int status[2];
+	if (pipe2(gate, O_CLOEXEC))
+		return err_sys(err, "cannot make a pipe");
+	if (pipe2(status, O_CLOEXEC)) {
+		int rc = err_sys(err, "cannot make a pipe");
+		close(gate[0]);
+		close(gate[1]);
+		return rc;
+	}
+	(void)fflush(NULL); /* or the child would write our buffers again */
+	pid_t pid = fork();
+	if (pid == 0) {
+		close(gate[1]);
+		close(status[0]);
+		child(argv, gate[0], status[1]);
+	}
+	int e = errno;
+	close(gate[0]);
+	close(status[1]);
+	if (pid < 0) {
+		close(gate[1]);
+		close(status[0]);
+		errno = e;
+		return err_sys(err, "cannot start a process");
+	}
+	*ret_s = (struct spawn){.pid = pid, .gate_fd = gate[1], .status_fd = status[0]};
+	return 0;
+}
+
+int spawn_release_gate(struct spawn *s, const char *name, struct err *err)
+{
+	ASSERT(s->gate_fd >= 0);
+	ssize_t put = write(s->gate_fd, "g", 1);
+	close_p(&s->gate_fd);
+	if (put != 1)
+		return err_set(err, -EPIPE, "cannot start '%s': the child ended early", name);
+	int e = 0;
+	ssize_t n;
+	do
+		n = read(s->status_fd, &e, sizeof(e)); /* 0 = exec closed it: success */
+	while (n < 0 && errno == EINTR);
+	close_p(&s->status_fd);
+	if (n != sizeof(e))
+		return 0;
+	(void)spawn_wait(s);
+	err_set(err, -e, "cannot run '%s': %s", name, strerror(e));
+	if (e == ENOENT)
+		err_hint(err, "is it in PATH? check with: command -v %s", name);
+	return -e;
+}
+
+static bool reap(struct spawn *s, int flags)
+{
+	if (s->is_reaped)
+		return true;
+	int status;
+	pid_t got = waitpid(s->pid, &status, flags);
+	if (got == s->pid) {
+		s->wait_status = status;
+		s->is_reaped = true;
+	}
+	return s->is_reaped;
+}
+
+bool spawn_has_ended(struct spawn *s)
+{
+	return reap(s, WNOHANG);
+}
+
+bool spawn_wait(struct spawn *s)
+{
+	return reap(s, 0);
+}
+
+int spawn_exit_code(const struct spawn *s)
+{
+	ASSERT(s->is_reaped);
+	return WIFSIGNALED(s->wait_status) ? 128 + WTERMSIG(s->wait_status)
+					   : WEXITSTATUS(s->wait_status);
+}
+
+void spawn_release(struct spawn *s)
+{
+	if (s->gate_fd >= 0) {
+		close_p(&s->gate_fd); /* end of file at the gate: the child exits by itself */
+		(void)spawn_wait(s);
+	}
+	close_p(&s->status_fd);
+}

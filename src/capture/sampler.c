@@ -1,0 +1,519 @@
+/*
+ * The sampling source; see sampler.h. Who is sampled by which event:
+ *
+ *	ring owners   cpu 0: dummy ──ring    cpu 1: dummy ──ring
+ *	group 1       thread 10 × cpu 0,1;  thread 11 × cpu 0,1   (+ what they fork, inherited)
+ *	group 2       a launched command ...
+ *
+ * Growing a group opens new events with a larger copy for its live threads, then closes the old
+ * ones, which ends the inherited ones with them (kernel/events/core.c, perf_event_release_kernel).
+ */
+#include "base/base.h"
+#include "capture/sampler.h"
+
+#include <errno.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "capture/record.h"
+#include "capture/ring.h"
+#include "capture/synth.h"
+#include "host/limits.h"
+
+#define SAMPLER_CPUS_MAX  4096
+#define SETTLE_NS         2000000u  /* how long records stay in the rings; see sampler.h */
+#define GROW_INTERVAL_NS  50000000u /* between two growths of one group */
+#define RINGS_TOTAL_BYTES (64u << 20)
+#define RING_MAX_BYTES    (8u << 20)
+#define RING_MIN_BYTES    (64u << 10)
+#define SPARE_FDS         256 /* for binaries, recordings and the rest of the tool */
+
+struct group {
+	VEC(int) fds;
+	uint32_t stack_bytes;
+	uint64_t grown_ns;
+};
+
+struct sampler {
+	struct perfopen how;
+	struct sampler_spec spec;
+	struct pid_list pids;
+	VEC(int32_t) cpus;
+	VEC(struct ring) rings;
+	VEC(int) ring_fds;
+	VEC(uint64_t) next_ns; /* time of each ring's oldest record, UINT64_MAX = none */
+	VEC(struct group) groups;
+	struct map group_of; /* tid -> group index + 1 */
+	struct map wanted;   /* pids, when filtering */
+	struct map known;    /* pids whose start was synthesised, in system mode */
+	struct sampler_info info;
+	bool is_started;
+};
+
+/* ---- rings ------------------------------------------------------------------------------- */
+
+static int open_owner(int32_t cpu, uint32_t watermark)
+{
+	struct perf_event_attr attr = {.size = sizeof(attr),
+				       .type = PERF_TYPE_SOFTWARE,
+				       .config = PERF_COUNT_SW_DUMMY,
+				       .sample_period = 1,
+				       .sample_type = PERF_SAMPLE_TIME,
+				       .exclude_kernel = 1,
+				       .exclude_hv = 1,
+				       .watermark = 1,
+				       .wakeup_watermark = watermark,
+				       .use_clockid = 1,
+				       .clockid = CLOCK_MONOTONIC};
+	return (int)syscall(SYS_perf_event_open, &attr, 0, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static uint32_t round_down_pow2(uint32_t v)
+{
+	return v ? 1u << (31 - __builtin_clz(v)) : 0;
+}
+
+static int open_ring(struct sampler *s, int32_t cpu, uint32_t *bytes, struct err *err)
+{
+	uint32_t page_bytes = (uint32_t)sysconf(_SC_PAGESIZE);
+	int fd = open_owner(cpu, *bytes / 4);
+	if (fd < 0)
+		return err_sys(err, "cannot open a ring on cpu %d", cpu);
+	struct ring ring;
+	int rc = ring_open(&ring, fd, *bytes / page_bytes, err);
+	/* An ordinary user may lock kernel.perf_event_mlock_kb a CPU: less ring, not no ring. */
+	while ((rc == -EPERM || rc == -ENOMEM) && *bytes > RING_MIN_BYTES) {
+		*bytes /= 2;
+		rc = ring_open(&ring, fd, *bytes / page_bytes, err);
+	}
+	if (rc) {
+		close(fd);
+		err_wrap(err, "cpu %d", cpu);
+		err_hint(err, "raise the locked-memory limit (ulimit -l) or "
+			      "kernel.perf_event_mlock_kb");
+		return rc;
+	}
+	vec_push(&s->rings, ring);
+	vec_push(&s->ring_fds, fd);
+	vec_push(&s->next_ns, UINT64_MAX);
+	return 0;
+}
+
+static int open_rings(struct sampler *s, struct err *err)
+{
+	vec_reserve(&s->cpus, SAMPLER_CPUS_MAX);
+	s->cpus.n = MIN(host_cpus(s->cpus.p, SAMPLER_CPUS_MAX), (size_t)SAMPLER_CPUS_MAX);
+	if (!s->cpus.n)
+		return err_set(err, -ENODEV, "cannot tell which CPUs are online");
+	uint32_t bytes = s->spec.ring_bytes;
+	if (!bytes)
+		bytes = MIN(RING_MAX_BYTES, RINGS_TOTAL_BYTES / (uint32_t)s->cpus.n);
+	bytes = MAX(round_down_pow2(bytes), RING_MIN_BYTES);
+	for (size_t i = 0; i < s->cpus.n; i++) {
+		int rc = open_ring(s, s->cpus.p[i], &bytes, err);
+		if (rc)
+			return rc;
+	}
+	s->info.nr_rings = (uint32_t)s->rings.n;
+	s->info.ring_bytes = bytes;
+	return 0;
+}
+
+/* ---- events ------------------------------------------------------------------------------ */
+
+/* Opens the thread's events on all CPUs into the group. -ESRCH: it has ended. */
+static int open_thread(struct sampler *s, struct group *g, int32_t tid, struct err *err)
+{
+	for (size_t i = 0; i < s->cpus.n; i++) {
+		int fd = perfopen_event(&s->how, tid, s->cpus.p[i], g->stack_bytes, err);
+		if (fd < 0)
+			return fd;
+		vec_push(&g->fds, fd);
+		if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, s->ring_fds.p[i]))
+			return err_sys(err, "cannot direct an event of thread %d into its ring",
+				       tid);
+		if (s->is_started && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
+			return err_sys(err, "cannot start an event of thread %d", tid);
+	}
+	return 0;
+}
+
+static struct group *add_group(struct sampler *s)
+{
+	struct group *g = vec_add(&s->groups);
+	g->stack_bytes = PERFOPEN_STACK_MIN;
+	return g;
+}
+
+static int add_thread(struct sampler *s, int32_t tid, struct err *err)
+{
+	bool is_new;
+	uint32_t *of = map_put(&s->group_of, (uint32_t)tid, &is_new);
+	if (!is_new)
+		return 0;
+	struct group *g = add_group(s);
+	*of = (uint32_t)s->groups.n;
+	int rc = open_thread(s, g, tid, err);
+	if (rc == -ESRCH) {
+		err_clear(err);
+		return 0;
+	}
+	s->info.nr_threads += !rc;
+	return rc;
+}
+
+/* New threads may appear while we open: repeat until a pass finds none. */
+static int add_process(struct sampler *s, int32_t pid, struct err *err)
+{
+	for (size_t before = SIZE_MAX; before != s->group_of.n;) {
+		before = s->group_of.n;
+		CLEANUP(pid_list_release) struct pid_list tids = {0};
+		if (proc_threads(&tids, pid, NULL))
+			return 0;
+		for (size_t i = 0; i < tids.pids.n; i++) {
+			int rc = add_thread(s, tids.pids.p[i], err);
+			if (rc)
+				return rc;
+		}
+	}
+	return 0;
+}
+
+static int open_cpus(struct sampler *s, struct err *err)
+{
+	struct group *g = add_group(s);
+	for (size_t i = 0; i < s->cpus.n; i++) {
+		int fd = perfopen_event(&s->how, -1, s->cpus.p[i], g->stack_bytes, err);
+		if (fd < 0)
+			return fd;
+		vec_push(&g->fds, fd);
+		if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, s->ring_fds.p[i]))
+			return err_sys(err, "cannot direct the event of cpu %d into its ring",
+				       s->cpus.p[i]);
+	}
+	return 0;
+}
+
+static size_t count_threads(const struct sampler_spec *spec)
+{
+	size_t n = spec->child ? 1 : 0;
+	if (spec->tids)
+		n += spec->tids->pids.n;
+	for (size_t i = 0; spec->pids && i < spec->pids->pids.n; i++) {
+		CLEANUP(pid_list_release) struct pid_list tids = {0};
+		if (!proc_threads(&tids, spec->pids->pids.p[i], NULL))
+			n += tids.pids.n;
+	}
+	return n;
+}
+
+/* Too many threads x CPUs for the descriptor limit: sample all CPUs, keep the target's. */
+static bool needs_filter(struct sampler *s)
+{
+	uint64_t limit = host_raise_nofile();
+	uint64_t nr_events = (uint64_t)count_threads(&s->spec) * host_nr_cpus();
+	bool has_tids = s->spec.tids && s->spec.tids->pids.n;
+	return !s->spec.is_system && !has_tids && nr_events + SPARE_FDS > limit;
+}
+
+static int32_t first_pid(const struct sampler_spec *spec)
+{
+	if (spec->is_system)
+		return -1;
+	if (spec->child)
+		return spec->child;
+	if (spec->pids && spec->pids->pids.n)
+		return spec->pids->pids.p[0];
+	return spec->tids && spec->tids->pids.n ? spec->tids->pids.p[0] : 0;
+}
+
+static int choose(struct sampler *s, unsigned flags, struct err *err)
+{
+	int32_t pid = flags & PERFOPEN_SYSTEM ? -1 : first_pid(&s->spec);
+	int rc = perfopen_choose(&s->how, pid, s->spec.event, s->spec.freq_hz, flags, err);
+	if (rc && (!err || !err->hint)) {
+		CLEANUP(buf_release) struct buf hint = {0};
+		host_perf_remedy(&hint, rc, pid);
+		err_hint(err, "%s", buf_str(&hint));
+	}
+	return rc;
+}
+
+static int open_targets(struct sampler *s, struct err *err)
+{
+	int rc = 0;
+	if (s->spec.is_system || s->info.is_filtering)
+		return open_cpus(s, err);
+	if (s->spec.child)
+		rc = add_thread(s, s->spec.child, err);
+	for (size_t i = 0; !rc && i < s->pids.pids.n; i++)
+		rc = add_process(s, s->pids.pids.p[i], err);
+	for (size_t i = 0; !rc && s->spec.tids && i < s->spec.tids->pids.n; i++)
+		rc = add_thread(s, s->spec.tids->pids.p[i], err);
+	if (!rc && !s->info.nr_threads) {
+		rc = err_set(err, -ESRCH, "the target has ended");
+		err_hint(err, "start the program under assay instead: assay cpu -- CMD");
+	}
+	if (rc == -EMFILE || rc == -ENFILE)
+		err_hint(err, "raise the limit of open files: ulimit -n 65536");
+	return rc;
+}
+
+int sampler_open(struct sampler **ret_s, const struct sampler_spec *spec, struct err *err)
+{
+	CLEANUP(sampler_free_p) struct sampler *s = xcalloc(1, sizeof(*s));
+	s->spec = *spec;
+	for (size_t i = 0; spec->pids && i < spec->pids->pids.n; i++)
+		vec_push(&s->pids.pids, spec->pids->pids.p[i]);
+	s->info.is_filtering = needs_filter(s);
+	unsigned flags = spec->flags;
+	if (spec->is_system || s->info.is_filtering)
+		flags |= PERFOPEN_SYSTEM;
+	else if (spec->child)
+		flags |= PERFOPEN_ON_EXEC;
+	if (s->info.is_filtering)
+		for (size_t i = 0; i < s->pids.pids.n; i++)
+			(void)map_put(&s->wanted, (uint32_t)s->pids.pids.p[i], NULL);
+	int rc = choose(s, flags, err);
+	if (!rc)
+		rc = open_rings(s, err);
+	if (!rc)
+		rc = open_targets(s, err);
+	if (rc)
+		return rc;
+	s->info.event = s->how.event;
+	s->info.is_software = s->how.is_software;
+	s->info.is_user_only = s->how.is_user_only;
+	s->info.is_refused_kernel = s->how.is_refused_kernel;
+	s->info.max_stack_bytes = PERFOPEN_STACK_MIN;
+	*ret_s = TAKE(s);
+	return 0;
+}
+
+static int synth_targets(struct sampler *s, const struct event_sink *sink, struct err *err)
+{
+	uint64_t now = clock_mono_ns();
+	int rc = 0;
+	for (size_t i = 0; !rc && i < s->pids.pids.n; i++)
+		rc = synth_process(s->pids.pids.p[i], now, sink, err);
+	for (size_t i = 0; !rc && s->spec.tids && i < s->spec.tids->pids.n; i++) {
+		int32_t pid;
+		if (!proc_tgid(s->spec.tids->pids.p[i], &pid, NULL))
+			rc = synth_process(pid, now, sink, err);
+	}
+	return rc;
+}
+
+int sampler_start(struct sampler *s, const struct event_sink *sink, struct err *err)
+{
+	/* Events first: what is mapped between the two then comes twice, never not at all. */
+	bool is_at_gate = s->spec.child && !s->spec.is_system && !s->info.is_filtering;
+	vec_foreach(g, &s->groups)
+		for (size_t i = 0; !is_at_gate && i < g->fds.n; i++)
+			if (ioctl(g->fds.p[i], PERF_EVENT_IOC_ENABLE, 0))
+				return err_sys(err, "cannot start sampling");
+	s->is_started = true;
+	return synth_targets(s, sink, err);
+}
+
+const int *sampler_fds(const struct sampler *s, size_t *ret_nr)
+{
+	*ret_nr = s->ring_fds.n;
+	return s->ring_fds.p;
+}
+
+/* ---- delivery ---------------------------------------------------------------------------- */
+
+static void note_fork(struct sampler *s, const struct event *ev)
+{
+	uint32_t *parent = map_get(&s->group_of, (uint32_t)ev->fork.ptid);
+	if (parent) {
+		uint32_t group = *parent; /* map_put may move the table */
+		*map_put(&s->group_of, (uint32_t)ev->tid, NULL) = group;
+	}
+	if (s->info.is_filtering && map_get(&s->wanted, (uint32_t)ev->fork.ppid))
+		(void)map_put(&s->wanted, (uint32_t)ev->pid, NULL);
+}
+
+/* In system mode a process becomes known with its first sample: then its start is synthesised. */
+static int ensure_known(struct sampler *s, const struct event *ev, const struct event_sink *sink,
+			struct err *err)
+{
+	if (!(s->spec.is_system || s->info.is_filtering) || ev->pid <= 0)
+		return 0;
+	bool is_new;
+	(void)map_put(&s->known, (uint32_t)ev->pid, &is_new);
+	if (!is_new || ev->kind != EVENT_SAMPLE)
+		return 0;
+	return synth_process(ev->pid, ev->time_ns, sink, err);
+}
+
+static bool is_left_out(struct sampler *s, const struct event *ev)
+{
+	if (s->spec.is_system)
+		return ev->pid == getpid();
+	return s->info.is_filtering && ev->pid > 0 && !map_get(&s->wanted, (uint32_t)ev->pid);
+}
+
+static int deliver(struct sampler *s, const struct perf_event_header *h,
+		   const struct event_sink *sink, struct err *err)
+{
+	struct event ev;
+	enum record_result r = record_decode(&s->how.attr, h, &ev);
+	if (r != RECORD_EVENT) {
+		s->info.nr_bad += r == RECORD_BAD;
+		return 0;
+	}
+	if (ev.kind == EVENT_FORK)
+		note_fork(s, &ev);
+	if (is_left_out(s, &ev)) {
+		s->info.nr_filtered += ev.kind == EVENT_SAMPLE;
+		return 0;
+	}
+	int rc = ensure_known(s, &ev, sink, err);
+	if (!rc)
+		rc = sink->event(sink->ctx, &ev, err);
+	if (ev.kind == EVENT_EXIT)
+		(void)map_del(&s->group_of, (uint32_t)ev.tid);
+	return rc;
+}
+
+static void peek_time(struct sampler *s, size_t i)
+{
+	bool is_bad;
+	const struct perf_event_header *h = ring_peek(&s->rings.p[i], &is_bad);
+	s->info.nr_bad += is_bad;
+	s->next_ns.p[i] = h ? record_time_ns(&s->how.attr, h) : UINT64_MAX;
+}
+
+/* Merges the rings by time up to the horizon. */
+static int drain_until(struct sampler *s, uint64_t horizon_ns, const struct event_sink *sink,
+		       struct err *err)
+{
+	for (size_t i = 0; i < s->rings.n; i++) {
+		ring_refresh(&s->rings.p[i]);
+		peek_time(s, i);
+	}
+	int rc = 0;
+	size_t nr_since_publish = 0;
+	while (!rc) {
+		size_t first = 0;
+		for (size_t i = 1; i < s->rings.n; i++)
+			if (s->next_ns.p[i] < s->next_ns.p[first])
+				first = i;
+		if (s->next_ns.p[first] > horizon_ns || s->next_ns.p[first] == UINT64_MAX)
+			break;
+		bool is_bad;
+		struct ring *ring = &s->rings.p[first];
+		const struct perf_event_header *h = ring_peek(ring, &is_bad);
+		uint16_t nr_bytes = h->size;
+		rc = deliver(s, h, sink, err);
+		ring_consume(ring, nr_bytes);
+		peek_time(s, first);
+		if (++nr_since_publish % 64 == 0)
+			ring_publish(ring);
+	}
+	for (size_t i = 0; i < s->rings.n; i++)
+		ring_publish(&s->rings.p[i]);
+	return rc;
+}
+
+int sampler_drain(struct sampler *s, const struct event_sink *sink, struct err *err)
+{
+	return drain_until(s, clock_mono_ns() - SETTLE_NS, sink, err);
+}
+
+int sampler_stop(struct sampler *s, const struct event_sink *sink, struct err *err)
+{
+	vec_foreach(g, &s->groups)
+		for (size_t i = 0; i < g->fds.n; i++)
+			(void)ioctl(g->fds.p[i], PERF_EVENT_IOC_DISABLE,
+				    0); /* ended tasks refuse */
+	s->is_started = false;
+	return drain_until(s, UINT64_MAX - 1, sink, err);
+}
+
+/* ---- growing ----------------------------------------------------------------------------- */
+
+static void close_events(struct group *g, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		close(g->fds.p[i]);
+	memmove(g->fds.p, g->fds.p + nr, (g->fds.n - nr) * sizeof(*g->fds.p));
+	g->fds.n -= nr;
+}
+
+void sampler_grow(struct sampler *s, int32_t tid)
+{
+	bool is_per_cpu = s->spec.is_system || s->info.is_filtering;
+	uint32_t *of = map_get(&s->group_of, (uint32_t)tid);
+	if (!s->is_started || (!of && !is_per_cpu))
+		return;
+	struct group *g = is_per_cpu ? &s->groups.p[0] : &s->groups.p[*of - 1];
+	uint64_t now = clock_mono_ns();
+	if (g->stack_bytes >= PERFOPEN_STACK_MAX || now - g->grown_ns < GROW_INTERVAL_NS)
+		return;
+	g->grown_ns = now;
+	g->stack_bytes = MIN(g->stack_bytes * 2, PERFOPEN_STACK_MAX);
+	size_t nr_old = g->fds.n;
+	if (is_per_cpu) {
+		for (size_t i = 0; i < s->cpus.n; i++) {
+			int fd = perfopen_event(&s->how, -1, s->cpus.p[i], g->stack_bytes, NULL);
+			if (fd < 0)
+				continue;
+			(void)ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, s->ring_fds.p[i]);
+			(void)ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
+			vec_push(&g->fds, fd);
+		}
+	} else {
+		uint32_t group = *of;
+		uint64_t member;
+		uint32_t its_group;
+		for (size_t it = 0; map_next(&s->group_of, &it, &member, &its_group);)
+			if (its_group == group)
+				(void)open_thread(s, g, (int32_t)member, NULL); /* may have ended */
+	}
+	if (g->fds.n > nr_old)
+		close_events(g, nr_old);
+	s->info.nr_grown++;
+	s->info.max_stack_bytes = MAX(s->info.max_stack_bytes, g->stack_bytes);
+}
+
+struct sampler_info sampler_info(const struct sampler *s)
+{
+	return s->info;
+}
+
+void sampler_free(struct sampler *s)
+{
+	if (!s)
+		return;
+	vec_foreach(g, &s->groups) {
+		close_events(g, g->fds.n);
+		vec_release(&g->fds);
+	}
+	for (size_t i = 0; i < s->rings.n; i++) {
+		ring_release(&s->rings.p[i]);
+		close(s->ring_fds.p[i]);
+	}
+	vec_release(&s->groups);
+	vec_release(&s->rings);
+	vec_release(&s->ring_fds);
+	vec_release(&s->next_ns);
+	vec_release(&s->cpus);
+	pid_list_release(&s->pids);
+	map_release(&s->group_of);
+	map_release(&s->wanted);
+	map_release(&s->known);
+	free(s);
+}
+
+void sampler_free_p(struct sampler **s)
+{
+	sampler_free(*s);
+}

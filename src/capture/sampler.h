@@ -1,0 +1,66 @@
+/*
+ * The sampling source: perf events on threads, processes, a launched command or the whole
+ * system, delivering time-ordered events to a sink.
+ *
+ * One ring per CPU, owned by a dummy event of ours; the events of all threads on that CPU write
+ * into it. Threads and processes born later are inherited. Events are handed out as they lie in
+ * the rings, merged by time; they stay there for about two milliseconds so that CPUs cannot
+ * overtake each other.
+ *
+ * The stack copy starts at 8 KiB a sample and grows by group: a group is the threads that were
+ * given to us together with what they gave birth to. sampler_grow() is called when a stack of
+ * that thread did not fit.
+ */
+#ifndef ASSAY_CAPTURE_SAMPLER_H
+#define ASSAY_CAPTURE_SAMPLER_H
+
+#include "base/base.h"
+#include "base/err.h"
+#include "capture/perfopen.h"
+#include "host/proc.h"
+#include "model/event.h"
+
+struct sampler_spec {
+	const struct pid_list *pids; /* whole processes, may be NULL */
+	const struct pid_list *tids; /* single threads, may be NULL */
+	int32_t child;               /* a launched command at its gate, or 0 */
+	bool is_system;
+	const char *event; /* NULL = choose */
+	uint32_t freq_hz;
+	unsigned flags;      /* enum perfopen_flags: USER_ONLY, FP, NO_STACKS */
+	uint32_t ring_bytes; /* per CPU, 0 = by the number of CPUs */
+};
+
+struct sampler_info {
+	const char *event;
+	bool is_software;
+	bool is_user_only;
+	bool is_refused_kernel; /* the kernel side was wanted but refused */
+	bool is_filtering;      /* too many threads: sampling all CPUs, keeping the target's */
+	uint32_t nr_threads;    /* opened at the start */
+	uint32_t nr_rings;
+	uint64_t ring_bytes;      /* per CPU */
+	uint32_t max_stack_bytes; /* largest copy asked for so far */
+	uint64_t nr_grown;
+	uint64_t nr_filtered; /* samples of others, left out */
+	uint64_t nr_bad;      /* records that made no sense */
+};
+
+struct sampler;
+
+int sampler_open(struct sampler **ret_s, const struct sampler_spec *spec, struct err *err);
+/* Feeds what was there before (names, mappings), then starts the events. */
+int sampler_start(struct sampler *s, const struct event_sink *sink, struct err *err);
+/* Descriptors to poll for readability, with others of the caller; borrowed. */
+const int *sampler_fds(const struct sampler *s, size_t *ret_nr);
+/* Delivers what is there and old enough. */
+int sampler_drain(struct sampler *s, const struct event_sink *sink, struct err *err);
+/* Stops the events and delivers everything that is left. */
+int sampler_stop(struct sampler *s, const struct event_sink *sink, struct err *err);
+/* Wants more stack bytes for this thread's group; rate-limited, may do nothing. */
+void sampler_grow(struct sampler *s, int32_t tid);
+struct sampler_info sampler_info(const struct sampler *s);
+void sampler_free(struct sampler *s);
+void sampler_free_p(struct sampler **s);
+
+#endif

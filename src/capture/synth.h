@@ -1,0 +1,15 @@
+/*
+ * What was there before the capture: names of threads and executable mappings of a running
+ * process, as events, from /proc.
+ */
+#ifndef ASSAY_CAPTURE_SYNTH_H
+#define ASSAY_CAPTURE_SYNTH_H
+
+#include "base/base.h"
+#include "base/err.h"
+#include "model/event.h"
+
+/* Feeds COMM and MAP events with @time_ns. A process that vanished gives 0 and no events. */
+int synth_process(int32_t pid, uint64_t time_ns, const struct event_sink *sink, struct err *err);
+
+#endif
