@@ -1,0 +1,113 @@
+/*
+ * perf.data, the recording of perf(1): its reader and its writer.
+ *
+ * Reading turns bytes into struct event for a sink, in the order of time. Accepted are files of
+ * `perf record` (with and without -z, and of a perf that was killed) and its pipe mode, from a
+ * file or a pipe. Memory stays bounded by the distance between two FINISHED_ROUND records; a
+ * file that has none is held and sorted as a whole, as perf does.
+ *
+ * A damaged file gives the events before the damage and says so in the info (is_incomplete,
+ * problem, nr_unparsed); an error is returned only when nothing could be read at all, or when the
+ * sink returned one. Bytes are read with read/pread, never mapped, so that a file that shrinks
+ * while it is read is an incomplete file and not a SIGBUS; chunks of 256 kB stay in the cache,
+ * which costs no more than page faults would.
+ *
+ * Formats: tools/perf/Documentation/perf.data-file-format.txt for the file, its header and
+ * features, <linux/perf_event.h> for the records. Little-endian files only.
+ *
+ * Not delivered: hardware traces (AUX, Intel PT: their bytes are skipped), guests' maps,
+ * directories of `perf record --threads` (an error with the remedy).
+ */
+#ifndef ASSAY_FORMAT_PERFDATA_H
+#define ASSAY_FORMAT_PERFDATA_H
+
+#include "base/arena.h"
+#include "base/base.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "model/event.h"
+
+struct profile;
+
+/* One recorded event; event_sample.spec is an index into perfdata_info.specs. */
+struct perfdata_spec {
+	const char *name; /* as given to perf: "cycles:u", "sched:sched_switch"; never NULL */
+	uint32_t type;    /* PERF_TYPE_* */
+	uint64_t config;
+	uint64_t sample_type;      /* PERF_SAMPLE_* bits */
+	uint64_t freq_hz;          /* asked for; 0 = a fixed period */
+	uint64_t period;           /* when freq_hz is 0 */
+	uint64_t regs_user_mask;   /* registers copied with a sample; 0 = none */
+	uint32_t stack_user_bytes; /* stack bytes copied with a sample; 0 = none */
+	bool is_period_ns;         /* a clock: periods are nanoseconds */
+	uint64_t nr_samples;       /* delivered so far */
+};
+
+struct perfdata_build_id {
+	const char *path; /* "[kernel.kallsyms]" for the kernel */
+	int32_t pid;
+	bool is_kernel;
+	uint8_t nr_bytes;
+	uint8_t bytes[EVENT_BUILD_ID_MAX];
+};
+
+/*
+ * What the file says about itself. Owned by the caller, who may look at it from within the sink:
+ * a file's header is complete before the first event; in pipe mode a spec is there before its
+ * first sample, the rest comes when it comes. Strings are NULL where the file does not say.
+ */
+struct perfdata_info {
+	VEC(struct perfdata_spec) specs;
+	VEC(struct perfdata_build_id) build_ids;
+	const char *hostname;
+	const char *os_release;
+	const char *perf_version;
+	const char *arch; /* "x86_64" */
+	const char *cpu_desc;
+	const char *cmdline; /* arguments joined by blanks */
+	uint32_t nr_cpus_online;
+	uint32_t nr_cpus_available;
+	uint64_t total_mem_bytes;
+	bool has_clockid;
+	int32_t clockid; /* CLOCK_* of all times, if has_clockid; else the kernel's own */
+	int64_t wall_ns; /* CLOCK_REALTIME at clock_ns; both 0 = unknown */
+	uint64_t clock_ns;
+	uint64_t first_ns; /* of the samples; 0 = none or unknown */
+	uint64_t last_ns;
+	bool is_pipe;
+	bool is_compressed;
+	bool is_incomplete;  /* perf was killed or the file was cut */
+	const char *problem; /* one phrase why the rest could not be read, or NULL */
+	uint64_t nr_records;
+	uint64_t nr_unparsed; /* records that made no sense, samples or not */
+	uint64_t nr_skipped;  /* records that carry nothing for us */
+	uint64_t nr_late;     /* delivered after a later one: the file's rounds do not hold */
+	/*
+	 * Lost as the kernel counted: records (LOST: any kind, as they happen) and, by kernels of
+	 * 6.0 and later, samples (LOST_SAMPLES, at the end). Both describe the same drops: where
+	 * nr_lost_samples is not 0, it is the exact number, and nr_lost_records must not be added.
+	 */
+	uint64_t nr_lost_records;
+	uint64_t nr_lost_samples;
+
+	struct arena text;         /* of the strings above */
+	struct map build_id_index; /* hash of the path -> index + 1 */
+};
+
+void perfdata_info_release(struct perfdata_info *info);
+
+/* True if these first bytes (16 are enough) are those of a perf.data file or pipe. */
+bool perfdata_is(const void *p, size_t n);
+
+/*
+ * Reads everything and hands it to the sink. *info starts as {0} and must outlive the call.
+ * _fd: from the start of a regular file, or from where a pipe stands; the descriptor stays open.
+ */
+int perfdata_read(const void *p, size_t n, const struct event_sink *sink,
+		  struct perfdata_info *info, struct err *err);
+int perfdata_read_fd(int fd, const struct event_sink *sink, struct perfdata_info *info,
+		     struct err *err);
+
+#endif
