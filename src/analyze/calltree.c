@@ -1,0 +1,579 @@
+/*
+ * Call trees; see calltree.h.
+ *
+ * While building, a node knows its parent alone and is found by (parent, name) in one hash table.
+ * Stacks of a profile are a prefix tree already: each of its nodes is looked up once per root
+ * frame, by walking from a leaf to the nearest ancestor that has its place ("seat") and back.
+ *
+ *	row.stack --> leaf -> ... -> known ancestor       up, collecting
+ *	seat[known] -> child(name) -> child(name) ...     down, making nodes
+ *
+ * calltree_finish puts the nodes into preorder, siblings by name, and sums up.
+ */
+#include "base/base.h"
+#include "analyze/calltree.h"
+
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "base/map.h"
+#include "base/mem.h"
+
+struct bnode {
+	uint32_t parent;
+	str_id name;
+	str_id module;
+	uint32_t flags;
+	uint64_t self;
+	uint64_t before;
+};
+
+struct calltree {
+	struct report *r;
+	unsigned flags;
+	bool has_before;
+	VEC(struct bnode) nodes; /* parents before children; 0 = root */
+	struct map children;     /* parent << 32 | name -> node */
+	VEC(uint32_t) open;      /* time order: the path of the last sample */
+	unsigned nr_inputs;
+};
+
+/* What is remembered per element of one profile while its rows are added. */
+struct input {
+	struct calltree *ct;
+	const struct selection *sel;
+	const struct profile *p;
+	bool is_before;
+	str_id *func_names;   /* by func_id and marks; 0 = not yet */
+	str_id *module_names; /* by module_id */
+	uint32_t *seats;      /* by stack_id: tree node of its innermost frame, 0 = not yet */
+	VEC(stack_id) path;
+};
+
+struct calltree *calltree_new(struct report *r, unsigned flags)
+{
+	struct calltree *ct = xcalloc(1, sizeof(*ct));
+	ct->r = r;
+	ct->flags = flags;
+	vec_push(&ct->nodes, (struct bnode){.name = intern_add_str(&r->names, "all")});
+	return ct;
+}
+
+void calltree_free(struct calltree *ct)
+{
+	if (!ct)
+		return;
+	vec_release(&ct->nodes);
+	vec_release(&ct->open);
+	map_release(&ct->children);
+	free(ct);
+}
+
+void calltree_free_p(struct calltree **ct)
+{
+	calltree_free(*ct);
+}
+
+/* A sum that cannot be represented stays at the largest number instead of starting again. */
+static uint64_t add_u64(uint64_t a, uint64_t b)
+{
+	uint64_t sum;
+	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+struct step {
+	str_id name;
+	str_id module;
+	uint32_t flags;
+};
+
+static uint32_t add_node(struct calltree *ct, uint32_t parent, struct step s)
+{
+	ASSERT(ct->nodes.n < UINT32_MAX);
+	vec_push(&ct->nodes,
+		 (struct bnode){
+			 .parent = parent, .name = s.name, .module = s.module, .flags = s.flags});
+	return (uint32_t)ct->nodes.n - 1;
+}
+
+static uint32_t child(struct calltree *ct, uint32_t parent, struct step s)
+{
+	if (ct->flags & CALLTREE_FOLD_RECURSION && parent && ct->nodes.p[parent].name == s.name)
+		return parent;
+	bool is_new;
+	uint32_t *v = map_put(&ct->children, (uint64_t)parent << 32 | s.name, &is_new);
+	if (is_new) {
+		*v = add_node(ct, parent, s);
+		return *v;
+	}
+	/* One name may be inlined here and called there: the common properties stay. */
+	struct bnode *n = &ct->nodes.p[*v];
+	n->flags &= s.flags | ~(uint32_t)TREE_INLINED;
+	if (!n->module)
+		n->module = s.module;
+	return *v;
+}
+
+static void add_weight(struct calltree *ct, uint32_t node, uint64_t weight, bool is_before)
+{
+	struct bnode *n = &ct->nodes.p[node];
+	if (is_before)
+		n->before = add_u64(n->before, weight);
+	else
+		n->self = add_u64(n->self, weight);
+}
+
+/* ---- names of frames ---------------------------------------------------------------------- */
+
+static str_id module_name(struct input *in, module_id id)
+{
+	if (!in->module_names[id])
+		in->module_names[id] =
+			intern_add_str(&in->ct->r->names, profile_module_name(in->p, id));
+	return in->module_names[id];
+}
+
+static const char *mark_of(const struct input *in, uint32_t flags)
+{
+	if (in->ct->flags & CALLTREE_MARK_KERNEL && flags & TREE_KERNEL)
+		return "_[k]";
+	if (in->ct->flags & CALLTREE_MARK_JIT && flags & TREE_JIT)
+		return "_[j]";
+	if (in->ct->flags & CALLTREE_MARK_INLINED && flags & TREE_INLINED)
+		return "_[i]";
+	return "";
+}
+
+static str_id marked(struct input *in, const char *name, const char *mark)
+{
+	struct intern *names = &in->ct->r->names;
+	if (!*mark)
+		return intern_add_str(names, name);
+	CLEANUP(free_p) char *text = xasprintf("%s%s", name, mark);
+	return intern_add_str(names, text);
+}
+
+static uint32_t location_flags(const struct input *in, const struct location *l)
+{
+	uint32_t flags = 0;
+	const struct module *m = &in->p->modules.p[l->module];
+	if (l->flags & LOCATION_KERNEL || m->kind == MODULE_KERNEL || m->kind == MODULE_KMODULE)
+		flags |= TREE_KERNEL;
+	if (m->kind == MODULE_JIT)
+		flags |= TREE_JIT;
+	if (m->kind == MODULE_PSEUDO)
+		flags |= TREE_PSEUDO;
+	return flags;
+}
+
+static struct step step_of(struct input *in, const struct frame_ref *f)
+{
+	const struct profile *p = in->p;
+	const struct location *l = &p->locations.p[f->loc];
+	uint32_t flags = location_flags(in, l);
+	if (f->frame_idx == UINT32_MAX)
+		return (struct step){marked(in, "[unknown]", mark_of(in, flags)),
+				     module_name(in, l->module), flags};
+	const struct frame *fr = &p->frames.p[f->frame_idx];
+	const struct function *fn = &p->functions.p[fr->func];
+	flags |= fr->is_inlined ? TREE_INLINED : 0;
+	flags |= fn->flags & FUNC_KERNEL ? TREE_KERNEL : 0;
+	flags |= fn->flags & FUNC_JIT ? TREE_JIT : 0;
+	flags |= fn->flags & FUNC_GUESSED ? TREE_GUESSED : 0;
+	const char *mark = mark_of(in, flags);
+	str_id *memo = &in->func_names[fr->func];
+	str_id name = *memo;
+	if (*mark || !name) {
+		name = marked(in, profile_frame_name(p, fr), mark);
+		if (!*mark)
+			*memo = name;
+	}
+	return (struct step){name, module_name(in, l->module), flags};
+}
+
+/* ---- root frames -------------------------------------------------------------------------- */
+
+#define ROOT_FLAGS (CALLTREE_ROOT_COMM | CALLTREE_ROOT_PROCESS | CALLTREE_ROOT_THREAD)
+
+/* A process is called like its main thread, where that is known. */
+static str_id process_comm(const struct profile *p, const struct task *t)
+{
+	for (size_t i = p->tasks.n; i-- > 1;)
+		if (p->tasks.p[i].pid == t->pid && p->tasks.p[i].tid == t->pid)
+			return p->tasks.p[i].comm;
+	return t->comm;
+}
+
+static str_id root_name(struct input *in, task_id task)
+{
+	const struct task *t = &in->p->tasks.p[task];
+	struct intern *names = &in->ct->r->names;
+	unsigned flags = in->ct->flags;
+	bool has_ids = t->pid > 0;
+	if (has_ids && flags & CALLTREE_ROOT_PROCESS) {
+		CLEANUP(free_p)
+		char *s = xasprintf("%s-%d", profile_text(in->p, process_comm(in->p, t)), t->pid);
+		return intern_add_str(names, s);
+	}
+	const char *comm = profile_text(in->p, t->comm);
+	if (has_ids && flags & CALLTREE_ROOT_THREAD) {
+		CLEANUP(free_p) char *s = xasprintf("%s-%d/%d", comm, t->pid, t->tid);
+		return intern_add_str(names, s);
+	}
+	return intern_add_str(names, comm); /* 0 where nothing is known: no root frame */
+}
+
+/* ---- adding a profile --------------------------------------------------------------------- */
+
+/* The tree node of a stack, below @root; seats hold what is known for this root. */
+static uint32_t seat_of(struct input *in, stack_id leaf, uint32_t root)
+{
+	const struct selection *sel = in->sel;
+	stack_id stop = sel->roots ? sel->roots[leaf] : 0;
+	stack_id node = leaf;
+	vec_clear(&in->path);
+	while (node && !in->seats[node]) {
+		vec_push(&in->path, node);
+		if (node == stop)
+			break;
+		node = in->p->stacks.p[node].parent;
+	}
+	uint32_t at = node && in->seats[node] ? in->seats[node] : root;
+	for (size_t i = in->path.n; i-- > 0;) {
+		stack_id s = in->path.p[i];
+		loc_id loc = in->p->stacks.p[s].loc;
+		const struct location *l = &in->p->locations.p[loc];
+		uint32_t nr = l->nr_frames;
+		if (s == stop && sel->root_frames && nr)
+			nr = MIN(nr, (uint32_t)sel->root_frames[loc] + 1);
+		struct frame_ref ref = {loc, UINT32_MAX};
+		if (!nr)
+			at = child(in->ct, at, step_of(in, &ref));
+		while (nr-- > 0) {
+			ref.frame_idx = l->first_frame + nr;
+			at = child(in->ct, at, step_of(in, &ref));
+		}
+		in->seats[s] = at;
+	}
+	return at;
+}
+
+static uint32_t leaf_first(struct input *in, stack_id leaf, uint32_t root)
+{
+	struct frame_ref f;
+	uint32_t at = root;
+	for (struct frame_it it = select_frames(in->sel, leaf); frame_next(&it, &f);)
+		at = child(in->ct, at, step_of(in, &f));
+	return at;
+}
+
+struct grouped {
+	str_id root;
+	uint32_t row;
+};
+
+static int by_root(const void *a, const void *b)
+{
+	const struct grouped *x = a;
+	const struct grouped *y = b;
+	if (x->root != y->root)
+		return x->root < y->root ? -1 : 1;
+	return x->row < y->row ? -1 : x->row > y->row;
+}
+
+static struct step root_step(str_id name)
+{
+	return (struct step){name, 0, TREE_PSEUDO};
+}
+
+static void add_row(struct input *in, const struct select_row *row, str_id root)
+{
+	struct calltree *ct = in->ct;
+	unsigned flags = ct->flags;
+	/* The reverse of a line of folded text has the thread's name last. */
+	bool is_tip = flags & CALLTREE_REVERSE && flags & CALLTREE_ROOT_COMM;
+	struct step step = root_step(root);
+	uint32_t at = root && !is_tip ? child(ct, 0, step) : 0;
+	at = flags & CALLTREE_REVERSE ? leaf_first(in, row->stack, at)
+				      : seat_of(in, row->stack, at);
+	if (root && is_tip)
+		at = child(ct, at, step);
+	add_weight(ct, at, row->weight, in->is_before);
+}
+
+/* Rows in the order of their root frames, so that seats are valid for one root at a time. */
+static struct grouped *group_rows(struct input *in)
+{
+	const struct selection *sel = in->sel;
+	struct grouped *g = xreallocarray(NULL, sel->nr_rows + 1, sizeof(*g));
+	str_id *roots = xcalloc(in->p->tasks.n, sizeof(*roots));
+	bool is_sorted = true;
+	for (size_t i = 0; i < sel->nr_rows; i++) {
+		task_id task = sel->rows[i].task;
+		if (in->ct->flags & ROOT_FLAGS && !roots[task])
+			roots[task] = root_name(in, task);
+		g[i] = (struct grouped){roots[task], (uint32_t)i};
+		is_sorted &= !i || g[i - 1].root <= g[i].root;
+	}
+	if (!is_sorted)
+		qsort(g, sel->nr_rows, sizeof(*g), by_root);
+	free(roots);
+	return g;
+}
+
+static void add_rows(struct input *in)
+{
+	CLEANUP(free_p) struct grouped *g = group_rows(in);
+	size_t nr_stacks = in->p->stacks.n;
+	for (size_t i = 0; i < in->sel->nr_rows; i++) {
+		if (i && g[i].root != g[i - 1].root)
+			memset(in->seats, 0, nr_stacks * sizeof(*in->seats));
+		add_row(in, &in->sel->rows[g[i].row], g[i].root);
+	}
+}
+
+static void add_input(struct calltree *ct, const struct selection *sel, bool is_before)
+{
+	const struct profile *p = sel->p;
+	ct->r->unit = sel->unit;
+	ct->r->nr_samples += is_before ? 0 : sel->nr_samples;
+	ct->nr_inputs++;
+	struct input in = {.ct = ct, .sel = sel, .p = p, .is_before = is_before};
+	in.func_names = xcalloc(p->functions.n, sizeof(*in.func_names));
+	in.module_names = xcalloc(p->modules.n, sizeof(*in.module_names));
+	in.seats = xcalloc(p->stacks.n, sizeof(*in.seats));
+	add_rows(&in);
+	vec_release(&in.path);
+	free(in.seats);
+	free(in.module_names);
+	free(in.func_names);
+}
+
+void calltree_add(struct calltree *ct, const struct selection *sel)
+{
+	add_input(ct, sel, false);
+}
+
+void calltree_add_before(struct calltree *ct, const struct selection *sel)
+{
+	ct->has_before = true;
+	add_input(ct, sel, true);
+}
+
+void calltree_add_names(struct calltree *ct, const struct sv *names, size_t nr, uint64_t weight,
+			uint64_t weight_before)
+{
+	uint32_t at = 0;
+	bool is_reverse = ct->flags & CALLTREE_REVERSE;
+	for (size_t i = 0; i < nr; i++) {
+		struct sv s = names[is_reverse ? nr - 1 - i : i];
+		struct step step = {.name = intern_add(&ct->r->names, s.p, s.n)};
+		at = child(ct, at, step);
+	}
+	add_weight(ct, at, weight, false);
+	add_weight(ct, at, weight_before, true);
+	ct->has_before |= weight_before != 0;
+}
+
+/* ---- finishing ---------------------------------------------------------------------------- */
+
+struct ranked {
+	struct sv text;
+	str_id name;
+};
+
+static int by_text(const void *a, const void *b)
+{
+	const struct ranked *x = a;
+	const struct ranked *y = b;
+	int c = memcmp(x->text.p, y->text.p, MIN(x->text.n, y->text.n));
+	return c ? c : x->text.n < y->text.n ? -1 : x->text.n > y->text.n;
+}
+
+/* By str_id: the place of the name among the names of the tree, sorted by bytes. */
+static uint32_t *rank_names(const struct calltree *ct, uint32_t *ret_nr)
+{
+	size_t nr_names = intern_count(&ct->r->names);
+	uint32_t *rank = xcalloc(nr_names, sizeof(*rank));
+	struct ranked *used = xreallocarray(NULL, nr_names, sizeof(*used));
+	uint32_t nr = 0;
+	vec_foreach(n, &ct->nodes) {
+		if (rank[n->name])
+			continue;
+		rank[n->name] = 1;
+		used[nr++] = (struct ranked){intern_get(&ct->r->names, n->name), n->name};
+	}
+	qsort(used, nr, sizeof(*used), by_text);
+	for (uint32_t i = 0; i < nr; i++)
+		rank[used[i].name] = i;
+	free(used);
+	*ret_nr = nr;
+	return rank;
+}
+
+/* Node ids in the order in which siblings follow each other: by name, or as they came. */
+static uint32_t *order_nodes(const struct calltree *ct)
+{
+	size_t n = ct->nodes.n;
+	uint32_t *order = xreallocarray(NULL, n, sizeof(*order));
+	if (ct->flags & CALLTREE_TIME_ORDER) {
+		for (size_t i = 0; i < n; i++)
+			order[i] = (uint32_t)i;
+		return order;
+	}
+	uint32_t nr_ranks;
+	uint32_t *rank = rank_names(ct, &nr_ranks);
+	uint32_t *at = xcalloc((size_t)nr_ranks + 1, sizeof(*at));
+	vec_foreach(b, &ct->nodes)
+		at[rank[b->name] + 1]++;
+	for (uint32_t i = 0; i < nr_ranks; i++)
+		at[i + 1] += at[i];
+	for (size_t i = 0; i < n; i++)
+		order[at[rank[ct->nodes.p[i].name]]++] = (uint32_t)i;
+	free(at);
+	free(rank);
+	return order;
+}
+
+/* The builder's node ids in preorder; links[] are first child and next sibling by node id. */
+struct links {
+	uint32_t first;
+	uint32_t next;
+};
+
+static uint32_t *preorder(const struct calltree *ct)
+{
+	size_t n = ct->nodes.n;
+	struct links *links = xcalloc(n, sizeof(*links));
+	uint32_t *order = order_nodes(ct);
+	for (size_t i = n; i-- > 0;) {
+		uint32_t id = order[i];
+		if (!id)
+			continue;
+		struct links *parent = &links[ct->nodes.p[id].parent];
+		links[id].next = parent->first;
+		parent->first = id;
+	}
+	size_t k = 0;
+	uint32_t at = 0;
+	for (;;) {
+		order[k++] = at;
+		uint32_t to = links[at].first;
+		while (!to && at) {
+			to = links[at].next;
+			at = to ? at : ct->nodes.p[at].parent;
+		}
+		if (!to)
+			break;
+		at = to;
+	}
+	ASSERT(k == n);
+	free(links);
+	return order;
+}
+
+static void place_nodes(const struct calltree *ct, struct report_tree *t)
+{
+	size_t n = ct->nodes.n;
+	uint32_t *order = preorder(ct);
+	uint32_t *place = xreallocarray(NULL, n, sizeof(*place));
+	uint32_t *last = xcalloc(n, sizeof(*last)); /* by place: the last child so far */
+	for (uint32_t i = 0; i < n; i++) {
+		const struct bnode *b = &ct->nodes.p[order[i]];
+		place[order[i]] = i;
+		struct tree_node *to = &t->nodes[i];
+		*to = (struct tree_node){.name = b->name,
+					 .module = b->module,
+					 .flags = b->flags,
+					 .self = b->self,
+					 .total = b->self};
+		if (t->before)
+			t->before[i] = (struct tree_before){b->before, b->before};
+		if (!i)
+			continue;
+		uint32_t parent = place[b->parent];
+		to->parent = parent;
+		to->depth = t->nodes[parent].depth + 1;
+		if (last[parent])
+			t->nodes[last[parent]].next = i;
+		else
+			t->nodes[parent].first_child = i;
+		last[parent] = i;
+	}
+	free(last);
+	free(place);
+	free(order);
+}
+
+static uint64_t scaled(uint64_t v, uint64_t to, uint64_t from)
+{
+	if (!from)
+		return v;
+	unsigned __int128 x = (unsigned __int128)v * to / from;
+	return x > UINT64_MAX ? UINT64_MAX : (uint64_t)x;
+}
+
+static int64_t difference(uint64_t now, uint64_t before)
+{
+	if (now >= before)
+		return (int64_t)MIN(now - before, (uint64_t)INT64_MAX);
+	return -(int64_t)MIN(before - now, (uint64_t)INT64_MAX);
+}
+
+/*
+ * A share of the "before" total is the difference of two scaled sums along preorder, so that the
+ * scaled parts of a node add up to the node exactly.
+ */
+static void set_deltas(struct report_tree *t)
+{
+	uint64_t now = t->nodes[0].total;
+	uint64_t before = t->before[0].total;
+	uint64_t sum = 0;
+	for (size_t i = 0; i < t->nr_nodes; i++) {
+		struct tree_node *n = &t->nodes[i];
+		uint64_t self = t->before[i].self;
+		uint64_t total = t->before[i].total;
+		if (t->is_normalised && now) {
+			uint64_t start = scaled(sum, now, before);
+			self = scaled(sum + self, now, before) - start;
+			total = scaled(sum + total, now, before) - start;
+		}
+		sum = add_u64(sum, t->before[i].self);
+		n->delta = difference(n->total, total);
+		n->delta_self = difference(n->self, self);
+	}
+}
+
+struct report_tree *calltree_finish(struct calltree *ct, const char *key, const char *title)
+{
+	struct report *r = ct->r;
+	struct report_tree *t = vec_add(&r->trees);
+	size_t n = ct->nodes.n;
+	t->key = arena_strdup(&r->arena, key);
+	t->title = arena_strdup(&r->arena, title);
+	t->unit = r->unit;
+	t->count_name = r->unit == UNIT_NS ? "ns" : r->unit == UNIT_BYTES ? "bytes" : "samples";
+	t->nr_nodes = n;
+	t->nodes = arena_alloc(&r->arena, n * sizeof(*t->nodes));
+	t->before = ct->has_before ? arena_alloc(&r->arena, n * sizeof(*t->before)) : NULL;
+	t->is_differential = ct->has_before;
+	t->is_normalised = ct->has_before && ct->flags & CALLTREE_NORMALISE;
+	t->is_reversed = ct->flags & CALLTREE_REVERSE;
+	t->is_time_ordered = ct->flags & CALLTREE_TIME_ORDER;
+	place_nodes(ct, t);
+	for (size_t i = n; i-- > 1;) {
+		uint32_t parent = t->nodes[i].parent;
+		t->nodes[parent].total = add_u64(t->nodes[parent].total, t->nodes[i].total);
+		if (t->before)
+			t->before[parent].total =
+				add_u64(t->before[parent].total, t->before[i].total);
+	}
+	if (t->before)
+		set_deltas(t);
+	r->total = t->nodes[0].total;
+	vec_clear(&ct->nodes);
+	map_clear(&ct->children);
+	vec_push(&ct->nodes, (struct bnode){.name = intern_add_str(&r->names, "all")});
+	ct->has_before = false;
+	return t;
+}

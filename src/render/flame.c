@@ -1,0 +1,378 @@
+/* The common part of flame graphs; see flame.h. */
+#include "base/base.h"
+#include "render/flame.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/escape.h"
+#include "base/hash.h"
+#include "base/map.h"
+#include "base/mem.h"
+
+/* ---- symbols ------------------------------------------------------------------------------ */
+
+struct symtab {
+	struct map index;
+	VEC(struct flame_symbol) v;
+};
+
+/* The map holds hashes of whole keys; another key with the same hash moves on. */
+static uint32_t symbol_of(struct symtab *tab, const struct tree_node *n)
+{
+	uint64_t h = hash_mix((uint64_t)n->name << 32 | n->module, n->flags);
+	for (;; h++) {
+		bool is_new;
+		uint32_t *id = map_put(&tab->index, h, &is_new);
+		if (is_new) {
+			*id = (uint32_t)tab->v.n;
+			vec_push(&tab->v, (struct flame_symbol){.name = n->name,
+								.module = n->module,
+								.flags = n->flags});
+		}
+		const struct flame_symbol *s = &tab->v.p[*id];
+		if (s->name == n->name && s->module == n->module && s->flags == n->flags)
+			return *id;
+	}
+}
+
+struct usage {
+	uint32_t nr_nodes;
+	uint32_t id;
+};
+
+static int by_usage(const void *a, const void *b)
+{
+	const struct usage *x = a;
+	const struct usage *y = b;
+	if (x->nr_nodes != y->nr_nodes)
+		return x->nr_nodes > y->nr_nodes ? -1 : 1;
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static void sort_symbols(struct flame *f, const struct symtab *tab)
+{
+	size_t n = tab->v.n;
+	struct usage *order = xreallocarray(NULL, n, sizeof(*order));
+	uint32_t *place = xreallocarray(NULL, n, sizeof(*place));
+	for (size_t i = 0; i < n; i++)
+		order[i] = (struct usage){tab->v.p[i].nr_nodes, (uint32_t)i};
+	qsort(order, n, sizeof(*order), by_usage);
+	f->symbols = xreallocarray(NULL, n, sizeof(*f->symbols));
+	f->nr_symbols = (uint32_t)n;
+	for (size_t i = 0; i < n; i++) {
+		f->symbols[i] = tab->v.p[order[i].id];
+		place[order[i].id] = (uint32_t)i;
+	}
+	for (size_t i = 0; i < f->t->nr_nodes; i++)
+		f->symbol[i] = place[f->symbol[i]];
+	free(place);
+	free(order);
+}
+
+static void set_symbols(struct flame *f, enum palette palette)
+{
+	struct symtab tab = {0};
+	size_t n = f->t->nr_nodes;
+	f->symbol = xreallocarray(NULL, n, sizeof(*f->symbol));
+	for (size_t i = 0; i < n; i++) {
+		f->symbol[i] = symbol_of(&tab, &f->t->nodes[i]);
+		tab.v.p[f->symbol[i]].nr_nodes++;
+	}
+	sort_symbols(f, &tab);
+	for (uint32_t i = 0; i < f->nr_symbols; i++) {
+		struct flame_symbol *s = &f->symbols[i];
+		struct palette_key key = {intern_get(&f->r->names, s->name),
+					  intern_get(&f->r->names, s->module), s->flags};
+		s->color = palette_color(palette, &key);
+	}
+	map_release(&tab.index);
+	vec_release(&tab.v);
+}
+
+static void set_widths(struct flame *f)
+{
+	size_t n = f->t->nr_nodes;
+	f->width = xreallocarray(NULL, n, sizeof(*f->width));
+	for (size_t i = 0; i < n; i++)
+		f->width[i] = f->t->nodes[i].total;
+	if (!f->t->is_differential)
+		return;
+	for (size_t i = 0; i < n; i++) {
+		const struct tree_node *nd = &f->t->nodes[i];
+		f->width[i] = nd->delta_self < 0 ? nd->self + (uint64_t)-nd->delta_self : nd->self;
+	}
+	for (size_t i = n; i-- > 1;) {
+		f->width[f->t->nodes[i].parent] += f->width[i];
+		f->max_delta = MAX(f->max_delta, fabs((double)f->t->nodes[i].delta));
+	}
+}
+
+void flame_init(struct flame *f, const struct report *r, const struct report_tree *t,
+		enum palette palette)
+{
+	*f = (struct flame){.r = r, .t = t};
+	set_symbols(f, palette);
+	set_widths(f);
+}
+
+void flame_release(struct flame *f)
+{
+	free(f->symbols);
+	free(f->symbol);
+	free(f->width);
+	*f = (struct flame){0};
+}
+
+double flame_delta_share(const struct flame *f, uint32_t node)
+{
+	double delta = (double)f->t->nodes[node].delta;
+	if (f->max_delta <= 0)
+		return 0;
+	return MAX(-1.0, MIN(1.0, delta / f->max_delta));
+}
+
+/* ---- the packed tree ---------------------------------------------------------------------- */
+
+struct strtab {
+	uint32_t *id; /* by str_id: 1-based place in the text */
+	uint32_t n;
+	struct buf text;
+};
+
+static uint32_t text_id(struct strtab *tab, const struct intern *names, str_id s)
+{
+	if (!tab->id[s]) {
+		tab->id[s] = ++tab->n;
+		struct sv sv = intern_get(names, s);
+		/* A line each: the script splits at newlines and decodes strictly. */
+		escape_term(&tab->text, sv);
+		buf_add_ch(&tab->text, '\n');
+	}
+	return tab->id[s] - 1;
+}
+
+static void add_block(struct buf *to, struct buf *block)
+{
+	buf_add_uleb(to, block->n);
+	buf_add_sv(to, buf_sv(block));
+	buf_clear(block);
+}
+
+static void pack_columns(struct buf *to, const struct flame *f)
+{
+	const struct report_tree *t = f->t;
+	CLEANUP(buf_release) struct buf b = {0};
+	buf_reserve(&b, t->nr_nodes + 16);
+	for (size_t i = 0; i < t->nr_nodes; i++)
+		buf_add_uleb(&b, i < 2 ? 0 : t->nodes[i - 1].depth + 1 - t->nodes[i].depth);
+	add_block(to, &b);
+	for (size_t i = 0; i < t->nr_nodes; i++)
+		buf_add_uleb(&b, f->symbol[i]);
+	add_block(to, &b);
+	for (size_t i = 0; i < t->nr_nodes; i++)
+		buf_add_uleb(&b, t->nodes[i].self);
+	add_block(to, &b);
+	for (size_t i = 0; t->before && i < t->nr_nodes; i++)
+		buf_add_uleb(&b, t->before[i].self);
+	add_block(to, &b);
+}
+
+static unsigned pack_flags(const struct report_tree *t)
+{
+	uint64_t largest =
+		t->before ? MAX(t->nodes[0].total, t->before[0].total) : t->nodes[0].total;
+	return (t->is_differential ? FLAME_PACK_DIFFERENTIAL : 0u) |
+	       (t->is_normalised ? FLAME_PACK_NORMALISED : 0u) |
+	       (t->is_reversed ? FLAME_PACK_REVERSED : 0u) | (largest >> 53 ? FLAME_PACK_BIG : 0u);
+}
+
+void flame_pack(struct buf *to, const struct flame *f)
+{
+	const struct intern *names = &f->r->names;
+	struct strtab fn = {.id = xcalloc(intern_count(names), sizeof(*fn.id))};
+	struct strtab mod = {.id = xcalloc(intern_count(names), sizeof(*mod.id))};
+	CLEANUP(buf_release) struct buf syms = {0};
+	for (uint32_t i = 0; i < f->nr_symbols; i++) {
+		const struct flame_symbol *s = &f->symbols[i];
+		buf_add_uleb(&syms, text_id(&fn, names, s->name));
+		buf_add_uleb(&syms, text_id(&mod, names, s->module));
+		buf_add_uleb(&syms, s->flags);
+		buf_add_uleb(&syms, s->color);
+	}
+	buf_add_uleb(to, 1);
+	buf_add_uleb(to, pack_flags(f->t));
+	buf_add_uleb(to, fn.n);
+	buf_add_uleb(to, mod.n);
+	buf_add_uleb(to, f->nr_symbols);
+	buf_add_uleb(to, f->t->nr_nodes);
+	buf_add_uleb(to, fn.text.n + mod.text.n);
+	buf_add_sv(to, buf_sv(&fn.text));
+	buf_add_sv(to, buf_sv(&mod.text));
+	buf_add_sv(to, buf_sv(&syms));
+	pack_columns(to, f);
+	buf_release(&fn.text);
+	buf_release(&mod.text);
+	free(fn.id);
+	free(mod.id);
+}
+
+/* ---- labels ------------------------------------------------------------------------------- */
+
+/* Advance of ' ' to '~' in thousandths of the font size: DejaVu Sans, as wide as any in use. */
+static const uint16_t advance[95] = {
+	318,  401, 460, 838, 636, 950, 780, 275, 390, 390, 500, 838, 318, 361, 318, 337,
+	636,  636, 636, 636, 636, 636, 636, 636, 636, 636, 337, 337, 838, 838, 838, 531,
+	1000, 684, 686, 698, 770, 632, 575, 775, 752, 295, 295, 656, 557, 863, 748, 787,
+	603,  787, 695, 635, 611, 732, 684, 989, 685, 611, 685, 390, 337, 390, 838, 500,
+	500,  613, 635, 550, 635, 615, 352, 635, 634, 278, 278, 579, 278, 974, 634, 612,
+	635,  635, 411, 521, 392, 634, 592, 818, 592, 592, 525, 636, 337, 636, 838,
+};
+#define ADVANCE_OTHER 1000
+#define ELLIPSIS      "\xe2\x80\xa6"
+
+static unsigned advance_of(struct sv s, size_t n)
+{
+	unsigned char c = (unsigned char)s.p[0];
+	if (n == 1 && c >= 0x20 && c < 0x7f)
+		return advance[c - 0x20];
+	return n == 1 ? 4 * 636 : ADVANCE_OTHER; /* a control byte is shown as \xNN */
+}
+
+double flame_text_px(struct sv text, double font_px)
+{
+	uint64_t sum = 0;
+	while (text.n) {
+		size_t n = utf8_len(text);
+		sum += advance_of(text, n ? n : 1);
+		text = sv_from_idx(text, n ? n : 1);
+	}
+	return (double)sum * font_px / 1000;
+}
+
+/* Bytes of @text that fit. */
+static size_t fitting(struct sv text, double avail_px, double font_px)
+{
+	double left = avail_px * 1000 / font_px;
+	size_t at = 0;
+	while (at < text.n) {
+		struct sv rest = sv_from_idx(text, at);
+		size_t n = utf8_len(rest);
+		n = n ? n : 1;
+		left -= advance_of(rest, n);
+		if (left < 0)
+			break;
+		at += n;
+	}
+	return at;
+}
+
+/* Without what stands in <>, () and after the argument list; "operator" names stay whole. */
+static void add_bare(struct buf *to, struct sv name)
+{
+	if (memmem(name.p, name.n, "operator", 8) || name.p[0] == '[') {
+		buf_add_sv(to, name);
+		return;
+	}
+	int depth = 0;
+	for (size_t i = 0; i < name.n; i++) {
+		char c = name.p[i];
+		if (c == '<' || c == '(')
+			depth++;
+		else if ((c == '>' && i && name.p[i - 1] != '-') || c == ')')
+			depth -= depth > 0;
+		else if (!depth)
+			buf_add_ch(to, c);
+	}
+}
+
+/* The last part of a path; two where the last one is a closure or the like. */
+static struct sv last_part(struct sv bare)
+{
+	size_t at = bare.n;
+	size_t nr = 0;
+	for (size_t i = bare.n; i-- > 1;) {
+		if (bare.p[i] != ':' || bare.p[i - 1] != ':')
+			continue;
+		if (i + 1 == bare.n)
+			return bare;
+		at = i + 1;
+		nr++;
+		if (nr == 2 || bare.p[i + 1] != '{')
+			break;
+		i--;
+	}
+	return nr ? sv_from_idx(bare, at) : bare;
+}
+
+static bool add_if_fits(struct buf *to, struct sv text, double avail_px, double font_px)
+{
+	if (!text.n || fitting(text, avail_px, font_px) < text.n)
+		return false;
+	buf_add_sv(to, text);
+	return true;
+}
+
+#define LABEL_NAME_MAX 4096 /* bytes of a name that are looked at for a label */
+
+void flame_label(struct buf *to, struct sv name, double avail_px, double font_px)
+{
+	if (avail_px < 1.8 * font_px || !name.n)
+		return;
+	name.n = MIN(name.n, LABEL_NAME_MAX);
+	if (add_if_fits(to, name, avail_px, font_px))
+		return;
+	CLEANUP(buf_release) struct buf bare = {0};
+	add_bare(&bare, name);
+	struct sv s = buf_sv(&bare);
+	while (s.n && s.p[0] == ':')
+		s = sv_from_idx(s, 1);
+	if (!s.n)
+		s = name;
+	if (add_if_fits(to, s, avail_px, font_px))
+		return;
+	s = last_part(s);
+	if (add_if_fits(to, s, avail_px, font_px))
+		return;
+	size_t n = fitting(s, avail_px - font_px * ADVANCE_OTHER / 1000, font_px);
+	if (!n)
+		return;
+	buf_add(to, s.p, n);
+	buf_add_str(to, ELLIPSIS);
+}
+
+/* ---- numbers ------------------------------------------------------------------------------ */
+
+void flame_add_count(struct buf *to, uint64_t v)
+{
+	char digits[24];
+	int n = snprintf(digits, sizeof(digits), "%" PRIu64, v);
+	for (int i = 0; i < n; i++) {
+		if (i && (n - i) % 3 == 0)
+			buf_add_ch(to, ',');
+		buf_add_ch(to, digits[i]);
+	}
+}
+
+void flame_add_weight(struct buf *to, uint64_t v, enum unit unit)
+{
+	static const struct {
+		double scale;
+		const char *name;
+	} ns[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "\xc2\xb5s"}, {1, "ns"}},
+	  bytes[] = {{1ull << 40, "TiB"}, {1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}};
+	if (unit == UNIT_COUNT || (unit == UNIT_BYTES && v < 1024)) {
+		flame_add_count(to, v);
+		buf_add_str(to, unit == UNIT_BYTES ? " B" : "");
+		return;
+	}
+	size_t i = 0;
+	while (i < 3 && (double)v < (unit == UNIT_NS ? ns[i].scale : bytes[i].scale))
+		i++;
+	double x = (double)v / (unit == UNIT_NS ? ns[i].scale : bytes[i].scale);
+	buf_addf(to, "%.*f %s",
+		 x < 10    ? 2
+		 : x < 100 ? 1
+			   : 0,
+		 x, unit == UNIT_NS ? ns[i].name : bytes[i].name);
+}

@@ -1,0 +1,44 @@
+/*
+ * Flame graphs as one self-contained SVG file. Drawn without a script it is whole: header with
+ * losses, frames, labels, tooltips. The script in it adds zoom, exact search, keyboard and a
+ * details line over the packed tree (flame.h), which holds the frames too narrow to draw as well.
+ *
+ * The same report and options give the same bytes. Nothing in the file refers to another file.
+ */
+#ifndef ASSAY_RENDER_SVG_H
+#define ASSAY_RENDER_SVG_H
+
+#include "analyze/report.h"
+#include "base/base.h"
+#include "base/buf.h"
+#include "render/palette.h"
+
+enum svg_flags {
+	SVG_INVERTED = 1 << 0, /* icicle: root at the top */
+	SVG_NEGATE = 1 << 1,   /* comparisons: swap the two hues */
+	SVG_STATIC = 1 << 2,   /* no script, no packed tree */
+};
+
+#define SVG_WIDTH_MIN 300
+#define SVG_WIDTH_MAX 20000
+
+struct svg_options {
+	const char *title;      /* NULL: the report's */
+	const char *subtitle;   /* NULL: target, event, duration, samples */
+	const char *notes;      /* NULL = none */
+	const char *count_name; /* NULL: the tree's */
+	const char *name_type;  /* "Function:" before names in details; NULL = none */
+	const char *font;       /* CSS family; NULL: the system's sans-serif */
+	const char *background; /* see palette_background; NULL: white, dark where preferred */
+	double font_px;         /* 0 = 12 */
+	double min_width_px;    /* frames narrower than this are not drawn; negative = 0.3 */
+	unsigned width_px;      /* 0: as wide as the window */
+	unsigned row_px;        /* height of a frame; 0 = 17 */
+	unsigned flags;         /* enum svg_flags */
+	enum palette palette;
+};
+
+void svg_write(struct buf *to, const struct report *r, const struct report_tree *t,
+	       const struct svg_options *options);
+
+#endif
