@@ -6,12 +6,11 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/stop.h"
 #include "base/sv.h"
 
 static bool env_number(const char *name, uint64_t *ret_v)
@@ -53,10 +52,7 @@ static void child(char *const argv[], int gate_fd, int status_fd)
 
 	int e = -drop_to_invoker();
 	if (!e) {
-		sigset_t none;
-		sigemptyset(&none);
-		(void)sigprocmask(SIG_SETMASK, &none, NULL);
-		(void)signal(SIGPIPE, SIG_DFL);
+		stop_reset_in_child();
 		execvp(argv[0], argv);
 		e = errno;
 	}

@@ -1,0 +1,422 @@
+/*
+ * Events -> profile; see builder.h.
+ *
+ * A stack is kept from the root outwards: [truncated]? user frames, then kernel frames. Locations
+ * are found through a small cache keyed by mapping and address, since the same return addresses
+ * come back in nearly every sample.
+ */
+#include "base/base.h"
+#include "ingest/builder.h"
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "unwind/space.h"
+#include "unwind/walk.h"
+
+#define LOC_CACHE_SIZE 8192 /* power of two */
+#define CHAIN_DEPTH_MAX 4096
+
+struct thread {
+	int32_t pid;
+	str_id comm;
+	task_id task; /* 0 = not needed yet */
+};
+
+struct loc_cache_entry {
+	uint64_t addr;
+	uint32_t generation; /* of the space; 0 = kernel; UINT32_MAX = empty */
+	uint32_t is_call;
+	loc_id loc;
+};
+
+struct builder {
+	struct profile *p;
+	struct builder_options options;
+	struct modules modules;
+	struct spaces spaces;
+	struct walker *walker;
+	struct map thread_by_tid; /* tid -> index + 1 */
+	VEC(struct thread) threads;
+	VEC(uint32_t) table_of_spec; /* table + 1, 0 = none */
+	loc_id truncated_loc;
+	uint64_t last_ns;
+	struct loc_cache_entry *cache;
+	VEC(loc_id) scratch; /* frames of the sample in hand, leaf first */
+};
+
+struct builder *builder_new(struct profile *p, const struct builder_options *options)
+{
+	struct builder *b = xcalloc(1, sizeof(*b));
+	b->p = p;
+	b->options = *options;
+	b->modules = (struct modules){.p = p,
+	                              .opener = options->opener,
+	                              .cache_dir = options->cache_dir,
+	                              .needs_tables = true};
+	b->walker = walker_new();
+	b->cache = xcalloc(LOC_CACHE_SIZE, sizeof(*b->cache));
+	for (size_t i = 0; i < LOC_CACHE_SIZE; i++)
+		b->cache[i].generation = UINT32_MAX;
+	return b;
+}
+
+void builder_free(struct builder *b)
+{
+	if (!b)
+		return;
+	walker_free(b->walker);
+	spaces_release(&b->spaces);
+	modules_release(&b->modules);
+	map_release(&b->thread_by_tid);
+	vec_release(&b->threads);
+	vec_release(&b->table_of_spec);
+	vec_release(&b->scratch);
+	free(b->cache);
+	free(b);
+}
+
+void builder_free_p(struct builder **b)
+{
+	builder_free(*b);
+}
+
+void builder_set_table(struct builder *b, uint32_t spec, uint32_t table)
+{
+	ASSERT(spec < 65536);
+	while (b->table_of_spec.n <= spec)
+		vec_push(&b->table_of_spec, 0);
+	b->table_of_spec.p[spec] = table + 1;
+}
+
+struct table builder_table_shape(struct profile *p, const char *event, double freq_hz)
+{
+	bool is_clock = !strncmp(event, "cpu-clock", 9) || !strncmp(event, "task-clock", 10);
+	return (struct table){.event = profile_cstr(p, event),
+	                      .time_kind = TABLE_INSTANT,
+	                      .nr_columns = 2,
+	                      .freq_hz = freq_hz,
+	                      .columns = {{.name = profile_cstr(p, "samples")},
+	                                  {.name = profile_cstr(p, is_clock ? "time" : "period"),
+	                                   .unit = is_clock ? UNIT_NS : UNIT_COUNT,
+	                                   .is_estimate = true}}};
+}
+
+struct modules *builder_modules(struct builder *b)
+{
+	return &b->modules;
+}
+
+uint64_t builder_last_ns(const struct builder *b)
+{
+	return b->last_ns;
+}
+
+/* ---- threads ----------------------------------------------------------------------------- */
+
+static struct thread *thread_of(struct builder *b, int32_t pid, int32_t tid)
+{
+	bool is_new;
+	uint32_t *idx = map_put(&b->thread_by_tid, (uint32_t)tid, &is_new);
+	if (is_new) {
+		*idx = (uint32_t)b->threads.n;
+		vec_push(&b->threads, (struct thread){.pid = pid});
+	}
+	struct thread *t = &b->threads.p[*idx];
+	if (pid > 0 && t->pid != pid) {
+		t->pid = pid;
+		t->task = 0;
+	}
+	return t;
+}
+
+static task_id task_of(struct builder *b, const struct event *ev)
+{
+	struct thread *t = thread_of(b, ev->pid, ev->tid);
+	if (!t->task) {
+		str_id comm = t->comm;
+		if (!comm && ev->tid == 0)
+			comm = profile_cstr(b->p, "swapper");
+		t->task = profile_task(b->p, ev->pid, ev->tid, comm, ev->time_ns);
+	}
+	return t->task;
+}
+
+static void on_thread_comm(struct builder *b, const struct event *ev)
+{
+	struct thread *t = thread_of(b, ev->pid, ev->tid);
+	t->comm = profile_cstr(b->p, ev->comm.name);
+	t->task = 0;
+	if (ev->comm.is_exec)
+		spaces_exec(&b->spaces, ev->pid);
+}
+
+static void on_thread_fork(struct builder *b, const struct event *ev)
+{
+	struct thread parent = *thread_of(b, ev->fork.ppid, ev->fork.ptid);
+	struct thread *t = thread_of(b, ev->pid, ev->tid);
+	t->comm = parent.comm;
+	t->task = 0;
+	if (ev->pid != ev->fork.ppid)
+		spaces_fork(&b->spaces, ev->pid, ev->fork.ppid);
+}
+
+static void on_thread_exit(struct builder *b, const struct event *ev)
+{
+	struct thread *t = thread_of(b, ev->pid, ev->tid);
+	if (t->task)
+		b->p->tasks.p[t->task].end_ns = ev->time_ns;
+	t->task = 0;
+	if (ev->pid == ev->tid)
+		spaces_exit(&b->spaces, ev->pid);
+}
+
+/* ---- mappings ---------------------------------------------------------------------------- */
+
+static void on_map(struct builder *b, const struct event *ev)
+{
+	const struct event_map *m = &ev->map;
+	if (m->is_kernel || !m->is_exec || !m->len || m->start + m->len < m->start)
+		return;
+	if (!strcmp(m->path, "[vsyscall]"))
+		return;
+	struct ingest_module *im = modules_for_map(&b->modules, ev->pid, m);
+	struct space *sp = spaces_get(&b->spaces, ev->pid);
+	struct space_map map = {.start = m->start,
+	                        .end = m->start + m->len,
+	                        .pgoff = m->pgoff,
+	                        .module = &im->unwind};
+	if (im->segments)
+		map.bias = module_bias(im, m->start, m->pgoff);
+	space_add(&b->spaces, sp, &map);
+	vec_push(&b->p->mappings, (struct mapping){.module = im->unwind.id,
+	                                           .pid = ev->pid,
+	                                           .start = m->start,
+	                                           .len = m->len,
+	                                           .pgoff = m->pgoff,
+	                                           .from_ns = ev->time_ns,
+	                                           .to_ns = UINT64_MAX});
+}
+
+/* ---- stacks ------------------------------------------------------------------------------ */
+
+static loc_id new_user_location(struct builder *b, int32_t pid, uint64_t addr,
+                                const struct space_map *map, uint32_t flags)
+{
+	if (!map)
+		return profile_location(b->p, modules_unknown(&b->modules, pid)->unwind.id, addr,
+		                        flags);
+	bool is_whole = map->module->is_jit;
+	uint64_t offset = is_whole ? addr : addr - map->start + map->pgoff;
+	return profile_location(b->p, map->module->id, offset, flags);
+}
+
+static loc_id user_location(struct builder *b, int32_t pid, const struct space *sp, uint64_t addr,
+                            const struct space_map *map, bool is_call)
+{
+	uint64_t h = hash_mix(addr, (uint64_t)sp->generation << 1 | is_call);
+	struct loc_cache_entry *e = &b->cache[h & (LOC_CACHE_SIZE - 1)];
+	if (e->addr != addr || e->generation != sp->generation || e->is_call != is_call)
+		*e = (struct loc_cache_entry){
+		        .addr = addr,
+		        .generation = sp->generation,
+		        .is_call = is_call,
+		        .loc = new_user_location(b, pid, addr, map, is_call ? LOCATION_CALL : 0)};
+	return e->loc;
+}
+
+static loc_id kernel_location(struct builder *b, uint64_t addr, bool is_call)
+{
+	uint64_t h = hash_mix(addr, is_call);
+	struct loc_cache_entry *e = &b->cache[h & (LOC_CACHE_SIZE - 1)];
+	if (e->addr != addr || e->generation != 0 || e->is_call != is_call)
+		*e = (struct loc_cache_entry){
+		        .addr = addr,
+		        .is_call = is_call,
+		        .loc = profile_location(b->p, modules_kernel(&b->modules)->unwind.id, addr,
+		                                LOCATION_KERNEL | (is_call ? LOCATION_CALL : 0))};
+	return e->loc;
+}
+
+/* Pushes the chain's kernel part; returns where its user part starts. */
+static uint32_t push_kernel_chain(struct builder *b, const struct event_sample *s)
+{
+	bool is_kernel = false;
+	bool is_first = true;
+	for (uint32_t i = 0; i < s->nr_chain && i < CHAIN_DEPTH_MAX; i++) {
+		uint64_t addr = s->chain[i];
+		if (addr >= CHAIN_MAX) {
+			if (addr == CHAIN_USER)
+				return i + 1;
+			is_kernel = addr == CHAIN_KERNEL;
+			continue;
+		}
+		if (!is_kernel)
+			continue;
+		vec_push(&b->scratch, kernel_location(b, addr, !is_first));
+		is_first = false;
+	}
+	return s->nr_chain;
+}
+
+static enum loss_kind loss_of_walk(enum walk_end end)
+{
+	switch (end) {
+	case WALK_ROOT:
+		return LOSS_NR;
+	case WALK_COPY:
+		return LOSS_TRUNC_COPY;
+	case WALK_NO_RULE:
+		return LOSS_TRUNC_NO_RULE;
+	case WALK_NO_FILE:
+		return LOSS_TRUNC_NO_FILE;
+	case WALK_NO_MAP:
+		return LOSS_TRUNC_NO_MAP;
+	case WALK_BAD_FRAME:
+		return LOSS_TRUNC_BAD_FRAME;
+	case WALK_DEPTH:
+		return LOSS_TRUNC_DEPTH;
+	case WALK_JIT:
+		return LOSS_TRUNC_JIT;
+	}
+	return LOSS_TRUNC_BAD_FRAME;
+}
+
+static enum loss_kind push_walked(struct builder *b, const struct event *ev, struct space *sp)
+{
+	const struct event_sample *s = &ev->sample;
+	struct walk_input in = {.space = sp,
+	                        .regs = s->regs,
+	                        .regs_mask = s->regs_mask,
+	                        .stack = s->stack,
+	                        .nr_stack = s->nr_stack};
+	const struct walk_frame *frames;
+	uint32_t nr;
+	enum walk_end end = walker_walk(b->walker, &in, &frames, &nr);
+	for (uint32_t i = 0; i < nr; i++)
+		vec_push(&b->scratch, user_location(b, ev->pid, sp, frames[i].addr, frames[i].map,
+		                                    frames[i].is_call));
+	if (end == WALK_COPY && s->is_stack_full && b->options.wants_more_stack)
+		b->options.wants_more_stack(b->options.ctx, ev->tid);
+	return loss_of_walk(end);
+}
+
+/* Where rules say that nothing called: the thread's start. */
+static bool is_outermost(const struct space_map *map, uint64_t addr)
+{
+	if (!map || !map->module->table)
+		return false;
+	const struct unwind_row *row =
+	        unwind_table_find(map->module->table, addr - 1 - map->bias);
+	return row && (row->rule & ((1u << ROW_KIND_BITS) - 1)) == ROW_STOP;
+}
+
+static enum loss_kind push_chain(struct builder *b, const struct event *ev, struct space *sp,
+                                 uint32_t from)
+{
+	const struct event_sample *s = &ev->sample;
+	const struct space_map *map = NULL;
+	uint64_t addr = 0;
+	for (uint32_t i = from; i < s->nr_chain; i++) {
+		if (s->chain[i] >= CHAIN_MAX)
+			continue;
+		addr = s->chain[i];
+		bool is_call = i > from;
+		map = space_find(sp, is_call ? addr - 1 : addr);
+		vec_push(&b->scratch, user_location(b, ev->pid, sp, addr, map, is_call));
+	}
+	return is_outermost(map, addr) ? LOSS_NR : LOSS_TRUNC_FP;
+}
+
+/* Frames of the sample into scratch, leaf first; why the stack is not whole, or LOSS_NR. */
+static enum loss_kind collect_frames(struct builder *b, const struct event *ev)
+{
+	const struct event_sample *s = &ev->sample;
+	vec_clear(&b->scratch);
+	uint32_t user_from = push_kernel_chain(b, s);
+	struct space *sp = spaces_find(&b->spaces, ev->pid);
+	if (s->regs && sp && !s->is_compat)
+		return push_walked(b, ev, sp);
+	if (user_from < s->nr_chain && sp)
+		return push_chain(b, ev, sp, user_from);
+	if (!b->scratch.n && s->ip) { /* no stack was asked for: the address alone */
+		const struct space_map *map = sp ? space_find(sp, s->ip) : NULL;
+		if (!s->is_user)
+			vec_push(&b->scratch, kernel_location(b, s->ip, false));
+		else if (sp)
+			vec_push(&b->scratch, user_location(b, ev->pid, sp, s->ip, map, false));
+		else
+			vec_push(&b->scratch, new_user_location(b, ev->pid, s->ip, NULL, 0));
+		return s->chain ? LOSS_TRUNC_NO_REGS : LOSS_NR;
+	}
+	/* A kernel thread has no user part; a user process whose registers are gone does. */
+	return sp && sp->maps.n && s->is_user ? LOSS_TRUNC_NO_REGS : LOSS_NR;
+}
+
+static void on_sample(struct builder *b, const struct event *ev)
+{
+	const struct event_sample *s = &ev->sample;
+	struct losses *losses = &b->p->losses;
+	losses->nr[LOSS_SEEN]++;
+	uint32_t table = s->spec < b->table_of_spec.n ? b->table_of_spec.p[s->spec] : 0;
+	if (!table) {
+		losses->nr[LOSS_FILTERED]++;
+		return;
+	}
+	enum loss_kind loss = collect_frames(b, ev);
+	stack_id stack = 0;
+	if (loss != LOSS_NR) {
+		losses->nr[loss]++;
+		if (!b->truncated_loc)
+			b->truncated_loc = profile_pseudo(b->p, "[truncated]");
+		stack = profile_stack(b->p, 0, b->truncated_loc);
+	}
+	for (size_t i = b->scratch.n; i-- > 0;)
+		stack = profile_stack(b->p, stack, b->scratch.p[i]);
+	int64_t values[TABLE_COLUMNS_MAX] = {1, (int64_t)s->period};
+	profile_sample(b->p, table - 1, ev->time_ns, stack, task_of(b, ev), ev->cpu, values);
+	losses->nr[LOSS_WRITTEN]++;
+}
+
+static int on_event(void *ctx, const struct event *ev, struct err *err)
+{
+	(void)err; /* what an event says cannot fail, it is counted */
+	struct builder *b = ctx;
+	if (ev->time_ns > b->last_ns)
+		b->last_ns = ev->time_ns;
+	switch (ev->kind) {
+	case EVENT_SAMPLE:
+		on_sample(b, ev);
+		break;
+	case EVENT_MAP:
+		on_map(b, ev);
+		break;
+	case EVENT_COMM:
+		on_thread_comm(b, ev);
+		break;
+	case EVENT_FORK:
+		on_thread_fork(b, ev);
+		break;
+	case EVENT_EXIT:
+		on_thread_exit(b, ev);
+		break;
+	case EVENT_LOST:
+		b->p->losses.nr[LOSS_LOST] += ev->lost.nr;
+		b->p->losses.nr[LOSS_SEEN] += ev->lost.nr;
+		break;
+	case EVENT_THROTTLE:
+		b->p->losses.nr[LOSS_THROTTLED]++;
+		break;
+	case EVENT_MARK:
+		profile_mark(b->p, ev->time_ns, ev->mark.text);
+		break;
+	case EVENT_SWITCH:
+	case EVENT_ROUND:
+		break;
+	}
+	return 0;
+}
+
+struct event_sink builder_sink(struct builder *b)
+{
+	return (struct event_sink){on_event, b};
+}

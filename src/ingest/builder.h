@@ -1,0 +1,39 @@
+/*
+ * Events -> profile: follows address spaces, threads and names in time order, walks stacks,
+ * interns them. The heart of both a live capture and the reading of perf.data.
+ */
+#ifndef ASSAY_INGEST_BUILDER_H
+#define ASSAY_INGEST_BUILDER_H
+
+#include "base/base.h"
+#include "ingest/modules.h"
+#include "ingest/opener.h"
+#include "model/event.h"
+#include "model/profile.h"
+
+struct builder_options {
+	const struct opener *opener;
+	const char *cache_dir; /* for unwind tables, may be NULL */
+	/* A copied stack was too short: the source may copy more. May be NULL. */
+	void (*wants_more_stack)(void *ctx, int32_t tid);
+	void *ctx;
+};
+
+struct builder;
+
+/* Borrows the profile and the opener. */
+struct builder *builder_new(struct profile *p, const struct builder_options *options);
+void builder_free(struct builder *b);
+void builder_free_p(struct builder **b);
+/* The table that samples of the source's event @spec go to. */
+void builder_set_table(struct builder *b, uint32_t spec, uint32_t table);
+/* Shape of a sampled event's table: samples and a weight (ns for clocks, else the period). */
+struct table builder_table_shape(struct profile *p, const char *event, double freq_hz);
+/* Never fails for what an event says: nonsense is counted in the profile's losses. */
+struct event_sink builder_sink(struct builder *b);
+/* For naming; lives as long as the builder. */
+struct modules *builder_modules(struct builder *b);
+/* Time of the last event seen. */
+uint64_t builder_last_ns(const struct builder *b);
+
+#endif

@@ -1,0 +1,240 @@
+/* The binaries behind mappings; see modules.h. */
+#include "base/base.h"
+#include "ingest/modules.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/sv.h"
+
+#define PT_LOAD 1
+#define PAGE_MASK_4K ((uint64_t)4095)
+
+static void ingest_module_free(struct ingest_module *m)
+{
+	unwind_table_free((struct unwind_table *)(uintptr_t)m->unwind.table);
+	elf_free(m->elf);
+	free(m->segments);
+	close_p(&m->root_fd);
+	free(m->path);
+	free(m);
+}
+
+void modules_release(struct modules *m)
+{
+	vec_foreach(it, &m->list)
+		ingest_module_free(*it);
+	vec_release(&m->list);
+	map_release(&m->by_event);
+	map_release(&m->by_id);
+}
+
+/* The segment that holds a file offset; mappings start at page borders, segments need not. */
+static const struct elf_segment *segment_at(const struct ingest_module *m, uint64_t offset)
+{
+	const struct elf_segment *s = m->segments;
+	const struct elf_segment *found = NULL;
+	for (size_t i = 0; i < m->nr_segments; i++) {
+		if (s[i].type != PT_LOAD || offset < (s[i].offset & ~PAGE_MASK_4K) ||
+		    offset >= s[i].offset + s[i].nr_file_bytes)
+			continue;
+		/* Several segments may share a page: the executable one is what runs. */
+		if (!found || (s[i].flags & 1))
+			found = &s[i];
+		if ((s[i].flags & 1) && offset >= s[i].offset)
+			break;
+	}
+	return found;
+}
+
+uint64_t module_vaddr(const struct ingest_module *m, uint64_t offset)
+{
+	const struct elf_segment *s = segment_at(m, offset);
+	return s ? s->vaddr - s->offset + offset : offset;
+}
+
+uint64_t module_bias(const struct ingest_module *m, uint64_t start, uint64_t pgoff)
+{
+	return start - module_vaddr(m, pgoff);
+}
+
+static bool is_anonymous(const char *path)
+{
+	struct sv s = sv_from_str(path);
+	return !s.n || s.p[0] != '/' || sv_has_prefix(s, SV("//anon")) ||
+	       sv_has_prefix(s, SV("/dev/zero")) || sv_has_prefix(s, SV("/SYSV")) ||
+	       sv_has_prefix(s, SV("/anon_hugepage")) || sv_has_prefix(s, SV("/[aio]"));
+}
+
+static struct ingest_module *add(struct modules *m, const struct module *shape, const char *path)
+{
+	module_id id = profile_module(m->p, shape);
+	uint32_t *slot = map_put(&m->by_id, id, NULL);
+	if (*slot)
+		return m->list.p[*slot - 1];
+	struct ingest_module *im = xcalloc(1, sizeof(*im));
+	im->kind = shape->kind;
+	im->path = xstrdup(path);
+	im->root_fd = -1;
+	im->pid = shape->pid;
+	im->unwind.id = id;
+	im->is_whole_offset = shape->kind != MODULE_ELF && shape->kind != MODULE_VDSO;
+	im->unwind.is_jit = shape->kind == MODULE_JIT;
+	vec_push(&m->list, im);
+	*slot = (uint32_t)m->list.n;
+	return im;
+}
+
+static struct ingest_module *add_of_process(struct modules *m, enum module_kind kind, int32_t pid,
+                                            const char *path)
+{
+	return add(m,
+	           &(struct module){.kind = kind, .path = profile_cstr(m->p, path), .pid = pid},
+	           path);
+}
+
+static void load_image(struct modules *m, struct ingest_module *im)
+{
+	if (im->elf && !im->segments) {
+		const struct elf_segment *s = elf_segments(im->elf, &im->nr_segments);
+		im->segments = xmemdup(s, im->nr_segments * sizeof(*s));
+	}
+	if (!m->needs_tables || im->unwind.table || !im->elf)
+		return;
+	struct unwind_table *t = NULL;
+	if (unwind_table_build(&t, im->elf, m->cache_dir, NULL) == 0)
+		im->unwind.table = t;
+}
+
+static struct ingest_module *add_vdso(struct modules *m)
+{
+	struct module shape = {.kind = MODULE_VDSO, .path = profile_cstr(m->p, "[vdso]")};
+	struct ingest_module *im = add(m, &shape, "[vdso]");
+	if (im->elf || im->missing)
+		return im;
+	CLEANUP(buf_release) struct buf image = {0};
+	if (!m->opener->read_vdso || m->opener->read_vdso(m->opener->ctx, &image) ||
+	    elf_open_bytes(&im->elf, image.p, image.n, NULL))
+		im->missing = MODULE_NOT_FOUND;
+	im->unwind.is_missing = im->missing != MODULE_FOUND;
+	load_image(m, im);
+	return im;
+}
+
+/*
+ * Opens and identifies. Same file: the build-id that the event carries, else device and inode;
+ * where the event has neither (old recordings), the path is believed.
+ */
+static struct elf *open_file(struct modules *m, int32_t pid, const struct event_map *map,
+                             struct module *shape, enum module_missing *ret_missing)
+{
+	*ret_missing = MODULE_NOT_FOUND;
+	CLEANUP(close_p) int fd = m->opener->open(m->opener->ctx, pid, map);
+	if (fd == -ESTALE)
+		*ret_missing = MODULE_CHANGED;
+	struct elf *elf = NULL;
+	if (fd < 0 || elf_open_fd(&elf, fd, NULL))
+		return NULL;
+	uint8_t id[ELF_BUILD_ID_MAX];
+	size_t n = elf_build_id(elf, id);
+	if (map->nr_build_id && n &&
+	    (n < map->nr_build_id || memcmp(id, map->build_id, map->nr_build_id))) {
+		*ret_missing = MODULE_CHANGED;
+		elf_free(elf);
+		return NULL;
+	}
+	struct stat st;
+	if (n) {
+		memcpy(shape->build_id, id, n);
+		shape->nr_build_id = (uint8_t)n;
+	} else if (!fstat(fd, &st)) {
+		shape->dev = (uint64_t)major(st.st_dev) << 32 | minor(st.st_dev);
+		shape->inode = st.st_ino;
+	}
+	*ret_missing = MODULE_FOUND;
+	return elf;
+}
+
+#define DELETED " (deleted)"
+
+static struct ingest_module *add_file(struct modules *m, int32_t pid, const struct event_map *map)
+{
+	struct sv path = sv_from_str(map->path);
+	struct module shape = {.kind = MODULE_ELF};
+	if (sv_has_suffix(path, SV(DELETED))) {
+		path.n -= strlen(DELETED);
+		shape.is_deleted = true;
+	}
+	shape.path = profile_str(m->p, path.p, path.n);
+	enum module_missing missing;
+	struct elf *elf = open_file(m, pid, map, &shape, &missing);
+	if (!elf) {
+		memcpy(shape.build_id, map->build_id, map->nr_build_id);
+		shape.nr_build_id = map->nr_build_id;
+		shape.dev = (uint64_t)map->dev_major << 32 | map->dev_minor;
+		shape.inode = map->inode;
+	}
+	struct ingest_module *im = add(m, &shape, profile_text(m->p, shape.path));
+	if (im->elf || (!elf && im->missing)) {
+		elf_free(elf);
+		return im;
+	}
+	/* A mapped memfd that is no ELF file is a JIT's code. */
+	if (!elf && sv_has_prefix(path, SV("/memfd:")))
+		return add_of_process(m, MODULE_JIT, pid, map->path);
+	im->elf = elf;
+	im->missing = missing;
+	im->unwind.is_missing = missing != MODULE_FOUND;
+	im->pid = pid;
+	im->root_fd = m->opener->root ? m->opener->root(m->opener->ctx, pid) : -1;
+	load_image(m, im);
+	return im;
+}
+
+static uint64_t identity_hash(const struct event_map *map)
+{
+	uint64_t h = hash_bytes(map->path, strlen(map->path));
+	if (map->nr_build_id)
+		return hash_mix(h, hash_bytes(map->build_id, map->nr_build_id));
+	return hash_mix(h, hash_mix((uint64_t)map->dev_major << 32 | map->dev_minor, map->inode));
+}
+
+struct ingest_module *modules_for_map(struct modules *m, int32_t pid, const struct event_map *map)
+{
+	if (map->is_kernel)
+		return modules_kernel(m);
+	if (!strcmp(map->path, "[vdso]"))
+		return add_vdso(m);
+	if (is_anonymous(map->path))
+		return add_of_process(m, MODULE_JIT, pid, "//anon");
+	uint64_t h = identity_hash(map);
+	uint32_t *slot = map_put(&m->by_event, h, NULL);
+	if (*slot)
+		return m->list.p[*slot - 1];
+	struct ingest_module *im = add_file(m, pid, map);
+	for (uint32_t i = 0; i < m->list.n; i++)
+		if (m->list.p[i] == im && im->kind == MODULE_ELF)
+			*map_put(&m->by_event, h, NULL) = i + 1;
+	return im;
+}
+
+struct ingest_module *modules_by_id(const struct modules *m, module_id id)
+{
+	uint32_t *slot = map_get(&m->by_id, id);
+	return slot && *slot ? m->list.p[*slot - 1] : NULL;
+}
+
+struct ingest_module *modules_kernel(struct modules *m)
+{
+	return add_of_process(m, MODULE_KERNEL, 0, "[kernel.kallsyms]");
+}
+
+struct ingest_module *modules_unknown(struct modules *m, int32_t pid)
+{
+	return add_of_process(m, MODULE_UNKNOWN, pid, "[unknown]");
+}

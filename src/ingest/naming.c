@@ -1,0 +1,509 @@
+/*
+ * Names for locations; see naming.h. One batch = the new locations of one module:
+ *
+ *	owner thread                          worker thread
+ *	batch_new ─► queue ────────────────► name_batch: symbolizer / kallsyms / perf map
+ *	apply  ◄──────────────── done ◄───── results in the batch's own arena
+ */
+#include "base/base.h"
+#include "ingest/naming.h"
+
+#include <pthread.h>
+#include <time.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "symbol/demangle.h"
+#include "symbol/kallsyms.h"
+#include "symbol/perfmap.h"
+#include "symbol/symbolizer.h"
+
+struct named_frame {
+	const char *name; /* as shown, or NULL: module!fn_... is made by apply() */
+	const char *linkage;
+	const char *file;
+	const char *module; /* kernel module's name, or NULL */
+	uint64_t func_start;
+	uint32_t line;
+	bool is_inlined;
+	bool is_guessed;
+};
+
+struct named_loc {
+	struct named_frame *frames;
+	uint32_t nr;
+	enum loss_kind unsym;
+};
+
+struct batch {
+	struct batch *next;
+	struct ingest_module *module;
+	VEC(loc_id) locs;
+	VEC(uint64_t) addrs; /* look-up addresses: link-time, or absolute for kernel and JIT */
+	struct named_loc *results;
+	struct elf *elf; /* of the module, with its first batch */
+	struct arena arena;
+};
+
+/* The worker's own, by module index; the owner thread never looks. */
+struct worker_module {
+	struct symbolizer *symbolizer;
+	struct perfmap *perfmap;
+	struct debug_search search;
+	bool is_tried;
+};
+
+struct namer {
+	struct profile *p;
+	struct modules *modules;
+	const struct opener *opener;
+	struct namer_options options;
+	size_t next_loc;        /* first location that was not submitted */
+	VEC(loc_id) jit_waiting;
+	struct map module_idx;  /* module_id -> index + 1 into states; worker only */
+	VEC(struct worker_module *) states;
+	struct kallsyms *kallsyms;
+	bool is_kallsyms_tried;
+
+	pthread_t thread;
+	bool has_thread;
+	pthread_mutex_t lock; /* guards what follows */
+	pthread_cond_t changed;
+	struct batch *queue;
+	struct batch **queue_tail;
+	struct batch *done;
+	struct batch **done_tail;
+	uint64_t nr_submitted;
+	uint64_t nr_done;
+	uint64_t nr_batches_open;
+	uint64_t cpu_ns;
+	bool is_ending;
+};
+
+static void batch_free(struct batch *b)
+{
+	elf_free(b->elf);
+	vec_release(&b->locs);
+	vec_release(&b->addrs);
+	arena_release(&b->arena);
+	free(b);
+}
+
+/* ---- worker ------------------------------------------------------------------------------ */
+
+static const char *keep(struct batch *b, struct sv s)
+{
+	return s.n ? arena_strndup(&b->arena, s.p, s.n) : NULL;
+}
+
+static const char *shown_name(struct namer *n, struct batch *b, struct sv linkage)
+{
+	if (!linkage.n)
+		return NULL;
+	CLEANUP(buf_release) struct buf text = {0};
+	demangle(&text, linkage, n->options.demangle_flags);
+	return arena_strndup(&b->arena, buf_str(&text), text.n);
+}
+
+struct query {
+	struct namer *n;
+	struct batch *b;
+};
+
+static void take_result(void *ctx, size_t i, const struct symbol_frame *frames, size_t nr,
+                        enum symbol_source source)
+{
+	struct query *q = ctx;
+	struct named_loc *r = &q->b->results[i];
+	nr = MIN(nr, (size_t)UINT16_MAX);
+	if (!nr || source == SYMBOL_NONE) {
+		r->unsym = LOSS_UNSYM_STRIPPED;
+		return;
+	}
+	r->frames = arena_calloc(&q->b->arena, nr, sizeof(*r->frames));
+	r->nr = (uint32_t)nr;
+	for (size_t k = 0; k < nr; k++) {
+		const struct symbol_frame *f = &frames[k];
+		r->frames[k] = (struct named_frame){.name = shown_name(q->n, q->b, f->linkage),
+		                                    .linkage = keep(q->b, f->linkage),
+		                                    .file = keep(q->b, f->file),
+		                                    .func_start = f->func_start,
+		                                    .line = f->line,
+		                                    .is_inlined = f->is_inlined,
+		                                    .is_guessed = f->is_guessed};
+	}
+}
+
+static struct worker_module *state_of(struct namer *n, const struct ingest_module *im)
+{
+	uint32_t *idx = map_put(&n->module_idx, im->unwind.id, NULL);
+	if (!*idx) {
+		vec_push(&n->states, xcalloc(1, sizeof(struct worker_module)));
+		*idx = (uint32_t)n->states.n;
+	}
+	return n->states.p[*idx - 1];
+}
+
+static void all_unnamed(struct batch *b, enum loss_kind why)
+{
+	for (size_t i = 0; i < b->locs.n; i++)
+		if (!b->results[i].nr)
+			b->results[i].unsym = why;
+}
+
+static void name_elf(struct namer *n, struct batch *b)
+{
+	struct ingest_module *im = b->module;
+	struct worker_module *w = state_of(n, im);
+	if (!w->is_tried) {
+		w->is_tried = true;
+		w->search = (struct debug_search){im->root_fd, n->options.debug_dirs,
+		                                  n->options.nr_debug_dirs};
+		struct elf *elf = TAKE(b->elf);
+		if (elf && symbolizer_new_elf(&w->symbolizer, elf, im->path, &w->search,
+		                              n->options.symbolizer_flags, NULL))
+			w->symbolizer = NULL;
+	}
+	if (!w->symbolizer) {
+		all_unnamed(b, im->missing == MODULE_CHANGED ? LOSS_UNSYM_CHANGED :
+		                                               LOSS_UNSYM_NO_FILE);
+		return;
+	}
+	struct query q = {n, b};
+	if (symbolizer_query(w->symbolizer, b->addrs.p, b->addrs.n, take_result, &q, NULL))
+		all_unnamed(b, LOSS_UNSYM_STRIPPED);
+}
+
+static void name_kernel(struct namer *n, struct batch *b)
+{
+	if (!n->is_kallsyms_tried) {
+		n->is_kallsyms_tried = true;
+		CLEANUP(buf_release) struct buf text = {0};
+		if (n->opener->read_kallsyms && !n->opener->read_kallsyms(n->opener->ctx, &text))
+			(void)kallsyms_parse(&n->kallsyms, buf_sv(&text), NULL); /* NULL stays */
+	}
+	for (size_t i = 0; i < b->locs.n; i++) {
+		struct named_loc *r = &b->results[i];
+		struct sv name;
+		struct sv module;
+		uint64_t start;
+		if (!n->kallsyms ||
+		    !kallsyms_find(n->kallsyms, b->addrs.p[i], &name, &module, &start)) {
+			r->unsym = LOSS_UNSYM_KERNEL;
+			continue;
+		}
+		r->frames = arena_calloc(&b->arena, 1, sizeof(*r->frames));
+		r->nr = 1;
+		r->frames[0] = (struct named_frame){.name = keep(b, name),
+		                                    .module = keep(b, module),
+		                                    .func_start = start};
+	}
+}
+
+static void name_jit(struct namer *n, struct batch *b)
+{
+	struct worker_module *w = state_of(n, b->module);
+	if (!w->is_tried) {
+		w->is_tried = true;
+		CLEANUP(buf_release) struct buf text = {0};
+		if (n->opener->read_perfmap &&
+		    !n->opener->read_perfmap(n->opener->ctx, b->module->pid, &text))
+			(void)perfmap_parse(&w->perfmap, buf_sv(&text), NULL); /* NULL stays */
+	}
+	for (size_t i = 0; i < b->locs.n; i++) {
+		struct named_loc *r = &b->results[i];
+		struct sv name;
+		struct sv file;
+		uint64_t start;
+		uint32_t line;
+		if (!w->perfmap ||
+		    !perfmap_find(w->perfmap, b->addrs.p[i], 0, &name, &start, &file, &line)) {
+			r->unsym = LOSS_UNSYM_JIT;
+			continue;
+		}
+		r->frames = arena_calloc(&b->arena, 1, sizeof(*r->frames));
+		r->nr = 1;
+		r->frames[0] = (struct named_frame){.name = shown_name(n, b, name),
+		                                    .linkage = keep(b, name),
+		                                    .file = keep(b, file),
+		                                    .line = line,
+		                                    .func_start = start};
+	}
+}
+
+static void name_batch(struct namer *n, struct batch *b)
+{
+	b->results = arena_calloc(&b->arena, b->locs.n, sizeof(*b->results));
+	switch (b->module->kind) {
+	case MODULE_ELF:
+	case MODULE_VDSO:
+		name_elf(n, b);
+		break;
+	case MODULE_KERNEL:
+	case MODULE_KMODULE:
+		name_kernel(n, b);
+		break;
+	case MODULE_JIT:
+		name_jit(n, b);
+		break;
+	case MODULE_UNKNOWN:
+		all_unnamed(b, LOSS_UNSYM_NO_MAP);
+		break;
+	case MODULE_NONE:
+	case MODULE_PSEUDO:
+	case MODULE_NAMED:
+		BUG("locations of module kind %d are named at birth", (int)b->module->kind);
+	}
+}
+
+static void *worker_main(void *arg)
+{
+	struct namer *n = arg;
+	pthread_mutex_lock(&n->lock);
+	for (;;) {
+		while (!n->queue && !n->is_ending)
+			pthread_cond_wait(&n->changed, &n->lock);
+		struct batch *b = n->queue;
+		if (!b)
+			break;
+		n->queue = b->next;
+		if (!n->queue)
+			n->queue_tail = &n->queue;
+		b->next = NULL;
+		pthread_mutex_unlock(&n->lock);
+
+		name_batch(n, b);
+		struct timespec ts;
+		(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts); /* cannot fail here */
+
+		pthread_mutex_lock(&n->lock);
+		n->cpu_ns = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+		*n->done_tail = b;
+		n->done_tail = &b->next;
+		n->nr_done += b->locs.n;
+		n->nr_batches_open--;
+		pthread_cond_broadcast(&n->changed);
+	}
+	pthread_mutex_unlock(&n->lock);
+	return NULL;
+}
+
+/* ---- owner ------------------------------------------------------------------------------- */
+
+struct namer *namer_new(struct profile *p, struct modules *m, const struct opener *opener,
+                        const struct namer_options *options)
+{
+	struct namer *n = xcalloc(1, sizeof(*n));
+	n->p = p;
+	n->modules = m;
+	n->opener = opener;
+	n->options = *options;
+	n->next_loc = 1;
+	n->queue_tail = &n->queue;
+	n->done_tail = &n->done;
+	pthread_mutex_init(&n->lock, NULL);
+	pthread_cond_init(&n->changed, NULL);
+	return n;
+}
+
+void namer_free(struct namer *n)
+{
+	if (!n)
+		return;
+	if (n->has_thread) {
+		pthread_mutex_lock(&n->lock);
+		n->is_ending = true;
+		pthread_cond_broadcast(&n->changed);
+		pthread_mutex_unlock(&n->lock);
+		pthread_join(n->thread, NULL);
+	}
+	while (n->done) {
+		struct batch *b = n->done;
+		n->done = b->next;
+		batch_free(b);
+	}
+	vec_foreach(w, &n->states) {
+		symbolizer_free((*w)->symbolizer);
+		perfmap_free((*w)->perfmap);
+		free(*w);
+	}
+	kallsyms_free(n->kallsyms);
+	vec_release(&n->states);
+	vec_release(&n->jit_waiting);
+	map_release(&n->module_idx);
+	pthread_cond_destroy(&n->changed);
+	pthread_mutex_destroy(&n->lock);
+	free(n);
+}
+
+void namer_free_p(struct namer **n)
+{
+	namer_free(*n);
+}
+
+static void enqueue(struct namer *n, struct batch *b)
+{
+	pthread_mutex_lock(&n->lock);
+	*n->queue_tail = b;
+	n->queue_tail = &b->next;
+	n->nr_submitted += b->locs.n;
+	n->nr_batches_open++;
+	pthread_cond_broadcast(&n->changed);
+	pthread_mutex_unlock(&n->lock);
+	if (!n->has_thread) {
+		if (pthread_create(&n->thread, NULL, worker_main, n))
+			BUG("cannot start a thread");
+		n->has_thread = true;
+	}
+}
+
+/* A return address names the call before it; everything else names itself. */
+static uint64_t lookup_address(const struct ingest_module *im, const struct location *l)
+{
+	uint64_t offset = l->offset - ((l->flags & LOCATION_CALL) ? 1 : 0);
+	return im->is_whole_offset ? offset : module_vaddr(im, offset);
+}
+
+/* Sorted by module so that one batch holds all of a module's new locations. */
+static void submit_locs(struct namer *n, const loc_id *locs, size_t nr)
+{
+	struct batch **by_module = xcalloc(n->p->modules.n, sizeof(struct batch *));
+	for (size_t i = 0; i < nr; i++) {
+		const struct location *l = &n->p->locations.p[locs[i]];
+		struct ingest_module *im = modules_by_id(n->modules, l->module);
+		if (!im)
+			continue;
+		struct batch **b = &by_module[l->module];
+		if (!*b) {
+			*b = xcalloc(1, sizeof(**b));
+			(*b)->module = im;
+			(*b)->elf = TAKE(im->elf); /* unwinding is done with it */
+		}
+		vec_push(&(*b)->locs, locs[i]);
+		vec_push(&(*b)->addrs, lookup_address(im, l));
+	}
+	for (size_t m = 0; m < n->p->modules.n; m++)
+		if (by_module[m])
+			enqueue(n, by_module[m]);
+	free(by_module);
+}
+
+void namer_submit(struct namer *n)
+{
+	VEC(loc_id) locs = {0};
+	for (; n->next_loc < n->p->locations.n; n->next_loc++) {
+		const struct location *l = &n->p->locations.p[n->next_loc];
+		if (l->flags & LOCATION_NAMED)
+			continue;
+		if (n->p->modules.p[l->module].kind == MODULE_JIT)
+			vec_push(&n->jit_waiting, (loc_id)n->next_loc);
+		else
+			vec_push(&locs, (loc_id)n->next_loc);
+	}
+	submit_locs(n, locs.p, locs.n);
+	vec_release(&locs);
+}
+
+void namer_submit_jit(struct namer *n)
+{
+	submit_locs(n, n->jit_waiting.p, n->jit_waiting.n);
+	vec_clear(&n->jit_waiting);
+}
+
+/* module!fn_1a2b0: stripped code is still told apart by where its function starts. */
+static str_id guessed_name(struct namer *n, module_id module, uint64_t start)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	buf_addf(&text, "%s!fn_%" PRIx64, profile_module_name(n->p, module), start);
+	return profile_str(n->p, text.p, text.n);
+}
+
+static module_id kernel_module(struct namer *n, module_id kernel, const char *name)
+{
+	if (!name)
+		return kernel;
+	CLEANUP(buf_release) struct buf path = {0};
+	buf_addf(&path, "[%s]", name);
+	return profile_module(n->p, &(struct module){.kind = MODULE_KMODULE,
+	                                             .path = profile_str(n->p, path.p, path.n)});
+}
+
+static void apply_loc(struct namer *n, const struct batch *b, size_t i)
+{
+	const struct named_loc *r = &b->results[i];
+	loc_id loc = b->locs.p[i];
+	module_id module = b->module->unwind.id;
+	CLEANUP(free_p) struct frame *frames = xcalloc(r->nr, sizeof(*frames));
+	bool is_kernel = b->module->kind == MODULE_KERNEL;
+	for (uint32_t k = 0; k < r->nr; k++) {
+		const struct named_frame *f = &r->frames[k];
+		struct function fn = {
+		        .name = f->name ? profile_cstr(n->p, f->name) :
+		                          guessed_name(n, module, f->func_start),
+		        .module = kernel_module(n, module, f->module),
+		        .start = f->func_start,
+		        .flags = (f->is_guessed ? FUNC_GUESSED : 0) | (is_kernel ? FUNC_KERNEL : 0) |
+		                 (b->module->kind == MODULE_JIT ? FUNC_JIT : 0)};
+		if (f->linkage && (!f->name || strcmp(f->linkage, f->name)))
+			fn.linkage = profile_cstr(n->p, f->linkage);
+		frames[k] = (struct frame){.func = profile_function(n->p, &fn),
+		                           .file = f->file ? profile_cstr(n->p, f->file) : 0,
+		                           .line = f->line,
+		                           .is_inlined = f->is_inlined};
+	}
+	profile_name_location(n->p, loc, frames, r->nr, r->unsym);
+}
+
+void namer_collect(struct namer *n, unsigned flags)
+{
+	pthread_mutex_lock(&n->lock);
+	while ((flags & NAMER_WAIT) && n->nr_batches_open)
+		pthread_cond_wait(&n->changed, &n->lock);
+	struct batch *done = n->done;
+	n->done = NULL;
+	n->done_tail = &n->done;
+	pthread_mutex_unlock(&n->lock);
+	while (done) {
+		struct batch *b = done;
+		done = b->next;
+		for (size_t i = 0; i < b->locs.n; i++)
+			apply_loc(n, b, i);
+		batch_free(b);
+	}
+}
+
+uint64_t namer_cpu_ns(const struct namer *n)
+{
+	struct namer *m = (struct namer *)(uintptr_t)n; /* the lock is not part of the value */
+	pthread_mutex_lock(&m->lock);
+	uint64_t ns = m->cpu_ns;
+	pthread_mutex_unlock(&m->lock);
+	return ns;
+}
+
+void namer_progress(const struct namer *n, uint64_t *ret_done, uint64_t *ret_total)
+{
+	struct namer *m = (struct namer *)(uintptr_t)n;
+	pthread_mutex_lock(&m->lock);
+	*ret_done = m->nr_done;
+	*ret_total = m->nr_submitted;
+	pthread_mutex_unlock(&m->lock);
+}
+
+void naming_redemangle(struct profile *p, unsigned demangle_flags)
+{
+	ASSERT(!p->is_sealed);
+	CLEANUP(buf_release) struct buf text = {0};
+	for (size_t i = 1; i < p->functions.n; i++) {
+		str_id linkage = p->functions.p[i].linkage;
+		if (!linkage)
+			continue;
+		buf_clear(&text);
+		demangle(&text, profile_sv(p, linkage), demangle_flags);
+		p->functions.p[i].name = profile_str(p, text.p, text.n);
+	}
+}
