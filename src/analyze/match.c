@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/regex.h"
+#include "base/suggest.h"
 #include "base/sv.h"
 
 #define NEAR_NAME_BYTES 64 /* longer names are compared by their end, where the function is */
@@ -30,25 +31,6 @@ static bool has_substring(const char *s, size_t n, const char *what, size_t nr_w
 	return nr_what && memmem(s, n, what, nr_what);
 }
 
-/* Levenshtein's distance, two rows. */
-static unsigned edit_distance(const char *a, size_t na, const char *b, size_t nb)
-{
-	unsigned rows[2][NEAR_NAME_BYTES + 1];
-	for (size_t j = 0; j <= nb; j++)
-		rows[0][j] = (unsigned)j;
-	for (size_t i = 1; i <= na; i++) {
-		const unsigned *up = rows[(i - 1) % 2];
-		unsigned *row = rows[i % 2];
-		row[0] = (unsigned)i;
-		for (size_t j = 1; j <= nb; j++) {
-			unsigned best = up[j - 1] + (a[i - 1] != b[j - 1]);
-			best = MIN(best, up[j] + 1);
-			row[j] = MIN(best, row[j - 1] + 1);
-		}
-	}
-	return rows[na % 2][nb];
-}
-
 /* The last path segment: "fmt" of "core::fmt::Display::fmt". */
 static const char *last_segment(const char *s)
 {
@@ -69,9 +51,10 @@ void near_add(struct near *n, const char *candidate)
 		return;
 	size_t nh = plain_text(last_segment(candidate), have, sizeof(have));
 	size_t nr_whole = plain_text(candidate, whole, sizeof(whole));
-	unsigned d = edit_distance(want, nw, have, nh);
+	unsigned d = (unsigned)suggest_distance(sv_from(want, nw), sv_from(have, nh));
 	if (nh > nw) { /* "libd" is near "libc.so.6" */
-		unsigned of_prefix = edit_distance(want, nw, have, nw) + 1;
+		unsigned of_prefix =
+			(unsigned)suggest_distance(sv_from(want, nw), sv_from(have, nw)) + 1;
 		d = MIN(d, of_prefix);
 	}
 	if (has_substring(whole, nr_whole, want, nw))

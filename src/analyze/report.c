@@ -19,6 +19,7 @@ void report_free(struct report *r)
 	vec_release(&r->tables);
 	vec_release(&r->trees);
 	vec_release(&r->notes);
+	vec_release(&r->hints);
 	vec_release(&r->facts);
 	intern_release(&r->names);
 	arena_release(&r->arena);
@@ -74,6 +75,15 @@ void report_note(struct report *r, const char *fmt, ...)
 	CLEANUP(free_p) char *text = xvasprintf(fmt, ap);
 	va_end(ap);
 	vec_push(&r->notes, arena_strdup(&r->arena, text));
+}
+
+void report_hint(struct report *r, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	CLEANUP(free_p) char *text = xvasprintf(fmt, ap);
+	va_end(ap);
+	vec_push(&r->hints, arena_strdup(&r->arena, text));
 }
 
 void report_fact(struct report *r, const char *key, const char *value)

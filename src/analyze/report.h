@@ -95,6 +95,7 @@ struct report {
 	VEC(struct report_table) tables;
 	VEC(struct report_tree) trees;
 	VEC(const char *) notes; /* sentences that a reader must see */
+	VEC(const char *) hints; /* what to type next */
 	struct losses losses;
 	VEC(struct fact) facts; /* ids in names: event, duration, target, ... */
 	uint64_t total;         /* weight of everything in view */
@@ -110,6 +111,7 @@ struct report_table *report_add_table(struct report *r, const char *key, const c
 /* Adds a row; cells in the columns' order. Text is copied into the arena. */
 void report_add_row(struct report *r, struct report_table *t, const union cell *cells);
 void report_note(struct report *r, const char *fmt, ...) PRINTF(2, 3);
+void report_hint(struct report *r, const char *fmt, ...) PRINTF(2, 3);
 void report_fact(struct report *r, const char *key, const char *value);
 
 #endif

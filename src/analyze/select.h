@@ -117,6 +117,15 @@ struct frame_ref {
 	uint32_t frame_idx; /* into p->frames, or UINT32_MAX for a location without a name */
 };
 
+/* How many frames of a node are in view, innermost first; 0 above the view's root. */
+static inline uint32_t select_nr_frames(const struct selection *s, stack_id node)
+{
+	loc_id loc = s->p->stacks.p[node].loc;
+	if (s->roots && s->roots[node] == node)
+		return s->root_frames[loc] + 1u;
+	return s->roots && !s->roots[node] ? 0 : MAX(s->p->locations.p[loc].nr_frames, 1u);
+}
+
 struct frame_it select_frames(const struct selection *s, stack_id stack);
 
 static inline bool frame_next(struct frame_it *it, struct frame_ref *ret_f)

@@ -48,18 +48,6 @@ struct visit {
 	uint32_t *nr_on_path; /* by group */
 };
 
-/* Frames of a node that are in view: [0, n) innermost first; 0 above the view's root. */
-static uint32_t frames_in_view(const struct selection *sel, stack_id node)
-{
-	loc_id loc = sel->p->stacks.p[node].loc;
-	uint32_t n = MAX(sel->p->locations.p[loc].nr_frames, 1);
-	if (!sel->roots)
-		return n;
-	if (!sel->roots[node])
-		return 0;
-	return sel->roots[node] == node ? sel->root_frames[loc] + 1u : n;
-}
-
 static uint32_t group_at(const struct visit *v, loc_id loc, uint32_t i)
 {
 	const struct location *l = &v->w->sel->p->locations.p[loc];
@@ -75,7 +63,7 @@ static void enter(struct visit *v, stack_id node)
 {
 	const struct weighed *w = v->w;
 	loc_id loc = w->sel->p->stacks.p[node].loc;
-	uint32_t n = frames_in_view(w->sel, node);
+	uint32_t n = select_nr_frames(w->sel, node);
 	for (uint32_t i = n; i-- > 0;) {
 		uint32_t g = group_at(v, loc, i);
 		if (v->nr_on_path[g]++ == 0) {
@@ -93,7 +81,7 @@ static void enter(struct visit *v, stack_id node)
 static void leave(struct visit *v, stack_id node)
 {
 	loc_id loc = v->w->sel->p->stacks.p[node].loc;
-	for (uint32_t i = frames_in_view(v->w->sel, node); i-- > 0;)
+	for (uint32_t i = select_nr_frames(v->w->sel, node); i-- > 0;)
 		v->nr_on_path[group_at(v, loc, i)]--;
 }
 

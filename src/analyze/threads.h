@@ -1,0 +1,16 @@
+/*
+ * Weight by thread, and by groups of threads whose names differ in their numbers only
+ * ("worker-1", "worker-12" -> "worker-#").
+ */
+#ifndef ASSAY_ANALYZE_THREADS_H
+#define ASSAY_ANALYZE_THREADS_H
+
+#include "analyze/view.h"
+#include "base/base.h"
+
+void threads_report(struct report *r, const struct selection *sel,
+		    const struct view_limits *limits);
+void thread_groups_report(struct report *r, const struct selection *sel,
+			  const struct view_limits *limits);
+
+#endif

@@ -1,0 +1,227 @@
+/* Shared parts of all views; see view.h. */
+#include "base/base.h"
+#include "analyze/view.h"
+
+#include <math.h>
+
+#include "base/buf.h"
+#include "base/num.h"
+#include "base/stat.h"
+
+double view_pct(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+/* Samples of different weight: the share is that of the weight, the number that of samples. */
+double view_error(struct weight part, struct weight of)
+{
+	if (!of.weight || !of.nr_samples)
+		return 0;
+	double share = (double)part.weight / (double)of.weight;
+	return stat_share_pct_error(share * (double)of.nr_samples, (double)of.nr_samples);
+}
+
+struct weight view_all(const struct selection *sel)
+{
+	return (struct weight){sel->weight, sel->nr_samples};
+}
+
+uint64_t view_duration_ns(const struct selection *sel)
+{
+	return sel->last_ns > sel->first_ns ? sel->last_ns - sel->first_ns : 0;
+}
+
+double view_cpus(const struct selection *sel, struct weight w)
+{
+	uint64_t ns = view_duration_ns(sel);
+	if (!ns || sel->table >= sel->p->tables.n)
+		return -1;
+	const struct table *t = &sel->p->tables.p[sel->table];
+	if (sel->unit == UNIT_NS)
+		return (double)w.weight / (double)ns;
+	if (t->freq_hz > 0)
+		return (double)w.nr_samples / t->freq_hz / ((double)ns / 1e9);
+	return -1;
+}
+
+/* ---- tables ---------------------------------------------------------------------------- */
+
+static int by_name(const struct view_item *a, const struct view_item *b)
+{
+	int c = strcmp(a->name, b->name);
+	return c ? c : strcmp(a->module, b->module);
+}
+
+static int descending(uint64_t a, uint64_t b)
+{
+	return a > b ? -1 : a < b;
+}
+
+static int by_self(const void *x, const void *y)
+{
+	const struct view_item *a = x;
+	const struct view_item *b = y;
+	int c = descending(a->self.weight, b->self.weight);
+	c = c ? c : descending(a->total.weight, b->total.weight);
+	return c ? c : by_name(a, b);
+}
+
+static int by_total(const void *x, const void *y)
+{
+	const struct view_item *a = x;
+	const struct view_item *b = y;
+	int c = descending(a->total.weight, b->total.weight);
+	c = c ? c : descending(a->self.weight, b->self.weight);
+	return c ? c : by_name(a, b);
+}
+
+static int by_text(const void *x, const void *y)
+{
+	return by_name(x, y);
+}
+
+static size_t drop_weightless(struct view_item *items, size_t n)
+{
+	size_t to = 0;
+	for (size_t i = 0; i < n; i++)
+		if (items[i].self.weight || items[i].total.weight || items[i].self.nr_samples)
+			items[to++] = items[i];
+	return to;
+}
+
+#define COLUMNS_MAX 10
+
+struct columns {
+	struct report_column c[COLUMNS_MAX];
+	size_t n;
+};
+
+static void add_column(struct columns *c, const char *key, const char *title, enum cell_kind kind,
+		       const char *help)
+{
+	ASSERT(c->n < COLUMNS_MAX);
+	c->c[c->n++] = (struct report_column){key, title, kind, help};
+}
+
+static bool is_weighed(const struct selection *sel)
+{
+	return sel->unit != UNIT_COUNT;
+}
+
+static struct columns make_columns(const struct selection *sel, const struct view_spec *spec)
+{
+	struct columns c = {0};
+	bool is_total = spec->flags & VIEW_TOTAL;
+	add_column(&c, "self_pct", is_total ? "self %" : "%", CELL_PERCENT,
+		   "share of the time that was spent here itself");
+	add_column(&c, "self_error_pct", "+-", CELL_PERCENT,
+		   "half of the 95 % interval of that share, in percentage points");
+	if (spec->flags & VIEW_OF_ALL)
+		add_column(&c, "all_pct", "% of all", CELL_PERCENT,
+			   "the same as a share of everything in view");
+	if (is_total)
+		add_column(&c, "total_pct", "total %", CELL_PERCENT,
+			   "share of the time that was spent here and in what it called");
+	add_column(&c, "samples", "samples", CELL_COUNT, "samples that hit here itself");
+	if (is_weighed(sel))
+		add_column(&c, "self", sel->unit == UNIT_NS ? "time" : "bytes",
+			   sel->unit == UNIT_NS ? CELL_NS : CELL_BYTES,
+			   "what those samples stand for");
+	add_column(&c, spec->name_key, spec->name_key, CELL_TEXT, NULL);
+	if (spec->flags & VIEW_MODULE)
+		add_column(&c, spec->module_key, spec->module_key, CELL_TEXT, NULL);
+	return c;
+}
+
+static void add_item(struct report *r, struct report_table *t, const struct selection *sel,
+		     const struct view_spec *spec, const struct view_item *it)
+{
+	union cell cells[COLUMNS_MAX];
+	size_t n = 0;
+	cells[n++].d = view_pct(it->self.weight, spec->of.weight);
+	cells[n++].d = view_error(it->self, spec->of);
+	if (spec->flags & VIEW_OF_ALL)
+		cells[n++].d = view_pct(it->self.weight, sel->weight);
+	if (spec->flags & VIEW_TOTAL)
+		cells[n++].d = it->total.weight == UINT64_MAX
+				       ? (double)NAN
+				       : view_pct(it->total.weight, spec->of.weight);
+	cells[n++].u = it->self.nr_samples;
+	if (is_weighed(sel))
+		cells[n++].u = it->self.weight;
+	cells[n++].text = it->name;
+	if (spec->flags & VIEW_MODULE)
+		cells[n++].text = it->module;
+	report_add_row(r, t, cells);
+}
+
+void view_add_table(struct report *r, const struct selection *sel, const struct view_spec *spec,
+		    struct view_item *items, size_t nr_items, const struct view_limits *limits)
+{
+	size_t n = drop_weightless(items, nr_items);
+	qsort(items, n, sizeof(*items),
+	      limits->sort == VIEW_BY_SELF    ? by_self
+	      : limits->sort == VIEW_BY_TOTAL ? by_total
+					      : by_text);
+	struct columns c = make_columns(sel, spec);
+	struct report_table *t = report_add_table(r, spec->key, spec->title, c.c, c.n);
+	struct view_item other = {.name = "<other>", .module = "", .total.weight = UINT64_MAX};
+	size_t nr_cut = 0;
+	for (size_t i = 0; i < n; i++) {
+		const struct view_item *it = &items[i];
+		uint64_t ranked =
+			limits->sort == VIEW_BY_TOTAL ? it->total.weight : it->self.weight;
+		bool is_in = (!limits->max_rows || t->nr_rows < limits->max_rows) &&
+			     view_pct(ranked, spec->of.weight) >= limits->min_pct;
+		if (is_in) {
+			add_item(r, t, sel, spec, it);
+			continue;
+		}
+		nr_cut++;
+		other.self.weight += it->self.weight;
+		other.self.nr_samples += it->self.nr_samples;
+	}
+	if (nr_cut)
+		add_item(r, t, sel, spec, &other);
+	t->nr_rows_total = n;
+}
+
+/* ---- what stands above all tables ------------------------------------------------------ */
+
+static void note_filtered(struct report *r, const struct selection *sel)
+{
+	uint64_t nr_out = 0;
+	CLEANUP(buf_release) struct buf b = {0};
+	for (size_t i = 0; i < SELECT_OUT_NR; i++) {
+		if (!sel->nr_out[i])
+			continue;
+		buf_add_str(&b, b.n ? ", " : "");
+		num_add_count(&b, sel->nr_out[i]);
+		buf_addf(&b, " %s", select_out_text((enum select_out)i));
+		nr_out += sel->nr_out[i];
+	}
+	if (!nr_out)
+		return;
+	CLEANUP(buf_release) struct buf in = {0};
+	num_add_count(&in, sel->nr_samples);
+	buf_add_str(&in, " of ");
+	num_add_count(&in, sel->nr_samples + nr_out);
+	report_note(r, "in view: %s samples (left out: %s)", buf_str(&in), buf_str(&b));
+}
+
+void view_begin(struct report *r, const struct selection *sel, const char *title)
+{
+	r->title = arena_strdup(&r->arena, title);
+	r->losses = sel->p->losses;
+	r->total = sel->weight;
+	r->nr_samples = sel->nr_samples;
+	r->unit = sel->unit;
+	vec_foreach(f, &sel->p->facts)
+		report_fact(r, profile_text(sel->p, f->key), profile_text(sel->p, f->value));
+	report_fact(r, "event", sel->event);
+	if (sel->p->is_incomplete)
+		report_note(r, "the recording is incomplete: its recorder was killed or the file "
+			       "was cut");
+	note_filtered(r, sel);
+}
