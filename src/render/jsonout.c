@@ -1,0 +1,197 @@
+/* Reports as JSON; see jsonout.h. */
+#include "base/base.h"
+#include "render/jsonout.h"
+
+#include "base/json.h"
+
+static const char *unit_name(enum unit unit)
+{
+	static const char *const names[] = {
+		[UNIT_COUNT] = "count", [UNIT_NS] = "ns", [UNIT_BYTES] = "bytes"};
+	return names[unit];
+}
+
+static const char *kind_name(enum cell_kind kind)
+{
+	static const char *const names[] = {
+		[CELL_TEXT] = "text",   [CELL_COUNT] = "count",     [CELL_NS] = "ns",
+		[CELL_BYTES] = "bytes", [CELL_PERCENT] = "percent", [CELL_FLOAT] = "float"};
+	return names[kind];
+}
+
+static void add_str(struct json *j, const char *key, const char *text)
+{
+	json_key(j, key);
+	json_str(j, text);
+}
+
+static void add_u64(struct json *j, const char *key, uint64_t v)
+{
+	json_key(j, key);
+	json_u64(j, v);
+}
+
+static void add_cell(struct json *j, const struct report_column *c, const union cell *v)
+{
+	json_key(j, c->key);
+	switch (c->kind) {
+	case CELL_TEXT:
+		json_str(j, v->text);
+		break;
+	case CELL_COUNT:
+	case CELL_NS:
+	case CELL_BYTES:
+		json_u64(j, v->u);
+		break;
+	case CELL_PERCENT:
+	case CELL_FLOAT:
+		json_double(j, v->d, 4);
+		break;
+	}
+}
+
+static void add_columns(struct json *j, const struct report_table *t)
+{
+	json_key(j, "columns");
+	json_arr(j);
+	for (size_t c = 0; c < t->nr_columns; c++) {
+		json_obj(j);
+		add_str(j, "key", t->columns[c].key);
+		add_str(j, "title", t->columns[c].title);
+		add_str(j, "kind", kind_name(t->columns[c].kind));
+		if (t->columns[c].help)
+			add_str(j, "help", t->columns[c].help);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+static void add_rows(struct json *j, const struct report_table *t)
+{
+	json_key(j, "rows");
+	json_arr(j);
+	for (size_t i = 0; i < t->nr_rows; i++) {
+		json_obj(j);
+		for (size_t c = 0; c < t->nr_columns; c++)
+			add_cell(j, &t->columns[c], &t->cells[i * t->nr_columns + c]);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+static void add_table(struct json *j, const struct report_table *t)
+{
+	json_obj(j);
+	add_str(j, "key", t->key);
+	add_str(j, "title", t->title);
+	if (t->note)
+		add_str(j, "note", t->note);
+	add_columns(j, t);
+	add_u64(j, "rows_total", t->nr_rows_total);
+	add_rows(j, t);
+	json_end(j);
+}
+
+static void add_flags(struct json *j, uint32_t flags)
+{
+	static const char *const names[] = {"kernel", "inlined", "jit", "pseudo", "guessed"};
+	if (!flags)
+		return;
+	json_key(j, "flags");
+	json_arr(j);
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (flags & 1u << i)
+			json_str(j, names[i]);
+	json_end(j);
+}
+
+static void add_node(struct json *j, const struct report *r, const struct tree_node *n,
+		     bool has_parent)
+{
+	json_obj(j);
+	json_key(j, "parent");
+	if (has_parent)
+		json_u64(j, n->parent);
+	else
+		json_null(j);
+	json_key(j, "name");
+	json_sv(j, intern_get(&r->names, n->name));
+	if (n->module) {
+		json_key(j, "module");
+		json_sv(j, intern_get(&r->names, n->module));
+	}
+	add_u64(j, "total", n->total);
+	add_u64(j, "self", n->self);
+	add_flags(j, n->flags);
+	json_end(j);
+}
+
+/* Flat: stacks may be thousands of frames deep, readers of JSON are not. */
+static void add_tree(struct json *j, const struct report *r, const struct report_tree *t)
+{
+	json_obj(j);
+	add_str(j, "key", t->key);
+	add_str(j, "title", t->title);
+	add_str(j, "unit", unit_name(t->unit));
+	json_key(j, "nodes");
+	json_arr(j);
+	for (size_t i = 0; i < t->nr_nodes; i++)
+		add_node(j, r, &t->nodes[i], i > 0);
+	json_end(j);
+	json_end(j);
+}
+
+static void add_losses(struct json *j, const struct losses *l)
+{
+	json_key(j, "losses");
+	json_obj(j);
+	for (enum loss_kind k = 0; k < LOSS_NR; k++)
+		add_u64(j, loss_key(k), l->nr[k]);
+	json_end(j);
+}
+
+static void add_facts(struct json *j, const struct report *r)
+{
+	json_key(j, "facts");
+	json_obj(j);
+	vec_foreach(f, &r->facts) {
+		json_key(j, intern_str(&r->names, f->key));
+		json_sv(j, intern_get(&r->names, f->value));
+	}
+	json_end(j);
+}
+
+static void add_sentences(struct json *j, const char *key, const char *const *p, size_t n)
+{
+	json_key(j, key);
+	json_arr(j);
+	for (size_t i = 0; i < n; i++)
+		json_str(j, p[i]);
+	json_end(j);
+}
+
+void jsonout_render(struct buf *to, const struct report *r)
+{
+	struct json j = json_to(to);
+	json_obj(&j);
+	add_str(&j, "schema", "assay-report/1");
+	add_str(&j, "title", r->title);
+	add_str(&j, "unit", unit_name(r->unit));
+	add_u64(&j, "total", r->total);
+	add_u64(&j, "samples", r->nr_samples);
+	add_losses(&j, &r->losses);
+	add_facts(&j, r);
+	add_sentences(&j, "notes", r->notes.p, r->notes.n);
+	json_key(&j, "tables");
+	json_arr(&j);
+	vec_foreach(t, &r->tables)
+		add_table(&j, t);
+	json_end(&j);
+	json_key(&j, "trees");
+	json_arr(&j);
+	vec_foreach(t, &r->trees)
+		add_tree(&j, r, t);
+	json_end(&j);
+	json_end(&j);
+	buf_add_ch(to, '\n');
+}

@@ -1,0 +1,123 @@
+/* Reports as text: the frame and the ledger; tables and trees are in text_table.c. */
+#include "base/base.h"
+#include "render/text.h"
+
+#include "base/escape.h"
+#include "base/num.h"
+#include "base/sv.h"
+#include "render/text_table.h"
+
+/* ---- the ledger ------------------------------------------------------------------------ */
+
+static void add_share(struct buf *to, uint64_t n, uint64_t of)
+{
+	num_add_count(to, n);
+	if (!of)
+		return;
+	buf_add_str(to, " (");
+	num_add_pct(to, 100.0 * (double)n / (double)of);
+	buf_add_str(to, " %)");
+}
+
+static void add_causes(struct buf *to, const struct losses *l, enum loss_class class,
+		       const char *what, uint64_t sum)
+{
+	if (!sum)
+		return;
+	buf_add_str(to, what);
+	add_share(to, sum, l->nr[LOSS_WRITTEN]);
+	const char *sep = ": ";
+	for (enum loss_kind k = 0; k < LOSS_NR; k++) {
+		if (loss_class(k) != class || !l->nr[k])
+			continue;
+		buf_addf(to, "%s%s ", sep, loss_text(k));
+		num_add_count(to, l->nr[k]);
+		sep = ", ";
+	}
+	buf_add_ch(to, '\n');
+}
+
+static bool is_ledger_empty(const struct losses *l)
+{
+	for (size_t k = 0; k < LOSS_NR; k++)
+		if (l->nr[k])
+			return false;
+	return true;
+}
+
+void text_losses(struct buf *to, const struct losses *l, uint64_t nr_samples)
+{
+	buf_add_str(to, "samples: ");
+	if (is_ledger_empty(l)) {
+		num_add_count(to, nr_samples);
+		buf_add_str(to, "; this input does not say what was lost\n");
+		return;
+	}
+	num_add_count(to, l->nr[LOSS_SEEN]);
+	buf_add_str(to, " seen, ");
+	num_add_count(to, l->nr[LOSS_WRITTEN]);
+	buf_add_str(to, " written, ");
+	add_share(to, l->nr[LOSS_LOST], l->nr[LOSS_LOST] ? l->nr[LOSS_SEEN] : 0);
+	buf_add_str(to, " lost");
+	static const struct {
+		enum loss_kind kind;
+		const char *text;
+	} rest[] = {{LOSS_UNPARSED, "not understood"},
+		    {LOSS_FILTERED, "left out by a filter"},
+		    {LOSS_DISK, "not written (disk full)"}};
+	for (size_t i = 0; i < ARRAY_LEN(rest); i++) {
+		if (!l->nr[rest[i].kind])
+			continue;
+		buf_add_str(to, ", ");
+		num_add_count(to, l->nr[rest[i].kind]);
+		buf_addf(to, " %s", rest[i].text);
+	}
+	buf_addf(to, "; throttled %" PRIu64 " times\n", l->nr[LOSS_THROTTLED]);
+	add_causes(to, l, LOSS_CLASS_TRUNC, "stacks cut short: ", losses_truncated(l));
+	add_causes(to, l, LOSS_CLASS_UNSYM, "without a name: ", losses_unsymbolized(l));
+}
+
+/* ---- the whole ------------------------------------------------------------------------- */
+
+#define FACT_KEY_MAX 20 /* longer keys do not push all values to the right */
+
+static void add_facts(struct buf *to, const struct report *r)
+{
+	size_t w = 0;
+	vec_foreach(f, &r->facts)
+		w = MAX(w, text_columns(intern_get(&r->names, f->key)));
+	w = MIN(w, FACT_KEY_MAX);
+	vec_foreach(f, &r->facts) {
+		CLEANUP(buf_release) struct buf key = {0};
+		escape_term(&key, intern_get(&r->names, f->key));
+		buf_add_ch(&key, ':');
+		text_add_padded(to, buf_sv(&key), w + 2, TEXT_LEFT);
+		escape_term(to, intern_get(&r->names, f->value));
+		buf_add_ch(to, '\n');
+	}
+}
+
+void text_render(struct buf *to, const struct report *r, const struct text_style *style)
+{
+	text_add_heading(to, style, r->title);
+	if (!style->is_brief)
+		add_facts(to, r);
+	text_losses(to, &r->losses, r->nr_samples);
+	vec_foreach(n, &r->notes) {
+		buf_add_str(to, "note: ");
+		escape_term(to, sv_from_str(*n));
+		buf_add_ch(to, '\n');
+	}
+	vec_foreach(t, &r->tables)
+		text_add_table(to, t, style);
+	vec_foreach(t, &r->trees)
+		text_add_tree(to, r, t, style);
+	if (!r->hints.n || style->is_brief)
+		return;
+	buf_add_str(to, "\nnext:\n");
+	vec_foreach(h, &r->hints) {
+		buf_add_str(to, "  ");
+		escape_term(to, sv_from_str(*h));
+		buf_add_ch(to, '\n');
+	}
+}

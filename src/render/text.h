@@ -1,0 +1,23 @@
+/*
+ * A report as text for a terminal or a pipe: facts, the ledger of losses, notes, tables, trees,
+ * and what to type next. Plain ASCII, no colour, bytes depend on the report alone; with a width
+ * (terminals only) long names are cut in their middle.
+ */
+#ifndef ASSAY_RENDER_TEXT_H
+#define ASSAY_RENDER_TEXT_H
+
+#include "analyze/report.h"
+#include "base/base.h"
+#include "base/buf.h"
+
+struct text_style {
+	unsigned width; /* columns; 0 = no limit */
+	bool has_color; /* headings stand out */
+	bool is_brief;  /* no facts, no hints; losses and notes stay */
+};
+
+void text_render(struct buf *to, const struct report *r, const struct text_style *style);
+/* The ledger alone: one to three lines. */
+void text_losses(struct buf *to, const struct losses *l, uint64_t nr_samples);
+
+#endif

@@ -1,0 +1,261 @@
+/* Tables and trees as aligned text; see text_table.h. */
+#include "base/base.h"
+#include "render/text_table.h"
+
+#include <math.h>
+
+#include "base/escape.h"
+#include "base/mem.h"
+#include "base/num.h"
+
+#define GAP        2  /* spaces before each column */
+#define NAME_MIN   20 /* a cut name keeps at least this many columns */
+#define PCT_WIDTH  7  /* "100.00", and the headings of a tree */
+#define INDENT_MAX 60 /* deeper levels of a tree do not move further right */
+
+/* ---- strings --------------------------------------------------------------------------- */
+
+static bool is_start(char c)
+{
+	return ((unsigned char)c & 0xc0) != 0x80;
+}
+
+size_t text_columns(struct sv s)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < s.n; i++)
+		n += is_start(s.p[i]);
+	return n;
+}
+
+static size_t bytes_of_first(struct sv s, size_t n)
+{
+	size_t i = 0;
+	for (; i < s.n; i++)
+		if (is_start(s.p[i]) && n-- == 0)
+			break;
+	return i;
+}
+
+static size_t bytes_of_last(struct sv s, size_t n)
+{
+	size_t i = s.n;
+	while (i > 0 && n > 0)
+		if (is_start(s.p[--i]))
+			n--;
+	return s.n - i;
+}
+
+/* A name says most at its ends. */
+static void add_cut(struct buf *to, struct sv s, size_t width)
+{
+	if (text_columns(s) <= width) {
+		buf_add_sv(to, s);
+		return;
+	}
+	size_t tail = (width - 2) * 3 / 5;
+	size_t nr_tail = bytes_of_last(s, tail);
+	buf_add(to, s.p, bytes_of_first(s, width - 2 - tail));
+	buf_add_str(to, "..");
+	buf_add(to, s.p + s.n - nr_tail, nr_tail);
+}
+
+void text_add_padded(struct buf *to, struct sv s, size_t width, enum text_side side)
+{
+	size_t n = text_columns(s);
+	size_t pad = width > n ? width - n : 0;
+	if (side == TEXT_RIGHT)
+		buf_add_repeat(to, ' ', pad);
+	buf_add_sv(to, s);
+	if (side == TEXT_LEFT)
+		buf_add_repeat(to, ' ', pad);
+}
+
+void text_add_heading(struct buf *to, const struct text_style *style, const char *text)
+{
+	if (style->has_color)
+		buf_add_str(to, "\x1b[1m");
+	escape_term(to, sv_from_str(text));
+	if (style->has_color)
+		buf_add_str(to, "\x1b[0m");
+	buf_add_ch(to, '\n');
+}
+
+static void end_line(struct buf *to)
+{
+	while (to->n && to->p[to->n - 1] == ' ')
+		to->n--;
+	buf_add_ch(to, '\n');
+}
+
+/* ---- tables ---------------------------------------------------------------------------- */
+
+static void add_cell(struct buf *to, const struct report_column *c, const union cell *v)
+{
+	switch (c->kind) {
+	case CELL_TEXT:
+		escape_term(to, sv_from_str(v->text));
+		break;
+	case CELL_COUNT:
+		num_add_count(to, v->u);
+		break;
+	case CELL_NS:
+		num_add_ns(to, v->u);
+		break;
+	case CELL_BYTES:
+		num_add_bytes(to, v->u);
+		break;
+	case CELL_PERCENT:
+	case CELL_FLOAT:
+		if (isnan(v->d))
+			buf_add_ch(to, '-');
+		else
+			num_add_double(to, v->d, 2);
+		break;
+	}
+}
+
+static size_t widest(const struct report_table *t, size_t c, struct buf *scratch)
+{
+	size_t w = text_columns(sv_from_str(t->columns[c].title));
+	for (size_t i = 0; i < t->nr_rows; i++) {
+		buf_clear(scratch);
+		add_cell(scratch, &t->columns[c], &t->cells[i * t->nr_columns + c]);
+		w = MAX(w, text_columns(buf_sv(scratch)));
+	}
+	return w;
+}
+
+/* On a terminal the first text column (the name) is cut until the line fits, then the others. */
+static void fit_widths(const struct report_table *t, size_t *widths, unsigned width)
+{
+	size_t sum = 0;
+	for (size_t c = 0; c < t->nr_columns; c++)
+		sum += widths[c] + GAP;
+	for (size_t c = 0; c < t->nr_columns && sum > width; c++) {
+		if (t->columns[c].kind != CELL_TEXT || widths[c] <= NAME_MIN)
+			continue;
+		size_t cut = MIN(sum - width, widths[c] - NAME_MIN);
+		widths[c] -= cut;
+		sum -= cut;
+	}
+}
+
+/* @row NULL: the titles. */
+static void add_line(struct buf *to, const struct report_table *t, const size_t *widths,
+		     const union cell *row)
+{
+	CLEANUP(buf_release) struct buf cell = {0};
+	CLEANUP(buf_release) struct buf cut = {0};
+	for (size_t c = 0; c < t->nr_columns; c++) {
+		bool is_text = t->columns[c].kind == CELL_TEXT;
+		buf_clear(&cell);
+		buf_clear(&cut);
+		if (row)
+			add_cell(&cell, &t->columns[c], &row[c]);
+		else
+			buf_add_str(&cell, t->columns[c].title);
+		add_cut(&cut, buf_sv(&cell), widths[c]);
+		buf_add_repeat(to, ' ', GAP);
+		text_add_padded(to, buf_sv(&cut), widths[c], is_text ? TEXT_LEFT : TEXT_RIGHT);
+	}
+	end_line(to);
+}
+
+void text_add_table(struct buf *to, const struct report_table *t, const struct text_style *style)
+{
+	CLEANUP(buf_release) struct buf scratch = {0};
+	buf_add_ch(to, '\n');
+	text_add_heading(to, style, t->title);
+	if (!t->nr_rows) {
+		buf_add_str(to, "  (nothing in view)\n");
+		return;
+	}
+	CLEANUP(free_p) size_t *widths = xcalloc(t->nr_columns, sizeof(*widths));
+	for (size_t c = 0; c < t->nr_columns; c++)
+		widths[c] = widest(t, c, &scratch);
+	if (style->width)
+		fit_widths(t, widths, style->width);
+	add_line(to, t, widths, NULL);
+	for (size_t i = 0; i < t->nr_rows; i++)
+		add_line(to, t, widths, &t->cells[i * t->nr_columns]);
+	if (t->note)
+		buf_addf(to, "  (%s)\n", t->note);
+}
+
+/* ---- trees ----------------------------------------------------------------------------- */
+
+struct tree_text {
+	struct buf *to;
+	const struct report *r;
+	const struct report_tree *t;
+	const struct text_style *style;
+};
+
+static void add_name(const struct tree_text *tt, const struct tree_node *n, size_t used)
+{
+	CLEANUP(buf_release) struct buf name = {0};
+	escape_term(&name, intern_get(&tt->r->names, n->name));
+	if (!tt->style->width)
+		buf_add_sv(tt->to, buf_sv(&name));
+	else
+		add_cut(tt->to, buf_sv(&name), MAX(tt->style->width, used + NAME_MIN) - used);
+}
+
+static void add_node(const struct tree_text *tt, const struct tree_node *n, size_t indent,
+		     bool is_branch)
+{
+	uint64_t all = tt->t->nodes[0].total;
+	uint64_t shown[2] = {n->total, n->self};
+	CLEANUP(buf_release) struct buf num = {0};
+	for (size_t i = 0; i < ARRAY_LEN(shown); i++) {
+		buf_clear(&num);
+		num_add_double(&num, all ? 100.0 * (double)shown[i] / (double)all : 0, 2);
+		buf_add_repeat(tt->to, ' ', GAP);
+		text_add_padded(tt->to, buf_sv(&num), PCT_WIDTH, TEXT_RIGHT);
+	}
+	size_t left = GAP + MIN(indent, INDENT_MAX) * 2;
+	buf_add_repeat(tt->to, ' ', left);
+	buf_add_str(tt->to, is_branch ? "- " : "  ");
+	add_name(tt, n, 2 * (GAP + PCT_WIDTH) + left + 2);
+	end_line(tt->to);
+}
+
+/*
+ * Preorder by links. A chain (an only child that has all of its parent's weight) stays in its
+ * parent's column; a branch moves one step right and starts with a dash.
+ */
+static void add_nodes(const struct tree_text *tt)
+{
+	const struct report_tree *t = tt->t;
+	CLEANUP(free_p) size_t *indents = xcalloc(t->nr_nodes, sizeof(*indents));
+	for (uint32_t i = 0;;) {
+		const struct tree_node *n = &t->nodes[i];
+		const struct tree_node *parent = &t->nodes[n->parent];
+		bool is_chain = i && parent->first_child == i && !n->next && !parent->self;
+		indents[i] = i ? indents[n->parent] + !is_chain : 0;
+		add_node(tt, n, indents[i], !is_chain);
+		if (n->first_child) {
+			i = n->first_child;
+			continue;
+		}
+		while (i && !t->nodes[i].next)
+			i = t->nodes[i].parent;
+		if (!i)
+			return;
+		i = t->nodes[i].next;
+	}
+}
+
+void text_add_tree(struct buf *to, const struct report *r, const struct report_tree *t,
+		   const struct text_style *style)
+{
+	buf_add_ch(to, '\n');
+	text_add_heading(to, style, t->title);
+	if (!t->nr_nodes || !t->nodes[0].total) {
+		buf_add_str(to, "  (nothing in view)\n");
+		return;
+	}
+	buf_add_str(to, "  total %   self %\n");
+	add_nodes(&(struct tree_text){to, r, t, style});
+}

@@ -1,0 +1,21 @@
+/* Tables and trees as aligned text; the parts of text.h. */
+#ifndef ASSAY_RENDER_TEXT_TABLE_H
+#define ASSAY_RENDER_TEXT_TABLE_H
+
+#include "analyze/report.h"
+#include "base/base.h"
+#include "base/buf.h"
+#include "base/sv.h"
+#include "render/text.h"
+
+enum text_side { TEXT_LEFT, TEXT_RIGHT };
+
+/* Columns on a terminal, one a code point. */
+size_t text_columns(struct sv s);
+void text_add_padded(struct buf *to, struct sv s, size_t width, enum text_side side);
+void text_add_heading(struct buf *to, const struct text_style *style, const char *text);
+void text_add_table(struct buf *to, const struct report_table *t, const struct text_style *style);
+void text_add_tree(struct buf *to, const struct report *r, const struct report_tree *t,
+		   const struct text_style *style);
+
+#endif
