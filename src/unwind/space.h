@@ -3,7 +3,9 @@
  * in order (map, exec, fork, exit). Addresses resolve against the space as it is when asked, so
  * the caller applies events in time order.
  *
- * A fork shares its parent's mappings by copy; threads share their process's space.
+ * A fork shares its parent's mappings until one of the two changes (so thousands of forked
+ * workers cost a few bytes each, and share the walker's cache); threads share their process's
+ * space.
  */
 #ifndef ASSAY_UNWIND_SPACE_H
 #define ASSAY_UNWIND_SPACE_H
@@ -30,15 +32,21 @@ struct space_map {
 	const struct unwind_module *module;
 };
 
+/* Limits what a hostile process can make us hold: more executable mappings are dropped. */
+#define SPACE_MAPS_MAX 65536
+
 struct space {
-	VEC(struct space_map) maps; /* sorted, disjoint */
-	uint32_t generation;        /* changes with every change; keys the walker's cache */
+	VEC(struct space_map) maps; /* sorted, disjoint; shared after a fork: change by space_add */
+	uint32_t *nr_sharers;       /* of maps.p, this one included; NULL: not shared */
+	uint32_t generation;        /* names the contents of maps; keys the walker's cache */
 	uint32_t last_idx;          /* of the last lookup */
+	uint64_t nr_dropped;        /* mappings past SPACE_MAPS_MAX */
 };
 
 struct spaces {
-	struct map by_pid;
-	VEC(struct space *) list;
+	struct map by_pid;        /* pid -> index into list */
+	VEC(struct space *) list; /* NULL: free slot */
+	VEC(uint32_t) free_slots;
 	uint32_t next_generation;
 };
 
@@ -51,6 +59,11 @@ void spaces_exec(struct spaces *s, int32_t pid); /* empties */
 void spaces_exit(struct spaces *s, int32_t pid);
 /* Maps over what was there: overlapped older mappings are cut or split. */
 void space_add(struct spaces *s, struct space *sp, const struct space_map *m);
+/* Unmaps [start, end). */
+void space_cut(struct spaces *s, struct space *sp, uint64_t start, uint64_t end);
+/* After a module's table came or went: forgets what walkers cached of this space. */
+void space_touch(struct spaces *s, struct space *sp);
+/* The result is valid until the space changes. */
 const struct space_map *space_find(struct space *sp, uint64_t addr);
 
 #endif

@@ -4,7 +4,21 @@
  *
  * Frame 0 is the sampled pc. Each later frame is a return address (is_call), except the frame
  * under a signal frame, which was interrupted. Results carry the module so that the caller need
- * not search again. No allocation while walking.
+ * not search again. No allocation while walking. A walker is used by one thread.
+ *
+ * WALK_ROOT is said only where the thread's start is known to be reached:
+ *	- the CFI says that the return address is undefined (_start, clone, clone3 of glibc)
+ *	- the frame is the binary's entry point, or a call whose result goes to exit(2) by syscall
+ *	  (musl's __clone), in code without CFI (unwind/gapcode.h)
+ *	- the return address is 0 (makecontext and own thread starts push it)
+ *	- in code without CFI the frame pointer is 0, which is how the psABI marks the deepest
+ *	  frame: Go's goexit and rt0, musl's start, JIT code called from assembly
+ *
+ * Code without CFI is followed by frame pointers: the pointer must lie in the copied stack above
+ * sp, be aligned, lead upwards and to a return address in an executable mapping. In a gap of a
+ * binary that has CFI, or a binary without, the sampled pc may also be in a function that has not
+ * touched the stack (hand-written leaf): the word at sp counts as the return address only if it
+ * is followed by rules, and those lead to another executable address or to a thread's start.
  */
 #ifndef ASSAY_UNWIND_WALK_H
 #define ASSAY_UNWIND_WALK_H
@@ -26,7 +40,7 @@ enum walk_end {
 };
 
 struct walk_frame {
-	uint64_t addr; /* runtime address as found: sampled pc or return address */
+	uint64_t addr;               /* runtime address as found: sampled pc or return address */
 	const struct space_map *map; /* NULL when in no mapping; valid until the space changes */
 	bool is_call;
 };
@@ -43,8 +57,16 @@ struct walker; /* holds the pc -> rule cache and frame buffer */
 
 struct walker *walker_new(void);
 void walker_free(struct walker *w);
-/* Frames leaf first, borrowed until the next walk. */
+/*
+ * Frames leaf first, borrowed until the next walk. A sample without instruction or stack pointer
+ * gives no frames and WALK_NO_MAP.
+ */
 enum walk_end walker_walk(struct walker *w, const struct walk_input *in,
-                          const struct walk_frame **ret_frames, uint32_t *ret_nr);
+			  const struct walk_frame **ret_frames, uint32_t *ret_nr);
+/*
+ * After WALK_COPY: how many bytes from the sampled stack pointer upwards the next step would have
+ * needed at least, so that the caller can ask for more next time.
+ */
+uint64_t walker_wanted_bytes(const struct walker *w);
 
 #endif

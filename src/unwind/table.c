@@ -1,0 +1,489 @@
+/*
+ * From FDEs to rows.
+ *
+ *	collect   start, end and place of each FDE that lies in an executable segment
+ *	sort      only if the linker left them unsorted; radix, no comparison per row
+ *	compile   each program once, in address order; equal neighbours become one row
+ *	index     the first row of every page
+ *
+ * Measured on librustc_driver (1.0 M rows): see tests/bench/bench_unwind.c.
+ */
+#include "base/base.h"
+#include "unwind/table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "arch.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "unwind/cfi.h"
+#include "unwind/gapcode.h"
+#include "unwind/rowcode.h"
+#include "unwind/tablecache.h"
+
+#define PAGE_SHIFT 12
+/* Padding between functions up to this many bytes belongs to the function before it. */
+#define GAP_MERGED_BYTES 15
+/* A hostile file may not make us allocate without bound; the largest real ones have 8 M. */
+#define ROWS_MAX ((size_t)32 << 20)
+#define SPAN_MAX ((uint64_t)2 << 30) /* of code, first to last */
+#define CFI_MAX  ((size_t)512 << 20)
+
+struct fde_ref {
+	uint32_t start; /* relative to the table's base */
+	uint32_t end;
+	uint32_t where;
+};
+
+/* The rules that a CIE starts its functions with, run once each. */
+#define NR_INITS 16
+struct init_cache {
+	uint64_t keys[NR_INITS]; /* where + 1 */
+	bool is_bad[NR_INITS];
+	struct cfi_rules rules[NR_INITS];
+};
+
+struct builder {
+	struct unwind_table *t;
+	struct elf *elf;
+	VEC(struct fde_ref) refs;
+	VEC(struct unwind_row) rows;
+	struct row_coder coder;
+	struct gap_code gaps;
+	struct ehframe_iter iters[UNWIND_NR_SECTIONS];
+	struct init_cache inits;
+	struct cfi_run run;
+	uint32_t last_rule;
+	uint32_t covered_to; /* relative address that the rows so far reach */
+};
+
+static void builder_free_p(struct builder **pb)
+{
+	struct builder *b = *pb;
+	if (!b)
+		return;
+	vec_release(&b->refs);
+	vec_release(&b->rows);
+	row_coder_release(&b->coder);
+	gap_code_release(&b->gaps);
+	unwind_table_free(b->t);
+	free(b);
+}
+
+/* The executable segments' hull; false if there is none. */
+static bool code_span(struct elf *elf, uint64_t *ret_base, uint64_t *ret_end)
+{
+	size_t nr;
+	const struct elf_segment *seg = elf_segments(elf, &nr);
+	uint64_t base = UINT64_MAX;
+	uint64_t end = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		if (seg[i].type != 1 || !(seg[i].flags & 1) || !seg[i].nr_mem_bytes ||
+		    seg[i].vaddr + seg[i].nr_mem_bytes < seg[i].vaddr)
+			continue;
+		base = MIN(base, seg[i].vaddr);
+		end = MAX(end, seg[i].vaddr + seg[i].nr_mem_bytes);
+	}
+	if (base >= end)
+		return false;
+	*ret_base = base & ~(uint64_t)((1 << PAGE_SHIFT) - 1);
+	*ret_end = MIN(end, *ret_base + SPAN_MAX);
+	return true;
+}
+
+static bool is_code(struct elf *elf, uint64_t vaddr)
+{
+	size_t nr;
+	const struct elf_segment *seg = elf_segments(elf, &nr);
+
+	for (size_t i = 0; i < nr; i++)
+		if (seg[i].type == 1 && seg[i].flags & 1 &&
+		    vaddr - seg[i].vaddr < seg[i].nr_mem_bytes)
+			return true;
+	return false;
+}
+
+static void collect(struct builder *b, enum unwind_section which, uint64_t code_end)
+{
+	struct ehframe_iter *it = &b->iters[which];
+	struct ehframe_fde fde;
+	struct unwind_table *t = b->t;
+
+	ehframe_start_section(it, &t->cfi[which]);
+	while (ehframe_next(it, &fde)) {
+		/* Linkers leave the FDEs of dropped sections at address 0. */
+		if (fde.start < t->base || fde.start >= code_end || fde.start == fde.end ||
+		    !is_code(b->elf, fde.start))
+			continue;
+		vec_push(&b->refs,
+			 (struct fde_ref){(uint32_t)(fde.start - t->base),
+					  (uint32_t)(MIN(fde.end, code_end) - t->base),
+					  (uint32_t)fde.offset |
+						  (uint32_t)which << UNWIND_FDE_SECTION_SHIFT});
+	}
+	t->nr_bad += it->nr_bad;
+}
+
+static bool is_sorted(const struct fde_ref *p, size_t n)
+{
+	for (size_t i = 1; i < n; i++)
+		if (p[i].start < p[i - 1].start)
+			return false;
+	return true;
+}
+
+/* Stable, by start, least significant digit first. */
+static void refs_sort(struct fde_ref *p, size_t n)
+{
+	enum { DIGIT_BITS = 11, NR_DIGITS = 1 << DIGIT_BITS };
+
+	if (is_sorted(p, n))
+		return;
+	CLEANUP(free_p) struct fde_ref *tmp = xreallocarray(NULL, n, sizeof(*tmp));
+	CLEANUP(free_p) uint32_t *at = xcalloc(NR_DIGITS, sizeof(*at));
+	struct fde_ref *from = p;
+	struct fde_ref *to = tmp;
+	for (unsigned shift = 0; shift < 32; shift += DIGIT_BITS) {
+		memset(at, 0, NR_DIGITS * sizeof(*at));
+		for (size_t i = 0; i < n; i++)
+			at[from[i].start >> shift & (NR_DIGITS - 1)]++;
+		uint32_t sum = 0;
+		for (size_t i = 0; i < NR_DIGITS; i++) {
+			uint32_t nr = at[i];
+			at[i] = sum;
+			sum += nr;
+		}
+		for (size_t i = 0; i < n; i++)
+			to[at[from[i].start >> shift & (NR_DIGITS - 1)]++] = from[i];
+		struct fde_ref *swap = from;
+		from = to;
+		to = swap;
+	}
+	if (from != p)
+		memcpy(p, from, n * sizeof(*p));
+}
+
+static void emit(struct builder *b, uint32_t pc, uint32_t rule)
+{
+	if (rule == b->last_rule && b->rows.n)
+		return;
+	if (UNLIKELY(b->rows.n >= ROWS_MAX)) {
+		b->t->nr_bad++;
+		return;
+	}
+	vec_push(&b->rows, (struct unwind_row){pc, rule});
+	b->last_rule = rule;
+}
+
+/* What lies between two functions: padding, or code that nobody described. */
+static void emit_gap(struct builder *b, uint32_t from, uint32_t to)
+{
+	if (from >= to)
+		return;
+	if (b->rows.n && to - from <= GAP_MERGED_BYTES)
+		return;
+	emit(b, from, ROW_NONE);
+	gap_code_scan(&b->gaps, b->elf, b->t->base + from, b->t->base + to);
+	vec_foreach(g, &b->gaps.rules) {
+		emit(b, (uint32_t)(g->start - b->t->base), g->rule);
+		const struct gap_rule *next = g + 1;
+		if (next == b->gaps.rules.p + b->gaps.rules.n || next->start != g->end)
+			emit(b, (uint32_t)(g->end - b->t->base), ROW_NONE);
+	}
+}
+
+static const struct cfi_rules *init_rules(struct builder *b, const struct ehframe_cie *cie,
+					  uint32_t which)
+{
+	struct init_cache *c = &b->inits;
+	uint64_t key = (cie->offset << 1 | which) + 1;
+	size_t slot = (cie->offset ^ cie->offset >> 6) / 4 % NR_INITS;
+
+	if (UNLIKELY(c->keys[slot] != key)) {
+		c->keys[slot] = key;
+		c->is_bad[slot] = !cfi_init_rules(cie, &c->rules[slot]);
+	}
+	return c->is_bad[slot] ? NULL : &c->rules[slot];
+}
+
+static void compile_fde(struct builder *b, const struct fde_ref *ref, uint32_t end)
+{
+	uint32_t which = ref->where >> UNWIND_FDE_SECTION_SHIFT;
+	struct ehframe_iter *it = &b->iters[which];
+	struct cfi_run *run = &b->run;
+	struct ehframe_fde fde;
+
+	it->offset = ref->where & ~(1u << UNWIND_FDE_SECTION_SHIFT);
+	if (!ehframe_next(it, &fde))
+		return;
+	const struct cfi_rules *init = init_rules(b, fde.cie, which);
+	if (!init) {
+		b->t->nr_bad++;
+		emit(b, ref->start, ROW_NONE);
+		return;
+	}
+	cfi_start(run, &fde, init);
+	run->fde_end = b->t->base + end;
+	while (cfi_next(run))
+		emit(b, (uint32_t)(run->start - b->t->base), row_code(&b->coder, &run->rules));
+	if (run->is_bad) {
+		b->t->nr_bad++;
+		emit(b, (uint32_t)(run->start - b->t->base), ROW_NONE);
+	}
+}
+
+static void compile(struct builder *b, uint64_t code_end)
+{
+	struct unwind_table *t = b->t;
+	size_t nr = b->refs.n;
+
+	t->fdes = xreallocarray(NULL, MAX(nr, 1), sizeof(*t->fdes));
+	/* Programs take some 60 bytes an FDE and give some 10 rows. */
+	vec_reserve(&b->rows, MIN(nr * 10, ROWS_MAX) + 16);
+	for (size_t i = 0; i < nr; i++) {
+		const struct fde_ref *ref = &b->refs.p[i];
+		/* Where two overlap, the later start wins: what a search in .eh_frame_hdr finds. */
+		uint32_t end = i + 1 < nr ? MIN(ref->end, ref[1].start) : ref->end;
+		if (end <= ref->start)
+			continue;
+		emit_gap(b, b->covered_to, ref->start);
+		compile_fde(b, ref, end);
+		t->fdes[t->nr_fdes++] = (struct unwind_fde){ref->start, ref->where};
+		b->covered_to = end;
+	}
+	emit_gap(b, b->covered_to, (uint32_t)(code_end - t->base));
+	if (b->rows.n && b->last_rule == ROW_NONE) {
+		t->end = t->base + vec_last(&b->rows)->pc;
+		b->rows.n--;
+	} else {
+		t->end = code_end;
+	}
+}
+
+static void index_pages(struct unwind_table *t)
+{
+	t->nr_pages = (uint32_t)((t->end - t->base + (1 << PAGE_SHIFT) - 1) >> PAGE_SHIFT);
+	t->pages = xreallocarray(NULL, (size_t)t->nr_pages + 1, sizeof(*t->pages));
+	uint32_t row = 0;
+	for (uint32_t i = 0; i < t->nr_pages; i++) {
+		while (row < t->nr_rows && t->rows[row].pc < (uint64_t)i << PAGE_SHIFT)
+			row++;
+		t->pages[i] = row;
+	}
+	t->pages[t->nr_pages] = t->nr_rows;
+}
+
+static int keep_section(struct unwind_table *t, enum unwind_section which, struct sv bytes,
+			uint64_t vaddr)
+{
+	if (!bytes.n || bytes.n > CFI_MAX)
+		return 0;
+	t->cfi[which] = (struct ehframe_section){.p = xmemdup(bytes.p, bytes.n),
+						 .n = bytes.n,
+						 .vaddr = vaddr,
+						 .is_debug_frame = which == UNWIND_DEBUG_FRAME};
+	return 0;
+}
+
+/* Section headers are stripped: .eh_frame is where PT_GNU_EH_FRAME says, up to a terminator. */
+static int find_by_segment(struct unwind_table *t, struct elf *elf, struct err *err)
+{
+	enum { SEGMENT_GNU_EH_FRAME = 0x6474e550, HDR_BYTES = 16 };
+	size_t nr;
+	const struct elf_segment *seg = elf_segments(elf, &nr);
+
+	for (size_t i = 0; i < nr; i++) {
+		char hdr[HDR_BYTES];
+		uint64_t vaddr, offset;
+		if (seg[i].type != SEGMENT_GNU_EH_FRAME || seg[i].nr_file_bytes < sizeof(hdr))
+			continue;
+		if (elf_read(elf, hdr, sizeof(hdr), seg[i].offset, err))
+			return err->code;
+		if (!ehframe_hdr_to_vaddr(sv_from(hdr, sizeof(hdr)), seg[i].vaddr, &vaddr) ||
+		    !elf_offset_from_vaddr(elf, vaddr, &offset))
+			return 0;
+		for (size_t j = 0; j < nr; j++) {
+			uint64_t skip = vaddr - seg[j].vaddr;
+			if (seg[j].type != 1 || skip >= seg[j].nr_file_bytes)
+				continue;
+			uint64_t n = MIN(seg[j].nr_file_bytes - skip, CFI_MAX);
+			CLEANUP(free_p) char *p = xmalloc(n);
+			if (elf_read(elf, p, n, offset, err))
+				return err->code;
+			(void)keep_section(t, UNWIND_EH_FRAME, sv_from(p, n), vaddr);
+			t->cfi[UNWIND_EH_FRAME].is_terminated = true;
+			return 0;
+		}
+	}
+	return 0;
+}
+
+static int find_sections(struct unwind_table *t, struct elf *elf, struct err *err)
+{
+	struct sv bytes;
+
+	const struct elf_section *s = elf_section(elf, ".eh_frame");
+	if (s) {
+		if (elf_section_bytes(elf, s, &bytes, err))
+			return err_wrap(err, "reading .eh_frame");
+		(void)keep_section(t, UNWIND_EH_FRAME, bytes, s->vaddr);
+	} else if (find_by_segment(t, elf, err)) {
+		return err_wrap(err, "reading .eh_frame by its segment");
+	}
+	if (elf_named_bytes(elf, ".debug_frame", &bytes, err)) {
+		err_clear(err); /* a second source, and damaged: the first one is enough */
+		return 0;
+	}
+	return keep_section(t, UNWIND_DEBUG_FRAME, bytes, 0);
+}
+
+/* .debug_frame speaks only where .eh_frame says nothing. Both parts of refs are sorted. */
+static void drop_covered(struct builder *b, size_t nr_eh)
+{
+	struct fde_ref *p = b->refs.p;
+	size_t kept = nr_eh;
+
+	for (size_t i = nr_eh, at = 0; i < b->refs.n; i++) {
+		while (at < nr_eh && p[at].end <= p[i].start)
+			at++;
+		if (at == nr_eh || p[i].end <= p[at].start)
+			p[kept++] = p[i];
+	}
+	b->refs.n = kept;
+}
+
+static void collect_all(struct builder *b, uint64_t code_end)
+{
+	collect(b, UNWIND_EH_FRAME, code_end);
+	size_t nr_eh = b->refs.n;
+	refs_sort(b->refs.p, nr_eh);
+	if (!b->t->cfi[UNWIND_DEBUG_FRAME].n)
+		return;
+	collect(b, UNWIND_DEBUG_FRAME, code_end);
+	if (b->refs.n == nr_eh)
+		return;
+	refs_sort(b->refs.p + nr_eh, b->refs.n - nr_eh);
+	drop_covered(b, nr_eh);
+	refs_sort(b->refs.p, b->refs.n);
+}
+
+static void finish(struct builder *b)
+{
+	struct unwind_table *t = b->t;
+
+	t->nr_rows = (uint32_t)b->rows.n;
+	t->rows = b->rows.p;
+	b->rows.p = NULL;
+	if (t->nr_rows)
+		t->rows = xreallocarray(t->rows, t->nr_rows, sizeof(*t->rows));
+	t->nr_specials = (uint32_t)b->coder.specials.n;
+	t->specials = b->coder.specials.p;
+	b->coder.specials.p = NULL;
+	index_pages(t);
+	t->nr_bytes = sizeof(*t) + t->nr_rows * sizeof(*t->rows) +
+		      ((size_t)t->nr_pages + 1) * sizeof(*t->pages) +
+		      t->nr_specials * sizeof(*t->specials) + t->nr_fdes * sizeof(*t->fdes) +
+		      t->cfi[0].n + t->cfi[1].n;
+}
+
+static int build(struct unwind_table **ret_t, struct elf *elf, struct err *err)
+{
+	CLEANUP(builder_free_p) struct builder *b = xcalloc(1, sizeof(*b));
+	uint64_t code_end;
+
+	b->elf = elf;
+	b->t = xcalloc(1, sizeof(*b->t));
+	if (code_span(elf, &b->t->base, &code_end)) {
+		if (find_sections(b->t, elf, err))
+			return err->code;
+		gap_code_init(&b->gaps, elf);
+		collect_all(b, code_end);
+		compile(b, code_end);
+	}
+	finish(b);
+	*ret_t = TAKE(b->t);
+	return 0;
+}
+
+int unwind_table_build(struct unwind_table **ret_t, struct elf *elf, const char *cache_dir,
+		       struct err *err)
+{
+	CLEANUP(err_release) struct err own = {0};
+
+	if (elf_machine(elf) != ARCH_ELF_MACHINE)
+		return err_set(err, -ENOTSUP, "cannot unwind a binary of another machine");
+	if (cache_dir && table_cache_load(ret_t, elf, cache_dir) == 0)
+		return 0;
+	if (build(ret_t, elf, &own))
+		return err_move(err, &own);
+	if (cache_dir)
+		table_cache_store(*ret_t, elf, cache_dir);
+	return 0;
+}
+
+void unwind_table_free(struct unwind_table *t)
+{
+	if (!t)
+		return;
+	if (t->mapping) {
+		table_cache_unmap(t);
+	} else {
+		free(t->rows);
+		free(t->pages);
+		free(t->specials);
+		free(t->fdes);
+		for (size_t i = 0; i < UNWIND_NR_SECTIONS; i++)
+			free((void *)(uintptr_t)t->cfi[i].p);
+	}
+	free(t);
+}
+
+void unwind_table_free_p(struct unwind_table **t)
+{
+	unwind_table_free(*t);
+	*t = NULL;
+}
+
+const struct unwind_row *unwind_table_find(const struct unwind_table *t, uint64_t vaddr)
+{
+	if (vaddr < t->base || vaddr >= t->end || !t->nr_rows)
+		return NULL;
+	uint32_t pc = (uint32_t)(vaddr - t->base);
+	uint32_t page = pc >> PAGE_SHIFT;
+	/* The last row at or before pc: among those of its page, or the one before them. */
+	uint32_t low = t->pages[page];
+	uint32_t high = t->pages[page + 1];
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+		if (t->rows[mid].pc <= pc)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low ? &t->rows[low - 1] : NULL;
+}
+
+bool unwind_table_fde(const struct unwind_table *t, uint64_t vaddr, struct ehframe_fde *ret_fde,
+		      struct ehframe_cie *ret_cie)
+{
+	if (vaddr < t->base || vaddr >= t->end)
+		return false;
+	uint32_t pc = (uint32_t)(vaddr - t->base);
+	uint32_t low = 0;
+	uint32_t high = t->nr_fdes;
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+		if (t->fdes[mid].pc <= pc)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (!low)
+		return false;
+	uint32_t where = t->fdes[low - 1].where;
+	return ehframe_fde_at(&t->cfi[where >> UNWIND_FDE_SECTION_SHIFT],
+			      where & ~(1u << UNWIND_FDE_SECTION_SHIFT), ret_fde, ret_cie) &&
+	       vaddr >= ret_fde->start && vaddr < ret_fde->end;
+}

@@ -1,0 +1,193 @@
+/*
+ * The walker against libgcc: registers and stack bytes are taken in a signal handler, walked with
+ * our tables, and every frame compared with what _Unwind_Backtrace saw at the same place.
+ */
+#include "base/base.h"
+#include "tap.h"
+#include "unwind/walk.h"
+
+#include <alloca.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <ucontext.h>
+#include <unistd.h>
+#include <unwind.h>
+
+#include "arch.h"
+#include "base/mem.h"
+#include "object/elf.h"
+#include "unwind_world.h"
+
+#if defined(__x86_64__)
+
+#define NR_TRUTH   4096
+#define STACK_COPY ((size_t)1 << 20)
+
+/* What the handler took down. One process a test, so plain statics. */
+static uint64_t truth[NR_TRUTH];
+static bool truth_is_call[NR_TRUTH];
+static size_t nr_truth;
+static uint64_t regs[ARCH_NR_DWARF_REG];
+static uint64_t regs_perf[24];
+static uint8_t *stack_copy;
+static size_t nr_stack_copy;
+static volatile sig_atomic_t nr_hits;
+static struct world world;
+
+static _Unwind_Reason_Code note_frame(struct _Unwind_Context *c, void *arg)
+{
+	(void)arg;
+	int is_before = 0;
+	uint64_t ip = _Unwind_GetIPInfo(c, &is_before);
+	if (nr_truth < NR_TRUTH && ip) {
+		truth[nr_truth] = ip;
+		truth_is_call[nr_truth++] = !is_before;
+	}
+	return _URC_NO_REASON;
+}
+
+static void take_regs(const ucontext_t *uc)
+{
+	static const int from_dwarf[ARCH_NR_DWARF_REG] = {
+		REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_R8,
+		REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
+	static const uint8_t perf[] = ARCH_PERF_FROM_DWARF;
+
+	for (size_t i = 0; i < ARCH_NR_DWARF_REG; i++) {
+		regs[i] = (uint64_t)uc->uc_mcontext.gregs[from_dwarf[i]];
+		uint64_t below = ARCH_PERF_REGS_MASK & (((uint64_t)1 << perf[i]) - 1);
+		regs_perf[__builtin_popcountll(below)] = regs[i];
+	}
+}
+
+static void on_signal(int sig, siginfo_t *si, void *context)
+{
+	(void)sig;
+	(void)si;
+	const ucontext_t *uc = context;
+
+	nr_truth = 0;
+	_Unwind_Backtrace(note_frame, NULL);
+	take_regs(uc);
+	/* Drop the handler's own frames: the sampled pc is the first that matters. */
+	size_t skip = 0;
+	while (skip < nr_truth && truth[skip] != regs[ARCH_DWARF_PC])
+		skip++;
+	memmove(truth, truth + skip, (nr_truth - skip) * sizeof(*truth));
+	memmove(truth_is_call, truth_is_call + skip, (nr_truth - skip) * sizeof(*truth_is_call));
+	nr_truth -= skip;
+	uint64_t sp = regs[ARCH_DWARF_SP];
+	nr_stack_copy = world_stack_bytes(&world, sp, STACK_COPY);
+	memcpy(stack_copy, (const void *)(uintptr_t)sp, nr_stack_copy);
+	nr_hits++;
+}
+
+static void setup(void)
+{
+	if (!world_init(&world))
+		tap_skip("cannot read /proc/self/maps");
+	stack_copy = xmalloc(STACK_COPY);
+	struct sigaction sa = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
+	sigaction(SIGUSR1, &sa, NULL);
+	sigaction(SIGPROF, &sa, NULL);
+}
+
+static enum walk_end walk_taken(const struct walk_frame **frames, uint32_t *nr)
+{
+	struct walk_input in = {.space = world.space,
+				.regs = regs_perf,
+				.regs_mask = ARCH_PERF_REGS_MASK,
+				.stack = stack_copy,
+				.nr_stack = nr_stack_copy};
+	return walker_walk(world.walker, &in, frames, nr);
+}
+
+static void check_taken(void)
+{
+	const struct walk_frame *f;
+	uint32_t nr;
+
+	CHECK(nr_truth > 3);
+	enum walk_end end = walk_taken(&f, &nr);
+	CHECK_U64(end, WALK_ROOT);
+	CHECK_U64(nr, nr_truth);
+	for (uint32_t i = 0; i < nr && i < nr_truth; i++) {
+		CHECK_U64(f[i].addr, truth[i]);
+		CHECK_U64(f[i].is_call, truth_is_call[i]);
+	}
+}
+
+#define NO_FP __attribute__((noinline, noclone, optimize("O2", "omit-frame-pointer")))
+
+static NO_FP int leaf(int x)
+{
+	raise(SIGUSR1);
+	return x + 1;
+}
+
+static NO_FP int deep(int x)
+{
+	volatile char pad[40] = {0};
+	pad[x % 40] = 1;
+	int r = x ? deep(x - 1) : leaf(x);
+	return r + pad[3];
+}
+
+static NO_FP int with_alloca(int x)
+{
+	volatile char *p = alloca((size_t)x * 100 + 24);
+	p[x] = 1;
+	return deep(3) + p[x];
+}
+
+static NO_FP int compare(const void *a, const void *b)
+{
+	if (!nr_hits)
+		(void)with_alloca(3);
+	return *(const int *)a - *(const int *)b;
+}
+
+TEST(walk_equals_libgcc_in_a_call_chain)
+{
+	setup();
+	(void)deep(5);
+	CHECK_U64(nr_hits, 1);
+	check_taken();
+}
+
+TEST(walk_equals_libgcc_at_depth_1000)
+{
+	setup();
+	(void)deep(1000);
+	check_taken();
+	CHECK(nr_truth > 1000);
+}
+
+TEST(walk_equals_libgcc_through_alloca_and_qsort_callback)
+{
+	int v[] = {4, 3, 9, 1, 2};
+	setup();
+	qsort(v, ARRAY_LEN(v), sizeof(*v), compare);
+	check_taken();
+}
+
+static NO_FP void on_outer(int sig)
+{
+	(void)sig;
+	(void)with_alloca(2);
+}
+
+TEST(walk_equals_libgcc_under_a_signal_handler)
+{
+	setup();
+	signal(SIGUSR2, on_outer);
+	raise(SIGUSR2);
+	check_taken();
+	bool has_interrupted = false;
+	for (size_t i = 1; i < nr_truth; i++)
+		has_interrupted |= !truth_is_call[i];
+	CHECK(has_interrupted);
+}
+
+#endif
