@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/hash.h"
 #include "format/perfdata.h"
 
 struct dump {
@@ -21,34 +20,33 @@ struct dump {
 	uint64_t sum; /* keeps the quiet run honest: every field is looked at */
 };
 
+/* The same lines that perfdata.awk makes of `perf script -D`. */
 static void dump_sample(struct dump *d, const struct event *ev)
 {
 	const struct event_sample *s = &ev->sample;
-	buf_addf(&d->out, "SAMPLE %" PRIu64 " %d/%d cpu %d %s period %" PRIu64 " ip %" PRIx64 " %c",
-		 ev->time_ns, ev->pid, ev->tid, ev->cpu, d->info->specs.p[s->spec].name, s->period,
-		 s->ip, s->is_user ? 'u' : 'k');
-	if (s->regs)
-		buf_addf(&d->out, " regs %d %016" PRIx64, __builtin_popcountll(s->regs_mask),
-			 hash_bytes(s->regs, (size_t)__builtin_popcountll(s->regs_mask) * 8));
-	if (s->stack)
-		buf_addf(&d->out, " stack %" PRIu64 "%s", s->nr_stack, s->is_stack_full ? "+" : "");
-	if (s->raw)
-		buf_addf(&d->out, " raw %u", s->nr_raw);
-	buf_add_str(&d->out, " :");
+	buf_addf(&d->out, "S %" PRIu64 " %d/%d %" PRIx64 " %" PRIu64 " %" PRIx64 " %c", ev->time_ns,
+		 ev->pid, ev->tid, s->ip, s->period, s->addr, s->is_user ? 'u' : 'k');
 	for (uint32_t i = 0; i < s->nr_chain; i++)
-		if (s->chain[i] < CHAIN_MAX)
-			buf_addf(&d->out, " %" PRIx64, s->chain[i]);
+		buf_addf(&d->out, " %" PRIx64, s->chain[i]);
+	if (s->regs)
+		buf_add_str(&d->out, " regs");
+	for (int i = 0; s->regs && i < __builtin_popcountll(s->regs_mask); i++)
+		buf_addf(&d->out, " %" PRIx64, s->regs[i]);
+	if (s->stack)
+		buf_addf(&d->out, " stack %" PRIu64, s->nr_stack);
 	buf_add_ch(&d->out, '\n');
 }
 
 static void dump_map(struct dump *d, const struct event *ev)
 {
 	const struct event_map *m = &ev->map;
-	buf_addf(&d->out,
-		 "MAP %" PRIu64 " %d/%d %" PRIx64 "+%" PRIx64 "@%" PRIx64 " %x:%x %" PRIu64
-		 " %s%s %s ",
-		 ev->time_ns, ev->pid, ev->tid, m->start, m->len, m->pgoff, m->dev_major,
-		 m->dev_minor, m->inode, m->is_exec ? "x" : "-", m->is_kernel ? "k" : "u", m->path);
+	buf_addf(&d->out, "M %" PRIu64 " %d/%d %" PRIx64 " %" PRIx64 " %" PRIx64 " ", ev->time_ns,
+		 ev->pid, ev->tid, m->start, m->len, m->pgoff);
+	if (m->inode)
+		buf_addf(&d->out, "%02x:%02x/%" PRIu64 " ", m->dev_major, m->dev_minor, m->inode);
+	buf_addf(&d->out, "%s %s", m->is_exec ? "x" : "-", m->path);
+	if (m->nr_build_id)
+		buf_add_str(&d->out, " bid ");
 	for (unsigned i = 0; i < m->nr_build_id; i++)
 		buf_addf(&d->out, "%02x", m->build_id[i]);
 	buf_add_ch(&d->out, '\n');
@@ -73,15 +71,15 @@ static int on_event(void *ctx, const struct event *ev, struct err *err)
 		dump_map(d, ev);
 		break;
 	case EVENT_COMM:
-		buf_addf(&d->out, "COMM %" PRIu64 " %d/%d %s%s\n", ev->time_ns, ev->pid, ev->tid,
+		buf_addf(&d->out, "C %" PRIu64 " %d/%d %s%s\n", ev->time_ns, ev->pid, ev->tid,
 			 ev->comm.name, ev->comm.is_exec ? " exec" : "");
 		break;
 	case EVENT_FORK:
-		buf_addf(&d->out, "FORK %" PRIu64 " %d/%d from %d/%d\n", ev->time_ns, ev->pid,
-			 ev->tid, ev->fork.ppid, ev->fork.ptid);
+		buf_addf(&d->out, "F %" PRIu64 " %d/%d %d/%d\n", ev->time_ns, ev->pid, ev->tid,
+			 ev->fork.ppid, ev->fork.ptid);
 		break;
 	case EVENT_EXIT:
-		buf_addf(&d->out, "EXIT %" PRIu64 " %d/%d\n", ev->time_ns, ev->pid, ev->tid);
+		buf_addf(&d->out, "E %" PRIu64 " %d/%d\n", ev->time_ns, ev->pid, ev->tid);
 		break;
 	case EVENT_LOST:
 		buf_addf(&d->out, "LOST %" PRIu64 " %" PRIu64 "%s\n", ev->time_ns, ev->lost.nr,
