@@ -1,1 +1,1072 @@
-/* */
+/*
+ * The living part of a flame graph: zoom, search, keyboard, details, over the packed tree in this
+ * file (src/render/flame.h has its form). Every node is in it, drawn or not, so searches count
+ * what is too narrow to draw, and zooming draws it.
+ *
+ * Needs no network, no storage, no HTML from strings. Names become text nodes and nothing else.
+ */
+(function () {
+'use strict';
+
+var SVG = 'http://www.w3.org/2000/svg';
+var HTML = 'http://www.w3.org/1999/xhtml';
+var script = document.currentScript;
+var svg = (script && script.ownerSVGElement) || document.documentElement;
+var isPage = svg === document.documentElement;
+
+var KERNEL = 1, INLINED = 2, JIT = 4, GUESSED = 16; /* enum tree_flags */
+var PACK_DIFF = 1, PACK_NORMALISED = 2, PACK_BIG = 8; /* enum flame_pack_flags */
+var DELTA_MIDDLE = 10; /* palette.h: PALETTE_DELTA_NR / 2 */
+
+function setting(name) {
+	return svg.getAttribute('data-' + name) || '';
+}
+
+var ROW = +setting('row'), FONT = +setting('font'), MIN = +setting('min'), PAD = +setting('pad');
+var THIN = +setting('thin'), FOOT = +setting('foot'), HEAD = +setting('top');
+var UNIT = +setting('unit'), COUNT = setting('count'), TYPE = setting('type');
+
+/* ---- unpacking ---------------------------------------------------------------------------- */
+
+function bytes_from_base64(text) {
+	var raw = atob(text.replace(/\s+/g, ''));
+	var out = new Uint8Array(raw.length);
+	for (var i = 0; i < raw.length; i++)
+		out[i] = raw.charCodeAt(i);
+	return out;
+}
+
+/* Canonical Huffman decoding by code length: RFC 1951, 3.2.2. */
+function huffman(lengths) {
+	var count = new Uint16Array(16), offset = new Uint16Array(16);
+	var symbol = new Uint16Array(lengths.length), i;
+	for (i = 0; i < lengths.length; i++)
+		count[lengths[i]]++;
+	count[0] = 0;
+	for (i = 1; i < 16; i++)
+		offset[i] = offset[i - 1] + count[i - 1];
+	for (i = 0; i < lengths.length; i++)
+		if (lengths[i])
+			symbol[offset[lengths[i]]++] = i;
+	/* Codes of up to 10 bits are looked up at once: symbol << 4 | length. */
+	var fast = new Uint16Array(1024), code = 0, at = 0;
+	for (var len = 1; len <= 10; len++, code <<= 1) {
+		for (i = 0; i < count[len]; i++, code++, at++) {
+			var rev = 0;
+			for (var b = 0; b < len; b++)
+				rev |= (code >> b & 1) << (len - 1 - b);
+			for (; rev < 1024; rev += 1 << len)
+				fast[rev] = symbol[at] << 4 | len;
+		}
+	}
+	return {count: count, symbol: symbol, fast: fast};
+}
+
+var LENGTH_BASE = [3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27, 31, 35, 43, 51, 59, 67, 83,
+	99, 115, 131, 163, 195, 227, 258];
+var LENGTH_BITS = [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5,
+	5, 0];
+var DIST_BASE = [1, 2, 3, 4, 5, 7, 9, 13, 17, 25, 33, 49, 65, 97, 129, 193, 257, 385, 513, 769,
+	1025, 1537, 2049, 3073, 4097, 6145, 8193, 12289, 16385, 24577];
+var DIST_BITS = [0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 10, 10, 11, 11,
+	12, 12, 13, 13];
+var CODE_ORDER = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
+
+/* gzip of our own writing: a ten byte header, deflate, CRC, size. Synchronous, so that the
+   picture is complete when the file has been read; works where DecompressionStream does not. */
+function gunzip(src) {
+	var size = src.length;
+	var out = new Uint8Array((src[size - 4] | src[size - 3] << 8 | src[size - 2] << 16 |
+		src[size - 1] << 24) >>> 0);
+	var at = 10, to = 0, bits = 0, nr = 0;
+
+	function take(n) {
+		while (nr < n) {
+			bits |= src[at++] << nr;
+			nr += 8;
+		}
+		var v = bits & ((1 << n) - 1);
+		bits >>>= n;
+		nr -= n;
+		return v;
+	}
+	function decode(h) {
+		while (nr < 15 && at < size) {
+			bits |= src[at++] << nr;
+			nr += 8;
+		}
+		var hit = h.fast[bits & 1023];
+		if (hit) {
+			bits >>>= hit & 15;
+			nr -= hit & 15;
+			return hit >> 4;
+		}
+		var code = 0, first = 0, index = 0;
+		for (var len = 1; len < 16; len++) {
+			code |= take(1);
+			var count = h.count[len];
+			if (code - count < first)
+				return h.symbol[index + code - first];
+			index += count;
+			first = (first + count) << 1;
+			code <<= 1;
+		}
+		throw new Error('bad deflate code');
+	}
+	function tables() {
+		var nlen = take(5) + 257, ndist = take(5) + 1, ncode = take(4) + 4;
+		var lengths = new Uint8Array(320), i;
+		for (i = 0; i < ncode; i++)
+			lengths[CODE_ORDER[i]] = take(3);
+		var h = huffman(lengths.subarray(0, 19));
+		lengths = new Uint8Array(320);
+		for (i = 0; i < nlen + ndist;) {
+			var s = decode(h);
+			if (s < 16) {
+				lengths[i++] = s;
+				continue;
+			}
+			var prev = s === 16 ? lengths[i - 1] : 0;
+			var n = s === 16 ? 3 + take(2) : s === 17 ? 3 + take(3) : 11 + take(7);
+			while (n--)
+				lengths[i++] = prev;
+		}
+		return [huffman(lengths.subarray(0, nlen)),
+			huffman(lengths.subarray(nlen, nlen + ndist))];
+	}
+	function fixed() {
+		var l = new Uint8Array(288).fill(8, 0, 144).fill(9, 144, 256).fill(7, 256, 280)
+			.fill(8, 280);
+		return [huffman(l), huffman(new Uint8Array(30).fill(5))];
+	}
+	function stored() {
+		at -= nr >> 3;
+		bits = nr = 0;
+		var n = src[at] | src[at + 1] << 8;
+		out.set(src.subarray(at + 4, at + 4 + n), to);
+		at += 4 + n;
+		to += n;
+	}
+	for (var isLast = 0; !isLast;) {
+		isLast = take(1);
+		var type = take(2);
+		if (type === 0) {
+			stored();
+			continue;
+		}
+		var h = type === 1 ? fixed() : tables();
+		for (;;) {
+			var s = decode(h[0]);
+			if (s < 256) {
+				out[to++] = s;
+				continue;
+			}
+			if (s === 256)
+				break;
+			s -= 257;
+			var len = LENGTH_BASE[s] + take(LENGTH_BITS[s]);
+			var d = decode(h[1]);
+			var from = to - DIST_BASE[d] - take(DIST_BITS[d]);
+			while (len--)
+				out[to++] = out[from++];
+		}
+	}
+	return out;
+}
+
+/* The tree as columns by node in preorder; end[i] is behind the last node of i's subtree. */
+function unpack(src) {
+	var at = 0;
+
+	function uleb() {
+		var v = 0, scale = 1, b;
+		do {
+			b = src[at++];
+			v += (b & 127) * scale;
+			scale *= 128;
+		} while (b > 127);
+		return v;
+	}
+	function ulebBig() {
+		var v = BigInt(0), shift = BigInt(0), b;
+		do {
+			b = src[at++];
+			v |= BigInt(b & 127) << shift;
+			shift += BigInt(7);
+		} while (b > 127);
+		return v;
+	}
+	function column(into) {
+		var end = uleb();
+		end += at;
+		for (var i = 0; at < end; i++)
+			into[i] = uleb();
+		return into;
+	}
+	function bigs(n) {
+		var end = uleb(), into = new BigUint64Array(n);
+		end += at;
+		for (var i = 0; at < end; i++)
+			into[i] = ulebBig();
+		return into;
+	}
+
+	if (uleb() !== 1)
+		throw new Error('unknown version of the packed tree');
+	var t = {flags: uleb()};
+	var nrNames = uleb(), nrModules = uleb(), nrSyms = uleb(), n = t.n = uleb();
+	var textBytes = uleb(), i;
+	var lines = new TextDecoder().decode(src.subarray(at, at + textBytes)).split('\n');
+	at += textBytes;
+	t.name = new Array(nrSyms);
+	t.module = new Array(nrSyms);
+	t.symFlags = new Uint8Array(nrSyms);
+	t.color = new Uint8Array(nrSyms);
+	t.nrSyms = nrSyms;
+	for (i = 0; i < nrSyms; i++) {
+		t.name[i] = lines[uleb()];
+		t.module[i] = lines[nrNames + uleb()];
+		t.symFlags[i] = uleb();
+		t.color[i] = uleb();
+	}
+	var up = column(new Uint32Array(n));
+	t.sym = column(new Uint32Array(n));
+	t.isBig = (t.flags & PACK_BIG) !== 0;
+	t.isDiff = (t.flags & PACK_DIFF) !== 0;
+	if (t.isBig) {
+		t.exact = bigs(n);
+		t.self = Float64Array.from(t.exact, Number);
+		t.beforeSelf = Float64Array.from(bigs(n), Number);
+	} else {
+		t.self = column(new Float64Array(n));
+		t.beforeSelf = column(new Float64Array(t.isDiff ? n : 0));
+	}
+	link(t, up);
+	return t;
+}
+
+function link(t, up) {
+	var n = t.n, i, d = 0;
+	t.parent = new Int32Array(n);
+	t.depth = new Uint32Array(n);
+	t.end = new Uint32Array(n).fill(n);
+	var open = [0];
+	for (i = 1; i < n; i++) {
+		for (var k = up[i]; k > 0; k--)
+			t.end[open[d--]] = i;
+		t.parent[i] = open[d];
+		open[++d] = i;
+		t.depth[i] = d;
+	}
+	t.total = t.self.slice();
+	t.before = t.beforeSelf.slice();
+	for (i = n - 1; i > 0; i--) {
+		t.total[t.parent[i]] += t.total[i];
+		if (t.isDiff)
+			t.before[t.parent[i]] += t.before[i];
+		if (t.isBig)
+			t.exact[t.parent[i]] += t.exact[i];
+	}
+	t.width = t.total;
+	if (t.isDiff)
+		compare(t);
+}
+
+/* As flame.c does: self is the larger of both sides, colour the change of the whole subtree. */
+function compare(t) {
+	var isNorm = t.flags & PACK_NORMALISED && t.total[0] && t.before[0], i;
+	t.scale = isNorm ? t.total[0] / t.before[0] : 1;
+	t.width = new Float64Array(t.n);
+	t.maxDelta = 0;
+	for (i = 0; i < t.n; i++) {
+		t.width[i] = Math.max(t.self[i], t.beforeSelf[i] * t.scale);
+		if (i)
+			t.maxDelta = Math.max(t.maxDelta,
+				Math.abs(t.total[i] - t.before[i] * t.scale));
+	}
+	for (i = t.n - 1; i > 0; i--)
+		t.width[t.parent[i]] += t.width[i];
+}
+
+var packed = '';
+svg.querySelectorAll('metadata.tree').forEach(function (m) {
+	packed += m.textContent;
+});
+if (!packed)
+	return;
+var raw = bytes_from_base64(packed);
+var T = unpack(raw[0] === 0x1f && raw[1] === 0x8b ? gunzip(raw) : raw);
+packed = raw = null;
+
+/* ---- text --------------------------------------------------------------------------------- */
+
+var charPx = {}, measure = null;
+
+function widthOf(text) {
+	if (!measure) {
+		measure = document.createElementNS(HTML, 'canvas').getContext('2d');
+		measure.font = FONT + 'px ' + svg.getAttribute('font-family');
+	}
+	var sum = 0;
+	for (var i = 0; i < text.length; i++) {
+		var c = text[i];
+		if (charPx[c] === undefined)
+			charPx[c] = measure.measureText(c).width;
+		sum += charPx[c];
+	}
+	return sum;
+}
+
+/* The same shortening as flame_label(). */
+function bareName(name) {
+	if (name.indexOf('operator') >= 0 || name[0] === '[')
+		return name;
+	var out = '', depth = 0;
+	for (var i = 0; i < name.length; i++) {
+		var c = name[i];
+		if (c === '<' || c === '(')
+			depth++;
+		else if ((c === '>' && i && name[i - 1] !== '-') || c === ')')
+			depth -= depth > 0 ? 1 : 0;
+		else if (!depth)
+			out += c;
+	}
+	return out.replace(/^:+/, '') || name;
+}
+
+function lastPart(bare) {
+	var parts = bare.split('::');
+	var last = parts[parts.length - 1];
+	if (!last)
+		return bare;
+	return parts.length > 1 && last[0] === '{' ? parts.slice(-2).join('::') : last;
+}
+
+var forms = [];
+
+function label(sym, avail) {
+	if (avail < 1.8 * FONT)
+		return '';
+	var f = forms[sym];
+	if (!f) {
+		var name = T.name[sym], bare = bareName(name), last = lastPart(bare);
+		f = forms[sym] = [name, widthOf(name), bare, widthOf(bare), last, widthOf(last)];
+	}
+	for (var i = 0; i < 6; i += 2)
+		if (f[i + 1] <= avail)
+			return f[i];
+	var text = f[4], n = 0, left = avail - widthOf('\u2026');
+	while (n < text.length && (left -= charPx[text[n]]) >= 0)
+		n++;
+	return n ? text.slice(0, n) + '\u2026' : '';
+}
+
+function grouped(v) {
+	return String(v).replace(/\B(?=(\d{3})+$)/g, ',');
+}
+
+function countText(i) {
+	return grouped(T.isBig ? T.exact[i] : T.total[i]);
+}
+
+function weightText(v) {
+	var steps = UNIT === 1 ? [[1e9, ' s'], [1e6, ' ms'], [1e3, ' \u00b5s'], [1, ' ns']] :
+		[[1099511627776, ' TiB'], [1073741824, ' GiB'], [1048576, ' MiB'], [1024, ' KiB']];
+	if (UNIT === 0)
+		return '';
+	for (var i = 0; i < 4; i++)
+		if (v >= steps[i][0]) {
+			var x = v / steps[i][0];
+			return x.toFixed(x < 10 ? 2 : x < 100 ? 1 : 0) + steps[i][1];
+		}
+	return '';
+}
+
+function percent(part, whole) {
+	return (whole ? 100 * part / whole : 0).toFixed(2) + ' %';
+}
+
+function kindText(flags) {
+	return (flags & KERNEL ? ', kernel' : '') + (flags & INLINED ? ', inlined' : '') +
+		(flags & JIT ? ', JIT' : '') + (flags & GUESSED ? ', no symbol' : '');
+}
+
+function details(i) {
+	var s = T.sym[i], name = (TYPE ? TYPE + ' ' : '') + T.name[s];
+	var where = T.module[s] ? T.module[s] : '';
+	var weight = weightText(T.total[i]);
+	var text = countText(i) + ' ' + COUNT + (weight ? ' (' + weight + ')' : '') + ' \u00b7 ' +
+		percent(T.total[i], T.total[0]) + ' of all';
+	if (i)
+		text += ' \u00b7 ' + percent(T.total[i], T.total[T.parent[i]]) + ' of parent';
+	if (zoomed && zoomed !== i && i > zoomed && i < T.end[zoomed])
+		text += ' \u00b7 ' + percent(T.total[i], T.total[zoomed]) + ' of view';
+	text += ' \u00b7 ' + percent(T.self[i], T.total[0]) + ' self';
+	if (T.isDiff) {
+		var now = T.total[0] ? 100 * T.total[i] / T.total[0] : 0;
+		var was = T.before[0] ? 100 * T.before[i] / T.before[0] : 0;
+		text += ' \u00b7 before ' + grouped(T.before[i]) + ' (' + was.toFixed(2) + ' %), ' +
+			(now >= was ? '+' : '\u2212') + Math.abs(now - was).toFixed(2) + ' points' +
+			(!T.before[i] ? ', new' : !T.total[i] ? ', gone' : '');
+	}
+	return {name: name, where: (where + kindText(T.symFlags[s])).replace(/^, /, ''),
+		text: text};
+}
+
+/* ---- elements ----------------------------------------------------------------------------- */
+
+function el(ns, tag, attrs, parent) {
+	var e = document.createElementNS(ns, tag);
+	for (var k in attrs)
+		e.setAttribute(k, attrs[k]);
+	if (parent)
+		parent.appendChild(e);
+	return e;
+}
+
+/* Elements are kept and used again: making them is the slow part of drawing. */
+function Pool(parent, tag) {
+	this.parent = parent;
+	this.tag = tag;
+	this.all = [];
+	this.used = 0;
+}
+Pool.prototype.take = function () {
+	if (this.used === this.all.length)
+		this.all.push(el(SVG, this.tag, {}, this.parent));
+	var e = this.all[this.used++];
+	if (e.style.display)
+		e.style.display = '';
+	return e;
+};
+Pool.prototype.finish = function () {
+	for (var i = this.used; i < this.all.length; i++)
+		this.all[i].style.display = 'none';
+	if (this.all.length > 2 * this.used + 4000) {
+		for (i = this.all.length; i-- > this.used + 1000;)
+			this.all.pop().remove();
+	}
+	this.used = 0;
+};
+
+var flame = svg.querySelector('g.flame'), labels = svg.querySelector('g.labels');
+flame.textContent = '';
+labels.textContent = '';
+svg.removeAttribute('viewBox');
+flame.setAttribute('tabindex', '0');
+flame.setAttribute('role', 'application');
+flame.setAttribute('aria-label', 'Flame graph: arrow keys walk, Enter zooms, slash searches');
+var rects = new Pool(flame, 'rect'), paths = new Pool(flame, 'path'), texts = new Pool(labels, 'text');
+var mark = el(SVG, 'rect', {'class': 'mark', display: 'none'}, labels);
+var cursor = el(SVG, 'rect', {'class': 'cursor', display: 'none'}, labels);
+
+/* ---- state and drawing -------------------------------------------------------------------- */
+
+var zoomed = 0, focused = -1, hovered = -1;
+var isInverted = setting('inverted') === '1', isNegated = setting('negate') === '1';
+var isIgnoring = false, pattern = '', isHit = null, hits = [], hitAt = -1;
+var W = 0, top0 = 0, maxDepth = 0, rows = [];
+
+function colorOf(i) {
+	if (!T.isDiff)
+		return T.color[T.sym[i]];
+	var delta = i && T.maxDelta ? (T.total[i] - T.before[i] * T.scale) / T.maxDelta : 0;
+	if (isNegated)
+		delta = -delta;
+	var step = Math.round(Math.sqrt(Math.min(1, Math.abs(delta))) * DELTA_MIDDLE);
+	return DELTA_MIDDLE + (delta < 0 ? -step : step);
+}
+
+/* Rows of boxes {nodes, x, w} by depth: ancestors of the zoomed node in full width, then its
+   subtree as far as it is wide enough to be seen. */
+function layOut() {
+	var inner = W - 2 * PAD, z = zoomed, d, i;
+	rows = [];
+	for (i = z; ; i = T.parent[i]) {
+		rows[T.depth[i]] = {nodes: [i], x: [PAD], w: [inner]};
+		if (!i)
+			break;
+	}
+	var scale = T.width[z] ? inner / T.width[z] : 0, at = [];
+	maxDepth = d = T.depth[z];
+	at[d + 1] = PAD;
+	for (i = z + 1; i < T.end[z];) {
+		d = T.depth[i];
+		var w = T.width[i] * scale, x = at[d];
+		at[d] = x + w;
+		if (w < MIN) {
+			i = T.end[i];
+			continue;
+		}
+		at[d + 1] = x;
+		var row = rows[d] || (rows[d] = {nodes: [], x: [], w: []});
+		row.nodes.push(i);
+		row.x.push(x);
+		row.w.push(w);
+		if (d > maxDepth)
+			maxDepth = d;
+		i++;
+	}
+}
+
+function rowY(depth) {
+	return top0 + (isInverted ? depth : maxDepth - depth) * ROW;
+}
+
+function fix(v) {
+	return Math.round(v * 100) / 100;
+}
+
+function drawRow(depth, thin) {
+	var row = rows[depth], y = rowY(depth), h = ROW - 1;
+	var isAncestor = depth < T.depth[zoomed];
+	for (var k = 0; k < row.nodes.length; k++) {
+		var i = row.nodes[k], x = row.x[k], w = row.w[k];
+		var cls = isHit && i && isHit[T.sym[i]] ? 'hit' : 'c' + colorOf(i);
+		if (w < THIN) {
+			thin[cls] = (thin[cls] || '') + 'M' + fix(x) + ' ' + y + 'h' +
+				fix(Math.max(w, 0.3)) + 'v' + h + 'h-' + fix(Math.max(w, 0.3)) + 'z';
+			continue;
+		}
+		var r = rects.take();
+		r.setAttribute('class', isAncestor ? cls + ' up' : cls);
+		r.setAttribute('x', fix(x));
+		r.setAttribute('y', y);
+		r.setAttribute('width', fix(w - 0.6));
+		r.setAttribute('height', h);
+		r.setAttribute('rx', w > 8 ? 2 : 0);
+		var text = label(T.sym[i], w - 7);
+		if (!text)
+			continue;
+		var t = texts.take();
+		t.setAttribute('x', fix(x + 3.5));
+		t.setAttribute('y', fix(y + h / 2 + FONT * 0.35));
+		t.setAttribute('class', cls === 'hit' ? 'on' : isAncestor ? 'up' : '');
+		if (t.textContent !== text)
+			t.textContent = text;
+	}
+}
+
+function draw() {
+	W = setting('fluid') === '1' ? Math.max(300, windowWidth()) : +svg.getAttribute('width');
+	layOut();
+	placeHeader();
+	var thin = {}, height = top0 + (maxDepth + 1) * ROW + FOOT;
+	if (isPage)
+		height = Math.max(height, window.innerHeight - 1);
+	svg.setAttribute('height', height);
+	if (!isInverted)
+		top0 = height - FOOT - (maxDepth + 1) * ROW;
+	for (var d = 0; d <= maxDepth; d++)
+		drawRow(d, thin);
+	for (var cls in thin) {
+		var p = paths.take();
+		p.setAttribute('class', cls);
+		p.setAttribute('d', thin[cls]);
+	}
+	rects.finish();
+	paths.finish();
+	texts.finish();
+	placeBox(cursor, focused);
+	placeBox(mark, -1);
+	drawCrumbs();
+	drawSearch();
+	floatUi();
+}
+
+/* The place of a node on the screen, or null. */
+function boxOf(i) {
+	if (i < 0)
+		return null;
+	var row = rows[T.depth[i]], k = row ? row.nodes.indexOf(i) : -1;
+	return k < 0 ? null : {x: row.x[k], w: row.w[k], y: rowY(T.depth[i]), k: k, row: row};
+}
+
+function placeBox(e, i) {
+	var b = boxOf(i);
+	if (!b) {
+		e.setAttribute('display', 'none');
+		return;
+	}
+	e.removeAttribute('display');
+	e.setAttribute('x', fix(b.x - 0.3));
+	e.setAttribute('y', b.y - 0.5);
+	e.setAttribute('width', fix(Math.max(b.w, 1)));
+	e.setAttribute('height', ROW);
+}
+
+function nodeAt(x, y) {
+	var r = Math.floor((y - top0) / ROW), d = isInverted ? r : maxDepth - r;
+	var row = rows[d], lo = 0;
+	if (r < 0 || !row)
+		return -1;
+	var hi = row.nodes.length - 1;
+	while (lo < hi) {
+		var mid = (lo + hi + 1) >> 1;
+		if (row.x[mid] <= x)
+			lo = mid;
+		else
+			hi = mid - 1;
+	}
+	/* Boxes under a pixel are hard to hit: half a pixel of grace on each side. */
+	return x >= row.x[lo] - 0.5 && x <= row.x[lo] + Math.max(row.w[lo], 1) ? row.nodes[lo] : -1;
+}
+
+/* ---- the user's tools --------------------------------------------------------------------- */
+
+var TOOLS_PX = 470, CRUMBS_PX = 24;
+var ui = el(SVG, 'g', {'class': 'ui'}, svg);
+var toolsBox = el(SVG, 'foreignObject', {width: TOOLS_PX, height: 36}, ui);
+var tools = el(HTML, 'div', {'class': 'tools', role: 'search'}, toolsBox);
+var found = el(HTML, 'span', {'class': 'found', role: 'status'}, tools);
+var input = el(HTML, 'input', {type: 'search', placeholder: 'Search (regex)  /', spellcheck: 'false',
+	autocomplete: 'off', 'aria-label': 'Search functions by regular expression'}, tools);
+var caseButton = button('Aa', 'Ignore case (i)', function () {
+	setSearch(pattern, !isIgnoring);
+});
+var prevButton = button('\u2039', 'Previous match (N)', function () {
+	step(-1);
+});
+var nextButton = button('\u203a', 'Next match (n)', function () {
+	step(1);
+});
+button('\u21c5', 'Flip: root at the top or the bottom (f)', flip);
+var resetButton = button('Reset', 'Zoom out to everything (Home)', function () {
+	zoom(0);
+});
+var crumbsBox = el(SVG, 'foreignObject', {x: PAD, height: CRUMBS_PX}, ui);
+var crumbs = el(HTML, 'div', {'class': 'crumbs', 'aria-label': 'Path of the zoomed frame'}, crumbsBox);
+var infoBox = el(SVG, 'foreignObject', {x: 0, height: 60}, ui);
+var info = el(HTML, 'div', {'class': 'info', 'aria-live': 'polite'}, infoBox);
+
+function button(text, title, act) {
+	var b = el(HTML, 'button', {type: 'button', title: title, 'aria-label': title}, tools);
+	b.textContent = text;
+	b.addEventListener('click', act);
+	return b;
+}
+
+function windowWidth() {
+	svg.setAttribute('width', '100%');
+	return svg.getBoundingClientRect().width || window.innerWidth;
+}
+
+/* The tools stand beside the title, or below the header where there is no room. */
+function placeHeader() {
+	var titleText = svg.querySelector('.head .title'), titlePx = 200;
+	try {
+		titlePx = titleText.getComputedTextLength();
+	} catch (e) { /* not rendered */ }
+	var isNarrow = W < TOOLS_PX + titlePx + 4 * PAD;
+	var px = Math.min(TOOLS_PX, W - 2 * PAD);
+	toolsBox.setAttribute('width', px);
+	toolsBox.setAttribute('x', isNarrow ? PAD : W - PAD - px);
+	toolsBox.rest = isNarrow ? HEAD - 8 : 8;
+	top0 = HEAD + (isNarrow ? 32 : 0) + CRUMBS_PX - 6;
+	crumbsBox.setAttribute('y', top0 - CRUMBS_PX);
+	crumbsBox.setAttribute('width', Math.max(50, W - 2 * PAD));
+}
+
+/* Tools and details follow the window when the picture is a page of its own. */
+function floatUi() {
+	var y = isPage ? window.scrollY || 0 : 0;
+	toolsBox.setAttribute('y', Math.max(toolsBox.rest, y + 4));
+	tools.classList.toggle('over', y + 4 > toolsBox.rest);
+	var height = +svg.getAttribute('height');
+	var px = Math.ceil(info.getBoundingClientRect().height) || 24;
+	var bottom = isPage ? Math.min(height, y + window.innerHeight) : height;
+	infoBox.setAttribute('width', W);
+	infoBox.setAttribute('height', px + 2);
+	infoBox.setAttribute('y', bottom - px);
+}
+
+function drawCrumbs() {
+	var path = [], i, px = 0;
+	for (i = zoomed; i > 0; i = T.parent[i])
+		path.unshift(i);
+	crumbs.textContent = '';
+	resetButton.disabled = !zoomed;
+	if (!zoomed)
+		return;
+	path.unshift(0);
+	/* The innermost ones, as many as there is room for. */
+	var room = W - 3 * PAD - 40, from = path.length, names = path.map(function (node) {
+		return label(T.sym[node], 220) || '?';
+	});
+	while (from > 0 && (px += widthOf(names[from - 1]) + 24) < room)
+		from--;
+	if (from > 0)
+		el(HTML, 'span', {}, crumbs).textContent = '\u2026 \u203a ';
+	path.slice(from).forEach(function (node, k) {
+		if (k)
+			el(HTML, 'span', {}, crumbs).textContent = ' \u203a ';
+		var b = el(HTML, 'button', {type: 'button', title: T.name[T.sym[node]]}, crumbs);
+		b.textContent = names[from + k];
+		b.addEventListener('click', function () {
+			zoom(node);
+		});
+	});
+}
+
+function showInfo(i) {
+	info.textContent = '';
+	if (i < 0) {
+		info.classList.remove('some');
+		return;
+	}
+	var d = details(i);
+	info.classList.add('some');
+	el(HTML, 'b', {}, info).textContent = d.name;
+	if (d.where)
+		el(HTML, 'span', {}, info).textContent = '  ' + d.where;
+	el(HTML, 'div', {}, info).textContent = d.text;
+	floatUi();
+}
+
+/* ---- zoom --------------------------------------------------------------------------------- */
+
+function zoom(i, isQuiet) {
+	zoomed = i;
+	if (focused >= 0 && (focused < i || focused >= T.end[i]))
+		focused = i;
+	draw();
+	if (isPage)
+		reveal(i);
+	if (!isQuiet)
+		saveState(true);
+}
+
+/* Scrolls so that a node's row is in the window, clear of tools and details. */
+function reveal(i) {
+	var b = boxOf(i);
+	if (!b || !isPage)
+		return;
+	var y = window.scrollY || 0;
+	if (b.y < y + 48)
+		window.scrollTo(0, Math.max(0, b.y - 60));
+	else if (b.y + ROW > y + window.innerHeight - 56)
+		window.scrollTo(0, b.y + ROW + 56 - window.innerHeight);
+	floatUi();
+}
+
+function flip() {
+	isInverted = !isInverted;
+	draw();
+	reveal(zoomed);
+	saveState(false);
+}
+
+/* ---- search ------------------------------------------------------------------------------- */
+
+function compile(text, ignores) {
+	try {
+		return {re: new RegExp(text, ignores ? 'i' : ''), isText: false};
+	} catch (e) { /* half a regex, while it is typed: the text itself is looked for */
+		return {re: new RegExp(text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'),
+			ignores ? 'i' : ''), isText: true};
+	}
+}
+
+/*
+ * Counts each root path once, at its outermost match, over all nodes: what grep finds in the
+ * folded stacks, whatever is drawn. The root "all" is no frame.
+ */
+function findAll(re) {
+	isHit = new Uint8Array(T.nrSyms);
+	hits = [];
+	var sum = 0, i, exact = T.isBig ? BigInt(0) : 0;
+	for (i = 0; i < T.nrSyms; i++)
+		isHit[i] = re.test(T.name[i]) ? 1 : 0;
+	for (i = 1; i < T.n;) {
+		if (!isHit[T.sym[i]]) {
+			i++;
+			continue;
+		}
+		sum += T.total[i];
+		if (T.isBig)
+			exact += T.exact[i];
+		hits.push(i);
+		i = T.end[i];
+	}
+	return {sum: sum, exact: T.isBig ? exact : sum};
+}
+
+var result = null;
+
+function setSearch(text, ignores, isQuiet) {
+	pattern = text;
+	isIgnoring = ignores;
+	hitAt = -1;
+	isHit = result = null;
+	hits = [];
+	if (text) {
+		var c = compile(text, ignores);
+		result = findAll(c.re);
+		result.isText = c.isText;
+	}
+	if (input.value !== text)
+		input.value = text;
+	draw();
+	if (!isQuiet)
+		saveState(false);
+}
+
+function drawSearch() {
+	caseButton.setAttribute('aria-pressed', String(isIgnoring));
+	prevButton.disabled = nextButton.disabled = !hits.length;
+	input.classList.toggle('bad', !!result && result.isText);
+	found.textContent = '';
+	found.removeAttribute('title');
+	if (!result)
+		return;
+	found.textContent = hits.length ? 'Matched ' + percent(result.sum, T.total[0]) : 'No match';
+	found.setAttribute('title', grouped(result.exact) + ' of ' + countText(0) + ' ' + COUNT +
+		(result.isText ? ' (not a regular expression: taken as text)' : ''));
+}
+
+function step(by) {
+	if (!hits.length)
+		return;
+	hitAt = (hitAt + by + hits.length) % hits.length;
+	if (hitAt < 0)
+		hitAt = hits.length - 1;
+	var i = hits[hitAt];
+	if (!boxOf(i))
+		zoom(i < zoomed || i >= T.end[zoomed] || T.depth[i] < 2 ? i : i);
+	focus(i);
+}
+
+function focus(i) {
+	focused = i;
+	placeBox(cursor, i);
+	showInfo(i);
+	reveal(i);
+}
+
+/* ---- state in the address ----------------------------------------------------------------- */
+
+/* A node is known by the names on its path, so that a link outlives a new profile. */
+var symHash = null;
+
+function hashName(text) {
+	var a = 0x811c9dc5, b = 0x1b873593;
+	for (var i = 0; i < text.length; i++) {
+		a = Math.imul(a ^ text.charCodeAt(i), 0x01000193);
+		b = Math.imul(b ^ text.charCodeAt(i), 0x5bd1e995);
+	}
+	return [a, b];
+}
+
+function nextHash(parent, sym) {
+	if (!symHash)
+		symHash = [];
+	var h = symHash[sym] || (symHash[sym] = hashName(T.name[sym]));
+	var a = Math.imul(parent[0] ^ h[0], 0x85ebca6b), b = Math.imul(parent[1] ^ h[1], 0xc2b2ae35);
+	return [a ^ a >>> 15, b ^ b >>> 13];
+}
+
+function hex(h) {
+	return ('0000000' + (h[0] >>> 0).toString(16)).slice(-8) +
+		('0000000' + (h[1] >>> 0).toString(16)).slice(-8);
+}
+
+function pathKey(i) {
+	var path = [], h = [0, 0];
+	for (; i > 0; i = T.parent[i])
+		path.push(T.sym[i]);
+	while (path.length)
+		h = nextHash(h, path.pop());
+	return hex(h);
+}
+
+function nodeFromKey(key) {
+	var at = [[0, 0]];
+	for (var i = 1; i < T.n; i++) {
+		var d = T.depth[i];
+		at[d] = nextHash(at[d - 1], T.sym[i]);
+		if (hex(at[d]) === key)
+			return i;
+	}
+	return 0;
+}
+
+function saveState(isStep) {
+	var parts = [];
+	if (zoomed)
+		parts.push('z=' + pathKey(zoomed));
+	if (pattern)
+		parts.push('s=' + encodeURIComponent(pattern));
+	if (isIgnoring)
+		parts.push('i=1');
+	if (isInverted !== (setting('inverted') === '1'))
+		parts.push('f=1');
+	try { /* refused in sandboxes and on data: addresses; the picture works without */
+		if (isStep)
+			history.pushState(null, '', '#' + parts.join('&'));
+		else
+			history.replaceState(null, '', '#' + parts.join('&'));
+	} catch (e) { /* as above */ }
+}
+
+function loadState() {
+	var s = {};
+	try {
+		location.hash.replace(/^#/, '').split('&').forEach(function (part) {
+			var eq = part.indexOf('=');
+			if (eq > 0)
+				s[part.slice(0, eq)] = decodeURIComponent(part.slice(eq + 1));
+		});
+	} catch (e) { /* a hash that is not ours */ }
+	isInverted = (setting('inverted') === '1') !== (s.f === '1');
+	zoomed = s.z ? nodeFromKey(s.z) : 0;
+	setSearch(s.s || '', s.i === '1', true);
+}
+
+/* ---- events ------------------------------------------------------------------------------- */
+
+function pointed(ev) {
+	var r = svg.getBoundingClientRect();
+	return nodeAt(ev.clientX - r.left, ev.clientY - r.top);
+}
+
+function hover(i) {
+	if (i === hovered)
+		return;
+	hovered = i;
+	placeBox(mark, i);
+	showInfo(i >= 0 ? i : focused);
+	svg.style.cursor = i >= 0 ? 'pointer' : '';
+}
+
+svg.addEventListener('pointermove', function (ev) {
+	hover(ui.contains(ev.target) ? -1 : pointed(ev));
+});
+svg.addEventListener('pointerleave', function () {
+	hover(-1);
+});
+svg.addEventListener('click', function (ev) {
+	var i = ui.contains(ev.target) ? -1 : pointed(ev);
+	if (i < 0)
+		return;
+	focused = -1;
+	if (i !== zoomed)
+		zoom(i);
+});
+flame.addEventListener('focus', function () {
+	if (focused < 0 && flame.matches(':focus-visible'))
+		focus(zoomed);
+});
+
+function walk(key) {
+	if (focused < 0 || !boxOf(focused))
+		return focus(zoomed);
+	var b = boxOf(focused), inward = isInverted ? 'ArrowDown' : 'ArrowUp';
+	if (key === 'ArrowLeft' || key === 'ArrowRight') {
+		var k = b.k + (key === 'ArrowLeft' ? -1 : 1);
+		if (k >= 0 && k < b.row.nodes.length)
+			focus(b.row.nodes[k]);
+		return undefined;
+	}
+	if (key !== inward)
+		return focused ? focus(T.parent[focused]) : undefined;
+	/* Into the widest child: where the time goes. */
+	var best = -1;
+	for (var i = focused + 1; i < T.end[focused]; i = T.end[i])
+		if (best < 0 || T.width[i] > T.width[best])
+			best = i;
+	if (best >= 0 && boxOf(best))
+		focus(best);
+	return undefined;
+}
+
+function startSearch() {
+	input.focus();
+	input.select();
+}
+
+var keys = {
+	'/': startSearch,
+	n: function () {
+		step(1);
+	},
+	N: function () {
+		step(-1);
+	},
+	i: function () {
+		setSearch(pattern, !isIgnoring);
+	},
+	f: flip,
+	r: function () {
+		zoom(0);
+	},
+	Home: function () {
+		zoom(0);
+	},
+	Enter: function () {
+		if (focused >= 0)
+			zoom(focused);
+	},
+	Escape: function () {
+		if (zoomed)
+			zoom(T.parent[zoomed]);
+		else if (pattern)
+			setSearch('', isIgnoring);
+	},
+	Backspace: function () {
+		if (zoomed)
+			zoom(T.parent[zoomed]);
+	},
+};
+
+document.addEventListener('keydown', function (ev) {
+	if ((ev.ctrlKey || ev.metaKey) && !ev.altKey && ev.key === 'f') {
+		ev.preventDefault();
+		startSearch();
+		return;
+	}
+	if (ev.ctrlKey || ev.metaKey || ev.altKey || ev.target === input)
+		return;
+	if (ev.target.localName === 'button' && (ev.key === 'Enter' || ev.key === ' '))
+		return;
+	var isArrow = ev.key.indexOf('Arrow') === 0;
+	if (!isArrow && !Object.prototype.hasOwnProperty.call(keys, ev.key))
+		return;
+	ev.preventDefault();
+	if (isArrow)
+		walk(ev.key);
+	else
+		keys[ev.key]();
+});
+input.addEventListener('keydown', function (ev) {
+	if (ev.key === 'Enter') {
+		step(ev.shiftKey ? -1 : 1);
+	} else if (ev.key === 'Escape') {
+		setSearch('', isIgnoring);
+		input.blur();
+		flame.focus();
+	} else {
+		return;
+	}
+	ev.preventDefault();
+});
+input.addEventListener('input', function () {
+	setSearch(input.value, isIgnoring);
+});
+window.addEventListener('popstate', loadState);
+window.addEventListener('scroll', floatUi, {passive: true});
+
+var redraw = 0;
+window.addEventListener('resize', function () {
+	cancelAnimationFrame(redraw);
+	redraw = requestAnimationFrame(draw);
+});
+
+loadState();
+reveal(0);
+/* Some engines know the width of a page only after its script. */
+setTimeout(function () {
+	if (setting('fluid') === '1' && Math.abs(windowWidth() - W) > 1)
+		draw();
+	reveal(zoomed);
+}, 0);
+})();
