@@ -67,6 +67,15 @@ int file_pread(int fd, void *p, size_t n, uint64_t off, struct err *err)
 	return 0;
 }
 
+ssize_t file_read_some(int fd, void *p, size_t n, struct err *err)
+{
+	ssize_t got;
+	do
+		got = read(fd, p, n);
+	while (got < 0 && errno == EINTR);
+	return got < 0 ? err_sys(err, "cannot read") : got;
+}
+
 int file_write_all(int fd, const void *p, size_t n, struct err *err)
 {
 	const char *from = p;

@@ -40,6 +40,8 @@ int file_read_at(struct buf *to, int dirfd, const char *path, size_t limit, stru
 int file_read_fd(struct buf *to, int fd, size_t limit, struct err *err);
 /* Exactly n bytes at off, EINTR and short reads handled. */
 int file_pread(int fd, void *p, size_t n, uint64_t off, struct err *err);
+/* Up to n bytes from where the descriptor stands; 0 at the end, else negative. */
+ssize_t file_read_some(int fd, void *p, size_t n, struct err *err);
 int file_write_all(int fd, const void *p, size_t n, struct err *err);
 
 /*

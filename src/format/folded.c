@@ -1,0 +1,325 @@
+/* Reader of folded stacks; see folded.h. The writer is folded_write.c. */
+#include "base/base.h"
+#include "format/folded.h"
+
+#include <errno.h>
+#include <math.h>
+
+#include "base/file.h"
+#include "base/lines.h"
+#include "base/map.h"
+#include "base/hash.h"
+#include "base/vec.h"
+#include "format/format.h"
+#include "format/textframes.h"
+
+struct folded_line {
+	struct sv stack;
+	struct sv before; /* empty but in a difference */
+	struct sv count;
+};
+
+struct folded_reader {
+	struct profile *p;
+	const struct folded_options *options;
+	uint32_t table;        /* the counts */
+	uint32_t before_table; /* of a difference */
+	bool is_difference;
+	struct map texts; /* hash of a frame's text -> index into frames */
+	VEC(struct text_frame) frames;
+	VEC(struct text_frame) group; /* of the location being built, innermost last */
+	uint64_t nr_rounded;
+	uint64_t first_bad_nr;
+};
+
+static bool is_number(struct sv s)
+{
+	if (!s.n || s.p[0] < '0' || s.p[0] > '9')
+		return false;
+	size_t nr_points = 0;
+	for (size_t i = 0; i < s.n; i++) {
+		nr_points += s.p[i] == '.';
+		if (s.p[i] != '.' && (s.p[i] < '0' || s.p[i] > '9'))
+			return false;
+	}
+	return nr_points <= 1;
+}
+
+static struct sv drop_blanks(struct sv s)
+{
+	while (s.n && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
+		s.n--;
+	return s;
+}
+
+/* Cuts the last blank-separated word off *s if it is a number. */
+static bool cut_number(struct sv *s, struct sv *ret_number)
+{
+	size_t i = s->n;
+	while (i && s->p[i - 1] != ' ' && s->p[i - 1] != '\t')
+		i--;
+	struct sv word = sv_from(s->p + i, s->n - i);
+	if (!i || !is_number(word))
+		return false;
+	struct sv left = drop_blanks(sv_from(s->p, i));
+	if (!left.n)
+		return false;
+	*ret_number = word;
+	*s = left;
+	return true;
+}
+
+static bool split_line(struct sv line, bool is_difference, struct folded_line *ret_l)
+{
+	struct folded_line l = {.stack = drop_blanks(line)};
+	if (!cut_number(&l.stack, &l.count))
+		return false;
+	if (is_difference && !cut_number(&l.stack, &l.before))
+		return false;
+	*ret_l = l;
+	return true;
+}
+
+static bool is_skipped(struct sv line)
+{
+	return !drop_blanks(line).n || (line.p[0] == '#' && (line.n == 1 || line.p[1] == ' '));
+}
+
+/* Every line, out of the first thousand, ends with two counts, and there are such lines. */
+static bool has_two_counts(struct sv text)
+{
+	struct lines in = lines_from(text.p, text.n);
+	struct sv line;
+	size_t nr = 0;
+	while (in.nr < 1000 && lines_next(&in, &line)) {
+		struct folded_line l;
+		if (is_skipped(line) || !split_line(line, false, &l))
+			continue;
+		if (!split_line(line, true, &l))
+			return false;
+		nr++;
+	}
+	return nr > 0;
+}
+
+/* ---- frames ------------------------------------------------------------------------------- */
+
+static void parse_frame(struct folded_reader *r, struct sv text, struct text_frame *ret_f)
+{
+	struct text_frame f = {0};
+	if (text.n > 4 && text.p[text.n - 4] == '_' && text.p[text.n - 3] == '[' &&
+	    text.p[text.n - 1] == ']') {
+		char mark = text.p[text.n - 2];
+		f.is_inlined = mark == 'i';
+		f.func_flags = mark == 'k' ? FUNC_KERNEL : mark == 'j' ? FUNC_JIT : 0;
+		if (f.is_inlined || f.func_flags)
+			text.n -= 4;
+	}
+	f.name = profile_str(r->p, text.p, text.n);
+	*ret_f = f;
+}
+
+static const struct text_frame *find_frame(struct folded_reader *r, struct sv text)
+{
+	bool is_new;
+	uint32_t *idx = map_put(&r->texts, hash_bytes(text.p, text.n), &is_new);
+	if (is_new) {
+		*idx = (uint32_t)r->frames.n;
+		struct text_frame f;
+		parse_frame(r, text, &f);
+		vec_push(&r->frames, f);
+	}
+	return &r->frames.p[*idx];
+}
+
+/* The physical frame and those inlined into it, which follow it in the text. */
+static stack_id add_group(struct folded_reader *r, stack_id parent)
+{
+	size_t n = r->group.n;
+	if (!n)
+		return parent;
+	for (size_t i = 0; i < n / 2; i++) {
+		struct text_frame f = r->group.p[i];
+		r->group.p[i] = r->group.p[n - 1 - i];
+		r->group.p[n - 1 - i] = f;
+	}
+	loc_id loc = text_location(r->p, r->group.p, n);
+	vec_clear(&r->group);
+	return profile_stack(r->p, parent, loc);
+}
+
+static stack_id add_stack(struct folded_reader *r, struct sv stack)
+{
+	stack_id id = 0;
+	while (stack.n) {
+		struct sv text = sv_split(&stack, ';');
+		if (!text.n)
+			continue;
+		struct text_frame f = *find_frame(r, text);
+		if (!f.is_inlined || r->group.n >= UINT16_MAX)
+			id = add_group(r, id);
+		vec_push(&r->group, f);
+	}
+	return add_group(r, id);
+}
+
+static bool parse_i32(struct sv s, int32_t *ret_v)
+{
+	uint64_t v;
+	if (!sv_to_u64(s, &v) || v > INT32_MAX)
+		return false;
+	*ret_v = (int32_t)v;
+	return true;
+}
+
+/* comm, comm-PID, comm-PID/TID; "?" stands for an unknown PID. */
+static task_id task_of_root(struct folded_reader *r, struct sv root)
+{
+	int32_t pid = -1;
+	int32_t tid = -1;
+	struct sv comm = root;
+	ssize_t dash = sv_rindex(root, '-');
+	if (dash > 0) {
+		struct sv tids = sv_from_idx(root, (size_t)dash + 1);
+		bool has_tid = sv_index(tids, '/') >= 0;
+		struct sv pids = sv_split(&tids, '/');
+		bool is_pid = sv_eq(pids, SV("?")) || parse_i32(pids, &pid);
+		bool is_tid = !has_tid || sv_eq(tids, SV("?")) || parse_i32(tids, &tid);
+		if (is_pid && is_tid)
+			comm.n = (size_t)dash;
+		else
+			pid = tid = -1;
+	}
+	return profile_task(r->p, pid, tid, profile_str(r->p, comm.p, comm.n), 0);
+}
+
+/* ---- lines -------------------------------------------------------------------------------- */
+
+static bool parse_count(struct folded_reader *r, struct sv s, int64_t *ret_v)
+{
+	uint64_t v;
+	if (sv_to_u64(s, &v)) {
+		*ret_v = (int64_t)v;
+		return v <= INT64_MAX;
+	}
+	double d;
+	if (!sv_to_double(s, &d) || !(d < 9e18))
+		return false;
+	*ret_v = llround(d);
+	r->nr_rounded += (double)*ret_v != d;
+	return true;
+}
+
+static void add_line(struct folded_reader *r, struct sv text, uint64_t line_nr)
+{
+	struct profile *p = r->p;
+	struct folded_line l;
+	int64_t count = 0;
+	int64_t before = 0;
+	if (!split_line(text, r->is_difference, &l) || !parse_count(r, l.count, &count) ||
+	    (r->is_difference && !parse_count(r, l.before, &before))) {
+		p->losses.nr[LOSS_UNPARSED]++;
+		p->losses.nr[LOSS_SEEN]++;
+		if (!r->first_bad_nr)
+			r->first_bad_nr = line_nr;
+		return;
+	}
+	task_id task = 0;
+	if (r->options->flags & FOLDED_ROOT_IS_COMM)
+		task = task_of_root(r, sv_split(&l.stack, ';'));
+	stack_id stack = add_stack(r, l.stack);
+	if (r->is_difference && before)
+		profile_sample(p, r->before_table, 0, stack, task, -1, &before);
+	if (count || !r->is_difference)
+		profile_sample(p, r->table, 0, stack, task, -1, &count);
+	p->losses.nr[LOSS_SEEN] += (uint64_t)count;
+	p->losses.nr[LOSS_WRITTEN] += (uint64_t)count;
+}
+
+static uint32_t add_table(struct profile *p, const char *event)
+{
+	struct table shape = {
+		.event = profile_cstr(p, event), .time_kind = TABLE_TIMELESS, .nr_columns = 1};
+	shape.columns[0] = (struct column){.name = profile_cstr(p, "samples")};
+	return profile_table(p, &shape);
+}
+
+static void reader_release(struct folded_reader *r)
+{
+	map_release(&r->texts);
+	vec_release(&r->frames);
+	vec_release(&r->group);
+}
+
+static void note_oddities(struct folded_reader *r)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	profile_fact(r->p, "source", "folded");
+	if (r->nr_rounded) {
+		buf_add_u64(&b, r->nr_rounded);
+		profile_fact(r->p, "folded counts rounded", buf_str(&b));
+	}
+	if (r->first_bad_nr) {
+		buf_clear(&b);
+		buf_add_u64(&b, r->first_bad_nr);
+		profile_fact(r->p, "folded first bad line", buf_str(&b));
+	}
+}
+
+int folded_read(struct profile *p, const struct format_input *in,
+		const struct format_options *options, struct err *err)
+{
+	CLEANUP(buf_release) struct buf all = {0};
+	struct sv text = in->head;
+	if (in->fd >= 0) {
+		int rc = format_input_read_all(in, &all, FILE_LIMIT, err);
+		if (rc)
+			return rc;
+		text = buf_sv(&all);
+	}
+	CLEANUP(reader_release) struct folded_reader r = {.p = p, .options = &options->folded};
+	r.is_difference = has_two_counts(text);
+	const char *event = options->folded.read_event;
+	if (r.is_difference)
+		r.before_table = add_table(p, "before");
+	r.table = add_table(p, r.is_difference ? "after" : event ? event : "samples");
+	struct lines lines = lines_from(text.p, text.n);
+	struct sv line;
+	uint64_t nr_good = 0;
+	while (lines_next(&lines, &line)) {
+		if (is_skipped(line))
+			continue;
+		uint64_t nr_bad = p->losses.nr[LOSS_UNPARSED];
+		add_line(&r, line, lines.nr);
+		nr_good += p->losses.nr[LOSS_UNPARSED] == nr_bad;
+	}
+	if (!nr_good && r.first_bad_nr)
+		return err_set(err, -EINVAL, "line %" PRIu64 ": expected 'frame;frame count'",
+			       r.first_bad_nr);
+	note_oddities(&r);
+	return 0;
+}
+
+int folded_sniff(struct sv head)
+{
+	struct lines in = lines_from(head.p, head.n);
+	struct sv line;
+	size_t nr_good = 0;
+	size_t nr_bad = 0;
+	size_t nr_deep = 0;
+	while (lines_next(&in, &line) && in.nr <= 100) {
+		struct folded_line l;
+		bool is_cut = in.p == in.end && head.n >= FORMAT_SNIFF_BYTES;
+		if (is_skipped(line) || is_cut)
+			continue;
+		if (memchr(line.p, 0, line.n))
+			return 0;
+		bool is_good = split_line(line, false, &l);
+		nr_good += is_good;
+		nr_bad += !is_good;
+		nr_deep += is_good && sv_index(l.stack, ';') >= 0;
+	}
+	if (!nr_good || nr_bad * 4 > nr_good)
+		return 0;
+	return nr_deep ? 80 : 20;
+}

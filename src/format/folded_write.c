@@ -1,0 +1,389 @@
+/*
+ * Writer of folded stacks; see folded.h.
+ *
+ * Samples are summed by (thread, stack) first. The stacks' nodes are then merged into a tree of
+ * texts (functions at several addresses become one frame), whose nodes are sorted among their
+ * siblings only: that sorts all lines without ever comparing two of them.
+ *
+ *	samples --sum--> (thread, stack) --merge--> tree of texts --sort siblings--> lines
+ *
+ * The order is that of the stacks' bytes with a blank behind: a frame's text is ranked once with
+ * ';' and once with ' ' behind it, and siblings compare by rank. That is the order of
+ * `LC_ALL=C sort` unless a frame's name goes on, after another's, with a blank and a digit.
+ */
+#include "base/base.h"
+#include "format/folded.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/intern.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "format/format.h"
+#include "format/textframes.h"
+
+struct run {
+	uint32_t first;
+	uint32_t nr;
+};
+
+struct node {
+	uint32_t text;
+	uint32_t parent;
+	uint64_t count; /* of the samples that end here */
+};
+
+/* A line or a subtree below one parent. */
+struct entry {
+	uint32_t rank;
+	uint32_t node;
+	bool is_line; /* else what lies below the node */
+};
+
+struct folded_writer {
+	const struct profile *p;
+	unsigned flags;
+	struct intern texts;      /* frames as written */
+	VEC(struct run) loc_runs; /* by loc_id: its texts, outermost first, in `run_texts` */
+	VEC(uint32_t) run_texts;
+	VEC(uint32_t) task_nodes; /* by task_id: node of its root frame, 0 = not there yet */
+	VEC(struct node) nodes;   /* 0 = the root; parents come before their children */
+	struct map children;      /* parent << 32 | text -> node */
+	struct map stack_nodes;   /* root node << 32 | stack -> node */
+	VEC(uint32_t) ranks;      /* by text * 2 + (1 for ';', 0 for ' ') */
+	VEC(struct entry) entries;
+	VEC(uint32_t) first_entry; /* by node */
+	struct buf line;
+	struct buf scratch;
+};
+
+static void writer_release(struct folded_writer *w)
+{
+	intern_release(&w->texts);
+	vec_release(&w->loc_runs);
+	vec_release(&w->run_texts);
+	vec_release(&w->task_nodes);
+	vec_release(&w->nodes);
+	map_release(&w->children);
+	map_release(&w->stack_nodes);
+	vec_release(&w->ranks);
+	vec_release(&w->entries);
+	vec_release(&w->first_entry);
+	buf_release(&w->line);
+	buf_release(&w->scratch);
+}
+
+/* ---- texts -------------------------------------------------------------------------------- */
+
+static void add_clean(struct buf *to, struct sv name, char for_blank)
+{
+	for (size_t i = 0; i < name.n; i++) {
+		char c = name.p[i];
+		if (c == ';')
+			c = ':';
+		else if (c == ' ')
+			c = for_blank;
+		if ((unsigned char)c >= ' ' && c != 0x7f)
+			buf_add_ch(to, c);
+	}
+}
+
+static uint32_t text_of_scratch(struct folded_writer *w)
+{
+	return intern_add(&w->texts, w->scratch.n ? w->scratch.p : "[empty]",
+			  w->scratch.n ? w->scratch.n : sizeof("[empty]") - 1);
+}
+
+static uint32_t text_of_frame(struct folded_writer *w, const struct location *l,
+			      const struct frame *f)
+{
+	const struct profile *p = w->p;
+	unsigned func_flags = p->functions.p[f->func].flags;
+	buf_clear(&w->scratch);
+	add_clean(&w->scratch, sv_from_str(profile_frame_name(p, f)), ' ');
+	bool is_kernel = l->flags & LOCATION_KERNEL || func_flags & FUNC_KERNEL;
+	if (f->is_inlined && w->flags & FOLDED_INLINE)
+		buf_add_str(&w->scratch, "_[i]");
+	else if (is_kernel && w->flags & FOLDED_KERNEL)
+		buf_add_str(&w->scratch, "_[k]");
+	else if (func_flags & FUNC_JIT && w->flags & FOLDED_JIT)
+		buf_add_str(&w->scratch, "_[j]");
+	return text_of_scratch(w);
+}
+
+static uint32_t text_of_unnamed(struct folded_writer *w, loc_id loc)
+{
+	const struct location *l = &w->p->locations.p[loc];
+	CLEANUP(buf_release) struct buf name = {0};
+	text_add_unnamed(&name, w->p, loc, w->flags & FOLDED_ADDRS ? TEXT_ADDRS : 0);
+	buf_clear(&w->scratch);
+	add_clean(&w->scratch, buf_sv(&name), ' ');
+	if (l->flags & LOCATION_KERNEL && w->flags & FOLDED_KERNEL)
+		buf_add_str(&w->scratch, "_[k]");
+	else if (w->p->modules.p[l->module].kind == MODULE_JIT && w->flags & FOLDED_JIT)
+		buf_add_str(&w->scratch, "_[j]");
+	return text_of_scratch(w);
+}
+
+/* The texts of a location, made when it is first met. */
+static struct run run_of_loc(struct folded_writer *w, loc_id loc)
+{
+	struct run *run = &w->loc_runs.p[loc];
+	if (run->nr)
+		return *run;
+	const struct location *l = &w->p->locations.p[loc];
+	run->first = (uint32_t)w->run_texts.n;
+	for (size_t i = l->nr_frames; i--;) {
+		const struct frame *f = &w->p->frames.p[l->first_frame + i];
+		if (f->is_inlined && w->flags & FOLDED_NO_INLINE && i + 1 < l->nr_frames)
+			continue;
+		uint32_t text = text_of_frame(w, l, f);
+		vec_push(&w->run_texts, text);
+	}
+	if (!l->nr_frames)
+		vec_push(&w->run_texts, text_of_unnamed(w, loc));
+	run->nr = (uint32_t)w->run_texts.n - run->first;
+	return *run;
+}
+
+static void add_id(struct buf *to, int32_t id)
+{
+	if (id < 0)
+		buf_add_ch(to, '?');
+	else
+		buf_add_u64(to, (uint64_t)id);
+}
+
+static uint32_t text_of_task(struct folded_writer *w, task_id id)
+{
+	const struct task *t = &w->p->tasks.p[id];
+	struct sv comm = profile_sv(w->p, t->comm);
+	buf_clear(&w->scratch);
+	add_clean(&w->scratch, comm.n ? comm : SV("?"), '_');
+	if (w->flags & (FOLDED_PID | FOLDED_TID)) {
+		buf_add_ch(&w->scratch, '-');
+		add_id(&w->scratch, t->pid);
+	}
+	if (w->flags & FOLDED_TID) {
+		buf_add_ch(&w->scratch, '/');
+		add_id(&w->scratch, t->tid);
+	}
+	return text_of_scratch(w);
+}
+
+/* ---- the tree of texts -------------------------------------------------------------------- */
+
+static uint32_t child_of(struct folded_writer *w, uint32_t parent, uint32_t text)
+{
+	bool is_new;
+	uint32_t *id = map_put(&w->children, (uint64_t)parent << 32 | text, &is_new);
+	if (is_new) {
+		*id = (uint32_t)w->nodes.n;
+		vec_push(&w->nodes, (struct node){.text = text, .parent = parent});
+	}
+	return *id;
+}
+
+static uint32_t root_of_task(struct folded_writer *w, task_id task)
+{
+	if (!task || w->flags & FOLDED_NO_COMM)
+		return 0;
+	uint32_t *node = &w->task_nodes.p[task];
+	if (!*node)
+		*node = child_of(w, 0, text_of_task(w, task));
+	return *node;
+}
+
+/* Parents before children: the chain up to one that is known, then down again. */
+static uint32_t node_of_stack(struct folded_writer *w, uint32_t root, stack_id stack)
+{
+	stack_id chain[64];
+	uint32_t node = root;
+	while (stack) {
+		size_t n = 0;
+		stack_id s = stack;
+		uint32_t *known = NULL;
+		while (s && !(known = map_get(&w->stack_nodes, (uint64_t)root << 32 | s))) {
+			chain[n++ % ARRAY_LEN(chain)] = s;
+			s = w->p->stacks.p[s].parent;
+		}
+		node = known ? *known : root;
+		if (!n)
+			return node;
+		/* of a long chain the part next to the known one; then again from the leaf */
+		size_t nr = MIN(n, ARRAY_LEN(chain));
+		for (size_t i = 0; i < nr; i++) {
+			stack_id id = chain[(n - 1 - i) % ARRAY_LEN(chain)];
+			struct run run = run_of_loc(w, w->p->stacks.p[id].loc);
+			for (uint32_t k = 0; k < run.nr; k++)
+				node = child_of(w, node, w->run_texts.p[run.first + k]);
+			*map_put(&w->stack_nodes, (uint64_t)root << 32 | id, NULL) = node;
+		}
+		if (n <= ARRAY_LEN(chain))
+			return node;
+	}
+	return node;
+}
+
+static void add_samples(struct folded_writer *w, const struct table *t)
+{
+	uint32_t column = w->flags & FOLDED_WEIGHT ? t->weight_column : 0;
+	uint32_t last_node = 0;
+	stack_id last_stack = 0;
+	task_id last_task = UINT32_MAX;
+	for (size_t i = 0; i < t->n; i++) {
+		int64_t value = t->values[i * t->nr_columns + column];
+		if (t->stack[i] != last_stack || t->task[i] != last_task) {
+			uint32_t root = root_of_task(w, t->task[i]);
+			last_node = node_of_stack(w, root, t->stack[i]);
+			last_stack = t->stack[i];
+			last_task = t->task[i];
+		}
+		w->nodes.p[last_node].count += value > 0 ? (uint64_t)value : 0;
+	}
+}
+
+/* ---- order -------------------------------------------------------------------------------- */
+
+/* key: text * 2 + (';' behind it?) */
+static int by_text(const void *a, const void *b, void *texts)
+{
+	uint32_t x = *(const uint32_t *)a;
+	uint32_t y = *(const uint32_t *)b;
+	struct sv s = intern_get(texts, x / 2);
+	struct sv t = intern_get(texts, y / 2);
+	size_t n = MIN(s.n, t.n);
+	int c = memcmp(s.p, t.p, n);
+	if (c)
+		return c;
+	unsigned char after_s = s.n > n ? (unsigned char)s.p[n] : x % 2 ? ';' : ' ';
+	unsigned char after_t = t.n > n ? (unsigned char)t.p[n] : y % 2 ? ';' : ' ';
+	if (after_s != after_t)
+		return after_s < after_t ? -1 : 1;
+	return s.n < t.n ? -1 : s.n > t.n;
+}
+
+static void rank_texts(struct folded_writer *w)
+{
+	size_t n = intern_count(&w->texts) * 2;
+	uint32_t *keys = xreallocarray(NULL, n, sizeof(*keys));
+	for (size_t i = 0; i < n; i++)
+		keys[i] = (uint32_t)i;
+	qsort_r(keys, n, sizeof(*keys), by_text, &w->texts);
+	vec_reserve(&w->ranks, n);
+	w->ranks.n = n;
+	for (size_t i = 0; i < n; i++)
+		w->ranks.p[keys[i]] = (uint32_t)i;
+	free(keys);
+}
+
+static int by_rank(const void *a, const void *b)
+{
+	const struct entry *x = a;
+	const struct entry *y = b;
+	return x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+/* Entries in runs by parent (a counting sort), each run by rank. */
+static void sort_entries(struct folded_writer *w)
+{
+	size_t nr_nodes = w->nodes.n;
+	vec_reserve(&w->first_entry, nr_nodes + 1);
+	w->first_entry.n = nr_nodes + 1;
+	uint32_t *first = w->first_entry.p;
+	memset(first, 0, (nr_nodes + 1) * sizeof(*first));
+	uint8_t *has_children = xcalloc(nr_nodes, 1);
+	for (size_t i = nr_nodes; --i;) {
+		const struct node *n = &w->nodes.p[i];
+		bool is_used = n->count || has_children[i];
+		has_children[n->parent] |= is_used;
+		first[n->parent] += (n->count != 0) + has_children[i];
+	}
+	uint32_t sum = 0;
+	for (size_t i = 0; i <= nr_nodes; i++) {
+		sum += first[i];
+		first[i] = sum; /* the end of i's run, which filling moves down to its start */
+	}
+	vec_reserve(&w->entries, sum);
+	w->entries.n = sum;
+	for (uint32_t i = (uint32_t)nr_nodes; --i;) {
+		const struct node *n = &w->nodes.p[i];
+		const uint32_t *rank = &w->ranks.p[n->text * 2];
+		if (n->count)
+			w->entries.p[--first[n->parent]] = (struct entry){rank[0], i, true};
+		if (has_children[i])
+			w->entries.p[--first[n->parent]] = (struct entry){rank[1], i, false};
+	}
+	free(has_children);
+	for (size_t i = 0; i < nr_nodes; i++)
+		if (first[i + 1] - first[i] > 1)
+			qsort(w->entries.p + first[i], first[i + 1] - first[i],
+			      sizeof(*w->entries.p), by_rank);
+}
+
+/* ---- lines -------------------------------------------------------------------------------- */
+
+struct level {
+	uint32_t next; /* entries to do */
+	uint32_t end;
+	size_t nr_prefix; /* bytes of the line before them */
+};
+
+static int write_lines(struct folded_writer *w, struct format_output *to, struct err *err)
+{
+	VEC(struct level) levels = {0};
+	int rc = 0;
+	vec_push(&levels, (struct level){w->first_entry.p[0], w->first_entry.p[1], 0});
+	while (levels.n && !rc) {
+		struct level *top = vec_last(&levels);
+		if (top->next == top->end) {
+			levels.n--;
+			continue;
+		}
+		const struct entry *e = &w->entries.p[top->next++];
+		const struct node *n = &w->nodes.p[e->node];
+		w->line.n = top->nr_prefix;
+		buf_add_sv(&w->line, intern_get(&w->texts, n->text));
+		if (e->is_line) {
+			buf_add_sv(&to->buf, buf_sv(&w->line));
+			buf_add_ch(&to->buf, ' ');
+			buf_add_u64(&to->buf, n->count);
+			buf_add_ch(&to->buf, '\n');
+			rc = format_spill(to, err);
+			continue;
+		}
+		buf_add_ch(&w->line, ';');
+		const uint32_t *run = &w->first_entry.p[e->node];
+		vec_push(&levels, (struct level){run[0], run[1], w->line.n});
+	}
+	vec_release(&levels);
+	return rc;
+}
+
+int folded_write(struct format_output *to, const struct profile *p,
+		 const struct format_options *options, struct err *err)
+{
+	const struct table *t = NULL;
+	int rc = format_pick_table(p, options->folded.event, &t, err);
+	if (rc)
+		return rc;
+	CLEANUP(writer_release) struct folded_writer w = {.p = p, .flags = options->folded.flags};
+	vec_reserve(&w.loc_runs, p->locations.n);
+	memset(w.loc_runs.p, 0, p->locations.n * sizeof(*w.loc_runs.p));
+	vec_reserve(&w.task_nodes, p->tasks.n);
+	memset(w.task_nodes.p, 0, p->tasks.n * sizeof(*w.task_nodes.p));
+	(void)vec_add(&w.nodes);
+	if (t)
+		add_samples(&w, t);
+	if (w.nodes.p[0].count) { /* neither thread nor stack is known */
+		buf_clear(&w.scratch);
+		buf_add_str(&w.scratch, "[unknown]");
+		uint64_t count = w.nodes.p[0].count;
+		w.nodes.p[child_of(&w, 0, text_of_scratch(&w))].count += count;
+		w.nodes.p[0].count = 0;
+	}
+	rank_texts(&w);
+	sort_entries(&w);
+	return write_lines(&w, to, err);
+}

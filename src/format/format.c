@@ -1,0 +1,141 @@
+/* The table of formats; see format.h. */
+#include "base/base.h"
+#include "format/format.h"
+
+#include <errno.h>
+
+static const struct format formats[] = {
+	{
+		.name = "folded",
+		.title = "folded stacks, one line a stack",
+		.suffixes = ".folded .collapsed",
+		.sniff = folded_sniff,
+		.read = folded_read,
+		.write = folded_write,
+	},
+	{
+		.name = "perfscript",
+		.title = "text as perf script prints it",
+		.suffixes = ".perfscript .perf",
+		.sniff = perfscript_sniff,
+		.read = perfscript_read,
+		.write = perfscript_write,
+	},
+	{
+		.name = "json",
+		.title = "aggregated profile as JSON",
+		.suffixes = ".json",
+		.write = profilejson_write,
+	},
+};
+
+const struct format *format_at(size_t i)
+{
+	return i < ARRAY_LEN(formats) ? &formats[i] : NULL;
+}
+
+const struct format *format_find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(formats); i++)
+		if (!strcmp(formats[i].name, name))
+			return &formats[i];
+	return NULL;
+}
+
+const struct format *format_sniff(struct sv head)
+{
+	const struct format *best = NULL;
+	int best_score = 0;
+	head.n = MIN(head.n, FORMAT_SNIFF_BYTES);
+	for (size_t i = 0; i < ARRAY_LEN(formats); i++) {
+		int score = formats[i].sniff ? formats[i].sniff(head) : 0;
+		if (score > best_score) {
+			best_score = score;
+			best = &formats[i];
+		}
+	}
+	return best;
+}
+
+static bool has_suffix_of(struct sv path, const char *suffixes)
+{
+	struct sv left = sv_from_str(suffixes);
+	while (left.n)
+		if (sv_has_suffix(path, sv_split(&left, ' ')))
+			return true;
+	return false;
+}
+
+const struct format *format_of_path(const char *path)
+{
+	for (size_t i = 0; i < ARRAY_LEN(formats); i++)
+		if (formats[i].write && has_suffix_of(sv_from_str(path), formats[i].suffixes))
+			return &formats[i];
+	return NULL;
+}
+
+#define SPILL_BYTES ((size_t)1 << 20)
+
+int format_flush(struct format_output *to, struct err *err)
+{
+	if (!to->file || !to->buf.n)
+		return 0;
+	int rc = out_write(to->file, to->buf.p, to->buf.n, err);
+	if (rc)
+		return rc;
+	buf_clear(&to->buf);
+	return 0;
+}
+
+int format_spill(struct format_output *to, struct err *err)
+{
+	return to->buf.n < SPILL_BYTES ? 0 : format_flush(to, err);
+}
+
+int format_input_read_all(const struct format_input *in, struct buf *to, size_t limit,
+			  struct err *err)
+{
+	buf_add_sv(to, in->head);
+	return in->fd < 0 ? 0 : file_read_fd(to, in->fd, limit, err);
+}
+
+/* ---- events ------------------------------------------------------------------------------- */
+
+bool format_is_event(struct sv name, const char *want)
+{
+	struct sv w = sv_from_str(want);
+	if (sv_eq(name, w))
+		return true;
+	if (name.n <= w.n || name.p[w.n] != ':' || !sv_has_prefix(name, w))
+		return false;
+	/* what follows must be modifiers, not a tracepoint's name */
+	for (size_t i = w.n + 1; i < name.n; i++)
+		if (!name.p[i] || !strchr("ukhGHpPSDeWIbR", name.p[i]))
+			return false;
+	return true;
+}
+
+static int no_such_event(const struct profile *p, const char *event, struct err *err)
+{
+	CLEANUP(buf_release) struct buf names = {0};
+	vec_foreach(t, &p->tables)
+		buf_addf(&names, "%s%s", names.n ? ", " : "", profile_text(p, t->event));
+	err_set(err, -ENOENT, "no event '%s' in the profile", event);
+	return err_hint(err, "its events: %s", names.n ? buf_str(&names) : "none");
+}
+
+int format_pick_table(const struct profile *p, const char *event, const struct table **ret_t,
+		      struct err *err)
+{
+	const struct table *found = NULL;
+	vec_foreach(t, &p->tables) {
+		if (event && !format_is_event(profile_sv(p, t->event), event))
+			continue;
+		if (!found || (!found->n && t->n))
+			found = t;
+	}
+	if (event && !found)
+		return no_such_event(p, event, err);
+	*ret_t = found;
+	return 0;
+}

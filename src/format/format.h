@@ -1,0 +1,86 @@
+/*
+ * The table of formats: what `assay report FILE` recognises and `assay convert --to NAME` writes.
+ * To add one: a pair of files here, a row in format.c, docs/formats/NAME.md, fixtures.
+ *
+ * A reader fills a new profile and leaves sealing to the caller. What it cannot parse it counts
+ * in the profile's losses and goes on; it fails only when the input is not of its format at all.
+ * Writers take a sealed profile and give the same bytes for the same profile.
+ */
+#ifndef ASSAY_FORMAT_FORMAT_H
+#define ASSAY_FORMAT_FORMAT_H
+
+#include "base/base.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "format/folded.h"
+#include "format/perfscript.h"
+#include "format/profilejson.h"
+#include "model/profile.h"
+
+/* What a reader reads: bytes that are there, then, if fd is not -1, the rest of a stream. */
+struct format_input {
+	struct sv head;
+	int fd;
+};
+
+/* What a writer writes: into buf, from where it goes on to file now and then. */
+struct format_output {
+	struct buf buf;
+	struct out *file; /* NULL: all of it stays in buf */
+};
+/* Called by writers between records: hands buf on once it is large. */
+int format_spill(struct format_output *to, struct err *err);
+/* Hands on what is left; called once by whoever owns the output. */
+int format_flush(struct format_output *to, struct err *err);
+
+/* One member a format that has options; zero is the default of all. */
+struct format_options {
+	struct folded_options folded;
+	struct perfscript_options perfscript;
+	struct profilejson_options json;
+};
+
+enum format_flags {
+	FORMAT_NEEDS_INGEST = 1 << 0, /* holds events: ingest/ reads it, not `read` */
+};
+
+struct format {
+	const char *name;     /* as in --to NAME */
+	const char *title;    /* for help texts */
+	const char *suffixes; /* of file names, separated by blanks: ".folded .collapsed" */
+	unsigned flags;
+	/* How sure the head is of this format, 0 (is not) to 100. NULL: never read. */
+	int (*sniff)(struct sv head);
+	int (*read)(struct profile *p, const struct format_input *in,
+		    const struct format_options *options, struct err *err);
+	/* NULL: never written. */
+	int (*write)(struct format_output *to, const struct profile *p,
+		     const struct format_options *options, struct err *err);
+};
+
+#define FORMAT_SNIFF_BYTES ((size_t)64 << 10) /* enough of a head for every sniffer */
+
+/* The i-th of the table, or NULL past its end. */
+const struct format *format_at(size_t i);
+const struct format *format_find(const char *name); /* or NULL */
+/* The surest one, or NULL. */
+const struct format *format_sniff(struct sv head);
+/* By the suffix of an output's path, writers only; or NULL. */
+const struct format *format_of_path(const char *path);
+
+/*
+ * The table that a writer of one event writes: that of @event (as named, or without modifiers:
+ * "cycles" finds "cycles:u"), by default the first that has samples. NULL in *ret_t when the
+ * profile has none at all; -ENOENT, with the events there are, when @event is not among them.
+ */
+int format_pick_table(const struct profile *p, const char *event, const struct table **ret_t,
+		      struct err *err);
+/* Whether an event's name is @want, or that with modifiers behind. */
+bool format_is_event(struct sv name, const char *want);
+
+/* Reads the whole of an input (of at most limit bytes) behind to->n. */
+int format_input_read_all(const struct format_input *in, struct buf *to, size_t limit,
+			  struct err *err);
+
+#endif

@@ -1,0 +1,194 @@
+/* Writer of `perf script` text; see perfscript.h. */
+#include "base/base.h"
+#include "format/perfscript.h"
+
+#include <stdlib.h>
+
+#include "base/map.h"
+#include "base/hash.h"
+#include "base/vec.h"
+#include "format/format.h"
+#include "format/textframes.h"
+
+struct script_writer {
+	const struct profile *p;
+	VEC(uint32_t) by_module; /* mappings, ordered by (module, pid, pgoff) */
+	struct buf scratch;
+};
+
+static void writer_release(struct script_writer *w)
+{
+	vec_release(&w->by_module);
+	buf_release(&w->scratch);
+}
+
+/* Names without what would break the line. */
+static void add_plain(struct buf *to, struct sv s)
+{
+	for (size_t i = 0; i < s.n; i++)
+		if ((unsigned char)s.p[i] >= ' ' && s.p[i] != 0x7f)
+			buf_add_ch(to, s.p[i]);
+}
+
+static int by_place(const void *a, const void *b, void *profile)
+{
+	const struct profile *p = profile;
+	const struct mapping *x = &p->mappings.p[*(const uint32_t *)a];
+	const struct mapping *y = &p->mappings.p[*(const uint32_t *)b];
+	if (x->module != y->module)
+		return x->module < y->module ? -1 : 1;
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	if (x->pgoff != y->pgoff)
+		return x->pgoff < y->pgoff ? -1 : 1;
+	return *(const uint32_t *)a < *(const uint32_t *)b ? -1 : 1;
+}
+
+/* The address that code of a file had in the process, or its offset where that is not known. */
+static uint64_t address_of(const struct script_writer *w, const struct location *l, int32_t pid)
+{
+	const struct profile *p = w->p;
+	size_t low = 0;
+	size_t high = w->by_module.n;
+	while (low < high) { /* the first mapping behind (module, pid, offset) */
+		size_t mid = low + (high - low) / 2;
+		const struct mapping *m = &p->mappings.p[w->by_module.p[mid]];
+		bool is_before = m->module != l->module ? m->module < l->module
+				 : m->pid != pid        ? m->pid < pid
+							: m->pgoff <= l->offset;
+		if (is_before)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (!low)
+		return l->offset;
+	const struct mapping *m = &p->mappings.p[w->by_module.p[low - 1]];
+	if (m->module != l->module || m->pid != pid || l->offset < m->pgoff ||
+	    l->offset - m->pgoff >= m->len)
+		return l->offset;
+	return m->start + (l->offset - m->pgoff);
+}
+
+static struct sv dso_of(const struct profile *p, module_id id)
+{
+	const struct module *m = &p->modules.p[id];
+	switch (m->kind) {
+	case MODULE_KERNEL:
+		return SV("[kernel.kallsyms]");
+	case MODULE_VDSO:
+		return SV("[vdso]");
+	case MODULE_NONE:
+	case MODULE_UNKNOWN:
+	case MODULE_PSEUDO:
+		return SV("[unknown]");
+	case MODULE_JIT:
+	case MODULE_ELF:
+	case MODULE_KMODULE:
+	case MODULE_NAMED:
+		break;
+	}
+	struct sv path = profile_sv(p, m->path);
+	return path.n ? path : SV("[unknown]");
+}
+
+static void add_ip(struct buf *to, uint64_t ip)
+{
+	char hex[17];
+	int n = snprintf(hex, sizeof(hex), "%" PRIx64, ip);
+	buf_add_ch(to, '\t');
+	buf_add_repeat(to, ' ', (size_t)(16 - n));
+	buf_add(to, hex, (size_t)n);
+	buf_add_ch(to, ' ');
+}
+
+static void add_frames(struct script_writer *w, struct buf *to, loc_id loc, int32_t pid)
+{
+	const struct profile *p = w->p;
+	const struct location *l = &p->locations.p[loc];
+	enum module_kind kind = p->modules.p[l->module].kind;
+	bool has_address = (kind != MODULE_NAMED && kind != MODULE_PSEUDO) || !l->nr_frames;
+	uint64_t ip = !has_address ? 0 : kind == MODULE_ELF ? address_of(w, l, pid) : l->offset;
+	for (size_t i = 0; i < l->nr_frames; i++) {
+		const struct frame *f = &p->frames.p[l->first_frame + i];
+		add_ip(to, ip);
+		add_plain(to, sv_from_str(profile_frame_name(p, f)));
+		if (f->is_inlined && i + 1 < l->nr_frames) {
+			buf_add_str(to, " (inlined)\n");
+			continue;
+		}
+		buf_add_str(to, " (");
+		add_plain(to, dso_of(p, l->module));
+		buf_add_str(to, ")\n");
+	}
+	if (l->nr_frames)
+		return;
+	add_ip(to, ip);
+	buf_add_str(to, "[unknown] (");
+	add_plain(to, dso_of(p, l->module));
+	buf_add_str(to, ")\n");
+}
+
+static void add_event_line(struct script_writer *w, struct buf *to, const struct table *t, size_t i)
+{
+	const struct profile *p = w->p;
+	const struct task *task = &p->tasks.p[t->task[i]];
+	struct sv comm = profile_sv(p, task->comm);
+	add_plain(to, comm.n ? comm : SV("?"));
+	if (task->pid >= 0)
+		buf_addf(to, " %d/%d", task->pid, task->tid);
+	else
+		buf_addf(to, " %d", MAX(task->tid, 0));
+	if (t->cpu[i] >= 0)
+		buf_addf(to, " [%03d]", t->cpu[i]);
+	buf_addf(to, " %" PRIu64 ".%09" PRIu64 ":", t->time_ns[i] / 1000000000,
+		 t->time_ns[i] % 1000000000);
+	const int64_t *values = &t->values[i * t->nr_columns];
+	int64_t period = t->nr_columns > 1 ? values[1] : values[0];
+	buf_addf(to, " %10" PRId64 " ", MAX(period, 0));
+	/* the event ends at the first blank when read again */
+	struct sv event = profile_sv(p, t->event);
+	for (size_t k = 0; k < event.n; k++)
+		if ((unsigned char)event.p[k] >= ' ')
+			buf_add_ch(to, event.p[k] == ' ' ? '_' : event.p[k]);
+	buf_add_str(to, ": \n");
+}
+
+static int write_table(struct script_writer *w, struct format_output *to, const struct table *t,
+		       struct err *err)
+{
+	const struct profile *p = w->p;
+	for (size_t i = 0; i < t->n; i++) {
+		add_event_line(w, &to->buf, t, i);
+		for (stack_id s = t->stack[i]; s; s = p->stacks.p[s].parent)
+			add_frames(w, &to->buf, p->stacks.p[s].loc, p->tasks.p[t->task[i]].pid);
+		buf_add_ch(&to->buf, '\n');
+		int rc = format_spill(to, err);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+int perfscript_write(struct format_output *to, const struct profile *p,
+		     const struct format_options *options, struct err *err)
+{
+	CLEANUP(writer_release) struct script_writer w = {.p = p};
+	for (uint32_t i = 0; i < p->mappings.n; i++)
+		vec_push(&w.by_module, i);
+	if (w.by_module.n)
+		qsort_r(w.by_module.p, w.by_module.n, sizeof(*w.by_module.p), by_place, (void *)p);
+	const char *event = options->perfscript.event;
+	const struct table *found = NULL;
+	int rc = event ? format_pick_table(p, event, &found, err) : 0;
+	if (rc)
+		return rc;
+	vec_foreach(t, &p->tables) {
+		if (event && !format_is_event(profile_sv(p, t->event), event))
+			continue;
+		rc = write_table(&w, to, t, err);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}

@@ -1,0 +1,291 @@
+/* A profile as JSON; see profilejson.h. */
+#include "base/base.h"
+#include "format/profilejson.h"
+
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "format/format.h"
+
+static const char *kind_name(enum module_kind kind)
+{
+	switch (kind) {
+	case MODULE_NONE:
+		return "none";
+	case MODULE_ELF:
+		return "elf";
+	case MODULE_KERNEL:
+		return "kernel";
+	case MODULE_KMODULE:
+		return "kernel module";
+	case MODULE_VDSO:
+		return "vdso";
+	case MODULE_JIT:
+		return "jit";
+	case MODULE_UNKNOWN:
+		return "unknown";
+	case MODULE_PSEUDO:
+		return "pseudo";
+	case MODULE_NAMED:
+		return "named";
+	}
+	return "unknown"; /* a kind of a newer version */
+}
+
+static const char *unit_name(enum unit unit)
+{
+	switch (unit) {
+	case UNIT_COUNT:
+		return "count";
+	case UNIT_NS:
+		return "ns";
+	case UNIT_BYTES:
+		return "bytes";
+	}
+	return "count";
+}
+
+static void key_sv(struct json *j, const char *key, struct sv v)
+{
+	json_key(j, key);
+	json_sv(j, v);
+}
+
+static void key_u64(struct json *j, const char *key, uint64_t v)
+{
+	json_key(j, key);
+	json_u64(j, v);
+}
+
+static void key_i64(struct json *j, const char *key, int64_t v)
+{
+	json_key(j, key);
+	json_i64(j, v);
+}
+
+static void add_head(struct json *j, const struct profile *p)
+{
+	key_sv(j, "schema", SV("assay-profile"));
+	key_u64(j, "version", PROFILEJSON_VERSION);
+	json_key(j, "is_incomplete");
+	json_bool(j, p->is_incomplete);
+	key_u64(j, "start_ns", p->start_ns);
+	key_u64(j, "end_ns", p->end_ns);
+	key_i64(j, "wall_start_ns", p->wall_start_ns);
+	json_key(j, "facts");
+	json_obj(j);
+	vec_foreach(f, &p->facts)
+		key_sv(j, profile_text(p, f->key), profile_sv(p, f->value));
+	json_end(j);
+	json_key(j, "losses");
+	json_obj(j);
+	for (int k = 0; k < LOSS_NR; k++)
+		key_u64(j, loss_key((enum loss_kind)k), p->losses.nr[k]);
+	json_end(j);
+	json_key(j, "marks");
+	json_arr(j);
+	vec_foreach(m, &p->marks) {
+		json_obj(j);
+		key_u64(j, "time_ns", m->time_ns);
+		key_sv(j, "text", profile_sv(p, m->text));
+		json_end(j);
+	}
+	json_end(j);
+}
+
+static void add_build_id(struct json *j, const struct module *m)
+{
+	char hex[2 * MODULE_BUILD_ID_MAX + 1] = "";
+	for (size_t i = 0; i < m->nr_build_id; i++)
+		(void)snprintf(hex + 2 * i, 3, "%02x", m->build_id[i]);
+	key_sv(j, "build_id", sv_from_str(hex));
+}
+
+static void add_modules(struct json *j, const struct profile *p)
+{
+	json_key(j, "modules");
+	json_arr(j);
+	vec_foreach(m, &p->modules) {
+		json_obj(j);
+		key_sv(j, "kind", sv_from_str(kind_name(m->kind)));
+		key_sv(j, "path", profile_sv(p, m->path));
+		if (m->nr_build_id)
+			add_build_id(j, m);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+static void add_functions(struct json *j, const struct profile *p)
+{
+	json_key(j, "functions");
+	json_arr(j);
+	vec_foreach(f, &p->functions) {
+		json_obj(j);
+		key_sv(j, "name", profile_sv(p, f->name));
+		if (f->linkage)
+			key_sv(j, "linkage", profile_sv(p, f->linkage));
+		key_u64(j, "module", f->module);
+		if (f->flags & FUNC_GUESSED) {
+			json_key(j, "is_guessed");
+			json_bool(j, true);
+		}
+		json_end(j);
+	}
+	json_end(j);
+}
+
+static void add_locations(struct json *j, const struct profile *p)
+{
+	json_key(j, "locations");
+	json_arr(j);
+	vec_foreach(l, &p->locations) {
+		json_obj(j);
+		key_u64(j, "module", l->module);
+		if (p->modules.p[l->module].kind != MODULE_NAMED || !l->nr_frames) {
+			/* a number of a script loses bits above 2^53: kernel addresses are text */
+			char hex[24];
+			int n = snprintf(hex, sizeof(hex), "0x%" PRIx64, l->offset);
+			key_sv(j, "offset", sv_from(hex, (size_t)n));
+		}
+		if (l->flags & LOCATION_KERNEL) {
+			json_key(j, "is_kernel");
+			json_bool(j, true);
+		}
+		json_key(j, "frames");
+		json_arr(j);
+		for (size_t i = 0; i < l->nr_frames; i++) {
+			const struct frame *f = &p->frames.p[l->first_frame + i];
+			json_obj(j);
+			key_u64(j, "function", f->func);
+			if (f->file)
+				key_sv(j, "file", profile_sv(p, f->file));
+			if (f->line)
+				key_u64(j, "line", f->line);
+			if (f->is_inlined) {
+				json_key(j, "is_inlined");
+				json_bool(j, true);
+			}
+			json_end(j);
+		}
+		json_end(j);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+static void add_stacks(struct json *j, const struct profile *p)
+{
+	json_key(j, "stacks");
+	json_arr(j);
+	vec_foreach(s, &p->stacks) {
+		json_arr(j);
+		json_u64(j, s->parent);
+		json_u64(j, s->loc);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+static void add_tasks(struct json *j, const struct profile *p)
+{
+	json_key(j, "tasks");
+	json_arr(j);
+	vec_foreach(t, &p->tasks) {
+		json_obj(j);
+		key_i64(j, "pid", t->pid);
+		key_i64(j, "tid", t->tid);
+		key_sv(j, "comm", profile_sv(p, t->comm));
+		json_end(j);
+	}
+	json_end(j);
+}
+
+struct sum {
+	task_id task;
+	stack_id stack;
+	int64_t values[TABLE_COLUMNS_MAX];
+};
+
+/* Sums in order of first sight, which is an order of time. */
+static void add_sums(struct json *j, const struct table *t)
+{
+	struct map index = {0};
+	VEC(struct sum) sums = {0};
+	for (size_t i = 0; i < t->n; i++) {
+		bool is_new;
+		uint64_t key = (uint64_t)t->task[i] << 32 | t->stack[i];
+		uint32_t *at = map_put(&index, key, &is_new);
+		if (is_new) {
+			*at = (uint32_t)sums.n;
+			vec_push(&sums, (struct sum){.task = t->task[i], .stack = t->stack[i]});
+		}
+		for (uint32_t c = 0; c < t->nr_columns; c++)
+			sums.p[*at].values[c] =
+				(int64_t)((uint64_t)sums.p[*at].values[c] +
+					  (uint64_t)t->values[i * t->nr_columns + c]);
+	}
+	json_key(j, "sums");
+	json_arr(j);
+	vec_foreach(s, &sums) {
+		json_arr(j);
+		json_u64(j, s->task);
+		json_u64(j, s->stack);
+		for (uint32_t c = 0; c < t->nr_columns; c++)
+			json_i64(j, s->values[c]);
+		json_end(j);
+	}
+	json_end(j);
+	vec_release(&sums);
+	map_release(&index);
+}
+
+static int add_tables(struct json *j, const struct profile *p, struct format_output *to,
+		      struct err *err)
+{
+	json_key(j, "tables");
+	json_arr(j);
+	vec_foreach(t, &p->tables) {
+		json_obj(j);
+		key_sv(j, "event", profile_sv(p, t->event));
+		key_u64(j, "nr_rows", t->n);
+		key_u64(j, "weight_column", t->weight_column);
+		json_key(j, "columns");
+		json_arr(j);
+		for (uint32_t c = 0; c < t->nr_columns; c++) {
+			json_obj(j);
+			key_sv(j, "name", profile_sv(p, t->columns[c].name));
+			key_sv(j, "unit", sv_from_str(unit_name(t->columns[c].unit)));
+			json_end(j);
+		}
+		json_end(j);
+		add_sums(j, t);
+		json_end(j);
+		int rc = format_spill(to, err);
+		if (rc)
+			return rc;
+	}
+	json_end(j);
+	return 0;
+}
+
+int profilejson_write(struct format_output *to, const struct profile *p,
+		      const struct format_options *options, struct err *err)
+{
+	(void)options;
+	struct json j = json_to(&to->buf);
+	json_obj(&j);
+	add_head(&j, p);
+	add_modules(&j, p);
+	add_functions(&j, p);
+	add_locations(&j, p);
+	add_stacks(&j, p);
+	add_tasks(&j, p);
+	int rc = add_tables(&j, p, to, err);
+	if (rc)
+		return rc;
+	json_end(&j);
+	buf_add_ch(&to->buf, '\n');
+	return 0;
+}
