@@ -1,0 +1,311 @@
+/*
+ * The DWARF reader; see dwarf.h.
+ *
+ *	vaddrs -> dw_index: pairs (unit, address) -> grouped by unit: jobs, the largest first
+ *	       -> worker threads, a whole job each: dw_scan (functions, inlines), dw_names, dw_lines
+ *	       -> frames in the order of the addresses, on the caller's thread
+ *
+ * Jobs share only what is constant. Names that a worker puts together live in its arena until
+ * dwarf_free, so that they are made once however many queries follow; paths live for the query.
+ */
+#include "base/base.h"
+#include "symbol/dwarf.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/work.h"
+#include "symbol/dwarf_file.h"
+#include "symbol/dwarf_index.h"
+#include "symbol/dwarf_query.h"
+#include "symbol/dwarf_sections.h"
+
+struct dwarf {
+	struct dw_file main;
+	struct dw_file alt;
+	struct elf *alt_elf;
+	struct dw_package package;
+	char *path;
+	const struct debug_search *search;
+	uint64_t min_vaddr;
+	struct dw_index index;
+	struct work_pool *pool;
+	struct dw_worker *workers;
+	unsigned nr_workers;
+};
+
+/* The lowest address of code: what a linker left of discarded functions lies below it. */
+static uint64_t lowest_code(const struct elf *e)
+{
+	size_t nr;
+	const struct elf_section *s = elf_sections(e, &nr);
+	uint64_t lowest = UINT64_MAX;
+	for (size_t i = 0; i < nr; i++) {
+		if (s[i].flags & SHF_EXECINSTR)
+			lowest = MIN(lowest, s[i].vaddr);
+	}
+	return lowest == UINT64_MAX ? 0 : lowest;
+}
+
+static void load_alt(struct dwarf *d, struct elf *elf)
+{
+	CLEANUP(err_release) struct err err = {0};
+	if (debugfile_find_alt(&d->alt_elf, elf, d->path, d->search, &err) || !d->alt_elf)
+		return;
+	d->alt.number = 1;
+	if (dw_file_load(&d->alt, d->alt_elf, false, &err)) {
+		elf_free_p(&d->alt_elf);
+		return;
+	}
+	d->main.alt = &d->alt;
+}
+
+static bool has_split_units(const struct dw_file *f)
+{
+	vec_foreach(u, &f->units) {
+		if (u->dwo_name.n || u->type == DW_UT_skeleton)
+			return true;
+	}
+	return false;
+}
+
+static struct dwarf *dwarf_alloc(const char *path, const struct debug_search *search,
+				 unsigned nr_threads)
+{
+	struct dwarf *d = xcalloc(1, sizeof(*d));
+	d->path = xstrdup(path ? path : "");
+	d->search = search;
+	d->pool = work_new(nr_threads);
+	d->nr_workers = work_threads(d->pool);
+	d->workers = xcalloc(d->nr_workers, sizeof(*d->workers));
+	for (unsigned i = 0; i < d->nr_workers; i++)
+		dw_worker_init(&d->workers[i]);
+	return d;
+}
+
+static void index_units(struct dwarf *d)
+{
+	dw_file_index(&d->alt);
+	dw_file_index(&d->main);
+	dw_index_build(&d->index, &d->main, &d->workers[0].abbrevs, d->min_vaddr);
+}
+
+int dwarf_new(struct dwarf **ret_d, struct elf *elf, const char *path,
+	      const struct debug_search *search, unsigned nr_threads, struct err *err)
+{
+	struct sv info;
+	int r = elf_named_bytes(elf, ".debug_info", &info, err);
+	if (r < 0)
+		return err_wrap(err, "reading '.debug_info'");
+	if (!info.n) {
+		*ret_d = NULL;
+		return 0;
+	}
+	struct dwarf *d = dwarf_alloc(path, search, nr_threads);
+	r = dw_file_load(&d->main, elf, false, err);
+	if (r < 0) {
+		dwarf_free(d);
+		return r;
+	}
+	d->min_vaddr = lowest_code(elf);
+	if (elf_section(elf, ".gnu_debugaltlink"))
+		load_alt(d, elf);
+	index_units(d);
+	if (has_split_units(&d->main))
+		dw_package_open(&d->package, d->path, search);
+	*ret_d = d;
+	return 0;
+}
+
+struct dwarf *dwarf_new_sections(const struct sv sections[DW_SEC_NR], const struct sv *alt,
+				 unsigned nr_threads)
+{
+	struct dwarf *d = dwarf_alloc(NULL, NULL, nr_threads);
+	memcpy(d->main.sec, sections, sizeof(d->main.sec));
+	if (alt) {
+		memcpy(d->alt.sec, alt, sizeof(d->alt.sec));
+		d->alt.number = 1;
+		d->main.alt = &d->alt;
+	}
+	index_units(d);
+	return d;
+}
+
+void dwarf_free(struct dwarf *d)
+{
+	if (!d)
+		return;
+	work_free(d->pool);
+	for (unsigned i = 0; i < d->nr_workers; i++)
+		dw_worker_release(&d->workers[i]);
+	free(d->workers);
+	dw_index_release(&d->index);
+	dw_file_release(&d->main);
+	dw_file_release(&d->alt);
+	elf_free_p(&d->alt_elf);
+	dw_package_release(&d->package);
+	free(d->path);
+	free(d);
+}
+
+struct dwarf_stats dwarf_stats(const struct dwarf *d)
+{
+	struct dwarf_stats sum = {.nr_units = d->main.units.n,
+				  .nr_units_bad = d->main.nr_units_bad};
+	for (unsigned i = 0; i < d->nr_workers; i++) {
+		const struct dwarf_stats *s = &d->workers[i].stats;
+		sum.nr_units_scanned += s->nr_units_scanned;
+		sum.nr_units_bad += s->nr_units_bad;
+		sum.nr_dwo_missing += s->nr_dwo_missing;
+		sum.nr_scanned_bytes += s->nr_scanned_bytes;
+	}
+	return sum;
+}
+
+/* One query in work: pairs grouped by unit into slots. */
+struct query {
+	struct dwarf *d;
+	struct dw_env env;
+	dw_hits hits;      /* by query */
+	uint32_t *slot_of; /* by hit */
+	uint32_t *job_of;  /* by unit: idx + 1 */
+	uint64_t *vaddrs;  /* by slot, as the next two */
+	uint32_t *leaves;
+	struct dw_line_row *rows;
+	VEC(struct dw_job) jobs;
+	uint32_t *order; /* jobs, the largest first */
+};
+
+static void query_release(struct query *q)
+{
+	vec_foreach(job, &q->jobs)
+		dw_job_release(job);
+	vec_release(&q->jobs);
+	vec_release(&q->hits);
+	free(q->slot_of);
+	free(q->job_of);
+	free(q->vaddrs);
+	free(q->leaves);
+	free(q->rows);
+	free(q->order);
+}
+
+/* A counting sort by unit; queries ascend, so each unit's slots do too. */
+static void group_by_unit(struct query *q, const uint64_t *vaddrs)
+{
+	size_t nr_hits = q->hits.n;
+	q->job_of = xcalloc(q->d->main.units.n + 1, sizeof(*q->job_of));
+	q->slot_of = xcalloc(nr_hits + 1, sizeof(*q->slot_of));
+	q->vaddrs = xcalloc(nr_hits + 1, sizeof(*q->vaddrs));
+	q->leaves = xcalloc(nr_hits + 1, sizeof(*q->leaves));
+	q->rows = xcalloc(nr_hits + 1, sizeof(*q->rows));
+	vec_foreach(hit, &q->hits) {
+		uint32_t *job = &q->job_of[hit->unit];
+		if (!*job) {
+			vec_push(&q->jobs, (struct dw_job){.unit = hit->unit});
+			*job = (uint32_t)q->jobs.n;
+		}
+		q->jobs.p[*job - 1].nr_slots++;
+	}
+	size_t next = 0;
+	vec_foreach(job, &q->jobs) {
+		job->first_slot = next;
+		job->scan.leaves = q->leaves + next;
+		next += job->nr_slots;
+		job->nr_slots = 0; /* counted again below */
+	}
+	for (size_t i = 0; i < nr_hits; i++) {
+		struct dw_job *job = &q->jobs.p[q->job_of[q->hits.p[i].unit] - 1];
+		size_t slot = job->first_slot + job->nr_slots++;
+		q->slot_of[i] = (uint32_t)slot;
+		q->vaddrs[slot] = vaddrs[q->hits.p[i].query];
+	}
+}
+
+static int by_size(const void *pa, const void *pb, void *ctx)
+{
+	const struct query *q = ctx;
+	uint32_t ia = *(const uint32_t *)pa, ib = *(const uint32_t *)pb;
+	const struct dw_unit *a = &q->d->main.units.p[q->jobs.p[ia].unit];
+	const struct dw_unit *b = &q->d->main.units.p[q->jobs.p[ib].unit];
+	uint64_t na = a->end - a->offset, nb = b->end - b->offset;
+	if (na != nb)
+		return na > nb ? -1 : 1;
+	return ia < ib ? -1 : ia > ib;
+}
+
+static void run_job(void *ctx, size_t item, unsigned worker)
+{
+	struct query *q = ctx;
+	struct dw_job *job = &q->jobs.p[q->order[item]];
+	dw_job_run(job, &q->env, &q->d->workers[worker], q->vaddrs + job->first_slot,
+		   q->rows + job->first_slot);
+}
+
+static void run_jobs(struct query *q)
+{
+	q->order = xcalloc(q->jobs.n + 1, sizeof(*q->order));
+	for (size_t i = 0; i < q->jobs.n; i++)
+		q->order[i] = (uint32_t)i;
+	qsort_r(q->order, q->jobs.n, sizeof(*q->order), by_size, q);
+	work_run(q->d->pool, q->jobs.n, run_job, q);
+}
+
+/* Of the units that may cover an address: one with a function, else one with a line. */
+static size_t best_hit(const struct query *q, size_t first, size_t end)
+{
+	size_t best = first;
+	for (size_t i = first; i < end; i++) {
+		if (q->leaves[q->slot_of[i]] != DW_NO_NODE)
+			return i;
+		if (!q->rows[q->slot_of[best]].seq_end && q->rows[q->slot_of[i]].seq_end)
+			best = i;
+	}
+	return best;
+}
+
+static void give_results(struct query *q, size_t nr, dwarf_result_fn result, void *ctx)
+{
+	dw_frames frames = {0};
+	size_t next = 0;
+	for (size_t i = 0; i < nr; i++) {
+		size_t first = next;
+		while (next < q->hits.n && q->hits.p[next].query == i)
+			next++;
+		vec_clear(&frames);
+		if (next > first) {
+			size_t hit = best_hit(q, first, next);
+			uint32_t slot = q->slot_of[hit];
+			const struct dw_job *job = &q->jobs.p[q->job_of[q->hits.p[hit].unit] - 1];
+			dw_job_frames(job, q->leaves[slot], &q->rows[slot], &frames);
+		}
+		result(ctx, i, frames.p, frames.n);
+	}
+	vec_release(&frames);
+}
+
+int dwarf_query(struct dwarf *d, const uint64_t *vaddrs, size_t nr, unsigned flags,
+		dwarf_result_fn result, void *ctx, struct err *err)
+{
+	if (nr >= UINT32_MAX / DW_CANDIDATES_MAX)
+		return err_set(err, -E2BIG, "too many addresses in one query: %zu", nr);
+	for (size_t i = 1; i < nr; i++)
+		ASSERT(vaddrs[i - 1] <= vaddrs[i]);
+
+	CLEANUP(query_release) struct query q = {.d = d};
+	q.env = (struct dw_env){.main = &d->main,
+				.package = &d->package,
+				.path = d->path,
+				.search = d->search,
+				.min_vaddr = d->min_vaddr,
+				.flags = flags};
+	dw_index_find(&d->index, vaddrs, nr, &q.hits);
+	group_by_unit(&q, vaddrs);
+	run_jobs(&q);
+	give_results(&q, nr, result, ctx);
+	for (unsigned i = 0; i < d->nr_workers; i++)
+		arena_release(&d->workers[i].path_text);
+	return 0;
+}

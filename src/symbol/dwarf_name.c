@@ -1,0 +1,228 @@
+/* Names of functions; see dwarf_name.h. */
+#include "base/base.h"
+#include "symbol/dwarf_name.h"
+
+#include "base/buf.h"
+#include "base/hash.h"
+
+#define CHAIN_MAX       16 /* origins and specifications; compilers write at most three */
+#define SCOPE_DEPTH_MAX 64 /* levels of a qualified name */
+#define NAME_BYTES_MAX  65536
+
+void dw_names_release(struct dw_names *n)
+{
+	map_release(&n->memo);
+	vec_release(&n->names);
+	for (size_t i = 0; i < DW_SCOPE_MAPS; i++)
+		vec_release(&n->maps[i].scopes);
+}
+
+void dw_names_forget(struct dw_names *n, const struct dw_file *f)
+{
+	for (size_t i = 0; i < DW_SCOPE_MAPS; i++) {
+		if (n->maps[i].unit && n->maps[i].unit->file == f)
+			n->maps[i].unit = NULL;
+	}
+}
+
+struct die {
+	const struct dw_unit *unit;
+	uint64_t offset;
+	struct dw_attrs attrs;
+};
+
+static bool read_die(struct dw_names *n, const struct dw_file *f, uint64_t offset,
+		     struct die *ret_d)
+{
+	const struct dw_unit *u = dw_unit_at(f, offset);
+	if (!u)
+		return false;
+	CLEANUP(dw_abbrevs_put_p) struct dw_abbrevs *t = dw_abbrevs_get(n->abbrevs, u);
+	if (!t)
+		return false;
+	struct rd r = dw_unit_rd(u, offset);
+	uint64_t code = rd_uleb(&r);
+	const struct dw_abbrev *a = code ? dw_abbrev_find(t, code) : NULL;
+	if (!a || !dw_attrs_read(t, a, &r, u, &ret_d->attrs))
+		return false;
+	ret_d->unit = u;
+	ret_d->offset = offset;
+	return true;
+}
+
+/* One pass that lists the DIEs whose names qualify, with their ends. */
+static void list_scopes(struct dw_scope_map *m, const struct dw_unit *u, const struct dw_abbrevs *t)
+{
+	struct rd r = dw_unit_rd(u, u->die_offset);
+	const uint8_t *info = (const uint8_t *)u->file->sec[DW_SEC_INFO].p;
+	VEC(uint32_t) open = {0}; /* by depth: scope idx, or UINT32_MAX for what does not qualify */
+	uint32_t inner = UINT32_MAX;
+
+	vec_clear(&m->scopes);
+	while (r.p < r.end && m->scopes.n < UINT32_MAX) {
+		uint64_t offset = (uint64_t)(r.p - info);
+		uint64_t code = rd_uleb(&r);
+		if (!code) {
+			if (!open.n)
+				break;
+			uint32_t closed = open.p[--open.n];
+			if (closed != UINT32_MAX) {
+				m->scopes.p[closed].end = (uint64_t)(r.p - info);
+				inner = m->scopes.p[closed].parent;
+			}
+			continue;
+		}
+		const struct dw_abbrev *a = dw_abbrev_find(t, code);
+		if (!a || !dw_abbrev_skip(t, a, &r, u))
+			break;
+		if (!a->has_children)
+			continue;
+		uint32_t scope = UINT32_MAX;
+		if (a->is_scope) {
+			scope = (uint32_t)m->scopes.n;
+			vec_push(&m->scopes, (struct dw_scope){offset, u->end, inner});
+			inner = scope;
+		}
+		vec_push(&open, scope);
+	}
+	vec_release(&open);
+}
+
+static const struct dw_scope_map *scope_map(struct dw_names *n, const struct dw_unit *u)
+{
+	for (size_t i = 0; i < DW_SCOPE_MAPS; i++) {
+		if (n->maps[i].unit == u)
+			return &n->maps[i];
+	}
+	struct dw_scope_map *m = &n->maps[n->next_map++ % DW_SCOPE_MAPS];
+	m->unit = u;
+	vec_clear(&m->scopes);
+	CLEANUP(dw_abbrevs_put_p) struct dw_abbrevs *t = dw_abbrevs_get(n->abbrevs, u);
+	if (t)
+		list_scopes(m, u, t);
+	return m;
+}
+
+/* Innermost scope that encloses (and is not) the DIE at offset. */
+static uint32_t enclosing(const struct dw_scope_map *m, uint64_t offset)
+{
+	size_t lo = 0, hi = m->scopes.n;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (m->scopes.p[mid].offset < offset)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	uint32_t i = lo ? (uint32_t)(lo - 1) : UINT32_MAX;
+	while (i != UINT32_MAX && m->scopes.p[i].end <= offset)
+		i = m->scopes.p[i].parent;
+	return i;
+}
+
+static struct sv scope_name(struct dw_names *n, const struct dw_unit *u, uint64_t offset)
+{
+	struct die d;
+	if (!read_die(n, u->file, offset, &d))
+		return sv_from("", 0);
+	/* A namespace continued elsewhere, or a function's own instance, names its origin. */
+	for (int i = 0; i < CHAIN_MAX && !d.attrs.v[DW_SLOT_NAME].cls; i++) {
+		const struct dw_value *v = &d.attrs.v[DW_SLOT_ORIGIN];
+		if (!v->cls)
+			v = &d.attrs.v[DW_SLOT_SPECIFICATION];
+		if (v->cls != DW_CLASS_REF || !read_die(n, u->file, v->u, &d))
+			break;
+	}
+	struct sv name = dw_text(d.unit, &d.attrs.v[DW_SLOT_NAME]);
+	return name.n ? name : SV("(anonymous namespace)");
+}
+
+static bool has_scopes(const struct dw_unit *u)
+{
+	switch (u->language) {
+	case DW_LANG_C89:
+	case DW_LANG_C:
+	case DW_LANG_C99:
+	case DW_LANG_C11:
+	case DW_LANG_Mips_Assembler:
+		return false;
+	default:
+		return true;
+	}
+}
+
+static struct sv qualify(struct dw_names *n, const struct dw_unit *u, uint64_t offset,
+			 struct sv name)
+{
+	if (!has_scopes(u))
+		return name;
+	const struct dw_scope_map *m = scope_map(n, u);
+	struct sv parts[SCOPE_DEPTH_MAX];
+	unsigned nr = 0;
+	size_t nr_bytes = name.n;
+	for (uint32_t i = enclosing(m, offset); i != UINT32_MAX && nr < SCOPE_DEPTH_MAX;
+	     i = m->scopes.p[i].parent) {
+		parts[nr] = scope_name(n, u, m->scopes.p[i].offset);
+		nr_bytes += parts[nr].n + 2;
+		nr++;
+		if (nr_bytes > NAME_BYTES_MAX)
+			return name;
+	}
+	if (!nr)
+		return name;
+	char *to = arena_alloc(n->text, nr_bytes);
+	char *p = to;
+	while (nr--) {
+		memcpy(p, parts[nr].p, parts[nr].n);
+		p += parts[nr].n;
+		*p++ = ':';
+		*p++ = ':';
+	}
+	memcpy(p, name.p, name.n);
+	return sv_from(to, nr_bytes);
+}
+
+static struct sv find_name(struct dw_names *n, const struct dw_file *f, uint64_t offset)
+{
+	struct die d;
+	struct sv plain = sv_from("", 0);
+	const struct dw_unit *plain_unit = NULL;
+	uint64_t plain_offset = 0;
+
+	for (int i = 0; i < CHAIN_MAX; i++) {
+		if (!f || !read_die(n, f, offset, &d))
+			break;
+		struct sv s = dw_text(d.unit, &d.attrs.v[DW_SLOT_LINKAGE_NAME]);
+		if (s.n)
+			return s;
+		/* The outermost name, at the place of the last declaration. */
+		s = dw_text(d.unit, &d.attrs.v[DW_SLOT_NAME]);
+		if (s.n && !plain.n)
+			plain = s;
+		plain_unit = d.unit;
+		plain_offset = d.offset;
+		const struct dw_value *v = &d.attrs.v[DW_SLOT_ORIGIN];
+		if (!v->cls)
+			v = &d.attrs.v[DW_SLOT_SPECIFICATION];
+		if (v->cls == DW_CLASS_REF_ALT)
+			f = f->alt;
+		else if (v->cls != DW_CLASS_REF)
+			break;
+		offset = v->u;
+	}
+	return plain.n ? qualify(n, plain_unit, plain_offset, plain) : plain;
+}
+
+struct sv dw_name_at(struct dw_names *n, const struct dw_file *f, uint64_t die_offset)
+{
+	bool is_new;
+	uint32_t *idx = map_put(&n->memo, die_offset ^ (uint64_t)f->number << 40, &is_new);
+	if (!is_new)
+		return n->names.p[*idx];
+	*idx = (uint32_t)n->names.n;
+	struct sv s = find_name(n, f, die_offset);
+	if (f->is_dwo && s.n) /* its sections are let go when the unit is done */
+		s = sv_from(arena_strndup(n->text, s.p, s.n), s.n);
+	vec_push(&n->names, s);
+	return s;
+}

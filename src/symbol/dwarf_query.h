@@ -1,0 +1,61 @@
+/*
+ * Internal to the DWARF reader: the addresses of one unit answered by one worker, and the answers
+ * put together as frames.
+ */
+#ifndef ASSAY_SYMBOL_DWARF_QUERY_H
+#define ASSAY_SYMBOL_DWARF_QUERY_H
+
+#include "base/arena.h"
+#include "base/base.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "symbol/dwarf.h"
+#include "symbol/dwarf_abbrev.h"
+#include "symbol/dwarf_line.h"
+#include "symbol/dwarf_name.h"
+#include "symbol/dwarf_scan.h"
+#include "symbol/dwarf_split.h"
+
+struct dw_worker {              /* what one thread reuses from unit to unit */
+	struct arena text;      /* names put together; lives as long as the reader */
+	struct arena path_text; /* paths put together; lives as long as the query */
+	struct dw_abbrev_cache abbrevs;
+	struct dw_names names;
+	struct dw_lines lines;
+	VEC(uint32_t) path_of_file; /* idx + 1 in the job's paths, by file number */
+	VEC(uint32_t) order;        /* used nodes by where their name is */
+	struct dwarf_stats stats;
+};
+
+/* One unit's share of a query. Slots: the unit's addresses, ascending. */
+struct dw_job {
+	uint32_t unit;
+	size_t first_slot;
+	size_t nr_slots;
+	struct dw_scan scan; /* leaves point into the query's slots */
+	VEC(struct sv) paths;
+};
+
+struct dw_env { /* constant while workers work */
+	const struct dw_file *main;
+	const struct dw_package *package;
+	const char *path;
+	const struct debug_search *search;
+	uint64_t min_vaddr;
+	unsigned flags; /* dwarf_flags */
+};
+
+void dw_worker_init(struct dw_worker *w);
+void dw_worker_release(struct dw_worker *w);
+/* Answers the job: leaves and rows of its slots, nodes with names and paths. */
+void dw_job_run(struct dw_job *job, const struct dw_env *env, struct dw_worker *w,
+		const uint64_t *vaddrs, struct dw_line_row *rows);
+void dw_job_release(struct dw_job *job);
+
+typedef VEC(struct dwarf_frame) dw_frames;
+
+/* The frames of one slot, innermost first, in place of what is in @frames. */
+void dw_job_frames(const struct dw_job *job, uint32_t leaf, const struct dw_line_row *row,
+		   dw_frames *frames);
+
+#endif

@@ -1,0 +1,32 @@
+/*
+ * Internal to the DWARF reader: address ranges of a DIE, from low_pc/high_pc, .debug_ranges
+ * (DWARF 3, 4) or .debug_rnglists (DWARF 5), one at a time.
+ *
+ *	struct dw_ranges it;
+ *	dw_ranges_init(&it, unit, low, high, ranges);
+ *	while (dw_ranges_next(&it, &lo, &hi)) ...
+ */
+#ifndef ASSAY_SYMBOL_DWARF_RANGE_H
+#define ASSAY_SYMBOL_DWARF_RANGE_H
+
+#include "base/base.h"
+#include "symbol/dwarf_file.h"
+
+struct dw_ranges {
+	const struct dw_unit *unit;
+	struct rd r;
+	uint64_t base;
+	uint64_t lo, hi; /* the single range of low_pc and high_pc */
+	bool is_single;
+	bool is_list;
+	uint64_t nr_read; /* entries so far, for the caller's limits */
+};
+
+void dw_ranges_init(struct dw_ranges *it, const struct dw_unit *u, const struct dw_value *low,
+		    const struct dw_value *high, const struct dw_value *ranges);
+/* The unit's own ranges. */
+void dw_ranges_init_unit(struct dw_ranges *it, const struct dw_unit *u);
+/* The next non-empty range; false at the end or at damage. */
+bool dw_ranges_next(struct dw_ranges *it, uint64_t *ret_lo, uint64_t *ret_hi);
+
+#endif

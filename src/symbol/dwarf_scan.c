@@ -1,0 +1,198 @@
+/* The pass over a unit's DIEs; see dwarf_scan.h. */
+#include "base/base.h"
+#include "symbol/dwarf_scan.h"
+
+#include "symbol/dwarf_range.h"
+
+void dw_scan_release(struct dw_scan *s)
+{
+	vec_release(&s->nodes);
+	vec_release(&s->open);
+}
+
+static size_t lower_bound(const uint64_t *v, size_t nr, uint64_t addr)
+{
+	size_t lo = 0, hi = nr;
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		if (v[mid] < addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/*
+ * Paints the addresses in the DIE's ranges with the node to come. Returns whether there were
+ * any; *ret_start is where its code starts.
+ */
+static bool paint(struct dw_scan *s, const struct dw_attrs *a, uint64_t *ret_start)
+{
+	struct dw_ranges it;
+	uint64_t lo, hi;
+	uint32_t node = (uint32_t)s->nodes.n;
+	bool has_hit = false, has_start = false;
+
+	dw_ranges_init(&it, s->unit, &a->v[DW_SLOT_LOW_PC], &a->v[DW_SLOT_HIGH_PC],
+		       &a->v[DW_SLOT_RANGES]);
+	while (it.nr_read < s->range_budget && dw_ranges_next(&it, &lo, &hi)) {
+		if (lo < s->min_vaddr)
+			continue;
+		if (!has_start)
+			*ret_start = lo;
+		has_start = true;
+		if (hi <= s->vaddrs[0] || lo > s->vaddrs[s->nr_vaddrs - 1])
+			continue;
+		size_t i = lower_bound(s->vaddrs, s->nr_vaddrs, lo);
+		for (; i < s->nr_vaddrs && s->vaddrs[i] < hi; i++) {
+			s->leaves[i] = node;
+			has_hit = true;
+		}
+	}
+	s->range_budget -= MIN(it.nr_read, s->range_budget);
+	return has_hit;
+}
+
+/* The DIE to start from for the name: the one it refers to, unless it has a name of its own. */
+static struct dw_ref name_ref(const struct dw_attrs *a, uint64_t die_offset)
+{
+	if (!a->v[DW_SLOT_LINKAGE_NAME].cls && !a->v[DW_SLOT_NAME].cls) {
+		const struct dw_value *v = &a->v[DW_SLOT_ORIGIN];
+		if (!v->cls)
+			v = &a->v[DW_SLOT_SPECIFICATION];
+		if (v->cls == DW_CLASS_REF || v->cls == DW_CLASS_REF_ALT)
+			return (struct dw_ref){v->u, v->cls == DW_CLASS_REF_ALT};
+	}
+	return (struct dw_ref){die_offset, false};
+}
+
+static uint32_t const_u32(const struct dw_value *v)
+{
+	return v->cls == DW_CLASS_CONST ? (uint32_t)MIN(v->u, UINT32_MAX) : 0;
+}
+
+/* A DIE with code: read, painted, and opened if it has children and was hit. */
+static bool visit(struct dw_scan *s, const struct dw_abbrev *a, struct rd *r, uint64_t die_offset,
+		  uint32_t depth)
+{
+	struct dw_attrs attrs;
+	if (!dw_attrs_read(s->abbrevs, a, r, s->unit, &attrs))
+		return false;
+	uint64_t start = 0;
+	if (s->nodes.n >= DW_NO_NODE || !paint(s, &attrs, &start))
+		return true;
+	struct dw_node node = {
+		.name_at = name_ref(&attrs, die_offset),
+		.parent = DW_NO_NODE,
+		.call_file = const_u32(&attrs.v[DW_SLOT_CALL_FILE]),
+		.call_line = const_u32(&attrs.v[DW_SLOT_CALL_LINE]),
+		.is_inlined = a->kind == DW_KIND_INLINED,
+		.func_start = start,
+	};
+	if (node.is_inlined)
+		node.parent = vec_last(&s->open)->node;
+	struct dw_open_node open = {(uint32_t)s->nodes.n, depth};
+	vec_push(&s->nodes, node);
+	if (a->has_children)
+		vec_push(&s->open, open);
+	return true;
+}
+
+/* Over the children of a type, by its sibling reference; else only over its own attributes. */
+static bool skip_type(struct dw_scan *s, const struct dw_abbrev *a, struct rd *r, bool *ret_is_over)
+{
+	struct dw_attrs attrs;
+	if (!dw_attrs_read(s->abbrevs, a, r, s->unit, &attrs))
+		return false;
+	const struct dw_value *sibling = &attrs.v[DW_SLOT_SIBLING];
+	const uint8_t *info = (const uint8_t *)s->unit->file->sec[DW_SEC_INFO].p;
+	uint64_t here = (uint64_t)(r->p - info);
+	*ret_is_over =
+		sibling->cls == DW_CLASS_REF && sibling->u >= here && sibling->u < s->unit->end;
+	if (*ret_is_over)
+		r->p = info + sibling->u;
+	return true;
+}
+
+bool dw_scan_run(struct dw_scan *s)
+{
+	const struct dw_unit *u = s->unit;
+	const struct dw_abbrevs *t = s->abbrevs;
+	const uint8_t *info = (const uint8_t *)u->file->sec[DW_SEC_INFO].p;
+	struct rd r = dw_unit_rd(u, u->die_offset);
+	bool has_inlines = !(s->flags & DW_SCAN_NO_INLINES);
+	uint32_t depth = 0;
+
+	for (size_t i = 0; i < s->nr_vaddrs; i++)
+		s->leaves[i] = DW_NO_NODE;
+	vec_clear(&s->nodes);
+	vec_clear(&s->open);
+	if (!s->nr_vaddrs)
+		return true;
+	s->range_budget = 4 * (u->end - u->offset) + 16 * s->nr_vaddrs + 65536;
+
+	while (r.p < r.end) {
+		uint64_t die_offset = (uint64_t)(r.p - info);
+		uint64_t code = rd_uleb(&r);
+		if (!code) {
+			if (depth <= 1)
+				break;
+			depth--;
+			while (s->open.n && vec_last(&s->open)->depth >= depth)
+				s->open.n--;
+			continue;
+		}
+		const struct dw_abbrev *a = dw_abbrev_find(t, code);
+		if (UNLIKELY(!a))
+			return false;
+		bool is_over = false;
+		bool is_ok;
+		if (a->kind == DW_KIND_SUBPROGRAM ||
+		    (a->kind == DW_KIND_INLINED && s->open.n && has_inlines))
+			is_ok = visit(s, a, &r, die_offset, depth);
+		else if (a->kind == DW_KIND_TYPE && u->is_gnu)
+			is_ok = skip_type(s, a, &r, &is_over);
+		else
+			is_ok = dw_abbrev_skip(t, a, &r, u);
+		if (UNLIKELY(!is_ok))
+			return false;
+		if (a->has_children && !is_over)
+			depth++;
+		else if (UNLIKELY(!depth))
+			break; /* a top DIE without children */
+	}
+	return !r.is_bad;
+}
+
+bool dw_scan_functions(const struct dw_unit *u, const struct dw_abbrevs *t, dw_range_fn fn,
+		       void *ctx)
+{
+	struct rd r = dw_unit_rd(u, u->die_offset);
+	uint64_t budget = 4 * (u->end - u->offset) + 65536;
+
+	while (r.p < r.end) {
+		uint64_t code = rd_uleb(&r);
+		if (!code)
+			continue;
+		const struct dw_abbrev *a = dw_abbrev_find(t, code);
+		if (!a)
+			return false;
+		if (a->kind != DW_KIND_SUBPROGRAM) {
+			if (!dw_abbrev_skip(t, a, &r, u))
+				return false;
+			continue;
+		}
+		struct dw_attrs attrs;
+		if (!dw_attrs_read(t, a, &r, u, &attrs))
+			return false;
+		struct dw_ranges it;
+		uint64_t lo, hi;
+		dw_ranges_init(&it, u, &attrs.v[DW_SLOT_LOW_PC], &attrs.v[DW_SLOT_HIGH_PC],
+			       &attrs.v[DW_SLOT_RANGES]);
+		while (it.nr_read < budget && dw_ranges_next(&it, &lo, &hi))
+			fn(ctx, lo, hi);
+		budget -= MIN(it.nr_read, budget);
+	}
+	return !r.is_bad;
+}

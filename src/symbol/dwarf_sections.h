@@ -1,0 +1,16 @@
+/*
+ * Internal to the DWARF reader: a reader over sections in memory instead of an image, for tests
+ * and fuzzing. The bytes are borrowed until dwarf_free. @alt: sections of a dwz supplement, or
+ * NULL.
+ */
+#ifndef ASSAY_SYMBOL_DWARF_SECTIONS_H
+#define ASSAY_SYMBOL_DWARF_SECTIONS_H
+
+#include "base/base.h"
+#include "symbol/dwarf.h"
+#include "symbol/dwarf_file.h"
+
+struct dwarf *dwarf_new_sections(const struct sv sections[DW_SEC_NR], const struct sv *alt,
+				 unsigned nr_threads);
+
+#endif
