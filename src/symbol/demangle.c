@@ -1,0 +1,217 @@
+/*
+ * Names as people write them; see demangle.h.
+ *
+ * libiberty does the grammar through its callback interface, which allocates nothing. It knows
+ * no limit on its output, and substitutions let a name of 1 kB ask for 2^100 bytes, so the
+ * callback leaves by longjmp at our limit; there is nothing to clean up under it except
+ * a decoded punycode identifier of a Rust name.
+ */
+#include "base/base.h"
+#include "symbol/demangle.h"
+
+#include <libiberty/demangle.h>
+#include <setjmp.h>
+
+#define INPUT_MAX  ((size_t)16 << 10)
+#define OUTPUT_MAX ((size_t)64 << 10)
+/* libiberty refuses C++ names over 1 kB unless its recursion limit is off; up to here the stack
+ * that it may then use stays under 2 MB. */
+#define UNLIMITED_MAX ((size_t)4 << 10)
+#define HASH_CHARS    16
+#define LEGACY_TAIL   (3 + HASH_CHARS + 1) /* "17h" hash "E" */
+
+struct sink {
+	struct buf *to;
+	size_t start;
+	jmp_buf too_long;
+};
+
+static void put(const char *p, size_t n, void *opaque)
+{
+	struct sink *s = opaque;
+	if (s->to->n - s->start + n > OUTPUT_MAX)
+		longjmp(s->too_long, 1);
+	buf_add(s->to, p, n);
+}
+
+typedef int (*grammar_fn)(const char *mangled, int options, demangle_callbackref put, void *ctx);
+
+/* False, and nothing added, if the name is not of this grammar or is too much. */
+static bool try_grammar(struct buf *to, grammar_fn grammar, const char *name, int options)
+{
+	struct sink s = {.to = to, .start = to->n};
+	if (_setjmp(s.too_long)) {
+		to->n = s.start;
+		return false;
+	}
+	if (grammar(name, options, put, &s) && to->n > s.start)
+		return true;
+	to->n = s.start;
+	return false;
+}
+
+static bool is_hex(const char *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!((p[i] >= '0' && p[i] <= '9') || (p[i] >= 'a' && p[i] <= 'f')))
+			return false;
+	return true;
+}
+
+static bool is_legacy_end(struct sv s, size_t end)
+{
+	const char *tail = s.p + end - LEGACY_TAIL;
+	return end >= LEGACY_TAIL + 3 && s.p[end - 1] == 'E' && !memcmp(tail, "17h", 3) &&
+	       is_hex(tail + 3, HASH_CHARS);
+}
+
+/*
+ * The length of a Rust legacy name, _ZN...17h<hash>E, without what follows it; 0 if it is none.
+ * Dots are part of such names, so the suffix is looked for from the end.
+ */
+static size_t legacy_length(struct sv s)
+{
+	if (s.p[2] != 'N')
+		return 0;
+	if (is_legacy_end(s, s.n))
+		return s.n;
+	if (!memchr(s.p, '.', s.n) && !memchr(s.p, '@', s.n))
+		return 0;
+	for (size_t end = s.n - 1; end > LEGACY_TAIL; end--)
+		if ((s.p[end] == '.' || s.p[end] == '@') && is_legacy_end(s, end))
+			return end;
+	return 0;
+}
+
+/* The next ".word[.digits]" of a suffix. */
+static struct sv next_part(struct sv *rest)
+{
+	size_t n = 1;
+	while (n < rest->n && rest->p[n] != '.' && rest->p[n] != '@')
+		n++;
+	size_t m = n + 1;
+	while (m < rest->n && rest->p[m] >= '0' && rest->p[m] <= '9')
+		m++;
+	if (n < rest->n && rest->p[n] == '.' && m > n + 1)
+		n = m;
+	struct sv part = sv_from(rest->p, n);
+	*rest = sv_from_idx(*rest, n);
+	return part;
+}
+
+static bool is_renaming(struct sv part)
+{
+	return sv_has_prefix(part, SV(".llvm.")) || sv_has_prefix(part, SV(".lto_priv.")) ||
+	       sv_eq(part, SV(".llvm")) || sv_eq(part, SV(".lto_priv"));
+}
+
+enum suffix_form { SUFFIX_PLAIN, SUFFIX_CLONE };
+
+static void add_suffix(struct buf *to, struct sv rest, enum suffix_form form, unsigned flags)
+{
+	while (rest.n && rest.p[0] == '.') {
+		struct sv part = next_part(&rest);
+		/* LLVM's number may be followed by the hash of the unit in hexadecimal. */
+		if (is_renaming(part) && !(flags & DEMANGLE_HASHES))
+			continue;
+		if (form == SUFFIX_CLONE)
+			buf_addf(to, " [clone %.*s]", SV_ARGS(part));
+		else
+			buf_add_sv(to, part);
+	}
+	buf_add_sv(to, rest);
+}
+
+/* Where the suffix of a name that is not mangled starts: renamings only. */
+static size_t plain_length(struct sv s)
+{
+	const char *at = memmem(s.p, s.n, ".llvm.", 6);
+	if (!at)
+		at = memmem(s.p, s.n, ".lto_priv", 9);
+	return at && at > s.p ? (size_t)(at - s.p) : s.n;
+}
+
+static size_t mangled_length(struct sv s)
+{
+	size_t n = 0;
+	while (n < s.n && s.p[n] != '.' && s.p[n] != '@')
+		n++;
+	return n;
+}
+
+/*
+ * DMGL_RET_DROP also drops the return types of function pointers among the template arguments of
+ * a variable (libiberty 2.40): "Holder< (*)(int)>".
+ */
+static bool has_dropped_too_much(const struct buf *b, size_t start)
+{
+	return memmem(b->p + start, b->n - start, "< (*", 4) ||
+	       memmem(b->p + start, b->n - start, ",  (*", 5);
+}
+
+/* C++ that was Rust after all: a legacy name whose hash libiberty finds too regular. */
+static void drop_hash(struct buf *to, size_t start)
+{
+	size_t n = to->n - start;
+	if (n <= HASH_CHARS + 3)
+		return;
+	const char *tail = to->p + to->n - HASH_CHARS - 3;
+	if (!memcmp(tail, "::h", 3) && is_hex(tail + 3, HASH_CHARS))
+		to->n -= HASH_CHARS + 3;
+}
+
+static bool demangle_rust(struct buf *to, const char *name, struct sv rest, unsigned flags)
+{
+	int options = flags & DEMANGLE_HASHES ? DMGL_VERBOSE : DMGL_NO_OPTS;
+	if (!try_grammar(to, rust_demangle_callback, name, options))
+		return false;
+	add_suffix(to, rest, SUFFIX_PLAIN, flags);
+	return true;
+}
+
+static bool demangle_cxx(struct buf *to, const char *name, size_t n, struct sv rest, unsigned flags)
+{
+	int options = DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP;
+	size_t start = to->n;
+	if (!try_grammar(to, cplus_demangle_v3_callback, name, options)) {
+		if (n < 1024 || n > UNLIMITED_MAX ||
+		    !try_grammar(to, cplus_demangle_v3_callback, name,
+				 options | DMGL_NO_RECURSE_LIMIT))
+			return false;
+	}
+	if (has_dropped_too_much(to, start)) {
+		to->n = start;
+		if (!try_grammar(to, cplus_demangle_v3_callback, name, options & ~DMGL_RET_DROP))
+			return false;
+	}
+	if (!(flags & DEMANGLE_HASHES))
+		drop_hash(to, start);
+	add_suffix(to, rest, SUFFIX_CLONE, flags);
+	return true;
+}
+
+void demangle(struct buf *to, struct sv s, unsigned flags)
+{
+	bool is_rust = s.n > 2 && s.p[0] == '_' && s.p[1] == 'R';
+	bool is_z = s.n > 2 && s.p[0] == '_' && s.p[1] == 'Z';
+	size_t n = s.n;
+	if (flags & DEMANGLE_RAW) {
+		buf_add_sv(to, s);
+		return;
+	}
+	if ((is_rust || is_z) && s.n <= INPUT_MAX) {
+		char name[INPUT_MAX + 1];
+		size_t legacy = is_z ? legacy_length(s) : 0;
+		n = legacy ? legacy : mangled_length(s);
+		memcpy(name, s.p, n);
+		name[n] = 0;
+		struct sv rest = sv_from_idx(s, n);
+		if (!memchr(name, 0, n) &&
+		    (((is_rust || legacy) && demangle_rust(to, name, rest, flags)) ||
+		     (is_z && demangle_cxx(to, name, n, rest, flags))))
+			return;
+	}
+	n = plain_length(s);
+	buf_add(to, s.p, n);
+	add_suffix(to, sv_from_idx(s, n), SUFFIX_PLAIN, flags);
+}

@@ -1,0 +1,111 @@
+/* symbol/demangle: names as people write them. */
+#include "base/base.h"
+#include "tap.h"
+
+#include "base/buf.h"
+#include "symbol/demangle.h"
+
+#define CHECK_NAME(linkage, flags, expected)                    \
+	do {                                                    \
+		CLEANUP(buf_release) struct buf shown_ = {0};   \
+		demangle(&shown_, sv_from_str(linkage), flags); \
+		CHECK_STR(buf_str(&shown_), expected);          \
+	} while (0)
+
+TEST(demangle_rust_legacy_drops_hash_and_escapes)
+{
+	CHECK_NAME("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", 0,
+		   "core::fmt::Formatter::pad");
+	CHECK_NAME("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", DEMANGLE_HASHES,
+		   "core::fmt::Formatter::pad::h0123456789abcdef");
+	CHECK_NAME("_ZN71_$LT$Test$u20$$u2b$$u20$$u27$static$u20$as$u20$foo..Bar$LT$Test$GT$$GT$"
+		   "3bar17h930b740aa94f1d3aE",
+		   0, "<Test + 'static as foo::Bar<Test>>::bar");
+	CHECK_NAME("_ZN12test$BP$test4foob17h05af221e174051e9E", 0, "test*test::foob");
+	CHECK_NAME("_ZN9wu_manber28_$u7b$$u7b$closure$u7d$$u7d$17h930b740aa94f1d3aE", 0,
+		   "wu_manber::{{closure}}");
+	/* a hash too regular for libiberty is one all the same */
+	CHECK_NAME("_ZN3foo3bar17h0000000000000000E", 0, "foo::bar");
+}
+
+TEST(demangle_rust_v0_drops_disambiguators)
+{
+	CHECK_NAME("_RNvC6_123foo3bar", 0, "123foo::bar");
+	CHECK_NAME("_RNvMsr_NtCs3ssYzQotkvD_3std4pathNtB5_7PathBuf3newCs15kBYyAo9fc_7mycrate", 0,
+		   "<std::path::PathBuf>::new");
+	CHECK_NAME("_RNCNCNgCs6DXkGYLi8lr_2cc5spawn00B5_", 0,
+		   "cc::spawn::{closure#0}::{closure#0}");
+	CHECK_NAME("_RNvNtCs1234_7mycrate3foo3bar", DEMANGLE_HASHES, "mycrate[3c1c0]::foo::bar");
+	CHECK_NAME("_RNvNtCs1234_7mycrate3foo3bar", 0, "mycrate::foo::bar");
+}
+
+TEST(demangle_suffixes_stay_when_they_are_other_code)
+{
+	CHECK_NAME("_RNvNtCs1234_7mycrate3foo3bar.llvm.9876543210", 0, "mycrate::foo::bar");
+	CHECK_NAME("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE.llvm.12345", 0,
+		   "core::fmt::Formatter::pad");
+	CHECK_NAME("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE.cold", 0,
+		   "core::fmt::Formatter::pad.cold");
+	CHECK_NAME("_Z3fooi.constprop.0.cold", 0, "foo(int) [clone .constprop.0] [clone .cold]");
+	CHECK_NAME("zmalloc.llvm.123456", 0, "zmalloc");
+	CHECK_NAME("zmalloc.llvm.123456", DEMANGLE_HASHES, "zmalloc.llvm.123456");
+	CHECK_NAME("zmalloc.lto_priv.0.cold", 0, "zmalloc.cold");
+	CHECK_NAME("zmalloc.isra.0.part.1", 0, "zmalloc.isra.0.part.1");
+	CHECK_NAME("_ZdlPv@plt", 0, "operator delete(void*)@plt");
+	CHECK_NAME("memcpy@plt", 0, "memcpy@plt");
+}
+
+TEST(demangle_cxx_keeps_parameters_and_drops_return_types)
+{
+	CHECK_NAME("_ZN3foo3barEi", 0, "foo::bar(int)");
+	CHECK_NAME("_Z3fooIiEvT_", 0, "foo<int>(int)");
+	CHECK_NAME("_ZNSo3putEc", 0, "std::ostream::put(char)");
+	/* a return type is dropped of the function alone, not of what it takes */
+	CHECK_NAME("_ZN6HolderIPFivEE5valueE", 0, "Holder<int (*)()>::value");
+	CHECK_NAME("_Z4callPFivE", 0, "call(int (*)())");
+}
+
+TEST(demangle_leaves_what_is_not_mangled)
+{
+	CHECK_NAME("main", 0, "main");
+	CHECK_NAME("", 0, "");
+	CHECK_NAME("_Z", 0, "_Z");
+	CHECK_NAME("_R", 0, "_R");
+	CHECK_NAME("_ZN", 0, "_ZN");
+	CHECK_NAME("_ZN3fooE_not_a_name$", 0, "_ZN3fooE_not_a_name$");
+	CHECK_NAME("LazyCompile:~a; b /x.js:1", 0, "LazyCompile:~a; b /x.js:1");
+	CHECK_NAME("_Z3fooi", DEMANGLE_RAW, "_Z3fooi");
+	CLEANUP(buf_release) struct buf b = {0};
+	demangle(&b, sv_from("_Z3f\0oi", 7), 0);
+	CHECK_U64(b.n, 7);
+}
+
+/* Each level doubles the output: without a limit this asks for 2^60 bytes. */
+TEST(demangle_exploding_names_are_cut)
+{
+	CLEANUP(buf_release) struct buf name = {0};
+	buf_add_str(&name, "_Z1fI1a");
+	buf_add_str(&name, "1bIS_S_E");
+	for (int i = 0; i < 34; i++) {
+		static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+		buf_addf(&name, "1cIS%c_S%c_E", digits[i], digits[i]);
+	}
+	buf_add_str(&name, "Evv");
+	CLEANUP(buf_release) struct buf out = {0};
+	demangle(&out, buf_sv(&name), 0);
+	CHECK(out.n <= (64 << 10) + name.n);
+	/* deep recursion */
+	buf_clear(&name);
+	buf_add_str(&name, "_Z1f");
+	buf_add_repeat(&name, 'P', 4000);
+	buf_add_str(&name, "i");
+	buf_clear(&out);
+	demangle(&out, buf_sv(&name), 0);
+	CHECK(out.n > 0);
+	buf_clear(&name);
+	buf_add_str(&name, "_RNvC1a");
+	buf_add_repeat(&name, 'B', 10000);
+	buf_clear(&out);
+	demangle(&out, buf_sv(&name), 0);
+	CHECK(out.n > 0);
+}
