@@ -1,0 +1,288 @@
+/*
+ * The facade of naming; see symbolizer.h.
+ *
+ * What a binary offers is opened once, by the first query: symbol tables first, then DWARF. The
+ * guesses (PLT entries, function starts of .eh_frame) are built only when an address is left
+ * without a symbol, in a table of their own, so that an answer does not depend on what was asked
+ * before.
+ */
+#include "base/base.h"
+#include "symbol/symbolizer.h"
+
+#include "base/mem.h"
+#include "base/vec.h"
+#include "object/ehframe.h"
+#include "symbol/dwarf.h"
+#include "symbol/plt.h"
+#include "symbol/symtab.h"
+
+struct symbolizer {
+	struct elf *elf;
+	struct elf *debug; /* NULL: there is none, or none is needed */
+	struct elf *mini;
+	char *path;
+	char *debug_path;
+	const struct debug_search *search;
+	unsigned flags;
+	struct symtab *names;
+	struct symtab *guesses;
+	struct dwarf *dwarf;
+	struct symbolizer_stats stats;
+};
+
+/* An address to look up and which query asked. */
+struct lookup {
+	uint64_t vaddr;
+	size_t query;
+};
+
+/* One batch under way. */
+struct batch {
+	struct symbolizer *s;
+	const struct lookup *lookups; /* sorted by address */
+	size_t nr;
+	const uint64_t *unique; /* ascending */
+	size_t next;            /* lookup that is answered next */
+	symbol_result_fn result;
+	void *ctx;
+	VEC(struct symbol_frame) frames;
+};
+
+int symbolizer_new_elf(struct symbolizer **ret_s, struct elf *elf, const char *path,
+		       const struct debug_search *search, unsigned flags, struct err *err)
+{
+	(void)err; /* opening looks at nothing yet */
+	struct symbolizer *s = xcalloc(1, sizeof(*s));
+	s->elf = elf;
+	s->path = xstrdup(path ? path : "");
+	s->search = search;
+	s->flags = flags;
+	*ret_s = s;
+	return 0;
+}
+
+void symbolizer_free(struct symbolizer *s)
+{
+	if (!s)
+		return;
+	dwarf_free(s->dwarf);
+	symtab_free(s->names);
+	symtab_free(s->guesses);
+	elf_free(s->mini);
+	elf_free(s->debug);
+	elf_free(s->elf);
+	free(s->path);
+	free(s->debug_path);
+	free(s);
+}
+
+void symbolizer_free_p(struct symbolizer **s)
+{
+	symbolizer_free(*s);
+	*s = NULL;
+}
+
+struct symbolizer_stats symbolizer_stats(const struct symbolizer *s)
+{
+	return s->stats;
+}
+
+/* ---- opening what there is ---- */
+
+static bool has_debug_info(const struct elf *e)
+{
+	return elf_section(e, ".debug_info") || elf_section(e, ".zdebug_info");
+}
+
+/* A table that does not parse leaves the other ones; it is counted. */
+static size_t add_table(struct symbolizer *s, struct elf *e, enum symtab_what what,
+			enum symbol_source source)
+{
+	size_t nr = 0;
+	if (e && symtab_add_elf(s->names, e, what, source, &nr, NULL))
+		s->stats.nr_bad_sections++;
+	return nr;
+}
+
+static void open_names(struct symbolizer *s)
+{
+	s->names = symtab_new();
+	if (!add_table(s, s->elf, SYMTAB_STATIC, SYMBOL_SYMTAB)) {
+		(void)add_table(s, s->elf, SYMTAB_DYNAMIC, SYMBOL_DYNSYM);
+		(void)add_table(s, s->debug, SYMTAB_STATIC, SYMBOL_DEBUGFILE);
+		if (debugfile_mini(&s->mini, s->elf, NULL))
+			s->stats.nr_bad_sections++;
+		(void)add_table(s, s->mini, SYMTAB_STATIC, SYMBOL_MINI);
+	}
+	symtab_seal(s->names);
+	s->stats.nr_symbols = symtab_count(s->names);
+}
+
+static void open_dwarf(struct symbolizer *s)
+{
+	bool has_own = has_debug_info(s->elf);
+	struct elf *e = has_own ? s->elf : s->debug;
+	if ((s->flags & SYMBOLIZER_NO_DWARF) || !e || !has_debug_info(e))
+		return;
+	if (dwarf_new(&s->dwarf, e, has_own ? s->path : s->debug_path, s->search, 0, NULL))
+		s->stats.nr_bad_sections++;
+}
+
+static void open_all(struct symbolizer *s)
+{
+	if (s->names)
+		return;
+	bool needs_debug = !elf_section(s->elf, ".symtab") ||
+			   (!has_debug_info(s->elf) && !(s->flags & SYMBOLIZER_NO_DWARF));
+	if (needs_debug)
+		(void)debugfile_find(&s->debug, &s->debug_path, s->elf, s->path, s->search, NULL);
+	open_names(s);
+	open_dwarf(s);
+}
+
+static void add_starts(struct symbolizer *s, const char *section, bool is_debug_frame)
+{
+	const struct elf_section *at = elf_section(s->elf, section);
+	struct sv bytes;
+	if (!at || elf_named_bytes(s->elf, section, &bytes, NULL))
+		return;
+	struct ehframe_iter it;
+	struct ehframe_fde fde;
+	ehframe_start(&it, bytes, at->vaddr, is_debug_frame);
+	while (ehframe_next(&it, &fde))
+		if (fde.end > fde.start && fde.start)
+			symtab_add(s->guesses, fde.start, fde.end - fde.start, SV(""),
+				   SYMBOL_EHFRAME, SYMTAB_RANK_GUESS);
+}
+
+static void open_guesses(struct symbolizer *s)
+{
+	if (s->guesses)
+		return;
+	s->guesses = symtab_new();
+	if (plt_add(s->guesses, s->elf, s->names, SYMBOL_PLT, NULL))
+		s->stats.nr_bad_sections++;
+	add_starts(s, ".eh_frame", false);
+	add_starts(s, ".debug_frame", true);
+	symtab_seal(s->guesses);
+}
+
+/* ---- one address ---- */
+
+static bool is_mangled(struct sv name)
+{
+	return name.n > 2 && name.p[0] == '_' && (name.p[1] == 'Z' || name.p[1] == 'R');
+}
+
+static bool is_dwarf_named(const struct dwarf_frame *frames, size_t nr)
+{
+	return nr && frames[nr - 1].linkage.n;
+}
+
+/*
+ * Puts the symbol's name over the physical frame's, unless DWARF knows better; returns where the
+ * name came from.
+ */
+static enum symbol_source name_physical(struct symbolizer *s, struct symbol_frame *f,
+					uint64_t vaddr, bool is_named)
+{
+	struct symtab_hit hit;
+	bool has_symbol = symtab_find(s->names, vaddr, &hit);
+	bool is_weaker = has_symbol && (!hit.has_size || hit.rank != SYMTAB_RANK_TYPED);
+	if (is_named && (!has_symbol || is_weaker))
+		return SYMBOL_DWARF;
+	if (!has_symbol) {
+		open_guesses(s);
+		has_symbol = symtab_find(s->guesses, vaddr, &hit);
+		f->is_guessed = has_symbol;
+	}
+	if (!has_symbol)
+		return SYMBOL_NONE;
+	bool keeps = is_named && is_mangled(f->linkage) &&
+		     symtab_has_alias(s->names, hit.start, f->linkage);
+	if (!keeps)
+		f->linkage = hit.name;
+	f->func_start = hit.start;
+	return (enum symbol_source)hit.tag;
+}
+
+/* What DWARF says (or nothing) of unique address @idx: all queries that asked for it. */
+static void answer(void *ctx, size_t idx, const struct dwarf_frame *frames, size_t nr)
+{
+	struct batch *b = ctx;
+	uint64_t vaddr = b->unique[idx];
+	bool is_named = is_dwarf_named(frames, nr);
+	vec_clear(&b->frames);
+	for (size_t i = 0; i < nr; i++)
+		vec_push(&b->frames, (struct symbol_frame){.linkage = frames[i].linkage,
+							   .file = frames[i].file,
+							   .line = frames[i].line,
+							   .func_start = frames[i].func_start,
+							   .is_inlined = frames[i].is_inlined});
+	if (!nr)
+		vec_push(&b->frames, (struct symbol_frame){.linkage = SV(""), .file = SV("")});
+	struct symbol_frame *physical = vec_last(&b->frames);
+	enum symbol_source source = name_physical(b->s, physical, vaddr, is_named);
+	for (size_t i = 0; i + 1 < b->frames.n; i++)
+		b->frames.p[i].func_start = physical->func_start;
+	for (; b->next < b->nr && b->lookups[b->next].vaddr == vaddr; b->next++)
+		b->result(b->ctx, b->lookups[b->next].query, b->frames.p, b->frames.n, source);
+}
+
+/* ---- batches ---- */
+
+static int compare_lookups(const void *a, const void *b)
+{
+	const struct lookup *x = a;
+	const struct lookup *y = b;
+	if (x->vaddr != y->vaddr)
+		return x->vaddr < y->vaddr ? -1 : 1;
+	return x->query < y->query ? -1 : x->query > y->query;
+}
+
+static struct lookup *sorted(const uint64_t *vaddrs, size_t nr)
+{
+	struct lookup *l = xcalloc(nr + 1, sizeof(*l));
+	bool is_sorted = true;
+	for (size_t i = 0; i < nr; i++) {
+		l[i] = (struct lookup){vaddrs[i], i};
+		is_sorted = is_sorted && (!i || vaddrs[i - 1] <= vaddrs[i]);
+	}
+	if (!is_sorted)
+		qsort(l, nr, sizeof(*l), compare_lookups);
+	return l;
+}
+
+static int query_dwarf(struct batch *b, size_t nr_unique, struct err *err)
+{
+	unsigned flags = (b->s->flags & SYMBOLIZER_NO_INLINES ? DWARF_NO_INLINES : 0) |
+			 (b->s->flags & SYMBOLIZER_NO_LINES ? DWARF_NO_LINES : 0);
+	return dwarf_query(b->s->dwarf, b->unique, nr_unique, flags, answer, b, err);
+}
+
+int symbolizer_query(struct symbolizer *s, const uint64_t *vaddrs, size_t nr,
+		     symbol_result_fn result, void *ctx, struct err *err)
+{
+	open_all(s);
+	struct lookup *lookups CLEANUP(free_p) = sorted(vaddrs, nr);
+	uint64_t *unique CLEANUP(free_p) = xcalloc(nr + 1, sizeof(*unique));
+	size_t nr_unique = 0;
+	for (size_t i = 0; i < nr; i++)
+		if (!nr_unique || unique[nr_unique - 1] != lookups[i].vaddr)
+			unique[nr_unique++] = lookups[i].vaddr;
+
+	struct batch b = {.s = s,
+			  .lookups = lookups,
+			  .nr = nr,
+			  .unique = unique,
+			  .result = result,
+			  .ctx = ctx};
+	int rc = 0;
+	if (s->dwarf)
+		rc = query_dwarf(&b, nr_unique, err);
+	else
+		for (size_t i = 0; i < nr_unique; i++)
+			answer(&b, i, NULL, 0);
+	vec_release(&b.frames);
+	return rc;
+}
