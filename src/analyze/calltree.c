@@ -35,7 +35,8 @@ struct calltree {
 	VEC(struct bnode) nodes; /* parents before children; 0 = root */
 	struct map children;     /* parent << 32 | name -> node */
 	VEC(uint32_t) open;      /* time order: the path of the last sample */
-	unsigned nr_inputs;
+	uint64_t nr_samples;
+	bool has_input; /* a selection, whose samples are known */
 };
 
 /* What is remembered per element of one profile while its rows are added. */
@@ -336,8 +337,8 @@ static void add_input(struct calltree *ct, const struct selection *sel, bool is_
 {
 	const struct profile *p = sel->p;
 	ct->r->unit = sel->unit;
-	ct->r->nr_samples += is_before ? 0 : sel->nr_samples;
-	ct->nr_inputs++;
+	ct->nr_samples += is_before ? 0 : sel->nr_samples;
+	ct->has_input = true;
 	struct input in = {.ct = ct, .sel = sel, .p = p, .is_before = is_before};
 	in.func_names = xcalloc(p->functions.n, sizeof(*in.func_names));
 	in.module_names = xcalloc(p->modules.n, sizeof(*in.module_names));
@@ -571,9 +572,12 @@ struct report_tree *calltree_finish(struct calltree *ct, const char *key, const 
 	if (t->before)
 		set_deltas(t);
 	r->total = t->nodes[0].total;
+	if (ct->has_input)
+		r->nr_samples = ct->nr_samples;
 	vec_clear(&ct->nodes);
 	map_clear(&ct->children);
 	vec_push(&ct->nodes, (struct bnode){.name = intern_add_str(&r->names, "all")});
-	ct->has_before = false;
+	ct->has_before = ct->has_input = false;
+	ct->nr_samples = 0;
 	return t;
 }

@@ -277,11 +277,12 @@ static void add_bare(struct buf *to, struct sv name)
 	int depth = 0;
 	for (size_t i = 0; i < name.n; i++) {
 		char c = name.p[i];
+		bool is_empty_part = c == ':' && to->n >= 2 && !memcmp(to->p + to->n - 2, "::", 2);
 		if (c == '<' || c == '(')
 			depth++;
 		else if ((c == '>' && i && name.p[i - 1] != '-') || c == ')')
 			depth -= depth > 0;
-		else if (!depth)
+		else if (!depth && !is_empty_part)
 			buf_add_ch(to, c);
 	}
 }
@@ -339,40 +340,4 @@ void flame_label(struct buf *to, struct sv name, double avail_px, double font_px
 		return;
 	buf_add(to, s.p, n);
 	buf_add_str(to, ELLIPSIS);
-}
-
-/* ---- numbers ------------------------------------------------------------------------------ */
-
-void flame_add_count(struct buf *to, uint64_t v)
-{
-	char digits[24];
-	int n = snprintf(digits, sizeof(digits), "%" PRIu64, v);
-	for (int i = 0; i < n; i++) {
-		if (i && (n - i) % 3 == 0)
-			buf_add_ch(to, ',');
-		buf_add_ch(to, digits[i]);
-	}
-}
-
-void flame_add_weight(struct buf *to, uint64_t v, enum unit unit)
-{
-	static const struct {
-		double scale;
-		const char *name;
-	} ns[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "\xc2\xb5s"}, {1, "ns"}},
-	  bytes[] = {{1ull << 40, "TiB"}, {1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}};
-	if (unit == UNIT_COUNT || (unit == UNIT_BYTES && v < 1024)) {
-		flame_add_count(to, v);
-		buf_add_str(to, unit == UNIT_BYTES ? " B" : "");
-		return;
-	}
-	size_t i = 0;
-	while (i < 3 && (double)v < (unit == UNIT_NS ? ns[i].scale : bytes[i].scale))
-		i++;
-	double x = (double)v / (unit == UNIT_NS ? ns[i].scale : bytes[i].scale);
-	buf_addf(to, "%.*f %s",
-		 x < 10    ? 2
-		 : x < 100 ? 1
-			   : 0,
-		 x, unit == UNIT_NS ? ns[i].name : bytes[i].name);
 }

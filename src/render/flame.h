@@ -71,8 +71,4 @@ void flame_pack(struct buf *to, const struct flame *f);
 void flame_label(struct buf *to, struct sv name, double avail_px, double font_px);
 double flame_text_px(struct sv text, double font_px);
 
-/* "1,234", "12.3 ms", "4.5 MiB". */
-void flame_add_count(struct buf *to, uint64_t v);
-void flame_add_weight(struct buf *to, uint64_t v, enum unit unit);
-
 #endif

@@ -17,6 +17,7 @@
 
 #include "base/escape.h"
 #include "base/mem.h"
+#include "base/num.h"
 #include "base/zio.h"
 #include "render/assets.h"
 #include "render/flame.h"
@@ -138,14 +139,20 @@ static const char *count_name(const struct svg *s)
 static void add_total(struct buf *to, const struct svg *s)
 {
 	CLEANUP(buf_release) struct buf b = {0};
-	flame_add_weight(&b, s->t->nodes[0].total, s->t->unit);
+	uint64_t total = s->t->nodes[0].total;
+	if (s->t->unit == UNIT_NS)
+		num_add_ns(&b, total);
+	else if (s->t->unit == UNIT_BYTES)
+		num_add_bytes(&b, total);
+	else
+		num_add_count(&b, total);
 	if (s->t->unit == UNIT_COUNT || s->o->count_name)
 		buf_addf(&b, " %s", count_name(s));
 	add_part(to, buf_str(&b));
 	if (s->t->unit == UNIT_COUNT || !s->r->nr_samples)
 		return;
 	buf_clear(&b);
-	flame_add_count(&b, s->r->nr_samples);
+	num_add_count(&b, s->r->nr_samples);
 	buf_add_str(&b, " samples");
 	add_part(to, buf_str(&b));
 }
@@ -161,7 +168,7 @@ static void add_subtitle(struct buf *to, const struct svg *s)
 static void add_loss(struct buf *to, const char *what, uint64_t nr, uint64_t of)
 {
 	CLEANUP(buf_release) struct buf b = {0};
-	flame_add_count(&b, nr);
+	num_add_count(&b, nr);
 	buf_addf(&b, " %s", what);
 	if (nr && of)
 		buf_addf(&b, " (%.2f %%)", 100.0 * (double)nr / (double)of);
@@ -304,7 +311,7 @@ static void add_tooltip(struct svg *s, uint32_t node)
 		buf_add_ch(s->to, ')');
 	}
 	buf_add_str(s->to, " \xe2\x80\x94 ");
-	flame_add_count(s->to, n->total);
+	num_add_count(s->to, n->total);
 	buf_add_ch(s->to, ' ');
 	escape_xml(s->to, sv_from_str(count_name(s)));
 	buf_addf(s->to, ", %.2f %%", share_of(n->total, s->t->nodes[0].total));

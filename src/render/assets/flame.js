@@ -331,7 +331,7 @@ function bareName(name) {
 		else if (!depth)
 			out += c;
 	}
-	return out.replace(/^:+/, '') || name;
+	return out.replace(/:::+/g, '::').replace(/^:+/, '') || name;
 }
 
 function lastPart(bare) {
@@ -832,7 +832,7 @@ function step(by) {
 		hitAt = hits.length - 1;
 	var i = hits[hitAt];
 	if (!boxOf(i))
-		zoom(i < zoomed || i >= T.end[zoomed] || T.depth[i] < 2 ? i : i);
+		zoom(i);
 	focus(i);
 }
 
