@@ -1,0 +1,136 @@
+/* The first page; see overview.h. */
+#include "base/base.h"
+#include "analyze/overview.h"
+
+#include "analyze/threads.h"
+#include "analyze/top.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/num.h"
+#include "base/stat.h"
+
+#define IDLE_CPUS     0.1 /* below: the target mostly sleeps */
+#define SHORT_NS      (2 * NS_PER_SEC)
+#define OVERVIEW_ROWS 10
+
+static void add_cpus(struct buf *to, double cpus)
+{
+	num_add_double(to, cpus, cpus < 0.1 ? 4 : 2);
+}
+
+static void add_facts(struct report *r, const struct selection *sel)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	uint64_t ns = view_duration_ns(sel);
+	if (ns) {
+		num_add_ns(&b, ns);
+		report_fact(r, "duration", buf_str(&b));
+	}
+	double cpus = view_cpus(sel, view_all(sel));
+	if (cpus >= 0) {
+		buf_clear(&b);
+		add_cpus(&b, cpus);
+		buf_add_str(&b, " on average");
+		report_fact(r, "CPUs in use", buf_str(&b));
+	}
+}
+
+/* Why there are few samples, as far as the numbers say. */
+static void add_reason(struct buf *to, const struct selection *sel)
+{
+	double cpus = view_cpus(sel, view_all(sel));
+	uint64_t ns = view_duration_ns(sel);
+	uint64_t nr_out = 0;
+	for (size_t i = 0; i < SELECT_OUT_NR; i++)
+		nr_out += sel->nr_out[i];
+	if (nr_out + sel->nr_samples >= OVERVIEW_FEW_SAMPLES) {
+		buf_add_str(to, "; the filters leave out the rest");
+	} else if (cpus >= 0 && cpus < IDLE_CPUS && ns) {
+		buf_add_str(to, "; the target was mostly idle: it used ");
+		add_cpus(to, cpus);
+		buf_add_str(to, " CPUs on average over ");
+		num_add_ns(to, ns);
+	} else if (ns && ns < SHORT_NS) {
+		buf_add_str(to, "; the capture lasted only ");
+		num_add_ns(to, ns);
+	}
+}
+
+static void note_few_samples(struct report *r, const struct selection *sel)
+{
+	uint64_t n = sel->nr_samples;
+	if (n >= OVERVIEW_FEW_SAMPLES)
+		return;
+	CLEANUP(buf_release) struct buf b = {0};
+	if (!n) {
+		buf_add_str(&b, "no samples in view");
+		add_reason(&b, sel);
+		report_note(r, "%s", buf_str(&b));
+		return;
+	}
+	buf_add_str(&b, "only ");
+	num_add_count(&b, n);
+	buf_add_str(&b, n == 1 ? " sample" : " samples");
+	add_reason(&b, sel);
+	buf_add_str(&b, "; a share of 50 % is uncertain by +-");
+	num_add_pct(&b, stat_share_pct_error((double)n / 2, (double)n));
+	buf_add_str(&b, " points");
+	report_note(r, "%s", buf_str(&b));
+}
+
+static void note_other_events(struct report *r, const struct selection *sel)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	for (uint32_t i = 0; i < sel->p->tables.n; i++) {
+		const struct table *t = &sel->p->tables.p[i];
+		if (i == sel->table || !t->n)
+			continue;
+		buf_addf(&b, "%s%s", b.n ? ", " : "", profile_text(sel->p, t->event));
+	}
+	if (b.n)
+		report_note(r, "other events in this profile (--event): %s", buf_str(&b));
+}
+
+void overview_begin(struct report *r, const struct selection *sel)
+{
+	view_begin(r, sel, "assay report");
+	add_facts(r, sel);
+	note_few_samples(r, sel);
+	note_other_events(r, sel);
+}
+
+/* A name as a shell word that is a regex for exactly this name; false if it cannot be. */
+static bool add_quoted(struct buf *to, const char *name)
+{
+	if (strpbrk(name, "'\\\n"))
+		return false;
+	bool is_plain = !strpbrk(name, "^$.*+?()[]{}|");
+	buf_addf(to, is_plain ? "'^%s$'" : "'^\\Q%s\\E$'", name);
+	return true;
+}
+
+static void add_hints(struct report *r, const struct report_table *functions, const char *input)
+{
+	report_hint(r, "assay flame %s", input);
+	report_hint(r, "assay report %s --tree", input);
+	if (!functions->nr_rows)
+		return;
+	for (size_t c = 0; c < functions->nr_columns; c++) {
+		CLEANUP(buf_release) struct buf b = {0};
+		if (!strcmp(functions->columns[c].key, "function") &&
+		    add_quoted(&b, functions->cells[c].text))
+			report_hint(r, "assay report %s --callers %s", input, buf_str(&b));
+	}
+}
+
+void overview_report(struct report *r, const struct selection *sel, const char *input,
+		     const struct view_limits *limits)
+{
+	struct view_limits few = *limits;
+	few.max_rows = limits->max_rows ? MIN(limits->max_rows, OVERVIEW_ROWS) : 0;
+	top_report(r, sel, BY_FUNCTION, limits);
+	top_report(r, sel, BY_CRATE, &few);
+	thread_groups_report(r, sel, &few);
+	if (input && sel->nr_samples)
+		add_hints(r, &r->tables.p[0], input);
+}
