@@ -25,7 +25,7 @@ struct view_item {
 	struct weight total;
 };
 
-enum view_flags {
+enum view_columns {
 	VIEW_TOTAL = 1 << 0,  /* a column with the inclusive share */
 	VIEW_MODULE = 1 << 1, /* a column with the module */
 	VIEW_OF_ALL = 1 << 2, /* a column with the share of everything in view, beside of->weight */
@@ -37,7 +37,7 @@ struct view_spec {
 	const char *name_key;   /* "function" */
 	const char *module_key; /* "module" */
 	struct weight of;       /* what is 100 % */
-	unsigned flags;
+	unsigned flags;         /* enum view_columns */
 };
 
 /* 0 for an empty whole. */

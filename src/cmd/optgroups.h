@@ -1,0 +1,43 @@
+/*
+ * Option groups that several commands share, so that a flag means the same everywhere: what part
+ * of a profile is looked at (filter), and where the result goes (output).
+ *
+ *	struct filter_opts filter = {0};
+ *	... .groups = {{&filter_group, &filter}, {&output_group, &output}}
+ *	if (filter_finish(&filter, &err)) return cmd_fail(&err);
+ *	select_run(&arena, p, &filter.spec, &sel, &err);
+ */
+#ifndef ASSAY_CMD_OPTGROUPS_H
+#define ASSAY_CMD_OPTGROUPS_H
+
+#include "analyze/select.h"
+#include "base/base.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/opt.h"
+
+struct filter_opts {
+	struct select_spec spec; /* bound to the options, completed by filter_finish */
+	int mode;                /* enum select_mode */
+	struct opt_list phases;  /* NAME=RULE */
+	struct phase_rule *rules;
+	char **names; /* owned copies of the rules' names */
+};
+
+extern const struct opt_group filter_group;
+
+/* Splits the phases into rules; -EINVAL. */
+int filter_finish(struct filter_opts *f, struct err *err);
+void filter_release(struct filter_opts *f);
+
+struct output_opts {
+	const char *path; /* NULL or "-": standard output */
+	bool is_json;
+};
+
+extern const struct opt_group output_group;
+
+/* To the file, whole or not at all, or to standard output. An exit code; errors are told. */
+int output_write(const struct output_opts *o, const struct buf *b);
+
+#endif

@@ -1,0 +1,171 @@
+/* render/text and render/jsonout: exact bytes of a small report, harmless bytes of an ugly one. */
+#include "base/base.h"
+#include "tap.h"
+
+#include <jansson.h>
+#include <math.h>
+
+#include "base/buf.h"
+#include "render/jsonout.h"
+#include "render/text.h"
+
+static const struct report_column columns[] = {{"pct", "%", CELL_PERCENT, NULL},
+					       {"n", "samples", CELL_COUNT, "how many"},
+					       {"time", "time", CELL_NS, NULL},
+					       {"name", "function", CELL_TEXT, NULL},
+					       {"mod", "module", CELL_TEXT, NULL}};
+
+static void add_row(struct report *r, struct report_table *t, double pct, uint64_t n,
+		    const char *name)
+{
+	union cell cells[] = {
+		{.d = pct}, {.u = n}, {.u = n * 1000000}, {.text = name}, {.text = "bin"}};
+	report_add_row(r, t, cells);
+}
+
+static struct report *make_report(const char *name)
+{
+	struct report *r = report_new();
+	r->title = "assay report";
+	r->losses.nr[LOSS_SEEN] = 1010;
+	r->losses.nr[LOSS_WRITTEN] = 1000;
+	r->losses.nr[LOSS_LOST] = 10;
+	r->losses.nr[LOSS_THROTTLED] = 2;
+	r->losses.nr[LOSS_TRUNC_COPY] = 5;
+	r->losses.nr[LOSS_UNSYM_JIT] = 1;
+	r->losses.nr[LOSS_UNSYM_KERNEL] = 2;
+	report_fact(r, "event", "cpu-clock");
+	report_note(r, "a note");
+	report_hint(r, "assay flame x");
+	struct report_table *t = report_add_table(r, "t", "rows", columns, ARRAY_LEN(columns));
+	add_row(r, t, 75.5, 1234, name);
+	add_row(r, t, (double)NAN, 7, "<other>");
+	return r;
+}
+
+TEST(text_is_aligned_and_shows_the_ledger)
+{
+	CLEANUP(report_free_p) struct report *r = make_report("main");
+	CLEANUP(buf_release) struct buf b = {0};
+	text_render(&b, r, &(struct text_style){0});
+	CHECK_STR(buf_str(&b),
+		  "assay report\n"
+		  "event: cpu-clock\n"
+		  "samples: 1,010 seen, 1,000 written, 10 (0.99 %) lost; throttled 2 times\n"
+		  "stacks cut short: 5 (0.50 %): stack copy too short 5\n"
+		  "without a name: 3 (0.30 %): JIT code without a map 1, "
+		  "kernel addresses hidden 2\n"
+		  "note: a note\n"
+		  "\n"
+		  "rows\n"
+		  "      %  samples     time  function  module\n"
+		  "  75.50    1,234   1.23 s  main      bin\n"
+		  "      -        7  7.00 ms  <other>   bin\n"
+		  "\n"
+		  "next:\n"
+		  "  assay flame x\n");
+}
+
+TEST(names_are_cut_only_with_a_width)
+{
+	char name[301];
+	memset(name, 'n', 300);
+	name[300] = 0;
+	CLEANUP(report_free_p) struct report *r = make_report(name);
+	CLEANUP(buf_release) struct buf b = {0};
+	text_render(&b, r, &(struct text_style){0});
+	CHECK(strstr(buf_str(&b), name));
+	buf_clear(&b);
+	text_render(&b, r, &(struct text_style){.width = 80});
+	CHECK(!strstr(buf_str(&b), name));
+	const char *table = strstr(buf_str(&b), "\nrows\n");
+	CHECK(table);
+	for (const char *line = table; line && *line;) {
+		const char *end = strchr(line, '\n');
+		CHECK(end && end - line <= 80);
+		line = end ? end + 1 : NULL;
+	}
+}
+
+TEST(hostile_names_cannot_reach_the_terminal_or_break_json)
+{
+	CLEANUP(report_free_p) struct report *r = make_report("\x1b]0;x\x07\"\\\xff\xc3\xa9\n");
+	CLEANUP(buf_release) struct buf b = {0};
+	text_render(&b, r, &(struct text_style){.width = 60});
+	for (size_t i = 0; i < b.n; i++)
+		CHECK((unsigned char)b.p[i] >= ' ' || b.p[i] == '\n');
+	buf_clear(&b);
+	jsonout_render(&b, r);
+	json_error_t e;
+	json_t *root = json_loadb(b.p, b.n, 0, &e);
+	if (!root)
+		tap_fail(__FILE__, __LINE__, "%s at %d", e.text, e.position);
+	json_decref(root);
+}
+
+TEST(json_holds_every_number_and_every_loss)
+{
+	CLEANUP(report_free_p) struct report *r = make_report("main");
+	r->total = 99;
+	r->nr_samples = 1000;
+	r->unit = UNIT_NS;
+	CLEANUP(buf_release) struct buf b = {0};
+	jsonout_render(&b, r);
+	json_t *root = json_loadb(b.p, b.n, 0, NULL);
+	CHECK(root);
+	CHECK_STR(json_string_value(json_object_get(root, "schema")), "assay-report/1");
+	CHECK_U64(json_integer_value(json_object_get(root, "total")), 99);
+	const json_t *losses = json_object_get(root, "losses");
+	CHECK_U64(json_object_size(losses), LOSS_NR);
+	CHECK_U64(json_integer_value(json_object_get(losses, "lost")), 10);
+	const json_t *t = json_array_get(json_object_get(root, "tables"), 0);
+	const json_t *rows = json_object_get(t, "rows");
+	CHECK_U64(json_array_size(rows), 2);
+	const json_t *row = json_array_get(rows, 0);
+	CHECK_U64(json_integer_value(json_object_get(row, "time")), 1234000000);
+	CHECK(json_is_null(json_object_get(json_array_get(rows, 1), "pct")));
+	json_decref(root);
+}
+
+TEST(a_report_without_a_ledger_says_so)
+{
+	CLEANUP(report_free_p) struct report *r = report_new();
+	CLEANUP(buf_release) struct buf b = {0};
+	r->nr_samples = 12;
+	text_render(&b, r, &(struct text_style){0});
+	CHECK_STR(buf_str(&b), "\nsamples: 12; this input does not say what was lost\n");
+}
+
+TEST(trees_indent_branches_and_keep_chains_in_line)
+{
+	CLEANUP(report_free_p) struct report *r = report_new();
+	static const struct {
+		const char *name;
+		uint32_t parent, first, next;
+		uint64_t total, self;
+	} rows[] = {{"all", 0, 1, 0, 10, 0},
+		    {"main", 0, 2, 0, 10, 0},
+		    {"a", 1, 3, 4, 6, 0},
+		    {"leaf", 2, 0, 0, 6, 6},
+		    {"b", 1, 0, 0, 4, 4}};
+	struct report_tree *t = vec_add(&r->trees);
+	t->key = t->title = "call tree";
+	t->nr_nodes = ARRAY_LEN(rows);
+	t->nodes = arena_calloc(&r->arena, t->nr_nodes, sizeof(*t->nodes));
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		t->nodes[i] = (struct tree_node){.name = intern_add_str(&r->names, rows[i].name),
+						 .parent = rows[i].parent,
+						 .first_child = rows[i].first,
+						 .next = rows[i].next,
+						 .total = rows[i].total,
+						 .self = rows[i].self};
+	CLEANUP(buf_release) struct buf b = {0};
+	text_render(&b, r, &(struct text_style){0});
+	CHECK_STR(strstr(buf_str(&b), "call tree\n"), "call tree\n"
+						      "  total %   self %\n"
+						      "   100.00     0.00  - all\n"
+						      "   100.00     0.00    main\n"
+						      "    60.00     0.00    - a\n"
+						      "    60.00    60.00      leaf\n"
+						      "    40.00    40.00    - b\n");
+}
