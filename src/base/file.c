@@ -91,6 +91,47 @@ int file_write_all(int fd, const void *p, size_t n, struct err *err)
 	return 0;
 }
 
+int file_pwrite_all(int fd, const void *p, size_t n, uint64_t off, struct err *err)
+{
+	const char *from = p;
+	while (n) {
+		ssize_t put = pwrite(fd, from, n, (off_t)off);
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put < 0)
+			return err_sys(err, "cannot write");
+		from += put;
+		off += (uint64_t)put;
+		n -= (size_t)put;
+	}
+	return 0;
+}
+
+bool file_is_seekable(int fd)
+{
+	return lseek(fd, 0, SEEK_CUR) >= 0;
+}
+
+int file_truncate(int fd, uint64_t n, struct err *err)
+{
+	if (ftruncate(fd, (off_t)n))
+		return err_sys(err, "cannot truncate");
+	if (lseek(fd, (off_t)n, SEEK_SET) < 0)
+		return err_sys(err, "cannot seek");
+	return 0;
+}
+
+int file_size(uint64_t *ret_n, int fd, struct err *err)
+{
+	struct stat st;
+	if (fstat(fd, &st))
+		return err_sys(err, "cannot stat");
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, -EINVAL, "not a regular file");
+	*ret_n = (uint64_t)st.st_size;
+	return 0;
+}
+
 static int decompress_in_place(struct view *v, size_t limit, struct err *err)
 {
 	enum zkind kind = zio_sniff(v->p, v->n);

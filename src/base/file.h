@@ -43,6 +43,11 @@ int file_pread(int fd, void *p, size_t n, uint64_t off, struct err *err);
 /* Up to n bytes from where the descriptor stands; 0 at the end, else negative. */
 ssize_t file_read_some(int fd, void *p, size_t n, struct err *err);
 int file_write_all(int fd, const void *p, size_t n, struct err *err);
+int file_pwrite_all(int fd, const void *p, size_t n, uint64_t off, struct err *err);
+bool file_is_seekable(int fd);
+/* Cuts or extends, and puts the position at the new end. */
+int file_truncate(int fd, uint64_t n, struct err *err);
+int file_size(uint64_t *ret_n, int fd, struct err *err); /* of a regular file */
 
 /*
  * Output that appears whole or not at all: written to a temporary sibling, renamed by

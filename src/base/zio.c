@@ -159,6 +159,11 @@ int zio_compress_zstd(struct buf *to, const void *p, size_t n, int level, struct
 	return 0;
 }
 
+uint32_t zio_crc32(const void *p, size_t n)
+{
+	return (uint32_t)crc32_z(0, p, n);
+}
+
 int zio_compress_gzip(struct buf *to, const void *p, size_t n, struct err *err)
 {
 	z_stream z = {.next_in = (Bytef *)(uintptr_t)p};

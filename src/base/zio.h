@@ -17,6 +17,8 @@ enum zkind zio_sniff(const void *p, size_t n);
 int zio_decompress(struct buf *to, enum zkind kind, const void *p, size_t n, size_t limit,
                    struct err *err);
 int zio_compress_zstd(struct buf *to, const void *p, size_t n, int level, struct err *err);
+/* CRC-32 as zlib, gzip and .gnu_debuglink have it. */
+uint32_t zio_crc32(const void *p, size_t n);
 int zio_compress_gzip(struct buf *to, const void *p, size_t n, struct err *err);
 
 #endif

@@ -3,6 +3,7 @@
  * without its losses is a bug, so every renderer prints this and every file holds it.
  *
  * The sum that must hold for each capture:  seen = written + lost + unparsed + filtered
+ * (and, when a recording is read again, + disk + damaged)
  * where seen counts what the kernel says it produced. Truncated and unsymbolized samples are
  * written: they are in the profile, with a stack or a name that is not whole.
  */
@@ -40,6 +41,7 @@ enum loss_kind {
 	LOSS_UNSYM_KERNEL = 20,   /* kernel addresses hidden (kptr_restrict) */
 
 	LOSS_DISK = 21, /* samples that could not be written to the recording (disk full) */
+	LOSS_DAMAGED = 22, /* samples in damaged parts of a recording */
 	LOSS_NR
 };
 

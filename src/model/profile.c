@@ -253,9 +253,11 @@ uint32_t profile_table(struct profile *p, const struct table *shape)
 	return (uint32_t)p->tables.n - 1;
 }
 
-static void table_grow(struct table *t)
+void table_reserve(struct table *t, size_t n)
 {
-	t->cap = t->cap ? t->cap * 2 : 1024;
+	if (t->n + n <= t->cap)
+		return;
+	t->cap = MAX(MAX(t->cap * 2, t->n + n), (size_t)1024);
 	t->time_ns = xreallocarray(t->time_ns, t->cap, sizeof(*t->time_ns));
 	t->stack = xreallocarray(t->stack, t->cap, sizeof(*t->stack));
 	t->task = xreallocarray(t->task, t->cap, sizeof(*t->task));
@@ -268,8 +270,7 @@ void profile_sample(struct profile *p, uint32_t table, uint64_t time_ns, stack_i
 {
 	ASSERT(!p->is_sealed && table < p->tables.n);
 	struct table *t = &p->tables.p[table];
-	if (t->n == t->cap)
-		table_grow(t);
+	table_reserve(t, 1);
 	t->time_ns[t->n] = time_ns;
 	t->stack[t->n] = stack;
 	t->task[t->n] = task;

@@ -211,6 +211,8 @@ stack_id profile_stack(struct profile *p, stack_id parent, loc_id loc);
 task_id profile_task(struct profile *p, int32_t pid, int32_t tid, str_id comm, uint64_t time_ns);
 /* The table of an event (found by name), or a new one. Index into tables. */
 uint32_t profile_table(struct profile *p, const struct table *shape);
+/* Room for n more samples, for readers that fill the columns themselves. */
+void table_reserve(struct table *t, size_t n);
 /* values: nr_columns numbers. */
 void profile_sample(struct profile *p, uint32_t table, uint64_t time_ns, stack_id stack,
 		    task_id task, int cpu, const int64_t *values);

@@ -1,0 +1,498 @@
+/*
+ * Sections of a recording -> profile; see docs/formats/assay.md.
+ *
+ * Every id is checked against what the file has defined so far. In an undamaged file one that
+ * points nowhere is an error. After damage, definitions may be missing: elements that were lost
+ * are made up ("[lost]", bounded by a budget) so that later ids keep their meaning, and what
+ * still points nowhere becomes "none".
+ */
+#include "base/base.h"
+#include "format/assayfile_layout.h"
+
+#include <errno.h>
+
+#include "base/rd.h"
+
+#define LOST "[lost]"
+
+static int bad(struct err *err, const char *what)
+{
+	return err_set(err, -EBADMSG, "%s", what);
+}
+
+static uint32_t check_id(struct assayfile_reader *r, uint64_t id, size_t n)
+{
+	if (LIKELY(id < n))
+		return (uint32_t)id;
+	r->is_wrong |= !r->has_damage;
+	return 0;
+}
+
+static str_id get_str(struct assayfile_reader *r, uint64_t id)
+{
+	return r->str_ids.p[check_id(r, id, r->str_ids.n)];
+}
+
+/* Column readers: the difference columns keep the value before in *last. */
+static uint64_t delta(struct rd *in, uint64_t *last)
+{
+	return *last += (uint64_t)rd_zigzag(in);
+}
+
+struct range {
+	size_t n;   /* elements that follow, each of at least `least` bytes */
+	size_t gap; /* elements before them that the file lost */
+};
+
+static int get_range(struct assayfile_reader *r, struct range *ret, struct rd *in, size_t have,
+		     size_t least, struct err *err)
+{
+	uint64_t first = rd_uleb(in);
+	uint64_t n = rd_uleb(in);
+	if (in->is_bad || n > rd_left(in) / least || first + n > UINT32_MAX || first > UINT32_MAX)
+		return bad(err, "a section's count is impossible");
+	if (first < have || (first > have && !r->has_damage))
+		return bad(err, "a section does not continue its table");
+	size_t gap = (size_t)first - have;
+	if (gap > r->gap_budget)
+		return bad(err, "too much of the file is damaged");
+	r->gap_budget -= gap;
+	*ret = (struct range){(size_t)n, gap};
+	return 0;
+}
+
+static int get_strings(struct assayfile_reader *r, struct rd *in, struct err *err)
+{
+	struct range range;
+	int rc = get_range(r, &range, in, r->str_ids.n, 1, err);
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < range.gap; i++)
+		vec_push(&r->str_ids, profile_cstr(r->p, LOST));
+	struct rd lens = *in;
+	for (size_t i = 0; i < range.n; i++)
+		(void)rd_uleb(in); /* the texts begin after all lengths */
+	for (size_t i = 0; i < range.n; i++) {
+		uint64_t len = rd_uleb(&lens);
+		const uint8_t *s = len <= ASSAYFILE_STRING_MAX ? rd_bytes(in, len) : NULL;
+		if (!s)
+			return bad(err, "a string is longer than its section");
+		str_id id = profile_str(r->p, (const char *)s, len);
+		r->has_remap |= id != r->str_ids.n;
+		vec_push(&r->str_ids, id);
+	}
+	return 0;
+}
+
+static int get_modules(struct assayfile_reader *r, struct rd *in, struct err *err)
+{
+	struct profile *p = r->p;
+	struct range range;
+	int rc = get_range(r, &range, in, p->modules.n, 7, err);
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < range.gap; i++)
+		vec_push(&p->modules,
+			 (struct module){.kind = MODULE_UNKNOWN, .path = profile_cstr(p, LOST)});
+	for (size_t i = 0; i < range.n; i++) {
+		struct module m = {0};
+		uint64_t kind = rd_uleb(in);
+		m.kind = kind <= MODULE_NAMED ? (enum module_kind)kind : MODULE_UNKNOWN;
+		m.path = get_str(r, rd_uleb(in));
+		uint64_t nr = rd_uleb(in);
+		const uint8_t *id = nr <= MODULE_BUILD_ID_MAX ? rd_bytes(in, nr) : NULL;
+		if (!id)
+			return bad(err, "a build-id is too long");
+		memcpy(m.build_id, id, nr);
+		m.nr_build_id = (uint8_t)nr;
+		m.is_deleted = rd_uleb(in) != 0;
+		m.dev = rd_uleb(in);
+		m.inode = rd_uleb(in);
+		m.pid = (int32_t)rd_zigzag(in);
+		vec_push(&p->modules, m);
+	}
+	return 0;
+}
+
+static int get_mappings(struct assayfile_reader *r, struct rd *in, struct err *err)
+{
+	struct profile *p = r->p;
+	struct range range;
+	int rc = get_range(r, &range, in, r->nr_mappings, 7, err);
+	if (rc)
+		return rc;
+	r->nr_mappings += range.gap + range.n;
+	for (size_t i = 0; i < range.gap; i++)
+		(void)vec_add(&p->mappings);
+	size_t from = p->mappings.n;
+	for (size_t i = 0; i < range.n; i++)
+		vec_add(&p->mappings)->module = check_id(r, rd_uleb(in), p->modules.n);
+	struct mapping *m = p->mappings.p + from;
+	uint64_t last = 0;
+	for (size_t i = 0; i < range.n; i++)
+		m[i].pid = (int32_t)delta(in, &last);
+	last = 0;
+	for (size_t i = 0; i < range.n; i++)
+		m[i].start = delta(in, &last);
+	for (size_t i = 0; i < range.n; i++)
+		m[i].len = rd_uleb(in);
+	for (size_t i = 0; i < range.n; i++)
+		m[i].pgoff = rd_uleb(in);
+	last = 0;
+	for (size_t i = 0; i < range.n; i++)
+		m[i].from_ns = delta(in, &last);
+	for (size_t i = 0; i < range.n; i++)
+		m[i].to_ns = rd_uleb(in) - 1;
+	return 0;
+}
+
+static int get_functions(struct assayfile_reader *r, struct rd *in, struct err *err)
+{
+	struct profile *p = r->p;
+	struct range range;
+	int rc = get_range(r, &range, in, p->functions.n, 5, err);
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < range.gap; i++)
+		vec_push(&p->functions, (struct function){.name = profile_cstr(p, LOST)});
+	size_t from = p->functions.n;
+	uint64_t last = 0;
+	for (size_t i = 0; i < range.n; i++)
+		vec_add(&p->functions)->name = get_str(r, delta(in, &last));
+	struct function *f = p->functions.p + from;
+	last = 0;
+	for (size_t i = 0; i < range.n; i++)
+		f[i].linkage = get_str(r, delta(in, &last));
+	for (size_t i = 0; i < range.n; i++)
+		f[i].module = check_id(r, rd_uleb(in), p->modules.n);
+	for (size_t i = 0; i < range.n; i++)
+		f[i].flags = (uint32_t)rd_uleb(in);
+	last = 0;
+	for (size_t i = 0; i < range.n; i++)
+		f[i].start = delta(in, &last);
+	return 0;
+}
+
+static int get_locations(struct assayfile_reader *r, struct rd *in, struct err *err)
+{
+	struct profile *p = r->p;
+	struct range range;
+	int rc = get_range(r, &range, in, p->locations.n, 3, err);
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < range.gap; i++)
+		(void)vec_add(&p->locations);
+	size_t from = p->locations.n;
+	for (size_t i = 0; i < range.n; i++)
+		vec_add(&p->locations)->module = check_id(r, rd_uleb(in), p->modules.n);
+	struct location *l = p->locations.p + from;
+	for (size_t i = 0; i < range.n; i++)
+		l[i].flags = (uint32_t)rd_uleb(in) & ~(uint32_t)LOCATION_NAMED;
+	uint64_t last = 0;
+	for (size_t i = 0; i < range.n; i++) {
+		l[i].offset = delta(in, &last);
+		enum module_kind kind = p->modules.p[l[i].module].kind;
+		if (kind == MODULE_PSEUDO || kind == MODULE_NAMED) /* stands for a function */
+			l[i].offset = check_id(r, l[i].offset, p->functions.n);
+	}
+	return 0;
+}
+
+static int get_names(struct assayfile_reader *r, struct rd *in, struct err *err)
+{
+	struct profile *p = r->p;
+	struct range range;
+	int rc = get_range(r, &range, in, r->nr_named, 3, err);
+	if (rc)
+		return rc;
+	r->nr_named += range.gap + range.n;
+	struct rd nrs = *in;
+	for (size_t i = 0; i < range.n; i++)
+		(void)rd_uleb(&nrs);
+	struct rd unsyms = nrs;
+	for (size_t i = 0; i < range.n; i++)
+		(void)rd_uleb(&unsyms);
+	struct rd frames = unsyms;
+	for (size_t i = 0; i < range.n; i++)
+		(void)rd_uleb(&frames);
+
+	VEC(struct frame) few = {0};
+	uint64_t loc = 0;
+	uint64_t func = 0;
+	uint64_t file = 0;
+	uint64_t line = 0;
+	for (size_t i = 0; i < range.n; i++) {
+		uint64_t nr = rd_uleb(&nrs);
+		uint64_t unsym = rd_uleb(&unsyms);
+		if (nr > UINT16_MAX || nr > rd_left(&frames) / 4) {
+			vec_release(&few);
+			return bad(err, "a location has too many frames");
+		}
+		vec_clear(&few);
+		for (size_t k = 0; k < nr; k++) {
+			struct frame *f = vec_add(&few);
+			f->func = check_id(r, delta(&frames, &func), p->functions.n);
+			f->file = get_str(r, delta(&frames, &file));
+			f->line = (uint32_t)delta(&frames, &line);
+			f->is_inlined = rd_u8(&frames) != 0;
+		}
+		profile_name_location(p, check_id(r, delta(in, &loc), p->locations.n), few.p, nr,
+				      unsym < LOSS_NR ? (enum loss_kind)unsym : 0);
+	}
+	vec_release(&few);
+	in->is_bad |= nrs.is_bad | unsyms.is_bad | frames.is_bad;
+	return 0;
+}
+
+static int get_stacks(struct assayfile_reader *r, struct rd *in, struct err *err)
+{
+	struct profile *p = r->p;
+	struct range range;
+	int rc = get_range(r, &range, in, p->stacks.n, 2, err);
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < range.gap; i++)
+		(void)vec_add(&p->stacks);
+	size_t from = p->stacks.n;
+	for (size_t i = 0; i < range.n; i++) {
+		uint64_t up = rd_uleb(in);
+		size_t self = from + i;
+		if (!up || up > self) /* a parent comes before its children: no cycles */
+			return bad(err, "a stack is its own ancestor");
+		vec_push(&p->stacks, (struct stack_node){(stack_id)(self - up), 0});
+	}
+	uint64_t last = 0;
+	for (size_t i = 0; i < range.n; i++)
+		p->stacks.p[from + i].loc = check_id(r, delta(in, &last), p->locations.n);
+	return 0;
+}
+
+static int get_tasks(struct assayfile_reader *r, struct rd *in, struct err *err)
+{
+	struct profile *p = r->p;
+	struct range range;
+	int rc = get_range(r, &range, in, p->tasks.n, 5, err);
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < range.gap; i++)
+		vec_push(&p->tasks, (struct task){.comm = profile_cstr(p, LOST)});
+	size_t from = p->tasks.n;
+	uint64_t last = 0;
+	for (size_t i = 0; i < range.n; i++)
+		vec_add(&p->tasks)->pid = (int32_t)delta(in, &last);
+	struct task *t = p->tasks.p + from;
+	last = 0;
+	for (size_t i = 0; i < range.n; i++)
+		t[i].tid = (int32_t)delta(in, &last);
+	for (size_t i = 0; i < range.n; i++)
+		t[i].comm = get_str(r, rd_uleb(in));
+	last = 0;
+	for (size_t i = 0; i < range.n; i++)
+		t[i].start_ns = delta(in, &last);
+	for (size_t i = 0; i < range.n; i++)
+		t[i].end_ns = rd_uleb(in);
+	return 0;
+}
+
+static int get_marks(struct assayfile_reader *r, struct rd *in, struct err *err)
+{
+	struct profile *p = r->p;
+	struct range range;
+	int rc = get_range(r, &range, in, r->nr_marks, 2, err);
+	if (rc)
+		return rc;
+	r->nr_marks += range.gap + range.n;
+	size_t from = p->marks.n;
+	uint64_t last = 0;
+	for (size_t i = 0; i < range.n; i++)
+		vec_add(&p->marks)->time_ns = delta(in, &last);
+	for (size_t i = 0; i < range.n; i++)
+		p->marks.p[from + i].text = get_str(r, rd_uleb(in));
+	return 0;
+}
+
+static int get_table(struct assayfile_reader *r, struct rd *in, struct err *err)
+{
+	uint64_t idx = rd_uleb(in);
+	if (idx != r->p->tables.n) {
+		if (!r->has_damage || idx < r->p->tables.n)
+			return bad(err, "a table is out of order");
+		return 0; /* one before it was lost: its samples cannot be read and are counted */
+	}
+	struct table t = {.event = get_str(r, rd_uleb(in))};
+	uint64_t time_kind = rd_uleb(in);
+	t.time_kind = time_kind <= TABLE_TIMELESS ? (enum table_time)time_kind : TABLE_TIMELESS;
+	uint64_t nr = rd_uleb(in);
+	uint64_t weight = rd_uleb(in);
+	if (!nr || nr > TABLE_COLUMNS_MAX || weight >= nr)
+		return bad(err, "a table's columns are impossible");
+	t.nr_columns = (uint32_t)nr;
+	t.weight_column = (uint32_t)weight;
+	for (uint32_t c = 0; c < nr; c++) {
+		t.columns[c].name = get_str(r, rd_uleb(in));
+		uint64_t unit = rd_uleb(in);
+		t.columns[c].unit = unit <= UNIT_BYTES ? (enum unit)unit : UNIT_COUNT;
+		uint64_t flags = rd_uleb(in);
+		t.columns[c].is_level = flags & 1;
+		t.columns[c].is_estimate = flags & 2;
+	}
+	uint64_t bits = rd_u64(in);
+	memcpy(&t.freq_hz, &bits, sizeof(t.freq_hz));
+	if (!(t.freq_hz >= 0 && t.freq_hz < 1e12))
+		t.freq_hz = 0;
+	vec_push(&r->p->tables, t);
+	vec_push(&r->table_rows, 0);
+	return 0;
+}
+
+static int get_samples(struct assayfile_reader *r, struct rd *in, struct err *err)
+{
+	struct profile *p = r->p;
+	uint64_t idx = rd_uleb(in);
+	if (idx >= p->tables.n)
+		return r->has_damage ? 0 : bad(err, "samples of an unknown table");
+	struct table *t = &p->tables.p[idx];
+	uint64_t *rows = &r->table_rows.p[idx];
+	uint64_t first = rd_uleb(in);
+	uint64_t n = rd_uleb(in);
+	uint32_t nr = t->nr_columns;
+	if (in->is_bad || n > rd_left(in) / (4 + nr) || first > UINT64_MAX / 2)
+		return bad(err, "a section's count is impossible");
+	if (first < *rows || (first > *rows && !r->has_damage))
+		return bad(err, "a section does not continue its table");
+	*rows = first + n;
+	table_reserve(t, n);
+	uint64_t last = 0;
+	for (size_t i = t->n; i < t->n + n; i++)
+		t->time_ns[i] = delta(in, &last);
+	for (size_t i = t->n; i < t->n + n; i++)
+		t->stack[i] = check_id(r, rd_uleb(in), p->stacks.n);
+	last = 0;
+	for (size_t i = t->n; i < t->n + n; i++)
+		t->task[i] = check_id(r, delta(in, &last), p->tasks.n);
+	last = 0;
+	for (size_t i = t->n; i < t->n + n; i++)
+		t->cpu[i] = (int16_t)delta(in, &last);
+	for (uint32_t c = 0; c < nr; c++) {
+		last = 0;
+		for (size_t i = t->n; i < t->n + n; i++)
+			t->values[i * nr + c] = (int64_t)delta(in, &last);
+	}
+	t->n += n;
+	r->nr_samples += n;
+	return 0;
+}
+
+static int get_updates(struct assayfile_reader *r, struct rd *in, struct err *err)
+{
+	struct profile *p = r->p;
+	while (rd_left(in)) {
+		uint64_t what = rd_uleb(in);
+		uint64_t idx = rd_uleb(in);
+		uint64_t v = rd_uleb(in);
+		bool is_there = what == 1   ? idx < p->mappings.n
+				: what == 2 ? idx < p->tasks.n
+				: what == 3 ? idx < p->modules.n
+					    : false;
+		if (!is_there && what <= 3 && !r->has_damage)
+			return bad(err, "an update of something unknown");
+		if (!is_there)
+			continue; /* lost, or of a newer version */
+		if (what == 1)
+			p->mappings.p[idx].to_ns = v - 1;
+		else if (what == 2)
+			p->tasks.p[idx].end_ns = v;
+		else
+			p->modules.p[idx].is_deleted = v != 0;
+	}
+	return 0;
+}
+
+static int get_state(struct assayfile_reader *r, struct rd *in, struct err *err)
+{
+	struct profile *p = r->p;
+	r->state_samples = r->chunk_samples;
+	p->start_ns = rd_uleb(in);
+	p->end_ns = rd_uleb(in);
+	p->wall_start_ns = rd_zigzag(in);
+	p->is_incomplete = rd_uleb(in) != 0;
+	uint64_t nr_losses = rd_uleb(in);
+	if (nr_losses > rd_left(in))
+		return bad(err, "too many kinds of losses");
+	for (size_t i = 0; i < nr_losses; i++) {
+		uint64_t v = rd_uleb(in);
+		if (i < LOSS_NR)
+			p->losses.nr[i] = v;
+	}
+	uint64_t nr_facts = rd_uleb(in);
+	if (nr_facts > rd_left(in) / 2)
+		return bad(err, "too many facts");
+	vec_clear(&p->facts);
+	for (size_t i = 0; i < nr_facts; i++) {
+		str_id key = get_str(r, rd_uleb(in));
+		str_id value = get_str(r, rd_uleb(in));
+		vec_push(&p->facts, (struct fact){key, value});
+	}
+	return 0;
+}
+
+static int decode_section(struct assayfile_reader *r, uint8_t type, struct rd *in, struct err *err)
+{
+	switch (type) {
+	case SECTION_STRINGS:
+		return get_strings(r, in, err);
+	case SECTION_MODULES:
+		return get_modules(r, in, err);
+	case SECTION_MAPPINGS:
+		return get_mappings(r, in, err);
+	case SECTION_FUNCTIONS:
+		return get_functions(r, in, err);
+	case SECTION_LOCATIONS:
+		return get_locations(r, in, err);
+	case SECTION_NAMES:
+		return get_names(r, in, err);
+	case SECTION_STACKS:
+		return get_stacks(r, in, err);
+	case SECTION_TASKS:
+		return get_tasks(r, in, err);
+	case SECTION_TABLE:
+		return get_table(r, in, err);
+	case SECTION_SAMPLES:
+		return get_samples(r, in, err);
+	case SECTION_MARKS:
+		return get_marks(r, in, err);
+	case SECTION_STATE:
+		return get_state(r, in, err);
+	case SECTION_UPDATES:
+		return get_updates(r, in, err);
+	default:
+		if (type & SECTION_CRITICAL) {
+			err_set(err, -ENOTSUP, "section %u needs a newer assay", type);
+			return -ENOTSUP;
+		}
+		r->nr_skipped++;
+		return 0;
+	}
+}
+
+int decode_sections(struct assayfile_reader *r, const void *p, size_t n, struct err *err)
+{
+	struct rd in = rd_from(p, n);
+	while (rd_left(&in)) {
+		uint8_t type = rd_u8(&in);
+		uint64_t len = rd_uleb(&in);
+		if (in.is_bad || len > rd_left(&in))
+			return bad(err, "a section is longer than its chunk");
+		struct rd section = rd_sub(&in, len);
+		int rc = decode_section(r, type, &section, err);
+		if (!rc && section.is_bad)
+			rc = bad(err, "it ends too early");
+		if (!rc && r->is_wrong)
+			rc = bad(err, "an id points to nothing");
+		if (rc) {
+			err_wrap(err, "section %u", type);
+			return rc;
+		}
+	}
+	return 0;
+}

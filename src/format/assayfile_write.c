@@ -1,0 +1,504 @@
+/*
+ * The writer of recordings; see assayfile.h.
+ *
+ * A flush encodes everything that the profile gained into chunks in memory and writes them with
+ * one write. Cursors move only when that write succeeded, so a flush either happened or did not.
+ */
+#include "base/base.h"
+#include "format/assayfile.h"
+
+#include <errno.h>
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/zio.h"
+#include "format/assayfile_layout.h"
+
+#define ZSTD_LEVEL   3
+#define CHUNK_TARGET ((size_t)1 << 20) /* raw bytes after which a chunk is closed */
+#define BATCH        16384             /* elements of one section */
+
+/* What the file holds of each table, and of the few fields that change after they were added. */
+struct cursors {
+	size_t strings, modules, mappings, functions, locations, named, stacks, tasks, marks;
+	size_t tables; /* shapes */
+	uint64_t state_hash;
+};
+
+struct assayfile_writer {
+	int fd;             /* -1: to memory */
+	struct buf *memory; /* borrowed */
+	bool is_seekable;
+	bool is_failed; /* the last write left bytes behind that could not be cut off */
+	bool has_header;
+	char kind[ASSAYFILE_KIND_MAX];
+	uint64_t offset; /* end of the last whole chunk */
+	uint64_t nr_samples;
+	struct cursors done;
+	VEC(size_t) rows; /* by table */
+	VEC(uint64_t) map_ends;
+	VEC(uint64_t) task_ends;
+	VEC(bool) module_deleted;
+	VEC(struct assayfile_index_entry) index;
+
+	/* one flush in the making */
+	struct cursors next;
+	VEC(size_t) next_rows;
+	uint64_t next_samples;
+	struct buf raw;     /* the open chunk */
+	struct buf section; /* one payload */
+	struct buf packed;  /* closed chunks */
+};
+
+struct assayfile_writer *assayfile_writer_new(int fd, const char *kind)
+{
+	struct assayfile_writer *w = xcalloc(1, sizeof(*w));
+	w->fd = fd;
+	w->is_seekable = fd >= 0 && file_is_seekable(fd);
+	/* Element 0 of these tables is the dummy that every profile has. */
+	w->done = (struct cursors){.strings = 1,
+				   .modules = 1,
+				   .functions = 1,
+				   .locations = 1,
+				   .stacks = 1,
+				   .tasks = 1};
+	snprintf(w->kind, sizeof(w->kind), "%s", kind);
+	return w;
+}
+
+void assayfile_writer_free(struct assayfile_writer *w)
+{
+	if (!w)
+		return;
+	close_p(&w->fd);
+	vec_release(&w->rows);
+	vec_release(&w->next_rows);
+	vec_release(&w->map_ends);
+	vec_release(&w->task_ends);
+	vec_release(&w->module_deleted);
+	vec_release(&w->index);
+	buf_release(&w->raw);
+	buf_release(&w->section);
+	buf_release(&w->packed);
+	free(w);
+}
+
+void assayfile_writer_free_p(struct assayfile_writer **w)
+{
+	assayfile_writer_free(*w);
+}
+
+uint64_t assayfile_bytes(const struct assayfile_writer *w)
+{
+	return w->offset;
+}
+
+static uint64_t total_samples(const struct profile *p)
+{
+	uint64_t n = 0;
+	vec_foreach(t, &p->tables)
+		n += t->n;
+	return n;
+}
+
+uint64_t assayfile_unsaved(const struct assayfile_writer *w, const struct profile *p)
+{
+	uint64_t n = total_samples(p);
+	return n > w->nr_samples ? n - w->nr_samples : 0;
+}
+
+/* While a capture runs the end is not known yet: the last samples stand in. */
+static uint64_t elapsed_ns(const struct profile *p)
+{
+	uint64_t end_ns = p->end_ns;
+	vec_foreach(t, &p->tables)
+		if (!p->end_ns && t->n)
+			end_ns = MAX(end_ns, t->time_ns[t->n - 1]);
+	return p->start_ns && end_ns > p->start_ns ? end_ns - p->start_ns : 0;
+}
+
+/* ---- chunks ------------------------------------------------------------------------------- */
+
+static int add_chunk(struct assayfile_writer *w, enum assayfile_chunk_type type,
+		     const struct buf *raw, uint64_t elapsed, struct err *err)
+{
+	struct assayfile_chunk c = {
+		.mark = ASSAYFILE_CHUNK_MARK,
+		.type = (uint16_t)type,
+		.flags = ASSAYFILE_ZSTD,
+		.raw_bytes = (uint32_t)raw->n,
+		.nr_samples = w->next_samples,
+		.elapsed_ns = elapsed,
+	};
+	ASSERT(raw->n <= ASSAYFILE_RAW_MAX);
+	size_t at = w->packed.n;
+	buf_add(&w->packed, &c, sizeof(c));
+	int rc = zio_compress_zstd(&w->packed, buf_str(raw), raw->n, ZSTD_LEVEL, err);
+	if (rc)
+		return rc;
+	size_t payload = at + sizeof(c);
+	c.stored_bytes = (uint32_t)(w->packed.n - payload);
+	c.payload_crc = zio_crc32(w->packed.p + payload, c.stored_bytes);
+	c.header_crc = zio_crc32(&c, offsetof(struct assayfile_chunk, header_crc));
+	memcpy(w->packed.p + at, &c, sizeof(c));
+	return 0;
+}
+
+static int close_chunk(struct assayfile_writer *w, const struct profile *p, struct err *err)
+{
+	if (!w->raw.n)
+		return 0;
+	uint64_t at = w->offset + w->packed.n;
+	int rc = add_chunk(w, ASSAYFILE_DATA, &w->raw, elapsed_ns(p), err);
+	if (rc)
+		return rc;
+	vec_push(&w->index, (struct assayfile_index_entry){at, w->next_samples, elapsed_ns(p)});
+	buf_clear(&w->raw);
+	return 0;
+}
+
+/* Moves w->section into the open chunk, and closes it when that is large enough. */
+static int add_section(struct assayfile_writer *w, const struct profile *p,
+		       enum assayfile_section type, struct err *err)
+{
+	buf_add_ch(&w->raw, (char)type);
+	buf_add_uleb(&w->raw, w->section.n);
+	buf_add(&w->raw, buf_str(&w->section), w->section.n);
+	buf_clear(&w->section);
+	return w->raw.n < CHUNK_TARGET ? 0 : close_chunk(w, p, err);
+}
+
+typedef void (*encode_fn)(struct buf *to, const struct profile *p, size_t from, size_t n);
+
+static int add_table(struct assayfile_writer *w, const struct profile *p,
+		     enum assayfile_section type, encode_fn encode, size_t *cursor, size_t end,
+		     struct err *err)
+{
+	while (*cursor < end) {
+		size_t n = MIN(end - *cursor, (size_t)BATCH);
+		encode(&w->section, p, *cursor, n);
+		int rc = add_section(w, p, type, err);
+		if (rc)
+			return rc;
+		*cursor += n;
+	}
+	return 0;
+}
+
+/* Elements of unbounded size: fewer in a section, so that no chunk exceeds its limit. */
+static int add_strings(struct assayfile_writer *w, const struct profile *p, struct err *err)
+{
+	size_t end = intern_count(&p->strings);
+	while (w->next.strings < end) {
+		size_t n = 0;
+		size_t bytes = 0;
+		while (w->next.strings + n < end && n < BATCH && bytes < CHUNK_TARGET)
+			bytes += profile_sv(p, (str_id)(w->next.strings + n++)).n;
+		encode_strings(&w->section, p, w->next.strings, n);
+		int rc = add_section(w, p, SECTION_STRINGS, err);
+		if (rc)
+			return rc;
+		w->next.strings += n;
+	}
+	return 0;
+}
+
+static int add_names(struct assayfile_writer *w, const struct profile *p, struct err *err)
+{
+	while (w->next.named < p->named_log.n) {
+		size_t n = 0;
+		size_t frames = 0;
+		while (w->next.named + n < p->named_log.n && n < BATCH && frames < 4 * BATCH)
+			frames += p->locations.p[p->named_log.p[w->next.named + n++]].nr_frames;
+		encode_names(&w->section, p, w->next.named, n);
+		int rc = add_section(w, p, SECTION_NAMES, err);
+		if (rc)
+			return rc;
+		w->next.named += n;
+	}
+	return 0;
+}
+
+static int add_samples(struct assayfile_writer *w, const struct profile *p, struct err *err)
+{
+	for (; w->next.tables < p->tables.n; w->next.tables++) {
+		encode_table(&w->section, p, w->next.tables);
+		int rc = add_section(w, p, SECTION_TABLE, err);
+		if (rc)
+			return rc;
+		vec_push(&w->next_rows, 0);
+	}
+	for (size_t t = 0; t < p->tables.n; t++) {
+		size_t *row = &w->next_rows.p[t];
+		while (*row < p->tables.p[t].n) {
+			size_t n = MIN(p->tables.p[t].n - *row, (size_t)BATCH);
+			encode_samples(&w->section, p, t, *row, n);
+			w->next_samples += n;
+			*row += n;
+			int rc = add_section(w, p, SECTION_SAMPLES, err);
+			if (rc)
+				return rc;
+		}
+	}
+	return 0;
+}
+
+/* Ends of mappings and tasks, and deleted files, where they changed after they were written. */
+static int add_updates(struct assayfile_writer *w, const struct profile *p, struct err *err)
+{
+	struct buf *to = &w->section;
+	size_t nr = 0;
+	for (size_t i = 0; i < w->map_ends.n; i++) {
+		if (p->mappings.p[i].to_ns == w->map_ends.p[i])
+			continue;
+		nr++;
+		buf_add_uleb(to, 1);
+		buf_add_uleb(to, i);
+		buf_add_uleb(to, p->mappings.p[i].to_ns + 1);
+	}
+	for (size_t i = 0; i < w->task_ends.n; i++) {
+		if (p->tasks.p[i].end_ns == w->task_ends.p[i])
+			continue;
+		nr++;
+		buf_add_uleb(to, 2);
+		buf_add_uleb(to, i);
+		buf_add_uleb(to, p->tasks.p[i].end_ns);
+	}
+	for (size_t i = 0; i < w->module_deleted.n; i++) {
+		if (p->modules.p[i].is_deleted == w->module_deleted.p[i])
+			continue;
+		nr++;
+		buf_add_uleb(to, 3);
+		buf_add_uleb(to, i);
+		buf_add_uleb(to, p->modules.p[i].is_deleted);
+	}
+	return nr ? add_section(w, p, SECTION_UPDATES, err) : 0;
+}
+
+static int add_state(struct assayfile_writer *w, const struct profile *p, struct err *err)
+{
+	encode_state(&w->section, p);
+	uint64_t h = hash_bytes(buf_str(&w->section), w->section.n);
+	if (h == w->done.state_hash && !w->raw.n && !w->packed.n) {
+		buf_clear(&w->section);
+		return 0;
+	}
+	w->next.state_hash = h;
+	return add_section(w, p, SECTION_STATE, err);
+}
+
+/* Definitions before uses: a reader that stops anywhere has everything that it refers to. */
+static int encode_gains(struct assayfile_writer *w, const struct profile *p, struct err *err)
+{
+	struct cursors *c = &w->next;
+	int rc = add_strings(w, p, err);
+	if (!rc)
+		rc = add_table(w, p, SECTION_MODULES, encode_modules, &c->modules, p->modules.n,
+			       err);
+	if (!rc)
+		rc = add_table(w, p, SECTION_MAPPINGS, encode_mappings, &c->mappings, p->mappings.n,
+			       err);
+	if (!rc)
+		rc = add_table(w, p, SECTION_FUNCTIONS, encode_functions, &c->functions,
+			       p->functions.n, err);
+	if (!rc)
+		rc = add_table(w, p, SECTION_LOCATIONS, encode_locations, &c->locations,
+			       p->locations.n, err);
+	if (!rc)
+		rc = add_names(w, p, err);
+	if (!rc)
+		rc = add_table(w, p, SECTION_STACKS, encode_stacks, &c->stacks, p->stacks.n, err);
+	if (!rc)
+		rc = add_table(w, p, SECTION_TASKS, encode_tasks, &c->tasks, p->tasks.n, err);
+	if (!rc)
+		rc = add_updates(w, p, err);
+	if (!rc)
+		rc = add_samples(w, p, err);
+	if (!rc)
+		rc = add_table(w, p, SECTION_MARKS, encode_marks, &c->marks, p->marks.n, err);
+	if (!rc)
+		rc = add_state(w, p, err);
+	return rc ? rc : close_chunk(w, p, err);
+}
+
+/* ---- writing ------------------------------------------------------------------------------ */
+
+static int write_out(struct assayfile_writer *w, const void *p, size_t n, struct err *err)
+{
+	if (w->fd < 0) {
+		buf_add(w->memory, p, n);
+		w->offset += n;
+		return 0;
+	}
+	int rc = w->is_failed ? file_truncate(w->fd, w->offset, err) : 0;
+	if (rc)
+		return rc;
+	w->is_failed = false;
+	rc = file_write_all(w->fd, p, n, err);
+	if (rc) {
+		/* Part of it may be there: cut it off, now or before the next try. */
+		w->is_failed = w->is_seekable && file_truncate(w->fd, w->offset, NULL);
+		return rc;
+	}
+	w->offset += n;
+	return 0;
+}
+
+static struct assayfile_header make_header(const struct assayfile_writer *w,
+					   const struct profile *p, enum assayfile_state state,
+					   uint64_t index_offset)
+{
+	struct assayfile_header h = {
+		.major = ASSAYFILE_MAJOR,
+		.minor = ASSAYFILE_MINOR,
+		.state = (uint32_t)state,
+		.index_offset = index_offset,
+		.wall_start_ns = p->wall_start_ns,
+		.duration_ns = elapsed_ns(p),
+		.nr_samples = w->nr_samples,
+		.nr_unsaved = assayfile_unsaved(w, p),
+	};
+	memcpy(h.magic, ASSAYFILE_MAGIC, ASSAYFILE_MAGIC_LEN);
+	memcpy(h.kind, w->kind, sizeof(h.kind));
+	if (state == ASSAYFILE_OPEN)
+		h.duration_ns = h.nr_samples = h.nr_unsaved = 0;
+	h.crc = zio_crc32(&h, offsetof(struct assayfile_header, crc));
+	return h;
+}
+
+static int write_header(struct assayfile_writer *w, const struct profile *p, struct err *err)
+{
+	if (w->has_header)
+		return 0;
+	struct assayfile_header h = make_header(w, p, ASSAYFILE_OPEN, 0);
+	int rc = write_out(w, &h, sizeof(h), err);
+	w->has_header = !rc;
+	return rc;
+}
+
+static void remember(struct assayfile_writer *w, const struct profile *p)
+{
+	w->done = w->next;
+	w->nr_samples = w->next_samples;
+	vec_clear(&w->rows);
+	vec_foreach(row, &w->next_rows)
+		vec_push(&w->rows, *row);
+	vec_clear(&w->map_ends);
+	vec_reserve(&w->map_ends, p->mappings.n);
+	vec_foreach(m, &p->mappings)
+		vec_push(&w->map_ends, m->to_ns);
+	vec_clear(&w->task_ends);
+	vec_reserve(&w->task_ends, p->tasks.n);
+	vec_foreach(t, &p->tasks)
+		vec_push(&w->task_ends, t->end_ns);
+	vec_clear(&w->module_deleted);
+	vec_foreach(mod, &p->modules)
+		vec_push(&w->module_deleted, mod->is_deleted);
+}
+
+static void begin(struct assayfile_writer *w)
+{
+	w->next = w->done;
+	w->next_samples = w->nr_samples;
+	vec_clear(&w->next_rows);
+	vec_foreach(row, &w->rows)
+		vec_push(&w->next_rows, *row);
+	buf_clear(&w->raw);
+	buf_clear(&w->section);
+	buf_clear(&w->packed);
+}
+
+int assayfile_flush(struct assayfile_writer *w, const struct profile *p, struct err *err)
+{
+	int rc = write_header(w, p, err);
+	if (rc)
+		return rc;
+	size_t nr_index = w->index.n;
+	begin(w);
+	rc = encode_gains(w, p, err);
+	if (!rc && w->packed.n)
+		rc = write_out(w, buf_str(&w->packed), w->packed.n, err);
+	if (rc) {
+		w->index.n = nr_index;
+		return rc;
+	}
+	remember(w, p);
+	return 0;
+}
+
+static int write_index(struct assayfile_writer *w, const struct profile *p, struct err *err)
+{
+	begin(w);
+	buf_add_uleb(&w->raw, w->index.n);
+	vec_foreach(e, &w->index) {
+		buf_add_uleb(&w->raw, e->offset);
+		buf_add_uleb(&w->raw, e->nr_samples);
+		buf_add_uleb(&w->raw, e->elapsed_ns);
+	}
+	int rc = add_chunk(w, ASSAYFILE_END, &w->raw, elapsed_ns(p), err);
+	return rc ? rc : write_out(w, buf_str(&w->packed), w->packed.n, err);
+}
+
+int assayfile_finish(struct assayfile_writer *w, const struct profile *p, struct err *err)
+{
+	int rc = assayfile_flush(w, p, err);
+	uint64_t at = w->offset;
+	if (!rc)
+		rc = write_index(w, p, err);
+	enum assayfile_state state = assayfile_unsaved(w, p) ? ASSAYFILE_CUT : ASSAYFILE_FINISHED;
+	struct assayfile_header h = make_header(w, p, state, rc ? 0 : at);
+	if (w->fd < 0)
+		memcpy(w->memory->p, &h, sizeof(h));
+	else if (w->is_seekable && w->has_header && !rc)
+		rc = file_pwrite_all(w->fd, &h, sizeof(h), 0, err);
+	else if (w->is_seekable &&
+		 w->has_header) /* needs no new space: say at least what is missing */
+		(void)file_pwrite_all(w->fd, &h, sizeof(h), 0, NULL);
+	return rc;
+}
+
+int assayfile_write(struct buf *to, const struct profile *p, const char *kind, struct err *err)
+{
+	CLEANUP(assayfile_writer_free_p)
+	struct assayfile_writer *w = assayfile_writer_new(-1, kind);
+	CLEANUP(buf_release) struct buf whole = {0};
+	w->memory = &whole;
+	int rc = assayfile_finish(w, p, err);
+	if (!rc)
+		buf_add(to, buf_str(&whole), whole.n);
+	return rc;
+}
+
+int assayfile_writer_resume(struct assayfile_writer **ret_w, int fd,
+			    const struct assayfile_pos *pos, const struct profile *p,
+			    struct err *err)
+{
+	if (!pos->can_append)
+		return err_set(err, -EINVAL, "cannot append to a damaged recording");
+	int rc = file_truncate(fd, pos->end, err);
+	if (rc)
+		return rc;
+	struct assayfile_writer *w = assayfile_writer_new(fd, pos->kind);
+	w->has_header = true;
+	w->offset = pos->end;
+	w->nr_samples = pos->nr_samples;
+	w->next_samples = pos->nr_samples;
+	w->next = (struct cursors){.strings = pos->strings,
+				   .modules = pos->modules,
+				   .mappings = pos->mappings,
+				   .functions = pos->functions,
+				   .locations = pos->locations,
+				   .named = pos->named,
+				   .stacks = pos->stacks,
+				   .tasks = pos->tasks,
+				   .marks = pos->marks,
+				   .tables = pos->tables};
+	for (size_t t = 0; t < pos->tables; t++)
+		vec_push(&w->next_rows, p->tables.p[t].n);
+	remember(w, p);
+	w->map_ends.n = MIN(w->map_ends.n, pos->mappings);
+	w->task_ends.n = MIN(w->task_ends.n, pos->tasks);
+	w->module_deleted.n = MIN(w->module_deleted.n, pos->modules);
+	*ret_w = w;
+	return 0;
+}
