@@ -1,0 +1,258 @@
+/*
+ * Kernel symbols; see kallsyms.h. A line is "ffffffff81000000 T name\t[module]"; modules come
+ * after the kernel in the order of loading, so the whole is sorted here.
+ */
+#include "base/base.h"
+#include "symbol/kallsyms.h"
+
+#include <errno.h>
+
+#include "base/mem.h"
+#include "base/vec.h"
+
+#define TEXT_BYTES_MAX ((size_t)1 << 30)
+#define NAME_BYTES_MAX 4096
+#define MODULES_MAX    UINT16_MAX
+#define PAGE_BYTES     ((uint64_t)4096)
+
+struct ksym { /* 16 bytes: 200,000 of them are sorted and searched */
+	uint64_t start;
+	uint32_t name_at; /* in the text; two before it stands the type */
+	uint16_t nr_name_bytes;
+	uint16_t module;
+};
+
+struct kallsyms {
+	char *text;
+	VEC(struct ksym) syms;
+	VEC(struct sv) modules; /* 0 is the kernel */
+};
+
+void kallsyms_free(struct kallsyms *k)
+{
+	if (!k)
+		return;
+	free(k->text);
+	vec_release(&k->syms);
+	vec_release(&k->modules);
+	free(k);
+}
+
+void kallsyms_free_p(struct kallsyms **k)
+{
+	kallsyms_free(*k);
+	*k = NULL;
+}
+
+size_t kallsyms_count(const struct kallsyms *k)
+{
+	return k->syms.n;
+}
+
+/* ---- reading ---- */
+
+static const uint8_t hex_value[256] = {
+	['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,
+	['6'] = 7,  ['7'] = 8,  ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12,
+	['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16, ['A'] = 11, ['B'] = 12,
+	['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
+};
+
+static bool is_function(char type)
+{
+	return type == 't' || type == 'T' || type == 'w' || type == 'W';
+}
+
+/* Symbols of one module stand together, so the last one is nearly always it. */
+static uint16_t module_of(struct kallsyms *k, struct sv name)
+{
+	for (size_t i = k->modules.n; i-- > 1;)
+		if (sv_eq(k->modules.p[i], name))
+			return (uint16_t)i;
+	if (k->modules.n >= MODULES_MAX)
+		return 0;
+	vec_push(&k->modules, name);
+	return (uint16_t)(k->modules.n - 1);
+}
+
+/* The "[module]" after a name, without its brackets. */
+static struct sv module_name(struct sv rest)
+{
+	rest = sv_trim(rest);
+	if (rest.n < 2 || rest.p[0] != '[' || rest.p[rest.n - 1] != ']')
+		return SV("");
+	return sv_from(rest.p + 1, rest.n - 2);
+}
+
+/* One line; returns whether it is a function, whatever its address. */
+static bool read_line(struct kallsyms *k, const char *p, const char *end)
+{
+	uint64_t start = 0;
+	const char *digits = p;
+	for (; p < end && hex_value[(uint8_t)*p]; p++)
+		start = start << 4 | (uint64_t)(hex_value[(uint8_t)*p] - 1);
+	if (p == digits || p - digits > 16 || end - p < 4 || p[0] != ' ' || p[2] != ' ' ||
+	    !is_function(p[1]))
+		return false;
+	p += 3;
+	const char *name_end = p;
+	while (name_end < end && *name_end != '\t' && *name_end != ' ')
+		name_end++;
+	size_t n = (size_t)(name_end - p);
+	if (!n || n > NAME_BYTES_MAX)
+		return false;
+	uint16_t module = 0;
+	if (name_end < end) {
+		struct sv name = module_name(sv_from(name_end, (size_t)(end - name_end)));
+		if (name.n)
+			module = module_of(k, name);
+	}
+	if (start)
+		vec_push(&k->syms,
+			 (struct ksym){start, (uint32_t)(p - k->text), (uint16_t)n, module});
+	return true;
+}
+
+/* ---- order ---- */
+
+static void sort_syms(struct kallsyms *k)
+{
+	size_t n = k->syms.n;
+	uint64_t any = 0;
+	bool is_sorted = true;
+	for (size_t i = 1; i < n; i++) {
+		any |= k->syms.p[i].start ^ k->syms.p[0].start;
+		is_sorted = is_sorted && k->syms.p[i - 1].start <= k->syms.p[i].start;
+	}
+	if (is_sorted)
+		return;
+	struct ksym *other = xcalloc(n, sizeof(*other));
+	struct ksym *from = k->syms.p;
+	struct ksym *to = other;
+	for (unsigned shift = 0; shift < 64; shift += 8) {
+		if (!((any >> shift) & 0xff))
+			continue;
+		size_t at[257] = {0};
+		for (size_t i = 0; i < n; i++)
+			at[((from[i].start >> shift) & 0xff) + 1]++;
+		for (size_t i = 1; i < 256; i++)
+			at[i] += at[i - 1];
+		for (size_t i = 0; i < n; i++)
+			to[at[(from[i].start >> shift) & 0xff]++] = from[i];
+		struct ksym *swap = from;
+		from = to;
+		to = swap;
+	}
+	if (from != k->syms.p)
+		memcpy(k->syms.p, from, n * sizeof(*from));
+	free(other);
+}
+
+static unsigned binding(const struct kallsyms *k, const struct ksym *s)
+{
+	char type = k->text[s->name_at - 2];
+	return type == 'T' ? 0 : type == 't' ? 2 : 1;
+}
+
+static size_t nr_underscores(const char *p, size_t n)
+{
+	size_t i = 0;
+	while (i < n && p[i] == '_')
+		i++;
+	return i;
+}
+
+/* The rule of symtab.h. */
+static bool is_better(const struct kallsyms *k, const struct ksym *a, const struct ksym *b)
+{
+	unsigned ba = binding(k, a);
+	unsigned bb = binding(k, b);
+	if ((ba == 2) != (bb == 2))
+		return bb == 2;
+	const char *na = k->text + a->name_at;
+	const char *nb = k->text + b->name_at;
+	size_t ua = nr_underscores(na, a->nr_name_bytes);
+	size_t ub = nr_underscores(nb, b->nr_name_bytes);
+	if (ua != ub)
+		return ua < ub;
+	if (ba != bb)
+		return ba < bb;
+	if (a->nr_name_bytes != b->nr_name_bytes)
+		return a->nr_name_bytes < b->nr_name_bytes;
+	return memcmp(na, nb, a->nr_name_bytes) < 0;
+}
+
+static void drop_aliases(struct kallsyms *k)
+{
+	size_t nr = 0;
+	for (size_t i = 0; i < k->syms.n; i++) {
+		struct ksym *s = &k->syms.p[i];
+		if (nr && k->syms.p[nr - 1].start == s->start) {
+			if (is_better(k, s, &k->syms.p[nr - 1]))
+				k->syms.p[nr - 1] = *s;
+		} else {
+			k->syms.p[nr++] = *s;
+		}
+	}
+	k->syms.n = nr;
+}
+
+int kallsyms_parse(struct kallsyms **ret_k, struct sv text, struct err *err)
+{
+	if (text.n > TEXT_BYTES_MAX)
+		return err_set(err, -EFBIG, "kernel symbols of %zu bytes", text.n);
+	struct kallsyms *k CLEANUP(kallsyms_free_p) = xcalloc(1, sizeof(*k));
+	k->text = xmemdup(text.n ? text.p : "", text.n + !text.n);
+	vec_push(&k->modules, SV(""));
+	vec_reserve(&k->syms, text.n / 64);
+	size_t nr_functions = 0;
+	const char *end = k->text + text.n;
+	for (const char *p = k->text; p < end;) {
+		const char *eol = memchr(p, '\n', (size_t)(end - p));
+		eol = eol ? eol : end;
+		nr_functions += read_line(k, p, eol);
+		p = eol + 1;
+	}
+	if (!nr_functions)
+		return err_set(err, -ENODATA, "no kernel symbols");
+	if (!k->syms.n)
+		return err_set(err, -EACCES, "kernel symbols have no addresses (kptr_restrict)");
+	sort_syms(k);
+	drop_aliases(k);
+	*ret_k = TAKE(k);
+	return 0;
+}
+
+/* ---- looking up ---- */
+
+static uint64_t end_of(const struct kallsyms *k, size_t i)
+{
+	const struct ksym *s = &k->syms.p[i];
+	uint64_t page_end = (s->start | (PAGE_BYTES - 1)) + 1;
+	page_end = page_end ? page_end : UINT64_MAX;
+	if (i + 1 == k->syms.n)
+		return page_end;
+	const struct ksym *next = &k->syms.p[i + 1];
+	return next->module == s->module ? next->start : MIN(next->start, page_end);
+}
+
+bool kallsyms_find(const struct kallsyms *k, uint64_t addr, struct sv *ret_name,
+		   struct sv *ret_module, uint64_t *ret_start)
+{
+	size_t lo = 0;
+	size_t hi = k->syms.n;
+	while (lo < hi) { /* the last symbol at or below addr */
+		size_t mid = lo + (hi - lo) / 2;
+		if (k->syms.p[mid].start <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (!lo || addr >= end_of(k, lo - 1))
+		return false;
+	const struct ksym *s = &k->syms.p[lo - 1];
+	*ret_name = sv_from(k->text + s->name_at, s->nr_name_bytes);
+	*ret_module = k->modules.p[s->module];
+	*ret_start = s->start;
+	return true;
+}

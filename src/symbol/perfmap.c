@@ -1,0 +1,233 @@
+/* Ranges of JIT code and their text form; see perfmap.h and jitcode.h. */
+#include "base/base.h"
+#include "symbol/perfmap.h"
+
+#include <errno.h>
+
+#include "base/mem.h"
+#include "symbol/jitcode.h"
+
+#define TEXT_BYTES_MAX  ((size_t)2 << 30)
+#define NAMES_BYTES_MAX ((size_t)1 << 30)
+#define SIZELESS_BYTES  4096 /* how far an entry of size 0 may reach */
+#define VISITED_MAX     4096 /* ranges over one address that are looked at */
+
+void perfmap_free(struct perfmap *m)
+{
+	if (!m)
+		return;
+	vec_release(&m->ranges);
+	vec_release(&m->lines);
+	buf_release(&m->names);
+	free(m);
+}
+
+void perfmap_free_p(struct perfmap **m)
+{
+	perfmap_free(*m);
+	*m = NULL;
+}
+
+size_t perfmap_count(const struct perfmap *m)
+{
+	return m->ranges.n;
+}
+
+uint64_t perfmap_nr_bad(const struct perfmap *m)
+{
+	return m->nr_bad;
+}
+
+/* ---- the tree ---- */
+
+uint32_t jitcode_add_name(struct perfmap *m, struct sv name, uint32_t *ret_nr_bytes)
+{
+	size_t n = MIN(name.n, JITCODE_NAME_BYTES_MAX);
+	if (m->names.n + n > NAMES_BYTES_MAX)
+		return JITCODE_NONE;
+	uint32_t at = (uint32_t)m->names.n;
+	buf_add(&m->names, name.p, n);
+	*ret_nr_bytes = (uint32_t)n;
+	return at;
+}
+
+bool jitcode_add(struct perfmap *m, struct jitcode_range r)
+{
+	if (r.end <= r.start || m->ranges.n >= JITCODE_RANGES_MAX) {
+		m->nr_bad++;
+		return false;
+	}
+	r.seq = (uint32_t)m->ranges.n;
+	vec_push(&m->ranges, r);
+	return true;
+}
+
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct jitcode_range *x = a;
+	const struct jitcode_range *y = b;
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return x->seq < y->seq ? -1 : x->seq > y->seq;
+}
+
+/* Depth is log2 of 2^23 ranges. */
+static uint64_t set_max_end(struct jitcode_range *r, size_t n)
+{
+	if (!n)
+		return 0;
+	size_t mid = n / 2;
+	uint64_t left = set_max_end(r, mid);
+	uint64_t right = set_max_end(r + mid + 1, n - mid - 1);
+	r[mid].max_end = MAX(r[mid].end, MAX(left, right));
+	return r[mid].max_end;
+}
+
+void jitcode_seal(struct perfmap *m)
+{
+	bool is_sorted = true;
+	for (size_t i = 1; i < m->ranges.n && is_sorted; i++)
+		is_sorted = m->ranges.p[i - 1].start <= m->ranges.p[i].start;
+	if (!is_sorted)
+		qsort(m->ranges.p, m->ranges.n, sizeof(*m->ranges.p), compare_ranges);
+	(void)set_max_end(m->ranges.p, m->ranges.n);
+}
+
+struct search {
+	uint64_t addr;
+	uint64_t time_ns;
+	const struct jitcode_range *now;   /* the newest that is not after time_ns */
+	const struct jitcode_range *later; /* the oldest after it */
+	unsigned nr_visited;
+};
+
+static void consider(struct search *s, const struct jitcode_range *r)
+{
+	s->nr_visited++;
+	if (!s->time_ns || r->time_ns <= s->time_ns) {
+		if (!s->now || r->seq > s->now->seq)
+			s->now = r;
+	} else if (!s->later || r->seq < s->later->seq) {
+		s->later = r;
+	}
+}
+
+static void search_tree(struct search *s, const struct jitcode_range *r, size_t n)
+{
+	while (n && s->nr_visited < VISITED_MAX) {
+		size_t mid = n / 2;
+		if (r[mid].max_end <= s->addr)
+			return;
+		if (r[mid].start <= s->addr) {
+			if (s->addr < r[mid].end)
+				consider(s, &r[mid]);
+			search_tree(s, r + mid + 1, n - mid - 1);
+		}
+		n = mid;
+	}
+}
+
+static void find_line(const struct perfmap *m, const struct jitcode_range *r, uint64_t addr,
+		      struct sv *ret_file, uint32_t *ret_line)
+{
+	*ret_file = SV("");
+	*ret_line = 0;
+	uint64_t at = addr - r->start;
+	size_t lo = 0;
+	size_t hi = r->nr_lines;
+	while (lo < hi) { /* the last line at or below it */
+		size_t mid = lo + (hi - lo) / 2;
+		if (m->lines.p[r->lines + mid].at <= at)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (!lo)
+		return;
+	const struct jitcode_line *l = &m->lines.p[r->lines + lo - 1];
+	*ret_file = sv_from(m->names.p + l->file_at, l->nr_file_bytes);
+	*ret_line = l->line;
+}
+
+bool perfmap_find(const struct perfmap *m, uint64_t addr, uint64_t time_ns, struct sv *ret_name,
+		  uint64_t *ret_start, struct sv *ret_file, uint32_t *ret_line)
+{
+	struct search s = {.addr = addr, .time_ns = m->is_timed ? time_ns : 0};
+	search_tree(&s, m->ranges.p, m->ranges.n);
+	const struct jitcode_range *r = s.now ? s.now : s.later;
+	if (!r || r->name_at == JITCODE_NONE)
+		return false;
+	*ret_name = sv_from(m->names.p + r->name_at, r->nr_name_bytes);
+	*ret_start = r->start;
+	find_line(m, r, addr, ret_file, ret_line);
+	return true;
+}
+
+/* ---- /tmp/perf-PID.map ---- */
+
+static int digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* A hexadecimal number and the blanks behind it. */
+static bool take_hex(const char **p, const char *end, uint64_t *ret_v)
+{
+	const char *q = *p;
+	if (end - q > 2 && q[0] == '0' && (q[1] | 0x20) == 'x')
+		q += 2;
+	const char *first = q;
+	uint64_t v = 0;
+	for (; q < end && digit(*q) >= 0; q++) {
+		if (v >> 60)
+			return false;
+		v = v << 4 | (uint64_t)digit(*q);
+	}
+	if (q == first || q == end || (*q != ' ' && *q != '\t'))
+		return false;
+	while (q < end && (*q == ' ' || *q == '\t'))
+		q++;
+	*p = q;
+	*ret_v = v;
+	return true;
+}
+
+static bool read_line(struct perfmap *m, const char *p, const char *end)
+{
+	uint64_t start;
+	uint64_t nr_bytes;
+	while (end > p && (end[-1] == '\r' || end[-1] == ' '))
+		end--;
+	if (!take_hex(&p, end, &start) || !take_hex(&p, end, &nr_bytes) || p == end ||
+	    nr_bytes > UINT64_MAX - start)
+		return false;
+	struct jitcode_range r = {.start = start, .end = start + nr_bytes};
+	r.name_at = jitcode_add_name(m, sv_from(p, (size_t)(end - p)), &r.nr_name_bytes);
+	if (r.name_at == JITCODE_NONE)
+		return false;
+	if (!nr_bytes)
+		r.end = MIN(start, UINT64_MAX - SIZELESS_BYTES) + SIZELESS_BYTES;
+	(void)jitcode_add(m, r); /* counts what it refuses */
+	return true;
+}
+
+int perfmap_parse(struct perfmap **ret_m, struct sv text, struct err *err)
+{
+	if (text.n > TEXT_BYTES_MAX)
+		return err_set(err, -EFBIG, "perf map of %zu bytes", text.n);
+	struct perfmap *m = xcalloc(1, sizeof(*m));
+	const char *end = text.p + text.n;
+	for (const char *p = text.p; p < end;) {
+		const char *eol = memchr(p, '\n', (size_t)(end - p));
+		eol = eol ? eol : end;
+		if (eol > p && !read_line(m, p, eol))
+			m->nr_bad++;
+		p = eol + 1;
+	}
+	jitcode_seal(m);
+	*ret_m = m;
+	return 0;
+}
