@@ -1,0 +1,160 @@
+/* Flame graphs of profiles; see picture.h. */
+#include "base/base.h"
+#include "cmd/picture.h"
+
+#include <errno.h>
+
+#include "analyze/calltree.h"
+#include "analyze/view.h"
+#include "base/file.h"
+
+void picture_release(struct picture *pic)
+{
+	vec_release(&pic->inputs);
+}
+
+void picture_add(struct picture *pic, const struct profile *p, const char *name)
+{
+	vec_push(&pic->inputs, (struct picture_input){p, name, false});
+}
+
+void picture_add_before(struct picture *pic, const struct profile *p, const char *name)
+{
+	vec_push(&pic->inputs, (struct picture_input){p, name, true});
+}
+
+/* One selection after another, into one tree. */
+struct drawing {
+	const struct picture *pic;
+	struct report *r;
+	struct calltree *ct;
+	char *event; /* of the first input */
+	const char *first_name;
+	enum unit unit;
+	bool has_input;
+};
+
+static int check_kind(struct drawing *d, const struct selection *sel, const char *name,
+		      struct err *err)
+{
+	if (!d->event) {
+		d->event = arena_strdup(&d->r->arena, sel->event);
+		d->unit = sel->unit;
+		d->first_name = name;
+		return 0;
+	}
+	if (d->unit == sel->unit && !strcmp(d->event, sel->event))
+		return 0;
+	err_set(err, -EINVAL, "'%s' has event '%s' and '%s' has '%s', which cannot be added up",
+		d->first_name, d->event, name, sel->event);
+	return err_hint(err, "choose one that all of them have with --event");
+}
+
+static int add_selection(struct drawing *d, const struct picture_input *in, const char *event,
+			 bool is_before, struct err *err)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct select_spec spec = d->pic->spec;
+	spec.event = event ? event : spec.event;
+	struct selection sel;
+	int rc = select_run(&a, in->p, &spec, &sel, err);
+	if (rc)
+		return d->pic->inputs.n > 1 ? err_wrap(err, "'%s'", in->name) : rc;
+	if (!event && (rc = check_kind(d, &sel, in->name, err)))
+		return rc;
+	if (!d->has_input && !is_before) {
+		view_begin(d->r, &sel, "");
+		d->has_input = true;
+	} else if (!is_before) {
+		losses_merge(&d->r->losses, &in->p->losses);
+	}
+	if (is_before)
+		calltree_add_before(d->ct, &sel);
+	else
+		calltree_add(d->ct, &sel);
+	return 0;
+}
+
+static bool has_table(const struct profile *p, const char *event)
+{
+	vec_foreach(t, &p->tables)
+		if (t->n && !strcmp(profile_text(p, t->event), event))
+			return true;
+	return false;
+}
+
+static int add_inputs(struct drawing *d, struct err *err)
+{
+	const struct picture *pic = d->pic;
+	const struct picture_input *one = pic->inputs.p;
+	if (pic->inputs.n == 1 && !pic->spec.event && has_table(one->p, "before") &&
+	    has_table(one->p, "after")) {
+		int rc = add_selection(d, one, "before", true, err);
+		return rc ? rc : add_selection(d, one, "after", false, err);
+	}
+	vec_foreach(in, &pic->inputs) {
+		int rc = add_selection(d, in, NULL, in->is_before, err);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static const char *fact_of(const struct report *r, const char *key)
+{
+	vec_foreach(f, &r->facts)
+		if (!strcmp(intern_str(&r->names, f->key), key))
+			return intern_str(&r->names, f->value);
+	return NULL;
+}
+
+/* "redis-server", or the first file and how many more. */
+static const char *default_title(struct drawing *d)
+{
+	const struct picture *pic = d->pic;
+	const char *target = fact_of(d->r, "target");
+	const char *before = NULL;
+	const char *name = NULL;
+	size_t nr_more = 0;
+	vec_foreach(in, &pic->inputs) {
+		if (in->is_before)
+			before = path_base(in->name);
+		else if (!name)
+			name = path_base(in->name);
+		else
+			nr_more++;
+	}
+	struct arena *a = &d->r->arena;
+	if (before && name)
+		return arena_fmt(a, "%s, compared with %s", name, before);
+	if (nr_more)
+		return arena_fmt(a, "%s and %zu more", name, nr_more);
+	return target && *target ? target : name ? name : "Flame graph";
+}
+
+static void note_comparison(struct report *r, const struct report_tree *t)
+{
+	if (!t->is_differential)
+		return;
+	report_note(r,
+		    "red: more than before, blue: less, by %s, callees included; widths show "
+		    "the larger of both",
+		    t->is_normalised ? "share of the total" : "absolute numbers");
+}
+
+int picture_svg(struct buf *to, const struct picture *pic, struct err *err)
+{
+	CLEANUP(report_free_p) struct report *r = report_new();
+	CLEANUP(calltree_free_p) struct calltree *ct = calltree_new(r, pic->tree_flags);
+	struct drawing d = {.pic = pic, .r = r, .ct = ct};
+	int rc = add_inputs(&d, err);
+	if (rc)
+		return rc;
+	struct report_tree *t = calltree_finish(ct, "flame", "call tree");
+	if (!t->nodes[0].total && !(t->before && t->before[0].total))
+		return err_set(err, -ENODATA, "no samples are in view");
+	r->title = default_title(&d);
+	note_comparison(r, t);
+	svg_write(to, r, t, &pic->svg);
+	return 0;
+}
