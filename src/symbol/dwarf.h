@@ -36,6 +36,7 @@ struct dwarf_frame {
 	uint32_t line;  /* 0 = unknown, or code of no line */
 	uint64_t func_start; /* link-time entry of the physical function, 0 = unknown */
 	bool is_inlined;
+	bool is_plain; /* no linkage name: a symbol of func_start would be a better name */
 };
 
 struct dwarf_stats {               /* since dwarf_new */

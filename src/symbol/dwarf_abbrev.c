@@ -48,21 +48,6 @@ static bool is_scope_tag(uint64_t tag)
 	}
 }
 
-static bool is_type_tag(uint64_t tag)
-{
-	switch (tag) {
-	case DW_TAG_class_type:
-	case DW_TAG_structure_type:
-	case DW_TAG_union_type:
-	case DW_TAG_enumeration_type:
-	case DW_TAG_array_type:
-	case DW_TAG_subroutine_type:
-		return true;
-	default:
-		return false;
-	}
-}
-
 static void add_skip(struct dw_abbrevs *t, struct dw_abbrev *a, uint16_t form, int nr_bytes)
 {
 	if (nr_bytes < 0) {
@@ -87,8 +72,6 @@ static void classify(struct dw_abbrev *a, uint64_t tag, unsigned has_slots)
 		a->kind = DW_KIND_SUBPROGRAM;
 	else if (tag == DW_TAG_inlined_subroutine && has_code)
 		a->kind = DW_KIND_INLINED;
-	else if (is_type_tag(tag) && a->has_children && has_slots & 1u << DW_SLOT_SIBLING)
-		a->kind = DW_KIND_TYPE;
 }
 
 static bool read_abbrev(struct dw_abbrevs *t, struct rd *r, const struct dw_unit *u)

@@ -21,7 +21,6 @@ enum dw_kind {
 	DW_KIND_PLAIN,      /* skip the DIE, look at its children */
 	DW_KIND_SUBPROGRAM, /* with code */
 	DW_KIND_INLINED,    /* with code */
-	DW_KIND_TYPE,       /* has a sibling reference: its children hold no code in C and C++ */
 };
 
 struct dw_skip {

@@ -127,11 +127,6 @@ static int find_abbrev(const struct dw_unit *u, uint64_t code, struct dw_spec *s
 	}
 }
 
-static bool has_text(struct sv s, const char *what)
-{
-	return memmem(s.p, s.n, what, strlen(what)) != NULL;
-}
-
 static void take_offset(const struct dw_attrs *a, enum dw_slot slot, uint64_t *to)
 {
 	if (a->v[slot].cls == DW_CLASS_OFFSET || a->v[slot].cls == DW_CLASS_CONST)
@@ -153,8 +148,6 @@ static void take_top(struct dw_unit *u, const struct dw_attrs *a)
 		u->comp_dir = dw_text(u, &a->v[DW_SLOT_COMP_DIR]);
 	if (a->v[DW_SLOT_DWO_NAME].cls)
 		u->dwo_name = dw_text(u, &a->v[DW_SLOT_DWO_NAME]);
-	struct sv producer = dw_text(u, &a->v[DW_SLOT_PRODUCER]);
-	u->is_gnu = sv_has_prefix(producer, SV("GNU C")) && !has_text(producer, "clang");
 
 	u->has_low_pc = dw_addr(u, &a->v[DW_SLOT_LOW_PC], &u->low_pc);
 	const struct dw_value *high = &a->v[DW_SLOT_HIGH_PC];

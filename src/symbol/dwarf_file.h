@@ -59,7 +59,6 @@ struct dw_unit {
 	bool has_high_pc;
 	bool has_ranges;
 	bool is_ranges_idx; /* ranges is an index (DW_FORM_rnglistx) */
-	bool is_gnu;        /* made by a GNU compiler: siblings tell the truth about nesting */
 	uint64_t low_pc;
 	uint64_t high_pc;
 	uint64_t ranges;
@@ -94,7 +93,6 @@ enum dw_slot {
 	DW_SLOT_LINKAGE_NAME,
 	DW_SLOT_CALL_FILE,
 	DW_SLOT_CALL_LINE,
-	DW_SLOT_SIBLING,
 	DW_SLOT_STMT_LIST,
 	DW_SLOT_COMP_DIR,
 	DW_SLOT_DWO_NAME,
@@ -104,7 +102,6 @@ enum dw_slot {
 	DW_SLOT_RNGLISTS_BASE,
 	DW_SLOT_RANGES_BASE,
 	DW_SLOT_LANGUAGE,
-	DW_SLOT_PRODUCER,
 	DW_SLOT_NR,
 };
 

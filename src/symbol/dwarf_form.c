@@ -24,8 +24,6 @@ uint8_t dw_slot_from_attr(uint64_t attr)
 		return DW_SLOT_CALL_FILE;
 	case DW_AT_call_line:
 		return DW_SLOT_CALL_LINE;
-	case DW_AT_sibling:
-		return DW_SLOT_SIBLING;
 	case DW_AT_stmt_list:
 		return DW_SLOT_STMT_LIST;
 	case DW_AT_comp_dir:
@@ -46,8 +44,6 @@ uint8_t dw_slot_from_attr(uint64_t attr)
 		return DW_SLOT_RANGES_BASE;
 	case DW_AT_language:
 		return DW_SLOT_LANGUAGE;
-	case DW_AT_producer:
-		return DW_SLOT_PRODUCER;
 	default:
 		return DW_SLOT_NONE;
 	}

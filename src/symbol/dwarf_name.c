@@ -182,7 +182,7 @@ static struct sv qualify(struct dw_names *n, const struct dw_unit *u, uint64_t o
 	return sv_from(to, nr_bytes);
 }
 
-static struct sv find_name(struct dw_names *n, const struct dw_file *f, uint64_t offset)
+static struct dw_known_name find_name(struct dw_names *n, const struct dw_file *f, uint64_t offset)
 {
 	struct die d;
 	struct sv plain = sv_from("", 0);
@@ -194,7 +194,7 @@ static struct sv find_name(struct dw_names *n, const struct dw_file *f, uint64_t
 			break;
 		struct sv s = dw_text(d.unit, &d.attrs.v[DW_SLOT_LINKAGE_NAME]);
 		if (s.n)
-			return s;
+			return (struct dw_known_name){s, false};
 		/* The outermost name, at the place of the last declaration. */
 		s = dw_text(d.unit, &d.attrs.v[DW_SLOT_NAME]);
 		if (s.n && !plain.n)
@@ -210,19 +210,23 @@ static struct sv find_name(struct dw_names *n, const struct dw_file *f, uint64_t
 			break;
 		offset = v->u;
 	}
-	return plain.n ? qualify(n, plain_unit, plain_offset, plain) : plain;
+	if (plain.n)
+		plain = qualify(n, plain_unit, plain_offset, plain);
+	return (struct dw_known_name){plain, true};
 }
 
-struct sv dw_name_at(struct dw_names *n, const struct dw_file *f, uint64_t die_offset)
+struct sv dw_name_at(struct dw_names *n, const struct dw_file *f, uint64_t die_offset,
+		     bool *ret_is_plain)
 {
 	bool is_new;
 	uint32_t *idx = map_put(&n->memo, die_offset ^ (uint64_t)f->number << 40, &is_new);
-	if (!is_new)
-		return n->names.p[*idx];
-	*idx = (uint32_t)n->names.n;
-	struct sv s = find_name(n, f, die_offset);
-	if (f->is_dwo && s.n) /* its sections are let go when the unit is done */
-		s = sv_from(arena_strndup(n->text, s.p, s.n), s.n);
-	vec_push(&n->names, s);
-	return s;
+	if (is_new) {
+		*idx = (uint32_t)n->names.n;
+		struct dw_known_name name = find_name(n, f, die_offset);
+		if (f->is_dwo && name.text.n) /* its sections are let go after the unit */
+			name.text.p = arena_strndup(n->text, name.text.p, name.text.n);
+		vec_push(&n->names, name);
+	}
+	*ret_is_plain = n->names.p[*idx].is_plain;
+	return n->names.p[*idx].text;
 }

@@ -29,11 +29,16 @@ struct dw_scope_map {
 	VEC(struct dw_scope) scopes; /* by offset */
 };
 
+struct dw_known_name {
+	struct sv text;
+	bool is_plain;
+};
+
 struct dw_names {
 	struct dw_abbrev_cache *abbrevs;
 	struct arena *text; /* of names that had to be put together or copied */
 	struct map memo;
-	VEC(struct sv) names;
+	VEC(struct dw_known_name) names;
 	struct dw_scope_map maps[DW_SCOPE_MAPS];
 	unsigned next_map;
 };
@@ -41,7 +46,9 @@ struct dw_names {
 void dw_names_release(struct dw_names *n);
 /* Forgets everything about a file that is about to go. Names given out stay. */
 void dw_names_forget(struct dw_names *n, const struct dw_file *f);
-/* Empty if the DIE has no name. Valid as long as the text arena and the sections of @f. */
-struct sv dw_name_at(struct dw_names *n, const struct dw_file *f, uint64_t die_offset);
+/* Empty if the DIE has no name; plain: it has no linkage name. Valid as long as the text arena and
+ * the sections of @f. */
+struct sv dw_name_at(struct dw_names *n, const struct dw_file *f, uint64_t die_offset,
+		     bool *ret_is_plain);
 
 #endif

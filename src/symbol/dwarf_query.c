@@ -60,7 +60,8 @@ static void name_nodes(struct dw_worker *w, struct dw_scan *s)
 		struct dw_node *node = &s->nodes.p[*i];
 		const struct dw_file *at = node->name_at.is_alt ? f->alt : f;
 		if (at)
-			node->name = dw_name_at(&w->names, at, node->name_at.offset);
+			node->name =
+				dw_name_at(&w->names, at, node->name_at.offset, &node->is_plain);
 	}
 }
 
@@ -177,7 +178,8 @@ void dw_job_frames(const struct dw_job *job, uint32_t leaf, const struct dw_line
 						      .file = file,
 						      .line = line,
 						      .func_start = node->func_start,
-						      .is_inlined = node->is_inlined});
+						      .is_inlined = node->is_inlined,
+						      .is_plain = node->is_plain});
 		file = path_at(job, node->path_idx);
 		line = node->call_line;
 		n = node->parent;

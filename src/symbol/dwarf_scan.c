@@ -99,22 +99,6 @@ static bool visit(struct dw_scan *s, const struct dw_abbrev *a, struct rd *r, ui
 	return true;
 }
 
-/* Over the children of a type, by its sibling reference; else only over its own attributes. */
-static bool skip_type(struct dw_scan *s, const struct dw_abbrev *a, struct rd *r, bool *ret_is_over)
-{
-	struct dw_attrs attrs;
-	if (!dw_attrs_read(s->abbrevs, a, r, s->unit, &attrs))
-		return false;
-	const struct dw_value *sibling = &attrs.v[DW_SLOT_SIBLING];
-	const uint8_t *info = (const uint8_t *)s->unit->file->sec[DW_SEC_INFO].p;
-	uint64_t here = (uint64_t)(r->p - info);
-	*ret_is_over =
-		sibling->cls == DW_CLASS_REF && sibling->u >= here && sibling->u < s->unit->end;
-	if (*ret_is_over)
-		r->p = info + sibling->u;
-	return true;
-}
-
 bool dw_scan_run(struct dw_scan *s)
 {
 	const struct dw_unit *u = s->unit;
@@ -146,18 +130,15 @@ bool dw_scan_run(struct dw_scan *s)
 		const struct dw_abbrev *a = dw_abbrev_find(t, code);
 		if (UNLIKELY(!a))
 			return false;
-		bool is_over = false;
 		bool is_ok;
 		if (a->kind == DW_KIND_SUBPROGRAM ||
 		    (a->kind == DW_KIND_INLINED && s->open.n && has_inlines))
 			is_ok = visit(s, a, &r, die_offset, depth);
-		else if (a->kind == DW_KIND_TYPE && u->is_gnu)
-			is_ok = skip_type(s, a, &r, &is_over);
 		else
 			is_ok = dw_abbrev_skip(t, a, &r, u);
 		if (UNLIKELY(!is_ok))
 			return false;
-		if (a->has_children && !is_over)
+		if (a->has_children)
 			depth++;
 		else if (UNLIKELY(!depth))
 			break; /* a top DIE without children */

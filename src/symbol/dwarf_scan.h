@@ -29,6 +29,7 @@ struct dw_node {
 	uint32_t call_file;
 	uint32_t call_line;
 	bool is_inlined;
+	bool is_plain;     /* name is no linkage name */
 	bool is_used;      /* some address ends here or inside */
 	struct sv name;    /* filled after the scan, for used nodes */
 	uint32_t path_idx; /* of call_file; the same */

@@ -7,6 +7,7 @@ OURS is `bench_symbolize dump`, LLVM is `llvm-symbolizer -i --no-demangle`. Per 
 depth, and per frame the same file, line and name. Names may differ where they mean the same:
  - alias: the outermost name is another symbol at the function's address (llvm-symbolizer prefers
    the symbol table, we print what DWARF says; the facade decides);
+ - plain: no linkage name in DWARF (internal linkage), the symbol table has a mangled one;
  - qualified: llvm-symbolizer prints the plain name where there is no linkage name, we qualify it.
 """
 import re
@@ -51,11 +52,26 @@ def symbols(binary):
     return addr_of, names_at
 
 
-def is_alias(a, b, addr_of, at, starts):
-    """both are symbols of one address, or b is the symbol that covers the address"""
+def demangled(names):
+    """name -> name as people write it"""
+    names = sorted(names)
+    out = subprocess.run(["c++filt"], input="\n".join(names), capture_output=True, text=True).stdout
+    return dict(zip(names, out.splitlines()))
+
+
+def plain(name):
+    """the last component of a qualified name, without template arguments"""
+    return re.sub(r"<.*", "", name).rsplit("::", 1)[-1].strip() or "operator"
+
+
+def is_alias(a, b, addr_of):
+    """two symbols of one address, or one function and its clone (.constprop.0, .cold, .llvm.1)"""
     if addr_of.get(a, set()) & addr_of.get(b, set()):
         return True
-    return b in addr_of
+    if a.split(".")[0] == b.split(".")[0]:
+        return True
+    # Constructors: C1 and C2 are one function, C4 its declaration; the same for destructors.
+    return re.sub("([CD])[1-5]E", r"\1xE", a.split(".")[0]) == re.sub("([CD])[1-5]E", r"\1xE", b.split(".")[0])
 
 
 def main():
@@ -67,7 +83,8 @@ def main():
         print("different numbers of answers:", len(addrs), len(ours), len(llvm))
         return 1
     addr_of, _ = symbols(binary)
-    n = dict.fromkeys(("same", "depth", "file", "line", "name", "alias", "qualified",
+    shown_as = demangled({b[-1][0] for b in llvm})
+    n = dict.fromkeys(("same", "depth", "file", "line", "name", "alias", "plain", "qualified",
                        "only ours", "only llvm", "symbol table only"), 0)
     shown = dict.fromkeys(n, 0)
 
@@ -99,8 +116,10 @@ def main():
             elif x[0] != y[0]:
                 if x[0].endswith("::" + y[0]):
                     n["qualified"] += 1
-                elif i == len(a) - 1 and is_alias(x[0], y[0], addr_of, addr, None):
+                elif i == len(a) - 1 and is_alias(x[0], y[0], addr_of):
                     n["alias"] += 1
+                elif i == len(a) - 1 and y[0] in addr_of and plain(x[0]) in shown_as[y[0]]:
+                    n["plain"] += 1
                 else:
                     bad = "name"
             if bad:
