@@ -8,8 +8,8 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "cmd/optgroups.h"
 #include "cmd/picture.h"
-#include "cmd/select_opts.h"
 #include "ingest/load.h"
 
 struct flame_opts {
@@ -221,16 +221,18 @@ static int load_all(struct inputs *in, struct picture *pic, char *const *paths, 
 	return 0;
 }
 
-static int run(const struct flame_opts *o, const struct select_opts *view,
-	       const struct opt_args *args, struct err *err)
+static int run(const struct flame_opts *o, struct filter_opts *filter, const struct opt_args *args,
+	       struct err *err)
 {
 	CLEANUP(picture_release) struct picture pic = {0};
 	CLEANUP(inputs_release) struct inputs inputs = {0};
 	CLEANUP(buf_release) struct buf svg = {0};
 	CLEANUP(buf_release) struct buf path = {0};
-	pic.spec = select_opts_spec(view);
 	pic.tree_flags = tree_flags(o);
 	int rc = fill_svg(&pic.svg, o, err);
+	if (!rc)
+		rc = filter_finish(filter, err);
+	pic.spec = filter->spec;
 	if (!rc)
 		rc = load_all(&inputs, &pic, args->operands.p, args->operands.n, o->is_differential,
 			      err);
@@ -257,7 +259,7 @@ static int run(const struct flame_opts *o, const struct select_opts *view,
 int cmd_flame(int argc, char **argv)
 {
 	struct flame_opts o = {.min_width_px = -1, .root = CALLTREE_ROOT_COMM};
-	struct select_opts view = {0};
+	CLEANUP(filter_release) struct filter_opts filter = {0};
 	const struct opt_cmd cmd = {
 		.name = "flame",
 		.usage = {"[OPTION...] FILE...", "--differential [OPTION...] BEFORE AFTER..."},
@@ -272,7 +274,9 @@ int cmd_flame(int argc, char **argv)
 			    "assay flame -i --colors hot a.folded\ticicle in classic colours\n"
 			    "assay flame --differential old.assay new.assay\twhat changed\n"
 			    "perf script | assay flame - > out.svg\tfrom perf's own text\n",
-		.groups = {{&out_group, &o}, {&select_group, &view}, {&tree_group, &o},
+		.groups = {{&out_group, &o},
+			   {&filter_group, &filter},
+			   {&tree_group, &o},
 			   {&look_group, &o}},
 	};
 	CLEANUP(opt_args_release) struct opt_args args = {0};
@@ -284,7 +288,7 @@ int cmd_flame(int argc, char **argv)
 	if (o.is_differential && args.operands.n < 2)
 		return cmd_usage("flame", "--differential needs two files: BEFORE AFTER");
 	CLEANUP(err_release) struct err err = {0};
-	int rc = run(&o, &view, &args, &err);
+	int rc = run(&o, &filter, &args, &err);
 	if (!rc)
 		return EXIT_OK;
 	if (rc == -EPIPE && !*err_msg(&err))
