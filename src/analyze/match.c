@@ -26,40 +26,54 @@ static size_t plain_text(const char *s, char *to, size_t cap)
 	return n;
 }
 
-static bool has_substring(const char *s, size_t n, const char *what, size_t nr_what)
+static bool is_word(char c)
 {
-	return nr_what && memmem(s, n, what, nr_what);
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '_' || c == '-';
 }
 
-/* The last path segment: "fmt" of "core::fmt::Display::fmt". */
-static const char *last_segment(const char *s)
+static unsigned distance_to_word(struct sv want, const char *word, size_t nr_word)
 {
-	const char *last = s;
-	for (const char *c = s; *c; c++)
-		if ((*c == ':' || *c == '/') && c[1] && c[1] != ':')
-			last = c + 1;
-	return last;
+	char have[NEAR_NAME_BYTES];
+	size_t n = MIN(nr_word, sizeof(have));
+	for (size_t i = 0; i < n; i++)
+		have[i] = (char)fold_case(word[i]);
+	unsigned d = (unsigned)suggest_distance(want, sv_from(have, n));
+	if (n > want.n) { /* "libd" is near "libc.so.6" */
+		unsigned of_prefix = (unsigned)suggest_distance(want, sv_from(have, want.n)) + 1;
+		d = MIN(d, of_prefix);
+	}
+	return d;
+}
+
+/* The best of the candidate's words: "keccak" of "keccak::KeccakF1600". */
+static unsigned distance_to_words(struct sv want, const char *candidate)
+{
+	unsigned best = UINT_MAX;
+	for (const char *c = candidate; *c;) {
+		size_t n = 0;
+		while (is_word(c[n]))
+			n++;
+		if (n) {
+			unsigned d = distance_to_word(want, c, n);
+			best = MIN(best, d);
+		}
+		c += n ? n : 1;
+	}
+	return best;
 }
 
 void near_add(struct near *n, const char *candidate)
 {
 	char want[NEAR_NAME_BYTES];
-	char have[NEAR_NAME_BYTES];
 	char whole[512];
 	size_t nw = plain_text(n->wanted, want, sizeof(want));
 	if (!nw || !*candidate)
 		return;
-	size_t nh = plain_text(last_segment(candidate), have, sizeof(have));
 	size_t nr_whole = plain_text(candidate, whole, sizeof(whole));
-	unsigned d = (unsigned)suggest_distance(sv_from(want, nw), sv_from(have, nh));
-	if (nh > nw) { /* "libd" is near "libc.so.6" */
-		unsigned of_prefix =
-			(unsigned)suggest_distance(sv_from(want, nw), sv_from(have, nw)) + 1;
-		d = MIN(d, of_prefix);
-	}
-	if (has_substring(whole, nr_whole, want, nw))
-		d = 0;
-	else if (d > nw / 3 + 1)
+	bool has_it = memmem(whole, nr_whole, want, nw);
+	unsigned d = has_it ? 0 : distance_to_words(sv_from(want, nw), candidate);
+	if (d > nw / 3 + 1)
 		return;
 	for (size_t i = 0; i < NEAR_MAX; i++) {
 		if (n->best[i] && !strcmp(n->best[i], candidate))

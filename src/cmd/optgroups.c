@@ -8,18 +8,40 @@
 #include "base/mem.h"
 #include "cmd/cmd.h"
 
-static const struct opt phase_opts[] = {
-	OPT_LIST(0, "phase", struct phase_opts, phases, "NAME=RULE",
+static const struct opt filter_opts[] = {
+	OPT_STR('e', "event", struct filter_opts, spec.event, "NAME",
+		"which event (default: the one with most samples)"),
+	OPT_STR(0, "time", struct filter_opts, spec.time, "FROM..TO",
+		"window from the start: 2..5 (s), 500ms..2s, ..3s, 10%..20%"),
+	OPT_STR('t', "thread", struct filter_opts, spec.thread, "REGEX",
+		"threads whose name matches, or one thread id"),
+	OPT_STR('p', "pid", struct filter_opts, spec.pid, "PID,...", "only these processes"),
+	OPT_STR(0, "comm", struct filter_opts, spec.comm, "REGEX",
+		"processes whose name (of the main thread) matches"),
+	OPT_STR(0, "module", struct filter_opts, spec.module, "REGEX",
+		"samples that hit in a binary or library that matches"),
+	OPT_STR(0, "function", struct filter_opts, spec.function, "REGEX",
+		"samples with a matching function on their stack"),
+	OPT_STR(0, "exclude", struct filter_opts, spec.exclude, "REGEX",
+		"samples without a matching function on their stack"),
+	OPT_STR(0, "within", struct filter_opts, spec.within, "REGEX",
+		"what the outermost matching function does becomes 100 %"),
+	OPT_SET('U', "user", struct filter_opts, mode, SELECT_USER,
+		"samples that hit in user mode"),
+	OPT_SET('K', "kernel", struct filter_opts, mode, SELECT_KERNEL,
+		"samples that hit in the kernel"),
+	OPT_LIST(0, "phase", struct filter_opts, phases, "NAME=RULE",
 		 "a phase: RULE is a regex on functions (the one nearest to the root wins) or "
 		 "@FROM..TO; may be repeated"),
-	OPT_STR(0, "only-phase", struct phase_opts, only, "NAME", "samples of this phase"),
+	OPT_STR(0, "only-phase", struct filter_opts, spec.phase, "NAME", "samples of this phase"),
 	OPT_END,
 };
-const struct opt_group phase_group = {"Phases", phase_opts};
+const struct opt_group filter_group = {"What is in view (Perl regexes, searched anywhere)",
+				       filter_opts};
 
-int phases_finish(struct phase_opts *f, struct select_spec *spec, struct err *err)
+int filter_finish(struct filter_opts *f, struct err *err)
 {
-	spec->phase = f->only;
+	f->spec.mode = (enum select_mode)f->mode;
 	if (!f->phases.n)
 		return 0;
 	f->rules = xcalloc(f->phases.n, sizeof(*f->rules));
@@ -35,12 +57,12 @@ int phases_finish(struct phase_opts *f, struct select_spec *spec, struct err *er
 		f->names[i] = xstrndup(text, (size_t)(eq - text));
 		f->rules[i] = (struct phase_rule){f->names[i], eq + 1};
 	}
-	spec->rules = f->rules;
-	spec->nr_rules = f->phases.n;
+	f->spec.rules = f->rules;
+	f->spec.nr_rules = f->phases.n;
 	return 0;
 }
 
-void phases_release(struct phase_opts *f)
+void filter_release(struct filter_opts *f)
 {
 	for (size_t i = 0; f->names && i < f->phases.n; i++)
 		free(f->names[i]);

@@ -1,11 +1,11 @@
 /*
- * Option groups that several commands share, so that a flag means the same everywhere: phases,
- * and where the result goes. What is in view is in select_opts.h.
+ * Option groups that several commands share, so that a flag means the same everywhere: what part
+ * of a profile is looked at (filter), and where the result goes (output).
  *
- *	struct phase_opts phases = {0};
- *	... .groups = {{&phase_group, &phases}, {&output_group, &output}}
- *	if (phases_finish(&phases, &spec, &err)) return cmd_fail(&err);
- *	select_run(&arena, p, &spec, &sel, &err);
+ *	struct filter_opts filter = {0};
+ *	... .groups = {{&filter_group, &filter}, {&output_group, &output}}
+ *	if (filter_finish(&filter, &err)) return cmd_fail(&err);
+ *	select_run(&arena, p, &filter.spec, &sel, &err);
  */
 #ifndef ASSAY_CMD_OPTGROUPS_H
 #define ASSAY_CMD_OPTGROUPS_H
@@ -16,18 +16,19 @@
 #include "base/err.h"
 #include "base/opt.h"
 
-struct phase_opts {
-	struct opt_list phases; /* NAME=RULE */
-	const char *only;
+struct filter_opts {
+	struct select_spec spec; /* bound to the options, completed by filter_finish */
+	int mode;                /* enum select_mode */
+	struct opt_list phases;  /* NAME=RULE */
 	struct phase_rule *rules;
 	char **names; /* owned copies of the rules' names */
 };
 
-extern const struct opt_group phase_group;
+extern const struct opt_group filter_group;
 
-/* Splits the phases into rules and adds them to the spec, which borrows them; -EINVAL. */
-int phases_finish(struct phase_opts *o, struct select_spec *spec, struct err *err);
-void phases_release(struct phase_opts *o);
+/* Splits the phases into rules; -EINVAL. */
+int filter_finish(struct filter_opts *f, struct err *err);
+void filter_release(struct filter_opts *f);
 
 struct output_opts {
 	const char *path; /* NULL or "-": standard output */
