@@ -1,0 +1,104 @@
+/* perf.data -> profile: the reader's events through ingest; see load.h. */
+#include "base/base.h"
+#include "session/load_perfdata.h"
+
+#include <sys/utsname.h>
+
+#include "base/mem.h"
+#include "format/perfdata.h"
+#include "ingest/builder.h"
+#include "ingest/naming.h"
+#include "session/openers.h"
+
+struct loading {
+	struct profile *p;
+	struct builder *builder;
+	struct perfdata_info info;
+	size_t nr_tables;
+	struct event_sink sink;
+};
+
+/* In pipe mode an event's description may come late, but before its first sample. */
+static void add_tables(struct loading *l)
+{
+	for (; l->nr_tables < l->info.specs.n; l->nr_tables++) {
+		const struct perfdata_spec *s = &l->info.specs.p[l->nr_tables];
+		struct table shape = builder_table_shape(l->p, s->name, (double)s->freq_hz);
+		if (s->is_period_ns)
+			shape.columns[1].unit = UNIT_NS;
+		builder_set_table(l->builder, (uint32_t)l->nr_tables, profile_table(l->p, &shape));
+	}
+}
+
+static int on_event(void *ctx, const struct event *ev, struct err *err)
+{
+	struct loading *l = ctx;
+	if (l->nr_tables < l->info.specs.n)
+		add_tables(l);
+	return l->sink.event(l->sink.ctx, ev, err);
+}
+
+static void add_fact(struct profile *p, const char *key, const char *value)
+{
+	if (value && value[0])
+		profile_fact(p, key, value);
+}
+
+static void add_facts(struct loading *l)
+{
+	const struct perfdata_info *info = &l->info;
+	add_fact(l->p, "command", info->cmdline);
+	add_fact(l->p, "host", info->hostname);
+	add_fact(l->p, "kernel", info->os_release);
+	add_fact(l->p, "cpu", info->cpu_desc);
+	add_fact(l->p, "recorder", "perf");
+	if (info->problem)
+		add_fact(l->p, "problem", info->problem);
+	l->p->start_ns = info->first_ns;
+	l->p->end_ns = info->last_ns;
+	if (info->wall_ns && info->clock_ns)
+		l->p->wall_start_ns =
+		        info->wall_ns + (int64_t)(info->first_ns - info->clock_ns);
+	l->p->is_incomplete = info->is_incomplete;
+	struct losses *losses = &l->p->losses;
+	losses->nr[LOSS_UNPARSED] += info->nr_unparsed;
+	if (info->nr_lost_samples) { /* the exact number replaces the count of records */
+		losses->nr[LOSS_SEEN] += info->nr_lost_samples - losses->nr[LOSS_LOST];
+		losses->nr[LOSS_LOST] = info->nr_lost_samples;
+	}
+}
+
+int load_perfdata(struct profile **ret_p, int fd, const struct load_options *options,
+                  struct err *err)
+{
+	CLEANUP(profile_free_p) struct profile *p = profile_new();
+	struct stored_files files;
+	stored_files_init(&files, options->symfs);
+	CLEANUP(builder_free_p)
+	struct builder *builder = builder_new(p, &(struct builder_options){
+	                                                 .opener = &files.opener,
+	                                                 .cache_dir = options->cache_dir});
+	CLEANUP(namer_free_p)
+	struct namer *namer = namer_new(
+	        p, builder_modules(builder), &files.opener,
+	        &(struct namer_options){.debug_dirs = options->debug_dirs,
+	                                .nr_debug_dirs = options->nr_debug_dirs,
+	                                .symbolizer_flags = options->symbolizer_flags,
+	                                .demangle_flags = options->demangle_flags});
+	struct loading l = {.p = p, .builder = builder, .sink = builder_sink(builder)};
+	struct event_sink sink = {on_event, &l};
+	int rc = perfdata_read_fd(fd, &sink, &l.info, err);
+	if (!rc) {
+		struct utsname here;
+		files.is_this_kernel = !uname(&here) && l.info.os_release &&
+		                       !strcmp(here.release, l.info.os_release);
+		add_tables(&l);
+		add_facts(&l);
+		namer_submit(namer);
+		namer_submit_jit(namer);
+		namer_collect(namer, NAMER_WAIT);
+		*ret_p = TAKE(p);
+	}
+	perfdata_info_release(&l.info);
+	return rc;
+}

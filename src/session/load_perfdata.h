@@ -1,0 +1,11 @@
+/* Loading perf.data; called by load.c only. */
+#ifndef ASSAY_SESSION_LOAD_PERFDATA_H
+#define ASSAY_SESSION_LOAD_PERFDATA_H
+
+#include "session/load.h"
+
+/* Not sealed yet. @fd: a regular file from its start, or a pipe; stays open. */
+int load_perfdata(struct profile **ret_p, int fd, const struct load_options *options,
+                  struct err *err);
+
+#endif

@@ -1,0 +1,193 @@
+/* Files behind mappings; see openers.h. */
+#include "base/base.h"
+#include "session/openers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "host/mapped.h"
+#include "host/proc.h"
+
+#define KALLSYMS_LIMIT ((size_t)256 << 20)
+#define PERFMAP_LIMIT  ((size_t)1 << 30)
+
+/* One or two pages; the kernel tells where, not how long, so it is read until it faults. */
+#define VDSO_BYTES_MAX 16384
+
+static int read_own_vdso(void *ctx, struct buf *to)
+{
+	(void)ctx;
+	uint64_t at = getauxval(AT_SYSINFO_EHDR);
+	if (!at)
+		return -ENOENT;
+	CLEANUP(close_p) int fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	for (size_t n = 0; n < VDSO_BYTES_MAX; n += 4096) {
+		ssize_t got = pread(fd, buf_reserve(to, 4096), 4096, (off_t)(at + n));
+		if (got <= 0)
+			break;
+		to->n += (size_t)got;
+	}
+	return to->n ? 0 : -EFAULT;
+}
+
+static int read_kallsyms(void *ctx, struct buf *to)
+{
+	(void)ctx;
+	return file_read(to, "/proc/kallsyms", KALLSYMS_LIMIT, NULL);
+}
+
+/* ---- live -------------------------------------------------------------------------------- */
+
+static struct live_process *process_of(struct live_files *l, int32_t pid)
+{
+	uint32_t *idx = map_put(&l->by_pid, (uint32_t)pid, NULL);
+	if (!*idx) {
+		struct live_process p = {.pid = pid, .nspid = pid, .root_fd = -1};
+		int root = host_open_root(pid);
+		p.root_fd = root < 0 ? -1 : root;
+		(void)proc_nspid(pid, &p.nspid, NULL); /* gone: its number here stays */
+		(void)proc_uid(pid, &p.uid, NULL);
+		vec_push(&l->processes, p);
+		*idx = (uint32_t)l->processes.n;
+	}
+	return &l->processes.p[*idx - 1];
+}
+
+static int live_open(void *ctx, int32_t pid, const struct event_map *map)
+{
+	(void)ctx;
+	struct mapped_file f;
+	int rc = host_open_mapped(&f, pid, map->start, map->start + map->len, map->path,
+	                          map->dev_major, map->dev_minor, map->inode);
+	if (rc)
+		return rc;
+	/* Without a build-id to compare, only the inode tells that this is the mapped file. */
+	if (!f.is_exact && !map->nr_build_id && map->inode) {
+		struct stat st;
+		if (fstat(f.fd, &st) || st.st_ino != map->inode) {
+			close(f.fd);
+			return -ESTALE;
+		}
+	}
+	return f.fd;
+}
+
+static int live_root(void *ctx, int32_t pid)
+{
+	struct live_process *p = process_of(ctx, pid);
+	return p->root_fd < 0 ? -1 : fcntl(p->root_fd, F_DUPFD_CLOEXEC, 3);
+}
+
+/* A perf map is believed only if the process's user (or root) wrote it. */
+static int read_owned(int fd, uint32_t uid, struct buf *to)
+{
+	struct stat st;
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) || (st.st_uid != uid && st.st_uid != 0))
+		return -EPERM;
+	return file_read_fd(to, fd, PERFMAP_LIMIT, NULL);
+}
+
+static int live_perfmap(void *ctx, int32_t pid, struct buf *to)
+{
+	struct live_process *p = process_of(ctx, pid);
+	CLEANUP(free_p) char *path = xasprintf("/tmp/perf-%d.map", p->nspid);
+	CLEANUP(close_p) int fd = host_open_in_root(p->root_fd, path);
+	return read_owned(fd, p->uid, to);
+}
+
+void live_files_init(struct live_files *l)
+{
+	*l = (struct live_files){.opener = {.open = live_open,
+	                                    .root = live_root,
+	                                    .read_kallsyms = read_kallsyms,
+	                                    .read_perfmap = live_perfmap,
+	                                    .read_vdso = read_own_vdso}};
+	l->opener.ctx = l;
+}
+
+void live_files_release(struct live_files *l)
+{
+	vec_foreach(p, &l->processes)
+		close_p(&p->root_fd);
+	vec_release(&l->processes);
+	map_release(&l->by_pid);
+}
+
+/* ---- offline ----------------------------------------------------------------------------- */
+
+/* ~/.debug/.build-id/xx/yyyy/elf, where perf keeps copies of what it recorded. */
+static int open_from_perf_cache(const struct event_map *map)
+{
+	const char *home = getenv("HOME");
+	if (!home || map->nr_build_id < 2)
+		return -ENOENT;
+	CLEANUP(buf_release) struct buf path = {0};
+	buf_addf(&path, "%s/.debug/.build-id/%02x/", home, map->build_id[0]);
+	for (size_t i = 1; i < map->nr_build_id; i++)
+		buf_addf(&path, "%02x", map->build_id[i]);
+	buf_add_str(&path, "/elf");
+	return host_open_in_root(-1, buf_str(&path));
+}
+
+static int stored_open(void *ctx, int32_t pid, const struct event_map *map)
+{
+	(void)pid;
+	struct stored_files *s = ctx;
+	int fd = open_from_perf_cache(map);
+	if (fd >= 0)
+		return fd;
+	CLEANUP(free_p) char *path = xasprintf("%s%s", s->symfs ? s->symfs : "", map->path);
+	fd = host_open_in_root(-1, path);
+	if (fd < 0 && s->symfs)
+		fd = host_open_in_root(-1, map->path);
+	if (fd >= 0 && !map->nr_build_id && map->inode) {
+		struct stat st;
+		if (fstat(fd, &st) || st.st_ino != map->inode) {
+			close(fd);
+			return -ESTALE;
+		}
+	}
+	return fd;
+}
+
+static int stored_root(void *ctx, int32_t pid)
+{
+	(void)ctx;
+	(void)pid;
+	return -1;
+}
+
+static int stored_kallsyms(void *ctx, struct buf *to)
+{
+	struct stored_files *s = ctx;
+	return s->is_this_kernel ? read_kallsyms(NULL, to) : -ENOENT;
+}
+
+static int stored_perfmap(void *ctx, int32_t pid, struct buf *to)
+{
+	struct stored_files *s = ctx;
+	CLEANUP(free_p) char *path = xasprintf("%s/tmp/perf-%d.map", s->symfs ? s->symfs : "", pid);
+	CLEANUP(close_p) int fd = host_open_in_root(-1, path);
+	return fd < 0 ? fd : read_owned(fd, getuid(), to);
+}
+
+void stored_files_init(struct stored_files *s, const char *symfs)
+{
+	*s = (struct stored_files){.opener = {.open = stored_open,
+	                                      .root = stored_root,
+	                                      .read_kallsyms = stored_kallsyms,
+	                                      .read_perfmap = stored_perfmap,
+	                                      .read_vdso = read_own_vdso},
+	                           .symfs = symfs};
+	s->opener.ctx = s;
+}

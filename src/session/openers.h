@@ -1,0 +1,35 @@
+/*
+ * The two ways to get at the files behind mappings (ingest/opener.h): live, as the kernel holds
+ * them; offline, by path and build-id on this machine.
+ */
+#ifndef ASSAY_SESSION_OPENERS_H
+#define ASSAY_SESSION_OPENERS_H
+
+#include "base/base.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "ingest/opener.h"
+
+/* Remembers each process's root and inner pid while it lives: JIT maps are read at the end. */
+struct live_files {
+	struct opener opener; /* opener.ctx is this structure */
+	struct map by_pid;    /* pid -> index + 1 */
+	VEC(struct live_process) processes;
+};
+struct live_process {
+	int32_t pid;
+	int32_t nspid;
+	int root_fd;
+	uint32_t uid;
+};
+void live_files_init(struct live_files *l);
+void live_files_release(struct live_files *l);
+
+struct stored_files {
+	struct opener opener;
+	const char *symfs;  /* prefix for all paths, or NULL */
+	bool is_this_kernel; /* /proc/kallsyms is that of the recording */
+};
+void stored_files_init(struct stored_files *s, const char *symfs);
+
+#endif
