@@ -28,8 +28,9 @@
 #define SAMPLER_CPUS_MAX  4096
 #define SETTLE_NS         2000000u  /* how long records stay in the rings; see sampler.h */
 #define GROW_INTERVAL_NS  50000000u /* between two growths of one group */
+#define GROW_AFTER        4         /* short copies: one odd stack is not worth it */
 #define RINGS_TOTAL_BYTES (64u << 20)
-#define RING_MAX_BYTES    (8u << 20)
+#define RING_MAX_BYTES    (16u << 20)
 #define RING_MIN_BYTES    (64u << 10)
 #define SPARE_FDS         256 /* for binaries, recordings and the rest of the tool */
 
@@ -37,6 +38,7 @@ struct group {
 	VEC(int) fds;
 	uint32_t stack_bytes;
 	uint64_t grown_ns;
+	uint32_t nr_short; /* copies that were too short since the last growth */
 };
 
 struct sampler {
@@ -456,9 +458,11 @@ void sampler_grow(struct sampler *s, int32_t tid)
 		return;
 	struct group *g = is_per_cpu ? &s->groups.p[0] : &s->groups.p[*of - 1];
 	uint64_t now = clock_mono_ns();
-	if (g->stack_bytes >= PERFOPEN_STACK_MAX || now - g->grown_ns < GROW_INTERVAL_NS)
+	if (g->stack_bytes >= PERFOPEN_STACK_MAX || ++g->nr_short < GROW_AFTER ||
+	    now - g->grown_ns < GROW_INTERVAL_NS)
 		return;
 	g->grown_ns = now;
+	g->nr_short = 0;
 	g->stack_bytes = MIN(g->stack_bytes * 2, PERFOPEN_STACK_MAX);
 	size_t nr_old = g->fds.n;
 	if (is_per_cpu) {

@@ -13,7 +13,7 @@
 #include "unwind/space.h"
 #include "unwind/walk.h"
 
-#define LOC_CACHE_SIZE 8192 /* power of two */
+#define LOC_CACHE_SIZE  8192 /* power of two */
 #define CHAIN_DEPTH_MAX 4096
 
 struct thread {
@@ -50,9 +50,9 @@ struct builder *builder_new(struct profile *p, const struct builder_options *opt
 	b->p = p;
 	b->options = *options;
 	b->modules = (struct modules){.p = p,
-	                              .opener = options->opener,
-	                              .cache_dir = options->cache_dir,
-	                              .needs_tables = true};
+				      .opener = options->opener,
+				      .cache_dir = options->cache_dir,
+				      .needs_tables = true};
 	b->walker = walker_new();
 	b->cache = xcalloc(LOC_CACHE_SIZE, sizeof(*b->cache));
 	for (size_t i = 0; i < LOC_CACHE_SIZE; i++)
@@ -92,13 +92,13 @@ struct table builder_table_shape(struct profile *p, const char *event, double fr
 {
 	bool is_clock = !strncmp(event, "cpu-clock", 9) || !strncmp(event, "task-clock", 10);
 	return (struct table){.event = profile_cstr(p, event),
-	                      .time_kind = TABLE_INSTANT,
-	                      .nr_columns = 2,
-	                      .freq_hz = freq_hz,
-	                      .columns = {{.name = profile_cstr(p, "samples")},
-	                                  {.name = profile_cstr(p, is_clock ? "time" : "period"),
-	                                   .unit = is_clock ? UNIT_NS : UNIT_COUNT,
-	                                   .is_estimate = true}}};
+			      .time_kind = TABLE_INSTANT,
+			      .nr_columns = 2,
+			      .freq_hz = freq_hz,
+			      .columns = {{.name = profile_cstr(p, "samples")},
+					  {.name = profile_cstr(p, is_clock ? "time" : "period"),
+					   .unit = is_clock ? UNIT_NS : UNIT_COUNT,
+					   .is_estimate = true}}};
 }
 
 struct modules *builder_modules(struct builder *b)
@@ -182,45 +182,45 @@ static void on_map(struct builder *b, const struct event *ev)
 	struct ingest_module *im = modules_for_map(&b->modules, ev->pid, m);
 	struct space *sp = spaces_get(&b->spaces, ev->pid);
 	struct space_map map = {.start = m->start,
-	                        .end = m->start + m->len,
-	                        .pgoff = m->pgoff,
-	                        .module = &im->unwind};
+				.end = m->start + m->len,
+				.pgoff = m->pgoff,
+				.module = &im->unwind};
 	if (im->segments)
 		map.bias = module_bias(im, m->start, m->pgoff);
 	space_add(&b->spaces, sp, &map);
 	vec_push(&b->p->mappings, (struct mapping){.module = im->unwind.id,
-	                                           .pid = ev->pid,
-	                                           .start = m->start,
-	                                           .len = m->len,
-	                                           .pgoff = m->pgoff,
-	                                           .from_ns = ev->time_ns,
-	                                           .to_ns = UINT64_MAX});
+						   .pid = ev->pid,
+						   .start = m->start,
+						   .len = m->len,
+						   .pgoff = m->pgoff,
+						   .from_ns = ev->time_ns,
+						   .to_ns = UINT64_MAX});
 }
 
 /* ---- stacks ------------------------------------------------------------------------------ */
 
 static loc_id new_user_location(struct builder *b, int32_t pid, uint64_t addr,
-                                const struct space_map *map, uint32_t flags)
+				const struct space_map *map, uint32_t flags)
 {
 	if (!map)
 		return profile_location(b->p, modules_unknown(&b->modules, pid)->unwind.id, addr,
-		                        flags);
+					flags);
 	bool is_whole = map->module->is_jit;
 	uint64_t offset = is_whole ? addr : addr - map->start + map->pgoff;
 	return profile_location(b->p, map->module->id, offset, flags);
 }
 
 static loc_id user_location(struct builder *b, int32_t pid, const struct space *sp, uint64_t addr,
-                            const struct space_map *map, bool is_call)
+			    const struct space_map *map, bool is_call)
 {
 	uint64_t h = hash_mix(addr, (uint64_t)sp->generation << 1 | is_call);
 	struct loc_cache_entry *e = &b->cache[h & (LOC_CACHE_SIZE - 1)];
 	if (e->addr != addr || e->generation != sp->generation || e->is_call != is_call)
 		*e = (struct loc_cache_entry){
-		        .addr = addr,
-		        .generation = sp->generation,
-		        .is_call = is_call,
-		        .loc = new_user_location(b, pid, addr, map, is_call ? LOCATION_CALL : 0)};
+			.addr = addr,
+			.generation = sp->generation,
+			.is_call = is_call,
+			.loc = new_user_location(b, pid, addr, map, is_call ? LOCATION_CALL : 0)};
 	return e->loc;
 }
 
@@ -230,10 +230,10 @@ static loc_id kernel_location(struct builder *b, uint64_t addr, bool is_call)
 	struct loc_cache_entry *e = &b->cache[h & (LOC_CACHE_SIZE - 1)];
 	if (e->addr != addr || e->generation != 0 || e->is_call != is_call)
 		*e = (struct loc_cache_entry){
-		        .addr = addr,
-		        .is_call = is_call,
-		        .loc = profile_location(b->p, modules_kernel(&b->modules)->unwind.id, addr,
-		                                LOCATION_KERNEL | (is_call ? LOCATION_CALL : 0))};
+			.addr = addr,
+			.is_call = is_call,
+			.loc = profile_location(b->p, modules_kernel(&b->modules)->unwind.id, addr,
+						LOCATION_KERNEL | (is_call ? LOCATION_CALL : 0))};
 	return e->loc;
 }
 
@@ -285,16 +285,16 @@ static enum loss_kind push_walked(struct builder *b, const struct event *ev, str
 {
 	const struct event_sample *s = &ev->sample;
 	struct walk_input in = {.space = sp,
-	                        .regs = s->regs,
-	                        .regs_mask = s->regs_mask,
-	                        .stack = s->stack,
-	                        .nr_stack = s->nr_stack};
+				.regs = s->regs,
+				.regs_mask = s->regs_mask,
+				.stack = s->stack,
+				.nr_stack = s->nr_stack};
 	const struct walk_frame *frames;
 	uint32_t nr;
 	enum walk_end end = walker_walk(b->walker, &in, &frames, &nr);
 	for (uint32_t i = 0; i < nr; i++)
 		vec_push(&b->scratch, user_location(b, ev->pid, sp, frames[i].addr, frames[i].map,
-		                                    frames[i].is_call));
+						    frames[i].is_call));
 	if (end == WALK_COPY && s->is_stack_full && b->options.wants_more_stack)
 		b->options.wants_more_stack(b->options.ctx, ev->tid);
 	return loss_of_walk(end);
@@ -305,13 +305,12 @@ static bool is_outermost(const struct space_map *map, uint64_t addr)
 {
 	if (!map || !map->module->table)
 		return false;
-	const struct unwind_row *row =
-	        unwind_table_find(map->module->table, addr - 1 - map->bias);
+	const struct unwind_row *row = unwind_table_find(map->module->table, addr - 1 - map->bias);
 	return row && (row->rule & ((1u << ROW_KIND_BITS) - 1)) == ROW_STOP;
 }
 
 static enum loss_kind push_chain(struct builder *b, const struct event *ev, struct space *sp,
-                                 uint32_t from)
+				 uint32_t from)
 {
 	const struct event_sample *s = &ev->sample;
 	const struct space_map *map = NULL;

@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "base/sv.h"
 
-#define PT_LOAD 1
+#define PT_LOAD      1
 #define PAGE_MASK_4K ((uint64_t)4095)
 
 static void ingest_module_free(struct ingest_module *m)
@@ -91,11 +91,10 @@ static struct ingest_module *add(struct modules *m, const struct module *shape, 
 }
 
 static struct ingest_module *add_of_process(struct modules *m, enum module_kind kind, int32_t pid,
-                                            const char *path)
+					    const char *path)
 {
-	return add(m,
-	           &(struct module){.kind = kind, .path = profile_cstr(m->p, path), .pid = pid},
-	           path);
+	return add(m, &(struct module){.kind = kind, .path = profile_cstr(m->p, path), .pid = pid},
+		   path);
 }
 
 static void load_image(struct modules *m, struct ingest_module *im)
@@ -131,7 +130,7 @@ static struct ingest_module *add_vdso(struct modules *m)
  * where the event has neither (old recordings), the path is believed.
  */
 static struct elf *open_file(struct modules *m, int32_t pid, const struct event_map *map,
-                             struct module *shape, enum module_missing *ret_missing)
+			     struct module *shape, enum module_missing *ret_missing)
 {
 	*ret_missing = MODULE_NOT_FOUND;
 	CLEANUP(close_p) int fd = m->opener->open(m->opener->ctx, pid, map);

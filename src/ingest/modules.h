@@ -28,9 +28,9 @@ struct ingest_module {
 	struct elf *elf; /* for naming, taken by the namer; NULL when missing, JIT, kernel */
 	struct elf_segment *segments; /* of the image, copied */
 	size_t nr_segments;
-	char *path;      /* as mapped */
-	int32_t pid;     /* whose root to search for debug files */
-	int root_fd;     /* the process's root while it lived, or -1 */
+	char *path;           /* as mapped */
+	int32_t pid;          /* whose root to search for debug files */
+	int root_fd;          /* the process's root while it lived, or -1 */
 	bool is_whole_offset; /* offsets are absolute addresses (JIT, kernel) */
 };
 

@@ -62,9 +62,9 @@ struct namer {
 	struct modules *modules;
 	const struct opener *opener;
 	struct namer_options options;
-	size_t next_loc;        /* first location that was not submitted */
+	size_t next_loc; /* first location that was not submitted */
 	VEC(loc_id) jit_waiting;
-	struct map module_idx;  /* module_id -> index + 1 into states; worker only */
+	struct map module_idx; /* module_id -> index + 1 into states; worker only */
 	VEC(struct worker_module *) states;
 	struct kallsyms *kallsyms;
 	bool is_kallsyms_tried;
@@ -115,7 +115,7 @@ struct query {
 };
 
 static void take_result(void *ctx, size_t i, const struct symbol_frame *frames, size_t nr,
-                        enum symbol_source source)
+			enum symbol_source source)
 {
 	struct query *q = ctx;
 	struct named_loc *r = &q->b->results[i];
@@ -129,12 +129,12 @@ static void take_result(void *ctx, size_t i, const struct symbol_frame *frames, 
 	for (size_t k = 0; k < nr; k++) {
 		const struct symbol_frame *f = &frames[k];
 		r->frames[k] = (struct named_frame){.name = shown_name(q->n, q->b, f->linkage),
-		                                    .linkage = keep(q->b, f->linkage),
-		                                    .file = keep(q->b, f->file),
-		                                    .func_start = f->func_start,
-		                                    .line = f->line,
-		                                    .is_inlined = f->is_inlined,
-		                                    .is_guessed = f->is_guessed};
+						    .linkage = keep(q->b, f->linkage),
+						    .file = keep(q->b, f->file),
+						    .func_start = f->func_start,
+						    .line = f->line,
+						    .is_inlined = f->is_inlined,
+						    .is_guessed = f->is_guessed};
 	}
 }
 
@@ -162,15 +162,15 @@ static void name_elf(struct namer *n, struct batch *b)
 	if (!w->is_tried) {
 		w->is_tried = true;
 		w->search = (struct debug_search){im->root_fd, n->options.debug_dirs,
-		                                  n->options.nr_debug_dirs};
+						  n->options.nr_debug_dirs};
 		struct elf *elf = TAKE(b->elf);
 		if (elf && symbolizer_new_elf(&w->symbolizer, elf, im->path, &w->search,
-		                              n->options.symbolizer_flags, NULL))
+					      n->options.symbolizer_flags, NULL))
 			w->symbolizer = NULL;
 	}
 	if (!w->symbolizer) {
-		all_unnamed(b, im->missing == MODULE_CHANGED ? LOSS_UNSYM_CHANGED :
-		                                               LOSS_UNSYM_NO_FILE);
+		all_unnamed(b, im->missing == MODULE_CHANGED ? LOSS_UNSYM_CHANGED
+							     : LOSS_UNSYM_NO_FILE);
 		return;
 	}
 	struct query q = {n, b};
@@ -198,9 +198,8 @@ static void name_kernel(struct namer *n, struct batch *b)
 		}
 		r->frames = arena_calloc(&b->arena, 1, sizeof(*r->frames));
 		r->nr = 1;
-		r->frames[0] = (struct named_frame){.name = keep(b, name),
-		                                    .module = keep(b, module),
-		                                    .func_start = start};
+		r->frames[0] = (struct named_frame){
+			.name = keep(b, name), .module = keep(b, module), .func_start = start};
 	}
 }
 
@@ -228,10 +227,10 @@ static void name_jit(struct namer *n, struct batch *b)
 		r->frames = arena_calloc(&b->arena, 1, sizeof(*r->frames));
 		r->nr = 1;
 		r->frames[0] = (struct named_frame){.name = shown_name(n, b, name),
-		                                    .linkage = keep(b, name),
-		                                    .file = keep(b, file),
-		                                    .line = line,
-		                                    .func_start = start};
+						    .linkage = keep(b, name),
+						    .file = keep(b, file),
+						    .line = line,
+						    .func_start = start};
 	}
 }
 
@@ -295,7 +294,7 @@ static void *worker_main(void *arg)
 /* ---- owner ------------------------------------------------------------------------------- */
 
 struct namer *namer_new(struct profile *p, struct modules *m, const struct opener *opener,
-                        const struct namer_options *options)
+			const struct namer_options *options)
 {
 	struct namer *n = xcalloc(1, sizeof(*n));
 	n->p = p;
@@ -429,7 +428,7 @@ static module_id kernel_module(struct namer *n, module_id kernel, const char *na
 	CLEANUP(buf_release) struct buf path = {0};
 	buf_addf(&path, "[%s]", name);
 	return profile_module(n->p, &(struct module){.kind = MODULE_KMODULE,
-	                                             .path = profile_str(n->p, path.p, path.n)});
+						     .path = profile_str(n->p, path.p, path.n)});
 }
 
 static void apply_loc(struct namer *n, const struct batch *b, size_t i)
@@ -441,19 +440,19 @@ static void apply_loc(struct namer *n, const struct batch *b, size_t i)
 	bool is_kernel = b->module->kind == MODULE_KERNEL;
 	for (uint32_t k = 0; k < r->nr; k++) {
 		const struct named_frame *f = &r->frames[k];
-		struct function fn = {
-		        .name = f->name ? profile_cstr(n->p, f->name) :
-		                          guessed_name(n, module, f->func_start),
-		        .module = kernel_module(n, module, f->module),
-		        .start = f->func_start,
-		        .flags = (f->is_guessed ? FUNC_GUESSED : 0) | (is_kernel ? FUNC_KERNEL : 0) |
-		                 (b->module->kind == MODULE_JIT ? FUNC_JIT : 0)};
+		struct function fn = {.name = f->name ? profile_cstr(n->p, f->name)
+						      : guessed_name(n, module, f->func_start),
+				      .module = kernel_module(n, module, f->module),
+				      .start = f->func_start,
+				      .flags = (f->is_guessed ? FUNC_GUESSED : 0) |
+					       (is_kernel ? FUNC_KERNEL : 0) |
+					       (b->module->kind == MODULE_JIT ? FUNC_JIT : 0)};
 		if (f->linkage && (!f->name || strcmp(f->linkage, f->name)))
 			fn.linkage = profile_cstr(n->p, f->linkage);
 		frames[k] = (struct frame){.func = profile_function(n->p, &fn),
-		                           .file = f->file ? profile_cstr(n->p, f->file) : 0,
-		                           .line = f->line,
-		                           .is_inlined = f->is_inlined};
+					   .file = f->file ? profile_cstr(n->p, f->file) : 0,
+					   .line = f->line,
+					   .is_inlined = f->is_inlined};
 	}
 	profile_name_location(n->p, loc, frames, r->nr, r->unsym);
 }

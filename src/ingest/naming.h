@@ -28,7 +28,7 @@ struct namer;
 
 /* Borrows the profile, the modules and the opener. */
 struct namer *namer_new(struct profile *p, struct modules *m, const struct opener *opener,
-                        const struct namer_options *options);
+			const struct namer_options *options);
 void namer_free(struct namer *n);
 void namer_free_p(struct namer **n);
 void namer_submit(struct namer *n);

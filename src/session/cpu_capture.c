@@ -15,14 +15,15 @@
 #include "base/mem.h"
 #include "base/spawn.h"
 #include "base/stop.h"
+#include "format/assayfile.h"
 #include "host/limits.h"
 #include "ingest/builder.h"
 #include "ingest/naming.h"
 #include "session/openers.h"
 
-#define POLL_MS      50
-#define FLUSH_NS     1000000000u
-#define NAME_NS      500000000u
+#define POLL_MS  50
+#define FLUSH_NS 1000000000u
+#define NAME_NS  500000000u
 
 struct capture {
 	const struct cpu_options *options;
@@ -39,6 +40,8 @@ struct capture {
 	uint64_t deadline_ns; /* UINT64_MAX = none */
 	uint64_t next_name_ns;
 	unsigned nr_stops_passed_on;
+	struct assayfile_writer *writer; /* NULL = no recording */
+	uint64_t next_flush_ns;
 };
 
 static uint64_t process_cpu_ns(void)
@@ -63,6 +66,7 @@ static void capture_release(struct capture *c)
 	live_files_release(&c->files);
 	if (c->has_child)
 		spawn_release(&c->child);
+	assayfile_writer_free(c->writer);
 	vec_release(&c->fds);
 	profile_free(c->p);
 }
@@ -102,9 +106,8 @@ static void add_facts(struct capture *c)
 static int open_sampler(struct capture *c, struct err *err)
 {
 	const struct cpu_options *o = c->options;
-	struct sampler_spec spec = {.event = o->event,
-	                            .freq_hz = o->freq_hz,
-	                            .flags = o->sampler_flags};
+	struct sampler_spec spec = {
+		.event = o->event, .freq_hz = o->freq_hz, .flags = o->sampler_flags};
 	if (o->target) {
 		spec.pids = &o->target->pids;
 		spec.tids = &o->target->tids;
@@ -128,17 +131,20 @@ static int prepare(struct capture *c, struct err *err)
 {
 	const struct cpu_options *o = c->options;
 	c->p = profile_new();
+	if (o->recording_fd >= 0)
+		c->writer = assayfile_writer_new(o->recording_fd, "cpu");
 	live_files_init(&c->files);
-	c->builder = builder_new(c->p, &(struct builder_options){.opener = &c->files.opener,
-	                                                         .cache_dir = o->cache_dir,
-	                                                         .wants_more_stack = wants_more_stack,
-	                                                         .ctx = c});
+	c->builder =
+		builder_new(c->p, &(struct builder_options){.opener = &c->files.opener,
+							    .cache_dir = o->cache_dir,
+							    .wants_more_stack = wants_more_stack,
+							    .ctx = c});
 	c->sink = builder_sink(c->builder);
 	c->namer = namer_new(c->p, builder_modules(c->builder), &c->files.opener,
-	                     &(struct namer_options){.debug_dirs = o->debug_dirs,
-	                                             .nr_debug_dirs = o->nr_debug_dirs,
-	                                             .symbolizer_flags = o->symbolizer_flags,
-	                                             .demangle_flags = o->demangle_flags});
+			     &(struct namer_options){.debug_dirs = o->debug_dirs,
+						     .nr_debug_dirs = o->nr_debug_dirs,
+						     .symbolizer_flags = o->symbolizer_flags,
+						     .demangle_flags = o->demangle_flags});
 	if (o->command) {
 		int rc = spawn_open(&c->child, o->command, err);
 		if (rc)
@@ -184,6 +190,7 @@ static int start(struct capture *c, struct err *err)
 	c->p->wall_start_ns = (int64_t)clock_real_ns();
 	c->deadline_ns = o->duration_ns ? c->start_ns + o->duration_ns : UINT64_MAX;
 	c->next_name_ns = c->start_ns + NAME_NS;
+	c->next_flush_ns = c->start_ns + FLUSH_NS;
 	return c->has_child ? spawn_release_gate(&c->child, o->command[0], err) : 0;
 }
 
@@ -240,11 +247,11 @@ static void tell(struct capture *c, uint64_t now, bool is_naming)
 	if (!o->status)
 		return;
 	struct cpu_status s = {.elapsed_ns = now - c->start_ns,
-	                       .left_ns = c->deadline_ns == UINT64_MAX ? UINT64_MAX :
-	                                  c->deadline_ns > now         ? c->deadline_ns - now :
-	                                                                 0,
-	                       .losses = &c->p->losses,
-	                       .is_naming = is_naming};
+			       .left_ns = c->deadline_ns == UINT64_MAX ? UINT64_MAX
+					  : c->deadline_ns > now       ? c->deadline_ns - now
+								       : 0,
+			       .losses = &c->p->losses,
+			       .is_naming = is_naming};
 	namer_progress(c->namer, &s.nr_named, &s.nr_to_name);
 	o->status(o->ctx, &s);
 }
@@ -266,6 +273,11 @@ static int pump(struct capture *c, enum cpu_end *ret_end, struct err *err)
 			namer_submit(c->namer);
 			namer_collect(c->namer, 0);
 			c->next_name_ns = now + NAME_NS;
+		}
+		if (c->writer && now >= c->next_flush_ns) {
+			/* A full disk is told at the end; each flush tries everything again. */
+			(void)assayfile_flush(c->writer, c->p, NULL);
+			c->next_flush_ns = now + FLUSH_NS;
 		}
 		tell(c, now, false);
 	}
@@ -332,6 +344,11 @@ static int run(struct capture *c, struct cpu_result *r, struct err *err)
 	name_the_rest(c);
 	r->naming_cpu_ns = namer_cpu_ns(c->namer);
 	finish_child(c, r);
+	if (c->writer) {
+		(void)assayfile_finish(c->writer, c->p, &r->disk); /* told by the caller */
+		r->nr_bytes = assayfile_bytes(c->writer);
+		c->p->losses.nr[LOSS_DISK] += assayfile_unsaved(c->writer, c->p);
+	}
 	return rc;
 }
 

@@ -34,7 +34,7 @@ struct cpu_options {
 	const char *const *debug_dirs;
 	size_t nr_debug_dirs;
 	const char *cache_dir;
-	const char *recording; /* path of the file to write; NULL = none */
+	int recording_fd; /* file to write, taken over; -1 = none */
 	void (*status)(void *ctx, const struct cpu_status *s); /* may be NULL */
 	void *ctx;
 };
@@ -56,7 +56,7 @@ struct cpu_result {
 	uint64_t target_cpu_ns; /* weight of the samples in time, if the event is a clock */
 	uint64_t nr_bytes;      /* written to the recording */
 	bool has_exit_code;
-	int exit_code; /* of the command */
+	int exit_code;   /* of the command */
 	struct err disk; /* why the recording could not be written whole; code 0 = fine */
 };
 

@@ -21,9 +21,9 @@ struct load_options {
 
 /* A sealed profile, owned by the caller. @path "-": standard input. */
 int load_profile(struct profile **ret_p, const char *path, const struct load_options *options,
-                 struct err *err);
+		 struct err *err);
 /* Several files merged into one, in order. */
 int load_profiles(struct profile **ret_p, const char *const *paths, size_t nr,
-                  const struct load_options *options, struct err *err);
+		  const struct load_options *options, struct err *err);
 
 #endif

@@ -18,6 +18,11 @@ struct loading {
 	struct event_sink sink;
 };
 
+static void loading_release(struct loading *l)
+{
+	perfdata_info_release(&l->info);
+}
+
 /* In pipe mode an event's description may come late, but before its first sample. */
 static void add_tables(struct loading *l)
 {
@@ -57,8 +62,7 @@ static void add_facts(struct loading *l)
 	l->p->start_ns = info->first_ns;
 	l->p->end_ns = info->last_ns;
 	if (info->wall_ns && info->clock_ns)
-		l->p->wall_start_ns =
-		        info->wall_ns + (int64_t)(info->first_ns - info->clock_ns);
+		l->p->wall_start_ns = info->wall_ns + (int64_t)(info->first_ns - info->clock_ns);
 	l->p->is_incomplete = info->is_incomplete;
 	struct losses *losses = &l->p->losses;
 	losses->nr[LOSS_UNPARSED] += info->nr_unparsed;
@@ -68,37 +72,66 @@ static void add_facts(struct loading *l)
 	}
 }
 
-int load_perfdata(struct profile **ret_p, int fd, const struct load_options *options,
-                  struct err *err)
+typedef int (*read_fn)(const void *from, const struct event_sink *sink, struct perfdata_info *info,
+		       struct err *err);
+
+static int load(struct profile **ret_p, read_fn read_events, const void *from,
+		const struct load_options *options, struct err *err)
 {
 	CLEANUP(profile_free_p) struct profile *p = profile_new();
 	struct stored_files files;
 	stored_files_init(&files, options->symfs);
 	CLEANUP(builder_free_p)
-	struct builder *builder = builder_new(p, &(struct builder_options){
-	                                                 .opener = &files.opener,
-	                                                 .cache_dir = options->cache_dir});
+	struct builder *builder =
+		builder_new(p, &(struct builder_options){.opener = &files.opener,
+							 .cache_dir = options->cache_dir});
 	CLEANUP(namer_free_p)
-	struct namer *namer = namer_new(
-	        p, builder_modules(builder), &files.opener,
-	        &(struct namer_options){.debug_dirs = options->debug_dirs,
-	                                .nr_debug_dirs = options->nr_debug_dirs,
-	                                .symbolizer_flags = options->symbolizer_flags,
-	                                .demangle_flags = options->demangle_flags});
+	struct namer *namer =
+		namer_new(p, builder_modules(builder), &files.opener,
+			  &(struct namer_options){.debug_dirs = options->debug_dirs,
+						  .nr_debug_dirs = options->nr_debug_dirs,
+						  .symbolizer_flags = options->symbolizer_flags,
+						  .demangle_flags = options->demangle_flags});
+	CLEANUP(loading_release)
 	struct loading l = {.p = p, .builder = builder, .sink = builder_sink(builder)};
 	struct event_sink sink = {on_event, &l};
-	int rc = perfdata_read_fd(fd, &sink, &l.info, err);
-	if (!rc) {
-		struct utsname here;
-		files.is_this_kernel = !uname(&here) && l.info.os_release &&
-		                       !strcmp(here.release, l.info.os_release);
-		add_tables(&l);
-		add_facts(&l);
-		namer_submit(namer);
-		namer_submit_jit(namer);
-		namer_collect(namer, NAMER_WAIT);
-		*ret_p = TAKE(p);
-	}
-	perfdata_info_release(&l.info);
-	return rc;
+	int rc = read_events(from, &sink, &l.info, err);
+	if (rc)
+		return rc;
+	struct utsname here;
+	files.is_this_kernel =
+		!uname(&here) && l.info.os_release && !strcmp(here.release, l.info.os_release);
+	add_tables(&l);
+	add_facts(&l);
+	namer_submit(namer);
+	namer_submit_jit(namer);
+	namer_collect(namer, NAMER_WAIT);
+	*ret_p = TAKE(p);
+	return 0;
+}
+
+static int read_fd(const void *from, const struct event_sink *sink, struct perfdata_info *info,
+		   struct err *err)
+{
+	return perfdata_read_fd(*(const int *)from, sink, info, err);
+}
+
+static int read_bytes(const void *from, const struct event_sink *sink, struct perfdata_info *info,
+		      struct err *err)
+{
+	const struct sv *bytes = from;
+	return perfdata_read(bytes->p, bytes->n, sink, info, err);
+}
+
+int load_perfdata_fd(struct profile **ret_p, int fd, const struct load_options *options,
+		     struct err *err)
+{
+	return load(ret_p, read_fd, &fd, options, err);
+}
+
+int load_perfdata(struct profile **ret_p, const void *bytes, size_t n,
+		  const struct load_options *options, struct err *err)
+{
+	struct sv all = sv_from(bytes, n);
+	return load(ret_p, read_bytes, &all, options, err);
 }

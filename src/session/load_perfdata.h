@@ -5,7 +5,9 @@
 #include "session/load.h"
 
 /* Not sealed yet. @fd: a regular file from its start, or a pipe; stays open. */
-int load_perfdata(struct profile **ret_p, int fd, const struct load_options *options,
-                  struct err *err);
+int load_perfdata_fd(struct profile **ret_p, int fd, const struct load_options *options,
+		     struct err *err);
+int load_perfdata(struct profile **ret_p, const void *bytes, size_t n,
+		  const struct load_options *options, struct err *err);
 
 #endif

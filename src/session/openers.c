@@ -66,7 +66,7 @@ static int live_open(void *ctx, int32_t pid, const struct event_map *map)
 	(void)ctx;
 	struct mapped_file f;
 	int rc = host_open_mapped(&f, pid, map->start, map->start + map->len, map->path,
-	                          map->dev_major, map->dev_minor, map->inode);
+				  map->dev_major, map->dev_minor, map->inode);
 	if (rc)
 		return rc;
 	/* Without a build-id to compare, only the inode tells that this is the mapped file. */
@@ -108,10 +108,10 @@ static int live_perfmap(void *ctx, int32_t pid, struct buf *to)
 void live_files_init(struct live_files *l)
 {
 	*l = (struct live_files){.opener = {.open = live_open,
-	                                    .root = live_root,
-	                                    .read_kallsyms = read_kallsyms,
-	                                    .read_perfmap = live_perfmap,
-	                                    .read_vdso = read_own_vdso}};
+					    .root = live_root,
+					    .read_kallsyms = read_kallsyms,
+					    .read_perfmap = live_perfmap,
+					    .read_vdso = read_own_vdso}};
 	l->opener.ctx = l;
 }
 
@@ -184,10 +184,10 @@ static int stored_perfmap(void *ctx, int32_t pid, struct buf *to)
 void stored_files_init(struct stored_files *s, const char *symfs)
 {
 	*s = (struct stored_files){.opener = {.open = stored_open,
-	                                      .root = stored_root,
-	                                      .read_kallsyms = stored_kallsyms,
-	                                      .read_perfmap = stored_perfmap,
-	                                      .read_vdso = read_own_vdso},
-	                           .symfs = symfs};
+					      .root = stored_root,
+					      .read_kallsyms = stored_kallsyms,
+					      .read_perfmap = stored_perfmap,
+					      .read_vdso = read_own_vdso},
+				   .symfs = symfs};
 	s->opener.ctx = s;
 }

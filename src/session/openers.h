@@ -27,7 +27,7 @@ void live_files_release(struct live_files *l);
 
 struct stored_files {
 	struct opener opener;
-	const char *symfs;  /* prefix for all paths, or NULL */
+	const char *symfs;   /* prefix for all paths, or NULL */
 	bool is_this_kernel; /* /proc/kallsyms is that of the recording */
 };
 void stored_files_init(struct stored_files *s, const char *symfs);

@@ -1,0 +1,189 @@
+/* Any file -> profile; see load.h. */
+#include "base/base.h"
+#include "session/load.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/zio.h"
+#include "format/assayfile.h"
+#include "format/format.h"
+#include "format/perfdata.h"
+#include "ingest/naming.h"
+#include "session/load_perfdata.h"
+
+/* An opened input: what was read of it, and where the rest is. */
+struct input {
+	int fd;           /* -1 = everything is in `text` */
+	bool is_seekable; /* the descriptor can be read again from its start */
+	struct buf head;
+};
+
+static void input_release(struct input *in)
+{
+	if (in->fd > STDIN_FILENO)
+		close(in->fd);
+	buf_release(&in->head);
+}
+
+static int read_head(struct input *in, struct err *err)
+{
+	while (in->head.n < FORMAT_SNIFF_BYTES) {
+		size_t want = FORMAT_SNIFF_BYTES - in->head.n;
+		ssize_t n = read(in->fd, buf_reserve(&in->head, want), want);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_sys(err, "cannot read");
+		if (n == 0)
+			break;
+		in->head.n += (size_t)n;
+		in->head.p[in->head.n] = 0;
+	}
+	return 0;
+}
+
+/* All of it into memory, decompressed. */
+static int read_whole(struct input *in, struct err *err)
+{
+	if (in->fd < 0)
+		return 0;
+	int rc = file_read_fd(&in->head, in->fd, FILE_LIMIT, err);
+	if (rc)
+		return rc;
+	enum zkind kind = zio_sniff(in->head.p, in->head.n);
+	if (kind != ZKIND_NONE) {
+		CLEANUP(buf_release) struct buf plain = {0};
+		rc = zio_decompress(&plain, kind, in->head.p, in->head.n, FILE_LIMIT, err);
+		if (rc && (rc != -ENODATA || !plain.n))
+			return rc;
+		err_clear(err); /* a truncated stream still gives what it holds */
+		struct buf packed = in->head;
+		in->head = plain;
+		plain = packed;
+	}
+	if (in->fd > STDIN_FILENO)
+		close(in->fd);
+	in->fd = -1;
+	in->is_seekable = false;
+	return 0;
+}
+
+static int input_open(struct input *ret_in, const char *path, struct err *err)
+{
+	struct input in = {.fd = STDIN_FILENO};
+	if (strcmp(path, "-")) {
+		in.fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+		if (in.fd < 0) {
+			err_sys(err, "cannot open '%s'", path);
+			return err ? err->code : -ENOENT;
+		}
+	}
+	struct stat st;
+	if (!fstat(in.fd, &st) && S_ISDIR(st.st_mode)) {
+		input_release(&in);
+		err_set(err, -EISDIR, "'%s' is a directory", path);
+		return err_hint(err, "name a file in it; `assay ls` lists recordings");
+	}
+	in.is_seekable = lseek(in.fd, 0, SEEK_CUR) == 0;
+	int rc = read_head(&in, err);
+	if (!rc && zio_sniff(in.head.p, in.head.n) != ZKIND_NONE)
+		rc = read_whole(&in, err);
+	if (rc) {
+		input_release(&in);
+		return rc;
+	}
+	*ret_in = in;
+	return 0;
+}
+
+static int load_recording(struct profile **ret_p, struct input *in,
+			  const struct load_options *options, struct err *err)
+{
+	int rc = read_whole(in, err);
+	if (!rc)
+		rc = assayfile_read(ret_p, in->head.p, in->head.n, err);
+	if (!rc && options->demangle_flags)
+		naming_redemangle(*ret_p, options->demangle_flags);
+	return rc;
+}
+
+static int load_events(struct profile **ret_p, struct input *in, const struct load_options *options,
+		       struct err *err)
+{
+	if (in->is_seekable && lseek(in->fd, 0, SEEK_SET) == 0)
+		return load_perfdata_fd(ret_p, in->fd, options, err);
+	int rc = read_whole(in, err);
+	return rc ? rc : load_perfdata(ret_p, in->head.p, in->head.n, options, err);
+}
+
+static int load_stacks(struct profile **ret_p, struct input *in, struct err *err)
+{
+	const struct format *f = format_sniff(buf_sv(&in->head));
+	if (!f || !f->read) {
+		err_set(err, -EINVAL, in->head.n ? "not a format that assay reads" : "it is empty");
+		return err_hint(err,
+				"assay reads its own recordings, perf.data, `perf script` text "
+				"and folded stacks");
+	}
+	CLEANUP(profile_free_p) struct profile *p = profile_new();
+	struct format_input input = {buf_sv(&in->head), in->fd};
+	struct format_options options = {0};
+	options.folded.flags = FOLDED_ROOT_IS_COMM;
+	int rc = f->read(p, &input, &options, err);
+	if (!rc)
+		*ret_p = TAKE(p);
+	return rc;
+}
+
+static int load_unsealed(struct profile **ret_p, const char *path,
+			 const struct load_options *options, struct err *err)
+{
+	CLEANUP(input_release) struct input in = {.fd = -1};
+	int rc = input_open(&in, path, err);
+	if (rc)
+		return rc;
+	if (assayfile_sniff(in.head.p, in.head.n))
+		rc = load_recording(ret_p, &in, options, err);
+	else if (perfdata_is(in.head.p, in.head.n))
+		rc = load_events(ret_p, &in, options, err);
+	else
+		rc = load_stacks(ret_p, &in, err);
+	return rc ? err_wrap(err, "reading '%s'", path) : 0;
+}
+
+int load_profile(struct profile **ret_p, const char *path, const struct load_options *options,
+		 struct err *err)
+{
+	struct profile *p;
+	int rc = load_unsealed(&p, path, options, err);
+	if (rc)
+		return rc;
+	profile_seal(p);
+	*ret_p = p;
+	return 0;
+}
+
+int load_profiles(struct profile **ret_p, const char *const *paths, size_t nr,
+		  const struct load_options *options, struct err *err)
+{
+	ASSERT(nr);
+	CLEANUP(profile_free_p) struct profile *all = NULL;
+	for (size_t i = 0; i < nr; i++) {
+		CLEANUP(profile_free_p) struct profile *p = NULL;
+		int rc = load_unsealed(&p, paths[i], options, err);
+		if (rc)
+			return rc;
+		if (all)
+			profile_merge(all, p);
+		else
+			all = TAKE(p);
+	}
+	profile_seal(all);
+	*ret_p = TAKE(all);
+	return 0;
+}

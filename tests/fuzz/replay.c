@@ -1,0 +1,32 @@
+/* Runs a fuzzer over every file of its corpus: the driver of `make fuzz-replay`. */
+#include "base/base.h"
+
+#include <dirent.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+int main(int argc, char **argv)
+{
+	size_t nr = 0;
+	for (int i = 1; i < argc; i++) {
+		DIR *dir = opendir(argv[i]);
+		if (!dir)
+			continue;
+		for (struct dirent *e; (e = readdir(dir));) {
+			CLEANUP(free_p) char *path = xasprintf("%s/%s", argv[i], e->d_name);
+			struct view v;
+			if (e->d_name[0] == '.' || view_open(&v, path, 0, FILE_LIMIT, NULL))
+				continue;
+			(void)LLVMFuzzerTestOneInput(v.p, v.n);
+			view_release(&v);
+			nr++;
+		}
+		(void)closedir(dir);
+	}
+	(void)LLVMFuzzerTestOneInput((const uint8_t *)"", 0);
+	printf("%s: %zu inputs\n", argv[0], nr);
+	return nr || argc < 2 ? 0 : 1;
+}

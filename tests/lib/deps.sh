@@ -1,0 +1,39 @@
+#!/bin/sh
+# Installs the Debian packages that are missing: deps.sh build [check]. Root, or sudo without a
+# password; says what to type otherwise.
+set -u
+build="gcc make pkg-config libc6-dev libdw-dev libelf-dev libbpf-dev libpcre2-dev libjansson-dev
+libiberty-dev liblzma-dev libzstd-dev zlib1g-dev redis-server redis-tools"
+check="clang clang-format llvm linux-perf binutils gcc g++ musl-tools nginx-light sqlite3 node-acorn
+libxml2-utils hotspot chromium fonts-dejavu-core nodejs npm procps python3 gdb libc6-dbg dwz elfutils
+perl util-linux"
+want=""
+for set in "$@"; do
+	case $set in build) want="$want $build" ;; check) want="$want $check" ;; esac
+done
+missing=""
+for p in $want; do
+	case $p in
+	nodejs | npm | node-acorn) # any Node.js will do
+		command -v node > /dev/null && continue ;;
+	esac
+	dpkg-query -W -f '${Status}' "$p" 2> /dev/null | grep -q 'ok installed' || missing="$missing $p"
+done
+[ -z "$missing" ] && exit 0
+echo "installing:$missing" >&2
+sudo=""
+[ "$(id -u)" = 0 ] || sudo="sudo -n"
+export DEBIAN_FRONTEND=noninteractive
+if ! $sudo true 2> /dev/null; then
+	echo "these Debian packages are missing, and this is not root:$missing" >&2
+	echo "hint: sudo apt-get install$missing" >&2
+	exit 1
+fi
+log=$(mktemp)
+# A fresh machine has no package lists; services must not start by themselves.
+if ! { $sudo apt-get update && $sudo env RUNLEVEL=1 apt-get install -y --no-install-recommends $missing; } > "$log" 2>&1; then
+	tail -20 "$log" >&2
+	rm -f "$log"
+	exit 1
+fi
+rm -f "$log"

@@ -1,0 +1,90 @@
+#!/bin/sh
+# The rules that a machine can check. Prints every violation and fails if there was one.
+#   folder law       which folder may include which (DESIGN: docs/internals.md, "The law")
+#   names            file names are unique in the tree
+#   sizes            files under 800 lines, functions under 100
+#   calls            no exit, stderr, realloc patterns where they do not belong
+#   comments         no // in C
+#   headers          every header compiles alone
+#   format           clang-format leaves the file as it is
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+bad=0
+say() { printf '%s\n' "$*"; bad=1; }
+
+# ---- folder law -----------------------------------------------------------------------------
+law='
+base:
+model:base
+object:base
+unwind:base model/ids.h object
+symbol:base model/ids.h object
+host:base
+capture:base model/event.h model/ids.h unwind host
+ingest:base model object unwind symbol
+format:base model
+session:base model host capture ingest format
+analyze:base model
+render:base model analyze/report.h
+cmd:base model object unwind symbol host capture ingest format session analyze render
+'
+out=$(printf '%s' "$law" | awk '
+FNR == NR { split($0, a, ":"); if (a[1] != "") may[a[1]] = " " a[2] " "; next }
+/^#include "/ {
+	split(FILENAME, path, "/"); from = path[2]
+	if (!(from in may)) next
+	match($0, /"[^"]*"/); inc = substr($0, RSTART + 1, RLENGTH - 2)
+	if (index(inc, "/") == 0) next
+	split(inc, part, "/"); to = part[1]
+	if (to == from) next
+	if (index(may[from], " " to " ") || index(may[from], " " inc " ")) next
+	printf "%s:%d: %s/ may not include %s\n", FILENAME, FNR, from, inc
+}' - $(git ls-files 'src/*/*.c' 'src/*/*.h'))
+[ -z "$out" ] || say "$out"
+
+# ---- names, sizes ---------------------------------------------------------------------------
+out=$(git ls-files src wire bpf inject tests/unit tests/lib tests/fuzz tests/bench tests/targets |
+	grep -E '\.(c|h)$' | sed 's|.*/||' | sort | uniq -d)
+[ -z "$out" ] || say "file names that occur twice: $out"
+for f in $(git ls-files '*.c' '*.h' '*.js'); do
+	n=$(wc -l < "$f")
+	[ "$n" -le 800 ] || say "$f: $n lines (limit 800)"
+done
+out=$(awk '
+FNR == 1 { start = 0 }
+/^[a-zA-Z_].*[^;,]$/ { sig = $0 }
+/^\{/ { start = FNR; name = sig }
+/^\}/ { if (start && FNR - start > 100) printf "%s:%d: function of %d lines: %s\n", FILENAME, start, FNR - start, name; start = 0 }
+' $(git ls-files 'src/*.c'))
+[ -z "$out" ] || say "$out"
+
+# ---- calls ----------------------------------------------------------------------------------
+grep -nE '(^|[^_a-z.>])exit\(' $(git ls-files 'src/*.c') | grep -vE '^src/(main|base/mem|base/spawn)\.c:' |
+	grep -vE '/\*.*exit\(' && say "exit outside main.c and base/mem.c"
+grep -nE 'fprintf\(stderr|fputs\(.*stderr' $(git ls-files 'src/*.c') |
+	grep -vE '^src/base/(log|progress)\.c:' && say "stderr outside base/log.c"
+grep -nE '([a-z_>.-]+) = (x?realloc)\(\1,' $(git ls-files 'src/*.c') | grep -v xrealloc &&
+	say "x = realloc(x, ...) loses x"
+grep -nE '^[^"]*[^:"/]//([^"]*|[^"]*"[^"]*"[^"]*)$' $(git ls-files '*.c' '*.h') | grep -vE 'https?://|/\*' &&
+	say "// comments"
+
+# ---- headers alone --------------------------------------------------------------------------
+for h in $(git ls-files 'src/*/*.h' 'wire/*.h'); do
+	case $h in wire/arch_*.h | src/*/*core.h) continue ;; esac
+	printf '#include "base/base.h"\n#include "%s"\n' "$h" |
+		${CC:-gcc} -std=gnu11 -D_GNU_SOURCE -Isrc -Iwire -I. -fsyntax-only -x c - 2> /tmp/lint.$$ ||
+		say "$h does not compile alone: $(head -3 /tmp/lint.$$)"
+done
+rm -f /tmp/lint.$$
+
+# ---- format ---------------------------------------------------------------------------------
+if command -v clang-format > /dev/null; then
+	for f in $(git ls-files '*.c' '*.h'); do
+		clang-format "$f" | cmp -s - "$f" || say "$f: run clang-format -i $f"
+	done
+else
+	echo "lint: SKIP format: clang-format is not installed"
+	[ -z "${CI:-}" ] || bad=1
+fi
+[ $bad = 0 ] && echo "lint: ok"
+exit $bad

@@ -1,0 +1,73 @@
+# Tests. `make check` is everything that CI runs; `make check-fast` needs no root and 60 s.
+
+.PHONY: help check check-fast lint golden golden-update e2e fuzz-replay san clang bench demo deps install
+help:
+	@echo 'make             build ./assay'
+	@echo 'make demo        install what is missing (apt, as root), build, profile a real service'
+	@echo 'make check       everything that CI runs (root, at most 9 minutes on 2 cores)'
+	@echo 'make check-fast  lint, unit and golden tests (no root, at most 60 s)'
+	@echo 'make unit golden e2e lint san fuzz-replay clang    one part of it'
+	@echo 'make golden-update   show what golden outputs would change, then take it'
+	@echo 'make bench       ratios against perf and friends, measured side by side'
+	@echo 'make install     prefix=/usr/local DESTDIR='
+	@echo 'variables: V=1 CC=clang SAN=address,undefined STATIC=1 DEV= O=dir'
+
+# Debian packages: what the build needs, and what the tests need on top.
+deps:
+	$(Q)tests/lib/deps.sh build
+deps-check:
+	$(Q)tests/lib/deps.sh build check
+
+lint:
+	$(Q)CC="$(CC)" tests/lib/lint.sh
+
+golden: $(BIN)
+	$(Q)tests/lib/golden.sh $(BIN) tests/golden
+golden-update: $(BIN)
+	$(Q)tests/lib/golden.sh --update $(BIN) tests/golden
+
+e2e: $(BIN) targets
+	$(Q)tests/lib/e2e.sh $(BIN) tests/e2e
+
+# Programs whose truth is known; each names its flags in a line "/* build: ... */".
+TARGET_SRCS := $(sort $(wildcard tests/targets/*.c tests/targets/*.cc tests/targets/*.rs))
+.PHONY: targets
+targets:
+	$(Q)tests/lib/targets.sh $(O)/targets $(TARGET_SRCS)
+
+# Every fuzzer's corpus, replayed by a plain driver under AddressSanitizer.
+FUZZ_SRCS := $(sort $(wildcard tests/fuzz/fuzz_*.c))
+$(O)/tests/fuzz/%: $(O)/tests/fuzz/%.o $(O)/tests/fuzz/replay.o $(LIB)
+	$(call say,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+.PHONY: fuzz-replay-here
+fuzz-replay-here: $(FUZZ_SRCS:%.c=$(O)/%)
+	$(Q)for f in $(FUZZ_SRCS:tests/fuzz/fuzz_%.c=%); do \
+		$(O)/tests/fuzz/fuzz_$$f tests/fuzz/corpus/$$f || exit 1; done
+fuzz-replay:
+	$(Q)$(MAKE) --no-print-directory SAN=address,undefined fuzz-replay-here
+
+san:
+	$(Q)$(MAKE) --no-print-directory SAN=address,undefined unit
+	$(Q)$(MAKE) --no-print-directory SAN=thread unit-tsan
+.PHONY: unit-tsan
+unit-tsan: $(UNIT_BIN)
+	$(Q)$(UNIT_BIN) thread_ && $(UNIT_BIN) work_
+
+clang:
+	$(Q)$(MAKE) --no-print-directory CC=clang all
+
+check-fast: all lint unit golden
+check:
+	$(Q)$(MAKE) --no-print-directory deps-check
+	$(Q)tests/lib/check.sh "$(MAKE)"
+
+bench: $(BIN) targets
+	$(Q)tests/bench/run.sh $(BIN)
+
+demo:
+	$(Q)$(MAKE) --no-print-directory deps
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)tests/lib/demo.sh ./assay
+
+install: $(BIN)
+	install -Dm755 $(BIN) $(DESTDIR)$(prefix)/bin/assay
