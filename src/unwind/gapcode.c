@@ -7,8 +7,10 @@
 
 #define CHUNK_BYTES    ((size_t)256 << 10)
 #define SCAN_MAX_BYTES ((uint64_t)256 << 20)
-#define ENTRY_BYTES    64 /* longer than any _start before its call and hlt */
-#define OVERLAP_BYTES  32 /* longer than any pattern */
+/* In a binary with CFI a larger gap is no C library: JIT snapshots, holes that BOLT left. */
+#define GAP_MAX_BYTES ((uint64_t)1 << 20)
+#define ENTRY_BYTES   64 /* longer than any _start before its call and hlt */
+#define OVERLAP_BYTES 32 /* longer than any pattern */
 
 void gap_code_init(struct gap_code *g, struct elf *elf)
 {
@@ -153,7 +155,7 @@ void gap_code_scan(struct gap_code *g, struct elf *elf, uint64_t start, uint64_t
 		add_rule(g, g->entry, MIN(g->entry + ENTRY_BYTES, end), ROW_STOP);
 #if defined(__x86_64__)
 	scan_plt(g, elf, start, end);
-	if (g->nr_scanned_bytes < SCAN_MAX_BYTES)
+	if (g->nr_scanned_bytes < SCAN_MAX_BYTES && (!g->has_cfi || end - start <= GAP_MAX_BYTES))
 		scan_syscalls(g, elf, start, end);
 #else
 	(void)elf;

@@ -23,6 +23,7 @@ struct gap_rule {
 struct gap_code {
 	VEC(struct gap_rule) rules; /* sorted, disjoint: of the gap that was scanned last */
 	uint64_t entry;
+	bool has_cfi;              /* the binary describes most of its code */
 	uint64_t nr_scanned_bytes; /* limits what one binary may cost */
 	uint8_t *chunk;
 };

@@ -275,15 +275,23 @@ static void index_pages(struct unwind_table *t)
 	t->pages[t->nr_pages] = t->nr_rows;
 }
 
-static int keep_section(struct unwind_table *t, enum unwind_section which, struct sv bytes,
-			uint64_t vaddr)
+static void keep_section(struct unwind_table *t, enum unwind_section which, uint8_t *bytes,
+			 size_t n, uint64_t vaddr)
 {
-	if (!bytes.n || bytes.n > CFI_MAX)
+	t->cfi[which] = (struct ehframe_section){
+		.p = bytes, .n = n, .vaddr = vaddr, .is_debug_frame = which == UNWIND_DEBUG_FRAME};
+}
+
+/* Straight into our own memory: as a rule it is the biggest section that anyone wants whole. */
+static int read_eh_frame(struct unwind_table *t, struct elf *elf, uint64_t vaddr, uint64_t offset,
+			 uint64_t nr_bytes, struct err *err)
+{
+	if (!nr_bytes || nr_bytes > CFI_MAX)
 		return 0;
-	t->cfi[which] = (struct ehframe_section){.p = xmemdup(bytes.p, bytes.n),
-						 .n = bytes.n,
-						 .vaddr = vaddr,
-						 .is_debug_frame = which == UNWIND_DEBUG_FRAME};
+	CLEANUP(free_p) uint8_t *p = xmalloc(nr_bytes);
+	if (elf_read(elf, p, nr_bytes, offset, err))
+		return err_wrap(err, "reading .eh_frame");
+	keep_section(t, UNWIND_EH_FRAME, TAKE(p), nr_bytes, vaddr);
 	return 0;
 }
 
@@ -309,12 +317,9 @@ static int find_by_segment(struct unwind_table *t, struct elf *elf, struct err *
 			if (seg[j].type != 1 || skip >= seg[j].nr_file_bytes)
 				continue;
 			uint64_t n = MIN(seg[j].nr_file_bytes - skip, CFI_MAX);
-			CLEANUP(free_p) char *p = xmalloc(n);
-			if (elf_read(elf, p, n, offset, err))
-				return err->code;
-			(void)keep_section(t, UNWIND_EH_FRAME, sv_from(p, n), vaddr);
+			int r = read_eh_frame(t, elf, vaddr, offset, n, err);
 			t->cfi[UNWIND_EH_FRAME].is_terminated = true;
-			return 0;
+			return r;
 		}
 	}
 	return 0;
@@ -322,21 +327,21 @@ static int find_by_segment(struct unwind_table *t, struct elf *elf, struct err *
 
 static int find_sections(struct unwind_table *t, struct elf *elf, struct err *err)
 {
+	enum { SECTION_COMPRESSED = 0x800 };
 	struct sv bytes;
 
 	const struct elf_section *s = elf_section(elf, ".eh_frame");
-	if (s) {
-		if (elf_section_bytes(elf, s, &bytes, err))
-			return err_wrap(err, "reading .eh_frame");
-		(void)keep_section(t, UNWIND_EH_FRAME, bytes, s->vaddr);
+	if (s && !(s->flags & SECTION_COMPRESSED)) {
+		if (read_eh_frame(t, elf, s->vaddr, s->offset, s->nr_bytes, err))
+			return err->code;
 	} else if (find_by_segment(t, elf, err)) {
-		return err_wrap(err, "reading .eh_frame by its segment");
+		return err->code;
 	}
-	if (elf_named_bytes(elf, ".debug_frame", &bytes, err)) {
-		err_clear(err); /* a second source, and damaged: the first one is enough */
-		return 0;
-	}
-	return keep_section(t, UNWIND_DEBUG_FRAME, bytes, 0);
+	/* A second source: if it is damaged, the first one is enough. */
+	if (elf_named_bytes(elf, ".debug_frame", &bytes, NULL) == 0 && bytes.n &&
+	    bytes.n <= CFI_MAX)
+		keep_section(t, UNWIND_DEBUG_FRAME, xmemdup(bytes.p, bytes.n), bytes.n, 0);
+	return 0;
 }
 
 /* .debug_frame speaks only where .eh_frame says nothing. Both parts of refs are sorted. */
@@ -400,6 +405,7 @@ static int build(struct unwind_table **ret_t, struct elf *elf, struct err *err)
 			return err->code;
 		gap_code_init(&b->gaps, elf);
 		collect_all(b, code_end);
+		b->gaps.has_cfi = b->refs.n > 0;
 		compile(b, code_end);
 	}
 	finish(b);

@@ -138,8 +138,9 @@ static int step_cfa(struct walker *w, struct cursor *c, uint64_t cfa, int32_t sl
 	if (UNLIKELY(!walk_read(w, cfa + (uint64_t)(int64_t)ARCH_RA_AT_CFA, &ra)))
 		return walk_read_end(w);
 #endif
-	if (slot != ROW_FP_SAME &&
-	    UNLIKELY(!walk_read(w, cfa + (uint64_t)((int64_t)slot * 8), &fp)))
+	/* A slot below sp: an epilogue has popped it, and the register has its value again. */
+	uint64_t fp_at = cfa + (uint64_t)((int64_t)slot * 8);
+	if (slot != ROW_FP_SAME && fp_at >= c->sp && UNLIKELY(!walk_read(w, fp_at, &fp)))
 		return walk_read_end(w);
 	c->pc = ARCH_RA_STRIP(ra);
 	c->sp = cfa;
@@ -204,9 +205,12 @@ static int special_value(struct walker *w, const struct cursor *c, uint64_t cfa,
 
 	if (kind == SPECIAL_SAME)
 		return STEP_OK;
-	if (kind == SPECIAL_AT_CFA)
-		return walk_read(w, cfa + (uint64_t)(int64_t)off, ret_v) ? STEP_OK
-									 : walk_read_end(w);
+	if (kind == SPECIAL_AT_CFA) {
+		uint64_t at = cfa + (uint64_t)(int64_t)off;
+		if (at < c->sp) /* popped already: the register has its value again */
+			return STEP_OK;
+		return walk_read(w, at, ret_v) ? STEP_OK : walk_read_end(w);
+	}
 	if (!fast_reg(w, c, reg, &v))
 		return NEEDS_FULL;
 	if (kind == SPECIAL_IN_REG) {
@@ -263,18 +267,29 @@ static int step(struct walker *w, struct cursor *c, uint32_t rule, const struct 
 	}
 }
 
-static bool load_regs(struct walker *w, const struct walk_input *in)
+/* Which of the sampled values is which register: once for each mask. */
+static void index_regs(struct walker *w, uint64_t mask)
 {
 	static const uint8_t perf[] = ARCH_PERF_FROM_DWARF;
 
+	w->regs_mask = mask;
 	w->valid = 0;
 	for (uint32_t reg = 0; reg < ARCH_NR_DWARF_REG; reg++) {
 		uint64_t bit = (uint64_t)1 << perf[reg];
-		if (!(in->regs_mask & bit))
+		if (!(mask & bit))
 			continue;
-		w->regs[reg] = in->regs[__builtin_popcountll(in->regs_mask & (bit - 1))];
+		w->reg_idx[reg] = (uint8_t)__builtin_popcountll(mask & (bit - 1));
 		w->valid |= (uint64_t)1 << reg;
 	}
+}
+
+static bool load_regs(struct walker *w, const struct walk_input *in)
+{
+	if (UNLIKELY(in->regs_mask != w->regs_mask))
+		index_regs(w, in->regs_mask);
+	for (uint32_t reg = 0; reg < ARCH_NR_DWARF_REG; reg++)
+		if (LIKELY(w->valid >> reg & 1))
+			w->regs[reg] = in->regs[w->reg_idx[reg]];
 	return w->valid >> ARCH_DWARF_PC & 1 && w->valid >> ARCH_DWARF_SP & 1;
 }
 

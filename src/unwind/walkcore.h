@@ -51,6 +51,8 @@ struct walker {
 	uint64_t wanted_bytes;
 	uint64_t regs[ARCH_NR_DWARF_REG]; /* of frame 0, by DWARF number */
 	uint64_t valid;                   /* bit a register */
+	uint64_t regs_mask;               /* that reg_idx and valid are for */
+	uint8_t reg_idx[ARCH_NR_DWARF_REG];
 	uint32_t nr_frames;
 	struct walk_frame frames[WALK_DEPTH_MAX];
 	struct walk_cache cache[WALK_NR_CACHE];

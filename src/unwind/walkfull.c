@@ -87,7 +87,12 @@ static bool find_reg(const struct full *f, const struct cfi_rule *rule, uint32_t
 		*ret_v = f->regs[reg];
 		return f->valid >> reg & 1;
 	case CFI_OFFSET:
-		return walk_read(f->w, env->cfa + (uint64_t)rule->value, ret_v);
+		addr = env->cfa + (uint64_t)rule->value;
+		if (addr < f->c.sp && reg != ARCH_DWARF_RA) { /* popped already */
+			*ret_v = f->regs[reg];
+			return f->valid >> reg & 1;
+		}
+		return walk_read(f->w, addr, ret_v);
 	case CFI_VAL_OFFSET:
 		*ret_v = env->cfa + (uint64_t)rule->value;
 		return true;
