@@ -34,6 +34,12 @@ struct node {
 	uint64_t count; /* of the samples that end here */
 };
 
+/* Where a stack lies in the tree below one thread's root. */
+struct place {
+	uint32_t root; /* + 1, so that zero is none */
+	uint32_t node;
+};
+
 /* A line or a subtree below one parent. */
 struct entry {
 	uint32_t rank;
@@ -49,9 +55,10 @@ struct folded_writer {
 	VEC(uint32_t) run_texts;
 	VEC(uint32_t) task_nodes; /* by task_id: node of its root frame, 0 = not there yet */
 	VEC(struct node) nodes;   /* 0 = the root; parents come before their children */
-	struct map children;      /* parent << 32 | text -> node */
-	struct map stack_nodes;   /* root node << 32 | stack -> node */
-	VEC(uint32_t) ranks;      /* by text * 2 + (1 for ';', 0 for ' ') */
+	struct map children; /* parent << 32 | text -> node, but for those next to the parent */
+	VEC(struct place) places; /* by stack_id */
+	VEC(stack_id) chain;
+	VEC(uint32_t) ranks; /* by text * 2 + (1 for ';', 0 for ' ') */
 	VEC(struct entry) entries;
 	VEC(uint32_t) first_entry; /* by node */
 	struct buf line;
@@ -66,7 +73,8 @@ static void writer_release(struct folded_writer *w)
 	vec_release(&w->task_nodes);
 	vec_release(&w->nodes);
 	map_release(&w->children);
-	map_release(&w->stack_nodes);
+	vec_release(&w->places);
+	vec_release(&w->chain);
 	vec_release(&w->ranks);
 	vec_release(&w->entries);
 	vec_release(&w->first_entry);
@@ -174,15 +182,22 @@ static uint32_t text_of_task(struct folded_writer *w, task_id id)
 
 /* ---- the tree of texts -------------------------------------------------------------------- */
 
+/* As in profile_stack, a node that follows its parent needs no index. */
 static uint32_t child_of(struct folded_writer *w, uint32_t parent, uint32_t text)
 {
-	bool is_new;
-	uint32_t *id = map_put(&w->children, (uint64_t)parent << 32 | text, &is_new);
-	if (is_new) {
-		*id = (uint32_t)w->nodes.n;
-		vec_push(&w->nodes, (struct node){.text = text, .parent = parent});
+	uint32_t next = parent + 1;
+	if (next < w->nodes.n && w->nodes.p[next].parent == parent && w->nodes.p[next].text == text)
+		return next;
+	uint32_t id = (uint32_t)w->nodes.n;
+	if (id != next) {
+		bool is_new;
+		uint32_t *known = map_put(&w->children, (uint64_t)parent << 32 | text, &is_new);
+		if (!is_new)
+			return *known;
+		*known = id;
 	}
-	return *id;
+	vec_push(&w->nodes, (struct node){.text = text, .parent = parent});
+	return id;
 }
 
 static uint32_t root_of_task(struct folded_writer *w, task_id task)
@@ -195,53 +210,60 @@ static uint32_t root_of_task(struct folded_writer *w, task_id task)
 	return *node;
 }
 
-/* Parents before children: the chain up to one that is known, then down again. */
+/* Up to a stack whose place below this root is known, and down again. */
 static uint32_t node_of_stack(struct folded_writer *w, uint32_t root, stack_id stack)
 {
-	stack_id chain[64];
-	uint32_t node = root;
-	while (stack) {
-		size_t n = 0;
-		stack_id s = stack;
-		uint32_t *known = NULL;
-		while (s && !(known = map_get(&w->stack_nodes, (uint64_t)root << 32 | s))) {
-			chain[n++ % ARRAY_LEN(chain)] = s;
-			s = w->p->stacks.p[s].parent;
-		}
-		node = known ? *known : root;
-		if (!n)
-			return node;
-		/* of a long chain the part next to the known one; then again from the leaf */
-		size_t nr = MIN(n, ARRAY_LEN(chain));
-		for (size_t i = 0; i < nr; i++) {
-			stack_id id = chain[(n - 1 - i) % ARRAY_LEN(chain)];
-			struct run run = run_of_loc(w, w->p->stacks.p[id].loc);
-			for (uint32_t k = 0; k < run.nr; k++)
-				node = child_of(w, node, w->run_texts.p[run.first + k]);
-			*map_put(&w->stack_nodes, (uint64_t)root << 32 | id, NULL) = node;
-		}
-		if (n <= ARRAY_LEN(chain))
-			return node;
+	const struct stack_node *stacks = w->p->stacks.p;
+	struct place *places = w->places.p;
+	vec_clear(&w->chain);
+	for (; stack && places[stack].root != root + 1; stack = stacks[stack].parent)
+		vec_push(&w->chain, stack);
+	uint32_t node = stack ? places[stack].node : root;
+	for (size_t i = w->chain.n; i--;) {
+		stack_id id = w->chain.p[i];
+		struct run run = run_of_loc(w, stacks[id].loc);
+		for (uint32_t k = 0; k < run.nr; k++)
+			node = child_of(w, node, w->run_texts.p[run.first + k]);
+		places[id] = (struct place){root + 1, node};
 	}
 	return node;
 }
 
-static void add_samples(struct folded_writer *w, const struct table *t)
+/* Rows of the table, those of one root together (a counting sort), as `places` holds one root. */
+static uint32_t *order_by_root(struct folded_writer *w, const struct table *t)
 {
+	for (size_t i = 0; i < t->n; i++)
+		(void)root_of_task(w, t->task[i]); /* makes them */
+	uint32_t nr_roots = (uint32_t)w->nodes.n;
+	size_t *next = xcalloc(nr_roots + 1, sizeof(*next));
+	for (size_t i = 0; i < t->n; i++)
+		next[root_of_task(w, t->task[i]) + 1]++;
+	for (size_t i = 1; i <= nr_roots; i++)
+		next[i] += next[i - 1];
+	uint32_t *rows = xreallocarray(NULL, MAX(t->n, 1), sizeof(*rows));
+	for (size_t i = 0; i < t->n; i++)
+		rows[next[root_of_task(w, t->task[i])]++] = (uint32_t)i;
+	free(next);
+	return rows;
+}
+
+static int add_samples(struct folded_writer *w, const struct table *t, struct err *err)
+{
+	if (t->n > UINT32_MAX)
+		return err_set(err, -EFBIG, "more than %u samples of one event", UINT32_MAX);
 	uint32_t column = w->flags & FOLDED_WEIGHT ? t->weight_column : 0;
-	uint32_t last_node = 0;
-	stack_id last_stack = 0;
-	task_id last_task = UINT32_MAX;
+	uint32_t *rows = order_by_root(w, t);
+	vec_reserve(&w->places, w->p->stacks.n);
+	memset(w->places.p, 0, w->p->stacks.n * sizeof(*w->places.p));
 	for (size_t i = 0; i < t->n; i++) {
-		int64_t value = t->values[i * t->nr_columns + column];
-		if (t->stack[i] != last_stack || t->task[i] != last_task) {
-			uint32_t root = root_of_task(w, t->task[i]);
-			last_node = node_of_stack(w, root, t->stack[i]);
-			last_stack = t->stack[i];
-			last_task = t->task[i];
-		}
-		w->nodes.p[last_node].count += value > 0 ? (uint64_t)value : 0;
+		uint32_t row = rows[i];
+		int64_t value = t->values[(size_t)row * t->nr_columns + column];
+		uint32_t root = root_of_task(w, t->task[row]);
+		uint32_t node = node_of_stack(w, root, t->stack[row]);
+		w->nodes.p[node].count += value > 0 ? (uint64_t)value : 0;
 	}
+	free(rows);
+	return 0;
 }
 
 /* ---- order -------------------------------------------------------------------------------- */
@@ -374,8 +396,9 @@ int folded_write(struct format_output *to, const struct profile *p,
 	vec_reserve(&w.task_nodes, p->tasks.n);
 	memset(w.task_nodes.p, 0, p->tasks.n * sizeof(*w.task_nodes.p));
 	(void)vec_add(&w.nodes);
-	if (t)
-		add_samples(&w, t);
+	rc = t ? add_samples(&w, t, err) : 0;
+	if (rc)
+		return rc;
 	if (w.nodes.p[0].count) { /* neither thread nor stack is known */
 		buf_clear(&w.scratch);
 		buf_add_str(&w.scratch, "[unknown]");
