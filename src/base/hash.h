@@ -1,6 +1,6 @@
 /*
  * One hash for everything, with a constant seed: the same input gives the same order everywhere.
- * Multiply-and-fold mixing (the 128-bit product's halves xored), 8 bytes a step; not
+ * Multiply-and-fold mixing (the 128-bit product's halves xored), 16 bytes a step; not
  * cryptographic, so tables that take hostile keys bound their size instead.
  */
 #ifndef ASSAY_BASE_HASH_H

@@ -3,8 +3,8 @@
  *
  * Nearly all of the text are frame lines, and the same ones over and over. Each distinct line is
  * parsed once: a hash table from the raw bytes of a line to what it means is all that a repeated
- * line costs. Stacks that begin as the one before (they mostly do) skip the lookups of what they
- * share with it.
+ * line costs, and a line that follows the one it followed the last time costs a comparison only.
+ * Stacks that begin as the one before (they mostly do) skip the lookups of what they share.
  *
  *	raw line --hash--> struct line --+--> item --+-- groups of inlined frames --> loc_id
  *	                   (parsed once)   (of the open sample, leaf first)
@@ -28,21 +28,28 @@
 #define LINE_MAX_BYTES ((size_t)1 << 20)
 #define STACK_MAX      65536
 
-enum line_kind { LINE_FRAME, LINE_SOURCE, LINE_JUNK };
+enum line_kind { LINE_JUNK, LINE_FRAME, LINE_SOURCE };
 
 struct line {
-	uint64_t hash;
-	const char *text;
-	uint32_t nr_bytes;
-	enum line_kind kind;
-	loc_id loc; /* of the frame alone, 0 until it is needed */
+	struct line *next; /* the one that came after it the last time, or NULL */
 	uint64_t ip;
-	struct text_frame frame; /* source lines: file and line only */
+	uint32_t nr_bytes;
+	uint32_t frame_idx;
+	loc_id loc;   /* of the frame alone, 0 until it is needed */
+	uint8_t kind; /* enum line_kind */
+	bool is_inlined;
+	bool has_name;
+	char text[]; /* next to what is read after it was compared */
+};
+
+struct slot {
+	uint64_t hash;
+	struct line *line; /* NULL = free */
 };
 
 struct item {
-	uint32_t line;
-	uint32_t source; /* its source line, 0 = none */
+	struct line *line;
+	const struct line *source; /* its source line, or NULL */
 };
 
 /* What an event line says about a sample, resolved. */
@@ -63,13 +70,14 @@ struct perfscript_reader {
 	struct profile *p;
 	const char *only_event; /* NULL: all */
 	struct arena text;
-	VEC(struct line) lines; /* element 0 is a dummy */
-	uint32_t *slots;        /* of lines, 0 = free */
-	size_t nr_slots;
+	VEC(struct text_frame) frames; /* by line; of source lines file and line only */
+	struct line *before_first;     /* stands for the event line */
+	struct line *last_line;        /* of the open sample */
+	struct slot *slots;
+	size_t nr_slots;   /* a power of two */
 	struct map groups; /* hash of items -> loc */
 
 	struct buf carry; /* a line whose end has not come yet */
-	bool is_carry_cut;
 	uint64_t line_nr;
 	uint64_t first_bad_nr;
 	struct sv first_bad;
@@ -83,7 +91,6 @@ struct perfscript_reader {
 	VEC(loc_id) locs;       /* leaf first */
 	VEC(loc_id) last_locs;  /* of the last sample, root first, and its stacks */
 	VEC(stack_id) last_stacks;
-	uint64_t nr_truncated_stacks;
 	uint64_t nr_samples;
 };
 
@@ -93,7 +100,7 @@ struct perfscript_reader *perfscript_reader_new(struct profile *p,
 	struct perfscript_reader *r = xcalloc(1, sizeof(*r));
 	r->p = p;
 	r->only_event = options ? options->event : NULL;
-	(void)vec_add(&r->lines);
+	r->before_first = arena_calloc(&r->text, 1, sizeof(*r->before_first));
 	r->nr_slots = 4096;
 	r->slots = xcalloc(r->nr_slots, sizeof(*r->slots));
 	return r;
@@ -104,7 +111,7 @@ void perfscript_reader_free(struct perfscript_reader *r)
 	if (!r)
 		return;
 	arena_release(&r->text);
-	vec_release(&r->lines);
+	vec_release(&r->frames);
 	free(r->slots);
 	map_release(&r->groups);
 	buf_release(&r->carry);
@@ -151,19 +158,22 @@ static str_id str_of(struct perfscript_reader *r, struct sv s)
 
 static void parse_line(struct perfscript_reader *r, struct line *l)
 {
+	struct text_frame *frame = &r->frames.p[l->frame_idx];
 	struct sv text = sv_from(l->text, l->nr_bytes);
 	struct script_frame f;
 	struct script_source src;
 	if (script_parse_frame(text, &f)) {
 		l->kind = LINE_FRAME;
 		l->ip = f.ip;
-		l->frame = (struct text_frame){.name = str_of(r, f.symbol),
-					       .path = str_of(r, f.dso),
-					       .func_flags = text_func_flags(f.dso),
-					       .is_inlined = f.is_inlined};
+		l->is_inlined = f.is_inlined;
+		l->has_name = f.symbol.n != 0;
+		*frame = (struct text_frame){.name = str_of(r, f.symbol),
+					     .path = str_of(r, f.dso),
+					     .func_flags = text_func_flags(f.dso),
+					     .is_inlined = f.is_inlined};
 	} else if (script_parse_source(text, &src)) {
 		l->kind = LINE_SOURCE;
-		l->frame = (struct text_frame){.file = str_of(r, src.file), .line = src.line};
+		*frame = (struct text_frame){.file = str_of(r, src.file), .line = src.line};
 	} else {
 		l->kind = LINE_JUNK;
 	}
@@ -171,51 +181,65 @@ static void parse_line(struct perfscript_reader *r, struct line *l)
 
 static void grow_slots(struct perfscript_reader *r)
 {
-	free(r->slots);
+	struct slot *old = r->slots;
+	size_t nr_old = r->nr_slots;
 	r->nr_slots *= 2;
 	r->slots = xcalloc(r->nr_slots, sizeof(*r->slots));
-	for (uint32_t i = 1; i < r->lines.n; i++) {
-		size_t at = r->lines.p[i].hash & (r->nr_slots - 1);
-		while (r->slots[at])
+	for (size_t i = 0; i < nr_old; i++) {
+		if (!old[i].line)
+			continue;
+		size_t at = old[i].hash & (r->nr_slots - 1);
+		while (r->slots[at].line)
 			at = (at + 1) & (r->nr_slots - 1);
-		r->slots[at] = i;
+		r->slots[at] = old[i];
 	}
+	free(old);
 }
 
-/* Its index, and whether it was there. A new one is only hashed and copied. */
-static uint32_t find_line(struct perfscript_reader *r, struct sv text, bool *ret_is_new)
+static struct line *add_line(struct perfscript_reader *r, struct sv text)
+{
+	struct line *l = arena_alloc(&r->text, sizeof(*l) + text.n);
+	*l = (struct line){.nr_bytes = (uint32_t)text.n, .frame_idx = (uint32_t)r->frames.n};
+	memcpy(l->text, text.p, text.n);
+	(void)vec_add(&r->frames);
+	parse_line(r, l);
+	return l;
+}
+
+static struct line *find_line(struct perfscript_reader *r, struct sv text)
 {
 	uint64_t hash = hash_bytes(text.p, text.n);
 	size_t at = hash & (r->nr_slots - 1);
-	for (; r->slots[at]; at = (at + 1) & (r->nr_slots - 1)) {
-		const struct line *l = &r->lines.p[r->slots[at]];
-		if (l->hash == hash && l->nr_bytes == text.n && !memcmp(l->text, text.p, text.n)) {
-			*ret_is_new = false;
-			return r->slots[at];
-		}
+	for (; r->slots[at].line; at = (at + 1) & (r->nr_slots - 1)) {
+		struct line *l = r->slots[at].line;
+		if (r->slots[at].hash == hash && l->nr_bytes == text.n &&
+		    !memcmp(l->text, text.p, text.n))
+			return l;
 	}
-	*ret_is_new = true;
-	uint32_t id = (uint32_t)r->lines.n;
-	r->slots[at] = id;
-	vec_push(&r->lines, (struct line){.hash = hash,
-					  .text = arena_strndup(&r->text, text.p, text.n),
-					  .nr_bytes = (uint32_t)text.n});
-	if (r->lines.n * 2 > r->nr_slots)
+	struct line *l = add_line(r, text);
+	r->slots[at] = (struct slot){hash, l};
+	if (r->frames.n * 2 > r->nr_slots)
 		grow_slots(r);
-	return id;
+	return l;
 }
 
 /* ---- the open sample ---------------------------------------------------------------------- */
 
 static loc_id loc_of_line(struct perfscript_reader *r, struct line *l)
 {
+	const struct text_frame *frame = &r->frames.p[l->frame_idx];
 	if (l->loc)
 		return l->loc;
-	if (l->frame.name)
-		l->loc = text_location(r->p, &l->frame, 1);
+	if (l->has_name)
+		l->loc = text_location(r->p, frame, 1);
 	else
-		l->loc = text_unnamed(r->p, l->ip, l->frame.path, l->frame.func_flags);
+		l->loc = text_unnamed(r->p, l->ip, frame->path, frame->func_flags);
 	return l->loc;
+}
+
+static uint64_t id_of(const struct line *l)
+{
+	return l ? (uint64_t)l->frame_idx + 1 : 0;
 }
 
 /* Frames [from, to) are one address: functions inlined into each other, or one with a source. */
@@ -223,7 +247,7 @@ static loc_id loc_of_group(struct perfscript_reader *r, size_t from, size_t to)
 {
 	uint64_t h = 0;
 	for (size_t i = from; i < to; i++)
-		h = hash_mix(h ^ r->items.p[i].line, r->items.p[i].source);
+		h = hash_mix(h ^ id_of(r->items.p[i].line), id_of(r->items.p[i].source));
 	bool is_new;
 	uint32_t *loc = map_put(&r->groups, h, &is_new);
 	if (!is_new)
@@ -231,9 +255,11 @@ static loc_id loc_of_group(struct perfscript_reader *r, size_t from, size_t to)
 	VEC(struct text_frame) frames = {0};
 	for (size_t i = from; i < to; i++) {
 		const struct item *it = &r->items.p[i];
-		struct text_frame f = r->lines.p[it->line].frame;
-		f.file = r->lines.p[it->source].frame.file;
-		f.line = r->lines.p[it->source].frame.line;
+		struct text_frame f = r->frames.p[it->line->frame_idx];
+		if (it->source) {
+			f.file = r->frames.p[it->source->frame_idx].file;
+			f.line = r->frames.p[it->source->frame_idx].line;
+		}
 		f.is_inlined &= i + 1 < to;
 		vec_push(&frames, f);
 	}
@@ -246,16 +272,16 @@ static void resolve_items(struct perfscript_reader *r)
 {
 	vec_clear(&r->locs);
 	for (size_t i = 0; i < r->items.n;) {
-		struct line *l = &r->lines.p[r->items.p[i].line];
-		if (!l->frame.is_inlined && (!r->items.p[i].source || !l->frame.name)) {
+		struct line *l = r->items.p[i].line;
+		if (!l->is_inlined && (!r->items.p[i].source || !l->has_name)) {
 			vec_push(&r->locs, loc_of_line(r, l));
 			i++;
 			continue;
 		}
 		/* inlined frames up to the one, at the same address, that is not */
 		size_t end = i;
-		while (end + 1 < r->items.n && r->lines.p[r->items.p[end].line].frame.is_inlined &&
-		       r->lines.p[r->items.p[end + 1].line].ip == l->ip)
+		while (end + 1 < r->items.n && r->items.p[end].line->is_inlined &&
+		       r->items.p[end + 1].line->ip == l->ip)
 			end++;
 		vec_push(&r->locs, loc_of_group(r, i, end + 1));
 		i = end + 1;
@@ -335,24 +361,22 @@ static uint32_t table_of_event(struct perfscript_reader *r, const struct script_
 	return table;
 }
 
-static void add_frame_line(struct perfscript_reader *r, struct sv line)
+static void add_frame_line(struct perfscript_reader *r, struct sv text)
 {
-	bool is_new;
-	uint32_t id = find_line(r, line, &is_new);
-	struct line *l = &r->lines.p[id];
-	if (is_new)
-		parse_line(r, l);
-	switch (l->kind) {
+	struct line *l = find_line(r, text);
+	r->last_line->next = l;
+	r->last_line = l;
+	switch ((enum line_kind)l->kind) {
 	case LINE_FRAME:
 		if (r->items.n < STACK_MAX)
-			vec_push(&r->items, (struct item){id, 0});
+			vec_push(&r->items, (struct item){l, NULL});
 		return;
 	case LINE_SOURCE:
 		if (r->items.n && !vec_last(&r->items)->source)
-			vec_last(&r->items)->source = id;
+			vec_last(&r->items)->source = l;
 		return;
 	case LINE_JUNK:
-		count_bad(r, line);
+		count_bad(r, text);
 		return;
 	}
 }
@@ -368,6 +392,19 @@ static void take_record_line(struct perfscript_reader *r, struct sv text)
 	r->p->losses.nr[LOSS_LOST] += nr;
 }
 
+/* Whether the text goes on with the frame that followed the last line before; its bytes, or 0. */
+static size_t take_predicted(struct perfscript_reader *r, const char *text, size_t n)
+{
+	struct line *l = r->last_line->next;
+	if (!l || l->kind != LINE_FRAME || n <= l->nr_bytes || text[l->nr_bytes] != '\n' ||
+	    memcmp(text, l->text, l->nr_bytes) != 0 || r->items.n >= STACK_MAX)
+		return 0;
+	r->last_line = l;
+	vec_push(&r->items, (struct item){l, NULL});
+	r->line_nr++;
+	return l->nr_bytes + 1;
+}
+
 static bool take_event_line(struct perfscript_reader *r, struct sv line)
 {
 	struct script_event e;
@@ -380,6 +417,7 @@ static bool take_event_line(struct perfscript_reader *r, struct sv line)
 	r->is_open = true;
 	r->is_skipped = r->only_event && !format_is_event(e.event, r->only_event);
 	vec_clear(&r->items);
+	r->last_line = r->before_first;
 	if (r->is_skipped)
 		return true;
 	r->sample = (struct sample){.table = table_of_event(r, &e),
@@ -486,6 +524,12 @@ void perfscript_reader_push(struct perfscript_reader *r, const char *text, size_
 {
 	const char *end = text + n;
 	while (text < end) {
+		size_t nr_taken = 0;
+		if (r->is_open && !r->is_skipped && !r->carry.n)
+			nr_taken = take_predicted(r, text, (size_t)(end - text));
+		text += nr_taken;
+		if (nr_taken)
+			continue;
 		const char *nl = memchr(text, '\n', (size_t)(end - text));
 		size_t nr_bytes = (size_t)((nl ? nl : end) - text);
 		if (nl && !r->carry.n) {
@@ -511,7 +555,7 @@ void perfscript_reader_finish(struct perfscript_reader *r)
 	profile_fact(r->p, "source", "perf script");
 }
 
-#define READ_STEP ((size_t)256 << 10) /* stays in the second-level cache */
+#define READ_STEP ((size_t)64 << 10) /* stays in the cache: 256 KiB takes a quarter longer */
 
 int perfscript_read(struct profile *p, const struct format_input *in,
 		    const struct format_options *options, struct err *err)
