@@ -76,6 +76,26 @@ ssize_t file_read_some(int fd, void *p, size_t n, struct err *err)
 	return got < 0 ? err_sys(err, "cannot read") : got;
 }
 
+ssize_t file_pread_some(int fd, void *p, size_t n, uint64_t off, struct err *err)
+{
+	ssize_t got;
+	do
+		got = pread(fd, p, n, (off_t)off);
+	while (got < 0 && errno == EINTR);
+	return got < 0 ? err_sys(err, "cannot read at offset %" PRIu64, off) : got;
+}
+
+int file_facts_fd(struct file_facts *ret_f, int fd, struct err *err)
+{
+	struct stat st;
+	if (fstat(fd, &st))
+		return err_sys(err, "cannot stat");
+	*ret_f = (struct file_facts){.is_regular = S_ISREG(st.st_mode), .is_dir = S_ISDIR(st.st_mode)};
+	if (ret_f->is_regular)
+		ret_f->nr_bytes = (uint64_t)st.st_size;
+	return 0;
+}
+
 int file_write_all(int fd, const void *p, size_t n, struct err *err)
 {
 	const char *from = p;
@@ -254,6 +274,27 @@ int out_write(struct out *o, const void *p, size_t n, struct err *err)
 {
 	if (file_write_all(o->fd, p, n, err))
 		return err_wrap(err, "writing '%s'", o->path);
+	return 0;
+}
+
+bool out_can_patch(const struct out *o)
+{
+	return o->tmp_path != NULL; /* made by out_open; what was there may be a pipe or appended to */
+}
+
+int out_patch(struct out *o, const void *p, size_t n, uint64_t off, struct err *err)
+{
+	const char *from = p;
+	while (n) {
+		ssize_t put = pwrite(o->fd, from, n, (off_t)off);
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put < 0)
+			return err_sys(err, "cannot write '%s'", o->path);
+		from += put;
+		off += (uint64_t)put;
+		n -= (size_t)put;
+	}
 	return 0;
 }
 

@@ -42,6 +42,14 @@ int file_read_fd(struct buf *to, int fd, size_t limit, struct err *err);
 int file_pread(int fd, void *p, size_t n, uint64_t off, struct err *err);
 /* Up to n bytes from where the descriptor stands; 0 at the end, else negative. */
 ssize_t file_read_some(int fd, void *p, size_t n, struct err *err);
+/* One read of up to n bytes at off; 0 at the end, else negative. */
+ssize_t file_pread_some(int fd, void *p, size_t n, uint64_t off, struct err *err);
+struct file_facts {
+	bool is_regular;
+	bool is_dir;
+	uint64_t nr_bytes; /* of a regular file */
+};
+int file_facts_fd(struct file_facts *ret_f, int fd, struct err *err);
 int file_write_all(int fd, const void *p, size_t n, struct err *err);
 int file_pwrite_all(int fd, const void *p, size_t n, uint64_t off, struct err *err);
 bool file_is_seekable(int fd);
@@ -60,6 +68,10 @@ struct out {
 };
 int out_open(struct out *ret_o, const char *path, mode_t mode, struct err *err);
 int out_write(struct out *o, const void *p, size_t n, struct err *err);
+/* True if bytes already written may be changed: a regular file, written from its start. */
+bool out_can_patch(const struct out *o);
+/* Replaces n bytes at an offset that was written before. */
+int out_patch(struct out *o, const void *p, size_t n, uint64_t off, struct err *err);
 int out_commit(struct out *o, struct err *err);
 void out_release(struct out *o);
 

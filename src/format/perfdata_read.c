@@ -15,8 +15,6 @@
 
 #include <errno.h>
 #include <stdarg.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <zstd.h>
 
 #include "base/mem.h"
@@ -90,18 +88,14 @@ static ssize_t input_read(struct pd_reader *r, void *to, size_t n, struct err *e
 	if (r->in.pos >= r->in.limit)
 		return 0;
 	n = MIN(n, r->in.limit - r->in.pos);
-	for (;;) {
-		ssize_t got = r->in.has_seek ? pread(r->in.fd, to, n, (off_t)r->in.pos)
-					     : read(r->in.fd, to, n);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0) {
-			r->is_stopped = true;
-			return err_sys(err, "cannot read at offset %" PRIu64, r->in.pos);
-		}
-		r->in.pos += (uint64_t)got;
-		return got;
+	ssize_t got = r->in.has_seek ? file_pread_some(r->in.fd, to, n, r->in.pos, err) :
+	                               file_read_some(r->in.fd, to, n, err);
+	if (got < 0) {
+		r->is_stopped = true;
+		return (int)got;
 	}
+	r->in.pos += (uint64_t)got;
+	return got;
 }
 
 /* n bytes at an offset of a file or of memory; false when they are not there. */
@@ -534,18 +528,18 @@ int perfdata_read_fd(int fd, const struct event_sink *sink, struct perfdata_info
 	CLEANUP(err_release) struct err local = {0};
 	err = err ? err : &local;
 	CLEANUP(reader_release_p) struct pd_reader *r = reader_new(sink, info);
-	struct stat st;
-	if (fstat(fd, &st))
-		return err_sys(err, "cannot stat");
-	if (S_ISDIR(st.st_mode)) {
+	struct file_facts facts;
+	if (file_facts_fd(&facts, fd, err))
+		return err->code;
+	if (facts.is_dir) {
 		err_set(err, -EISDIR, "is a directory");
 		return err_hint(err, "recordings of `perf record --threads` are not read; "
 				     "record without --threads");
 	}
 	r->in.fd = fd;
-	r->in.has_seek = S_ISREG(st.st_mode);
+	r->in.has_seek = facts.is_regular;
 	r->in.limit = UINT64_MAX;
-	r->in.n = r->in.has_seek ? (uint64_t)st.st_size : 0;
+	r->in.n = facts.nr_bytes;
 	uint8_t start[16];
 	size_t n = 0;
 	while (n < sizeof(start)) {
