@@ -284,17 +284,8 @@ bool out_can_patch(const struct out *o)
 
 int out_patch(struct out *o, const void *p, size_t n, uint64_t off, struct err *err)
 {
-	const char *from = p;
-	while (n) {
-		ssize_t put = pwrite(o->fd, from, n, (off_t)off);
-		if (put < 0 && errno == EINTR)
-			continue;
-		if (put < 0)
-			return err_sys(err, "cannot write '%s'", o->path);
-		from += put;
-		off += (uint64_t)put;
-		n -= (size_t)put;
-	}
+	if (file_pwrite_all(o->fd, p, n, off, err))
+		return err_wrap(err, "writing '%s'", o->path);
 	return 0;
 }
 

@@ -86,8 +86,8 @@ struct perfdata_info {
 	uint64_t nr_late;     /* delivered after a later one: the file's rounds do not hold */
 	/*
 	 * Lost as the kernel counted: records (LOST: any kind, as they happen) and, by kernels of
-	 * 6.0 and later, samples (LOST_SAMPLES, at the end). Both describe the same drops: where
-	 * nr_lost_samples is not 0, it is the exact number, and nr_lost_records must not be added.
+	 * 6.0 and later, samples (LOST_SAMPLES, at the end). Both describe the same drops and must
+	 * not be added; the LOST events that are delivered add up to the larger one.
 	 */
 	uint64_t nr_lost_records;
 	uint64_t nr_lost_samples;
@@ -109,5 +109,34 @@ int perfdata_read(const void *p, size_t n, const struct event_sink *sink,
 		  struct perfdata_info *info, struct err *err);
 int perfdata_read_fd(int fd, const struct event_sink *sink, struct perfdata_info *info,
 		     struct err *err);
+
+/*
+ * Writing: a profile as a recording that perf report, perf script and Hotspot open.
+ *
+ * One attribute a table, one sample record a sample; rows that stand for several samples become
+ * as many records, which share the row's weight as their periods. Addresses are those that were
+ * recorded: module offsets through the process's mappings; code addresses of processes whose
+ * mappings are not known (children of a fork, imported profiles) are placed through another
+ * process's mapping of the module or in a range of the module's own.
+ *
+ * Lost on the way: inlined frames and lines (perf works them out again from the binaries), names
+ * that only we know of stripped code, columns beyond count and weight, marks. Frames that have no
+ * address at all (named by a text format, "[truncated]") are written as symbols of kernel code
+ * (KSYMBOL), which is the one record that carries a name: perf shows them with it, as kernel
+ * frames; Hotspot as unknown ones.
+ */
+struct perfdata_written {
+	uint64_t nr_samples; /* records */
+	uint64_t nr_bytes;
+	uint64_t nr_cut_stacks;   /* deeper than a record can hold: their roots are missing */
+	uint64_t nr_named_frames; /* distinct frames without an address */
+	uint64_t nr_guessed_maps; /* mappings that were not recorded but made up as said above */
+	/* Rows were too many to be expanded: one record a row, its count as the period. */
+	bool is_folded;
+};
+
+/* @tables: indices of the tables to write; nr_tables 0 = all. The profile is sealed. */
+int perfdata_write(struct out *o, const struct profile *p, const uint32_t *tables, size_t nr_tables,
+		   struct perfdata_written *ret_w, struct err *err);
 
 #endif

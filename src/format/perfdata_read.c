@@ -88,8 +88,8 @@ static ssize_t input_read(struct pd_reader *r, void *to, size_t n, struct err *e
 	if (r->in.pos >= r->in.limit)
 		return 0;
 	n = MIN(n, r->in.limit - r->in.pos);
-	ssize_t got = r->in.has_seek ? file_pread_some(r->in.fd, to, n, r->in.pos, err) :
-	                               file_read_some(r->in.fd, to, n, err);
+	ssize_t got = r->in.has_seek ? file_pread_some(r->in.fd, to, n, r->in.pos, err)
+				     : file_read_some(r->in.fd, to, n, err);
 	if (got < 0) {
 		r->is_stopped = true;
 		return (int)got;

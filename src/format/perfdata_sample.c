@@ -341,10 +341,18 @@ static int deliver_lost(struct pd_reader *r, struct rd *rd, uint32_t type, struc
 	ev->lost.is_samples = type == PERF_RECORD_LOST_SAMPLES;
 	if (rd->is_bad)
 		return 0;
+	struct perfdata_info *info = r->info;
 	if (ev->lost.is_samples)
-		r->info->nr_lost_samples += ev->lost.nr;
+		info->nr_lost_samples += ev->lost.nr;
 	else
-		r->info->nr_lost_records += ev->lost.nr;
+		info->nr_lost_records += ev->lost.nr;
+	/* Two counts of the same drops: hand on only by how much they exceed what was told before.
+	 */
+	uint64_t most = MAX(info->nr_lost_samples, info->nr_lost_records);
+	ev->lost.nr = most - MIN(most, r->lost_told);
+	if (!ev->lost.nr)
+		return 0;
+	r->lost_told = most;
 	return emit(r, ev, err);
 }
 

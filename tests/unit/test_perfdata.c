@@ -19,6 +19,7 @@ struct seen {
 	uint64_t nr[EVENT_ROUND + 1];
 	uint64_t last_ns;
 	uint64_t nr_disorder;
+	uint64_t nr_lost;
 	uint64_t nr_frames;
 	uint64_t stop_after; /* events; 0 = never */
 	uint64_t nr_events;
@@ -42,6 +43,8 @@ static int see(void *ctx, const struct event *ev, struct err *err)
 		if (ev->sample.spec < ARRAY_LEN(s->periods))
 			s->periods[ev->sample.spec] += ev->sample.period;
 	}
+	if (ev->kind == EVENT_LOST)
+		s->nr_lost += ev->lost.nr;
 	s->last = *ev;
 	if (s->stop_after && ++s->nr_events == s->stop_after)
 		return err_set(err, -EBADMSG, "enough");
@@ -237,6 +240,26 @@ TEST(perfdata_side_records_take_time_and_thread_from_their_trailer)
 	CHECK_U64(seen.nr[EVENT_COMM], 1);
 	CHECK(seen.last.pid == 5 && seen.last.tid == 6 && seen.last.comm.is_exec);
 	CHECK_U64(seen.last.time_ns, 1234);
+}
+
+TEST(perfdata_counts_lost_samples_once_though_the_kernel_tells_twice)
+{
+	struct maker m = simple_maker();
+	const uint64_t thread = (uint64_t)7 << 32 | 7;
+	for (uint64_t i = 0; i < 3; i++) {
+		uint64_t lost[] = {1, 10, thread, 100 + i};
+		record(&m, PERF_RECORD_LOST, 0, lost, sizeof(lost));
+	}
+	uint64_t samples[] = {32, thread, 200};
+	record(&m, PERF_RECORD_LOST_SAMPLES, 0, samples, sizeof(samples));
+	CLEANUP(buf_release) struct buf file = {0};
+	finish(&m, NULL, 0, &file);
+	CLEANUP(perfdata_info_release) struct perfdata_info info = {0};
+	struct seen seen = {0};
+	CHECK(!read_all(&file, &seen, &info, NULL));
+	CHECK_U64(info.nr_lost_records, 30);
+	CHECK_U64(info.nr_lost_samples, 32);
+	CHECK_U64(seen.nr_lost, 32);
 }
 
 TEST(perfdata_refuses_what_it_cannot_read_with_a_reason)

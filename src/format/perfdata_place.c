@@ -1,0 +1,274 @@
+/*
+ * perf.data writer: where the frames of a profile are in the memory of a process.
+ *
+ * A profile keeps (module, offset); perf wants addresses. They come back through the mapping that
+ * the process had when the sample was taken; else through the mapping of another process (after a
+ * fork, children have their parent's); else the module gets a range of its own, the same in every
+ * process, above what a program has. What has no address at all gets one in a kernel range that
+ * no kernel uses, and a symbol there.
+ */
+#include "base/base.h"
+#include "format/perfdata_write.h"
+
+#include "base/hash.h"
+#include "base/mem.h"
+
+#define RANGE_START   0x600000000000ull /* modules without a mapping */
+#define RANGE_END     0x7e0000000000ull
+#define RANGE_LEN_MAX ((uint64_t)1 << 40)   /* an offset above is not one of a file */
+#define NAMES_START   0xffffa00000000000ull /* frames without an address */
+#define NAME_BYTES    16u
+#define PAGE          4096u
+#define CHAIN_LEN_MAX 8000u /* a record has at most 65,528 bytes */
+
+static int by_module_pid_time(const void *a, const void *b)
+{
+	const struct pw_map *x = a;
+	const struct pw_map *y = b;
+	if (x->module != y->module)
+		return x->module < y->module ? -1 : 1;
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	if (x->from_ns != y->from_ns)
+		return x->from_ns < y->from_ns ? -1 : 1;
+	return x->mapping < y->mapping ? -1 : 1;
+}
+
+static bool has_file_offset(enum module_kind kind)
+{
+	return kind == MODULE_ELF || kind == MODULE_VDSO;
+}
+
+/* Ranges for the modules, as long as their highest offset in use. */
+static void lay_out_modules(struct pw_writer *w)
+{
+	const struct profile *p = w->p;
+	vec_foreach(l, &p->locations) {
+		uint64_t *len = &w->module_len.p[l->module];
+		if (has_file_offset(p->modules.p[l->module].kind) && l->offset < RANGE_LEN_MAX)
+			*len = MAX(*len, l->offset + 1);
+	}
+	uint64_t at = RANGE_START;
+	for (size_t i = 0; i < p->modules.n; i++) {
+		uint64_t len = (w->module_len.p[i] + PAGE) & ~(uint64_t)(PAGE - 1);
+		if (!w->module_len.p[i] || len > RANGE_END - at)
+			continue;
+		w->module_len.p[i] = len;
+		w->module_base.p[i] = at;
+		at += len + PAGE;
+	}
+}
+
+void pw_place_init(struct pw_writer *w)
+{
+	const struct profile *p = w->p;
+	for (size_t i = 0; i < p->mappings.n; i++) {
+		const struct mapping *m = &p->mappings.p[i];
+		vec_push(&w->maps, (struct pw_map){m->module, m->pid, m->from_ns, (uint32_t)i});
+	}
+	if (w->maps.n)
+		qsort(w->maps.p, w->maps.n, sizeof(*w->maps.p), by_module_pid_time);
+	size_t at = 0;
+	for (size_t i = 0; i <= p->modules.n; i++) {
+		while (at < w->maps.n && w->maps.p[at].module < i)
+			at++;
+		vec_push(&w->first_map, (uint32_t)at);
+		if (i == p->modules.n)
+			break;
+		vec_push(&w->module_base, 0);
+		vec_push(&w->module_len, 0);
+	}
+	lay_out_modules(w);
+}
+
+void pw_place_release(struct pw_writer *w)
+{
+	vec_release(&w->maps);
+	vec_release(&w->first_map);
+	vec_release(&w->module_base);
+	vec_release(&w->module_len);
+	vec_release(&w->chains);
+	vec_release(&w->chain_text);
+	map_release(&w->guessed);
+	map_release(&w->names);
+	map_release(&w->chain_index);
+}
+
+static bool covers(const struct mapping *m, uint64_t offset)
+{
+	return offset >= m->pgoff && offset - m->pgoff < m->len;
+}
+
+/* The latest mapping until now of the module in [from, to) that has the offset, or NULL. */
+static const struct mapping *search(const struct pw_writer *w, uint32_t from, uint32_t to,
+				    uint64_t offset)
+{
+	const struct mapping *found = NULL;
+	for (uint32_t i = from; i < to; i++) {
+		const struct mapping *m = &w->p->mappings.p[w->maps.p[i].mapping];
+		if (!covers(m, offset))
+			continue;
+		if (!found || m->from_ns <= w->now_ns)
+			found = m;
+	}
+	return found;
+}
+
+/* Writes a mapping for a process that is not known to have it, once. */
+static void guess(struct pw_writer *w, int32_t pid, uint64_t what, struct pw_region at,
+		  const struct module *m)
+{
+	bool is_new;
+	(void)map_put(&w->guessed, hash_mix((uint32_t)pid, what), &is_new);
+	if (!is_new)
+		return;
+	at.pid = pid;
+	pw_add_mmap(w, &at, m);
+	w->stats.nr_guessed_maps++;
+}
+
+static uint64_t name_address(struct pw_writer *w, const struct location *l)
+{
+	const struct profile *p = w->p;
+	str_id name = 0;
+	if (l->nr_frames)
+		name = p->functions.p[p->frames.p[l->first_frame + l->nr_frames - 1].func].name;
+	const uint32_t *idx = map_get(&w->names, name);
+	return NAMES_START + (uint64_t)(idx ? *idx : 0) * NAME_BYTES;
+}
+
+static bool is_nameless_place(const struct pw_writer *w, const struct location *l)
+{
+	const struct module *m = &w->p->modules.p[l->module];
+	switch (m->kind) {
+	case MODULE_NONE:
+	case MODULE_PSEUDO:
+	case MODULE_NAMED:
+		return true;
+	case MODULE_ELF:
+	case MODULE_VDSO:
+		return w->first_map.p[l->module] == w->first_map.p[l->module + 1] &&
+		       (!w->module_base.p[l->module] || l->offset >= RANGE_LEN_MAX);
+	case MODULE_KERNEL:
+	case MODULE_KMODULE:
+	case MODULE_JIT:
+	case MODULE_UNKNOWN:
+		return false;
+	}
+	return true;
+}
+
+void pw_write_names(struct pw_writer *w)
+{
+	const struct profile *p = w->p;
+	vec_foreach(l, &p->locations) {
+		if (l == p->locations.p || !is_nameless_place(w, l) || !l->nr_frames)
+			continue;
+		str_id name =
+			p->functions.p[p->frames.p[l->first_frame + l->nr_frames - 1].func].name;
+		bool is_new;
+		uint32_t *idx = map_put(&w->names, name, &is_new);
+		if (!is_new)
+			continue;
+		*idx = (uint32_t)w->names.n;
+		w->stats.nr_named_frames++;
+		pw_add_ksymbol(w, NAMES_START + (uint64_t)*idx * NAME_BYTES, NAME_BYTES,
+			       profile_text(p, name));
+	}
+}
+
+/* The address of a location in a process; *ret_is_kernel: how the chain has to be marked. */
+static uint64_t address_of(struct pw_writer *w, int32_t pid, const struct location *l,
+			   bool *ret_is_kernel)
+{
+	const struct profile *p = w->p;
+	const struct module *m = &p->modules.p[l->module];
+	*ret_is_kernel = false;
+	if (is_nameless_place(w, l)) {
+		*ret_is_kernel = true;
+		return name_address(w, l);
+	}
+	if (!has_file_offset(m->kind)) {
+		*ret_is_kernel = m->kind == MODULE_KERNEL || m->kind == MODULE_KMODULE;
+		return l->offset;
+	}
+	uint32_t first = w->first_map.p[l->module];
+	uint32_t end = w->first_map.p[l->module + 1];
+	uint32_t from = first;
+	uint32_t to = end;
+	while (from < to && w->maps.p[from].pid < pid) { /* lower bound */
+		uint32_t mid = from + (to - from) / 2;
+		if (w->maps.p[mid].pid < pid)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	to = from;
+	while (to < end && w->maps.p[to].pid == pid)
+		to++;
+	const struct mapping *map = search(w, from, to, l->offset);
+	if (map)
+		return map->start + (l->offset - map->pgoff);
+	map = search(w, first, end, l->offset);
+	if (map) {
+		uint64_t idx = (uint64_t)(map - p->mappings.p);
+		guess(w, pid, idx << 1,
+		      (struct pw_region){.start = map->start, .len = map->len, .pgoff = map->pgoff},
+		      m);
+		return map->start + (l->offset - map->pgoff);
+	}
+	uint64_t base = w->module_base.p[l->module];
+	if (!base || l->offset >= RANGE_LEN_MAX)
+		return l->offset;
+	guess(w, pid, (uint64_t)l->module << 1 | 1,
+	      (struct pw_region){.start = base, .len = w->module_len.p[l->module]}, m);
+	return base + l->offset;
+}
+
+static void build_chain(struct pw_writer *w, struct pw_chain *c)
+{
+	const struct profile *p = w->p;
+	c->first = w->chain_text.n;
+	bool was_kernel = false;
+	bool is_first = true;
+	for (stack_id s = c->stack; s; s = p->stacks.p[s].parent) {
+		if (w->chain_text.n - c->first >= CHAIN_LEN_MAX) {
+			w->stats.nr_cut_stacks++;
+			break;
+		}
+		bool is_kernel;
+		uint64_t addr =
+			address_of(w, c->pid, &p->locations.p[p->stacks.p[s].loc], &is_kernel);
+		if (addr >= CHAIN_MAX) /* would read as a marker */
+			addr = CHAIN_MAX - 1;
+		if (is_first || is_kernel != was_kernel)
+			vec_push(&w->chain_text, is_kernel ? CHAIN_KERNEL : CHAIN_USER);
+		vec_push(&w->chain_text, addr);
+		if (is_first) {
+			c->ip = addr;
+			c->is_kernel = is_kernel;
+		}
+		was_kernel = is_kernel;
+		is_first = false;
+	}
+	c->nr = (uint32_t)(w->chain_text.n - c->first);
+}
+
+const struct pw_chain *pw_chain_of(struct pw_writer *w, int32_t pid, stack_id stack)
+{
+	const uint32_t *seen = map_get(&w->epochs, (uint32_t)pid);
+	uint32_t epoch = seen ? *seen : 0;
+	uint64_t key = hash_mix((uint64_t)(uint32_t)pid << 32 | stack, epoch);
+	bool is_new;
+	uint32_t *idx = map_put(&w->chain_index, key, &is_new);
+	struct pw_chain *c = is_new ? NULL : &w->chains.p[*idx];
+	if (c && c->pid == pid && c->stack == stack && c->epoch == epoch)
+		return c;
+	*idx = (uint32_t)w->chains.n;
+	c = vec_add(&w->chains);
+	c->pid = pid;
+	c->stack = stack;
+	c->epoch = epoch;
+	build_chain(w, c);
+	return c;
+}
