@@ -1,0 +1,123 @@
+/* assay clean: removes recordings and their pictures, nothing else. */
+#include "base/base.h"
+#include "cmd/cmd.h"
+
+#include "base/clock.h"
+#include "base/escape.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/num.h"
+#include "session/store.h"
+
+struct clean_opts {
+	uint64_t older_than_ns;
+	const char *kind;
+	const char *target;
+	uint64_t keep;
+	const char *dir;
+	bool is_all;
+	bool is_dry;
+};
+
+static const struct opt clean_opts[] = {
+	OPT_DURATION(0, "older-than", struct clean_opts, older_than_ns, "TIME",
+		     "those that began longer ago: 7d, 12h, 30m"),
+	OPT_STR('k', "kind", struct clean_opts, kind, "KIND", "those of this kind: cpu, ..."),
+	OPT_STR(0, "target", struct clean_opts, target, "NAME", "those of this target"),
+	OPT_U64_IN(0, "keep", struct clean_opts, keep, 1, UINT64_MAX, "N",
+		   "all but the newest N of each target and kind"),
+	OPT_FLAG(0, "all", struct clean_opts, is_all, "every recording"),
+	OPT_FLAG('n', "dry-run", struct clean_opts, is_dry, "only say what would be removed"),
+	OPT_STR(0, "dir", struct clean_opts, dir, "DIR",
+		"where to look (default ./" STORE_BASE ")"),
+	OPT_END,
+};
+static const struct opt_group clean_group = {"Options", clean_opts};
+
+static void add_line(struct buf *to, const char *verb, const struct store_entry *e, uint64_t bytes)
+{
+	buf_addf(to, "%s ", verb);
+	escape_term(to, sv_from_str(e->path));
+	if (e->files.n > 1)
+		buf_addf(to, " and %zu file%s beside it", e->files.n - 1,
+			 e->files.n == 2 ? "" : "s");
+	buf_add_str(to, " (");
+	num_add_bytes(to, bytes);
+	buf_add_str(to, ")\n");
+}
+
+static int clean(struct buf *to, const struct clean_opts *o, const struct store_list *l,
+		 const bool *marks)
+{
+	int status = EXIT_OK;
+	uint64_t total = 0;
+	size_t nr = 0;
+	int64_t now_ns = clock_real_ns();
+	for (size_t i = 0; i < l->entries.n; i++) {
+		const struct store_entry *e = &l->entries.p[i];
+		if (!marks[i])
+			continue;
+		if (store_is_busy(e, now_ns)) {
+			log_note("'%s' is being written, keeping it", e->path);
+			continue;
+		}
+		CLEANUP(err_release) struct err err = {0};
+		uint64_t bytes = e->bytes;
+		if (!o->is_dry && store_remove(o->dir, e, &bytes, &err)) {
+			err_wrap(&err, "'%s'", e->path);
+			status = cmd_fail(&err);
+			continue;
+		}
+		add_line(to, o->is_dry ? "would remove" : "removed", e, bytes);
+		total += bytes;
+		nr++;
+	}
+	buf_addf(to, "%zu recording%s, ", nr, nr == 1 ? "" : "s");
+	num_add_bytes(to, total);
+	buf_add_str(to, o->is_dry ? " would be freed\n" : " freed\n");
+	return status;
+}
+
+int cmd_clean(int argc, char **argv)
+{
+	struct clean_opts o = {0};
+	const struct opt_cmd cmd = {
+		.name = "clean",
+		.usage = {"[OPTION...]"},
+		.summary = "remove old recordings",
+		.details =
+			"Removes recordings below ./" STORE_BASE " that all given conditions hold "
+			"for, with the\npictures and texts that share their names. Only files "
+			"that carry assay's mark are\nremoved; a recording that is being written "
+			"stays.",
+		.examples = "assay clean --older-than 7d --kind cpu\t\n"
+			    "assay clean --keep 5 --dry-run\twhat would go\n",
+		.groups = {{&clean_group, &o}},
+	};
+	CLEANUP(opt_args_release) struct opt_args args = {0};
+	int status;
+	if (!cmd_parse(&args, &cmd, argc, argv, &status))
+		return status;
+	if (args.operands.n)
+		return cmd_usage("clean", "unexpected '%s'", args.operands.p[0]);
+	bool has_condition = o.older_than_ns || o.kind || o.target || o.keep;
+	if (!has_condition && !o.is_all)
+		return cmd_usage("clean", "say what to remove: --older-than, --kind, --target, "
+					  "--keep or --all");
+	if (has_condition && o.is_all)
+		return cmd_usage("clean", "--all and a condition contradict each other");
+
+	CLEANUP(err_release) struct err err = {0};
+	CLEANUP(store_list_release) struct store_list l = {0};
+	if (store_list_read(&l, o.dir, &err))
+		return cmd_fail(&err);
+	struct store_filter f = {.kind = o.kind, .target = o.target, .keep = o.keep};
+	if (o.older_than_ns)
+		f.older_than_ns = clock_real_ns() - (int64_t)o.older_than_ns;
+	CLEANUP(free_p) bool *marks = xcalloc(l.entries.n + 1, sizeof(*marks));
+	store_match(&l, &f, marks);
+	CLEANUP(buf_release) struct buf b = {0};
+	status = clean(&b, &o, &l, marks);
+	int printed = cmd_print(&b);
+	return status ? status : printed;
+}

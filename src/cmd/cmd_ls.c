@@ -1,0 +1,201 @@
+/* assay ls: the recordings below ./profiling. */
+#include "base/base.h"
+#include "cmd/cmd.h"
+
+#include "base/clock.h"
+#include "base/escape.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/num.h"
+#include "session/store.h"
+
+struct ls_opts {
+	const char *kind;
+	const char *dir;
+	bool is_json;
+};
+
+static const struct opt ls_opts[] = {
+	OPT_STR('k', "kind", struct ls_opts, kind, "KIND", "only these: cpu, ..."),
+	OPT_STR(0, "dir", struct ls_opts, dir, "DIR", "where to look (default ./" STORE_BASE ")"),
+	OPT_FLAG('j', "json", struct ls_opts, is_json, "JSON instead of a table"),
+	OPT_END,
+};
+static const struct opt_group ls_group = {"Options", ls_opts};
+
+enum {
+	COLUMN_TIME,
+	COLUMN_KIND,
+	COLUMN_TARGET,
+	COLUMN_DURATION,
+	COLUMN_SAMPLES,
+	COLUMN_SIZE,
+	COLUMN_FILE,
+	COLUMN_NR
+};
+
+struct row {
+	struct buf cells[COLUMN_NR];
+};
+
+static bool is_right_aligned(size_t column)
+{
+	return column == COLUMN_DURATION || column == COLUMN_SAMPLES || column == COLUMN_SIZE;
+}
+
+/* "2026-11-21 03:50:08", local time. */
+static void add_time(struct buf *to, int64_t real_ns)
+{
+	CLEANUP(buf_release) struct buf iso = {0};
+	clock_add_iso_local(&iso, real_ns);
+	size_t n = MIN(iso.n, (size_t)19);
+	for (size_t i = 0; i < n; i++)
+		buf_add_ch(to, iso.p[i] == 'T' ? ' ' : iso.p[i]);
+}
+
+static void fill_row(struct row *r, const struct store_entry *e)
+{
+	add_time(&r->cells[COLUMN_TIME], e->time_ns);
+	buf_add_str(&r->cells[COLUMN_KIND], e->info.kind[0] ? e->info.kind : "?");
+	escape_term(&r->cells[COLUMN_TARGET], sv_from_str(e->target));
+	num_add_ns(&r->cells[COLUMN_DURATION], e->info.duration_ns);
+	num_add_count(&r->cells[COLUMN_SAMPLES], e->info.nr_samples);
+	num_add_bytes(&r->cells[COLUMN_SIZE], e->bytes);
+	escape_term(&r->cells[COLUMN_FILE], sv_from_str(e->path));
+	if (e->info.is_incomplete)
+		buf_add_str(&r->cells[COLUMN_FILE], " (incomplete)");
+}
+
+static void add_table(struct buf *to, struct row *rows, size_t nr)
+{
+	size_t width[COLUMN_NR] = {0};
+	for (size_t i = 0; i < nr; i++)
+		for (size_t c = 0; c < COLUMN_NR; c++)
+			width[c] = MAX(width[c], rows[i].cells[c].n);
+	for (size_t i = 0; i < nr; i++) {
+		for (size_t c = 0; c < COLUMN_NR; c++) {
+			const struct buf *cell = &rows[i].cells[c];
+			size_t pad = width[c] - cell->n;
+			if (is_right_aligned(c))
+				buf_add_repeat(to, ' ', pad);
+			buf_add(to, buf_str(cell), cell->n);
+			if (c + 1 < COLUMN_NR)
+				buf_add_repeat(to, ' ', is_right_aligned(c) ? 2 : pad + 2);
+		}
+		buf_add_ch(to, '\n');
+	}
+}
+
+static void add_text(struct buf *to, const struct store_entry *const *entries, size_t nr)
+{
+	static const char *const titles[COLUMN_NR] = {"TIME",    "KIND", "TARGET", "DURATION",
+						      "SAMPLES", "SIZE", "FILE"};
+	struct row *rows = xcalloc(nr + 1, sizeof(*rows));
+	uint64_t bytes = 0;
+	for (size_t c = 0; c < COLUMN_NR; c++)
+		buf_add_str(&rows[0].cells[c], titles[c]);
+	for (size_t i = 0; i < nr; i++) {
+		fill_row(&rows[i + 1], entries[i]);
+		bytes += entries[i]->bytes;
+	}
+	add_table(to, rows, nr + 1);
+	buf_addf(to, "%zu recording%s, ", nr, nr == 1 ? "" : "s");
+	num_add_bytes(to, bytes);
+	buf_add_ch(to, '\n');
+	for (size_t i = 0; i <= nr; i++)
+		for (size_t c = 0; c < COLUMN_NR; c++)
+			buf_release(&rows[i].cells[c]);
+	free(rows);
+}
+
+static void add_json_entry(struct json *j, const struct store_entry *e)
+{
+	CLEANUP(buf_release) struct buf time = {0};
+	clock_add_iso_utc(&time, e->time_ns);
+	json_obj(j);
+	json_key(j, "path");
+	json_str(j, e->path);
+	json_key(j, "target");
+	json_str(j, e->target);
+	json_key(j, "kind");
+	json_str(j, e->info.kind);
+	json_key(j, "time");
+	json_str(j, buf_str(&time));
+	json_key(j, "duration_ns");
+	json_u64(j, e->info.duration_ns);
+	json_key(j, "samples");
+	json_u64(j, e->info.nr_samples);
+	json_key(j, "bytes");
+	json_u64(j, e->bytes);
+	json_key(j, "incomplete");
+	json_bool(j, e->info.is_incomplete);
+	json_key(j, "files");
+	json_arr(j);
+	vec_foreach(f, &e->files) {
+		json_obj(j);
+		json_key(j, "name");
+		json_str(j, f->name);
+		json_key(j, "bytes");
+		json_u64(j, f->bytes);
+		json_end(j);
+	}
+	json_end(j);
+	json_end(j);
+}
+
+static void add_json(struct buf *to, const struct store_entry *const *entries, size_t nr)
+{
+	struct json j = json_to(to);
+	json_obj(&j);
+	json_key(&j, "schema");
+	json_str(&j, "assay-recordings");
+	json_key(&j, "version");
+	json_u64(&j, 1);
+	json_key(&j, "recordings");
+	json_arr(&j);
+	for (size_t i = 0; i < nr; i++)
+		add_json_entry(&j, entries[i]);
+	json_end(&j);
+	json_end(&j);
+	buf_add_ch(to, '\n');
+}
+
+int cmd_ls(int argc, char **argv)
+{
+	struct ls_opts o = {0};
+	const struct opt_cmd cmd = {
+		.name = "ls",
+		.usage = {"[OPTION...] [TARGET...]"},
+		.summary = "list recordings",
+		.details =
+			"Lists what captures wrote below ./" STORE_BASE ", oldest first, with the "
+			"size of each\nrecording and its pictures.",
+		.examples = "assay ls\t\nassay ls --kind cpu redis-server\t\nassay ls --json\tfor "
+			    "scripts\n",
+		.groups = {{&ls_group, &o}},
+	};
+	CLEANUP(opt_args_release) struct opt_args args = {0};
+	int status;
+	if (!cmd_parse(&args, &cmd, argc, argv, &status))
+		return status;
+	CLEANUP(err_release) struct err err = {0};
+	CLEANUP(store_list_release) struct store_list l = {0};
+	if (store_list_read(&l, o.dir, &err))
+		return cmd_fail(&err);
+
+	VEC(const struct store_entry *) shown = {0};
+	vec_foreach(e, &l.entries) {
+		bool is_named = !args.operands.n;
+		vec_foreach(name, &args.operands)
+			is_named |= !strcmp(*name, e->target);
+		if (is_named && (!o.kind || !strcmp(o.kind, e->info.kind)))
+			vec_push(&shown, e);
+	}
+	CLEANUP(buf_release) struct buf b = {0};
+	if (o.is_json)
+		add_json(&b, shown.p, shown.n);
+	else
+		add_text(&b, shown.p, shown.n);
+	vec_release(&shown);
+	return cmd_print(&b);
+}

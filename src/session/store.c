@@ -1,0 +1,230 @@
+/* Where captures are put; see store.h. Listing and removing: store_list.c. */
+#include "base/base.h"
+#include "session/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/escape.h"
+#include "base/mem.h"
+#include "session/store_mark.h"
+
+#define FILE_MODE 0600
+#define DIR_MODE  0755
+#define TRIES_MAX 1000
+
+struct owner {
+	bool is_set;
+	uid_t uid;
+	gid_t gid;
+};
+
+/* Under sudo everything belongs to who typed the command. */
+static struct owner get_owner(void)
+{
+	const char *uid = getenv("SUDO_UID");
+	const char *gid = getenv("SUDO_GID");
+	uint64_t u;
+	uint64_t g;
+	if (geteuid() != 0 || !uid || !gid || !sv_to_u64(sv_from_str(uid), &u) ||
+	    !sv_to_u64(sv_from_str(gid), &g) || u >= UINT32_MAX || g >= UINT32_MAX)
+		return (struct owner){0};
+	return (struct owner){true, (uid_t)u, (gid_t)g};
+}
+
+static int give(int fd, const char *path, struct err *err)
+{
+	struct owner o = get_owner();
+	if (o.is_set && fchown(fd, o.uid, o.gid))
+		return err_sys(err, "cannot give '%s' to user %u", path, o.uid);
+	return 0;
+}
+
+/* One directory below @at, made if it is not there. Never through a symbolic link. */
+static int open_dir(int *ret_fd, int at, const char *name, struct err *err)
+{
+	bool is_new = !mkdirat(at, name, DIR_MODE);
+	if (!is_new && errno != EEXIST)
+		return err_sys(err, "cannot create directory '%s'", name);
+	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0) {
+		int rc = err_sys(err, "cannot open directory '%s'", name);
+		if (rc == -ENOTDIR || rc == -ELOOP)
+			err_hint(err,
+				 "'%s' is no directory, or a link to one; name the "
+				 "recording with -o FILE",
+				 name);
+		return rc;
+	}
+	int rc = is_new ? give(fd, name, err) : 0;
+	if (rc)
+		close(fd);
+	else
+		*ret_fd = fd;
+	return rc;
+}
+
+static int create_file(int *ret_fd, int dirfd, const char *name, struct err *err)
+{
+	int fd = openat(dirfd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
+	if (fd < 0)
+		return err_sys(err, "cannot create '%s'", name);
+	int rc = give(fd, name, err);
+	if (rc) {
+		(void)unlinkat(dirfd, name, 0);
+		close(fd);
+		return rc;
+	}
+	*ret_fd = fd;
+	return 0;
+}
+
+/* Whether something in the directory has this stem, so that pictures would not be told apart. */
+static bool is_taken(int dirfd, const char *stem)
+{
+	static const char *const suffixes[] = {STORE_SUFFIX, ".svg", ".folded", ".json", ".html"};
+	for (size_t i = 0; i < ARRAY_LEN(suffixes); i++) {
+		CLEANUP(free_p) char *name = xasprintf("%s%s", stem, suffixes[i]);
+		struct stat st;
+		if (!fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW))
+			return true;
+	}
+	return false;
+}
+
+static int create_unique(struct store_place *p, int *ret_fd, const char *stem, struct err *err)
+{
+	for (int i = 1; i <= TRIES_MAX; i++) {
+		CLEANUP(free_p) char *try = i == 1 ? xstrdup(stem) : xasprintf("%s-%d", stem, i);
+		if (is_taken(p->dirfd, try))
+			continue;
+		CLEANUP(free_p) char *name = xasprintf("%s%s", try, STORE_SUFFIX);
+		int rc = create_file(ret_fd, p->dirfd, name, err);
+		if (rc == -EEXIST)
+			continue; /* another assay was faster */
+		if (!rc)
+			p->stem = TAKE(try);
+		return rc;
+	}
+	return err_set(err, -EEXIST, "too many recordings named '%s'", stem);
+}
+
+int store_place_new(struct store_place *ret, int *ret_fd, const char *base, const char *target,
+		    const char *kind, int64_t wall_ns, struct err *err)
+{
+	if (!base)
+		base = STORE_BASE;
+	CLEANUP(buf_release) struct buf dir = {0};
+	escape_filename(&dir, sv_from_str(target));
+	CLEANUP(buf_release) struct buf stem = {0};
+	escape_filename(&stem, sv_from_str(kind));
+	buf_add_ch(&stem, '-');
+	clock_add_stamp(&stem, wall_ns);
+
+	CLEANUP(close_p) int base_fd = -1;
+	int rc = open_dir(&base_fd, AT_FDCWD, base, err);
+	if (rc)
+		return rc;
+	struct store_place p = {.dirfd = -1};
+	rc = open_dir(&p.dirfd, base_fd, buf_str(&dir), err);
+	if (!rc)
+		rc = create_unique(&p, ret_fd, buf_str(&stem), err);
+	if (rc) {
+		store_place_release(&p);
+		return err_wrap(err, "below '%s'", base);
+	}
+	p.dir = xasprintf("%s/%s", base, buf_str(&dir));
+	*ret = p;
+	return 0;
+}
+
+/* Removes a file of ours (or an empty one) to make room; -EEXIST if it is anything else. */
+static int make_room(const struct store_place *p, const char *name, struct err *err)
+{
+	struct store_mark mark;
+	if (!store_mark_read(&mark, p->dirfd, name))
+		return 0;
+	if (!mark.is_ours && mark.bytes) {
+		err_set(err, -EEXIST, "'%s' exists and is not assay's", name);
+		err_hint(err, "remove it, or name another file");
+		return -EEXIST;
+	}
+	if (unlinkat(p->dirfd, name, 0) && errno != ENOENT)
+		return err_sys(err, "cannot replace '%s'", name);
+	return 0;
+}
+
+int store_place_at(struct store_place *ret, int *ret_fd, const char *path, struct err *err)
+{
+	const char *name = path_base(path);
+	if (!*name || !strcmp(name, ".") || !strcmp(name, ".."))
+		return err_set(err, -EINVAL, "'%s' names no file", path);
+	CLEANUP(free_p) char *dir = xstrndup(path, (size_t)(name - path));
+	struct store_place p = {.dirfd =
+					open(*dir ? dir : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+	if (p.dirfd < 0)
+		return err_sys(err, "cannot open directory '%s'", *dir ? dir : ".");
+	int rc = make_room(&p, name, err);
+	if (!rc)
+		rc = create_file(ret_fd, p.dirfd, name, err);
+	if (rc) {
+		store_place_release(&p);
+		return rc;
+	}
+	size_t n = strlen(dir);
+	while (n > 1 && dir[n - 1] == '/')
+		dir[--n] = 0;
+	p.dir = TAKE(dir);
+	struct sv stem = sv_from_str(name);
+	if (sv_has_suffix(stem, SV(STORE_SUFFIX)) && stem.n > strlen(STORE_SUFFIX))
+		stem.n -= strlen(STORE_SUFFIX);
+	p.stem = xstrndup(stem.p, stem.n);
+	*ret = p;
+	return 0;
+}
+
+void store_place_release(struct store_place *p)
+{
+	close_p(&p->dirfd);
+	free(p->dir);
+	free(p->stem);
+	*p = (struct store_place){.dirfd = -1};
+}
+
+char *store_path(const struct store_place *p, const char *suffix)
+{
+	const char *slash = !*p->dir || !strcmp(p->dir, "/") ? "" : "/";
+	return xasprintf("%s%s%s%s", p->dir, slash, p->stem, suffix);
+}
+
+int store_create(const struct store_place *p, const char *suffix, int *ret_fd, struct err *err)
+{
+	CLEANUP(free_p) char *name = xasprintf("%s%s", p->stem, suffix);
+	int rc = make_room(p, name, err);
+	if (!rc)
+		rc = create_file(ret_fd, p->dirfd, name, err);
+	if (rc)
+		return rc;
+	int manifest = openat(p->dirfd, STORE_MANIFEST,
+			      O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
+	struct stat st;
+	/* Without an entry the file only stays when its recording goes: no reason to fail. */
+	if (manifest >= 0 && !fstat(*ret_fd, &st) && !give(manifest, STORE_MANIFEST, NULL)) {
+		CLEANUP(free_p) char *line = xasprintf("%ju %s\n", (uintmax_t)st.st_ino, name);
+		(void)file_write_all(manifest, line, strlen(line), NULL);
+	}
+	close_p(&manifest);
+	return 0;
+}
+
+int store_out(struct out *ret_o, const struct store_place *p, const char *suffix, struct err *err)
+{
+	int fd;
+	int rc = store_create(p, suffix, &fd, err);
+	if (!rc)
+		*ret_o = (struct out){fd, store_path(p, suffix), NULL};
+	return rc;
+}

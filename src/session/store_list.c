@@ -1,0 +1,235 @@
+/* What recordings there are, and removing them; see store.h. */
+#include "base/base.h"
+#include "session/store.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "session/store_mark.h"
+
+#define BUSY_NS (60 * (int64_t)NS_PER_SEC)
+
+struct names {
+	char **p;
+	size_t n;
+	size_t cap;
+};
+
+static void names_release(struct names *l)
+{
+	vec_foreach(s, l)
+		free(*s);
+	vec_release(l);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Sorted, without dot files. A directory that cannot be read has none. */
+static void read_names(struct names *to, int dirfd)
+{
+	int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+	if (!d) {
+		close_p(&fd);
+		return;
+	}
+	struct dirent *e;
+	while ((e = readdir(d)))
+		if (e->d_name[0] != '.')
+			vec_push(to, xstrdup(e->d_name));
+	closedir(d);
+	if (to->n)
+		qsort(to->p, to->n, sizeof(*to->p), by_name);
+}
+
+static void entry_release(struct store_entry *e)
+{
+	free(e->target);
+	free(e->stem);
+	free(e->path);
+	vec_foreach(f, &e->files)
+		free(f->name);
+	vec_release(&e->files);
+}
+
+void store_list_release(struct store_list *l)
+{
+	vec_foreach(e, &l->entries)
+		entry_release(e);
+	vec_release(&l->entries);
+}
+
+static void add_file(struct store_entry *e, const char *name, uint64_t bytes)
+{
+	vec_push(&e->files, (struct store_file){xstrdup(name), bytes});
+	e->bytes += bytes;
+}
+
+/* Files that share the stem: "<stem>.<anything>"; names are sorted, so they stand together. */
+static void add_siblings(struct store_entry *e, int dirfd, const struct names *names)
+{
+	size_t n = strlen(e->stem);
+	vec_foreach(name, names) {
+		if (strncmp(*name, e->stem, n) || (*name)[n] != '.' ||
+		    !strcmp(*name, e->files.p[0].name))
+			continue;
+		struct store_mark m;
+		if (store_mark_read(&m, dirfd, *name) && m.is_ours && !m.is_recording)
+			add_file(e, *name, m.bytes);
+	}
+}
+
+static bool read_info(struct assayfile_info *ret_info, int dirfd, const char *name)
+{
+	CLEANUP(close_p)
+	int fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	return fd >= 0 && !assayfile_info(ret_info, fd, NULL);
+}
+
+static void read_target(struct store_list *l, const char *base, int base_fd, const char *target)
+{
+	CLEANUP(close_p)
+	int fd = openat(base_fd, target, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	CLEANUP(names_release) struct names names = {0};
+	read_names(&names, fd);
+	vec_foreach(name, &names) {
+		struct sv stem = sv_from_str(*name);
+		struct store_mark m;
+		struct assayfile_info info;
+		if (!sv_has_suffix(stem, SV(STORE_SUFFIX)) || stem.n == strlen(STORE_SUFFIX) ||
+		    !store_mark_read(&m, fd, *name) || !m.is_recording ||
+		    !read_info(&info, fd, *name))
+			continue;
+		struct store_entry *e = vec_add(&l->entries);
+		e->target = xstrdup(target);
+		e->stem = xstrndup(stem.p, stem.n - strlen(STORE_SUFFIX));
+		e->path = xasprintf("%s/%s/%s", base, target, *name);
+		e->info = info;
+		e->mtime_ns = m.mtime_ns;
+		e->time_ns = info.wall_start_ns ? info.wall_start_ns : m.mtime_ns;
+		add_file(e, *name, m.bytes);
+		add_siblings(e, fd, &names);
+	}
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct store_entry *x = a;
+	const struct store_entry *y = b;
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return strcmp(x->path, y->path);
+}
+
+int store_list_read(struct store_list *ret_l, const char *base, struct err *err)
+{
+	if (!base)
+		base = STORE_BASE;
+	struct store_list l = {0};
+	CLEANUP(close_p) int base_fd = open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (base_fd < 0 && errno != ENOENT)
+		return err_sys(err, "cannot open directory '%s'", base);
+	CLEANUP(names_release) struct names targets = {0};
+	if (base_fd >= 0)
+		read_names(&targets, base_fd);
+	vec_foreach(t, &targets)
+		read_target(&l, base, base_fd, *t);
+	if (l.entries.n)
+		qsort(l.entries.p, l.entries.n, sizeof(*l.entries.p), by_time);
+	*ret_l = l;
+	return 0;
+}
+
+const struct store_entry *store_newest(const struct store_list *l, const char *kind)
+{
+	for (size_t i = l->entries.n; i > 0; i--)
+		if (!kind || !strcmp(l->entries.p[i - 1].info.kind, kind))
+			return &l->entries.p[i - 1];
+	return NULL;
+}
+
+int store_newest_path(char **ret_path, const char *base, const char *kind, struct err *err)
+{
+	CLEANUP(store_list_release) struct store_list l = {0};
+	int rc = store_list_read(&l, base, err);
+	if (rc)
+		return rc;
+	const struct store_entry *e = store_newest(&l, kind);
+	if (!e) {
+		err_set(err, -ENOENT, "no recording below '%s'", base ? base : STORE_BASE);
+		err_hint(err, "make one with `assay cpu TARGET`, or name a file");
+		return -ENOENT;
+	}
+	*ret_path = xstrdup(e->path);
+	return 0;
+}
+
+void store_match(const struct store_list *l, const struct store_filter *f, bool *ret_marks)
+{
+	for (size_t i = l->entries.n; i > 0; i--) {
+		const struct store_entry *e = &l->entries.p[i - 1];
+		uint64_t nr_newer = 0;
+		for (size_t k = i; f->keep && k < l->entries.n; k++)
+			nr_newer += !strcmp(l->entries.p[k].target, e->target) &&
+				    !strcmp(l->entries.p[k].info.kind, e->info.kind);
+		ret_marks[i - 1] = (!f->kind || !strcmp(e->info.kind, f->kind)) &&
+				   (!f->target || !strcmp(e->target, f->target)) &&
+				   (!f->older_than_ns || e->time_ns < f->older_than_ns) &&
+				   (!f->keep || nr_newer >= f->keep);
+	}
+}
+
+bool store_is_busy(const struct store_entry *e, int64_t now_ns)
+{
+	return e->info.is_incomplete && now_ns - e->mtime_ns < BUSY_NS;
+}
+
+/* The directory and its manifest, when nothing but that is left. */
+static void remove_empty_dir(int base_fd, int fd, const char *target)
+{
+	CLEANUP(names_release) struct names left = {0};
+	read_names(&left, fd);
+	if (left.n)
+		return;
+	struct stat st;
+	if (!fstatat(fd, STORE_MANIFEST, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode))
+		(void)unlinkat(fd, STORE_MANIFEST, 0);
+	(void)unlinkat(base_fd, target, AT_REMOVEDIR); /* fails, as it should, if it is not empty */
+}
+
+int store_remove(const char *base, const struct store_entry *e, uint64_t *ret_bytes,
+		 struct err *err)
+{
+	CLEANUP(close_p)
+	int base_fd = open(base ? base : STORE_BASE, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (base_fd < 0)
+		return err_sys(err, "cannot open directory '%s'", base ? base : STORE_BASE);
+	CLEANUP(close_p)
+	int fd = openat(base_fd, e->target, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return err_sys(err, "cannot open directory '%s'", e->target);
+	*ret_bytes = 0;
+	/* The recording last: while it is there, the rest can be found again. */
+	for (size_t i = e->files.n; i > 0; i--) {
+		const struct store_file *f = &e->files.p[i - 1];
+		struct store_mark m;
+		if (!store_mark_read(&m, fd, f->name) || !m.is_ours)
+			continue; /* gone, or no longer ours */
+		if (unlinkat(fd, f->name, 0))
+			return err_sys(err, "cannot remove '%s'", f->name);
+		*ret_bytes += m.bytes;
+	}
+	remove_empty_dir(base_fd, fd, e->target);
+	return 0;
+}

@@ -1,0 +1,68 @@
+/* Marks of our files; see store_mark.h. */
+#include "base/base.h"
+#include "session/store_mark.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "format/assayfile.h"
+
+#define HEAD_BYTES     1024
+#define MANIFEST_LIMIT ((size_t)16 << 20)
+
+static bool has(const char *head, size_t n, const char *mark)
+{
+	return memmem(head, n, mark, strlen(mark)) != NULL;
+}
+
+/* By what our writers put at the start: pictures their class, JSON its schema. */
+static bool has_mark(const char *head, size_t n)
+{
+	bool is_svg = has(head, n, "<svg") && has(head, n, "class=\"assay-flame\"");
+	bool is_html = has(head, n, "<html") && has(head, n, "name=\"generator\" content=\"assay");
+	bool is_json = n && head[0] == '{' && has(head, n, "\"assay-");
+	return is_svg || is_html || is_json;
+}
+
+static bool is_in_manifest(int dirfd, const char *name, ino_t inode)
+{
+	CLEANUP(close_p) int fd = openat(dirfd, STORE_MANIFEST, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	CLEANUP(buf_release) struct buf text = {0};
+	if (fd < 0 || file_read_fd(&text, fd, MANIFEST_LIMIT, NULL))
+		return false;
+	CLEANUP(free_p) char *want = xasprintf("%ju %s", (uintmax_t)inode, name);
+	struct sv left = buf_sv(&text);
+	while (left.n)
+		if (sv_eq_str(sv_split(&left, '\n'), want))
+			return true;
+	return false;
+}
+
+bool store_mark_read(struct store_mark *ret_m, int dirfd, const char *name)
+{
+	/* O_NONBLOCK: a fifo under our name must not hang us. */
+	CLEANUP(close_p)
+	int fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat st;
+	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
+		return false;
+	char head[HEAD_BYTES];
+	ssize_t n = pread(fd, head, sizeof(head), 0);
+	size_t have = n > 0 ? (size_t)n : 0;
+	struct store_mark m = {
+		.bytes = (uint64_t)st.st_size,
+		.mtime_ns = (int64_t)st.st_mtim.tv_sec * (int64_t)NS_PER_SEC + st.st_mtim.tv_nsec,
+		.dev = st.st_dev,
+		.inode = st.st_ino,
+		.is_recording = assayfile_sniff(head, have),
+	};
+	m.is_ours =
+		m.is_recording || has_mark(head, have) || is_in_manifest(dirfd, name, st.st_ino);
+	*ret_m = m;
+	return true;
+}
