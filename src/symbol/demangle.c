@@ -145,6 +145,8 @@ static size_t mangled_length(struct sv s)
  */
 static bool has_dropped_too_much(const struct buf *b, size_t start)
 {
+	if (b->p[b->n - 1] == ')') /* a function, whose own return type it was */
+		return false;
 	return memmem(b->p + start, b->n - start, "< (*", 4) ||
 	       memmem(b->p + start, b->n - start, ",  (*", 5);
 }

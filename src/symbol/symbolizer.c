@@ -213,12 +213,14 @@ static void answer(void *ctx, size_t idx, const struct dwarf_frame *frames, size
 	uint64_t vaddr = b->unique[idx];
 	bool is_named = is_dwarf_named(frames, nr);
 	vec_clear(&b->frames);
+	bool has_lines = !(b->s->flags & SYMBOLIZER_NO_LINES);
 	for (size_t i = 0; i < nr; i++)
-		vec_push(&b->frames, (struct symbol_frame){.linkage = frames[i].linkage,
-							   .file = frames[i].file,
-							   .line = frames[i].line,
-							   .func_start = frames[i].func_start,
-							   .is_inlined = frames[i].is_inlined});
+		vec_push(&b->frames,
+			 (struct symbol_frame){.linkage = frames[i].linkage,
+					       .file = has_lines ? frames[i].file : SV(""),
+					       .line = has_lines ? frames[i].line : 0,
+					       .func_start = frames[i].func_start,
+					       .is_inlined = frames[i].is_inlined});
 	if (!nr)
 		vec_push(&b->frames, (struct symbol_frame){.linkage = SV(""), .file = SV("")});
 	struct symbol_frame *physical = vec_last(&b->frames);
