@@ -61,6 +61,7 @@ int cmd_print(const struct buf *b);
 /* One line a command, by name. */
 int cmd_clean(int argc, char **argv);
 int cmd_convert(int argc, char **argv);
+int cmd_cpu(int argc, char **argv);
 int cmd_help(int argc, char **argv);
 int cmd_ls(int argc, char **argv);
 

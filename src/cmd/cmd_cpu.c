@@ -1,0 +1,220 @@
+/* assay cpu: where the CPU time of a program goes. */
+#include "base/base.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/num.h"
+#include "base/opt.h"
+#include "base/progress.h"
+#include "base/stop.h"
+#include "cmd/cmd.h"
+#include "cmd/cpu_outputs.h"
+#include "cmd/targetopts.h"
+#include "host/cachedir.h"
+#include "session/cpu_capture.h"
+#include "symbol/demangle.h"
+#include "symbol/symbolizer.h"
+
+#define SECONDS_DEFAULT 60
+#define FREQ_DEFAULT    999 /* not a round number: programs have round periods */
+#define FREQ_MAX        100000
+
+struct cpu_opts {
+	struct target_opts target;
+	uint64_t freq_hz;
+	const char *event;
+	uint64_t delay_ns;
+	int call_graph;
+	bool is_user_only;
+	bool wants_graph; /* -g, as perf has it: it is always on */
+	bool has_no_inlines;
+	bool has_no_pictures;
+	bool has_hashes;
+	const char *output;
+	struct opt_list debug_dirs;
+};
+
+enum { CALL_GRAPH_AUTO, CALL_GRAPH_FP, CALL_GRAPH_NONE };
+
+static const struct opt_choice call_graphs[] = {
+	{"auto", CALL_GRAPH_AUTO, "unwind tables, frame pointers where there are none"},
+	{"fp", CALL_GRAPH_FP, "frame pointers, in the kernel"},
+	{"none", CALL_GRAPH_NONE, "only where it hit"},
+	{0},
+};
+
+static const struct opt cpu_table[] = {
+	OPT_U64_IN('F', "freq", struct cpu_opts, freq_hz, 1, FREQ_MAX, "HZ",
+		   "samples a second of CPU time (default 999)"),
+	OPT_STR('e', "event", struct cpu_opts, event, "EVENT",
+		"what to count: cycles, cpu-clock, task-clock, instructions (default: the best)"),
+	OPT_DURATION('D', "delay", struct cpu_opts, delay_ns, "TIME",
+		     "wait this long before sampling starts"),
+	OPT_FLAG('u', "user", struct cpu_opts, is_user_only, "leave the kernel out"),
+	OPT_ENUM(0, "call-graph", struct cpu_opts, call_graph, call_graphs, "HOW",
+		 "how stacks are taken"),
+	OPT_FLAG('g', NULL, struct cpu_opts, wants_graph, "call stacks; always on"),
+	OPT_FLAG(0, "no-inlines", struct cpu_opts, has_no_inlines, "physical functions only"),
+	OPT_FLAG(0, "hashes", struct cpu_opts, has_hashes,
+		 "keep hashes and disambiguators in Rust names"),
+	OPT_LIST(0, "debug-dir", struct cpu_opts, debug_dirs, "DIR",
+		 "look for debug files here, too"),
+	OPT_END,
+};
+static const struct opt_group cpu_group = {"Sampling", cpu_table};
+
+static const struct opt output_table[] = {
+	OPT_STR('o', "output", struct cpu_opts, output, "FILE",
+		"name of the recording; pictures share its stem (default "
+		"profiling/TARGET/cpu-TIME.assay)"),
+	OPT_FLAG(0, "no-pictures", struct cpu_opts, has_no_pictures,
+		 "write the recording only, no flame graph and no folded stacks"),
+	OPT_END,
+};
+static const struct opt_group output_group_cpu = {"Output", output_table};
+
+static const char details[] =
+	"Samples where a program spends its CPU time, with whole stacks, and writes a recording, a\n"
+	"flame graph (SVG) and folded stacks. TARGET is a process name (see also -p, -t, --match,\n"
+	"-a). SECONDS is 60 for a running target; a launched CMD is profiled to its end. With both\n"
+	"a target and CMD, the target is profiled exactly while CMD runs. Ctrl-C stops early and\n"
+	"still writes everything.";
+
+static const char examples[] = "assay cpu redis-server 10\tten seconds of a running service\n"
+			       "assay cpu -- ./server --port 80\ta program from start to end\n"
+			       "assay cpu -p 4242 -F 4999 5\tmore samples\n"
+			       "assay cpu redis-server -- redis-benchmark -q\twhile a load runs\n"
+			       "sudo assay cpu -a 10\tthe whole machine\n";
+
+struct cpu_progress {
+	struct progress bar;
+};
+
+static void show_status(void *ctx, const struct cpu_status *s)
+{
+	struct cpu_progress *p = ctx;
+	if (!progress_due(&p->bar))
+		return;
+	if (s->is_naming) {
+		progress_text(&p->bar, "naming %" PRIu64 " of %" PRIu64 " addresses", s->nr_named,
+			      s->nr_to_name);
+		return;
+	}
+	CLEANUP(buf_release) struct buf text = {0};
+	num_add_count(&text, s->losses->nr[LOSS_WRITTEN]);
+	buf_add_str(&text, " samples");
+	if (s->losses->nr[LOSS_LOST]) {
+		buf_add_str(&text, ", ");
+		num_add_count(&text, s->losses->nr[LOSS_LOST]);
+		buf_add_str(&text, " lost");
+	}
+	if (s->left_ns != UINT64_MAX)
+		buf_addf(&text, ", %" PRIu64 " s left", (s->left_ns + 999999999u) / 1000000000u);
+	else
+		buf_addf(&text, ", %" PRIu64 " s", s->elapsed_ns / 1000000000u);
+	progress_text(&p->bar, "%s", buf_str(&text));
+}
+
+static void say_what_was_chosen(const struct cpu_opts *o, const struct sampler_info *i)
+{
+	if (i->is_software && !o->event)
+		log_note("no hardware counters on this machine: sampling by %s", i->event);
+	if (i->is_refused_kernel)
+		log_note("kernel frames are not permitted here (kernel.perf_event_paranoid): user "
+			 "code only");
+	if (i->is_filtering)
+		log_note("too many threads for one event each: sampling all CPUs, keeping the "
+			 "target's");
+}
+
+static int failed_status(const struct cpu_result *r, bool has_command)
+{
+	if (r->has_exit_code)
+		return r->exit_code;
+	return has_command ? EXIT_ASSAY_FAILED : EXIT_FAILED;
+}
+
+static struct cpu_options options_from(const struct cpu_opts *o, const struct chosen_target *t,
+				       const struct opt_args *args)
+{
+	struct cpu_options c = {
+		.target = t->has_target ? &t->target : NULL,
+		.command = args->command,
+		.duration_ns = t->duration_ns,
+		.delay_ns = o->delay_ns,
+		.event = o->event,
+		.freq_hz = (uint32_t)o->freq_hz,
+		.debug_dirs = o->debug_dirs.p,
+		.nr_debug_dirs = o->debug_dirs.n,
+		.recording_fd = -1,
+		.symbolizer_flags = o->has_no_inlines ? SYMBOLIZER_NO_INLINES : 0,
+		.demangle_flags = o->has_hashes ? DEMANGLE_HASHES : 0,
+		.sampler_flags = (o->is_user_only ? PERFOPEN_USER_ONLY : 0) |
+				 (o->call_graph == CALL_GRAPH_FP     ? PERFOPEN_FP
+				  : o->call_graph == CALL_GRAPH_NONE ? PERFOPEN_NO_STACKS
+								     : 0),
+	};
+	if (!c.duration_ns && !c.command)
+		c.duration_ns = (uint64_t)SECONDS_DEFAULT * 1000000000u;
+	return c;
+}
+
+static int run(const struct cpu_opts *o, const struct chosen_target *t, const struct opt_args *args)
+{
+	CLEANUP(err_release) struct err err = {0};
+	CLEANUP(cpu_outputs_release) struct cpu_outputs out = {0};
+	CLEANUP(cpu_result_release) struct cpu_result result = {0};
+	struct cpu_progress progress = {0};
+	struct cpu_options c = options_from(o, t, args);
+	c.status = show_status;
+	c.ctx = &progress;
+	const char *name = t->has_target ? t->target.name : args->command[0];
+	CLEANUP(free_p) char *cache_dir = host_cache_dir();
+	c.cache_dir = cache_dir;
+	if (stop_install(&err) || cpu_outputs_open(&out, o->output, name, &err)) {
+		log_err(&err);
+		return args->command ? EXIT_ASSAY_FAILED : EXIT_FAILED;
+	}
+	c.recording_fd = take_fd(&out.recording_fd);
+	progress_init(&progress.bar, "cpu");
+	int rc = cpu_capture(&result, &c, &err);
+	progress_release(&progress.bar);
+	if (rc) {
+		log_err(&err);
+		cpu_outputs_abandon(&out);
+		return failed_status(&result, args->command != NULL);
+	}
+	say_what_was_chosen(o, &result.info);
+	bool skips_pictures = o->has_no_pictures || stop_count() > 1;
+	int status = cpu_outputs_finish(&out, &result, skips_pictures, args->command != NULL);
+	if (result.has_exit_code)
+		return result.exit_code;
+	return status;
+}
+
+int cmd_cpu(int argc, char **argv)
+{
+	CLEANUP(opt_args_release) struct opt_args args = {0};
+	struct cpu_opts o = {.freq_hz = FREQ_DEFAULT};
+	const struct opt_cmd cmd = {
+		.name = "cpu",
+		.usage = {"[options] TARGET [SECONDS]",
+			  "[options] [TARGET] [SECONDS] -- CMD [ARG...]"},
+		.summary = "where the CPU time of a program goes",
+		.details = details,
+		.examples = examples,
+		.groups = {{&target_group, &o.target}, {&cpu_group, &o}, {&output_group_cpu, &o}},
+	};
+	int status;
+	CLEANUP(chosen_target_release) struct chosen_target target = {0};
+	if (cmd_parse(&args, &cmd, argc, argv, &status) &&
+	    target_opts_choose(&target, &o.target, &args, &status))
+		status = run(&o, &target, &args);
+	target_opts_release(&o.target);
+	opt_list_release(&o.debug_dirs);
+	return status;
+}

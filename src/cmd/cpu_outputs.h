@@ -1,0 +1,27 @@
+/*
+ * What a CPU capture leaves behind: the recording, its pictures, and the words at the end.
+ */
+#ifndef ASSAY_CMD_CPU_OUTPUTS_H
+#define ASSAY_CMD_CPU_OUTPUTS_H
+
+#include "base/base.h"
+#include "base/err.h"
+#include "session/cpu_capture.h"
+#include "session/store.h"
+
+struct cpu_outputs {
+	struct store_place place; /* where the recording goes; pictures share its stem */
+	int recording_fd;         /* taken by the capture */
+};
+
+/* @output: path given by the user, or NULL for ./profiling/<target>/. */
+int cpu_outputs_open(struct cpu_outputs *ret_o, const char *output, const char *target,
+		     struct err *err);
+void cpu_outputs_release(struct cpu_outputs *o);
+/* The capture failed before it began: removes the empty recording. */
+void cpu_outputs_abandon(struct cpu_outputs *o);
+/* Writes the pictures, prints the summary and the last lines. Returns the exit status. */
+int cpu_outputs_finish(struct cpu_outputs *o, const struct cpu_result *r, bool skips_pictures,
+		       bool has_command);
+
+#endif
