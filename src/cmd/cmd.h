@@ -64,5 +64,6 @@ int cmd_convert(int argc, char **argv);
 int cmd_cpu(int argc, char **argv);
 int cmd_help(int argc, char **argv);
 int cmd_ls(int argc, char **argv);
+int cmd_report(int argc, char **argv);
 
 #endif

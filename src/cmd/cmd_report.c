@@ -1,0 +1,324 @@
+/* assay report: a profile as tables and trees, text or JSON. */
+#include "base/base.h"
+#include "cmd/cmd.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "analyze/callers.h"
+#include "analyze/calltext.h"
+#include "analyze/calltree.h"
+#include "analyze/named.h"
+#include "analyze/overview.h"
+#include "analyze/phases.h"
+#include "analyze/threads.h"
+#include "analyze/top.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/vec.h"
+#include "cmd/optgroups.h"
+#include "render/jsonout.h"
+#include "render/text.h"
+#include "session/load.h"
+#include "session/store.h"
+
+#define TABLE_FILE_BYTES_MAX ((size_t)1 << 20)
+#define PHASE_FUNCTIONS      5
+
+enum report_by { REPORT_THREAD = BY_NR, REPORT_THREAD_GROUP, REPORT_BY_NONE };
+
+struct report_opts {
+	int by; /* enum group_by or enum report_by */
+	int sort;
+	uint64_t limit;
+	double percent_limit;
+	const char *callers;
+	const char *callees;
+	const char *nearest;
+	bool is_tree;
+	bool is_reverse;
+	uint64_t depth;
+	const char *table;
+	bool is_outermost;
+	bool is_marks;
+};
+
+static const struct opt_choice by_choices[] = {
+	{"function", BY_FUNCTION, "inlined functions count as functions"},
+	{"module", BY_MODULE, "binaries, libraries, the kernel"},
+	{"crate", BY_CRATE, "Rust crates, C++ namespaces, Go packages, else modules"},
+	{"file", BY_FILE, "source files"},
+	{"line", BY_LINE, "source lines"},
+	{"thread", REPORT_THREAD, NULL},
+	{"thread-group", REPORT_THREAD_GROUP, "threads whose names differ in numbers only"},
+	{0},
+};
+
+static const struct opt_choice sort_choices[] = {
+	{"self", VIEW_BY_SELF, NULL},
+	{"total", VIEW_BY_TOTAL, NULL},
+	{"name", VIEW_BY_NAME, NULL},
+	{0},
+};
+
+static const struct opt view_opts[] = {
+	OPT_ENUM(0, "by", struct report_opts, by, by_choices, "WHAT",
+		 "self and total by function, module, crate, file, line, thread, "
+		 "thread-group"),
+	OPT_SET(0, "lines", struct report_opts, by, BY_LINE, "the same as --by line"),
+	OPT_STR(0, "callers", struct report_opts, callers, "REGEX",
+		"who calls the matching functions"),
+	OPT_STR(0, "callees", struct report_opts, callees, "REGEX",
+		"what the matching functions call"),
+	OPT_STR(0, "nearest", struct report_opts, nearest, "REGEX",
+		"with --callers, --callees: not the next frame, the nearest that "
+		"matches"),
+	OPT_FLAG(0, "tree", struct report_opts, is_tree, "call tree from the root down"),
+	OPT_FLAG(0, "reverse", struct report_opts, is_reverse,
+		 "call tree from the leaf functions to what leads to them"),
+	OPT_U64(0, "depth", struct report_opts, depth, "N", "levels of the tree (default all)"),
+	OPT_STR(0, "table", struct report_opts, table, "FILE",
+		"rows of your own: lines NAME REGEX REMARK; with <other> they add "
+		"up to 100 %"),
+	OPT_FLAG(0, "outermost", struct report_opts, is_outermost,
+		 "with --table: the match nearest to the root decides, not to the leaf"),
+	OPT_FLAG(0, "marks", struct report_opts, is_marks,
+		 "phases between the marks set during the capture"),
+	OPT_END,
+};
+static const struct opt_group view_group = {"Views (default: an overview)", view_opts};
+
+static const struct opt limit_opts[] = {
+	OPT_U64('n', "limit", struct report_opts, limit, "N",
+		"rows of a table, 0 for all (default 20)"),
+	OPT_DOUBLE(0, "percent-limit", struct report_opts, percent_limit, "PCT",
+		   "leave out rows below PCT (default 0; trees 0.5)"),
+	OPT_ENUM(0, "sort", struct report_opts, sort, sort_choices, "KEY",
+		 "self, total or name (default self)"),
+	OPT_END,
+};
+static const struct opt_group limit_group = {"How much is shown", limit_opts};
+
+static const char details[] = "Any profile is read: a recording, perf.data, "
+			      "perf script text, folded stacks; plain, .gz,\n"
+			      ".xz or .zst; '-' is standard input; several "
+			      "files are added up. Without a FILE the newest\n"
+			      "recording under ./profiling is taken.\n"
+			      "\n"
+			      "Self is the time in a function itself, total "
+			      "that and what it calls; recursion counts\n"
+			      "once. '+-' is half of the 95 % interval in "
+			      "percentage points. What was lost is part of\n"
+			      "every report.\n";
+
+static const char examples[] =
+	"assay report\tthe newest recording\n"
+	"assay report\tthe newest recording\n"
+	"assay report perf.data --by crate --sort total\twhich crate takes the "
+	"time\n"
+	"assay report --callers keccak --nearest ^ethrex_\twho calls it, by our "
+	"own code\n"
+	"assay report --within add_block --tree\twhat one operation does\n"
+	"assay report --phase 'io=^read_' --phase 'exec=^add_block' "
+	"--json\tphases\n";
+
+/* ---- views
+ * -----------------------------------------------------------------------------
+ */
+
+struct view_run {
+	const struct report_opts *o;
+	const struct selection *sel;
+	struct report *r;
+	struct view_limits limits;
+	const char *input; /* for hints, or NULL */
+};
+
+static bool wants_overview(const struct view_run *v)
+{
+	const struct report_opts *o = v->o;
+	return o->by == REPORT_BY_NONE && !o->callers && !o->callees && !o->is_tree &&
+	       !o->is_reverse && !o->table && !v->sel->nr_rules;
+}
+
+static void add_by(const struct view_run *v)
+{
+	switch (v->o->by) {
+	case REPORT_THREAD:
+		threads_report(v->r, v->sel, &v->limits);
+		return;
+	case REPORT_THREAD_GROUP:
+		thread_groups_report(v->r, v->sel, &v->limits);
+		return;
+	case REPORT_BY_NONE:
+		return;
+	default:
+		top_report(v->r, v->sel, (enum group_by)v->o->by, &v->limits);
+	}
+}
+
+static int add_table_file(const struct view_run *v, struct err *err)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(buf_release) struct buf text = {0};
+	if (file_read(&text, v->o->table, TABLE_FILE_BYTES_MAX, err))
+		return err_wrap(err, "--table");
+	struct named_rule *rules = NULL;
+	size_t nr_rules = 0;
+	if (named_parse(&a, buf_sv(&text), &rules, &nr_rules, err))
+		return err_wrap(err, "--table '%s'", v->o->table);
+	return named_report(v->r, v->sel, rules, nr_rules,
+			    v->o->is_outermost ? NAMED_NEAREST_ROOT : NAMED_NEAREST_LEAF, err);
+}
+
+static void add_trees(const struct view_run *v)
+{
+	struct calltext_options options = {
+		.min_pct = v->o->percent_limit >= 0 ? v->o->percent_limit : 0.5,
+		.max_depth = v->o->depth,
+	};
+	if (v->o->is_tree)
+		calltext_report(v->r, v->sel, &options);
+	options.flags = CALLTREE_REVERSE;
+	if (v->o->is_reverse)
+		calltext_report(v->r, v->sel, &options);
+}
+
+static int add_views(const struct view_run *v, struct err *err)
+{
+	const struct report_opts *o = v->o;
+	enum group_by by = o->by < BY_NR ? (enum group_by)o->by : BY_FUNCTION;
+	int rc = 0;
+	overview_begin(v->r, v->sel);
+	if (wants_overview(v)) {
+		overview_report(v->r, v->sel, v->input, &v->limits);
+		return 0;
+	}
+	if (!o->callers && !o->callees)
+		add_by(v);
+	if (v->sel->nr_rules)
+		phases_report(v->r, v->sel, PHASE_FUNCTIONS);
+	if (o->callers)
+		rc = callers_report(v->r, v->sel, o->callers, o->nearest, by, &v->limits, err);
+	if (!rc && o->callees)
+		rc = callees_report(v->r, v->sel, o->callees, o->nearest, by, &v->limits, err);
+	if (!rc && o->table)
+		rc = add_table_file(v, err);
+	if (!rc)
+		add_trees(v);
+	return rc;
+}
+
+/* ---- the command
+ * ----------------------------------------------------------------------- */
+
+static void render(struct buf *to, const struct report *r, const struct output_opts *out)
+{
+	if (out->is_json) {
+		jsonout_render(to, r);
+		return;
+	}
+	bool is_file = out->path && strcmp(out->path, "-");
+	bool is_terminal = !is_file && isatty(STDOUT_FILENO);
+	struct text_style style = {
+		.width = is_terminal ? (unsigned)term_columns(STDOUT_FILENO) : 0,
+		.has_color = !is_file && term_has_color(STDOUT_FILENO, cmd_color()),
+	};
+	text_render(to, r, &style);
+}
+
+/* A wrong filter is a usage error, a filter that finds nothing is not. */
+static int fail(const struct err *err)
+{
+	int status = cmd_fail(err);
+	return err->code == -EINVAL ? EXIT_USAGE : status;
+}
+
+static int report_profile(const struct profile *p, const struct report_opts *o,
+			  struct select_spec *spec, const struct output_opts *out,
+			  const char *input)
+{
+	CLEANUP(err_release) struct err err = {0};
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(report_free_p) struct report *r = report_new();
+	if (o->is_marks && !spec->nr_rules) {
+		spec->rules = phases_from_marks(&a, p, &spec->nr_rules);
+		if (!spec->nr_rules)
+			log_note("this profile has no marks; `assay mark` sets them");
+	}
+	struct selection sel;
+	if (select_run(&a, p, spec, &sel, &err))
+		return fail(&err);
+	struct view_run v = {
+		.o = o,
+		.sel = &sel,
+		.r = r,
+		.limits = {o->limit, MAX(o->percent_limit, 0), (enum view_sort)o->sort},
+		.input = input,
+	};
+	if (add_views(&v, &err))
+		return fail(&err);
+	CLEANUP(buf_release) struct buf b = {0};
+	render(&b, r, out);
+	return output_write(out, &b);
+}
+
+/* @newest: the newest recording's path, where no file was named; owned by the caller. */
+static int load_inputs(struct profile **ret_p, const struct opt_args *args, char **newest,
+		       struct err *err)
+{
+	struct load_options options = {0};
+	if (args->operands.n > 1)
+		return load_profiles(ret_p, (const char *const *)args->operands.p, args->operands.n,
+				     &options, err);
+	if (args->operands.n)
+		return load_profile(ret_p, args->operands.p[0], &options, err);
+	if (store_newest_path(newest, NULL, NULL, err))
+		return err->code;
+	return load_profile(ret_p, *newest, &options, err);
+}
+
+/* What hints call the input: nothing that cannot be typed again. */
+static const char *input_name(const struct opt_args *args, const char *newest)
+{
+	if (args->operands.n > 1)
+		return NULL;
+	const char *name = args->operands.n ? args->operands.p[0] : newest;
+	return strcmp(name, "-") ? name : NULL;
+}
+
+int cmd_report(int argc, char **argv)
+{
+	struct report_opts o = {
+		.by = REPORT_BY_NONE, .sort = VIEW_BY_SELF, .limit = 20, .percent_limit = -1};
+	CLEANUP(filter_release) struct filter_opts filter = {0};
+	struct output_opts out = {0};
+	const struct opt_cmd cmd = {
+		.name = "report",
+		.usage = {"[OPTION...] [FILE...]"},
+		.summary = "where the time goes: tables and trees of a profile",
+		.details = details,
+		.examples = examples,
+		.groups = {{&view_group, &o},
+			   {&filter_group, &filter},
+			   {&limit_group, &o},
+			   {&output_group, &out}},
+	};
+	CLEANUP(opt_args_release) struct opt_args args = {0};
+	CLEANUP(err_release) struct err err = {0};
+	int status;
+	if (!cmd_parse(&args, &cmd, argc, argv, &status))
+		return status;
+	if (args.command)
+		return cmd_usage("report", "a command to run makes no sense here");
+	if (o.nearest && !o.callers && !o.callees)
+		return cmd_usage("report", "--nearest needs --callers or --callees");
+	if (filter_finish(&filter, &err))
+		return fail(&err);
+	CLEANUP(profile_free_p) struct profile *p = NULL;
+	CLEANUP(free_p) char *newest = NULL;
+	if (load_inputs(&p, &args, &newest, &err))
+		return cmd_fail(&err);
+	const char *input = input_name(&args, newest);
+	return report_profile(p, &o, &filter.spec, &out, input);
+}
