@@ -8,6 +8,9 @@
  *	row.stack --> leaf -> ... -> known ancestor       up, collecting
  *	seat[known] -> child(name) -> child(name) ...     down, making nodes
  *
+ * Where every location of the first profile has one name of its own (text formats), two stacks
+ * never merge and the hash table is not needed; it is made when a second profile comes.
+ *
  * calltree_finish puts the nodes into preorder, siblings by name, and sums up.
  */
 #include "base/base.h"
@@ -34,6 +37,7 @@ struct calltree {
 	bool has_before;
 	VEC(struct bnode) nodes; /* parents before children; 0 = root */
 	struct map children;     /* parent << 32 | name -> node */
+	size_t nr_indexed;       /* nodes that are in `children` */
 	VEC(uint32_t) open;      /* time order: the path of the last sample */
 	uint64_t nr_samples;
 	bool has_input; /* a selection, whose samples are known */
@@ -45,10 +49,12 @@ struct input {
 	const struct selection *sel;
 	const struct profile *p;
 	bool is_before;
+	bool is_distinct;     /* no two of its stacks have the same names */
 	str_id *func_names;   /* by func_id and marks; 0 = not yet */
 	str_id *module_names; /* by module_id */
 	uint32_t *seats;      /* by stack_id: tree node of its innermost frame, 0 = not yet */
 	VEC(stack_id) path;
+	uint32_t root; /* is_distinct: the node of the root frame in hand */
 };
 
 struct calltree *calltree_new(struct report *r, unsigned flags)
@@ -97,14 +103,27 @@ static uint32_t add_node(struct calltree *ct, uint32_t parent, struct step s)
 	return (uint32_t)ct->nodes.n - 1;
 }
 
+/* Nodes that were made without a look at the hash table. */
+static void index_nodes(struct calltree *ct)
+{
+	for (; ct->nr_indexed < ct->nodes.n; ct->nr_indexed++) {
+		const struct bnode *n = &ct->nodes.p[ct->nr_indexed];
+		if (ct->nr_indexed)
+			*map_put(&ct->children, (uint64_t)n->parent << 32 | n->name, NULL) =
+				(uint32_t)ct->nr_indexed;
+	}
+}
+
 static uint32_t child(struct calltree *ct, uint32_t parent, struct step s)
 {
 	if (ct->flags & CALLTREE_FOLD_RECURSION && parent && ct->nodes.p[parent].name == s.name)
 		return parent;
+	index_nodes(ct);
 	bool is_new;
 	uint32_t *v = map_put(&ct->children, (uint64_t)parent << 32 | s.name, &is_new);
 	if (is_new) {
 		*v = add_node(ct, parent, s);
+		ct->nr_indexed++;
 		return *v;
 	}
 	/* One name may be inlined here and called there: the common properties stay. */
@@ -248,6 +267,11 @@ static uint32_t seat_of(struct input *in, stack_id leaf, uint32_t root)
 		if (s == stop && sel->root_frames && nr)
 			nr = MIN(nr, (uint32_t)sel->root_frames[loc] + 1);
 		struct frame_ref ref = {loc, UINT32_MAX};
+		if (in->is_distinct) {
+			ref.frame_idx = l->first_frame;
+			at = in->seats[s] = add_node(in->ct, at, step_of(in, &ref));
+			continue;
+		}
 		if (!nr)
 			at = child(in->ct, at, step_of(in, &ref));
 		while (nr-- > 0) {
@@ -287,6 +311,16 @@ static struct step root_step(str_id name)
 	return (struct step){name, 0, TREE_PSEUDO};
 }
 
+/* Rows come by root, so a new root is a new node unless the rows before had the same. */
+static uint32_t root_node(struct input *in, struct step step)
+{
+	if (!in->is_distinct)
+		return child(in->ct, 0, step);
+	if (!in->root || in->ct->nodes.p[in->root].name != step.name)
+		in->root = add_node(in->ct, 0, step);
+	return in->root;
+}
+
 static void add_row(struct input *in, const struct select_row *row, str_id root)
 {
 	struct calltree *ct = in->ct;
@@ -294,7 +328,7 @@ static void add_row(struct input *in, const struct select_row *row, str_id root)
 	/* The reverse of a line of folded text has the thread's name last. */
 	bool is_tip = flags & CALLTREE_REVERSE && flags & CALLTREE_ROOT_COMM;
 	struct step step = root_step(root);
-	uint32_t at = root && !is_tip ? child(ct, 0, step) : 0;
+	uint32_t at = root && !is_tip ? root_node(in, step) : 0;
 	at = flags & CALLTREE_REVERSE ? leaf_first(in, row->stack, at)
 				      : seat_of(in, row->stack, at);
 	if (root && is_tip)
@@ -322,10 +356,34 @@ static struct grouped *group_rows(struct input *in)
 	return g;
 }
 
+/* Whether each location has one frame, with a name that no other location has. */
+static bool has_distinct_names(const struct input *in)
+{
+	const struct profile *p = in->p;
+	if (in->sel->roots || in->ct->nodes.n > 1 ||
+	    in->ct->flags & (CALLTREE_REVERSE | CALLTREE_FOLD_RECURSION | CALLTREE_TIME_ORDER))
+		return false;
+	bool *is_taken = xcalloc(intern_count(&p->strings), sizeof(*is_taken));
+	bool is_distinct = true;
+	for (size_t i = 1; i < p->locations.n && is_distinct; i++) {
+		const struct location *l = &p->locations.p[i];
+		str_id name = l->nr_frames == 1
+				      ? p->functions.p[p->frames.p[l->first_frame].func].name
+				      : 0;
+		is_distinct = name && !is_taken[name];
+		is_taken[name] = true;
+	}
+	free(is_taken);
+	return is_distinct;
+}
+
 static void add_rows(struct input *in)
 {
 	CLEANUP(free_p) struct grouped *g = group_rows(in);
 	size_t nr_stacks = in->p->stacks.n;
+	/* A stack without a root frame may begin with a name that is one elsewhere. */
+	if (in->sel->nr_rows && !g[0].root && g[in->sel->nr_rows - 1].root)
+		in->is_distinct = false;
 	for (size_t i = 0; i < in->sel->nr_rows; i++) {
 		if (i && g[i].root != g[i - 1].root)
 			memset(in->seats, 0, nr_stacks * sizeof(*in->seats));
@@ -343,6 +401,9 @@ static void add_input(struct calltree *ct, const struct selection *sel, bool is_
 	in.func_names = xcalloc(p->functions.n, sizeof(*in.func_names));
 	in.module_names = xcalloc(p->modules.n, sizeof(*in.module_names));
 	in.seats = xcalloc(p->stacks.n, sizeof(*in.seats));
+	in.is_distinct = has_distinct_names(&in);
+	if (in.is_distinct)
+		vec_reserve(&ct->nodes, p->stacks.n + 1);
 	add_rows(&in);
 	vec_release(&in.path);
 	free(in.seats);
@@ -577,6 +638,7 @@ struct report_tree *calltree_finish(struct calltree *ct, const char *key, const 
 	vec_clear(&ct->nodes);
 	map_clear(&ct->children);
 	vec_push(&ct->nodes, (struct bnode){.name = intern_add_str(&r->names, "all")});
+	ct->nr_indexed = 0;
 	ct->has_before = ct->has_input = false;
 	ct->nr_samples = 0;
 	return t;

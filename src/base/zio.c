@@ -166,8 +166,13 @@ uint32_t zio_crc32(const void *p, size_t n)
 
 int zio_compress_gzip(struct buf *to, const void *p, size_t n, struct err *err)
 {
+	return zio_compress_gzip_at(to, p, n, 6, err);
+}
+
+int zio_compress_gzip_at(struct buf *to, const void *p, size_t n, int level, struct err *err)
+{
 	z_stream z = {.next_in = (Bytef *)(uintptr_t)p};
-	if (n > UINT32_MAX || deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+	if (n > UINT32_MAX || deflateInit2(&z, level, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
 		return err_set(err, -EIO, "cannot gzip %zu bytes", n);
 	size_t bound = deflateBound(&z, n);
 	z.avail_in = (uInt)n;

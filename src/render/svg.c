@@ -160,8 +160,11 @@ static void add_total(struct buf *to, const struct svg *s)
 static void add_subtitle(struct buf *to, const struct svg *s)
 {
 	static const char *const keys[] = {"target", "event", "duration", "view"};
-	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
-		add_part(to, fact(s->r, keys[i]));
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+		const char *value = fact(s->r, keys[i]);
+		if (value && strcmp(value, "samples")) /* the total says it */
+			add_part(to, value);
+	}
 	add_total(to, s);
 }
 
@@ -389,7 +392,9 @@ static void add_labels(struct svg *s)
 
 /* ---- data and script ---------------------------------------------------------------------- */
 
-#define DATA_CHUNK ((size_t)3 << 20) /* XML readers limit a text node to 10 MB */
+/* Large trees: 3 times faster for a tenth more bytes. */
+#define PACK_FAST_BYTES ((size_t)512 << 10)
+#define DATA_CHUNK      ((size_t)3 << 20) /* XML readers limit a text node to 10 MB */
 
 static void add_base64(struct buf *to, struct sv s)
 {
@@ -433,7 +438,8 @@ static void add_data(struct svg *s)
 	CLEANUP(buf_release) struct buf packed = {0};
 	CLEANUP(buf_release) struct buf z = {0};
 	flame_pack(&packed, &s->f);
-	bool is_zipped = !zio_compress_gzip(&z, packed.p, packed.n, NULL);
+	int level = packed.n > PACK_FAST_BYTES ? 1 : 9;
+	bool is_zipped = !zio_compress_gzip_at(&z, packed.p, packed.n, level, NULL);
 	struct sv data = buf_sv(is_zipped ? &z : &packed);
 	while (data.n) {
 		struct sv part = sv_from(data.p, MIN(data.n, DATA_CHUNK));
