@@ -1,24 +1,279 @@
+/*
+ * One file a build-id: <cache_dir>/<build-id>.unwind
+ *
+ *	header | rows | fdes | specials | pages | .eh_frame | .debug_frame
+ *
+ * each part starting at a multiple of 8. The file is mapped and used as it lies; its pages are
+ * let go after the check, so that only what walks touch is resident.
+ *
+ * A build-id is what the file says of itself: another binary that carries the same one may not
+ * pass its rules off on the first. So the header also keeps a hash of where .eh_frame lies and of
+ * its first and last bytes.
+ */
 #include "base/base.h"
 #include "unwind/tablecache.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "arch.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/mem.h"
+
+#define CACHE_MAGIC     0x31776e7579617361ull /* "asayunw1" */
+#define CACHE_VERSION   1u                    /* of the rows' meaning, too */
+#define CACHE_MAX_BYTES ((uint64_t)2 << 30)
+#define SPAN_MAX        ((uint64_t)2 << 30)
+/* Smaller tables are built faster than a file is opened and checked. */
+#define ROWS_MIN   4096
+#define PEEK_BYTES ((size_t)64 << 10)
+
+struct cache_header {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t machine;
+	uint64_t nr_bytes; /* of the whole file */
+	uint64_t checksum; /* of what follows this field */
+	uint64_t source;   /* hash of the binary's .eh_frame, see above */
+	uint8_t build_id[ELF_BUILD_ID_MAX];
+	uint32_t nr_build_id;
+	uint64_t base;
+	uint64_t end;
+	uint64_t nr_bad;
+	uint32_t nr_rows;
+	uint32_t nr_pages;
+	uint32_t nr_specials;
+	uint32_t nr_fdes;
+	uint64_t cfi_vaddr[UNWIND_NR_SECTIONS];
+	uint64_t nr_cfi[UNWIND_NR_SECTIONS];
+	uint32_t is_terminated;
+	uint32_t pad;
+};
+_Static_assert(sizeof(struct cache_header) == 144, "cache header size");
+
+#define CHECKSUM_FROM (offsetof(struct cache_header, source))
+
+/* Where the parts start. */
+struct layout {
+	uint64_t rows, fdes, specials, pages, cfi[UNWIND_NR_SECTIONS], end;
+};
+
+static uint64_t round_up(uint64_t n)
+{
+	return (n + 7) & ~(uint64_t)7;
+}
+
+/* The counts are 32 bits and the sections limited, so nothing overflows. */
+static struct layout lay_out(const struct cache_header *h)
+{
+	struct layout l;
+
+	l.rows = sizeof(*h);
+	l.fdes = l.rows + (uint64_t)h->nr_rows * sizeof(struct unwind_row);
+	l.specials = l.fdes + (uint64_t)h->nr_fdes * sizeof(struct unwind_fde);
+	l.pages = l.specials + (uint64_t)h->nr_specials * sizeof(struct unwind_special);
+	l.cfi[0] = round_up(l.pages + ((uint64_t)h->nr_pages + 1) * sizeof(uint32_t));
+	l.cfi[1] = round_up(l.cfi[0] + h->nr_cfi[0]);
+	l.end = round_up(l.cfi[1] + h->nr_cfi[1]);
+	return l;
+}
+
+static char *cache_path(const struct cache_header *h, const char *cache_dir)
+{
+	char hex[ELF_BUILD_ID_MAX * 2 + 1];
+
+	for (uint32_t i = 0; i < h->nr_build_id; i++)
+		(void)snprintf(hex + i * 2, 3, "%02x", h->build_id[i]);
+	return xasprintf("%s/%s.unwind", cache_dir, hex);
+}
+
+static uint64_t peek(struct elf *elf, uint64_t offset, size_t n, uint64_t seed)
+{
+	CLEANUP(free_p) uint8_t *p = xmalloc(n);
+
+	if (elf_read(elf, p, n, offset, NULL))
+		return seed;
+	return hash_mix(seed, hash_bytes(p, n));
+}
+
+/* False if the binary cannot be cached: no build-id, or no call frame section to go by. */
+static bool identify(struct elf *elf, struct cache_header *h)
+{
+	const struct elf_section *s = elf_section(elf, ".eh_frame");
+
+	memset(h, 0, sizeof(*h));
+	h->magic = CACHE_MAGIC;
+	h->version = CACHE_VERSION;
+	h->machine = ARCH_ELF_MACHINE;
+	h->nr_build_id = (uint32_t)elf_build_id(elf, h->build_id);
+	/* Fewer than 8 bytes do not identify anything. */
+	if (h->nr_build_id < 8 || !s || !s->nr_bytes)
+		return false;
+	size_t n = MIN(s->nr_bytes, PEEK_BYTES);
+	h->source = hash_mix(hash_mix(s->vaddr, s->offset), s->nr_bytes);
+	h->source = peek(elf, s->offset, n, h->source);
+	h->source = peek(elf, s->offset + s->nr_bytes - n, n, h->source);
+	return true;
+}
+
+static bool is_same_binary(const struct cache_header *a, const struct cache_header *b)
+{
+	return a->magic == b->magic && a->version == b->version && a->machine == b->machine &&
+	       a->source == b->source && a->nr_build_id == b->nr_build_id &&
+	       !memcmp(a->build_id, b->build_id, sizeof(a->build_id));
+}
+
+/* Every index that a look-up follows. */
+static bool is_table_sound(const struct unwind_table *t)
+{
+	uint64_t span = t->end - t->base;
+
+	if (t->end < t->base || span > SPAN_MAX || t->nr_pages != (span + 4095) >> 12 ||
+	    t->base % 4096)
+		return false;
+	uint64_t next = 0;
+	for (uint32_t i = 0; i < t->nr_rows; i++) {
+		uint32_t rule = t->rows[i].rule;
+		bool is_good =
+			t->rows[i].pc >= next && t->rows[i].pc < span && row_kind(rule) != ROW_OWN;
+		if (!is_good ||
+		    (row_kind(rule) == ROW_SPECIAL && row_special_idx(rule) >= t->nr_specials))
+			return false;
+		next = (uint64_t)t->rows[i].pc + 1;
+	}
+	uint32_t last = 0;
+	for (uint32_t i = 0; i <= t->nr_pages; i++) {
+		if (t->pages[i] < last || t->pages[i] > t->nr_rows)
+			return false;
+		last = t->pages[i];
+	}
+	return last == t->nr_rows;
+}
+
+static struct unwind_table *table_from_map(uint8_t *p, size_t n, const struct cache_header *want)
+{
+	const struct cache_header *h = (const struct cache_header *)p;
+
+	if (n < sizeof(*h) || !is_same_binary(h, want) || h->nr_bytes != n || h->nr_cfi[0] > n ||
+	    h->nr_cfi[1] > n)
+		return NULL;
+	struct layout l = lay_out(h);
+	if (l.end != n || hash_bytes(p + CHECKSUM_FROM, n - CHECKSUM_FROM) != h->checksum)
+		return NULL;
+	struct unwind_table *t = xcalloc(1, sizeof(*t));
+	t->base = h->base;
+	t->end = h->end;
+	t->rows = (struct unwind_row *)(p + l.rows);
+	t->fdes = (struct unwind_fde *)(p + l.fdes);
+	t->specials = (struct unwind_special *)(p + l.specials);
+	t->pages = (uint32_t *)(p + l.pages);
+	t->nr_rows = h->nr_rows;
+	t->nr_fdes = h->nr_fdes;
+	t->nr_specials = h->nr_specials;
+	t->nr_pages = h->nr_pages;
+	t->nr_bad = h->nr_bad;
+	for (size_t i = 0; i < UNWIND_NR_SECTIONS; i++)
+		t->cfi[i] = (struct ehframe_section){.p = p + l.cfi[i],
+						     .n = h->nr_cfi[i],
+						     .vaddr = h->cfi_vaddr[i],
+						     .is_debug_frame = i == UNWIND_DEBUG_FRAME,
+						     .is_terminated = i == UNWIND_EH_FRAME &&
+								      h->is_terminated};
+	if (!is_table_sound(t)) {
+		free(t);
+		return NULL;
+	}
+	t->nr_bytes = n;
+	t->mapping = p;
+	return t;
+}
 
 int table_cache_load(struct unwind_table **ret_t, struct elf *elf, const char *cache_dir)
 {
-	(void)ret_t;
-	(void)elf;
-	(void)cache_dir;
-	return -ENOENT;
+	struct cache_header want;
+	struct stat st;
+
+	if (!identify(elf, &want))
+		return -ENOENT;
+	CLEANUP(free_p) char *path = cache_path(&want, cache_dir);
+	CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0 || fstat(fd, &st))
+		return -ENOENT;
+	/* Ours alone: it is mapped, and nobody may change it under us. */
+	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 022 ||
+	    st.st_size < (off_t)sizeof(want) || (uint64_t)st.st_size > CACHE_MAX_BYTES)
+		return -EPERM;
+	size_t n = (size_t)st.st_size;
+	void *p = mmap(NULL, n, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+	if (p == MAP_FAILED)
+		return -errno;
+	struct unwind_table *t = table_from_map(p, n, &want);
+	if (!t) {
+		(void)munmap(p, n);
+		return -EBADMSG;
+	}
+	(void)madvise(p, n, MADV_DONTNEED);
+	*ret_t = t;
+	return 0;
+}
+
+static void put(struct buf *b, const void *p, uint64_t n)
+{
+	static const char zeros[8];
+
+	if (n)
+		buf_add(b, p, n);
+	buf_add(b, zeros, round_up(b->n) - b->n);
+}
+
+static void table_to_buf(const struct unwind_table *t, struct cache_header *h, struct buf *b)
+{
+	h->base = t->base;
+	h->end = t->end;
+	h->nr_bad = t->nr_bad;
+	h->nr_rows = t->nr_rows;
+	h->nr_pages = t->nr_pages;
+	h->nr_specials = t->nr_specials;
+	h->nr_fdes = t->nr_fdes;
+	for (size_t i = 0; i < UNWIND_NR_SECTIONS; i++) {
+		h->cfi_vaddr[i] = t->cfi[i].vaddr;
+		h->nr_cfi[i] = t->cfi[i].n;
+	}
+	h->is_terminated = t->cfi[UNWIND_EH_FRAME].is_terminated;
+	h->nr_bytes = lay_out(h).end;
+	(void)buf_reserve(b, h->nr_bytes);
+	put(b, h, sizeof(*h));
+	put(b, t->rows, (uint64_t)t->nr_rows * sizeof(*t->rows));
+	put(b, t->fdes, (uint64_t)t->nr_fdes * sizeof(*t->fdes));
+	put(b, t->specials, (uint64_t)t->nr_specials * sizeof(*t->specials));
+	put(b, t->pages, ((uint64_t)t->nr_pages + 1) * sizeof(*t->pages));
+	for (size_t i = 0; i < UNWIND_NR_SECTIONS; i++)
+		put(b, t->cfi[i].p, t->cfi[i].n);
+	h->checksum = hash_bytes(b->p + CHECKSUM_FROM, b->n - CHECKSUM_FROM);
+	memcpy(b->p, h, sizeof(*h));
 }
 
 void table_cache_store(const struct unwind_table *t, struct elf *elf, const char *cache_dir)
 {
-	(void)t;
-	(void)elf;
-	(void)cache_dir;
+	struct cache_header h;
+
+	if (t->nr_rows < ROWS_MIN || !identify(elf, &h) || dir_make(cache_dir, 0700, NULL))
+		return;
+	CLEANUP(free_p) char *path = cache_path(&h, cache_dir);
+	CLEANUP(buf_release) struct buf b = {0};
+	CLEANUP(out_release) struct out o = {.fd = -1};
+	table_to_buf(t, &h, &b);
+	if (out_open(&o, path, 0600, NULL) || out_write(&o, b.p, b.n, NULL))
+		return;
+	(void)out_commit(&o, NULL); /* best effort: it is built again next time */
 }
 
 void table_cache_unmap(struct unwind_table *t)
 {
+	(void)munmap(t->mapping, t->nr_bytes);
 	t->mapping = NULL;
 }

@@ -146,6 +146,7 @@ static int step_cfa(struct walker *w, struct cursor *c, uint64_t cfa, int32_t sl
 	c->sp = cfa;
 	c->fp = fp;
 	c->is_call = true;
+	c->is_chained = false;
 	return STEP_OK;
 }
 
@@ -178,6 +179,7 @@ int walk_step_signal(struct walker *w, struct cursor *c, uint32_t rule)
 	c->sp = sp; /* may be anywhere: the handler may have had a stack of its own */
 	c->fp = fp;
 	c->is_call = false;
+	c->is_chained = false;
 	return STEP_OK;
 }
 
@@ -246,6 +248,7 @@ static int step_special(struct walker *w, struct cursor *c, const struct unwind_
 	c->sp = cfa;
 	c->fp = fp;
 	c->is_call = true;
+	c->is_chained = false;
 	return STEP_OK;
 }
 

@@ -11,8 +11,9 @@
  *	- the frame is the binary's entry point, or a call whose result goes to exit(2) by syscall
  *	  (musl's __clone), in code without CFI (unwind/gapcode.h)
  *	- the return address is 0 (makecontext and own thread starts push it)
- *	- in code without CFI the frame pointer is 0, which is how the psABI marks the deepest
- *	  frame: Go's goexit and rt0, musl's start, JIT code called from assembly
+ *	- in code without CFI a chain of frame pointers ended in 0, which is how the psABI marks
+ *	  the deepest frame: Go's goexit and rt0, JIT code called from assembly. A frame pointer
+ *	  that merely is 0 says nothing: musl starts with it and uses it as any register
  *
  * Code without CFI is followed by frame pointers: the pointer must lie in the copied stack above
  * sp, be aligned, lead upwards and to a return address in an executable mapping. In a gap of a

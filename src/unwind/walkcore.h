@@ -38,6 +38,7 @@ struct cursor {
 	uint64_t sp;
 	uint64_t fp;
 	bool is_call;
+	bool is_chained; /* found by a frame pointer */
 };
 
 /* What step functions give; the negative of a walk_end minus one says that the walk ends. */

@@ -147,6 +147,7 @@ static int step_rules(struct full *f, const struct cfi_rules *r, const struct sp
 	f->c.sp = regs[ARCH_DWARF_SP];
 	f->c.fp = regs[ARCH_DWARF_FP];
 	f->c.is_call = !is_signal;
+	f->c.is_chained = false;
 	memcpy(f->regs, regs, sizeof(regs));
 	f->valid = valid;
 	return STEP_OK;

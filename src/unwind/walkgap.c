@@ -59,7 +59,7 @@ static bool step_bare_leaf(struct walker *w, struct cursor *c)
 
 static bool step_frame_pointer(struct walker *w, struct cursor *c)
 {
-	struct cursor caller = {.sp = c->fp + 16, .is_call = true};
+	struct cursor caller = {.sp = c->fp + 16, .is_call = true, .is_chained = true};
 	const struct space_map *map;
 	uint64_t ra;
 
@@ -92,7 +92,7 @@ int walk_step_gap(struct walker *w, struct cursor *c, uint32_t rule)
 	w->wanted_bytes = 0;
 	if (step_frame_pointer(w, c))
 		return STEP_OK;
-	if (c->fp == 0 && (c->is_call || is_jit || is_own(rule, OWN_NO_TABLE)))
+	if (c->fp == 0 && c->is_chained)
 		return STEP_END(WALK_ROOT);
 	if (w->wanted_bytes && walk_read_end(w) == STEP_END(WALK_COPY) && c->fp % 8 == 0 &&
 	    !is_own(rule, OWN_NO_MAP))
