@@ -141,17 +141,6 @@ int file_truncate(int fd, uint64_t n, struct err *err)
 	return 0;
 }
 
-int file_size(uint64_t *ret_n, int fd, struct err *err)
-{
-	struct stat st;
-	if (fstat(fd, &st))
-		return err_sys(err, "cannot stat");
-	if (!S_ISREG(st.st_mode))
-		return err_set(err, -EINVAL, "not a regular file");
-	*ret_n = (uint64_t)st.st_size;
-	return 0;
-}
-
 static int decompress_in_place(struct view *v, size_t limit, struct err *err)
 {
 	enum zkind kind = zio_sniff(v->p, v->n);

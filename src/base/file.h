@@ -55,7 +55,6 @@ int file_pwrite_all(int fd, const void *p, size_t n, uint64_t off, struct err *e
 bool file_is_seekable(int fd);
 /* Cuts or extends, and puts the position at the new end. */
 int file_truncate(int fd, uint64_t n, struct err *err);
-int file_size(uint64_t *ret_n, int fd, struct err *err); /* of a regular file */
 
 /*
  * Output that appears whole or not at all: written to a temporary sibling, renamed by

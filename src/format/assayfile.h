@@ -79,6 +79,9 @@ struct assayfile_pos {
 int assayfile_read(struct profile **ret_p, const void *bytes, size_t n, struct err *err);
 int assayfile_read_at(struct profile **ret_p, struct assayfile_pos *ret_pos, const void *bytes,
 		      size_t n, struct err *err);
+/* The same into a new, empty profile. After an error it is of no use. */
+int assayfile_read_into(struct profile *p, struct assayfile_pos *ret_pos, const void *bytes,
+			size_t n, struct err *err);
 /* @fd, taken over (on success), is the file that @p was read from; @p may have grown since. */
 int assayfile_writer_resume(struct assayfile_writer **ret_w, int fd,
 			    const struct assayfile_pos *pos, const struct profile *p,
@@ -95,5 +98,15 @@ struct assayfile_info {
 };
 /* A regular file. -EBADMSG when it is no recording. */
 int assayfile_info(struct assayfile_info *ret_info, int fd, struct err *err);
+
+/* For the table of formats (format.h). */
+struct format_input;
+struct format_options;
+struct format_output;
+int assayfile_format_sniff(struct sv head);
+int assayfile_format_read(struct profile *p, const struct format_input *in,
+			  const struct format_options *options, struct err *err);
+int assayfile_format_write(struct format_output *to, const struct profile *p,
+			   const struct format_options *options, struct err *err);
 
 #endif

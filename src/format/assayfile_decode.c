@@ -49,7 +49,8 @@ static int get_range(struct assayfile_reader *r, struct range *ret, struct rd *i
 {
 	uint64_t first = rd_uleb(in);
 	uint64_t n = rd_uleb(in);
-	if (in->is_bad || n > rd_left(in) / least || first + n > UINT32_MAX || first > UINT32_MAX)
+	if (in->is_bad || !n || n > rd_left(in) / least || first > UINT32_MAX ||
+	    first + n > UINT32_MAX)
 		return bad(err, "a section's count is impossible");
 	if (first < have || (first > have && !r->has_damage))
 		return bad(err, "a section does not continue its table");

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/zio.h"
 #include "format/assayfile_layout.h"
+#include "format/format.h"
 
 #define HEADER_BYTES sizeof(struct assayfile_header)
 #define CHUNK_BYTES  sizeof(struct assayfile_chunk)
@@ -200,15 +201,14 @@ static struct assayfile_pos make_pos(const struct walk *w, const struct assayfil
 	return pos;
 }
 
-int assayfile_read_at(struct profile **ret_p, struct assayfile_pos *ret_pos, const void *bytes,
-		      size_t n, struct err *err)
+int assayfile_read_into(struct profile *p, struct assayfile_pos *ret_pos, const void *bytes,
+			size_t n, struct err *err)
 {
 	struct assayfile_header h;
 	bool is_good;
 	int rc = read_header(&h, &is_good, bytes, n, err);
 	if (rc)
 		return rc;
-	CLEANUP(profile_free_p) struct profile *p = profile_new();
 	struct assayfile_reader r = {
 		.p = p,
 		.gap_budget = (1u << 20) + n,
@@ -229,10 +229,19 @@ int assayfile_read_at(struct profile **ret_p, struct assayfile_pos *ret_pos, con
 		settle(p, &w, &r, &h);
 		if (ret_pos)
 			*ret_pos = pos;
-		*ret_p = TAKE(p);
 	}
 	vec_release(&r.str_ids);
 	vec_release(&r.table_rows);
+	return rc;
+}
+
+int assayfile_read_at(struct profile **ret_p, struct assayfile_pos *ret_pos, const void *bytes,
+		      size_t n, struct err *err)
+{
+	CLEANUP(profile_free_p) struct profile *p = profile_new();
+	int rc = assayfile_read_into(p, ret_pos, bytes, n, err);
+	if (!rc)
+		*ret_p = TAKE(p);
 	return rc;
 }
 
@@ -252,9 +261,13 @@ static void copy_kind(struct assayfile_info *to, const char *kind)
 int assayfile_info(struct assayfile_info *ret_info, int fd, struct err *err)
 {
 	struct assayfile_info info = {0};
-	int rc = file_size(&info.file_bytes, fd, err);
+	struct file_facts facts;
+	int rc = file_facts_fd(&facts, fd, err);
 	if (rc)
 		return rc;
+	if (!facts.is_regular)
+		return err_set(err, -EBADMSG, "not a regular file");
+	info.file_bytes = facts.nr_bytes;
 	uint8_t bytes[HEADER_BYTES];
 	size_t n = MIN(info.file_bytes, sizeof(bytes));
 	rc = n ? file_pread(fd, bytes, n, 0, err) : 0;
@@ -283,4 +296,29 @@ int assayfile_info(struct assayfile_info *ret_info, int fd, struct err *err)
 	}
 	*ret_info = info;
 	return 0;
+}
+
+/* ---- the row in format.c ------------------------------------------------------------------ */
+
+int assayfile_format_sniff(struct sv head)
+{
+	return assayfile_sniff(head.p, head.n) ? 100 : 0;
+}
+
+int assayfile_format_read(struct profile *p, const struct format_input *in,
+			  const struct format_options *options, struct err *err)
+{
+	(void)options;
+	CLEANUP(buf_release) struct buf whole = {0};
+	int rc = format_input_read_all(in, &whole, FILE_LIMIT, err);
+	return rc ? rc : assayfile_read_into(p, NULL, buf_str(&whole), whole.n, err);
+}
+
+int assayfile_format_write(struct format_output *to, const struct profile *p,
+			   const struct format_options *options, struct err *err)
+{
+	(void)options;
+	const char *kind = profile_get_fact(p, "kind");
+	int rc = assayfile_write(&to->buf, p, kind ? kind : "cpu", err);
+	return rc ? rc : format_spill(to, err);
 }

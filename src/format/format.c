@@ -4,7 +4,17 @@
 
 #include <errno.h>
 
+#include "format/assayfile.h"
+
 static const struct format formats[] = {
+	{
+		.name = "assay",
+		.title = "assay's recording",
+		.suffixes = ".assay",
+		.sniff = assayfile_format_sniff,
+		.read = assayfile_format_read,
+		.write = assayfile_format_write,
+	},
 	{
 		.name = "folded",
 		.title = "folded stacks, one line a stack",
