@@ -18,6 +18,7 @@ const struct cmd cmd_table[] = {
 	{.name = "ls", .summary = "list recordings", .run = cmd_ls},
 	{.name = "list", .summary = "list recordings", .run = cmd_ls, .is_alias = true},
 	{.name = "clean", .summary = "remove old recordings", .run = cmd_clean},
+	{.name = "flame", .summary = "draw a flame graph (SVG)", .run = cmd_flame},
 	{.name = "help", .summary = "show help for a command", .run = cmd_help},
 };
 const size_t nr_cmds = ARRAY_LEN(cmd_table);

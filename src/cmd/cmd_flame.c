@@ -1,0 +1,309 @@
+/* assay flame: flame graphs as SVG files. */
+#include "base/base.h"
+#include "cmd/cmd.h"
+
+#include <errno.h>
+
+#include "analyze/calltree.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "cmd/optgroups.h"
+#include "cmd/picture.h"
+#include "session/load.h"
+#include "session/store.h"
+
+struct flame_opts {
+	const char *output;
+	const char *title;
+	const char *subtitle;
+	const char *notes;
+	const char *count_name;
+	const char *name_type;
+	const char *font;
+	const char *colors;
+	const char *background;
+	const char *width;
+	double font_px;
+	double min_width_px;
+	uint64_t row_px;
+	int root; /* enum calltree_flags, or 0 */
+	bool is_inverted;
+	bool is_reverse;
+	bool is_time_ordered;
+	bool folds_recursion;
+	bool marks_kinds;
+	bool is_static;
+	bool is_differential;
+	bool is_absolute;
+	bool is_negated;
+	bool is_hashed; /* what colours always are; scripts that say it keep working */
+};
+
+static const struct opt_choice root_choices[] = {
+	{"none", 0, NULL},
+	{"comm", CALLTREE_ROOT_COMM, "the thread's name"},
+	{"process", CALLTREE_ROOT_PROCESS, "name-PID"},
+	{"thread", CALLTREE_ROOT_THREAD, "name-PID/TID"},
+	{0},
+};
+
+static const struct opt out_opts[] = {
+	OPT_STR('o', "output", struct flame_opts, output, "FILE",
+		"write to FILE ('-': stdout; default: beside the first input, .svg)"),
+	OPT_END,
+};
+static const struct opt_group out_group = {"Output", out_opts};
+
+static const struct opt tree_opts[] = {
+	OPT_FLAG('r', "reverse", struct flame_opts, is_reverse,
+		 "leaf functions at the root, their callers above them"),
+	OPT_FLAG(0, "flamechart", struct flame_opts, is_time_ordered,
+		 "in the order of time; equal stacks merge only where they follow each other"),
+	OPT_ENUM(0, "root", struct flame_opts, root, root_choices, "WHAT",
+		 "first frame of each stack (default comm)"),
+	OPT_FLAG(0, "fold-recursion", struct flame_opts, folds_recursion,
+		 "a function that calls itself becomes one frame"),
+	OPT_FLAG(0, "annotate", struct flame_opts, marks_kinds,
+		 "_[k], _[j], _[i] behind kernel, JIT and inlined functions"),
+	OPT_FLAG(0, "differential", struct flame_opts, is_differential,
+		 "compare: the first file is before, the others are after"),
+	OPT_FLAG(0, "absolute", struct flame_opts, is_absolute,
+		 "compare numbers, not shares of the totals"),
+	OPT_FLAG(0, "negate", struct flame_opts, is_negated, "swap the two hues of a comparison"),
+	OPT_END,
+};
+static const struct opt_group tree_group = {"What is drawn", tree_opts};
+
+static const struct opt look_opts[] = {
+	OPT_FLAG('i', "inverted", struct flame_opts, is_inverted, "icicle: root at the top"),
+	OPT_STR(0, "title", struct flame_opts, title, "TEXT", "title"),
+	OPT_STR(0, "subtitle", struct flame_opts, subtitle, "TEXT",
+		"second line (default: event, duration, samples)"),
+	OPT_STR(0, "notes", struct flame_opts, notes, "TEXT", "a line below the losses"),
+	OPT_STR(0, "width", struct flame_opts, width, "PX",
+		"width in pixels (default: as wide as the window)"),
+	OPT_U64_IN(0, "height", struct flame_opts, row_px, 4, 200, "PX",
+		   "height of a frame (default 17)"),
+	OPT_DOUBLE(0, "min-width", struct flame_opts, min_width_px, "PX",
+		   "frames narrower than this are drawn when zoomed only (default 0.3)"),
+	OPT_STR(0, "font", struct flame_opts, font, "FAMILY", "font (default: the system's)"),
+	OPT_DOUBLE(0, "fontsize", struct flame_opts, font_px, "PX", "font size (default 12)"),
+	OPT_STR(0, "colors", struct flame_opts, colors, "PALETTE",
+		"default, hot, mem, io, java, rust, module, chain, red, green, blue, aqua, "
+		"yellow, purple, orange"),
+	OPT_STR(0, "bgcolors", struct flame_opts, background, "COLOR",
+		"background: yellow, blue, green, grey or #rrggbb"),
+	OPT_STR(0, "countname", struct flame_opts, count_name, "TEXT",
+		"what is counted (default: samples, ns or bytes)"),
+	OPT_STR(0, "nametype", struct flame_opts, name_type, "TEXT",
+		"text before names in details"),
+	OPT_FLAG(0, "static", struct flame_opts, is_static,
+		 "no script in the file: no zoom, no search"),
+	{.kind = OPT_KIND_FLAG,
+	 .long_name = "hash",
+	 .at = offsetof(struct flame_opts, is_hashed),
+	 .flags = OPT_HIDDEN},
+	{.kind = OPT_KIND_STR,
+	 .long_name = "fonttype",
+	 .at = offsetof(struct flame_opts, font),
+	 .flags = OPT_HIDDEN},
+	{.kind = OPT_KIND_DOUBLE,
+	 .long_name = "minwidth",
+	 .at = offsetof(struct flame_opts, min_width_px),
+	 .flags = OPT_HIDDEN},
+	OPT_END,
+};
+static const struct opt_group look_group = {"Looks", look_opts};
+
+static unsigned tree_flags(const struct flame_opts *o)
+{
+	unsigned marks = CALLTREE_MARK_KERNEL | CALLTREE_MARK_JIT | CALLTREE_MARK_INLINED;
+	return (unsigned)o->root | (o->is_reverse ? CALLTREE_REVERSE : 0u) |
+	       (o->is_time_ordered ? CALLTREE_TIME_ORDER : 0u) |
+	       (o->folds_recursion ? CALLTREE_FOLD_RECURSION : 0u) | (o->marks_kinds ? marks : 0u) |
+	       (o->is_absolute ? 0u : CALLTREE_NORMALISE);
+}
+
+static int fill_svg(struct svg_options *svg, const struct flame_opts *o, struct err *err)
+{
+	*svg = (struct svg_options){
+		.title = o->title,
+		.subtitle = o->subtitle,
+		.notes = o->notes,
+		.count_name = o->count_name,
+		.name_type = o->name_type,
+		.font = o->font,
+		.background = o->background,
+		.font_px = o->font_px,
+		.min_width_px = o->min_width_px,
+		.row_px = (unsigned)o->row_px,
+		.flags = (o->is_inverted ? SVG_INVERTED : 0u) | (o->is_negated ? SVG_NEGATE : 0u) |
+			 (o->is_static ? SVG_STATIC : 0u),
+	};
+	int palette = o->colors ? palette_from_name(o->colors) : PALETTE_DEFAULT;
+	if (palette < 0)
+		return err_set(err, -EINVAL, "'%s' is no palette: choose one of %s", o->colors,
+			       palette_names());
+	svg->palette = (enum palette)palette;
+	struct rgb light;
+	struct rgb dark;
+	if (o->background && !palette_background(o->background, &light, &dark))
+		return err_set(err, -EINVAL,
+			       "'%s' is no background: yellow, blue, green, grey or #rrggbb",
+			       o->background);
+	if (o->font_px != 0 && !(o->font_px >= 4 && o->font_px <= 100))
+		return err_set(err, -EINVAL, "font size %g is not in 4..100", o->font_px);
+	uint64_t width = 0;
+	bool is_fluid = !o->width || !strcmp(o->width, "100%");
+	if (!is_fluid && (!sv_to_u64(sv_from_str(o->width), &width) || width < SVG_WIDTH_MIN ||
+			  width > SVG_WIDTH_MAX))
+		return err_set(err, -EINVAL, "width '%s' is not in %d..%d, and not 100%%", o->width,
+			       SVG_WIDTH_MIN, SVG_WIDTH_MAX);
+	svg->width_px = (unsigned)width;
+	return 0;
+}
+
+/* "dir/redis.folded.gz" gives "dir/redis.svg"; other kinds of view beside it. */
+static void add_output_path(struct buf *to, const char *input, const struct flame_opts *o)
+{
+	static const char *const compressed[] = {".gz", ".xz", ".zst"};
+	struct sv s = sv_from_str(input);
+	for (size_t i = 0; i < ARRAY_LEN(compressed); i++)
+		if (sv_has_suffix(s, sv_from_str(compressed[i])))
+			s.n -= strlen(compressed[i]);
+	ssize_t dot = sv_rindex(s, '.');
+	if (dot > (ssize_t)(path_base(input) - input))
+		s.n = (size_t)dot;
+	buf_add_sv(to, s);
+	if (o->is_differential)
+		buf_add_str(to, "-diff");
+	if (o->is_reverse)
+		buf_add_str(to, "-reverse");
+	if (o->is_time_ordered)
+		buf_add_str(to, "-chart");
+	buf_add_str(to, ".svg");
+}
+
+static int write_svg(const struct buf *svg, const char *path, struct err *err)
+{
+	CLEANUP(out_release) struct out out = {.fd = -1};
+	int rc = out_open(&out, path, 0644, err);
+	if (!rc)
+		rc = out_write(&out, svg->p, svg->n, err);
+	return rc ? rc : out_commit(&out, err);
+}
+
+struct inputs {
+	VEC(struct profile *) profiles;
+};
+
+static void inputs_release(struct inputs *in)
+{
+	vec_foreach(p, &in->profiles)
+		profile_free(*p);
+	vec_release(&in->profiles);
+}
+
+static int load_all(struct inputs *in, struct picture *pic, char *const *paths, size_t nr,
+		    bool is_differential, struct err *err)
+{
+	struct load_options options = {0};
+	for (size_t i = 0; i < nr; i++) {
+		struct profile *p = NULL;
+		int rc = load_profile(&p, paths[i], &options, err);
+		if (rc)
+			return rc;
+		vec_push(&in->profiles, p);
+		if (is_differential && !i)
+			picture_add_before(pic, p, paths[i]);
+		else
+			picture_add(pic, p, paths[i]);
+	}
+	return 0;
+}
+
+/* Where the picture goes: NULL is standard output. */
+static const char *output_path(struct buf *to, const struct flame_opts *o, const char *input)
+{
+	const char *path = o->output ? o->output : input;
+	if (!strcmp(path, "-"))
+		return NULL;
+	if (o->output)
+		buf_add_str(to, path);
+	else
+		add_output_path(to, path, o);
+	return buf_str(to);
+}
+
+static int run(const struct flame_opts *o, struct filter_opts *filter, char *const *paths,
+	       size_t nr_paths, struct err *err)
+{
+	CLEANUP(picture_release) struct picture pic = {0};
+	CLEANUP(inputs_release) struct inputs inputs = {0};
+	CLEANUP(buf_release) struct buf svg = {0};
+	CLEANUP(buf_release) struct buf path = {0};
+	pic.tree_flags = tree_flags(o);
+	int rc = fill_svg(&pic.svg, o, err);
+	if (!rc)
+		rc = filter_finish(filter, err);
+	pic.spec = filter->spec;
+	if (!rc)
+		rc = load_all(&inputs, &pic, paths, nr_paths, o->is_differential, err);
+	if (!rc)
+		rc = picture_svg(&svg, &pic, err);
+	if (rc)
+		return rc;
+	const char *to = output_path(&path, o, paths[o->is_differential ? 1 : 0]);
+	if (!to)
+		return cmd_print(&svg) == EXIT_OK ? 0 : -EPIPE; /* told by cmd_print */
+	rc = write_svg(&svg, to, err);
+	if (rc)
+		return rc;
+	buf_add_ch(&path, '\n');
+	(void)cmd_print(&path); /* the file is written, whoever listens */
+	return 0;
+}
+
+int cmd_flame(int argc, char **argv)
+{
+	struct flame_opts o = {.min_width_px = -1, .root = CALLTREE_ROOT_COMM};
+	CLEANUP(filter_release) struct filter_opts filter = {0};
+	const struct opt_cmd cmd = {
+		.name = "flame",
+		.usage = {"[OPTION...] [FILE...]", "--differential [OPTION...] BEFORE AFTER..."},
+		.summary = "draw a flame graph: one SVG file with zoom and search in it",
+		.details =
+			"FILE is a recording, perf.data, the text of perf script, or folded stacks,\n"
+			"also compressed; '-' is stdin; without FILE the newest recording is taken.\n"
+			"Several files are added up. The picture\n"
+			"holds every frame: a search counts those too narrow to draw, and zooming\n"
+			"draws them. Colours: hue by module or crate, kernel orange, libc slate,\n"
+			"JIT green, inlined functions pale; by name alone, so always the same.",
+		.examples = "assay flame redis.assay\twrites redis.svg\n"
+			    "assay flame -i --colors hot a.folded\ticicle in classic colours\n"
+			    "assay flame --differential old.assay new.assay\twhat changed\n"
+			    "perf script | assay flame - > out.svg\tfrom perf's own text\n",
+		.groups = {{&out_group, &o},
+			   {&filter_group, &filter},
+			   {&tree_group, &o},
+			   {&look_group, &o}},
+	};
+	CLEANUP(opt_args_release) struct opt_args args = {0};
+	int status;
+	if (!cmd_parse(&args, &cmd, argc, argv, &status))
+		return status;
+	if (o.is_differential && args.operands.n < 2)
+		return cmd_usage("flame", "--differential needs two files: BEFORE AFTER");
+	CLEANUP(err_release) struct err err = {0};
+	CLEANUP(free_p) char *newest = NULL;
+	int rc = args.operands.n ? 0 : store_newest_path(&newest, NULL, NULL, &err);
+	if (!rc)
+		rc = run(&o, &filter, newest ? &newest : args.operands.p,
+			 newest ? 1 : args.operands.n, &err);
+	if (!rc)
+		return EXIT_OK;
+	if (err.code)
+		(void)cmd_fail(&err);
+	return rc == -ENODATA ? EXIT_NOTHING : rc == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
+}

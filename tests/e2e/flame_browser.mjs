@@ -1,0 +1,233 @@
+/*
+ * Flame graphs in a real browser. Arguments: the program, a scratch folder, the folder with
+ * playwright-core in its node_modules. TAP on stdout.
+ * Truth for searches is a grep over the folded lines, by frame.
+ */
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { createRequire } from 'node:module';
+
+const [assay, dir, modules] = process.argv.slice(2);
+const { chromium } = createRequire(path.resolve(modules, 'x.js'))('playwright-core');
+
+let nr = 0, failed = 0;
+function check(isOk, text) {
+	nr++;
+	failed += isOk ? 0 : 1;
+	console.log(`${isOk ? 'ok' : 'not ok'} ${nr} - ${text}`);
+}
+
+/* A small generator with a fixed seed: the same profile in every run. */
+let seed = 12345;
+function random() {
+	seed = Math.imul(seed ^ seed >>> 15, 0x2c1b3c6d);
+	seed = Math.imul(seed ^ seed >>> 12, 0x297a2d39);
+	seed ^= seed >>> 15;
+	return (seed >>> 0) / 4294967296;
+}
+function pick(list) {
+	return list[Math.floor(random() * random() * list.length)];
+}
+
+const words = ['poll', 'futex', 'lock', 'alloc', 'free', 'read', 'write', 'trie', 'hash', 'node',
+	'db', 'page_fault', 'exec', 'block', 'keccak', 'insert'];
+const names = [];
+for (let i = 0; i < 400; i++)
+	names.push(i % 3 ? `${pick(words)}_${pick(words)}${i % 7 ? '' : i}` :
+		`${pick(words)}::<T as ${pick(words)}>::${pick(words)}${i}`);
+
+function profile(nrStacks) {
+	const stacks = new Map();
+	for (let i = 0; i < nrStacks; i++) {
+		const frames = ['main'];
+		for (let d = Math.floor(random() * 30); d >= 0; d--)
+			frames.push(pick(names));
+		const key = frames.join(';');
+		stacks.set(key, (stacks.get(key) || 0) + 1 + Math.floor(random() * 50));
+	}
+	return stacks;
+}
+
+function write(file, stacks) {
+	const text = [...stacks].map(([k, v]) => `${k} ${v}\n`).sort().join('');
+	fs.writeFileSync(path.join(dir, file), text);
+}
+
+function grep(stacks, re) {
+	let hit = 0, all = 0;
+	for (const [key, count] of stacks) {
+		all += count;
+		if (key.split(';').some((f) => re.test(f)))
+			hit += count;
+	}
+	return 100 * hit / all;
+}
+
+function draw(...args) {
+	return execFileSync(assay, ['flame', ...args], { encoding: 'utf8' }).trim();
+}
+
+const browser = await chromium.launch({
+	executablePath: process.env.CHROMIUM || '/usr/bin/chromium', args: ['--no-sandbox'],
+});
+const problems = [], requests = [];
+
+async function open(url, options = {}) {
+	const page = await browser.newPage({ viewport: { width: 1200, height: 800 }, ...options });
+	page.on('console', (m) => m.type() === 'error' && problems.push(m.text()));
+	page.on('pageerror', (e) => problems.push(e.message));
+	page.on('request', (r) => /^https?:/.test(r.url()) && requests.push(r.url()));
+	await page.goto(url);
+	return page;
+}
+const input = '.tools input', found = '.found';
+async function search(page, text) {
+	await page.fill(input, text);
+	return page.textContent(found);
+}
+function shown(text) {
+	const m = /Matched ([0-9.]+) %/.exec(text);
+	return m ? Number(m[1]) : 0;
+}
+
+/* ---- searches ---- */
+const stacks = profile(20000);
+write('a.folded', stacks);
+const svg = draw(path.join(dir, 'a.folded'));
+check(svg === path.join(dir, 'a.svg'), 'the picture lies beside its input and its path is printed');
+const fileUrl = 'file://' + svg;
+let page = await open(fileUrl);
+let worst = 0;
+for (let i = 0; i < 200; i++) {
+	let source = random() < 0.3 ? `${pick(words)}|${pick(words)}` :
+		random() < 0.5 ? `^${pick(words)}_` : random() < 0.5 ? `${pick(words)}.*${pick(words)}$` :
+		pick(names).replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+	const got = shown(await search(page, source));
+	worst = Math.max(worst, Math.abs(got - grep(stacks, new RegExp(source))));
+}
+check(worst <= 0.0100001, `matched equals grep for 200 regexes (largest difference ${worst.toFixed(4)})`);
+check(shown(await search(page, 'POLL')) === 0, 'search minds the case');
+await page.click('.tools button:has-text("Aa")');
+check(Math.abs(shown(await page.textContent(found)) - grep(stacks, /POLL/i)) <= 0.0100001,
+	'search ignores the case on request');
+check(shown(await search(page, '(')) > 0 === stacksHave('('), 'half a regex is taken as text');
+function stacksHave(text) {
+	return [...stacks.keys()].some((k) => k.includes(text));
+}
+
+/* ---- keyboard ---- */
+await page.click('.tools button:has-text("Aa")');
+await search(page, '');
+await page.keyboard.press('Escape');
+const zoomedHash = async () => /z=[0-9a-f]{16}/.test(await page.evaluate(() => location.hash));
+await page.keyboard.press('ArrowUp');
+await page.keyboard.press('ArrowUp');
+await page.keyboard.press('ArrowUp');
+check(/of parent/.test(await page.textContent('.info')), 'arrows walk and the details follow');
+await page.keyboard.press('Enter');
+check(await zoomedHash(), 'Enter zooms, the address knows where');
+check(await page.locator('.crumbs button').count() >= 2, 'the path to the zoomed frame is shown');
+const hash = await page.evaluate(() => location.hash);
+await page.keyboard.press('Escape');
+check(await page.evaluate(() => location.hash) !== hash, 'Esc goes up');
+await page.keyboard.press('Home');
+check(!(await zoomedHash()), 'Home resets');
+await page.keyboard.press('/');
+check(await page.evaluate(() => document.activeElement.localName) === 'input', '/ starts a search');
+await page.keyboard.type('keccak');
+await page.keyboard.press('Enter');
+check(await page.locator('.cursor').getAttribute('display') === null, 'Enter shows the first match');
+await page.keyboard.press('Escape');
+await page.keyboard.press('Control+f');
+check(await page.evaluate(() => document.activeElement.localName) === 'input', 'Ctrl-F too');
+await page.close();
+
+/* ---- mouse ---- */
+page = await open(fileUrl);
+const rows = await page.locator('.flame rect').count();
+const box = await page.locator('.flame rect').nth(5).boundingBox();
+await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+check(/% of all/.test(await page.textContent('.info')), 'hovering shows details');
+await page.mouse.click(box.x + box.width / 2, box.y + box.height / 2);
+check(await zoomedHash(), 'a click zooms');
+const url = await page.evaluate(() => location.href);
+await page.goBack();
+check(!(await zoomedHash()) && await page.locator('.crumbs button').count() === 0,
+	'Back undoes a zoom');
+await page.close();
+page = await open(url);
+check(await page.locator('.crumbs button').count() >= 2, 'a link opens zoomed');
+check(rows > 100, `frames are drawn (${rows})`);
+await page.close();
+
+/* Frames that the full view leaves out are there once zoomed. */
+const many = new Map([['main;wide', 1000000]]);
+for (let i = 0; i < 50; i++)
+	many.set(`main;narrow;leaf_${i}`, 1);
+write('many.folded', many);
+page = await open('file://' + draw(path.join(dir, 'many.folded')));
+check(!(await page.locator('.labels').textContent()).includes('leaf_'), 'narrow frames are left out');
+check(shown(await search(page, 'leaf_')).toFixed(2) === grep(many, /leaf_/).toFixed(2),
+	'and found by a search');
+await page.click('.tools button:has-text("\u203a")');
+check(await page.locator('.labels text').count() >= 2, 'and drawn on the way to them');
+await page.close();
+
+/* ---- places ---- */
+const text = fs.readFileSync(svg, 'utf8');
+const dataUrl = 'data:image/svg+xml;base64,' + Buffer.from(text).toString('base64');
+for (const [where, html] of [
+	['a sandboxed frame', `<iframe sandbox="allow-scripts" width="1000" height="700" src="${fileUrl}"></iframe>`],
+	['a data: address', `<iframe width="1000" height="700" src="${dataUrl}"></iframe>`],
+]) {
+	fs.writeFileSync(path.join(dir, 'frame.html'), `<!doctype html><body>${html}`);
+	page = await open('file://' + path.join(dir, 'frame.html'));
+	const frame = page.frames()[1];
+	await frame.waitForSelector(input);
+	await frame.fill(input, 'futex');
+	check(Math.abs(shown(await frame.textContent(found)) - grep(stacks, /futex/)) <= 0.0100001,
+		`search works in ${where}`);
+	await frame.locator('.flame rect').nth(3).click();
+	check(await frame.locator('.crumbs button').count() >= 2, `zoom works in ${where}`);
+	await page.close();
+}
+fs.writeFileSync(path.join(dir, 'img.html'), '<!doctype html><body><img src="a.svg">');
+page = await open('file://' + path.join(dir, 'img.html'));
+check(await page.evaluate(() => document.images[0].naturalWidth) === 1200, 'works as an image');
+await page.close();
+page = await open(fileUrl, { javaScriptEnabled: false });
+check(await page.locator('.labels text').count() > 5 &&
+	(await page.locator('.flame rect title').first().textContent()).includes('%'),
+	'labels and tooltips are there without a script');
+await page.close();
+
+/* ---- hostile names ---- */
+const evil = new Map([
+	['main;</script><script>window.owned=1</script>', 5], ['main;]]><img src=x onerror=owned=1>', 7],
+	['main;"\' onload="owned=1', 3], ['main;&lt;b&gt; &amp;', 2], ['main;${owned=1}', 2],
+	['main;__proto__', 4], ['main;\u{1f525} \u202e rtl', 3],
+]);
+write('evil.folded', evil);
+page = await open('file://' + draw(path.join(dir, 'evil.folded')));
+for (const re of ['script', 'proto', 'onload', 'img', '&amp;'])
+	check(Math.abs(shown(await search(page, re)) - grep(evil, new RegExp(re))) <= 0.0100001,
+		`hostile name is plain text: ${re}`);
+for (let i = 0; i < 8; i++)
+	await page.keyboard.press('Tab');
+check(await page.evaluate(() => window.owned === undefined), 'and never runs');
+await page.close();
+
+/* ---- comparison ---- */
+write('old.folded', new Map([['main;a;x', 50], ['main;gone', 30], ['main;b', 20]]));
+write('new.folded', new Map([['main;a;x', 90], ['main;b', 40], ['main;fresh', 10]]));
+page = await open('file://' + draw('--differential', path.join(dir, 'old.folded'), path.join(dir, 'new.folded')));
+const labels = await page.locator('.labels').textContent();
+check(labels.includes('gone') && labels.includes('fresh'), 'what vanished and what is new are drawn');
+await page.close();
+
+check(requests.length === 0, 'nothing was asked of the network');
+check(problems.length === 0, `no errors on the console ${problems.slice(0, 3).join(' | ')}`);
+console.log(`1..${nr}`);
+await browser.close();
+process.exit(failed ? 1 : 0);
