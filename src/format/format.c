@@ -32,6 +32,14 @@ static const struct format formats[] = {
 		.write = perfscript_write,
 	},
 	{
+		.name = "perfdata",
+		.title = "recording of perf, for perf report, perf script and Hotspot",
+		.suffixes = ".perfdata .data",
+		.flags = FORMAT_NEEDS_INGEST,
+		.sniff = perfdata_sniff,
+		.write = perfdata_write,
+	},
+	{
 		.name = "json",
 		.title = "aggregated profile as JSON",
 		.suffixes = ".json",

@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "format/folded.h"
+#include "format/perfdata.h"
 #include "format/perfscript.h"
 #include "format/profilejson.h"
 #include "model/profile.h"
@@ -39,6 +40,7 @@ struct format_options {
 	struct folded_options folded;
 	struct perfscript_options perfscript;
 	struct profilejson_options json;
+	struct perfdata_options perfdata;
 };
 
 enum format_flags {

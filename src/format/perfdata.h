@@ -29,7 +29,10 @@
 #include "base/vec.h"
 #include "model/event.h"
 
+struct format_options;
+struct format_output;
 struct profile;
+struct sv;
 
 /* One recorded event; event_sample.spec is an index into perfdata_info.specs. */
 struct perfdata_spec {
@@ -135,8 +138,18 @@ struct perfdata_written {
 	bool is_folded;
 };
 
-/* @tables: indices of the tables to write; nr_tables 0 = all. The profile is sealed. */
-int perfdata_write(struct out *o, const struct profile *p, const uint32_t *tables, size_t nr_tables,
-		   struct perfdata_written *ret_w, struct err *err);
+struct perfdata_options {
+	const char *event; /* only this event's samples; NULL = all events */
+	/* Where the writer tells what was lost; may be NULL. */
+	struct perfdata_written *ret_written;
+};
+
+/*
+ * A writer of the table of formats (format.h). An output that is a new file is written as it
+ * goes; a pipe is held in memory until the end, for the header has to say what follows.
+ */
+int perfdata_write(struct format_output *to, const struct profile *p,
+		   const struct format_options *options, struct err *err);
+int perfdata_sniff(struct sv head);
 
 #endif

@@ -6,6 +6,7 @@
 #include <linux/perf_event.h>
 
 #include "base/mem.h"
+#include "format/format.h"
 
 #define MAGIC          0x32454c4946524550ull /* "PERFILE2" */
 #define FLUSH_BYTES    ((size_t)1 << 20)
@@ -19,6 +20,12 @@
 #define SAMPLE_TYPE                                                                     \
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | \
 	 PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN)
+
+#if defined(__x86_64__)
+#define HERE_ARCH "x86_64"
+#else
+#define HERE_ARCH "aarch64"
+#endif
 
 enum { RECORD_FINISHED_ROUND = 68, RECORD_BUILD_ID = 67 };
 
@@ -197,7 +204,7 @@ static int flush(struct pw_writer *w, bool is_last, struct err *err)
 		add_header(w, RECORD_FINISHED_ROUND, 0, 8);
 		w->nr_in_round = 0;
 	}
-	if (w->is_spooled || (w->data.n < FLUSH_BYTES && !is_last))
+	if (!w->out || (w->data.n < FLUSH_BYTES && !is_last))
 		return 0;
 	if (out_write(w->out, w->data.p, w->data.n, err))
 		return err->code;
@@ -560,10 +567,11 @@ static void add_features(struct features *f, const struct pw_writer *w)
 		has_build_ids |= m->nr_build_id && m->path;
 	if (has_build_ids)
 		add_build_ids(feature(f, 2), p);
-	add_fact(f, 3, p, "hostname");
+	add_fact(f, 3, p, "host");
 	add_fact(f, 4, p, "kernel");
 	add_string(feature(f, 5), "assay");
-	add_fact(f, 6, p, "arch");
+	const char *arch = profile_get_fact(p, "arch"); /* readers want one */
+	add_string(feature(f, 6), arch && *arch ? arch : HERE_ARCH);
 	uint64_t nr_cpus;
 	const char *cpus = profile_get_fact(p, "cpus");
 	if (cpus && sv_to_u64(sv_from_str(cpus), &nr_cpus)) {
@@ -571,7 +579,8 @@ static void add_features(struct features *f, const struct pw_writer *w)
 		buf_add_u32le(b, (uint32_t)nr_cpus);
 		buf_add_u32le(b, (uint32_t)nr_cpus);
 	}
-	const char *cmdline = profile_get_fact(p, "cmdline");
+	add_fact(f, 8, p, "cpu");
+	const char *cmdline = profile_get_fact(p, "command");
 	if (cmdline && *cmdline) {
 		struct buf *b = feature(f, 11);
 		buf_add_u32le(b, 1);
@@ -644,18 +653,18 @@ static int write_data(struct pw_writer *w, struct err *err)
 	return rc ? rc : flush(w, true, err);
 }
 
-static int write_file(struct pw_writer *w, struct err *err)
+/* To a new file: a header that is filled in at the end. Else: front, data and back to @to. */
+static int write_file(struct pw_writer *w, struct buf *to, struct err *err)
 {
 	CLEANUP(buf_release) struct buf front = {0};
 	CLEANUP(buf_release) struct buf back = {0};
 	add_front(&front, w, 0, 0);
 	size_t front_bytes = front.n;
-	w->is_spooled = !out_can_patch(w->out);
-	if (!w->is_spooled && out_write(w->out, front.p, front.n, err))
+	if (w->out && out_write(w->out, front.p, front.n, err))
 		return err->code;
 	if (write_data(w, err))
 		return err->code;
-	if (w->is_spooled)
+	if (!w->out)
 		w->data_bytes = w->data.n;
 
 	struct features f = {0};
@@ -665,15 +674,15 @@ static int write_file(struct pw_writer *w, struct err *err)
 	add_front(&front, w, w->data_bytes, f.bits);
 	buf_release(&f.bytes);
 	w->stats.nr_bytes = front.n + w->data_bytes + back.n;
-	if (!w->is_spooled) {
+	if (w->out) {
 		if (out_patch(w->out, front.p, front.n, 0, err))
 			return err->code;
 		return out_write(w->out, back.p, back.n, err);
 	}
-	if (out_write(w->out, front.p, front.n, err) ||
-	    out_write(w->out, buf_str(&w->data), w->data.n, err))
-		return err->code;
-	return out_write(w->out, back.p, back.n, err);
+	buf_add(to, front.p, front.n);
+	buf_add(to, w->data.p, w->data.n);
+	buf_add(to, back.p, back.n);
+	return 0;
 }
 
 static uint64_t count_samples(const struct pw_writer *w)
@@ -689,28 +698,44 @@ static uint64_t count_samples(const struct pw_writer *w)
 	return sum;
 }
 
-int perfdata_write(struct out *o, const struct profile *p, const uint32_t *tables, size_t nr_tables,
-		   struct perfdata_written *ret_w, struct err *err)
+static int pick_tables(struct pw_writer *w, const char *event, struct err *err)
+{
+	const struct profile *p = w->p;
+	const struct table *only = NULL;
+	int rc = event ? format_pick_table(p, event, &only, err) : 0;
+	if (rc)
+		return rc;
+	for (uint32_t i = 0; i < p->tables.n; i++)
+		if (!only || only == &p->tables.p[i])
+			vec_push(&w->tables, i);
+	return w->tables.n ? 0 : err_set(err, -ENODATA, "there are no samples to write");
+}
+
+int perfdata_write(struct format_output *to, const struct profile *p,
+		   const struct format_options *options, struct err *err)
 {
 	CLEANUP(err_release) struct err local = {0};
 	err = err ? err : &local;
-	struct pw_writer w = {.p = p, .out = o};
-	for (uint32_t i = 0; i < (nr_tables ? nr_tables : p->tables.n); i++)
-		vec_push(&w.tables, nr_tables ? tables[i] : i);
-	int rc;
-	if (!w.tables.n) {
-		rc = err_set(err, -ENODATA, "there are no samples to write");
-	} else {
+	/* Only what nothing was written to yet has its header where it will be looked for. */
+	bool is_direct = to->file && !to->buf.n && out_can_patch(to->file);
+	struct pw_writer w = {.p = p, .out = is_direct ? to->file : NULL};
+	int rc = pick_tables(&w, options->perfdata.event, err);
+	if (!rc) {
 		w.stats.is_folded = count_samples(&w) > SAMPLES_MAX;
 		pw_place_init(&w);
-		rc = write_file(&w, err);
+		rc = write_file(&w, &to->buf, err);
 	}
 	pw_place_release(&w);
 	map_release(&w.epochs);
 	map_release(&w.pids);
 	vec_release(&w.tables);
 	buf_release(&w.data);
-	if (!rc)
-		*ret_w = w.stats;
+	if (!rc && options->perfdata.ret_written)
+		*options->perfdata.ret_written = w.stats;
 	return rc;
+}
+
+int perfdata_sniff(struct sv head)
+{
+	return perfdata_is(head.p, head.n) ? 100 : 0;
 }

@@ -35,9 +35,8 @@ struct pw_chain {
 struct pw_writer {
 	const struct profile *p;
 	struct perfdata_written stats;
-	struct out *out;
+	struct out *out; /* NULL: it cannot be patched, data keeps everything */
 	struct buf data; /* records not yet written */
-	bool is_spooled; /* the output cannot be patched: data keeps everything */
 	uint64_t data_bytes;
 	uint64_t now_ns;
 	unsigned nr_in_round;

@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "format/format.h"
 #include "format/perfdata.h"
 #include "ingest/builder.h"
 
@@ -56,20 +57,22 @@ int main(int argc, char **argv)
 	int rc = perfdata_read_fd(fd, &sink, &info, &err);
 	if (!rc) {
 		if (info.hostname)
-			profile_fact(p, "hostname", info.hostname);
+			profile_fact(p, "host", info.hostname);
 		if (info.os_release)
 			profile_fact(p, "kernel", info.os_release);
-		if (info.arch)
-			profile_fact(p, "arch", info.arch);
 		profile_fact(p, "cpus", "2");
 		if (info.cmdline)
-			profile_fact(p, "cmdline", info.cmdline);
+			profile_fact(p, "command", info.cmdline);
 		profile_seal(p);
 		struct out o;
 		struct perfdata_written w;
 		rc = out_open(&o, argv[2], 0600, &err);
 		if (!rc) {
-			rc = perfdata_write(&o, p, NULL, 0, &w, &err);
+			struct format_output to = {.file = &o};
+			struct format_options how = {.perfdata.ret_written = &w};
+			rc = perfdata_write(&to, p, &how, &err);
+			if (!rc)
+				rc = format_flush(&to, &err);
 			if (!rc)
 				rc = out_commit(&o, &err);
 			out_release(&o);

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "format/format.h"
 #include "format/perfdata.h"
 #include "model/profile.h"
 
@@ -78,7 +79,10 @@ static void round_trip(struct profile *p, struct seen *seen, struct perfdata_inf
 	CLEANUP(err_release) struct err err = {0};
 	struct out o;
 	CHECK(!out_open(&o, path, 0600, &err));
-	CHECK(!perfdata_write(&o, p, NULL, 0, w, &err));
+	struct format_output to = {.file = &o};
+	struct format_options options = {.perfdata.ret_written = w};
+	CHECK(!perfdata_write(&to, p, &options, &err));
+	CHECK(!format_flush(&to, &err));
 	CHECK(!err.msg);
 	CHECK(!out_commit(&o, &err));
 	out_release(&o);
@@ -148,7 +152,7 @@ TEST(perfdata_write_gives_back_addresses_contexts_and_facts)
 	profile_sample(p, cycles, START_NS + 10, s, main_task, 1, (int64_t[]){1, 1234});
 	profile_sample(p, faults, START_NS + 20, s, worker, 0, (int64_t[]){1, 1});
 	profile_sample(p, cycles, START_NS + 30, 0, worker, -1, (int64_t[]){1, 99});
-	profile_fact(p, "hostname", "box");
+	profile_fact(p, "host", "box");
 	profile_fact(p, "arch", "x86_64");
 	struct seen seen = {0};
 	struct perfdata_written w = {0};
@@ -288,8 +292,42 @@ TEST(perfdata_write_of_nothing_is_an_error)
 	CLEANUP(profile_free_p) struct profile *p = profile_new();
 	profile_seal(p);
 	CLEANUP(err_release) struct err err = {0};
-	struct perfdata_written w;
-	struct out o = {.fd = -1};
-	CHECK(perfdata_write(&o, p, NULL, 0, &w, &err) < 0);
+	struct format_output to = {0};
+	struct format_options options = {0};
+	CHECK(perfdata_write(&to, p, &options, &err) < 0);
 	CHECK_STR(err_msg(&err), "there are no samples to write");
+}
+
+TEST(perfdata_write_to_a_pipe_gives_the_same_bytes_and_one_event_alone)
+{
+	CLEANUP(profile_free_p) struct profile *p = profile_new();
+	module_id kernel = add_kernel(p);
+	stack_id s = profile_stack(
+		p, 0, profile_location(p, kernel, 0xffffffff81000000, LOCATION_KERNEL));
+	task_id task = profile_task(p, 3, 3, 0, 0);
+	uint32_t cycles = add_table(p, "cycles:u", TABLE_INSTANT);
+	uint32_t faults = add_table(p, "page-faults", TABLE_INSTANT);
+	profile_sample(p, cycles, START_NS, s, task, 0, (int64_t[]){1, 1});
+	profile_sample(p, cycles, START_NS + 1, s, task, 0, (int64_t[]){1, 1});
+	profile_sample(p, faults, START_NS, s, task, 0, (int64_t[]){1, 1});
+	struct seen seen = {0};
+	struct perfdata_written w = {0};
+	CLEANUP(perfdata_info_release) struct perfdata_info info = {0};
+	round_trip(p, &seen, &info, &w);
+
+	struct format_output to = {0};
+	struct format_options options = {0};
+	CHECK(!perfdata_write(&to, p, &options, NULL));
+	CHECK_U64(to.buf.n, w.nr_bytes);
+	buf_clear(&to.buf);
+	options.perfdata.event = "cycles";
+	CHECK(!perfdata_write(&to, p, &options, NULL));
+	struct seen only = {0};
+	CLEANUP(perfdata_info_release) struct perfdata_info only_info = {0};
+	struct event_sink sink = {see, &only};
+	CHECK(!perfdata_read(to.buf.p, to.buf.n, &sink, &only_info, NULL));
+	CHECK(only.samples.n == 2 && only_info.specs.n == 1);
+	buf_release(&to.buf);
+	vec_release(&seen.samples);
+	vec_release(&only.samples);
 }
