@@ -13,6 +13,7 @@ struct builder {
 	struct intern names;   /* names that the profile does not hold: crates, "file:line" */
 	const char **modules;  /* short name by module */
 	uint32_t *module_keys; /* id of the short name in names, by module */
+	uint32_t kernel_key;   /* of "[kernel]" */
 	struct map index;
 	VEC(struct group) rows;
 };
@@ -84,10 +85,21 @@ static uint32_t flags_of(const struct profile *p, const struct location *l, cons
 	return flags;
 }
 
+/* Text formats know that a frame is the kernel's, but no module. */
+static bool is_kernel_by_flag(const struct builder *b, module_id mod, uint32_t flags)
+{
+	return !b->modules[mod][0] && flags & TREE_KERNEL;
+}
+
+static const char *module_name(const struct builder *b, module_id mod, uint32_t flags)
+{
+	return is_kernel_by_flag(b, mod, flags) ? "[kernel]" : b->modules[mod];
+}
+
 /* Module of a frame for people; frames that no module holds go under their own name. */
 static uint32_t module_group(struct builder *b, module_id mod, const char *fallback, uint32_t flags)
 {
-	const char *name = b->modules[mod];
+	const char *name = module_name(b, mod, flags);
 	if (!name[0])
 		name = fallback;
 	return find_named(b, name, strlen(name), flags);
@@ -128,8 +140,11 @@ static uint32_t group_of(struct builder *b, const struct location *l, const stru
 	const char *name = f ? profile_frame_name(p, f) : "[unknown]";
 	switch (b->by) {
 	case BY_FUNCTION:
-		return find_group(b, func, b->module_keys[l->module], name, b->modules[l->module],
-				  flags);
+		return find_group(b, func,
+				  is_kernel_by_flag(b, l->module, flags)
+					  ? b->kernel_key
+					  : b->module_keys[l->module],
+				  name, module_name(b, l->module, flags), flags);
 	case BY_MODULE:
 		return module_group(b, l->module, flags & TREE_PSEUDO ? name : "<no module>",
 				    flags);
@@ -149,6 +164,7 @@ static void name_modules(struct builder *b)
 	const struct profile *p = b->p;
 	b->modules = arena_calloc(b->a, p->modules.n, sizeof(*b->modules));
 	b->module_keys = arena_calloc(b->a, p->modules.n, sizeof(*b->module_keys));
+	b->kernel_key = intern_add_str(&b->names, "[kernel]");
 	for (module_id m = 0; m < p->modules.n; m++) {
 		b->modules[m] = profile_module_name(p, m);
 		b->module_keys[m] = intern_add_str(&b->names, b->modules[m]);

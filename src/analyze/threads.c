@@ -18,8 +18,8 @@ static const struct report_column columns[] = {
 	{"error_pct", "+-", CELL_PERCENT, "half of the 95 % interval, in percentage points"},
 	{"cpus", "CPUs", CELL_FLOAT, "CPUs in use on average over the window"},
 	{"samples", "samples", CELL_COUNT, NULL},
-	{"pid", "pid", CELL_COUNT, NULL},
-	{"tid", "tid", CELL_COUNT, NULL},
+	{"pid", "pid", CELL_ID, NULL},
+	{"tid", "tid", CELL_ID, NULL},
 	{"thread", "thread", CELL_TEXT, NULL},
 };
 
@@ -52,6 +52,12 @@ static double cpus_or_nan(const struct selection *sel, struct weight w)
 	return cpus < 0 ? (double)__builtin_nan("") : cpus;
 }
 
+/* Text formats may know neither. */
+static uint64_t id_or_none(int32_t id)
+{
+	return id > 0 ? (uint64_t)id : CELL_NO_ID;
+}
+
 static void add_row(struct report *r, struct report_table *t, const struct selection *sel,
 		    const struct thread_row *row)
 {
@@ -65,8 +71,8 @@ static void add_row(struct report *r, struct report_table *t, const struct selec
 	if (is_group) {
 		cells[n++].u = row->nr_threads;
 	} else {
-		cells[n++].u = (uint32_t)row->pid;
-		cells[n++].u = (uint32_t)row->tid;
+		cells[n++].u = id_or_none(row->pid);
+		cells[n++].u = id_or_none(row->tid);
 	}
 	cells[n++].text = row->name;
 	report_add_row(r, t, cells);

@@ -94,7 +94,7 @@ static const struct opt limit_opts[] = {
 	OPT_DOUBLE(0, "percent-limit", struct report_opts, percent_limit, "PCT",
 		   "leave out rows below PCT (default 0; trees 0.5)"),
 	OPT_ENUM(0, "sort", struct report_opts, sort, sort_choices, "KEY",
-		 "self, total or name (default self)"),
+		 "order of the rows (default self)"),
 	OPT_END,
 };
 static const struct opt_group limit_group = {"How much is shown", limit_opts};
@@ -112,7 +112,6 @@ static const char details[] = "Any profile is read: a recording, perf.data, "
 			      "every report.\n";
 
 static const char examples[] =
-	"assay report\tthe newest recording\n"
 	"assay report\tthe newest recording\n"
 	"assay report perf.data --by crate --sort total\twhich crate takes the "
 	"time\n"

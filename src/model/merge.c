@@ -2,6 +2,7 @@
 #include "base/base.h"
 #include "model/profile.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
 
 struct merge {
@@ -73,6 +74,29 @@ static void merge_frames(struct merge *m, const struct location *l, loc_id loc)
 		free(frames);
 }
 
+/*
+ * Locations that are no addresses are told apart by a number made from their function (in the
+ * lower bits) or, with both top bits set, from a hash of all their frames; ids in it are mapped.
+ */
+#define OFFSET_TOP ((uint64_t)3 << 62)
+
+static uint64_t named_offset(const struct merge *m, const struct location *l)
+{
+	uint64_t top = l->offset & OFFSET_TOP;
+	uint64_t low = l->offset & ~OFFSET_TOP;
+	if (!l->nr_frames)
+		return l->offset; /* an address without a name */
+	if (top != OFFSET_TOP)
+		return low < m->from->functions.n ? top | m->func[low] : l->offset;
+	uint64_t key = 0;
+	for (size_t i = 0; i < l->nr_frames; i++) {
+		const struct frame *f = &m->from->frames.p[l->first_frame + i];
+		key = hash_mix(key ^ ((uint64_t)m->func[f->func] << 32 | m->str[f->file]),
+			       (uint64_t)f->line << 1 | f->is_inlined);
+	}
+	return top | key;
+}
+
 static void merge_locations(struct merge *m)
 {
 	m->loc = ids(m->from->locations.n);
@@ -81,7 +105,7 @@ static void merge_locations(struct merge *m)
 		enum module_kind kind = m->from->modules.p[l->module].kind;
 		uint64_t offset = l->offset;
 		if (kind == MODULE_PSEUDO || kind == MODULE_NAMED)
-			offset = offset < m->from->functions.n ? m->func[offset] : 0;
+			offset = named_offset(m, l);
 		loc_id loc = profile_location(m->to, m->module[l->module], offset, l->flags);
 		m->loc[i] = loc;
 		if ((l->flags & LOCATION_NAMED) && !m->to->locations.p[loc].nr_frames)

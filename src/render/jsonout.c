@@ -15,7 +15,8 @@ static const char *kind_name(enum cell_kind kind)
 {
 	static const char *const names[] = {
 		[CELL_TEXT] = "text",   [CELL_COUNT] = "count",     [CELL_NS] = "ns",
-		[CELL_BYTES] = "bytes", [CELL_PERCENT] = "percent", [CELL_FLOAT] = "float"};
+		[CELL_BYTES] = "bytes", [CELL_PERCENT] = "percent", [CELL_FLOAT] = "float",
+		[CELL_ID] = "id"};
 	return names[kind];
 }
 
@@ -42,6 +43,12 @@ static void add_cell(struct json *j, const struct report_column *c, const union 
 	case CELL_NS:
 	case CELL_BYTES:
 		json_u64(j, v->u);
+		break;
+	case CELL_ID:
+		if (v->u == CELL_NO_ID)
+			json_null(j);
+		else
+			json_u64(j, v->u);
 		break;
 	case CELL_PERCENT:
 	case CELL_FLOAT:

@@ -99,6 +99,12 @@ static void add_cell(struct buf *to, const struct report_column *c, const union 
 	case CELL_COUNT:
 		num_add_count(to, v->u);
 		break;
+	case CELL_ID:
+		if (v->u == CELL_NO_ID)
+			buf_add_ch(to, '-');
+		else
+			buf_add_u64(to, v->u);
+		break;
 	case CELL_NS:
 		num_add_ns(to, v->u);
 		break;
