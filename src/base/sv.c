@@ -69,8 +69,9 @@ struct sv sv_split(struct sv *s, char c)
 
 struct sv sv_from_idx(struct sv s, size_t from)
 {
-	if (from > s.n)
-		from = s.n;
+	from = MIN(from, s.n);
+	if (!from)
+		return s; /* an empty view may have no pointer to add to */
 	return sv_from(s.p + from, s.n - from);
 }
 

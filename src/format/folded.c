@@ -114,6 +114,9 @@ static void parse_frame(struct folded_reader *r, struct sv text, struct text_fra
 		f.func_flags = mark == 'k' ? FUNC_KERNEL : mark == 'j' ? FUNC_JIT : 0;
 		if (f.is_inlined || f.func_flags)
 			text.n -= 4;
+		/* modules of their own keep read() and read()_[k] two functions */
+		if (f.func_flags)
+			f.path = profile_cstr(r->p, mark == 'k' ? "[kernel]" : "[jit]");
 	}
 	f.name = profile_str(r->p, text.p, text.n);
 	*ret_f = f;

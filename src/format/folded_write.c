@@ -95,6 +95,8 @@ static void add_clean(struct buf *to, struct sv name, char for_blank)
 		if ((unsigned char)c >= ' ' && c != 0x7f)
 			buf_add_ch(to, c);
 	}
+	while (to->n && to->p[to->n - 1] == ' ') /* would be taken for the count's */
+		to->n--;
 }
 
 static uint32_t text_of_scratch(struct folded_writer *w)

@@ -129,6 +129,24 @@ static void add_frames(struct script_writer *w, struct buf *to, loc_id loc, int3
 	buf_add_str(to, ")\n");
 }
 
+/* What a reader takes for an event's name: a letter first, and no blanks. */
+static void add_event_name(struct buf *to, struct sv name)
+{
+	bool is_first = true;
+	for (size_t i = 0; i < name.n; i++) {
+		char c = name.p[i] == ' ' ? '_' : name.p[i];
+		char lower = c | 0x20;
+		if ((unsigned char)c < ' ')
+			continue;
+		if (is_first && (lower < 'a' || lower > 'z') && c != '_' && c != '{')
+			buf_add_ch(to, '_');
+		buf_add_ch(to, c);
+		is_first = false;
+	}
+	if (is_first)
+		buf_add_str(to, "samples");
+}
+
 static void add_event_line(struct script_writer *w, struct buf *to, const struct table *t, size_t i)
 {
 	const struct profile *p = w->p;
@@ -146,11 +164,7 @@ static void add_event_line(struct script_writer *w, struct buf *to, const struct
 	const int64_t *values = &t->values[i * t->nr_columns];
 	int64_t period = t->nr_columns > 1 ? values[1] : values[0];
 	buf_addf(to, " %10" PRId64 " ", MAX(period, 0));
-	/* the event ends at the first blank when read again */
-	struct sv event = profile_sv(p, t->event);
-	for (size_t k = 0; k < event.n; k++)
-		if ((unsigned char)event.p[k] >= ' ')
-			buf_add_ch(to, event.p[k] == ' ' ? '_' : event.p[k]);
+	add_event_name(to, profile_sv(p, t->event));
 	buf_add_str(to, ": \n");
 }
 

@@ -127,6 +127,12 @@ static bool is_misc(struct sv token)
 	return true;
 }
 
+static bool can_start_event(char c)
+{
+	char lower = c | 0x20;
+	return (lower >= 'a' && lower <= 'z') || c == '_' || c == '{';
+}
+
 /* What follows pid: [cpu] misc time: period event: rest. */
 static bool parse_after_ids(struct sv s, unsigned flags, struct script_event *e)
 {
@@ -162,7 +168,7 @@ static bool parse_after_ids(struct sv s, unsigned flags, struct script_event *e)
 		s = left;
 		token = take_token(&left);
 	}
-	if (token.n >= 2 && token.p[token.n - 1] == ':' && !is_digit(token.p[0])) {
+	if (token.n >= 2 && token.p[token.n - 1] == ':' && can_start_event(token.p[0])) {
 		e->event = sv_from(token.p, token.n - 1);
 		e->rest = drop_trailing_blanks(left);
 		return true;

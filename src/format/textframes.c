@@ -96,7 +96,7 @@ static bool is_bracketed_kernel(struct sv path)
 
 unsigned text_func_flags(struct sv module_path)
 {
-	if (is_perf_map(module_path))
+	if (is_perf_map(module_path) || sv_eq(module_path, SV("[jit]")))
 		return FUNC_JIT;
 	ssize_t slash = sv_rindex(module_path, '/');
 	struct sv base = sv_from_idx(module_path, (size_t)(slash + 1));

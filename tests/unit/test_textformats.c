@@ -400,6 +400,14 @@ TEST(folded_marks_become_flags_and_come_back)
 	expect_as("folded", p, NULL, "a;main;in1;in2;sys;w_[w];j 2\n");
 }
 
+TEST(one_name_in_kernel_and_program_stays_two_functions)
+{
+	static const char text[] = "a;read 1\na;read_[j] 2\na;read_[k] 4\nb;read_[k];read 8\n";
+	CLEANUP(profile_free_p) struct profile *p = read_as("folded", text, NULL);
+	struct format_options options = {.folded = {.flags = FOLDED_KERNEL | FOLDED_JIT}};
+	expect_as("folded", p, &options, text);
+}
+
 TEST(folded_order_is_that_of_the_stacks_bytes)
 {
 	static const char text[] = "a 1\na b 1\na;b 1\na!;c 1\na:c 1\na;b;c 1\nab 1\na;b;a 1\n";
