@@ -383,7 +383,8 @@ static int inflate_zdebug(struct buf *to, struct sv raw, struct err *err)
 	return inflate(to, ZKIND_ZLIB, sv_from_idx(raw, 12), nr_plain, err);
 }
 
-static int read_cell(struct elf *e, const struct elf_section *s, struct buf *to, struct err *err)
+static int read_section(const struct elf *e, const struct elf_section *s, struct buf *to,
+			struct err *err)
 {
 	if (s->nr_bytes > SECTION_BYTES_MAX || s->offset > e->nr_bytes ||
 	    s->nr_bytes > e->nr_bytes - s->offset)
@@ -404,32 +405,36 @@ static int read_cell(struct elf *e, const struct elf_section *s, struct buf *to,
 	return 0;
 }
 
+int elf_section_read(const struct elf *e, const struct elf_section *s, struct buf *to,
+		     struct err *err)
+{
+	CLEANUP(buf_release) struct buf bytes = {0};
+	if (s->type != SHT_NOBITS && s->nr_bytes) {
+		int rc = read_section(e, s, &bytes, err);
+		if (rc) {
+			err_wrap(err, "section '%.*s'", SV_ARGS(s->name));
+			return rc;
+		}
+	}
+	buf_release(to);
+	*to = bytes;
+	bytes = (struct buf){0};
+	return 0;
+}
+
 int elf_section_bytes(struct elf *e, const struct elf_section *s, struct sv *ret_bytes,
 		      struct err *err)
 {
 	ASSERT(s >= e->sections && s < e->sections + e->nr_sections);
 	struct cell *c = &e->cells[s - e->sections];
-	if (!c->is_read && s->type != SHT_NOBITS && s->nr_bytes) {
-		CLEANUP(buf_release) struct buf bytes = {0};
-		int rc = read_cell(e, s, &bytes, err);
-		if (rc) {
-			err_wrap(err, "section '%.*s'", SV_ARGS(s->name));
+	if (!c->is_read) {
+		int rc = elf_section_read(e, s, &c->bytes, err);
+		if (rc)
 			return rc;
-		}
-		c->bytes = bytes;
-		bytes = (struct buf){0};
 	}
 	c->is_read = true;
 	*ret_bytes = c->bytes.p ? buf_sv(&c->bytes) : SV("");
 	return 0;
-}
-
-void elf_section_drop(struct elf *e, const struct elf_section *s)
-{
-	ASSERT(s >= e->sections && s < e->sections + e->nr_sections);
-	struct cell *c = &e->cells[s - e->sections];
-	buf_release(&c->bytes);
-	c->is_read = false;
 }
 
 int elf_named_bytes(struct elf *e, const char *name, struct sv *ret_bytes, struct err *err)

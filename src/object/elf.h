@@ -14,6 +14,7 @@
 #define ASSAY_OBJECT_ELF_H
 
 #include "base/base.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/sv.h"
 
@@ -66,8 +67,10 @@ const struct elf_section *elf_section(const struct elf *e, const char *name);
  */
 int elf_section_bytes(struct elf *e, const struct elf_section *s, struct sv *ret_bytes,
 		      struct err *err);
-/* Forgets the cached bytes (views of them die), for large sections that were read through. */
-void elf_section_drop(struct elf *e, const struct elf_section *s);
+/* The same in a buffer of the caller (what it held is released), for what is read through once:
+ * nothing is cached. */
+int elf_section_read(const struct elf *e, const struct elf_section *s, struct buf *to,
+		     struct err *err);
 /* Same by name; an absent section gives 0 and an empty view. Also finds .zdebug_* for .debug_*. */
 int elf_named_bytes(struct elf *e, const char *name, struct sv *ret_bytes, struct err *err);
 uint64_t elf_nr_bytes(const struct elf *e); /* of the file */

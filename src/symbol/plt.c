@@ -10,6 +10,7 @@
 
 #define ENTRIES_MAX    ((size_t)1 << 20)
 #define NAME_BYTES_MAX ((size_t)16 << 10)
+#define TABLES_MAX     16 /* relocation sections that are read */
 
 struct slot { /* a GOT slot with a relocation */
 	uint64_t vaddr;
@@ -75,16 +76,16 @@ static int read_slots(struct plt *p, struct elf *e, struct err *err)
 {
 	size_t nr;
 	const struct elf_section *s = elf_sections(e, &nr);
-	for (size_t i = 0; i < nr; i++) {
+	for (size_t i = 0, nr_tables = 0; i < nr && nr_tables < TABLES_MAX; i++) {
 		if (s[i].type != SHT_RELA || !(s[i].flags & SHF_ALLOC))
 			continue;
+		nr_tables++;
 		bool is_jump_table = sv_eq(s[i].name, SV(".rela.plt"));
-		struct sv bytes;
-		int rc = elf_section_bytes(e, &s[i], &bytes, err);
+		CLEANUP(buf_release) struct buf bytes = {0};
+		int rc = elf_section_read(e, &s[i], &bytes, err);
 		if (rc)
 			return rc;
-		add_slots(p, elf_machine(e), bytes, is_jump_table);
-		elf_section_drop(e, &s[i]);
+		add_slots(p, elf_machine(e), buf_sv(&bytes), is_jump_table);
 		if (!p->symbols.n && s[i].link < nr && s[i].link &&
 		    s[s[i].link].type == SHT_DYNSYM && s[s[i].link].link < nr) {
 			rc = elf_section_bytes(e, &s[s[i].link], &p->symbols, err);
@@ -94,7 +95,8 @@ static int read_slots(struct plt *p, struct elf *e, struct err *err)
 				return rc;
 		}
 	}
-	qsort(p->slots.p, p->slots.n, sizeof(*p->slots.p), compare_slots);
+	if (p->slots.n)
+		qsort(p->slots.p, p->slots.n, sizeof(*p->slots.p), compare_slots);
 	return 0;
 }
 

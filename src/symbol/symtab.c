@@ -316,13 +316,14 @@ int symtab_add_elf(struct symtab *t, struct elf *e, enum symtab_what what, unsig
 	for (size_t i = 0; i < v.nr_sections && !s; i++)
 		s = v.sections[i].type == type && v.sections[i].nr_bytes ? &v.sections[i] : NULL;
 	if (s && s->link < v.nr_sections) {
-		int rc = elf_section_bytes(e, s, &v.symbols, err);
+		CLEANUP(buf_release) struct buf symbols = {0}; /* the entries hold what is needed */
+		int rc = elf_section_read(e, s, &symbols, err);
 		if (!rc)
 			rc = elf_section_bytes(e, &v.sections[s->link], &v.names, err);
 		if (rc)
 			return rc;
+		v.symbols = buf_sv(&symbols);
 		nr = add_view(t, &v, table_add(t, v.names, tag, NULL));
-		elf_section_drop(e, s); /* the entries hold what is needed */
 	} else if (what == SYMTAB_DYNAMIC && !v.nr_sections) {
 		nr = add_dynamic(t, e, tag);
 	}

@@ -81,9 +81,9 @@ TEST(symbolizer_names_with_the_debug_file_of_a_folder)
 	CHECK(!elf_open_path(&e, FIXTURES "prog", NULL));
 	CLEANUP(symbolizer_free_p) struct symbolizer *s = NULL;
 	CHECK(!symbolizer_new_elf(&s, e, "/srv/bin/prog", &search, 0, NULL));
-	check_answer(s, 0x401014, "hidden_function prog.c:4 (debug)");
+	check_answer(s, 0x401014, "hidden_function prog.c:13 (debug)");
 	check_answer(s, 0x401006,
-		     "deepest prog.c:2 < middle prog.c:3 < hidden_function prog.c:4 "
+		     "deepest prog.c:4 < middle prog.c:9 < hidden_function prog.c:13 "
 		     "(debug)");
 	check_answer(s, 0x400000, "? (none)");
 	check_answer(s, UINT64_MAX, "? (none)");

@@ -1,0 +1,84 @@
+/*
+ * ELF images: any bytes give sections, symbols and PLT entries within bounds or an error. Every
+ * byte of every section is looked at, every symbol found again at its own start.
+ */
+#include "base/base.h"
+
+#include "base/hash.h"
+#include "object/debugfile.h"
+#include "object/elf.h"
+#include "symbol/plt.h"
+#include "symbol/symtab.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+static volatile uint64_t sink;
+
+static void touch_sections(struct elf *e)
+{
+	size_t nr;
+	const struct elf_section *s = elf_sections(e, &nr);
+	for (size_t i = 0; i < nr; i++) {
+		struct sv bytes;
+		sink += hash_bytes(s[i].name.p, s[i].name.n);
+		if (!elf_section_bytes(e, &s[i], &bytes, NULL))
+			sink += hash_bytes(bytes.p, bytes.n);
+	}
+	uint8_t id[ELF_BUILD_ID_MAX];
+	sink += elf_build_id(e, id);
+}
+
+static void touch_addresses(const struct elf *e)
+{
+	size_t nr;
+	const struct elf_segment *s = elf_segments(e, &nr);
+	for (size_t i = 0; i < nr && i < 64; i++) {
+		uint64_t offset;
+		uint64_t vaddr;
+		if (!elf_offset_from_vaddr(e, s[i].vaddr, &offset))
+			continue;
+		/* the way back may go to another segment that holds the offset as well */
+		if (elf_vaddr_from_offset(e, offset, &vaddr))
+			sink += vaddr;
+	}
+}
+
+static void touch_symbols(const struct symtab *t, const struct elf *e)
+{
+	size_t nr;
+	const struct elf_segment *s = elf_segments(e, &nr);
+	for (size_t i = 0; i < nr && i < 64; i++) {
+		struct symtab_hit hit;
+		uint64_t at = s[i].vaddr;
+		for (int k = 0; k < 64; k++, at += 1 + s[i].nr_mem_bytes / 64) {
+			if (!symtab_find(t, at, &hit))
+				continue;
+			ASSERT(hit.start <= at && at < hit.end);
+			sink += hash_bytes(hit.name.p, hit.name.n);
+			ASSERT(!hit.name.n || symtab_has_alias(t, hit.start, hit.name));
+		}
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+	CLEANUP(elf_free_p) struct elf *e = NULL;
+	CLEANUP(elf_free_p) struct elf *mini = NULL;
+	if (elf_open_bytes(&e, data, n, NULL))
+		return 0;
+	touch_sections(e);
+	touch_addresses(e);
+	(void)debugfile_mini(&mini, e, NULL);
+	struct symtab *t = symtab_new();
+	(void)symtab_add_elf(t, e, SYMTAB_STATIC, 1, NULL, NULL);
+	(void)symtab_add_elf(t, e, SYMTAB_DYNAMIC, 2, NULL, NULL);
+	symtab_seal(t);
+	touch_symbols(t, e);
+	struct symtab *plt = symtab_new();
+	(void)plt_add(plt, e, t, 3, NULL);
+	symtab_seal(plt);
+	touch_symbols(plt, e);
+	symtab_free(t);
+	symtab_free(plt);
+	return 0;
+}
