@@ -1,0 +1,254 @@
+/* assay convert: any profile into another format. */
+#include "base/base.h"
+#include "cmd/cmd.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "analyze/calltree.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/suggest.h"
+#include "cmd/picture.h"
+#include "format/format.h"
+#include "session/load.h"
+#include "session/store.h"
+#include "symbol/demangle.h"
+#include "symbol/symbolizer.h"
+
+struct convert_opts {
+	const char *to;
+	const char *output;
+	const char *event;
+	const char *symfs;
+	struct opt_list debug_dirs;
+	bool wants_list;
+	bool has_no_inlines;
+	bool has_hashes;
+	bool has_pid;
+	bool has_tid;
+	bool has_no_comm;
+	bool has_annotations;
+	bool has_addresses;
+	bool is_weighted;
+};
+
+static const struct opt convert_opts[] = {
+	OPT_STR(0, "to", struct convert_opts, to, "FORMAT",
+		"what to write (default: by the output's suffix); --list shows them"),
+	OPT_STR('o', "output", struct convert_opts, output, "FILE",
+		"where to (default: standard output)"),
+	OPT_STR('e', "event", struct convert_opts, event, "EVENT",
+		"this event's samples (default: all, or the first where one must be chosen)"),
+	OPT_FLAG(0, "list", struct convert_opts, wants_list, "list the formats"),
+	OPT_END,
+};
+static const struct opt_group convert_group = {"Output", convert_opts};
+
+static const struct opt folded_opts[] = {
+	OPT_FLAG(0, "pid", struct convert_opts, has_pid, "comm-PID at the root"),
+	OPT_FLAG(0, "tid", struct convert_opts, has_tid, "comm-PID/TID at the root"),
+	OPT_FLAG(0, "no-comm", struct convert_opts, has_no_comm, "no thread at the root"),
+	OPT_FLAG(0, "annotate", struct convert_opts, has_annotations,
+		 "mark kernel, inlined and JIT frames: _[k] _[i] _[j]"),
+	OPT_FLAG(0, "addresses", struct convert_opts, has_addresses,
+		 "[module <address>] for frames without a name"),
+	OPT_FLAG(0, "weight", struct convert_opts, is_weighted,
+		 "the event's weight (ns, cycles) instead of the count of samples"),
+	OPT_END,
+};
+static const struct opt_group folded_group = {"Folded stacks", folded_opts};
+
+static const struct opt names_opts[] = {
+	OPT_FLAG(0, "no-inlines", struct convert_opts, has_no_inlines, "physical functions only"),
+	OPT_FLAG(0, "hashes", struct convert_opts, has_hashes,
+		 "keep hashes and disambiguators in Rust names"),
+	OPT_STR(0, "symfs", struct convert_opts, symfs, "DIR", "look for binaries below DIR"),
+	OPT_LIST(0, "debug-dir", struct convert_opts, debug_dirs, "DIR",
+		 "look for debug files here, too"),
+	OPT_END,
+};
+static const struct opt_group names_group = {"Names (for files without)", names_opts};
+
+#define SVG_NAME "svg"
+
+static void list_formats(struct buf *to)
+{
+	const struct format *f = NULL;
+	for (size_t i = 0; (f = format_at(i)); i++) {
+		bool can_read = f->read || (f->flags & FORMAT_NEEDS_INGEST);
+		buf_addf(to, "%-12s %-6s %-6s %s\n", f->name, can_read ? "read" : "",
+			 f->write ? "write" : "", f->title);
+	}
+	buf_addf(to, "%-12s %-6s %-6s %s\n", SVG_NAME, "", "write",
+		 "flame graph (see assay flame)");
+}
+
+/* *ret_f NULL: a flame graph. */
+static int choose_format(const struct format **ret_f, const struct convert_opts *o, struct err *err)
+{
+	const char *path = o->output ? o->output : "-";
+	bool is_svg = o->to ? !strcmp(o->to, SVG_NAME)
+			    : sv_has_suffix(sv_from_str(path), SV("." SVG_NAME));
+	if (is_svg) {
+		*ret_f = NULL;
+		return 0;
+	}
+	const struct format *f = o->to ? format_find(o->to) : format_of_path(path);
+	if (f && f->write) {
+		*ret_f = f;
+		return 0;
+	}
+	if (!o->to)
+		return err_set(err, -EINVAL, "say the format with --to");
+	struct suggest s = suggest_for(sv_from_str(o->to));
+	for (size_t i = 0; (f = format_at(i)); i++)
+		if (f->write)
+			suggest_offer(&s, sv_from_str(f->name));
+	err_set(err, -EINVAL, "cannot write format '%s'", o->to);
+	if (s.best.n)
+		err_hint(err, "did you mean '%.*s'? --list shows them all", SV_ARGS(s.best));
+	else
+		err_hint(err, "assay convert --list");
+	return -EINVAL;
+}
+
+static struct format_options options_from(const struct convert_opts *o,
+					  struct perfdata_written *written)
+{
+	unsigned flags = (o->has_pid ? FOLDED_PID : 0) | (o->has_tid ? FOLDED_TID : 0) |
+			 (o->has_no_comm ? FOLDED_NO_COMM : 0) |
+			 (o->has_annotations ? FOLDED_KERNEL | FOLDED_INLINE | FOLDED_JIT : 0) |
+			 (o->has_addresses ? FOLDED_ADDRS : 0) |
+			 (o->is_weighted ? FOLDED_WEIGHT : 0) |
+			 (o->has_no_inlines ? FOLDED_NO_INLINE : 0);
+	return (struct format_options){
+		.folded = {.flags = flags, .event = o->event},
+		.perfscript = {.event = o->event},
+		.perfdata = {.event = o->event, .written = written},
+	};
+}
+
+static int load(struct profile **ret_p, const struct convert_opts *o, const struct opt_args *args,
+		struct err *err)
+{
+	struct load_options options = {
+		.symfs = o->symfs,
+		.debug_dirs = o->debug_dirs.p,
+		.nr_debug_dirs = o->debug_dirs.n,
+		.symbolizer_flags = o->has_no_inlines ? SYMBOLIZER_NO_INLINES : 0,
+		.demangle_flags = o->has_hashes ? DEMANGLE_HASHES : 0,
+	};
+	if (args->operands.n)
+		return load_profiles(ret_p, (const char *const *)args->operands.p, args->operands.n,
+				     &options, err);
+	CLEANUP(free_p) char *newest = NULL;
+	int rc = store_newest_path(&newest, NULL, NULL, err);
+	return rc ? rc : load_profile(ret_p, newest, &options, err);
+}
+
+static int write_svg(struct format_output *to, const struct profile *p,
+		     const struct convert_opts *o, struct err *err)
+{
+	CLEANUP(picture_release)
+	struct picture pic = {.spec = {.event = o->event},
+			      .tree_flags = CALLTREE_ROOT_COMM,
+			      .svg = {.min_width_px = -1}};
+	picture_add(&pic, p, NULL);
+	return picture_svg(&to->buf, &pic, err);
+}
+
+/* What perf.data cannot hold. */
+static void say_perfdata(const struct perfdata_written *w)
+{
+	if (w->is_folded)
+		log_note("rows stand for too many samples to be written singly: one record a row, "
+			 "its count as the period");
+	if (w->nr_cut_stacks)
+		log_warn("%" PRIu64 " stacks are deeper than a record can hold, cut at the root",
+			 w->nr_cut_stacks);
+	if (w->nr_named_frames)
+		log_note("%" PRIu64 " frames have a name but no address: perf shows them as "
+			 "kernel code",
+			 w->nr_named_frames);
+}
+
+static int write_all(const struct convert_opts *o, const struct format *f, const struct profile *p,
+		     struct err *err)
+{
+	CLEANUP(out_release) struct out out = {.fd = -1};
+	struct perfdata_written written = {0};
+	struct format_options options = options_from(o, &written);
+	int rc = out_open(&out, o->output ? o->output : "-", 0666, err);
+	if (rc)
+		return rc;
+	struct format_output to = {.file = &out};
+	rc = f ? f->write(&to, p, &options, err) : write_svg(&to, p, o, err);
+	if (!rc)
+		rc = format_flush(&to, err);
+	if (!rc)
+		rc = out_commit(&out, err);
+	buf_release(&to.buf);
+	if (!rc)
+		say_perfdata(&written);
+	return rc;
+}
+
+static bool is_binary(const struct format *f)
+{
+	return f && (!strcmp(f->name, "assay") || (f->flags & FORMAT_NEEDS_INGEST));
+}
+
+static int convert(const struct convert_opts *o, const struct opt_args *args)
+{
+	CLEANUP(err_release) struct err err = {0};
+	const struct format *f = NULL;
+	if (choose_format(&f, o, &err)) {
+		log_err(&err);
+		return EXIT_USAGE;
+	}
+	if (!o->output && is_binary(f) && isatty(STDOUT_FILENO))
+		return cmd_usage("convert", "'%s' is not for a terminal; name a file with -o",
+				 f->name);
+	CLEANUP(profile_free_p) struct profile *p = NULL;
+	if (load(&p, o, args, &err))
+		return cmd_fail(&err);
+	if (p->is_incomplete)
+		log_note("the input is incomplete: its recorder was killed, or part of it is "
+			 "damaged");
+	int rc = write_all(o, f, p, &err);
+	if (!rc)
+		return EXIT_OK;
+	return rc == -EPIPE ? EXIT_FAILED : cmd_fail(&err); /* a reader that leaves is no error */
+}
+
+int cmd_convert(int argc, char **argv)
+{
+	struct convert_opts o = {0};
+	const struct opt_cmd cmd = {
+		.name = "convert",
+		.usage = {"[OPTION...] --to FORMAT [FILE...]"},
+		.summary = "write a profile in another format",
+		.details = "Reads recordings, perf.data, perf script text and folded stacks "
+			   "(compressed too, '-'\nis standard input), several files merged into "
+			   "one; without FILE the newest recording.\nThe result goes to standard "
+			   "output, or to the file that -o names.",
+		.examples = "assay convert --to folded perf.data\t\n"
+			    "assay convert -o perf.data redis.assay\tfor perf report\n"
+			    "perf script | assay convert --to svg - -o flame.svg\t\n",
+		.groups = {{&convert_group, &o}, {&folded_group, &o}, {&names_group, &o}},
+	};
+	CLEANUP(opt_args_release) struct opt_args args = {0};
+	int status;
+	if (cmd_parse(&args, &cmd, argc, argv, &status)) {
+		CLEANUP(buf_release) struct buf list = {0};
+		list_formats(&list);
+		status = o.wants_list ? cmd_print(&list)
+			 : args.command
+				 ? cmd_usage("convert", "a command to run makes no sense here")
+				 : convert(&o, &args);
+	}
+	opt_list_release(&o.debug_dirs);
+	return status;
+}
