@@ -1,0 +1,22 @@
+# Forks, execs, threads, deep recursion, dlopen, deleted binaries: whole stacks and right names.
+. "$LIB/share.sh"
+run() { # NAME PATTERN MIN-SAMPLES MIN-WHOLE COMMAND...
+	name=$1 pattern=$2 min=$3 minwhole=$4
+	shift 4
+	$ASSAY cpu -o "$name.assay" -- "$@" > "$name.out" 2>&1 || fail "$name: $(cat "$name.out")"
+	got=$(total "$name.folded" "$pattern")
+	[ "$got" -ge "$min" ] || fail "$name: $got samples in $pattern, expected $min; $(total "$name.folded") in all: $(tail -5 "$name.out")"
+	at_least "$(whole "$name.folded")" "$minwhole" || fail "$name: whole stacks $(whole "$name.folded") %"
+}
+run forks 'child_burn' 500 99 "$TARGETS/lives" forks 100
+run exec_before 'main;before_exec' 200 99 "$TARGETS/lives" exec
+got=$(total exec_before.folded 'main;after_exec')
+[ "$got" -ge 200 ] || fail "after exec: $got samples"
+run threads 'thread_burn' 1500 99 "$TARGETS/lives" threads 64
+run churn 'thread_burn' 500 99 "$TARGETS/lives" churn
+run deep 'go_deeper;.*bottom_burn' 1000 98 "$TARGETS/lives" deep 500
+depth=$(awk '/bottom_burn/ { n = gsub(/go_deeper/, ""); if (n > max) max = n } END { print max + 0 }' deep.folded)
+[ "$depth" = 501 ] || fail "deep: $depth frames of go_deeper, expected 501"
+run dlopen 'plugin_burn' 800 99 "$TARGETS/lives" dlopen "$TARGETS/plugin"
+cp "$TARGETS/lives" ./gone
+run unlink 'main;after_unlink' 1200 99 ./gone unlink

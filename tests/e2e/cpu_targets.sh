@@ -1,0 +1,60 @@
+# Choosing targets: by name, pid, thread, command line; ambiguity, absence, early ends.
+. "$LIB/share.sh"
+cp "$TARGETS/lives" ./assay-e2e-a
+cp "$TARGETS/lives" ./assay-e2e-twin
+./assay-e2e-a burn 60 & one=$!
+./assay-e2e-twin burn 60 & two=$!
+./assay-e2e-twin idle & three=$!
+trap 'kill $one $two $three 2> /dev/null' EXIT
+wait_for grep -q assay-e2e-a /proc/$one/comm
+
+$ASSAY cpu assay-e2e-a 1 -o byname.assay > out 2>&1 || fail "by name: $(cat out)"
+[ "$(total byname.folded just_burn)" -ge 100 ] || fail "by name: few samples: $(cat out)"
+$ASSAY cpu -p $one 0.5 -o bypid.assay > out 2>&1 || fail "by pid: $(cat out)"
+$ASSAY cpu -t $one 0.5 -o bytid.assay > out 2>&1 || fail "by tid: $(cat out)"
+[ "$(total bytid.folded just_burn)" -ge 50 ] || fail "by tid: few samples"
+$ASSAY cpu --match 'assay-e2e-a burn' 0.5 -o match.assay > out 2>&1 || fail "by match: $(cat out)"
+
+$ASSAY cpu assay-e2e-twin 1 > out 2>&1
+[ $? = 2 ] || fail "an ambiguous name must be a usage error"
+grep -q "2 processes are named 'assay-e2e-twin'" out && grep -q "$two" out && grep -q "$three" out ||
+	fail "candidates are not listed: $(cat out)"
+$ASSAY cpu assay-e2e-twin 1 --all-matching -o all.assay > out 2>&1 || fail "all matching: $(cat out)"
+
+$ASSAY cpu no-such-program-here 1 > out 2>&1
+[ $? = 1 ] && grep -q "no process is named 'no-such-program-here'" out || fail "absent name: $(cat out)"
+$ASSAY cpu -p 4194000 1 > out 2>&1
+[ $? = 1 ] && grep -q 'no process with pid 4194000' out || fail "absent pid: $(cat out)"
+
+$ASSAY cpu -p $three 1 -o idle.assay > out 2>&1
+[ $? = 3 ] && grep -q 'no samples' out || fail "an idle target must say so with exit 3: $(cat out)"
+
+"$TARGETS/lives" burn 0.2 & short=$!
+$ASSAY cpu -p $short 30 -o short.assay > out 2>&1 || fail "target that ends: $(cat out)"
+
+# The target is profiled exactly while the command runs.
+start=$(date +%s)
+$ASSAY cpu -p $one -o while.assay -- sleep 1 > out 2>&1 || fail "target with command: $(cat out)"
+[ $(($(date +%s) - start)) -le 8 ] || fail "did not stop with the command"
+[ "$(total while.folded just_burn)" -ge 50 ] || fail "target with command: few samples"
+
+$ASSAY cpu -- ./no-such-command > out 2>&1
+[ $? = 127 ] || fail "a command that is not there must exit 127: $(cat out)"
+touch notexec
+$ASSAY cpu -- ./notexec > out 2>&1
+[ $? = 126 ] || fail "a command that cannot run must exit 126: $(cat out)"
+$ASSAY cpu -o t.assay -- sh -c 'kill -9 $$' > out 2>&1
+[ $? = 137 ] || fail "the status of a killed command is lost: $(cat out)"
+
+# SIGINT, SIGTERM and SIGHUP stop early and write everything.
+for sig in INT TERM HUP; do
+	# A shell starts background jobs with SIGINT ignored; python does not.
+	python3 -c 'import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execvp(sys.argv[1], sys.argv[1:])' "$ASSAY" cpu -p $one 60 -o sig$sig.assay > out 2>&1 & rec=$!
+	sleep 1.5
+	kill -$sig $rec
+	wait $rec || fail "$sig: $(cat out)"
+	[ "$(total sig$sig.folded just_burn)" -ge 100 ] || fail "$sig: few samples"
+done
+kill -0 $one || fail "the target was hurt"

@@ -1,0 +1,21 @@
+# Helpers for the end-to-end tests; sourced. Everything works on folded stacks: "a;b;c N".
+
+fail() { echo "FAIL: $*"; exit 1; }
+skip() { echo "$*"; exit 77; }
+
+# total FILE [AWK-REGEX]: samples in all, or in stacks that match
+total() { awk -v re="${2:-.}" '{ n = $NF; $NF = ""; if ($0 ~ re) s += n } END { print s + 0 }' "$1"; }
+
+# near SHARE TRUTH SAMPLES: within 4 standard deviations of a binomial share
+near() { awk -v s="$1" -v t="$2" -v n="$3" 'BEGIN { d = s - t; if (d < 0) d = -d; exit !(n > 0 && d <= 4 * sqrt(t * (1 - t) / n)) }'; }
+
+# whole FILE: percent of samples whose stack is whole
+whole() { awk '{ n = $NF; all += n; if ($0 ~ /\[truncated\]/) cut += n } END { printf "%.2f\n", all ? 100 * (all - cut) / all : 0 }' "$1"; }
+
+at_least() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a >= b) }'; }
+
+# wait_for COMMAND...: until it succeeds, at most 10 s
+wait_for() {
+	for _ in $(seq 100); do "$@" > /dev/null 2>&1 && return 0; sleep 0.1; done
+	fail "timed out waiting for: $*"
+}

@@ -1,0 +1,159 @@
+/* build: gcc -O2 -fomit-frame-pointer -pthread */
+/* libs: -ldl */
+/*
+ * The lives that a process can lead. First argument:
+ *	forks N     N children of a few milliseconds each, one after the other
+ *	exec        burns 0.3 s in before_exec, executes itself as "after", burns 0.3 s there
+ *	threads N   N threads that live at the same time, each burning a little, for 2 s
+ *	churn       threads of some milliseconds, one after the other, for 1.5 s
+ *	deep N      recursion N deep, burning at the bottom for 1.5 s
+ *	idle        sleeps 30 s
+ *	dlopen LIB  opens LIB and burns in its plugin_burn for 1 s
+ *	unlink      removes its own file, burns 1.5 s in after_unlink
+ *	burn S      S seconds in just_burn
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static volatile uint64_t sink;
+
+static uint64_t now_ns(clockid_t clock)
+{
+	struct timespec ts;
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static inline __attribute__((always_inline)) void burn_for(double s)
+{
+	uint64_t end = now_ns(CLOCK_THREAD_CPUTIME_ID) + (uint64_t)(s * 1e9);
+	while (now_ns(CLOCK_THREAD_CPUTIME_ID) < end)
+		for (int i = 0; i < 2000; i++)
+			sink = sink * 3 + 1;
+}
+
+#define BURNER(name)                                          \
+	static __attribute__((noinline)) void name(double s) \
+	{                                                     \
+		burn_for(s);                                  \
+		__asm__ volatile("");                         \
+	}
+BURNER(just_burn)
+BURNER(child_burn)
+BURNER(before_exec)
+BURNER(after_exec)
+BURNER(thread_burn)
+BURNER(after_unlink)
+BURNER(bottom_burn)
+
+static void *burning_thread(void *arg)
+{
+	thread_burn(*(double *)arg);
+	return NULL;
+}
+
+static __attribute__((noinline)) int go_deeper(int n)
+{
+	char space[64];
+	memset(space, n, sizeof(space));
+	__asm__ volatile("" : : "r"(space) : "memory");
+	if (n == 0)
+		bottom_burn(1.5);
+	else
+		n += go_deeper(n - 1);
+	__asm__ volatile("" : "+r"(n));
+	return n + space[3];
+}
+
+static int run_forks(int n)
+{
+	for (int i = 0; i < n; i++) {
+		pid_t pid = fork();
+		if (pid == 0) {
+			child_burn(0.004 + i % 10 * 0.001);
+			_exit(0);
+		}
+		waitpid(pid, NULL, 0);
+	}
+	return 0;
+}
+
+static int run_threads(int n)
+{
+	pthread_t *t = calloc((size_t)n, sizeof(*t));
+	double s = 2.0 / n;
+	pthread_attr_t attr;
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 128 << 10);
+	for (int i = 0; i < n; i++)
+		pthread_create(&t[i], &attr, burning_thread, &s);
+	for (int i = 0; i < n; i++)
+		pthread_join(t[i], NULL);
+	free(t);
+	return 0;
+}
+
+static int run_churn(void)
+{
+	double s = 0.005;
+	uint64_t end = now_ns(CLOCK_MONOTONIC) + 1500000000u;
+	while (now_ns(CLOCK_MONOTONIC) < end) {
+		pthread_t t;
+		pthread_create(&t, NULL, burning_thread, &s);
+		pthread_join(t, NULL);
+	}
+	return 0;
+}
+
+static int run_dlopen(const char *path)
+{
+	void *lib = dlopen(path, RTLD_NOW);
+	void (*fn)(double) = lib ? (void (*)(double))dlsym(lib, "plugin_burn") : NULL;
+	if (!fn) {
+		fprintf(stderr, "%s\n", dlerror());
+		return 1;
+	}
+	fn(1.0);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "burn";
+	int n = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 1;
+	if (!strcmp(what, "forks"))
+		return run_forks(n);
+	if (!strcmp(what, "threads"))
+		return run_threads(n);
+	if (!strcmp(what, "churn"))
+		return run_churn();
+	if (!strcmp(what, "deep"))
+		return go_deeper(n) == 42;
+	if (!strcmp(what, "dlopen"))
+		return run_dlopen(argv[2]);
+	if (!strcmp(what, "idle"))
+		return (int)sleep(30);
+	if (!strcmp(what, "exec")) {
+		before_exec(0.3);
+		execl("/proc/self/exe", "after", "after", (char *)NULL);
+		return 1;
+	}
+	if (!strcmp(what, "after")) {
+		after_exec(0.3);
+		return 0;
+	}
+	if (!strcmp(what, "unlink")) {
+		unlink(argv[0]);
+		after_unlink(1.5);
+		return 0;
+	}
+	just_burn(argc > 2 ? strtod(argv[2], NULL) : 1);
+	return 0;
+}
