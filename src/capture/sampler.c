@@ -26,9 +26,9 @@
 #include "host/limits.h"
 
 #define SAMPLER_CPUS_MAX  4096
-#define SETTLE_NS         2000000u  /* how long records stay in the rings; see sampler.h */
-#define GROW_INTERVAL_NS  50000000u /* between two growths of one group */
-#define GROW_AFTER        4         /* short copies: one odd stack is not worth it */
+#define SETTLE_NS         2000000u /* how long records stay in the rings; see sampler.h */
+#define GROW_AFTER        2        /* short copies: one odd stack is not worth it */
+#define GROW_FACTOR       4
 #define RINGS_TOTAL_BYTES (64u << 20)
 #define RING_MAX_BYTES    (16u << 20)
 #define RING_MIN_BYTES    (64u << 10)
@@ -37,7 +37,6 @@
 struct group {
 	VEC(int) fds;
 	uint32_t stack_bytes;
-	uint64_t grown_ns;
 	uint32_t nr_short; /* copies that were too short since the last growth */
 };
 
@@ -450,20 +449,19 @@ static void close_events(struct group *g, size_t nr)
 	g->fds.n -= nr;
 }
 
-void sampler_grow(struct sampler *s, int32_t tid)
+void sampler_grow(struct sampler *s, int32_t tid, uint64_t nr_bytes)
 {
 	bool is_per_cpu = s->spec.is_system || s->info.is_filtering;
 	uint32_t *of = map_get(&s->group_of, (uint32_t)tid);
 	if (!s->is_started || (!of && !is_per_cpu))
 		return;
 	struct group *g = is_per_cpu ? &s->groups.p[0] : &s->groups.p[*of - 1];
-	uint64_t now = clock_mono_ns();
-	if (g->stack_bytes >= PERFOPEN_STACK_MAX || ++g->nr_short < GROW_AFTER ||
-	    now - g->grown_ns < GROW_INTERVAL_NS)
+	/* Records that were in the rings before the last growth say nothing new. */
+	if (g->stack_bytes >= PERFOPEN_STACK_MAX || nr_bytes < g->stack_bytes ||
+	    ++g->nr_short < GROW_AFTER)
 		return;
-	g->grown_ns = now;
 	g->nr_short = 0;
-	g->stack_bytes = MIN(g->stack_bytes * 2, PERFOPEN_STACK_MAX);
+	g->stack_bytes = MIN(g->stack_bytes * GROW_FACTOR, PERFOPEN_STACK_MAX);
 	size_t nr_old = g->fds.n;
 	if (is_per_cpu) {
 		for (size_t i = 0; i < s->cpus.n; i++) {

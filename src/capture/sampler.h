@@ -57,8 +57,8 @@ const int *sampler_fds(const struct sampler *s, size_t *ret_nr);
 int sampler_drain(struct sampler *s, const struct event_sink *sink, struct err *err);
 /* Stops the events and delivers everything that is left. */
 int sampler_stop(struct sampler *s, const struct event_sink *sink, struct err *err);
-/* Wants more stack bytes for this thread's group; rate-limited, may do nothing. */
-void sampler_grow(struct sampler *s, int32_t tid);
+/* A stack of @nr_bytes of this thread was cut: its group gets larger copies. May do nothing. */
+void sampler_grow(struct sampler *s, int32_t tid, uint64_t nr_bytes);
 struct sampler_info sampler_info(const struct sampler *s);
 void sampler_free(struct sampler *s);
 void sampler_free_p(struct sampler **s);

@@ -296,7 +296,7 @@ static enum loss_kind push_walked(struct builder *b, const struct event *ev, str
 		vec_push(&b->scratch, user_location(b, ev->pid, sp, frames[i].addr, frames[i].map,
 						    frames[i].is_call));
 	if (end == WALK_COPY && s->is_stack_full && b->options.wants_more_stack)
-		b->options.wants_more_stack(b->options.ctx, ev->tid);
+		b->options.wants_more_stack(b->options.ctx, ev->tid, s->nr_stack);
 	return loss_of_walk(end);
 }
 

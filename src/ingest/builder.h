@@ -14,8 +14,8 @@
 struct builder_options {
 	const struct opener *opener;
 	const char *cache_dir; /* for unwind tables, may be NULL */
-	/* A copied stack was too short: the source may copy more. May be NULL. */
-	void (*wants_more_stack)(void *ctx, int32_t tid);
+	/* A stack of nr_bytes copied was too short: the source may copy more. May be NULL. */
+	void (*wants_more_stack)(void *ctx, int32_t tid, uint64_t nr_bytes);
 	void *ctx;
 };
 

@@ -21,9 +21,12 @@
 #include "ingest/naming.h"
 #include "session/openers.h"
 
-#define POLL_MS  50
-#define FLUSH_NS 1000000000u
-#define NAME_NS  500000000u
+/* The first seconds are for learning how much stack to copy: looked at sooner. */
+#define POLL_MS       50
+#define POLL_EARLY_MS 10
+#define EARLY_NS      2000000000u
+#define FLUSH_NS      1000000000u
+#define NAME_NS       500000000u
 
 struct capture {
 	const struct cpu_options *options;
@@ -51,11 +54,11 @@ static uint64_t process_cpu_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-static void wants_more_stack(void *ctx, int32_t tid)
+static void wants_more_stack(void *ctx, int32_t tid, uint64_t nr_bytes)
 {
 	struct capture *c = ctx;
 	if (c->sampler)
-		sampler_grow(c->sampler, tid);
+		sampler_grow(c->sampler, tid, nr_bytes);
 }
 
 static void capture_release(struct capture *c)
@@ -263,7 +266,8 @@ static int pump(struct capture *c, enum cpu_end *ret_end, struct err *err)
 		if (has_ended(c, now, ret_end))
 			return 0;
 		uint64_t left_ms = (c->deadline_ns - now) / 1000000 + 1;
-		(void)poll(c->fds.p, (nfds_t)c->fds.n, (int)MIN(left_ms, (uint64_t)POLL_MS));
+		uint64_t wait_ms = now - c->start_ns < EARLY_NS ? POLL_EARLY_MS : POLL_MS;
+		(void)poll(c->fds.p, (nfds_t)c->fds.n, (int)MIN(left_ms, wait_ms));
 		stop_drain();
 		int rc = sampler_drain(c->sampler, &c->sink, err);
 		if (rc)

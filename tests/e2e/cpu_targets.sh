@@ -48,10 +48,10 @@ $ASSAY cpu -o t.assay -- sh -c 'kill -9 $$' > out 2>&1
 
 # SIGINT, SIGTERM and SIGHUP stop early and write everything.
 for sig in INT TERM HUP; do
-	# A shell starts background jobs with SIGINT ignored; python does not.
-	python3 -c 'import os, signal, sys
-signal.signal(signal.SIGINT, signal.SIG_DFL)
-os.execvp(sys.argv[1], sys.argv[1:])' "$ASSAY" cpu -p $one 60 -o sig$sig.assay > out 2>&1 & rec=$!
+	# A shell starts background jobs with SIGINT ignored.
+	perl -e '$SIG{INT} = "DEFAULT"; exec @ARGV' "$ASSAY" cpu -p $one 60 -o sig$sig.assay > out 2>&1 &
+	rec=$!
+	wait_for test -f sig$sig.assay
 	sleep 1.5
 	kill -$sig $rec
 	wait $rec || fail "$sig: $(cat out)"

@@ -48,9 +48,10 @@ static __attribute__((noinline)) uint64_t hot_b(uint64_t x, uint64_t ns)
 	return x;
 }
 
+/* Not the same code as hot_b, or the compiler makes the two one function. */
 static __attribute__((noinline)) uint64_t hot_c(uint64_t x, uint64_t ns)
 {
-	x = churn_inlined(x, ns);
+	x = churn_inlined(x ^ 0x5555, ns);
 	__asm__ volatile("" : "+r"(x));
 	return x;
 }
