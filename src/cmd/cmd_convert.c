@@ -126,7 +126,7 @@ static struct format_options options_from(const struct convert_opts *o,
 	return (struct format_options){
 		.folded = {.flags = flags, .event = o->event},
 		.perfscript = {.event = o->event},
-		.perfdata = {.event = o->event, .written = written},
+		.perfdata = {.event = o->event, .ret_written = written},
 	};
 }
 
@@ -155,7 +155,7 @@ static int write_svg(struct format_output *to, const struct profile *p,
 	struct picture pic = {.spec = {.event = o->event},
 			      .tree_flags = CALLTREE_ROOT_COMM,
 			      .svg = {.min_width_px = -1}};
-	picture_add(&pic, p, NULL);
+	picture_add(&pic, p, "profile");
 	return picture_svg(&to->buf, &pic, err);
 }
 

@@ -6,32 +6,6 @@
 
 #include "format/assayfile.h"
 
-static int perfdata_sniff(struct sv head)
-{
-	return perfdata_is(head.p, head.n) ? 100 : 0;
-}
-
-/* Goes to the file itself: its header is written last. */
-static int write_perfdata(struct format_output *to, const struct profile *p,
-			  const struct format_options *options, struct err *err)
-{
-	struct perfdata_written written = {0};
-	const struct table *t = NULL;
-	uint32_t idx = 0;
-	if (!to->file)
-		return err_set(err, -EINVAL, "perf.data goes to files only");
-	if (options->perfdata.event) {
-		int rc = format_pick_table(p, options->perfdata.event, &t, err);
-		if (rc)
-			return rc;
-		idx = (uint32_t)(t - p->tables.p);
-	}
-	int rc = perfdata_write(to->file, p, &idx, t ? 1 : 0, &written, err);
-	if (!rc && options->perfdata.written)
-		*options->perfdata.written = written;
-	return rc;
-}
-
 static const struct format formats[] = {
 	{
 		.name = "assay",
@@ -40,14 +14,6 @@ static const struct format formats[] = {
 		.sniff = assayfile_format_sniff,
 		.read = assayfile_format_read,
 		.write = assayfile_format_write,
-	},
-	{
-		.name = "perf.data",
-		.title = "recording that perf and Hotspot open",
-		.suffixes = ".data .perfdata",
-		.flags = FORMAT_NEEDS_INGEST,
-		.sniff = perfdata_sniff,
-		.write = write_perfdata,
 	},
 	{
 		.name = "folded",

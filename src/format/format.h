@@ -35,14 +35,8 @@ int format_spill(struct format_output *to, struct err *err);
 /* Hands on what is left; called once by whoever owns the output. */
 int format_flush(struct format_output *to, struct err *err);
 
-struct perfdata_options {
-	const char *event;                /* this one's samples; NULL: all */
-	struct perfdata_written *written; /* filled, unless NULL */
-};
-
 /* One member a format that has options; zero is the default of all. */
 struct format_options {
-	struct perfdata_options perfdata;
 	struct folded_options folded;
 	struct perfscript_options perfscript;
 	struct profilejson_options json;
