@@ -58,8 +58,8 @@ int file_pread(int fd, void *p, size_t n, uint64_t off, struct err *err)
 		if (got < 0)
 			return err_sys(err, "cannot read at offset %" PRIu64, off);
 		if (got == 0)
-			return err_set(err, -ENODATA, "file ends at offset %" PRIu64 ", %zu bytes short",
-			               off, n);
+			return err_set(err, -ENODATA,
+				       "file ends at offset %" PRIu64 ", %zu bytes short", off, n);
 		to += got;
 		off += (uint64_t)got;
 		n -= (size_t)got;
@@ -90,7 +90,8 @@ int file_facts_fd(struct file_facts *ret_f, int fd, struct err *err)
 	struct stat st;
 	if (fstat(fd, &st))
 		return err_sys(err, "cannot stat");
-	*ret_f = (struct file_facts){.is_regular = S_ISREG(st.st_mode), .is_dir = S_ISDIR(st.st_mode)};
+	*ret_f = (struct file_facts){.is_regular = S_ISREG(st.st_mode),
+				     .is_dir = S_ISDIR(st.st_mode)};
 	if (ret_f->is_regular)
 		ret_f->nr_bytes = (uint64_t)st.st_size;
 	return 0;
@@ -172,7 +173,7 @@ int view_open_fd(struct view *ret_v, int fd, unsigned flags, size_t limit, struc
 	bool is_regular = S_ISREG(st.st_mode) && st.st_size > 0;
 	if (is_regular && (uint64_t)st.st_size > limit)
 		return err_set(err, -EFBIG, "%jd bytes is over the limit of %zu",
-		               (intmax_t)st.st_size, limit);
+			       (intmax_t)st.st_size, limit);
 	if (is_regular && (flags & VIEW_MAP)) {
 		void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 		if (p != MAP_FAILED)
@@ -268,7 +269,8 @@ int out_write(struct out *o, const void *p, size_t n, struct err *err)
 
 bool out_can_patch(const struct out *o)
 {
-	return o->tmp_path != NULL; /* made by out_open; what was there may be a pipe or appended to */
+	return o->tmp_path !=
+	       NULL; /* made by out_open; what was there may be a pipe or appended to */
 }
 
 int out_patch(struct out *o, const void *p, size_t n, uint64_t off, struct err *err)
