@@ -14,6 +14,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/work.h"
@@ -52,7 +53,11 @@ static uint64_t lowest_code(const struct elf *e)
 static void load_alt(struct dwarf *d, struct elf *elf)
 {
 	CLEANUP(err_release) struct err err = {0};
-	if (debugfile_find_alt(&d->alt_elf, elf, d->path, d->search, &err) || !d->alt_elf)
+	if (elf_section(elf, ".gnu_debugaltlink"))
+		(void)debugfile_find_alt(&d->alt_elf, elf, d->path, d->search, &err);
+	else if (elf_section(elf, ".debug_sup"))
+		d->alt_elf = dw_sup_open(elf, d->path, d->search);
+	if (!d->alt_elf)
 		return;
 	d->alt.number = 1;
 	if (dw_file_load(&d->alt, d->alt_elf, false, &err)) {
@@ -71,11 +76,18 @@ static bool has_split_units(const struct dw_file *f)
 	return false;
 }
 
+/* Files beside the image are looked for by absolute path. */
+static char *absolute_path(const char *path)
+{
+	CLEANUP(free_p) char *cwd = path[0] && path[0] != '/' ? getcwd(NULL, 0) : NULL;
+	return cwd ? xasprintf("%s/%s", cwd, path) : xstrdup(path);
+}
+
 static struct dwarf *dwarf_alloc(const char *path, const struct debug_search *search,
 				 unsigned nr_threads)
 {
 	struct dwarf *d = xcalloc(1, sizeof(*d));
-	d->path = xstrdup(path ? path : "");
+	d->path = absolute_path(path ? path : "");
 	d->search = search;
 	d->pool = work_new(nr_threads);
 	d->nr_workers = work_threads(d->pool);
@@ -89,6 +101,8 @@ static void index_units(struct dwarf *d)
 {
 	dw_file_index(&d->alt);
 	dw_file_index(&d->main);
+	d->workers[0].abbrevs.budget_bytes =
+		4 * (uint64_t)d->main.sec[DW_SEC_ABBREV].n + (64 << 20);
 	dw_index_build(&d->index, &d->main, &d->workers[0].abbrevs, d->min_vaddr);
 }
 
@@ -110,8 +124,7 @@ int dwarf_new(struct dwarf **ret_d, struct elf *elf, const char *path,
 		return r;
 	}
 	d->min_vaddr = lowest_code(elf);
-	if (elf_section(elf, ".gnu_debugaltlink"))
-		load_alt(d, elf);
+	load_alt(d, elf);
 	index_units(d);
 	if (has_split_units(&d->main))
 		dw_package_open(&d->package, d->path, search);
@@ -120,9 +133,10 @@ int dwarf_new(struct dwarf **ret_d, struct elf *elf, const char *path,
 }
 
 struct dwarf *dwarf_new_sections(const struct sv sections[DW_SEC_NR], const struct sv *alt,
-				 unsigned nr_threads)
+				 uint64_t min_vaddr, unsigned nr_threads)
 {
 	struct dwarf *d = dwarf_alloc(NULL, NULL, nr_threads);
+	d->min_vaddr = min_vaddr;
 	memcpy(d->main.sec, sections, sizeof(d->main.sec));
 	if (alt) {
 		memcpy(d->alt.sec, alt, sizeof(d->alt.sec));

@@ -167,9 +167,10 @@ struct dw_abbrevs *dw_abbrevs_get(struct dw_abbrev_cache *c, const struct dw_uni
 	size_t slot = hash_mix(u->abbrev_offset, rest) % DW_ABBREV_SLOTS;
 	struct dw_abbrevs *t = c->slots[slot];
 	if (!t || t->key_offset != u->abbrev_offset || t->key_rest != rest) {
-		t = abbrevs_new(u);
+		t = c->budget_bytes ? abbrevs_new(u) : NULL;
 		if (!t)
 			return NULL;
+		c->budget_bytes -= MIN(c->budget_bytes, 2 * t->specs.n + 5 * t->abbrevs.n);
 		t->key_offset = u->abbrev_offset;
 		t->key_rest = rest;
 		dw_abbrevs_put(c->slots[slot]);

@@ -53,11 +53,12 @@ struct dw_abbrevs {
 };
 
 struct dw_abbrev_cache {
+	uint64_t budget_bytes; /* of the section still to be parsed; set per unit of work */
 	struct dw_abbrevs *slots[DW_ABBREV_SLOTS];
 };
 
 void dw_abbrev_cache_release(struct dw_abbrev_cache *c);
-/* The table of this unit, or NULL if it does not parse. */
+/* The table of this unit, or NULL if it does not parse or the budget is used up. */
 struct dw_abbrevs *dw_abbrevs_get(struct dw_abbrev_cache *c, const struct dw_unit *u);
 void dw_abbrevs_put(struct dw_abbrevs *t);
 void dw_abbrevs_put_p(struct dw_abbrevs **t);

@@ -75,7 +75,8 @@ uint64_t dw_rd_offset(struct rd *r, unsigned offset_bytes)
 	return offset_bytes == 8 ? rd_u64(r) : rd_u32(r);
 }
 
-const struct dw_unit *dw_unit_at(const struct dw_file *f, uint64_t offset)
+/* The first unit that ends behind offset. */
+static const struct dw_unit *first_unit_behind(const struct dw_file *f, uint64_t offset)
 {
 	size_t lo = 0, hi = f->units.n;
 	while (lo < hi) {
@@ -85,9 +86,19 @@ const struct dw_unit *dw_unit_at(const struct dw_file *f, uint64_t offset)
 		else
 			hi = mid;
 	}
-	if (lo < f->units.n && f->units.p[lo].die_offset <= offset)
-		return &f->units.p[lo];
-	return NULL;
+	return lo < f->units.n ? &f->units.p[lo] : NULL;
+}
+
+const struct dw_unit *dw_unit_at(const struct dw_file *f, uint64_t offset)
+{
+	const struct dw_unit *u = first_unit_behind(f, offset);
+	return u && u->die_offset <= offset ? u : NULL;
+}
+
+const struct dw_unit *dw_unit_from_header(const struct dw_file *f, uint64_t offset)
+{
+	const struct dw_unit *u = first_unit_behind(f, offset);
+	return u && u->offset == offset ? u : NULL;
 }
 
 /*

@@ -143,8 +143,10 @@ int dw_file_load(struct dw_file *f, struct elf *e, bool is_dwo, struct err *err)
 /* Walks the headers and top DIEs. What is damaged is left out and counted. */
 void dw_file_index(struct dw_file *f);
 void dw_file_release(struct dw_file *f);
-/* The unit whose bytes hold this offset of .debug_info, or NULL. */
+/* The unit whose DIEs hold this offset of .debug_info, or NULL. */
 const struct dw_unit *dw_unit_at(const struct dw_file *f, uint64_t offset);
+/* The unit whose header starts there, or NULL. */
+const struct dw_unit *dw_unit_from_header(const struct dw_file *f, uint64_t offset);
 /* Reads the top DIE again after bases were inherited from a skeleton. False if damaged. */
 bool dw_unit_read_top(struct dw_unit *u);
 

@@ -57,10 +57,9 @@ static void add_aranges(struct adder *a, const struct dw_file *f, const bool *is
 		unsigned segment_bytes = rd_u8(&set);
 		if (set.is_bad)
 			return;
-		const struct dw_unit *u =
-			dw_unit_at(f, info_offset + (offset_bytes == 8 ? 24 : 12));
+		const struct dw_unit *u = dw_unit_from_header(f, info_offset);
 		if (version != 2 || addr_bytes != 8 || segment_bytes || !u ||
-		    u->offset != info_offset || !is_silent[u - f->units.p])
+		    !is_silent[u - f->units.p])
 			continue;
 		a->unit = (uint32_t)(u - f->units.p);
 		/* Tuples are aligned to their size from the start of the set. */

@@ -3,6 +3,7 @@
 #include "symbol/dwarf_line.h"
 
 #define LINE_FILES_MAX ((size_t)1 << 20)
+#define PATH_BYTES_MAX 4096 /* of each of the three parts */
 
 struct line_format {
 	uint64_t content; /* DW_LNCT_* */
@@ -362,7 +363,7 @@ struct sv dw_lines_path(const struct dw_lines *l, uint64_t file, struct arena *a
 	struct sv comp = sv_from("", 0);
 	if (!is_absolute(dir) && (l->version < 5 || dir_idx))
 		comp = l->comp_dir;
-	if (comp.n > SIZE_MAX / 4 || dir.n > SIZE_MAX / 4 || name.n > SIZE_MAX / 4)
+	if (comp.n > PATH_BYTES_MAX || dir.n > PATH_BYTES_MAX || name.n > PATH_BYTES_MAX)
 		return name;
 	char *to = arena_alloc(arena, comp.n + dir.n + name.n + 3);
 	size_t n = append_part(to, 0, comp);

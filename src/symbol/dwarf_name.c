@@ -28,6 +28,7 @@ void dw_names_forget(struct dw_names *n, const struct dw_file *f)
 struct die {
 	const struct dw_unit *unit;
 	uint64_t offset;
+	uint16_t tag;
 	struct dw_attrs attrs;
 };
 
@@ -47,7 +48,22 @@ static bool read_die(struct dw_names *n, const struct dw_file *f, uint64_t offse
 		return false;
 	ret_d->unit = u;
 	ret_d->offset = offset;
+	ret_d->tag = a->tag;
 	return true;
+}
+
+/* The DIE that this one is an instance or the definition of. */
+static bool read_origin(struct dw_names *n, struct die *d)
+{
+	const struct dw_value *v = &d->attrs.v[DW_SLOT_ORIGIN];
+	if (!v->cls)
+		v = &d->attrs.v[DW_SLOT_SPECIFICATION];
+	const struct dw_file *f = d->unit->file;
+	if (v->cls == DW_CLASS_REF_ALT)
+		f = f->alt;
+	else if (v->cls != DW_CLASS_REF)
+		return false;
+	return f && read_die(n, f, v->u, d);
 }
 
 /* One pass that lists the DIEs whose names qualify, with their ends. */
@@ -98,8 +114,9 @@ static const struct dw_scope_map *scope_map(struct dw_names *n, const struct dw_
 	m->unit = u;
 	vec_clear(&m->scopes);
 	CLEANUP(dw_abbrevs_put_p) struct dw_abbrevs *t = dw_abbrevs_get(n->abbrevs, u);
-	if (t)
+	if (t && n->budget_bytes)
 		list_scopes(m, u, t);
+	n->budget_bytes -= MIN(n->budget_bytes, u->end - u->offset);
 	return m;
 }
 
@@ -120,21 +137,12 @@ static uint32_t enclosing(const struct dw_scope_map *m, uint64_t offset)
 	return i;
 }
 
-static struct sv scope_name(struct dw_names *n, const struct dw_unit *u, uint64_t offset)
+/* What an unnamed scope is called; @inside: the name that it qualifies. */
+static struct sv unnamed(const struct die *d, struct sv inside)
 {
-	struct die d;
-	if (!read_die(n, u->file, offset, &d))
-		return sv_from("", 0);
-	/* A namespace continued elsewhere, or a function's own instance, names its origin. */
-	for (int i = 0; i < CHAIN_MAX && !d.attrs.v[DW_SLOT_NAME].cls; i++) {
-		const struct dw_value *v = &d.attrs.v[DW_SLOT_ORIGIN];
-		if (!v->cls)
-			v = &d.attrs.v[DW_SLOT_SPECIFICATION];
-		if (v->cls != DW_CLASS_REF || !read_die(n, u->file, v->u, &d))
-			break;
-	}
-	struct sv name = dw_text(d.unit, &d.attrs.v[DW_SLOT_NAME]);
-	return name.n ? name : SV("(anonymous namespace)");
+	if (d->tag == DW_TAG_namespace)
+		return SV("(anonymous namespace)");
+	return sv_eq_str(inside, "operator()") ? SV("{lambda}") : SV("(anonymous)");
 }
 
 static bool has_scopes(const struct dw_unit *u)
@@ -151,18 +159,29 @@ static bool has_scopes(const struct dw_unit *u)
 	}
 }
 
-static struct sv qualify(struct dw_names *n, const struct dw_unit *u, uint64_t offset,
-			 struct sv name)
+/*
+ * From scope to scope outwards. A scope that is an instance or a definition (a function that holds
+ * a local class) stands at its declaration, so the way goes on from there.
+ */
+static struct sv qualify(struct dw_names *n, const struct die *named, struct sv name)
 {
-	if (!has_scopes(u))
+	if (!has_scopes(named->unit))
 		return name;
-	const struct dw_scope_map *m = scope_map(n, u);
 	struct sv parts[SCOPE_DEPTH_MAX];
 	unsigned nr = 0;
 	size_t nr_bytes = name.n;
-	for (uint32_t i = enclosing(m, offset); i != UINT32_MAX && nr < SCOPE_DEPTH_MAX;
-	     i = m->scopes.p[i].parent) {
-		parts[nr] = scope_name(n, u, m->scopes.p[i].offset);
+	struct die d = *named;
+	struct sv inside = name;
+	while (nr < SCOPE_DEPTH_MAX) {
+		const struct dw_scope_map *m = scope_map(n, d.unit);
+		uint32_t i = enclosing(m, d.offset);
+		if (i == UINT32_MAX || !read_die(n, d.unit->file, m->scopes.p[i].offset, &d))
+			break;
+		for (int k = 0; k < CHAIN_MAX && read_origin(n, &d); k++)
+			;
+		struct sv part = dw_text(d.unit, &d.attrs.v[DW_SLOT_NAME]);
+		parts[nr] = part.n ? part : unnamed(&d, inside);
+		inside = parts[nr];
 		nr_bytes += parts[nr].n + 2;
 		nr++;
 		if (nr_bytes > NAME_BYTES_MAX)
@@ -186,32 +205,21 @@ static struct dw_known_name find_name(struct dw_names *n, const struct dw_file *
 {
 	struct die d;
 	struct sv plain = sv_from("", 0);
-	const struct dw_unit *plain_unit = NULL;
-	uint64_t plain_offset = 0;
-
+	if (!read_die(n, f, offset, &d))
+		return (struct dw_known_name){plain, true};
 	for (int i = 0; i < CHAIN_MAX; i++) {
-		if (!f || !read_die(n, f, offset, &d))
-			break;
 		struct sv s = dw_text(d.unit, &d.attrs.v[DW_SLOT_LINKAGE_NAME]);
 		if (s.n)
 			return (struct dw_known_name){s, false};
-		/* The outermost name, at the place of the last declaration. */
+		/* The nearest name, at the place of the farthest declaration. */
 		s = dw_text(d.unit, &d.attrs.v[DW_SLOT_NAME]);
 		if (s.n && !plain.n)
 			plain = s;
-		plain_unit = d.unit;
-		plain_offset = d.offset;
-		const struct dw_value *v = &d.attrs.v[DW_SLOT_ORIGIN];
-		if (!v->cls)
-			v = &d.attrs.v[DW_SLOT_SPECIFICATION];
-		if (v->cls == DW_CLASS_REF_ALT)
-			f = f->alt;
-		else if (v->cls != DW_CLASS_REF)
+		if (!read_origin(n, &d))
 			break;
-		offset = v->u;
 	}
 	if (plain.n)
-		plain = qualify(n, plain_unit, plain_offset, plain);
+		plain = qualify(n, &d, plain);
 	return (struct dw_known_name){plain, true};
 }
 
@@ -223,6 +231,7 @@ struct sv dw_name_at(struct dw_names *n, const struct dw_file *f, uint64_t die_o
 	if (is_new) {
 		*idx = (uint32_t)n->names.n;
 		struct dw_known_name name = find_name(n, f, die_offset);
+		name.text.n = MIN(name.text.n, NAME_BYTES_MAX);
 		if (f->is_dwo && name.text.n) /* its sections are let go after the unit */
 			name.text.p = arena_strndup(n->text, name.text.p, name.text.n);
 		vec_push(&n->names, name);

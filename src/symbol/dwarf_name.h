@@ -41,6 +41,7 @@ struct dw_names {
 	VEC(struct dw_known_name) names;
 	struct dw_scope_map maps[DW_SCOPE_MAPS];
 	unsigned next_map;
+	uint64_t budget_bytes; /* of units still to be listed; set per unit of work */
 };
 
 void dw_names_release(struct dw_names *n);

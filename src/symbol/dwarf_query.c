@@ -131,6 +131,9 @@ void dw_job_run(struct dw_job *job, const struct dw_env *env, struct dw_worker *
 	for (size_t i = 0; i < job->nr_slots; i++)
 		s->leaves[i] = DW_NO_NODE;
 	vec_clear(&w->order);
+	/* Honest files read each table and list each unit once; hostile ones are cut off. */
+	w->abbrevs.budget_bytes = 16 * (uint64_t)env->main->sec[DW_SEC_ABBREV].n + (64 << 20);
+	w->names.budget_bytes = 4 * (uint64_t)env->main->sec[DW_SEC_INFO].n + (64 << 20);
 
 	if (u->dwo_name.n || u->type == DW_UT_skeleton) {
 		struct dw_split split;

@@ -1,7 +1,7 @@
 /*
  * Internal to the DWARF reader: a reader over sections in memory instead of an image, for tests
  * and fuzzing. The bytes are borrowed until dwarf_free. @alt: sections of a dwz supplement, or
- * NULL.
+ * NULL. @min_vaddr: code below it is discarded code.
  */
 #ifndef ASSAY_SYMBOL_DWARF_SECTIONS_H
 #define ASSAY_SYMBOL_DWARF_SECTIONS_H
@@ -11,6 +11,6 @@
 #include "symbol/dwarf_file.h"
 
 struct dwarf *dwarf_new_sections(const struct sv sections[DW_SEC_NR], const struct sv *alt,
-				 unsigned nr_threads);
+				 uint64_t min_vaddr, unsigned nr_threads);
 
 #endif

@@ -203,3 +203,42 @@ void dw_split_release(struct dw_split *s)
 	dw_file_release(&s->file);
 	elf_free_p(&s->elf);
 }
+
+struct sup {
+	bool is_supplement;
+	struct sv name;
+	struct sv checksum;
+};
+
+static bool read_sup(struct elf *e, struct sup *ret_s)
+{
+	struct sv bytes;
+	if (elf_named_bytes(e, ".debug_sup", &bytes, NULL) < 0 || !bytes.n)
+		return false;
+	struct rd r = rd_from(bytes.p, bytes.n);
+	unsigned version = rd_u16(&r);
+	ret_s->is_supplement = rd_u8(&r);
+	ret_s->name = rd_cstr(&r);
+	size_t nr_bytes = rd_uleb(&r);
+	const uint8_t *p = rd_bytes(&r, nr_bytes);
+	if (r.is_bad || version < 2 || version > 5)
+		return false;
+	ret_s->checksum = sv_from((const char *)p, nr_bytes);
+	return true;
+}
+
+struct elf *dw_sup_open(struct elf *e, const char *path, const struct debug_search *search)
+{
+	struct sup wanted, found;
+	struct elf *sup = NULL;
+	if (!read_sup(e, &wanted) || wanted.is_supplement)
+		return NULL;
+	const char *slash = strrchr(path, '/');
+	CLEANUP(free_p) char *dir = xstrndup(path, slash ? (size_t)(slash - path) : 0);
+	if (debugfile_open(&sup, dir, wanted.name.p, search, NULL) || !sup)
+		return NULL;
+	if (read_sup(sup, &found) && found.is_supplement && sv_eq(found.checksum, wanted.checksum))
+		return sup;
+	elf_free(sup);
+	return NULL;
+}

@@ -33,4 +33,7 @@ bool dw_split_open(struct dw_split *s, const struct dw_unit *skeleton, const str
 		   const char *path, const struct debug_search *search, uint32_t number);
 void dw_split_release(struct dw_split *s);
 
+/* The supplementary file that .debug_sup names (DWARF 5 section 7.3.6), or NULL. */
+struct elf *dw_sup_open(struct elf *e, const char *path, const struct debug_search *search);
+
 #endif

@@ -96,7 +96,7 @@ def main():
 
     for addr, a, b in zip(addrs, ours, llvm):
         a_known = a[0][0] != "??" or a[0][1] != "??"
-        if not a_known and b[0][0] != "??" and b[0][1] == "??":
+        if not a_known and len(b) == 1 and b[0][0] != "??" and b[0][2] == "0":
             n["symbol table only"] += 1
             n["same"] += 1
             continue
