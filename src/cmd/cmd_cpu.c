@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/num.h"
@@ -172,7 +173,7 @@ static int run(const struct cpu_opts *o, const struct chosen_target *t, const st
 	struct cpu_options c = options_from(o, t, args);
 	c.status = show_status;
 	c.ctx = &progress;
-	const char *name = t->has_target ? t->target.name : args->command[0];
+	const char *name = t->has_target ? t->target.name : path_base(args->command[0]);
 	CLEANUP(free_p) char *cache_dir = host_cache_dir();
 	c.cache_dir = cache_dir;
 	if (stop_install(&err) || cpu_outputs_open(&out, o->output, name, &err)) {

@@ -53,6 +53,8 @@ static int write_file(const struct cpu_outputs *o, const char *suffix, const str
 	if (store_out(&out, &o->place, suffix, &err) ||
 	    out_write(&out, text->p, text->n, &err) || out_commit(&out, &err)) {
 		log_err(&err);
+		CLEANUP(free_p) char *path = store_path(&o->place, suffix);
+		(void)unlink(path); /* half a picture is worse than none */
 		return EXIT_FAILED;
 	}
 	return EXIT_OK;
@@ -161,6 +163,6 @@ int cpu_outputs_finish(struct cpu_outputs *o, const struct cpu_result *r, bool s
 	}
 	int status = summarize(o, r, skips_pictures, has_command);
 	say_cost(r);
-	say_files(o, r, !skips_pictures);
+	say_files(o, r, !skips_pictures && status == EXIT_OK);
 	return r->disk.code ? EXIT_FAILED : status;
 }
