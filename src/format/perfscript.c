@@ -38,8 +38,8 @@ struct line {
 	loc_id loc;   /* of the frame alone, 0 until it is needed */
 	uint8_t kind; /* enum line_kind */
 	bool is_inlined;
-	bool has_name;
-	char text[]; /* next to what is read after it was compared */
+	bool has_name; /* of a function, or of a source line its file's */
+	char text[];   /* next to what is read after it was compared */
 };
 
 struct slot {
@@ -173,6 +173,8 @@ static void parse_line(struct perfscript_reader *r, struct line *l)
 					     .is_inlined = f.is_inlined};
 	} else if (script_parse_source(text, &src)) {
 		l->kind = LINE_SOURCE;
+		l->is_inlined = src.is_inlined;
+		l->has_name = src.file.n != 0;
 		*frame = (struct text_frame){.file = str_of(r, src.file), .line = src.line};
 	} else {
 		l->kind = LINE_JUNK;
@@ -242,6 +244,11 @@ static uint64_t id_of(const struct line *l)
 	return l ? (uint64_t)l->frame_idx + 1 : 0;
 }
 
+static bool is_inlined(const struct item *it)
+{
+	return it->line->is_inlined || (it->source && it->source->is_inlined);
+}
+
 /* Frames [from, to) are one address: functions inlined into each other, or one with a source. */
 static loc_id loc_of_group(struct perfscript_reader *r, size_t from, size_t to)
 {
@@ -260,7 +267,7 @@ static loc_id loc_of_group(struct perfscript_reader *r, size_t from, size_t to)
 			f.file = r->frames.p[it->source->frame_idx].file;
 			f.line = r->frames.p[it->source->frame_idx].line;
 		}
-		f.is_inlined &= i + 1 < to;
+		f.is_inlined = is_inlined(it) && i + 1 < to;
 		vec_push(&frames, f);
 	}
 	*loc = text_location(r->p, frames.p, frames.n);
@@ -273,14 +280,14 @@ static void resolve_items(struct perfscript_reader *r)
 	vec_clear(&r->locs);
 	for (size_t i = 0; i < r->items.n;) {
 		struct line *l = r->items.p[i].line;
-		if (!l->is_inlined && (!r->items.p[i].source || !l->has_name)) {
+		if (!is_inlined(&r->items.p[i]) && (!r->items.p[i].source || !l->has_name)) {
 			vec_push(&r->locs, loc_of_line(r, l));
 			i++;
 			continue;
 		}
 		/* inlined frames up to the one, at the same address, that is not */
 		size_t end = i;
-		while (end + 1 < r->items.n && r->items.p[end].line->is_inlined &&
+		while (end + 1 < r->items.n && is_inlined(&r->items.p[end]) &&
 		       r->items.p[end + 1].line->ip == l->ip)
 			end++;
 		vec_push(&r->locs, loc_of_group(r, i, end + 1));
@@ -372,7 +379,7 @@ static void add_frame_line(struct perfscript_reader *r, struct sv text)
 			vec_push(&r->items, (struct item){l, NULL});
 		return;
 	case LINE_SOURCE:
-		if (r->items.n && !vec_last(&r->items)->source)
+		if (r->items.n && !vec_last(&r->items)->source && (l->has_name || l->is_inlined))
 			vec_last(&r->items)->source = l;
 		return;
 	case LINE_JUNK:

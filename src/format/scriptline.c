@@ -283,11 +283,18 @@ bool script_parse_frame(struct sv line, struct script_frame *ret_f)
 bool script_parse_source(struct sv line, struct script_source *ret_s)
 {
 	struct sv s = drop_trailing_blanks(skip_blanks(line));
+	struct script_source src = {.is_inlined = sv_has_suffix(s, SV(" (inlined)"))};
+	if (src.is_inlined)
+		s = drop_trailing_blanks(sv_from(s.p, s.n - SV(" (inlined)").n));
 	ssize_t colon = sv_rindex(s, ':');
 	uint64_t nr;
 	if (colon <= 0 || !sv_to_u64(sv_from_idx(s, (size_t)colon + 1), &nr) || nr > UINT32_MAX)
 		return false;
-	*ret_s = (struct script_source){sv_from(s.p, (size_t)colon), (uint32_t)nr};
+	src.file = sv_from(s.p, (size_t)colon);
+	src.line = (uint32_t)nr;
+	if (sv_eq(src.file, SV("??")))
+		src.file = (struct sv){0};
+	*ret_s = src;
 	return true;
 }
 

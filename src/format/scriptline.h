@@ -36,8 +36,9 @@ struct script_frame {
 };
 
 struct script_source {
-	struct sv file;
+	struct sv file; /* empty when unknown: "??:0" */
 	uint32_t line;
+	bool is_inlined; /* the frame above: -F +srcline moves the word here */
 };
 
 enum script_event_flags {
@@ -46,7 +47,7 @@ enum script_event_flags {
 
 bool script_parse_event(struct sv line, unsigned flags, struct script_event *ret_e);
 bool script_parse_frame(struct sv line, struct script_frame *ret_f);
-/* "  file.c:123", as -F +srcline prints it below a frame. */
+/* "  file.c:123" or "  file.c:123 (inlined)", as -F +srcline prints it below a frame. */
 bool script_parse_source(struct sv line, struct script_source *ret_s);
 /* Whether events of this name are tracepoints, whose text after the colon is a payload. */
 bool script_is_tracepoint(struct sv event);

@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "base/err.h"
+#include "base/file.h"
 #include "format/format.h"
 #include "format/scriptline.h"
 
@@ -247,6 +248,22 @@ TEST(source_lines_belong_to_the_frame_above)
 	CHECK_U64(p->losses.nr[LOSS_UNPARSED], 0);
 }
 
+TEST(source_lines_can_say_that_the_frame_is_inlined)
+{
+	static const char script[] = "a 1 1.000000: 7 cycles: \n"
+				     "\t 20 in+0x3\n"
+				     "  in.c:12 (inlined)\n"
+				     "\t 20 out+0x3 (/bin/a)\n"
+				     "  ??:0\n"
+				     "\t 5 main+0x3 (/bin/a)\n"
+				     "  main.c:7\n\n";
+	CLEANUP(profile_free_p) struct profile *p = read_as("perfscript", script, NULL);
+	struct format_options options = {.folded = {.flags = FOLDED_INLINE}};
+	expect_as("folded", p, &options, "a;main;out;in_[i] 1\n");
+	CHECK_U64(p->stacks.n, 3);
+	CHECK_U64(p->losses.nr[LOSS_UNPARSED], 0);
+}
+
 TEST(frames_without_names_say_what_is_known)
 {
 	static const char script[] = "a 1 1.000000: 7 cycles: \n"
@@ -357,6 +374,36 @@ TEST(written_perf_script_reads_back_as_the_same_stacks)
 	expect_as("folded", q, NULL, "a_b;[unknown];[a];f -> (a: b);in<(x)0> 1\n");
 	buf_release(&once.buf);
 	buf_release(&twice.buf);
+}
+
+TEST(recorded_text_gives_the_stacks_of_an_independent_reader)
+{
+	static const struct {
+		const char *script;
+		const char *event;
+		const char *folded;
+	} cases[] = {
+		{"fp", "cpu-clock", "fp-cpu-clock"},
+		{"fp", "sched:sched_switch", "fp-sched_switch"},
+		{"dwarf", "cpu-clock", "dwarf-cpu-clock"},
+		{"nochain", "cpu-clock", "nochain-cpu-clock"},
+		{"srcline", "cpu-clock", "srcline-cpu-clock"},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		CLEANUP(buf_release) struct buf path = {0};
+		CLEANUP(buf_release) struct buf script = {0};
+		CLEANUP(buf_release) struct buf want = {0};
+		buf_addf(&path, "tests/fixtures/text/%s.perfscript", cases[i].script);
+		CHECK(!file_read(&script, buf_str(&path), 1 << 20, NULL));
+		buf_clear(&path);
+		buf_addf(&path, "tests/fixtures/text/%s.folded", cases[i].folded);
+		CHECK(!file_read(&want, buf_str(&path), 1 << 20, NULL));
+		CLEANUP(profile_free_p)
+		struct profile *p = read_as("perfscript", buf_str(&script), NULL);
+		struct format_options options = {.folded = {.event = cases[i].event}};
+		expect_as("folded", p, &options, buf_str(&want));
+		CHECK_U64(p->losses.nr[LOSS_UNPARSED], 0);
+	}
 }
 
 /* ---- folded ------------------------------------------------------------------------------- */
