@@ -7,6 +7,7 @@
 #include "analyze/calltree.h"
 #include "analyze/view.h"
 #include "base/file.h"
+#include "base/num.h"
 
 void picture_release(struct picture *pic)
 {
@@ -50,6 +51,15 @@ static int check_kind(struct drawing *d, const struct selection *sel, const char
 	return err_hint(err, "choose one that all of them have with --event");
 }
 
+static void add_duration(struct report *r, const struct selection *sel)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	if (!view_duration_ns(sel))
+		return;
+	num_add_ns(&b, view_duration_ns(sel));
+	report_fact(r, "duration", buf_str(&b));
+}
+
 static int add_selection(struct drawing *d, const struct picture_input *in, const char *event,
 			 bool is_before, struct err *err)
 {
@@ -64,6 +74,7 @@ static int add_selection(struct drawing *d, const struct picture_input *in, cons
 		return rc;
 	if (!d->has_input && !is_before) {
 		view_begin(d->r, &sel, "");
+		add_duration(d->r, &sel);
 		d->has_input = true;
 	} else if (!is_before) {
 		losses_merge(&d->r->losses, &in->p->losses);

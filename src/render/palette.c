@@ -201,6 +201,29 @@ unsigned palette_color(enum palette p, const struct palette_key *k)
 	return (unsigned)(h % PLAIN_SHADES) + (is_waker ? CHAIN_WAKER : 0);
 }
 
+const char *palette_meaning(enum palette p, unsigned color)
+{
+	unsigned family = color / NR_SHADES;
+	if (is_plain(p))
+		return NULL;
+	if (family < FAMILY_INLINED)
+		return p == PALETTE_JAVA ? "native code" : "code, a hue per module or crate";
+	if (family < FAMILY_KERNEL)
+		return "inlined";
+	switch (family) {
+	case FAMILY_KERNEL:
+		return "kernel";
+	case FAMILY_RUNTIME:
+		return p == PALETTE_RUST ? "std, libc" : "libc, runtime";
+	case FAMILY_JIT:
+		return "JIT";
+	case FAMILY_GUESSED:
+		return "no symbol";
+	default:
+		return "thread, marker";
+	}
+}
+
 struct range {
 	double hue_from;
 	double hue_to;

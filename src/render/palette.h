@@ -57,6 +57,8 @@ const char *palette_name(enum palette p);
 const char *palette_names(void);
 
 unsigned palette_color(enum palette p, const struct palette_key *k);
+/* What a colour says, for a legend: "kernel"; NULL where it only tells functions apart. */
+const char *palette_meaning(enum palette p, unsigned color);
 struct rgb palette_rgb(enum palette p, unsigned color, bool is_dark);
 
 /*

@@ -25,7 +25,7 @@
 #define PAD_PX      12.0
 #define THIN_PX     3.0
 #define STATIC_PX   1200 /* of a fluid picture before the script knows the window */
-#define FOOT_PX     30.0
+#define FOOT_PX     46.0
 #define FONT_FAMILY "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 
 struct box {
@@ -162,7 +162,9 @@ static void add_subtitle(struct buf *to, const struct svg *s)
 	static const char *const keys[] = {"target", "event", "duration", "view"};
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
 		const char *value = fact(s->r, keys[i]);
-		if (value && strcmp(value, "samples")) /* the total says it */
+		/* The title and the total say these. */
+		bool is_said = value && (!strcmp(value, "samples") || !strcmp(value, s->r->title));
+		if (value && !is_said)
 			add_part(to, value);
 	}
 	add_total(to, s);
@@ -390,6 +392,33 @@ static void add_labels(struct svg *s)
 	buf_add_str(s->to, "</g>\n");
 }
 
+/* ---- legend ------------------------------------------------------------------------------- */
+
+/* One swatch a meaning, drawn in the first of its colours that is in use. */
+static void add_legend(struct svg *s)
+{
+	const char *seen = NULL;
+	double x = PAD_PX;
+	if (s->t->is_differential)
+		return;
+	buf_add_str(s->to, "<g class=\"legend\" transform=\"translate(0,");
+	add_px(s->to, s->bottom);
+	buf_add_str(s->to, ")\">\n");
+	for (unsigned c = 0; c < PALETTE_COLORS_MAX; c++) {
+		const char *text = s->is_used[c] ? palette_meaning(s->o->palette, c) : NULL;
+		if (!text || (seen && !strcmp(seen, text)))
+			continue;
+		seen = text;
+		buf_addf(s->to, "<rect class=\"c%u\" y=\"10\" width=\"10\" height=\"10\"", c);
+		add_coord(s->to, "x", x);
+		buf_add_str(s->to, " rx=\"2\"/><text y=\"19\"");
+		add_coord(s->to, "x", x + 15);
+		buf_addf(s->to, ">%s</text>\n", text);
+		x += 15 + flame_text_px(sv_from_str(text), 11) + 16;
+	}
+	buf_add_str(s->to, "</g>\n");
+}
+
 /* ---- data and script ---------------------------------------------------------------------- */
 
 /* Large trees: 3 times faster for a tenth more bytes. */
@@ -510,9 +539,11 @@ void svg_write(struct buf *to, const struct report *r, const struct report_tree 
 	add_boxes(&s);
 	add_labels(&s);
 
-	s.to = to;
 	if (!(o->flags & SVG_STATIC))
 		add_all_used(&s);
+	add_legend(&s);
+
+	s.to = to;
 	double height = s.bottom + FOOT_PX;
 	add_root_element(&s, height);
 	const char *title = o->title ? o->title : *r->title ? r->title : "Flame graph";

@@ -383,7 +383,8 @@ function weightText(v) {
 }
 
 function percent(part, whole) {
-	return (whole ? 100 * part / whole : 0).toFixed(2) + ' %';
+	var v = whole ? 100 * part / whole : 0;
+	return (v > 0 && v < 0.005 ? '<0.01' : v.toFixed(2)) + ' %';
 }
 
 function kindText(flags) {
@@ -449,6 +450,7 @@ Pool.prototype.finish = function () {
 	this.used = 0;
 };
 
+var legend = svg.querySelector('g.legend');
 var flame = svg.querySelector('g.flame'), labels = svg.querySelector('g.labels');
 flame.textContent = '';
 labels.textContent = '';
@@ -555,6 +557,8 @@ function draw() {
 	if (isPage)
 		height = Math.max(height, window.innerHeight - 1);
 	svg.setAttribute('height', height);
+	if (legend)
+		legend.setAttribute('transform', 'translate(0,' + (height - FOOT) + ')');
 	if (!isInverted)
 		top0 = height - FOOT - (maxDepth + 1) * ROW;
 	for (var d = 0; d <= maxDepth; d++)
@@ -744,8 +748,8 @@ function reveal(i) {
 	var y = window.scrollY || 0;
 	if (b.y < y + 48)
 		window.scrollTo(0, Math.max(0, b.y - 60));
-	else if (b.y + ROW > y + window.innerHeight - 56)
-		window.scrollTo(0, b.y + ROW + 56 - window.innerHeight);
+	else if (b.y + ROW > y + window.innerHeight - FOOT)
+		window.scrollTo(0, b.y + ROW + FOOT - window.innerHeight);
 	floatUi();
 }
 
