@@ -15,11 +15,11 @@
 const struct cmd cmd_table[] = {
 	{.name = "cpu", .summary = "where the CPU time of a program goes", .run = cmd_cpu},
 	{.name = "report", .summary = "where the time goes: tables and trees", .run = cmd_report},
+	{.name = "flame", .summary = "draw a flame graph (SVG)", .run = cmd_flame},
 	{.name = "convert", .summary = "write a profile in another format", .run = cmd_convert},
 	{.name = "ls", .summary = "list recordings", .run = cmd_ls},
 	{.name = "list", .summary = "list recordings", .run = cmd_ls, .is_alias = true},
 	{.name = "clean", .summary = "remove old recordings", .run = cmd_clean},
-	{.name = "flame", .summary = "draw a flame graph (SVG)", .run = cmd_flame},
 	{.name = "help", .summary = "show help for a command", .run = cmd_help},
 };
 const size_t nr_cmds = ARRAY_LEN(cmd_table);

@@ -95,7 +95,10 @@ static int choose_format(const struct format **ret_f, const struct convert_opts 
 		*ret_f = NULL;
 		return 0;
 	}
-	const struct format *f = o->to ? format_find(o->to) : format_of_path(path);
+	bool is_perf = o->to && !strcmp(o->to, "perf.data"); /* what people call it */
+	const struct format *f = is_perf ? format_find("perfdata")
+				 : o->to ? format_find(o->to)
+					 : format_of_path(path);
 	if (f && f->write) {
 		*ret_f = f;
 		return 0;
@@ -149,13 +152,13 @@ static int load(struct profile **ret_p, const struct convert_opts *o, const stru
 }
 
 static int write_svg(struct format_output *to, const struct profile *p,
-		     const struct convert_opts *o, struct err *err)
+		     const struct convert_opts *o, const char *title, struct err *err)
 {
 	CLEANUP(picture_release)
 	struct picture pic = {.spec = {.event = o->event},
 			      .tree_flags = CALLTREE_ROOT_COMM,
 			      .svg = {.min_width_px = -1}};
-	picture_add(&pic, p, "profile");
+	picture_add(&pic, p, title);
 	return picture_svg(&to->buf, &pic, err);
 }
 
@@ -175,7 +178,7 @@ static void say_perfdata(const struct perfdata_written *w)
 }
 
 static int write_all(const struct convert_opts *o, const struct format *f, const struct profile *p,
-		     struct err *err)
+		     const char *title, struct err *err)
 {
 	CLEANUP(out_release) struct out out = {.fd = -1};
 	struct perfdata_written written = {0};
@@ -184,7 +187,7 @@ static int write_all(const struct convert_opts *o, const struct format *f, const
 	if (rc)
 		return rc;
 	struct format_output to = {.file = &out};
-	rc = f ? f->write(&to, p, &options, err) : write_svg(&to, p, o, err);
+	rc = f ? f->write(&to, p, &options, err) : write_svg(&to, p, o, title, err);
 	if (!rc)
 		rc = format_flush(&to, err);
 	if (!rc)
@@ -217,7 +220,8 @@ static int convert(const struct convert_opts *o, const struct opt_args *args)
 	if (p->is_incomplete)
 		log_note("the input is incomplete: its recorder was killed, or part of it is "
 			 "damaged");
-	int rc = write_all(o, f, p, &err);
+	const char *title = args->operands.n == 1 ? args->operands.p[0] : "profile";
+	int rc = write_all(o, f, p, title, &err);
 	if (!rc)
 		return EXIT_OK;
 	return rc == -EPIPE ? EXIT_FAILED : cmd_fail(&err); /* a reader that leaves is no error */

@@ -118,7 +118,7 @@ int store_place_new(struct store_place *ret, int *ret_fd, const char *base, cons
 	if (!base)
 		base = STORE_BASE;
 	CLEANUP(buf_release) struct buf dir = {0};
-	escape_filename(&dir, sv_from_str(target));
+	escape_filename(&dir, sv_from_str(*path_base(target) ? path_base(target) : target));
 	CLEANUP(buf_release) struct buf stem = {0};
 	escape_filename(&stem, sv_from_str(kind));
 	buf_add_ch(&stem, '-');

@@ -37,8 +37,8 @@ struct store_place {
 };
 
 /*
- * A new recording of @target; *ret_fd is its open file. @base NULL: STORE_BASE. A taken name gets
- * "-2", "-3", ...
+ * A new recording of @target (of a path, its last part); *ret_fd is its open file. @base NULL:
+ * STORE_BASE. A taken name gets "-2", "-3", ...
  */
 int store_place_new(struct store_place *ret, int *ret_fd, const char *base, const char *target,
 		    const char *kind, int64_t wall_ns, struct err *err);
