@@ -6,8 +6,9 @@
  *	window, phases ──────────────────────────────────────────────────────────┘
  *
  * A stack's verdict is its parent's, unless its own location changes it, so all verdicts cost one
- * pass over the nodes. The scan then reads columns and adds to rows; a row is found through the
- * last row of the same stack, else through a hash of (stack, task, phase).
+ * pass over the nodes. The scan then reads columns in order, sorts what is in view by stack (by
+ * counting) and adds up each stack's samples by task: no hashing, and one stack's rows stay in the
+ * cache (1 M samples of 670,000 rows: 80 ms of CPU; through a hash of (stack, task) it was 190).
  */
 #include "base/base.h"
 #include "analyze/select.h"
@@ -17,7 +18,7 @@
 #include "analyze/match.h"
 #include "analyze/window.h"
 #include "base/buf.h"
-#include "base/hash.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/regex.h"
 #include "base/vec.h"
@@ -377,63 +378,6 @@ static int compile(struct arena *a, const struct select_spec *spec, struct plan 
 	return rc;
 }
 
-struct rows {
-	VEC(struct select_row) v;
-	uint32_t *last_of_stack; /* row that the stack's last sample went to, or NO_ROW */
-	uint32_t *slots;         /* row + 1 by hash of (stack, task, phase), 0 = free */
-	size_t cap;
-};
-
-static uint64_t row_hash(stack_id stack, task_id task, uint32_t phase)
-{
-	return hash_mix((uint64_t)stack << 32 | task, phase);
-}
-
-static void rows_grow(struct rows *rows)
-{
-	free(rows->slots);
-	rows->cap = rows->cap ? rows->cap * 2 : 1024;
-	rows->slots = xcalloc(rows->cap, sizeof(*rows->slots));
-	for (uint32_t i = 0; i < rows->v.n; i++) {
-		const struct select_row *r = &rows->v.p[i];
-		size_t at = row_hash(r->stack, r->task, r->phase) & (rows->cap - 1);
-		while (rows->slots[at])
-			at = (at + 1) & (rows->cap - 1);
-		rows->slots[at] = i + 1;
-	}
-}
-
-static struct select_row *find_row(struct rows *rows, stack_id stack, task_id task, uint32_t phase)
-{
-	uint32_t last = rows->last_of_stack[stack];
-	if (last != NO_ROW) {
-		struct select_row *r = &rows->v.p[last];
-		if (r->task == task && r->phase == phase)
-			return r;
-	}
-	if (rows->v.n * 2 >= rows->cap)
-		rows_grow(rows);
-	size_t at = row_hash(stack, task, phase) & (rows->cap - 1);
-	for (; rows->slots[at]; at = (at + 1) & (rows->cap - 1)) {
-		struct select_row *r = &rows->v.p[rows->slots[at] - 1];
-		if (r->stack == stack && r->task == task && r->phase == phase) {
-			rows->last_of_stack[stack] = rows->slots[at] - 1;
-			return r;
-		}
-	}
-	vec_push(&rows->v, (struct select_row){.stack = stack, .task = task, .phase = phase});
-	rows->last_of_stack[stack] = (uint32_t)rows->v.n - 1;
-	rows->slots[at] = (uint32_t)rows->v.n;
-	return vec_last(&rows->v);
-}
-
-static void rows_release(struct rows *rows)
-{
-	vec_release(&rows->v);
-	free(rows->last_of_stack);
-	free(rows->slots);
-}
-
 /* 0 and *ret_phase, or 1 + the reason why the sample is not in view. */
 static unsigned judge(const struct plan *plan, size_t nr_rules, size_t i, uint32_t *ret_phase)
 {
@@ -452,32 +396,149 @@ static unsigned judge(const struct plan *plan, size_t nr_rules, size_t i, uint32
 	return 0;
 }
 
-static void scan(struct arena *a, const struct plan *plan, struct selection *sel)
+static uint64_t samples_of(const struct table *t, size_t i)
 {
-	CLEANUP(rows_release) struct rows rows = {0};
+	return (uint64_t)MAX(t->values[i * t->nr_columns], 0);
+}
+
+static uint64_t weight_of(const struct table *t, size_t i)
+{
+	return (uint64_t)MAX(t->values[i * t->nr_columns + t->weight_column], 0);
+}
+
+typedef VEC(struct select_row) select_rows;
+
+static void add_to_row(struct select_row *row, const struct table *t, size_t i)
+{
+	row->nr_samples += samples_of(t, i);
+	row->weight += weight_of(t, i);
+}
+
+static struct select_row *new_row(select_rows *rows, stack_id stack, task_id task, uint32_t phase)
+{
+	vec_push(rows, (struct select_row){.stack = stack, .task = task, .phase = phase});
+	return vec_last(rows);
+}
+
+/* Indexes of the samples in view, in order of time. Counts what is in and out. */
+static uint32_t *samples_in_view(const struct plan *plan, struct selection *sel, size_t *ret_n)
+{
 	const struct table *t = plan->t;
-	size_t nr_stacks = sel->p->stacks.n;
-	rows.last_of_stack = xreallocarray(NULL, nr_stacks, sizeof(*rows.last_of_stack));
-	memset(rows.last_of_stack, 0xff, nr_stacks * sizeof(*rows.last_of_stack));
+	ASSERT(t->n < UINT32_MAX);
+	uint32_t *in = xreallocarray(NULL, t->n + 1, sizeof(*in));
+	size_t n = 0;
 	for (size_t i = 0; i < t->n; i++) {
-		const int64_t *values = &t->values[i * t->nr_columns];
-		uint64_t n = (uint64_t)MAX(values[0], 0);
-		uint64_t weight = (uint64_t)MAX(values[t->weight_column], 0);
-		uint32_t phase = 0;
+		uint32_t phase;
 		unsigned verdict = judge(plan, sel->nr_rules, i, &phase);
 		if (verdict) {
-			sel->nr_out[verdict - 1] += n;
-			sel->weight_out += weight;
+			sel->nr_out[verdict - 1] += samples_of(t, i);
+			sel->weight_out += weight_of(t, i);
 			continue;
 		}
-		struct select_row *row = find_row(&rows, t->stack[i], t->task[i], phase);
-		row->nr_samples += n;
-		row->weight += weight;
-		sel->nr_samples += n;
-		sel->weight += weight;
+		sel->nr_samples += samples_of(t, i);
+		sel->weight += weight_of(t, i);
+		in[n++] = (uint32_t)i;
 	}
-	sel->nr_rows = rows.v.n;
-	sel->rows = arena_dup(a, rows.v.p, rows.v.n * sizeof(*rows.v.p));
+	*ret_n = n;
+	return in;
+}
+
+/* Samples sorted by stack; those of one stack stay in order of time. */
+struct by_stack {
+	uint32_t *samples;
+	uint32_t *ends; /* by stack: where its samples end; they begin where the last one's end */
+};
+
+static void by_stack_release(struct by_stack *b)
+{
+	free(b->samples);
+	free(b->ends);
+}
+
+static struct by_stack sort_by_stack(const struct plan *plan, size_t nr_stacks, const uint32_t *in,
+				     size_t n)
+{
+	const stack_id *stack = plan->t->stack;
+	uint32_t *at = xcalloc(nr_stacks + 1, sizeof(*at));
+	for (size_t i = 0; i < n; i++)
+		at[stack[in[i]] + 1]++;
+	for (size_t s = 0; s < nr_stacks; s++)
+		at[s + 1] += at[s];
+	uint32_t *sorted = xreallocarray(NULL, n + 1, sizeof(*sorted));
+	for (size_t i = 0; i < n; i++)
+		sorted[at[stack[in[i]]]++] = in[i];
+	return (struct by_stack){sorted, at};
+}
+
+#define PREFETCH_AHEAD 16 /* samples; the gather is bound by memory latency */
+
+/*
+ * A row by (task, phase) is found through a small array: an entry counts if the row that it names
+ * is of this stack, task and phase, so nothing is cleared between stacks. Where phases do not
+ * depend on time, a stack has one phase.
+ */
+static void aggregate(const struct plan *plan, const struct selection *sel,
+		      const struct by_stack *by, size_t n, select_rows *rows)
+{
+	const struct table *t = plan->t;
+	size_t nr_phases = plan->has_rule_windows ? sel->nr_rules + 1 : 1;
+	CLEANUP(free_p) uint32_t *row_of = xcalloc(sel->p->tasks.n * nr_phases, sizeof(*row_of));
+	uint32_t phase = 0;
+	stack_id stack = 0;
+	for (size_t k = 0; k < n; k++) {
+		while (k >= by->ends[stack])
+			stack++;
+		size_t i = by->samples[k];
+		size_t ahead = by->samples[MIN(k + PREFETCH_AHEAD, n - 1)];
+		__builtin_prefetch(&t->values[ahead * t->nr_columns]);
+		__builtin_prefetch(&t->task[ahead]);
+		task_id task = t->task[i];
+		size_t key = task * nr_phases;
+		if (plan->has_rule_windows)
+			key += phase = phase_of_sample(plan, sel->nr_rules, stack, t->time_ns[i]);
+		else
+			phase = plan->stack_phase[stack];
+		struct select_row *row = row_of[key] < rows->n ? &rows->p[row_of[key]] : NULL;
+		if (!row || row->stack != stack || row->task != task || row->phase != phase) {
+			row_of[key] = (uint32_t)rows->n;
+			row = new_row(rows, stack, task, phase);
+		}
+		add_to_row(row, t, i);
+	}
+}
+
+/* Equal neighbours in time are one row, no more. */
+static void merge_runs(const struct plan *plan, const struct selection *sel, const uint32_t *in,
+		       size_t n, select_rows *rows)
+{
+	const struct table *t = plan->t;
+	for (size_t k = 0; k < n; k++) {
+		size_t i = in[k];
+		uint32_t phase = phase_of_sample(plan, sel->nr_rules, t->stack[i], t->time_ns[i]);
+		struct select_row *row = rows->n ? vec_last(rows) : NULL;
+		if (!row || row->stack != t->stack[i] || row->task != t->task[i] ||
+		    row->phase != phase)
+			row = new_row(rows, t->stack[i], t->task[i], phase);
+		add_to_row(row, t, i);
+	}
+}
+
+static void scan(struct arena *a, const struct plan *plan, const struct select_spec *spec,
+		 struct selection *sel)
+{
+	size_t n;
+	CLEANUP(free_p) uint32_t *in = samples_in_view(plan, sel, &n);
+	select_rows rows = {0};
+	if (spec->flags & SELECT_TIME_ORDER) {
+		merge_runs(plan, sel, in, n, &rows);
+	} else {
+		CLEANUP(by_stack_release)
+		struct by_stack by = sort_by_stack(plan, sel->p->stacks.n, in, n);
+		aggregate(plan, sel, &by, n, &rows);
+	}
+	sel->nr_rows = rows.n;
+	sel->rows = arena_dup(a, rows.p, rows.n * sizeof(*rows.p));
+	vec_release(&rows);
 }
 
 int select_run(struct arena *a, const struct profile *p, const struct select_spec *spec,
@@ -501,7 +562,7 @@ int select_run(struct arena *a, const struct profile *p, const struct select_spe
 	struct window all = window_of_profile(p);
 	sel.first_ns = plan.has_window ? MAX(plan.window.from_ns, all.from_ns) : all.from_ns;
 	sel.last_ns = plan.has_window ? MIN(plan.window.to_ns, all.to_ns) : all.to_ns;
-	scan(a, &plan, &sel);
+	scan(a, &plan, spec, &sel);
 	*ret_sel = sel;
 	return 0;
 }

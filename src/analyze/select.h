@@ -41,8 +41,14 @@ struct select_spec {
 	const char *within;   /* regex: the view's root becomes the outermost match */
 	const char *phase;    /* name of one of the rules, or "<other>" */
 	enum select_mode mode;
+	unsigned flags; /* enum select_flags */
 	const struct phase_rule *rules;
 	size_t nr_rules;
+};
+
+enum select_flags {
+	/* Rows are runs of equal neighbours in order of time, nothing else is added up. */
+	SELECT_TIME_ORDER = 1 << 0,
 };
 
 /* Why samples are not in view; the first reason that applies is counted. */
@@ -70,7 +76,7 @@ struct selection {
 	const struct profile *p;
 	uint32_t table; /* index into p->tables */
 	struct select_row *rows;
-	size_t nr_rows; /* in order of first sight */
+	size_t nr_rows; /* sorted by stack; with SELECT_TIME_ORDER by time */
 	uint64_t nr_samples;
 	uint64_t weight;
 	enum unit unit;

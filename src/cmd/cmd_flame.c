@@ -248,6 +248,7 @@ static int run(const struct flame_opts *o, struct filter_opts *filter, char *con
 	if (!rc)
 		rc = filter_finish(filter, err);
 	pic.spec = filter->spec;
+	pic.spec.flags |= o->is_time_ordered ? SELECT_TIME_ORDER : 0;
 	if (!rc)
 		rc = load_all(&inputs, &pic, paths, nr_paths, o->is_differential, err);
 	if (!rc)

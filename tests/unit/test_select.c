@@ -267,3 +267,46 @@ TEST(crates_are_found_in_every_form_of_name)
 				 cases[i][0], SV_ARGS(crate), cases[i][1]);
 	}
 }
+
+TEST(rows_in_time_order_merge_equal_neighbours_only)
+{
+	CLEANUP(profile_free_p) struct profile *p = profile_new();
+	uint32_t t = made_table(p, "cycles", 1);
+	static const char *const stacks[] = {"m;a", "m;a", "m;b", "m;a", "m;a", "m"};
+	for (size_t i = 0; i < ARRAY_LEN(stacks); i++)
+		made_sample(p, t, &(struct made){.stack = stacks[i], .ns = i + 1});
+	profile_seal(p);
+	CLEANUP(arena_release) struct arena a = {0};
+	struct selection s;
+	CHECK(!select_run(&a, p, &(struct select_spec){.flags = SELECT_TIME_ORDER}, &s, NULL));
+	static const uint64_t want[] = {2, 1, 2, 1};
+	CHECK_U64(s.nr_rows, ARRAY_LEN(want));
+	for (size_t i = 0; i < s.nr_rows && i < ARRAY_LEN(want); i++)
+		CHECK_U64(s.rows[i].nr_samples, want[i]);
+	CHECK(!select_run(&a, p, &(struct select_spec){0}, &s, NULL));
+	CHECK_U64(s.nr_rows, 3);
+}
+
+TEST(phases_by_time_split_one_stack_of_one_thread)
+{
+	CLEANUP(profile_free_p) struct profile *p = profile_new();
+	uint32_t t = made_table(p, "cycles", 1);
+	for (uint64_t i = 0; i < 100; i++)
+		made_sample(p, t,
+			    &(struct made){.stack = "m;a",
+					   .ns = (i + 1) * 1000000000,
+					   .tid = 1 + (int)(i % 2)});
+	profile_seal(p);
+	static const struct phase_rule rules[] = {{"first", "@0..30"}, {"last", "@90.."}};
+	CLEANUP(arena_release) struct arena a = {0};
+	struct selection s;
+	struct select_spec spec = {.rules = rules, .nr_rules = 2};
+	CHECK(!select_run(&a, p, &spec, &s, NULL));
+	uint64_t of_phase[3] = {0};
+	CHECK_U64(s.nr_rows, 6);
+	for (size_t i = 0; i < s.nr_rows; i++)
+		of_phase[s.rows[i].phase] += s.rows[i].nr_samples;
+	CHECK_U64(of_phase[0], 30);
+	CHECK_U64(of_phase[1], 10);
+	CHECK_U64(of_phase[2], 60);
+}
