@@ -44,6 +44,7 @@ struct elf {
 	uint64_t nr_bytes;
 	enum elf_machine machine;
 	unsigned type;
+	uint64_t entry;
 	struct elf_section *sections;
 	struct cell *cells; /* one a section */
 	size_t nr_sections;
@@ -211,6 +212,7 @@ static int read_headers(struct elf *e, struct err *err)
 			       eh.e_machine);
 	e->machine = eh.e_machine == EM_X86_64 ? ELF_MACHINE_X86_64 : ELF_MACHINE_ARM64;
 	e->type = eh.e_type;
+	e->entry = eh.e_entry;
 
 	/* Section 0 holds counts that are too large for the header (gABI, ELF header). */
 	bool has_sections = eh.e_shoff && eh.e_shentsize == sizeof(Elf64_Shdr) &&
@@ -301,6 +303,11 @@ bool elf_is_executable(const struct elf *e)
 bool elf_is_relocatable(const struct elf *e)
 {
 	return e->type == ET_REL;
+}
+
+uint64_t elf_entry(const struct elf *e)
+{
+	return e->entry;
 }
 
 uint64_t elf_nr_bytes(const struct elf *e)

@@ -57,6 +57,7 @@ void elf_free_p(struct elf **e);
 enum elf_machine elf_machine(const struct elf *e);
 bool elf_is_executable(const struct elf *e);  /* ET_EXEC: not relocated */
 bool elf_is_relocatable(const struct elf *e); /* ET_REL: a kernel module, an object file */
+uint64_t elf_entry(const struct elf *e);      /* link-time, 0 = none */
 const struct elf_segment *elf_segments(const struct elf *e, size_t *ret_nr);
 const struct elf_section *elf_sections(const struct elf *e, size_t *ret_nr);
 /* First section of that name that has bytes in this file (SHT_NOBITS does not count), or NULL. */

@@ -9,9 +9,12 @@
 #include "base/base.h"
 #include "symbol/symbolizer.h"
 
+#include <elf.h>
+
 #include "base/mem.h"
 #include "base/vec.h"
 #include "object/ehframe.h"
+#include "symbol/callscan.h"
 #include "symbol/dwarf.h"
 #include "symbol/plt.h"
 #include "symbol/symtab.h"
@@ -140,19 +143,36 @@ static void open_all(struct symbolizer *s)
 	open_dwarf(s);
 }
 
-static void add_starts(struct symbolizer *s, const char *section, bool is_debug_frame)
+/* Returns how many bytes of code the table covers. */
+static uint64_t add_starts(struct symbolizer *s, const char *section, bool is_debug_frame)
 {
+	uint64_t nr_covered = 0;
 	const struct elf_section *at = elf_section(s->elf, section);
 	struct sv bytes;
 	if (!at || elf_named_bytes(s->elf, section, &bytes, NULL))
-		return;
+		return 0;
 	struct ehframe_iter it;
 	struct ehframe_fde fde;
 	ehframe_start(&it, bytes, at->vaddr, is_debug_frame);
-	while (ehframe_next(&it, &fde))
-		if (fde.end > fde.start && fde.start)
-			symtab_add(s->guesses, fde.start, fde.end - fde.start, SV(""),
-				   SYMBOL_EHFRAME, SYMTAB_RANK_GUESS);
+	while (ehframe_next(&it, &fde)) {
+		if (fde.end <= fde.start || !fde.start)
+			continue;
+		nr_covered += MIN(fde.end - fde.start, UINT64_MAX - nr_covered);
+		symtab_add(s->guesses, fde.start, fde.end - fde.start, SV(""), SYMBOL_EHFRAME,
+			   SYMTAB_RANK_GUESS);
+	}
+	return nr_covered;
+}
+
+static uint64_t nr_code_bytes(const struct elf *e)
+{
+	size_t nr;
+	const struct elf_segment *s = elf_segments(e, &nr);
+	uint64_t sum = 0;
+	for (size_t i = 0; i < nr; i++)
+		if (s[i].type == PT_LOAD && (s[i].flags & PF_X))
+			sum += MIN(s[i].nr_file_bytes, elf_nr_bytes(e));
+	return sum;
 }
 
 static void open_guesses(struct symbolizer *s)
@@ -162,8 +182,12 @@ static void open_guesses(struct symbolizer *s)
 	s->guesses = symtab_new();
 	if (plt_add(s->guesses, s->elf, s->names, SYMBOL_PLT, NULL))
 		s->stats.nr_bad_sections++;
-	add_starts(s, ".eh_frame", false);
-	add_starts(s, ".debug_frame", true);
+	uint64_t nr_covered = add_starts(s, ".eh_frame", false);
+	if (nr_covered < nr_code_bytes(s->elf) / 2)
+		nr_covered += add_starts(s, ".debug_frame", true);
+	if (nr_covered < nr_code_bytes(s->elf) / 2 &&
+	    callscan_add(s->guesses, s->elf, SYMBOL_CALLED, NULL))
+		s->stats.nr_bad_sections++;
 	symtab_seal(s->guesses);
 }
 

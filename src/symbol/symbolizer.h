@@ -9,7 +9,8 @@
  * several aliases at the symbol's address and is mangled, it is the one shown: identical functions
  * that a linker folded keep the name that fits their inlined frames. Inlined frames, files and
  * lines come from DWARF alone, the binary's own or the debug file's. What is left is told apart by
- * PLT entries (memcpy@plt) and function starts of .eh_frame.
+ * PLT entries (memcpy@plt), function starts of .eh_frame and, where that covers less than half of
+ * the code, targets of call instructions.
  *
  * A symbolizer is used by one thread at a time; several may run in parallel.
  */
@@ -34,18 +35,20 @@ struct symbol_frame {
 	uint32_t line;       /* 0 = unknown */
 	uint64_t func_start; /* link-time address of the physical function, 0 = unknown */
 	bool is_inlined;
-	bool is_guessed; /* from .eh_frame or a PLT: no symbol names it */
+	bool is_guessed; /* from .eh_frame, calls or a PLT: no symbol names it */
 };
 
-enum symbol_source { /* where the physical function's name came from */
-		     SYMBOL_NONE = 0,
-		     SYMBOL_SYMTAB,
-		     SYMBOL_DYNSYM,
-		     SYMBOL_MINI,
-		     SYMBOL_DEBUGFILE,
-		     SYMBOL_DWARF,
-		     SYMBOL_PLT,
-		     SYMBOL_EHFRAME,
+/* Where the physical function's name came from. */
+enum symbol_source {
+	SYMBOL_NONE = 0,
+	SYMBOL_SYMTAB,
+	SYMBOL_DYNSYM,
+	SYMBOL_MINI,
+	SYMBOL_DEBUGFILE,
+	SYMBOL_DWARF,
+	SYMBOL_PLT,
+	SYMBOL_EHFRAME, /* no name: a start of .eh_frame */
+	SYMBOL_CALLED,  /* no name: a target of calls, where .eh_frame covers little */
 };
 
 /*

@@ -56,7 +56,7 @@ struct symtab {
 	struct table tables[TABLES_MAX];
 	size_t nr_tables;
 	struct buf own_names; /* of symtab_add; the table's view is set by sealing */
-	uint8_t own_table[SYMTAB_RANK_GUESS + 1];
+	uint8_t own_table[SYMTAB_RANK_NR];
 	bool is_sealed;
 };
 

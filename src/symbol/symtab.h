@@ -26,8 +26,10 @@
 enum symtab_rank {
 	SYMTAB_RANK_TYPED = 0,
 	SYMTAB_RANK_UNTYPED,
-	SYMTAB_RANK_STUB,  /* PLT entries */
-	SYMTAB_RANK_GUESS, /* function starts without a name */
+	SYMTAB_RANK_STUB,   /* PLT entries */
+	SYMTAB_RANK_GUESS,  /* function starts by unwind tables, without a name */
+	SYMTAB_RANK_CALLED, /* function starts by calls to them */
+	SYMTAB_RANK_NR,
 };
 
 enum symtab_what {

@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "object/debugfile.h"
 #include "object/elf.h"
+#include "symbol/callscan.h"
 #include "symbol/plt.h"
 #include "symbol/symtab.h"
 
@@ -76,6 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	touch_symbols(t, e);
 	struct symtab *plt = symtab_new();
 	(void)plt_add(plt, e, t, 3, NULL);
+	(void)callscan_add(plt, e, 4, NULL);
 	symtab_seal(plt);
 	touch_symbols(plt, e);
 	symtab_free(t);

@@ -11,8 +11,8 @@
 
 #define FIXTURES "tests/fixtures/debug/"
 
-static const char *const sources[] = {"none",  "symtab", "dynsym", "mini",
-				      "debug", "dwarf",  "plt",    "ehframe"};
+static const char *const sources[] = {"none",  "symtab", "dynsym",  "mini",  "debug",
+				      "dwarf", "plt",    "ehframe", "called"};
 
 struct answers {
 	struct buf text; /* of the last one */
@@ -126,6 +126,18 @@ TEST(symbolizer_tells_stripped_functions_apart)
 	CHECK(!symbolizer_new_elf(&s, e, "/elsewhere/noid", NULL, 0, NULL));
 	check_answer(s, 0x401006, "fn_401000 (ehframe)");
 	check_answer(s, 0x401021, "fn_401020 (ehframe)");
+}
+
+TEST(symbolizer_without_unwind_tables_takes_the_targets_of_calls)
+{
+	struct elf *e = NULL;
+	CHECK(!elf_open_path(&e, FIXTURES "noeh", NULL));
+	CHECK(!elf_section(e, ".eh_frame"));
+	CLEANUP(symbolizer_free_p) struct symbolizer *s = NULL;
+	CHECK(!symbolizer_new_elf(&s, e, "/elsewhere/noeh", NULL, 0, NULL));
+	check_answer(s, 0x401023, "fn_401020 (called)"); /* called by _start */
+	check_answer(s, 0x401035, "fn_401030 (called)"); /* the entry point */
+	check_answer(s, 0x401002, "? (none)");
 }
 
 TEST(symbolizer_answers_every_query_of_a_batch_in_order_of_address)
