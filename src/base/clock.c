@@ -31,8 +31,8 @@ struct duration_unit {
 
 /* From large to small; "m" is a minute, as in sleep(1) and systemd. */
 static const struct duration_unit units[] = {
-	{{"h", 1}, 3600 * NS_PER_SEC}, {{"m", 1}, 60 * NS_PER_SEC}, {{"s", 1}, NS_PER_SEC},
-	{{"ms", 2}, NS_PER_MS},        {{"us", 2}, NS_PER_US},      {{"ns", 2}, 1},
+	{{"h", 1}, 3600 * NS_PER_SEC},  {{"m", 1}, 60 * NS_PER_SEC}, {{"s", 1}, NS_PER_SEC},
+	{{"ms", 2}, NS_PER_MS},         {{"us", 2}, NS_PER_US},      {{"ns", 2}, 1},
 	{{"d", 1}, 86400 * NS_PER_SEC}, /* read, never printed: hence the last */
 };
 

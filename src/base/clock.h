@@ -19,8 +19,8 @@ uint64_t clock_mono_ns(void);
 int64_t clock_real_ns(void); /* since 1970, UTC */
 
 /*
- * "10" (seconds), "0.5", "10s", "500ms", "250us", "40ns", "2m", "1h", "7d", "1m30s": units once each,
- * from large to small. False, and *ret_ns untouched, for anything else and past 2^63 ns.
+ * "10" (seconds), "0.5", "10s", "500ms", "250us", "40ns", "2m", "1h", "7d", "1m30s": units once
+ * each, from large to small. False, and *ret_ns untouched, for anything else and past 2^63 ns.
  */
 bool clock_parse_duration(struct sv s, uint64_t *ret_ns);
 /* Exact, in a form that clock_parse_duration reads back: "10s", "1.5s", "500ms", "2m", "1m30s". */

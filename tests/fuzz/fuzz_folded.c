@@ -47,13 +47,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 			BUG("out of order: '%.*s' '%.*s'", SV_ARGS(last), SV_ARGS(stack));
 		last = stack;
 	}
+	/* a name that control bytes kept from being a mark is one when read again: from there on
+	 * nothing may change */
 	struct profile *q = read_folded(once.buf.p, once.buf.n, 0);
 	struct format_output twice = {0};
 	write_folded(q, marks, &twice);
-	/* a frame that looks like a count, or a comment, reads as such: then nothing is promised */
-	if (q->tables.n == 1 && !memmem(buf_str(&once.buf), once.buf.n, "# ", 2) &&
-	    strcmp(buf_str(&once.buf), buf_str(&twice.buf)) != 0)
-		BUG("written '%s', then '%s'", buf_str(&once.buf), buf_str(&twice.buf));
+	struct profile *r = read_folded(twice.buf.p, twice.buf.n, 0);
+	struct format_output thrice = {0};
+	write_folded(r, marks, &thrice);
+	/* nor is anything promised where a name looks like a count or a comment */
+	if (q->tables.n == 1 && r->tables.n == 1 &&
+	    !memmem(buf_str(&twice.buf), twice.buf.n, "# ", 2) &&
+	    strcmp(buf_str(&twice.buf), buf_str(&thrice.buf)) != 0)
+		BUG("written '%s', then '%s'", buf_str(&twice.buf), buf_str(&thrice.buf));
+	buf_release(&thrice.buf);
+	profile_free(r);
 	buf_release(&once.buf);
 	buf_release(&twice.buf);
 	profile_free(p);
