@@ -13,8 +13,15 @@
 	extern const char asset_##name[];                  \
 	extern const char asset_##name##_end[]
 
+ASSET(unpack_js_text, "unpack.js");
 ASSET(flame_js_text, "flame.js");
 ASSET(flame_css_text, "flame.css");
+
+struct sv asset_unpack_js(void)
+{
+	return sv_from(asset_unpack_js_text,
+		       (size_t)(asset_unpack_js_text_end - asset_unpack_js_text));
+}
 
 struct sv asset_flame_js(void)
 {

@@ -7,6 +7,7 @@
 
 #include "base/sv.h"
 
+struct sv asset_unpack_js(void);
 struct sv asset_flame_js(void);
 struct sv asset_flame_css(void);
 

@@ -477,9 +477,10 @@ static void add_data(struct svg *s)
 		buf_add_str(s->to, "</metadata>\n");
 		data = sv_from_idx(data, part.n);
 	}
-	buf_add_str(s->to, "<script><![CDATA[\n");
+	buf_add_str(s->to, "<script><![CDATA[\n(function () {\n'use strict';\n");
+	buf_add_sv(s->to, asset_unpack_js());
 	buf_add_sv(s->to, asset_flame_js());
-	buf_add_str(s->to, "]]></script>\n");
+	buf_add_str(s->to, "})();\n]]></script>\n");
 }
 
 static void add_all_used(struct svg *s)
