@@ -1,16 +1,57 @@
 #include "base/base.h"
 #include "unwind/gapcode.h"
 
+#include <stdlib.h>
+
 #include "arch.h"
 #include "base/mem.h"
+#include "unwind/codescan.h"
+#include "unwind/x86insn.h"
 #include "unwind_row.h"
 
 #define CHUNK_BYTES    ((size_t)256 << 10)
 #define SCAN_MAX_BYTES ((uint64_t)256 << 20)
 /* In a binary with CFI a larger gap is no C library: JIT snapshots, holes that BOLT left. */
 #define GAP_MAX_BYTES ((uint64_t)1 << 20)
-#define ENTRY_BYTES   64 /* longer than any _start before its call and hlt */
-#define OVERLAP_BYTES 32 /* longer than any pattern */
+/* A larger symbol table would cost more than the gaps of a binary with CFI are worth. */
+#define SYMBOLS_MAX_BYTES  ((uint64_t)1 << 20)
+#define FOLLOWED_MAX_BYTES ((uint64_t)8 << 20) /* of gaps that are followed, all together */
+#define RULES_MAX          4096                /* found in one gap: each is put in its place */
+#define CALLS_MAX_BYTES    ((uint64_t)4 << 20) /* of code that is searched for calls */
+#define ENTRY_BYTES        64                  /* longer than any _start before its call and hlt */
+#define OVERLAP_BYTES      32                  /* longer than any pattern */
+
+static int by_value(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a;
+	uint64_t y = *(const uint64_t *)b;
+	return x < y ? -1 : x > y;
+}
+
+static void sort_starts(struct gap_code *g)
+{
+	if (g->starts.n)
+		qsort(g->starts.p, g->starts.n, sizeof(*g->starts.p), by_value);
+}
+
+/* Only for binaries without CFI: in the others the gaps are few and small. */
+static void add_symbols(struct gap_code *g, struct elf *elf, const char *section)
+{
+	enum { SYM_BYTES = 24, SYM_VALUE_OFFSET = 8, SYM_INFO_OFFSET = 4, STT_FUNC = 2 };
+	const struct elf_section *s = elf_section(elf, section);
+	struct sv bytes;
+
+	if (elf_section(elf, ".eh_frame") && s && s->nr_bytes > SYMBOLS_MAX_BYTES)
+		return;
+	if (!s || elf_section_bytes(elf, s, &bytes, NULL))
+		return;
+	for (size_t at = 0; at + SYM_BYTES <= bytes.n; at += SYM_BYTES) {
+		uint64_t value;
+		memcpy(&value, bytes.p + at + SYM_VALUE_OFFSET, sizeof(value));
+		if ((bytes.p[at + SYM_INFO_OFFSET] & 15) == STT_FUNC && value)
+			vec_push(&g->starts, value);
+	}
+}
 
 void gap_code_init(struct gap_code *g, struct elf *elf)
 {
@@ -21,11 +62,49 @@ void gap_code_init(struct gap_code *g, struct elf *elf)
 	if (!elf_read(elf, le, sizeof(le), EHDR_ENTRY_OFFSET, NULL))
 		memcpy(&entry, le, sizeof(entry));
 	g->entry = entry;
+	add_symbols(g, elf, ".dynsym");
+	add_symbols(g, elf, ".symtab");
+	sort_starts(g);
+}
+
+void gap_code_find_calls(struct gap_code *g, struct elf *elf, uint64_t start, uint64_t end)
+{
+#if defined(__x86_64__)
+	size_t nr;
+	const struct elf_segment *seg = elf_segments(elf, &nr);
+
+	for (size_t i = 0; i < nr; i++) {
+		size_t n = (size_t)seg[i].nr_file_bytes;
+		if (seg[i].type != 1 || !(seg[i].flags & 1) || !n || n > CALLS_MAX_BYTES ||
+		    seg[i].vaddr < start || seg[i].vaddr >= end)
+			continue;
+		CLEANUP(free_p) uint8_t *code = xmalloc(n);
+		if (elf_read(elf, code, n, seg[i].offset, NULL))
+			continue;
+		for (size_t at = 0; at < n;) {
+			struct x86_insn insn;
+			if (!x86_decode(code + at, n - at, &insn)) {
+				at++;
+				continue;
+			}
+			at += insn.nr_bytes;
+			if (insn.map == 0 && insn.opcode == 0xe8 && insn.imm)
+				vec_push(&g->starts, seg[i].vaddr + at + (uint64_t)insn.imm);
+		}
+	}
+	sort_starts(g);
+#else
+	(void)g;
+	(void)elf;
+	(void)start;
+	(void)end;
+#endif
 }
 
 void gap_code_release(struct gap_code *g)
 {
 	vec_release(&g->rules);
+	vec_release(&g->starts);
 	free(g->chunk);
 	g->chunk = NULL;
 }
@@ -35,6 +114,8 @@ static void add_rule(struct gap_code *g, uint64_t start, uint64_t end, uint32_t 
 {
 	size_t at = 0;
 
+	if (g->rules.n >= RULES_MAX)
+		return;
 	while (at < g->rules.n && g->rules.p[at].end <= start)
 		at++;
 	if (at < g->rules.n && g->rules.p[at].start < end)
@@ -115,6 +196,53 @@ static void match_syscall(struct gap_code *g, const uint8_t *p, size_t nr_before
 #undef ENDS_WITH
 }
 
+static size_t first_start(const struct gap_code *g, uint64_t addr)
+{
+	size_t low = 0;
+	size_t high = g->starts.n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		if (g->starts.p[mid] < addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* What the instructions do, where nothing better is known. */
+static void follow_code(struct gap_code *g, struct elf *elf, uint64_t start, uint64_t end)
+{
+	size_t n = (size_t)(end - start);
+	uint64_t offset;
+
+	if (end - start > GAP_MAX_BYTES || g->nr_followed_bytes > FOLLOWED_MAX_BYTES ||
+	    !elf_offset_from_vaddr(elf, start, &offset))
+		return;
+	g->nr_followed_bytes += n;
+	CLEANUP(free_p) uint8_t *code = xmalloc(n);
+	if (elf_read(elf, code, n, offset, NULL))
+		return;
+	CLEANUP(free_p) uint32_t *rules = xcalloc(n, sizeof(*rules));
+	vec_foreach(r, &g->rules)
+		for (uint64_t at = r->start; at < r->end; at++)
+			rules[at - start] = r->rule;
+	VEC(uint64_t) starts = {0};
+	size_t first = first_start(g, start);
+	for (size_t i = first; i < g->starts.n && g->starts.p[i] < end; i++)
+		vec_push(&starts, g->starts.p[i] - start);
+	code_scan(code, n, starts.p, starts.n, rules);
+	vec_release(&starts);
+	vec_clear(&g->rules);
+	for (size_t at = 0, to; at < n; at = to) {
+		for (to = at + 1; to < n && rules[to] == rules[at];)
+			to++;
+		if (rules[at] != ROW_NONE)
+			vec_push(&g->rules, (struct gap_rule){start + at, start + to, rules[at]});
+	}
+}
+
 static void scan_chunk(struct gap_code *g, size_t n, size_t from, uint64_t vaddr,
 		       uint64_t gap_start)
 {
@@ -148,16 +276,48 @@ static void scan_syscalls(struct gap_code *g, struct elf *elf, uint64_t start, u
 }
 #endif
 
+#if defined(__x86_64__)
+/* Up to and with the first call: nothing returns past it. */
+static uint64_t entry_bytes(struct elf *elf, uint64_t entry)
+{
+	uint8_t code[ENTRY_BYTES];
+	uint64_t offset;
+
+	if (!elf_offset_from_vaddr(elf, entry, &offset) ||
+	    elf_read(elf, code, sizeof(code), offset, NULL))
+		return 1;
+	for (size_t at = 0; at < sizeof(code);) {
+		struct x86_insn i;
+		if (!x86_decode(code + at, sizeof(code) - at, &i))
+			return at + 1;
+		at += i.nr_bytes;
+		bool is_call = i.map == 0 &&
+			       (i.opcode == 0xe8 || (i.opcode == 0xff && (i.modrm >> 3 & 7) == 2));
+		bool is_jump = i.map == 0 && (i.opcode == 0xe9 || i.opcode == 0xeb);
+		if (is_call || is_jump)
+			return at;
+	}
+	return sizeof(code);
+}
+#else
+static uint64_t entry_bytes(struct elf *elf, uint64_t entry)
+{
+	(void)elf;
+	(void)entry;
+	return ENTRY_BYTES;
+}
+#endif
+
 void gap_code_scan(struct gap_code *g, struct elf *elf, uint64_t start, uint64_t end)
 {
 	vec_clear(&g->rules);
 	if (g->entry >= start && g->entry < end)
-		add_rule(g, g->entry, MIN(g->entry + ENTRY_BYTES, end), ROW_STOP);
+		add_rule(g, g->entry, MIN(g->entry + entry_bytes(elf, g->entry), end), ROW_STOP);
 #if defined(__x86_64__)
 	scan_plt(g, elf, start, end);
-	if (g->nr_scanned_bytes < SCAN_MAX_BYTES && (!g->has_cfi || end - start <= GAP_MAX_BYTES))
+	if (g->nr_scanned_bytes < SCAN_MAX_BYTES && (!g->has_cfi || end - start <= GAP_MAX_BYTES)) {
 		scan_syscalls(g, elf, start, end);
-#else
-	(void)elf;
+		follow_code(g, elf, start, end);
+	}
 #endif
 }

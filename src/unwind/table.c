@@ -167,6 +167,10 @@ static void refs_sort(struct fde_ref *p, size_t n)
 
 static void emit(struct builder *b, uint32_t pc, uint32_t rule)
 {
+	if (b->rows.n && vec_last(&b->rows)->pc == pc) { /* said better now */
+		b->rows.n--;
+		b->last_rule = b->rows.n ? vec_last(&b->rows)->rule : 0;
+	}
 	if (rule == b->last_rule && b->rows.n)
 		return;
 	if (UNLIKELY(b->rows.n >= ROWS_MAX)) {
@@ -374,6 +378,16 @@ static void collect_all(struct builder *b, uint64_t code_end)
 	refs_sort(b->refs.p, b->refs.n);
 }
 
+/* Whether a quarter of the code or more has no FDE: a static musl binary, say. */
+static bool is_mostly_silent(const struct builder *b, uint64_t code_end)
+{
+	uint64_t nr_covered = 0;
+
+	for (size_t i = 0; i < b->refs.n; i++)
+		nr_covered += b->refs.p[i].end - b->refs.p[i].start;
+	return nr_covered < (code_end - b->t->base) / 4 * 3;
+}
+
 static void finish(struct builder *b)
 {
 	struct unwind_table *t = b->t;
@@ -406,6 +420,8 @@ static int build(struct unwind_table **ret_t, struct elf *elf, struct err *err)
 		gap_code_init(&b->gaps, elf);
 		collect_all(b, code_end);
 		b->gaps.has_cfi = b->refs.n > 0;
+		if (is_mostly_silent(b, code_end))
+			gap_code_find_calls(&b->gaps, elf, b->t->base, code_end);
 		compile(b, code_end);
 	}
 	finish(b);

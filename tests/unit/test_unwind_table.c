@@ -85,8 +85,9 @@ static struct unwind_table *made(const struct buf *eh, const struct buf *debug)
 	CLEANUP(buf_release) struct buf image = {0};
 	CLEANUP(elf_free_p) struct elf *elf = NULL;
 	struct unwind_table *t = NULL;
-	static char code[4096];
+	char code[4096];
 
+	memset(code, 0xcc, sizeof(code)); /* nothing that could be followed */
 	cfi_image(&image, buf_sv(eh), debug ? buf_sv(debug) : (struct sv){0},
 		  sv_from(code, sizeof(code)));
 	CHECK(elf_open_bytes(&elf, image.p, image.n, NULL) == 0);

@@ -1,0 +1,391 @@
+/*
+ * Two things are followed: how far the CFA is above sp, and where the caller's rbp was saved.
+ *
+ * Passes over the code in address order carry the state from instruction to instruction and leave
+ * it at the targets of branches; they are repeated until nothing new is learned, because loops
+ * are entered by jumps to code further down. Then what nothing leads to is a function start (it
+ * is called from other binaries or by pointer), and the passes run again.
+ */
+#include "base/base.h"
+#include "unwind/codescan.h"
+
+#include "base/mem.h"
+#include "unwind/x86insn.h"
+#include "unwind_row.h"
+
+#define PASSES_MAX 6 /* real code needs two to four */
+
+enum { REG_SP = 4, REG_BP = 5 };
+
+struct state {
+	int32_t depth;   /* CFA - sp, in bytes; 0: not known */
+	int32_t fp_slot; /* where rbp was saved, from the CFA in slots, or ROW_FP_SAME */
+	bool is_framed;  /* rbp = CFA - 16 */
+	bool is_known;
+};
+
+static const struct state ENTRY = {.depth = 8, .fp_slot = ROW_FP_SAME, .is_known = true};
+
+enum { IS_START = 1, IS_TARGET = 2 };
+
+struct scan {
+	const uint8_t *code;
+	size_t n;
+	struct state *at; /* by offset: what is known on arrival */
+	uint8_t *marks;   /* by offset: enum above */
+	bool has_changed;
+};
+
+static uint32_t state_to_rule(const struct state *s)
+{
+	bool is_near = s->fp_slot == ROW_FP_SAME || s->fp_slot > ROW_FP_SAME;
+
+	if (s->depth >= 8 && s->depth % 8 == 0 && s->depth < (int32_t)ROW_CFA_REACH && is_near)
+		return row_make(ROW_SP, (uint32_t)s->depth, s->fp_slot);
+	if (s->is_framed)
+		return row_make(ROW_FP, 16, -2);
+	return ROW_NONE;
+}
+
+static void push(struct state *s, bool is_fp)
+{
+	if (!s->depth)
+		return;
+	s->depth += 8;
+	if (is_fp && s->fp_slot == ROW_FP_SAME)
+		s->fp_slot = -s->depth / 8;
+}
+
+static void pop(struct state *s, bool is_fp)
+{
+	if (is_fp && s->is_framed && !s->depth) /* sp was set from rbp by some other way */
+		s->depth = 16;
+	if (is_fp && s->fp_slot == -s->depth / 8) {
+		s->fp_slot = ROW_FP_SAME;
+		s->is_framed = false;
+	}
+	if (s->depth)
+		s->depth -= 8;
+	if (s->depth < 8)
+		s->depth = 0;
+}
+
+static void move_sp(struct state *s, int64_t by)
+{
+	int64_t depth = s->depth - by;
+
+	if (s->depth)
+		s->depth = depth >= 8 && depth < (int64_t)ROW_CFA_REACH ? (int32_t)depth : 0;
+}
+
+static void set_sp_from_fp(struct state *s, int64_t disp)
+{
+	int64_t depth = 16 - disp;
+	s->depth =
+		s->is_framed && depth >= 8 && depth < (int64_t)ROW_CFA_REACH ? (int32_t)depth : 0;
+}
+
+static void set_fp_from_sp(struct state *s)
+{
+	s->is_framed = s->depth == 16 && s->fp_slot == -2;
+}
+
+static unsigned reg_field(const struct x86_insn *i)
+{
+	return (i->modrm >> 3 & 7) | (i->rex & 4) << 1;
+}
+
+static unsigned rm_field(const struct x86_insn *i)
+{
+	return (i->modrm & 7) | (i->rex & 1) << 3;
+}
+
+/* Which register an ordinary instruction writes, 0xff: none of interest. */
+static unsigned written_reg(const struct x86_insn *i)
+{
+	uint8_t op = i->opcode;
+	bool is_reg = i->has_modrm && i->modrm >> 6 == 3;
+
+	if (i->map == 1 && i->has_modrm &&
+	    ((op & 0xf0) == 0x40 || op == 0xaf || op == 0xb6 || op == 0xb7 || op == 0xbe ||
+	     op == 0xbf))
+		return reg_field(i);
+	if (i->map)
+		return 0xff;
+	if (op < 0x40 && (op & 0x38) != 0x38)
+		return (op & 7) == 3 ? reg_field(i) : (op & 7) == 1 && is_reg ? rm_field(i) : 0xff;
+	if (op == 0x8b || op == 0x8d || op == 0x63 || op == 0x69 || op == 0x6b)
+		return reg_field(i);
+	if ((op == 0x89 || op == 0xc7 || op == 0xc1 || op == 0xd1 || op == 0xd3 || op == 0x87) &&
+	    is_reg)
+		return rm_field(i);
+	if ((op == 0x81 || op == 0x83) && is_reg && (i->modrm >> 3 & 7) != 7)
+		return rm_field(i);
+	if (op == 0xf7 && is_reg && (i->modrm >> 3 & 6) == 2)
+		return rm_field(i);
+	if (op == 0xff && is_reg && (i->modrm >> 3 & 7) < 2)
+		return rm_field(i);
+	if (op >= 0xb8 && op <= 0xbf)
+		return (op & 7u) | (i->rex & 1u) << 3;
+	return 0xff;
+}
+
+static void step_sp_write(struct state *s, const struct x86_insn *i)
+{
+	uint8_t op = i->opcode;
+	unsigned sub = i->modrm >> 3 & 7;
+
+	if ((op == 0x81 || op == 0x83) && sub == 5)
+		move_sp(s, -i->imm);
+	else if ((op == 0x81 || op == 0x83) && sub == 0)
+		move_sp(s, i->imm);
+	else if (op == 0x8d && i->base == REG_SP && !i->has_index)
+		move_sp(s, i->disp);
+	else if (op == 0x8d && i->base == REG_BP && !i->has_index)
+		set_sp_from_fp(s, i->disp);
+	else if ((op == 0x89 && reg_field(i) == REG_BP) ||
+		 (op == 0x8b && rm_field(i) == REG_BP && i->modrm >> 6 == 3))
+		set_sp_from_fp(s, 0);
+	else
+		s->depth = 0;
+}
+
+static void step_fp_write(struct state *s, const struct x86_insn *i)
+{
+	uint8_t op = i->opcode;
+
+	if ((op == 0x89 && reg_field(i) == REG_SP) ||
+	    (op == 0x8b && i->modrm >> 6 == 3 && rm_field(i) == REG_SP))
+		set_fp_from_sp(s);
+	else if (op == 0x8d && i->base == REG_SP && !i->has_index && i->disp == 0)
+		set_fp_from_sp(s);
+	else
+		s->is_framed = false;
+}
+
+/* What an instruction that does not branch does to the state. */
+static void step(struct state *s, const struct x86_insn *i)
+{
+	uint8_t op = i->opcode;
+	unsigned sub = i->modrm >> 3 & 7;
+
+	if (i->map == 0) {
+		if (op >= 0x50 && op <= 0x57) {
+			push(s, op == 0x55 && !(i->rex & 1));
+			return;
+		}
+		if (op >= 0x58 && op <= 0x5f) {
+			pop(s, op == 0x5d && !(i->rex & 1));
+			if (op == 0x5c && !(i->rex & 1))
+				s->depth = 0;
+			return;
+		}
+		if (op == 0x68 || op == 0x6a || op == 0x9c || (op == 0xff && sub == 6)) {
+			push(s, false);
+			return;
+		}
+		if (op == 0x9d || op == 0x8f) {
+			pop(s, false);
+			return;
+		}
+		if (op == 0xc9) {
+			s->depth = s->is_framed ? 16 : 0;
+			pop(s, true);
+			return;
+		}
+	}
+	unsigned reg = written_reg(i);
+	if (reg == REG_SP)
+		step_sp_write(s, i);
+	else if (reg == REG_BP)
+		step_fp_write(s, i);
+}
+
+static bool is_jump(const struct x86_insn *i)
+{
+	return i->map == 0 && (i->opcode == 0xe9 || i->opcode == 0xeb);
+}
+
+static bool is_branch(const struct x86_insn *i)
+{
+	return (i->map == 0 && ((i->opcode & 0xf0) == 0x70 || (i->opcode & 0xfc) == 0xe0)) ||
+	       (i->map == 1 && (i->opcode & 0xf0) == 0x80);
+}
+
+/* jmp *target: a switch's table (of this function) or a tail call (its state is the entry's). */
+static bool is_indirect_jump(const struct x86_insn *i)
+{
+	return i->map == 0 && i->opcode == 0xff && (i->modrm >> 3 & 7) == 4;
+}
+
+static bool is_end(const struct x86_insn *i)
+{
+	return (i->map == 0 && (i->opcode == 0xc3 || i->opcode == 0xc2 || i->opcode == 0xf4 ||
+				i->opcode == 0xcc)) ||
+	       (i->map == 1 && i->opcode == 0x0b) || is_jump(i) || is_indirect_jump(i);
+}
+
+static void arrive(struct scan *s, size_t from, const struct x86_insn *i, const struct state *state)
+{
+	uint64_t to = from + i->nr_bytes + (uint64_t)i->imm;
+
+	if (to >= s->n)
+		return;
+	s->marks[to] |= IS_TARGET;
+	if (state->is_known && !s->at[to].is_known) {
+		s->at[to] = *state;
+		s->has_changed = true;
+	}
+}
+
+static bool is_call(const struct x86_insn *i)
+{
+	return i->map == 0 &&
+	       (i->opcode == 0xe8 || (i->opcode == 0xff && (i->modrm >> 3 & 7) == 2));
+}
+
+static bool is_padding(const struct x86_insn *i)
+{
+	return (i->map == 0 && (i->opcode == 0x90 || i->opcode == 0xcc)) ||
+	       (i->map == 1 && i->opcode == 0x1f);
+}
+
+/*
+ * How well a state suits the code from @at to where it ends: a ret must find the return address
+ * at sp, and a jump must agree with what is known at its target. 1 yes, -1 no, 0 nothing said.
+ */
+static int fits(const struct scan *s, size_t at, const struct state *from)
+{
+	struct state state = *from;
+
+	while (at < s->n) {
+		struct x86_insn i;
+		if (!x86_decode(s->code + at, s->n - at, &i))
+			return -1;
+		uint64_t to = at + i.nr_bytes + (uint64_t)i.imm;
+		if (i.map == 0 && (i.opcode == 0xc3 || i.opcode == 0xc2))
+			return state.depth == 8 ? 1 : -1;
+		if ((is_jump(&i) || is_branch(&i)) && to < s->n && s->at[to].is_known)
+			return s->at[to].depth == state.depth ? 1 : -1;
+		if (is_end(&i))
+			return 0;
+		step(&state, &i);
+		at += i.nr_bytes;
+	}
+	return 0;
+}
+
+/* One pass. @promotes: what nothing leads to is a function start. */
+static void pass(struct scan *s, bool promotes)
+{
+	struct state state = {0};
+	struct state table = {0}; /* at the last jump through a table of this function */
+	bool is_after_call = false;
+
+	for (size_t at = 0; at < s->n;) {
+		struct x86_insn i;
+		if (!x86_decode(s->code + at, s->n - at, &i)) {
+			state.is_known = false;
+			at++;
+			continue;
+		}
+		if (s->marks[at] & IS_START)
+			table.is_known = false;
+		/* A call that is followed by padding and then by what nobody jumps to did not
+		 * return. */
+		if (is_padding(&i) && is_after_call && !(s->marks[at + i.nr_bytes] & IS_TARGET))
+			state.is_known = false;
+		is_after_call = is_call(&i) || (is_after_call && is_padding(&i));
+		if (s->at[at].is_known) {
+			state = s->at[at];
+		} else if (!state.is_known && !is_padding(&i)) {
+			bool is_free = promotes && !(s->marks[at] & IS_TARGET);
+			if (is_free &&
+			    (!table.is_known || fits(s, at, &ENTRY) > fits(s, at, &table)))
+				state = ENTRY;
+			else if (is_free)
+				state = table;
+			if (state.is_known)
+				s->has_changed = true;
+		}
+		if (state.is_known && !s->at[at].is_known)
+			s->at[at] = state;
+		if (is_jump(&i) || is_branch(&i))
+			arrive(s, at, &i, &state);
+		if (is_indirect_jump(&i) && state.is_known && state.depth != 8)
+			table = state;
+		if (state.is_known)
+			step(&state, &i);
+		if (is_end(&i))
+			state.is_known = false;
+		at += i.nr_bytes;
+	}
+}
+
+static void mark_start(struct scan *s, uint64_t at)
+{
+	if (at >= s->n)
+		return;
+	s->marks[at] |= IS_START;
+	s->at[at] = ENTRY;
+}
+
+static void find_starts(struct scan *s)
+{
+	for (size_t at = 0; at < s->n;) {
+		struct x86_insn i;
+		if (!x86_decode(s->code + at, s->n - at, &i)) {
+			at++;
+			continue;
+		}
+		uint64_t to = at + i.nr_bytes + (uint64_t)i.imm;
+		if (i.map == 0 && i.opcode == 0xe8 && i.imm)
+			mark_start(s, to);
+		else if ((is_jump(&i) || is_branch(&i)) && to < s->n)
+			s->marks[to] |= IS_TARGET;
+		at += i.nr_bytes;
+	}
+}
+
+static void write_rules(const struct scan *s, uint32_t *rules)
+{
+	for (size_t at = 0; at < s->n;) {
+		struct x86_insn i;
+		if (!x86_decode(s->code + at, s->n - at, &i)) {
+			at++;
+			continue;
+		}
+		uint32_t rule = s->at[at].is_known ? state_to_rule(&s->at[at]) : ROW_NONE;
+		for (size_t k = at; k < at + i.nr_bytes; k++)
+			if (rules[k] == ROW_NONE)
+				rules[k] = rule;
+		at += i.nr_bytes;
+	}
+}
+
+void code_scan(const uint8_t *code, size_t n, const uint64_t *starts, size_t nr_starts,
+	       uint32_t *rules)
+{
+	struct scan s = {.code = code, .n = n};
+	CLEANUP(free_p) struct state *at = xcalloc(n, sizeof(*at));
+	CLEANUP(free_p) uint8_t *marks = xcalloc(n + 16, 1); /* an instruction may end at n */
+
+	s.at = at;
+	s.marks = marks;
+	find_starts(&s);
+	for (size_t i = 0; i < nr_starts; i++)
+		mark_start(&s, starts[i]);
+	for (int i = 0; i < PASSES_MAX; i++) {
+		s.has_changed = false;
+		pass(&s, false);
+		if (!s.has_changed)
+			break;
+	}
+	for (int i = 0; i < PASSES_MAX; i++) {
+		s.has_changed = false;
+		pass(&s, true);
+		if (!s.has_changed)
+			break;
+	}
+	write_rules(&s, rules);
+}

@@ -1,0 +1,235 @@
+#include "base/base.h"
+#include "unwind/x86insn.h"
+
+struct decoder {
+	const uint8_t *p;
+	size_t n;
+	size_t at;
+	bool is_bad;
+	bool has_66;
+	bool has_67;
+};
+
+static uint64_t take(struct decoder *d, size_t nr_bytes)
+{
+	uint64_t v = 0;
+
+	if (d->n - d->at < nr_bytes) {
+		d->is_bad = true;
+		return 0;
+	}
+	memcpy(&v, d->p + d->at, nr_bytes);
+	d->at += nr_bytes;
+	return v;
+}
+
+static int64_t take_signed(struct decoder *d, size_t nr_bytes)
+{
+	uint64_t v = take(d, nr_bytes);
+	unsigned shift = 64 - 8 * (unsigned)nr_bytes;
+
+	return nr_bytes ? (int64_t)(v << shift) >> shift : 0;
+}
+
+static void take_modrm(struct decoder *d, struct x86_insn *i)
+{
+	i->has_modrm = true;
+	i->modrm = (uint8_t)take(d, 1);
+	unsigned mod = i->modrm >> 6;
+	unsigned rm = i->modrm & 7;
+	size_t nr_disp = mod == 1 ? 1 : mod == 2 ? 4 : 0;
+	i->base = 0xff;
+	if (mod == 3)
+		return;
+	if (rm == 4) {
+		uint8_t sib = (uint8_t)take(d, 1);
+		i->has_index = (sib >> 3 & 7) != 4 || i->rex & 2;
+		rm = sib & 7;
+		if (mod == 0 && rm == 5)
+			nr_disp = 4;
+		else
+			i->base = (uint8_t)(rm | (i->rex & 1) << 3);
+	} else if (mod == 0 && rm == 5) {
+		nr_disp = 4; /* relative to the pc */
+	} else {
+		i->base = (uint8_t)(rm | (i->rex & 1) << 3);
+	}
+	i->disp = (int32_t)take_signed(d, nr_disp);
+}
+
+/* Bit a value of the low nibble: which opcodes of the row have a ModRM byte. */
+static const uint16_t MODRM_ONE[16] = {0x0f0f, 0x0f0f, 0x0f0f, 0x0f0f, 0,      0, 0x0a08, 0, 0xfffb,
+				       0,      0,      0,      0x00c3, 0xff0f, 0, 0xc0c0};
+static const uint16_t MODRM_0F[16] = {0xa00f, 0xffff, 0xffff, 0,      0xffff, 0xffff,
+				      0xffff, 0xff7f, 0,      0xffff, 0xf838, 0xffff,
+				      0x00ff, 0xffff, 0xffff, 0xffff};
+
+/* Immediate bytes of a one-byte opcode. */
+static size_t imm_one(const struct decoder *d, const struct x86_insn *i)
+{
+	uint8_t op = i->opcode;
+	size_t nr_z = d->has_66 && !(i->rex & 8) ? 2 : 4;
+
+	if (op < 0x40)
+		return (op & 7) == 4 ? 1 : (op & 7) == 5 ? nr_z : 0;
+	if ((op & 0xf0) == 0x70 || (op >= 0xb0 && op <= 0xb7) || (op >= 0xe0 && op <= 0xe7))
+		return 1;
+	switch (op) {
+	case 0x68:
+	case 0x69:
+	case 0x81:
+	case 0xa9:
+	case 0xc7:
+		return nr_z;
+	case 0x6a:
+	case 0x6b:
+	case 0x80:
+	case 0x83:
+	case 0xa8:
+	case 0xc0:
+	case 0xc1:
+	case 0xc6:
+	case 0xcd:
+	case 0xeb:
+		return 1;
+	case 0xa0:
+	case 0xa1:
+	case 0xa2:
+	case 0xa3:
+		return d->has_67 ? 4 : 8;
+	case 0xc2:
+	case 0xca:
+		return 2;
+	case 0xc8:
+		return 3;
+	case 0xe8:
+	case 0xe9:
+		return 4;
+	case 0xf6:
+		return (i->modrm >> 3 & 7) < 2 ? 1 : 0;
+	case 0xf7:
+		return (i->modrm >> 3 & 7) < 2 ? nr_z : 0;
+	}
+	if (op >= 0xb8 && op <= 0xbf)
+		return i->rex & 8 ? 8 : nr_z;
+	return 0;
+}
+
+static bool is_valid_one(uint8_t op)
+{
+	switch (op) {
+	case 0x06:
+	case 0x07:
+	case 0x0e:
+	case 0x16:
+	case 0x17:
+	case 0x1e:
+	case 0x1f:
+	case 0x27:
+	case 0x2f:
+	case 0x37:
+	case 0x3f:
+	case 0x60:
+	case 0x61:
+	case 0x82:
+	case 0x9a:
+	case 0xce:
+	case 0xd4:
+	case 0xd5:
+	case 0xd6:
+	case 0xea:
+		return false;
+	}
+	return true;
+}
+
+static size_t imm_0f(uint8_t op)
+{
+	if ((op & 0xf0) == 0x80)
+		return 4;
+	switch (op) {
+	case 0x0f:
+	case 0x70:
+	case 0x71:
+	case 0x72:
+	case 0x73:
+	case 0xa4:
+	case 0xac:
+	case 0xba:
+	case 0xc2:
+	case 0xc4:
+	case 0xc5:
+	case 0xc6:
+		return 1;
+	}
+	return 0;
+}
+
+static void take_legacy(struct decoder *d, struct x86_insn *i, uint8_t op)
+{
+	size_t nr_imm;
+
+	if (op != 0x0f) {
+		i->opcode = op;
+		d->is_bad |= !is_valid_one(op);
+		if (MODRM_ONE[op >> 4] >> (op & 15) & 1)
+			take_modrm(d, i);
+		nr_imm = imm_one(d, i);
+	} else {
+		op = (uint8_t)take(d, 1);
+		i->map = op == 0x38 ? 2 : op == 0x3a ? 3 : 1;
+		i->opcode = i->map > 1 ? (uint8_t)take(d, 1) : op;
+		if (i->map > 1 || MODRM_0F[op >> 4] >> (op & 15) & 1)
+			take_modrm(d, i);
+		nr_imm = i->map == 3 ? 1 : i->map == 2 ? 0 : imm_0f(op);
+	}
+	i->imm = take_signed(d, nr_imm);
+}
+
+static void take_vector(struct decoder *d, struct x86_insn *i, uint8_t op)
+{
+	uint8_t map = 1;
+
+	if (op == 0xc5) {
+		(void)take(d, 1);
+	} else {
+		map = (uint8_t)take(d, 1) & (op == 0x62 ? 7 : 0x1f);
+		(void)take(d, op == 0x62 ? 2 : 1);
+	}
+	i->map = map | 0x10;
+	i->opcode = (uint8_t)take(d, 1);
+	if (map != 1 || i->opcode != 0x77)
+		take_modrm(d, i);
+	i->imm = take_signed(d, map == 3 ? 1 : map == 1 ? imm_0f(i->opcode) : 0);
+}
+
+bool x86_decode(const uint8_t *p, size_t n, struct x86_insn *ret_insn)
+{
+	struct decoder d = {.p = p, .n = MIN(n, 15)};
+	struct x86_insn *i = ret_insn;
+	uint8_t op;
+
+	memset(i, 0, sizeof(*i));
+	i->base = 0xff;
+	for (;;) {
+		op = (uint8_t)take(&d, 1);
+		if (d.is_bad)
+			return false;
+		d.has_66 |= op == 0x66;
+		d.has_67 |= op == 0x67;
+		if (op != 0x66 && op != 0x67 && op != 0xf0 && op != 0xf2 && op != 0xf3 &&
+		    op != 0x2e && op != 0x36 && op != 0x3e && op != 0x26 && op != 0x64 &&
+		    op != 0x65)
+			break;
+	}
+	if ((op & 0xf0) == 0x40) {
+		i->rex = op;
+		op = (uint8_t)take(&d, 1);
+	}
+	if (op == 0xc4 || op == 0xc5 || op == 0x62)
+		take_vector(&d, i, op);
+	else
+		take_legacy(&d, i, op);
+	i->nr_bytes = (uint8_t)d.at;
+	return !d.is_bad;
+}
