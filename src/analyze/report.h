@@ -50,16 +50,16 @@ struct report_table {
 
 /* A call tree, node 0 = root ("all"). Children of a node are contiguous via first/next links. */
 struct tree_node {
-	str_id name;      /* in report->names */
-	str_id module;    /* in report->names, 0 = none */
+	str_id name;   /* in report->names */
+	str_id module; /* in report->names, 0 = none */
 	uint32_t parent;
 	uint32_t first_child; /* 0 = none */
 	uint32_t next;        /* next sibling, 0 = none; siblings sorted by name */
 	uint32_t depth;
-	uint32_t flags;  /* enum tree_flags */
-	uint64_t total;  /* weight of the subtree */
+	uint32_t flags; /* enum tree_flags */
+	uint64_t total; /* weight of the subtree */
 	uint64_t self;
-	int64_t delta;   /* differential: total now - total before (see is_normalised); else 0 */
+	int64_t delta; /* differential: total now - total before (see is_normalised); else 0 */
 	int64_t delta_self;
 };
 
@@ -86,8 +86,8 @@ struct report_tree {
 	size_t nr_nodes;
 	struct tree_before *before; /* by node; NULL unless differential */
 	bool is_differential;
-	bool is_normalised; /* deltas compare shares: "before" scaled to the total of now */
-	bool is_reversed;   /* leaf functions at the root */
+	bool is_normalised;   /* deltas compare shares: "before" scaled to the total of now */
+	bool is_reversed;     /* leaf functions at the root */
 	bool is_time_ordered; /* siblings in order of time, not of name */
 };
 
@@ -110,7 +110,7 @@ struct report *report_new(void);
 void report_free(struct report *r);
 void report_free_p(struct report **r);
 struct report_table *report_add_table(struct report *r, const char *key, const char *title,
-                                      const struct report_column *columns, size_t nr_columns);
+				      const struct report_column *columns, size_t nr_columns);
 /* Adds a row; cells in the columns' order. Text is copied into the arena. */
 void report_add_row(struct report *r, struct report_table *t, const union cell *cells);
 void report_note(struct report *r, const char *fmt, ...) PRINTF(2, 3);
