@@ -76,7 +76,8 @@ static void queue_children(struct pruner *p, uint32_t node, uint32_t id)
 	}
 	if (p->children.n)
 		qsort(p->children.p, p->children.n, sizeof(*p->children.p), by_total);
-	if (other.total)
+	if (other.total &&
+	    (is_deep || view_pct(other.total, nodes[0].total) >= p->options->min_pct))
 		vec_push(&p->todo, other);
 	for (size_t i = p->children.n; i-- > 0;)
 		vec_push(&p->todo, p->children.p[i]);

@@ -1,6 +1,6 @@
 /*
  * A call tree to be read as text: heaviest child first, what is below the limit merged into
- * "<other>", so that children and self still add up to their parent.
+ * "<other>". Children and self add up to their parent up to remainders below the limit.
  */
 #ifndef ASSAY_ANALYZE_CALLTEXT_H
 #define ASSAY_ANALYZE_CALLTEXT_H

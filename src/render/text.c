@@ -79,29 +79,37 @@ void text_losses(struct buf *to, const struct losses *l, uint64_t nr_samples)
 
 /* ---- the whole ------------------------------------------------------------------------- */
 
-#define FACT_KEY_MAX 20 /* longer keys do not push all values to the right */
+#define FACTS_WIDTH 100
 
-static void add_facts(struct buf *to, const struct report *r)
+/* "event: cpu-clock; host: vm; ..." in as few lines as they fill; a long one has its own. */
+static void add_facts(struct buf *to, const struct report *r, const struct text_style *style)
 {
-	size_t w = 0;
-	vec_foreach(f, &r->facts)
-		w = MAX(w, text_columns(intern_get(&r->names, f->key)));
-	w = MIN(w, FACT_KEY_MAX);
+	size_t width = style->width ? MIN(style->width, FACTS_WIDTH) : FACTS_WIDTH;
+	size_t used = 0;
 	vec_foreach(f, &r->facts) {
-		CLEANUP(buf_release) struct buf key = {0};
-		escape_term(&key, intern_get(&r->names, f->key));
-		buf_add_ch(&key, ':');
-		text_add_padded(to, buf_sv(&key), w + 2, TEXT_LEFT);
-		escape_term(to, intern_get(&r->names, f->value));
-		buf_add_ch(to, '\n');
+		CLEANUP(buf_release) struct buf fact = {0};
+		escape_term(&fact, intern_get(&r->names, f->key));
+		buf_add_str(&fact, ": ");
+		escape_term(&fact, intern_get(&r->names, f->value));
+		size_t n = text_columns(buf_sv(&fact));
+		if (used && used + 2 + n > width) {
+			buf_add_ch(to, '\n');
+			used = 0;
+		}
+		if (used)
+			buf_add_str(to, "; ");
+		used += n + (used ? 2 : 0);
+		buf_add_sv(to, buf_sv(&fact));
 	}
+	if (used)
+		buf_add_ch(to, '\n');
 }
 
 void text_render(struct buf *to, const struct report *r, const struct text_style *style)
 {
 	text_add_heading(to, style, r->title);
 	if (!style->is_brief)
-		add_facts(to, r);
+		add_facts(to, r, style);
 	text_losses(to, &r->losses, r->nr_samples);
 	vec_foreach(n, &r->notes) {
 		buf_add_str(to, "note: ");

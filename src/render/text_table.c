@@ -228,8 +228,8 @@ static void add_node(const struct tree_text *tt, const struct tree_node *n, size
 }
 
 /*
- * Preorder by links. A chain (an only child that has all of its parent's weight) stays in its
- * parent's column; a branch moves one step right and starts with a dash.
+ * Preorder by links. An only child stays in its parent's column; a branch moves one step right and
+ * starts with a dash.
  */
 static void add_nodes(const struct tree_text *tt)
 {
@@ -238,7 +238,7 @@ static void add_nodes(const struct tree_text *tt)
 	for (uint32_t i = 0;;) {
 		const struct tree_node *n = &t->nodes[i];
 		const struct tree_node *parent = &t->nodes[n->parent];
-		bool is_chain = i && parent->first_child == i && !n->next && !parent->self;
+		bool is_chain = i && parent->first_child == i && !n->next;
 		indents[i] = i ? indents[n->parent] + !is_chain : 0;
 		add_node(tt, n, indents[i], !is_chain);
 		if (n->first_child) {
