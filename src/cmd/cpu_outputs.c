@@ -42,8 +42,7 @@ void cpu_outputs_release(struct cpu_outputs *o)
 
 void cpu_outputs_abandon(struct cpu_outputs *o)
 {
-	CLEANUP(free_p) char *path = store_path(&o->place, STORE_SUFFIX);
-	(void)unlink(path); /* we made it, and nothing is in it */
+	store_abandon(&o->place);
 }
 
 static int write_file(const struct cpu_outputs *o, const char *suffix, const struct buf *text)

@@ -13,9 +13,9 @@
  *	assayfile_finish(w, profile, &err);     before profile_seal, which reorders samples
  *	assayfile_writer_free(w);
  *
- * A flush that fails (disk full) leaves the file as it was and forgets nothing: the next flush
- * tries all of it again. What finish could not store is counted in the header and shows up as
- * LOSS_DISK when the file is read.
+ * A flush that fails (disk full) leaves the file as it was and forgets nothing: a later flush (not
+ * every one: they become rarer while it fails) tries all of it again. What finish could not store
+ *is counted in the header and shows up as LOSS_DISK when the file is read.
  *
  * Reading trusts nothing: every length, count and id is checked, decompression is bounded by the
  * file's size. Damage in the middle costs the chunks that it hit, counted as LOSS_DAMAGED.

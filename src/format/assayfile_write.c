@@ -29,7 +29,9 @@ struct assayfile_writer {
 	int fd;             /* -1: to memory */
 	struct buf *memory; /* borrowed */
 	bool is_seekable;
-	bool is_failed; /* the last write left bytes behind that could not be cut off */
+	unsigned nr_wait;     /* flushes that are passed over after failures */
+	unsigned nr_failures; /* in a row */
+	bool is_failed;       /* the last write left bytes behind that could not be cut off */
 	bool has_header;
 	char kind[ASSAYFILE_KIND_MAX];
 	uint64_t offset; /* end of the last whole chunk */
@@ -408,7 +410,7 @@ static void begin(struct assayfile_writer *w)
 	buf_clear(&w->packed);
 }
 
-int assayfile_flush(struct assayfile_writer *w, const struct profile *p, struct err *err)
+static int flush_now(struct assayfile_writer *w, const struct profile *p, struct err *err)
 {
 	int rc = write_header(w, p, err);
 	if (rc)
@@ -426,6 +428,19 @@ int assayfile_flush(struct assayfile_writer *w, const struct profile *p, struct 
 	return 0;
 }
 
+/* What has gathered is encoded again by every try: they become rarer, up to one in 32. */
+int assayfile_flush(struct assayfile_writer *w, const struct profile *p, struct err *err)
+{
+	if (w->nr_wait) {
+		w->nr_wait--;
+		return err_set(err, -ENOSPC, "the recording could not be written a moment ago");
+	}
+	int rc = flush_now(w, p, err);
+	w->nr_failures = rc ? MIN(w->nr_failures + 1, 5u) : 0;
+	w->nr_wait = rc ? (1u << w->nr_failures) - 1 : 0;
+	return rc;
+}
+
 static int write_index(struct assayfile_writer *w, const struct profile *p, struct err *err)
 {
 	begin(w);
@@ -441,7 +456,7 @@ static int write_index(struct assayfile_writer *w, const struct profile *p, stru
 
 int assayfile_finish(struct assayfile_writer *w, const struct profile *p, struct err *err)
 {
-	int rc = assayfile_flush(w, p, err);
+	int rc = flush_now(w, p, err);
 	uint64_t at = w->offset;
 	if (!rc)
 		rc = write_index(w, p, err);

@@ -105,8 +105,10 @@ static int create_unique(struct store_place *p, int *ret_fd, const char *stem, s
 		int rc = create_file(ret_fd, p->dirfd, name, err);
 		if (rc == -EEXIST)
 			continue; /* another assay was faster */
-		if (!rc)
+		if (!rc) {
 			p->stem = TAKE(try);
+			p->file = TAKE(name);
+		}
 		return rc;
 	}
 	return err_set(err, -EEXIST, "too many recordings named '%s'", stem);
@@ -141,19 +143,32 @@ int store_place_new(struct store_place *ret, int *ret_fd, const char *base, cons
 	return 0;
 }
 
-/* Removes a file of ours (or an empty one) to make room; -EEXIST if it is anything else. */
-static int make_room(const struct store_place *p, const char *name, struct err *err)
+/* 0: nothing there, 1: a file of ours or an empty one, -EEXIST: anything else. */
+static int may_replace(const struct store_place *p, const char *name, struct err *err)
 {
 	struct store_mark mark;
 	if (!store_mark_read(&mark, p->dirfd, name))
 		return 0;
-	if (!mark.is_ours && mark.bytes) {
-		err_set(err, -EEXIST, "'%s' exists and is not assay's", name);
-		err_hint(err, "remove it, or name another file");
-		return -EEXIST;
-	}
-	if (unlinkat(p->dirfd, name, 0) && errno != ENOENT)
+	if (mark.is_ours || !mark.bytes)
+		return 1;
+	err_set(err, -EEXIST, "'%s' exists and is not assay's", name);
+	err_hint(err, "remove it, or name another file");
+	return -EEXIST;
+}
+
+/* Puts a recording of ours aside, so that a capture that fails at once does not cost it. */
+static int put_aside(struct store_place *p, const char *name, struct err *err)
+{
+	int rc = may_replace(p, name, err);
+	if (rc <= 0)
+		return rc;
+	CLEANUP(free_p) char *old = xasprintf("%s~", name);
+	rc = may_replace(p, old, err);
+	if (rc < 0)
+		return rc;
+	if (renameat(p->dirfd, name, p->dirfd, old))
 		return err_sys(err, "cannot replace '%s'", name);
+	p->old = TAKE(old);
 	return 0;
 }
 
@@ -167,10 +182,14 @@ int store_place_at(struct store_place *ret, int *ret_fd, const char *path, struc
 					open(*dir ? dir : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
 	if (p.dirfd < 0)
 		return err_sys(err, "cannot open directory '%s'", *dir ? dir : ".");
-	int rc = make_room(&p, name, err);
+	int rc = put_aside(&p, name, err);
 	if (!rc)
 		rc = create_file(ret_fd, p.dirfd, name, err);
+	p.file = xstrdup(name);
 	if (rc) {
+		if (p.old)
+			(void)renameat(p.dirfd, p.old, p.dirfd, name); /* as it was */
+		free(TAKE(p.old));
 		store_place_release(&p);
 		return rc;
 	}
@@ -186,8 +205,20 @@ int store_place_at(struct store_place *ret, int *ret_fd, const char *path, struc
 	return 0;
 }
 
+void store_abandon(struct store_place *p)
+{
+	(void)unlinkat(p->dirfd, p->file, 0); /* we made it, and nothing is in it */
+	if (p->old)
+		(void)renameat(p->dirfd, p->old, p->dirfd, p->file);
+	free(TAKE(p->old));
+}
+
 void store_place_release(struct store_place *p)
 {
+	if (p->old)
+		(void)unlinkat(p->dirfd, p->old, 0);
+	free(p->old);
+	free(p->file);
 	close_p(&p->dirfd);
 	free(p->dir);
 	free(p->stem);
@@ -203,8 +234,10 @@ char *store_path(const struct store_place *p, const char *suffix)
 int store_create(const struct store_place *p, const char *suffix, int *ret_fd, struct err *err)
 {
 	CLEANUP(free_p) char *name = xasprintf("%s%s", p->stem, suffix);
-	int rc = make_room(p, name, err);
-	if (!rc)
+	int rc = may_replace(p, name, err);
+	if (rc == 1 && unlinkat(p->dirfd, name, 0) && errno != ENOENT)
+		rc = err_sys(err, "cannot replace '%s'", name);
+	if (rc >= 0)
 		rc = create_file(ret_fd, p->dirfd, name, err);
 	if (rc)
 		return rc;

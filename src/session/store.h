@@ -34,6 +34,8 @@ struct store_place {
 	int dirfd;
 	char *dir;  /* as it is printed: "profiling/redis-server", "" = the current one */
 	char *stem; /* "cpu-20261121-035008" */
+	char *file; /* the recording's name in the directory */
+	char *old;  /* where the recording that it replaces waits until release, or NULL */
 };
 
 /*
@@ -47,6 +49,8 @@ int store_place_new(struct store_place *ret, int *ret_fd, const char *base, cons
  * there is replaced only if it is a recording of ours or empty.
  */
 int store_place_at(struct store_place *ret, int *ret_fd, const char *path, struct err *err);
+/* The capture came to nothing: its recording goes, one that it replaced comes back. */
+void store_abandon(struct store_place *p);
 void store_place_release(struct store_place *p);
 
 /* Path of the stem with a suffix (".assay", ".svg"), to print; owned by the caller. */

@@ -137,6 +137,16 @@ TEST(a_named_output_replaces_only_our_recordings)
 		CHECK_STR(svg, "./run.svg");
 		store_place_release(&p);
 	}
+	/* A capture that fails gives the old recording back. */
+	struct stat before, after;
+	CHECK(!stat("run.assay", &before) && before.st_size);
+	CHECK(!store_place_at(&p, &fd, "run.assay", &err));
+	CHECK(!stat("run.assay", &after) && !after.st_size);
+	close(fd);
+	store_abandon(&p);
+	store_place_release(&p);
+	CHECK(!stat("run.assay", &after) && after.st_ino == before.st_ino);
+	CHECK(!is_there("run.assay~"));
 	CHECK(store_place_at(&p, &fd, "no/such/dir/x.assay", &err) == -ENOENT);
 	CHECK(store_place_at(&p, &fd, "profiling/", &err) == -EINVAL);
 }
