@@ -10,6 +10,7 @@
 #include "unwind/codescan.h"
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "unwind/x86insn.h"
 #include "unwind_row.h"
 
@@ -28,9 +29,16 @@ static const struct state ENTRY = {.depth = 8, .fp_slot = ROW_FP_SAME, .is_known
 
 enum { IS_START = 1, IS_TARGET = 2 };
 
+/* Decoded once: the passes are many. */
+struct scan_insn {
+	uint32_t at;
+	bool is_bad;
+	struct x86_insn i;
+};
+
 struct scan {
-	const uint8_t *code;
-	size_t n;
+	size_t n; /* bytes of code */
+	VEC(struct scan_insn) insns;
 	struct state *at; /* by offset: what is known on arrival */
 	uint8_t *marks;   /* by offset: enum above */
 	bool has_changed;
@@ -254,25 +262,36 @@ static bool is_padding(const struct x86_insn *i)
  * How well a state suits the code from @at to where it ends: a ret must find the return address
  * at sp, and a jump must agree with what is known at its target. 1 yes, -1 no, 0 nothing said.
  */
-static int fits(const struct scan *s, size_t at, const struct state *from)
+static int fits(const struct scan *s, size_t idx, const struct state *from)
 {
 	struct state state = *from;
 
-	while (at < s->n) {
-		struct x86_insn i;
-		if (!x86_decode(s->code + at, s->n - at, &i))
+	for (; idx < s->insns.n; idx++) {
+		const struct scan_insn *k = &s->insns.p[idx];
+		const struct x86_insn *i = &k->i;
+		uint64_t to = k->at + i->nr_bytes + (uint64_t)i->imm;
+		if (k->is_bad)
 			return -1;
-		uint64_t to = at + i.nr_bytes + (uint64_t)i.imm;
-		if (i.map == 0 && (i.opcode == 0xc3 || i.opcode == 0xc2))
+		if (i->map == 0 && (i->opcode == 0xc3 || i->opcode == 0xc2))
 			return state.depth == 8 ? 1 : -1;
-		if ((is_jump(&i) || is_branch(&i)) && to < s->n && s->at[to].is_known)
+		if ((is_jump(i) || is_branch(i)) && to < s->n && s->at[to].is_known)
 			return s->at[to].depth == state.depth ? 1 : -1;
-		if (is_end(&i))
+		if (is_end(i))
 			return 0;
-		step(&state, &i);
-		at += i.nr_bytes;
+		step(&state, i);
 	}
 	return 0;
+}
+
+/* What code is that nothing led to so far; false if it is a target of a jump from unknown code. */
+static bool guess(const struct scan *s, size_t idx, const struct state *table,
+		  struct state *ret_state)
+{
+	if (s->marks[s->insns.p[idx].at] & IS_TARGET)
+		return false;
+	bool is_entry = !table->is_known || fits(s, idx, &ENTRY) > fits(s, idx, table);
+	*ret_state = is_entry ? ENTRY : *table;
+	return true;
 }
 
 /* One pass. @promotes: what nothing leads to is a function start. */
@@ -282,43 +301,35 @@ static void pass(struct scan *s, bool promotes)
 	struct state table = {0}; /* at the last jump through a table of this function */
 	bool is_after_call = false;
 
-	for (size_t at = 0; at < s->n;) {
-		struct x86_insn i;
-		if (!x86_decode(s->code + at, s->n - at, &i)) {
+	for (size_t idx = 0; idx < s->insns.n; idx++) {
+		const struct x86_insn *i = &s->insns.p[idx].i;
+		size_t at = s->insns.p[idx].at;
+		if (s->insns.p[idx].is_bad) {
 			state.is_known = false;
-			at++;
 			continue;
 		}
 		if (s->marks[at] & IS_START)
 			table.is_known = false;
 		/* A call that is followed by padding and then by what nobody jumps to did not
 		 * return. */
-		if (is_padding(&i) && is_after_call && !(s->marks[at + i.nr_bytes] & IS_TARGET))
+		bool is_pad = is_padding(i);
+		if (is_pad && is_after_call && !(s->marks[at + i->nr_bytes] & IS_TARGET))
 			state.is_known = false;
-		is_after_call = is_call(&i) || (is_after_call && is_padding(&i));
-		if (s->at[at].is_known) {
+		is_after_call = is_call(i) || (is_after_call && is_pad);
+		if (s->at[at].is_known)
 			state = s->at[at];
-		} else if (!state.is_known && !is_padding(&i)) {
-			bool is_free = promotes && !(s->marks[at] & IS_TARGET);
-			if (is_free &&
-			    (!table.is_known || fits(s, at, &ENTRY) > fits(s, at, &table)))
-				state = ENTRY;
-			else if (is_free)
-				state = table;
-			if (state.is_known)
-				s->has_changed = true;
-		}
+		else if (!state.is_known && !is_pad && promotes)
+			s->has_changed |= guess(s, idx, &table, &state);
 		if (state.is_known && !s->at[at].is_known)
 			s->at[at] = state;
-		if (is_jump(&i) || is_branch(&i))
-			arrive(s, at, &i, &state);
-		if (is_indirect_jump(&i) && state.is_known && state.depth != 8)
+		if (is_jump(i) || is_branch(i))
+			arrive(s, at, i, &state);
+		if (is_indirect_jump(i) && state.is_known && state.depth != 8)
 			table = state;
 		if (state.is_known)
-			step(&state, &i);
-		if (is_end(&i))
+			step(&state, i);
+		if (is_end(i))
 			state.is_known = false;
-		at += i.nr_bytes;
 	}
 }
 
@@ -330,48 +341,52 @@ static void mark_start(struct scan *s, uint64_t at)
 	s->at[at] = ENTRY;
 }
 
+static void decode_all(struct scan *s, const uint8_t *code)
+{
+	vec_reserve(&s->insns, s->n / 4 + 16);
+	for (size_t at = 0; at < s->n;) {
+		struct scan_insn *k = vec_add(&s->insns);
+		k->at = (uint32_t)at;
+		k->is_bad = !x86_decode(code + at, s->n - at, &k->i);
+		at += k->is_bad ? 1 : k->i.nr_bytes;
+	}
+}
+
 static void find_starts(struct scan *s)
 {
-	for (size_t at = 0; at < s->n;) {
-		struct x86_insn i;
-		if (!x86_decode(s->code + at, s->n - at, &i)) {
-			at++;
+	vec_foreach(k, &s->insns) {
+		uint64_t to = k->at + k->i.nr_bytes + (uint64_t)k->i.imm;
+		if (k->is_bad)
 			continue;
-		}
-		uint64_t to = at + i.nr_bytes + (uint64_t)i.imm;
-		if (i.map == 0 && i.opcode == 0xe8 && i.imm)
+		if (k->i.map == 0 && k->i.opcode == 0xe8 && k->i.imm)
 			mark_start(s, to);
-		else if ((is_jump(&i) || is_branch(&i)) && to < s->n)
+		else if ((is_jump(&k->i) || is_branch(&k->i)) && to < s->n)
 			s->marks[to] |= IS_TARGET;
-		at += i.nr_bytes;
 	}
 }
 
 static void write_rules(const struct scan *s, uint32_t *rules)
 {
-	for (size_t at = 0; at < s->n;) {
-		struct x86_insn i;
-		if (!x86_decode(s->code + at, s->n - at, &i)) {
-			at++;
+	vec_foreach(k, &s->insns) {
+		if (k->is_bad || !s->at[k->at].is_known)
 			continue;
-		}
-		uint32_t rule = s->at[at].is_known ? state_to_rule(&s->at[at]) : ROW_NONE;
-		for (size_t k = at; k < at + i.nr_bytes; k++)
-			if (rules[k] == ROW_NONE)
-				rules[k] = rule;
-		at += i.nr_bytes;
+		uint32_t rule = state_to_rule(&s->at[k->at]);
+		for (size_t at = k->at; at < k->at + k->i.nr_bytes; at++)
+			if (rules[at] == ROW_NONE)
+				rules[at] = rule;
 	}
 }
 
 void code_scan(const uint8_t *code, size_t n, const uint64_t *starts, size_t nr_starts,
 	       uint32_t *rules)
 {
-	struct scan s = {.code = code, .n = n};
+	struct scan s = {.n = n};
 	CLEANUP(free_p) struct state *at = xcalloc(n, sizeof(*at));
 	CLEANUP(free_p) uint8_t *marks = xcalloc(n + 16, 1); /* an instruction may end at n */
 
 	s.at = at;
 	s.marks = marks;
+	decode_all(&s, code);
 	find_starts(&s);
 	for (size_t i = 0; i < nr_starts; i++)
 		mark_start(&s, starts[i]);
@@ -388,4 +403,5 @@ void code_scan(const uint8_t *code, size_t n, const uint64_t *starts, size_t nr_
 			break;
 	}
 	write_rules(&s, rules);
+	vec_release(&s.insns);
 }
