@@ -190,4 +190,140 @@ TEST(walk_equals_libgcc_under_a_signal_handler)
 	CHECK(has_interrupted);
 }
 
+/* ---- frames that pc, sp and fp do not suffice for ------------------------------------------ */
+
+/* CFA by r12, as a frame up the stack: the walk has to start over with all registers. */
+void call_by_r12(int (*fn)(int));
+__asm__(".text\n"
+	".type call_by_r12, @function\n"
+	"call_by_r12:\n"
+	"	.cfi_startproc\n"
+	"	push %r12\n"
+	"	.cfi_def_cfa_offset 16\n"
+	"	.cfi_offset 12, -16\n"
+	"	mov %rsp, %r12\n"
+	"	.cfi_def_cfa 12, 16\n"
+	"	sub $176, %rsp\n"
+	"	mov %rdi, %rax\n"
+	"	mov $3, %edi\n"
+	"	call *%rax\n"
+	"	mov %r12, %rsp\n"
+	"	.cfi_def_cfa 7, 16\n"
+	"	pop %r12\n"
+	"	.cfi_def_cfa_offset 8\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+	".size call_by_r12, .-call_by_r12\n");
+
+/* CFA by an expression: rsp + 40 + 8. rbx is saved at an address that an expression gives. */
+void call_by_expression(int (*fn)(int));
+__asm__(".text\n"
+	".type call_by_expression, @function\n"
+	"call_by_expression:\n"
+	"	.cfi_startproc\n"
+	"	push %rbx\n"
+	"	sub $32, %rsp\n"
+	"	.cfi_escape 0x0f, 4, 0x77, 40, 0x38, 0x22\n"
+	"	.cfi_escape 0x10, 3, 2, 0x40, 0x1c\n" /* CFA - 16 */
+	"	mov %rdi, %rax\n"
+	"	mov $3, %edi\n"
+	"	call *%rax\n"
+	"	add $32, %rsp\n"
+	"	.cfi_def_cfa 7, 16\n"
+	"	.cfi_offset 3, -16\n"
+	"	pop %rbx\n"
+	"	.cfi_def_cfa_offset 8\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+	".size call_by_expression, .-call_by_expression\n");
+
+static NO_FP int clobbers_saved(int x)
+{
+	__asm__ volatile("xor %%r12d, %%r12d; xor %%ebx, %%ebx" ::: "r12", "rbx", "r13", "r14");
+	return deep(x) + x;
+}
+
+TEST(walk_equals_libgcc_where_the_cfa_is_in_r12)
+{
+	setup();
+	call_by_r12(clobbers_saved);
+	check_taken();
+	CHECK(world.walker != NULL);
+}
+
+TEST(walk_equals_libgcc_where_the_cfa_is_an_expression)
+{
+	setup();
+	call_by_expression(clobbers_saved);
+	check_taken();
+}
+
+static NO_FP int through_r12(int x)
+{
+	call_by_r12(clobbers_saved);
+	return x;
+}
+
+TEST(walk_equals_libgcc_through_both_and_a_signal)
+{
+	setup();
+	signal(SIGUSR2, on_outer);
+	call_by_expression(through_r12);
+	check_taken();
+}
+
+/* ---- what ends a walk ---------------------------------------------------------------------- */
+
+TEST(walk_of_a_short_copy_says_how_much_was_wanted)
+{
+	const struct walk_frame *f;
+	uint32_t nr, nr_whole;
+
+	setup();
+	(void)deep(50);
+	CHECK_U64(walk_taken(&f, &nr_whole), WALK_ROOT);
+	size_t whole = nr_stack_copy;
+	nr_stack_copy = 1500;
+	CHECK_U64(walk_taken(&f, &nr), WALK_COPY);
+	CHECK(nr > 3 && nr < nr_whole);
+	uint64_t wanted = walker_wanted_bytes(world.walker);
+	CHECK(wanted > 1500 && wanted < 4096);
+	nr_stack_copy = 0;
+	CHECK_U64(walk_taken(&f, &nr), WALK_COPY);
+	CHECK_U64(nr, 1);
+	nr_stack_copy = whole;
+	CHECK_U64(walk_taken(&f, &nr), WALK_ROOT);
+	CHECK_U64(nr, nr_whole);
+}
+
+TEST(walk_of_garbage_ends)
+{
+	const struct walk_frame *f;
+	uint32_t nr;
+	uint64_t seed = 99;
+
+	setup();
+	(void)deep(20);
+	for (int round = 0; round < 2000; round++) {
+		for (int i = 0; i < 16; i++) {
+			seed = seed * 6364136223846793005u + 1442695040888963407u;
+			stack_copy[(seed >> 20) % nr_stack_copy] = (uint8_t)(seed >> 56);
+		}
+		enum walk_end end = walk_taken(&f, &nr);
+		CHECK(end <= WALK_JIT && nr >= 1 && nr <= WALK_DEPTH_MAX);
+	}
+}
+
+TEST(walk_without_pc_or_sp_has_no_frames)
+{
+	const struct walk_frame *f;
+	uint32_t nr = 7;
+
+	setup();
+	(void)deep(1);
+	struct walk_input in = {.space = world.space, .regs = regs_perf, .regs_mask = 1};
+	CHECK_U64(walker_walk(world.walker, &in, &f, &nr), WALK_NO_MAP);
+	CHECK_U64(nr, 0);
+}
+
 #endif
