@@ -336,18 +336,27 @@ static void add_row(struct input *in, const struct select_row *row, str_id root)
 	add_weight(ct, at, row->weight, in->is_before);
 }
 
+/* Root frames by task_id; owned by the caller. */
+static str_id *task_roots(struct input *in)
+{
+	str_id *roots = xcalloc(in->p->tasks.n, sizeof(*roots));
+	for (size_t i = 0; in->ct->flags & ROOT_FLAGS && i < in->sel->nr_rows; i++) {
+		task_id task = in->sel->rows[i].task;
+		if (!roots[task])
+			roots[task] = root_name(in, task);
+	}
+	return roots;
+}
+
 /* Rows in the order of their root frames, so that seats are valid for one root at a time. */
 static struct grouped *group_rows(struct input *in)
 {
 	const struct selection *sel = in->sel;
 	struct grouped *g = xreallocarray(NULL, sel->nr_rows + 1, sizeof(*g));
-	str_id *roots = xcalloc(in->p->tasks.n, sizeof(*roots));
+	str_id *roots = task_roots(in);
 	bool is_sorted = true;
 	for (size_t i = 0; i < sel->nr_rows; i++) {
-		task_id task = sel->rows[i].task;
-		if (in->ct->flags & ROOT_FLAGS && !roots[task])
-			roots[task] = root_name(in, task);
-		g[i] = (struct grouped){roots[task], (uint32_t)i};
+		g[i] = (struct grouped){roots[sel->rows[i].task], (uint32_t)i};
 		is_sorted &= !i || g[i - 1].root <= g[i].root;
 	}
 	if (!is_sorted)
@@ -391,6 +400,107 @@ static void add_rows(struct input *in)
 	}
 }
 
+/* ---- flame charts: samples in the order of time ------------------------------------------- */
+
+struct moment {
+	str_id root;
+	stack_id stack;
+	uint64_t weight;
+};
+
+static bool is_same_step(const struct calltree *ct, uint32_t node, struct step s)
+{
+	return ct->nodes.p[node].name == s.name;
+}
+
+/* Continues the frames that the moment before had as well, from the root on. */
+static void add_moment(struct input *in, const struct moment *m)
+{
+	struct calltree *ct = in->ct;
+	VEC(struct step) steps = {0};
+	struct frame_ref f;
+	for (struct frame_it it = select_frames(in->sel, m->stack); frame_next(&it, &f);)
+		vec_push(&steps, step_of(in, &f));
+	if (m->root)
+		vec_push(&steps, root_step(m->root));
+	size_t depth = 0;
+	uint32_t at = 0;
+	for (size_t i = steps.n; i-- > 0; depth++) {
+		struct step s = steps.p[ct->flags & CALLTREE_REVERSE ? steps.n - 1 - i : i];
+		bool is_open = depth < ct->open.n && is_same_step(ct, ct->open.p[depth], s);
+		if (is_open) {
+			at = ct->open.p[depth];
+			continue;
+		}
+		ct->open.n = MIN(ct->open.n, depth);
+		at = add_node(ct, at, s);
+		vec_push(&ct->open, at);
+	}
+	ct->open.n = MIN(ct->open.n, depth);
+	add_weight(ct, at, m->weight, in->is_before);
+	vec_release(&steps);
+}
+
+struct moments {
+	struct moment *p;
+	size_t n;
+	size_t cap;
+};
+
+/*
+ * A selection's rows are sums without times, so the samples are gone through again: those of a
+ * stack and task that has a row, within the window. Where that is not all that the rows hold
+ * (phases by time, inputs without times), the rows themselves are taken, in order of first sight.
+ */
+static bool add_samples(struct input *in, const str_id *roots, struct moments *to)
+{
+	const struct selection *sel = in->sel;
+	const struct table *t = &in->p->tables.p[sel->table];
+	struct map in_view = {0};
+	for (size_t i = 0; i < sel->nr_rows; i++)
+		*map_put(&in_view, (uint64_t)sel->rows[i].stack << 32 | sel->rows[i].task, NULL) =
+			1;
+	uint64_t sum = 0;
+	for (size_t i = 0; i < t->n; i++) {
+		bool is_timely = !sel->last_ns ||
+				 (t->time_ns[i] >= sel->first_ns && t->time_ns[i] <= sel->last_ns);
+		if (!is_timely || !map_get(&in_view, (uint64_t)t->stack[i] << 32 | t->task[i]))
+			continue;
+		int64_t v = t->values[i * t->nr_columns + t->weight_column];
+		uint64_t weight = v > 0 ? (uint64_t)v : 0;
+		vec_push(to, (struct moment){roots[t->task[i]], t->stack[i], weight});
+		sum += weight;
+	}
+	map_release(&in_view);
+	return sum == sel->weight;
+}
+
+static void add_in_time(struct input *in)
+{
+	const struct selection *sel = in->sel;
+	struct moments moments = {0};
+	str_id *roots = task_roots(in);
+	if (sel->table >= in->p->tables.n || !add_samples(in, roots, &moments)) {
+		vec_clear(&moments);
+		for (size_t i = 0; i < sel->nr_rows; i++)
+			vec_push(&moments,
+				 (struct moment){roots[sel->rows[i].task], sel->rows[i].stack,
+						 sel->rows[i].weight});
+	}
+	/* Threads one after another: mixed, no frame would last. */
+	CLEANUP(free_p) struct grouped *g = xreallocarray(NULL, moments.n + 1, sizeof(*g));
+	for (size_t i = 0; i < moments.n; i++)
+		g[i] = (struct grouped){moments.p[i].root, (uint32_t)i};
+	qsort(g, moments.n, sizeof(*g), by_root);
+	vec_clear(&in->ct->open);
+	for (size_t i = 0; i < moments.n; i++)
+		add_moment(in, &moments.p[g[i].row]);
+	free(roots);
+	vec_release(&moments);
+}
+
+/* ---- one profile -------------------------------------------------------------------------- */
+
 static void add_input(struct calltree *ct, const struct selection *sel, bool is_before)
 {
 	const struct profile *p = sel->p;
@@ -404,7 +514,10 @@ static void add_input(struct calltree *ct, const struct selection *sel, bool is_
 	in.is_distinct = has_distinct_names(&in);
 	if (in.is_distinct)
 		vec_reserve(&ct->nodes, p->stacks.n + 1);
-	add_rows(&in);
+	if (ct->flags & CALLTREE_TIME_ORDER)
+		add_in_time(&in);
+	else
+		add_rows(&in);
 	vec_release(&in.path);
 	free(in.seats);
 	free(in.module_names);

@@ -114,3 +114,96 @@ TEST(empty_tree_is_a_root)
 	CHECK_U64(t->nr_nodes, 1);
 	CHECK_U64(t->nodes[0].total, 0);
 }
+
+/* ---- from profiles ------------------------------------------------------------------------ */
+
+static struct profile *made_profile(void)
+{
+	struct profile *p = profile_new();
+	struct table shape = {.event = profile_cstr(p, "cycles"),
+			      .time_kind = TABLE_INSTANT,
+			      .nr_columns = 1,
+			      .columns = {{.name = profile_cstr(p, "samples")}}};
+	(void)profile_table(p, &shape);
+	return p;
+}
+
+/* @path: names from the root, separated by ';'. */
+static void sample(struct profile *p, uint64_t time_ns, const char *comm, int tid, const char *path,
+		   int64_t weight)
+{
+	struct sv s = sv_from_str(path);
+	stack_id at = 0;
+	while (s.n) {
+		loc_id loc = profile_named(p, sv_split(&s, ';'), sv_from("", 0), 0);
+		at = profile_stack(p, at, loc);
+	}
+	task_id task = profile_task(p, 100, tid, profile_cstr(p, comm), time_ns);
+	profile_sample(p, 0, time_ns, at, task, 0, &weight);
+}
+
+/* The tree of the profiles' only events; the second one, if any, is merged in. */
+static const char *tree_of(struct profile *p, struct profile *q, unsigned flags)
+{
+	static char text[4096];
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(report_free_p) struct report *r = report_new();
+	CLEANUP(calltree_free_p) struct calltree *ct = calltree_new(r, flags);
+	struct select_spec spec = {0};
+	struct profile *both[] = {p, q};
+	for (size_t i = 0; i < ARRAY_LEN(both) && both[i]; i++) {
+		struct selection sel;
+		if (!both[i]->is_sealed)
+			profile_seal(both[i]);
+		CHECK(!select_run(&a, both[i], &spec, &sel, NULL));
+		calltree_add(ct, &sel);
+	}
+	struct report_tree *t = calltree_finish(ct, "flame", "tree");
+	snprintf(text, sizeof(text), "%s", shape(r, t));
+	return text;
+}
+
+TEST(profiles_merge_by_name_with_or_without_distinct_names)
+{
+	CLEANUP(profile_free_p) struct profile *p = made_profile();
+	CLEANUP(profile_free_p) struct profile *q = made_profile();
+	sample(p, 1, "x", 100, "main;a", 3);
+	sample(p, 2, "x", 100, "main;a;b", 2);
+	sample(q, 1, "x", 100, "main;a", 10);
+	sample(q, 2, "x", 100, "main;c", 1);
+	/* A second location with a name that is taken: the slow path. */
+	loc_id twin = profile_named(q, SV("a"), SV("libx.so"), 0);
+	stack_id at = profile_stack(q, 0, profile_named(q, SV("main"), sv_from("", 0), 0));
+	profile_sample(q, 0, 3, profile_stack(q, at, twin), 1, 0, &(int64_t){5});
+	CHECK_STR(tree_of(p, NULL, 0), "all:5/0 .main:5/0 ..a:5/3 ...b:2/2");
+	CHECK_STR(tree_of(q, NULL, 0), "all:16/0 .main:16/0 ..a:15/15 ..c:1/1");
+	CHECK_STR(tree_of(p, q, 0), "all:21/0 .main:21/0 ..a:20/18 ...b:2/2 ..c:1/1");
+}
+
+TEST(root_frames_name_threads_and_processes)
+{
+	CLEANUP(profile_free_p) struct profile *p = made_profile();
+	sample(p, 1, "srv", 100, "main", 1);
+	sample(p, 2, "worker", 101, "run", 2);
+	sample(p, 3, "srv", 100, "main;f", 4);
+	CHECK_STR(tree_of(p, NULL, CALLTREE_ROOT_COMM),
+		  "all:7/0 .srv:5/0 ..main:5/1 ...f:4/4 .worker:2/0 ..run:2/2");
+	CHECK_STR(tree_of(p, NULL, CALLTREE_ROOT_PROCESS),
+		  "all:7/0 .srv-100:7/0 ..main:5/1 ...f:4/4 ..run:2/2");
+	CHECK_STR(tree_of(p, NULL, CALLTREE_ROOT_THREAD),
+		  "all:7/0 .srv-100/100:5/0 ..main:5/1 ...f:4/4 .worker-100/101:2/0 ..run:2/2");
+	CHECK_STR(tree_of(p, NULL, CALLTREE_ROOT_COMM | CALLTREE_REVERSE),
+		  "all:7/0 .f:4/0 ..main:4/0 ...srv:4/4 .main:1/0 ..srv:1/1 .run:2/0 "
+		  "..worker:2/2");
+}
+
+TEST(flame_chart_follows_time_and_merges_neighbours_alone)
+{
+	CLEANUP(profile_free_p) struct profile *p = made_profile();
+	sample(p, 40, "x", 100, "main;b", 1);
+	sample(p, 10, "x", 100, "main;b", 1);
+	sample(p, 20, "x", 100, "main;b;c", 1);
+	sample(p, 30, "x", 100, "main;a", 1);
+	CHECK_STR(tree_of(p, NULL, CALLTREE_TIME_ORDER),
+		  "all:4/0 .main:4/0 ..b:2/1 ...c:1/1 ..a:1/1 ..b:1/1");
+}
