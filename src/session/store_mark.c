@@ -25,7 +25,7 @@ static bool has_mark(const char *head, size_t n)
 {
 	bool is_svg = has(head, n, "<svg") && has(head, n, "class=\"assay-flame\"");
 	bool is_html = has(head, n, "<html") && has(head, n, "name=\"generator\" content=\"assay");
-	bool is_json = n && head[0] == '{' && has(head, n, "\"assay-");
+	bool is_json = sv_has_prefix(sv_from(head, n), SV("{\"schema\":\"assay-"));
 	return is_svg || is_html || is_json;
 }
 
