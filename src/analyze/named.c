@@ -39,6 +39,8 @@ int named_parse(struct arena *a, struct sv text, struct named_rule **ret_rules, 
 		struct sv line = sv_trim(sv_split(&text, '\n'));
 		if (!line.n || *line.p == '#')
 			continue;
+		if (sv_index(line, '\0') >= 0)
+			return err_set(err, -EINVAL, "line %zu: holds a NUL byte", line_no);
 		bool has_tabs = sv_index(line, '\t') >= 0;
 		struct sv name = next_word(&line, has_tabs);
 		struct sv pattern = next_word(&line, has_tabs);

@@ -109,8 +109,27 @@ static bool add_quoted(struct buf *to, const char *name)
 	return true;
 }
 
-static void add_hints(struct report *r, const struct report_table *functions, const char *input)
+/* A path as one shell word; false if it cannot be typed. */
+static bool add_word(struct buf *to, const char *path)
 {
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "._/+-:@%,=";
+	if (path[strspn(path, plain)] == 0) {
+		buf_add_str(to, path);
+		return true;
+	}
+	if (strpbrk(path, "'\n"))
+		return false;
+	buf_addf(to, "'%s'", path);
+	return true;
+}
+
+static void add_hints(struct report *r, const struct report_table *functions, const char *path)
+{
+	CLEANUP(buf_release) struct buf word = {0};
+	if (!add_word(&word, path))
+		return;
+	const char *input = buf_str(&word);
 	report_hint(r, "assay flame %s", input);
 	report_hint(r, "assay report %s --tree", input);
 	if (!functions->nr_rows)

@@ -218,11 +218,7 @@ static void render(struct buf *to, const struct report *r, const struct output_o
 		return;
 	}
 	bool is_file = out->path && strcmp(out->path, "-");
-	bool is_terminal = !is_file && isatty(STDOUT_FILENO);
-	struct text_style style = {
-		.width = is_terminal ? (unsigned)term_columns(STDOUT_FILENO) : 0,
-		.has_color = !is_file && term_has_color(STDOUT_FILENO, cmd_color()),
-	};
+	struct text_style style = is_file ? (struct text_style){0} : output_style(STDOUT_FILENO);
 	text_render(to, r, &style);
 }
 

@@ -16,6 +16,7 @@
 #include "base/num.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
+#include "cmd/optgroups.h"
 #include "cmd/picture.h"
 #include "format/format.h"
 #include "render/text.h"
@@ -49,8 +50,8 @@ static int write_file(const struct cpu_outputs *o, const char *suffix, const str
 {
 	CLEANUP(out_release) struct out out = {.fd = -1};
 	CLEANUP(err_release) struct err err = {0};
-	if (store_out(&out, &o->place, suffix, &err) ||
-	    out_write(&out, text->p, text->n, &err) || out_commit(&out, &err)) {
+	if (store_out(&out, &o->place, suffix, &err) || out_write(&out, text->p, text->n, &err) ||
+	    out_commit(&out, &err)) {
 		log_err(&err);
 		CLEANUP(free_p) char *path = store_path(&o->place, suffix);
 		(void)unlink(path); /* half a picture is worse than none */
@@ -63,8 +64,8 @@ static int write_folded(const struct cpu_outputs *o, const struct profile *p)
 {
 	CLEANUP(err_release) struct err err = {0};
 	struct format_output to = {0};
-	struct format_options options = {.folded = {.flags = FOLDED_KERNEL | FOLDED_INLINE |
-							     FOLDED_JIT}};
+	struct format_options options = {
+		.folded = {.flags = FOLDED_KERNEL | FOLDED_INLINE | FOLDED_JIT}};
 	int status = EXIT_FAILED;
 	if (folded_write(&to, p, &options, &err))
 		log_err(&err);
@@ -91,7 +92,7 @@ static int write_flame(const struct cpu_outputs *o, const struct profile *p)
 static void print_summary(const struct report *r, bool to_stderr)
 {
 	CLEANUP(buf_release) struct buf text = {0};
-	struct text_style style = {.width = (unsigned)MAX(0, term_columns(to_stderr ? STDERR_FILENO : STDOUT_FILENO))};
+	struct text_style style = output_style(to_stderr ? STDERR_FILENO : STDOUT_FILENO);
 	text_render(&text, r, &style);
 	if (to_stderr)
 		(void)file_write_all(STDERR_FILENO, text.p, text.n, NULL); /* nobody to tell */

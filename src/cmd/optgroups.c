@@ -3,6 +3,7 @@
 #include "cmd/optgroups.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -79,6 +80,14 @@ static const struct opt output_opts[] = {
 	OPT_END,
 };
 const struct opt_group output_group = {"Output", output_opts};
+
+struct text_style output_style(int fd)
+{
+	return (struct text_style){
+		.width = isatty(fd) ? (unsigned)term_columns(fd) : 0,
+		.has_color = term_has_color(fd, cmd_color()),
+	};
+}
 
 int output_write(const struct output_opts *o, const struct buf *b)
 {

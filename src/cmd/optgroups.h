@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/opt.h"
+#include "render/text.h"
 
 struct filter_opts {
 	struct select_spec spec; /* bound to the options, completed by filter_finish */
@@ -37,6 +38,8 @@ struct output_opts {
 
 extern const struct opt_group output_group;
 
+/* How text looks there: names cut and headings bold on terminals only. */
+struct text_style output_style(int fd);
 /* To the file, whole or not at all, or to standard output. An exit code; errors are told. */
 int output_write(const struct output_opts *o, const struct buf *b);
 
