@@ -84,16 +84,21 @@ static void start_threads(struct work_pool *p)
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-struct work_pool *work_new(unsigned nr_threads)
+unsigned work_threads_wanted(unsigned nr_threads)
 {
-	struct work_pool *p = xcalloc(1, sizeof(*p));
 	if (!nr_threads) {
 		cpu_set_t set;
 		CPU_ZERO(&set);
 		int nr = sched_getaffinity(0, sizeof(set), &set) ? 1 : CPU_COUNT(&set);
 		nr_threads = (unsigned)MIN(MAX(nr, 1), 16);
 	}
-	p->nr_wanted = MIN(nr_threads, WORK_THREADS_MAX);
+	return MIN(nr_threads, WORK_THREADS_MAX);
+}
+
+struct work_pool *work_new(unsigned nr_threads)
+{
+	struct work_pool *p = xcalloc(1, sizeof(*p));
+	p->nr_wanted = work_threads_wanted(nr_threads);
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->has_work, NULL);
 	pthread_cond_init(&p->is_idle, NULL);

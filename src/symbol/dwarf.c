@@ -23,6 +23,9 @@
 #include "symbol/dwarf_query.h"
 #include "symbol/dwarf_sections.h"
 
+/* Less of .debug_info is read sooner than a thread starts. */
+#define BYTES_PER_THREAD_MIN ((uint64_t)128 << 10)
+
 struct dwarf {
 	struct dw_file main;
 	struct dw_file alt;
@@ -32,7 +35,6 @@ struct dwarf {
 	const struct debug_search *search;
 	uint64_t min_vaddr;
 	struct dw_index index;
-	struct work_pool *pool;
 	struct dw_worker *workers;
 	unsigned nr_workers;
 };
@@ -89,8 +91,7 @@ static struct dwarf *dwarf_alloc(const char *path, const struct debug_search *se
 	struct dwarf *d = xcalloc(1, sizeof(*d));
 	d->path = absolute_path(path ? path : "");
 	d->search = search;
-	d->pool = work_new(nr_threads);
-	d->nr_workers = work_threads(d->pool);
+	d->nr_workers = work_threads_wanted(nr_threads);
 	d->workers = xcalloc(d->nr_workers, sizeof(*d->workers));
 	for (unsigned i = 0; i < d->nr_workers; i++)
 		dw_worker_init(&d->workers[i]);
@@ -151,7 +152,6 @@ void dwarf_free(struct dwarf *d)
 {
 	if (!d)
 		return;
-	work_free(d->pool);
 	for (unsigned i = 0; i < d->nr_workers; i++)
 		dw_worker_release(&d->workers[i]);
 	free(d->workers);
@@ -258,13 +258,22 @@ static void run_job(void *ctx, size_t item, unsigned worker)
 		   q->rows + job->first_slot);
 }
 
+/* Threads live for the query: a reader that waits for the next one holds none. */
 static void run_jobs(struct query *q)
 {
+	uint64_t nr_bytes = 0;
+	vec_foreach(job, &q->jobs) {
+		const struct dw_unit *u = &q->d->main.units.p[job->unit];
+		nr_bytes += u->end - u->offset;
+	}
 	q->order = xcalloc(q->jobs.n + 1, sizeof(*q->order));
 	for (size_t i = 0; i < q->jobs.n; i++)
 		q->order[i] = (uint32_t)i;
 	qsort_r(q->order, q->jobs.n, sizeof(*q->order), by_size, q);
-	work_run(q->d->pool, q->jobs.n, run_job, q);
+	uint64_t nr_useful = MIN(q->jobs.n, 1 + nr_bytes / BYTES_PER_THREAD_MIN);
+	struct work_pool *pool = work_new((unsigned)MAX(MIN(nr_useful, q->d->nr_workers), 1));
+	work_run(pool, q->jobs.n, run_job, q);
+	work_free(pool);
 }
 
 /* Of the units that may cover an address: one with a function, else one with a line. */

@@ -142,7 +142,10 @@ void dw_job_run(struct dw_job *job, const struct dw_env *env, struct dw_worker *
 			dw_names_forget(&w->names, &split.file);
 			dw_split_release(&split);
 		} else {
+			/* Some compilers leave the inlines in the skeleton as well. */
 			w->stats.nr_dwo_missing++;
+			if (u->has_children)
+				run_scan(job, w, u);
 		}
 	} else {
 		run_scan(job, w, u);

@@ -39,6 +39,7 @@ void dw_package_open(struct dw_package *p, const char *path, const struct debug_
 }
 
 struct package_index {
+	unsigned version;
 	uint32_t nr_columns;
 	uint32_t nr_units;
 	uint32_t nr_slots;
@@ -53,7 +54,8 @@ static bool parse_index(struct package_index *x, struct sv bytes)
 {
 	struct rd r = rd_from(bytes.p, bytes.n);
 	uint32_t version = rd_u32(&r); /* version 5: 16 bits and 16 of padding */
-	if ((version & 0xffff) != 5 && version != 2)
+	x->version = version & 0xffff;
+	if (x->version != 5 && version != 2)
 		return false;
 	x->nr_columns = rd_u32(&r);
 	x->nr_units = rd_u32(&r);
@@ -99,7 +101,7 @@ static int64_t find_row(const struct package_index *x, uint64_t id)
 	return -1;
 }
 
-static int section_of(uint32_t column)
+static int section_of(uint32_t column, unsigned version)
 {
 	switch (column) {
 	case SECT_INFO:
@@ -110,8 +112,8 @@ static int section_of(uint32_t column)
 		return DW_SEC_LINE;
 	case SECT_STR_OFFSETS:
 		return DW_SEC_STR_OFFSETS;
-	case SECT_RNGLISTS:
-		return DW_SEC_RNGLISTS;
+	case SECT_RNGLISTS: /* version 2: macros */
+		return version == 5 ? DW_SEC_RNGLISTS : -1;
 	default:
 		return -1;
 	}
@@ -128,7 +130,7 @@ static bool open_contribution(struct dw_file *f, const struct dw_package *p, uin
 		return false;
 	f->sec[DW_SEC_STR] = p->file.sec[DW_SEC_STR];
 	for (uint32_t c = 0; c < x.nr_columns; c++) {
-		int sec = section_of(u32_at(x.columns, c));
+		int sec = section_of(u32_at(x.columns, c), x.version);
 		if (sec < 0)
 			continue;
 		struct sv whole = p->file.sec[sec];
