@@ -2,10 +2,10 @@
  * perf.data writer: where the frames of a profile are in the memory of a process.
  *
  * A profile keeps (module, offset); perf wants addresses. They come back through the mapping that
- * the process had when the sample was taken; else through the mapping of another process (after a
- * fork, children have their parent's); else the module gets a range of its own, the same in every
- * process, above what a program has. What has no address at all gets one in a kernel range that
- * no kernel uses, and a symbol there.
+ * the process had when the sample was taken; else through the mapping of the process that it is
+ * most likely a fork of; else the module gets a range of its own, the same in every process, above
+ * what a program has. What has no address at all gets one in a kernel range that no kernel uses,
+ * and a symbol there.
  */
 #include "base/base.h"
 #include "format/perfdata_write.h"
@@ -79,6 +79,8 @@ void pw_place_init(struct pw_writer *w)
 		vec_push(&w->module_len, 0);
 	}
 	lay_out_modules(w);
+	vec_foreach(t, &p->tasks)
+		*map_put(&w->comms, (uint64_t)(uint32_t)t->pid << 32 | t->comm, NULL) = 1;
 }
 
 void pw_place_release(struct pw_writer *w)
@@ -90,6 +92,8 @@ void pw_place_release(struct pw_writer *w)
 	vec_release(&w->chains);
 	vec_release(&w->chain_text);
 	map_release(&w->guessed);
+	map_release(&w->comms);
+	map_release(&w->parents);
 	map_release(&w->names);
 	map_release(&w->chain_index);
 }
@@ -99,18 +103,80 @@ static bool covers(const struct mapping *m, uint64_t offset)
 	return offset >= m->pgoff && offset - m->pgoff < m->len;
 }
 
-/* The latest mapping until now of the module in [from, to) that has the offset, or NULL. */
-static const struct mapping *search(const struct pw_writer *w, uint32_t from, uint32_t to,
-				    uint64_t offset)
+/* The mappings of a module in a process, as a range of w->maps. */
+struct range {
+	uint32_t from;
+	uint32_t to;
+};
+
+static struct range maps_of(const struct pw_writer *w, module_id module, int32_t pid)
+{
+	uint32_t from = w->first_map.p[module];
+	uint32_t end = w->first_map.p[module + 1];
+	uint32_t to = end;
+	while (from < to) { /* lower bound */
+		uint32_t mid = from + (to - from) / 2;
+		if (w->maps.p[mid].pid < pid)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	while (to < end && w->maps.p[to].pid == pid)
+		to++;
+	return (struct range){from, to};
+}
+
+/* The latest one until now that has the offset; with ANY_TIME, else the first. Or NULL. */
+enum search_flags { ANY_TIME = 1 << 0 };
+static const struct mapping *search(const struct pw_writer *w, struct range r, uint64_t offset,
+				    unsigned flags)
 {
 	const struct mapping *found = NULL;
-	for (uint32_t i = from; i < to; i++) {
+	for (uint32_t i = r.from; i < r.to; i++) {
 		const struct mapping *m = &w->p->mappings.p[w->maps.p[i].mapping];
 		if (!covers(m, offset))
 			continue;
-		if (!found || m->from_ns <= w->now_ns)
+		if (m->from_ns <= w->now_ns || (!found && (flags & ANY_TIME)))
 			found = m;
 	}
+	return found;
+}
+
+/* How well a process does as the unknown parent of another: its name, then a lower number. */
+static uint64_t kinship(const struct pw_writer *w, int32_t parent, int32_t child, str_id comm)
+{
+	uint64_t names = map_get(&w->comms, (uint64_t)(uint32_t)parent << 32 | comm) ? 2 : 0;
+	uint64_t below = parent < child ? 1 : 0;
+	uint64_t distance =
+		(uint64_t)(parent < child ? (int64_t)child - parent : (int64_t)parent - child);
+	return (names + below) << 40 | (((uint64_t)1 << 40) - 1 - distance);
+}
+
+/*
+ * The module's mapping in the process that this one is most likely a fork of. The choice is kept,
+ * for a child has all of its mappings from one parent.
+ */
+static const struct mapping *search_parent(struct pw_writer *w, int32_t pid, module_id module,
+					   uint64_t offset)
+{
+	const uint32_t *known = map_get(&w->parents, (uint32_t)pid);
+	const struct mapping *found =
+		known ? search(w, maps_of(w, module, (int32_t)*known), offset, 0) : NULL;
+	if (found)
+		return found;
+	uint64_t best = 0;
+	for (uint32_t i = w->first_map.p[module]; i < w->first_map.p[module + 1]; i++) {
+		const struct mapping *m = &w->p->mappings.p[w->maps.p[i].mapping];
+		if (m->pid == pid || m->from_ns > w->now_ns || !covers(m, offset))
+			continue;
+		uint64_t score = kinship(w, m->pid, pid, w->now_comm);
+		if (score >= best) { /* equal: the same process, later */
+			best = score;
+			found = m;
+		}
+	}
+	if (found && !known)
+		*map_put(&w->parents, (uint32_t)pid, NULL) = (uint32_t)found->pid;
 	return found;
 }
 
@@ -192,31 +258,23 @@ static uint64_t address_of(struct pw_writer *w, int32_t pid, const struct locati
 		*ret_is_kernel = m->kind == MODULE_KERNEL || m->kind == MODULE_KMODULE;
 		return l->offset;
 	}
-	uint32_t first = w->first_map.p[l->module];
-	uint32_t end = w->first_map.p[l->module + 1];
-	uint32_t from = first;
-	uint32_t to = end;
-	while (from < to && w->maps.p[from].pid < pid) { /* lower bound */
-		uint32_t mid = from + (to - from) / 2;
-		if (w->maps.p[mid].pid < pid)
-			from = mid + 1;
-		else
-			to = mid;
+	struct range own = maps_of(w, l->module, pid);
+	const struct mapping *map = search(w, own, l->offset, 0);
+	bool is_own = map != NULL;
+	if (!map)
+		map = search_parent(w, pid, l->module, l->offset);
+	if (!map) {
+		map = search(w, own, l->offset, ANY_TIME);
+		is_own = map != NULL;
 	}
-	to = from;
-	while (to < end && w->maps.p[to].pid == pid)
-		to++;
-	const struct mapping *map = search(w, from, to, l->offset);
-	if (map)
-		return map->start + (l->offset - map->pgoff);
-	map = search(w, first, end, l->offset);
-	if (map) {
+	if (map && !is_own) {
 		uint64_t idx = (uint64_t)(map - p->mappings.p);
 		guess(w, pid, idx << 1,
 		      (struct pw_region){.start = map->start, .len = map->len, .pgoff = map->pgoff},
 		      m);
-		return map->start + (l->offset - map->pgoff);
 	}
+	if (map)
+		return map->start + (l->offset - map->pgoff);
 	uint64_t base = w->module_base.p[l->module];
 	if (!base || l->offset >= RANGE_LEN_MAX)
 		return l->offset;
@@ -254,8 +312,9 @@ static void build_chain(struct pw_writer *w, struct pw_chain *c)
 	c->nr = (uint32_t)(w->chain_text.n - c->first);
 }
 
-const struct pw_chain *pw_chain_of(struct pw_writer *w, int32_t pid, stack_id stack)
+const struct pw_chain *pw_chain_of(struct pw_writer *w, int32_t pid, str_id comm, stack_id stack)
 {
+	w->now_comm = comm;
 	const uint32_t *seen = map_get(&w->epochs, (uint32_t)pid);
 	uint32_t epoch = seen ? *seen : 0;
 	uint64_t key = hash_mix((uint64_t)(uint32_t)pid << 32 | stack, epoch);

@@ -376,7 +376,7 @@ static int write_row(struct pw_writer *w, struct timeline *tl, struct cursor *c,
 	if (w->stats.is_folded)
 		count = count ? 1 : 0;
 	for (uint64_t k = 0; k < count; k++) {
-		const struct pw_chain *chain = pw_chain_of(w, pid, t->stack[i]);
+		const struct pw_chain *chain = pw_chain_of(w, pid, task->comm, t->stack[i]);
 		uint64_t period = weight / count + (k < weight % count);
 		add_sample(w, chain, tid_of(task, pid), t->cpu[i], c->id, period);
 		int rc = flush(w, false, err);

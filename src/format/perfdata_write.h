@@ -39,6 +39,7 @@ struct pw_writer {
 	struct buf data; /* records not yet written */
 	uint64_t data_bytes;
 	uint64_t now_ns;
+	str_id now_comm; /* of the thread whose stack is being placed */
 	unsigned nr_in_round;
 
 	VEC(uint32_t) tables;
@@ -47,6 +48,8 @@ struct pw_writer {
 	VEC(uint64_t) module_base; /* where a module without a mapping is put; 0 = nowhere */
 	VEC(uint64_t) module_len;
 	struct map guessed; /* (pid, mapping or module) that was given a MMAP2 */
+	struct map comms;   /* (pid, comm) that there are */
+	struct map parents; /* pid -> the process that it is taken for a fork of */
 	struct map epochs;  /* pid -> number of mappings written */
 	struct map pids;    /* comm -> pid for tasks that have none */
 	struct map names;   /* name of a frame without an address -> its index + 1 */
@@ -59,7 +62,7 @@ struct pw_writer {
 void pw_place_init(struct pw_writer *w);
 void pw_place_release(struct pw_writer *w);
 /* The chain of a stack in a process, now. Valid until the next call. */
-const struct pw_chain *pw_chain_of(struct pw_writer *w, int32_t pid, stack_id stack);
+const struct pw_chain *pw_chain_of(struct pw_writer *w, int32_t pid, str_id comm, stack_id stack);
 /* Symbols for the frames without an address, to be written before the first sample. */
 void pw_write_names(struct pw_writer *w);
 

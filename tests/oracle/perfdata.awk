@@ -1,4 +1,4 @@
-# `perf script -D` -> the lines of perfdata_dump.c, for perfdata.sh.
+# `perf script -D` -> the lines of perfdata_dump.c, for perfdata_read.sh.
 
 function flush() {
 	if (sample != "")

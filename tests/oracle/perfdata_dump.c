@@ -1,6 +1,6 @@
 /*
  * Prints what the reader of perf.data delivers, one event a line, for comparison with what
- * `perf script` says about the same file (tests/oracle/perfdata.sh).
+ * `perf script` says about the same file (tests/oracle/perfdata_read.sh).
  *
  *	perfdata_dump FILE|-    events
  *	perfdata_dump -q FILE|- only the summary, on standard error (for timing)
@@ -32,7 +32,7 @@ static void dump_sample(struct dump *d, const struct event *ev)
 		buf_add_str(&d->out, " regs");
 	for (int i = 0; s->regs && i < __builtin_popcountll(s->regs_mask); i++)
 		buf_addf(&d->out, " %" PRIx64, s->regs[i]);
-	if (s->stack)
+	if (s->nr_stack)
 		buf_addf(&d->out, " stack %" PRIu64, s->nr_stack);
 	buf_add_ch(&d->out, '\n');
 }

@@ -3,7 +3,7 @@
 # thread, address, period, call chain, registers, stack size), every mapping, name, fork and exit,
 # in the same order.
 #
-#	tests/oracle/perfdata.sh DUMP_TOOL FILE...
+#	tests/oracle/perfdata_read.sh DUMP_TOOL FILE...
 #
 # Exit status 0: all agree; 1: a difference, shown; 77: perf is not here.
 set -u

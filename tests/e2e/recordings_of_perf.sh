@@ -1,0 +1,62 @@
+# What perf records here, in every way that it can, is read as perf itself reads it; and what we
+# write is read by perf and Hotspot's parser as we meant it. See tests/oracle/perfdata_*.sh.
+set -eu
+command -v perf >/dev/null || { echo "perf is not installed"; exit 77; }
+perf record -q -o try.data -e cpu-clock true 2>/dev/null || { echo "perf cannot record"; exit 77; }
+churn=$TARGETS/churn
+[ -x "$churn" ] || { echo "target churn was not built"; exit 1; }
+
+lib=$(dirname "$ASSAY")/libassay.a
+for tool in dump rewrite; do
+	${CC:-gcc} -std=gnu11 -D_GNU_SOURCE -O2 -I"$ROOT/src" -I"$ROOT/wire" -o $tool \
+		"$ROOT/tests/oracle/perfdata_$tool.c" "$lib" \
+		-ldw -lelf -lbpf -lpcre2-8 -ljansson -liberty -llzma -lzstd -lz -lm -pthread
+done
+
+record="perf record -q"
+$record -F 999 -g -o fp.data "$churn" 0.2
+$record -F 199 --call-graph dwarf,4096 -o dwarf.data "$churn" 0.2
+$record -F 199 --call-graph dwarf,65528 -o dwarfmax.data "$churn" 0.1
+$record -e cpu-clock,context-switches,page-faults -g -F 499 -o several.data "$churn" 0.2
+$record -e cpu-clock/call-graph=no,freq=199/,page-faults/call-graph=fp,period=1/,context-switches/call-graph=dwarf,period=1/ \
+	-o mixed.data "$churn" 0.1
+$record -e cpu-clock -c 2000000 -g -o fixed.data "$churn" 0.1
+$record -F 999 -g -z -o compressed.data "$churn" 0.2
+$record -F 999 -g -o - "$churn" 0.2 >pipe.data
+$record -F 999 -g -z -o - "$churn" 0.2 >pipez.data
+$record -B -F 499 -g -o nobuildids.data "$churn" 0.1
+$record --buildid-mmap -k mono -F 499 -g -o buildids.data "$churn" 0.1
+$record -F 499 --switch-events --namespaces --all-cgroups -g -o side.data "$churn" 0.1
+$record -e cpu-clock --intr-regs -d --phys-data --sample-cpu --running-time -F 199 \
+	--call-graph dwarf,512 -o fields.data "$churn" 0.1
+more=
+if [ "$(id -u)" = 0 ]; then
+	$record -a -F 4999 -g -o system.data -- "$churn" 0.3
+	more="system.data"
+	if $record -e sched:sched_switch,sched:sched_wakeup,sched:sched_process_fork -c 1 -g \
+		-o tracepoints.data "$churn" 0.05 2>/dev/null; then
+		more="$more tracepoints.data"
+	fi
+fi
+all="fp.data dwarf.data dwarfmax.data several.data mixed.data fixed.data compressed.data pipe.data
+	pipez.data nobuildids.data buildids.data side.data fields.data $more"
+sh "$ROOT/tests/oracle/perfdata_read.sh" ./dump $all "$ROOT"/tests/fixtures/perfdata/*.perfdata
+sh "$ROOT/tests/oracle/perfdata_write.sh" ./rewrite $all
+
+# A killed perf leaves a file without its end: what reached it is there.
+"$churn" 30 &
+churning=$!
+$record -F 9999 -g -m 4 -o killed.data -p $churning 2>/dev/null &
+pid=$!
+while [ "$(stat -c %s killed.data 2>/dev/null || echo 0)" -lt 100000 ]; do
+	kill -0 $pid || { echo "perf ended by itself"; exit 1; }
+	sleep 0.05
+done
+kill -9 $pid
+wait $pid 2>/dev/null || true
+kill -9 $churning
+wait $churning 2>/dev/null || true
+./dump -q killed.data 2>say
+grep -q 'problem: perf record was killed' say
+[ "$(sed -n 's/^\([0-9]*\) samples.*/\1/p' say)" -gt 100 ]
+echo "ok killed.data: $(grep ' samples,' say)"
