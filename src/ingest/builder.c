@@ -36,6 +36,7 @@ struct builder {
 	struct spaces spaces;
 	struct walker *walker;
 	struct map thread_by_tid; /* tid -> index + 1 */
+	struct map inherited;     /* pid of a fork whose mappings the profile does not have yet */
 	VEC(struct thread) threads;
 	VEC(uint32_t) table_of_spec; /* table + 1, 0 = none */
 	loc_id truncated_loc;
@@ -68,6 +69,7 @@ void builder_free(struct builder *b)
 	spaces_release(&b->spaces);
 	modules_release(&b->modules);
 	map_release(&b->thread_by_tid);
+	map_release(&b->inherited);
 	vec_release(&b->threads);
 	vec_release(&b->table_of_spec);
 	vec_release(&b->scratch);
@@ -146,8 +148,10 @@ static void on_thread_comm(struct builder *b, const struct event *ev)
 	struct thread *t = thread_of(b, ev->pid, ev->tid);
 	t->comm = profile_cstr(b->p, ev->comm.name);
 	t->task = 0;
-	if (ev->comm.is_exec)
+	if (ev->comm.is_exec) {
 		spaces_exec(&b->spaces, ev->pid);
+		(void)map_del(&b->inherited, (uint32_t)ev->pid);
+	}
 }
 
 static void on_thread_fork(struct builder *b, const struct event *ev)
@@ -156,8 +160,12 @@ static void on_thread_fork(struct builder *b, const struct event *ev)
 	struct thread *t = thread_of(b, ev->pid, ev->tid);
 	t->comm = parent.comm;
 	t->task = 0;
-	if (ev->pid != ev->fork.ppid)
+	if (ev->pid != ev->fork.ppid && ev->fork.is_past) {
+		spaces_exec(&b->spaces, ev->pid);
+	} else if (ev->pid != ev->fork.ppid) {
 		spaces_fork(&b->spaces, ev->pid, ev->fork.ppid);
+		*map_put(&b->inherited, (uint32_t)ev->pid, NULL) = 1;
+	}
 }
 
 static void on_thread_exit(struct builder *b, const struct event *ev)
@@ -166,8 +174,10 @@ static void on_thread_exit(struct builder *b, const struct event *ev)
 	if (t->task)
 		b->p->tasks.p[t->task].end_ns = ev->time_ns;
 	t->task = 0;
-	if (ev->pid == ev->tid)
+	if (ev->pid == ev->tid) {
 		spaces_exit(&b->spaces, ev->pid);
+		(void)map_del(&b->inherited, (uint32_t)ev->pid);
+	}
 }
 
 /* ---- mappings ---------------------------------------------------------------------------- */
@@ -195,6 +205,27 @@ static void on_map(struct builder *b, const struct event *ev)
 						   .pgoff = m->pgoff,
 						   .from_ns = ev->time_ns,
 						   .to_ns = UINT64_MAX});
+}
+
+/*
+ * A fork has its parent's mappings without an event that says so. The profile gets them with the
+ * child's first sample: most children of a build or a shell exec before they have one.
+ */
+static void note_inherited(struct builder *b, const struct event *ev)
+{
+	if (!map_del(&b->inherited, (uint32_t)ev->pid))
+		return;
+	const struct space *sp = spaces_find(&b->spaces, ev->pid);
+	for (size_t i = 0; sp && i < sp->maps.n; i++) {
+		const struct space_map *m = &sp->maps.p[i];
+		vec_push(&b->p->mappings, (struct mapping){.module = m->module->id,
+							   .pid = ev->pid,
+							   .start = m->start,
+							   .len = m->end - m->start,
+							   .pgoff = m->pgoff,
+							   .from_ns = ev->time_ns,
+							   .to_ns = UINT64_MAX});
+	}
 }
 
 /* ---- stacks ------------------------------------------------------------------------------ */
@@ -361,6 +392,7 @@ static void on_sample(struct builder *b, const struct event *ev)
 		losses->nr[LOSS_FILTERED]++;
 		return;
 	}
+	note_inherited(b, ev);
 	enum loss_kind loss = collect_frames(b, ev);
 	stack_id stack = 0;
 	if (loss != LOSS_NR) {

@@ -81,6 +81,9 @@ struct event {
 		struct {
 			int32_t ppid;
 			int32_t ptid;
+			/* Told after the fact: its mappings are told as well, none come from the
+			 * parent. */
+			bool is_past;
 		} fork;
 		struct {
 			uint64_t nr;     /* records */

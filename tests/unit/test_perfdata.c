@@ -242,6 +242,24 @@ TEST(perfdata_side_records_take_time_and_thread_from_their_trailer)
 	CHECK_U64(seen.last.time_ns, 1234);
 }
 
+TEST(perfdata_tells_forks_that_perf_found_from_those_that_happened)
+{
+	for (uint64_t time_ns = 0; time_ns < 2; time_ns++) {
+		struct maker m = simple_maker();
+		uint64_t fork[] = {(uint64_t)3 << 32 | 9, (uint64_t)3 << 32 | 9, time_ns,
+				   (uint64_t)9 << 32 | 9, time_ns};
+		record(&m, PERF_RECORD_FORK, 0, fork, sizeof(fork));
+		CLEANUP(buf_release) struct buf file = {0};
+		finish(&m, NULL, 0, &file);
+		CLEANUP(perfdata_info_release) struct perfdata_info info = {0};
+		struct seen seen = {0};
+		CHECK(!read_all(&file, &seen, &info, NULL));
+		CHECK_U64(seen.nr[EVENT_FORK], 1);
+		CHECK(seen.last.pid == 9 && seen.last.fork.ppid == 3);
+		CHECK(seen.last.fork.is_past == !time_ns);
+	}
+}
+
 TEST(perfdata_counts_lost_samples_once_though_the_kernel_tells_twice)
 {
 	struct maker m = simple_maker();
