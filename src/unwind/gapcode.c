@@ -18,7 +18,7 @@
 #define FOLLOWED_MAX_BYTES ((uint64_t)8 << 20) /* of gaps that are followed, all together */
 #define RULES_MAX          4096                /* found in one gap: each is put in its place */
 #define CALLS_MAX_BYTES    ((uint64_t)4 << 20) /* of code that is searched for calls */
-#define ENTRY_BYTES        64                  /* longer than any _start before its call and hlt */
+#define ENTRY_BYTES        96                  /* longer than any _start */
 #define OVERLAP_BYTES      32                  /* longer than any pattern */
 
 static int by_value(const void *a, const void *b)
@@ -277,11 +277,15 @@ static void scan_syscalls(struct gap_code *g, struct elf *elf, uint64_t start, u
 #endif
 
 #if defined(__x86_64__)
-/* Up to and with the first call: nothing returns past it. */
+/*
+ * Up to its end: a jump (the dynamic linker's goes to the program), hlt, or padding after a call
+ * that does not return.
+ */
 static uint64_t entry_bytes(struct elf *elf, uint64_t entry)
 {
 	uint8_t code[ENTRY_BYTES];
 	uint64_t offset;
+	bool is_after_call = false;
 
 	if (!elf_offset_from_vaddr(elf, entry, &offset) ||
 	    elf_read(elf, code, sizeof(code), offset, NULL))
@@ -290,11 +294,15 @@ static uint64_t entry_bytes(struct elf *elf, uint64_t entry)
 		struct x86_insn i;
 		if (!x86_decode(code + at, sizeof(code) - at, &i))
 			return at + 1;
+		unsigned sub = i.has_modrm ? i.modrm >> 3 & 7 : 0;
+		bool is_nop = (i.map == 0 && (i.opcode == 0x90 || i.opcode == 0xcc)) ||
+			      (i.map == 1 && i.opcode == 0x1f);
+		if (is_nop && is_after_call)
+			return at;
 		at += i.nr_bytes;
-		bool is_call = i.map == 0 &&
-			       (i.opcode == 0xe8 || (i.opcode == 0xff && (i.modrm >> 3 & 7) == 2));
-		bool is_jump = i.map == 0 && (i.opcode == 0xe9 || i.opcode == 0xeb);
-		if (is_call || is_jump)
+		is_after_call = i.map == 0 && (i.opcode == 0xe8 || (i.opcode == 0xff && sub == 2));
+		if (i.map == 0 && (i.opcode == 0xe9 || i.opcode == 0xeb || i.opcode == 0xf4 ||
+				   (i.opcode == 0xff && sub == 4)))
 			return at;
 	}
 	return sizeof(code);

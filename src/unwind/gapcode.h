@@ -2,7 +2,7 @@
  * Rules for code that has no call frame information but whose shape is known: looked for in the
  * gaps between FDEs only.
  *
- *	entry point      up to its first call: the outermost frame (crt1 of musl, Go, hand-made)
+ *	entry point      to its end: the outermost frame (crt1 of musl, Go, hand-made)
  *	PLT              stubs that a linker left undescribed (lld), by section name
  *	signal restorer  mov $15,%eax; syscall (musl, Go, static binaries, own libcs)
  *	thread start     call *reg; mov %eax,%edi; exit(2) by syscall (musl's __clone)
