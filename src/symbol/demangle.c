@@ -31,7 +31,13 @@ static void put(const char *p, size_t n, void *opaque)
 	struct sink *s = opaque;
 	if (s->to->n - s->start + n > OUTPUT_MAX)
 		longjmp(s->too_long, 1);
-	buf_add(s->to, p, n);
+	/* Rust names come in pieces of a few bytes: 10 % of the time went into buf_add. */
+	if (LIKELY(n < s->to->cap - s->to->n)) {
+		memcpy(s->to->p + s->to->n, p, n);
+		s->to->n += n;
+	} else {
+		buf_add(s->to, p, n);
+	}
 }
 
 typedef int (*grammar_fn)(const char *mangled, int options, demangle_callbackref put, void *ctx);
@@ -44,8 +50,11 @@ static bool try_grammar(struct buf *to, grammar_fn grammar, const char *name, in
 		to->n = s.start;
 		return false;
 	}
-	if (grammar(name, options, put, &s) && to->n > s.start)
+	(void)buf_reserve(to, 128);
+	if (grammar(name, options, put, &s) && to->n > s.start) {
+		to->p[to->n] = 0;
 		return true;
+	}
 	to->n = s.start;
 	return false;
 }
