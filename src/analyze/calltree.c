@@ -586,49 +586,59 @@ static uint32_t *rank_names(const struct calltree *ct, uint32_t *ret_nr)
 	return rank;
 }
 
-/* Node ids in the order in which siblings follow each other: by name, or as they came. */
-static uint32_t *order_nodes(const struct calltree *ct)
-{
-	size_t n = ct->nodes.n;
-	uint32_t *order = xreallocarray(NULL, n, sizeof(*order));
-	if (ct->flags & CALLTREE_TIME_ORDER) {
-		for (size_t i = 0; i < n; i++)
-			order[i] = (uint32_t)i;
-		return order;
-	}
-	uint32_t nr_ranks;
-	uint32_t *rank = rank_names(ct, &nr_ranks);
-	uint32_t *at = xcalloc((size_t)nr_ranks + 1, sizeof(*at));
-	vec_foreach(b, &ct->nodes)
-		at[rank[b->name] + 1]++;
-	for (uint32_t i = 0; i < nr_ranks; i++)
-		at[i + 1] += at[i];
-	for (size_t i = 0; i < n; i++)
-		order[at[rank[ct->nodes.p[i].name]]++] = (uint32_t)i;
-	free(at);
-	free(rank);
-	return order;
-}
-
-/* The builder's node ids in preorder; links[] are first child and next sibling by node id. */
 struct links {
 	uint32_t first;
 	uint32_t next;
 };
 
+struct sibling {
+	uint32_t rank;
+	uint32_t id;
+};
+
+static int by_rank(const void *a, const void *b)
+{
+	const struct sibling *x = a;
+	const struct sibling *y = b;
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* Puts each list of siblings into the order of names; most lists have one element. */
+static void sort_siblings(const struct calltree *ct, struct links *links)
+{
+	uint32_t nr_ranks;
+	CLEANUP(free_p) uint32_t *rank = rank_names(ct, &nr_ranks);
+	VEC(struct sibling) list = {0};
+	for (size_t i = 0; i < ct->nodes.n; i++) {
+		uint32_t c = links[i].first;
+		if (!c || !links[c].next)
+			continue;
+		vec_clear(&list);
+		for (; c; c = links[c].next)
+			vec_push(&list, (struct sibling){rank[ct->nodes.p[c].name], c});
+		qsort(list.p, list.n, sizeof(*list.p), by_rank);
+		links[i].first = list.p[0].id;
+		for (size_t k = 0; k < list.n; k++)
+			links[list.p[k].id].next = k + 1 < list.n ? list.p[k + 1].id : 0;
+	}
+	vec_release(&list);
+}
+
+/* The builder's node ids in preorder; owned by the caller. */
 static uint32_t *preorder(const struct calltree *ct)
 {
 	size_t n = ct->nodes.n;
-	struct links *links = xcalloc(n, sizeof(*links));
-	uint32_t *order = order_nodes(ct);
-	for (size_t i = n; i-- > 0;) {
-		uint32_t id = order[i];
-		if (!id)
-			continue;
-		struct links *parent = &links[ct->nodes.p[id].parent];
-		links[id].next = parent->first;
-		parent->first = id;
+	struct links *links = xcalloc(n, sizeof(*links)); /* by node id */
+	uint32_t *order = xreallocarray(NULL, n, sizeof(*order));
+	for (size_t i = n; i-- > 1;) {
+		struct links *parent = &links[ct->nodes.p[i].parent];
+		links[i].next = parent->first;
+		parent->first = (uint32_t)i;
 	}
+	if (!(ct->flags & CALLTREE_TIME_ORDER))
+		sort_siblings(ct, links);
 	size_t k = 0;
 	uint32_t at = 0;
 	for (;;) {
