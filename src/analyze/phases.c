@@ -15,30 +15,33 @@ static const char *phase_name(const struct selection *sel, size_t phase)
 
 static void add_phases(struct report *r, const struct selection *sel, const struct weight *w)
 {
-	static const struct report_column columns[] = {
+	struct report_column columns[5] = {
 		{"pct", "%", CELL_PERCENT, "share of everything in view"},
 		{"error_pct", "+-", CELL_PERCENT, "half of the 95 % interval, in points"},
 		{"samples", "samples", CELL_COUNT, NULL},
-		{"weight", "weight", CELL_COUNT, "in the report's unit"},
-		{"phase", "phase", CELL_TEXT, NULL},
 	};
-	struct report_column shown[ARRAY_LEN(columns)];
-	memcpy(shown, columns, sizeof(columns));
-	if (sel->unit == UNIT_NS)
-		shown[3] = (struct report_column){"weight", "time", CELL_NS, columns[3].help};
-	else if (sel->unit == UNIT_BYTES)
-		shown[3] = (struct report_column){"weight", "bytes", CELL_BYTES, columns[3].help};
-	struct report_table *t = report_add_table(r, "phases", "phases", shown, ARRAY_LEN(shown));
+	size_t n = 3;
+	bool is_weighed = sel->unit != UNIT_COUNT;
+	if (is_weighed)
+		columns[n++] =
+			(struct report_column){"weight", sel->unit == UNIT_NS ? "time" : "bytes",
+					       sel->unit == UNIT_NS ? CELL_NS : CELL_BYTES,
+					       "what the samples stand for"};
+	columns[n++] = (struct report_column){"phase", "phase", CELL_TEXT, NULL};
+	struct report_table *t = report_add_table(r, "phases", "phases", columns, n);
 	for (size_t i = 0; i <= sel->nr_rules; i++) {
-		union cell cells[ARRAY_LEN(columns)] = {
+		if (i == sel->nr_rules && !w[i].nr_samples)
+			continue;
+		union cell cells[5] = {
 			{.d = view_pct(w[i].weight, sel->weight)},
 			{.d = view_error(w[i], view_all(sel))},
 			{.u = w[i].nr_samples},
-			{.u = w[i].weight},
-			{.text = phase_name(sel, i)},
 		};
-		if (i < sel->nr_rules || w[i].nr_samples)
-			report_add_row(r, t, cells);
+		size_t c = 3;
+		if (is_weighed)
+			cells[c++].u = w[i].weight;
+		cells[c].text = phase_name(sel, i);
+		report_add_row(r, t, cells);
 	}
 }
 
