@@ -328,3 +328,66 @@ TEST(dwarf_code_below_the_lowest_section_is_dead)
 	add_func(&h, 0, 0x2000, dead);
 	check_hand(&h, 0x1010, "0x1010\nlive\n??:0\n\n");
 }
+
+/* A unit whose top DIE does not say where its code is, and an aranges entry for it or not. */
+static void check_silent(bool has_aranges, const char *text)
+{
+	static const uint16_t unit[] = {DW_AT_language, DW_FORM_data1, 0};
+	static const uint16_t func[] = {DW_AT_low_pc,
+					DW_FORM_addr,
+					DW_AT_high_pc,
+					DW_FORM_data4,
+					DW_AT_name,
+					DW_FORM_string,
+					0};
+	struct hand h = {0};
+	add_abbrev(&h, 1, DW_TAG_compile_unit, true, unit);
+	add_abbrev(&h, 2, DW_TAG_subprogram, false, func);
+	buf_add_ch(&h.abbrev, 0);
+	buf_add_u32le(&h.info, 7 + 2 + 13 + 5 + 1); /* bytes behind this field */
+	buf_add_u16le(&h.info, 4);
+	buf_add_u32le(&h.info, 0);
+	buf_add_ch(&h.info, 8);
+	buf_add(&h.info, "\001\004", 2);
+	buf_add_ch(&h.info, 2);
+	buf_add_u64le(&h.info, 0x1010);
+	buf_add_u32le(&h.info, 0x10);
+	buf_add(&h.info, "func", 5);
+	buf_add_ch(&h.info, 0);
+
+	CLEANUP(buf_release) struct buf aranges = {0};
+	buf_add_u32le(&aranges, 8 + 4 + 32);
+	buf_add_u16le(&aranges, 2);
+	buf_add_u32le(&aranges, 0);
+	buf_add_ch(&aranges, 8);
+	buf_add_ch(&aranges, 0);
+	buf_add_u32le(&aranges, 0);
+	buf_add_u64le(&aranges, 0x1010);
+	buf_add_u64le(&aranges, 0x8); /* less than the function has: it is believed */
+	buf_add_u64le(&aranges, 0);
+	buf_add_u64le(&aranges, 0);
+
+	struct sv sections[DW_SEC_NR];
+	for (int i = 0; i < DW_SEC_NR; i++)
+		sections[i] = sv_from("", 0);
+	sections[DW_SEC_INFO] = buf_sv(&h.info);
+	sections[DW_SEC_ABBREV] = buf_sv(&h.abbrev);
+	if (has_aranges)
+		sections[DW_SEC_ARANGES] = buf_sv(&aranges);
+	const uint64_t vaddrs[] = {0x1010, 0x101f};
+	struct dwarf *d = dwarf_new_sections(sections, NULL, 0x1000, 1);
+	struct answers a = {.vaddrs = vaddrs};
+	CHECK(!dwarf_query(d, vaddrs, 2, 0, take, &a, NULL));
+	CHECK_STR(buf_str(&a.text), text);
+	CHECK_U64(dwarf_stats(d).nr_units_bad, 0);
+	dwarf_free(d);
+	buf_release(&a.text);
+	buf_release(&h.info);
+	buf_release(&h.abbrev);
+}
+
+TEST(dwarf_silent_units_are_found_by_aranges_or_their_functions)
+{
+	check_silent(true, "0x1010\nfunc\n??:0\n\n0x101f\n??\n??:0\n\n");
+	check_silent(false, "0x1010\nfunc\n??:0\n\n0x101f\nfunc\n??:0\n\n");
+}
