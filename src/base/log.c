@@ -111,6 +111,7 @@ static void add_prefix(struct buf *line)
 	buf_add_str(line, ": ");
 }
 
+PRINTF(3, 0)
 static void say(enum log_level level, const char *tag, const char *fmt, va_list ap)
 {
 	if (level > state.level)
