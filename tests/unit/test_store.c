@@ -158,7 +158,7 @@ TEST(under_sudo_files_belong_to_the_invoking_user)
 	enter_scratch();
 	setenv("SUDO_UID", "4321", 1);
 	setenv("SUDO_GID", "4322", 1);
-	CLEANUP(free_p) char *a = capture("t", "cpu", WALL_NS);
+	free(capture("t", "cpu", WALL_NS));
 	static const char *const made[] = {"profiling", "profiling/t", "profiling/t/.assay-files",
 					   "profiling/t/cpu-20231114-221320.assay",
 					   "profiling/t/cpu-20231114-221320.svg"};
@@ -242,7 +242,7 @@ TEST(cleaning_removes_what_is_ours_and_nothing_else)
 TEST(an_emptied_target_loses_its_directory)
 {
 	enter_scratch();
-	CLEANUP(free_p) char *a = capture("t", "cpu", WALL_NS);
+	free(capture("t", "cpu", WALL_NS));
 	CLEANUP(store_list_release) struct store_list l = {0};
 	CHECK(!store_list_read(&l, NULL, NULL));
 	uint64_t freed = 0;
