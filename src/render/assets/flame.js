@@ -147,7 +147,8 @@ function details(i) {
 			(now >= was ? '+' : '\u2212') + Math.abs(now - was).toFixed(2) + ' points' +
 			(!T.before[i] ? ', new' : !T.total[i] ? ', gone' : '');
 	}
-	return {name: name, where: (where + kindText(T.symFlags[s])).replace(/^, /, ''),
+	var kind = kindText(where === '[kernel]' ? T.symFlags[s] & ~KERNEL : T.symFlags[s]);
+	return {name: name, where: (where + kind).replace(/^, /, ''),
 		text: text};
 }
 
@@ -355,7 +356,7 @@ function nodeAt(x, y) {
 
 /* ---- the user's tools --------------------------------------------------------------------- */
 
-var TOOLS_PX = 470, CRUMBS_PX = 24;
+var TOOLS_PX = 510, CRUMBS_PX = 24;
 var ui = el(SVG, 'g', {'class': 'ui'}, svg);
 var toolsBox = el(SVG, 'foreignObject', {width: TOOLS_PX, height: 36}, ui);
 var tools = el(HTML, 'div', {'class': 'tools', role: 'search'}, toolsBox);
