@@ -33,10 +33,9 @@ ALL_CFLAGS  = -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 $(OPT) -fno-omit-f
               -fno-common -pthread $(WARN) -Isrc -Iwire -I$(O)/gen \
               $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all) $(CFLAGS)
 ALL_LDFLAGS = -pthread $(if $(SAN),-fsanitize=$(SAN)) $(if $(STATIC),-static) $(LDFLAGS)
-LIBS        = -ldw -lelf -lbpf -lpcre2-8 -ljansson -liberty -llzma -lzstd -lz -lm
-ifneq ($(STATIC),)
-LIBS        = -ldw -lelf -lbpf -lpcre2-8 -ljansson -liberty -llzma -lzstd -lz -lbz2 -lm -ldl
-endif
+# What each is for: docs/internals.md. Only tests use TEST_LIBS.
+LIBS        = -lpcre2-8 -liberty -llzma -lzstd -lz -lm
+TEST_LIBS   = -ljansson
 
 SRCS := $(sort $(wildcard src/*/*.c))
 OBJS := $(SRCS:%.c=$(O)/%.o)
@@ -79,7 +78,7 @@ UNIT_BIN  := $(O)/tests/unit-tests
 
 $(O)/tests/%.o: private ALL_CFLAGS += -Itests/lib
 $(UNIT_BIN): $(UNIT_SRCS:%.c=$(O)/%.o) $(TEST_LIB_SRCS:%.c=$(O)/%.o) $(LIB)
-	$(call say,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+	$(call say,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS) $(TEST_LIBS)
 
 .PHONY: unit
 unit: $(UNIT_BIN)
