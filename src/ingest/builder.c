@@ -29,6 +29,22 @@ struct loc_cache_entry {
 	loc_id loc;
 };
 
+/*
+ * The stack of a chain that was seen before. Programs that are profiled by frame pointers repeat
+ * their chains; comparing one takes a tenth of the time of resolving its addresses again.
+ */
+#define CHAIN_CACHE_FRAMES 126
+#define CHAIN_CACHE_SIZE   ((size_t)4096)
+struct chain_cache_entry {
+	uint64_t chain[CHAIN_CACHE_FRAMES];
+	uint32_t nr_chain;   /* 0 = empty */
+	uint32_t generation; /* of the space; 0 = none */
+	int32_t pid;
+	bool is_user;
+	stack_id stack;
+	enum loss_kind loss;
+};
+
 struct builder {
 	struct profile *p;
 	struct builder_options options;
@@ -42,6 +58,7 @@ struct builder {
 	loc_id truncated_loc;
 	uint64_t last_ns;
 	struct loc_cache_entry *cache;
+	struct chain_cache_entry *chains;
 	VEC(loc_id) scratch; /* frames of the sample in hand, leaf first */
 };
 
@@ -56,6 +73,7 @@ struct builder *builder_new(struct profile *p, const struct builder_options *opt
 				      .needs_tables = true};
 	b->walker = walker_new();
 	b->cache = xcalloc(LOC_CACHE_SIZE, sizeof(*b->cache));
+	b->chains = xcalloc(CHAIN_CACHE_SIZE, sizeof(*b->chains));
 	for (size_t i = 0; i < LOC_CACHE_SIZE; i++)
 		b->cache[i].generation = UINT32_MAX;
 	return b;
@@ -74,6 +92,7 @@ void builder_free(struct builder *b)
 	vec_release(&b->table_of_spec);
 	vec_release(&b->scratch);
 	free(b->cache);
+	free(b->chains);
 	free(b);
 }
 
@@ -382,6 +401,48 @@ static enum loss_kind collect_frames(struct builder *b, const struct event *ev)
 	return sp && sp->maps.n && s->is_user ? LOSS_TRUNC_NO_REGS : LOSS_NR;
 }
 
+static stack_id intern_stack(struct builder *b, const struct event *ev, enum loss_kind *ret_loss)
+{
+	enum loss_kind loss = collect_frames(b, ev);
+	stack_id stack = 0;
+	if (loss != LOSS_NR) {
+		if (!b->truncated_loc)
+			b->truncated_loc = profile_pseudo(b->p, "[truncated]");
+		stack = profile_stack(b->p, 0, b->truncated_loc);
+	}
+	for (size_t i = b->scratch.n; i-- > 0;)
+		stack = profile_stack(b->p, stack, b->scratch.p[i]);
+	*ret_loss = loss;
+	return stack;
+}
+
+/* The same through the cache, for chains that the kernel walked. */
+static stack_id stack_of(struct builder *b, const struct event *ev, enum loss_kind *ret_loss)
+{
+	const struct event_sample *s = &ev->sample;
+	if (s->regs || !s->nr_chain || s->nr_chain > CHAIN_CACHE_FRAMES)
+		return intern_stack(b, ev, ret_loss);
+	const struct space *sp = spaces_find(&b->spaces, ev->pid);
+	uint32_t generation = sp ? sp->generation : 0;
+	size_t nr_bytes = s->nr_chain * sizeof(*s->chain);
+	uint64_t h = hash_mix(hash_bytes(s->chain, nr_bytes), generation);
+	struct chain_cache_entry *e = &b->chains[h & (CHAIN_CACHE_SIZE - 1)];
+	if (e->nr_chain == s->nr_chain && e->generation == generation && e->pid == ev->pid &&
+	    e->is_user == s->is_user && !memcmp(e->chain, s->chain, nr_bytes)) {
+		*ret_loss = e->loss;
+		return e->stack;
+	}
+	stack_id stack = intern_stack(b, ev, ret_loss);
+	e->nr_chain = s->nr_chain;
+	e->generation = generation;
+	e->pid = ev->pid;
+	e->is_user = s->is_user;
+	e->stack = stack;
+	e->loss = *ret_loss;
+	memcpy(e->chain, s->chain, nr_bytes);
+	return stack;
+}
+
 static void on_sample(struct builder *b, const struct event *ev)
 {
 	const struct event_sample *s = &ev->sample;
@@ -393,16 +454,10 @@ static void on_sample(struct builder *b, const struct event *ev)
 		return;
 	}
 	note_inherited(b, ev);
-	enum loss_kind loss = collect_frames(b, ev);
-	stack_id stack = 0;
-	if (loss != LOSS_NR) {
+	enum loss_kind loss;
+	stack_id stack = stack_of(b, ev, &loss);
+	if (loss != LOSS_NR)
 		losses->nr[loss]++;
-		if (!b->truncated_loc)
-			b->truncated_loc = profile_pseudo(b->p, "[truncated]");
-		stack = profile_stack(b->p, 0, b->truncated_loc);
-	}
-	for (size_t i = b->scratch.n; i-- > 0;)
-		stack = profile_stack(b->p, stack, b->scratch.p[i]);
 	int64_t values[TABLE_COLUMNS_MAX] = {1, (int64_t)s->period};
 	profile_sample(b->p, table - 1, ev->time_ns, stack, task_of(b, ev), ev->cpu, values);
 	losses->nr[LOSS_WRITTEN]++;
