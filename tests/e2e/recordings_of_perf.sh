@@ -14,16 +14,16 @@ for tool in dump rewrite; do
 done
 
 record="perf record -q"
-$record -F 999 -g -o fp.data "$churn" 0.2
-$record -F 199 --call-graph dwarf,4096 -o dwarf.data "$churn" 0.2
-$record -F 199 --call-graph dwarf,65528 -o dwarfmax.data "$churn" 0.1
-$record -e cpu-clock,context-switches,page-faults -g -F 499 -o several.data "$churn" 0.2
+$record -F 999 -g -o fp.data "$churn" 0.1
+$record -F 99 --call-graph dwarf,4096 -o dwarf.data "$churn" 0.1
+$record -F 49 --call-graph dwarf,65528 -o dwarfmax.data "$churn" 0.1
+$record -e cpu-clock,context-switches,page-faults -g -F 499 -o several.data "$churn" 0.1
 $record -e cpu-clock/call-graph=no,freq=199/,page-faults/call-graph=fp,period=1/,context-switches/call-graph=dwarf,period=1/ \
 	-o mixed.data "$churn" 0.1
 $record -e cpu-clock -c 2000000 -g -o fixed.data "$churn" 0.1
-$record -F 999 -g -z -o compressed.data "$churn" 0.2
-$record -F 999 -g -o - "$churn" 0.2 >pipe.data
-$record -F 999 -g -z -o - "$churn" 0.2 >pipez.data
+$record -F 999 -g -z -o compressed.data "$churn" 0.1
+$record -F 999 -g -o - "$churn" 0.1 >pipe.data
+$record -F 999 -g -z -o - "$churn" 0.1 >pipez.data
 $record -B -F 499 -g -o nobuildids.data "$churn" 0.1
 $record --buildid-mmap -k mono -F 499 -g -o buildids.data "$churn" 0.1
 $record -F 499 --switch-events --namespaces --all-cgroups -g -o side.data "$churn" 0.1
@@ -31,7 +31,7 @@ $record -e cpu-clock --intr-regs -d --phys-data --sample-cpu --running-time -F 1
 	--call-graph dwarf,512 -o fields.data "$churn" 0.1
 more=
 if [ "$(id -u)" = 0 ]; then
-	$record -a -F 4999 -g -o system.data -- "$churn" 0.3
+	$record -a -F 1999 -g -o system.data -- "$churn" 0.1
 	more="system.data"
 	if $record -e sched:sched_switch,sched:sched_wakeup,sched:sched_process_fork -c 1 -g \
 		-o tracepoints.data "$churn" 0.05 2>/dev/null; then
@@ -41,7 +41,8 @@ fi
 all="fp.data dwarf.data dwarfmax.data several.data mixed.data fixed.data compressed.data pipe.data
 	pipez.data nobuildids.data buildids.data side.data fields.data $more"
 sh "$ROOT/tests/oracle/perfdata_read.sh" ./dump $all "$ROOT"/tests/fixtures/perfdata/*.perfdata
-sh "$ROOT/tests/oracle/perfdata_write.sh" ./rewrite $all
+sh "$ROOT/tests/oracle/perfdata_write.sh" ./rewrite fp.data dwarf.data several.data mixed.data \
+	compressed.data pipe.data buildids.data $more
 
 # A killed perf leaves a file without its end: what reached it is there.
 "$churn" 30 &
