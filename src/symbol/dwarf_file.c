@@ -47,7 +47,7 @@ void dw_file_release(struct dw_file *f)
 struct rd dw_section_rd(const struct dw_file *f, enum dw_section s, uint64_t offset)
 {
 	struct sv bytes = f->sec[s];
-	struct rd r = rd_from(bytes.p, bytes.n);
+	struct rd r = rd_from(bytes.p ? bytes.p : "", bytes.n);
 	if (offset > bytes.n) {
 		r.is_bad = true;
 		r.p = r.end;
@@ -222,8 +222,8 @@ static bool is_type_unit(const struct dw_unit *u)
 
 void dw_file_index(struct dw_file *f)
 {
-	const uint8_t *start = (const uint8_t *)f->sec[DW_SEC_INFO].p;
-	struct rd r = rd_from(start, f->sec[DW_SEC_INFO].n);
+	struct rd r = dw_section_rd(f, DW_SEC_INFO, 0);
+	const uint8_t *start = r.p;
 
 	while (rd_left(&r) && f->units.n < DW_NR_UNITS_MAX) {
 		struct dw_unit u = {.file = f, .addr_file = f, .stmt_list = DW_NO_OFFSET};

@@ -55,7 +55,8 @@ static int by_name_place(const void *pa, const void *pb, void *ctx)
 static void name_nodes(struct dw_worker *w, struct dw_scan *s)
 {
 	const struct dw_file *f = s->unit->file;
-	qsort_r(w->order.p, w->order.n, sizeof(*w->order.p), by_name_place, s->nodes.p);
+	if (w->order.n)
+		qsort_r(w->order.p, w->order.n, sizeof(*w->order.p), by_name_place, s->nodes.p);
 	vec_foreach(i, &w->order) {
 		struct dw_node *node = &s->nodes.p[*i];
 		const struct dw_file *at = node->name_at.is_alt ? f->alt : f;
