@@ -48,6 +48,7 @@ def symbols(binary):
         part = line.split()
         if len(part) == 3 and part[1] in "tTwWvVuiI":
             addr_of.setdefault(part[2], set()).add(part[0])
+            addr_of.setdefault(part[2].split(".llvm.")[0], set()).add(part[0])
             names_at.setdefault(part[0], set()).add(part[2])
     return addr_of, names_at
 
@@ -68,10 +69,11 @@ def is_alias(a, b, addr_of):
     """two symbols of one address, or one function and its clone (.constprop.0, .cold, .llvm.1)"""
     if addr_of.get(a, set()) & addr_of.get(b, set()):
         return True
-    if a.split(".")[0] == b.split(".")[0]:
+    a, b = (re.sub(r"\.(llvm|constprop|isra|part|cold|lto_priv|warm)\b.*", "", x) for x in (a, b))
+    if a == b:
         return True
     # Constructors: C1 and C2 are one function, C4 its declaration; the same for destructors.
-    return re.sub("([CD])[1-5]E", r"\1xE", a.split(".")[0]) == re.sub("([CD])[1-5]E", r"\1xE", b.split(".")[0])
+    return re.sub("([CD])[1-5]E", r"\1xE", a) == re.sub("([CD])[1-5]E", r"\1xE", b)
 
 
 def main():
