@@ -1,0 +1,332 @@
+#!/usr/bin/env python3
+"""Ratios against perf and friends, both sides measured in one run: bench.py ASSAY [ROW...]
+
+Rows: roots agree cost recorder fp dwarf inlines symbols text memory killed. Times are user + system CPU
+time of whole processes (the machine may be shared), medians of interleaved runs; a row that a
+missing program makes impossible says so. Needs root, perf, redis, nginx, sqlite3, g++.
+"""
+import os
+import re
+import resource
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ASSAY = os.path.abspath(sys.argv[1])
+BUILD = os.path.dirname(ASSAY)
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+TARGETS = os.path.join(BUILD, 'targets')
+WORK = os.path.join(BUILD, 'bench')
+NULL = subprocess.DEVNULL
+
+
+def say(row, what, value, goal, ok):
+    print('%-9s %-58s %-28s %-22s %s' % (row, what, value, goal, 'reached' if ok else 'NOT reached'))
+    sys.stdout.flush()
+
+
+def cpu_of(cmd, **kw):
+    """(CPU seconds, wall seconds, exit status) of a command and its children."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    start = time.monotonic()
+    status = subprocess.run(cmd, stdin=NULL, stdout=kw.pop('stdout', NULL), stderr=NULL, **kw).returncode
+    wall = time.monotonic() - start
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, wall, status)
+
+
+def pair(a, b, runs=3, timeout=None):
+    """Medians of CPU seconds of two commands, interleaved."""
+    xs, ys = [], []
+    for _ in range(runs):
+        xs.append(cpu_of(a)[0])
+        ys.append(cpu_of(b, timeout=timeout)[0])
+    return statistics.median(xs), statistics.median(ys)
+
+
+class Service:
+    """A program under load on loopback; stops at the end of the block."""
+
+    def __init__(self, *cmds, ready=None):
+        self.cmds, self.ready, self.procs = cmds, ready, []
+
+    def __enter__(self):
+        for i, c in enumerate(self.cmds):
+            self.procs.append(subprocess.Popen(c, stdin=NULL, stdout=NULL, stderr=NULL, cwd=WORK))
+            for _ in range(100):
+                if i or not self.ready or subprocess.run(self.ready, stdout=NULL, stderr=NULL).returncode == 0:
+                    break
+                time.sleep(0.1)
+        time.sleep(1)
+        return self.procs[0].pid
+
+    def __exit__(self, *_):
+        for p in reversed(self.procs):
+            p.terminate()
+            try:
+                p.wait(5)
+            except subprocess.TimeoutExpired:
+                p.kill()
+                p.wait()
+
+
+def redis():
+    return Service(['redis-server', '--port', '17391', '--save', '', '--appendonly', 'no'],
+                   ['redis-benchmark', '-p', '17391', '-q', '-n', '100000000', '-c', '20', '-r', '10000', '-t',
+                    'set,get,lpush,lrange_100'], ready=['redis-cli', '-p', '17391', 'ping'])
+
+
+def nginx():
+    conf = os.path.join(WORK, 'nginx.conf')
+    with open(conf, 'w') as f:
+        f.write('daemon off; master_process off; pid %s/nginx.pid; error_log /dev/null;\n'
+                'events {} http { access_log off; server { listen 127.0.0.1:17392; root %s; } }\n' % (WORK, WORK))
+    with open(WORK + '/index.html', 'w') as f:
+        f.write('x' * 3000)
+    load = ('import http.client\nwhile True:\n c = http.client.HTTPConnection("127.0.0.1", 17392)\n'
+            ' for i in range(1000):\n  c.request("GET", "/index.html"); c.getresponse().read()\n')
+    return Service(['nginx', '-c', conf, '-p', WORK], ['python3', '-c', load], ['python3', '-c', load])
+
+
+def sqlite():
+    sql = ('with recursive c(x) as (select 1 union all select x+1 from c limit 30000000) '
+           'select sum(x*x % 97), count(distinct x % 1000) from c;')
+    return Service(['sqlite3', ':memory:', sql])
+
+
+def rust():
+    src = os.path.join(TARGETS, 'mixed')
+    return Service([src, '60']) if os.path.exists(src) else None
+
+
+def whole_share(text):
+    """Share of perf script's samples with a user part that ends where threads start."""
+    starts = ('_start', '__clone', 'clone3', '__clone3', 'clone')
+    nr = good = 0
+    for block in text.split('\n\n'):
+        lines = [l.split(' (')[0].split()[-1] for l in block.split('\n')[1:] if l.strip()]
+        user = [l for l in block.split('\n')[1:] if l.strip() and '[kernel' not in l]
+        if not lines or not user:
+            continue
+        nr += 1
+        name = user[-1].split()[1].split('+')[0] if len(user[-1].split()) > 1 else ''
+        good += name.split('@')[0] in starts
+    return 100.0 * good / nr if nr else 0.0, nr
+
+
+def own_share(folded):
+    nr = cut = 0
+    for line in open(folded, errors='replace'):
+        n = int(line.rsplit(' ', 1)[1])
+        nr += n
+        cut += n if '[truncated]' in line else 0
+    return 100.0 * (nr - cut) / nr if nr else 0.0, nr
+
+
+def row_roots():
+    for name, make in (('redis', redis), ('nginx', nginx), ('sqlite3', sqlite), ('rust', rust)):
+        service = make()
+        if not service:
+            print('roots     %s: no such program here, left out' % name)
+            continue
+        with service as pid:
+            subprocess.run([ASSAY, 'cpu', '-p', str(pid), '5', '-o', WORK + '/roots.assay'], stdout=NULL, stderr=NULL)
+            shares = []
+            for mode in ('fp', 'dwarf,16384'):
+                subprocess.run(['perf', 'record', '-q', '-F', '999', '-e', 'cpu-clock', '--call-graph', mode, '-p',
+                                str(pid), '-o', WORK + '/roots.data', '--', 'sleep', '3'], stdout=NULL, stderr=NULL)
+                text = subprocess.run(['perf', 'script', '-i', WORK + '/roots.data', '--no-inline', '-F',
+                                       'comm,tid,time,ip,sym,dso'], capture_output=True, text=True,
+                                      errors='replace').stdout
+                shares.append(whole_share(text)[0])
+        share, nr = own_share(WORK + '/roots.folded')
+        say('roots', '%s, stacks to the start (perf fp %.1f %%, dwarf %.1f %%)' % (name, *shares),
+            '%.2f %% of %d' % (share, nr), '>= 99.5 %', share >= 99.5)
+
+
+def row_agree():
+    for name, make in (('redis', redis), ('nginx', nginx), ('sqlite3', sqlite), ('rust', rust)):
+        service = make()
+        if not service:
+            continue
+        with service as pid:
+            subprocess.run(['perf', 'record', '-q', '-F', '999', '-e', 'cpu-clock', '--call-graph', 'dwarf,16384', '-p',
+                            str(pid), '-o', WORK + '/agree.data', '--', 'sleep', '4'], stdout=NULL, stderr=NULL)
+        with open(WORK + '/agree.perf', 'w') as f:
+            subprocess.run(['perf', 'script', '-i', WORK + '/agree.data', '--no-inline', '-F',
+                            'comm,tid,time,ip,sym,dso'], stdout=f, stderr=NULL)
+        subprocess.run([ASSAY, 'convert', WORK + '/agree.data', '--to', 'perfscript', '-o', WORK + '/agree.ours'],
+                       stdout=NULL, stderr=NULL)
+        out = subprocess.run(['python3', ROOT + '/tests/oracle/agree.py', WORK + '/agree.perf', WORK + '/agree.ours'],
+                             capture_output=True, text=True).stdout.strip().split('\n')
+        m = re.search(r'\(([0-9.]+) %\)', out[0])
+        share = float(m.group(1)) if m else 0.0
+        say('agree', '%s: %s' % (name, '; '.join(l.strip() for l in out[2:]) or 'no differences'), '%.2f %%' % share,
+            '>= 99.5 %', share >= 99.5)
+
+
+def busy_cpu(prefix):
+    """CPU seconds that a fixed amount of work takes under a profiler."""
+    work = [os.path.join(TARGETS, 'fixedwork')]
+    return cpu_of(prefix + work)
+
+
+def row_cost():
+    """Fixed work at 10 kHz under each profiler, ABBA; a tenth of it is the cost at 999 Hz."""
+    out = os.path.join(WORK, 'work.txt')
+    work = [os.path.join(TARGETS, 'fixedwork'), out]
+
+    def once(kind):
+        if kind == 'none':
+            cmd = work
+        elif kind == 'assay':
+            cmd = [ASSAY, 'cpu', '-q', '-F', '9999', '--no-pictures', '-o', WORK + '/cost.assay', '--'] + work
+        else:
+            cmd = ['perf', 'record', '-q', '-F', '9999', '-e', 'cpu-clock', '--call-graph', 'dwarf', '-o',
+                   WORK + '/cost.data', '--'] + work
+        subprocess.run(cmd, stdout=NULL, stderr=NULL)
+        return float(open(out).read().split()[0])
+
+    took = {'none': [], 'assay': [], 'perf': []}
+    for order in (('none', 'assay', 'perf'), ('perf', 'assay', 'none')) * 4:
+        for kind in order:
+            took[kind].append(once(kind))
+    base = statistics.median(took['none'])
+    cost = {}
+    for kind in ('assay', 'perf'):
+        deltas = sorted(100 * (x / y - 1) / 10 for x, y in zip(took[kind], took['none']))
+        cost[kind] = 100 * (statistics.median(took[kind]) / base - 1) / 10
+        say('cost', 'to the program at 999 Hz under %s (10 kHz / 10)' % kind,
+            '%.2f %% [%.2f, %.2f]' % (cost[kind], deltas[1], deltas[-2]),
+            '<= perf dwarf, <= 1.5 %' if kind == 'assay' else '',
+            cost[kind] <= 1.5 if kind == 'assay' else True)
+    say('cost', 'ours to perf dwarf', '%.2fx' % (cost['assay'] / cost['perf'] if cost['perf'] else 0), '<= 1x',
+        cost['assay'] <= cost['perf'])
+
+
+def row_recorder():
+    with Service([TARGETS + '/split70', '60', '2']) as pid:
+        ours, theirs, nr_bytes, perf_bytes = [], [], [], []
+        for _ in range(3):
+            p = subprocess.run([ASSAY, 'cpu', '-p', str(pid), '5', '--no-pictures', '-o', WORK + '/rec.assay'],
+                               capture_output=True, text=True)
+            m = re.search(r'assay used ([0-9.]+) (us|ms|s) of CPU', p.stderr)
+            ours.append(float(m.group(1)) * {'us': 1e-6, 'ms': 1e-3, 's': 1}[m.group(2)])
+            n = int(re.search(r'([0-9,]+) written', p.stdout).group(1).replace(',', ''))
+            nr_bytes.append(os.path.getsize(WORK + '/rec.assay') / n)
+            theirs.append(cpu_of(['perf', 'record', '-q', '-F', '999', '-e', 'cpu-clock', '--call-graph', 'dwarf', '-p',
+                                  str(pid), '-o', WORK + '/rec.data', '--', 'sleep', '5'])[0])
+            perf_bytes.append(os.path.getsize(WORK + '/rec.data') / n)
+    a, b = statistics.median(ours), statistics.median(theirs)
+    say('recorder', 'CPU for 5 s of two busy threads, naming apart (perf dwarf %.3f s)' % b, '%.3f s, %.2fx' % (a, a / b),
+        '<= 1x', a <= b)
+    a, b = statistics.median(nr_bytes), statistics.median(perf_bytes)
+    say('recorder', 'bytes a sample (perf dwarf about %.0f)' % b, '%.1f' % a, '<= 100', a <= 100)
+
+
+def to_pictures(data):
+    return ['sh', '-c', '%s convert %s --to folded -o %s/o.folded && %s flame %s -o %s/o.svg' %
+            (ASSAY, data, WORK, ASSAY, data, WORK)]
+
+
+def row_fp():
+    data = WORK + '/fp.data'
+    if not os.path.exists(data):
+        subprocess.run(['perf', 'record', '-q', '-F', '25000', '-e', 'cpu-clock', '-g', '-o', data, '--',
+                        TARGETS + '/fpwork', '20'], stdout=NULL, stderr=NULL)
+    a, b = pair(to_pictures(data), ['perf', 'script', '-i', data], runs=3)
+    n = subprocess.run([ASSAY, 'report', data], capture_output=True, text=True).stdout
+    n = re.search(r'([0-9,]+) seen', n).group(1)
+    say('fp', '%s samples, %.0f MB: folded + SVG %.2f s (perf script %.2f s)' %
+        (n, os.path.getsize(data) / 1e6, a, b), '%.1fx faster' % (b / a), '>= 20x', b >= 20 * a)
+
+
+def two_busy_threads():
+    mixed = TARGETS + '/mixed'
+    return [mixed, '10'] if os.path.exists(mixed) else [TARGETS + '/split70', '10', '2']
+
+
+def row_dwarf():
+    data = WORK + '/dwarf.data'
+    subprocess.run(['perf', 'record', '-q', '-F', '999', '-e', 'cpu-clock', '--call-graph', 'dwarf', '-o', data, '--',
+                    *two_busy_threads()], stdout=NULL, stderr=NULL)
+    a, b = pair([ASSAY, 'convert', data, '--to', 'folded', '-o', WORK + '/o.folded'],
+                ['perf', 'script', '-i', data], runs=3)
+    say('dwarf', '10 s of two threads, %.0f MB: folded %.2f s (perf script %.2f s)' % (os.path.getsize(data) / 1e6, a, b),
+        '%.1fx faster' % (b / a), '>= 10x', b >= 10 * a)
+
+
+def big():
+    out = WORK + '/big'
+    if not os.path.exists(out + '/big'):
+        subprocess.run(['python3', HERE + '/bigcc.py', out, '8'], check=True)
+        subprocess.run('ls *.cc | xargs -P2 -I{} g++ -std=c++17 -O2 -g -fomit-frame-pointer -c {} && g++ -o big *.o',
+                       shell=True, cwd=out, check=True)
+    return out + '/big'
+
+
+def row_inlines():
+    data = WORK + '/inlines.data'
+    program = big()
+    if not os.path.exists(data):
+        subprocess.run(['perf', 'record', '-q', '-F', '999', '-e', 'cpu-clock', '--call-graph', 'dwarf', '-o', data, '--',
+                        program, '5'], stdout=NULL, stderr=NULL)
+    a = statistics.median(cpu_of([ASSAY, 'report', data])[1] for _ in range(3))
+    b = cpu_of(['perf', 'script', '-i', data])[1]
+    say('inlines', 'report with inlines %.2f s wall (perf script %.1f s)' % (a, b), '%.0fx faster' % (b / a), '>= 100x',
+        b >= 100 * a)
+
+
+def row_symbols():
+    print('symbols   see tests/bench/bench_symbolize.c and compare_symbolize.py')
+    script = HERE + '/symbols.sh'
+    if os.path.exists(script):
+        subprocess.run(['sh', script, BUILD, big(), WORK])
+
+
+def row_text():
+    tool = BUILD + '/tests/bench/bench_perfscript'
+    if os.path.exists(tool):
+        out = subprocess.run([tool], capture_output=True, text=True).stdout
+        print('text      ' + out.strip().replace('\n', '\n          '))
+    else:
+        print('text      build it first: make %s' % tool)
+
+
+def row_memory():
+    with Service([TARGETS + '/split70', '90', '64']) as pid:
+        p = subprocess.Popen([ASSAY, 'cpu', '-p', str(pid), '60', '-o', WORK + '/mem.assay'], stdout=NULL, stderr=NULL)
+        peak = 0
+        while p.poll() is None:
+            try:
+                text = open('/proc/%d/smaps_rollup' % p.pid).read()
+                peak = max(peak, int(re.search(r'Rss:\s+(\d+)', text).group(1)))
+            except (OSError, AttributeError):
+                pass
+            time.sleep(0.5)
+    say('memory', '60 s at 999 Hz, 64 threads: RSS with rings', '%.0f MB' % (peak / 1024), '<= 100 MB',
+        0 < peak <= 100 * 1024)
+
+
+def row_killed():
+    env = dict(os.environ, ASSAY_KILL_ROUNDS='100', ASSAY=ASSAY, TARGETS=TARGETS, LIB=ROOT + '/tests/lib')
+    tmp = tempfile.mkdtemp(dir=WORK)
+    p = subprocess.run(['sh', ROOT + '/tests/e2e/cpu_killed.sh'], env=env, cwd=tmp, capture_output=True, text=True)
+    shutil.rmtree(tmp)
+    say('killed', p.stdout.strip().split('\n')[-1], 'status %d' % p.returncode, '100 files open', p.returncode == 0)
+
+
+def main():
+    os.makedirs(WORK, exist_ok=True)
+    rows = sys.argv[2:] or ['roots', 'agree', 'cost', 'recorder', 'fp', 'dwarf', 'inlines', 'symbols', 'text', 'memory',
+                            'killed']
+    for r in rows:
+        globals()['row_' + r]()
+
+
+main()
