@@ -331,8 +331,6 @@ static void close_sample(struct perfscript_reader *r)
 	const struct sample *s = &r->sample;
 	profile_sample(p, s->table, s->time_ns, stack, s->task, s->cpu, s->values);
 	p->losses.nr[LOSS_WRITTEN]++;
-	if (r->locs.n && !p->locations.p[r->locs.p[0]].nr_frames)
-		p->losses.nr[p->locations.p[r->locs.p[0]].unsym]++;
 	if (r->items.n >= STACK_MAX)
 		p->losses.nr[LOSS_TRUNC_DEPTH]++;
 	if (s->time_ns && (!p->start_ns || s->time_ns < p->start_ns))

@@ -359,8 +359,42 @@ static void table_sort(struct table *t)
 	free(order);
 }
 
+/* Why the leaf of a stack has no symbol's name; 0: it has. */
+static enum loss_kind unnamed_reason(const struct profile *p, stack_id stack)
+{
+	const struct location *l = &p->locations.p[p->stacks.p[stack].loc];
+	if (!l->nr_frames) {
+		bool is_known = l->unsym < LOSS_NR && /* files may say anything */
+				loss_class((enum loss_kind)l->unsym) == LOSS_CLASS_UNSYM;
+		return is_known ? (enum loss_kind)l->unsym : 0;
+	}
+	const struct function *f = &p->functions.p[p->frames.p[l->first_frame].func];
+	bool is_start_only = (f->flags & FUNC_GUESSED) && strstr(profile_text(p, f->name), "!fn_");
+	return is_start_only ? LOSS_UNSYM_STRIPPED : 0;
+}
+
+/*
+ * Names arrive after the samples, so samples without one are counted at the end, whoever filled
+ * the profile.
+ */
+static void count_unnamed(struct profile *p)
+{
+	for (enum loss_kind k = 0; k < LOSS_NR; k++)
+		if (loss_class(k) == LOSS_CLASS_UNSYM)
+			p->losses.nr[k] = 0;
+	CLEANUP(free_p) uint8_t *reasons = xcalloc(p->stacks.n, 1);
+	for (size_t i = 1; i < p->stacks.n; i++)
+		reasons[i] = (uint8_t)unnamed_reason(p, (stack_id)i);
+	vec_foreach(t, &p->tables)
+		for (size_t i = 0; i < t->n; i++)
+			if (reasons[t->stack[i]])
+				p->losses.nr[reasons[t->stack[i]]] +=
+					(uint64_t)t->values[i * t->nr_columns];
+}
+
 void profile_seal(struct profile *p)
 {
+	count_unnamed(p);
 	vec_foreach(t, &p->tables)
 		table_sort(t);
 	release_indexes(p);

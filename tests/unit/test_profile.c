@@ -1,0 +1,51 @@
+/* Tests of model/profile: what sealing counts. */
+#include "base/base.h"
+#include "model/profile.h"
+
+#include "tap.h"
+
+static loc_id add_code(struct profile *p, module_id module, uint64_t offset, const char *name,
+		       unsigned func_flags, enum loss_kind unsym)
+{
+	loc_id loc = profile_location(p, module, offset, 0);
+	struct function fn = {.module = module, .flags = func_flags, .start = offset};
+	if (name)
+		fn.name = profile_cstr(p, name);
+	struct frame frame = {0};
+	if (name)
+		frame.func = profile_function(p, &fn);
+	profile_name_location(p, loc, &frame, name ? 1 : 0, unsym);
+	return loc;
+}
+
+static void add_samples(struct profile *p, uint32_t table, stack_id parent, loc_id leaf, int64_t nr)
+{
+	profile_sample(p, table, 0, profile_stack(p, parent, leaf), 0, -1, &nr);
+}
+
+TEST(profile_seal_counts_samples_without_a_name_by_cause)
+{
+	struct profile *p = profile_new();
+	struct table shape = {.event = profile_cstr(p, "cpu-clock"),
+			      .nr_columns = 1,
+			      .columns = {{.name = profile_cstr(p, "samples")}}};
+	uint32_t table = profile_table(p, &shape);
+	module_id m = profile_module(p, &(struct module){.kind = MODULE_ELF, .path = shape.event});
+	loc_id named = add_code(p, m, 16, "main", 0, 0);
+	loc_id start_only = add_code(p, m, 32, "x!fn_20", FUNC_GUESSED, 0);
+	loc_id plt = add_code(p, m, 48, "memcpy@plt", FUNC_GUESSED, 0);
+	loc_id jit = add_code(p, m, 64, NULL, 0, LOSS_UNSYM_JIT);
+	stack_id root = profile_stack(p, 0, named);
+	add_samples(p, table, 0, named, 5);
+	add_samples(p, table, root, start_only, 7);
+	add_samples(p, table, root, plt, 11);
+	add_samples(p, table, root, jit, 13);
+	/* A caller without a name costs nothing: the leaf has one. */
+	add_samples(p, table, profile_stack(p, 0, jit), named, 17);
+	p->losses.nr[LOSS_UNSYM_JIT] = 99; /* of a reader that counted, too */
+	profile_seal(p);
+	CHECK_U64(p->losses.nr[LOSS_UNSYM_STRIPPED], 7);
+	CHECK_U64(p->losses.nr[LOSS_UNSYM_JIT], 13);
+	CHECK_U64(losses_unsymbolized(&p->losses), 20);
+	profile_free(p);
+}
