@@ -121,7 +121,7 @@ void buf_add_u16le(struct buf *b, uint16_t v)
 void buf_add_u32le(struct buf *b, uint32_t v)
 {
 	unsigned char le[4] = {(unsigned char)v, (unsigned char)(v >> 8), (unsigned char)(v >> 16),
-	                       (unsigned char)(v >> 24)};
+			       (unsigned char)(v >> 24)};
 	buf_add(b, le, 4);
 }
 

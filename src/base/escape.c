@@ -54,12 +54,12 @@ void escape_xml(struct buf *to, struct sv s)
 			buf_add_str(to, REPLACEMENT);
 			n = 1;
 		} else if (n == 1 && strchr("&<>\"'", s.p[0])) {
-			buf_add_str(to, s.p[0] == '&'   ? "&amp;" :
-			                s.p[0] == '<'   ? "&lt;" :
-			                s.p[0] == '>'   ? "&gt;" :
-			                s.p[0] == '"'   ? "&quot;" :
-			                s.p[0] == '\'' ? "&#39;" :
-			                                  "\\x00");
+			buf_add_str(to, s.p[0] == '&'    ? "&amp;"
+					: s.p[0] == '<'  ? "&lt;"
+					: s.p[0] == '>'  ? "&gt;"
+					: s.p[0] == '"'  ? "&quot;"
+					: s.p[0] == '\'' ? "&#39;"
+							 : "\\x00");
 		} else if (is_control(s, n)) {
 			add_hex_bytes(to, s, n, "\\x");
 		} else {
@@ -133,8 +133,9 @@ void escape_filename(struct buf *to, struct sv s)
 	size_t start = to->n;
 	for (size_t i = 0; i < s.n && i < 100; i++) {
 		char c = s.p[i];
-		bool ok = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-		          c == '_' || c == '-' || (c == '.' && to->n > start);
+		bool ok = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+			  (c >= '0' && c <= '9') || c == '_' || c == '-' ||
+			  (c == '.' && to->n > start);
 		buf_add_ch(to, ok ? c : '_');
 	}
 	if (to->n == start)

@@ -26,11 +26,11 @@ char *xvasprintf(const char *fmt, va_list ap) PRINTF(1, 0) __attribute__((return
 void mem_die(size_t n) NORETURN;
 
 /* Hands a pointer out of a CLEANUP scope: return TAKE(p). */
-#define TAKE(p)                                                                                    \
-	({                                                                                         \
-		__typeof__(p) take_ = (p);                                                         \
-		(p) = NULL;                                                                        \
-		take_;                                                                             \
+#define TAKE(p)                            \
+	({                                 \
+		__typeof__(p) take_ = (p); \
+		(p) = NULL;                \
+		take_;                     \
 	})
 /* The same for a descriptor, whose empty value is -1. */
 static inline int take_fd(int *fd)

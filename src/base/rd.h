@@ -44,15 +44,15 @@ static inline void rd_skip(struct rd *r, size_t n)
 {
 	(void)rd_bytes(r, n); /* is_bad tells */
 }
-#define RD_FIXED(name, type)                                                                       \
-	static inline type rd_##name(struct rd *r)                                                 \
-	{                                                                                          \
-		type v = 0;                                                                        \
-		if (rd_need(r, sizeof(v))) {                                                       \
-			memcpy(&v, r->p, sizeof(v));                                               \
-			r->p += sizeof(v);                                                         \
-		}                                                                                  \
-		return v;                                                                          \
+#define RD_FIXED(name, type)                         \
+	static inline type rd_##name(struct rd *r)   \
+	{                                            \
+		type v = 0;                          \
+		if (rd_need(r, sizeof(v))) {         \
+			memcpy(&v, r->p, sizeof(v)); \
+			r->p += sizeof(v);           \
+		}                                    \
+		return v;                            \
 	}
 RD_FIXED(u8, uint8_t)
 RD_FIXED(u16, uint16_t)

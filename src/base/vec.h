@@ -8,46 +8,45 @@
 #include "base/base.h"
 #include "base/mem.h"
 
-#define VEC(type)                                                                                  \
-	struct {                                                                                   \
-		type *p;                                                                           \
-		size_t n;                                                                          \
-		size_t cap;                                                                        \
+#define VEC(type)           \
+	struct {            \
+		type *p;    \
+		size_t n;   \
+		size_t cap; \
 	}
 
-#define vec_reserve(v, want)                                                                       \
-	do {                                                                                       \
-		size_t want_ = (want);                                                             \
-		if (want_ > (v)->cap) {                                                            \
-			size_t cap_ = MAX(want_, (v)->cap * 2);                                    \
-			(v)->cap = MAX(cap_, 8);                                                   \
-			(v)->p = xreallocarray((v)->p, (v)->cap, sizeof(*(v)->p));                 \
-		}                                                                                  \
+#define vec_reserve(v, want)                                                       \
+	do {                                                                       \
+		size_t want_ = (want);                                             \
+		if (want_ > (v)->cap) {                                            \
+			size_t cap_ = MAX(want_, (v)->cap * 2);                    \
+			(v)->cap = MAX(cap_, 8);                                   \
+			(v)->p = xreallocarray((v)->p, (v)->cap, sizeof(*(v)->p)); \
+		}                                                                  \
 	} while (0)
 
-#define vec_push(v, ...)                                                                           \
-	do {                                                                                       \
-		vec_reserve(v, (v)->n + 1);                                                        \
-		(v)->p[(v)->n++] = (__VA_ARGS__);                                                  \
+#define vec_push(v, ...)                          \
+	do {                                      \
+		vec_reserve(v, (v)->n + 1);       \
+		(v)->p[(v)->n++] = (__VA_ARGS__); \
 	} while (0)
 
 /* Appends a zeroed element and gives its address. */
-#define vec_add(v)                                                                                 \
-	({                                                                                         \
-		vec_reserve(v, (v)->n + 1);                                                        \
-		memset(&(v)->p[(v)->n], 0, sizeof(*(v)->p));                                       \
-		&(v)->p[(v)->n++];                                                                 \
+#define vec_add(v)                                           \
+	({                                                   \
+		vec_reserve(v, (v)->n + 1);                  \
+		memset(&(v)->p[(v)->n], 0, sizeof(*(v)->p)); \
+		&(v)->p[(v)->n++];                           \
 	})
 
-#define vec_last(v)    (&(v)->p[(v)->n - 1])
-#define vec_clear(v)   ((void)((v)->n = 0))
-#define vec_release(v)                                                                             \
-	do {                                                                                       \
-		free((v)->p);                                                                      \
-		(v)->p = NULL;                                                                     \
-		(v)->n = (v)->cap = 0;                                                             \
+#define vec_last(v)  (&(v)->p[(v)->n - 1])
+#define vec_clear(v) ((void)((v)->n = 0))
+#define vec_release(v)                 \
+	do {                           \
+		free((v)->p);          \
+		(v)->p = NULL;         \
+		(v)->n = (v)->cap = 0; \
 	} while (0)
-#define vec_foreach(it, v)                                                                         \
-	for (__typeof__(*(v)->p) *it = (v)->p; it && it < (v)->p + (v)->n; it++)
+#define vec_foreach(it, v) for (__typeof__(*(v)->p) *it = (v)->p; it && it < (v)->p + (v)->n; it++)
 
 #endif

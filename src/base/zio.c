@@ -14,7 +14,10 @@ enum zkind zio_sniff(const void *p, size_t n)
 	const uint8_t *b = p;
 	if (n >= 3 && b[0] == 0x1f && b[1] == 0x8b && b[2] == 8)
 		return ZKIND_GZIP;
-	if (n >= 6 && !memcmp(b, "\xfd" "7zXZ\0", 6))
+	if (n >= 6 && !memcmp(b,
+			      "\xfd"
+			      "7zXZ\0",
+			      6))
 		return ZKIND_XZ;
 	if (n >= 4 && !memcmp(b, "\x28\xb5\x2f\xfd", 4))
 		return ZKIND_ZSTD;
@@ -27,7 +30,7 @@ static int too_large(size_t limit, struct err *err)
 }
 
 static int inflate_all(struct buf *to, int window_bits, const void *p, size_t n, size_t limit,
-                       struct err *err)
+		       struct err *err)
 {
 	z_stream z = {.next_in = (Bytef *)(uintptr_t)p};
 	if (inflateInit2(&z, window_bits) != Z_OK)
@@ -57,8 +60,8 @@ static int inflate_all(struct buf *to, int window_bits, const void *p, size_t n,
 		if (rc != Z_OK && rc != Z_STREAM_END) {
 			bool is_short = rc == Z_BUF_ERROR && !z.avail_in && !left;
 			ret = err_set(err, is_short ? -ENODATA : -EBADMSG, "%s",
-			              is_short ? "compressed data is truncated" :
-			                         (z.msg ? z.msg : "bad compressed data"));
+				      is_short ? "compressed data is truncated"
+					       : (z.msg ? z.msg : "bad compressed data"));
 			break;
 		}
 	}
@@ -88,7 +91,7 @@ static int unxz_all(struct buf *to, const void *p, size_t n, size_t limit, struc
 	}
 	if (!ret && rc != LZMA_STREAM_END)
 		ret = err_set(err, rc == LZMA_BUF_ERROR ? -ENODATA : -EBADMSG,
-		              rc == LZMA_BUF_ERROR ? "xz data is truncated" : "bad xz data");
+			      rc == LZMA_BUF_ERROR ? "xz data is truncated" : "bad xz data");
 	lzma_end(&z);
 	return ret;
 }
@@ -120,7 +123,7 @@ static int unzstd_all(struct buf *to, const void *p, size_t n, size_t limit, str
 }
 
 int zio_decompress(struct buf *to, enum zkind kind, const void *p, size_t n, size_t limit,
-                   struct err *err)
+		   struct err *err)
 {
 	int ret;
 	switch (kind) {
@@ -172,7 +175,8 @@ int zio_compress_gzip(struct buf *to, const void *p, size_t n, struct err *err)
 int zio_compress_gzip_at(struct buf *to, const void *p, size_t n, int level, struct err *err)
 {
 	z_stream z = {.next_in = (Bytef *)(uintptr_t)p};
-	if (n > UINT32_MAX || deflateInit2(&z, level, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+	if (n > UINT32_MAX ||
+	    deflateInit2(&z, level, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
 		return err_set(err, -EIO, "cannot gzip %zu bytes", n);
 	size_t bound = deflateBound(&z, n);
 	z.avail_in = (uInt)n;

@@ -15,7 +15,7 @@ enum zkind { ZKIND_NONE, ZKIND_GZIP, ZKIND_XZ, ZKIND_ZSTD, ZKIND_ZLIB };
 enum zkind zio_sniff(const void *p, size_t n);
 /* Appends the decompressed bytes. A truncated stream gives what there was and -ENODATA. */
 int zio_decompress(struct buf *to, enum zkind kind, const void *p, size_t n, size_t limit,
-                   struct err *err);
+		   struct err *err);
 int zio_compress_zstd(struct buf *to, const void *p, size_t n, int level, struct err *err);
 /* CRC-32 as zlib, gzip and .gnu_debuglink have it. */
 uint32_t zio_crc32(const void *p, size_t n);

@@ -35,6 +35,6 @@ void chosen_target_release(struct chosen_target *c);
  * @ret_status is set when false is returned.
  */
 bool target_opts_choose(struct chosen_target *ret_c, const struct target_opts *o,
-                        const struct opt_args *args, int *ret_status);
+			const struct opt_args *args, int *ret_status);
 
 #endif

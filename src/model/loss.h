@@ -40,7 +40,7 @@ enum loss_kind {
 	LOSS_UNSYM_JIT = 19,      /* JIT code without a perf map or jitdump */
 	LOSS_UNSYM_KERNEL = 20,   /* kernel addresses hidden (kptr_restrict) */
 
-	LOSS_DISK = 21, /* samples that could not be written to the recording (disk full) */
+	LOSS_DISK = 21,    /* samples that could not be written to the recording (disk full) */
 	LOSS_DAMAGED = 22, /* samples in damaged parts of a recording */
 	LOSS_NR
 };

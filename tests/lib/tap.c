@@ -65,7 +65,8 @@ static int run(const struct test *t)
 	while (waitpid(pid, &status, 0) < 0)
 		;
 	if (WIFSIGNALED(status))
-		printf("# killed by signal %d (%s)\n", WTERMSIG(status), strsignal(WTERMSIG(status)));
+		printf("# killed by signal %d (%s)\n", WTERMSIG(status),
+		       strsignal(WTERMSIG(status)));
 	return status;
 }
 

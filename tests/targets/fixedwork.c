@@ -26,6 +26,7 @@ int main(int argc, char **argv)
 	struct timespec ts;
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
 	FILE *f = argc > 1 ? fopen(argv[1], "w") : stdout;
-	fprintf(f, "%.6f %llu\n", (double)ts.tv_sec + (double)ts.tv_nsec / 1e9, (unsigned long long)x);
+	fprintf(f, "%.6f %llu\n", (double)ts.tv_sec + (double)ts.tv_nsec / 1e9,
+		(unsigned long long)x);
 	return 0;
 }

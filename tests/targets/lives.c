@@ -40,11 +40,11 @@ static inline __attribute__((always_inline)) void burn_for(double s)
 }
 
 /* The comment in the code keeps equal functions from becoming one. */
-#define BURNER(name)                                          \
+#define BURNER(name)                                         \
 	static __attribute__((noinline)) void name(double s) \
-	{                                                     \
-		burn_for(s);                                  \
-		__asm__ volatile("/* " #name " */");          \
+	{                                                    \
+		burn_for(s);                                 \
+		__asm__ volatile("/* " #name " */");         \
 	}
 BURNER(just_burn)
 BURNER(child_burn)

@@ -96,6 +96,7 @@ int main(int argc, char **argv)
 		for (int k = 0; k < 3; k++)
 			sum[k] += truth_ns[i][k];
 	double all = (double)(sum[0] + sum[1] + sum[2]);
-	printf("%.6f %.6f %.6f\n", (double)sum[0] / all, (double)sum[1] / all, (double)sum[2] / all);
+	printf("%.6f %.6f %.6f\n", (double)sum[0] / all, (double)sum[1] / all,
+	       (double)sum[2] / all);
 	return 3;
 }
