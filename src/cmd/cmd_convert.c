@@ -19,7 +19,7 @@
 
 struct convert_opts {
 	const char *to;
-	const char *output;
+	struct opt_list outputs;
 	const char *event;
 	const char *symfs;
 	struct opt_list debug_dirs;
@@ -37,8 +37,8 @@ struct convert_opts {
 static const struct opt convert_opts[] = {
 	OPT_STR(0, "to", struct convert_opts, to, "FORMAT",
 		"what to write (default: by the output's suffix); --list shows them"),
-	OPT_STR('o', "output", struct convert_opts, output, "FILE",
-		"where to (default: standard output)"),
+	OPT_LIST('o', "output", struct convert_opts, outputs, "FILE",
+		 "where to (default: standard output); several times: each by its suffix"),
 	OPT_STR('e', "event", struct convert_opts, event, "EVENT",
 		"this event's samples (default: all, or the first where one must be chosen)"),
 	OPT_FLAG(0, "list", struct convert_opts, wants_list, "list the formats"),
@@ -86,9 +86,9 @@ static void list_formats(struct buf *to)
 }
 
 /* *ret_f NULL: a flame graph. */
-static int choose_format(const struct format **ret_f, const struct convert_opts *o, struct err *err)
+static int choose_format(const struct format **ret_f, const struct convert_opts *o,
+			 const char *path, struct err *err)
 {
-	const char *path = o->output ? o->output : "-";
 	bool is_svg = o->to ? !strcmp(o->to, SVG_NAME)
 			    : sv_has_suffix(sv_from_str(path), SV("." SVG_NAME));
 	if (is_svg) {
@@ -104,7 +104,8 @@ static int choose_format(const struct format **ret_f, const struct convert_opts 
 		return 0;
 	}
 	if (!o->to)
-		return err_set(err, -EINVAL, "say the format with --to");
+		return err_set(err, -EINVAL, "no format is known by the suffix of '%s': say --to",
+			       path);
 	struct suggest s = suggest_for(sv_from_str(o->to));
 	for (size_t i = 0; (f = format_at(i)); i++)
 		if (f->write)
@@ -177,13 +178,13 @@ static void say_perfdata(const struct perfdata_written *w)
 			 w->nr_named_frames);
 }
 
-static int write_all(const struct convert_opts *o, const struct format *f, const struct profile *p,
-		     const char *title, struct err *err)
+static int write_one(const struct convert_opts *o, const struct format *f, const char *path,
+		     const struct profile *p, const char *title, struct err *err)
 {
 	CLEANUP(out_release) struct out out = {.fd = -1};
 	struct perfdata_written written = {0};
 	struct format_options options = options_from(o, &written);
-	int rc = out_open(&out, o->output ? o->output : "-", 0666, err);
+	int rc = out_open(&out, path, 0666, err);
 	if (rc)
 		return rc;
 	struct format_output to = {.file = &out};
@@ -203,17 +204,38 @@ static bool is_binary(const struct format *f)
 	return f && (!strcmp(f->name, "assay") || (f->flags & FORMAT_NEEDS_INGEST));
 }
 
+/* What to write where; a format for each output is chosen before anything is read. */
+struct output {
+	const char *path;
+	const struct format *format; /* NULL: a flame graph */
+};
+
+static int choose_outputs(struct output *outputs, size_t nr, const struct convert_opts *o)
+{
+	CLEANUP(err_release) struct err err = {0};
+	for (size_t i = 0; i < nr; i++) {
+		struct output *out = &outputs[i];
+		out->path = o->outputs.n ? o->outputs.p[i] : "-";
+		if (choose_format(&out->format, o, out->path, &err)) {
+			log_err(&err);
+			return EXIT_USAGE;
+		}
+		if (!strcmp(out->path, "-") && is_binary(out->format) && isatty(STDOUT_FILENO))
+			return cmd_usage("convert",
+					 "'%s' is not for a terminal; name a file with -o",
+					 out->format->name);
+	}
+	return EXIT_OK;
+}
+
 static int convert(const struct convert_opts *o, const struct opt_args *args)
 {
 	CLEANUP(err_release) struct err err = {0};
-	const struct format *f = NULL;
-	if (choose_format(&f, o, &err)) {
-		log_err(&err);
-		return EXIT_USAGE;
-	}
-	if (!o->output && is_binary(f) && isatty(STDOUT_FILENO))
-		return cmd_usage("convert", "'%s' is not for a terminal; name a file with -o",
-				 f->name);
+	size_t nr = MAX(o->outputs.n, (size_t)1);
+	CLEANUP(free_p) struct output *outputs = xcalloc(nr, sizeof(*outputs));
+	int status = choose_outputs(outputs, nr, o);
+	if (status != EXIT_OK)
+		return status;
 	CLEANUP(profile_free_p) struct profile *p = NULL;
 	if (load(&p, o, args, &err))
 		return cmd_fail(&err);
@@ -221,10 +243,12 @@ static int convert(const struct convert_opts *o, const struct opt_args *args)
 		log_note("the input is incomplete: its recorder was killed, or part of it is "
 			 "damaged");
 	const char *title = args->operands.n == 1 ? args->operands.p[0] : "profile";
-	int rc = write_all(o, f, p, title, &err);
-	if (!rc)
-		return EXIT_OK;
-	return rc == -EPIPE ? EXIT_FAILED : cmd_fail(&err); /* a reader that leaves is no error */
+	for (size_t i = 0; i < nr; i++) {
+		int rc = write_one(o, outputs[i].format, outputs[i].path, p, title, &err);
+		if (rc) /* a reader that leaves is no error to speak of */
+			return rc == -EPIPE ? EXIT_FAILED : cmd_fail(&err);
+	}
+	return EXIT_OK;
 }
 
 int cmd_convert(int argc, char **argv)
@@ -240,6 +264,7 @@ int cmd_convert(int argc, char **argv)
 			   "output, or to the file that -o names.",
 		.examples = "assay convert --to folded perf.data\t\n"
 			    "assay convert -o perf.data redis.assay\tfor perf report\n"
+			    "assay convert perf.data -o a.folded -o a.svg\tboth, read once\n"
 			    "perf script | assay convert --to svg - -o flame.svg\t\n",
 		.groups = {{&convert_group, &o}, {&folded_group, &o}, {&names_group, &o}},
 	};
@@ -254,5 +279,6 @@ int cmd_convert(int argc, char **argv)
 				 : convert(&o, &args);
 	}
 	opt_list_release(&o.debug_dirs);
+	opt_list_release(&o.outputs);
 	return status;
 }

@@ -14,6 +14,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/intern.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/vec.h"
@@ -66,8 +67,11 @@ struct namer {
 	VEC(loc_id) jit_waiting;
 	struct map module_idx; /* module_id -> index + 1 into states; worker only */
 	VEC(struct worker_module *) states;
+	struct intern texts; /* of all results; worker only, but its bytes stay put and are read */
+	struct map shown;    /* id of a linkage name in texts -> id of its shown name */
 	struct kallsyms *kallsyms;
 	bool is_kallsyms_tried;
+	struct map str_of; /* address of a text -> its id in the profile; owner only */
 
 	pthread_t thread;
 	bool has_thread;
@@ -95,18 +99,26 @@ static void batch_free(struct batch *b)
 
 /* ---- worker ------------------------------------------------------------------------------ */
 
-static const char *keep(struct batch *b, struct sv s)
+/* One address per text: locations share functions and files, so each is copied once. */
+static const char *keep(struct namer *n, struct sv s)
 {
-	return s.n ? arena_strndup(&b->arena, s.p, s.n) : NULL;
+	return s.n ? intern_str(&n->texts, intern_add(&n->texts, s.p, s.n)) : NULL;
 }
 
-static const char *shown_name(struct namer *n, struct batch *b, struct sv linkage)
+/* Demangling takes a microsecond a name: once a name, not once a location. */
+static const char *shown_name(struct namer *n, struct sv linkage)
 {
 	if (!linkage.n)
 		return NULL;
-	CLEANUP(buf_release) struct buf text = {0};
-	demangle(&text, linkage, n->options.demangle_flags);
-	return arena_strndup(&b->arena, buf_str(&text), text.n);
+	bool is_new;
+	uint32_t id = intern_add(&n->texts, linkage.p, linkage.n);
+	uint32_t *shown = map_put(&n->shown, id, &is_new);
+	if (is_new) {
+		CLEANUP(buf_release) struct buf text = {0};
+		demangle(&text, linkage, n->options.demangle_flags);
+		*shown = intern_add(&n->texts, buf_str(&text), text.n);
+	}
+	return intern_str(&n->texts, *shown);
 }
 
 struct query {
@@ -128,9 +140,9 @@ static void take_result(void *ctx, size_t i, const struct symbol_frame *frames, 
 	r->nr = (uint32_t)nr;
 	for (size_t k = 0; k < nr; k++) {
 		const struct symbol_frame *f = &frames[k];
-		r->frames[k] = (struct named_frame){.name = shown_name(q->n, q->b, f->linkage),
-						    .linkage = keep(q->b, f->linkage),
-						    .file = keep(q->b, f->file),
+		r->frames[k] = (struct named_frame){.name = shown_name(q->n, f->linkage),
+						    .linkage = keep(q->n, f->linkage),
+						    .file = keep(q->n, f->file),
 						    .func_start = f->func_start,
 						    .line = f->line,
 						    .is_inlined = f->is_inlined,
@@ -199,7 +211,7 @@ static void name_kernel(struct namer *n, struct batch *b)
 		r->frames = arena_calloc(&b->arena, 1, sizeof(*r->frames));
 		r->nr = 1;
 		r->frames[0] = (struct named_frame){
-			.name = keep(b, name), .module = keep(b, module), .func_start = start};
+			.name = keep(n, name), .module = keep(n, module), .func_start = start};
 	}
 }
 
@@ -226,9 +238,9 @@ static void name_jit(struct namer *n, struct batch *b)
 		}
 		r->frames = arena_calloc(&b->arena, 1, sizeof(*r->frames));
 		r->nr = 1;
-		r->frames[0] = (struct named_frame){.name = shown_name(n, b, name),
-						    .linkage = keep(b, name),
-						    .file = keep(b, file),
+		r->frames[0] = (struct named_frame){.name = shown_name(n, name),
+						    .linkage = keep(n, name),
+						    .file = keep(n, file),
 						    .line = line,
 						    .func_start = start};
 	}
@@ -333,6 +345,9 @@ void namer_free(struct namer *n)
 	kallsyms_free(n->kallsyms);
 	vec_release(&n->states);
 	vec_release(&n->jit_waiting);
+	intern_release(&n->texts);
+	map_release(&n->shown);
+	map_release(&n->str_of);
 	map_release(&n->module_idx);
 	pthread_cond_destroy(&n->changed);
 	pthread_mutex_destroy(&n->lock);
@@ -431,6 +446,17 @@ static module_id kernel_module(struct namer *n, module_id kernel, const char *na
 						     .path = profile_str(n->p, path.p, path.n)});
 }
 
+static str_id text_id(struct namer *n, const char *text)
+{
+	if (!text)
+		return 0;
+	bool is_new;
+	str_id *id = map_put(&n->str_of, (uintptr_t)text, &is_new);
+	if (is_new)
+		*id = profile_cstr(n->p, text);
+	return *id;
+}
+
 static void apply_loc(struct namer *n, const struct batch *b, size_t i)
 {
 	const struct named_loc *r = &b->results[i];
@@ -440,17 +466,17 @@ static void apply_loc(struct namer *n, const struct batch *b, size_t i)
 	bool is_kernel = b->module->kind == MODULE_KERNEL;
 	for (uint32_t k = 0; k < r->nr; k++) {
 		const struct named_frame *f = &r->frames[k];
-		struct function fn = {.name = f->name ? profile_cstr(n->p, f->name)
+		struct function fn = {.name = f->name ? text_id(n, f->name)
 						      : guessed_name(n, module, f->func_start),
 				      .module = kernel_module(n, module, f->module),
 				      .start = f->func_start,
 				      .flags = (f->is_guessed ? FUNC_GUESSED : 0) |
 					       (is_kernel ? FUNC_KERNEL : 0) |
 					       (b->module->kind == MODULE_JIT ? FUNC_JIT : 0)};
-		if (f->linkage && (!f->name || strcmp(f->linkage, f->name)))
-			fn.linkage = profile_cstr(n->p, f->linkage);
+		if (f->linkage && f->linkage != f->name)
+			fn.linkage = text_id(n, f->linkage);
 		frames[k] = (struct frame){.func = profile_function(n->p, &fn),
-					   .file = f->file ? profile_cstr(n->p, f->file) : 0,
+					   .file = text_id(n, f->file),
 					   .line = f->line,
 					   .is_inlined = f->is_inlined};
 	}

@@ -230,15 +230,19 @@ def row_recorder():
 
 
 def to_pictures(data):
-    return ['sh', '-c', '%s convert %s --to folded -o %s/o.folded && %s flame %s -o %s/o.svg' %
-            (ASSAY, data, WORK, ASSAY, data, WORK)]
+    return [ASSAY, 'convert', data, '-o', WORK + '/o.folded', '-o', WORK + '/o.svg']
 
 
 def row_fp():
     data = WORK + '/fp.data'
     if not os.path.exists(data):
-        subprocess.run(['perf', 'record', '-q', '-F', '25000', '-e', 'cpu-clock', '-g', '-o', data, '--',
-                        TARGETS + '/fpwork', '20'], stdout=NULL, stderr=NULL)
+        out = WORK + '/bigfp'
+        if not os.path.exists(out + '/big'):
+            subprocess.run(['python3', HERE + '/bigcc.py', out, '3'], check=True)
+            subprocess.run('ls *.cc | xargs -P2 -I{} g++ -std=c++17 -O2 -g1 -fno-omit-frame-pointer -c {} && '
+                           'g++ -o big *.o', shell=True, cwd=out, check=True)
+        subprocess.run(['perf', 'record', '-q', '-F', '24000', '-e', 'cpu-clock', '-g', '-o', data, '--', 'sh', '-c',
+                        '%s/big 21 & %s/big 21; wait' % (out, out)], stdout=NULL, stderr=NULL)
     a, b = pair(to_pictures(data), ['perf', 'script', '-i', data], runs=3)
     n = subprocess.run([ASSAY, 'report', data], capture_output=True, text=True).stdout
     n = re.search(r'([0-9,]+) seen', n).group(1)
