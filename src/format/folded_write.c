@@ -53,6 +53,7 @@ struct folded_writer {
 	struct intern texts;      /* frames as written */
 	VEC(struct run) loc_runs; /* by loc_id: its texts, outermost first, in `run_texts` */
 	VEC(uint32_t) run_texts;
+	struct map func_texts;    /* func_id << 2 | mark -> text */
 	VEC(uint32_t) task_nodes; /* by task_id: node of its root frame, 0 = not there yet */
 	VEC(struct node) nodes;   /* 0 = the root; parents come before their children */
 	struct map children; /* parent << 32 | text -> node, but for those next to the parent */
@@ -70,6 +71,7 @@ static void writer_release(struct folded_writer *w)
 	intern_release(&w->texts);
 	vec_release(&w->loc_runs);
 	vec_release(&w->run_texts);
+	map_release(&w->func_texts);
 	vec_release(&w->task_nodes);
 	vec_release(&w->nodes);
 	map_release(&w->children);
@@ -86,15 +88,14 @@ static void writer_release(struct folded_writer *w)
 
 static void add_clean(struct buf *to, struct sv name, char for_blank)
 {
+	char *at = buf_reserve(to, name.n);
 	for (size_t i = 0; i < name.n; i++) {
 		char c = name.p[i];
-		if (c == ';')
-			c = ':';
-		else if (c == ' ')
-			c = for_blank;
-		if ((unsigned char)c >= ' ' && c != 0x7f)
-			buf_add_ch(to, c);
+		c = c == ';' ? ':' : c == ' ' ? for_blank : c;
+		*at = c;
+		at += (unsigned char)c >= ' ' && c != 0x7f;
 	}
+	to->n = (size_t)(at - to->p);
 	while (to->n && to->p[to->n - 1] == ' ') /* would be taken for the count's */
 		to->n--;
 }
@@ -105,21 +106,35 @@ static uint32_t text_of_scratch(struct folded_writer *w)
 			  w->scratch.n ? w->scratch.n : sizeof("[empty]") - 1);
 }
 
+enum frame_mark { MARK_NONE, MARK_INLINED, MARK_KERNEL, MARK_JIT };
+
+static enum frame_mark mark_of(const struct folded_writer *w, const struct location *l,
+			 const struct frame *f)
+{
+	unsigned func_flags = w->p->functions.p[f->func].flags;
+	bool is_kernel = l->flags & LOCATION_KERNEL || func_flags & FUNC_KERNEL;
+	if (f->is_inlined && w->flags & FOLDED_INLINE)
+		return MARK_INLINED;
+	if (is_kernel && w->flags & FOLDED_KERNEL)
+		return MARK_KERNEL;
+	return func_flags & FUNC_JIT && w->flags & FOLDED_JIT ? MARK_JIT : MARK_NONE;
+}
+
+/* Functions come back at many locations: made once for each mark. */
 static uint32_t text_of_frame(struct folded_writer *w, const struct location *l,
 			      const struct frame *f)
 {
-	const struct profile *p = w->p;
-	unsigned func_flags = p->functions.p[f->func].flags;
-	buf_clear(&w->scratch);
-	add_clean(&w->scratch, sv_from_str(profile_frame_name(p, f)), ' ');
-	bool is_kernel = l->flags & LOCATION_KERNEL || func_flags & FUNC_KERNEL;
-	if (f->is_inlined && w->flags & FOLDED_INLINE)
-		buf_add_str(&w->scratch, "_[i]");
-	else if (is_kernel && w->flags & FOLDED_KERNEL)
-		buf_add_str(&w->scratch, "_[k]");
-	else if (func_flags & FUNC_JIT && w->flags & FOLDED_JIT)
-		buf_add_str(&w->scratch, "_[j]");
-	return text_of_scratch(w);
+	static const char *const marks[] = {"", "_[i]", "_[k]", "_[j]"};
+	enum frame_mark mark = mark_of(w, l, f);
+	bool is_new;
+	uint32_t *text = map_put(&w->func_texts, (uint64_t)f->func << 2 | mark, &is_new);
+	if (is_new) {
+		buf_clear(&w->scratch);
+		add_clean(&w->scratch, sv_from_str(profile_frame_name(w->p, f)), ' ');
+		buf_add_str(&w->scratch, marks[mark]);
+		*text = text_of_scratch(w);
+	}
+	return *text;
 }
 
 static uint32_t text_of_unnamed(struct folded_writer *w, loc_id loc)

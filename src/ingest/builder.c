@@ -35,7 +35,7 @@ struct loc_cache_entry {
  * chains of one 64-bit hash would be taken for each other: once in 10^7 recordings of a million
  * different stacks.
  */
-#define CHAIN_CACHE_SIZE ((size_t)65536)
+#define CHAIN_CACHE_SIZE ((size_t)262144)
 struct chain_cache_entry {
 	uint64_t hash; /* 0 = empty */
 	stack_id stack;
