@@ -1,6 +1,6 @@
 #!/bin/sh
 # The rules that a machine can check. Prints every violation and fails if there was one.
-#   folder law       which folder may include which (DESIGN: docs/internals.md, "The law")
+#   folder law       which folder may include which (docs/internals.md, "The law", has the same table)
 #   names            file names are unique in the tree
 #   sizes            files under 800 lines, functions under 100
 #   calls            no exit, stderr, realloc patterns where they do not belong
@@ -41,6 +41,9 @@ FNR == NR { split($0, a, ":"); if (a[1] != "") may[a[1]] = " " a[2] " "; next }
 	printf "%s:%d: %s/ may not include %s\n", FILENAME, FNR, from, inc
 }' - $(git ls-files 'src/*/*.c' 'src/*/*.h'))
 [ -z "$out" ] || say "$out"
+out=$(sed -n '/^## The law/,/^## 1/s/^| \([a-z]*\) | *\([^|]*[^ |]\)* *|.*/\1:\2/p' docs/internals.md |
+	grep -v '^folder:')
+[ "$out" = "$(printf '%s' "$law" | sed '/^$/d')" ] || say "docs/internals.md: its law is not that of $0"
 
 # ---- names, sizes ---------------------------------------------------------------------------
 out=$(git ls-files src wire bpf inject tests/unit tests/lib tests/fuzz tests/bench tests/targets |
