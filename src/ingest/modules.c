@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/sv.h"
@@ -22,6 +23,7 @@ static void ingest_module_free(struct ingest_module *m)
 	free(m->segments);
 	close_p(&m->root_fd);
 	free(m->path);
+	free(m->jitdump);
 	free(m);
 }
 
@@ -203,12 +205,35 @@ static uint64_t identity_hash(const struct event_map *map)
 	return hash_mix(h, hash_mix((uint64_t)map->dev_major << 32 | map->dev_minor, map->inode));
 }
 
+/*
+ * A JIT that writes a jitdump maps its file (jit-PID.dump) executable once, only to tell profilers
+ * where it is (tools/perf/Documentation/jitdump-specification.txt).
+ */
+static bool is_jitdump(const char *path)
+{
+	struct sv name = sv_from_str(path_base(path));
+	uint64_t pid;
+	if (!sv_has_prefix(name, SV("jit-")) || !sv_has_suffix(name, SV(".dump")))
+		return false;
+	return sv_to_u64(sv_from(name.p + 4, name.n - 9), &pid);
+}
+
+static struct ingest_module *note_jitdump(struct modules *m, int32_t pid, const char *path)
+{
+	struct ingest_module *im = add_of_process(m, MODULE_JIT, pid, "//anon");
+	free(im->jitdump);
+	im->jitdump = xstrdup(path);
+	return im;
+}
+
 struct ingest_module *modules_for_map(struct modules *m, int32_t pid, const struct event_map *map)
 {
 	if (map->is_kernel)
 		return modules_kernel(m);
 	if (!strcmp(map->path, "[vdso]"))
 		return add_vdso(m);
+	if (is_jitdump(map->path))
+		return note_jitdump(m, pid, map->path);
 	if (is_anonymous(map->path))
 		return add_of_process(m, MODULE_JIT, pid, "//anon");
 	uint64_t h = identity_hash(map);

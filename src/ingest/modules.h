@@ -29,6 +29,7 @@ struct ingest_module {
 	struct elf_segment *segments; /* of the image, copied */
 	size_t nr_segments;
 	char *path;           /* as mapped */
+	char *jitdump;        /* JIT: path of the dump that names its code, or NULL */
 	int32_t pid;          /* whose root to search for debug files */
 	int root_fd;          /* the process's root while it lived, or -1 */
 	bool is_whole_offset; /* offsets are absolute addresses (JIT, kernel) */

@@ -215,15 +215,29 @@ static void name_kernel(struct namer *n, struct batch *b)
 	}
 }
 
+/* What a JIT wrote about its code: a jitdump, else a perf map. NULL: nothing. */
+static struct perfmap *read_jit_names(struct namer *n, const struct ingest_module *im)
+{
+	const struct opener *o = n->opener;
+	struct perfmap *map = NULL;
+	CLEANUP(buf_release) struct buf bytes = {0};
+	if (im->jitdump && o->read_jitdump &&
+	    !o->read_jitdump(o->ctx, im->pid, im->jitdump, &bytes) &&
+	    !perfmap_parse_jitdump(&map, buf_sv(&bytes), NULL))
+		return map;
+	buf_clear(&bytes);
+	if (o->read_perfmap && !o->read_perfmap(o->ctx, im->pid, &bytes) &&
+	    !perfmap_parse(&map, buf_sv(&bytes), NULL))
+		return map;
+	return NULL;
+}
+
 static void name_jit(struct namer *n, struct batch *b)
 {
 	struct worker_module *w = state_of(n, b->module);
 	if (!w->is_tried) {
 		w->is_tried = true;
-		CLEANUP(buf_release) struct buf text = {0};
-		if (n->opener->read_perfmap &&
-		    !n->opener->read_perfmap(n->opener->ctx, b->module->pid, &text))
-			(void)perfmap_parse(&w->perfmap, buf_sv(&text), NULL); /* NULL stays */
+		w->perfmap = read_jit_names(n, b->module);
 	}
 	for (size_t i = 0; i < b->locs.n; i++) {
 		struct named_loc *r = &b->results[i];

@@ -18,6 +18,8 @@ struct opener {
 	/* Text of kallsyms, perf map or jitdump (by kind), appended to a buf; -errno. */
 	int (*read_kallsyms)(void *ctx, struct buf *to);
 	int (*read_perfmap)(void *ctx, int32_t pid, struct buf *to);
+	/* A jitdump that the process mapped, by its path there. */
+	int (*read_jitdump)(void *ctx, int32_t pid, const char *path, struct buf *to);
 	int (*read_vdso)(void *ctx, struct buf *to);
 	void *ctx;
 };

@@ -97,6 +97,13 @@ static int read_owned(int fd, uint32_t uid, struct buf *to)
 	return file_read_fd(to, fd, PERFMAP_LIMIT, NULL);
 }
 
+static int live_jitdump(void *ctx, int32_t pid, const char *path, struct buf *to)
+{
+	struct live_process *p = process_of(ctx, pid);
+	CLEANUP(close_p) int fd = host_open_in_root(p->root_fd, path);
+	return read_owned(fd, p->uid, to);
+}
+
 static int live_perfmap(void *ctx, int32_t pid, struct buf *to)
 {
 	struct live_process *p = process_of(ctx, pid);
@@ -111,6 +118,7 @@ void live_files_init(struct live_files *l)
 					    .root = live_root,
 					    .read_kallsyms = read_kallsyms,
 					    .read_perfmap = live_perfmap,
+					    .read_jitdump = live_jitdump,
 					    .read_vdso = read_own_vdso}};
 	l->opener.ctx = l;
 }
@@ -173,6 +181,15 @@ static int stored_kallsyms(void *ctx, struct buf *to)
 	return s->is_this_kernel ? read_kallsyms(NULL, to) : -ENOENT;
 }
 
+static int stored_jitdump(void *ctx, int32_t pid, const char *path, struct buf *to)
+{
+	(void)pid;
+	struct stored_files *s = ctx;
+	CLEANUP(free_p) char *full = xasprintf("%s%s", s->symfs ? s->symfs : "", path);
+	CLEANUP(close_p) int fd = host_open_in_root(-1, full);
+	return read_owned(fd, getuid(), to);
+}
+
 static int stored_perfmap(void *ctx, int32_t pid, struct buf *to)
 {
 	struct stored_files *s = ctx;
@@ -187,6 +204,7 @@ void stored_files_init(struct stored_files *s, const char *symfs)
 					      .root = stored_root,
 					      .read_kallsyms = stored_kallsyms,
 					      .read_perfmap = stored_perfmap,
+					      .read_jitdump = stored_jitdump,
 					      .read_vdso = read_own_vdso},
 				   .symfs = symfs};
 	s->opener.ctx = s;
