@@ -288,6 +288,8 @@ static void name_batch(struct namer *n, struct batch *b)
 static void *worker_main(void *arg)
 {
 	struct namer *n = arg;
+	if (n->options.on_thread_start)
+		n->options.on_thread_start();
 	pthread_mutex_lock(&n->lock);
 	for (;;) {
 		while (!n->queue && !n->is_ending)

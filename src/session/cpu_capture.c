@@ -16,6 +16,7 @@
 #include "base/spawn.h"
 #include "base/stop.h"
 #include "format/assayfile.h"
+#include "host/caps.h"
 #include "host/limits.h"
 #include "ingest/builder.h"
 #include "ingest/naming.h"
@@ -52,6 +53,11 @@ static uint64_t process_cpu_ns(void)
 	struct timespec ts;
 	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts); /* cannot fail here */
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void keep_naming_caps(void)
+{
+	host_keep_caps(HOST_NAMING);
 }
 
 static void wants_more_stack(void *ctx, int32_t tid, uint64_t nr_bytes)
@@ -147,7 +153,8 @@ static int prepare(struct capture *c, struct err *err)
 			     &(struct namer_options){.debug_dirs = o->debug_dirs,
 						     .nr_debug_dirs = o->nr_debug_dirs,
 						     .symbolizer_flags = o->symbolizer_flags,
-						     .demangle_flags = o->demangle_flags});
+						     .demangle_flags = o->demangle_flags,
+						     .on_thread_start = keep_naming_caps});
 	if (o->command) {
 		int rc = spawn_open(&c->child, o->command, err);
 		if (rc)
@@ -157,6 +164,7 @@ static int prepare(struct capture *c, struct err *err)
 	int rc = open_sampler(c, err);
 	if (rc)
 		return rc;
+	host_keep_caps(HOST_CAPTURING); /* the events are open; growing them needs PERFMON */
 	struct sampler_info info = sampler_info(c->sampler);
 	struct table shape = builder_table_shape(c->p, info.event, o->freq_hz);
 	builder_set_table(c->builder, 0, profile_table(c->p, &shape));
@@ -345,8 +353,10 @@ static int run(struct capture *c, struct cpu_result *r, struct err *err)
 	r->info = sampler_info(c->sampler);
 	c->p->losses.nr[LOSS_UNPARSED] += r->info.nr_bad;
 	sampler_free(TAKE(c->sampler)); /* the target is left alone from here on */
+	keep_naming_caps();
 	name_the_rest(c);
 	r->naming_cpu_ns = namer_cpu_ns(c->namer);
+	host_keep_caps(HOST_WRITING);
 	finish_child(c, r);
 	if (c->writer) {
 		(void)assayfile_finish(c->writer, c->p, &r->disk); /* told by the caller */

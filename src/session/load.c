@@ -13,6 +13,7 @@
 #include "format/assayfile.h"
 #include "format/format.h"
 #include "format/perfdata.h"
+#include "host/caps.h"
 #include "ingest/naming.h"
 #include "session/load_perfdata.h"
 
@@ -143,6 +144,8 @@ static int load_stacks(struct profile **ret_p, struct input *in, struct err *err
 static int load_unsealed(struct profile **ret_p, const char *path,
 			 const struct load_options *options, struct err *err)
 {
+	/* From here on foreign bytes are parsed: with no more rights than that takes. */
+	host_keep_caps(HOST_NAMING);
 	CLEANUP(input_release) struct input in = {.fd = -1};
 	int rc = input_open(&in, path, err);
 	if (rc)
