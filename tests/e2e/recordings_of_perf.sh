@@ -10,7 +10,7 @@ lib=$(dirname "$ASSAY")/libassay.a
 for tool in dump rewrite; do
 	${CC:-gcc} -std=gnu11 -D_GNU_SOURCE -O2 -I"$ROOT/src" -I"$ROOT/wire" -o $tool \
 		"$ROOT/tests/oracle/perfdata_$tool.c" "$lib" \
-		-ldw -lelf -lbpf -lpcre2-8 -ljansson -liberty -llzma -lzstd -lz -lm -pthread
+		-lpcre2-8 -liberty -llzma -lzstd -lz -lm -pthread
 done
 
 record="perf record -q"
