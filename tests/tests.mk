@@ -61,7 +61,12 @@ check:
 	$(Q)$(MAKE) --no-print-directory deps-check
 	$(Q)tests/lib/check.sh "$(MAKE)"
 
-bench: $(BIN) targets
+# Programs that time or judge single parts; unwinding ones share a world of their own.
+PARTS := $(patsubst %.c,$(O)/%,$(wildcard tests/bench/bench_*.c) tests/oracle/unwind_step.c)
+$(O)/tests/bench/bench_unwind $(O)/tests/oracle/unwind_step: $(O)/tests/lib/unwind_world.o
+$(PARTS): %: %.o $(LIB)
+	$(call say,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(LIB) $(LIBS)
+bench: $(BIN) targets $(PARTS)
 	$(Q)tests/bench/run.sh $(BIN)
 
 demo:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Ratios against perf and friends, both sides measured in one run: bench.py ASSAY [ROW...]
 
-Rows: roots agree cost recorder fp dwarf inlines symbols text memory killed. Times are user + system CPU
+Rows: roots agree cost recorder fp dwarf inlines symbols text unwind memory killed. Times are user + system CPU
 time of whole processes (the machine may be shared), medians of interleaved runs; a row that a
 missing program makes impossible says so. Needs root, perf, redis, nginx, sqlite3, g++.
 """
@@ -170,12 +170,6 @@ def row_agree():
             '>= 99.5 %', share >= 99.5)
 
 
-def busy_cpu(prefix):
-    """CPU seconds that a fixed amount of work takes under a profiler."""
-    work = [os.path.join(TARGETS, 'fixedwork')]
-    return cpu_of(prefix + work)
-
-
 def row_cost():
     """Fixed work at 10 kHz under each profiler, ABBA; a tenth of it is the cost at 999 Hz."""
     out = os.path.join(WORK, 'work.txt')
@@ -286,20 +280,25 @@ def row_inlines():
         b >= 100 * a)
 
 
+def part(row, *cmd):
+    """A program of its own: its lines under the row's name."""
+    out = subprocess.run(cmd, capture_output=True, text=True, env=dict(os.environ, O=BUILD))
+    for line in (out.stdout + out.stderr).strip().split('\n'):
+        print('%-9s %s' % (row, line))
+    sys.stdout.flush()
+
+
 def row_symbols():
-    print('symbols   see tests/bench/bench_symbolize.c and compare_symbolize.py')
-    script = HERE + '/symbols.sh'
-    if os.path.exists(script):
-        subprocess.run(['sh', script, BUILD, big(), WORK])
+    part('symbols', 'sh', HERE + '/bench_symbolize.sh', big())
 
 
 def row_text():
-    tool = BUILD + '/tests/bench/bench_perfscript'
-    if os.path.exists(tool):
-        out = subprocess.run([tool], capture_output=True, text=True).stdout
-        print('text      ' + out.strip().replace('\n', '\n          '))
-    else:
-        print('text      build it first: make %s' % tool)
+    part('text', BUILD + '/tests/bench/bench_perfscript')
+
+
+def row_unwind():
+    part('unwind', BUILD + '/tests/bench/bench_unwind', '/usr/lib/x86_64-linux-gnu/libc.so.6')
+    part('unwind', BUILD + '/tests/oracle/unwind_step', '-n', '40000', '--', 'sqlite3', ':memory:', 'select 1+1;')
 
 
 def row_memory():
@@ -327,7 +326,7 @@ def row_killed():
 
 def main():
     os.makedirs(WORK, exist_ok=True)
-    rows = sys.argv[2:] or ['roots', 'agree', 'cost', 'recorder', 'fp', 'dwarf', 'inlines', 'symbols', 'text', 'memory',
+    rows = sys.argv[2:] or ['roots', 'agree', 'cost', 'recorder', 'fp', 'dwarf', 'inlines', 'symbols', 'text', 'unwind', 'memory',
                             'killed']
     for r in rows:
         globals()['row_' + r]()

@@ -24,11 +24,11 @@ ${CC:-gcc} -std=gnu11 -D_GNU_SOURCE -O2 -I"$root/src" -I"$root/wire" -pthread \
 	"$here/bench_symbolize.c" -o "$bench" "$O/libassay.a" -liberty -lpcre2-8 -llzma -lzstd -lz -lm
 
 if [ "$binary" = cxx ]; then
-	python3 "$here/gen_cxx.py" "$tmp" 14
-	for f in "$tmp"/unit*.cc "$tmp"/main.cc; do
+	python3 "$here/bigcc.py" "$tmp" 8
+	for f in "$tmp"/*.cc; do
 		g++ -g -O2 -std=c++17 -c "$f" -o "${f%.cc}.o"
 	done
-	binary=$tmp/cxx
+	binary=$tmp/big
 	g++ "$tmp"/*.o -o "$binary" -pthread
 fi
 
