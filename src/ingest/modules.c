@@ -73,12 +73,8 @@ static bool is_anonymous(const char *path)
 	       sv_has_prefix(s, SV("/anon_hugepage")) || sv_has_prefix(s, SV("/[aio]"));
 }
 
-static struct ingest_module *add(struct modules *m, const struct module *shape, const char *path)
+static struct ingest_module *new_module(const struct module *shape, module_id id, const char *path)
 {
-	module_id id = profile_module(m->p, shape);
-	uint32_t *slot = map_put(&m->by_id, id, NULL);
-	if (*slot)
-		return m->list.p[*slot - 1];
 	struct ingest_module *im = xcalloc(1, sizeof(*im));
 	im->kind = shape->kind;
 	im->path = xstrdup(path);
@@ -87,6 +83,16 @@ static struct ingest_module *add(struct modules *m, const struct module *shape, 
 	im->unwind.id = id;
 	im->is_whole_offset = shape->kind != MODULE_ELF && shape->kind != MODULE_VDSO;
 	im->unwind.is_jit = shape->kind == MODULE_JIT;
+	return im;
+}
+
+static struct ingest_module *add(struct modules *m, const struct module *shape, const char *path)
+{
+	module_id id = profile_module(m->p, shape);
+	uint32_t *slot = map_put(&m->by_id, id, NULL);
+	if (*slot)
+		return m->list.p[*slot - 1];
+	struct ingest_module *im = new_module(shape, id, path);
 	vec_push(&m->list, im);
 	*slot = (uint32_t)m->list.n;
 	return im;
@@ -261,4 +267,52 @@ struct ingest_module *modules_kernel(struct modules *m)
 struct ingest_module *modules_unknown(struct modules *m, int32_t pid)
 {
 	return add_of_process(m, MODULE_UNKNOWN, pid, "[unknown]");
+}
+
+static void restore_file(struct modules *m, struct ingest_module *im, const struct module *shape)
+{
+	struct event_map map = {.path = im->path,
+				.is_exec = true,
+				.nr_build_id = MIN(shape->nr_build_id, (uint8_t)EVENT_BUILD_ID_MAX),
+				.dev_major = (uint32_t)(shape->dev >> 32),
+				.dev_minor = (uint32_t)shape->dev,
+				.inode = shape->inode};
+	memcpy(map.build_id, shape->build_id, map.nr_build_id);
+	struct module found = {0};
+	im->elf = open_file(m, 0, &map, &found, &im->missing);
+	if (im->elf && !shape->nr_build_id && (found.nr_build_id || !shape->inode)) {
+		elf_free(TAKE(im->elf)); /* nothing says that it is the same file */
+		im->missing = MODULE_CHANGED;
+	}
+	load_image(m, im);
+}
+
+static void restore_vdso(struct modules *m, struct ingest_module *im)
+{
+	CLEANUP(buf_release) struct buf image = {0};
+	if (!m->opener->read_vdso || m->opener->read_vdso(m->opener->ctx, &image) ||
+	    elf_open_bytes(&im->elf, image.p, image.n, NULL))
+		im->missing = MODULE_NOT_FOUND;
+	load_image(m, im);
+}
+
+void modules_restore(struct modules *m)
+{
+	for (size_t id = 1; id < m->p->modules.n; id++) {
+		const struct module shape = m->p->modules.p[id];
+		bool is_code = shape.kind == MODULE_ELF || shape.kind == MODULE_VDSO ||
+			       shape.kind == MODULE_KERNEL || shape.kind == MODULE_JIT ||
+			       shape.kind == MODULE_UNKNOWN;
+		uint32_t *slot = is_code ? map_put(&m->by_id, id, NULL) : NULL;
+		if (!slot || *slot)
+			continue;
+		*slot = (uint32_t)m->list.n + 1;
+		struct ingest_module *im =
+			new_module(&shape, (module_id)id, profile_text(m->p, shape.path));
+		vec_push(&m->list, im);
+		if (shape.kind == MODULE_ELF)
+			restore_file(m, im, &shape);
+		else if (shape.kind == MODULE_VDSO)
+			restore_vdso(m, im);
+	}
 }

@@ -49,6 +49,11 @@ void modules_release(struct modules *m);
 /* The module behind a mapping; never NULL. Valid until modules_release. */
 struct ingest_module *modules_for_map(struct modules *m, int32_t pid, const struct event_map *map);
 struct ingest_module *modules_by_id(const struct modules *m, module_id id); /* or NULL */
+/*
+ * The modules that a profile read from a file has, for naming: opened by path, taken only if the
+ * build-id (else the inode) is the recorded one.
+ */
+void modules_restore(struct modules *m);
 /* The kernel, and addresses in no mapping of a process. */
 struct ingest_module *modules_kernel(struct modules *m);
 struct ingest_module *modules_unknown(struct modules *m, int32_t pid);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -140,8 +141,11 @@ static int prepare(struct capture *c, struct err *err)
 {
 	const struct cpu_options *o = c->options;
 	c->p = profile_new();
-	if (o->recording_fd >= 0)
+	if (o->recording_fd >= 0) {
+		/* Whoever reads the file meanwhile sees that it is being written (load.c). */
+		(void)flock(o->recording_fd, LOCK_EX | LOCK_NB);
 		c->writer = assayfile_writer_new(o->recording_fd, "cpu");
+	}
 	live_files_init(&c->files);
 	c->builder =
 		builder_new(c->p, &(struct builder_options){.opener = &c->files.opener,
@@ -193,15 +197,17 @@ static int start(struct capture *c, struct err *err)
 	/* A delay before a launched command's samples would need the gate: it starts at once. */
 	if (o->delay_ns && o->target)
 		wait_delay(o->delay_ns);
-	int rc = sampler_start(c->sampler, &c->sink, err);
-	if (rc)
-		return rc;
+	/* Starting the events of a thousand threads takes a while in which the first ones count. */
 	c->start_ns = clock_mono_ns();
 	c->p->start_ns = c->start_ns;
 	c->p->wall_start_ns = (int64_t)clock_real_ns();
-	c->deadline_ns = o->duration_ns ? c->start_ns + o->duration_ns : UINT64_MAX;
-	c->next_name_ns = c->start_ns + NAME_NS;
-	c->next_flush_ns = c->start_ns + FLUSH_NS;
+	int rc = sampler_start(c->sampler, &c->sink, err);
+	if (rc)
+		return rc;
+	uint64_t now = clock_mono_ns();
+	c->deadline_ns = o->duration_ns ? now + o->duration_ns : UINT64_MAX;
+	c->next_name_ns = now + NAME_NS;
+	c->next_flush_ns = now + FLUSH_NS;
 	return c->has_child ? spawn_release_gate(&c->child, o->command[0], err) : 0;
 }
 
@@ -344,9 +350,10 @@ static int run(struct capture *c, struct cpu_result *r, struct err *err)
 	}
 	rc = pump(c, &r->end, err);
 	c->p->end_ns = clock_mono_ns();
-	r->duration_ns = c->p->end_ns - c->start_ns;
 	if (!rc)
 		rc = sampler_stop(c->sampler, &c->sink, err);
+	c->p->end_ns = MAX(c->p->end_ns, builder_last_ns(c->builder)); /* stopping takes a while */
+	r->duration_ns = c->p->end_ns - c->start_ns;
 	r->own_cpu_ns = process_cpu_ns() - cpu_before;
 	uint64_t naming_during = namer_cpu_ns(c->namer);
 	r->own_cpu_ns -= MIN(naming_during, r->own_cpu_ns);

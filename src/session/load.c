@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include "format/perfdata.h"
 #include "host/caps.h"
 #include "ingest/naming.h"
+#include "session/load_names.h"
 #include "session/load_perfdata.h"
 
 /* An opened input: what was read of it, and where the rest is. */
@@ -102,15 +104,51 @@ static int input_open(struct input *ret_in, const char *path, struct err *err)
 	return 0;
 }
 
-static int load_recording(struct profile **ret_p, struct input *in,
+/*
+ * Names that were found on opening go to the end of the file, so that the next opening, perhaps on
+ * another machine, has them. Only where the file is a recording of the caller's own that nobody
+ * writes to (a recorder holds its lock), and without a word: a file that cannot be changed is fine.
+ */
+static void append_names(const char *path, const struct stat *was, const struct assayfile_pos *pos,
+			 const struct profile *p)
+{
+	CLEANUP(close_p) int fd = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW);
+	struct stat st;
+	if (fd < 0 || !pos->can_append || flock(fd, LOCK_EX | LOCK_NB) || fstat(fd, &st) ||
+	    st.st_dev != was->st_dev || st.st_ino != was->st_ino || st.st_size != was->st_size ||
+	    st.st_uid != geteuid())
+		return;
+	CLEANUP(assayfile_writer_free_p) struct assayfile_writer *w = NULL;
+	if (assayfile_writer_resume(&w, fd, pos, p, NULL))
+		return;
+	(void)take_fd(&fd); /* the writer's now */
+	/* A flush leaves the mark that the recorder did not finish. */
+	if (p->is_incomplete)
+		(void)assayfile_flush(w, p, NULL);
+	else
+		(void)assayfile_finish(w, p, NULL);
+}
+
+static int load_recording(struct profile **ret_p, const char *path, struct input *in,
 			  const struct load_options *options, struct err *err)
 {
+	struct stat st;
+	bool is_file = in->fd > STDIN_FILENO && !fstat(in->fd, &st) && S_ISREG(st.st_mode);
+	struct assayfile_pos pos;
+	CLEANUP(profile_free_p) struct profile *p = NULL;
 	int rc = read_whole(in, err);
 	if (!rc)
-		rc = assayfile_read(ret_p, in->head.p, in->head.n, err);
-	if (!rc && options->demangle_flags)
-		naming_redemangle(*ret_p, options->demangle_flags);
-	return rc;
+		rc = assayfile_read_at(&p, &pos, in->head.p, in->head.n, err);
+	if (rc)
+		return rc;
+	/* Options that leave things out are for this reading only. */
+	bool is_plain = !options->demangle_flags && !options->symbolizer_flags;
+	if (load_names(p, options) && is_file && is_plain)
+		append_names(path, &st, &pos, p);
+	if (options->demangle_flags)
+		naming_redemangle(p, options->demangle_flags);
+	*ret_p = TAKE(p);
+	return 0;
 }
 
 static int load_events(struct profile **ret_p, struct input *in, const struct load_options *options,
@@ -151,7 +189,7 @@ static int load_unsealed(struct profile **ret_p, const char *path,
 	if (rc)
 		return rc;
 	if (assayfile_sniff(in.head.p, in.head.n))
-		rc = load_recording(ret_p, &in, options, err);
+		rc = load_recording(ret_p, path, &in, options, err);
 	else if (perfdata_is(in.head.p, in.head.n))
 		rc = load_events(ret_p, &in, options, err);
 	else

@@ -1,0 +1,76 @@
+/* Naming on opening; see load_names.h. */
+#include "base/base.h"
+#include "session/load_names.h"
+
+#include <sys/utsname.h>
+
+#include "base/clock.h"
+#include "ingest/modules.h"
+#include "ingest/naming.h"
+#include "session/openers.h"
+
+/* Two starts of one machine are further apart; its clock's corrections are not. */
+#define BOOT_TOLERANCE_NS ((int64_t)10 * 1000000000)
+
+/* A binary that the recorder did not find may be found here. */
+static bool has_unnamed(struct profile *p)
+{
+	bool has = false;
+	for (size_t i = 1; i < p->locations.n; i++) {
+		struct location *l = &p->locations.p[i];
+		if (!l->nr_frames &&
+		    (l->unsym == LOSS_UNSYM_NO_FILE || l->unsym == LOSS_UNSYM_CHANGED))
+			l->flags &= ~(uint32_t)LOCATION_NAMED;
+		has |= !(l->flags & LOCATION_NAMED);
+	}
+	return has;
+}
+
+static bool is_fact(const struct profile *p, const char *key, const char *value)
+{
+	const char *fact = profile_get_fact(p, key);
+	return fact && !strcmp(fact, value);
+}
+
+/* The kernel is loaded to another address with each start, and process ids mean others then. */
+static bool is_this_boot(const struct profile *p)
+{
+	struct utsname here;
+	if (!p->wall_start_ns || !p->start_ns || uname(&here) ||
+	    !is_fact(p, "host", here.nodename) || !is_fact(p, "kernel", here.release))
+		return false;
+	int64_t boot_then = p->wall_start_ns - (int64_t)p->start_ns;
+	int64_t boot_now = (int64_t)clock_real_ns() - (int64_t)clock_mono_ns();
+	int64_t apart = boot_then > boot_now ? boot_then - boot_now : boot_now - boot_then;
+	return apart <= BOOT_TOLERANCE_NS;
+}
+
+size_t load_names(struct profile *p, const struct load_options *options)
+{
+	if (!has_unnamed(p))
+		return 0;
+	struct stored_files files;
+	stored_files_init(&files, options->symfs);
+	files.is_this_kernel = is_this_boot(p);
+	if (!files.is_this_kernel) {
+		files.opener.read_vdso = NULL;
+		files.opener.read_perfmap = NULL;
+	}
+	CLEANUP(modules_release) struct modules modules = {.p = p, .opener = &files.opener};
+	modules_restore(&modules);
+	size_t nr_before = p->named_log.n;
+	struct namer *namer =
+		namer_new(p, &modules, &files.opener,
+			  &(struct namer_options){.debug_dirs = options->debug_dirs,
+						  .nr_debug_dirs = options->nr_debug_dirs,
+						  .symbolizer_flags = options->symbolizer_flags,
+						  .demangle_flags = options->demangle_flags});
+	namer_submit(namer);
+	namer_submit_jit(namer);
+	namer_collect(namer, NAMER_WAIT);
+	namer_free(namer);
+	size_t nr_named = 0;
+	for (size_t i = nr_before; i < p->named_log.n; i++)
+		nr_named += p->locations.p[p->named_log.p[i]].nr_frames != 0;
+	return nr_named;
+}
