@@ -122,8 +122,9 @@ static struct ingest_module *add_vdso(struct modules *m)
 {
 	struct module shape = {.kind = MODULE_VDSO, .path = profile_cstr(m->p, "[vdso]")};
 	struct ingest_module *im = add(m, &shape, "[vdso]");
-	if (im->elf || im->missing)
+	if (im->is_settled)
 		return im;
+	im->is_settled = true;
 	CLEANUP(buf_release) struct buf image = {0};
 	if (!m->opener->read_vdso || m->opener->read_vdso(m->opener->ctx, &image) ||
 	    elf_open_bytes(&im->elf, image.p, image.n, NULL))
@@ -187,13 +188,18 @@ static struct ingest_module *add_file(struct modules *m, int32_t pid, const stru
 		shape.inode = map->inode;
 	}
 	struct ingest_module *im = add(m, &shape, profile_text(m->p, shape.path));
-	if (im->elf || (!elf && im->missing)) {
+	/*
+	 * One binary may be announced under several identities (/proc by inode, the kernel by
+	 * build-id); the first opening counts, since the namer may be at work on it.
+	 */
+	if (im->is_settled) {
 		elf_free(elf);
 		return im;
 	}
 	/* A mapped memfd that is no ELF file is a JIT's code. */
 	if (!elf && sv_has_prefix(path, SV("/memfd:")))
 		return add_of_process(m, MODULE_JIT, pid, map->path);
+	im->is_settled = true;
 	im->elf = elf;
 	im->missing = missing;
 	im->unwind.is_missing = missing != MODULE_FOUND;

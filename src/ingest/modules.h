@@ -33,6 +33,7 @@ struct ingest_module {
 	int32_t pid;          /* whose root to search for debug files */
 	int root_fd;          /* the process's root while it lived, or -1 */
 	bool is_whole_offset; /* offsets are absolute addresses (JIT, kernel) */
+	bool is_settled;      /* all of the above is final: the namer's thread may read it */
 };
 
 struct modules {

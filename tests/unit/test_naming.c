@@ -1,0 +1,210 @@
+/*
+ * ingest/naming: what the worker finds out while the owner goes on, applied by the owner. Under
+ * ThreadSanitizer these tests show that the two share nothing but batches.
+ */
+#include "base/base.h"
+#include "tap.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "host/proc.h"
+#include "ingest/naming.h"
+
+#define JIT_START 0x7f0000000000ull
+
+__attribute__((noinline)) static int known_function(int x)
+{
+	__asm__ volatile("" : "+r"(x));
+	return x + 1;
+}
+
+struct ours {
+	uint64_t addr;
+	struct event_map map;
+};
+
+static int take_map(void *ctx, const struct proc_map *m, struct err *err)
+{
+	(void)err;
+	struct ours *o = ctx;
+	if (o->addr < m->start || o->addr >= m->end)
+		return 0;
+	o->map = (struct event_map){.start = m->start,
+				    .len = m->end - m->start,
+				    .pgoff = m->pgoff,
+				    .dev_major = m->dev_major,
+				    .dev_minor = m->dev_minor,
+				    .inode = m->inode,
+				    .is_exec = true,
+				    .path = "/opt/tests"};
+	return 1;
+}
+
+static int open_self(void *ctx, int32_t pid, const struct event_map *map)
+{
+	(void)ctx;
+	(void)pid;
+	(void)map;
+	return open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+}
+
+static int open_root(void *ctx, int32_t pid)
+{
+	(void)ctx;
+	(void)pid;
+	return open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+static int fake_kallsyms(void *ctx, struct buf *to)
+{
+	(void)ctx;
+	for (unsigned i = 0; i < 4000; i++)
+		buf_addf(to, "ffffffff81%06x t kernel_%u%s\n", i * 64, i,
+			 i % 3 ? "" : "\t[module_of_three]");
+	return 0;
+}
+
+static int fake_perfmap(void *ctx, int32_t pid, struct buf *to)
+{
+	(void)ctx;
+	buf_addf(to, "%llx 100 jit_of_%d\n", JIT_START, pid);
+	return 0;
+}
+
+static const struct opener opener = {.open = open_self,
+				     .root = open_root,
+				     .read_kallsyms = fake_kallsyms,
+				     .read_perfmap = fake_perfmap};
+
+static const char *name_of(const struct profile *p, loc_id loc)
+{
+	const struct location *l = &p->locations.p[loc];
+	return l->nr_frames ? profile_frame_name(p, &p->frames.p[l->first_frame + l->nr_frames - 1])
+			    : "-";
+}
+
+static size_t nr_open_files(void)
+{
+	size_t nr = 0;
+	for (int fd = 0; fd < 256; fd++)
+		nr += fcntl(fd, F_GETFD) >= 0;
+	return nr;
+}
+
+TEST(naming_goes_on_while_the_owner_adds_locations)
+{
+	size_t nr_open_before = nr_open_files();
+	struct profile *p = profile_new();
+	struct modules modules = {.p = p, .opener = &opener};
+	struct namer *n = namer_new(p, &modules, &opener, &(struct namer_options){0});
+	struct ours o = {.addr = (uintptr_t)known_function};
+	CHECK(proc_maps(getpid(), take_map, &o, NULL) == 1);
+	CHECK(known_function(1) == 2);
+
+	struct ingest_module *im = modules_for_map(&modules, 7, &o.map);
+	loc_id known = profile_location(p, im->unwind.id, o.addr - o.map.start + o.map.pgoff, 0);
+	loc_id kernel = 0;
+	for (unsigned round = 0; round < 40; round++) {
+		for (unsigned i = 0; i < 50; i++) {
+			uint64_t at = (round * 50 + i) * 64;
+			(void)profile_location(p, im->unwind.id, o.map.pgoff + at % o.map.len,
+					       LOCATION_CALL);
+			kernel = profile_location(p, modules_kernel(&modules)->unwind.id,
+						  0xffffffff81000000ull + at + 5, LOCATION_KERNEL);
+		}
+		namer_submit(n);
+		if (round == 10) { /* the same binary, announced with another identity */
+			o.map.inode++;
+			CHECK(modules_for_map(&modules, 8, &o.map) == im);
+		}
+		namer_collect(n, 0);
+		uint64_t done;
+		uint64_t total;
+		namer_progress(n, &done, &total);
+		CHECK(done <= total);
+		(void)namer_cpu_ns(n);
+	}
+	namer_collect(n, NAMER_WAIT);
+	CHECK_STR(name_of(p, known), "known_function");
+	CHECK_STR(name_of(p, kernel), "kernel_1999");
+	for (size_t i = 1; i < p->locations.n; i++)
+		if (!(p->locations.p[i].flags & LOCATION_NAMED))
+			CHECK_U64(i, 0);
+	namer_free(n);
+	modules_release(&modules);
+	profile_free(p);
+	CHECK_U64(nr_open_files(), nr_open_before);
+}
+
+TEST(naming_of_jit_code_waits_and_is_by_process)
+{
+	struct profile *p = profile_new();
+	struct modules modules = {.p = p, .opener = &opener};
+	struct namer *n = namer_new(p, &modules, &opener, &(struct namer_options){0});
+	struct event_map anon = {
+		.start = JIT_START, .len = 4096, .is_exec = true, .path = "//anon"};
+	loc_id in[2];
+	loc_id past = 0;
+	for (int pid = 1; pid <= 2; pid++) {
+		module_id id = modules_for_map(&modules, pid, &anon)->unwind.id;
+		in[pid - 1] = profile_location(p, id, JIT_START + 0xff, 0);
+		past = profile_location(p, id, JIT_START + 0x100, 0);
+	}
+	/* A return address at the end of the code belongs to the call before it. */
+	loc_id call =
+		profile_location(p, p->locations.p[past].module, JIT_START + 0x100, LOCATION_CALL);
+	namer_submit(n);
+	namer_collect(n, NAMER_WAIT);
+	CHECK_STR(name_of(p, in[0]), "-");
+	namer_submit_jit(n);
+	namer_collect(n, NAMER_WAIT);
+	CHECK_STR(name_of(p, in[0]), "jit_of_1");
+	CHECK_STR(name_of(p, in[1]), "jit_of_2");
+	CHECK_STR(name_of(p, past), "-");
+	CHECK_U64(p->locations.p[past].unsym, LOSS_UNSYM_JIT);
+	CHECK_STR(name_of(p, call), "jit_of_2");
+	namer_free(n);
+	modules_release(&modules);
+	profile_free(p);
+}
+
+TEST(naming_says_why_there_is_no_name)
+{
+	struct profile *p = profile_new();
+	const struct opener nothing = {.open = open_self};
+	struct modules modules = {.p = p, .opener = &nothing};
+	struct namer *n = namer_new(p, &modules, &nothing, &(struct namer_options){0});
+	struct event_map changed = {.start = 0x1000,
+				    .len = 0x1000,
+				    .nr_build_id = 20,
+				    .is_exec = true,
+				    .path = "/opt/tests"};
+	loc_id file = profile_location(p, modules_for_map(&modules, 1, &changed)->unwind.id, 8, 0);
+	loc_id kernel = profile_location(p, modules_kernel(&modules)->unwind.id, UINT64_MAX - 4096,
+					 LOCATION_KERNEL);
+	loc_id nowhere = profile_location(p, modules_unknown(&modules, 1)->unwind.id, 1, 0);
+	namer_submit(n);
+	namer_collect(n, NAMER_WAIT);
+	CHECK_U64(p->locations.p[file].unsym, LOSS_UNSYM_CHANGED);
+	CHECK_U64(p->locations.p[kernel].unsym, LOSS_UNSYM_KERNEL);
+	CHECK_U64(p->locations.p[nowhere].unsym, LOSS_UNSYM_NO_MAP);
+	namer_free(n);
+	modules_release(&modules);
+	profile_free(p);
+}
+
+TEST(naming_ends_with_batches_in_the_queue)
+{
+	struct profile *p = profile_new();
+	struct modules modules = {.p = p, .opener = &opener};
+	struct namer *n = namer_new(p, &modules, &opener, &(struct namer_options){0});
+	for (unsigned i = 0; i < 200; i++) {
+		(void)profile_location(p, modules_unknown(&modules, (int32_t)i)->unwind.id, i, 0);
+		namer_submit(n);
+	}
+	namer_free(n);
+	modules_release(&modules);
+	profile_free(p);
+}
