@@ -109,7 +109,7 @@ static uint32_t text_of_scratch(struct folded_writer *w)
 enum frame_mark { MARK_NONE, MARK_INLINED, MARK_KERNEL, MARK_JIT };
 
 static enum frame_mark mark_of(const struct folded_writer *w, const struct location *l,
-			 const struct frame *f)
+			       const struct frame *f)
 {
 	unsigned func_flags = w->p->functions.p[f->func].flags;
 	bool is_kernel = l->flags & LOCATION_KERNEL || func_flags & FUNC_KERNEL;

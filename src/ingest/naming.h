@@ -18,8 +18,8 @@
 struct namer_options {
 	const char *const *debug_dirs; /* extra folders with debug files */
 	size_t nr_debug_dirs;
-	unsigned symbolizer_flags; /* enum symbolizer_flags */
-	unsigned demangle_flags;   /* enum demangle_flags */
+	unsigned symbolizer_flags;     /* enum symbolizer_flags */
+	unsigned demangle_flags;       /* enum demangle_flags */
 	void (*on_thread_start)(void); /* called first by the worker; may be NULL */
 };
 
