@@ -72,7 +72,8 @@ static bool decode_map(const struct perf_event_header *h, struct rd *r, struct e
 	m->len = rd_u64(r);
 	m->pgoff = rd_u64(r);
 	if (h->misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
-		m->nr_build_id = MIN(rd_u8(r), (uint8_t)EVENT_BUILD_ID_MAX);
+		uint8_t nr = rd_u8(r);
+		m->nr_build_id = MIN(nr, (uint8_t)EVENT_BUILD_ID_MAX);
 		rd_skip(r, 3);
 		const uint8_t *id = rd_bytes(r, 20);
 		if (id)
@@ -129,6 +130,8 @@ enum record_result record_decode(const struct perf_event_attr *attr,
 				 const struct perf_event_header *h, struct event *ret_ev)
 {
 	*ret_ev = (struct event){.cpu = -1};
+	if (h->size < sizeof(*h))
+		return RECORD_BAD;
 	if (h->type == PERF_RECORD_SAMPLE)
 		return decode_sample(attr, h, ret_ev);
 	if (h->size < sizeof(*h) + TRAILER_BYTES)
