@@ -141,3 +141,28 @@ void escape_filename(struct buf *to, struct sv s)
 	if (to->n == start)
 		buf_add_ch(to, '_');
 }
+
+static bool is_shell_safe(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       strchr("_-./:=@%+,", c);
+}
+
+void escape_shell(struct buf *to, struct sv s)
+{
+	size_t nr_safe = 0;
+	while (nr_safe < s.n && s.p[nr_safe] && is_shell_safe(s.p[nr_safe]))
+		nr_safe++;
+	if (s.n && nr_safe == s.n) {
+		buf_add_sv(to, s);
+		return;
+	}
+	buf_add_ch(to, '\'');
+	for (size_t i = 0; i < s.n; i++) {
+		if (s.p[i] == '\'')
+			buf_add_str(to, "'\\''");
+		else
+			buf_add_ch(to, s.p[i]);
+	}
+	buf_add_ch(to, '\'');
+}

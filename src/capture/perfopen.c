@@ -30,6 +30,11 @@ static const struct {
 	{"instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS},
 };
 
+const char *perfopen_event_name(size_t i)
+{
+	return i < ARRAY_LEN(clocks) ? clocks[i].name : NULL;
+}
+
 static void init_attr(struct perf_event_attr *a, uint32_t freq_hz, unsigned flags)
 {
 	*a = (struct perf_event_attr){
@@ -54,6 +59,8 @@ static void init_attr(struct perf_event_attr *a, uint32_t freq_hz, unsigned flag
 			       PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD,
 		.read_format = PERF_FORMAT_LOST,
 	};
+	if (flags & PERFOPEN_USER_ONLY)
+		a->exclude_kernel = 1;
 	if (flags & PERFOPEN_NO_STACKS)
 		return;
 	a->sample_type |= PERF_SAMPLE_CALLCHAIN;
@@ -63,8 +70,6 @@ static void init_attr(struct perf_event_attr *a, uint32_t freq_hz, unsigned flag
 		a->sample_regs_user = ARCH_PERF_REGS_MASK;
 		a->sample_stack_user = PERFOPEN_STACK_MIN;
 	}
-	if (flags & PERFOPEN_USER_ONLY)
-		a->exclude_kernel = 1;
 }
 
 /*

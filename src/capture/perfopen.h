@@ -35,6 +35,8 @@ struct perfopen {
  */
 int perfopen_choose(struct perfopen *ret_p, int32_t pid, const char *event, uint32_t freq_hz,
 		    unsigned flags, struct err *err);
+/* The names of events, NULL after the last. */
+const char *perfopen_event_name(size_t i);
 /* Opens on one thread and CPU with a stack copy of @stack_bytes. Returns the descriptor or -errno.
  */
 int perfopen_event(const struct perfopen *p, int32_t tid, int32_t cpu, uint32_t stack_bytes,

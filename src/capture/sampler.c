@@ -237,6 +237,16 @@ static int choose(struct sampler *s, unsigned flags, struct err *err)
 {
 	int32_t pid = flags & PERFOPEN_SYSTEM ? -1 : first_pid(&s->spec);
 	int rc = perfopen_choose(&s->how, pid, s->spec.event, s->spec.freq_hz, flags, err);
+	if ((rc == -EACCES || rc == -EPERM) && s->info.is_filtering) {
+		size_t nr = count_threads(&s->spec) * host_nr_cpus() + SPARE_FDS;
+		err_set(err, -EMFILE,
+			"the target has too many threads for the limit of open files");
+		err_hint(err,
+			 "raise it: ulimit -n %zu (sampling all CPUs instead needs "
+			 "kernel.perf_event_paranoid 0 or sudo)",
+			 nr);
+		return -EMFILE;
+	}
 	if (rc && (!err || !err->hint)) {
 		CLEANUP(buf_release) struct buf hint = {0};
 		host_perf_remedy(&hint, rc, pid);

@@ -9,6 +9,8 @@
 #include "base/num.h"
 #include "session/store.h"
 
+#define NOT_GIVEN UINT64_MAX
+
 struct clean_opts {
 	uint64_t older_than_ns;
 	const char *kind;
@@ -80,7 +82,7 @@ static int clean(struct buf *to, const struct clean_opts *o, const struct store_
 
 int cmd_clean(int argc, char **argv)
 {
-	struct clean_opts o = {0};
+	struct clean_opts o = {.older_than_ns = NOT_GIVEN};
 	const struct opt_cmd cmd = {
 		.name = "clean",
 		.usage = {"[OPTION...]"},
@@ -100,7 +102,7 @@ int cmd_clean(int argc, char **argv)
 		return status;
 	if (args.operands.n)
 		return cmd_usage("clean", "unexpected '%s'", args.operands.p[0]);
-	bool has_condition = o.older_than_ns || o.kind || o.target || o.keep;
+	bool has_condition = o.older_than_ns != NOT_GIVEN || o.kind || o.target || o.keep;
 	if (!has_condition && !o.is_all)
 		return cmd_usage("clean", "say what to remove: --older-than, --kind, --target, "
 					  "--keep or --all");
@@ -112,7 +114,7 @@ int cmd_clean(int argc, char **argv)
 	if (store_list_read(&l, o.dir, &err))
 		return cmd_fail(&err);
 	struct store_filter f = {.kind = o.kind, .target = o.target, .keep = o.keep};
-	if (o.older_than_ns)
+	if (o.older_than_ns != NOT_GIVEN)
 		f.older_than_ns = clock_real_ns() - (int64_t)o.older_than_ns;
 	CLEANUP(free_p) bool *marks = xcalloc(l.entries.n + 1, sizeof(*marks));
 	store_match(&l, &f, marks);

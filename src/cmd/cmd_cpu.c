@@ -12,6 +12,7 @@
 #include "base/opt.h"
 #include "base/progress.h"
 #include "base/stop.h"
+#include "base/suggest.h"
 #include "cmd/cmd.h"
 #include "cmd/cpu_outputs.h"
 #include "cmd/targetopts.h"
@@ -192,9 +193,32 @@ static int run(const struct cpu_opts *o, const struct chosen_target *t, const st
 	say_what_was_chosen(o, &result.info);
 	bool skips_pictures = o->has_no_pictures || stop_count() > 1;
 	int status = cpu_outputs_finish(&out, &result, skips_pictures, args->command != NULL);
-	if (result.has_exit_code)
-		return result.exit_code;
-	return status;
+	if (!result.has_exit_code)
+		return status;
+	/* Our own failure must not pass for a good run of the command. */
+	bool has_failed = status == EXIT_FAILED && !result.exit_code;
+	return has_failed ? EXIT_ASSAY_FAILED : result.exit_code;
+}
+
+static bool is_event_known(const char *event)
+{
+	if (!event)
+		return true;
+	struct suggest near = suggest_for(sv_from_str(event));
+	CLEANUP(buf_release) struct buf all = {0};
+	const char *name;
+	for (size_t i = 0; (name = perfopen_event_name(i)); i++) {
+		if (!strcmp(name, event))
+			return true;
+		suggest_offer(&near, sv_from_str(name));
+		buf_addf(&all, "%s%s", i ? ", " : "", name);
+	}
+	log_error("unknown event '%s'", event);
+	if (near.best.n)
+		log_hint("did you mean '%.*s'?", SV_ARGS(near.best));
+	else
+		log_hint("CPU time is sampled by: %s", buf_str(&all));
+	return false;
 }
 
 int cmd_cpu(int argc, char **argv)
@@ -212,9 +236,12 @@ int cmd_cpu(int argc, char **argv)
 	};
 	int status;
 	CLEANUP(chosen_target_release) struct chosen_target target = {0};
-	if (cmd_parse(&args, &cmd, argc, argv, &status) &&
-	    target_opts_choose(&target, &o.target, &args, &status))
-		status = run(&o, &target, &args);
+	if (cmd_parse(&args, &cmd, argc, argv, &status)) {
+		if (!is_event_known(o.event))
+			status = EXIT_USAGE;
+		else if (target_opts_choose(&target, &o.target, &args, &status))
+			status = run(&o, &target, &args);
+	}
 	target_opts_release(&o.target);
 	opt_list_release(&o.debug_dirs);
 	return status;

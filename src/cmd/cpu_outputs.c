@@ -10,6 +10,7 @@
 #include "analyze/select.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/escape.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -123,8 +124,15 @@ static void say_files(const struct cpu_outputs *o, const struct cpu_result *r, b
 	num_add_bytes(&text, r->nr_bytes);
 	if (has_pictures)
 		log_note("flame graph: %s", svg);
+	if (!r->nr_bytes ||
+	    (r->disk.code && r->nr_unsaved == r->profile->losses.nr[LOSS_WRITTEN])) {
+		log_note("recording:   none, nothing of it could be written");
+		return;
+	}
 	log_note("recording:   %s (%s)", recording, buf_str(&text));
-	log_note("next: assay report %s", recording);
+	CLEANUP(buf_release) struct buf word = {0};
+	escape_shell(&word, sv_from_str(recording));
+	log_note("next: assay report %s", buf_str(&word));
 }
 
 static int summarize(const struct cpu_outputs *o, const struct cpu_result *r, bool skips_pictures,
@@ -151,8 +159,11 @@ int cpu_outputs_finish(struct cpu_outputs *o, const struct cpu_result *r, bool s
 		       bool has_command)
 {
 	if (r->disk.code) {
-		log_err(&r->disk);
-		log_hint("free some space; what was written before can be read");
+		CLEANUP(free_p) char *recording = store_path(&o->place, STORE_SUFFIX);
+		log_error("recording '%s' lacks %" PRIu64 " of %" PRIu64 " samples: %s", recording,
+			  r->nr_unsaved, r->profile->losses.nr[LOSS_WRITTEN], err_msg(&r->disk));
+		log_hint(r->nr_bytes ? "free some space; what was written before can be read"
+				     : "free some space, or name a file elsewhere with -o FILE");
 	}
 	if (!r->profile->losses.nr[LOSS_WRITTEN]) {
 		log_warn("no samples: the target used no CPU time in this window");

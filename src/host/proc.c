@@ -77,6 +77,15 @@ int proc_cmdline(struct buf *to, int32_t pid, struct err *err)
 	return 0;
 }
 
+int proc_argv0(struct buf *to, int32_t pid, struct err *err)
+{
+	CLEANUP(free_p) char *path = xasprintf("/proc/%d/cmdline", pid);
+	int rc = file_read(to, path, 4 << 20, err);
+	if (!rc && to->n)
+		to->n = strlen(buf_str(to));
+	return rc;
+}
+
 /* The value after "Key:" in /proc/PID/status, trimmed; borrowed from @text. */
 static struct sv status_field(const struct buf *text, const char *key)
 {

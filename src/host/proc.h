@@ -25,6 +25,8 @@ int proc_threads(struct pid_list *ret_l, int32_t pid, struct err *err);
 int proc_comm(struct buf *to, int32_t pid, int32_t tid, struct err *err);
 /* The command line, arguments separated by blanks, appended. */
 int proc_cmdline(struct buf *to, int32_t pid, struct err *err);
+/* Its first argument alone, which the program may have written over; appended. */
+int proc_argv0(struct buf *to, int32_t pid, struct err *err);
 /* Owner (real uid) of a process; the thread group of a thread. */
 int proc_uid(int32_t pid, uint32_t *ret_uid, struct err *err);
 int proc_tgid(int32_t tid, int32_t *ret_pid, struct err *err);

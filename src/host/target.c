@@ -46,6 +46,11 @@ static bool is_ourselves(int32_t pid)
 	return pid == getpid() || pid == getppid();
 }
 
+static struct sv base_name(struct sv path)
+{
+	return sv_from_idx(path, (size_t)(sv_rindex(path, '/') + 1));
+}
+
 /*
  * A process's name is its comm (cut to 15 bytes by the kernel), or the base name of its first
  * argument, so that "redis-check-rdb" started as redis-server answers to both.
@@ -60,12 +65,11 @@ static bool has_name(int32_t pid, const char *name)
 		    (comm.n == 15 && len > 15 && !strncmp(comm.p, name, 15)))
 			return true;
 	}
-	if (proc_cmdline(&cmdline, pid, NULL) || !cmdline.n)
+	if (proc_argv0(&cmdline, pid, NULL) || !cmdline.n)
 		return false;
+	/* Either may hold a blank: a path, or what a program wrote over its arguments. */
 	struct sv rest = buf_sv(&cmdline);
-	struct sv first = sv_split(&rest, ' ');
-	ssize_t slash = sv_rindex(first, '/');
-	return sv_eq_str(sv_from_idx(first, (size_t)(slash + 1)), name);
+	return sv_eq_str(base_name(rest), name) || sv_eq_str(base_name(sv_split(&rest, ' ')), name);
 }
 
 static void add_candidate(struct target_candidates *c, int32_t pid)

@@ -65,6 +65,7 @@ enum location_flags {
 	LOCATION_CALL = 1 << 0,   /* a return address: the code that runs is the call before it */
 	LOCATION_KERNEL = 1 << 1, /* kernel code */
 	LOCATION_NAMED = 1 << 2,  /* naming was done (perhaps without finding a name) */
+	LOCATION_ASKED_AGAIN = 1 << 3, /* while a file is read: naming is tried a second time */
 };
 
 struct location {

@@ -368,7 +368,7 @@ static int run(struct capture *c, struct cpu_result *r, struct err *err)
 	if (c->writer) {
 		(void)assayfile_finish(c->writer, c->p, &r->disk); /* told by the caller */
 		r->nr_bytes = assayfile_bytes(c->writer);
-		c->p->losses.nr[LOSS_DISK] += assayfile_unsaved(c->writer, c->p);
+		r->nr_unsaved = assayfile_unsaved(c->writer, c->p);
 	}
 	return rc;
 }

@@ -55,6 +55,7 @@ struct cpu_result {
 	uint64_t naming_cpu_ns; /* the naming worker */
 	uint64_t target_cpu_ns; /* weight of the samples in time, if the event is a clock */
 	uint64_t nr_bytes;      /* written to the recording */
+	uint64_t nr_unsaved;    /* samples that are in the profile, but not in the recording */
 	bool has_exit_code;
 	int exit_code;   /* of the command */
 	struct err disk; /* why the recording could not be written whole; code 0 = fine */

@@ -20,7 +20,7 @@ static bool has_unnamed(struct profile *p)
 		struct location *l = &p->locations.p[i];
 		if (!l->nr_frames &&
 		    (l->unsym == LOSS_UNSYM_NO_FILE || l->unsym == LOSS_UNSYM_CHANGED))
-			l->flags &= ~(uint32_t)LOCATION_NAMED;
+			l->flags = (l->flags & ~(uint32_t)LOCATION_NAMED) | LOCATION_ASKED_AGAIN;
 		has |= !(l->flags & LOCATION_NAMED);
 	}
 	return has;
@@ -43,6 +43,23 @@ static bool is_this_boot(const struct profile *p)
 	int64_t boot_now = (int64_t)clock_real_ns() - (int64_t)clock_mono_ns();
 	int64_t apart = boot_then > boot_now ? boot_then - boot_now : boot_now - boot_then;
 	return apart <= BOOT_TOLERANCE_NS;
+}
+
+/* What was asked for again in vain leaves no trace: the same file says the same when copied. */
+static size_t drop_in_vain(struct profile *p, size_t nr_before)
+{
+	size_t nr_kept = nr_before;
+	size_t nr_named = 0;
+	for (size_t i = nr_before; i < p->named_log.n; i++) {
+		loc_id loc = p->named_log.p[i];
+		struct location *l = &p->locations.p[loc];
+		nr_named += l->nr_frames != 0;
+		if (l->nr_frames || !(l->flags & LOCATION_ASKED_AGAIN))
+			p->named_log.p[nr_kept++] = loc;
+		l->flags &= ~(uint32_t)LOCATION_ASKED_AGAIN;
+	}
+	p->named_log.n = nr_kept;
+	return nr_named;
 }
 
 size_t load_names(struct profile *p, const struct load_options *options)
@@ -69,8 +86,5 @@ size_t load_names(struct profile *p, const struct load_options *options)
 	namer_submit_jit(namer);
 	namer_collect(namer, NAMER_WAIT);
 	namer_free(namer);
-	size_t nr_named = 0;
-	for (size_t i = nr_before; i < p->named_log.n; i++)
-		nr_named += p->locations.p[p->named_log.p[i]].nr_frames != 0;
-	return nr_named;
+	return drop_in_vain(p, nr_before);
 }

@@ -47,8 +47,12 @@ static int give(int fd, const char *path, struct err *err)
 static int open_dir(int *ret_fd, int at, const char *name, struct err *err)
 {
 	bool is_new = !mkdirat(at, name, DIR_MODE);
-	if (!is_new && errno != EEXIST)
-		return err_sys(err, "cannot create directory '%s'", name);
+	if (!is_new && errno != EEXIST) {
+		int rc = err_sys(err, "cannot create directory '%s'", name);
+		err_hint(err, "go to a folder that you may write, or name the recording with "
+			      "-o FILE");
+		return rc;
+	}
 	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0) {
 		int rc = err_sys(err, "cannot open directory '%s'", name);
@@ -180,8 +184,15 @@ int store_place_at(struct store_place *ret, int *ret_fd, const char *path, struc
 	CLEANUP(free_p) char *dir = xstrndup(path, (size_t)(name - path));
 	struct store_place p = {.dirfd =
 					open(*dir ? dir : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-	if (p.dirfd < 0)
-		return err_sys(err, "cannot open directory '%s'", *dir ? dir : ".");
+	if (p.dirfd < 0) {
+		int bad = err_sys(err, "cannot open directory '%s'", *dir ? dir : ".");
+		if (bad == -ENOENT) {
+			CLEANUP(buf_release) struct buf word = {0};
+			escape_shell(&word, sv_from_str(dir));
+			err_hint(err, "make it first: mkdir -p %s", buf_str(&word));
+		}
+		return bad;
+	}
 	int rc = put_aside(&p, name, err);
 	if (!rc)
 		rc = create_file(ret_fd, p.dirfd, name, err);

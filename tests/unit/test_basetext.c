@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/escape.h"
 #include "base/lines.h"
 #include "base/num.h"
 #include "base/regex.h"
@@ -219,4 +220,21 @@ TEST(wilson_interval_matches_published_values)
 	}
 	CHECK(stat_wilson(0, 0, STAT_Z95).high == 1);
 	CHECK(fabs(stat_share_pct_error(5000, 10000) - 0.98) < 0.01);
+}
+
+TEST(a_shell_word_is_quoted_only_if_it_must_be)
+{
+	static const struct {
+		const char *word;
+		const char *quoted;
+	} cases[] = {{"profiling/x/cpu-1.assay", "profiling/x/cpu-1.assay"},
+		     {"", "''"},
+		     {"two words", "'two words'"},
+		     {"it's", "'it'\\''s'"},
+		     {"$(reboot)", "'$(reboot)'"}};
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		CLEANUP(buf_release) struct buf text = {0};
+		escape_shell(&text, sv_from_str(cases[i].word));
+		CHECK_STR(buf_str(&text), cases[i].quoted);
+	}
 }
