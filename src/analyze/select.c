@@ -74,8 +74,7 @@ static uint64_t count_samples(const struct table *t)
 }
 
 /* "cycles" finds "cycles:u" and "cpu/cycles/" is found by its whole name. */
-static int find_table(const struct profile *p, const char *event, uint32_t *ret_table,
-		      struct err *err)
+int select_table(const struct profile *p, const char *event, uint32_t *ret_table, struct err *err)
 {
 	if (event) {
 		size_t n = strlen(event);
@@ -550,7 +549,7 @@ int select_run(struct arena *a, const struct profile *p, const struct select_spe
 		*ret_sel = sel;
 		return 0;
 	}
-	int rc = find_table(p, spec->event, &sel.table, err);
+	int rc = select_table(p, spec->event, &sel.table, err);
 	if (rc)
 		return rc;
 	struct plan plan = {.t = &p->tables.p[sel.table]};
@@ -565,6 +564,32 @@ int select_run(struct arena *a, const struct profile *p, const struct select_spe
 	scan(a, &plan, spec, &sel);
 	*ret_sel = sel;
 	return 0;
+}
+
+struct sieve {
+	struct plan plan;
+	size_t nr_rules;
+};
+
+int select_compile(struct arena *a, const struct profile *p, uint32_t table,
+		   const struct select_spec *spec, struct sieve **ret_s, struct err *err)
+{
+	ASSERT(table < p->tables.n);
+	struct sieve *s = arena_calloc(a, 1, sizeof(*s));
+	struct selection sel = {.p = p, .table = table};
+	s->plan.t = &p->tables.p[table];
+	s->nr_rules = spec->nr_rules;
+	int rc = compile(a, spec, &s->plan, &sel, err);
+	if (!rc)
+		*ret_s = s;
+	return rc;
+}
+
+bool select_has(const struct sieve *s, size_t sample_idx)
+{
+	uint32_t phase;
+	ASSERT(sample_idx < s->plan.t->n);
+	return !judge(&s->plan, s->nr_rules, sample_idx, &phase);
 }
 
 struct frame_it select_frames(const struct selection *s, stack_id stack)

@@ -100,6 +100,21 @@ struct selection {
 int select_run(struct arena *a, const struct profile *p, const struct select_spec *spec,
 	       struct selection *ret_sel, struct err *err);
 
+/*
+ * The same filters asked sample by sample, for what streams samples instead of adding them up.
+ * The spec's event is not looked at: the table is given. Lives in the arena, borrows the profile.
+ *
+ *	select_compile(&arena, p, t, &spec, &sieve, &err);
+ *	for (size_t i = 0; i < p->tables.p[t].n; i++)
+ *		if (select_has(sieve, i)) ...
+ */
+struct sieve;
+int select_compile(struct arena *a, const struct profile *p, uint32_t table,
+		   const struct select_spec *spec, struct sieve **ret_s, struct err *err);
+bool select_has(const struct sieve *s, size_t sample_idx);
+/* The table that a spec's event names (NULL: the one with most samples); -ENOENT. */
+int select_table(const struct profile *p, const char *event, uint32_t *ret_table, struct err *err);
+
 /* Short phrase for a reason: "outside the time window". */
 const char *select_out_text(enum select_out out);
 

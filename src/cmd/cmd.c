@@ -17,9 +17,13 @@ const struct cmd cmd_table[] = {
 	{.name = "report", .summary = "where the time goes: tables and trees", .run = cmd_report},
 	{.name = "flame", .summary = "draw a flame graph (SVG)", .run = cmd_flame},
 	{.name = "convert", .summary = "write a profile in another format", .run = cmd_convert},
+	{.name = "script",
+	 .summary = "samples one by one, as perf script prints them",
+	 .run = cmd_script},
 	{.name = "ls", .summary = "list recordings", .run = cmd_ls},
 	{.name = "list", .summary = "list recordings", .run = cmd_ls, .is_alias = true},
 	{.name = "clean", .summary = "remove old recordings", .run = cmd_clean},
+	{.name = "mark", .summary = "set a phase boundary in running captures", .run = cmd_mark},
 	{.name = "help", .summary = "show help for a command", .run = cmd_help},
 };
 const size_t nr_cmds = ARRAY_LEN(cmd_table);

@@ -65,6 +65,8 @@ int cmd_cpu(int argc, char **argv);
 int cmd_flame(int argc, char **argv);
 int cmd_help(int argc, char **argv);
 int cmd_ls(int argc, char **argv);
+int cmd_mark(int argc, char **argv);
 int cmd_report(int argc, char **argv);
+int cmd_script(int argc, char **argv);
 
 #endif

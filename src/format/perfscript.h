@@ -21,6 +21,9 @@ struct perfscript_options {
 	/* Read or write this event alone (as printed, modifiers too, or without); NULL is all.
 	 * When reading, the others are LOSS_FILTERED. */
 	const char *event;
+	/* Writing: whether a sample (by its index in a table) is written; NULL is all. */
+	bool (*has)(void *ctx, uint32_t table, size_t sample_idx);
+	void *ctx;
 };
 
 /* Push parser: any pieces, in order; finish ends the last sample. Never fails: it counts. */
@@ -39,8 +42,8 @@ void perfscript_reader_free_p(struct perfscript_reader **r);
 int perfscript_read(struct profile *p, const struct format_input *in,
 		    const struct format_options *options, struct err *err);
 /*
- * One block a sample, of all tables one after the other; a sample that stands for several (from
- * an aggregated input) is one block with that number as its period.
+ * One block a sample, in order of time over all tables as perf script does; a sample that stands
+ * for several (from an aggregated input) is one block with that number as its period.
  */
 int perfscript_write(struct format_output *to, const struct profile *p,
 		     const struct format_options *options, struct err *err);

@@ -168,15 +168,54 @@ static void add_event_line(struct script_writer *w, struct buf *to, const struct
 	buf_add_str(to, ": \n");
 }
 
-static int write_table(struct script_writer *w, struct format_output *to, const struct table *t,
-		       struct err *err)
+static void add_sample(struct script_writer *w, struct buf *to, const struct table *t, size_t i)
 {
 	const struct profile *p = w->p;
-	for (size_t i = 0; i < t->n; i++) {
-		add_event_line(w, &to->buf, t, i);
-		for (stack_id s = t->stack[i]; s; s = p->stacks.p[s].parent)
-			add_frames(w, &to->buf, p->stacks.p[s].loc, p->tasks.p[t->task[i]].pid);
-		buf_add_ch(&to->buf, '\n');
+	add_event_line(w, to, t, i);
+	for (stack_id s = t->stack[i]; s; s = p->stacks.p[s].parent)
+		add_frames(w, to, p->stacks.p[s].loc, p->tasks.p[t->task[i]].pid);
+	buf_add_ch(to, '\n');
+}
+
+/* A table and how far it is written. */
+struct script_cursor {
+	uint32_t table;
+	size_t at;
+};
+
+struct script_merge {
+	VEC(struct script_cursor) cursors;
+};
+
+static void merge_release(struct script_merge *m)
+{
+	vec_release(&m->cursors);
+}
+
+/* The cursor with the earliest sample, the first of equals; NULL at the end of all. */
+static struct script_cursor *earliest(struct script_merge *m, const struct profile *p)
+{
+	struct script_cursor *best = NULL;
+	uint64_t best_ns = 0;
+	vec_foreach(c, &m->cursors) {
+		const struct table *t = &p->tables.p[c->table];
+		if (c->at < t->n && (!best || t->time_ns[c->at] < best_ns)) {
+			best = c;
+			best_ns = t->time_ns[c->at];
+		}
+	}
+	return best;
+}
+
+static int write_samples(struct script_writer *w, struct format_output *to, struct script_merge *m,
+			 const struct perfscript_options *o, struct err *err)
+{
+	struct script_cursor *c;
+	while ((c = earliest(m, w->p))) {
+		size_t i = c->at++;
+		if (o->has && !o->has(o->ctx, c->table, i))
+			continue;
+		add_sample(w, &to->buf, &w->p->tables.p[c->table], i);
 		int rc = format_spill(to, err);
 		if (rc)
 			return rc;
@@ -188,21 +227,18 @@ int perfscript_write(struct format_output *to, const struct profile *p,
 		     const struct format_options *options, struct err *err)
 {
 	CLEANUP(writer_release) struct script_writer w = {.p = p};
+	CLEANUP(merge_release) struct script_merge m = {0};
 	for (uint32_t i = 0; i < p->mappings.n; i++)
 		vec_push(&w.by_module, i);
 	if (w.by_module.n)
 		qsort_r(w.by_module.p, w.by_module.n, sizeof(*w.by_module.p), by_place, (void *)p);
-	const char *event = options->perfscript.event;
+	const struct perfscript_options *o = &options->perfscript;
 	const struct table *found = NULL;
-	int rc = event ? format_pick_table(p, event, &found, err) : 0;
+	int rc = o->event ? format_pick_table(p, o->event, &found, err) : 0;
 	if (rc)
 		return rc;
-	vec_foreach(t, &p->tables) {
-		if (event && !format_is_event(profile_sv(p, t->event), event))
-			continue;
-		rc = write_table(&w, to, t, err);
-		if (rc)
-			return rc;
-	}
-	return 0;
+	for (uint32_t i = 0; i < p->tables.n; i++)
+		if (!o->event || format_is_event(profile_sv(p, p->tables.p[i].event), o->event))
+			vec_push(&m.cursors, (struct script_cursor){.table = i});
+	return write_samples(&w, to, &m, o, err);
 }

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/spawn.h"
 #include "base/stop.h"
@@ -21,6 +22,7 @@
 #include "host/limits.h"
 #include "ingest/builder.h"
 #include "ingest/naming.h"
+#include "session/markbox.h"
 #include "session/openers.h"
 
 /* The first seconds are for learning how much stack to copy: looked at sooner. */
@@ -47,6 +49,7 @@ struct capture {
 	unsigned nr_stops_passed_on;
 	struct assayfile_writer *writer; /* NULL = no recording */
 	uint64_t next_flush_ns;
+	struct markbox *marks; /* NULL = `assay mark` does not reach us */
 };
 
 static uint64_t process_cpu_ns(void)
@@ -70,6 +73,7 @@ static void wants_more_stack(void *ctx, int32_t tid, uint64_t nr_bytes)
 
 static void capture_release(struct capture *c)
 {
+	markbox_free(c->marks);
 	sampler_free(c->sampler);
 	namer_free(c->namer);
 	builder_free(c->builder);
@@ -191,6 +195,43 @@ static void wait_delay(uint64_t ns)
 	}
 }
 
+/* Whether a process is captured: asked for, launched, or seen as a descendant. */
+static bool has_pid(void *ctx, int32_t pid)
+{
+	const struct capture *c = ctx;
+	const struct target *t = c->options->target;
+	if (!t && pid == c->child.pid)
+		return true;
+	if (t && t->is_system)
+		return true;
+	int32_t tgid;
+	for (size_t i = 0; t && i < t->pids.pids.n; i++)
+		if (t->pids.pids.p[i] == pid)
+			return true;
+	for (size_t i = 0; t && i < t->tids.pids.n; i++)
+		if (!proc_tgid(t->tids.pids.p[i], &tgid, NULL) && tgid == pid)
+			return true;
+	for (task_id i = 1; i < c->p->tasks.n; i++)
+		if (c->p->tasks.p[i].pid == pid)
+			return true;
+	return false;
+}
+
+/* A capture without marks is still a capture. */
+static void open_marks(struct capture *c)
+{
+	CLEANUP(err_release) struct err err = {0};
+	if (markbox_open(&c->marks, &err))
+		log_debug(LOG_SESSION, 1, "%s", err_msg(&err));
+	else
+		vec_push(&c->fds, (struct pollfd){.fd = markbox_fd(c->marks), .events = POLLIN});
+}
+
+static int take_marks(struct capture *c, struct err *err)
+{
+	return c->marks ? markbox_drain(c->marks, c->start_ns, has_pid, c, &c->sink, err) : 0;
+}
+
 static int start(struct capture *c, struct err *err)
 {
 	const struct cpu_options *o = c->options;
@@ -208,6 +249,7 @@ static int start(struct capture *c, struct err *err)
 	c->deadline_ns = o->duration_ns ? now + o->duration_ns : UINT64_MAX;
 	c->next_name_ns = now + NAME_NS;
 	c->next_flush_ns = now + FLUSH_NS;
+	open_marks(c);
 	return c->has_child ? spawn_release_gate(&c->child, o->command[0], err) : 0;
 }
 
@@ -284,6 +326,7 @@ static int pump(struct capture *c, enum cpu_end *ret_end, struct err *err)
 		(void)poll(c->fds.p, (nfds_t)c->fds.n, (int)MIN(left_ms, wait_ms));
 		stop_drain();
 		int rc = sampler_drain(c->sampler, &c->sink, err);
+		rc = rc ? rc : take_marks(c, err);
 		if (rc)
 			return rc;
 		now = clock_mono_ns();
@@ -350,6 +393,8 @@ static int run(struct capture *c, struct cpu_result *r, struct err *err)
 	}
 	rc = pump(c, &r->end, err);
 	c->p->end_ns = clock_mono_ns();
+	rc = rc ? rc : take_marks(c, err);
+	markbox_free(TAKE(c->marks));
 	if (!rc)
 		rc = sampler_stop(c->sampler, &c->sink, err);
 	c->p->end_ns = MAX(c->p->end_ns, builder_last_ns(c->builder)); /* stopping takes a while */

@@ -310,3 +310,32 @@ TEST(phases_by_time_split_one_stack_of_one_thread)
 	CHECK_U64(of_phase[1], 10);
 	CHECK_U64(of_phase[2], 60);
 }
+
+TEST(select_has_agrees_with_select_run_sample_by_sample)
+{
+	static const struct select_spec specs[] = {
+		{0},
+		{.time = "1..5"},
+		{.thread = "^pool"},
+		{.pid = "2"},
+		{.function = "^copy$"},
+		{.exclude = "work"},
+		{.within = "^io$", .mode = SELECT_KERNEL},
+		{.module = "libc"},
+	};
+	CLEANUP(profile_free_p) struct profile *p = make_profile();
+	CLEANUP(arena_release) struct arena a = {0};
+	uint32_t table;
+	CHECK(!select_table(p, "cycles", &table, NULL));
+	for (size_t i = 0; i < ARRAY_LEN(specs); i++) {
+		struct selection sel;
+		struct sieve *sieve;
+		CHECK(!select_run(&a, p, &specs[i], &sel, NULL));
+		CHECK(!select_compile(&a, p, table, &specs[i], &sieve, NULL));
+		uint64_t nr = 0;
+		for (size_t k = 0; k < p->tables.p[table].n; k++)
+			nr += select_has(sieve, k);
+		CHECK_U64(nr, sel.nr_samples);
+		CHECK(nr > 0);
+	}
+}

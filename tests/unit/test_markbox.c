@@ -1,0 +1,124 @@
+/* session/markbox: marks reach the captures of the process that they name, and no others. */
+#include "base/base.h"
+#include "tap.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "session/markbox.h"
+
+struct heard {
+	struct markbox *box;
+	size_t nr;
+	uint64_t time_ns;
+	char text[MARK_TEXT_BYTES_MAX + 1];
+	uint64_t start_ns;
+	size_t nr_to_answer; /* messages that the thread waits for */
+};
+
+static int on_event(void *ctx, const struct event *ev, struct err *err)
+{
+	struct heard *h = ctx;
+	(void)err;
+	if (ev->kind != EVENT_MARK)
+		return 0;
+	h->nr++;
+	h->time_ns = ev->time_ns;
+	(void)snprintf(h->text, sizeof(h->text), "%s", ev->mark.text);
+	return 0;
+}
+
+static bool is_4242(void *ctx, int32_t pid)
+{
+	(void)ctx;
+	return pid == 4242;
+}
+
+static void *serve(void *arg)
+{
+	struct heard *h = arg;
+	struct event_sink sink = {on_event, h};
+	for (size_t i = 0; i < h->nr_to_answer; i++) {
+		struct pollfd p = {.fd = markbox_fd(h->box), .events = POLLIN};
+		if (poll(&p, 1, 5000) <= 0)
+			break;
+		(void)markbox_drain(h->box, h->start_ns, is_4242, NULL, &sink, NULL);
+	}
+	return NULL;
+}
+
+/* Sends one mark while a box of ours is served. */
+static struct mark_answer send_one(struct heard *h, const int32_t *pids, size_t nr,
+				   const char *text)
+{
+	struct mark_answer a = {0};
+	pthread_t t;
+	h->nr_to_answer = 1;
+	CHECK(!markbox_open(&h->box, NULL));
+	CHECK(!pthread_create(&t, NULL, serve, h));
+	CHECK(!mark_send(&a, &(struct mark_request){pids, nr, text}, NULL));
+	pthread_join(t, NULL);
+	markbox_free(h->box);
+	return a;
+}
+
+TEST(markbox_takes_a_mark_for_its_process)
+{
+	struct heard h = {0};
+	int32_t pids[] = {7, 4242};
+	uint64_t before = clock_mono_ns();
+	struct mark_answer a = send_one(&h, pids, 2, "load starts");
+	CHECK(a.nr_taken >= 1 && a.nr_captures >= 1);
+	CHECK_U64(h.nr, 1);
+	CHECK_STR(h.text, "load starts");
+	CHECK(h.time_ns >= before && h.time_ns <= clock_mono_ns());
+}
+
+TEST(markbox_leaves_marks_of_other_processes)
+{
+	struct heard h = {0};
+	int32_t pid = 7;
+	(void)send_one(&h, &pid, 1, "text");
+	CHECK_U64(h.nr, 0);
+}
+
+TEST(markbox_mark_is_never_before_the_start)
+{
+	struct heard h = {.start_ns = UINT64_MAX - 1};
+	int32_t pid = 4242;
+	(void)send_one(&h, &pid, 1, "text");
+	CHECK(h.time_ns == UINT64_MAX - 1);
+}
+
+TEST(markbox_drops_nonsense)
+{
+	struct heard h = {0};
+	struct event_sink sink = {on_event, &h};
+	CHECK(!markbox_open(&h.box, NULL));
+	struct sockaddr_un addr;
+	socklen_t n = sizeof(addr);
+	CHECK(!getsockname(markbox_fd(h.box), (struct sockaddr *)&addr, &n));
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	static const char junk[2048] = "Mark";
+	for (size_t bytes = 0; bytes <= sizeof(junk); bytes += 64)
+		if (sendto(fd, junk, bytes, MSG_DONTWAIT, (struct sockaddr *)&addr, n) < 0)
+			break;
+	close(fd);
+	CHECK(!markbox_drain(h.box, 0, is_4242, NULL, &sink, NULL));
+	CHECK_U64(h.nr, 0);
+	markbox_free(h.box);
+}
+
+TEST(markbox_refuses_empty_and_long_texts)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	struct mark_answer a;
+	buf_add_repeat(&text, 'x', MARK_TEXT_BYTES_MAX + 1);
+	CHECK(mark_send(&a, &(struct mark_request){NULL, 0, ""}, NULL) < 0);
+	CHECK(mark_send(&a, &(struct mark_request){NULL, 0, buf_str(&text)}, NULL) < 0);
+}
