@@ -3,6 +3,7 @@
 #   folder law       which folder may include which (docs/internals.md, "The law", has the same table)
 #   names            file names are unique in the tree
 #   sizes            files under 800 lines, functions under 100
+#   fixtures         each folder's provenance is told, files under 256 kB
 #   calls            no exit, stderr, realloc patterns where they do not belong
 #   comments         no // in C
 #   headers          every header compiles alone
@@ -60,6 +61,14 @@ FNR == 1 { start = 0 }
 /^\}/ { if (start && FNR - start > 100) printf "%s:%d: function of %d lines: %s\n", FILENAME, start, FNR - start, name; start = 0 }
 ' $(git ls-files 'src/*.c'))
 [ -z "$out" ] || say "$out"
+
+# ---- fixtures -------------------------------------------------------------------------------
+for d in $(git ls-files tests/fixtures | sed -n 's|^tests/fixtures/\([^/]*\)/.*|\1|p' | sort -u); do
+	grep -q "^$d/" tests/fixtures/README || say "tests/fixtures/README does not say where $d/ comes from"
+done
+for f in $(git ls-files tests/fixtures tests/fuzz/corpus docs); do
+	[ "$(wc -c < "$f")" -lt 262144 ] || say "$f: 256 kB or more"
+done
 
 # ---- calls ----------------------------------------------------------------------------------
 grep -nE '(^|[^_a-z.>])exit\(' $(git ls-files 'src/*.c') | grep -vE '^src/(main|base/mem|base/spawn)\.c:' |
