@@ -114,8 +114,9 @@ def whole_share(text):
         if not lines or not user:
             continue
         nr += 1
-        name = user[-1].split()[1].split('+')[0] if len(user[-1].split()) > 1 else ''
-        good += name.split('@')[0] in starts
+        names = [(l.split() + ['', ''])[1].split('+')[0].split('@')[0] for l in user[-2:]]
+        # _start of a stripped binary has no name: what __libc_start_main returns to is it.
+        good += names[-1] in starts or (names[-1] == '[unknown]' and names[0] == '__libc_start_main')
     return 100.0 * good / nr if nr else 0.0, nr
 
 
