@@ -48,7 +48,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	struct rd r = rd_from(data, n);
 	while (rd_left(&r) > 4) {
 		uint32_t head = rd_u32(&r);
-		size_t nr_bytes = MIN(head >> 8, rd_left(&r));
+		size_t left = rd_left(&r);
+		size_t nr_bytes = MIN(head >> 8, left);
 		const uint8_t *p = rd_bytes(&r, nr_bytes);
 		sections[head & 31] = sv_from((const char *)p, nr_bytes);
 	}
