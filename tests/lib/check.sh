@@ -4,34 +4,45 @@ set -u
 make=$1
 jobs="-j$(nproc)"
 log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+trap 'rm -f "$log" "$log.sum"' EXIT
 total_bad=0
 start=$(date +%s)
-part() {
+: > "$log.sum"
+part() { # NAME SECONDS COMMAND...: a part that hangs is ended, with all that it started
 	name=$1
-	shift
+	limit=$2
+	shift 2
 	from=$(date +%s)
-	if "$@" > "$log" 2>&1; then verdict=ok; else verdict=FAILED; total_bad=$((total_bad + 1)); fi
+	timeout -k 10 "$limit" "$@" > "$log" 2>&1 < /dev/null
+	status=$?
+	verdict=ok
+	[ $status = 0 ] || verdict=FAILED
+	[ $status != 124 ] && [ $status != 137 ] || verdict="FAILED (ended after $limit s)"
 	grep -E '^(not ok|ok .*SKIP|# )' "$log"
-	[ $verdict = ok ] || tail -60 "$log"
+	# "N passed, M failed" of each run of tests; a part without such lines counts as one.
+	sums=$(sed -nE 's/^([a-z0-9]+: )?([0-9]+) passed, ([0-9]+) failed.*/\2 \3/p' "$log")
+	failed=$(echo "$sums" | awk '{ f += $2 } END { print f + 0 }')
+	if [ "$verdict" != ok ]; then
+		tail -60 "$log"
+		total_bad=$((total_bad + 1))
+		[ "$failed" -gt 0 ] || sums="$sums
+0 1"
+	elif [ -z "$sums" ]; then
+		sums="1 0"
+	fi
+	echo "$sums" >> "$log.sum"
 	printf '== %-12s %s, %d s\n' "$name" "$verdict" $(($(date +%s) - from))
 }
-part build $make --no-print-directory $jobs all
-part lint $make --no-print-directory lint
-part unit $make --no-print-directory $jobs unit
-cat "$log" | grep -E '^[0-9]+ passed' > "$log.sum"
-part golden $make --no-print-directory golden
-grep -E '^golden:' "$log" >> "$log.sum"
-part e2e $make --no-print-directory e2e
-grep -E '^e2e:' "$log" >> "$log.sum"
-part clang $make --no-print-directory $jobs clang
-part san $make --no-print-directory $jobs san
-grep -E '^[0-9]+ passed' "$log" >> "$log.sum"
-part fuzz-replay $make --no-print-directory $jobs fuzz-replay
+make="$make --no-print-directory"
+part build 180 $make $jobs all
+part lint 120 $make lint
+part unit 180 $make $jobs unit
+part golden 120 $make golden
+part e2e 420 $make $jobs e2e
+part clang 180 $make $jobs clang
+part san-address 300 $make $jobs san-address
+part san-thread 300 $make $jobs san-thread
+part fuzz-replay 180 $make $jobs fuzz-replay
 echo "== $(($(date +%s) - start)) s in all"
-passed=$(sed 's/^[a-z0-9]*: //' "$log.sum" | awk '{p += $1; f += $3} END {print p + 0}')
-failed=$(sed 's/^[a-z0-9]*: //' "$log.sum" | awk '{p += $1; f += $3} END {print f + 0}')
-rm -f "$log.sum"
-[ $total_bad -gt 0 ] && [ "$failed" = 0 ] && failed=$total_bad
-echo "$passed passed, $failed failed"
+awk '{ p += $1; f += $2 } END { printf "%d passed, %d failed\n", p, f }' "$log.sum"
 [ $total_bad = 0 ]

@@ -1,6 +1,6 @@
 /* build: gcc -O1 -g -fno-omit-frame-pointer -pthread */
 /*
- * Two threads that run, recurse and make system calls for SECONDS, then a fork that execs: every
+ * Two threads that run, recurse and make system calls for SECONDS of CPU time each, then a fork that execs: every
  * kind of record that a recording of perf has. Its stacks are whole with frame pointers.
  *
  *	churn SECONDS
@@ -39,7 +39,7 @@ __attribute__((noinline)) static void recurse(int depth)
 static double now(void)
 {
 	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
