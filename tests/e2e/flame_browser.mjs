@@ -98,14 +98,22 @@ const svg = draw(path.join(dir, 'a.folded'));
 check(svg === path.join(dir, 'a.svg'), 'the picture lies beside its input and its path is printed');
 const fileUrl = 'file://' + svg;
 let page = await open(fileUrl);
-let worst = 0;
-for (let i = 0; i < 200; i++) {
-	let source = random() < 0.3 ? `${pick(words)}|${pick(words)}` :
+const sources = [];
+for (let i = 0; i < 200; i++)
+	sources.push(random() < 0.3 ? `${pick(words)}|${pick(words)}` :
 		random() < 0.5 ? `^${pick(words)}_` : random() < 0.5 ? `${pick(words)}.*${pick(words)}$` :
-		pick(names).replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
-	const got = shown(await search(page, source));
-	worst = Math.max(worst, Math.abs(got - grep(stacks, new RegExp(source))));
-}
+		pick(names).replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+/* In the page at once: 200 round trips to a busy browser take half a minute. */
+const answers = await page.evaluate(([list, inputIs, foundIs]) => list.map((source) => {
+	const box = document.querySelector(inputIs);
+	box.value = source;
+	box.dispatchEvent(new Event('input', { bubbles: true }));
+	return document.querySelector(foundIs).textContent;
+}), [sources, input, found]);
+let worst = 0;
+sources.forEach((source, i) => {
+	worst = Math.max(worst, Math.abs(shown(answers[i]) - grep(stacks, new RegExp(source))));
+});
 check(worst <= 0.0100001, `matched equals grep for 200 regexes (largest difference ${worst.toFixed(4)})`);
 check(shown(await search(page, 'POLL')) === 0, 'search minds the case');
 await page.click('.tools button:has-text("Aa")');

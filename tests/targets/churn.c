@@ -1,7 +1,8 @@
 /* build: gcc -O1 -g -fno-omit-frame-pointer -pthread */
 /*
- * Two threads that run, recurse and make system calls for SECONDS of CPU time each, then a fork that execs: every
- * kind of record that a recording of perf has. Its stacks are whole with frame pointers.
+ * Two threads that run, recurse and make system calls for SECONDS of CPU time each, then a fork
+ * that execs: every kind of record that a recording of perf has. Its stacks are whole with frame
+ * pointers.
  *
  *	churn SECONDS
  */
