@@ -152,3 +152,9 @@ uint64_t perfopen_lost(int fd)
 	uint64_t v[2]; /* value, lost: PERF_FORMAT_LOST alone */
 	return read(fd, v, sizeof(v)) == (ssize_t)sizeof(v) ? v[1] : 0;
 }
+
+uint64_t perfopen_count(int fd)
+{
+	uint64_t v[2] = {0}; /* value, and lost where the kernel knows it */
+	return read(fd, v, sizeof(v)) >= (ssize_t)sizeof(v[0]) ? v[0] : 0;
+}

@@ -41,6 +41,8 @@ const char *perfopen_event_name(size_t i);
  */
 int perfopen_event(const struct perfopen *p, int32_t tid, int32_t cpu, uint32_t stack_bytes,
 		   struct err *err);
+/* What the event counted so far, its heirs' included: ns for clocks. 0 if it cannot be read. */
+uint64_t perfopen_count(int fd);
 /* Reads how many samples the kernel dropped for this event (PERF_FORMAT_LOST), 0 if unknown. */
 uint64_t perfopen_lost(int fd);
 

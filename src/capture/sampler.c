@@ -439,12 +439,22 @@ int sampler_drain(struct sampler *s, const struct event_sink *sink, struct err *
 	return drain_until(s, clock_mono_ns() - SETTLE_NS, sink, err);
 }
 
+static void count_time(struct sampler *s, const struct group *g, size_t nr)
+{
+	bool is_clock = s->how.attr.type == PERF_TYPE_SOFTWARE;
+	bool is_targets = !s->spec.is_system && !s->info.is_filtering;
+	for (size_t i = 0; is_clock && is_targets && i < nr; i++)
+		s->info.cpu_ns += perfopen_count(g->fds.p[i]);
+}
+
 int sampler_stop(struct sampler *s, const struct event_sink *sink, struct err *err)
 {
 	vec_foreach(g, &s->groups)
 		for (size_t i = 0; i < g->fds.n; i++)
 			(void)ioctl(g->fds.p[i], PERF_EVENT_IOC_DISABLE,
 				    0); /* ended tasks refuse */
+	vec_foreach(g, &s->groups)
+		count_time(s, g, g->fds.n);
 	s->is_started = false;
 	return drain_until(s, UINT64_MAX - 1, sink, err);
 }
@@ -490,8 +500,10 @@ void sampler_grow(struct sampler *s, int32_t tid, uint64_t nr_bytes)
 			if (its_group == group)
 				(void)open_thread(s, g, (int32_t)member, NULL); /* may have ended */
 	}
-	if (g->fds.n > nr_old)
+	if (g->fds.n > nr_old) {
+		count_time(s, g, nr_old);
 		close_events(g, nr_old);
+	}
 	s->info.nr_grown++;
 	s->info.max_stack_bytes = MAX(s->info.max_stack_bytes, g->stack_bytes);
 }

@@ -44,6 +44,12 @@ struct sampler_info {
 	uint64_t nr_grown;
 	uint64_t nr_filtered; /* samples of others, left out */
 	uint64_t nr_bad;      /* records that made no sense */
+	/*
+	 * CPU time of the target while it was sampled, counted by the kernel; 0 = unknown. A thread
+	 * that runs for less than a sample's period may leave no sample at all, since each thread's
+	 * first period starts with it.
+	 */
+	uint64_t cpu_ns;
 };
 
 struct sampler;

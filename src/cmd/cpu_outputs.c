@@ -22,6 +22,9 @@
 #include "format/format.h"
 #include "render/text.h"
 
+#define UNSAMPLED_MIN_NS    20000000 /* less is a matter of chance */
+#define UNSAMPLED_MIN_SHARE 0.1
+
 int cpu_outputs_open(struct cpu_outputs *ret_o, const char *output, const char *target,
 		     struct err *err)
 {
@@ -155,6 +158,29 @@ static int summarize(const struct cpu_outputs *o, const struct cpu_result *r, bo
 	return write_flame(o, r->profile) == EXIT_OK ? status : EXIT_FAILED;
 }
 
+/*
+ * Each thread's first sample comes after a whole period of its own CPU time, so a crowd of threads
+ * or processes that run for less is in no sample. The kernel's count says what is missing.
+ */
+static void say_unsampled(const struct cpu_result *r)
+{
+	const struct profile *p = r->profile;
+	double freq_hz = p->tables.n ? p->tables.p[0].freq_hz : 0;
+	if (!freq_hz || r->info.is_user_only || !r->info.cpu_ns)
+		return;
+	double sampled_ns = (double)p->losses.nr[LOSS_SEEN] * 1e9 / freq_hz;
+	double missing_ns = (double)r->info.cpu_ns - sampled_ns;
+	if (missing_ns < UNSAMPLED_MIN_NS ||
+	    missing_ns < UNSAMPLED_MIN_SHARE * (double)r->info.cpu_ns)
+		return;
+	CLEANUP(buf_release) struct buf used = {0};
+	num_add_ns(&used, r->info.cpu_ns);
+	log_warn("of %s of CPU time that the target used, samples stand for %.0f %%",
+		 buf_str(&used), 100.0 * sampled_ns / (double)r->info.cpu_ns);
+	log_hint("threads and processes that run for less than a sample's period leave none: a "
+		 "higher rate finds more of them (-F 9999), and so does the whole system (-a)");
+}
+
 int cpu_outputs_finish(struct cpu_outputs *o, const struct cpu_result *r, bool skips_pictures,
 		       bool has_command)
 {
@@ -166,13 +192,17 @@ int cpu_outputs_finish(struct cpu_outputs *o, const struct cpu_result *r, bool s
 				     : "free some space, or name a file elsewhere with -o FILE");
 	}
 	if (!r->profile->losses.nr[LOSS_WRITTEN]) {
-		log_warn("no samples: the target used no CPU time in this window");
-		log_hint("profile it under load, for longer, or see what it waits for");
+		if (r->info.cpu_ns < UNSAMPLED_MIN_NS) {
+			log_warn("no samples: the target used no CPU time in this window");
+			log_hint("profile it under load, for longer, or see what it waits for");
+		}
+		say_unsampled(r);
 		say_cost(r);
 		say_files(o, r, false);
 		return EXIT_NOTHING;
 	}
 	int status = summarize(o, r, skips_pictures, has_command);
+	say_unsampled(r);
 	say_cost(r);
 	say_files(o, r, !skips_pictures && status == EXIT_OK);
 	return r->disk.code ? EXIT_FAILED : status;

@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/num.h"
 #include "base/spawn.h"
 #include "base/stop.h"
 #include "format/assayfile.h"
@@ -404,6 +405,11 @@ static int run(struct capture *c, struct cpu_result *r, struct err *err)
 	r->own_cpu_ns -= MIN(naming_during, r->own_cpu_ns);
 	r->info = sampler_info(c->sampler);
 	c->p->losses.nr[LOSS_UNPARSED] += r->info.nr_bad;
+	if (r->info.cpu_ns) {
+		CLEANUP(buf_release) struct buf text = {0};
+		num_add_ns(&text, r->info.cpu_ns);
+		profile_fact(c->p, "CPU time", buf_str(&text));
+	}
 	sampler_free(TAKE(c->sampler)); /* the target is left alone from here on */
 	keep_naming_caps();
 	name_the_rest(c);

@@ -53,7 +53,6 @@ struct cpu_result {
 	uint64_t duration_ns;
 	uint64_t own_cpu_ns;    /* this process while sampling, naming apart */
 	uint64_t naming_cpu_ns; /* the naming worker */
-	uint64_t target_cpu_ns; /* weight of the samples in time, if the event is a clock */
 	uint64_t nr_bytes;      /* written to the recording */
 	uint64_t nr_unsaved;    /* samples that are in the profile, but not in the recording */
 	bool has_exit_code;

@@ -1,0 +1,21 @@
+# A disk that fills up: said with a status, nothing half-written, the command unharmed.
+. "$LIB/share.sh"
+mkdir small
+mount -t tmpfs -o size=64k none small 2> /dev/null || skip "no right to mount a tmpfs"
+trap 'umount small' EXIT
+head -c 53248 /dev/zero > small/fill
+cd small || exit 1
+"$ASSAY" cpu -o a.assay -- "$TARGETS/lives" burn 0.5 > ../out 2> ../err
+status=$?
+cd ..
+[ $status = 125 ] || fail "exit $status: $(cat err)"
+grep -q 'No space left' err || fail "the reason is missing: $(cat err)"
+[ ! -e small/a.svg ] || fail "half a picture was left"
+grep -q 'just_burn' out err || fail "the summary was lost with the disk"
+# Not one byte: an error, and no line that tells to read what is not there.
+head -c 65536 /dev/zero > small/fill 2> /dev/null
+"$ASSAY" cpu -o small/b.assay -- sh -c 'exit 7' > out 2> err
+[ $? = 7 ] || fail "the command's own failure is lost: $(cat err)"
+rm -f small/*
+"$ASSAY" cpu -o small/c.assay -- "$TARGETS/lives" burn 0.3 > out 2> err || fail "space again: $(cat err)"
+"$ASSAY" report small/c.assay > out || fail "report"

@@ -1,0 +1,23 @@
+# In scripts and CI: the command's status and output are its own; timeouts, closed descriptors.
+. "$LIB/share.sh"
+$ASSAY cpu -o a.assay -- sh -c 'echo result; echo said >&2; cat; exit 3' < /etc/hostname > out 2> err
+[ $? = 3 ] || fail "status"
+{ echo result; cat /etc/hostname; } | cmp -s - out || fail "standard output: $(cat out)"
+grep -qx said err || fail "standard error: $(cat err)"
+timeout 2 "$ASSAY" cpu -o b.assay -- "$TARGETS/lives" burn 100 > out 2> err
+[ $? = 124 ] || fail "timeout: $(cat err)"
+[ "$(total b.folded just_burn)" -ge 100 ] || fail "timeout: $(cat err)"
+timeout -s INT 2 "$ASSAY" cpu -o c.assay -- "$TARGETS/lives" burn 100 > out 2> err
+[ "$(total c.folded just_burn)" -ge 100 ] || fail "timeout -s INT: $(cat err)"
+"$ASSAY" cpu -o d.assay -- "$TARGETS/lives" burn 0.2 <&- >&- 2>&- || fail "all descriptors closed"
+$ASSAY report d.assay > out 2> err || fail "after closed descriptors: $(cat err)"
+grep -q just_burn out || fail "after closed descriptors: $(cat out)"
+HOME=/proc $ASSAY cpu -o e.assay -- true > out 2> err || fail "HOME cannot be written: $(cat err)"
+$ASSAY cpu -e cylces -- true > out 2> err
+[ $? = 2 ] && grep -q "did you mean 'cycles'" err || fail "a misspelt event: $(cat err)"
+# A profile of assay itself.
+$ASSAY cpu -F 9999 -o busy.assay -- "$TARGETS/lives" burn 2 > out1 2>&1 & rec=$!
+wait_for test -s busy.assay
+$ASSAY cpu -p $rec 1 -F 9999 -o self.assay > out 2> err
+case $? in 0 | 3) ;; *) fail "itself: $(cat err)" ;; esac
+wait $rec || fail "the one that was profiled: $(cat out1)"

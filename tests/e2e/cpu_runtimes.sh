@@ -1,0 +1,43 @@
+# Programs that are not plain C on glibc: static musl without symbols, JavaScript, other roots.
+. "$LIB/share.sh"
+if [ -x "$TARGETS/muslsort" ]; then
+	$ASSAY cpu -o musl.assay -- "$TARGETS/muslsort" 1 > out 2> err || fail "musl: $(cat err)"
+	n=$(total musl.folded)
+	[ "$n" -ge 500 ] || fail "musl: $n samples: $(cat err)"
+	at_least "$(whole musl.folded)" 99 || fail "musl: whole stacks $(whole musl.folded) %: $(cat err)"
+	[ "$(total musl.folded 'muslsort!fn_')" -ge $((n * 95 / 100)) ] || fail "musl: code is not told apart: $(head -3 musl.folded)"
+	grep -q 'stripped code' err || fail "musl: does not say why names are missing: $(cat err)"
+fi
+if command -v node > /dev/null; then
+	cat > hot.js <<- 'END'
+	function fibHot(n) { return n < 2 ? n : fibHot(n - 1) + fibHot(n - 2); }
+	function mainLoop() { const e = Date.now() + 2000; while (Date.now() < e) fibHot(20); }
+	mainLoop();
+	END
+	$ASSAY cpu -o node.assay -- node --perf-basic-prof hot.js > out 2> err || fail "node: $(cat err)"
+	n=$(total node.folded)
+	js=$(total node.folded 'mainLoop.*fibHot')
+	[ "$js" -ge $((n / 2)) ] || fail "node: $js of $n samples have JavaScript names: $(cat err)"
+	at_least "$(whole node.folded)" 97 || fail "node: whole stacks $(whole node.folded) %: $(cat err)"
+	rm -f /tmp/perf-*.map.none
+fi
+# A process with a root, pids and mounts of its own, found by its pid here; its binary is nowhere else.
+command -v unshare > /dev/null || skip "no unshare"
+mkdir -p root/bin
+for f in $(ldd "$TARGETS/lives" | grep -o '/[^ ]*'); do
+	mkdir -p "root$(dirname "$f")"
+	cp -L "$f" "root$f"
+done
+cp "$TARGETS/lives" root/bin/inner-e2e
+unshare --pid --mount --fork chroot root /bin/inner-e2e burn 60 2> err & outer=$!
+trap 'kill $inner $outer 2> /dev/null' EXIT
+inner=
+for _ in $(seq 50); do
+	inner=$(cat /proc/$outer/task/$outer/children 2> /dev/null) && inner=${inner% }
+	[ -n "$inner" ] && grep -q inner-e2e "/proc/$inner/comm" && break
+	kill -0 $outer 2> /dev/null || skip "no right to make namespaces: $(cat err)"
+	sleep 0.1
+done
+$ASSAY cpu -p "$inner" 1 -o inner.assay > out 2> err || fail "namespace: $(cat err)"
+[ "$(total inner.folded 'main;just_burn')" -ge 100 ] || fail "namespace: $(cat out err)"
+at_least "$(whole inner.folded)" 99 || fail "namespace: whole stacks $(whole inner.folded) %"
