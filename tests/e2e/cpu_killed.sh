@@ -1,6 +1,6 @@
 # A recorder that is killed leaves the target alone and a file that opens up to the last second.
 . "$LIB/share.sh"
-"$TARGETS/lives" burn 170 & target=$!
+"$TARGETS/lives" burn 900 & target=$!
 trap 'kill $target 2> /dev/null' EXIT
 cpu_ms() { awk '{ sub(/.*\) /, ""); print ($12 + $13) * 10 }' "/proc/$1/stat"; }
 rounds=${ASSAY_KILL_ROUNDS:-8}
