@@ -20,6 +20,7 @@ struct thread {
 	int32_t pid;
 	str_id comm;
 	task_id task; /* 0 = not needed yet */
+	bool is_alive;
 };
 
 struct loc_cache_entry {
@@ -66,7 +67,8 @@ struct builder {
 	struct spaces spaces;
 	struct walker *walker;
 	struct map thread_by_tid; /* tid -> index + 1 */
-	struct map inherited;     /* pid of a fork whose mappings the profile does not have yet */
+	struct map nr_alive;      /* pid -> known threads that have not ended */
+	struct map listed;        /* pids whose mappings the profile has */
 	VEC(struct thread) threads;
 	VEC(uint32_t) table_of_spec; /* table + 1, 0 = none */
 	loc_id truncated_loc;
@@ -102,7 +104,8 @@ void builder_free(struct builder *b)
 	spaces_release(&b->spaces);
 	modules_release(&b->modules);
 	map_release(&b->thread_by_tid);
-	map_release(&b->inherited);
+	map_release(&b->nr_alive);
+	map_release(&b->listed);
 	vec_release(&b->threads);
 	vec_release(&b->table_of_spec);
 	vec_release(&b->scratch);
@@ -154,6 +157,25 @@ uint64_t builder_last_ns(const struct builder *b)
 
 /* ---- threads ----------------------------------------------------------------------------- */
 
+static void count_alive(struct builder *b, struct thread *t)
+{
+	t->is_alive = true;
+	++*map_put(&b->nr_alive, (uint32_t)t->pid, NULL);
+}
+
+/* Whether it was the last one that is known of its process. */
+static bool count_dead(struct builder *b, struct thread *t)
+{
+	uint32_t *nr = t->is_alive ? map_get(&b->nr_alive, (uint32_t)t->pid) : NULL;
+	t->is_alive = false;
+	if (nr && *nr > 1) {
+		--*nr;
+		return false;
+	}
+	(void)map_del(&b->nr_alive, (uint32_t)t->pid);
+	return true;
+}
+
 static struct thread *thread_of(struct builder *b, int32_t pid, int32_t tid)
 {
 	bool is_new;
@@ -163,10 +185,13 @@ static struct thread *thread_of(struct builder *b, int32_t pid, int32_t tid)
 		vec_push(&b->threads, (struct thread){.pid = pid});
 	}
 	struct thread *t = &b->threads.p[*idx];
-	if (pid > 0 && t->pid != pid) {
+	if (pid > 0 && t->pid != pid) { /* a recycled number */
+		(void)count_dead(b, t);
 		t->pid = pid;
 		t->task = 0;
 	}
+	if (!t->is_alive)
+		count_alive(b, t);
 	return t;
 }
 
@@ -187,9 +212,10 @@ static void on_thread_comm(struct builder *b, const struct event *ev)
 	struct thread *t = thread_of(b, ev->pid, ev->tid);
 	t->comm = profile_cstr(b->p, ev->comm.name);
 	t->task = 0;
-	if (ev->comm.is_exec) {
+	if (ev->comm.is_exec) { /* the other threads are gone, whatever was told of them */
+		*map_put(&b->nr_alive, (uint32_t)ev->pid, NULL) = 1;
 		spaces_exec(&b->spaces, ev->pid);
-		(void)map_del(&b->inherited, (uint32_t)ev->pid);
+		(void)map_del(&b->listed, (uint32_t)ev->pid);
 	}
 }
 
@@ -199,12 +225,13 @@ static void on_thread_fork(struct builder *b, const struct event *ev)
 	struct thread *t = thread_of(b, ev->pid, ev->tid);
 	t->comm = parent.comm;
 	t->task = 0;
-	if (ev->pid != ev->fork.ppid && ev->fork.is_past) {
+	if (ev->pid == ev->fork.ppid)
+		return;
+	(void)map_del(&b->listed, (uint32_t)ev->pid);
+	if (ev->fork.is_past)
 		spaces_exec(&b->spaces, ev->pid);
-	} else if (ev->pid != ev->fork.ppid) {
+	else
 		spaces_fork(&b->spaces, ev->pid, ev->fork.ppid);
-		*map_put(&b->inherited, (uint32_t)ev->pid, NULL) = 1;
-	}
 }
 
 static void on_thread_exit(struct builder *b, const struct event *ev)
@@ -213,13 +240,27 @@ static void on_thread_exit(struct builder *b, const struct event *ev)
 	if (t->task)
 		b->p->tasks.p[t->task].end_ns = ev->time_ns;
 	t->task = 0;
-	if (ev->pid == ev->tid) {
+	/* A first thread may end long before the others: they go on in the same mappings. */
+	bool is_last = count_dead(b, t);
+	const uint32_t *first = map_get(&b->thread_by_tid, (uint32_t)ev->pid);
+	if (is_last && first && !b->threads.p[*first].is_alive) {
 		spaces_exit(&b->spaces, ev->pid);
-		(void)map_del(&b->inherited, (uint32_t)ev->pid);
+		(void)map_del(&b->listed, (uint32_t)ev->pid);
 	}
 }
 
 /* ---- mappings ---------------------------------------------------------------------------- */
+
+static void list_mapping(struct builder *b, const struct event *ev, const struct space_map *m)
+{
+	vec_push(&b->p->mappings, (struct mapping){.module = m->module->id,
+						   .pid = ev->pid,
+						   .start = m->start,
+						   .len = m->end - m->start,
+						   .pgoff = m->pgoff,
+						   .from_ns = ev->time_ns,
+						   .to_ns = UINT64_MAX});
+}
 
 static void on_map(struct builder *b, const struct event *ev)
 {
@@ -236,35 +277,24 @@ static void on_map(struct builder *b, const struct event *ev)
 				.module = &im->unwind};
 	if (im->segments)
 		map.bias = module_bias(im, m->start, m->pgoff);
+	uint32_t before = sp->generation;
 	space_add(&b->spaces, sp, &map);
-	vec_push(&b->p->mappings, (struct mapping){.module = im->unwind.id,
-						   .pid = ev->pid,
-						   .start = m->start,
-						   .len = m->len,
-						   .pgoff = m->pgoff,
-						   .from_ns = ev->time_ns,
-						   .to_ns = UINT64_MAX});
+	/* A JIT that changes its pages' rights tells the same mapping again and again. */
+	if (sp->generation != before && map_get(&b->listed, (uint32_t)ev->pid))
+		list_mapping(b, ev, &map);
 }
 
 /*
- * A fork has its parent's mappings without an event that says so. The profile gets them with the
- * child's first sample: most children of a build or a shell exec before they have one.
+ * The profile gets a process's mappings with its first sample: most children of a build or a
+ * shell end, or execute something else, before they have one.
  */
-static void note_inherited(struct builder *b, const struct event *ev)
+static void list_mappings(struct builder *b, const struct event *ev)
 {
-	if (!map_del(&b->inherited, (uint32_t)ev->pid))
-		return;
-	const struct space *sp = spaces_find(&b->spaces, ev->pid);
-	for (size_t i = 0; sp && i < sp->maps.n; i++) {
-		const struct space_map *m = &sp->maps.p[i];
-		vec_push(&b->p->mappings, (struct mapping){.module = m->module->id,
-							   .pid = ev->pid,
-							   .start = m->start,
-							   .len = m->end - m->start,
-							   .pgoff = m->pgoff,
-							   .from_ns = ev->time_ns,
-							   .to_ns = UINT64_MAX});
-	}
+	bool is_new;
+	(void)map_put(&b->listed, (uint32_t)ev->pid, &is_new);
+	const struct space *sp = is_new ? spaces_find(&b->spaces, ev->pid) : NULL;
+	for (size_t i = 0; sp && i < sp->maps.n; i++)
+		list_mapping(b, ev, &sp->maps.p[i]);
 }
 
 /* ---- stacks ------------------------------------------------------------------------------ */
@@ -588,7 +618,7 @@ static void on_sample(struct builder *b, const struct event *ev)
 		losses->nr[LOSS_FILTERED]++;
 		return;
 	}
-	note_inherited(b, ev);
+	list_mappings(b, ev);
 	enum loss_kind loss;
 	stack_id stack = stack_of(b, ev, &loss);
 	if (loss != LOSS_NR)

@@ -1,0 +1,165 @@
+/* Tests of ingest/builder: processes and threads that come and go, and what is kept of them. */
+#include "base/base.h"
+#include "ingest/builder.h"
+
+#include <errno.h>
+
+#include "tap.h"
+
+static int open_nothing(void *ctx, int32_t pid, const struct event_map *map)
+{
+	(void)ctx;
+	(void)pid;
+	(void)map;
+	return -ENOENT;
+}
+
+struct world {
+	struct opener opener;
+	struct profile *p;
+	struct builder *b;
+	struct event_sink sink;
+	uint64_t now_ns;
+};
+
+static void world_init(struct world *w)
+{
+	*w = (struct world){.opener = {.open = open_nothing}, .p = profile_new()};
+	w->b = builder_new(w->p, &(struct builder_options){.opener = &w->opener});
+	struct table shape = builder_table_shape(w->p, "cpu-clock", 999);
+	builder_set_table(w->b, 0, profile_table(w->p, &shape));
+	w->sink = builder_sink(w->b);
+}
+
+static void world_release(struct world *w)
+{
+	builder_free(w->b);
+	profile_free(w->p);
+}
+
+static void tell(struct world *w, struct event ev)
+{
+	ev.time_ns = ++w->now_ns;
+	ev.cpu = -1;
+	CHECK(!w->sink.event(w->sink.ctx, &ev, NULL));
+}
+
+static void tell_fork(struct world *w, int32_t pid, int32_t tid, int32_t ppid, int32_t ptid)
+{
+	tell(w, (struct event){.kind = EVENT_FORK,
+			       .pid = pid,
+			       .tid = tid,
+			       .fork = {.ppid = ppid, .ptid = ptid}});
+}
+
+static void tell_exit(struct world *w, int32_t pid, int32_t tid)
+{
+	tell(w, (struct event){.kind = EVENT_EXIT, .pid = pid, .tid = tid});
+}
+
+static void tell_exec(struct world *w, int32_t pid)
+{
+	tell(w, (struct event){.kind = EVENT_COMM,
+			       .pid = pid,
+			       .tid = pid,
+			       .comm = {.name = "new", .is_exec = true}});
+}
+
+static void tell_map(struct world *w, int32_t pid, uint64_t start)
+{
+	tell(w, (struct event){.kind = EVENT_MAP,
+			       .pid = pid,
+			       .tid = pid,
+			       .map = {.start = start,
+				       .len = 0x1000,
+				       .inode = 7,
+				       .is_exec = true,
+				       .path = "/bin/it"}});
+}
+
+/* The kind of module that a sample's leaf lies in. */
+static enum module_kind sample_kind(struct world *w, int32_t pid, int32_t tid, uint64_t ip)
+{
+	tell(w, (struct event){.kind = EVENT_SAMPLE,
+			       .pid = pid,
+			       .tid = tid,
+			       .sample = {.ip = ip, .is_user = true, .period = 1}});
+	const struct table *t = &w->p->tables.p[0];
+	const struct location *l = &w->p->locations.p[w->p->stacks.p[t->stack[t->n - 1]].loc];
+	return w->p->modules.p[l->module].kind;
+}
+
+TEST(builder_keeps_mappings_when_the_first_thread_ends_before_the_others)
+{
+	struct world w;
+	world_init(&w);
+	tell_fork(&w, 10, 10, 1, 1);
+	tell_exec(&w, 10);
+	tell_map(&w, 10, 0x10000);
+	tell_fork(&w, 10, 11, 10, 10);
+	tell_exit(&w, 10, 10);
+	CHECK_U64(sample_kind(&w, 10, 11, 0x10010), MODULE_ELF);
+	tell_exit(&w, 10, 11);
+	CHECK_U64(sample_kind(&w, 10, 10, 0x10010), MODULE_UNKNOWN);
+	world_release(&w);
+}
+
+TEST(builder_forgets_mappings_with_the_last_thread_after_an_exec_by_another_thread)
+{
+	struct world w;
+	world_init(&w);
+	tell_fork(&w, 10, 10, 1, 1);
+	tell_fork(&w, 10, 11, 10, 10);
+	tell_exit(&w, 10, 10); /* thread 11 executes: it becomes thread 10 */
+	tell_exec(&w, 10);
+	tell_map(&w, 10, 0x10000);
+	CHECK_U64(sample_kind(&w, 10, 10, 0x10010), MODULE_ELF);
+	tell_exit(&w, 10, 10);
+	CHECK_U64(sample_kind(&w, 10, 10, 0x10010), MODULE_UNKNOWN);
+	world_release(&w);
+}
+
+TEST(builder_keeps_mappings_of_a_process_whose_first_thread_never_said_anything)
+{
+	struct world w;
+	world_init(&w);
+	tell_map(&w, 10, 0x10000);
+	tell_exit(&w, 10, 12);
+	CHECK_U64(sample_kind(&w, 10, 11, 0x10010), MODULE_ELF);
+	world_release(&w);
+}
+
+TEST(builder_lists_mappings_of_processes_that_have_samples_only)
+{
+	struct world w;
+	world_init(&w);
+	for (int32_t pid = 100; pid < 1100; pid++) {
+		tell_fork(&w, pid, pid, 1, 1);
+		tell_exec(&w, pid);
+		tell_map(&w, pid, 0x10000);
+		tell_map(&w, pid, 0x20000);
+		if (pid % 100 == 0)
+			(void)sample_kind(&w, pid, pid, 0x10010);
+		tell_exit(&w, pid, pid);
+	}
+	CHECK_U64(w.p->mappings.n, 20);
+	world_release(&w);
+}
+
+TEST(builder_lists_a_mapping_that_is_told_again_once)
+{
+	struct world w;
+	world_init(&w);
+	tell_fork(&w, 10, 10, 1, 1);
+	tell_map(&w, 10, 0x10000);
+	(void)sample_kind(&w, 10, 10, 0x10010);
+	for (int i = 0; i < 100; i++)
+		tell_map(&w, 10, 0x20000);
+	CHECK_U64(w.p->mappings.n, 2);
+	/* A child has its parent's mappings, in the profile with its first sample. */
+	tell_fork(&w, 20, 20, 10, 10);
+	CHECK_U64(w.p->mappings.n, 2);
+	CHECK_U64(sample_kind(&w, 20, 20, 0x20010), MODULE_ELF);
+	CHECK_U64(w.p->mappings.n, 4);
+	world_release(&w);
+}
