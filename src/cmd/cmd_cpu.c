@@ -15,6 +15,7 @@
 #include "base/suggest.h"
 #include "cmd/cmd.h"
 #include "cmd/cpu_outputs.h"
+#include "cmd/cpu_runs.h"
 #include "cmd/targetopts.h"
 #include "host/cachedir.h"
 #include "session/cpu_capture.h"
@@ -24,12 +25,14 @@
 #define SECONDS_DEFAULT 60
 #define FREQ_DEFAULT    999 /* not a round number: programs have round periods */
 #define FREQ_MAX        100000
+#define RUNS_MAX        1000
 
 struct cpu_opts {
 	struct target_opts target;
 	uint64_t freq_hz;
 	const char *event;
 	uint64_t delay_ns;
+	uint64_t nr_runs; /* 0 = one, without more words */
 	int call_graph;
 	bool is_user_only;
 	bool wants_graph; /* -g, as perf has it: it is always on */
@@ -56,6 +59,8 @@ static const struct opt cpu_table[] = {
 		"what to count: cycles, cpu-clock, task-clock, instructions (default: the best)"),
 	OPT_DURATION('D', "delay", struct cpu_opts, delay_ns, "TIME",
 		     "wait this long before sampling starts"),
+	OPT_U64_IN(0, "runs", struct cpu_opts, nr_runs, 2, RUNS_MAX, "N",
+		   "capture N times, a recording each, and show each function's spread"),
 	OPT_FLAG('u', "user", struct cpu_opts, is_user_only, "leave the kernel out"),
 	OPT_ENUM(0, "call-graph", struct cpu_opts, call_graph, call_graphs, "HOW",
 		 "how stacks are taken"),
@@ -90,7 +95,8 @@ static const char examples[] = "assay cpu redis-server 10\tten seconds of a runn
 			       "assay cpu -- ./server --port 80\ta program from start to end\n"
 			       "assay cpu -p 4242 -F 4999 5\tmore samples\n"
 			       "assay cpu redis-server -- redis-benchmark -q\twhile a load runs\n"
-			       "sudo assay cpu -a 10\tthe whole machine\n";
+			       "sudo assay cpu -a 10\tthe whole machine\n"
+			       "assay cpu --runs 5 -- ./bench\thow much the shares vary\n";
 
 struct cpu_progress {
 	struct progress bar;
@@ -165,39 +171,66 @@ static struct cpu_options options_from(const struct cpu_opts *o, const struct ch
 	return c;
 }
 
-static int run(const struct cpu_opts *o, const struct chosen_target *t, const struct opt_args *args)
+struct cpu_run {
+	const struct cpu_opts *o;
+	const struct chosen_target *t;
+	const struct opt_args *args;
+};
+
+/* One capture into a place that is open; an exit status. */
+static int capture_into(void *ctx, struct cpu_outputs *out)
 {
+	const struct cpu_run *run = ctx;
+	bool has_command = run->args->command != NULL;
 	CLEANUP(err_release) struct err err = {0};
-	CLEANUP(cpu_outputs_release) struct cpu_outputs out = {0};
 	CLEANUP(cpu_result_release) struct cpu_result result = {0};
 	struct cpu_progress progress = {0};
-	struct cpu_options c = options_from(o, t, args);
+	struct cpu_options c = options_from(run->o, run->t, run->args);
 	c.status = show_status;
 	c.ctx = &progress;
-	const char *name = t->has_target ? t->target.name : path_base(args->command[0]);
 	CLEANUP(free_p) char *cache_dir = host_cache_dir();
 	c.cache_dir = cache_dir;
-	if (stop_install(&err) || cpu_outputs_open(&out, o->output, name, &err)) {
+	if (stop_install(&err)) {
 		log_err(&err);
-		return args->command ? EXIT_ASSAY_FAILED : EXIT_FAILED;
+		cpu_outputs_abandon(out);
+		return has_command ? EXIT_ASSAY_FAILED : EXIT_FAILED;
 	}
-	c.recording_fd = take_fd(&out.recording_fd);
+	c.recording_fd = take_fd(&out->recording_fd);
 	progress_init(&progress.bar, "cpu");
 	int rc = cpu_capture(&result, &c, &err);
 	progress_release(&progress.bar);
 	if (rc) {
 		log_err(&err);
-		cpu_outputs_abandon(&out);
-		return failed_status(&result, args->command != NULL);
+		cpu_outputs_abandon(out);
+		return failed_status(&result, has_command);
 	}
-	say_what_was_chosen(o, &result.info);
-	bool skips_pictures = o->has_no_pictures || stop_count() > 1;
-	int status = cpu_outputs_finish(&out, &result, skips_pictures, args->command != NULL);
+	say_what_was_chosen(run->o, &result.info);
+	bool skips_pictures = run->o->has_no_pictures || stop_count() > 1;
+	int status = cpu_outputs_finish(out, &result, skips_pictures, has_command);
 	if (!result.has_exit_code)
 		return status;
 	/* Our own failure must not pass for a good run of the command. */
 	bool has_failed = status == EXIT_FAILED && !result.exit_code;
 	return has_failed ? EXIT_ASSAY_FAILED : result.exit_code;
+}
+
+static int run(const struct cpu_opts *o, const struct chosen_target *t, const struct opt_args *args)
+{
+	CLEANUP(err_release) struct err err = {0};
+	CLEANUP(cpu_outputs_release) struct cpu_outputs out = {0};
+	struct cpu_run one = {o, t, args};
+	const char *name = t->has_target ? t->target.name : path_base(args->command[0]);
+	if (o->nr_runs)
+		return cpu_runs(&(struct cpu_runs){.nr_runs = o->nr_runs,
+						   .output = o->output,
+						   .target_name = name,
+						   .has_command = args->command != NULL,
+						   .capture = capture_into,
+						   .ctx = &one});
+	if (!cpu_outputs_open(&out, o->output, name, &err))
+		return capture_into(&one, &out);
+	log_err(&err);
+	return args->command ? EXIT_ASSAY_FAILED : EXIT_FAILED;
 }
 
 static bool is_event_known(const char *event)

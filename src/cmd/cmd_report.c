@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/vec.h"
 #include "cmd/optgroups.h"
+#include "cmd/runs_view.h"
 #include "render/jsonout.h"
 #include "render/text.h"
 #include "session/load.h"
@@ -41,6 +42,7 @@ struct report_opts {
 	const char *table;
 	bool is_outermost;
 	bool is_marks;
+	bool is_runs;
 };
 
 static const struct opt_choice by_choices[] = {
@@ -84,6 +86,9 @@ static const struct opt view_opts[] = {
 		 "with --table: the match nearest to the root decides, not to the leaf"),
 	OPT_FLAG(0, "marks", struct report_opts, is_marks,
 		 "phases between the marks set during the capture"),
+	OPT_FLAG(0, "runs", struct report_opts, is_runs,
+		 "each FILE is a run of one thing: functions by mean self share, with the spread "
+		 "from run to run"),
 	OPT_END,
 };
 static const struct opt_group view_group = {"Views (default: an overview)", view_opts};
@@ -258,6 +263,27 @@ static int report_profile(const struct profile *p, const struct report_opts *o,
 	return output_write(out, &b);
 }
 
+/* --runs: files are compared with each other, not added up. */
+static int report_runs(const struct report_opts *o, const struct select_spec *spec,
+		       const struct output_opts *out, const struct opt_args *args)
+{
+	CLEANUP(err_release) struct err err = {0};
+	CLEANUP(report_free_p) struct report *r = report_new();
+	struct view_limits limits = {o->limit, MAX(o->percent_limit, 0), (enum view_sort)o->sort};
+	if (o->by != REPORT_BY_NONE || o->callers || o->callees || o->is_tree || o->is_reverse ||
+	    o->table || o->is_marks || spec->nr_rules || o->sort == VIEW_BY_TOTAL)
+		return cmd_usage("report", "--runs is a view of its own, of self shares of "
+					   "functions");
+	if (!args->operands.n)
+		return cmd_usage("report", "--runs needs the FILEs to compare");
+	if (runs_view(r, (const char *const *)args->operands.p, args->operands.n, spec, &limits,
+		      &err))
+		return fail(&err);
+	CLEANUP(buf_release) struct buf b = {0};
+	render(&b, r, out);
+	return output_write(out, &b);
+}
+
 /* @newest: the newest recording's path, where no file was named; owned by the caller. */
 static int load_inputs(struct profile **ret_p, const struct opt_args *args, char **newest,
 		       struct err *err)
@@ -310,6 +336,8 @@ int cmd_report(int argc, char **argv)
 		return cmd_usage("report", "--nearest needs --callers or --callees");
 	if (filter_finish(&filter, &err))
 		return fail(&err);
+	if (o.is_runs)
+		return report_runs(&o, &filter.spec, &out, &args);
 	CLEANUP(profile_free_p) struct profile *p = NULL;
 	CLEANUP(free_p) char *newest = NULL;
 	if (load_inputs(&p, &args, &newest, &err))

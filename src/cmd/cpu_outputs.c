@@ -133,6 +133,8 @@ static void say_files(const struct cpu_outputs *o, const struct cpu_result *r, b
 		return;
 	}
 	log_note("recording:   %s (%s)", recording, buf_str(&text));
+	if (o->flags & CPU_OUTPUTS_ONE_OF_RUNS)
+		return;
 	CLEANUP(buf_release) struct buf word = {0};
 	escape_shell(&word, sv_from_str(recording));
 	log_note("next: assay report %s", buf_str(&word));
@@ -151,7 +153,8 @@ static int summarize(const struct cpu_outputs *o, const struct cpu_result *r, bo
 	struct view_limits limits = {.max_rows = 15};
 	overview_begin(report, &sel);
 	overview_report(report, &sel, NULL, &limits);
-	print_summary(report, has_command);
+	if (!(o->flags & CPU_OUTPUTS_ONE_OF_RUNS))
+		print_summary(report, has_command);
 	if (skips_pictures)
 		return EXIT_OK;
 	int status = write_folded(o, r->profile);

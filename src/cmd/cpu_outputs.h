@@ -9,9 +9,14 @@
 #include "session/cpu_capture.h"
 #include "session/store.h"
 
+enum cpu_outputs_flags {
+	CPU_OUTPUTS_ONE_OF_RUNS = 1 << 0, /* the words at the end are about all runs: not here */
+};
+
 struct cpu_outputs {
 	struct store_place place; /* where the recording goes; pictures share its stem */
 	int recording_fd;         /* taken by the capture */
+	unsigned flags;           /* enum cpu_outputs_flags, set by the caller */
 };
 
 /* @output: path given by the user, or NULL for ./profiling/<target>/. */

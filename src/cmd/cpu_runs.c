@@ -1,0 +1,146 @@
+/* A capture made several times; see cpu_runs.h. */
+#include "base/base.h"
+#include "cmd/cpu_runs.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/escape.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/stop.h"
+#include "base/sv.h"
+#include "base/vec.h"
+#include "cmd/cmd.h"
+#include "cmd/optgroups.h"
+#include "cmd/runs_view.h"
+#include "render/text.h"
+
+#define SUMMARY_ROWS 15
+
+struct recordings {
+	VEC(char *) paths;
+};
+
+static void recordings_release(struct recordings *r)
+{
+	vec_foreach(p, &r->paths)
+		free(*p);
+	vec_release(&r->paths);
+}
+
+/* "dir/x.assay" -> "dir/x-2.assay" */
+static char *numbered(const char *output, size_t run)
+{
+	struct sv stem = sv_from_str(output);
+	bool has_suffix = sv_has_suffix(stem, SV(STORE_SUFFIX));
+	if (has_suffix)
+		stem.n -= strlen(STORE_SUFFIX);
+	return xasprintf("%.*s-%zu%s", SV_ARGS(stem), run, has_suffix ? STORE_SUFFIX : "");
+}
+
+/*
+ * Waits for a run. What a terminal sends reaches the run without us; other requests to stop are
+ * passed on.
+ */
+static int wait_for(pid_t pid)
+{
+	int status = 0;
+	unsigned nr_passed_on = 0;
+	while (!waitpid(pid, &status, WNOHANG)) {
+		struct pollfd p = {.fd = stop_fd(), .events = POLLIN};
+		(void)poll(&p, 1, 1000);
+		stop_drain();
+		unsigned nr = stop_count();
+		if (nr > nr_passed_on && stop_signal() != SIGINT)
+			(void)kill(pid, stop_signal());
+		nr_passed_on = nr;
+	}
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static int run_once(const struct cpu_runs *r, struct cpu_outputs *out, struct err *err)
+{
+	fflush(stdout);
+	pid_t pid = fork();
+	if (pid < 0)
+		return err_sys(err, "cannot start a run");
+	if (pid)
+		return wait_for(pid);
+	stop_uninstall(); /* the run installs its own */
+	int status = r->capture(r->ctx, out);
+	fflush(stdout);
+	_exit(status);
+}
+
+/* An exit status, or negative: nothing was recorded and no further run makes sense. */
+static int record(const struct cpu_runs *r, size_t run, struct recordings *to, struct err *err)
+{
+	CLEANUP(cpu_outputs_release) struct cpu_outputs out = {.recording_fd = -1};
+	CLEANUP(free_p) char *name = r->output ? numbered(r->output, run) : NULL;
+	int rc = cpu_outputs_open(&out, name, r->target_name, err);
+	if (rc)
+		return rc;
+	out.flags = CPU_OUTPUTS_ONE_OF_RUNS;
+	log_note("run %zu of %zu", run, r->nr_runs);
+	int status = run_once(r, &out, err);
+	CLEANUP(free_p) char *path = store_path(&out.place, STORE_SUFFIX);
+	if (status >= 0 && !access(path, R_OK))
+		vec_push(&to->paths, TAKE(path));
+	return status;
+}
+
+static int summarize(const struct cpu_runs *r, const struct recordings *files)
+{
+	CLEANUP(err_release) struct err err = {0};
+	CLEANUP(report_free_p) struct report *report = report_new();
+	CLEANUP(buf_release) struct buf text = {0};
+	CLEANUP(buf_release) struct buf words = {0};
+	if (runs_view(report, (const char *const *)files->paths.p, files->paths.n,
+		      &(struct select_spec){0}, &(struct view_limits){.max_rows = SUMMARY_ROWS},
+		      &err)) {
+		log_err(&err);
+		return EXIT_FAILED;
+	}
+	int fd = r->has_command ? STDERR_FILENO : STDOUT_FILENO;
+	struct text_style style = output_style(fd);
+	text_render(&text, report, &style);
+	(void)file_write_all(fd, text.p, text.n, NULL); /* the recordings say the same */
+	vec_foreach(p, &files->paths) {
+		buf_add_ch(&words, ' ');
+		escape_shell(&words, sv_from_str(*p));
+	}
+	log_note("next: assay report --runs%s", buf_str(&words));
+	return EXIT_OK;
+}
+
+int cpu_runs(const struct cpu_runs *r)
+{
+	CLEANUP(err_release) struct err err = {0};
+	CLEANUP(recordings_release) struct recordings files = {0};
+	int failed = r->has_command ? EXIT_ASSAY_FAILED : EXIT_FAILED;
+	if (stop_install(&err)) {
+		log_err(&err);
+		return failed;
+	}
+	int first_bad = EXIT_OK;
+	for (size_t run = 1; run <= r->nr_runs && !stop_count(); run++) {
+		size_t nr_before = files.paths.n;
+		int status = record(r, run, &files, &err);
+		if (status < 0) {
+			log_err(&err);
+			status = failed;
+		}
+		first_bad = first_bad ? first_bad : status;
+		if (files.paths.n == nr_before)
+			break;
+	}
+	if (!files.paths.n)
+		return first_bad ? first_bad : failed;
+	int status = summarize(r, &files);
+	return first_bad || !status ? first_bad : failed;
+}
