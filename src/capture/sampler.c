@@ -7,6 +7,7 @@
  *
  * Growing a group opens new events with a larger copy for its live threads, then closes the old
  * ones, which ends the inherited ones with them (kernel/events/core.c, perf_event_release_kernel).
+ * Members are known from FORK records, so those that wait in the rings are looked at before.
  */
 #include "base/base.h"
 #include "capture/sampler.h"
@@ -20,6 +21,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "capture/pending.h"
 #include "capture/record.h"
 #include "capture/ring.h"
 #include "capture/synth.h"
@@ -38,6 +40,7 @@ struct group {
 	VEC(int) fds;
 	uint32_t stack_bytes;
 	uint32_t nr_short; /* copies that were too short since the last growth */
+	bool is_fixed;     /* larger copies were refused once: not asked for again */
 };
 
 struct sampler {
@@ -52,6 +55,8 @@ struct sampler {
 	struct map group_of; /* tid -> group index + 1 */
 	struct map wanted;   /* pids, when filtering */
 	struct map known;    /* pids whose start was synthesised, in system mode */
+	uint64_t nr_events;  /* open descriptors of groups */
+	uint64_t max_events; /* what the limit of open files leaves for them */
 	struct sampler_info info;
 	bool is_started;
 };
@@ -131,10 +136,14 @@ static int open_rings(struct sampler *s, struct err *err)
 static int open_thread(struct sampler *s, struct group *g, int32_t tid, struct err *err)
 {
 	for (size_t i = 0; i < s->cpus.n; i++) {
+		if (s->nr_events >= s->max_events)
+			return err_set(err, -EMFILE,
+				       "too many threads for the limit of open files");
 		int fd = perfopen_event(&s->how, tid, s->cpus.p[i], g->stack_bytes, err);
 		if (fd < 0)
 			return fd;
 		vec_push(&g->fds, fd);
+		s->nr_events++;
 		if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, s->ring_fds.p[i]))
 			return err_sys(err, "cannot direct an event of thread %d into its ring",
 				       tid);
@@ -217,9 +226,10 @@ static size_t count_threads(const struct sampler_spec *spec)
 static bool needs_filter(struct sampler *s)
 {
 	uint64_t limit = host_raise_nofile();
+	s->max_events = limit - MIN(limit / 2, (uint64_t)SPARE_FDS);
 	uint64_t nr_events = (uint64_t)count_threads(&s->spec) * host_nr_cpus();
 	bool has_tids = s->spec.tids && s->spec.tids->pids.n;
-	return !s->spec.is_system && !has_tids && nr_events + SPARE_FDS > limit;
+	return !s->spec.is_system && !has_tids && nr_events > s->max_events;
 }
 
 static int32_t first_pid(const struct sampler_spec *spec)
@@ -310,8 +320,10 @@ static int synth_targets(struct sampler *s, const struct event_sink *sink, struc
 {
 	uint64_t now = clock_mono_ns();
 	int rc = 0;
-	for (size_t i = 0; !rc && i < s->pids.pids.n; i++)
+	for (size_t i = 0; !rc && i < s->pids.pids.n; i++) {
+		(void)map_put(&s->known, (uint32_t)s->pids.pids.p[i], NULL);
 		rc = synth_process(s->pids.pids.p[i], now, sink, err);
+	}
 	for (size_t i = 0; !rc && s->spec.tids && i < s->spec.tids->pids.n; i++) {
 		int32_t pid;
 		if (!proc_tgid(s->spec.tids->pids.p[i], &pid, NULL))
@@ -347,21 +359,34 @@ static void note_fork(struct sampler *s, const struct event *ev)
 		uint32_t group = *parent; /* map_put may move the table */
 		*map_put(&s->group_of, (uint32_t)ev->tid, NULL) = group;
 	}
-	if (s->info.is_filtering && map_get(&s->wanted, (uint32_t)ev->fork.ppid))
+	if (!s->info.is_filtering || ev->pid == ev->fork.ppid)
+		return;
+	if (map_get(&s->wanted, (uint32_t)ev->fork.ppid))
 		(void)map_put(&s->wanted, (uint32_t)ev->pid, NULL);
+	else
+		(void)map_del(&s->wanted, (uint32_t)ev->pid); /* a recycled pid */
 }
 
-/* In system mode a process becomes known with its first sample: then its start is synthesised. */
+/*
+ * In system mode what a process was before is synthesised when it first matters: with its first
+ * sample, or when it forks, since the child starts with the parent's mappings. Its other events do
+ * not make it known: a server that starts a thread has told nothing of its mappings. One that
+ * was born or executed a program under our eyes has told everything.
+ */
 static int ensure_known(struct sampler *s, const struct event *ev, const struct event_sink *sink,
 			struct err *err)
 {
 	if (!(s->spec.is_system || s->info.is_filtering) || ev->pid <= 0)
 		return 0;
-	bool is_new;
-	(void)map_put(&s->known, (uint32_t)ev->pid, &is_new);
-	if (!is_new || ev->kind != EVENT_SAMPLE)
+	bool is_birth = ev->kind == EVENT_FORK && ev->pid != ev->fork.ppid;
+	if (is_birth || (ev->kind == EVENT_COMM && ev->comm.is_exec))
+		(void)map_put(&s->known, (uint32_t)ev->pid, NULL);
+	int32_t pid = is_birth ? ev->fork.ppid : ev->pid;
+	if ((!is_birth && ev->kind != EVENT_SAMPLE) || pid <= 0)
 		return 0;
-	return synth_process(ev->pid, ev->time_ns, sink, err);
+	bool is_new;
+	(void)map_put(&s->known, (uint32_t)pid, &is_new);
+	return is_new ? synth_process(pid, ev->time_ns, sink, err) : 0;
 }
 
 static bool is_left_out(struct sampler *s, const struct event *ev)
@@ -461,12 +486,94 @@ int sampler_stop(struct sampler *s, const struct event_sink *sink, struct err *e
 
 /* ---- growing ----------------------------------------------------------------------------- */
 
-static void close_events(struct group *g, size_t nr)
+static void close_events(struct sampler *s, struct group *g, size_t from, size_t nr)
 {
-	for (size_t i = 0; i < nr; i++)
+	for (size_t i = from; i < from + nr; i++)
 		close(g->fds.p[i]);
-	memmove(g->fds.p, g->fds.p + nr, (g->fds.n - nr) * sizeof(*g->fds.p));
+	memmove(g->fds.p + from, g->fds.p + from + nr, (g->fds.n - from - nr) * sizeof(*g->fds.p));
 	g->fds.n -= nr;
+	s->nr_events -= MIN((uint64_t)nr, s->nr_events);
+}
+
+/* Only a lack of room is a failure; a thread that has ended needs no events. */
+static int reopen_thread(struct sampler *s, struct group *g, int32_t tid)
+{
+	int rc = open_thread(s, g, tid, NULL);
+	return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM ? rc : 0;
+}
+
+struct growth {
+	struct sampler *s;
+	uint32_t group; /* index + 1 */
+	uint64_t start_ns;
+	struct map opened_us; /* tid -> when its new events were there, from start_ns */
+};
+
+static int reopen_member(struct growth *w, int32_t tid)
+{
+	int rc = reopen_thread(w->s, &w->s->groups.p[w->group - 1], tid);
+	uint64_t now_us = (clock_mono_ns() - w->start_ns) / 1000;
+	*map_put(&w->opened_us, (uint32_t)tid, NULL) = (uint32_t)MIN(now_us, (uint64_t)UINT32_MAX);
+	return rc;
+}
+
+/*
+ * A child that was born before its parent got the new events has only the old ones, which are
+ * about to be closed; its FORK record may still lie in a ring. Returns how many such members
+ * were found, or an error.
+ */
+static int adopt_pending(struct growth *w)
+{
+	CLEANUP(pending_forks_release) struct pending_forks forks = {0};
+	for (size_t i = 0; i < w->s->rings.n; i++)
+		pending_forks_add(&forks, &w->s->rings.p[i], &w->s->how.attr);
+	int nr = 0;
+	vec_foreach(f, &forks.list) {
+		const uint32_t *parent = map_get(&w->opened_us, (uint32_t)f->ptid);
+		if (!parent || map_get(&w->opened_us, (uint32_t)f->tid))
+			continue;
+		uint32_t parent_us = *parent; /* map_put may move the table */
+		*map_put(&w->s->group_of, (uint32_t)f->tid, NULL) = w->group;
+		if (f->time_ns >= w->start_ns + (uint64_t)parent_us * 1000)
+			*map_put(&w->opened_us, (uint32_t)f->tid, NULL) = parent_us;
+		else if (reopen_member(w, f->tid))
+			return -EMFILE;
+		nr++;
+	}
+	return nr;
+}
+
+#define ADOPT_ROUNDS 16 /* children of children, each found once its parent is */
+
+static int reopen_threads(struct sampler *s, uint32_t group)
+{
+	struct growth w = {.s = s, .group = group, .start_ns = clock_mono_ns()};
+	int rc = 0;
+	uint64_t tid;
+	uint32_t its_group;
+	for (size_t it = 0; !rc && map_next(&s->group_of, &it, &tid, &its_group);)
+		if (its_group == group)
+			rc = reopen_member(&w, (int32_t)tid);
+	int nr = 1;
+	for (unsigned round = 0; !rc && nr > 0 && round < ADOPT_ROUNDS; round++)
+		nr = adopt_pending(&w);
+	map_release(&w.opened_us);
+	return rc ? rc : MIN(nr, 0);
+}
+
+static int reopen_cpus(struct sampler *s, struct group *g)
+{
+	for (size_t i = 0; i < s->cpus.n; i++) {
+		int fd = perfopen_event(&s->how, -1, s->cpus.p[i], g->stack_bytes, NULL);
+		if (fd < 0)
+			return fd;
+		vec_push(&g->fds, fd);
+		s->nr_events++;
+		if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, s->ring_fds.p[i]) ||
+		    ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
+			return -errno;
+	}
+	return 0;
 }
 
 void sampler_grow(struct sampler *s, int32_t tid, uint64_t nr_bytes)
@@ -475,34 +582,26 @@ void sampler_grow(struct sampler *s, int32_t tid, uint64_t nr_bytes)
 	uint32_t *of = map_get(&s->group_of, (uint32_t)tid);
 	if (!s->is_started || (!of && !is_per_cpu))
 		return;
-	struct group *g = is_per_cpu ? &s->groups.p[0] : &s->groups.p[*of - 1];
+	uint32_t group = is_per_cpu ? 1 : *of;
+	struct group *g = &s->groups.p[group - 1];
 	/* Records that were in the rings before the last growth say nothing new. */
-	if (g->stack_bytes >= PERFOPEN_STACK_MAX || nr_bytes < g->stack_bytes ||
+	if (g->is_fixed || g->stack_bytes >= PERFOPEN_STACK_MAX || nr_bytes < g->stack_bytes ||
 	    ++g->nr_short < GROW_AFTER)
 		return;
 	g->nr_short = 0;
-	g->stack_bytes = MIN(g->stack_bytes * GROW_FACTOR, PERFOPEN_STACK_MAX);
+	uint32_t old_bytes = g->stack_bytes;
 	size_t nr_old = g->fds.n;
-	if (is_per_cpu) {
-		for (size_t i = 0; i < s->cpus.n; i++) {
-			int fd = perfopen_event(&s->how, -1, s->cpus.p[i], g->stack_bytes, NULL);
-			if (fd < 0)
-				continue;
-			(void)ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, s->ring_fds.p[i]);
-			(void)ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
-			vec_push(&g->fds, fd);
-		}
-	} else {
-		uint32_t group = *of;
-		uint64_t member;
-		uint32_t its_group;
-		for (size_t it = 0; map_next(&s->group_of, &it, &member, &its_group);)
-			if (its_group == group)
-				(void)open_thread(s, g, (int32_t)member, NULL); /* may have ended */
+	g->stack_bytes = MIN(g->stack_bytes * GROW_FACTOR, PERFOPEN_STACK_MAX);
+	int rc = is_per_cpu ? reopen_cpus(s, g) : reopen_threads(s, group);
+	if (rc) { /* not all of them: the old ones stay, with copies that cut some stacks */
+		close_events(s, g, nr_old, g->fds.n - nr_old);
+		g->stack_bytes = old_bytes;
+		g->is_fixed = true;
+		return;
 	}
 	if (g->fds.n > nr_old) {
 		count_time(s, g, nr_old);
-		close_events(g, nr_old);
+		close_events(s, g, 0, nr_old);
 	}
 	s->info.nr_grown++;
 	s->info.max_stack_bytes = MAX(s->info.max_stack_bytes, g->stack_bytes);
@@ -518,7 +617,7 @@ void sampler_free(struct sampler *s)
 	if (!s)
 		return;
 	vec_foreach(g, &s->groups) {
-		close_events(g, g->fds.n);
+		close_events(s, g, 0, g->fds.n);
 		vec_release(&g->fds);
 	}
 	for (size_t i = 0; i < s->rings.n; i++) {

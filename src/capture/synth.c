@@ -57,7 +57,8 @@ int synth_process(int32_t pid, uint64_t time_ns, const struct event_sink *sink, 
 	struct synth s = {pid, time_ns, sink};
 	CLEANUP(err_release) struct err gone = {0};
 	int rc = proc_maps(pid, synth_map, &s, &gone);
-	if (rc == -ENOENT || rc == -ESRCH)
+	/* Gone, or another user's: its samples count, without the names of its code. */
+	if (rc == -ENOENT || rc == -ESRCH || rc == -EACCES || rc == -EPERM)
 		return 0;
 	return rc ? err_move(err, &gone) : 0;
 }

@@ -17,6 +17,11 @@ run churn 'thread_burn' 500 99 "$TARGETS/lives" churn
 run deep 'go_deeper;.*bottom_burn' 1000 98 "$TARGETS/lives" deep 500
 depth=$(awk '/bottom_burn/ { n = gsub(/go_deeper/, ""); if (n > max) max = n } END { print max + 0 }' deep.folded)
 [ "$depth" = 501 ] || fail "deep: $depth frames of go_deeper, expected 501"
+# 30 children of 60 samples each: those born while the copies grow are not lost, nor counted twice.
+run family 'bottom_burn' 1500 90 "$TARGETS/lives" family 30
+[ "$got" -le 2100 ] || fail "family: $got samples, 1800 are right"
+# A process whose first thread has ended keeps its mappings.
+run orphans 'thread_burn' 900 99 "$TARGETS/lives" orphans
 run dlopen 'plugin_burn' 800 99 "$TARGETS/lives" dlopen "$TARGETS/plugin"
 cp "$TARGETS/lives" ./gone
 run unlink 'main;after_unlink' 1200 99 ./gone unlink

@@ -11,6 +11,8 @@
  *	dlopen LIB  opens LIB and burns in its plugin_burn for 1 s
  *	unlink      removes its own file, burns 1.5 s in after_unlink
  *	burn S      S seconds in just_burn
+ *	family N    N children at once, each 0.06 s at the bottom of a deep stack
+ *	orphans     the first thread ends; another one burns 1 s in thread_burn after that
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -60,13 +62,29 @@ static void *burning_thread(void *arg)
 	return NULL;
 }
 
+/* Burns once the first thread is a zombie, so that all of its samples come after that. */
+static void *orphan_thread(void *arg)
+{
+	char state = 0;
+	while (state != 'Z') {
+		FILE *f = fopen("/proc/self/stat", "r");
+		if (!f || fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
+			abort();
+		fclose(f);
+	}
+	thread_burn(*(double *)arg);
+	return NULL;
+}
+
+static double bottom_seconds = 1.5;
+
 static __attribute__((noinline)) int go_deeper(int n)
 {
 	char space[64];
 	memset(space, n, sizeof(space));
 	__asm__ volatile("" : : "r"(space) : "memory");
 	if (n == 0)
-		bottom_burn(1.5);
+		bottom_burn(bottom_seconds);
 	else
 		n += go_deeper(n - 1);
 	__asm__ volatile("" : "+r"(n));
@@ -84,6 +102,27 @@ static int run_forks(int n)
 		waitpid(pid, NULL, 0);
 	}
 	return 0;
+}
+
+/* What is learned from the first children is applied while the others are being born. */
+static int run_family(int n)
+{
+	for (int i = 0; i < n; i++)
+		if (fork() == 0) {
+			bottom_seconds = 0.06;
+			_exit(go_deeper(300) == 42);
+		}
+	while (wait(NULL) > 0)
+		;
+	return 0;
+}
+
+static int run_orphans(void)
+{
+	static double s = 1.0;
+	pthread_t t;
+	pthread_create(&t, NULL, orphan_thread, &s);
+	pthread_exit(NULL);
 }
 
 static int run_threads(int n)
@@ -130,6 +169,10 @@ int main(int argc, char **argv)
 	int n = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 1;
 	if (!strcmp(what, "forks"))
 		return run_forks(n);
+	if (!strcmp(what, "family"))
+		return run_family(n);
+	if (!strcmp(what, "orphans"))
+		return run_orphans();
 	if (!strcmp(what, "threads"))
 		return run_threads(n);
 	if (!strcmp(what, "churn"))
