@@ -12,6 +12,7 @@
 #include "base/suggest.h"
 #include "cmd/picture.h"
 #include "format/format.h"
+#include "host/cachedir.h"
 #include "session/load.h"
 #include "session/store.h"
 #include "symbol/demangle.h"
@@ -137,7 +138,9 @@ static struct format_options options_from(const struct convert_opts *o,
 static int load(struct profile **ret_p, const struct convert_opts *o, const struct opt_args *args,
 		struct err *err)
 {
+	CLEANUP(free_p) char *cache_dir = host_cache_dir();
 	struct load_options options = {
+		.cache_dir = cache_dir,
 		.symfs = o->symfs,
 		.debug_dirs = o->debug_dirs.p,
 		.nr_debug_dirs = o->debug_dirs.n,

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "cmd/optgroups.h"
 #include "cmd/picture.h"
+#include "host/cachedir.h"
 #include "session/load.h"
 #include "session/store.h"
 
@@ -208,7 +209,8 @@ static void inputs_release(struct inputs *in)
 static int load_all(struct inputs *in, struct picture *pic, char *const *paths, size_t nr,
 		    bool is_differential, struct err *err)
 {
-	struct load_options options = {0};
+	CLEANUP(free_p) char *cache_dir = host_cache_dir();
+	struct load_options options = {.cache_dir = cache_dir};
 	for (size_t i = 0; i < nr; i++) {
 		struct profile *p = NULL;
 		int rc = load_profile(&p, paths[i], &options, err);

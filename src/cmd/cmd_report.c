@@ -15,9 +15,11 @@
 #include "analyze/top.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/vec.h"
 #include "cmd/optgroups.h"
 #include "cmd/runs_view.h"
+#include "host/cachedir.h"
 #include "render/jsonout.h"
 #include "render/text.h"
 #include "session/load.h"
@@ -288,7 +290,8 @@ static int report_runs(const struct report_opts *o, const struct select_spec *sp
 static int load_inputs(struct profile **ret_p, const struct opt_args *args, char **newest,
 		       struct err *err)
 {
-	struct load_options options = {0};
+	CLEANUP(free_p) char *cache_dir = host_cache_dir();
+	struct load_options options = {.cache_dir = cache_dir};
 	if (args->operands.n > 1)
 		return load_profiles(ret_p, (const char *const *)args->operands.p, args->operands.n,
 				     &options, err);

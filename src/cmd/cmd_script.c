@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "cmd/optgroups.h"
 #include "format/format.h"
+#include "host/cachedir.h"
 #include "session/load.h"
 #include "session/store.h"
 
@@ -83,7 +84,8 @@ static int write_script(const struct script_opts *o, const struct profile *p, st
 
 static int load(struct profile **ret_p, const struct opt_args *args, struct err *err)
 {
-	struct load_options options = {0};
+	CLEANUP(free_p) char *cache_dir = host_cache_dir();
+	struct load_options options = {.cache_dir = cache_dir};
 	if (args->operands.n)
 		return load_profiles(ret_p, (const char *const *)args->operands.p, args->operands.n,
 				     &options, err);

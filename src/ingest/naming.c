@@ -70,6 +70,7 @@ struct namer {
 	struct intern texts; /* of all results; worker only, but its bytes stay put and are read */
 	struct map shown;    /* id of a linkage name in texts -> id of its shown name */
 	struct kallsyms *kallsyms;
+	bool is_kept_kallsyms_tried;
 	bool is_kallsyms_tried;
 	struct map str_of; /* address of a text -> its id in the profile; owner only */
 
@@ -190,21 +191,40 @@ static void name_elf(struct namer *n, struct batch *b)
 		all_unnamed(b, LOSS_UNSYM_STRIPPED);
 }
 
+/* Reads symbols by @read, once; what was there stays if it has none. */
+static void load_kallsyms(struct namer *n, int (*read)(void *ctx, struct buf *to), bool *is_tried)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	struct kallsyms *k;
+	if (*is_tried)
+		return;
+	*is_tried = true;
+	if (!read || read(n->opener->ctx, &text) || kallsyms_parse(&k, buf_sv(&text), NULL))
+		return;
+	kallsyms_free(n->kallsyms);
+	n->kallsyms = k;
+}
+
+static bool find_kernel(struct namer *n, uint64_t addr, struct sv *ret_name, struct sv *ret_module,
+			uint64_t *ret_start)
+{
+	load_kallsyms(n, n->opener->read_kept_kallsyms, &n->is_kept_kallsyms_tried);
+	if (n->kallsyms && kallsyms_find(n->kallsyms, addr, ret_name, ret_module, ret_start))
+		return true;
+	if (n->is_kallsyms_tried)
+		return false;
+	load_kallsyms(n, n->opener->read_kallsyms, &n->is_kallsyms_tried);
+	return n->kallsyms && kallsyms_find(n->kallsyms, addr, ret_name, ret_module, ret_start);
+}
+
 static void name_kernel(struct namer *n, struct batch *b)
 {
-	if (!n->is_kallsyms_tried) {
-		n->is_kallsyms_tried = true;
-		CLEANUP(buf_release) struct buf text = {0};
-		if (n->opener->read_kallsyms && !n->opener->read_kallsyms(n->opener->ctx, &text))
-			(void)kallsyms_parse(&n->kallsyms, buf_sv(&text), NULL); /* NULL stays */
-	}
 	for (size_t i = 0; i < b->locs.n; i++) {
 		struct named_loc *r = &b->results[i];
 		struct sv name;
 		struct sv module;
 		uint64_t start;
-		if (!n->kallsyms ||
-		    !kallsyms_find(n->kallsyms, b->addrs.p[i], &name, &module, &start)) {
+		if (!find_kernel(n, b->addrs.p[i], &name, &module, &start)) {
 			r->unsym = LOSS_UNSYM_KERNEL;
 			continue;
 		}

@@ -17,6 +17,9 @@ struct opener {
 	int (*root)(void *ctx, int32_t pid);
 	/* Text of kallsyms, perf map or jitdump (by kind), appended to a buf; -errno. */
 	int (*read_kallsyms)(void *ctx, struct buf *to);
+	/* Cheaper, but what came and went since boot may be missing; NULL: there is no such copy.
+	 */
+	int (*read_kept_kallsyms)(void *ctx, struct buf *to);
 	int (*read_perfmap)(void *ctx, int32_t pid, struct buf *to);
 	/* A jitdump that the process mapped, by its path there. */
 	int (*read_jitdump)(void *ctx, int32_t pid, const char *path, struct buf *to);

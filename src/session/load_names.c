@@ -67,7 +67,7 @@ size_t load_names(struct profile *p, const struct load_options *options)
 	if (!has_unnamed(p))
 		return 0;
 	struct stored_files files;
-	stored_files_init(&files, options->symfs);
+	stored_files_init(&files, options->symfs, options->cache_dir);
 	files.is_this_kernel = is_this_boot(p);
 	if (!files.is_this_kernel) {
 		files.opener.read_vdso = NULL;

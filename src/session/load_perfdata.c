@@ -80,7 +80,7 @@ static int load(struct profile **ret_p, read_fn read_events, const void *from,
 {
 	CLEANUP(profile_free_p) struct profile *p = profile_new();
 	struct stored_files files;
-	stored_files_init(&files, options->symfs);
+	stored_files_init(&files, options->symfs, options->cache_dir);
 	CLEANUP(builder_free_p)
 	struct builder *builder =
 		builder_new(p, &(struct builder_options){.opener = &files.opener,

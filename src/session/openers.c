@@ -13,9 +13,9 @@
 #include "base/mem.h"
 #include "host/mapped.h"
 #include "host/proc.h"
+#include "session/kernelsyms.h"
 
-#define KALLSYMS_LIMIT ((size_t)256 << 20)
-#define PERFMAP_LIMIT  ((size_t)1 << 30)
+#define PERFMAP_LIMIT ((size_t)1 << 30)
 
 /* One or two pages; the kernel tells where, not how long, so it is read until it faults. */
 #define VDSO_BYTES_MAX 16384
@@ -41,7 +41,7 @@ static int read_own_vdso(void *ctx, struct buf *to)
 static int read_kallsyms(void *ctx, struct buf *to)
 {
 	(void)ctx;
-	return file_read(to, "/proc/kallsyms", KALLSYMS_LIMIT, NULL);
+	return kernelsyms_read(to, NULL);
 }
 
 /* ---- live -------------------------------------------------------------------------------- */
@@ -178,7 +178,13 @@ static int stored_root(void *ctx, int32_t pid)
 static int stored_kallsyms(void *ctx, struct buf *to)
 {
 	struct stored_files *s = ctx;
-	return s->is_this_kernel ? read_kallsyms(NULL, to) : -ENOENT;
+	return s->is_this_kernel ? kernelsyms_read(to, s->cache_dir) : -ENOENT;
+}
+
+static int kept_kallsyms(void *ctx, struct buf *to)
+{
+	struct stored_files *s = ctx;
+	return s->is_this_kernel ? kernelsyms_load(to, s->cache_dir) : -ENOENT;
 }
 
 static int stored_jitdump(void *ctx, int32_t pid, const char *path, struct buf *to)
@@ -198,14 +204,16 @@ static int stored_perfmap(void *ctx, int32_t pid, struct buf *to)
 	return fd < 0 ? fd : read_owned(fd, getuid(), to);
 }
 
-void stored_files_init(struct stored_files *s, const char *symfs)
+void stored_files_init(struct stored_files *s, const char *symfs, const char *cache_dir)
 {
 	*s = (struct stored_files){.opener = {.open = stored_open,
 					      .root = stored_root,
 					      .read_kallsyms = stored_kallsyms,
+					      .read_kept_kallsyms = kept_kallsyms,
 					      .read_perfmap = stored_perfmap,
 					      .read_jitdump = stored_jitdump,
 					      .read_vdso = read_own_vdso},
-				   .symfs = symfs};
+				   .symfs = symfs,
+				   .cache_dir = cache_dir};
 	s->opener.ctx = s;
 }

@@ -27,9 +27,10 @@ void live_files_release(struct live_files *l);
 
 struct stored_files {
 	struct opener opener;
-	const char *symfs;   /* prefix for all paths, or NULL */
-	bool is_this_kernel; /* /proc/kallsyms is that of the recording */
+	const char *symfs;     /* prefix for all paths, or NULL */
+	const char *cache_dir; /* where kernel symbols are kept, or NULL */
+	bool is_this_kernel;   /* /proc/kallsyms is that of the recording */
 };
-void stored_files_init(struct stored_files *s, const char *symfs);
+void stored_files_init(struct stored_files *s, const char *symfs, const char *cache_dir);
 
 #endif

@@ -66,6 +66,15 @@ static int fake_kallsyms(void *ctx, struct buf *to)
 	return 0;
 }
 
+/* What a copy may have missed: everything from kernel_1000 on. */
+static int kept_kallsyms(void *ctx, struct buf *to)
+{
+	(void)ctx;
+	for (unsigned i = 0; i < 1000; i++)
+		buf_addf(to, "ffffffff81%06x t kept_%u\n", i * 64, i);
+	return 0;
+}
+
 static int fake_perfmap(void *ctx, int32_t pid, struct buf *to)
 {
 	(void)ctx;
@@ -91,6 +100,30 @@ static size_t nr_open_files(void)
 	for (int fd = 0; fd < 256; fd++)
 		nr += fcntl(fd, F_GETFD) >= 0;
 	return nr;
+}
+
+/* The kept symbols name one address; the whole text is read only for one they do not have. */
+static void name_kernel_at(const struct opener *o, uint64_t addr, const char *want)
+{
+	struct profile *p = profile_new();
+	struct modules modules = {.p = p, .opener = o};
+	struct namer *n = namer_new(p, &modules, o, &(struct namer_options){0});
+	loc_id loc =
+		profile_location(p, modules_kernel(&modules)->unwind.id, addr, LOCATION_KERNEL);
+	namer_submit(n);
+	namer_collect(n, NAMER_WAIT);
+	CHECK_STR(name_of(p, loc), want);
+	namer_free(n);
+	modules_release(&modules);
+	profile_free(p);
+}
+
+TEST(naming_reads_all_kernel_symbols_when_the_kept_ones_lack_an_address)
+{
+	struct opener o = opener;
+	o.read_kept_kallsyms = kept_kallsyms;
+	name_kernel_at(&o, 0xffffffff81000000ull + 70, "kept_1");
+	name_kernel_at(&o, 0xffffffff81000000ull + 2000 * 64 + 5, "kernel_2000");
 }
 
 TEST(naming_goes_on_while_the_owner_adds_locations)
