@@ -65,6 +65,19 @@ uint64_t host_raise_nofile(void)
 	return getrlimit(RLIMIT_NOFILE, &rl) ? 1024 : rl.rlim_cur;
 }
 
+#define RAISED_NICE (-10)
+
+void host_raise_priority(void)
+{
+	(void)setpriority(PRIO_PROCESS, 0, RAISED_NICE); /* without the right, as it was */
+}
+
+void host_lower_priority(void)
+{
+	if (getpriority(PRIO_PROCESS, 0) == RAISED_NICE)
+		(void)setpriority(PRIO_PROCESS, 0, 0); /* less is always allowed */
+}
+
 bool host_is_root(void)
 {
 	return geteuid() == 0;

@@ -16,6 +16,12 @@ unsigned host_nr_cpus(void); /* online */
 size_t host_cpus(int32_t *cpus, size_t cap);
 /* Raises RLIMIT_NOFILE to its hard limit; returns it. */
 uint64_t host_raise_nofile(void);
+/*
+ * The calling thread before or after others: who drains rings must not wait behind the load that
+ * fills them. Does nothing without the right to it (CAP_SYS_NICE); new threads inherit it.
+ */
+void host_raise_priority(void);
+void host_lower_priority(void);
 bool host_is_root(void);
 /* Appends what to do about a refused perf_event_open; @is_kernel: kernel or system-wide asked. */
 void host_perf_remedy(struct buf *to, int refusal, int32_t pid);

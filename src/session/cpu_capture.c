@@ -62,6 +62,7 @@ static uint64_t process_cpu_ns(void)
 
 static void keep_naming_caps(void)
 {
+	host_lower_priority();
 	host_keep_caps(HOST_NAMING);
 }
 
@@ -173,6 +174,7 @@ static int prepare(struct capture *c, struct err *err)
 	int rc = open_sampler(c, err);
 	if (rc)
 		return rc;
+	host_raise_priority();          /* the command was forked before and keeps its own */
 	host_keep_caps(HOST_CAPTURING); /* the events are open; growing them needs PERFMON */
 	struct sampler_info info = sampler_info(c->sampler);
 	struct table shape = builder_table_shape(c->p, info.event, o->freq_hz);
