@@ -180,6 +180,8 @@ static int prepare(struct capture *c, struct err *err)
 	struct table shape = builder_table_shape(c->p, info.event, o->freq_hz);
 	builder_set_table(c->builder, 0, profile_table(c->p, &shape));
 	add_facts(c);
+	if (c->writer) /* a file that opens from the first moment on */
+		(void)assayfile_flush(c->writer, c->p, NULL);
 	set_fds(c);
 	return 0;
 }

@@ -7,6 +7,7 @@ rounds=${ASSAY_KILL_ROUNDS:-8}
 for i in $(seq "$rounds"); do
 	before=$(cpu_ms $target)
 	$ASSAY cpu -p $target 60 -o k$i.assay > out$i 2>&1 & rec=$!
+	wait_for test -s k$i.assay
 	ms=$((1100 + i * 7919 % 1900))
 	sleep $((ms / 1000)).$(printf %03d $((ms % 1000)))
 	kill -9 $rec
