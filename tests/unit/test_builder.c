@@ -281,6 +281,7 @@ TEST(builder_survives_mappings_that_cannot_be)
 	struct fixture f = set_up();
 	tell_map(&f, 10, UINT64_MAX - 0xfff, 0x2000, "/bin/wraps");
 	tell_map(&f, 10, CODE, 0, "/bin/empty");
+	CHECK_U64(f.p->mappings.n, 0);
 	tell_map(&f, 10, 0, UINT64_MAX, "/bin/everything");
 	tell_map(&f, 10, CODE, 0x1000, "");
 	tell_map(&f, -1, CODE, 0x1000, "/bin/minus");

@@ -1,0 +1,209 @@
+/* host/target and host/proc: processes that exist, vanish, and have names that are no names. */
+#include "base/base.h"
+#include "tap.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "host/target.h"
+
+/* A child that has the name and waits to be killed. */
+static pid_t child_named(const char *name)
+{
+	int ready[2];
+	CHECK(!pipe(ready));
+	pid_t pid = fork();
+	if (!pid) {
+		alarm(60);
+		(void)prctl(PR_SET_NAME, name);
+		(void)!write(ready[1], "x", 1);
+		for (;;)
+			pause();
+	}
+	char c;
+	CHECK(read(ready[0], &c, 1) == 1);
+	close(ready[0]);
+	close(ready[1]);
+	return pid;
+}
+
+static void end_child(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, 0);
+}
+
+struct resolved {
+	struct target target;
+	struct target_candidates candidates;
+	struct err err;
+	int rc;
+};
+
+static void resolve(struct resolved *r, struct target_spec *spec)
+{
+	*r = (struct resolved){0};
+	r->rc = target_resolve(&r->target, spec, &r->candidates, &r->err);
+}
+
+static void clear(struct resolved *r, struct target_spec *spec)
+{
+	target_release(&r->target);
+	target_candidates_release(&r->candidates);
+	target_spec_release(spec);
+}
+
+TEST(target_name_of_one_process_resolves)
+{
+	pid_t pid = child_named("assay-t-one");
+	struct target_spec spec = {0};
+	struct resolved r;
+	vec_push(&spec.names, "assay-t-one");
+	resolve(&r, &spec);
+	CHECK(r.rc == 0 && r.target.pids.pids.n == 1 && r.target.pids.pids.p[0] == pid);
+	CHECK_STR(r.target.name, "assay-t-one");
+	clear(&r, &spec);
+	end_child(pid);
+}
+
+TEST(target_name_of_two_processes_is_never_a_silent_first)
+{
+	pid_t a = child_named("assay-t-twin");
+	pid_t b = child_named("assay-t-twin");
+	struct target_spec spec = {0};
+	struct resolved r;
+	vec_push(&spec.names, "assay-t-twin");
+	resolve(&r, &spec);
+	CHECK(r.rc == -ENOTUNIQ && r.candidates.list.n == 2 && !r.target.pids.pids.n);
+	target_candidates_release(&r.candidates);
+	spec.takes_all = true;
+	vec_push(&spec.pids, b); /* asked for twice, there once */
+	resolve(&r, &spec);
+	CHECK(r.rc == 0 && r.target.pids.pids.n == 2);
+	clear(&r, &spec);
+	end_child(a);
+	end_child(b);
+}
+
+TEST(target_names_with_blanks_and_brackets_are_names)
+{
+	pid_t pid = child_named("a) S 1 (b");
+	struct target_spec spec = {0};
+	struct resolved r;
+	vec_push(&spec.names, "a) S 1 (b");
+	resolve(&r, &spec);
+	CHECK(r.rc == 0 && r.target.pids.pids.n == 1 && r.target.pids.pids.p[0] == pid);
+	clear(&r, &spec);
+	int32_t tgid = 0;
+	CHECK(!proc_tgid(pid, &tgid, NULL) && tgid == pid);
+	uint32_t uid = UINT32_MAX;
+	CHECK(!proc_uid(pid, &uid, NULL) && uid == getuid());
+	int32_t nspid = 0;
+	CHECK(!proc_nspid(pid, &nspid, NULL) && nspid > 0);
+	end_child(pid);
+}
+
+TEST(target_that_is_gone_or_was_never_is_said)
+{
+	pid_t pid = child_named("assay-t-gone");
+	end_child(pid);
+	const int32_t nobody[] = {pid, 0, -1, INT32_MIN, INT32_MAX};
+	for (size_t i = 0; i < ARRAY_LEN(nobody); i++) {
+		struct target_spec spec = {0};
+		struct resolved r;
+		vec_push(&spec.pids, nobody[i]);
+		resolve(&r, &spec);
+		CHECK(r.rc == -ESRCH && r.err.code == -ESRCH);
+		clear(&r, &spec);
+		spec = (struct target_spec){0};
+		vec_push(&spec.tids, nobody[i]);
+		resolve(&r, &spec);
+		CHECK(r.rc == -ESRCH);
+		clear(&r, &spec);
+	}
+	struct target_spec spec = {0};
+	struct resolved r;
+	vec_push(&spec.names, "assay-t-gone");
+	resolve(&r, &spec);
+	CHECK(r.rc == -ESRCH);
+	clear(&r, &spec);
+	spec = (struct target_spec){.match = "assay-t-(unclosed"};
+	resolve(&r, &spec);
+	CHECK(r.rc == -EINVAL);
+	clear(&r, &spec);
+}
+
+static atomic_int thread_id;
+
+static void *say_id(void *arg)
+{
+	(void)arg;
+	thread_id = (int)syscall(SYS_gettid);
+	for (;;)
+		pause();
+	return NULL;
+}
+
+TEST(target_thread_is_no_process)
+{
+	pthread_t t;
+	CHECK(!pthread_create(&t, NULL, say_id, NULL));
+	while (!thread_id)
+		sched_yield();
+	struct target_spec spec = {0};
+	struct resolved r;
+	vec_push(&spec.pids, thread_id);
+	resolve(&r, &spec);
+	CHECK(r.rc == -EINVAL);
+	clear(&r, &spec);
+	spec = (struct target_spec){0};
+	vec_push(&spec.tids, thread_id);
+	resolve(&r, &spec);
+	CHECK(r.rc == 0 && r.target.tids.pids.n == 1 && !r.target.pids.pids.n);
+	clear(&r, &spec);
+	CLEANUP(pid_list_release) struct pid_list l = {0};
+	CHECK(!proc_threads(&l, getpid(), NULL) && l.pids.n >= 2);
+	_exit(0);
+}
+
+struct seen {
+	const char *want;
+	size_t nr;
+	uint64_t last_end;
+};
+
+static int see_map(void *ctx, const struct proc_map *m, struct err *err)
+{
+	(void)err;
+	struct seen *s = ctx;
+	CHECK(m->start < m->end && m->start >= s->last_end);
+	s->last_end = m->end;
+	s->nr += !strcmp(m->path, s->want);
+	return 0;
+}
+
+TEST(proc_maps_keeps_blanks_and_newlines_in_paths)
+{
+	static const char *const names[] = {"two words", "line\nbreak", " leading", "x (deleted)"};
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		int fd = (int)syscall(SYS_memfd_create, names[i], 0);
+		CHECK(fd >= 0 && !ftruncate(fd, 4096));
+		CHECK(mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0) != MAP_FAILED);
+		char want[64];
+		(void)snprintf(want, sizeof(want), "/memfd:%s (deleted)", names[i]);
+		struct seen s = {.want = want};
+		CHECK(!proc_maps(getpid(), see_map, &s, NULL));
+		CHECK_U64(s.nr, 1);
+		close(fd);
+	}
+	struct seen s = {.want = ""};
+	struct err err = {0};
+	CHECK(proc_maps(INT32_MAX, see_map, &s, &err) < 0 && err.code < 0);
+}
