@@ -21,6 +21,7 @@
 #include "format/assayfile.h"
 #include "host/caps.h"
 #include "host/limits.h"
+#include "host/watch.h"
 #include "ingest/builder.h"
 #include "ingest/naming.h"
 #include "session/markbox.h"
@@ -41,6 +42,7 @@ struct capture {
 	struct namer *namer;
 	struct sampler *sampler;
 	struct event_sink sink;
+	struct watch watch;
 	struct spawn child;
 	bool has_child;
 	VEC(struct pollfd) fds; /* [0] is stop_fd */
@@ -77,6 +79,7 @@ static void capture_release(struct capture *c)
 {
 	markbox_free(c->marks);
 	sampler_free(c->sampler);
+	watch_release(&c->watch);
 	namer_free(c->namer);
 	builder_free(c->builder);
 	live_files_release(&c->files);
@@ -258,20 +261,6 @@ static int start(struct capture *c, struct err *err)
 	return c->has_child ? spawn_release_gate(&c->child, o->command[0], err) : 0;
 }
 
-static bool is_target_gone(const struct capture *c)
-{
-	const struct target *t = c->options->target;
-	if (!t || t->is_system)
-		return false;
-	for (size_t i = 0; i < t->pids.pids.n; i++)
-		if (!kill(t->pids.pids.p[i], 0) || errno == EPERM)
-			return false;
-	for (size_t i = 0; i < t->tids.pids.n; i++)
-		if (!kill(t->tids.pids.p[i], 0) || errno == EPERM)
-			return false;
-	return true;
-}
-
 /*
  * A launched command gets SIGTERM and SIGHUP from us (SIGINT reaches it through the terminal, so
  * the first one only waits for it to end). The second request ends the capture, not the command.
@@ -298,7 +287,7 @@ static bool has_ended(struct capture *c, uint64_t now, enum cpu_end *ret_end)
 		*ret_end = CPU_END_STOPPED;
 	else if (now >= c->deadline_ns)
 		*ret_end = CPU_END_TIME;
-	else if (is_target_gone(c))
+	else if (watch_has_ended(&c->watch))
 		*ret_end = CPU_END_TARGET;
 	else
 		return false;
@@ -431,7 +420,9 @@ static int run(struct capture *c, struct cpu_result *r, struct err *err)
 int cpu_capture(struct cpu_result *ret_r, const struct cpu_options *options, struct err *err)
 {
 	CLEANUP(capture_release)
-	struct capture c = {.options = options, .child = {.gate_fd = -1, .status_fd = -1}};
+	struct capture c = {.options = options,
+			    .watch = WATCH_INIT(options->target),
+			    .child = {.gate_fd = -1, .status_fd = -1}};
 	struct cpu_result r = {0};
 	int rc = prepare(&c, err);
 	if (!rc)

@@ -32,6 +32,15 @@ $ASSAY cpu -p $three 1 -o idle.assay > out 2>&1
 "$TARGETS/lives" burn 0.2 & short=$!
 $ASSAY cpu -p $short 30 -o short.assay > out 2>&1 || fail "target that ends: $(cat out)"
 
+# A zombie has ended, even if its parent never asks.
+perl -e 'my $pid = fork; if (!$pid) { exec $ENV{TARGETS} . "/lives", "burn", 1 } print "$pid\n"; close STDOUT; sleep 60' > zombie.pid & parent=$!
+trap 'kill $one $two $three $parent 2> /dev/null' EXIT
+wait_for test -s zombie.pid
+start=$(date +%s)
+$ASSAY cpu -p "$(cat zombie.pid)" 40 -o zombie.assay > out 2>&1 || fail "target that becomes a zombie: $(cat out)"
+[ $(($(date +%s) - start)) -le 25 ] || fail "a zombie was waited for"
+kill $parent
+
 # The target is profiled exactly while the command runs.
 start=$(date +%s)
 $ASSAY cpu -p $one -o while.assay -- sleep 1 > out 2>&1 || fail "target with command: $(cat out)"
