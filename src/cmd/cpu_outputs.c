@@ -23,7 +23,7 @@
 #include "render/text.h"
 
 #define UNSAMPLED_MIN_NS    20000000 /* less is a matter of chance */
-#define UNSAMPLED_MIN_SHARE 0.1
+#define UNSAMPLED_MIN_SHARE 0.25     /* threads that wake all the time lose some 10 % */
 
 int cpu_outputs_open(struct cpu_outputs *ret_o, const char *output, const char *target,
 		     struct err *err)
