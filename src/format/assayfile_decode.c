@@ -193,7 +193,7 @@ static int get_locations(struct assayfile_reader *r, struct rd *in, struct err *
 	for (size_t i = 0; i < range.n; i++) {
 		l[i].offset = delta(in, &last);
 		enum module_kind kind = p->modules.p[l[i].module].kind;
-		if (kind == MODULE_PSEUDO || kind == MODULE_NAMED) /* stands for a function */
+		if (kind == MODULE_PSEUDO) /* stands for a function; of NAMED it is a number only */
 			l[i].offset = check_id(r, l[i].offset, p->functions.n);
 	}
 	return 0;
