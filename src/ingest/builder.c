@@ -13,7 +13,7 @@
 #include "unwind/space.h"
 #include "unwind/walk.h"
 
-#define LOC_CACHE_SIZE  8192 /* power of two */
+#define LOC_CACHE_SIZE  32768 /* power of two; half a megabyte */
 #define CHAIN_DEPTH_MAX 4096
 
 struct thread {
@@ -25,8 +25,7 @@ struct thread {
 
 struct loc_cache_entry {
 	uint64_t addr;
-	uint32_t generation; /* of the space; 0 = kernel; UINT32_MAX = empty */
-	uint32_t is_call;
+	uint32_t key; /* generation of the space (0 = kernel) << 1 | is_call; UINT32_MAX = empty */
 	loc_id loc;
 };
 
@@ -69,6 +68,8 @@ struct builder {
 	struct map thread_by_tid; /* tid -> index + 1 */
 	struct map nr_alive;      /* pid -> known threads that have not ended */
 	struct map listed;        /* pids whose mappings the profile has */
+	int32_t last_tid; /* of the thread looked up last; its index, if there are threads */
+	uint32_t last_thread;
 	VEC(struct thread) threads;
 	VEC(uint32_t) table_of_spec; /* table + 1, 0 = none */
 	loc_id truncated_loc;
@@ -92,7 +93,7 @@ struct builder *builder_new(struct profile *p, const struct builder_options *opt
 	b->cache = xcalloc(LOC_CACHE_SIZE, sizeof(*b->cache));
 	b->chains = xcalloc(CHAIN_SETS * CHAIN_WAYS, sizeof(*b->chains));
 	for (size_t i = 0; i < LOC_CACHE_SIZE; i++)
-		b->cache[i].generation = UINT32_MAX;
+		b->cache[i].key = UINT32_MAX;
 	return b;
 }
 
@@ -178,13 +179,17 @@ static bool count_dead(struct builder *b, struct thread *t)
 
 static struct thread *thread_of(struct builder *b, int32_t pid, int32_t tid)
 {
-	bool is_new;
-	uint32_t *idx = map_put(&b->thread_by_tid, (uint32_t)tid, &is_new);
-	if (is_new) {
-		*idx = (uint32_t)b->threads.n;
-		vec_push(&b->threads, (struct thread){.pid = pid});
+	if (tid != b->last_tid || !b->threads.n) {
+		bool is_new;
+		uint32_t *idx = map_put(&b->thread_by_tid, (uint32_t)tid, &is_new);
+		if (is_new) {
+			*idx = (uint32_t)b->threads.n;
+			vec_push(&b->threads, (struct thread){.pid = pid});
+		}
+		b->last_tid = tid;
+		b->last_thread = *idx;
 	}
-	struct thread *t = &b->threads.p[*idx];
+	struct thread *t = &b->threads.p[b->last_thread];
 	if (pid > 0 && t->pid != pid) { /* a recycled number */
 		(void)count_dead(b, t);
 		t->pid = pid;
@@ -315,31 +320,32 @@ static const struct space_map *map_of(struct space *sp, uint64_t addr, bool is_c
 	return space_find(sp, is_call ? addr - 1 : addr);
 }
 
+static struct loc_cache_entry *loc_entry(struct builder *b, uint64_t addr, uint32_t key)
+{
+	return &b->cache[hash_mix(addr, key) & (LOC_CACHE_SIZE - 1)];
+}
+
 static loc_id user_location(struct builder *b, int32_t pid, struct space *sp, uint64_t addr,
 			    bool is_call)
 {
-	uint64_t h = hash_mix(addr, (uint64_t)sp->generation << 1 | is_call);
-	struct loc_cache_entry *e = &b->cache[h & (LOC_CACHE_SIZE - 1)];
-	if (e->addr != addr || e->generation != sp->generation || e->is_call != is_call)
-		*e = (struct loc_cache_entry){
-			.addr = addr,
-			.generation = sp->generation,
-			.is_call = is_call,
-			.loc = new_user_location(b, pid, addr, map_of(sp, addr, is_call),
-						 is_call ? LOCATION_CALL : 0)};
+	uint32_t key = sp->generation << 1 | is_call;
+	struct loc_cache_entry *e = loc_entry(b, addr, key);
+	if (e->addr != addr || e->key != key)
+		*e = (struct loc_cache_entry){addr, key,
+					      new_user_location(b, pid, addr,
+								map_of(sp, addr, is_call),
+								is_call ? LOCATION_CALL : 0)};
 	return e->loc;
 }
 
 static loc_id kernel_location(struct builder *b, uint64_t addr, bool is_call)
 {
-	uint64_t h = hash_mix(addr, is_call);
-	struct loc_cache_entry *e = &b->cache[h & (LOC_CACHE_SIZE - 1)];
-	if (e->addr != addr || e->generation != 0 || e->is_call != is_call)
+	struct loc_cache_entry *e = loc_entry(b, addr, is_call);
+	if (e->addr != addr || e->key != is_call)
 		*e = (struct loc_cache_entry){
-			.addr = addr,
-			.is_call = is_call,
-			.loc = profile_location(b->p, modules_kernel(&b->modules)->unwind.id, addr,
-						LOCATION_KERNEL | (is_call ? LOCATION_CALL : 0))};
+			addr, is_call,
+			profile_location(b->p, modules_kernel(&b->modules)->unwind.id, addr,
+					 LOCATION_KERNEL | (is_call ? LOCATION_CALL : 0))};
 	return e->loc;
 }
 
