@@ -147,14 +147,9 @@ int perfopen_event(const struct perfopen *p, int32_t tid, int32_t cpu, uint32_t 
 	return fd;
 }
 
-uint64_t perfopen_lost(int fd)
-{
-	uint64_t v[2]; /* value, lost: PERF_FORMAT_LOST alone */
-	return read(fd, v, sizeof(v)) == (ssize_t)sizeof(v) ? v[1] : 0;
-}
-
-uint64_t perfopen_count(int fd)
+struct perfopen_counts perfopen_read(int fd)
 {
 	uint64_t v[2] = {0}; /* value, and lost where the kernel knows it */
-	return read(fd, v, sizeof(v)) >= (ssize_t)sizeof(v[0]) ? v[0] : 0;
+	ssize_t n = read(fd, v, sizeof(v));
+	return (struct perfopen_counts){.value = n >= 8 ? v[0] : 0, .nr_lost = n >= 16 ? v[1] : 0};
 }

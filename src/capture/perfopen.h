@@ -41,9 +41,11 @@ const char *perfopen_event_name(size_t i);
  */
 int perfopen_event(const struct perfopen *p, int32_t tid, int32_t cpu, uint32_t stack_bytes,
 		   struct err *err);
-/* What the event counted so far, its heirs' included: ns for clocks. 0 if it cannot be read. */
-uint64_t perfopen_count(int fd);
-/* Reads how many samples the kernel dropped for this event (PERF_FORMAT_LOST), 0 if unknown. */
-uint64_t perfopen_lost(int fd);
+/* What an event counted, and how many of its records the kernel dropped (PERF_FORMAT_LOST). */
+struct perfopen_counts {
+	uint64_t value;   /* ns for the clocks */
+	uint64_t nr_lost; /* 0 where the kernel does not tell (before 6.0) */
+};
+struct perfopen_counts perfopen_read(int fd);
 
 #endif

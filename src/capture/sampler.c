@@ -59,6 +59,8 @@ struct sampler {
 	uint64_t max_events; /* what the limit of open files leaves for them */
 	struct sampler_info info;
 	bool is_started;
+	uint64_t nr_lost_counted; /* by the events */
+	uint64_t nr_lost_told;    /* by the records delivered */
 };
 
 /* ---- rings ------------------------------------------------------------------------------- */
@@ -405,6 +407,8 @@ static int deliver(struct sampler *s, const struct perf_event_header *h,
 		s->info.nr_bad += r == RECORD_BAD;
 		return 0;
 	}
+	if (ev.kind == EVENT_LOST)
+		s->nr_lost_told += ev.lost.nr;
 	if (ev.kind == EVENT_FORK)
 		note_fork(s, &ev);
 	if (is_left_out(s, &ev)) {
@@ -464,12 +468,20 @@ int sampler_drain(struct sampler *s, const struct event_sink *sink, struct err *
 	return drain_until(s, clock_mono_ns() - SETTLE_NS, sink, err);
 }
 
-static void count_time(struct sampler *s, const struct group *g, size_t nr)
+/*
+ * What the events counted until now. Time: inherited threads are in it. Losses: those after a
+ * ring's last record are in no PERF_RECORD_LOST.
+ */
+static void read_counts(struct sampler *s, const struct group *g, size_t nr)
 {
 	bool is_clock = s->how.attr.type == PERF_TYPE_SOFTWARE;
 	bool is_targets = !s->spec.is_system && !s->info.is_filtering;
-	for (size_t i = 0; is_clock && is_targets && i < nr; i++)
-		s->info.cpu_ns += perfopen_count(g->fds.p[i]);
+	for (size_t i = 0; i < nr; i++) {
+		struct perfopen_counts c = perfopen_read(g->fds.p[i]);
+		if (is_clock && is_targets)
+			s->info.cpu_ns += c.value;
+		s->nr_lost_counted += c.nr_lost;
+	}
 }
 
 int sampler_stop(struct sampler *s, const struct event_sink *sink, struct err *err)
@@ -479,9 +491,16 @@ int sampler_stop(struct sampler *s, const struct event_sink *sink, struct err *e
 			(void)ioctl(g->fds.p[i], PERF_EVENT_IOC_DISABLE,
 				    0); /* ended tasks refuse */
 	vec_foreach(g, &s->groups)
-		count_time(s, g, g->fds.n);
+		read_counts(s, g, g->fds.n);
 	s->is_started = false;
-	return drain_until(s, UINT64_MAX - 1, sink, err);
+	int rc = drain_until(s, UINT64_MAX - 1, sink, err);
+	if (rc || s->nr_lost_counted <= s->nr_lost_told)
+		return rc;
+	struct event ev = {.kind = EVENT_LOST,
+			   .time_ns = clock_mono_ns(),
+			   .cpu = -1,
+			   .lost = {.nr = s->nr_lost_counted - s->nr_lost_told}};
+	return sink->event(sink->ctx, &ev, err);
 }
 
 /* ---- growing ----------------------------------------------------------------------------- */
@@ -600,7 +619,7 @@ void sampler_grow(struct sampler *s, int32_t tid, uint64_t nr_bytes)
 		return;
 	}
 	if (g->fds.n > nr_old) {
-		count_time(s, g, nr_old);
+		read_counts(s, g, nr_old);
 		close_events(s, g, 0, nr_old);
 	}
 	s->info.nr_grown++;

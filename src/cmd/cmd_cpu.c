@@ -58,7 +58,7 @@ static const struct opt cpu_table[] = {
 	OPT_STR('e', "event", struct cpu_opts, event, "EVENT",
 		"what to count: cycles, cpu-clock, task-clock, instructions (default: the best)"),
 	OPT_DURATION('D', "delay", struct cpu_opts, delay_ns, "TIME",
-		     "wait this long before sampling starts"),
+		     "a running target: wait this long before sampling starts"),
 	OPT_U64_IN(0, "runs", struct cpu_opts, nr_runs, 2, RUNS_MAX, "N",
 		   "capture N times, a recording each, and show each function's spread"),
 	OPT_FLAG('u', "user", struct cpu_opts, is_user_only, "leave the kernel out"),
@@ -216,6 +216,9 @@ static int capture_into(void *ctx, struct cpu_outputs *out)
 
 static int run(const struct cpu_opts *o, const struct chosen_target *t, const struct opt_args *args)
 {
+	if (o->delay_ns && !t->has_target)
+		return cmd_usage("cpu", "--delay needs a running target: start the command, then "
+					"profile it by name");
 	CLEANUP(err_release) struct err err = {0};
 	CLEANUP(cpu_outputs_release) struct cpu_outputs out = {0};
 	struct cpu_run one = {o, t, args};

@@ -243,8 +243,7 @@ static int take_marks(struct capture *c, struct err *err)
 static int start(struct capture *c, struct err *err)
 {
 	const struct cpu_options *o = c->options;
-	/* A delay before a launched command's samples would need the gate: it starts at once. */
-	if (o->delay_ns && o->target)
+	if (o->delay_ns)
 		wait_delay(o->delay_ns);
 	/* Starting the events of a thousand threads takes a while in which the first ones count. */
 	c->start_ns = clock_mono_ns();
