@@ -1,25 +1,28 @@
 # Choosing targets: by name, pid, thread, command line; ambiguity, absence, early ends.
 . "$LIB/share.sh"
-cp "$TARGETS/lives" ./assay-e2e-a
-cp "$TARGETS/lives" ./assay-e2e-twin
-./assay-e2e-a burn 60 & one=$!
-./assay-e2e-twin burn 60 & two=$!
-./assay-e2e-twin idle & three=$!
+# A busy machine leaves a target a tenth of its time: a handful of samples shows who was chosen.
+# Names of this run: another one may be on the machine. 15 bytes are what the kernel keeps.
+a=ae2e-a-$$ twin=ae2e-t-$$
+cp "$TARGETS/lives" ./$a
+cp "$TARGETS/lives" ./$twin
+./$a burn 60 & one=$!
+./$twin burn 60 & two=$!
+./$twin idle & three=$!
 trap 'kill $one $two $three 2> /dev/null' EXIT
-wait_for grep -q assay-e2e-a /proc/$one/comm
+wait_for grep -q $a /proc/$one/comm
 
-$ASSAY cpu assay-e2e-a 1 -o byname.assay > out 2>&1 || fail "by name: $(cat out)"
-[ "$(total byname.folded just_burn)" -ge 100 ] || fail "by name: few samples: $(cat out)"
+$ASSAY cpu $a 1 -o byname.assay > out 2>&1 || fail "by name: $(cat out)"
+[ "$(total byname.folded just_burn)" -ge 5 ] || fail "by name: few samples: $(cat out)"
 $ASSAY cpu -p $one 0.5 -o bypid.assay > out 2>&1 || fail "by pid: $(cat out)"
 $ASSAY cpu -t $one 0.5 -o bytid.assay > out 2>&1 || fail "by tid: $(cat out)"
-[ "$(total bytid.folded just_burn)" -ge 50 ] || fail "by tid: few samples"
-$ASSAY cpu --match 'assay-e2e-a burn' 0.5 -o match.assay > out 2>&1 || fail "by match: $(cat out)"
+[ "$(total bytid.folded just_burn)" -ge 5 ] || fail "by tid: few samples"
+$ASSAY cpu --match "$a burn" 0.5 -o match.assay > out 2>&1 || fail "by match: $(cat out)"
 
-$ASSAY cpu assay-e2e-twin 1 > out 2>&1
+$ASSAY cpu $twin 1 > out 2>&1
 [ $? = 2 ] || fail "an ambiguous name must be a usage error"
-grep -q "2 processes are named 'assay-e2e-twin'" out && grep -q "$two" out && grep -q "$three" out ||
+grep -q "2 processes are named '$twin'" out && grep -q "$two" out && grep -q "$three" out ||
 	fail "candidates are not listed: $(cat out)"
-$ASSAY cpu assay-e2e-twin 1 --all-matching -o all.assay > out 2>&1 || fail "all matching: $(cat out)"
+$ASSAY cpu $twin 1 --all-matching -o all.assay > out 2>&1 || fail "all matching: $(cat out)"
 
 $ASSAY cpu no-such-program-here 1 > out 2>&1
 [ $? = 1 ] && grep -q "no process is named 'no-such-program-here'" out || fail "absent name: $(cat out)"
@@ -45,7 +48,7 @@ kill $parent
 start=$(date +%s)
 $ASSAY cpu -p $one -o while.assay -- sleep 1 > out 2>&1 || fail "target with command: $(cat out)"
 [ $(($(date +%s) - start)) -le 8 ] || fail "did not stop with the command"
-[ "$(total while.folded just_burn)" -ge 50 ] || fail "target with command: few samples"
+[ "$(total while.folded just_burn)" -ge 5 ] || fail "target with command: few samples"
 
 $ASSAY cpu -- ./no-such-command > out 2>&1
 [ $? = 127 ] || fail "a command that is not there must exit 127: $(cat out)"
@@ -64,6 +67,6 @@ for sig in INT TERM HUP; do
 	sleep 1.5
 	kill -$sig $rec
 	wait $rec || fail "$sig: $(cat out)"
-	[ "$(total sig$sig.folded just_burn)" -ge 100 ] || fail "$sig: few samples"
+	[ "$(total sig$sig.folded just_burn)" -ge 5 ] || fail "$sig: few samples"
 done
 kill -0 $one || fail "the target was hurt"

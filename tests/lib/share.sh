@@ -19,3 +19,6 @@ wait_for() {
 	for _ in $(seq 100); do "$@" > /dev/null 2>&1 && return 0; sleep 0.1; done
 	fail "timed out waiting for: $*"
 }
+
+# cpu_ms PID: CPU time of a process so far (its name has no blanks)
+cpu_ms() { awk '{ print ($14 + $15) * 10 }' "/proc/$1/stat"; }
