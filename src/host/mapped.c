@@ -12,28 +12,33 @@
 
 #include "base/mem.h"
 
-/* O_NONBLOCK: a fifo or device in a hostile root must not hang us; it is refused after fstat. */
+/*
+ * Opening a fifo hangs and opening a device does things (rewinds, arms a watchdog): what a path in
+ * a hostile root is, is looked at before, through a descriptor that opens nothing.
+ */
+#define LOOK_FLAGS (O_PATH | O_CLOEXEC)
 #define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
 
-static int keep_regular(int fd)
+static int open_regular(int looked_fd)
 {
+	CLEANUP(close_p) int fd = looked_fd;
 	struct stat st;
 	if (fd < 0)
 		return -errno;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
-		close(fd);
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
 		return -EINVAL;
-	}
-	return fd;
+	CLEANUP(free_p) char *path = xasprintf("/proc/self/fd/%d", fd);
+	int opened = open(path, OPEN_FLAGS);
+	return opened < 0 ? -errno : opened;
 }
 
 int host_open_in_root(int root_fd, const char *path)
 {
 	if (root_fd < 0)
-		return keep_regular(open(path, OPEN_FLAGS));
-	struct open_how how = {.flags = OPEN_FLAGS,
+		return open_regular(open(path, LOOK_FLAGS));
+	struct open_how how = {.flags = LOOK_FLAGS,
 			       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
-	return keep_regular((int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how)));
+	return open_regular((int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how)));
 }
 
 int host_open_root(int32_t pid)
@@ -55,7 +60,7 @@ int host_open_mapped(struct mapped_file *ret_f, int32_t pid, uint64_t start, uin
 {
 	CLEANUP(free_p)
 	char *link = xasprintf("/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, start, end);
-	int fd = keep_regular(open(link, OPEN_FLAGS));
+	int fd = open_regular(open(link, LOOK_FLAGS));
 	if (fd >= 0) {
 		*ret_f = (struct mapped_file){fd, true};
 		return 0;

@@ -21,7 +21,6 @@ static void ingest_module_free(struct ingest_module *m)
 	unwind_table_free((struct unwind_table *)(uintptr_t)m->unwind.table);
 	elf_free(m->elf);
 	free(m->segments);
-	close_p(&m->root_fd);
 	free(m->path);
 	free(m->jitdump);
 	free(m);

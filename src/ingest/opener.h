@@ -13,7 +13,7 @@
 struct opener {
 	/* A descriptor of the mapped file, verified (device, inode, build-id), or -errno. */
 	int (*open)(void *ctx, int32_t pid, const struct event_map *map);
-	/* A descriptor of the process's root directory for debug files, or -1. */
+	/* The process's root directory for debug files, or -1; borrowed from the opener. */
 	int (*root)(void *ctx, int32_t pid);
 	/* Text of kallsyms, perf map or jitdump (by kind), appended to a buf; -errno. */
 	int (*read_kallsyms)(void *ctx, struct buf *to);

@@ -46,13 +46,37 @@ static int read_kallsyms(void *ctx, struct buf *to)
 
 /* ---- live -------------------------------------------------------------------------------- */
 
+#define ROOTS_MAX 64 /* more are held by no descriptor: then the host's paths are tried */
+
+static int root_of(struct live_files *l, int32_t pid)
+{
+	CLEANUP(close_p) int fd = host_open_root(pid);
+	CLEANUP(free_p) char *ns = xasprintf("/proc/%d/ns/mnt", pid);
+	struct stat root;
+	struct stat mounts;
+	if (fd < 0 || fstat(fd, &root) || stat(ns, &mounts))
+		return -1;
+	vec_foreach(r, &l->roots)
+		if (r->mount_ns == mounts.st_ino && r->dev == root.st_dev &&
+		    r->inode == root.st_ino)
+			return r->fd;
+	if (l->roots.n >= ROOTS_MAX)
+		return -1;
+	int kept = fd;
+	fd = -1;
+	vec_push(&l->roots, (struct live_root){.mount_ns = mounts.st_ino,
+					       .dev = root.st_dev,
+					       .inode = root.st_ino,
+					       .fd = kept});
+	return kept;
+}
+
 static struct live_process *process_of(struct live_files *l, int32_t pid)
 {
 	uint32_t *idx = map_put(&l->by_pid, (uint32_t)pid, NULL);
 	if (!*idx) {
 		struct live_process p = {.pid = pid, .nspid = pid, .root_fd = -1};
-		int root = host_open_root(pid);
-		p.root_fd = root < 0 ? -1 : root;
+		p.root_fd = root_of(l, pid);
 		(void)proc_nspid(pid, &p.nspid, NULL); /* gone: its number here stays */
 		(void)proc_uid(pid, &p.uid, NULL);
 		vec_push(&l->processes, p);
@@ -82,8 +106,7 @@ static int live_open(void *ctx, int32_t pid, const struct event_map *map)
 
 static int live_root(void *ctx, int32_t pid)
 {
-	struct live_process *p = process_of(ctx, pid);
-	return p->root_fd < 0 ? -1 : fcntl(p->root_fd, F_DUPFD_CLOEXEC, 3);
+	return process_of(ctx, pid)->root_fd;
 }
 
 /* A perf map is believed only if the process's user (or root) wrote it. */
@@ -125,8 +148,9 @@ void live_files_init(struct live_files *l)
 
 void live_files_release(struct live_files *l)
 {
-	vec_foreach(p, &l->processes)
-		close_p(&p->root_fd);
+	vec_foreach(r, &l->roots)
+		close_p(&r->fd);
+	vec_release(&l->roots);
 	vec_release(&l->processes);
 	map_release(&l->by_pid);
 }

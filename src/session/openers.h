@@ -10,16 +10,26 @@
 #include "base/vec.h"
 #include "ingest/opener.h"
 
-/* Remembers each process's root and inner pid while it lives: JIT maps are read at the end. */
+/*
+ * Remembers each process's root and inner pid while it lives: JIT maps are read at the end.
+ * Processes with the same root (of one container) share its descriptor.
+ */
 struct live_files {
 	struct opener opener; /* opener.ctx is this structure */
 	struct map by_pid;    /* pid -> index + 1 */
 	VEC(struct live_process) processes;
+	VEC(struct live_root) roots;
+};
+struct live_root {
+	uint64_t mount_ns; /* inode of the namespace */
+	uint64_t dev;      /* of the root directory */
+	uint64_t inode;
+	int fd;
 };
 struct live_process {
 	int32_t pid;
 	int32_t nspid;
-	int root_fd;
+	int root_fd; /* of roots, or -1 */
 	uint32_t uid;
 };
 void live_files_init(struct live_files *l);

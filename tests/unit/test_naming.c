@@ -50,13 +50,6 @@ static int open_self(void *ctx, int32_t pid, const struct event_map *map)
 	return open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 }
 
-static int open_root(void *ctx, int32_t pid)
-{
-	(void)ctx;
-	(void)pid;
-	return open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-}
-
 static int fake_kallsyms(void *ctx, struct buf *to)
 {
 	(void)ctx;
@@ -83,7 +76,6 @@ static int fake_perfmap(void *ctx, int32_t pid, struct buf *to)
 }
 
 static const struct opener opener = {.open = open_self,
-				     .root = open_root,
 				     .read_kallsyms = fake_kallsyms,
 				     .read_perfmap = fake_perfmap};
 
