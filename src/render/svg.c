@@ -467,7 +467,7 @@ static void add_data(struct svg *s)
 	CLEANUP(buf_release) struct buf packed = {0};
 	CLEANUP(buf_release) struct buf z = {0};
 	flame_pack(&packed, &s->f);
-	int level = packed.n > PACK_FAST_BYTES ? 1 : 9;
+	int level = packed.n > PACK_FAST_BYTES ? 1 : 6;
 	bool is_zipped = !zio_compress_gzip_at(&z, packed.p, packed.n, level, NULL);
 	struct sv data = buf_sv(is_zipped ? &z : &packed);
 	while (data.n) {
