@@ -75,9 +75,8 @@ static int fake_perfmap(void *ctx, int32_t pid, struct buf *to)
 	return 0;
 }
 
-static const struct opener opener = {.open = open_self,
-				     .read_kallsyms = fake_kallsyms,
-				     .read_perfmap = fake_perfmap};
+static const struct opener opener = {
+	.open = open_self, .read_kallsyms = fake_kallsyms, .read_perfmap = fake_perfmap};
 
 static const char *name_of(const struct profile *p, loc_id loc)
 {
