@@ -142,7 +142,7 @@ static struct sv go_package(struct sv s)
 
 struct sv crate_from_name(struct sv name)
 {
-	if (find_outside(name, SV("::")) < 0 && !memchr(name.p ? name.p : "", ':', name.n))
+	if (!memchr(name.p ? name.p : "", ':', name.n))
 		return go_package(name);
 	/* A C++ template's result type comes first: skip to the last word before the parameters. */
 	if (name.n && *name.p != '<') {

@@ -14,6 +14,7 @@ struct builder {
 	const char **modules;  /* short name by module */
 	uint32_t *module_keys; /* id of the short name in names, by module */
 	uint32_t kernel_key;   /* of "[kernel]" */
+	struct sv *crates;     /* by func_id, p NULL = not looked for yet; BY_CRATE only */
 	struct map index;
 	VEC(struct group) rows;
 };
@@ -105,9 +106,21 @@ static uint32_t module_group(struct builder *b, module_id mod, const char *fallb
 	return find_named(b, name, strlen(name), flags);
 }
 
-static uint32_t crate_group(struct builder *b, module_id mod, const char *name, uint32_t flags)
+/* A function has many locations, and its name may be kilobytes long: once each. */
+static struct sv crate_of(struct builder *b, const struct frame *f, const char *name)
 {
-	struct sv crate = flags & TREE_KERNEL ? sv_from("", 0) : crate_from_name(sv_from_str(name));
+	if (!f)
+		return crate_from_name(sv_from_str(name));
+	struct sv *crate = &b->crates[f->func];
+	if (!crate->p)
+		*crate = crate_from_name(sv_from_str(name));
+	return *crate;
+}
+
+static uint32_t crate_group(struct builder *b, module_id mod, const struct frame *f,
+			    const char *name, uint32_t flags)
+{
+	struct sv crate = flags & TREE_KERNEL ? sv_from("", 0) : crate_of(b, f, name);
 	if (crate.n)
 		return find_named(b, crate.p, crate.n, flags);
 	return module_group(b, mod, flags & TREE_PSEUDO ? name : "<no crate>", flags);
@@ -149,7 +162,7 @@ static uint32_t group_of(struct builder *b, const struct location *l, const stru
 		return module_group(b, l->module, flags & TREE_PSEUDO ? name : "<no module>",
 				    flags);
 	case BY_CRATE:
-		return crate_group(b, l->module, name, flags);
+		return crate_group(b, l->module, f, name, flags);
 	case BY_FILE:
 	case BY_LINE:
 		return source_group(b, l, f, flags);
@@ -176,6 +189,8 @@ struct groups groups_by(struct arena *a, const struct profile *p, enum group_by 
 	CLEANUP(builder_release) struct builder b = {.a = a, .p = p, .by = by};
 	(void)intern_add(&b.names, "", 0);
 	name_modules(&b);
+	if (by == BY_CRATE)
+		b.crates = arena_calloc(a, p->functions.n, sizeof(*b.crates));
 	struct groups g = {
 		.by_frame = arena_calloc(a, p->frames.n, sizeof(*g.by_frame)),
 		.by_loc = arena_calloc(a, p->locations.n, sizeof(*g.by_loc)),
