@@ -12,9 +12,11 @@ if command -v node > /dev/null; then
 	cat > hot.js <<- 'END'
 	function fibHot(n) { return n < 2 ? n : fibHot(n - 1) + fibHot(n - 2); }
 	function mainLoop() { const e = Date.now() + 2000; while (Date.now() < e) fibHot(20); }
+	console.log(process.pid);
 	mainLoop();
 	END
 	$ASSAY cpu -o node.assay -- node --perf-basic-prof hot.js > out 2> err || fail "node: $(cat err)"
+	rm -f "/tmp/perf-$(head -1 out).map"
 	n=$(total node.folded)
 	js=$(total node.folded 'Builtins_JSEntry.*fibHot') # mainLoop runs in the interpreter first
 	[ "$js" -ge $((n / 2)) ] || fail "node: $js of $n samples have JavaScript names: $(cat err)"
