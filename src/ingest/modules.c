@@ -216,6 +216,14 @@ static uint64_t identity_hash(const struct event_map *map)
 	return hash_mix(h, hash_mix((uint64_t)map->dev_major << 32 | map->dev_minor, map->inode));
 }
 
+/* The opener sees the process while it lives: its perf map is read at the end. */
+static struct ingest_module *add_jit(struct modules *m, int32_t pid, const char *path)
+{
+	if (m->opener->root)
+		(void)m->opener->root(m->opener->ctx, pid); /* borrowed and not needed here */
+	return add_of_process(m, MODULE_JIT, pid, path);
+}
+
 /*
  * A JIT that writes a jitdump maps its file (jit-PID.dump) executable once, only to tell profilers
  * where it is (tools/perf/Documentation/jitdump-specification.txt).
@@ -231,7 +239,7 @@ static bool is_jitdump(const char *path)
 
 static struct ingest_module *note_jitdump(struct modules *m, int32_t pid, const char *path)
 {
-	struct ingest_module *im = add_of_process(m, MODULE_JIT, pid, "//anon");
+	struct ingest_module *im = add_jit(m, pid, "//anon");
 	free(im->jitdump);
 	im->jitdump = xstrdup(path);
 	return im;
@@ -246,7 +254,7 @@ struct ingest_module *modules_for_map(struct modules *m, int32_t pid, const stru
 	if (is_jitdump(map->path))
 		return note_jitdump(m, pid, map->path);
 	if (is_anonymous(map->path))
-		return add_of_process(m, MODULE_JIT, pid, "//anon");
+		return add_jit(m, pid, "//anon");
 	uint64_t h = identity_hash(map);
 	uint32_t *slot = map_put(&m->by_event, h, NULL);
 	if (*slot)
