@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <time.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@ static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGPIPE};
 /* eventfd rather than signalfd: blocked signals would be inherited by every launched command. */
 static struct {
 	atomic_uint nr_stops;
+	_Atomic int64_t last_stop_ns; /* 0 = none yet */
 	atomic_int first_signal;
 	atomic_bool has_child;
 	atomic_int fd;
@@ -27,15 +29,31 @@ static void wake(void)
 	(void)put; /* a full counter is readable already */
 }
 
+/*
+ * timeout(1) signals its child and then the group that the child is in, and a terminal's Ctrl-C
+ * may come with a parent's own: what arrives within a moment is one request.
+ */
+#define SAME_REQUEST_NS 250000000
+
+static void note_request(int sig)
+{
+	int none = 0;
+	atomic_compare_exchange_strong(&state.first_signal, &none, sig);
+	struct timespec now;
+	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail; safe in a handler */
+	int64_t now_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+	int64_t last_ns = atomic_exchange(&state.last_stop_ns, now_ns);
+	if (!last_ns || now_ns - last_ns >= SAME_REQUEST_NS)
+		atomic_fetch_add(&state.nr_stops, 1);
+}
+
 static void on_signal(int sig)
 {
 	int saved = errno;
 	if (sig == SIGCHLD) {
 		state.has_child = true;
 	} else {
-		int none = 0;
-		atomic_compare_exchange_strong(&state.first_signal, &none, sig);
-		atomic_fetch_add(&state.nr_stops, 1);
+		note_request(sig);
 	}
 	wake();
 	errno = saved;
@@ -50,6 +68,7 @@ int stop_install(struct err *err)
 		return err_sys(err, "cannot create an eventfd");
 	state.fd = fd;
 	state.nr_stops = 0;
+	state.last_stop_ns = 0;
 	state.first_signal = 0;
 	state.has_child = false;
 	for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
@@ -73,6 +92,7 @@ void stop_uninstall(void)
 	close(state.fd);
 	state.fd = -1;
 	state.nr_stops = 0;
+	state.last_stop_ns = 0;
 	state.first_signal = 0;
 	state.is_installed = false;
 }

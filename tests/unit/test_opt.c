@@ -210,6 +210,11 @@ TEST(stop_signals_are_counted_and_wake_poll)
 	CHECK_U64(poll(&p, 1, 0), 0);
 	raise(SIGINT);
 	raise(SIGPIPE);
+	CHECK_U64(stop_count(), 1); /* within a moment: timeout(1) signals twice */
+	struct timespec later = {.tv_nsec = 300000000};
+	while (nanosleep(&later, &later))
+		;
+	raise(SIGINT);
 	CHECK_U64(stop_count(), 2);
 	CHECK_U64(stop_signal(), SIGTERM);
 	raise(SIGCHLD);

@@ -58,6 +58,7 @@ static void clear(struct resolved *r, struct target_spec *spec)
 	target_release(&r->target);
 	target_candidates_release(&r->candidates);
 	target_spec_release(spec);
+	err_release(&r->err);
 }
 
 TEST(target_name_of_one_process_resolves)
@@ -83,6 +84,7 @@ TEST(target_name_of_two_processes_is_never_a_silent_first)
 	resolve(&r, &spec);
 	CHECK(r.rc == -ENOTUNIQ && r.candidates.list.n == 2 && !r.target.pids.pids.n);
 	target_candidates_release(&r.candidates);
+	err_release(&r.err);
 	spec.takes_all = true;
 	vec_push(&spec.pids, b); /* asked for twice, there once */
 	resolve(&r, &spec);
@@ -206,4 +208,5 @@ TEST(proc_maps_keeps_blanks_and_newlines_in_paths)
 	struct seen s = {.want = ""};
 	struct err err = {0};
 	CHECK(proc_maps(INT32_MAX, see_map, &s, &err) < 0 && err.code < 0);
+	err_release(&err);
 }
