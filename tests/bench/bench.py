@@ -179,24 +179,26 @@ def row_cost():
     def once(kind):
         if kind == 'none':
             cmd = work
-        elif kind == 'assay':
-            cmd = [ASSAY, 'cpu', '-q', '-F', '9999', '--no-pictures', '-o', WORK + '/cost.assay', '--'] + work
+        elif kind in ('assay', 'bare'):
+            cmd = [ASSAY, 'cpu', '-q', '-F', '9999', '--call-graph', 'none' if kind == 'bare' else 'auto',
+                   '--no-pictures', '-o', WORK + '/cost.assay', '--'] + work
         else:
             cmd = ['perf', 'record', '-q', '-F', '9999', '-e', 'cpu-clock', '--call-graph', 'dwarf', '-o',
                    WORK + '/cost.data', '--'] + work
         subprocess.run(cmd, stdout=NULL, stderr=NULL)
         return float(open(out).read().split()[0])
 
-    took = {'none': [], 'assay': [], 'perf': []}
-    for order in (('none', 'assay', 'perf'), ('perf', 'assay', 'none')) * 4:
+    took = {'none': [], 'bare': [], 'assay': [], 'perf': []}
+    for order in (('none', 'bare', 'assay', 'perf'), ('perf', 'assay', 'bare', 'none')) * 4:
         for kind in order:
             took[kind].append(once(kind))
     base = statistics.median(took['none'])
     cost = {}
-    for kind in ('assay', 'perf'):
+    names = {'bare': 'assay without stacks: the timer alone', 'assay': 'assay', 'perf': 'perf dwarf'}
+    for kind in ('bare', 'assay', 'perf'):
         deltas = sorted(100 * (x / y - 1) / 10 for x, y in zip(took[kind], took['none']))
         cost[kind] = 100 * (statistics.median(took[kind]) / base - 1) / 10
-        say('cost', 'to the program at 999 Hz under %s (10 kHz / 10)' % kind,
+        say('cost', 'at 999 Hz (10 kHz / 10): %s' % names[kind],
             '%.2f %% [%.2f, %.2f]' % (cost[kind], deltas[1], deltas[-2]),
             '<= perf dwarf, <= 1.5 %' if kind == 'assay' else '',
             cost[kind] <= 1.5 if kind == 'assay' else True)
