@@ -1,8 +1,8 @@
 /*
  * Stopping on request: SIGINT, SIGTERM and SIGHUP ask a capture to end and write everything; a
- * second one, not within the same moment, skips the pictures, never the recording. SIGCHLD wakes
- *whoever waits for a launched command. SIGPIPE is ignored, so that a closed pipe cannot take the
- *recording with it.
+ * second one (not within the same moment) skips the pictures, never the recording. SIGCHLD wakes
+ * whoever waits for a launched command. SIGPIPE is ignored, so that a closed pipe cannot take the
+ * recording with it.
  *
  * Signals belong to the process, so this state does too. stop_fd is for poll: readable after any
  * of these signals until stop_drain. SIGHUP stays ignored under nohup.

@@ -21,7 +21,6 @@ enum event_kind {
 	EVENT_THROTTLE, /* the kernel paused sampling */
 	EVENT_SWITCH,   /* a thread went on or off a CPU */
 	EVENT_MARK,     /* a phase boundary set by the user */
-	EVENT_ROUND,    /* everything before time_ns has been delivered: ordering may flush */
 };
 
 /* Markers inside a call chain, as the kernel writes them (perf_event.h, PERF_CONTEXT_*). */

@@ -93,7 +93,6 @@ static int on_event(void *ctx, const struct event *ev, struct err *err)
 		buf_addf(&d->out, "THROTTLE %" PRIu64 "\n", ev->time_ns);
 		break;
 	case EVENT_MARK:
-	case EVENT_ROUND:
 		break;
 	}
 	if (d->out.n > ((size_t)1 << 20)) {

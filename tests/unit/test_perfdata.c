@@ -16,7 +16,7 @@
 /* ---- what a sink saw ---------------------------------------------------------------------- */
 
 struct seen {
-	uint64_t nr[EVENT_ROUND + 1];
+	uint64_t nr[EVENT_MARK + 1];
 	uint64_t last_ns;
 	uint64_t nr_disorder;
 	uint64_t nr_lost;
