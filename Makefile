@@ -1,7 +1,7 @@
 # assay: GNU make, out of tree. `make help` lists the targets.
 #
 # Variables: V=1 (show commands), CC=clang, SAN=address,undefined | thread, DEV=1 (-Werror),
-# STATIC=1, O=dir, prefix=/usr/local, DESTDIR=.
+# STATIC=1, BPF=0 (no programs for the kernel), O=dir, prefix=/usr/local, DESTDIR=.
 
 MAKEFLAGS += --no-builtin-rules --no-builtin-variables
 .DELETE_ON_ERROR:
@@ -13,6 +13,8 @@ AR      = ar
 prefix  = /usr/local
 SAN     =
 STATIC  =
+BPF     = 1
+BPF_CC  = clang
 DEV     = 1
 V       =
 Q       = $(if $(V),,@)
@@ -21,7 +23,7 @@ say     = $(if $(V),,@printf '  %-8s %s\n' $(1) $(2);)
 comma   := ,
 empty   :=
 space   := $(empty) $(empty)
-variant := $(if $(SAN),san-$(subst $(comma),-,$(SAN)),release)$(if $(filter clang%,$(notdir $(CC))),-$(notdir $(CC)))$(if $(STATIC),-static)
+variant := $(if $(SAN),san-$(subst $(comma),-,$(SAN)),release)$(if $(filter clang%,$(notdir $(CC))),-$(notdir $(CC)))$(if $(STATIC),-static)$(if $(filter 0,$(BPF)),-nobpf)
 O       = build/$(variant)
 
 WARN = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wwrite-strings \
@@ -30,11 +32,12 @@ OPT     = -O2 -g
 CFLAGS  =
 LDFLAGS =
 ALL_CFLAGS  = -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 $(OPT) -fno-omit-frame-pointer \
-              -fno-common -pthread $(WARN) -Isrc -Iwire -I$(O)/gen \
+              -fno-common -pthread $(WARN) $(ALL_CPPFLAGS) -Isrc -Iwire -I$(O)/gen \
               $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all) $(CFLAGS)
 ALL_LDFLAGS = -pthread $(if $(SAN),-fsanitize=$(SAN)) $(if $(STATIC),-static) $(LDFLAGS)
 # What each is for: docs/internals.md. Only tests use TEST_LIBS.
-LIBS        = -lpcre2-8 -liberty -llzma -lzstd -lz -lm
+ALL_CPPFLAGS = $(if $(filter 0,$(BPF)),-DASSAY_NO_BPF)
+LIBS        = $(if $(filter 0,$(BPF)),,-lbpf -lelf) -lpcre2-8 -liberty -llzma -lzstd -lz -lm
 TEST_LIBS   = -ljansson
 
 SRCS := $(sort $(wildcard src/*/*.c))
@@ -57,6 +60,25 @@ $(O)/%.o: %.c $(O)/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
+# ---- programs for the kernel --------------------------------------------------------------
+# One object; its skeleton is a header that capture/ includes. Debug sections but BTF are stripped:
+# they are ten times as large as the programs.
+BPF_ARCH = $(if $(filter aarch64 arm64,$(shell uname -m)),arm64,x86)
+BPF_MULTIARCH = $(firstword $(wildcard /usr/include/$(shell uname -m)-linux-gnu))
+BPF_CFLAGS = -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -D__$(if $(filter x86,$(BPF_ARCH)),x86_64,aarch64)__ \
+             -O2 -g -std=gnu11 -Wall -Wextra -Wno-unused-parameter $(if $(DEV),-Werror) \
+             $(if $(BPF_MULTIARCH),-idirafter $(BPF_MULTIARCH)) -Iwire -Ibpf
+SKEL = $(O)/gen/assay.skel.h
+
+$(O)/bpf/assay.bpf.o: bpf/assay.bpf.c $(O)/flags
+	@mkdir -p $(@D)
+	$(call say,BPF,$<)$(BPF_CC) $(BPF_CFLAGS) -MMD -MP -c -o $@ $< && llvm-strip -g $@
+$(SKEL): $(O)/bpf/assay.bpf.o
+	$(call say,SKEL,$@)mkdir -p $(@D) && bpftool gen skeleton $< name assay_bpf > $@
+ifneq ($(BPF),0)
+$(OBJS): | $(SKEL)
+endif
+
 # Assets are embedded by .incbin, so their objects depend on them.
 $(O)/src/render/assets.o: $(ASSETS)
 
@@ -68,7 +90,7 @@ $(O)/flags: FORCE
 	@echo '$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(LIBS)' | cmp -s - $@ || \
 		echo '$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(LIBS)' > $@
 
--include $(wildcard $(O)/src/*.d $(O)/src/*/*.d $(O)/tests/*/*.d)
+-include $(wildcard $(O)/bpf/*.d $(O)/src/*.d $(O)/src/*/*.d $(O)/tests/*/*.d)
 
 # ---- tests --------------------------------------------------------------------------------
 # tests/unit/test_<module>.c, each linked against the shipped library and run forked, TAP.

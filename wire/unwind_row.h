@@ -16,16 +16,7 @@
 #ifndef ASSAY_WIRE_UNWIND_ROW_H
 #define ASSAY_WIRE_UNWIND_ROW_H
 
-#ifdef __bpf__
-typedef __u32 wire_u32;
-typedef __s32 wire_s32;
-typedef __u8 wire_u8;
-#else
-#include <stdint.h>
-typedef uint32_t wire_u32;
-typedef int32_t wire_s32;
-typedef uint8_t wire_u8;
-#endif
+#include "wire_types.h"
 
 enum unwind_row_kind {
 	ROW_NONE = 0,    /* no rule: gap between functions, no CFI */

@@ -667,6 +667,8 @@ static int on_event(void *ctx, const struct event *ev, struct err *err)
 		profile_mark(b->p, ev->time_ns, ev->mark.text);
 		break;
 	case EVENT_SWITCH:
+	case EVENT_STACK:
+	case EVENT_TALLY:
 		break;
 	}
 	return 0;

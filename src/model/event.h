@@ -10,6 +10,7 @@
 
 #include "base/base.h"
 #include "base/err.h"
+#include "model/loss.h"
 
 enum event_kind {
 	EVENT_SAMPLE = 1,
@@ -21,6 +22,8 @@ enum event_kind {
 	EVENT_THROTTLE, /* the kernel paused sampling */
 	EVENT_SWITCH,   /* a thread went on or off a CPU */
 	EVENT_MARK,     /* a phase boundary set by the user */
+	EVENT_STACK,    /* the frames of a stack that other events refer to */
+	EVENT_TALLY,    /* what the kernel added up: so many, so much, of one kind in one second */
 };
 
 /* Markers inside a call chain, as the kernel writes them (perf_event.h, PERF_CONTEXT_*). */
@@ -48,6 +51,49 @@ struct event_sample {
 	uint64_t addr;      /* data address, if asked for */
 	const uint8_t *raw; /* tracepoint payload */
 	uint32_t nr_raw;
+	/*
+	 * Stacks told by EVENT_STACK before, instead of chain, regs and stack; 0 = none. In user
+	 * mode user_ref holds the callers, ip is the leaf; in the kernel user_ref and kernel_ref
+	 * hold everything.
+	 */
+	uint64_t user_ref;
+	uint64_t kernel_ref;
+};
+
+/*
+ * The frames behind a 64-bit reference, leaf first, in one of two forms: addresses that the
+ * kernel side found (chain), or registers and copied stack for the walker (regs). Told once, or
+ * again when the kernel side had forgotten it. A reference is a hash of the process's address
+ * space and the frames, so it never changes its meaning.
+ */
+struct event_stack {
+	uint64_t ref;
+	bool is_kernel;        /* kernel addresses; they go on top of a user stack */
+	bool is_callers;       /* chain[0] is a return address too */
+	const uint64_t *chain; /* no markers */
+	uint32_t nr_chain;
+	enum loss_kind loss; /* of a chain: why it ends before the thread's start, or LOSS_NR */
+	const uint64_t *regs;
+	uint64_t regs_mask;
+	const uint8_t *stack;
+	uint64_t nr_stack;
+};
+
+/* A row of a table with tags; time_ns is the start of its second (or of the interval). */
+struct event_tally {
+	uint32_t spec; /* which table: index into the source's specs */
+	uint64_t user_ref;
+	uint64_t kernel_ref;
+	uint8_t reason;   /* enum wait_reason */
+	uint8_t evidence; /* enum wait_evidence */
+	uint8_t log2_ns;
+	int16_t syscall;    /* -1 = none */
+	const char *object; /* NULL = none */
+	const char *detail; /* NULL = none */
+	int32_t other_pid;  /* 0 = none */
+	int32_t other_tid;
+	uint64_t other_ref;    /* user stack of the other thread */
+	const int64_t *values; /* as many as the table has columns */
 };
 
 struct event_map {
@@ -95,6 +141,8 @@ struct event {
 		struct {
 			const char *text;
 		} mark;
+		struct event_stack stack;
+		struct event_tally tally;
 	};
 };
 

@@ -14,6 +14,7 @@ struct merge {
 	loc_id *loc;
 	stack_id *stack;
 	task_id *task;
+	uint32_t *tag;
 };
 
 static uint32_t *ids(size_t n)
@@ -128,6 +129,19 @@ static void merge_stacks(struct merge *m)
 	}
 }
 
+static void merge_tags(struct merge *m)
+{
+	m->tag = ids(m->from->tags.n);
+	for (size_t i = 1; i < m->from->tags.n; i++) {
+		struct tag tag = m->from->tags.p[i];
+		tag.object = m->str[tag.object];
+		tag.detail = m->str[tag.detail];
+		tag.other = m->task[tag.other];
+		tag.other_stack = m->stack[tag.other_stack];
+		m->tag[i] = profile_tag(m->to, &tag);
+	}
+}
+
 static void merge_tables(struct merge *m)
 {
 	vec_foreach(t, &m->from->tables) {
@@ -136,10 +150,14 @@ static void merge_tables(struct merge *m)
 		for (uint32_t c = 0; c < t->nr_columns; c++)
 			shape.columns[c].name = m->str[t->columns[c].name];
 		uint32_t to = profile_table(m->to, &shape);
-		for (size_t i = 0; i < t->n; i++)
+		for (size_t i = 0; i < t->n; i++) {
 			profile_sample(m->to, to, t->time_ns[i], m->stack[t->stack[i]],
 				       m->task[t->task[i]], t->cpu[i],
 				       t->values + i * t->nr_columns);
+			if (t->has_tags)
+				m->to->tables.p[to].tag[m->to->tables.p[to].n - 1] =
+					m->tag[t->tag[i]];
+		}
 	}
 	vec_foreach(mark, &m->from->marks)
 		vec_push(&m->to->marks, (struct mark){mark->time_ns, m->str[mark->text]});
@@ -154,6 +172,7 @@ void profile_merge(struct profile *to, const struct profile *from)
 	merge_functions(&m);
 	merge_locations(&m);
 	merge_stacks(&m);
+	merge_tags(&m);
 	merge_tables(&m);
 	vec_foreach(f, &from->facts)
 		if (!profile_get_fact(to, profile_text(from, f->key)))
@@ -170,4 +189,5 @@ void profile_merge(struct profile *to, const struct profile *from)
 	free(m.loc);
 	free(m.stack);
 	free(m.task);
+	free(m.tag);
 }

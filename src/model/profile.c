@@ -17,6 +17,7 @@ struct profile *profile_new(void)
 	(void)vec_add(&p->functions);
 	(void)vec_add(&p->stacks);
 	(void)vec_add(&p->tasks);
+	vec_push(&p->tags, (struct tag){.log2_ns = LOG2_NONE, .syscall = -1});
 	return p;
 }
 
@@ -27,6 +28,7 @@ static void table_release(struct table *t)
 	free(t->task);
 	free(t->cpu);
 	free(t->values);
+	free(t->tag);
 }
 
 static void release_indexes(struct profile *p)
@@ -36,6 +38,7 @@ static void release_indexes(struct profile *p)
 	map_release(&p->func_index);
 	map_release(&p->module_index);
 	map_release(&p->task_index);
+	map_release(&p->tag_index);
 }
 
 void profile_free(struct profile *p)
@@ -53,6 +56,7 @@ void profile_free(struct profile *p)
 	vec_release(&p->stacks);
 	vec_release(&p->tasks);
 	vec_release(&p->tables);
+	vec_release(&p->tags);
 	vec_release(&p->marks);
 	vec_release(&p->facts);
 	vec_release(&p->named_log);
@@ -249,7 +253,8 @@ uint32_t profile_table(struct profile *p, const struct table *shape)
 	ASSERT(shape->nr_columns >= 1 && shape->nr_columns <= TABLE_COLUMNS_MAX);
 	for (size_t i = 0; i < p->tables.n; i++)
 		if (p->tables.p[i].event == shape->event &&
-		    p->tables.p[i].nr_columns == shape->nr_columns)
+		    p->tables.p[i].nr_columns == shape->nr_columns &&
+		    p->tables.p[i].has_tags == shape->has_tags)
 			return (uint32_t)i;
 	struct table *t = vec_add(&p->tables);
 	*t = *shape;
@@ -259,6 +264,7 @@ uint32_t profile_table(struct profile *p, const struct table *shape)
 	t->task = NULL;
 	t->cpu = NULL;
 	t->values = NULL;
+	t->tag = NULL;
 	return (uint32_t)p->tables.n - 1;
 }
 
@@ -272,6 +278,43 @@ void table_reserve(struct table *t, size_t n)
 	t->task = xreallocarray(t->task, t->cap, sizeof(*t->task));
 	t->cpu = xreallocarray(t->cpu, t->cap, sizeof(*t->cpu));
 	t->values = xreallocarray(t->values, t->cap * t->nr_columns, sizeof(*t->values));
+	if (t->has_tags)
+		t->tag = xreallocarray(t->tag, t->cap, sizeof(*t->tag));
+}
+
+static bool is_same_tag(const struct tag *a, const struct tag *b)
+{
+	return a->reason == b->reason && a->evidence == b->evidence && a->log2_ns == b->log2_ns &&
+	       a->syscall == b->syscall && a->object == b->object && a->detail == b->detail &&
+	       a->other == b->other && a->other_stack == b->other_stack;
+}
+
+uint32_t profile_tag(struct profile *p, const struct tag *tag)
+{
+	uint64_t h = hash_mix((uint64_t)tag->reason << 40 | (uint64_t)tag->evidence << 32 |
+				      (uint64_t)tag->log2_ns << 16 | (uint16_t)tag->syscall,
+			      (uint64_t)tag->object << 32 | tag->detail);
+	h = hash_mix(h, (uint64_t)tag->other << 32 | tag->other_stack);
+	for (;; h++) {
+		bool is_new;
+		uint32_t *id = map_put(&p->tag_index, h, &is_new);
+		if (is_new) {
+			*id = (uint32_t)p->tags.n;
+			vec_push(&p->tags, *tag);
+			return *id;
+		}
+		if (is_same_tag(&p->tags.p[*id], tag))
+			return *id;
+	}
+}
+
+void profile_tagged_sample(struct profile *p, uint32_t table, uint64_t time_ns, stack_id stack,
+			   task_id task, int cpu, uint32_t tag, const int64_t *values)
+{
+	profile_sample(p, table, time_ns, stack, task, cpu, values);
+	struct table *t = &p->tables.p[table];
+	ASSERT(t->has_tags && tag < p->tags.n);
+	t->tag[t->n - 1] = tag;
 }
 
 void profile_sample(struct profile *p, uint32_t table, uint64_t time_ns, stack_id stack,
@@ -286,6 +329,8 @@ void profile_sample(struct profile *p, uint32_t table, uint64_t time_ns, stack_i
 	t->cpu[t->n] = (int16_t)cpu;
 	for (uint32_t c = 0; c < t->nr_columns; c++)
 		t->values[t->n * t->nr_columns + c] = values[c];
+	if (t->has_tags)
+		t->tag[t->n] = 0;
 	t->n++;
 }
 
@@ -356,6 +401,8 @@ static void table_sort(struct table *t)
 	PERMUTE(t->task, 1);
 	PERMUTE(t->cpu, 1);
 	PERMUTE(t->values, t->nr_columns);
+	if (t->has_tags)
+		PERMUTE(t->tag, 1);
 	free(order);
 }
 

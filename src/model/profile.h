@@ -9,11 +9,12 @@
  *	stacks    prefix tree: a node is (parent, location); root = 0; a sample holds its leaf node
  *	tasks     threads under one name
  *	tables    one per event, columnar samples
+ *	tags      what a row of a table of waits or events says besides its stack, interned
  *	marks, facts, losses
  *
  * Life: profile_new, filled by ingest/ or a reader, profile_seal, then const. Ids are dense and
  * append-only, which is what lets a recording be written in increments (session file). Element 0
- * of modules, locations, functions, stacks, tasks is a dummy meaning "none".
+ * of modules, locations, functions, stacks, tasks, tags is a dummy meaning "none".
  */
 #ifndef ASSAY_MODEL_PROFILE_H
 #define ASSAY_MODEL_PROFILE_H
@@ -24,6 +25,7 @@
 #include "base/vec.h"
 #include "model/ids.h"
 #include "model/loss.h"
+#include "model/wait.h"
 
 /* Values of these enums reach files: append only. */
 enum module_kind {
@@ -121,6 +123,21 @@ struct column {
 	bool is_estimate; /* scaled from a sample */
 };
 
+/*
+ * What tells the rows of a table of waits or events apart, besides thread and stack. Fields that
+ * do not apply are 0 (log2_ns: LOG2_NONE, syscall: -1).
+ */
+struct tag {
+	uint8_t reason;       /* enum wait_reason */
+	uint8_t evidence;     /* enum wait_evidence, bits */
+	uint8_t log2_ns;      /* duration class of its intervals: floor(log2(ns)), or LOG2_NONE */
+	int16_t syscall;      /* number on this architecture, -1 = none */
+	str_id object;        /* waited for or worked on: "lock 0x7f..", a path, a peer */
+	str_id detail;        /* outcome of an event: "EAGAIN", "woken" */
+	task_id other;        /* who woke it; in a table of blame: who is to blame */
+	stack_id other_stack; /* where that thread was then */
+};
+
 enum table_time { TABLE_INSTANT = 0, TABLE_INTERVAL = 1, TABLE_SLICE = 2, TABLE_TIMELESS = 3 };
 
 #define TABLE_COLUMNS_MAX 4
@@ -143,6 +160,8 @@ struct table {
 	task_id *task;
 	int16_t *cpu;    /* -1 = unknown */
 	int64_t *values; /* n x nr_columns */
+	bool has_tags;
+	uint32_t *tag; /* index into tags; NULL unless has_tags */
 };
 
 struct mark {
@@ -165,6 +184,7 @@ struct profile {
 	VEC(struct stack_node) stacks;
 	VEC(struct task) tasks;
 	VEC(struct table) tables;
+	VEC(struct tag) tags;
 	VEC(struct mark) marks;
 	VEC(struct fact) facts;
 	struct losses losses;
@@ -183,6 +203,7 @@ struct profile {
 	struct map func_index;
 	struct map module_index;
 	struct map task_index;
+	struct map tag_index;
 };
 
 struct profile *profile_new(void);
@@ -217,6 +238,11 @@ void table_reserve(struct table *t, size_t n);
 /* values: nr_columns numbers. */
 void profile_sample(struct profile *p, uint32_t table, uint64_t time_ns, stack_id stack,
 		    task_id task, int cpu, const int64_t *values);
+/* Finds or adds. */
+uint32_t profile_tag(struct profile *p, const struct tag *tag);
+/* The same into a table with has_tags. */
+void profile_tagged_sample(struct profile *p, uint32_t table, uint64_t time_ns, stack_id stack,
+			   task_id task, int cpu, uint32_t tag, const int64_t *values);
 void profile_fact(struct profile *p, const char *key, const char *value); /* replaces */
 const char *profile_get_fact(const struct profile *p, const char *key);   /* or NULL */
 void profile_mark(struct profile *p, uint64_t time_ns, const char *text);

@@ -2,9 +2,9 @@
 # Installs the Debian packages that are missing: deps.sh build [check]. Root, or sudo without a
 # password; says what to type otherwise.
 set -u
-build="gcc make libc6-dev libdw-dev libpcre2-dev libiberty-dev liblzma-dev libzstd-dev zlib1g-dev
+build="gcc make libc6-dev libbpf-dev libelf-dev clang llvm bpftool libdw-dev libpcre2-dev libiberty-dev liblzma-dev libzstd-dev zlib1g-dev
 redis-server redis-tools"
-check="libjansson-dev clang clang-format llvm linux-perf binutils gcc g++ musl-tools nginx-light sqlite3 node-acorn
+check="libjansson-dev clang-format linux-perf binutils gcc g++ musl-tools nginx-light sqlite3 node-acorn
 libxml2-utils hotspot chromium fonts-dejavu-core nodejs npm procps python3 gdb libc6-dbg dwz elfutils
 perl util-linux"
 want=""

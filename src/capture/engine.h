@@ -1,0 +1,91 @@
+/*
+ * Our programs in the kernel: one BPF object a session, whose maps all of them share. It finds
+ * whole user stacks by the unwind rows of unwind/table.h, for CPU samples, context switches,
+ * tracepoints and probes alike, keeps each stack once, and sends what it has through one ring.
+ *
+ * What a mapping means is told to it by engine_publish() after the builder has applied the event;
+ * a stack that its tables do not cover yet comes as registers and copied bytes (EVENT_STACK with
+ * regs), so that nothing is lost in between.
+ *
+ * Life: engine_open -> sources set themselves up on it (waits.h, counts.h, ...) -> engine_start ->
+ * records are delivered through the sampler's merge by time (sampler.h, struct side) ->
+ * engine_stop -> engine_free. Used by one thread.
+ */
+#ifndef ASSAY_CAPTURE_ENGINE_H
+#define ASSAY_CAPTURE_ENGINE_H
+
+#include "base/base.h"
+#include "base/err.h"
+#include "host/proc.h"
+#include "model/event.h"
+#include "unwind/space.h"
+
+/* What is loaded; bits. */
+enum engine_programs {
+	ENGINE_CPU = 1 << 0,       /* CPU samples */
+	ENGINE_WAITS = 1 << 1,     /* switches, wakes, the ledger */
+	ENGINE_COUNTS = 1 << 2,    /* tracepoints and software events */
+	ENGINE_IO = 1 << 3,        /* reads and writes by file, block requests, faults, reclaim */
+	ENGINE_SPANS = 1 << 4,     /* probes on functions */
+	ENGINE_NO_WAKERS = 1 << 5, /* with WAITS: durations and reasons only */
+	ENGINE_NO_STACKS = 1 << 6, /* with WAITS: no user stacks either */
+};
+
+struct engine_spec {
+	const struct pid_list *pids; /* whole processes and what they fork, may be NULL */
+	const struct pid_list *tids; /* single threads, may be NULL */
+	int32_t child;               /* a launched command at its gate, or 0 */
+	bool is_system;
+	unsigned programs; /* enum engine_programs */
+	uint32_t nr_rows;  /* room for unwind rows, 0 = by default */
+};
+
+struct engine_info {
+	uint64_t run_ns; /* time in our programs, while kernel.bpf_stats counts; else 0 */
+	uint64_t nr_runs;
+	uint64_t nr_stacks;      /* told */
+	uint64_t nr_frames;      /* walked */
+	uint64_t nr_copies;      /* stacks that user space had to finish */
+	uint64_t nr_ring_full;   /* records dropped; stacks among them are told again */
+	uint64_t nr_tables_full; /* binaries for which there was no room */
+	uint64_t nr_rows;
+	uint64_t map_bytes; /* kernel memory of the maps */
+};
+
+struct engine;
+
+/*
+ * -EPERM, -ENOTSUP (no BPF here, no BTF, built with BPF=0): the caller goes on without, and says
+ * so; the hint has the remedy.
+ */
+int engine_open(struct engine **ret_e, const struct engine_spec *spec, struct err *err);
+/* Attaches what was loaded and not attached by its source. */
+int engine_start(struct engine *e, struct err *err);
+/* Detaches; records that are in the ring can still be delivered. */
+void engine_stop(struct engine *e);
+void engine_free(struct engine *e);
+void engine_free_p(struct engine **e);
+
+/* The program for sampling events (PERF_EVENT_IOC_SET_BPF), -1 = not loaded. */
+int engine_sample_prog(const struct engine *e);
+/* The process's executable mappings are these now. NULL: it is gone. */
+void engine_publish(struct engine *e, int32_t pid, const struct space *sp);
+/* Every event up to this time has been applied: what engine_publish said holds at least then. */
+void engine_applied(struct engine *e, uint64_t time_ns);
+
+/* The oldest record's time, UINT64_MAX = none; delivering it. For sampler.h's struct side. */
+uint64_t engine_peek_ns(void *e);
+int engine_deliver(void *e, const struct event_sink *sink, struct err *err);
+
+struct engine_info engine_info(const struct engine *e);
+
+/* For the sources (waits.c, counts.c ...): the loaded skeleton (gen/assay.skel.h). */
+struct assay_bpf;
+struct assay_bpf *engine_skel(const struct engine *e);
+/* Hands RECORD_<kind> to a source; it may keep nothing of the record. */
+struct kernel_record;
+typedef int (*engine_record_fn)(void *ctx, const struct kernel_record *r,
+				const struct event_sink *sink, struct err *err);
+void engine_on_record(struct engine *e, unsigned kind, engine_record_fn fn, void *ctx);
+
+#endif

@@ -1,0 +1,55 @@
+/* Names of reasons; see wait.h. */
+#include "base/base.h"
+#include "model/wait.h"
+
+static const struct {
+	const char *key;
+	const char *text;
+	bool is_idle;
+} reasons[WAIT_NR] = {
+	[WAIT_NONE] = {"none", "no wait", false},
+	[WAIT_ON_CPU] = {"on_cpu", "on CPU", false},
+	[WAIT_RUN_QUEUE] = {"run_queue", "run queue", false},
+	[WAIT_SYNC] = {"sync", "futex", false},
+	[WAIT_LOCK] = {"lock", "lock", false},
+	[WAIT_PARK] = {"park", "park, condvar, channel", true},
+	[WAIT_FSYNC] = {"fsync", "fsync", false},
+	[WAIT_FILE_READ] = {"file_read", "file read", false},
+	[WAIT_FILE_WRITE] = {"file_write", "file write", false},
+	[WAIT_FAULT] = {"fault", "major fault", false},
+	[WAIT_MMAP_LOCK] = {"mmap_lock", "mmap lock", false},
+	[WAIT_RECLAIM] = {"reclaim", "memory reclaim", false},
+	[WAIT_POLL] = {"poll", "poll, epoll", true},
+	[WAIT_SLEEP] = {"sleep", "sleep", true},
+	[WAIT_NET] = {"net", "network", false},
+	[WAIT_PIPE] = {"pipe", "pipe, terminal", false},
+	[WAIT_CHILD] = {"child", "child process", true},
+	[WAIT_FILE_OTHER] = {"file_other", "file system", false},
+	[WAIT_KERNEL] = {"kernel", "inside the kernel", false},
+	[WAIT_STOPPED] = {"stopped", "stopped", true},
+	[WAIT_OTHER] = {"other", "other system call", false},
+	[WAIT_UNKNOWN] = {"unknown", "unknown", false},
+};
+
+const char *wait_key(enum wait_reason r)
+{
+	return reasons[r < WAIT_NR ? r : WAIT_UNKNOWN].key;
+}
+
+const char *wait_text(enum wait_reason r)
+{
+	return reasons[r < WAIT_NR ? r : WAIT_UNKNOWN].text;
+}
+
+bool wait_is_idle(enum wait_reason r)
+{
+	return r < WAIT_NR && reasons[r].is_idle;
+}
+
+enum wait_reason wait_from_key(struct sv key)
+{
+	for (enum wait_reason r = WAIT_ON_CPU; r < WAIT_NR; r++)
+		if (sv_eq_str(key, reasons[r].key))
+			return r;
+	return WAIT_NONE;
+}
