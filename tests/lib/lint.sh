@@ -21,7 +21,7 @@ object:base
 unwind:base model/ids.h object
 symbol:base model/ids.h object
 host:base
-capture:base model/event.h model/ids.h unwind host
+capture:base model/event.h model/ids.h model/wait.h unwind host
 ingest:base model object unwind symbol
 format:base model
 session:base model host capture ingest format
@@ -45,6 +45,9 @@ FNR == NR { split($0, a, ":"); if (a[1] != "") may[a[1]] = " " a[2] " "; next }
 out=$(sed -n '/^## The law/,/^## 1/s/^| \([a-z]*\) | *\([^|]*[^ |]\)* *|.*/\1:\2/p' docs/internals.md |
 	grep -v '^folder:')
 [ "$out" = "$(printf '%s' "$law" | sed '/^$/d')" ] || say "docs/internals.md: its law is not that of $0"
+
+out=$(grep -nE '^#include "([^"]*/)' $(git ls-files 'bpf/*' 'inject/*' 'wire/*.h'))
+[ -z "$out" ] || say "bpf, inject and wire include wire only: $out"
 
 # ---- names, sizes ---------------------------------------------------------------------------
 out=$(git ls-files src wire bpf inject tests/unit tests/lib tests/fuzz tests/bench tests/targets |
