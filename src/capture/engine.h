@@ -7,9 +7,19 @@
  * a stack that its tables do not cover yet comes as registers and copied bytes (EVENT_STACK with
  * regs), so that nothing is lost in between.
  *
- * Life: engine_open -> sources set themselves up on it (waits.h, counts.h, ...) -> engine_start ->
- * records are delivered through the sampler's merge by time (sampler.h, struct side) ->
- * engine_stop -> engine_free. Used by one thread.
+ * Life:
+ *	engine_open    the object is open: sources set constants (skel->rodata), sizes of maps, and
+ *	               leave out single programs (bpf_program__set_autoload)
+ *	engine_load    the kernel has checked the programs; maps have descriptors, nothing runs.
+ *	               Sources fill maps, attach what needs more than its section's name says
+ *	engine_start   everything else is attached
+ *	records are delivered through the sampler's merge by time (sampler.h, struct side)
+ *	engine_stop -> engine_free
+ * Used by one thread.
+ *
+ * Names decide what is loaded: programs and maps that begin with cpu_, wait_, count_, io_ and
+ * span_ belong to ENGINE_CPU .. ENGINE_SPANS and are left out without it; all others belong to the
+ * engine itself.
  */
 #ifndef ASSAY_CAPTURE_ENGINE_H
 #define ASSAY_CAPTURE_ENGINE_H
@@ -59,6 +69,8 @@ struct engine;
  * so; the hint has the remedy.
  */
 int engine_open(struct engine **ret_e, const struct engine_spec *spec, struct err *err);
+/* The same refusals: what the kernel says no to is known only now. */
+int engine_load(struct engine *e, struct err *err);
 /* Attaches what was loaded and not attached by its source. */
 int engine_start(struct engine *e, struct err *err);
 /* Detaches; records that are in the ring can still be delivered. */
