@@ -1,0 +1,296 @@
+/* build: rustc -O -g */
+// waits SECONDS: the waiting of Rust's standard library, in functions whose names start with
+// wait_ (kept from doing something) or idle_ (nothing to do), each clocked by its thread. Prints
+// one line of JSON a thread, as waits_truth.h says.
+use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{channel, Receiver};
+use std::sync::{Arc, Condvar, Mutex, RwLock};
+use std::thread;
+use std::time::Duration;
+
+static OVER: AtomicBool = AtomicBool::new(false);
+
+#[repr(C)]
+struct Timespec {
+    sec: i64,
+    nsec: i64,
+}
+
+extern "C" {
+    fn clock_gettime(id: i32, ts: *mut Timespec) -> i32;
+    fn gettid() -> i32;
+    fn getrusage(who: i32, use_: *mut [i64; 18]) -> i32;
+}
+
+fn clock(id: i32) -> u64 {
+    let mut t = Timespec { sec: 0, nsec: 0 };
+    unsafe { clock_gettime(id, &mut t) };
+    t.sec as u64 * 1_000_000_000 + t.nsec as u64
+}
+
+fn wall() -> u64 {
+    clock(1)
+}
+
+fn cpu() -> u64 {
+    clock(3)
+}
+
+struct Truth {
+    name: String,
+    start: (u64, u64),
+    classes: Vec<(&'static str, u64, u64)>,
+    seed: u64,
+}
+
+impl Truth {
+    fn new(name: &str) -> Truth {
+        let start = (wall(), cpu());
+        Truth { name: name.to_string(), start, classes: Vec::new(), seed: start.0 | 1 }
+    }
+
+    fn spent(&mut self, key: &'static str, from: (u64, u64)) {
+        let ns = (wall() - from.0).saturating_sub(cpu() - from.1);
+        match self.classes.iter_mut().find(|c| c.0 == key) {
+            Some(c) => {
+                c.1 += ns;
+                c.2 += 1;
+            }
+            None => self.classes.push((key, ns, 1)),
+        }
+    }
+
+    fn jitter(&mut self, us: u64) -> u64 {
+        self.seed ^= self.seed << 13;
+        self.seed ^= self.seed >> 7;
+        self.seed ^= self.seed << 17;
+        us / 2 + self.seed % (us + 1)
+    }
+
+    fn burn(&mut self, us: u64) {
+        let end = cpu() + self.jitter(us) * 1000;
+        let mut x = self.seed;
+        while cpu() < end {
+            for _ in 0..300 {
+                x = black_box(x.wrapping_mul(3) + 1);
+            }
+        }
+    }
+
+    fn end(self) {
+        let classes: Vec<String> = self
+            .classes
+            .iter()
+            .map(|c| format!("\"{}\":{{\"ns\":{},\"n\":{}}}", c.0, c.1, c.2))
+            .collect();
+        let at = (wall(), cpu());
+        let mut usage = [0i64; 18];
+        unsafe { getrusage(1, &mut usage) };
+        println!(
+            "{{\"thread\":\"{}\",\"tid\":{},\"wall\":{},\"cpu\":{},\"nvcsw\":{},\"nivcsw\":{},\"classes\":{{{}}}}}",
+            self.name,
+            unsafe { gettid() },
+            at.0 - self.start.0,
+            at.1 - self.start.1,
+            usage[16],
+            usage[17],
+            classes.join(",")
+        );
+    }
+}
+
+#[inline(never)]
+fn wait_sleep(t: &mut Truth, us: u64) {
+    let us = t.jitter(us);
+    let from = (wall(), cpu());
+    thread::sleep(Duration::from_micros(us));
+    t.spent("sleep", from);
+}
+
+#[inline(never)]
+fn wait_mutex(t: &mut Truth, m: &Mutex<u64>) {
+    let from = (wall(), cpu());
+    let mut held = m.lock().unwrap();
+    t.spent("lock", from);
+    *held += 1;
+    t.burn(40);
+    wait_sleep(t, 150);
+    release_mutex(held);
+}
+
+#[inline(never)]
+fn release_mutex(held: std::sync::MutexGuard<u64>) {
+    drop(held);
+    black_box(());
+}
+
+#[inline(never)]
+fn wait_rwlock(t: &mut Truth, m: &RwLock<u64>, is_writer: bool) {
+    let from = (wall(), cpu());
+    if is_writer {
+        let mut held = m.write().unwrap();
+        t.spent("rwlock", from);
+        *held += 1;
+        wait_sleep(t, 200);
+    } else {
+        let held = m.read().unwrap();
+        t.spent("rwlock", from);
+        black_box(*held);
+        wait_sleep(t, 200);
+    }
+}
+
+#[inline(never)]
+fn idle_condvar(t: &mut Truth, q: &(Mutex<u64>, Condvar)) {
+    let mut nr = q.0.lock().unwrap();
+    let from = (wall(), cpu());
+    while *nr == 0 {
+        nr = q.1.wait(nr).unwrap();
+    }
+    t.spent("condvar", from);
+    *nr -= 1;
+    drop(nr);
+    black_box(());
+}
+
+#[inline(never)]
+fn idle_park(t: &mut Truth) {
+    let from = (wall(), cpu());
+    thread::park();
+    t.spent("park", from);
+}
+
+#[inline(never)]
+fn idle_channel(t: &mut Truth, from_peer: &Receiver<u64>) -> bool {
+    let from = (wall(), cpu());
+    let got = from_peer.recv();
+    t.spent("channel", from);
+    got.is_ok()
+}
+
+#[inline(never)]
+fn idle_pool(t: &mut Truth, jobs: &(Mutex<u64>, Condvar)) -> bool {
+    let mut nr = jobs.0.lock().unwrap();
+    let from = (wall(), cpu());
+    while *nr == 0 && !OVER.load(Ordering::Relaxed) {
+        nr = jobs.1.wait(nr).unwrap();
+    }
+    t.spent("condvar", from);
+    if *nr > 0 {
+        *nr -= 1;
+    }
+    !OVER.load(Ordering::Relaxed)
+}
+
+fn over() -> bool {
+    OVER.load(Ordering::Relaxed)
+}
+
+fn give(q: &(Mutex<u64>, Condvar)) {
+    *q.0.lock().unwrap() += 1;
+    q.1.notify_one();
+}
+
+fn spawn<F: FnOnce(&mut Truth) + Send + 'static>(name: &str, f: F) -> thread::JoinHandle<()> {
+    let name = name.to_string();
+    thread::Builder::new()
+        .name(name.clone())
+        .spawn(move || {
+            let mut t = Truth::new(&name);
+            f(&mut t);
+            t.end();
+        })
+        .unwrap()
+}
+
+fn main() {
+    let seconds: f64 = std::env::args().nth(1).and_then(|s| s.parse().ok()).unwrap_or(2.0);
+    let mut all = Vec::new();
+    let lock = Arc::new(Mutex::new(0u64));
+    let rwlock = Arc::new(RwLock::new(0u64));
+    for i in 0..4 {
+        let m = lock.clone();
+        all.push(spawn(&format!("lock-{}", i), move |t| {
+            while !over() {
+                wait_mutex(t, &m);
+                t.burn(20);
+            }
+        }));
+        let m = rwlock.clone();
+        all.push(spawn(&format!("rwlock-{}", i), move |t| {
+            while !over() {
+                wait_rwlock(t, &m, i == 0);
+                t.burn(20);
+            }
+        }));
+    }
+    let queue = Arc::new((Mutex::new(0u64), Condvar::new()));
+    let q = queue.clone();
+    all.push(spawn("consumer", move |t| {
+        while !over() {
+            idle_condvar(t, &q);
+            t.burn(20);
+        }
+    }));
+    all.push(spawn("producer", move |t| {
+        while !over() {
+            wait_sleep(t, 300);
+            give(&queue);
+        }
+        give(&queue);
+    }));
+    let parked = spawn("parked", |t| {
+        while !over() {
+            idle_park(t);
+            t.burn(20);
+        }
+    });
+    let whom = parked.thread().clone();
+    all.push(parked);
+    all.push(spawn("unparker", move |t| {
+        while !over() {
+            wait_sleep(t, 400);
+            whom.unpark();
+        }
+        whom.unpark();
+    }));
+    let (tx, rx) = channel::<u64>();
+    all.push(spawn("receiver", move |t| {
+        while idle_channel(t, &rx) {
+            t.burn(20);
+        }
+    }));
+    all.push(spawn("sender", move |t| {
+        while !over() {
+            wait_sleep(t, 400);
+            let _ = tx.send(1);
+        }
+    }));
+    let mut t = Truth::new("main");
+    let jobs = (Mutex::new(0u64), Condvar::new());
+    thread::scope(|s| {
+        for i in 0..3 {
+            let jobs = &jobs;
+            s.spawn(move || {
+                let mut t = Truth::new(&format!("scoped-{}", i));
+                while idle_pool(&mut t, jobs) {
+                    t.burn(20);
+                }
+                t.end();
+            });
+        }
+        let end = wall() + (seconds * 1e9) as u64;
+        while wall() < end {
+            wait_sleep(&mut t, 20_000);
+            give(&jobs);
+        }
+        OVER.store(true, Ordering::Relaxed);
+        jobs.1.notify_all();
+        give(&jobs);
+    });
+    for h in all {
+        let _ = h.join();
+    }
+    t.end();
+}
