@@ -16,6 +16,11 @@ struct builder_options {
 	const char *cache_dir; /* for unwind tables, may be NULL */
 	/* A stack of nr_bytes copied was too short: the source may copy more. May be NULL. */
 	void (*wants_more_stack)(void *ctx, int32_t tid, uint64_t nr_bytes);
+	/*
+	 * The process's executable mappings are these now; NULL: it is gone. Told once for a run
+	 * of mappings, before the next event of another kind is applied. May be NULL.
+	 */
+	void (*space_changed)(void *ctx, int32_t pid, const struct space *sp);
 	void *ctx;
 };
 
@@ -27,10 +32,23 @@ void builder_free(struct builder *b);
 void builder_free_p(struct builder **b);
 /* The table that samples of the source's event @spec go to. */
 void builder_set_table(struct builder *b, uint32_t spec, uint32_t table);
+/* The same for rows that tell again what others count: the ledger of losses leaves them out. */
+void builder_set_derived_table(struct builder *b, uint32_t spec, uint32_t table);
 /* Shape of a sampled event's table: samples and a weight (ns for clocks, else the period). */
 struct table builder_table_shape(struct profile *p, const char *event, double freq_hz);
 /* Never fails for what an event says: nonsense is counted in the profile's losses. */
 struct event_sink builder_sink(struct builder *b);
+/* Tells changes of mappings that are still to be told. */
+void builder_tell_spaces(struct builder *b);
+/*
+ * Rows (EVENT_TALLY) whose stacks have not come yet are kept back, since what the kernel adds up
+ * and what it sends go different ways. To be called each second, and with _all at the end: a row
+ * whose stacks are not there by the second call gets "[lost stack]".
+ */
+void builder_settle(struct builder *b);
+void builder_settle_all(struct builder *b);
+/* Whether a name and mappings may be known: something was told of it. */
+bool builder_knows_thread(const struct builder *b, int32_t pid, int32_t tid);
 /* For naming; lives as long as the builder. */
 struct modules *builder_modules(struct builder *b);
 /* Time of the last event seen. */

@@ -30,6 +30,7 @@ static const struct {
 	[LOSS_UNSYM_KERNEL] = {"unsymbolized_kernel", "kernel addresses hidden", LOSS_CLASS_UNSYM},
 	[LOSS_DISK] = {"disk", "not written (disk full)", LOSS_CLASS_LOST},
 	[LOSS_DAMAGED] = {"damaged", "in damaged parts of the recording", LOSS_CLASS_LOST},
+	[LOSS_STACK_LOST] = {"truncated_lost", "stack lost on its way", LOSS_CLASS_TRUNC},
 };
 
 const char *loss_key(enum loss_kind kind)

@@ -42,6 +42,9 @@ enum loss_kind {
 
 	LOSS_DISK = 21,    /* samples that could not be written to the recording (disk full) */
 	LOSS_DAMAGED = 22, /* samples in damaged parts of a recording */
+
+	LOSS_STACK_LOST =
+		23, /* the stack was told while a ring was full, or never: frame [lost stack] */
 	LOSS_NR
 };
 
