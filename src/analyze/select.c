@@ -50,6 +50,11 @@ const char *select_out_text(enum select_out out)
 		[SELECT_OUT_EXCLUDE] = "excluded",
 		[SELECT_OUT_WITHIN] = "outside the subtree",
 		[SELECT_OUT_PHASE] = "in other phases",
+		[SELECT_OUT_REASON] = "for other reasons",
+		[SELECT_OUT_DURATION] = "shorter or longer",
+		[SELECT_OUT_OBJECT] = "of other objects",
+		[SELECT_OUT_WAKER] = "of other wakers",
+		[SELECT_OUT_IDLE] = "idle, --idle shows them",
 	};
 	return texts[out];
 }

@@ -40,6 +40,12 @@ struct select_spec {
 	const char *exclude;  /* regex: no frame of the stack matches */
 	const char *within;   /* regex: the view's root becomes the outermost match */
 	const char *phase;    /* name of one of the rules, or "<other>" */
+	/* Tables with tags; other tables have no such rows, so these leave nothing of them. */
+	const char *reason; /* keys of model/wait.h, "idle", "active": "lock,fsync", "!run_queue" */
+	const char *object; /* regex on what was waited for or worked on */
+	const char *waker;  /* regex on the other thread's name or a function of its stack */
+	const char *min_duration; /* "10ms": intervals that long, to the log2 class */
+	const char *max_duration;
 	enum select_mode mode;
 	unsigned flags; /* enum select_flags */
 	const struct phase_rule *rules;
@@ -49,6 +55,8 @@ struct select_spec {
 enum select_flags {
 	/* Rows are runs of equal neighbours in order of time, nothing else is added up. */
 	SELECT_TIME_ORDER = 1 << 0,
+	/* Waits for something to do are in view too; else only where spec.reason asks for them. */
+	SELECT_IDLE = 1 << 1,
 };
 
 /* Why samples are not in view; the first reason that applies is counted. */
@@ -61,22 +69,48 @@ enum select_out {
 	SELECT_OUT_EXCLUDE,
 	SELECT_OUT_WITHIN,
 	SELECT_OUT_PHASE,
+	SELECT_OUT_REASON,
+	SELECT_OUT_DURATION,
+	SELECT_OUT_OBJECT,
+	SELECT_OUT_WAKER,
+	SELECT_OUT_IDLE,
 	SELECT_OUT_NR,
+};
+
+/* What a row shows above its leaf, besides a reason (enum wait_reason, WAIT_NONE: nothing). */
+enum select_tip {
+	SELECT_TIP_IDLE = WAIT_NR, /* "[idle]": waits for something to do, folded */
+	SELECT_TIP_UNSAMPLED,      /* "[on CPU, no sample]" */
+	SELECT_TIP_NR,
 };
 
 struct select_row {
 	stack_id stack; /* leaf node; its view ends at the selection's root for it */
 	task_id task;
-	uint32_t phase; /* index into rules, or nr_rules for "<other>" */
+	uint32_t phase : 24; /* index into rules, or nr_rules for "<other>" */
+	uint32_t tip : 8;    /* enum wait_reason or enum select_tip; 0: the leaf is a function */
 	uint64_t nr_samples;
 	uint64_t weight; /* in the selection's unit */
+};
+
+/* Rows of a table with tags, as fine as the filters see them: one a (stack, task, phase, tag). */
+struct select_tagged {
+	stack_id stack;
+	task_id task;
+	uint32_t phase;
+	uint32_t tag;                      /* index into p->tags */
+	enum wait_reason reason;           /* the tag's, futex waits told apart (reason.h) */
+	int64_t values[TABLE_COLUMNS_MAX]; /* sums; of columns that are levels the largest */
 };
 
 struct selection {
 	const struct profile *p;
 	uint32_t table; /* index into p->tables */
 	struct select_row *rows;
-	size_t nr_rows; /* sorted by stack; with SELECT_TIME_ORDER by time */
+	size_t nr_rows;               /* sorted by stack; with SELECT_TIME_ORDER by time */
+	struct select_tagged *tagged; /* sorted by stack; NULL for tables without tags */
+	size_t nr_tagged;
+	struct reasons *reasons; /* tables with tags: answers of reason.h; else NULL */
 	uint64_t nr_samples;
 	uint64_t weight;
 	enum unit unit;
@@ -85,6 +119,8 @@ struct selection {
 	uint64_t last_ns;
 	uint64_t nr_out[SELECT_OUT_NR]; /* samples left out */
 	uint64_t weight_out;
+	uint64_t weight_idle;   /* of it: left out because it is idle (no SELECT_IDLE) */
+	bool is_duration_rough; /* a duration filter cut through a class: see select.c */
 	/* --within: per stack node the node of the outermost match, 0 = none. NULL: whole stacks.
 	 */
 	const stack_id *roots;

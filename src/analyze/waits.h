@@ -1,0 +1,46 @@
+/*
+ * What was waited for: tables over a selection of "off-cpu" (select.h), whose rows carry tags.
+ * Each ends with "<other>" where a limit cut it, so that times add up to what is in view.
+ *
+ * Quantiles come from log2 classes of durations with counts, interpolated within the class: a p50
+ * or p99 is right to its class (within a factor of 2, mostly much better), never above the longest
+ * wait; means and sums are exact.
+ */
+#ifndef ASSAY_ANALYZE_WAITS_H
+#define ASSAY_ANALYZE_WAITS_H
+
+#include "analyze/ledger.h"
+#include "analyze/report.h"
+#include "analyze/select.h"
+#include "analyze/view.h"
+#include "base/base.h"
+
+#define WAITS_TABLE "off-cpu"
+
+/* "reasons": time, share, waits, mean, p50, p99, longest. */
+void waits_reasons(struct report *r, const struct selection *sel);
+/* "waiting_functions": reason, the program's own function nearest to the wait, and below it the
+ * one that waits (in libc or the runtime). */
+void waits_functions(struct report *r, const struct selection *sel,
+		     const struct view_limits *limits);
+/* "waiting_stacks": one row a stack and reason, frames in one text from the leaf. */
+void waits_stacks(struct report *r, const struct selection *sel, const struct view_limits *limits);
+/* "wakers": who ended the waits, by waiting function and waking function. */
+void waits_wakers(struct report *r, const struct selection *sel, const struct view_limits *limits);
+/* "locks": by lock word or, where locks park, by the pair of waiting and releasing function. */
+void waits_locks(struct report *r, const struct selection *sel, const struct view_limits *limits);
+/* "wait_objects": files, devices and peers that were waited for. */
+void waits_objects(struct report *r, const struct selection *sel, const struct view_limits *limits);
+
+/*
+ * The first page of a recording of waits: ledger, reasons, top waits, locks, files and peers, notes
+ * that say what it comes to ("mostly idle", "CPU starved"), what to type next. @spec is the user's;
+ * @input names the file in hints, NULL: none are given. Errors as select_run.
+ */
+int waits_overview(struct report *r, const struct profile *p, const struct select_spec *spec,
+		   const char *input, const struct view_limits *limits, struct err *err);
+
+/* Is this a recording of waits (it has rows of "off-cpu")? */
+bool waits_are_there(const struct profile *p);
+
+#endif
