@@ -61,7 +61,7 @@ static void init_attr(struct perf_event_attr *a, uint32_t freq_hz, unsigned flag
 	};
 	if (flags & PERFOPEN_USER_ONLY)
 		a->exclude_kernel = 1;
-	if (flags & PERFOPEN_NO_STACKS)
+	if (flags & (PERFOPEN_NO_STACKS | PERFOPEN_PROG))
 		return;
 	a->sample_type |= PERF_SAMPLE_CALLCHAIN;
 	if (!(flags & PERFOPEN_FP)) {
@@ -99,9 +99,28 @@ static int try_open(struct perfopen *p, int32_t pid, int32_t cpu)
 	}
 }
 
+static int choose_sideband(struct perfopen *ret_p, int32_t pid, unsigned flags, struct err *err)
+{
+	struct perfopen p = {.event = "none", .is_software = true};
+	init_attr(&p.attr, 0, flags | PERFOPEN_NO_STACKS);
+	p.attr.freq = 0;
+	p.attr.exclude_kernel = 1; /* nothing is sampled, so nothing of it needs to be permitted */
+	p.attr.type = PERF_TYPE_SOFTWARE;
+	p.attr.config = PERF_COUNT_SW_DUMMY;
+	int rc = try_open(&p, pid, flags & PERFOPEN_SYSTEM ? 0 : -1);
+	if (rc)
+		return err_set(err, rc, "cannot follow mappings and births of %s %d: %s",
+			       pid < 0 ? "the whole system, cpu" : "pid", pid < 0 ? 0 : pid,
+			       strerror(-rc));
+	*ret_p = p;
+	return 0;
+}
+
 int perfopen_choose(struct perfopen *ret_p, int32_t pid, const char *event, uint32_t freq_hz,
 		    unsigned flags, struct err *err)
 {
+	if (flags & PERFOPEN_SIDEBAND)
+		return choose_sideband(ret_p, pid, flags, err);
 	bool is_choice = !event || !event[0];
 	int rc = -ENOENT;
 	bool is_known = false;

@@ -16,11 +16,13 @@ enum perfopen_flags {
 	PERFOPEN_SYSTEM = 1 << 2,    /* per CPU, all processes */
 	PERFOPEN_ON_EXEC = 1 << 3,   /* starts at the launched command's exec */
 	PERFOPEN_NO_STACKS = 1 << 4, /* instruction pointers only */
+	PERFOPEN_PROG = 1 << 5,      /* a program in the kernel takes the samples */
+	PERFOPEN_SIDEBAND = 1 << 6,  /* mappings, names, births and ends; no samples */
 };
 
 struct perfopen {
 	struct perf_event_attr attr;
-	const char *event; /* "cycles" or "cpu-clock" */
+	const char *event; /* "cycles" or "cpu-clock"; "none" for SIDEBAND */
 	bool is_software;  /* no hardware counters here */
 	bool is_user_only; /* the kernel side was refused or not wanted */
 	bool is_refused_kernel;
@@ -37,7 +39,9 @@ int perfopen_choose(struct perfopen *ret_p, int32_t pid, const char *event, uint
 		    unsigned flags, struct err *err);
 /* The names of events, NULL after the last. */
 const char *perfopen_event_name(size_t i);
-/* Opens on one thread and CPU with a stack copy of @stack_bytes. Returns the descriptor or -errno.
+/*
+ * Opens on one thread and CPU with a stack copy of @stack_bytes, where stacks are copied. Returns
+ * the descriptor or -errno.
  */
 int perfopen_event(const struct perfopen *p, int32_t tid, int32_t cpu, uint32_t stack_bytes,
 		   struct err *err);

@@ -34,7 +34,9 @@
 #define RINGS_TOTAL_BYTES (64u << 20)
 #define RING_MAX_BYTES    (16u << 20)
 #define RING_MIN_BYTES    (64u << 10)
-#define SPARE_FDS         256 /* for binaries, recordings and the rest of the tool */
+#define SIDEBAND_BYTES    (1u << 20) /* of a ring, where no samples go through it */
+#define STOP_TRIES        100        /* milliseconds for a record that a preempted CPU is writing */
+#define SPARE_FDS         256        /* for binaries, recordings and the rest of the tool */
 
 struct group {
 	VEC(int) fds;
@@ -59,8 +61,9 @@ struct sampler {
 	uint64_t max_events; /* what the limit of open files leaves for them */
 	struct sampler_info info;
 	bool is_started;
-	uint64_t nr_lost_counted; /* by the events */
-	uint64_t nr_lost_told;    /* by the records delivered */
+	const struct event_sink *outer; /* of sampler_sink() */
+	uint64_t nr_lost_counted;       /* by the events */
+	uint64_t nr_lost_told;          /* by the records delivered */
 };
 
 /* ---- rings ------------------------------------------------------------------------------- */
@@ -119,6 +122,8 @@ static int open_rings(struct sampler *s, struct err *err)
 	if (!s->cpus.n)
 		return err_set(err, -ENODEV, "cannot tell which CPUs are online");
 	uint32_t bytes = s->spec.ring_bytes;
+	if (!bytes && s->spec.flags & (PERFOPEN_PROG | PERFOPEN_SIDEBAND))
+		bytes = SIDEBAND_BYTES;
 	if (!bytes)
 		bytes = MIN(RING_MAX_BYTES, RINGS_TOTAL_BYTES / (uint32_t)s->cpus.n);
 	bytes = MAX(round_down_pow2(bytes), RING_MIN_BYTES);
@@ -134,6 +139,16 @@ static int open_rings(struct sampler *s, struct err *err)
 
 /* ---- events ------------------------------------------------------------------------------ */
 
+/* Its ring is that of cpus.p[i]; its samples go to the program, if there is one. */
+static int direct_event(const struct sampler *s, int fd, size_t i)
+{
+	if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, s->ring_fds.p[i]))
+		return -errno;
+	if (s->spec.flags & PERFOPEN_PROG && ioctl(fd, PERF_EVENT_IOC_SET_BPF, s->spec.prog_fd))
+		return -errno;
+	return 0;
+}
+
 /* Opens the thread's events on all CPUs into the group. -ESRCH: it has ended. */
 static int open_thread(struct sampler *s, struct group *g, int32_t tid, struct err *err)
 {
@@ -146,7 +161,7 @@ static int open_thread(struct sampler *s, struct group *g, int32_t tid, struct e
 			return fd;
 		vec_push(&g->fds, fd);
 		s->nr_events++;
-		if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, s->ring_fds.p[i]))
+		if (direct_event(s, fd, i))
 			return err_sys(err, "cannot direct an event of thread %d into its ring",
 				       tid);
 		if (s->is_started && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
@@ -204,7 +219,7 @@ static int open_cpus(struct sampler *s, struct err *err)
 		if (fd < 0)
 			return fd;
 		vec_push(&g->fds, fd);
-		if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, s->ring_fds.p[i]))
+		if (direct_event(s, fd, i))
 			return err_sys(err, "cannot direct the event of cpu %d into its ring",
 				       s->cpus.p[i]);
 	}
@@ -224,11 +239,17 @@ static size_t count_threads(const struct sampler_spec *spec)
 	return n;
 }
 
-/* Too many threads x CPUs for the descriptor limit: sample all CPUs, keep the target's. */
+/*
+ * Too many threads x CPUs for the descriptor limit: sample all CPUs, keep the target's. Without
+ * samples an event a CPU does as well, and the target's threads are not charged for switching
+ * events of their own.
+ */
 static bool needs_filter(struct sampler *s)
 {
 	uint64_t limit = host_raise_nofile();
 	s->max_events = limit - MIN(limit / 2, (uint64_t)SPARE_FDS);
+	if (s->spec.flags & PERFOPEN_SIDEBAND)
+		return !s->spec.is_system;
 	uint64_t nr_events = (uint64_t)count_threads(&s->spec) * host_nr_cpus();
 	bool has_tids = s->spec.tids && s->spec.tids->pids.n;
 	return !s->spec.is_system && !has_tids && nr_events > s->max_events;
@@ -287,6 +308,19 @@ static int open_targets(struct sampler *s, struct err *err)
 	return rc;
 }
 
+static void want_targets(struct sampler *s)
+{
+	for (size_t i = 0; i < s->pids.pids.n; i++)
+		(void)map_put(&s->wanted, (uint32_t)s->pids.pids.p[i], NULL);
+	for (size_t i = 0; s->spec.tids && i < s->spec.tids->pids.n; i++) {
+		int32_t pid;
+		if (!proc_tgid(s->spec.tids->pids.p[i], &pid, NULL))
+			(void)map_put(&s->wanted, (uint32_t)pid, NULL);
+	}
+	if (s->spec.child)
+		(void)map_put(&s->wanted, (uint32_t)s->spec.child, NULL);
+}
+
 int sampler_open(struct sampler **ret_s, const struct sampler_spec *spec, struct err *err)
 {
 	CLEANUP(sampler_free_p) struct sampler *s = xcalloc(1, sizeof(*s));
@@ -300,8 +334,7 @@ int sampler_open(struct sampler **ret_s, const struct sampler_spec *spec, struct
 	else if (spec->child)
 		flags |= PERFOPEN_ON_EXEC;
 	if (s->info.is_filtering)
-		for (size_t i = 0; i < s->pids.pids.n; i++)
-			(void)map_put(&s->wanted, (uint32_t)s->pids.pids.p[i], NULL);
+		want_targets(s);
 	int rc = choose(s, flags, err);
 	if (!rc)
 		rc = open_rings(s, err);
@@ -384,7 +417,9 @@ static int ensure_known(struct sampler *s, const struct event *ev, const struct 
 	if (is_birth || (ev->kind == EVENT_COMM && ev->comm.is_exec))
 		(void)map_put(&s->known, (uint32_t)ev->pid, NULL);
 	int32_t pid = is_birth ? ev->fork.ppid : ev->pid;
-	if ((!is_birth && ev->kind != EVENT_SAMPLE) || pid <= 0)
+	bool is_about = is_birth || ev->kind == EVENT_SAMPLE || ev->kind == EVENT_STACK ||
+			ev->kind == EVENT_TALLY;
+	if (!is_about || pid <= 0)
 		return 0;
 	bool is_new;
 	(void)map_put(&s->known, (uint32_t)pid, &is_new);
@@ -423,6 +458,22 @@ static int deliver(struct sampler *s, const struct perf_event_header *h,
 	return rc;
 }
 
+/* The programs have looked whether it is a target. */
+static int pass_on(void *ctx, const struct event *ev, struct err *err)
+{
+	struct sampler *s = ctx;
+	if (s->spec.is_system && ev->pid == getpid())
+		return 0;
+	int rc = ensure_known(s, ev, s->outer, err);
+	return rc ? rc : s->outer->event(s->outer->ctx, ev, err);
+}
+
+struct event_sink sampler_sink(struct sampler *s, const struct event_sink *sink)
+{
+	s->outer = sink;
+	return (struct event_sink){pass_on, s};
+}
+
 static void peek_time(struct sampler *s, size_t i)
 {
 	bool is_bad;
@@ -431,7 +482,62 @@ static void peek_time(struct sampler *s, size_t i)
 	s->next_ns.p[i] = h ? record_time_ns(&s->how.attr, h) : UINT64_MAX;
 }
 
-/* Merges the rings by time up to the horizon. */
+static int deliver_first(struct sampler *s, size_t first, const struct event_sink *sink,
+			 struct err *err)
+{
+	bool is_bad;
+	struct ring *ring = &s->rings.p[first];
+	const struct perf_event_header *h = ring_peek(ring, &is_bad);
+	uint16_t nr_bytes = h->size;
+	int rc = deliver(s, h, sink, err);
+	ring_consume(ring, nr_bytes);
+	peek_time(s, first);
+	return rc;
+}
+
+static size_t oldest_ring(const struct sampler *s)
+{
+	size_t first = 0;
+	for (size_t i = 1; i < s->rings.n; i++)
+		if (s->next_ns.p[i] < s->next_ns.p[first])
+			first = i;
+	return first;
+}
+
+/*
+ * Merges the rings and the side by time up to the horizon. At the same moment a mapping comes
+ * before who runs in it. *ret_is_whole: nothing was held back for a record in the making.
+ */
+static int merge_until(struct sampler *s, uint64_t horizon_ns, const struct event_sink *sink,
+		       bool *ret_is_whole, struct err *err)
+{
+	const struct side *side = &s->spec.side;
+	const struct event_sink through = sampler_sink(s, sink);
+	int rc = 0;
+	size_t nr_since_publish = 0;
+	*ret_is_whole = true;
+	while (!rc) {
+		size_t first = oldest_ring(s);
+		uint64_t ring_ns = s->next_ns.p[first];
+		uint64_t side_ns = side->peek_ns ? side->peek_ns(side->ctx) : UINT64_MAX;
+		uint64_t next_ns = MIN(ring_ns, side_ns);
+		if (next_ns > horizon_ns || next_ns == UINT64_MAX)
+			break;
+		*ret_is_whole = side_ns != 0;
+		if (!side_ns)
+			break;
+		if (side_ns < ring_ns) {
+			rc = side->deliver(side->ctx, &through, err);
+			continue;
+		}
+		rc = deliver_first(s, first, sink, err);
+		if (++nr_since_publish % 64 == 0)
+			ring_publish(&s->rings.p[first]);
+	}
+	return rc;
+}
+
+/* 0, -EAGAIN (without a message): held back at a record in the making; or the sink's refusal. */
 static int drain_until(struct sampler *s, uint64_t horizon_ns, const struct event_sink *sink,
 		       struct err *err)
 {
@@ -439,33 +545,23 @@ static int drain_until(struct sampler *s, uint64_t horizon_ns, const struct even
 		ring_refresh(&s->rings.p[i]);
 		peek_time(s, i);
 	}
-	int rc = 0;
-	size_t nr_since_publish = 0;
-	while (!rc) {
-		size_t first = 0;
-		for (size_t i = 1; i < s->rings.n; i++)
-			if (s->next_ns.p[i] < s->next_ns.p[first])
-				first = i;
-		if (s->next_ns.p[first] > horizon_ns || s->next_ns.p[first] == UINT64_MAX)
-			break;
-		bool is_bad;
-		struct ring *ring = &s->rings.p[first];
-		const struct perf_event_header *h = ring_peek(ring, &is_bad);
-		uint16_t nr_bytes = h->size;
-		rc = deliver(s, h, sink, err);
-		ring_consume(ring, nr_bytes);
-		peek_time(s, first);
-		if (++nr_since_publish % 64 == 0)
-			ring_publish(ring);
-	}
+	bool is_whole;
+	int rc = merge_until(s, horizon_ns, sink, &is_whole, err);
 	for (size_t i = 0; i < s->rings.n; i++)
 		ring_publish(&s->rings.p[i]);
-	return rc;
+	if (rc)
+		return rc;
+	if (!is_whole)
+		return -EAGAIN;
+	if (s->spec.side.applied)
+		s->spec.side.applied(s->spec.side.ctx, horizon_ns);
+	return 0;
 }
 
 int sampler_drain(struct sampler *s, const struct event_sink *sink, struct err *err)
 {
-	return drain_until(s, clock_mono_ns() - SETTLE_NS, sink, err);
+	int rc = drain_until(s, clock_mono_ns() - SETTLE_NS, sink, err);
+	return rc == -EAGAIN ? 0 : rc;
 }
 
 /*
@@ -493,7 +589,13 @@ int sampler_stop(struct sampler *s, const struct event_sink *sink, struct err *e
 	vec_foreach(g, &s->groups)
 		read_counts(s, g, g->fds.n);
 	s->is_started = false;
-	int rc = drain_until(s, UINT64_MAX - 1, sink, err);
+	int rc = -EAGAIN;
+	for (unsigned i = 0; i < STOP_TRIES && rc == -EAGAIN; i++) {
+		if (i)
+			(void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+		rc = drain_until(s, UINT64_MAX - 1, sink, err);
+	}
+	rc = rc == -EAGAIN ? 0 : rc;
 	if (rc || s->nr_lost_counted <= s->nr_lost_told)
 		return rc;
 	struct event ev = {.kind = EVENT_LOST,
@@ -588,8 +690,7 @@ static int reopen_cpus(struct sampler *s, struct group *g)
 			return fd;
 		vec_push(&g->fds, fd);
 		s->nr_events++;
-		if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, s->ring_fds.p[i]) ||
-		    ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
+		if (direct_event(s, fd, i) || ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
 			return -errno;
 	}
 	return 0;
@@ -599,7 +700,8 @@ void sampler_grow(struct sampler *s, int32_t tid, uint64_t nr_bytes)
 {
 	bool is_per_cpu = s->spec.is_system || s->info.is_filtering;
 	uint32_t *of = map_get(&s->group_of, (uint32_t)tid);
-	if (!s->is_started || (!of && !is_per_cpu))
+	if (!s->is_started || (!of && !is_per_cpu) ||
+	    !(s->how.attr.sample_type & PERF_SAMPLE_STACK_USER))
 		return;
 	uint32_t group = is_per_cpu ? 1 : *of;
 	struct group *g = &s->groups.p[group - 1];
@@ -628,7 +730,10 @@ void sampler_grow(struct sampler *s, int32_t tid, uint64_t nr_bytes)
 
 struct sampler_info sampler_info(const struct sampler *s)
 {
-	return s->info;
+	struct sampler_info info = s->info;
+	if (s->spec.flags & PERFOPEN_SIDEBAND)
+		info.is_filtering = false; /* no samples of others are taken */
+	return info;
 }
 
 void sampler_free(struct sampler *s)

@@ -10,6 +10,12 @@
  * The stack copy starts at 8 KiB a sample and grows by group: a group is the threads that were
  * given to us together with what they gave birth to. sampler_grow() is called when a stack of
  * that thread did not fit.
+ *
+ * With programs in the kernel (engine.h) samples come through their ring, and of perf's records
+ * only mappings, names, births and ends are left: PERFOPEN_PROG in the flags runs spec.prog_fd
+ * instead of copying stacks, PERFOPEN_SIDEBAND takes no samples at all. The other ring is the
+ * side: its records are merged with ours by time, so that an address always meets the mappings
+ * of its moment.
  */
 #ifndef ASSAY_CAPTURE_SAMPLER_H
 #define ASSAY_CAPTURE_SAMPLER_H
@@ -20,6 +26,17 @@
 #include "host/proc.h"
 #include "model/event.h"
 
+/* Another source of records, each with its time, in order but for a few microseconds. */
+struct side {
+	/* The oldest record's time; UINT64_MAX = none, 0 = not written yet: come back. */
+	uint64_t (*peek_ns)(void *ctx);
+	/* Hands out the oldest record and consumes it. */
+	int (*deliver)(void *ctx, const struct event_sink *sink, struct err *err);
+	/* Everything up to this time has been handed out, ours and theirs. May be NULL. */
+	void (*applied)(void *ctx, uint64_t time_ns);
+	void *ctx;
+};
+
 struct sampler_spec {
 	const struct pid_list *pids; /* whole processes, may be NULL */
 	const struct pid_list *tids; /* single threads, may be NULL */
@@ -27,8 +44,10 @@ struct sampler_spec {
 	bool is_system;
 	const char *event; /* NULL = choose */
 	uint32_t freq_hz;
-	unsigned flags;      /* enum perfopen_flags: USER_ONLY, FP, NO_STACKS */
+	unsigned flags;      /* enum perfopen_flags but SYSTEM and ON_EXEC */
 	uint32_t ring_bytes; /* per CPU, 0 = by the number of CPUs */
+	int prog_fd;         /* with PERFOPEN_PROG: it takes the samples and knows whose */
+	struct side side;    /* no peek_ns: none */
 };
 
 struct sampler_info {
@@ -66,6 +85,11 @@ int sampler_stop(struct sampler *s, const struct event_sink *sink, struct err *e
 /* A stack of @nr_bytes of this thread was cut: its group gets larger copies. May do nothing. */
 void sampler_grow(struct sampler *s, int32_t tid, uint64_t nr_bytes);
 struct sampler_info sampler_info(const struct sampler *s);
+/*
+ * What other sources see goes through this to @sink, which is borrowed until the next call: a
+ * process of which nothing is known yet is told first (system mode), our own is left out.
+ */
+struct event_sink sampler_sink(struct sampler *s, const struct event_sink *sink);
 void sampler_free(struct sampler *s);
 void sampler_free_p(struct sampler **s);
 
