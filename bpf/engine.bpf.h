@@ -1,13 +1,171 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * What every program shares: who is a target, the state of a task, the stack engine, the ring.
+ *
+ *	is_target(t)                       is this thread watched? cheap after its first time
+ *	state_of(t, create)                its state, NULL: none (yet), or no memory (counted)
+ *	user_stack(t, slot, max_depth)     ref of the current thread's user stack, 0 = it has none
+ *	kernel_stack(ctx)                  ref of the kernel stack, 0 = none
+ *	ring_reserve, ring_submit          records; the reader polls, so no wake-ups
+ *	count_loss(loss)
+ *	COST_BEGIN(id) ... COST_END(id)    around a program's body: its cost, timed every 64th run
  */
 #ifndef ASSAY_BPF_ENGINE_H
 #define ASSAY_BPF_ENGINE_H
+
+#include "kernel.bpf.h"
+
+#include "kernel_record.h"
+#include "kernel_stack.h"
+#include "kernel_tables.h"
+#include "task_state.bpf.h"
+
+/* Set before loading. */
+const volatile bool watch_system = false;  /* every thread is a target */
+const volatile bool watch_threads = false; /* the map "tids" is in use */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 16 << 20);
 } ring SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, KTABLES_NR_SPACES);
+	__type(key, __u32);
+	__type(value, struct kproc);
+} procs SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, __u32);
+	__type(value, __u8);
+} tids SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct task_state);
+} task_states SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, KLOSS_NR);
+	__type(key, __u32);
+	__type(value, __u64);
+} losses SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, KCOUNT_NR);
+	__type(key, __u32);
+	__type(value, __u64);
+} engine_counts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, COST_NR);
+	__type(key, __u32);
+	__type(value, struct kernel_cost);
+} costs SEC(".maps");
+
+static __always_inline void count_loss(__u32 loss)
+{
+	__u64 *v = bpf_map_lookup_elem(&losses, &loss);
+	if (v)
+		*v += 1;
+}
+
+static __always_inline void count_add(__u32 what, __u64 n)
+{
+	__u64 *v = bpf_map_lookup_elem(&engine_counts, &what);
+	if (v)
+		*v += n;
+}
+
+#define COST_EVERY 64u
+
+static __always_inline struct kernel_cost *cost_begin(__u32 id, __u64 *ret_ns)
+{
+	struct kernel_cost *c = bpf_map_lookup_elem(&costs, &id);
+	*ret_ns = c && (c->nr_runs++ & (COST_EVERY - 1)) == 0 ? bpf_ktime_get_ns() : 0;
+	return c;
+}
+
+static __always_inline void cost_end(struct kernel_cost *c, __u64 begin_ns)
+{
+	if (!begin_ns || !c)
+		return;
+	c->timed_ns += bpf_ktime_get_ns() - begin_ns;
+	c->nr_timed++;
+}
+
+/* A pair of them in one function; no return in between. */
+#define COST_BEGIN(id)      \
+	__u64 cost_ns_##id; \
+	struct kernel_cost *cost_##id = cost_begin(id, &cost_ns_##id)
+#define COST_END(id) cost_end(cost_##id, cost_ns_##id)
+
+/* NULL: the ring is full, and that is counted. @nr_bytes is a constant. */
+#define ring_reserve(nr_bytes)                                              \
+	({                                                                  \
+		void *ring_rec = bpf_ringbuf_reserve(&ring, (nr_bytes), 0); \
+		if (!ring_rec)                                              \
+			count_loss(KLOSS_RING_FULL);                        \
+		ring_rec;                                                   \
+	})
+#define ring_submit(rec) bpf_ringbuf_submit((rec), BPF_RB_NO_WAKEUP)
+
+static __always_inline void record_head(struct kernel_record *r, __u16 kind, __u32 nr_bytes,
+					struct task_struct *t)
+{
+	r->kind = kind;
+	r->flags = 0;
+	r->nr_bytes = nr_bytes;
+	r->time_ns = bpf_ktime_get_ns();
+	r->tgid = t->tgid;
+	r->pid = t->pid;
+}
+
+static __always_inline struct task_state *state_of(struct task_struct *t, bool create)
+{
+	struct task_state *s = bpf_task_storage_get(&task_states, t, NULL,
+						    create ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
+	if (!s && create)
+		count_loss(KLOSS_STATE);
+	return s;
+}
+
+static __always_inline bool is_target(struct task_struct *t)
+{
+	__u32 tgid = (__u32)t->tgid;
+	struct kproc *p;
+
+	if (watch_system)
+		return t->pid != 0;
+	p = bpf_map_lookup_elem(&procs, &tgid);
+	if (!p)
+		return false;
+	if (p->flags & KPROC_TARGET)
+		return true;
+	__u32 tid = (__u32)t->pid;
+	return watch_threads && bpf_map_lookup_elem(&tids, &tid);
+}
+
+static __always_inline __u64 user_stack(struct task_struct *t, __u32 slot, __u32 max_depth)
+{
+	if (t->flags & PF_KTHREAD)
+		return 0;
+	struct pt_regs___kernel *r = (void *)bpf_task_pt_regs(t);
+	return BPF_CORE_READ(r, ip) * 0x9e3779b97f4a7c15ull;
+}
+
+static __always_inline __u64 kernel_stack(void *ctx)
+{
+	return 0;
+}
 
 #endif
