@@ -1,0 +1,123 @@
+/* The kernel's trace file system; see tracefs.h. */
+#include "base/base.h"
+#include "host/tracefs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/lines.h"
+#include "base/mem.h"
+
+/* linux/mount.h, which older libc headers lack. */
+#ifndef SYS_fsopen
+#define SYS_fsopen   430
+#define SYS_fsconfig 431
+#define SYS_fsmount  432
+#endif
+#define FSOPEN_CLOEXEC_      1u
+#define FSMOUNT_CLOEXEC_     1u
+#define FSCONFIG_CMD_CREATE_ 6u
+
+#define LIST_LIMIT   ((size_t)8 << 20)
+#define FORMAT_LIMIT ((size_t)1 << 20)
+
+static const char *const places[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
+
+static int try_place(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (!faccessat(fd, "events", R_OK | X_OK, AT_EACCESS))
+		return fd;
+	int rc = -errno;
+	(void)close(fd);
+	return rc;
+}
+
+static int mount_privately(void)
+{
+	CLEANUP(close_p) int fs = (int)syscall(SYS_fsopen, "tracefs", FSOPEN_CLOEXEC_);
+	if (fs < 0)
+		return -errno;
+	if (syscall(SYS_fsconfig, fs, FSCONFIG_CMD_CREATE_, NULL, NULL, 0))
+		return -errno;
+	int fd = (int)syscall(SYS_fsmount, fs, FSMOUNT_CLOEXEC_, 0);
+	return fd < 0 ? -errno : fd;
+}
+
+int tracefs_open(int *ret_fd, struct err *err)
+{
+	int refusal = -ENOENT;
+	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+		int fd = try_place(places[i]);
+		if (fd >= 0) {
+			*ret_fd = fd;
+			return 0;
+		}
+		if (fd == -EACCES || fd == -EPERM)
+			refusal = -EACCES;
+	}
+	int fd = mount_privately();
+	if (fd >= 0) {
+		*ret_fd = fd;
+		return 0;
+	}
+	if (fd == -ENODEV)
+		return err_set(err, -ENOTSUP, "this kernel has no tracepoints (no tracefs)");
+	if (refusal != -EACCES && fd != -EPERM && fd != -EACCES)
+		return err_set(err, fd, "cannot open the kernel's list of tracepoints: %s",
+			       strerror(-fd));
+	err_set(err, -EACCES, "the kernel's tracepoints are closed to this user");
+	return err_hint(err, "run with sudo, or let this user read them: sudo mount -o "
+			     "remount,mode=755 /sys/kernel/tracing");
+}
+
+void tracefs_names_release(struct tracefs_names *n)
+{
+	vec_release(&n->names);
+	arena_release(&n->arena);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct sv *x = a;
+	const struct sv *y = b;
+	int c = memcmp(x->p, y->p, MIN(x->n, y->n));
+	return c ? c : (x->n > y->n) - (x->n < y->n);
+}
+
+int tracefs_list(struct tracefs_names *ret_n, int fd, struct err *err)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	int rc = file_read_at(&text, fd, "available_events", LIST_LIMIT, err);
+	if (rc)
+		return err_wrap(err, "reading the list of tracepoints");
+	struct tracefs_names n = {0};
+	struct lines in = lines_from(text.p, text.n);
+	struct sv line;
+	while (lines_next(&in, &line)) {
+		if (sv_index(line, ':') > 0)
+			vec_push(&n.names,
+				 sv_from(arena_strndup(&n.arena, line.p, line.n), line.n));
+	}
+	if (n.names.n)
+		qsort(n.names.p, n.names.n, sizeof(*n.names.p), by_name);
+	*ret_n = n;
+	return 0;
+}
+
+int tracefs_format(struct buf *to, int fd, struct sv name, struct err *err)
+{
+	struct sv event = name;
+	struct sv system = sv_split(&event, ':');
+	if (!system.n || !event.n || memchr(name.p, '/', name.n) || name.p[0] == '.')
+		return err_set(err, -ENOENT, "'%.*s' is no name of a tracepoint", SV_ARGS(name));
+	CLEANUP(free_p)
+	char *path = xasprintf("events/%.*s/%.*s/format", SV_ARGS(system), SV_ARGS(event));
+	return file_read_at(to, fd, path, FORMAT_LIMIT, err);
+}
