@@ -11,3 +11,5 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #include "engine.bpf.h"
+#include "io.bpf.h"
+#include "faults.bpf.h"

@@ -17,9 +17,7 @@ struct wait_state {
 };
 
 /* Owner: bpf/io.bpf.h */
-struct io_state {
-	__u64 since_ns;
-};
+#include "io_state.bpf.h"
 
 /* Owner: bpf/spans.bpf.h */
 struct span_state {

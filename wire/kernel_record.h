@@ -14,6 +14,7 @@ enum kernel_record_kind {
 	RECORD_WAIT = 4, /* struct wait_single (wire/kernel_wait.h): one long wait */
 	RECORD_EVENT = 5, /* struct kernel_event (wire/kernel_event.h): one event */
 	RECORD_SPAN = 6,  /* struct kernel_span (wire/kernel_span.h): one slow span */
+	RECORD_FILE = 7,  /* struct kernel_file (wire/kernel_io.h): the name of a file */
 };
 
 struct kernel_record {

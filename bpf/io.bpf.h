@@ -1,0 +1,550 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Input and output, added up in the kernel: system calls that read, write and sync, by their own
+ * tracepoints (sys_enter_X and sys_exit_X: a call that is not looked at pays nothing more than the
+ * kernel's test); requests of block devices; requests of io_uring.
+ *
+ * Rows go to one of two maps, io_page says which; user space turns the page, and reads and empties
+ * the other when no program can be writing there any more. So no row is lost between reading and
+ * removing it, and its time is exact to the second.
+ *
+ * A file is its device, inode and generation, hashed; its name is told once, by walking its
+ * directory entries: a file that is opened, read and closed within a moment has a name as well.
+ */
+#ifndef ASSAY_BPF_IO_H
+#define ASSAY_BPF_IO_H
+
+#include "kernel_io.h"
+
+#define IO_ROWS       32768
+#define IO_REST_ROWS  4096
+#define IO_FILES      16384
+#define IO_REQUESTS   8192
+#define IO_PATH_PARTS 64
+#define IO_NAME_MAX   256
+#define IO_STACK_MAX  256
+#define SECOND_NS     1000000000ull
+
+/* ---- the kernel's types, as far as they are looked at here; flavours of kernel.bpf.h's ---- */
+
+struct super_block___io {
+	__u32 s_dev;
+	unsigned long s_magic;
+} CORE;
+
+struct hlist_node___io {
+	struct hlist_node___io *next;
+} CORE;
+
+struct hlist_head___io {
+	struct hlist_node___io *first;
+} CORE;
+
+struct inode___io {
+	unsigned short i_mode;
+	unsigned long i_ino;
+	__u32 i_generation;
+	unsigned int i_nlink;
+	struct super_block___io *i_sb;
+	struct hlist_head___io i_dentry;
+} CORE;
+
+struct qstr___io {
+	const unsigned char *name;
+} CORE;
+
+struct dentry___io {
+	struct dentry___io *d_parent;
+	struct qstr___io d_name;
+	struct inode___io *d_inode;
+	union {
+		struct hlist_node___io d_alias;
+	} d_u;
+} CORE;
+
+struct vfsmount___io {
+	struct dentry___io *mnt_root;
+} CORE;
+
+struct mount___io {
+	struct mount___io *mnt_parent;
+	struct dentry___io *mnt_mountpoint;
+	struct vfsmount___io mnt;
+} CORE;
+
+struct path___io {
+	struct vfsmount___io *mnt;
+	struct dentry___io *dentry;
+} CORE;
+
+struct file___io {
+	struct inode___io *f_inode;
+	struct path___io f_path;
+	void *private_data;
+} CORE;
+
+struct fdtable___io {
+	unsigned int max_fds;
+	struct file___io **fd;
+} CORE;
+
+struct files_struct___io {
+	struct fdtable___io *fdt;
+} CORE;
+
+struct in6_addr___io {
+	union {
+		__u8 u6_addr8[16];
+	} in6_u;
+} CORE;
+
+struct sock_common___io {
+	__u32 skc_daddr;
+	__u16 skc_dport;
+	__u16 skc_num;
+	unsigned short skc_family;
+	struct in6_addr___io skc_v6_daddr;
+} CORE;
+
+struct sock___io {
+	struct sock_common___io __sk_common;
+	__u16 sk_protocol;
+} CORE;
+
+struct socket___io {
+	struct sock___io *sk;
+} CORE;
+
+struct sockaddr_un___io {
+	char sun_path[108];
+} CORE;
+
+struct unix_address___io {
+	int len;
+	struct sockaddr_un___io name[0];
+} CORE;
+
+struct unix_sock___io {
+	struct unix_address___io *addr;
+	struct unix_sock___io *peer;
+} CORE;
+
+#define S_IFMT___io    0170000
+#define S_IFSOCK___io  0140000
+#define S_IFIFO___io   0010000
+#define S_IFBLK___io   0060000
+#define AF_UNIX___io   1
+#define AF_INET___io   2
+#define AF_INET6___io  10
+#define PORT_EPHEMERAL 32768 /* lower bound of Linux's default range of ports of its own choice */
+
+/* ---- maps ---- */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, IO_ROWS);
+	__type(key, struct io_key);
+	__type(value, struct io_sum);
+} io_rows_a SEC(".maps"), io_rows_b SEC(".maps");
+
+/* What had no room there, without stack and object. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, IO_REST_ROWS);
+	__type(key, struct io_key);
+	__type(value, struct io_sum);
+} io_rest_a SEC(".maps"), io_rest_b SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, IO_FILES);
+	__type(key, __u64);
+	__type(value, __u64);
+} io_files SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, IO_CALLS_MAX);
+	__type(key, __u32);
+	__type(value, struct io_call);
+} io_calls SEC(".maps");
+
+volatile __u32 io_page = 0;
+volatile __u64 io_epoch_ns = 0; /* where second 0 starts; 0 = nothing is counted yet */
+volatile __u64 io_stop_ns = 0;  /* what ends from here on is not counted; 0 = no end yet */
+struct io_counts io_counts = {};
+
+/* ---- rows ---- */
+
+static __always_inline __u8 io_log2(__u64 v)
+{
+	__u8 r = 0;
+	if (v >> 32) {
+		r += 32;
+		v >>= 32;
+	}
+	if (v >> 16) {
+		r += 16;
+		v >>= 16;
+	}
+	if (v >> 8) {
+		r += 8;
+		v >>= 8;
+	}
+	if (v >> 4) {
+		r += 4;
+		v >>= 4;
+	}
+	if (v >> 2) {
+		r += 2;
+		v >>= 2;
+	}
+	return r + (v >> 1);
+}
+
+static __always_inline void io_sum_add(struct io_sum *to, const struct io_sum *v)
+{
+	__sync_fetch_and_add(&to->nr, v->nr);
+	__sync_fetch_and_add(&to->bytes, v->bytes);
+	__sync_fetch_and_add(&to->ns, v->ns);
+	if (v->longest_ns > to->longest_ns)
+		to->longest_ns = v->longest_ns;
+}
+
+static __always_inline int io_row_add(void *map, const struct io_key *key, const struct io_sum *v)
+{
+	struct io_sum *s = bpf_map_lookup_elem(map, key);
+	if (!s) {
+		if (!bpf_map_update_elem(map, key, v, BPF_NOEXIST))
+			return 0;
+		s = bpf_map_lookup_elem(map, key); /* another CPU was faster */
+		if (!s)
+			return -1;
+	}
+	io_sum_add(s, v);
+	return 0;
+}
+
+/* @key: all but slice and log2_ns. */
+static __noinline int io_book(struct io_key *key, struct io_sum *v)
+{
+	__u64 now = bpf_ktime_get_ns();
+	if (!key || !v || !io_epoch_ns || now < io_epoch_ns || (io_stop_ns && now >= io_stop_ns))
+		return 0;
+	key->slice = (now - io_epoch_ns) / SECOND_NS;
+	key->log2_ns = v->longest_ns ? io_log2(v->longest_ns) : 0xff;
+	bool is_b = io_page & 1;
+	if (!(is_b ? io_row_add(&io_rows_b, key, v) : io_row_add(&io_rows_a, key, v)))
+		return 0;
+	__sync_fetch_and_add(&io_counts.nr_rows_full, v->nr);
+	struct io_key rest = *key;
+	rest.stack = 0;
+	rest.object = 0;
+	if (is_b ? io_row_add(&io_rest_b, &rest, v) : io_row_add(&io_rest_a, &rest, v))
+		__sync_fetch_and_add(&io_counts.nr_lost, v->nr);
+	return 0;
+}
+
+/* ---- files ---- */
+
+static __always_inline __u64 io_mix(__u64 h)
+{
+	h ^= h >> 32;
+	h *= 0x9e3779b97f4a7c15ull;
+	h ^= h >> 29;
+	h *= 0xbf58476d1ce4e5b9ull;
+	return h ^ h >> 32;
+}
+
+static __always_inline __u64 io_id(__u64 h)
+{
+	h = io_mix(h);
+	return h < IO_OBJECT_FIRST_FILE ? h + IO_OBJECT_FIRST_FILE : h;
+}
+
+static __always_inline __u64 inode_id(struct inode___io *inode)
+{
+	__u64 dev = BPF_CORE_READ(inode, i_sb, s_dev);
+	__u64 generation = BPF_CORE_READ(inode, i_generation);
+	return io_id(io_mix(dev << 32 | generation) ^ BPF_CORE_READ(inode, i_ino));
+}
+
+/* Room to build a record in: 1.4 KB is more than a program's stack. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct kernel_file);
+} io_scratch SEC(".maps");
+
+static __always_inline struct kernel_file *file_scratch(void)
+{
+	__u32 zero = 0;
+	return bpf_map_lookup_elem(&io_scratch, &zero);
+}
+
+struct path_walk {
+	struct dentry___io *dentry;
+	struct mount___io *mount; /* NULL: stays below the mount's root */
+	__u32 n;
+	bool is_whole;
+};
+
+static __always_inline struct mount___io *mount_of(struct vfsmount___io *mnt)
+{
+	if (!mnt)
+		return NULL;
+	return (void *)mnt - bpf_core_field_offset(struct mount___io, mnt);
+}
+
+/* One part of a path, from the leaf towards the root. */
+static long path_part(__u32 i, void *ctx)
+{
+	struct path_walk *w = ctx;
+	struct mount___io *mount = w->mount;
+	struct dentry___io *dentry = w->dentry;
+	struct dentry___io *root = mount ? BPF_CORE_READ(mount, mnt.mnt_root) : NULL;
+	struct dentry___io *parent = BPF_CORE_READ(dentry, d_parent);
+	if (dentry == root || dentry == parent) {
+		struct mount___io *up = mount ? BPF_CORE_READ(mount, mnt_parent) : NULL;
+		if (!up || up == mount || dentry != root) {
+			w->is_whole = true;
+			return 1;
+		}
+		w->dentry = BPF_CORE_READ(mount, mnt_mountpoint);
+		w->mount = up;
+		return 0;
+	}
+	struct kernel_file *r = file_scratch();
+	__u32 n = w->n;
+	if (!r || n > KERNEL_FILE_NAMES - IO_NAME_MAX)
+		return 1;
+	const unsigned char *name = BPF_CORE_READ(dentry, d_name.name);
+	long len = bpf_probe_read_kernel_str(r->names + n, IO_NAME_MAX, name);
+	if (len <= 0)
+		return 1;
+	w->n = n + (len & (IO_NAME_MAX * 2 - 1));
+	w->dentry = parent;
+	return 0;
+}
+
+static __always_inline void tell_path(struct kernel_file *r, struct dentry___io *dentry,
+				      struct mount___io *mount)
+{
+	struct path_walk w = {.dentry = dentry, .mount = mount};
+	bpf_loop(IO_PATH_PARTS, path_part, &w, 0);
+	r->nr_names = w.n;
+	r->is_cut = !w.is_whole;
+}
+
+/* Between which two ends; connections of one client to one service are one. */
+static __always_inline bool socket_of(struct kernel_file *r, struct sock___io *sk)
+{
+	if (!sk)
+		return false;
+	r->family = BPF_CORE_READ(sk, __sk_common.skc_family);
+	r->protocol = BPF_CORE_READ(sk, sk_protocol);
+	if (r->family == AF_INET___io) {
+		__u32 a = BPF_CORE_READ(sk, __sk_common.skc_daddr);
+		__builtin_memcpy(r->remote, &a, sizeof(a));
+	} else if (r->family == AF_INET6___io) {
+		bpf_core_read(r->remote, 16, &sk->__sk_common.skc_v6_daddr);
+	} else {
+		return r->family == AF_UNIX___io;
+	}
+	__u16 local = BPF_CORE_READ(sk, __sk_common.skc_num);
+	__u16 remote = __builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_dport));
+	/* the end that the kernel chose a number for says nothing */
+	bool is_server = local < PORT_EPHEMERAL && remote >= PORT_EPHEMERAL;
+	r->local_port = is_server || !remote ? local : 0;
+	r->remote_port = is_server ? 0 : remote;
+	return true;
+}
+
+static __always_inline void tell_unix(struct kernel_file *r, struct sock___io *sk)
+{
+	struct unix_sock___io *u = (void *)sk;
+	struct unix_address___io *addr = BPF_CORE_READ(u, addr);
+	struct unix_sock___io *peer = BPF_CORE_READ(u, peer);
+	if (!addr && peer)
+		addr = BPF_CORE_READ(peer, addr);
+	if (!addr)
+		return;
+	/* without the family; a mask, so that the verifier sees a bound */
+	__u32 len = (BPF_CORE_READ(addr, len) - 2) & 127;
+	if (bpf_probe_read_kernel(r->names, len, &addr->name[0].sun_path))
+		return;
+	r->nr_names = len;
+}
+
+static __always_inline __u64 socket_id(const struct kernel_file *r, __u64 inode)
+{
+	if (r->family == AF_UNIX___io)
+		return inode;
+	const __u64 *half = (const void *)r->remote;
+	__u64 h = (__u64)r->family << 48 | (__u64)r->protocol << 32 | (__u32)r->local_port << 16 |
+		  r->remote_port;
+	return io_id(io_mix(io_mix(h) ^ half[0]) ^ half[1]);
+}
+
+static __always_inline bool is_file_told(__u64 id)
+{
+	return bpf_map_lookup_elem(&io_files, &id) != NULL;
+}
+
+static __always_inline void tell_file(struct kernel_file *r, __u64 id)
+{
+	__u64 now = bpf_ktime_get_ns();
+	__u64 who = bpf_get_current_pid_tgid();
+	r->id = id;
+	r->head.kind = RECORD_FILE;
+	r->head.flags = 0;
+	r->head.nr_bytes = sizeof(*r);
+	r->head.time_ns = now;
+	r->head.tgid = who >> 32;
+	r->head.pid = (__u32)who;
+	if (bpf_ringbuf_output(&ring, r, sizeof(*r), BPF_RB_NO_WAKEUP)) {
+		__sync_fetch_and_add(&io_counts.nr_files_lost, 1);
+		return;
+	}
+	bpf_map_update_elem(&io_files, &id, &now, BPF_ANY);
+}
+
+static __always_inline void file_clear(struct kernel_file *r, struct inode___io *inode)
+{
+	__builtin_memset(r, 0, __builtin_offsetof(struct kernel_file, names));
+	r->mode = BPF_CORE_READ(inode, i_mode);
+	r->inode = BPF_CORE_READ(inode, i_ino);
+	r->dev = BPF_CORE_READ(inode, i_sb, s_dev);
+	r->is_deleted = BPF_CORE_READ(inode, i_nlink) == 0;
+}
+
+/* The id of an open file; its name is told when it is new. */
+static __noinline __u64 file_object(struct file___io *file)
+{
+	struct inode___io *inode = BPF_CORE_READ(file, f_inode);
+	if (!inode)
+		return IO_OBJECT_UNKNOWN;
+	__u64 id = inode_id(inode);
+	__u32 type = BPF_CORE_READ(inode, i_mode) & S_IFMT___io;
+	if (type != S_IFSOCK___io && is_file_told(id))
+		return id;
+	struct kernel_file *r = file_scratch();
+	if (!r)
+		return IO_OBJECT_UNKNOWN;
+	file_clear(r, inode);
+	struct path___io path;
+	path.dentry = BPF_CORE_READ(file, f_path.dentry);
+	path.mnt = BPF_CORE_READ(file, f_path.mnt);
+	if (type == S_IFSOCK___io) {
+		struct socket___io *socket = BPF_CORE_READ(file, private_data);
+		struct sock___io *sk = BPF_CORE_READ(socket, sk);
+		r->kind = KFILE_SOCKET;
+		if (socket_of(r, sk))
+			id = socket_id(r, id);
+		if (is_file_told(id))
+			return id;
+		if (r->family == AF_UNIX___io)
+			tell_unix(r, sk);
+	} else {
+		r->kind = type == S_IFIFO___io ? KFILE_PIPE : type ? KFILE_PATH : KFILE_ANON;
+		tell_path(r, path.dentry, mount_of(path.mnt));
+	}
+	tell_file(r, id);
+	return id;
+}
+
+static __always_inline __u64 fd_object(struct task_struct *t, __u32 fd)
+{
+	struct files_struct___io *files = (void *)BPF_CORE_READ(t, files);
+	struct fdtable___io *fdt = BPF_CORE_READ(files, fdt);
+	if (!fdt || fd >= BPF_CORE_READ(fdt, max_fds))
+		return IO_OBJECT_BAD_FD;
+	struct file___io **slot = BPF_CORE_READ(fdt, fd);
+	struct file___io *file = NULL;
+	bpf_probe_read_kernel(&file, sizeof(file), slot + fd);
+	return file ? file_object(file) : IO_OBJECT_BAD_FD;
+}
+
+/* ---- system calls ---- */
+
+/* What the kernel hands to programs on sys_enter_X and sys_exit_X: stable since 4.7. */
+struct call_enter {
+	__u64 regs;
+	__s32 syscall;
+	__u32 pad;
+	unsigned long args[6];
+};
+
+struct call_exit {
+	__u64 regs;
+	__s32 syscall;
+	__u32 pad;
+	long ret;
+};
+
+SEC("tracepoint")
+int io_enter(struct call_enter *ctx)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+	if (!io_epoch_ns || !is_target(t))
+		return 0;
+	__u32 nr = ctx->syscall;
+	struct io_call *call = bpf_map_lookup_elem(&io_calls, &nr);
+	struct task_state *state = state_of(t, true);
+	if (!call || call->what == IO_NONE || !state)
+		return 0;
+	struct io_state *s = &state->io;
+	s->object = IO_OBJECT_NONE;
+	if (call->fd_arg < 6) {
+		/* loads from ctx need fixed places: keep the compiler from choosing an address */
+		__u64 fd = ctx->args[0];
+		__u64 second = ctx->args[1];
+		__u64 third = ctx->args[2];
+		barrier_var(fd);
+		barrier_var(second);
+		barrier_var(third);
+		fd = call->fd_arg == 1 ? second : call->fd_arg == 2 ? third : fd;
+		s->object = fd_object(t, fd);
+	}
+	s->stack = user_stack(t, WALK_EVENT, IO_STACK_MAX);
+	s->syscall = nr;
+	s->what = call->what;
+	s->enter_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("tracepoint")
+int io_exit(struct call_exit *ctx)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+	if (!io_epoch_ns || !is_target(t))
+		return 0;
+	struct task_state *state = state_of(t, false);
+	if (!state || !state->io.enter_ns || state->io.syscall != ctx->syscall) {
+		__sync_fetch_and_add(&io_counts.nr_no_start, 1);
+		return 0;
+	}
+	struct io_state *s = &state->io;
+	__u64 ns = bpf_ktime_get_ns() - s->enter_ns;
+	bool has_bytes = s->what == IO_READ || s->what == IO_WRITE || s->what == IO_COPY;
+	struct io_key key = {
+		.stack = s->stack,
+		.object = s->object,
+		.tgid = t->tgid,
+		.pid = t->pid,
+		.syscall = ctx->syscall,
+		.table = IO_TABLE_CALLS,
+		.what = s->what | (ctx->ret < 0 ? IO_FAILED : 0),
+	};
+	struct io_sum v = {
+		.nr = 1,
+		.bytes = has_bytes && ctx->ret > 0 ? ctx->ret : 0,
+		.ns = ns,
+		.longest_ns = ns,
+	};
+	s->enter_ns = 0;
+	return io_book(&key, &v);
+}
+
+#endif
