@@ -13,3 +13,4 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #include "engine.bpf.h"
 #include "io.bpf.h"
 #include "faults.bpf.h"
+#include "waits.bpf.h"

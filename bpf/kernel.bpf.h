@@ -76,6 +76,7 @@ struct task_struct {
 	unsigned int flags;
 	int pid;
 	int tgid;
+	int exit_state;
 	__u64 self_exec_id;
 	__u64 start_time;
 	struct task_struct *group_leader;

@@ -7,14 +7,10 @@
 #define ASSAY_BPF_TASK_STATE_H
 
 #include "kernel.bpf.h"
+#include "wait_state.bpf.h"
 
 /* Which memory of a former walk: threads come back to the same places in each of these. */
 enum walk_slot { WALK_WAIT = 0, WALK_WAKE = 1, WALK_EVENT = 2, WALK_NR };
-
-/* Owner: bpf/waits.bpf.h */
-struct wait_state {
-	__u64 since_ns;
-};
 
 /* Owner: bpf/io.bpf.h */
 #include "io_state.bpf.h"

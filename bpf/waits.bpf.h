@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The ledger of threads: each moment of a watched thread is on a CPU, in the run queue, or off the
+ * CPU for a reason, from when the ledger starts (or the thread is born) to its end.
+ *
+ *	sched_switch   out: closes the run, notes why and where it leaves.  in: closes the interval
+ *	sched_waking   who made it runnable, and when
+ *	sweeps         threads that wait already when it starts; what is open when it stops
+ *
+ * An interval goes into the memo of its thread, from there into the map when another key needs
+ * the place or its second is over; long ones, and those that cross from one second into the next,
+ * go through the ring with their exact times, so that user space can split them.
+ *
+ * Two maps take turns (wait_clock.page): user space turns the page, waits until no program can be
+ * at work on the old one, and reads it.
+ */
+#ifndef ASSAY_BPF_WAITS_H
+#define ASSAY_BPF_WAITS_H
+
+#include "engine.bpf.h"
+
+#include "reason.bpf.h"
+
+#define NS_PER_SECOND 1000000000ull
+/* Interrupts are off at a switch. */
+#define WAIT_DEPTH 256
+#define WAIT_ROWS  65536
+
+/* Set before loading. */
+const volatile bool wait_has_stacks = true;
+const volatile bool wait_has_wakers = true;
+
+struct wait_clock wait_clock;
+struct wait_loss wait_loss;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, WAIT_ROWS);
+	__type(key, struct wait_key);
+	__type(value, struct wait_row);
+} wait_rows0 SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, WAIT_ROWS);
+	__type(key, struct wait_key);
+	__type(value, struct wait_row);
+} wait_rows1 SEC(".maps");
+
+static __always_inline __u8 log2_of(__u64 n)
+{
+	__u8 r = 0;
+	if (n >> 32) {
+		n >>= 32;
+		r += 32;
+	}
+	if (n >> 16) {
+		n >>= 16;
+		r += 16;
+	}
+	if (n >> 8) {
+		n >>= 8;
+		r += 8;
+	}
+	if (n >> 4) {
+		n >>= 4;
+		r += 4;
+	}
+	if (n >> 2) {
+		n >>= 2;
+		r += 2;
+	}
+	return r + (n >> 1 & 1);
+}
+
+static __always_inline __u32 second_of(struct wait_state *w, __u64 now)
+{
+	if (now >= w->second_end_ns) {
+		__u64 epoch = wait_clock.epoch_ns;
+		w->second = (__u32)((now - epoch) / NS_PER_SECOND);
+		w->second_end_ns = epoch + (w->second + 1) * NS_PER_SECOND;
+	}
+	return w->second;
+}
+
+/* ---- rows ---------------------------------------------------------------------------------- */
+
+static __always_inline bool row_add(void *map, const struct wait_key *k, const struct wait_row *r)
+{
+	struct wait_row *have = bpf_map_lookup_elem(map, k);
+	if (!have)
+		return bpf_map_update_elem(map, k, r, BPF_NOEXIST) == 0;
+	/* A row has one writer at a time, as a thread's state has. */
+	have->ns += r->ns;
+	have->queue_ns += r->queue_ns;
+	have->count += r->count;
+	if (r->max_ns > have->max_ns)
+		have->max_ns = r->max_ns;
+	if (r->max_queue_ns > have->max_queue_ns)
+		have->max_queue_ns = r->max_queue_ns;
+	return true;
+}
+
+static __noinline bool rows_add(const struct wait_key *k, const struct wait_row *r)
+{
+	if (!k || !r)
+		return false;
+	if (wait_clock.page & 1)
+		return row_add(&wait_rows1, k, r);
+	return row_add(&wait_rows0, k, r);
+}
+
+/* What found no room is kept with its thread, until there is some. */
+static __always_inline void unbooked_add(struct wait_state *w, const struct wait_key *k,
+					 const struct wait_row *r)
+{
+	if (k->book == BOOK_ON_CPU) {
+		w->unbooked_run_ns += r->ns;
+		w->unbooked_runs += r->count;
+	} else if (k->book == BOOK_OFF_CPU) {
+		w->unbooked_ns += r->ns + r->queue_ns;
+		w->unbooked += r->count;
+	}
+	count_loss(KLOSS_MAP_FULL);
+}
+
+static __always_inline void memo_flush(struct wait_state *w, struct wait_memo *m)
+{
+	if (m->row.count && !rows_add(&m->key, &m->row))
+		unbooked_add(w, &m->key, &m->row);
+	m->row.count = 0;
+}
+
+static __always_inline bool is_same_key(const struct wait_key *a, const struct wait_key *b)
+{
+	const __u64 *x = (const __u64 *)a;
+	const __u64 *y = (const __u64 *)b;
+	__u64 diff = 0;
+#pragma unroll
+	for (unsigned i = 0; i < sizeof(*a) / sizeof(*x); i++)
+		diff |= x[i] ^ y[i];
+	return !diff;
+}
+
+static __always_inline void book(struct wait_state *w, const struct wait_key *k,
+				 const struct wait_row *r)
+{
+	__u32 idx = (__u32)(k->user_ref ^ k->other_ref) + k->log2_ns + 2u * k->log2_queue_ns;
+	struct wait_memo *m = &w->memo[idx & (WAIT_MEMOS - 1)];
+
+	if (!m->row.count || !is_same_key(&m->key, k)) {
+		memo_flush(w, m);
+		m->key = *k;
+		m->row = *r;
+		return;
+	}
+	m->row.ns += r->ns;
+	m->row.queue_ns += r->queue_ns;
+	m->row.count++;
+	if (r->max_ns > m->row.max_ns)
+		m->row.max_ns = r->max_ns;
+	if (r->max_queue_ns > m->row.max_queue_ns)
+		m->row.max_queue_ns = r->max_queue_ns;
+}
+
+static __always_inline void key_of_thread(struct wait_key *k, struct task_struct *t, __u8 which)
+{
+	__builtin_memset(k, 0, sizeof(*k));
+	k->tgid = t->tgid;
+	k->tid = t->pid;
+	k->fd = WAIT_NO_FD;
+	k->syscall = -1;
+	k->book = which;
+	k->log2_ns = LOG2_NONE;
+	k->log2_queue_ns = LOG2_NONE;
+}
+
+static __always_inline bool single_send(struct task_struct *t, const struct wait_key *k,
+					const struct wait_row *r, __u64 start_ns, __u64 woken_ns,
+					__u64 end_ns)
+{
+	struct wait_single *s = bpf_ringbuf_reserve(&ring, sizeof(*s), 0);
+	if (!s)
+		return false;
+	record_head(&s->head, RECORD_WAIT, sizeof(*s), t);
+	s->key = *k;
+	s->start_ns = start_ns;
+	s->woken_ns = woken_ns;
+	s->end_ns = end_ns;
+	s->kernel_ref = r->kernel_ref;
+	s->other_tgid = r->other_tgid;
+	s->dev = r->dev;
+	ring_submit(s);
+	return true;
+}
+
+/* ---- runs ---------------------------------------------------------------------------------- */
+
+static __always_inline void run_flush(struct wait_state *w, struct task_struct *t)
+{
+	struct wait_key k;
+	struct wait_row r = {};
+
+	if (!w->runs)
+		return;
+	key_of_thread(&k, t, BOOK_ON_CPU);
+	k.second = w->run_second;
+	k.reason = WAIT_ON_CPU;
+	r.ns = w->run_ns;
+	r.count = w->runs;
+	if (!rows_add(&k, &r))
+		unbooked_add(w, &k, &r);
+	w->run_ns = 0;
+	w->runs = 0;
+}
+
+static __noinline int run_across(struct wait_state *w, struct task_struct *t, __u64 now)
+{
+	struct wait_key k;
+	struct wait_row r = {};
+
+	if (!w || !t)
+		return 0;
+	run_flush(w, t);
+	w->run_second = second_of(w, now);
+	key_of_thread(&k, t, BOOK_ON_CPU);
+	k.reason = WAIT_ON_CPU;
+	if (single_send(t, &k, &r, w->on_ns, now, now))
+		return 0;
+	w->run_ns += now - w->on_ns;
+	w->runs++;
+	return 0;
+}
+
+static __always_inline void run_close(struct wait_state *w, struct task_struct *t, __u64 now)
+{
+	w->is_on = 0;
+	if (now >= w->second_end_ns || w->on_ns + NS_PER_SECOND < w->second_end_ns ||
+	    w->run_second != w->second) {
+		run_across(w, t, now);
+		return;
+	}
+	w->run_ns += now - w->on_ns;
+	w->runs++;
+}
+
+/* ---- intervals off the CPU ----------------------------------------------------------------- */
+
+static __always_inline void key_of_cause(struct wait_key *k, const struct wait_cause *c)
+{
+	k->user_ref = c->user_ref;
+	k->object = c->object;
+	k->object_kind = c->object_kind;
+	k->fd = c->fd;
+	k->syscall = c->syscall;
+	k->reason = c->reason;
+	k->evidence = c->evidence;
+	k->how = c->how;
+}
+
+static __noinline int off_close(struct wait_state *w, struct task_struct *t, __u64 now,
+				__u32 evidence)
+{
+	struct wait_key k;
+	struct wait_row r = {};
+
+	if (!w || !t)
+		return 0;
+	__u64 start = w->off_ns;
+	__u64 end = now > start ? now : start;
+	__u64 woken = end;
+
+	key_of_thread(&k, t, BOOK_OFF_CPU);
+	key_of_cause(&k, &w->now);
+	k.evidence |= evidence;
+	r.kernel_ref = w->now.kernel_ref;
+	r.dev = w->now.dev;
+	r.count = 1;
+	/*
+	 * A waker can come between the thread's decision to sleep and its switch: it is then
+	 * noted with a time in the run before, and the switch finds the thread asleep all the same.
+	 */
+	if (w->now.how == HOW_BLOCKED && w->wake.time_ns && w->wake.time_ns >= w->on_ns) {
+		woken = w->wake.time_ns;
+		if (woken < start)
+			woken = start;
+		if (woken > end)
+			woken = end;
+		k.other_ref = w->wake.ref;
+		k.other_tid = w->wake.tid;
+		k.evidence |= w->wake.evidence;
+		r.other_tgid = w->wake.tgid;
+	}
+	w->wake.time_ns = 0;
+	r.ns = woken - start;
+	r.queue_ns = end - woken;
+	if (end - start >= WAIT_SINGLE_NS || end >= w->second_end_ns ||
+	    start + NS_PER_SECOND < w->second_end_ns) {
+		second_of(w, now);
+		if (single_send(t, &k, &r, start, woken, end))
+			return 0;
+	}
+	k.second = w->second;
+	k.log2_ns = log2_of(r.ns);
+	if (w->now.how == HOW_BLOCKED)
+		k.log2_queue_ns = log2_of(r.queue_ns);
+	r.max_ns = r.ns;
+	r.max_queue_ns = r.queue_ns;
+	book(w, &k, &r);
+	return 0;
+}
+
+/* Everything that is kept with the thread into the map. */
+static __noinline int sums_flush(struct wait_state *w, struct task_struct *t)
+{
+	struct wait_key k;
+	struct wait_row r = {};
+
+	if (!w || !t)
+		return 0;
+	run_flush(w, t);
+	for (unsigned i = 0; i < WAIT_MEMOS; i++)
+		memo_flush(w, &w->memo[i]);
+	if (!w->unbooked && !w->unbooked_runs)
+		return 0;
+	key_of_thread(&k, t, BOOK_OFF_CPU);
+	k.second = w->second;
+	k.reason = WAIT_UNKNOWN;
+	k.how = HOW_UNBOOKED;
+	r.ns = w->unbooked_ns;
+	r.count = w->unbooked;
+	if (r.count && rows_add(&k, &r))
+		w->unbooked_ns = w->unbooked = 0;
+	k.book = BOOK_ON_CPU;
+	k.reason = WAIT_ON_CPU;
+	r.ns = w->unbooked_run_ns;
+	r.count = w->unbooked_runs;
+	if (r.count && rows_add(&k, &r))
+		w->unbooked_run_ns = w->unbooked_runs = 0;
+	return 0;
+}
+
+/* A thread's last words found no room either. */
+static __always_inline void sums_lost(struct wait_state *w)
+{
+	__u64 ns = w->unbooked_ns + w->unbooked_run_ns;
+	if (!ns)
+		return;
+	__sync_fetch_and_add(&wait_loss.ns, ns);
+	__sync_fetch_and_add(&wait_loss.count, w->unbooked + w->unbooked_runs);
+}
+
+/* ---- programs ------------------------------------------------------------------------------ */
+
+/* Since when a thread is watched of which no switch was seen yet. */
+static __always_inline __u64 first_ns(struct task_struct *t)
+{
+	__u64 start = wait_clock.start_ns;
+	return t->start_time > start ? t->start_time : start;
+}
+
+/* NULL: not watched. Only what is watched has a state. */
+static __always_inline struct task_state *watched_state(struct task_struct *t)
+{
+	struct task_state *s = state_of(t, false);
+	if (s)
+		return s;
+	return is_target(t) ? state_of(t, true) : NULL;
+}
+
+static __always_inline void switch_out(void *ctx, struct task_struct *t, bool is_preempted,
+				       __u32 state, __u64 now)
+{
+	struct task_state *s = watched_state(t);
+	if (!s)
+		return;
+	struct wait_state *w = &s->wait;
+	if (!w->is_seen) {
+		w->is_seen = 1;
+		w->is_on = 1;
+		w->on_ns = first_ns(t);
+		second_of(w, w->on_ns);
+		w->run_second = w->second;
+	}
+	if (w->is_on)
+		run_close(w, t, now);
+	if (!is_preempted && state & STATE_DEAD) {
+		w->is_over = 1;
+		sums_flush(w, t);
+		sums_lost(w);
+		return;
+	}
+	w->off_ns = now;
+	cause_of(t, true, is_preempted, state, &w->now);
+	w->now.user_ref = 0;
+	if (wait_has_stacks && t->mm && !(t->flags & PF_KTHREAD))
+		w->now.user_ref = user_stack(t, WALK_WAIT, WAIT_DEPTH);
+}
+
+/* The first that is seen of a thread is that it comes back. */
+static __always_inline void first_in(struct wait_state *w, struct task_struct *t)
+{
+	w->is_seen = 1;
+	w->off_ns = first_ns(t);
+	second_of(w, w->off_ns);
+	w->run_second = w->second;
+	if (t->start_time > wait_clock.start_ns) {
+		cause_of(t, false, true, 0, &w->now);
+		w->now.how = HOW_BORN;
+		return;
+	}
+	if (w->first.is_valid) {
+		w->now = w->first;
+		return;
+	}
+	cause_of(t, false, !w->wake.time_ns, STATE_INTERRUPTIBLE, &w->now);
+	w->now.evidence |= EVIDENCE_AT_START;
+}
+
+static __always_inline void switch_in(struct task_struct *t, __u64 now)
+{
+	struct task_state *s = watched_state(t);
+	if (!s)
+		return;
+	struct wait_state *w = &s->wait;
+	if (!w->is_seen)
+		first_in(w, t);
+	if (!w->is_on)
+		off_close(w, t, now, 0);
+	w->is_on = 1;
+	w->on_ns = now;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(wait_switch, bool is_preempted, struct task_struct *prev, struct task_struct *next,
+	     unsigned int prev_state)
+{
+	__u64 now = bpf_ktime_get_ns();
+	__u64 stop = wait_clock.stop_ns;
+
+	if (!wait_clock.start_ns || (stop && now >= stop))
+		return 0;
+	COST_BEGIN(COST_SWITCH);
+	if (prev->pid)
+		switch_out(ctx, prev, is_preempted, prev_state, now);
+	if (next->pid)
+		switch_in(next, now);
+	COST_END(COST_SWITCH);
+	return 0;
+}
+
+struct bpf_iter__task {
+	struct task_struct *task;
+} CORE;
+
+SEC("iter/task")
+int wait_sweep_last(struct bpf_iter__task *ctx)
+{
+	struct task_struct *t = ctx->task;
+	__u64 stop = wait_clock.stop_ns;
+	if (!t || !stop || !t->pid)
+		return 0;
+	struct task_state *s = watched_state(t);
+	if (!s)
+		return 0;
+	struct wait_state *w = &s->wait;
+	if (w->is_over || (!w->is_seen && t->exit_state))
+		return 0;
+	if (!w->is_seen && !w->first.is_valid && !t->__state) {
+		w->is_on = 1;
+		w->on_ns = first_ns(t);
+		second_of(w, w->on_ns);
+		w->run_second = w->second;
+	} else if (!w->is_seen) {
+		first_in(w, t);
+	}
+	if (w->is_on)
+		run_close(w, t, stop);
+	else
+		off_close(w, t, stop, EVIDENCE_OPEN);
+	w->is_over = 1;
+	sums_flush(w, t);
+	sums_lost(w);
+	return 0;
+}
+
+#endif
