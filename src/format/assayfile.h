@@ -65,6 +65,7 @@ struct assayfile_pos {
 	size_t named;
 	size_t stacks;
 	size_t tasks;
+	size_t tags;
 	size_t marks;
 	size_t tables;
 	uint64_t nr_samples;

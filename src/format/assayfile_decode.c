@@ -295,6 +295,47 @@ static int get_tasks(struct assayfile_reader *r, struct rd *in, struct err *err)
 	return 0;
 }
 
+static int get_tags(struct assayfile_reader *r, struct rd *in, struct err *err)
+{
+	struct profile *p = r->p;
+	struct range range;
+	int rc = get_range(r, &range, in, p->tags.n, 8, err);
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < range.gap; i++)
+		vec_push(&p->tags,
+			 (struct tag){.reason = WAIT_UNKNOWN, .log2_ns = LOG2_NONE, .syscall = -1});
+	size_t from = p->tags.n;
+	for (size_t i = 0; i < range.n; i++) {
+		uint64_t reason = rd_uleb(in);
+		vec_add(&p->tags)->reason = reason < WAIT_NR ? (uint8_t)reason : WAIT_OTHER;
+	}
+	struct tag *t = p->tags.p + from;
+	for (size_t i = 0; i < range.n; i++)
+		t[i].evidence = (uint8_t)rd_uleb(in);
+	for (size_t i = 0; i < range.n; i++) {
+		uint64_t log2_ns = rd_uleb(in);
+		t[i].log2_ns = log2_ns < 64 ? (uint8_t)log2_ns : LOG2_NONE;
+	}
+	for (size_t i = 0; i < range.n; i++) {
+		uint64_t nr = rd_uleb(in);
+		t[i].syscall = nr <= INT16_MAX ? (int16_t)((int)nr - 1) : -1;
+	}
+	uint64_t last = 0;
+	for (size_t i = 0; i < range.n; i++)
+		t[i].object = get_str(r, delta(in, &last));
+	last = 0;
+	for (size_t i = 0; i < range.n; i++)
+		t[i].detail = get_str(r, delta(in, &last));
+	last = 0;
+	for (size_t i = 0; i < range.n; i++)
+		t[i].other = check_id(r, delta(in, &last), p->tasks.n);
+	last = 0;
+	for (size_t i = 0; i < range.n; i++)
+		t[i].other_stack = check_id(r, delta(in, &last), p->stacks.n);
+	return 0;
+}
+
 static int get_marks(struct assayfile_reader *r, struct rd *in, struct err *err)
 {
 	struct profile *p = r->p;
@@ -341,6 +382,8 @@ static int get_table(struct assayfile_reader *r, struct rd *in, struct err *err)
 	memcpy(&t.freq_hz, &bits, sizeof(t.freq_hz));
 	if (!(t.freq_hz >= 0 && t.freq_hz < 1e12))
 		t.freq_hz = 0;
+	if (rd_left(in)) /* 1.0 had none */
+		t.has_tags = rd_uleb(in) & ASSAYFILE_HAS_TAGS;
 	vec_push(&r->p->tables, t);
 	vec_push(&r->table_rows, 0);
 	return 0;
@@ -357,7 +400,7 @@ static int get_samples(struct assayfile_reader *r, struct rd *in, struct err *er
 	uint64_t first = rd_uleb(in);
 	uint64_t n = rd_uleb(in);
 	uint32_t nr = t->nr_columns;
-	if (in->is_bad || n > rd_left(in) / (4 + nr) || first > UINT64_MAX / 2)
+	if (in->is_bad || n > rd_left(in) / (4 + nr + t->has_tags) || first > UINT64_MAX / 2)
 		return bad(err, "a section's count is impossible");
 	if (first < *rows || (first > *rows && !r->has_damage))
 		return bad(err, "a section does not continue its table");
@@ -379,6 +422,9 @@ static int get_samples(struct assayfile_reader *r, struct rd *in, struct err *er
 		for (size_t i = t->n; i < t->n + n; i++)
 			t->values[i * nr + c] = (int64_t)delta(in, &last);
 	}
+	last = 0;
+	for (size_t i = t->n; t->has_tags && i < t->n + n; i++)
+		t->tag[i] = check_id(r, delta(in, &last), p->tags.n);
 	t->n += n;
 	r->nr_samples += n;
 	return 0;
@@ -456,6 +502,8 @@ static int decode_section(struct assayfile_reader *r, uint8_t type, struct rd *i
 		return get_stacks(r, in, err);
 	case SECTION_TASKS:
 		return get_tasks(r, in, err);
+	case SECTION_TAGS:
+		return get_tags(r, in, err);
 	case SECTION_TABLE:
 		return get_table(r, in, err);
 	case SECTION_SAMPLES:

@@ -131,6 +131,20 @@ void encode_tasks(struct buf *to, const struct profile *p, size_t from, size_t n
 	COLUMN(t[i_].end_ns);
 }
 
+void encode_tags(struct buf *to, const struct profile *p, size_t from, size_t n)
+{
+	const struct tag *t = p->tags.p;
+	add_range(to, from, n);
+	COLUMN(t[i_].reason);
+	COLUMN(t[i_].evidence);
+	COLUMN(t[i_].log2_ns);
+	COLUMN((uint64_t)(t[i_].syscall + 1)); /* "none" becomes 0 */
+	COLUMN_DELTA(t[i_].object);
+	COLUMN_DELTA(t[i_].detail);
+	COLUMN_DELTA(t[i_].other);
+	COLUMN_DELTA(t[i_].other_stack);
+}
+
 void encode_marks(struct buf *to, const struct profile *p, size_t from, size_t n)
 {
 	const struct mark *m = p->marks.p;
@@ -156,6 +170,7 @@ void encode_table(struct buf *to, const struct profile *p, size_t table)
 	uint64_t freq_bits;
 	memcpy(&freq_bits, &t->freq_hz, sizeof(freq_bits));
 	buf_add_u64le(to, freq_bits);
+	buf_add_uleb(to, t->has_tags ? ASSAYFILE_HAS_TAGS : 0);
 }
 
 void encode_samples(struct buf *to, const struct profile *p, size_t table, size_t from, size_t n)
@@ -170,6 +185,8 @@ void encode_samples(struct buf *to, const struct profile *p, size_t table, size_
 	uint32_t nr = t->nr_columns;
 	for (uint32_t c = 0; c < nr; c++)
 		COLUMN_DELTA(t->values[i_ * nr + c]);
+	if (t->has_tags)
+		COLUMN_DELTA(t->tag[i_]);
 }
 
 void encode_state(struct buf *to, const struct profile *p)

@@ -15,7 +15,7 @@
 #define ASSAYFILE_MAGIC      "ASSAY\r\n\x1a" /* 8 bytes: shows conversion of line ends */
 #define ASSAYFILE_MAGIC_LEN  8
 #define ASSAYFILE_MAJOR      1           /* a reader refuses a greater one */
-#define ASSAYFILE_MINOR      0           /* greater: sections that this reader skips */
+#define ASSAYFILE_MINOR      1           /* greater: sections that this reader skips */
 #define ASSAYFILE_CHUNK_MARK 0x4b484379u /* "yCHK" */
 
 enum assayfile_state {
@@ -72,6 +72,10 @@ struct assayfile_index_entry {
 #define ASSAYFILE_RAW_MAX    ((size_t)64 << 20) /* of one chunk */
 #define ASSAYFILE_STRING_MAX ((size_t)1 << 20)
 
+enum assayfile_table_flags {
+	ASSAYFILE_HAS_TAGS = 1 << 0, /* rows have a column of tags behind the others */
+};
+
 /* A data chunk is a run of sections: u8 type, uleb bytes, payload. */
 enum assayfile_section {
 	SECTION_STRINGS = 1,
@@ -87,6 +91,7 @@ enum assayfile_section {
 	SECTION_MARKS = 11,
 	SECTION_STATE = 12,
 	SECTION_UPDATES = 13,
+	SECTION_TAGS = 14,      /* since 1.1 */
 	SECTION_CRITICAL = 128, /* this bit: a reader that does not know it must refuse */
 };
 
@@ -99,6 +104,7 @@ void encode_locations(struct buf *to, const struct profile *p, size_t from, size
 void encode_names(struct buf *to, const struct profile *p, size_t from, size_t n);
 void encode_stacks(struct buf *to, const struct profile *p, size_t from, size_t n);
 void encode_tasks(struct buf *to, const struct profile *p, size_t from, size_t n);
+void encode_tags(struct buf *to, const struct profile *p, size_t from, size_t n);
 void encode_marks(struct buf *to, const struct profile *p, size_t from, size_t n);
 void encode_table(struct buf *to, const struct profile *p, size_t table);
 void encode_samples(struct buf *to, const struct profile *p, size_t table, size_t from, size_t n);

@@ -193,6 +193,7 @@ static struct assayfile_pos make_pos(const struct walk *w, const struct assayfil
 		.named = p->named_log.n,
 		.stacks = p->stacks.n,
 		.tasks = p->tasks.n,
+		.tags = p->tags.n,
 		.marks = p->marks.n,
 		.tables = p->tables.n,
 		.nr_samples = r->nr_samples,

@@ -20,7 +20,7 @@
 
 /* What the file holds of each table, and of the few fields that change after they were added. */
 struct cursors {
-	size_t strings, modules, mappings, functions, locations, named, stacks, tasks, marks;
+	size_t strings, modules, mappings, functions, locations, named, stacks, tasks, tags, marks;
 	size_t tables; /* shapes */
 	uint64_t state_hash;
 };
@@ -63,7 +63,8 @@ struct assayfile_writer *assayfile_writer_new(int fd, const char *kind)
 				   .functions = 1,
 				   .locations = 1,
 				   .stacks = 1,
-				   .tasks = 1};
+				   .tasks = 1,
+				   .tags = 1};
 	snprintf(w->kind, sizeof(w->kind), "%s", kind);
 	return w;
 }
@@ -313,6 +314,8 @@ static int encode_gains(struct assayfile_writer *w, const struct profile *p, str
 	if (!rc)
 		rc = add_table(w, p, SECTION_TASKS, encode_tasks, &c->tasks, p->tasks.n, err);
 	if (!rc)
+		rc = add_table(w, p, SECTION_TAGS, encode_tags, &c->tags, p->tags.n, err);
+	if (!rc)
 		rc = add_updates(w, p, err);
 	if (!rc)
 		rc = add_samples(w, p, err);
@@ -506,6 +509,7 @@ int assayfile_writer_resume(struct assayfile_writer **ret_w, int fd,
 				   .named = pos->named,
 				   .stacks = pos->stacks,
 				   .tasks = pos->tasks,
+				   .tags = pos->tags,
 				   .marks = pos->marks,
 				   .tables = pos->tables};
 	for (size_t t = 0; t < pos->tables; t++)

@@ -268,7 +268,9 @@ static int add_samples(struct folded_writer *w, const struct table *t, struct er
 {
 	if (t->n > UINT32_MAX)
 		return err_set(err, -EFBIG, "more than %u samples of one event", UINT32_MAX);
-	uint32_t column = w->flags & FOLDED_WEIGHT ? t->weight_column : 0;
+	/* How often something happened says little where it took a nanosecond or an hour. */
+	bool is_weighted = (w->flags & FOLDED_WEIGHT) || t->has_tags;
+	uint32_t column = is_weighted ? t->weight_column : 0;
 	uint32_t *rows = order_by_root(w, t);
 	vec_reserve(&w->places, w->p->stacks.n);
 	memset(w->places.p, 0, w->p->stacks.n * sizeof(*w->places.p));

@@ -360,6 +360,8 @@ static void write_mapping(struct pw_writer *w, uint32_t mapping)
 /* Column 0 counts samples; where views weigh by it, the next one still has what each stands for. */
 static uint32_t period_column(const struct table *t)
 {
+	if (t->has_tags)
+		return t->weight_column;
 	return t->weight_column || t->nr_columns < 2 ? t->weight_column : 1;
 }
 
@@ -373,7 +375,7 @@ static int write_row(struct pw_writer *w, struct timeline *tl, struct cursor *c,
 	int32_t pid = pid_of(w, task);
 	uint64_t count = (uint64_t)MAX(values[0], 0);
 	uint64_t weight = (uint64_t)MAX(values[period_column(t)], 0);
-	if (w->stats.is_folded)
+	if (w->stats.is_folded || t->has_tags) /* a second's waits of one kind: one sample */
 		count = count ? 1 : 0;
 	for (uint64_t k = 0; k < count; k++) {
 		const struct pw_chain *chain = pw_chain_of(w, pid, task->comm, t->stack[i]);
@@ -691,8 +693,11 @@ static uint64_t count_samples(const struct pw_writer *w)
 	for (size_t i = 0; i < w->tables.n; i++) {
 		const struct table *t = &w->p->tables.p[w->tables.p[i]];
 		for (size_t row = 0; row < t->n; row++)
-			if (__builtin_add_overflow(
-				    sum, (uint64_t)MAX(t->values[row * t->nr_columns], 0), &sum))
+			if (t->has_tags)
+				sum++;
+			else if (__builtin_add_overflow(
+					 sum, (uint64_t)MAX(t->values[row * t->nr_columns], 0),
+					 &sum))
 				return UINT64_MAX;
 	}
 	return sum;

@@ -202,29 +202,83 @@ static void add_tasks(struct json *j, const struct profile *p)
 	json_end(j);
 }
 
+static void key_text(struct json *j, const struct profile *p, const char *key, str_id id)
+{
+	if (id)
+		key_sv(j, key, profile_sv(p, id));
+}
+
+static void add_tag(struct json *j, const struct profile *p, const struct tag *t)
+{
+	json_obj(j);
+	if (t->reason)
+		key_sv(j, "reason", sv_from_str(wait_key((enum wait_reason)t->reason)));
+	if (t->evidence)
+		key_u64(j, "evidence", t->evidence);
+	if (t->log2_ns != LOG2_NONE)
+		key_u64(j, "log2_ns", t->log2_ns);
+	if (t->syscall >= 0)
+		key_i64(j, "syscall", t->syscall);
+	key_text(j, p, "object", t->object);
+	key_text(j, p, "detail", t->detail);
+	if (t->other)
+		key_u64(j, "other_task", t->other);
+	if (t->other_stack)
+		key_u64(j, "other_stack", t->other_stack);
+	json_end(j);
+}
+
+static void add_tags(struct json *j, const struct profile *p)
+{
+	if (p->tags.n <= 1)
+		return;
+	json_key(j, "tags");
+	json_arr(j);
+	vec_foreach(t, &p->tags)
+		add_tag(j, p, t);
+	json_end(j);
+}
+
 struct sum {
 	task_id task;
 	stack_id stack;
+	uint32_t tag;
 	int64_t values[TABLE_COLUMNS_MAX];
 };
+
+/* A level is the highest one. */
+static void add_values(struct sum *to, const struct table *t, size_t row)
+{
+	const int64_t *values = &t->values[row * t->nr_columns];
+	for (uint32_t c = 0; c < t->nr_columns; c++)
+		to->values[c] = t->columns[c].is_level
+					? MAX(to->values[c], values[c])
+					: (int64_t)((uint64_t)to->values[c] + (uint64_t)values[c]);
+}
 
 /* Sums in order of first sight, which is an order of time. */
 static void add_sums(struct json *j, const struct table *t)
 {
 	struct map index = {0};
+	struct map groups = {0}; /* (task, stack) -> a number, which with the tag makes the key */
 	VEC(struct sum) sums = {0};
 	for (size_t i = 0; i < t->n; i++) {
 		bool is_new;
 		uint64_t key = (uint64_t)t->task[i] << 32 | t->stack[i];
+		uint32_t tag = t->has_tags ? t->tag[i] : 0;
+		if (t->has_tags) {
+			uint32_t *group = map_put(&groups, key, &is_new);
+			*group = is_new ? (uint32_t)groups.n : *group;
+			key = (uint64_t)*group << 32 | tag;
+		}
 		uint32_t *at = map_put(&index, key, &is_new);
 		if (is_new) {
 			*at = (uint32_t)sums.n;
-			vec_push(&sums, (struct sum){.task = t->task[i], .stack = t->stack[i]});
+			vec_push(&sums, (struct sum){.task = t->task[i],
+						     .stack = t->stack[i],
+						     .tag = tag});
 		}
-		for (uint32_t c = 0; c < t->nr_columns; c++)
-			sums.p[*at].values[c] =
-				(int64_t)((uint64_t)sums.p[*at].values[c] +
-					  (uint64_t)t->values[i * t->nr_columns + c]);
+		add_values(&sums.p[*at], t, i);
 	}
 	json_key(j, "sums");
 	json_arr(j);
@@ -232,6 +286,8 @@ static void add_sums(struct json *j, const struct table *t)
 		json_arr(j);
 		json_u64(j, s->task);
 		json_u64(j, s->stack);
+		if (t->has_tags)
+			json_u64(j, s->tag);
 		for (uint32_t c = 0; c < t->nr_columns; c++)
 			json_i64(j, s->values[c]);
 		json_end(j);
@@ -239,6 +295,7 @@ static void add_sums(struct json *j, const struct table *t)
 	json_end(j);
 	vec_release(&sums);
 	map_release(&index);
+	map_release(&groups);
 }
 
 static int add_tables(struct json *j, const struct profile *p, struct format_output *to,
@@ -251,12 +308,20 @@ static int add_tables(struct json *j, const struct profile *p, struct format_out
 		key_sv(j, "event", profile_sv(p, t->event));
 		key_u64(j, "nr_rows", t->n);
 		key_u64(j, "weight_column", t->weight_column);
+		if (t->has_tags) {
+			json_key(j, "has_tags");
+			json_bool(j, true);
+		}
 		json_key(j, "columns");
 		json_arr(j);
 		for (uint32_t c = 0; c < t->nr_columns; c++) {
 			json_obj(j);
 			key_sv(j, "name", profile_sv(p, t->columns[c].name));
 			key_sv(j, "unit", sv_from_str(unit_name(t->columns[c].unit)));
+			if (t->columns[c].is_level) {
+				json_key(j, "is_level");
+				json_bool(j, true);
+			}
 			json_end(j);
 		}
 		json_end(j);
@@ -282,6 +347,7 @@ int profilejson_write(struct format_output *to, const struct profile *p,
 	add_locations(&j, p);
 	add_stacks(&j, p);
 	add_tasks(&j, p);
+	add_tags(&j, p);
 	int rc = add_tables(&j, p, to, err);
 	if (rc)
 		return rc;

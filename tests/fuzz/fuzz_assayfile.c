@@ -19,6 +19,12 @@ static void walk(const struct profile *p)
 			sum += p->tasks.p[t->task[i]].comm;
 			for (stack_id s = t->stack[i]; s; s = p->stacks.p[s].parent)
 				sum += p->locations.p[p->stacks.p[s].loc].offset;
+			if (!t->has_tags)
+				continue;
+			const struct tag *tag = &p->tags.p[t->tag[i]];
+			sum += wait_key((enum wait_reason)tag->reason)[0];
+			sum += profile_sv(p, tag->object).n + profile_sv(p, tag->detail).n;
+			sum += p->tasks.p[tag->other].comm + p->stacks.p[tag->other_stack].loc;
 		}
 	}
 	vec_foreach(l, &p->locations)

@@ -25,6 +25,7 @@ struct synth {
 	uint64_t seed;
 	uint64_t now_ns;
 	uint32_t table;
+	uint32_t waits;
 	loc_id loc[4096];
 	size_t nr_loc;
 	size_t nr_named;
@@ -68,6 +69,16 @@ static void synth_init(struct synth *s, struct profile *p)
 	shape.columns[1] = (struct column){
 		.name = profile_cstr(p, "time"), .unit = UNIT_NS, .is_estimate = true};
 	s->table = profile_table(p, &shape);
+	struct table waits = {.event = profile_cstr(p, "off-cpu"),
+			      .time_kind = TABLE_SLICE,
+			      .nr_columns = 3,
+			      .weight_column = 1,
+			      .has_tags = true};
+	waits.columns[0] = (struct column){.name = profile_cstr(p, "waits")};
+	waits.columns[1] = (struct column){.name = profile_cstr(p, "time"), .unit = UNIT_NS};
+	waits.columns[2] = (struct column){
+		.name = profile_cstr(p, "longest"), .unit = UNIT_NS, .is_level = true};
+	s->waits = profile_table(p, &waits);
 	(void)profile_pseudo(p, "[truncated]");
 }
 
@@ -117,6 +128,34 @@ static void synth_name(struct synth *s)
 	}
 }
 
+#define WAITS_PER_SECOND 40
+#define PER_SECOND       (1998 + WAITS_PER_SECOND)
+
+/* Waits of one second, of a few reasons and objects. */
+static void synth_waits(struct synth *s, task_id task, task_id other)
+{
+	struct profile *p = s->p;
+	for (int i = 0; i < WAITS_PER_SECOND; i++) {
+		char object[32];
+		snprintf(object, sizeof(object), "/data/file%" PRIu64, rnd(s, 5));
+		bool has_file = i % 3 == 0;
+		struct tag tag = {.reason = (uint8_t)(1 + rnd(s, WAIT_NR - 1)),
+				  .evidence = (uint8_t)rnd(s, 128),
+				  .log2_ns = i % 7 ? (uint8_t)rnd(s, 40) : LOG2_NONE,
+				  .syscall = i % 5 ? (int16_t)rnd(s, 300) : -1,
+				  .object = has_file ? profile_cstr(p, object) : 0,
+				  .detail = i % 4 ? 0 : profile_cstr(p, "woken"),
+				  .other = i % 2 ? other : 0,
+				  .other_stack = i % 2 ? synth_stack(s) : 0};
+		int64_t nr = 1 + (int64_t)rnd(s, 100);
+		int64_t v[3] = {nr, nr * 5000, 9000};
+		profile_tagged_sample(p, s->waits, s->now_ns, synth_stack(s), task, -1,
+				      profile_tag(p, &tag), v);
+		p->losses.nr[LOSS_SEEN]++;
+		p->losses.nr[LOSS_WRITTEN]++;
+	}
+}
+
 /* One second of two busy threads at 999 Hz. */
 static void synth_second(struct synth *s)
 {
@@ -131,6 +170,7 @@ static void synth_second(struct synth *s)
 		p->losses.nr[LOSS_SEEN]++;
 		p->losses.nr[LOSS_WRITTEN]++;
 	}
+	synth_waits(s, 1, 2);
 	p->end_ns = s->now_ns;
 }
 
@@ -228,13 +268,33 @@ static void check_table(const struct table *a, const struct table *b)
 		SAME(task[i]);
 		SAME(cpu[i]);
 	}
+	SAME(has_tags);
+	for (i = 0; a->has_tags && i < a->n; i++)
+		SAME(tag[i]);
 	for (i = 0; i < a->n * a->nr_columns; i++)
 		SAME(values[i]);
+}
+
+static void check_tags(const struct profile *x, const struct profile *y)
+{
+	CHECK_U64(x->tags.n, y->tags.n);
+	for (size_t i = 0; i < x->tags.n; i++) {
+		const struct tag *a = &x->tags.p[i], *b = &y->tags.p[i];
+		SAME(reason);
+		SAME(evidence);
+		SAME(log2_ns);
+		SAME(syscall);
+		SAME(object);
+		SAME(detail);
+		SAME(other);
+		SAME(other_stack);
+	}
 }
 
 static void check_equal(const struct profile *x, const struct profile *y)
 {
 	check_defs(x, y);
+	check_tags(x, y);
 	CHECK_U64(x->tasks.n, y->tasks.n);
 	for (size_t i = 0; i < x->tasks.n; i++) {
 		const struct task *a = &x->tasks.p[i], *b = &y->tasks.p[i];
@@ -356,7 +416,7 @@ TEST(flushes_append_only_what_is_new_and_later_changes_arrive)
 	struct assayfile_info info;
 	CHECK(!assayfile_info(&info, fd, NULL));
 	CHECK_STR(info.kind, "cpu");
-	CHECK_U64(info.nr_samples, 8 * 1998);
+	CHECK_U64(info.nr_samples, 8 * PER_SECOND);
 	CHECK_U64(info.duration_ns, p->end_ns - p->start_ns);
 	CHECK_U64(info.wall_start_ns, 1700000000000000000);
 	CHECK(!info.is_incomplete);
@@ -507,7 +567,7 @@ TEST(newer_files_are_read_as_far_as_they_may_be)
 	h.crc = zio_crc32(&h, offsetof(struct assayfile_header, crc));
 	memcpy(b.p, &h, sizeof(h));
 	CHECK(assayfile_read(&no, b.p, n, &err) == -ENOTSUP);
-	CHECK_STR(err_msg(&err), "recording format 2.0, this assay reads 1.x");
+	CHECK_STR(err_msg(&err), "recording format 2.1, this assay reads 1.x");
 	CHECK(err.hint != NULL);
 }
 
@@ -584,7 +644,7 @@ TEST(a_full_disk_keeps_whole_flushes_and_counts_the_rest)
 	synth_second(&s);
 	CLEANUP(err_release) struct err err = {0};
 	CHECK(assayfile_flush(w, p, &err) < 0);
-	CHECK_U64(assayfile_unsaved(w, p), 1998);
+	CHECK_U64(assayfile_unsaved(w, p), PER_SECOND);
 	{
 		CLEANUP(view_release) struct view v = view_of(fd);
 		CHECK_U64(v.n, assayfile_bytes(w));
@@ -603,8 +663,8 @@ TEST(a_full_disk_keeps_whole_flushes_and_counts_the_rest)
 	CLEANUP(profile_free_p) struct profile *q = read_ok(v.p, v.n);
 	CHECK(q->is_incomplete);
 	CHECK_U64(q->tables.p[0].n, 2 * 1998);
-	CHECK_U64(q->losses.nr[LOSS_DISK], 1998);
-	CHECK_U64(q->losses.nr[LOSS_SEEN], 3 * 1998);
+	CHECK_U64(q->losses.nr[LOSS_DISK], PER_SECOND);
+	CHECK_U64(q->losses.nr[LOSS_SEEN], 3 * PER_SECOND);
 	close(fd);
 }
 
