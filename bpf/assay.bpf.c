@@ -14,3 +14,4 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #include "io.bpf.h"
 #include "faults.bpf.h"
 #include "waits.bpf.h"
+#include "counts.bpf.h"

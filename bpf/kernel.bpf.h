@@ -81,6 +81,7 @@ struct task_struct {
 	__u64 start_time;
 	struct task_struct *group_leader;
 	struct task_struct *real_parent;
+	void *stack;
 	struct mm_struct *mm;
 	struct files_struct *files;
 	unsigned int in_iowait : 1;

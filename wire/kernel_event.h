@@ -11,6 +11,7 @@
 
 #define COUNTS_EVENTS_MAX 1024
 #define COUNTS_RAW_MAX    512 /* bytes of a payload that are kept with a single event */
+#define COUNTS_RAW_SMALL  64  /* enough for most */
 #define COUNTS_LOCS_MAX   2
 
 enum count_flags {
@@ -87,14 +88,14 @@ struct kernel_event {
 	wire_s32 outcome;
 	wire_u32 nr_raw;
 	wire_u64 amount;
-	wire_u8 raw[COUNTS_RAW_MAX];
+	wire_u8 raw[]; /* room for COUNTS_RAW_SMALL or COUNTS_RAW_MAX bytes */
 };
 
 #ifndef __bpf__
 _Static_assert(sizeof(struct count_config) == 20, "config of an event");
 _Static_assert(sizeof(struct count_key) == 40, "key of a sum");
 _Static_assert(sizeof(struct count_total) == 64, "totals of an event");
-_Static_assert(sizeof(struct kernel_event) == 64 + COUNTS_RAW_MAX, "single event");
+_Static_assert(sizeof(struct kernel_event) == 64, "single event");
 #endif
 
 #endif
