@@ -72,6 +72,7 @@ struct mm_struct {
 } CORE;
 
 struct task_struct {
+	void *stack;
 	unsigned int __state;
 	unsigned int flags;
 	int pid;

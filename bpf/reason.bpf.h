@@ -231,6 +231,17 @@ static __always_inline __u8 fault_reason(bool is_iowait, bool is_stalled)
 	return is_stalled ? WAIT_RECLAIM : WAIT_MMAP_LOCK;
 }
 
+/*
+ * Within a call that waits interruptibly for what it was asked for, and here does not: memory that
+ * was not there (its lock is taken killably), or a lock of the kernel's own.
+ */
+static __always_inline __u8 deep_reason(__u32 state, bool is_iowait, bool is_stalled)
+{
+	if (is_iowait || is_stalled || state & STATE_WAKEKILL)
+		return fault_reason(is_iowait, is_stalled);
+	return WAIT_KERNEL;
+}
+
 /* read, write and their like: what they mean depends on what is open there. */
 static __always_inline __u8 file_reason(__u8 class, __u32 mode)
 {
@@ -319,13 +330,13 @@ static __always_inline __u8 call_reason(struct task_struct *t, bool is_current,
 	case CALL_SYNC:
 		return is_deep ? fault_reason(is_iowait, is_stalled) : WAIT_SYNC;
 	case CALL_POLL:
-		return is_deep ? WAIT_KERNEL : WAIT_POLL;
+		return is_deep ? deep_reason(state, is_iowait, is_stalled) : WAIT_POLL;
 	case CALL_SLEEP:
-		return is_deep ? WAIT_KERNEL : WAIT_SLEEP;
+		return is_deep ? deep_reason(state, is_iowait, is_stalled) : WAIT_SLEEP;
 	case CALL_NET:
 		return is_iowait ? WAIT_FAULT : WAIT_NET;
 	case CALL_CHILD:
-		return is_deep ? WAIT_KERNEL : WAIT_CHILD;
+		return is_deep ? deep_reason(state, is_iowait, is_stalled) : WAIT_CHILD;
 	case CALL_FILE:
 		return WAIT_FILE_OTHER;
 	case CALL_MEMORY:
@@ -333,12 +344,12 @@ static __always_inline __u8 call_reason(struct task_struct *t, bool is_current,
 	case CALL_CLONE:
 		return state & STATE_WAKEKILL && !is_iowait ? WAIT_CHILD : WAIT_KERNEL;
 	case CALL_MESSAGE:
-		return is_deep ? WAIT_KERNEL : WAIT_PIPE;
+		return is_deep ? deep_reason(state, is_iowait, is_stalled) : WAIT_PIPE;
 	case CALL_KERNEL:
 		return WAIT_KERNEL;
 	}
 	if (is_deep)
-		return is_iowait ? WAIT_FILE_OTHER : WAIT_KERNEL;
+		return is_iowait ? WAIT_FILE_OTHER : deep_reason(state, is_iowait, is_stalled);
 	return WAIT_OTHER;
 }
 

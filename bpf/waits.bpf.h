@@ -47,6 +47,19 @@ struct {
 	__type(value, struct wait_row);
 } wait_rows1 SEC(".maps");
 
+/* Kernel stacks by where a wait began: taken once, forgotten when another needs the place. */
+#define WAIT_KERNELS 8192
+struct wait_kernel {
+	__u64 tag;
+	__u64 ref;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, WAIT_KERNELS);
+	__type(key, __u32);
+	__type(value, struct wait_kernel);
+} wait_kernels SEC(".maps");
+
 static __always_inline __u8 log2_of(__u64 n)
 {
 	__u8 r = 0;
@@ -368,6 +381,23 @@ static __always_inline struct task_state *watched_state(struct task_struct *t)
 	return is_target(t) ? state_of(t, true) : NULL;
 }
 
+/* The kernel's part of a stack costs more than the program's: once for each place is enough. */
+static __always_inline void kernel_part(void *ctx, struct wait_cause *c)
+{
+	__u64 tag = c->user_ref + (__u64)c->reason * 0x9e3779b97f4a7c15ull +
+		    (__u64)(__u16)c->syscall * 0xff51afd7ed558ccdull;
+	__u32 idx = (__u32)(tag >> 40) & (WAIT_KERNELS - 1);
+	struct wait_kernel *k = bpf_map_lookup_elem(&wait_kernels, &idx);
+	if (!k)
+		return;
+	if (k->tag != tag) {
+		/* Two CPUs at once may leave one's tag with the other's stack of the same sort. */
+		k->ref = kernel_stack(ctx);
+		k->tag = tag;
+	}
+	c->kernel_ref = k->ref;
+}
+
 static __always_inline void switch_out(void *ctx, struct task_struct *t, bool is_preempted,
 				       __u32 state, __u64 now)
 {
@@ -393,8 +423,12 @@ static __always_inline void switch_out(void *ctx, struct task_struct *t, bool is
 	w->off_ns = now;
 	cause_of(t, true, is_preempted, state, &w->now);
 	w->now.user_ref = 0;
-	if (wait_has_stacks && t->mm && !(t->flags & PF_KTHREAD))
+	if (!wait_has_stacks)
+		return;
+	if (t->mm && !(t->flags & PF_KTHREAD))
 		w->now.user_ref = user_stack(t, WALK_WAIT, WAIT_DEPTH);
+	if (w->now.how == HOW_BLOCKED)
+		kernel_part(ctx, &w->now);
 }
 
 /* The first that is seen of a thread is that it comes back. */
@@ -446,6 +480,79 @@ int BPF_PROG(wait_switch, bool is_preempted, struct task_struct *prev, struct ta
 	if (next->pid)
 		switch_in(next, now);
 	COST_END(COST_SWITCH);
+	return 0;
+}
+
+/* THREAD_SIZE of x86-64 and arm64. */
+#define KERNEL_STACK_BYTES 16384u
+
+/*
+ * Does the waker run on its own behalf, or was it interrupted? Interrupts and the soft interrupts
+ * after them have stacks of their own, on which the tracepoint's arguments then lie. Only an
+ * interrupt that hits a program outside the kernel uses the thread's stack: then no system call is
+ * under way, and what is woken decides, for page faults wake too.
+ *
+ * Data sent to this machine itself is delivered by a soft interrupt within the sender's call: then
+ * the sender is the waker after all.
+ */
+static __always_inline bool is_interrupt(__u64 at, struct task_struct *current,
+					 const struct wait_cause *of)
+{
+	if (!current->pid)
+		return true;
+	bool is_own_stack = at - (__u64)current->stack < KERNEL_STACK_BYTES;
+	if (!current->mm || current->flags & PF_KTHREAD)
+		return !is_own_stack;
+	struct call_regs r;
+	call_regs_of(current, &r);
+	if (!is_own_stack) {
+		__u8 class = call_entry((__u32)r.nr) & CALL_MASK;
+		bool is_local = (of->reason == WAIT_NET || of->reason == WAIT_POLL) &&
+				(class == CALL_NET || class == CALL_WRITE);
+		return r.nr < 0 || !is_local;
+	}
+	if (r.nr >= 0 || current->flags & PF_EXITING)
+		return false;
+	return of->evidence & EVIDENCE_IOWAIT ||
+	       (of->reason != WAIT_MMAP_LOCK && of->reason != WAIT_KERNEL &&
+		of->reason != WAIT_FAULT && of->reason != WAIT_STOPPED);
+}
+
+SEC("tp_btf/sched_waking")
+int BPF_PROG(wait_waking, struct task_struct *t)
+{
+	__u64 now = bpf_ktime_get_ns();
+	__u64 stop = wait_clock.stop_ns;
+
+	if (!wait_clock.start_ns || (stop && now >= stop))
+		return 0;
+	struct task_state *s = state_of(t, false);
+	if (!s)
+		return 0;
+	COST_BEGIN(COST_WAKE);
+	struct wait_state *w = &s->wait;
+	struct task_struct *by = bpf_get_current_task_btf();
+	w->wake.time_ns = now;
+	/* An address is a number only when it was in memory. */
+	*(void *volatile *)&w->wake.ref = ctx;
+	__u64 at = *(volatile __u64 *)&w->wake.ref;
+	w->wake.ref = 0;
+	w->wake.tid = 0;
+	w->wake.tgid = 0;
+	w->wake.evidence = 0;
+	if (is_interrupt(at, by, &w->now)) {
+		w->wake.evidence = EVIDENCE_BY_IRQ;
+		/* No device ends these: it was a timer. */
+		if (w->now.reason == WAIT_SYNC || w->now.reason == WAIT_SLEEP)
+			w->wake.evidence |= EVIDENCE_SELF;
+	} else if (by->pid) {
+		w->wake.tid = by->pid;
+		w->wake.tgid = by->tgid;
+		if (wait_has_stacks && wait_has_wakers && by->mm && !(by->flags & PF_KTHREAD) &&
+		    state_of(by, false))
+			w->wake.ref = user_stack(by, WALK_WAKE, WAIT_DEPTH);
+	}
+	COST_END(COST_WAKE);
 	return 0;
 }
 
