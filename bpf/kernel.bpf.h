@@ -72,7 +72,6 @@ struct mm_struct {
 } CORE;
 
 struct task_struct {
-	void *stack;
 	unsigned int __state;
 	unsigned int flags;
 	int pid;

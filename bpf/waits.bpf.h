@@ -484,7 +484,7 @@ int BPF_PROG(wait_switch, bool is_preempted, struct task_struct *prev, struct ta
 }
 
 /* THREAD_SIZE of x86-64 and arm64. */
-#define KERNEL_STACK_BYTES 16384u
+#define THREAD_STACK_BYTES 16384u
 
 /*
  * Does the waker run on its own behalf, or was it interrupted? Interrupts and the soft interrupts
@@ -500,7 +500,7 @@ static __always_inline bool is_interrupt(__u64 at, struct task_struct *current,
 {
 	if (!current->pid)
 		return true;
-	bool is_own_stack = at - (__u64)current->stack < KERNEL_STACK_BYTES;
+	bool is_own_stack = at - (__u64)current->stack < THREAD_STACK_BYTES;
 	if (!current->mm || current->flags & PF_KTHREAD)
 		return !is_own_stack;
 	struct call_regs r;
