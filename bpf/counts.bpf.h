@@ -15,10 +15,10 @@
 #include "kernel_event.h"
 
 /* Set before loading. */
-const volatile __u64 count_start_ns = 0;
 const volatile __u64 count_stack_budget_ns = 0; /* of each tenth of a second; 0 = no limit */
 
 /* What user space changes while it runs. */
+volatile __u64 count_start_ns = 0;   /* 0: nothing is counted */
 volatile __u32 count_no_singles = 0; /* the file has reached its limit */
 
 #define COUNT_WINDOW_NS  100000000ull
@@ -229,7 +229,7 @@ static __always_inline void count_hit(void *ctx, __u32 event, __u64 sp, bool has
 	__u64 amount = 0;
 	__u64 now;
 
-	if (!c)
+	if (!c || !count_start_ns)
 		return;
 	is_ours = is_ours && !in_interrupt(task, sp);
 	if (!is_ours && !(c->flags & COUNT_MACHINE) && !watch_system)

@@ -1,0 +1,440 @@
+/* Counting events by name; see counts.h. The kernel's side: bpf/counts.bpf.h. */
+#include "base/base.h"
+#include "capture/counts.h"
+
+#include <errno.h>
+
+#include "base/mem.h"
+
+#ifdef ASSAY_NO_BPF
+
+int counts_open(struct counts **ret_c, struct engine *e, const struct counts_spec *spec,
+		struct err *err)
+{
+	(void)ret_c;
+	(void)e;
+	(void)spec;
+	return err_set(err, -ENOTSUP, "this assay was built without programs for the kernel");
+}
+
+int counts_start(struct counts *c, uint64_t start_ns, const struct event_sink *sink,
+		 struct err *err)
+{
+	(void)c;
+	(void)start_ns;
+	(void)sink;
+	(void)err;
+	return 0;
+}
+
+int counts_collect(struct counts *c, uint64_t now_ns, const struct event_sink *sink,
+		   struct err *err)
+{
+	(void)c;
+	(void)now_ns;
+	(void)sink;
+	(void)err;
+	return 0;
+}
+
+void counts_end_singles(struct counts *c)
+{
+	(void)c;
+}
+
+int counts_stop(struct counts *c, const struct event_sink *sink, struct err *err)
+{
+	(void)c;
+	(void)sink;
+	(void)err;
+	return 0;
+}
+
+struct counts_total counts_total(const struct counts *c, size_t event_idx)
+{
+	(void)c;
+	(void)event_idx;
+	return (struct counts_total){0};
+}
+
+uint64_t counts_nr_missed(const struct counts *c)
+{
+	(void)c;
+	return 0;
+}
+
+void counts_free(struct counts *c)
+{
+	(void)c;
+}
+
+#else
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <linux/perf_event.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "kernel_io.h"
+#include "kernel_wait.h"
+#include "assay.skel.h"
+#include "base/clock.h"
+#include "host/limits.h"
+#include "wait_reason.h"
+
+#define SUMS_MAX  65536
+#define BATCH     4096
+#define WINDOW_NS 100000000ull /* as in bpf/counts.bpf.h */
+#define GRACE_NS  200000000ull /* a hit near the end of its second is booked by then */
+#define CPUS_MAX  4096
+
+struct counts {
+	struct counts_spec spec;
+	struct engine *engine;
+	struct assay_bpf *skel;
+	VEC(struct bpf_link *) links;
+	uint64_t start_ns;
+	uint32_t nr_done; /* seconds that were delivered */
+	bool is_attached;
+	struct counts_total *totals; /* by event, once stopped */
+	uint64_t nr_missed;
+	struct count_key *keys; /* one batch */
+	struct count_value *values;
+	struct buf text;
+};
+
+int counts_open(struct counts **ret_c, struct engine *e, const struct counts_spec *spec,
+		struct err *err)
+{
+	struct assay_bpf *skel = engine_skel(e);
+	uint32_t nr = (uint32_t)spec->set->events.n;
+	ASSERT(nr > 0 && nr <= COUNTS_EVENTS_MAX);
+	if (bpf_map__set_max_entries(skel->maps.count_configs, nr) ||
+	    bpf_map__set_max_entries(skel->maps.count_totals, nr) ||
+	    bpf_map__set_max_entries(skel->maps.count_sums, SUMS_MAX))
+		return err_set(err, -EINVAL, "cannot set up the counts of %u events", nr);
+	skel->rodata->count_stack_budget_ns = WINDOW_NS * spec->stack_budget_pct / 100;
+	struct counts *c = xcalloc(1, sizeof(*c));
+	c->spec = *spec;
+	c->engine = e;
+	c->skel = skel;
+	c->totals = xcalloc(nr, sizeof(*c->totals));
+	c->keys = xcalloc(BATCH, sizeof(*c->keys));
+	c->values = xcalloc(BATCH, sizeof(*c->values));
+	*ret_c = c;
+	return 0;
+}
+
+static void detach(struct counts *c)
+{
+	vec_foreach(l, &c->links)
+		(void)bpf_link__destroy(*l); /* the descriptor is closed in any case */
+	vec_clear(&c->links);
+	c->is_attached = false;
+}
+
+void counts_free(struct counts *c)
+{
+	if (!c)
+		return;
+	detach(c);
+	vec_release(&c->links);
+	free(c->totals);
+	free(c->keys);
+	free(c->values);
+	buf_release(&c->text);
+	free(c);
+}
+
+/* ---- attaching ---------------------------------------------------------------------------- */
+
+static int open_event(const struct named_event *e, int32_t cpu, struct err *err)
+{
+	/*
+	 * A tracepoint's programs run on every hit as soon as there is an event of it, which need
+	 * not count itself: it is opened on this thread and stays off.
+	 */
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = e->is_software ? PERF_TYPE_SOFTWARE : PERF_TYPE_TRACEPOINT,
+		.config = e->config,
+		.sample_period = 1,
+		.disabled = !e->is_software,
+	};
+	int32_t pid = e->is_software ? -1 : 0;
+	int fd = (int)syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd >= 0)
+		return fd;
+	int rc = -errno;
+	CLEANUP(buf_release) struct buf remedy = {0};
+	host_perf_remedy(&remedy, rc, -1);
+	err_set(err, rc, "cannot open event '%s': %s", e->name, strerror(-rc));
+	return err_hint(err, "%s", buf_str(&remedy));
+}
+
+static int attach_one(struct counts *c, uint32_t idx, int32_t cpu, struct err *err)
+{
+	const struct named_event *e = &c->spec.set->events.p[idx];
+	struct bpf_program *prog =
+		e->is_software ? c->skel->progs.count_software : c->skel->progs.count_tracepoint;
+	CLEANUP(close_p) int fd = open_event(e, cpu, err);
+	if (fd < 0)
+		return fd;
+	struct bpf_perf_event_opts opts = {.sz = sizeof(opts), .bpf_cookie = idx};
+	struct bpf_link *link = bpf_program__attach_perf_event_opts(prog, fd, &opts);
+	if (!link)
+		return err_sys(err, "cannot count event '%s'", e->name);
+	(void)take_fd(&fd); /* the link's */
+	vec_push(&c->links, link);
+	return 0;
+}
+
+static int attach_event(struct counts *c, uint32_t idx, struct err *err)
+{
+	if (!c->spec.set->events.p[idx].is_software)
+		return attach_one(c, idx, -1, err);
+	int32_t cpus[CPUS_MAX];
+	size_t nr = MIN(host_cpus(cpus, CPUS_MAX), (size_t)CPUS_MAX);
+	for (size_t i = 0; i < nr; i++) {
+		int rc = attach_one(c, idx, cpus[i], err);
+		if (rc && rc != -ENODEV) /* a CPU that has just gone */
+			return rc;
+	}
+	return 0;
+}
+
+static int configure(struct counts *c, uint32_t idx, struct err *err)
+{
+	struct count_config config = c->spec.set->events.p[idx].count;
+	if (c->spec.keeps_singles)
+		config.flags |= COUNT_SINGLY;
+	if (c->spec.has_no_stacks)
+		config.flags |= COUNT_NO_STACK;
+	int fd = bpf_map__fd(c->skel->maps.count_configs);
+	if (bpf_map_update_elem(fd, &idx, &config, BPF_ANY))
+		return err_sys(err, "cannot set up the count of '%s'",
+			       c->spec.set->events.p[idx].name);
+	return 0;
+}
+
+/* ---- delivering --------------------------------------------------------------------------- */
+
+static int deliver(struct counts *c, const struct event *ev, const struct event_sink *sink,
+		   struct err *err)
+{
+	(void)c;
+	return sink->event(sink->ctx, ev, err);
+}
+
+static struct event row_event(const struct counts *c, uint32_t event, int32_t tgid, int32_t tid)
+{
+	return (struct event){
+		.kind = EVENT_TALLY,
+		.pid = tgid,
+		.tid = tid,
+		.cpu = -1,
+		.tally = {.spec = c->spec.first_spec + event, .log2_ns = LOG2_NONE, .syscall = -1}};
+}
+
+static void set_outcome(struct counts *c, struct event *ev, const struct named_event *e,
+			int32_t outcome)
+{
+	buf_clear(&c->text);
+	event_outcome_text(&c->text, e, outcome);
+	if (c->text.n)
+		ev->tally.detail = buf_str(&c->text);
+	if (e->count.outcome == OUTCOME_CALL)
+		ev->tally.syscall = (int16_t)outcome;
+}
+
+static int deliver_sum(struct counts *c, const struct count_key *k, const struct count_value *v,
+		       const struct event_sink *sink, struct err *err)
+{
+	if (k->event >= c->spec.set->events.n)
+		return 0;
+	struct event ev = row_event(c, k->event, k->tgid, k->tid);
+	int64_t values[] = {(int64_t)v->nr, (int64_t)v->amount};
+	ev.time_ns = c->start_ns + k->slice * NS_PER_SEC;
+	ev.tally.user_ref = k->user_ref;
+	ev.tally.kernel_ref = k->kernel_ref;
+	ev.tally.values = values;
+	set_outcome(c, &ev, &c->spec.set->events.p[k->event], k->outcome);
+	return deliver(c, &ev, sink, err);
+}
+
+static int on_single(void *ctx, const struct kernel_record *r, const struct event_sink *sink,
+		     struct err *err)
+{
+	struct counts *c = ctx;
+	const struct kernel_event *s = (const struct kernel_event *)(const void *)r;
+	if (r->nr_bytes < sizeof(*s) || s->event >= c->spec.set->events.n ||
+	    s->nr_raw > r->nr_bytes - sizeof(*s))
+		return 0;
+	const struct named_event *e = &c->spec.set->events.p[s->event];
+	struct event ev = row_event(c, s->event, r->tgid, r->pid);
+	int64_t values[] = {1, (int64_t)s->amount};
+	CLEANUP(buf_release) struct buf args = {0};
+	if (!e->is_software)
+		trace_format_print(&args, &e->format, s->raw, s->nr_raw);
+	ev.time_ns = r->time_ns;
+	ev.cpu = s->cpu;
+	ev.tally.user_ref = s->user_ref;
+	ev.tally.kernel_ref = s->kernel_ref;
+	ev.tally.values = values;
+	ev.tally.object = args.n ? buf_str(&args) : NULL;
+	set_outcome(c, &ev, e, s->outcome);
+	return deliver(c, &ev, sink, err);
+}
+
+/* Delivers what @until seconds hold, and takes it out of the kernel's map. */
+static int collect(struct counts *c, uint32_t until, const struct event_sink *sink, struct err *err)
+{
+	int fd = bpf_map__fd(c->skel->maps.count_sums);
+	uint32_t cursor = 0;
+	bool is_first = true;
+	bool is_last = false;
+	VEC(struct count_key) done = {0};
+	int rc = 0;
+	while (!rc && !is_last) {
+		uint32_t nr = BATCH;
+		uint32_t next = 0;
+		if (bpf_map_lookup_batch(fd, is_first ? NULL : &cursor, &next, c->keys, c->values,
+					 &nr, NULL)) {
+			if (errno != ENOENT) {
+				rc = err_sys(err, "reading the counts of events");
+				break;
+			}
+			is_last = true;
+		}
+		is_first = false;
+		cursor = next;
+		for (uint32_t i = 0; i < nr && !rc; i++) {
+			if (c->keys[i].slice >= until)
+				continue;
+			rc = deliver_sum(c, &c->keys[i], &c->values[i], sink, err);
+			vec_push(&done, c->keys[i]);
+		}
+	}
+	/* Not while going through it: the cursor is a bucket's number, which stays true. */
+	for (size_t i = 0; i < done.n && !rc;) {
+		uint32_t nr = (uint32_t)MIN(done.n - i, (size_t)BATCH);
+		if (bpf_map_delete_batch(fd, &done.p[i], &nr, NULL) && errno != ENOENT)
+			rc = err_sys(err, "clearing the counts of events");
+		i += MAX(nr, 1u);
+	}
+	vec_release(&done);
+	return rc;
+}
+
+int counts_collect(struct counts *c, uint64_t now_ns, const struct event_sink *sink,
+		   struct err *err)
+{
+	if (now_ns < c->start_ns + GRACE_NS)
+		return 0;
+	uint32_t until = (uint32_t)((now_ns - GRACE_NS - c->start_ns) / NS_PER_SEC);
+	if (until <= c->nr_done)
+		return 0;
+	c->nr_done = until;
+	return collect(c, until, sink, err);
+}
+
+/* ---- totals ------------------------------------------------------------------------------- */
+
+static struct count_total sum_of_cpus(const struct counts *c, uint32_t idx)
+{
+	int nr = libbpf_num_possible_cpus();
+	struct count_total sum = {0};
+	if (nr <= 0)
+		return sum;
+	struct count_total *each = xcalloc((size_t)nr, sizeof(*each));
+	if (!bpf_map_lookup_elem(bpf_map__fd(c->skel->maps.count_totals), &idx, each)) {
+		for (int i = 0; i < nr; i++) {
+			sum.nr += each[i].nr;
+			sum.nr_stacks += each[i].nr_stacks;
+			sum.nr_full += each[i].nr_full;
+			sum.full_amount += each[i].full_amount;
+			sum.nr_singly += each[i].nr_singly;
+		}
+	}
+	free(each);
+	return sum;
+}
+
+static uint64_t missed_by(const struct bpf_program *prog)
+{
+	struct bpf_prog_info info = {0};
+	uint32_t nr_bytes = sizeof(info);
+	int fd = bpf_program__fd(prog);
+	return fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &nr_bytes) ? 0 : info.recursion_misses;
+}
+
+/* What there was no room for, as one row an event at the end. */
+static int deliver_rest(struct counts *c, uint32_t idx, const struct event_sink *sink,
+			struct err *err)
+{
+	struct count_total t = sum_of_cpus(c, idx);
+	c->totals[idx] = (struct counts_total){t.nr, t.nr_stacks, t.nr_full, t.nr_singly};
+	if (!t.nr_full)
+		return 0;
+	struct event ev = row_event(c, idx, COUNTS_ELSEWHERE, COUNTS_ELSEWHERE);
+	int64_t values[] = {(int64_t)t.nr_full, (int64_t)t.full_amount};
+	ev.time_ns = c->start_ns;
+	ev.tally.values = values;
+	ev.tally.detail = COUNTS_NO_ROOM;
+	return deliver(c, &ev, sink, err);
+}
+
+/* ---- life --------------------------------------------------------------------------------- */
+
+int counts_start(struct counts *c, uint64_t start_ns, const struct event_sink *sink,
+		 struct err *err)
+{
+	struct event name = {.kind = EVENT_COMM,
+			     .time_ns = start_ns,
+			     .pid = COUNTS_ELSEWHERE,
+			     .tid = COUNTS_ELSEWHERE,
+			     .cpu = -1,
+			     .comm = {.name = COUNTS_ELSEWHERE_NAME}};
+	int rc = deliver(c, &name, sink, err);
+	engine_on_record(c->engine, RECORD_EVENT, on_single, c);
+	for (uint32_t i = 0; i < c->spec.set->events.n && !rc; i++)
+		rc = configure(c, i, err);
+	for (uint32_t i = 0; i < c->spec.set->events.n && !rc; i++)
+		rc = attach_event(c, i, err);
+	c->start_ns = start_ns;
+	c->skel->bss->count_start_ns = start_ns;
+	c->is_attached = true;
+	return rc;
+}
+
+void counts_end_singles(struct counts *c)
+{
+	c->skel->bss->count_no_singles = 1;
+}
+
+int counts_stop(struct counts *c, const struct event_sink *sink, struct err *err)
+{
+	if (!c->is_attached)
+		return 0;
+	c->skel->bss->count_start_ns = 0; /* at once; detaching takes a while */
+	detach(c);
+	c->nr_missed = missed_by(c->skel->progs.count_tracepoint) +
+		       missed_by(c->skel->progs.count_software);
+	int rc = collect(c, UINT32_MAX, sink, err);
+	for (uint32_t i = 0; i < c->spec.set->events.n && !rc; i++)
+		rc = deliver_rest(c, i, sink, err);
+	return rc;
+}
+
+struct counts_total counts_total(const struct counts *c, size_t event_idx)
+{
+	return event_idx < c->spec.set->events.n ? c->totals[event_idx] : (struct counts_total){0};
+}
+
+uint64_t counts_nr_missed(const struct counts *c)
+{
+	return c->nr_missed;
+}
+
+#endif
