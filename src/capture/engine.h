@@ -51,18 +51,22 @@ struct engine_spec {
 };
 
 struct engine_info {
-	uint64_t run_ns; /* time in our programs, while kernel.bpf_stats counts; else 0 */
+	uint64_t own_ns; /* time in our programs by their own timing of every 64th run */
+	uint64_t run_ns; /* the same as the kernel counts it, with kernel.bpf_stats_enabled; else 0
+			  */
 	uint64_t nr_runs;
 	uint64_t nr_stacks;      /* told */
 	uint64_t nr_frames;      /* walked */
 	uint64_t nr_copies;      /* stacks that user space had to finish */
 	uint64_t nr_ring_full;   /* records dropped; stacks among them are told again */
+	uint64_t nr_bad;         /* records that made no sense */
 	uint64_t nr_tables_full; /* binaries for which there was no room */
 	uint64_t nr_rows;
 	uint64_t map_bytes; /* kernel memory of the maps */
 };
 
 struct engine;
+struct side;
 
 /*
  * -EPERM, -ENOTSUP (no BPF here, no BTF, built with BPF=0): the caller goes on without, and says
@@ -80,7 +84,8 @@ void engine_free_p(struct engine **e);
 
 /* The program for sampling events (PERF_EVENT_IOC_SET_BPF), -1 = not loaded. */
 int engine_sample_prog(const struct engine *e);
-/* The process's executable mappings are these now. NULL: it is gone. */
+/* The process's executable mappings are these now; borrowed until told otherwise. NULL: it is gone.
+ */
 void engine_publish(struct engine *e, int32_t pid, const struct space *sp);
 /* Every event up to this time has been applied: what engine_publish said holds at least then. */
 void engine_applied(struct engine *e, uint64_t time_ns);
@@ -88,8 +93,18 @@ void engine_applied(struct engine *e, uint64_t time_ns);
 /* The oldest record's time, UINT64_MAX = none; delivering it. For sampler.h's struct side. */
 uint64_t engine_peek_ns(void *e);
 int engine_deliver(void *e, const struct event_sink *sink, struct err *err);
+/* For who reads the kernel side's maps: the sum over all CPUs of a per-CPU array's element of u64s.
+ * @nr: how many u64 an element has. */
+int engine_sum_percpu(int map_fd, uint32_t idx, uint64_t *ret_v, size_t nr);
 
+/*
+ * Samples that were dropped since the last call, as EVENT_LOST. To be called now and then, and
+ * once when everything has been delivered.
+ */
+int engine_tell_losses(struct engine *e, const struct event_sink *sink, struct err *err);
 struct engine_info engine_info(const struct engine *e);
+/* This side of the records, for sampler_spec.side. */
+struct side engine_side(struct engine *e);
 
 /* For the sources (waits.c, counts.c ...): the loaded skeleton (gen/assay.skel.h). */
 struct assay_bpf;

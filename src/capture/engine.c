@@ -1,0 +1,585 @@
+/* Our programs in the kernel: loading, attaching, targets; see engine.h. */
+#include "base/base.h"
+#include "capture/engine.h"
+
+#ifndef ASSAY_NO_BPF
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "capture/bpfring.h"
+#include "capture/kernelrecord.h"
+#include "capture/kerneltables.h"
+#include "capture/sampler.h"
+#include "capture/skeleton.h"
+#include "host/bpfrights.h"
+#include "kernel_sample.h"
+#include "kernel_stack.h"
+
+#define NR_KINDS      16  /* of records */
+#define PUBLISH_EVERY 256 /* records, while the ring is read */
+/* Births between the listing of the target and the first run of our programs. */
+#define ADOPT_NS 1000000000u
+
+struct handler {
+	engine_record_fn fn;
+	void *ctx;
+};
+
+struct engine {
+	struct engine_spec spec;
+	struct assay_bpf *skel;
+	bool is_loaded;
+	bool has_tables;
+	struct bpfring ring;
+	const struct kernel_record *record; /* peeked; NULL = none */
+	uint32_t nr_record_bytes;
+	uint64_t nr_delivered;
+	void *memory; /* the tables, mapped */
+	size_t memory_bytes;
+	uint32_t nr_rows;
+	struct kerneltables tables;
+	struct handler handlers[NR_KINDS];
+	uint64_t start_ns;
+	uint64_t nr_bad;
+	uint64_t nr_losses_told;
+};
+
+/* ---- opening ------------------------------------------------------------------------------ */
+
+static const struct {
+	const char *prefix;
+	unsigned programs;
+} parts[] = {
+	{"cpu_", ENGINE_CPU}, {"wait_", ENGINE_WAITS}, {"count_", ENGINE_COUNTS},
+	{"io_", ENGINE_IO},   {"span_", ENGINE_SPANS},
+};
+
+static bool is_wanted(const char *name, unsigned programs)
+{
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+		if (!strncmp(name, parts[i].prefix, strlen(parts[i].prefix)))
+			return programs & parts[i].programs;
+	return true;
+}
+
+static int print_debug(enum libbpf_print_level level, const char *fmt, va_list args)
+{
+	int depth = level == LIBBPF_WARN ? 1 : level == LIBBPF_INFO ? 2 : 3;
+	if (!log_has_debug(LOG_BPF, depth))
+		return 0;
+	char *text;
+	int n = vasprintf(&text, fmt, args);
+	if (n < 0)
+		return 0;
+	while (n > 0 && text[n - 1] == '\n')
+		text[--n] = 0;
+	log_debug_at(LOG_BPF, "%s", text);
+	free(text);
+	return 0;
+}
+
+static void leave_out(struct engine *e)
+{
+	struct bpf_program *prog;
+	bpf_object__for_each_program(prog, e->skel->obj) if (!is_wanted(bpf_program__name(prog),
+									e->spec.programs))(void)
+		bpf_program__set_autoload(prog, false);
+	struct bpf_map *map;
+	bpf_object__for_each_map(map, e->skel->obj) if (!is_wanted(bpf_map__name(map),
+								   e->spec.programs))(void)
+		bpf_map__set_autocreate(map, false);
+}
+
+static uint32_t choose_rows(const struct engine_spec *spec)
+{
+	uint32_t n = spec->nr_rows ? spec->nr_rows : KTABLES_ROWS_DEFAULT;
+	n = MIN(MAX(n, (uint32_t)65536), KTABLES_ROWS_MAX);
+	return (n & (n - 1)) ? 1u << (32 - __builtin_clz(n)) : n;
+}
+
+int engine_open(struct engine **ret_e, const struct engine_spec *spec, struct err *err)
+{
+	int rc = host_bpf_rights(HOST_BTF_PATH, err);
+	if (rc)
+		return rc;
+	libbpf_set_print(print_debug);
+	CLEANUP(engine_free_p) struct engine *e = xcalloc(1, sizeof(*e));
+	e->spec = *spec;
+	e->ring.fd = -1;
+	e->skel = assay_bpf__open();
+	if (!e->skel)
+		return err_sys(err, "cannot open our programs for the kernel");
+	leave_out(e);
+	e->nr_rows = choose_rows(spec);
+	e->memory_bytes = KTABLES_HEAD_BYTES + (size_t)e->nr_rows * sizeof(struct unwind_row);
+	e->skel->rodata->watch_system = spec->is_system;
+	e->skel->rodata->watch_threads = spec->tids && spec->tids->pids.n;
+	*ret_e = TAKE(e);
+	return 0;
+}
+
+/* ---- targets ------------------------------------------------------------------------------ */
+
+static int add_process(struct engine *e, int32_t pid, uint32_t flags, struct err *err)
+{
+	struct kproc proc = {.flags = flags};
+	uint32_t key = (uint32_t)pid;
+	if (e->has_tables && !kerneltables_take_space(&e->tables, &proc.space_idx))
+		return err_set(err, -ENOSPC, "too many processes");
+	int rc = bpf_map_update_elem(bpf_map__fd(e->skel->maps.procs), &key, &proc, BPF_NOEXIST);
+	if (rc && rc != -EEXIST)
+		return err_set(err, rc, "cannot name process %d to the kernel: %s", pid,
+			       strerror(-rc));
+	return 0;
+}
+
+static int add_thread(struct engine *e, int32_t tid, struct err *err)
+{
+	int32_t pid;
+	if (proc_tgid(tid, &pid, NULL))
+		return 0; /* gone */
+	int rc = add_process(e, pid, KPROC_THREADS, err);
+	uint32_t key = (uint32_t)tid;
+	uint8_t yes = 1;
+	if (!rc)
+		rc = bpf_map_update_elem(bpf_map__fd(e->skel->maps.tids), &key, &yes, BPF_ANY);
+	return rc ? err_set(err, rc, "cannot name thread %d to the kernel: %s", tid, strerror(-rc))
+		  : 0;
+}
+
+static int add_targets(struct engine *e, struct err *err)
+{
+	const struct engine_spec *s = &e->spec;
+	int rc = s->child ? add_process(e, s->child, KPROC_TARGET, err) : 0;
+	for (size_t i = 0; !rc && s->pids && i < s->pids->pids.n; i++)
+		rc = add_process(e, s->pids->pids.p[i], KPROC_TARGET, err);
+	for (size_t i = 0; !rc && s->tids && i < s->tids->pids.n; i++)
+		rc = add_thread(e, s->tids->pids.p[i], err);
+	return rc;
+}
+
+/*
+ * The kernel side adds what targets fork; what they forked before it ran is added here, as long
+ * as it lives.
+ */
+static bool adopt(struct engine *e, int32_t pid)
+{
+	if (e->spec.is_system || (e->start_ns && clock_mono_ns() > e->start_ns + ADOPT_NS) ||
+	    kill(pid, 0))
+		return false;
+	return add_process(e, pid, KPROC_TARGET, NULL) == 0;
+}
+
+static bool find_space(void *ctx, int32_t pid, uint32_t *ret_idx)
+{
+	struct engine *e = ctx;
+	uint32_t key = (uint32_t)pid;
+	struct kproc proc;
+	int fd = bpf_map__fd(e->skel->maps.procs);
+	if (bpf_map_lookup_elem(fd, &key, &proc) &&
+	    (!adopt(e, pid) || bpf_map_lookup_elem(fd, &key, &proc)))
+		return false;
+	*ret_idx = proc.space_idx;
+	return true;
+}
+
+/* ---- loading ------------------------------------------------------------------------------ */
+
+static int refuse(int rc, struct err *err)
+{
+	if (rc == -EPERM || rc == -EACCES) {
+		err_set(err, -EPERM, "the kernel refuses our programs: %s", strerror(-rc));
+		return err_hint(err, "is it locked down, or a container without CAP_BPF and "
+				     "CAP_PERFMON? its words: assay --debug=bpf ...");
+	}
+	if (rc == -ENOMEM)
+		return err_set(err, rc, "cannot load our programs into the kernel: %s",
+			       strerror(-rc));
+	err_set(err, -ENOTSUP, "this kernel does not take our programs: %s", strerror(-rc));
+	return err_hint(err, "its words: assay --debug=bpf ...");
+}
+
+static int map_tables(struct engine *e, struct err *err)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(e->skel->obj, "tables");
+	if (!map)
+		return 0;
+	void *p = mmap(NULL, e->memory_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map),
+		       0);
+	if (p == MAP_FAILED)
+		return err_sys(err, "cannot map the kernel's unwind tables");
+	e->memory = p;
+	kerneltables_init(&e->tables, &(struct kerneltables_spec){.head = p,
+								  .nr_rows = e->nr_rows,
+								  .find_space = find_space,
+								  .ctx = e});
+	e->has_tables = true;
+	return 0;
+}
+
+int engine_load(struct engine *e, struct err *err)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(e->skel->obj, "tables");
+	int rc = map ? bpf_map__set_value_size(map, (uint32_t)e->memory_bytes) : 0;
+	rc = rc ? rc : assay_bpf__load(e->skel);
+	if (rc)
+		return refuse(rc, err);
+	rc = bpfring_open(&e->ring, bpf_map__fd(e->skel->maps.ring),
+			  bpf_map__max_entries(e->skel->maps.ring), err);
+	rc = rc ? rc : map_tables(e, err);
+	rc = rc ? rc : add_targets(e, err);
+	e->is_loaded = !rc;
+	return rc;
+}
+
+/* Sections like "tp_btf/sched_switch" say what to attach to; others are their source's business. */
+static bool attaches_itself(const struct bpf_program *prog)
+{
+	const char *section = bpf_program__section_name(prog);
+	return strchr(section, '/') && strncmp(section, "iter", 4) != 0;
+}
+
+int engine_start(struct engine *e, struct err *err)
+{
+	const struct bpf_object_skeleton *s = e->skel->skeleton;
+	for (int i = 0; i < s->prog_cnt; i++) {
+		const struct bpf_prog_skeleton *ps =
+			(const void *)((const char *)s->progs +
+				       (size_t)i * (size_t)s->prog_skel_sz);
+		struct bpf_program *prog = *ps->prog;
+		if (!bpf_program__autoload(prog) || !attaches_itself(prog) ||
+		    (ps->link && *ps->link))
+			continue;
+		struct bpf_link *link = bpf_program__attach(prog);
+		if (!link)
+			return err_sys(err, "cannot attach our program to '%s'",
+				       bpf_program__section_name(prog));
+		*ps->link = link;
+	}
+	e->start_ns = clock_mono_ns();
+	return 0;
+}
+
+void engine_stop(struct engine *e)
+{
+	if (e->skel)
+		assay_bpf__detach(e->skel);
+}
+
+void engine_free(struct engine *e)
+{
+	if (!e)
+		return;
+	bpfring_release(&e->ring);
+	if (e->has_tables)
+		kerneltables_release(&e->tables);
+	if (e->memory)
+		munmap(e->memory, e->memory_bytes);
+	assay_bpf__destroy(e->skel);
+	free(e);
+}
+
+void engine_free_p(struct engine **e)
+{
+	engine_free(*e);
+}
+
+int engine_sample_prog(const struct engine *e)
+{
+	struct bpf_program *prog = bpf_object__find_program_by_name(e->skel->obj, "cpu_sample");
+	return prog && bpf_program__autoload(prog) ? bpf_program__fd(prog) : -1;
+}
+
+struct assay_bpf *engine_skel(const struct engine *e)
+{
+	return e->skel;
+}
+
+/* ---- mappings ----------------------------------------------------------------------------- */
+
+void engine_publish(struct engine *e, int32_t pid, const struct space *sp)
+{
+	if (e->has_tables)
+		kerneltables_changed(&e->tables, pid, sp);
+}
+
+void engine_applied(struct engine *e, uint64_t time_ns)
+{
+	bpfring_publish(&e->ring);
+	if (e->has_tables)
+		kerneltables_applied(&e->tables, time_ns, clock_mono_ns());
+}
+
+/* ---- records ------------------------------------------------------------------------------ */
+
+void engine_on_record(struct engine *e, unsigned kind, engine_record_fn fn, void *ctx)
+{
+	ASSERT(kind < NR_KINDS);
+	e->handlers[kind] = (struct handler){fn, ctx};
+}
+
+static void drop_record(struct engine *e)
+{
+	bpfring_consume(&e->ring);
+	e->record = NULL;
+	if (++e->nr_delivered % PUBLISH_EVERY == 0)
+		bpfring_publish(&e->ring);
+}
+
+uint64_t engine_peek_ns(void *ctx)
+{
+	struct engine *e = ctx;
+	while (!e->record) {
+		const void *p;
+		enum bpfring_state state = bpfring_peek(&e->ring, &p, &e->nr_record_bytes);
+		if (state == BPFRING_EMPTY)
+			return UINT64_MAX;
+		if (state == BPFRING_BUSY)
+			return 0;
+		e->record = state == BPFRING_RECORD ? p : NULL;
+		if (state == BPFRING_RECORD && kernelrecord_is_sane(p, e->nr_record_bytes))
+			break;
+		e->nr_bad++;
+		if (e->record)
+			drop_record(e);
+	}
+	return e->record->time_ns;
+}
+
+int engine_deliver(void *ctx, const struct event_sink *sink, struct err *err)
+{
+	struct engine *e = ctx;
+	const struct kernel_record *r = e->record;
+	if (!r)
+		return 0;
+	struct kernelrecord_scratch scratch;
+	struct event ev;
+	int rc = 0;
+	if (kernelrecord_decode(r, &scratch, &ev)) {
+		if (r->kind == RECORD_COPY && e->has_tables)
+			kerneltables_missed(&e->tables, r->tgid);
+		rc = sink->event(sink->ctx, &ev, err);
+	} else if (r->kind < NR_KINDS && e->handlers[r->kind].fn) {
+		rc = e->handlers[r->kind].fn(e->handlers[r->kind].ctx, r, sink, err);
+	}
+	drop_record(e);
+	return rc;
+}
+
+static void side_applied(void *ctx, uint64_t time_ns)
+{
+	engine_applied(ctx, time_ns);
+}
+
+struct side engine_side(struct engine *e)
+{
+	return (struct side){.peek_ns = engine_peek_ns,
+			     .deliver = engine_deliver,
+			     .applied = side_applied,
+			     .ctx = e};
+}
+
+/* ---- what it cost and lost ---------------------------------------------------------------- */
+
+int engine_sum_percpu(int map_fd, uint32_t idx, uint64_t *ret_v, size_t nr)
+{
+	int nr_cpus = libbpf_num_possible_cpus();
+	if (nr_cpus < 0)
+		return nr_cpus;
+	CLEANUP(free_p) uint64_t *all = xcalloc((size_t)nr_cpus * nr, sizeof(*all));
+	int rc = bpf_map_lookup_elem(map_fd, &idx, all);
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < nr; i++) {
+		ret_v[i] = 0;
+		for (size_t cpu = 0; cpu < (size_t)nr_cpus; cpu++)
+			ret_v[i] += all[cpu * nr + i];
+	}
+	return 0;
+}
+
+static uint64_t sum_of(const struct bpf_map *map, uint32_t idx)
+{
+	uint64_t v = 0;
+	return engine_sum_percpu(bpf_map__fd(map), idx, &v, 1) ? 0 : v;
+}
+
+int engine_tell_losses(struct engine *e, const struct event_sink *sink, struct err *err)
+{
+	uint64_t nr = sum_of(e->skel->maps.losses, KLOSS_SAMPLES);
+	if (nr <= e->nr_losses_told)
+		return 0;
+	struct event ev = {.kind = EVENT_LOST,
+			   .time_ns = clock_mono_ns(),
+			   .cpu = -1,
+			   .lost = {.nr = nr - e->nr_losses_told, .is_samples = true}};
+	e->nr_losses_told = nr;
+	return sink->event(sink->ctx, &ev, err);
+}
+
+static void add_runs(const struct engine *e, struct engine_info *info)
+{
+	struct bpf_program *prog;
+	bpf_object__for_each_program(prog, e->skel->obj)
+	{
+		struct bpf_prog_info pi = {0};
+		uint32_t len = sizeof(pi);
+		if (bpf_program__fd(prog) < 0 ||
+		    bpf_obj_get_info_by_fd(bpf_program__fd(prog), &pi, &len))
+			continue;
+		info->run_ns += pi.run_time_ns;
+		info->nr_runs += pi.run_cnt;
+	}
+	uint64_t nr_timed_runs = 0;
+	for (uint32_t i = 0; i < COST_NR; i++) {
+		uint64_t c[3]; /* struct kernel_cost: runs, timed, ns */
+		if (engine_sum_percpu(bpf_map__fd(e->skel->maps.costs), i, c, ARRAY_LEN(c)))
+			continue;
+		nr_timed_runs += c[0];
+		if (c[1])
+			info->own_ns += (uint64_t)((double)c[2] / (double)c[1] * (double)c[0]);
+	}
+	info->nr_runs = MAX(info->nr_runs, nr_timed_runs);
+}
+
+struct engine_info engine_info(const struct engine *e)
+{
+	struct engine_info info = {.nr_bad = e->nr_bad};
+	if (!e->is_loaded)
+		return info;
+	add_runs(e, &info);
+	info.nr_stacks = sum_of(e->skel->maps.engine_counts, KCOUNT_STACKS);
+	info.nr_copies = sum_of(e->skel->maps.engine_counts, KCOUNT_COPIES);
+	info.nr_frames = sum_of(e->skel->maps.engine_counts, KCOUNT_FRAMES);
+	info.nr_ring_full = sum_of(e->skel->maps.losses, KLOSS_RING_FULL);
+	info.nr_tables_full = e->tables.nr_full;
+	info.nr_rows = e->tables.row_pool.nr_used;
+	struct bpf_map *map;
+	bpf_object__for_each_map(map, e->skel->obj) if (bpf_map__autocreate(map)) info.map_bytes +=
+		(uint64_t)bpf_map__value_size(map) * bpf_map__max_entries(map);
+	return info;
+}
+
+#else /* built with BPF=0 */
+
+#include <errno.h>
+
+#include "capture/sampler.h"
+
+int engine_open(struct engine **ret_e, const struct engine_spec *spec, struct err *err)
+{
+	(void)ret_e;
+	(void)spec;
+	err_set(err, -ENOTSUP, "this assay was built without programs for the kernel (BPF=0)");
+	return err_hint(err, "build it with clang, llvm-strip, bpftool and libbpf installed");
+}
+
+int engine_load(struct engine *e, struct err *err)
+{
+	(void)e;
+	return err_set(err, -ENOTSUP, "this assay was built without programs for the kernel");
+}
+
+int engine_start(struct engine *e, struct err *err)
+{
+	return engine_load(e, err);
+}
+
+void engine_stop(struct engine *e)
+{
+	(void)e;
+}
+
+void engine_free(struct engine *e)
+{
+	(void)e;
+}
+
+void engine_free_p(struct engine **e)
+{
+	(void)e;
+}
+
+int engine_sample_prog(const struct engine *e)
+{
+	(void)e;
+	return -1;
+}
+
+void engine_publish(struct engine *e, int32_t pid, const struct space *sp)
+{
+	(void)e;
+	(void)pid;
+	(void)sp;
+}
+
+void engine_applied(struct engine *e, uint64_t time_ns)
+{
+	(void)e;
+	(void)time_ns;
+}
+
+uint64_t engine_peek_ns(void *e)
+{
+	(void)e;
+	return UINT64_MAX;
+}
+
+int engine_deliver(void *e, const struct event_sink *sink, struct err *err)
+{
+	(void)e;
+	(void)sink;
+	(void)err;
+	return 0;
+}
+
+int engine_tell_losses(struct engine *e, const struct event_sink *sink, struct err *err)
+{
+	return engine_deliver(e, sink, err);
+}
+
+struct engine_info engine_info(const struct engine *e)
+{
+	(void)e;
+	return (struct engine_info){0};
+}
+
+struct side engine_side(struct engine *e)
+{
+	(void)e;
+	return (struct side){0};
+}
+
+int engine_sum_percpu(int map_fd, uint32_t idx, uint64_t *ret_v, size_t nr)
+{
+	(void)map_fd;
+	(void)idx;
+	(void)ret_v;
+	(void)nr;
+	return -ENOTSUP;
+}
+
+struct assay_bpf *engine_skel(const struct engine *e)
+{
+	(void)e;
+	return NULL;
+}
+
+void engine_on_record(struct engine *e, unsigned kind, engine_record_fn fn, void *ctx)
+{
+	(void)e;
+	(void)kind;
+	(void)fn;
+	(void)ctx;
+}
+
+#endif
