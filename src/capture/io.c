@@ -1,0 +1,461 @@
+/*
+ * Reads what the kernel's programs added up, and gives each row its words.
+ *
+ *	page 0 ──┐ io_page: which one is written. Each second it is turned; the other is read and
+ *	page 1 ──┘ emptied at the next poll but one, when no program can be writing there any more
+ *
+ * A row's file is an id; its name came through the ring (RECORD_FILE) before.
+ */
+#include "base/base.h"
+#include "capture/io.h"
+
+#include <errno.h>
+
+#ifndef ASSAY_NO_BPF
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "kernel_io.h"
+#include "kernel_wait.h"
+
+#include "assay.skel.h" /* needs the layouts above */
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/intern.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "capture/blockdev.h"
+#include "capture/faults.h"
+#include "capture/filename.h"
+#include "capture/iocalls.h"
+#include "host/proc.h"
+#include "kernel_io.h"
+#include "specs.h"
+
+#define SECOND_NS 1000000000ull
+#define TURN_NS   SECOND_NS
+/* Programs that were running when the page was turned have ended long since. */
+#define QUIET_NS (5 * 1000000ull)
+
+struct io_source {
+	struct engine *engine;
+	unsigned parts;
+	struct assay_bpf *skel;
+	VEC(struct bpf_link *) links;
+	struct faults *faults;
+	struct intern texts; /* names of files */
+	struct map names;    /* file id -> text */
+	struct map devices;  /* device -> text */
+	struct map told;     /* tid -> 1: its name was told */
+	uint64_t epoch_ns;
+	uint64_t next_turn_ns;
+	uint64_t turned_ns; /* 0 = the other page has been read */
+	struct io_key *keys;
+	struct io_sum *sums;
+	size_t nr_room;
+	struct io_info info;
+};
+
+static int on_file(void *ctx, const struct kernel_record *head, const struct event_sink *sink,
+		   struct err *err)
+{
+	struct io_source *s = ctx;
+	const struct kernel_file *r = (const void *)head;
+	(void)sink;
+	if (head->nr_bytes < sizeof(*r))
+		return err_set(err, -EPROTO, "the kernel's record of a file has %u bytes",
+			       head->nr_bytes);
+	CLEANUP(buf_release) struct buf name = {0};
+	filename_add(&name, r);
+	bool is_new;
+	uint32_t *at = map_put(&s->names, r->id, &is_new);
+	*at = intern_add(&s->texts, buf_str(&name), name.n);
+	s->info.nr_files += is_new;
+	return 0;
+}
+
+/* ---- life ---- */
+
+static void leave_out(struct bpf_program *p, bool is_wanted)
+{
+	if (!is_wanted)
+		(void)bpf_program__set_autoload(p, false);
+}
+
+static void choose_programs(struct io_source *s)
+{
+	bool has_calls = s->parts & IO_PART_CALLS;
+	bool has_reclaim = s->parts & IO_PART_RECLAIM;
+	leave_out(s->skel->progs.io_enter, has_calls);
+	leave_out(s->skel->progs.io_exit, has_calls);
+	leave_out(s->skel->progs.io_reclaim_direct_begin, has_reclaim);
+	leave_out(s->skel->progs.io_reclaim_direct_end, has_reclaim);
+	leave_out(s->skel->progs.io_reclaim_memcg_begin, has_reclaim);
+	leave_out(s->skel->progs.io_reclaim_memcg_end, has_reclaim);
+	leave_out(s->skel->progs.io_reclaim_node_begin, has_reclaim);
+	leave_out(s->skel->progs.io_reclaim_node_end, has_reclaim);
+	leave_out(s->skel->progs.io_reclaim_kswapd, has_reclaim);
+	s->info.has_fault_time = faults_choose(s->skel, (s->parts & IO_PART_FAULTS) != 0);
+}
+
+int io_open(struct io_source **ret_s, struct engine *e, unsigned parts, struct err *err)
+{
+	struct io_source *s = xcalloc(1, sizeof(*s));
+	(void)err;
+	s->engine = e;
+	s->parts = parts;
+	s->skel = engine_skel(e);
+	choose_programs(s);
+	engine_on_record(e, RECORD_FILE, on_file, s);
+	*ret_s = s;
+	return 0;
+}
+
+static int attach_tracepoint(struct io_source *s, struct bpf_program *p, const char *way,
+			     const char *name)
+{
+	CLEANUP(free_p) char *full = xasprintf("sys_%s_%s", way, name);
+	struct bpf_link *link = bpf_program__attach_tracepoint(p, "syscalls", full);
+	if (!link)
+		return -errno;
+	vec_push(&s->links, link);
+	s->info.nr_tracepoints++;
+	return 0;
+}
+
+static int attach_calls(struct io_source *s, struct err *err)
+{
+	int fd = bpf_map__fd(s->skel->maps.io_calls);
+	const struct iocall *c;
+	for (size_t i = 0; (c = iocall_at(i)); i++) {
+		struct io_call v = {.what = c->what, .fd_arg = c->fd_arg};
+		uint32_t nr = (uint32_t)c->syscall;
+		if (c->syscall < 0 || nr >= IO_CALLS_MAX)
+			continue;
+		int rc = attach_tracepoint(s, s->skel->progs.io_exit, "exit", c->name);
+		/* a call that this kernel was built without */
+		if (rc == -ENOENT)
+			continue;
+		if (!rc && bpf_map_update_elem(fd, &nr, &v, BPF_ANY))
+			rc = -errno;
+		if (!rc)
+			rc = attach_tracepoint(s, s->skel->progs.io_enter, "enter", c->name);
+		if (rc)
+			return err_set(err, rc, "cannot watch the system call '%s': %s", c->name,
+				       strerror(-rc));
+	}
+	return 0;
+}
+
+int io_attach(struct io_source *s, struct err *err)
+{
+	s->nr_room = bpf_map__max_entries(s->skel->maps.io_rows_a);
+	s->keys = xcalloc(s->nr_room, sizeof(*s->keys));
+	s->sums = xcalloc(s->nr_room, sizeof(*s->sums));
+	if (s->parts & IO_PART_FAULTS) {
+		int rc = faults_attach(&s->faults, s->skel, err);
+		if (rc)
+			return rc;
+	}
+	return s->parts & IO_PART_CALLS ? attach_calls(s, err) : 0;
+}
+
+void io_start(struct io_source *s, uint64_t epoch_ns)
+{
+	s->epoch_ns = epoch_ns;
+	s->next_turn_ns = epoch_ns + TURN_NS + 10000000;
+	s->skel->bss->io_epoch_ns = epoch_ns;
+}
+
+/* ---- rows ---- */
+
+static const char *object_text(const struct io_source *s, uint64_t object)
+{
+	switch (object) {
+	case IO_OBJECT_NONE:
+		return NULL;
+	case IO_OBJECT_HEAP:
+		return "[heap]";
+	case IO_OBJECT_STACK:
+		return "[stack]";
+	case IO_OBJECT_ANON:
+		return "[anon]";
+	case IO_OBJECT_UNKNOWN:
+		return "[unknown]";
+	case IO_OBJECT_WRITEBACK:
+		return "[writeback]";
+	case IO_OBJECT_METADATA:
+		return "[metadata]";
+	case IO_OBJECT_BAD_FD:
+		return "[bad descriptor]";
+	case IO_OBJECT_VDSO:
+		return "[vdso]";
+	}
+	uint32_t *text = map_get(&s->names, object);
+	return text ? intern_str(&s->texts, *text) : "[file without a name]";
+}
+
+static const char *detail_text(uint8_t what)
+{
+	bool has_failed = what & IO_FAILED;
+	switch ((enum io_what)(what & ~IO_FAILED)) {
+	case IO_READ:
+		return has_failed ? "read failed" : "read";
+	case IO_WRITE:
+		return has_failed ? "write failed" : "write";
+	case IO_COPY:
+		return has_failed ? "copy failed" : "copy";
+	case IO_FSYNC:
+		return has_failed ? "fsync failed" : "fsync";
+	case IO_BATCH:
+		return has_failed ? "batch failed" : "batch";
+	case IO_FLUSH:
+		return has_failed ? "flush failed" : "flush";
+	case IO_DISCARD:
+		return has_failed ? "discard failed" : "discard";
+	case IO_OTHER:
+		return has_failed ? "other failed" : "other";
+	case IO_MAJOR:
+		return "major";
+	case IO_MINOR:
+		return "minor";
+	case IO_DIRECT:
+		return "direct";
+	case IO_MEMCG:
+		return "memcg";
+	case IO_NODE:
+		return "node";
+	case IO_KSWAPD:
+		return "kswapd";
+	case IO_NONE:
+	case IO_FAILED:
+		break;
+	}
+	return NULL;
+}
+
+static const char *device_text(struct io_source *s, uint32_t dev)
+{
+	bool is_new;
+	uint32_t *at = map_put(&s->devices, dev, &is_new);
+	if (is_new) {
+		CLEANUP(buf_release) struct buf name = {0};
+		blockdev_name(&name, dev);
+		*at = intern_add(&s->texts, buf_str(&name), name.n);
+	}
+	return intern_str(&s->texts, *at);
+}
+
+/* Block requests are made by threads that nobody told about: the kernel's own, other programs. */
+static int tell_thread(struct io_source *s, const struct io_key *k, uint64_t time_ns,
+		       const struct event_sink *sink, struct err *err)
+{
+	bool is_new;
+	(void)map_put(&s->told, (uint32_t)k->pid, &is_new);
+	if (!is_new)
+		return 0;
+	CLEANUP(buf_release) struct buf name = {0};
+	CLEANUP(err_release) struct err gone = {0};
+	if (proc_comm(&name, k->tgid, k->pid, &gone))
+		return 0;
+	struct event ev = {.kind = EVENT_COMM, .time_ns = time_ns, .pid = k->tgid, .tid = k->pid};
+	ev.cpu = -1;
+	ev.comm.name = buf_str(&name);
+	return sink->event(sink->ctx, &ev, err);
+}
+
+static int deliver_row(struct io_source *s, const struct io_key *k, const struct io_sum *v,
+		       const struct event_sink *sink, struct err *err)
+{
+	uint64_t time_ns = s->epoch_ns + k->slice * SECOND_NS;
+	int64_t sums[4] = {(int64_t)v->nr, (int64_t)v->bytes, (int64_t)v->ns,
+			   (int64_t)v->longest_ns};
+	int64_t no_bytes[3] = {sums[0], sums[2], sums[3]};
+	int64_t pages[3] = {sums[0], sums[2], sums[1]};
+	struct event ev = {.kind = EVENT_TALLY, .time_ns = time_ns, .pid = k->tgid, .tid = k->pid};
+	ev.cpu = -1;
+	ev.tally.user_ref = k->stack;
+	ev.tally.log2_ns = k->log2_ns;
+	ev.tally.syscall = k->syscall;
+	ev.tally.detail = detail_text(k->what);
+	ev.tally.values = sums;
+	CLEANUP(buf_release) struct buf object = {0};
+	const char *name = object_text(s, k->object);
+	if (k->table == IO_TABLE_BLOCK) {
+		int rc = tell_thread(s, k, time_ns, sink, err);
+		if (rc)
+			return rc;
+		buf_add_str(&object, device_text(s, k->dev));
+		if (name)
+			buf_addf(&object, ": %s", name);
+		name = buf_str(&object);
+	}
+	ev.tally.object = name;
+	switch ((enum io_table)k->table) {
+	case IO_TABLE_CALLS:
+		ev.tally.spec = SPEC_IO;
+		break;
+	case IO_TABLE_BLOCK:
+		ev.tally.spec = SPEC_BLOCK;
+		break;
+	case IO_TABLE_FAULTS:
+		ev.tally.spec = SPEC_FAULTS;
+		ev.tally.values = no_bytes;
+		break;
+	case IO_TABLE_RECLAIM:
+		ev.tally.spec = SPEC_RECLAIM;
+		ev.tally.values = pages;
+		break;
+	}
+	s->info.nr_rows++;
+	return sink->event(sink->ctx, &ev, err);
+}
+
+static int drain_map(struct io_source *s, const struct bpf_map *map, const struct event_sink *sink,
+		     struct err *err)
+{
+	uint32_t cursor = 0;
+	uint32_t n = (uint32_t)s->nr_room;
+	int rc = bpf_map_lookup_and_delete_batch(bpf_map__fd(map), NULL, &cursor, s->keys, s->sums,
+						 &n, NULL);
+	if (rc && errno != ENOENT)
+		return err_sys(err, "cannot read what the kernel counted");
+	for (uint32_t i = 0; i < n; i++) {
+		rc = deliver_row(s, &s->keys[i], &s->sums[i], sink, err);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static int drain_page(struct io_source *s, unsigned page, const struct event_sink *sink,
+		      struct err *err)
+{
+	int rc = drain_map(s, page ? s->skel->maps.io_rows_b : s->skel->maps.io_rows_a, sink, err);
+	if (rc)
+		return rc;
+	return drain_map(s, page ? s->skel->maps.io_rest_b : s->skel->maps.io_rest_a, sink, err);
+}
+
+int io_poll(struct io_source *s, const struct event_sink *sink, struct err *err)
+{
+	uint64_t now = clock_mono_ns();
+	if (s->turned_ns && now >= s->turned_ns + QUIET_NS) {
+		s->turned_ns = 0;
+		return drain_page(s, !s->skel->bss->io_page, sink, err);
+	}
+	if (s->epoch_ns && !s->turned_ns && now >= s->next_turn_ns) {
+		s->skel->bss->io_page ^= 1;
+		s->turned_ns = now;
+		s->next_turn_ns += TURN_NS;
+		if (s->next_turn_ns < now)
+			s->next_turn_ns = now + TURN_NS;
+	}
+	return 0;
+}
+
+static void detach(struct io_source *s)
+{
+	for (size_t i = 0; i < s->links.n; i++)
+		bpf_link__destroy(s->links.p[i]);
+	s->links.n = 0;
+	faults_free(s->faults);
+	s->faults = NULL;
+}
+
+int io_stop(struct io_source *s, const struct event_sink *sink, struct err *err)
+{
+	if (!s->epoch_ns)
+		return 0;
+	s->skel->bss->io_stop_ns = clock_mono_ns();
+	detach(s);
+	int rc = drain_page(s, 0, sink, err);
+	if (rc)
+		return rc;
+	return drain_page(s, 1, sink, err);
+}
+
+struct io_info io_info(const struct io_source *s)
+{
+	struct io_info i = s->info;
+	const struct io_counts *c = (const void *)&s->skel->bss->io_counts;
+	i.nr_no_start = c->nr_no_start;
+	i.nr_rows_full = c->nr_rows_full;
+	i.nr_lost = c->nr_lost;
+	i.nr_files_lost = c->nr_files_lost;
+	i.nr_busy_maps = c->nr_busy_maps;
+	i.nr_no_issue = c->nr_no_issue;
+	i.nr_requests_full = c->nr_requests_full;
+	i.max_inflight = (uint64_t)MAX(c->max_inflight, 0);
+	return i;
+}
+
+void io_free(struct io_source *s)
+{
+	if (!s)
+		return;
+	detach(s);
+	vec_release(&s->links);
+	intern_release(&s->texts);
+	map_release(&s->names);
+	map_release(&s->devices);
+	map_release(&s->told);
+	free_p(&s->keys);
+	free_p(&s->sums);
+	free_p(&s);
+}
+
+#else
+
+int io_open(struct io_source **ret_s, struct engine *e, unsigned parts, struct err *err)
+{
+	(void)ret_s;
+	(void)e;
+	(void)parts;
+	return err_set(err, -ENOTSUP, "this assay was built without programs for the kernel");
+}
+int io_attach(struct io_source *s, struct err *err)
+{
+	(void)s;
+	return err_set(err, -ENOTSUP, "this assay was built without programs for the kernel");
+}
+void io_start(struct io_source *s, uint64_t epoch_ns)
+{
+	(void)s;
+	(void)epoch_ns;
+}
+int io_poll(struct io_source *s, const struct event_sink *sink, struct err *err)
+{
+	(void)s;
+	(void)sink;
+	(void)err;
+	return 0;
+}
+int io_stop(struct io_source *s, const struct event_sink *sink, struct err *err)
+{
+	return io_poll(s, sink, err);
+}
+struct io_info io_info(const struct io_source *s)
+{
+	(void)s;
+	return (struct io_info){0};
+}
+void io_free(struct io_source *s)
+{
+	(void)s;
+}
+
+#endif
+
+void io_free_p(struct io_source **s)
+{
+	io_free(*s);
+	*s = NULL;
+}
