@@ -21,7 +21,7 @@ const struct cmd cmd_table[] = {
 	 .summary = "samples one by one, as perf script prints them",
 	 .run = cmd_script},
 	{.name = "ls", .summary = "list recordings", .run = cmd_ls},
-	{.name = "list", .summary = "list recordings", .run = cmd_ls, .is_alias = true},
+	{.name = "list", .summary = "what can be counted by name; recordings", .run = cmd_list},
 	{.name = "clean", .summary = "remove old recordings", .run = cmd_clean},
 	{.name = "mark", .summary = "set a phase boundary in running captures", .run = cmd_mark},
 	{.name = "help", .summary = "show help for a command", .run = cmd_help},

@@ -1,0 +1,251 @@
+/* assay list events: what this kernel can count by name. `assay list` alone lists recordings. */
+#include "base/base.h"
+#include "cmd/cmd.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/suggest.h"
+#include "base/term.h"
+#include "capture/eventset.h"
+#include "capture/readysets.h"
+#include "host/limits.h"
+#include "host/tracefs.h"
+
+struct list_opts {
+	bool is_json;
+	bool has_names_only;
+};
+
+static const struct opt list_opts[] = {
+	OPT_FLAG('j', "json", struct list_opts, is_json, "JSON instead of a table"),
+	OPT_FLAG(0, "names", struct list_opts, has_names_only,
+		 "names only, one a line: the form of the files that assay events reads"),
+	OPT_END,
+};
+static const struct opt_group list_group = {"Options", list_opts};
+
+static const char details[] =
+	"Lists the events that assay events can count on this kernel, with what an event tells of\n"
+	"each hit, what it costs and who may count it. GLOB (with * and ?) or a part of a name\n"
+	"chooses. COST is \"low\", \"call\" (a system call: while it is counted, each system call of\n"
+	"every process takes some 25 ns longer) or \"high\" (may come very often). Without a word,\n"
+	"assay list lists recordings, as assay ls does.";
+
+static const char examples[] = "assay list events\t\n"
+			       "assay list events futex\twhat has to do with futexes\n"
+			       "assay list events 'block:*' --names > my-events.conf\t\n";
+
+struct event_rows {
+	VEC(struct named_event) events;
+	struct arena arena;
+};
+
+static void event_rows_release(struct event_rows *r)
+{
+	vec_foreach(e, &r->events)
+		trace_format_release(&e->format);
+	vec_release(&r->events);
+	arena_release(&r->arena);
+}
+
+static bool is_wanted(const char *name, const char *glob)
+{
+	if (!glob)
+		return true;
+	return strpbrk(glob, "*?[") ? !fnmatch(glob, name, 0) : strstr(name, glob) != NULL;
+}
+
+static void add_software(struct event_rows *r, const char *glob)
+{
+	const char *name;
+	for (size_t i = 0; (name = event_software_name(i)); i++) {
+		if (!is_wanted(name, glob))
+			continue;
+		struct named_event *e = vec_add(&r->events);
+		const char *own;
+		(void)event_software_find(sv_from_str(name), &own, &e->config);
+		e->name = own;
+		e->is_software = true;
+		e->cost = event_cost_of(sv_from_str(own));
+	}
+}
+
+static int add_tracepoints(struct event_rows *r, const char *glob, struct err *err)
+{
+	CLEANUP(tracefs_names_release) struct tracefs_names known = {0};
+	CLEANUP(close_p) int fd = -1;
+	int rc = tracefs_open(&fd, err);
+	rc = rc ? rc : tracefs_list(&known, fd, err);
+	if (rc)
+		return rc;
+	vec_foreach(name, &known.names) {
+		struct named_event e;
+		if (!is_wanted(name->p, glob) ||
+		    event_open_tracepoint(&e, &r->arena, fd, *name, NULL))
+			continue; /* one that goes away with its module while we look */
+		vec_push(&r->events, e);
+	}
+	return 0;
+}
+
+static const char *cost_text(enum event_cost cost)
+{
+	switch (cost) {
+	case EVENT_COST_LOW:
+		return "low";
+	case EVENT_COST_CALL:
+		return "call";
+	case EVENT_COST_HIGH:
+		return "high";
+	}
+	return "";
+}
+
+/* Faults of one's own processes are counted for everybody, all else needs rights. */
+static const char *right_text(const struct named_event *e)
+{
+	return e->is_software && strstr(e->name, "faults") ? "user" : "root";
+}
+
+static void add_text(struct buf *to, const struct event_rows *r)
+{
+	size_t width = strlen("EVENT");
+	vec_foreach(e, &r->events)
+		width = MAX(width, strlen(e->name));
+	buf_addf(to, "%-*s  COST  NEEDS  TELLS\n", (int)width, "EVENT");
+	vec_foreach(e, &r->events) {
+		buf_addf(to, "%-*s  %-4s  %-5s", (int)width, e->name, cost_text(e->cost),
+			 right_text(e));
+		size_t before = to->n;
+		buf_add_str(to, "  ");
+		trace_format_list(to, &e->format);
+		if (to->n == before + 2)
+			to->n = before;
+		buf_add_ch(to, '\n');
+	}
+	buf_addf(to, "%zu event%s\n", r->events.n, r->events.n == 1 ? "" : "s");
+}
+
+static void add_names(struct buf *to, const struct event_rows *r)
+{
+	vec_foreach(e, &r->events)
+		buf_addf(to, "%s\n", e->name);
+}
+
+static void add_json_event(struct json *j, const struct named_event *e)
+{
+	json_obj(j);
+	json_key(j, "name");
+	json_str(j, e->name);
+	json_key(j, "kind");
+	json_str(j, e->is_software ? "software" : "tracepoint");
+	json_key(j, "cost");
+	json_str(j, cost_text(e->cost));
+	json_key(j, "needs");
+	json_str(j, right_text(e));
+	json_key(j, "machine_wide");
+	json_bool(j, e->count.flags & COUNT_MACHINE);
+	json_key(j, "arguments");
+	json_arr(j);
+	for (uint32_t i = 0; i < e->format.nr_fields; i++)
+		if (!sv_eq_str(e->format.fields[i].name, "__syscall_nr"))
+			json_sv(j, e->format.fields[i].name);
+	json_end(j);
+	json_end(j);
+}
+
+static void add_json(struct buf *to, const struct event_rows *r)
+{
+	struct json j = json_to(to);
+	json_obj(&j);
+	json_key(&j, "schema");
+	json_str(&j, "assay-events");
+	json_key(&j, "version");
+	json_u64(&j, 1);
+	json_key(&j, "events");
+	json_arr(&j);
+	vec_foreach(e, &r->events)
+		add_json_event(&j, e);
+	json_end(&j);
+	json_key(&j, "sets");
+	json_arr(&j);
+	for (size_t i = 0; ready_sets[i].name; i++) {
+		json_obj(&j);
+		json_key(&j, "name");
+		json_str(&j, ready_sets[i].name);
+		json_key(&j, "about");
+		json_str(&j, ready_sets[i].help);
+		json_end(&j);
+	}
+	json_end(&j);
+	json_end(&j);
+	buf_add_ch(to, '\n');
+}
+
+static int list_events(const struct list_opts *o, const char *glob)
+{
+	CLEANUP(event_rows_release) struct event_rows rows = {0};
+	CLEANUP(err_release) struct err err = {0};
+	add_software(&rows, glob);
+	if (add_tracepoints(&rows, glob, &err)) {
+		log_warn("%s", err_msg(&err));
+		if (err.hint)
+			log_hint("%s", err.hint);
+	}
+	if (!rows.events.n) {
+		log_error("no event matches '%s'", glob ? glob : "*");
+		log_hint("a part of a name finds all that have it: assay list events futex");
+		return EXIT_FAILED;
+	}
+	CLEANUP(buf_release) struct buf b = {0};
+	if (o->is_json)
+		add_json(&b, &rows);
+	else if (o->has_names_only)
+		add_names(&b, &rows);
+	else
+		add_text(&b, &rows);
+	if (!o->is_json && !o->has_names_only && !glob && isatty(STDERR_FILENO)) {
+		for (size_t i = 0; ready_sets[i].name; i++)
+			log_note("ready set %s: %s", ready_sets[i].name, ready_sets[i].help);
+	}
+	return cmd_print(&b);
+}
+
+/* "events" or a wish for help; all else is the list of recordings. */
+static bool is_ours(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		if (!strncmp(argv[i], "--help", 6) || !strcmp(argv[i], "-h"))
+			return true;
+		if (argv[i][0] != '-')
+			return !strcmp(argv[i], "events");
+	}
+	return false;
+}
+
+int cmd_list(int argc, char **argv)
+{
+	struct list_opts o = {0};
+	const struct opt_cmd cmd = {
+		.name = "list",
+		.usage = {"events [OPTION...] [GLOB]", "[OPTION...] [TARGET...]"},
+		.summary = "what can be counted by name; recordings",
+		.details = details,
+		.examples = examples,
+		.groups = {{&list_group, &o}},
+	};
+	if (!is_ours(argc, argv))
+		return cmd_ls(argc, argv);
+	CLEANUP(opt_args_release) struct opt_args args = {0};
+	int status;
+	if (!cmd_parse(&args, &cmd, argc, argv, &status))
+		return status;
+	if (args.operands.n > 2)
+		return cmd_usage("list", "one pattern at most");
+	return list_events(&o, args.operands.n > 1 ? args.operands.p[1] : NULL);
+}
