@@ -76,10 +76,8 @@ void counts_free(struct counts *c)
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "kernel_io.h"
-#include "kernel_wait.h"
-#include "assay.skel.h"
 #include "base/clock.h"
+#include "capture/skeleton.h"
 #include "host/limits.h"
 #include "wait_reason.h"
 
