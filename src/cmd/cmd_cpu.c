@@ -18,7 +18,7 @@
 #include "cmd/cpu_runs.h"
 #include "cmd/targetopts.h"
 #include "host/cachedir.h"
-#include "session/cpu_capture.h"
+#include "session/capture.h"
 #include "symbol/demangle.h"
 #include "symbol/symbolizer.h"
 
@@ -102,7 +102,7 @@ struct cpu_progress {
 	struct progress bar;
 };
 
-static void show_status(void *ctx, const struct cpu_status *s)
+static void show_status(void *ctx, const struct capture_status *s)
 {
 	struct cpu_progress *p = ctx;
 	if (!progress_due(&p->bar))
@@ -139,17 +139,19 @@ static void say_what_was_chosen(const struct cpu_opts *o, const struct sampler_i
 			 "target's");
 }
 
-static int failed_status(const struct cpu_result *r, bool has_command)
+static int failed_status(const struct capture_result *r, bool has_command)
 {
 	if (r->has_exit_code)
 		return r->exit_code;
 	return has_command ? EXIT_ASSAY_FAILED : EXIT_FAILED;
 }
 
-static struct cpu_options options_from(const struct cpu_opts *o, const struct chosen_target *t,
-				       const struct opt_args *args)
+static struct capture_options options_from(const struct cpu_opts *o, const struct chosen_target *t,
+					   const struct opt_args *args)
 {
-	struct cpu_options c = {
+	struct capture_options c = {
+		.kind = "cpu",
+		.programs = ENGINE_CPU,
 		.target = t->has_target ? &t->target : NULL,
 		.command = args->command,
 		.duration_ns = t->duration_ns,
@@ -183,9 +185,9 @@ static int capture_into(void *ctx, struct cpu_outputs *out)
 	const struct cpu_run *run = ctx;
 	bool has_command = run->args->command != NULL;
 	CLEANUP(err_release) struct err err = {0};
-	CLEANUP(cpu_result_release) struct cpu_result result = {0};
+	CLEANUP(capture_result_release) struct capture_result result = {0};
 	struct cpu_progress progress = {0};
-	struct cpu_options c = options_from(run->o, run->t, run->args);
+	struct capture_options c = options_from(run->o, run->t, run->args);
 	c.status = show_status;
 	c.ctx = &progress;
 	CLEANUP(free_p) char *cache_dir = host_cache_dir();
@@ -197,7 +199,7 @@ static int capture_into(void *ctx, struct cpu_outputs *out)
 	}
 	c.recording_fd = take_fd(&out->recording_fd);
 	progress_init(&progress.bar, "cpu");
-	int rc = cpu_capture(&result, &c, &err);
+	int rc = capture_run(&result, &c, &err);
 	progress_release(&progress.bar);
 	if (rc) {
 		log_err(&err);

@@ -104,7 +104,7 @@ static void print_summary(const struct report *r, bool to_stderr)
 		(void)cmd_print(&text); /* the files say the same */
 }
 
-static void say_cost(const struct cpu_result *r)
+static void say_cost(const struct capture_result *r)
 {
 	CLEANUP(buf_release) struct buf text = {0};
 	buf_addf(&text, "assay used ");
@@ -119,7 +119,8 @@ static void say_cost(const struct cpu_result *r)
 	log_note("%s", buf_str(&text));
 }
 
-static void say_files(const struct cpu_outputs *o, const struct cpu_result *r, bool has_pictures)
+static void say_files(const struct cpu_outputs *o, const struct capture_result *r,
+		      bool has_pictures)
 {
 	CLEANUP(buf_release) struct buf text = {0};
 	CLEANUP(free_p) char *recording = store_path(&o->place, STORE_SUFFIX);
@@ -140,8 +141,8 @@ static void say_files(const struct cpu_outputs *o, const struct cpu_result *r, b
 	log_note("next: assay report %s", buf_str(&word));
 }
 
-static int summarize(const struct cpu_outputs *o, const struct cpu_result *r, bool skips_pictures,
-		     bool has_command)
+static int summarize(const struct cpu_outputs *o, const struct capture_result *r,
+		     bool skips_pictures, bool has_command)
 {
 	CLEANUP(report_free_p) struct report *report = report_new();
 	CLEANUP(err_release) struct err err = {0};
@@ -165,7 +166,7 @@ static int summarize(const struct cpu_outputs *o, const struct cpu_result *r, bo
  * Each thread's first sample comes after a whole period of its own CPU time, so a crowd of threads
  * or processes that run for less is in no sample. The kernel's count says what is missing.
  */
-static void say_unsampled(const struct cpu_result *r)
+static void say_unsampled(const struct capture_result *r)
 {
 	const struct profile *p = r->profile;
 	double freq_hz = p->tables.n ? p->tables.p[0].freq_hz : 0;
@@ -184,7 +185,7 @@ static void say_unsampled(const struct cpu_result *r)
 		 "higher rate finds more of them (-F 9999), and so does the whole system (-a)");
 }
 
-int cpu_outputs_finish(struct cpu_outputs *o, const struct cpu_result *r, bool skips_pictures,
+int cpu_outputs_finish(struct cpu_outputs *o, const struct capture_result *r, bool skips_pictures,
 		       bool has_command)
 {
 	if (r->disk.code) {

@@ -6,7 +6,7 @@
 
 #include "base/base.h"
 #include "base/err.h"
-#include "session/cpu_capture.h"
+#include "session/capture.h"
 #include "session/store.h"
 
 enum cpu_outputs_flags {
@@ -26,7 +26,7 @@ void cpu_outputs_release(struct cpu_outputs *o);
 /* The capture failed before it began: removes the empty recording. */
 void cpu_outputs_abandon(struct cpu_outputs *o);
 /* Writes the pictures, prints the summary and the last lines. Returns the exit status. */
-int cpu_outputs_finish(struct cpu_outputs *o, const struct cpu_result *r, bool skips_pictures,
+int cpu_outputs_finish(struct cpu_outputs *o, const struct capture_result *r, bool skips_pictures,
 		       bool has_command);
 
 #endif

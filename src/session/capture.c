@@ -1,0 +1,630 @@
+/* A capture; see capture.h. */
+#include "base/base.h"
+#include "session/capture.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/num.h"
+#include "base/spawn.h"
+#include "base/stop.h"
+#include "format/assayfile.h"
+#include "host/caps.h"
+#include "host/limits.h"
+#include "host/watch.h"
+#include "ingest/builder.h"
+#include "ingest/naming.h"
+#include "session/markbox.h"
+#include "session/openers.h"
+#include "session/sources.h"
+#include "specs.h"
+
+/* The first seconds are for learning how much stack to copy: looked at sooner. */
+#define POLL_MS       50
+#define POLL_EARLY_MS 10
+#define EARLY_NS      2000000000u
+#define FLUSH_NS      1000000000u
+#define NAME_NS       500000000u
+
+struct capture {
+	const struct capture_options *options;
+	struct profile *p;
+	struct live_files files;
+	struct builder *builder;
+	struct namer *namer;
+	struct engine *engine;   /* NULL: no programs in the kernel */
+	struct sampler *sampler; /* NULL: a source tells mappings and names itself */
+	struct sources sources;
+	struct event_sink sink;         /* of the builder */
+	struct event_sink sources_sink; /* of what has no mappings of its own to tell */
+	struct watch watch;
+	struct spawn child;
+	bool has_child;
+	VEC(struct pollfd) fds; /* [0] is stop_fd */
+	uint64_t start_ns;
+	uint64_t deadline_ns; /* UINT64_MAX = none */
+	uint64_t next_name_ns;
+	unsigned nr_stops_passed_on;
+	struct assayfile_writer *writer; /* NULL = no recording */
+	uint64_t next_flush_ns;
+	struct markbox *marks; /* NULL = `assay mark` does not reach us */
+};
+
+static uint64_t process_cpu_ns(void)
+{
+	struct timespec ts;
+	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts); /* cannot fail here */
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void keep_naming_caps(void)
+{
+	host_lower_priority();
+	host_keep_caps(HOST_NAMING);
+}
+
+static void wants_more_stack(void *ctx, int32_t tid, uint64_t nr_bytes)
+{
+	struct capture *c = ctx;
+	if (c->sampler)
+		sampler_grow(c->sampler, tid, nr_bytes);
+	sources_grow(&c->sources, tid, nr_bytes);
+}
+
+/* ---- programs in the kernel --------------------------------------------------------------- */
+
+static void space_changed(void *ctx, int32_t pid, const struct space *sp)
+{
+	struct capture *c = ctx;
+	if (c->engine)
+		engine_publish(c->engine, pid, sp);
+}
+
+static uint64_t side_peek_ns(void *ctx)
+{
+	const struct capture *c = ctx;
+	return engine_peek_ns(c->engine);
+}
+
+static int side_deliver(void *ctx, const struct event_sink *sink, struct err *err)
+{
+	const struct capture *c = ctx;
+	return engine_deliver(c->engine, sink, err);
+}
+
+static void side_applied(void *ctx, uint64_t time_ns)
+{
+	const struct capture *c = ctx;
+	builder_tell_spaces(c->builder);
+	engine_applied(c->engine, time_ns);
+}
+
+static struct engine_spec engine_spec_of(const struct capture *c)
+{
+	const struct capture_options *o = c->options;
+	struct engine_spec spec = {.programs = o->programs};
+	if (o->target) {
+		spec.pids = &o->target->pids;
+		spec.tids = &o->target->tids;
+		spec.is_system = o->target->is_system;
+	} else {
+		spec.child = c->child.pid;
+	}
+	return spec;
+}
+
+static struct source_env source_env_of(const struct capture *c)
+{
+	bool has_cpu = c->options->programs & ENGINE_CPU;
+	return (struct source_env){.options = c->options,
+				   .engine = c->engine,
+				   .child = c->options->target ? 0 : c->child.pid,
+				   .has_sampler = c->engine || has_cpu};
+}
+
+static int try_engine(struct capture *c, struct err *err)
+{
+	struct engine_spec spec = engine_spec_of(c);
+	int rc = engine_open(&c->engine, &spec, err);
+	struct source_env env = source_env_of(c);
+	rc = rc ? rc : sources_open(&c->sources, &env, err);
+	rc = rc ? rc : engine_load(c->engine, err);
+	return rc ? rc : sources_load(&c->sources, err);
+}
+
+/* A kernel that refuses our programs is no reason to give up; why is kept for the user. */
+static int open_sources(struct capture *c, struct capture_result *r, struct err *err)
+{
+	const struct capture_options *o = c->options;
+	bool copies = o->programs == ENGINE_CPU &&
+		      (o->sampler_flags & (PERFOPEN_FP | PERFOPEN_NO_STACKS));
+	if (!(o->flags & CAPTURE_NO_BPF) && !copies) {
+		int rc = try_engine(c, &r->no_engine);
+		if (!rc)
+			return 0;
+		if (!r->no_engine.code)
+			err_set(&r->no_engine, rc, "the kernel took no programs");
+		log_debug(LOG_BPF, 1, "%s", err_msg(&r->no_engine));
+		sources_release(&c->sources);
+		c->sources = (struct sources){0};
+		engine_free(TAKE(c->engine));
+	}
+	struct source_env env = source_env_of(c);
+	int rc = sources_open(&c->sources, &env, err);
+	unsigned wanted = o->programs &
+			  (ENGINE_CPU | ENGINE_WAITS | ENGINE_COUNTS | ENGINE_IO | ENGINE_SPANS);
+	if (!rc && !(wanted & ENGINE_CPU) && !c->sources.list.n) {
+		err_set(err, -ENOTSUP, "this needs programs in the kernel: %s",
+			r->no_engine.code ? err_msg(&r->no_engine) : "--no-bpf forbids them");
+		return r->no_engine.hint ? err_hint(err, "%s", r->no_engine.hint) : -ENOTSUP;
+	}
+	return rc;
+}
+
+/* ---- life --------------------------------------------------------------------------------- */
+
+static void capture_release(struct capture *c)
+{
+	markbox_free(c->marks);
+	sources_release(&c->sources);
+	sampler_free(c->sampler);
+	engine_free(c->engine);
+	watch_release(&c->watch);
+	namer_free(c->namer);
+	builder_free(c->builder);
+	live_files_release(&c->files);
+	if (c->has_child)
+		spawn_release(&c->child);
+	assayfile_writer_free(c->writer);
+	vec_release(&c->fds);
+	profile_free(c->p);
+}
+
+static void add_sampler_facts(struct capture *c)
+{
+	struct sampler_info info = sampler_info(c->sampler);
+	CLEANUP(buf_release) struct buf text = {0};
+	profile_fact(c->p, "event", info.event);
+	buf_addf(&text, "%u", c->options->freq_hz);
+	profile_fact(c->p, "frequency_hz", buf_str(&text));
+	profile_fact(c->p, "mode", info.is_user_only ? "user only" : "user and kernel");
+}
+
+static void add_facts(struct capture *c)
+{
+	const struct capture_options *o = c->options;
+	profile_fact(c->p, "recorder", "assay");
+	profile_fact(c->p, "kind", o->kind);
+	if (o->programs & ENGINE_CPU)
+		add_sampler_facts(c);
+	struct utsname u;
+	if (!uname(&u)) {
+		profile_fact(c->p, "host", u.nodename);
+		profile_fact(c->p, "kernel", u.release);
+	}
+	CLEANUP(buf_release) struct buf text = {0};
+	host_describe_cpu(&text);
+	profile_fact(c->p, "cpu", buf_str(&text));
+	buf_clear(&text);
+	buf_addf(&text, "%u", host_nr_cpus());
+	profile_fact(c->p, "cpus", buf_str(&text));
+	if (o->target)
+		profile_fact(c->p, "target", o->target->name);
+	if (o->command) {
+		/* Arguments after the first may hold secrets: only the program's name is kept. */
+		profile_fact(c->p, "command", o->command[0]);
+		if (!o->target)
+			profile_fact(c->p, "target", path_base(o->command[0]));
+	}
+}
+
+static int open_sampler(struct capture *c, struct err *err)
+{
+	const struct capture_options *o = c->options;
+	bool has_cpu = o->programs & ENGINE_CPU;
+	if (!c->engine && !has_cpu)
+		return 0;
+	struct sampler_spec spec = {
+		.event = o->event, .freq_hz = o->freq_hz, .flags = o->sampler_flags, .prog_fd = -1};
+	if (c->engine) {
+		spec.flags |= has_cpu ? PERFOPEN_PROG : PERFOPEN_SIDEBAND;
+		spec.prog_fd = has_cpu ? engine_sample_prog(c->engine) : -1;
+		spec.side = (struct side){side_peek_ns, side_deliver, side_applied, c};
+	}
+	if (o->target) {
+		spec.pids = &o->target->pids;
+		spec.tids = &o->target->tids;
+		spec.is_system = o->target->is_system;
+	} else {
+		spec.child = c->child.pid;
+	}
+	int rc = sampler_open(&c->sampler, &spec, err);
+	if (!rc)
+		c->sources_sink = sampler_sink(c->sampler, &c->sink);
+	return rc;
+}
+
+static void add_fds(struct capture *c, const int *fds, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		vec_push(&c->fds, (struct pollfd){.fd = fds[i], .events = POLLIN});
+}
+
+static void set_fds(struct capture *c)
+{
+	vec_push(&c->fds, (struct pollfd){.fd = stop_fd(), .events = POLLIN});
+	size_t nr = 0;
+	const int *fds = c->sampler ? sampler_fds(c->sampler, &nr) : NULL;
+	add_fds(c, fds, nr);
+	vec_foreach(s, &c->sources.list)
+		if (s->kind->fds) {
+			fds = s->kind->fds(s->self, &nr);
+			add_fds(c, fds, nr);
+		}
+}
+
+static void set_up_profile(struct capture *c)
+{
+	const struct capture_options *o = c->options;
+	c->p = profile_new();
+	if (o->recording_fd >= 0) {
+		/* Whoever reads the file meanwhile sees that it is being written (load.c). */
+		(void)flock(o->recording_fd, LOCK_EX | LOCK_NB);
+		c->writer = assayfile_writer_new(o->recording_fd, o->kind);
+	}
+	live_files_init(&c->files);
+	c->builder =
+		builder_new(c->p, &(struct builder_options){.opener = &c->files.opener,
+							    .cache_dir = o->cache_dir,
+							    .wants_more_stack = wants_more_stack,
+							    .space_changed = space_changed,
+							    .ctx = c});
+	c->sink = c->sources_sink = builder_sink(c->builder);
+	c->namer = namer_new(c->p, builder_modules(c->builder), &c->files.opener,
+			     &(struct namer_options){.debug_dirs = o->debug_dirs,
+						     .nr_debug_dirs = o->nr_debug_dirs,
+						     .symbolizer_flags = o->symbolizer_flags,
+						     .demangle_flags = o->demangle_flags,
+						     .on_thread_start = keep_naming_caps});
+}
+
+static int prepare(struct capture *c, struct capture_result *r, struct err *err)
+{
+	const struct capture_options *o = c->options;
+	set_up_profile(c);
+	if (o->command) {
+		int rc = spawn_open(&c->child, o->command, err);
+		if (rc)
+			return rc;
+		c->has_child = true;
+	}
+	int rc = open_sources(c, r, err);
+	rc = rc ? rc : open_sampler(c, err);
+	if (rc)
+		return rc;
+	r->has_engine = c->engine != NULL;
+	host_raise_priority();          /* the command was forked before and keeps its own */
+	host_keep_caps(HOST_CAPTURING); /* the events are open; growing them needs PERFMON */
+	if (o->programs & ENGINE_CPU) {
+		struct sampler_info info = sampler_info(c->sampler);
+		struct table shape = builder_table_shape(c->p, info.event, o->freq_hz);
+		builder_set_table(c->builder, SPEC_CPU, profile_table(c->p, &shape));
+	}
+	sources_make_tables(&c->sources, c->p, c->builder);
+	add_facts(c);
+	if (c->writer) /* a file that opens from the first moment on */
+		(void)assayfile_flush(c->writer, c->p, NULL);
+	set_fds(c);
+	return 0;
+}
+
+/* Waits for @ns or until somebody stops us. */
+static void wait_delay(uint64_t ns)
+{
+	uint64_t until = clock_mono_ns() + ns;
+	while (!stop_count()) {
+		uint64_t now = clock_mono_ns();
+		if (now >= until)
+			return;
+		struct pollfd fd = {.fd = stop_fd(), .events = POLLIN};
+		(void)poll(&fd, 1, (int)MIN((until - now) / 1000000 + 1, (uint64_t)1000));
+		stop_drain();
+	}
+}
+
+/* Whether a process is captured: asked for, launched, or seen as a descendant. */
+static bool has_pid(void *ctx, int32_t pid)
+{
+	const struct capture *c = ctx;
+	const struct target *t = c->options->target;
+	if (!t && pid == c->child.pid)
+		return true;
+	if (t && t->is_system)
+		return true;
+	int32_t tgid;
+	for (size_t i = 0; t && i < t->pids.pids.n; i++)
+		if (t->pids.pids.p[i] == pid)
+			return true;
+	for (size_t i = 0; t && i < t->tids.pids.n; i++)
+		if (!proc_tgid(t->tids.pids.p[i], &tgid, NULL) && tgid == pid)
+			return true;
+	for (task_id i = 1; i < c->p->tasks.n; i++)
+		if (c->p->tasks.p[i].pid == pid)
+			return true;
+	return false;
+}
+
+/* A capture without marks is still a capture. */
+static void open_marks(struct capture *c)
+{
+	CLEANUP(err_release) struct err err = {0};
+	if (markbox_open(&c->marks, &err))
+		log_debug(LOG_SESSION, 1, "%s", err_msg(&err));
+	else
+		vec_push(&c->fds, (struct pollfd){.fd = markbox_fd(c->marks), .events = POLLIN});
+}
+
+static int take_marks(struct capture *c, struct err *err)
+{
+	return c->marks ? markbox_drain(c->marks, c->start_ns, has_pid, c, &c->sink, err) : 0;
+}
+
+static void set_start(struct capture *c)
+{
+	c->start_ns = clock_mono_ns();
+	c->p->start_ns = c->start_ns;
+	c->p->wall_start_ns = (int64_t)clock_real_ns();
+}
+
+static int start(struct capture *c, struct err *err)
+{
+	const struct capture_options *o = c->options;
+	if (o->delay_ns)
+		wait_delay(o->delay_ns);
+	/* Starting the events of a thousand threads takes a while in which the first ones count. */
+	set_start(c);
+	int rc = c->sampler ? sampler_start(c->sampler, &c->sink, err) : 0;
+	builder_tell_spaces(c->builder);
+	if (!rc && c->sources.list.n) { /* these add up by seconds, from a start that they share */
+		set_start(c);
+		rc = sources_start(&c->sources, c->start_ns, &c->sources_sink, err);
+	}
+	if (!rc && c->engine)
+		rc = engine_start(c->engine, err);
+	if (rc)
+		return rc;
+	uint64_t now = clock_mono_ns();
+	c->deadline_ns = o->duration_ns ? now + o->duration_ns : UINT64_MAX;
+	c->next_name_ns = now + NAME_NS;
+	c->next_flush_ns = now + FLUSH_NS;
+	open_marks(c);
+	return c->has_child ? spawn_release_gate(&c->child, o->command[0], err) : 0;
+}
+
+/*
+ * A launched command gets SIGTERM and SIGHUP from us (SIGINT reaches it through the terminal, so
+ * the first one only waits for it to end). The second request ends the capture, not the command.
+ */
+static bool should_stop(struct capture *c)
+{
+	unsigned nr = stop_count();
+	if (!nr)
+		return false;
+	if (!c->has_child || nr > 1)
+		return true;
+	if (!c->nr_stops_passed_on && stop_signal() != SIGINT) {
+		c->nr_stops_passed_on = nr;
+		(void)kill(c->child.pid, stop_signal());
+	}
+	return false;
+}
+
+static bool has_ended(struct capture *c, uint64_t now, enum capture_end *ret_end)
+{
+	if (c->has_child && spawn_has_ended(&c->child))
+		*ret_end = CAPTURE_END_COMMAND;
+	else if (should_stop(c))
+		*ret_end = CAPTURE_END_STOPPED;
+	else if (now >= c->deadline_ns)
+		*ret_end = CAPTURE_END_TIME;
+	else if (watch_has_ended(&c->watch))
+		*ret_end = CAPTURE_END_TARGET;
+	else
+		return false;
+	return true;
+}
+
+static void tell(struct capture *c, uint64_t now, bool is_naming)
+{
+	const struct capture_options *o = c->options;
+	if (!o->status)
+		return;
+	struct capture_status s = {.elapsed_ns = now - c->start_ns,
+				   .left_ns = c->deadline_ns == UINT64_MAX ? UINT64_MAX
+					      : c->deadline_ns > now       ? c->deadline_ns - now
+									   : 0,
+				   .losses = &c->p->losses,
+				   .is_naming = is_naming};
+	namer_progress(c->namer, &s.nr_named, &s.nr_to_name);
+	o->status(o->ctx, &s);
+}
+
+/* What has come since the last time; each second the rows that were added up. */
+static int drain(struct capture *c, uint64_t now, struct err *err)
+{
+	int rc = c->sampler ? sampler_drain(c->sampler, &c->sink, err) : 0;
+	builder_tell_spaces(c->builder);
+	rc = rc ? rc : sources_drain(&c->sources, now, &c->sources_sink, err);
+	return rc ? rc : take_marks(c, err);
+}
+
+static int pump(struct capture *c, enum capture_end *ret_end, struct err *err)
+{
+	for (;;) {
+		uint64_t now = clock_mono_ns();
+		if (has_ended(c, now, ret_end))
+			return 0;
+		uint64_t left_ms = (c->deadline_ns - now) / 1000000 + 1;
+		int wait_ms = now - c->start_ns < EARLY_NS ? POLL_EARLY_MS : POLL_MS;
+		wait_ms = sources_patience_ms(&c->sources, wait_ms);
+		(void)poll(c->fds.p, (nfds_t)c->fds.n, (int)MIN(left_ms, (uint64_t)wait_ms));
+		stop_drain();
+		now = clock_mono_ns();
+		int rc = drain(c, now, err);
+		if (rc)
+			return rc;
+		now = clock_mono_ns();
+		if (now >= c->next_name_ns) {
+			namer_submit(c->namer);
+			namer_collect(c->namer, 0);
+			c->next_name_ns = now + NAME_NS;
+		}
+		if (now >= c->next_flush_ns) {
+			builder_settle(c->builder);
+			/* A full disk is told at the end; each flush tries everything again. */
+			if (c->writer)
+				(void)assayfile_flush(c->writer, c->p, NULL);
+			c->next_flush_ns = now + FLUSH_NS;
+		}
+		tell(c, now, false);
+	}
+}
+
+static void name_the_rest(struct capture *c)
+{
+	namer_submit(c->namer);
+	namer_submit_jit(c->namer);
+	uint64_t done = 0;
+	uint64_t total = 1;
+	while (done < total) { /* not one long wait: progress wants to be told */
+		struct timespec ts = {.tv_nsec = 2000000};
+		tell(c, clock_mono_ns(), true);
+		namer_collect(c->namer, 0);
+		namer_progress(c->namer, &done, &total);
+		if (done < total)
+			(void)nanosleep(&ts, NULL);
+	}
+	namer_collect(c->namer, NAMER_WAIT);
+}
+
+static void finish_child(struct capture *c, struct capture_result *r)
+{
+	if (!c->has_child)
+		return;
+	while (!c->child.is_reaped && stop_count() < 2)
+		(void)spawn_wait(&c->child); /* interrupted by signals: then asks again */
+	if (c->child.is_reaped) {
+		r->has_exit_code = true;
+		r->exit_code = spawn_exit_code(&c->child);
+	}
+}
+
+void capture_result_release(struct capture_result *r)
+{
+	profile_free(r->profile);
+	err_release(&r->disk);
+	err_release(&r->no_engine);
+	*r = (struct capture_result){0};
+}
+
+/* Ends the sources and takes everything that they still have. */
+static int stop(struct capture *c, struct err *err)
+{
+	int rc = take_marks(c, err);
+	markbox_free(TAKE(c->marks));
+	rc = rc ? rc : sources_stop(&c->sources, &c->sources_sink, err);
+	if (c->engine)
+		engine_stop(c->engine);
+	if (!rc && c->sampler)
+		rc = sampler_stop(c->sampler, &c->sink, err);
+	builder_tell_spaces(c->builder);
+	builder_settle_all(c->builder);
+	return rc;
+}
+
+static void note_sampler(struct capture *c, struct capture_result *r)
+{
+	if (!c->sampler)
+		return;
+	r->info = sampler_info(c->sampler);
+	c->p->losses.nr[LOSS_UNPARSED] += r->info.nr_bad;
+	if (r->info.cpu_ns) {
+		CLEANUP(buf_release) struct buf text = {0};
+		num_add_ns(&text, r->info.cpu_ns);
+		profile_fact(c->p, "CPU time", buf_str(&text));
+	}
+}
+
+static void finish_writing(struct capture *c, struct capture_result *r)
+{
+	if (!c->writer)
+		return;
+	(void)assayfile_finish(c->writer, c->p, &r->disk); /* told by the caller */
+	r->nr_bytes = assayfile_bytes(c->writer);
+	r->nr_unsaved = assayfile_unsaved(c->writer, c->p);
+}
+
+static int run(struct capture *c, struct capture_result *r, struct err *err)
+{
+	uint64_t cpu_before = process_cpu_ns();
+	int rc = start(c, err);
+	if (rc) {
+		if (c->has_child && c->child.is_reaped) {
+			r->has_exit_code = true;
+			r->exit_code = spawn_exit_code(&c->child);
+		}
+		return rc;
+	}
+	rc = pump(c, &r->end, err);
+	c->p->end_ns = clock_mono_ns();
+	rc = rc ? rc : stop(c, err);
+	c->p->end_ns = MAX(c->p->end_ns, builder_last_ns(c->builder)); /* stopping takes a while */
+	r->duration_ns = c->p->end_ns - c->start_ns;
+	r->own_cpu_ns = process_cpu_ns() - cpu_before;
+	uint64_t naming_during = namer_cpu_ns(c->namer);
+	r->own_cpu_ns -= MIN(naming_during, r->own_cpu_ns);
+	note_sampler(c, r);
+	if (c->engine)
+		r->engine = engine_info(c->engine);
+	sources_facts(&c->sources, c->p);
+	sources_release(&c->sources); /* the target is left alone from here on */
+	c->sources = (struct sources){0};
+	sampler_free(TAKE(c->sampler));
+	engine_free(TAKE(c->engine));
+	keep_naming_caps();
+	name_the_rest(c);
+	r->naming_cpu_ns = namer_cpu_ns(c->namer);
+	host_keep_caps(HOST_WRITING);
+	finish_child(c, r);
+	finish_writing(c, r);
+	return rc;
+}
+
+int capture_run(struct capture_result *ret_r, const struct capture_options *options,
+		struct err *err)
+{
+	CLEANUP(capture_release)
+	struct capture c = {.options = options,
+			    .watch = WATCH_INIT(options->target),
+			    .child = {.gate_fd = -1, .status_fd = -1}};
+	struct capture_result r = {0};
+	int rc = prepare(&c, &r, err);
+	if (!rc)
+		rc = run(&c, &r, err);
+	if (!rc) {
+		profile_seal(c.p);
+		r.profile = TAKE(c.p);
+	}
+	*ret_r = r;
+	return rc;
+}

@@ -1,0 +1,196 @@
+/*
+ * What each source is to the pump, and the tables that it fills; see sources.h. The shapes of the
+ * tables are what analyze/ looks for.
+ */
+#include "base/base.h"
+#include "session/source_kinds.h"
+
+#include "capture/switches.h"
+#include "specs.h"
+
+/* ---- waits without programs in the kernel (switches.h) ------------------------------------ */
+
+static int switches_kind_open(void **ret_s, const struct source_env *env, struct err *err)
+{
+	const struct target *t = env->options->target;
+	struct switches_spec spec = {.child = env->child, .is_side = env->has_sampler};
+	if (t) {
+		spec.pids = &t->pids;
+		spec.tids = &t->tids;
+		spec.is_system = t->is_system;
+	}
+	struct switches *s = NULL;
+	int rc = switches_open(&s, &spec, err);
+	*ret_s = s;
+	return rc;
+}
+
+static int switches_kind_start(void *s, const struct source_env *env, const struct event_sink *sink,
+			       struct err *err)
+{
+	(void)env;
+	return switches_start(s, sink, err);
+}
+
+static int switches_kind_drain(void *s, const struct event_sink *sink, struct err *err)
+{
+	return switches_drain(s, sink, err);
+}
+
+static int switches_kind_stop(void *s, const struct event_sink *sink, struct err *err)
+{
+	return switches_stop(s, sink, err);
+}
+
+static void switches_kind_facts(void *s, struct profile *p)
+{
+	struct switches_info info = switches_info(s);
+	profile_fact(p, "accuracy", info.accuracy);
+	if (info.remedy[0])
+		profile_fact(p, "remedy", info.remedy);
+}
+
+static const int *switches_kind_fds(const void *s, size_t *ret_nr)
+{
+	return switches_fds(s, ret_nr);
+}
+
+static int switches_kind_patience_ms(const void *s)
+{
+	return switches_patience_ms(s);
+}
+
+static void switches_kind_grow(void *s, int32_t tid, uint64_t nr_bytes)
+{
+	switches_grow(s, tid, nr_bytes);
+}
+
+static void switches_kind_free(void *s)
+{
+	switches_free(s);
+}
+
+/* ---- the table ---------------------------------------------------------------------------- */
+
+static const struct source_kind kinds[] = {
+	{
+		.name = "switches",
+		.program = ENGINE_WAITS,
+		.is_fallback = true,
+		.open = switches_kind_open,
+		.start = switches_kind_start,
+		.drain = switches_kind_drain,
+		.stop = switches_kind_stop,
+		.facts = switches_kind_facts,
+		.fds = switches_kind_fds,
+		.patience_ms = switches_kind_patience_ms,
+		.grow = switches_kind_grow,
+		.free = switches_kind_free,
+	},
+};
+
+const struct source_kind *source_kind_at(size_t i)
+{
+	return i < ARRAY_LEN(kinds) ? &kinds[i] : NULL;
+}
+
+/* ---- tables ------------------------------------------------------------------------------- */
+
+struct column_shape {
+	const char *name;
+	enum unit unit;
+	bool is_level;
+};
+
+struct table_shape {
+	const char *event;
+	unsigned program; /* enum engine_programs */
+	uint32_t spec;    /* enum session_spec */
+	bool is_derived;  /* its rows tell again what another table counts */
+	uint32_t weight_column;
+	struct column_shape columns[TABLE_COLUMNS_MAX];
+};
+
+/* In this order: views that are not told which take the first one with rows. */
+static const struct table_shape shapes[] = {
+	{.event = "off-cpu",
+	 .program = ENGINE_WAITS,
+	 .spec = SPEC_OFF_CPU,
+	 .weight_column = 1,
+	 .columns = {{"waits", UNIT_COUNT, false},
+		     {"time", UNIT_NS, false},
+		     {"longest", UNIT_NS, true}}},
+	{.event = "on-cpu",
+	 .program = ENGINE_WAITS,
+	 .spec = SPEC_ON_CPU,
+	 .is_derived = true,
+	 .weight_column = 1,
+	 .columns = {{"runs", UNIT_COUNT, false}, {"time", UNIT_NS, false}}},
+	{.event = "blame",
+	 .program = ENGINE_WAITS,
+	 .spec = SPEC_BLAME,
+	 .is_derived = true,
+	 .weight_column = 1,
+	 .columns = {{"waits", UNIT_COUNT, false}, {"time", UNIT_NS, false}}},
+	{.event = "io",
+	 .program = ENGINE_IO,
+	 .spec = SPEC_IO,
+	 .weight_column = 1,
+	 .columns = {{"calls", UNIT_COUNT, false},
+		     {"bytes", UNIT_BYTES, false},
+		     {"time", UNIT_NS, false},
+		     {"longest", UNIT_NS, true}}},
+	{.event = "block",
+	 .program = ENGINE_IO,
+	 .spec = SPEC_BLOCK,
+	 .weight_column = 1,
+	 .columns = {{"requests", UNIT_COUNT, false},
+		     {"bytes", UNIT_BYTES, false},
+		     {"time", UNIT_NS, false},
+		     {"longest", UNIT_NS, true}}},
+	{.event = "faults",
+	 .program = ENGINE_IO,
+	 .spec = SPEC_FAULTS,
+	 .columns = {{"faults", UNIT_COUNT, false}}},
+	{.event = "reclaim",
+	 .program = ENGINE_IO,
+	 .spec = SPEC_RECLAIM,
+	 .weight_column = 1,
+	 .columns = {{"times", UNIT_COUNT, false},
+		     {"time", UNIT_NS, false},
+		     {"pages", UNIT_COUNT, false}}},
+	{.event = "spans",
+	 .program = ENGINE_SPANS,
+	 .spec = SPEC_SPANS,
+	 .weight_column = 1,
+	 .columns = {{"calls", UNIT_COUNT, false},
+		     {"time", UNIT_NS, false},
+		     {"longest", UNIT_NS, true}}},
+};
+
+static void make_table(const struct table_shape *shape, struct profile *p, struct builder *b)
+{
+	struct table t = {.event = profile_cstr(p, shape->event),
+			  .time_kind = TABLE_SLICE,
+			  .has_tags = true,
+			  .weight_column = shape->weight_column};
+	for (; t.nr_columns < TABLE_COLUMNS_MAX && shape->columns[t.nr_columns].name;
+	     t.nr_columns++) {
+		const struct column_shape *c = &shape->columns[t.nr_columns];
+		t.columns[t.nr_columns] = (struct column){
+			.name = profile_cstr(p, c->name), .unit = c->unit, .is_level = c->is_level};
+	}
+	uint32_t table = profile_table(p, &t);
+	if (shape->is_derived)
+		builder_set_derived_table(b, shape->spec, table);
+	else
+		builder_set_table(b, shape->spec, table);
+}
+
+void sources_make_tables(const struct sources *s, struct profile *p, struct builder *b)
+{
+	unsigned programs = s->env.options ? s->env.options->programs : 0;
+	for (size_t i = 0; i < ARRAY_LEN(shapes); i++)
+		if (programs & shapes[i].program)
+			make_table(&shapes[i], p, b);
+}
