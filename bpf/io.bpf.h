@@ -483,35 +483,43 @@ struct call_exit {
 	long ret;
 };
 
-SEC("tracepoint")
-int io_enter(struct call_enter *ctx)
+#define FD_NONE (-2)
+
+static __always_inline int call_enter(__u32 nr, __s64 fd)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
 	if (!io_epoch_ns || !is_target(t))
 		return 0;
-	__u32 nr = ctx->syscall;
 	struct io_call *call = bpf_map_lookup_elem(&io_calls, &nr);
 	struct task_state *state = state_of(t, true);
 	if (!call || call->what == IO_NONE || !state)
 		return 0;
 	struct io_state *s = &state->io;
-	s->object = IO_OBJECT_NONE;
-	if (call->fd_arg < 6) {
-		/* loads from ctx need fixed places: keep the compiler from choosing an address */
-		__u64 fd = ctx->args[0];
-		__u64 second = ctx->args[1];
-		__u64 third = ctx->args[2];
-		barrier_var(fd);
-		barrier_var(second);
-		barrier_var(third);
-		fd = call->fd_arg == 1 ? second : call->fd_arg == 2 ? third : fd;
-		s->object = fd_object(t, fd);
-	}
+	s->object = fd == FD_NONE ? IO_OBJECT_NONE : fd_object(t, fd);
 	s->stack = user_stack(t, WALK_EVENT, IO_STACK_MAX);
 	s->syscall = nr;
 	s->what = call->what;
 	s->enter_ns = bpf_ktime_get_ns();
 	return 0;
+}
+
+/* The kernel refuses a program that reads more arguments than its tracepoint has. */
+SEC("tracepoint")
+int io_enter(struct call_enter *ctx)
+{
+	return call_enter(ctx->syscall, ctx->args[0]);
+}
+
+SEC("tracepoint")
+int io_enter_third(struct call_enter *ctx)
+{
+	return call_enter(ctx->syscall, ctx->args[2]);
+}
+
+SEC("tracepoint")
+int io_enter_none(struct call_enter *ctx)
+{
+	return call_enter(ctx->syscall, FD_NONE);
 }
 
 SEC("tracepoint")

@@ -73,10 +73,9 @@ struct io_sum {
 #define IO_CALLS_MAX 512
 struct io_call {
 	wire_u8 what;   /* enum io_what, IO_NONE = not looked at */
-	wire_u8 fd_arg; /* IO_FD_* or the argument's number */
+	wire_u8 fd_arg; /* the argument's number (0, 2) or IO_FD_NONE */
 };
-#define IO_FD_NONE    0xff
-#define IO_FD_ADDRESS 0xfe /* argument 0 is an address in a mapping of the file */
+#define IO_FD_NONE 0xff
 
 enum kernel_file_kind {
 	KFILE_PATH = 0,   /* a name in a file system */

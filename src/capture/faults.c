@@ -15,13 +15,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "kernel_io.h"
-#include "kernel_wait.h"
-
-#include "assay.skel.h" /* needs the layouts above */
-
 #include "base/mem.h"
 #include "base/vec.h"
+#include "capture/skeleton.h"
 
 struct faults {
 	VEC(struct bpf_link *) links;

@@ -20,11 +20,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "kernel_io.h"
-#include "kernel_wait.h"
-
-#include "assay.skel.h" /* needs the layouts above */
-
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/intern.h"
@@ -35,6 +30,8 @@
 #include "capture/faults.h"
 #include "capture/filename.h"
 #include "capture/iocalls.h"
+#include "capture/letgo.h"
+#include "capture/skeleton.h"
 #include "host/proc.h"
 #include "kernel_io.h"
 #include "specs.h"
@@ -94,6 +91,8 @@ static void choose_programs(struct io_source *s)
 	bool has_calls = s->parts & IO_PART_CALLS;
 	bool has_reclaim = s->parts & IO_PART_RECLAIM;
 	leave_out(s->skel->progs.io_enter, has_calls);
+	leave_out(s->skel->progs.io_enter_third, has_calls);
+	leave_out(s->skel->progs.io_enter_none, has_calls);
 	leave_out(s->skel->progs.io_exit, has_calls);
 	leave_out(s->skel->progs.io_reclaim_direct_begin, has_reclaim);
 	leave_out(s->skel->progs.io_reclaim_direct_end, has_reclaim);
@@ -130,6 +129,13 @@ static int attach_tracepoint(struct io_source *s, struct bpf_program *p, const c
 	return 0;
 }
 
+static struct bpf_program *enter_program(const struct io_source *s, const struct iocall *c)
+{
+	return c->fd_arg == 0   ? s->skel->progs.io_enter
+	       : c->fd_arg == 2 ? s->skel->progs.io_enter_third
+				: s->skel->progs.io_enter_none;
+}
+
 static int attach_calls(struct io_source *s, struct err *err)
 {
 	int fd = bpf_map__fd(s->skel->maps.io_calls);
@@ -146,7 +152,7 @@ static int attach_calls(struct io_source *s, struct err *err)
 		if (!rc && bpf_map_update_elem(fd, &nr, &v, BPF_ANY))
 			rc = -errno;
 		if (!rc)
-			rc = attach_tracepoint(s, s->skel->progs.io_enter, "enter", c->name);
+			rc = attach_tracepoint(s, enter_program(s, c), "enter", c->name);
 		if (rc)
 			return err_set(err, rc, "cannot watch the system call '%s': %s", c->name,
 				       strerror(-rc));
@@ -363,6 +369,14 @@ int io_poll(struct io_source *s, const struct event_sink *sink, struct err *err)
 
 static void detach(struct io_source *s)
 {
+	/* until it is detached, a program does nothing more */
+	s->skel->bss->io_epoch_ns = 0;
+	VEC(int) fds = {0};
+	/* a link holds its perf event */
+	for (size_t i = 0; i < s->links.n; i++)
+		vec_push(&fds, bpf_link__fd(s->links.p[i]));
+	letgo(fds.p, fds.n);
+	vec_release(&fds);
 	for (size_t i = 0; i < s->links.n; i++)
 		bpf_link__destroy(s->links.p[i]);
 	s->links.n = 0;

@@ -37,7 +37,7 @@ static const struct iocall calls[] = {
 	{SYS_fsync, "fsync", IO_FSYNC, 0},
 	{SYS_fdatasync, "fdatasync", IO_FSYNC, 0},
 	{SYS_sync_file_range, "sync_file_range", IO_FSYNC, 0},
-	{SYS_msync, "msync", IO_FSYNC, IO_FD_ADDRESS},
+	{SYS_msync, "msync", IO_FSYNC, IO_FD_NONE},
 	{SYS_sync, "sync", IO_FSYNC, IO_FD_NONE},
 	{SYS_syncfs, "syncfs", IO_FSYNC, 0},
 	{SYS_recvmmsg, "recvmmsg", IO_BATCH, 0},
