@@ -1,0 +1,150 @@
+/* capture/kernelrecord, capture/bpfring: records of our programs, whole and with lengths that lie.
+ */
+#include "base/base.h"
+#include "tap.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "arch.h"
+#include "base/mem.h"
+#include "capture/bpfring.h"
+#include "capture/kernelrecord.h"
+#include "kernel_sample.h"
+#include "kernel_stack.h"
+
+TEST(kernelrecord_stack_with_more_frames_than_bytes_is_refused)
+{
+	uint64_t bytes[16] = {0};
+	struct kernel_stack *s = (void *)bytes;
+	s->head = (struct kernel_record){
+		.kind = RECORD_STACK, .nr_bytes = sizeof(*s) + 16, .time_ns = 1, .tgid = 7};
+	s->nr_frames = 2;
+	s->end = KEND_NO_MAP;
+	s->head.flags = KSTACK_CALLERS;
+	CHECK(kernelrecord_is_sane(&s->head, sizeof(*s) + 16));
+	CHECK(!kernelrecord_is_sane(&s->head, sizeof(*s) + 8));
+	struct kernelrecord_scratch scratch;
+	struct event ev;
+	CHECK(kernelrecord_decode(&s->head, &scratch, &ev));
+	CHECK_U64(ev.kind, EVENT_STACK);
+	CHECK_U64(ev.stack.nr_chain, 2);
+	CHECK_U64(ev.stack.loss, LOSS_TRUNC_NO_MAP);
+	CHECK(ev.stack.is_callers && !ev.stack.is_kernel);
+	s->nr_frames = 3;
+	CHECK(!kernelrecord_is_sane(&s->head, sizeof(bytes)));
+	s->nr_frames = UINT32_MAX;
+	CHECK(!kernelrecord_is_sane(&s->head, sizeof(bytes)));
+}
+
+TEST(kernelrecord_registers_by_dwarf_number_come_in_the_kernels_order)
+{
+	struct kernel_copy *c = xcalloc(1, sizeof(*c) + 64);
+	c->head = (struct kernel_record){
+		.kind = RECORD_COPY, .nr_bytes = sizeof(*c) + 64, .time_ns = 1, .pid = 9};
+	c->nr_stack = 64;
+	for (uint64_t i = 0; i < ARCH_NR_DWARF_REG; i++)
+		c->regs[i] = 100 + i;
+	CHECK(kernelrecord_is_sane(&c->head, c->head.nr_bytes));
+	struct kernelrecord_scratch scratch;
+	struct event ev;
+	CHECK(kernelrecord_decode(&c->head, &scratch, &ev));
+	static const uint8_t perf_of[ARCH_NR_DWARF_REG] = ARCH_PERF_FROM_DWARF;
+	CHECK_U64(__builtin_popcountll(ev.stack.regs_mask), ARCH_NR_DWARF_REG);
+	for (unsigned reg = 0; reg < ARCH_NR_DWARF_REG; reg++) {
+		unsigned at = 0;
+		for (unsigned bit = 0; bit < perf_of[reg]; bit++)
+			at += ev.stack.regs_mask >> bit & 1;
+		CHECK_U64(ev.stack.regs[at], 100 + reg);
+	}
+	CHECK_U64(ev.stack.nr_stack, 64);
+	c->nr_stack = 65;
+	CHECK(!kernelrecord_is_sane(&c->head, c->head.nr_bytes));
+	free(c);
+}
+
+TEST(kernelrecord_of_another_kind_is_left_to_its_source)
+{
+	struct kernel_record r = {.kind = RECORD_WAIT, .nr_bytes = sizeof(r), .time_ns = 5};
+	struct kernelrecord_scratch scratch;
+	struct event ev;
+	CHECK(kernelrecord_is_sane(&r, sizeof(r)));
+	CHECK(!kernelrecord_decode(&r, &scratch, &ev));
+	r.time_ns = 0;
+	CHECK(!kernelrecord_is_sane(&r, sizeof(r)));
+}
+
+/* ---- the ring, on a file laid out like it; nothing here wraps ---------------------------------
+ */
+
+#define RING_BYTES 4096u
+
+struct fake {
+	struct bpfring ring;
+	int fd;
+	uint8_t *bytes; /* of the whole file */
+	size_t page_bytes;
+};
+
+static void fake_open(struct fake *f)
+{
+	f->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	size_t n = 2 * f->page_bytes + 2 * RING_BYTES;
+	f->fd = memfd_create("ring", 0);
+	CHECK(f->fd >= 0 && !ftruncate(f->fd, (off_t)n));
+	f->bytes = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, 0);
+	CHECK(f->bytes != MAP_FAILED);
+	CHECK(!bpfring_open(&f->ring, f->fd, RING_BYTES, NULL));
+}
+
+static void put(struct fake *f, uint32_t head, uint64_t value)
+{
+	uint64_t *producer = (void *)(f->bytes + f->page_bytes);
+	uint32_t *at = (void *)(f->bytes + 2 * f->page_bytes + *producer);
+	at[0] = head;
+	memcpy(at + 2, &value, sizeof(value));
+	*producer += 16;
+}
+
+#define BUSY    0x80000000u
+#define DISCARD 0x40000000u
+
+TEST(bpfring_hands_out_in_order_and_skips_what_was_discarded)
+{
+	struct fake f;
+	fake_open(&f);
+	const void *p = NULL;
+	uint32_t n = 0;
+	CHECK_U64(bpfring_peek(&f.ring, &p, &n), BPFRING_EMPTY);
+	put(&f, 8, 11);
+	put(&f, 8 | DISCARD, 12);
+	put(&f, 5, 13);
+	put(&f, 8 | BUSY, 14);
+	CHECK_U64(bpfring_peek(&f.ring, &p, &n), BPFRING_RECORD);
+	CHECK_U64(n, 8);
+	CHECK_U64(*(const uint64_t *)p, 11);
+	bpfring_consume(&f.ring);
+	CHECK_U64(bpfring_peek(&f.ring, &p, &n), BPFRING_RECORD);
+	CHECK_U64(n, 5);
+	CHECK_U64(*(const uint64_t *)p, 13);
+	bpfring_consume(&f.ring);
+	CHECK_U64(bpfring_peek(&f.ring, &p, &n), BPFRING_BUSY);
+	CHECK_U64(*(uint64_t *)(void *)f.bytes, 0);
+	bpfring_publish(&f.ring);
+	CHECK_U64(*(uint64_t *)(void *)f.bytes, 48);
+	bpfring_release(&f.ring);
+}
+
+TEST(bpfring_with_a_length_past_the_end_is_emptied)
+{
+	struct fake f;
+	fake_open(&f);
+	const void *p;
+	uint32_t n;
+	put(&f, 9, 1);
+	CHECK_U64(bpfring_peek(&f.ring, &p, &n), BPFRING_BAD);
+	CHECK_U64(bpfring_peek(&f.ring, &p, &n), BPFRING_EMPTY);
+	put(&f, 8, 2);
+	CHECK_U64(bpfring_peek(&f.ring, &p, &n), BPFRING_RECORD);
+	bpfring_release(&f.ring);
+}
