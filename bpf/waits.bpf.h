@@ -560,6 +560,34 @@ struct bpf_iter__task {
 	struct task_struct *task;
 } CORE;
 
+static __always_inline void first_stack(struct task_struct *t, struct wait_cause *c)
+{
+}
+
+/* Threads that wait already when the ledger starts. Runs may sleep, and may read their memory. */
+SEC("iter.s/task")
+int wait_sweep_first(struct bpf_iter__task *ctx)
+{
+	struct task_struct *t = ctx->task;
+	if (!t || !t->pid || t->exit_state)
+		return 0;
+	struct task_state *s = watched_state(t);
+	if (!s)
+		return 0;
+	struct wait_state *w = &s->wait;
+	__u32 state = t->__state;
+	if (w->is_seen || w->first.is_valid || !(state & STATE_MASK))
+		return 0;
+	cause_of(t, false, false, state, &w->first);
+	w->first.evidence |= EVIDENCE_AT_START;
+	if (wait_has_stacks && t->mm && !(t->flags & PF_KTHREAD))
+		first_stack(t, &w->first);
+	barrier();
+	w->first.is_valid = 1;
+	return 0;
+}
+
+/* Threads whose last interval is open when the ledger ends. */
 SEC("iter/task")
 int wait_sweep_last(struct bpf_iter__task *ctx)
 {

@@ -1,0 +1,295 @@
+/*
+ * Names of descriptors; see fdname.h.
+ *
+ * /proc/PID/fd/N is a link whose text tells the kind: a path, "socket:[INODE]", "pipe:[INODE]",
+ * "anon_inode:[eventfd]". What a socket is connected to stands in the tables of its network
+ * namespace, /proc/PID/net/tcp and so on, one line a socket with its inode near the end (net/ipv4/
+ * tcp_ipv4.c get_tcp4_sock, net/unix/af_unix.c unix_seq_show). The tables are read again when an
+ * inode is not known yet, but not more often than four times a second for each process.
+ */
+#include "base/base.h"
+#include "host/fdname.h"
+
+#include <arpa/inet.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/intern.h"
+#include "base/lines.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/sv.h"
+
+#define TABLE_LIMIT    ((size_t)64 << 20)
+#define AGAIN_NS       (250 * NS_PER_MS)
+#define TCP_LISTEN     0x0a
+#define IPV6_HEX       32
+#define SOCKET_COLUMNS 10
+
+struct fdnames {
+	struct intern texts;
+	struct map known;   /* (process, descriptor, inode, device) -> text */
+	struct map sockets; /* inode -> text */
+	struct map read_ms; /* process -> when its socket tables were read, ms */
+	struct buf table;
+	struct buf text;
+};
+
+struct fdnames *fdnames_new(void)
+{
+	return xcalloc(1, sizeof(struct fdnames));
+}
+
+void fdnames_free(struct fdnames *f)
+{
+	if (!f)
+		return;
+	intern_release(&f->texts);
+	map_release(&f->known);
+	map_release(&f->sockets);
+	map_release(&f->read_ms);
+	buf_release(&f->table);
+	buf_release(&f->text);
+	free(f);
+}
+
+void fdnames_free_p(struct fdnames **f)
+{
+	fdnames_free(*f);
+	*f = NULL;
+}
+
+/* ---- tables of sockets ------------------------------------------------------------------- */
+
+/* The next word of a line; words are separated by blanks. */
+static struct sv take_word(struct sv *line)
+{
+	while (line->n && line->p[0] == ' ') {
+		line->p++;
+		line->n--;
+	}
+	struct sv word = {line->p, 0};
+	while (word.n < line->n && line->p[word.n] != ' ')
+		word.n++;
+	line->p += word.n;
+	line->n -= word.n;
+	return word;
+}
+
+static bool hex_value(struct sv s, uint32_t *ret_v)
+{
+	uint32_t v = 0;
+	if (!s.n || s.n > 8)
+		return false;
+	for (size_t i = 0; i < s.n; i++) {
+		char c = s.p[i];
+		uint32_t d = c >= '0' && c <= '9'   ? (uint32_t)(c - '0')
+			     : c >= 'A' && c <= 'F' ? (uint32_t)(c - 'A' + 10)
+			     : c >= 'a' && c <= 'f' ? (uint32_t)(c - 'a' + 10)
+						    : 16;
+		if (d == 16)
+			return false;
+		v = v << 4 | d;
+	}
+	*ret_v = v;
+	return true;
+}
+
+static bool decimal_value(struct sv s, uint64_t *ret_v)
+{
+	uint64_t v = 0;
+	if (!s.n || s.n > 19)
+		return false;
+	for (size_t i = 0; i < s.n; i++) {
+		if (s.p[i] < '0' || s.p[i] > '9')
+			return false;
+		v = v * 10 + (uint64_t)(s.p[i] - '0');
+	}
+	*ret_v = v;
+	return true;
+}
+
+/* "0100007F:18EB": words in the machine's byte order, the port as a number. */
+static bool add_address(struct buf *to, struct sv s, bool *ret_is_any)
+{
+	uint32_t word[4] = {0};
+	uint32_t port;
+	char text[INET6_ADDRSTRLEN];
+	const char *colon = memchr(s.p, ':', s.n);
+	if (!colon)
+		return false;
+	size_t n = (size_t)(colon - s.p);
+	if ((n != 8 && n != IPV6_HEX) || !hex_value(sv_from(colon + 1, s.n - n - 1), &port))
+		return false;
+	for (size_t i = 0; i * 8 < n; i++)
+		if (!hex_value(sv_from(s.p + i * 8, 8), &word[i]))
+			return false;
+	bool is_mapped = n == IPV6_HEX && !word[0] && !word[1] && word[2] == htonl(0xffff);
+	if (n == 8 || is_mapped)
+		inet_ntop(AF_INET, n == 8 ? &word[0] : &word[3], text, sizeof(text));
+	else
+		inet_ntop(AF_INET6, word, text, sizeof(text));
+	buf_addf(to, n == 8 || is_mapped ? "%s:%u" : "[%s]:%u", text, port);
+	*ret_is_any = !word[0] && !word[1] && !word[2] && !word[3] && !port;
+	return true;
+}
+
+static void keep_socket(struct fdnames *f, uint64_t inode)
+{
+	if (inode)
+		*map_put(&f->sockets, inode, NULL) = intern_add(&f->texts, f->text.p, f->text.n);
+}
+
+/* sl local remote state queues timer retransmissions uid timeout inode */
+static void read_inet_line(struct fdnames *f, const char *kind, struct sv line)
+{
+	struct sv words[SOCKET_COLUMNS];
+	for (size_t i = 0; i < SOCKET_COLUMNS; i++)
+		words[i] = take_word(&line);
+	uint64_t inode;
+	uint32_t state;
+	bool is_any;
+	buf_clear(&f->text);
+	buf_addf(&f->text, "%s ", kind);
+	if (!decimal_value(words[9], &inode) || !hex_value(words[3], &state) ||
+	    !add_address(&f->text, words[1], &is_any))
+		return;
+	size_t mark = f->text.n;
+	buf_add_str(&f->text, " -> ");
+	if (!add_address(&f->text, words[2], &is_any))
+		return;
+	if (is_any) {
+		f->text.n = mark;
+		if (kind[0] == 't' && state == TCP_LISTEN)
+			buf_add_str(&f->text, " listening");
+	}
+	keep_socket(f, inode);
+}
+
+/* address: references protocol flags type state inode [path] */
+static void read_unix_line(struct fdnames *f, struct sv line)
+{
+	struct sv word = {0};
+	uint64_t inode;
+	for (size_t i = 0; i < 7; i++)
+		word = take_word(&line);
+	if (!decimal_value(word, &inode))
+		return;
+	while (line.n && line.p[0] == ' ') {
+		line.p++;
+		line.n--;
+	}
+	buf_clear(&f->text);
+	if (line.n)
+		buf_addf(&f->text, "unix %.*s", SV_ARGS(line));
+	else
+		buf_addf(&f->text, "unix [%" PRIu64 "]", inode);
+	keep_socket(f, inode);
+}
+
+static void read_socket_table(struct fdnames *f, int32_t pid, const char *table)
+{
+	CLEANUP(buf_release) struct buf path = {0};
+	buf_addf(&path, "/proc/%d/net/%s", pid, table);
+	buf_clear(&f->table);
+	/* A process that is gone, or a protocol that this kernel does not have. */
+	if (file_read(&f->table, buf_str(&path), TABLE_LIMIT, NULL))
+		return;
+	struct sv rest = buf_sv(&f->table);
+	bool is_head = true;
+	while (rest.n) {
+		const char *end = memchr(rest.p, '\n', rest.n);
+		size_t n = end ? (size_t)(end - rest.p) : rest.n;
+		struct sv line = {rest.p, n};
+		rest.p += MIN(n + 1, rest.n);
+		rest.n -= MIN(n + 1, rest.n);
+		if (!is_head && table[0] == 'u' && table[1] == 'n')
+			read_unix_line(f, line);
+		else if (!is_head)
+			read_inet_line(f, table[0] == 't' ? "tcp" : "udp", line);
+		is_head = false;
+	}
+}
+
+static uint32_t socket_text(struct fdnames *f, int32_t pid, uint64_t inode)
+{
+	static const char *const tables[] = {"tcp", "tcp6", "udp", "udp6", "unix"};
+	uint32_t *text = map_get(&f->sockets, inode);
+	if (text)
+		return *text;
+	uint32_t now_ms = (uint32_t)(clock_mono_ns() / NS_PER_MS);
+	bool is_new;
+	uint32_t *read_ms = map_put(&f->read_ms, (uint64_t)(uint32_t)pid, &is_new);
+	if (!is_new && now_ms - *read_ms < AGAIN_NS / NS_PER_MS)
+		return 0;
+	*read_ms = now_ms;
+	for (size_t i = 0; i < ARRAY_LEN(tables); i++)
+		read_socket_table(f, pid, tables[i]);
+	text = map_get(&f->sockets, inode);
+	return text ? *text : 0;
+}
+
+/* ---- descriptors ------------------------------------------------------------------------- */
+
+/* 0: nothing is open there, or another file is. *ret_is_final: looking again would not help. */
+static uint32_t look_at(struct fdnames *f, int32_t pid, int32_t fd, uint64_t inode,
+			bool *ret_is_final)
+{
+	char path[64];
+	char link[PATH_MAX];
+	struct stat st;
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
+	*ret_is_final = true;
+	ssize_t n = readlink(path, link, sizeof(link));
+	if (n <= 0 || n == (ssize_t)sizeof(link) || stat(path, &st) ||
+	    (inode && st.st_ino != inode))
+		return 0;
+	struct sv text = {link, (size_t)n};
+	if (S_ISSOCK(st.st_mode)) {
+		uint32_t socket = socket_text(f, pid, st.st_ino);
+		if (socket)
+			return socket;
+		*ret_is_final = false;
+		buf_clear(&f->text);
+		buf_addf(&f->text, "socket [%" PRIu64 "]", (uint64_t)st.st_ino);
+		return intern_add(&f->texts, f->text.p, f->text.n);
+	}
+	buf_clear(&f->text);
+	if (S_ISFIFO(st.st_mode) && sv_has_prefix(text, SV("pipe:")))
+		buf_addf(&f->text, "pipe [%" PRIu64 "]", (uint64_t)st.st_ino);
+	else if (sv_has_prefix(text, SV("anon_inode:[")) && text.n > 13)
+		buf_addf(&f->text, "%.*s", (int)text.n - 13, text.p + 12);
+	else if (sv_has_prefix(text, SV("anon_inode:")))
+		buf_addf(&f->text, "%.*s", (int)text.n - 11, text.p + 11);
+	else if (S_ISCHR(st.st_mode) &&
+		 (sv_has_prefix(text, SV("/dev/pts/")) || sv_has_prefix(text, SV("/dev/tty"))))
+		buf_addf(&f->text, "terminal %.*s", SV_ARGS(text));
+	else
+		buf_add_sv(&f->text, text);
+	return intern_add(&f->texts, f->text.p, f->text.n);
+}
+
+const char *fdnames_get(struct fdnames *f, int32_t pid, int32_t fd, uint64_t inode, uint32_t dev)
+{
+	uint64_t key = hash_mix(hash_mix((uint64_t)(uint32_t)pid << 32 | (uint32_t)fd, inode), dev);
+	uint32_t *known = map_get(&f->known, key);
+	if (known)
+		return intern_str(&f->texts, *known);
+	bool is_final;
+	uint32_t text = look_at(f, pid, fd, inode, &is_final);
+	if (!text) {
+		/* A device number of the kernel: 12 bits major, 20 bits minor. */
+		buf_clear(&f->text);
+		buf_addf(&f->text, "file [%u:%u:%" PRIu64 "]", dev >> 20, dev & 0xfffff, inode);
+		text = intern_add(&f->texts, f->text.p, f->text.n);
+	}
+	if (is_final)
+		*map_put(&f->known, key, NULL) = text;
+	return intern_str(&f->texts, text);
+}
