@@ -35,6 +35,7 @@ struct capture_options {
 	const char *kind;            /* of the recording: "cpu", "offcpu" ... */
 	unsigned programs;           /* what is captured: enum engine_programs */
 	unsigned flags;              /* enum capture_flags */
+	unsigned io_parts;           /* with ENGINE_IO: enum io_parts */
 	const struct target *target; /* NULL: only the command */
 	char **command;              /* NULL-terminated, or NULL */
 	uint64_t duration_ns;        /* 0 = until the command ends or somebody stops it */

@@ -5,6 +5,8 @@
 #include "base/base.h"
 #include "session/source_kinds.h"
 
+#include "base/buf.h"
+#include "capture/io.h"
 #include "capture/switches.h"
 #include "specs.h"
 
@@ -70,6 +72,74 @@ static void switches_kind_free(void *s)
 	switches_free(s);
 }
 
+/* ---- input and output, faults, reclaim (io.h) --------------------------------------------- */
+
+static int io_kind_open(void **ret_s, const struct source_env *env, struct err *err)
+{
+	struct io_source *s = NULL;
+	int rc = io_open(&s, env->engine, env->options->io_parts, err);
+	*ret_s = s;
+	return rc;
+}
+
+static int io_kind_load(void *s, const struct source_env *env, struct err *err)
+{
+	(void)env;
+	return io_attach(s, err);
+}
+
+static int io_kind_start(void *s, const struct source_env *env, const struct event_sink *sink,
+			 struct err *err)
+{
+	(void)sink;
+	(void)err;
+	io_start(s, env->start_ns);
+	return 0;
+}
+
+static int io_kind_drain(void *s, const struct event_sink *sink, struct err *err)
+{
+	return io_poll(s, sink, err);
+}
+
+static int io_kind_stop(void *s, const struct event_sink *sink, struct err *err)
+{
+	return io_stop(s, sink, err);
+}
+
+static void add_nr_fact(struct profile *p, const char *key, uint64_t nr)
+{
+	if (!nr)
+		return;
+	CLEANUP(buf_release) struct buf b = {0};
+	buf_add_u64(&b, nr);
+	profile_fact(p, key, buf_str(&b));
+}
+
+static void io_kind_facts(void *s, struct profile *p)
+{
+	struct io_info i = io_info(s);
+	add_nr_fact(p, "io under way at start", i.nr_no_start);
+	add_nr_fact(p, "io without stack and file", i.nr_rows_full);
+	add_nr_fact(p, "io not counted", i.nr_lost);
+	add_nr_fact(p, "io file names lost", i.nr_files_lost);
+	add_nr_fact(p, "faults without mapping", i.nr_busy_maps);
+	add_nr_fact(p, "block requests without issue", i.nr_no_issue);
+	add_nr_fact(p, "block requests not followed", i.nr_requests_full);
+	add_nr_fact(p, "block requests in flight at most", i.max_inflight);
+}
+
+static int io_kind_patience_ms(const void *s)
+{
+	(void)s;
+	return 100;
+}
+
+static void io_kind_free(void *s)
+{
+	io_free(s);
+}
+
 /* ---- the table ---------------------------------------------------------------------------- */
 
 static const struct source_kind kinds[] = {
@@ -86,6 +156,19 @@ static const struct source_kind kinds[] = {
 		.patience_ms = switches_kind_patience_ms,
 		.grow = switches_kind_grow,
 		.free = switches_kind_free,
+	},
+	{
+		.name = "io",
+		.program = ENGINE_IO,
+		.needs_engine = true,
+		.open = io_kind_open,
+		.load = io_kind_load,
+		.start = io_kind_start,
+		.drain = io_kind_drain,
+		.stop = io_kind_stop,
+		.facts = io_kind_facts,
+		.patience_ms = io_kind_patience_ms,
+		.free = io_kind_free,
 	},
 };
 
@@ -151,7 +234,9 @@ static const struct table_shape shapes[] = {
 	{.event = "faults",
 	 .program = ENGINE_IO,
 	 .spec = SPEC_FAULTS,
-	 .columns = {{"faults", UNIT_COUNT, false}}},
+	 .columns = {{"faults", UNIT_COUNT, false},
+		     {"time", UNIT_NS, false},
+		     {"longest", UNIT_NS, true}}},
 	{.event = "reclaim",
 	 .program = ENGINE_IO,
 	 .spec = SPEC_RECLAIM,
