@@ -1,0 +1,243 @@
+/* Functions and stacks of events; see eventplaces.h. */
+#include "base/base.h"
+#include "analyze/eventplaces.h"
+
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/map.h"
+
+#define STACK_FRAMES 12 /* shown of a stack; the rest is a number */
+#define STACK_ROWS   3  /* of an event */
+
+struct event_places {
+	struct report *r;
+	const struct view_limits *limits;
+	size_t functions; /* index into the report's tables */
+	size_t stacks;
+	bool has_stacks;
+};
+
+static const struct report_column function_columns[] = {
+	{"event", "event", CELL_TEXT, NULL},
+	{"count", "count", CELL_COUNT, "exact, where every hit has a stack"},
+	{"pct", "%", CELL_PERCENT, "of the event"},
+	{"function", "function", CELL_TEXT, "the nearest one that is the program's own"},
+	{"call", "through", CELL_TEXT, "the user function nearest to the event"},
+	{"module", "module", CELL_TEXT, NULL},
+};
+
+static const struct report_column stack_columns[] = {
+	{"event", "event", CELL_TEXT, NULL},
+	{"count", "count", CELL_COUNT, NULL},
+	{"pct", "%", CELL_PERCENT, "of the event"},
+	{"stack", "stack, innermost first", CELL_TEXT, NULL},
+};
+
+struct event_places *event_places_begin(struct report *r, const struct view_limits *limits,
+					bool has_stacks)
+{
+	struct event_places *ep = arena_calloc(&r->arena, 1, sizeof(*ep));
+	*ep = (struct event_places){.r = r, .limits = limits, .has_stacks = has_stacks};
+	ep->functions = r->tables.n;
+	(void)report_add_table(r, "event_functions", "where they come from", function_columns,
+			       ARRAY_LEN(function_columns));
+	ep->stacks = r->tables.n;
+	if (has_stacks)
+		(void)report_add_table(r, "event_stacks", "commonest stacks", stack_columns,
+				       ARRAY_LEN(stack_columns));
+	return ep;
+}
+
+void event_places_end(struct event_places *ep)
+{
+	struct report *r = ep->r;
+	if (ep->has_stacks && !r->tables.p[ep->stacks].nr_rows)
+		r->tables.n = ep->stacks;
+	if (r->tables.n == ep->functions + 1 && !r->tables.p[ep->functions].nr_rows)
+		r->tables.n = ep->functions;
+}
+
+/* ---- functions ---------------------------------------------------------------------------- */
+
+struct place {
+	const char *function;
+	const char *call;
+	const char *module;
+	uint64_t nr;
+};
+
+/* Code that does somebody else's work: what called it is of interest. */
+static bool is_library(const struct profile *p, const struct location *l)
+{
+	static const char *const libraries[] = {"libc.so", "libc-",     "libpthread", "ld-linux",
+						"ld-musl", "libc.musl", "librt.",     "ld.so"};
+	enum module_kind kind = p->modules.p[l->module].kind;
+	if (kind == MODULE_KERNEL || kind == MODULE_KMODULE || kind == MODULE_VDSO ||
+	    (l->flags & LOCATION_KERNEL))
+		return true;
+	struct sv name = sv_from_str(profile_module_name(p, l->module));
+	for (size_t i = 0; i < ARRAY_LEN(libraries); i++)
+		if (sv_has_prefix(name, sv_from_str(libraries[i])))
+			return true;
+	return false;
+}
+
+static bool is_kernel(const struct profile *p, const struct location *l)
+{
+	enum module_kind kind = p->modules.p[l->module].kind;
+	return kind == MODULE_KERNEL || kind == MODULE_KMODULE || (l->flags & LOCATION_KERNEL);
+}
+
+static const char *name_of(const struct profile *p, const struct frame_ref *f)
+{
+	return f->frame_idx == UINT32_MAX ? "[unknown]"
+					  : profile_frame_name(p, &p->frames.p[f->frame_idx]);
+}
+
+static struct place place_of(const struct selection *sel, const struct select_row *row)
+{
+	const struct profile *p = sel->p;
+	struct place at = {.nr = row->weight, .function = "[no stack]", .call = "", .module = ""};
+	struct frame_ref f;
+	bool has_call = false;
+	if (!row->stack)
+		at.function = p->tasks.p[row->task].tid < 0 ? "[elsewhere]" : "[no stack taken]";
+	for (struct frame_it it = select_frames(sel, row->stack); frame_next(&it, &f);) {
+		const struct location *l = &p->locations.p[f.loc];
+		if (is_kernel(p, l) && has_call)
+			continue;
+		at.function = name_of(p, &f); /* unless something better follows */
+		at.module = profile_module_name(p, l->module);
+		if (is_kernel(p, l))
+			continue;
+		if (!has_call)
+			at.call = at.function;
+		has_call = true;
+		if (!is_library(p, l))
+			break;
+	}
+	return at;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct place *x = a;
+	const struct place *y = b;
+	int c = strcmp(x->function, y->function);
+	c = c ? c : strcmp(x->call, y->call);
+	return c ? c : strcmp(x->module, y->module);
+}
+
+static int by_count(const void *a, const void *b)
+{
+	const struct place *x = a;
+	const struct place *y = b;
+	return x->nr != y->nr ? (x->nr < y->nr ? 1 : -1) : by_place(a, b);
+}
+
+/* Equal places become one; returns how many are left. */
+static size_t merge_places(struct place *places, size_t n)
+{
+	size_t kept = 0;
+	if (n)
+		qsort(places, n, sizeof(*places), by_place);
+	for (size_t i = 0; i < n; i++) {
+		if (kept && !by_place(&places[kept - 1], &places[i]))
+			places[kept - 1].nr += places[i].nr;
+		else
+			places[kept++] = places[i];
+	}
+	if (kept)
+		qsort(places, kept, sizeof(*places), by_count);
+	return kept;
+}
+
+static void add_function(struct event_places *ep, const struct selection *sel,
+			 const struct place *at)
+{
+	union cell cells[] = {
+		{.text = sel->event},   {.u = at->nr},      {.d = view_pct(at->nr, sel->weight)},
+		{.text = at->function}, {.text = at->call}, {.text = at->module}};
+	report_add_row(ep->r, &ep->r->tables.p[ep->functions], cells);
+}
+
+static void add_functions(struct event_places *ep, struct arena *a, const struct selection *sel)
+{
+	struct place *places = arena_calloc(a, sel->nr_rows + 1, sizeof(*places));
+	for (size_t i = 0; i < sel->nr_rows; i++)
+		places[i] = place_of(sel, &sel->rows[i]);
+	size_t n = merge_places(places, sel->nr_rows);
+	struct place other = {.function = "<other>", .call = "", .module = ""};
+	for (size_t i = 0; i < n; i++) {
+		if (!ep->limits->max_rows || i < ep->limits->max_rows)
+			add_function(ep, sel, &places[i]);
+		else
+			other.nr += places[i].nr;
+	}
+	if (other.nr)
+		add_function(ep, sel, &other);
+}
+
+/* ---- stacks ------------------------------------------------------------------------------- */
+
+static int by_weight(const void *a, const void *b)
+{
+	const struct select_row *x = a;
+	const struct select_row *y = b;
+	if (x->weight != y->weight)
+		return x->weight < y->weight ? 1 : -1;
+	return (x->stack > y->stack) - (x->stack < y->stack);
+}
+
+static void add_stack(struct event_places *ep, const struct selection *sel,
+		      const struct select_row *row)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	struct frame_ref f;
+	size_t n = 0;
+	for (struct frame_it it = select_frames(sel, row->stack); frame_next(&it, &f); n++)
+		if (n < STACK_FRAMES)
+			buf_addf(&text, "%s%s", n ? " < " : "", name_of(sel->p, &f));
+	if (n > STACK_FRAMES)
+		buf_addf(&text, " < ... %zu more", n - STACK_FRAMES);
+	union cell cells[] = {{.text = sel->event},
+			      {.u = row->weight},
+			      {.d = view_pct(row->weight, sel->weight)},
+			      {.text = buf_str(&text)}};
+	report_add_row(ep->r, &ep->r->tables.p[ep->stacks], cells);
+}
+
+static void add_stacks(struct event_places *ep, struct arena *a, const struct selection *sel)
+{
+	struct select_row *rows = arena_calloc(a, sel->nr_rows + 1, sizeof(*rows));
+	size_t n = 0;
+	for (size_t i = 0; i < sel->nr_rows; i++) { /* rows are sorted by stack; threads together */
+		if (!sel->rows[i].stack)
+			continue;
+		if (n && rows[n - 1].stack == sel->rows[i].stack)
+			rows[n - 1].weight += sel->rows[i].weight;
+		else
+			rows[n++] = sel->rows[i];
+	}
+	if (n)
+		qsort(rows, n, sizeof(*rows), by_weight);
+	for (size_t i = 0; i < n && i < STACK_ROWS; i++)
+		add_stack(ep, sel, &rows[i]);
+}
+
+int event_places_add(struct event_places *ep, const struct profile *p,
+		     const struct select_spec *spec, uint32_t table, struct err *err)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct select_spec one = *spec;
+	struct selection sel;
+	one.event = profile_text(p, p->tables.p[table].event);
+	int rc = select_run(&a, p, &one, &sel, err);
+	if (rc)
+		return rc;
+	add_functions(ep, &a, &sel);
+	if (ep->has_stacks)
+		add_stacks(ep, &a, &sel);
+	return 0;
+}
