@@ -61,6 +61,8 @@ static void init_attr(struct perf_event_attr *a, uint32_t freq_hz, unsigned flag
 	};
 	if (flags & PERFOPEN_USER_ONLY)
 		a->exclude_kernel = 1;
+	if (flags & PERFOPEN_SWITCHES)
+		a->context_switch = 1;
 	if (flags & (PERFOPEN_NO_STACKS | PERFOPEN_PROG))
 		return;
 	a->sample_type |= PERF_SAMPLE_CALLCHAIN;
@@ -116,11 +118,36 @@ static int choose_sideband(struct perfopen *ret_p, int32_t pid, unsigned flags, 
 	return 0;
 }
 
+/* Switches happen in the kernel: without its side none would be counted, so it must be permitted.
+ */
+static int choose_switches(struct perfopen *ret_p, int32_t pid, unsigned flags, struct err *err)
+{
+	struct perfopen p = {.event = "context-switches", .is_software = true};
+	init_attr(&p.attr, 0, flags);
+	p.attr.freq = 0;
+	p.attr.sample_period = 1;
+	p.attr.sample_type &= ~(uint64_t)PERF_SAMPLE_CALLCHAIN;
+	p.attr.exclude_callchain_user = 0;
+	p.attr.sample_stack_user = PERFOPEN_STACK_SWITCH;
+	p.attr.type = PERF_TYPE_SOFTWARE;
+	p.attr.config = PERF_COUNT_SW_CONTEXT_SWITCHES;
+	int rc = try_open(&p, pid, flags & PERFOPEN_SYSTEM ? 0 : -1);
+	if (!rc && p.is_refused_kernel)
+		rc = -EACCES;
+	if (rc)
+		return err_set(err, rc, "cannot watch the switches of pid %d: %s", pid,
+			       strerror(-rc));
+	*ret_p = p;
+	return 0;
+}
+
 int perfopen_choose(struct perfopen *ret_p, int32_t pid, const char *event, uint32_t freq_hz,
 		    unsigned flags, struct err *err)
 {
 	if (flags & PERFOPEN_SIDEBAND)
 		return choose_sideband(ret_p, pid, flags, err);
+	if (flags & PERFOPEN_SWITCHES)
+		return choose_switches(ret_p, pid, flags, err);
 	bool is_choice = !event || !event[0];
 	int rc = -ENOENT;
 	bool is_known = false;

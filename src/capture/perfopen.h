@@ -18,6 +18,7 @@ enum perfopen_flags {
 	PERFOPEN_NO_STACKS = 1 << 4, /* instruction pointers only */
 	PERFOPEN_PROG = 1 << 5,      /* a program in the kernel takes the samples */
 	PERFOPEN_SIDEBAND = 1 << 6,  /* mappings, names, births and ends; no samples */
+	PERFOPEN_SWITCHES = 1 << 7,  /* with SIDEBAND: switches as well; else samples of them */
 };
 
 struct perfopen {
@@ -28,8 +29,9 @@ struct perfopen {
 	bool is_refused_kernel;
 };
 
-#define PERFOPEN_STACK_MIN (8u << 10)
-#define PERFOPEN_STACK_MAX 65528u /* the kernel's limit for sample_stack_user */
+#define PERFOPEN_STACK_MIN    (8u << 10)
+#define PERFOPEN_STACK_SWITCH (2u << 10) /* the same of SWITCHES: there are many */
+#define PERFOPEN_STACK_MAX    65528u     /* the kernel's limit for sample_stack_user */
 
 /*
  * Decides by trying on @pid (-1 = whole system). @event: NULL or "" to choose, else "cycles" or

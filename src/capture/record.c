@@ -120,6 +120,12 @@ static enum record_result decode_other(const struct perf_event_header *h, struct
 	case PERF_RECORD_THROTTLE:
 		ev->kind = EVENT_THROTTLE;
 		break;
+	case PERF_RECORD_SWITCH:
+	case PERF_RECORD_SWITCH_CPU_WIDE: /* of whom, the trailer says */
+		ev->kind = EVENT_SWITCH;
+		ev->sw.is_out = h->misc & PERF_RECORD_MISC_SWITCH_OUT;
+		ev->sw.is_preempt = h->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
+		break;
 	default:
 		return RECORD_IGNORED;
 	}

@@ -170,10 +170,15 @@ static int open_thread(struct sampler *s, struct group *g, int32_t tid, struct e
 	return 0;
 }
 
+static uint32_t first_copy(const struct sampler *s)
+{
+	return s->spec.flags & PERFOPEN_SWITCHES ? PERFOPEN_STACK_SWITCH : PERFOPEN_STACK_MIN;
+}
+
 static struct group *add_group(struct sampler *s)
 {
 	struct group *g = vec_add(&s->groups);
-	g->stack_bytes = PERFOPEN_STACK_MIN;
+	g->stack_bytes = first_copy(s);
 	return g;
 }
 
@@ -346,7 +351,7 @@ int sampler_open(struct sampler **ret_s, const struct sampler_spec *spec, struct
 	s->info.is_software = s->how.is_software;
 	s->info.is_user_only = s->how.is_user_only;
 	s->info.is_refused_kernel = s->how.is_refused_kernel;
-	s->info.max_stack_bytes = PERFOPEN_STACK_MIN;
+	s->info.max_stack_bytes = first_copy(s);
 	*ret_s = TAKE(s);
 	return 0;
 }

@@ -1,0 +1,448 @@
+/*
+ * The ledger without programs in the kernel; see switches.h.
+ *
+ *	sampler.c ── SAMPLE, SWITCH, FORK, EXIT, MAP ──> on_event ──> waitbook.c ── rows ──> sink
+ *	procpoll.c ── looks, kept until the stream has come to their time ──┘
+ *
+ * A switch comes as two records of one thread and CPU: the sample of the switch event (registers,
+ * stack), then PERF_RECORD_SWITCH. So the reason is known when the interval begins.
+ */
+#include "base/base.h"
+#include "capture/switches.h"
+
+#include <errno.h>
+#include <sys/syscall.h>
+
+#include "arch.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "capture/copyref.h"
+#include "capture/procpoll.h"
+#include "capture/sampler.h"
+#include "capture/waitbook.h"
+#include "capture/waitcalls.h"
+
+#define SETTLE_NS  5000000u /* more than records stay in the sampler's rings */
+#define SHORT_NS   (2 * PROCPOLL_PERIOD_NS)
+#define LOOK_SHARE 20 /* looking takes at most one part in so many of a CPU */
+#define COPY_MIN   (8u << 10)
+#define COPY_MAX   (256u << 10)
+#define LEARN_MAX  8 /* call sites asked for after each drain */
+
+struct look_note {
+	int32_t pid;
+	int32_t tid;
+	uint64_t from_ns;
+	uint64_t to_ns;
+	struct why why;
+};
+
+struct unlearned {
+	int32_t pid;
+	int32_t tid;
+	uint64_t ip;
+	uint64_t caller;
+};
+
+struct switches {
+	struct switches_spec spec;
+	struct switches_info info;
+	struct sampler *sampler; /* NULL when polled */
+	struct procpoll *poll;   /* NULL unless polled */
+	struct book book;
+	struct waitcalls calls;
+	struct copyrefs refs;
+	size_t nr_copy;
+	uint64_t border_ns; /* end of the second in hand */
+	uint64_t stop_ns;   /* events after it are not booked */
+	uint64_t next_look_ns;
+	VEC(struct look_note) looks; /* by time */
+	size_t nr_looks_taken;
+	VEC(struct unlearned) unlearned;
+	bool is_started;
+	const struct event_sink *sink; /* during a call */
+};
+
+static const struct {
+	const char *accuracy;
+	const char *remedy;
+} levels[] = {
+	[SWITCHES_STACKS] = {"times, counts and stacks of waits are exact; there are no wakers and "
+			     "no blame, and the run queue after a wake is a share of the thread's "
+			     "sum",
+			     "for wakers and blame run as root on a kernel with BPF"},
+	[SWITCHES_TIMES] = {"times and counts on and off the CPU are exact; what waits under 20 ms "
+			    "were for is estimated from looks at /proc",
+			    "for exact reasons and stacks run as root, or set "
+			    "kernel.perf_event_paranoid to 1 or lower"},
+	[SWITCHES_POLLED] = {"time on the CPU and in the run queue is exact; what waits were for "
+			     "is estimated from looks at /proc, their number is that of the "
+			     "thread's runs",
+			     "for exact waits run as root, or allow perf events "
+			     "(kernel.perf_event_paranoid 2 or lower, no seccomp filter)"},
+};
+
+/* ---- opening ------------------------------------------------------------------------------ */
+
+static int open_sampler(struct switches *s, unsigned flags, struct err *err)
+{
+	struct sampler_spec spec = {.pids = s->spec.pids,
+				    .tids = s->spec.tids,
+				    .child = s->spec.child,
+				    .is_system = s->spec.is_system,
+				    .flags = flags | PERFOPEN_SWITCHES,
+				    .prog_fd = -1};
+	return sampler_open(&s->sampler, &spec, err);
+}
+
+int switches_open(struct switches **ret_s, const struct switches_spec *spec, struct err *err)
+{
+	CLEANUP(switches_free_p) struct switches *s = xcalloc(1, sizeof(*s));
+	CLEANUP(err_release) struct err refusal = {0};
+	s->spec = *spec;
+	s->nr_copy = COPY_MIN;
+	s->info.level = spec->at_best;
+	int rc = -EPERM;
+	if (s->info.level == SWITCHES_STACKS && (rc = open_sampler(s, 0, &refusal)))
+		s->info.level = SWITCHES_TIMES;
+	if (rc && rc != -ESRCH && s->info.level == SWITCHES_TIMES) {
+		err_release(&refusal);
+		if ((rc = open_sampler(s, PERFOPEN_SIDEBAND, &refusal)))
+			s->info.level = SWITCHES_POLLED;
+	}
+	if (rc == -ESRCH)
+		return err_move(err, &refusal);
+	if (!s->sampler) {
+		s->poll = procpoll_new(spec->pids, spec->tids, spec->child, spec->is_system);
+		s->info.level = SWITCHES_POLLED;
+	}
+	s->info.accuracy = levels[s->info.level].accuracy;
+	s->info.remedy = levels[s->info.level].remedy;
+	*ret_s = TAKE(s);
+	return 0;
+}
+
+void switches_free(struct switches *s)
+{
+	if (!s)
+		return;
+	sampler_free(s->sampler);
+	procpoll_free(s->poll);
+	book_release(&s->book);
+	waitcalls_release(&s->calls);
+	copyrefs_release(&s->refs);
+	vec_release(&s->looks);
+	vec_release(&s->unlearned);
+	free(s);
+}
+
+void switches_free_p(struct switches **s)
+{
+	switches_free(*s);
+}
+
+/* ---- borders ------------------------------------------------------------------------------ */
+
+/* The scheduler's sum of this thread against what is booked: the rest is the queue after wakes. */
+static void share_queue(struct switches *s, struct book_thread *t)
+{
+	struct procpoll_sums sums;
+	if (t->state == THREAD_GONE || procpoll_sums(t->pid, t->tid, &sums))
+		return;
+	uint64_t total_ns = sums.queue_ns - MIN(t->queue_total_ns, sums.queue_ns);
+	bool is_first = t->queue_total_ns == UINT64_MAX;
+	uint64_t seen_ns = t->queue_seen_ns;
+	t->queue_total_ns = sums.queue_ns;
+	t->queue_seen_ns = 0;
+	if (!is_first && total_ns > seen_ns)
+		book_share_queue(&s->book, t, total_ns - seen_ns);
+	t->queue_seen_ns = 0; /* what was just shared out is in the sum already */
+}
+
+static int flush(struct switches *s, uint64_t time_ns, bool is_end, struct err *err)
+{
+	book_cut(&s->book, time_ns, is_end);
+	for (size_t i = 0; s->sampler && i < s->book.threads.n; i++)
+		share_queue(s, &s->book.threads.p[i]);
+	waitcalls_forget_files(&s->calls);
+	return book_flush(&s->book, s->sink, err);
+}
+
+static int flush_until(struct switches *s, uint64_t time_ns, struct err *err)
+{
+	int rc = 0;
+	while (!rc && s->border_ns <= time_ns) {
+		rc = flush(s, s->border_ns, false, err);
+		s->border_ns += NS_PER_SEC;
+	}
+	return rc;
+}
+
+/* ---- looks -------------------------------------------------------------------------------- */
+
+static struct procpoll_to looking(struct switches *s)
+{
+	return (struct procpoll_to){&s->book, &s->calls, &s->refs, s->sink, s->nr_copy};
+}
+
+static void take_looks(struct switches *s, uint64_t time_ns)
+{
+	for (; s->nr_looks_taken < s->looks.n; s->nr_looks_taken++) {
+		const struct look_note *l = &s->looks.p[s->nr_looks_taken];
+		if (l->to_ns > time_ns)
+			return;
+		struct book_thread *t = book_find(&s->book, l->tid);
+		if (t)
+			book_look(&s->book, t, l->from_ns, l->to_ns, &l->why);
+	}
+	vec_clear(&s->looks);
+	s->nr_looks_taken = 0;
+}
+
+static int look_at(struct switches *s, const struct book_thread *t, struct err *err)
+{
+	struct procpoll_to to = looking(s);
+	struct look_note l = {.pid = t->pid, .tid = t->tid, .from_ns = clock_mono_ns()};
+	int rc = procpoll_look(&to, l.pid, l.tid, &l.why, err);
+	s->info.nr_looks++;
+	if (err && err->code)
+		return err->code;
+	l.to_ns = clock_mono_ns();
+	if (!rc)
+		vec_push(&s->looks, l);
+	return 0;
+}
+
+/* All threads but those of which nothing new is to be seen. */
+static int look_around(struct switches *s, struct err *err)
+{
+	uint64_t now = clock_mono_ns();
+	if (now < s->next_look_ns)
+		return 0;
+	for (size_t i = 0; i < s->book.threads.n; i++) {
+		const struct book_thread *t = &s->book.threads.p[i];
+		bool is_long = t->has_why && now - t->began_ns > SHORT_NS;
+		if (t->state == THREAD_GONE || is_long)
+			continue; /* else as it comes: what the book says is some ms old */
+		int rc = look_at(s, t, err);
+		if (rc)
+			return rc;
+	}
+	uint64_t took_ns = clock_mono_ns() - now;
+	s->next_look_ns = now + MAX(took_ns * LOOK_SHARE, (uint64_t)PROCPOLL_PERIOD_NS);
+	return 0;
+}
+
+/* A call through syscall(2) while its thread still waits in it: /proc knows the number. */
+static void learn_sites(struct switches *s)
+{
+	for (size_t i = 0; i < s->unlearned.n && i < LEARN_MAX; i++) {
+		const struct unlearned *u = &s->unlearned.p[s->unlearned.n - 1 - i];
+		struct call call;
+		if (!procpoll_call(u->pid, u->tid, &call) && call.ip == u->ip)
+			waitcalls_learn(&s->calls, u->pid, &call, u->caller);
+	}
+	vec_clear(&s->unlearned);
+}
+
+/* ---- events ------------------------------------------------------------------------------- */
+
+static int on_sample(struct switches *s, const struct event *ev, struct err *err)
+{
+	const struct event_sample *sample = &ev->sample;
+	if (!sample->regs || sample->is_compat)
+		return 0;
+	uint64_t caller = 0;
+	if (sample->nr_stack >= sizeof(caller))
+		memcpy(&caller, sample->stack, sizeof(caller));
+	struct call call = waitcalls_from_regs(&s->calls, ev->pid, sample->regs, caller);
+	if (call.nr == CALL_UNKNOWN && s->unlearned.n < 1000)
+		vec_push(&s->unlearned, (struct unlearned){ev->pid, ev->tid, call.ip, caller});
+	struct why why = {0};
+	waitcalls_why(&s->calls, &s->book.objects, ev->pid, &call, &why);
+	int rc = copyrefs_tell(&s->refs, ev, sample->regs, sample->stack, sample->nr_stack, s->sink,
+			       &why.ref, err);
+	struct book_thread *t = book_thread(&s->book, ev->pid, ev->tid, ev->time_ns);
+	t->why = why;
+	t->has_why = true;
+	if (t->state == THREAD_UNSURE)
+		t->state = THREAD_ON; /* it was running to here */
+	return rc;
+}
+
+static void on_switch(struct switches *s, const struct event *ev)
+{
+	if (ev->tid <= 0)
+		return;
+	s->info.nr_switches++;
+	struct book_thread *t = book_thread(&s->book, ev->pid, ev->tid, ev->time_ns);
+	if (!ev->sw.is_out) {
+		book_on(&s->book, t, ev->time_ns);
+		return;
+	}
+	struct why why = t->why;
+	bool has_why = t->has_why && t->state == THREAD_ON;
+	enum book_how how = BOOK_WAIT;
+	if (ev->sw.is_preempt)
+		how = has_why && why.syscall == SYS_sched_yield ? BOOK_YIELDED : BOOK_PREEMPTED;
+	if (!has_why)
+		why = (struct why){.reason = WAIT_UNKNOWN, .syscall = -1};
+	book_off(&s->book, t, ev->time_ns, how, has_why || how != BOOK_WAIT ? &why : NULL);
+}
+
+/* A thread is born runnable: it waits for its first turn. */
+static void on_birth(struct switches *s, const struct event *ev)
+{
+	struct book_thread *t = book_find(&s->book, ev->tid);
+	if (t)
+		book_gone(&s->book, t, ev->time_ns);
+	t = book_thread(&s->book, ev->pid, ev->tid, ev->time_ns);
+	t->state = THREAD_OFF;
+	t->how = BOOK_WOKEN;
+	t->why = (struct why){.reason = WAIT_RUN_QUEUE, .syscall = -1};
+	t->queue_total_ns = 0;
+}
+
+static void note(struct switches *s, const struct event *ev)
+{
+	struct book_thread *t;
+	switch (ev->kind) {
+	case EVENT_FORK:
+		on_birth(s, ev);
+		break;
+	case EVENT_EXIT:
+		t = book_find(&s->book, ev->tid);
+		if (t)
+			book_gone(&s->book, t, ev->time_ns);
+		break;
+	case EVENT_COMM: /* of a thread that was there before, or of a command that begins */
+		(void)book_thread(&s->book, ev->pid, ev->tid, ev->time_ns);
+		break;
+	case EVENT_SWITCH:
+		on_switch(s, ev);
+		break;
+	case EVENT_LOST:
+		s->info.nr_lost += ev->lost.nr;
+		break;
+	default:
+		break;
+	}
+}
+
+static int on_event(void *ctx, const struct event *ev, struct err *err)
+{
+	struct switches *s = ctx;
+	copyrefs_note(&s->refs, ev);
+	if (ev->time_ns <= s->stop_ns) {
+		take_looks(s, ev->time_ns);
+		int rc = flush_until(s, ev->time_ns, err);
+		if (!rc && ev->kind == EVENT_SAMPLE)
+			rc = on_sample(s, ev, err);
+		if (rc)
+			return rc;
+		note(s, ev);
+	}
+	bool is_ours = ev->kind == EVENT_SAMPLE || ev->kind == EVENT_SWITCH;
+	if (is_ours || (s->spec.is_side && ev->kind != EVENT_LOST))
+		return 0;
+	return s->sink->event(s->sink->ctx, ev, err);
+}
+
+/* ---- the life of a capture ---------------------------------------------------------------- */
+
+int switches_start(struct switches *s, const struct event_sink *sink, struct err *err)
+{
+	struct event_sink ours = {on_event, s};
+	uint64_t now = clock_mono_ns();
+	s->sink = sink;
+	s->stop_ns = UINT64_MAX;
+	s->border_ns = now + NS_PER_SEC;
+	book_init(&s->book, now, SHORT_NS);
+	s->is_started = true;
+	if (!s->sampler)
+		return 0;
+	int rc = sampler_start(s->sampler, &ours, err);
+	vec_foreach(t, &s->book.threads) {
+		struct procpoll_sums sums;
+		if (!procpoll_sums(t->pid, t->tid, &sums))
+			t->queue_total_ns = sums.queue_ns;
+	}
+	rc = rc ? rc : look_around(s, err);
+	vec_foreach(l, &s->looks)
+		l->why.evidence |= EVIDENCE_AT_START;
+	return rc;
+}
+
+const int *switches_fds(const struct switches *s, size_t *ret_nr)
+{
+	*ret_nr = 0;
+	return s->sampler ? sampler_fds(s->sampler, ret_nr) : NULL;
+}
+
+int switches_patience_ms(const struct switches *s)
+{
+	return s->info.level == SWITCHES_STACKS ? 20 : 10;
+}
+
+static int poll_round(struct switches *s, struct err *err)
+{
+	uint64_t now = clock_mono_ns();
+	int rc = flush_until(s, now, err);
+	if (rc || now < s->next_look_ns)
+		return rc;
+	struct procpoll_to to = looking(s);
+	rc = procpoll_round(s->poll, &to, &s->info.nr_looks, err);
+	uint64_t took_ns = clock_mono_ns() - now;
+	s->next_look_ns = now + MAX(took_ns * LOOK_SHARE, (uint64_t)PROCPOLL_PERIOD_NS);
+	return rc;
+}
+
+int switches_drain(struct switches *s, const struct event_sink *sink, struct err *err)
+{
+	struct event_sink ours = {on_event, s};
+	s->sink = sink;
+	if (!s->sampler)
+		return poll_round(s, err);
+	uint64_t now = clock_mono_ns();
+	int rc = sampler_drain(s->sampler, &ours, err);
+	rc = rc ? rc : flush_until(s, now - SETTLE_NS, err);
+	if (!rc && s->info.level == SWITCHES_TIMES)
+		rc = look_around(s, err);
+	learn_sites(s);
+	return rc;
+}
+
+int switches_stop(struct switches *s, const struct event_sink *sink, struct err *err)
+{
+	struct event_sink ours = {on_event, s};
+	s->sink = sink;
+	if (!s->is_started)
+		return 0;
+	s->is_started = false;
+	int rc = 0;
+	if (s->poll) {
+		s->next_look_ns = 0;
+		rc = poll_round(s, err);
+	}
+	s->stop_ns = clock_mono_ns();
+	if (s->sampler)
+		rc = sampler_stop(s->sampler, &ours, err);
+	take_looks(s, s->stop_ns);
+	rc = rc ? rc : flush_until(s, s->stop_ns, err);
+	return rc ? rc : flush(s, s->stop_ns, true, err);
+}
+
+void switches_grow(struct switches *s, int32_t tid, uint64_t nr_bytes)
+{
+	if (s->info.level == SWITCHES_STACKS)
+		sampler_grow(s->sampler, tid, nr_bytes);
+	else if (nr_bytes >= s->nr_copy && s->nr_copy < COPY_MAX)
+		s->nr_copy *= 4;
+}
+
+struct switches_info switches_info(const struct switches *s)
+{
+	struct switches_info info = s->info;
+	info.nr_stacks = s->refs.nr_told;
+	return info;
+}
