@@ -17,6 +17,13 @@ int counts_open(struct counts **ret_c, struct engine *e, const struct counts_spe
 	return err_set(err, -ENOTSUP, "this assay was built without programs for the kernel");
 }
 
+int counts_attach(struct counts *c, struct err *err)
+{
+	(void)c;
+	(void)err;
+	return 0;
+}
+
 int counts_start(struct counts *c, uint64_t start_ns, const struct event_sink *sink,
 		 struct err *err)
 {
@@ -37,9 +44,10 @@ int counts_collect(struct counts *c, uint64_t now_ns, const struct event_sink *s
 	return 0;
 }
 
-void counts_end_singles(struct counts *c)
+uint64_t counts_singles_end_ns(const struct counts *c)
 {
 	(void)c;
+	return 0;
 }
 
 int counts_stop(struct counts *c, const struct event_sink *sink, struct err *err)
@@ -48,6 +56,12 @@ int counts_stop(struct counts *c, const struct event_sink *sink, struct err *err
 	(void)sink;
 	(void)err;
 	return 0;
+}
+
+const struct counts_spec *counts_spec_of(const struct counts *c)
+{
+	(void)c;
+	return NULL;
 }
 
 struct counts_total counts_total(const struct counts *c, size_t event_idx)
@@ -77,6 +91,7 @@ void counts_free(struct counts *c)
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "capture/letgo.h"
 #include "capture/skeleton.h"
 #include "host/limits.h"
 #include "wait_reason.h"
@@ -97,6 +112,8 @@ struct counts {
 	bool is_attached;
 	struct counts_total *totals; /* by event, once stopped */
 	uint64_t nr_missed;
+	uint64_t single_bytes;
+	uint64_t singles_end_ns;
 	struct count_key *keys; /* one batch */
 	struct count_value *values;
 	struct buf text;
@@ -126,6 +143,11 @@ int counts_open(struct counts **ret_c, struct engine *e, const struct counts_spe
 
 static void detach(struct counts *c)
 {
+	VEC(int) fds = {0};
+	vec_foreach(l, &c->links)
+		vec_push(&fds, bpf_link__fd(*l));
+	letgo(fds.p, fds.n);
+	vec_release(&fds);
 	vec_foreach(l, &c->links)
 		(void)bpf_link__destroy(*l); /* the descriptor is closed in any case */
 	vec_clear(&c->links);
@@ -218,13 +240,6 @@ static int configure(struct counts *c, uint32_t idx, struct err *err)
 
 /* ---- delivering --------------------------------------------------------------------------- */
 
-static int deliver(struct counts *c, const struct event *ev, const struct event_sink *sink,
-		   struct err *err)
-{
-	(void)c;
-	return sink->event(sink->ctx, ev, err);
-}
-
 static struct event row_event(const struct counts *c, uint32_t event, int32_t tgid, int32_t tid)
 {
 	return (struct event){
@@ -258,7 +273,19 @@ static int deliver_sum(struct counts *c, const struct count_key *k, const struct
 	ev.tally.kernel_ref = k->kernel_ref;
 	ev.tally.values = values;
 	set_outcome(c, &ev, &c->spec.set->events.p[k->event], k->outcome);
-	return deliver(c, &ev, sink, err);
+	return sink->event(sink->ctx, &ev, err);
+}
+
+#define SINGLE_BYTES 64 /* a row and its tag */
+
+static void limit_singles(struct counts *c, uint64_t now_ns, size_t nr_text)
+{
+	c->single_bytes += SINGLE_BYTES + nr_text;
+	if (!c->spec.single_bytes_max || c->singles_end_ns ||
+	    c->single_bytes < c->spec.single_bytes_max)
+		return;
+	c->singles_end_ns = now_ns;
+	c->skel->bss->count_no_singles = 1; /* what is in the ring still comes */
 }
 
 static int on_single(void *ctx, const struct kernel_record *r, const struct event_sink *sink,
@@ -281,8 +308,9 @@ static int on_single(void *ctx, const struct kernel_record *r, const struct even
 	ev.tally.kernel_ref = s->kernel_ref;
 	ev.tally.values = values;
 	ev.tally.object = args.n ? buf_str(&args) : NULL;
+	limit_singles(c, r->time_ns, args.n);
 	set_outcome(c, &ev, e, s->outcome);
-	return deliver(c, &ev, sink, err);
+	return sink->event(sink->ctx, &ev, err);
 }
 
 /* Delivers what @until seconds hold, and takes it out of the kernel's map. */
@@ -380,10 +408,22 @@ static int deliver_rest(struct counts *c, uint32_t idx, const struct event_sink 
 	ev.time_ns = c->start_ns;
 	ev.tally.values = values;
 	ev.tally.detail = COUNTS_NO_ROOM;
-	return deliver(c, &ev, sink, err);
+	return sink->event(sink->ctx, &ev, err);
 }
 
 /* ---- life --------------------------------------------------------------------------------- */
+
+int counts_attach(struct counts *c, struct err *err)
+{
+	int rc = 0;
+	engine_on_record(c->engine, RECORD_EVENT, on_single, c);
+	for (uint32_t i = 0; i < c->spec.set->events.n && !rc; i++)
+		rc = configure(c, i, err);
+	c->is_attached = true;
+	for (uint32_t i = 0; i < c->spec.set->events.n && !rc; i++)
+		rc = attach_event(c, i, err);
+	return rc;
+}
 
 int counts_start(struct counts *c, uint64_t start_ns, const struct event_sink *sink,
 		 struct err *err)
@@ -394,21 +434,9 @@ int counts_start(struct counts *c, uint64_t start_ns, const struct event_sink *s
 			     .tid = COUNTS_ELSEWHERE,
 			     .cpu = -1,
 			     .comm = {.name = COUNTS_ELSEWHERE_NAME}};
-	int rc = deliver(c, &name, sink, err);
-	engine_on_record(c->engine, RECORD_EVENT, on_single, c);
-	for (uint32_t i = 0; i < c->spec.set->events.n && !rc; i++)
-		rc = configure(c, i, err);
-	for (uint32_t i = 0; i < c->spec.set->events.n && !rc; i++)
-		rc = attach_event(c, i, err);
 	c->start_ns = start_ns;
 	c->skel->bss->count_start_ns = start_ns;
-	c->is_attached = true;
-	return rc;
-}
-
-void counts_end_singles(struct counts *c)
-{
-	c->skel->bss->count_no_singles = 1;
+	return sink->event(sink->ctx, &name, err);
 }
 
 int counts_stop(struct counts *c, const struct event_sink *sink, struct err *err)
@@ -425,6 +453,11 @@ int counts_stop(struct counts *c, const struct event_sink *sink, struct err *err
 	return rc;
 }
 
+const struct counts_spec *counts_spec_of(const struct counts *c)
+{
+	return &c->spec;
+}
+
 struct counts_total counts_total(const struct counts *c, size_t event_idx)
 {
 	return event_idx < c->spec.set->events.n ? c->totals[event_idx] : (struct counts_total){0};
@@ -433,6 +466,11 @@ struct counts_total counts_total(const struct counts *c, size_t event_idx)
 uint64_t counts_nr_missed(const struct counts *c)
 {
 	return c->nr_missed;
+}
+
+uint64_t counts_singles_end_ns(const struct counts *c)
+{
+	return c->singles_end_ns;
 }
 
 #endif

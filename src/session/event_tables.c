@@ -36,8 +36,9 @@ static void add_share(struct buf *to, const char *name, const struct counts_tota
 	buf_add_str(to, " %");
 }
 
-void event_tables_finish(struct profile *p, const struct counts *c, const struct counts_spec *spec)
+void event_tables_facts(const struct counts *c, struct profile *p)
 {
+	const struct counts_spec *spec = counts_spec_of(c);
 	CLEANUP(buf_release) struct buf shares = {0};
 	CLEANUP(buf_release) struct buf machine = {0};
 	CLEANUP(buf_release) struct buf nr = {0};
@@ -59,6 +60,12 @@ void event_tables_finish(struct profile *p, const struct counts *c, const struct
 	if (nr_no_room) {
 		num_add_count(&nr, nr_no_room);
 		profile_fact(p, "events without room for a row", buf_str(&nr));
+	}
+	uint64_t end_ns = counts_singles_end_ns(c);
+	if (end_ns) {
+		buf_clear(&nr);
+		num_add_ns(&nr, end_ns - MIN(end_ns, p->start_ns));
+		profile_fact(p, "events kept singly for", buf_str(&nr));
 	}
 	uint64_t nr_missed = counts_nr_missed(c);
 	if (!nr_missed)

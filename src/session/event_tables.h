@@ -13,9 +13,9 @@
 /* Makes the tables and gives them to the builder as spec first_spec and following. */
 void event_tables_add(struct profile *p, struct builder *b, const struct counts_spec *spec);
 /*
- * Once counting has stopped: facts "event stacks" (share of hits with a stack, where it is not
- * all), "event missed", "event machine-wide".
+ * Once counting has stopped: facts "events with stacks" (the share, where it is not all), "events
+ * of the whole machine", "events missed in interrupts", and so on, each only where there is any.
  */
-void event_tables_finish(struct profile *p, const struct counts *c, const struct counts_spec *spec);
+void event_tables_facts(const struct counts *c, struct profile *p);
 
 #endif

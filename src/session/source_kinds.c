@@ -6,8 +6,11 @@
 #include "session/source_kinds.h"
 
 #include "base/buf.h"
+#include "base/clock.h"
+#include "capture/counts.h"
 #include "capture/io.h"
 #include "capture/switches.h"
+#include "session/event_tables.h"
 #include "specs.h"
 
 /* ---- waits without programs in the kernel (switches.h) ------------------------------------ */
@@ -140,9 +143,63 @@ static void io_kind_free(void *s)
 	io_free(s);
 }
 
+/* ---- events by name (counts.h) ------------------------------------------------------------ */
+
+static int counts_kind_open(void **ret_s, const struct source_env *env, struct err *err)
+{
+	struct counts *c = NULL;
+	int rc = counts_open(&c, env->engine, env->options->counts, err);
+	*ret_s = c;
+	return rc;
+}
+
+static int counts_kind_load(void *s, const struct source_env *env, struct err *err)
+{
+	(void)env;
+	return counts_attach(s, err);
+}
+
+static int counts_kind_start(void *s, const struct source_env *env, const struct event_sink *sink,
+			     struct err *err)
+{
+	return counts_start(s, env->start_ns, sink, err);
+}
+
+static int counts_kind_drain(void *s, const struct event_sink *sink, struct err *err)
+{
+	return counts_collect(s, clock_mono_ns(), sink, err);
+}
+
+static int counts_kind_stop(void *s, const struct event_sink *sink, struct err *err)
+{
+	return counts_stop(s, sink, err);
+}
+
+static void counts_kind_facts(void *s, struct profile *p)
+{
+	event_tables_facts(s, p);
+}
+
+static void counts_kind_free(void *s)
+{
+	counts_free(s);
+}
+
 /* ---- the table ---------------------------------------------------------------------------- */
 
 static const struct source_kind kinds[] = {
+	{
+		.name = "counts",
+		.program = ENGINE_COUNTS,
+		.needs_engine = true,
+		.open = counts_kind_open,
+		.load = counts_kind_load,
+		.start = counts_kind_start,
+		.drain = counts_kind_drain,
+		.stop = counts_kind_stop,
+		.facts = counts_kind_facts,
+		.free = counts_kind_free,
+	},
 	{
 		.name = "switches",
 		.program = ENGINE_WAITS,
@@ -278,4 +335,6 @@ void sources_make_tables(const struct sources *s, struct profile *p, struct buil
 	for (size_t i = 0; i < ARRAY_LEN(shapes); i++)
 		if (programs & shapes[i].program)
 			make_table(&shapes[i], p, b);
+	if (programs & ENGINE_COUNTS)
+		event_tables_add(p, b, s->env.options->counts);
 }
