@@ -42,10 +42,11 @@ struct blame {
 	uint64_t convoy_ns;
 };
 
+bool blame_is_there(const struct profile *p);
 /* -ENODATA when the recording has no such table. */
 int blame_make(struct arena *a, const struct profile *p, const struct select_spec *spec,
 	       struct blame *ret_b, struct err *err);
-/* Tables "blame" (what culprits did: reason, function, thread) and a tree of who waited on whom. */
+/* Tables "blame" (what culprits did: reason, function, thread) and "blame_pairs" (who for whom). */
 void blame_report(struct report *r, const struct blame *b, const struct view_limits *limits);
 /* Waiter's frames, "[blamed on] thread", culprit's frames, what it did; width is waited time. */
 void blame_add_to_tree(struct calltree *ct, const struct blame *b);

@@ -11,37 +11,15 @@
  * Where every location of the first profile has one name of its own (text formats), two stacks
  * never merge and the hash table is not needed; it is made when a second profile comes.
  *
- * calltree_finish puts the nodes into preorder, siblings by name, and sums up.
+ * calltree_finish (treefinish.c) puts the nodes into preorder, siblings by name, and sums up.
  */
 #include "base/base.h"
 #include "analyze/calltree.h"
 
 #include <stdlib.h>
 
-#include "base/hash.h"
-#include "base/map.h"
+#include "analyze/treebuild.h"
 #include "base/mem.h"
-
-struct bnode {
-	uint32_t parent;
-	str_id name;
-	str_id module;
-	uint32_t flags;
-	uint64_t self;
-	uint64_t before;
-};
-
-struct calltree {
-	struct report *r;
-	unsigned flags;
-	bool has_before;
-	VEC(struct bnode) nodes; /* parents before children; 0 = root */
-	struct map children;     /* parent << 32 | name -> node */
-	size_t nr_indexed;       /* nodes that are in `children` */
-	VEC(uint32_t) open;      /* time order: the path of the last sample */
-	uint64_t nr_samples;
-	bool has_input; /* a selection, whose samples are known */
-};
 
 /* What is remembered per element of one profile while its rows are added. */
 struct input {
@@ -79,13 +57,6 @@ void calltree_free(struct calltree *ct)
 void calltree_free_p(struct calltree **ct)
 {
 	calltree_free(*ct);
-}
-
-/* A sum that cannot be represented stays at the largest number instead of starting again. */
-static uint64_t add_u64(uint64_t a, uint64_t b)
-{
-	uint64_t sum;
-	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
 struct step {
@@ -138,9 +109,9 @@ static void add_weight(struct calltree *ct, uint32_t node, uint64_t weight, bool
 {
 	struct bnode *n = &ct->nodes.p[node];
 	if (is_before)
-		n->before = add_u64(n->before, weight);
+		n->before = treebuild_add(n->before, weight);
 	else
-		n->self = add_u64(n->self, weight);
+		n->self = treebuild_add(n->self, weight);
 }
 
 /* ---- names of frames ---------------------------------------------------------------------- */
@@ -321,6 +292,16 @@ static uint32_t root_node(struct input *in, struct step step)
 	return in->root;
 }
 
+/* What a row shows above its leaf: "[lock]". */
+static uint32_t add_tip(struct input *in, uint32_t at, unsigned tip)
+{
+	const char *name = select_tip_name(tip);
+	if (!name)
+		return at;
+	in->is_distinct = false; /* a stack's node may get children from here on */
+	return child(in->ct, at, root_step(intern_add_str(&in->ct->r->names, name)));
+}
+
 static void add_row(struct input *in, const struct select_row *row, str_id root)
 {
 	struct calltree *ct = in->ct;
@@ -329,8 +310,10 @@ static void add_row(struct input *in, const struct select_row *row, str_id root)
 	bool is_tip = flags & CALLTREE_REVERSE && flags & CALLTREE_ROOT_COMM;
 	struct step step = root_step(root);
 	uint32_t at = root && !is_tip ? root_node(in, step) : 0;
-	at = flags & CALLTREE_REVERSE ? leaf_first(in, row->stack, at)
-				      : seat_of(in, row->stack, at);
+	if (flags & CALLTREE_REVERSE)
+		at = leaf_first(in, row->stack, add_tip(in, at, row->tip));
+	else
+		at = add_tip(in, seat_of(in, row->stack, at), row->tip);
 	if (root && is_tip)
 		at = child(ct, at, step);
 	add_weight(ct, at, row->weight, in->is_before);
@@ -405,6 +388,7 @@ static void add_rows(struct input *in)
 struct moment {
 	str_id root;
 	stack_id stack;
+	unsigned tip;
 	uint64_t weight;
 };
 
@@ -419,6 +403,9 @@ static void add_moment(struct input *in, const struct moment *m)
 	struct calltree *ct = in->ct;
 	VEC(struct step) steps = {0};
 	struct frame_ref f;
+	const char *tip = select_tip_name(m->tip);
+	if (tip)
+		vec_push(&steps, root_step(intern_add_str(&ct->r->names, tip)));
 	for (struct frame_it it = select_frames(in->sel, m->stack); frame_next(&it, &f);)
 		vec_push(&steps, step_of(in, &f));
 	if (m->root)
@@ -468,7 +455,7 @@ static bool add_samples(struct input *in, const str_id *roots, struct moments *t
 			continue;
 		int64_t v = t->values[i * t->nr_columns + t->weight_column];
 		uint64_t weight = v > 0 ? (uint64_t)v : 0;
-		vec_push(to, (struct moment){roots[t->task[i]], t->stack[i], weight});
+		vec_push(to, (struct moment){roots[t->task[i]], t->stack[i], 0, weight});
 		sum += weight;
 	}
 	map_release(&in_view);
@@ -480,12 +467,13 @@ static void add_in_time(struct input *in)
 	const struct selection *sel = in->sel;
 	struct moments moments = {0};
 	str_id *roots = task_roots(in);
-	if (sel->table >= in->p->tables.n || !add_samples(in, roots, &moments)) {
+	bool has_tips = sel->table < in->p->tables.n && in->p->tables.p[sel->table].has_tags;
+	if (sel->table >= in->p->tables.n || has_tips || !add_samples(in, roots, &moments)) {
 		vec_clear(&moments);
 		for (size_t i = 0; i < sel->nr_rows; i++)
 			vec_push(&moments,
 				 (struct moment){roots[sel->rows[i].task], sel->rows[i].stack,
-						 sel->rows[i].weight});
+						 sel->rows[i].tip, sel->rows[i].weight});
 	}
 	/* Threads one after another: mixed, no frame would last. */
 	CLEANUP(free_p) struct grouped *g = xreallocarray(NULL, moments.n + 1, sizeof(*g));
@@ -501,7 +489,7 @@ static void add_in_time(struct input *in)
 
 /* ---- one profile -------------------------------------------------------------------------- */
 
-static void add_input(struct calltree *ct, const struct selection *sel, bool is_before)
+static struct input open_input(struct calltree *ct, const struct selection *sel, bool is_before)
 {
 	const struct profile *p = sel->p;
 	ct->r->unit = sel->unit;
@@ -511,17 +499,28 @@ static void add_input(struct calltree *ct, const struct selection *sel, bool is_
 	in.func_names = xcalloc(p->functions.n, sizeof(*in.func_names));
 	in.module_names = xcalloc(p->modules.n, sizeof(*in.module_names));
 	in.seats = xcalloc(p->stacks.n, sizeof(*in.seats));
+	return in;
+}
+
+static void close_input(struct input *in)
+{
+	vec_release(&in->path);
+	free(in->seats);
+	free(in->module_names);
+	free(in->func_names);
+}
+
+static void add_input(struct calltree *ct, const struct selection *sel, bool is_before)
+{
+	struct input in = open_input(ct, sel, is_before);
 	in.is_distinct = has_distinct_names(&in);
 	if (in.is_distinct)
-		vec_reserve(&ct->nodes, p->stacks.n + 1);
+		vec_reserve(&ct->nodes, in.p->stacks.n + 1);
 	if (ct->flags & CALLTREE_TIME_ORDER)
 		add_in_time(&in);
 	else
 		add_rows(&in);
-	vec_release(&in.path);
-	free(in.seats);
-	free(in.module_names);
-	free(in.func_names);
+	close_input(&in);
 }
 
 void calltree_add(struct calltree *ct, const struct selection *sel)
@@ -533,6 +532,50 @@ void calltree_add_before(struct calltree *ct, const struct selection *sel)
 {
 	ct->has_before = true;
 	add_input(ct, sel, true);
+}
+
+/* ---- stacks put together ------------------------------------------------------------------ */
+
+typedef VEC(struct step) step_vec;
+
+/* From the part's root outwards to its leaf. */
+static void add_part_steps(struct input *in, const struct calltree_part *part, step_vec *steps)
+{
+	if (part->text) {
+		vec_push(steps, root_step(intern_add_str(&in->ct->r->names, part->text)));
+		return;
+	}
+	size_t first = steps->n;
+	struct frame_ref f;
+	for (struct frame_it it = select_frames(in->sel, part->stack); frame_next(&it, &f);)
+		vec_push(steps, step_of(in, &f));
+	for (size_t i = first, k = steps->n; i + 1 < k; i++) {
+		struct step swap = steps->p[i];
+		steps->p[i] = steps->p[--k];
+		steps->p[k] = swap;
+	}
+}
+
+void calltree_add_parts(struct calltree *ct, const struct selection *sel,
+			const struct calltree_row *rows, size_t nr)
+{
+	struct input in = open_input(ct, sel, false);
+	step_vec steps = {0};
+	for (size_t i = 0; i < nr; i++) {
+		vec_clear(&steps);
+		str_id root = ct->flags & ROOT_FLAGS ? root_name(&in, rows[i].task) : 0;
+		if (root)
+			vec_push(&steps, root_step(root));
+		for (size_t k = 0; k < rows[i].nr_parts; k++)
+			add_part_steps(&in, &rows[i].parts[k], &steps);
+		uint32_t at = 0;
+		for (size_t k = 0; k < steps.n; k++)
+			at = child(ct, at,
+				   steps.p[ct->flags & CALLTREE_REVERSE ? steps.n - 1 - k : k]);
+		add_weight(ct, at, rows[i].weight, false);
+	}
+	vec_release(&steps);
+	close_input(&in);
 }
 
 void calltree_add_names(struct calltree *ct, const struct sv *names, size_t nr, uint64_t weight,
@@ -548,221 +591,4 @@ void calltree_add_names(struct calltree *ct, const struct sv *names, size_t nr, 
 	add_weight(ct, at, weight, false);
 	add_weight(ct, at, weight_before, true);
 	ct->has_before |= weight_before != 0;
-}
-
-/* ---- finishing ---------------------------------------------------------------------------- */
-
-struct ranked {
-	struct sv text;
-	str_id name;
-};
-
-static int by_text(const void *a, const void *b)
-{
-	const struct ranked *x = a;
-	const struct ranked *y = b;
-	int c = memcmp(x->text.p, y->text.p, MIN(x->text.n, y->text.n));
-	return c ? c : x->text.n < y->text.n ? -1 : x->text.n > y->text.n;
-}
-
-/* By str_id: the place of the name among the names of the tree, sorted by bytes. */
-static uint32_t *rank_names(const struct calltree *ct, uint32_t *ret_nr)
-{
-	size_t nr_names = intern_count(&ct->r->names);
-	uint32_t *rank = xcalloc(nr_names, sizeof(*rank));
-	struct ranked *used = xreallocarray(NULL, nr_names, sizeof(*used));
-	uint32_t nr = 0;
-	vec_foreach(n, &ct->nodes) {
-		if (rank[n->name])
-			continue;
-		rank[n->name] = 1;
-		used[nr++] = (struct ranked){intern_get(&ct->r->names, n->name), n->name};
-	}
-	qsort(used, nr, sizeof(*used), by_text);
-	for (uint32_t i = 0; i < nr; i++)
-		rank[used[i].name] = i;
-	free(used);
-	*ret_nr = nr;
-	return rank;
-}
-
-struct links {
-	uint32_t first;
-	uint32_t next;
-};
-
-struct sibling {
-	uint32_t rank;
-	uint32_t id;
-};
-
-static int by_rank(const void *a, const void *b)
-{
-	const struct sibling *x = a;
-	const struct sibling *y = b;
-	if (x->rank != y->rank)
-		return x->rank < y->rank ? -1 : 1;
-	return x->id < y->id ? -1 : x->id > y->id;
-}
-
-/* Puts each list of siblings into the order of names; most lists have one element. */
-static void sort_siblings(const struct calltree *ct, struct links *links)
-{
-	uint32_t nr_ranks;
-	CLEANUP(free_p) uint32_t *rank = rank_names(ct, &nr_ranks);
-	VEC(struct sibling) list = {0};
-	for (size_t i = 0; i < ct->nodes.n; i++) {
-		uint32_t c = links[i].first;
-		if (!c || !links[c].next)
-			continue;
-		vec_clear(&list);
-		for (; c; c = links[c].next)
-			vec_push(&list, (struct sibling){rank[ct->nodes.p[c].name], c});
-		qsort(list.p, list.n, sizeof(*list.p), by_rank);
-		links[i].first = list.p[0].id;
-		for (size_t k = 0; k < list.n; k++)
-			links[list.p[k].id].next = k + 1 < list.n ? list.p[k + 1].id : 0;
-	}
-	vec_release(&list);
-}
-
-/* The builder's node ids in preorder; owned by the caller. */
-static uint32_t *preorder(const struct calltree *ct)
-{
-	size_t n = ct->nodes.n;
-	struct links *links = xcalloc(n, sizeof(*links)); /* by node id */
-	uint32_t *order = xreallocarray(NULL, n, sizeof(*order));
-	for (size_t i = n; i-- > 1;) {
-		struct links *parent = &links[ct->nodes.p[i].parent];
-		links[i].next = parent->first;
-		parent->first = (uint32_t)i;
-	}
-	if (!(ct->flags & CALLTREE_TIME_ORDER))
-		sort_siblings(ct, links);
-	size_t k = 0;
-	uint32_t at = 0;
-	for (;;) {
-		order[k++] = at;
-		uint32_t to = links[at].first;
-		while (!to && at) {
-			to = links[at].next;
-			at = to ? at : ct->nodes.p[at].parent;
-		}
-		if (!to)
-			break;
-		at = to;
-	}
-	ASSERT(k == n);
-	free(links);
-	return order;
-}
-
-static void place_nodes(const struct calltree *ct, struct report_tree *t)
-{
-	size_t n = ct->nodes.n;
-	uint32_t *order = preorder(ct);
-	uint32_t *place = xreallocarray(NULL, n, sizeof(*place));
-	uint32_t *last = xcalloc(n, sizeof(*last)); /* by place: the last child so far */
-	for (uint32_t i = 0; i < n; i++) {
-		const struct bnode *b = &ct->nodes.p[order[i]];
-		place[order[i]] = i;
-		struct tree_node *to = &t->nodes[i];
-		*to = (struct tree_node){.name = b->name,
-					 .module = b->module,
-					 .flags = b->flags,
-					 .self = b->self,
-					 .total = b->self};
-		if (t->before)
-			t->before[i] = (struct tree_before){b->before, b->before};
-		if (!i)
-			continue;
-		uint32_t parent = place[b->parent];
-		to->parent = parent;
-		to->depth = t->nodes[parent].depth + 1;
-		if (last[parent])
-			t->nodes[last[parent]].next = i;
-		else
-			t->nodes[parent].first_child = i;
-		last[parent] = i;
-	}
-	free(last);
-	free(place);
-	free(order);
-}
-
-static uint64_t scaled(uint64_t v, uint64_t to, uint64_t from)
-{
-	if (!from)
-		return v;
-	unsigned __int128 x = (unsigned __int128)v * to / from;
-	return x > UINT64_MAX ? UINT64_MAX : (uint64_t)x;
-}
-
-static int64_t difference(uint64_t now, uint64_t before)
-{
-	if (now >= before)
-		return (int64_t)MIN(now - before, (uint64_t)INT64_MAX);
-	return -(int64_t)MIN(before - now, (uint64_t)INT64_MAX);
-}
-
-/*
- * A share of the "before" total is the difference of two scaled sums along preorder, so that the
- * scaled parts of a node add up to the node exactly.
- */
-static void set_deltas(struct report_tree *t)
-{
-	uint64_t now = t->nodes[0].total;
-	uint64_t before = t->before[0].total;
-	uint64_t sum = 0;
-	for (size_t i = 0; i < t->nr_nodes; i++) {
-		struct tree_node *n = &t->nodes[i];
-		uint64_t self = t->before[i].self;
-		uint64_t total = t->before[i].total;
-		if (t->is_normalised && now) {
-			uint64_t start = scaled(sum, now, before);
-			self = scaled(sum + self, now, before) - start;
-			total = scaled(sum + total, now, before) - start;
-		}
-		sum = add_u64(sum, t->before[i].self);
-		n->delta = difference(n->total, total);
-		n->delta_self = difference(n->self, self);
-	}
-}
-
-struct report_tree *calltree_finish(struct calltree *ct, const char *key, const char *title)
-{
-	struct report *r = ct->r;
-	struct report_tree *t = vec_add(&r->trees);
-	size_t n = ct->nodes.n;
-	t->key = arena_strdup(&r->arena, key);
-	t->title = arena_strdup(&r->arena, title);
-	t->unit = r->unit;
-	t->count_name = r->unit == UNIT_NS ? "ns" : r->unit == UNIT_BYTES ? "bytes" : "samples";
-	t->nr_nodes = n;
-	t->nodes = arena_alloc(&r->arena, n * sizeof(*t->nodes));
-	t->before = ct->has_before ? arena_alloc(&r->arena, n * sizeof(*t->before)) : NULL;
-	t->is_differential = ct->has_before;
-	t->is_normalised = ct->has_before && ct->flags & CALLTREE_NORMALISE;
-	t->is_reversed = ct->flags & CALLTREE_REVERSE;
-	t->is_time_ordered = ct->flags & CALLTREE_TIME_ORDER;
-	place_nodes(ct, t);
-	for (size_t i = n; i-- > 1;) {
-		uint32_t parent = t->nodes[i].parent;
-		t->nodes[parent].total = add_u64(t->nodes[parent].total, t->nodes[i].total);
-		if (t->before)
-			t->before[parent].total =
-				add_u64(t->before[parent].total, t->before[i].total);
-	}
-	if (t->before)
-		set_deltas(t);
-	r->total = t->nodes[0].total;
-	if (ct->has_input)
-		r->nr_samples = ct->nr_samples;
-	vec_clear(&ct->nodes);
-	map_clear(&ct->children);
-	vec_push(&ct->nodes, (struct bnode){.name = intern_add_str(&r->names, "all")});
-	ct->nr_indexed = 0;
-	ct->has_before = ct->has_input = false;
-	ct->nr_samples = 0;
-	return t;
 }

@@ -44,6 +44,20 @@ void calltree_free_p(struct calltree **ct);
 void calltree_add(struct calltree *ct, const struct selection *sel);
 /* The same for the profile that is compared with; makes the tree a differential one. */
 void calltree_add_before(struct calltree *ct, const struct selection *sel);
+/* Stacks put together of parts, each a frame of its own (text) or a stack of the profile. */
+struct calltree_part {
+	const char *text; /* NULL: stack */
+	stack_id stack;
+};
+struct calltree_row {
+	task_id task;                      /* names the root frame, if the tree has one */
+	const struct calltree_part *parts; /* from the root outwards */
+	size_t nr_parts;
+	uint64_t weight;
+};
+/* Of the selection the profile, unit, number of samples and root of view are taken, no rows. */
+void calltree_add_parts(struct calltree *ct, const struct selection *sel,
+			const struct calltree_row *rows, size_t nr);
 /* One stack by names, from the root outwards, for sources that have no profile. */
 void calltree_add_names(struct calltree *ct, const struct sv *names, size_t nr, uint64_t weight,
 			uint64_t weight_before);

@@ -9,6 +9,7 @@
 #ifndef ASSAY_ANALYZE_LEDGER_H
 #define ASSAY_ANALYZE_LEDGER_H
 
+#include "analyze/quantile.h"
 #include "analyze/reason.h"
 #include "analyze/report.h"
 #include "analyze/select.h"
@@ -30,15 +31,20 @@ struct ledger_row {
 	uint64_t nr_voluntary;      /* switches out to wait */
 	uint64_t nr_involuntary;    /* switches out while it could run */
 	uint64_t nr_waits[WAIT_NR]; /* intervals, by reason */
-	uint64_t longest_ns[WAIT_NR];
 };
 
 struct ledger {
 	struct ledger_row *rows; /* those that were kept from running longest first */
 	size_t nr_rows;
 	struct ledger_row total;
-	uint64_t *on_cpu_ns; /* by task_id: on-CPU time within the window */
-	uint64_t window_ns;  /* length of the window, whole seconds of the tables */
+	struct quantile waits[WAIT_NR]; /* of all threads; RUN_QUEUE: both of */
+	struct quantile preempted;
+	struct quantile woken;
+	uint64_t *on_cpu_ns;  /* by task_id: on-CPU time within the window */
+	uint64_t window_ns;   /* length of the window: whole seconds of the tables */
+	uint64_t at_start_ns; /* of waits that had begun before the capture */
+	uint64_t polled_ns;   /* seen by looking from time to time, not by switches */
+	const char *accuracy; /* the recording's fact, or NULL: exact */
 };
 
 /* Has the profile a ledger at all (a table "on-cpu" or "off-cpu")? */
@@ -54,7 +60,18 @@ uint64_t ledger_blocked_ns(const struct ledger_row *row);
 /* Share of wall time that the ledger covers, in per cent; 100 where wall time is not known. */
 double ledger_covered_pct(const struct ledger_row *row);
 
-/* Tables: the total by reason ("ledger"), and one row a thread ("ledger_threads"). */
-void ledger_report(struct report *r, const struct ledger *l, const struct view_limits *limits);
+/* Adds the numbers of a row; for qsort: kept from running longest first. */
+void ledger_add(struct ledger_row *to, const struct ledger_row *from);
+int ledger_compare(const void *x, const void *y);
+
+enum ledger_flags {
+	LEDGER_GROUPS = 1 << 0, /* threads whose names differ in numbers only are one row */
+};
+
+/* "ledger": where the time of all threads went, a row a reason, with "sum" and "wall". */
+void ledger_report(struct report *r, const struct ledger *l);
+/* "ledger_threads" or "ledger_groups": a row a thread, a column a reason that matters. */
+void ledger_threads_report(struct report *r, const struct ledger *l, unsigned flags,
+			   const struct view_limits *limits);
 
 #endif

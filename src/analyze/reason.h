@@ -26,13 +26,11 @@ struct reasons;
 struct reasons *reasons_new(struct arena *a, const struct profile *p);
 /* The tag's reason, WAIT_SYNC replaced by WAIT_LOCK or WAIT_PARK where that can be told. */
 enum wait_reason reason_of(struct reasons *rs, stack_id stack, const struct tag *tag);
-/* What the frames of a stack say about a futex wait in it. */
-enum sync_kind reason_of_frames(struct reasons *rs, stack_id stack);
-
 /*
- * The name of a reason as a frame: "[lock]", "[run queue]"; NULL for WAIT_NONE and WAIT_ON_CPU.
- * Palettes know these names (render/palette.h).
+ * What the frames of a stack say about a futex wait in it: SYNC_UNKNOWN, SYNC_PARK, SYNC_LOCK, or
+ * SYNC_LOCK_BY_PARK: a lock whose waiters park on words of their own, so that the word says nothing
+ * about which lock it is.
  */
-const char *reason_frame(enum wait_reason r);
+enum sync_kind reason_of_frames(struct reasons *rs, stack_id stack);
 
 #endif

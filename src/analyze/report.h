@@ -15,14 +15,15 @@
 enum cell_kind {
 	CELL_TEXT,
 	CELL_COUNT,   /* u64 */
-	CELL_NS,      /* u64 */
+	CELL_NS,      /* u64; CELL_NS_NONE = not known */
 	CELL_BYTES,   /* u64 */
 	CELL_PERCENT, /* double, 0..100 */
 	CELL_FLOAT,   /* double */
 	CELL_ID,      /* u64, a number that is a name (pid); CELL_NO_ID = not known */
 };
 
-#define CELL_NO_ID UINT64_MAX
+#define CELL_NO_ID   UINT64_MAX
+#define CELL_NS_NONE UINT64_MAX
 
 struct report_column {
 	const char *key;   /* stable, for JSON: "self_pct" */

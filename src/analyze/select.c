@@ -16,6 +16,7 @@
 #include <errno.h>
 
 #include "analyze/match.h"
+#include "analyze/selecttags.h"
 #include "analyze/window.h"
 #include "base/buf.h"
 #include "base/map.h"
@@ -37,6 +38,7 @@ struct plan {
 	struct window *rule_windows; /* by rule; to_ns 0 = a rule on frames */
 	bool has_rule_windows;
 	uint32_t only_phase; /* NO_ROW = all */
+	struct tagplan tags;
 };
 
 const char *select_out_text(enum select_out out)
@@ -78,6 +80,32 @@ static uint64_t count_samples(const struct table *t)
 	return n;
 }
 
+/*
+ * The table that a view takes unasked: samples before waits, waits before all else that has tags;
+ * among equals the one with most samples.
+ */
+static uint32_t default_table(const struct profile *p, bool needs_tags)
+{
+	uint64_t best = 0;
+	unsigned best_rank = 0;
+	uint32_t at = 0;
+	for (uint32_t i = 0; i < p->tables.n; i++) {
+		const struct table *t = &p->tables.p[i];
+		const char *name = profile_text(p, t->event);
+		bool is_side = !strcmp(name, "on-cpu") || !strcmp(name, "blame");
+		unsigned rank = !t->has_tags ? 4 : !strcmp(name, "off-cpu") ? 3 : is_side ? 1 : 2;
+		uint64_t n = count_samples(t);
+		if (!n || (needs_tags && !t->has_tags))
+			continue;
+		if (rank > best_rank || (rank == best_rank && n > best)) {
+			best = n;
+			best_rank = rank;
+			at = i;
+		}
+	}
+	return at;
+}
+
 /* "cycles" finds "cycles:u" and "cpu/cycles/" is found by its whole name. */
 int select_table(const struct profile *p, const char *event, uint32_t *ret_table, struct err *err)
 {
@@ -93,15 +121,7 @@ int select_table(const struct profile *p, const char *event, uint32_t *ret_table
 		}
 		return unknown_event(p, event, err);
 	}
-	uint64_t best = 0;
-	*ret_table = 0;
-	for (uint32_t i = 0; i < p->tables.n; i++) {
-		uint64_t n = count_samples(&p->tables.p[i]);
-		if (n > best) {
-			best = n;
-			*ret_table = i;
-		}
-	}
+	*ret_table = default_table(p, false);
 	return 0;
 }
 
@@ -379,12 +399,13 @@ static int compile(struct arena *a, const struct select_spec *spec, struct plan 
 		rc = compile_phases(a, p, spec, plan, err);
 	if (!rc && spec->phase)
 		rc = find_phase(spec, &plan->only_phase, err);
-	return rc;
+	return rc ? rc : selecttags_compile(a, spec, &plan->tags, sel, err);
 }
 
 /* 0 and *ret_phase, or 1 + the reason why the sample is not in view. */
 static unsigned judge(const struct plan *plan, size_t nr_rules, size_t i, uint32_t *ret_phase)
 {
+	enum wait_reason reason;
 	const struct table *t = plan->t;
 	if (plan->has_window &&
 	    (t->time_ns[i] < plan->window.from_ns || t->time_ns[i] >= plan->window.to_ns))
@@ -397,7 +418,7 @@ static unsigned judge(const struct plan *plan, size_t nr_rules, size_t i, uint32
 	*ret_phase = phase_of_sample(plan, nr_rules, t->stack[i], t->time_ns[i]);
 	if (plan->only_phase != NO_ROW && *ret_phase != plan->only_phase)
 		return 1 + SELECT_OUT_PHASE;
-	return 0;
+	return selecttags_judge(&plan->tags, i, &reason);
 }
 
 static uint64_t samples_of(const struct table *t, size_t i)
@@ -437,6 +458,8 @@ static uint32_t *samples_in_view(const struct plan *plan, struct selection *sel,
 		if (verdict) {
 			sel->nr_out[verdict - 1] += samples_of(t, i);
 			sel->weight_out += weight_of(t, i);
+			if (verdict == 1 + SELECT_OUT_IDLE)
+				sel->weight_idle += weight_of(t, i);
 			continue;
 		}
 		sel->nr_samples += samples_of(t, i);
@@ -520,11 +543,27 @@ static void merge_runs(const struct plan *plan, const struct selection *sel, con
 		size_t i = in[k];
 		uint32_t phase = phase_of_sample(plan, sel->nr_rules, t->stack[i], t->time_ns[i]);
 		struct select_row *row = rows->n ? vec_last(rows) : NULL;
+		enum wait_reason tip;
+		(void)selecttags_judge(&plan->tags, i, &tip); /* it is in view */
 		if (!row || row->stack != t->stack[i] || row->task != t->task[i] ||
-		    row->phase != phase)
+		    row->phase != phase || row->tip != tip) {
 			row = new_row(rows, t->stack[i], t->task[i], phase);
+			row->tip = tip;
+		}
 		add_to_row(row, t, i);
 	}
+}
+
+struct phase_ctx {
+	const struct plan *plan;
+	size_t nr_rules;
+};
+
+static uint32_t phase_at(void *ctx, size_t i)
+{
+	const struct phase_ctx *c = ctx;
+	const struct table *t = c->plan->t;
+	return phase_of_sample(c->plan, c->nr_rules, t->stack[i], t->time_ns[i]);
 }
 
 static void scan(struct arena *a, const struct plan *plan, const struct select_spec *spec,
@@ -533,6 +572,11 @@ static void scan(struct arena *a, const struct plan *plan, const struct select_s
 	size_t n;
 	CLEANUP(free_p) uint32_t *in = samples_in_view(plan, sel, &n);
 	select_rows rows = {0};
+	if (plan->tags.t && !(spec->flags & SELECT_TIME_ORDER)) {
+		struct phase_ctx ctx = {plan, sel->nr_rules};
+		selecttags_aggregate(a, &plan->tags, sel, in, n, phase_at, &ctx);
+		return;
+	}
 	if (spec->flags & SELECT_TIME_ORDER) {
 		merge_runs(plan, sel, in, n, &rows);
 	} else {
@@ -545,6 +589,17 @@ static void scan(struct arena *a, const struct plan *plan, const struct select_s
 	vec_release(&rows);
 }
 
+/* A filter that only rows with tags can answer looks at those, unless an event is named. */
+static int find_table(const struct profile *p, const struct select_spec *spec, uint32_t *ret_table,
+		      struct err *err)
+{
+	if (!spec->event && selecttags_is_asked(spec)) {
+		*ret_table = default_table(p, true);
+		return 0;
+	}
+	return select_table(p, spec->event, ret_table, err);
+}
+
 int select_run(struct arena *a, const struct profile *p, const struct select_spec *spec,
 	       struct selection *ret_sel, struct err *err)
 {
@@ -554,7 +609,7 @@ int select_run(struct arena *a, const struct profile *p, const struct select_spe
 		*ret_sel = sel;
 		return 0;
 	}
-	int rc = select_table(p, spec->event, &sel.table, err);
+	int rc = find_table(p, spec, &sel.table, err);
 	if (rc)
 		return rc;
 	struct plan plan = {.t = &p->tables.p[sel.table]};
@@ -581,7 +636,8 @@ int select_compile(struct arena *a, const struct profile *p, uint32_t table,
 {
 	ASSERT(table < p->tables.n);
 	struct sieve *s = arena_calloc(a, 1, sizeof(*s));
-	struct selection sel = {.p = p, .table = table};
+	struct selection sel = {
+		.p = p, .table = table, .event = profile_text(p, p->tables.p[table].event)};
 	s->plan.t = &p->tables.p[table];
 	s->nr_rules = spec->nr_rules;
 	int rc = compile(a, spec, &s->plan, &sel, err);

@@ -84,6 +84,9 @@ enum select_tip {
 	SELECT_TIP_NR,
 };
 
+/* "[lock]", "[idle]"; NULL for 0 and for what ran. */
+const char *select_tip_name(unsigned tip);
+
 struct select_row {
 	stack_id stack; /* leaf node; its view ends at the selection's root for it */
 	task_id task;
@@ -119,8 +122,11 @@ struct selection {
 	uint64_t last_ns;
 	uint64_t nr_out[SELECT_OUT_NR]; /* samples left out */
 	uint64_t weight_out;
-	uint64_t weight_idle;   /* of it: left out because it is idle (no SELECT_IDLE) */
-	bool is_duration_rough; /* a duration filter cut through a class: see select.c */
+	uint64_t weight_idle; /* of it: left out because it is idle (no SELECT_IDLE) */
+	/* Durations in view, [min, max), to which a filter came by its log2 classes; 0 = no limit.
+	 */
+	uint64_t min_ns;
+	uint64_t max_ns;
 	/* --within: per stack node the node of the outermost match, 0 = none. NULL: whole stacks.
 	 */
 	const stack_id *roots;

@@ -144,8 +144,7 @@ void threads_report(struct report *r, const struct selection *sel, const struct 
 	add_rows(r, t, sel, rows, n, limits);
 }
 
-/* "worker-12" -> "worker-#" */
-static void fold_numbers(struct buf *to, const char *name)
+void threads_fold_numbers(struct buf *to, const char *name)
 {
 	buf_clear(to);
 	for (const char *c = name; *c; c++) {
@@ -170,7 +169,7 @@ void thread_groups_report(struct report *r, const struct selection *sel,
 	for (size_t i = 0; i < n; i++) {
 		if (!rows[i].w.weight && !rows[i].w.nr_samples)
 			continue;
-		fold_numbers(&folded, rows[i].name);
+		threads_fold_numbers(&folded, rows[i].name);
 		struct thread_row *g = &groups[intern_add(&names, folded.p, folded.n)];
 		/* a single thread keeps its whole name */
 		g->name = g->nr_threads ? arena_strdup(&a, folded.p) : rows[i].name;

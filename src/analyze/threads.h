@@ -7,10 +7,14 @@
 
 #include "analyze/view.h"
 #include "base/base.h"
+#include "base/buf.h"
 
 void threads_report(struct report *r, const struct selection *sel,
 		    const struct view_limits *limits);
 void thread_groups_report(struct report *r, const struct selection *sel,
 			  const struct view_limits *limits);
+
+/* "worker-12" -> "worker-#"; replaces what is in the buffer. */
+void threads_fold_numbers(struct buf *to, const char *name);
 
 #endif

@@ -19,16 +19,22 @@
 
 /* "reasons": time, share, waits, mean, p50, p99, longest. */
 void waits_reasons(struct report *r, const struct selection *sel);
-/* "waiting_functions": reason, the program's own function nearest to the wait, and below it the
- * one that waits (in libc or the runtime). */
+/*
+ * "waiting_functions": by reason, the program's own function nearest to the wait, and what it
+ * called of libc, the runtime or a locking library (waitframes.h).
+ */
 void waits_functions(struct report *r, const struct selection *sel,
 		     const struct view_limits *limits);
-/* "waiting_stacks": one row a stack and reason, frames in one text from the leaf. */
+/* "waiting_stacks": by reason and stack; frames in one text, from the leaf. */
 void waits_stacks(struct report *r, const struct selection *sel, const struct view_limits *limits);
-/* "wakers": who ended the waits, by waiting function and waking function. */
+/* "wakers": who ended the waits, by waiting function, waking thread and function. */
 void waits_wakers(struct report *r, const struct selection *sel, const struct view_limits *limits);
-/* "locks": by lock word or, where locks park, by the pair of waiting and releasing function. */
-void waits_locks(struct report *r, const struct selection *sel, const struct view_limits *limits);
+/*
+ * "locks": by the lock's word or, for locks whose waiters park, by the function that waits. @blame
+ * is a selection of the table of blame, or NULL: it says what holders did meanwhile.
+ */
+void waits_locks(struct report *r, const struct selection *sel, const struct selection *blame,
+		 const struct view_limits *limits);
 /* "wait_objects": files, devices and peers that were waited for. */
 void waits_objects(struct report *r, const struct selection *sel, const struct view_limits *limits);
 

@@ -5,30 +5,31 @@
 static const struct {
 	const char *key;
 	const char *text;
+	const char *frame;
 	bool is_idle;
 } reasons[WAIT_NR] = {
-	[WAIT_NONE] = {"none", "no wait", false},
-	[WAIT_ON_CPU] = {"on_cpu", "on CPU", false},
-	[WAIT_RUN_QUEUE] = {"run_queue", "run queue", false},
-	[WAIT_SYNC] = {"sync", "futex", false},
-	[WAIT_LOCK] = {"lock", "lock", false},
-	[WAIT_PARK] = {"park", "park, condvar, channel", true},
-	[WAIT_FSYNC] = {"fsync", "fsync", false},
-	[WAIT_FILE_READ] = {"file_read", "file read", false},
-	[WAIT_FILE_WRITE] = {"file_write", "file write", false},
-	[WAIT_FAULT] = {"fault", "major fault", false},
-	[WAIT_MMAP_LOCK] = {"mmap_lock", "mmap lock", false},
-	[WAIT_RECLAIM] = {"reclaim", "memory reclaim", false},
-	[WAIT_POLL] = {"poll", "poll, epoll", true},
-	[WAIT_SLEEP] = {"sleep", "sleep", true},
-	[WAIT_NET] = {"net", "network", false},
-	[WAIT_PIPE] = {"pipe", "pipe, terminal", false},
-	[WAIT_CHILD] = {"child", "child process", true},
-	[WAIT_FILE_OTHER] = {"file_other", "file system", false},
-	[WAIT_KERNEL] = {"kernel", "inside the kernel", false},
-	[WAIT_STOPPED] = {"stopped", "stopped", true},
-	[WAIT_OTHER] = {"other", "other system call", false},
-	[WAIT_UNKNOWN] = {"unknown", "unknown", false},
+	[WAIT_NONE] = {"none", "no wait", NULL, false},
+	[WAIT_ON_CPU] = {"on_cpu", "on CPU", NULL, false},
+	[WAIT_RUN_QUEUE] = {"run_queue", "run queue", "[run queue]", false},
+	[WAIT_SYNC] = {"sync", "futex", "[futex]", false},
+	[WAIT_LOCK] = {"lock", "lock", "[lock]", false},
+	[WAIT_PARK] = {"park", "park, condvar, channel", "[park]", true},
+	[WAIT_FSYNC] = {"fsync", "fsync", "[fsync]", false},
+	[WAIT_FILE_READ] = {"file_read", "file read", "[file read]", false},
+	[WAIT_FILE_WRITE] = {"file_write", "file write", "[file write]", false},
+	[WAIT_FAULT] = {"fault", "major fault", "[major fault]", false},
+	[WAIT_MMAP_LOCK] = {"mmap_lock", "mmap lock", "[mmap lock]", false},
+	[WAIT_RECLAIM] = {"reclaim", "memory reclaim", "[memory reclaim]", false},
+	[WAIT_POLL] = {"poll", "poll, epoll", "[poll]", true},
+	[WAIT_SLEEP] = {"sleep", "sleep", "[sleep]", true},
+	[WAIT_NET] = {"net", "network", "[network]", false},
+	[WAIT_PIPE] = {"pipe", "pipe, terminal", "[pipe]", false},
+	[WAIT_CHILD] = {"child", "child process", "[child process]", true},
+	[WAIT_FILE_OTHER] = {"file_other", "file system", "[file system]", false},
+	[WAIT_KERNEL] = {"kernel", "inside the kernel", "[inside the kernel]", false},
+	[WAIT_STOPPED] = {"stopped", "stopped", "[stopped]", true},
+	[WAIT_OTHER] = {"other", "other system call", "[other call]", false},
+	[WAIT_UNKNOWN] = {"unknown", "unknown", "[unknown wait]", false},
 };
 
 const char *wait_key(enum wait_reason r)
@@ -39,6 +40,11 @@ const char *wait_key(enum wait_reason r)
 const char *wait_text(enum wait_reason r)
 {
 	return reasons[r < WAIT_NR ? r : WAIT_UNKNOWN].text;
+}
+
+const char *wait_frame(enum wait_reason r)
+{
+	return reasons[r < WAIT_NR ? r : WAIT_UNKNOWN].frame;
 }
 
 bool wait_is_idle(enum wait_reason r)

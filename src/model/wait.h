@@ -19,6 +19,8 @@
 /* Stable key ("run_queue", "file_read") for filters, JSON and CSV; a phrase for people. */
 const char *wait_key(enum wait_reason r);
 const char *wait_text(enum wait_reason r);
+/* As a frame on top of a stack: "[lock]", "[run queue]"; NULL for rows that are no wait. */
+const char *wait_frame(enum wait_reason r);
 /* Waiting for something to do, rather than being kept from doing it. */
 bool wait_is_idle(enum wait_reason r);
 /* The reason of a key, or WAIT_NONE. */

@@ -40,9 +40,14 @@ static void add_cell(struct json *j, const struct report_column *c, const union 
 		json_str(j, v->text);
 		break;
 	case CELL_COUNT:
-	case CELL_NS:
 	case CELL_BYTES:
 		json_u64(j, v->u);
+		break;
+	case CELL_NS:
+		if (v->u == CELL_NS_NONE)
+			json_null(j);
+		else
+			json_u64(j, v->u);
 		break;
 	case CELL_ID:
 		if (v->u == CELL_NO_ID)

@@ -106,7 +106,10 @@ static void add_cell(struct buf *to, const struct report_column *c, const union 
 			buf_add_u64(to, v->u);
 		break;
 	case CELL_NS:
-		num_add_ns(to, v->u);
+		if (v->u == CELL_NS_NONE)
+			buf_add_ch(to, '-');
+		else
+			num_add_ns(to, v->u);
 		break;
 	case CELL_BYTES:
 		num_add_bytes(to, v->u);

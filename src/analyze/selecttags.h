@@ -1,0 +1,33 @@
+/*
+ * The part of a selection that looks at tags: reasons, durations, objects, other threads. Internal
+ * to select.c.
+ */
+#ifndef ASSAY_ANALYZE_SELECTTAGS_H
+#define ASSAY_ANALYZE_SELECTTAGS_H
+
+#include "analyze/reason.h"
+#include "analyze/select.h"
+
+struct tagplan {
+	const struct profile *p;
+	const struct table *t; /* NULL: a table without tags, everything is in view */
+	struct reasons *reasons;
+	uint8_t *verdict; /* by tag: 0, or 1 + enum select_out; NULL = all in view */
+	uint32_t in_view; /* bit by enum wait_reason */
+	bool is_of_other; /* reasons are those of the other thread (a table of blame) */
+	bool hides_idle;
+};
+
+/* Whether a spec asks for anything that only rows with tags can answer. */
+bool selecttags_is_asked(const struct select_spec *spec);
+/* Errors as select_run. Fills the selection's reasons and what became of durations. */
+int selecttags_compile(struct arena *a, const struct select_spec *spec, struct tagplan *plan,
+		       struct selection *sel, struct err *err);
+/* 0 and *ret_reason, or 1 + enum select_out. */
+unsigned selecttags_judge(const struct tagplan *plan, size_t i, enum wait_reason *ret_reason);
+/* Fills rows and tagged of the selection from the samples in view, sorted by stack. */
+void selecttags_aggregate(struct arena *a, const struct tagplan *plan, struct selection *sel,
+			  const uint32_t *samples, size_t n,
+			  uint32_t (*phase_of)(void *ctx, size_t sample_idx), void *ctx);
+
+#endif
