@@ -109,8 +109,7 @@ static bool add_quoted(struct buf *to, const char *name)
 	return true;
 }
 
-/* A path as one shell word; false if it cannot be typed. */
-static bool add_word(struct buf *to, const char *path)
+bool overview_add_word(struct buf *to, const char *path)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 				    "._/+-:@%,=";
@@ -127,7 +126,7 @@ static bool add_word(struct buf *to, const char *path)
 static void add_hints(struct report *r, const struct report_table *functions, const char *path)
 {
 	CLEANUP(buf_release) struct buf word = {0};
-	if (!add_word(&word, path))
+	if (!overview_add_word(&word, path))
 		return;
 	const char *input = buf_str(&word);
 	report_hint(r, "assay flame %s", input);

@@ -6,6 +6,7 @@
 
 #include "analyze/view.h"
 #include "base/base.h"
+#include "base/buf.h"
 
 /* Below this a report explains why there is so little, and how little it can tell. */
 #define OVERVIEW_FEW_SAMPLES 1000
@@ -15,5 +16,8 @@ void overview_begin(struct report *r, const struct selection *sel);
 /* Tables: functions, crates, threads. @input names the file in hints; NULL: none are given. */
 void overview_report(struct report *r, const struct selection *sel, const char *input,
 		     const struct view_limits *limits);
+
+/* A path as one shell word; false if it cannot be typed. */
+bool overview_add_word(struct buf *to, const char *path);
 
 #endif

@@ -653,6 +653,12 @@ bool select_has(const struct sieve *s, size_t sample_idx)
 	return !judge(&s->plan, s->nr_rules, sample_idx, &phase);
 }
 
+uint32_t select_phase(const struct sieve *s, size_t i)
+{
+	const struct table *t = s->plan.t;
+	return phase_of_sample(&s->plan, s->nr_rules, t->stack[i], t->time_ns[i]);
+}
+
 struct frame_it select_frames(const struct selection *s, stack_id stack)
 {
 	struct frame_it it = {.p = s->p, .node = stack};

@@ -154,6 +154,8 @@ struct sieve;
 int select_compile(struct arena *a, const struct profile *p, uint32_t table,
 		   const struct select_spec *spec, struct sieve **ret_s, struct err *err);
 bool select_has(const struct sieve *s, size_t sample_idx);
+/* Index of its rule, or nr_rules. */
+uint32_t select_phase(const struct sieve *s, size_t sample_idx);
 /* The table that a spec's event names (NULL: the one with most samples); -ENOENT. */
 int select_table(const struct profile *p, const char *event, uint32_t *ret_table, struct err *err);
 
