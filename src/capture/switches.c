@@ -350,14 +350,15 @@ static int on_event(void *ctx, const struct event *ev, struct err *err)
 
 /* ---- the life of a capture ---------------------------------------------------------------- */
 
-int switches_start(struct switches *s, const struct event_sink *sink, struct err *err)
+int switches_start(struct switches *s, uint64_t epoch_ns, const struct event_sink *sink,
+		   struct err *err)
 {
 	struct event_sink ours = {on_event, s};
-	uint64_t now = clock_mono_ns();
+	uint64_t start_ns = epoch_ns ? epoch_ns : clock_mono_ns();
 	s->sink = sink;
 	s->stop_ns = UINT64_MAX;
-	s->border_ns = now + NS_PER_SEC;
-	book_init(&s->book, now, SHORT_NS);
+	s->border_ns = start_ns + NS_PER_SEC;
+	book_init(&s->book, start_ns, SHORT_NS);
 	s->is_started = true;
 	if (!s->sampler)
 		return 0;

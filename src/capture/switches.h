@@ -50,8 +50,9 @@ struct switches_info {
 struct switches;
 
 int switches_open(struct switches **ret_s, const struct switches_spec *spec, struct err *err);
-/* Begins the ledger, feeds what was there before. */
-int switches_start(struct switches *s, const struct event_sink *sink, struct err *err);
+/* Begins the ledger, feeds what was there before. Seconds count from @epoch_ns (0 = now). */
+int switches_start(struct switches *s, uint64_t epoch_ns, const struct event_sink *sink,
+		   struct err *err);
 /* To poll for readability; none when polled. */
 const int *switches_fds(const struct switches *s, size_t *ret_nr);
 /* Milliseconds until it wants to be drained again, at most. */

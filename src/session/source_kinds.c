@@ -33,8 +33,7 @@ static int switches_kind_open(void **ret_s, const struct source_env *env, struct
 static int switches_kind_start(void *s, const struct source_env *env, const struct event_sink *sink,
 			       struct err *err)
 {
-	(void)env;
-	return switches_start(s, sink, err);
+	return switches_start(s, env->start_ns, sink, err);
 }
 
 static int switches_kind_drain(void *s, const struct event_sink *sink, struct err *err)
