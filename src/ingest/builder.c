@@ -234,6 +234,8 @@ static void on_thread_exit(struct builder *b, const struct event *ev)
 		spaces_exit(&b->spaces, ev->pid);
 		(void)map_del(&b->listed, (uint32_t)ev->pid);
 		note_change(b, ev->pid);
+		if (b->changed_pid) /* who watches it must not look at it any more */
+			builder_tell_spaces(b);
 	}
 }
 

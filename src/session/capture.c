@@ -109,6 +109,12 @@ static void side_applied(void *ctx, uint64_t time_ns)
 	engine_applied(c->engine, time_ns);
 }
 
+/* Samples that the user wants to be taken by perf itself. */
+static bool is_copying(const struct capture_options *o)
+{
+	return o->sampler_flags & (PERFOPEN_FP | PERFOPEN_NO_STACKS);
+}
+
 static struct engine_spec engine_spec_of(const struct capture *c)
 {
 	const struct capture_options *o = c->options;
@@ -146,9 +152,8 @@ static int try_engine(struct capture *c, struct err *err)
 static int open_sources(struct capture *c, struct capture_result *r, struct err *err)
 {
 	const struct capture_options *o = c->options;
-	bool copies = o->programs == ENGINE_CPU &&
-		      (o->sampler_flags & (PERFOPEN_FP | PERFOPEN_NO_STACKS));
-	if (!(o->flags & CAPTURE_NO_BPF) && !copies) {
+	bool is_useless = o->programs == ENGINE_CPU && is_copying(o);
+	if (!(o->flags & CAPTURE_NO_BPF) && !is_useless) {
 		int rc = try_engine(c, &r->no_engine);
 		if (!rc)
 			return 0;
@@ -237,8 +242,8 @@ static int open_sampler(struct capture *c, struct err *err)
 	struct sampler_spec spec = {
 		.event = o->event, .freq_hz = o->freq_hz, .flags = o->sampler_flags, .prog_fd = -1};
 	if (c->engine) {
-		spec.flags |= has_cpu ? PERFOPEN_PROG : PERFOPEN_SIDEBAND;
-		spec.prog_fd = has_cpu ? engine_sample_prog(c->engine) : -1;
+		spec.prog_fd = has_cpu && !is_copying(o) ? engine_sample_prog(c->engine) : -1;
+		spec.flags |= spec.prog_fd >= 0 ? PERFOPEN_PROG : has_cpu ? 0 : PERFOPEN_SIDEBAND;
 		spec.side = (struct side){side_peek_ns, side_deliver, side_applied, c};
 	}
 	if (o->target) {
@@ -395,12 +400,12 @@ static int start(struct capture *c, struct err *err)
 	set_start(c);
 	int rc = c->sampler ? sampler_start(c->sampler, &c->sink, err) : 0;
 	builder_tell_spaces(c->builder);
+	if (!rc && c->engine)
+		rc = engine_start(c->engine, err);
 	if (!rc && c->sources.list.n) { /* these add up by seconds, from a start that they share */
 		set_start(c);
 		rc = sources_start(&c->sources, c->start_ns, &c->sources_sink, err);
 	}
-	if (!rc && c->engine)
-		rc = engine_start(c->engine, err);
 	if (rc)
 		return rc;
 	uint64_t now = clock_mono_ns();
@@ -491,6 +496,8 @@ static int pump(struct capture *c, enum capture_end *ret_end, struct err *err)
 		}
 		if (now >= c->next_flush_ns) {
 			builder_settle(c->builder);
+			if (c->engine && engine_tell_losses(c->engine, &c->sink, err))
+				return err->code;
 			/* A full disk is told at the end; each flush tries everything again. */
 			if (c->writer)
 				(void)assayfile_flush(c->writer, c->p, NULL);
@@ -548,6 +555,9 @@ static int stop(struct capture *c, struct err *err)
 	if (!rc && c->sampler)
 		rc = sampler_stop(c->sampler, &c->sink, err);
 	builder_tell_spaces(c->builder);
+	rc = rc ? rc : sources_finish(&c->sources, &c->sources_sink, err);
+	if (!rc && c->engine)
+		rc = engine_tell_losses(c->engine, &c->sink, err);
 	builder_settle_all(c->builder);
 	return rc;
 }

@@ -7,9 +7,11 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/num.h"
 #include "capture/counts.h"
 #include "capture/io.h"
 #include "capture/switches.h"
+#include "capture/waits.h"
 #include "session/event_tables.h"
 #include "specs.h"
 
@@ -184,9 +186,77 @@ static void counts_kind_free(void *s)
 	counts_free(s);
 }
 
+/* ---- the ledger of waits (waits.h) -------------------------------------------------------- */
+
+static int waits_kind_open(void **ret_s, const struct source_env *env, struct err *err)
+{
+	struct waits *w = NULL;
+	int rc = waits_open(&w, env->engine, env->options->programs, err);
+	*ret_s = w;
+	return rc;
+}
+
+static int waits_kind_start(void *s, const struct source_env *env, const struct event_sink *sink,
+			    struct err *err)
+{
+	(void)sink;
+	return waits_start(s, env->start_ns, err);
+}
+
+static int waits_kind_drain(void *s, const struct event_sink *sink, struct err *err)
+{
+	return waits_drain(s, sink, err);
+}
+
+static int waits_kind_stop(void *s, const struct event_sink *sink, struct err *err)
+{
+	(void)sink;
+	return waits_stop(s, err);
+}
+
+static int waits_kind_finish(void *s, const struct event_sink *sink, struct err *err)
+{
+	return waits_finish(s, sink, err);
+}
+
+static int waits_kind_patience_ms(const void *s)
+{
+	(void)s;
+	return 50;
+}
+
+static void waits_kind_facts(void *s, struct profile *p)
+{
+	struct waits_info info = waits_info(s);
+	profile_fact(p, "accuracy", "every switch, in the kernel");
+	if (!info.lost_ns)
+		return;
+	CLEANUP(buf_release) struct buf text = {0};
+	num_add_ns(&text, info.lost_ns);
+	profile_fact(p, "waits in no row", buf_str(&text));
+}
+
+static void waits_kind_free(void *s)
+{
+	waits_free(s);
+}
+
 /* ---- the table ---------------------------------------------------------------------------- */
 
 static const struct source_kind kinds[] = {
+	{
+		.name = "waits",
+		.program = ENGINE_WAITS,
+		.needs_engine = true,
+		.open = waits_kind_open,
+		.start = waits_kind_start,
+		.drain = waits_kind_drain,
+		.stop = waits_kind_stop,
+		.finish = waits_kind_finish,
+		.facts = waits_kind_facts,
+		.patience_ms = waits_kind_patience_ms,
+		.free = waits_kind_free,
+	},
 	{
 		.name = "counts",
 		.program = ENGINE_COUNTS,

@@ -92,6 +92,16 @@ int sources_stop(struct sources *s, const struct event_sink *sink, struct err *e
 	return rc;
 }
 
+int sources_finish(struct sources *s, const struct event_sink *sink, struct err *err)
+{
+	int rc = 0;
+	for (size_t i = 0; !rc && i < s->list.n; i++) {
+		struct source *one = &s->list.p[i];
+		rc = one->kind->finish ? one->kind->finish(one->self, sink, err) : 0;
+	}
+	return rc;
+}
+
 void sources_facts(const struct sources *s, struct profile *p)
 {
 	vec_foreach(one, &s->list)

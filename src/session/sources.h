@@ -5,9 +5,10 @@
  *
  *	sources_open    with the engine open, before its programs are loaded
  *	sources_load    the programs are loaded, nothing runs
- *	sources_start   everything before the capture has been told
+ *	sources_start   what was before the capture has been told, the programs are attached
  *	sources_drain   each second, and whenever one of them wants it sooner
- *	sources_stop    what is still open is booked; the engine still delivers after it
+ *	sources_stop    what is still open is booked; the programs are still attached
+ *	sources_finish  everything that the engine had to tell has been delivered
  *	sources_facts   what the recording says about them
  */
 #ifndef ASSAY_SESSION_SOURCES_H
@@ -41,6 +42,7 @@ struct source_kind {
 		     struct err *err);
 	int (*drain)(void *s, const struct event_sink *sink, struct err *err);
 	int (*stop)(void *s, const struct event_sink *sink, struct err *err);
+	int (*finish)(void *s, const struct event_sink *sink, struct err *err);
 	void (*facts)(void *s, struct profile *p);
 	const int *(*fds)(const void *s, size_t *ret_nr);
 	int (*patience_ms)(const void *s); /* 0 = a second will do */
@@ -70,6 +72,7 @@ int sources_start(struct sources *s, uint64_t start_ns, const struct event_sink 
 int sources_drain(struct sources *s, uint64_t now_ns, const struct event_sink *sink,
 		  struct err *err);
 int sources_stop(struct sources *s, const struct event_sink *sink, struct err *err);
+int sources_finish(struct sources *s, const struct event_sink *sink, struct err *err);
 void sources_facts(const struct sources *s, struct profile *p);
 /* Milliseconds until one of them wants to be drained, at most @ms. */
 int sources_patience_ms(const struct sources *s, int ms);
