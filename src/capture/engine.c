@@ -24,7 +24,8 @@
 #include "kernel_sample.h"
 #include "kernel_stack.h"
 
-#define NR_KINDS      16  /* of records */
+#define NR_KINDS      16 /* of records */
+#define PRINT_MAX     1000
 #define PUBLISH_EVERY 256 /* records, while the ring is read */
 /* Births between the listing of the target and the first run of our programs. */
 #define ADOPT_NS 1000000000u
@@ -82,7 +83,9 @@ static int print_debug(enum libbpf_print_level level, const char *fmt, va_list a
 		return 0;
 	while (n > 0 && text[n - 1] == '\n')
 		text[--n] = 0;
-	log_debug_at(LOG_BPF, "%s", text);
+	/* The verifier's words can be a megabyte; why it gave up stands at the end. */
+	int skip = n > PRINT_MAX && !log_has_debug(LOG_BPF, 3) ? n - PRINT_MAX : 0;
+	log_debug_at(LOG_BPF, "%s%s", skip ? "..." : "", text + skip);
 	free(text);
 	return 0;
 }
@@ -174,7 +177,7 @@ static int add_targets(struct engine *e, struct err *err)
 static bool adopt(struct engine *e, int32_t pid)
 {
 	if (e->spec.is_system || (e->start_ns && clock_mono_ns() > e->start_ns + ADOPT_NS) ||
-	    kill(pid, 0))
+	    (kill(pid, 0) && errno == ESRCH))
 		return false;
 	return add_process(e, pid, KPROC_TARGET, NULL) == 0;
 }

@@ -36,6 +36,7 @@ struct cpu_opts {
 	int call_graph;
 	bool is_user_only;
 	bool wants_graph; /* -g, as perf has it: it is always on */
+	bool has_no_bpf;
 	bool has_no_inlines;
 	bool has_no_pictures;
 	bool has_hashes;
@@ -64,6 +65,8 @@ static const struct opt cpu_table[] = {
 	OPT_FLAG('u', "user", struct cpu_opts, is_user_only, "leave the kernel out"),
 	OPT_ENUM(0, "call-graph", struct cpu_opts, call_graph, call_graphs, "HOW",
 		 "how stacks are taken"),
+	OPT_FLAG(0, "no-bpf", struct cpu_opts, has_no_bpf,
+		 "load no programs into the kernel: copy stacks and unwind them outside"),
 	OPT_FLAG('g', NULL, struct cpu_opts, wants_graph, "call stacks; always on"),
 	OPT_FLAG(0, "no-inlines", struct cpu_opts, has_no_inlines, "physical functions only"),
 	OPT_FLAG(0, "hashes", struct cpu_opts, has_hashes,
@@ -127,8 +130,12 @@ static void show_status(void *ctx, const struct capture_status *s)
 	progress_text(&p->bar, "%s", buf_str(&text));
 }
 
-static void say_what_was_chosen(const struct cpu_opts *o, const struct sampler_info *i)
+static void say_what_was_chosen(const struct cpu_opts *o, const struct capture_result *r)
 {
+	const struct sampler_info *i = &r->info;
+	if (r->no_engine.code)
+		log_note("stacks are copied and unwound outside the kernel: %s",
+			 err_msg(&r->no_engine));
 	if (i->is_software && !o->event)
 		log_note("no hardware counters on this machine: sampling by %s", i->event);
 	if (i->is_refused_kernel)
@@ -161,6 +168,7 @@ static struct capture_options options_from(const struct cpu_opts *o, const struc
 		.debug_dirs = o->debug_dirs.p,
 		.nr_debug_dirs = o->debug_dirs.n,
 		.recording_fd = -1,
+		.flags = o->has_no_bpf ? CAPTURE_NO_BPF : 0,
 		.symbolizer_flags = o->has_no_inlines ? SYMBOLIZER_NO_INLINES : 0,
 		.demangle_flags = o->has_hashes ? DEMANGLE_HASHES : 0,
 		.sampler_flags = (o->is_user_only ? PERFOPEN_USER_ONLY : 0) |
@@ -206,7 +214,7 @@ static int capture_into(void *ctx, struct cpu_outputs *out)
 		cpu_outputs_abandon(out);
 		return failed_status(&result, has_command);
 	}
-	say_what_was_chosen(run->o, &result.info);
+	say_what_was_chosen(run->o, &result);
 	bool skips_pictures = run->o->has_no_pictures || stop_count() > 1;
 	int status = cpu_outputs_finish(out, &result, skips_pictures, has_command);
 	if (!result.has_exit_code)

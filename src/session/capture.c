@@ -203,6 +203,12 @@ static void add_sampler_facts(struct capture *c)
 	buf_addf(&text, "%u", c->options->freq_hz);
 	profile_fact(c->p, "frequency_hz", buf_str(&text));
 	profile_fact(c->p, "mode", info.is_user_only ? "user only" : "user and kernel");
+	unsigned flags = c->options->sampler_flags;
+	profile_fact(c->p, "stacks",
+		     c->engine                    ? "in the kernel (BPF)"
+		     : flags & PERFOPEN_FP        ? "frame pointers"
+		     : flags & PERFOPEN_NO_STACKS ? "none"
+						  : "copied");
 }
 
 static void add_facts(struct capture *c)
