@@ -26,7 +26,7 @@ golden: $(BIN)
 golden-update: $(BIN)
 	$(Q)tests/lib/golden.sh --update $(BIN) tests/golden
 
-e2e: $(BIN) targets
+e2e: $(BIN) targets $(O)/tests/oracle/waits_rows
 	$(Q)tests/lib/e2e.sh $(BIN) tests/e2e
 
 # Programs whose truth is known; each names its flags in a line "/* build: ... */".
@@ -69,7 +69,8 @@ check:
 	$(Q)tests/lib/check.sh "$(MAKE)"
 
 # Programs that time or judge single parts; unwinding ones share a world of their own.
-PARTS := $(patsubst %.c,$(O)/%,$(wildcard tests/bench/bench_*.c) tests/oracle/unwind_step.c)
+PARTS := $(patsubst %.c,$(O)/%,$(wildcard tests/bench/bench_*.c) tests/oracle/unwind_step.c \
+           tests/oracle/waits_rows.c)
 $(O)/tests/bench/bench_unwind $(O)/tests/oracle/unwind_step: $(O)/tests/lib/unwind_world.o
 $(PARTS): %: %.o $(LIB)
 	$(call say,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(LIB) $(LIBS)
