@@ -14,6 +14,9 @@
 /* In the order of the help: capture, read, around. */
 const struct cmd cmd_table[] = {
 	{.name = "cpu", .summary = "where the CPU time of a program goes", .run = cmd_cpu},
+	{.name = "events",
+	 .summary = "count events by name, exactly, with their stacks",
+	 .run = cmd_events},
 	{.name = "report", .summary = "where the time goes: tables and trees", .run = cmd_report},
 	{.name = "flame", .summary = "draw a flame graph (SVG)", .run = cmd_flame},
 	{.name = "convert", .summary = "write a profile in another format", .run = cmd_convert},
