@@ -348,6 +348,7 @@ int hotcold_run(struct arena *a, const struct profile *p, const struct select_sp
 		ret_sel->weight = m.weight;
 		ret_sel->unit = UNIT_NS;
 		ret_sel->event = "thread time";
+		ret_sel->noun = "samples and waits";
 	}
 	vec_release(&m.rows);
 	return rc;

@@ -95,7 +95,8 @@ void overview_begin(struct report *r, const struct selection *sel)
 {
 	view_begin(r, sel, "assay report");
 	add_facts(r, sel);
-	note_few_samples(r, sel);
+	if (sel->table >= sel->p->tables.n || !sel->p->tables.p[sel->table].has_tags)
+		note_few_samples(r, sel);
 	note_other_events(r, sel);
 }
 

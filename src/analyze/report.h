@@ -105,6 +105,7 @@ struct report {
 	uint64_t total;         /* weight of everything in view */
 	uint64_t nr_samples;
 	enum unit unit;
+	const char *noun; /* what nr_samples counts: "waits"; NULL: samples */
 };
 
 struct report *report_new(void);

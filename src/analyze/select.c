@@ -61,6 +61,15 @@ const char *select_out_text(enum select_out out)
 	return texts[out];
 }
 
+const char *select_noun(const struct selection *s)
+{
+	if (s->noun)
+		return s->noun;
+	if (s->table >= s->p->tables.n || !s->p->tables.p[s->table].has_tags)
+		return "samples";
+	return profile_text(s->p, s->p->tables.p[s->table].columns[0].name);
+}
+
 /* ---- the event ------------------------------------------------------------------------- */
 
 static int unknown_event(const struct profile *p, const char *name, struct err *err)

@@ -118,6 +118,7 @@ struct selection {
 	uint64_t weight;
 	enum unit unit;
 	const char *event;
+	const char *noun;  /* of rows, where not that of the table; or NULL */
 	uint64_t first_ns; /* the window in force, on the profile's clock; both 0: timeless */
 	uint64_t last_ns;
 	uint64_t nr_out[SELECT_OUT_NR]; /* samples left out */
@@ -159,6 +160,8 @@ uint32_t select_phase(const struct sieve *s, size_t sample_idx);
 /* The table that a spec's event names (NULL: the one with most samples); -ENOENT. */
 int select_table(const struct profile *p, const char *event, uint32_t *ret_table, struct err *err);
 
+/* What rows are: "samples", "waits", "calls". */
+const char *select_noun(const struct selection *s);
 /* Short phrase for a reason: "outside the time window". */
 const char *select_out_text(enum select_out out);
 

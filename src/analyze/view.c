@@ -35,7 +35,7 @@ uint64_t view_duration_ns(const struct selection *sel)
 double view_cpus(const struct selection *sel, struct weight w)
 {
 	uint64_t ns = view_duration_ns(sel);
-	if (!ns || sel->table >= sel->p->tables.n)
+	if (!ns || sel->table >= sel->p->tables.n || sel->p->tables.p[sel->table].has_tags)
 		return -1;
 	const struct table *t = &sel->p->tables.p[sel->table];
 	if (sel->unit == UNIT_NS)
@@ -204,10 +204,19 @@ static void note_filtered(struct report *r, const struct selection *sel)
 	if (!nr_out)
 		return;
 	CLEANUP(buf_release) struct buf in = {0};
+	if (sel->tagged && sel->unit == UNIT_NS) {
+		num_add_ns(&in, sel->weight);
+		buf_add_str(&in, " of ");
+		num_add_ns(&in, sel->weight + sel->weight_out);
+		report_note(r, "in view: %s of %s (left out %s: %s)", select_noun(sel),
+			    buf_str(&in), select_noun(sel), buf_str(&b));
+		return;
+	}
 	num_add_count(&in, sel->nr_samples);
 	buf_add_str(&in, " of ");
 	num_add_count(&in, sel->nr_samples + nr_out);
-	report_note(r, "in view: %s samples (left out: %s)", buf_str(&in), buf_str(&b));
+	report_note(r, "in view: %s %s (left out: %s)", buf_str(&in), select_noun(sel),
+		    buf_str(&b));
 }
 
 void view_begin(struct report *r, const struct selection *sel, const char *title)
@@ -217,6 +226,7 @@ void view_begin(struct report *r, const struct selection *sel, const char *title
 	r->total = sel->weight;
 	r->nr_samples = sel->nr_samples;
 	r->unit = sel->unit;
+	r->noun = arena_strdup(&r->arena, select_noun(sel));
 	vec_foreach(f, &sel->p->facts)
 		report_fact(r, profile_text(sel->p, f->key), profile_text(sel->p, f->value));
 	report_fact(r, "event", sel->event);

@@ -16,6 +16,20 @@ bool waits_are_there(const struct profile *p)
 	return false;
 }
 
+int waits_reasons_in_view(const struct profile *p, const struct select_spec *spec,
+			  uint32_t *ret_bits, struct err *err)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct select_spec own = *spec;
+	struct selection sel;
+	own.event = WAITS_TABLE;
+	int rc = select_run(&a, p, &own, &sel, err);
+	for (size_t i = 0; !rc && i < sel.nr_rows; i++)
+		if (sel.rows[i].weight)
+			*ret_bits |= 1u << sel.rows[i].tip;
+	return rc;
+}
+
 /* What the tables share. Lives on the stack; its arena holds texts until the table is made. */
 struct maker {
 	struct arena a;

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "analyze/calltree.h"
+#include "analyze/waits.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -35,6 +36,8 @@ struct flame_opts {
 	bool folds_recursion;
 	bool marks_kinds;
 	bool is_static;
+	bool is_blame;
+	bool is_by_reason;
 	bool is_differential;
 	bool is_absolute;
 	bool is_negated;
@@ -67,6 +70,10 @@ static const struct opt tree_opts[] = {
 		 "a function that calls itself becomes one frame"),
 	OPT_FLAG(0, "annotate", struct flame_opts, marks_kinds,
 		 "_[k], _[j], _[i] behind kernel, JIT and inlined functions"),
+	OPT_FLAG(0, "blame", struct flame_opts, is_blame,
+		 "who waited, and on top whom for: what that thread did meanwhile"),
+	OPT_FLAG(0, "by-reason", struct flame_opts, is_by_reason,
+		 "a picture for each reason of waiting instead of one for all"),
 	OPT_FLAG(0, "differential", struct flame_opts, is_differential,
 		 "compare: the first file is before, the others are after"),
 	OPT_FLAG(0, "absolute", struct flame_opts, is_absolute,
@@ -166,7 +173,8 @@ static int fill_svg(struct svg_options *svg, const struct flame_opts *o, struct 
 }
 
 /* "dir/redis.folded.gz" gives "dir/redis.svg"; other kinds of view beside it. */
-static void add_output_path(struct buf *to, const char *input, const struct flame_opts *o)
+static void add_output_path(struct buf *to, const char *input, const struct flame_opts *o,
+			    const char *reason)
 {
 	static const char *const compressed[] = {".gz", ".xz", ".zst"};
 	struct sv s = sv_from_str(input);
@@ -183,6 +191,10 @@ static void add_output_path(struct buf *to, const char *input, const struct flam
 		buf_add_str(to, "-reverse");
 	if (o->is_time_ordered)
 		buf_add_str(to, "-chart");
+	if (o->is_blame)
+		buf_add_str(to, "-blame");
+	if (reason)
+		buf_addf(to, "-%s", reason);
 	buf_add_str(to, ".svg");
 }
 
@@ -225,39 +237,29 @@ static int load_all(struct inputs *in, struct picture *pic, char *const *paths, 
 	return 0;
 }
 
-/* Where the picture goes: NULL is standard output. */
-static const char *output_path(struct buf *to, const struct flame_opts *o, const char *input)
+/* Where the picture goes: NULL is standard output. @reason: with --by-reason, else NULL. */
+static const char *output_path(struct buf *to, const struct flame_opts *o, const char *input,
+			       const char *reason)
 {
 	const char *path = o->output ? o->output : input;
 	if (!strcmp(path, "-"))
 		return NULL;
-	if (o->output)
+	if (o->output && !reason)
 		buf_add_str(to, path);
 	else
-		add_output_path(to, path, o);
+		add_output_path(to, path, o, reason);
 	return buf_str(to);
 }
 
-static int run(const struct flame_opts *o, struct filter_opts *filter, char *const *paths,
-	       size_t nr_paths, struct err *err)
+static int draw(const struct flame_opts *o, const struct picture *pic, const char *input,
+		const char *reason, struct err *err)
 {
-	CLEANUP(picture_release) struct picture pic = {0};
-	CLEANUP(inputs_release) struct inputs inputs = {0};
 	CLEANUP(buf_release) struct buf svg = {0};
 	CLEANUP(buf_release) struct buf path = {0};
-	pic.tree_flags = tree_flags(o);
-	int rc = fill_svg(&pic.svg, o, err);
-	if (!rc)
-		rc = filter_finish(filter, err);
-	pic.spec = filter->spec;
-	pic.spec.flags |= o->is_time_ordered ? SELECT_TIME_ORDER : 0;
-	if (!rc)
-		rc = load_all(&inputs, &pic, paths, nr_paths, o->is_differential, err);
-	if (!rc)
-		rc = picture_svg(&svg, &pic, err);
+	int rc = picture_svg(&svg, pic, err);
 	if (rc)
 		return rc;
-	const char *to = output_path(&path, o, paths[o->is_differential ? 1 : 0]);
+	const char *to = output_path(&path, o, input, reason);
 	if (!to)
 		return cmd_print(&svg) == EXIT_OK ? 0 : -EPIPE; /* told by cmd_print */
 	rc = write_svg(&svg, to, err);
@@ -266,6 +268,62 @@ static int run(const struct flame_opts *o, struct filter_opts *filter, char *con
 	buf_add_ch(&path, '\n');
 	(void)cmd_print(&path); /* the file is written, whoever listens */
 	return 0;
+}
+
+static int draw_by_reason(const struct flame_opts *o, struct picture *pic, const char *input,
+			  struct err *err)
+{
+	uint32_t reasons = 0;
+	vec_foreach(in, &pic->inputs) {
+		int rc = waits_reasons_in_view(in->p, &pic->spec, &reasons, err);
+		if (rc)
+			return rc;
+	}
+	if (!reasons)
+		return err_set(err, -ENODATA, "no waits are in view");
+	pic->spec.event = WAITS_TABLE;
+	for (enum wait_reason r = WAIT_NONE; r < WAIT_NR; r++) {
+		if (!(reasons >> r & 1))
+			continue;
+		pic->spec.reason = wait_key(r);
+		int rc = draw(o, pic, input, wait_key(r), err);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static int run(const struct flame_opts *o, struct filter_opts *filter, char *const *paths,
+	       size_t nr_paths, struct err *err)
+{
+	CLEANUP(picture_release) struct picture pic = {0};
+	CLEANUP(inputs_release) struct inputs inputs = {0};
+	pic.tree_flags = tree_flags(o);
+	pic.is_blame = o->is_blame;
+	int rc = fill_svg(&pic.svg, o, err);
+	if (!rc)
+		rc = filter_finish(filter, err);
+	pic.spec = filter->spec;
+	pic.spec.flags |= o->is_time_ordered ? SELECT_TIME_ORDER : 0;
+	if (!rc)
+		rc = load_all(&inputs, &pic, paths, nr_paths, o->is_differential, err);
+	if (rc)
+		return rc;
+	const char *input = paths[o->is_differential ? 1 : 0];
+	return o->is_by_reason ? draw_by_reason(o, &pic, input, err)
+			       : draw(o, &pic, input, NULL, err);
+}
+
+/* NULL, or why these options do not go together. */
+static const char *check_kinds(const struct flame_opts *o)
+{
+	if (o->is_blame && (o->is_differential || o->is_time_ordered || o->is_by_reason))
+		return "--blame is a picture of its own";
+	if (o->is_by_reason && o->is_differential)
+		return "--by-reason compares nothing: give --reason with --differential";
+	if (o->is_by_reason && o->output && !strcmp(o->output, "-"))
+		return "--by-reason writes several files, which '-' cannot hold";
+	return NULL;
 }
 
 int cmd_flame(int argc, char **argv)
@@ -298,6 +356,8 @@ int cmd_flame(int argc, char **argv)
 		return status;
 	if (o.is_differential && args.operands.n < 2)
 		return cmd_usage("flame", "--differential needs two files: BEFORE AFTER");
+	if (check_kinds(&o))
+		return cmd_usage("flame", "%s", check_kinds(&o));
 	CLEANUP(err_release) struct err err = {0};
 	CLEANUP(free_p) char *newest = NULL;
 	int rc = args.operands.n ? 0 : store_newest_path(&newest, NULL, NULL, &err);

@@ -5,14 +5,18 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "analyze/blame.h"
 #include "analyze/callers.h"
 #include "analyze/calltext.h"
 #include "analyze/calltree.h"
+#include "analyze/firstpage.h"
+#include "analyze/ledger.h"
 #include "analyze/named.h"
 #include "analyze/overview.h"
 #include "analyze/phases.h"
 #include "analyze/threads.h"
 #include "analyze/top.h"
+#include "analyze/waits.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -28,7 +32,18 @@
 #define TABLE_FILE_BYTES_MAX ((size_t)1 << 20)
 #define PHASE_FUNCTIONS      5
 
-enum report_by { REPORT_THREAD = BY_NR, REPORT_THREAD_GROUP, REPORT_BY_NONE };
+enum report_by {
+	REPORT_THREAD = BY_NR,
+	REPORT_THREAD_GROUP,
+	/* Of waits. */
+	REPORT_REASON,
+	REPORT_WAITER,
+	REPORT_STACK,
+	REPORT_WAKER,
+	REPORT_LOCK,
+	REPORT_OBJECT,
+	REPORT_BY_NONE,
+};
 
 struct report_opts {
 	int by; /* enum group_by or enum report_by */
@@ -43,6 +58,7 @@ struct report_opts {
 	uint64_t depth;
 	const char *table;
 	bool is_outermost;
+	bool is_blame;
 	bool is_marks;
 	bool is_runs;
 };
@@ -55,6 +71,12 @@ static const struct opt_choice by_choices[] = {
 	{"line", BY_LINE, "source lines"},
 	{"thread", REPORT_THREAD, NULL},
 	{"thread-group", REPORT_THREAD_GROUP, "threads whose names differ in numbers only"},
+	{"reason", REPORT_REASON, "waits: why"},
+	{"waiter", REPORT_WAITER, "waits: the program's function nearest to the wait"},
+	{"stack", REPORT_STACK, "waits: whole stacks"},
+	{"waker", REPORT_WAKER, "waits: who ended them"},
+	{"lock", REPORT_LOCK, "waits: which lock, who let go of it, what holders did"},
+	{"object", REPORT_OBJECT, "waits: files and peers"},
 	{0},
 };
 
@@ -68,7 +90,7 @@ static const struct opt_choice sort_choices[] = {
 static const struct opt view_opts[] = {
 	OPT_ENUM(0, "by", struct report_opts, by, by_choices, "WHAT",
 		 "self and total by function, module, crate, file, line, thread, "
-		 "thread-group"),
+		 "thread-group; waits by reason, waiter, stack, waker, lock, object"),
 	OPT_SET(0, "lines", struct report_opts, by, BY_LINE, "the same as --by line"),
 	OPT_STR(0, "callers", struct report_opts, callers, "REGEX",
 		"who calls the matching functions"),
@@ -86,6 +108,8 @@ static const struct opt view_opts[] = {
 		"up to 100 %"),
 	OPT_FLAG(0, "outermost", struct report_opts, is_outermost,
 		 "with --table: the match nearest to the root decides, not to the leaf"),
+	OPT_FLAG(0, "blame", struct report_opts, is_blame,
+		 "waits moved to their cause: what those who were waited for did meanwhile"),
 	OPT_FLAG(0, "marks", struct report_opts, is_marks,
 		 "phases between the marks set during the capture"),
 	OPT_FLAG(0, "runs", struct report_opts, is_runs,
@@ -134,33 +158,102 @@ static const char examples[] =
 
 struct view_run {
 	const struct report_opts *o;
+	const struct select_spec *spec;
 	const struct selection *sel;
 	struct report *r;
 	struct view_limits limits;
-	const char *input; /* for hints, or NULL */
 };
 
 static bool wants_overview(const struct view_run *v)
 {
 	const struct report_opts *o = v->o;
 	return o->by == REPORT_BY_NONE && !o->callers && !o->callees && !o->is_tree &&
-	       !o->is_reverse && !o->table && !v->sel->nr_rules;
+	       !o->is_reverse && !o->table && !o->is_blame && !v->spec->nr_rules;
 }
 
-static void add_by(const struct view_run *v)
+/* Threads of waits are rows of the ledger, which has their time on a CPU as well. */
+static int add_threads(const struct view_run *v, struct err *err)
 {
-	switch (v->o->by) {
-	case REPORT_THREAD:
-		threads_report(v->r, v->sel, &v->limits);
-		return;
-	case REPORT_THREAD_GROUP:
-		thread_groups_report(v->r, v->sel, &v->limits);
-		return;
-	case REPORT_BY_NONE:
-		return;
-	default:
-		top_report(v->r, v->sel, (enum group_by)v->o->by, &v->limits);
+	bool is_grouped = v->o->by == REPORT_THREAD_GROUP;
+	if (!v->sel->tagged || strcmp(v->sel->event, WAITS_TABLE) != 0) {
+		(is_grouped ? thread_groups_report : threads_report)(v->r, v->sel, &v->limits);
+		return 0;
 	}
+	CLEANUP(arena_release) struct arena a = {0};
+	struct ledger l;
+	int rc = ledger_make(&a, v->sel->p, v->spec, &l, err);
+	if (!rc)
+		ledger_threads_report(v->r, &l, is_grouped ? LEDGER_GROUPS : 0, &v->limits);
+	return rc;
+}
+
+static void add_locks(const struct view_run *v)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct selection blame;
+	struct select_spec spec = *v->spec;
+	spec.event = BLAME_TABLE;
+	spec.reason = NULL;
+	bool has_blame =
+		blame_is_there(v->sel->p) && !select_run(&a, v->sel->p, &spec, &blame, NULL);
+	waits_locks(v->r, v->sel, has_blame ? &blame : NULL, &v->limits);
+}
+
+static int add_waits_by(const struct view_run *v, struct err *err)
+{
+	if (!v->sel->tagged) {
+		err_set(err, -EINVAL, "this view is one of waits, and event '%s' has none",
+			v->sel->event);
+		return err_hint(err, "record some: assay offcpu, assay cpu --offcpu");
+	}
+	switch ((enum report_by)v->o->by) {
+	case REPORT_REASON:
+		waits_reasons(v->r, v->sel);
+		break;
+	case REPORT_WAITER:
+		waits_functions(v->r, v->sel, &v->limits);
+		break;
+	case REPORT_STACK:
+		waits_stacks(v->r, v->sel, &v->limits);
+		break;
+	case REPORT_WAKER:
+		waits_wakers(v->r, v->sel, &v->limits);
+		break;
+	case REPORT_LOCK:
+		add_locks(v);
+		break;
+	case REPORT_OBJECT:
+		waits_objects(v->r, v->sel, &v->limits);
+		break;
+	case REPORT_THREAD:
+	case REPORT_THREAD_GROUP:
+	case REPORT_BY_NONE:
+		break;
+	}
+	return 0;
+}
+
+static int add_by(const struct view_run *v, struct err *err)
+{
+	int by = v->o->by;
+	if (by == REPORT_BY_NONE)
+		return 0;
+	if (by == REPORT_THREAD || by == REPORT_THREAD_GROUP)
+		return add_threads(v, err);
+	if (by > REPORT_THREAD_GROUP)
+		return add_waits_by(v, err);
+	top_report(v->r, v->sel, (enum group_by)by, &v->limits);
+	return 0;
+}
+
+static int add_blame(const struct view_run *v, struct err *err)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct blame b;
+	int rc = blame_make(&a, v->sel->p, v->spec, &b, err);
+	if (!rc)
+		blame_report(v->r, &b, &v->limits);
+	return rc;
 }
 
 static int add_table_file(const struct view_run *v, struct err *err)
@@ -196,12 +289,12 @@ static int add_views(const struct view_run *v, struct err *err)
 	enum group_by by = o->by < BY_NR ? (enum group_by)o->by : BY_FUNCTION;
 	int rc = 0;
 	overview_begin(v->r, v->sel);
-	if (wants_overview(v)) {
-		overview_report(v->r, v->sel, v->input, &v->limits);
-		return 0;
-	}
 	if (!o->callers && !o->callees)
-		add_by(v);
+		rc = add_by(v, err);
+	if (!rc && o->is_blame)
+		rc = add_blame(v, err);
+	if (rc)
+		return rc;
 	if (v->sel->nr_rules)
 		phases_report(v->r, v->sel, PHASE_FUNCTIONS);
 	if (o->callers)
@@ -236,6 +329,15 @@ static int fail(const struct err *err)
 	return err->code == -EINVAL ? EXIT_USAGE : status;
 }
 
+/* Of a recording of CPU samples and waits. */
+static const char *default_event(const struct report_opts *o)
+{
+	bool is_of_waits = o->by > REPORT_THREAD_GROUP && o->by < REPORT_BY_NONE;
+	if (is_of_waits || o->is_blame)
+		return WAITS_TABLE;
+	return o->is_tree ? THREAD_TIME : NULL;
+}
+
 static int report_profile(const struct profile *p, const struct report_opts *o,
 			  struct select_spec *spec, const struct output_opts *out,
 			  const char *input)
@@ -249,16 +351,24 @@ static int report_profile(const struct profile *p, const struct report_opts *o,
 			log_note("this profile has no marks; `assay mark` sets them");
 	}
 	struct selection sel;
-	if (select_run(&a, p, spec, &sel, &err))
-		return fail(&err);
 	struct view_run v = {
 		.o = o,
+		.spec = spec,
 		.sel = &sel,
 		.r = r,
 		.limits = {o->limit, MAX(o->percent_limit, 0), (enum view_sort)o->sort},
-		.input = input,
 	};
-	if (add_views(&v, &err))
+	int rc = 0;
+	if (wants_overview(&v)) {
+		rc = firstpage_report(r, p, spec, input, &v.limits, &err);
+	} else {
+		struct select_spec own = *spec;
+		if (!spec->event && profile_kind_of(p) == PROFILE_HOT_COLD)
+			own.event = default_event(o);
+		rc = firstpage_select(&a, p, &own, &sel, &err);
+		rc = rc ? rc : add_views(&v, &err);
+	}
+	if (rc)
 		return fail(&err);
 	CLEANUP(buf_release) struct buf b = {0};
 	render(&b, r, out);

@@ -35,6 +35,19 @@ static const struct opt filter_opts[] = {
 		 "a phase: RULE is a regex on functions (the one nearest to the root wins) or "
 		 "@FROM..TO; may be repeated"),
 	OPT_STR(0, "only-phase", struct filter_opts, spec.phase, "NAME", "samples of this phase"),
+	OPT_STR(0, "reason", struct filter_opts, spec.reason, "REASON,...",
+		"waits for these: lock, park, fsync, fault ... (the ledger lists them), idle, "
+		"active, futex; !REASON leaves one out"),
+	OPT_FLAG(0, "idle", struct filter_opts, shows_idle,
+		 "also waits for something to do (parked, poll, sleep), which are left out else"),
+	OPT_STR(0, "min-duration", struct filter_opts, spec.min_duration, "TIME",
+		"waits at least that long: 500us, 10ms, 2s; to a power of two"),
+	OPT_STR(0, "max-duration", struct filter_opts, spec.max_duration, "TIME",
+		"waits at most that long"),
+	OPT_STR(0, "object", struct filter_opts, spec.object, "REGEX",
+		"waits for a file, peer or lock that matches"),
+	OPT_STR(0, "waker", struct filter_opts, spec.waker, "REGEX",
+		"waits ended by a thread that matches, or in such a function"),
 	OPT_END,
 };
 const struct opt_group filter_group = {"What is in view (Perl regexes, searched anywhere)",
@@ -43,6 +56,7 @@ const struct opt_group filter_group = {"What is in view (Perl regexes, searched 
 int filter_finish(struct filter_opts *f, struct err *err)
 {
 	f->spec.mode = (enum select_mode)f->mode;
+	f->spec.flags |= f->shows_idle ? SELECT_IDLE : 0;
 	if (!f->phases.n)
 		return 0;
 	f->rules = xcalloc(f->phases.n, sizeof(*f->rules));

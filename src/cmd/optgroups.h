@@ -20,7 +20,8 @@
 struct filter_opts {
 	struct select_spec spec; /* bound to the options, completed by filter_finish */
 	int mode;                /* enum select_mode */
-	struct opt_list phases;  /* NAME=RULE */
+	bool shows_idle;
+	struct opt_list phases; /* NAME=RULE */
 	struct phase_rule *rules;
 	char **names; /* owned copies of the rules' names */
 };

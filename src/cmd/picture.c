@@ -4,7 +4,9 @@
 
 #include <errno.h>
 
+#include "analyze/blame.h"
 #include "analyze/calltree.h"
+#include "analyze/firstpage.h"
 #include "analyze/view.h"
 #include "base/file.h"
 #include "base/num.h"
@@ -66,8 +68,14 @@ static int add_selection(struct drawing *d, const struct picture_input *in, cons
 	CLEANUP(arena_release) struct arena a = {0};
 	struct select_spec spec = d->pic->spec;
 	spec.event = event ? event : spec.event;
-	struct selection sel;
-	int rc = select_run(&a, in->p, &spec, &sel, err);
+	if (!spec.event && profile_kind_of(in->p) == PROFILE_HOT_COLD)
+		spec.event = THREAD_TIME;
+	struct selection sel = {0};
+	struct blame blame = {0};
+	int rc = d->pic->is_blame ? blame_make(&a, in->p, &spec, &blame, err)
+				  : firstpage_select(&a, in->p, &spec, &sel, err);
+	if (d->pic->is_blame)
+		sel = blame.sel;
 	if (rc)
 		return d->pic->inputs.n > 1 ? err_wrap(err, "'%s'", in->name) : rc;
 	if (!event && (rc = check_kind(d, &sel, in->name, err)))
@@ -79,7 +87,9 @@ static int add_selection(struct drawing *d, const struct picture_input *in, cons
 	} else if (!is_before) {
 		losses_merge(&d->r->losses, &in->p->losses);
 	}
-	if (is_before)
+	if (d->pic->is_blame)
+		blame_add_to_tree(d->ct, &blame);
+	else if (is_before)
 		calltree_add_before(d->ct, &sel);
 	else
 		calltree_add(d->ct, &sel);

@@ -27,6 +27,7 @@ struct picture {
 	struct select_spec spec;
 	unsigned tree_flags; /* enum calltree_flags */
 	struct svg_options svg;
+	bool is_blame; /* of who was waited for, see analyze/blame.h */
 	VEC(struct picture_input) inputs;
 };
 
@@ -35,9 +36,10 @@ void picture_add(struct picture *pic, const struct profile *p, const char *name)
 void picture_add_before(struct picture *pic, const struct profile *p, const char *name);
 
 /*
- * -ENODATA: nothing is in view. -EINVAL: events of different kinds, which are never added up, or
- * what select_run says. A single input that holds the two tables of a folded difference ("before"
- * and "after") is drawn as a comparison.
+ * A recording of both CPU samples and waits is drawn hot and cold together, unless an event is
+ * named. -ENODATA: nothing is in view. -EINVAL: events of different kinds, which are never added
+ * up, or what select_run says. A single input that holds the two tables of a folded difference
+ * ("before" and "after") is drawn as a comparison.
  */
 int picture_svg(struct buf *to, const struct picture *pic, struct err *err);
 

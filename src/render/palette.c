@@ -6,6 +6,7 @@
 
 #include "analyze/report.h"
 #include "base/hash.h"
+#include "model/wait.h"
 
 static const char *const names[PALETTE_NR] = {
 	[PALETTE_DEFAULT] = "default", [PALETTE_HOT] = "hot",       [PALETTE_MEM] = "mem",
@@ -91,7 +92,13 @@ enum family {
 	FAMILY_GUESSED,
 	FAMILY_NR
 };
-_Static_assert(FAMILY_NR *NR_SHADES <= PALETTE_COLORS_MAX, "colours fit");
+
+/* Behind the families: a colour for each reason of waiting, then those of other tips. */
+#define COLOR_WAIT      (FAMILY_NR * NR_SHADES)
+#define COLOR_IDLE      (COLOR_WAIT + WAIT_NR)
+#define COLOR_UNSAMPLED (COLOR_IDLE + 1)
+#define COLOR_ON_CPU    (COLOR_WAIT + WAIT_ON_CPU)
+_Static_assert(COLOR_UNSAMPLED < PALETTE_COLORS_MAX, "colours fit");
 
 #define PLAIN_SHADES 32
 /* The chain palette: a second range for the stacks of wakers. */
@@ -188,10 +195,27 @@ static unsigned family_of(enum palette p, const struct palette_key *k)
 	return (flags & TREE_INLINED ? FAMILY_INLINED : FAMILY_MODULE) + hue_of(k);
 }
 
+/* The colour of a frame that says why a thread did not run, or 0. */
+static unsigned wait_color(struct sv name)
+{
+	if (!name.n || name.p[0] != '[')
+		return 0;
+	for (enum wait_reason r = WAIT_RUN_QUEUE; r < WAIT_NR; r++)
+		if (sv_eq_str(name, wait_frame(r)))
+			return COLOR_WAIT + r;
+	return sv_eq_str(name, "[idle]")                ? COLOR_IDLE
+	       : sv_eq_str(name, "[on CPU, no sample]") ? COLOR_UNSAMPLED
+	       : sv_eq_str(name, "[on CPU]")            ? COLOR_ON_CPU
+							: 0;
+}
+
 unsigned palette_color(enum palette p, const struct palette_key *k)
 {
 	ASSERT(p < PALETTE_NR);
 	uint64_t h = hash_bytes(k->name.p, k->name.n) >> 8;
+	unsigned wait = is_plain(p) ? 0 : wait_color(k->name);
+	if (wait)
+		return wait;
 	if (!is_plain(p))
 		return family_of(p, k) * NR_SHADES + (unsigned)(h % NR_SHADES);
 	if (flags_of(k) & TREE_PSEUDO || sv_eq_str(k->name, "all"))
@@ -206,6 +230,12 @@ const char *palette_meaning(enum palette p, unsigned color)
 	unsigned family = color / NR_SHADES;
 	if (is_plain(p))
 		return NULL;
+	if (color == COLOR_IDLE)
+		return "idle";
+	if (color == COLOR_UNSAMPLED)
+		return "ran, no sample hit";
+	if (color >= COLOR_WAIT)
+		return wait_text((enum wait_reason)(color - COLOR_WAIT));
 	if (family < FAMILY_INLINED)
 		return p == PALETTE_JAVA ? "native code" : "code, a hue per module or crate";
 	if (family < FAMILY_KERNEL)
@@ -301,9 +331,32 @@ static struct rgb family_rgb(unsigned family, unsigned shade, bool is_dark)
 	}
 }
 
+/* Hues of reasons; 0: grey, for what waits because there is nothing to do. */
+static const double wait_hues[WAIT_NR] = {
+	[WAIT_ON_CPU] = 145,     [WAIT_RUN_QUEUE] = 125, [WAIT_SYNC] = 8,
+	[WAIT_LOCK] = 25,        [WAIT_FSYNC] = 300,     [WAIT_FILE_READ] = 265,
+	[WAIT_FILE_WRITE] = 282, [WAIT_FAULT] = 330,     [WAIT_MMAP_LOCK] = 350,
+	[WAIT_RECLAIM] = 65,     [WAIT_NET] = 235,       [WAIT_PIPE] = 205,
+	[WAIT_FILE_OTHER] = 250, [WAIT_KERNEL] = 50,     [WAIT_OTHER] = 170,
+};
+
+static struct rgb wait_rgb(unsigned color, bool is_dark)
+{
+	if (color == COLOR_IDLE)
+		return rgb_from_oklch(is_dark ? 0.33 : 0.93, 0.004, 260);
+	if (color == COLOR_UNSAMPLED)
+		return rgb_from_oklch(is_dark ? 0.42 : 0.87, 0.05, 145);
+	double hue = wait_hues[color - COLOR_WAIT];
+	if (hue == 0)
+		return rgb_from_oklch((is_dark ? 0.36 : 0.84) + 0.008 * (color % 4), 0.015, 260);
+	return rgb_from_oklch(is_dark ? 0.5 : 0.77, is_dark ? 0.12 : 0.14, hue);
+}
+
 struct rgb palette_rgb(enum palette p, unsigned color, bool is_dark)
 {
 	ASSERT(p < PALETTE_NR && color < PALETTE_COLORS_MAX);
+	if (!is_plain(p) && color >= COLOR_WAIT)
+		return wait_rgb(MIN(color, COLOR_UNSAMPLED), is_dark);
 	if (!is_plain(p))
 		return family_rgb(color / NR_SHADES, color % NR_SHADES, is_dark);
 	if (color >= 2 * PLAIN_SHADES)

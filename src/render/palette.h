@@ -5,7 +5,8 @@
  *
  * The default palette says what code is: hue = module (or crate, or namespace), shade = function;
  * the kernel is warm, libc and the runtime slate, JIT code green, markers grey, and inlined
- * functions a paler form of their module's colour.
+ * functions a paler form of their module's colour. Reasons of waiting ("[lock]", model/wait.h) have
+ * a strong colour each, those of idle threads a grey one.
  *
  * Colours are computed in OKLCH (lightness, chroma, hue as people see them; B. Ottosson, 2020),
  * so that every hue has the same contrast to its text.
@@ -35,7 +36,7 @@ enum palette {
 	PALETTE_NR
 };
 
-#define PALETTE_COLORS_MAX 128
+#define PALETTE_COLORS_MAX 160
 
 struct rgb {
 	uint8_t r;

@@ -153,7 +153,7 @@ static void add_total(struct buf *to, const struct svg *s)
 		return;
 	buf_clear(&b);
 	num_add_count(&b, s->r->nr_samples);
-	buf_add_str(&b, " samples");
+	buf_addf(&b, " %s", s->r->noun ? s->r->noun : "samples");
 	add_part(to, buf_str(&b));
 }
 
@@ -304,6 +304,18 @@ static double share_of(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
+/* A name for what is counted is the user's: then the number is exact. */
+static void add_weight(struct svg *s, uint64_t v)
+{
+	if (s->t->unit == UNIT_NS && !s->o->count_name) {
+		num_add_ns(s->to, v);
+		return;
+	}
+	num_add_count(s->to, v);
+	buf_add_ch(s->to, ' ');
+	escape_xml(s->to, sv_from_str(count_name(s)));
+}
+
 static void add_tooltip(struct svg *s, uint32_t node)
 {
 	const struct tree_node *n = &s->t->nodes[node];
@@ -316,9 +328,7 @@ static void add_tooltip(struct svg *s, uint32_t node)
 		buf_add_ch(s->to, ')');
 	}
 	buf_add_str(s->to, " \xe2\x80\x94 ");
-	num_add_count(s->to, n->total);
-	buf_add_ch(s->to, ' ');
-	escape_xml(s->to, sv_from_str(count_name(s)));
+	add_weight(s, n->total);
 	buf_addf(s->to, ", %.2f %%", share_of(n->total, s->t->nodes[0].total));
 	if (s->t->before)
 		buf_addf(s->to, "; before %.2f %%",

@@ -1,0 +1,81 @@
+/* The first page of any profile; see firstpage.h. */
+#include "base/base.h"
+#include "analyze/firstpage.h"
+
+#include "analyze/eventsum.h"
+#include "analyze/hotcold.h"
+#include "analyze/ledger.h"
+#include "analyze/overview.h"
+#include "analyze/waits.h"
+
+enum profile_kind profile_kind_of(const struct profile *p)
+{
+	bool has_samples = false;
+	for (uint32_t i = 0; i < p->tables.n; i++)
+		has_samples |=
+			p->tables.p[i].n && !p->tables.p[i].has_tags && !eventsum_is_event(p, i);
+	bool has_waits = waits_are_there(p);
+	if (has_samples && hotcold_is_there(p))
+		return PROFILE_HOT_COLD;
+	if (has_samples)
+		return PROFILE_SAMPLES;
+	if (has_waits)
+		return PROFILE_WAITS;
+	return eventsum_is_there(p) ? PROFILE_EVENTS : PROFILE_SAMPLES;
+}
+
+int firstpage_select(struct arena *a, const struct profile *p, const struct select_spec *spec,
+		     struct selection *ret_sel, struct err *err)
+{
+	if (spec->event && !strcmp(spec->event, THREAD_TIME))
+		return hotcold_run(a, p, spec, ret_sel, err);
+	return select_run(a, p, spec, ret_sel, err);
+}
+
+static int samples_page(struct report *r, const struct profile *p, const struct select_spec *spec,
+			const char *input, const struct view_limits *limits, struct err *err)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct selection sel;
+	int rc = firstpage_select(&a, p, spec, &sel, err);
+	if (rc)
+		return rc;
+	overview_begin(r, &sel);
+	overview_report(r, &sel, input, limits);
+	return 0;
+}
+
+/* The samples' page, the ledger and the waits below it. */
+static int hot_cold_page(struct report *r, const struct profile *p, const struct select_spec *spec,
+			 const char *input, const struct view_limits *limits, struct err *err)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct ledger l;
+	struct selection waits;
+	struct select_spec of_waits = *spec;
+	of_waits.event = WAITS_TABLE;
+	int rc = samples_page(r, p, spec, input, limits, err);
+	if (!rc)
+		rc = ledger_make(&a, p, spec, &l, err);
+	if (!rc)
+		rc = select_run(&a, p, &of_waits, &waits, err);
+	if (rc)
+		return rc;
+	ledger_report(r, &l);
+	waits_functions(r, &waits, limits);
+	return 0;
+}
+
+int firstpage_report(struct report *r, const struct profile *p, const struct select_spec *spec,
+		     const char *input, const struct view_limits *limits, struct err *err)
+{
+	enum profile_kind kind = profile_kind_of(p);
+	bool is_waits = spec->event && !strcmp(spec->event, WAITS_TABLE);
+	if (is_waits || (!spec->event && kind == PROFILE_WAITS))
+		return waits_overview(r, p, spec, input, limits, err);
+	if (!spec->event && kind == PROFILE_HOT_COLD)
+		return hot_cold_page(r, p, spec, input, limits, err);
+	if (kind == PROFILE_EVENTS)
+		return eventsum_report(r, p, spec, input, limits, 0, err);
+	return samples_page(r, p, spec, input, limits, err);
+}

@@ -1,0 +1,38 @@
+/*
+ * What a profile is about, and its first page: of CPU samples (overview.h), of waits (waits.h), of
+ * both (hotcold.h), of events by name (eventsum.h).
+ */
+#ifndef ASSAY_ANALYZE_FIRSTPAGE_H
+#define ASSAY_ANALYZE_FIRSTPAGE_H
+
+#include "analyze/report.h"
+#include "analyze/select.h"
+#include "analyze/view.h"
+#include "base/arena.h"
+#include "base/base.h"
+#include "base/err.h"
+
+enum profile_kind {
+	PROFILE_SAMPLES,  /* CPU samples, or any weighted stacks; also a profile of nothing */
+	PROFILE_WAITS,    /* a ledger and what was waited for */
+	PROFILE_HOT_COLD, /* CPU samples and waits of the same time */
+	PROFILE_EVENTS,   /* counts of events by name */
+};
+
+enum profile_kind profile_kind_of(const struct profile *p);
+
+/* The event that stands for all time of threads, hot and cold: not a table, but accepted as one. */
+#define THREAD_TIME "thread-time"
+
+/* select_run, or hotcold_run where the spec's event is THREAD_TIME. */
+int firstpage_select(struct arena *a, const struct profile *p, const struct select_spec *spec,
+		     struct selection *ret_sel, struct err *err);
+
+/*
+ * The page for the kind; a spec that names an event gets the page of that event. @input names the
+ * file in hints, NULL: none are given. Errors as select_run.
+ */
+int firstpage_report(struct report *r, const struct profile *p, const struct select_spec *spec,
+		     const char *input, const struct view_limits *limits, struct err *err);
+
+#endif
