@@ -59,6 +59,12 @@ static __always_inline bool in_interrupt(struct task_struct *t, __u64 sp)
 	return is_kernel && sp - (__u64)t->stack >= KERNEL_STACK_BYTES;
 }
 
+static __always_inline bool was_interrupted(struct task_struct *t)
+{
+	struct pt_regs___kernel *r = (void *)bpf_task_pt_regs(t);
+	return (__s64)BPF_CORE_READ(r, orig_ax) == -1;
+}
+
 static __always_inline __u64 tracepoint_sp(void *ctx)
 {
 	struct pt_regs___kernel *regs = NULL;
@@ -232,6 +238,8 @@ static __always_inline void count_hit(void *ctx, __u32 event, __u64 sp, bool has
 	if (!c || !count_start_ns)
 		return;
 	is_ours = is_ours && !in_interrupt(task, sp);
+	if (is_ours && (c->flags & COUNT_OF_INTERRUPTS))
+		is_ours = !was_interrupted(task);
 	if (!is_ours && !(c->flags & COUNT_MACHINE) && !watch_system)
 		return;
 	t = bpf_map_lookup_elem(&count_totals, &event);

@@ -20,6 +20,11 @@ enum count_flags {
 	COUNT_MACHINE = 1 << 0,
 	COUNT_KERNEL_STACK = 1 << 1,
 	COUNT_NO_STACK = 1 << 2,
+	/*
+	 * Comes in interrupts, not in faults: where user code was left by itself, it was for one.
+	 * (Interrupts of user code run on the thread's own stack.)
+	 */
+	COUNT_OF_INTERRUPTS = 1 << 4,
 	COUNT_SINGLY = 1 << 3, /* each hit through the ring; where that is full, added up */
 };
 

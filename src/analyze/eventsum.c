@@ -326,6 +326,8 @@ static void add_events(struct report *r, const struct summary *s)
 		report_add_table(r, "events", "events", event_columns, ARRAY_LEN(event_columns));
 	for (size_t i = 0; i < s->n; i++) {
 		struct event_count *e = &s->events[i];
+		if (!e->nr)
+			continue; /* a note names them */
 		bool is_split = e->nr_outcomes > 1 || (e->nr_outcomes && e->outcomes[0].text);
 		add_event_row(r, t, s, e, "", e->nr, e->amount);
 		if (!is_split)
@@ -350,6 +352,16 @@ static uint64_t count_of(const struct summary *s, const char *event)
 {
 	const struct event_count *e = find(s, event);
 	return e ? e->nr : 0;
+}
+
+static void note_absent(struct report *r, const struct summary *s)
+{
+	CLEANUP(buf_release) struct buf names = {0};
+	for (size_t i = 0; i < s->n; i++)
+		if (!s->events[i].nr)
+			buf_addf(&names, "%s%s", names.n ? ", " : "", s->events[i].name);
+	if (names.n)
+		report_note(r, "counted, and never seen: %s", buf_str(&names));
 }
 
 /* What people read into such numbers, and what they do not say. */
@@ -412,6 +424,7 @@ int eventsum_report(struct report *r, const struct profile *p, const struct sele
 			rc = event_places_add(places, p, spec, s.events[i].table, err);
 	event_places_end(places);
 	add_notes(r, &s);
+	note_absent(r, &s);
 	add_hints(r, &s, input);
 	return rc;
 }

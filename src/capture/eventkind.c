@@ -142,6 +142,12 @@ static const char *const machine_wide[] = {
 	"xdp:*",
 };
 
+static const char *const of_interrupts[] = {
+	"block:*complete*", "block:*done*", "irq:*",  "irq_vectors:*", "timer:*",
+	"sched:sched_wak*", "net:*",        "napi:*", "skb:*",         "tcp:*",
+	"scsi:*",           "nvme:*",
+};
+
 static const char *const reads_and_writes[] = {
 	"sys_exit_read",  "sys_exit_write",    "sys_exit_pread64",         "sys_exit_pwrite64",
 	"sys_exit_readv", "sys_exit_writev",   "sys_exit_preadv*",         "sys_exit_pwritev*",
@@ -200,6 +206,8 @@ static void decide(struct named_event *e)
 	struct sv system = sv_split(&event, ':');
 	if (matches_any(machine_wide, ARRAY_LEN(machine_wide), e->name))
 		c->flags |= COUNT_MACHINE;
+	if (matches_any(of_interrupts, ARRAY_LEN(of_interrupts), e->name))
+		c->flags |= COUNT_OF_INTERRUPTS;
 	if (e->cost == EVENT_COST_LOW)
 		c->flags |= COUNT_KERNEL_STACK;
 	if (sv_eq_str(system, "syscalls"))
