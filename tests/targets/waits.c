@@ -12,6 +12,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <semaphore.h>
+#include <spawn.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -296,7 +297,7 @@ static FAR void wait_write(int fd, const void *page)
 static FAR void *fsync_thread(void *arg)
 {
 	static char page[PAGE];
-	int fd = make_file("waits.fsync");
+	int fd = (int)(intptr_t)arg;
 	begin("fsync");
 	while (!is_over) {
 		wait_write(fd, page);
@@ -305,7 +306,7 @@ static FAR void *fsync_thread(void *arg)
 	}
 	end();
 	close(fd);
-	return arg;
+	return NULL;
 }
 
 static FAR void wait_direct(int fd, void *page)
@@ -317,11 +318,9 @@ static FAR void wait_direct(int fd, void *page)
 
 static FAR void *direct_thread(void *arg)
 {
-	close(make_file("waits.direct"));
-	int fd = open("waits.direct", O_RDONLY | O_DIRECT);
-	must(fd >= 0, "open O_DIRECT");
-	void *page = aligned_alloc(PAGE, PAGE);
+	int fd = (int)(intptr_t)arg;
 	begin("direct");
+	void *page = aligned_alloc(PAGE, PAGE);
 	while (!is_over) {
 		wait_direct(fd, page);
 		burn_us(jitter_us(20));
@@ -329,7 +328,14 @@ static FAR void *direct_thread(void *arg)
 	end();
 	free(page);
 	close(fd);
-	return arg;
+	return NULL;
+}
+
+static FAR void drop_pages(int fd)
+{
+	struct clocks t = now();
+	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+	spent("drop", t);
 }
 
 static FAR void wait_read(int fd, void *page, uint64_t at)
@@ -342,18 +348,18 @@ static FAR void wait_read(int fd, void *page, uint64_t at)
 static FAR void *read_thread(void *arg)
 {
 	static char page[PAGE];
-	int fd = make_file("waits.read");
-	posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
+	int fd = (int)(intptr_t)arg;
 	begin("read");
+	posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
 	while (!is_over) {
 		uint64_t at = any_page();
-		posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+		drop_pages(fd);
 		wait_read(fd, page, at);
 		burn_us(jitter_us(20));
 	}
 	end();
 	close(fd);
-	return arg;
+	return NULL;
 }
 
 static FAR void wait_fault(const volatile char *at)
@@ -365,41 +371,44 @@ static FAR void wait_fault(const volatile char *at)
 
 static FAR void *fault_thread(void *arg)
 {
-	int fd = make_file("waits.fault");
+	int fd = (int)(intptr_t)arg;
+	begin("fault");
 	char *map = mmap(NULL, FILE_BYTES, PROT_READ, MAP_SHARED, fd, 0);
 	must(map != MAP_FAILED, "mmap");
 	madvise(map, FILE_BYTES, MADV_RANDOM);
-	begin("fault");
 	while (!is_over) {
 		madvise(map, FILE_BYTES, MADV_DONTNEED);
-		posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+		drop_pages(fd);
 		for (int i = 0; i < 100 && !is_over; i++)
 			wait_fault(map + any_page());
 	}
 	end();
 	munmap(map, FILE_BYTES);
 	close(fd);
-	return arg;
+	return NULL;
 }
 
 static void start_fsync(void)
 {
-	start(fsync_thread, 0);
+	start(fsync_thread, (uintptr_t)make_file("waits.fsync"));
 }
 
 static void start_direct(void)
 {
-	start(direct_thread, 0);
+	close(make_file("waits.direct"));
+	int fd = open("waits.direct", O_RDONLY | O_DIRECT);
+	must(fd >= 0, "open O_DIRECT");
+	start(direct_thread, (uintptr_t)fd);
 }
 
 static void start_read(void)
 {
-	start(read_thread, 0);
+	start(read_thread, (uintptr_t)make_file("waits.read"));
 }
 
 static void start_fault(void)
 {
-	start(fault_thread, 0);
+	start(fault_thread, (uintptr_t)make_file("waits.fault"));
 }
 
 /* ---- descriptors ------------------------------------------------------------------------- */
@@ -566,12 +575,13 @@ static FAR void *child_thread(void *arg)
 {
 	begin("child");
 	while (!is_over) {
-		uint64_t us = jitter_us(5000);
-		pid_t pid = fork();
-		if (!pid) {
-			sleep_us(us);
-			_exit(0);
-		}
+		char text[32];
+		snprintf(text, sizeof(text), "0.%06u", (unsigned)jitter_us(5000));
+		char *const argv[] = {"sleep", text, NULL};
+		pid_t pid =
+			0; /* not fork(): copying the memory stops the other threads in faults */
+		if (posix_spawnp(&pid, "sleep", NULL, NULL, argv, environ))
+			pid = 0;
 		if (pid > 0)
 			wait_child(pid);
 	}

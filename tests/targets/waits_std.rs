@@ -51,7 +51,8 @@ impl Truth {
     }
 
     fn spent(&mut self, key: &'static str, from: (u64, u64)) {
-        let ns = (wall() - from.0).saturating_sub(cpu() - from.1);
+        let used = cpu() - from.1; // the wall clock on the outer side, as in waits_truth.h
+        let ns = (wall() - from.0).saturating_sub(used);
         match self.classes.iter_mut().find(|c| c.0 == key) {
             Some(c) => {
                 c.1 += ns;

@@ -64,18 +64,19 @@ static inline uint64_t mono_ns(void)
 	return clock_of(CLOCK_MONOTONIC);
 }
 
+/* The wall clock is read on the outer side: losing the CPU between the two is no error then. */
 static inline struct clocks now(void)
 {
-	struct clocks c = {.cpu_ns = clock_of(CLOCK_THREAD_CPUTIME_ID)};
-	c.wall_ns = mono_ns();
+	struct clocks c = {.wall_ns = mono_ns()};
+	c.cpu_ns = clock_of(CLOCK_THREAD_CPUTIME_ID);
 	return c;
 }
 
 /* Books what passed off the CPU since @from. */
 static inline void spent(const char *key, struct clocks from)
 {
-	uint64_t wall_ns = mono_ns() - from.wall_ns;
 	uint64_t cpu_ns = clock_of(CLOCK_THREAD_CPUTIME_ID) - from.cpu_ns;
+	uint64_t wall_ns = mono_ns() - from.wall_ns;
 	for (unsigned i = 0; i < CLASSES; i++) {
 		if (me->classes[i].key && strcmp(me->classes[i].key, key))
 			continue;

@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+"""What a recording says of waits against what the program says of itself.
+
+waits_truth.py ROWS TRUTH [OPTION...]: ROWS from tests/oracle/waits_rows, TRUTH the lines of JSON of
+tests/targets/waits*. Prints one line a check and fails if one failed.
+
+    --looks      reasons are estimates (no switch samples): shares within 15 points, no stacks
+    --polled     counts are estimates too
+    --no-owners  wakers are not told
+    --blame KEY  the lock's holder does KEY (waits_blame.c)
+    --figures    print every figure, not only the checks
+"""
+import collections
+import json
+import sys
+
+# By class of the truth: the reason that a wait there must have; None = any.
+REASONS = {
+    'lock': 'lock', 'rwlock': 'lock', 'condvar': 'park', 'semaphore': 'park', 'park': 'park', 'channel': 'park',
+    'sleep': 'sleep', 'fsync': 'fsync', 'direct': 'file_read', 'read': 'file_read', 'fault': 'fault', 'pipe': 'pipe',
+    'socket': 'net', 'epoll': 'poll', 'poll': 'poll', 'child': 'child', 'forever': 'pipe', 'born': 'sleep',
+}
+FUNCTIONS = {'condvar': ('idle_condvar', 'idle_pool'), 'semaphore': ('idle_semaphore',), 'epoll': ('idle_epoll',),
+             'poll': ('idle_poll',), 'park': ('idle_park',), 'channel': ('idle_channel',)}
+# Waits that are short and few beside what surrounds them are not judged alone.
+LEAST_NS = 50e6
+IDLE = ('condvar', 'semaphore', 'park', 'channel', 'epoll', 'poll')
+
+Row = collections.namedtuple('Row', 'table second pid tid thread reason raw detail syscall evidence log2 object other '
+                             'stack other_stack v0 v1 v2 v3')
+
+
+class Recording:
+    def __init__(self, path):
+        self.rows, self.losses, self.facts = [], {}, {}
+        for line in open(path, errors='replace'):
+            line = line.rstrip('\n')
+            if line.startswith('! '):
+                self.losses[line.split()[1]] = int(line.split()[2])
+            elif line.startswith('# ') and ':' in line:
+                key, value = line[2:].split(': ', 1)
+                self.facts[key] = value
+            elif line.startswith('# '):
+                self.start, self.end = (int(x) for x in line.split()[1:3])
+            elif line:
+                f = line.split('\t')
+                numbers = [int(x) for x in f[15:19]]
+                self.rows.append(Row(f[0], float(f[1]), int(f[2]), int(f[3]), f[4], f[5], f[6], f[7], int(f[8]),
+                                     int(f[9]), int(f[10]), f[11], int(f[12]), f[13].split(';'), f[14].split(';'),
+                                     *numbers))
+        self.by_tid = collections.defaultdict(list)
+        for r in self.rows:
+            if r.table in ('on-cpu', 'off-cpu'):
+                self.by_tid[r.tid].append(r)
+
+
+def short(frame):
+    """A function's name without crates, hashes and arguments."""
+    return frame.split('::h')[0].split('<')[0].split('(')[0].split('::')[-1]
+
+
+def is_in(row, names):
+    return any(short(f) in names for f in row.stack)
+
+
+class Checks:
+    def __init__(self, figures):
+        self.bad, self.figures = 0, figures
+
+    def __call__(self, ok, what):
+        if not ok:
+            self.bad += 1
+        if not ok or self.figures:
+            print('%s %s' % ('ok  ' if ok else 'FAIL', what))
+
+
+def check_thread(check, rec, t, options):
+    rows = rec.by_tid.get(t['tid'])
+    if not rows:
+        return check(False, '%s (%d) is not in the ledger' % (t['thread'], t['tid']))
+    name = '%s (%d)' % (t['thread'], t['tid'])
+    if t['thread'] == 'born':
+        rows = [r for r in rows if r.thread == "born"]  # its number may have been used before
+    total = sum(r.v1 for r in rows)
+    # Starting and ending are in the ledger and not in the program's own clock.
+    slack = 0.005 * t['wall'] + (25e6 if options.polled else 6e6)
+    queued = sum(r.v1 for r in rows if r.reason == 'run_queue' and r.stack == ['-'])
+    if t['thread'] != 'main':
+        check(-slack <= total - t['wall'] <= slack + queued,
+              '%s: ledger %.2f ms, wall %.2f ms' % (name, total / 1e6, t['wall'] / 1e6))
+    on = sum(r.v1 for r in rows if r.table == 'on-cpu')
+    check(abs(on - t['cpu']) <= 0.01 * t['wall'] + 5e6 or t['thread'] == 'main',
+          '%s: on CPU %.2f ms, its clock %.2f ms' % (name, on / 1e6, t['cpu'] / 1e6))
+    off = [r for r in rows if r.table == 'off-cpu']
+    out = [r for r in off if r.detail != 'woken']
+    if not options.polled and t['thread'] not in ('main', 'born'):
+        voluntary = sum(r.v0 for r in out if r.reason != 'run_queue')
+        involuntary = sum(r.v0 for r in out if r.reason == 'run_queue')
+        # Printing and ending come after the program's count: a lock, a write, a join.
+        check(t['nvcsw'] - 1 <= voluntary <= t['nvcsw'] + 8,
+              '%s: %d switches to wait, getrusage %d' % (name, voluntary, t['nvcsw']))
+        check(t['nivcsw'] - 1 <= involuntary <= t['nivcsw'] + 30,
+              '%s: %d switches while it could run, getrusage %d' % (name, involuntary, t['nivcsw']))
+    for key, c in t['classes'].items():
+        check_class(check, name, t, off, key, c, options)
+
+
+def check_class(check, name, t, off, key, truth, options):
+    if truth['ns'] < LEAST_NS or key in ('main', 'burn', 'drop', 'write', 'join'):
+        return
+    names = FUNCTIONS.get(key, ('wait_' + key,)) + (('wait_mutex', 'wait_rwlock') if key in ('lock', 'rwlock') else ())
+    if key == 'sleep':
+        names += ('rest',)
+    want = REASONS.get(key)
+    if options.looks:
+        blocked = [r for r in off if r.reason != 'run_queue']
+        got = sum(r.v1 for r in blocked if r.reason == want) / max(1, sum(r.v1 for r in blocked))
+        all_ns = sum(c['ns'] for k, c in t['classes'].items())
+        same = sum(c['ns'] for k, c in t['classes'].items() if REASONS.get(k) == want) / all_ns
+        return check(abs(got - same) <= 0.2, '%s %s: share %.1f %%, truth %.1f %%' % (name, key, 100 * got, 100 * same))
+    # A function that sleeps inside a held lock is below the locking one in Rust's target.
+    rows = [r for r in off if is_in(r, names) and not (key != 'sleep' and is_in(r, ('wait_sleep',)))]
+    got = sum(r.v1 for r in rows)
+    check(abs(got - truth['ns']) <= 0.01 * truth['ns'] + 3e6,
+          '%s %s: %.2f ms, its clock %.2f ms' % (name, key, got / 1e6, truth['ns'] / 1e6))
+    blocked = [r for r in rows if r.reason != 'run_queue']
+    right = sum(r.v1 for r in blocked if r.reason == want)
+    check(right >= 0.99 * sum(r.v1 for r in blocked),
+          '%s %s: %.2f %% of it is %s' % (name, key, 100 * right / max(1, sum(r.v1 for r in blocked)), want))
+    if key == 'lock' and not options.no_owners:
+        owned = sum(r.v1 for r in blocked if r.reason == 'lock' and any(
+            short(f) in ('release_lock', 'release_mutex', 'release_held') for f in r.other_stack))
+        check(owned >= 0.95 * right, '%s lock: %.1f %% with the releasing function' % (name, 100 * owned / max(1, right)))
+    if key in IDLE:
+        lock = sum(r.v1 for r in blocked if r.reason == 'lock')
+        check(lock <= 0.001 * got, '%s %s: %.3f %% called a lock' % (name, key, 100 * lock / max(1, got)))
+
+
+def check_sites(check, rec, truths, options):
+    """Share of all blocked time that carries a function of the program that waits."""
+    tids = {t['tid'] for t in truths}
+    good = whole = 0
+    for r in rec.rows:
+        if r.table != 'off-cpu' or r.tid not in tids or r.reason == 'run_queue':
+            continue
+        whole += r.v1
+        if any(short(f).startswith(('wait_', 'idle_', 'rest', 'holding_')) for f in r.stack):
+            good += r.v1
+    share = 100 * good / max(1, whole)
+    check(share >= (90 if options.looks else 99), 'true waiting function: %.3f %% of %.1f s' % (share, whole / 1e9))
+
+
+def check_blame(check, rec, blame, doing, truths):
+    """The holder's part of what its waiters waited for, by what it did meanwhile."""
+    reasons = {'fsync': ('fsync', 'on_cpu', 'run_queue'), 'fault': ('fault', 'on_cpu', 'run_queue'),
+               'sleep': ('sleep', 'on_cpu', 'run_queue'), 'burn': ('run_queue', 'on_cpu')}
+    functions = {'burn': 'holding_burn'}
+    for b in blame:
+        if b['doing'] not in reasons or b['ns'] < LEAST_NS:
+            continue
+        rows = [r for r in rec.rows if r.table == 'blame' and r.tid == b['waiter'] and r.other == b['culprit']]
+        right = sum(r.v1 for r in rows if r.reason in reasons[b['doing']])
+        check(0.95 * b['ns'] <= right <= 1.1 * b['ns'] + 5e6,
+              'blame: %d for %d %s: %.1f ms, truth %.1f ms' % (b['culprit'], b['waiter'], b['doing'], right / 1e6,
+                                                              b['ns'] / 1e6))
+        main = sum(r.v1 for r in rows if r.reason == reasons[b['doing']][0])
+        site = sum(r.v1 for r in rows if r.reason == reasons[b['doing']][0] and any(
+            short(f) == functions.get(b['doing'], 'holding_' + b['doing']) for f in r.other_stack))
+        check(main > 0.2 * b['ns'] and site >= 0.95 * main,
+              'blame: %.1f %% of %.1f ms %s name the function' % (100 * site / max(1, main), main / 1e6, b['doing']))
+
+
+def main():
+    class Options:
+        looks = polled = no_owners = figures = False
+        blame = None
+    options, args = Options(), sys.argv[1:]
+    paths = [a for a in args if not a.startswith('--') and a != options.blame]
+    for a in args:
+        if a.startswith('--'):
+            setattr(options, a[2:].replace('-', '_'), True)
+    options.looks = options.looks or options.polled
+    rec = Recording(paths[0])
+    truths, blame = [], []
+    for line in open(paths[1]):
+        if line.startswith('{"thread"'):
+            truths.append(json.loads(line))
+        elif line.startswith('{"blame"'):
+            blame = json.loads(line)['blame']
+    check = Checks(options.figures)
+    check(truths, 'the program told its truth')
+    for t in truths:
+        check_thread(check, rec, t, options)
+    check_sites(check, rec, truths, options)
+    lost = rec.losses.get('lost', 0)
+    check(lost == 0, '%d records lost' % lost)
+    if options.blame:
+        check_blame(check, rec, blame, options.blame, truths)
+    sys.exit(1 if check.bad else 0)
+
+
+main()
