@@ -76,6 +76,6 @@ int firstpage_report(struct report *r, const struct profile *p, const struct sel
 	if (!spec->event && kind == PROFILE_HOT_COLD)
 		return hot_cold_page(r, p, spec, input, limits, err);
 	if (kind == PROFILE_EVENTS)
-		return eventsum_report(r, p, spec, input, limits, 0, err);
+		return eventsum_report(r, p, spec, input, limits, EVENTSUM_STACKS, err);
 	return samples_page(r, p, spec, input, limits, err);
 }

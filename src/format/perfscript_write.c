@@ -147,6 +147,21 @@ static void add_event_name(struct buf *to, struct sv name)
 		buf_add_str(to, "samples");
 }
 
+/* Of events by name: the arguments of a single one, and what came of it. */
+static void add_arguments(struct buf *to, const struct profile *p, const struct table *t, size_t i)
+{
+	if (!t->has_tags || strcmp(profile_text(p, t->columns[0].name), "events") != 0)
+		return;
+	const struct tag *tag = &p->tags.p[t->tag[i]];
+	struct sv outcome = profile_sv(p, tag->detail);
+	add_plain(to, profile_sv(p, tag->object));
+	if (!outcome.n)
+		return;
+	buf_add_str(to, tag->object ? " [" : "[");
+	add_plain(to, outcome);
+	buf_add_ch(to, ']');
+}
+
 static void add_event_line(struct script_writer *w, struct buf *to, const struct table *t, size_t i)
 {
 	const struct profile *p = w->p;
@@ -167,7 +182,9 @@ static void add_event_line(struct script_writer *w, struct buf *to, const struct
 					     : values[0];
 	buf_addf(to, " %10" PRId64 " ", MAX(period, 0));
 	add_event_name(to, profile_sv(p, t->event));
-	buf_add_str(to, ": \n");
+	buf_add_str(to, ": ");
+	add_arguments(to, p, t, i);
+	buf_add_ch(to, '\n');
 }
 
 static void add_sample(struct script_writer *w, struct buf *to, const struct table *t, size_t i)
