@@ -67,6 +67,15 @@ struct files_struct {
 	struct fdtable *fdt;
 } CORE;
 
+struct pid;
+
+/* Times of the scheduler's own clock. */
+struct sched_info {
+	unsigned long long run_delay;
+	unsigned long long last_arrival;
+	unsigned long long last_queued;
+} CORE;
+
 struct mm_struct {
 	unsigned long start_stack;
 } CORE;
@@ -82,6 +91,8 @@ struct task_struct {
 	struct task_struct *group_leader;
 	struct task_struct *real_parent;
 	void *stack;
+	struct sched_info sched_info;
+	struct pid *thread_pid;
 	struct mm_struct *mm;
 	struct files_struct *files;
 	unsigned int in_iowait : 1;

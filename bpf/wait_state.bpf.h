@@ -39,15 +39,17 @@ struct wait_wake {
 };
 
 /* Sums not yet in the map, since most threads wait in few places. */
-#define WAIT_MEMOS 4
+#define WAIT_MEMOS      4
+#define WAIT_MEMO_BLAME WAIT_MEMOS /* apart, as each lock wait has one of these besides its own */
 struct wait_memo {
 	struct wait_key key;
 	struct wait_row row;
 };
 
 /*
- * Off the CPU, lately: `ns` for `reason` and `queue_ns` in the run queue, between start and end.
- * Intervals that follow each other with the same reason at the same place are one entry.
+ * Off the CPU, lately: `ns` for `reason` and `queue_ns` in the run queue, all of it between start
+ * and end. Those with the same reason at the same place are one entry while little time lies
+ * between them, so entries overlap.
  */
 #define WAIT_PASTS 4
 struct wait_past {
@@ -62,12 +64,13 @@ struct wait_past {
 };
 
 struct wait_state {
-	__u64 on_ns;  /* last time it came onto a CPU */
-	__u64 off_ns; /* last time it left it */
-	__u8 is_seen; /* one of these two holds */
+	__u64 on_ns;    /* last time it came onto a CPU */
+	__u64 off_ns;   /* last time it left it */
+	__u64 delay_ns; /* all time in run queues until then */
+	__u8 is_seen;   /* one of these two holds */
 	__u8 is_on;
 	__u8 is_over; /* its last switch was seen */
-	__u8 past_idx;
+	__u8 pad;
 	__u32 second; /* of second_end_ns - 1 */
 	__u64 second_end_ns;
 	__u32 run_second;
@@ -81,8 +84,9 @@ struct wait_state {
 	struct wait_cause now;
 	struct wait_cause first;
 	struct wait_wake wake;
-	struct wait_memo memo[WAIT_MEMOS];
+	struct wait_memo memo[WAIT_MEMOS + 1];
 	struct wait_past past[WAIT_PASTS];
+	__u64 past_lost_ns; /* what was before this is forgotten */
 };
 
 #endif

@@ -33,6 +33,9 @@ const volatile bool wait_has_wakers = true;
 struct wait_clock wait_clock;
 struct wait_loss wait_loss;
 
+/* CLOCK_MONOTONIC less the scheduler's clock: they run apart by some millionths. */
+__u64 wait_offset_ns;
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, WAIT_ROWS);
@@ -139,9 +142,9 @@ static __always_inline void unbooked_add(struct wait_state *w, const struct wait
 
 static __always_inline void memo_flush(struct wait_state *w, struct wait_memo *m)
 {
-	if (m->row.count && !rows_add(&m->key, &m->row))
+	if (m->key.book && !rows_add(&m->key, &m->row))
 		unbooked_add(w, &m->key, &m->row);
-	m->row.count = 0;
+	m->key.book = 0;
 }
 
 static __always_inline bool is_same_key(const struct wait_key *a, const struct wait_key *b)
@@ -155,13 +158,10 @@ static __always_inline bool is_same_key(const struct wait_key *a, const struct w
 	return !diff;
 }
 
-static __always_inline void book(struct wait_state *w, const struct wait_key *k,
-				 const struct wait_row *r)
+static __always_inline void memo_add(struct wait_state *w, struct wait_memo *m,
+				     const struct wait_key *k, const struct wait_row *r)
 {
-	__u32 idx = (__u32)(k->user_ref ^ k->other_ref) + k->log2_ns + 2u * k->log2_queue_ns;
-	struct wait_memo *m = &w->memo[idx & (WAIT_MEMOS - 1)];
-
-	if (!m->row.count || !is_same_key(&m->key, k)) {
+	if (!is_same_key(&m->key, k)) {
 		memo_flush(w, m);
 		m->key = *k;
 		m->row = *r;
@@ -169,11 +169,18 @@ static __always_inline void book(struct wait_state *w, const struct wait_key *k,
 	}
 	m->row.ns += r->ns;
 	m->row.queue_ns += r->queue_ns;
-	m->row.count++;
+	m->row.count += r->count;
 	if (r->max_ns > m->row.max_ns)
 		m->row.max_ns = r->max_ns;
 	if (r->max_queue_ns > m->row.max_queue_ns)
 		m->row.max_queue_ns = r->max_queue_ns;
+}
+
+static __always_inline void book(struct wait_state *w, const struct wait_key *k,
+				 const struct wait_row *r)
+{
+	__u32 idx = (__u32)(k->user_ref ^ k->other_ref) + k->log2_ns + 2u * k->log2_queue_ns;
+	memo_add(w, &w->memo[idx & (WAIT_MEMOS - 1)], k, r);
 }
 
 static __always_inline void key_of_thread(struct wait_key *k, struct task_struct *t, __u8 which)
@@ -242,12 +249,11 @@ static __noinline int run_across(struct wait_state *w, struct task_struct *t, __
 		return 0;
 	w->run_ns += now - w->on_ns;
 	w->runs++;
-	return 0;
+	RETURN_NOTHING();
 }
 
 static __always_inline void run_close(struct wait_state *w, struct task_struct *t, __u64 now)
 {
-	w->is_on = 0;
 	if (now >= w->second_end_ns || w->on_ns + NS_PER_SECOND < w->second_end_ns ||
 	    w->run_second != w->second) {
 		run_across(w, t, now);
@@ -256,6 +262,8 @@ static __always_inline void run_close(struct wait_state *w, struct task_struct *
 	w->run_ns += now - w->on_ns;
 	w->runs++;
 }
+
+#include "blame.bpf.h"
 
 /* ---- intervals off the CPU ----------------------------------------------------------------- */
 
@@ -269,6 +277,22 @@ static __always_inline void key_of_cause(struct wait_key *k, const struct wait_c
 	k->reason = c->reason;
 	k->evidence = c->evidence;
 	k->how = c->how;
+}
+
+/*
+ * From when a thread that now comes onto a CPU stood in a run queue. sched_waking is earlier: until
+ * an idle CPU has got the message, which on virtual machines takes as long as a fast device does,
+ * nobody keeps the thread from running. So the scheduler's own book is asked.
+ */
+static __always_inline __u64 queued_ns(struct wait_state *w, struct task_struct *t, __u64 now)
+{
+	if (!bpf_core_field_exists(t->sched_info))
+		return w->wake.time_ns ? w->wake.time_ns : now;
+	__u64 queue_ns = t->sched_info.run_delay - w->delay_ns;
+	__u64 last = t->sched_info.last_queued;
+	if (last && now > last + wait_offset_ns)
+		queue_ns += now - last - wait_offset_ns;
+	return now > queue_ns ? now - queue_ns : 0;
 }
 
 static __noinline int off_close(struct wait_state *w, struct task_struct *t, __u64 now,
@@ -294,7 +318,7 @@ static __noinline int off_close(struct wait_state *w, struct task_struct *t, __u
 	 * noted with a time in the run before, and the switch finds the thread asleep all the same.
 	 */
 	if (w->now.how == HOW_BLOCKED && w->wake.time_ns && w->wake.time_ns >= w->on_ns) {
-		woken = w->wake.time_ns;
+		woken = queued_ns(w, t, end);
 		if (woken < start)
 			woken = start;
 		if (woken > end)
@@ -305,6 +329,7 @@ static __noinline int off_close(struct wait_state *w, struct task_struct *t, __u
 		r.other_tgid = w->wake.tgid;
 	}
 	w->wake.time_ns = 0;
+	past_note(w, start, woken, end);
 	r.ns = woken - start;
 	r.queue_ns = end - woken;
 	if (end - start >= WAIT_SINGLE_NS || end >= w->second_end_ns ||
@@ -320,7 +345,7 @@ static __noinline int off_close(struct wait_state *w, struct task_struct *t, __u
 	r.max_ns = r.ns;
 	r.max_queue_ns = r.queue_ns;
 	book(w, &k, &r);
-	return 0;
+	RETURN_NOTHING();
 }
 
 /* Everything that is kept with the thread into the map. */
@@ -332,7 +357,7 @@ static __noinline int sums_flush(struct wait_state *w, struct task_struct *t)
 	if (!w || !t)
 		return 0;
 	run_flush(w, t);
-	for (unsigned i = 0; i < WAIT_MEMOS; i++)
+	for (unsigned i = 0; i <= WAIT_MEMO_BLAME; i++)
 		memo_flush(w, &w->memo[i]);
 	if (!w->unbooked && !w->unbooked_runs)
 		return 0;
@@ -350,7 +375,7 @@ static __noinline int sums_flush(struct wait_state *w, struct task_struct *t)
 	r.count = w->unbooked_runs;
 	if (r.count && rows_add(&k, &r))
 		w->unbooked_run_ns = w->unbooked_runs = 0;
-	return 0;
+	RETURN_NOTHING();
 }
 
 /* A thread's last words found no room either. */
@@ -407,7 +432,7 @@ static __always_inline void switch_out(void *ctx, struct task_struct *t, bool is
 	struct wait_state *w = &s->wait;
 	if (!w->is_seen) {
 		w->is_seen = 1;
-		w->is_on = 1;
+		w->is_on = 2; /* but not since on_ns by the scheduler's book */
 		w->on_ns = first_ns(t);
 		second_of(w, w->on_ns);
 		w->run_second = w->second;
@@ -416,19 +441,27 @@ static __always_inline void switch_out(void *ctx, struct task_struct *t, bool is
 		run_close(w, t, now);
 	if (!is_preempted && state & STATE_DEAD) {
 		w->is_over = 1;
+		w->is_on = 0;
 		sums_flush(w, t);
 		sums_lost(w);
 		return;
 	}
 	w->off_ns = now;
+	if (bpf_core_field_exists(t->sched_info)) {
+		w->delay_ns = t->sched_info.run_delay;
+		__u64 offset = w->on_ns - t->sched_info.last_arrival;
+		if (w->is_on == 1 && offset != wait_offset_ns)
+			wait_offset_ns = offset;
+	}
 	cause_of(t, true, is_preempted, state, &w->now);
 	w->now.user_ref = 0;
-	if (!wait_has_stacks)
-		return;
-	if (t->mm && !(t->flags & PF_KTHREAD))
+	if (wait_has_stacks && t->mm && !(t->flags & PF_KTHREAD))
 		w->now.user_ref = user_stack(t, WALK_WAIT, WAIT_DEPTH);
-	if (w->now.how == HOW_BLOCKED)
+	if (wait_has_stacks && w->now.how == HOW_BLOCKED)
 		kernel_part(ctx, &w->now);
+	/* Last: a waker on another CPU looks at the rest when it sees this. */
+	barrier();
+	w->is_on = 0;
 }
 
 /* The first that is seen of a thread is that it comes back. */
@@ -436,6 +469,7 @@ static __always_inline void first_in(struct wait_state *w, struct task_struct *t
 {
 	w->is_seen = 1;
 	w->off_ns = first_ns(t);
+	w->delay_ns = bpf_core_field_exists(t->sched_info) ? t->sched_info.run_delay : 0;
 	second_of(w, w->off_ns);
 	w->run_second = w->second;
 	if (t->start_time > wait_clock.start_ns) {
@@ -518,6 +552,21 @@ static __always_inline bool is_interrupt(__u64 at, struct task_struct *current,
 		of->reason != WAIT_FAULT && of->reason != WAIT_STOPPED);
 }
 
+/* By a thread on its own behalf. */
+static __always_inline void woken_by(struct wait_state *w, struct task_struct *t,
+				     struct task_struct *by, __u64 now)
+{
+	w->wake.tid = by->pid;
+	w->wake.tgid = by->tgid;
+	if (!wait_has_wakers || !by->mm || by->flags & PF_KTHREAD)
+		return;
+	struct task_state *s = state_of(by, false);
+	if (!s)
+		return;
+	w->wake.ref = user_stack(by, WALK_WAKE, WAIT_DEPTH);
+	blame_wait(w, t, &s->wait, by, w->wake.ref, now);
+}
+
 SEC("tp_btf/sched_waking")
 int BPF_PROG(wait_waking, struct task_struct *t)
 {
@@ -546,11 +595,7 @@ int BPF_PROG(wait_waking, struct task_struct *t)
 		if (w->now.reason == WAIT_SYNC || w->now.reason == WAIT_SLEEP)
 			w->wake.evidence |= EVIDENCE_SELF;
 	} else if (by->pid) {
-		w->wake.tid = by->pid;
-		w->wake.tgid = by->tgid;
-		if (wait_has_stacks && wait_has_wakers && by->mm && !(by->flags & PF_KTHREAD) &&
-		    state_of(by, false))
-			w->wake.ref = user_stack(by, WALK_WAKE, WAIT_DEPTH);
+		woken_by(w, t, by, now);
 	}
 	COST_END(COST_WAKE);
 	return 0;
