@@ -65,7 +65,7 @@ $(O)/%.o: %.c $(O)/flags
 # they are ten times as large as the programs.
 BPF_ARCH = $(if $(filter aarch64 arm64,$(shell uname -m)),arm64,x86)
 BPF_MULTIARCH = $(firstword $(wildcard /usr/include/$(shell uname -m)-linux-gnu))
-BPF_CFLAGS = -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -D__$(if $(filter x86,$(BPF_ARCH)),x86_64,aarch64)__ \
+BPF_CFLAGS = -target bpf -mcpu=v3 -D__TARGET_ARCH_$(BPF_ARCH) -D__$(if $(filter x86,$(BPF_ARCH)),x86_64,aarch64)__ \
              -O2 -g -std=gnu11 -Wall -Wextra -Wno-unused-parameter $(if $(DEV),-Werror) \
              $(if $(BPF_MULTIARCH),-idirafter $(BPF_MULTIARCH)) -Iwire -Ibpf
 SKEL = $(O)/gen/assay.skel.h

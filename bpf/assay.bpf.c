@@ -11,6 +11,8 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #include "engine.bpf.h"
+
+#include "cpu.bpf.h"
 #include "io.bpf.h"
 #include "faults.bpf.h"
 #include "waits.bpf.h"

@@ -3,6 +3,9 @@
  * What every program shares: who is a target, the state of a task, the stack engine, the ring.
  *
  *	is_target(t)                       is this thread watched? cheap after its first time
+ *	target_state(t)                    the state of a watched thread, made when new; NULL: it is
+ *	                                   not watched (or no memory, counted). One look-up for
+ *	                                   is_target and state_of together
  *	state_of(t, create)                its state, NULL: none (yet), or no memory (counted)
  *	user_stack(t, slot, max_depth)     ref of the current thread's user stack, 0 = it has none
  *	kernel_stack(ctx)                  ref of the kernel stack, 0 = none
@@ -20,36 +23,10 @@
 #include "kernel_tables.h"
 #include "task_state.bpf.h"
 
-/* Set before loading. */
-const volatile bool watch_system = false;  /* every thread is a target */
-const volatile bool watch_threads = false; /* the map "tids" is in use */
-
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 16 << 20);
 } ring SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, KTABLES_NR_SPACES);
-	__type(key, __u32);
-	__type(value, struct kproc);
-} procs SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 65536);
-	__type(key, __u32);
-	__type(value, __u8);
-} tids SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct task_state);
-} task_states SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -60,9 +37,9 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, KCOUNT_NR);
+	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, __u64);
+	__type(value, struct kernel_counts);
 } engine_counts SEC(".maps");
 
 struct {
@@ -77,13 +54,6 @@ static __always_inline void count_loss(__u32 loss)
 	__u64 *v = bpf_map_lookup_elem(&losses, &loss);
 	if (v)
 		*v += 1;
-}
-
-static __always_inline void count_add(__u32 what, __u64 n)
-{
-	__u64 *v = bpf_map_lookup_elem(&engine_counts, &what);
-	if (v)
-		*v += n;
 }
 
 #define COST_EVERY 64u
@@ -130,42 +100,8 @@ static __always_inline void record_head(struct kernel_record *r, __u16 kind, __u
 	r->pid = t->pid;
 }
 
-static __always_inline struct task_state *state_of(struct task_struct *t, bool create)
-{
-	struct task_state *s = bpf_task_storage_get(&task_states, t, NULL,
-						    create ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
-	if (!s && create)
-		count_loss(KLOSS_STATE);
-	return s;
-}
+#include "stack_space.bpf.h"
 
-static __always_inline bool is_target(struct task_struct *t)
-{
-	__u32 tgid = (__u32)t->tgid;
-	struct kproc *p;
-
-	if (watch_system)
-		return t->pid != 0;
-	p = bpf_map_lookup_elem(&procs, &tgid);
-	if (!p)
-		return false;
-	if (p->flags & KPROC_TARGET)
-		return true;
-	__u32 tid = (__u32)t->pid;
-	return watch_threads && bpf_map_lookup_elem(&tids, &tid);
-}
-
-static __always_inline __u64 user_stack(struct task_struct *t, __u32 slot, __u32 max_depth)
-{
-	if (t->flags & PF_KTHREAD)
-		return 0;
-	struct pt_regs___kernel *r = (void *)bpf_task_pt_regs(t);
-	return BPF_CORE_READ(r, ip) * 0x9e3779b97f4a7c15ull;
-}
-
-static __always_inline __u64 kernel_stack(void *ctx)
-{
-	return 0;
-}
+#include "stack.bpf.h"
 
 #endif

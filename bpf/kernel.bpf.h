@@ -19,24 +19,101 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 
+#define READ_ONCE(x)     (*(const volatile typeof(x) *)&(x))
+#define WRITE_ONCE(x, v) (*(volatile typeof(x) *)&(x) = (v))
+#define LIKELY(x)        __builtin_expect(!!(x), 1)
+#define UNLIKELY(x)      __builtin_expect(!!(x), 0)
+
 #define CORE __attribute__((preserve_access_index))
 
 #if defined(__TARGET_ARCH_x86)
 struct pt_regs___kernel {
+	unsigned long r15;
+	unsigned long r14;
+	unsigned long r13;
+	unsigned long r12;
 	unsigned long bp;
-	unsigned long di;
-	unsigned long si;
-	unsigned long dx;
+	unsigned long bx;
+	unsigned long r11;
 	unsigned long r10;
-	unsigned long r8;
 	unsigned long r9;
+	unsigned long r8;
 	unsigned long ax;
+	unsigned long cx;
+	unsigned long dx;
+	unsigned long si;
+	unsigned long di;
 	unsigned long orig_ax;
 	unsigned long ip;
 	unsigned long cs;
 	unsigned long sp;
 	unsigned long ss;
 } CORE;
+
+#define REGS_IP(r) ((r)->ip)
+#define REGS_SP(r) ((r)->sp)
+#define REGS_FP(r) ((r)->bp)
+/* Entered by a system call: the instruction pointer is the address after it. */
+#define REGS_IS_SYSCALL(r) ((long)(r)->orig_ax != -1)
+/* A 64-bit program (__USER_CS). */
+#define REGS_IS_64(r) (((r)->cs & 0xffff) == 0x33)
+
+/* Of a perf event's context: fields of 8 bytes, or the kernel refuses. */
+#define PERF_REGS_ARE_USER(ctx) (*(const volatile __u64 *)&(ctx)->regs.cs & 3)
+#define PERF_REGS_IP(ctx)       ((ctx)->regs.rip)
+
+/* All registers, by DWARF number (wire/arch_x86_64.h). */
+static __always_inline void regs_by_dwarf(const struct pt_regs___kernel *r, __u64 *to)
+{
+	to[0] = r->ax;
+	to[1] = r->dx;
+	to[2] = r->cx;
+	to[3] = r->bx;
+	to[4] = r->si;
+	to[5] = r->di;
+	to[6] = r->bp;
+	to[7] = r->sp;
+	to[8] = r->r8;
+	to[9] = r->r9;
+	to[10] = r->r10;
+	to[11] = r->r11;
+	to[12] = r->r12;
+	to[13] = r->r13;
+	to[14] = r->r14;
+	to[15] = r->r15;
+	to[16] = r->ip;
+}
+#elif defined(__TARGET_ARCH_arm64)
+struct user_pt_regs___kernel {
+	__u64 regs[31];
+	__u64 sp;
+	__u64 pc;
+	__u64 pstate;
+} CORE;
+
+struct pt_regs___kernel {
+	struct user_pt_regs___kernel user_regs;
+	int syscallno;
+} CORE;
+
+#define REGS_IP(r)         ((r)->user_regs.pc)
+#define REGS_SP(r)         ((r)->user_regs.sp)
+#define REGS_FP(r)         ((r)->user_regs.regs[29])
+#define REGS_IS_SYSCALL(r) ((r)->syscallno != -1)
+/* PSR_MODE32_BIT */
+#define REGS_IS_64(r)      (!((r)->user_regs.pstate & 0x10))
+
+#define PERF_REGS_ARE_USER(ctx) (((ctx)->regs.pstate & 0xf) == 0)
+#define PERF_REGS_IP(ctx)       ((ctx)->regs.pc)
+
+/* All registers, by DWARF number (wire/arch_arm64.h). */
+static __always_inline void regs_by_dwarf(const struct pt_regs___kernel *r, __u64 *to)
+{
+	for (int i = 0; i < 31; i++)
+		to[i] = r->user_regs.regs[i];
+	to[31] = r->user_regs.sp;
+	to[32] = r->user_regs.pc;
+}
 #endif
 
 struct qstr {
@@ -80,6 +157,14 @@ struct mm_struct {
 	unsigned long start_stack;
 } CORE;
 
+typedef struct {
+	int counter;
+} CORE atomic_t;
+
+struct signal_struct {
+	atomic_t live; /* threads that have not begun to exit */
+} CORE;
+
 struct task_struct {
 	unsigned int __state;
 	unsigned int flags;
@@ -95,6 +180,7 @@ struct task_struct {
 	struct pid *thread_pid;
 	struct mm_struct *mm;
 	struct files_struct *files;
+	struct signal_struct *signal;
 	unsigned int in_iowait : 1;
 	unsigned int in_memstall : 1;
 	char comm[16];

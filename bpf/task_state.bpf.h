@@ -9,9 +9,6 @@
 #include "kernel.bpf.h"
 #include "wait_state.bpf.h"
 
-/* Which memory of a former walk: threads come back to the same places in each of these. */
-enum walk_slot { WALK_WAIT = 0, WALK_WAKE = 1, WALK_EVENT = 2, WALK_NR };
-
 /* Owner: bpf/io.bpf.h */
 #include "io_state.bpf.h"
 
@@ -20,9 +17,16 @@ struct span_state {
 	__u64 since_ns;
 };
 
+/* Owner: bpf/stack.bpf.h */
+#include "stack_memo.bpf.h"
+
+/* Watched or not: found out once. */
+enum task_flags { TASK_IS_KNOWN = 1, TASK_IS_TARGET = 2 };
+
 struct task_state {
 	__u32 space_idx_1; /* + 1; 0: not known yet */
-	__u32 flags;
+	__u32 flags;       /* enum task_flags */
+	struct walk_memo memos[WALK_NR_MEMOS];
 	struct wait_state wait;
 	struct io_state io;
 	struct span_state span;

@@ -32,9 +32,9 @@
  * applied, it publishes nothing; else compare-and-swap, and on failure all over again.
  *
  * Which idx a process has says the map "procs" (tgid -> struct kproc). User space adds targets
- * there before they run (idx taken by KTABLES_NEXT_SPACE); the kernel side adds forks of targets
- * (the child's space starts as its parent's) and, system-wide, whatever it meets; it deletes a
- * process when its last thread has gone, and hands its idx to the queue "free_spaces".
+ * there before they run (idx taken by fetch-and-add of next_space); the kernel side adds forks of
+ *targets (the child's space starts as its parent's) and, system-wide, whatever it meets; it deletes
+ *a process when its last thread has gone, and hands its idx to the queue "free_spaces".
  */
 #ifndef ASSAY_WIRE_KERNEL_TABLES_H
 #define ASSAY_WIRE_KERNEL_TABLES_H
@@ -83,7 +83,7 @@ static inline wire_u64 kspace_pack(wire_u32 first, wire_u32 nr, wire_u32 generat
 }
 
 struct ktables_head {
-	wire_u32 next_space; /* KTABLES_NEXT_SPACE: fetch-and-add; at the end: "free_spaces" */
+	wire_u32 next_space; /* fetch-and-add; at the end: "free_spaces" */
 	wire_u32 pad[15];
 	struct kspace spaces[KTABLES_NR_SPACES];
 	struct kmap maps[KTABLES_NR_MAPS];
@@ -114,16 +114,17 @@ enum kernel_loss {
 	KLOSS_NR = 16,
 };
 
-/* What it did: index into the per-CPU array "engine_counts" of u64. */
-enum kernel_count {
-	KCOUNT_STACKS = 0, /* RECORD_STACK sent */
-	KCOUNT_COPIES,     /* RECORD_COPY sent */
-	KCOUNT_WALKS,
-	KCOUNT_FRAMES,
-	KCOUNT_MEMO_HITS,
-	KCOUNT_RULE_MISSES, /* rules that the cache did not have */
-	KCOUNT_END,         /* + enum kernel_end: how walks ended */
-	KCOUNT_NR = KCOUNT_END + 16,
+/* What it did: the per-CPU array "engine_counts" of one of these. */
+struct kernel_counts {
+	wire_u64 nr_stacks;      /* RECORD_STACK sent */
+	wire_u64 nr_copies;      /* RECORD_COPY sent */
+	wire_u64 nr_copies_held; /* not sent: too many bytes of them this second */
+	wire_u64 nr_walks;
+	wire_u64 nr_memo_hits; /* stacks known without a walk */
+	wire_u64 nr_frames;
+	wire_u64 nr_rule_misses; /* rules that the cache did not have */
+	wire_u64 nr_map_searches;
+	wire_u64 nr_ends[16]; /* how walks ended, by enum kernel_end */
 };
 
 /* Self-timing: index into the per-CPU array "costs" of struct kernel_cost. */

@@ -460,9 +460,12 @@ struct engine_info engine_info(const struct engine *e)
 	if (!e->is_loaded)
 		return info;
 	add_runs(e, &info);
-	info.nr_stacks = sum_of(e->skel->maps.engine_counts, KCOUNT_STACKS);
-	info.nr_copies = sum_of(e->skel->maps.engine_counts, KCOUNT_COPIES);
-	info.nr_frames = sum_of(e->skel->maps.engine_counts, KCOUNT_FRAMES);
+	struct kernel_counts counts = {0};
+	(void)engine_sum_percpu(bpf_map__fd(e->skel->maps.engine_counts), 0, (uint64_t *)&counts,
+				sizeof(counts) / sizeof(uint64_t));
+	info.nr_stacks = counts.nr_stacks;
+	info.nr_copies = counts.nr_copies;
+	info.nr_frames = counts.nr_frames;
 	info.nr_ring_full = sum_of(e->skel->maps.losses, KLOSS_RING_FULL);
 	info.nr_tables_full = e->tables.nr_full;
 	info.nr_rows = e->tables.row_pool.nr_used;

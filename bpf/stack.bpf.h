@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Stacks by reference. The reference is a hash of what the stack is: the generation of the
+ * process's mappings, the addresses, and whether the first of them is a return address. Each is
+ * told once through the ring; `told` remembers which were, and forgets the oldest of a set.
+ */
+#ifndef ASSAY_BPF_STACK_H
+#define ASSAY_BPF_STACK_H
+
+#include "stack_walk.bpf.h"
+
+#include "stack_copy.bpf.h"
+
+#define KERNEL_FRAMES_MAX 127
+
+#define TOLD_WAYS 4
+#define TOLD_BITS 16
+#define TOLD_NR   (1u << TOLD_BITS)
+struct told {
+	__u64 refs[TOLD_NR];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct told);
+} told SEC(".maps");
+
+/* The first way of the reference's set, or NULL; its set has TOLD_WAYS of them. */
+static __always_inline __u64 *told_set(__u64 ref)
+{
+	__u32 zero = 0;
+	struct told *all = bpf_map_lookup_elem(&told, &zero);
+
+	return all ? &all->refs[ref >> 20 & (TOLD_NR - TOLD_WAYS)] : NULL;
+}
+
+static __always_inline bool told_has(__u64 ref)
+{
+	__u64 *set = told_set(ref);
+
+	return set && (READ_ONCE(set[0]) == ref || READ_ONCE(set[1]) == ref ||
+		       READ_ONCE(set[2]) == ref || READ_ONCE(set[3]) == ref);
+}
+
+static __always_inline void told_add(__u64 ref)
+{
+	__u64 *set = told_set(ref);
+
+	if (!set)
+		return;
+	WRITE_ONCE(set[3], READ_ONCE(set[2]));
+	WRITE_ONCE(set[2], READ_ONCE(set[1]));
+	WRITE_ONCE(set[1], READ_ONCE(set[0]));
+	WRITE_ONCE(set[0], ref);
+}
+
+static __always_inline struct walk *walk_take(void)
+{
+	for (__u32 i = 0; i < WALK_NESTING; i++) {
+		__u32 key = i;
+		struct walk *w = bpf_map_lookup_elem(&walks, &key);
+		if (w && !__sync_lock_test_and_set(&w->is_busy, 1))
+			return w;
+	}
+	count_loss(KLOSS_SCRATCH);
+	return NULL;
+}
+
+static __always_inline void walk_give_back(struct walk *w)
+{
+	WRITE_ONCE(w->is_busy, 0);
+}
+
+/* Tells the frames of a walk (or of the kernel); false: no room in the ring. */
+__noinline bool stack_tell(struct walk *w, __u64 ref, __u32 flags, __u32 end)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+
+	if (!w)
+		return false;
+	__u32 nr = w->nr_frames;
+	if (nr > WALK_FRAMES_MAX - 1)
+		nr = WALK_FRAMES_MAX - 1;
+	__u32 nr_bytes = sizeof(w->record) + nr * 8;
+	struct kernel_stack *r = (void *)w->record;
+	record_head(&r->head, RECORD_STACK, nr_bytes, t);
+	r->head.flags = flags;
+	r->ref = ref;
+	r->nr_frames = nr;
+	r->end = end;
+	if (bpf_ringbuf_output(&ring, w->record, nr_bytes, BPF_RB_NO_WAKEUP)) {
+		count_loss(KLOSS_RING_FULL);
+		return false;
+	}
+	struct kernel_counts *counts = counts_of_cpu();
+	if (counts)
+		counts->nr_stacks++;
+	told_add(ref);
+	return true;
+}
+
+/* Whether user space could find more than was found here. */
+static __always_inline bool stack_is_unfinished(__u32 end)
+{
+	return end == KEND_NO_MAP || end == KEND_NO_RULE || end == KEND_NO_FILE ||
+	       end == KEND_JIT || end == KEND_FULL_WALK;
+}
+
+/* An unfinished stack as registers and bytes; 0: it cannot be told so. */
+__noinline __u64 stack_refer_copy(struct walk *w, __u32 flags, __u32 copy_max)
+{
+	__u64 ref;
+
+	if (!w)
+		return 0;
+	if (flags & KSTACK_NO_LEAF)
+		w->hash = hash_mix(w->hash, w->pc_0);
+	ref = copy_ref(w);
+	if (!ref || told_has(ref))
+		return ref;
+	if (!copy_send(w, ref, flags, copy_max))
+		return 0;
+	struct kernel_counts *counts = counts_of_cpu();
+	if (counts)
+		counts->nr_copies++;
+	told_add(ref);
+	return ref;
+}
+
+/* The reference of what was walked, told if it was not; 0: it could not be told. */
+__noinline __u64 stack_refer(struct walk *w, __u32 flags, __u32 copy_max)
+{
+	if (!w)
+		return 0;
+	__u32 end = w->end;
+	__u64 ref = hash_mix(w->hash, end) | 1;
+
+	if (UNLIKELY(stack_is_unfinished(end))) {
+		__u64 copied = stack_refer_copy(w, flags, copy_max);
+		if (copied)
+			return copied;
+	}
+	if (!w->nr_frames)
+		return 0;
+	if (told_has(ref))
+		return ref;
+	return stack_tell(w, ref, flags & ~KSTACK_NO_LEAF, end) ? ref : 0;
+}
+
+static __always_inline void walk_count(struct walk *w)
+{
+	struct kernel_counts *counts = counts_of_cpu();
+
+	if (!counts)
+		return;
+	counts->nr_walks++;
+	counts->nr_frames += w->nr_frames;
+	counts->nr_rule_misses += w->nr_rule_misses;
+	counts->nr_map_searches += w->nr_map_searches;
+	counts->nr_ends[w->end & 15]++;
+}
+
+/* False: it has no user stack that can be followed. */
+static __always_inline bool walk_init(struct walker *k, struct task_struct *t,
+				      struct task_state *st, __u32 max_depth, bool is_exact)
+{
+	struct walk *w = k->w;
+	struct pt_regs___kernel *r = (void *)bpf_task_pt_regs(t);
+	__u32 zero = 0;
+
+	if (t->flags & (PF_KTHREAD | PF_EXITING) || !REGS_IS_64(r))
+		return false;
+	k->tables = tables_head();
+	k->rules = bpf_map_lookup_elem(&rule_cache, &zero);
+	if (!k->tables || !k->rules)
+		return false;
+	struct kspace *space = space_of(k->tables, t, st);
+	if (!space)
+		return false;
+	__u64 now = READ_ONCE(space->now);
+	w->generation = now >> 32;
+	w->nr_maps = now >> 16 & 0xffff;
+	w->first_map = now & 0xffff;
+	w->pc = w->pc_0 = REGS_IP(r);
+	w->sp = w->sp_0 = REGS_SP(r);
+	w->fp = w->fp_0 = REGS_FP(r);
+	w->is_call = w->is_call_0 = !is_exact && REGS_IS_SYSCALL(r);
+	w->max_frames = max_depth < WALK_FRAMES_MAX ? max_depth : WALK_FRAMES_MAX - 1;
+	w->map_bytes = 0;
+	w->window_bytes = 0;
+	w->nr_frames = w->nr_words = w->nr_rule_misses = w->nr_map_searches = 0;
+	w->end = KEND_DEPTH;
+	w->is_chained = w->has_regs = w->is_odd = false;
+	return true;
+}
+
+static __always_inline __u64 hash_seed(struct walk *w, __u32 flags)
+{
+	return hash_mix((__u64)w->generation << 8 | flags, 0x6a09e667f3bcc909ull);
+}
+
+#include "stack_remember.bpf.h"
+
+static __always_inline __u64 user_stack_by(struct walker *k, struct walk_memo *m)
+{
+	struct walk *w = k->w;
+
+	if (memo_holds(w, m)) {
+		struct kernel_counts *counts = counts_of_cpu();
+		if (counts)
+			counts->nr_memo_hits++;
+		return m->ref;
+	}
+	__u32 flags = w->is_call ? KSTACK_CALLERS : 0;
+	w->hash = hash_seed(w, flags);
+	if (walk_leaf(k))
+		walk_callers(k);
+	walk_count(w);
+	m->ref = 0;
+	__u64 ref = stack_refer(w, flags, COPY_BYTES_WAIT);
+	if (ref)
+		memo_keep(w, m, ref);
+	return ref;
+}
+
+__noinline __u64 user_stack_of_current(__u32 slot, __u32 max_depth)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+	struct task_state *st = state_of(t, true);
+	struct walker k = {.w = walk_take()};
+	__u64 ref = 0;
+
+	if (!k.w)
+		return 0;
+	if (st && walk_init(&k, t, st, max_depth, false))
+		ref = user_stack_by(&k, &st->memos[slot < WALK_NR_MEMOS ? slot : 0]);
+	walk_give_back(k.w);
+	return ref;
+}
+
+static __always_inline __u64 user_stack(struct task_struct *t, __u32 slot, __u32 max_depth)
+{
+	return user_stack_of_current(slot, max_depth);
+}
+
+/*
+ * For a CPU sample: the user stack; where it hit in user mode (@is_user), that of the callers.
+ */
+__noinline __u64 user_stack_of_sample(__u32 is_user, __u32 max_depth)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+	struct task_state *st = state_of(t, true);
+	struct walker k = {.w = walk_take()};
+	struct walk *w = k.w;
+	__u64 ref = 0;
+
+	if (!w)
+		return 0;
+	if (st && walk_init(&k, t, st, max_depth, is_user)) {
+		__u32 flags = is_user      ? KSTACK_CALLERS | KSTACK_NO_LEAF
+			      : w->is_call ? KSTACK_CALLERS
+					   : 0;
+		w->hash = hash_seed(w, flags & KSTACK_CALLERS);
+		bool goes_on = walk_leaf(&k);
+		if (is_user) {
+			w->nr_frames = 0;
+			w->hash = hash_seed(w, flags & KSTACK_CALLERS);
+		}
+		if (goes_on)
+			walk_callers(&k);
+		walk_count(w);
+		ref = stack_refer(w, flags, COPY_BYTES_SAMPLE);
+	}
+	walk_give_back(w);
+	return ref;
+}
+
+static long kernel_hash(__u32 i, struct walker *k)
+{
+	struct walk *w = k->w;
+
+	if (i >= w->nr_frames)
+		return 1;
+	w->hash = hash_mix(w->hash, w->frames[i & (WALK_FRAMES_MAX - 1)]);
+	return 0;
+}
+
+__noinline __u64 kernel_stack_by(struct walk *w, long nr_bytes)
+{
+	struct walker k = {.w = w};
+
+	if (!w)
+		return 0;
+	w->nr_frames = (__u32)nr_bytes / 8;
+	w->hash = 0xbb67ae8584caa73bull;
+	bpf_loop(KERNEL_FRAMES_MAX, kernel_hash, &k, 0);
+	__u64 ref = w->hash | 1;
+	if (told_has(ref))
+		return ref;
+	return stack_tell(w, ref, KSTACK_KERNEL, KEND_ROOT) ? ref : 0;
+}
+
+static __always_inline __u64 kernel_stack(void *ctx)
+{
+	struct walk *w = walk_take();
+	__u64 ref = 0;
+
+	if (!w)
+		return 0;
+	long nr_bytes = bpf_get_stack(ctx, w->frames, KERNEL_FRAMES_MAX * 8, 0);
+	if (nr_bytes > 0)
+		ref = kernel_stack_by(w, nr_bytes);
+	walk_give_back(w);
+	return ref;
+}
+
+#endif

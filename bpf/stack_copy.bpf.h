@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Stacks that the walk here could not finish: told as registers and copied bytes, once for each
+ * that differs. What they differ by: the frames found, where they stopped, and every word above
+ * that could be a return address. So a stack that comes again with other data in it is told once,
+ * and two that differ in a caller never pass for one.
+ */
+#ifndef ASSAY_BPF_STACK_COPY_H
+#define ASSAY_BPF_STACK_COPY_H
+
+#define COPY_WORDS        1024 /* that are looked at */
+#define COPY_BYTES_WAIT   (16u << 10)
+#define COPY_BYTES_SAMPLE (64u << 10)
+/* A bound on what programs whose stacks never repeat may cost. */
+#define COPY_BYTES_PER_SECOND (24u << 20)
+/* Nearer than this to the stack pointer: data of the stack, no code. */
+#define COPY_STACK_REACH (16ull << 20)
+
+static __always_inline struct kernel_counts *counts_of_cpu(void)
+{
+	__u32 zero = 0;
+	return bpf_map_lookup_elem(&engine_counts, &zero);
+}
+
+struct copy_budget {
+	__u64 second;
+	__u64 nr_bytes;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct copy_budget);
+} copy_budgets SEC(".maps");
+
+static __always_inline bool copy_is_affordable(__u32 nr_bytes)
+{
+	__u32 zero = 0;
+	struct copy_budget *b = bpf_map_lookup_elem(&copy_budgets, &zero);
+	__u64 second = bpf_ktime_get_ns() >> 30;
+
+	if (!b)
+		return false;
+	if (b->second != second) {
+		b->second = second;
+		b->nr_bytes = 0;
+	}
+	b->nr_bytes += nr_bytes;
+	return b->nr_bytes <= COPY_BYTES_PER_SECOND;
+}
+
+static long copy_hash_word(__u32 i, struct walker *k)
+{
+	struct walk *w = k->w;
+	__u64 v;
+
+	if (!walk_read(w, (w->sp & ~7ull) + (__u64)i * 8, &v))
+		return 1;
+	if (v - 0x10000 < (1ull << 47) && v - w->sp + COPY_STACK_REACH > 2 * COPY_STACK_REACH)
+		w->hash = hash_mix(w->hash, v);
+	return 0;
+}
+
+/* The reference of the stack that the walk has not finished. */
+__noinline __u64 copy_ref(struct walk *w)
+{
+	struct walker k = {.w = w};
+
+	if (!w || !walk_load_regs(w))
+		return 0;
+	w->hash = hash_mix(w->hash, w->sp);
+	w->hash = hash_mix(w->hash, w->end);
+	/* Which of the leaf's registers lead into the stack. */
+	for (__u32 i = 0; i < ARCH_NR_DWARF_REG; i++)
+		if (w->regs[i] - w->sp_0 + COPY_STACK_REACH <= 2 * COPY_STACK_REACH)
+			w->hash = hash_mix(w->hash, w->regs[i] ^ i);
+	bpf_loop(COPY_WORDS, copy_hash_word, &k, 0);
+	return w->hash | 1;
+}
+
+/* How many bytes from @sp upwards are there, up to @max. */
+__noinline __u32 copy_readable(__u64 sp, __u32 max)
+{
+	__u32 nr = 0;
+	__u64 word;
+
+	for (__u32 i = 0; i < COPY_BYTES_SAMPLE / WALK_PAGE_BYTES + 1 && nr < max; i++) {
+		if (bpf_probe_read_user(&word, 8, (void *)(sp + nr)))
+			break;
+		nr += WALK_PAGE_BYTES - ((sp + nr) & (WALK_PAGE_BYTES - 1));
+	}
+	return nr < max ? nr : max;
+}
+
+/* @room: a constant, so that the ring can be asked for it. */
+static __always_inline bool copy_send_room(struct walk *w, struct task_struct *t, __u64 ref,
+					   __u32 flags, const __u32 room)
+{
+	struct kernel_copy *r = ring_reserve(sizeof(*r) + room);
+	__u32 at = 0;
+
+	if (!r)
+		return false;
+	for (__u32 i = 0; i < room / WALK_PAGE_BYTES; i++) {
+		__u32 n = WALK_PAGE_BYTES - ((w->sp_0 + at) & (WALK_PAGE_BYTES - 1));
+		if (at > room - WALK_PAGE_BYTES ||
+		    bpf_probe_read_user(r->stack + at, n, (void *)(w->sp_0 + at)))
+			break;
+		at += n;
+	}
+	record_head(&r->head, RECORD_COPY, sizeof(*r) + at, t);
+	r->head.flags = flags;
+	r->ref = ref;
+	r->nr_stack = at;
+	r->end = w->end;
+	for (__u32 i = 0; i < ARCH_NR_DWARF_REG; i++)
+		r->regs[i] = w->regs[i];
+	ring_submit(r);
+	return true;
+}
+
+__noinline bool copy_send(struct walk *w, __u64 ref, __u32 flags, __u32 max)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+	__u32 nr;
+
+	if (!w || !walk_load_regs(w))
+		return false;
+	nr = copy_readable(w->sp_0, max);
+	if (!copy_is_affordable(nr)) {
+		struct kernel_counts *counts = counts_of_cpu();
+		if (counts)
+			counts->nr_copies_held++;
+		return false;
+	}
+	if (nr <= 4096)
+		return copy_send_room(w, t, ref, flags, 8192);
+	if (nr <= 12288)
+		return copy_send_room(w, t, ref, flags, 16384);
+	if (nr <= 28672)
+		return copy_send_room(w, t, ref, flags, 32768);
+	return copy_send_room(w, t, ref, flags, 65536);
+}
+
+#endif

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Who is watched, and which of the published spaces is whose. Forks, execs and exits are followed
+ * here, at once; user space follows the same events by their records and is always a little
+ * behind, so what it publishes is only believed for a process that has not begun anew since
+ * (wire/kernel_tables.h).
+ */
+#ifndef ASSAY_BPF_STACK_SPACE_H
+#define ASSAY_BPF_STACK_SPACE_H
+
+/* Set before loading. */
+const volatile bool watch_system = false;  /* every thread is a target */
+const volatile bool watch_threads = false; /* the map "tids" is in use */
+const volatile __u32 row_mask = KTABLES_ROWS_DEFAULT - 1;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__uint(key_size, 4);
+	__uint(value_size, KTABLES_HEAD_BYTES + KTABLES_ROWS_DEFAULT * 8);
+} tables SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, KTABLES_NR_SPACES);
+	__type(key, __u32);
+	__type(value, struct kproc);
+} procs SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, __u32);
+	__type(value, __u8);
+} tids SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_QUEUE);
+	__uint(max_entries, KTABLES_NR_SPACES);
+	__uint(value_size, 4);
+} free_spaces SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct task_state);
+} task_states SEC(".maps");
+
+static __always_inline struct ktables_head *tables_head(void)
+{
+	__u32 zero = 0;
+	return bpf_map_lookup_elem(&tables, &zero);
+}
+
+/* Nothing is published; the upper half differs each time, as user space compares and swaps. */
+static __always_inline void space_begin_anew(struct kspace *sp, __u64 now)
+{
+	__u64 none = __builtin_bswap32((__u32)now) ^ (__u32)(now >> 32);
+
+	WRITE_ONCE(sp->exec_ns, now);
+	barrier();
+	WRITE_ONCE(sp->now, none << 32);
+}
+
+/* A space for a new process; KTABLES_NR_SPACES: there is none left. */
+static __always_inline __u32 space_take(struct ktables_head *h)
+{
+	__u32 idx;
+
+	if (READ_ONCE(h->next_space) < KTABLES_NR_SPACES) {
+		idx = __sync_fetch_and_add(&h->next_space, 1);
+		if (idx < KTABLES_NR_SPACES)
+			return idx;
+	}
+	if (bpf_map_pop_elem(&free_spaces, &idx))
+		return KTABLES_NR_SPACES;
+	return idx;
+}
+
+static __always_inline void space_give_back(__u32 idx)
+{
+	bpf_map_push_elem(&free_spaces, &idx, 0);
+}
+
+/* @from: the space whose mappings it starts with, KTABLES_NR_SPACES: none. False: no room. */
+__noinline bool proc_add(__u32 tgid, __u32 flags, __u32 from)
+{
+	struct ktables_head *h = tables_head();
+	struct kproc p = {.flags = flags};
+
+	if (!h)
+		return false;
+	p.space_idx = space_take(h);
+	if (p.space_idx >= KTABLES_NR_SPACES) {
+		count_loss(KLOSS_PROCS_FULL);
+		return false;
+	}
+	struct kspace *sp = &h->spaces[p.space_idx & (KTABLES_NR_SPACES - 1)];
+	space_begin_anew(sp, bpf_ktime_get_ns());
+	if (from < KTABLES_NR_SPACES)
+		WRITE_ONCE(sp->now, READ_ONCE(h->spaces[from].now));
+	if (bpf_map_update_elem(&procs, &tgid, &p, BPF_NOEXIST)) {
+		space_give_back(p.space_idx);
+		/* Another thread of it was faster, or no room. */
+		return bpf_map_lookup_elem(&procs, &tgid) != NULL;
+	}
+	return true;
+}
+
+static __always_inline struct task_state *state_of(struct task_struct *t, bool create)
+{
+	struct task_state *s = bpf_task_storage_get(&task_states, t, NULL,
+						    create ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
+	if (!s && create)
+		count_loss(KLOSS_STATE);
+	return s;
+}
+
+static __always_inline bool is_listed(struct task_struct *t)
+{
+	__u32 tgid = (__u32)t->tgid;
+	__u32 tid = (__u32)t->pid;
+
+	if (watch_system)
+		return tid != 0;
+	struct kproc *p = bpf_map_lookup_elem(&procs, &tgid);
+	if (!p)
+		return false;
+	if (p->flags & KPROC_TARGET)
+		return true;
+	return watch_threads && bpf_map_lookup_elem(&tids, &tid);
+}
+
+static __always_inline bool is_target(struct task_struct *t)
+{
+	if (watch_system)
+		return t->pid != 0;
+	struct task_state *s = state_of(t, false);
+	if (s && s->flags & TASK_IS_KNOWN)
+		return s->flags & TASK_IS_TARGET;
+	bool is_it = is_listed(t);
+	if (s)
+		s->flags |= TASK_IS_KNOWN | (is_it ? TASK_IS_TARGET : 0);
+	return is_it;
+}
+
+static __always_inline struct task_state *target_state(struct task_struct *t)
+{
+	struct task_state *s = state_of(t, false);
+
+	if (s && s->flags & TASK_IS_KNOWN)
+		return s->flags & TASK_IS_TARGET ? s : NULL;
+	if (!is_listed(t))
+		return NULL;
+	s = state_of(t, true);
+	if (s)
+		s->flags |= TASK_IS_KNOWN | TASK_IS_TARGET;
+	return s;
+}
+
+/* The thread's space, or NULL. */
+static __always_inline struct kspace *space_of(struct ktables_head *h, struct task_struct *t,
+					       struct task_state *s)
+{
+	__u32 idx_1 = s->space_idx_1;
+
+	if (!idx_1) {
+		__u32 tgid = (__u32)t->tgid;
+		struct kproc *p = bpf_map_lookup_elem(&procs, &tgid);
+		if (!p && proc_add(tgid, 0, KTABLES_NR_SPACES))
+			p = bpf_map_lookup_elem(&procs, &tgid);
+		if (!p)
+			return NULL;
+		s->space_idx_1 = idx_1 = p->space_idx + 1;
+	}
+	return &h->spaces[(idx_1 - 1) & (KTABLES_NR_SPACES - 1)];
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(life_fork, struct task_struct *parent, struct task_struct *child)
+{
+	__u32 ptgid = (__u32)parent->tgid;
+	__u32 tgid = (__u32)child->tgid;
+
+	if (tgid == ptgid)
+		return 0;
+	struct kproc *p = bpf_map_lookup_elem(&procs, &ptgid);
+	if (!p || !(watch_system || p->flags & KPROC_TARGET))
+		return 0;
+	proc_add(tgid, p->flags & KPROC_TARGET, p->space_idx);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(life_exec, struct task_struct *t)
+{
+	__u32 tgid = (__u32)t->tgid;
+	struct kproc *p = bpf_map_lookup_elem(&procs, &tgid);
+	struct ktables_head *h = tables_head();
+
+	if (p && h)
+		space_begin_anew(&h->spaces[p->space_idx & (KTABLES_NR_SPACES - 1)],
+				 bpf_ktime_get_ns());
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(life_exit, struct task_struct *t)
+{
+	__u32 tgid = (__u32)t->tgid;
+
+	if (t->signal->live.counter)
+		return 0;
+	struct kproc *p = bpf_map_lookup_elem(&procs, &tgid);
+	if (!p)
+		return 0;
+	__u32 idx = p->space_idx;
+	if (!bpf_map_delete_elem(&procs, &tgid))
+		space_give_back(idx);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,543 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Walks the current thread's user stack by the published rows (wire/kernel_tables.h); the same
+ * rules as src/unwind/walk.c, and tests compare the two. What this one cannot say is left to that
+ * one (stack_copy.bpf.h).
+ *
+ * A frame costs three small things: is the address still in the mapping of the frame before;
+ * the rule, from a cache; two words of stack, from a window that was read at once.
+ *
+ * The cache is keyed by `code`: the number of the address among all published code (first page of
+ * the binary << 12 | offset in it), so it is exact, needs no clearing when mappings change, and
+ * all processes that run a binary share it. One store writes an entry {code, rule}. Interrupted
+ * addresses have a cache apart, since there are far more of them than return addresses.
+ *
+ * Functions that are not static are verified once, by themselves, whoever calls them: the
+ * verifier has a budget for each program, and these hold the loops.
+ */
+#ifndef ASSAY_BPF_STACK_WALK_H
+#define ASSAY_BPF_STACK_WALK_H
+
+#include "arch.h"
+
+#define WALK_FRAMES_MAX   2048u
+#define WALK_WINDOW_BYTES (WALK_MEMO_SPAN * 8u)
+#define WALK_FILL_BYTES   1024u
+#define WALK_PAGE_BYTES   4096u
+#define WALK_NR_REGS      64u /* room for ARCH_NR_DWARF_REG, a power of two */
+
+#define RULES_CALL_BITS 16
+#define RULES_LEAF_BITS 14
+#define RULES_CALL      (1u << RULES_CALL_BITS)
+#define RULES_LEAF      (1u << RULES_LEAF_BITS)
+
+/* code << 32 | rule; the rule ROW_OWN says that there is none. */
+struct rule_cache {
+	__u64 call[RULES_CALL];
+	__u64 leaf[RULES_LEAF];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct rule_cache);
+} rule_cache SEC(".maps");
+
+/*
+ * One walk, and all of its memory. It lies in a map, one for each program that can run on a CPU at
+ * a time, as a program's stack is too small for it.
+ */
+struct walk {
+	__u32 is_busy;
+	__u32 generation;
+	__u64 pc;
+	__u64 sp;
+	__u64 fp;
+	__u64 hash;
+	/* Of the mapping that the last frame was in, as far as its table covers it. */
+	__u64 map_start;
+	__u64 map_bytes;
+	__u32 map_code; /* code of map_start */
+	__u32 map_kind;
+	__u32 first_page;
+	__u32 first_row;
+	__u32 end_row;
+	__u32 first_special;
+	__u32 first_map;
+	__u32 nr_maps;
+	__u32 nr_frames;
+	__u32 max_frames;
+	__u32 end; /* enum kernel_end */
+	__u32 window_bytes;
+	__u64 window_start;
+	__u64 pc_0;
+	__u64 sp_0;
+	__u64 fp_0;
+	__u32 nr_words; /* that were read, of which offs has the first */
+	__u32 nr_rule_misses;
+	__u32 nr_map_searches;
+	__u32 lo; /* of a search */
+	__u32 hi;
+	bool is_call;
+	bool is_call_0;
+	bool is_chained;
+	bool is_leaf; /* no frame was left yet: all registers are known */
+	bool has_regs;
+	bool is_odd;                 /* depended on more than the words read */
+	__u16 offs[WALK_MEMO_WORDS]; /* in words from sp_0 */
+	__u64 window[WALK_WINDOW_BYTES / 8];
+	__u64 regs[WALK_NR_REGS];                      /* of the leaf, once asked for */
+	__u64 record[sizeof(struct kernel_stack) / 8]; /* the frames follow */
+	__u64 frames[WALK_FRAMES_MAX];
+};
+
+/* A program can be interrupted by another (sample in a switch), to this depth. */
+#define WALK_NESTING 6
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, WALK_NESTING);
+	__type(key, __u32);
+	__type(value, struct walk);
+} walks SEC(".maps");
+
+/* What a walk uses, on the program's stack: a map cannot hold pointers. */
+struct walker {
+	struct walk *w;
+	struct ktables_head *tables;
+	struct rule_cache *rules;
+};
+
+#define STEP_OK   0
+#define STEP_STOP 1
+
+static __always_inline long walk_stop(struct walk *w, __u32 end)
+{
+	w->end = end;
+	return STEP_STOP;
+}
+
+static __always_inline __u64 hash_mix(__u64 h, __u64 v)
+{
+	h = (h ^ v) * 0x9e3779b97f4a7c15ull;
+	return h ^ h >> 29;
+}
+
+/* Reads [addr, +WALK_FILL_BYTES) or to the end of the page: a page is there or is not. */
+__noinline bool window_fill(struct walk *w, __u64 addr)
+{
+	__u32 nr = WALK_PAGE_BYTES - (addr & (WALK_PAGE_BYTES - 1));
+
+	if (!w)
+		return false;
+	if (nr > WALK_FILL_BYTES)
+		nr = WALK_FILL_BYTES;
+	w->window_bytes = 0;
+	if (bpf_probe_read_user(w->window, nr, (void *)addr))
+		return false;
+	w->window_start = addr;
+	w->window_bytes = nr;
+	return true;
+}
+
+/* @addr: a multiple of 8. */
+static __always_inline bool walk_read(struct walk *w, __u64 addr, __u64 *ret_v)
+{
+	__u64 off = addr - w->window_start;
+
+	if (UNLIKELY(off >= w->window_bytes)) {
+		if (!window_fill(w, addr))
+			return false;
+		off = 0;
+	}
+	__u32 at = (__u32)off / 8 & (WALK_WINDOW_BYTES / 8 - 1);
+	*ret_v = w->window[at];
+	__u32 n = w->nr_words++;
+	if (n < WALK_MEMO_WORDS)
+		w->offs[n] = (__u16)((addr - w->sp_0) / 8 > 0xffff ? 0xffff : (addr - w->sp_0) / 8);
+	return true;
+}
+
+/* The mapping of @addr becomes the walk's; false: there is none. */
+__noinline bool walk_find_map(struct walk *w, __u64 addr)
+{
+	struct ktables_head *h = tables_head();
+
+	if (!w || !h)
+		return false;
+	w->nr_map_searches++;
+	w->lo = 0;
+	w->hi = w->nr_maps;
+	/* The bounds lie in memory, where the verifier does not follow what they may be: it would
+	 * follow each way through the search. */
+	for (__u32 i = 0; i < 17; i++) {
+		__u32 lo = READ_ONCE(w->lo);
+		__u32 hi = READ_ONCE(w->hi);
+		if (lo >= hi)
+			break;
+		__u32 mid = (lo + hi) / 2;
+		if (h->maps[(w->first_map + mid) & (KTABLES_NR_MAPS - 1)].start <= addr)
+			WRITE_ONCE(w->lo, mid + 1);
+		else
+			WRITE_ONCE(w->hi, mid);
+	}
+	__u32 lo = w->lo;
+	w->map_bytes = 0;
+	if (!lo)
+		return false;
+	struct kmap *m = &h->maps[(w->first_map + lo - 1) & (KTABLES_NR_MAPS - 1)];
+	if (addr >= m->end)
+		return false;
+	w->map_kind = m->kind;
+	w->map_start = m->start;
+	w->map_bytes = m->end - m->start;
+	if (m->kind != KMAP_RULES)
+		return true;
+	__u64 last = m->base + ((__u64)m->nr_pages << 12);
+	__u64 start = m->start > m->base ? m->start : m->base;
+	__u64 end = m->end < last ? m->end : last;
+	if (addr < start || addr >= end) {
+		w->map_kind = KMAP_NONE;
+		w->map_start = addr;
+		w->map_bytes = 1;
+		return true;
+	}
+	w->map_start = start;
+	w->map_bytes = end - start;
+	w->map_code = (m->first_page << 12) + (__u32)(start - m->base);
+	w->first_page = m->first_page;
+	w->first_row = m->first_row;
+	w->end_row = m->end_row;
+	w->first_special = m->first_special;
+	return true;
+}
+
+static __always_inline struct unwind_row *row_at(struct ktables_head *h, __u32 idx)
+{
+	struct unwind_row *rows = (void *)h + KTABLES_HEAD_BYTES;
+
+	return &rows[idx & row_mask];
+}
+
+/* @addr: in the walk's mapping, of kind RULES. ROW_OWN: there is no rule. */
+__noinline __u32 walk_find_rule(struct walk *w, __u64 addr)
+{
+	struct ktables_head *h = tables_head();
+
+	if (!w || !h)
+		return ROW_OWN;
+	__u32 code = w->map_code + (__u32)(addr - w->map_start);
+	__u32 page = code >> 12;
+	__u32 pc = code - (w->first_page << 12);
+
+	w->nr_rule_misses++;
+	w->lo = h->pages[page & (KTABLES_NR_PAGES - 1)];
+	w->hi = h->pages[(page + 1) & (KTABLES_NR_PAGES - 1)];
+	for (__u32 i = 0; i < 13; i++) {
+		__u32 from = READ_ONCE(w->lo);
+		__u32 to = READ_ONCE(w->hi);
+		if (from >= to)
+			break;
+		__u32 mid = (from + to) / 2;
+		if (row_at(h, mid)->pc <= pc)
+			WRITE_ONCE(w->lo, mid + 1);
+		else
+			WRITE_ONCE(w->hi, mid);
+	}
+	__u32 lo = w->lo;
+	if (lo <= w->first_row)
+		return ROW_OWN;
+	__u32 rule = row_at(h, lo - 1)->rule;
+	if (w->is_call && lo < w->end_row) {
+		/* The kernel returns to a restorer's first byte, and no call stands before it. */
+		struct unwind_row *next = row_at(h, lo);
+		__u32 next_rule = next->rule;
+		if (next->pc == pc + 1 && row_kind(next_rule) == ROW_SIGNAL)
+			rule = next_rule;
+	}
+	return row_kind(rule) == ROW_NONE ? ROW_OWN : rule;
+}
+
+/* The same by the cache. */
+static __always_inline __u32 walk_rule(struct walker *k, __u64 addr, bool is_leaf)
+{
+	struct walk *w = k->w;
+	struct rule_cache *cache = k->rules;
+	__u32 code = w->map_code + (__u32)(addr - w->map_start);
+	__u32 hash = code * 0x9e3779b1u;
+	__u64 *at;
+
+	if (is_leaf)
+		at = &cache->leaf[hash >> (32 - RULES_LEAF_BITS) & (RULES_LEAF - 1)];
+	else
+		at = &cache->call[hash >> (32 - RULES_CALL_BITS) & (RULES_CALL - 1)];
+	__u64 entry = READ_ONCE(*at);
+	if (LIKELY(entry >> 32 == code && (__u32)entry))
+		return (__u32)entry;
+	__u32 rule = walk_find_rule(w, addr);
+	WRITE_ONCE(*at, (__u64)code << 32 | rule);
+	return rule;
+}
+
+/* Goes on to the caller. */
+static __always_inline long walk_go(struct walk *w, __u64 ra, __u64 cfa, __u64 fp)
+{
+	w->pc = ARCH_RA_STRIP(ra);
+	w->sp = cfa;
+	w->fp = fp;
+	w->is_call = true;
+	w->is_chained = false;
+	if (!w->pc)
+		return walk_stop(w, KEND_ROOT);
+	return STEP_OK;
+}
+
+static __always_inline bool walk_is_cfa_good(const struct walk *w, __u64 cfa)
+{
+	return !(cfa & 7) && (cfa > w->sp || (cfa == w->sp && !w->is_call));
+}
+
+/* A row of kind SP, FP or PLT. */
+static __always_inline long walk_step_cfa(struct walk *w, __u64 cfa, __s32 slot)
+{
+	__u64 fp = w->fp;
+	__u64 ra;
+
+	if (UNLIKELY(!walk_is_cfa_good(w, cfa)))
+		return walk_stop(w, KEND_BAD_FRAME);
+	/* The lower word first: the window begins there. A slot below sp: an epilogue has popped
+	 * it, and the register has its value again. */
+	if (slot != ROW_FP_SAME) {
+		__u64 at = cfa + (__u64)((__s64)slot * 8);
+		if (at >= w->sp && UNLIKELY(!walk_read(w, at, &fp)))
+			return walk_stop(w, KEND_UNREADABLE);
+	}
+#ifdef ARCH_RA_BESIDE_FP
+	if (slot == ROW_FP_SAME) {
+		if (!w->is_leaf)
+			return walk_stop(w, KEND_BAD_FRAME);
+		return walk_stop(w, KEND_FULL_WALK);
+	}
+	if (UNLIKELY(!walk_read(w, cfa + (__u64)((__s64)slot * 8 + 8), &ra)))
+		return walk_stop(w, KEND_UNREADABLE);
+#else
+	if (UNLIKELY(!walk_read(w, cfa + (__u64)(__s64)ARCH_RA_AT_CFA, &ra)))
+		return walk_stop(w, KEND_UNREADABLE);
+#endif
+	return walk_go(w, ra, cfa, fp);
+}
+
+static __always_inline long walk_step_signal(struct walk *w, __u32 rule)
+{
+	static const __u16 off[] = ARCH_SIGFRAME_FROM_DWARF;
+	__u64 uc = w->sp + row_cfa_bytes(rule);
+	__u64 pc, sp, fp;
+
+	if (uc & 7 || !walk_read(w, uc + off[ARCH_DWARF_FP], &fp) ||
+	    !walk_read(w, uc + off[ARCH_DWARF_SP], &sp) ||
+	    !walk_read(w, uc + off[ARCH_DWARF_PC], &pc))
+		return walk_stop(w, KEND_UNREADABLE);
+	w->pc = pc;
+	w->sp = sp; /* may be anywhere: the handler may have had a stack of its own */
+	w->fp = fp;
+	w->is_call = false;
+	w->is_chained = false;
+	return STEP_OK;
+}
+
+/* The registers of the leaf, by DWARF number. */
+__noinline bool walk_load_regs(struct walk *w)
+{
+	if (!w)
+		return false;
+
+	if (w->has_regs)
+		return true;
+	struct task_struct *t = bpf_get_current_task_btf();
+	struct pt_regs___kernel *r = (void *)bpf_task_pt_regs(t);
+	regs_by_dwarf(r, w->regs);
+	w->has_regs = true;
+	return true;
+}
+
+/* A register's value, as far as it is followed. */
+static __always_inline bool walk_reg(struct walk *w, __u32 reg, __u64 *ret_v)
+{
+	if (reg == ARCH_DWARF_SP) {
+		*ret_v = w->sp;
+		return true;
+	}
+	if (reg == ARCH_DWARF_FP) {
+		*ret_v = w->fp;
+		return true;
+	}
+	if (!w->is_leaf || reg >= ARCH_NR_DWARF_REG || !walk_load_regs(w))
+		return false;
+	w->is_odd = true;
+	*ret_v = w->regs[reg & (WALK_NR_REGS - 1)];
+	return true;
+}
+
+static __always_inline long walk_read_any(struct walk *w, __u64 addr, __u64 *ret_v)
+{
+	if (addr & 7)
+		return walk_stop(w, KEND_BAD_FRAME);
+	return walk_read(w, addr, ret_v) ? STEP_OK : walk_stop(w, KEND_UNREADABLE);
+}
+
+/* A register's value in the caller. */
+static __noinline long walk_special_value(struct walk *w, __u64 cfa, __u32 kind_reg, __s32 off,
+					  __u64 *ret_v)
+{
+	__u32 kind = kind_reg & 0xff;
+	__u64 v = 0;
+
+	if (kind == SPECIAL_SAME)
+		return STEP_OK;
+	if (kind == SPECIAL_AT_CFA) {
+		__u64 at = cfa + (__u64)(__s64)off;
+		if (at < w->sp) /* popped already: the register has its value again */
+			return STEP_OK;
+		return walk_read_any(w, at, ret_v);
+	}
+	if (!walk_reg(w, kind_reg >> 8, &v))
+		return walk_stop(w, KEND_FULL_WALK);
+	if (kind == SPECIAL_IN_REG) {
+		*ret_v = v;
+		return STEP_OK;
+	}
+	return walk_read_any(w, v + (__u64)(__s64)off, ret_v);
+}
+
+__noinline long walk_step_special(struct walk *w, __u32 rule)
+{
+	struct ktables_head *h = tables_head();
+	__u64 ra = 0, cfa = 0, fp;
+
+	if (!w || !h)
+		return STEP_STOP;
+	fp = w->fp;
+	struct unwind_special *sp = &h->specials[(w->first_special + row_special_idx(rule)) &
+						 (KTABLES_NR_SPECIALS - 1)];
+	if (sp->cfa_kind == SPECIAL_CFA_FULL || !walk_reg(w, sp->cfa_reg, &cfa))
+		return walk_stop(w, KEND_FULL_WALK);
+	cfa += (__u64)(__s64)sp->cfa_off;
+	if (sp->cfa_kind == SPECIAL_CFA_DEREF) {
+		if (walk_read_any(w, cfa, &cfa))
+			return STEP_STOP;
+		cfa += (__u64)(__s64)sp->cfa_off2;
+	}
+	if (!walk_is_cfa_good(w, cfa))
+		return walk_stop(w, KEND_BAD_FRAME);
+	if (walk_special_value(w, cfa, sp->ra_kind | (__u32)sp->ra_reg << 8, sp->ra_off, &ra) ||
+	    walk_special_value(w, cfa, sp->fp_kind | (__u32)sp->fp_reg << 8, sp->fp_off, &fp))
+		return STEP_STOP;
+	return walk_go(w, ra, cfa, fp);
+}
+
+/* Code without rules: by the frame pointer, if it leads upwards and to code. */
+__noinline long walk_step_gap(struct walk *w)
+{
+	if (!w)
+		return STEP_STOP;
+	__u32 kind = w->map_kind;
+	__u64 at = w->fp;
+	__u64 fp = 0, ra = 0;
+	__u32 why = kind == KMAP_JIT       ? KEND_JIT
+		    : kind == KMAP_MISSING ? KEND_NO_FILE
+					   : KEND_NO_RULE;
+
+	if (w->fp == 0 && w->is_chained)
+		return walk_stop(w, KEND_ROOT);
+	/* A leaf that has not touched the stack is for user space to tell. */
+	if (w->is_leaf && !w->is_call && kind != KMAP_JIT)
+		return walk_stop(w, why);
+	if (at & 7 || at < w->sp || !walk_read(w, at, &fp) || !walk_read(w, at + 8, &ra))
+		return walk_stop(w, why);
+	ra = ARCH_RA_STRIP(ra);
+	if (ra == 0)
+		return walk_stop(w, fp == 0 ? KEND_ROOT : why);
+	w->is_call = true;
+	if (ra - 1 - w->map_start >= w->map_bytes && !walk_find_map(w, ra - 1))
+		return walk_stop(w, why);
+	/* A chain leads upwards. One that does not may still end in code that has rules and uses
+	 * the register for something else. */
+	if (fp <= at && fp != 0 &&
+	    (w->map_kind != KMAP_RULES || row_kind(walk_find_rule(w, ra - 1)) == ROW_OWN))
+		return walk_stop(w, why);
+	w->pc = ra;
+	w->sp = at + 16;
+	w->fp = fp;
+	w->is_chained = true;
+	return STEP_OK;
+}
+
+static __always_inline long walk_step(struct walker *k, __u32 rule)
+{
+	struct walk *w = k->w;
+	__u32 off = row_cfa_bytes(rule);
+	__s32 slot = row_fp_slot(rule);
+
+	switch (row_kind(rule)) {
+	case ROW_SP:
+		return walk_step_cfa(w, w->sp + off, slot);
+	case ROW_FP:
+		return walk_step_cfa(w, w->fp + off, slot);
+	case ROW_PLT:
+		return walk_step_cfa(w, w->sp + ((w->pc & 15) >= off / 8 ? 16 : 8), slot);
+	case ROW_STOP:
+		return walk_stop(w, KEND_ROOT);
+	case ROW_SIGNAL:
+		return walk_step_signal(w, rule);
+	case ROW_SPECIAL:
+		return walk_step_special(w, rule);
+	default:
+		return walk_step_gap(w);
+	}
+}
+
+static __always_inline long walk_one(struct walker *k, bool is_leaf)
+{
+	struct walk *w = k->w;
+	__u64 addr = w->pc - w->is_call;
+	__u32 n = w->nr_frames;
+	bool has_map = true;
+
+	if (UNLIKELY(addr - w->map_start >= w->map_bytes))
+		has_map = walk_find_map(w, addr);
+	/* A return address that is nowhere is not a frame; an interrupted pc is one. */
+	if (UNLIKELY(!has_map && w->is_call))
+		return walk_stop(w, KEND_NO_MAP);
+	if (UNLIKELY(n >= w->max_frames))
+		return walk_stop(w, KEND_DEPTH);
+	w->frames[n & (WALK_FRAMES_MAX - 1)] = w->pc;
+	w->nr_frames = n + 1;
+	w->hash = hash_mix(w->hash, w->pc);
+	if (UNLIKELY(!has_map))
+		return walk_stop(w, KEND_NO_MAP);
+	if (UNLIKELY(w->map_kind != KMAP_RULES))
+		return walk_step_gap(w);
+	return walk_step(k, walk_rule(k, addr, is_leaf));
+}
+
+static long walk_next(__u32 i, struct walker *k)
+{
+	return walk_one(k, false) != STEP_OK;
+}
+
+/* Both begin with pc, sp, fp and is_call of the thread. False: the walk is over. */
+static __always_inline bool walk_leaf(struct walker *k)
+{
+	struct walk *w = k->w;
+	w->is_leaf = true;
+	bool goes_on = walk_one(k, true) == STEP_OK;
+	w->is_leaf = false;
+	return goes_on;
+}
+
+static __always_inline void walk_callers(struct walker *k)
+{
+	bpf_loop(WALK_FRAMES_MAX, walk_next, k, 0);
+}
+
+#endif
