@@ -186,6 +186,19 @@ struct task_struct {
 	char comm[16];
 } CORE;
 
+/*
+ * A bit of a 32-bit unsigned field. The macro of libbpf switches over the size of the field, which
+ * is known only when the program is loaded, and clang 14 takes the way that is never gone for
+ * undefined.
+ */
+#define CORE_BIT(p, field)                                                                     \
+	({                                                                                     \
+		__u64 core_bits = *(const __u32 *)((const void *)(p) +                         \
+						   __CORE_RELO((p), field, BYTE_OFFSET));      \
+		core_bits <<= __CORE_RELO((p), field, LSHIFT_U64);                             \
+		core_bits >> __CORE_RELO((p), field, RSHIFT_U64);                              \
+	})
+
 #define PF_EXITING  0x00000004u
 #define PF_MEMALLOC 0x00000800u
 #define PF_KTHREAD  0x00200000u

@@ -393,8 +393,8 @@ static __noinline int cause_of(struct task_struct *t, bool is_current, bool is_p
 		c->how = !is_preempted && r.nr == __NR_sched_yield ? HOW_YIELDED : HOW_PREEMPTED;
 		return 0;
 	}
-	bool is_iowait = BPF_CORE_READ_BITFIELD(t, in_iowait);
-	bool is_stalled = BPF_CORE_READ_BITFIELD(t, in_memstall);
+	bool is_iowait = CORE_BIT(t, in_iowait);
+	bool is_stalled = CORE_BIT(t, in_memstall);
 	if (is_iowait)
 		c->evidence |= EVIDENCE_IOWAIT;
 	if (state & (STATE_STOPPED | STATE_TRACED))
