@@ -260,7 +260,7 @@ static void finish(struct maker *m)
 int ledger_make(struct arena *a, const struct profile *p, const struct select_spec *spec,
 		struct ledger *ret_l, struct err *err)
 {
-	struct ledger l = {.accuracy = profile_get_fact(p, "accuracy")};
+	struct ledger l = {0};
 	struct maker m = {.arena = a, .p = p, .l = &l};
 	l.on_cpu_ns = arena_calloc(a, p->tasks.n, sizeof(*l.on_cpu_ns));
 	int rc = find_window(&m, spec, err);

@@ -44,7 +44,6 @@ struct ledger {
 	uint64_t window_ns;   /* length of the window: whole seconds of the tables */
 	uint64_t at_start_ns; /* of waits that had begun before the capture */
 	uint64_t polled_ns;   /* seen by looking from time to time, not by switches */
-	const char *accuracy; /* the recording's fact, or NULL: exact */
 };
 
 /* Has the profile a ledger at all (a table "on-cpu" or "off-cpu")? */

@@ -39,6 +39,15 @@ struct line {
 	const char *what;
 };
 
+/* Nothing where the key says it all. */
+static const char *what_text(struct report *r, const struct line *line)
+{
+	bool is_same = !strcmp(line->reason, line->what);
+	if (!line->prefix)
+		return is_same ? "" : line->what;
+	return is_same ? line->prefix : arena_fmt(&r->arena, "%s: %s", line->prefix, line->what);
+}
+
 static void add_line(struct report *r, struct report_table *t, const struct ledger *l,
 		     const struct line *line)
 {
@@ -55,8 +64,7 @@ static void add_line(struct report *r, struct report_table *t, const struct ledg
 		{.u = q ? quantile_at(q, 0.99) : CELL_NS_NONE},
 		{.u = q && q->longest_ns ? q->longest_ns : CELL_NS_NONE},
 		{.text = line->reason},
-		{.text = arena_fmt(&r->arena, "%s%s", line->prefix ? line->prefix : "",
-				   line->what)},
+		{.text = what_text(r, line)},
 	};
 	report_add_row(r, t, cells);
 }
@@ -99,7 +107,7 @@ static void add_reasons(struct report *r, struct report_table *t, const struct l
 				 .nr = l->total.nr_waits[reason],
 				 .q = &l->waits[reason],
 				 .reason = wait_key(reason),
-				 .prefix = is_idle ? "idle: " : NULL,
+				 .prefix = is_idle ? "idle" : NULL,
 				 .what = wait_text(reason),
 			 });
 	}
@@ -256,7 +264,7 @@ static size_t group_rows(struct arena *a, const struct ledger *l, struct ledger_
 {
 	CLEANUP(intern_release) struct intern names = {0};
 	CLEANUP(buf_release) struct buf folded = {0};
-	struct ledger_row *groups = arena_calloc(a, l->nr_rows + 1, sizeof(*groups));
+	struct ledger_row *groups = arena_calloc(a, l->nr_rows + 2, sizeof(*groups));
 	for (size_t i = 0; i < l->nr_rows; i++) {
 		const struct ledger_row *row = &l->rows[i];
 		threads_fold_numbers(&folded, row->name);
@@ -264,7 +272,10 @@ static size_t group_rows(struct arena *a, const struct ledger *l, struct ledger_
 		g->name = g->nr_threads ? arena_strdup(a, folded.p) : row->name;
 		ledger_add(g, row);
 	}
-	size_t n = intern_count(&names);
+	size_t n = 0;
+	for (size_t i = 0; i < intern_count(&names); i++)
+		if (groups[i].nr_threads)
+			groups[n++] = groups[i];
 	qsort(groups, n, sizeof(*groups), ledger_compare);
 	*ret_rows = groups;
 	return n;

@@ -208,8 +208,8 @@ static void note_filtered(struct report *r, const struct selection *sel)
 		num_add_ns(&in, sel->weight);
 		buf_add_str(&in, " of ");
 		num_add_ns(&in, sel->weight + sel->weight_out);
-		report_note(r, "in view: %s of %s (left out %s: %s)", select_noun(sel),
-			    buf_str(&in), select_noun(sel), buf_str(&b));
+		report_note(r, "in view: %s of waiting; left out (%s): %s", buf_str(&in),
+			    select_noun(sel), buf_str(&b));
 		return;
 	}
 	num_add_count(&in, sel->nr_samples);

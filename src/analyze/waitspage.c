@@ -50,8 +50,6 @@ static void note_accuracy(const struct page *pg)
 {
 	const struct ledger *l = pg->l;
 	double covered = ledger_covered_pct(&l->total);
-	if (l->accuracy)
-		report_note(pg->r, "accuracy: %s", l->accuracy);
 	if (l->polled_ns)
 		report_note(pg->r,
 			    "waits were seen by looking from time to time, not by each switch: "

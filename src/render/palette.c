@@ -333,11 +333,11 @@ static struct rgb family_rgb(unsigned family, unsigned shade, bool is_dark)
 
 /* Hues of reasons; 0: grey, for what waits because there is nothing to do. */
 static const double wait_hues[WAIT_NR] = {
-	[WAIT_ON_CPU] = 145,     [WAIT_RUN_QUEUE] = 125, [WAIT_SYNC] = 8,
-	[WAIT_LOCK] = 25,        [WAIT_FSYNC] = 300,     [WAIT_FILE_READ] = 265,
-	[WAIT_FILE_WRITE] = 282, [WAIT_FAULT] = 330,     [WAIT_MMAP_LOCK] = 350,
-	[WAIT_RECLAIM] = 65,     [WAIT_NET] = 235,       [WAIT_PIPE] = 205,
-	[WAIT_FILE_OTHER] = 250, [WAIT_KERNEL] = 50,     [WAIT_OTHER] = 170,
+	[WAIT_ON_CPU] = 145,     [WAIT_RUN_QUEUE] = 95, [WAIT_SYNC] = 8,
+	[WAIT_LOCK] = 25,        [WAIT_FSYNC] = 300,    [WAIT_FILE_READ] = 265,
+	[WAIT_FILE_WRITE] = 282, [WAIT_FAULT] = 330,    [WAIT_MMAP_LOCK] = 350,
+	[WAIT_RECLAIM] = 65,     [WAIT_NET] = 235,      [WAIT_PIPE] = 205,
+	[WAIT_FILE_OTHER] = 250, [WAIT_KERNEL] = 50,    [WAIT_OTHER] = 170,
 };
 
 static struct rgb wait_rgb(unsigned color, bool is_dark)
@@ -349,7 +349,9 @@ static struct rgb wait_rgb(unsigned color, bool is_dark)
 	double hue = wait_hues[color - COLOR_WAIT];
 	if (hue == 0)
 		return rgb_from_oklch((is_dark ? 0.36 : 0.84) + 0.008 * (color % 4), 0.015, 260);
-	return rgb_from_oklch(is_dark ? 0.5 : 0.77, is_dark ? 0.12 : 0.14, hue);
+	/* Yellow is no strong colour unless it is light. */
+	double light = (is_dark ? 0.5 : 0.77) + (color == COLOR_WAIT + WAIT_RUN_QUEUE ? 0.09 : 0);
+	return rgb_from_oklch(light, is_dark ? 0.12 : 0.14, hue);
 }
 
 struct rgb palette_rgb(enum palette p, unsigned color, bool is_dark)

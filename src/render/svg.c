@@ -50,6 +50,7 @@ struct svg {
 	double top;    /* of the rows */
 	double bottom; /* of the rows */
 	uint32_t max_depth;
+	double foot; /* height of what is below the rows */
 };
 
 static void add_attr(struct buf *to, const char *key, const char *value)
@@ -148,12 +149,20 @@ static void add_total(struct buf *to, const struct svg *s)
 		num_add_count(&b, total);
 	if (s->t->unit == UNIT_COUNT || s->o->count_name)
 		buf_addf(&b, " %s", count_name(s));
+	bool is_of_samples = !s->r->noun || !strcmp(s->r->noun, "samples");
+	if (!is_of_samples && s->t->unit != UNIT_COUNT) {
+		buf_add_str(&b, " in ");
+		num_add_count(&b, s->r->nr_samples);
+		buf_addf(&b, " %s", s->r->noun);
+		add_part(to, buf_str(&b));
+		return;
+	}
 	add_part(to, buf_str(&b));
 	if (s->t->unit == UNIT_COUNT || !s->r->nr_samples)
 		return;
 	buf_clear(&b);
 	num_add_count(&b, s->r->nr_samples);
-	buf_addf(&b, " %s", s->r->noun ? s->r->noun : "samples");
+	buf_add_str(&b, " samples");
 	add_part(to, buf_str(&b));
 }
 
@@ -404,11 +413,15 @@ static void add_labels(struct svg *s)
 
 /* ---- legend ------------------------------------------------------------------------------- */
 
-/* One swatch a meaning, drawn in the first of its colours that is in use. */
+#define LEGEND_ROW_PX 18.0
+
+/* One swatch a meaning, drawn in the first of its colours that is in use, in as many rows as
+ * needed. */
 static void add_legend(struct svg *s)
 {
 	const char *seen = NULL;
 	double x = PAD_PX;
+	double y = 10;
 	if (s->t->is_differential)
 		return;
 	buf_add_str(s->to, "<g class=\"legend\" transform=\"translate(0,");
@@ -419,13 +432,22 @@ static void add_legend(struct svg *s)
 		if (!text || (seen && !strcmp(seen, text)))
 			continue;
 		seen = text;
-		buf_addf(s->to, "<rect class=\"c%u\" y=\"10\" width=\"10\" height=\"10\"", c);
+		double w = 15 + flame_text_px(sv_from_str(text), 11) + 16;
+		if (x + w > s->width - PAD_PX && x > PAD_PX) {
+			x = PAD_PX;
+			y += LEGEND_ROW_PX;
+		}
+		buf_addf(s->to, "<rect class=\"c%u\"", c);
+		add_coord(s->to, "y", y);
+		buf_add_str(s->to, " width=\"10\" height=\"10\"");
 		add_coord(s->to, "x", x);
-		buf_add_str(s->to, " rx=\"2\"/><text y=\"19\"");
+		buf_add_str(s->to, " rx=\"2\"/><text");
+		add_coord(s->to, "y", y + 9);
 		add_coord(s->to, "x", x + 15);
 		buf_addf(s->to, ">%s</text>\n", text);
-		x += 15 + flame_text_px(sv_from_str(text), 11) + 16;
+		x += w;
 	}
+	s->foot = FOOT_PX + y - 10;
 	buf_add_str(s->to, "</g>\n");
 }
 
@@ -463,7 +485,7 @@ static void add_settings(struct svg *s)
 	add_coord(s->to, "data-min", s->min_width);
 	add_coord(s->to, "data-top", s->top);
 	add_coord(s->to, "data-pad", PAD_PX);
-	add_coord(s->to, "data-foot", FOOT_PX);
+	add_coord(s->to, "data-foot", s->foot);
 	add_coord(s->to, "data-thin", THIN_PX);
 	buf_addf(s->to, " data-fluid=\"%d\" data-inverted=\"%d\" data-negate=\"%d\"", !o->width_px,
 		 !!(o->flags & SVG_INVERTED), !!(o->flags & SVG_NEGATE));
@@ -538,7 +560,7 @@ void svg_write(struct buf *to, const struct report *r, const struct report_tree 
 {
 	CLEANUP(buf_release) struct buf head = {0};
 	CLEANUP(buf_release) struct buf body = {0};
-	struct svg s = {.to = &head, .r = r, .t = t, .o = o};
+	struct svg s = {.to = &head, .r = r, .t = t, .o = o, .foot = FOOT_PX};
 	set_up(&s);
 	flame_init(&s.f, r, t, o->palette);
 	lay_out(&s);
@@ -555,7 +577,7 @@ void svg_write(struct buf *to, const struct report *r, const struct report_tree 
 	add_legend(&s);
 
 	s.to = to;
-	double height = s.bottom + FOOT_PX;
+	double height = s.bottom + s.foot;
 	add_root_element(&s, height);
 	const char *title = o->title ? o->title : *r->title ? r->title : "Flame graph";
 	buf_add_str(to, "<title>");
