@@ -25,19 +25,22 @@ struct blame {
 };
 
 /*
- * Intervals of a kind that follow each other this closely are one, whatever lies between them, so
- * that a thread that reads, reads, reads while it holds a lock does not forget when that began.
+ * Intervals of a kind that follow each other closely are one, whatever lies between them, so that
+ * a thread that reads, reads, reads while it holds a lock does not forget when that began. Where a
+ * thread loses its CPU is chance, and in between it runs for a slice.
  */
-#define PAST_GAP_NS  20000000ull
-#define PAST_SPAN_NS 1000000000ull
+#define PAST_GAP_NS       500000ull
+#define PAST_GAP_QUEUE_NS 20000000ull
+#define PAST_SPAN_NS      1000000000ull
 
 static __always_inline bool past_goes_on(const struct wait_past *p, const struct wait_cause *c,
 					 __u64 start, __u64 end)
 {
-	/* Where a thread loses its CPU is chance. */
-	return p->nr && p->reason == c->reason &&
-	       (p->ref == c->user_ref || c->reason == WAIT_RUN_QUEUE) && p->object == c->object &&
-	       start - p->end_ns < PAST_GAP_NS && end - p->start_ns < PAST_SPAN_NS;
+	bool is_queue = c->reason == WAIT_RUN_QUEUE;
+	return p->nr && p->reason == c->reason && (is_queue || p->ref == c->user_ref) &&
+	       p->object == c->object &&
+	       start - p->end_ns < (is_queue ? PAST_GAP_QUEUE_NS : PAST_GAP_NS) &&
+	       end - p->start_ns < PAST_SPAN_NS;
 }
 
 static __always_inline void past_note(struct wait_state *w, __u64 start, __u64 woken, __u64 end)
