@@ -169,6 +169,12 @@ struct {
 	__type(value, struct io_call);
 } io_calls SEC(".maps");
 
+/* Names of files, apart from the engine's ring: they are wanted before the rows, at any time. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20);
+} io_names SEC(".maps");
+
 volatile __u32 io_page = 0;
 volatile __u64 io_epoch_ns = 0; /* where second 0 starts; 0 = nothing is counted yet */
 volatile __u64 io_stop_ns = 0;  /* what ends from here on is not counted; 0 = no end yet */
@@ -396,14 +402,18 @@ static __always_inline void tell_file(struct kernel_file *r, __u64 id)
 {
 	__u64 now = bpf_ktime_get_ns();
 	__u64 who = bpf_get_current_pid_tgid();
+	__u32 n = r->nr_names;
+	if (n > KERNEL_FILE_NAMES)
+		return;
+	n += __builtin_offsetof(struct kernel_file, names);
 	r->id = id;
 	r->head.kind = RECORD_FILE;
 	r->head.flags = 0;
-	r->head.nr_bytes = sizeof(*r);
+	r->head.nr_bytes = n;
 	r->head.time_ns = now;
 	r->head.tgid = who >> 32;
 	r->head.pid = (__u32)who;
-	if (bpf_ringbuf_output(&ring, r, sizeof(*r), BPF_RB_NO_WAKEUP)) {
+	if (bpf_ringbuf_output(&io_names, r, n, BPF_RB_NO_WAKEUP)) {
 		__sync_fetch_and_add(&io_counts.nr_files_lost, 1);
 		return;
 	}

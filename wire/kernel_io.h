@@ -86,7 +86,7 @@ enum kernel_file_kind {
 
 #define KERNEL_FILE_NAMES 1280
 
-/* RECORD_FILE: told once for each id, before or soon after its first row. */
+/* RECORD_FILE, in a ring of its own (io_names): told once for each id, before its first row. */
 struct kernel_file {
 	struct kernel_record head;
 	wire_u64 id;
@@ -105,7 +105,7 @@ struct kernel_file {
 	wire_u16 pad[3];
 	/* The path's parts, leaf first, each ended by NUL. A Unix socket: its path or, after a
 	 * NUL, its abstract name. */
-	char names[KERNEL_FILE_NAMES];
+	char names[KERNEL_FILE_NAMES]; /* a record holds nr_names of them */
 };
 
 /* What was not counted as it should; every one of them is a number in a report. */

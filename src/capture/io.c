@@ -10,6 +10,8 @@
 #include "capture/io.h"
 
 #include <errno.h>
+#include <stddef.h>
+#include <string.h>
 
 #ifndef ASSAY_NO_BPF
 
@@ -27,9 +29,10 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "capture/blockdev.h"
+#include "capture/bpfring.h"
 #include "capture/faults.h"
 #include "capture/filename.h"
-#include "capture/iocalls.h"
+#include "base/iocalls.h"
 #include "capture/letgo.h"
 #include "capture/skeleton.h"
 #include "host/proc.h"
@@ -47,6 +50,7 @@ struct io_source {
 	struct assay_bpf *skel;
 	VEC(struct bpf_link *) links;
 	struct faults *faults;
+	struct bpfring ring; /* of names */
 	struct intern texts; /* names of files */
 	struct map names;    /* file id -> text */
 	struct map devices;  /* device -> text */
@@ -60,22 +64,35 @@ struct io_source {
 	struct io_info info;
 };
 
-static int on_file(void *ctx, const struct kernel_record *head, const struct event_sink *sink,
-		   struct err *err)
+static void take_name(struct io_source *s, const struct kernel_file *r)
 {
-	struct io_source *s = ctx;
-	const struct kernel_file *r = (const void *)head;
-	(void)sink;
-	if (head->nr_bytes < sizeof(*r))
-		return err_set(err, -EPROTO, "the kernel's record of a file has %u bytes",
-			       head->nr_bytes);
 	CLEANUP(buf_release) struct buf name = {0};
 	filename_add(&name, r);
 	bool is_new;
 	uint32_t *at = map_put(&s->names, r->id, &is_new);
 	*at = intern_add(&s->texts, buf_str(&name), name.n);
 	s->info.nr_files += is_new;
-	return 0;
+}
+
+/* Names are there before the rows that need them. */
+static void take_names(struct io_source *s)
+{
+	const void *record;
+	uint32_t nr_bytes;
+	enum bpfring_state state;
+	const uint32_t nr_head = (uint32_t)offsetof(struct kernel_file, names);
+	while ((state = bpfring_peek(&s->ring, &record, &nr_bytes)) == BPFRING_RECORD) {
+		struct kernel_file r;
+		bool is_whole = nr_bytes >= nr_head;
+		if (is_whole) {
+			memcpy(&r, record, MIN((size_t)nr_bytes, sizeof(r)));
+			r.nr_names = (uint16_t)MIN((uint32_t)r.nr_names, nr_bytes - nr_head);
+		}
+		if (is_whole && r.head.kind == RECORD_FILE)
+			take_name(s, &r);
+		bpfring_consume(&s->ring);
+	}
+	bpfring_publish(&s->ring);
 }
 
 /* ---- life ---- */
@@ -112,7 +129,6 @@ int io_open(struct io_source **ret_s, struct engine *e, unsigned parts, struct e
 	s->parts = parts;
 	s->skel = engine_skel(e);
 	choose_programs(s);
-	engine_on_record(e, RECORD_FILE, on_file, s);
 	*ret_s = s;
 	return 0;
 }
@@ -162,6 +178,11 @@ static int attach_calls(struct io_source *s, struct err *err)
 
 int io_attach(struct io_source *s, struct err *err)
 {
+	int names_fd = bpf_map__fd(s->skel->maps.io_names);
+	uint32_t nr_bytes = bpf_map__max_entries(s->skel->maps.io_names);
+	int has_failed = bpfring_open(&s->ring, names_fd, nr_bytes, err);
+	if (has_failed)
+		return has_failed;
 	s->nr_room = bpf_map__max_entries(s->skel->maps.io_rows_a);
 	s->keys = xcalloc(s->nr_room, sizeof(*s->keys));
 	s->sums = xcalloc(s->nr_room, sizeof(*s->sums));
@@ -329,6 +350,7 @@ static int drain_map(struct io_source *s, const struct bpf_map *map, const struc
 {
 	uint32_t cursor = 0;
 	uint32_t n = (uint32_t)s->nr_room;
+	take_names(s);
 	int rc = bpf_map_lookup_and_delete_batch(bpf_map__fd(map), NULL, &cursor, s->keys, s->sums,
 						 &n, NULL);
 	if (rc && errno != ENOENT)
@@ -353,6 +375,7 @@ static int drain_page(struct io_source *s, unsigned page, const struct event_sin
 int io_poll(struct io_source *s, const struct event_sink *sink, struct err *err)
 {
 	uint64_t now = clock_mono_ns();
+	take_names(s);
 	if (s->turned_ns && now >= s->turned_ns + QUIET_NS) {
 		s->turned_ns = 0;
 		return drain_page(s, !s->skel->bss->io_page, sink, err);
@@ -417,6 +440,8 @@ void io_free(struct io_source *s)
 		return;
 	detach(s);
 	vec_release(&s->links);
+	if (s->ring.data)
+		bpfring_release(&s->ring);
 	intern_release(&s->texts);
 	map_release(&s->names);
 	map_release(&s->devices);
@@ -437,6 +462,11 @@ int io_open(struct io_source **ret_s, struct engine *e, unsigned parts, struct e
 }
 int io_attach(struct io_source *s, struct err *err)
 {
+	int names_fd = bpf_map__fd(s->skel->maps.io_names);
+	uint32_t nr_bytes = bpf_map__max_entries(s->skel->maps.io_names);
+	int has_failed = bpfring_open(&s->ring, names_fd, nr_bytes, err);
+	if (has_failed)
+		return has_failed;
 	(void)s;
 	return err_set(err, -ENOTSUP, "this assay was built without programs for the kernel");
 }

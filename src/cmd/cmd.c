@@ -17,6 +17,8 @@ const struct cmd cmd_table[] = {
 	{.name = "events",
 	 .summary = "count events by name, exactly, with their stacks",
 	 .run = cmd_events},
+	{.name = "io", .summary = "what a program reads, writes and syncs", .run = cmd_io},
+	{.name = "faults", .summary = "page faults and memory pressure", .run = cmd_faults},
 	{.name = "report", .summary = "where the time goes: tables and trees", .run = cmd_report},
 	{.name = "flame", .summary = "draw a flame graph (SVG)", .run = cmd_flame},
 	{.name = "convert", .summary = "write a profile in another format", .run = cmd_convert},

@@ -1,7 +1,7 @@
 /* Which system calls move bytes; see iocalls.h. */
 #include "base/base.h"
 
-#include "capture/iocalls.h"
+#include "base/iocalls.h"
 
 #include <sys/syscall.h>
 
@@ -50,4 +50,12 @@ static const struct iocall calls[] = {
 const struct iocall *iocall_at(size_t i)
 {
 	return i < ARRAY_LEN(calls) ? &calls[i] : NULL;
+}
+
+const char *iocall_name(int syscall)
+{
+	for (size_t i = 0; syscall >= 0 && i < ARRAY_LEN(calls); i++)
+		if (calls[i].syscall == syscall)
+			return calls[i].name;
+	return NULL;
 }

@@ -1,8 +1,8 @@
 /*
  * The system calls that read, write or sync, and which argument of each is the descriptor.
  */
-#ifndef ASSAY_CAPTURE_IOCALLS_H
-#define ASSAY_CAPTURE_IOCALLS_H
+#ifndef ASSAY_BASE_IOCALLS_H
+#define ASSAY_BASE_IOCALLS_H
 
 #include "base/base.h"
 #include "kernel_io.h"
@@ -16,5 +16,8 @@ struct iocall {
 
 /* NULL after the last. */
 const struct iocall *iocall_at(size_t i);
+
+/* The name of one of them by its number, or NULL. */
+const char *iocall_name(int syscall);
 
 #endif

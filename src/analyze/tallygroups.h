@@ -1,0 +1,81 @@
+/*
+ * Rows of tables with tags added up under texts: what the reports on input and output, faults and
+ * spans share. A group keeps several amounts side by side (reads and writes of one file).
+ *
+ *	struct tallies t = {.arena = &a, .p = p};
+ *	if (tallies_open(&t, "io", spec, err)) ...
+ *	while (tallies_next(&t)) { t.tag, t.nr, t.bytes, t.ns ... tallies_at(&t, texts, n) ... }
+ *	tallies_release(&t);
+ */
+#ifndef ASSAY_ANALYZE_TALLYGROUPS_H
+#define ASSAY_ANALYZE_TALLYGROUPS_H
+
+#include "analyze/quantile.h"
+#include "analyze/select.h"
+#include "base/arena.h"
+#include "base/base.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/intern.h"
+#include "base/vec.h"
+#include "model/profile.h"
+
+/* A row in view, its columns found by their names (0 where the table has none). */
+struct tally_row {
+	size_t i; /* in the table */
+	const struct tag *tag;
+	const char *detail; /* never NULL */
+	stack_id stack;
+	task_id task;
+	uint64_t nr;
+	uint64_t bytes;
+	uint64_t ns;
+	uint64_t longest_ns;
+	uint64_t pages;
+};
+
+struct tally_rows {
+	const struct profile *p;
+	const struct table *t;
+	struct sieve *sieve;
+	size_t next;
+	int nr_col, bytes_col, ns_col, longest_col, pages_col; /* -1 = none */
+};
+
+/* -ENOENT without @err: there is no such table, or it is empty. Else errors of select_compile. */
+int tally_rows_open(struct tally_rows *ret_r, struct arena *a, const struct profile *p,
+		    const char *table, const struct select_spec *spec, struct err *err);
+bool tally_rows_next(struct tally_rows *r, struct tally_row *ret_row);
+
+struct amount {
+	struct quantile q; /* calls that did not fail, by time */
+	uint64_t nr;
+	uint64_t bytes;
+	uint64_t ns;
+	uint64_t pages;
+	uint64_t nr_failed; /* of nr */
+};
+
+#define TALLY_TEXTS   3
+#define TALLY_AMOUNTS 3
+
+struct tally_group {
+	const char *texts[TALLY_TEXTS];
+	struct amount *amounts; /* TALLY_AMOUNTS */
+};
+
+struct tally_groups {
+	struct arena *arena; /* where groups and texts live */
+	struct intern keys;
+	VEC(struct tally_group) groups;
+	struct buf key;
+};
+
+void tally_groups_release(struct tally_groups *g);
+/* The group of these texts, found or added; copied. Borrowed until the next call. */
+struct tally_group *tally_groups_at(struct tally_groups *g, const char *const *texts, size_t n);
+void amount_add(struct amount *a, const struct tally_row *row);
+/* Largest first by what @weight says; ties by text. */
+void tally_groups_sort(struct tally_groups *g, uint64_t (*weight)(const struct tally_group *g));
+
+#endif

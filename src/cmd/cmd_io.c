@@ -1,0 +1,75 @@
+/* assay io: what a program reads, writes and syncs. */
+#include "base/base.h"
+#include "cmd/cmd.h"
+
+#include "analyze/iosum.h"
+#include "capture/io.h"
+#include "cmd/tally_run.h"
+
+struct io_opts {
+	struct tally_opts common;
+	bool has_no_block;
+};
+
+static const struct opt io_table[] = {
+	OPT_FLAG(0, "no-block", struct io_opts, has_no_block,
+		 "leave requests of block devices out; they are of the whole machine"),
+	OPT_END,
+};
+static const struct opt_group io_group = {"Input and output", io_table};
+
+static const char details[] =
+	"Counts every call of a program that reads, writes or syncs: bytes that the call returned\n"
+	"(not those that it asked for), time from entry to return, by file or peer, by function and\n"
+	"by stack, exactly. Files have names although they were open for a moment only. Requests of\n"
+	"block devices are counted for the whole machine, with the process that issued each and the\n"
+	"file that it was for: writes are issued later, by a worker of the file system.\n"
+	"\n"
+	"Calls: read, write and their vectors and positions, send and receive, sendfile, splice,\n"
+	"copy_file_range, fsync, fdatasync, sync_file_range, msync, sync, syncfs. io_uring and libaio:\n"
+	"the calls that hand requests in, not what each moves. Memory that is mapped from a file is\n"
+	"read by page faults instead: see assay faults.\n"
+	"\n"
+	"While it runs, each watched call costs about a microsecond in the target, and each system\n"
+	"call of the machine some 20 ns. Needs root, or CAP_BPF, CAP_PERFMON and the trace file\n"
+	"system.";
+
+static const char examples[] = "assay io redis-server 10\tten seconds of a running service\n"
+			       "assay io -- ./import data.csv\ta program from start to end\n"
+			       "assay io postgres 30 --all-matching --json\tfor a script\n"
+			       "assay report --event io --by function\tits recording again\n";
+
+static const char *const pictures[] = {"io", "block", NULL};
+
+static const struct tally_kind kind = {
+	.name = "io",
+	.pictures = pictures,
+	.nothing = "no reads, writes or syncs in this window",
+	.report = iosum_report,
+};
+
+int cmd_io(int argc, char **argv)
+{
+	CLEANUP(opt_args_release) struct opt_args args = {0};
+	struct io_opts o = {.common.limit = 15};
+	const struct opt_cmd cmd = {
+		.name = "io",
+		.usage = {"[options] TARGET [SECONDS]",
+			  "[options] [TARGET] [SECONDS] -- CMD [ARG...]"},
+		.summary = "what a program reads, writes and syncs, by file and function",
+		.details = details,
+		.examples = examples,
+		.groups = {{&target_group, &o.common.target},
+			   {&io_group, &o},
+			   {&tally_group, &o.common}},
+	};
+	int status;
+	if (cmd_parse(&args, &cmd, argc, argv, &status)) {
+		unsigned block = o.has_no_block ? 0 : IO_PART_BLOCK;
+		struct capture_options base = {.programs = ENGINE_IO,
+					       .io_parts = IO_PART_CALLS | block};
+		status = tally_run(&kind, &o.common, &base, &args);
+	}
+	tally_opts_release(&o.common);
+	return status;
+}
