@@ -3,7 +3,9 @@
 #include "analyze/firstpage.h"
 
 #include "analyze/eventsum.h"
+#include "analyze/faultsum.h"
 #include "analyze/hotcold.h"
+#include "analyze/iosum.h"
 #include "analyze/ledger.h"
 #include "analyze/overview.h"
 #include "analyze/waits.h"
@@ -21,6 +23,10 @@ enum profile_kind profile_kind_of(const struct profile *p)
 		return PROFILE_SAMPLES;
 	if (has_waits)
 		return PROFILE_WAITS;
+	if (iosum_is_there(p))
+		return PROFILE_IO;
+	if (faultsum_is_there(p))
+		return PROFILE_FAULTS;
 	return eventsum_is_there(p) ? PROFILE_EVENTS : PROFILE_SAMPLES;
 }
 
@@ -66,6 +72,11 @@ static int hot_cold_page(struct report *r, const struct profile *p, const struct
 	return 0;
 }
 
+static bool is_page_of(const struct select_spec *spec, const char *table)
+{
+	return spec->event && !strcmp(spec->event, table);
+}
+
 int firstpage_report(struct report *r, const struct profile *p, const struct select_spec *spec,
 		     const char *input, const struct view_limits *limits, struct err *err)
 {
@@ -75,6 +86,12 @@ int firstpage_report(struct report *r, const struct profile *p, const struct sel
 		return waits_overview(r, p, spec, input, limits, err);
 	if (!spec->event && kind == PROFILE_HOT_COLD)
 		return hot_cold_page(r, p, spec, input, limits, err);
+	if (is_page_of(spec, "io") || is_page_of(spec, "block") ||
+	    (!spec->event && kind == PROFILE_IO))
+		return iosum_report(r, p, spec, input, limits, err);
+	if (is_page_of(spec, "faults") || is_page_of(spec, "reclaim") ||
+	    (!spec->event && kind == PROFILE_FAULTS))
+		return faultsum_report(r, p, spec, input, limits, err);
 	if (kind == PROFILE_EVENTS)
 		return eventsum_report(r, p, spec, input, limits, EVENTSUM_STACKS, err);
 	return samples_page(r, p, spec, input, limits, err);

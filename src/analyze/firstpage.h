@@ -1,6 +1,7 @@
 /*
  * What a profile is about, and its first page: of CPU samples (overview.h), of waits (waits.h), of
- * both (hotcold.h), of events by name (eventsum.h).
+ * both (hotcold.h), of events by name (eventsum.h), of input and output (iosum.h), of page faults
+ * (faultsum.h).
  */
 #ifndef ASSAY_ANALYZE_FIRSTPAGE_H
 #define ASSAY_ANALYZE_FIRSTPAGE_H
@@ -17,6 +18,8 @@ enum profile_kind {
 	PROFILE_WAITS,    /* a ledger and what was waited for */
 	PROFILE_HOT_COLD, /* CPU samples and waits of the same time */
 	PROFILE_EVENTS,   /* counts of events by name */
+	PROFILE_IO,       /* reads, writes, syncs, block requests */
+	PROFILE_FAULTS,   /* page faults and reclaim */
 };
 
 enum profile_kind profile_kind_of(const struct profile *p);
