@@ -27,6 +27,9 @@
 #define NR_KINDS      16 /* of records */
 #define PRINT_MAX     1000
 #define PUBLISH_EVERY 256 /* records, while the ring is read */
+#define ROWS_SPARE    (1u << 19)
+/* The densest binaries have 35 rows a KiB of code; most have 10 to 20. */
+#define CODE_BYTES_PER_ROW 32
 /* Births between the listing of the target and the first run of our programs. */
 #define ADOPT_NS 1000000000u
 
@@ -102,10 +105,43 @@ static void leave_out(struct engine *e)
 		bpf_map__set_autocreate(map, false);
 }
 
+static int add_code_bytes(void *ctx, const struct proc_map *m, struct err *err)
+{
+	(void)err;
+	uint64_t *nr_bytes = ctx;
+	if (m->is_exec && m->inode)
+		*nr_bytes += m->end - m->start;
+	return 0;
+}
+
+/*
+ * The rows are locked memory: as many as the target's code is likely to need, twice, and what a
+ * few libraries loaded later need. Of a command that has not started nothing is known.
+ */
+static uint32_t guess_rows(const struct engine_spec *spec)
+{
+	uint64_t most = 0;
+	uint64_t all = 0;
+	for (size_t i = 0; spec->pids && i < spec->pids->pids.n; i++) {
+		uint64_t nr_bytes = 0;
+		(void)proc_maps(spec->pids->pids.p[i], add_code_bytes, &nr_bytes, NULL);
+		most = MAX(most, nr_bytes);
+		all += nr_bytes;
+	}
+	for (size_t i = 0; spec->tids && i < spec->tids->pids.n; i++)
+		(void)proc_maps(spec->tids->pids.p[i], add_code_bytes, &all, NULL);
+	bool is_known = !spec->is_system && !spec->child && all;
+	uint64_t n = ROWS_SPARE + 2 * most / CODE_BYTES_PER_ROW;
+	uint64_t n_all = ROWS_SPARE + 2 * all / CODE_BYTES_PER_ROW;
+	/* Processes mostly share their binaries. */
+	n = MAX(n, is_known ? MIN(n_all, (uint64_t)KTABLES_ROWS_DEFAULT) : KTABLES_ROWS_DEFAULT);
+	return (uint32_t)MIN(n, (uint64_t)KTABLES_ROWS_MAX);
+}
+
 static uint32_t choose_rows(const struct engine_spec *spec)
 {
-	uint32_t n = spec->nr_rows ? spec->nr_rows : KTABLES_ROWS_DEFAULT;
-	n = MIN(MAX(n, (uint32_t)65536), KTABLES_ROWS_MAX);
+	uint32_t n = spec->nr_rows ? MIN(spec->nr_rows, KTABLES_ROWS_MAX) : guess_rows(spec);
+	n = MAX(n, (uint32_t)65536);
 	return (n & (n - 1)) ? 1u << (32 - __builtin_clz(n)) : n;
 }
 
