@@ -19,6 +19,9 @@ int cpu_sample(struct bpf_perf_event_data *ctx)
 	bool is_user = PERF_REGS_ARE_USER(ctx);
 	__u64 user_ref = 0, kernel_ref = 0;
 
+	/* An event a CPU hits everybody; one of a thread hits it and what it gave birth to. */
+	if (watch_system ? (__u32)t->tgid == own_tgid : !watch_threads && !is_target(t))
+		return 0;
 	COST_BEGIN(COST_SAMPLE);
 	if (t->pid)
 		user_ref = user_stack_of_sample(is_user, sample_depth);

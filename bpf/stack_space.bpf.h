@@ -11,6 +11,7 @@
 /* Set before loading. */
 const volatile bool watch_system = false;  /* every thread is a target */
 const volatile bool watch_threads = false; /* the map "tids" is in use */
+const volatile __u32 own_tgid = 0;	   /* who watches: never a target */
 const volatile __u32 row_mask = KTABLES_ROWS_DEFAULT - 1;
 
 struct {
@@ -125,7 +126,7 @@ static __always_inline bool is_listed(struct task_struct *t)
 	__u32 tid = (__u32)t->pid;
 
 	if (watch_system)
-		return tid != 0;
+		return tid != 0 && tgid != own_tgid;
 	struct kproc *p = bpf_map_lookup_elem(&procs, &tgid);
 	if (!p)
 		return false;
@@ -137,7 +138,7 @@ static __always_inline bool is_listed(struct task_struct *t)
 static __always_inline bool is_target(struct task_struct *t)
 {
 	if (watch_system)
-		return t->pid != 0;
+		return t->pid != 0 && (__u32)t->tgid != own_tgid;
 	struct task_state *s = state_of(t, false);
 	if (s && s->flags & TASK_IS_KNOWN)
 		return s->flags & TASK_IS_TARGET;

@@ -95,14 +95,13 @@ static int print_debug(enum libbpf_print_level level, const char *fmt, va_list a
 
 static void leave_out(struct engine *e)
 {
-	struct bpf_program *prog;
-	bpf_object__for_each_program(prog, e->skel->obj) if (!is_wanted(bpf_program__name(prog),
-									e->spec.programs))(void)
-		bpf_program__set_autoload(prog, false);
-	struct bpf_map *map;
-	bpf_object__for_each_map(map, e->skel->obj) if (!is_wanted(bpf_map__name(map),
-								   e->spec.programs))(void)
-		bpf_map__set_autocreate(map, false);
+	struct bpf_object *o = e->skel->obj;
+	for (struct bpf_program *p = NULL; (p = bpf_object__next_program(o, p));)
+		if (!is_wanted(bpf_program__name(p), e->spec.programs))
+			(void)bpf_program__set_autoload(p, false);
+	for (struct bpf_map *m = NULL; (m = bpf_object__next_map(o, m));)
+		if (!is_wanted(bpf_map__name(m), e->spec.programs))
+			(void)bpf_map__set_autocreate(m, false);
 }
 
 static int add_code_bytes(void *ctx, const struct proc_map *m, struct err *err)
@@ -160,7 +159,9 @@ int engine_open(struct engine **ret_e, const struct engine_spec *spec, struct er
 	leave_out(e);
 	e->nr_rows = choose_rows(spec);
 	e->memory_bytes = KTABLES_HEAD_BYTES + (size_t)e->nr_rows * sizeof(struct unwind_row);
+	e->skel->rodata->row_mask = e->nr_rows - 1;
 	e->skel->rodata->watch_system = spec->is_system;
+	e->skel->rodata->own_tgid = (uint32_t)getpid();
 	e->skel->rodata->watch_threads = spec->tids && spec->tids->pids.n;
 	*ret_e = TAKE(e);
 	return 0;
@@ -168,11 +169,18 @@ int engine_open(struct engine **ret_e, const struct engine_spec *spec, struct er
 
 /* ---- targets ------------------------------------------------------------------------------ */
 
+static bool take_space(struct engine *e, uint32_t *ret_idx)
+{
+	return kerneltables_take_space(&e->tables, ret_idx) ||
+	       !bpf_map_lookup_and_delete_elem(bpf_map__fd(e->skel->maps.free_spaces), NULL,
+					       ret_idx);
+}
+
 static int add_process(struct engine *e, int32_t pid, uint32_t flags, struct err *err)
 {
 	struct kproc proc = {.flags = flags};
 	uint32_t key = (uint32_t)pid;
-	if (e->has_tables && !kerneltables_take_space(&e->tables, &proc.space_idx))
+	if (!take_space(e, &proc.space_idx))
 		return err_set(err, -ENOSPC, "too many processes");
 	int rc = bpf_map_update_elem(bpf_map__fd(e->skel->maps.procs), &key, &proc, BPF_NOEXIST);
 	if (rc && rc != -EEXIST)
@@ -249,11 +257,8 @@ static int refuse(int rc, struct err *err)
 
 static int map_tables(struct engine *e, struct err *err)
 {
-	struct bpf_map *map = bpf_object__find_map_by_name(e->skel->obj, "tables");
-	if (!map)
-		return 0;
-	void *p = mmap(NULL, e->memory_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map),
-		       0);
+	void *p = mmap(NULL, e->memory_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+		       bpf_map__fd(e->skel->maps.tables), 0);
 	if (p == MAP_FAILED)
 		return err_sys(err, "cannot map the kernel's unwind tables");
 	e->memory = p;
@@ -267,8 +272,7 @@ static int map_tables(struct engine *e, struct err *err)
 
 int engine_load(struct engine *e, struct err *err)
 {
-	struct bpf_map *map = bpf_object__find_map_by_name(e->skel->obj, "tables");
-	int rc = map ? bpf_map__set_value_size(map, (uint32_t)e->memory_bytes) : 0;
+	int rc = bpf_map__set_value_size(e->skel->maps.tables, (uint32_t)e->memory_bytes);
 	rc = rc ? rc : assay_bpf__load(e->skel);
 	if (rc)
 		return refuse(rc, err);
@@ -334,8 +338,7 @@ void engine_free_p(struct engine **e)
 
 int engine_sample_prog(const struct engine *e)
 {
-	struct bpf_program *prog = bpf_object__find_program_by_name(e->skel->obj, "cpu_sample");
-	return prog && bpf_program__autoload(prog) ? bpf_program__fd(prog) : -1;
+	return e->spec.programs & ENGINE_CPU ? bpf_program__fd(e->skel->progs.cpu_sample) : -1;
 }
 
 struct assay_bpf *engine_skel(const struct engine *e)
@@ -467,9 +470,8 @@ int engine_tell_losses(struct engine *e, const struct event_sink *sink, struct e
 
 static void add_runs(const struct engine *e, struct engine_info *info)
 {
-	struct bpf_program *prog;
-	bpf_object__for_each_program(prog, e->skel->obj)
-	{
+	for (struct bpf_program *prog = NULL;
+	     (prog = bpf_object__next_program(e->skel->obj, prog));) {
 		struct bpf_prog_info pi = {0};
 		uint32_t len = sizeof(pi);
 		if (bpf_program__fd(prog) < 0 ||
@@ -490,24 +492,45 @@ static void add_runs(const struct engine *e, struct engine_info *info)
 	info->nr_runs = MAX(info->nr_runs, nr_timed_runs);
 }
 
+static void add_counts(const struct engine *e, struct engine_info *info)
+{
+	struct kernel_counts c;
+	if (engine_sum_percpu(bpf_map__fd(e->skel->maps.engine_counts), 0, (uint64_t *)&c,
+			      sizeof(c) / sizeof(uint64_t)))
+		return;
+	info->nr_stacks = c.nr_stacks;
+	info->nr_copies = c.nr_copies;
+	info->nr_copies_held = c.nr_copies_held;
+	info->nr_walks = c.nr_walks;
+	info->nr_memo_hits = c.nr_memo_hits;
+	info->nr_frames = c.nr_frames;
+	info->nr_rule_misses = c.nr_rule_misses;
+	for (size_t i = 0; i < KEND_NR; i++)
+		log_debug(LOG_BPF, 2, "walks that ended by cause %zu: %" PRIu64, i,
+			  (uint64_t)c.nr_ends[i]);
+}
+
+static uint64_t map_bytes(const struct engine *e)
+{
+	uint64_t nr_bytes = 0;
+	for (struct bpf_map *m = NULL; (m = bpf_object__next_map(e->skel->obj, m));)
+		if (bpf_map__autocreate(m)) /* a ring's elements are bytes */
+			nr_bytes +=
+				(uint64_t)MAX(bpf_map__value_size(m), 1u) * bpf_map__max_entries(m);
+	return nr_bytes;
+}
+
 struct engine_info engine_info(const struct engine *e)
 {
 	struct engine_info info = {.nr_bad = e->nr_bad};
 	if (!e->is_loaded)
 		return info;
 	add_runs(e, &info);
-	struct kernel_counts counts = {0};
-	(void)engine_sum_percpu(bpf_map__fd(e->skel->maps.engine_counts), 0, (uint64_t *)&counts,
-				sizeof(counts) / sizeof(uint64_t));
-	info.nr_stacks = counts.nr_stacks;
-	info.nr_copies = counts.nr_copies;
-	info.nr_frames = counts.nr_frames;
+	add_counts(e, &info);
 	info.nr_ring_full = sum_of(e->skel->maps.losses, KLOSS_RING_FULL);
 	info.nr_tables_full = e->tables.nr_full;
 	info.nr_rows = e->tables.row_pool.nr_used;
-	struct bpf_map *map;
-	bpf_object__for_each_map(map, e->skel->obj) if (bpf_map__autocreate(map)) info.map_bytes +=
-		(uint64_t)bpf_map__value_size(map) * bpf_map__max_entries(map);
+	info.map_bytes = map_bytes(e);
 	return info;
 }
 
