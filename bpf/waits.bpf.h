@@ -397,15 +397,6 @@ static __always_inline __u64 first_ns(struct task_struct *t)
 	return t->start_time > start ? t->start_time : start;
 }
 
-/* NULL: not watched. Only what is watched has a state. */
-static __always_inline struct task_state *watched_state(struct task_struct *t)
-{
-	struct task_state *s = state_of(t, false);
-	if (s)
-		return s;
-	return is_target(t) ? state_of(t, true) : NULL;
-}
-
 /* The kernel's part of a stack costs more than the program's: once for each place is enough. */
 static __always_inline void kernel_part(void *ctx, struct wait_cause *c)
 {
@@ -426,7 +417,7 @@ static __always_inline void kernel_part(void *ctx, struct wait_cause *c)
 static __always_inline void switch_out(void *ctx, struct task_struct *t, bool is_preempted,
 				       __u32 state, __u64 now)
 {
-	struct task_state *s = watched_state(t);
+	struct task_state *s = target_state(t);
 	if (!s)
 		return;
 	struct wait_state *w = &s->wait;
@@ -487,7 +478,7 @@ static __always_inline void first_in(struct wait_state *w, struct task_struct *t
 
 static __always_inline void switch_in(struct task_struct *t, __u64 now)
 {
-	struct task_state *s = watched_state(t);
+	struct task_state *s = target_state(t);
 	if (!s)
 		return;
 	struct wait_state *w = &s->wait;
@@ -561,7 +552,7 @@ static __always_inline void woken_by(struct wait_state *w, struct task_struct *t
 	if (!wait_has_wakers || !by->mm || by->flags & PF_KTHREAD)
 		return;
 	struct task_state *s = state_of(by, false);
-	if (!s)
+	if (!s || !(s->flags & TASK_IS_TARGET))
 		return;
 	w->wake.ref = user_stack(by, WALK_WAKE, WAIT_DEPTH);
 	blame_wait(w, t, &s->wait, by, w->wake.ref, now);
@@ -576,7 +567,7 @@ int BPF_PROG(wait_waking, struct task_struct *t)
 	if (!wait_clock.start_ns || (stop && now >= stop))
 		return 0;
 	struct task_state *s = state_of(t, false);
-	if (!s)
+	if (!s || !(s->flags & TASK_IS_TARGET))
 		return 0;
 	COST_BEGIN(COST_WAKE);
 	struct wait_state *w = &s->wait;
@@ -605,8 +596,38 @@ struct bpf_iter__task {
 	struct task_struct *task;
 } CORE;
 
+#define FIRST_PAGE  4096u
+#define FIRST_BYTES (4 * FIRST_PAGE)
+
+/*
+ * The memory of another thread can be copied here, but not walked: user space does that. The
+ * reference is of this wait alone, so it cannot mean another stack.
+ */
 static __always_inline void first_stack(struct task_struct *t, struct wait_cause *c)
 {
+	struct pt_regs___kernel *regs = (struct pt_regs___kernel *)bpf_task_pt_regs(t);
+	struct kernel_copy *r = ring_reserve(sizeof(*r) + FIRST_BYTES);
+	if (!r)
+		return;
+	__u64 all[ARCH_NR_DWARF_REG] = {};
+	regs_by_dwarf(regs, all);
+	__u64 sp = all[ARCH_DWARF_SP];
+	__u32 at = 0;
+	for (__u32 i = 0; i < FIRST_BYTES / FIRST_PAGE; i++) {
+		__u32 n = FIRST_PAGE - ((sp + at) & (FIRST_PAGE - 1));
+		if (at > FIRST_BYTES - FIRST_PAGE ||
+		    bpf_copy_from_user_task(r->stack + at, n, (void *)(sp + at), t, 0))
+			break;
+		at += n;
+	}
+	record_head(&r->head, RECORD_COPY, sizeof(*r) + at, t);
+	r->head.flags = c->syscall >= 0 ? KSTACK_CALLERS : 0;
+	r->ref = c->user_ref = hash_mix((__u64)t->pid << 32 | t->tgid, r->head.time_ns) | 1;
+	r->nr_stack = at;
+	r->end = KEND_ROOT;
+	for (__u32 i = 0; i < ARCH_NR_DWARF_REG; i++)
+		r->regs[i] = all[i];
+	ring_submit(r);
 }
 
 /* Threads that wait already when the ledger starts. Runs may sleep, and may read their memory. */
@@ -616,7 +637,7 @@ int wait_sweep_first(struct bpf_iter__task *ctx)
 	struct task_struct *t = ctx->task;
 	if (!t || !t->pid || t->exit_state)
 		return 0;
-	struct task_state *s = watched_state(t);
+	struct task_state *s = target_state(t);
 	if (!s)
 		return 0;
 	struct wait_state *w = &s->wait;
@@ -640,7 +661,7 @@ int wait_sweep_last(struct bpf_iter__task *ctx)
 	__u64 stop = wait_clock.stop_ns;
 	if (!t || !stop || !t->pid)
 		return 0;
-	struct task_state *s = watched_state(t);
+	struct task_state *s = target_state(t);
 	if (!s)
 		return 0;
 	struct wait_state *w = &s->wait;
