@@ -19,6 +19,7 @@ const struct cmd cmd_table[] = {
 	 .run = cmd_events},
 	{.name = "io", .summary = "what a program reads, writes and syncs", .run = cmd_io},
 	{.name = "faults", .summary = "page faults and memory pressure", .run = cmd_faults},
+	{.name = "offcpu", .summary = "what the threads of a program wait for", .run = cmd_offcpu},
 	{.name = "report", .summary = "where the time goes: tables and trees", .run = cmd_report},
 	{.name = "flame", .summary = "draw a flame graph (SVG)", .run = cmd_flame},
 	{.name = "convert", .summary = "write a profile in another format", .run = cmd_convert},

@@ -3,8 +3,7 @@
  * `int cmd_<name>(int argc, char **argv)`, declare it below, add its row in cmd.c, its page in
  * docs/man/, a golden test of its --help. argv[0] is the command's name.
  *
- *	int cmd_list(int argc, char **argv);
-int cmd_ls(int argc, char **argv)
+ *	int cmd_ls(int argc, char **argv)
  *	{
  *		struct ls_opts o = {0};
  *		const struct opt_cmd cmd = {.name = "ls", ..., .groups = {{&ls_group, &o}}};
@@ -71,6 +70,7 @@ int cmd_io(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_ls(int argc, char **argv);
 int cmd_mark(int argc, char **argv);
+int cmd_offcpu(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_script(int argc, char **argv);
 

@@ -4,28 +4,21 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/file.h"
 #include "base/log.h"
-#include "base/mem.h"
-#include "base/num.h"
 #include "base/opt.h"
-#include "base/progress.h"
-#include "base/stop.h"
 #include "base/suggest.h"
 #include "cmd/cmd.h"
 #include "cmd/cpu_outputs.h"
 #include "cmd/cpu_runs.h"
+#include "cmd/recording.h"
 #include "cmd/targetopts.h"
-#include "host/cachedir.h"
-#include "session/capture.h"
+#include "cmd/wait_outputs.h"
 #include "symbol/demangle.h"
 #include "symbol/symbolizer.h"
 
-#define SECONDS_DEFAULT 60
-#define FREQ_DEFAULT    999 /* not a round number: programs have round periods */
-#define FREQ_MAX        100000
-#define RUNS_MAX        1000
+#define FREQ_DEFAULT 999 /* not a round number: programs have round periods */
+#define FREQ_MAX     100000
+#define RUNS_MAX     1000
 
 struct cpu_opts {
 	struct target_opts target;
@@ -36,10 +29,12 @@ struct cpu_opts {
 	int call_graph;
 	bool is_user_only;
 	bool wants_graph; /* -g, as perf has it: it is always on */
-	bool has_no_bpf;
 	bool has_no_inlines;
 	bool has_no_pictures;
 	bool has_hashes;
+	bool has_no_bpf;
+	bool has_waits;
+	bool has_no_wakers;
 	const char *output;
 	struct opt_list debug_dirs;
 };
@@ -71,6 +66,10 @@ static const struct opt cpu_table[] = {
 	OPT_FLAG(0, "no-inlines", struct cpu_opts, has_no_inlines, "physical functions only"),
 	OPT_FLAG(0, "hashes", struct cpu_opts, has_hashes,
 		 "keep hashes and disambiguators in Rust names"),
+	OPT_FLAG(0, "offcpu", struct cpu_opts, has_waits,
+		 "record what threads wait for as well: one graph of all their time"),
+	OPT_FLAG(0, "no-wakers", struct cpu_opts, has_no_wakers,
+		 "with --offcpu: do not ask who ended a wait, costs less"),
 	OPT_LIST(0, "debug-dir", struct cpu_opts, debug_dirs, "DIR",
 		 "look for debug files here, too"),
 	OPT_END,
@@ -94,41 +93,14 @@ static const char details[] =
 	"a target and CMD, the target is profiled exactly while CMD runs. Ctrl-C stops early and\n"
 	"still writes everything.";
 
-static const char examples[] = "assay cpu redis-server 10\tten seconds of a running service\n"
-			       "assay cpu -- ./server --port 80\ta program from start to end\n"
-			       "assay cpu -p 4242 -F 4999 5\tmore samples\n"
-			       "assay cpu redis-server -- redis-benchmark -q\twhile a load runs\n"
-			       "sudo assay cpu -a 10\tthe whole machine\n"
-			       "assay cpu --runs 5 -- ./bench\thow much the shares vary\n";
-
-struct cpu_progress {
-	struct progress bar;
-};
-
-static void show_status(void *ctx, const struct capture_status *s)
-{
-	struct cpu_progress *p = ctx;
-	if (!progress_due(&p->bar))
-		return;
-	if (s->is_naming) {
-		progress_text(&p->bar, "naming %" PRIu64 " of %" PRIu64 " addresses", s->nr_named,
-			      s->nr_to_name);
-		return;
-	}
-	CLEANUP(buf_release) struct buf text = {0};
-	num_add_count(&text, s->losses->nr[LOSS_WRITTEN]);
-	buf_add_str(&text, " samples");
-	if (s->losses->nr[LOSS_LOST]) {
-		buf_add_str(&text, ", ");
-		num_add_count(&text, s->losses->nr[LOSS_LOST]);
-		buf_add_str(&text, " lost");
-	}
-	if (s->left_ns != UINT64_MAX)
-		buf_addf(&text, ", %" PRIu64 " s left", (s->left_ns + 999999999u) / 1000000000u);
-	else
-		buf_addf(&text, ", %" PRIu64 " s", s->elapsed_ns / 1000000000u);
-	progress_text(&p->bar, "%s", buf_str(&text));
-}
+static const char examples[] =
+	"assay cpu redis-server 10\tten seconds of a running service\n"
+	"assay cpu -- ./server --port 80\ta program from start to end\n"
+	"assay cpu -p 4242 -F 4999 5\tmore samples\n"
+	"assay cpu redis-server -- redis-benchmark -q\twhile a load runs\n"
+	"sudo assay cpu -a 10\tthe whole machine\n"
+	"assay cpu --offcpu redis-server 10\trunning and waiting in one graph\n"
+	"assay cpu --runs 5 -- ./bench\thow much the shares vary\n";
 
 static void say_what_was_chosen(const struct cpu_opts *o, const struct capture_result *r)
 {
@@ -146,82 +118,51 @@ static void say_what_was_chosen(const struct cpu_opts *o, const struct capture_r
 			 "target's");
 }
 
-static int failed_status(const struct capture_result *r, bool has_command)
-{
-	if (r->has_exit_code)
-		return r->exit_code;
-	return has_command ? EXIT_ASSAY_FAILED : EXIT_FAILED;
-}
-
-static struct capture_options options_from(const struct cpu_opts *o, const struct chosen_target *t,
-					   const struct opt_args *args)
-{
-	struct capture_options c = {
-		.kind = "cpu",
-		.programs = ENGINE_CPU,
-		.target = t->has_target ? &t->target : NULL,
-		.command = args->command,
-		.duration_ns = t->duration_ns,
-		.delay_ns = o->delay_ns,
-		.event = o->event,
-		.freq_hz = (uint32_t)o->freq_hz,
-		.debug_dirs = o->debug_dirs.p,
-		.nr_debug_dirs = o->debug_dirs.n,
-		.recording_fd = -1,
-		.flags = o->has_no_bpf ? CAPTURE_NO_BPF : 0,
-		.symbolizer_flags = o->has_no_inlines ? SYMBOLIZER_NO_INLINES : 0,
-		.demangle_flags = o->has_hashes ? DEMANGLE_HASHES : 0,
-		.sampler_flags = (o->is_user_only ? PERFOPEN_USER_ONLY : 0) |
-				 (o->call_graph == CALL_GRAPH_FP     ? PERFOPEN_FP
-				  : o->call_graph == CALL_GRAPH_NONE ? PERFOPEN_NO_STACKS
-								     : 0),
-	};
-	if (!c.duration_ns && !c.command)
-		c.duration_ns = (uint64_t)SECONDS_DEFAULT * 1000000000u;
-	return c;
-}
-
 struct cpu_run {
 	const struct cpu_opts *o;
 	const struct chosen_target *t;
 	const struct opt_args *args;
 };
 
-/* One capture into a place that is open; an exit status. */
-static int capture_into(void *ctx, struct cpu_outputs *out)
+static int finish(void *ctx, struct outputs *out, const struct capture_result *r)
 {
-	const struct cpu_run *run = ctx;
-	bool has_command = run->args->command != NULL;
-	CLEANUP(err_release) struct err err = {0};
-	CLEANUP(capture_result_release) struct capture_result result = {0};
-	struct cpu_progress progress = {0};
-	struct capture_options c = options_from(run->o, run->t, run->args);
-	c.status = show_status;
-	c.ctx = &progress;
-	CLEANUP(free_p) char *cache_dir = host_cache_dir();
-	c.cache_dir = cache_dir;
-	if (stop_install(&err)) {
-		log_err(&err);
-		cpu_outputs_abandon(out);
-		return has_command ? EXIT_ASSAY_FAILED : EXIT_FAILED;
-	}
-	c.recording_fd = take_fd(&out->recording_fd);
-	progress_init(&progress.bar, "cpu");
-	int rc = capture_run(&result, &c, &err);
-	progress_release(&progress.bar);
-	if (rc) {
-		log_err(&err);
-		cpu_outputs_abandon(out);
-		return failed_status(&result, has_command);
-	}
-	say_what_was_chosen(run->o, &result);
-	bool skips_pictures = run->o->has_no_pictures || stop_count() > 1;
-	int status = cpu_outputs_finish(out, &result, skips_pictures, has_command);
-	if (!result.has_exit_code)
-		return status;
-	/* Our own failure must not pass for a good run of the command. */
-	bool has_failed = status == EXIT_FAILED && !result.exit_code;
-	return has_failed ? EXIT_ASSAY_FAILED : result.exit_code;
+	const struct cpu_opts *o = ctx;
+	say_what_was_chosen(o, r);
+	return o->has_waits ? wait_outputs_finish(out, r, o->has_no_bpf ? WAIT_OUTPUTS_NO_BPF : 0)
+			    : cpu_outputs_finish(out, r);
+}
+
+/* One capture into a place that is open; an exit status. */
+static int capture_into(void *ctx, struct outputs *out)
+{
+	struct cpu_run *run = ctx;
+	const struct cpu_opts *o = run->o;
+	struct cpu_opts own = *o;
+	struct recording rec = {
+		.options = {.kind = "cpu",
+			    .programs = ENGINE_CPU | (o->has_waits ? ENGINE_WAITS : 0) |
+					(o->has_no_wakers ? ENGINE_NO_WAKERS : 0),
+			    .flags = o->has_no_bpf ? CAPTURE_NO_BPF : 0,
+			    .delay_ns = o->delay_ns,
+			    .event = o->event,
+			    .freq_hz = (uint32_t)o->freq_hz,
+			    .debug_dirs = o->debug_dirs.p,
+			    .nr_debug_dirs = o->debug_dirs.n,
+			    .recording_fd = -1,
+			    .symbolizer_flags = o->has_no_inlines ? SYMBOLIZER_NO_INLINES : 0,
+			    .demangle_flags = o->has_hashes ? DEMANGLE_HASHES : 0,
+			    .sampler_flags =
+				    (o->is_user_only ? PERFOPEN_USER_ONLY : 0) |
+				    (o->call_graph == CALL_GRAPH_FP     ? PERFOPEN_FP
+				     : o->call_graph == CALL_GRAPH_NONE ? PERFOPEN_NO_STACKS
+									: 0)},
+		.count_name = o->has_waits ? "samples and waits" : "samples",
+		.skips_pictures = o->has_no_pictures,
+		.finish = finish,
+		.ctx = &own,
+	};
+	recording_target(&rec, run->t, run->args);
+	return recording_into(&rec, out);
 }
 
 static int run(const struct cpu_opts *o, const struct chosen_target *t, const struct opt_args *args)
@@ -230,9 +171,9 @@ static int run(const struct cpu_opts *o, const struct chosen_target *t, const st
 		return cmd_usage("cpu", "--delay needs a running target: start the command, then "
 					"profile it by name");
 	CLEANUP(err_release) struct err err = {0};
-	CLEANUP(cpu_outputs_release) struct cpu_outputs out = {0};
+	CLEANUP(outputs_release) struct outputs out = {0};
 	struct cpu_run one = {o, t, args};
-	const char *name = t->has_target ? t->target.name : path_base(args->command[0]);
+	const char *name = recording_target_name(t, args);
 	if (o->nr_runs)
 		return cpu_runs(&(struct cpu_runs){.nr_runs = o->nr_runs,
 						   .output = o->output,
@@ -240,7 +181,7 @@ static int run(const struct cpu_opts *o, const struct chosen_target *t, const st
 						   .has_command = args->command != NULL,
 						   .capture = capture_into,
 						   .ctx = &one});
-	if (!cpu_outputs_open(&out, o->output, name, &err))
+	if (!outputs_open(&out, o->output, name, "cpu", &err))
 		return capture_into(&one, &out);
 	log_err(&err);
 	return args->command ? EXIT_ASSAY_FAILED : EXIT_FAILED;

@@ -63,7 +63,7 @@ static int wait_for(pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-static int run_once(const struct cpu_runs *r, struct cpu_outputs *out, struct err *err)
+static int run_once(const struct cpu_runs *r, struct outputs *out, struct err *err)
 {
 	fflush(stdout);
 	pid_t pid = fork();
@@ -80,12 +80,12 @@ static int run_once(const struct cpu_runs *r, struct cpu_outputs *out, struct er
 /* An exit status, or negative: nothing was recorded and no further run makes sense. */
 static int record(const struct cpu_runs *r, size_t run, struct recordings *to, struct err *err)
 {
-	CLEANUP(cpu_outputs_release) struct cpu_outputs out = {.recording_fd = -1};
+	CLEANUP(outputs_release) struct outputs out = {.recording_fd = -1};
 	CLEANUP(free_p) char *name = r->output ? numbered(r->output, run) : NULL;
-	int rc = cpu_outputs_open(&out, name, r->target_name, err);
+	int rc = outputs_open(&out, name, r->target_name, "cpu", err);
 	if (rc)
 		return rc;
-	out.flags = CPU_OUTPUTS_ONE_OF_RUNS;
+	out.flags = OUTPUTS_ONE_OF_RUNS;
 	log_note("run %zu of %zu", run, r->nr_runs);
 	int status = run_once(r, &out, err);
 	CLEANUP(free_p) char *path = store_path(&out.place, STORE_SUFFIX);

@@ -8,7 +8,7 @@
 #define ASSAY_CMD_CPU_RUNS_H
 
 #include "base/base.h"
-#include "cmd/cpu_outputs.h"
+#include "cmd/outputs.h"
 
 struct cpu_runs {
 	size_t nr_runs;
@@ -16,7 +16,7 @@ struct cpu_runs {
 	const char *target_name; /* for the folder, without -o */
 	bool has_command;        /* standard output is the command's */
 	/* One capture, in the child; returns its exit status. */
-	int (*capture)(void *ctx, struct cpu_outputs *out);
+	int (*capture)(void *ctx, struct outputs *out);
 	void *ctx;
 };
 

@@ -179,3 +179,37 @@ int picture_svg(struct buf *to, const struct picture *pic, struct err *err)
 	svg_write(to, r, t, &pic->svg);
 	return 0;
 }
+
+static void add_folded_name(struct buf *to, const char *name)
+{
+	for (; *name; name++) /* these end a frame, and a line */
+		buf_add_ch(to, *name == ';' ? ':' : *name == '\n' ? ' ' : *name);
+}
+
+int picture_folded(struct buf *to, const struct picture *pic, struct err *err)
+{
+	CLEANUP(report_free_p) struct report *r = report_new();
+	CLEANUP(calltree_free_p) struct calltree *ct = calltree_new(r, pic->tree_flags);
+	struct drawing d = {.pic = pic, .r = r, .ct = ct};
+	int rc = add_inputs(&d, err);
+	if (rc)
+		return rc;
+	const struct report_tree *t = calltree_finish(ct, "folded", "call tree");
+	CLEANUP(buf_release) struct buf path = {0};
+	VEC(size_t) ends = {0}; /* of the path, by depth */
+	for (size_t i = 1; i < t->nr_nodes; i++) {
+		const struct tree_node *n = &t->nodes[i];
+		ends.n = n->depth - 1;
+		path.n = ends.n ? ends.p[ends.n - 1] : 0;
+		if (path.n)
+			buf_add_ch(&path, ';');
+		add_folded_name(&path, intern_str(&r->names, n->name));
+		vec_push(&ends, path.n);
+		if (!n->self)
+			continue;
+		buf_add(to, buf_str(&path), path.n);
+		buf_addf(to, " %" PRIu64 "\n", n->self);
+	}
+	vec_release(&ends);
+	return 0;
+}

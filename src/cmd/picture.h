@@ -42,5 +42,7 @@ void picture_add_before(struct picture *pic, const struct profile *p, const char
  * ("before" and "after") is drawn as a comparison.
  */
 int picture_svg(struct buf *to, const struct picture *pic, struct err *err);
+/* The same tree as folded stacks, weights as in the picture. */
+int picture_folded(struct buf *to, const struct picture *pic, struct err *err);
 
 #endif

@@ -550,6 +550,14 @@ void capture_result_release(struct capture_result *r)
 	*r = (struct capture_result){0};
 }
 
+uint64_t capture_nr_rows(const struct capture_result *r)
+{
+	uint64_t nr = 0;
+	vec_foreach(t, &r->profile->tables)
+		nr += t->n;
+	return nr;
+}
+
 /* Ends the sources and takes everything that they still have. */
 static int stop(struct capture *c, struct err *err)
 {

@@ -81,6 +81,8 @@ struct capture_result {
 };
 
 void capture_result_release(struct capture_result *r);
+/* Rows of all tables: what nr_unsaved is a part of. */
+uint64_t capture_nr_rows(const struct capture_result *r);
 /*
  * *ret_r is to be released also after an error: the command's exit code may be in it (an exec
  * that failed gives 126 or 127 there).

@@ -228,7 +228,6 @@ static int waits_kind_patience_ms(const void *s)
 static void waits_kind_facts(void *s, struct profile *p)
 {
 	struct waits_info info = waits_info(s);
-	profile_fact(p, "accuracy", "every switch, in the kernel");
 	if (!info.lost_ns)
 		return;
 	CLEANUP(buf_release) struct buf text = {0};
