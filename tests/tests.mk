@@ -72,6 +72,17 @@ check:
 PARTS := $(patsubst %.c,$(O)/%,$(wildcard tests/bench/bench_*.c) tests/oracle/unwind_step.c \
            tests/oracle/waits_rows.c)
 $(O)/tests/bench/bench_unwind $(O)/tests/oracle/unwind_step: $(O)/tests/lib/unwind_world.o
+# The kernel's unwinder judged: programs of its own around it.
+ifneq ($(BPF),0)
+PARTS += $(O)/tests/oracle/kstack
+$(O)/tests/oracle/kstack: $(O)/tests/lib/unwind_world.o
+$(O)/tests/oracle/kstack.bpf.o: tests/oracle/kstack.bpf.c $(O)/flags
+	@mkdir -p $(@D)
+	$(call say,BPF,$<)$(BPF_CC) $(BPF_CFLAGS) -Itests/oracle -MMD -MP -c -o $@ $< && llvm-strip -g $@
+$(O)/gen/kstack.skel.h: $(O)/tests/oracle/kstack.bpf.o
+	$(call say,SKEL,$@)bpftool gen skeleton $< name kstack_bpf > $@
+$(O)/tests/oracle/kstack.o: $(O)/gen/kstack.skel.h
+endif
 $(PARTS): %: %.o $(LIB)
 	$(call say,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(LIB) $(LIBS)
 bench: $(BIN) targets $(PARTS)

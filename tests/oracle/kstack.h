@@ -1,0 +1,33 @@
+/* What kstack.bpf.c tells kstack.c. */
+#ifndef ASSAY_TESTS_ORACLE_KSTACK_H
+#define ASSAY_TESTS_ORACLE_KSTACK_H
+
+#include "arch.h"
+#include "wire_types.h"
+
+#define KSTACK_FRAMES 1016
+#define KSTACK_BYTES  49152
+
+enum kstack_kind { KSTACK_SAMPLE = 1, KSTACK_SWITCH, KSTACK_BOTH };
+
+struct kstack_timing {
+	wire_u32 kind;
+	wire_u32 nr_fp; /* frames */
+	wire_u32 nr_own;
+	wire_u32 pad;
+	wire_u64 ref;
+	wire_u64 fp_ns;
+	wire_u64 own_ns;
+};
+
+struct kstack_both {
+	wire_u32 kind;
+	wire_u32 end;
+	wire_u32 nr_frames;
+	wire_u32 nr_stack;
+	wire_u64 regs[ARCH_NR_DWARF_REG]; /* by DWARF number */
+	wire_u64 frames[KSTACK_FRAMES];
+	wire_u8 stack[KSTACK_BYTES];
+};
+
+#endif
