@@ -20,7 +20,7 @@ struct waitgroup *waitgroups_at(struct waitgroups *g, const char *const *texts, 
 		buf_add_str(&g->key, texts[i] ? texts[i] : "");
 		buf_add_ch(&g->key, '\n');
 	}
-	uint32_t at = intern_add(&g->keys, g->key.p, g->key.n);
+	uint32_t at = intern_add(&g->keys, g->key.p, g->key.n) - 1; /* ids begin at 1 */
 	if (at < g->groups.n)
 		return &g->groups.p[at];
 	struct waitgroup *group = vec_add(&g->groups);
