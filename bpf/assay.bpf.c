@@ -17,3 +17,4 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #include "faults.bpf.h"
 #include "waits.bpf.h"
 #include "counts.bpf.h"
+#include "spans.bpf.h"

@@ -13,9 +13,7 @@
 #include "io_state.bpf.h"
 
 /* Owner: bpf/spans.bpf.h */
-struct span_state {
-	__u64 since_ns;
-};
+#include "span_state.bpf.h"
 
 /* Owner: bpf/stack.bpf.h */
 #include "stack_memo.bpf.h"

@@ -332,6 +332,9 @@ static __noinline int off_close(struct wait_state *w, struct task_struct *t, __u
 	past_note(w, start, woken, end);
 	r.ns = woken - start;
 	r.queue_ns = end - woken;
+	/* the state that w is part of */
+	struct task_state *whole = (void *)w - __builtin_offsetof(struct task_state, wait);
+	span_waited(&whole->span, k.reason, r.ns, r.queue_ns, k.user_ref, r.kernel_ref);
 	if (end - start >= WAIT_SINGLE_NS || end >= w->second_end_ns ||
 	    start + NS_PER_SECOND < w->second_end_ns) {
 		second_of(w, now);

@@ -8,16 +8,18 @@
 #define ASSAY_WIRE_SPECS_H
 
 enum session_spec {
-	SPEC_CPU = 0,     /* CPU samples */
-	SPEC_ON_CPU = 1,  /* "on-cpu": runs, time */
-	SPEC_OFF_CPU = 2, /* "off-cpu": waits, time, longest */
-	SPEC_BLAME = 3,   /* "blame": waits, time */
-	SPEC_IO = 4,      /* "io": calls, bytes, time, longest */
-	SPEC_BLOCK = 5,   /* "block": requests, bytes, time, longest */
-	SPEC_FAULTS = 6,  /* "faults": faults */
-	SPEC_RECLAIM = 7, /* "reclaim": times, time, pages */
-	SPEC_SPANS = 8,   /* "spans": calls, time, longest */
-	SPEC_EVENTS = 16, /* this and above: one for each event that was asked for */
+	SPEC_CPU = 0,       /* CPU samples */
+	SPEC_ON_CPU = 1,    /* "on-cpu": runs, time */
+	SPEC_OFF_CPU = 2,   /* "off-cpu": waits, time, longest */
+	SPEC_BLAME = 3,     /* "blame": waits, time */
+	SPEC_IO = 4,        /* "io": calls, bytes, time, longest */
+	SPEC_BLOCK = 5,     /* "block": requests, bytes, time, longest */
+	SPEC_FAULTS = 6,    /* "faults": faults */
+	SPEC_RECLAIM = 7,   /* "reclaim": times, time, pages */
+	SPEC_SPANS = 8,     /* "spans": calls, time, longest */
+	SPEC_SPAN_TIME = 9, /* "span-time": where the time of spans went, by reason */
+	SPEC_SLOWEST = 10,  /* "slowest-spans": single ones */
+	SPEC_EVENTS = 16,   /* this and above: one for each event that was asked for */
 };
 
 #endif

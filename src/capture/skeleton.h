@@ -14,6 +14,7 @@
 #include "kernel_io.h"
 #include "kernel_record.h"
 #include "kernel_sample.h"
+#include "kernel_span.h"
 #include "kernel_stack.h"
 #include "kernel_tables.h"
 #include "kernel_wait.h"

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Latency of operations: from a function's entry to its return, or from one function to another,
+ * on one thread. A thread is in one span at a time, the outermost: recursion counts once, and calls
+ * of other probed functions from within are counted but not measured.
+ *
+ * A function that is left by longjmp or an exception has no return: it is found out when the stack
+ * pointer at the next entry is not below that of the span's begin.
+ */
+#ifndef ASSAY_BPF_SPANS_H
+#define ASSAY_BPF_SPANS_H
+
+#include "io.bpf.h"
+
+#include "kernel_span.h"
+
+#define SPAN_ROWS      8192
+#define SPAN_STACK_MAX 256
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SPAN_ROWS);
+	__type(key, struct span_key);
+	__type(value, struct span_sum);
+} span_rows_a SEC(".maps"), span_rows_b SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SPANS_MAX);
+	__type(key, __u32);
+	__type(value, struct span_slot);
+} span_slots SEC(".maps");
+
+/* A new row, which is more than a program's stack has room for. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct span_sum);
+} span_scratch SEC(".maps");
+
+volatile __u32 span_page = 0;
+volatile __u64 span_epoch_ns = 0;
+volatile __u64 span_stop_ns = 0;
+
+static __always_inline struct span_sum *span_row(const struct span_key *key)
+{
+	bool is_b = span_page & 1;
+	struct span_sum *s = is_b ? bpf_map_lookup_elem(&span_rows_b, key)
+				  : bpf_map_lookup_elem(&span_rows_a, key);
+	if (s)
+		return s;
+	__u32 zero = 0;
+	struct span_sum *none = bpf_map_lookup_elem(&span_scratch, &zero);
+	if (!none)
+		return NULL;
+	if (is_b) {
+		bpf_map_update_elem(&span_rows_b, key, none, BPF_NOEXIST);
+		return bpf_map_lookup_elem(&span_rows_b, key);
+	}
+	bpf_map_update_elem(&span_rows_a, key, none, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&span_rows_a, key);
+}
+
+static __always_inline void span_send(struct task_struct *t, const struct span_state *s,
+				      struct span_slot *slot, __u64 now)
+{
+	struct kernel_span *r = ring_reserve(sizeof(*r));
+	if (!r) {
+		__sync_fetch_and_add(&slot->nr_unsent, 1);
+		return;
+	}
+	record_head(&r->head, RECORD_SPAN, sizeof(*r), t);
+	r->head.time_ns = now;
+	r->start_ns = s->start_ns;
+	r->stack = s->stack;
+	__builtin_memcpy(r->by_reason_ns, s->by_reason_ns, sizeof(r->by_reason_ns));
+	r->longest_ns = s->longest_ns;
+	r->longest_ref = s->longest_ref;
+	r->longest_kernel_ref = s->longest_kernel_ref;
+	r->longest_reason = s->longest_reason;
+	r->nr_waits = s->nr_waits;
+	r->span = s->span;
+	r->pad = 0;
+	ring_submit(r);
+}
+
+static __noinline int span_close(struct task_struct *t, struct span_state *s, __u64 now)
+{
+	if (!t || !s)
+		return 0;
+	__u32 idx = s->span;
+	struct span_slot *slot = bpf_map_lookup_elem(&span_slots, &idx);
+	if (!slot)
+		return 0;
+	__u64 ns = now - s->start_ns;
+	__u64 waited = 0;
+	for (int i = 0; i < SPAN_REASONS; i++)
+		if (i != WAIT_ON_CPU)
+			waited += s->by_reason_ns[i];
+	s->by_reason_ns[WAIT_ON_CPU] = ns > waited ? ns - waited : 0;
+	struct span_key key = {
+		.stack = s->stack,
+		.slice = (now - span_epoch_ns) / SECOND_NS,
+		.tgid = t->tgid,
+		.pid = t->pid,
+		.span = idx,
+		.log2_ns = io_log2(ns | 1),
+	};
+	__sync_fetch_and_add(&slot->nr_ended, 1);
+	struct span_sum *sum = span_row(&key);
+	if (sum) {
+		__sync_fetch_and_add(&sum->nr, 1);
+		__sync_fetch_and_add(&sum->ns, ns);
+		if (ns > sum->longest_ns)
+			sum->longest_ns = ns;
+		for (int i = 0; i < WAIT_NR; i++)
+			if (s->by_reason_ns[i])
+				__sync_fetch_and_add(&sum->by_reason_ns[i], s->by_reason_ns[i]);
+	} else {
+		__sync_fetch_and_add(&slot->nr_lost, 1);
+	}
+	if (ns > slot->floor_ns)
+		span_send(t, s, slot, now);
+	s->start_ns = 0;
+	return 0;
+}
+
+static __always_inline struct span_state *span_of(struct task_struct *t, bool create)
+{
+	if (!span_epoch_ns || (span_stop_ns && bpf_ktime_get_ns() >= span_stop_ns) || !is_target(t))
+		return NULL;
+	struct task_state *state = state_of(t, create);
+	return state ? &state->span : NULL;
+}
+
+SEC("uprobe")
+int span_enter(struct pt_regs *ctx)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+	struct span_state *s = span_of(t, true);
+	__u32 idx = bpf_get_attach_cookie(ctx);
+	struct span_slot *slot = bpf_map_lookup_elem(&span_slots, &idx);
+	if (!s || !slot)
+		return 0;
+	__u64 sp = PT_REGS_SP(ctx);
+	if (s->start_ns && sp < s->sp) {
+		if (s->span == idx)
+			s->depth++;
+		else
+			__sync_fetch_and_add(&slot->nr_inside, 1);
+		return 0;
+	}
+	if (s->start_ns)
+		__sync_fetch_and_add(&slot->nr_abandoned, 1);
+	__builtin_memset(s, 0, sizeof(*s));
+	s->span = idx;
+	s->depth = 1;
+	s->sp = sp;
+	s->stack = user_stack(t, WALK_EVENT, SPAN_STACK_MAX);
+	__sync_fetch_and_add(&slot->nr_started, 1);
+	s->start_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("uretprobe")
+int span_leave(struct pt_regs *ctx)
+{
+	__u64 now = bpf_ktime_get_ns();
+	struct task_struct *t = bpf_get_current_task_btf();
+	struct span_state *s = span_of(t, false);
+	__u32 idx = bpf_get_attach_cookie(ctx);
+	if (!s || !s->start_ns || s->span != idx || now <= s->start_ns)
+		return 0;
+	if (s->depth > 1) {
+		s->depth--;
+		return 0;
+	}
+	return span_close(t, s, now);
+}
+
+/* The begin of a pair: every time anew, for nothing says that the other was to come first. */
+SEC("uprobe")
+int span_from(struct pt_regs *ctx)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+	struct span_state *s = span_of(t, true);
+	__u32 idx = bpf_get_attach_cookie(ctx);
+	struct span_slot *slot = bpf_map_lookup_elem(&span_slots, &idx);
+	if (!s || !slot)
+		return 0;
+	if (s->start_ns)
+		__sync_fetch_and_add(&slot->nr_abandoned, 1);
+	__builtin_memset(s, 0, sizeof(*s));
+	s->span = idx;
+	s->stack = user_stack(t, WALK_EVENT, SPAN_STACK_MAX);
+	__sync_fetch_and_add(&slot->nr_started, 1);
+	s->start_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("uprobe")
+int span_to(struct pt_regs *ctx)
+{
+	__u64 now = bpf_ktime_get_ns();
+	struct task_struct *t = bpf_get_current_task_btf();
+	struct span_state *s = span_of(t, false);
+	__u32 idx = bpf_get_attach_cookie(ctx);
+	if (!s || !s->start_ns || s->span != idx || now <= s->start_ns)
+		return 0;
+	return span_close(t, s, now);
+}
+
+#endif
