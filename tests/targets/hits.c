@@ -89,8 +89,8 @@ static __attribute__((noinline)) void do_faults(void)
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	size_t nr = 20000;
 	for (size_t done = 0; done < NR_FAULTS; done += nr) {
-		char *p = mmap(NULL, nr * page, PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		char *p = mmap(NULL, nr * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			       -1, 0);
 		must(p != MAP_FAILED, "mmap");
 		madvise(p, nr * page, MADV_NOHUGEPAGE);
 		for (size_t i = 0; i < nr; i++)
