@@ -181,6 +181,7 @@ struct task_struct {
 	struct mm_struct *mm;
 	struct files_struct *files;
 	struct signal_struct *signal;
+	unsigned int in_execve : 1;
 	unsigned int in_iowait : 1;
 	unsigned int in_memstall : 1;
 	char comm[16];

@@ -245,6 +245,13 @@ static __always_inline __u64 user_stack(struct task_struct *t, __u32 slot, __u32
 	return user_stack_of_current(slot, max_depth);
 }
 
+/* In an exec the old stack goes before the registers do: there is none, rather than a part. */
+static __always_inline bool is_stack_gone(struct walk *w, struct task_struct *t)
+{
+	return w->end == KEND_UNREADABLE && w->nr_frames <= 1 &&
+	       BPF_CORE_READ_BITFIELD(t, in_execve);
+}
+
 /*
  * For a CPU sample: the user stack; where it hit in user mode (@is_user), that of the callers.
  */
@@ -271,7 +278,8 @@ __noinline __u64 user_stack_of_sample(__u32 is_user, __u32 max_depth)
 		if (goes_on)
 			walk_callers(&k);
 		walk_count(w);
-		ref = stack_refer(w, flags, COPY_BYTES_SAMPLE);
+		if (!is_stack_gone(w, t))
+			ref = stack_refer(w, flags, COPY_BYTES_SAMPLE);
 	}
 	walk_give_back(w);
 	return ref;
