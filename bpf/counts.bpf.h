@@ -141,7 +141,7 @@ static __always_inline void take_stacks(struct count_total *t, const struct coun
 		return;
 	k->user_ref = user_stack(task, WALK_EVENT, COUNT_DEPTH);
 	if (c->flags & COUNT_KERNEL_STACK)
-		k->kernel_ref = kernel_stack(ctx);
+		k->kernel_ref = kernel_stack(ctx, 0);
 	t->stack_ns += bpf_ktime_get_ns() - now;
 	t->nr_stacks++;
 }

@@ -26,7 +26,7 @@ int cpu_sample(struct bpf_perf_event_data *ctx)
 	if (t->pid)
 		user_ref = user_stack_of_sample(is_user, sample_depth);
 	if (!is_user)
-		kernel_ref = kernel_stack(ctx);
+		kernel_ref = kernel_stack(ctx, 0);
 	struct kernel_sample *r = ring_reserve(sizeof(*r));
 	if (r) {
 		record_head(&r->head, RECORD_SAMPLE, sizeof(*r), t);

@@ -310,14 +310,15 @@ __noinline __u64 kernel_stack_by(struct walk *w, long nr_bytes)
 	return stack_tell(w, ref, KSTACK_KERNEL, KEND_ROOT) ? ref : 0;
 }
 
-static __always_inline __u64 kernel_stack(void *ctx)
+static __always_inline __u64 kernel_stack(void *ctx, __u32 skip)
 {
 	struct walk *w = walk_take();
 	__u64 ref = 0;
 
 	if (!w)
 		return 0;
-	long nr_bytes = bpf_get_stack(ctx, w->frames, KERNEL_FRAMES_MAX * 8, 0);
+	long nr_bytes =
+		bpf_get_stack(ctx, w->frames, KERNEL_FRAMES_MAX * 8, skip & BPF_F_SKIP_FIELD_MASK);
 	if (nr_bytes > 0)
 		ref = kernel_stack_by(w, nr_bytes);
 	walk_give_back(w);

@@ -51,6 +51,8 @@ struct {
 } wait_rows1 SEC(".maps");
 
 /* Kernel stacks by where a wait began: taken once, forgotten when another needs the place. */
+/* The program itself and what calls it at a tracepoint. */
+#define OWN_FRAMES   2
 #define WAIT_KERNELS 8192
 struct wait_kernel {
 	__u64 tag;
@@ -411,7 +413,7 @@ static __always_inline void kernel_part(void *ctx, struct wait_cause *c)
 		return;
 	if (k->tag != tag) {
 		/* Two CPUs at once may leave one's tag with the other's stack of the same sort. */
-		k->ref = kernel_stack(ctx);
+		k->ref = kernel_stack(ctx, OWN_FRAMES);
 		k->tag = tag;
 	}
 	c->kernel_ref = k->ref;
