@@ -5,7 +5,7 @@
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{channel, Receiver};
-use std::sync::{Arc, Condvar, Mutex, RwLock};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread;
 use std::time::Duration;
 
@@ -110,33 +110,50 @@ fn wait_sleep(t: &mut Truth, us: u64) {
 }
 
 #[inline(never)]
-fn wait_mutex(t: &mut Truth, m: &Mutex<u64>) {
+fn wait_mutex<'a>(t: &mut Truth, m: &'a Mutex<u64>) -> MutexGuard<'a, u64> {
     let from = (wall(), cpu());
-    let mut held = m.lock().unwrap();
+    let held = m.lock().unwrap();
     t.spent("lock", from);
+    held
+}
+
+#[inline(never)]
+fn release_mutex(held: MutexGuard<u64>) {
+    drop(held);
+    black_box(());
+}
+
+#[inline(never)]
+fn wait_write<'a>(t: &mut Truth, m: &'a RwLock<u64>) -> RwLockWriteGuard<'a, u64> {
+    let from = (wall(), cpu());
+    let held = m.write().unwrap();
+    t.spent("rwlock", from);
+    held
+}
+
+#[inline(never)]
+fn wait_shared<'a>(t: &mut Truth, m: &'a RwLock<u64>) -> RwLockReadGuard<'a, u64> {
+    let from = (wall(), cpu());
+    let held = m.read().unwrap();
+    t.spent("rwlock", from);
+    held
+}
+
+fn hold_mutex(t: &mut Truth, m: &Mutex<u64>) {
+    let mut held = wait_mutex(t, m);
     *held += 1;
     t.burn(40);
     wait_sleep(t, 150);
     release_mutex(held);
 }
 
-#[inline(never)]
-fn release_mutex(held: std::sync::MutexGuard<u64>) {
-    drop(held);
-    black_box(());
-}
-
-#[inline(never)]
-fn wait_rwlock(t: &mut Truth, m: &RwLock<u64>, is_writer: bool) {
-    let from = (wall(), cpu());
+fn hold_rwlock(t: &mut Truth, m: &RwLock<u64>, is_writer: bool) {
     if is_writer {
-        let mut held = m.write().unwrap();
-        t.spent("rwlock", from);
+        let mut held = wait_write(t, m);
         *held += 1;
         wait_sleep(t, 200);
     } else {
-        let held = m.read().unwrap();
-        t.spent("rwlock", from);
+        let held = wait_shared(t, m);
         black_box(*held);
         wait_sleep(t, 200);
     }
@@ -214,14 +231,14 @@ fn main() {
         let m = lock.clone();
         all.push(spawn(&format!("lock-{}", i), move |t| {
             while !over() {
-                wait_mutex(t, &m);
+                hold_mutex(t, &m);
                 t.burn(20);
             }
         }));
         let m = rwlock.clone();
         all.push(spawn(&format!("rwlock-{}", i), move |t| {
             while !over() {
-                wait_rwlock(t, &m, i == 0);
+                hold_rwlock(t, &m, i == 0);
                 t.burn(20);
             }
         }));
