@@ -37,6 +37,7 @@ struct judge {
 	uint64_t nr_same;
 	uint64_t nr_root;
 	uint64_t nr_left; /* the walk there was not finished: user space goes on */
+	uint64_t nr_further;
 	uint64_t nr_differ;
 	uint64_t nr_ends[16];
 	VEC(double) own;       /* ns */
@@ -60,6 +61,12 @@ static void say_difference(const struct kstack_both *b, const struct walk_frame 
 {
 	printf("there: %u frames, end %u; here: %u frames, end %d, %u bytes\n", b->nr_frames,
 	       b->end, nr, end, b->nr_stack);
+	const struct walk_frame *last = nr ? &frames[nr - 1] : NULL;
+	if (last && last->map && last->map->module && last->map->module->table) {
+		uint64_t vaddr = last->addr - last->is_call - last->map->bias;
+		const struct unwind_row *row = unwind_table_find(last->map->module->table, vaddr);
+		printf("the last here: %" PRIx64 ", rule %x\n", vaddr, row ? row->rule : 0);
+	}
 	for (uint32_t i = 0; i < MAX(nr, b->nr_frames) && i < 40; i++)
 		printf("  %2u %12" PRIx64 " %12" PRIx64 "%s\n", i,
 		       i < b->nr_frames ? (uint64_t)b->frames[i] : 0, i < nr ? frames[i].addr : 0,
@@ -101,12 +108,16 @@ static void compare(struct judge *j, const struct kstack_both *b)
 	/* Past the copied bytes the walker here cannot go; the one there leaves some to it. */
 	bool is_cut = end == WALK_COPY && same == nr;
 	bool is_left = b->end != KEND_ROOT && same == b->nr_frames;
+	/* Nor to words that are not among the copied: below the stack pointer, on other stacks. */
+	bool is_further = end == WALK_BAD_FRAME && same == nr && b->end == KEND_ROOT;
 	if (is_whole)
 		j->nr_same++;
 	else if (is_left)
 		j->nr_left++;
 	else if (is_cut)
 		j->nr_same++;
+	else if (is_further)
+		j->nr_further++;
 	else if (j->nr_differ++ < 3)
 		say_difference(b, frames, nr, end);
 	if (is_left && b->end != KEND_FULL_WALK && j->nr_left <= 2)
@@ -192,11 +203,12 @@ static void report(struct judge *j, const char *what)
 	if (!strcmp(what, "compare")) {
 		printf("%" PRIu64
 		       " samples, %.1f frames each: %.2f %% the same, %.2f %% left to user "
-		       "space, %" PRIu64 " differ; %.2f %% to the root there; ends",
+		       "space, %" PRIu64 " further, %" PRIu64
+		       " differ; %.2f %% to the root there; ends",
 		       j->nr, (double)j->nr_frames / (double)MAX(j->nr, 1u),
 		       100.0 * (double)j->nr_same / (double)MAX(j->nr, 1u),
-		       100.0 * (double)j->nr_left / (double)MAX(j->nr, 1u), j->nr_differ,
-		       100.0 * (double)j->nr_root / (double)MAX(j->nr, 1u));
+		       100.0 * (double)j->nr_left / (double)MAX(j->nr, 1u), j->nr_further,
+		       j->nr_differ, 100.0 * (double)j->nr_root / (double)MAX(j->nr, 1u));
 		for (uint32_t i = 0; i < KEND_NR; i++)
 			printf(" %" PRIu64, j->nr_ends[i]);
 		printf("\n");
