@@ -122,7 +122,7 @@ static struct thread *thread_of(struct builder *b, int32_t pid, int32_t tid)
 		uint32_t *idx = map_put(&b->thread_by_tid, (uint32_t)tid, &is_new);
 		if (is_new) {
 			*idx = (uint32_t)b->threads.n;
-			vec_push(&b->threads, (struct thread){.pid = pid});
+			vec_push(&b->threads, (struct thread){.pid = pid, .first_ns = b->now_ns});
 		}
 		b->last_tid = tid;
 		b->last_thread = *idx;
@@ -130,12 +130,19 @@ static struct thread *thread_of(struct builder *b, int32_t pid, int32_t tid)
 	struct thread *t = &b->threads.p[b->last_thread];
 	if (pid > 0 && t->pid != pid) { /* a recycled number */
 		(void)count_dead(b, t);
-		t->pid = pid;
-		t->task = 0;
+		*t = (struct thread){.pid = pid, .comm = t->comm, .first_ns = b->now_ns};
 	}
 	if (!t->is_alive)
 		count_alive(b, t);
 	return t;
+}
+
+/* A number that lives twice under one name is one task, from its first birth to its last end. */
+static task_id task_for(struct builder *b, const struct thread *t, int32_t tid, str_id comm)
+{
+	task_id id = profile_task(b->p, t->pid, tid, comm, t->first_ns);
+	b->p->tasks.p[id].end_ns = t->end_ns;
+	return id;
 }
 
 task_id builder_task(struct builder *b, const struct event *ev)
@@ -145,7 +152,7 @@ task_id builder_task(struct builder *b, const struct event *ev)
 		str_id comm = t->comm;
 		if (!comm && ev->tid == 0)
 			comm = profile_cstr(b->p, "swapper");
-		t->task = profile_task(b->p, ev->pid, ev->tid, comm, ev->time_ns);
+		t->task = task_for(b, t, ev->tid, comm);
 	}
 	return t->task;
 }
@@ -160,14 +167,9 @@ task_id builder_past_task(struct builder *b, int32_t pid, int32_t tid, uint64_t 
 {
 	const uint32_t *idx = map_get(&b->thread_by_tid, (uint32_t)tid);
 	const struct thread *t = idx ? &b->threads.p[*idx] : NULL;
-	str_id comm = 0;
-	if (t && t->pid == pid && t->task)
-		return t->task;
 	if (t && t->pid == pid)
-		comm = t->comm;
-	else if (tid == 0)
-		comm = profile_cstr(b->p, "swapper");
-	return profile_task(b->p, pid, tid, comm, time_ns);
+		return t->task ? t->task : task_for(b, t, tid, t->comm);
+	return profile_task(b->p, pid, tid, tid ? 0 : profile_cstr(b->p, "swapper"), time_ns);
 }
 
 /* ---- what mappings mean now is told ------------------------------------------------------- */
@@ -211,6 +213,8 @@ static void on_thread_fork(struct builder *b, const struct event *ev)
 	struct thread *t = thread_of(b, ev->pid, ev->tid);
 	t->comm = parent.comm;
 	t->task = 0;
+	t->first_ns = ev->time_ns;
+	t->end_ns = 0;
 	if (ev->pid == ev->fork.ppid)
 		return;
 	(void)map_del(&b->listed, (uint32_t)ev->pid);
@@ -224,6 +228,7 @@ static void on_thread_fork(struct builder *b, const struct event *ev)
 static void on_thread_exit(struct builder *b, const struct event *ev)
 {
 	struct thread *t = thread_of(b, ev->pid, ev->tid);
+	t->end_ns = ev->time_ns;
 	if (t->task)
 		b->p->tasks.p[t->task].end_ns = ev->time_ns;
 	t->task = 0;
@@ -317,6 +322,7 @@ static int on_event(void *ctx, const struct event *ev, struct err *err)
 {
 	(void)err; /* what an event says cannot fail, it is counted */
 	struct builder *b = ctx;
+	b->now_ns = ev->time_ns;
 	if (ev->time_ns > b->last_ns)
 		b->last_ns = ev->time_ns;
 	if (UNLIKELY(b->changed_pid) && ev->kind != EVENT_MAP)

@@ -19,7 +19,9 @@
 struct thread {
 	int32_t pid;
 	str_id comm;
-	task_id task; /* 0 = not needed yet */
+	task_id task;      /* 0 = not needed yet */
+	uint64_t first_ns; /* heard of first, or born */
+	uint64_t end_ns;   /* 0 = lives */
 	bool is_alive;
 };
 
@@ -116,6 +118,7 @@ struct builder {
 	int32_t changed_pid; /* whose mappings changed since that was told, 0 = nobody's */
 	loc_id truncated_loc;
 	uint64_t last_ns;
+	uint64_t now_ns; /* of the event in hand */
 	struct loc_cache_entry *cache;
 	struct chain_cache_entry *chains;
 	struct path paths[PATHS];

@@ -21,6 +21,7 @@
 #include "format/assayfile.h"
 #include "host/caps.h"
 #include "host/limits.h"
+#include "host/proc.h"
 #include "host/watch.h"
 #include "ingest/builder.h"
 #include "ingest/naming.h"
@@ -45,7 +46,8 @@ struct capture {
 	struct engine *engine;   /* NULL: no programs in the kernel */
 	struct sampler *sampler; /* NULL: a source tells mappings and names itself */
 	struct sources sources;
-	struct event_sink sink;         /* of the builder */
+	struct event_sink builder_sink;
+	struct event_sink sink;         /* the builder's, strangers introduced */
 	struct event_sink sources_sink; /* of what has no mappings of its own to tell */
 	struct watch watch;
 	struct spawn child;
@@ -284,6 +286,30 @@ static void set_fds(struct capture *c)
 		}
 }
 
+/* Threads that are no targets wake those that are: nobody else tells their names. */
+static int introduce(struct capture *c, const struct event *ev, struct err *err)
+{
+	const struct event_tally *t = &ev->tally;
+	CLEANUP(buf_release) struct buf comm = {0};
+	if (t->other_tid <= 0 || builder_knows_thread(c->builder, t->other_pid, t->other_tid) ||
+	    proc_comm(&comm, t->other_pid, t->other_tid, NULL))
+		return 0;
+	struct event name = {.kind = EVENT_COMM,
+			     .time_ns = ev->time_ns,
+			     .pid = t->other_pid,
+			     .tid = t->other_tid,
+			     .cpu = -1,
+			     .comm = {.name = buf_str(&comm)}};
+	return c->builder_sink.event(c->builder_sink.ctx, &name, err);
+}
+
+static int take_event(void *ctx, const struct event *ev, struct err *err)
+{
+	struct capture *c = ctx;
+	int rc = ev->kind == EVENT_TALLY ? introduce(c, ev, err) : 0;
+	return rc ? rc : c->builder_sink.event(c->builder_sink.ctx, ev, err);
+}
+
 static void set_up_profile(struct capture *c)
 {
 	const struct capture_options *o = c->options;
@@ -300,7 +326,8 @@ static void set_up_profile(struct capture *c)
 							    .wants_more_stack = wants_more_stack,
 							    .space_changed = space_changed,
 							    .ctx = c});
-	c->sink = c->sources_sink = builder_sink(c->builder);
+	c->builder_sink = builder_sink(c->builder);
+	c->sink = c->sources_sink = (struct event_sink){take_event, c};
 	c->namer = namer_new(c->p, builder_modules(c->builder), &c->files.opener,
 			     &(struct namer_options){.debug_dirs = o->debug_dirs,
 						     .nr_debug_dirs = o->nr_debug_dirs,

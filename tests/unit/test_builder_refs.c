@@ -309,6 +309,7 @@ TEST(refs_rows_of_ended_threads_keep_their_name_and_end_nothing)
 	tell(&f, (struct event){.kind = EVENT_EXIT, .pid = 10, .tid = 11, .time_ns = 50});
 	tell_wait(&f, SPEC_WAITS, 0, 0, 1);
 	CHECK_STR(profile_text(f.p, f.p->tasks.p[waits(&f)->task[0]].comm), "gone");
+	CHECK_U64(f.p->tasks.p[waits(&f)->task[0]].end_ns, 50);
 	CHECK(builder_knows_thread(f.b, 10, 11));
 	CHECK(!builder_knows_thread(f.b, 9, 11));
 	CHECK(!builder_knows_thread(f.b, 10, 99));
