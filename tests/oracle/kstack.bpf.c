@@ -39,10 +39,25 @@ static __always_inline __u32 walk_by_fp(void *ctx)
 	return n > 0 ? (__u32)n / 8 : 0;
 }
 
-static __always_inline __u64 frames_so_far(void)
+static __always_inline void counts_so_far(struct kernel_counts *c)
 {
 	struct kernel_counts *counts = counts_of_cpu();
-	return counts ? counts->nr_frames : 0;
+
+	if (!counts)
+		return;
+	c->nr_frames = counts->nr_frames;
+	c->nr_rule_misses = counts->nr_rule_misses;
+	c->nr_map_searches = counts->nr_map_searches;
+}
+
+static __always_inline void put_counts(struct kstack_timing *t, const struct kernel_counts *from)
+{
+	struct kernel_counts to = {};
+
+	counts_so_far(&to);
+	t->nr_own = to.nr_frames - from->nr_frames;
+	t->nr_rule_misses = to.nr_rule_misses - from->nr_rule_misses;
+	t->nr_map_searches = to.nr_map_searches - from->nr_map_searches;
 }
 
 static __always_inline void send_timing(struct kstack_timing *t)
@@ -59,7 +74,8 @@ int time_sample(struct bpf_perf_event_data *ctx)
 
 	if (!is_listed(task) || !is_user)
 		return 0;
-	__u64 frames = frames_so_far();
+	struct kernel_counts before = {};
+	counts_so_far(&before);
 	bool is_first = bpf_get_prandom_u32() & 1;
 	__u64 t0 = bpf_ktime_get_ns();
 	if (is_first)
@@ -74,7 +90,11 @@ int time_sample(struct bpf_perf_event_data *ctx)
 	__u64 t2 = bpf_ktime_get_ns();
 	t.fp_ns = is_first ? t1 - t0 : t2 - t1;
 	t.own_ns = is_first ? t2 - t1 : t1 - t0;
-	t.nr_own = frames_so_far() - frames + 1;
+	put_counts(&t, &before);
+	t.nr_own++; /* the leaf */
+	t0 = bpf_ktime_get_ns();
+	user_stack_of_sample(true, 2047);
+	t.again_ns = bpf_ktime_get_ns() - t0;
 	send_timing(&t);
 	return 0;
 }
@@ -88,12 +108,13 @@ int BPF_PROG(time_switch, bool is_preempted, struct task_struct *prev, struct ta
 
 	if (!st || is_preempted)
 		return 0;
-	__u64 frames = frames_so_far();
+	struct kernel_counts before = {};
+	counts_so_far(&before);
 	if (without_memory)
 		st->memos[WALK_WAIT].ref = 0;
 	t.ref = user_stack(prev, WALK_WAIT, 256);
 	t.own_ns = bpf_ktime_get_ns() - t0;
-	t.nr_own = frames_so_far() - frames;
+	put_counts(&t, &before);
 	send_timing(&t);
 	return 0;
 }

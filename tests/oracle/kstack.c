@@ -42,7 +42,9 @@ struct judge {
 	uint64_t nr_ends[16];
 	VEC(double) own;       /* ns */
 	VEC(double) own_frame; /* ns a frame */
+	VEC(double) again_frame;
 	VEC(double) fp_frame;
+	uint64_t nr_rule_misses, nr_map_searches;
 	double fp_ns, own_ns;
 	uint64_t fp_frames, own_frames;
 	uint64_t nr_known; /* by memory */
@@ -142,6 +144,10 @@ static int on_record(void *ctx, void *data, size_t nr_bytes)
 		vec_push(&j->own_frame, (double)t->own_ns / t->nr_own);
 	else
 		j->nr_known++;
+	j->nr_rule_misses += t->nr_rule_misses;
+	j->nr_map_searches += t->nr_map_searches;
+	if (t->nr_own && t->again_ns)
+		vec_push(&j->again_frame, (double)t->again_ns / t->nr_own);
 	if (t->nr_fp) {
 		vec_push(&j->fp_frame, (double)t->fp_ns / t->nr_fp);
 		j->fp_ns += (double)t->fp_ns;
@@ -217,7 +223,8 @@ static void report(struct judge *j, const char *what)
 	printf("%" PRIu64
 	       " walks, %.1f frames (by frame pointers %.1f), %.0f %% known; ns p10 %.0f "
 	       "median %.0f mean %.0f p90 %.0f; ns a frame median %.1f (by frame pointers %.1f, "
-	       "ratio %.2f)\n",
+	       "ratio %.2f; once more %.1f); %.2f %% "
+	       "rules not cached, %.2f mappings searched for\n",
 	       j->nr, (double)j->own_frames / (double)MAX(j->nr - j->nr_known, 1u),
 	       (double)j->fp_frames / (double)MAX(j->nr, 1u),
 	       100.0 * (double)j->nr_known / (double)MAX(j->nr, 1u),
@@ -227,7 +234,10 @@ static void report(struct judge *j, const char *what)
 	       quantile(j->fp_frame.p, j->fp_frame.n, 0.5),
 	       j->fp_frame.n ? quantile(j->own_frame.p, j->own_frame.n, 0.5) /
 				       quantile(j->fp_frame.p, j->fp_frame.n, 0.5)
-			     : 0);
+			     : 0,
+	       quantile(j->again_frame.p, j->again_frame.n, 0.5),
+	       100.0 * (double)j->nr_rule_misses / (double)MAX(j->own_frames, 1u),
+	       (double)j->nr_map_searches / (double)MAX(j->nr - j->nr_known, 1u));
 }
 
 static int judge(struct judge *j, struct kstack_bpf *skel, const char *what, int seconds)

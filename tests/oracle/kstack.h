@@ -18,6 +18,9 @@ struct kstack_timing {
 	wire_u64 ref;
 	wire_u64 fp_ns;
 	wire_u64 own_ns;
+	wire_u64 again_ns; /* the same once more */
+	wire_u32 nr_rule_misses;
+	wire_u32 nr_map_searches;
 };
 
 struct kstack_both {
