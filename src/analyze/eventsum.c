@@ -111,7 +111,11 @@ static const struct event_count *find(const struct summary *s, const char *name)
 
 /* ---- in words ----------------------------------------------------------------------------- */
 
-/* @outcomes: "WAIT,WAIT_BITSET", NULL: all. */
+/*
+ * @outcomes: "WAIT,WAIT_BITSET"; NULL: all; NOT_TOLD: all, where hits were not told apart (counted
+ * without programs in the kernel).
+ */
+#define NOT_TOLD ""
 struct source {
 	const char *event;
 	const char *outcomes;
@@ -155,13 +159,17 @@ static const struct {
 	 {{"syscalls:sys_exit_futex", "EINTR,interrupted"},
 	  {"syscalls:sys_exit_futex_wait", "EINTR,interrupted"},
 	  {"syscalls:sys_exit_futex_waitv", "EINTR,interrupted"}}},
+	{"futex calls",
+	 "waits and wakes, not told apart",
+	 {{"syscalls:sys_enter_futex", NOT_TOLD}}},
+	{"futex returns", "outcomes are not known", {{"syscalls:sys_exit_futex", NOT_TOLD}}},
 	{"context switches, blocked",
 	 "voluntary: the thread waited",
 	 {{"sched:sched_switch", "blocked"}}},
 	{"context switches, preempted",
 	 "involuntary: could have run on",
 	 {{"sched:sched_switch", "preempted"}}},
-	{"context switches", "", {{"context-switches", NULL}}},
+	{"context switches", "", {{"context-switches", NULL}, {"sched:sched_switch", NOT_TOLD}}},
 	{"CPU migrations", "", {{"cpu-migrations", NULL}}},
 	{"block requests issued", "whole machine", {{"block:block_rq_issue", NULL}}},
 	{"block requests completed",
@@ -197,13 +205,35 @@ static bool is_among(struct sv word, const char *list)
 	return false;
 }
 
+static bool is_told_apart(const struct event_count *e)
+{
+	return !e->nr || e->nr_outcomes > 1 || e->outcomes[0].text;
+}
+
+/* Whether the profile can say it: the event was counted, its outcomes are known if asked for. */
+static bool has_source(const struct summary *s, const struct source *from)
+{
+	const struct event_count *e = find(s, from->event);
+	if (!e || !from->outcomes)
+		return e != NULL;
+	return is_told_apart(e) == (from->outcomes[0] != 0);
+}
+
+/* Counted, but the outcomes that are asked for are not known. */
+static bool is_blurred(const struct summary *s, const struct source *from)
+{
+	const struct event_count *e = find(s, from->event);
+	return e && from->outcomes && from->outcomes[0] && !is_told_apart(e);
+}
+
 static struct outcome sum_source(const struct summary *s, const struct source *from)
 {
 	struct outcome sum = {0};
 	const struct event_count *e = find(s, from->event);
-	for (size_t i = 0; e && i < e->nr_outcomes; i++) {
+	for (size_t i = 0; e && has_source(s, from) && i < e->nr_outcomes; i++) {
 		const struct outcome *o = &e->outcomes[i];
-		if (from->outcomes && !is_among(profile_sv(s->p, o->text), from->outcomes))
+		if (from->outcomes && from->outcomes[0] &&
+		    !is_among(profile_sv(s->p, o->text), from->outcomes))
 			continue;
 		sum.nr += o->nr;
 		sum.amount += e->has_bytes ? o->amount : 0;
@@ -252,7 +282,7 @@ static void add_calls(struct report *r, struct report_table *t, const struct sum
 			sum.amount = ended.amount;
 		else if (sum.amount)
 			buf_add_str(&remark, "bytes asked for");
-		if (failed.nr) {
+		if (failed.nr && is_told_apart(find(s, leave))) {
 			buf_add_str(&remark, remark.n ? ", " : "");
 			num_add_count(&remark, failed.nr);
 			buf_add_str(&remark, " failed");
@@ -260,6 +290,15 @@ static void add_calls(struct report *r, struct report_table *t, const struct sum
 		add_line(r, t, s, arena_fmt(&r->arena, "%s calls", io_calls[i]), sum,
 			 buf_str(&remark));
 	}
+}
+
+/* Counters of the kernel see block requests only where the target itself makes them. */
+static const char *remark_of(const struct summary *s, const char *remark)
+{
+	bool is_machine = profile_get_fact(s->p, "events of the whole machine") != NULL;
+	if (is_machine || strncmp(remark, "whole machine", 13) != 0)
+		return remark;
+	return "in threads of the target only";
 }
 
 static void add_summary(struct report *r, const struct summary *s)
@@ -270,18 +309,20 @@ static void add_summary(struct report *r, const struct summary *s)
 	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
 		struct outcome sum = {0};
 		bool is_counted = false;
+		bool is_vague = false;
 		if (!has_calls && !strncmp(lines[i].what, "context", 7)) {
 			add_calls(r, t, s);
 			has_calls = true;
 		}
 		for (size_t k = 0; k < SOURCES_MAX && lines[i].from[k].event; k++) {
 			struct outcome one = sum_source(s, &lines[i].from[k]);
-			is_counted |= find(s, lines[i].from[k].event) != NULL;
+			is_counted |= has_source(s, &lines[i].from[k]);
+			is_vague |= is_blurred(s, &lines[i].from[k]);
 			sum.nr += one.nr;
 			sum.amount += one.amount;
 		}
-		if (is_counted)
-			add_line(r, t, s, lines[i].what, sum, lines[i].remark);
+		if (is_counted && !is_vague)
+			add_line(r, t, s, lines[i].what, sum, remark_of(s, lines[i].remark));
 	}
 	if (!t->nr_rows)
 		r->tables.n--; /* events that have no words here; the next table has them all */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/file.h"
 #include "base/lines.h"
 #include "base/mem.h"
@@ -394,6 +395,26 @@ static int open_formats(struct event_set *s, int fd, struct err *err)
 	return 0;
 }
 
+/* What is left for those who may not look at tracepoints: events that the kernel counts itself. */
+static int match_software(struct event_set *s, struct err *err)
+{
+	CLEANUP(buf_release) struct buf closed = {0};
+	uint64_t config;
+	const char *own;
+	vec_foreach(w, &s->words) {
+		if (event_software_find(sv_from_str(w->text), &own, &config))
+			add_event(s, sv_from_str(own), true, config);
+		else
+			buf_addf(&closed, "%s%s", closed.n ? ", " : "", w->text);
+	}
+	if (!s->events.n)
+		return err->code;
+	vec_push(&s->notes,
+		 arena_fmt(&s->arena, "%s: left out: %s", err_msg(err), buf_str(&closed)));
+	err_clear(err);
+	return 0;
+}
+
 int event_set_resolve(struct event_set *s, struct err *err)
 {
 	CLEANUP(tracefs_names_release) struct tracefs_names known = {0};
@@ -402,7 +423,7 @@ int event_set_resolve(struct event_set *s, struct err *err)
 		int rc = tracefs_open(&fd, err);
 		rc = rc ? rc : tracefs_list(&known, fd, err);
 		if (rc)
-			return rc;
+			return rc == -EACCES ? match_software(s, err) : rc;
 	}
 	int rc = event_set_match(s, &known, err);
 	return rc ? rc : open_formats(s, fd, err);

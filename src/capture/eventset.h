@@ -69,7 +69,8 @@ const char *event_set_ready_help(size_t i);
 
 /*
  * Finds out what the words mean here. -EINVAL: a word is wrong. -ENOENT: none of them is there.
- * -EACCES: tracepoints are asked for and closed to this user. @tracefs_fd: -1 = none.
+ * -EACCES: only tracepoints are asked for, and they are closed to this user; where there are other
+ * events as well, a note says what was left out.
  */
 int event_set_resolve(struct event_set *s, struct err *err);
 int event_set_match(struct event_set *s, const struct tracefs_names *known, struct err *err);

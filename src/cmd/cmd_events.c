@@ -19,6 +19,7 @@
 #include "cmd/event_outputs.h"
 #include "cmd/targetopts.h"
 #include "host/cachedir.h"
+#include "host/limits.h"
 #include "session/capture.h"
 #include "session/store.h"
 #include "specs.h"
@@ -165,8 +166,9 @@ static int choose_events(struct event_set *set, const struct events_opts *o)
 	rc = rc ? rc : event_set_resolve(set, &err);
 	/* A ready set knows what may be missing; the user's own list is told what was. */
 	bool is_own = o->events.n || o->files.n;
+	bool is_root = host_is_root();
 	vec_foreach(note, &set->notes)
-		if (is_own || rc)
+		if (is_own || rc || !is_root)
 			log_note("%s", *note);
 	if (rc) {
 		log_err(&err);

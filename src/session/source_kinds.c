@@ -10,6 +10,7 @@
 #include "base/num.h"
 #include "capture/counts.h"
 #include "capture/io.h"
+#include "capture/perfcounts.h"
 #include "capture/switches.h"
 #include "capture/waits.h"
 #include "session/event_tables.h"
@@ -240,6 +241,50 @@ static void waits_kind_free(void *s)
 	waits_free(s);
 }
 
+/* ---- the same by the kernel's counters (perfcounts.h) ------------------------------------- */
+
+static int perfcounts_kind_open(void **ret_s, const struct source_env *env, struct err *err)
+{
+	const struct target *t = env->options->target;
+	struct perfcounts_spec spec = {.counts = env->options->counts, .child = env->child};
+	if (t) {
+		spec.pids = &t->pids;
+		spec.tids = &t->tids;
+		spec.is_system = t->is_system;
+	}
+	struct perfcounts *c = NULL;
+	int rc = perfcounts_open(&c, &spec, err);
+	*ret_s = c;
+	return rc;
+}
+
+static int perfcounts_kind_start(void *s, const struct source_env *env,
+				 const struct event_sink *sink, struct err *err)
+{
+	return perfcounts_start(s, env->start_ns, sink, err);
+}
+
+static int perfcounts_kind_drain(void *s, const struct event_sink *sink, struct err *err)
+{
+	return perfcounts_collect(s, clock_mono_ns(), sink, err);
+}
+
+static void perfcounts_kind_facts(void *s, struct profile *p)
+{
+	bool is_user_only = perfcounts_is_user_only(s);
+	profile_fact(p, "accuracy",
+		     is_user_only ? "counters of the kernel, by thread, faults of user code only; "
+				    "no outcomes, no stacks"
+				  : "counters of the kernel, by thread; no outcomes, no stacks");
+	if (perfcounts_refused(s)[0])
+		profile_fact(p, "events refused", perfcounts_refused(s));
+}
+
+static void perfcounts_kind_free(void *s)
+{
+	perfcounts_free(s);
+}
+
 /* ---- the table ---------------------------------------------------------------------------- */
 
 static const struct source_kind kinds[] = {
@@ -267,6 +312,17 @@ static const struct source_kind kinds[] = {
 		.stop = counts_kind_stop,
 		.facts = counts_kind_facts,
 		.free = counts_kind_free,
+	},
+	{
+		.name = "perfcounts",
+		.program = ENGINE_COUNTS,
+		.is_fallback = true,
+		.open = perfcounts_kind_open,
+		.start = perfcounts_kind_start,
+		.drain = perfcounts_kind_drain,
+		.stop = perfcounts_kind_drain,
+		.facts = perfcounts_kind_facts,
+		.free = perfcounts_kind_free,
 	},
 	{
 		.name = "switches",
