@@ -14,13 +14,13 @@ void waitgroups_release(struct waitgroups *g)
 
 struct waitgroup *waitgroups_at(struct waitgroups *g, const char *const *texts, size_t nr_texts)
 {
-	ASSERT(nr_texts <= WAITGROUP_TEXTS_MAX);
+	ASSERT(nr_texts && nr_texts <= WAITGROUP_TEXTS_MAX);
 	buf_clear(&g->key);
 	for (size_t i = 0; i < nr_texts; i++) {
 		buf_add_str(&g->key, texts[i] ? texts[i] : "");
 		buf_add_ch(&g->key, '\n');
 	}
-	uint32_t at = intern_add(&g->keys, g->key.p, g->key.n) - 1; /* ids begin at 1 */
+	uint32_t at = intern_add(&g->keys, g->key.p, g->key.n) - 1; /* id 0 is the empty string */
 	if (at < g->groups.n)
 		return &g->groups.p[at];
 	struct waitgroup *group = vec_add(&g->groups);

@@ -1,0 +1,246 @@
+/* analyze/reason, syncframes: locks and parking told apart by the names of real programs. */
+#include "base/base.h"
+#include "tap.h"
+
+#include "analyze/reason.h"
+#include "analyze/waitframes.h"
+#include "made.h"
+
+struct sight {
+	const char *stack; /* root first, as real programs show them */
+	enum wait_reason want;
+};
+
+static enum wait_reason judge(const char *stack, unsigned evidence)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(profile_free_p) struct profile *p = profile_new();
+	stack_id s = made_stack(p, stack);
+	profile_seal(p);
+	struct reasons *rs = reasons_new(&a, p);
+	struct tag tag = {.reason = WAIT_SYNC, .evidence = (uint8_t)evidence};
+	enum wait_reason r = reason_of(rs, s, &tag);
+	CHECK(reason_of(rs, s, &tag) == r); /* kept answers are the same */
+	return r;
+}
+
+static void check_all(const struct sight *sights, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		enum wait_reason r = judge(sights[i].stack, 0);
+		if (r != sights[i].want)
+			tap_fail(__FILE__, __LINE__, "%s: %s, expected %s", sights[i].stack,
+				 wait_key(r), wait_key(sights[i].want));
+	}
+}
+
+TEST(reason_c_and_cxx_locks_and_condition_variables)
+{
+	static const struct sight sights[] = {
+		{"main;f;pthread_mutex_lock;__lll_lock_wait;futex_wait [k]", WAIT_LOCK},
+		{"main;f;___pthread_mutex_lock;lll_mutex_lock_optimized;__GI___lll_lock_wait",
+		 WAIT_LOCK},
+		{"main;f;pthread_rwlock_wrlock@@GLIBC_2.34;__futex_abstimed_wait64", WAIT_LOCK},
+		{"main;f;pthread_cond_wait@@GLIBC_2.3.2;__futex_abstimed_wait_common64", WAIT_PARK},
+		{"main;f;pthread_cond_wait;__pthread_mutex_cond_lock;__lll_lock_wait", WAIT_LOCK},
+		{"main;f;std::condition_variable::wait(std::unique_lock<std::mutex>&);"
+		 "pthread_cond_wait",
+		 WAIT_PARK},
+		{"main;f;std::mutex::lock();__gthread_mutex_lock;fn_1a2b0", WAIT_LOCK},
+		{"main;f;std::__atomic_futex_unsigned_base::_M_futex_wait_until;syscall",
+		 WAIT_PARK},
+		{"main;f;sem_wait;__new_sem_wait_slow64.constprop.0", WAIT_PARK},
+		{"main;join_all;pthread_join;__pthread_clockjoin_ex", WAIT_PARK},
+		{"main;f;pthread_barrier_wait;futex_wait", WAIT_PARK},
+		{"main;GOMP_parallel;gomp_team_barrier_wait_end;do_wait", WAIT_PARK},
+		{"main;f;malloc;_int_malloc;__lll_lock_wait_private", WAIT_LOCK},
+		{"main;f;_rjem_je_malloc_mutex_lock_slow;fn_2000", WAIT_LOCK},
+		{"background_thread_entry;background_work_sleep_once;pthread_cond_timedwait",
+		 WAIT_PARK},
+		{"main;absl::lts_20230125::Mutex::Lock();absl::lts_20230125::Mutex::LockSlow();"
+		 "absl::lts_20230125::Mutex::LockSlowLoop;AbslInternalPerThreadSemWait;syscall",
+		 WAIT_LOCK},
+		{"main;absl::Mutex::LockWhen;absl::Mutex::LockSlow;absl::Mutex::LockSlowLoop;"
+		 "AbslInternalPerThreadSemWait",
+		 WAIT_PARK},
+		{"main;absl::CondVar::Wait;absl::CondVar::WaitCommon;absl::Mutex::Block",
+		 WAIT_PARK},
+	};
+	check_all(sights, ARRAY_LEN(sights));
+}
+
+TEST(reason_rust_std_parking_lot_crossbeam_tokio)
+{
+	static const struct sight sights[] = {
+		{"app::run;std::sync::mutex::Mutex::lock;"
+		 "std::sys::sync::mutex::futex::Mutex::lock_contended;std::sys::futex_wait;syscall",
+		 WAIT_LOCK},
+		{"app::run;<std::sys::sync::mutex::futex::Mutex>::lock_contended;syscall",
+		 WAIT_LOCK},
+		{"app::run;std::sys::unix::locks::futex_rwlock::RwLock::write_contended;syscall",
+		 WAIT_LOCK},
+		{"app::run;std::sync::condvar::Condvar::wait;"
+		 "std::sys::sync::condvar::futex::Condvar::wait_optional_timeout;syscall",
+		 WAIT_PARK},
+		{"app::run;std::sync::poison::condvar::Condvar::wait;"
+		 "std::sys::sync::mutex::futex::Mutex::lock_contended;syscall",
+		 WAIT_LOCK},
+		{"app::run;parking_lot::raw_mutex::RawMutex::lock_slow;"
+		 "parking_lot_core::parking_lot::park::{{closure}};"
+		 "<parking_lot_core::thread_parker::imp::ThreadParker as "
+		 "parking_lot_core::thread_parker::ThreadParkerT>::park;syscall",
+		 WAIT_LOCK},
+		{"app::run;parking_lot::raw_rwlock::RawRwLock::lock_exclusive_slow;"
+		 "parking_lot_core::word_lock::x;syscall",
+		 WAIT_LOCK},
+		{"app::run;parking_lot::condvar::Condvar::wait_until_internal;"
+		 "parking_lot_core::parking_lot::park;syscall",
+		 WAIT_PARK},
+		{"app::run;parking_lot::condvar::Condvar::wait_until_internal;"
+		 "parking_lot::raw_mutex::RawMutex::lock_slow;parking_lot_core::parking_lot::park",
+		 WAIT_LOCK},
+		{"app::run;crossbeam_channel::flavors::array::Channel::recv::{{closure}};"
+		 "crossbeam_channel::context::Context::wait_until;std::thread::park;"
+		 "std::sys::sync::thread_parking::futex::Parker::park;syscall",
+		 WAIT_PARK},
+		{"rayon_core::registry::WorkerThread::wait_until_cold;"
+		 "rayon_core::sleep::Sleep::sleep;std::sync::condvar::Condvar::wait;syscall",
+		 WAIT_PARK},
+		{"std::thread::Builder::spawn;tokio::runtime::blocking::pool::Inner::run;"
+		 "parking_lot::condvar::Condvar::wait_until_internal;syscall",
+		 WAIT_PARK},
+		{"tokio::runtime::scheduler::multi_thread::worker::Context::park_timeout;"
+		 "tokio::runtime::scheduler::multi_thread::park::Parker::park;"
+		 "std::sys::sync::condvar::futex::Condvar::wait;syscall",
+		 WAIT_PARK},
+		{"app::main;std::thread::JoinHandle::join;std::sys::pal::unix::thread::Thread::join;"
+		 "pthread_join",
+		 WAIT_PARK},
+		{"app::db;once_cell::imp::OnceCell::initialize;once_cell::imp::wait;"
+		 "std::thread::park;syscall",
+		 WAIT_LOCK},
+		{"app::get;dashmap::lock::RawRwLock::lock_shared_slow;parking_lot_core::park;syscall",
+		 WAIT_LOCK},
+	};
+	check_all(sights, ARRAY_LEN(sights));
+}
+
+TEST(reason_runtimes_whose_locks_park)
+{
+	static const struct sight sights[] = {
+		{"JavaThread::run;ObjectMonitor::enter(JavaThread*);ObjectMonitor::EnterI;"
+		 "os::PlatformEvent::park();pthread_cond_wait",
+		 WAIT_LOCK},
+		{"JavaThread::run;ObjectMonitor::wait;os::PlatformEvent::park;pthread_cond_wait",
+		 WAIT_PARK},
+		{"thread_run;take_gil;pthread_cond_timedwait@@GLIBC_2.3.2;fn_90", WAIT_LOCK},
+		{"PostmasterMain;heap_update;LWLockAcquire;PGSemaphoreLock;sem_wait;"
+		 "__new_sem_wait_slow64",
+		 WAIT_LOCK},
+		{"runtime.mcall;runtime.findrunnable;runtime.stopm;runtime.notesleep;"
+		 "runtime.futexsleep;runtime.futex",
+		 WAIT_PARK},
+		{"runtime.mcall;runtime.lock2;runtime.futexsleep;runtime.futex", WAIT_LOCK},
+		{"node::Start;uv_thread_pool;worker;uv_cond_wait;pthread_cond_wait", WAIT_PARK},
+	};
+	check_all(sights, ARRAY_LEN(sights));
+}
+
+TEST(reason_unknown_frames_stay_untold_and_evidence_decides_only_there)
+{
+	const char *unknown = "main;serve;app!fn_1a2b0;syscall";
+	const char *pool = "start_thread;pool_main;pthread_cond_wait;__futex_abstimed_wait_common";
+	CHECK(judge(unknown, 0) == WAIT_SYNC);
+	CHECK(judge(unknown, EVIDENCE_LOCK_WORD) == WAIT_LOCK);
+	CHECK(judge(pool, EVIDENCE_LOCK_WORD) == WAIT_PARK); /* words of condvars look alike */
+	CHECK(judge("", 0) == WAIT_SYNC);
+}
+
+/* An initialiser that waits is no waiting for the one who initialises. */
+TEST(reason_a_lock_does_not_reach_into_what_it_runs)
+{
+	const char *far = "main;std::sys::sync::once::futex::Once::call;app::init;app::a;app::b;"
+			  "app::c;app::d;app::e;app::f;app::g;app::h;app::i;app::wait;syscall";
+	CHECK(judge(far, 0) == WAIT_SYNC);
+	CHECK(judge("main;std::sys::sync::once::futex::Once::call;app::init;pthread_cond_wait",
+		    0) == WAIT_PARK);
+	CHECK(judge("main;std::sys::sync::once::futex::Once::call;syscall", 0) == WAIT_LOCK);
+}
+
+/* Stacks of made.h cannot hold these: '<' is theirs. */
+TEST(reason_names_with_types_in_them)
+{
+	static const struct {
+		const char *name;
+		enum sync_kind want;
+	} names[] = {
+		{"std::sync::mutex::Mutex<T>::lock", SYNC_LOCK},
+		{"std::sync::poison::mutex::Mutex<alloc::vec::Vec<u8>>::lock", SYNC_LOCK},
+		{"lock_api::mutex::Mutex<R,T>::lock", SYNC_LOCK_BY_PARK},
+		{"<parking_lot::raw_mutex::RawMutex as lock_api::mutex::RawMutex>::lock",
+		 SYNC_LOCK_BY_PARK},
+		{"crossbeam_channel::flavors::zero::Channel<T>::recv::{{closure}}", SYNC_PARK},
+		{"std::unique_lock<std::mutex>::lock()", SYNC_LOCK},
+		{"std::__detail::__platform_wait<int>(int const*, int)", SYNC_PARK_PART},
+		{"tbb::detail::r1::concurrent_monitor_base<unsigned long>::wait<x>(x)",
+		 SYNC_PARK_PART},
+		{"srw_mutex_impl<true>::wait_and_lock()", SYNC_LOCK_BY_PARK},
+		{"dashmap::lock::RawRwLock::lock_exclusive_slow", SYNC_LOCK_BY_PARK},
+		{"__pthread_mutex_lock_full.part.0", SYNC_LOCK},
+		{"pthread_mutex_lock@plt", SYNC_LOCK},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (sync_kind_of(sv_from_str(names[i].name)) != names[i].want)
+			tap_fail(__FILE__, __LINE__, "%s", names[i].name);
+}
+
+TEST(reason_names_of_programs_are_no_patterns)
+{
+	static const char *const names[] = {
+		"park_cars",         "blocked_writer", "clock_wait",     "unlock_door",
+		"app::parking::lot", "mutexes",        "my_cond_waiter", "recv",
+		"deadlock_check",    "relock",         "std_mutex",      "take_gills",
+	};
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (sync_kind_of(sv_from_str(names[i])) != SYNC_UNKNOWN)
+			tap_fail(__FILE__, __LINE__, "'%s' says something", names[i]);
+}
+
+TEST(reason_other_reasons_pass_through)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(profile_free_p) struct profile *p = profile_new();
+	stack_id s = made_stack(p, "main;pthread_mutex_lock");
+	profile_seal(p);
+	struct reasons *rs = reasons_new(&a, p);
+	CHECK(reason_of(rs, s, &(struct tag){.reason = WAIT_FAULT}) == WAIT_FAULT);
+	CHECK(reason_of(rs, s, &(struct tag){.reason = 200}) ==
+	      WAIT_UNKNOWN); /* of a later format */
+}
+
+TEST(reason_the_programs_own_function_is_found_below_libraries)
+{
+	static const struct {
+		const char *stack;
+		const char *own;
+		const char *via;
+	} cases[] = {
+		{"main app;save app;fsync libc.so.6;ext4_sync_file [k]", "save", "fsync"},
+		{"app::main app;app::get app;std::sync::mutex::Mutex::lock app;"
+		 "std::sys::sync::mutex::futex::Mutex::lock_contended app;syscall libc.so.6",
+		 "app::get", "std::sync::mutex::Mutex::lock"},
+		{"main app;touch app;asm_exc_page_fault [k]", "touch", ""},
+		{"start_thread libc.so.6;epoll_wait libc.so.6", "epoll_wait", ""},
+		{"ret_from_fork [k];kworker [k]", "[kernel]", ""},
+		{"", "[no stack]", ""},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		CLEANUP(arena_release) struct arena a = {0};
+		CLEANUP(profile_free_p) struct profile *p = profile_new();
+		stack_id s = made_stack(p, cases[i].stack);
+		profile_seal(p);
+		struct waitframe f = waitframe_of(waitframes_new(&a, p), s);
+		CHECK_STR(waitframe_name(p, &f), cases[i].own);
+		CHECK_STR(profile_text(p, f.via), cases[i].via);
+	}
+}
