@@ -328,8 +328,38 @@ static bool is_like(const char *pattern, struct sv name)
 	}
 }
 
+/*
+ * Rust's v0 mangling writes a method as <Type>::method or <Type as Trait>::method, the legacy one
+ * as Type::method: the table has the latter. Longer names lose their ends, which no pattern needs.
+ */
+static struct sv plain_path(struct sv name, char *to, size_t nr_to)
+{
+	if (!name.n || name.p[0] != '<')
+		return name;
+	size_t n = 0;
+	unsigned depth = 0;
+	bool is_trait = false;
+	for (size_t i = 0; i < name.n && n < nr_to; i++) {
+		char c = name.p[i];
+		bool is_arrow = c == '>' && i && name.p[i - 1] == '-';
+		if (c == '<' && depth++ == 0 && !n)
+			continue;
+		if (c == '>' && !is_arrow && depth && --depth == 0) {
+			is_trait = false;
+			continue;
+		}
+		if (depth == 1 && sv_has_prefix(sv_from_idx(name, i), SV(" as ")))
+			is_trait = true;
+		if (!is_trait)
+			to[n++] = c;
+	}
+	return (struct sv){to, n};
+}
+
 enum sync_kind sync_kind_of(struct sv function)
 {
+	char plain[512];
+	function = plain_path(function, plain, sizeof(plain));
 	while (function.n && (function.p[0] == '<' || function.p[0] == '&'))
 		function = sv_from_idx(function, 1);
 	for (size_t i = 0; i < ARRAY_LEN(table); i++)

@@ -188,6 +188,10 @@ TEST(reason_names_with_types_in_them)
 		{"dashmap::lock::RawRwLock::lock_exclusive_slow", SYNC_LOCK_BY_PARK},
 		{"__pthread_mutex_lock_full.part.0", SYNC_LOCK},
 		{"pthread_mutex_lock@plt", SYNC_LOCK},
+		{"<std::sys::sync::condvar::futex::Condvar>::wait_optional_timeout",
+		 SYNC_PARK_PART},
+		{"<std::sys::sync::mutex::futex::Mutex>::lock_contended", SYNC_LOCK},
+		{"<std::sync::mutex::Mutex<alloc::vec::Vec<u8>>>::lock", SYNC_LOCK},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (sync_kind_of(sv_from_str(names[i].name)) != names[i].want)
