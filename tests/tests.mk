@@ -26,7 +26,7 @@ golden: $(BIN)
 golden-update: $(BIN)
 	$(Q)tests/lib/golden.sh --update $(BIN) tests/golden
 
-e2e: $(BIN) targets $(O)/tests/oracle/waits_rows
+e2e: $(BIN) targets $(O)/tests/oracle/waits_rows $(if $(filter 0,$(BPF)),,$(O)/tests/oracle/kstack)
 	$(Q)tests/lib/e2e.sh $(BIN) tests/e2e
 
 # Programs whose truth is known; each names its flags in a line "/* build: ... */".

@@ -1,4 +1,4 @@
-/* build: -O2 -fomit-frame-pointer -fno-optimize-sibling-calls */
+/* build: gcc -O2 -fomit-frame-pointer -fno-optimize-sibling-calls */
 /*
  * Reads and writes known numbers of bytes in functions of known names, then faults in known
  * numbers of pages, and says what the kernel counted for it.
