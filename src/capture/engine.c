@@ -21,6 +21,7 @@
 #include "capture/sampler.h"
 #include "capture/skeleton.h"
 #include "host/bpfrights.h"
+#include "host/limits.h"
 #include "kernel_sample.h"
 #include "kernel_stack.h"
 
@@ -142,6 +143,13 @@ static uint32_t choose_rows(const struct engine_spec *spec)
 	uint32_t n = spec->nr_rows ? MIN(spec->nr_rows, KTABLES_ROWS_MAX) : guess_rows(spec);
 	n = MAX(n, (uint32_t)65536);
 	return (n & (n - 1)) ? 1u << (32 - __builtin_clz(n)) : n;
+}
+
+/* It is emptied every 50 ms; a CPU may fill 24 MiB a second with copies of stacks while it must. */
+static uint32_t ring_bytes(void)
+{
+	unsigned nr_cpus = host_nr_cpus();
+	return nr_cpus <= 4 ? 8u << 20 : nr_cpus <= 16 ? 16u << 20 : 64u << 20;
 }
 
 int engine_open(struct engine **ret_e, const struct engine_spec *spec, struct err *err)
@@ -273,6 +281,7 @@ static int map_tables(struct engine *e, struct err *err)
 int engine_load(struct engine *e, struct err *err)
 {
 	int rc = bpf_map__set_value_size(e->skel->maps.tables, (uint32_t)e->memory_bytes);
+	rc = rc ? rc : bpf_map__set_max_entries(e->skel->maps.ring, ring_bytes());
 	rc = rc ? rc : assay_bpf__load(e->skel);
 	if (rc)
 		return refuse(rc, err);
