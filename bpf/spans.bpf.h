@@ -39,9 +39,17 @@ struct {
 	__type(value, struct span_sum);
 } span_scratch SEC(".maps");
 
+/* Slow ones, apart from the engine's ring: they are wanted before the capture's end. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4 << 20);
+} span_ring SEC(".maps");
+
 volatile __u32 span_page = 0;
 volatile __u64 span_epoch_ns = 0;
 volatile __u64 span_stop_ns = 0;
+/* Shorter ones are not sent singly; written by user space. */
+volatile __u64 span_floors[SPANS_MAX] = {};
 
 static __always_inline struct span_sum *span_row(const struct span_key *key)
 {
@@ -65,7 +73,7 @@ static __always_inline struct span_sum *span_row(const struct span_key *key)
 static __always_inline void span_send(struct task_struct *t, const struct span_state *s,
 				      struct span_slot *slot, __u64 now)
 {
-	struct kernel_span *r = ring_reserve(sizeof(*r));
+	struct kernel_span *r = bpf_ringbuf_reserve(&span_ring, sizeof(*r), 0);
 	if (!r) {
 		__sync_fetch_and_add(&slot->nr_unsent, 1);
 		return;
@@ -120,7 +128,7 @@ static __noinline int span_close(struct task_struct *t, struct span_state *s, __
 	} else {
 		__sync_fetch_and_add(&slot->nr_lost, 1);
 	}
-	if (ns > slot->floor_ns)
+	if (ns > span_floors[idx & (SPANS_MAX - 1)])
 		span_send(t, s, slot, now);
 	s->start_ns = 0;
 	return 0;

@@ -33,7 +33,6 @@ struct span_sum {
 
 /* By span. */
 struct span_slot {
-	wire_u64 floor_ns; /* written by user space: shorter ones are not sent singly */
 	wire_u64 nr_started;
 	wire_u64 nr_ended;
 	wire_u64 nr_abandoned; /* never returned: longjmp, an exception, the thread's end */

@@ -39,6 +39,7 @@ struct capture_options {
 	unsigned flags;                   /* enum capture_flags */
 	unsigned io_parts;                /* with ENGINE_IO: enum io_parts */
 	const struct counts_spec *counts; /* with ENGINE_COUNTS */
+	const struct spans_spec *spans;   /* with ENGINE_SPANS */
 	const struct target *target;      /* NULL: only the command */
 	char **command;                   /* NULL-terminated, or NULL */
 	uint64_t duration_ns;             /* 0 = until the command ends or somebody stops it */

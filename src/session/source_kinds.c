@@ -6,11 +6,13 @@
 #include "session/source_kinds.h"
 
 #include "base/buf.h"
+#include "base/mem.h"
 #include "base/clock.h"
 #include "base/num.h"
 #include "capture/counts.h"
 #include "capture/io.h"
 #include "capture/perfcounts.h"
+#include "capture/spans.h"
 #include "capture/switches.h"
 #include "capture/waits.h"
 #include "session/event_tables.h"
@@ -285,6 +287,80 @@ static void perfcounts_kind_free(void *s)
 	perfcounts_free(s);
 }
 
+/* ---- latency of operations (spans.h) ------------------------------------------------------ */
+
+struct spans_kind {
+	struct spans *spans;
+	const struct spans_spec *spec;
+};
+
+static int spans_kind_open(void **ret_s, const struct source_env *env, struct err *err)
+{
+	struct spans *spans = NULL;
+	int rc = spans_open(&spans, env->engine, env->options->spans, err);
+	if (rc)
+		return rc;
+	struct spans_kind *k = xcalloc(1, sizeof(*k));
+	*k = (struct spans_kind){spans, env->options->spans};
+	*ret_s = k;
+	return 0;
+}
+
+static int spans_kind_load(void *s, const struct source_env *env, struct err *err)
+{
+	(void)env;
+	return spans_attach(((struct spans_kind *)s)->spans, err);
+}
+
+static int spans_kind_start(void *s, const struct source_env *env, const struct event_sink *sink,
+			    struct err *err)
+{
+	(void)sink;
+	(void)err;
+	spans_start(((struct spans_kind *)s)->spans, env->start_ns);
+	return 0;
+}
+
+static int spans_kind_drain(void *s, const struct event_sink *sink, struct err *err)
+{
+	return spans_poll(((struct spans_kind *)s)->spans, sink, err);
+}
+
+static int spans_kind_stop(void *s, const struct event_sink *sink, struct err *err)
+{
+	return spans_stop(((struct spans_kind *)s)->spans, sink, err);
+}
+
+static void spans_kind_facts(void *s, struct profile *p)
+{
+	const struct spans_kind *k = s;
+	struct span_counts sum = {0};
+	for (size_t i = 0; i < k->spec->nr_probes; i++) {
+		struct span_counts c = spans_counts(k->spans, i);
+		sum.nr_started += c.nr_started;
+		sum.nr_ended += c.nr_ended;
+		sum.nr_inside += c.nr_inside;
+		sum.nr_lost += c.nr_lost;
+		sum.nr_unsent += c.nr_unsent;
+	}
+	add_nr_fact(p, "spans unfinished", sum.nr_started - MIN(sum.nr_ended, sum.nr_started));
+	add_nr_fact(p, "spans inside others", sum.nr_inside);
+	add_nr_fact(p, "spans without a row", sum.nr_lost);
+	add_nr_fact(p, "slow spans without details", sum.nr_unsent);
+}
+
+static int spans_kind_patience_ms(const void *s)
+{
+	(void)s;
+	return 100;
+}
+
+static void spans_kind_free(void *s)
+{
+	spans_free(((struct spans_kind *)s)->spans);
+	free_p(&s);
+}
+
 /* ---- the table ---------------------------------------------------------------------------- */
 
 static const struct source_kind kinds[] = {
@@ -350,6 +426,19 @@ static const struct source_kind kinds[] = {
 		.facts = io_kind_facts,
 		.patience_ms = io_kind_patience_ms,
 		.free = io_kind_free,
+	},
+	{
+		.name = "spans",
+		.program = ENGINE_SPANS,
+		.needs_engine = true,
+		.open = spans_kind_open,
+		.load = spans_kind_load,
+		.start = spans_kind_start,
+		.drain = spans_kind_drain,
+		.stop = spans_kind_stop,
+		.facts = spans_kind_facts,
+		.patience_ms = spans_kind_patience_ms,
+		.free = spans_kind_free,
 	},
 };
 
@@ -428,6 +517,22 @@ static const struct table_shape shapes[] = {
 	{.event = "spans",
 	 .program = ENGINE_SPANS,
 	 .spec = SPEC_SPANS,
+	 .weight_column = 1,
+	 .columns = {{"calls", UNIT_COUNT, false},
+		     {"time", UNIT_NS, false},
+		     {"longest", UNIT_NS, true}}},
+	{.event = "span-time",
+	 .program = ENGINE_SPANS,
+	 .spec = SPEC_SPAN_TIME,
+	 .is_derived = true,
+	 .weight_column = 1,
+	 .columns = {{"calls", UNIT_COUNT, false},
+		     {"time", UNIT_NS, false},
+		     {"longest", UNIT_NS, true}}},
+	{.event = "slowest-spans",
+	 .program = ENGINE_SPANS,
+	 .spec = SPEC_SLOWEST,
+	 .is_derived = true,
 	 .weight_column = 1,
 	 .columns = {{"calls", UNIT_COUNT, false},
 		     {"time", UNIT_NS, false},
