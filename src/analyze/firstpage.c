@@ -8,6 +8,7 @@
 #include "analyze/iosum.h"
 #include "analyze/ledger.h"
 #include "analyze/overview.h"
+#include "analyze/spansum.h"
 #include "analyze/waits.h"
 
 enum profile_kind profile_kind_of(const struct profile *p)
@@ -17,6 +18,8 @@ enum profile_kind profile_kind_of(const struct profile *p)
 		has_samples |=
 			p->tables.p[i].n && !p->tables.p[i].has_tags && !eventsum_is_event(p, i);
 	bool has_waits = waits_are_there(p);
+	if (spansum_is_there(p))
+		return PROFILE_SPANS;
 	if (has_samples && hotcold_is_there(p))
 		return PROFILE_HOT_COLD;
 	if (has_samples)
@@ -86,6 +89,8 @@ int firstpage_report(struct report *r, const struct profile *p, const struct sel
 		return waits_overview(r, p, spec, input, limits, err);
 	if (!spec->event && kind == PROFILE_HOT_COLD)
 		return hot_cold_page(r, p, spec, input, limits, err);
+	if (is_page_of(spec, "spans") || (!spec->event && kind == PROFILE_SPANS))
+		return spansum_report(r, p, spec, input, limits, err);
 	if (is_page_of(spec, "io") || is_page_of(spec, "block") ||
 	    (!spec->event && kind == PROFILE_IO))
 		return iosum_report(r, p, spec, input, limits, err);

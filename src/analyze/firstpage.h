@@ -1,7 +1,7 @@
 /*
  * What a profile is about, and its first page: of CPU samples (overview.h), of waits (waits.h), of
  * both (hotcold.h), of events by name (eventsum.h), of input and output (iosum.h), of page faults
- * (faultsum.h).
+ * (faultsum.h), of spans (spansum.h).
  */
 #ifndef ASSAY_ANALYZE_FIRSTPAGE_H
 #define ASSAY_ANALYZE_FIRSTPAGE_H
@@ -20,6 +20,7 @@ enum profile_kind {
 	PROFILE_EVENTS,   /* counts of events by name */
 	PROFILE_IO,       /* reads, writes, syncs, block requests */
 	PROFILE_FAULTS,   /* page faults and reclaim */
+	PROFILE_SPANS,    /* latency of operations, with the waits in them */
 };
 
 enum profile_kind profile_kind_of(const struct profile *p);

@@ -270,9 +270,9 @@ static int capture(struct run *run, const struct capture_options *base)
 	return has_failed ? EXIT_ASSAY_FAILED : result.exit_code;
 }
 
-static int run_target(const struct tally_kind *kind, const struct tally_opts *o,
-		      const struct capture_options *base, const struct chosen_target *t,
-		      const struct opt_args *args)
+int tally_run_on(const struct tally_kind *kind, const struct tally_opts *o,
+		 const struct capture_options *base, const struct chosen_target *t,
+		 const struct opt_args *args)
 {
 	CLEANUP(err_release) struct err err = {0};
 	if (o->delay_ns && !t->has_target)
@@ -296,5 +296,5 @@ int tally_run(const struct tally_kind *kind, const struct tally_opts *o,
 	int status;
 	if (!target_opts_choose(&target, &o->target, args, &status))
 		return status;
-	return run_target(kind, o, base, &target, args);
+	return tally_run_on(kind, o, base, &target, args);
 }

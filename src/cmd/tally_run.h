@@ -43,4 +43,9 @@ struct tally_kind {
 int tally_run(const struct tally_kind *kind, const struct tally_opts *o,
 	      const struct capture_options *base, const struct opt_args *args);
 
+/* The same on a target that is chosen already. */
+int tally_run_on(const struct tally_kind *kind, const struct tally_opts *o,
+		 const struct capture_options *base, const struct chosen_target *t,
+		 const struct opt_args *args);
+
 #endif

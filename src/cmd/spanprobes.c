@@ -1,0 +1,279 @@
+/* Probes by name; see spanprobes.h. */
+#include "base/base.h"
+#include "cmd/spanprobes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "host/mapped.h"
+#include "host/proc.h"
+#include "kernel_span.h"
+#include "object/debugfile.h"
+#include "object/elf.h"
+#include "symbol/funcfind.h"
+
+#define NEAR_NAMES 5
+
+struct binary {
+	int fd; /* owned by the probes */
+	struct elf *elf;
+	struct elf *debug; /* the separate symbol table of a stripped one, or NULL */
+	char *path;
+};
+
+struct finder {
+	struct span_probes *probes;
+	VEC(struct binary) binaries; /* the executable first */
+	struct map seen;             /* device and inode */
+	int32_t pid;                 /* being looked at */
+};
+
+static void finder_release(struct finder *f)
+{
+	vec_foreach(b, &f->binaries) {
+		elf_free(b->elf);
+		elf_free(b->debug);
+		free_p(&b->path);
+	}
+	vec_release(&f->binaries);
+	map_release(&f->seen);
+}
+
+void span_probes_release(struct span_probes *p)
+{
+	vec_foreach(one, &p->list) {
+		char *name = (char *)(uintptr_t)one->name;
+		free_p(&name);
+	}
+	vec_foreach(fd, &p->fds)
+		close_p(fd);
+	vec_release(&p->list);
+	vec_release(&p->pids);
+	vec_release(&p->fds);
+}
+
+/* Takes @fd. What is no ELF image is passed over. */
+static void add_binary(struct finder *f, int fd, const char *path)
+{
+	struct binary b = {.fd = fd};
+	CLEANUP(err_release) struct err err = {0};
+	vec_push(&f->probes->fds, fd);
+	if (elf_open_fd(&b.elf, fd, &err))
+		return;
+	b.path = xstrdup(path);
+	if (!elf_section(b.elf, ".symtab")) {
+		(void)debugfile_mini(&b.debug, b.elf, &err);
+		if (!b.debug)
+			(void)debugfile_find(&b.debug, NULL, b.elf, path, NULL, &err);
+	}
+	vec_push(&f->binaries, b);
+}
+
+static int on_mapping(void *ctx, const struct proc_map *m, struct err *err)
+{
+	struct finder *f = ctx;
+	bool is_new;
+	(void)err;
+	if (!m->is_exec || !m->inode || m->path[0] != '/')
+		return 0;
+	uint64_t dev = (uint64_t)m->dev_major << 20 | m->dev_minor;
+	(void)map_put(&f->seen, dev << 40 ^ m->inode, &is_new);
+	if (!is_new)
+		return 0;
+	struct mapped_file file;
+	if (!host_open_mapped(&file, f->pid, m->start, m->end, m->path, m->dev_major, m->dev_minor,
+			      m->inode))
+		add_binary(f, file.fd, m->path);
+	return 0;
+}
+
+static int look_at_process(struct finder *f, int32_t pid, struct err *err)
+{
+	f->pid = pid;
+	int rc = proc_maps(pid, on_mapping, f, err);
+	if (rc)
+		return rc == -ESRCH || rc == -ENOENT ? 0 : rc;
+	vec_push(&f->probes->pids, pid);
+	return 0;
+}
+
+/* As execvp(3) finds it. */
+static int look_at_command(struct finder *f, const char *name, struct err *err)
+{
+	const char *path = strchr(name, '/') ? "" : getenv("PATH");
+	CLEANUP(buf_release) struct buf full = {0};
+	for (const char *dir = path ? path : "/bin:/usr/bin"; dir;) {
+		const char *end = strchr(dir, ':');
+		size_t n = end ? (size_t)(end - dir) : strlen(dir);
+		buf_clear(&full);
+		buf_add(&full, dir, n);
+		if (n)
+			buf_add_ch(&full, '/');
+		buf_add_str(&full, name);
+		int fd = faccessat(AT_FDCWD, buf_str(&full), X_OK, 0)
+				 ? -1
+				 : open(buf_str(&full), O_RDONLY | O_CLOEXEC);
+		if (fd >= 0) {
+			add_binary(f, fd, buf_str(&full));
+			return 0;
+		}
+		dir = end ? end + 1 : NULL;
+	}
+	return err_set(err, -ENOENT, "cannot find the command '%s'", name);
+}
+
+struct place {
+	struct func_found func;
+	int fd;
+};
+
+struct places {
+	VEC(struct place) list;
+};
+
+static void places_release(struct places *p)
+{
+	vec_foreach(one, &p->list)
+		free_p(&one->func.name);
+	vec_release(&p->list);
+}
+
+/* What matches in each binary; an exact name in the executable is enough. */
+static int find_places(const struct finder *f, const char *pattern, struct places *to, size_t max,
+		       size_t *ret_nr_more, struct err *err)
+{
+	for (size_t i = 0; i < f->binaries.n; i++) {
+		const struct binary *b = &f->binaries.p[i];
+		struct funcs_found found = {0};
+		size_t room = max > to->list.n ? max - to->list.n : 0;
+		int rc = func_find(&found, b->elf, b->debug, pattern, room, ret_nr_more, err);
+		vec_foreach(one, &found.list)
+			vec_push(&to->list, (struct place){*one, b->fd});
+		vec_release(&found.list); /* the names have moved */
+		if (rc)
+			return err_wrap(err, "reading the symbols of '%s'", b->path);
+		if (!i && to->list.n && !strpbrk(pattern, "*?"))
+			return 0;
+	}
+	return 0;
+}
+
+static int fail_unknown(const struct finder *f, const char *pattern, struct err *err)
+{
+	CLEANUP(places_release) struct places near = {0};
+	CLEANUP(buf_release) struct buf names = {0};
+	CLEANUP(free_p) char *wider = xasprintf("*%s*", pattern);
+	size_t nr_more = 0;
+	int rc = err_set(err, -ENOENT, "no function '%s' in the target's binaries", pattern);
+	(void)find_places(f, wider, &near, NEAR_NAMES, &nr_more, NULL);
+	vec_foreach(one, &near.list)
+		buf_addf(&names, "%s'%s'", names.n ? ", " : "", one->func.name);
+	if (names.n)
+		err_hint(err, "near names: %s%s", buf_str(&names), nr_more ? " and more" : "");
+	else
+		err_hint(err, "names are as `assay report` shows them, whole; * and ? stand for "
+			      "any characters; inlined functions have no entry of their own");
+	return rc;
+}
+
+static struct span_point point_of(struct span_probes *p, const struct place *at)
+{
+	p->nr_stepped += !at->func.is_emulated;
+	return (struct span_point){at->fd, at->func.offset};
+}
+
+static void add_probe(struct span_probes *p, const char *name, const struct place *from,
+		      const struct place *to)
+{
+	struct span_probe probe = {
+		.name = xstrdup(name), .from = point_of(p, from), .to = {.fd = -1}};
+	if (to)
+		probe.to = point_of(p, to);
+	vec_push(&p->list, probe);
+}
+
+static int add_span(const struct finder *f, const char *span, struct err *err)
+{
+	struct span_probes *p = f->probes;
+	CLEANUP(places_release) struct places from = {0};
+	CLEANUP(places_release) struct places to = {0};
+	const char *dots = strstr(span, "..");
+	CLEANUP(free_p) char *first = dots ? xstrndup(span, (size_t)(dots - span)) : xstrdup(span);
+	size_t room = SPANS_MAX - p->list.n;
+	int rc = find_places(f, first, &from, room, &p->nr_more, err);
+	if (rc)
+		return rc;
+	if (!from.list.n)
+		return fail_unknown(f, first, err);
+	if (!dots) {
+		vec_foreach(one, &from.list)
+			add_probe(p, one->func.name, one, NULL);
+		return 0;
+	}
+	rc = find_places(f, dots + 2, &to, room, &p->nr_more, err);
+	if (!rc && !to.list.n)
+		rc = fail_unknown(f, dots + 2, err);
+	if (!rc && (from.list.n > 1 || to.list.n > 1))
+		rc = err_set(err, -EINVAL,
+			     "'%s': %zu functions match the begin, %zu the end; one each is needed",
+			     span, from.list.n, to.list.n);
+	if (!rc)
+		add_probe(p, span, &from.list.p[0], &to.list.p[0]);
+	return rc;
+}
+
+static int look_at_target(struct finder *f, const struct chosen_target *t, char **command,
+			  struct err *err)
+{
+	int rc = 0;
+	if (!t->has_target)
+		return look_at_command(f, command[0], err);
+	if (t->target.is_system) {
+		rc = err_set(err, -EINVAL, "spans are measured in processes, not system-wide");
+		err_hint(err, "name a process, or several with --all-matching");
+		return rc;
+	}
+	for (size_t i = 0; !rc && i < t->target.pids.pids.n; i++)
+		rc = look_at_process(f, t->target.pids.pids.p[i], err);
+	for (size_t i = 0; !rc && i < t->target.tids.pids.n; i++) {
+		int32_t pid;
+		rc = proc_tgid(t->target.tids.pids.p[i], &pid, err);
+		rc = rc ? rc : look_at_process(f, pid, err);
+	}
+	return rc;
+}
+
+int span_probes_find(struct span_probes *p, const char *const *spans, size_t nr_spans,
+		     const struct chosen_target *t, char **command, struct err *err)
+{
+	struct finder f CLEANUP(finder_release) = {.probes = p};
+	int rc = look_at_target(&f, t, command, err);
+	for (size_t i = 0; !rc && i < nr_spans; i++)
+		rc = add_span(&f, spans[i], err);
+	return rc;
+}
+
+void span_probes_say(const struct span_probes *p)
+{
+	size_t nr_cheap = p->list.n - MIN(p->nr_stepped, p->list.n);
+	CLEANUP(buf_release) struct buf text = {0};
+	if (nr_cheap)
+		buf_addf(&text, "%zu at some 2 us a call", nr_cheap);
+	if (p->nr_stepped)
+		buf_addf(&text, "%s%zu at some 10 us, whose first instruction the kernel has to "
+				"step over",
+			 nr_cheap ? ", " : "", p->nr_stepped);
+	log_note("measuring %zu function%s: %s", p->list.n, p->list.n == 1 ? "" : "s",
+		 buf_str(&text));
+	if (p->nr_more)
+		log_warn("%zu more functions match and are not measured: at most %d are",
+			 p->nr_more, SPANS_MAX);
+}

@@ -1,0 +1,177 @@
+/* Functions by name; see funcfind.h. */
+#include "base/base.h"
+
+#include "symbol/funcfind.h"
+
+#include <elf.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "symbol/demangle.h"
+
+void funcs_found_release(struct funcs_found *f)
+{
+	vec_foreach(one, &f->list)
+		free_p(&one->name);
+	vec_release(&f->list);
+}
+
+bool func_matches(const char *pattern, const char *name)
+{
+	if (strpbrk(pattern, "*?"))
+		return !fnmatch(pattern, name, FNM_NOESCAPE);
+	return !strcmp(pattern, name);
+}
+
+/* "f(int, char)" is f, unless the pattern names parameters itself. */
+static void cut_parameters(struct buf *name, const char *pattern)
+{
+	if (strchr(pattern, '('))
+		return;
+	int depth = 0;
+	for (size_t i = name->n; i-- > 0;) {
+		char c = name->p[i];
+		depth += c == ')' ? 1 : c == '(' ? -1 : 0;
+		if (c == '(' && !depth) {
+			name->n = i;
+			name->p[i] = 0;
+			return;
+		}
+	}
+}
+
+static bool is_match(const char *pattern, const char *linkage, struct buf *shown)
+{
+	buf_clear(shown);
+	if (linkage[0] != '_') {
+		buf_add_str(shown, linkage);
+		return func_matches(pattern, linkage);
+	}
+	demangle(shown, sv_from_str(linkage), 0);
+	if (func_matches(pattern, linkage) || func_matches(pattern, buf_str(shown)))
+		return true;
+	cut_parameters(shown, pattern);
+	return func_matches(pattern, buf_str(shown));
+}
+
+/*
+ * x86-64: `endbr64` has to be stepped over by the kernel, a `push` or `nop` is emulated. The code
+ * after an endbr64 that is a push is reached from it alone: a jump to it would push again.
+ */
+#define ENDBR_BYTES 4
+
+static bool is_cheap(const uint8_t *at)
+{
+	bool is_push = at[0] >= 0x50 && at[0] <= 0x57;
+	bool is_push_rex = at[0] == 0x41 && at[1] >= 0x50 && at[1] <= 0x57;
+	bool is_nop = at[0] == 0x90 || (at[0] == 0x0f && at[1] == 0x1f);
+	return is_push || is_push_rex || is_nop;
+}
+
+static void choose_instruction(const struct elf *e, struct func_found *f)
+{
+	static const uint8_t endbr[ENDBR_BYTES] = {0xf3, 0x0f, 0x1e, 0xfa};
+	uint8_t code[ENDBR_BYTES + 2];
+	if (elf_machine(e) != ELF_MACHINE_X86_64 ||
+	    elf_read(e, code, sizeof(code), f->offset, NULL))
+		return;
+	if (is_cheap(code)) {
+		f->is_emulated = true;
+	} else if (!memcmp(code, endbr, sizeof(endbr)) && is_cheap(code + ENDBR_BYTES)) {
+		f->is_emulated = true;
+		f->offset += ENDBR_BYTES;
+	}
+}
+
+struct search {
+	struct funcs_found *found;
+	const struct elf *code;
+	const char *pattern;
+	size_t max;
+	size_t nr_more;
+	struct buf shown;
+};
+
+static bool is_code(const struct elf *e, uint64_t vaddr)
+{
+	size_t n;
+	const struct elf_segment *segments = elf_segments(e, &n);
+	for (size_t i = 0; i < n; i++)
+		if (segments[i].type == PT_LOAD && (segments[i].flags & PF_X) &&
+		    vaddr >= segments[i].vaddr &&
+		    vaddr - segments[i].vaddr < segments[i].nr_file_bytes)
+			return true;
+	return false;
+}
+
+static void take(struct search *s, uint64_t vaddr)
+{
+	struct func_found f = {.vaddr = vaddr};
+	if (!is_code(s->code, vaddr) || !elf_offset_from_vaddr(s->code, vaddr, &f.offset))
+		return;
+	vec_foreach(one, &s->found->list)
+		if (one->vaddr == vaddr)
+			return;
+	if (s->found->list.n >= s->max) {
+		s->nr_more++;
+		return;
+	}
+	choose_instruction(s->code, &f);
+	f.name = xstrdup(buf_str(&s->shown));
+	vec_push(&s->found->list, f);
+}
+
+static int look_through(struct search *s, struct elf *e, const struct elf_section *table,
+			struct err *err)
+{
+	size_t nr_sections;
+	const struct elf_section *sections = elf_sections(e, &nr_sections);
+	struct sv symbols, names;
+	if (table->link >= nr_sections)
+		return 0;
+	int rc = elf_section_bytes(e, table, &symbols, err);
+	rc = rc ? rc : elf_section_bytes(e, &sections[table->link], &names, err);
+	if (rc || !names.n || names.p[names.n - 1])
+		return rc;
+	for (size_t at = 0; at + sizeof(Elf64_Sym) <= symbols.n; at += sizeof(Elf64_Sym)) {
+		Elf64_Sym sym;
+		memcpy(&sym, symbols.p + at, sizeof(sym));
+		unsigned type = ELF64_ST_TYPE(sym.st_info);
+		bool is_function = type == STT_FUNC || type == STT_NOTYPE;
+		if (!is_function || sym.st_shndx == SHN_UNDEF || !sym.st_value ||
+		    sym.st_name >= names.n)
+			continue;
+		if (is_match(s->pattern, names.p + sym.st_name, &s->shown))
+			take(s, sym.st_value);
+	}
+	return 0;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct func_found *x = a;
+	const struct func_found *y = b;
+	return (x->vaddr > y->vaddr) - (x->vaddr < y->vaddr);
+}
+
+int func_find(struct funcs_found *f, struct elf *e, struct elf *symbols, const char *pattern,
+	      size_t max, size_t *ret_nr_more, struct err *err)
+{
+	struct search s = {.found = f, .code = e, .pattern = pattern, .max = max};
+	struct elf *from = symbols ? symbols : e;
+	size_t nr_sections;
+	const struct elf_section *sections = elf_sections(from, &nr_sections);
+	int rc = 0;
+	for (size_t i = 0; !rc && i < nr_sections; i++)
+		if (sections[i].type == SHT_SYMTAB || sections[i].type == SHT_DYNSYM)
+			rc = look_through(&s, from, &sections[i], err);
+	buf_release(&s.shown);
+	if (f->list.n)
+		qsort(f->list.p, f->list.n, sizeof(*f->list.p), by_address);
+	if (ret_nr_more)
+		*ret_nr_more += s.nr_more;
+	return rc;
+}

@@ -1,0 +1,135 @@
+/* build: gcc -O2 -g -fomit-frame-pointer -fno-optimize-sibling-calls -pthread */
+/*
+ * Calls of known functions, in known numbers, that sleep, compute, lock and recurse; the program
+ * clocks each call itself and prints "NAME calls N wall NS" at its end. ARG is the number of
+ * rounds.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+static uint64_t now_ns(clockid_t clock)
+{
+	struct timespec ts;
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void sleep_ms(long ms)
+{
+	struct timespec ts = {ms / 1000, ms % 1000 * 1000000};
+	nanosleep(&ts, NULL);
+}
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static volatile uint64_t sink;
+static jmp_buf out;
+
+__attribute__((noinline)) void op_sleep(void)
+{
+	sleep_ms(5);
+	sink++;
+}
+
+__attribute__((noinline)) void op_compute(void)
+{
+	uint64_t end = now_ns(CLOCK_THREAD_CPUTIME_ID) + 2000000;
+	while (now_ns(CLOCK_THREAD_CPUTIME_ID) < end)
+		sink++;
+}
+
+__attribute__((noinline)) void op_mixed(int is_slow)
+{
+	op_compute();
+	sleep_ms(is_slow ? 60 : 3);
+	sink++;
+}
+
+/* Waits for a lock that another thread holds for 20 ms. */
+__attribute__((noinline)) void op_lock(void)
+{
+	pthread_mutex_lock(&lock);
+	sink++;
+	pthread_mutex_unlock(&lock);
+}
+
+__attribute__((noinline)) int op_recursive(int depth)
+{
+	if (!depth) {
+		sleep_ms(1);
+		return 1;
+	}
+	return op_recursive(depth - 1) + 1;
+}
+
+__attribute__((noinline)) void op_jump(void)
+{
+	sink++;
+	longjmp(out, 1);
+}
+
+__attribute__((noinline)) void op_begin(void)
+{
+	sink++;
+}
+
+__attribute__((noinline)) void op_end(void)
+{
+	sink += 2;
+}
+
+static void *hold(void *arg)
+{
+	pthread_barrier_t *go = arg;
+	pthread_mutex_lock(&lock);
+	pthread_barrier_wait(go);
+	sleep_ms(20);
+	pthread_mutex_unlock(&lock);
+	return NULL;
+}
+
+static void contend(void)
+{
+	pthread_t t;
+	pthread_barrier_t go;
+	pthread_barrier_init(&go, NULL, 2);
+	pthread_create(&t, NULL, hold, &go);
+	pthread_barrier_wait(&go);
+	op_lock();
+	pthread_join(t, NULL);
+}
+
+static uint64_t walls[6];
+static const char *const names[] = {"op_sleep", "op_compute",   "op_mixed",
+				    "op_lock",  "op_recursive", "op_begin..op_end"};
+
+#define TIMED(i, call)                                    \
+	do {                                              \
+		uint64_t t0 = now_ns(CLOCK_MONOTONIC);    \
+		call;                                     \
+		walls[i] += now_ns(CLOCK_MONOTONIC) - t0; \
+	} while (0)
+
+int main(int argc, char **argv)
+{
+	int rounds = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 20;
+	for (int i = 0; i < rounds; i++) {
+		TIMED(0, op_sleep());
+		TIMED(1, op_compute());
+		TIMED(2, op_mixed(i == rounds / 2));
+		uint64_t before = walls[3];
+		contend();
+		(void)before;
+		TIMED(4, sink += (uint64_t)op_recursive(10));
+		TIMED(5, (op_begin(), sleep_ms(2), op_end()));
+		if (!setjmp(out))
+			op_jump();
+	}
+	for (int i = 0; i < 6; i++)
+		printf("%s calls %d wall %llu\n", names[i], rounds, (unsigned long long)walls[i]);
+	return 0;
+}
