@@ -225,24 +225,15 @@ static __always_inline bool send_singly(const struct count_config *c, const stru
 			   has_payload, ctx);
 }
 
-static __always_inline void count_hit(void *ctx, __u32 event, __u64 sp, bool has_payload)
+/* What is left of a hit after everything that is nobody's has been turned away. */
+static __always_inline void count_hit(void *ctx, const struct count_config *c, __u32 event,
+				      struct task_struct *task, bool is_ours, bool has_payload)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct count_config *c = bpf_map_lookup_elem(&count_configs, &event);
-	struct count_total *t;
+	struct count_total *t = bpf_map_lookup_elem(&count_totals, &event);
 	struct count_key k = {};
-	bool is_ours = is_target(task);
 	__u64 amount = 0;
 	__u64 now;
 
-	if (!c || !count_start_ns)
-		return;
-	is_ours = is_ours && !in_interrupt(task, sp);
-	if (is_ours && (c->flags & COUNT_OF_INTERRUPTS))
-		is_ours = !was_interrupted(task);
-	if (!is_ours && !(c->flags & COUNT_MACHINE) && !watch_system)
-		return;
-	t = bpf_map_lookup_elem(&count_totals, &event);
 	if (!t)
 		return;
 	t->nr++;
@@ -265,12 +256,35 @@ static __always_inline void count_hit(void *ctx, __u32 event, __u64 sp, bool has
 	count_sum(t, &k, amount);
 }
 
+/* Most hits are in programs that are no targets: they pay for this much. */
+static __always_inline const struct count_config *count_filter(__u32 event,
+							       struct task_struct *task,
+							       bool *ret_is_ours)
+{
+	const struct count_config *c = bpf_map_lookup_elem(&count_configs, &event);
+	if (!c || !count_start_ns)
+		return NULL;
+	*ret_is_ours = is_target(task);
+	return *ret_is_ours || (c->flags & COUNT_MACHINE) || watch_system ? c : NULL;
+}
+
 /* 0 would take the event from whoever else listens to it. */
 SEC("tracepoint")
 int count_tracepoint(void *ctx)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u32 event = (__u32)bpf_get_attach_cookie(ctx);
+	bool is_ours;
+	const struct count_config *c = count_filter(event, task, &is_ours);
+	if (!c)
+		return 1;
 	COST_BEGIN(COST_EVENT);
-	count_hit(ctx, (__u32)bpf_get_attach_cookie(ctx), tracepoint_sp(ctx), true);
+	if (is_ours && !(c->flags & COUNT_IN_THREAD))
+		is_ours = !in_interrupt(task, tracepoint_sp(ctx));
+	if (is_ours && (c->flags & COUNT_OF_INTERRUPTS))
+		is_ours = !was_interrupted(task);
+	if (is_ours || (c->flags & COUNT_MACHINE) || watch_system)
+		count_hit(ctx, c, event, task, is_ours, true);
 	COST_END(COST_EVENT);
 	return 1;
 }
@@ -278,8 +292,14 @@ int count_tracepoint(void *ctx)
 SEC("perf_event")
 int count_software(struct bpf_perf_event_data *ctx)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u32 event = (__u32)bpf_get_attach_cookie(ctx);
+	bool is_ours;
+	const struct count_config *c = count_filter(event, task, &is_ours);
+	if (!c)
+		return 0;
 	COST_BEGIN(COST_EVENT);
-	count_hit(ctx, (__u32)bpf_get_attach_cookie(ctx), 0, false);
+	count_hit(ctx, c, event, task, is_ours, false);
 	COST_END(COST_EVENT);
 	return 0;
 }

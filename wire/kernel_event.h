@@ -25,7 +25,8 @@ enum count_flags {
 	 * (Interrupts of user code run on the thread's own stack.)
 	 */
 	COUNT_OF_INTERRUPTS = 1 << 4,
-	COUNT_SINGLY = 1 << 3, /* each hit through the ring; where that is full, added up */
+	COUNT_IN_THREAD = 1 << 5, /* never in an interrupt: system calls */
+	COUNT_SINGLY = 1 << 3,    /* each hit through the ring; where that is full, added up */
 };
 
 /* What tells the hits of an event apart. */

@@ -210,6 +210,8 @@ static void decide(struct named_event *e)
 		c->flags |= COUNT_OF_INTERRUPTS;
 	if (e->cost == EVENT_COST_LOW)
 		c->flags |= COUNT_KERNEL_STACK;
+	if (sv_eq_str(system, "syscalls") || sv_eq_str(system, "raw_syscalls"))
+		c->flags |= COUNT_IN_THREAD;
 	if (sv_eq_str(system, "syscalls"))
 		decide_call(e, event.p);
 	else if (sv_eq_str(system, "raw_syscalls"))
