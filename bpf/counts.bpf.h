@@ -62,7 +62,7 @@ static __always_inline bool in_interrupt(struct task_struct *t, __u64 sp)
 static __always_inline bool was_interrupted(struct task_struct *t)
 {
 	struct pt_regs___kernel *r = (void *)bpf_task_pt_regs(t);
-	return (__s64)BPF_CORE_READ(r, orig_ax) == -1;
+	return !REGS_IS_SYSCALL(r);
 }
 
 static __always_inline __u64 tracepoint_sp(void *ctx)

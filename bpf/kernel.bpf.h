@@ -12,7 +12,6 @@
 #include <linux/types.h>
 
 #include <linux/bpf.h>
-#include <linux/bpf_perf_event.h>
 
 #include <bpf/bpf_helpers.h>
 
@@ -23,6 +22,23 @@
 #define WRITE_ONCE(x, v) (*(volatile typeof(x) *)&(x) = (v))
 #define LIKELY(x)        __builtin_expect(!!(x), 1)
 #define UNLIKELY(x)      __builtin_expect(!!(x), 0)
+
+#if defined(__TARGET_ARCH_x86)
+#include <linux/bpf_perf_event.h>
+#elif defined(__TARGET_ARCH_arm64)
+/* Of asm/ptrace.h and linux/bpf_perf_event.h, so that any machine can compile this. */
+struct user_pt_regs {
+	__u64 regs[31];
+	__u64 sp;
+	__u64 pc;
+	__u64 pstate;
+};
+struct bpf_perf_event_data {
+	struct user_pt_regs regs;
+	__u64 sample_period;
+	__u64 addr;
+};
+#endif
 
 #define CORE __attribute__((preserve_access_index))
 
@@ -84,24 +100,21 @@ static __always_inline void regs_by_dwarf(const struct pt_regs___kernel *r, __u6
 	to[16] = r->ip;
 }
 #elif defined(__TARGET_ARCH_arm64)
-struct user_pt_regs___kernel {
+struct pt_regs___kernel {
 	__u64 regs[31];
 	__u64 sp;
 	__u64 pc;
 	__u64 pstate;
-} CORE;
-
-struct pt_regs___kernel {
-	struct user_pt_regs___kernel user_regs;
+	__u64 orig_x0;
 	int syscallno;
 } CORE;
 
-#define REGS_IP(r)         ((r)->user_regs.pc)
-#define REGS_SP(r)         ((r)->user_regs.sp)
-#define REGS_FP(r)         ((r)->user_regs.regs[29])
+#define REGS_IP(r)         ((r)->pc)
+#define REGS_SP(r)         ((r)->sp)
+#define REGS_FP(r)         ((r)->regs[29])
 #define REGS_IS_SYSCALL(r) ((r)->syscallno != -1)
 /* PSR_MODE32_BIT */
-#define REGS_IS_64(r)      (!((r)->user_regs.pstate & 0x10))
+#define REGS_IS_64(r)      (!((r)->pstate & 0x10))
 
 #define PERF_REGS_ARE_USER(ctx) (((ctx)->regs.pstate & 0xf) == 0)
 #define PERF_REGS_IP(ctx)       ((ctx)->regs.pc)
@@ -110,9 +123,9 @@ struct pt_regs___kernel {
 static __always_inline void regs_by_dwarf(const struct pt_regs___kernel *r, __u64 *to)
 {
 	for (int i = 0; i < 31; i++)
-		to[i] = r->user_regs.regs[i];
-	to[31] = r->user_regs.sp;
-	to[32] = r->user_regs.pc;
+		to[i] = r->regs[i];
+	to[31] = r->sp;
+	to[32] = r->pc;
 }
 #endif
 
@@ -192,12 +205,12 @@ struct task_struct {
  * is known only when the program is loaded, and clang 14 takes the way that is never gone for
  * undefined.
  */
-#define CORE_BIT(p, field)                                                                     \
-	({                                                                                     \
-		__u64 core_bits = *(const __u32 *)((const void *)(p) +                         \
-						   __CORE_RELO((p), field, BYTE_OFFSET));      \
-		core_bits <<= __CORE_RELO((p), field, LSHIFT_U64);                             \
-		core_bits >> __CORE_RELO((p), field, RSHIFT_U64);                              \
+#define CORE_BIT(p, field)                                                                \
+	({                                                                                \
+		__u64 core_bits = *(const __u32 *)((const void *)(p) +                    \
+						   __CORE_RELO((p), field, BYTE_OFFSET)); \
+		core_bits <<= __CORE_RELO((p), field, LSHIFT_U64);                        \
+		core_bits >> __CORE_RELO((p), field, RSHIFT_U64);                         \
 	})
 
 #define PF_EXITING  0x00000004u

@@ -11,7 +11,7 @@
 /* Set before loading. */
 const volatile bool watch_system = false;  /* every thread is a target */
 const volatile bool watch_threads = false; /* the map "tids" is in use */
-const volatile __u32 own_tgid = 0;	   /* who watches: never a target */
+const volatile __u32 own_tgid = 0;         /* who watches: never a target */
 const volatile __u32 row_mask = KTABLES_ROWS_DEFAULT - 1;
 
 struct {
