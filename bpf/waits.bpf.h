@@ -315,16 +315,18 @@ static __noinline int off_close(struct wait_state *w, struct task_struct *t, __u
 	r.kernel_ref = w->now.kernel_ref;
 	r.dev = w->now.dev;
 	r.count = 1;
-	/*
-	 * A waker can come between the thread's decision to sleep and its switch: it is then
-	 * noted with a time in the run before, and the switch finds the thread asleep all the same.
-	 */
-	if (w->now.how == HOW_BLOCKED && w->wake.time_ns && w->wake.time_ns >= w->on_ns) {
+	if (w->now.how == HOW_BLOCKED) {
 		woken = queued_ns(w, t, end);
 		if (woken < start)
 			woken = start;
 		if (woken > end)
 			woken = end;
+	}
+	/*
+	 * A waker can come between the thread's decision to sleep and its switch: it is then
+	 * noted with a time in the run before, and the switch finds the thread asleep all the same.
+	 */
+	if (w->now.how == HOW_BLOCKED && w->wake.time_ns && w->wake.time_ns >= w->on_ns) {
 		k.other_ref = w->wake.ref;
 		k.other_tid = w->wake.tid;
 		k.evidence |= w->wake.evidence;
@@ -419,6 +421,25 @@ static __always_inline void kernel_part(void *ctx, struct wait_cause *c)
 	c->kernel_ref = k->ref;
 }
 
+/*
+ * It leaves a CPU onto which it was not seen to come: there are machines on which the switches of
+ * some threads are kept from tracers, and with them who comes after these threads. The scheduler's
+ * book has when it came.
+ */
+static __always_inline void missed_in(struct wait_state *w, struct task_struct *t, __u64 now)
+{
+	__u64 on = now;
+	if (bpf_core_field_exists(t->sched_info))
+		on = t->sched_info.last_arrival + wait_offset_ns;
+	if (on < w->off_ns)
+		on = w->off_ns;
+	if (on > now)
+		on = now;
+	off_close(w, t, on, 0);
+	w->on_ns = on;
+	w->is_on = 2;
+}
+
 static __always_inline void switch_out(void *ctx, struct task_struct *t, bool is_preempted,
 				       __u32 state, __u64 now)
 {
@@ -433,8 +454,9 @@ static __always_inline void switch_out(void *ctx, struct task_struct *t, bool is
 		second_of(w, w->on_ns);
 		w->run_second = w->second;
 	}
-	if (w->is_on)
-		run_close(w, t, now);
+	if (!w->is_on)
+		missed_in(w, t, now);
+	run_close(w, t, now);
 	if (!is_preempted && state & STATE_DEAD) {
 		w->is_over = 1;
 		w->is_on = 0;
