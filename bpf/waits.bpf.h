@@ -65,30 +65,25 @@ struct {
 	__type(value, struct wait_kernel);
 } wait_kernels SEC(".maps");
 
+/* Without branches: the verifier would follow each combination of them. @n < 2^63 */
 static __always_inline __u8 log2_of(__u64 n)
 {
-	__u8 r = 0;
-	if (n >> 32) {
-		n >>= 32;
-		r += 32;
-	}
-	if (n >> 16) {
-		n >>= 16;
-		r += 16;
-	}
-	if (n >> 8) {
-		n >>= 8;
-		r += 8;
-	}
-	if (n >> 4) {
-		n >>= 4;
-		r += 4;
-	}
-	if (n >> 2) {
-		n >>= 2;
-		r += 2;
-	}
-	return r + (n >> 1 & 1);
+	__u64 r = 0, step;
+	step = ((0xffffffffull - n) >> 63) << 5;
+	n >>= step;
+	r += step;
+	step = ((0xffffull - n) >> 63) << 4;
+	n >>= step;
+	r += step;
+	step = ((0xffull - n) >> 63) << 3;
+	n >>= step;
+	r += step;
+	step = ((0xfull - n) >> 63) << 2;
+	n >>= step;
+	r += step;
+	step = ((0x3ull - n) >> 63) << 1;
+	n >>= step;
+	return r + step + (n >> 1);
 }
 
 static __always_inline __u32 second_of(struct wait_state *w, __u64 now)
