@@ -48,7 +48,7 @@ uint64_t quantile_mean(const struct quantile *q)
 static double within(double lo, double hi, double mean, double u)
 {
 	double m = (mean - lo) / (hi - lo);
-	m = MIN(MAX(m, 0.02), 0.98);
+	m = MIN(MAX(m, 0.0005), 0.9995);
 	return lo + (hi - lo) * pow(u, 1 / m - 1);
 }
 

@@ -97,8 +97,9 @@ enum family {
 #define COLOR_WAIT      (FAMILY_NR * NR_SHADES)
 #define COLOR_IDLE      (COLOR_WAIT + WAIT_NR)
 #define COLOR_UNSAMPLED (COLOR_IDLE + 1)
+#define COLOR_BLAMED    (COLOR_IDLE + 2)
 #define COLOR_ON_CPU    (COLOR_WAIT + WAIT_ON_CPU)
-_Static_assert(COLOR_UNSAMPLED < PALETTE_COLORS_MAX, "colours fit");
+_Static_assert(COLOR_BLAMED < PALETTE_COLORS_MAX, "colours fit");
 
 #define PLAIN_SHADES 32
 /* The chain palette: a second range for the stacks of wakers. */
@@ -203,6 +204,8 @@ static unsigned wait_color(struct sv name)
 	for (enum wait_reason r = WAIT_RUN_QUEUE; r < WAIT_NR; r++)
 		if (sv_eq_str(name, wait_frame(r)))
 			return COLOR_WAIT + r;
+	if (sv_has_prefix(name, SV("[blamed on] ")))
+		return COLOR_BLAMED;
 	return sv_eq_str(name, "[idle]")                ? COLOR_IDLE
 	       : sv_eq_str(name, "[on CPU, no sample]") ? COLOR_UNSAMPLED
 	       : sv_eq_str(name, "[on CPU]")            ? COLOR_ON_CPU
@@ -234,6 +237,8 @@ const char *palette_meaning(enum palette p, unsigned color)
 		return "idle";
 	if (color == COLOR_UNSAMPLED)
 		return "ran, no sample hit";
+	if (color == COLOR_BLAMED)
+		return "whom it waited for";
 	if (color >= COLOR_WAIT)
 		return wait_text((enum wait_reason)(color - COLOR_WAIT));
 	if (family < FAMILY_INLINED)
@@ -346,6 +351,8 @@ static struct rgb wait_rgb(unsigned color, bool is_dark)
 		return rgb_from_oklch(is_dark ? 0.33 : 0.93, 0.004, 260);
 	if (color == COLOR_UNSAMPLED)
 		return rgb_from_oklch(is_dark ? 0.42 : 0.87, 0.05, 145);
+	if (color == COLOR_BLAMED)
+		return rgb_from_oklch(is_dark ? 0.52 : 0.74, 0.02, 260);
 	double hue = wait_hues[color - COLOR_WAIT];
 	if (hue == 0)
 		return rgb_from_oklch((is_dark ? 0.36 : 0.84) + 0.008 * (color % 4), 0.015, 260);
@@ -358,7 +365,7 @@ struct rgb palette_rgb(enum palette p, unsigned color, bool is_dark)
 {
 	ASSERT(p < PALETTE_NR && color < PALETTE_COLORS_MAX);
 	if (!is_plain(p) && color >= COLOR_WAIT)
-		return wait_rgb(MIN(color, COLOR_UNSAMPLED), is_dark);
+		return wait_rgb(MIN(color, COLOR_BLAMED), is_dark);
 	if (!is_plain(p))
 		return family_rgb(color / NR_SHADES, color % NR_SHADES, is_dark);
 	if (color >= 2 * PLAIN_SHADES)

@@ -45,9 +45,10 @@ static bool is_ledger_empty(const struct losses *l)
 	return true;
 }
 
-void text_losses(struct buf *to, const struct losses *l, uint64_t nr_samples)
+static void add_losses(struct buf *to, const struct losses *l, uint64_t nr_samples,
+		       const char *noun)
 {
-	buf_add_str(to, "samples: ");
+	buf_addf(to, "%s: ", noun);
 	if (is_ledger_empty(l)) {
 		num_add_count(to, nr_samples);
 		buf_add_str(to, "; this input does not say what was lost\n");
@@ -75,6 +76,11 @@ void text_losses(struct buf *to, const struct losses *l, uint64_t nr_samples)
 	buf_addf(to, "; throttled %" PRIu64 " times\n", l->nr[LOSS_THROTTLED]);
 	add_causes(to, l, LOSS_CLASS_TRUNC, "stacks cut short: ", losses_truncated(l));
 	add_causes(to, l, LOSS_CLASS_UNSYM, "without a name: ", losses_unsymbolized(l));
+}
+
+void text_losses(struct buf *to, const struct losses *l, uint64_t nr_samples)
+{
+	add_losses(to, l, nr_samples, "samples");
 }
 
 /* ---- the whole ------------------------------------------------------------------------- */
@@ -110,7 +116,7 @@ void text_render(struct buf *to, const struct report *r, const struct text_style
 	text_add_heading(to, style, r->title);
 	if (!style->is_brief)
 		add_facts(to, r, style);
-	text_losses(to, &r->losses, r->nr_samples);
+	add_losses(to, &r->losses, r->nr_samples, r->noun ? r->noun : "samples");
 	vec_foreach(n, &r->notes) {
 		buf_add_str(to, "note: ");
 		escape_term(to, sv_from_str(*n));
