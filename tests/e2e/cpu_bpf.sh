@@ -1,0 +1,57 @@
+# Stacks by programs in the kernel: with two capabilities and nothing else, two recorders at once,
+# processes that fork, execute and end before anything is known of them; without, in the same words.
+. "$LIB/share.sh"
+$ASSAY cpu -o first.assay -- "$TARGETS/lives" burn 0.3 > first.out 2>&1 || fail "$(cat first.out)"
+grep -q 'in the kernel (BPF)' first.out || skip "no programs in the kernel here: $(grep 'stacks are copied' first.out)"
+
+# Asked for or not to be had: stacks are copied, with one note that says why.
+$ASSAY cpu --no-bpf -o no.assay -- "$TARGETS/lives" burn 0.3 > no.out 2>&1 || fail "$(cat no.out)"
+grep -q 'stacks: copied' no.out || fail "--no-bpf: $(cat no.out)"
+! grep -q 'stacks are copied' no.out || fail "--no-bpf has to be explained to nobody: $(cat no.out)"
+if unshare -pf --mount-proc true 2> /dev/null; then
+	unshare -pf --mount-proc "$ASSAY" cpu -o ns.assay -- "$TARGETS/lives" burn 0.3 > ns.out 2>&1 || fail "$(cat ns.out)"
+	[ "$(grep -c 'process numbers' ns.out)" = 1 ] || fail "another PID namespace: $(cat ns.out)"
+	[ "$(total ns.folded 'main;just_burn')" -ge 150 ] || fail "another PID namespace: $(cat ns.out)"
+fi
+
+# CAP_BPF and CAP_PERFMON are enough, for another user's process as well.
+"$TARGETS/lives" burn 20 & burner=$!
+trap 'kill $burner 2> /dev/null' EXIT
+cp "$ASSAY" ./assay-e2e && chmod 755 assay-e2e && mkdir -m 777 caps || exit 1
+caps='-all,+bpf,+perfmon'
+few() {
+	setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=$caps --ambient-caps=$caps \
+		--bounding-set=$caps env HOME=/nonexistent ./assay-e2e "$@"
+}
+if command -v setpriv > /dev/null && few help > /dev/null 2>&1; then
+	few cpu -p $burner 1 -o caps/x.assay > caps.out 2>&1 || fail "two capabilities: $(cat caps.out)"
+	grep -q 'in the kernel (BPF)' caps.out || fail "two capabilities: $(cat caps.out)"
+	[ "$(total caps/x.folded 'main;just_burn')" -ge 100 ] || fail "two capabilities: $(cat caps.out)"
+fi
+
+# Two recorders of one process; neither takes anything from the other.
+$ASSAY cpu -p $burner 1 -o one.assay > one.out 2>&1 & other=$!
+$ASSAY cpu -p $burner 1 -o two.assay > two.out 2>&1 || fail "two at once: $(cat two.out)"
+wait $other || fail "two at once: $(cat one.out)"
+for r in one two; do
+	got=$(total $r.folded 'main;just_burn')
+	[ "$got" -ge 100 ] && at_least "$(whole $r.folded)" 99 || fail "two at once: $r $got, $(whole $r.folded) %"
+done
+
+# 100 processes of 10 ms: each is over before user space has told the kernel what it maps.
+$ASSAY cpu -F 1999 -o young.assay -- sh -c 'for i in $(seq 100); do "$0" burn 0.01; done' "$TARGETS/lives" \
+	> young.out 2>&1 || fail "young: $(cat young.out)"
+got=$(total young.folded 'main;just_burn')
+[ "$got" -ge 1000 ] || fail "young: $got samples in just_burn: $(tail -5 young.out)"
+at_least "$(whole young.folded)" 99 || fail "young: whole stacks $(whole young.folded) %"
+
+# A running target executes another program: what was published of the first one must not be used.
+mkfifo go && { sh -c 'read x < go; exec "$0" burn 0.5' "$TARGETS/lives" & changer=$!; } || exit 1
+$ASSAY cpu -p $changer -o change.assay > change.out 2>&1 & recorder=$!
+wait_for grep -q . change.assay
+echo go > go
+wait $changer
+wait $recorder || fail "exec under our eyes: $(cat change.out)"
+got=$(total change.folded 'main;just_burn')
+[ "$got" -ge 250 ] || fail "exec under our eyes: $got samples in just_burn: $(tail -5 change.out)"
+at_least "$(whole change.folded)" 99 || fail "exec under our eyes: whole stacks $(whole change.folded) %"
