@@ -265,7 +265,10 @@ static __always_inline const struct count_config *count_filter(__u32 event,
 	if (!c || !count_start_ns)
 		return NULL;
 	*ret_is_ours = is_target(task);
-	return *ret_is_ours || (c->flags & COUNT_MACHINE) || watch_system ? c : NULL;
+	if (*ret_is_ours || (c->flags & COUNT_MACHINE))
+		return c;
+	/* Of the whole system only idle CPUs and assay itself are no targets. */
+	return watch_system && !(c->flags & COUNT_IN_THREAD) ? c : NULL;
 }
 
 /* 0 would take the event from whoever else listens to it. */

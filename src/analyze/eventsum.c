@@ -10,6 +10,7 @@
 #include "base/num.h"
 
 #define OUTCOMES_MAX 64
+#define ABSENT_NAMES 24 /* that a note names */
 
 struct outcome {
 	str_id text; /* 0: hits are not told apart */
@@ -398,9 +399,12 @@ static uint64_t count_of(const struct summary *s, const char *event)
 static void note_absent(struct report *r, const struct summary *s)
 {
 	CLEANUP(buf_release) struct buf names = {0};
+	size_t nr = 0;
 	for (size_t i = 0; i < s->n; i++)
-		if (!s->events[i].nr)
+		if (!s->events[i].nr && nr++ < ABSENT_NAMES)
 			buf_addf(&names, "%s%s", names.n ? ", " : "", s->events[i].name);
+	if (nr > ABSENT_NAMES)
+		buf_addf(&names, " and %zu more", nr - ABSENT_NAMES);
 	if (names.n)
 		report_note(r, "counted, and never seen: %s", buf_str(&names));
 }
