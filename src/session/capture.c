@@ -639,7 +639,9 @@ static int run(struct capture *c, struct capture_result *r, struct err *err)
 	rc = pump(c, &r->end, err);
 	c->p->end_ns = clock_mono_ns();
 	rc = rc ? rc : stop(c, err);
-	c->p->end_ns = MAX(c->p->end_ns, builder_last_ns(c->builder)); /* stopping takes a while */
+	uint64_t exact_ns = sources_end_ns(&c->sources);
+	c->p->end_ns = exact_ns ? exact_ns /* stopping takes a while */
+				: MAX(c->p->end_ns, builder_last_ns(c->builder));
 	r->duration_ns = c->p->end_ns - c->start_ns;
 	r->own_cpu_ns = process_cpu_ns() - cpu_before;
 	uint64_t naming_during = namer_cpu_ns(c->namer);

@@ -228,6 +228,11 @@ static int waits_kind_patience_ms(const void *s)
 	return 50;
 }
 
+static uint64_t waits_kind_end_ns(const void *s)
+{
+	return waits_info(s).stop_ns;
+}
+
 static void waits_kind_facts(void *s, struct profile *p)
 {
 	struct waits_info info = waits_info(s);
@@ -373,6 +378,7 @@ static const struct source_kind kinds[] = {
 		.drain = waits_kind_drain,
 		.stop = waits_kind_stop,
 		.finish = waits_kind_finish,
+		.end_ns = waits_kind_end_ns,
 		.facts = waits_kind_facts,
 		.patience_ms = waits_kind_patience_ms,
 		.free = waits_kind_free,

@@ -102,6 +102,15 @@ int sources_finish(struct sources *s, const struct event_sink *sink, struct err 
 	return rc;
 }
 
+uint64_t sources_end_ns(const struct sources *s)
+{
+	uint64_t end_ns = 0;
+	vec_foreach(one, &s->list)
+		if (one->kind->end_ns)
+			end_ns = MAX(end_ns, one->kind->end_ns(one->self));
+	return end_ns;
+}
+
 void sources_facts(const struct sources *s, struct profile *p)
 {
 	vec_foreach(one, &s->list)

@@ -43,6 +43,8 @@ struct source_kind {
 	int (*drain)(void *s, const struct event_sink *sink, struct err *err);
 	int (*stop)(void *s, const struct event_sink *sink, struct err *err);
 	int (*finish)(void *s, const struct event_sink *sink, struct err *err);
+	/* Once stopped: when its time ended, exactly. */
+	uint64_t (*end_ns)(const void *s);
 	void (*facts)(void *s, struct profile *p);
 	const int *(*fds)(const void *s, size_t *ret_nr);
 	int (*patience_ms)(const void *s); /* 0 = a second will do */
@@ -73,6 +75,8 @@ int sources_drain(struct sources *s, uint64_t now_ns, const struct event_sink *s
 		  struct err *err);
 int sources_stop(struct sources *s, const struct event_sink *sink, struct err *err);
 int sources_finish(struct sources *s, const struct event_sink *sink, struct err *err);
+/* Where the time of the rows ends; 0: none of the sources says so. */
+uint64_t sources_end_ns(const struct sources *s);
 void sources_facts(const struct sources *s, struct profile *p);
 /* Milliseconds until one of them wants to be drained, at most @ms. */
 int sources_patience_ms(const struct sources *s, int ms);

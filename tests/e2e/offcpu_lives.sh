@@ -1,0 +1,102 @@
+# Captures of waits whatever happens to target, recorder and disk: command and target that end,
+# kills, a full disk, two at once, no programs in the kernel, CPU and waits together.
+. "$LIB/share.sh"
+[ "$(id -u)" = 0 ] || skip "needs root to load programs into the kernel"
+command -v python3 > /dev/null || skip "no python3 to read JSON"
+
+# ledger FILE: "covered-percent threads" of a recording
+cat > ledger.py << 'END'
+import json, sys
+d = json.load(sys.stdin)
+rows = [t for t in d["tables"] if t["key"] == "ledger"][0]
+col = [c["key"] for c in rows["columns"]]
+r = {row["reason"]: row for row in rows["rows"]}
+wall = r["wall"]["time_ns"]
+known = sum(x["time_ns"] for k, x in r.items() if k not in ("wall", "-"))
+print("%.2f %d" % (100 * known / wall, round(wall / 1e6)))
+END
+ledger() { $ASSAY report "$1" --json | python3 ledger.py; }
+# closes FILE WHAT: short captures of a busy machine, on which the ends weigh most
+closes() {
+	set -- "$1" "$2" $(ledger "$1")
+	at_least "$3" 95 && at_least 101 "$3" || fail "$2: the ledger covers $3 %"
+}
+
+# runs PID [N]: waits until N captures of it run; what is marked is heard only then
+runs() {
+	for _ in $(seq 200); do
+		$ASSAY mark -p "$1" begun 2>&1 | grep -q "${2:-1} capture" && return
+		sleep 0.1
+	done
+	fail "no capture of $1 began: $(cat err*)"
+}
+
+# A command: its exit status, its output alone on standard output, one sleep of known length.
+$ASSAY offcpu -o cmd.assay -- sh -c 'sleep 0.7; echo said; exit 7' > out 2> err
+[ $? = 7 ] || fail "the command's status is lost: $(cat err)"
+[ "$(cat out)" = said ] || fail "the command's output: $(cat out)"
+grep -q 'where the time of' err || fail "no ledger: $(cat err)"
+closes cmd.assay command
+$ASSAY report cmd.assay --by reason --idle --json > r.json || fail report
+python3 - << 'END' || fail "the sleep is not there: $(cat r.json)"
+import json
+d = json.load(open("r.json"))
+ms = [r["time_ns"] / 1e6 for t in d["tables"] for r in t["rows"] if r.get("reason") == "sleep"]
+assert ms and 650 <= sum(ms) <= 1500, ms
+END
+
+# A target that ends midway ends the capture.
+sh -c 'while :; do sleep 0.05; done' & target=$!
+$ASSAY offcpu -p $target 60 -o gone.assay > out 2> err & rec=$!
+runs $target
+sleep 0.5
+kill $target
+wait $rec || fail "target ended: exit $?: $(cat err)"
+closes gone.assay "target that ended"
+
+# Two at once see the same; each is stopped by a signal.
+"$TARGETS/waits" 60 lock fsync > truth 2>&1 & target=$!
+$ASSAY offcpu -p $target 60 -o one.assay > out1 2> err1 & a=$!
+$ASSAY cpu --offcpu -p $target 60 -o two.assay > out2 2> err2 & b=$!
+runs $target 2
+sleep 1.2
+kill -INT $a $b
+wait $a || fail "first: exit $?: $(cat err1)"
+wait $b || fail "second: exit $?: $(cat err2)"
+closes one.assay "first of two"
+closes two.assay "second of two"
+for f in one two; do
+	$ASSAY convert $f.assay -e off-cpu --to folded > $f.folded || fail convert
+	at_least "$(total $f.folded 'wait_lock|wait_fsync')" 1e8 || fail "$f: $(cat $f.folded)"
+done
+# One graph of all time: what ran and what waited.
+[ -s two.svg ] && grep -q 'fsync' two.svg || fail "no picture of both"
+
+# Killed: it opens, up to the last second.
+$ASSAY offcpu -p $target 60 -o killed.assay > out 2> err & rec=$!
+runs $target
+sleep 2.3
+kill -9 $rec
+wait $rec 2> /dev/null
+$ASSAY report killed.assay > r 2> e || fail "killed: $(cat e)"
+grep -q incomplete r || fail "does not say that it is incomplete: $(cat r)"
+set -- $(ledger killed.assay)
+[ "$2" -ge 1000 ] || fail "killed after 2.3 s: $2 ms of wall time"
+kill -0 $target || fail "the target was hurt"
+kill $target
+
+# Without programs in the kernel: the same table, and how accurate it is.
+$ASSAY offcpu --no-bpf -o nobpf.assay -- sh -c 'sleep 0.4' > out 2> err || fail "no-bpf: $(cat err)"
+grep -q 'accuracy' err || fail "no word of accuracy: $(cat err)"
+
+# A disk that fills up.
+mkdir small
+mount -t tmpfs -o size=64k none small 2> /dev/null || { echo "no right to mount a tmpfs"; exit 0; }
+trap 'umount small' EXIT
+head -c 65536 /dev/zero > small/fill 2> /dev/null
+$ASSAY offcpu -o small/a.assay -- sleep 0.1 > out 2> err
+status=$?
+[ $status = 125 ] || fail "full disk: exit $status: $(cat err)"
+grep -q 'No space left' err || fail "the reason is missing: $(cat err)"
+grep -q 'where the time of' err || fail "the summary was lost with the disk"
+echo "ended, stopped, killed, full: the ledger is there"
