@@ -5,10 +5,12 @@
 #include <stdlib.h>
 
 #include "analyze/threads.h"
+#include "base/clock.h"
 #include "base/mem.h"
 
 #define CLOSES_PCT     0.5 /* coverage within this of 100 % needs no column */
-#define REASON_COLUMNS 6
+#define REASON_COLUMNS 5
+#define SHORT_NS       (100 * NS_PER_MS) /* threads this young close roughly */
 
 static double nan_cell(void)
 {
@@ -191,22 +193,27 @@ static bool closes(const struct ledger_row *row)
 	return pct >= 100 - CLOSES_PCT && pct <= 100 + CLOSES_PCT;
 }
 
-static void make_columns(struct report *r, const struct ledger *l, struct thread_table *tt)
+static void make_columns(struct report *r, const struct ledger *l, struct thread_table *tt,
+			 const struct ledger_row *rows, size_t nr_rows)
 {
 	size_t nr = rank_reasons(l, false, tt->shown);
 	tt->nr_shown = MIN(nr, REASON_COLUMNS);
 	tt->has_other = nr > tt->nr_shown;
-	for (size_t i = 0; i < l->nr_rows; i++)
-		tt->has_covered |= !closes(&l->rows[i]);
+	for (size_t i = 0; i < nr_rows; i++)
+		tt->has_covered |= rows[i].wall_ns >= SHORT_NS && !closes(&rows[i]);
 	add_column(tt, "wall_ns", "wall", CELL_NS, "time for which it was watched");
 	add_column(tt, "on_cpu_ns", "on CPU", CELL_NS, NULL);
-	add_column(tt, "preempted_ns", "preempted", CELL_NS, "could run, lost the CPU");
-	add_column(tt, "woken_ns", "woken", CELL_NS, "woken, and no CPU yet");
+	if (tt->flags & LEDGER_GROUPS) {
+		add_column(tt, "run_queue_ns", "run queue", CELL_NS, "could run, had no CPU");
+	} else {
+		add_column(tt, "preempted_ns", "preempted", CELL_NS, "could run, lost the CPU");
+		add_column(tt, "woken_ns", "woken", CELL_NS, "woken, and no CPU yet");
+	}
 	for (size_t i = 0; i < tt->nr_shown; i++)
 		add_column(tt, arena_fmt(&r->arena, "%s_ns", wait_key(tt->shown[i].reason)),
-			   wait_text(tt->shown[i].reason), CELL_NS, NULL);
+			   wait_key(tt->shown[i].reason), CELL_NS, NULL);
 	if (tt->has_other)
-		add_column(tt, "other_waits_ns", "other waits", CELL_NS, "for reasons not shown");
+		add_column(tt, "other_waits_ns", "other", CELL_NS, "waits for other reasons");
 	add_column(tt, "idle_ns", "idle", CELL_NS, "waited for something to do");
 	if (tt->has_covered)
 		add_column(tt, "covered_pct", "covered %", CELL_PERCENT,
@@ -235,8 +242,12 @@ static void add_thread(struct report *r, struct report_table *t, const struct th
 	uint64_t shown = row->ns[WAIT_RUN_QUEUE];
 	cells[n++].u = row->wall_ns;
 	cells[n++].u = row->ns[WAIT_ON_CPU];
-	cells[n++].u = row->preempted_ns;
-	cells[n++].u = row->woken_ns;
+	if (tt->flags & LEDGER_GROUPS) {
+		cells[n++].u = row->ns[WAIT_RUN_QUEUE];
+	} else {
+		cells[n++].u = row->preempted_ns;
+		cells[n++].u = row->woken_ns;
+	}
 	for (size_t i = 0; i < tt->nr_shown; i++) {
 		shown += row->ns[tt->shown[i].reason];
 		cells[n++].u = row->ns[tt->shown[i].reason];
@@ -289,7 +300,7 @@ void ledger_threads_report(struct report *r, const struct ledger *l, unsigned fl
 	bool is_grouped = flags & LEDGER_GROUPS;
 	struct ledger_row *rows = l->rows;
 	size_t nr = is_grouped ? group_rows(&a, l, &rows) : l->nr_rows;
-	make_columns(r, l, &tt);
+	make_columns(r, l, &tt, rows, nr);
 	struct report_table *t =
 		report_add_table(r, is_grouped ? "ledger_groups" : "ledger_threads",
 				 is_grouped ? "threads, numbers in their names as #" : "threads",

@@ -16,7 +16,8 @@ void quantile_add(struct quantile *q, unsigned log2_ns, uint64_t nr, uint64_t ns
 {
 	q->nr_all += nr;
 	q->ns_all += ns;
-	/* A wait that was split at seconds is told in parts: it was longer than its longest part. */
+	/* A wait that was split at seconds is told in parts: it was longer than its longest part.
+	 */
 	if (longest_ns && nr)
 		longest_ns = MAX(longest_ns, ns / nr);
 	q->longest_ns = MAX(q->longest_ns, longest_ns);

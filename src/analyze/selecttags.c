@@ -199,8 +199,9 @@ int selecttags_compile(struct arena *a, const struct select_spec *spec, struct t
 	}
 	plan->t = t;
 	plan->is_of_other = !strcmp(sel->event, "blame");
-	plan->hides_idle =
-		!strcmp(sel->event, "off-cpu") && !spec->reason && !(spec->flags & SELECT_IDLE);
+	/* Of blame the reasons are what culprits did; waiters that had nothing to do are idle. */
+	bool is_of_waits = !strcmp(sel->event, "off-cpu") && !spec->reason;
+	plan->hides_idle = (plan->is_of_other || is_of_waits) && !(spec->flags & SELECT_IDLE);
 	sel->reasons = plan->reasons = reasons_new(a, sel->p);
 	int rc = spec->reason ? parse_reasons(spec->reason, &plan->in_view, err) : 0;
 	if (rc)
@@ -225,6 +226,13 @@ static enum wait_reason reason_at(const struct tagplan *plan, stack_id stack, ui
 	return reason_of(plan->reasons, tag->other_stack, &of_other);
 }
 
+/* Of blame the waiter counts, and it waited on a futex: only for something to do, or not. */
+static bool is_idle(const struct tagplan *plan, stack_id stack, enum wait_reason r)
+{
+	return plan->is_of_other ? reason_of_frames(plan->reasons, stack) == SYNC_PARK
+				 : wait_is_idle(r);
+}
+
 unsigned selecttags_judge(const struct tagplan *plan, size_t i, enum wait_reason *ret_reason)
 {
 	*ret_reason = WAIT_NONE;
@@ -237,7 +245,7 @@ unsigned selecttags_judge(const struct tagplan *plan, size_t i, enum wait_reason
 		return 1 + SELECT_OUT_REASON;
 	if (plan->verdict[tag])
 		return plan->verdict[tag];
-	return plan->hides_idle && wait_is_idle(r) ? 1 + SELECT_OUT_IDLE : 0;
+	return plan->hides_idle && is_idle(plan, plan->t->stack[i], r) ? 1 + SELECT_OUT_IDLE : 0;
 }
 
 /* ---- rows ------------------------------------------------------------------------------- */

@@ -27,6 +27,10 @@ static const struct {
 	{"__lock", SYNC_LOCK}, /* musl */
 	{"__lockfile", SYNC_LOCK},
 	{"*pthread_cond_*wait*", SYNC_PARK_PART},
+	/* A condition variable's own lock, or waiters that have to leave first. */
+	{"__condvar_*", SYNC_LOCK},
+	{"*pthread_cond_signal", SYNC_LOCK},
+	{"*pthread_cond_broadcast", SYNC_LOCK},
 	{"*pthread_barrier_wait", SYNC_PARK},
 	{"*pthread_join", SYNC_PARK},
 	{"*pthread_timedjoin*", SYNC_PARK},

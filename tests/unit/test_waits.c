@@ -500,6 +500,23 @@ TEST(blame_of_long_chains_ends_at_its_depth)
 		CHECK(b.rows[i].nr_steps <= BLAME_DEPTH_MAX);
 }
 
+TEST(blame_leaves_out_waiters_with_nothing_to_do)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(profile_free_p) struct profile *p = madewaits_new(1);
+	struct madewait w =
+		blamed("pool", 2, "main app;pool app;pthread_cond_wait libc.so.6", "boss", 3,
+		       WAIT_SLEEP, "main app;boss app;nanosleep libc.so.6", 900);
+	madewait(p, &w);
+	profile_seal(p);
+	struct blame b;
+	CHECK(!blame_make(&a, p, &(struct select_spec){0}, &b, NULL));
+	CHECK_U64(b.ns, 0);
+	CHECK_U64(b.sel.weight_idle, 900 * MS);
+	CHECK(!blame_make(&a, p, &(struct select_spec){.flags = SELECT_IDLE}, &b, NULL));
+	CHECK_U64(b.ns, 900 * MS);
+}
+
 TEST(blame_of_a_recording_without_it_is_told)
 {
 	CLEANUP(arena_release) struct arena a = {0};
