@@ -186,12 +186,15 @@ int BPF_PROG(life_fork, struct task_struct *parent, struct task_struct *child)
 	__u32 ptgid = (__u32)parent->tgid;
 	__u32 tgid = (__u32)child->tgid;
 
-	if (tgid == ptgid)
-		return 0;
 	struct kproc *p = bpf_map_lookup_elem(&procs, &ptgid);
 	if (!p || !(watch_system || p->flags & KPROC_TARGET))
 		return 0;
-	proc_add(tgid, p->flags & KPROC_TARGET, p->space_idx);
+	if (tgid != ptgid)
+		proc_add(tgid, p->flags & KPROC_TARGET, p->space_idx);
+	/* Here there is memory to be had; at its first switches, under the scheduler's lock, not
+	 * always, and these would then be missing. */
+	if (p->flags & KPROC_TARGET)
+		target_state(child);
 	return 0;
 }
 
