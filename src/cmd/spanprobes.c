@@ -268,8 +268,9 @@ void span_probes_say(const struct span_probes *p)
 	if (nr_cheap)
 		buf_addf(&text, "%zu at some 2 us a call", nr_cheap);
 	if (p->nr_stepped)
-		buf_addf(&text, "%s%zu at some 10 us, whose first instruction the kernel has to "
-				"step over",
+		buf_addf(&text,
+			 "%s%zu at some 10 us, whose first instruction the kernel has to "
+			 "step over",
 			 nr_cheap ? ", " : "", p->nr_stepped);
 	log_note("measuring %zu function%s: %s", p->list.n, p->list.n == 1 ? "" : "s",
 		 buf_str(&text));

@@ -1,0 +1,51 @@
+# Reads, writes and syncs of known numbers and sizes are counted exactly, by the bytes that came
+# back, under their functions and files, a file of a moment included.
+. "$LIB/share.sh"
+[ "$(id -u)" = 0 ] || skip "needs root"
+dir=$(pwd -P)/data
+mkdir -p "$dir"
+$ASSAY io --no-pictures -o i.assay -- "$TARGETS/iowork" "$dir" io > truth 2> err || fail "iowork: $(cat err)"
+$ASSAY report --limit 0 --json i.assay > i.json || fail "report"
+cell() { python3 "$LIB/cell.py" i.json "$@"; }
+is() { # WHAT COUNT EXPECTED
+	[ "$2" = "$3" ] || fail "$1: counted $2, were $3: $(cat err)"
+}
+for row in "load_rows reads 1000" "load_rows read_bytes 4096000" "store_rows writes 500" \
+	"store_rows write_bytes 4096000" "write_log writes 2000" "write_log write_bytes 200000" \
+	"read_short reads 300" "read_short read_bytes 30000" "ship writes 50" \
+	"ship write_bytes 500000" "brief write_bytes 321" "commit syncs 20"; do
+	set -- $row
+	is "$1 $2" "$(cell io_functions "$2" "function=$1")" "$3"
+done
+is "sent" "$(cell io_functions write_bytes function=ping call=send)" 280000
+is "received" "$(cell io_functions read_bytes function=ping call=recv)" 280000
+for row in "work.db reads 1000" "work.db writes 500" "work.db syncs 20" "work.log writes 2000" \
+	"work.log read_bytes 30000" "work.copy write_bytes 500000" "brief.tmp writes 1"; do
+	set -- $row
+	is "$1 $2" "$(cell io_files "$2" "file=$dir/$1")" "$3"
+done
+is "failed reads" "$(cell io_calls failed call=read)" 1
+[ "$(cell io_syncs longest_ns function=commit)" -gt 0 ] || fail "no latency of fsync"
+
+# what the kernel itself counts: without send and recv, which are no reads and writes to it
+kernel_read=$(awk '$1 == "rchar:" { print $2 }' truth)
+kernel_written=$(awk '$1 == "wchar:" { print $2 }' truth)
+sum() { # bytes of these calls
+	all=0
+	for call in "$@"; do all=$((all + $(cell io_calls bytes "call=$call"))); done
+	echo $all
+}
+ours=$(sum read pread64 sendfile64)
+# it counts the headers that exec read as well, and not what came after the program's look
+off=$((ours - kernel_read))
+[ ${off#-} -le 4096 ] || fail "read: $ours, the kernel says $kernel_read"
+ours=$(sum write pwrite64 sendfile64)
+off=$((ours - kernel_written))
+[ ${off#-} -le 4096 ] || fail "written: $ours, the kernel says $kernel_written"
+
+# a target that runs already, and nothing is left attached that would slow it
+sleep 30 &
+pid=$!
+$ASSAY io --no-pictures -o j.assay -p $pid 1 > /dev/null 2> err
+[ $? = 3 ] || fail "an idle target: $(cat err)"
+kill $pid
