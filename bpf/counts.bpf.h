@@ -140,7 +140,7 @@ static __always_inline void take_stacks(struct count_total *t, const struct coun
 	if ((c->flags & COUNT_NO_STACK) || !wants_stack(t, now))
 		return;
 	k->user_ref = user_stack(task, WALK_EVENT, COUNT_DEPTH);
-	if (c->flags & COUNT_KERNEL_STACK)
+	if ((c->flags & COUNT_KERNEL_STACK) || !k->user_ref) /* kernel threads have no other */
 		k->kernel_ref = kernel_stack(ctx, 0);
 	t->stack_ns += bpf_ktime_get_ns() - now;
 	t->nr_stacks++;

@@ -95,24 +95,50 @@ static const char *name_of(const struct profile *p, const struct frame_ref *f)
 					  : profile_frame_name(p, &p->frames.p[f->frame_idx]);
 }
 
+/* The tracepoint's own frames and the scheduler's entry say nothing of who came there. */
+static bool is_machinery(const char *name)
+{
+	static const char *const prefixes[] = {"__traceiter_", "perf_trace_", "__bpf_trace_",
+					       "trace_call_bpf"};
+	for (size_t i = 0; i < ARRAY_LEN(prefixes); i++)
+		if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
+			return true;
+	return !strcmp(name, "__schedule") || !strcmp(name, "schedule");
+}
+
+static struct place no_place(const struct selection *sel, const struct select_row *row)
+{
+	bool is_elsewhere = sel->p->tasks.p[row->task].tid < 0;
+	return (struct place){.function = is_elsewhere ? "[elsewhere]" : "[no stack taken]",
+			      .call = "",
+			      .module = "",
+			      .nr = row->weight};
+}
+
+/*
+ * The first user frame is the call; the first one above that is no library's is the function. In a
+ * stack without user frames (kernel threads) it is the innermost one that is somebody's work.
+ */
 static struct place place_of(const struct selection *sel, const struct select_row *row)
 {
 	const struct profile *p = sel->p;
-	struct place at = {.nr = row->weight, .function = "[no stack]", .call = "", .module = ""};
+	struct place at = no_place(sel, row);
 	struct frame_ref f;
+	bool has_kernel = false;
 	bool has_call = false;
-	if (!row->stack)
-		at.function = p->tasks.p[row->task].tid < 0 ? "[elsewhere]" : "[no stack taken]";
 	for (struct frame_it it = select_frames(sel, row->stack); frame_next(&it, &f);) {
 		const struct location *l = &p->locations.p[f.loc];
-		if (is_kernel(p, l) && has_call)
+		const char *name = name_of(p, &f);
+		bool is_of_kernel = is_kernel(p, l);
+		if (is_of_kernel && (has_call || has_kernel || is_machinery(name)))
 			continue;
-		at.function = name_of(p, &f); /* unless something better follows */
+		at.function = name;
 		at.module = profile_module_name(p, l->module);
-		if (is_kernel(p, l))
+		has_kernel |= is_of_kernel;
+		if (is_of_kernel)
 			continue;
 		if (!has_call)
-			at.call = at.function;
+			at.call = name;
 		has_call = true;
 		if (!is_library(p, l))
 			break;
