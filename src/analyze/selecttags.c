@@ -200,8 +200,9 @@ int selecttags_compile(struct arena *a, const struct select_spec *spec, struct t
 	plan->t = t;
 	plan->is_of_other = !strcmp(sel->event, "blame");
 	/* Of blame the reasons are what culprits did; waiters that had nothing to do are idle. */
-	bool is_of_waits = !strcmp(sel->event, "off-cpu") && !spec->reason;
-	plan->hides_idle = (plan->is_of_other || is_of_waits) && !(spec->flags & SELECT_IDLE);
+	plan->is_of_waits = plan->is_of_other || !strcmp(sel->event, "off-cpu");
+	bool asks = spec->reason && !plan->is_of_other;
+	plan->hides_idle = plan->is_of_waits && !asks && !(spec->flags & SELECT_IDLE);
 	sel->reasons = plan->reasons = reasons_new(a, sel->p);
 	int rc = spec->reason ? parse_reasons(spec->reason, &plan->in_view, err) : 0;
 	if (rc)
@@ -305,15 +306,51 @@ static void add_row(struct select_row *rows, size_t *nr, size_t *first,
 	rows[at].weight += (uint64_t)MAX(tagged->values[weight_column], 0);
 }
 
+/* The scheduler's own frames, on top of every wait: they say nothing, and not always the same. */
+static bool is_scheduler(struct sv name)
+{
+	static const char *const names[] = {
+		"__traceiter_sched_switch",
+		"__schedule",
+		"schedule",
+		"preempt_schedule_common",
+		"schedule_preempt_disabled",
+		"__bpf_trace_sched_switch",
+	};
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (sv_eq_str(name, names[i]))
+			return true;
+	return false;
+}
+
+/* By function: 1 + whether it is the scheduler's; 0 = not asked yet. */
+static stack_id without_scheduler(const struct profile *p, uint8_t *memo, stack_id stack)
+{
+	for (; stack; stack = p->stacks.p[stack].parent) {
+		const struct location *l = &p->locations.p[p->stacks.p[stack].loc];
+		if (!(l->flags & LOCATION_KERNEL) || l->nr_frames != 1)
+			break;
+		func_id func = p->frames.p[l->first_frame].func;
+		if (!memo[func])
+			memo[func] = 1 + is_scheduler(profile_sv(p, p->functions.p[func].name));
+		if (memo[func] == 1)
+			break;
+	}
+	return stack;
+}
+
 void selecttags_aggregate(struct arena *a, const struct tagplan *plan, struct selection *sel,
 			  const uint32_t *samples, size_t n,
 			  uint32_t (*phase_of)(void *ctx, size_t sample_idx), void *ctx)
 {
 	const struct table *t = plan->t;
 	CLEANUP(free_p) struct keyed *keys = xreallocarray(NULL, n + 1, sizeof(*keys));
+	CLEANUP(free_p) uint8_t *memo = xcalloc(plan->p->functions.n + 1, 1);
 	for (size_t k = 0; k < n; k++) {
 		uint32_t i = samples[k];
-		keys[k] = (struct keyed){t->stack[i], t->task[i], phase_of(ctx, i), t->tag[i], i};
+		stack_id stack = plan->is_of_waits ? without_scheduler(plan->p, memo, t->stack[i])
+						   : t->stack[i];
+		keys[k] = (struct keyed){stack, t->task[i], phase_of(ctx, i), t->tag[i], i};
 	}
 	qsort(keys, n, sizeof(*keys), by_key);
 	VEC(struct select_tagged) tagged = {0};

@@ -15,6 +15,7 @@ struct tagplan {
 	uint8_t *verdict; /* by tag: 0, or 1 + enum select_out; NULL = all in view */
 	uint32_t in_view; /* bit by enum wait_reason */
 	bool is_of_other; /* reasons are those of the other thread (a table of blame) */
+	bool is_of_waits; /* waits or blame */
 	bool hides_idle;
 };
 

@@ -269,6 +269,32 @@ TEST(waits_of_a_recording_without_any_are_an_empty_view)
 	CHECK(!waits_are_there(p) && !ledger_is_there(p) && !blame_is_there(p));
 }
 
+TEST(waits_end_where_the_scheduler_begins)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(profile_free_p) struct profile *p = madewaits_new(1);
+	madewait(p,
+		 &(struct madewait){.stack = "main app;read libc.so.6;schedule [k];__schedule [k];"
+					     "__traceiter_sched_switch [k]",
+				    .reason = WAIT_PIPE,
+				    .nr = 1,
+				    .ms = 1});
+	madewait(p,
+		 &(struct madewait){.stack = "main app;read libc.so.6;schedule [k];__schedule [k]",
+				    .reason = WAIT_PIPE,
+				    .nr = 1,
+				    .ms = 2});
+	madewait(p,
+		 &(struct madewait){
+			 .stack = "main app;schedule app", .reason = WAIT_PIPE, .nr = 1, .ms = 3});
+	profile_seal(p);
+	struct selection sel;
+	CHECK(!select_run(&a, p, &(struct select_spec){0}, &sel, NULL));
+	CHECK_U64(sel.nr_rows, 2); /* a program's own "schedule" stays */
+	CHECK_U64(sel.rows[0].weight, 3 * MS);
+	CHECK_U64(sel.weight, 6 * MS);
+}
+
 /* ---- tables ------------------------------------------------------------------------------- */
 
 TEST(waits_tables_add_up_to_what_is_in_view)
