@@ -158,6 +158,8 @@ static __always_inline bool walk_read(struct walk *w, __u64 addr, __u64 *ret_v)
 	return true;
 }
 
+#include "stack_probed.bpf.h"
+
 /* The mapping of @addr becomes the walk's; false: there is none. */
 __noinline bool walk_find_map(struct walk *w, __u64 addr)
 {
@@ -505,6 +507,10 @@ static __always_inline long walk_one(struct walker *k, bool is_leaf)
 
 	if (UNLIKELY(addr - w->map_start >= w->map_bytes))
 		has_map = walk_find_map(w, addr);
+	if (UNLIKELY(!has_map && w->is_call && walk_see_through_probe(w))) {
+		addr = w->pc - 1;
+		has_map = walk_find_map(w, addr);
+	}
 	/* A return address that is nowhere is not a frame; an interrupted pc is one. */
 	if (UNLIKELY(!has_map && w->is_call))
 		return walk_stop(w, KEND_NO_MAP);

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Return addresses that a return probe (spans.bpf.h) has replaced: the kernel puts the address of a
+ * trampoline of its own on the stack and keeps the true one with the thread.
+ */
+#ifndef ASSAY_BPF_STACK_PROBED_H
+#define ASSAY_BPF_STACK_PROBED_H
+
+struct xol_area___probed {
+	unsigned long vaddr; /* the trampoline is its first instruction */
+} CORE;
+
+struct uprobes_state___probed {
+	struct xol_area___probed *xol_area;
+} CORE;
+
+struct mm_struct___probed {
+	struct uprobes_state___probed uprobes_state;
+} CORE;
+
+struct return_instance___probed {
+	unsigned long stack; /* sp at the function's entry */
+	unsigned long orig_ret_vaddr;
+	bool chained; /* orig_ret_vaddr is the trampoline: another probe was there before */
+	struct return_instance___probed *next;
+} CORE;
+
+struct uprobe_task___probed {
+	struct return_instance___probed *return_instances;
+} CORE;
+
+struct task_struct___probed {
+	struct mm_struct___probed *mm;
+	struct uprobe_task___probed *utask;
+} CORE;
+
+#define PROBED_DEPTH_MAX 64 /* the kernel's own limit (MAX_URETPROBE_DEPTH) */
+#ifdef ARCH_RA_BESIDE_FP
+#define PROBED_RA_BYTES 0
+#else
+#define PROBED_RA_BYTES 8
+#endif
+
+/* The walk's pc is the trampoline: the true address takes its place. */
+__noinline bool walk_see_through_probe(struct walk *w)
+{
+	struct task_struct___probed *t = (void *)bpf_get_current_task();
+	if (!w || !bpf_core_field_exists(t->utask))
+		return false;
+	struct xol_area___probed *area = BPF_CORE_READ(t, mm, uprobes_state.xol_area);
+	if (!area || BPF_CORE_READ(area, vaddr) != w->pc)
+		return false;
+	struct return_instance___probed *r = BPF_CORE_READ(t, utask, return_instances);
+	for (__u32 i = 0; i < PROBED_DEPTH_MAX && r; i++) {
+		bool is_here = BPF_CORE_READ(r, stack) + PROBED_RA_BYTES == w->sp;
+		if (is_here && !BPF_CORE_READ(r, chained)) {
+			w->pc = BPF_CORE_READ(r, orig_ret_vaddr);
+			/* the same words on the stack may stand for another caller */
+			w->is_odd = true;
+			return true;
+		}
+		r = BPF_CORE_READ(r, next);
+	}
+	return false;
+}
+
+#endif
