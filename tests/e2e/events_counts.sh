@@ -54,3 +54,22 @@ $ASSAY events --each-event --max-size 64k -e syscalls:sys_enter_futex --no-pictu
 	-o m.assay -- "$TARGETS/hits" futexes > /dev/null 2> err || fail "--max-size: $(cat err)"
 $ASSAY report --json m.assay > c.json
 is "events with a limit" "$(count syscalls:sys_enter_futex '')" 6120
+
+# beside perf: both see every event
+if command -v perf > /dev/null && [ -d /sys/kernel/tracing/events/syscalls ]; then
+	perf stat -x, -o perf.csv -e syscalls:sys_enter_futex -- \
+		$ASSAY events -e syscalls:sys_enter_futex --no-pictures -o p.assay -- "$TARGETS/hits" futexes \
+		> /dev/null 2> err || fail "below perf: $(cat err)"
+	theirs=$(awk -F, '/sys_enter_futex/ { print $1 }' perf.csv)
+	[ "${theirs:-0}" -ge 6120 ] || fail "perf lost events to us: $theirs of 6120"
+	$ASSAY report --json p.assay > c.json
+	is "events beside perf" "$(count syscalls:sys_enter_futex '')" 6120
+fi
+
+# without programs in the kernel: the same counts, by its own counters
+$ASSAY events --no-bpf -e syscalls:sys_enter_futex,minor-faults --no-pictures -o n.assay -- \
+	"$TARGETS/hits" futexes faults > truth 2> err || fail "--no-bpf: $(cat err)"
+$ASSAY report --json n.assay > c.json
+is "futex calls without programs" "$(count syscalls:sys_enter_futex '')" 6120
+read -r _ minor _ < truth
+at_least "$(count minor-faults '')" "$minor" || fail "faults without programs: $(count minor-faults ''), truth $minor"
