@@ -189,6 +189,7 @@ static __always_inline bool walk_init(struct walker *k, struct task_struct *t,
 	w->is_call = w->is_call_0 = !is_exact && REGS_IS_SYSCALL(r);
 	w->max_frames = max_depth < WALK_FRAMES_MAX ? max_depth : WALK_FRAMES_MAX - 1;
 	w->map_bytes = 0;
+	walk_forget_maps(w);
 	w->window_bytes = 0;
 	w->nr_frames = w->nr_words = w->nr_rule_misses = w->nr_map_searches = 0;
 	w->end = KEND_DEPTH;

@@ -24,6 +24,7 @@
 #define WALK_WINDOW_BYTES (WALK_MEMO_SPAN * 8u)
 #define WALK_FILL_BYTES   1024u
 #define WALK_PAGE_BYTES   4096u
+#define WALK_ROWS_NEAR    6
 #define WALK_NR_REGS      64u /* room for ARCH_NR_DWARF_REG, a power of two */
 
 #define RULES_CALL_BITS 16
@@ -44,6 +45,16 @@ struct {
 	__type(value, struct rule_cache);
 } rule_cache SEC(".maps");
 
+/* A mapping as far as its table covers it. */
+struct walk_map {
+	__u64 start;
+	__u64 nr_bytes; /* 0: none */
+	__u32 code;
+	__u16 kind;
+	__u16 idx;
+};
+#define WALK_RECENT 4
+
 /*
  * One walk, and all of its memory. It lies in a map, one for each program that can run on a CPU at
  * a time, as a program's stack is too small for it.
@@ -55,15 +66,12 @@ struct walk {
 	__u64 sp;
 	__u64 fp;
 	__u64 hash;
-	/* Of the mapping that the last frame was in, as far as its table covers it. */
+	/* Of the mapping that the last frame was in. */
 	__u64 map_start;
 	__u64 map_bytes;
 	__u32 map_code; /* code of map_start */
-	__u32 map_kind;
-	__u32 first_page;
-	__u32 first_row;
-	__u32 end_row;
-	__u32 first_special;
+	__u16 map_kind;
+	__u16 map_idx; /* in the tables */
 	__u32 first_map;
 	__u32 nr_maps;
 	__u32 nr_frames;
@@ -77,6 +85,10 @@ struct walk {
 	__u32 nr_words; /* that were read, of which offs has the first */
 	__u32 nr_rule_misses;
 	__u32 nr_map_searches;
+	/* Mappings that walks here were in lately, of the space with this generation. */
+	__u32 recent_generation;
+	__u32 recent_idx;
+	struct walk_map recent[WALK_RECENT];
 	__u32 lo; /* of a search */
 	__u32 hi;
 	bool is_call;
@@ -161,7 +173,7 @@ static __always_inline bool walk_read(struct walk *w, __u64 addr, __u64 *ret_v)
 #include "stack_probed.bpf.h"
 
 /* The mapping of @addr becomes the walk's; false: there is none. */
-__noinline bool walk_find_map(struct walk *w, __u64 addr)
+__noinline bool walk_search_map(struct walk *w, __u64 addr)
 {
 	struct ktables_head *h = tables_head();
 
@@ -187,31 +199,62 @@ __noinline bool walk_find_map(struct walk *w, __u64 addr)
 	w->map_bytes = 0;
 	if (!lo)
 		return false;
-	struct kmap *m = &h->maps[(w->first_map + lo - 1) & (KTABLES_NR_MAPS - 1)];
+	w->map_idx = w->first_map + lo - 1;
+	struct kmap *m = &h->maps[w->map_idx & (KTABLES_NR_MAPS - 1)];
 	if (addr >= m->end)
 		return false;
 	w->map_kind = m->kind;
 	w->map_start = m->start;
 	w->map_bytes = m->end - m->start;
-	if (m->kind != KMAP_RULES)
-		return true;
-	__u64 last = m->base + ((__u64)m->nr_pages << 12);
-	__u64 start = m->start > m->base ? m->start : m->base;
-	__u64 end = m->end < last ? m->end : last;
-	if (addr < start || addr >= end) {
-		w->map_kind = KMAP_NONE;
-		w->map_start = addr;
-		w->map_bytes = 1;
+	if (m->kind == KMAP_RULES) {
+		__u64 last = m->base + ((__u64)m->nr_pages << 12);
+		__u64 start = m->start > m->base ? m->start : m->base;
+		__u64 end = m->end < last ? m->end : last;
+		if (addr < start || addr >= end) {
+			w->map_kind = KMAP_NONE;
+			w->map_start = addr;
+			w->map_bytes = 1;
+			return true;
+		}
+		w->map_start = start;
+		w->map_bytes = end - start;
+		w->map_code = (m->first_page << 12) + (__u32)(start - m->base);
+	}
+	struct walk_map *r = &w->recent[w->recent_idx++ & (WALK_RECENT - 1)];
+	r->start = w->map_start;
+	r->nr_bytes = w->map_bytes;
+	r->code = w->map_code;
+	r->kind = w->map_kind;
+	r->idx = w->map_idx;
+	return true;
+}
+
+static __always_inline bool walk_find_map(struct walk *w, __u64 addr)
+{
+#pragma unroll
+	for (__u32 i = 0; i < WALK_RECENT; i++) {
+		struct walk_map *r = &w->recent[i];
+		if (addr - r->start >= r->nr_bytes)
+			continue;
+		w->map_start = r->start;
+		w->map_bytes = r->nr_bytes;
+		w->map_code = r->code;
+		w->map_kind = r->kind;
+		w->map_idx = r->idx;
 		return true;
 	}
-	w->map_start = start;
-	w->map_bytes = end - start;
-	w->map_code = (m->first_page << 12) + (__u32)(start - m->base);
-	w->first_page = m->first_page;
-	w->first_row = m->first_row;
-	w->end_row = m->end_row;
-	w->first_special = m->first_special;
-	return true;
+	return walk_search_map(w, addr);
+}
+
+/* Before a walk: what was remembered of other mappings goes. */
+static __always_inline void walk_forget_maps(struct walk *w)
+{
+	if (w->recent_generation == w->generation)
+		return;
+	w->recent_generation = w->generation;
+#pragma unroll
+	for (__u32 i = 0; i < WALK_RECENT; i++)
+		w->recent[i].nr_bytes = 0;
 }
 
 static __always_inline struct unwind_row *row_at(struct ktables_head *h, __u32 idx)
@@ -228,29 +271,35 @@ __noinline __u32 walk_find_rule(struct walk *w, __u64 addr)
 
 	if (!w || !h)
 		return ROW_OWN;
+	struct kmap *m = &h->maps[w->map_idx & (KTABLES_NR_MAPS - 1)];
 	__u32 code = w->map_code + (__u32)(addr - w->map_start);
 	__u32 page = code >> 12;
-	__u32 pc = code - (w->first_page << 12);
+	__u32 pc = code - (m->first_page << 12);
 
 	w->nr_rule_misses++;
 	w->lo = h->pages[page & (KTABLES_NR_PAGES - 1)];
 	w->hi = h->pages[(page + 1) & (KTABLES_NR_PAGES - 1)];
-	for (__u32 i = 0; i < 13; i++) {
-		__u32 from = READ_ONCE(w->lo);
-		__u32 to = READ_ONCE(w->hi);
-		if (from >= to)
+	/* Rows are spread evenly, so the first guess is near; each further line of memory costs. */
+	__u32 mid = w->lo + ((w->hi - w->lo) * (pc & (WALK_PAGE_BYTES - 1)) >> 12);
+	for (__u32 i = 0; i < 15; i++) {
+		__u32 lo = READ_ONCE(w->lo);
+		__u32 hi = READ_ONCE(w->hi);
+		if (lo >= hi)
 			break;
-		__u32 mid = (from + to) / 2;
+		if (i == 1)
+			mid = lo == mid + 1 ? mid + WALK_ROWS_NEAR : mid - WALK_ROWS_NEAR;
+		if (i > 1 || mid < lo || mid >= hi)
+			mid = (lo + hi) / 2;
 		if (row_at(h, mid)->pc <= pc)
 			WRITE_ONCE(w->lo, mid + 1);
 		else
 			WRITE_ONCE(w->hi, mid);
 	}
 	__u32 lo = w->lo;
-	if (lo <= w->first_row)
+	if (lo <= m->first_row)
 		return ROW_OWN;
 	__u32 rule = row_at(h, lo - 1)->rule;
-	if (w->is_call && lo < w->end_row) {
+	if (w->is_call && lo < m->end_row) {
 		/* The kernel returns to a restorer's first byte, and no call stands before it. */
 		struct unwind_row *next = row_at(h, lo);
 		__u32 next_rule = next->rule;
@@ -419,8 +468,9 @@ __noinline long walk_step_special(struct walk *w, __u32 rule)
 	if (!w || !h)
 		return STEP_STOP;
 	fp = w->fp;
-	struct unwind_special *sp = &h->specials[(w->first_special + row_special_idx(rule)) &
-						 (KTABLES_NR_SPECIALS - 1)];
+	__u32 first = h->maps[w->map_idx & (KTABLES_NR_MAPS - 1)].first_special;
+	struct unwind_special *sp =
+		&h->specials[(first + row_special_idx(rule)) & (KTABLES_NR_SPECIALS - 1)];
 	if (sp->cfa_kind == SPECIAL_CFA_FULL || !walk_reg(w, sp->cfa_reg, &cfa))
 		return walk_stop(w, KEND_FULL_WALK);
 	cfa += (__u64)(__s64)sp->cfa_off;
