@@ -71,7 +71,7 @@ static __always_inline struct span_sum *span_row(const struct span_key *key)
 }
 
 static __always_inline void span_send(struct task_struct *t, const struct span_state *s,
-				      struct span_slot *slot, __u64 now)
+				      struct span_slot *slot, __u64 start, __u64 now)
 {
 	struct kernel_span *r = bpf_ringbuf_reserve(&span_ring, sizeof(*r), 0);
 	if (!r) {
@@ -80,7 +80,7 @@ static __always_inline void span_send(struct task_struct *t, const struct span_s
 	}
 	record_head(&r->head, RECORD_SPAN, sizeof(*r), t);
 	r->head.time_ns = now;
-	r->start_ns = s->start_ns;
+	r->start_ns = start;
 	r->stack = s->stack;
 	__builtin_memcpy(r->by_reason_ns, s->by_reason_ns, sizeof(r->by_reason_ns));
 	r->longest_ns = s->longest_ns;
@@ -93,15 +93,35 @@ static __always_inline void span_send(struct task_struct *t, const struct span_s
 	ring_submit(r);
 }
 
-static __noinline int span_close(struct task_struct *t, struct span_state *s, __u64 now)
+/*
+ * Ends the ledger of the span at one moment: a program at a probe can be preempted itself, and a
+ * wait that is told between two looks belongs to neither. 0: not to be had.
+ */
+static __always_inline __u64 span_stop(struct span_state *s)
+{
+	__u64 start = s->start_ns;
+	for (int i = 0; i < 4; i++) {
+		__u32 nr = *(volatile __u32 *)&s->nr_waits;
+		__u64 now = bpf_ktime_get_ns();
+		*(volatile __u64 *)&s->start_ns = 0;
+		if (*(volatile __u32 *)&s->nr_waits == nr)
+			return now;
+		*(volatile __u64 *)&s->start_ns = start;
+	}
+	return 0;
+}
+
+static __noinline int span_close(struct task_struct *t, struct span_state *s)
 {
 	if (!t || !s)
 		return 0;
 	__u32 idx = s->span;
 	struct span_slot *slot = bpf_map_lookup_elem(&span_slots, &idx);
-	if (!slot)
+	__u64 start = s->start_ns;
+	__u64 now = slot ? span_stop(s) : 0;
+	if (!slot || now <= start)
 		return 0;
-	__u64 ns = now - s->start_ns;
+	__u64 ns = now - start;
 	__u64 waited = 0;
 	for (int i = 0; i < SPAN_REASONS; i++)
 		if (i != WAIT_ON_CPU)
@@ -129,8 +149,7 @@ static __noinline int span_close(struct task_struct *t, struct span_state *s, __
 		__sync_fetch_and_add(&slot->nr_lost, 1);
 	}
 	if (ns > span_floors[idx & (SPANS_MAX - 1)])
-		span_send(t, s, slot, now);
-	s->start_ns = 0;
+		span_send(t, s, slot, start, now);
 	return 0;
 }
 
@@ -174,17 +193,16 @@ int span_enter(struct pt_regs *ctx)
 SEC("uretprobe")
 int span_leave(struct pt_regs *ctx)
 {
-	__u64 now = bpf_ktime_get_ns();
 	struct task_struct *t = bpf_get_current_task_btf();
 	struct span_state *s = span_of(t, false);
 	__u32 idx = bpf_get_attach_cookie(ctx);
-	if (!s || !s->start_ns || s->span != idx || now <= s->start_ns)
+	if (!s || !s->start_ns || s->span != idx)
 		return 0;
 	if (s->depth > 1) {
 		s->depth--;
 		return 0;
 	}
-	return span_close(t, s, now);
+	return span_close(t, s);
 }
 
 /* The begin of a pair: every time anew, for nothing says that the other was to come first. */
@@ -210,13 +228,12 @@ int span_from(struct pt_regs *ctx)
 SEC("uprobe")
 int span_to(struct pt_regs *ctx)
 {
-	__u64 now = bpf_ktime_get_ns();
 	struct task_struct *t = bpf_get_current_task_btf();
 	struct span_state *s = span_of(t, false);
 	__u32 idx = bpf_get_attach_cookie(ctx);
-	if (!s || !s->start_ns || s->span != idx || now <= s->start_ns)
+	if (!s || !s->start_ns || s->span != idx)
 		return 0;
-	return span_close(t, s, now);
+	return span_close(t, s);
 }
 
 #endif
