@@ -24,7 +24,7 @@
 #define NS_PER_SECOND 1000000000ull
 /* Interrupts are off at a switch. */
 #define WAIT_DEPTH 256
-#define WAIT_ROWS  65536
+#define WAIT_ROWS  49152
 
 /* Set before loading. */
 const volatile bool wait_has_stacks = true;
@@ -107,6 +107,8 @@ static __always_inline bool row_add(void *map, const struct wait_key *k, const s
 	have->ns += r->ns;
 	have->queue_ns += r->queue_ns;
 	have->count += r->count;
+	for (__u32 i = 0; i < WAIT_QUEUE_CLASSES; i++)
+		have->queued[i] += r->queued[i];
 	if (r->max_ns > have->max_ns)
 		have->max_ns = r->max_ns;
 	if (r->max_queue_ns > have->max_queue_ns)
@@ -155,6 +157,16 @@ static __always_inline bool is_same_key(const struct wait_key *a, const struct w
 	return !diff;
 }
 
+static __always_inline __u32 queue_class(__u64 ns)
+{
+	__u64 class = log2_of(ns);
+	class = class < WAIT_QUEUE_LOG2_FIRST ? 0 : class - WAIT_QUEUE_LOG2_FIRST;
+	if (class >= WAIT_QUEUE_CLASSES)
+		class = WAIT_QUEUE_CLASSES - 1;
+	asm volatile("" : "+r"(class));
+	return class < WAIT_QUEUE_CLASSES ? class : 0;
+}
+
 static __always_inline void memo_add(struct wait_state *w, struct wait_memo *m,
 				     const struct wait_key *k, const struct wait_row *r)
 {
@@ -162,11 +174,13 @@ static __always_inline void memo_add(struct wait_state *w, struct wait_memo *m,
 		memo_flush(w, m);
 		m->key = *k;
 		m->row = *r;
+		m->row.queued[queue_class(r->queue_ns)] = k->how == HOW_BLOCKED;
 		return;
 	}
 	m->row.ns += r->ns;
 	m->row.queue_ns += r->queue_ns;
 	m->row.count += r->count;
+	m->row.queued[queue_class(r->queue_ns)] += k->how == HOW_BLOCKED;
 	if (r->max_ns > m->row.max_ns)
 		m->row.max_ns = r->max_ns;
 	if (r->max_queue_ns > m->row.max_queue_ns)
@@ -176,7 +190,7 @@ static __always_inline void memo_add(struct wait_state *w, struct wait_memo *m,
 static __always_inline void book(struct wait_state *w, const struct wait_key *k,
 				 const struct wait_row *r)
 {
-	__u32 idx = (__u32)(k->user_ref ^ k->other_ref) + k->log2_ns + 2u * k->log2_queue_ns;
+	__u32 idx = (__u32)(k->user_ref ^ k->other_ref) + k->log2_ns;
 	memo_add(w, &w->memo[idx & (WAIT_MEMOS - 1)], k, r);
 }
 
@@ -189,7 +203,6 @@ static __always_inline void key_of_thread(struct wait_key *k, struct task_struct
 	k->syscall = -1;
 	k->book = which;
 	k->log2_ns = LOG2_NONE;
-	k->log2_queue_ns = LOG2_NONE;
 }
 
 static __always_inline bool single_send(struct task_struct *t, const struct wait_key *k,
@@ -342,8 +355,6 @@ static __noinline int off_close(struct wait_state *w, struct task_struct *t, __u
 	}
 	k.second = w->second;
 	k.log2_ns = log2_of(r.ns);
-	if (w->now.how == HOW_BLOCKED)
-		k.log2_queue_ns = log2_of(r.queue_ns);
 	r.max_ns = r.ns;
 	r.max_queue_ns = r.queue_ns;
 	book(w, &k, &r);

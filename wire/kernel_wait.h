@@ -58,10 +58,16 @@ struct wait_key {
 	wire_u8 book;     /* enum wait_book */
 	wire_u8 how;      /* enum wait_how */
 	wire_u8 object_kind;
-	wire_u8 log2_ns;       /* class of each interval's blocked part, LOG2_NONE = none */
-	wire_u8 log2_queue_ns; /* class of each interval's time in the run queue after it */
-	wire_u8 pad[3];
+	wire_u8 log2_ns; /* class of each interval's blocked part, LOG2_NONE = none */
+	wire_u8 pad[4];
 };
+
+/*
+ * Times in the run queue after a wait, counted by duration. Were they part of the key, most rows
+ * would differ in nothing else. Class 0 is everything below 4 us, the last one 4 ms and more.
+ */
+#define WAIT_QUEUE_CLASSES    12
+#define WAIT_QUEUE_LOG2_FIRST 11
 
 struct wait_row {
 	wire_u64 ns;       /* blocked, or in the run queue of HOW_PREEMPTED and so on, or on CPU */
@@ -72,6 +78,7 @@ struct wait_row {
 	wire_u32 count;
 	wire_s32 other_tgid;
 	wire_u32 dev;
+	wire_u32 queued[WAIT_QUEUE_CLASSES]; /* how many; the sum is count where it applies */
 	wire_u32 pad;
 };
 
@@ -98,7 +105,7 @@ struct wait_loss {
 
 #ifndef __bpf__
 _Static_assert(sizeof(struct wait_key) == 56, "wait key");
-_Static_assert(sizeof(struct wait_row) == 56, "wait row");
+_Static_assert(sizeof(struct wait_row) == 104, "wait row");
 _Static_assert(sizeof(struct wait_single) == 24 + 56 + 40, "single wait");
 #endif
 

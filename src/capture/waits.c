@@ -180,6 +180,36 @@ static enum row_detail detail_of(enum wait_how how)
 	return DETAIL_NONE;
 }
 
+/*
+ * Of the times in the run queue the kernel counts how many were of which length, and adds up all
+ * of them: the sum is shared out by the lengths, and stays what it is.
+ */
+static void book_queue(struct waits *w, const struct wait_key *k, const struct wait_row *r)
+{
+	uint64_t weight[WAIT_QUEUE_CLASSES];
+	unsigned __int128 total = 0;
+	unsigned last = 0;
+	for (unsigned i = 0; i < WAIT_QUEUE_CLASSES; i++) {
+		weight[i] = (uint64_t)r->queued[i] << (i + WAIT_QUEUE_LOG2_FIRST);
+		total += weight[i];
+		if (weight[i])
+			last = i;
+	}
+	uint64_t left_ns = r->queue_ns;
+	for (unsigned i = 0; i <= last && total; i++) {
+		if (!weight[i])
+			continue;
+		uint8_t log2_ns = (uint8_t)(i + WAIT_QUEUE_LOG2_FIRST);
+		uint64_t ns = (uint64_t)(r->queue_ns * (unsigned __int128)weight[i] / total);
+		struct row_key key = queue_key(k, DETAIL_WOKEN, log2_ns);
+		if (i == last)
+			ns = left_ns;
+		left_ns -= ns;
+		row_add(w, &key, r, r->queued[i], ns,
+			i == last ? r->max_queue_ns : MIN(r->max_queue_ns, (uint64_t)2 << log2_ns));
+	}
+}
+
 static void book_row(struct waits *w, const struct wait_key *k, const struct wait_row *r)
 {
 	struct row_key key;
@@ -202,10 +232,8 @@ static void book_row(struct waits *w, const struct wait_key *k, const struct wai
 	key = key_of(k, r->dev, SPEC_OFF_CPU);
 	key.detail = detail_of(k->how);
 	row_add(w, &key, r, r->count, r->ns, r->max_ns);
-	if (k->log2_queue_ns == LOG2_NONE || (k->evidence & EVIDENCE_OPEN && !r->queue_ns))
-		return;
-	key = queue_key(k, DETAIL_WOKEN, k->log2_queue_ns);
-	row_add(w, &key, r, r->count, r->queue_ns, r->max_queue_ns);
+	if (k->how == HOW_BLOCKED && !(k->evidence & EVIDENCE_OPEN && !r->queue_ns))
+		book_queue(w, k, r);
 }
 
 static uint8_t log2_of(uint64_t ns)
@@ -260,7 +288,8 @@ static int book_single(void *ctx, const struct kernel_record *record,
 	book_part(w, &key, &from, s.start_ns, s.woken_ns);
 	if (s.key.evidence & EVIDENCE_OPEN && s.woken_ns == s.end_ns)
 		return 0;
-	key = queue_key(&s.key, DETAIL_WOKEN, log2_of(s.end_ns - s.woken_ns));
+	key = queue_key(&s.key, DETAIL_WOKEN,
+			MAX(log2_of(s.end_ns - s.woken_ns), (uint8_t)WAIT_QUEUE_LOG2_FIRST));
 	book_part(w, &key, &from, s.woken_ns, s.end_ns);
 	return 0;
 }
