@@ -249,8 +249,11 @@ static __always_inline __u64 user_stack(struct task_struct *t, __u32 slot, __u32
 /* In an exec the old stack goes before the registers do: there is none, rather than a part. */
 static __always_inline bool is_stack_gone(struct walk *w, struct task_struct *t)
 {
-	return w->end == KEND_UNREADABLE && w->nr_frames <= 1 &&
-	       BPF_CORE_READ_BITFIELD(t, in_execve);
+	__u64 word;
+
+	if (w->end == KEND_ROOT || w->nr_frames > 1 || !BPF_CORE_READ_BITFIELD(t, in_execve))
+		return false;
+	return bpf_probe_read_user(&word, sizeof(word), (void *)w->sp_0) != 0;
 }
 
 /*

@@ -79,6 +79,11 @@ enum bpfring_state bpfring_peek(struct bpfring *r, const void **ret_record, uint
 	return BPFRING_EMPTY;
 }
 
+uint64_t bpfring_used(const struct bpfring *r)
+{
+	return __atomic_load_n(r->producer, __ATOMIC_ACQUIRE) - r->tail;
+}
+
 void bpfring_consume(struct bpfring *r)
 {
 	r->tail += record_bytes(read_head(r) & ~(HEAD_BUSY | HEAD_DISCARD));

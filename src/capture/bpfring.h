@@ -32,6 +32,8 @@ int bpfring_open(struct bpfring *ret_r, int fd, uint64_t nr_bytes, struct err *e
 void bpfring_release(struct bpfring *r);
 /* Skips what was discarded. */
 enum bpfring_state bpfring_peek(struct bpfring *r, const void **ret_record, uint32_t *ret_nr_bytes);
+/* Bytes between the reader and the writer. */
+uint64_t bpfring_used(const struct bpfring *r);
 /* After a peek that gave a record. */
 void bpfring_consume(struct bpfring *r);
 /* Makes what was consumed free for the kernel. */

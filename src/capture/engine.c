@@ -15,9 +15,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "capture/bpfring.h"
 #include "capture/kernelrecord.h"
 #include "capture/kerneltables.h"
+#include "capture/recordqueue.h"
 #include "capture/sampler.h"
 #include "capture/skeleton.h"
 #include "host/bpfrights.h"
@@ -25,10 +25,10 @@
 #include "kernel_sample.h"
 #include "kernel_stack.h"
 
-#define NR_KINDS      16 /* of records */
-#define PRINT_MAX     1000
-#define PUBLISH_EVERY 256 /* records, while the ring is read */
-#define ROWS_SPARE    (1u << 19)
+#define NR_KINDS   16 /* of records */
+#define PRINT_MAX  1000
+#define HELD_MAX   (48u << 20) /* records in memory, while a binary is being opened */
+#define ROWS_SPARE (1u << 19)
 /* The densest binaries have 35 rows a KiB of code; most have 10 to 20. */
 #define CODE_BYTES_PER_ROW 32
 /* Births between the listing of the target and the first run of our programs. */
@@ -44,11 +44,9 @@ struct engine {
 	struct assay_bpf *skel;
 	bool is_loaded;
 	bool has_tables;
-	struct bpfring ring;
-	const struct kernel_record *record; /* peeked; NULL = none */
-	uint32_t nr_record_bytes;
-	uint64_t nr_delivered;
-	void *memory; /* the tables, mapped */
+	struct recordqueue *queue;
+	const struct kernel_record *record; /* taken out and not delivered; NULL = none */
+	void *memory;                       /* the tables, mapped */
 	size_t memory_bytes;
 	uint32_t nr_rows;
 	struct kerneltables tables;
@@ -160,7 +158,6 @@ int engine_open(struct engine **ret_e, const struct engine_spec *spec, struct er
 	libbpf_set_print(print_debug);
 	CLEANUP(engine_free_p) struct engine *e = xcalloc(1, sizeof(*e));
 	e->spec = *spec;
-	e->ring.fd = -1;
 	e->skel = assay_bpf__open();
 	if (!e->skel)
 		return err_sys(err, "cannot open our programs for the kernel");
@@ -285,8 +282,8 @@ int engine_load(struct engine *e, struct err *err)
 	rc = rc ? rc : assay_bpf__load(e->skel);
 	if (rc)
 		return refuse(rc, err);
-	rc = bpfring_open(&e->ring, bpf_map__fd(e->skel->maps.ring),
-			  bpf_map__max_entries(e->skel->maps.ring), err);
+	rc = recordqueue_open(&e->queue, bpf_map__fd(e->skel->maps.ring),
+			      bpf_map__max_entries(e->skel->maps.ring), HELD_MAX, err);
 	rc = rc ? rc : map_tables(e, err);
 	rc = rc ? rc : add_targets(e, err);
 	e->is_loaded = !rc;
@@ -331,7 +328,7 @@ void engine_free(struct engine *e)
 {
 	if (!e)
 		return;
-	bpfring_release(&e->ring);
+	recordqueue_free(e->queue);
 	if (e->has_tables)
 		kerneltables_release(&e->tables);
 	if (e->memory)
@@ -365,7 +362,7 @@ void engine_publish(struct engine *e, int32_t pid, const struct space *sp)
 
 void engine_applied(struct engine *e, uint64_t time_ns)
 {
-	bpfring_publish(&e->ring);
+	recordqueue_publish(e->queue);
 	if (e->has_tables)
 		kerneltables_applied(&e->tables, time_ns, clock_mono_ns());
 }
@@ -378,30 +375,24 @@ void engine_on_record(struct engine *e, unsigned kind, engine_record_fn fn, void
 	e->handlers[kind] = (struct handler){fn, ctx};
 }
 
-static void drop_record(struct engine *e)
-{
-	bpfring_consume(&e->ring);
-	e->record = NULL;
-	if (++e->nr_delivered % PUBLISH_EVERY == 0)
-		bpfring_publish(&e->ring);
-}
-
 uint64_t engine_peek_ns(void *ctx)
 {
 	struct engine *e = ctx;
 	while (!e->record) {
 		const void *p;
-		enum bpfring_state state = bpfring_peek(&e->ring, &p, &e->nr_record_bytes);
-		if (state == BPFRING_EMPTY)
+		uint32_t nr_bytes;
+		switch (recordqueue_next(e->queue, &p, &nr_bytes, &e->nr_bad)) {
+		case RECORDQUEUE_EMPTY:
 			return UINT64_MAX;
-		if (state == BPFRING_BUSY)
+		case RECORDQUEUE_BUSY:
 			return 0;
-		e->record = state == BPFRING_RECORD ? p : NULL;
-		if (state == BPFRING_RECORD && kernelrecord_is_sane(p, e->nr_record_bytes))
+		case RECORDQUEUE_RECORD:
 			break;
-		e->nr_bad++;
-		if (e->record)
-			drop_record(e);
+		}
+		if (kernelrecord_is_sane(p, nr_bytes))
+			e->record = p;
+		else
+			e->nr_bad++;
 	}
 	return e->record->time_ns;
 }
@@ -409,7 +400,7 @@ uint64_t engine_peek_ns(void *ctx)
 int engine_deliver(void *ctx, const struct event_sink *sink, struct err *err)
 {
 	struct engine *e = ctx;
-	const struct kernel_record *r = e->record;
+	const struct kernel_record *r = TAKE(e->record);
 	if (!r)
 		return 0;
 	struct kernelrecord_scratch scratch;
@@ -422,7 +413,6 @@ int engine_deliver(void *ctx, const struct event_sink *sink, struct err *err)
 	} else if (r->kind < NR_KINDS && e->handlers[r->kind].fn) {
 		rc = e->handlers[r->kind].fn(e->handlers[r->kind].ctx, r, sink, err);
 	}
-	drop_record(e);
 	return rc;
 }
 

@@ -4,12 +4,14 @@
 #include "tap.h"
 
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "arch.h"
 #include "base/mem.h"
 #include "capture/bpfring.h"
 #include "capture/kernelrecord.h"
+#include "capture/recordqueue.h"
 #include "kernel_sample.h"
 #include "kernel_stack.h"
 
@@ -147,4 +149,41 @@ TEST(bpfring_with_a_length_past_the_end_is_emptied)
 	put(&f, 8, 2);
 	CHECK_U64(bpfring_peek(&f.ring, &p, &n), BPFRING_RECORD);
 	bpfring_release(&f.ring);
+}
+
+static void wait_until_moved(const struct fake *f, uint64_t to)
+{
+	const uint64_t *consumer = (const void *)f->bytes;
+	struct timespec ms = {.tv_nsec = 1000000};
+	for (int i = 0; i < 5000 && __atomic_load_n(consumer, __ATOMIC_ACQUIRE) < to; i++)
+		(void)nanosleep(&ms, NULL);
+	CHECK_U64(__atomic_load_n(consumer, __ATOMIC_ACQUIRE), to);
+}
+
+TEST(recordqueue_takes_records_out_of_a_ring_that_nobody_reads_and_keeps_their_order)
+{
+	struct fake f;
+	fake_open(&f);
+	struct recordqueue *q = NULL;
+	CHECK(!recordqueue_open(&q, f.fd, RING_BYTES, 1 << 20, NULL));
+	const uint64_t nr = 100; /* 1,600 of 4,096 bytes */
+	for (uint64_t i = 0; i < nr; i++)
+		put(&f, i == 7 ? 8 | DISCARD : 8, i);
+	wait_until_moved(&f, nr * 16);
+	put(&f, 8, nr);
+	put(&f, 8 | BUSY, 0);
+	const void *p = NULL;
+	uint32_t n = 0;
+	uint64_t nr_bad = 0;
+	for (uint64_t i = 0; i <= nr; i++) {
+		if (i == 7)
+			continue;
+		CHECK_U64(recordqueue_next(q, &p, &n, &nr_bad), RECORDQUEUE_RECORD);
+		CHECK_U64(n, 8);
+		CHECK_U64(*(const uint64_t *)p, i);
+	}
+	CHECK_U64(recordqueue_next(q, &p, &n, &nr_bad), RECORDQUEUE_BUSY);
+	CHECK_U64(nr_bad, 0);
+	CHECK(recordqueue_max_held(q) >= (nr - 1) * 16);
+	recordqueue_free(q);
 }
