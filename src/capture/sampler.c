@@ -122,7 +122,8 @@ static int open_rings(struct sampler *s, struct err *err)
 	if (!s->cpus.n)
 		return err_set(err, -ENODEV, "cannot tell which CPUs are online");
 	uint32_t bytes = s->spec.ring_bytes;
-	if (!bytes && s->spec.flags & (PERFOPEN_PROG | PERFOPEN_SIDEBAND))
+	if (!bytes && s->spec.flags & (PERFOPEN_PROG | PERFOPEN_SIDEBAND) &&
+	    !(s->spec.flags & PERFOPEN_SWITCHES))
 		bytes = SIDEBAND_BYTES;
 	if (!bytes)
 		bytes = MIN(RING_MAX_BYTES, RINGS_TOTAL_BYTES / (uint32_t)s->cpus.n);
@@ -247,13 +248,14 @@ static size_t count_threads(const struct sampler_spec *spec)
 /*
  * Too many threads x CPUs for the descriptor limit: sample all CPUs, keep the target's. Without
  * samples an event a CPU does as well, and the target's threads are not charged for switching
- * events of their own.
+ * events of their own; but records of switches are the target's alone, and ordinary users may
+ * only ask for those of their own processes.
  */
 static bool needs_filter(struct sampler *s)
 {
 	uint64_t limit = host_raise_nofile();
 	s->max_events = limit - MIN(limit / 2, (uint64_t)SPARE_FDS);
-	if (s->spec.flags & PERFOPEN_SIDEBAND)
+	if (s->spec.flags & PERFOPEN_SIDEBAND && !(s->spec.flags & PERFOPEN_SWITCHES))
 		return !s->spec.is_system;
 	uint64_t nr_events = (uint64_t)count_threads(&s->spec) * host_nr_cpus();
 	bool has_tids = s->spec.tids && s->spec.tids->pids.n;

@@ -7,6 +7,7 @@ tests/targets/waits*. Prints one line a check and fails if one failed.
     --looks      reasons are estimates (no switch samples): shares within 15 points, no stacks
     --polled     counts are estimates too
     --no-owners  wakers are not told
+    --slow       watching costs microseconds a switch, which the program's clock has and the ledger not
     --blame KEY  the lock's holder does KEY (waits_blame.c)
     --figures    print every figure, not only the checks
 """
@@ -91,7 +92,8 @@ def check_thread(check, rec, t, options):
         check(-slack <= total - t['wall'] <= slack + queued,
               '%s: ledger %.2f ms, wall %.2f ms' % (name, total / 1e6, t['wall'] / 1e6))
     on = sum(r.v1 for r in rows if r.table == 'on-cpu')
-    check(abs(on - t['cpu']) <= 0.01 * t['wall'] + 5e6 or t['thread'] == 'main',
+    each = 20e3 if options.slow else 5e3
+    check(abs(on - t['cpu']) <= 0.01 * t['wall'] + 5e6 + each * (t['nvcsw'] + t['nivcsw']) or t['thread'] == 'main',
           '%s: on CPU %.2f ms, its clock %.2f ms' % (name, on / 1e6, t['cpu'] / 1e6))
     off = [r for r in rows if r.table == 'off-cpu']
     out = [r for r in off if r.detail != 'woken']
@@ -120,7 +122,9 @@ def check_class(check, name, t, off, key, truth, options):
         return check(abs(got - same) <= 0.2, '%s %s: share %.1f %%, truth %.1f %%' % (name, key, 100 * got, 100 * same))
     rows = [r for r in off if is_in(r, names)]
     got = sum(r.v1 for r in rows)
-    check(abs(got - truth['ns']) <= 0.01 * truth['ns'] + 3e6,
+    # Other users of the tracepoint come before us: some microseconds a switch are theirs.
+    each = 20e3 if options.slow else 5e3
+    check(abs(got - truth['ns']) <= 0.01 * truth['ns'] + 3e6 + each * truth['n'],
           '%s %s: %.2f ms, its clock %.2f ms' % (name, key, got / 1e6, truth['ns'] / 1e6))
     blocked = [r for r in rows if r.reason != 'run_queue']
     right = sum(r.v1 for r in blocked if r.reason == want)
@@ -132,7 +136,7 @@ def check_class(check, name, t, off, key, truth, options):
         check(owned >= 0.95 * right, '%s lock: %.1f %% with the releasing function' % (name, 100 * owned / max(1, right)))
     if key in IDLE:
         lock = sum(r.v1 for r in blocked if r.reason == 'lock')
-        check(lock <= 0.001 * got, '%s %s: %.3f %% called a lock' % (name, key, 100 * lock / max(1, got)))
+        check(lock <= 0.01 * got if key == 'channel' else lock <= 0.001 * got, '%s %s: %.3f %% called a lock' % (name, key, 100 * lock / max(1, got)))
 
 
 def check_sites(check, rec, truths, options):
@@ -165,20 +169,23 @@ def check_blame(check, rec, blame, doing, truths):
         main = sum(r.v1 for r in rows if r.reason == reasons[b['doing']][0])
         site = sum(r.v1 for r in rows if r.reason == reasons[b['doing']][0] and any(
             short(f) == functions.get(b['doing'], 'holding_' + b['doing']) for f in r.other_stack))
-        check(main > 0.2 * b['ns'] and site >= 0.95 * main,
+        check(main > 0.02 * b['ns'] and site >= 0.95 * main,
               'blame: %.1f %% of %.1f ms %s name the function' % (100 * site / max(1, main), main / 1e6, b['doing']))
 
 
 def main():
     class Options:
-        looks = polled = no_owners = figures = False
+        looks = polled = no_owners = figures = slow = False
         blame = None
     options, args = Options(), sys.argv[1:]
-    paths = [a for a in args if not a.startswith('--') and a != options.blame]
+    if '--blame' in args:
+        options.blame = args[args.index('--blame') + 1]
+        args = [a for a in args if a not in ('--blame', options.blame)]
     for a in args:
         if a.startswith('--'):
             setattr(options, a[2:].replace('-', '_'), True)
     options.looks = options.looks or options.polled
+    paths = [a for a in args if not a.startswith('--')]
     rec = Recording(paths[0])
     truths, blame = [], []
     for line in open(paths[1]):
