@@ -203,16 +203,62 @@ static __noinline __s32 own_tid(struct task_struct *t)
 	return nr;
 }
 
-/* The part of the wait for which the lock was another's than the waker's. */
-static __noinline int blame_owner(struct wait_state *w, struct task_struct *t, struct blame *b)
+/*
+ * The thread that the lock word named, to be released; NULL: there is none of that number in the
+ * waiter's process, so it was no lock's word.
+ */
+static __always_inline struct task_struct *owner_task(struct wait_state *w, struct task_struct *t,
+						      bool is_own_space)
 {
-	if (!w || !t || !b || !bpf_task_release || !bpf_task_from_pid)
+	if (!bpf_task_release || !bpf_task_from_pid)
+		return NULL;
+	/* By the current thread's namespace where that is the waiter's, else by the root's. */
+	struct task_struct *owner = is_own_space && bpf_task_from_vpid
+					    ? bpf_task_from_vpid(w->now.owner_tid)
+					    : bpf_task_from_pid(w->now.owner_tid);
+	if (!owner || owner->tgid == t->tgid)
+		return owner;
+	bpf_task_release(owner);
+	return NULL;
+}
+
+static __always_inline void owner_forget(struct wait_state *w)
+{
+	w->now.owner_tid = 0;
+	w->now.evidence &= ~EVIDENCE_LOCK_WORD;
+}
+
+/*
+ * Whether the lock word named a thread can be looked up only here: at a switch the run queue's lock
+ * is held, and to give up a task there could mean to wake somebody.
+ */
+static __noinline int owner_check(struct wait_state *w, struct task_struct *t,
+				  struct task_struct *by)
+{
+	if (!w || !t || !by)
 		return 0;
-	struct task_struct *owner = bpf_task_from_vpid ? bpf_task_from_vpid(w->now.owner_tid)
-						       : bpf_task_from_pid(w->now.owner_tid);
+	__s32 owner_tid = w->now.owner_tid;
+	if (owner_tid == by->pid || owner_tid == own_tid(by))
+		return 0;
+	struct task_struct *owner = owner_task(w, t, by->tgid == t->tgid);
+	if (!owner) {
+		owner_forget(w);
+		return 0;
+	}
+	bpf_task_release(owner);
+	RETURN_NOTHING();
+}
+
+/* The part of the wait for which the lock was another's than the waker's. */
+static __noinline int blame_owner(struct wait_state *w, struct task_struct *t, struct blame *b,
+				  bool is_own_space)
+{
+	if (!w || !t || !b)
+		return 0;
+	struct task_struct *owner = owner_task(w, t, is_own_space);
 	if (!owner)
 		return 0;
-	struct task_state *s = owner->tgid == t->tgid ? state_of(owner, false) : NULL;
+	struct task_state *s = state_of(owner, false);
 	if (s) {
 		b->tid = owner->pid;
 		b->tgid = owner->tgid;
@@ -237,7 +283,7 @@ static __always_inline void blame_wait(struct wait_state *w, struct task_struct 
 	if (owner && owner != by->pid && owner != own_tid(by)) {
 		__u64 got = got_ns(c, w->now.object, b.start_ns);
 		b.end_ns = got ? got : now;
-		if (blame_owner(w, t, &b)) {
+		if (blame_owner(w, t, &b, by->tgid == t->tgid)) {
 			b.start_ns = b.end_ns;
 			b.end_ns = now;
 		} else {
@@ -249,6 +295,18 @@ static __always_inline void blame_wait(struct wait_state *w, struct task_struct 
 	b.tid = by->pid;
 	b.tgid = by->tgid;
 	blame_culprit(w, t, c, &b);
+}
+
+/* A wait that has not ended when the ledger ends: the owner's so far. */
+static __always_inline void blame_open(struct wait_state *w, struct task_struct *t, __u64 now)
+{
+	struct blame b = {.start_ns = w->off_ns, .end_ns = now};
+
+	if (w->now.reason != WAIT_SYNC || !w->now.owner_tid)
+		return;
+	second_of(w, now);
+	if (!wait_has_wakers || !blame_owner(w, t, &b, false))
+		owner_forget(w);
 }
 
 #endif

@@ -582,6 +582,8 @@ static __always_inline void woken_by(struct wait_state *w, struct task_struct *t
 {
 	w->wake.tid = by->pid;
 	w->wake.tgid = by->tgid;
+	if (w->now.owner_tid && !w->is_on)
+		owner_check(w, t, by);
 	if (!wait_has_wakers || !by->mm || by->flags & PF_KTHREAD)
 		return;
 	struct task_state *s = state_of(by, false);
@@ -618,6 +620,8 @@ int BPF_PROG(wait_waking, struct task_struct *t)
 		/* No device ends these: it was a timer. */
 		if (w->now.reason == WAIT_SYNC || w->now.reason == WAIT_SLEEP)
 			w->wake.evidence |= EVIDENCE_SELF;
+		if (w->now.owner_tid && !w->is_on)
+			owner_forget(w);
 	} else if (by->pid) {
 		woken_by(w, t, by, now);
 	}
@@ -708,10 +712,12 @@ int wait_sweep_last(struct bpf_iter__task *ctx)
 	} else if (!w->is_seen) {
 		first_in(w, t);
 	}
-	if (w->is_on)
+	if (w->is_on) {
 		run_close(w, t, stop);
-	else
+	} else {
+		blame_open(w, t, stop);
 		off_close(w, t, stop, EVIDENCE_OPEN);
+	}
 	w->is_over = 1;
 	sums_flush(w, t);
 	sums_lost(w);
