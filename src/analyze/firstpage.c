@@ -9,7 +9,7 @@
 #include "analyze/ledger.h"
 #include "analyze/overview.h"
 #include "analyze/spansum.h"
-#include "analyze/waits.h"
+#include "analyze/waittables.h"
 
 enum profile_kind profile_kind_of(const struct profile *p)
 {

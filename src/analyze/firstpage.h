@@ -1,5 +1,5 @@
 /*
- * What a profile is about, and its first page: of CPU samples (overview.h), of waits (waits.h), of
+ * What a profile is about, and its first page: of CPU samples (overview.h), of waits (waittables.h), of
  * both (hotcold.h), of events by name (eventsum.h), of input and output (iosum.h), of page faults
  * (faultsum.h), of spans (spansum.h).
  */

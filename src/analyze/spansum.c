@@ -9,7 +9,7 @@
 
 #include "analyze/tallygroups.h"
 #include "analyze/waitframes.h"
-#include "analyze/waits.h"
+#include "analyze/waittables.h"
 #include "base/num.h"
 
 bool spansum_is_there(const struct profile *p)

@@ -1,6 +1,6 @@
-/* Locks that were waited for; see waits.h. */
+/* Locks that were waited for; see waittables.h. */
 #include "base/base.h"
-#include "analyze/waits.h"
+#include "analyze/waittables.h"
 
 #include <stdlib.h>
 

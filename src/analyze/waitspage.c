@@ -1,6 +1,6 @@
-/* The first page of a recording of waits; see waits.h. */
+/* The first page of a recording of waits; see waittables.h. */
 #include "base/base.h"
-#include "analyze/waits.h"
+#include "analyze/waittables.h"
 
 #include "analyze/blame.h"
 #include "analyze/hotcold.h"

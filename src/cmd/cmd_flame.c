@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #include "analyze/calltree.h"
-#include "analyze/waits.h"
+#include "analyze/waittables.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"

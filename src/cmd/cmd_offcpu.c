@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "analyze/waits.h"
+#include "analyze/waittables.h"
 #include "base/log.h"
 #include "base/opt.h"
 #include "cmd/cmd.h"

@@ -16,7 +16,7 @@
 #include "analyze/phases.h"
 #include "analyze/threads.h"
 #include "analyze/top.h"
-#include "analyze/waits.h"
+#include "analyze/waittables.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"

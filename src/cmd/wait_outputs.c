@@ -7,7 +7,7 @@
 #include "analyze/hotcold.h"
 #include "analyze/ledger.h"
 #include "analyze/select.h"
-#include "analyze/waits.h"
+#include "analyze/waittables.h"
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/mem.h"

@@ -11,7 +11,7 @@
 #include "analyze/hotcold.h"
 #include "analyze/ledger.h"
 #include "analyze/quantile.h"
-#include "analyze/waits.h"
+#include "analyze/waittables.h"
 #include "base/buf.h"
 #include "format/assayfile.h"
 #include "madewaits.h"

@@ -1,6 +1,6 @@
-/* Tables of waits; see waits.h. The first page is in waitspage.c. */
+/* Tables of waits; see waittables.h. The first page is in waitspage.c. */
 #include "base/base.h"
-#include "analyze/waits.h"
+#include "analyze/waittables.h"
 
 #include "analyze/threads.h"
 #include "analyze/waitframes.h"

@@ -6,8 +6,8 @@
  * or p99 is right to its class (within a factor of 2, mostly much better), never above the longest
  * wait; means and sums are exact.
  */
-#ifndef ASSAY_ANALYZE_WAITS_H
-#define ASSAY_ANALYZE_WAITS_H
+#ifndef ASSAY_ANALYZE_WAITTABLES_H
+#define ASSAY_ANALYZE_WAITTABLES_H
 
 #include "analyze/ledger.h"
 #include "analyze/report.h"
