@@ -1,7 +1,7 @@
 /*
- * What a profile is about, and its first page: of CPU samples (overview.h), of waits (waittables.h), of
- * both (hotcold.h), of events by name (eventsum.h), of input and output (iosum.h), of page faults
- * (faultsum.h), of spans (spansum.h).
+ * What a profile is about, and its first page: of CPU samples (overview.h), of waits
+ * (waittables.h), of both (hotcold.h), of events by name (eventsum.h), of input and output
+ * (iosum.h), of page faults (faultsum.h), of spans (spansum.h).
  */
 #ifndef ASSAY_ANALYZE_FIRSTPAGE_H
 #define ASSAY_ANALYZE_FIRSTPAGE_H
