@@ -224,6 +224,29 @@ static __always_inline bool single_send(struct task_struct *t, const struct wait
 	return true;
 }
 
+/* What found no room in a map, through the ring: the sum as one interval, its count in dev. */
+static __always_inline bool unbooked_send_one(struct task_struct *t, __u8 which, __u64 ns,
+					      __u32 count)
+{
+	struct wait_key k;
+	struct wait_row r = {.dev = count};
+
+	key_of_thread(&k, t, which);
+	k.reason = which == BOOK_ON_CPU ? WAIT_ON_CPU : WAIT_UNKNOWN;
+	k.how = HOW_UNBOOKED;
+	__u64 now = bpf_ktime_get_ns();
+	return single_send(t, &k, &r, now - ns, now, now);
+}
+
+static __always_inline void unbooked_send(struct wait_state *w, struct task_struct *t)
+{
+	if (w->unbooked && unbooked_send_one(t, BOOK_OFF_CPU, w->unbooked_ns, w->unbooked))
+		w->unbooked_ns = w->unbooked = 0;
+	if (w->unbooked_runs &&
+	    unbooked_send_one(t, BOOK_ON_CPU, w->unbooked_run_ns, w->unbooked_runs))
+		w->unbooked_run_ns = w->unbooked_runs = 0;
+}
+
 /* ---- runs ---------------------------------------------------------------------------------- */
 
 static __always_inline void run_flush(struct wait_state *w, struct task_struct *t)
@@ -252,6 +275,7 @@ static __noinline int run_across(struct wait_state *w, struct task_struct *t, __
 	if (!w || !t)
 		return 0;
 	run_flush(w, t);
+	unbooked_send(w, t);
 	w->run_second = second_of(w, now);
 	key_of_thread(&k, t, BOOK_ON_CPU);
 	k.reason = WAIT_ON_CPU;
@@ -364,30 +388,12 @@ static __noinline int off_close(struct wait_state *w, struct task_struct *t, __u
 /* Everything that is kept with the thread into the map. */
 static __noinline int sums_flush(struct wait_state *w, struct task_struct *t)
 {
-	struct wait_key k;
-	struct wait_row r = {};
-
 	if (!w || !t)
 		return 0;
 	run_flush(w, t);
 	for (unsigned i = 0; i <= WAIT_MEMO_BLAME; i++)
 		memo_flush(w, &w->memo[i]);
-	if (!w->unbooked && !w->unbooked_runs)
-		return 0;
-	key_of_thread(&k, t, BOOK_OFF_CPU);
-	k.second = w->second;
-	k.reason = WAIT_UNKNOWN;
-	k.how = HOW_UNBOOKED;
-	r.ns = w->unbooked_ns;
-	r.count = w->unbooked;
-	if (r.count && rows_add(&k, &r))
-		w->unbooked_ns = w->unbooked = 0;
-	k.book = BOOK_ON_CPU;
-	k.reason = WAIT_ON_CPU;
-	r.ns = w->unbooked_run_ns;
-	r.count = w->unbooked_runs;
-	if (r.count && rows_add(&k, &r))
-		w->unbooked_run_ns = w->unbooked_runs = 0;
+	unbooked_send(w, t);
 	RETURN_NOTHING();
 }
 

@@ -82,7 +82,10 @@ struct wait_row {
 	wire_u32 pad;
 };
 
-/* RECORD_WAIT. Intervals of BOOK_ON_CPU have woken_ns == end_ns. */
+/*
+ * RECORD_WAIT. Intervals of BOOK_ON_CPU have woken_ns == end_ns. HOW_UNBOOKED: the sum of dev
+ * intervals, which ended by then.
+ */
 struct wait_single {
 	struct kernel_record head; /* time_ns: when it was sent */
 	struct wait_key key;       /* without second and log2 classes */

@@ -222,8 +222,6 @@ static void book_row(struct waits *w, const struct wait_key *k, const struct wai
 	case BOOK_OFF_CPU:
 		break;
 	}
-	if (k->how == HOW_UNBOOKED)
-		w->info.nr_unbooked += r->count;
 	if (k->reason == WAIT_RUN_QUEUE) {
 		key = queue_key(k, detail_of(k->how), k->log2_ns);
 		row_add(w, &key, r, r->count, r->ns, r->max_ns);
@@ -257,6 +255,19 @@ static void book_part(struct waits *w, struct row_key *key, const struct wait_ro
 	}
 }
 
+/* A sum for which the maps had no room: nothing is known of its intervals but how many they are. */
+static void book_unbooked(struct waits *w, const struct wait_single *s)
+{
+	bool is_run = s->key.book == BOOK_ON_CPU;
+	struct wait_row from = {0};
+	struct row_key key = key_of(&s->key, 0, is_run ? SPEC_ON_CPU : SPEC_OFF_CPU);
+	key.second = (uint32_t)((s->end_ns - MIN(w->epoch_ns, s->end_ns)) / NS_PER_SEC);
+	key.log2_ns = LOG2_NONE;
+	key.detail = is_run ? DETAIL_NONE : DETAIL_UNBOOKED;
+	w->info.nr_unbooked += s->dev;
+	row_add(w, &key, &from, s->dev, s->end_ns - s->start_ns, 0);
+}
+
 /* RECORD_WAIT. */
 static int book_single(void *ctx, const struct kernel_record *record,
 		       const struct event_sink *sink UNUSED, struct err *err UNUSED)
@@ -268,6 +279,10 @@ static int book_single(void *ctx, const struct kernel_record *record,
 	memcpy(&s, record, sizeof(s));
 	if (s.start_ns > s.woken_ns || s.woken_ns > s.end_ns)
 		return 0;
+	if (s.key.how == HOW_UNBOOKED) {
+		book_unbooked(w, &s);
+		return 0;
+	}
 	w->info.nr_singles++;
 	struct wait_row from = {
 		.kernel_ref = s.kernel_ref, .other_tgid = s.other_tgid, .dev = s.dev};
