@@ -8,7 +8,6 @@
 #ifndef ASSAY_NO_BPF
 
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -17,6 +16,7 @@
 
 #include "base/mem.h"
 #include "base/vec.h"
+#include "capture/btfhas.h"
 #include "capture/skeleton.h"
 
 struct faults {
@@ -24,20 +24,11 @@ struct faults {
 };
 
 /* The tracepoints are those of x86. */
-static bool has_fault_begin(void)
-{
-	struct btf *btf = btf__load_vmlinux_btf();
-	if (!btf)
-		return false;
-	bool has = btf__find_by_name(btf, "btf_trace_page_fault_user") > 0 &&
-		   btf__find_by_name(btf, "btf_trace_page_fault_kernel") > 0;
-	btf__free(btf);
-	return has;
-}
+static const char *const begins[] = {"page_fault_user", "page_fault_kernel", NULL};
 
 bool faults_choose(struct assay_bpf *skel, bool is_wanted)
 {
-	bool has_begin = is_wanted && has_fault_begin();
+	bool has_begin = is_wanted && btf_has_tracepoints(begins);
 	(void)bpf_program__set_autoload(skel->progs.io_fault_major, is_wanted);
 	(void)bpf_program__set_autoload(skel->progs.io_fault_minor, is_wanted);
 	(void)bpf_program__set_autoload(skel->progs.io_fault_user, has_begin);

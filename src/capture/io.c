@@ -30,6 +30,7 @@
 #include "base/vec.h"
 #include "capture/blockdev.h"
 #include "capture/bpfring.h"
+#include "capture/btfhas.h"
 #include "capture/faults.h"
 #include "capture/filename.h"
 #include "base/iocalls.h"
@@ -118,6 +119,11 @@ static void choose_programs(struct io_source *s)
 	leave_out(s->skel->progs.io_reclaim_node_begin, has_reclaim);
 	leave_out(s->skel->progs.io_reclaim_node_end, has_reclaim);
 	leave_out(s->skel->progs.io_reclaim_kswapd, has_reclaim);
+	bool has_block = s->parts & IO_PART_BLOCK;
+	static const char *const starts[] = {"block_io_start", NULL};
+	leave_out(s->skel->progs.io_block_start, has_block && btf_has_tracepoints(starts));
+	leave_out(s->skel->progs.io_block_issue, has_block);
+	leave_out(s->skel->progs.io_block_complete, has_block);
 	s->info.has_fault_time = faults_choose(s->skel, (s->parts & IO_PART_FAULTS) != 0);
 }
 

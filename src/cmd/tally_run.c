@@ -204,7 +204,7 @@ static int finish(const struct run *run, const struct capture_result *r)
 	}
 	if (is_empty)
 		log_warn("%s", run->kind->nothing);
-	else if (summarize(run, r->profile))
+	if (has_any && summarize(run, r->profile))
 		status = EXIT_FAILED;
 	if (run->kind->say)
 		run->kind->say(r);

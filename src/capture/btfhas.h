@@ -1,0 +1,10 @@
+/* Which tracepoints this kernel has, by its own description of its types. */
+#ifndef ASSAY_CAPTURE_BTFHAS_H
+#define ASSAY_CAPTURE_BTFHAS_H
+
+#include "base/base.h"
+
+/* Has it all of them (NULL after the last)? False where it describes nothing. */
+bool btf_has_tracepoints(const char *const *names);
+
+#endif
