@@ -205,9 +205,19 @@ int BPF_PROG(life_exec, struct task_struct *t)
 	struct kproc *p = bpf_map_lookup_elem(&procs, &tgid);
 	struct ktables_head *h = tables_head();
 
-	if (p && h)
-		space_begin_anew(&h->spaces[p->space_idx & (KTABLES_NR_SPACES - 1)],
-				 bpf_ktime_get_ns());
+	if (!p)
+		return 0;
+	__u64 now = bpf_ktime_get_ns();
+	if (h)
+		space_begin_anew(&h->spaces[p->space_idx & (KTABLES_NR_SPACES - 1)], now);
+	if (p->flags & KPROC_AT_EXEC) {
+		struct task_state *s = state_of(t, false);
+		if (s) /* it may have been looked at before */
+			s->flags &= ~TASK_IS_KNOWN;
+		p->since_ns = now;
+		p->flags = KPROC_TARGET;
+		target_state(t);
+	}
 	return 0;
 }
 

@@ -413,6 +413,10 @@ static __always_inline void sums_lost(struct wait_state *w)
 static __always_inline __u64 first_ns(struct task_struct *t)
 {
 	__u64 start = wait_clock.start_ns;
+	__u32 tgid = (__u32)t->tgid;
+	struct kproc *p = bpf_map_lookup_elem(&procs, &tgid);
+	if (p && p->since_ns > start)
+		start = p->since_ns;
 	return t->start_time > start ? t->start_time : start;
 }
 

@@ -96,11 +96,13 @@ struct ktables_head {
 /* The value of map "procs"; key: tgid (u32) in the root PID namespace. */
 struct kproc {
 	wire_u32 space_idx;
-	wire_u32 flags; /* enum kproc_flags */
+	wire_u32 flags;    /* enum kproc_flags */
+	wire_u64 since_ns; /* when an AT_EXEC became a target; else 0 */
 };
 enum kproc_flags {
 	KPROC_TARGET = 1,  /* all of its threads are watched, and what it forks */
 	KPROC_THREADS = 2, /* only those threads that the map "tids" names (key: tid, value: u8) */
+	KPROC_AT_EXEC = 4, /* a command at its gate: a target once it executes its program */
 };
 
 /* What the kernel side had to leave out: index into the per-CPU array "losses" of u64. */

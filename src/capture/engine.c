@@ -211,7 +211,7 @@ static int add_thread(struct engine *e, int32_t tid, struct err *err)
 static int add_targets(struct engine *e, struct err *err)
 {
 	const struct engine_spec *s = &e->spec;
-	int rc = s->child ? add_process(e, s->child, KPROC_TARGET, err) : 0;
+	int rc = s->child ? add_process(e, s->child, KPROC_AT_EXEC, err) : 0;
 	for (size_t i = 0; !rc && s->pids && i < s->pids->pids.n; i++)
 		rc = add_process(e, s->pids->pids.p[i], KPROC_TARGET, err);
 	for (size_t i = 0; !rc && s->tids && i < s->tids->pids.n; i++)

@@ -306,6 +306,9 @@ static int introduce(struct capture *c, const struct event *ev, struct err *err)
 static int take_event(void *ctx, const struct event *ev, struct err *err)
 {
 	struct capture *c = ctx;
+	/* While the other sources were started; the capture's first second begins with them. */
+	if (ev->kind == EVENT_SAMPLE && ev->time_ns < c->start_ns)
+		return 0;
 	int rc = ev->kind == EVENT_TALLY ? introduce(c, ev, err) : 0;
 	return rc ? rc : c->builder_sink.event(c->builder_sink.ctx, ev, err);
 }
