@@ -193,9 +193,11 @@ static void say_recording(const struct run *run, const struct capture_result *r)
 static int finish(const struct run *run, const struct capture_result *r)
 {
 	int status = EXIT_OK;
-	bool is_empty = true;
+	/* rows of the whole machine alone are not what was asked for */
+	bool is_empty = !has_rows(r->profile, run->kind->pictures[0]);
+	bool has_any = false;
 	vec_foreach(t, &r->profile->tables)
-		is_empty = is_empty && !t->n;
+		has_any = has_any || t->n;
 	if (r->disk.code) {
 		log_error("the recording lacks %" PRIu64 " rows: %s", r->nr_unsaved,
 			  err_msg(&r->disk));
