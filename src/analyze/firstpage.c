@@ -6,8 +6,8 @@
 #include "analyze/faultsum.h"
 #include "analyze/hotcold.h"
 #include "analyze/iosum.h"
-#include "analyze/ledger.h"
 #include "analyze/overview.h"
+#include "analyze/selecttags.h"
 #include "analyze/spansum.h"
 #include "analyze/waittables.h"
 
@@ -58,21 +58,8 @@ static int samples_page(struct report *r, const struct profile *p, const struct 
 static int hot_cold_page(struct report *r, const struct profile *p, const struct select_spec *spec,
 			 const char *input, const struct view_limits *limits, struct err *err)
 {
-	CLEANUP(arena_release) struct arena a = {0};
-	struct ledger l;
-	struct selection waits;
-	struct select_spec of_waits = *spec;
-	of_waits.event = WAITS_TABLE;
 	int rc = samples_page(r, p, spec, input, limits, err);
-	if (!rc)
-		rc = ledger_make(&a, p, spec, &l, err);
-	if (!rc)
-		rc = select_run(&a, p, &of_waits, &waits, err);
-	if (rc)
-		return rc;
-	ledger_report(r, &l);
-	waits_functions(r, &waits, limits);
-	return 0;
+	return rc ? rc : waits_page(r, p, spec, limits, err);
 }
 
 static bool is_page_of(const struct select_spec *spec, const char *table)
@@ -85,9 +72,11 @@ int firstpage_report(struct report *r, const struct profile *p, const struct sel
 {
 	enum profile_kind kind = profile_kind_of(p);
 	bool is_waits = spec->event && !strcmp(spec->event, WAITS_TABLE);
-	if (is_waits || (!spec->event && kind == PROFILE_WAITS))
+	bool is_of_both = !spec->event && kind == PROFILE_HOT_COLD;
+	if (is_waits || (!spec->event && kind == PROFILE_WAITS) ||
+	    (is_of_both && selecttags_is_asked(spec)))
 		return waits_overview(r, p, spec, input, limits, err);
-	if (!spec->event && kind == PROFILE_HOT_COLD)
+	if (is_of_both)
 		return hot_cold_page(r, p, spec, input, limits, err);
 	if (is_page_of(spec, "spans") || (!spec->event && kind == PROFILE_SPANS))
 		return spansum_report(r, p, spec, input, limits, err);

@@ -2,6 +2,7 @@
 #include "base/base.h"
 #include "analyze/overview.h"
 
+#include "analyze/hotcold.h"
 #include "analyze/threads.h"
 #include "analyze/top.h"
 #include "base/buf.h"
@@ -87,6 +88,8 @@ static void note_other_events(struct report *r, const struct selection *sel)
 			continue;
 		buf_addf(&b, "%s%s", b.n ? ", " : "", profile_text(sel->p, t->event));
 	}
+	if (hotcold_is_there(sel->p) && strcmp(sel->event, "thread-time") != 0)
+		buf_addf(&b, "%sthread-time", b.n ? ", " : "");
 	if (b.n)
 		report_note(r, "other events in this profile (--event): %s", buf_str(&b));
 }
@@ -94,6 +97,8 @@ static void note_other_events(struct report *r, const struct selection *sel)
 void overview_begin(struct report *r, const struct selection *sel)
 {
 	view_begin(r, sel, "assay report");
+	if (hotcold_is_there(sel->p))
+		r->noun = "samples and waits"; /* of the ledger of losses */
 	add_facts(r, sel);
 	if (sel->table >= sel->p->tables.n || !sel->p->tables.p[sel->table].has_tags)
 		note_few_samples(r, sel);

@@ -185,8 +185,8 @@ static void add_hints(struct report *r, const struct profile *p, const char *inp
 	report_hint(r, "assay report %s --by thread", buf_str(&word));
 }
 
-int waits_overview(struct report *r, const struct profile *p, const struct select_spec *spec,
-		   const char *input, const struct view_limits *limits, struct err *err)
+int waits_page(struct report *r, const struct profile *p, const struct select_spec *spec,
+	       const struct view_limits *limits, struct err *err)
 {
 	CLEANUP(arena_release) struct arena a = {0};
 	struct select_spec own = *spec;
@@ -197,15 +197,14 @@ int waits_overview(struct report *r, const struct profile *p, const struct selec
 	int rc = select_run(&a, p, &own, &sel, err);
 	if (!rc)
 		rc = ledger_make(&a, p, spec, &l, err);
-	own.event = BLAME_TABLE;
-	own.reason = NULL;
-	bool has_blame = !rc && blame_is_there(p) && !select_run(&a, p, &own, &blame, NULL);
 	if (rc)
 		return rc;
+	own.event = BLAME_TABLE;
+	own.reason = NULL;
+	bool has_blame = blame_is_there(p) && !select_run(&a, p, &own, &blame, NULL);
 	struct page pg = {r, p, &l, &sel, ledger_sum_ns(&l.total) - ledger_idle_ns(&l.total)};
 	struct view_limits few = *limits;
 	few.max_rows = limits->max_rows ? MIN(limits->max_rows, PAGE_ROWS) : 0;
-	view_begin(r, &sel, "assay report");
 	add_facts(&pg);
 	ledger_report(r, &l);
 	ledger_threads_report(r, &l, LEDGER_GROUPS, &few);
@@ -219,7 +218,22 @@ int waits_overview(struct report *r, const struct profile *p, const struct selec
 	}
 	note_accuracy(&pg);
 	note_window(&pg, spec);
-	if (input && sel.nr_samples)
-		add_hints(r, p, input);
 	return 0;
+}
+
+int waits_overview(struct report *r, const struct profile *p, const struct select_spec *spec,
+		   const char *input, const struct view_limits *limits, struct err *err)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct select_spec own = *spec;
+	struct selection sel;
+	own.event = WAITS_TABLE;
+	int rc = select_run(&a, p, &own, &sel, err);
+	if (rc)
+		return rc;
+	view_begin(r, &sel, "assay report");
+	rc = waits_page(r, p, spec, limits, err);
+	if (!rc && input && sel.nr_samples)
+		add_hints(r, p, input);
+	return rc;
 }

@@ -46,6 +46,9 @@ void waits_objects(struct report *r, const struct selection *sel, const struct v
 int waits_overview(struct report *r, const struct profile *p, const struct select_spec *spec,
 		   const char *input, const struct view_limits *limits, struct err *err);
 
+/* The same without title, losses and hints: below the page of CPU samples. */
+int waits_page(struct report *r, const struct profile *p, const struct select_spec *spec,
+	       const struct view_limits *limits, struct err *err);
 /* Adds a bit for each reason that has time in view. Errors as select_run. */
 int waits_reasons_in_view(const struct profile *p, const struct select_spec *spec,
 			  uint32_t *ret_bits, struct err *err);

@@ -207,7 +207,14 @@ static bool add_losses(struct buf *to, const struct svg *s)
 	uint64_t seen = MAX(l->nr[LOSS_SEEN], l->nr[LOSS_WRITTEN]);
 	uint64_t truncated = losses_truncated(l);
 	uint64_t unnamed = losses_unsymbolized(l);
-	add_loss(to, "samples taken", seen, 0);
+	const char *noun = s->r->noun;
+	bool is_of_samples = !noun || !strcmp(noun, "samples");
+	CLEANUP(buf_release) struct buf what = {0};
+	if (is_of_samples)
+		buf_add_str(&what, "samples taken");
+	else
+		buf_addf(&what, "%s seen", noun);
+	add_loss(to, buf_str(&what), seen, 0);
 	add_loss(to, "lost", lost, seen);
 	add_loss(to, "stacks truncated", truncated, seen);
 	add_loss(to, "unsymbolized", unnamed, seen);
