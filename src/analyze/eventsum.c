@@ -296,8 +296,8 @@ static void add_calls(struct report *r, struct report_table *t, const struct sum
 /* Counters of the kernel see block requests only where the target itself makes them. */
 static const char *remark_of(const struct summary *s, const char *remark)
 {
-	bool is_machine = profile_get_fact(s->p, "events of the whole machine") != NULL;
-	if (is_machine || strncmp(remark, "whole machine", 13) != 0)
+	bool has_counters = profile_get_fact(s->p, "accuracy") != NULL; /* of the kernel */
+	if (!has_counters || strncmp(remark, "whole machine", 13) != 0)
 		return remark;
 	return "in threads of the target only";
 }

@@ -48,9 +48,9 @@ void event_tables_facts(const struct counts *c, struct profile *p)
 		struct counts_total t = counts_total(c, i);
 		bool is_machine = e->count.flags & COUNT_MACHINE;
 		nr_no_room += t.nr_no_room;
-		if (is_machine)
+		if (is_machine && t.nr)
 			buf_addf(&machine, "%s%s", machine.n ? ", " : "", e->name);
-		else if (t.nr_stacks < t.nr && !spec->has_no_stacks)
+		else if (!is_machine && t.nr_stacks < t.nr && !spec->has_no_stacks)
 			add_share(&shares, e->name, &t);
 	}
 	if (shares.n)
