@@ -10,6 +10,7 @@
 #include "stack_walk.bpf.h"
 
 #include "stack_copy.bpf.h"
+#include "stack_trail.bpf.h"
 
 #define KERNEL_FRAMES_MAX 127
 
@@ -280,7 +281,7 @@ __noinline __u64 user_stack_of_sample(__u32 is_user, __u32 max_depth)
 			w->hash = hash_seed(w, flags & KSTACK_CALLERS);
 		}
 		if (goes_on)
-			walk_callers(&k);
+			walk_trail(&k, t);
 		walk_count(w);
 		if (!is_stack_gone(w, t))
 			ref = stack_refer(w, flags, COPY_BYTES_SAMPLE);

@@ -55,6 +55,16 @@ struct walk_map {
 };
 #define WALK_RECENT 4
 
+/* A frame and how its caller was found (stack_trail.bpf.h). */
+#define TRAIL_FRAMES 64
+struct trail_frame {
+	__u64 pc;
+	__u64 sp;
+	__u64 fp;
+	__s32 fp_slot;  /* where the caller's fp was, in words from its sp; ROW_FP_SAME: not read */
+	__u32 is_plain; /* by that and the word below the caller's sp alone */
+};
+
 /*
  * One walk, and all of its memory. It lies in a map, one for each program that can run on a CPU at
  * a time, as a program's stack is too small for it.
@@ -96,7 +106,15 @@ struct walk {
 	bool is_chained;
 	bool is_leaf; /* no frame was left yet: all registers are known */
 	bool has_regs;
-	bool is_odd;                 /* depended on more than the words read */
+	bool is_odd;   /* depended on more than the words read */
+	bool is_plain; /* of the last step, see struct trail_frame */
+	bool is_trail_broken;
+	__s32 fp_slot;
+	__u32 nr_steps;
+	__u32 trail_at; /* 1 + index into the trail, of the frame that comes next; 0: none */
+	__u32 met_at;   /* the same, where the walk came upon the trail */
+	__u32 met_steps;
+	struct trail_frame steps[TRAIL_FRAMES];
 	__u16 offs[WALK_MEMO_WORDS]; /* in words from sp_0 */
 	__u64 window[WALK_WINDOW_BYTES / 8];
 	__u64 regs[WALK_NR_REGS];                      /* of the leaf, once asked for */
@@ -118,6 +136,7 @@ struct walker {
 	struct walk *w;
 	struct ktables_head *tables;
 	struct rule_cache *rules;
+	struct walk_trail *trail;
 };
 
 #define STEP_OK   0
@@ -358,10 +377,14 @@ static __always_inline long walk_step_cfa(struct walk *w, __u64 cfa, __s32 slot)
 		return walk_stop(w, KEND_BAD_FRAME);
 	/* The lower word first: the window begins there. A slot below sp: an epilogue has popped
 	 * it, and the register has its value again. */
+	w->fp_slot = ROW_FP_SAME;
 	if (slot != ROW_FP_SAME) {
 		__u64 at = cfa + (__u64)((__s64)slot * 8);
-		if (at >= w->sp && UNLIKELY(!walk_read(w, at, &fp)))
-			return walk_stop(w, KEND_UNREADABLE);
+		if (at >= w->sp) {
+			w->fp_slot = slot;
+			if (UNLIKELY(!walk_read(w, at, &fp)))
+				return walk_stop(w, KEND_UNREADABLE);
+		}
 	}
 #ifdef ARCH_RA_BESIDE_FP
 	if (slot == ROW_FP_SAME) {
@@ -374,6 +397,7 @@ static __always_inline long walk_step_cfa(struct walk *w, __u64 cfa, __s32 slot)
 #else
 	if (UNLIKELY(!walk_read(w, cfa + (__u64)(__s64)ARCH_RA_AT_CFA, &ra)))
 		return walk_stop(w, KEND_UNREADABLE);
+	w->is_plain = true;
 #endif
 	return walk_go(w, ra, cfa, fp);
 }

@@ -135,7 +135,7 @@ int tell_both(struct bpf_perf_event_data *ctx)
 		b = bpf_ringbuf_reserve(&judged, sizeof(*b), 0);
 	if (b) {
 		if (walk_leaf(&k))
-			walk_callers(&k);
+			walk_trail(&k, task);
 		b->kind = KSTACK_BOTH;
 		b->end = k.w->end;
 		b->nr_frames = k.w->nr_frames;
