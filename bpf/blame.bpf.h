@@ -55,6 +55,8 @@ static __always_inline void past_note(struct wait_state *w, __u64 start, __u64 w
 			p->ns += woken - start;
 			p->queue_ns += end - woken;
 			p->nr++;
+			if (!p->ref) /* it began with the thread's birth, which has no stack */
+				p->ref = w->now.user_ref;
 			return;
 		}
 		if (p->end_ns < oldest_ns) {
