@@ -29,8 +29,8 @@
 #define PRINT_MAX  1000
 #define HELD_MAX   (48u << 20) /* records in memory, while a binary is being opened */
 #define ROWS_SPARE (1u << 19)
-/* The densest binaries have 35 rows a KiB of code; most have 10 to 20. */
-#define CODE_BYTES_PER_ROW 32
+/* Large binaries have 4 to 17 rows a KiB of code; the few denser ones are small. */
+#define CODE_BYTES_PER_ROW 96
 /* Births between the listing of the target and the first run of our programs. */
 #define ADOPT_NS 1000000000u
 
@@ -113,8 +113,8 @@ static int add_code_bytes(void *ctx, const struct proc_map *m, struct err *err)
 }
 
 /*
- * The rows are locked memory: as many as the target's code is likely to need, twice, and what a
- * few libraries loaded later need. Of a command that has not started nothing is known.
+ * The rows are locked memory: as many as the target's code is likely to need, and what a few
+ * libraries loaded later need. Of a command that has not started nothing is known.
  */
 static uint32_t guess_rows(const struct engine_spec *spec)
 {
@@ -129,8 +129,8 @@ static uint32_t guess_rows(const struct engine_spec *spec)
 	for (size_t i = 0; spec->tids && i < spec->tids->pids.n; i++)
 		(void)proc_maps(spec->tids->pids.p[i], add_code_bytes, &all, NULL);
 	bool is_known = !spec->is_system && !spec->child && all;
-	uint64_t n = ROWS_SPARE + 2 * most / CODE_BYTES_PER_ROW;
-	uint64_t n_all = ROWS_SPARE + 2 * all / CODE_BYTES_PER_ROW;
+	uint64_t n = ROWS_SPARE + most / CODE_BYTES_PER_ROW;
+	uint64_t n_all = ROWS_SPARE + all / CODE_BYTES_PER_ROW;
 	/* Processes mostly share their binaries. */
 	n = MAX(n, is_known ? MIN(n_all, (uint64_t)KTABLES_ROWS_DEFAULT) : KTABLES_ROWS_DEFAULT);
 	return (uint32_t)MIN(n, (uint64_t)KTABLES_ROWS_MAX);

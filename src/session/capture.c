@@ -349,12 +349,12 @@ static int prepare(struct capture *c, struct capture_result *r, struct err *err)
 			return rc;
 		c->has_child = true;
 	}
+	host_raise_priority(); /* the command was forked before and keeps its own */
 	int rc = open_sources(c, r, err);
 	rc = rc ? rc : open_sampler(c, err);
 	if (rc)
 		return rc;
 	r->has_engine = c->engine != NULL;
-	host_raise_priority();          /* the command was forked before and keeps its own */
 	host_keep_caps(HOST_CAPTURING); /* the events are open; growing them needs PERFMON */
 	if (o->programs & ENGINE_CPU) {
 		struct sampler_info info = sampler_info(c->sampler);
