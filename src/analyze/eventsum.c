@@ -23,6 +23,7 @@ struct event_count {
 	const char *name;
 	bool has_bytes;
 	uint64_t nr;
+	uint64_t nr_placed; /* of them: with a stack */
 	uint64_t amount;
 	struct outcome outcomes[OUTCOMES_MAX];
 	size_t nr_outcomes;
@@ -74,6 +75,7 @@ static void count_rows(const struct profile *p, struct event_count *e, const str
 		uint64_t nr = (uint64_t)MAX(v[0], (int64_t)0);
 		uint64_t amount = t->nr_columns > 1 ? (uint64_t)MAX(v[1], (int64_t)0) : 0;
 		e->nr += nr;
+		e->nr_placed += t->stack[i] ? nr : 0;
 		e->amount += amount;
 		add_outcome(e, p->tags.p[t->tag[i]].detail, nr, amount);
 	}
@@ -427,9 +429,9 @@ static void add_hints(struct report *r, const struct summary *s, const char *inp
 {
 	const struct event_count *most = NULL;
 	for (size_t i = 0; i < s->n; i++)
-		if (!most || s->events[i].nr > most->nr)
+		if (!most || s->events[i].nr_placed > most->nr_placed)
 			most = &s->events[i];
-	if (!input || strpbrk(input, " '\"\\$`\n") || !most || !most->nr)
+	if (!input || strpbrk(input, " '\"\\$`\n") || !most || !most->nr_placed)
 		return;
 	report_hint(r, "assay flame %s --event %s", input, most->name);
 	report_hint(r, "assay report %s --event %s --tree", input, most->name);

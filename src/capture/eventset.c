@@ -267,6 +267,16 @@ static bool is_elsewhere(const char *word)
 	return false;
 }
 
+/* What measures time on a CPU is assay cpu's business. */
+static bool is_sampled(const char *word)
+{
+	static const char *const clocks[] = {"cycles", "instructions", "cpu-clock", "task-clock"};
+	for (size_t i = 0; i < ARRAY_LEN(clocks); i++)
+		if (!strcmp(word, clocks[i]))
+			return true;
+	return false;
+}
+
 static int refuse(const struct event_word *w, const struct near_names *near, struct err *err)
 {
 	CLEANUP(buf_release) struct buf names = {0};
@@ -274,6 +284,9 @@ static int refuse(const struct event_word *w, const struct near_names *near, str
 		buf_addf(&names, "%s%.*s", i ? ", " : "", SV_ARGS(near->names[i]));
 	err_set(err, -EINVAL, "%s%sthere is no event '%s'", w->where ? w->where : "",
 		w->where ? ": " : "", w->text);
+	if (is_sampled(w->text))
+		return err_hint(err, "it is sampled, not counted by name: assay cpu -e %s",
+				w->text);
 	if (near->n)
 		return err_hint(err, "did you mean %s?", buf_str(&names));
 	return err_hint(err, "assay list events '*%s*' searches what there is", w->text);

@@ -169,6 +169,7 @@ TEST(misspelt_event_is_refused_with_near_names)
 	check_refused("majorfaults", "did you mean major-faults?");
 	check_refused("sys_enter_fsync", "did you mean syscalls:sys_enter_fsync?");
 	check_refused("block_rq_isue", "did you mean block:block_rq_issue?");
+	check_refused("cycles", "it is sampled, not counted by name: assay cpu -e cycles");
 	check_refused("nonsense", "assay list events '*nonsense*' searches what there is");
 }
 
