@@ -10,20 +10,31 @@ cell() { python3 "$LIB/cell.py" i.json "$@"; }
 is() { # WHAT COUNT EXPECTED
 	[ "$2" = "$3" ] || fail "$1: counted $2, were $3: $(cat err)"
 }
-for row in "load_rows reads 1000" "load_rows read_bytes 4096000" "store_rows writes 500" \
-	"store_rows write_bytes 4096000" "write_log writes 2000" "write_log write_bytes 200000" \
-	"read_short reads 300" "read_short read_bytes 30000" "ship writes 50" \
-	"ship write_bytes 500000" "brief write_bytes 321" "commit syncs 20"; do
-	set -- $row
-	is "$1 $2" "$(cell io_functions "$2" "function=$1")" "$3"
-done
-is "sent" "$(cell io_functions write_bytes function=ping call=send)" 280000
-is "received" "$(cell io_functions read_bytes function=ping call=recv)" 280000
-for row in "work.db reads 1000" "work.db writes 500" "work.db syncs 20" "work.log writes 2000" \
-	"work.log read_bytes 30000" "work.copy write_bytes 500000" "brief.tmp writes 1"; do
-	set -- $row
-	is "$1 $2" "$(cell io_files "$2" "file=$dir/$1")" "$3"
-done
+python3 - i.json "$dir" <<'END' || fail "counts: $(cat err)"
+import json, sys
+tables = {t["key"]: t["rows"] for t in json.load(open(sys.argv[1]))["tables"]}
+bad = 0
+def check(table, key, name, **truth):
+    global bad
+    for column, want in truth.items():
+        got = sum(r[column] for r in tables[table] if r[key] == name)
+        if got != want:
+            print(f"{name} {column}: counted {got}, were {want}")
+            bad = 1
+check("io_functions", "function", "load_rows", reads=1000, read_bytes=4096000)
+check("io_functions", "function", "store_rows", writes=500, write_bytes=4096000)
+check("io_functions", "function", "write_log", writes=2000, write_bytes=200000)
+check("io_functions", "function", "read_short", reads=300, read_bytes=30000)
+check("io_functions", "function", "ping", reads=400, read_bytes=280000, writes=400, write_bytes=280000)
+check("io_functions", "function", "ship", writes=50, write_bytes=500000)
+check("io_functions", "function", "brief", writes=1, write_bytes=321)
+check("io_functions", "function", "commit", syncs=20)
+check("io_files", "file", sys.argv[2] + "/work.db", reads=1000, writes=500, syncs=20)
+check("io_files", "file", sys.argv[2] + "/work.log", writes=2000, read_bytes=30000)
+check("io_files", "file", sys.argv[2] + "/work.copy", write_bytes=500000)
+check("io_files", "file", sys.argv[2] + "/brief.tmp", writes=1)
+sys.exit(bad)
+END
 is "failed reads" "$(cell io_calls failed call=read)" 1
 [ "$(cell io_syncs longest_ns function=commit)" -gt 0 ] || fail "no latency of fsync"
 
