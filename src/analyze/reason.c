@@ -111,9 +111,12 @@ enum sync_kind reason_of_frames(struct reasons *rs, stack_id stack)
 
 enum wait_reason reason_of(struct reasons *rs, stack_id stack, const struct tag *tag)
 {
-	if (tag->reason != WAIT_SYNC)
+	bool is_asleep = tag->reason == WAIT_POLL || tag->reason == WAIT_SLEEP;
+	if (tag->reason != WAIT_SYNC && !is_asleep)
 		return tag->reason < WAIT_NR ? (enum wait_reason)tag->reason : WAIT_UNKNOWN;
 	enum sync_kind kind = reason_of_frames(rs, stack);
+	if (is_asleep)
+		return kind == SYNC_LOCK_BY_PARK ? WAIT_LOCK : (enum wait_reason)tag->reason;
 	if (kind == SYNC_PARK)
 		return WAIT_PARK;
 	if (kind == SYNC_LOCK || kind == SYNC_LOCK_BY_PARK || tag->evidence & EVIDENCE_LOCK_WORD)

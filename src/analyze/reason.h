@@ -24,7 +24,11 @@
 struct reasons;
 
 struct reasons *reasons_new(struct arena *a, const struct profile *p);
-/* The tag's reason, WAIT_SYNC replaced by WAIT_LOCK or WAIT_PARK where that can be told. */
+/*
+ * The tag's reason, WAIT_SYNC replaced by WAIT_LOCK or WAIT_PARK where that can be told. A poll or
+ * a sleep that a lock's function makes (postgres waits for row locks on a latch, spinning locks
+ * nap) is a wait for that lock.
+ */
 enum wait_reason reason_of(struct reasons *rs, stack_id stack, const struct tag *tag);
 /*
  * What the frames of a stack say about a futex wait in it: SYNC_UNKNOWN, SYNC_PARK, SYNC_LOCK, or

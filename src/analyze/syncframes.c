@@ -116,7 +116,7 @@ static const struct {
 	{"parking_lot::raw_fair_mutex::*", SYNC_LOCK_BY_PARK},
 	{"parking_lot::raw_rwlock::*", SYNC_LOCK_BY_PARK},
 	{"parking_lot::remutex::*", SYNC_LOCK_BY_PARK},
-	{"parking_lot::once::Once::*", SYNC_LOCK_BY_PARK},
+	{"parking_lot::once::Once::*", SYNC_LOCK}, /* runs the initialiser, too */
 	{"parking_lot::elision::*", SYNC_PASS},
 	{"parking_lot_core::*", SYNC_PASS}, /* parks for whoever called it */
 	{"lock_api::mutex::*Mutex*::lock", SYNC_LOCK_BY_PARK},
@@ -162,7 +162,7 @@ static const struct {
 	{"*je_malloc_mutex_lock_slow", SYNC_LOCK},
 	{"*malloc_mutex_lock*", SYNC_LOCK},
 	{"SpinLock::SlowLock", SYNC_LOCK}, /* gperftools */
-	{"*SpinLockDelay", SYNC_LOCK},
+	{"*SpinLockDelay", SYNC_LOCK_BY_PARK},
 	{"*background_thread_sleep*", SYNC_PARK},
 	{"*background_thread_entry", SYNC_PARK_PART},
 	{"background_work_sleep_once", SYNC_PARK},
@@ -184,7 +184,7 @@ static const struct {
 	{"absl::*Notification::WaitFor*", SYNC_PARK},
 	{"absl::*BlockingCounter::Wait", SYNC_PARK},
 	{"AbslInternalPerThreadSem*", SYNC_PASS},
-	{"AbslInternalSpinLockDelay*", SYNC_LOCK},
+	{"AbslInternalSpinLockDelay*", SYNC_LOCK_BY_PARK},
 	{"folly::*SharedMutex*::lock*", SYNC_LOCK_BY_PARK},
 	{"folly::*MicroLock*::lockSlow*", SYNC_LOCK_BY_PARK},
 	{"folly::*distributed_mutex::*lock*", SYNC_LOCK_BY_PARK},
@@ -267,7 +267,14 @@ static const struct {
 	{"LWLockWaitForVar", SYNC_LOCK_BY_PARK},
 	{"ProcSleep", SYNC_LOCK_BY_PARK},
 	{"PGSemaphoreLock", SYNC_PARK_PART},
-	{"s_lock", SYNC_LOCK},
+	{"PGSemaphoreUnlock", SYNC_PASS},
+	{"LWLockRelease*", SYNC_PASS},
+	{"LWLockWakeup", SYNC_PASS},
+	{"ProcLockWakeup", SYNC_PASS},
+	{"WaitLatch*", SYNC_PASS},
+	{"WaitEventSetWait*", SYNC_PASS},
+	{"s_lock", SYNC_LOCK_BY_PARK},
+	{"perform_spin_delay", SYNC_PASS},
 	{"sync_array_wait_event*", SYNC_LOCK_BY_PARK}, /* InnoDB */
 	{"lock_wait_suspend_thread", SYNC_LOCK_BY_PARK},
 	{"lock_wait", SYNC_LOCK_BY_PARK},

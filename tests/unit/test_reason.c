@@ -210,6 +210,27 @@ TEST(reason_names_of_programs_are_no_patterns)
 			tap_fail(__FILE__, __LINE__, "'%s' says something", names[i]);
 }
 
+TEST(reason_a_lock_may_poll_or_nap)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(profile_free_p) struct profile *p = profile_new();
+	stack_id row = made_stack(p, "main;heap_update;LockAcquireExtended;WaitOnLock;ProcSleep;"
+				     "WaitLatch;WaitEventSetWait;epoll_wait;ep_poll [k]");
+	stack_id spin =
+		made_stack(p, "main;GetSnapshot;s_lock;perform_spin_delay;pg_usleep;select");
+	stack_id idle = made_stack(p, "main;PostgresMain;WaitLatch;WaitEventSetWait;epoll_wait");
+	stack_id init =
+		made_stack(p, "main;std::sys::sync::once::futex::Once::call;app::init;poll");
+	profile_seal(p);
+	struct reasons *rs = reasons_new(&a, p);
+	struct tag poll = {.reason = WAIT_POLL};
+	struct tag nap = {.reason = WAIT_SLEEP};
+	CHECK(reason_of(rs, row, &poll) == WAIT_LOCK);
+	CHECK(reason_of(rs, spin, &nap) == WAIT_LOCK);
+	CHECK(reason_of(rs, idle, &poll) == WAIT_POLL);
+	CHECK(reason_of(rs, init, &poll) == WAIT_POLL);
+}
+
 TEST(reason_other_reasons_pass_through)
 {
 	CLEANUP(arena_release) struct arena a = {0};
