@@ -15,6 +15,7 @@
 #include "capture/spans.h"
 #include "capture/switches.h"
 #include "capture/waits.h"
+#include "host/mempressure.h"
 #include "session/event_tables.h"
 #include "specs.h"
 
@@ -81,18 +82,32 @@ static void switches_kind_free(void *s)
 
 /* ---- input and output, faults, reclaim (io.h) --------------------------------------------- */
 
+struct io_kind {
+	struct io_source *io;
+	int32_t pid; /* whose memory cgroup is looked at, 0 = nobody's */
+	bool wants_pressure;
+	struct mempressure before;
+};
+
 static int io_kind_open(void **ret_s, const struct source_env *env, struct err *err)
 {
-	struct io_source *s = NULL;
-	int rc = io_open(&s, env->engine, env->options->io_parts, err);
-	*ret_s = s;
-	return rc;
+	struct io_source *io = NULL;
+	int rc = io_open(&io, env->engine, env->options->io_parts, err);
+	if (rc)
+		return rc;
+	const struct target *t = env->options->target;
+	struct io_kind *k = xcalloc(1, sizeof(*k));
+	k->io = io;
+	k->pid = t && t->pids.pids.n ? t->pids.pids.p[0] : env->child;
+	k->wants_pressure = env->options->io_parts & IO_PART_RECLAIM;
+	*ret_s = k;
+	return 0;
 }
 
 static int io_kind_load(void *s, const struct source_env *env, struct err *err)
 {
 	(void)env;
-	return io_attach(s, err);
+	return io_attach(((struct io_kind *)s)->io, err);
 }
 
 static int io_kind_start(void *s, const struct source_env *env, const struct event_sink *sink,
@@ -100,18 +115,21 @@ static int io_kind_start(void *s, const struct source_env *env, const struct eve
 {
 	(void)sink;
 	(void)err;
-	io_start(s, env->start_ns);
+	struct io_kind *k = s;
+	if (k->wants_pressure)
+		mempressure_read(&k->before, k->pid, NULL);
+	io_start(k->io, env->start_ns);
 	return 0;
 }
 
 static int io_kind_drain(void *s, const struct event_sink *sink, struct err *err)
 {
-	return io_poll(s, sink, err);
+	return io_poll(((struct io_kind *)s)->io, sink, err);
 }
 
 static int io_kind_stop(void *s, const struct event_sink *sink, struct err *err)
 {
-	return io_stop(s, sink, err);
+	return io_stop(((struct io_kind *)s)->io, sink, err);
 }
 
 static void add_nr_fact(struct profile *p, const char *key, uint64_t nr)
@@ -123,9 +141,24 @@ static void add_nr_fact(struct profile *p, const char *key, uint64_t nr)
 	profile_fact(p, key, buf_str(&b));
 }
 
+static void add_pressure_facts(struct profile *p, const struct io_kind *k)
+{
+	CLEANUP(mempressure_release) struct mempressure after = {0};
+	CLEANUP(buf_release) struct buf machine = {0};
+	CLEANUP(buf_release) struct buf group = {0};
+	mempressure_read(&after, 0, &k->before);
+	mempressure_add_machine(&machine, &k->before, &after);
+	mempressure_add_group(&group, &k->before, &after);
+	if (machine.n)
+		profile_fact(p, "memory pressure", buf_str(&machine));
+	if (group.n)
+		profile_fact(p, "memory cgroup", buf_str(&group));
+}
+
 static void io_kind_facts(void *s, struct profile *p)
 {
-	struct io_info i = io_info(s);
+	struct io_kind *k = s;
+	struct io_info i = io_info(k->io);
 	add_nr_fact(p, "io under way at start", i.nr_no_start);
 	add_nr_fact(p, "io without stack and file", i.nr_rows_full);
 	add_nr_fact(p, "io not counted", i.nr_lost);
@@ -134,6 +167,8 @@ static void io_kind_facts(void *s, struct profile *p)
 	add_nr_fact(p, "block requests without issue", i.nr_no_issue);
 	add_nr_fact(p, "block requests not followed", i.nr_requests_full);
 	add_nr_fact(p, "block requests in flight at most", i.max_inflight);
+	if (k->wants_pressure)
+		add_pressure_facts(p, k);
 }
 
 static int io_kind_patience_ms(const void *s)
@@ -144,7 +179,10 @@ static int io_kind_patience_ms(const void *s)
 
 static void io_kind_free(void *s)
 {
-	io_free(s);
+	struct io_kind *k = s;
+	io_free(k->io);
+	mempressure_release(&k->before);
+	free_p(&k);
 }
 
 /* ---- events by name (counts.h) ------------------------------------------------------------ */
