@@ -221,6 +221,8 @@ static bool is_same(const struct blame_row *a, const struct blame_row *b)
 static void merge_rows(struct maker *m)
 {
 	size_t n = 0;
+	if (!m->rows.n)
+		return;
 	qsort(m->rows.p, m->rows.n, sizeof(*m->rows.p), by_what);
 	for (size_t i = 0; i < m->rows.n; i++) {
 		struct blame_row *row = &m->rows.p[i];

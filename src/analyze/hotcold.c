@@ -66,7 +66,8 @@ static bool find_cpu_table(const struct profile *p, uint32_t *ret_table)
 bool hotcold_is_there(const struct profile *p)
 {
 	uint32_t at;
-	return find_cpu_table(p, &at) && table_of(p, ON_CPU_TABLE);
+	const struct table *on_cpu = table_of(p, ON_CPU_TABLE);
+	return find_cpu_table(p, &at) && on_cpu && on_cpu->nr_columns > 1;
 }
 
 static void add_row(struct mixer *m, const struct select_row *row)
