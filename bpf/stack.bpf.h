@@ -237,7 +237,7 @@ __noinline __u64 user_stack_of_current(__u32 slot, __u32 max_depth)
 	if (!k.w)
 		return 0;
 	if (st && walk_init(&k, t, st, max_depth, false))
-		ref = user_stack_by(&k, &st->memos[slot < WALK_NR_MEMOS ? slot : 0]);
+		ref = user_stack_by(&k, &st->memos[memo_idx(k.w, slot)]);
 	walk_give_back(k.w);
 	return ref;
 }

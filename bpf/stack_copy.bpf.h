@@ -8,9 +8,11 @@
 #ifndef ASSAY_BPF_STACK_COPY_H
 #define ASSAY_BPF_STACK_COPY_H
 
+#define COPY_ROOM_SMALL   (16u << 10)
+#define COPY_ROOM_MIDDLE  (40u << 10)
 #define COPY_WORDS        1024 /* that are looked at */
 #define COPY_BYTES_WAIT   (16u << 10)
-#define COPY_BYTES_SAMPLE (64u << 10)
+#define COPY_BYTES_SAMPLE (128u << 10)
 /* A bound on what programs whose stacks never repeat may cost. */
 #define COPY_BYTES_PER_SECOND (24u << 20)
 /* Nearer than this to the stack pointer: data of the stack, no code. */
@@ -134,13 +136,12 @@ __noinline bool copy_send(struct walk *w, __u64 ref, __u32 flags, __u32 max)
 			counts->nr_copies_held++;
 		return false;
 	}
-	if (nr <= 4096)
-		return copy_send_room(w, t, ref, flags, 8192);
-	if (nr <= 12288)
-		return copy_send_room(w, t, ref, flags, 16384);
-	if (nr <= 28672)
-		return copy_send_room(w, t, ref, flags, 32768);
-	return copy_send_room(w, t, ref, flags, 65536);
+	/* Less one page, as the first may be a part of one. */
+	if (nr <= COPY_ROOM_SMALL - WALK_PAGE_BYTES)
+		return copy_send_room(w, t, ref, flags, COPY_ROOM_SMALL);
+	if (nr <= COPY_ROOM_MIDDLE - WALK_PAGE_BYTES)
+		return copy_send_room(w, t, ref, flags, COPY_ROOM_MIDDLE);
+	return copy_send_room(w, t, ref, flags, COPY_BYTES_SAMPLE);
 }
 
 #endif

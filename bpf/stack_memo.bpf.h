@@ -28,7 +28,8 @@ struct walk_memo {
 	__u8 offs[WALK_MEMO_WORDS];
 };
 
-/* One for each slot. */
-#define WALK_NR_MEMOS WALK_NR
+/* One for each slot, and more for waits, as threads take turns in a few of them. */
+#define WALK_WAIT_WAYS 2
+#define WALK_NR_MEMOS  (WALK_NR + WALK_WAIT_WAYS - 1)
 
 #endif

@@ -39,6 +39,14 @@ static __always_inline void memo_forget(struct walk_memo *m)
 	m->ref = 0;
 }
 
+static __always_inline __u32 memo_idx(const struct walk *w, __u32 slot)
+{
+	if (slot != WALK_WAIT)
+		return slot < WALK_NR ? slot : WALK_EVENT;
+	__u32 way = hash_mix(w->pc_0, w->sp_0) >> 63;
+	return way ? WALK_NR - 1 + way : WALK_WAIT;
+}
+
 /* After a walk that found the thread's start. */
 __noinline int memo_keep(struct walk *w, struct walk_memo *m, __u64 ref)
 {
