@@ -650,8 +650,10 @@ static int run(struct capture *c, struct capture_result *r, struct err *err)
 	uint64_t naming_during = namer_cpu_ns(c->namer);
 	r->own_cpu_ns -= MIN(naming_during, r->own_cpu_ns);
 	note_sampler(c, r);
-	if (c->engine)
+	if (c->engine) {
 		r->engine = engine_info(c->engine);
+		c->p->losses.nr[LOSS_UNPARSED] += r->engine.nr_bad;
+	}
 	sources_facts(&c->sources, c->p);
 	sources_release(&c->sources); /* the target is left alone from here on */
 	c->sources = (struct sources){0};
