@@ -108,7 +108,7 @@ def cost(row, what, pids, count):
     out = WORK + '/real.assay'
     cmd = offcpu(out, *targets, '60')
     with BpfStats():
-        stats, _, own, _ = measured(cmd, 'assay', pids[0], 5)
+        stats, _, own, _ = measured(cmd, pids[0], 5)
     share = 100 * (total_ns(stats) / 1e9 + own) / 5 / os.cpu_count()
     mid, low, high = abba(count, cmd)
     say(row, '%s: programs %.0f ms + recorder %.0f ms in 5 s; throughput lost %.1f %% [%.1f, %.1f]' %

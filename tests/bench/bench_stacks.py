@@ -28,15 +28,18 @@ def stacks(path):
         yield text.split(';'), int(n)
 
 
-def ns_a_sample(cmd, comm, target, seconds=4):
-    """(ns of run time a hit on the target, hits); hits on other tasks leave at once and count little."""
+def ns_a_sample(cmd, target, hits, seconds=4):
+    """ns of the programs' run time a hit on the target; @hits counts these in what the recorder left. Hits on other
+    tasks leave at once and count little."""
     p = subprocess.Popen(target, stdin=NULL, stdout=NULL, cwd=WORK)
     time.sleep(0.3)
-    stats, _, _, out = measured(cmd(p.pid), comm, p.pid, seconds)
+    with Recorder(cmd(p.pid)) as r:
+        time.sleep(seconds)
+        stats = BpfStats.read(r.proc.pid)
+        out = r.stop()
     p.terminate()
     p.wait()
-    nr = max([v[1] for v in stats.values()] or [0])
-    return total_ns(stats) / max(1, nr), nr
+    return total_ns(stats) / max(1, hits(out))
 
 
 def build_deep(flag, name):
@@ -53,23 +56,28 @@ def row_nsframe():
     def ours(pid):
         return cpu(WORK + '/deep.assay', '-p', str(pid), '60', options=('-F', '4999'))
 
+    def our_hits(_):
+        return sum(n for _, n in stacks(folded(WORK + '/deep.assay')))
+
     def theirs(pid):
         return ['bpftrace', '-e', 'profile:hz:4999 /pid == %d/ { @[ustack(perf, 127)] = count(); }' % pid]
 
-    def slope(cmd, comm, program):
-        few = ns_a_sample(cmd, comm, [program, 'deep', '12', '20'], 3)
-        many = ns_a_sample(cmd, comm, [program, 'deep', '12', '120'], 3)
-        return (many[0] - few[0]) / 100, few[0]
+    def their_hits(out):
+        return sum(int(n) for n in re.findall(r'\]: (\d+)', out))
+
+    def slope(cmd, program, hits):
+        few, many = (ns_a_sample(cmd, [program, 'deep', '60', n], hits, 3) for n in ('20', '120'))
+        return (many - few) / 100
 
     with BpfStats():
         a, b = [], []
         for _ in range(3):
-            a.append(slope(ours, 'assay', nofp)[0])
+            a.append(slope(ours, nofp, our_hits))
             if shutil.which('bpftrace'):
-                b.append(slope(theirs, 'bpftrace', fp)[0])
+                b.append(slope(theirs, fp, their_hits))
     x = statistics.median(a)
     y = statistics.median(b) if b else float('nan')
-    say('nsframe', 'a frame without frame pointers, hot (the kernel\'s walk with them: %.0f ns)' % y,
+    say('nsframe', 'a frame more, without frame pointers, with what is remembered of the last walk (the kernel\'s walk with them: %.0f ns)' % y,
         '%.0f ns, %.2fx' % (x, x / y), '<= 1.0x', 0 < x <= y)
 
 
@@ -77,7 +85,7 @@ def row_sample():
     """999 Hz on redis, 20 to 30 frames or what it has; bytes a sample."""
     with BpfStats(), redis() as pid:
         out = WORK + '/sample.assay'
-        stats, _, own, _ = measured(cpu(out, '-p', str(pid), '60', options=('-F', '999')), 'assay', pid, 5)
+        stats, _, own, _ = measured(cpu(out, '-p', str(pid), '60', options=('-F', '999')), pid, 5)
     nr = sum(n for _, n in stacks(folded(out)))
     frames = sum(len(s) * n for s, n in stacks(folded(out))) / max(1, nr)
     runs = max([v[1] for v in stats.values()] or [1])
@@ -87,9 +95,9 @@ def row_sample():
     size = os.path.getsize(out) / max(1, nr)
     say('sample', 'bytes a sample (perf dwarf: 16 KB)', '%.1f' % size, '<= 40', size <= 40)
     with BpfStats():
-        p = subprocess.Popen([os.path.join(TARGETS, 'waits_worst'), 'deep', '12', '25'], stdout=NULL, cwd=WORK)
+        p = subprocess.Popen([os.path.join(TARGETS, 'waits_worst'), 'deep', '60', '25'], stdout=NULL, cwd=WORK)
         time.sleep(0.3)
-        stats, _, _, _ = measured(cpu(out, '-p', str(p.pid), '60', options=('-F', '999')), 'assay', p.pid, 5)
+        stats, _, _, _ = measured(cpu(out, '-p', str(p.pid), '60', options=('-F', '999')), p.pid, 5)
         p.terminate()
         p.wait()
     runs = max([v[1] for v in stats.values()] or [1])
@@ -172,7 +180,7 @@ def row_tenkhz():
         p = subprocess.Popen([os.path.join(TARGETS, 'split70'), '20', '1'], stdout=NULL)
         time.sleep(0.3)
         out = WORK + '/ten.assay'
-        stats, _, own, _ = measured(cpu(out, '-p', str(p.pid), '60', options=('-F', '9999')), 'assay', p.pid, 5)
+        stats, _, own, _ = measured(cpu(out, '-p', str(p.pid), '60', options=('-F', '9999')), p.pid, 5)
         p.terminate()
         p.wait()
     text = subprocess.run([ASSAY, 'report', out, '--json'], capture_output=True, text=True).stdout

@@ -101,7 +101,7 @@ def rust():
 
 
 class BpfStats:
-    """Run time of the programs that processes of one name hold, counted by the kernel while this is open."""
+    """Run time of BPF programs, counted by the kernel while this is open."""
 
     PATH = '/proc/sys/kernel/bpf_stats_enabled'
 
@@ -114,15 +114,22 @@ class BpfStats:
         open(self.PATH, 'w').write(self.before)
 
     @staticmethod
-    def read(comm):
-        """{program's name: (ns, runs)}"""
+    def read(pid):
+        """{program's name: (ns, runs)} of the programs that the process holds."""
+        ids = set()
+        try:
+            for fd in os.listdir('/proc/%d/fdinfo' % pid):
+                for line in open('/proc/%d/fdinfo/%s' % (pid, fd)):
+                    if line.startswith('prog_id:'):
+                        ids.add(int(line.split()[1]))
+        except OSError:
+            pass
         out = subprocess.run(['bpftool', '-j', 'prog', 'show'], capture_output=True, text=True).stdout
         sums = {}
         for p in json.loads(out or '[]'):
-            if not any(x['comm'].startswith(comm) for x in p.get('pids', [])):
-                continue
-            ns, nr = sums.get(p.get('name', ''), (0, 0))
-            sums[p.get('name', '')] = (ns + p.get('run_time_ns', 0), nr + p.get('run_cnt', 0))
+            if p['id'] in ids:
+                ns, nr = sums.get(p.get('name', ''), (0, 0))
+                sums[p.get('name', '')] = (ns + p.get('run_time_ns', 0), nr + p.get('run_cnt', 0))
         return sums
 
 
@@ -161,25 +168,17 @@ def wait_for(ready, seconds=10):
     return False
 
 
-def programs_of(comm, count=1):
-    """Until @count programs of that name are loaded."""
-    return wait_for(lambda: len(BpfStats.read(comm)) >= count)
-
-
 class Recorder:
     """assay (or a peer) beside a target for a while; stopped as a user stops it."""
 
-    def __init__(self, cmd, comm, ready=None):
-        self.cmd, self.comm, self.ready = cmd, comm, ready
+    def __init__(self, cmd):
+        self.cmd, self.out = cmd, None
 
     def __enter__(self):
         self.proc = subprocess.Popen(self.cmd, stdin=NULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                      errors='replace', cwd=WORK)
-        if self.ready:
-            self.ready()
-        else:
-            programs_of(self.comm)
-        time.sleep(0.5)
+        wait_for(lambda: BpfStats.read(self.proc.pid))
+        time.sleep(0.7)
         return self
 
     def stop(self):
@@ -193,17 +192,17 @@ class Recorder:
         return self.out
 
     def __exit__(self, *_):
-        if self.proc.poll() is None or not hasattr(self, 'out'):
+        if self.out is None:
             self.stop()
 
 
-def measured(cmd, comm, pid, seconds):
+def measured(cmd, pid, seconds):
     """A recorder on @pid for a window of @seconds: (programs' ns and runs, target's switches, the recorder's CPU
-    seconds, its output)."""
-    with Recorder(cmd, comm) as r:
-        before, sw, cpu = BpfStats.read(comm), switches_of(pid), cpu_seconds(r.proc.pid)
+    seconds, its output). Needs BpfStats to be open."""
+    with Recorder(cmd) as r:
+        before, sw, cpu = BpfStats.read(r.proc.pid), switches_of(pid), cpu_seconds(r.proc.pid)
         time.sleep(seconds)
-        after, sw2, cpu2 = BpfStats.read(comm), switches_of(pid), cpu_seconds(r.proc.pid)
+        after, sw2, cpu2 = BpfStats.read(r.proc.pid), switches_of(pid), cpu_seconds(r.proc.pid)
         out = r.stop()
     return delta(after, before), sw2 - sw, cpu2 - cpu, out
 
