@@ -509,7 +509,7 @@ TEST(blame_of_long_chains_ends_at_its_depth)
 {
 	CLEANUP(arena_release) struct arena a = {0};
 	CLEANUP(profile_free_p) struct profile *p = madewaits_new(1);
-	static char names[31][8];
+	static char names[31][16];
 	for (int32_t i = 0; i < 31; i++)
 		snprintf(names[i], sizeof(names[i]), "t%d", i);
 	for (int32_t i = 0; i < 30; i++)
