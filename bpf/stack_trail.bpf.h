@@ -93,10 +93,12 @@ static long trail_next(__u32 i, struct walker *k)
 	}
 	if (w->met_at && !is_at)
 		w->is_trail_broken = true;
+	/* An interrupted frame's rule is another than that of a call at the same address. */
+	bool is_call = w->is_call;
 	w->is_plain = false;
 	if (walk_one(k, false) != STEP_OK)
 		return 1;
-	if (w->is_plain) {
+	if (w->is_plain && is_call) {
 		step->fp_slot = w->fp_slot;
 		step->is_plain = 1;
 	}
