@@ -46,6 +46,13 @@ struct {
 	__type(value, struct count_value);
 } count_sums SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct count_key);
+	__type(value, struct count_value);
+} count_spills SEC(".maps");
+
 /*
  * Whether it hit in an interrupt: the thread that was interrupted has nothing to do with it.
  * Interrupts run on stacks of their own, so the stack pointer tells. A tracepoint's payload begins
@@ -140,33 +147,41 @@ static __always_inline void take_stacks(struct count_total *t, const struct coun
 	if ((c->flags & COUNT_NO_STACK) || !wants_stack(t, now))
 		return;
 	k->user_ref = user_stack(task, WALK_EVENT, COUNT_DEPTH);
-	if ((c->flags & COUNT_KERNEL_STACK) || !k->user_ref) /* kernel threads have no other */
+	/* Kernel threads have no other. */
+	if ((c->flags & COUNT_KERNEL_STACK) || (task->flags & PF_KTHREAD))
 		k->kernel_ref = kernel_stack(ctx, 0);
 	t->stack_ns += bpf_ktime_get_ns() - now;
-	t->nr_stacks++;
+	t->nr_stacks += k->user_ref || k->kernel_ref;
 }
 
-static __always_inline void count_sum(struct count_total *t, struct count_key *k, __u64 amount)
+static __always_inline bool add_to(void *map, const struct count_key *k, __u64 amount)
 {
-	struct count_value *v = bpf_map_lookup_elem(&count_sums, k);
+	struct count_value *v = bpf_map_lookup_elem(map, k);
 	if (!v) {
 		struct count_value zero = {};
-		bpf_map_update_elem(&count_sums, k, &zero, BPF_NOEXIST);
-		v = bpf_map_lookup_elem(&count_sums, k);
-	}
-	if (!v && (k->user_ref || k->kernel_ref)) { /* full: the thread's counts at least */
-		k->user_ref = 0;
-		k->kernel_ref = 0;
-		v = bpf_map_lookup_elem(&count_sums, k);
-	}
-	if (!v) {
-		t->nr_full++;
-		t->full_amount += amount;
-		return;
+		bpf_map_update_elem(map, k, &zero, BPF_NOEXIST);
+		v = bpf_map_lookup_elem(map, k);
+		if (!v)
+			return false;
 	}
 	__sync_fetch_and_add(&v->nr, 1);
 	if (amount)
 		__sync_fetch_and_add(&v->amount, amount);
+	return true;
+}
+
+/* Where there is no room for the stack, the thread's counts remain; then only the event's. */
+static __always_inline void count_sum(struct count_total *t, struct count_key *k, __u64 amount)
+{
+	if (add_to(&count_sums, k, amount))
+		return;
+	t->nr_stacks -= k->user_ref || k->kernel_ref;
+	k->user_ref = 0;
+	k->kernel_ref = 0;
+	if (add_to(&count_spills, k, amount))
+		return;
+	t->nr_full++;
+	t->full_amount += amount;
 }
 
 static __always_inline __u32 read_payload(struct kernel_event *r, __u32 room,

@@ -278,7 +278,7 @@ static void add_calls(struct report *r, struct report_table *t, const struct sum
 		struct outcome begun = sum_source(s, &(struct source){enter, NULL});
 		struct outcome ended = sum_source(s, &(struct source){leave, NULL});
 		struct outcome failed = ended;
-		failed.nr -= sum_source(s, &(struct source){leave, "ok"}).nr;
+		failed.nr -= sum_source(s, &(struct source){leave, "ok,[no room]"}).nr;
 		struct outcome sum = has_enter ? begun : ended;
 		CLEANUP(buf_release) struct buf remark = {0};
 		if (has_exit)

@@ -96,11 +96,12 @@ void counts_free(struct counts *c)
 #include "host/limits.h"
 #include "wait_reason.h"
 
-#define SUMS_MAX  65536
-#define BATCH     4096
-#define WINDOW_NS 100000000ull /* as in bpf/counts.bpf.h */
-#define GRACE_NS  200000000ull /* a hit near the end of its second is booked by then */
-#define CPUS_MAX  4096
+#define SUMS_MAX   65536
+#define SPILLS_MAX 8192
+#define BATCH      4096
+#define WINDOW_NS  100000000ull /* as in bpf/counts.bpf.h */
+#define GRACE_NS   200000000ull /* a hit near the end of its second is booked by then */
+#define CPUS_MAX   4096
 
 struct counts {
 	struct counts_spec spec;
@@ -127,7 +128,8 @@ int counts_open(struct counts **ret_c, struct engine *e, const struct counts_spe
 	ASSERT(nr > 0 && nr <= COUNTS_EVENTS_MAX);
 	if (bpf_map__set_max_entries(skel->maps.count_configs, nr) ||
 	    bpf_map__set_max_entries(skel->maps.count_totals, nr) ||
-	    bpf_map__set_max_entries(skel->maps.count_sums, SUMS_MAX))
+	    bpf_map__set_max_entries(skel->maps.count_sums, SUMS_MAX) ||
+	    bpf_map__set_max_entries(skel->maps.count_spills, SPILLS_MAX))
 		return err_set(err, -EINVAL, "cannot set up the counts of %u events", nr);
 	skel->rodata->count_stack_budget_ns = WINDOW_NS * spec->stack_budget_pct / 100;
 	struct counts *c = xcalloc(1, sizeof(*c));
@@ -314,9 +316,9 @@ static int on_single(void *ctx, const struct kernel_record *r, const struct even
 }
 
 /* Delivers what @until seconds hold, and takes it out of the kernel's map. */
-static int collect(struct counts *c, uint32_t until, const struct event_sink *sink, struct err *err)
+static int collect_map(struct counts *c, int fd, uint32_t until, const struct event_sink *sink,
+		       struct err *err)
 {
-	int fd = bpf_map__fd(c->skel->maps.count_sums);
 	uint32_t cursor = 0;
 	bool is_first = true;
 	bool is_last = false;
@@ -351,6 +353,12 @@ static int collect(struct counts *c, uint32_t until, const struct event_sink *si
 	}
 	vec_release(&done);
 	return rc;
+}
+
+static int collect(struct counts *c, uint32_t until, const struct event_sink *sink, struct err *err)
+{
+	int rc = collect_map(c, bpf_map__fd(c->skel->maps.count_sums), until, sink, err);
+	return rc ? rc : collect_map(c, bpf_map__fd(c->skel->maps.count_spills), until, sink, err);
 }
 
 int counts_collect(struct counts *c, uint64_t now_ns, const struct event_sink *sink,

@@ -46,7 +46,8 @@ fi
 
 # single events, with arguments; what is beyond the limit is counted
 $ASSAY events --each-event -e syscalls:sys_enter_futex,sched:sched_process_exec --no-pictures \
-	-o s.assay -- "$TARGETS/hits" futexes > /dev/null 2> err || fail "--each-event: $(cat err)"
+	-o s.assay -- sh -c '"$0" futexes; true' "$TARGETS/hits" > /dev/null 2> err ||
+	fail "--each-event: $(cat err)"
 $ASSAY script s.assay --event syscalls:sys_enter_futex > s.txt || fail "script"
 is "single events" "$(grep -c 'sys_enter_futex: uaddr: 0x[0-9a-f]*, op: 12[89], ' s.txt)" 6120
 $ASSAY script s.assay | grep -q 'sched_process_exec: filename=.*hits pid=' || fail "the exec's file name is missing"
@@ -73,3 +74,14 @@ $ASSAY report --json n.assay > c.json
 is "futex calls without programs" "$(count syscalls:sys_enter_futex '')" 6120
 read -r _ minor _ < truth
 at_least "$(count minor-faults '')" "$minor" || fail "faults without programs: $(count minor-faults ''), truth $minor"
+
+# every hit is counted, from however many stacks: 30,000 fit into the kernel's table, 200,000 do not
+for n in 30000 200000; do
+	$ASSAY events -e syscalls:sys_exit_read --stack-budget 0 --no-pictures -o m.assay -- \
+		"$TARGETS/manypaths" $n > /dev/null 2> err || fail "manypaths: $(cat err)"
+	$ASSAY report --json m.assay > c.json
+	reads=$(count syscalls:sys_exit_read ok)
+	[ "$reads" -ge $n ] && [ "$reads" -le $((n + 5)) ] || fail "reads from $n stacks: $reads"
+	placed=$(($(who syscalls:sys_exit_read left) + $(who syscalls:sys_exit_read right)))
+	[ $placed -ge 27000 ] || fail "of reads from $n stacks only $placed have one: $(cat err)"
+done
