@@ -411,7 +411,8 @@ void kerneltables_applied(struct kerneltables *k, uint64_t time_ns, uint64_t now
 		p->is_dirty = false;
 		try_publish(k, p);
 	}
-	memmove(k->dirty.p, k->dirty.p + n, (k->dirty.n - n) * sizeof(*k->dirty.p));
+	if (n) /* those that are still dirty were added again behind */
+		memmove(k->dirty.p, k->dirty.p + n, (k->dirty.n - n) * sizeof(*k->dirty.p));
 	k->dirty.n -= n;
 	if (now_ns < k->collected_ns + COLLECT_NS)
 		return;

@@ -241,7 +241,10 @@ void recordqueue_publish(struct recordqueue *q)
 	pthread_mutex_unlock(&q->lock);
 }
 
-size_t recordqueue_max_held(const struct recordqueue *q)
+size_t recordqueue_max_held(struct recordqueue *q)
 {
-	return q->max_held;
+	pthread_mutex_lock(&q->lock);
+	size_t n = q->max_held;
+	pthread_mutex_unlock(&q->lock);
+	return n;
 }

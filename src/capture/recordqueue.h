@@ -31,6 +31,6 @@ enum recordqueue_state recordqueue_next(struct recordqueue *q, const void **ret_
 /* Makes what was taken free for the kernel now; it happens now and then anyway. */
 void recordqueue_publish(struct recordqueue *q);
 /* The most bytes that lay in memory at a time. */
-size_t recordqueue_max_held(const struct recordqueue *q);
+size_t recordqueue_max_held(struct recordqueue *q);
 
 #endif
