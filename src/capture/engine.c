@@ -275,6 +275,34 @@ static int map_tables(struct engine *e, struct err *err)
 	return 0;
 }
 
+/* Sections like "tp_btf/sched_switch" say what to attach to; others are their source's business. */
+static bool attaches_itself(const struct bpf_program *prog)
+{
+	const char *section = bpf_program__section_name(prog);
+	return strchr(section, '/') && strncmp(section, "iter", 4) != 0;
+}
+
+/* Those whose names begin so and that are not attached yet. */
+static int attach(struct engine *e, const char *prefix, struct err *err)
+{
+	const struct bpf_object_skeleton *s = e->skel->skeleton;
+	for (int i = 0; i < s->prog_cnt; i++) {
+		const struct bpf_prog_skeleton *ps =
+			(const void *)((const char *)s->progs +
+				       (size_t)i * (size_t)s->prog_skel_sz);
+		struct bpf_program *prog = *ps->prog;
+		if (!bpf_program__autoload(prog) || !attaches_itself(prog) ||
+		    (ps->link && *ps->link) || strncmp(ps->name, prefix, strlen(prefix)))
+			continue;
+		struct bpf_link *link = bpf_program__attach(prog);
+		if (!link)
+			return err_sys(err, "cannot attach our program to '%s'",
+				       bpf_program__section_name(prog));
+		*ps->link = link;
+	}
+	return 0;
+}
+
 int engine_load(struct engine *e, struct err *err)
 {
 	int rc = bpf_map__set_value_size(e->skel->maps.tables, (uint32_t)e->memory_bytes);
@@ -286,36 +314,16 @@ int engine_load(struct engine *e, struct err *err)
 			      bpf_map__max_entries(e->skel->maps.ring), HELD_MAX, err);
 	rc = rc ? rc : map_tables(e, err);
 	rc = rc ? rc : add_targets(e, err);
+	/* Forks and ends of targets from now on; until then user space looks (adopt). */
+	rc = rc ? rc : attach(e, "life_", err);
 	e->is_loaded = !rc;
 	return rc;
 }
 
-/* Sections like "tp_btf/sched_switch" say what to attach to; others are their source's business. */
-static bool attaches_itself(const struct bpf_program *prog)
-{
-	const char *section = bpf_program__section_name(prog);
-	return strchr(section, '/') && strncmp(section, "iter", 4) != 0;
-}
-
 int engine_start(struct engine *e, struct err *err)
 {
-	const struct bpf_object_skeleton *s = e->skel->skeleton;
-	for (int i = 0; i < s->prog_cnt; i++) {
-		const struct bpf_prog_skeleton *ps =
-			(const void *)((const char *)s->progs +
-				       (size_t)i * (size_t)s->prog_skel_sz);
-		struct bpf_program *prog = *ps->prog;
-		if (!bpf_program__autoload(prog) || !attaches_itself(prog) ||
-		    (ps->link && *ps->link))
-			continue;
-		struct bpf_link *link = bpf_program__attach(prog);
-		if (!link)
-			return err_sys(err, "cannot attach our program to '%s'",
-				       bpf_program__section_name(prog));
-		*ps->link = link;
-	}
 	e->start_ns = clock_mono_ns();
-	return 0;
+	return attach(e, "", err);
 }
 
 void engine_stop(struct engine *e)

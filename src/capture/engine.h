@@ -10,11 +10,13 @@
  * Life:
  *	engine_open    the object is open: sources set constants (skel->rodata), sizes of maps, and
  *	               leave out single programs (bpf_program__set_autoload)
- *	engine_load    the kernel has checked the programs; maps have descriptors, nothing runs.
- *	               Sources fill maps, attach what needs more than its section's name says
- *	engine_start   everything else is attached
- *	records are delivered through the sampler's merge by time (sampler.h, struct side)
- *	engine_stop -> engine_free
+ *	engine_load    the kernel has checked the programs and maps have descriptors; births and
+ *	               ends of targets are followed, nothing else runs. Sources fill maps, attach
+ *	               what needs more than its section's name says
+ *	engine_start   everything else is attached; records are delivered through the sampler's
+ *	               merge by time (sampler.h, struct side)
+ *	engine_stop    nothing runs any more, records that are in the ring can be delivered
+ *	engine_free
  * Used by one thread.
  *
  * Names decide what is loaded: programs and maps that begin with cpu_, wait_, count_, io_ and
