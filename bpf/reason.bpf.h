@@ -202,6 +202,7 @@ static __always_inline void call_regs_of(struct task_struct *t, struct call_regs
 #define MODE_FILE      0100000u
 #define MODE_BLOCK     0060000u
 #define MODE_FOLDER    0040000u
+#define MODE_PIPE      0010000u
 #define MAGIC_ANON_FDS 0x09041934ul /* eventfd, epoll ...: a file by its mode since 6.16 */
 
 /* Fills the object of a cause from a descriptor; false: nothing is open there. */
@@ -226,9 +227,13 @@ static __always_inline bool file_of(struct task_struct *t, __s32 fd, struct wait
 	c->object = BPF_CORE_READ(inode, i_ino);
 	c->dev = BPF_CORE_READ(sb, s_dev);
 	c->fd = fd;
-	c->object_kind = OBJECT_FILE;
 	if (mode == MODE_FILE && BPF_CORE_READ(sb, s_magic) == MAGIC_ANON_FDS)
 		mode = 0;
+	c->object_kind = mode == MODE_FILE || mode == MODE_BLOCK || mode == MODE_FOLDER
+				 ? OBJECT_FILE
+			 : mode == MODE_SOCKET ? OBJECT_SOCKET
+			 : mode == MODE_PIPE   ? OBJECT_PIPE
+					       : OBJECT_OTHER;
 	*ret_mode = mode;
 	return true;
 }

@@ -437,6 +437,37 @@ static __always_inline void kernel_part(void *ctx, struct wait_cause *c)
 	c->kernel_ref = k->ref;
 }
 
+/* Files told of lately. */
+#define WAIT_FILES 1024
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, WAIT_FILES);
+	__type(key, __u32);
+	__type(value, __u64);
+} wait_files SEC(".maps");
+
+/*
+ * What a descriptor is can be asked only while the process lives and has it open, so user space is
+ * told at once, not when the wait is over or its second is.
+ */
+static __always_inline void object_note(struct task_struct *t, const struct wait_cause *c)
+{
+	__u64 tag = (c->object + ((__u64)c->dev << 32 | (__u32)c->fd)) * 0x9e3779b97f4a7c15ull +
+		    (__u32)t->tgid;
+	__u32 idx = (__u32)(tag >> 40) & (WAIT_FILES - 1);
+	__u64 *known = bpf_map_lookup_elem(&wait_files, &idx);
+	if (!known || *known == tag)
+		return;
+	struct wait_key k;
+	struct wait_row r = {.dev = c->dev};
+	key_of_thread(&k, t, BOOK_OBJECT);
+	k.object = c->object;
+	k.object_kind = c->object_kind;
+	k.fd = c->fd;
+	if (single_send(t, &k, &r, 0, 0, 0))
+		*known = tag;
+}
+
 /*
  * It leaves a CPU onto which it was not seen to come: there are machines on which the switches of
  * some threads are kept from tracers, and with them who comes after these threads. The scheduler's
@@ -488,6 +519,8 @@ static __always_inline void switch_out(void *ctx, struct task_struct *t, bool is
 			wait_offset_ns = offset;
 	}
 	cause_of(t, true, is_preempted, state, &w->now);
+	if (w->now.object_kind >= OBJECT_FILE)
+		object_note(t, &w->now);
 	w->now.user_ref = 0;
 	if (wait_has_stacks && t->mm && !(t->flags & PF_KTHREAD))
 		w->now.user_ref = user_stack(t, WALK_WAIT, WAIT_DEPTH);
@@ -693,6 +726,8 @@ int wait_sweep_first(struct bpf_iter__task *ctx)
 		return 0;
 	cause_of(t, false, false, state, &w->first);
 	w->first.evidence |= EVIDENCE_AT_START;
+	if (w->first.object_kind >= OBJECT_FILE)
+		object_note(t, &w->first);
 	if (wait_has_stacks && t->mm && !(t->flags & PF_KTHREAD))
 		first_stack(t, &w->first);
 	barrier();

@@ -24,6 +24,7 @@ enum wait_book {
 	BOOK_OFF_CPU = 1, /* an interval off the CPU; row.queue_ns of it in the run queue */
 	BOOK_ON_CPU = 2,  /* the thread ran; row.count times, without stack */
 	BOOK_BLAME = 3,   /* what another thread did while this one waited for it */
+	BOOK_OBJECT = 4,  /* no time: a file that is waited for, told while it is open */
 };
 
 enum wait_how {
@@ -37,7 +38,11 @@ enum wait_how {
 enum wait_object_kind {
 	OBJECT_NONE = 0,
 	OBJECT_FUTEX = 1, /* object: address of the futex word */
-	OBJECT_FILE = 2,  /* object: inode number; fd: the descriptor, row.dev: its device */
+	/* object: inode number; fd: the descriptor, row.dev: its device. By the kind of file: */
+	OBJECT_FILE = 2,
+	OBJECT_SOCKET = 3,
+	OBJECT_PIPE = 4,
+	OBJECT_OTHER = 5, /* a device, an eventfd ... */
 };
 
 /* fd of a key without a descriptor. */

@@ -219,6 +219,8 @@ static void book_row(struct waits *w, const struct wait_key *k, const struct wai
 		key = key_of(k, r->dev, k->book == BOOK_ON_CPU ? SPEC_ON_CPU : SPEC_BLAME);
 		row_add(w, &key, r, r->count, r->ns, r->max_ns);
 		return;
+	case BOOK_OBJECT:
+		return;
 	case BOOK_OFF_CPU:
 		break;
 	}
@@ -277,6 +279,10 @@ static int book_single(void *ctx, const struct kernel_record *record,
 		return 0;
 	struct wait_single s;
 	memcpy(&s, record, sizeof(s));
+	if (s.key.book == BOOK_OBJECT) {
+		(void)fdnames_get(w->names, s.key.tgid, s.key.fd, s.key.object, s.dev, "file");
+		return 0;
+	}
 	if (s.start_ns > s.woken_ns || s.woken_ns > s.end_ns)
 		return 0;
 	if (s.key.how == HOW_UNBOOKED) {
@@ -311,6 +317,24 @@ static int book_single(void *ctx, const struct kernel_record *record,
 
 /* ---- telling ----------------------------------------------------------------------------- */
 
+/* For what is gone before anybody looked. */
+static const char *fd_kind(enum wait_object_kind kind)
+{
+	switch (kind) {
+	case OBJECT_NONE:
+	case OBJECT_FUTEX:
+	case OBJECT_FILE:
+		break;
+	case OBJECT_SOCKET:
+		return "socket";
+	case OBJECT_PIPE:
+		return "pipe";
+	case OBJECT_OTHER:
+		return "device";
+	}
+	return "file";
+}
+
 static const char *object_text(struct waits *w, const struct row_key *k)
 {
 	switch ((enum wait_object_kind)k->object_kind) {
@@ -321,7 +345,11 @@ static const char *object_text(struct waits *w, const struct row_key *k)
 		buf_addf(&w->text, "lock 0x%" PRIx64, k->object);
 		return buf_str(&w->text);
 	case OBJECT_FILE:
-		return fdnames_get(w->names, k->tgid, k->fd, k->object, k->dev);
+	case OBJECT_SOCKET:
+	case OBJECT_PIPE:
+	case OBJECT_OTHER:
+		return fdnames_get(w->names, k->tgid, k->fd, k->object, k->dev,
+				   fd_kind(k->object_kind));
 	}
 	return NULL;
 }

@@ -275,7 +275,8 @@ static uint32_t look_at(struct fdnames *f, int32_t pid, int32_t fd, uint64_t ino
 	return intern_add(&f->texts, f->text.p, f->text.n);
 }
 
-const char *fdnames_get(struct fdnames *f, int32_t pid, int32_t fd, uint64_t inode, uint32_t dev)
+const char *fdnames_get(struct fdnames *f, int32_t pid, int32_t fd, uint64_t inode, uint32_t dev,
+			const char *kind)
 {
 	uint64_t key = hash_mix(hash_mix((uint64_t)(uint32_t)pid << 32 | (uint32_t)fd, inode), dev);
 	uint32_t *known = map_get(&f->known, key);
@@ -283,13 +284,16 @@ const char *fdnames_get(struct fdnames *f, int32_t pid, int32_t fd, uint64_t ino
 		return intern_str(&f->texts, *known);
 	bool is_final;
 	uint32_t text = look_at(f, pid, fd, inode, &is_final);
-	if (!text) {
-		/* A device number of the kernel: 12 bits major, 20 bits minor. */
-		buf_clear(&f->text);
-		buf_addf(&f->text, "file [%u:%u:%" PRIu64 "]", dev >> 20, dev & 0xfffff, inode);
-		text = intern_add(&f->texts, f->text.p, f->text.n);
+	if (text) {
+		if (is_final)
+			*map_put(&f->known, key, NULL) = text;
+		return intern_str(&f->texts, text);
 	}
-	if (is_final)
-		*map_put(&f->known, key, NULL) = text;
-	return intern_str(&f->texts, text);
+	/* A device number of the kernel: 12 bits major, 20 bits minor. */
+	buf_clear(&f->text);
+	if (kind[0] == 'f')
+		buf_addf(&f->text, "file [%u:%u:%" PRIu64 "]", dev >> 20, dev & 0xfffff, inode);
+	else
+		buf_addf(&f->text, "%s [%" PRIu64 "]", kind, inode);
+	return buf_str(&f->text);
 }

@@ -23,9 +23,10 @@ void fdnames_free_p(struct fdnames **f);
 
 /*
  * The name of what process @pid has open as @fd, if its inode is @inode (0: whatever it is). An
- * object that is gone before it was ever looked at is "file [DEV:INODE]". Never NULL; borrowed
- * until the next call.
+ * object that was gone before it was ever looked at is "KIND [INODE]", a file "file [DEV:INODE]".
+ * Never NULL; borrowed until the next call.
  */
-const char *fdnames_get(struct fdnames *f, int32_t pid, int32_t fd, uint64_t inode, uint32_t dev);
+const char *fdnames_get(struct fdnames *f, int32_t pid, int32_t fd, uint64_t inode, uint32_t dev,
+			const char *kind);
 
 #endif

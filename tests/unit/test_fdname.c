@@ -37,7 +37,7 @@ TEST(fdname_file_is_its_path)
 	CLEANUP(fdnames_free_p) struct fdnames *f = fdnames_new();
 	char path[] = "/tmp/fdnameXXXXXX";
 	int fd = mkstemp(path);
-	CHECK_STR(fdnames_get(f, getpid(), fd, inode_of(fd), 0), path);
+	CHECK_STR(fdnames_get(f, getpid(), fd, inode_of(fd), 0, "file"), path);
 	close(fd);
 	unlink(path);
 }
@@ -47,8 +47,8 @@ TEST(fdname_other_inode_is_not_believed)
 	CLEANUP(fdnames_free_p) struct fdnames *f = fdnames_new();
 	char path[] = "/tmp/fdnameXXXXXX";
 	int fd = mkstemp(path);
-	check_text(fdnames_get(f, getpid(), fd, inode_of(fd) + 1, 8 << 20 | 1), "file [8:1:%llu]",
-		   (unsigned long long)inode_of(fd) + 1);
+	check_text(fdnames_get(f, getpid(), fd, inode_of(fd) + 1, 8 << 20 | 1, "file"),
+		   "file [8:1:%llu]", (unsigned long long)inode_of(fd) + 1);
 	close(fd);
 	unlink(path);
 }
@@ -59,10 +59,10 @@ TEST(fdname_is_kept_after_the_file_was_closed)
 	char path[] = "/tmp/fdnameXXXXXX";
 	int fd = mkstemp(path);
 	uint64_t inode = inode_of(fd);
-	CHECK_STR(fdnames_get(f, getpid(), fd, inode, 0), path);
+	CHECK_STR(fdnames_get(f, getpid(), fd, inode, 0, "file"), path);
 	close(fd);
 	unlink(path);
-	CHECK_STR(fdnames_get(f, getpid(), fd, inode, 0), path);
+	CHECK_STR(fdnames_get(f, getpid(), fd, inode, 0, "file"), path);
 }
 
 TEST(fdname_tcp_has_both_ends)
@@ -77,9 +77,9 @@ TEST(fdname_tcp_has_both_ends)
 	CHECK(!connect(client, (struct sockaddr *)&at, n));
 	struct sockaddr_in own;
 	CHECK(!getsockname(client, (struct sockaddr *)&own, &n));
-	check_text(fdnames_get(f, getpid(), server, inode_of(server), 0),
+	check_text(fdnames_get(f, getpid(), server, inode_of(server), 0, "file"),
 		   "tcp 127.0.0.1:%u listening", ntohs(at.sin_port));
-	check_text(fdnames_get(f, getpid(), client, inode_of(client), 0),
+	check_text(fdnames_get(f, getpid(), client, inode_of(client), 0, "file"),
 		   "tcp 127.0.0.1:%u -> 127.0.0.1:%u", ntohs(own.sin_port), ntohs(at.sin_port));
 }
 
@@ -92,7 +92,7 @@ TEST(fdname_ipv6_is_in_brackets)
 	if (fd < 0 || bind(fd, (struct sockaddr *)&at, n))
 		tap_skip("no IPv6 here");
 	CHECK(!getsockname(fd, (struct sockaddr *)&at, &n));
-	check_text(fdnames_get(f, getpid(), fd, inode_of(fd), 0), "udp [::1]:%u",
+	check_text(fdnames_get(f, getpid(), fd, inode_of(fd), 0, "file"), "udp [::1]:%u",
 		   ntohs(at.sin6_port));
 }
 
@@ -103,7 +103,7 @@ TEST(fdname_unix_socket_has_its_path)
 	snprintf(at.sun_path, sizeof(at.sun_path), "/tmp/fdname %d.sock", getpid());
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 	CHECK(!bind(fd, (struct sockaddr *)&at, sizeof(at)));
-	check_text(fdnames_get(f, getpid(), fd, inode_of(fd), 0), "unix %s", at.sun_path);
+	check_text(fdnames_get(f, getpid(), fd, inode_of(fd), 0, "file"), "unix %s", at.sun_path);
 	unlink(at.sun_path);
 }
 
@@ -113,13 +113,19 @@ TEST(fdname_pipe_and_eventfd)
 	int ends[2];
 	CHECK(!pipe(ends));
 	int event = eventfd(0, 0);
-	check_text(fdnames_get(f, getpid(), ends[0], inode_of(ends[0]), 0), "pipe [%llu]",
+	check_text(fdnames_get(f, getpid(), ends[0], inode_of(ends[0]), 0, "file"), "pipe [%llu]",
 		   (unsigned long long)inode_of(ends[0]));
-	CHECK_STR(fdnames_get(f, getpid(), event, inode_of(event), 0), "eventfd");
+	CHECK_STR(fdnames_get(f, getpid(), event, inode_of(event), 0, "file"), "eventfd");
 }
 
 TEST(fdname_of_nothing_is_a_number)
 {
 	CLEANUP(fdnames_free_p) struct fdnames *f = fdnames_new();
-	CHECK_STR(fdnames_get(f, getpid(), 9999, 77, 259 << 20 | 3), "file [259:3:77]");
+	CHECK_STR(fdnames_get(f, getpid(), 9999, 77, 259 << 20 | 3, "file"), "file [259:3:77]");
+}
+
+TEST(fdname_of_a_pipe_that_is_gone_says_pipe)
+{
+	CLEANUP(fdnames_free_p) struct fdnames *f = fdnames_new();
+	CHECK_STR(fdnames_get(f, getpid(), 9999, 77, 15, "pipe"), "pipe [77]");
 }
