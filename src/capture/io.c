@@ -311,7 +311,7 @@ static int deliver_row(struct io_source *s, const struct io_key *k, const struct
 	int64_t sums[4] = {(int64_t)v->nr, (int64_t)v->bytes, (int64_t)v->ns,
 			   (int64_t)v->longest_ns};
 	int64_t no_bytes[3] = {sums[0], sums[2], sums[3]};
-	int64_t pages[3] = {sums[0], sums[2], sums[1]};
+	int64_t pages[4] = {sums[0], sums[2], sums[1], sums[3]};
 	struct event ev = {.kind = EVENT_TALLY, .time_ns = time_ns, .pid = k->tgid, .tid = k->pid};
 	ev.cpu = -1;
 	ev.tally.user_ref = k->stack;

@@ -41,7 +41,7 @@ static const char details[] =
 	"\n"
 	"The kernel writes a breakpoint into the function, in the processes named and in no other. A\n"
 	"call costs 1 to 2 microseconds more where the function begins with an instruction that the\n"
-	"kernel can emulate, 8 to 10 where it has to step over it; the capture says which. Not for\n"
+	"kernel can emulate, 10 to 20 where it has to step over it; the capture says which. Not for\n"
 	"functions that are called more than some 100,000 times a second.\n"
 	"\n"
 	"Needs root, or CAP_BPF and CAP_PERFMON.";

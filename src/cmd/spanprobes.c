@@ -269,7 +269,7 @@ void span_probes_say(const struct span_probes *p)
 		buf_addf(&text, "%zu at some 2 us a call", nr_cheap);
 	if (p->nr_stepped)
 		buf_addf(&text,
-			 "%s%zu at some 10 us, whose first instruction the kernel has to "
+			 "%s%zu at 10 to 20 us, whose first instruction the kernel has to "
 			 "step over",
 			 nr_cheap ? ", " : "", p->nr_stepped);
 	log_note("measuring %zu function%s: %s", p->list.n, p->list.n == 1 ? "" : "s",
