@@ -42,6 +42,8 @@ $ASSAY cpu --runs 3 --no-pictures -o n.assay -- ./no-such-command > out 2>&1
 trap 'kill $target 2> /dev/null' EXIT
 $ASSAY cpu --runs 9 -p $target 1 --no-pictures -o s.assay > out 2>&1 & rec=$!
 wait_for test -f s-2.assay
+wait_for $ASSAY mark -p $target heard # only a capture that has begun hears it
+sleep 0.3
 kill -TERM $rec
 wait $rec || fail "stopped: $(cat out)"
 [ ! -f s-3.assay ] && grep -q '^2 runs$' out || fail "stopped in the second run: $(cat out)"
