@@ -142,7 +142,7 @@ static void add_rows(struct report *r, const struct selection *sel, const struct
 		const struct weight *w = is_other ? &own[0] : &own[i];
 		union cell cells[ARRAY_LEN(columns)] = {
 			{.d = view_pct(w->weight, sel->weight)},
-			{.d = view_error(*w, view_all(sel))},
+			{.d = view_error(sel, *w, view_all(sel))},
 			{.d = is_other ? __builtin_nan("")
 				       : view_pct(all[i].total.weight, sel->weight)},
 			{.u = w->nr_samples},

@@ -34,7 +34,7 @@ static void add_phases(struct report *r, const struct selection *sel, const stru
 			continue;
 		union cell cells[5] = {
 			{.d = view_pct(w[i].weight, sel->weight)},
-			{.d = view_error(w[i], view_all(sel))},
+			{.d = view_error(sel, w[i], view_all(sel))},
 			{.u = w[i].nr_samples},
 		};
 		size_t c = 3;
@@ -70,7 +70,7 @@ static void add_functions(struct report *r, const struct selection *sel, const s
 		for (size_t i = 0; i < n; i++) {
 			union cell cells[ARRAY_LEN(columns)] = {
 				{.d = view_pct(items[i].self.weight, w[phase].weight)},
-				{.d = view_error(items[i].self, w[phase])},
+				{.d = view_error(sel, items[i].self, w[phase])},
 				{.u = items[i].self.nr_samples},
 				{.text = phase_name(sel, phase)},
 				{.text = items[i].name},

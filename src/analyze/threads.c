@@ -65,7 +65,7 @@ static void add_row(struct report *r, struct report_table *t, const struct selec
 	union cell cells[ARRAY_LEN(columns)];
 	size_t n = 0;
 	cells[n++].d = view_pct(row->w.weight, sel->weight);
-	cells[n++].d = view_error(row->w, view_all(sel));
+	cells[n++].d = view_error(sel, row->w, view_all(sel));
 	cells[n++].d = cpus_or_nan(sel, row->w);
 	cells[n++].u = row->w.nr_samples;
 	if (is_group) {

@@ -13,9 +13,17 @@ double view_pct(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
-/* Samples of different weight: the share is that of the weight, the number that of samples. */
-double view_error(struct weight part, struct weight of)
+bool view_is_exact(const struct selection *sel)
 {
+	return sel->noun ||
+	       (sel->table < sel->p->tables.n && sel->p->tables.p[sel->table].has_tags);
+}
+
+/* Samples of different weight: the share is that of the weight, the number that of samples. */
+double view_error(const struct selection *sel, struct weight part, struct weight of)
+{
+	if (view_is_exact(sel))
+		return (double)NAN;
 	if (!of.weight || !of.nr_samples)
 		return 0;
 	double share = (double)part.weight / (double)of.weight;
@@ -115,15 +123,16 @@ static struct columns make_columns(const struct selection *sel, const struct vie
 	bool is_total = spec->flags & VIEW_TOTAL;
 	add_column(&c, "self_pct", is_total ? "self %" : "%", CELL_PERCENT,
 		   "share of the time that was spent here itself");
-	add_column(&c, "self_error_pct", "+-", CELL_PERCENT,
-		   "half of the 95 % interval of that share, in percentage points");
+	if (!view_is_exact(sel))
+		add_column(&c, "self_error_pct", "+-", CELL_PERCENT,
+			   "half of the 95 % interval of that share, in percentage points");
 	if (spec->flags & VIEW_OF_ALL)
 		add_column(&c, "all_pct", "% of all", CELL_PERCENT,
 			   "the same as a share of everything in view");
 	if (is_total)
 		add_column(&c, "total_pct", "total %", CELL_PERCENT,
 			   "share of the time that was spent here and in what it called");
-	add_column(&c, "samples", "samples", CELL_COUNT, "samples that hit here itself");
+	add_column(&c, "samples", select_noun(sel), CELL_COUNT, "samples that hit here itself");
 	if (is_weighed(sel))
 		add_column(&c, "self", sel->unit == UNIT_NS ? "time" : "bytes",
 			   sel->unit == UNIT_NS ? CELL_NS : CELL_BYTES,
@@ -140,7 +149,8 @@ static void add_item(struct report *r, struct report_table *t, const struct sele
 	union cell cells[COLUMNS_MAX];
 	size_t n = 0;
 	cells[n++].d = view_pct(it->self.weight, spec->of.weight);
-	cells[n++].d = view_error(it->self, spec->of);
+	if (!view_is_exact(sel))
+		cells[n++].d = view_error(sel, it->self, spec->of);
 	if (spec->flags & VIEW_OF_ALL)
 		cells[n++].d = view_pct(it->self.weight, sel->weight);
 	if (spec->flags & VIEW_TOTAL)

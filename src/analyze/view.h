@@ -42,8 +42,10 @@ struct view_spec {
 
 /* 0 for an empty whole. */
 double view_pct(uint64_t part, uint64_t whole);
-/* Half of the 95 % interval of a share, in percentage points. */
-double view_error(struct weight part, struct weight of);
+/* Whether rows were counted, not sampled, so that shares have no error. */
+bool view_is_exact(const struct selection *sel);
+/* Half of the 95 % interval of a share, in percentage points; NaN where there is none. */
+double view_error(const struct selection *sel, struct weight part, struct weight of);
 /*
  * Adds a table of the items, largest first; items without weight are left out. What the limits
  * cut becomes a last row "<other>". Sorts @items in place.
