@@ -52,6 +52,7 @@ static __always_inline void past_note(struct wait_state *w, __u64 start, __u64 w
 		struct wait_past *p = &w->past[i];
 		if (past_goes_on(p, &w->now, start, end)) {
 			p->end_ns = end;
+			p->ref = w->now.user_ref;
 			p->ns += woken - start;
 			p->queue_ns += end - woken;
 			p->nr++;
