@@ -75,8 +75,8 @@ is "futex calls without programs" "$(count syscalls:sys_enter_futex '')" 6120
 read -r _ minor _ < truth
 at_least "$(count minor-faults '')" "$minor" || fail "faults without programs: $(count minor-faults ''), truth $minor"
 
-# every hit is counted, from however many stacks: 30,000 fit into the kernel's table, 200,000 do not
-for n in 30000 200000; do
+# every hit is counted, from however many stacks: 30,000 fit into the kernel's table, 90,000 do not
+for n in 30000 90000; do
 	$ASSAY events -e syscalls:sys_exit_read --stack-budget 0 --no-pictures -o m.assay -- \
 		"$TARGETS/manypaths" $n > /dev/null 2> err || fail "manypaths: $(cat err)"
 	$ASSAY report --json m.assay > c.json
