@@ -468,11 +468,6 @@ int io_open(struct io_source **ret_s, struct engine *e, unsigned parts, struct e
 }
 int io_attach(struct io_source *s, struct err *err)
 {
-	int names_fd = bpf_map__fd(s->skel->maps.io_names);
-	uint32_t nr_bytes = bpf_map__max_entries(s->skel->maps.io_names);
-	int has_failed = bpfring_open(&s->ring, names_fd, nr_bytes, err);
-	if (has_failed)
-		return has_failed;
 	(void)s;
 	return err_set(err, -ENOTSUP, "this assay was built without programs for the kernel");
 }

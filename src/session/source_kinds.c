@@ -378,14 +378,22 @@ static void spans_kind_facts(void *s, struct profile *p)
 {
 	const struct spans_kind *k = s;
 	struct span_counts sum = {0};
+	CLEANUP(buf_release) struct buf idle = {0};
+	size_t nr_idle = 0;
 	for (size_t i = 0; i < k->spec->nr_probes; i++) {
 		struct span_counts c = spans_counts(k->spans, i);
+		if (!c.nr_started && !c.nr_inside && nr_idle++ < 5)
+			buf_addf(&idle, "%s%s", idle.n ? ", " : "", k->spec->probes[i].name);
 		sum.nr_started += c.nr_started;
 		sum.nr_ended += c.nr_ended;
 		sum.nr_inside += c.nr_inside;
 		sum.nr_lost += c.nr_lost;
 		sum.nr_unsent += c.nr_unsent;
 	}
+	if (nr_idle > 5)
+		buf_addf(&idle, " and %zu more", nr_idle - 5);
+	if (nr_idle)
+		profile_fact(p, "never called", buf_str(&idle));
 	add_nr_fact(p, "spans unfinished", sum.nr_started - MIN(sum.nr_ended, sum.nr_started));
 	add_nr_fact(p, "spans inside others", sum.nr_inside);
 	add_nr_fact(p, "spans without a row", sum.nr_lost);
