@@ -112,7 +112,7 @@ struct engine_info engine_info(const struct engine *e);
 /* This side of the records, for sampler_spec.side. */
 struct side engine_side(struct engine *e);
 
-/* For the sources (waits.c, counts.c ...): the loaded skeleton (gen/assay.skel.h). */
+/* For the sources (waitsource.c, counts.c ...): the loaded skeleton (gen/assay.skel.h). */
 struct assay_bpf;
 struct assay_bpf *engine_skel(const struct engine *e);
 /* Hands RECORD_<kind> to a source; it may keep nothing of the record. */

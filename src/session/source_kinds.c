@@ -14,7 +14,7 @@
 #include "capture/perfcounts.h"
 #include "capture/spans.h"
 #include "capture/switches.h"
-#include "capture/waits.h"
+#include "capture/waitsource.h"
 #include "host/mempressure.h"
 #include "session/event_tables.h"
 #include "specs.h"

@@ -16,8 +16,8 @@
  * in the ring at the end of their second must have been delivered, if the ring is read every
  * 100 ms or more often.
  */
-#ifndef ASSAY_CAPTURE_WAITS_H
-#define ASSAY_CAPTURE_WAITS_H
+#ifndef ASSAY_CAPTURE_WAITSOURCE_H
+#define ASSAY_CAPTURE_WAITSOURCE_H
 
 #include "base/base.h"
 #include "base/err.h"

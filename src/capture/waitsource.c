@@ -1,12 +1,12 @@
 /*
- * From the maps and records of the kernel's ledger to rows; see waits.h and wire/kernel_wait.h.
+ * From the maps and records of the kernel's ledger to rows; see waitsource.h and wire/kernel_wait.h.
  *
  *	page 0 ──┐ turned each second, read             ┌─ rows of one (second, thread, tag) are one
  *	page 1 ──┘ when nobody writes any more ──► rows ┤
  *	ring ───── single long waits, split ──────►     └─ told in waits_drain
  */
 #include "base/base.h"
-#include "capture/waits.h"
+#include "capture/waitsource.h"
 
 #include <errno.h>
 #include <time.h>
