@@ -77,7 +77,7 @@ def site_share_perf(pid, seconds):
 
 def row_sites():
     """True waiting function, nothing built with frame pointers."""
-    for name, args, what in (('waits', ('12', 'lock', 'condvar', 'sem', 'fsync', 'read', 'fault', 'pipe', 'tcp', 'epoll',
+    for name, args, what in (('waits_c', ('12', 'lock', 'condvar', 'sem', 'fsync', 'read', 'fault', 'pipe', 'tcp', 'epoll',
                                         'sleep'), 'C -O2'), ('waits_std', ('12',), 'Rust release')):
         if not os.path.exists(os.path.join(TARGETS, name)):
             print('sites     %s: no such program here, left out' % name)
@@ -106,7 +106,7 @@ def worst(lines, pattern):
 
 
 def row_ledger():
-    for name, args in (('waits', ('3',)), ('waits_std', ('3',))):
+    for name, args in (('waits_c', ('3',)), ('waits_std', ('3',))):
         if not os.path.exists(os.path.join(TARGETS, name)):
             continue
         lines = truths(name, *args)
@@ -256,7 +256,7 @@ def row_uniq():
 
 def row_looks():
     """Without BPF: the same ledger, by perf's switch records; the recorder's cost beside it."""
-    lines = truths('waits', '3', options=('--no-bpf',))
+    lines = truths('waits_c', '3', options=('--no-bpf',))
     a, nr = worst(lines, r'ledger ([0-9.]+) ms, wall ([0-9.]+) ms')
     say('looks', '--no-bpf: sum of all classes against wall, worst of %d threads' % nr, '%.3f %%' % a, '<= 0.5 %',
         nr > 0 and a <= 0.5)

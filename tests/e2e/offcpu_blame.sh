@@ -9,7 +9,7 @@ for pair in fsync:fsync fault:fault sleep:sleep preempt:burn; do
 		fail "$mode: $(tail -3 "$mode.err")"
 	"$rows" "$mode.assay" > "$mode.rows" || fail "$mode: the recording cannot be read"
 	! grep '^# remedy:' "$mode.rows" || skip "no programs in the kernel here"
-	python3 "$LIB/waits_truth.py" "$mode.rows" "$mode.truth" --blame "${pair#*:}" > "$mode.out" ||
+	python3 "$LIB/waits_truth.py" "$mode.rows" "$mode.truth" --slow --blame "${pair#*:}" > "$mode.out" ||
 		{ bad=1; echo "$mode:"; cat "$mode.out"; }
 done
 [ $bad = 0 ]

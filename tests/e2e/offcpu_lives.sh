@@ -55,7 +55,7 @@ wait $rec || fail "target ended: exit $?: $(cat err)"
 closes gone.assay "target that ended"
 
 # Two at once see the same; each is stopped by a signal.
-"$TARGETS/waits" 60 lock fsync > truth 2>&1 & target=$!
+"$TARGETS/waits_c" 60 lock fsync > truth 2>&1 & target=$!
 $ASSAY offcpu -p $target 60 -o one.assay > out1 2> err1 & a=$!
 $ASSAY cpu --offcpu -p $target 60 -o two.assay > out2 2> err2 & b=$!
 runs $target 2

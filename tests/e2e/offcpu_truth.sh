@@ -18,7 +18,7 @@ $ASSAY offcpu --no-pictures -o try.assay -- true > try.out 2> try.err || fail "$
 "$rows" try.assay > try.rows || fail "the recording cannot be read"
 ! grep '^# remedy:' try.rows || skip "no programs in the kernel here: $(tail -1 try.err)"
 bad=0
-truth c "--slow" -- "$TARGETS/waits" 1.2 lock rwlock condvar pool sem sleep forever births
-truth io "--slow" -- "$TARGETS/waits" 1.2 fsync direct read fault pipe unix tcp epoll poll child migrate
+truth c "--slow" -- "$TARGETS/waits_c" 1.2 lock rwlock condvar pool sem sleep forever births
+truth io "--slow" -- "$TARGETS/waits_c" 1.2 fsync direct read fault pipe unix tcp epoll poll child migrate
 [ ! -x "$TARGETS/waits_std" ] || truth rust "--slow" -- "$TARGETS/waits_std" 1.2
 [ $bad = 0 ]

@@ -11,12 +11,12 @@ judge() {
 	grep -q '^# remedy: ' "$1.rows" || { bad=1; echo "$1: no remedy"; }
 }
 
-$ASSAY offcpu --no-bpf --no-pictures -o root.assay -- "$TARGETS/waits" 1.2 lock condvar pool fsync fault pipe epoll sleep \
+$ASSAY offcpu --no-bpf --no-pictures -o root.assay -- "$TARGETS/waits_c" 1.2 lock condvar pool fsync fault pipe epoll sleep \
 	> root.truth 2> root.err || fail "root: $(tail -3 root.err)"
 judge root "--slow" "stacks of waits are exact"
 
-mkdir user && cp "$ASSAY" "$TARGETS/waits" user/ && chown -R nobody user && cd user || exit 1
+mkdir user && cp "$ASSAY" "$TARGETS/waits_c" user/ && chown -R nobody user && cd user || exit 1
 setpriv --reuid=nobody --regid=nogroup --clear-groups ./assay offcpu --no-pictures -o user.assay -- \
-	./waits 1.2 lock condvar pool pipe epoll sleep > user.truth 2> user.err || fail "user: $(tail -3 user.err)"
+	./waits_c 1.2 lock condvar pool pipe epoll sleep > user.truth 2> user.err || fail "user: $(tail -3 user.err)"
 judge user "--looks" "estimated from looks"
 [ $bad = 0 ]

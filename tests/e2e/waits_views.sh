@@ -10,8 +10,8 @@ record offcpu --no-pictures -o try.assay -- true
 "$ASSAY" report try.assay > try.txt
 ! grep -q '^remedy:' try.txt || skip "no programs in the kernel here: $(tail -1 try.txt)"
 
-record cpu --offcpu --no-pictures -o both.assay -- "$TARGETS/waits" 1 lock pool fsync
-record offcpu --no-pictures -o pool.assay -- "$TARGETS/waits" 1 pool
+record cpu --offcpu --no-pictures -o both.assay -- "$TARGETS/waits_c" 1 lock pool fsync
+record offcpu --no-pictures -o pool.assay -- "$TARGETS/waits_c" 1 pool
 "$ASSAY" report both.assay -e off-cpu --json > ledger.json || fail "report of the waits"
 "$ASSAY" report both.assay --tree --idle --percent-limit 0 --json > tree.json || fail "tree of both"
 "$ASSAY" report both.assay --by lock --json > locks.json || fail "locks"

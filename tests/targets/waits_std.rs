@@ -1,5 +1,5 @@
 /* build: rustc -O -g */
-// waits SECONDS: the waiting of Rust's standard library, in functions whose names start with
+// waits_std SECONDS: the waiting of Rust's standard library, in functions whose names start with
 // wait_ (kept from doing something) or idle_ (nothing to do), each clocked by its thread. Prints
 // one line of JSON a thread, as waits_truth.h says.
 use std::hint::black_box;

@@ -1,9 +1,9 @@
 /* build: gcc -O2 -g -fomit-frame-pointer -pthread */
 /*
- * waits SECONDS [MODE...]: threads that wait in known ways and clock themselves. Each mode can run
- * alone; without modes all but the burners run together. The function that waits is named wait_*,
- * or idle_* where a thread has nothing to do, and nothing else waits in it. Files are made in the
- * current directory, on which O_DIRECT must work. See waits_truth.h for what is printed.
+ * waits_c SECONDS [MODE...]: threads that wait in known ways and clock themselves. Each mode can
+ * run alone; without modes all but the burners run together. The function that waits is named
+ * wait_*, or idle_* where a thread has nothing to do, and nothing else waits in it. Files are made
+ * in the current directory, on which O_DIRECT must work. See waits_truth.h for what is printed.
  */
 #include "waits_truth.h"
 
@@ -258,7 +258,7 @@ static void must(bool is_good, const char *what)
 {
 	if (is_good)
 		return;
-	fprintf(stderr, "waits: %s: %s\n", what, strerror(errno));
+	fprintf(stderr, "waits_c: %s: %s\n", what, strerror(errno));
 	exit(1);
 }
 
