@@ -118,7 +118,7 @@ __noinline __u64 stack_refer_copy(struct walk *w, __u32 flags, __u32 copy_max)
 		return 0;
 	if (flags & KSTACK_NO_LEAF)
 		w->hash = hash_mix(w->hash, w->pc_0);
-	ref = copy_ref(w);
+	ref = copy_ref(w, copy_max / 8 < COPY_WORDS_MAX ? copy_max / 8 : COPY_WORDS_MAX);
 	if (!ref || told_has(ref))
 		return ref;
 	if (!copy_send(w, ref, flags, copy_max))

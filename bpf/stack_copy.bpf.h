@@ -8,9 +8,12 @@
 #ifndef ASSAY_BPF_STACK_COPY_H
 #define ASSAY_BPF_STACK_COPY_H
 
-#define COPY_ROOM_SMALL   (16u << 10)
-#define COPY_ROOM_MIDDLE  (40u << 10)
-#define COPY_WORDS        1024 /* that are looked at */
+#define COPY_ROOM_SMALL  (16u << 10)
+#define COPY_ROOM_MIDDLE (40u << 10)
+/* An end: so much that is not there. */
+#define COPY_HOLE_BYTES (64u << 10)
+/* Looked at for what a stack differs by. */
+#define COPY_WORDS_MAX    4096
 #define COPY_BYTES_WAIT   (16u << 10)
 #define COPY_BYTES_SAMPLE (128u << 10)
 /* A bound on what programs whose stacks never repeat may cost. */
@@ -55,17 +58,24 @@ static __always_inline bool copy_is_affordable(__u32 nr_bytes)
 static long copy_hash_word(__u32 i, struct walker *k)
 {
 	struct walk *w = k->w;
+	__u64 addr = (w->sp & ~7ull) + (__u64)i * 8;
+	__u32 page = addr / WALK_PAGE_BYTES;
 	__u64 v;
 
-	if (!walk_read(w, (w->sp & ~7ull) + (__u64)i * 8, &v))
-		return 1;
+	if (page == w->lo) /* that is not there */
+		return 0;
+	if (!walk_read(w, addr, &v)) {
+		w->lo = page;
+		return ++w->hi >= COPY_HOLE_BYTES / WALK_PAGE_BYTES;
+	}
 	if (v - 0x10000 < (1ull << 47) && v - w->sp + COPY_STACK_REACH > 2 * COPY_STACK_REACH)
 		w->hash = hash_mix(w->hash, v);
 	return 0;
 }
 
 /* The reference of the stack that the walk has not finished. */
-__noinline __u64 copy_ref(struct walk *w)
+/* @nr_words: of the stack that are looked at. */
+__noinline __u64 copy_ref(struct walk *w, __u32 nr_words)
 {
 	struct walker k = {.w = w};
 
@@ -77,27 +87,37 @@ __noinline __u64 copy_ref(struct walk *w)
 	for (__u32 i = 0; i < ARCH_NR_DWARF_REG; i++)
 		if (w->regs[i] - w->sp_0 + COPY_STACK_REACH <= 2 * COPY_STACK_REACH)
 			w->hash = hash_mix(w->hash, w->regs[i] ^ i);
-	bpf_loop(COPY_WORDS, copy_hash_word, &k, 0);
+	w->lo = 0;
+	w->hi = 0;
+	bpf_loop(nr_words, copy_hash_word, &k, 0);
 	return w->hash | 1;
 }
 
-/* How many bytes from @sp upwards are there, up to @max. */
+/*
+ * How many bytes from @sp upwards are worth copying, up to @max: to the last page that is there.
+ * A large frame may have pages that were never touched, so the first that is not there is not the
+ * end.
+ */
 __noinline __u32 copy_readable(__u64 sp, __u32 max)
 {
+	__u32 at = 0;
 	__u32 nr = 0;
 	__u64 word;
 
-	for (__u32 i = 0; i < COPY_BYTES_SAMPLE / WALK_PAGE_BYTES + 1 && nr < max; i++) {
-		if (bpf_probe_read_user(&word, 8, (void *)(sp + nr)))
+	for (__u32 i = 0; i < COPY_BYTES_SAMPLE / WALK_PAGE_BYTES; i++) {
+		__u32 n = WALK_PAGE_BYTES - ((sp + at) & (WALK_PAGE_BYTES - 1));
+		if (at >= max || at - nr >= COPY_HOLE_BYTES)
 			break;
-		nr += WALK_PAGE_BYTES - ((sp + nr) & (WALK_PAGE_BYTES - 1));
+		if (!bpf_probe_read_user(&word, 8, (void *)(sp + at)))
+			nr = at + n;
+		at += n;
 	}
 	return nr < max ? nr : max;
 }
 
 /* @room: a constant, so that the ring can be asked for it. */
 static __always_inline bool copy_send_room(struct walk *w, struct task_struct *t, __u64 ref,
-					   __u32 flags, const __u32 room)
+					   __u32 flags, __u32 nr, const __u32 room)
 {
 	struct kernel_copy *r = ring_reserve(sizeof(*r) + room);
 	__u32 at = 0;
@@ -106,9 +126,10 @@ static __always_inline bool copy_send_room(struct walk *w, struct task_struct *t
 		return false;
 	for (__u32 i = 0; i < room / WALK_PAGE_BYTES; i++) {
 		__u32 n = WALK_PAGE_BYTES - ((w->sp_0 + at) & (WALK_PAGE_BYTES - 1));
-		if (at > room - WALK_PAGE_BYTES ||
-		    bpf_probe_read_user(r->stack + at, n, (void *)(w->sp_0 + at)))
+		if (at > room - WALK_PAGE_BYTES || at >= nr)
 			break;
+		/* What is not there was never written: zeros, which the helper leaves. */
+		bpf_probe_read_user(r->stack + at, n, (void *)(w->sp_0 + at));
 		at += n;
 	}
 	record_head(&r->head, RECORD_COPY, sizeof(*r) + at, t);
@@ -138,10 +159,10 @@ __noinline bool copy_send(struct walk *w, __u64 ref, __u32 flags, __u32 max)
 	}
 	/* Less one page, as the first may be a part of one. */
 	if (nr <= COPY_ROOM_SMALL - WALK_PAGE_BYTES)
-		return copy_send_room(w, t, ref, flags, COPY_ROOM_SMALL);
+		return copy_send_room(w, t, ref, flags, nr, COPY_ROOM_SMALL);
 	if (nr <= COPY_ROOM_MIDDLE - WALK_PAGE_BYTES)
-		return copy_send_room(w, t, ref, flags, COPY_ROOM_MIDDLE);
-	return copy_send_room(w, t, ref, flags, COPY_BYTES_SAMPLE);
+		return copy_send_room(w, t, ref, flags, nr, COPY_ROOM_MIDDLE);
+	return copy_send_room(w, t, ref, flags, nr, COPY_BYTES_SAMPLE);
 }
 
 #endif
