@@ -185,32 +185,37 @@ static void add_hints(struct report *r, const struct profile *p, const char *inp
 	report_hint(r, "assay report %s --by thread", buf_str(&word));
 }
 
-int waits_page(struct report *r, const struct profile *p, const struct select_spec *spec,
-	       const struct view_limits *limits, struct err *err)
+static int select_waits(struct arena *a, const struct profile *p, const struct select_spec *spec,
+			struct selection *ret_sel, struct err *err)
+{
+	struct select_spec own = *spec;
+	own.event = WAITS_TABLE;
+	return select_run(a, p, &own, ret_sel, err);
+}
+
+static int fill_page(struct report *r, const struct select_spec *spec, const struct selection *sel,
+		     const struct view_limits *limits, struct err *err)
 {
 	CLEANUP(arena_release) struct arena a = {0};
+	const struct profile *p = sel->p;
 	struct select_spec own = *spec;
-	struct selection sel;
 	struct selection blame;
 	struct ledger l;
-	own.event = WAITS_TABLE;
-	int rc = select_run(&a, p, &own, &sel, err);
-	if (!rc)
-		rc = ledger_make(&a, p, spec, &l, err);
+	int rc = ledger_make(&a, p, spec, &l, err);
 	if (rc)
 		return rc;
 	own.event = BLAME_TABLE;
 	own.reason = NULL;
 	bool has_blame = blame_is_there(p) && !select_run(&a, p, &own, &blame, NULL);
-	struct page pg = {r, p, &l, &sel, ledger_sum_ns(&l.total) - ledger_idle_ns(&l.total)};
+	struct page pg = {r, p, &l, sel, ledger_sum_ns(&l.total) - ledger_idle_ns(&l.total)};
 	struct view_limits few = *limits;
 	few.max_rows = limits->max_rows ? MIN(limits->max_rows, PAGE_ROWS) : 0;
 	add_facts(&pg);
 	ledger_report(r, &l);
 	ledger_threads_report(r, &l, LEDGER_GROUPS, &few);
-	waits_functions(r, &sel, limits);
-	waits_locks(r, &sel, has_blame ? &blame : NULL, &few);
-	waits_objects(r, &sel, &few);
+	waits_functions(r, sel, limits);
+	waits_locks(r, sel, has_blame ? &blame : NULL, &few);
+	waits_objects(r, sel, &few);
 	if (!note_idle(&pg)) {
 		note_starved(&pg);
 		note_locks(&pg);
@@ -221,18 +226,25 @@ int waits_page(struct report *r, const struct profile *p, const struct select_sp
 	return 0;
 }
 
+int waits_page(struct report *r, const struct profile *p, const struct select_spec *spec,
+	       const struct view_limits *limits, struct err *err)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct selection sel;
+	int rc = select_waits(&a, p, spec, &sel, err);
+	return rc ? rc : fill_page(r, spec, &sel, limits, err);
+}
+
 int waits_overview(struct report *r, const struct profile *p, const struct select_spec *spec,
 		   const char *input, const struct view_limits *limits, struct err *err)
 {
 	CLEANUP(arena_release) struct arena a = {0};
-	struct select_spec own = *spec;
 	struct selection sel;
-	own.event = WAITS_TABLE;
-	int rc = select_run(&a, p, &own, &sel, err);
+	int rc = select_waits(&a, p, spec, &sel, err);
 	if (rc)
 		return rc;
 	view_begin(r, &sel, "assay report");
-	rc = waits_page(r, p, spec, limits, err);
+	rc = fill_page(r, spec, &sel, limits, err);
 	if (!rc && input && sel.nr_samples)
 		add_hints(r, p, input);
 	return rc;

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "analyze/calltree.h"
+#include "model/wait.h"
 #include "render/flame.h"
 #include "render/svg.h"
 #include "wellformed.h"
@@ -267,4 +268,24 @@ TEST(labels_are_readable_on_every_color)
 		CHECK(contrast(palette_delta_rgb(c, false), on_light) > 4.5);
 		CHECK(contrast(palette_delta_rgb(c, true), on_dark) > 4.5);
 	}
+}
+
+TEST(svg_each_reason_of_waiting_has_a_colour_and_its_word)
+{
+	unsigned seen[WAIT_NR] = {0};
+	for (enum wait_reason r = WAIT_RUN_QUEUE; r < WAIT_NR; r++) {
+		struct palette_key k = {.name = sv_from_str(wait_frame(r)), .flags = TREE_PSEUDO};
+		unsigned c = palette_color(PALETTE_DEFAULT, &k);
+		CHECK(c < PALETTE_COLORS_MAX);
+		CHECK_STR(palette_meaning(PALETTE_DEFAULT, c), wait_text(r));
+		struct rgb rgb = palette_rgb(PALETTE_DEFAULT, c, false);
+		bool is_grey = rgb.r > 40 && abs(rgb.r - rgb.g) < 30 && abs(rgb.g - rgb.b) < 30;
+		CHECK(is_grey == (wait_is_idle(r) || r == WAIT_UNKNOWN));
+		for (enum wait_reason o = WAIT_RUN_QUEUE; o < r; o++)
+			CHECK(seen[o] != c);
+		seen[r] = c;
+	}
+	struct palette_key other = {.name = SV("[stack]"), .flags = TREE_PSEUDO};
+	CHECK_STR(palette_meaning(PALETTE_DEFAULT, palette_color(PALETTE_DEFAULT, &other)),
+		  "thread, marker");
 }
