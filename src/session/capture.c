@@ -170,7 +170,9 @@ static int open_sources(struct capture *c, struct capture_result *r, struct err 
 	int rc = sources_open(&c->sources, &env, err);
 	unsigned wanted = o->programs &
 			  (ENGINE_CPU | ENGINE_WAITS | ENGINE_COUNTS | ENGINE_IO | ENGINE_SPANS);
-	if (!rc && !(wanted & ENGINE_CPU) && !c->sources.list.n) {
+	/* waits without the spans that they were to explain are not what was asked for */
+	bool is_pointless = !(wanted & ENGINE_CPU) && !c->sources.list.n;
+	if (!rc && (is_pointless || wanted & ENGINE_SPANS)) {
 		err_set(err, -ENOTSUP, "this needs programs in the kernel: %s",
 			r->no_engine.code ? err_msg(&r->no_engine) : "--no-bpf forbids them");
 		return r->no_engine.hint ? err_hint(err, "%s", r->no_engine.hint) : -ENOTSUP;
