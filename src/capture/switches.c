@@ -444,6 +444,14 @@ void switches_grow(struct switches *s, int32_t tid, uint64_t nr_bytes)
 struct switches_info switches_info(const struct switches *s)
 {
 	struct switches_info info = s->info;
+	if (info.nr_lost) {
+		info.accuracy =
+			"records of switches were lost (see there): counts are too small, and "
+			"intervals beside lost records too long; the sums hold";
+		info.remedy =
+			"so many switches can only be followed by programs in the kernel: run as "
+			"root on a kernel with BPF";
+	}
 	info.nr_stacks = s->refs.nr_told;
 	return info;
 }
