@@ -15,6 +15,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #include "cpu.bpf.h"
 #include "io.bpf.h"
 #include "block.bpf.h"
+#include "uring.bpf.h"
 #include "faults.bpf.h"
 #include "waits.bpf.h"
 #include "counts.bpf.h"

@@ -122,6 +122,8 @@ struct iosum {
 	struct tally_groups syncs;
 	struct amount total[3];
 	uint64_t nr_uring;
+	uint64_t nr_libaio;
+	bool has_uring_rows;
 	uint64_t nr_messages;
 };
 
@@ -151,9 +153,14 @@ static void add_row(struct iosum *s, const struct tally_row *row)
 	if (!strcmp(kind, "fsync"))
 		amount_add(tally_groups_at(&s->syncs, (const char *[]){function, file}, 2)->amounts,
 			   row);
+	bool is_uring = call && !strcmp(call, "io_uring_enter");
+	if (is_uring && strcmp(kind, "batch") != 0)
+		s->has_uring_rows = true;
 	if (call && !strcmp(kind, "batch")) {
 		bool is_messages = strstr(call, "mmsg") != NULL;
-		*(is_messages ? &s->nr_messages : &s->nr_uring) += row->nr;
+		*(is_messages ? &s->nr_messages
+		  : is_uring  ? &s->nr_uring
+			      : &s->nr_libaio) += row->nr;
 	}
 }
 
@@ -378,11 +385,12 @@ static void add_ratio(struct iosum *s)
 
 static void add_notes(struct iosum *s, const char *input)
 {
-	if (s->nr_uring)
+	uint64_t nr_blind = s->nr_libaio + (s->has_uring_rows ? 0 : s->nr_uring);
+	if (nr_blind)
 		report_note(s->r,
 			    "%" PRIu64 " calls handed requests to io_uring or libaio: their bytes "
 			    "and files are not in these tables",
-			    s->nr_uring);
+			    nr_blind);
 	if (s->nr_messages)
 		report_note(s->r,
 			    "%" PRIu64 " calls of recvmmsg and sendmmsg: they return numbers of "

@@ -119,6 +119,10 @@ static void choose_programs(struct io_source *s)
 	leave_out(s->skel->progs.io_reclaim_node_begin, has_reclaim);
 	leave_out(s->skel->progs.io_reclaim_node_end, has_reclaim);
 	leave_out(s->skel->progs.io_reclaim_kswapd, has_reclaim);
+	bool has_uring = has_calls && btf_has_tracepoint_of("io_uring_submit_req", 1) &&
+			 btf_has_tracepoint_of("io_uring_complete", 3);
+	leave_out(s->skel->progs.io_uring_begin, has_uring);
+	leave_out(s->skel->progs.io_uring_end, has_uring);
 	bool has_block = s->parts & IO_PART_BLOCK;
 	static const char *const starts[] = {"block_io_start", NULL};
 	leave_out(s->skel->progs.io_block_start, has_block && btf_has_tracepoints(starts));

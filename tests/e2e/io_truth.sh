@@ -67,6 +67,18 @@ END
 	;;
 esac
 
+# io_uring: what each request moved, and from which file
+$ASSAY io --no-pictures --no-block -o u.assay -- "$TARGETS/uringwork" "$dir/work.db" > /dev/null 2> err
+case $? in
+0)
+	$ASSAY report --limit 0 --json u.assay > i.json || fail "report"
+	is "reads of a ring" "$(cell io_functions reads function=ring_read)" 500
+	is "bytes of a ring" "$(cell io_files read_bytes "file=$dir/work.db")" 2048000
+	;;
+77) echo "no io_uring here" ;;
+*) fail "uringwork: $(cat err)" ;;
+esac
+
 # a target that runs already, and nothing is left attached that would slow it
 sleep 30 &
 pid=$!

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Requests of io_uring: known by their address from the thread that hands one in to its
+ * completion, where the file is known as well and the bytes are. Rows as those of calls, under
+ * io_uring_enter.
+ */
+#ifndef ASSAY_BPF_URING_H
+#define ASSAY_BPF_URING_H
+
+#include "block.bpf.h"
+
+struct io_kiocb___io {
+	struct file___io *file;
+	__u8 opcode;
+} CORE;
+
+struct io_uring_cqe___io {
+	__s32 res;
+} CORE;
+
+#define URING_SYSCALL 426 /* io_uring_enter, on every architecture */
+
+/* linux/io_uring.h, enum io_uring_op. */
+static __always_inline __u32 uring_what(__u8 opcode)
+{
+	switch (opcode) {
+	case 1:  /* READV */
+	case 4:  /* READ_FIXED */
+	case 10: /* RECVMSG */
+	case 22: /* READ */
+	case 27: /* RECV */
+	case 49: /* READ_MULTISHOT */
+		return IO_READ;
+	case 2:  /* WRITEV */
+	case 5:  /* WRITE_FIXED */
+	case 9:  /* SENDMSG */
+	case 23: /* WRITE */
+	case 26: /* SEND */
+	case 47: /* SEND_ZC */
+		return IO_WRITE;
+	case 3: /* FSYNC */
+	case 8: /* SYNC_FILE_RANGE */
+		return IO_FSYNC;
+	case 30: /* SPLICE */
+	case 33: /* TEE */
+		return IO_COPY;
+	default:
+		return IO_NONE;
+	}
+}
+
+SEC("tp_btf/io_uring_submit_req")
+int BPF_PROG(io_uring_begin, struct io_kiocb___io *req)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+	__u64 key = (__u64)req;
+	if (!io_epoch_ns || !is_target(t))
+		return 0;
+	struct block_request b = {.what = uring_what(BPF_CORE_READ(req, opcode))};
+	if (b.what == IO_NONE)
+		return 0;
+	b.tgid = t->tgid;
+	b.pid = t->pid;
+	b.stack = user_stack(t, WALK_EVENT, IO_STACK_MAX);
+	b.issue_ns = bpf_ktime_get_ns();
+	if (bpf_map_update_elem(&io_requests, &key, &b, BPF_ANY))
+		__sync_fetch_and_add(&io_counts.nr_requests_full, 1);
+	return 0;
+}
+
+SEC("tp_btf/io_uring_complete")
+int BPF_PROG(io_uring_end, void *ring_ctx, struct io_kiocb___io *req, struct io_uring_cqe___io *cqe)
+{
+	__u64 id = (__u64)req;
+	struct block_request *b = bpf_map_lookup_elem(&io_requests, &id);
+	if (!io_epoch_ns || !req || !b)
+		return 0;
+	__s32 res = BPF_CORE_READ(cqe, res);
+	struct file___io *file = BPF_CORE_READ(req, file);
+	__u64 ns = bpf_ktime_get_ns() - b->issue_ns;
+	struct io_key key = {
+		.stack = b->stack,
+		.object = file ? file_object(file) : IO_OBJECT_NONE,
+		.tgid = b->tgid,
+		.pid = b->pid,
+		.syscall = URING_SYSCALL,
+		.table = IO_TABLE_CALLS,
+		.what = b->what | (res < 0 ? IO_FAILED : 0),
+	};
+	struct io_sum v = {.nr = 1, .ns = ns, .longest_ns = ns};
+	if (res > 0 && b->what != IO_FSYNC)
+		v.bytes = res;
+	bpf_map_delete_elem(&io_requests, &id);
+	return io_book(&key, &v);
+}
+
+#endif
