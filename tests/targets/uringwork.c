@@ -24,7 +24,7 @@ static void *map_ring(int ring, size_t n, off_t what)
 	exit(1);
 }
 
-__attribute__((noinline)) static void ring_read(int fd, int nr)
+__attribute__((noipa)) static void ring_read(int fd, int nr)
 {
 	struct io_uring_params p;
 	memset(&p, 0, sizeof(p));
