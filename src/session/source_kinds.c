@@ -227,7 +227,8 @@ static void counts_kind_free(void *s)
 	counts_free(s);
 }
 
-/* ---- the ledger of waits (waitsource.h) ------------------------------------------------------- */
+/* ---- the ledger of waits (waitsource.h) -------------------------------------------------------
+ */
 
 static int waits_kind_open(void **ret_s, const struct source_env *env, struct err *err)
 {
