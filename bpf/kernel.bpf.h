@@ -184,6 +184,7 @@ struct task_struct {
 	int pid;
 	int tgid;
 	int exit_state;
+	int on_cpu;
 	__u64 self_exec_id;
 	__u64 start_time;
 	struct task_struct *group_leader;

@@ -30,6 +30,7 @@
 #define STATE_DEAD            0x80u
 #define STATE_MASK            0xffu
 #define STATE_WAKEKILL        0x100u
+#define STATE_NOLOAD          0x400u /* with UNINTERRUPTIBLE: idle */
 
 /* What a system call may block for; CALL_FD: its first argument is a descriptor. */
 enum call_class {
@@ -368,6 +369,18 @@ static __always_inline __u8 call_reason(struct task_struct *t, bool is_current,
 	return WAIT_OTHER;
 }
 
+/* A thread without a program: one of the kernel's, which mostly has nothing to do, or a dying one.
+ */
+static __always_inline __u8 thread_reason(struct task_struct *t, __u32 state, bool is_iowait)
+{
+	if (t->flags & PF_EXITING)
+		return WAIT_KERNEL;
+	if (!(t->flags & PF_KTHREAD))
+		return WAIT_UNKNOWN;
+	bool is_kept = state & STATE_UNINTERRUPTIBLE && !(state & STATE_NOLOAD);
+	return is_iowait || is_kept ? WAIT_KERNEL : WAIT_PARK;
+}
+
 /* Fills everything of a cause but stacks. @t leaves its CPU with @state, or has left it. */
 static __noinline int cause_of(struct task_struct *t, bool is_current, bool is_preempted,
 			       __u32 state, struct wait_cause *c)
@@ -405,7 +418,7 @@ static __noinline int cause_of(struct task_struct *t, bool is_current, bool is_p
 	if (state & (STATE_STOPPED | STATE_TRACED))
 		c->reason = WAIT_STOPPED;
 	else if (!is_user)
-		c->reason = t->flags & PF_EXITING ? WAIT_KERNEL : WAIT_UNKNOWN;
+		c->reason = thread_reason(t, state, is_iowait);
 	else if (t->flags & PF_MEMALLOC || (is_stalled && !is_iowait))
 		c->reason = WAIT_RECLAIM;
 	else if (r.is_compat)

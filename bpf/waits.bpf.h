@@ -735,6 +735,17 @@ int wait_sweep_first(struct bpf_iter__task *ctx)
 	return 0;
 }
 
+/* No switch was seen of it: was it on a CPU all the time, or off it? */
+static __always_inline bool ran_throughout(struct task_struct *t)
+{
+	if (!t->on_cpu)
+		return false;
+	if (!bpf_core_field_exists(t->sched_info) || !wait_offset_ns)
+		return true;
+	/* It may have come after the ledger's end. */
+	return t->sched_info.last_arrival + wait_offset_ns < wait_clock.stop_ns;
+}
+
 /* Threads whose last interval is open when the ledger ends. */
 SEC("iter/task")
 int wait_sweep_last(struct bpf_iter__task *ctx)
@@ -749,7 +760,7 @@ int wait_sweep_last(struct bpf_iter__task *ctx)
 	struct wait_state *w = &s->wait;
 	if (w->is_over || (!w->is_seen && t->exit_state))
 		return 0;
-	if (!w->is_seen && !w->first.is_valid && !t->__state) {
+	if (!w->is_seen && ran_throughout(t)) {
 		w->is_on = 1;
 		w->on_ns = first_ns(t);
 		second_of(w, w->on_ns);
