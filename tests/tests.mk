@@ -15,8 +15,11 @@ help:
 # Debian packages: what the build needs, and what the tests need on top.
 deps:
 	$(Q)tests/lib/deps.sh build
+.PHONY: deps-check deps-bench
 deps-check:
 	$(Q)tests/lib/deps.sh build check
+deps-bench:
+	$(Q)tests/lib/deps.sh build check bench
 
 lint:
 	$(Q)CC="$(CC)" tests/lib/lint.sh
@@ -46,7 +49,8 @@ fuzz-replay-here: $(FUZZ_SRCS:%.c=$(O)/%)
 		$(O)/tests/fuzz/fuzz_$$f tests/fuzz/corpus/$$f || exit 1; done
 # -O1 -g1: half the time to compile, traces still have lines.
 ASAN := SAN=address,undefined OPT='-O1 -g1'
-TSAN := SAN=thread OPT='-O1 -g1'
+# Threads meet in user space only: the build without programs for the kernel is tried with it.
+TSAN := SAN=thread BPF=0 OPT='-O1 -g1'
 fuzz-replay:
 	$(Q)$(MAKE) --no-print-directory $(ASAN) fuzz-replay-here
 
@@ -57,7 +61,7 @@ san-address:
 san-thread:
 	$(Q)$(MAKE) --no-print-directory $(TSAN) unit-tsan
 # The tests in which threads meet.
-unit-tsan: $(UNIT_BIN)
+unit-tsan: $(BIN) $(UNIT_BIN)
 	$(Q)bad=0; for t in naming_ work_ dwarf_ symbolizer_; do $(UNIT_BIN) $$t || bad=1; done; exit $$bad
 
 clang:

@@ -14,16 +14,16 @@ $ASSAY mark assay-e2e-turns early > out 2>&1
 $ASSAY cpu -F 1999 assay-e2e-turns 60 -o marks.assay > cpu.out 2>&1 & rec=$!
 # The mark that opens the first phase is also what tells that the capture listens.
 wait_for $ASSAY mark assay-e2e-turns start
-sleep 0.8
+run_for $target 600
 $ASSAY mark assay-e2e-turns load starts > out 2>&1 || fail "mark: $(cat out)"
 grep -q "marked 'load starts' in 1 capture" out || fail "the number of captures is missing: $(cat out)"
 echo > ask
 wait_for grep -q turn_load turns
-sleep 0.8
+run_for $target 600
 $ASSAY mark -p $target 'load ends' > out 2>&1 || fail "mark -p: $(cat out)"
 echo > ask
 wait_for grep -q turn_rest turns
-sleep 0.8
+run_for $target 600
 $ASSAY mark -a end > out 2>&1 || fail "mark -a: $(cat out)"
 $ASSAY mark -p $$ other > out 2>&1
 [ $? = 1 ] || fail "the capture of another process took a mark: $(cat out)"

@@ -58,7 +58,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		*record = h;
 		const uint8_t *from = (const uint8_t *)record;
 		for (size_t i = 0; i < ARRAY_LEN(layouts); i++) {
-			const struct perf_event_attr attr = {.sample_type = layouts[i]};
+			const struct perf_event_attr attr = {.sample_type = layouts[i],
+							     .build_id = i & 1};
 			struct event ev;
 			(void)record_time_ns(&attr, record);
 			if (record_decode(&attr, record, &ev) == RECORD_EVENT)

@@ -1,21 +1,23 @@
 #!/bin/sh
-# Installs the Debian packages that are missing: deps.sh build [check]. Root, or sudo without a
-# password; says what to type otherwise.
+# Installs the Debian packages that are missing: deps.sh build [check] [bench]. Root, or sudo
+# without a password; says what to type otherwise.
 set -u
 build="gcc make libc6-dev libbpf-dev libelf-dev clang llvm bpftool libdw-dev libpcre2-dev libiberty-dev liblzma-dev libzstd-dev zlib1g-dev
 redis-server redis-tools"
 check="libjansson-dev clang-format linux-perf binutils gcc g++ musl-tools nginx-light sqlite3 node-acorn
 libxml2-utils hotspot chromium fonts-dejavu-core nodejs npm procps python3 gdb libc6-dbg dwz elfutils
-perl util-linux"
+perl util-linux openssl postgresql rustc"
+bench="bpftrace libbpf-tools liblmdb-dev"
 want=""
 for set in "$@"; do
-	case $set in build) want="$want $build" ;; check) want="$want $check" ;; esac
+	case $set in build) want="$want $build" ;; check) want="$want $check" ;; bench) want="$want $check $bench" ;; esac
 done
 missing=""
 for p in $want; do
 	case $p in
 	nodejs | npm | node-acorn) # any Node.js will do
 		command -v node > /dev/null && continue ;;
+	rustc) command -v rustc > /dev/null && continue ;; # and any Rust
 	esac
 	dpkg-query -W -f '${Status}' "$p" 2> /dev/null | grep -q 'ok installed' || missing="$missing $p"
 done

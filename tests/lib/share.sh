@@ -22,3 +22,13 @@ wait_for() {
 
 # cpu_ms PID: CPU time of a process so far (its name has no blanks)
 cpu_ms() { awk '{ print ($14 + $15) * 10 }' "/proc/$1/stat"; }
+
+# run_for PID MS: until it has had so much CPU time more, however busy the machine is
+run_for() {
+	had=$(cpu_ms "$1")
+	for _ in $(seq 300); do
+		[ "$(cpu_ms "$1")" -ge $((had + $2)) ] && return 0
+		sleep 0.1
+	done
+	fail "process $1 does not get $2 ms of CPU time"
+}

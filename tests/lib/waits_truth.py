@@ -4,7 +4,8 @@
 waits_truth.py ROWS TRUTH [OPTION...]: ROWS from tests/oracle/waits_rows, TRUTH the lines of JSON of
 tests/targets/waits*. Prints one line a check and fails if one failed.
 
-    --looks      reasons are estimates (no switch samples): shares within 15 points, no stacks
+    --looks      reasons are estimates (no switch samples): shares of what is known within 20 points,
+                 no stacks; a busy machine leaves few looks, and the rest has to be called unknown
     --polled     counts are estimates too
     --no-owners  wakers are not told
     --slow       watching costs microseconds a switch, which the program's clock has and the ledger not
@@ -115,11 +116,13 @@ def check_class(check, name, t, off, key, truth, options):
     names = FUNCTIONS.get(key, ('wait_' + key,)) + EXTRA.get(key, ())
     want = REASONS.get(key)
     if options.looks:
-        blocked = [r for r in off if r.reason != 'run_queue']
+        blocked = [r for r in off if r.reason not in ('run_queue', 'unknown')]
         got = sum(r.v1 for r in blocked if r.reason == want) / max(1, sum(r.v1 for r in blocked))
         all_ns = sum(c['ns'] for k, c in t['classes'].items())
         same = sum(c['ns'] for k, c in t['classes'].items() if REASONS.get(k) == want) / all_ns
-        return check(abs(got - same) <= 0.2, '%s %s: share %.1f %%, truth %.1f %%' % (name, key, 100 * got, 100 * same))
+        # What the program's clock says of a wait has the time in the queue after it as well.
+        queued = sum(r.v1 for r in off if r.reason == 'run_queue') / max(1, sum(r.v1 for r in off))
+        return check(abs(got - same) <= 0.2 + queued, '%s %s: share %.1f %%, truth %.1f %%' % (name, key, 100 * got, 100 * same))
     rows = [r for r in off if is_in(r, names)]
     got = sum(r.v1 for r in rows)
     # Other users of the tracepoint come before us: some microseconds a switch are theirs.
@@ -144,14 +147,18 @@ def check_class(check, name, t, off, key, truth, options):
 def check_sites(check, rec, truths, options):
     """Share of all blocked time that carries a function of the program that waits."""
     tids = {t['tid'] for t in truths if t['thread'] != 'main'} # which makes files before it begins
-    good = whole = 0
+    good = whole = unknown = 0
     for r in rec.rows:
         if r.table != 'off-cpu' or r.tid not in tids or r.reason == 'run_queue':
+            continue
+        if options.looks and r.reason == 'unknown':
+            unknown += r.v1
             continue
         whole += r.v1
         if any(short(f).startswith(('wait_', 'idle_', 'rest', 'holding_')) for f in r.stack):
             good += r.v1
     share = 100 * good / max(1, whole)
+    check(unknown <= 2 * whole, 'unknown: %.1f s beside %.1f s that are known' % (unknown / 1e9, whole / 1e9))
     check(share >= (90 if options.looks else 99), 'true waiting function: %.3f %% of %.1f s' % (share, whole / 1e9))
 
 

@@ -9,7 +9,8 @@
 
 #define NR_REGS ((unsigned)__builtin_popcountll(ARCH_PERF_REGS_MASK))
 
-static const struct perf_event_attr plain = {.sample_type = PERF_SAMPLE_IP};
+static const struct perf_event_attr plain = {.sample_type = PERF_SAMPLE_IP, .build_id = 1};
+static const struct perf_event_attr no_build_ids = {.sample_type = PERF_SAMPLE_IP};
 static const struct perf_event_attr with_chain = {.sample_type = PERF_SAMPLE_CALLCHAIN};
 static const struct perf_event_attr with_stack = {
 	.sample_type = PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER | PERF_SAMPLE_REGS_USER};
@@ -206,6 +207,12 @@ TEST(record_map_is_by_inode_or_build_id)
 		CHECK_U64(ev.map.inode, 0);
 		CHECK_STR(ev.map.path, "/bin/x");
 	}
+	/* Another recorder's flag, which the kernel left in the record that we get. */
+	add_map(&b, 0, "/bin/x\0\0", 8);
+	((struct perf_event_header *)(void *)b.p)->misc = PERF_RECORD_MISC_MMAP_BUILD_ID;
+	CHECK(record_decode(&no_build_ids, finish_side(&b, 9000), &ev) == RECORD_EVENT);
+	CHECK_U64(ev.map.inode, 4711);
+	CHECK_U64(ev.map.nr_build_id, 0);
 	add_map(&b, 0, "/without", 8);
 	CHECK(record_decode(&plain, finish_side(&b, 9000), &ev) == RECORD_BAD);
 }
