@@ -50,7 +50,12 @@ static void init_attr(struct perf_event_attr *a, uint32_t freq_hz, unsigned flag
 		.comm_exec = 1,
 		.task = 1,
 		.sample_id_all = 1,
-		.build_id = 1,
+		/*
+		 * The kernel then leaves PERF_RECORD_MISC_MMAP_BUILD_ID set in the same record for
+		 * other recorders, which did not ask; perf 6 crashes on it. So not for every
+		 * process.
+		 */
+		.build_id = !(flags & PERFOPEN_SYSTEM),
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 		.watermark = 1,

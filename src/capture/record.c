@@ -62,7 +62,10 @@ static enum record_result decode_sample(const struct perf_event_attr *attr,
 	return r.is_bad ? RECORD_BAD : RECORD_EVENT;
 }
 
-static bool decode_map(const struct perf_event_header *h, struct rd *r, struct event *ev)
+/* The flag alone does not tell: the kernel leaves it set for the next event that gets the record.
+ */
+static bool decode_map(const struct perf_event_header *h, bool may_have_build_id, struct rd *r,
+		       struct event *ev)
 {
 	struct event_map *m = &ev->map;
 	ev->kind = EVENT_MAP;
@@ -71,7 +74,7 @@ static bool decode_map(const struct perf_event_header *h, struct rd *r, struct e
 	m->start = rd_u64(r);
 	m->len = rd_u64(r);
 	m->pgoff = rd_u64(r);
-	if (h->misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
+	if (may_have_build_id && (h->misc & PERF_RECORD_MISC_MMAP_BUILD_ID)) {
 		uint8_t nr = rd_u8(r);
 		m->nr_build_id = MIN(nr, (uint8_t)EVENT_BUILD_ID_MAX);
 		rd_skip(r, 3);
@@ -91,12 +94,13 @@ static bool decode_map(const struct perf_event_header *h, struct rd *r, struct e
 	return !r->is_bad;
 }
 
-static enum record_result decode_other(const struct perf_event_header *h, struct rd *r,
+static enum record_result decode_other(const struct perf_event_attr *attr,
+				       const struct perf_event_header *h, struct rd *r,
 				       struct event *ev)
 {
 	switch (h->type) {
 	case PERF_RECORD_MMAP2:
-		return decode_map(h, r, ev) ? RECORD_EVENT : RECORD_BAD;
+		return decode_map(h, attr->build_id, r, ev) ? RECORD_EVENT : RECORD_BAD;
 	case PERF_RECORD_COMM:
 		ev->kind = EVENT_COMM;
 		ev->pid = rd_i32(r);
@@ -148,5 +152,5 @@ enum record_result record_decode(const struct perf_event_attr *attr,
 	ret_ev->tid = rd_i32(&trailer);
 	ret_ev->time_ns = rd_u64(&trailer);
 	ret_ev->cpu = rd_i32(&trailer);
-	return decode_other(h, &r, ret_ev);
+	return decode_other(attr, h, &r, ret_ev);
 }
