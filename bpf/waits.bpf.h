@@ -317,6 +317,10 @@ static __always_inline void key_of_cause(struct wait_key *k, const struct wait_c
  * From when a thread that now comes onto a CPU stood in a run queue. sched_waking is earlier: until
  * an idle CPU has got the message, which on virtual machines takes as long as a fast device does,
  * nobody keeps the thread from running. So the scheduler's own book is asked.
+ *
+ * But not for what was before the waking: a thread that falls asleep stays queued until its lag is
+ * used up (Linux 6.12), and when it is moved to another CPU meanwhile, the book has its whole sleep
+ * as a delay.
  */
 static __always_inline __u64 queued_ns(struct wait_state *w, struct task_struct *t, __u64 now)
 {
@@ -326,7 +330,8 @@ static __always_inline __u64 queued_ns(struct wait_state *w, struct task_struct 
 	__u64 last = t->sched_info.last_queued;
 	if (last && now > last + wait_offset_ns)
 		queue_ns += now - last - wait_offset_ns;
-	return now > queue_ns ? now - queue_ns : 0;
+	__u64 queued = now > queue_ns ? now - queue_ns : 0;
+	return queued > w->wake.time_ns ? queued : w->wake.time_ns;
 }
 
 static __noinline int off_close(struct wait_state *w, struct task_struct *t, __u64 now,

@@ -35,6 +35,8 @@
 #define POLL_EARLY_MS 10
 #define EARLY_NS      2000000000u
 #define FLUSH_NS      1000000000u
+/* Sources tell the rows of a second when it is over, and has settled: not saved a second later. */
+#define FLUSH_LATE_NS 250000000u
 #define NAME_NS       500000000u
 
 struct capture {
@@ -449,7 +451,7 @@ static int start(struct capture *c, struct err *err)
 	uint64_t now = clock_mono_ns();
 	c->deadline_ns = o->duration_ns ? now + o->duration_ns : UINT64_MAX;
 	c->next_name_ns = now + NAME_NS;
-	c->next_flush_ns = now + FLUSH_NS;
+	c->next_flush_ns = now + FLUSH_NS + FLUSH_LATE_NS;
 	open_marks(c);
 	return c->has_child ? spawn_release_gate(&c->child, o->command[0], err) : 0;
 }
@@ -539,7 +541,7 @@ static int pump(struct capture *c, enum capture_end *ret_end, struct err *err)
 			/* A full disk is told at the end; each flush tries everything again. */
 			if (c->writer)
 				(void)assayfile_flush(c->writer, c->p, NULL);
-			c->next_flush_ns = now + FLUSH_NS;
+			c->next_flush_ns = MAX(c->next_flush_ns, now - FLUSH_NS / 2) + FLUSH_NS;
 		}
 		tell(c, now, false);
 	}
