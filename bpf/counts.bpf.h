@@ -247,14 +247,15 @@ static __always_inline void count_hit(void *ctx, const struct count_config *c, _
 	struct count_total *t = bpf_map_lookup_elem(&count_totals, &event);
 	struct count_key k = {};
 	__u64 amount = 0;
+	__u64 start = count_start_ns; /* once: user space ends it on another CPU */
 	__u64 now;
 
-	if (!t)
+	if (!t || !start)
 		return;
 	t->nr++;
 	now = bpf_ktime_get_ns();
 	k.event = event;
-	k.slice = now > count_start_ns ? (now - count_start_ns) / 1000000000ull : 0;
+	k.slice = now > start ? (now - start) / 1000000000ull : 0;
 	k.tgid = is_ours ? task->tgid : COUNT_ELSEWHERE;
 	k.tid = is_ours ? task->pid : COUNT_ELSEWHERE;
 	if (has_payload) {

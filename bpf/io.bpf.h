@@ -235,9 +235,10 @@ static __always_inline int io_row_add(void *map, const struct io_key *key, const
 static __noinline int io_book(struct io_key *key, struct io_sum *v)
 {
 	__u64 now = bpf_ktime_get_ns();
-	if (!key || !v || !io_epoch_ns || now < io_epoch_ns || (io_stop_ns && now >= io_stop_ns))
+	__u64 epoch = io_epoch_ns; /* once: user space ends it on another CPU */
+	if (!key || !v || !epoch || now < epoch || (io_stop_ns && now >= io_stop_ns))
 		return 0;
-	key->slice = (now - io_epoch_ns) / SECOND_NS;
+	key->slice = (now - epoch) / SECOND_NS;
 	key->log2_ns = v->longest_ns ? io_log2(v->longest_ns) : 0xff;
 	bool is_b = io_page & 1;
 	if (!(is_b ? io_row_add(&io_rows_b, key, v) : io_row_add(&io_rows_a, key, v)))

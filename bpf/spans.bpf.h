@@ -117,9 +117,10 @@ static __noinline int span_close(struct task_struct *t, struct span_state *s)
 		return 0;
 	__u32 idx = s->span;
 	struct span_slot *slot = bpf_map_lookup_elem(&span_slots, &idx);
+	__u64 epoch = span_epoch_ns; /* once: user space ends it on another CPU */
 	__u64 start = s->start_ns;
-	__u64 now = slot ? span_stop(s) : 0;
-	if (!slot || now <= start)
+	__u64 now = slot && epoch ? span_stop(s) : 0;
+	if (!slot || now <= start || now < epoch)
 		return 0;
 	__u64 ns = now - start;
 	__u64 waited = 0;
@@ -129,7 +130,7 @@ static __noinline int span_close(struct task_struct *t, struct span_state *s)
 	s->by_reason_ns[WAIT_ON_CPU] = ns > waited ? ns - waited : 0;
 	struct span_key key = {
 		.stack = s->stack,
-		.slice = (now - span_epoch_ns) / SECOND_NS,
+		.slice = (now - epoch) / SECOND_NS,
 		.tgid = t->tgid,
 		.pid = t->pid,
 		.span = idx,

@@ -126,10 +126,11 @@ static void add_rest(struct report *r, struct report_table *t, const struct ledg
 					.reason = "-",
 					.what = "not accounted for"});
 	if (off > CLOSES_PCT)
-		report_note(r,
-			    "the ledger sums to %.1f %% of wall time: threads were born or "
-			    "renamed unseen",
-			    100 + off);
+		report_note(
+			r,
+			"the ledger sums to %.1f %% of wall time: there were threads that began "
+			"before their first record or ended after their last one",
+			100 + off);
 }
 
 void ledger_report(struct report *r, const struct ledger *l)

@@ -188,6 +188,9 @@ static int add_process(struct engine *e, int32_t pid, uint32_t flags, struct err
 	if (!take_space(e, &proc.space_idx))
 		return err_set(err, -ENOSPC, "too many processes");
 	int rc = bpf_map_update_elem(bpf_map__fd(e->skel->maps.procs), &key, &proc, BPF_NOEXIST);
+	if (rc) /* of threads, only a process's first one needs a space */
+		(void)bpf_map_update_elem(bpf_map__fd(e->skel->maps.free_spaces), NULL,
+					  &proc.space_idx, BPF_ANY);
 	if (rc && rc != -EEXIST)
 		return err_set(err, rc, "cannot name process %d to the kernel: %s", pid,
 			       strerror(-rc));
