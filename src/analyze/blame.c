@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "analyze/waitframes.h"
+#include "analyze/waittables.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/vec.h"
@@ -255,8 +256,14 @@ int blame_make(struct arena *a, const struct profile *p, const struct select_spe
 	struct select_spec own = *spec;
 	own.event = BLAME_TABLE;
 	if (!blame_is_there(p)) {
-		err_set(err, -ENODATA, "this recording does not say who was waited for");
-		return err_hint(err, "record waits with their causes: assay offcpu");
+		if (!waits_are_there(p)) {
+			err_set(err, -ENODATA, "this recording has no waits");
+			return err_hint(err, "record some: assay offcpu, assay cpu --offcpu");
+		}
+		err_set(err, -ENODATA,
+			"no thread waited for another one that is known: nobody is to blame");
+		return err_hint(err, "what was waited for instead: assay report; recordings made "
+				     "with --no-wakers or --no-bpf never know it");
 	}
 	int rc = select_run(a, p, &own, &b.sel, err);
 	if (rc)

@@ -115,14 +115,27 @@ static struct place no_place(const struct selection *sel, const struct select_ro
 			      .nr = row->weight};
 }
 
+/* Stripped code, or where every caller ends up: a caller with a name of its own says more. */
+static bool is_nameless(const char *name)
+{
+	return strstr(name, "!fn_") != NULL;
+}
+
+static bool is_entry(const char *name)
+{
+	return !strcmp(name, "main") || !strcmp(name, "_start");
+}
+
 /*
- * The first user frame is the call; the first one above that is no library's is the function. In a
+ * The first user frame is the call; the first one above that is no library's is the function, or
+ * the next that a symbol names. In a
  * stack without user frames (kernel threads) it is the innermost one that is somebody's work.
  */
 static struct place place_of(const struct selection *sel, const struct select_row *row)
 {
 	const struct profile *p = sel->p;
 	struct place at = no_place(sel, row);
+	struct place nameless = {0};
 	struct frame_ref f;
 	bool has_kernel = false;
 	bool has_call = false;
@@ -140,10 +153,14 @@ static struct place place_of(const struct selection *sel, const struct select_ro
 		if (!has_call)
 			at.call = name;
 		has_call = true;
-		if (!is_library(p, l))
-			break;
+		if (is_library(p, l))
+			continue;
+		if (!is_nameless(name))
+			return nameless.function && is_entry(name) ? nameless : at;
+		if (!nameless.function)
+			nameless = at;
 	}
-	return at;
+	return nameless.function ? nameless : at;
 }
 
 static int by_place(const void *a, const void *b)

@@ -71,12 +71,67 @@ static bool is_func_runtime(struct waitframes *wf, func_id id)
 	return wf->by_func[id] == IS_RUNTIME;
 }
 
+/* Stripped code: a start address for a name, which tells less than the next caller that has one. */
+static bool is_nameless(const struct profile *p, func_id id)
+{
+	return strstr(profile_text(p, p->functions.p[id].name), "!fn_") != NULL;
+}
+
+/* Where every caller ends up says nothing about which of them waited. */
+static bool is_entry(const struct profile *p, str_id name)
+{
+	struct sv s = profile_sv(p, name);
+	return sv_eq_str(s, "main") || sv_eq_str(s, "_start");
+}
+
+/* What a walk from the leaf outwards has met of the runtime, in case nothing else comes. */
+struct met {
+	struct waitframe nameless; /* the program's innermost function, when no symbol covers it */
+	struct waitframe waiting;  /* the outermost function that is known to wait */
+	struct waitframe named;    /* the innermost function outside of the C library */
+	struct waitframe any;      /* the innermost of all */
+};
+
+static void meet_runtime(struct waitframes *wf, struct met *m, const struct waitframe *f,
+			 func_id func, module_id module)
+{
+	struct waitframe here = {
+		.own = wf->p->functions.p[func].name, .via = f->via, .module = module};
+	if (!m->any.own)
+		m->any = here;
+	if (!m->named.own && !is_module_runtime(wf, module))
+		m->named = here;
+	if (sync_kind_of(profile_sv(wf->p, here.own)) != SYNC_UNKNOWN)
+		m->waiting = here;
+}
+
+/* True when @f is the answer. */
+static bool meet_own(const struct profile *p, struct met *m, struct waitframe *f, func_id func,
+		     module_id module)
+{
+	str_id name = p->functions.p[func].name;
+	if (is_nameless(p, func)) {
+		if (!m->nameless.own)
+			m->nameless =
+				(struct waitframe){.own = name, .via = f->via, .module = module};
+		return false;
+	}
+	if (m->nameless.own && is_entry(p, name)) {
+		*f = m->nameless;
+		return true;
+	}
+	if (m->nameless.own)
+		f->via = m->nameless.via ? m->nameless.via : m->nameless.own;
+	f->own = name;
+	f->module = module;
+	return true;
+}
+
 struct waitframe waitframe_of(struct waitframes *wf, stack_id stack)
 {
 	const struct profile *p = wf->p;
 	struct waitframe f = {.is_empty = !stack, .is_kernel = true};
-	str_id outermost = 0;
-	module_id outermost_module = 0;
+	struct met met = {0};
 	for (stack_id s = stack; s; s = p->stacks.p[s].parent) {
 		const struct location *l = &p->locations.p[p->stacks.p[s].loc];
 		if (l->flags & LOCATION_KERNEL)
@@ -84,26 +139,31 @@ struct waitframe waitframe_of(struct waitframes *wf, stack_id stack)
 		f.is_kernel = false;
 		for (uint32_t i = 0; i < l->nr_frames; i++) {
 			func_id func = p->frames.p[l->first_frame + i].func;
-			str_id name = p->functions.p[func].name;
 			if (!is_module_runtime(wf, l->module) && !is_func_runtime(wf, func)) {
-				f.own = name;
-				f.module = l->module;
-				return f;
+				if (meet_own(p, &met, &f, func, l->module))
+					return f;
+				continue;
 			}
-			f.via = name;
-			outermost = outermost ? outermost : name;
-			outermost_module = l->module;
+			meet_runtime(wf, &met, &f, func, l->module);
+			f.via = p->functions.p[func].name;
 		}
 		if (!l->nr_frames && !is_module_runtime(wf, l->module)) {
+			if (met.nameless.own)
+				break;
 			f.module = l->module; /* without a name, but the program's */
 			return f;
 		}
 	}
-	/* Nothing but the runtime: its innermost function stands for it. */
-	f.own = outermost;
-	f.module = outermost_module;
-	f.via = 0;
-	return f;
+	/* Nothing but the runtime: of it, what says most. */
+	const struct waitframe *best = met.nameless.own  ? &met.nameless
+				       : met.waiting.own ? &met.waiting
+				       : met.named.own   ? &met.named
+							 : &met.any;
+	return (struct waitframe){.own = best->own,
+				  .via = best->via,
+				  .module = best->module,
+				  .is_empty = f.is_empty,
+				  .is_kernel = f.is_kernel};
 }
 
 const char *waitframe_name(const struct profile *p, const struct waitframe *f)

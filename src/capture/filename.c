@@ -102,6 +102,10 @@ void filename_add(struct buf *to, const struct kernel_file *r)
 		return;
 	}
 	size_t before = to->n;
+	if (!n && r->is_deleted) { /* a file of no directory, as the kernel makes it for mappings */
+		buf_add_str(to, "[shared memory]");
+		return;
+	}
 	add_path(to, r->names, n, r->is_cut != 0);
 	if (to->n == before)
 		buf_addf(to, "inode %" PRIu64 " of device %u:%u", r->inode, r->dev >> 20,

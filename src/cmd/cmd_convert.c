@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "analyze/calltree.h"
+#include "analyze/reason.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -13,6 +14,7 @@
 #include "cmd/picture.h"
 #include "format/format.h"
 #include "host/cachedir.h"
+#include "model/wait.h"
 #include "session/load.h"
 #include "session/store.h"
 #include "symbol/demangle.h"
@@ -181,12 +183,29 @@ static void say_perfdata(const struct perfdata_written *w)
 			 w->nr_named_frames);
 }
 
+struct waits {
+	const struct profile *p;
+	struct reasons *reasons;
+};
+
+/* What waits have on top of their stacks in pictures. */
+static const char *reason_frame(void *ctx, const struct table *t, size_t row)
+{
+	struct waits *w = ctx;
+	enum wait_reason r = reason_of(w->reasons, t->stack[row], &w->p->tags.p[t->tag[row]]);
+	return wait_frame(r);
+}
+
 static int write_one(const struct convert_opts *o, const struct format *f, const char *path,
 		     const struct profile *p, const char *title, struct err *err)
 {
 	CLEANUP(out_release) struct out out = {.fd = -1};
+	CLEANUP(arena_release) struct arena a = {0};
 	struct perfdata_written written = {0};
 	struct format_options options = options_from(o, &written);
+	struct waits waits = {.p = p, .reasons = reasons_new(&a, p)};
+	options.folded.tip_of = reason_frame;
+	options.folded.tip_ctx = &waits;
 	int rc = out_open(&out, path, 0666, err);
 	if (rc)
 		return rc;

@@ -187,6 +187,15 @@ static int add_threads(const struct view_run *v, struct err *err)
 	return rc;
 }
 
+static int no_locks(const struct view_run *v, struct err *err)
+{
+	for (size_t i = 0; i < v->sel->nr_tagged; i++)
+		if (v->sel->tagged[i].reason == WAIT_LOCK)
+			return 0;
+	err_set(err, -ENODATA, "nothing in view waited for a lock");
+	return err_hint(err, "what was waited for: assay report --by reason");
+}
+
 static void add_locks(const struct view_run *v)
 {
 	CLEANUP(arena_release) struct arena a = {0};
@@ -201,7 +210,7 @@ static void add_locks(const struct view_run *v)
 
 static int add_waits_by(const struct view_run *v, struct err *err)
 {
-	if (!v->sel->tagged) {
+	if (!v->sel->tagged || strcmp(v->sel->event, WAITS_TABLE) != 0) {
 		err_set(err, -EINVAL, "this view is one of waits, and event '%s' has none",
 			v->sel->event);
 		return err_hint(err, "record some: assay offcpu, assay cpu --offcpu");
@@ -220,6 +229,8 @@ static int add_waits_by(const struct view_run *v, struct err *err)
 		waits_wakers(v->r, v->sel, &v->limits);
 		break;
 	case REPORT_LOCK:
+		if (no_locks(v, err))
+			return -ENODATA;
 		add_locks(v);
 		break;
 	case REPORT_OBJECT:

@@ -19,6 +19,8 @@ static const struct opt target_opts_table[] = {
 		"profile the process whose command line matches"),
 	OPT_FLAG(0, "all-matching", struct target_opts, takes_all,
 		 "take all processes that a name or --match finds"),
+	OPT_FLAG(0, "children", struct target_opts, takes_children,
+		 "take the processes that these have started, too"),
 	OPT_FLAG('a', "all", struct target_opts, is_system, "profile the whole system"),
 	OPT_END,
 };
@@ -90,6 +92,7 @@ static int build_spec(struct target_spec *spec, const struct target_opts *o,
 	spec->match = o->match;
 	spec->is_system = o->is_system;
 	spec->takes_all = o->takes_all;
+	spec->takes_children = o->takes_children;
 	return rc;
 }
 
@@ -100,6 +103,16 @@ static void list_candidates(const struct target_candidates *c)
 		escape_term(&text, sv_from_str(e->cmdline));
 		log_note("%8d  %.100s", e->pid, buf_str(&text));
 	}
+}
+
+/* A server of processes waits in its first one; the work is done in others. */
+static void say_children(const struct target *t)
+{
+	if (t->nr_children)
+		log_note("%u process%s that the target has started %s not recorded: --children "
+			 "takes them as well",
+			 t->nr_children, t->nr_children == 1 ? "" : "es",
+			 t->nr_children == 1 ? "is" : "are");
 }
 
 bool target_opts_choose(struct chosen_target *ret_c, const struct target_opts *o,
@@ -125,6 +138,7 @@ bool target_opts_choose(struct chosen_target *ret_c, const struct target_opts *o
 		*ret_status = rc == -ESRCH ? EXIT_FAILED : EXIT_USAGE;
 		return false;
 	}
+	say_children(&c.target);
 	*ret_c = c;
 	return true;
 }

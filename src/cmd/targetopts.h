@@ -1,6 +1,6 @@
 /*
  * Choosing what to profile, the same for every capture command: options -p -t -n -a --match
- * --all-matching, bare words (names) and one bare number (SECONDS), and "-- CMD".
+ * --all-matching --children, bare words (names) and one bare number (SECONDS), and "-- CMD".
  */
 #ifndef ASSAY_CMD_TARGETOPTS_H
 #define ASSAY_CMD_TARGETOPTS_H
@@ -17,6 +17,7 @@ struct target_opts {
 	const char *match;
 	bool is_system;
 	bool takes_all;
+	bool takes_children;
 };
 
 extern const struct opt_group target_group;

@@ -38,6 +38,12 @@ struct folded_options {
 	unsigned flags;
 	/* Writing: which event's table; NULL is the first one that has samples. */
 	const char *event;
+	/*
+	 * Writing: a frame to put on top of a row's stack, as the reason of a wait, or NULL. Of
+	 * tables with tags only.
+	 */
+	const char *(*tip_of)(void *ctx, const struct table *t, size_t row);
+	void *tip_ctx;
 	/* Reading: the event's name; NULL is "samples". */
 	const char *read_event;
 };

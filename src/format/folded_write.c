@@ -49,6 +49,7 @@ struct entry {
 
 struct folded_writer {
 	const struct profile *p;
+	const struct folded_options *options;
 	unsigned flags;
 	struct intern texts;      /* frames as written */
 	VEC(struct run) loc_runs; /* by loc_id: its texts, outermost first, in `run_texts` */
@@ -264,6 +265,15 @@ static uint32_t *order_by_root(struct folded_writer *w, const struct table *t)
 	return rows;
 }
 
+/* The stack's node, or the one above it that says why it waited. */
+static uint32_t node_of_tip(struct folded_writer *w, const struct table *t, uint32_t row,
+			    uint32_t node)
+{
+	const struct folded_options *o = w->options;
+	const char *tip = o->tip_of && t->has_tags ? o->tip_of(o->tip_ctx, t, row) : NULL;
+	return tip ? child_of(w, node, intern_add(&w->texts, tip, strlen(tip))) : node;
+}
+
 static int add_samples(struct folded_writer *w, const struct table *t, struct err *err)
 {
 	if (t->n > UINT32_MAX)
@@ -278,7 +288,7 @@ static int add_samples(struct folded_writer *w, const struct table *t, struct er
 		uint32_t row = rows[i];
 		int64_t value = t->values[(size_t)row * t->nr_columns + column];
 		uint32_t root = root_of_task(w, t->task[row]);
-		uint32_t node = node_of_stack(w, root, t->stack[row]);
+		uint32_t node = node_of_tip(w, t, row, node_of_stack(w, root, t->stack[row]));
 		w->nodes.p[node].count += value > 0 ? (uint64_t)value : 0;
 	}
 	free(rows);
@@ -409,7 +419,9 @@ int folded_write(struct format_output *to, const struct profile *p,
 	int rc = format_pick_table(p, options->folded.event, &t, err);
 	if (rc)
 		return rc;
-	CLEANUP(writer_release) struct folded_writer w = {.p = p, .flags = options->folded.flags};
+	CLEANUP(writer_release)
+	struct folded_writer w = {
+		.p = p, .options = &options->folded, .flags = options->folded.flags};
 	vec_reserve(&w.loc_runs, p->locations.n);
 	memset(w.loc_runs.p, 0, p->locations.n * sizeof(*w.loc_runs.p));
 	vec_reserve(&w.task_nodes, p->tasks.n);

@@ -130,6 +130,18 @@ int proc_tgid(int32_t tid, int32_t *ret_pid, struct err *err)
 	return 0;
 }
 
+int proc_parent(int32_t pid, int32_t *ret_pid, struct err *err)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	if (read_status(&text, pid, err))
+		return -ESRCH;
+	uint64_t v;
+	if (!sv_to_u64(status_field(&text, "PPid"), &v) || v > INT32_MAX)
+		return err_set(err, -EPROTO, "no parent in /proc/%d/status", pid);
+	*ret_pid = (int32_t)v;
+	return 0;
+}
+
 int proc_nspid(int32_t pid, int32_t *ret_nspid, struct err *err)
 {
 	CLEANUP(buf_release) struct buf text = {0};

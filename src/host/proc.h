@@ -30,6 +30,8 @@ int proc_argv0(struct buf *to, int32_t pid, struct err *err);
 /* Owner (real uid) of a process; the thread group of a thread. */
 int proc_uid(int32_t pid, uint32_t *ret_uid, struct err *err);
 int proc_tgid(int32_t tid, int32_t *ret_pid, struct err *err);
+/* The process's parent; 0: it has none here. */
+int proc_parent(int32_t pid, int32_t *ret_pid, struct err *err);
 /* The process's pid in its own (innermost) pid namespace. */
 int proc_nspid(int32_t pid, int32_t *ret_nspid, struct err *err);
 

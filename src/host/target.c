@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -198,6 +199,62 @@ static int resolve_numbers(struct target *t, const struct target_spec *spec, str
 	return 0;
 }
 
+static bool has_pid(const struct pid_list *l, int32_t pid)
+{
+	for (size_t i = 0; i < l->pids.n; i++)
+		if (l->pids.p[i] == pid)
+			return true;
+	return false;
+}
+
+/*
+ * What the processes have started, and that in turn; not us, whom a shell may have started. Parents
+ * mostly have the smaller numbers, but numbers begin again: until nothing new is found.
+ */
+static void find_descendants(struct pid_list *ret_found, const struct pid_list *of,
+			     const struct pid_list *all)
+{
+	CLEANUP(free_p) int32_t *parents = xcalloc(all->pids.n + 1, sizeof(*parents));
+	for (size_t i = 0; i < all->pids.n; i++)
+		(void)proc_parent(all->pids.p[i], &parents[i], NULL); /* 0: it has ended */
+	for (bool is_more = true; is_more;) {
+		is_more = false;
+		for (size_t i = 0; i < all->pids.n; i++) {
+			int32_t pid = all->pids.p[i];
+			if (!parents[i] || pid == getpid() || has_pid(of, pid) ||
+			    has_pid(ret_found, pid))
+				continue;
+			if (has_pid(of, parents[i]) || has_pid(ret_found, parents[i])) {
+				vec_push(&ret_found->pids, pid);
+				is_more = true;
+			}
+		}
+	}
+}
+
+static int by_number(const void *a, const void *b)
+{
+	int32_t x = *(const int32_t *)a;
+	int32_t y = *(const int32_t *)b;
+	return x < y ? -1 : x > y;
+}
+
+static void resolve_children(struct target *t, const struct target_spec *spec,
+			     const struct pid_list *all)
+{
+	CLEANUP(pid_list_release) struct pid_list found = {0};
+	if (t->is_system || !t->pids.pids.n)
+		return;
+	find_descendants(&found, &t->pids, all);
+	if (!spec->takes_children) {
+		t->nr_children = (uint32_t)found.pids.n;
+		return;
+	}
+	for (size_t i = 0; i < found.pids.n; i++)
+		vec_push(&t->pids.pids, found.pids.p[i]);
+	qsort(t->pids.pids.p, t->pids.pids.n, sizeof(*t->pids.pids.p), by_number);
+}
+
 static char *target_name(const struct target *t, const struct target_spec *spec)
 {
 	if (t->is_system)
@@ -226,6 +283,7 @@ int target_resolve(struct target *ret_t, const struct target_spec *spec,
 	if (rc)
 		return rc;
 	t.name = target_name(&t, spec);
+	resolve_children(&t, spec, &all);
 	*ret_t = t;
 	t = (struct target){0};
 	return 0;

@@ -18,12 +18,14 @@ struct target_spec {
 	const char *match;       /* --match: regular expression over the command line */
 	bool is_system;          /* -a */
 	bool takes_all;          /* --all-matching */
+	bool takes_children;     /* --children: what these have started, and that in turn */
 };
 
 struct target {
 	struct pid_list pids; /* processes, ascending, each once */
 	struct pid_list tids; /* single threads (their processes are not in pids) */
 	bool is_system;
+	uint32_t nr_children; /* descendants that run already and are not in pids */
 	char *name; /* for directories and titles: "redis-server", "all", "pid-42" */
 };
 

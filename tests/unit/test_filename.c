@@ -33,6 +33,9 @@ TEST(filename_path_is_built_from_its_parts)
 	CHECK(is_named(&r, "/var/db/data.mdb"));
 	r.is_deleted = 1;
 	CHECK(is_named(&r, "/var/db/data.mdb (deleted)"));
+	r.nr_names = 0;
+	CHECK(is_named(&r, "[shared memory]"));
+	r.nr_names = 16;
 	r.is_deleted = 0;
 	r.is_cut = 1;
 	CHECK(is_named(&r, ".../var/db/data.mdb"));

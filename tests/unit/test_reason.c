@@ -256,6 +256,17 @@ TEST(reason_the_programs_own_function_is_found_below_libraries)
 		 "app::get", "std::sync::mutex::Mutex::lock"},
 		{"main app;touch app;asm_exc_page_fault [k]", "touch", ""},
 		{"start_thread libc.so.6;epoll_wait libc.so.6", "epoll_wait", ""},
+		{"start_thread libc.so.6;std::sys::thread_start app;"
+		 "std::sync::mpmc::list::Channel::recv app;std::thread::park app;"
+		 "syscall libc.so.6",
+		 "std::sync::mpmc::list::Channel::recv", "std::thread::park"},
+		{"start_thread libc.so.6;std::sys::thread_start app;std::thread::sleep app;"
+		 "clock_nanosleep libc.so.6",
+		 "std::thread::sleep", "clock_nanosleep"},
+		{"main app;commit app;app!fn_1230 app;app!fn_4560 app;fdatasync libc.so.6",
+		 "commit", "fdatasync"},
+		{"main app;get app;app!fn_1230 app;asm_exc_page_fault [k]", "get", "app!fn_1230"},
+		{"main app;app!fn_1230 app;app!fn_4560 app;poll libc.so.6", "app!fn_4560", "poll"},
 		{"ret_from_fork [k];kworker [k]", "[kernel]", ""},
 		{"", "[no stack]", ""},
 	};

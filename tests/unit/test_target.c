@@ -94,6 +94,48 @@ TEST(target_name_of_two_processes_is_never_a_silent_first)
 	end_child(b);
 }
 
+/* A child that has a child, whose number it tells. */
+static pid_t child_with_child(pid_t *ret_grandchild)
+{
+	int numbers[2];
+	CHECK(!pipe(numbers));
+	pid_t pid = fork();
+	if (!pid) {
+		alarm(60);
+		pid_t grandchild = fork();
+		if (!grandchild)
+			alarm(60);
+		else
+			(void)!write(numbers[1], &grandchild, sizeof(grandchild));
+		for (;;)
+			pause();
+	}
+	CHECK(read(numbers[0], ret_grandchild, sizeof(*ret_grandchild)) == sizeof(*ret_grandchild));
+	close(numbers[0]);
+	close(numbers[1]);
+	return pid;
+}
+
+TEST(target_children_are_counted_or_taken)
+{
+	pid_t grandchild = 0;
+	pid_t pid = child_with_child(&grandchild);
+	struct target_spec spec = {0};
+	struct resolved r;
+	vec_push(&spec.pids, pid);
+	resolve(&r, &spec);
+	CHECK(r.rc == 0 && r.target.pids.pids.n == 1 && r.target.nr_children == 1);
+	target_release(&r.target);
+	spec.takes_children = true;
+	resolve(&r, &spec);
+	CHECK(r.rc == 0 && r.target.pids.pids.n == 2 && r.target.nr_children == 0);
+	CHECK((r.target.pids.pids.p[0] == pid && r.target.pids.pids.p[1] == grandchild) ||
+	      (r.target.pids.pids.p[0] == grandchild && r.target.pids.pids.p[1] == pid));
+	clear(&r, &spec);
+	kill(grandchild, SIGKILL);
+	end_child(pid);
+}
+
 TEST(target_names_with_blanks_and_brackets_are_names)
 {
 	pid_t pid = child_named("a) S 1 (b");
