@@ -25,7 +25,7 @@ closes() {
 # runs PID [N]: waits until N captures of it run; what is marked is heard only then
 runs() {
 	for _ in $(seq 200); do
-		$ASSAY mark -p "$1" begun 2>&1 | grep -q "${2:-1} capture" && return
+		$ASSAY mark -p "$1" begun 2>&1 | grep -q "in ${2:-1} capture" && return
 		sleep 0.1
 	done
 	fail "no capture of $1 began: $(cat err*)"
