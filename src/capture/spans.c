@@ -111,6 +111,7 @@ static int attach_one(struct spans *s, struct bpf_program *p, const struct span_
 {
 	CLEANUP(free_p) char *path = xasprintf("/proc/self/fd/%d", at->fd);
 	LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = cookie,
+		    .ref_ctr_offset = at->semaphore_offset,
 		    .retprobe = p == s->skel->progs.span_leave);
 	struct bpf_link *link = bpf_program__attach_uprobe_opts(p, pid, path, at->offset, &opts);
 	if (!link) {
@@ -126,11 +127,16 @@ static int attach_one(struct spans *s, struct bpf_program *p, const struct span_
 static int attach_probe(struct spans *s, size_t i, int32_t pid, struct err *err)
 {
 	const struct span_probe *p = &s->spec->probes[i];
-	bool is_pair = p->to.fd >= 0;
+	bool is_pair = p->nr_to > 0;
 	struct bpf_program *end = is_pair ? s->skel->progs.span_to : s->skel->progs.span_leave;
 	struct bpf_program *begin = is_pair ? s->skel->progs.span_from : s->skel->progs.span_enter;
-	int rc = attach_one(s, end, is_pair ? &p->to : &p->from, pid, i, err);
-	return rc ? rc : attach_one(s, begin, &p->from, pid, i, err);
+	const struct span_point *ends = is_pair ? p->to : p->from;
+	int rc = 0;
+	for (size_t k = 0; !rc && k < (is_pair ? p->nr_to : p->nr_from); k++)
+		rc = attach_one(s, end, &ends[k], pid, i, err);
+	for (size_t k = 0; !rc && k < p->nr_from; k++)
+		rc = attach_one(s, begin, &p->from[k], pid, i, err);
+	return rc;
 }
 
 int spans_attach(struct spans *s, struct err *err)

@@ -21,7 +21,8 @@ struct latency_opts {
 static const struct opt latency_table[] = {
 	OPT_LIST(0, "span", struct latency_opts, spans, "FUNCTION",
 		 "from entry to return of FUNCTION, a name or a pattern with * and ?; A..B: from "
-		 "entry of A to entry of B; several"),
+		 "entry of A to entry of B, where either may be a static probe (USDT), "
+		 "PROVIDER:PROBE; several"),
 	OPT_FLAG(0, "no-waits", struct latency_opts, has_no_waits,
 		 "durations only, not what the calls waited for"),
 	OPT_END,
@@ -50,6 +51,8 @@ static const char examples[] =
 	"assay latency --span Database::commit myserver 10\tone operation\n"
 	"assay latency --span 'engine::*' -p 4242 30\ta family of functions\n"
 	"assay latency --span parse..execute myserver 10\tfrom one to another\n"
+	"assay latency --span 'postgresql:query__start..postgresql:query__done' postgres "
+	"--all-matching\tby static probes\n"
 	"assay latency --span handle_request -- ./server\ta program from start to end\n";
 
 static const char *const pictures[] = {"span-time", NULL};

@@ -18,6 +18,7 @@
 #include "kernel_span.h"
 #include "object/debugfile.h"
 #include "object/elf.h"
+#include "object/sdtnotes.h"
 #include "symbol/funcfind.h"
 
 #define NEAR_NAMES 5
@@ -52,6 +53,8 @@ void span_probes_release(struct span_probes *p)
 	vec_foreach(one, &p->list) {
 		char *name = (char *)(uintptr_t)one->name;
 		free_p(&name);
+		struct span_point *points = (struct span_point *)(uintptr_t)one->from;
+		free_p(&points); /* those of the end behind them */
 	}
 	vec_foreach(fd, &p->fds)
 		close_p(fd);
@@ -132,6 +135,7 @@ static int look_at_command(struct finder *f, const char *name, struct err *err)
 
 struct place {
 	struct func_found func;
+	uint64_t semaphore_offset;
 	int fd;
 };
 
@@ -146,17 +150,72 @@ static void places_release(struct places *p)
 	vec_release(&p->list);
 }
 
+/* "provider:probe"; the names of functions have two colons or none. */
+static bool is_static(const char *pattern)
+{
+	return strchr(pattern, ':') && !strstr(pattern, "::");
+}
+
+struct note_search {
+	const char *pattern;
+	const struct binary *b;
+	struct places *to;
+	size_t max;
+	size_t *ret_nr_more;
+};
+
+static int on_note(void *ctx, const struct sdt_note *n, struct err *err)
+{
+	const struct note_search *s = ctx;
+	CLEANUP(buf_release) struct buf name = {0};
+	uint8_t code = 0;
+	(void)err;
+	buf_add(&name, n->provider.p, n->provider.n);
+	buf_add_ch(&name, ':');
+	buf_add(&name, n->name.p, n->name.n);
+	if (!func_matches(s->pattern, buf_str(&name)))
+		return 0;
+	if (s->to->list.n >= s->max) {
+		++*s->ret_nr_more;
+		return 0;
+	}
+	/* of x86-64; other machines' kernels emulate what is there, too */
+	bool is_nop = !elf_read(s->b->elf, &code, 1, n->offset, NULL) && code == 0x90;
+	bool is_x86 = elf_machine(s->b->elf) == ELF_MACHINE_X86_64;
+	struct place p = {.func = {.name = xstrdup(buf_str(&name)),
+				   .offset = n->offset,
+				   .is_emulated = is_nop || !is_x86},
+			  .semaphore_offset = n->semaphore_offset,
+			  .fd = s->b->fd};
+	vec_push(&s->to->list, p);
+	return 0;
+}
+
+/* Of a static probe each place counts: it is one that was inlined, or used several times. */
+static int find_static(const struct finder *f, const char *pattern, struct places *to, size_t max,
+		       size_t *ret_nr_more, struct err *err)
+{
+	for (size_t i = 0; i < f->binaries.n; i++) {
+		struct note_search s = {pattern, &f->binaries.p[i], to, max, ret_nr_more};
+		if (sdt_notes(s.b->elf, on_note, &s, err))
+			return err_wrap(err, "reading the static probes of '%s'", s.b->path);
+	}
+	return 0;
+}
+
 /* What matches in each binary; an exact name in the executable is enough. */
 static int find_places(const struct finder *f, const char *pattern, struct places *to, size_t max,
 		       size_t *ret_nr_more, struct err *err)
 {
+	if (is_static(pattern))
+		return find_static(f, pattern, to, max, ret_nr_more, err);
 	for (size_t i = 0; i < f->binaries.n; i++) {
 		const struct binary *b = &f->binaries.p[i];
 		struct funcs_found found = {0};
 		size_t room = max > to->list.n ? max - to->list.n : 0;
 		int rc = func_find(&found, b->elf, b->debug, pattern, room, ret_nr_more, err);
 		vec_foreach(one, &found.list)
-			vec_push(&to->list, (struct place){*one, b->fd});
+			vec_push(&to->list, ((struct place){.func = *one, .fd = b->fd}));
 		vec_release(&found.list); /* the names have moved */
 		if (rc)
 			return err_wrap(err, "reading the symbols of '%s'", b->path);
@@ -172,8 +231,11 @@ static int fail_unknown(const struct finder *f, const char *pattern, struct err 
 	CLEANUP(buf_release) struct buf names = {0};
 	CLEANUP(free_p) char *wider = xasprintf("*%s*", pattern);
 	size_t nr_more = 0;
-	int rc = err_set(err, -ENOENT, "no function '%s' in the target's binaries", pattern);
+	const char *what = is_static(pattern) ? "static probe" : "function";
+	int rc = err_set(err, -ENOENT, "no %s '%s' in the target's binaries", what, pattern);
 	(void)find_places(f, wider, &near, NEAR_NAMES, &nr_more, NULL);
+	if (!near.list.n && is_static(pattern))
+		(void)find_places(f, "*:*", &near, NEAR_NAMES, &nr_more, NULL);
 	vec_foreach(one, &near.list)
 		buf_addf(&names, "%s'%s'", names.n ? ", " : "", one->func.name);
 	if (names.n)
@@ -187,17 +249,40 @@ static int fail_unknown(const struct finder *f, const char *pattern, struct err 
 static struct span_point point_of(struct span_probes *p, const struct place *at)
 {
 	p->nr_stepped += !at->func.is_emulated;
-	return (struct span_point){at->fd, at->func.offset};
+	return (struct span_point){at->fd, at->func.offset, at->semaphore_offset};
 }
 
 static void add_probe(struct span_probes *p, const char *name, const struct place *from,
-		      const struct place *to)
+		      size_t nr_from, const struct place *to, size_t nr_to)
 {
-	struct span_probe probe = {
-		.name = xstrdup(name), .from = point_of(p, from), .to = {.fd = -1}};
-	if (to)
-		probe.to = point_of(p, to);
-	vec_push(&p->list, probe);
+	struct span_point *points = xcalloc(nr_from + nr_to, sizeof(*points));
+	for (size_t i = 0; i < nr_from; i++)
+		points[i] = point_of(p, &from[i]);
+	for (size_t i = 0; i < nr_to; i++)
+		points[nr_from + i] = point_of(p, &to[i]);
+	vec_push(&p->list, (struct span_probe){.name = xstrdup(name),
+					       .from = points,
+					       .nr_from = nr_from,
+					       .to = points + nr_from,
+					       .nr_to = nr_to});
+}
+
+static int add_calls(struct span_probes *p, const char *pattern, const struct places *from,
+		     struct err *err)
+{
+	if (is_static(pattern)) {
+		err_set(err, -EINVAL, "'%s' is a static probe, a point without an end", pattern);
+		return err_hint(err, "name where the span ends: --span '%s..PROVIDER:PROBE'",
+				pattern);
+	}
+	vec_foreach(one, &from->list)
+		add_probe(p, one->func.name, one, 1, NULL, 0);
+	return 0;
+}
+
+static bool is_one(const char *pattern, const struct places *places)
+{
+	return places->list.n == 1 || is_static(pattern);
 }
 
 static int add_span(const struct finder *f, const char *span, struct err *err)
@@ -213,20 +298,17 @@ static int add_span(const struct finder *f, const char *span, struct err *err)
 		return rc;
 	if (!from.list.n)
 		return fail_unknown(f, first, err);
-	if (!dots) {
-		vec_foreach(one, &from.list)
-			add_probe(p, one->func.name, one, NULL);
-		return 0;
-	}
+	if (!dots)
+		return add_calls(p, first, &from, err);
 	rc = find_places(f, dots + 2, &to, room, &p->nr_more, err);
 	if (!rc && !to.list.n)
 		rc = fail_unknown(f, dots + 2, err);
-	if (!rc && (from.list.n > 1 || to.list.n > 1))
+	if (!rc && (!is_one(first, &from) || !is_one(dots + 2, &to)))
 		rc = err_set(err, -EINVAL,
 			     "'%s': %zu functions match the begin, %zu the end; one each is needed",
 			     span, from.list.n, to.list.n);
 	if (!rc)
-		add_probe(p, span, &from.list.p[0], &to.list.p[0]);
+		add_probe(p, span, from.list.p, from.list.n, to.list.p, to.list.n);
 	return rc;
 }
 

@@ -1,6 +1,6 @@
 /*
- * From the names of functions to the places in binaries where probes go: the binaries are those
- * that the target has mapped, or the command that is to be launched.
+ * From the names of functions and static probes to the places in binaries where probes go: the
+ * binaries are those that the target has mapped, or the command that is to be launched.
  */
 #ifndef ASSAY_CMD_SPANPROBES_H
 #define ASSAY_CMD_SPANPROBES_H
@@ -12,7 +12,7 @@
 #include "cmd/targetopts.h"
 
 struct span_probes {
-	VEC(struct span_probe) list; /* names owned */
+	VEC(struct span_probe) list; /* names and points owned */
 	VEC(int32_t) pids;           /* whose memory gets them; none: a launched command's */
 	VEC(int) fds;                /* of the binaries, owned */
 	size_t nr_stepped;           /* probes whose instruction the kernel has to step over */

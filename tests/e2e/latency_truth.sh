@@ -35,3 +35,13 @@ END
 # a name that is not there, with near ones
 $ASSAY latency --span op_slep -o n.assay -- "$TARGETS/spanwork" 1 > out 2> err
 [ $? = 2 ] && grep -q "no function 'op_slep'" err || fail "an unknown function: $(cat err)"
+# Static probes: two places begin it, one ends it, and the program knows that somebody listens.
+$ASSAY latency --no-pictures --span 'spanwork:request__start..spanwork:request__done' -o p.assay \
+	-- "$TARGETS/spanwork" 20 > truth 2> err || fail "static probes: $(cat err)"
+$ASSAY report --json p.assay > s.json || fail "report"
+[ "$(cell spans calls)" = 20 ] || fail "static probes: $(cell spans calls) calls of 20: $(cat err)"
+at_least "$(cell spans time_ns)" 40000000 || fail "static probes: $(cell spans time_ns) ns of 20 times 2 ms"
+$ASSAY latency --span spanwork:request__start -- "$TARGETS/spanwork" 1 > out 2> err
+[ $? = 2 ] && grep -q 'without an end' err || fail "a point is no span: $(cat err)"
+$ASSAY latency --span spanwork:requst..spanwork:request__done -- "$TARGETS/spanwork" 1 > out 2> err
+[ $? = 2 ] && grep -q "near names: .*'spanwork:request__start'" err || fail "no near names: $(cat err)"

@@ -22,15 +22,6 @@ closes() {
 	at_least "$3" 99 && at_least 101 "$3" || fail "$2: the ledger covers $3 %"
 }
 
-# runs PID [N]: waits until N captures of it run; what is marked is heard only then
-runs() {
-	for _ in $(seq 200); do
-		$ASSAY mark -p "$1" begun 2>&1 | grep -q "in ${2:-1} capture" && return
-		sleep 0.1
-	done
-	fail "no capture of $1 began: $(cat err*)"
-}
-
 # A command: its exit status, its output alone on standard output, one sleep of known length.
 $ASSAY offcpu -o cmd.assay -- sh -c 'sleep 0.7; echo said; exit 7' > out 2> err
 [ $? = 7 ] || fail "the command's status is lost: $(cat err)"
@@ -48,7 +39,7 @@ END
 # A target that ends midway ends the capture.
 sh -c 'while :; do sleep 0.05; done' & target=$!
 $ASSAY offcpu -p $target 60 -o gone.assay > out 2> err & rec=$!
-runs $target
+begun $rec
 sleep 0.5
 kill $target
 wait $rec || fail "target ended: exit $?: $(cat err)"
@@ -58,7 +49,8 @@ closes gone.assay "target that ended"
 "$TARGETS/waits_c" 60 lock fsync > truth 2>&1 & target=$!
 $ASSAY offcpu -p $target 60 -o one.assay > out1 2> err1 & a=$!
 $ASSAY cpu --offcpu -p $target 60 -o two.assay > out2 2> err2 & b=$!
-runs $target 2
+begun $a
+begun $b
 sleep 1.2
 kill -INT $a $b
 wait $a || fail "first: exit $?: $(cat err1)"
@@ -74,7 +66,7 @@ done
 
 # Killed: it opens, up to the last second; what is written can be looked at meanwhile, too.
 $ASSAY offcpu -p $target 60 -o killed.assay > out 2> err & rec=$!
-runs $target
+begun $rec
 seconds() { set -- $(ledger killed.assay 2> /dev/null) && [ "${2:-0}" -ge 1000 ]; }
 wait_for seconds
 kill -9 $rec

@@ -32,3 +32,14 @@ run_for() {
 	done
 	fail "process $1 does not get $2 ms of CPU time"
 }
+
+# begun PID: waits until the capture of process PID measures. What it listens for marks on has its
+# number; asking `assay mark` would also have the answers of other captures of the machine.
+begun() {
+	for _ in $(seq 300); do
+		grep -q "@assay.*/$1\$" /proc/net/unix && return
+		kill -0 "$1" 2> /dev/null || fail "the capture ended before it began: $(cat err*)"
+		sleep 0.1
+	done
+	fail "no capture began: $(cat err*)"
+}

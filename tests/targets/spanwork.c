@@ -82,6 +82,54 @@ __attribute__((noinline)) void op_end(void)
 	sink += 2;
 }
 
+/*
+ * A static probe of provider "spanwork" as <sys/sdt.h> writes it: a nop, and in a section that is
+ * not loaded its address, that of .stapsdt.base, that of the counter of listeners, three texts.
+ */
+#define STATIC_PROBE(name)                                                    \
+	__asm__ volatile("990: nop\n"                                         \
+			 ".pushsection .note.stapsdt, \"\", \"note\"\n"       \
+			 ".balign 4\n"                                        \
+			 ".4byte 992f - 991f, 994f - 993f, 3\n"               \
+			 "991: .asciz \"stapsdt\"\n"                          \
+			 "992: .balign 4\n"                                   \
+			 "993: .8byte 990b, _.stapsdt.base, listeners\n"      \
+			 ".asciz \"spanwork\"\n"                              \
+			 ".asciz \"" name "\"\n"                              \
+			 ".asciz \"\"\n"                                      \
+			 "994: .balign 4\n"                                   \
+			 ".popsection\n"                                      \
+			 ".ifndef _.stapsdt.base\n"                           \
+			 ".pushsection .stapsdt.base, \"aG\", \"progbits\", " \
+			 ".stapsdt.base, comdat\n"                            \
+			 ".weak _.stapsdt.base\n"                             \
+			 ".hidden _.stapsdt.base\n"                           \
+			 "_.stapsdt.base: .space 1\n"                         \
+			 ".popsection\n"                                      \
+			 ".endif" ::                                          \
+				 : "memory")
+
+/* Raised by whoever listens to the probes; without, they are jumped over. */
+__attribute__((section(".probes"), used)) volatile unsigned short listeners;
+
+/* Two ways begin it, one ends it. */
+__attribute__((noinline)) void op_static(int is_odd)
+{
+	if (!listeners) {
+		sleep_ms(2);
+		return;
+	}
+	if (is_odd) {
+		STATIC_PROBE("request__start");
+		sink++;
+	} else {
+		STATIC_PROBE("request__start");
+		sink--;
+	}
+	sleep_ms(2);
+	STATIC_PROBE("request__done");
+}
+
 static void *hold(void *arg)
 {
 	pthread_barrier_t *go = arg;
@@ -103,9 +151,9 @@ static void contend(void)
 	pthread_join(t, NULL);
 }
 
-static uint64_t walls[6];
-static const char *const names[] = {"op_sleep", "op_compute",   "op_mixed",
-				    "op_lock",  "op_recursive", "op_begin..op_end"};
+static uint64_t walls[7];
+static const char *const names[] = {"op_sleep",     "op_compute",       "op_mixed", "op_lock",
+				    "op_recursive", "op_begin..op_end", "static"};
 
 #define TIMED(i, call)                                    \
 	do {                                              \
@@ -126,10 +174,11 @@ int main(int argc, char **argv)
 		(void)before;
 		TIMED(4, sink += (uint64_t)op_recursive(10));
 		TIMED(5, (op_begin(), sleep_ms(2), op_end()));
+		TIMED(6, op_static(i & 1));
 		if (!setjmp(out))
 			op_jump();
 	}
-	for (int i = 0; i < 6; i++)
+	for (int i = 0; i < 7; i++)
 		printf("%s calls %d wall %llu\n", names[i], rounds, (unsigned long long)walls[i]);
 	return 0;
 }
