@@ -172,8 +172,7 @@ static __always_inline void block_whose(struct block_request *b, struct request_
 		b->object = IO_OBJECT_WRITEBACK;
 }
 
-SEC("tp_btf/block_io_start")
-int BPF_PROG(io_block_start, struct request___io *rq)
+static __always_inline int block_made(struct request___io *rq)
 {
 	__u64 key = (__u64)rq;
 	struct block_request b = {};
@@ -185,8 +184,7 @@ int BPF_PROG(io_block_start, struct request___io *rq)
 	return 0;
 }
 
-SEC("tp_btf/block_rq_issue")
-int BPF_PROG(io_block_issue, struct request___io *rq)
+static __always_inline int block_issued(struct request___io *rq)
 {
 	__u64 key = (__u64)rq;
 	if (!io_epoch_ns)
@@ -231,8 +229,8 @@ static __always_inline int block_unissued(struct request___io *rq)
 	return key.what == IO_FLUSH ? io_book(&key, &v) : 0;
 }
 
-SEC("tp_btf/block_rq_complete")
-int BPF_PROG(io_block_complete, struct request___io *rq, int error, unsigned int nr_bytes)
+static __always_inline int block_completed(struct request___io *rq, int error,
+					   unsigned int nr_bytes)
 {
 	__u64 id = (__u64)rq;
 	if (!io_epoch_ns)
@@ -259,6 +257,33 @@ int BPF_PROG(io_block_complete, struct request___io *rq, int error, unsigned int
 	bpf_map_delete_elem(&io_requests, &id);
 	__sync_fetch_and_add(&io_counts.nr_inflight, -1);
 	return io_book(&key, &v);
+}
+
+SEC("tp_btf/block_io_start")
+int BPF_PROG(io_block_start, struct request___io *rq)
+{
+	COST_BEGIN(COST_BLOCK);
+	int rc = block_made(rq);
+	COST_END(COST_BLOCK);
+	return rc;
+}
+
+SEC("tp_btf/block_rq_issue")
+int BPF_PROG(io_block_issue, struct request___io *rq)
+{
+	COST_BEGIN(COST_BLOCK);
+	int rc = block_issued(rq);
+	COST_END(COST_BLOCK);
+	return rc;
+}
+
+SEC("tp_btf/block_rq_complete")
+int BPF_PROG(io_block_complete, struct request___io *rq, int error, unsigned int nr_bytes)
+{
+	COST_BEGIN(COST_BLOCK);
+	int rc = block_completed(rq, error, nr_bytes);
+	COST_END(COST_BLOCK);
+	return rc;
 }
 
 #endif

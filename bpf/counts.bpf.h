@@ -58,8 +58,6 @@ struct {
  * Interrupts run on stacks of their own, so the stack pointer tells. A tracepoint's payload begins
  * with a pointer to the registers at the hit.
  */
-#define KERNEL_STACK_BYTES 16384
-
 static __always_inline bool in_interrupt(struct task_struct *t, __u64 sp)
 {
 	bool is_kernel = (__s64)sp < 0; /* a system call's registers are those of user space */

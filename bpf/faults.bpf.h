@@ -80,13 +80,19 @@ static __always_inline int fault_book(struct bpf_perf_event_data *ctx, __u8 what
 SEC("perf_event")
 int io_fault_major(struct bpf_perf_event_data *ctx)
 {
-	return fault_book(ctx, IO_MAJOR);
+	COST_BEGIN(COST_FAULT);
+	int rc = fault_book(ctx, IO_MAJOR);
+	COST_END(COST_FAULT);
+	return rc;
 }
 
 SEC("perf_event")
 int io_fault_minor(struct bpf_perf_event_data *ctx)
 {
-	return fault_book(ctx, IO_MINOR);
+	COST_BEGIN(COST_FAULT);
+	int rc = fault_book(ctx, IO_MINOR);
+	COST_END(COST_FAULT);
+	return rc;
 }
 
 static __always_inline int fault_begin(void)
@@ -103,13 +109,19 @@ static __always_inline int fault_begin(void)
 SEC("tp_btf/page_fault_user")
 int BPF_PROG(io_fault_user)
 {
-	return fault_begin();
+	COST_BEGIN(COST_FAULT);
+	int rc = fault_begin();
+	COST_END(COST_FAULT);
+	return rc;
 }
 
 SEC("tp_btf/page_fault_kernel")
 int BPF_PROG(io_fault_kernel)
 {
-	return fault_begin();
+	COST_BEGIN(COST_FAULT);
+	int rc = fault_begin();
+	COST_END(COST_FAULT);
+	return rc;
 }
 
 /* ---- reclaim ---- */

@@ -182,32 +182,6 @@ struct io_counts io_counts = {};
 
 /* ---- rows ---- */
 
-static __always_inline __u8 io_log2(__u64 v)
-{
-	__u8 r = 0;
-	if (v >> 32) {
-		r += 32;
-		v >>= 32;
-	}
-	if (v >> 16) {
-		r += 16;
-		v >>= 16;
-	}
-	if (v >> 8) {
-		r += 8;
-		v >>= 8;
-	}
-	if (v >> 4) {
-		r += 4;
-		v >>= 4;
-	}
-	if (v >> 2) {
-		r += 2;
-		v >>= 2;
-	}
-	return r + (v >> 1);
-}
-
 static __always_inline void io_sum_add(struct io_sum *to, const struct io_sum *v)
 {
 	__sync_fetch_and_add(&to->nr, v->nr);
@@ -239,7 +213,7 @@ static __noinline int io_book(struct io_key *key, struct io_sum *v)
 	if (!key || !v || !epoch || now < epoch || (io_stop_ns && now >= io_stop_ns))
 		return 0;
 	key->slice = (now - epoch) / SECOND_NS;
-	key->log2_ns = v->longest_ns ? io_log2(v->longest_ns) : 0xff;
+	key->log2_ns = v->longest_ns ? log2_of(v->longest_ns) : 0xff;
 	bool is_b = io_page & 1;
 	if (!(is_b ? io_row_add(&io_rows_b, key, v) : io_row_add(&io_rows_a, key, v)))
 		return 0;
@@ -496,7 +470,7 @@ struct call_exit {
 
 #define FD_NONE (-2)
 
-static __always_inline int call_enter(__u32 nr, __s64 fd)
+static __always_inline int call_begin(__u32 nr, __s64 fd)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
 	if (!io_epoch_ns || !is_target(t))
@@ -512,6 +486,14 @@ static __always_inline int call_enter(__u32 nr, __s64 fd)
 	s->what = call->what;
 	s->enter_ns = bpf_ktime_get_ns();
 	return 0;
+}
+
+static __always_inline int call_enter(__u32 nr, __s64 fd)
+{
+	COST_BEGIN(COST_IO);
+	int rc = call_begin(nr, fd);
+	COST_END(COST_IO);
+	return rc;
 }
 
 /* The kernel refuses a program that reads more arguments than its tracepoint has. */
@@ -533,8 +515,7 @@ int io_enter_none(struct call_enter *ctx)
 	return call_enter(ctx->syscall, FD_NONE);
 }
 
-SEC("tracepoint")
-int io_exit(struct call_exit *ctx)
+static __always_inline int call_end(struct call_exit *ctx)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
 	if (!io_epoch_ns || !is_target(t))
@@ -564,6 +545,15 @@ int io_exit(struct call_exit *ctx)
 	};
 	s->enter_ns = 0;
 	return io_book(&key, &v);
+}
+
+SEC("tracepoint")
+int io_exit(struct call_exit *ctx)
+{
+	COST_BEGIN(COST_IO);
+	int rc = call_end(ctx);
+	COST_END(COST_IO);
+	return rc;
 }
 
 #endif

@@ -214,8 +214,33 @@ struct task_struct {
 		core_bits >> __CORE_RELO((p), field, RSHIFT_U64);                         \
 	})
 
+/* THREAD_SIZE of x86-64 and arm64. */
+#define KERNEL_STACK_BYTES 16384u
+
 #define PF_EXITING  0x00000004u
 #define PF_MEMALLOC 0x00000800u
 #define PF_KTHREAD  0x00200000u
+
+/* Rounded down; 0 for 0. Without branches: the verifier would follow each combination of them. @n <
+ * 2^63 */
+static __always_inline __u8 log2_of(__u64 n)
+{
+	__u64 r = 0, step;
+	step = ((0xffffffffull - n) >> 63) << 5;
+	n >>= step;
+	r += step;
+	step = ((0xffffull - n) >> 63) << 4;
+	n >>= step;
+	r += step;
+	step = ((0xffull - n) >> 63) << 3;
+	n >>= step;
+	r += step;
+	step = ((0xfull - n) >> 63) << 2;
+	n >>= step;
+	r += step;
+	step = ((0x3ull - n) >> 63) << 1;
+	n >>= step;
+	return r + step + (n >> 1);
+}
 
 #endif

@@ -134,7 +134,7 @@ static __noinline int span_close(struct task_struct *t, struct span_state *s)
 		.tgid = t->tgid,
 		.pid = t->pid,
 		.span = idx,
-		.log2_ns = io_log2(ns | 1),
+		.log2_ns = log2_of(ns | 1),
 	};
 	__sync_fetch_and_add(&slot->nr_ended, 1);
 	struct span_sum *sum = span_row(&key);
@@ -162,8 +162,22 @@ static __always_inline struct span_state *span_of(struct task_struct *t, bool cr
 	return state ? &state->span : NULL;
 }
 
-SEC("uprobe")
-int span_enter(struct pt_regs *ctx)
+/* @sp: of the call; 0 where none is looked at. One that is open has been left unseen. */
+static __always_inline void span_begin(struct task_struct *t, struct span_state *s,
+				       struct span_slot *slot, __u32 idx, __u64 sp)
+{
+	if (s->start_ns)
+		__sync_fetch_and_add(&slot->nr_abandoned, 1);
+	__builtin_memset(s, 0, sizeof(*s));
+	s->span = idx;
+	s->depth = 1;
+	s->sp = sp;
+	s->stack = user_stack(t, WALK_EVENT, SPAN_STACK_MAX);
+	__sync_fetch_and_add(&slot->nr_started, 1);
+	s->start_ns = bpf_ktime_get_ns();
+}
+
+static __always_inline int on_enter(struct pt_regs *ctx)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
 	struct span_state *s = span_of(t, true);
@@ -179,20 +193,11 @@ int span_enter(struct pt_regs *ctx)
 			__sync_fetch_and_add(&slot->nr_inside, 1);
 		return 0;
 	}
-	if (s->start_ns)
-		__sync_fetch_and_add(&slot->nr_abandoned, 1);
-	__builtin_memset(s, 0, sizeof(*s));
-	s->span = idx;
-	s->depth = 1;
-	s->sp = sp;
-	s->stack = user_stack(t, WALK_EVENT, SPAN_STACK_MAX);
-	__sync_fetch_and_add(&slot->nr_started, 1);
-	s->start_ns = bpf_ktime_get_ns();
+	span_begin(t, s, slot, idx, sp);
 	return 0;
 }
 
-SEC("uretprobe")
-int span_leave(struct pt_regs *ctx)
+static __always_inline int on_leave(struct pt_regs *ctx)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
 	struct span_state *s = span_of(t, false);
@@ -207,8 +212,7 @@ int span_leave(struct pt_regs *ctx)
 }
 
 /* The begin of a pair: every time anew, for nothing says that the other was to come first. */
-SEC("uprobe")
-int span_from(struct pt_regs *ctx)
+static __always_inline int on_from(struct pt_regs *ctx)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
 	struct span_state *s = span_of(t, true);
@@ -216,18 +220,11 @@ int span_from(struct pt_regs *ctx)
 	struct span_slot *slot = bpf_map_lookup_elem(&span_slots, &idx);
 	if (!s || !slot)
 		return 0;
-	if (s->start_ns)
-		__sync_fetch_and_add(&slot->nr_abandoned, 1);
-	__builtin_memset(s, 0, sizeof(*s));
-	s->span = idx;
-	s->stack = user_stack(t, WALK_EVENT, SPAN_STACK_MAX);
-	__sync_fetch_and_add(&slot->nr_started, 1);
-	s->start_ns = bpf_ktime_get_ns();
+	span_begin(t, s, slot, idx, 0);
 	return 0;
 }
 
-SEC("uprobe")
-int span_to(struct pt_regs *ctx)
+static __always_inline int on_to(struct pt_regs *ctx)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
 	struct span_state *s = span_of(t, false);
@@ -235,6 +232,43 @@ int span_to(struct pt_regs *ctx)
 	if (!s || !s->start_ns || s->span != idx)
 		return 0;
 	return span_close(t, s);
+}
+
+/* Without what the trap itself costs, which is more. */
+SEC("uprobe")
+int span_enter(struct pt_regs *ctx)
+{
+	COST_BEGIN(COST_SPAN);
+	int rc = on_enter(ctx);
+	COST_END(COST_SPAN);
+	return rc;
+}
+
+SEC("uretprobe")
+int span_leave(struct pt_regs *ctx)
+{
+	COST_BEGIN(COST_SPAN);
+	int rc = on_leave(ctx);
+	COST_END(COST_SPAN);
+	return rc;
+}
+
+SEC("uprobe")
+int span_from(struct pt_regs *ctx)
+{
+	COST_BEGIN(COST_SPAN);
+	int rc = on_from(ctx);
+	COST_END(COST_SPAN);
+	return rc;
+}
+
+SEC("uprobe")
+int span_to(struct pt_regs *ctx)
+{
+	COST_BEGIN(COST_SPAN);
+	int rc = on_to(ctx);
+	COST_END(COST_SPAN);
+	return rc;
 }
 
 #endif

@@ -65,27 +65,6 @@ struct {
 	__type(value, struct wait_kernel);
 } wait_kernels SEC(".maps");
 
-/* Without branches: the verifier would follow each combination of them. @n < 2^63 */
-static __always_inline __u8 log2_of(__u64 n)
-{
-	__u64 r = 0, step;
-	step = ((0xffffffffull - n) >> 63) << 5;
-	n >>= step;
-	r += step;
-	step = ((0xffffull - n) >> 63) << 4;
-	n >>= step;
-	r += step;
-	step = ((0xffull - n) >> 63) << 3;
-	n >>= step;
-	r += step;
-	step = ((0xfull - n) >> 63) << 2;
-	n >>= step;
-	r += step;
-	step = ((0x3ull - n) >> 63) << 1;
-	n >>= step;
-	return r + step + (n >> 1);
-}
-
 static __always_inline __u32 second_of(struct wait_state *w, __u64 now)
 {
 	if (now >= w->second_end_ns) {
@@ -589,9 +568,6 @@ int BPF_PROG(wait_switch, bool is_preempted, struct task_struct *prev, struct ta
 	return 0;
 }
 
-/* THREAD_SIZE of x86-64 and arm64. */
-#define THREAD_STACK_BYTES 16384u
-
 /*
  * Does the waker run on its own behalf, or was it interrupted? Interrupts and the soft interrupts
  * after them have stacks of their own, on which the tracepoint's arguments then lie. Only an
@@ -606,7 +582,7 @@ static __always_inline bool is_interrupt(__u64 at, struct task_struct *current,
 {
 	if (!current->pid)
 		return true;
-	bool is_own_stack = at - (__u64)current->stack < THREAD_STACK_BYTES;
+	bool is_own_stack = at - (__u64)current->stack < KERNEL_STACK_BYTES;
 	if (!current->mm || current->flags & PF_KTHREAD)
 		return !is_own_stack;
 	struct call_regs r;

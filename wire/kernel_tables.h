@@ -139,7 +139,6 @@ enum kernel_cost_id {
 	COST_BLOCK,
 	COST_FAULT,
 	COST_SPAN, /* bpf/spans.bpf.h */
-	COST_LIFE, /* fork, exec, exit */
 	COST_NR = 16,
 };
 /* Time in programs is estimated as timed_ns / nr_timed * nr_runs. */

@@ -224,11 +224,13 @@ static int add_targets(struct engine *e, struct err *err)
 
 /*
  * The kernel side adds what targets fork; what they forked before it ran is added here, as long
- * as it lives.
+ * as it lives. Single threads are watched without what they, or threads next to them, fork.
  */
 static bool adopt(struct engine *e, int32_t pid)
 {
-	if (e->spec.is_system || (e->start_ns && clock_mono_ns() > e->start_ns + ADOPT_NS) ||
+	bool has_threads = e->spec.tids && e->spec.tids->pids.n;
+	if (e->spec.is_system || has_threads ||
+	    (e->start_ns && clock_mono_ns() > e->start_ns + ADOPT_NS) ||
 	    (kill(pid, 0) && errno == ESRCH))
 		return false;
 	return add_process(e, pid, KPROC_TARGET, NULL) == 0;

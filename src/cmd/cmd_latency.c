@@ -57,7 +57,7 @@ static const char examples[] =
 
 static const char *const pictures[] = {"span-time", NULL};
 
-static void say_cost(const struct capture_result *r)
+static void say_unfinished(const struct capture_result *r)
 {
 	const char *unfinished = profile_get_fact(r->profile, "spans unfinished");
 	if (unfinished)
@@ -71,7 +71,7 @@ static const struct tally_kind kind = {
 	.pictures = pictures,
 	.nothing = "no call ended in this window",
 	.report = spansum_report,
-	.say = say_cost,
+	.say = say_unfinished,
 };
 
 static int measure(const struct latency_opts *o, const struct chosen_target *t,

@@ -14,6 +14,7 @@
 #include "base/num.h"
 #include "cmd/cmd.h"
 #include "cmd/optgroups.h"
+#include "cmd/outputs.h"
 #include "cmd/picture.h"
 #include "render/text.h"
 
@@ -86,23 +87,6 @@ static int summarize(const struct capture_result *r, bool to_stderr)
 	return EXIT_OK;
 }
 
-static void say_cost(const struct capture_result *r)
-{
-	CLEANUP(buf_release) struct buf text = {0};
-	buf_add_str(&text, "assay used ");
-	num_add_ns(&text, r->own_cpu_ns);
-	buf_addf(&text, " of CPU while recording (%.2f %% of one core)",
-		 r->duration_ns ? 100.0 * (double)r->own_cpu_ns / (double)r->duration_ns : 0.0);
-	if (r->engine.run_ns && r->engine.nr_runs) {
-		buf_add_str(&text, ", its programs in the kernel ");
-		num_add_ns(&text, r->engine.run_ns);
-		buf_add_str(&text, " (");
-		num_add_ns(&text, r->engine.run_ns / r->engine.nr_runs);
-		buf_add_str(&text, " a hit)");
-	}
-	log_note("%s", buf_str(&text));
-}
-
 static void say_files(const struct store_place *place, const struct capture_result *r,
 		      size_t nr_pictures)
 {
@@ -141,7 +125,7 @@ int event_outputs_finish(const struct store_place *place, const struct capture_r
 		log_warn("none of these events happened in this window");
 	if (!skips_pictures && write_pictures(place, r->profile, &nr_pictures))
 		status = EXIT_FAILED;
-	say_cost(r);
+	outputs_say_cost(r);
 	say_files(place, r, nr_pictures);
 	return status == EXIT_OK && is_empty ? EXIT_NOTHING : status;
 }

@@ -19,6 +19,7 @@
 #include "base/stop.h"
 #include "cmd/cmd.h"
 #include "cmd/optgroups.h"
+#include "cmd/outputs.h"
 #include "cmd/picture.h"
 #include "host/cachedir.h"
 #include "render/jsonout.h"
@@ -158,23 +159,6 @@ static int summarize(const struct run *run, const struct profile *p)
 	return EXIT_OK;
 }
 
-static void say_cost(const struct capture_result *r)
-{
-	CLEANUP(buf_release) struct buf text = {0};
-	buf_add_str(&text, "assay used ");
-	num_add_ns(&text, r->own_cpu_ns);
-	buf_addf(&text, " of CPU while recording (%.2f %% of one core)",
-		 r->duration_ns ? 100.0 * (double)r->own_cpu_ns / (double)r->duration_ns : 0.0);
-	if (r->engine.run_ns && r->engine.nr_runs) {
-		buf_add_str(&text, ", its programs in the kernel ");
-		num_add_ns(&text, r->engine.run_ns);
-		buf_add_str(&text, " (");
-		num_add_ns(&text, r->engine.run_ns / r->engine.nr_runs);
-		buf_add_str(&text, " a run)");
-	}
-	log_note("%s", buf_str(&text));
-}
-
 static void say_recording(const struct run *run, const struct capture_result *r)
 {
 	CLEANUP(buf_release) struct buf text = {0};
@@ -213,7 +197,7 @@ static int finish(const struct run *run, const struct capture_result *r)
 	if (!is_empty && !run->o->has_no_pictures && stop_count() <= 1 &&
 	    write_pictures(run, r->profile))
 		status = EXIT_FAILED;
-	say_cost(r);
+	outputs_say_cost(r);
 	say_recording(run, r);
 	return status == EXIT_OK && is_empty ? EXIT_NOTHING : status;
 }

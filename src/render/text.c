@@ -51,7 +51,7 @@ static void add_losses(struct buf *to, const struct losses *l, uint64_t nr_sampl
 	buf_addf(to, "%s: ", noun);
 	if (is_ledger_empty(l)) {
 		num_add_count(to, nr_samples);
-		buf_add_str(to, "; this input does not say what was lost\n");
+		buf_add_str(to, nr_samples ? "; this input does not say what was lost\n" : "\n");
 		return;
 	}
 	num_add_count(to, l->nr[LOSS_SEEN]);

@@ -77,6 +77,14 @@ seconds || fail "killed: what was there is gone: $(ledger killed.assay)"
 kill -0 $target || fail "the target was hurt"
 kill $target
 
+# One thread of a process next to one that launches processes: these are nobody's.
+"$TARGETS/waits_c" 60 forever child > out.waits & target=$!
+thread() { grep -lx "$1" /proc/$target/task/*/comm 2> /dev/null | cut -d / -f 5; }
+wait_for sh -c "grep -qx forever /proc/$target/task/*/comm"
+$ASSAY offcpu -t "$(thread forever)" 1 -o single.assay > out 2> err || fail "-t: $(cat err)"
+kill $target
+grep -q 'where the time of 1 thread went' out || fail "-t: others are watched, too: $(cat out)"
+
 # Without programs in the kernel: the same table, and how accurate it is.
 $ASSAY offcpu --no-bpf -o nobpf.assay -- sh -c 'sleep 0.4' > out 2> err || fail "no-bpf: $(cat err)"
 grep -q 'accuracy' err || fail "no word of accuracy: $(cat err)"
