@@ -26,7 +26,7 @@ struct target {
 	struct pid_list tids; /* single threads (their processes are not in pids) */
 	bool is_system;
 	uint32_t nr_children; /* descendants that run already and are not in pids */
-	char *name; /* for directories and titles: "redis-server", "all", "pid-42" */
+	char *name;           /* for directories and titles: "redis-server", "all", "pid-42" */
 };
 
 struct target_candidate {
