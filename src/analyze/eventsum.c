@@ -182,7 +182,7 @@ static const struct {
 	{"page faults, minor", "page was in memory, or new", {{"minor-faults", NULL}}},
 	{"page faults", "", {{"page-faults", NULL}}},
 	{"direct reclaim",
-	 "had to free memory first",
+	 "had to free memory first; at the limit of a control group: see assay faults",
 	 {{"vmscan:mm_vmscan_direct_reclaim_begin", NULL}}},
 	{"reclaim for a memory limit",
 	 "of its control group",

@@ -105,6 +105,35 @@ static int read_status(struct buf *to, int32_t pid, struct err *err)
 	return file_read(to, path, 1 << 20, err);
 }
 
+/* The 12th field; the 2nd, a name in parentheses, may hold blanks and parentheses. */
+static bool major_faults(const struct buf *stat, uint64_t *ret_nr)
+{
+	ssize_t end = sv_rindex(buf_sv(stat), ')');
+	if (end < 0)
+		return false;
+	struct sv rest = sv_trim(sv_from_idx(buf_sv(stat), (size_t)end + 1));
+	for (unsigned field = 3; field < 12; field++)
+		(void)sv_split(&rest, ' ');
+	return sv_to_u64(sv_split(&rest, ' '), ret_nr);
+}
+
+int proc_reads(int32_t pid, struct proc_reads *ret_r, struct err *err)
+{
+	CLEANUP(buf_release) struct buf io = {0};
+	CLEANUP(buf_release) struct buf stat = {0};
+	CLEANUP(free_p) char *io_path = xasprintf("/proc/%d/io", pid);
+	CLEANUP(free_p) char *stat_path = xasprintf("/proc/%d/stat", pid);
+	if (file_read(&io, io_path, 1 << 16, err) || file_read(&stat, stat_path, 1 << 16, err))
+		return -ESRCH;
+	struct proc_reads r;
+	if (!sv_to_u64(status_field(&io, "read_bytes"), &r.disk_bytes) ||
+	    !sv_to_u64(status_field(&io, "rchar"), &r.call_bytes) ||
+	    !major_faults(&stat, &r.nr_major))
+		return err_set(err, -EPROTO, "/proc/%d/io or stat cannot be read", pid);
+	*ret_r = r;
+	return 0;
+}
+
 int proc_uid(int32_t pid, uint32_t *ret_uid, struct err *err)
 {
 	CLEANUP(buf_release) struct buf text = {0};

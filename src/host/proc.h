@@ -35,6 +35,14 @@ int proc_parent(int32_t pid, int32_t *ret_pid, struct err *err);
 /* The process's pid in its own (innermost) pid namespace. */
 int proc_nspid(int32_t pid, int32_t *ret_nspid, struct err *err);
 
+struct proc_reads {
+	uint64_t disk_bytes; /* fetched from disks for it: by its calls, its faults, read-ahead */
+	uint64_t call_bytes; /* what its system calls read, from anywhere */
+	uint64_t nr_major;   /* major faults */
+};
+/* Of all threads since the process began. */
+int proc_reads(int32_t pid, struct proc_reads *ret_r, struct err *err);
+
 struct proc_map {
 	uint64_t start;
 	uint64_t end;

@@ -16,6 +16,7 @@
 #include "capture/switches.h"
 #include "capture/waitsource.h"
 #include "host/mempressure.h"
+#include "host/proc.h"
 #include "session/event_tables.h"
 #include "specs.h"
 
@@ -87,6 +88,9 @@ struct io_kind {
 	int32_t pid; /* whose memory cgroup is looked at, 0 = nobody's */
 	bool wants_pressure;
 	struct mempressure before;
+	bool has_reads; /* of @pid alone */
+	struct proc_reads reads_before;
+	struct proc_reads reads; /* as last seen: a process that has ended tells nothing */
 };
 
 static int io_kind_open(void **ret_s, const struct source_env *env, struct err *err)
@@ -118,13 +122,18 @@ static int io_kind_start(void *s, const struct source_env *env, const struct eve
 	struct io_kind *k = s;
 	if (k->wants_pressure)
 		mempressure_read(&k->before, k->pid, NULL);
+	k->has_reads = k->wants_pressure && k->pid && !proc_reads(k->pid, &k->reads_before, NULL);
+	k->reads = k->reads_before;
 	io_start(k->io, env->start_ns);
 	return 0;
 }
 
 static int io_kind_drain(void *s, const struct event_sink *sink, struct err *err)
 {
-	return io_poll(((struct io_kind *)s)->io, sink, err);
+	struct io_kind *k = s;
+	if (k->has_reads)
+		(void)proc_reads(k->pid, &k->reads, NULL);
+	return io_poll(k->io, sink, err);
 }
 
 static int io_kind_stop(void *s, const struct event_sink *sink, struct err *err)
@@ -139,6 +148,26 @@ static void add_nr_fact(struct profile *p, const char *key, uint64_t nr)
 	CLEANUP(buf_release) struct buf b = {0};
 	buf_add_u64(&b, nr);
 	profile_fact(p, key, buf_str(&b));
+}
+
+/* What faults cost the disk: "4.58 GiB from disk, 631 major faults: 7.43 MiB each". */
+static void add_reads_fact(struct profile *p, const struct io_kind *k)
+{
+	uint64_t disk_bytes = k->reads.disk_bytes - k->reads_before.disk_bytes;
+	uint64_t call_bytes = k->reads.call_bytes - k->reads_before.call_bytes;
+	uint64_t nr_major = k->reads.nr_major - k->reads_before.nr_major;
+	if (!disk_bytes && !nr_major)
+		return;
+	CLEANUP(buf_release) struct buf b = {0};
+	num_add_bytes(&b, disk_bytes);
+	buf_addf(&b, " from disk, %" PRIu64 " major faults", nr_major);
+	/* Where calls read as well, nobody knows which bytes are whose. */
+	if (nr_major && call_bytes < disk_bytes / 10) {
+		buf_add_str(&b, ": ");
+		num_add_bytes(&b, disk_bytes / nr_major);
+		buf_add_str(&b, " each");
+	}
+	profile_fact(p, "read for the process", buf_str(&b));
 }
 
 static void add_pressure_facts(struct profile *p, const struct io_kind *k)
@@ -169,6 +198,8 @@ static void io_kind_facts(void *s, struct profile *p)
 	add_nr_fact(p, "block requests in flight at most", i.max_inflight);
 	if (k->wants_pressure)
 		add_pressure_facts(p, k);
+	if (k->has_reads)
+		add_reads_fact(p, k);
 }
 
 static int io_kind_patience_ms(const void *s)

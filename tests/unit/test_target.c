@@ -136,6 +136,16 @@ TEST(target_children_are_counted_or_taken)
 	end_child(pid);
 }
 
+TEST(proc_reads_are_of_a_process_with_any_name)
+{
+	pid_t pid = child_named("a) S 9 9 (b");
+	struct proc_reads r = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
+	CHECK(!proc_reads(pid, &r, NULL));
+	CHECK(r.nr_major < 1000000 && r.disk_bytes < UINT64_MAX && r.call_bytes < UINT64_MAX);
+	end_child(pid);
+	CHECK(proc_reads(pid, &r, NULL) < 0);
+}
+
 TEST(target_names_with_blanks_and_brackets_are_names)
 {
 	pid_t pid = child_named("a) S 1 (b");
