@@ -43,10 +43,13 @@ static __always_inline bool past_goes_on(const struct wait_past *p, const struct
 	       end - p->start_ns < PAST_SPAN_NS;
 }
 
-static __always_inline void past_note(struct wait_state *w, __u64 start, __u64 woken, __u64 end)
+__noinline int past_note(struct wait_state *w, __u64 start, __u64 woken, __u64 end)
 {
 	__u32 oldest = 0;
 	__u64 oldest_ns = ~0ull;
+
+	if (!w)
+		return 0;
 
 	for (__u32 i = 0; i < WAIT_PASTS; i++) {
 		struct wait_past *p = &w->past[i];
@@ -58,7 +61,7 @@ static __always_inline void past_note(struct wait_state *w, __u64 start, __u64 w
 			p->nr++;
 			if (!p->ref) /* it began with the thread's birth, which has no stack */
 				p->ref = w->now.user_ref;
-			return;
+			return 0;
 		}
 		if (p->end_ns < oldest_ns) {
 			oldest_ns = p->end_ns;
@@ -76,9 +79,10 @@ static __always_inline void past_note(struct wait_state *w, __u64 start, __u64 w
 	p->object = w->now.object;
 	p->reason = w->now.reason;
 	p->nr = 1;
+	RETURN_NOTHING();
 }
 
-static __always_inline void blame_book(struct wait_state *w, struct task_struct *t, struct blame *b,
+static __always_inline void blame_book(struct wait_state *w, __u64 ids, struct blame *b,
 				       __u8 reason, __u64 ref, __u64 ns)
 {
 	struct wait_key k;
@@ -86,7 +90,7 @@ static __always_inline void blame_book(struct wait_state *w, struct task_struct 
 
 	if (!ns)
 		return;
-	key_of_thread(&k, t, BOOK_BLAME);
+	key_of_thread(&k, ids, BOOK_BLAME);
 	k.user_ref = w->now.user_ref;
 	k.object = w->now.object;
 	k.object_kind = w->now.object_kind;
@@ -135,10 +139,9 @@ static __always_inline __u64 past_share(const struct wait_past *p, const struct 
 }
 
 /* @c: the culprit's state. */
-static __noinline int blame_culprit(struct wait_state *w, struct task_struct *t,
-				    struct wait_state *c, struct blame *b)
+__noinline int blame_culprit(struct wait_state *w, __u64 ids, struct wait_state *c, struct blame *b)
 {
-	if (!w || !t || !c || !b || b->end_ns <= b->start_ns)
+	if (!w || !c || !b || b->end_ns <= b->start_ns)
 		return 0;
 	__u64 rest = b->end_ns - b->start_ns;
 	__u64 queue_ns = 0;
@@ -146,7 +149,7 @@ static __noinline int blame_culprit(struct wait_state *w, struct task_struct *t,
 	if (b->start_ns < c->past_lost_ns) {
 		__u64 end = c->past_lost_ns < b->end_ns ? c->past_lost_ns : b->end_ns;
 		rest -= end - b->start_ns;
-		blame_book(w, t, b, WAIT_UNKNOWN, 0, end - b->start_ns);
+		blame_book(w, ids, b, WAIT_UNKNOWN, 0, end - b->start_ns);
 		b->start_ns = end;
 	}
 	for (__u32 i = 0; i < WAIT_PASTS; i++) {
@@ -155,17 +158,17 @@ static __noinline int blame_culprit(struct wait_state *w, struct task_struct *t,
 			continue;
 		__u64 ns = past_share(p, b, &queue_ns);
 		rest -= ns + queue_ns < rest ? ns + queue_ns : rest;
-		blame_book(w, t, b, p->reason, p->ref, ns);
-		blame_book(w, t, b, WAIT_RUN_QUEUE, p->ref, queue_ns);
+		blame_book(w, ids, b, p->reason, p->ref, ns);
+		blame_book(w, ids, b, WAIT_RUN_QUEUE, p->ref, queue_ns);
 	}
 	/* An owner that is not the waker may wait at this moment. */
-	if (!c->is_on && c->off_ns && c->off_ns < b->end_ns && b->tid != t->pid) {
+	if (!c->is_on && c->off_ns && c->off_ns < b->end_ns && b->tid != (__s32)ids) {
 		__u64 start = c->off_ns > b->start_ns ? c->off_ns : b->start_ns;
 		__u64 ns = b->end_ns - start;
 		rest -= ns < rest ? ns : rest;
-		blame_book(w, t, b, c->now.reason, c->now.user_ref, ns);
+		blame_book(w, ids, b, c->now.reason, c->now.user_ref, ns);
 	}
-	blame_book(w, t, b, WAIT_ON_CPU, b->run_ref, rest);
+	blame_book(w, ids, b, WAIT_ON_CPU, b->run_ref, rest);
 	RETURN_NOTHING();
 }
 
@@ -266,7 +269,7 @@ static __noinline int blame_owner(struct wait_state *w, struct task_struct *t, s
 		b->tid = owner->pid;
 		b->tgid = owner->tgid;
 		b->run_ref = 0;
-		blame_culprit(w, t, &s->wait, b);
+		blame_culprit(w, ids_of(t), &s->wait, b);
 	}
 	bpf_task_release(owner);
 	return s != NULL;
@@ -297,7 +300,7 @@ static __always_inline void blame_wait(struct wait_state *w, struct task_struct 
 	b.run_ref = ref;
 	b.tid = by->pid;
 	b.tgid = by->tgid;
-	blame_culprit(w, t, c, &b);
+	blame_culprit(w, ids_of(t), c, &b);
 }
 
 /* A wait that has not ended when the ledger ends: the owner's so far. */

@@ -41,6 +41,31 @@ struct task_struct___probed {
 #define PROBED_RA_BYTES 8
 #endif
 
+struct probed_search {
+	struct walk *w;
+	struct return_instance___probed *r;
+	bool is_found;
+};
+
+static long probed_next(__u32 i, struct probed_search *s)
+{
+	struct return_instance___probed *r = s->r;
+	struct walk *w = s->w;
+
+	if (!r)
+		return 1;
+	bool is_here = BPF_CORE_READ(r, stack) + PROBED_RA_BYTES == w->sp;
+	if (is_here && !BPF_CORE_READ(r, chained)) {
+		w->pc = BPF_CORE_READ(r, orig_ret_vaddr);
+		/* the same words on the stack may stand for another caller */
+		w->is_odd = true;
+		s->is_found = true;
+		return 1;
+	}
+	s->r = BPF_CORE_READ(r, next);
+	return 0;
+}
+
 /* The walk's pc is the trampoline: the true address takes its place. */
 __noinline bool walk_see_through_probe(struct walk *w)
 {
@@ -50,18 +75,9 @@ __noinline bool walk_see_through_probe(struct walk *w)
 	struct xol_area___probed *area = BPF_CORE_READ(t, mm, uprobes_state.xol_area);
 	if (!area || BPF_CORE_READ(area, vaddr) != w->pc)
 		return false;
-	struct return_instance___probed *r = BPF_CORE_READ(t, utask, return_instances);
-	for (__u32 i = 0; i < PROBED_DEPTH_MAX && r; i++) {
-		bool is_here = BPF_CORE_READ(r, stack) + PROBED_RA_BYTES == w->sp;
-		if (is_here && !BPF_CORE_READ(r, chained)) {
-			w->pc = BPF_CORE_READ(r, orig_ret_vaddr);
-			/* the same words on the stack may stand for another caller */
-			w->is_odd = true;
-			return true;
-		}
-		r = BPF_CORE_READ(r, next);
-	}
-	return false;
+	struct probed_search s = {.w = w, .r = BPF_CORE_READ(t, utask, return_instances)};
+	bpf_loop(PROBED_DEPTH_MAX, probed_next, &s, 0);
+	return s.is_found;
 }
 
 #endif

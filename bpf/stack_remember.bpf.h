@@ -9,7 +9,8 @@
 /* Of the words at the memo's offsets, in the window, which starts at sp_0. */
 static __always_inline __u64 memo_hash(struct walk *w, struct walk_memo *m)
 {
-	__u32 nr = m->nr;
+	/* Read anew: what the verifier knows of it by a loop before would multiply its ways. */
+	__u32 nr = READ_ONCE(m->nr);
 	__u64 h = nr;
 
 	for (__u32 i = 0; i < WALK_MEMO_WORDS && i < nr; i++)
@@ -58,7 +59,7 @@ __noinline int memo_keep(struct walk *w, struct walk_memo *m, __u64 ref)
 		return 0;
 	m->span = 0;
 	for (__u32 i = 0; i < WALK_MEMO_WORDS && i < nr; i++) {
-		__u32 off = w->offs[i];
+		__u64 off = w->offs[i];
 		if (off >= WALK_MEMO_SPAN)
 			return 0;
 		m->offs[i] = off;

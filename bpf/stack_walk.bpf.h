@@ -25,6 +25,7 @@
 #define WALK_FILL_BYTES   1024u
 #define WALK_PAGE_BYTES   4096u
 #define WALK_ROWS_NEAR    6
+#define WALK_OFFS         64u /* a power of two, at least WALK_MEMO_WORDS */
 #define WALK_NR_REGS      64u /* room for ARCH_NR_DWARF_REG, a power of two */
 
 #define RULES_CALL_BITS 16
@@ -115,7 +116,7 @@ struct walk {
 	__u32 met_at;   /* the same, where the walk came upon the trail */
 	__u32 met_steps;
 	struct trail_frame steps[TRAIL_FRAMES];
-	__u16 offs[WALK_MEMO_WORDS]; /* in words from sp_0 */
+	__u64 offs[WALK_OFFS]; /* in words from sp_0 */
 	__u64 window[WALK_WINDOW_BYTES / 8];
 	__u64 regs[WALK_NR_REGS];                      /* of the leaf, once asked for */
 	__u64 record[sizeof(struct kernel_stack) / 8]; /* the frames follow */
@@ -183,9 +184,9 @@ static __always_inline bool walk_read(struct walk *w, __u64 addr, __u64 *ret_v)
 	}
 	__u32 at = (__u32)off / 8 & (WALK_WINDOW_BYTES / 8 - 1);
 	*ret_v = w->window[at];
-	__u32 n = w->nr_words++;
-	if (n < WALK_MEMO_WORDS)
-		w->offs[n] = (__u16)((addr - w->sp_0) / 8 > 0xffff ? 0xffff : (addr - w->sp_0) / 8);
+	/* Without a branch, which each step would have several times over: of more words than are
+	 * remembered, what is in here does not matter. */
+	w->offs[w->nr_words++ & (WALK_OFFS - 1)] = (addr - w->sp_0) / 8;
 	return true;
 }
 
@@ -554,13 +555,18 @@ static __always_inline long walk_step(struct walker *k, __u32 rule)
 	__u32 off = row_cfa_bytes(rule);
 	__s32 slot = row_fp_slot(rule);
 
+	__u64 cfa;
+
 	switch (row_kind(rule)) {
 	case ROW_SP:
-		return walk_step_cfa(w, w->sp + off, slot);
+		cfa = w->sp + off;
+		break;
 	case ROW_FP:
-		return walk_step_cfa(w, w->fp + off, slot);
+		cfa = w->fp + off;
+		break;
 	case ROW_PLT:
-		return walk_step_cfa(w, w->sp + ((w->pc & 15) >= off / 8 ? 16 : 8), slot);
+		cfa = w->sp + ((w->pc & 15) >= off / 8 ? 16 : 8);
+		break;
 	case ROW_STOP:
 		return walk_stop(w, KEND_ROOT);
 	case ROW_SIGNAL:
@@ -570,6 +576,7 @@ static __always_inline long walk_step(struct walker *k, __u32 rule)
 	default:
 		return walk_step_gap(w);
 	}
+	return walk_step_cfa(w, cfa, slot);
 }
 
 static __always_inline long walk_one(struct walker *k, bool is_leaf)

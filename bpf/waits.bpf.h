@@ -95,7 +95,7 @@ static __always_inline bool row_add(void *map, const struct wait_key *k, const s
 	return true;
 }
 
-static __noinline bool rows_add(const struct wait_key *k, const struct wait_row *r)
+__noinline bool rows_add(const struct wait_key *k, const struct wait_row *r)
 {
 	if (!k || !r)
 		return false;
@@ -146,15 +146,17 @@ static __always_inline __u32 queue_class(__u64 ns)
 	return class < WAIT_QUEUE_CLASSES ? class : 0;
 }
 
-static __always_inline void memo_add(struct wait_state *w, struct wait_memo *m,
-				     const struct wait_key *k, const struct wait_row *r)
+__noinline int memo_add(struct wait_state *w, struct wait_memo *m, const struct wait_key *k,
+			const struct wait_row *r)
 {
+	if (!w || !m || !k || !r)
+		return 0;
 	if (!is_same_key(&m->key, k)) {
 		memo_flush(w, m);
 		m->key = *k;
 		m->row = *r;
 		m->row.queued[queue_class(r->queue_ns)] = k->how == HOW_BLOCKED;
-		return;
+		return 0;
 	}
 	m->row.ns += r->ns;
 	m->row.queue_ns += r->queue_ns;
@@ -164,6 +166,7 @@ static __always_inline void memo_add(struct wait_state *w, struct wait_memo *m,
 		m->row.max_ns = r->max_ns;
 	if (r->max_queue_ns > m->row.max_queue_ns)
 		m->row.max_queue_ns = r->max_queue_ns;
+	RETURN_NOTHING();
 }
 
 static __always_inline void book(struct wait_state *w, const struct wait_key *k,
@@ -173,25 +176,40 @@ static __always_inline void book(struct wait_state *w, const struct wait_key *k,
 	memo_add(w, &w->memo[idx & (WAIT_MEMOS - 1)], k, r);
 }
 
-static __always_inline void key_of_thread(struct wait_key *k, struct task_struct *t, __u8 which)
+/*
+ * Functions that are not static are verified once, whoever calls them, and cannot be given tasks:
+ * a thread's numbers, as one.
+ */
+static __always_inline __u64 ids_of(struct task_struct *t)
+{
+	return (__u64)(__u32)t->tgid << 32 | (__u32)t->pid;
+}
+
+static __always_inline void key_of_thread(struct wait_key *k, __u64 ids, __u8 which)
 {
 	__builtin_memset(k, 0, sizeof(*k));
-	k->tgid = t->tgid;
-	k->tid = t->pid;
+	k->tgid = (__s32)(ids >> 32);
+	k->tid = (__s32)ids;
 	k->fd = WAIT_NO_FD;
 	k->syscall = -1;
 	k->book = which;
 	k->log2_ns = LOG2_NONE;
 }
 
-static __always_inline bool single_send(struct task_struct *t, const struct wait_key *k,
-					const struct wait_row *r, __u64 start_ns, __u64 woken_ns,
-					__u64 end_ns)
+__noinline bool single_send(const struct wait_key *k, const struct wait_row *r, __u64 start_ns,
+			    __u64 woken_ns, __u64 end_ns)
 {
+	if (!k || !r)
+		return false;
 	struct wait_single *s = bpf_ringbuf_reserve(&ring, sizeof(*s), 0);
 	if (!s)
 		return false;
-	record_head(&s->head, RECORD_WAIT, sizeof(*s), t);
+	s->head.kind = RECORD_WAIT;
+	s->head.flags = 0;
+	s->head.nr_bytes = sizeof(*s);
+	s->head.time_ns = bpf_ktime_get_ns();
+	s->head.tgid = k->tgid;
+	s->head.pid = k->tid;
 	s->key = *k;
 	s->start_ns = start_ns;
 	s->woken_ns = woken_ns;
@@ -204,38 +222,37 @@ static __always_inline bool single_send(struct task_struct *t, const struct wait
 }
 
 /* What found no room in a map, through the ring: the sum as one interval, its count in dev. */
-static __always_inline bool unbooked_send_one(struct task_struct *t, __u8 which, __u64 ns,
-					      __u32 count)
+static __always_inline bool unbooked_send_one(__u64 ids, __u8 which, __u64 ns, __u32 count)
 {
 	struct wait_key k;
 	struct wait_row r = {.dev = count};
 
-	key_of_thread(&k, t, which);
+	key_of_thread(&k, ids, which);
 	k.reason = which == BOOK_ON_CPU ? WAIT_ON_CPU : WAIT_UNKNOWN;
 	k.how = HOW_UNBOOKED;
 	__u64 now = bpf_ktime_get_ns();
-	return single_send(t, &k, &r, now - ns, now, now);
+	return single_send(&k, &r, now - ns, now, now);
 }
 
-static __always_inline void unbooked_send(struct wait_state *w, struct task_struct *t)
+static __always_inline void unbooked_send(struct wait_state *w, __u64 ids)
 {
-	if (w->unbooked && unbooked_send_one(t, BOOK_OFF_CPU, w->unbooked_ns, w->unbooked))
+	if (w->unbooked && unbooked_send_one(ids, BOOK_OFF_CPU, w->unbooked_ns, w->unbooked))
 		w->unbooked_ns = w->unbooked = 0;
 	if (w->unbooked_runs &&
-	    unbooked_send_one(t, BOOK_ON_CPU, w->unbooked_run_ns, w->unbooked_runs))
+	    unbooked_send_one(ids, BOOK_ON_CPU, w->unbooked_run_ns, w->unbooked_runs))
 		w->unbooked_run_ns = w->unbooked_runs = 0;
 }
 
 /* ---- runs ---------------------------------------------------------------------------------- */
 
-static __always_inline void run_flush(struct wait_state *w, struct task_struct *t)
+static __always_inline void run_flush(struct wait_state *w, __u64 ids)
 {
 	struct wait_key k;
 	struct wait_row r = {};
 
 	if (!w->runs)
 		return;
-	key_of_thread(&k, t, BOOK_ON_CPU);
+	key_of_thread(&k, ids, BOOK_ON_CPU);
 	k.second = w->run_second;
 	k.reason = WAIT_ON_CPU;
 	r.ns = w->run_ns;
@@ -246,19 +263,19 @@ static __always_inline void run_flush(struct wait_state *w, struct task_struct *
 	w->runs = 0;
 }
 
-static __noinline int run_across(struct wait_state *w, struct task_struct *t, __u64 now)
+__noinline int run_across(struct wait_state *w, __u64 ids, __u64 now)
 {
 	struct wait_key k;
 	struct wait_row r = {};
 
-	if (!w || !t)
+	if (!w)
 		return 0;
-	run_flush(w, t);
-	unbooked_send(w, t);
+	run_flush(w, ids);
+	unbooked_send(w, ids);
 	w->run_second = second_of(w, now);
-	key_of_thread(&k, t, BOOK_ON_CPU);
+	key_of_thread(&k, ids, BOOK_ON_CPU);
 	k.reason = WAIT_ON_CPU;
-	if (single_send(t, &k, &r, w->on_ns, now, now))
+	if (single_send(&k, &r, w->on_ns, now, now))
 		return 0;
 	w->run_ns += now - w->on_ns;
 	w->runs++;
@@ -269,7 +286,7 @@ static __always_inline void run_close(struct wait_state *w, struct task_struct *
 {
 	if (now >= w->second_end_ns || w->on_ns + NS_PER_SECOND < w->second_end_ns ||
 	    w->run_second != w->second) {
-		run_across(w, t, now);
+		run_across(w, ids_of(t), now);
 		return;
 	}
 	w->run_ns += now - w->on_ns;
@@ -313,31 +330,28 @@ static __always_inline __u64 queued_ns(struct wait_state *w, struct task_struct 
 	return queued > w->wake.time_ns ? queued : w->wake.time_ns;
 }
 
-static __noinline int off_close(struct wait_state *w, struct task_struct *t, __u64 now,
-				__u32 evidence)
+/* The interval that ends now; @woken: from when it stood in the run queue. */
+__noinline int off_book(struct task_state *s, __u64 ids, __u64 woken, __u64 now, __u32 evidence)
 {
 	struct wait_key k;
 	struct wait_row r = {};
 
-	if (!w || !t)
+	if (!s)
 		return 0;
+	struct wait_state *w = &s->wait;
 	__u64 start = w->off_ns;
 	__u64 end = now > start ? now : start;
-	__u64 woken = end;
 
-	key_of_thread(&k, t, BOOK_OFF_CPU);
+	key_of_thread(&k, ids, BOOK_OFF_CPU);
 	key_of_cause(&k, &w->now);
 	k.evidence |= evidence;
 	r.kernel_ref = w->now.kernel_ref;
 	r.dev = w->now.dev;
 	r.count = 1;
-	if (w->now.how == HOW_BLOCKED) {
-		woken = queued_ns(w, t, end);
-		if (woken < start)
-			woken = start;
-		if (woken > end)
-			woken = end;
-	}
+	if (woken < start)
+		woken = start;
+	if (woken > end || w->now.how != HOW_BLOCKED)
+		woken = end;
 	/*
 	 * A waker can come between the thread's decision to sleep and its switch: it is then
 	 * noted with a time in the run before, and the switch finds the thread asleep all the same.
@@ -352,13 +366,11 @@ static __noinline int off_close(struct wait_state *w, struct task_struct *t, __u
 	past_note(w, start, woken, end);
 	r.ns = woken - start;
 	r.queue_ns = end - woken;
-	/* the state that w is part of */
-	struct task_state *whole = (void *)w - __builtin_offsetof(struct task_state, wait);
-	span_waited(&whole->span, k.reason, r.ns, r.queue_ns, k.user_ref, r.kernel_ref);
+	span_waited(&s->span, k.reason, r.ns, r.queue_ns, k.user_ref, r.kernel_ref);
 	if (end - start >= WAIT_SINGLE_NS || end >= w->second_end_ns ||
 	    start + NS_PER_SECOND < w->second_end_ns) {
 		second_of(w, now);
-		if (single_send(t, &k, &r, start, woken, end))
+		if (single_send(&k, &r, start, woken, end))
 			return 0;
 	}
 	k.second = w->second;
@@ -369,15 +381,24 @@ static __noinline int off_close(struct wait_state *w, struct task_struct *t, __u
 	RETURN_NOTHING();
 }
 
-/* Everything that is kept with the thread into the map. */
-static __noinline int sums_flush(struct wait_state *w, struct task_struct *t)
+static __always_inline void off_close(struct wait_state *w, struct task_struct *t, __u64 now,
+				      __u32 evidence)
 {
-	if (!w || !t)
+	/* the state that w is part of */
+	struct task_state *s = (void *)w - __builtin_offsetof(struct task_state, wait);
+
+	off_book(s, ids_of(t), queued_ns(w, t, now > w->off_ns ? now : w->off_ns), now, evidence);
+}
+
+/* Everything that is kept with the thread into the map. */
+__noinline int sums_flush(struct wait_state *w, __u64 ids)
+{
+	if (!w)
 		return 0;
-	run_flush(w, t);
+	run_flush(w, ids);
 	for (unsigned i = 0; i <= WAIT_MEMO_BLAME; i++)
 		memo_flush(w, &w->memo[i]);
-	unbooked_send(w, t);
+	unbooked_send(w, ids);
 	RETURN_NOTHING();
 }
 
@@ -444,11 +465,11 @@ static __always_inline void object_note(struct task_struct *t, const struct wait
 		return;
 	struct wait_key k;
 	struct wait_row r = {.dev = c->dev};
-	key_of_thread(&k, t, BOOK_OBJECT);
+	key_of_thread(&k, ids_of(t), BOOK_OBJECT);
 	k.object = c->object;
 	k.object_kind = c->object_kind;
 	k.fd = c->fd;
-	if (single_send(t, &k, &r, 0, 0, 0))
+	if (single_send(&k, &r, 0, 0, 0))
 		*known = tag;
 }
 
@@ -491,7 +512,7 @@ static __always_inline void switch_out(void *ctx, struct task_struct *t, bool is
 	if (!is_preempted && state & STATE_DEAD) {
 		w->is_over = 1;
 		w->is_on = 0;
-		sums_flush(w, t);
+		sums_flush(w, ids_of(t));
 		sums_lost(w);
 		return;
 	}
@@ -756,7 +777,7 @@ int wait_sweep_last(struct bpf_iter__task *ctx)
 		off_close(w, t, stop, EVIDENCE_OPEN);
 	}
 	w->is_over = 1;
-	sums_flush(w, t);
+	sums_flush(w, ids_of(t));
 	sums_lost(w);
 	return 0;
 }

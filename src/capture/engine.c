@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "capture/coretypes.h"
 #include "capture/kernelrecord.h"
 #include "capture/kerneltables.h"
 #include "capture/recordqueue.h"
@@ -42,6 +43,7 @@ struct handler {
 struct engine {
 	struct engine_spec spec;
 	struct assay_bpf *skel;
+	int types_fd; /* of coretypes_open, until the programs are loaded */
 	bool is_loaded;
 	bool has_tables;
 	struct recordqueue *queue;
@@ -150,6 +152,19 @@ static uint32_t ring_bytes(void)
 	return nr_cpus <= 4 ? 8u << 20 : nr_cpus <= 16 ? 16u << 20 : 64u << 20;
 }
 
+/* libbpf reads the types when it loads, so they stay open until then. */
+static struct assay_bpf *open_skeleton(int *ret_types_fd)
+{
+	size_t nr_bytes;
+	const void *elf = assay_bpf__elf_bytes(&nr_bytes);
+	char path[64];
+	*ret_types_fd = coretypes_open(elf, nr_bytes);
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", *ret_types_fd);
+	struct bpf_object_open_opts opts = {.sz = sizeof(opts),
+					    .btf_custom_path = *ret_types_fd >= 0 ? path : NULL};
+	return assay_bpf__open_opts(&opts);
+}
+
 int engine_open(struct engine **ret_e, const struct engine_spec *spec, struct err *err)
 {
 	int rc = host_bpf_rights(HOST_BTF_PATH, err);
@@ -158,7 +173,8 @@ int engine_open(struct engine **ret_e, const struct engine_spec *spec, struct er
 	libbpf_set_print(print_debug);
 	CLEANUP(engine_free_p) struct engine *e = xcalloc(1, sizeof(*e));
 	e->spec = *spec;
-	e->skel = assay_bpf__open();
+	e->types_fd = -1;
+	e->skel = open_skeleton(&e->types_fd);
 	if (!e->skel)
 		return err_sys(err, "cannot open our programs for the kernel");
 	leave_out(e);
@@ -313,6 +329,7 @@ int engine_load(struct engine *e, struct err *err)
 	int rc = bpf_map__set_value_size(e->skel->maps.tables, (uint32_t)e->memory_bytes);
 	rc = rc ? rc : bpf_map__set_max_entries(e->skel->maps.ring, ring_bytes());
 	rc = rc ? rc : assay_bpf__load(e->skel);
+	close_p(&e->types_fd);
 	if (rc)
 		return refuse(rc, err);
 	rc = recordqueue_open(&e->queue, bpf_map__fd(e->skel->maps.ring),
@@ -347,6 +364,7 @@ void engine_free(struct engine *e)
 	if (e->memory)
 		munmap(e->memory, e->memory_bytes);
 	assay_bpf__destroy(e->skel);
+	close_p(&e->types_fd);
 	free(e);
 }
 
