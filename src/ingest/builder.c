@@ -198,6 +198,8 @@ static void on_thread_comm(struct builder *b, const struct event *ev)
 {
 	struct thread *t = thread_of(b, ev->pid, ev->tid);
 	t->comm = profile_cstr(b->p, ev->comm.name);
+	if (t->task) /* the old name had rows; without, all of its life goes to the new one */
+		t->first_ns = ev->time_ns;
 	t->task = 0;
 	if (ev->comm.is_exec) { /* the other threads are gone, whatever was told of them */
 		*map_put(&b->nr_alive, (uint32_t)ev->pid, NULL) = 1;

@@ -64,6 +64,14 @@ function hex(s) {
 	next
 }
 
+# KSYMBOL addr a len l type t flags f name n: programs in the kernel; bit 0 of the flags: it is gone
+/PERF_RECORD_KSYMBOL/ {
+	split(text, f, " ")
+	if (f[9] == "0x0")
+		printf "M %s -1/-1 %s %x %s x %s\n", time, hex(f[3]), f[5], hex(f[3]), f[11]
+	next
+}
+
 # COMM[ exec]: name:pid/tid
 /PERF_RECORD_COMM/ {
 	exec = text ~ /^COMM exec/ ? " exec" : ""

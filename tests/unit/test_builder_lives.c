@@ -163,3 +163,26 @@ TEST(builder_lists_a_mapping_that_is_told_again_once)
 	CHECK_U64(w.p->mappings.n, 4);
 	world_release(&w);
 }
+
+static uint64_t start_of(const struct world *w, const char *name)
+{
+	for (size_t i = 0; i < w->p->tasks.n; i++)
+		if (!strcmp(profile_text(w->p, w->p->tasks.p[i].comm), name))
+			return w->p->tasks.p[i].start_ns;
+	return 0;
+}
+
+TEST(builder_starts_a_name_when_it_was_given_if_the_one_before_was_sampled)
+{
+	for (int is_sampled = 0; is_sampled < 2; is_sampled++) {
+		CLEANUP(world_release) struct world w;
+		world_init(&w);
+		tell_fork(&w, 70, 70, 1, 1);
+		if (is_sampled)
+			(void)sample_kind(&w, 70, 70, 0x1000);
+		tell_exec(&w, 70);
+		uint64_t exec_ns = w.now_ns;
+		(void)sample_kind(&w, 70, 70, 0x1000);
+		CHECK_U64(start_of(&w, "new"), is_sampled ? exec_ns : 1);
+	}
+}
