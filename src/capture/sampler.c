@@ -60,6 +60,7 @@ struct sampler {
 	uint64_t nr_events;  /* open descriptors of groups */
 	uint64_t max_events; /* what the limit of open files leaves for them */
 	struct sampler_info info;
+	uint64_t before_ns; /* CPU time counted before the capture's first second began */
 	bool is_started;
 	const struct event_sink *outer; /* of sampler_sink() */
 	uint64_t nr_lost_counted;       /* by the events */
@@ -571,20 +572,35 @@ int sampler_drain(struct sampler *s, const struct event_sink *sink, struct err *
 	return rc == -EAGAIN ? 0 : rc;
 }
 
+static bool counts_time(const struct sampler *s)
+{
+	bool is_clock = s->how.attr.type == PERF_TYPE_SOFTWARE;
+	return is_clock && !s->spec.is_system && !s->info.is_filtering;
+}
+
 /*
  * What the events counted until now. Time: inherited threads are in it. Losses: those after a
  * ring's last record are in no PERF_RECORD_LOST.
  */
 static void read_counts(struct sampler *s, const struct group *g, size_t nr)
 {
-	bool is_clock = s->how.attr.type == PERF_TYPE_SOFTWARE;
-	bool is_targets = !s->spec.is_system && !s->info.is_filtering;
+	bool is_time = counts_time(s);
 	for (size_t i = 0; i < nr; i++) {
 		struct perfopen_counts c = perfopen_read(g->fds.p[i]);
-		if (is_clock && is_targets)
+		if (is_time)
 			s->info.cpu_ns += c.value;
 		s->nr_lost_counted += c.nr_lost;
 	}
+}
+
+void sampler_begin(struct sampler *s)
+{
+	s->before_ns = 0;
+	if (!counts_time(s))
+		return;
+	vec_foreach(g, &s->groups)
+		for (size_t i = 0; i < g->fds.n; i++)
+			s->before_ns += perfopen_read(g->fds.p[i]).value;
 }
 
 int sampler_stop(struct sampler *s, const struct event_sink *sink, struct err *err)
@@ -595,6 +611,7 @@ int sampler_stop(struct sampler *s, const struct event_sink *sink, struct err *e
 				    0); /* ended tasks refuse */
 	vec_foreach(g, &s->groups)
 		read_counts(s, g, g->fds.n);
+	s->info.cpu_ns -= MIN(s->before_ns, s->info.cpu_ns);
 	s->is_started = false;
 	int rc = -EAGAIN;
 	for (unsigned i = 0; i < STOP_TRIES && rc == -EAGAIN; i++) {

@@ -76,6 +76,8 @@ struct sampler;
 int sampler_open(struct sampler **ret_s, const struct sampler_spec *spec, struct err *err);
 /* Feeds what was there before (names, mappings), then starts the events. */
 int sampler_start(struct sampler *s, const struct event_sink *sink, struct err *err);
+/* The capture begins now, some time after the start: cpu_ns is from here on. */
+void sampler_begin(struct sampler *s);
 /* Descriptors to poll for readability, with others of the caller; borrowed. */
 const int *sampler_fds(const struct sampler *s, size_t *ret_nr);
 /* Delivers what is there and old enough. */

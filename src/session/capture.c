@@ -444,6 +444,8 @@ static int start(struct capture *c, struct err *err)
 		rc = engine_start(c->engine, err);
 	if (!rc && c->sources.list.n) { /* these add up by seconds, from a start that they share */
 		set_start(c);
+		if (c->sampler)
+			sampler_begin(c->sampler);
 		rc = sources_start(&c->sources, c->start_ns, &c->sources_sink, err);
 	}
 	if (rc)
@@ -616,7 +618,12 @@ static void note_sampler(struct capture *c, struct capture_result *r)
 		return;
 	r->info = sampler_info(c->sampler);
 	c->p->losses.nr[LOSS_UNPARSED] += r->info.nr_bad;
-	if (r->info.cpu_ns) {
+	/*
+	 * The clock runs on while our programs look at a switch, which the ledger's time does not:
+	 * where there is one, it says how long threads ran.
+	 */
+	bool has_ledger = c->engine && c->options->programs & ENGINE_WAITS;
+	if (r->info.cpu_ns && !has_ledger) {
 		CLEANUP(buf_release) struct buf text = {0};
 		num_add_ns(&text, r->info.cpu_ns);
 		profile_fact(c->p, "CPU time", buf_str(&text));
