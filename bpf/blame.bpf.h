@@ -197,13 +197,13 @@ static __noinline __s32 own_tid(struct task_struct *t)
 	if (!t)
 		return 0;
 	/* Outside of namespaces level is 0, and this is t->pid. */
-	struct pid *pid = t->thread_pid;
+	struct pid *pid = BPF_CORE_READ(t, thread_pid);
 	__s32 nr = 0;
 	if (!pid)
 		return 0;
 	/* The array's last element is that of the innermost namespace. */
 	void *at = (void *)pid + bpf_core_field_offset(struct pid, numbers) +
-		   pid->level * bpf_core_type_size(struct upid) +
+		   BPF_CORE_READ(pid, level) * bpf_core_type_size(struct upid) +
 		   bpf_core_field_offset(struct upid, nr);
 	bpf_probe_read_kernel(&nr, sizeof(nr), at);
 	return nr;

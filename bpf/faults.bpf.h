@@ -126,7 +126,9 @@ int BPF_PROG(io_fault_kernel)
 
 /* ---- reclaim ---- */
 
-static __always_inline int reclaim_begin(void)
+/* At the beginnings of all three sorts: attached by hand, as it is one program. */
+SEC("raw_tp")
+int io_reclaim_begin(void *ctx)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
 	if (!io_epoch_ns || !is_target(t))
@@ -159,24 +161,6 @@ static __always_inline int reclaim_end(__u8 what, __u64 nr_pages)
 	struct io_sum v = {.nr = 1, .bytes = nr_pages, .ns = ns, .longest_ns = ns};
 	state->io.reclaim_ns = 0;
 	return io_book(&key, &v);
-}
-
-SEC("tp_btf/mm_vmscan_direct_reclaim_begin")
-int BPF_PROG(io_reclaim_direct_begin)
-{
-	return reclaim_begin();
-}
-
-SEC("tp_btf/mm_vmscan_memcg_reclaim_begin")
-int BPF_PROG(io_reclaim_memcg_begin)
-{
-	return reclaim_begin();
-}
-
-SEC("tp_btf/mm_vmscan_node_reclaim_begin")
-int BPF_PROG(io_reclaim_node_begin)
-{
-	return reclaim_begin();
 }
 
 SEC("tp_btf/mm_vmscan_direct_reclaim_end")

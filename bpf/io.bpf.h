@@ -468,9 +468,21 @@ struct call_exit {
 	long ret;
 };
 
-#define FD_NONE (-2)
+/*
+ * By the registers and not by the tracepoint's arguments: the kernel refuses a program that reads
+ * more of these than its tracepoint has, and one program for all calls loads faster than three.
+ */
+static __always_inline __u32 call_fd(struct task_struct *t, __u32 fd_arg)
+{
+	struct pt_regs___kernel *regs = (struct pt_regs___kernel *)bpf_task_pt_regs(t);
+#if defined(__TARGET_ARCH_x86)
+	return fd_arg == 2 ? regs->dx : regs->di;
+#else
+	return fd_arg == 2 ? regs->regs[2] : regs->orig_x0;
+#endif
+}
 
-static __always_inline int call_begin(__u32 nr, __s64 fd)
+static __always_inline int call_begin(__u32 nr)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
 	if (!io_epoch_ns || !is_target(t))
@@ -480,7 +492,8 @@ static __always_inline int call_begin(__u32 nr, __s64 fd)
 	if (!call || call->what == IO_NONE || !state)
 		return 0;
 	struct io_state *s = &state->io;
-	s->object = fd == FD_NONE ? IO_OBJECT_NONE : fd_object(t, fd);
+	s->object = call->fd_arg == IO_FD_NONE ? IO_OBJECT_NONE
+					       : fd_object(t, call_fd(t, call->fd_arg));
 	s->stack = user_stack(t, WALK_EVENT, IO_STACK_MAX);
 	s->syscall = nr;
 	s->what = call->what;
@@ -488,31 +501,13 @@ static __always_inline int call_begin(__u32 nr, __s64 fd)
 	return 0;
 }
 
-static __always_inline int call_enter(__u32 nr, __s64 fd)
-{
-	COST_BEGIN(COST_IO);
-	int rc = call_begin(nr, fd);
-	COST_END(COST_IO);
-	return rc;
-}
-
-/* The kernel refuses a program that reads more arguments than its tracepoint has. */
 SEC("tracepoint")
 int io_enter(struct call_enter *ctx)
 {
-	return call_enter(ctx->syscall, ctx->args[0]);
-}
-
-SEC("tracepoint")
-int io_enter_third(struct call_enter *ctx)
-{
-	return call_enter(ctx->syscall, ctx->args[2]);
-}
-
-SEC("tracepoint")
-int io_enter_none(struct call_enter *ctx)
-{
-	return call_enter(ctx->syscall, FD_NONE);
+	COST_BEGIN(COST_IO);
+	int rc = call_begin(ctx->syscall);
+	COST_END(COST_IO);
+	return rc;
 }
 
 static __always_inline int call_end(struct call_exit *ctx)

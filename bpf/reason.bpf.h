@@ -206,18 +206,39 @@ static __always_inline void call_regs_of(struct task_struct *t, struct call_regs
 #define MODE_PIPE      0010000u
 #define MAGIC_ANON_FDS 0x09041934ul /* eventfd, epoll ...: a file by its mode since 6.16 */
 
-/* Fills the object of a cause from a descriptor; false: nothing is open there. */
-static __always_inline bool file_of(struct task_struct *t, __s32 fd, struct wait_cause *c,
-				    __u32 *ret_mode)
+static __always_inline bool has_memory(struct task_struct *t)
+{
+	return BPF_CORE_READ(t, mm) != NULL;
+}
+
+/*
+ * The open files of a thread, NULL: not so many. Each load of a pointer from a task makes the
+ * verifier look through all of the kernel's types by name, each time that it comes by; a helper's
+ * load does not, but is slower.
+ */
+static __always_inline struct file **files_of(struct task_struct *t, __u32 fd)
+{
+	struct fdtable *table = BPF_CORE_READ(t, files, fdt);
+	return table && fd < BPF_CORE_READ(table, max_fds) ? BPF_CORE_READ(table, fd) : NULL;
+}
+
+static __always_inline struct file **files_of_current(struct task_struct *t, __u32 fd)
 {
 	struct files_struct *files = t->files;
-	if (!files || fd < 0)
+	struct fdtable *table = files ? files->fdt : NULL;
+	return table && fd < table->max_fds ? table->fd : NULL;
+}
+
+/* Fills the object of a cause from a descriptor; false: nothing is open there. */
+static __always_inline bool file_of(struct task_struct *t, bool is_current, __s32 fd,
+				    struct wait_cause *c, __u32 *ret_mode)
+{
+	if (fd < 0)
 		return false;
-	struct fdtable *table = files->fdt;
-	if (!table || (__u32)fd >= table->max_fds)
-		return false;
-	struct file **slots = table->fd;
+	struct file **slots = is_current ? files_of_current(t, fd) : files_of(t, fd);
 	struct file *file = NULL;
+	if (!slots)
+		return false;
 	if (bpf_probe_read_kernel(&file, sizeof(file), slots + fd) || !file)
 		return false;
 	struct inode *inode = BPF_CORE_READ(file, f_inode);
@@ -326,7 +347,7 @@ static __always_inline __u8 call_reason(struct task_struct *t, bool is_current,
 	__u8 class = entry & CALL_MASK;
 	bool is_deep = !(state & STATE_INTERRUPTIBLE); /* not the wait that was asked for */
 	__u32 mode = 0;
-	bool has_file = (entry & CALL_FD) && file_of(t, (__s32)r->arg0, c, &mode);
+	bool has_file = (entry & CALL_FD) && file_of(t, is_current, (__s32)r->arg0, c, &mode);
 
 	switch (class) {
 	case CALL_READ:
@@ -382,13 +403,13 @@ static __always_inline __u8 thread_reason(struct task_struct *t, __u32 state, bo
 }
 
 /* Fills everything of a cause but stacks. @t leaves its CPU with @state, or has left it. */
-static __noinline int cause_of(struct task_struct *t, bool is_current, bool is_preempted,
-			       __u32 state, struct wait_cause *c)
+static __always_inline int cause_of(struct task_struct *t, bool is_current, bool is_preempted,
+				    __u32 state, struct wait_cause *c)
 {
 	struct call_regs r;
 	if (!t || !c)
 		return 0;
-	bool is_user = t->mm && !(t->flags & PF_KTHREAD);
+	bool is_user = !(t->flags & PF_KTHREAD) && has_memory(t);
 
 	c->object = 0;
 	c->fd = WAIT_NO_FD;
@@ -427,6 +448,15 @@ static __noinline int cause_of(struct task_struct *t, bool is_current, bool is_p
 		c->reason = fault_reason(is_iowait, is_stalled);
 	else
 		c->reason = call_reason(t, is_current, &r, state, is_iowait, is_stalled, c);
+	RETURN_NOTHING();
+}
+
+/* The same for the current thread: not static, so that it is verified once, by itself. */
+__noinline int cause_of_current(bool is_preempted, __u32 state, struct wait_cause *c)
+{
+	if (!c)
+		return 0;
+	cause_of(bpf_get_current_task_btf(), true, is_preempted, state, c);
 	RETURN_NOTHING();
 }
 

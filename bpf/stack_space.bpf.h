@@ -226,7 +226,7 @@ int BPF_PROG(life_exit, struct task_struct *t)
 {
 	__u32 tgid = (__u32)t->tgid;
 
-	if (t->signal->live.counter)
+	if (BPF_CORE_READ(t, signal, live.counter))
 		return 0;
 	struct kproc *p = bpf_map_lookup_elem(&procs, &tgid);
 	if (!p)

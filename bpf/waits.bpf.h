@@ -75,173 +75,7 @@ static __always_inline __u32 second_of(struct wait_state *w, __u64 now)
 	return w->second;
 }
 
-/* ---- rows ---------------------------------------------------------------------------------- */
-
-static __always_inline bool row_add(void *map, const struct wait_key *k, const struct wait_row *r)
-{
-	struct wait_row *have = bpf_map_lookup_elem(map, k);
-	if (!have)
-		return bpf_map_update_elem(map, k, r, BPF_NOEXIST) == 0;
-	/* A row has one writer at a time, as a thread's state has. */
-	have->ns += r->ns;
-	have->queue_ns += r->queue_ns;
-	have->count += r->count;
-	for (__u32 i = 0; i < WAIT_QUEUE_CLASSES; i++)
-		have->queued[i] += r->queued[i];
-	if (r->max_ns > have->max_ns)
-		have->max_ns = r->max_ns;
-	if (r->max_queue_ns > have->max_queue_ns)
-		have->max_queue_ns = r->max_queue_ns;
-	return true;
-}
-
-__noinline bool rows_add(const struct wait_key *k, const struct wait_row *r)
-{
-	if (!k || !r)
-		return false;
-	if (wait_clock.page & 1)
-		return row_add(&wait_rows1, k, r);
-	return row_add(&wait_rows0, k, r);
-}
-
-/* What found no room is kept with its thread, until there is some. */
-static __always_inline void unbooked_add(struct wait_state *w, const struct wait_key *k,
-					 const struct wait_row *r)
-{
-	if (k->book == BOOK_ON_CPU) {
-		w->unbooked_run_ns += r->ns;
-		w->unbooked_runs += r->count;
-	} else if (k->book == BOOK_OFF_CPU) {
-		w->unbooked_ns += r->ns + r->queue_ns;
-		w->unbooked += r->count;
-	}
-	count_loss(KLOSS_MAP_FULL);
-}
-
-static __always_inline void memo_flush(struct wait_state *w, struct wait_memo *m)
-{
-	if (m->key.book && !rows_add(&m->key, &m->row))
-		unbooked_add(w, &m->key, &m->row);
-	m->key.book = 0;
-}
-
-static __always_inline bool is_same_key(const struct wait_key *a, const struct wait_key *b)
-{
-	const __u64 *x = (const __u64 *)a;
-	const __u64 *y = (const __u64 *)b;
-	__u64 diff = 0;
-#pragma unroll
-	for (unsigned i = 0; i < sizeof(*a) / sizeof(*x); i++)
-		diff |= x[i] ^ y[i];
-	return !diff;
-}
-
-static __always_inline __u32 queue_class(__u64 ns)
-{
-	__u64 class = log2_of(ns);
-	class = class < WAIT_QUEUE_LOG2_FIRST ? 0 : class - WAIT_QUEUE_LOG2_FIRST;
-	if (class >= WAIT_QUEUE_CLASSES)
-		class = WAIT_QUEUE_CLASSES - 1;
-	asm volatile("" : "+r"(class));
-	return class < WAIT_QUEUE_CLASSES ? class : 0;
-}
-
-__noinline int memo_add(struct wait_state *w, struct wait_memo *m, const struct wait_key *k,
-			const struct wait_row *r)
-{
-	if (!w || !m || !k || !r)
-		return 0;
-	if (!is_same_key(&m->key, k)) {
-		memo_flush(w, m);
-		m->key = *k;
-		m->row = *r;
-		m->row.queued[queue_class(r->queue_ns)] = k->how == HOW_BLOCKED;
-		return 0;
-	}
-	m->row.ns += r->ns;
-	m->row.queue_ns += r->queue_ns;
-	m->row.count += r->count;
-	m->row.queued[queue_class(r->queue_ns)] += k->how == HOW_BLOCKED;
-	if (r->max_ns > m->row.max_ns)
-		m->row.max_ns = r->max_ns;
-	if (r->max_queue_ns > m->row.max_queue_ns)
-		m->row.max_queue_ns = r->max_queue_ns;
-	RETURN_NOTHING();
-}
-
-static __always_inline void book(struct wait_state *w, const struct wait_key *k,
-				 const struct wait_row *r)
-{
-	__u32 idx = (__u32)(k->user_ref ^ k->other_ref) + k->log2_ns;
-	memo_add(w, &w->memo[idx & (WAIT_MEMOS - 1)], k, r);
-}
-
-/*
- * Functions that are not static are verified once, whoever calls them, and cannot be given tasks:
- * a thread's numbers, as one.
- */
-static __always_inline __u64 ids_of(struct task_struct *t)
-{
-	return (__u64)(__u32)t->tgid << 32 | (__u32)t->pid;
-}
-
-static __always_inline void key_of_thread(struct wait_key *k, __u64 ids, __u8 which)
-{
-	__builtin_memset(k, 0, sizeof(*k));
-	k->tgid = (__s32)(ids >> 32);
-	k->tid = (__s32)ids;
-	k->fd = WAIT_NO_FD;
-	k->syscall = -1;
-	k->book = which;
-	k->log2_ns = LOG2_NONE;
-}
-
-__noinline bool single_send(const struct wait_key *k, const struct wait_row *r, __u64 start_ns,
-			    __u64 woken_ns, __u64 end_ns)
-{
-	if (!k || !r)
-		return false;
-	struct wait_single *s = bpf_ringbuf_reserve(&ring, sizeof(*s), 0);
-	if (!s)
-		return false;
-	s->head.kind = RECORD_WAIT;
-	s->head.flags = 0;
-	s->head.nr_bytes = sizeof(*s);
-	s->head.time_ns = bpf_ktime_get_ns();
-	s->head.tgid = k->tgid;
-	s->head.pid = k->tid;
-	s->key = *k;
-	s->start_ns = start_ns;
-	s->woken_ns = woken_ns;
-	s->end_ns = end_ns;
-	s->kernel_ref = r->kernel_ref;
-	s->other_tgid = r->other_tgid;
-	s->dev = r->dev;
-	ring_submit(s);
-	return true;
-}
-
-/* What found no room in a map, through the ring: the sum as one interval, its count in dev. */
-static __always_inline bool unbooked_send_one(__u64 ids, __u8 which, __u64 ns, __u32 count)
-{
-	struct wait_key k;
-	struct wait_row r = {.dev = count};
-
-	key_of_thread(&k, ids, which);
-	k.reason = which == BOOK_ON_CPU ? WAIT_ON_CPU : WAIT_UNKNOWN;
-	k.how = HOW_UNBOOKED;
-	__u64 now = bpf_ktime_get_ns();
-	return single_send(&k, &r, now - ns, now, now);
-}
-
-static __always_inline void unbooked_send(struct wait_state *w, __u64 ids)
-{
-	if (w->unbooked && unbooked_send_one(ids, BOOK_OFF_CPU, w->unbooked_ns, w->unbooked))
-		w->unbooked_ns = w->unbooked = 0;
-	if (w->unbooked_runs &&
-	    unbooked_send_one(ids, BOOK_ON_CPU, w->unbooked_run_ns, w->unbooked_runs))
-		w->unbooked_run_ns = w->unbooked_runs = 0;
-}
+#include "wait_rows.bpf.h"
 
 /* ---- runs ---------------------------------------------------------------------------------- */
 
@@ -523,11 +357,11 @@ static __always_inline void switch_out(void *ctx, struct task_struct *t, bool is
 		if (w->is_on == 1 && offset != wait_offset_ns)
 			wait_offset_ns = offset;
 	}
-	cause_of(t, true, is_preempted, state, &w->now);
+	cause_of_current(is_preempted, state, &w->now);
 	if (w->now.object_kind >= OBJECT_FILE)
 		object_note(t, &w->now);
 	w->now.user_ref = 0;
-	if (wait_has_stacks && t->mm && !(t->flags & PF_KTHREAD))
+	if (wait_has_stacks && !(t->flags & (PF_KTHREAD | PF_EXITING)))
 		w->now.user_ref = user_stack(t, WALK_WAIT, WAIT_DEPTH);
 	if (wait_has_stacks && w->now.how == HOW_BLOCKED)
 		kernel_part(ctx, &w->now);
@@ -544,17 +378,16 @@ static __always_inline void first_in(struct wait_state *w, struct task_struct *t
 	w->delay_ns = bpf_core_field_exists(t->sched_info) ? t->sched_info.run_delay : 0;
 	second_of(w, w->off_ns);
 	w->run_second = w->second;
-	if (t->start_time > wait_clock.start_ns) {
-		cause_of(t, false, true, 0, &w->now);
-		w->now.how = HOW_BORN;
-		return;
-	}
-	if (w->first.is_valid) {
+	bool is_born = t->start_time > wait_clock.start_ns;
+	if (!is_born && w->first.is_valid) {
 		w->now = w->first;
 		return;
 	}
-	cause_of(t, false, !w->wake.time_ns, STATE_INTERRUPTIBLE, &w->now);
-	w->now.evidence |= EVIDENCE_AT_START;
+	cause_of(t, false, is_born || !w->wake.time_ns, STATE_INTERRUPTIBLE, &w->now);
+	if (is_born)
+		w->now.how = HOW_BORN;
+	else
+		w->now.evidence |= EVIDENCE_AT_START;
 }
 
 static __always_inline void switch_in(struct task_struct *t, __u64 now)
@@ -604,7 +437,7 @@ static __always_inline bool is_interrupt(__u64 at, struct task_struct *current,
 	if (!current->pid)
 		return true;
 	bool is_own_stack = at - (__u64)current->stack < KERNEL_STACK_BYTES;
-	if (!current->mm || current->flags & PF_KTHREAD)
+	if (current->flags & PF_KTHREAD || !has_memory(current))
 		return !is_own_stack;
 	struct call_regs r;
 	call_regs_of(current, &r);
@@ -629,7 +462,7 @@ static __always_inline void woken_by(struct wait_state *w, struct task_struct *t
 	w->wake.tgid = by->tgid;
 	if (w->now.owner_tid && !w->is_on)
 		owner_check(w, t, by);
-	if (!wait_has_wakers || !by->mm || by->flags & PF_KTHREAD)
+	if (!wait_has_wakers || by->flags & PF_KTHREAD || !has_memory(by))
 		return;
 	struct task_state *s = state_of(by, false);
 	if (!s || !(s->flags & TASK_IS_TARGET))
@@ -730,7 +563,7 @@ int wait_sweep_first(struct bpf_iter__task *ctx)
 	w->first.evidence |= EVIDENCE_AT_START;
 	if (w->first.object_kind >= OBJECT_FILE)
 		object_note(t, &w->first);
-	if (wait_has_stacks && t->mm && !(t->flags & PF_KTHREAD))
+	if (wait_has_stacks && !(t->flags & PF_KTHREAD) && has_memory(t))
 		first_stack(t, &w->first);
 	barrier();
 	w->first.is_valid = 1;

@@ -109,14 +109,10 @@ static void choose_programs(struct io_source *s)
 	bool has_calls = s->parts & IO_PART_CALLS;
 	bool has_reclaim = s->parts & IO_PART_RECLAIM;
 	leave_out(s->skel->progs.io_enter, has_calls);
-	leave_out(s->skel->progs.io_enter_third, has_calls);
-	leave_out(s->skel->progs.io_enter_none, has_calls);
 	leave_out(s->skel->progs.io_exit, has_calls);
-	leave_out(s->skel->progs.io_reclaim_direct_begin, has_reclaim);
+	leave_out(s->skel->progs.io_reclaim_begin, has_reclaim);
 	leave_out(s->skel->progs.io_reclaim_direct_end, has_reclaim);
-	leave_out(s->skel->progs.io_reclaim_memcg_begin, has_reclaim);
 	leave_out(s->skel->progs.io_reclaim_memcg_end, has_reclaim);
-	leave_out(s->skel->progs.io_reclaim_node_begin, has_reclaim);
 	leave_out(s->skel->progs.io_reclaim_node_end, has_reclaim);
 	leave_out(s->skel->progs.io_reclaim_kswapd, has_reclaim);
 	bool has_uring = has_calls && btf_has_tracepoint_of("io_uring_submit_req", 1) &&
@@ -155,13 +151,6 @@ static int attach_tracepoint(struct io_source *s, struct bpf_program *p, const c
 	return 0;
 }
 
-static struct bpf_program *enter_program(const struct io_source *s, const struct iocall *c)
-{
-	return c->fd_arg == 0   ? s->skel->progs.io_enter
-	       : c->fd_arg == 2 ? s->skel->progs.io_enter_third
-				: s->skel->progs.io_enter_none;
-}
-
 static int attach_calls(struct io_source *s, struct err *err)
 {
 	int fd = bpf_map__fd(s->skel->maps.io_calls);
@@ -178,12 +167,26 @@ static int attach_calls(struct io_source *s, struct err *err)
 		if (!rc && bpf_map_update_elem(fd, &nr, &v, BPF_ANY))
 			rc = -errno;
 		if (!rc)
-			rc = attach_tracepoint(s, enter_program(s, c), "enter", c->name);
+			rc = attach_tracepoint(s, s->skel->progs.io_enter, "enter", c->name);
 		if (rc)
 			return err_set(err, rc, "cannot watch the system call '%s': %s", c->name,
 				       strerror(-rc));
 	}
 	return 0;
+}
+
+/* A kernel without one of them is no reason to do without the others. */
+static void attach_reclaim(struct io_source *s)
+{
+	static const char *const names[] = {"mm_vmscan_direct_reclaim_begin",
+					    "mm_vmscan_memcg_reclaim_begin",
+					    "mm_vmscan_node_reclaim_begin"};
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		struct bpf_link *link = bpf_program__attach_raw_tracepoint(
+			s->skel->progs.io_reclaim_begin, names[i]);
+		if (link)
+			vec_push(&s->links, link);
+	}
 }
 
 int io_attach(struct io_source *s, struct err *err)
@@ -201,6 +204,8 @@ int io_attach(struct io_source *s, struct err *err)
 		if (rc)
 			return rc;
 	}
+	if (s->parts & IO_PART_RECLAIM)
+		attach_reclaim(s);
 	return s->parts & IO_PART_CALLS ? attach_calls(s, err) : 0;
 }
 
