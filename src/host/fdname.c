@@ -189,7 +189,7 @@ static void read_unix_line(struct fdnames *f, struct sv line)
 	if (line.n)
 		buf_addf(&f->text, "unix %.*s", SV_ARGS(line));
 	else
-		buf_addf(&f->text, "unix [%" PRIu64 "]", inode);
+		buf_addf(&f->text, "unix:[%" PRIu64 "]", inode);
 	keep_socket(f, inode);
 }
 
@@ -257,12 +257,12 @@ static uint32_t look_at(struct fdnames *f, int32_t pid, int32_t fd, uint64_t ino
 			return socket;
 		*ret_is_final = false;
 		buf_clear(&f->text);
-		buf_addf(&f->text, "socket [%" PRIu64 "]", (uint64_t)st.st_ino);
+		buf_addf(&f->text, "socket:[%" PRIu64 "]", (uint64_t)st.st_ino);
 		return intern_add(&f->texts, f->text.p, f->text.n);
 	}
 	buf_clear(&f->text);
 	if (S_ISFIFO(st.st_mode) && sv_has_prefix(text, SV("pipe:")))
-		buf_addf(&f->text, "pipe [%" PRIu64 "]", (uint64_t)st.st_ino);
+		buf_addf(&f->text, "pipe:[%" PRIu64 "]", (uint64_t)st.st_ino);
 	else if (sv_has_prefix(text, SV("anon_inode:[")) && text.n > 13)
 		buf_addf(&f->text, "%.*s", (int)text.n - 13, text.p + 12);
 	else if (sv_has_prefix(text, SV("anon_inode:")))
@@ -294,6 +294,6 @@ const char *fdnames_get(struct fdnames *f, int32_t pid, int32_t fd, uint64_t ino
 	if (kind[0] == 'f')
 		buf_addf(&f->text, "file [%u:%u:%" PRIu64 "]", dev >> 20, dev & 0xfffff, inode);
 	else
-		buf_addf(&f->text, "%s [%" PRIu64 "]", kind, inode);
+		buf_addf(&f->text, "%s:[%" PRIu64 "]", kind, inode);
 	return buf_str(&f->text);
 }

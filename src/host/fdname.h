@@ -4,7 +4,7 @@
  * there still has the inode that was asked for.
  *
  *	/var/lib/db/wal.1          tcp 127.0.0.1:6379 -> 127.0.0.1:51234   udp 0.0.0.0:53
- *	unix /run/app.sock         pipe [1234]      eventfd   terminal /dev/pts/0
+ *	unix /run/app.sock         pipe:[1234]     eventfd   terminal /dev/pts/0
  *
  * Paths are as the process sees them; other bytes of theirs are the process's own, so whoever
  * prints them escapes them.

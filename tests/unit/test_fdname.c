@@ -113,7 +113,7 @@ TEST(fdname_pipe_and_eventfd)
 	int ends[2];
 	CHECK(!pipe(ends));
 	int event = eventfd(0, 0);
-	check_text(fdnames_get(f, getpid(), ends[0], inode_of(ends[0]), 0, "file"), "pipe [%llu]",
+	check_text(fdnames_get(f, getpid(), ends[0], inode_of(ends[0]), 0, "file"), "pipe:[%llu]",
 		   (unsigned long long)inode_of(ends[0]));
 	CHECK_STR(fdnames_get(f, getpid(), event, inode_of(event), 0, "file"), "eventfd");
 }
@@ -127,5 +127,5 @@ TEST(fdname_of_nothing_is_a_number)
 TEST(fdname_of_a_pipe_that_is_gone_says_pipe)
 {
 	CLEANUP(fdnames_free_p) struct fdnames *f = fdnames_new();
-	CHECK_STR(fdnames_get(f, getpid(), 9999, 77, 15, "pipe"), "pipe [77]");
+	CHECK_STR(fdnames_get(f, getpid(), 9999, 77, 15, "pipe"), "pipe:[77]");
 }
