@@ -306,6 +306,7 @@ static uint64_t waits_kind_end_ns(const void *s)
 static void waits_kind_facts(void *s, struct profile *p)
 {
 	struct waits_info info = waits_info(s);
+	add_nr_fact(p, "intervals without a reason, no room", info.nr_unbooked);
 	if (!info.lost_ns)
 		return;
 	CLEANUP(buf_release) struct buf text = {0};
