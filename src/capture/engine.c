@@ -76,7 +76,8 @@ static bool is_wanted(const char *name, unsigned programs)
 	return true;
 }
 
-static int print_debug(enum libbpf_print_level level, const char *fmt, va_list args)
+__attribute__((format(printf, 2, 0))) static int print_debug(enum libbpf_print_level level,
+							     const char *fmt, va_list args)
 {
 	int depth = level == LIBBPF_WARN ? 1 : level == LIBBPF_INFO ? 2 : 3;
 	if (!log_has_debug(LOG_BPF, depth))
