@@ -105,7 +105,8 @@ struct report {
 	uint64_t total;         /* weight of everything in view */
 	uint64_t nr_samples;
 	enum unit unit;
-	const char *noun; /* what nr_samples counts: "waits"; NULL: samples */
+	const char *noun;       /* what nr_samples counts: "waits"; NULL: samples */
+	const char *count_name; /* what weights of UNIT_COUNT count: "pages"; NULL: samples */
 };
 
 struct report *report_new(void);

@@ -192,7 +192,10 @@ struct report_tree *calltree_finish(struct calltree *ct, const char *key, const 
 	t->key = arena_strdup(&r->arena, key);
 	t->title = arena_strdup(&r->arena, title);
 	t->unit = r->unit;
-	t->count_name = r->unit == UNIT_NS ? "ns" : r->unit == UNIT_BYTES ? "bytes" : "samples";
+	t->count_name = r->unit == UNIT_NS      ? "ns"
+			: r->unit == UNIT_BYTES ? "bytes"
+			: r->count_name         ? r->count_name
+						: "samples";
 	t->nr_nodes = n;
 	t->nodes = arena_alloc(&r->arena, n * sizeof(*t->nodes));
 	t->before = ct->has_before ? arena_alloc(&r->arena, n * sizeof(*t->before)) : NULL;

@@ -229,6 +229,16 @@ static void note_filtered(struct report *r, const struct selection *sel)
 		    buf_str(&b));
 }
 
+/* Tables with tags count things that have a name; others samples. */
+static const char *count_name(const struct selection *sel)
+{
+	const struct profile *p = sel->p;
+	const struct table *t = sel->table < p->tables.n ? &p->tables.p[sel->table] : NULL;
+	if (!t || !t->has_tags || sel->unit != UNIT_COUNT || sel->noun)
+		return NULL;
+	return profile_text(p, t->columns[t->weight_column].name);
+}
+
 void view_begin(struct report *r, const struct selection *sel, const char *title)
 {
 	r->title = arena_strdup(&r->arena, title);
@@ -237,6 +247,7 @@ void view_begin(struct report *r, const struct selection *sel, const char *title
 	r->nr_samples = sel->nr_samples;
 	r->unit = sel->unit;
 	r->noun = arena_strdup(&r->arena, select_noun(sel));
+	r->count_name = count_name(sel) ? arena_strdup(&r->arena, count_name(sel)) : NULL;
 	vec_foreach(f, &sel->p->facts)
 		report_fact(r, profile_text(sel->p, f->key), profile_text(sel->p, f->value));
 	report_fact(r, "event", sel->event);

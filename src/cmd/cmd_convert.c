@@ -7,6 +7,7 @@
 
 #include "analyze/calltree.h"
 #include "analyze/reason.h"
+#include "analyze/weightcolumn.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -34,7 +35,7 @@ struct convert_opts {
 	bool has_no_comm;
 	bool has_annotations;
 	bool has_addresses;
-	bool is_weighted;
+	const char *weight; /* a column's name; "": the event's own */
 };
 
 static const struct opt convert_opts[] = {
@@ -44,6 +45,10 @@ static const struct opt convert_opts[] = {
 		 "where to (default: standard output); several times: each by its suffix"),
 	OPT_STR('e', "event", struct convert_opts, event, "EVENT",
 		"this event's samples (default: all, or the first where one must be chosen)"),
+	OPT_STR_OPTIONAL(0, "weight", struct convert_opts, weight, "COLUMN", "",
+			 "what is added up where an event has several columns: calls, bytes, time; "
+			 "alone: folded stacks with the event's weight (ns, cycles) instead of the "
+			 "count of samples"),
 	OPT_FLAG(0, "list", struct convert_opts, wants_list, "list the formats"),
 	OPT_END,
 };
@@ -57,8 +62,6 @@ static const struct opt folded_opts[] = {
 		 "mark kernel, inlined and JIT frames: _[k] _[i] _[j]"),
 	OPT_FLAG(0, "addresses", struct convert_opts, has_addresses,
 		 "[module <address>] for frames without a name"),
-	OPT_FLAG(0, "weight", struct convert_opts, is_weighted,
-		 "the event's weight (ns, cycles) instead of the count of samples"),
 	OPT_END,
 };
 static const struct opt_group folded_group = {"Folded stacks", folded_opts};
@@ -128,7 +131,7 @@ static struct format_options options_from(const struct convert_opts *o,
 			 (o->has_no_comm ? FOLDED_NO_COMM : 0) |
 			 (o->has_annotations ? FOLDED_KERNEL | FOLDED_INLINE | FOLDED_JIT : 0) |
 			 (o->has_addresses ? FOLDED_ADDRS : 0) |
-			 (o->is_weighted ? FOLDED_WEIGHT : 0) |
+			 (o->weight ? FOLDED_WEIGHT : 0) |
 			 (o->has_no_inlines ? FOLDED_NO_INLINE : 0);
 	return (struct format_options){
 		.folded = {.flags = flags, .event = o->event},
@@ -264,6 +267,10 @@ static int convert(const struct convert_opts *o, const struct opt_args *args)
 	if (p->is_incomplete)
 		log_note("the input is incomplete: its recorder was killed, or part of it is "
 			 "damaged");
+	if (o->weight && *o->weight && weightcolumn_set(p, o->event, o->weight, &err)) {
+		(void)cmd_fail(&err);
+		return err.code == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
+	}
 	const char *title = args->operands.n == 1 ? args->operands.p[0] : "profile";
 	for (size_t i = 0; i < nr; i++) {
 		int rc = write_one(o, outputs[i].format, outputs[i].path, p, title, &err);

@@ -218,8 +218,8 @@ static void inputs_release(struct inputs *in)
 	vec_release(&in->profiles);
 }
 
-static int load_all(struct inputs *in, struct picture *pic, char *const *paths, size_t nr,
-		    bool is_differential, struct err *err)
+static int load_all(struct inputs *in, struct picture *pic, const struct filter_opts *filter,
+		    char *const *paths, size_t nr, bool is_differential, struct err *err)
 {
 	CLEANUP(free_p) char *cache_dir = host_cache_dir();
 	struct load_options options = {.cache_dir = cache_dir};
@@ -229,6 +229,9 @@ static int load_all(struct inputs *in, struct picture *pic, char *const *paths, 
 		if (rc)
 			return rc;
 		vec_push(&in->profiles, p);
+		rc = filter_weigh(filter, p, err);
+		if (rc)
+			return rc;
 		if (is_differential && !i)
 			picture_add_before(pic, p, paths[i]);
 		else
@@ -306,7 +309,7 @@ static int run(const struct flame_opts *o, struct filter_opts *filter, char *con
 	pic.spec = filter->spec;
 	pic.spec.flags |= o->is_time_ordered ? SELECT_TIME_ORDER : 0;
 	if (!rc)
-		rc = load_all(&inputs, &pic, paths, nr_paths, o->is_differential, err);
+		rc = load_all(&inputs, &pic, filter, paths, nr_paths, o->is_differential, err);
 	if (rc)
 		return rc;
 	const char *input = paths[o->is_differential ? 1 : 0];

@@ -175,7 +175,8 @@ static bool wants_overview(const struct view_run *v)
 static int add_threads(const struct view_run *v, struct err *err)
 {
 	bool is_grouped = v->o->by == REPORT_THREAD_GROUP;
-	if (!v->sel->tagged || strcmp(v->sel->event, WAITS_TABLE) != 0) {
+	bool is_time = v->sel->unit == UNIT_NS; /* what a ledger has */
+	if (!v->sel->tagged || !is_time || strcmp(v->sel->event, WAITS_TABLE) != 0) {
 		(is_grouped ? thread_groups_report : threads_report)(v->r, v->sel, &v->limits);
 		return 0;
 	}
@@ -210,7 +211,8 @@ static void add_locks(const struct view_run *v)
 
 static int add_waits_by(const struct view_run *v, struct err *err)
 {
-	if (!v->sel->tagged || strcmp(v->sel->event, WAITS_TABLE) != 0) {
+	bool is_time = v->sel->unit == UNIT_NS; /* what a ledger has */
+	if (!v->sel->tagged || !is_time || strcmp(v->sel->event, WAITS_TABLE) != 0) {
 		err_set(err, -EINVAL, "this view is one of waits, and event '%s' has none",
 			v->sel->event);
 		return err_hint(err, "record some: assay offcpu, assay cpu --offcpu");
@@ -340,11 +342,15 @@ static int fail(const struct err *err)
 	return err->code == -EINVAL ? EXIT_USAGE : status;
 }
 
+static bool has_waits_view(const struct report_opts *o)
+{
+	return o->is_blame || (o->by > REPORT_THREAD_GROUP && o->by < REPORT_BY_NONE);
+}
+
 /* Of a recording of CPU samples and waits. */
 static const char *default_event(const struct report_opts *o)
 {
-	bool is_of_waits = o->by > REPORT_THREAD_GROUP && o->by < REPORT_BY_NONE;
-	if (is_of_waits || o->is_blame)
+	if (has_waits_view(o))
 		return WAITS_TABLE;
 	return o->is_tree ? THREAD_TIME : NULL;
 }
@@ -458,6 +464,9 @@ int cmd_report(int argc, char **argv)
 		return cmd_usage("report", "a command to run makes no sense here");
 	if (o.nearest && !o.callers && !o.callees)
 		return cmd_usage("report", "--nearest needs --callers or --callees");
+	if (filter.weight && (has_waits_view(&o) || o.is_runs))
+		return cmd_usage("report", "--weight is for functions, modules, threads and trees; "
+					   "the tables of waits and runs have columns of their own");
 	if (filter_finish(&filter, &err))
 		return fail(&err);
 	if (o.is_runs)
@@ -466,6 +475,10 @@ int cmd_report(int argc, char **argv)
 	CLEANUP(free_p) char *newest = NULL;
 	if (load_inputs(&p, &args, &newest, &err))
 		return cmd_fail(&err);
+	if (filter_weigh(&filter, p, &err))
+		return fail(&err);
+	if (filter.weight && o.by == REPORT_BY_NONE) /* the first page has all columns */
+		o.by = BY_FUNCTION;
 	const char *input = input_name(&args, newest);
 	return report_profile(p, &o, &filter.spec, &out, input);
 }

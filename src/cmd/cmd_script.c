@@ -101,7 +101,7 @@ static int fail(const struct err *err)
 	return err->code == -EINVAL ? EXIT_USAGE : status;
 }
 
-static int script(const struct script_opts *o, const struct select_spec *spec,
+static int script(const struct script_opts *o, const struct filter_opts *filter,
 		  const struct opt_args *args)
 {
 	CLEANUP(err_release) struct err err = {0};
@@ -115,7 +115,7 @@ static int script(const struct script_opts *o, const struct select_spec *spec,
 	uint64_t nr_lost = p->losses.nr[LOSS_LOST];
 	if (nr_lost)
 		log_note("%" PRIu64 " samples were lost while recording", nr_lost);
-	if (compile(&sieves, p, spec, &err))
+	if (filter_weigh(filter, p, &err) || compile(&sieves, p, &filter->spec, &err))
 		return fail(&err);
 	int rc = write_script(o, p, &sieves, &err);
 	if (!rc)
@@ -144,5 +144,5 @@ int cmd_script(int argc, char **argv)
 		return cmd_usage("script", "a command to run makes no sense here");
 	if (filter_finish(&filter, &err))
 		return fail(&err);
-	return script(&o, &filter.spec, &args);
+	return script(&o, &filter, &args);
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "analyze/weightcolumn.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
@@ -12,6 +13,9 @@
 static const struct opt filter_opts[] = {
 	OPT_STR('e', "event", struct filter_opts, spec.event, "NAME",
 		"which event (default: the one with most samples)"),
+	OPT_STR(0, "weight", struct filter_opts, weight, "COLUMN",
+		"what is added up where an event has several columns: calls, bytes, time ... "
+		"(default: the event's own, mostly time)"),
 	OPT_STR(0, "time", struct filter_opts, spec.time, "FROM..TO",
 		"window from the start: 2..5 (s), 500ms..2s, ..3s, 10%..20%"),
 	OPT_STR('t', "thread", struct filter_opts, spec.thread, "REGEX",
@@ -75,6 +79,11 @@ int filter_finish(struct filter_opts *f, struct err *err)
 	f->spec.rules = f->rules;
 	f->spec.nr_rules = f->phases.n;
 	return 0;
+}
+
+int filter_weigh(const struct filter_opts *f, struct profile *p, struct err *err)
+{
+	return f->weight ? weightcolumn_set(p, f->spec.event, f->weight, err) : 0;
 }
 
 void filter_release(struct filter_opts *f)

@@ -20,6 +20,7 @@
 struct filter_opts {
 	struct select_spec spec; /* bound to the options, completed by filter_finish */
 	int mode;                /* enum select_mode */
+	const char *weight;      /* a column's name (weightcolumn.h), or NULL */
 	bool shows_idle;
 	struct opt_list phases; /* NAME=RULE */
 	struct phase_rule *rules;
@@ -30,6 +31,8 @@ extern const struct opt_group filter_group;
 
 /* Splits the phases into rules; -EINVAL. */
 int filter_finish(struct filter_opts *f, struct err *err);
+/* Has the profile weighed as --weight says, before anything is selected; -EINVAL, -ENOENT. */
+int filter_weigh(const struct filter_opts *f, struct profile *p, struct err *err);
 void filter_release(struct filter_opts *f);
 
 struct output_opts {

@@ -85,3 +85,16 @@ pid=$!
 $ASSAY io --no-pictures --no-block -o j.assay -p $pid 0.3 > /dev/null 2> err
 [ $? = 3 ] || fail "an idle target: $(cat err)"
 kill $pid
+# Another column than the event's own, in every view: the bytes of 80 writes of 4 KiB, and how many.
+head -c 327680 /dev/zero > w.in
+$ASSAY io --no-pictures -o w.assay -- dd if=w.in of=w.out bs=4096 2> err || fail "dd: $(cat err)"
+for column in calls bytes; do
+	$ASSAY convert w.assay -e io --to folded --weight=$column > w.$column || fail "convert"
+done
+at_least "$(total w.calls write)" 80 && at_least 84 "$(total w.calls write)" || fail "calls: $(cat w.calls)"
+at_least "$(total w.bytes write)" 327680 && at_least 328000 "$(total w.bytes write)" || fail "bytes: $(cat w.bytes)"
+$ASSAY flame w.assay --event io --weight calls -o w.svg > out || fail "flame"
+grep -q '<title>all[^<]* calls, 100' w.svg || fail "the picture's unit: $(grep -m3 '<title>' w.svg)"
+$ASSAY report w.assay --event io --weight calls --json | grep -q '"unit":"count"' || fail "report's unit"
+$ASSAY report w.assay --weight longest > out 2> err
+[ $? = 2 ] && grep -q 'io: calls, bytes, time' err || fail "a level cannot be added up: $(cat err)"
