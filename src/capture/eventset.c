@@ -292,9 +292,30 @@ static int refuse(const struct event_word *w, const struct near_names *near, str
 	return err_hint(err, "assay list events '*%s*' searches what there is", w->text);
 }
 
+/* "page-faults:u", as perf takes it: letters of perf's modifiers after a name, nothing else. */
+static bool has_modifier(const char *word)
+{
+	const char *colon = strrchr(word, ':');
+	return colon && colon[1] && strspn(colon + 1, "ukhpGHPSDIWe") == strlen(colon + 1) &&
+	       strlen(colon + 1) <= 4;
+}
+
+static int refuse_modifier(const struct event_word *w, struct err *err)
+{
+	const char *colon = strrchr(w->text, ':');
+	err_set(err, -EINVAL, "%s%s'%s': events take no modifiers", w->where ? w->where : "",
+		w->where ? ": " : "", w->text);
+	return err_hint(err,
+			"count '%.*s', whoever caused it: rows have their stacks, kernel "
+			"code included",
+			(int)(colon - w->text), w->text);
+}
+
 static int take_unknown(struct event_set *s, const struct event_word *w,
 			const struct tracefs_names *known, struct err *err)
 {
+	if (has_modifier(w->text))
+		return refuse_modifier(w, err);
 	struct near_names near = {.word = sv_from_str(w->text)};
 	for (size_t i = 0; i < known->names.n; i++)
 		offer(&near, known->names.p[i]);

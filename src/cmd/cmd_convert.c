@@ -130,8 +130,7 @@ static struct format_options options_from(const struct convert_opts *o,
 	unsigned flags = (o->has_pid ? FOLDED_PID : 0) | (o->has_tid ? FOLDED_TID : 0) |
 			 (o->has_no_comm ? FOLDED_NO_COMM : 0) |
 			 (o->has_annotations ? FOLDED_KERNEL | FOLDED_INLINE | FOLDED_JIT : 0) |
-			 (o->has_addresses ? FOLDED_ADDRS : 0) |
-			 (o->weight ? FOLDED_WEIGHT : 0) |
+			 (o->has_addresses ? FOLDED_ADDRS : 0) | (o->weight ? FOLDED_WEIGHT : 0) |
 			 (o->has_no_inlines ? FOLDED_NO_INLINE : 0);
 	return (struct format_options){
 		.folded = {.flags = flags, .event = o->event},

@@ -200,6 +200,14 @@ static bool is_event_known(const char *event)
 		suggest_offer(&near, sv_from_str(name));
 		buf_addf(&all, "%s%s", i ? ", " : "", name);
 	}
+	const char *colon = strrchr(event, ':');
+	if (colon && colon[1] && strspn(colon + 1, "ukhpGHPSDIWe") == strlen(colon + 1)) {
+		log_error("'%s': events take no modifiers", event);
+		log_hint("-e %.*s%s; `assay report -U` and `-K` show either part later",
+			 (int)(colon - event), event,
+			 strchr(colon, 'k') ? "" : " -u leaves the kernel out");
+		return false;
+	}
 	log_error("unknown event '%s'", event);
 	if (near.best.n)
 		log_hint("did you mean '%.*s'?", SV_ARGS(near.best));

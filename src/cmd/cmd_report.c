@@ -465,8 +465,9 @@ int cmd_report(int argc, char **argv)
 	if (o.nearest && !o.callers && !o.callees)
 		return cmd_usage("report", "--nearest needs --callers or --callees");
 	if (filter.weight && (has_waits_view(&o) || o.is_runs))
-		return cmd_usage("report", "--weight is for functions, modules, threads and trees; "
-					   "the tables of waits and runs have columns of their own");
+		return cmd_usage("report",
+				 "--weight is for functions, modules, threads and trees; "
+				 "the tables of waits and runs have columns of their own");
 	if (filter_finish(&filter, &err))
 		return fail(&err);
 	if (o.is_runs)

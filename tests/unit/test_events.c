@@ -162,6 +162,16 @@ static void check_refused(const char *word, const char *hint)
 	CHECK_STR(err.hint ? err.hint : "", hint);
 }
 
+TEST(modifiers_of_perf_are_refused_and_told_apart_from_names)
+{
+	check_refused("page-faults:u", "count 'page-faults', whoever caused it: rows have their "
+				       "stacks, kernel code included");
+	check_refused("sched:sched_switch:kH",
+		      "count 'sched:sched_switch', whoever caused it: rows have their stacks, "
+		      "kernel code included");
+	check_refused("sched:sched_swtich", "did you mean sched:sched_switch?");
+}
+
 TEST(misspelt_event_is_refused_with_near_names)
 {
 	check_refused("sched:sched_swtich", "did you mean sched:sched_switch?");
