@@ -37,6 +37,7 @@
 #include "capture/letgo.h"
 #include "capture/skeleton.h"
 #include "host/proc.h"
+#include "host/tracefs.h"
 #include "kernel_io.h"
 #include "specs.h"
 
@@ -168,6 +169,13 @@ static int attach_calls(struct io_source *s, struct err *err)
 			rc = -errno;
 		if (!rc)
 			rc = attach_tracepoint(s, s->skel->progs.io_enter, "enter", c->name);
+		if (rc == -EACCES || rc == -EPERM) {
+			CLEANUP(err_release) struct err why = {0};
+			tracefs_refused(&why);
+			err_set(err, rc, "cannot watch the system call '%s': %s", c->name,
+				err_msg(&why));
+			return err_hint(err, "%s", why.hint);
+		}
 		if (rc)
 			return err_set(err, rc, "cannot watch the system call '%s': %s", c->name,
 				       strerror(-rc));

@@ -145,7 +145,10 @@ int perfcounts_open(struct perfcounts **ret_c, const struct perfcounts_spec *spe
 	}
 	int rc = c->last_refusal ? c->last_refusal : -EACCES;
 	CLEANUP(buf_release) struct buf remedy = {0};
-	host_perf_remedy(&remedy, rc, spec->is_system ? -1 : 0);
+	int32_t pid = spec->is_system                    ? -1
+		      : spec->pids && spec->pids->pids.n ? spec->pids->pids.p[0]
+							 : 0;
+	host_perf_remedy(&remedy, rc, pid);
 	err_set(err, rc, "none of the events can be counted: %s", strerror(-rc));
 	perfcounts_free(c);
 	return err_hint(err, "%s", buf_str(&remedy));

@@ -101,6 +101,7 @@ static int open_ring(struct sampler *s, int32_t cpu, uint32_t *bytes, struct err
 	/* An ordinary user may lock kernel.perf_event_mlock_kb a CPU: less ring, not no ring. */
 	while ((rc == -EPERM || rc == -ENOMEM) && *bytes > RING_MIN_BYTES) {
 		*bytes /= 2;
+		err_clear(err);
 		rc = ring_open(&ring, fd, *bytes / page_bytes, err);
 	}
 	if (rc) {

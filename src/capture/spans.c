@@ -117,7 +117,11 @@ static int attach_one(struct spans *s, struct bpf_program *p, const struct span_
 	if (!link) {
 		int rc = -errno;
 		const char *name = s->spec->probes[cookie].name;
-		return err_set(err, rc, "cannot put a probe on '%s': %s", name, strerror(-rc));
+		err_set(err, rc, "cannot put a probe on '%s': %s", name, strerror(-rc));
+		if (rc == -EACCES || rc == -EPERM)
+			err_hint(err, "probes on functions need CAP_SYS_ADMIN: run with sudo; in "
+				      "a container --cap-add SYS_ADMIN");
+		return rc;
 	}
 	vec_push(&s->links, link);
 	return 0;

@@ -21,6 +21,7 @@
 #include "capture/sampler.h"
 #include "capture/waitbook.h"
 #include "capture/waitcalls.h"
+#include "host/limits.h"
 
 #define SETTLE_NS  5000000u /* more than records stay in the sampler's rings */
 #define SHORT_NS   (2 * PROCPOLL_PERIOD_NS)
@@ -91,6 +92,7 @@ static int open_sampler(struct switches *s, unsigned flags, struct err *err)
 				    .child = s->spec.child,
 				    .is_system = s->spec.is_system,
 				    .flags = flags | PERFOPEN_SWITCHES,
+				    .ring_bytes = host_ring_share(),
 				    .prog_fd = -1};
 	return sampler_open(&s->sampler, &spec, err);
 }

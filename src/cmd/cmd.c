@@ -33,6 +33,9 @@ const struct cmd cmd_table[] = {
 	{.name = "list", .summary = "what can be counted by name; recordings", .run = cmd_list},
 	{.name = "clean", .summary = "remove old recordings", .run = cmd_clean},
 	{.name = "mark", .summary = "set a phase boundary in running captures", .run = cmd_mark},
+	{.name = "doctor",
+	 .summary = "what may be measured here, what not, and the remedy",
+	 .run = cmd_doctor},
 	{.name = "help", .summary = "show help for a command", .run = cmd_help},
 };
 const size_t nr_cmds = ARRAY_LEN(cmd_table);

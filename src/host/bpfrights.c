@@ -3,31 +3,14 @@
 #include "host/bpfrights.h"
 
 #include <errno.h>
-#include <linux/capability.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "host/caps.h"
 #include "host/limits.h"
 
-#define CAP_NR_PERFMON 38
-#define CAP_NR_BPF     39
 /* linux/proc_ns.h, PROC_PID_INIT_INO: the inode of the namespace that the kernel starts with. */
 #define FIRST_PID_NAMESPACE 0xeffffffcu
-
-static uint64_t effective_caps(void)
-{
-	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[2] = {0};
-	if (syscall(SYS_capget, &head, data))
-		return 0;
-	return (uint64_t)data[1].effective << 32 | data[0].effective;
-}
-
-static bool has_cap(uint64_t have, unsigned cap)
-{
-	return have >> cap & 1 || have >> CAP_SYS_ADMIN & 1;
-}
 
 int host_bpf_rights(const char *btf_path, struct err *err)
 {
@@ -44,15 +27,15 @@ int host_bpf_rights(const char *btf_path, struct err *err)
 			btf_path);
 		return err_hint(err, "it needs CONFIG_DEBUG_INFO_BTF (in a container: mount /sys)");
 	}
-	uint64_t have = effective_caps();
-	if (has_cap(have, CAP_NR_BPF) && has_cap(have, CAP_NR_PERFMON))
+	if (host_has_cap(HOST_CAP_BPF) && host_has_cap(HOST_CAP_PERFMON))
 		return 0;
 	err_set(err, -EPERM,
 		"programs for the kernel need the capabilities CAP_BPF and "
 		"CAP_PERFMON");
-	return err_hint(err,
-			"run with sudo, or: sudo setcap cap_bpf,cap_perfmon+ep assay; in a "
-			"container add --cap-add BPF --cap-add PERFMON "
-			"(kernel.unprivileged_bpf_disabled is %" PRId64 ")",
-			host_sysctl("unprivileged_bpf_disabled", -1));
+	return err_hint(
+		err,
+		"run with sudo, or: sudo setcap cap_bpf,cap_perfmon,cap_syslog+ep assay; in a "
+		"container add --cap-add BPF --cap-add PERFMON "
+		"(kernel.unprivileged_bpf_disabled is %" PRId64 ")",
+		host_sysctl("unprivileged_bpf_disabled", -1));
 }

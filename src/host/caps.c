@@ -8,17 +8,29 @@
 
 #define BIT(cap) ((uint64_t)1 << (cap))
 
-/* Newer than Debian 12's headers may be on the build machine; the numbers are the kernel's. */
-#define CAP_NR_PERFMON            38
-#define CAP_NR_BPF                39
-#define CAP_NR_CHECKPOINT_RESTORE 40
-
 static const uint64_t keep_writing = BIT(CAP_CHOWN) | BIT(CAP_DAC_OVERRIDE) | BIT(CAP_FOWNER);
 static const uint64_t keep_naming = BIT(CAP_DAC_READ_SEARCH) | BIT(CAP_SYSLOG);
 /* CAP_SYS_ADMIN is what CAP_PERFMON and CAP_CHECKPOINT_RESTORE were before Linux 5.8 and 5.9. */
-static const uint64_t keep_capturing = BIT(CAP_NR_PERFMON) | BIT(CAP_NR_BPF) |
-				       BIT(CAP_NR_CHECKPOINT_RESTORE) | BIT(CAP_SYS_PTRACE) |
+static const uint64_t keep_capturing = BIT(HOST_CAP_PERFMON) | BIT(HOST_CAP_BPF) |
+				       BIT(HOST_CAP_CHECKPOINT_RESTORE) | BIT(CAP_SYS_PTRACE) |
 				       BIT(CAP_KILL) | BIT(CAP_IPC_LOCK);
+
+uint64_t host_effective_caps(void)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2] = {0};
+	if (syscall(SYS_capget, &head, data))
+		return 0;
+	return (uint64_t)data[1].effective << 32 | data[0].effective;
+}
+
+bool host_has_cap(unsigned cap)
+{
+	uint64_t have = host_effective_caps();
+	bool is_part_of_admin = cap == HOST_CAP_PERFMON || cap == HOST_CAP_BPF ||
+				cap == HOST_CAP_CHECKPOINT_RESTORE || cap == CAP_SYSLOG;
+	return have >> cap & 1 || (is_part_of_admin && have >> CAP_SYS_ADMIN & 1);
+}
 
 static uint64_t kept(enum host_stage stage, uint64_t have)
 {
@@ -27,7 +39,7 @@ static uint64_t kept(enum host_stage stage, uint64_t have)
 		keep |= keep_naming;
 	if (stage == HOST_CAPTURING) {
 		keep |= keep_capturing;
-		if (!(have & BIT(CAP_NR_CHECKPOINT_RESTORE)))
+		if (!(have & BIT(HOST_CAP_CHECKPOINT_RESTORE)))
 			keep |= BIT(CAP_SYS_ADMIN);
 	}
 	return keep;

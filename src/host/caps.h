@@ -6,6 +6,20 @@
 #ifndef ASSAY_HOST_CAPS_H
 #define ASSAY_HOST_CAPS_H
 
+#include "base/base.h"
+
+/* linux/capability.h; newer than the headers of Debian 12 may be. */
+#define HOST_CAP_PERFMON            38u
+#define HOST_CAP_BPF                39u
+#define HOST_CAP_CHECKPOINT_RESTORE 40u
+
+/*
+ * Whether we may do what the capability (CAP_*, HOST_CAP_*) permits; CAP_SYS_ADMIN is those that
+ * were split off it: PERFMON, BPF, CHECKPOINT_RESTORE, SYSLOG.
+ */
+bool host_has_cap(unsigned cap);
+uint64_t host_effective_caps(void); /* bit n = capability n */
+
 enum host_stage {
 	HOST_CAPTURING, /* perf events, /proc of other users, their files */
 	HOST_NAMING,    /* reading binaries and kernel symbols */

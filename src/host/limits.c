@@ -6,9 +6,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <linux/capability.h>
+
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/sv.h"
+#include "host/caps.h"
 #include "host/proc.h"
 
 int64_t host_sysctl(const char *name, int64_t fallback)
@@ -81,6 +84,17 @@ void host_lower_priority(void)
 bool host_is_root(void)
 {
 	return geteuid() == 0;
+}
+
+uint32_t host_ring_share(void)
+{
+	struct rlimit rl;
+	if (host_sysctl("perf_event_paranoid", 2) < 0 || host_has_cap(CAP_IPC_LOCK) ||
+	    getrlimit(RLIMIT_MEMLOCK, &rl) || rl.rlim_cur == RLIM_INFINITY)
+		return 0;
+	uint64_t a_cpu = (uint64_t)MAX(host_sysctl("perf_event_mlock_kb", 516), (int64_t)0) << 10;
+	uint64_t all = a_cpu + rl.rlim_cur / MAX(host_nr_cpus(), 1u);
+	return (uint32_t)MIN(all / 2, (uint64_t)1 << 24);
 }
 
 void host_perf_remedy(struct buf *to, int refusal, int32_t pid)

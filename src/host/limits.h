@@ -23,6 +23,11 @@ uint64_t host_raise_nofile(void);
 void host_raise_priority(void);
 void host_lower_priority(void);
 bool host_is_root(void);
+/*
+ * Half of the memory for rings of perf events that this user may lock on a CPU (perf_event_mlock_kb
+ * and RLIMIT_MEMLOCK), for a source that is not the only one. 0: no limit.
+ */
+uint32_t host_ring_share(void);
 /* Appends what to do about a refused perf_event_open; @is_kernel: kernel or system-wide asked. */
 void host_perf_remedy(struct buf *to, int refusal, int32_t pid);
 /* CPU model, kernel release and host name, one line each key, for the facts of a recording. */

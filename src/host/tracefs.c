@@ -50,6 +50,15 @@ static int mount_privately(void)
 	return fd < 0 ? -errno : fd;
 }
 
+int tracefs_refused(struct err *err)
+{
+	err_set(err, -EACCES, "the kernel's tracepoints are closed to this user");
+	return err_hint(err, "run with sudo, or give assay CAP_DAC_READ_SEARCH with CAP_BPF and "
+			     "CAP_PERFMON: sudo setcap cap_bpf,cap_perfmon,cap_dac_read_search+ep "
+			     "assay; in a container --cap-add DAC_READ_SEARCH and mount "
+			     "/sys/kernel/tracing");
+}
+
 int tracefs_open(int *ret_fd, struct err *err)
 {
 	int refusal = -ENOENT;
@@ -72,9 +81,7 @@ int tracefs_open(int *ret_fd, struct err *err)
 	if (refusal != -EACCES && fd != -EPERM && fd != -EACCES)
 		return err_set(err, fd, "cannot open the kernel's list of tracepoints: %s",
 			       strerror(-fd));
-	err_set(err, -EACCES, "the kernel's tracepoints are closed to this user");
-	return err_hint(err, "run with sudo, or let this user read them: sudo mount -o "
-			     "remount,mode=755 /sys/kernel/tracing");
+	return tracefs_refused(err);
 }
 
 void tracefs_names_release(struct tracefs_names *n)
@@ -95,6 +102,10 @@ int tracefs_list(struct tracefs_names *ret_n, int fd, struct err *err)
 {
 	CLEANUP(buf_release) struct buf text = {0};
 	int rc = file_read_at(&text, fd, "available_events", LIST_LIMIT, err);
+	if (rc == -EACCES || rc == -EPERM) { /* of a private mount, too, the files are root's */
+		err_clear(err);
+		return tracefs_refused(err);
+	}
 	if (rc)
 		return err_wrap(err, "reading the list of tracepoints");
 	struct tracefs_names n = {0};

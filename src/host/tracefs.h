@@ -18,6 +18,8 @@
  * -ENOTSUP: a kernel without tracepoints.
  */
 int tracefs_open(int *ret_fd, struct err *err);
+/* -EACCES and its remedy, for who was refused later, when attaching. */
+int tracefs_refused(struct err *err);
 
 struct tracefs_names {
 	VEC(struct sv) names; /* "sched:sched_switch", sorted */

@@ -116,7 +116,8 @@ void text_render(struct buf *to, const struct report *r, const struct text_style
 	text_add_heading(to, style, r->title);
 	if (!style->is_brief)
 		add_facts(to, r, style);
-	add_losses(to, &r->losses, r->nr_samples, r->noun ? r->noun : "samples");
+	if (!r->has_no_samples)
+		add_losses(to, &r->losses, r->nr_samples, r->noun ? r->noun : "samples");
 	vec_foreach(n, &r->notes) {
 		buf_add_str(to, "note: ");
 		escape_term(to, sv_from_str(*n));

@@ -1,0 +1,445 @@
+/* What each command may do here; see doctor_rights.h. */
+#include "base/base.h"
+#include "cmd/doctor_rights.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/num.h"
+#include "host/caps.h"
+
+#define BIT(cap) ((uint64_t)1 << (cap))
+
+enum verdict { WORKS, DEGRADES, REFUSED, NOT_TRIED };
+static const char *const verdicts[] = {"works", "degrades", "refused", "not tried"};
+
+enum whose { OWN, OTHERS, SYSTEM, NR_WHOSE };
+static const char *const whose_names[] = {"own processes", "processes of others", "whole system"};
+#define ANYTHING "anything"
+
+/* What a command is made of. */
+enum {
+	NEEDS_PERF = 1 << 0, /* perf events alone do, without programs in the kernel */
+	NEEDS_BPF = 1 << 1,  /* nothing else does */
+	NEEDS_TRACEPOINTS = 1 << 2,
+	NEEDS_UPROBES = 1 << 3,
+	FALLS_TO_PROC = 1 << 4,   /* refused perf events, it looks at /proc */
+	FALLS_TO_COUNTS = 1 << 5, /* without BPF it counts, without stacks */
+	IS_ALONE = 1 << 6,        /* not about a process */
+	HAS_NO_SYSTEM = 1 << 7,
+};
+
+static const struct command {
+	const char *name;
+	unsigned needs;
+	uint64_t caps; /* the least for all it can */
+} commands[] = {
+	{"cpu", NEEDS_PERF, BIT(HOST_CAP_BPF) | BIT(HOST_CAP_PERFMON) | BIT(CAP_SYSLOG)},
+	{"cpu --offcpu", NEEDS_PERF, BIT(HOST_CAP_BPF) | BIT(HOST_CAP_PERFMON) | BIT(CAP_SYSLOG)},
+	{"offcpu", NEEDS_PERF | FALLS_TO_PROC,
+	 BIT(HOST_CAP_BPF) | BIT(HOST_CAP_PERFMON) | BIT(CAP_SYSLOG)},
+	{"faults", NEEDS_BPF, BIT(HOST_CAP_BPF) | BIT(HOST_CAP_PERFMON) | BIT(CAP_SYSLOG)},
+	{"events (page-faults ...)", NEEDS_PERF | FALLS_TO_COUNTS,
+	 BIT(HOST_CAP_BPF) | BIT(HOST_CAP_PERFMON) | BIT(CAP_SYSLOG)},
+	{"events (tracepoints)", NEEDS_PERF | NEEDS_TRACEPOINTS | FALLS_TO_COUNTS,
+	 BIT(HOST_CAP_BPF) | BIT(HOST_CAP_PERFMON) | BIT(CAP_SYSLOG) | BIT(CAP_DAC_READ_SEARCH)},
+	{"io", NEEDS_BPF | NEEDS_TRACEPOINTS,
+	 BIT(HOST_CAP_BPF) | BIT(HOST_CAP_PERFMON) | BIT(CAP_SYSLOG) | BIT(CAP_DAC_READ_SEARCH)},
+	{"latency", NEEDS_BPF | NEEDS_UPROBES | HAS_NO_SYSTEM,
+	 BIT(HOST_CAP_BPF) | BIT(HOST_CAP_PERFMON) | BIT(CAP_SYSLOG) | BIT(CAP_SYS_ADMIN)},
+	{"list events", NEEDS_TRACEPOINTS | IS_ALONE, BIT(CAP_DAC_READ_SEARCH)},
+	{"report, flame, script, convert, ls, clean, mark", IS_ALONE, 0},
+};
+
+static const struct {
+	unsigned cap;
+	const char *name; /* as setcap(8) and --cap-add have it */
+} cap_names[] = {
+	{HOST_CAP_BPF, "bpf"},          {HOST_CAP_PERFMON, "perfmon"},
+	{CAP_SYSLOG, "syslog"},         {CAP_DAC_READ_SEARCH, "dac_read_search"},
+	{CAP_SYS_PTRACE, "sys_ptrace"}, {CAP_SYS_ADMIN, "sys_admin"},
+};
+
+static void add_upper(struct buf *to, const char *s)
+{
+	for (; *s; s++)
+		buf_add_ch(to, *s >= 'a' && *s <= 'z' ? (char)(*s - 32) : *s);
+}
+
+static void add_caps(struct buf *to, uint64_t caps)
+{
+	const char *sep = "";
+	for (size_t i = 0; i < ARRAY_LEN(cap_names); i++) {
+		if (!(caps & BIT(cap_names[i].cap)))
+			continue;
+		buf_add_str(to, sep);
+		add_upper(to, cap_names[i].name);
+		sep = ", ";
+	}
+	if (!caps)
+		buf_add_str(to, "none");
+}
+
+static void add_cap_flags(struct buf *to, uint64_t caps)
+{
+	for (size_t i = 0; i < ARRAY_LEN(cap_names); i++) {
+		if (!(caps & BIT(cap_names[i].cap)))
+			continue;
+		buf_add_str(to, " --cap-add ");
+		add_upper(to, cap_names[i].name);
+	}
+}
+
+static bool is_contained(const struct features *f)
+{
+	return !f->is_first_pidns || f->seccomp == 2;
+}
+
+/* How to get the capabilities; those that are there already but did not help: the filter. */
+static void add_remedy(struct buf *to, const struct features *f, uint64_t caps)
+{
+	uint64_t missing = 0;
+	for (size_t i = 0; i < ARRAY_LEN(cap_names); i++)
+		if (caps & BIT(cap_names[i].cap) && !host_has_cap(cap_names[i].cap))
+			missing |= BIT(cap_names[i].cap);
+	if (!missing) {
+		buf_add_str(to, is_contained(f) ? "--security-opt seccomp=assay-seccomp.json"
+						: "the rights are there, the kernel was built or "
+						  "locked (lockdown) without it");
+		return;
+	}
+	if (is_contained(f)) {
+		buf_add_str(to, "start the container with");
+		add_cap_flags(to, missing);
+		buf_add_str(to, " --security-opt seccomp=assay-seccomp.json");
+		return;
+	}
+	buf_add_str(to, "sudo, or: sudo setcap ");
+	const char *sep = "";
+	for (size_t i = 0; i < ARRAY_LEN(cap_names); i++) {
+		if (!(caps & BIT(cap_names[i].cap)))
+			continue;
+		buf_addf(to, "%scap_%s", sep, cap_names[i].name);
+		sep = ",";
+	}
+	buf_add_str(to, "+ep assay");
+}
+
+/* ---- judging ------------------------------------------------------------------------------- */
+
+struct judgement {
+	enum verdict verdict;
+	struct buf why;
+	struct buf remedy;
+};
+
+static void judgement_release(struct judgement *j)
+{
+	buf_release(&j->why);
+	buf_release(&j->remedy);
+}
+
+static void find(struct judgement *j, enum verdict v, const char *why)
+{
+	if (v > j->verdict)
+		j->verdict = v;
+	buf_addf(&j->why, "%s%s", j->why.n ? "; " : "", why);
+}
+
+static int perf_refusal(const struct features *f, enum whose w)
+{
+	return w == OWN ? f->perf_own : w == OTHERS ? f->perf_others : f->perf_system;
+}
+
+static void judge_perf(struct judgement *j, const struct features *f, const struct command *c,
+		       enum whose w)
+{
+	if (perf_refusal(f, w)) {
+		if (c->needs & FALLS_TO_PROC) {
+			find(j, DEGRADES,
+			     "looks at /proc: times exact, what waits were for estimated");
+		} else {
+			find(j, REFUSED, "perf events are not permitted");
+			if (f->paranoid > (w == SYSTEM ? 0 : 2))
+				buf_addf(&j->why, " (kernel.perf_event_paranoid is %" PRId64 ")",
+					 f->paranoid);
+		}
+		return;
+	}
+	if (f->bpf)
+		find(j, DEGRADES,
+		     c->needs & FALLS_TO_COUNTS ? "counts by thread, no stacks"
+		     : c->needs & FALLS_TO_PROC ? "no wakers, no blame"
+						: "stacks are copied: costs more");
+	if (f->perf_kernel)
+		find(j, DEGRADES, "user code only");
+}
+
+static void judge_names(struct judgement *j, const struct features *f, enum whose w)
+{
+	if (j->verdict == REFUSED)
+		return;
+	if (!f->perf_kernel && !f->has_kernel_names)
+		find(j, DEGRADES, "kernel functions without names");
+	if (w != OWN && f->foreign_maps && f->foreign_maps != FEATURES_NO_OTHERS)
+		find(j, DEGRADES, "what others have mapped is hidden");
+	else if (w != OWN && f->foreign_root && f->foreign_root != FEATURES_NO_OTHERS)
+		find(j, DEGRADES, "binaries inside containers of others without names");
+}
+
+static uint64_t least_caps(const struct command *c, enum whose w)
+{
+	return c->caps | (w == OWN || c->needs & IS_ALONE ? 0 : BIT(CAP_SYS_PTRACE));
+}
+
+static void judge(struct judgement *j, const struct features *f, const struct command *c,
+		  enum whose w)
+{
+	if (w == OTHERS && f->perf_others == FEATURES_NO_OTHERS) {
+		find(j, NOT_TRIED, "no process of another user is in sight");
+		return;
+	}
+	if (c->needs & NEEDS_BPF && f->bpf)
+		find(j, REFUSED, "programs in the kernel are not permitted");
+	if (c->needs & NEEDS_TRACEPOINTS && f->tracepoints)
+		find(j, c->needs & IS_ALONE ? DEGRADES : REFUSED,
+		     c->needs & IS_ALONE ? "software events only"
+					 : "the kernel's trace file system is closed");
+	if (c->needs & NEEDS_UPROBES && f->uprobes)
+		find(j, REFUSED, "probes on functions are not permitted");
+	if (c->needs & NEEDS_PERF && j->verdict != REFUSED)
+		judge_perf(j, f, c, w);
+	if (!(c->needs & IS_ALONE))
+		judge_names(j, f, w);
+	if (j->verdict == WORKS)
+		return;
+	if (f->bpf == -ENOTSUP && !(f->has_btf && f->is_first_pidns))
+		buf_add_str(&j->remedy, !f->has_btf
+						? "a kernel with CONFIG_DEBUG_INFO_BTF (and /sys "
+						  "mounted); also "
+						: "run on the host or with --pid=host; also ");
+	add_remedy(&j->remedy, f, least_caps(c, w));
+	if (w != SYSTEM && f->perf_own == -EACCES && f->paranoid > 2)
+		buf_add_str(&j->remedy, "; for user code of own processes: sudo sysctl "
+					"kernel.perf_event_paranoid=2");
+}
+
+/* ---- tables -------------------------------------------------------------------------------- */
+
+static const struct report_column command_columns[] = {
+	{"command", "command", CELL_TEXT, NULL},
+	{"target", "of", CELL_TEXT, NULL},
+	{"verdict", "verdict", CELL_TEXT, "works, degrades, refused, not tried"},
+	{"because", "because", CELL_TEXT, NULL},
+	{"remedy", "remedy", CELL_TEXT, "a number of the table of remedies"},
+};
+static const struct report_column remedy_columns[] = {
+	{"number", "", CELL_TEXT, NULL},
+	{"remedy", "remedy", CELL_TEXT, NULL},
+};
+
+struct rights_page {
+	struct report *r;
+	const struct features *f;
+	size_t commands; /* index of its table: adding one moves them */
+	VEC(char *) remedies;
+	bool is_refused;
+};
+
+static size_t number_of(struct rights_page *p, const struct buf *remedy)
+{
+	if (!remedy->n)
+		return 0;
+	for (size_t i = 0; i < p->remedies.n; i++)
+		if (!strcmp(p->remedies.p[i], remedy->p))
+			return i + 1;
+	vec_push(&p->remedies, xstrdup(remedy->p));
+	return p->remedies.n;
+}
+
+static void add_row(struct rights_page *p, const char *command, const char *of, struct judgement *j)
+{
+	p->is_refused |= j->verdict == REFUSED;
+	(void)buf_str(&j->remedy);
+	CLEANUP(buf_release) struct buf nr = {0};
+	size_t n = number_of(p, &j->remedy);
+	if (n)
+		buf_addf(&nr, "(%zu)", n);
+	report_add_row(p->r, &p->r->tables.p[p->commands],
+		       (union cell[]){{.text = command},
+				      {.text = of},
+				      {.text = verdicts[j->verdict]},
+				      {.text = buf_str(&j->why)},
+				      {.text = buf_str(&nr)}});
+}
+
+/* A row for each kind of target, or one when all are alike. */
+static void add_command(struct rights_page *p, const struct command *c)
+{
+	struct judgement of[NR_WHOSE] = {0};
+	unsigned nr = c->needs & IS_ALONE ? 1 : c->needs & HAS_NO_SYSTEM ? 2 : NR_WHOSE;
+	bool is_alike = true;
+	for (unsigned w = 0; w < nr; w++) {
+		judge(&of[w], p->f, c, w);
+		is_alike &= of[w].verdict == of[0].verdict &&
+			    !strcmp(buf_str(&of[w].why), buf_str(&of[0].why));
+	}
+	if (is_alike) /* the last one's remedy is the widest */
+		add_row(p, c->name, c->needs & IS_ALONE ? "-" : ANYTHING, &of[nr - 1]);
+	else
+		for (unsigned w = 0; w < nr; w++)
+			add_row(p, c->name, whose_names[w], &of[w]);
+	for (unsigned w = 0; w < NR_WHOSE; w++)
+		judgement_release(&of[w]);
+}
+
+static const struct report_column least_columns[] = {
+	{"command", "command", CELL_TEXT, NULL},
+	{"capabilities", "capabilities", CELL_TEXT, NULL},
+	{"container", "flags of docker and podman", CELL_TEXT, NULL},
+};
+
+static void add_least(struct report *r)
+{
+	struct report_table *t =
+		report_add_table(r, "least", "the least that each command needs for all it can",
+				 least_columns, ARRAY_LEN(least_columns));
+	t->note = "of processes of others SYS_PTRACE in addition, where their files are not in "
+		  "reach by path (containers) or /proc/PID/maps is closed to CAP_PERFMON";
+	for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
+		const struct command *c = &commands[i];
+		CLEANUP(buf_release) struct buf caps = {0};
+		CLEANUP(buf_release) struct buf flags = {0};
+		add_caps(&caps, c->caps);
+		if (c->caps) {
+			buf_add_str(&flags, "--cap-drop ALL");
+			add_cap_flags(&flags, least_caps(c, OTHERS));
+			buf_add_str(&flags, " --security-opt seccomp=assay-seccomp.json");
+			if (!(c->needs & IS_ALONE))
+				buf_add_str(&flags, " --pid=host");
+			if (c->needs & NEEDS_TRACEPOINTS)
+				buf_add_str(&flags, " -v /sys/kernel/tracing:/sys/kernel/tracing");
+		}
+		report_add_row(r, t,
+			       (union cell[]){{.text = c->name},
+					      {.text = buf_str(&caps)},
+					      {.text = buf_str(&flags)}});
+	}
+}
+
+bool doctor_add_rights(struct report *r, const struct features *f, bool has_least)
+{
+	struct rights_page p = {.r = r, .f = f, .commands = r->tables.n};
+	(void)report_add_table(r, "commands", "what may be done here", command_columns,
+			       ARRAY_LEN(command_columns));
+	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+		add_command(&p, &commands[i]);
+	if (p.remedies.n) {
+		struct report_table *t = report_add_table(r, "remedies", "remedies", remedy_columns,
+							  ARRAY_LEN(remedy_columns));
+		for (size_t i = 0; i < p.remedies.n; i++) {
+			CLEANUP(buf_release) struct buf nr = {0};
+			buf_addf(&nr, "(%zu)", i + 1);
+			report_add_row(r, t,
+				       (union cell[]){{.text = buf_str(&nr)},
+						      {.text = p.remedies.p[i]}});
+			free_p(&p.remedies.p[i]);
+		}
+	}
+	vec_release(&p.remedies);
+	if (has_least)
+		add_least(r);
+	return !p.is_refused;
+}
+
+/* ---- the host ------------------------------------------------------------------------------ */
+
+static const struct report_column host_columns[] = {
+	{"feature", "feature", CELL_TEXT, NULL},
+	{"state", "state", CELL_TEXT, NULL},
+	{"meaning", "", CELL_TEXT, NULL},
+};
+
+static void add_tried(struct report *r, struct report_table *t, const char *name, int rc,
+		      const char *meaning)
+{
+	const char *state = !rc ? "yes" : rc == FEATURES_NO_OTHERS ? "not tried" : strerror(-rc);
+	report_add_row(r, t, (union cell[]){{.text = name}, {.text = state}, {.text = meaning}});
+}
+
+static void add_setting(struct report *r, struct report_table *t, const char *name, int64_t v,
+			const char *meaning)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	if (v == -1 && strcmp(name, "kernel.perf_event_paranoid") != 0)
+		buf_add_str(&b, "-");
+	else
+		buf_addf(&b, "%" PRId64, v);
+	report_add_row(r, t,
+		       (union cell[]){{.text = name}, {.text = buf_str(&b)}, {.text = meaning}});
+}
+
+static void add_text(struct report *r, struct report_table *t, const char *name, const char *state,
+		     const char *meaning)
+{
+	report_add_row(r, t, (union cell[]){{.text = name}, {.text = state}, {.text = meaning}});
+}
+
+static void add_trials(struct report *r, struct report_table *t, const struct features *f)
+{
+	CLEANUP(buf_release) struct buf caps = {0};
+	uint64_t have = 0;
+	for (size_t i = 0; i < ARRAY_LEN(cap_names); i++)
+		have |= f->caps & BIT(cap_names[i].cap);
+	add_caps(&caps, have);
+	add_text(r, t, "capabilities", buf_str(&caps), "of those that assay can use");
+	add_tried(r, t, "perf events, user code", f->perf_own, "of own processes");
+	add_tried(r, t, "perf events, kernel code", f->perf_kernel, "of own processes");
+	add_tried(r, t, "perf events of others", f->perf_others, "");
+	add_tried(r, t, "perf events, whole system", f->perf_system, "");
+	add_tried(r, t, "hardware counters (PMU)", f->pmu,
+		  f->pmu ? "sampling is by cpu-clock" : "sampling is by cycles");
+	add_tried(r, t, "BPF programs", f->bpf, "load and run");
+	add_text(r, t, "BTF", f->has_btf ? "yes" : "no", "the kernel describes its types");
+	add_tried(r, t, "tracepoints by name", f->tracepoints, "tracefs");
+	add_tried(r, t, "probes on functions", f->uprobes, "uprobes");
+	add_text(r, t, "names of kernel functions", f->has_kernel_names ? "yes" : "hidden",
+		 "/proc/kallsyms");
+	add_tried(r, t, "mappings of others", f->foreign_maps, "/proc/PID/maps");
+	add_tried(r, t, "files of others", f->foreign_root, "/proc/PID/root");
+}
+
+void doctor_add_host(struct report *r, const struct features *f)
+{
+	struct report_table *t = report_add_table(r, "host", "what this host and user allow, tried",
+						  host_columns, ARRAY_LEN(host_columns));
+	add_trials(r, t, f);
+	add_text(r, t, "PID namespace", f->is_first_pidns ? "the host's" : "a container's",
+		 f->is_first_pidns ? "" : "programs in the kernel see other numbers: --pid=host");
+	add_text(r, t, "seccomp filter", f->seccomp == 2 ? "yes" : f->seccomp < 0 ? "-" : "no", "");
+	add_text(r, t, "no new privileges", f->has_no_new_privs ? "yes" : "no",
+		 f->has_no_new_privs ? "sudo and setcap have no effect" : "");
+	add_text(r, t, "cgroups",
+		 f->has_cgroup_v1 ? (f->has_cgroup_v2 ? "v1 and v2" : "v1")
+				  : (f->has_cgroup_v2 ? "v2" : "none"),
+		 "");
+	add_setting(r, t, "kernel.perf_event_paranoid", f->paranoid,
+		    "2: own processes, user code; 1: kernel code; 0: whole system");
+	add_setting(r, t, "kernel.kptr_restrict", f->kptr_restrict,
+		    "1: CAP_SYSLOG for kernel names; 2: nobody");
+	add_setting(r, t, "kernel.unprivileged_bpf_disabled", f->unprivileged_bpf, "");
+	add_setting(r, t, "kernel.yama.ptrace_scope", f->ptrace_scope, "");
+	add_setting(r, t, "kernel.perf_event_max_sample_rate", f->max_sample_rate, "Hz");
+	add_setting(r, t, "kernel.perf_event_max_stack", f->max_stack, "frames");
+	add_setting(r, t, "kernel.perf_event_mlock_kb", f->mlock_kb, "KiB of rings a CPU and user");
+	add_setting(r, t, "open files", (int64_t)MIN(f->nofile, (uint64_t)INT64_MAX),
+		    "threads x CPUs need one each");
+	CLEANUP(buf_release) struct buf lock = {0};
+	if (f->memlock == UINT64_MAX)
+		buf_add_str(&lock, "no limit");
+	else
+		num_add_bytes(&lock, f->memlock);
+	add_text(r, t, "locked memory", buf_str(&lock), "more of it makes rings larger");
+}

@@ -1,0 +1,260 @@
+/* What this host allows, tried; see features.h. */
+#include "base/base.h"
+#include "host/features.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <linux/capability.h>
+#include <linux/perf_event.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/sv.h"
+#include "host/bpfrights.h"
+#include "host/caps.h"
+#include "host/limits.h"
+#include "host/mapped.h"
+#include "host/proc.h"
+#include "host/tracefs.h"
+
+#define NR_FOREIGN 8 /* processes of others that are tried at most */
+#define TEXT_LIMIT ((size_t)64 << 10)
+/* linux/proc_ns.h, PROC_PID_INIT_INO: the inode of the namespace that the kernel starts with. */
+#define FIRST_PID_NAMESPACE 0xeffffffcu
+
+/* ---- perf events --------------------------------------------------------------------------- */
+
+static int try_event(struct perf_event_attr attr, int32_t pid, int32_t cpu)
+{
+	attr.size = sizeof(attr);
+	attr.disabled = 1;
+	attr.exclude_hv = 1;
+	int fd = (int)syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	(void)close(fd);
+	return 0;
+}
+
+static int try_clock(int32_t pid, bool is_user_only)
+{
+	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+				       .config = PERF_COUNT_SW_CPU_CLOCK,
+				       .sample_period = 1000000,
+				       .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN,
+				       .exclude_callchain_kernel = is_user_only,
+				       .exclude_kernel = is_user_only};
+	return try_event(attr, pid, pid < 0 ? 0 : -1);
+}
+
+static int try_cycles(void)
+{
+	struct perf_event_attr attr = {.type = PERF_TYPE_HARDWARE,
+				       .config = PERF_COUNT_HW_CPU_CYCLES,
+				       .exclude_kernel = 1};
+	return try_event(attr, 0, -1);
+}
+
+/* On the header of our own image: no code is there, so nothing is ever hit. */
+static int try_uprobe(void)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	uint64_t type;
+	if (file_read(&text, "/sys/bus/event_source/devices/uprobe/type", 64, NULL) ||
+	    !sv_to_u64(sv_trim(buf_sv(&text)), &type))
+		return -ENOTSUP;
+	struct perf_event_attr attr = {.type = (uint32_t)type,
+				       .config1 = (uint64_t)(uintptr_t) "/proc/self/exe",
+				       .sample_period = 1};
+	int rc = try_event(attr, 0, -1);
+	/* whatever else it dislikes, it was not the right to ask */
+	return rc == -EACCES || rc == -EPERM || rc == -ENOSYS ? rc : 0;
+}
+
+/* ---- programs, tracepoints, names ---------------------------------------------------------- */
+
+static int try_bpf(void)
+{
+	struct err err = {0};
+	int rc = host_bpf_rights(HOST_BTF_PATH, &err);
+	err_release(&err);
+	if (rc == -ENOTSUP)
+		return rc;
+	const struct bpf_insn code[] = {{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0},
+					{.code = BPF_JMP | BPF_EXIT}};
+	static const char license[] = "GPL";
+	union bpf_attr attr = {.prog_type = BPF_PROG_TYPE_PERF_EVENT,
+			       .insns = (uint64_t)(uintptr_t)code,
+			       .insn_cnt = ARRAY_LEN(code),
+			       .license = (uint64_t)(uintptr_t)license};
+	int fd = (int)syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
+	if (fd < 0)
+		return -errno;
+	(void)close(fd);
+	return 0;
+}
+
+static int try_tracepoints(void)
+{
+	CLEANUP(err_release) struct err err = {0};
+	CLEANUP(close_p) int fd = -1;
+	int rc = tracefs_open(&fd, &err);
+	if (rc)
+		return rc;
+	int list = openat(fd, "events/sched/sched_switch/id", O_RDONLY | O_CLOEXEC);
+	if (list < 0)
+		return -errno;
+	(void)close(list);
+	return 0;
+}
+
+/* Hidden addresses read as zeros. */
+static bool try_kernel_names(void)
+{
+	int fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	char text[4096];
+	ssize_t n = read(fd, text, sizeof(text));
+	(void)close(fd);
+	struct sv rest = {text, n > 0 ? (size_t)n : 0};
+	for (int i = 0; i < 16 && rest.n; i++) {
+		struct sv line = sv_split(&rest, '\n');
+		for (size_t k = 0; k < line.n && line.p[k] != ' '; k++)
+			if (line.p[k] != '0')
+				return true;
+	}
+	return false;
+}
+
+/* ---- processes of others ------------------------------------------------------------------- */
+
+static bool is_program(int32_t pid)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	return !proc_cmdline(&text, pid, NULL) && text.n; /* kernel threads have none */
+}
+
+static int stop_at_first(void *ctx, const struct proc_map *m, struct err *err)
+{
+	(void)m;
+	(void)err;
+	*(bool *)ctx = true;
+	return 1;
+}
+
+static int try_foreign_maps(int32_t pid)
+{
+	bool has_any = false;
+	CLEANUP(err_release) struct err err = {0};
+	int rc = proc_maps(pid, stop_at_first, &has_any, &err);
+	return has_any ? 0 : rc ? rc : -EACCES;
+}
+
+static int try_foreign_root(int32_t pid)
+{
+	int fd = host_open_root(pid);
+	if (fd < 0)
+		return fd;
+	(void)close(fd);
+	return 0;
+}
+
+static void try_one(struct features *f, int32_t pid)
+{
+	f->foreign_pid = pid;
+	f->perf_others = try_clock(pid, f->perf_kernel != 0);
+	f->foreign_maps = try_foreign_maps(pid);
+	f->foreign_root = try_foreign_root(pid);
+}
+
+/*
+ * The newest first: the oldest are the system's own, and a single one may be closed for reasons of
+ * its own (it gave up being dumped, it holds more rights than we do). One that is open is enough.
+ */
+static void try_others(struct features *f)
+{
+	CLEANUP(pid_list_release) struct pid_list all = {0};
+	f->perf_others = f->foreign_maps = f->foreign_root = FEATURES_NO_OTHERS;
+	if (proc_list(&all, NULL))
+		return;
+	unsigned nr = 0;
+	for (size_t i = all.pids.n; i > 0 && nr < NR_FOREIGN; i--) {
+		int32_t pid = all.pids.p[i - 1];
+		uint32_t of;
+		if (pid == 1 || proc_uid(pid, &of, NULL) || of == f->uid || !is_program(pid))
+			continue;
+		try_one(f, pid);
+		if (!f->perf_others && !f->foreign_maps)
+			return;
+		nr++;
+	}
+}
+
+/* ---- settings and limits ------------------------------------------------------------------- */
+
+static int64_t own_status(struct sv status, const char *key)
+{
+	struct sv rest = status;
+	while (rest.n) {
+		struct sv line = sv_split(&rest, '\n');
+		int64_t v;
+		if (sv_eq_str(sv_split(&line, ':'), key) && sv_to_i64(sv_trim(line), &v))
+			return v;
+	}
+	return -1;
+}
+
+static void read_limits(struct features *f)
+{
+	struct rlimit rl;
+	f->nofile = getrlimit(RLIMIT_NOFILE, &rl) ? 0 : rl.rlim_max;
+	f->memlock = getrlimit(RLIMIT_MEMLOCK, &rl) ? 0
+		     : rl.rlim_cur == RLIM_INFINITY ? UINT64_MAX
+						    : rl.rlim_cur;
+}
+
+static void read_settings(struct features *f)
+{
+	f->paranoid = host_sysctl("perf_event_paranoid", 2);
+	f->kptr_restrict = host_sysctl("kptr_restrict", -1);
+	f->unprivileged_bpf = host_sysctl("unprivileged_bpf_disabled", -1);
+	f->ptrace_scope = host_sysctl("yama/ptrace_scope", -1);
+	f->mlock_kb = host_sysctl("perf_event_mlock_kb", -1);
+	f->max_sample_rate = host_sysctl("perf_event_max_sample_rate", -1);
+	f->max_stack = host_sysctl("perf_event_max_stack", -1);
+	f->has_btf = !access(HOST_BTF_PATH, R_OK);
+	struct stat st;
+	f->is_first_pidns = !stat("/proc/self/ns/pid", &st) && st.st_ino == FIRST_PID_NAMESPACE;
+	f->has_cgroup_v2 = !access("/sys/fs/cgroup/cgroup.controllers", F_OK) ||
+			   !access("/sys/fs/cgroup/unified/cgroup.controllers", F_OK);
+	f->has_cgroup_v1 =
+		!access("/sys/fs/cgroup/cpu", F_OK) || !access("/sys/fs/cgroup/memory", F_OK);
+	CLEANUP(buf_release) struct buf status = {0};
+	if (file_read(&status, "/proc/self/status", TEXT_LIMIT, NULL))
+		buf_clear(&status);
+	f->seccomp = own_status(buf_sv(&status), "Seccomp");
+	f->has_no_new_privs = own_status(buf_sv(&status), "NoNewPrivs") == 1;
+}
+
+void features_try(struct features *ret_f)
+{
+	struct features f = {.caps = host_effective_caps(), .uid = geteuid()};
+	read_settings(&f);
+	read_limits(&f);
+	f.perf_own = try_clock(0, true);
+	f.perf_kernel = try_clock(0, false);
+	f.perf_system = try_clock(-1, false);
+	f.pmu = try_cycles();
+	f.bpf = try_bpf();
+	f.tracepoints = try_tracepoints();
+	f.uprobes = try_uprobe();
+	f.has_kernel_names = try_kernel_names();
+	try_others(&f);
+	*ret_f = f;
+}
