@@ -162,7 +162,9 @@ static void judge_perf(struct judgement *j, const struct features *f, const stru
 			     "looks at /proc: times exact, what waits were for estimated");
 		} else {
 			find(j, REFUSED, "perf events are not permitted");
-			if (f->paranoid > (w == SYSTEM ? 0 : 2))
+			if (f->seccomp == 2 && host_has_cap(HOST_CAP_PERFMON))
+				buf_add_str(&j->why, " (by the container's seccomp filter)");
+			else if (f->paranoid > (w == SYSTEM ? 0 : 2))
 				buf_addf(&j->why, " (kernel.perf_event_paranoid is %" PRId64 ")",
 					 f->paranoid);
 		}
