@@ -107,8 +107,7 @@ struct report {
 	enum unit unit;
 	const char *noun;       /* what nr_samples counts: "waits"; NULL: samples */
 	const char *count_name; /* what weights of UNIT_COUNT count: "pages"; NULL: samples */
-	bool has_no_samples; /* about a host, not about a recording: there is no ledger */
-	const char *noun;    /* what nr_samples counts: "waits"; NULL: samples */
+	bool has_no_samples;    /* about a host, not about a recording: there is no ledger */
 };
 
 struct report *report_new(void);
