@@ -404,6 +404,31 @@ static __always_inline void switch_in(struct task_struct *t, __u64 now)
 	w->on_ns = now;
 }
 
+/* The ledger of a thread ends, wherever the thread is. */
+static __always_inline void close_at(struct wait_state *w, struct task_struct *t, __u64 at)
+{
+	if (w->is_on) {
+		run_close(w, t, at);
+	} else {
+		blame_open(w, t, at);
+		off_close(w, t, at, EVIDENCE_OPEN);
+	}
+	w->is_over = 1;
+	sums_flush(w, ids_of(t));
+	sums_lost(w);
+}
+
+/*
+ * A thread that dies between the end of the capture and the last sweep, which then does not find
+ * it any more.
+ */
+static __always_inline void died_late(struct task_struct *t, __u64 stop)
+{
+	struct task_state *s = target_state(t);
+	if (s && s->wait.is_seen && !s->wait.is_over)
+		close_at(&s->wait, t, stop);
+}
+
 SEC("tp_btf/sched_switch")
 int BPF_PROG(wait_switch, bool is_preempted, struct task_struct *prev, struct task_struct *next,
 	     unsigned int prev_state)
@@ -411,8 +436,13 @@ int BPF_PROG(wait_switch, bool is_preempted, struct task_struct *prev, struct ta
 	__u64 now = bpf_ktime_get_ns();
 	__u64 stop = wait_clock.stop_ns;
 
-	if (!wait_clock.start_ns || (stop && now >= stop))
+	if (!wait_clock.start_ns)
 		return 0;
+	if (stop && now >= stop) {
+		if (prev->pid && !is_preempted && prev_state & STATE_DEAD)
+			died_late(prev, stop);
+		return 0;
+	}
 	COST_BEGIN(COST_SWITCH);
 	if (prev->pid)
 		switch_out(ctx, prev, is_preempted, prev_state, now);
@@ -603,15 +633,7 @@ int wait_sweep_last(struct bpf_iter__task *ctx)
 	} else if (!w->is_seen) {
 		first_in(w, t);
 	}
-	if (w->is_on) {
-		run_close(w, t, stop);
-	} else {
-		blame_open(w, t, stop);
-		off_close(w, t, stop, EVIDENCE_OPEN);
-	}
-	w->is_over = 1;
-	sums_flush(w, ids_of(t));
-	sums_lost(w);
+	close_at(w, t, stop);
 	return 0;
 }
 
