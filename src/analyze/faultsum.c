@@ -33,14 +33,6 @@ bool faultsum_is_there(const struct profile *p)
 	return has_table(p, "faults") || has_table(p, "reclaim");
 }
 
-static void merge(struct amount *to, const struct amount *from)
-{
-	quantile_merge(&to->q, &from->q);
-	to->nr += from->nr;
-	to->ns += from->ns;
-	to->pages += from->pages;
-}
-
 /* Major faults first: one of them costs as much as a hundred minor ones. */
 static uint64_t weight_of_faults(const struct tally_group *g)
 {
@@ -125,29 +117,12 @@ static void fill_faults(union cell *cells, const struct amount *amounts)
 static void add_fault_rows(struct faultsum *s, struct tally_groups *groups, struct report_table *t,
 			   size_t nr_texts)
 {
-	struct amount *rest = arena_calloc(s->a, TALLY_AMOUNTS, sizeof(*rest));
-	union cell cells[NR_FAULT_CELLS + TALLY_TEXTS];
 	tally_groups_sort(groups, weight_of_faults);
-	for (size_t i = 0; i < groups->groups.n; i++) {
-		const struct tally_group *g = &groups->groups.p[i];
-		if (s->limits->max_rows && i >= s->limits->max_rows) {
-			merge(&rest[MAJOR], &g->amounts[MAJOR]);
-			merge(&rest[MINOR], &g->amounts[MINOR]);
-			continue;
-		}
-		fill_faults(cells, g->amounts);
-		for (size_t k = 0; k < nr_texts; k++)
-			cells[NR_FAULT_CELLS + k].text = g->texts[k][0] ? g->texts[k] : "-";
-		report_add_row(s->r, t, cells);
-	}
-	if (rest[MAJOR].nr || rest[MINOR].nr) {
-		fill_faults(cells, rest);
-		cells[NR_FAULT_CELLS].text = "<other>";
-		for (size_t k = 1; k < nr_texts; k++)
-			cells[NR_FAULT_CELLS + k].text = "";
-		report_add_row(s->r, t, cells);
-	}
-	t->nr_rows_total = groups->groups.n;
+	tally_groups_report(groups, s->r, t,
+			    &(struct tally_shape){.nr_cells = NR_FAULT_CELLS,
+						  .nr_texts = nr_texts,
+						  .fill = fill_faults,
+						  .max_rows = s->limits->max_rows});
 }
 
 static int add_faults(struct faultsum *s, const struct select_spec *spec, struct err *err)

@@ -80,15 +80,6 @@ static void add_call_row(struct report *r, struct report_table *t, const char *w
 	report_add_row(r, t, cells);
 }
 
-static void merge(struct amount *to, const struct amount *from)
-{
-	quantile_merge(&to->q, &from->q);
-	to->nr += from->nr;
-	to->bytes += from->bytes;
-	to->ns += from->ns;
-	to->nr_failed += from->nr_failed;
-}
-
 static uint64_t weight_of_bytes(const struct tally_group *g)
 {
 	/* what moved no bytes is ordered by its number, behind all that did */
@@ -207,7 +198,7 @@ static void fill_sides(union cell *cells, const struct amount *amounts)
 {
 	struct amount all = {0};
 	for (int i = 0; i < TALLY_AMOUNTS; i++)
-		merge(&all, &amounts[i]);
+		amount_merge(&all, &amounts[i]);
 	const struct amount *rd = &amounts[READS];
 	const struct amount *wr = &amounts[WRITES];
 	size_t n = 0;
@@ -227,32 +218,12 @@ static void fill_sides(union cell *cells, const struct amount *amounts)
 static void add_sides(struct iosum *s, struct tally_groups *groups, struct report_table *t,
 		      size_t nr_texts)
 {
-	struct amount *rest = arena_calloc(s->a, TALLY_AMOUNTS, sizeof(*rest));
-	union cell cells[NR_SIDE_CELLS + TALLY_TEXTS];
-	size_t nr_rest = 0;
 	tally_groups_sort(groups, weight_of_bytes);
-	for (size_t i = 0; i < groups->groups.n; i++) {
-		const struct tally_group *g = &groups->groups.p[i];
-		if (s->limits->max_rows && i >= s->limits->max_rows) {
-			for (int k = 0; k < TALLY_AMOUNTS; k++)
-				merge(&rest[k], &g->amounts[k]);
-			nr_rest++;
-			continue;
-		}
-		fill_sides(cells, g->amounts);
-		for (size_t k = 0; k < nr_texts; k++)
-			cells[NR_SIDE_CELLS + k].text =
-				g->texts[k] && g->texts[k][0] ? g->texts[k] : "-";
-		report_add_row(s->r, t, cells);
-	}
-	if (nr_rest) {
-		fill_sides(cells, rest);
-		cells[NR_SIDE_CELLS].text = "<other>";
-		for (size_t k = 1; k < nr_texts; k++)
-			cells[NR_SIDE_CELLS + k].text = "";
-		report_add_row(s->r, t, cells);
-	}
-	t->nr_rows_total = groups->groups.n;
+	tally_groups_report(groups, s->r, t,
+			    &(struct tally_shape){.nr_cells = NR_SIDE_CELLS,
+						  .nr_texts = nr_texts,
+						  .fill = fill_sides,
+						  .max_rows = s->limits->max_rows});
 }
 
 /* ---- syncs -------------------------------------------------------------------------------- */
@@ -291,7 +262,7 @@ static void add_syncs(struct iosum *s)
 	for (size_t i = 0; i < s->syncs.groups.n; i++) {
 		const struct tally_group *g = &s->syncs.groups.p[i];
 		if (s->limits->max_rows && i >= s->limits->max_rows)
-			merge(rest, g->amounts);
+			amount_merge(rest, g->amounts);
 		else
 			add_sync_row(s->r, t, g->amounts, g->texts[0],
 				     g->texts[1][0] ? g->texts[1] : "-");
@@ -358,7 +329,7 @@ static int add_block(struct iosum *s, const struct select_spec *spec, struct err
 	for (size_t i = 0; i < groups.groups.n; i++) {
 		const struct tally_group *g = &groups.groups.p[i];
 		if (s->limits->max_rows && i >= s->limits->max_rows)
-			merge(rest, g->amounts);
+			amount_merge(rest, g->amounts);
 		else
 			add_block_row(s->r, t, g->amounts, g->texts);
 	}

@@ -108,6 +108,16 @@ void amount_add(struct amount *a, const struct tally_row *row)
 		quantile_add(&a->q, row->tag->log2_ns, row->nr, row->ns, row->longest_ns);
 }
 
+void amount_merge(struct amount *to, const struct amount *from)
+{
+	quantile_merge(&to->q, &from->q);
+	to->nr += from->nr;
+	to->bytes += from->bytes;
+	to->ns += from->ns;
+	to->pages += from->pages;
+	to->nr_failed += from->nr_failed;
+}
+
 struct ranked {
 	uint64_t weight;
 	struct tally_group group;
@@ -139,4 +149,39 @@ void tally_groups_sort(struct tally_groups *g, uint64_t (*weight)(const struct t
 	for (size_t i = 0; i < n; i++)
 		g->groups.p[i] = ranks[i].group;
 	free_p(&ranks);
+}
+
+static void add_group_row(struct report *r, struct report_table *t, const struct tally_shape *shape,
+			  const struct amount *amounts, const char *const *texts)
+{
+	union cell cells[TALLY_CELLS_MAX];
+	shape->fill(cells, amounts);
+	for (size_t i = 0; i < shape->nr_texts; i++)
+		cells[shape->nr_cells + i].text = texts[i];
+	report_add_row(r, t, cells);
+}
+
+void tally_groups_report(const struct tally_groups *g, struct report *r, struct report_table *t,
+			 const struct tally_shape *shape)
+{
+	ASSERT(shape->nr_cells + shape->nr_texts <= TALLY_CELLS_MAX &&
+	       shape->nr_texts <= TALLY_TEXTS);
+	size_t n = g->groups.n;
+	size_t shown = shape->max_rows ? MIN(shape->max_rows, n) : n;
+	for (size_t i = 0; i < shown; i++) {
+		const struct tally_group *group = &g->groups.p[i];
+		const char *texts[TALLY_TEXTS];
+		for (size_t k = 0; k < shape->nr_texts; k++)
+			texts[k] = group->texts[k] && group->texts[k][0] ? group->texts[k] : "-";
+		add_group_row(r, t, shape, group->amounts, texts);
+	}
+	if (shown < n) {
+		struct amount *rest = arena_calloc(g->arena, TALLY_AMOUNTS, sizeof(*rest));
+		for (size_t i = shown; i < n; i++)
+			for (size_t k = 0; k < TALLY_AMOUNTS; k++)
+				amount_merge(&rest[k], &g->groups.p[i].amounts[k]);
+		add_group_row(r, t, shape, rest,
+			      (const char *const[TALLY_TEXTS]){"<other>", "", ""});
+	}
+	t->nr_rows_total = n;
 }

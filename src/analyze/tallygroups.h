@@ -2,15 +2,19 @@
  * Rows of tables with tags added up under texts: what the reports on input and output, faults and
  * spans share. A group keeps several amounts side by side (reads and writes of one file).
  *
- *	struct tallies t = {.arena = &a, .p = p};
- *	if (tallies_open(&t, "io", spec, err)) ...
- *	while (tallies_next(&t)) { t.tag, t.nr, t.bytes, t.ns ... tallies_at(&t, texts, n) ... }
- *	tallies_release(&t);
+ *	struct tally_rows rows;
+ *	struct tally_row row;
+ *	if (tally_rows_open(&rows, &a, p, "io", spec, err)) ...
+ *	while (tally_rows_next(&rows, &row))
+ *		amount_add(&tally_groups_at(&groups, texts, n)->amounts[k], &row);
+ *	tally_groups_sort(&groups, weight);
+ *	tally_groups_report(&groups, r, table, &shape);
  */
 #ifndef ASSAY_ANALYZE_TALLYGROUPS_H
 #define ASSAY_ANALYZE_TALLYGROUPS_H
 
 #include "analyze/quantile.h"
+#include "analyze/report.h"
 #include "analyze/select.h"
 #include "base/arena.h"
 #include "base/base.h"
@@ -75,7 +79,19 @@ void tally_groups_release(struct tally_groups *g);
 /* The group of these texts, found or added; copied. Borrowed until the next call. */
 struct tally_group *tally_groups_at(struct tally_groups *g, const char *const *texts, size_t n);
 void amount_add(struct amount *a, const struct tally_row *row);
+void amount_merge(struct amount *to, const struct amount *from);
 /* Largest first by what @weight says; ties by text. */
 void tally_groups_sort(struct tally_groups *g, uint64_t (*weight)(const struct tally_group *g));
+
+/* What a group's row looks like: cells of its amounts, then its texts. */
+struct tally_shape {
+	size_t nr_cells;
+	size_t nr_texts;
+	void (*fill)(union cell *cells, const struct amount *amounts);
+	size_t max_rows; /* 0 = all; what is left out is added up as "<other>" */
+};
+#define TALLY_CELLS_MAX 16
+void tally_groups_report(const struct tally_groups *g, struct report *r, struct report_table *t,
+			 const struct tally_shape *shape);
 
 #endif
