@@ -9,6 +9,7 @@
 #include "object/elf.h"
 #include "symbol/callscan.h"
 #include "symbol/plt.h"
+#include "object/sdtnotes.h"
 #include "symbol/symtab.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
@@ -61,6 +62,15 @@ static void touch_symbols(const struct symtab *t, const struct elf *e)
 	}
 }
 
+static int touch_note(void *ctx, const struct sdt_note *note, struct err *err)
+{
+	(void)ctx;
+	(void)err;
+	sink += hash_bytes(note->provider.p, note->provider.n) ^
+		hash_bytes(note->name.p, note->name.n) ^ note->offset ^ note->semaphore_offset;
+	return 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	CLEANUP(elf_free_p) struct elf *e = NULL;
@@ -70,6 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	touch_sections(e);
 	touch_addresses(e);
 	(void)debugfile_mini(&mini, e, NULL);
+	(void)sdt_notes(e, touch_note, NULL, NULL);
 	struct symtab *t = symtab_new();
 	(void)symtab_add_elf(t, e, SYMTAB_STATIC, 1, NULL, NULL);
 	(void)symtab_add_elf(t, e, SYMTAB_DYNAMIC, 2, NULL, NULL);
