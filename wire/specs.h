@@ -19,7 +19,16 @@ enum session_spec {
 	SPEC_SPANS = 8,     /* "spans": calls, time, longest */
 	SPEC_SPAN_TIME = 9, /* "span-time": where the time of spans went, by reason */
 	SPEC_SLOWEST = 10,  /* "slowest-spans": single ones */
-	SPEC_EVENTS = 16,   /* this and above: one for each event that was asked for */
+	/* Memory; shapes: model/heap.h. */
+	SPEC_HEAP_ALLOCATED = 11,
+	SPEC_HEAP_FREED = 12,
+	SPEC_HEAP_LIVE = 13,
+	SPEC_HEAP_PEAK = 14,
+	SPEC_HEAP_MAPPED = 15,
+	SPEC_MEMORY = 16,
+	SPEC_HEAP_GROWTH = 17,
+	SPEC_HEAP_OLDER = 18,
+	SPEC_EVENTS = 32, /* this and above: one for each event that was asked for */
 };
 
 #endif

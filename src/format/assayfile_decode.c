@@ -333,6 +333,8 @@ static int get_tags(struct assayfile_reader *r, struct rd *in, struct err *err)
 	last = 0;
 	for (size_t i = 0; i < range.n; i++)
 		t[i].other_stack = check_id(r, delta(in, &last), p->stacks.n);
+	for (size_t i = 0; i < range.n && rd_left(in); i++) /* 1.1 had none */
+		t[i].size_class = (uint16_t)rd_uleb(in);
 	return 0;
 }
 

@@ -143,6 +143,7 @@ void encode_tags(struct buf *to, const struct profile *p, size_t from, size_t n)
 	COLUMN_DELTA(t[i_].detail);
 	COLUMN_DELTA(t[i_].other);
 	COLUMN_DELTA(t[i_].other_stack);
+	COLUMN(t[i_].size_class);
 }
 
 void encode_marks(struct buf *to, const struct profile *p, size_t from, size_t n)

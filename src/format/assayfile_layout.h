@@ -15,7 +15,7 @@
 #define ASSAYFILE_MAGIC      "ASSAY\r\n\x1a" /* 8 bytes: shows conversion of line ends */
 #define ASSAYFILE_MAGIC_LEN  8
 #define ASSAYFILE_MAJOR      1           /* a reader refuses a greater one */
-#define ASSAYFILE_MINOR      1           /* greater: sections that this reader skips */
+#define ASSAYFILE_MINOR      2           /* greater: sections that this reader skips */
 #define ASSAYFILE_CHUNK_MARK 0x4b484379u /* "yCHK" */
 
 enum assayfile_state {

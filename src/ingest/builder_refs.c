@@ -196,6 +196,7 @@ void builder_on_tally(struct builder *b, const struct event *ev)
 		.tag = {.reason = y->reason,
 			.evidence = y->evidence,
 			.log2_ns = y->log2_ns,
+			.size_class = y->size_class,
 			.syscall = y->syscall,
 			.object = text_of(b, y->object),
 			.detail = text_of(b, y->detail),

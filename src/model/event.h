@@ -87,10 +87,11 @@ struct event_tally {
 	uint8_t reason;   /* enum wait_reason */
 	uint8_t evidence; /* enum wait_evidence */
 	uint8_t log2_ns;
-	int16_t syscall;    /* -1 = none */
-	const char *object; /* NULL = none */
-	const char *detail; /* NULL = none */
-	int32_t other_pid;  /* 0 = none */
+	uint16_t size_class; /* model/heap.h, 0 = none */
+	int16_t syscall;     /* -1 = none */
+	const char *object;  /* NULL = none */
+	const char *detail;  /* NULL = none */
+	int32_t other_pid;   /* 0 = none */
 	int32_t other_tid;
 	uint64_t other_ref;    /* user stack of the other thread */
 	const int64_t *values; /* as many as the table has columns */

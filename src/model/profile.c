@@ -286,7 +286,8 @@ static bool is_same_tag(const struct tag *a, const struct tag *b)
 {
 	return a->reason == b->reason && a->evidence == b->evidence && a->log2_ns == b->log2_ns &&
 	       a->syscall == b->syscall && a->object == b->object && a->detail == b->detail &&
-	       a->other == b->other && a->other_stack == b->other_stack;
+	       a->other == b->other && a->other_stack == b->other_stack &&
+	       a->size_class == b->size_class;
 }
 
 uint32_t profile_tag(struct profile *p, const struct tag *tag)
@@ -294,7 +295,7 @@ uint32_t profile_tag(struct profile *p, const struct tag *tag)
 	uint64_t h = hash_mix((uint64_t)tag->reason << 40 | (uint64_t)tag->evidence << 32 |
 				      (uint64_t)tag->log2_ns << 16 | (uint16_t)tag->syscall,
 			      (uint64_t)tag->object << 32 | tag->detail);
-	h = hash_mix(h, (uint64_t)tag->other << 32 | tag->other_stack);
+	h = hash_mix(h ^ tag->size_class, (uint64_t)tag->other << 32 | tag->other_stack);
 	for (;; h++) {
 		bool is_new;
 		uint32_t *id = map_put(&p->tag_index, h, &is_new);

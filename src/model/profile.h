@@ -136,11 +136,12 @@ struct tag {
 	str_id detail;        /* outcome of an event: "EAGAIN", "woken" */
 	task_id other;        /* who woke it; in a table of blame: who is to blame */
 	stack_id other_stack; /* where that thread was then */
+	uint16_t size_class;  /* of blocks of memory (model/heap.h), 0 = none */
 };
 
 enum table_time { TABLE_INSTANT = 0, TABLE_INTERVAL = 1, TABLE_SLICE = 2, TABLE_TIMELESS = 3 };
 
-#define TABLE_COLUMNS_MAX 4
+#define TABLE_COLUMNS_MAX 12
 
 /*
  * Samples of one event. Column 0 is the count of samples (its value may exceed 1 in aggregated

@@ -1,0 +1,100 @@
+/*
+ * Memory in a profile: the tables that every source of heap profiles fills (a capture, a reader of
+ * jemalloc's, heaptrack's, massif's files) and every analysis of memory reads. All have tags.
+ *
+ *	allocated  flow: what was allocated in that second, by allocating stack and thread
+ *	freed      flow: blocks of this capture that were freed in that second, by the stack and the
+ *	           thread that allocated them. So allocated - freed, added up to a moment, is live
+ *	older      flow: frees of blocks from before the capture; no stack
+ *	live       level, at the end: blocks that were not freed. time_ns is the second in which
+ *they were allocated (0 = unknown), so age is the capture's end minus time_ns peak       level, at
+ *the moment at which live bytes of the process were most: time_ns mapped     flow: mmap, munmap,
+ *mremap, brk by the program itself, by stack; tag.detail says which. Apart from the heap: never
+ *added to it growth     flow: memory touched for the first time (page faults of anonymous memory)
+ *by stack: what can be said without looking into an allocator memory     level, at instants, of a
+ *process: what the kernel says it uses; no stacks
+ *
+ * Columns are in the order of the enums below; a table may leave out columns from its end. Values
+ * of sampled sources are scaled up already (unbiased estimates, is_estimate is set on the columns);
+ * `samples` counts blocks that were really seen and `variance` adds up the variance of the estimate
+ * of bytes, in bytes^2 (saturating; 0 where everything was seen), so that the 95 % interval of a
+ *sum is sum +- 1.96 sqrt(sum of variances).
+ *
+ * tag.size_class: class of the blocks of a row (heap_size_class); 0 = not told apart.
+ */
+#ifndef ASSAY_MODEL_HEAP_H
+#define ASSAY_MODEL_HEAP_H
+
+#include "base/base.h"
+
+#define HEAP_TABLE_ALLOCATED "allocated"
+#define HEAP_TABLE_FREED     "freed"
+#define HEAP_TABLE_OLDER     "freed-older"
+#define HEAP_TABLE_LIVE      "live"
+#define HEAP_TABLE_PEAK      "peak"
+#define HEAP_TABLE_MAPPED    "mapped"
+#define HEAP_TABLE_GROWTH    "growth"
+#define HEAP_TABLE_MEMORY    "memory"
+
+/* "allocated": allocations, bytes (weight), samples, variance, temporary, temporary bytes. */
+enum heap_allocated_column {
+	HEAP_ALLOCATED_CALLS = 0,
+	HEAP_ALLOCATED_BYTES = 1,
+	HEAP_ALLOCATED_SAMPLES = 2,
+	HEAP_ALLOCATED_VARIANCE = 3,
+	HEAP_ALLOCATED_TEMPORARY = 4, /* freed before the thread's next allocation, by it */
+	HEAP_ALLOCATED_TEMPORARY_BYTES = 5,
+	HEAP_ALLOCATED_NR
+};
+
+/* "freed", "older": frees, bytes (weight; older: 0 where unknown), samples, variance. */
+/* "live", "peak": blocks, bytes (weight), samples, variance. */
+enum heap_block_column {
+	HEAP_BLOCKS = 0,
+	HEAP_BYTES = 1,
+	HEAP_SAMPLES = 2,
+	HEAP_VARIANCE = 3,
+	HEAP_BLOCK_NR
+};
+
+/* "mapped": calls, bytes mapped (weight), bytes unmapped. "growth": faults, bytes (weight). */
+
+/* "memory": bytes, of a process at an instant (0 = unknown, or really none). */
+enum heap_memory_column {
+	HEAP_MEMORY_RSS = 0,
+	HEAP_MEMORY_PSS = 1,
+	HEAP_MEMORY_ANON = 2,
+	HEAP_MEMORY_FILE = 3,
+	HEAP_MEMORY_SHMEM = 4,
+	HEAP_MEMORY_SWAP = 5,
+	HEAP_MEMORY_STACKS = 6, /* of threads */
+	HEAP_MEMORY_VIRTUAL = 7,
+	HEAP_MEMORY_LIVE = 8, /* live heap bytes by the capture of the same moment */
+	HEAP_MEMORY_NR
+};
+
+/*
+ * Classes of sizes: eight a doubling above 64 bytes, one a byte below, so a class is exact to
+ * 12.5 %. 0 stands for "not told apart"; a block of 0 bytes is class 1.
+ */
+uint16_t heap_size_class(uint64_t nr_bytes);
+/* Smallest and largest size of a class. */
+uint64_t heap_class_min(uint16_t size_class);
+uint64_t heap_class_max(uint16_t size_class);
+
+/*
+ * Facts that heap sources set (profile_fact):
+ *	heap allocator  "jemalloc 5.3.0, static, prefix _rjem_"
+ *	heap tier       "hooks", "jemalloc-prof", "patch", "uprobes", "growth", "dump", and after
+ *	                ": " why this one
+ *	heap sampling   "every allocation", or bytes between samples as a number
+ *	heap attached   "launch" or "attach"
+ *	heap dropped    events that are missing (a number); absent = none
+ */
+#define HEAP_FACT_ALLOCATOR "heap allocator"
+#define HEAP_FACT_TIER      "heap tier"
+#define HEAP_FACT_SAMPLING  "heap sampling"
+#define HEAP_FACT_ATTACHED  "heap attached"
+#define HEAP_FACT_DROPPED   "heap dropped"
+
+#endif

@@ -1,0 +1,196 @@
+/*
+ * Between the recorder inside a target (inject/) and assay (capture/). Both sides are built from
+ * this header; the image that is injected carries HEAP_WIRE_VERSION.
+ *
+ * Memory in the target:
+ *	image   memfd "assay-heap": the ELF image of inject/, its text mapped PROT_READ|PROT_EXEC,
+ *its data PROT_READ|PROT_WRITE, both private. Stays after a detach and is used again by the next
+ *attach. Its symbols are known to capture/ from gen/heap_image.h stubs   one page or more within
+ *reach of each patched function, PROT_READ|PROT_EXEC: the displaced instructions and the jumps.
+ *Stays as well local   private anonymous memory with MADV_WIPEONFORK: struct heap_local and what
+ *only the target itself uses (remembered stacks, the set of known stacks, the set of sampled
+ *	        blocks). A child that is forked finds zeros: the recorder is inert in it
+ *	shared  memfd "assay-heap-ring", sealed against resizing, MADV_DONTFORK: struct heap_shared,
+ *	        slots, rings. Read and written by both sides
+ *	tables  memfd "assay-heap-tables", sealed against resizing; the target maps it read-only:
+ *	        struct ktables_head and rows (wire/kernel_tables.h), the process being space 0.
+ *	        capture/kerneltables.h fills it
+ *
+ * Nothing that assay reads of it is believed: geometry is assay's own copy, heads are copied once
+ * and checked, records are checked one by one. The target in turn never trusts a pointer in
+ * shared memory.
+ *
+ * A thread is known by its thread pointer (fs base; tpidr_el0). A slot belongs to one thread
+ * pointer; the only writer of its ring is that thread. When assay learns that the thread has ended
+ * it sets is_stale, and the next user of the same thread pointer takes the slot over under its own
+ * thread id.
+ *
+ * Time is the time stamp counter; assay converts it. Records of one ring are in order of time;
+ * rings are merged by it. Allocations are stamped after the allocator returned, frees before it is
+ * called, so that a block's records are in order across threads.
+ */
+#ifndef ASSAY_WIRE_HEAP_WIRE_H
+#define ASSAY_WIRE_HEAP_WIRE_H
+
+#include "wire_types.h"
+
+#define HEAP_WIRE_MAGIC   0x70616568u /* "heap" */
+#define HEAP_WIRE_VERSION 1u
+
+#define HEAP_SITES_MAX  256 /* patched functions of one process */
+#define HEAP_SLOTS_MAX  4096
+#define HEAP_FRAMES_MAX 512 /* of a stack; deeper ones keep their leaf side */
+
+/* What a function does with its arguments a0, a1, a2 (integers in order). */
+enum heap_shape {
+	HEAP_SHAPE_NONE = 0,
+	HEAP_ALLOC_0 = 1,    /* block = f(size ...): malloc, valloc, mallocx, operator new */
+	HEAP_ALLOC_1 = 2,    /* block = f(x, size ...): memalign, aligned_alloc, mi_heap_malloc */
+	HEAP_ALLOC_01 = 3,   /* block = f(n, size): calloc */
+	HEAP_ALLOC_12 = 4,   /* block = f(x, n, size): mi_heap_calloc */
+	HEAP_ALLOC_OUT = 5,  /* int = f(&block, alignment, size): posix_memalign */
+	HEAP_REALLOC_1 = 6,  /* block = f(block, size ...): realloc, rallocx */
+	HEAP_REALLOC_12 = 7, /* block = f(block, n, size): reallocarray */
+	HEAP_REALLOC_2 = 8,  /* block = f(x, block, size): mi_heap_realloc */
+	HEAP_RESIZE = 9,     /* size = f(block, size, extra, flags), in place: xallocx */
+	HEAP_FREE_0 = 10,    /* f(block ...): free, cfree, dallocx, sdallocx, operator delete */
+	HEAP_MMAP = 11,
+	HEAP_MUNMAP = 12,
+	HEAP_MREMAP = 13,
+	HEAP_BRK = 14,  /* int = brk(addr) */
+	HEAP_SBRK = 15, /* old = sbrk(delta) */
+	HEAP_SHAPE_NR
+};
+
+/*
+ * A stub jumps to the image's entry for its shape (symbol heap_entry_<shape>) with all argument
+ * registers untouched and the site's number in r11 (x86-64; x16 on arm64). The entry calls
+ * heap_data.original[site], which runs the displaced instructions and goes on behind them.
+ *
+ * heap_data is in the image's data: it survives a fork. local == 0: inert.
+ */
+struct heap_data {
+	wire_u32 magic;
+	wire_u32 version;
+	wire_u64 local; /* address of struct heap_local */
+	wire_u64 original[HEAP_SITES_MAX];
+};
+
+/* In local memory; written by assay before the first stub is in place. Zeros: inert. */
+struct heap_local {
+	wire_u32 is_active;  /* the one switch */
+	wire_u32 generation; /* of this attach; slots of another one are not used */
+	wire_u64 shared;     /* addresses in the target */
+	wire_u64 shared_bytes;
+	wire_u64 tables; /* 0: no rules, frames by frame pointers */
+	wire_u64 tables_rows;
+	wire_u64 memos;  /* nr_slots x HEAP_MEMO_BYTES: the last stack of each slot's thread */
+	wire_u64 stacks; /* set of known stacks: nr_stacks x u64, a power of two */
+	wire_u32 nr_stacks;
+	wire_u32 nr_blocks; /* set of sampled blocks: nr_blocks x u64, a power of two; 0: none */
+	wire_u64 blocks;
+	wire_u64 main_stack_lo; /* of the process's first thread */
+	wire_u64 main_stack_hi;
+	wire_u64 image_lo; /* of the image's text and the stubs: frames to leave out */
+	wire_u64 image_hi;
+	wire_u32 nr_slots; /* a copy: what is in shared memory is not trusted */
+	wire_u32 ring_bytes;
+	wire_u64 slots_off;
+	wire_u64 rings_off;
+	wire_u32 is_every; /* every allocation; else sampled */
+	wire_u32 flags;    /* enum heap_flags */
+	wire_u64 interval_bytes;
+	wire_u64 silent_tsc; /* assay was silent for so long: inert */
+	wire_u64 wait_tsc;   /* how long a full ring is waited for before a record is dropped */
+};
+
+#define HEAP_MEMO_BYTES 16384
+
+enum heap_flags {
+	HEAP_MAY_CALL_KERNEL =
+		1 << 0, /* no seccomp filter: sched_yield, gettid, mincore may be used */
+	HEAP_HAS_FSGSBASE = 1 << 1,
+};
+
+/* At offset 0 of shared memory. */
+struct heap_shared {
+	wire_u32 magic;
+	wire_u32 version;
+	wire_u64 alive_tsc; /* by assay, several times a second */
+	wire_u8 pad0[48];
+	/* By the target, with atomic additions (rare). */
+	wire_u64 nr_no_slot;       /* events of threads for which there was no slot */
+	wire_u64 nr_no_slot_bytes; /* of allocations among them */
+	wire_u64 nr_no_stack;      /* the set of stacks was full: stack 0 */
+	wire_u64 nr_no_block;      /* sampled, but no room in the set: its free will not be seen */
+	wire_u64 went_inert_tsc;   /* 0, or when it fell silent because assay was */
+	wire_u8 pad1[24];
+};
+
+/* One for each thread; 128 bytes: what each side writes is a cache line of its own. */
+struct heap_slot {
+	/* By the target. */
+	wire_u64 owner; /* thread pointer, 0 = free; set by compare-and-swap */
+	wire_u32 tid;
+	wire_u32 generation; /* of the attach in which it was taken */
+	wire_u64 head;       /* bytes ever written to the ring */
+	wire_u32 is_inside;  /* the thread is in the recorder: shared memory may be in use */
+	wire_u32 nr_dropped; /* records for which there was no room */
+	wire_u64 nr_allocs;  /* exact, also when sampled: calls that gave a block */
+	wire_u64 nr_bytes;
+	wire_u64 nr_frees;
+	wire_u64 dropped_bytes; /* of allocations among the dropped */
+	/* By assay. */
+	wire_u64 tail; /* bytes ever read */
+	wire_u32 is_stale;
+	wire_u32 pad[13];
+};
+
+/*
+ * Records: 8-byte words, never split at the end of a ring (HEAP_RECORD_PAD fills it).
+ *	word 0   bits 0..3 kind, 4..11 site (HEAP_SITE_NONE: a hook), 12..63 the lower 52 bits
+ *	         of the time stamp counter
+ *	ALLOC    1: block (48 bits) | stack bits 0..15 << 48   2: size (48 bits) | stack bits 16..31
+ *<< 48 FREE     1: block STACK    1: stack (32 bits) | frames << 32 | enum heap_stack_end << 48
+ *then the frames: return addresses, leaf first. Told before the first record that names it, or in
+ *	         another ring at about that time
+ *	MAP      1: address | stack bits 0..15 << 48   2: length | stack bits 16..31 << 48
+ *	UNMAP    1: address   2: length
+ *	PAD      word 0 is HEAP_RECORD_PAD, the rest of the ring up to its end is to be skipped
+ * A realloc that moved or resized is FREE (stamped before the call) and ALLOC. A failed one is
+ * nothing. Stack 0: unknown.
+ */
+enum heap_record {
+	HEAP_RECORD_PAD = 0,
+	HEAP_RECORD_ALLOC = 1,
+	HEAP_RECORD_FREE = 2,
+	HEAP_RECORD_STACK = 3,
+	HEAP_RECORD_MAP = 4,
+	HEAP_RECORD_UNMAP = 5,
+	HEAP_RECORD_NR
+};
+#define HEAP_KIND_MASK   0xfu
+#define HEAP_SITE_SHIFT  4
+#define HEAP_SITE_NONE   0xffu
+#define HEAP_TSC_SHIFT   12
+#define HEAP_TSC_BITS    52
+#define HEAP_ADDR_BITS   48
+#define HEAP_ADDR_MASK   (((wire_u64)1 << HEAP_ADDR_BITS) - 1)
+#define HEAP_STACK_SHIFT 48
+
+enum heap_stack_end {
+	HEAP_STACK_WHOLE = 0, /* reached the thread's start */
+	HEAP_STACK_NO_RULE = 1,
+	HEAP_STACK_NO_MAP = 2,
+	HEAP_STACK_BAD = 3,   /* a frame that cannot be */
+	HEAP_STACK_DEEP = 4,  /* HEAP_FRAMES_MAX */
+	HEAP_STACK_LIMIT = 5, /* memory beyond what is known to be stack */
+	HEAP_STACK_END_NR
+};
+
+#if !defined(__bpf__) && !defined(__cplusplus)
+_Static_assert(sizeof(struct heap_slot) == 128, "slot size");
+_Static_assert(sizeof(struct heap_shared) == 128, "shared head size");
+#endif
+
+#endif
