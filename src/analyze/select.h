@@ -28,6 +28,17 @@ struct phase_rule {
 	const char *rule; /* regex on function names, or "@FROM..TO" */
 };
 
+/*
+ * What is looked at in a profile of memory (heapweights.h); other profiles have none of it. NULL =
+ * as it comes.
+ */
+struct heap_spec {
+	const char *weight;     /* "allocated", "live", "leaked", "peak" ... */
+	const char *at;         /* a moment from the capture's start: "12s" */
+	const char *older_than; /* age from which live blocks count as leaked: "30s" */
+	const char *suppress;   /* text of suppressions (suppress.h), not the file's name */
+};
+
 /* All regexes are PCRE2, searched anywhere in the name. NULL = no such filter. */
 struct select_spec {
 	const char *event;  /* a table's name; NULL: the one with most samples */
@@ -46,6 +57,7 @@ struct select_spec {
 	const char *waker;  /* regex on the other thread's name or a function of its stack */
 	const char *min_duration; /* "10ms": intervals that long, to the log2 class */
 	const char *max_duration;
+	struct heap_spec heap;
 	enum select_mode mode;
 	unsigned flags; /* enum select_flags */
 	const struct phase_rule *rules;
