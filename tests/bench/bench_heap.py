@@ -1,0 +1,227 @@
+"""Rows of the benchmark about memory: what a recorded allocation costs, in the program and in all; what a service
+loses; pauses at attach and detach; bytes an event; allocations seen. Peers: heaptrack, jemalloc's own profiling."""
+import os
+import re
+import socket
+import statistics
+import subprocess
+import threading
+import time
+
+from benchlib import (ASSAY, NULL, TARGETS, WORK, Recorder, Service, cpu_of, cpu_seconds, interval, say, wait_for)
+
+OPS = 1000000
+COUNTED = re.compile(r'calls (\d+) frees (\d+) bytes (\d+) live (\d+) live_bytes (\d+) seconds ([\d.]+) cpu ([\d.]+)')
+
+
+def mix(name='allocmix'):
+    return os.path.join(TARGETS, name)
+
+
+def heap(out, *args, options=()):
+    """assay heap's command line."""
+    return [ASSAY, 'heap', '-q', '--no-pictures', '-o', out, *options, *args]
+
+
+def fresh(name):
+    """A path in the folder of the benchmark that is free."""
+    path = os.path.join(WORK, name)
+    for f in (path, path + '.zst', path + '.gz'):
+        if os.path.exists(f):
+            os.remove(f)
+    return path
+
+
+def run_mix(cmd, threads, env=None):
+    """(wall seconds of the work, CPU seconds of the program, CPU seconds of all, calls) of one run."""
+    path = os.path.join(WORK, 'mix.out')
+    with open(path, 'w') as out:
+        cpu, _, _ = cpu_of([*cmd, mix(), str(threads), str(OPS)], stdout=out, env=env)
+    m = COUNTED.search(open(path).read())
+    return (float(m[6]), float(m[7]), cpu, int(m[1])) if m else None
+
+
+def medians(ways, threads, runs=5):
+    """{way: medians of run_mix}, the ways interleaved."""
+    got = {w: [] for w in ways}
+    for _ in range(runs):
+        for w, (cmd, env) in ways.items():
+            r = run_mix(cmd() if callable(cmd) else cmd, threads, env)
+            if r:
+                got[w].append(r)
+    return {w: tuple(statistics.median(c) for c in zip(*rows)) for w, rows in got.items() if rows}
+
+
+def every():
+    return heap(fresh('mix.assay'), '--', options=['--every'])
+
+
+def sampled():
+    return heap(fresh('mixs.assay'), '--')
+
+
+def heaptrack():
+    return ['heaptrack', '-o', fresh('mix.ht')]
+
+
+def row_heaptrace():
+    """Full trace: nanoseconds a pair of malloc and free, in the program and in all, and the slowdown of two threads."""
+    ways = {'plain': ([], None), 'every': (every, None), 'heaptrack': (heaptrack, None)}
+    for threads in (1, 2):
+        m = medians(ways, threads)
+        plain = m['plain']
+        for w, goal_in, goal_all in (('every', 300, 600), ('heaptrack', None, None)):
+            if w not in m:
+                continue
+            wall, cpu, total, calls = m[w]
+            inside = (cpu - plain[1]) / calls * 1e9
+            whole = (total - plain[1]) / calls * 1e9
+            what = 'assay' if goal_in else w
+            say('heaptrace', '%s, %d thread(s): ns a pair in the program / in all' % (what, threads),
+                '%.0f / %.0f' % (inside, whole), '<= 300 / 600' if goal_in else '',
+                not goal_in or (inside <= goal_in and whole <= goal_all))
+            slow = wall / plain[0]
+            goal = 2.3 if goal_in and threads == 2 else None
+            say('heaptrace', '%s, %d thread(s): slowdown of the benchmark' % (what, threads), '%.2fx' % slow,
+                '<= %.1fx' % goal if goal else '', not goal or slow <= goal)
+
+
+def row_heapsample():
+    """Sampled at 512 KiB on the allocation benchmark: paired runs, interleaved."""
+    for threads in (1, 2):
+        walls, cpus = [], []
+        for _ in range(9):
+            a, b, c = run_mix([], threads), run_mix(sampled(), threads), run_mix([], threads)
+            if a and b and c:
+                walls.append(b[0] / ((a[0] + c[0]) / 2))
+                cpus.append(b[1] / ((a[1] + c[1]) / 2))
+        mid, low, high = interval(cpus)
+        say('heapsample', 'sampled, %d thread(s): CPU time of the program' % threads,
+            '%.3fx [%.3f, %.3f]' % (mid, low, high), '<= 1.03x', mid <= 1.03)
+        mid, low, high = interval(walls)
+        say('heapsample', 'sampled, %d thread(s): wall time' % threads, '%.3fx [%.3f, %.3f]' % (mid, low, high), '', True)
+
+
+def row_heapbytes():
+    """Bytes of the recording for each event of a full trace."""
+    path = fresh('bytes.assay')
+    r = run_mix(heap(path, '--', options=['--every']), 1)
+    ht = fresh('bytes.ht')
+    run_mix(['heaptrack', '-o', ht], 1)
+    events = r[3] * 2 - 20000
+    ours = os.path.getsize(path) / events
+    theirs = os.path.getsize(ht + '.zst') / events if os.path.exists(ht + '.zst') else float('nan')
+    say('heapbytes', 'bytes an event, full trace (heaptrack %.2f)' % theirs, '%.3f' % ours, '<= 1.5', ours <= 1.5)
+
+
+PORT = 17393
+
+
+def redis_server():
+    return Service(['redis-server', '--port', str(PORT), '--save', '', '--appendonly', 'no'],
+                   ready=['redis-cli', '-p', str(PORT), 'ping'])
+
+
+def redis_rates(tests=('set', 'lpush'), n=400000):
+    """{test: requests a second}."""
+    out = subprocess.run(['redis-benchmark', '-p', str(PORT), '-q', '--csv', '-P', '16', '-d', '200', '-r', '100000', '-n',
+                          str(n), '-t', ','.join(tests)], capture_output=True, text=True).stdout
+    return {m[1].lower(): float(m[2]) for m in re.finditer(r'"(\w+)","([\d.]+)"', out)}
+
+
+def row_heapredis():
+    """Redis under a full trace: requests a second beside those without, ABAB."""
+    with redis_server() as pid:
+        plain, traced = {}, {}
+        redis_rates()
+        for _ in range(3):
+            for name, rate in redis_rates().items():
+                plain.setdefault(name, []).append(rate)
+            with Recorder(heap(fresh('redis.assay'), '-p', str(pid), '120', options=['--every'])):
+                for name, rate in redis_rates().items():
+                    traced.setdefault(name, []).append(rate)
+            subprocess.run(['redis-cli', '-p', str(PORT), 'flushall'], stdout=NULL)
+        for name, goal in (('set', 1.4), ('lpush', 1.9)):
+            slow = statistics.median(plain[name]) / statistics.median(traced[name])
+            say('heapredis', 'redis %s under a full trace: slowdown' % name.upper(), '%.2fx' % slow, '<= %.1fx' % goal,
+                slow <= goal)
+
+
+def row_heapredis_sampled():
+    """Redis sampled at 512 KiB: what assay itself uses, by the kernel's counters, and the server's CPU a request."""
+    with redis_server() as pid:
+        def server_cpu():
+            before = cpu_seconds(pid)
+            redis_rates(n=600000)
+            return cpu_seconds(pid) - before
+        server_cpu()
+        ratios, own = [], []
+        for _ in range(5):
+            a = server_cpu()
+            with Recorder(heap(fresh('rs.assay'), '-p', str(pid), '120')) as r:
+                before, start = cpu_seconds(r.proc.pid), time.monotonic()
+                b = server_cpu()
+                own.append((cpu_seconds(r.proc.pid) - before) / (time.monotonic() - start) / os.cpu_count())
+            c = server_cpu()
+            ratios.append(b / ((a + c) / 2))
+        mid, low, high = interval([(r - 1) * 100 for r in ratios])
+        total = statistics.median(own) * 100
+        say('heapredis', 'redis, sampled: recorder, share of the machine', '%.2f %%' % total, '<= 1 %', total <= 1)
+        say('heapredis', 'redis, sampled: server CPU for the same requests', '%+.1f %% [%+.1f, %+.1f]' % (mid, low, high),
+            '<= 1 %', mid <= 1)
+
+
+class Pinger:
+    """A client that asks all the time and remembers how long each answer took."""
+
+    def __enter__(self):
+        self.pauses, self.stops = [], False
+        self.thread = threading.Thread(target=self.run)
+        self.thread.start()
+        return self
+
+    def run(self):
+        s = socket.create_connection(('127.0.0.1', PORT))
+        s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        while not self.stops:
+            start = time.monotonic()
+            s.sendall(b'PING\r\n')
+            s.recv(64)
+            self.pauses.append((time.monotonic() - start, start))
+        s.close()
+
+    def __exit__(self, *_):
+        self.stops = True
+        self.thread.join()
+
+
+def row_heappause():
+    """The pauses that a client of redis sees while assay attaches and detaches 100 times: the worst answer in each."""
+    with redis_server() as pid:
+        worst = []
+        quiet = []
+        with Pinger() as p:
+            time.sleep(3)
+            quiet = sorted(t for t, _ in p.pauses)
+            for _ in range(100):
+                first = len(p.pauses)
+                subprocess.run(heap(fresh('pause.assay'), '-p', str(pid), '0.2'), stdout=NULL, stderr=NULL)
+                worst.append(max(t for t, _ in p.pauses[first:]) * 1e3)
+        worst.sort()
+        p99, most = worst[98], worst[99]
+        say('heappause', 'worst answer in each of 100 captures: p99 / max (quiet max %.2f)' % (quiet[-1] * 1e3),
+            '%.2f / %.2f ms' % (p99, most), '<= 2 / 10 ms', p99 <= 2 and most <= 10)
+
+
+def row_heapseen():
+    """Allocations of a static jemalloc with the prefix _rjem_ that an attached capture sees."""
+    path = fresh('seen.assay')
+    target = mix('allocmix_rjem')
+    if not os.path.exists(target):
+        say('heapseen', 'no libjemalloc.a here', '', '', False)
+        return
+    for how, cmd in (('launched', [*heap(path, '--', options=['--every']), target, '1', '300000']),):
+        out = subprocess.run(cmd, capture_output=True, text=True).stdout
+        m = COUNTED.search(out)
+        top = subprocess.run([ASSAY, 'report', path, '--json'], capture_output=True, text=True).stdout
+        say('heapseen', '%s: true calls %s' % (how, m and m[1]), top[:60], '>= 99.9 %', bool(m))
