@@ -7,10 +7,11 @@
  * folders that they name. Numbers read are the kernel's, of the group with all below it; counts are
  * since the group was made: take them before and after, and subtract (memgroup_since).
  *
- * A group of ours is called "assay-<pid>-<n>" by the process that made it. A keeper, a process of a
- * few pages in a session of its own, removes it when that process ends in whatever way;
- * memgroup_clean removes what is left when the keeper was killed, too. Processes still in it go to
- * its parent, never to their death.
+ * A group of ours is called "assay-<pid>-<n>" by the process that made it, which holds a lock on
+ * its folder. A keeper, a process of a few pages in a session of its own, removes it when that
+ * process ends in whatever way; memgroup_clean removes those whose lock nobody holds, should the
+ * keeper have been killed, too. Processes still in it go to the group that the maker was in, never
+ * to their death.
  *
  * Files: Documentation/admin-guide/cgroup-v1/memory.rst, cgroup-v2.rst of the kernel.
  */
@@ -49,6 +50,7 @@ struct memgroup {
 	enum memgroup_version version;
 	int fd;            /* its folder, -1 = none */
 	int parent_fd;     /* of a group of ours, else -1 */
+	int home_fd;       /* of a group of ours: where what is left in it goes, else -1 */
 	char *name;        /* of a group of ours: in parent_fd; else NULL */
 	char *path;        /* its folder for people: "/sys/fs/cgroup/memory/x"; owned */
 	int32_t keeper;    /* the process that removes it, 0 = none */
@@ -56,9 +58,9 @@ struct memgroup {
 	uint64_t max_seen; /* largest usage read, where the kernel keeps no peak */
 };
 
-#define MEMGROUP_INIT                                       \
-	{                                                   \
-		.fd = -1, .parent_fd = -1, .keeper_fd = -1, \
+#define MEMGROUP_INIT                                                      \
+	{                                                                  \
+		.fd = -1, .parent_fd = -1, .home_fd = -1, .keeper_fd = -1, \
 	}
 /* Closes; a group of ours that was not removed is left to its keeper, who acts at once. */
 void memgroup_release(struct memgroup *g);
@@ -81,7 +83,7 @@ int memgroup_limit(struct memgroup *g, uint64_t memory_bytes, uint64_t swap_byte
 int memgroup_add(const struct memgroup *g, int32_t pid, struct err *err);
 /* Takes a group of ours away; ret_nr_moved (may be NULL): processes that were still in it. */
 int memgroup_remove(struct memgroup *g, size_t *ret_nr_moved, struct err *err);
-/* Removes groups whose maker has gone, anywhere below the caller's group and beside it. */
+/* Removes groups of ours that nobody holds, below the caller's group and its parents. */
 int memgroup_clean(const struct memgroup_tree *t, size_t *ret_nr_removed, struct err *err);
 
 enum memgroup_has {

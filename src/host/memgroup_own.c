@@ -1,0 +1,399 @@
+/*
+ * Groups of our own: made, limited, filled, and taken away whatever happens.
+ *
+ *	assay ──mkdir, flock──► assay-PID-N ◄──flock (inherited), rmdir── keeper
+ *	  └── write end of a pipe ──────────────── read end: end of file ──┘
+ *
+ * The keeper is forked before anything is in the group and waits for the end of a pipe that only
+ * its maker holds open. It has a session of its own, so that what ends the maker's process group
+ * does not end it, too. The lock belongs to the open folder that both have.
+ */
+#include "base/base.h"
+#include "host/memgroup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/lines.h"
+#include "base/mem.h"
+#include "base/num.h"
+
+#define NAMES_TRIED 1000
+#define DEPTH_MAX   8 /* of groups that the command made in ours */
+#define WAIT_NS     10000000L
+#define WAITS       300 /* what is left of a killed process takes a while to go */
+
+static int write_at(int dirfd, const char *name, const char *text)
+{
+	int fd = openat(dirfd, name, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	ssize_t n = write(fd, text, strlen(text)); /* the kernel takes it whole or not at all */
+	int rc = n < 0 ? -errno : 0;
+	close(fd);
+	return rc;
+}
+
+static int write_number(int dirfd, const char *name, uint64_t v)
+{
+	CLEANUP(free_p)
+	char *text = v == MEMGROUP_NO_LIMIT ? xstrdup("-1") : xasprintf("%" PRIu64, v);
+	return write_at(dirfd, name, text);
+}
+
+static int dup_fd(int fd)
+{
+	return fcntl(fd, F_DUPFD_CLOEXEC, 3);
+}
+
+/* ---- where it may be ---------------------------------------------------------------------- */
+
+static bool hands_out_memory(int fd)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	if (file_read_at(&b, fd, "cgroup.subtree_control", 4096, NULL))
+		return false;
+	struct sv rest = sv_trim(buf_sv(&b));
+	while (rest.n)
+		if (sv_eq_str(sv_split(&rest, ' '), "memory"))
+			return true;
+	return !write_at(fd, "cgroup.subtree_control", "+memory");
+}
+
+/*
+ * Version 2: groups with processes in them have no groups with limits below, but for the topmost.
+ * So the nearest group at or above ours that hands its memory out, or can be made to.
+ */
+static int find_parent_v2(const struct memgroup_tree *t, struct memgroup *at, struct err *err)
+{
+	size_t top = strlen(t->mount) + 1;
+	CLEANUP(free_p) char *from = xstrdup(at->path);
+	while (!hands_out_memory(at->fd)) {
+		char *slash = strrchr(at->path, '/');
+		if (strlen(at->path) <= top || !slash) {
+			err_set(err, -EBUSY, "no cgroup above '%s' gives memory limits to others",
+				from);
+			return err_hint(err,
+					"run as root on the host, or in a unit with delegation: "
+					"systemd-run --scope -p Delegate=yes assay limit ...");
+		}
+		*slash = '\0';
+		int fd = openat(t->root_fd, at->path + 1, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd < 0)
+			return err_sys(err, "cannot open the cgroup '%s'", at->path);
+		close_p(&at->fd);
+		at->fd = fd;
+	}
+	return 0;
+}
+
+static int refused(struct err *err, int code, const char *what, const char *path)
+{
+	err_set(err, code, "cannot %s the cgroup '%s': %s", what, path, strerror(-code));
+	if (code == -EROFS)
+		return err_hint(err, "cgroups are read-only here: run it on the host, or start the "
+				     "container with --privileged or -v "
+				     "/sys/fs/cgroup:/sys/fs/cgroup:rw");
+	if (code == -EACCES || code == -EPERM)
+		return err_hint(err, "run with sudo (the command still runs as you), or with "
+				     "--rlimit, which limits address space instead");
+	return code;
+}
+
+static int make_named(struct memgroup *g, const char *parent_path, struct err *err)
+{
+	for (unsigned i = 1; i <= NAMES_TRIED; i++) {
+		g->name = xasprintf(MEMGROUP_PREFIX "%d-%u", (int)getpid(), i);
+		if (!mkdirat(g->parent_fd, g->name, 0755))
+			break;
+		int rc = -errno;
+		free_p(&g->name);
+		if (rc != -EEXIST || i == NAMES_TRIED)
+			return refused(err, rc, "make a group below", parent_path);
+	}
+	g->path = xasprintf("%s/%s", parent_path, g->name);
+	g->fd = openat(g->parent_fd, g->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (g->fd < 0 || flock(g->fd, LOCK_EX | LOCK_NB)) {
+		int rc = err_sys(err, "cannot open the cgroup '%s'", g->path);
+		(void)unlinkat(g->parent_fd, g->name, AT_REMOVEDIR);
+		return rc;
+	}
+	return 0;
+}
+
+int memgroup_make(struct memgroup *ret_g, const struct memgroup_tree *t, struct err *err)
+{
+	CLEANUP(memgroup_release) struct memgroup own = MEMGROUP_INIT;
+	CLEANUP(memgroup_release) struct memgroup g = MEMGROUP_INIT;
+	int rc = memgroup_open(&own, t, 0, err);
+	if (rc)
+		return rc;
+	g.version = t->version;
+	g.home_fd = dup_fd(own.fd);
+	rc = t->version == MEMGROUP_V2 ? find_parent_v2(t, &own, err) : 0;
+	if (rc)
+		return rc;
+	g.parent_fd = dup_fd(own.fd);
+	if (g.home_fd < 0 || g.parent_fd < 0)
+		return err_sys(err, "cannot open the cgroup '%s'", own.path);
+	rc = make_named(&g, own.path, err);
+	if (rc)
+		return rc;
+	*ret_g = g;
+	g = (struct memgroup)MEMGROUP_INIT;
+	return 0;
+}
+
+/* ---- limits ------------------------------------------------------------------------------- */
+
+static uint64_t sum_of(uint64_t a, uint64_t b)
+{
+	return a > MEMGROUP_NO_LIMIT - b ? MEMGROUP_NO_LIMIT : a + b;
+}
+
+static int refused_limit(struct err *err, int code, const struct memgroup *g, const char *what,
+			 uint64_t bytes)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	num_add_bytes(&b, bytes);
+	return err_set(err, code, "cannot limit the %s of '%s' to %s: %s", what, g->path,
+		       buf_str(&b), strerror(-code));
+}
+
+int memgroup_limit(struct memgroup *g, uint64_t memory_bytes, uint64_t swap_bytes,
+		   bool *ret_has_swap, struct err *err)
+{
+	bool is_v1 = g->version == MEMGROUP_V1;
+	const char *memory = is_v1 ? "memory.limit_in_bytes" : "memory.max";
+	const char *swap = is_v1 ? "memory.memsw.limit_in_bytes" : "memory.swap.max";
+	bool has_swap = !faccessat(g->fd, swap, F_OK, 0);
+	int rc = 0;
+	if (memory_bytes != MEMGROUP_NO_LIMIT)
+		rc = write_number(g->fd, memory, memory_bytes);
+	if (rc)
+		return refused_limit(err, rc, g, "memory", memory_bytes);
+	if (swap_bytes != MEMGROUP_NO_LIMIT && has_swap) {
+		/* version 1 counts memory and swap together */
+		uint64_t v = is_v1 ? sum_of(memory_bytes, swap_bytes) : swap_bytes;
+		rc = write_number(g->fd, swap, v);
+		if (rc)
+			return refused_limit(err, rc, g, "swap", swap_bytes);
+	}
+	*ret_has_swap = has_swap;
+	return 0;
+}
+
+int memgroup_add(const struct memgroup *g, int32_t pid, struct err *err)
+{
+	CLEANUP(free_p) char *text = xasprintf("%d", pid);
+	int rc = write_at(g->fd, "cgroup.procs", text);
+	return rc ? refused(err, rc, "put a process into", g->path) : 0;
+}
+
+/* ---- the end ------------------------------------------------------------------------------ */
+
+static void wait_a_bit(void)
+{
+	struct timespec ts = {.tv_nsec = WAIT_NS};
+	(void)nanosleep(&ts, NULL);
+}
+
+static size_t move_all(int from_fd, int to_fd)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	size_t nr = 0;
+	if (file_read_at(&b, from_fd, "cgroup.procs", (size_t)1 << 20, NULL))
+		return 0;
+	struct sv line;
+	struct lines in = lines_from(b.p, b.n);
+	while (lines_next(&in, &line)) {
+		CLEANUP(free_p) char *pid = xasprintf("%.*s", SV_ARGS(line));
+		nr += line.n && !write_at(to_fd, "cgroup.procs", pid);
+	}
+	return nr;
+}
+
+static int open_folder(int dirfd, const char *name)
+{
+	return openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* Empties a group and those below it, which go; the group itself stays. */
+static size_t empty_group(int fd, int to_fd, int depth)
+{
+	size_t nr = move_all(fd, to_fd);
+	int copy = open_folder(fd, ".");
+	DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+	if (!dir) {
+		close_p(&copy);
+		return nr;
+	}
+	const struct dirent *d;
+	while (depth < DEPTH_MAX && (d = readdir(dir))) {
+		if (d->d_type != DT_DIR || d->d_name[0] == '.')
+			continue;
+		int sub = open_folder(fd, d->d_name);
+		if (sub < 0)
+			continue;
+		nr += empty_group(sub, to_fd, depth + 1);
+		close_p(&sub);
+		(void)unlinkat(fd, d->d_name, AT_REMOVEDIR);
+	}
+	closedir(dir);
+	return nr;
+}
+
+/* 0 also when somebody else was faster. */
+static int remove_group(int parent_fd, const char *name, int fd, int home_fd, size_t *ret_nr_moved)
+{
+	size_t nr = 0;
+	int rc = 0;
+	for (int i = 0; i < WAITS; i++) {
+		if (i)
+			wait_a_bit();
+		nr += empty_group(fd, home_fd, 0);
+		rc = unlinkat(parent_fd, name, AT_REMOVEDIR) ? -errno : 0;
+		if (rc != -EBUSY)
+			break;
+	}
+	*ret_nr_moved = nr;
+	return rc == -ENOENT ? 0 : rc;
+}
+
+int memgroup_remove(struct memgroup *g, size_t *ret_nr_moved, struct err *err)
+{
+	size_t nr = 0;
+	ASSERT(g->name);
+	int rc = remove_group(g->parent_fd, g->name, g->fd, g->home_fd, &nr);
+	if (ret_nr_moved)
+		*ret_nr_moved = nr;
+	close_p(&g->keeper_fd);
+	if (g->keeper > 0)
+		while (waitpid(g->keeper, NULL, 0) < 0 && errno == EINTR)
+			;
+	g->keeper = 0;
+	return rc ? refused(err, rc, "remove", g->path) : 0;
+}
+
+/* ---- the keeper --------------------------------------------------------------------------- */
+
+static void close_others(const int *keep, size_t nr)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	const struct dirent *d;
+	while (dir && (d = readdir(dir))) {
+		int fd = (int)strtol(d->d_name, NULL, 10);
+		bool stays = d->d_name[0] == '.' || fd == dirfd(dir);
+		for (size_t i = 0; i < nr; i++)
+			stays = stays || keep[i] == fd;
+		if (!stays)
+			close(fd);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+static void keeper(const struct memgroup *g, int end_fd) NORETURN;
+static void keeper(const struct memgroup *g, int end_fd)
+{
+	static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGALRM};
+	for (size_t i = 0; i < ARRAY_LEN(ends); i++)
+		(void)signal(ends[i], SIG_IGN);
+	(void)setsid();
+	(void)prctl(PR_SET_NAME, "assay-keeper");
+	/* whoever waits for the end of our output must not wait for the keeper */
+	const int keep[] = {g->fd, g->parent_fd, g->home_fd, end_fd};
+	close_others(keep, ARRAY_LEN(keep));
+	(void)!chdir("/");
+	char none;
+	ssize_t n;
+	do
+		n = read(end_fd, &none, 1);
+	while (n > 0 || (n < 0 && errno == EINTR));
+	size_t nr;
+	(void)remove_group(g->parent_fd, g->name, g->fd, g->home_fd, &nr); /* nobody to tell */
+	_exit(0);
+}
+
+int memgroup_keep(struct memgroup *g, struct err *err)
+{
+	int fds[2];
+	ASSERT(g->name && !g->keeper);
+	if (pipe2(fds, O_CLOEXEC))
+		return err_sys(err, "cannot make a pipe");
+	(void)fflush(NULL);
+	pid_t pid = fork();
+	if (!pid) {
+		close(fds[1]);
+		keeper(g, fds[0]);
+	}
+	close(fds[0]);
+	if (pid < 0) {
+		close(fds[1]);
+		return err_sys(err, "cannot start a process");
+	}
+	g->keeper = pid;
+	g->keeper_fd = fds[1];
+	return 0;
+}
+
+/* ---- what is left of others --------------------------------------------------------------- */
+
+/* Those in one group that nobody holds the lock of. */
+static size_t clean_below(int fd, int home_fd)
+{
+	size_t nr = 0;
+	int copy = open_folder(fd, ".");
+	DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+	if (!dir) {
+		close_p(&copy);
+		return 0;
+	}
+	const struct dirent *d;
+	while ((d = readdir(dir))) {
+		if (d->d_type != DT_DIR ||
+		    !sv_has_prefix(sv_from_str(d->d_name), SV(MEMGROUP_PREFIX)))
+			continue;
+		int sub = open_folder(fd, d->d_name);
+		size_t nr_moved;
+		if (sub >= 0 && !flock(sub, LOCK_EX | LOCK_NB))
+			nr += !remove_group(fd, d->d_name, sub, home_fd, &nr_moved);
+		close_p(&sub);
+	}
+	closedir(dir);
+	return nr;
+}
+
+int memgroup_clean(const struct memgroup_tree *t, size_t *ret_nr_removed, struct err *err)
+{
+	CLEANUP(memgroup_release) struct memgroup at = MEMGROUP_INIT;
+	int rc = memgroup_open(&at, t, 0, err);
+	if (rc)
+		return rc;
+	size_t top = strlen(t->mount) + 1;
+	size_t nr = 0;
+	int home_fd = dup_fd(at.fd);
+	while (at.fd >= 0) {
+		nr += clean_below(at.fd, home_fd);
+		char *slash = strrchr(at.path, '/');
+		if (strlen(at.path) <= top || !slash)
+			break;
+		*slash = '\0';
+		close_p(&at.fd);
+		at.fd = openat(t->root_fd, at.path + 1, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	}
+	close_p(&home_fd);
+	*ret_nr_removed = nr;
+	return 0;
+}
