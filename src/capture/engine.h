@@ -41,6 +41,7 @@ enum engine_programs {
 	ENGINE_SPANS = 1 << 4,     /* probes on functions */
 	ENGINE_NO_WAKERS = 1 << 5, /* with WAITS: durations and reasons only */
 	ENGINE_NO_STACKS = 1 << 6, /* with WAITS: no user stacks either */
+	ENGINE_HEAP = 1 << 7,      /* the recorder inside the target (heapsource.h): no program */
 };
 
 struct engine_spec {

@@ -32,17 +32,19 @@ enum capture_flags {
 };
 
 struct counts_spec;
+struct heapsource_spec;
 
 struct capture_options {
-	const char *kind;                 /* of the recording: "cpu", "offcpu" ... */
-	unsigned programs;                /* what is captured: enum engine_programs */
-	unsigned flags;                   /* enum capture_flags */
-	unsigned io_parts;                /* with ENGINE_IO: enum io_parts */
-	const struct counts_spec *counts; /* with ENGINE_COUNTS */
-	const struct spans_spec *spans;   /* with ENGINE_SPANS */
-	const struct target *target;      /* NULL: only the command */
-	char **command;                   /* NULL-terminated, or NULL */
-	uint64_t duration_ns;             /* 0 = until the command ends or somebody stops it */
+	const char *kind;                   /* of the recording: "cpu", "offcpu" ... */
+	unsigned programs;                  /* what is captured: enum engine_programs */
+	unsigned flags;                     /* enum capture_flags */
+	unsigned io_parts;                  /* with ENGINE_IO: enum io_parts */
+	const struct counts_spec *counts;   /* with ENGINE_COUNTS */
+	const struct spans_spec *spans;     /* with ENGINE_SPANS */
+	const struct heapsource_spec *heap; /* with ENGINE_HEAP; whom: from target or command */
+	const struct target *target;        /* NULL: only the command */
+	char **command;                     /* NULL-terminated, or NULL */
+	uint64_t duration_ns;               /* 0 = until the command ends or somebody stops it */
 	uint64_t delay_ns;
 	const char *event; /* CPU samples: NULL = choose */
 	uint32_t freq_hz;

@@ -18,6 +18,7 @@
 #include "host/mempressure.h"
 #include "host/proc.h"
 #include "session/event_tables.h"
+#include "session/heap_kind.h"
 #include "specs.h"
 
 /* ---- waits without programs in the kernel (switches.h) ------------------------------------ */
@@ -650,6 +651,8 @@ void sources_make_tables(const struct sources *s, struct profile *p, struct buil
 	for (size_t i = 0; i < ARRAY_LEN(shapes); i++)
 		if (programs & shapes[i].program)
 			make_table(&shapes[i], p, b);
+	if (programs & ENGINE_HEAP)
+		heap_kind_tables(s->env.options, p, b);
 	if (programs & ENGINE_COUNTS)
 		event_tables_add(p, b, s->env.options->counts);
 }

@@ -1,0 +1,88 @@
+/*
+ * The heap of processes, by the recorder inside them (tiers PATCH and HOOKS; jemalloc's own
+ * profiling by capture/jemalloc.h): everything between a plan and rows.
+ *
+ *	plan -> heapinject (image, patches) -> tables for its unwinder -> start
+ *	rings -> heapring (checked, merged by time) -> heapbook (pairs, sums) -> rows
+ *
+ * What comes out: EVENT_STACK, EVENT_TALLY of SPEC_HEAP_* each second and, at the end of a
+ *process's recording, live and peak (model/heap.h), EVENT_LOST for what the recorder dropped.
+ *
+ * A thread of its own empties the rings and keeps the recorder awake, since opening a large binary
+ * takes the thread of the capture longer than a ring lasts. Everything else, ptrace above all, is
+ * done by the thread that calls these functions, always the same.
+ *
+ * Life: heapsource_new; _space whenever mappings of a process change, from the first on; _start;
+ * _saw for births, execs and ends; _drain every few milliseconds; _stop, which detaches and
+ * delivers the rest; _free. A launched command is followed from its gate on: _start before the gate
+ * opens, it is attached to by _drain when it stands before its own first instruction.
+ */
+#ifndef ASSAY_CAPTURE_HEAPSOURCE_H
+#define ASSAY_CAPTURE_HEAPSOURCE_H
+
+#include "base/base.h"
+#include "base/err.h"
+#include "capture/heapplan.h"
+#include "host/proc.h"
+#include "model/event.h"
+#include "unwind/space.h"
+
+struct heapsource_spec {
+	const struct heap_planner *planner;
+	enum heap_tier forced; /* NONE = choose */
+	bool is_every;
+	uint64_t interval_bytes; /* between samples, unless is_every */
+	uint64_t spacing_ns;     /* of rows of "memory"; 0 = a second */
+	bool follows_children;   /* those that are forked during the capture */
+	/* Filled in by session/ from the options of the capture. */
+	const struct pid_list *pids;
+	int32_t child;
+	/* A process is about to be recorded, or was not; told by the thread of the capture. */
+	void (*on_plan)(void *ctx, int32_t pid, const struct heap_plan *plan);
+	void (*on_refused)(void *ctx, int32_t pid, const struct err *why);
+	void *ctx;
+};
+
+struct heapsource_info {
+	size_t nr_processes;    /* recorded, one for each program that they executed */
+	size_t nr_refused;      /* wanted, but not recorded */
+	size_t nr_not_followed; /* forked and left alone */
+	size_t nr_broken;       /* rings that made no sense */
+	uint64_t nr_events;     /* read */
+	uint64_t nr_dropped;    /* by the recorder: a ring was full, a thread had no slot */
+	uint64_t dropped_bytes;
+	uint64_t nr_allocs; /* counted exactly by the recorder, also where it sampled */
+	uint64_t nr_alloc_bytes;
+	uint64_t nr_frees;
+	uint64_t nr_unbooked;   /* blocks for which there was no room here */
+	uint64_t table_bytes;   /* most memory that the tables of blocks took here */
+	uint64_t stopped_ns;    /* longest stop of one thread of a target */
+	uint64_t went_inert_ns; /* the recorder fell silent; 0 = it did not */
+	uint64_t drain_ns;      /* CPU time of the thread that empties the rings */
+	size_t nr_unpatched;
+	bool had_to_stop_all;
+	/* Of the first process; "" before it is known. Borrowed. */
+	const char *allocator;
+	const char *reason;
+	const char *unpatched;
+	enum heap_tier tier;
+};
+
+struct heapsource;
+
+int heapsource_new(struct heapsource **ret_h, const struct heapsource_spec *spec, struct err *err);
+/* The process's mappings are these now; borrowed until told otherwise. NULL: it is gone. */
+void heapsource_space(struct heapsource *h, int32_t pid, const struct space *sp);
+int heapsource_start(struct heapsource *h, uint64_t start_ns, const struct event_sink *sink,
+		     struct err *err);
+/* FORK, EXIT and COMM (exec) of any process, as they are applied. */
+void heapsource_saw(struct heapsource *h, const struct event *ev);
+int heapsource_drain(struct heapsource *h, const struct event_sink *sink, struct err *err);
+int heapsource_stop(struct heapsource *h, const struct event_sink *sink, struct err *err);
+struct heapsource_info heapsource_info(const struct heapsource *h);
+/* How soon it wants to be drained again. */
+int heapsource_patience_ms(const struct heapsource *h);
+void heapsource_free(struct heapsource *h);
+void heapsource_free_p(struct heapsource **h);
+
+#endif

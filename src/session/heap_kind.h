@@ -1,0 +1,13 @@
+/* The heap among the sources of a capture (source_kinds.c), and its tables. */
+#ifndef ASSAY_SESSION_HEAP_KIND_H
+#define ASSAY_SESSION_HEAP_KIND_H
+
+#include "base/base.h"
+#include "ingest/builder.h"
+#include "model/profile.h"
+#include "session/capture.h"
+
+/* Tables for what SPEC_HEAP_* and SPEC_MEMORY tell (model/heap.h). */
+void heap_kind_tables(const struct capture_options *o, struct profile *p, struct builder *b);
+
+#endif
