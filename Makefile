@@ -79,6 +79,34 @@ ifneq ($(BPF),0)
 $(OBJS): | $(SKEL)
 endif
 
+# ---- the recorder for targets --------------------------------------------------------------
+# One image that is mapped as it is: no libc, no relocations, general registers only, as a function
+# that allocates must not touch the others. Flags of the host's build (sanitizers) are not for it.
+INJECT_CFLAGS = -std=gnu11 -O2 -g -fPIC -fvisibility=hidden -ffreestanding -fno-stack-protector \
+                -mgeneral-regs-only -fno-jump-tables -fno-builtin -fomit-frame-pointer \
+                -fasynchronous-unwind-tables -fcf-protection=none -fno-common -U_FORTIFY_SOURCE \
+                -fno-lto $(if $(findstring clang,$(notdir $(CC))),,-fno-tree-loop-distribute-patterns) \
+                $(WARN) -Iwire -Iinject
+INJECT_SRCS := $(sort $(wildcard inject/*.c inject/*.S))
+INJECT_OBJS := $(INJECT_SRCS:%=$(O)/%.o)
+HEAP_IMAGE  = $(O)/gen/heap.image
+
+$(O)/inject/%.o: inject/% $(O)/flags Makefile
+	@mkdir -p $(@D)
+	$(call say,INJECT,$<)$(CC) $(INJECT_CFLAGS) -MMD -MP -c -o $@ $<
+ifeq ($(shell uname -m),x86_64)
+$(HEAP_IMAGE): $(INJECT_OBJS) inject/heap_image.ld
+	$(call say,IMAGE,$@)$(CC) -nostdlib -shared -o $@ $(INJECT_OBJS) -Wl,-T,inject/heap_image.ld \
+		-Wl,-z,noseparate-code,-z,norelro,-z,max-page-size=4096,--build-id,--eh-frame-hdr,--no-undefined,-Bsymbolic \
+		&& strip -g $@
+$(O)/gen/heap_image.h: $(HEAP_IMAGE) inject/heap_image.sh
+	$(Q)inject/heap_image.sh $(HEAP_IMAGE) > $@
+else
+$(HEAP_IMAGE) $(O)/gen/heap_image.h: $(O)/flags
+	$(Q)echo '/* No recorder for this machine. */' > $@
+endif
+$(O)/src/capture/heapimage.o: $(O)/gen/heap_image.h $(HEAP_IMAGE)
+
 # Assets are embedded by .incbin, so their objects depend on them.
 $(O)/src/render/assets.o: $(ASSETS)
 
@@ -90,7 +118,7 @@ $(O)/flags: FORCE
 	@echo '$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(LIBS)' | cmp -s - $@ || \
 		echo '$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(LIBS)' > $@
 
--include $(wildcard $(O)/bpf/*.d $(O)/src/*.d $(O)/src/*/*.d $(O)/tests/*/*.d)
+-include $(wildcard $(O)/bpf/*.d $(O)/inject/*.d $(O)/src/*.d $(O)/src/*/*.d $(O)/tests/*/*.d)
 
 # ---- tests --------------------------------------------------------------------------------
 # tests/unit/test_<module>.c, each linked against the shipped library and run forked, TAP.

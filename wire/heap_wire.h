@@ -20,6 +20,21 @@
  * and checked, records are checked one by one. The target in turn never trusts a pointer in
  * shared memory.
  *
+ * To stop: is_active = 0, then membarrier(MEMBARRIER_CMD_GLOBAL), then wait until no slot has
+ * is_inside. The recorder sets is_inside, a compiler barrier, and looks at is_active again before
+ * it writes anything. A thread may have been interrupted between its first look at is_active and
+ * is_inside, for as long as the kernel likes. So:
+ *	- local memory is never unmapped. Another attach may write into the one that is there if
+ *	  all addresses and sizes stay as they are, and else leaves it as it is, inert, and maps
+ *	  another (MADV_DONTNEED makes zeros of it: inert)
+ *	- [shared, + shared_bytes) is not unmapped either, but replaced at one go by private
+ *	  anonymous memory (mmap with MAP_FIXED | MAP_NORESERVE), to be replaced again by the ring
+ *	  of the next attach
+ *	- tables may go when nobody is inside; if somebody stays inside, they stay
+ *
+ * A program's exceptions pass through frames of the image (operator new that throws): where the
+ * target has libgcc's __register_frame, it is to be called with the image's heap_frames.
+ *
  * A thread is known by its thread pointer (fs base; tpidr_el0). A slot belongs to one thread
  * pointer; the only writer of its ring is that thread. When assay learns that the thread has ended
  * it sets is_stale, and the next user of the same thread pointer takes the slot over under its own
@@ -76,40 +91,65 @@ struct heap_data {
 	wire_u64 original[HEAP_SITES_MAX];
 };
 
-/* In local memory; written by assay before the first stub is in place. Zeros: inert. */
+/*
+ * In local memory; written by assay before the first stub is in place. Zeros: inert. What belongs
+ * to it (memos, stacks, blocks, rules) is zeros when an attach begins: all of it, except that
+ * nr_blocks may be 0. Addresses are those of the target, page aligned.
+ */
 struct heap_local {
-	wire_u32 is_active;  /* the one switch */
-	wire_u32 generation; /* of this attach; slots of another one are not used */
-	wire_u64 shared;     /* addresses in the target */
+	wire_u32 is_active;  /* the one switch, written last; 0 is also written by the target */
+	wire_u32 generation; /* of this attach, never 0; slots of another one are taken over */
+	wire_u64 shared;
+	wire_u64 slots_off;
+	wire_u64 memos;     /* nr_slots x HEAP_MEMO_BYTES: the last stack of each slot's thread */
+	wire_u32 nr_slots;  /* a copy: what is in shared memory is not trusted */
+	wire_u32 flags;     /* enum heap_flags */
+	wire_u32 is_every;  /* every allocation; else sampled */
+	wire_u32 nr_blocks; /* set of sampled blocks: nr_blocks x u64, a power of two, from 64; 0:
+			       none */
+	wire_u64 blocks;    /* HEAP_BLOCKS_BYTES(nr_blocks) */
+	wire_u64 interval_bytes;
 	wire_u64 shared_bytes;
-	wire_u64 tables; /* 0: no rules, frames by frame pointers */
-	wire_u64 tables_rows;
-	wire_u64 memos;  /* nr_slots x HEAP_MEMO_BYTES: the last stack of each slot's thread */
-	wire_u64 stacks; /* set of known stacks: nr_stacks x u64, a power of two */
-	wire_u32 nr_stacks;
-	wire_u32 nr_blocks; /* set of sampled blocks: nr_blocks x u64, a power of two; 0: none */
-	wire_u64 blocks;
-	wire_u64 main_stack_lo; /* of the process's first thread */
+	wire_u64 rings_off;
+	wire_u32 ring_bytes; /* a power of two, from 8192 */
+	wire_u32 tid_off; /* where the thread's id (u32) is from its thread pointer; 0: not known */
+	wire_u64 tables;  /* 0: no rules, frames by frame pointers */
+	wire_u64 tables_rows; /* a power of two */
+	wire_u64 rules;       /* of return addresses, looked up before: nr_rules x 16 bytes */
+	wire_u32 nr_rules;    /* a power of two; HEAP_RULES_DEFAULT */
+	wire_u32 nr_stacks;   /* set of known stacks: nr_stacks x u64, a power of two */
+	wire_u64 stacks;
+	/* The mapping of the stack of the process's first thread, as it is at the attach. */
+	wire_u64 main_stack_lo;
 	wire_u64 main_stack_hi;
 	wire_u64 image_lo; /* of the image's text and the stubs: frames to leave out */
 	wire_u64 image_hi;
-	wire_u32 nr_slots; /* a copy: what is in shared memory is not trusted */
-	wire_u32 ring_bytes;
-	wire_u64 slots_off;
-	wire_u64 rings_off;
-	wire_u32 is_every; /* every allocation; else sampled */
-	wire_u32 flags;    /* enum heap_flags */
-	wire_u64 interval_bytes;
+	/* Of the allocator's code: frames to leave out on the leaf's side, for hooks. 0: none */
+	wire_u64 skip_lo;
+	wire_u64 skip_hi;
 	wire_u64 silent_tsc; /* assay was silent for so long: inert */
 	wire_u64 wait_tsc;   /* how long a full ring is waited for before a record is dropped */
 };
 
-#define HEAP_MEMO_BYTES 16384
+#define HEAP_MEMO_BYTES    24576
+#define HEAP_RULES_DEFAULT 8192
+/* The set itself, and before it a bit for each of its words, as a filter. */
+#define HEAP_BLOCKS_BYTES(nr_blocks) ((wire_u64)(nr_blocks)*8 + (nr_blocks) / 8)
 
 enum heap_flags {
 	HEAP_MAY_CALL_KERNEL =
 		1 << 0, /* no seccomp filter: sched_yield, gettid, mincore may be used */
+	/*
+	 * rdfsbase may be used. Without it the recorder reads fs:0: it must not be active before
+	 * the C library has set the thread pointer of the first thread.
+	 */
 	HEAP_HAS_FSGSBASE = 1 << 1,
+};
+
+/* What jemalloc's hooks are given as `extra`. */
+enum heap_hook_extra {
+	HEAP_HOOK_PLAIN = 0,
+	HEAP_HOOK_PVALLOC = 1, /* 5.3.1: one more in the list of functions */
 };
 
 /* At offset 0 of shared memory. */

@@ -1,0 +1,29 @@
+#!/bin/sh
+# heap_image.sh IMAGE: the header that says what is where in it (gen/heap_image.h). Fails if the
+# image is not what capture/ may map anywhere without a loader: no relocations, no thread-local
+# storage, nothing undefined, one segment to execute and one to write, each address its offset.
+set -eu
+image=$1
+die() { echo "$image: $*" >&2; exit 1; }
+
+[ -z "$(readelf -rW "$image" | grep -E '^[0-9a-f]+ ')" ] || die "has relocations: $(readelf -rW "$image")"
+[ -z "$(readelf -SW "$image" | grep -E ' \.(tdata|tbss|init_array|ctors|got|plt)')" ] || die "has thread-local storage, constructors or a table of addresses"
+[ -z "$(nm -u "$image")" ] || die "needs $(nm -u "$image")"
+readelf -lW "$image" | awk '
+$1 == "LOAD" {
+	if ($2 != $3 || $5 != $6) bad = 1
+	flags = $7 $8; sub(/0x.*/, "", flags)
+	n++
+	if (n == 1 && flags == "RE") text = $5; else if (n == 2 && flags == "RW0x1000") { at = $3; data = $5 }
+	else if (n == 2 && flags == "RW") { at = $3; data = $5 }
+	else bad = 1
+}
+END {
+	if (bad || n != 2) exit 1
+	print "/* Made by inject/heap_image.sh. */"
+	printf "#define HEAP_IMAGE_FILE \"%s\"\n", image
+	printf "#define HEAP_IMAGE_TEXT_BYTES %s\n", text
+	printf "#define HEAP_IMAGE_DATA_START %s\n", at
+	printf "#define HEAP_IMAGE_DATA_BYTES %s\n", data
+}' image="$image" || die "its segments are not as they must be"
+nm "$image" | awk '$3 ~ /^heap_/ { printf "#define HEAP_IMAGE_%s 0x%s\n", $3, $1 }' | sort
