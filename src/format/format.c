@@ -45,6 +45,22 @@ static const struct format formats[] = {
 		.suffixes = ".json",
 		.write = profilejson_write,
 	},
+	{
+		.name = "jemalloc",
+		.title = "jemalloc's heap dumps (heap_v2)",
+		.suffixes = ".heap",
+		.flags = FORMAT_NEEDS_NAMES,
+		.sniff = jemallocheap_sniff,
+		.read = jemallocheap_read,
+	},
+	{
+		.name = "gperftools",
+		.title = "heap profiles of gperftools and tcmalloc",
+		.suffixes = ".heap",
+		.flags = FORMAT_NEEDS_NAMES,
+		.sniff = gperfheap_sniff,
+		.read = gperfheap_read,
+	},
 };
 
 const struct format *format_at(size_t i)

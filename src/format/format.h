@@ -14,6 +14,8 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "format/folded.h"
+#include "format/gperfheap.h"
+#include "format/jemallocheap.h"
 #include "format/perfdata.h"
 #include "format/perfscript.h"
 #include "format/profilejson.h"
@@ -41,10 +43,12 @@ struct format_options {
 	struct perfscript_options perfscript;
 	struct profilejson_options json;
 	struct perfdata_options perfdata;
+	struct jemallocheap_options jemallocheap;
 };
 
 enum format_flags {
 	FORMAT_NEEDS_INGEST = 1 << 0, /* holds events: ingest/ reads it, not `read` */
+	FORMAT_NEEDS_NAMES = 1 << 1,  /* holds addresses: `read` leaves locations unnamed */
 };
 
 struct format {

@@ -13,7 +13,7 @@ struct shape_column {
 struct shape {
 	const char *event;
 	uint8_t time_kind; /* enum table_time */
-	bool is_level;
+	bool is_level;     /* rows are not added up: their greatest counts */
 	struct shape_column columns[HEAP_MEMORY_NR];
 };
 
@@ -35,8 +35,8 @@ static const struct shape shapes[HEAP_KIND_NR] = {
 				  {"temporary bytes", UNIT_BYTES, true}}},
 	[HEAP_KIND_FREED] = {HEAP_TABLE_FREED, TABLE_SLICE, false, BLOCK_COLUMNS("frees")},
 	[HEAP_KIND_OLDER] = {HEAP_TABLE_OLDER, TABLE_SLICE, false, BLOCK_COLUMNS("frees")},
-	[HEAP_KIND_LIVE] = {HEAP_TABLE_LIVE, TABLE_SLICE, true, BLOCK_COLUMNS("blocks")},
-	[HEAP_KIND_PEAK] = {HEAP_TABLE_PEAK, TABLE_SLICE, true, BLOCK_COLUMNS("blocks")},
+	[HEAP_KIND_LIVE] = {HEAP_TABLE_LIVE, TABLE_SLICE, false, BLOCK_COLUMNS("blocks")},
+	[HEAP_KIND_PEAK] = {HEAP_TABLE_PEAK, TABLE_SLICE, false, BLOCK_COLUMNS("blocks")},
 	[HEAP_KIND_MAPPED] = {HEAP_TABLE_MAPPED,
 			      TABLE_SLICE,
 			      false,
@@ -73,7 +73,9 @@ uint32_t heap_table(struct profile *p, enum heap_table_kind kind, unsigned flags
 			  .time_kind = s->time_kind,
 			  .weight_column = kind == HEAP_KIND_MEMORY ? 0 : HEAP_BYTES,
 			  .has_tags = true};
-	for (size_t i = 0; i < HEAP_MEMORY_NR && s->columns[i].name; i++) {
+	bool is_short = kind == HEAP_KIND_ALLOCATED && (flags & HEAP_TABLE_SHORT);
+	size_t nr_max = is_short ? HEAP_ALLOCATED_TEMPORARY : HEAP_MEMORY_NR;
+	for (size_t i = 0; i < nr_max && s->columns[i].name; i++) {
 		const struct shape_column *c = &s->columns[i];
 		bool is_estimate = c->is_estimated && (flags & HEAP_TABLE_ESTIMATE);
 		t.columns[t.nr_columns++] = (struct column){.name = profile_cstr(p, c->name),

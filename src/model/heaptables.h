@@ -22,6 +22,7 @@ enum heap_table_kind {
 
 enum heap_table_flags {
 	HEAP_TABLE_ESTIMATE = 1 << 0, /* scaled up from a sample: counts and bytes are estimates */
+	HEAP_TABLE_SHORT = 1 << 1,    /* "allocated" without what is known of temporary blocks */
 };
 
 /* The table's name: HEAP_TABLE_... */

@@ -21,8 +21,9 @@
 
 /* An opened input: what was read of it, and where the rest is. */
 struct input {
-	int fd;           /* -1 = everything is in `text` */
-	bool is_seekable; /* the descriptor can be read again from its start */
+	int fd;             /* -1 = everything is in `text` */
+	bool is_seekable;   /* the descriptor can be read again from its start */
+	int64_t written_ns; /* a file's last change, 0 = no file */
 	struct buf head;
 };
 
@@ -92,6 +93,8 @@ static int input_open(struct input *ret_in, const char *path, struct err *err)
 		err_set(err, -EISDIR, "'%s' is a directory", path);
 		return err_hint(err, "name a file in it; `assay ls` lists recordings");
 	}
+	if (!fstat(in.fd, &st) && S_ISREG(st.st_mode))
+		in.written_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
 	in.is_seekable = lseek(in.fd, 0, SEEK_CUR) == 0;
 	int rc = read_head(&in, err);
 	if (!rc && zio_sniff(in.head.p, in.head.n) != ZKIND_NONE)
@@ -160,23 +163,30 @@ static int load_events(struct profile **ret_p, struct input *in, const struct lo
 	return rc ? rc : load_perfdata(ret_p, in->head.p, in->head.n, options, err);
 }
 
-static int load_stacks(struct profile **ret_p, struct input *in, struct err *err)
+static int load_stacks(struct profile **ret_p, const char *path, struct input *in,
+		       const struct load_options *load, struct err *err)
 {
 	const struct format *f = format_sniff(buf_sv(&in->head));
 	if (!f || !f->read) {
 		err_set(err, -EINVAL, in->head.n ? "not a format that assay reads" : "it is empty");
 		return err_hint(err,
-				"assay reads its own recordings, perf.data, `perf script` text "
-				"and folded stacks");
+				"assay reads its own recordings, perf.data, `perf script` text, "
+				"folded stacks and heap profiles; assay convert --list");
 	}
 	CLEANUP(profile_free_p) struct profile *p = profile_new();
 	struct format_input input = {buf_sv(&in->head), in->fd};
 	struct format_options options = {0};
 	options.folded.flags = FOLDED_ROOT_IS_COMM;
+	struct jemallocheap_name name;
+	if (jemallocheap_parse_name(sv_from_str(path), &name))
+		options.jemallocheap.pid = name.pid;
 	int rc = f->read(p, &input, &options, err);
-	if (!rc)
-		*ret_p = TAKE(p);
-	return rc;
+	if (rc)
+		return rc;
+	if (f->flags & FORMAT_NEEDS_NAMES)
+		(void)load_dump_names(p, load, in->written_ns); /* without names it is shown, too */
+	*ret_p = TAKE(p);
+	return 0;
 }
 
 static int load_unsealed(struct profile **ret_p, const char *path,
@@ -193,7 +203,7 @@ static int load_unsealed(struct profile **ret_p, const char *path,
 	else if (perfdata_is(in.head.p, in.head.n))
 		rc = load_events(ret_p, &in, options, err);
 	else
-		rc = load_stacks(ret_p, &in, err);
+		rc = load_stacks(ret_p, path, &in, options, err);
 	return rc ? err_wrap(err, "reading '%s'", path) : 0;
 }
 

@@ -5,6 +5,7 @@
 #include <sys/utsname.h>
 
 #include "base/clock.h"
+#include "ingest/adopt.h"
 #include "ingest/modules.h"
 #include "ingest/naming.h"
 #include "session/openers.h"
@@ -87,4 +88,13 @@ size_t load_names(struct profile *p, const struct load_options *options)
 	namer_collect(namer, NAMER_WAIT);
 	namer_free(namer);
 	return drop_in_vain(p, nr_before);
+}
+
+size_t load_dump_names(struct profile *p, const struct load_options *options, int64_t written_ns)
+{
+	struct stored_files files;
+	stored_files_init(&files, options->symfs, options->cache_dir);
+	files.written_ns = written_ns;
+	modules_adopt(p, &files.opener);
+	return load_names(p, options);
 }

@@ -12,5 +12,11 @@
 
 /* The number of locations that got a name; @p is not sealed yet. */
 size_t load_names(struct profile *p, const struct load_options *options);
+/*
+ * The same for a profile whose modules have no build-ids, as text dumps of addresses: a file is
+ * taken by inode, or by path if it is not younger than @written_ns (wall clock, 0 = any inode but
+ * the one that was mapped is refused). Modules get the build-ids of the files that were taken.
+ */
+size_t load_dump_names(struct profile *p, const struct load_options *options, int64_t written_ns);
 
 #endif

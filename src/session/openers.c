@@ -171,6 +171,18 @@ static int open_from_perf_cache(const struct event_map *map)
 	return host_open_in_root(-1, buf_str(&path));
 }
 
+/* The file that was mapped, by its inode; or, where only dates tell, not one that came later. */
+static bool is_mapped_inode(const struct stored_files *s, const struct event_map *map,
+			    const struct stat *st, bool is_below_symfs)
+{
+	if (st->st_ino == map->inode)
+		return true;
+	if (!s->written_ns)
+		return false;
+	int64_t changed_ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+	return is_below_symfs || changed_ns <= s->written_ns;
+}
+
 static int stored_open(void *ctx, int32_t pid, const struct event_map *map)
 {
 	(void)pid;
@@ -180,11 +192,12 @@ static int stored_open(void *ctx, int32_t pid, const struct event_map *map)
 		return fd;
 	CLEANUP(free_p) char *path = xasprintf("%s%s", s->symfs ? s->symfs : "", map->path);
 	fd = host_open_in_root(-1, path);
+	bool is_below_symfs = fd >= 0 && s->symfs;
 	if (fd < 0 && s->symfs)
 		fd = host_open_in_root(-1, map->path);
 	if (fd >= 0 && !map->nr_build_id && map->inode) {
 		struct stat st;
-		if (fstat(fd, &st) || st.st_ino != map->inode) {
+		if (fstat(fd, &st) || !is_mapped_inode(s, map, &st, is_below_symfs)) {
 			close(fd);
 			return -ESTALE;
 		}

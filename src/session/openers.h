@@ -40,6 +40,11 @@ struct stored_files {
 	const char *symfs;     /* prefix for all paths, or NULL */
 	const char *cache_dir; /* where kernel symbols are kept, or NULL */
 	bool is_this_kernel;   /* /proc/kallsyms is that of the recording */
+	/*
+	 * Of files without build-ids: when they were written (wall clock), 0 = unknown. A binary
+	 * with another inode is taken if it is not younger, or lies below symfs.
+	 */
+	int64_t written_ns;
 };
 void stored_files_init(struct stored_files *s, const char *symfs, const char *cache_dir);
 

@@ -1,0 +1,199 @@
+/* Reader of gperftools' heap profiles; see gperfheap.h. */
+#include "base/base.h"
+#include "format/gperfheap.h"
+
+#include <errno.h>
+
+#include "base/file.h"
+#include "base/lines.h"
+#include "format/dumpmaps.h"
+#include "format/format.h"
+#include "model/heap.h"
+#include "model/heaptables.h"
+
+#define HEADER           SV("heap profile:")
+#define INTERVAL_DEFAULT ((uint64_t)128 << 10)
+
+enum sampling { SAMPLING_NONE, SAMPLING_V1, SAMPLING_V2 };
+
+struct reader {
+	struct profile *p;
+	struct dumpmaps maps;
+	enum sampling sampling;
+	uint64_t interval;
+	bool is_growth;
+	bool has_all;
+	task_id task;
+	uint32_t live_table;
+	uint32_t all_table;
+	uint64_t first_bad_nr;
+};
+
+static bool contains(struct sv s, const char *word)
+{
+	return memmem(s.p, s.n, word, strlen(word)) != NULL;
+}
+
+/* What stands behind "@": "heapprofile", "heap_v2/524288", "growthz/1". */
+static void take_kind(struct reader *r, struct sv kind)
+{
+	struct sv number = kind;
+	struct sv name = sv_trim(sv_split(&number, '/'));
+	size_t nr_digits = 0;
+	while (nr_digits < number.n && number.p[nr_digits] >= '0' && number.p[nr_digits] <= '9')
+		nr_digits++;
+	uint64_t interval = 0;
+	(void)sv_to_u64(sv_from(number.p, nr_digits), &interval); /* 0: not said */
+	r->is_growth = contains(name, "growth");
+	if (sv_eq(name, SV("heapprofile")) || !contains(name, "heap") || r->is_growth)
+		return;
+	bool is_v2 = contains(name, "_v2");
+	r->sampling = is_v2 ? SAMPLING_V2 : SAMPLING_V1;
+	r->interval = is_v2 ? interval : interval / 2;
+	if (!r->interval)
+		r->interval = INTERVAL_DEFAULT;
+}
+
+static bool take_header(struct reader *r, struct sv line)
+{
+	struct dump_sum live;
+	struct dump_sum all;
+	struct sv rest;
+	if (!sv_has_prefix(line, HEADER) ||
+	    !dumpmaps_row(sv_from_idx(line, HEADER.n), &live, &all, &rest))
+		return false;
+	bool is_same = live.nr == all.nr && live.nr_bytes == all.nr_bytes;
+	if (rest.n > 1 && rest.p[0] == '@') {
+		take_kind(r, sv_trim(sv_from_idx(rest, 1)));
+	} else if (is_same) {
+		r->sampling = SAMPLING_V1;
+		r->interval = INTERVAL_DEFAULT;
+	}
+	/* a sampler of what is live knows nothing of what was freed */
+	r->has_all = !r->is_growth && (r->sampling == SAMPLING_NONE || !is_same);
+	return true;
+}
+
+static struct dump_estimate unbias(const struct reader *r, struct dump_sum s)
+{
+	switch (r->sampling) {
+	case SAMPLING_NONE:
+		break;
+	case SAMPLING_V1:
+		return dumpmaps_unbias_v1(s, r->interval);
+	case SAMPLING_V2:
+		return dumpmaps_unbias(s, r->interval);
+	}
+	return (struct dump_estimate){.nr = (double)s.nr, .nr_bytes = (double)s.nr_bytes};
+}
+
+static void add_row(struct reader *r, uint32_t table, stack_id stack, struct dump_sum s)
+{
+	if (!s.nr && !s.nr_bytes)
+		return;
+	struct dump_estimate e = unbias(r, s);
+	bool is_exact = r->sampling == SAMPLING_NONE;
+	int64_t values[HEAP_BLOCK_NR] = {
+		[HEAP_BLOCKS] =
+			is_exact ? (int64_t)MIN(s.nr, (uint64_t)INT64_MAX) : dumpmaps_round(e.nr),
+		[HEAP_BYTES] = is_exact ? (int64_t)MIN(s.nr_bytes, (uint64_t)INT64_MAX)
+					: dumpmaps_round(e.nr_bytes),
+		[HEAP_SAMPLES] = (int64_t)MIN(s.nr, (uint64_t)INT64_MAX),
+		[HEAP_VARIANCE] = dumpmaps_round(e.variance),
+	};
+	if (r->is_growth)
+		values[HEAP_SAMPLES] = 0; /* the column there: bytes unmapped */
+	profile_sample(r->p, table, 0, stack, r->task, -1, values);
+	r->p->losses.nr[LOSS_SEEN] += (uint64_t)values[HEAP_BLOCKS];
+	r->p->losses.nr[LOSS_WRITTEN] += (uint64_t)values[HEAP_BLOCKS];
+}
+
+/* "live [allocated] @ stack" */
+static bool take_line(struct reader *r, struct sv line)
+{
+	struct dump_sum live;
+	struct dump_sum all;
+	struct sv rest;
+	stack_id stack;
+	size_t depth;
+	if (!dumpmaps_row(line, &live, &all, &rest) || !rest.n || rest.p[0] != '@' ||
+	    !dumpmaps_stack(&r->maps, sv_from_idx(rest, 1), LOCATION_CALL, &stack, &depth))
+		return false;
+	add_row(r, r->live_table, stack, live);
+	if (r->has_all)
+		add_row(r, r->all_table, stack, all);
+	return true;
+}
+
+static void make_tables(struct reader *r)
+{
+	unsigned flags = r->sampling == SAMPLING_NONE ? 0 : HEAP_TABLE_ESTIMATE;
+	r->live_table = heap_table(r->p, r->is_growth ? HEAP_KIND_MAPPED : HEAP_KIND_LIVE, flags);
+	if (r->has_all)
+		r->all_table = heap_table(r->p, HEAP_KIND_ALLOCATED, flags | HEAP_TABLE_SHORT);
+	r->task = profile_task(r->p, -1, -1, r->maps.comm, 0);
+}
+
+static void set_facts(struct reader *r)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	profile_fact(r->p, "source", "gperftools heap profile");
+	profile_fact(r->p, HEAP_FACT_ALLOCATOR, "tcmalloc");
+	profile_fact(r->p, HEAP_FACT_TIER, "dump: read from a file of gperftools' profiler");
+	if (r->sampling == SAMPLING_NONE)
+		buf_add_str(&b, "every allocation");
+	else
+		buf_add_u64(&b, r->interval);
+	profile_fact(r->p, HEAP_FACT_SAMPLING, buf_str(&b));
+	if (!r->first_bad_nr)
+		return;
+	buf_clear(&b);
+	buf_add_u64(&b, r->first_bad_nr);
+	profile_fact(r->p, "heap dump first bad line", buf_str(&b));
+}
+
+int gperfheap_read(struct profile *p, const struct format_input *in,
+		   const struct format_options *options, struct err *err)
+{
+	(void)options;
+	CLEANUP(buf_release) struct buf all = {0};
+	struct sv text = in->head;
+	if (in->fd >= 0) {
+		int rc = format_input_read_all(in, &all, FILE_LIMIT, err);
+		if (rc)
+			return rc;
+		text = buf_sv(&all);
+	}
+	struct sv stacks;
+	struct sv maps;
+	dumpmaps_cut(text, &stacks, &maps);
+	struct lines lines = lines_from(stacks.p, stacks.n);
+	struct sv line = {0};
+	struct reader r = {.p = p};
+	if (!lines_next(&lines, &line) || !take_header(&r, sv_trim(line)))
+		return err_set(err, -EINVAL,
+			       "line 1: expected 'heap profile: N: BYTES [N: BYTES] @ KIND', "
+			       "found '%.*s'",
+			       (int)MIN(line.n, (size_t)80), line.p);
+	dumpmaps_parse(&r.maps, p, 0, maps);
+	p->losses.nr[LOSS_UNPARSED] += r.maps.nr_bad;
+	p->losses.nr[LOSS_SEEN] += r.maps.nr_bad;
+	make_tables(&r);
+	while (lines_next(&lines, &line)) {
+		line = sv_trim(line);
+		if (!line.n || take_line(&r, line))
+			continue;
+		p->losses.nr[LOSS_SEEN]++;
+		p->losses.nr[LOSS_UNPARSED]++;
+		if (!r.first_bad_nr)
+			r.first_bad_nr = lines.nr;
+	}
+	set_facts(&r);
+	dumpmaps_release(&r.maps);
+	return 0;
+}
+
+int gperfheap_sniff(struct sv head)
+{
+	return sv_has_prefix(head, HEADER) ? 100 : 0;
+}

@@ -1,0 +1,42 @@
+/* Build-ids for modules that have none; see adopt.h. */
+#include "base/base.h"
+#include "ingest/adopt.h"
+
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "base/file.h"
+#include "model/event.h"
+#include "object/elf.h"
+
+static void adopt(struct profile *p, struct module *m, const struct opener *opener)
+{
+	struct event_map map = {.path = profile_text(p, m->path),
+				.is_exec = true,
+				.dev_major = (uint32_t)(m->dev >> 32),
+				.dev_minor = (uint32_t)m->dev,
+				.inode = m->inode};
+	CLEANUP(close_p) int fd = opener->open(opener->ctx, 0, &map);
+	struct elf *elf = NULL;
+	struct stat st;
+	if (fd < 0 || fstat(fd, &st) || elf_open_fd(&elf, fd, NULL))
+		return;
+	uint8_t id[ELF_BUILD_ID_MAX];
+	size_t n = elf_build_id(elf, id);
+	elf_free(elf);
+	m->nr_build_id = (uint8_t)MIN(n, (size_t)MODULE_BUILD_ID_MAX);
+	memcpy(m->build_id, id, m->nr_build_id);
+	if (n)
+		return;
+	m->dev = (uint64_t)major(st.st_dev) << 32 | minor(st.st_dev);
+	m->inode = st.st_ino;
+}
+
+void modules_adopt(struct profile *p, const struct opener *opener)
+{
+	for (size_t i = 1; i < p->modules.n; i++) {
+		struct module *m = &p->modules.p[i];
+		if (m->kind == MODULE_ELF && !m->nr_build_id && m->path)
+			adopt(p, m, opener);
+	}
+}
