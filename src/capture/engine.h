@@ -42,6 +42,8 @@ enum engine_programs {
 	ENGINE_NO_WAKERS = 1 << 5, /* with WAITS: durations and reasons only */
 	ENGINE_NO_STACKS = 1 << 6, /* with WAITS: no user stacks either */
 	ENGINE_HEAP = 1 << 7,      /* the recorder inside the target (heapsource.h): no program */
+	/* No programs: sources by user space alone. */
+	ENGINE_MEMORY = 1 << 8, /* RSS and its parts over time */
 };
 
 struct engine_spec {

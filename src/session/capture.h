@@ -42,6 +42,7 @@ struct capture_options {
 	const struct counts_spec *counts;   /* with ENGINE_COUNTS */
 	const struct spans_spec *spans;     /* with ENGINE_SPANS */
 	const struct heapsource_spec *heap; /* with ENGINE_HEAP; whom: from target or command */
+	uint64_t memory_spacing_ns;         /* with ENGINE_MEMORY: 0 = a second */
 	const struct target *target;        /* NULL: only the command */
 	char **command;                     /* NULL-terminated, or NULL */
 	uint64_t duration_ns;               /* 0 = until the command ends or somebody stops it */

@@ -11,12 +11,14 @@
 #include "base/num.h"
 #include "capture/counts.h"
 #include "capture/io.h"
+#include "capture/memorysource.h"
 #include "capture/perfcounts.h"
 #include "capture/spans.h"
 #include "capture/switches.h"
 #include "capture/waitsource.h"
 #include "host/mempressure.h"
 #include "host/proc.h"
+#include "model/heaptables.h"
 #include "session/event_tables.h"
 #include "session/heap_kind.h"
 #include "specs.h"
@@ -446,6 +448,55 @@ static void spans_kind_free(void *s)
 	free_p(&s);
 }
 
+/* ---- memory over time (memorysource.h) ---------------------------------------------------- */
+
+static int memory_kind_open(void **ret_s, const struct source_env *env, struct err *err)
+{
+	const struct target *t = env->options->target;
+	struct memory_spec spec = {.child = env->child,
+				   .spacing_ns = env->options->memory_spacing_ns};
+	if (t) {
+		spec.pids = &t->pids;
+		spec.tids = &t->tids;
+	}
+	struct memory_source *s = NULL;
+	int rc = memory_source_open(&s, &spec, err);
+	*ret_s = s;
+	return rc;
+}
+
+static int memory_kind_read(void *s, const struct event_sink *sink, struct err *err)
+{
+	return memory_source_read(s, sink, err);
+}
+
+static void memory_kind_facts(void *s, struct profile *p)
+{
+	struct memory_info info = memory_source_info(s);
+	CLEANUP(buf_release) struct buf text = {0};
+	if (info.is_refused)
+		profile_fact(p, "memory refused", "PSS and stacks: no right to trace the target");
+	if (!info.nr_walks)
+		return;
+	buf_addf(&text,
+		 "%" PRIu64 " readings, %" PRIu64 " walks of page tables: ", info.nr_readings,
+		 info.nr_walks);
+	num_add_ns(&text, info.walks_ns);
+	buf_add_str(&text, ", longest ");
+	num_add_ns(&text, info.longest_ns);
+	profile_fact(p, "memory readings", buf_str(&text));
+}
+
+static int memory_kind_patience_ms(const void *s)
+{
+	return (int)MIN(memory_source_spacing_ns(s) / 1000000, (uint64_t)INT_MAX);
+}
+
+static void memory_kind_free(void *s)
+{
+	memory_source_free(s);
+}
+
 /* ---- the table ---------------------------------------------------------------------------- */
 
 static const struct source_kind kinds[] = {
@@ -525,6 +576,16 @@ static const struct source_kind kinds[] = {
 		.facts = spans_kind_facts,
 		.patience_ms = spans_kind_patience_ms,
 		.free = spans_kind_free,
+	},
+	{
+		.name = "memory",
+		.program = ENGINE_MEMORY,
+		.open = memory_kind_open,
+		.drain = memory_kind_read,
+		.stop = memory_kind_read,
+		.facts = memory_kind_facts,
+		.patience_ms = memory_kind_patience_ms,
+		.free = memory_kind_free,
 	},
 };
 
@@ -653,6 +714,8 @@ void sources_make_tables(const struct sources *s, struct profile *p, struct buil
 			make_table(&shapes[i], p, b);
 	if (programs & ENGINE_HEAP)
 		heap_kind_tables(s->env.options, p, b);
+	if (programs & ENGINE_MEMORY)
+		builder_set_derived_table(b, SPEC_MEMORY, heap_table(p, HEAP_KIND_MEMORY, 0));
 	if (programs & ENGINE_COUNTS)
 		event_tables_add(p, b, s->env.options->counts);
 }

@@ -21,7 +21,7 @@ object:base
 unwind:base model/ids.h object
 symbol:base model/ids.h object
 host:base
-capture:base model/event.h model/ids.h model/wait.h unwind host
+capture:base model/event.h model/heap.h model/ids.h model/wait.h unwind host
 ingest:base model object unwind symbol
 format:base model
 session:base model host capture ingest format

@@ -1,0 +1,303 @@
+/* Mappings and what is resident of them; see memmaps.h. */
+#include "base/base.h"
+#include "host/memmaps.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/lines.h"
+#include "base/mem.h"
+#include "host/memstat.h"
+#include "host/proc.h"
+
+#define SMAPS_BYTES_MAX ((size_t)512 << 20)
+#define UNGUARDED_BYTES ((uint64_t)16 << 20)
+/* Go's heap begins here, and holds the stacks of goroutines between everything else. */
+#define GO_HEAP_LO ((uint64_t)0xc000000000)
+#define GO_HEAP_HI ((uint64_t)0xe000000000)
+
+void memstacks_release(struct memstacks *s)
+{
+	vec_release(&s->starts);
+}
+
+void memmaps_release(struct memmaps *m)
+{
+	intern_release(&m->paths);
+	vec_release(&m->list);
+}
+
+const char *memmaps_path(const struct memmaps *m, const struct memmap *one)
+{
+	return one->path ? intern_str(&m->paths, one->path) : "";
+}
+
+const char *memmap_kind_name(enum memmap_kind kind)
+{
+	static const char *const names[] = {
+		[MEMMAP_ANON] = "anonymous", [MEMMAP_HEAP] = "heap",       [MEMMAP_STACK] = "stack",
+		[MEMMAP_CODE] = "code",      [MEMMAP_BINARY] = "binary",   [MEMMAP_FILE] = "file",
+		[MEMMAP_SHMEM] = "shmem",    [MEMMAP_JIT] = "jit",         [MEMMAP_NAMED] = "named",
+		[MEMMAP_SPECIAL] = "kernel", [MEMMAP_HUGETLB] = "hugetlb",
+	};
+	return kind < MEMMAP_KIND_NR ? names[kind] : "";
+}
+
+uint64_t memmaps_rss(const struct memmaps *m, enum memmap_kind kind)
+{
+	uint64_t sum = 0;
+	vec_foreach(one, &m->list)
+		if (one->kind == kind)
+			sum += one->rss_bytes;
+	return sum;
+}
+
+/* ---- text --------------------------------------------------------------------------------- */
+
+/* "start-end perms offset dev inode   path" */
+static bool parse_head(struct memmaps *m, struct sv line, struct memmap *ret_one)
+{
+	struct memmap one = {0};
+	uint64_t inode;
+	struct sv range = sv_split(&line, ' ');
+	struct sv start = sv_split(&range, '-');
+	if (!sv_to_hex(start, &one.start) || !sv_to_hex(range, &one.end) || one.end <= one.start)
+		return false;
+	struct sv perms = sv_split(&line, ' ');
+	(void)sv_split(&line, ' ');
+	(void)sv_split(&line, ' ');
+	if (perms.n < 4 || !sv_to_u64(sv_split(&line, ' '), &inode))
+		return false;
+	one.is_readable = perms.p[0] == 'r';
+	one.is_writable = perms.p[1] == 'w';
+	one.is_exec = perms.p[2] == 'x';
+	one.is_shared = perms.p[3] == 's';
+	while (line.n && line.p[0] == ' ')
+		line = sv_from_idx(line, 1);
+	if (line.n)
+		one.path = intern_add(&m->paths, line.p, line.n);
+	*ret_one = one;
+	return true;
+}
+
+static void add_number(struct memmap *m, struct sv key, uint64_t v)
+{
+	static const struct {
+		const char *key;
+		size_t at;
+	} fields[] = {
+		{"Rss", offsetof(struct memmap, rss_bytes)},
+		{"Pss", offsetof(struct memmap, pss_bytes)},
+		{"Shared_Clean", offsetof(struct memmap, shared_clean_bytes)},
+		{"Shared_Dirty", offsetof(struct memmap, shared_dirty_bytes)},
+		{"Private_Clean", offsetof(struct memmap, private_clean_bytes)},
+		{"Private_Dirty", offsetof(struct memmap, private_dirty_bytes)},
+		{"Anonymous", offsetof(struct memmap, anon_bytes)},
+		{"AnonHugePages", offsetof(struct memmap, huge_bytes)},
+		{"ShmemPmdMapped", offsetof(struct memmap, huge_bytes)},
+		{"FilePmdMapped", offsetof(struct memmap, huge_bytes)},
+		{"Swap", offsetof(struct memmap, swap_bytes)},
+		{"SwapPss", offsetof(struct memmap, swap_pss_bytes)},
+		{"Locked", offsetof(struct memmap, locked_bytes)},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+		if (!sv_eq_str(key, fields[i].key))
+			continue;
+		uint64_t *to = (uint64_t *)(void *)((char *)m + fields[i].at);
+		*to = *to + v < v ? UINT64_MAX : *to + v;
+		return;
+	}
+}
+
+static bool has_prefix(const char *s, const char *prefix)
+{
+	return !strncmp(s, prefix, strlen(prefix));
+}
+
+static enum memmap_kind kind_of(const struct memmaps *m, const struct memmap *one,
+				const bool *is_binary)
+{
+	const char *path = memmaps_path(m, one);
+	if (!*path)
+		return one->is_exec ? MEMMAP_JIT : MEMMAP_ANON;
+	if (path[0] == '[') {
+		if (!strcmp(path, "[heap]"))
+			return MEMMAP_HEAP;
+		if (has_prefix(path, "[stack"))
+			return MEMMAP_STACK;
+		if (has_prefix(path, "[anon_shmem"))
+			return MEMMAP_SHMEM;
+		return has_prefix(path, "[anon") ? MEMMAP_NAMED : MEMMAP_SPECIAL;
+	}
+	if (has_prefix(path, "/anon_hugepage"))
+		return MEMMAP_HUGETLB;
+	/* Code written to a memfd or to shared memory is code all the same. */
+	if (one->is_exec)
+		return has_prefix(path, "/memfd:") || has_prefix(path, "/dev/zero") ? MEMMAP_JIT
+										    : MEMMAP_CODE;
+	if (has_prefix(path, "/memfd:") || has_prefix(path, "/dev/shm/") ||
+	    has_prefix(path, "/SYSV") || has_prefix(path, "/dev/zero"))
+		return one->is_shared || one->rss_bytes > one->anon_bytes ? MEMMAP_SHMEM
+									  : MEMMAP_ANON;
+	return is_binary[one->path] ? MEMMAP_BINARY : MEMMAP_FILE;
+}
+
+static void tell_kinds(struct memmaps *m)
+{
+	bool *is_binary = xcalloc(MAX(intern_count(&m->paths), (size_t)1), sizeof(*is_binary));
+	vec_foreach(one, &m->list)
+		if (one->is_exec)
+			is_binary[one->path] = true;
+	vec_foreach(one, &m->list)
+		one->kind = kind_of(m, one, is_binary);
+	free_p(&is_binary);
+}
+
+void memmaps_parse(struct memmaps *m, struct sv text)
+{
+	struct lines in = lines_from(text.p, text.n);
+	struct sv line, key;
+	uint64_t v;
+	while (lines_next(&in, &line)) {
+		struct memmap one;
+		/* Keys begin with a capital, addresses with a small hexadecimal digit. */
+		if (line.n && line.p[0] >= 'A' && line.p[0] <= 'Z') {
+			if (m->list.n && memstat_line(line, &key, &v))
+				add_number(vec_last(&m->list), key, v);
+		} else if (parse_head(m, line, &one)) {
+			vec_push(&m->list, one);
+		}
+	}
+	tell_kinds(m);
+}
+
+/* ---- stacks ------------------------------------------------------------------------------- */
+
+bool memmaps_parse_sp(struct sv text, uint64_t *ret_sp)
+{
+	/* "NR A0 .. A5 SP PC", or "-1 SP PC" outside of a system call */
+	struct sv rest = sv_trim(text);
+	struct sv first = sv_split(&rest, ' ');
+	if (!first.n || !rest.n)
+		return false;
+	ssize_t last = sv_rindex(rest, ' ');
+	if (last < 0)
+		return false;
+	struct sv before = sv_from(rest.p, (size_t)last);
+	ssize_t at = sv_rindex(before, ' ');
+	return sv_to_hex(sv_from_idx(before, (size_t)(at + 1)), ret_sp) && *ret_sp;
+}
+
+static bool has_guard(const struct memmaps *m, size_t i)
+{
+	const struct memmap *below = i ? &m->list.p[i - 1] : NULL;
+	return below && below->end == m->list.p[i].start && !below->is_readable &&
+	       !below->is_writable && !below->is_exec;
+}
+
+/* A thread may also stand on memory that is no stack: a coroutine's, within a heap. */
+static bool may_be_stack(const struct memmaps *m, size_t i)
+{
+	const struct memmap *one = &m->list.p[i];
+	if (one->kind == MEMMAP_STACK)
+		return true;
+	if ((one->kind != MEMMAP_ANON && one->kind != MEMMAP_NAMED) || !one->is_writable ||
+	    one->is_shared)
+		return false;
+	if (one->start >= GO_HEAP_LO && one->start < GO_HEAP_HI)
+		return false;
+	return has_guard(m, i) || one->end - one->start <= UNGUARDED_BYTES;
+}
+
+static ssize_t find_map(const struct memmaps *m, uint64_t addr)
+{
+	size_t lo = 0;
+	size_t hi = m->list.n;
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		if (m->list.p[mid].end <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < m->list.n && m->list.p[lo].start <= addr ? (ssize_t)lo : -1;
+}
+
+static int compare_u64(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a;
+	uint64_t y = *(const uint64_t *)b;
+	return (x > y) - (x < y);
+}
+
+void memmaps_mark_stacks(struct memmaps *m, struct memstacks *stacks, const uint64_t *sps,
+			 size_t nr)
+{
+	for (size_t i = 0; i < nr + stacks->starts.n; i++) {
+		uint64_t addr = i < nr ? sps[i] : stacks->starts.p[i - nr];
+		ssize_t at = find_map(m, addr);
+		if (at >= 0 && may_be_stack(m, (size_t)at))
+			m->list.p[at].kind = MEMMAP_STACK;
+	}
+	vec_clear(&stacks->starts);
+	vec_foreach(one, &m->list)
+		if (one->kind == MEMMAP_STACK)
+			vec_push(&stacks->starts, one->start);
+	if (stacks->starts.n)
+		qsort(stacks->starts.p, stacks->starts.n, sizeof(uint64_t), compare_u64);
+}
+
+static void look_at_threads(struct memmaps *m, int32_t pid, struct memstacks *stacks)
+{
+	CLEANUP(pid_list_release) struct pid_list tids = {0};
+	CLEANUP(buf_release) struct buf text = {0};
+	VEC(uint64_t) sps = {0};
+	if (proc_threads(&tids, pid, NULL))
+		return;
+	stacks->nr_unseen = 0;
+	vec_foreach(tid, &tids.pids) {
+		CLEANUP(free_p) char *path = xasprintf("/proc/%d/task/%d/syscall", pid, *tid);
+		uint64_t sp;
+		buf_clear(&text);
+		if (!file_read(&text, path, 4096, NULL) && memmaps_parse_sp(buf_sv(&text), &sp))
+			vec_push(&sps, sp);
+	}
+	memmaps_mark_stacks(m, stacks, sps.p, sps.n);
+	if (tids.pids.n > stacks->starts.n)
+		stacks->nr_unseen = (uint32_t)(tids.pids.n - stacks->starts.n);
+	vec_release(&sps);
+}
+
+/* ---- reading ------------------------------------------------------------------------------ */
+
+int memmaps_read(struct memmaps *ret_m, int32_t pid, struct memstacks *stacks, struct err *err)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	CLEANUP(free_p) char *smaps = xasprintf("/proc/%d/smaps", pid);
+	CLEANUP(free_p) char *maps = xasprintf("/proc/%d/maps", pid);
+	CLEANUP(memmaps_release) struct memmaps m = {0};
+	uint64_t start_ns = clock_mono_ns();
+	int rc = file_read(&text, smaps, SMAPS_BYTES_MAX, NULL);
+	m.has_rss = !rc;
+	if (rc) {
+		buf_clear(&text);
+		rc = file_read(&text, maps, SMAPS_BYTES_MAX, err);
+	}
+	if (rc)
+		return rc;
+	memmaps_parse(&m, buf_sv(&text));
+	m.read_ns = clock_mono_ns() - start_ns;
+	if (!m.list.n)
+		return err_set(err, -ESRCH,
+			       "process %d has no mappings: it has ended, or is the "
+			       "kernel's",
+			       pid);
+	if (stacks)
+		look_at_threads(&m, pid, stacks);
+	*ret_m = m;
+	m = (struct memmaps){0};
+	return 0;
+}

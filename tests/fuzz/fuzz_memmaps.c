@@ -1,0 +1,33 @@
+/*
+ * What the kernel writes about memory: any text is taken, mappings have a length and a kind, and
+ * whatever holds a stack pointer is looked up without harm.
+ */
+#include "base/base.h"
+
+#include "host/memmaps.h"
+#include "host/memstat.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+	struct sv text = sv_from((const char *)data, n);
+	struct memstat m = {0};
+	(void)memstat_parse_status(&m, text);
+	(void)memstat_parse_statm(&m, text, 4096);
+	(void)memstat_parse_stat(&m, text);
+	(void)memstat_parse_rollup(&m, text);
+	CLEANUP(memmaps_release) struct memmaps maps = {0};
+	CLEANUP(memstacks_release) struct memstacks stacks = {0};
+	uint64_t sps[2] = {0x7f0000800f00, 0};
+	size_t nr = 1 + memmaps_parse_sp(text, &sps[1]);
+	memmaps_parse(&maps, text);
+	vec_foreach(one, &maps.list) {
+		ASSERT(one->end > one->start && one->kind < MEMMAP_KIND_NR);
+		(void)memmaps_path(&maps, one);
+	}
+	memmaps_mark_stacks(&maps, &stacks, sps, nr);
+	memmaps_mark_stacks(&maps, &stacks, NULL, 0);
+	ASSERT(stacks.starts.n <= maps.list.n);
+	return 0;
+}
