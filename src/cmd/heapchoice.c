@@ -1,0 +1,397 @@
+/* The tier for a process and its functions; see heapchoice.h. */
+#include "base/base.h"
+#include "cmd/heapchoice.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/sv.h"
+#include "host/bpfrights.h"
+#include "host/caps.h"
+#include "host/proc.h"
+#include "host/procmem.h"
+
+static const struct {
+	const char *name;
+	enum heap_tier tier;
+} tiers[] = {
+	{"jemalloc-prof", HEAP_TIER_PROF}, {"prof", HEAP_TIER_PROF},
+	{"hooks", HEAP_TIER_HOOKS},        {"patch", HEAP_TIER_PATCH},
+	{"uprobes", HEAP_TIER_UPROBES},    {"growth", HEAP_TIER_GROWTH},
+};
+
+const char *heapchoice_tier_name(enum heap_tier tier)
+{
+	for (size_t i = 0; i < ARRAY_LEN(tiers); i++)
+		if (tiers[i].tier == tier)
+			return tiers[i].name;
+	return "none";
+}
+
+bool heapchoice_tier_from_name(const char *name, enum heap_tier *ret_tier)
+{
+	for (size_t i = 0; i < ARRAY_LEN(tiers); i++) {
+		if (strcmp(name, tiers[i].name))
+			continue;
+		*ret_tier = tiers[i].tier;
+		return true;
+	}
+	return false;
+}
+
+bool heapchoice_has_hooks(const uint32_t version[3])
+{
+	return version[0] == 5 && (version[1] == 2 || (version[1] == 3 && version[2] <= 1));
+}
+
+/* ---- words --------------------------------------------------------------------------------- */
+
+static bool is_wanted(const struct heaptarget_image *m, const struct allocfind_function *fn)
+{
+	const char *prefix = m->found->jemalloc.prefix;
+	switch (fn->kind) {
+	case ALLOCFIND_MIMALLOC:
+	case ALLOCFIND_TCMALLOC:
+	case ALLOCFIND_PAGES:
+		return true;
+	case ALLOCFIND_JEMALLOC:
+		return m->is_used || (prefix && *prefix);
+	case ALLOCFIND_GLIBC:
+	case ALLOCFIND_MUSL:
+	case ALLOCFIND_OTHER:
+		return m->is_used;
+	case ALLOCFIND_NONE:
+	case ALLOCFIND_KIND_NR:
+		break;
+	}
+	return false;
+}
+
+static size_t count(const struct heaptarget *h, enum allocfind_kind kind,
+		    const struct heaptarget_image **ret_m)
+{
+	size_t n = 0;
+	vec_foreach(m, &h->images) {
+		vec_foreach(fn, &m->found->functions) {
+			if (fn->kind != kind || !is_wanted(m, fn))
+				continue;
+			n++;
+			*ret_m = m;
+		}
+	}
+	return n;
+}
+
+static void add_place(struct buf *to, const struct heaptarget_image *m)
+{
+	if (m->is_executable)
+		buf_add_str(to, ", static");
+	else
+		buf_addf(to, ", %s", path_base(m->path));
+}
+
+static void add_jemalloc(struct buf *to, const struct heaptarget_image *m)
+{
+	const struct allocfind_jemalloc *j = &m->found->jemalloc;
+	buf_add_str(to, "jemalloc");
+	if (j->version[0])
+		buf_addf(to, " %u.%u.%u", j->version[0], j->version[1], j->version[2]);
+	add_place(to, m);
+	if (j->prefix && *j->prefix)
+		buf_addf(to, ", prefix %s", j->prefix);
+	if (j->is_stripped || !j->prefix)
+		buf_add_str(to, ", without symbols");
+}
+
+char *heaptarget_describe(const struct heaptarget *h)
+{
+	static const enum allocfind_kind kinds[] = {ALLOCFIND_TCMALLOC, ALLOCFIND_MIMALLOC,
+						    ALLOCFIND_OTHER, ALLOCFIND_GLIBC,
+						    ALLOCFIND_MUSL};
+	CLEANUP(buf_release) struct buf text = {0};
+	const struct heaptarget_image *m = heaptarget_jemalloc(h);
+	if (m)
+		add_jemalloc(&text, m);
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		if (!count(h, kinds[i], &m))
+			continue;
+		if (text.n)
+			buf_add_str(&text, "; ");
+		buf_add_str(&text, kinds[i] == ALLOCFIND_OTHER ? "a malloc of its own"
+							       : allocfind_kind_name(kinds[i]));
+		add_place(&text, m);
+	}
+	if (!text.n)
+		buf_add_str(&text, "none found");
+	return buf_detach(&text);
+}
+
+enum heap_allocator heaptarget_allocator(const struct heaptarget *h)
+{
+	static const struct {
+		enum allocfind_kind kind;
+		enum heap_allocator is;
+	} order[] = {
+		{ALLOCFIND_MIMALLOC, HEAP_ALLOCATOR_MIMALLOC},
+		{ALLOCFIND_TCMALLOC, HEAP_ALLOCATOR_TCMALLOC},
+		{ALLOCFIND_OTHER, HEAP_ALLOCATOR_OTHER},
+		{ALLOCFIND_GLIBC, HEAP_ALLOCATOR_LIBC},
+		{ALLOCFIND_MUSL, HEAP_ALLOCATOR_LIBC},
+	};
+	if (heaptarget_jemalloc(h))
+		return HEAP_ALLOCATOR_JEMALLOC;
+	const struct heaptarget_image *m;
+	for (size_t i = 0; i < ARRAY_LEN(order); i++)
+		if (count(h, order[i].kind, &m))
+			return order[i].is;
+	return HEAP_ALLOCATOR_NONE;
+}
+
+/* ---- functions ----------------------------------------------------------------------------- */
+
+static void add_site(struct heap_plan *p, const struct heaptarget_image *m,
+		     const struct allocfind_function *fn)
+{
+	uint64_t offset = 0;
+	if (p->sites.n >= HEAP_SITES_MAX || !elf_offset_from_vaddr(m->elf, fn->vaddr, &offset))
+		return;
+	vec_push(&p->sites, (struct heap_site){.addr = fn->vaddr + m->bias,
+					       .end = fn->end ? fn->end + m->bias : 0,
+					       .shape = fn->shape,
+					       .name = xstrdup(fn->name),
+					       .path = xstrdup(m->path),
+					       .file_offset = offset});
+}
+
+/* Allocators first: were there more functions than may be, the mappings would be left out. */
+static void add_sites(struct heap_plan *p, const struct heaptarget *h, bool has_jemalloc)
+{
+	for (int pass = 0; pass < 2; pass++)
+		vec_foreach(m, &h->images)
+			vec_foreach(fn, &m->found->functions)
+				if (is_wanted(m, fn) && (fn->kind == ALLOCFIND_PAGES) == pass &&
+				    (has_jemalloc || fn->kind != ALLOCFIND_JEMALLOC))
+					add_site(p, m, fn);
+}
+
+static void add_code(struct heap_plan *p, const struct heaptarget *h)
+{
+	vec_foreach(m, &h->images) {
+		vec_foreach(r, &m->found->code)
+			vec_push(&p->allocator_code,
+				 (struct heap_range){r->start + m->bias, r->end + m->bias});
+		/* A library that is an allocator and nothing else, or has no symbols to tell. */
+		size_t nr;
+		const struct elf_segment *s = elf_segments(m->elf, &nr);
+		bool is_whole = !m->is_executable && m->found->jemalloc.version_text &&
+				(strstr(path_base(m->path), "jemalloc") || !m->found->code.n);
+		for (size_t i = 0; is_whole && i < nr; i++)
+			if (s[i].type == 1 /* PT_LOAD */ && s[i].flags & 1 /* PF_X */)
+				vec_push(&p->allocator_code,
+					 (struct heap_range){s[i].vaddr + m->bias,
+							     s[i].vaddr + s[i].nr_mem_bytes +
+								     m->bias});
+	}
+}
+
+static void add_jemalloc_facts(struct heap_plan *p, const struct heaptarget *h)
+{
+	const struct heaptarget_image *m = heaptarget_jemalloc(h);
+	if (!m)
+		return;
+	const struct allocfind_jemalloc *j = &m->found->jemalloc;
+	p->mallctl = j->mallctl ? j->mallctl + m->bias : 0;
+	memcpy(p->version, j->version, sizeof(p->version));
+	p->has_prof = j->has_prof;
+	p->prefix = xstrdup(j->prefix ? j->prefix : "");
+}
+
+/* ---- the choice ---------------------------------------------------------------------------- */
+
+/* Whether we may hold one of its threads and have it make system calls; else why not. */
+static bool may_inject(int32_t pid, struct buf *why)
+{
+	int mem CLEANUP(close_p) = host_open_mem(pid);
+	if (mem < 0) {
+		buf_addf(why, "tracing it is refused (%s)", strerror(-mem));
+		return false;
+	}
+	int32_t tracer = 0;
+	unsigned seccomp = 0;
+	if (host_trace_state(pid, &tracer, &seccomp))
+		return true; /* gone: whoever attaches will tell */
+	int32_t tracer_pid = 0;
+	if (tracer && (proc_tgid(tracer, &tracer_pid, NULL) || tracer_pid != getpid())) {
+		buf_addf(why, "process %d traces it already", tracer);
+		return false;
+	}
+	if (seccomp == 2 && !host_has_cap(CAP_SYS_ADMIN)) {
+		buf_add_str(why, "its seccomp filter cannot be suspended without CAP_SYS_ADMIN");
+		return false;
+	}
+	return true;
+}
+
+static bool is_heap(enum heap_shape s)
+{
+	return s < HEAP_MMAP;
+}
+
+static size_t nr_heap_sites(const struct heap_plan *p)
+{
+	size_t n = 0;
+	vec_foreach(s, &p->sites)
+		n += is_heap(s->shape);
+	return n;
+}
+
+static void set_reason(struct heap_plan *p, enum heap_tier tier, struct buf *text)
+{
+	p->tier = tier;
+	p->reason = buf_detach(text);
+}
+
+/* A runtime with a heap of its own, or an allocator whose functions cannot be found. */
+static bool needs_growth(struct heap_plan *p, const struct heaptarget *h, struct buf *why)
+{
+	if (h->is_go)
+		buf_add_str(why, "the Go runtime manages its own heap, which none of malloc's "
+				 "functions sees");
+	else if (h->is_jvm)
+		buf_add_str(why, "the Java virtual machine manages its own heap; --tier patch "
+				 "watches what its native code takes from malloc");
+	else if (p->allocator == HEAP_ALLOCATOR_JEMALLOC && !p->mallctl)
+		buf_add_str(why, "its jemalloc has no symbols, and its functions were not found by "
+				 "its tables either");
+	else if (p->allocator == HEAP_ALLOCATOR_NONE || !nr_heap_sites(p))
+		buf_add_str(why, "no allocator's functions were found in it");
+	if (!why->n)
+		return false;
+	buf_add_str(why, ": growth of memory by page faults and mappings");
+	return true;
+}
+
+static void choose(struct heap_plan *p, const struct heaptarget *h)
+{
+	CLEANUP(buf_release) struct buf why = {0};
+	if (needs_growth(p, h, &why)) {
+		set_reason(p, HEAP_TIER_GROWTH, &why);
+		return;
+	}
+	if (!may_inject(h->pid, &why)) {
+		CLEANUP(err_release) struct err refused = {0};
+		if (!host_bpf_rights(HOST_BTF_PATH, &refused)) {
+			buf_add_str(&why, ": its functions are watched by uprobes");
+			set_reason(p, HEAP_TIER_UPROBES, &why);
+			return;
+		}
+		buf_addf(&why, ", and so are probes (%s): growth of memory by page faults",
+			 err_msg(&refused));
+		set_reason(p, HEAP_TIER_GROWTH, &why);
+		return;
+	}
+	if (p->mallctl && heapchoice_has_hooks(p->version)) {
+		buf_add_str(&why, "this jemalloc tells its hooks of every allocation, by whatever "
+				  "function; its code is not changed");
+		set_reason(p, HEAP_TIER_HOOKS, &why);
+		return;
+	}
+	buf_addf(&why, "%zu functions of its allocator are patched while it runs",
+		 nr_heap_sites(p));
+	set_reason(p, HEAP_TIER_PATCH, &why);
+}
+
+static int force_jemalloc(const struct heap_plan *p, const struct heaptarget *h,
+			  enum heap_tier tier, struct err *err)
+{
+	const char *name = heapchoice_tier_name(tier);
+	int rc = 0;
+	if (p->allocator != HEAP_ALLOCATOR_JEMALLOC) {
+		rc = err_set(err, -ENOTSUP, "tier %s: process %d does not use jemalloc (%s)", name,
+			     h->pid, p->allocator_text);
+		return err_hint(err, "leave out --tier: assay chooses one that works");
+	}
+	if (!p->mallctl) {
+		rc = err_set(err, -ENOTSUP, "tier %s: mallctl was not found in process %d (%s)",
+			     name, h->pid, p->allocator_text);
+		return err_hint(err, "keep symbols (cargo: strip = false) or install the "
+				     "binary's debug file");
+	}
+	if (tier == HEAP_TIER_PROF && !p->has_prof) {
+		rc = err_set(err, -ENOTSUP,
+			     "tier %s: this jemalloc was built without profiling (%s)", name,
+			     p->allocator_text);
+		return err_hint(err, "build it with --enable-prof (tikv-jemallocator: feature "
+				     "\"profiling\"), or use --tier hooks or patch");
+	}
+	if (tier == HEAP_TIER_HOOKS && !heapchoice_has_hooks(p->version)) {
+		rc = err_set(err, -ENOTSUP,
+			     "tier %s: hooks are in jemalloc 5.2.0 to 5.3.1, this is %s", name,
+			     p->allocator_text);
+		return err_hint(err, "use --tier patch");
+	}
+	return rc;
+}
+
+static int force(struct heap_plan *p, const struct heaptarget *h, enum heap_tier tier,
+		 struct err *err)
+{
+	if (tier == HEAP_TIER_PROF || tier == HEAP_TIER_HOOKS) {
+		int rc = force_jemalloc(p, h, tier, err);
+		if (rc)
+			return rc;
+	}
+	if ((tier == HEAP_TIER_PATCH || tier == HEAP_TIER_UPROBES) && !nr_heap_sites(p)) {
+		(void)err_set(err, -ENOTSUP,
+			      "tier %s: no allocator's functions were found in process %d (%s)",
+			      heapchoice_tier_name(tier), h->pid, p->allocator_text);
+		return err_hint(err, "use --tier growth, which needs none");
+	}
+	CLEANUP(buf_release) struct buf why = {0};
+	CLEANUP(buf_release) struct buf refusal = {0};
+	bool is_injected = tier != HEAP_TIER_UPROBES && tier != HEAP_TIER_GROWTH;
+	if (is_injected && !may_inject(h->pid, &refusal)) {
+		(void)err_set(err, -EPERM, "tier %s: cannot be put into process %d: %s",
+			      heapchoice_tier_name(tier), h->pid, buf_str(&refusal));
+		return err_hint(err, "run as root, or give assay CAP_SYS_PTRACE; --tier uprobes "
+				     "and --tier growth do without");
+	}
+	buf_add_str(&why, "as asked by --tier");
+	set_reason(p, tier, &why);
+	return 0;
+}
+
+int heapchoice_plan(const struct heaptarget *h, enum heap_tier forced, struct heap_plan *ret_p,
+		    struct err *err)
+{
+	CLEANUP(heap_plan_release) struct heap_plan p = {0};
+	p.allocator = heaptarget_allocator(h);
+	p.allocator_text = heaptarget_describe(h);
+	add_jemalloc_facts(&p, h);
+	add_sites(&p, h, true);
+	add_code(&p, h);
+	if (forced == HEAP_TIER_NONE) {
+		choose(&p, h);
+	} else {
+		int rc = force(&p, h, forced, err);
+		if (rc)
+			return rc;
+	}
+	if (p.tier == HEAP_TIER_HOOKS || p.tier == HEAP_TIER_PROF) {
+		/* jemalloc tells of its own; what is left to patch are the others beside it. */
+		vec_foreach(s, &p.sites) {
+			free_p(&s->name);
+			free_p(&s->path);
+		}
+		vec_clear(&p.sites);
+		if (p.tier == HEAP_TIER_HOOKS)
+			add_sites(&p, h, false);
+	}
+	*ret_p = p;
+	p = (struct heap_plan){0};
+	return 0;
+}

@@ -1,0 +1,380 @@
+/*
+ * Allocators of a process; see heaptargets.h. The choice of a tier is in heapchoice.c.
+ */
+#include "base/base.h"
+#include "cmd/heaptargets.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <link.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/sv.h"
+#include "cmd/heapchoice.h"
+#include "host/mapped.h"
+#include "host/proc.h"
+#include "host/procmem.h"
+#include "object/debugfile.h"
+
+#define LINK_MAPS_MAX 4096
+#define DYNAMIC_MAX   1024
+
+/* A binary, read once. */
+struct known {
+	uint64_t key;
+	struct elf *elf;
+	struct allocfind found;
+	uint64_t dynamic; /* link-time address of PT_DYNAMIC, 0 = none */
+	bool has_interp;
+};
+
+struct heaptargets {
+	VEC(struct known *) known;
+};
+
+/* What one look at a process works with. */
+struct looker {
+	struct heaptargets *t;
+	struct heaptarget *h;
+	char *exe; /* path of the program, as in maps */
+	int root_fd;
+	VEC(struct known *) images; /* of h->images, in step */
+	VEC(uint64_t) seen;
+	uint64_t nr_closed;
+};
+
+struct heaptargets *heaptargets_new(void)
+{
+	return xcalloc(1, sizeof(struct heaptargets));
+}
+
+void heaptargets_free(struct heaptargets *t)
+{
+	if (!t)
+		return;
+	vec_foreach(k, &t->known) {
+		elf_free((*k)->elf);
+		allocfind_release(&(*k)->found);
+		free(*k);
+	}
+	vec_release(&t->known);
+	free(t);
+}
+
+void heaptargets_free_p(struct heaptargets **t)
+{
+	heaptargets_free(*t);
+	*t = NULL;
+}
+
+void heaptarget_release(struct heaptarget *h)
+{
+	vec_foreach(i, &h->images)
+		free((char *)i->path);
+	vec_release(&h->images);
+	*h = (struct heaptarget){0};
+}
+
+/* ---- a binary ------------------------------------------------------------------------------ */
+
+static bool has_symtab(const struct elf *e)
+{
+	size_t nr;
+	const struct elf_section *s = elf_sections(e, &nr);
+	for (size_t i = 0; i < nr; i++)
+		if (s[i].type == SHT_SYMTAB && s[i].nr_bytes)
+			return true;
+	return false;
+}
+
+static void note_segments(struct known *k)
+{
+	size_t nr;
+	const struct elf_segment *s = elf_segments(k->elf, &nr);
+	for (size_t i = 0; i < nr; i++) {
+		k->has_interp |= s[i].type == PT_INTERP;
+		if (s[i].type == PT_DYNAMIC)
+			k->dynamic = s[i].vaddr;
+	}
+}
+
+/* Debug files are asked only where they may tell of an allocator: in programs, or by a trace. */
+static int find_allocators(struct known *k, const char *path, int root_fd, bool is_program,
+			   struct err *err)
+{
+	int rc = allocfind_image(&k->found, k->elf, NULL, NULL, err);
+	if (rc || has_symtab(k->elf))
+		return rc;
+	bool is_hinted = k->found.jemalloc.version_text && !k->found.jemalloc.mallctl;
+	if (!is_hinted && !(is_program && !k->has_interp))
+		return 0;
+	struct elf *debug CLEANUP(elf_free_p) = NULL;
+	struct elf *mini CLEANUP(elf_free_p) = NULL;
+	struct debug_search search = {.root_fd = root_fd};
+	CLEANUP(err_release) struct err hidden = {0}; /* none is no error, a bad one is as none */
+	(void)debugfile_find(&debug, NULL, k->elf, path, &search, &hidden);
+	if (!debug)
+		(void)debugfile_mini(&mini, k->elf, &hidden);
+	if (!debug && !mini)
+		return 0;
+	allocfind_release(&k->found);
+	return allocfind_image(&k->found, k->elf, debug, mini, err);
+}
+
+static int known_add(struct heaptargets *t, uint64_t key, int fd, const char *path, int root_fd,
+		     bool is_program, struct known **ret_k, struct err *err)
+{
+	vec_foreach(k, &t->known) {
+		if ((*k)->key == key) {
+			*ret_k = *k;
+			return 0;
+		}
+	}
+	struct known *k = xcalloc(1, sizeof(*k));
+	int rc = elf_open_fd(&k->elf, fd, err);
+	if (!rc) {
+		note_segments(k);
+		rc = find_allocators(k, path, root_fd, is_program, err);
+	}
+	if (rc) {
+		elf_free(k->elf);
+		free(k);
+		return rc;
+	}
+	k->key = key;
+	vec_push(&t->known, k);
+	*ret_k = k;
+	return 0;
+}
+
+static uint64_t file_key(uint64_t dev, uint64_t inode)
+{
+	return dev * 0x9e3779b97f4a7c15u ^ inode;
+}
+
+int heaptargets_file(struct heaptargets *t, int fd, const char *path,
+		     const struct allocfind **ret_f, struct err *err)
+{
+	struct known *k;
+	int rc = known_add(t, file_key(UINT32_MAX, t->known.n), fd, path, -1, true, &k, err);
+	if (!rc)
+		*ret_f = &k->found;
+	return rc;
+}
+
+/* ---- a process ----------------------------------------------------------------------------- */
+
+static bool is_seen(struct looker *l, uint64_t key)
+{
+	vec_foreach(s, &l->seen)
+		if (*s == key)
+			return true;
+	vec_push(&l->seen, key);
+	return false;
+}
+
+/* A library that is nothing but an allocator: all of its code is. */
+static bool is_of_interest(const struct allocfind *f)
+{
+	return f->functions.n || f->jemalloc.version_text || f->is_jvm || f->is_go;
+}
+
+static void add_image(struct looker *l, struct known *k, const struct proc_map *m)
+{
+	uint64_t vaddr;
+	bool is_executable = l->exe && !strcmp(l->exe, m->path);
+	if (is_executable) {
+		l->h->is_go |= k->found.is_go;
+		l->h->is_static = !k->has_interp;
+	}
+	l->h->is_jvm |= k->found.is_jvm;
+	if (!elf_vaddr_from_offset(k->elf, m->pgoff, &vaddr))
+		return;
+	if (!is_executable && !is_of_interest(&k->found))
+		return;
+	vec_push(&l->h->images, (struct heaptarget_image){.path = xstrdup(m->path),
+							  .bias = m->start - vaddr,
+							  .elf = k->elf,
+							  .found = &k->found,
+							  .is_executable = is_executable});
+	vec_push(&l->images, k);
+}
+
+static int look_at(void *ctx, const struct proc_map *m, struct err *err)
+{
+	struct looker *l = ctx;
+	(void)err;
+	if (!m->is_exec || m->path[0] != '/' || !strncmp(m->path, "/memfd:assay", 12))
+		return 0;
+	uint64_t key = file_key((uint64_t)m->dev_major << 32 | m->dev_minor, m->inode);
+	if (is_seen(l, key))
+		return 0;
+	struct mapped_file file;
+	if (host_open_mapped(&file, l->h->pid, m->start, m->end, m->path, m->dev_major,
+			     m->dev_minor, m->inode)) {
+		l->nr_closed++;
+		return 0;
+	}
+	struct known *k;
+	CLEANUP(err_release) struct err bad = {0}; /* a mapping that is no program tells nothing */
+	bool is_program = l->exe && !strcmp(l->exe, m->path);
+	if (!known_add(l->t, key, file.fd, m->path, l->root_fd, is_program, &k, &bad))
+		add_image(l, k, m);
+	(void)close(file.fd);
+	return 0;
+}
+
+static void find_exe(struct looker *l)
+{
+	char *link CLEANUP(free_p) = xasprintf("/proc/%d/exe", l->h->pid);
+	char path[PATH_MAX];
+	ssize_t n = readlink(link, path, sizeof(path) - 1);
+	if (n > 0)
+		l->exe = xstrndup(path, (size_t)n);
+}
+
+/* ---- whose malloc is called ---------------------------------------------------------------- */
+
+static uint64_t debug_address(int mem, uint64_t dynamic)
+{
+	for (size_t i = 0; i < DYNAMIC_MAX; i++) {
+		Elf64_Dyn d;
+		if (host_read_mem(mem, dynamic + i * sizeof(d), &d, sizeof(d)) ||
+		    d.d_tag == DT_NULL)
+			return 0;
+		if (d.d_tag == DT_DEBUG)
+			return d.d_un.d_ptr;
+	}
+	return 0;
+}
+
+/* The dynamic linker's list, in its order of search: the index of the first that has malloc. */
+static bool first_by_linker(struct looker *l, size_t *ret_idx)
+{
+	uint64_t dynamic = 0;
+	for (size_t i = 0; i < l->images.n; i++)
+		if (l->h->images.p[i].is_executable && l->images.p[i]->dynamic)
+			dynamic = l->images.p[i]->dynamic + l->h->images.p[i].bias;
+	int mem CLEANUP(close_p) = dynamic ? host_open_mem(l->h->pid) : -1;
+	if (mem < 0)
+		return false;
+	struct r_debug debug = {0};
+	uint64_t at = debug_address(mem, dynamic);
+	if (!at || host_read_mem(mem, at, &debug, sizeof(debug)))
+		return false;
+	uint64_t next = (uint64_t)(uintptr_t)debug.r_map;
+	for (size_t nr = 0; next && nr < LINK_MAPS_MAX; nr++) {
+		struct link_map map;
+		if (host_read_mem(mem, next, &map, sizeof(map)))
+			return false;
+		next = (uint64_t)(uintptr_t)map.l_next;
+		for (size_t i = 0; i < l->images.n; i++) {
+			const struct heaptarget_image *m = &l->h->images.p[i];
+			bool is_it =
+				l->images.p[i]->dynamic &&
+				l->images.p[i]->dynamic + m->bias == (uint64_t)(uintptr_t)map.l_ld;
+			if (is_it && m->found->exports_malloc) {
+				*ret_idx = i;
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+/* Without the list: the program, then who was loaded to replace the C library's, then that. */
+static bool first_by_kind(const struct looker *l, size_t *ret_idx)
+{
+	for (int pass = 0; pass < 3; pass++) {
+		for (size_t i = 0; i < l->images.n; i++) {
+			const struct heaptarget_image *m = &l->h->images.p[i];
+			bool fits = pass == 0   ? m->is_executable
+				    : pass == 1 ? !m->found->is_libc
+						: true;
+			if (fits && m->found->exports_malloc) {
+				*ret_idx = i;
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+static void mark_used(struct looker *l)
+{
+	size_t idx;
+	if (l->h->is_static) {
+		for (size_t i = 0; i < l->images.n; i++)
+			l->h->images.p[i].is_used |= l->h->images.p[i].is_executable;
+		return;
+	}
+	if (first_by_linker(l, &idx) || first_by_kind(l, &idx))
+		l->h->images.p[idx].is_used = true;
+}
+
+int heaptargets_look(struct heaptargets *t, int32_t pid, struct heaptarget *ret_h, struct err *err)
+{
+	struct heaptarget h = {.pid = pid};
+	struct looker l = {.t = t, .h = &h, .root_fd = host_open_root(pid)};
+	find_exe(&l);
+	int rc = proc_maps(pid, look_at, &l, err);
+	if (!rc && l.nr_closed && !h.images.n) {
+		rc = err_set(err, -EPERM, "cannot read the binaries of process %d", pid);
+		(void)err_hint(err, "run as root, or give assay CAP_SYS_PTRACE (in a container "
+				    "--cap-add SYS_PTRACE)");
+	}
+	if (!rc)
+		mark_used(&l);
+	free(l.exe);
+	if (l.root_fd >= 0)
+		(void)close(l.root_fd);
+	vec_release(&l.images);
+	vec_release(&l.seen);
+	if (rc) {
+		heaptarget_release(&h);
+		return rc;
+	}
+	*ret_h = h;
+	return 0;
+}
+
+const struct heaptarget_image *heaptarget_jemalloc(const struct heaptarget *h)
+{
+	const struct heaptarget_image *found = NULL;
+	vec_foreach(i, &h->images) {
+		if (!i->found->jemalloc.prefix && !i->found->jemalloc.version_text)
+			continue;
+		bool is_plain = i->found->jemalloc.prefix && !*i->found->jemalloc.prefix;
+		if (is_plain && !i->is_used) /* loaded, but its functions are another's */
+			continue;
+		if (!found || (i->found->jemalloc.mallctl && !found->found->jemalloc.mallctl))
+			found = i;
+	}
+	return found;
+}
+
+/* ---- the plan ------------------------------------------------------------------------------ */
+
+int heaptargets_plan(struct heaptargets *t, int32_t pid, enum heap_tier forced,
+		     struct heap_plan *ret_p, struct err *err)
+{
+	CLEANUP(heaptarget_release) struct heaptarget h = {0};
+	int rc = heaptargets_look(t, pid, &h, err);
+	return rc ? rc : heapchoice_plan(&h, forced, ret_p, err);
+}
+
+static int plan_callback(void *ctx, int32_t pid, enum heap_tier forced, struct heap_plan *ret_p,
+			 struct err *err)
+{
+	return heaptargets_plan(ctx, pid, forced, ret_p, err);
+}
+
+struct heap_planner heaptargets_planner(struct heaptargets *t)
+{
+	return (struct heap_planner){plan_callback, t};
+}

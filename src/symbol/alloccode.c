@@ -1,0 +1,302 @@
+/* jemalloc by its strings and its code; see alloccode.h. */
+#include "base/base.h"
+#include "symbol/alloccode.h"
+
+#include <elf.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/num.h"
+#include "base/sv.h"
+
+#define VARIABLE_BYTES_MAX 48
+#define RODATA_BYTES_MAX   ((uint64_t)256 << 20)
+#define HASH_DIGITS        40
+
+/* ---- strings ------------------------------------------------------------------------------- */
+
+static bool is_hex(struct sv s)
+{
+	for (size_t i = 0; i < s.n; i++)
+		if (!memchr("0123456789abcdef", s.p[i], 16))
+			return false;
+	return true;
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* "5.3.0-0-g54eaed1d8b56b1aa528be3bdd1877e59c56fa90c": config.h's VERSION, ended by NUL. */
+static void find_version(struct allocfind_jemalloc *j, struct sv data)
+{
+	const char *at = data.p;
+	const char *end = data.p + data.n;
+	while ((at = memmem(at, (size_t)(end - at), "-g", 2))) {
+		const char *hash = at + 2;
+		at += 2;
+		if (end - hash <= HASH_DIGITS || hash[HASH_DIGITS] ||
+		    !is_hex(sv_from(hash, HASH_DIGITS)))
+			continue;
+		const char *start = hash - 2;
+		while (start > data.p &&
+		       (is_digit(start[-1]) || start[-1] == '.' || start[-1] == '-'))
+			start--;
+		struct sv text = sv_from(start, (size_t)(hash - 2 - start));
+		struct sv numbers = sv_split(&text, '-');
+		uint64_t v[3] = {0};
+		bool is_good = true;
+		for (size_t i = 0; i < 3; i++)
+			is_good &= sv_to_u64(sv_split(&numbers, '.'), &v[i]) && v[i] < 1000;
+		if (!is_good || numbers.n || !text.n || v[0] > 99)
+			continue;
+		for (size_t i = 0; i < 3; i++)
+			j->version[i] = (uint32_t)v[i];
+		j->version_text = xstrndup(start, (size_t)(hash + HASH_DIGITS - start));
+		return;
+	}
+}
+
+/* The name that jemalloc was built to ask the environment for: capitals, ended by NUL. */
+static void find_variable(struct allocfind_jemalloc *j, struct sv data)
+{
+	static const char base[] = "MALLOC_CONF"; /* with its NUL */
+	const char *at = data.p;
+	const char *end = data.p + data.n;
+	while ((at = memmem(at, (size_t)(end - at), base, sizeof(base)))) {
+		const char *start = at;
+		at += sizeof(base);
+		while (start > data.p && start[-1] &&
+		       ((start[-1] >= 'A' && start[-1] <= 'Z') || start[-1] == '_' ||
+			is_digit(start[-1])))
+			start--;
+		size_t n = (size_t)(at - 1 - start);
+		bool is_whole = start == data.p || !start[-1];
+		if (!is_whole || n > VARIABLE_BYTES_MAX || j->variable)
+			continue;
+		j->variable = xstrndup(start, n);
+	}
+}
+
+static void facts_of(struct allocfind_jemalloc *j, struct sv data)
+{
+	if (!j->version_text)
+		find_version(j, data);
+	if (!j->variable)
+		find_variable(j, data);
+	/* The head of a dump; without profiling that code is not compiled. */
+	j->has_prof |= memmem(data.p, data.n, "heap_v2/", 8) != NULL;
+}
+
+void alloccode_facts(struct allocfind *f, struct elf *image)
+{
+	struct allocfind_jemalloc *j = &f->jemalloc;
+	size_t nr;
+	const struct elf_section *s = elf_sections(image, &nr);
+	for (size_t i = 0; i < nr; i++) {
+		if (s[i].type != SHT_PROGBITS || !(s[i].flags & SHF_ALLOC) ||
+		    (s[i].flags & (SHF_WRITE | SHF_EXECINSTR)) ||
+		    s[i].nr_bytes > RODATA_BYTES_MAX || !sv_has_prefix(s[i].name, SV(".rodata")))
+			continue;
+		CLEANUP(buf_release) struct buf bytes = {0};
+		if (!elf_section_read(image, &s[i], &bytes, NULL) && bytes.n)
+			facts_of(j, buf_sv(&bytes));
+	}
+	bool is_there = j->prefix || (j->version_text && j->variable);
+	if (is_there)
+		return;
+	free_p(&j->version_text);
+	free_p(&j->variable);
+	*j = (struct allocfind_jemalloc){0};
+}
+
+/* ---- code ---------------------------------------------------------------------------------- */
+
+/* Where jemalloc's local functions come from: its source files, as STT_FILE tells them. */
+static bool is_own_file(struct sv name)
+{
+	static const char *const files[] = {
+		"jemalloc",
+		"arena",
+		"background_thread",
+		"base",
+		"bin",
+		"bin_info",
+		"bitmap",
+		"buf_writer",
+		"cache_bin",
+		"ckh",
+		"counter",
+		"ctl",
+		"decay",
+		"div",
+		"ecache",
+		"edata",
+		"edata_cache",
+		"ehooks",
+		"emap",
+		"eset",
+		"exp_grow",
+		"extent",
+		"extent_dss",
+		"extent_mmap",
+		"fxp",
+		"san",
+		"san_bump",
+		"hook",
+		"hpa",
+		"hpa_hooks",
+		"hpdata",
+		"inspect",
+		"large",
+		"log",
+		"malloc_io",
+		"mutex",
+		"mutex_pool",
+		"nstime",
+		"pa",
+		"pa_extra",
+		"pai",
+		"pac",
+		"pages",
+		"peak_event",
+		"prng",
+		"prof",
+		"prof_data",
+		"prof_log",
+		"prof_recent",
+		"prof_stats",
+		"prof_sys",
+		"psset",
+		"rtree",
+		"safety_check",
+		"sc",
+		"sec",
+		"stats",
+		"sz",
+		"tcache",
+		"test_hooks",
+		"thread_event",
+		"ticker",
+		"tsd",
+		"util",
+		"witness",
+		"jemalloc_cpp",
+		"chunk",
+		"chunk_dss",
+		"chunk_mmap",
+		"huge",
+		"quarantine",
+		"spin",
+		"hash",
+		"thread_event_registry",
+	};
+	ssize_t dot = sv_index(name, '.');
+	if (dot <= 0)
+		return false;
+	name.n = (size_t)dot;
+	for (size_t i = 0; i < ARRAY_LEN(files); i++)
+		if (sv_eq_str(name, files[i]))
+			return true;
+	return false;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct allocfind_range *x = a;
+	const struct allocfind_range *y = b;
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* Sorted, those that touch or overlap joined; padding between functions does not part them. */
+static void join_ranges(struct allocfind *f)
+{
+	if (!f->code.n)
+		return;
+	qsort(f->code.p, f->code.n, sizeof(*f->code.p), by_start);
+	size_t n = 1;
+	for (size_t i = 1; i < f->code.n; i++) {
+		struct allocfind_range *last = &f->code.p[n - 1];
+		if (f->code.p[i].start <= last->end + 64)
+			last->end = MAX(last->end, f->code.p[i].end);
+		else
+			f->code.p[n++] = f->code.p[i];
+	}
+	f->code.n = n;
+}
+
+struct walker {
+	struct allocfind *f;
+	struct sv names;
+	bool is_own; /* the STT_FILE that covers the following local symbols */
+	VEC(struct allocfind_range) local;
+};
+
+static void walk_symbol(struct walker *w, const Elf64_Sym *s)
+{
+	unsigned type = ELF64_ST_TYPE(s->st_info);
+	if (s->st_name >= w->names.n)
+		return;
+	const char *p = w->names.p + s->st_name;
+	size_t left = w->names.n - s->st_name;
+	if (type == STT_FILE) {
+		w->is_own = is_own_file(sv_from(p, strnlen(p, MIN(left, 64))));
+		return;
+	}
+	if (type != STT_FUNC || s->st_shndx == SHN_UNDEF || !s->st_size ||
+	    s->st_size > UINT64_MAX - s->st_value)
+		return;
+	struct allocfind_range r = {s->st_value, s->st_value + s->st_size};
+	if (ELF64_ST_BIND(s->st_info) == STB_LOCAL && w->is_own) {
+		vec_push(&w->local, r);
+		return;
+	}
+	const char *prefix = w->f->jemalloc.prefix;
+	size_t n = strlen(prefix);
+	if (left < n + 3 || memcmp(p, prefix, n))
+		return;
+	if (n || !memcmp(p, "je_", 3))
+		vec_push(&w->f->code, r);
+}
+
+/* Local functions count where functions are that carry its name: other code has a util.c too. */
+static void take_local(struct walker *w)
+{
+	struct allocfind *f = w->f;
+	uint64_t lo = UINT64_MAX;
+	uint64_t hi = 0;
+	vec_foreach(r, &f->code) {
+		lo = MIN(lo, r->start);
+		hi = MAX(hi, r->end);
+	}
+	vec_foreach(r, &w->local)
+		if (r->start >= lo && r->end <= hi)
+			vec_push(&f->code, *r);
+	vec_release(&w->local);
+}
+
+void alloccode_ranges(struct allocfind *f, struct elf *symbols)
+{
+	vec_foreach(fn, &f->functions)
+		if (fn->kind == ALLOCFIND_JEMALLOC && fn->end)
+			vec_push(&f->code, (struct allocfind_range){fn->vaddr, fn->end});
+	size_t nr;
+	const struct elf_section *s = elf_sections(symbols, &nr);
+	for (size_t i = 0; i < nr; i++) {
+		if (s[i].type != SHT_SYMTAB || s[i].link >= nr)
+			continue;
+		struct walker w = {.f = f};
+		CLEANUP(buf_release) struct buf bytes = {0};
+		if (elf_section_read(symbols, &s[i], &bytes, NULL) ||
+		    elf_section_bytes(symbols, &s[s[i].link], &w.names, NULL))
+			continue;
+		for (size_t at = 0; at + sizeof(Elf64_Sym) <= bytes.n; at += sizeof(Elf64_Sym)) {
+			Elf64_Sym symbol;
+			memcpy(&symbol, bytes.p + at, sizeof(symbol));
+			walk_symbol(&w, &symbol);
+		}
+		take_local(&w);
+	}
+	join_ranges(f);
+}

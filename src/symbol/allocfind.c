@@ -1,0 +1,378 @@
+/*
+ * Allocators in a binary; see allocfind.h.
+ *
+ * One pass over each symbol table collects the few names that may matter (a binary has 10^5 of
+ * them, so a name is looked at by its last byte first). What they mean is decided afterwards, for
+ * whose `malloc` it is depends on what else there is.
+ */
+#include "base/base.h"
+#include "symbol/allocfind.h"
+
+#include <elf.h>
+#include <errno.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/sv.h"
+#include "object/ehframe.h"
+#include "symbol/alloccode.h"
+#include "symbol/allocnames.h"
+
+#define NAME_BYTES_MAX 64
+#define NAMES_MAX      ((size_t)1 << 17)
+#define OPERATOR_BYTES 512 /* of an operator that are searched for calls */
+
+struct symbol {
+	struct sv name; /* into the string table, which is kept */
+	uint64_t vaddr;
+	uint64_t nr_bytes;
+	bool is_global;
+	bool is_dynamic;
+};
+
+struct finder {
+	struct elf *image;
+	struct allocfind *to;
+	VEC(struct symbol) symbols;
+	VEC(struct sv) prefixes;   /* of <prefix>mallctl */
+	enum allocfind_kind plain; /* whose malloc, free and so on are */
+	uint64_t malloc_vaddr;
+	uint64_t free_vaddr;
+};
+
+static const char *const kind_names[ALLOCFIND_KIND_NR] = {
+	[ALLOCFIND_NONE] = "none",         [ALLOCFIND_GLIBC] = "glibc",
+	[ALLOCFIND_MUSL] = "musl",         [ALLOCFIND_JEMALLOC] = "jemalloc",
+	[ALLOCFIND_TCMALLOC] = "tcmalloc", [ALLOCFIND_MIMALLOC] = "mimalloc",
+	[ALLOCFIND_OTHER] = "malloc",      [ALLOCFIND_PAGES] = "pages",
+};
+
+const char *allocfind_kind_name(enum allocfind_kind kind)
+{
+	return kind_names[kind];
+}
+
+void allocfind_release(struct allocfind *f)
+{
+	vec_foreach(fn, &f->functions)
+		free_p(&fn->name);
+	vec_release(&f->functions);
+	vec_release(&f->code);
+	free_p(&f->jemalloc.prefix);
+	free_p(&f->jemalloc.variable);
+	free_p(&f->jemalloc.version_text);
+	*f = (struct allocfind){0};
+}
+
+/* ---- symbols ------------------------------------------------------------------------------- */
+
+static bool may_matter(struct sv n)
+{
+	static const struct sv ends[] = {
+		{"alloc", 5},    {"free", 4},        {"memalign", 8},     {"allocx", 6},
+		{"mallctl", 7},  {"allocarray", 10}, {"free_sized", 10},  {"aligned_sized", 13},
+		{"reallocf", 8}, {"mmap", 4},        {"mmap64", 6},       {"munmap", 6},
+		{"mremap", 6},   {"brk", 3},         {"_start_main", 11}, {"CreateJavaVM", 12},
+		{"mallocgc", 8},
+	};
+	if (n.p[0] == 'm' || n.p[0] == 't' || n.p[0] == 'T' || n.p[0] == '_') {
+		static const struct sv starts[] = {{"mi_", 3},   {"tc_", 3},   {"TCMallocI", 9},
+						   {"_Znwm", 5}, {"_Znam", 5}, {"_ZdlPv", 6},
+						   {"_ZdaPv", 6}};
+		for (size_t i = 0; i < ARRAY_LEN(starts); i++)
+			if (sv_has_prefix(n, starts[i]))
+				return true;
+	}
+	char last = n.p[n.n - 1];
+	if (!memchr("cenxlydfp4k", last, 11) && last != 'M')
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(ends); i++)
+		if (ends[i].p[ends[i].n - 1] == last && sv_has_suffix(n, ends[i]))
+			return true;
+	return false;
+}
+
+static void take_symbol(struct finder *f, const Elf64_Sym *s, struct sv names, bool is_dynamic)
+{
+	unsigned type = ELF64_ST_TYPE(s->st_info);
+	if ((type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) ||
+	    s->st_shndx == SHN_UNDEF || !s->st_value || s->st_name >= names.n)
+		return;
+	size_t limit = MIN(names.n - s->st_name, NAME_BYTES_MAX);
+	size_t n = strnlen(names.p + s->st_name, limit);
+	if (!n || n == limit)
+		return;
+	struct sv name = sv_from(names.p + s->st_name, n);
+	ssize_t version = sv_index(name, '@');
+	if (version > 0)
+		name.n = (size_t)version;
+	if (!may_matter(name) || f->symbols.n >= NAMES_MAX)
+		return;
+	vec_push(&f->symbols, (struct symbol){name, s->st_value, s->st_size,
+					      ELF64_ST_BIND(s->st_info) != STB_LOCAL, is_dynamic});
+}
+
+/* Names are borrowed from @e. */
+static int take_symbols(struct finder *f, struct elf *e, uint32_t type, struct err *err)
+{
+	size_t nr;
+	const struct elf_section *s = elf_sections(e, &nr);
+	for (size_t i = 0; i < nr; i++) {
+		if (s[i].type != type || !s[i].nr_bytes || s[i].link >= nr)
+			continue;
+		CLEANUP(buf_release) struct buf bytes = {0};
+		struct sv names;
+		int rc = elf_section_read(e, &s[i], &bytes, err);
+		if (!rc)
+			rc = elf_section_bytes(e, &s[s[i].link], &names, err);
+		if (rc)
+			return rc;
+		for (size_t at = 0; at + sizeof(Elf64_Sym) <= bytes.n; at += sizeof(Elf64_Sym)) {
+			Elf64_Sym symbol;
+			memcpy(&symbol, bytes.p + at, sizeof(symbol));
+			take_symbol(f, &symbol, names, type == SHT_DYNSYM);
+		}
+	}
+	return 0;
+}
+
+static const struct symbol *find(const struct finder *f, struct sv prefix, const char *name)
+{
+	size_t n = strlen(name);
+	vec_foreach(s, &f->symbols)
+		if (s->name.n == prefix.n + n && sv_has_prefix(s->name, prefix) &&
+		    !memcmp(s->name.p + prefix.n, name, n))
+			return s;
+	return NULL;
+}
+
+static bool has(const struct finder *f, const char *name)
+{
+	return find(f, SV(""), name) != NULL;
+}
+
+/* ---- who is there -------------------------------------------------------------------------- */
+
+/* mallctl alone could be anybody's; its sisters of jemalloc's own interface are not. */
+static void find_prefixes(struct finder *f)
+{
+	static const char *const sisters[] = {"mallocx", "rallocx", "xallocx", "sdallocx",
+					      "dallocx"};
+	vec_foreach(s, &f->symbols) {
+		if (!sv_has_suffix(s->name, SV("mallctl")))
+			continue;
+		struct sv prefix = sv_from(s->name.p, s->name.n - 7);
+		size_t nr = 0;
+		for (size_t i = 0; i < ARRAY_LEN(sisters); i++)
+			nr += find(f, prefix, sisters[i]) != NULL;
+		bool is_known = nr < 3;
+		vec_foreach(p, &f->prefixes)
+			is_known |= sv_eq(*p, prefix);
+		if (is_known)
+			continue;
+		vec_push(&f->prefixes, prefix);
+		if (f->to->jemalloc.prefix)
+			continue;
+		f->to->jemalloc.prefix = xstrndup(prefix.p, prefix.n);
+		f->to->jemalloc.mallctl = s->vaddr;
+	}
+}
+
+/* The owner of the plain names: by another name that it has at the same address, or beside it. */
+static enum allocfind_kind plain_owner(struct finder *f)
+{
+	const struct symbol *m = find(f, SV(""), "malloc");
+	const struct symbol *own = NULL;
+	if (!m)
+		return ALLOCFIND_NONE;
+	f->malloc_vaddr = m->vaddr;
+	const struct symbol *fr = find(f, SV(""), "free");
+	f->free_vaddr = fr ? fr->vaddr : 0;
+	vec_foreach(p, &f->prefixes)
+		if (!p->n)
+			return ALLOCFIND_JEMALLOC;
+	if ((own = find(f, SV(""), "tc_malloc")) ||
+	    (own = find(f, SV(""), "TCMallocInternalMalloc")))
+		return ALLOCFIND_TCMALLOC;
+	if ((own = find(f, SV(""), "mi_malloc")) && (own->vaddr == m->vaddr || !f->to->is_libc))
+		return ALLOCFIND_MIMALLOC;
+	if (f->to->is_libc)
+		return has(f, "__libc_calloc") || has(f, "_int_malloc") ? ALLOCFIND_GLIBC
+									: ALLOCFIND_MUSL;
+	return ALLOCFIND_OTHER;
+}
+
+/* ---- what they have ------------------------------------------------------------------------ */
+
+static void add(struct finder *f, const struct symbol *s, enum allocfind_kind kind,
+		enum heap_shape shape, bool is_plain)
+{
+	vec_foreach(fn, &f->to->functions) {
+		if (fn->vaddr != s->vaddr)
+			continue;
+		/* The name that people know: the plain one, then the one without underscores. */
+		bool is_better = (is_plain && !fn->is_plain) ||
+				 (is_plain == fn->is_plain && fn->name[0] == '_' &&
+				  s->name.p[0] != '_' && kind != ALLOCFIND_JEMALLOC);
+		if (is_better) {
+			free(fn->name);
+			fn->name = xstrndup(s->name.p, s->name.n);
+		}
+		fn->is_plain |= is_plain;
+		if (!fn->end && s->nr_bytes)
+			fn->end = s->vaddr + s->nr_bytes;
+		return;
+	}
+	uint64_t end =
+		s->nr_bytes && s->nr_bytes < UINT64_MAX - s->vaddr ? s->vaddr + s->nr_bytes : 0;
+	vec_push(&f->to->functions,
+		 (struct allocfind_function){s->vaddr, end, kind, shape, is_plain,
+					     xstrndup(s->name.p, s->name.n)});
+}
+
+/* Whether the code at an operator calls, or jumps to, malloc or free: then it is a mere wrapper. */
+static bool is_wrapper(const struct finder *f, const struct symbol *s)
+{
+	uint8_t code[OPERATOR_BYTES];
+	size_t n = (size_t)MIN(s->nr_bytes, sizeof(code));
+	uint64_t offset;
+	if (!n || !elf_offset_from_vaddr(f->image, s->vaddr, &offset) ||
+	    elf_read(f->image, code, n, offset, NULL))
+		return true;
+	if (elf_machine(f->image) == ELF_MACHINE_ARM64) {
+		for (size_t i = 0; i + 4 <= n; i += 4) {
+			uint32_t word;
+			memcpy(&word, code + i, sizeof(word));
+			if ((word & 0x7c000000) != 0x14000000) /* b, bl */
+				continue;
+			int64_t by = (int64_t)((uint64_t)word << 38) >> 36;
+			uint64_t to = s->vaddr + i + (uint64_t)by;
+			if (to == f->malloc_vaddr || to == f->free_vaddr)
+				return true;
+		}
+		return false;
+	}
+	for (size_t i = 0; i + 5 <= n; i++) {
+		int32_t by;
+		if (code[i] != 0xe8 && code[i] != 0xe9) /* call, jmp */
+			continue;
+		memcpy(&by, code + i + 1, sizeof(by));
+		uint64_t to = s->vaddr + i + 5 + (uint64_t)(int64_t)by;
+		if (to == f->malloc_vaddr || to == f->free_vaddr)
+			return true;
+	}
+	return false;
+}
+
+static void add_prefixed(struct finder *f, const struct symbol *s)
+{
+	vec_foreach(p, &f->prefixes) {
+		if (!sv_has_prefix(s->name, *p))
+			continue;
+		struct sv base = sv_from_idx(s->name, p->n);
+		enum heap_shape shape = allocnames_jemalloc(base);
+		if (shape)
+			add(f, s, ALLOCFIND_JEMALLOC, shape, !p->n && allocnames_plain(base));
+	}
+	enum heap_shape shape = allocnames_mimalloc(s->name);
+	if (shape && has(f, "mi_malloc"))
+		add(f, s, ALLOCFIND_MIMALLOC, shape, false);
+	shape = allocnames_tcmalloc(s->name);
+	if (shape)
+		add(f, s, ALLOCFIND_TCMALLOC, shape, false);
+}
+
+static void add_plain(struct finder *f, const struct symbol *s)
+{
+	enum heap_shape shape = allocnames_plain(s->name);
+	if (shape && f->plain && s->is_global)
+		add(f, s, f->plain, shape, true);
+	shape = allocnames_pages(s->name);
+	if (shape && f->to->is_libc && s->is_global)
+		add(f, s, ALLOCFIND_PAGES, shape, true);
+	shape = allocnames_operator(s->name);
+	bool has_own = f->plain == ALLOCFIND_JEMALLOC || f->plain == ALLOCFIND_TCMALLOC ||
+		       f->plain == ALLOCFIND_MIMALLOC;
+	if (shape && has_own && s->is_global && !is_wrapper(f, s))
+		add(f, s, f->plain, shape, true);
+	if (s->is_dynamic && sv_eq(s->name, SV("malloc")))
+		f->to->exports_malloc = true;
+}
+
+static int by_vaddr(const void *a, const void *b)
+{
+	const struct allocfind_function *x = a;
+	const struct allocfind_function *y = b;
+	return x->vaddr < y->vaddr ? -1 : x->vaddr > y->vaddr;
+}
+
+/* Symbols without size: their unwind entry knows the end. */
+static void find_ends(struct finder *f)
+{
+	bool is_open = false;
+	vec_foreach(fn, &f->to->functions)
+		is_open |= !fn->end;
+	const struct elf_section *s = elf_section(f->image, ".eh_frame");
+	struct sv bytes;
+	if (!is_open || !s || elf_section_bytes(f->image, s, &bytes, NULL))
+		return;
+	struct ehframe_iter it;
+	struct ehframe_fde fde;
+	ehframe_start(&it, bytes, s->vaddr, false);
+	while (ehframe_next(&it, &fde))
+		vec_foreach(fn, &f->to->functions)
+			if (fn->vaddr == fde.start && !fn->end)
+				fn->end = fde.end;
+}
+
+static int take_all(struct finder *f, struct elf *debug, struct elf *mini, struct err *err)
+{
+	int rc = take_symbols(f, f->image, SHT_DYNSYM, err);
+	if (!rc)
+		rc = take_symbols(f, f->image, SHT_SYMTAB, err);
+	if (!rc && debug)
+		rc = take_symbols(f, debug, SHT_SYMTAB, err);
+	if (!rc && mini)
+		rc = take_symbols(f, mini, SHT_SYMTAB, err);
+	return rc;
+}
+
+static void decide(struct finder *f)
+{
+	f->to->is_libc = has(f, "__libc_start_main");
+	f->to->is_jvm = has(f, "JNI_CreateJavaVM");
+	f->to->is_go = has(f, "runtime.mallocgc") || elf_section(f->image, ".go.buildinfo") != NULL;
+	find_prefixes(f);
+	f->plain = plain_owner(f);
+	/* Those with a name of their own first: a plain name of theirs is only another name. */
+	vec_foreach(s, &f->symbols)
+		add_prefixed(f, s);
+	vec_foreach(s, &f->symbols)
+		add_plain(f, s);
+	find_ends(f);
+	if (f->to->functions.n)
+		qsort(f->to->functions.p, f->to->functions.n, sizeof(*f->to->functions.p),
+		      by_vaddr);
+}
+
+int allocfind_image(struct allocfind *ret_f, struct elf *image, struct elf *debug, struct elf *mini,
+		    struct err *err)
+{
+	struct allocfind found = {0};
+	struct finder f = {.image = image, .to = &found};
+	int rc = take_all(&f, debug, mini, err);
+	if (!rc) {
+		decide(&f);
+		alloccode_facts(&found, image);
+		if (found.jemalloc.prefix)
+			alloccode_ranges(&found, debug ? debug : mini ? mini : image);
+	}
+	vec_release(&f.symbols);
+	vec_release(&f.prefixes);
+	if (rc) {
+		allocfind_release(&found);
+		return rc;
+	}
+	*ret_f = found;
+	return 0;
+}

@@ -1,0 +1,21 @@
+/*
+ * Names of allocators' functions and what each does with its arguments (enum heap_shape). Sources:
+ * the manuals of glibc, musl, jemalloc 5, gperftools and mimalloc 1-2, the Itanium C++ ABI for
+ * operator new and delete.
+ */
+#ifndef ASSAY_SYMBOL_ALLOCNAMES_H
+#define ASSAY_SYMBOL_ALLOCNAMES_H
+
+#include "base/base.h"
+#include "base/sv.h"
+#include "heap_wire.h"
+
+/* HEAP_SHAPE_NONE: not such a name. */
+enum heap_shape allocnames_plain(struct sv name);    /* malloc, __libc_memalign */
+enum heap_shape allocnames_pages(struct sv name);    /* mmap, sbrk */
+enum heap_shape allocnames_operator(struct sv name); /* _Znwm, _ZdlPvm */
+enum heap_shape allocnames_jemalloc(struct sv name); /* without prefix: malloc, mallocx */
+enum heap_shape allocnames_mimalloc(struct sv name); /* mi_heap_malloc */
+enum heap_shape allocnames_tcmalloc(struct sv name); /* tc_malloc, TCMallocInternalMalloc */
+
+#endif
