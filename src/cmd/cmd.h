@@ -69,6 +69,7 @@ int cmd_flame(int argc, char **argv);
 int cmd_help(int argc, char **argv);
 int cmd_io(int argc, char **argv);
 int cmd_latency(int argc, char **argv);
+int cmd_limit(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_ls(int argc, char **argv);
 int cmd_mark(int argc, char **argv);

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/num.h"
+#include "host/memgroup.h"
 #include "session/store.h"
 
 #define NOT_GIVEN UINT64_MAX
@@ -19,6 +20,7 @@ struct clean_opts {
 	const char *dir;
 	bool is_all;
 	bool is_dry;
+	bool has_groups;
 };
 
 static const struct opt clean_opts[] = {
@@ -30,6 +32,8 @@ static const struct opt clean_opts[] = {
 		   "all but the newest N of each target and kind"),
 	OPT_FLAG(0, "all", struct clean_opts, is_all, "every recording"),
 	OPT_FLAG('n', "dry-run", struct clean_opts, is_dry, "only say what would be removed"),
+	OPT_FLAG(0, "groups", struct clean_opts, has_groups,
+		 "memory cgroups that a killed `assay limit` left behind"),
 	OPT_STR(0, "dir", struct clean_opts, dir, "DIR",
 		"where to look (default ./" STORE_BASE ")"),
 	OPT_END,
@@ -80,6 +84,20 @@ static int clean(struct buf *to, const struct clean_opts *o, const struct store_
 	return status;
 }
 
+static int clean_groups(const struct clean_opts *o)
+{
+	CLEANUP(err_release) struct err err = {0};
+	CLEANUP(memgroup_tree_release) struct memgroup_tree tree = MEMGROUP_TREE_INIT;
+	CLEANUP(buf_release) struct buf b = {0};
+	size_t nr = 0;
+	if (o->is_dry)
+		return cmd_usage("clean", "--groups cannot be tried with --dry-run");
+	if (memgroup_tree_open(&tree, "/", &err) || memgroup_clean(&tree, &nr, &err))
+		return cmd_fail(&err);
+	buf_addf(&b, "%zu memory cgroup%s removed\n", nr, nr == 1 ? "" : "s");
+	return cmd_print(&b);
+}
+
 int cmd_clean(int argc, char **argv)
 {
 	struct clean_opts o = {.older_than_ns = NOT_GIVEN};
@@ -103,6 +121,11 @@ int cmd_clean(int argc, char **argv)
 	if (args.operands.n)
 		return cmd_usage("clean", "unexpected '%s'", args.operands.p[0]);
 	bool has_condition = o.older_than_ns != NOT_GIVEN || o.kind || o.target || o.keep;
+	if (o.has_groups) {
+		status = clean_groups(&o);
+		if (status || (!has_condition && !o.is_all))
+			return status;
+	}
 	if (!has_condition && !o.is_all)
 		return cmd_usage("clean", "say what to remove: --older-than, --kind, --target, "
 					  "--keep or --all");

@@ -258,7 +258,11 @@ static void read_v1(const struct memgroup *g, struct memgroup_numbers *n)
 	}
 	if (read_number(g->fd, "memory.kmem.usage_in_bytes", &n->kernel_bytes))
 		n->has |= MEMGROUP_HAS_KERNEL;
+	/* a charge is tried against memory and swap together first: it fails at one of the two */
+	uint64_t nr_with_swap = 0;
 	(void)read_number(g->fd, "memory.failcnt", &n->nr_at_limit);
+	(void)read_number(g->fd, "memory.memsw.failcnt", &nr_with_swap);
+	n->nr_at_limit += nr_with_swap;
 	if (read_text(g->fd, "memory.oom_control", &b))
 		n->nr_oom_kill = memgroup_value(buf_sv(&b), "oom_kill");
 	if (!read_text(g->fd, "memory.stat", &b))

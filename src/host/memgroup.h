@@ -112,7 +112,7 @@ struct memgroup_numbers {
 	/* Counts. */
 	uint64_t nr_low; /* version 2 */
 	uint64_t nr_high;
-	uint64_t nr_at_limit; /* version 1: failcnt */
+	uint64_t nr_at_limit; /* version 1: failcnt of memory, and of memory with swap */
 	uint64_t nr_oom;      /* version 2: reclaim could not help */
 	uint64_t nr_oom_kill;
 	uint64_t nr_faults;

@@ -30,9 +30,14 @@
 #include "base/num.h"
 
 #define NAMES_TRIED 1000
-#define DEPTH_MAX   8 /* of groups that the command made in ours */
-#define WAIT_NS     10000000L
-#define WAITS       300 /* what is left of a killed process takes a while to go */
+/*
+ * Version 1: memory is asked for in portions of 64 pages, against the limit of both first, and
+ * kernels since 6.14 do not count what fails there. So that of memory alone has to be met first.
+ */
+#define SWAP_SLACK_BYTES (64u * 4096)
+#define DEPTH_MAX        8 /* of groups that the command made in ours */
+#define WAIT_NS          10000000L
+#define WAITS            300 /* what is left of a killed process takes a while to go */
 
 static int write_at(int dirfd, const char *name, const char *text)
 {
@@ -107,7 +112,7 @@ static int refused(struct err *err, int code, const char *what, const char *path
 				     "/sys/fs/cgroup:/sys/fs/cgroup:rw");
 	if (code == -EACCES || code == -EPERM)
 		return err_hint(err, "run with sudo (the command still runs as you), or with "
-				     "--rlimit, which limits address space instead");
+				     "--rlimit, which limits what each process asks for");
 	return code;
 }
 
@@ -119,6 +124,7 @@ static int make_named(struct memgroup *g, const char *parent_path, struct err *e
 			break;
 		int rc = -errno;
 		free_p(&g->name);
+		g->name = NULL;
 		if (rc != -EEXIST || i == NAMES_TRIED)
 			return refused(err, rc, "make a group below", parent_path);
 	}
@@ -185,7 +191,8 @@ int memgroup_limit(struct memgroup *g, uint64_t memory_bytes, uint64_t swap_byte
 		return refused_limit(err, rc, g, "memory", memory_bytes);
 	if (swap_bytes != MEMGROUP_NO_LIMIT && has_swap) {
 		/* version 1 counts memory and swap together */
-		uint64_t v = is_v1 ? sum_of(memory_bytes, swap_bytes) : swap_bytes;
+		uint64_t both = sum_of(memory_bytes, sum_of(swap_bytes, SWAP_SLACK_BYTES));
+		uint64_t v = is_v1 ? both : swap_bytes;
 		rc = write_number(g->fd, swap, v);
 		if (rc)
 			return refused_limit(err, rc, g, "swap", swap_bytes);

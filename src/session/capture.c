@@ -173,7 +173,7 @@ static int open_sources(struct capture *c, struct capture_result *r, struct err 
 	unsigned wanted = o->programs &
 			  (ENGINE_CPU | ENGINE_WAITS | ENGINE_COUNTS | ENGINE_IO | ENGINE_SPANS);
 	/* waits without the spans that they were to explain are not what was asked for */
-	bool is_pointless = !(wanted & ENGINE_CPU) && !c->sources.list.n;
+	bool is_pointless = !(wanted & ENGINE_CPU) && !c->sources.list.n && !o->gate;
 	if (!rc && (is_pointless || wanted & ENGINE_SPANS)) {
 		err_set(err, -ENOTSUP, "this needs programs in the kernel: %s",
 			r->no_engine.code ? err_msg(&r->no_engine) : "--no-bpf forbids them");
@@ -288,6 +288,8 @@ static void set_fds(struct capture *c)
 			fds = s->kind->fds(s->self, &nr);
 			add_fds(c, fds, nr);
 		}
+	if (c->options->gate && c->options->gate->fd >= 0)
+		add_fds(c, &c->options->gate->fd, 1);
 }
 
 /* Threads that are no targets wake those that are: nobody else tells their names. */
@@ -431,6 +433,21 @@ static void set_start(struct capture *c)
 	c->p->wall_start_ns = (int64_t)clock_real_ns();
 }
 
+static int open_gate(struct capture *c, struct err *err)
+{
+	const struct capture_options *o = c->options;
+	if (!c->has_child)
+		return 0;
+	int rc = o->gate ? o->gate->put(o->gate->ctx, c->child.pid, err) : 0;
+	return rc ? rc : spawn_release_gate(&c->child, o->command[0], err);
+}
+
+static void look_at_gate(const struct capture *c)
+{
+	if (c->options->gate)
+		c->options->gate->look(c->options->gate->ctx);
+}
+
 static int start(struct capture *c, struct err *err)
 {
 	const struct capture_options *o = c->options;
@@ -455,7 +472,7 @@ static int start(struct capture *c, struct err *err)
 	c->next_name_ns = now + NAME_NS;
 	c->next_flush_ns = now + FLUSH_NS + FLUSH_LATE_NS;
 	open_marks(c);
-	return c->has_child ? spawn_release_gate(&c->child, o->command[0], err) : 0;
+	return open_gate(c, err);
 }
 
 /*
@@ -519,6 +536,7 @@ static int pump(struct capture *c, enum capture_end *ret_end, struct err *err)
 {
 	for (;;) {
 		uint64_t now = clock_mono_ns();
+		look_at_gate(c);
 		if (has_ended(c, now, ret_end))
 			return 0;
 		uint64_t left_ms = (c->deadline_ns - now) / 1000000 + 1;
@@ -666,6 +684,8 @@ static int run(struct capture *c, struct capture_result *r, struct err *err)
 		c->p->losses.nr[LOSS_UNPARSED] += r->engine.nr_bad;
 	}
 	sources_facts(&c->sources, c->p);
+	if (c->options->gate)
+		c->options->gate->facts(c->options->gate->ctx, c->p);
 	sources_release(&c->sources); /* the target is left alone from here on */
 	c->sources = (struct sources){0};
 	sampler_free(TAKE(c->sampler));

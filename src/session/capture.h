@@ -34,6 +34,15 @@ enum capture_flags {
 struct counts_spec;
 struct heapsource_spec;
 
+/* Who has to do with the launched command itself: puts it into a cgroup, and looks at that. */
+struct capture_gate {
+	int (*put)(void *ctx, int32_t pid, struct err *err); /* it waits at its gate */
+	void (*look)(void *ctx);                     /* many times a second, and at its end */
+	void (*facts)(void *ctx, struct profile *p); /* for the recording, at the end */
+	int fd;                                      /* to be woken by, -1 = none */
+	void *ctx;
+};
+
 struct capture_options {
 	const char *kind;                   /* of the recording: "cpu", "offcpu" ... */
 	unsigned programs;                  /* what is captured: enum engine_programs */
@@ -45,6 +54,7 @@ struct capture_options {
 	uint64_t memory_spacing_ns;         /* with ENGINE_MEMORY: 0 = a second */
 	const struct target *target;        /* NULL: only the command */
 	char **command;                     /* NULL-terminated, or NULL */
+	const struct capture_gate *gate;    /* with a command; may be NULL */
 	uint64_t duration_ns;               /* 0 = until the command ends or somebody stops it */
 	uint64_t delay_ns;
 	const char *event; /* CPU samples: NULL = choose */

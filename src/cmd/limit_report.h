@@ -1,0 +1,26 @@
+/* What a command did under its memory limit, as a report and as facts of a recording. */
+#ifndef ASSAY_CMD_LIMIT_REPORT_H
+#define ASSAY_CMD_LIMIT_REPORT_H
+
+#include "analyze/report.h"
+#include "base/base.h"
+#include "base/buf.h"
+#include "host/limitgroup.h"
+#include "model/profile.h"
+
+struct limit_end {
+	const struct limit_spec *spec;
+	const struct limit_story *story;
+	const char *command;
+	const struct profile *profile; /* reclaim, live memory; may be NULL */
+	bool has_reclaim;              /* programs in the kernel looked for it */
+	int exit_code;                 /* of the command */
+};
+
+/* "killed at 2.00 GiB: 1.71 GiB of it anonymous ..."; appends nothing if nothing was killed. */
+void limit_kill_sentence(struct buf *to, const struct limit_end *e);
+void limit_facts(struct profile *p, const struct limit_spec *spec, const struct limit_story *s);
+/* @max_rows: of memory over time, 0 for all. */
+void limit_report(struct report *r, const struct limit_end *e, size_t max_rows);
+
+#endif

@@ -1,0 +1,230 @@
+/* A command under a memory limit; see limitgroup.h. */
+#include "base/base.h"
+#include "host/limitgroup.h"
+
+#include <errno.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/mem.h"
+
+#define POINTS_MAX 400
+#define SPACING_NS 10000000u /* of the first points */
+
+struct limitgroup {
+	struct limit_spec spec;
+	struct memgroup_tree tree;
+	struct memgroup group;
+	int event_fd;
+	int32_t pid;
+	bool is_closed;
+	uint64_t start_ns; /* 0 = nothing was put in */
+	uint64_t spacing_ns;
+	uint64_t next_ns;
+	uint64_t nr_oom_kill; /* at the last look */
+	struct limit_point last;
+	struct memgroup_numbers before;
+	struct limit_story story;
+};
+
+void limitgroup_free(struct limitgroup *l)
+{
+	if (!l)
+		return;
+	(void)limitgroup_close(l, NULL); /* the keeper tries again */
+	close_p(&l->event_fd);
+	memgroup_release(&l->group);
+	memgroup_tree_release(&l->tree);
+	vec_release(&l->story.points);
+	free_p(&l);
+}
+
+void limitgroup_free_p(struct limitgroup **l)
+{
+	limitgroup_free(*l);
+	*l = NULL;
+}
+
+static int open_group(struct limitgroup *l, struct err *err)
+{
+	bool has_swap = false;
+	size_t nr_left;
+	int rc = memgroup_tree_open(&l->tree, "/", err);
+	if (!rc) /* of a run that was killed together with its keeper */
+		(void)memgroup_clean(&l->tree, &nr_left, NULL);
+	rc = rc ? rc : memgroup_make(&l->group, &l->tree, err);
+	rc = rc ? rc : memgroup_keep(&l->group, err);
+	if (!rc)
+		rc = memgroup_limit(&l->group, l->spec.memory_bytes, l->spec.swap_bytes, &has_swap,
+				    err);
+	if (rc)
+		return rc;
+	l->story.has_group = true;
+	l->story.has_swap = has_swap && l->spec.swap_bytes != MEMGROUP_NO_LIMIT;
+	/* without it the last look before a kill is up to 50 ms old */
+	(void)memgroup_open_oom(&l->group, &l->event_fd, NULL);
+	return 0;
+}
+
+int limitgroup_open(struct limitgroup **ret_l, const struct limit_spec *spec, struct err *err)
+{
+	CLEANUP(limitgroup_free_p) struct limitgroup *l = xcalloc(1, sizeof(*l));
+	*l = (struct limitgroup){.spec = *spec,
+				 .tree = MEMGROUP_TREE_INIT,
+				 .group = MEMGROUP_INIT,
+				 .event_fd = -1,
+				 .spacing_ns = SPACING_NS};
+	int rc = spec->flags & LIMIT_RLIMIT ? 0 : open_group(l, err);
+	if (rc)
+		return rc;
+	*ret_l = TAKE(l);
+	return 0;
+}
+
+int limitgroup_fd(const struct limitgroup *l)
+{
+	return l->event_fd;
+}
+
+const char *limitgroup_path(const struct limitgroup *l)
+{
+	return l->group.path;
+}
+
+int limitgroup_put(struct limitgroup *l, int32_t pid, struct err *err)
+{
+	l->start_ns = clock_mono_ns();
+	l->pid = pid;
+	if (!l->story.has_group) {
+		struct rlimit limit = {l->spec.memory_bytes, l->spec.memory_bytes};
+		if (prlimit(pid, RLIMIT_DATA, &limit, NULL))
+			return err_sys(err, "cannot limit the memory of process %d", pid);
+		return 0;
+	}
+	int rc = memgroup_add(&l->group, pid, err);
+	return rc ? rc : memgroup_read(&l->group, &l->tree, &l->before, err);
+}
+
+/* ---- what is seen ------------------------------------------------------------------------- */
+
+/* Twice the spacing, half the points. */
+static void thin_out(struct limitgroup *l)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < l->story.points.n; i += 2)
+		l->story.points.p[n++] = l->story.points.p[i];
+	l->story.points.n = n;
+	l->spacing_ns *= 2;
+}
+
+static void note_point(struct limitgroup *l, const struct limit_point *p)
+{
+	struct limit_story *s = &l->story;
+	if (p->usage_bytes >= s->largest.usage_bytes)
+		s->largest = *p;
+	if (p->time_ns < l->next_ns)
+		return;
+	if (s->points.n >= POINTS_MAX)
+		thin_out(l);
+	vec_push(&s->points, *p);
+	l->next_ns = p->time_ns + l->spacing_ns;
+}
+
+/* The word that the kernel gave is only that something happened. */
+static void take_event(struct limitgroup *l)
+{
+	char bytes[512];
+	while (l->event_fd >= 0 && read(l->event_fd, bytes, sizeof(bytes)) > 0)
+		;
+}
+
+static void look_at_group(struct limitgroup *l, uint64_t now)
+{
+	struct memgroup_numbers n;
+	take_event(l);
+	if (memgroup_read(&l->group, &l->tree, &n, NULL))
+		return;
+	struct limit_point p = {.time_ns = now - l->start_ns,
+				.usage_bytes = n.usage_bytes,
+				.anon_bytes = n.anon_bytes,
+				.file_bytes = n.file_bytes,
+				.swap_bytes = n.swap_bytes};
+	l->story.numbers = memgroup_since(&l->before, &n);
+	note_point(l, &p);
+	/* by now the dying process may have given back some */
+	if (l->story.numbers.nr_oom_kill > l->nr_oom_kill)
+		l->story.at_kill = p.usage_bytes > l->last.usage_bytes ? p : l->last;
+	l->nr_oom_kill = l->story.numbers.nr_oom_kill;
+	l->last = p;
+}
+
+static uint64_t kib_after(struct sv text, const char *key)
+{
+	const char *at = text.n ? memmem(text.p, text.n, key, strlen(key)) : NULL;
+	struct sv rest = at ? sv_from(at, (size_t)(text.p + text.n - at)) : (struct sv){0};
+	uint64_t v = 0;
+	rest = sv_from_idx(rest, strlen(key));
+	rest = sv_trim(sv_split(&rest, '\n'));
+	return sv_to_u64(sv_split(&rest, ' '), &v) ? v << 10 : 0;
+}
+
+/* Without a group: the process that was launched, by itself. */
+static void look_at_process(struct limitgroup *l, uint64_t now)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	CLEANUP(free_p) char *path = xasprintf("/proc/%d/status", l->pid);
+	if (file_read(&b, path, 65536, NULL))
+		return;
+	struct memgroup_numbers *n = &l->story.numbers;
+	uint64_t rss = kib_after(buf_sv(&b), "\nVmRSS:");
+	if (!rss)
+		return;
+	*n = (struct memgroup_numbers){.has = MEMGROUP_HAS_PEAK,
+				       .limit_bytes = l->spec.memory_bytes,
+				       .limit_above_bytes = MEMGROUP_NO_LIMIT,
+				       .swap_limit_bytes = MEMGROUP_NO_LIMIT,
+				       .usage_bytes = rss,
+				       .peak_bytes = kib_after(buf_sv(&b), "\nVmHWM:"),
+				       .swap_bytes = kib_after(buf_sv(&b), "\nVmSwap:"),
+				       .anon_bytes = kib_after(buf_sv(&b), "\nRssAnon:"),
+				       .file_bytes = kib_after(buf_sv(&b), "\nRssFile:"),
+				       .shmem_bytes = kib_after(buf_sv(&b), "\nRssShmem:")};
+	struct limit_point p = {.time_ns = now - l->start_ns,
+				.usage_bytes = rss,
+				.anon_bytes = n->anon_bytes,
+				.file_bytes = n->file_bytes,
+				.swap_bytes = n->swap_bytes};
+	note_point(l, &p);
+}
+
+void limitgroup_look(struct limitgroup *l)
+{
+	if (l->is_closed || !l->start_ns)
+		return;
+	uint64_t now = clock_mono_ns();
+	l->story.duration_ns = now - l->start_ns;
+	if (l->story.has_group)
+		look_at_group(l, now);
+	else
+		look_at_process(l, now);
+}
+
+int limitgroup_close(struct limitgroup *l, struct err *err)
+{
+	if (l->is_closed)
+		return 0;
+	uint64_t duration_ns = l->story.duration_ns;
+	limitgroup_look(l);
+	if (duration_ns) /* it had ended at the last look: since then we were busy */
+		l->story.duration_ns = duration_ns;
+	l->is_closed = true;
+	return l->group.name ? memgroup_remove(&l->group, &l->story.nr_moved, err) : 0;
+}
+
+const struct limit_story *limitgroup_story(const struct limitgroup *l)
+{
+	return &l->story;
+}

@@ -1,0 +1,64 @@
+# A command under a limit of memory: killed at it, fine below it, and the group goes whatever happens.
+. "$LIB/share.sh"
+[ "$(id -u)" = 0 ] || skip "needs root"
+own=$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup)
+cg=/sys/fs/cgroup/memory$own
+[ -n "$own" ] && [ -w "$cg/cgroup.procs" ] || skip "no memory cgroups (v1) that can be written to"
+groups() { find "$cg" -maxdepth 1 -name "assay-$1-*"; }
+cell() { python3 "$LIB/cell.py" l.json "$@"; }
+
+# below the limit: the command's own status, a peak of what it touched
+$ASSAY limit -m 128M --json -o l.assay -- sh -c "$TARGETS/eats 64; exit 7" > l.json 2> err
+[ $? = 7 ] || fail "exit status of the command: $(cat err)"
+sed -i '/^asked\|^grew/d' l.json
+peak=$(cell memory bytes what=peak)
+at_least "$peak" $((64 << 20)) && at_least $((74 << 20)) "$peak" || fail "peak of 64 MiB: $peak"
+[ "$(cell counts count 'what=processes killed')" = 0 ] || fail "killed below the limit"
+$ASSAY report l.assay > text || fail "the recording cannot be read"
+grep -q "memory limit: 128 MiB" text || fail "the recording does not know the limit: $(cat text)"
+
+# at the limit: killed, told in a sentence, nothing left behind
+$ASSAY limit -m 64M --swap 0 --json -- "$TARGETS/eats" 256 > l.json 2> err
+[ $? = 137 ] || fail "exit status of a killed command: $(cat err)"
+[ "$(cell counts count 'what=processes killed')" = 1 ] || fail "no kill was counted"
+[ "$(cell counts count 'what=at the limit')" -gt 0 ] || fail "never at the limit"
+[ "$(cell memory bytes what=peak)" = $((64 << 20)) ] || fail "peak is not the limit"
+grep -q 'killed by the kernel at 64.0 MiB, the limit: [56][0-9.]* MiB of it anonymous' l.json ||
+	fail "no sentence: $(cat l.json)"
+
+# page cache is given up again: at the limit, reclaim, not killed
+$ASSAY limit -m 24M --json -- dd if=/dev/zero of=file bs=64k count=1024 > l.json 2> err || fail "$(cat err)"
+if [ "$(stat -f -c %T .)" != tmpfs ]; then
+	[ "$(cell counts count 'what=at the limit')" -gt 0 ] || fail "page cache did not reach the limit"
+	[ "$(cell counts count 'what=direct reclaims')" -gt 0 ] || fail "no reclaim was seen: $(cat l.json)"
+fi
+
+# assay is killed: its group goes, the command goes on without a limit
+$ASSAY limit -m 64M -- sleep 60 2> err &
+wait_for pgrep -P $! sleep
+pid=$(pgrep -P $! sleep)
+wait_for grep -q "assay-$!-" "/proc/$pid/cgroup"
+kill -9 $!
+gone() { [ -z "$(groups $!)" ]; }
+wait_for gone
+grep -q "memory:$own\$" "/proc/$pid/cgroup" || fail "the command is not where assay was"
+kill "$pid" || fail "the command died with assay"
+
+# both killed: the next one removes what is left, and leaves a group alone that is in use
+mkdir "$cg/assay-1-1" || fail "cannot make a group"
+$ASSAY limit -m 64M -- sh -c "ls -d '$cg'/assay-*" > groups 2> err || fail "$(cat err)"
+grep -q assay-1-1 groups && fail "a group of nobody was left"
+[ "$(wc -l < groups)" -ge 1 ] || fail "the command had no group"
+
+# what cannot be: told with a remedy
+$ASSAY limit -m 64M -- ./no-such-command 2> err
+[ $? = 127 ] || fail "a command that is not there: $(cat err)"
+[ -z "$(find "$cg" -maxdepth 1 -name 'assay-[0-9]*' -newer l.json -exec sh -c 'kill -0 $(basename {} | cut -d- -f2) 2> /dev/null || echo {}' \;)" ] ||
+	fail "groups are left: $(ls -d "$cg"/assay-*)"
+$ASSAY limit -m 32M --rlimit -- "$TARGETS/eats" 256 > out 2> err || fail "--rlimit: $(cat err)"
+[ "$(awk '$1 == "grew" { print $2 }' out)" -le $((32 << 10)) ] || fail "--rlimit did not limit: $(cat out)"
+if [ -x /bin/su ]; then
+	chmod 755 . 2> /dev/null
+	su nobody -s /bin/sh -c "$ASSAY limit -m 64M -- true" 2> err && fail "an ordinary user made a cgroup"
+	grep -q 'hint: run with sudo' err || fail "no remedy: $(cat err)"
+fi
