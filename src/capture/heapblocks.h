@@ -1,0 +1,62 @@
+/*
+ * The table of live blocks: address -> what is known of it. Open addressing with linear probing
+ * and deletion by backward shift, in a thousand parts that grow singly, so that no growth takes
+ * longer than a ring lasts. 24 bytes a block, at most three quarters full.
+ *
+ * Looking blocks up is what pairing costs; heapblocks_prefetch some records ahead hides most of it.
+ */
+#ifndef ASSAY_CAPTURE_HEAPBLOCKS_H
+#define ASSAY_CAPTURE_HEAPBLOCKS_H
+
+#include "base/base.h"
+
+#define HEAPBLOCKS_PARTS_LOG2 10
+#define HEAPBLOCKS_PARTS      (1u << HEAPBLOCKS_PARTS_LOG2)
+
+struct heapblock {
+	uint64_t word0; /* address (48 bits), high bits of the second (16); 0 = free */
+	uint64_t word1; /* bytes (48), low bits of the second (16) */
+	uint32_t site;
+	uint32_t stamp; /* a part of the time at which it was allocated */
+};
+
+static inline uint64_t heapblock_addr(const struct heapblock *b)
+{
+	return b->word0 & (((uint64_t)1 << 48) - 1);
+}
+static inline uint64_t heapblock_bytes(const struct heapblock *b)
+{
+	return b->word1 & (((uint64_t)1 << 48) - 1);
+}
+/* Of the allocation, since the start. */
+static inline uint32_t heapblock_second(const struct heapblock *b)
+{
+	return (uint32_t)(b->word0 >> 48) << 16 | (uint32_t)(b->word1 >> 48);
+}
+struct heapblock heapblock_make(uint64_t addr, uint64_t nr_bytes, uint32_t second);
+
+struct heapblocks_part {
+	struct heapblock *slots; /* NULL until the first one */
+	uint32_t n;
+	uint32_t log2;
+};
+
+struct heapblocks {
+	struct heapblocks_part parts[HEAPBLOCKS_PARTS];
+	uint64_t n;
+	uint64_t nr_bytes; /* of memory */
+	uint64_t max_bytes;
+};
+
+void heapblocks_init(struct heapblocks *t, uint64_t max_bytes);
+void heapblocks_release(struct heapblocks *t);
+void heapblocks_prefetch(const struct heapblocks *t, uint64_t addr);
+/* Valid until the next call that is not a find; NULL: none. Address 0 is nobody's. */
+struct heapblock *heapblocks_find(const struct heapblocks *t, uint64_t addr);
+/* Room for a block that is not there yet, its address set; NULL: max_bytes are used up. */
+struct heapblock *heapblocks_add(struct heapblocks *t, uint64_t addr);
+void heapblocks_remove(struct heapblocks *t, struct heapblock *b);
+/* Start with *it = 0; NULL at the end. */
+const struct heapblock *heapblocks_next(const struct heapblocks *t, uint64_t *it);
+
+#endif

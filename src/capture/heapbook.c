@@ -1,0 +1,489 @@
+/* Pairing and sums; see heapbook.h. Rows: heapbook_rows.c. */
+#include "base/base.h"
+#include "capture/heapbook.h"
+
+#include <math.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "capture/heapbook_priv.h"
+#include "model/heap.h"
+
+#define SECOND_NS        1000000000u
+#define BLOCKS_MAX_BYTES ((uint64_t)4 << 30)
+#define INDEX_FIRST_LOG2 12
+#define AHEAD            12 /* events between a prefetch and the use */
+#define AHEAD_SITE       6
+#define STAMP_SHIFT      4
+#define LATE_SECONDS     2 /* stamps tell nothing over longer times than a few seconds */
+/* From so many sites on, threads are not told apart; from twice as many, sizes neither. */
+#define SITES_MAX   (1u << 20)
+#define THREADS_MAX 65000
+
+uint64_t heapclock_ns(const struct heapclock *c, uint64_t tsc)
+{
+	double ns = (double)(int64_t)(tsc - c->tsc) * c->ns_per_tick;
+	return c->ns + (uint64_t)(int64_t)ns;
+}
+
+double heapbook_share(uint64_t nr_bytes, uint64_t interval_bytes)
+{
+	if (!interval_bytes || nr_bytes >= interval_bytes)
+		return 1;
+	return -expm1(-(double)MAX(nr_bytes, (uint64_t)1) / (double)interval_bytes);
+}
+
+/* ---- life --------------------------------------------------------------------------------- */
+
+struct heapbook *heapbook_new(const struct heapbook_spec *spec)
+{
+	struct heapbook *b = xcalloc(1, sizeof(*b));
+	b->spec = *spec;
+	heapblocks_init(&b->blocks, spec->max_bytes ? spec->max_bytes : BLOCKS_MAX_BYTES);
+	b->index_log2 = INDEX_FIRST_LOG2;
+	b->index = xcalloc((size_t)1 << b->index_log2, sizeof(*b->index));
+	b->thread_of_slot = xcalloc(spec->nr_slots, sizeof(*b->thread_of_slot));
+	b->orphans = xcalloc(HEAP_ORPHANS, sizeof(*b->orphans));
+	b->peak = 1;
+	vec_push(&b->threads, (struct heap_thread){0}); /* the nameless one */
+	return b;
+}
+
+void heapbook_free(struct heapbook *b)
+{
+	if (!b)
+		return;
+	heapblocks_release(&b->blocks);
+	vec_release(&b->sites);
+	vec_release(&b->samples);
+	vec_release(&b->threads);
+	vec_release(&b->dirty);
+	vec_release(&b->older);
+	vec_release(&b->mapped);
+	map_release(&b->thread_of);
+	map_release(&b->mapped_index);
+	free(b->index);
+	free(b->thread_of_slot);
+	free(b->orphans);
+	free(b);
+}
+
+void heapbook_thread(struct heapbook *b, uint16_t slot, int32_t tid)
+{
+	if (slot >= b->spec.nr_slots)
+		return;
+	bool is_new;
+	uint32_t *idx = map_put(&b->thread_of, (uint32_t)tid, &is_new);
+	if (is_new && b->threads.n < THREADS_MAX) {
+		*idx = (uint32_t)b->threads.n;
+		vec_push(&b->threads, (struct heap_thread){.tid = tid});
+	}
+	b->thread_of_slot[slot] = (uint16_t)*idx;
+}
+
+void heapbook_site_name(struct heapbook *b, uint8_t site, const char *name)
+{
+	b->site_names[site] = name;
+}
+
+/* ---- seconds ------------------------------------------------------------------------------ */
+
+static uint32_t second_of(const struct heapbook *b, uint64_t tsc)
+{
+	uint64_t ns = heapclock_ns(&b->clock, tsc);
+	uint64_t second = ns > b->spec.start_ns ? (ns - b->spec.start_ns) / SECOND_NS : 0;
+	return (uint32_t)MIN(second, (uint64_t)UINT32_MAX - 2);
+}
+
+static uint64_t tsc_of_second(const struct heapbook *b, uint32_t second)
+{
+	uint64_t ns = b->spec.start_ns + (uint64_t)second * SECOND_NS;
+	double ticks = (double)(int64_t)(ns - b->clock.ns) / b->clock.ns_per_tick;
+	return b->clock.tsc + (uint64_t)(int64_t)ticks;
+}
+
+static void set_bounds(struct heapbook *b)
+{
+	b->second_hi = tsc_of_second(b, b->second + 1);
+}
+
+void heapbook_clock(struct heapbook *b, const struct heapclock *clock)
+{
+	b->clock = *clock;
+	set_bounds(b);
+}
+
+/* Late events are booked in the second that is summed up, so this goes forward only. */
+static void go_on_to(struct heapbook *b, uint64_t tsc)
+{
+	if (LIKELY(tsc < b->second_hi))
+		return;
+	uint32_t second = second_of(b, tsc);
+	if (second <= b->second)
+		return;
+	heapbook_tell_second(b);
+	b->second = second;
+	set_bounds(b);
+}
+
+void heapbook_passed(struct heapbook *b, uint64_t tsc)
+{
+	go_on_to(b, tsc);
+}
+
+/* ---- sites -------------------------------------------------------------------------------- */
+
+static uint64_t site_key(uint32_t stack, uint16_t thread, uint16_t size_class)
+{
+	/* classes begin with 1, so no key is 0 */
+	return (uint64_t)stack << 32 | (uint64_t)thread << 16 | size_class;
+}
+
+static uint32_t index_at(const struct heapbook *b, uint64_t key)
+{
+	return (uint32_t)(hash_u64(key) >> (64 - b->index_log2));
+}
+
+static void put_index(struct heapbook *b, uint64_t key, uint32_t site)
+{
+	uint32_t mask = (1u << b->index_log2) - 1;
+	uint32_t i = index_at(b, key);
+	while (b->index[i].key)
+		i = (i + 1) & mask;
+	b->index[i] = (struct heap_index_slot){.key = key, .site = site};
+}
+
+static void grow_index(struct heapbook *b)
+{
+	free(b->index);
+	b->index_log2 += 2;
+	b->index = xcalloc((size_t)1 << b->index_log2, sizeof(*b->index));
+	for (uint32_t i = 0; i < b->sites.n; i++) {
+		const struct heap_site *s = &b->sites.p[i];
+		put_index(b, site_key(s->stack, s->thread, s->size_class), i);
+	}
+}
+
+static uint32_t add_site(struct heapbook *b, uint64_t key)
+{
+	uint32_t site = (uint32_t)b->sites.n;
+	vec_push(&b->sites, (struct heap_site){.stack = (uint32_t)(key >> 32),
+					       .thread = (uint16_t)(key >> 16),
+					       .size_class = (uint16_t)key,
+					       .peak = b->peak});
+	if (b->spec.interval_bytes)
+		vec_push(&b->samples, (struct heap_site_samples){0});
+	if (b->sites.n > (size_t)1 << (b->index_log2 - 1))
+		grow_index(b);
+	else
+		put_index(b, key, site);
+	return site;
+}
+
+static uint32_t find_site(struct heapbook *b, uint32_t stack, uint16_t thread, uint16_t size_class)
+{
+	if (UNLIKELY(b->sites.n >= SITES_MAX)) {
+		thread = 0;
+		if (b->sites.n >= 2 * SITES_MAX)
+			size_class = UINT16_MAX;
+	}
+	uint64_t key = site_key(stack, thread, size_class);
+	uint32_t mask = (1u << b->index_log2) - 1;
+	for (uint32_t i = index_at(b, key);; i = (i + 1) & mask) {
+		if (LIKELY(b->index[i].key == key))
+			return b->index[i].site;
+		if (!b->index[i].key)
+			return add_site(b, key);
+	}
+}
+
+/* The site is about to change: what it had at the peak is kept. */
+static struct heap_site *touch(struct heapbook *b, uint32_t idx)
+{
+	struct heap_site *s = &b->sites.p[idx];
+	if (s->peak != b->peak) {
+		s->peak = b->peak;
+		s->at_peak = s->live;
+		if (b->spec.interval_bytes) {
+			struct heap_site_samples *m = &b->samples.p[idx];
+			m->nr_at_peak = m->nr_live;
+			m->at_peak_variance = m->live_variance;
+		}
+	}
+	if (s->dirty_second != b->second + 1) {
+		s->dirty_second = b->second + 1;
+		vec_push(&b->dirty, idx);
+	}
+	return s;
+}
+
+/* ---- what a block stands for -------------------------------------------------------------- */
+
+struct weight {
+	double nr;
+	double nr_bytes;
+	double variance;
+};
+
+static struct weight weight_of(const struct heapbook *b, uint64_t nr_bytes)
+{
+	double bytes = (double)nr_bytes;
+	if (LIKELY(!b->spec.interval_bytes))
+		return (struct weight){1, bytes, 0};
+	double share = heapbook_share(nr_bytes, b->spec.interval_bytes);
+	return (struct weight){1 / share, bytes / share,
+			       bytes * bytes * (1 - share) / (share * share)};
+}
+
+static void add_alloc(struct heapbook *b, uint32_t idx, const struct weight *w)
+{
+	struct heap_site *s = touch(b, idx);
+	s->allocated.nr += w->nr;
+	s->allocated.nr_bytes += w->nr_bytes;
+	s->live.nr += w->nr;
+	s->live.nr_bytes += w->nr_bytes;
+	b->live.nr += w->nr;
+	b->live.nr_bytes += w->nr_bytes;
+	b->info.nr_allocs += w->nr;
+	b->info.nr_alloc_bytes += w->nr_bytes;
+	if (b->spec.interval_bytes) {
+		struct heap_site_samples *m = &b->samples.p[idx];
+		m->nr_allocated++;
+		m->nr_live++;
+		m->allocated_variance += w->variance;
+		m->live_variance += w->variance;
+		b->info.alloc_variance += w->variance;
+	}
+}
+
+static void add_free(struct heapbook *b, uint32_t idx, const struct weight *w)
+{
+	struct heap_site *s = touch(b, idx);
+	s->freed.nr += w->nr;
+	s->freed.nr_bytes += w->nr_bytes;
+	s->live.nr -= w->nr;
+	s->live.nr_bytes -= w->nr_bytes;
+	b->live.nr -= w->nr;
+	b->live.nr_bytes -= w->nr_bytes;
+	b->info.nr_frees += w->nr;
+	if (b->spec.interval_bytes) {
+		struct heap_site_samples *m = &b->samples.p[idx];
+		m->nr_freed++;
+		m->nr_live--;
+		m->freed_variance += w->variance;
+		m->live_variance -= w->variance;
+		if (!m->nr_live) { /* what rounding left */
+			s->live = (struct heap_flow){0};
+			m->live_variance = 0;
+		}
+	}
+}
+
+static void note_peak(struct heapbook *b, uint64_t tsc)
+{
+	if (b->live.nr_bytes <= b->peak_bytes)
+		return;
+	b->peak_bytes = b->live.nr_bytes;
+	b->peak_tsc = tsc;
+	b->peak++;
+}
+
+/* ---- events ------------------------------------------------------------------------------- */
+
+static uint32_t stamp_of(uint64_t tsc)
+{
+	return (uint32_t)(tsc >> STAMP_SHIFT);
+}
+
+/* Whether that moment, not long ago, was before the block was allocated. */
+static bool is_before(const struct heapbook *b, uint64_t tsc, const struct heapblock *block)
+{
+	if (b->second > heapblock_second(block) + LATE_SECONDS)
+		return false;
+	return (int32_t)(stamp_of(tsc) - block->stamp) < 0;
+}
+
+static void free_block(struct heapbook *b, const struct heapblock *block)
+{
+	struct weight w = weight_of(b, heapblock_bytes(block));
+	add_free(b, block->site, &w);
+}
+
+/* A free in the log that was of a block allocated at @tsc, told too late. */
+static bool take_orphan(struct heapbook *b, uint64_t addr, uint64_t tsc)
+{
+	for (uint32_t i = 1; i <= HEAP_ORPHANS; i++) {
+		struct heap_orphan *o = &b->orphans[(b->next_orphan - i) % HEAP_ORPHANS];
+		if (!o->tsc)
+			return false;
+		if (o->addr != addr || o->tsc < tsc)
+			continue;
+		o->addr = 0;
+		b->threads.p[o->thread].nr_older--;
+		b->info.nr_older--;
+		return true;
+	}
+	return false;
+}
+
+/* The address was given out again at @tsc: the free of its block before is not needed any more. */
+static void owe(struct heapbook *b, uint64_t addr, uint64_t tsc)
+{
+	b->owed[b->next_owed++ % HEAP_OWED] = (struct heap_owed){addr, tsc};
+}
+
+static bool take_owed(struct heapbook *b, const struct heapring_event *ev)
+{
+	for (uint32_t i = 1; i <= HEAP_OWED; i++) {
+		struct heap_owed *o = &b->owed[(b->next_owed - i) % HEAP_OWED];
+		if (!o->tsc)
+			return false;
+		if (o->addr != ev->addr || o->tsc < ev->tsc)
+			continue;
+		o->addr = 0;
+		return true;
+	}
+	return false;
+}
+
+/* An allocation that comes after younger events: is its block known to be gone? */
+static bool is_gone(struct heapbook *b, const struct heapring_event *ev, struct heapblock *there)
+{
+	b->info.nr_late++;
+	bool was_freed = take_orphan(b, ev->addr, ev->tsc);
+	if (!there || !is_before(b, ev->tsc, there))
+		return was_freed;
+	/* Another block has the address already: this one's free is told, or to be swallowed. */
+	if (!was_freed)
+		owe(b, ev->addr, b->done_tsc);
+	return true;
+}
+
+static void on_alloc(struct heapbook *b, const struct heapring_event *ev)
+{
+	uint16_t thread = b->thread_of_slot[ev->slot];
+	uint32_t site = find_site(b, ev->stack, thread, heap_size_class(ev->nr_bytes));
+	struct weight w = weight_of(b, ev->nr_bytes);
+	struct heapblock *block = heapblocks_find(&b->blocks, ev->addr);
+	bool is_late = UNLIKELY(ev->tsc < b->done_tsc);
+	if (is_late && is_gone(b, ev, block)) {
+		add_alloc(b, site, &w);
+		add_free(b, site, &w);
+		return;
+	}
+	if (UNLIKELY(block != NULL)) {
+		b->info.nr_implied++;
+		free_block(b, block);
+		owe(b, ev->addr, ev->tsc);
+	} else {
+		block = heapblocks_add(&b->blocks, ev->addr);
+	}
+	add_alloc(b, site, &w);
+	b->threads.p[thread].last_addr = ev->addr;
+	if (UNLIKELY(!block)) { /* its free will count as that of an older block */
+		b->info.nr_unbooked++;
+		add_free(b, site, &w);
+		return;
+	}
+	*block = heapblock_make(ev->addr, ev->nr_bytes, b->second);
+	block->site = site;
+	block->stamp = stamp_of(ev->tsc);
+	note_peak(b, ev->tsc);
+}
+
+static void add_older(struct heapbook *b, const struct heapring_event *ev, uint16_t thread)
+{
+	if (b->spec.interval_bytes) {
+		b->info.nr_unmatched++;
+		return;
+	}
+	struct heap_thread *t = &b->threads.p[thread];
+	b->info.nr_older++;
+	t->nr_older++;
+	if (!t->is_dirty)
+		vec_push(&b->older, thread);
+	t->is_dirty = true;
+	b->orphans[b->next_orphan++ % HEAP_ORPHANS] =
+		(struct heap_orphan){.addr = ev->addr, .tsc = ev->tsc, .thread = thread};
+}
+
+static void on_free(struct heapbook *b, const struct heapring_event *ev)
+{
+	uint16_t thread = b->thread_of_slot[ev->slot];
+	struct heap_thread *t = &b->threads.p[thread];
+	struct heapblock *block = heapblocks_find(&b->blocks, ev->addr);
+	bool is_late = UNLIKELY(ev->tsc < b->done_tsc);
+	b->info.nr_late += is_late;
+	if (!block || (is_late && is_before(b, ev->tsc, block))) {
+		if (!is_late || !take_owed(b, ev))
+			add_older(b, ev, thread);
+		return;
+	}
+	struct weight w = weight_of(b, heapblock_bytes(block));
+	add_free(b, block->site, &w);
+	if (t->last_addr == ev->addr && !b->spec.interval_bytes) {
+		struct heap_site *s = &b->sites.p[block->site];
+		if (s->thread == thread || !s->thread) {
+			s->temporary.nr += w.nr;
+			s->temporary.nr_bytes += w.nr_bytes;
+		}
+		t->last_addr = 0;
+	}
+	heapblocks_remove(&b->blocks, block);
+}
+
+static void on_map(struct heapbook *b, const struct heapring_event *ev)
+{
+	bool is_map = ev->kind == HEAP_RECORD_MAP;
+	uint16_t thread = b->thread_of_slot[ev->slot];
+	const char *detail = b->site_names[ev->site];
+	uint64_t key = hash_mix(site_key(ev->stack, thread, ev->site), 1);
+	bool is_new;
+	uint32_t *idx = map_put(&b->mapped_index, key, &is_new);
+	if (is_new) {
+		*idx = (uint32_t)b->mapped.n;
+		vec_push(&b->mapped, (struct heap_mapped){.stack = ev->stack,
+							  .thread = thread,
+							  .detail = detail});
+	}
+	struct heap_mapped *m = &b->mapped.p[*idx];
+	m->nr_calls++;
+	if (is_map)
+		m->nr_bytes += (int64_t)ev->nr_bytes;
+	else
+		m->nr_unmapped += (int64_t)ev->nr_bytes;
+}
+
+static void prefetch_site(const struct heapbook *b, const struct heapring_event *ev)
+{
+	if (ev->kind != HEAP_RECORD_FREE)
+		return;
+	const struct heapblock *block = heapblocks_find(&b->blocks, ev->addr);
+	if (block) {
+		__builtin_prefetch(&b->sites.p[block->site], 1);
+		__builtin_prefetch((const char *)&b->sites.p[block->site] + 64, 1);
+	}
+}
+
+void heapbook_add(struct heapbook *b, const struct heapring_event *events, size_t n)
+{
+	for (size_t i = 0; i < MIN(n, (size_t)AHEAD); i++)
+		heapblocks_prefetch(&b->blocks, events[i].addr);
+	for (size_t i = 0; i < n; i++) {
+		const struct heapring_event *ev = &events[i];
+		if (i + AHEAD < n)
+			heapblocks_prefetch(&b->blocks, events[i + AHEAD].addr);
+		if (i + AHEAD_SITE < n)
+			prefetch_site(b, &events[i + AHEAD_SITE]);
+		go_on_to(b, ev->tsc);
+		if (ev->slot >= b->spec.nr_slots || !ev->addr)
+			continue;
+		if (ev->kind == HEAP_RECORD_ALLOC)
+			on_alloc(b, ev);
+		else if (ev->kind == HEAP_RECORD_FREE)
+			on_free(b, ev);
+		else
+			on_map(b, ev);
+		b->done_tsc = MAX(b->done_tsc, ev->tsc);
+	}
+}

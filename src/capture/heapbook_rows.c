@@ -1,0 +1,215 @@
+/* What the books tell; see heapbook.h. */
+#include "base/base.h"
+#include "capture/heapbook.h"
+
+#include <math.h>
+
+#include "base/hash.h"
+#include "capture/heapbook_priv.h"
+#include "model/heap.h"
+#include "specs.h"
+
+#define SECOND_NS 1000000000u
+/* Seconds of allocation of live blocks are told apart up to so many, then in larger steps. */
+#define AGES_MAX 1000
+
+/* The whole part of a sum; what is left goes to the next row. */
+static int64_t take(double *sum)
+{
+	double whole = rint(*sum);
+	*sum -= whole;
+	return (int64_t)whole;
+}
+
+static int64_t saturate(double v)
+{
+	return v >= 9.2e18 ? INT64_MAX : (int64_t)rint(v);
+}
+
+static struct heapbook_row row_of(const struct heapbook *b, const struct heap_site *s,
+				  uint32_t spec)
+{
+	return (struct heapbook_row){.spec = spec,
+				     .stack = s->stack,
+				     .tid = b->threads.p[s->thread].tid,
+				     .size_class = s->size_class == UINT16_MAX ? 0 : s->size_class,
+				     .time_ns = b->spec.start_ns + (uint64_t)b->second * SECOND_NS};
+}
+
+static void tell(struct heapbook *b, const struct heapbook_row *row)
+{
+	for (size_t i = 0; i < ARRAY_LEN(row->values); i++)
+		if (row->values[i]) {
+			b->spec.on_row(b->spec.ctx, row);
+			return;
+		}
+}
+
+/* ---- each second -------------------------------------------------------------------------- */
+
+static void tell_site(struct heapbook *b, uint32_t idx)
+{
+	struct heap_site *s = &b->sites.p[idx];
+	struct heapbook_row a = row_of(b, s, SPEC_HEAP_ALLOCATED);
+	struct heapbook_row f = row_of(b, s, SPEC_HEAP_FREED);
+	a.values[HEAP_ALLOCATED_CALLS] = a.values[HEAP_ALLOCATED_SAMPLES] = take(&s->allocated.nr);
+	a.values[HEAP_ALLOCATED_BYTES] = take(&s->allocated.nr_bytes);
+	a.values[HEAP_ALLOCATED_TEMPORARY] = take(&s->temporary.nr);
+	a.values[HEAP_ALLOCATED_TEMPORARY_BYTES] = take(&s->temporary.nr_bytes);
+	f.values[HEAP_BLOCKS] = f.values[HEAP_SAMPLES] = take(&s->freed.nr);
+	f.values[HEAP_BYTES] = take(&s->freed.nr_bytes);
+	if (b->spec.interval_bytes) {
+		struct heap_site_samples *m = &b->samples.p[idx];
+		a.values[HEAP_ALLOCATED_SAMPLES] = (int64_t)m->nr_allocated;
+		a.values[HEAP_ALLOCATED_VARIANCE] = saturate(m->allocated_variance);
+		f.values[HEAP_SAMPLES] = (int64_t)m->nr_freed;
+		f.values[HEAP_VARIANCE] = saturate(m->freed_variance);
+		m->nr_allocated = m->nr_freed = 0;
+		m->allocated_variance = m->freed_variance = 0;
+	}
+	tell(b, &a);
+	tell(b, &f);
+}
+
+static void tell_older(struct heapbook *b)
+{
+	for (size_t i = 0; i < b->older.n; i++) {
+		struct heap_thread *t = &b->threads.p[b->older.p[i]];
+		t->is_dirty = false;
+		if (t->nr_older <= 0)
+			continue;
+		struct heapbook_row row = {.spec = SPEC_HEAP_OLDER,
+					   .tid = t->tid,
+					   .time_ns = b->spec.start_ns +
+						      (uint64_t)b->second * SECOND_NS};
+		row.values[HEAP_BLOCKS] = row.values[HEAP_SAMPLES] = t->nr_older;
+		t->nr_older = 0;
+		tell(b, &row);
+	}
+	vec_clear(&b->older);
+}
+
+static void tell_mapped(struct heapbook *b)
+{
+	vec_foreach(m, &b->mapped) {
+		struct heapbook_row row = {.spec = SPEC_HEAP_MAPPED,
+					   .stack = m->stack,
+					   .tid = b->threads.p[m->thread].tid,
+					   .detail = m->detail,
+					   .time_ns = b->spec.start_ns +
+						      (uint64_t)b->second * SECOND_NS,
+					   .values = {m->nr_calls, m->nr_bytes, m->nr_unmapped}};
+		tell(b, &row);
+	}
+	vec_clear(&b->mapped);
+	map_clear(&b->mapped_index);
+}
+
+static void note_memory(struct heapbook *b)
+{
+	uint64_t nr = b->blocks.nr_bytes + b->sites.cap * sizeof(*b->sites.p) +
+		      b->samples.cap * sizeof(*b->samples.p) +
+		      ((uint64_t)sizeof(*b->index) << b->index_log2);
+	b->info.max_bytes = MAX(b->info.max_bytes, nr);
+}
+
+void heapbook_tell_second(struct heapbook *b)
+{
+	for (size_t i = 0; i < b->dirty.n; i++)
+		tell_site(b, b->dirty.p[i]);
+	vec_clear(&b->dirty);
+	tell_older(b);
+	tell_mapped(b);
+	note_memory(b);
+	if (b->peak_tsc) {
+		b->peak_ns = heapclock_ns(&b->clock, b->peak_tsc);
+		b->peak_tsc = 0;
+	}
+}
+
+/* ---- the end ------------------------------------------------------------------------------ */
+
+static void tell_peak(struct heapbook *b)
+{
+	for (uint32_t i = 0; i < b->sites.n; i++) {
+		const struct heap_site *s = &b->sites.p[i];
+		bool is_older = s->peak != b->peak; /* it has not changed since */
+		const struct heap_flow *at = is_older ? &s->live : &s->at_peak;
+		struct heapbook_row row = row_of(b, s, SPEC_HEAP_PEAK);
+		row.time_ns = b->peak_ns;
+		row.values[HEAP_BLOCKS] = row.values[HEAP_SAMPLES] = saturate(at->nr);
+		row.values[HEAP_BYTES] = saturate(at->nr_bytes);
+		if (b->spec.interval_bytes) {
+			const struct heap_site_samples *m = &b->samples.p[i];
+			row.values[HEAP_SAMPLES] = (int64_t)(is_older ? m->nr_live : m->nr_at_peak);
+			row.values[HEAP_VARIANCE] =
+				saturate(is_older ? m->live_variance : m->at_peak_variance);
+		}
+		if (row.values[HEAP_SAMPLES])
+			tell(b, &row);
+	}
+}
+
+struct live_group {
+	uint32_t site;
+	uint32_t second;
+	struct heap_flow sum;
+	double variance;
+	int64_t nr;
+};
+
+static void tell_live(struct heapbook *b)
+{
+	uint32_t step = b->second / AGES_MAX + 1;
+	VEC(struct live_group) groups = {0};
+	struct map index = {0};
+	uint64_t it = 0;
+	const struct heapblock *block;
+	while ((block = heapblocks_next(&b->blocks, &it))) {
+		uint32_t second = heapblock_second(block) / step * step;
+		bool is_new;
+		uint32_t *idx = map_put(&index, (uint64_t)block->site << 32 | second, &is_new);
+		if (is_new) {
+			*idx = (uint32_t)groups.n;
+			vec_push(&groups,
+				 (struct live_group){.site = block->site, .second = second});
+		}
+		struct live_group *g = &groups.p[*idx];
+		double share = heapbook_share(heapblock_bytes(block), b->spec.interval_bytes);
+		double bytes = (double)heapblock_bytes(block);
+		g->nr++;
+		g->sum.nr += 1 / share;
+		g->sum.nr_bytes += bytes / share;
+		g->variance += bytes * bytes * (1 - share) / (share * share);
+	}
+	map_release(&index);
+	vec_foreach(g, &groups) {
+		struct heapbook_row row = row_of(b, &b->sites.p[g->site], SPEC_HEAP_LIVE);
+		row.time_ns = b->spec.start_ns + (uint64_t)g->second * SECOND_NS;
+		row.values[HEAP_BLOCKS] = saturate(g->sum.nr);
+		row.values[HEAP_BYTES] = saturate(g->sum.nr_bytes);
+		row.values[HEAP_SAMPLES] = g->nr;
+		row.values[HEAP_VARIANCE] = saturate(g->variance);
+		tell(b, &row);
+	}
+	vec_release(&groups);
+}
+
+void heapbook_end(struct heapbook *b)
+{
+	heapbook_tell_second(b);
+	tell_peak(b);
+	tell_live(b);
+}
+
+struct heapbook_info heapbook_info(const struct heapbook *b)
+{
+	struct heapbook_info i = b->info;
+	i.live_bytes = b->live.nr_bytes;
+	i.live_blocks = b->live.nr;
+	i.peak_bytes = b->peak_bytes;
+	i.peak_ns = b->peak_tsc ? heapclock_ns(&b->clock, b->peak_tsc) : b->peak_ns;
+	i.nr_live = b->blocks.n;
+	i.nr_sites = b->sites.n;
+	return i;
+}

@@ -1,0 +1,138 @@
+/* A made-up recorder; see heapworld.h. */
+#include "base/base.h"
+#include "heapworld.h"
+
+#include "base/hash.h"
+#include "base/mem.h"
+
+static void on_thread(void *ctx, uint16_t slot, int32_t tid)
+{
+	struct heapworld *w = ctx;
+	heapbook_thread(w->book, slot, tid);
+}
+
+static void on_stack(void *ctx, uint32_t stack, const uint64_t *frames, uint32_t nr,
+		     enum heap_stack_end end)
+{
+	struct heapworld *w = ctx;
+	(void)frames, (void)nr, (void)end;
+	vec_push(&w->stacks, stack);
+}
+
+static void on_row(void *ctx, const struct heapbook_row *row)
+{
+	struct heapworld *w = ctx;
+	vec_push(&w->rows, *row);
+	uint64_t key = hash_mix(hash_mix(row->spec, row->stack),
+				hash_mix((uint64_t)row->tid, row->size_class));
+	bool is_new;
+	uint32_t *idx = map_put(&w->sum_of, key, &is_new);
+	if (is_new) {
+		*idx = (uint32_t)w->sums.n;
+		vec_push(&w->sums, (struct heapworld_sum){.spec = row->spec,
+							  .stack = row->stack,
+							  .tid = row->tid,
+							  .size_class = row->size_class});
+	}
+	for (unsigned i = 0; i < 6; i++)
+		w->sums.p[*idx].values[i] += row->values[i];
+}
+
+void heapworld_init(struct heapworld *w, uint64_t interval_bytes, uint64_t seed)
+{
+	memset(w, 0, sizeof(*w));
+	w->seed = seed * 2 + 1;
+	for (unsigned i = 0; i < HEAPWORLD_SLOTS; i++) {
+		w->ring_at[i] = (const uint8_t *)w->rings[i];
+		w->slots[i].owner = 0x7000 + i;
+		w->slots[i].tid = 100 + i;
+	}
+	w->book = heapbook_new(&(struct heapbook_spec){.start_ns = HEAPWORLD_START,
+						       .interval_bytes = interval_bytes,
+						       .nr_slots = HEAPWORLD_SLOTS,
+						       .on_row = on_row,
+						       .ctx = w});
+	heapbook_clock(w->book, &(struct heapclock){HEAPWORLD_START, HEAPWORLD_START, 1});
+	heapring_init(&w->ring, &(struct heapring_spec){.shared = &w->shared,
+							.slots = w->slots,
+							.nr_slots = HEAPWORLD_SLOTS,
+							.ring_bytes = HEAPWORLD_RING_BYTES,
+							.rings = w->ring_at,
+							.on_thread = on_thread,
+							.on_stack = on_stack,
+							.ctx = w});
+}
+
+void heapworld_release(struct heapworld *w)
+{
+	heapring_release(&w->ring);
+	heapbook_free(w->book);
+	vec_release(&w->sums);
+	vec_release(&w->rows);
+	vec_release(&w->stacks);
+	map_release(&w->sum_of);
+}
+
+uint64_t heapworld_random(struct heapworld *w, uint64_t below)
+{
+	w->seed ^= w->seed << 13;
+	w->seed ^= w->seed >> 7;
+	w->seed ^= w->seed << 17;
+	return w->seed % below;
+}
+
+bool heapworld_put(struct heapworld *w, unsigned slot, const uint64_t *words, uint32_t nr)
+{
+	struct heap_slot *s = &w->slots[slot];
+	uint64_t at = s->head % HEAPWORLD_RING_BYTES;
+	uint64_t pad = at + 8 * nr > HEAPWORLD_RING_BYTES ? HEAPWORLD_RING_BYTES - at : 0;
+	if (s->head + pad + 8 * nr - s->tail > HEAPWORLD_RING_BYTES)
+		return false;
+	if (pad)
+		w->rings[slot][at / 8] = HEAP_RECORD_PAD;
+	s->head += pad;
+	memcpy(&w->rings[slot][s->head % HEAPWORLD_RING_BYTES / 8], words, 8 * nr);
+	s->head += 8 * nr;
+	return true;
+}
+
+static uint64_t head_word(unsigned kind, uint64_t tsc)
+{
+	return kind | (uint64_t)HEAP_SITE_NONE << HEAP_SITE_SHIFT | tsc << HEAP_TSC_SHIFT;
+}
+
+bool heapworld_alloc(struct heapworld *w, unsigned slot, uint64_t tsc, uint64_t addr,
+		     uint64_t nr_bytes, uint32_t stack)
+{
+	uint64_t words[3] = {head_word(HEAP_RECORD_ALLOC, tsc),
+			     addr | (uint64_t)(stack & 0xffff) << HEAP_STACK_SHIFT,
+			     nr_bytes | (uint64_t)(stack >> 16) << HEAP_STACK_SHIFT};
+	return heapworld_put(w, slot, words, 3);
+}
+
+bool heapworld_free(struct heapworld *w, unsigned slot, uint64_t tsc, uint64_t addr)
+{
+	uint64_t words[2] = {head_word(HEAP_RECORD_FREE, tsc), addr};
+	return heapworld_put(w, slot, words, 2);
+}
+
+void heapworld_pass(struct heapworld *w, uint64_t tsc)
+{
+	struct heapring_event events[16];
+	size_t n;
+	heapring_begin(&w->ring, tsc);
+	while ((n = heapring_take(&w->ring, events, ARRAY_LEN(events))))
+		heapbook_add(w->book, events, n);
+	heapbook_passed(w->book, tsc);
+}
+
+int64_t heapworld_sum(const struct heapworld *w, uint32_t spec, int64_t stack, int64_t tid,
+		      unsigned column)
+{
+	int64_t sum = 0;
+	vec_foreach(s, &w->sums)
+		if (s->spec == spec && (stack < 0 || s->stack == stack) &&
+		    (tid < 0 || s->tid == tid))
+			sum += s->values[column];
+	return sum;
+}

@@ -1,0 +1,389 @@
+/* Books of the heap against histories whose truth is known. */
+#include "base/base.h"
+#include "heapworld.h"
+#include "tap.h"
+
+#include <math.h>
+
+#include "model/heap.h"
+#include "specs.h"
+
+#define START   HEAPWORLD_START
+#define SECOND  1000000000ull
+#define STACKS  20
+#define BLOCKS  200 /* addresses there are */
+#define THREADS 6
+
+struct truth_block {
+	bool is_live;
+	bool is_busy; /* a realloc of it is under way */
+	uint64_t nr_bytes;
+	uint32_t stack;
+	unsigned thread;
+};
+
+struct truth {
+	struct heapworld *w;
+	struct truth_block blocks[BLOCKS];
+	uint64_t now;
+	int64_t allocated[STACKS][THREADS][2]; /* calls, bytes */
+	int64_t freed[STACKS][THREADS][2];
+	int64_t temporary[STACKS][THREADS];
+	int64_t live;
+	int64_t peak;
+	uint64_t peak_ns;
+	int64_t live_of[STACKS][THREADS];
+	int64_t peak_of[STACKS][THREADS];
+	size_t last[THREADS]; /* block + 1 */
+	int64_t nr_older;
+};
+
+static uint64_t addr_of(size_t i)
+{
+	return 0x7f0000001000 + i * 48;
+}
+
+static void must_put(struct truth *t, bool is_put, unsigned thread, uint64_t tsc, size_t i,
+		     const struct truth_block *b)
+{
+	if (is_put)
+		return;
+	heapworld_pass(t->w, t->now);
+	CHECK(b ? heapworld_alloc(t->w, thread, tsc, addr_of(i), b->nr_bytes, b->stack)
+		: heapworld_free(t->w, thread, tsc, addr_of(i)));
+}
+
+static void put_alloc(struct truth *t, unsigned thread, uint64_t tsc, size_t i,
+		      const struct truth_block *b)
+{
+	must_put(t, heapworld_alloc(t->w, thread, tsc, addr_of(i), b->nr_bytes, b->stack), thread,
+		 tsc, i, b);
+}
+
+static void put_free(struct truth *t, unsigned thread, uint64_t tsc, size_t i)
+{
+	must_put(t, heapworld_free(t->w, thread, tsc, addr_of(i)), thread, tsc, i, NULL);
+}
+
+static void count_alloc(struct truth *t, unsigned thread, size_t i, uint64_t tsc)
+{
+	struct truth_block *b = &t->blocks[i];
+	int64_t bytes = (int64_t)b->nr_bytes;
+	t->allocated[b->stack][thread][0]++;
+	t->allocated[b->stack][thread][1] += bytes;
+	t->live += bytes;
+	t->live_of[b->stack][thread] += bytes;
+	t->last[thread] = i + 1;
+	if (t->live > t->peak) {
+		t->peak = t->live;
+		t->peak_ns = tsc;
+		memcpy(t->peak_of, t->live_of, sizeof(t->peak_of));
+	}
+}
+
+static void count_free(struct truth *t, unsigned thread, size_t i)
+{
+	struct truth_block *b = &t->blocks[i];
+	t->freed[b->stack][b->thread][0]++;
+	t->freed[b->stack][b->thread][1] += (int64_t)b->nr_bytes;
+	t->live -= (int64_t)b->nr_bytes;
+	t->live_of[b->stack][b->thread] -= (int64_t)b->nr_bytes;
+	if (t->last[thread] == i + 1) {
+		t->temporary[b->stack][thread] += b->thread == thread;
+		t->last[thread] = 0;
+	}
+	b->is_live = false;
+}
+
+static size_t random_block(struct truth *t, bool is_live)
+{
+	for (;;) {
+		size_t i = heapworld_random(t->w, BLOCKS);
+		if (t->blocks[i].is_live == is_live && !t->blocks[i].is_busy)
+			return i;
+	}
+}
+
+static void make_block(struct truth *t, size_t i, unsigned thread)
+{
+	t->blocks[i] = (struct truth_block){
+		.is_live = true,
+		.nr_bytes = heapworld_random(t->w, 4) ? heapworld_random(t->w, 300)
+						      : heapworld_random(t->w, 1u << 20),
+		.stack = (uint32_t)heapworld_random(t->w, STACKS),
+		.thread = thread,
+	};
+}
+
+static void step(struct truth *t, size_t nr_live, unsigned nr_threads)
+{
+	unsigned thread = (unsigned)heapworld_random(t->w, nr_threads);
+	t->now += 1 + heapworld_random(t->w, SECOND / 1000);
+	bool has_to_free = nr_live > BLOCKS - 20;
+	if (nr_live < 20 || (!has_to_free && heapworld_random(t->w, 2))) {
+		size_t i = random_block(t, false);
+		make_block(t, i, thread);
+		put_alloc(t, thread, t->now, i, &t->blocks[i]);
+		count_alloc(t, thread, i, t->now);
+		return;
+	}
+	/* often the one that the thread allocated last */
+	size_t i = t->last[thread] ? t->last[thread] - 1 : 0;
+	if (!t->last[thread] || !t->blocks[i].is_live || heapworld_random(t->w, 2))
+		i = random_block(t, true);
+	put_free(t, thread, t->now, i);
+	count_free(t, thread, i);
+}
+
+static size_t count_live(const struct truth *t)
+{
+	size_t nr = 0;
+	for (size_t i = 0; i < BLOCKS; i++)
+		nr += t->blocks[i].is_live;
+	return nr;
+}
+
+static void check_sums(const struct truth *t)
+{
+	const struct heapworld *w = t->w;
+	for (int s = 0; s < STACKS; s++)
+		for (int th = 0; th < THREADS; th++) {
+			int tid = 100 + th;
+			CHECK_U64(heapworld_sum(w, SPEC_HEAP_ALLOCATED, s, tid, 0),
+				  t->allocated[s][th][0]);
+			CHECK_U64(heapworld_sum(w, SPEC_HEAP_ALLOCATED, s, tid, 1),
+				  t->allocated[s][th][1]);
+			CHECK_U64(heapworld_sum(w, SPEC_HEAP_FREED, s, tid, 0), t->freed[s][th][0]);
+			CHECK_U64(heapworld_sum(w, SPEC_HEAP_FREED, s, tid, 1), t->freed[s][th][1]);
+			CHECK_U64(heapworld_sum(w, SPEC_HEAP_LIVE, s, tid, 1), t->live_of[s][th]);
+		}
+	CHECK_U64(heapbook_info(w->book).live_bytes, t->live);
+	CHECK_U64(heapbook_info(w->book).nr_older, t->nr_older);
+	CHECK_U64(heapworld_sum(w, SPEC_HEAP_OLDER, -1, -1, 0), t->nr_older);
+}
+
+static void check_peak(const struct truth *t)
+{
+	for (int s = 0; s < STACKS; s++)
+		for (int th = 0; th < THREADS; th++) {
+			CHECK_U64(heapworld_sum(t->w, SPEC_HEAP_PEAK, s, 100 + th, 1),
+				  t->peak_of[s][th]);
+			CHECK_U64(heapworld_sum(t->w, SPEC_HEAP_ALLOCATED, s, 100 + th, 4),
+				  t->temporary[s][th]);
+		}
+	struct heapbook_info i = heapbook_info(t->w->book);
+	CHECK_U64(i.peak_bytes, t->peak);
+	CHECK_U64(i.peak_ns, t->peak_ns);
+}
+
+TEST(heapbook_is_exact_however_rings_are_read)
+{
+	for (uint64_t seed = 1; seed <= 40; seed++) {
+		struct heapworld w;
+		heapworld_init(&w, 0, seed);
+		struct truth t = {.w = &w, .now = START};
+		uint64_t every = 1 + heapworld_random(&w, 300);
+		for (size_t i = 0; i < 3000; i++) {
+			step(&t, count_live(&t), THREADS);
+			if (i % every == 0) /* some of what is there is younger than the pass */
+				heapworld_pass(&w, t.now - heapworld_random(&w, 20000000));
+		}
+		heapworld_pass(&w, t.now);
+		heapbook_end(w.book);
+		check_sums(&t);
+		check_peak(&t);
+		CHECK_U64(heapbook_info(w.book).nr_late, 0);
+		CHECK_U64(heapring_counts(&w.ring).nr_broken, 0);
+		heapworld_release(&w);
+	}
+}
+
+/* A realloc tells its free after the call: meanwhile the address may be somebody else's. */
+struct realloc_under_way {
+	bool is_on;
+	unsigned thread;
+	size_t from;
+	size_t to;
+	uint64_t start;
+	uint64_t end;
+};
+
+static void finish_realloc(struct truth *t, struct realloc_under_way *r)
+{
+	put_free(t, r->thread, r->start, r->from);
+	put_alloc(t, r->thread, r->end, r->to, &t->blocks[r->to]);
+	t->blocks[r->to].is_busy = false;
+	r->is_on = false;
+}
+
+static void start_realloc(struct truth *t, struct realloc_under_way *r)
+{
+	unsigned thread = THREADS - 1; /* it is inside, so nothing else is done by it meanwhile */
+	r->from = random_block(t, true);
+	r->to = random_block(t, false);
+	r->is_on = true;
+	r->thread = thread;
+	r->start = ++t->now;
+	r->end = ++t->now;
+	make_block(t, r->to, thread);
+	t->blocks[r->to].is_busy = true;
+	count_free(t, thread, r->from);
+	count_alloc(t, thread, r->to, r->end);
+}
+
+TEST(heapbook_is_exact_when_reallocs_are_told_late)
+{
+	uint64_t nr_implied = 0;
+	for (uint64_t seed = 1; seed <= 40; seed++) {
+		struct heapworld w;
+		heapworld_init(&w, 0, seed);
+		struct truth t = {.w = &w, .now = START};
+		struct realloc_under_way r = {0};
+		for (size_t i = 0; i < 3000; i++) {
+			if (!r.is_on && count_live(&t) > 30 && count_live(&t) < BLOCKS - 30 &&
+			    !heapworld_random(&w, 4))
+				start_realloc(&t, &r);
+			else
+				step(&t, count_live(&t), r.is_on ? THREADS - 1 : THREADS);
+			if (r.is_on && !heapworld_random(&w, 8))
+				finish_realloc(&t, &r);
+			if (!heapworld_random(&w, 5))
+				heapworld_pass(&w, t.now);
+		}
+		if (r.is_on)
+			finish_realloc(&t, &r);
+		heapworld_pass(&w, t.now);
+		heapbook_end(w.book);
+		check_sums(&t);
+		CHECK(heapbook_info(w.book).nr_late > 0);
+		nr_implied += heapbook_info(w.book).nr_implied;
+		heapworld_release(&w);
+	}
+	CHECK(nr_implied > 100);
+}
+
+TEST(heapbook_counts_frees_of_older_blocks_apart)
+{
+	struct heapworld w;
+	heapworld_init(&w, 0, 5);
+	struct truth t = {.w = &w, .now = START};
+	for (size_t i = 0; i < 500; i++) {
+		step(&t, count_live(&t), THREADS);
+		unsigned thread = (unsigned)heapworld_random(&w, THREADS);
+		t.now++;
+		if (!heapworld_free(&w, thread, t.now, 0x555500000000 + i * 16)) {
+			heapworld_pass(&w, t.now);
+			CHECK(heapworld_free(&w, thread, t.now, 0x555500000000 + i * 16));
+		}
+		t.nr_older++;
+	}
+	heapworld_pass(&w, t.now);
+	heapbook_end(w.book);
+	check_sums(&t);
+	check_peak(&t);
+	heapworld_release(&w);
+}
+
+TEST(heapbook_pairs_an_allocation_that_comes_after_its_free)
+{
+	struct heapworld w;
+	heapworld_init(&w, 0, 1);
+	CHECK(heapworld_free(&w, 1, START + 20, 0x1000));
+	heapworld_pass(&w, START + 30);
+	CHECK_U64(heapbook_info(w.book).nr_older, 1);
+	CHECK(heapworld_alloc(&w, 0, START + 10, 0x1000, 64, 3));
+	heapworld_pass(&w, START + 40);
+	heapbook_end(w.book);
+	CHECK_U64(heapbook_info(w.book).nr_older, 0);
+	CHECK_U64(heapworld_sum(&w, SPEC_HEAP_OLDER, -1, -1, 0), 0);
+	CHECK_U64(heapworld_sum(&w, SPEC_HEAP_ALLOCATED, 3, 100, 1), 64);
+	CHECK_U64(heapworld_sum(&w, SPEC_HEAP_FREED, 3, 100, 1), 64);
+	CHECK_U64(heapworld_sum(&w, SPEC_HEAP_LIVE, -1, -1, 0), 0);
+	heapworld_release(&w);
+}
+
+TEST(heapbook_books_rows_in_their_seconds)
+{
+	struct heapworld w;
+	heapworld_init(&w, 0, 1);
+	for (uint64_t s = 0; s < 5; s++) {
+		CHECK(heapworld_alloc(&w, 0, START + s * SECOND + 5, 0x1000 + 64 * s, 10 + s, 3));
+		heapworld_pass(&w, START + s * SECOND + SECOND / 2);
+	}
+	CHECK(heapworld_free(&w, 1, START + 5 * SECOND, 0x1000));
+	heapworld_pass(&w, START + 6 * SECOND);
+	heapbook_end(w.book);
+	size_t nr_live = 0;
+	vec_foreach(row, &w.rows) {
+		uint64_t s = (row->time_ns - START) / SECOND;
+		CHECK_U64((row->time_ns - START) % SECOND, row->spec == SPEC_HEAP_PEAK ? 5 : 0);
+		if (row->spec == SPEC_HEAP_ALLOCATED || row->spec == SPEC_HEAP_LIVE)
+			CHECK_U64(row->values[1], 10 + s);
+		if (row->spec == SPEC_HEAP_FREED) {
+			CHECK_U64(s, 5);
+			CHECK_U64(row->values[1], 10);
+			CHECK_U64(row->tid, 100); /* who allocated it */
+		}
+		nr_live += row->spec == SPEC_HEAP_LIVE;
+	}
+	CHECK_U64(nr_live, 4);
+	heapworld_release(&w);
+}
+
+/* ---- samples ------------------------------------------------------------------------------ */
+
+/* Whether the interval that goes with the estimate holds the truth. */
+static bool is_within(const struct heapworld *w, uint32_t spec, int stack, double truth)
+{
+	double sum = (double)heapworld_sum(w, spec, stack, -1, 1);
+	double variance = (double)heapworld_sum(w, spec, stack, -1, 3);
+	return fabs(sum - truth) <= 1.96 * sqrt(variance) + 1;
+}
+
+TEST(heapbook_estimates_are_within_their_intervals)
+{
+	const uint64_t interval = 4096;
+	size_t nr_within = 0;
+	size_t nr = 0;
+	double ratio = 0;
+	for (uint64_t seed = 1; seed <= 60; seed++) {
+		struct heapworld w;
+		heapworld_init(&w, interval, seed);
+		double allocated[4] = {0};
+		double live[4] = {0};
+		for (size_t i = 0; i < 20000; i++) {
+			uint64_t stack = heapworld_random(&w, 4);
+			uint64_t bytes = heapworld_random(&w, 10) ? 16 + 100 * stack : 8000;
+			uint64_t tsc = START + i * 100000;
+			bool is_freed = heapworld_random(&w, 4);
+			allocated[stack] += (double)bytes;
+			live[stack] += is_freed ? 0 : (double)bytes;
+			double luck = (double)heapworld_random(&w, 1u << 30) / (1u << 30);
+			if (luck < heapbook_share(bytes, interval)) {
+				uint64_t addr = 0x10000 + i * 16;
+				CHECK(heapworld_alloc(&w, stack & 1, tsc, addr, bytes,
+						      (uint32_t)stack));
+				if (is_freed)
+					CHECK(heapworld_free(&w, 2, tsc + 1, addr));
+			}
+			if (i % 50 == 0)
+				heapworld_pass(&w, tsc);
+		}
+		heapworld_pass(&w, START + 3 * SECOND);
+		heapbook_end(w.book);
+		for (int s = 0; s < 4; s++) {
+			nr += 2;
+			nr_within += is_within(&w, SPEC_HEAP_ALLOCATED, s, allocated[s]);
+			nr_within += is_within(&w, SPEC_HEAP_LIVE, s, live[s]);
+			ratio += (double)heapworld_sum(&w, SPEC_HEAP_ALLOCATED, s, -1, 1) /
+				 allocated[s];
+		}
+		double left = (double)(heapworld_sum(&w, SPEC_HEAP_ALLOCATED, -1, -1, 1) -
+				       heapworld_sum(&w, SPEC_HEAP_FREED, -1, -1, 1) -
+				       heapworld_sum(&w, SPEC_HEAP_LIVE, -1, -1, 1));
+		CHECK(fabs(left) < (double)w.sums.n); /* a row is off by less than one */
+		heapworld_release(&w);
+	}
+	CHECK(nr_within * 100 >= nr * 92);
+	CHECK(fabs(ratio / (double)nr * 2 - 1) < 0.02);
+}

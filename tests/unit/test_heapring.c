@@ -1,0 +1,157 @@
+/* Rings of a recorder that may be anything. */
+#include "base/base.h"
+#include "heapworld.h"
+#include "tap.h"
+
+#include "specs.h"
+
+#define START HEAPWORLD_START
+
+TEST(heapring_tells_stacks_ahead)
+{
+	struct heapworld w;
+	heapworld_init(&w, 0, 1);
+	uint64_t words[4] = {HEAP_RECORD_STACK | (START + 90) << HEAP_TSC_SHIFT,
+			     7 | (uint64_t)2 << 32, 0x401000, 0x402000};
+	CHECK(heapworld_put(&w, 0, words, 4));
+	heapworld_pass(&w, START + 50);
+	CHECK_U64(w.stacks.n, 1);
+	CHECK_U64(w.stacks.p[0], 7);
+	CHECK_U64(w.slots[0].tail, 32);
+	heapworld_release(&w);
+}
+
+TEST(heapring_leaves_what_is_younger_than_the_pass)
+{
+	struct heapworld w;
+	heapworld_init(&w, 0, 1);
+	CHECK(heapworld_alloc(&w, 0, START + 10, 0x1000, 16, 1));
+	CHECK(heapworld_alloc(&w, 0, START + 30, 0x2000, 16, 1));
+	heapworld_pass(&w, START + 20);
+	CHECK_U64(w.slots[0].tail, 24);
+	CHECK_U64(heapbook_info(w.book).nr_live, 1);
+	heapworld_pass(&w, START + 30);
+	CHECK_U64(w.slots[0].tail, 48);
+	CHECK_U64(heapbook_info(w.book).nr_live, 2);
+	CHECK_U64(w.shared.alive_tsc, START + 30);
+	heapworld_release(&w);
+}
+
+/* Nothing is read twice, nothing is waited for, the other rings are as they were. */
+static void check_broken(struct heapworld *w, unsigned slot)
+{
+	CHECK(heapworld_alloc(w, 1, START + 10, 0x1000, 16, 1));
+	heapworld_pass(w, START + 20);
+	CHECK_U64(heapring_counts(&w->ring).nr_broken, 1);
+	CHECK_U64(w->slots[slot].tail, w->slots[slot].head);
+	CHECK_U64(heapbook_info(w->book).nr_live, 1);
+	w->slots[slot].head += 8;
+	heapworld_pass(w, START + 30);
+	CHECK_U64(heapring_counts(&w->ring).nr_broken, 1);
+	CHECK_U64(w->slots[slot].tail, w->slots[slot].head);
+	heapworld_release(w);
+}
+
+TEST(heapring_gives_up_a_ring_with_an_impossible_head)
+{
+	static const uint64_t heads[] = {HEAPWORLD_RING_BYTES + 8, 12, UINT64_MAX - 7};
+	for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
+		struct heapworld w;
+		heapworld_init(&w, 0, 1);
+		w.slots[0].head = heads[i];
+		check_broken(&w, 0);
+	}
+}
+
+TEST(heapring_gives_up_a_ring_with_impossible_records)
+{
+	static const uint64_t records[][2] = {
+		{15, 0},                                               /* no such kind */
+		{HEAP_RECORD_ALLOC | START << HEAP_TSC_SHIFT, 0x1000}, /* cut */
+		{HEAP_RECORD_STACK, (uint64_t)600 << 32},              /* too deep */
+		{HEAP_RECORD_STACK, (uint64_t)5 << 32},                /* frames missing */
+		{HEAP_RECORD_STACK, (uint64_t)HEAP_STACK_END_NR << 48},
+		{HEAP_RECORD_FREE | (START + ((uint64_t)1 << 40)) << HEAP_TSC_SHIFT, 8}, /* ahead */
+		{HEAP_RECORD_PAD, 0},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(records); i++) {
+		struct heapworld w;
+		heapworld_init(&w, 0, 1);
+		CHECK(heapworld_put(&w, 0, records[i], 2));
+		check_broken(&w, 0);
+	}
+}
+
+TEST(heapring_survives_any_bytes)
+{
+	for (uint64_t seed = 1; seed <= 300; seed++) {
+		struct heapworld w;
+		heapworld_init(&w, seed % 2 ? 0 : 4096, seed);
+		for (unsigned pass = 0; pass < 30; pass++) {
+			for (unsigned s = 0; s < HEAPWORLD_SLOTS; s++) {
+				for (unsigned i = 0; i < HEAPWORLD_RING_BYTES / 8; i++) {
+					uint64_t kind = heapworld_random(&w, 7);
+					w.rings[s][i] =
+						heapworld_random(&w, UINT64_MAX) << 12 | kind;
+				}
+				w.slots[s].head += 8 * heapworld_random(&w, 600);
+				w.slots[s].tid = (uint32_t)heapworld_random(&w, 1000);
+				w.slots[s].nr_allocs = heapworld_random(&w, UINT64_MAX);
+			}
+			heapworld_pass(&w, START + pass * 1000000);
+		}
+		heapbook_end(w.book);
+		for (unsigned s = 0; s < HEAPWORLD_SLOTS; s++)
+			CHECK(w.slots[s].head - w.slots[s].tail <= HEAPWORLD_RING_BYTES);
+		heapworld_release(&w);
+	}
+}
+
+static bool is_not_101(void *ctx, int32_t tid)
+{
+	(void)ctx;
+	return tid != 101;
+}
+
+TEST(heapring_hands_a_slot_on_when_its_thread_has_ended)
+{
+	struct heapworld w;
+	heapworld_init(&w, 0, 1);
+	CHECK(heapworld_alloc(&w, 1, START + 10, 0x1000, 16, 1));
+	CHECK(heapworld_alloc(&w, 1, START + 30, 0x2000, 16, 1));
+	w.slots[1].nr_allocs = 2;
+	heapworld_pass(&w, START + 20);
+	heapring_retire(&w.ring, is_not_101, NULL);
+	CHECK_U64(w.slots[1].is_stale, 0); /* not empty yet */
+	heapworld_pass(&w, START + 40);
+	heapring_retire(&w.ring, is_not_101, NULL);
+	CHECK_U64(w.slots[1].is_stale, 1);
+	CHECK_U64(w.slots[2].is_stale, 0);
+
+	w.slots[1].is_stale = 0; /* the next thread with the same thread pointer takes it */
+	w.slots[1].tid = 555;
+	w.slots[1].nr_allocs = 1;
+	CHECK(heapworld_alloc(&w, 1, START + 50, 0x3000, 100, 2));
+	heapworld_pass(&w, START + 60);
+	heapbook_end(w.book);
+	CHECK_U64(heapworld_sum(&w, SPEC_HEAP_ALLOCATED, -1, 101, 0), 2);
+	CHECK_U64(heapworld_sum(&w, SPEC_HEAP_ALLOCATED, -1, 555, 1), 100);
+	CHECK_U64(heapring_counts(&w.ring).nr_allocs, 3);
+	heapworld_release(&w);
+}
+
+TEST(heapring_counts_what_was_dropped)
+{
+	struct heapworld w;
+	heapworld_init(&w, 0, 1);
+	CHECK(heapworld_alloc(&w, 1, START + 10, 0x1000, 16, 1));
+	w.slots[1].nr_dropped = 5;
+	w.slots[1].dropped_bytes = 500;
+	w.shared.nr_no_slot = 2;
+	heapworld_pass(&w, START + 20);
+	struct heapring_counts c = heapring_counts(&w.ring);
+	CHECK_U64(c.nr_dropped, 7);
+	CHECK_U64(c.dropped_bytes, 500);
+	CHECK_U64(heapring_counts(&w.ring).nr_dropped, 7);
+	heapworld_release(&w);
+}
