@@ -101,6 +101,12 @@ struct jemalloc_stats {
 /* Of all arenas, at one moment (an epoch of its own). */
 int jemalloc_stats_read(struct jemalloc_stats *ret_s, int32_t pid, const struct heap_plan *plan,
 			struct err *err);
+/*
+ * Bytes that were allocated since the process began, by the counts of each class (exact but for
+ * what threads have not told yet).
+ */
+int jemalloc_stats_ever(uint64_t *ret_bytes, int32_t pid, const struct heap_plan *plan,
+			struct err *err);
 void jemalloc_stats_release(struct jemalloc_stats *s);
 
 #endif

@@ -215,6 +215,50 @@ int jemalloc_stats_read(struct jemalloc_stats *ret_s, int32_t pid, const struct 
 	return 0;
 }
 
+/* Adds up what the classes of one kind handed out. */
+static int add_ever(struct asker *a, const char *what, const char *size, uint32_t nr,
+		    uint64_t *total, struct err *err)
+{
+	int rc = 0;
+	for (uint32_t i = 0; !rc && i < MIN(nr, CLASSES_MAX); i++) {
+		uint64_t calls = 0;
+		uint64_t bytes = 0;
+		uint64_t product;
+		rc = ask_size(a, &calls, err, ALL "%s.%u.nmalloc", what, i);
+		if (!rc && calls)
+			rc = ask_size(a, &bytes, err, "arenas.%s.%u.size", size, i);
+		if (!rc && !__builtin_mul_overflow(calls, bytes, &product))
+			*total += product;
+	}
+	return rc;
+}
+
+int jemalloc_stats_ever(uint64_t *ret_bytes, int32_t pid, const struct heap_plan *plan,
+			struct err *err)
+{
+	CLEANUP(jemalloc_stats_release) struct jemalloc_stats s = {0};
+	struct asker a = {.pid = pid, .plan = plan, .to = &s};
+	uint64_t epoch = 1;
+	uint64_t total = 0;
+	uint32_t nr_bins = 0;
+	uint32_t nr_large = 0;
+	int rc = borrow(&a, err);
+	if (!rc)
+		rc = jemalloc_write(a.j, "epoch", &epoch, sizeof(epoch), err);
+	if (!rc)
+		rc = ask_u32(&a, &nr_bins, err, "arenas.nbins");
+	if (!rc)
+		rc = ask_u32(&a, &nr_large, err, "arenas.nlextents");
+	if (!rc)
+		rc = add_ever(&a, "bins", "bin", nr_bins, &total, err);
+	if (!rc)
+		rc = add_ever(&a, "lextents", "lextent", nr_large, &total, err);
+	let_go(&a);
+	if (!rc)
+		*ret_bytes = total;
+	return rc;
+}
+
 void jemalloc_stats_release(struct jemalloc_stats *s)
 {
 	free_p(&s->version);

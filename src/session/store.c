@@ -89,7 +89,8 @@ static int create_file(int *ret_fd, int dirfd, const char *name, struct err *err
 /* Whether something in the directory has this stem, so that pictures would not be told apart. */
 static bool is_taken(int dirfd, const char *stem)
 {
-	static const char *const suffixes[] = {STORE_SUFFIX, ".svg", ".folded", ".json", ".html"};
+	static const char *const suffixes[] = {STORE_SUFFIX, ".svg",  ".folded",
+					       ".json",      ".html", ".heap"};
 	for (size_t i = 0; i < ARRAY_LEN(suffixes); i++) {
 		CLEANUP(free_p) char *name = xasprintf("%s%s", stem, suffixes[i]);
 		struct stat st;
@@ -99,13 +100,14 @@ static bool is_taken(int dirfd, const char *stem)
 	return false;
 }
 
-static int create_unique(struct store_place *p, int *ret_fd, const char *stem, struct err *err)
+static int create_unique(struct store_place *p, int *ret_fd, const char *stem, const char *suffix,
+			 struct err *err)
 {
 	for (int i = 1; i <= TRIES_MAX; i++) {
 		CLEANUP(free_p) char *try = i == 1 ? xstrdup(stem) : xasprintf("%s-%d", stem, i);
 		if (is_taken(p->dirfd, try))
 			continue;
-		CLEANUP(free_p) char *name = xasprintf("%s%s", try, STORE_SUFFIX);
+		CLEANUP(free_p) char *name = xasprintf("%s%s", try, suffix);
 		int rc = create_file(ret_fd, p->dirfd, name, err);
 		if (rc == -EEXIST)
 			continue; /* another assay was faster */
@@ -118,8 +120,8 @@ static int create_unique(struct store_place *p, int *ret_fd, const char *stem, s
 	return err_set(err, -EEXIST, "too many recordings named '%s'", stem);
 }
 
-int store_place_new(struct store_place *ret, int *ret_fd, const char *base, const char *target,
-		    const char *kind, int64_t wall_ns, struct err *err)
+static int place_new(struct store_place *ret, int *ret_fd, const char *base, const char *target,
+		     const char *kind, const char *suffix, int64_t wall_ns, struct err *err)
 {
 	if (!base)
 		base = STORE_BASE;
@@ -137,7 +139,7 @@ int store_place_new(struct store_place *ret, int *ret_fd, const char *base, cons
 	struct store_place p = {.dirfd = -1};
 	rc = open_dir(&p.dirfd, base_fd, buf_str(&dir), err);
 	if (!rc)
-		rc = create_unique(&p, ret_fd, buf_str(&stem), err);
+		rc = create_unique(&p, ret_fd, buf_str(&stem), suffix, err);
 	if (rc) {
 		store_place_release(&p);
 		return err_wrap(err, "below '%s'", base);
@@ -145,6 +147,12 @@ int store_place_new(struct store_place *ret, int *ret_fd, const char *base, cons
 	p.dir = xasprintf("%s/%s", base, buf_str(&dir));
 	*ret = p;
 	return 0;
+}
+
+int store_place_new(struct store_place *ret, int *ret_fd, const char *base, const char *target,
+		    const char *kind, int64_t wall_ns, struct err *err)
+{
+	return place_new(ret, ret_fd, base, target, kind, STORE_SUFFIX, wall_ns, err);
 }
 
 /* 0: nothing there, 1: a file of ours or an empty one, -EEXIST: anything else. */
@@ -242,6 +250,19 @@ char *store_path(const struct store_place *p, const char *suffix)
 	return xasprintf("%s%s%s%s", p->dir, slash, p->stem, suffix);
 }
 
+/* Without an entry a file only stays when its recording goes: no reason to fail. */
+static void note_ours(const struct store_place *p, int fd, const char *name)
+{
+	int manifest CLEANUP(close_p) =
+		openat(p->dirfd, STORE_MANIFEST,
+		       O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
+	struct stat st;
+	if (manifest < 0 || fstat(fd, &st) || give(manifest, STORE_MANIFEST, NULL))
+		return;
+	CLEANUP(free_p) char *line = xasprintf("%ju %s\n", (uintmax_t)st.st_ino, name);
+	(void)file_write_all(manifest, line, strlen(line), NULL);
+}
+
 int store_create(const struct store_place *p, const char *suffix, int *ret_fd, struct err *err)
 {
 	CLEANUP(free_p) char *name = xasprintf("%s%s", p->stem, suffix);
@@ -252,16 +273,17 @@ int store_create(const struct store_place *p, const char *suffix, int *ret_fd, s
 		rc = create_file(ret_fd, p->dirfd, name, err);
 	if (rc)
 		return rc;
-	int manifest = openat(p->dirfd, STORE_MANIFEST,
-			      O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
-	struct stat st;
-	/* Without an entry the file only stays when its recording goes: no reason to fail. */
-	if (manifest >= 0 && !fstat(*ret_fd, &st) && !give(manifest, STORE_MANIFEST, NULL)) {
-		CLEANUP(free_p) char *line = xasprintf("%ju %s\n", (uintmax_t)st.st_ino, name);
-		(void)file_write_all(manifest, line, strlen(line), NULL);
-	}
-	close_p(&manifest);
+	note_ours(p, *ret_fd, name);
 	return 0;
+}
+
+int store_place_foreign(struct store_place *ret, int *ret_fd, const char *base, const char *target,
+			const char *kind, const char *suffix, int64_t wall_ns, struct err *err)
+{
+	int rc = place_new(ret, ret_fd, base, target, kind, suffix, wall_ns, err);
+	if (!rc)
+		note_ours(ret, *ret_fd, ret->file);
+	return rc;
 }
 
 int store_out(struct out *ret_o, const struct store_place *p, const char *suffix, struct err *err)

@@ -44,6 +44,9 @@ struct store_place {
  */
 int store_place_new(struct store_place *ret, int *ret_fd, const char *base, const char *target,
 		    const char *kind, int64_t wall_ns, struct err *err);
+/* The same for a file of another format (a heap dump): "<kind>-<time><suffix>". */
+int store_place_foreign(struct store_place *ret, int *ret_fd, const char *base, const char *target,
+			const char *kind, const char *suffix, int64_t wall_ns, struct err *err);
 /*
  * The place that the user named with -o FILE; ".assay" is taken off for the stem. A file that is
  * there is replaced only if it is a recording of ours or empty.
