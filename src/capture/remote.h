@@ -40,11 +40,18 @@ struct remote_options {
  */
 int remote_open(struct remote **ret_r, int32_t pid, const struct remote_options *options,
 		struct err *err);
+/*
+ * The same with a thread that the calling thread of ours traces already and that stands at a
+ * signal (capture/heaplaunch.h holds it so): closing leaves it standing, as it was.
+ */
+int remote_adopt(struct remote **ret_r, int32_t pid, int32_t tid,
+		 const struct remote_options *options, struct err *err);
 /* Restores and lets go. Also when the target has died meanwhile. */
 void remote_close(struct remote *r);
 void remote_close_p(struct remote **r);
 
-#define REMOTE_ARGS_MAX 6
+#define REMOTE_ARGS_MAX      6
+#define REMOTE_SCRATCH_BYTES 65536u /* of all remote_scratch together, in a session */
 
 /* *ret_result as the kernel gives it, negative errno included. */
 int remote_syscall(struct remote *r, long nr, const uint64_t args[REMOTE_ARGS_MAX],
@@ -52,7 +59,10 @@ int remote_syscall(struct remote *r, long nr, const uint64_t args[REMOTE_ARGS_MA
 /* Calls a C function. */
 int remote_call(struct remote *r, uint64_t function, const uint64_t args[REMOTE_ARGS_MAX],
 		uint64_t *ret_result, struct err *err);
-/* Memory of the target on the borrowed stack, for arguments: valid until the session is closed. */
+/*
+ * Memory of the target for arguments: valid until the session is closed. It is mapped for the
+ * session, with the stack on which calls run, as a thread's own may be small (coroutines).
+ */
 int remote_scratch(struct remote *r, size_t nr_bytes, uint64_t *ret_addr, struct err *err);
 int remote_read(struct remote *r, uint64_t addr, void *to, size_t n, struct err *err);
 /* Also into memory that the target may not write itself. */
@@ -60,7 +70,7 @@ int remote_write(struct remote *r, uint64_t addr, const void *from, size_t n, st
 /* A descriptor of ours for the target's descriptor @fd. */
 int remote_get_fd(struct remote *r, int fd, int *ret_fd, struct err *err);
 int32_t remote_tid(const struct remote *r);
-bool remote_has_filter(const struct remote *r); /* seccomp */
+bool remote_has_filter(const struct remote *r); /* seccomp, and it could not be suspended */
 /* How long the thread has been away from its own work. */
 uint64_t remote_stopped_ns(const struct remote *r);
 

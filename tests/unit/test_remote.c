@@ -1,0 +1,646 @@
+/* Calls into other processes: forked children of the test, whose functions lie where ours do. */
+#include "base/base.h"
+#include "tap.h"
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "capture/remote.h"
+
+#if defined(__x86_64__)
+
+#define MUST(call)                                                                         \
+	do {                                                                               \
+		struct err must_err = {0};                                                 \
+		int must_rc = (call);                                                      \
+		if (must_rc)                                                               \
+			tap_fail(__FILE__, __LINE__, "%s: %s", #call, err_msg(&must_err)); \
+		err_release(&must_err);                                                    \
+	} while (0)
+
+/* Shared with a child; everything that both sides wait for. */
+struct shared {
+	volatile int is_ready;
+	volatile int is_over;
+	volatile int nr_handled;
+	volatile uint64_t nr_rounds;
+};
+static struct shared *shared;
+
+static pid_t start(int (*fn)(void))
+{
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	pid_t pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		_exit(fn());
+	}
+	while (!shared->is_ready)
+		sched_yield();
+	return pid;
+}
+
+/* Lets it end by itself: what it saw is its exit code, 0 = all was well. */
+static int finish(pid_t pid)
+{
+	int status = 0;
+	shared->is_over = 1;
+	for (int i = 0; i < 5000; i++) {
+		if (waitpid(pid, &status, WNOHANG) == pid)
+			return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+		usleep(1000);
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	return -1;
+}
+
+static __attribute__((noinline)) uint64_t sum6(uint64_t a, uint64_t b, uint64_t c, uint64_t d,
+					       uint64_t e, uint64_t f)
+{
+	__asm__ volatile("pxor %%xmm0, %%xmm0; pxor %%xmm7, %%xmm7; pxor %%xmm15, %%xmm15; "
+			 "fninit" ::
+				 : "xmm0", "xmm7", "xmm15");
+	return a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f;
+}
+
+static void use(pid_t pid, const struct remote_options *options)
+{
+	struct remote *r = NULL;
+	int64_t got = 0;
+	uint64_t sum = 0;
+	uint64_t addr = 0;
+	uint64_t value = 0x1122334455667788ull;
+	uint64_t back = 0;
+	MUST(remote_open(&r, pid, options, &must_err));
+	if (!r)
+		return;
+	MUST(remote_syscall(r, SYS_getpid, (uint64_t[REMOTE_ARGS_MAX]){0}, &got, &must_err));
+	CHECK_U64(got, pid);
+	MUST(remote_call(r, (uint64_t)(uintptr_t)sum6,
+			 (uint64_t[REMOTE_ARGS_MAX]){1, 2, 3, 4, 5, 6}, &sum, &must_err));
+	CHECK_U64(sum, 1 + 4 + 9 + 16 + 25 + 36);
+	MUST(remote_scratch(r, 8, &addr, &must_err));
+	MUST(remote_write(r, addr, &value, 8, &must_err));
+	MUST(remote_read(r, addr, &back, 8, &must_err));
+	CHECK_U64(back, value);
+	remote_close(r);
+}
+
+/* ---- blocked in a system call, which goes on as if nothing had been ----------------------------
+ */
+
+static int blocked_in(int (*call)(void))
+{
+	shared->is_ready = 1;
+	return call();
+}
+
+static int pipe_fds[2];
+
+static int call_read(void)
+{
+	char c;
+	return read(pipe_fds[0], &c, 1) == 1 ? 0 : 1;
+}
+
+static int call_epoll(void)
+{
+	int ep = epoll_create1(0);
+	struct epoll_event ev = {.events = EPOLLIN};
+	epoll_ctl(ep, EPOLL_CTL_ADD, pipe_fds[0], &ev);
+	return epoll_wait(ep, &ev, 1, -1) == 1 ? 0 : 1;
+}
+
+static int call_ppoll(void)
+{
+	struct pollfd p = {pipe_fds[0], POLLIN, 0};
+	sigset_t none;
+	sigemptyset(&none);
+	return ppoll(&p, 1, NULL, &none) == 1 ? 0 : 1;
+}
+
+static int call_poll(void)
+{
+	struct pollfd p = {pipe_fds[0], POLLIN, 0};
+	return poll(&p, 1, 30000) == 1 ? 0 : 1;
+}
+
+static int child_read(void)
+{
+	return blocked_in(call_read);
+}
+
+static int child_epoll(void)
+{
+	return blocked_in(call_epoll);
+}
+
+static int child_ppoll(void)
+{
+	return blocked_in(call_ppoll);
+}
+
+static int child_poll(void)
+{
+	return blocked_in(call_poll);
+}
+
+static void check_blocked(int (*child)(void))
+{
+	CHECK(!pipe(pipe_fds));
+	pid_t pid = start(child);
+	for (int i = 0; i < 20; i++)
+		use(pid, NULL);
+	CHECK(write(pipe_fds[1], "x", 1) == 1);
+	CHECK_U64(finish(pid), 0);
+}
+
+TEST(remote_leaves_a_read_waiting)
+{
+	check_blocked(child_read);
+}
+
+TEST(remote_leaves_epoll_wait_waiting)
+{
+	check_blocked(child_epoll);
+}
+
+TEST(remote_leaves_ppoll_waiting)
+{
+	check_blocked(child_ppoll);
+}
+
+TEST(remote_leaves_poll_with_a_time_limit_waiting)
+{
+	check_blocked(child_poll);
+}
+
+static int child_nanosleep(void)
+{
+	struct timespec t = {.tv_nsec = 300000000};
+	uint64_t begin = clock_mono_ns();
+	shared->is_ready = 1;
+	int rc = nanosleep(&t, NULL);
+	return rc || clock_mono_ns() - begin < 300000000;
+}
+
+TEST(remote_leaves_nanosleep_its_time)
+{
+	pid_t pid = start(child_nanosleep);
+	for (int i = 0; i < 10; i++)
+		use(pid, NULL);
+	CHECK_U64(finish(pid), 0);
+}
+
+static int child_futex(void)
+{
+	pthread_mutex_t m;
+	pthread_mutexattr_t a;
+	pthread_mutexattr_init(&a);
+	pthread_mutex_init(&m, &a);
+	pthread_mutex_lock(&m);
+	struct timespec t;
+	clock_gettime(CLOCK_REALTIME, &t);
+	t.tv_nsec += 300000000;
+	t.tv_sec += t.tv_nsec / 1000000000;
+	t.tv_nsec %= 1000000000;
+	shared->is_ready = 1;
+	return pthread_mutex_timedlock(&m, &t) == ETIMEDOUT ? 0 : 1;
+}
+
+TEST(remote_leaves_a_futex_waiting)
+{
+	pid_t pid = start(child_futex);
+	for (int i = 0; i < 10; i++)
+		use(pid, NULL);
+	CHECK_U64(finish(pid), 0);
+}
+
+/* ---- running ------------------------------------------------------------------------------------
+ */
+
+static int child_computes(void)
+{
+	shared->is_ready = 1;
+	/* Registers that sum6 spoils hold the result throughout. */
+	while (!shared->is_over) {
+		double s = 0;
+		for (int i = 1; i < 2000; i++)
+			s += 1.0 / i;
+		if (s < 8.1 || s > 8.2)
+			return 1;
+		long double l = 1;
+		for (int i = 1; i < 200; i++)
+			l = l * 1.5L / 1.25L;
+		if (l < 1e15L)
+			return 2;
+		shared->nr_rounds++;
+	}
+	return 0;
+}
+
+TEST(remote_keeps_vector_and_floating_point_registers)
+{
+	pid_t pid = start(child_computes);
+	for (int i = 0; i < 200; i++)
+		use(pid, NULL);
+	CHECK_U64(finish(pid), 0);
+}
+
+static pthread_mutex_t big_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* "The allocator": a thread in it holds the lock. In a section of its own, so its range is known.
+ */
+extern const char __start_remote_hold[];
+extern const char __stop_remote_hold[];
+__attribute__((section("remote_hold"), noinline)) static uint64_t hold(uint64_t turns)
+{
+	uint64_t v = 0;
+	pthread_mutex_lock(&big_lock);
+	for (volatile uint64_t i = 0; i < turns; i++)
+		v += i;
+	if (turns % 50 == 1)
+		usleep(100);
+	pthread_mutex_unlock(&big_lock);
+	return v;
+}
+
+static void *holder(void *arg)
+{
+	(void)arg;
+	for (uint64_t i = 0; !shared->is_over; i++) {
+		(void)hold(i % 200);
+		for (volatile int j = 0; j < 20000; j++)
+			;
+		shared->nr_rounds++;
+	}
+	return NULL;
+}
+
+static int child_holds(void)
+{
+	pthread_t t[4];
+	for (int i = 0; i < 4; i++)
+		pthread_create(&t[i], NULL, holder, NULL);
+	shared->is_ready = 1;
+	for (int i = 0; i < 4; i++)
+		pthread_join(t[i], NULL);
+	return 0;
+}
+
+TEST(remote_borrows_no_thread_inside_an_allocator)
+{
+	pid_t pid = start(child_holds);
+	struct heap_range avoid = {(uint64_t)(uintptr_t)__start_remote_hold,
+				   (uint64_t)(uintptr_t)__stop_remote_hold};
+	struct remote_options options = {
+		.avoid = &avoid, .nr_avoid = 1, .timeout_ns = 3 * NS_PER_SEC};
+	uint64_t before = shared->nr_rounds;
+	for (int i = 0; i < 100; i++) {
+		struct remote *r = NULL;
+		uint64_t got = 0;
+		MUST(remote_open(&r, pid, &options, &must_err));
+		if (!r)
+			break;
+		/* Would never end on a thread that holds the lock. */
+		MUST(remote_call(r, (uint64_t)(uintptr_t)hold, (uint64_t[REMOTE_ARGS_MAX]){10},
+				 &got, &must_err));
+		CHECK_U64(got, 45);
+		remote_close(r);
+	}
+	CHECK(shared->nr_rounds > before);
+	CHECK_U64(finish(pid), 0);
+}
+
+/* ---- signals
+ * ------------------------------------------------------------------------------------- */
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	shared->nr_handled++;
+}
+
+static int child_handles(void)
+{
+	struct sigaction sa = {.sa_handler = on_signal}; /* no SA_RESTART */
+	sigaction(SIGRTMIN, &sa, NULL);
+	sigaction(SIGSEGV, &sa, NULL);
+	shared->is_ready = 1;
+	while (!shared->is_over)
+		usleep(100);
+	return 0;
+}
+
+TEST(remote_loses_no_signal)
+{
+	pid_t pid = start(child_handles);
+	int sent = 0;
+	for (int i = 0; i < 50; i++) {
+		struct remote *r = NULL;
+		int64_t got = 0;
+		sent += !sigqueue(pid, SIGRTMIN, (union sigval){0});
+		MUST(remote_open(&r, pid, NULL, &must_err));
+		if (!r)
+			break;
+		sent += !sigqueue(pid, SIGRTMIN, (union sigval){0});
+		MUST(remote_syscall(r, SYS_getpid, (uint64_t[REMOTE_ARGS_MAX]){0}, &got,
+				    &must_err));
+		sent += !sigqueue(pid, SIGRTMIN, (union sigval){0});
+		if (i == 10)
+			sent += !kill(pid, SIGSEGV); /* one that cannot be held back by a mask */
+		MUST(remote_syscall(r, SYS_getpid, (uint64_t[REMOTE_ARGS_MAX]){0}, &got,
+				    &must_err));
+		remote_close(r);
+	}
+	for (int i = 0; i < 2000 && shared->nr_handled < sent; i++)
+		usleep(1000);
+	CHECK_U64(shared->nr_handled, sent);
+	CHECK_U64(finish(pid), 0);
+}
+
+static int child_ignores_traps(void)
+{
+	signal(SIGTRAP, SIG_IGN);
+	shared->is_ready = 1;
+	while (!shared->is_over)
+		usleep(100);
+	struct sigaction sa;
+	sigaction(SIGTRAP, NULL, &sa);
+	return sa.sa_handler != SIG_IGN;
+}
+
+TEST(remote_leaves_an_ignored_trap_ignored)
+{
+	pid_t pid = start(child_ignores_traps);
+	for (int i = 0; i < 20; i++)
+		use(pid, NULL);
+	CHECK_U64(finish(pid), 0);
+}
+
+static int child_sleeps(void)
+{
+	shared->is_ready = 1;
+	while (!shared->is_over)
+		usleep(1000);
+	return 0;
+}
+
+TEST(remote_works_on_a_stopped_process_which_stays_stopped)
+{
+	pid_t pid = start(child_sleeps);
+	int status = 0;
+	kill(pid, SIGSTOP);
+	CHECK(waitpid(pid, &status, WUNTRACED) == pid && WIFSTOPPED(status));
+	use(pid, NULL);
+	usleep(20000);
+	char path[64];
+	char text[256] = "";
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	FILE *f = fopen(path, "re");
+	CHECK(f && fgets(text, sizeof(text), f));
+	if (f)
+		fclose(f);
+	CHECK(strstr(text, ") T "));
+	kill(pid, SIGCONT);
+	CHECK_U64(finish(pid), 0);
+}
+
+/* ---- what goes wrong
+ * ------------------------------------------------------------------------------ */
+
+static __attribute__((noinline)) uint64_t never_ends(void)
+{
+	for (volatile int i = 0;; i++)
+		;
+	return 0;
+}
+
+TEST(remote_abandons_a_call_that_does_not_return)
+{
+	pid_t pid = start(child_sleeps);
+	struct remote_options options = {.timeout_ns = 50 * NS_PER_MS};
+	struct remote *r = NULL;
+	uint64_t got = 0;
+	MUST(remote_open(&r, pid, &options, &must_err));
+	CHECK(remote_call(r, (uint64_t)(uintptr_t)never_ends, (uint64_t[REMOTE_ARGS_MAX]){0}, &got,
+			  NULL) == -ETIMEDOUT);
+	remote_close(r);
+	use(pid, NULL);
+	CHECK_U64(finish(pid), 0);
+}
+
+static __attribute__((noinline)) uint64_t crashes(void)
+{
+	volatile uintptr_t nowhere = 16;
+	return *(volatile uint64_t *)nowhere;
+}
+
+TEST(remote_survives_a_call_that_crashes)
+{
+	pid_t pid = start(child_sleeps);
+	struct remote *r = NULL;
+	uint64_t got = 0;
+	MUST(remote_open(&r, pid, NULL, &must_err));
+	CHECK(remote_call(r, (uint64_t)(uintptr_t)crashes, (uint64_t[REMOTE_ARGS_MAX]){0}, &got,
+			  NULL) == -EFAULT);
+	remote_close(r);
+	use(pid, NULL);
+	CHECK_U64(finish(pid), 0);
+}
+
+TEST(remote_says_that_a_process_ended_midway)
+{
+	pid_t pid = start(child_sleeps);
+	struct remote *r = NULL;
+	int64_t got = 0;
+	MUST(remote_open(&r, pid, NULL, &must_err));
+	CHECK(remote_syscall(r, SYS_exit_group, (uint64_t[REMOTE_ARGS_MAX]){7}, &got, NULL) ==
+	      -ESRCH);
+	CHECK(remote_syscall(r, SYS_getpid, (uint64_t[REMOTE_ARGS_MAX]){0}, &got, NULL) == -ESRCH);
+	remote_close(r);
+	CHECK_U64(finish(pid), 7);
+	CHECK(remote_open(&r, pid, NULL, NULL) == -ESRCH);
+}
+
+TEST(remote_says_that_a_process_was_killed_midway)
+{
+	pid_t pid = start(child_sleeps);
+	struct remote *r = NULL;
+	int64_t got = 0;
+	MUST(remote_open(&r, pid, NULL, &must_err));
+	kill(pid, SIGKILL);
+	CHECK(remote_syscall(r, SYS_getpid, (uint64_t[REMOTE_ARGS_MAX]){0}, &got, NULL) == -ESRCH);
+	remote_close(r);
+	CHECK_U64(finish(pid), 1000 + SIGKILL);
+}
+
+static int child_execs(void)
+{
+	shared->is_ready = 1;
+	while (!shared->is_over)
+		usleep(100);
+	execl("/bin/true", "true", (char *)NULL);
+	return 1;
+}
+
+static void *execs(void *arg)
+{
+	(void)arg;
+	(void)child_execs();
+	return NULL;
+}
+
+static int child_thread_execs(void)
+{
+	pthread_t t;
+	pthread_create(&t, NULL, execs, NULL);
+	pause();
+	return 1;
+}
+
+TEST(remote_says_that_another_thread_executed_another_program)
+{
+	pid_t pid = start(child_thread_execs);
+	struct remote *r = NULL;
+	int64_t got = 0;
+	int rc = 0;
+	MUST(remote_open(&r, pid, NULL, &must_err));
+	shared->is_over = 1;
+	for (int i = 0; i < 2000 && !rc; i++) {
+		rc = remote_syscall(r, SYS_getpid, (uint64_t[REMOTE_ARGS_MAX]){0}, &got, NULL);
+		usleep(1000);
+	}
+	CHECK(rc == -ESRCH);
+	remote_close(r);
+	CHECK_U64(finish(pid), 0);
+}
+
+TEST(remote_names_the_tracer_that_is_there_already)
+{
+	pid_t pid = start(child_sleeps);
+	pid_t tracer = fork();
+	if (!tracer) {
+		while (ptrace(PTRACE_SEIZE, pid, 0, 0))
+			usleep(100);
+		pause();
+	}
+	struct err err = {0};
+	struct remote *r = NULL;
+	int rc = 0;
+	for (int i = 0; i < 2000 && rc != -EPERM; i++) {
+		rc = remote_open(&r, pid, NULL, &err);
+		if (!rc)
+			remote_close(r);
+		usleep(1000);
+	}
+	CHECK(rc == -EPERM);
+	CHECK(strstr(err_msg(&err), "is traced by pid"));
+	CHECK(err.hint && strstr(err.hint, "debugger"));
+	err_release(&err);
+	kill(tracer, SIGKILL);
+	waitpid(tracer, NULL, 0);
+	CHECK_U64(finish(pid), 0);
+}
+
+/* ---- filters, many threads
+ * -------------------------------------------------------------------------- */
+
+static int child_is_filtered(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clock_nanosleep, 3, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_restart_syscall, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog prog = {ARRAY_LEN(code), code};
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog))
+		return 2;
+	shared->is_ready = 1;
+	while (!shared->is_over)
+		usleep(1000);
+	return 0;
+}
+
+TEST(remote_never_trips_a_seccomp_filter)
+{
+	pid_t pid = start(child_is_filtered);
+	struct remote *r = NULL;
+	int64_t got = 0;
+	struct err err = {0};
+	for (int i = 0; i < 5; i++) {
+		int rc = remote_open(&r, pid, NULL, &err);
+		CHECK(!rc);
+		if (rc)
+			break;
+		rc = remote_syscall(r, SYS_getpid, (uint64_t[REMOTE_ARGS_MAX]){0}, &got, &err);
+		if (remote_has_filter(r)) {
+			CHECK(rc == -EPERM && err.hint);
+		} else {
+			CHECK(!rc);
+			CHECK_U64(got, pid);
+		}
+		/* A call that makes no system call is possible in either case. */
+		uint64_t sum = 0;
+		MUST(remote_call(r, (uint64_t)(uintptr_t)sum6,
+				 (uint64_t[REMOTE_ARGS_MAX]){0, 0, 0, 0, 0, 1}, &sum, &must_err));
+		CHECK_U64(sum, 6);
+		remote_close(r);
+	}
+	err_release(&err);
+	CHECK_U64(finish(pid), 0);
+}
+
+static void *sleeper(void *arg)
+{
+	(void)arg;
+	while (!shared->is_over)
+		usleep(20000);
+	return NULL;
+}
+
+static int child_has_many_threads(void)
+{
+	static pthread_t t[1000];
+	pthread_attr_t attr;
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 65536);
+	size_t n = 0;
+	while (n < ARRAY_LEN(t) && !pthread_create(&t[n], &attr, sleeper, NULL))
+		n++;
+	shared->nr_rounds = n;
+	shared->is_ready = 1;
+	while (n)
+		pthread_join(t[--n], NULL);
+	return 0;
+}
+
+TEST(remote_stops_one_of_a_thousand_threads)
+{
+	pid_t pid = start(child_has_many_threads);
+	CHECK(shared->nr_rounds > 500);
+	for (int i = 0; i < 5; i++)
+		use(pid, NULL);
+	CHECK_U64(finish(pid), 0);
+}
+
+#endif
