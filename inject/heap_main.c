@@ -1,36 +1,528 @@
 /*
  * The recorder inside a target; see wire/heap_wire.h for what it is told and what it tells.
+ * heap_entry.S calls heap_before_* and heap_after_* around the original function.
+ *
+ * A block that is freed leaves the set of sampled blocks before it is freed, as another thread may
+ * get and put in the same address right after. If the call fails it is put back.
  */
-#include "heap_wire.h"
+#include "heap_inner.h"
+#include "heap_sample.h"
+#include "heap_slot.h"
+#include "heap_walk.h"
 
 struct heap_data heap_data = {.magic = HEAP_WIRE_MAGIC, .version = HEAP_WIRE_VERSION};
 
-/* The types of jemalloc's experimental.hooks (5.2.0 .. 5.3.1). */
-void heap_hook_alloc(void *extra, int type, void *result, uint64_t raw, const uint64_t *args);
-void heap_hook_dalloc(void *extra, int type, void *block, const uint64_t *args);
-void heap_hook_expand(void *extra, int type, void *block, uint64_t old_usize, uint64_t new_usize,
-		      uint64_t raw, const uint64_t *args);
-void heap_prof_backtrace(void **vec, unsigned *len, unsigned max);
+#define SIZE_FITS(size) ((size) < HEAP_ADDR_MASK ? (size) : HEAP_ADDR_MASK)
 
-void heap_hook_alloc(void *extra, int type, void *result, uint64_t raw, const uint64_t *args)
+/* ---- records -------------------------------------------------------------------------------- */
+
+static inline uint64_t word_0(enum heap_record kind, uint64_t site, uint64_t tsc)
 {
-	(void)extra, (void)type, (void)result, (void)raw, (void)args;
+	return (uint64_t)kind | (site & 0xff) << HEAP_SITE_SHIFT | tsc << HEAP_TSC_SHIFT;
 }
 
-void heap_hook_dalloc(void *extra, int type, void *block, const uint64_t *args)
+static bool put_block(struct heap_ctx *x, enum heap_record kind, uint64_t site, uint64_t block,
+		      uint64_t size, uint32_t stack)
 {
-	(void)extra, (void)type, (void)block, (void)args;
+	uint64_t head;
+	uint64_t *p = ring_reserve(x, 3, &head);
+
+	if (UNLIKELY(!p)) {
+		slot_drop(x->slot, kind == HEAP_RECORD_ALLOC ? size : 0);
+		return false;
+	}
+	p[0] = word_0(kind, site, x->tsc);
+	p[1] = (block & HEAP_ADDR_MASK) | (uint64_t)stack << HEAP_STACK_SHIFT;
+	p[2] = SIZE_FITS(size) | (uint64_t)(stack >> 16) << HEAP_STACK_SHIFT;
+	ring_commit(x, head);
+	return true;
 }
 
-void heap_hook_expand(void *extra, int type, void *block, uint64_t old_usize, uint64_t new_usize,
-		      uint64_t raw, const uint64_t *args)
+static void put_free(struct heap_ctx *x, uint64_t site, uint64_t tsc, uint64_t block)
 {
-	(void)extra, (void)type, (void)block, (void)old_usize, (void)new_usize, (void)raw,
-		(void)args;
+	uint64_t head;
+	uint64_t *p = ring_reserve(x, 2, &head);
+
+	if (UNLIKELY(!p)) {
+		slot_drop(x->slot, 0);
+		return;
+	}
+	p[0] = word_0(HEAP_RECORD_FREE, site, tsc);
+	p[1] = block & HEAP_ADDR_MASK;
+	ring_commit(x, head);
 }
 
-void heap_prof_backtrace(void **vec, unsigned *len, unsigned max)
+static void put_unmap(struct heap_ctx *x, uint64_t site, uint64_t tsc, uint64_t addr, uint64_t len)
 {
-	(void)vec, (void)max;
-	*len = 0;
+	uint64_t head;
+	uint64_t *p = ring_reserve(x, 3, &head);
+
+	if (UNLIKELY(!p)) {
+		slot_drop(x->slot, 0);
+		return;
+	}
+	p[0] = word_0(HEAP_RECORD_UNMAP, site, tsc);
+	p[1] = addr;
+	p[2] = len;
+	ring_commit(x, head);
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+/* The thread is in the recorder; @c: whose caller allocated. */
+static void on_alloc(struct heap_ctx *x, const struct heap_call *c, uint64_t site, uint64_t block,
+		     uint64_t size)
+{
+	struct heap_local *l = x->local;
+	bool is_hook = site == HEAP_SITE_NONE;
+
+	x->tsc = heap_tsc();
+	uint32_t top = walk_stack(x, c, is_hook);
+	uint32_t stack = walk_number(x, top);
+	if (!put_block(x, HEAP_RECORD_ALLOC, site, block, size, stack))
+		return;
+	if (!l->is_every && l->nr_blocks && UNLIKELY(!blocks_add(l, block)))
+		__atomic_fetch_add(&x->shared->nr_no_block, 1, __ATOMIC_RELAXED);
+}
+
+static NOINLINE void on_alloc_far(struct heap_local *l, struct heap_slot *s, struct heap_memo *m,
+				  const struct heap_call *c, uint64_t site, uint64_t block,
+				  uint64_t size)
+{
+	struct heap_ctx x = {l, s, m, (struct heap_shared *)l->shared, 0};
+
+	on_alloc(&x, c, site, block, size);
+}
+
+static inline void count_alloc(struct heap_local *l, struct heap_slot *s, struct heap_memo *m,
+			       const struct heap_call *c, uint64_t site, uint64_t block,
+			       uint64_t size)
+{
+	s->nr_allocs++;
+	s->nr_bytes += size;
+	if (l->is_every || sample_takes(l, m, size))
+		on_alloc_far(l, s, m, c, site, block, size);
+}
+
+static NOINLINE void on_free_far(struct heap_local *l, struct heap_slot *s, struct heap_memo *m,
+				 uint64_t site, uint64_t block)
+{
+	struct heap_ctx x = {l, s, m, (struct heap_shared *)l->shared, heap_tsc()};
+
+	put_free(&x, site, x.tsc, block);
+}
+
+static inline void count_free(struct heap_local *l, struct heap_slot *s, struct heap_memo *m,
+			      uint64_t site, uint64_t block)
+{
+	s->nr_frees++;
+	if (l->is_every ||
+	    (l->nr_blocks && UNLIKELY(blocks_may_have(l, block)) && blocks_take(l, block)))
+		on_free_far(l, s, m, site, block);
+}
+
+/* ---- before and after --------------------------------------------------------------------------
+ */
+
+/* For heap_entry.S. */
+void heap_before_alloc(struct heap_call *c, struct heap_local *l);
+void heap_before_realloc_0(struct heap_call *c, struct heap_local *l);
+void heap_before_realloc_1(struct heap_call *c, struct heap_local *l);
+void heap_before_free(struct heap_call *c, struct heap_local *l);
+void heap_before_map(struct heap_call *c, struct heap_local *l);
+void heap_before_brk(struct heap_call *c, struct heap_local *l);
+void heap_after_alloc_0(struct heap_call *c);
+void heap_after_alloc_1(struct heap_call *c);
+void heap_after_alloc_01(struct heap_call *c);
+void heap_after_alloc_12(struct heap_call *c);
+void heap_after_alloc_out(struct heap_call *c);
+void heap_after_realloc_1(struct heap_call *c);
+void heap_after_realloc_12(struct heap_call *c);
+void heap_after_realloc_2(struct heap_call *c);
+void heap_after_resize(struct heap_call *c);
+void heap_after_free(struct heap_call *c);
+void heap_after_mmap(struct heap_call *c);
+void heap_after_munmap(struct heap_call *c);
+void heap_after_mremap(struct heap_call *c);
+void heap_after_brk(struct heap_call *c);
+void heap_after_sbrk(struct heap_call *c);
+
+/* What memo is for a thread without a slot. */
+#define NO_SLOT ((struct heap_memo *)1)
+
+/* Begins the call; false: it does not count, or its thread has no slot. */
+static inline bool call_begin(struct heap_call *c, struct heap_local *l)
+{
+	struct heap_slot *s = slot_find(l);
+
+	c->memo = NULL;
+	if (UNLIKELY(!s)) {
+		c->local = l;
+		c->memo = NO_SLOT;
+		return false;
+	}
+	struct heap_memo *m = slot_memo(l, s);
+	if (UNLIKELY(m->nest) && slot_is_nested(l, m, c))
+		return false;
+	if (UNLIKELY(s->is_inside) && slot_is_inside(l, m, c)) {
+		slot_drop(s, 0);
+		return false;
+	}
+	c->memo = m;
+	c->local = l;
+	c->slot = s;
+	m->nest = c;
+	return true;
+}
+
+/*
+ * The call is over. False: nothing can be written, as recording was stopped meanwhile, or this is
+ * a child that was forked in it.
+ */
+static inline bool call_end(struct heap_call *c, uint64_t block, uint64_t size)
+{
+	struct heap_local *l = c->local;
+	struct heap_memo *m = c->memo;
+
+	if (UNLIKELY(m == NO_SLOT)) {
+		if (block)
+			slot_miss(l, size);
+		return false;
+	}
+	m->nest = NULL;
+	m->nr_nested = 0;
+	return LIKELY(heap_data.local == (uint64_t)l && ONCE(l->is_active)) &&
+	       LIKELY(c->slot->generation == l->generation) && slot_enter(l, c->slot, m, c);
+}
+
+void heap_before_alloc(struct heap_call *c, struct heap_local *l)
+{
+	(void)call_begin(c, l);
+}
+
+static inline void after_alloc(struct heap_call *c, uint64_t block, uint64_t size)
+{
+	if (!call_end(c, block, size))
+		return;
+	if (LIKELY(block))
+		count_alloc(c->local, c->slot, c->memo, c, c->site, block, size);
+	slot_leave(c->slot);
+}
+
+void heap_after_alloc_0(struct heap_call *c)
+{
+	after_alloc(c, c->result, c->args[0]);
+}
+
+void heap_after_alloc_1(struct heap_call *c)
+{
+	after_alloc(c, c->result, c->args[1]);
+}
+
+void heap_after_alloc_01(struct heap_call *c)
+{
+	after_alloc(c, c->result, c->args[0] * c->args[1]);
+}
+
+void heap_after_alloc_12(struct heap_call *c)
+{
+	after_alloc(c, c->result, c->args[1] * c->args[2]);
+}
+
+void heap_after_alloc_out(struct heap_call *c)
+{
+	bool is_good = (uint32_t)c->result == 0;
+	after_alloc(c, is_good ? *(const uint64_t *)c->args[0] : 0, c->args[2]);
+}
+
+void heap_before_free(struct heap_call *c, struct heap_local *l)
+{
+	uint64_t block = c->args[0];
+
+	c->memo = NULL;
+	if (UNLIKELY(!block))
+		return;
+	if (UNLIKELY(!call_begin(c, l))) {
+		if (c->memo == NO_SLOT)
+			slot_miss(l, 0);
+		c->memo = NULL;
+		return;
+	}
+	if (UNLIKELY(!slot_enter(l, c->slot, c->memo, c)))
+		return;
+	count_free(l, c->slot, c->memo, c->site, block);
+	slot_leave(c->slot);
+}
+
+void heap_after_free(struct heap_call *c)
+{
+	c->memo->nest = NULL;
+	c->memo->nr_nested = 0;
+}
+
+/* @block is perhaps about to go. */
+static inline void before_realloc(struct heap_call *c, struct heap_local *l, uint64_t block)
+{
+	c->block = block;
+	c->flags = 0;
+	if (!call_begin(c, l))
+		return;
+	if (l->is_every)
+		c->tsc = heap_tsc();
+	else if (block && l->nr_blocks && blocks_may_have(l, block) && blocks_take(l, block)) {
+		c->tsc = heap_tsc();
+		c->flags = CALL_WAS_SAMPLED;
+	}
+}
+
+void heap_before_realloc_0(struct heap_call *c, struct heap_local *l)
+{
+	before_realloc(c, l, c->args[0]);
+}
+
+void heap_before_realloc_1(struct heap_call *c, struct heap_local *l)
+{
+	before_realloc(c, l, c->args[1]);
+}
+
+/* @is_gone: what was there before is not any more; @block: what is there now, or 0. */
+static inline void after_realloc(struct heap_call *c, bool is_gone, uint64_t block, uint64_t size)
+{
+	bool is_told = c->flags & CALL_WAS_SAMPLED || c->local->is_every;
+
+	if (!call_end(c, block, size))
+		return;
+	if (!is_gone && c->flags & CALL_WAS_SAMPLED)
+		(void)blocks_add(c->local, c->block);
+	if (is_gone && c->block) {
+		struct heap_ctx x = {c->local, c->slot, c->memo,
+				     (struct heap_shared *)c->local->shared, c->tsc};
+		c->slot->nr_frees++;
+		if (is_told)
+			put_free(&x, c->site, c->tsc, c->block);
+	}
+	if (block)
+		count_alloc(c->local, c->slot, c->memo, c, c->site, block, size);
+	slot_leave(c->slot);
+}
+
+/* A size of 0 frees; some give a block even so. */
+static inline void after_realloc_block(struct heap_call *c, uint64_t size)
+{
+	after_realloc(c, c->result || !size, c->result, size);
+}
+
+void heap_after_realloc_1(struct heap_call *c)
+{
+	after_realloc_block(c, c->args[1]);
+}
+
+void heap_after_realloc_12(struct heap_call *c)
+{
+	after_realloc_block(c, c->args[1] * c->args[2]);
+}
+
+void heap_after_realloc_2(struct heap_call *c)
+{
+	after_realloc_block(c, c->args[2]);
+}
+
+void heap_after_resize(struct heap_call *c)
+{
+	bool is_good = c->result >= c->args[1];
+	after_realloc(c, is_good, is_good ? c->args[0] : 0, c->args[1]);
+}
+
+/* ---- mappings -----------------------------------------------------------------------------------
+ */
+
+#define NR_ERRNO 4095u
+
+static inline bool is_failure(uint64_t result)
+{
+	return result > (uint64_t)-1 - NR_ERRNO;
+}
+
+void heap_before_map(struct heap_call *c, struct heap_local *l)
+{
+	if (call_begin(c, l))
+		c->tsc = heap_tsc();
+}
+
+static inline void after_map(struct heap_call *c, uint64_t gone, uint64_t gone_len, uint64_t addr,
+			     uint64_t len)
+{
+	if (!call_end(c, 1, 0))
+		return;
+	struct heap_ctx x = {c->local, c->slot, c->memo, (struct heap_shared *)c->local->shared,
+			     c->tsc};
+	if (gone_len)
+		put_unmap(&x, c->site, c->tsc, gone, gone_len);
+	if (len) {
+		x.tsc = heap_tsc();
+		uint32_t stack = walk_number(&x, walk_stack(&x, c, false));
+		(void)put_block(&x, HEAP_RECORD_MAP, c->site, addr, len, stack);
+	}
+	slot_leave(c->slot);
+}
+
+void heap_after_mmap(struct heap_call *c)
+{
+	after_map(c, 0, 0, c->result, is_failure(c->result) ? 0 : c->args[1]);
+}
+
+void heap_after_munmap(struct heap_call *c)
+{
+	after_map(c, c->args[0], (uint32_t)c->result ? 0 : c->args[1], 0, 0);
+}
+
+void heap_after_mremap(struct heap_call *c)
+{
+	bool is_good = !is_failure(c->result);
+	after_map(c, c->args[0], is_good ? c->args[1] : 0, c->result, is_good ? c->args[2] : 0);
+}
+
+/* brk gives no more than success, sbrk where the end was. */
+enum { SYS_BRK = 12 };
+
+void heap_before_brk(struct heap_call *c, struct heap_local *l)
+{
+	c->block = 0;
+	if (!call_begin(c, l))
+		return;
+	c->tsc = heap_tsc();
+	if (l->flags & HEAP_MAY_CALL_KERNEL)
+		c->block = (uint64_t)heap_syscall(SYS_BRK, 0, 0, 0, 0);
+}
+
+static inline void after_break(struct heap_call *c, uint64_t from, uint64_t to)
+{
+	uint64_t up = to > from ? to - from : 0;
+	uint64_t down = from > to ? from - to : 0;
+
+	after_map(c, to, down, from, up);
+}
+
+void heap_after_brk(struct heap_call *c)
+{
+	bool is_good = (uint32_t)c->result == 0 && c->block;
+	after_break(c, c->block, is_good ? c->args[0] : c->block);
+}
+
+void heap_after_sbrk(struct heap_call *c)
+{
+	after_break(c, c->result, is_failure(c->result) ? c->result : c->result + c->args[0]);
+}
+
+/* ---- jemalloc's hooks
+ * ----------------------------------------------------------------------------- */
+
+/* Through heap_entry.S; a call's args are the hook's. */
+void heap_inner_alloc(struct heap_call *c);
+void heap_inner_dalloc(struct heap_call *c);
+void heap_inner_expand(struct heap_call *c);
+void heap_inner_backtrace(struct heap_call *c);
+
+/* Which of a function's arguments are the size: jemalloc's enum hook_alloc_e, in order. */
+enum { HOOK_POSIX_MEMALIGN = 1, HOOK_ALIGNED_ALLOC, HOOK_CALLOC, HOOK_MEMALIGN, HOOK_REALLOC = 7 };
+
+static uint64_t hook_size(uint64_t extra, uint32_t type, const uint64_t *raw)
+{
+	uint32_t nr_plain = HOOK_REALLOC + (extra == HEAP_HOOK_PVALLOC);
+
+	if (type == HOOK_CALLOC)
+		return raw[0] * raw[1];
+	if (type == HOOK_POSIX_MEMALIGN)
+		return raw[2];
+	if (type == HOOK_ALIGNED_ALLOC || type == HOOK_MEMALIGN || type >= nr_plain)
+		return raw[1];
+	return raw[0];
+}
+
+/* NULL: not now. Else the thread is in the recorder. */
+static struct heap_slot *hook_enter(struct heap_call *c)
+{
+	struct heap_local *l = (struct heap_local *)ONCE(heap_data.local);
+
+	if (!l || !ONCE(l->is_active))
+		return NULL;
+	struct heap_slot *s = slot_find(l);
+	if (!s) {
+		slot_miss(l, 0);
+		return NULL;
+	}
+	struct heap_memo *m = slot_memo(l, s);
+	if (!slot_enter(l, s, m, c)) {
+		if (s->is_inside)
+			slot_drop(s, 0);
+		return NULL;
+	}
+	c->local = l;
+	c->slot = s;
+	c->memo = m;
+	return s;
+}
+
+/* alloc(extra, type, result, raw result, raw arguments) */
+void heap_inner_alloc(struct heap_call *c)
+{
+	uint32_t type = (uint32_t)c->args[1];
+	uint64_t block = c->args[2];
+
+	if (!block || (type == HOOK_POSIX_MEMALIGN && (uint32_t)c->args[3]))
+		return;
+	struct heap_slot *s = hook_enter(c);
+	if (!s)
+		return;
+	uint64_t size = hook_size(c->args[0], type, (const uint64_t *)c->args[4]);
+	count_alloc(c->local, s, c->memo, c, HEAP_SITE_NONE, block, size);
+	slot_leave(s);
+}
+
+/* dalloc(extra, type, block, raw arguments), before it is freed */
+void heap_inner_dalloc(struct heap_call *c)
+{
+	uint64_t block = c->args[2];
+	struct heap_slot *s = block ? hook_enter(c) : NULL;
+
+	if (!s)
+		return;
+	count_free(c->local, s, c->memo, HEAP_SITE_NONE, block);
+	slot_leave(s);
+}
+
+/* expand(extra, type, block, old size, new size, raw result, raw arguments), in place, afterwards
+ */
+void heap_inner_expand(struct heap_call *c)
+{
+	uint64_t block = c->args[2];
+	struct heap_slot *s = block && c->args[3] != c->args[4] ? hook_enter(c) : NULL;
+
+	if (!s)
+		return;
+	/* Of realloc, rallocx and xallocx alike: block, size. The seventh argument is in result. */
+	uint64_t size = ((const uint64_t *)c->result)[1];
+	count_free(c->local, s, c->memo, HEAP_SITE_NONE, block);
+	count_alloc(c->local, s, c->memo, c, HEAP_SITE_NONE, block, size);
+	slot_leave(s);
+}
+
+/* prof_backtrace(vec, &len, max) */
+void heap_inner_backtrace(struct heap_call *c)
+{
+	uint64_t *vec = (uint64_t *)c->args[0];
+	uint32_t *ret_len = (uint32_t *)c->args[1];
+	uint32_t max = (uint32_t)c->args[2];
+	uint32_t n = 0;
+
+	*ret_len = 0;
+	struct heap_slot *s = hook_enter(c);
+	if (!s)
+		return;
+	struct heap_ctx x = {c->local, s, c->memo, (struct heap_shared *)c->local->shared, 0};
+	for (uint32_t i = walk_stack(&x, c, true); i < HEAP_FRAMES_MAX && n < max; i++)
+		if (!(c->memo->frames[i].fp_at & FRAME_HIDDEN))
+			vec[n++] = c->memo->frames[i].pc;
+	*ret_len = n;
+	slot_leave(s);
 }

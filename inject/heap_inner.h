@@ -1,0 +1,132 @@
+/*
+ * What the parts of the recorder share. Memory of assay's making is described in
+ * wire/heap_wire.h; here is what the recorder keeps for itself in it.
+ */
+#ifndef ASSAY_INJECT_HEAP_INNER_H
+#define ASSAY_INJECT_HEAP_INNER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "heap_wire.h"
+
+#define LIKELY(x)   __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define NOINLINE    __attribute__((noinline))
+#define ONCE(x)     (*(volatile __typeof__(x) *)&(x))
+/* Order as another thread sees it after a membarrier, and as a signal handler here does. */
+#define BARRIER() __asm__ volatile("" : : : "memory")
+
+/*
+ * A call in progress, on the program's stack; heap_entry.S knows the offsets. Behind it lie the
+ * caller's rbp and the return address.
+ */
+struct heap_call {
+	uint64_t args[6];
+	uint64_t rax;
+	uint64_t site;
+	struct heap_memo *memo; /* NULL: nothing to do afterwards */
+	struct heap_local *local;
+	struct heap_slot *slot;
+	uint64_t tsc;   /* before the call, if it matters */
+	uint64_t block; /* that was there before the call */
+	uint64_t flags; /* enum call_flags */
+	uint64_t result;
+	uint64_t rdx;
+	uint64_t caller_fp;
+	uint64_t caller_pc;
+};
+_Static_assert(offsetof(struct heap_call, memo) == 64, "known to heap_entry.S");
+_Static_assert(offsetof(struct heap_call, result) == 112, "known to heap_entry.S");
+_Static_assert(offsetof(struct heap_call, caller_fp) == 128, "known to heap_entry.S");
+
+enum call_flags {
+	CALL_WAS_SAMPLED = 1 << 0, /* block was in the set, and was taken out of it */
+};
+
+/*
+ * A frame and how it is known still to be there: the word below sp is pc, and if the value of fp
+ * matters, the word at fp_at is fp.
+ */
+struct heap_frame {
+	uint64_t pc;
+	uint64_t sp;
+	uint64_t fp;
+	uint64_t fp_at; /* | enum frame_bits */
+	uint64_t hash;  /* of this one and all further out */
+};
+enum frame_bits {
+	FRAME_NEEDS_FP = 1, /* it, or one further out without a value of its own */
+	FRAME_HIDDEN = 2,   /* not told */
+	FRAME_ODD = 4,      /* its caller is not found by these words alone */
+};
+#define FRAME_BITS ((uint64_t)7)
+
+/*
+ * Of one thread: how it stands, and the frames of its last stack, the outermost last. New frames
+ * are collected at the beginning until they meet one that is known.
+ */
+struct heap_memo {
+	struct heap_call *nest; /* the call that is in progress: those below are its own */
+	int64_t countdown;      /* bytes to the next sample */
+	uint64_t rng;
+	uint64_t inside_at; /* stack pointer in the recorder, while slot.is_inside */
+	uint64_t is_full;   /* the ring was, and waiting was of no use */
+	/* Readable memory around the stack pointer, whole pages. */
+	uint64_t ok_lo;
+	uint64_t ok_hi;
+	/* The last stack. */
+	uint64_t end_at; /* where the word is that ended it; 0: none did */
+	uint64_t end_word;
+	uint64_t outermost; /* no word above this is needed */
+	uint32_t generation;
+	uint32_t top;       /* index of the leaf; HEAP_FRAMES_MAX: nothing known */
+	uint32_t plain;     /* from here on no frame is odd */
+	uint32_t end;       /* enum heap_stack_end */
+	uint32_t stack;     /* its number; 0: to be looked up */
+	uint32_t nr_nested; /* within the call nest */
+	uint64_t tp;        /* the slot's owner: shared memory is not trusted with a pointer */
+	uint32_t pad[18];
+	struct heap_frame frames[HEAP_FRAMES_MAX];
+};
+_Static_assert(sizeof(struct heap_memo) <= HEAP_MEMO_BYTES, "memo size");
+_Static_assert(offsetof(struct heap_memo, nest) == 0, "one line of memory");
+
+/* What one event works with. */
+struct heap_ctx {
+	struct heap_local *local;
+	struct heap_slot *slot;
+	struct heap_memo *memo;
+	struct heap_shared *shared;
+	uint64_t tsc;
+};
+
+extern struct heap_data heap_data;
+
+static inline uint64_t heap_tsc(void)
+{
+	uint32_t lo, hi;
+	__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
+	return (uint64_t)hi << 32 | lo;
+}
+
+static inline uint64_t heap_mix(uint64_t h, uint64_t v)
+{
+	h = (h ^ v) * 0x9e3779b97f4a7c15u;
+	return h ^ h >> 29;
+}
+
+/* A system call without errno. */
+static inline int64_t heap_syscall(int64_t nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3)
+{
+	int64_t ret = nr;
+	register uint64_t r10 __asm__("r10") = a3;
+	__asm__ volatile("syscall"
+			 : "+a"(ret)
+			 : "D"(a0), "S"(a1), "d"(a2), "r"(r10)
+			 : "rcx", "r11", "memory");
+	return ret;
+}
+
+#endif

@@ -1,0 +1,214 @@
+/* See heap_slot.h. */
+#include "heap_slot.h"
+
+#include "heap_sample.h"
+
+enum { SYS_SCHED_YIELD = 24, SYS_NANOSLEEP = 35, SYS_GETTID = 186 };
+#define WAIT_NAP_NS 50000
+#define WAIT_YIELDS 16
+#define WAIT_PAUSES 64
+/* No call has so many within it: it was left in a way that cannot be seen. */
+#define NESTED_MAX (1u << 20)
+
+static inline uint32_t slot_tcb_tid(const struct heap_local *l, const struct heap_slot *s)
+{
+	return *(const volatile uint32_t *)(slot_memo(l, s)->tp + l->tid_off);
+}
+
+static uint32_t thread_id(const struct heap_local *l, uint64_t tp)
+{
+	if (l->tid_off)
+		return *(const volatile uint32_t *)(tp + l->tid_off);
+	if (l->flags & HEAP_MAY_CALL_KERNEL)
+		return (uint32_t)heap_syscall(SYS_GETTID, 0, 0, 0, 0);
+	return 0;
+}
+
+static void memo_begin(struct heap_local *l, struct heap_memo *m, uint64_t tp)
+{
+	m->tp = tp;
+	m->nest = NULL;
+	m->nr_nested = 0;
+	m->inside_at = 0;
+	m->is_full = 0;
+	m->ok_lo = m->ok_hi = 0;
+	m->top = HEAP_FRAMES_MAX;
+	m->stack = 0;
+	m->rng = heap_mix(heap_mix(heap_tsc(), tp), l->generation) | 1;
+	m->countdown = sample_draw(m, l->interval_bytes);
+}
+
+NOINLINE struct heap_slot *slot_claim(struct heap_local *l, uint64_t tp)
+{
+	uint32_t nr = l->nr_slots;
+	uint32_t home = slot_home(l, tp);
+
+	if (!tp)
+		return NULL;
+	for (uint32_t i = 0; i < SLOT_PROBES && i < nr; i++) {
+		struct heap_slot *s = slot_at(l, home + i < nr ? home + i : home + i - nr);
+		uint64_t owner = ONCE(s->owner);
+		if (owner == tp && s->generation == l->generation)
+			return s;
+		if (owner && owner != tp)
+			continue;
+		if (!owner && !__atomic_compare_exchange_n(&s->owner, &owner, tp, false,
+							   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			continue;
+		memo_begin(l, slot_memo(l, s), tp);
+		s->tid = thread_id(l, tp);
+		s->is_inside = 0;
+		BARRIER();
+		ONCE(s->generation) = l->generation;
+		return s;
+	}
+	return NULL;
+}
+
+/* Whether both addresses are known to be in one stack. */
+static bool is_one_stack(const struct heap_local *l, const struct heap_memo *m, uint64_t a,
+			 uint64_t b)
+{
+	uint64_t lo = m->ok_lo, hi = m->ok_hi;
+
+	if (a - b < 4096 || b - a < 4096)
+		return true;
+	if (a - lo < hi - lo && b - lo < hi - lo)
+		return true;
+	lo = l->main_stack_lo;
+	hi = l->main_stack_hi;
+	return a - lo < hi - lo && b - lo < hi - lo;
+}
+
+NOINLINE bool slot_is_nested(struct heap_local *l, struct heap_memo *m, const struct heap_call *c)
+{
+	uint64_t here = (uint64_t)c;
+	uint64_t outer = (uint64_t)m->nest;
+
+	/* A stack of which nothing is known may be unmapped. */
+	bool is_known = is_one_stack(l, m, here, outer);
+	if (is_known && (outer <= here || m->nest->memo != m || m->nest->local != l)) {
+		m->nest = NULL;
+		return false;
+	}
+	if (++m->nr_nested < NESTED_MAX)
+		return true;
+	m->nest = NULL;
+	return false;
+}
+
+NOINLINE bool slot_is_inside(struct heap_local *l, struct heap_memo *m, const void *at)
+{
+	uint64_t here = (uint64_t)at;
+
+	return m->inside_at > here || !is_one_stack(l, m, here, m->inside_at);
+}
+
+NOINLINE void slot_drop(struct heap_slot *s, uint64_t size)
+{
+	__atomic_fetch_add(&s->nr_dropped, 1, __ATOMIC_RELAXED);
+	if (size)
+		__atomic_fetch_add(&s->dropped_bytes, size, __ATOMIC_RELAXED);
+}
+
+NOINLINE void slot_miss(struct heap_local *l, uint64_t size)
+{
+	struct heap_shared *sh = (struct heap_shared *)l->shared;
+
+	if (!ONCE(l->is_active))
+		return;
+	__atomic_fetch_add(&sh->nr_no_slot, 1, __ATOMIC_RELAXED);
+	if (size)
+		__atomic_fetch_add(&sh->nr_no_slot_bytes, size, __ATOMIC_RELAXED);
+}
+
+NOINLINE void slot_check_owner(struct heap_ctx *x)
+{
+	struct heap_slot *s = x->slot;
+	uint32_t tid = thread_id(x->local, x->memo->tp);
+
+	if (tid)
+		s->tid = tid;
+	ONCE(s->is_stale) = 0;
+}
+
+/* True: assay is gone; nothing is recorded any more, whoever asks. */
+static bool is_silent(struct heap_ctx *x, uint64_t now)
+{
+	uint64_t alive = ONCE(x->shared->alive_tsc);
+
+	if (LIKELY((int64_t)(now - alive) < (int64_t)x->local->silent_tsc))
+		return false;
+	if (ONCE(x->local->is_active)) {
+		ONCE(x->local->is_active) = 0;
+		ONCE(x->shared->went_inert_tsc) = now;
+	}
+	return true;
+}
+
+static bool has_room(struct heap_ctx *x, uint64_t head, uint64_t nr_bytes)
+{
+	uint64_t used = head - __atomic_load_n(&x->slot->tail, __ATOMIC_ACQUIRE);
+	uint64_t size = x->local->ring_bytes;
+
+	return used <= size && nr_bytes <= size - used;
+}
+
+static NOINLINE bool wait_for_room(struct heap_ctx *x, uint64_t head, uint64_t nr_bytes)
+{
+	uint64_t begin = heap_tsc();
+	uint64_t nap[2] = {0, WAIT_NAP_NS};
+
+	if (x->memo->is_full)
+		return false;
+	for (uint32_t i = 0;; i++) {
+		if (has_room(x, head, nr_bytes))
+			return true;
+		uint64_t now = heap_tsc();
+		if (!ONCE(x->local->is_active) || is_silent(x, now))
+			return false;
+		if (now - begin >= x->local->wait_tsc)
+			break;
+		if (!(x->local->flags & HEAP_MAY_CALL_KERNEL)) {
+			for (int k = 0; k < WAIT_PAUSES; k++)
+				__asm__ volatile("pause");
+		} else if (i < WAIT_YIELDS) {
+			(void)heap_syscall(SYS_SCHED_YIELD, 0, 0, 0, 0);
+		} else {
+			(void)heap_syscall(SYS_NANOSLEEP, (uint64_t)nap, 0, 0, 0);
+		}
+	}
+	x->memo->is_full = 1;
+	return false;
+}
+
+uint64_t *ring_reserve(struct heap_ctx *x, uint32_t nr_words, uint64_t *ret_head)
+{
+	const struct heap_local *l = x->local;
+	struct heap_slot *s = x->slot;
+	uint64_t need = (uint64_t)nr_words * 8;
+	uint64_t head = s->head & ~(uint64_t)7;
+	uint64_t off = head & (l->ring_bytes - 1);
+	uint64_t left = l->ring_bytes - off;
+	uint64_t pad = need > left ? left : 0;
+	uint8_t *ring = (uint8_t *)(l->shared + l->rings_off) +
+			(uint64_t)(s - slot_at(l, 0)) * l->ring_bytes;
+
+	if (UNLIKELY(is_silent(x, x->tsc)))
+		return NULL;
+	if (UNLIKELY(s->is_stale || (l->tid_off && slot_tcb_tid(l, s) != s->tid)))
+		slot_check_owner(x);
+	if (UNLIKELY(!has_room(x, head, need + pad))) {
+		if (!wait_for_room(x, head, need + pad))
+			return NULL;
+	} else if (UNLIKELY(x->memo->is_full)) {
+		x->memo->is_full = 0;
+	}
+	if (UNLIKELY(pad)) {
+		*(uint64_t *)(ring + off) = HEAP_RECORD_PAD;
+		head += pad;
+		off = 0;
+	}
+	*ret_head = head + need;
+	return (uint64_t *)(ring + off);
+}

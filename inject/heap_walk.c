@@ -1,0 +1,708 @@
+/*
+ * A walk goes from the leaf outwards until a frame is as it was in the thread's last stack: same
+ * pc, sp and, if anything depends on it, fp. From there on nothing can have changed unless one of
+ * the words changed that led outwards then; these are compared, which costs a nanosecond each.
+ * Hashes are made from the outermost frame inwards, so that those of frames that stay are kept.
+ */
+#include "heap_walk.h"
+
+#include "arch_x86_64.h"
+#include "heap_slot.h"
+#include "kernel_tables.h"
+
+enum { SYS_RT_SIGPROCMASK = 14 };
+
+#define PAGE        ((uint64_t)4096)
+#define FRAME_REACH ((uint64_t)1 << 20) /* beyond what is known of the stack: not of it */
+#define NEAR_TP     ((uint64_t)8 << 20)
+#define ADDR_MIN    4096u
+#define END_IDX     HEAP_FRAMES_MAX
+#define SET_PROBES  64u
+#define SET_TOMB    1u
+
+/* Why there is no row: the part of a ROW_OWN rule above the kind. */
+enum own_rule { OWN_NONE = 0, OWN_NO_MAP = 1, OWN_UNKNOWN = 2 };
+
+struct walk {
+	struct heap_ctx *x;
+	const struct heap_local *l;
+	struct heap_memo *m;
+	uint64_t pc;
+	uint64_t sp;
+	uint64_t fp;
+	bool is_call;
+	bool is_chained;
+	/* Of the step that was made last. */
+	bool needs_fp;
+	bool is_odd;
+	uint64_t fp_at; /* where the caller's fp came from, 0: it is unchanged */
+	/* Readable. */
+	uint64_t lo;
+	uint64_t hi;
+	bool is_home; /* lo..hi is around the stack pointer that the walk began with */
+	/* The process. */
+	const struct ktables_head *tables;
+	uint32_t first_map;
+	uint32_t nr_maps;
+	uint32_t generation;
+	enum heap_stack_end end;
+};
+
+enum { STEP_OK = 0, STEP_STOP = 1 };
+
+static int stop(struct walk *w, enum heap_stack_end end)
+{
+	w->end = end;
+	return STEP_STOP;
+}
+
+/* ---- memory ---------------------------------------------------------------------------- */
+
+/* The kernel reads the set before it looks at what is to be done with it, which is nothing. */
+static bool is_readable(const struct heap_local *l, uint64_t page)
+{
+	if (!(l->flags & HEAP_MAY_CALL_KERNEL))
+		return false;
+	return heap_syscall(SYS_RT_SIGPROCMASK, 0x7fffffff, page, 0, 8) == -22; /* EINVAL */
+}
+
+static void find_home(struct walk *w)
+{
+	const struct heap_local *l = w->l;
+	struct heap_memo *m = w->m;
+	uint64_t page = w->sp & ~(PAGE - 1);
+
+	w->is_home = true;
+	w->lo = w->sp;
+	if (w->sp - l->main_stack_lo < l->main_stack_hi - l->main_stack_lo) {
+		w->hi = l->main_stack_hi;
+		return;
+	}
+	if (w->sp - m->ok_lo < m->ok_hi - m->ok_lo) {
+		w->hi = m->ok_hi;
+		return;
+	}
+	/* Deeper in the same stack, or another one. */
+	uint64_t at = page + PAGE;
+	if (at < m->ok_lo && m->ok_lo - at < 64 * PAGE)
+		while (at < m->ok_lo && is_readable(l, at))
+			at += PAGE;
+	w->hi = at == m->ok_lo ? m->ok_hi : page + PAGE;
+	if (!(l->flags & HEAP_MAY_CALL_KERNEL) && m->tp - w->sp < NEAR_TP)
+		w->hi = m->tp & ~(uint64_t)7;
+	m->ok_lo = page;
+	m->ok_hi = w->hi;
+}
+
+static bool extend(struct walk *w, uint64_t addr)
+{
+	const struct heap_local *l = w->l;
+
+	if (w->hi == l->main_stack_hi || w->hi % PAGE)
+		return false;
+	while (w->hi <= addr) {
+		if (w->hi == l->main_stack_lo)
+			w->hi = l->main_stack_hi;
+		else if (is_readable(l, w->hi))
+			w->hi += PAGE;
+		else
+			return false;
+	}
+	if (w->is_home) {
+		/* A main stack that has grown since the attach is a range of its own. */
+		w->m->ok_hi = w->hi;
+	}
+	return true;
+}
+
+/* Makes [addr, + 8) readable, or says that it is not. */
+static NOINLINE bool reach(struct walk *w, uint64_t addr)
+{
+	const struct heap_local *l = w->l;
+
+	if (addr & 7)
+		return false;
+	if (addr - w->hi < FRAME_REACH)
+		return extend(w, addr);
+	/* Another stack: that of a signal handler's thread, or the other way round. */
+	if (!w->is_odd)
+		return false;
+	if (addr - l->main_stack_lo < l->main_stack_hi - l->main_stack_lo) {
+		w->hi = l->main_stack_hi;
+	} else if (is_readable(l, addr & ~(PAGE - 1))) {
+		w->hi = (addr & ~(PAGE - 1)) + PAGE;
+	} else {
+		return false;
+	}
+	w->lo = addr;
+	w->is_home = false;
+	return true;
+}
+
+static inline bool load(struct walk *w, uint64_t addr, uint64_t *ret_v)
+{
+	/* hi is a multiple of 8, as is every address below it that passes. */
+	if (UNLIKELY(addr - w->lo >= w->hi - w->lo || addr & 7) && !reach(w, addr))
+		return false;
+	*ret_v = *(const volatile uint64_t *)addr;
+	return true;
+}
+
+/* ---- rules ------------------------------------------------------------------------------- */
+
+static inline uint32_t own(enum own_rule why)
+{
+	return ROW_OWN | (uint32_t)why << ROW_KIND_BITS;
+}
+
+static const struct kmap *find_map(const struct walk *w, uint64_t addr)
+{
+	const struct kmap *maps = w->tables->maps;
+	uint32_t lo = 0, hi = w->nr_maps;
+
+	while (lo < hi) {
+		uint32_t mid = (lo + hi) / 2;
+		if (maps[(w->first_map + mid) & (KTABLES_NR_MAPS - 1)].start <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (!lo)
+		return NULL;
+	const struct kmap *map = &maps[(w->first_map + lo - 1) & (KTABLES_NR_MAPS - 1)];
+	return addr < map->end ? map : NULL;
+}
+
+static inline const struct unwind_row *row_at(const struct walk *w, uint32_t idx)
+{
+	const struct unwind_row *rows =
+		(const void *)((const uint8_t *)w->tables + KTABLES_HEAD_BYTES);
+	return &rows[idx & (w->l->tables_rows - 1)];
+}
+
+/* The index of a special among all. */
+static uint32_t absolute(const struct kmap *map, uint32_t rule)
+{
+	if (row_kind(rule) != ROW_SPECIAL)
+		return rule;
+	uint32_t idx = (map->first_special + row_special_idx(rule)) & (KTABLES_NR_SPECIALS - 1);
+	return ROW_SPECIAL | idx << ROW_KIND_BITS;
+}
+
+static uint32_t search_rule(const struct walk *w, uint64_t addr)
+{
+	const struct kmap *map = find_map(w, addr);
+
+	if (!map)
+		return own(OWN_NO_MAP);
+	uint64_t off = addr - map->base;
+	if (map->kind != KMAP_RULES || addr < map->base || off >> 12 >= map->nr_pages)
+		return own(OWN_NONE);
+	uint32_t page = map->first_page + (uint32_t)(off >> 12);
+	uint32_t lo = w->tables->pages[page & (KTABLES_NR_PAGES - 1)];
+	uint32_t hi = w->tables->pages[(page + 1) & (KTABLES_NR_PAGES - 1)];
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+		if (row_at(w, mid)->pc <= (uint32_t)off)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo <= map->first_row)
+		return own(OWN_NONE);
+	uint32_t rule = row_at(w, lo - 1)->rule;
+	if (w->is_call && lo < map->end_row) {
+		/* The kernel returns to a restorer's first byte, and no call stands before it. */
+		const struct unwind_row *next = row_at(w, lo);
+		if (next->pc == (uint32_t)off + 1 && row_kind(next->rule) == ROW_SIGNAL)
+			rule = next->rule;
+	}
+	return row_kind(rule) == ROW_NONE ? own(OWN_NONE) : absolute(map, rule);
+}
+
+/*
+ * An entry is of two words that are not written at once; part of the key is in both, so that one
+ * of two halves is not believed.
+ */
+static inline uint64_t *rule_entry(const struct walk *w, uint64_t addr, uint64_t *ret_key,
+				   uint32_t *ret_tag)
+{
+	uint64_t key = addr | (uint64_t)w->generation << HEAP_ADDR_BITS;
+	uint64_t hash = key * 0x9e3779b97f4a7c15u;
+
+	*ret_key = key;
+	*ret_tag = (uint32_t)(hash >> 20);
+	return (uint64_t *)w->l->rules + (hash >> 40 & (w->l->nr_rules - 1)) * 2;
+}
+
+static NOINLINE uint32_t fill_rule(const struct walk *w, uint64_t addr)
+{
+	uint64_t key;
+	uint32_t tag;
+
+	if (!w->nr_maps)
+		return own(OWN_UNKNOWN);
+	uint32_t rule = search_rule(w, addr);
+	if (!w->l->nr_rules || addr >> HEAP_ADDR_BITS)
+		return rule;
+	uint64_t *e = rule_entry(w, addr, &key, &tag);
+	__atomic_store_n(&e[1], (uint64_t)rule << 32 | tag, __ATOMIC_RELAXED);
+	__atomic_store_n(&e[0], key, __ATOMIC_RELAXED);
+	return rule;
+}
+
+static inline uint32_t find_rule(const struct walk *w, uint64_t addr)
+{
+	uint64_t key;
+	uint32_t tag;
+
+	if (LIKELY(w->nr_maps && w->l->nr_rules)) {
+		const uint64_t *e = rule_entry(w, addr, &key, &tag);
+		uint64_t v = __atomic_load_n(&e[1], __ATOMIC_RELAXED);
+		if (LIKELY(__atomic_load_n(&e[0], __ATOMIC_RELAXED) == key && (uint32_t)v == tag))
+			return (uint32_t)(v >> 32);
+	}
+	return fill_rule(w, addr);
+}
+
+/* ---- steps --------------------------------------------------------------------------------- */
+
+static inline int go(struct walk *w, uint64_t ra, uint64_t cfa, uint64_t fp)
+{
+	w->pc = ra;
+	w->sp = cfa;
+	w->fp = fp;
+	w->is_call = true;
+	w->is_chained = false;
+	return ra ? STEP_OK : stop(w, HEAP_STACK_WHOLE);
+}
+
+static inline bool is_cfa_good(const struct walk *w, uint64_t cfa)
+{
+	return !(cfa & 7) && (cfa > w->sp || (cfa == w->sp && !w->is_call));
+}
+
+static inline int step_cfa(struct walk *w, uint64_t cfa, int32_t slot)
+{
+	uint64_t fp = w->fp;
+	uint64_t ra;
+
+	if (UNLIKELY(!is_cfa_good(w, cfa)))
+		return stop(w, HEAP_STACK_BAD);
+	w->fp_at = 0;
+	if (slot != ROW_FP_SAME) {
+		/* Below sp: an epilogue has popped it, and the register has its value again. */
+		uint64_t at = cfa + (uint64_t)((int64_t)slot * 8);
+		if (at >= w->sp) {
+			w->fp_at = at;
+			if (UNLIKELY(!load(w, at, &fp)))
+				return stop(w, HEAP_STACK_LIMIT);
+		}
+	}
+	if (UNLIKELY(!load(w, cfa - 8, &ra)))
+		return stop(w, HEAP_STACK_LIMIT);
+	return go(w, ra, cfa, fp);
+}
+
+static int step_signal(struct walk *w, uint32_t rule)
+{
+	static const uint16_t off[] = ARCH_SIGFRAME_FROM_DWARF;
+	uint64_t uc = w->sp + row_cfa_bytes(rule);
+	uint64_t pc, sp, fp;
+
+	w->is_odd = true;
+	if (!load(w, uc + off[ARCH_DWARF_PC], &pc) || !load(w, uc + off[ARCH_DWARF_SP], &sp) ||
+	    !load(w, uc + off[ARCH_DWARF_FP], &fp))
+		return stop(w, HEAP_STACK_LIMIT);
+	w->pc = pc;
+	w->sp = sp; /* may be anywhere: the handler may have had a stack of its own */
+	w->fp = fp;
+	w->is_call = false;
+	w->is_chained = false;
+	return STEP_OK;
+}
+
+static bool known_reg(const struct walk *w, uint32_t reg, uint64_t *ret_v)
+{
+	if (reg == ARCH_DWARF_SP)
+		*ret_v = w->sp;
+	else if (reg == ARCH_DWARF_FP)
+		*ret_v = w->fp;
+	else
+		return false;
+	return true;
+}
+
+static int special_value(struct walk *w, uint64_t cfa, uint32_t kind, uint32_t reg, int32_t off,
+			 uint64_t *ret_v)
+{
+	uint64_t v;
+
+	if (kind == SPECIAL_SAME)
+		return STEP_OK;
+	if (kind == SPECIAL_AT_CFA) {
+		uint64_t at = cfa + (uint64_t)(int64_t)off;
+		if (at < w->sp) /* popped already: the register has its value again */
+			return STEP_OK;
+		return load(w, at, ret_v) ? STEP_OK : stop(w, HEAP_STACK_LIMIT);
+	}
+	if (!known_reg(w, reg, &v))
+		return stop(w, HEAP_STACK_NO_RULE);
+	if (kind == SPECIAL_IN_REG) {
+		*ret_v = v;
+		return STEP_OK;
+	}
+	return load(w, v + (uint64_t)(int64_t)off, ret_v) ? STEP_OK : stop(w, HEAP_STACK_LIMIT);
+}
+
+static int step_special(struct walk *w, uint32_t rule)
+{
+	const struct unwind_special *s =
+		&w->tables->specials[row_special_idx(rule) & (KTABLES_NR_SPECIALS - 1)];
+	uint64_t ra = 0, cfa = 0;
+	uint64_t fp = w->fp;
+
+	w->is_odd = true;
+	if (s->cfa_kind == SPECIAL_CFA_FULL || !known_reg(w, s->cfa_reg, &cfa))
+		return stop(w, HEAP_STACK_NO_RULE);
+	cfa += (uint64_t)(int64_t)s->cfa_off;
+	if (s->cfa_kind == SPECIAL_CFA_DEREF) {
+		if (!load(w, cfa, &cfa))
+			return stop(w, HEAP_STACK_LIMIT);
+		cfa += (uint64_t)(int64_t)s->cfa_off2;
+	}
+	if (!is_cfa_good(w, cfa))
+		return stop(w, HEAP_STACK_BAD);
+	if (special_value(w, cfa, s->ra_kind, s->ra_reg, s->ra_off, &ra) ||
+	    special_value(w, cfa, s->fp_kind, s->fp_reg, s->fp_off, &fp))
+		return STEP_STOP;
+	return go(w, ra, cfa, fp);
+}
+
+static bool is_rule(uint32_t rule)
+{
+	return row_kind(rule) != ROW_NONE && row_kind(rule) != ROW_OWN;
+}
+
+/* Code without rules: by the frame pointer, if it leads upwards and to code. */
+static NOINLINE int step_gap(struct walk *w)
+{
+	uint64_t at = w->fp;
+	uint64_t fp, ra;
+
+	w->needs_fp = true;
+	if (at == 0 && w->is_chained)
+		return stop(w, HEAP_STACK_WHOLE);
+	if (at & 7 || at < w->sp || !load(w, at, &fp) || !load(w, at + 8, &ra))
+		return stop(w, HEAP_STACK_NO_RULE);
+	if (ra < ADDR_MIN)
+		return stop(w, ra == 0 && fp == 0 ? HEAP_STACK_WHOLE : HEAP_STACK_NO_RULE);
+	w->is_call = true;
+	uint32_t rule = find_rule(w, ra - 1);
+	if (rule == own(OWN_NO_MAP))
+		return stop(w, HEAP_STACK_NO_RULE);
+	/* A chain leads upwards. One that does not may still end in code that has rules and uses
+	 * the register for something else. */
+	if (fp <= at && fp != 0 && !is_rule(rule))
+		return stop(w, HEAP_STACK_NO_RULE);
+	w->fp_at = at;
+	w->pc = ra;
+	w->sp = at + 16;
+	w->fp = fp;
+	w->is_chained = true;
+	return STEP_OK;
+}
+
+static inline int step(struct walk *w, uint32_t rule)
+{
+	uint32_t off = row_cfa_bytes(rule);
+	int32_t slot = row_fp_slot(rule);
+
+	w->needs_fp = false;
+	w->is_odd = false;
+	w->fp_at = 0;
+	switch (row_kind(rule)) {
+	case ROW_SP:
+		return step_cfa(w, w->sp + off, slot);
+	case ROW_FP:
+		w->needs_fp = true;
+		return step_cfa(w, w->fp + off, slot);
+	case ROW_PLT:
+		return step_cfa(w, w->sp + ((w->pc & 15) >= off / 8 ? 16 : 8), slot);
+	case ROW_STOP:
+		return stop(w, HEAP_STACK_WHOLE);
+	case ROW_SIGNAL:
+		return step_signal(w, rule);
+	case ROW_SPECIAL:
+		return step_special(w, rule);
+	default:
+		return step_gap(w);
+	}
+}
+
+/* ---- the last stack ------------------------------------------------------------------------- */
+
+/*
+ * Whether the frames outside of @i can be as they were. Otherwise *ret_i is the first that may
+ * still be.
+ */
+static bool is_unchanged(struct walk *w, uint32_t i, uint32_t *ret_i)
+{
+	const struct heap_memo *m = w->m;
+
+	*ret_i = END_IDX;
+	if (UNLIKELY(m->outermost > w->hi) && (!w->is_home || !extend(w, m->outermost - 8)))
+		return false;
+	for (uint32_t k = i + 1; k < END_IDX; k++) {
+		const struct heap_frame *f = &m->frames[k];
+		uint64_t fp_at = f->fp_at & ~FRAME_BITS;
+		*ret_i = k + 1;
+		if (*(const volatile uint64_t *)(f->sp - 8) != f->pc)
+			return false;
+		if (fp_at && *(const volatile uint64_t *)fp_at != f->fp)
+			return false;
+	}
+	return !m->end_at || *(const volatile uint64_t *)m->end_at == m->end_word;
+}
+
+static inline bool is_met(const struct walk *w, const struct heap_frame *f)
+{
+	return f->sp == w->sp && f->pc == w->pc && (!(f->fp_at & FRAME_NEEDS_FP) || f->fp == w->fp);
+}
+
+static inline bool is_hidden(const struct walk *w, bool is_leaf_side)
+{
+	const struct heap_local *l = w->l;
+
+	return w->pc - l->image_lo < l->image_hi - l->image_lo ||
+	       (is_leaf_side && w->pc - l->skip_lo < l->skip_hi - l->skip_lo);
+}
+
+/*
+ * Frames until the walk ends or meets the last stack, of which frame *ret_met then is the first
+ * that stays (END_IDX: none). Returns how many.
+ */
+static uint32_t walk_fresh(struct walk *w, bool is_hook, uint32_t *ret_met)
+{
+	struct heap_memo *m = w->m;
+	uint32_t known = m->top > m->plain ? m->top : m->plain;
+	bool is_leaf_side = is_hook;
+
+	*ret_met = END_IDX;
+	for (uint32_t n = 0;; n++) {
+		while (known < END_IDX && m->frames[known].sp < w->sp)
+			known++;
+		if (known < END_IDX && is_met(w, &m->frames[known])) {
+			uint32_t next;
+			if (LIKELY(is_unchanged(w, known, &next))) {
+				*ret_met = known;
+				return n;
+			}
+			known = next;
+		}
+		uint32_t rule = find_rule(w, w->pc - w->is_call);
+		/* A return address that is nowhere is not a frame; an interrupted pc is one. */
+		if (UNLIKELY(rule == own(OWN_NO_MAP) && w->is_call)) {
+			w->end = HEAP_STACK_NO_MAP;
+			return n;
+		}
+		if (UNLIKELY(n >= END_IDX)) {
+			w->end = HEAP_STACK_DEEP;
+			return n;
+		}
+		if (UNLIKELY(n >= known))
+			known = END_IDX; /* no room for what was known */
+		struct heap_frame *f = &m->frames[n];
+		f->pc = w->pc;
+		f->sp = w->sp;
+		f->fp = w->fp;
+		is_leaf_side = is_leaf_side && is_hidden(w, true);
+		uint64_t bits = is_hidden(w, is_leaf_side) ? FRAME_HIDDEN : 0;
+		int next = step(w, rule);
+		f->fp_at = w->fp_at | bits | (w->needs_fp ? FRAME_NEEDS_FP : 0) |
+			   (w->is_odd ? FRAME_ODD : 0);
+		if (UNLIKELY(next != STEP_OK))
+			return n + 1;
+	}
+}
+
+/*
+ * Frames [at, + n) are new: what was noted of each one's own step (where its caller's fp came from,
+ * whether it needed its own) becomes what has to hold of it, and hashes are made.
+ */
+static void settle(struct heap_memo *m, uint32_t at, uint32_t n, uint64_t seed)
+{
+	bool is_needed = false;
+	uint64_t hash = seed;
+
+	if (at + n < END_IDX) {
+		is_needed = m->frames[at + n].fp_at & FRAME_NEEDS_FP;
+		hash = m->frames[at + n].hash;
+	}
+	for (uint32_t i = at + n; i-- > at;) {
+		struct heap_frame *f = &m->frames[i];
+		uint64_t from = f->fp_at & ~FRAME_BITS;
+		if (i + 1 < END_IDX) {
+			struct heap_frame *out = f + 1;
+			out->fp_at = (out->fp_at & FRAME_BITS) | (is_needed ? from : 0);
+		}
+		if (from)
+			is_needed = false;
+		is_needed |= f->fp_at & FRAME_NEEDS_FP;
+		f->fp_at =
+			(f->fp_at & (FRAME_HIDDEN | FRAME_ODD)) | (is_needed ? FRAME_NEEDS_FP : 0);
+		if (!(f->fp_at & FRAME_HIDDEN))
+			hash = heap_mix(hash, f->pc);
+		f->hash = hash;
+		if (f->fp_at & FRAME_ODD && m->plain <= i)
+			m->plain = i + 1;
+	}
+}
+
+static void keep_end(struct walk *w, struct heap_memo *m)
+{
+	m->end = w->end;
+	m->end_at = 0;
+	m->outermost = m->frames[END_IDX - 1].sp;
+	/* Where the walk went on to, a word that is not a frame. */
+	if (w->sp > m->outermost) {
+		m->end_at = w->sp - 8;
+		m->end_word = w->pc;
+		m->outermost = w->sp;
+	}
+}
+
+static void begin(struct walk *w, struct heap_ctx *x, const struct heap_call *c)
+{
+	struct heap_memo *m = x->memo;
+
+	w->x = x;
+	w->l = x->local;
+	w->m = m;
+	w->pc = c->caller_pc;
+	w->sp = (uint64_t)(c + 1);
+	w->fp = c->caller_fp;
+	w->is_call = true;
+	w->is_chained = false;
+	w->end = HEAP_STACK_WHOLE;
+	w->tables = (const struct ktables_head *)w->l->tables;
+	w->nr_maps = 0;
+	w->generation = 0;
+	if (w->tables) {
+		uint64_t now = __atomic_load_n(&w->tables->spaces[0].now, __ATOMIC_ACQUIRE);
+		w->first_map = (uint32_t)now & 0xffff;
+		w->nr_maps = (uint32_t)(now >> 16) & 0xffff;
+		w->generation = (uint32_t)(now >> 32);
+	}
+	if (UNLIKELY(m->generation != w->generation)) {
+		m->generation = w->generation;
+		m->top = END_IDX;
+	}
+	if (UNLIKELY(m->top >= END_IDX)) {
+		m->top = END_IDX;
+		m->plain = 0;
+	}
+	find_home(w);
+}
+
+uint32_t walk_stack(struct heap_ctx *x, const struct heap_call *c, bool is_hook)
+{
+	struct heap_memo *m = x->memo;
+	struct walk w;
+	uint32_t met;
+
+	begin(&w, x, c);
+	uint32_t n = walk_fresh(&w, is_hook, &met);
+	if (LIKELY(met < END_IDX && n == 0 && met == m->top))
+		return met;
+	m->stack = 0;
+	uint32_t top = met - n;
+	for (uint32_t i = n; i-- > 0 && top;)
+		m->frames[top + i] = m->frames[i];
+	m->plain = 0;
+	if (met == END_IDX) {
+		if (n)
+			keep_end(&w, m);
+		else
+			m->end = w.end;
+	} else if (n) {
+		m->frames[met].fp = w.fp;
+	}
+	settle(m, top, n, (uint64_t)m->end + 1);
+	m->top = top;
+	/* What cannot be compared later is not remembered. */
+	if (m->end == HEAP_STACK_DEEP || m->end == HEAP_STACK_BAD || m->end == HEAP_STACK_LIMIT)
+		m->top = END_IDX;
+	return top;
+}
+
+/* ---- numbers -------------------------------------------------------------------------------- */
+
+static bool tell_stack(struct heap_ctx *x, uint32_t top, uint32_t number)
+{
+	const struct heap_memo *m = x->memo;
+	uint32_t nr = 0;
+	uint64_t head;
+
+	for (uint32_t i = top; i < END_IDX; i++)
+		nr += !(m->frames[i].fp_at & FRAME_HIDDEN);
+	uint64_t *p = ring_reserve(x, 2 + nr, &head);
+	if (!p)
+		return false;
+	*p++ = HEAP_RECORD_STACK | (uint64_t)HEAP_SITE_NONE << HEAP_SITE_SHIFT |
+	       x->tsc << HEAP_TSC_SHIFT;
+	*p++ = number | (uint64_t)nr << 32 | (uint64_t)m->end << 48;
+	for (uint32_t i = top; i < END_IDX; i++)
+		if (!(m->frames[i].fp_at & FRAME_HIDDEN))
+			*p++ = m->frames[i].pc;
+	ring_commit(x, head);
+	return true;
+}
+
+static uint32_t no_stack(struct heap_ctx *x)
+{
+	__atomic_fetch_add(&x->shared->nr_no_stack, 1, __ATOMIC_RELAXED);
+	return 0;
+}
+
+/* @hash: not 0, not SET_TOMB. */
+static uint32_t find_number(struct heap_ctx *x, uint64_t hash, uint32_t top)
+{
+	uint64_t *set = (uint64_t *)x->local->stacks;
+	uint32_t mask = x->local->nr_stacks - 1;
+	uint32_t at = (uint32_t)(hash >> 32) & mask;
+
+	for (uint32_t i = 0; i < SET_PROBES && i <= mask; i++, at = (at + 1) & mask) {
+		uint64_t v = __atomic_load_n(&set[at], __ATOMIC_RELAXED);
+		if (LIKELY(v == hash))
+			return at + 1;
+		if (v)
+			continue;
+		if (!__atomic_compare_exchange_n(&set[at], &v, hash, false, __ATOMIC_ACQ_REL,
+						 __ATOMIC_RELAXED)) {
+			if (v == hash)
+				return at + 1;
+			continue;
+		}
+		if (tell_stack(x, top, at + 1))
+			return at + 1;
+		/* Not told, so nobody may have this number. */
+		__atomic_store_n(&set[at], SET_TOMB, __ATOMIC_RELAXED);
+		return no_stack(x);
+	}
+	return no_stack(x);
+}
+
+uint32_t walk_number(struct heap_ctx *x, uint32_t top)
+{
+	struct heap_memo *m = x->memo;
+
+	if (LIKELY(m->stack && m->top == top))
+		return m->stack;
+	if (top >= END_IDX || !x->local->nr_stacks)
+		return no_stack(x);
+	uint64_t hash = m->frames[top].hash;
+	uint32_t number = find_number(x, hash > SET_TOMB ? hash : hash + 2, top);
+	m->stack = m->top == top ? number : 0;
+	return number;
+}

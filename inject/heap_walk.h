@@ -1,0 +1,19 @@
+/*
+ * Walks the thread's own stack by the shared tables (wire/kernel_tables.h, space 0), by the rules
+ * of src/unwind/walk.c as far as pc, sp and fp go. Reads no memory that is not known to be there,
+ * ends for any rules.
+ */
+#ifndef ASSAY_INJECT_HEAP_WALK_H
+#define ASSAY_INJECT_HEAP_WALK_H
+
+#include "heap_inner.h"
+
+/*
+ * The stack of the caller of @c becomes the memo's. Returns the index of its leaf in memo->frames;
+ * it ends with the last of these. The thread is in the recorder.
+ */
+uint32_t walk_stack(struct heap_ctx *x, const struct heap_call *c, bool is_hook);
+/* The number of that stack, told in the ring if it is new; 0: none. */
+uint32_t walk_number(struct heap_ctx *x, uint32_t top);
+
+#endif
