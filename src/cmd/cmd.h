@@ -63,6 +63,7 @@ int cmd_clean(int argc, char **argv);
 int cmd_convert(int argc, char **argv);
 int cmd_cpu(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
+int cmd_env(int argc, char **argv);
 int cmd_events(int argc, char **argv);
 int cmd_faults(int argc, char **argv);
 int cmd_flame(int argc, char **argv);
