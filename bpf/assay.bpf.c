@@ -17,6 +17,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #include "block.bpf.h"
 #include "uring.bpf.h"
 #include "faults.bpf.h"
+#include "growth.bpf.h"
 #include "waits.bpf.h"
 #include "counts.bpf.h"
 #include "spans.bpf.h"

@@ -13,6 +13,8 @@ enum io_table {
 	IO_TABLE_BLOCK = 2,   /* requests of block devices */
 	IO_TABLE_FAULTS = 3,  /* page faults */
 	IO_TABLE_RECLAIM = 4, /* memory that had to be freed first */
+	IO_TABLE_GROWTH = 5,  /* memory touched for the first time */
+	IO_TABLE_MAPPED = 6,  /* mmap, munmap, mremap, brk */
 };
 
 enum io_what {
@@ -27,10 +29,15 @@ enum io_what {
 	IO_OTHER = 8,   /* block: anything else */
 	IO_MAJOR = 9,
 	IO_MINOR = 10,
-	IO_DIRECT = 11,   /* reclaim for want of memory in the machine */
-	IO_MEMCG = 12,    /* at the limit of a memory cgroup */
-	IO_NODE = 13,     /* of one NUMA node, or asked for */
-	IO_KSWAPD = 14,   /* the machine's background reclaimer woke up */
+	IO_DIRECT = 11, /* reclaim for want of memory in the machine */
+	IO_MEMCG = 12,  /* at the limit of a memory cgroup */
+	IO_NODE = 13,   /* of one NUMA node, or asked for */
+	IO_KSWAPD = 14, /* the machine's background reclaimer woke up */
+	IO_MMAP = 15,
+	IO_MMAP_FILE = 16,
+	IO_MUNMAP = 17,
+	IO_MREMAP = 18,
+	IO_BRK = 19,
 	IO_FAILED = 0x80, /* a bit: the call returned an error */
 };
 
@@ -65,7 +72,7 @@ struct io_key {
 struct io_sum {
 	wire_u64 nr;
 	wire_u64 bytes; /* reclaim: pages */
-	wire_u64 ns;
+	wire_u64 ns;    /* mapped: bytes unmapped */
 	wire_u64 longest_ns;
 };
 

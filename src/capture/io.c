@@ -33,6 +33,7 @@
 #include "capture/btfhas.h"
 #include "capture/faults.h"
 #include "capture/filename.h"
+#include "capture/heapgrowth.h"
 #include "base/iocalls.h"
 #include "capture/letgo.h"
 #include "capture/skeleton.h"
@@ -52,6 +53,7 @@ struct io_source {
 	struct assay_bpf *skel;
 	VEC(struct bpf_link *) links;
 	struct faults *faults;
+	struct heapgrowth *growth;
 	struct bpfring ring; /* of names */
 	struct intern texts; /* names of files */
 	struct map names;    /* file id -> text */
@@ -126,6 +128,7 @@ static void choose_programs(struct io_source *s)
 	leave_out(s->skel->progs.io_block_issue, has_block);
 	leave_out(s->skel->progs.io_block_complete, has_block);
 	s->info.has_fault_time = faults_choose(s->skel, (s->parts & IO_PART_FAULTS) != 0);
+	s->info.has_fault_pages = heapgrowth_choose(s->skel, (s->parts & IO_PART_GROWTH) != 0);
 }
 
 int io_open(struct io_source **ret_s, struct engine *e, unsigned parts, struct err *err)
@@ -212,6 +215,11 @@ int io_attach(struct io_source *s, struct err *err)
 		if (rc)
 			return rc;
 	}
+	if (s->parts & IO_PART_GROWTH) {
+		int rc = heapgrowth_attach(&s->growth, s->skel, err);
+		if (rc)
+			return rc;
+	}
 	if (s->parts & IO_PART_RECLAIM)
 		attach_reclaim(s);
 	return s->parts & IO_PART_CALLS ? attach_calls(s, err) : 0;
@@ -284,6 +292,16 @@ static const char *detail_text(uint8_t what)
 		return "node";
 	case IO_KSWAPD:
 		return "kswapd";
+	case IO_MMAP:
+		return "mmap";
+	case IO_MMAP_FILE:
+		return "mmap of a file";
+	case IO_MUNMAP:
+		return "munmap";
+	case IO_MREMAP:
+		return "mremap";
+	case IO_BRK:
+		return "brk";
 	case IO_NONE:
 	case IO_FAILED:
 		break;
@@ -363,6 +381,12 @@ static int deliver_row(struct io_source *s, const struct io_key *k, const struct
 		ev.tally.spec = SPEC_RECLAIM;
 		ev.tally.values = pages;
 		break;
+	case IO_TABLE_GROWTH:
+		ev.tally.spec = SPEC_HEAP_GROWTH;
+		break;
+	case IO_TABLE_MAPPED:
+		ev.tally.spec = SPEC_HEAP_MAPPED;
+		break;
 	}
 	s->info.nr_rows++;
 	return sink->event(sink->ctx, &ev, err);
@@ -428,6 +452,8 @@ static void detach(struct io_source *s)
 	s->links.n = 0;
 	faults_free(s->faults);
 	s->faults = NULL;
+	heapgrowth_free(s->growth);
+	s->growth = NULL;
 }
 
 int io_stop(struct io_source *s, const struct event_sink *sink, struct err *err)

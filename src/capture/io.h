@@ -25,6 +25,8 @@ enum io_parts {
 	IO_PART_BLOCK = 1 << 1, /* the whole machine's */
 	IO_PART_FAULTS = 1 << 2,
 	IO_PART_RECLAIM = 1 << 3,
+	IO_PART_GROWTH =
+		1 << 4, /* memory touched for the first time, calls that map (heapgrowth.h) */
 };
 
 struct io_info {
@@ -40,6 +42,7 @@ struct io_info {
 	uint64_t nr_requests_full; /* block requests not followed, for want of room */
 	uint64_t max_inflight;     /* block requests at a time */
 	bool has_fault_time;       /* the kernel tells where faults begin */
+	bool has_fault_pages;      /* and what it handed out; else growth is one page a fault */
 };
 
 struct io_source;

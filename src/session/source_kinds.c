@@ -90,6 +90,7 @@ struct io_kind {
 	struct io_source *io;
 	int32_t pid; /* whose memory cgroup is looked at, 0 = nobody's */
 	bool wants_pressure;
+	bool wants_growth;
 	struct mempressure before;
 	bool has_reads; /* of @pid alone */
 	struct proc_reads reads_before;
@@ -107,6 +108,7 @@ static int io_kind_open(void **ret_s, const struct source_env *env, struct err *
 	k->io = io;
 	k->pid = t && t->pids.pids.n ? t->pids.pids.p[0] : env->child;
 	k->wants_pressure = env->options->io_parts & IO_PART_RECLAIM;
+	k->wants_growth = env->options->io_parts & IO_PART_GROWTH;
 	*ret_s = k;
 	return 0;
 }
@@ -199,6 +201,11 @@ static void io_kind_facts(void *s, struct profile *p)
 	add_nr_fact(p, "block requests without issue", i.nr_no_issue);
 	add_nr_fact(p, "block requests not followed", i.nr_requests_full);
 	add_nr_fact(p, "block requests in flight at most", i.max_inflight);
+	if (k->wants_growth)
+		profile_fact(p, "growth",
+			     i.has_fault_pages
+				     ? "pages that the kernel handed out, exactly"
+				     : "one page a fault: huge pages count as small ones");
 	if (k->wants_pressure)
 		add_pressure_facts(p, k);
 	if (k->has_reads)
@@ -714,6 +721,10 @@ void sources_make_tables(const struct sources *s, struct profile *p, struct buil
 			make_table(&shapes[i], p, b);
 	if (programs & ENGINE_HEAP)
 		heap_kind_tables(s->env.options, p, b);
+	if (programs & ENGINE_IO && s->env.options->io_parts & IO_PART_GROWTH) {
+		builder_set_table(b, SPEC_HEAP_GROWTH, heap_table(p, HEAP_KIND_GROWTH, 0));
+		builder_set_derived_table(b, SPEC_HEAP_MAPPED, heap_table(p, HEAP_KIND_MAPPED, 0));
+	}
 	if (programs & ENGINE_MEMORY)
 		builder_set_derived_table(b, SPEC_MEMORY, heap_table(p, HEAP_KIND_MEMORY, 0));
 	if (programs & ENGINE_COUNTS)

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Memory touched for the first time, by stack: what can be said of a heap without looking into its
+ * allocator; and the calls that map memory.
+ *
+ * A fault on anonymous memory that made the kernel hand out a page is growth, of as many bytes as
+ * it handed out: mm_page_alloc says so, huge pages included. Faults that only found out about a
+ * page (reads of the zero page, the last user after a fork) hand out nothing. Where a fault begins
+ * is told by exceptions:page_fault_*; a machine without them counts one page a fault. Memory that
+ * is there as soon as it is mapped (MAP_POPULATE, mlockall) counts at the end of the call. Rows as
+ * in io.bpf.h.
+ */
+#ifndef ASSAY_BPF_GROWTH_H
+#define ASSAY_BPF_GROWTH_H
+
+#include "faults.bpf.h"
+
+#define PAGE_BYTES             4096
+#define MIGRATE_MOVABLE        1   /* pages of programs and of files; page tables are not */
+#define FAULT_IS_WRITE         0x2 /* x86's error code */
+#define VM_SHARED___growth     0x8
+#define MAP_ANONYMOUS___growth 0x20
+
+enum growth_flags {
+	GROWTH_IN_FAULT = 1 << 0,
+	GROWTH_WRITE = 1 << 1,
+};
+
+struct vm_area_struct___growth {
+	unsigned long vm_flags;
+} CORE;
+
+struct seqcount___growth {
+	unsigned int sequence;
+} CORE;
+
+struct mm_struct___growth {
+	unsigned long brk;
+	struct seqcount___growth mm_lock_seq; /* since 6.13, with CONFIG_PER_VMA_LOCK */
+} CORE;
+
+struct task_struct___growth {
+	struct mm_struct___growth *mm;
+} CORE;
+
+/* ---- what the kernel hands out ---- */
+
+SEC("tp_btf/mm_page_alloc")
+int BPF_PROG(io_growth_page, void *page, unsigned int order, unsigned int gfp, int migratetype)
+{
+	if (migratetype != MIGRATE_MOVABLE || !page || !io_epoch_ns)
+		return 0;
+	struct task_struct *t = bpf_get_current_task_btf();
+	if (!is_target(t))
+		return 0;
+	struct task_state *state = state_of(t, true);
+	if (state)
+		state->io.growth_pages += 1u << (order & 31);
+	return 0;
+}
+
+static __always_inline int growth_begin(unsigned long error_code)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+	if (!io_epoch_ns || !is_target(t))
+		return 0;
+	struct task_state *state = state_of(t, true);
+	if (!state)
+		return 0;
+	state->io.growth_pages = 0;
+	state->io.growth_flags = GROWTH_IN_FAULT | (error_code & FAULT_IS_WRITE ? GROWTH_WRITE : 0);
+	return 0;
+}
+
+SEC("tp_btf/page_fault_user")
+int BPF_PROG(io_growth_user, unsigned long addr, void *regs, unsigned long error_code)
+{
+	COST_BEGIN(COST_FAULT);
+	int rc = growth_begin(error_code);
+	COST_END(COST_FAULT);
+	return rc;
+}
+
+SEC("tp_btf/page_fault_kernel")
+int BPF_PROG(io_growth_kernel, unsigned long addr, void *regs, unsigned long error_code)
+{
+	COST_BEGIN(COST_FAULT);
+	int rc = growth_begin(error_code);
+	COST_END(COST_FAULT);
+	return rc;
+}
+
+/* ---- faults ---- */
+
+/* Whatever it was before, it is nothing now: looked at anew. */
+#define VMA_SEQ_NONE 1u
+
+/*
+ * Changes whenever mappings of the process may have changed; odd: they are being changed, or this
+ * kernel does not count.
+ */
+static __always_inline __u32 mappings_seq(struct mm_struct___growth *mm)
+{
+	if (!bpf_core_field_exists(mm->mm_lock_seq.sequence))
+		return VMA_SEQ_NONE;
+	return BPF_CORE_READ(mm, mm_lock_seq.sequence);
+}
+
+static long growth_vma(struct task_struct *t, struct vm_area_struct *vma, void *ctx)
+{
+	struct vma_memo *m = ctx;
+	struct vm_area_struct___growth *v = (void *)vma;
+	struct fault_place place = {};
+	m->start = vma->vm_start;
+	m->end = vma->vm_end;
+	m->flags = BPF_CORE_READ(v, vm_flags) & VM_SHARED___growth ? VMA_IS_SHARED : 0;
+	fault_vma(t, vma, &place);
+	m->object = place.object;
+	if (place.file) {
+		m->flags |= VMA_HAS_FILE;
+		m->object = file_object(place.file);
+	}
+	return 0;
+}
+
+/*
+ * The mapping at an address. Looking for it takes the kernel several microseconds, and a heap's
+ * faults come by the hundred in one mapping: the last one is remembered until mappings change.
+ */
+static __always_inline void vma_look(struct task_struct *t, struct vma_memo *m, __u64 addr)
+{
+	struct task_struct___growth *task = (void *)bpf_get_current_task();
+	struct mm_struct___growth *mm = BPF_CORE_READ(task, mm);
+	__u32 seq = mappings_seq(mm);
+	bool is_steady = !(seq & 1);
+	if (is_steady && m->mm == (__u64)mm && m->seq == seq && addr >= m->start && addr < m->end)
+		return;
+	struct vma_memo found = {.mm = (__u64)mm, .seq = seq, .object = IO_OBJECT_UNKNOWN};
+	if (bpf_find_vma(t, addr, growth_vma, &found, 0))
+		__sync_fetch_and_add(&io_counts.nr_busy_maps, 1);
+	*m = found;
+	if (mappings_seq(mm) != seq)
+		m->end = 0;
+}
+
+/*
+ * Pages of the fault that are anonymous from now on. A private page of a file is copied when it is
+ * written to; what else was handed out for it is read-ahead.
+ */
+static __always_inline __u64 growth_pages_of(struct task_struct *t, struct io_state *s, __u64 addr,
+					     __u64 sp, __u64 *ret_object)
+{
+	/* before anything that may fault itself */
+	__u32 nr_pages = s->growth_pages;
+	__u32 flags = s->growth_flags;
+	bool is_exact = flags & GROWTH_IN_FAULT;
+	s->growth_pages = 0;
+	s->growth_flags = 0;
+	if (is_exact && !nr_pages)
+		return 0;
+	struct vma_memo *m = &s->vma;
+	vma_look(t, m, addr);
+	*ret_object = m->object;
+	if (m->flags & VMA_IS_SHARED)
+		return 0;
+	if (m->flags & VMA_HAS_FILE)
+		return is_exact && flags & GROWTH_WRITE;
+	if (sp >= m->start && sp < m->end)
+		*ret_object = IO_OBJECT_STACK;
+	return is_exact ? nr_pages : 1;
+}
+
+static __always_inline int growth_book(struct bpf_perf_event_data *ctx)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+	if (!io_epoch_ns || !is_target(t))
+		return 0;
+	struct task_state *state = state_of(t, true);
+	if (!state)
+		return 0;
+	struct io_key key = {
+		.tgid = t->tgid,
+		.pid = t->pid,
+		.syscall = -1,
+		.table = IO_TABLE_GROWTH,
+	};
+	__u64 sp = PT_REGS_SP(&ctx->regs);
+	__u64 nr = growth_pages_of(t, &state->io, ctx->addr, sp, &key.object);
+	if (!nr)
+		return 0;
+	key.stack = user_stack(t, WALK_EVENT, IO_STACK_MAX);
+	struct io_sum v = {.nr = 1, .bytes = nr * PAGE_BYTES};
+	return io_book(&key, &v);
+}
+
+/* Behind the counters of minor and of major faults. */
+SEC("perf_event")
+int io_growth_fault(struct bpf_perf_event_data *ctx)
+{
+	COST_BEGIN(COST_FAULT);
+	int rc = growth_book(ctx);
+	COST_END(COST_FAULT);
+	return rc;
+}
+
+/* ---- calls that map ---- */
+
+#if defined(__TARGET_ARCH_x86)
+#define CALL_ARG_0(r) ((r)->di)
+#define CALL_ARG_1(r) ((r)->si)
+#define CALL_ARG_2(r) ((r)->dx)
+#define CALL_ARG_3(r) ((r)->r10)
+#else
+#define CALL_ARG_0(r) ((r)->orig_x0)
+#define CALL_ARG_1(r) ((r)->regs[1])
+#define CALL_ARG_2(r) ((r)->regs[2])
+#define CALL_ARG_3(r) ((r)->regs[3])
+#endif
+
+static __always_inline __u64 heap_end(void)
+{
+	struct task_struct___growth *t = (void *)bpf_get_current_task();
+	return BPF_CORE_READ(t, mm, brk);
+}
+
+static __always_inline int map_begin(__u32 what)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+	if (!io_epoch_ns || !is_target(t))
+		return 0;
+	struct task_state *state = state_of(t, true);
+	if (!state)
+		return 0;
+	struct pt_regs___kernel *regs = (struct pt_regs___kernel *)bpf_task_pt_regs(t);
+	struct io_state *s = &state->io;
+	s->map_stack = user_stack(t, WALK_EVENT, IO_STACK_MAX);
+	s->map_bytes = what == IO_BRK ? heap_end() : CALL_ARG_1(regs);
+	s->map_flags = 0;
+	if (what == IO_MREMAP) {
+		s->map_old_bytes = CALL_ARG_1(regs);
+		s->map_bytes = CALL_ARG_2(regs);
+	} else if (what == IO_MMAP) {
+		s->map_flags = CALL_ARG_3(regs);
+		if (!(s->map_flags & MAP_ANONYMOUS___growth))
+			what = IO_MMAP_FILE;
+	}
+	s->map_what = what;
+	s->growth_pages = 0;
+	return 0;
+}
+
+/* What the call gave and took, in bytes. */
+static __always_inline void map_amount(struct io_state *s, long ret, struct io_sum *v)
+{
+	__u64 had = s->map_bytes;
+	__u64 got = s->map_bytes;
+	if (s->map_what == IO_MUNMAP) {
+		got = 0;
+	} else if (s->map_what == IO_MREMAP) {
+		had = s->map_old_bytes;
+	} else if (s->map_what == IO_BRK) {
+		got = ret;
+	} else {
+		had = 0;
+	}
+	if (got > had)
+		v->bytes = got - had;
+	else
+		v->ns = had - got;
+}
+
+static __always_inline int map_end(long ret)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+	if (!io_epoch_ns || !is_target(t))
+		return 0;
+	struct task_state *state = state_of(t, false);
+	if (!state || !state->io.map_what)
+		return 0;
+	struct io_state *s = &state->io;
+	struct io_sum v = {.nr = 1};
+	map_amount(s, ret, &v);
+	bool has_failed = ret < 0 && ret > -PAGE_BYTES;
+	struct io_key key = {
+		.stack = s->map_stack,
+		.tgid = t->tgid,
+		.pid = t->pid,
+		.syscall = -1,
+		.table = IO_TABLE_MAPPED,
+		.what = s->map_what,
+	};
+	__u64 nr_pages = s->growth_pages;
+	bool is_anon = s->map_what == IO_MMAP || s->map_what == IO_BRK;
+	s->map_what = 0;
+	s->growth_pages = 0;
+	/* brk(0) asks where the heap ends */
+	if (!has_failed && (v.bytes || v.ns))
+		io_book(&key, &v);
+	if (has_failed || !is_anon || !nr_pages)
+		return 0;
+	struct io_sum grown = {.nr = nr_pages, .bytes = nr_pages * PAGE_BYTES};
+	key.object = IO_OBJECT_ANON;
+	key.table = IO_TABLE_GROWTH;
+	key.what = IO_NONE;
+	return io_book(&key, &grown);
+}
+
+/* The cookie says which call. */
+SEC("tracepoint")
+int io_map_enter(struct call_enter *ctx)
+{
+	COST_BEGIN(COST_IO);
+	int rc = map_begin(bpf_get_attach_cookie(ctx));
+	COST_END(COST_IO);
+	return rc;
+}
+
+SEC("tracepoint")
+int io_map_exit(struct call_exit *ctx)
+{
+	COST_BEGIN(COST_IO);
+	int rc = map_end(ctx->ret);
+	COST_END(COST_IO);
+	return rc;
+}
+
+#endif

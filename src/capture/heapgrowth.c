@@ -1,0 +1,138 @@
+/* Growth and mappings by stack; see heapgrowth.h. */
+#include "base/base.h"
+#include "capture/heapgrowth.h"
+
+#ifndef ASSAY_NO_BPF
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/vec.h"
+#include "capture/btfhas.h"
+#include "capture/letgo.h"
+#include "capture/skeleton.h"
+#include "host/tracefs.h"
+#include "kernel_io.h"
+
+struct heapgrowth {
+	VEC(struct bpf_link *) links;
+};
+
+/* Where a fault begins, and what it was given: one without the other says nothing. */
+static const char *const exact[] = {"page_fault_user", "page_fault_kernel", "mm_page_alloc", NULL};
+
+bool heapgrowth_choose(struct assay_bpf *skel, bool is_wanted)
+{
+	bool is_exact = is_wanted && btf_has_tracepoints(exact);
+	(void)bpf_program__set_autoload(skel->progs.io_growth_fault, is_wanted);
+	(void)bpf_program__set_autoload(skel->progs.io_map_enter, is_wanted);
+	(void)bpf_program__set_autoload(skel->progs.io_map_exit, is_wanted);
+	(void)bpf_program__set_autoload(skel->progs.io_growth_page, is_exact);
+	(void)bpf_program__set_autoload(skel->progs.io_growth_user, is_exact);
+	(void)bpf_program__set_autoload(skel->progs.io_growth_kernel, is_exact);
+	return is_exact;
+}
+
+static int attach_faults(struct heapgrowth *g, const struct bpf_program *p, uint64_t config,
+			 int cpu, struct err *err)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = PERF_TYPE_SOFTWARE,
+		.config = config,
+		.sample_period = 1,
+	};
+	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		return errno == ENODEV ? 0
+				       : err_sys(err, "cannot count page faults on CPU %d", cpu);
+	struct bpf_link *link = bpf_program__attach_perf_event(p, fd);
+	if (!link) {
+		int rc = err_sys(err, "cannot put a program behind page faults on CPU %d", cpu);
+		close(fd);
+		return rc;
+	}
+	vec_push(&g->links, link); /* and the descriptor with it */
+	return 0;
+}
+
+static int attach_call(struct heapgrowth *g, const struct bpf_program *p, const char *way,
+		       const char *name, unsigned what, struct err *err)
+{
+	CLEANUP(free_p) char *full = xasprintf("sys_%s_%s", way, name);
+	LIBBPF_OPTS(bpf_tracepoint_opts, opts, .bpf_cookie = what);
+	struct bpf_link *link = bpf_program__attach_tracepoint_opts(p, "syscalls", full, &opts);
+	if (link) {
+		vec_push(&g->links, link);
+		return 0;
+	}
+	int rc = -errno;
+	if (rc == -EACCES || rc == -EPERM) {
+		CLEANUP(err_release) struct err why = {0};
+		tracefs_refused(&why);
+		err_set(err, rc, "cannot watch the system call '%s': %s", name, err_msg(&why));
+		return err_hint(err, "%s", why.hint);
+	}
+	return err_set(err, rc, "cannot watch the system call '%s': %s", name, strerror(-rc));
+}
+
+static int attach_calls(struct heapgrowth *g, struct assay_bpf *skel, struct err *err)
+{
+	static const struct {
+		const char *name;
+		unsigned what;
+	} calls[] = {
+		{"mmap", IO_MMAP}, {"munmap", IO_MUNMAP}, {"mremap", IO_MREMAP}, {"brk", IO_BRK}};
+	int rc = 0;
+	/* the ends first: a beginning without its end would be taken for the next one's */
+	for (size_t i = 0; !rc && i < ARRAY_LEN(calls); i++) {
+		rc = attach_call(g, skel->progs.io_map_exit, "exit", calls[i].name, calls[i].what,
+				 err);
+		rc = rc ? rc
+			: attach_call(g, skel->progs.io_map_enter, "enter", calls[i].name,
+				      calls[i].what, err);
+	}
+	return rc;
+}
+
+int heapgrowth_attach(struct heapgrowth **ret_g, struct assay_bpf *skel, struct err *err)
+{
+	struct heapgrowth *g = xcalloc(1, sizeof(*g));
+	const struct bpf_program *p = skel->progs.io_growth_fault;
+	int nr_cpus = libbpf_num_possible_cpus();
+	int rc = 0;
+	for (int cpu = 0; cpu < nr_cpus && !rc; cpu++) {
+		rc = attach_faults(g, p, PERF_COUNT_SW_PAGE_FAULTS_MAJ, cpu, err);
+		rc = rc ? rc : attach_faults(g, p, PERF_COUNT_SW_PAGE_FAULTS_MIN, cpu, err);
+	}
+	rc = rc ? rc : attach_calls(g, skel, err);
+	if (rc) {
+		heapgrowth_free(g);
+		return rc;
+	}
+	*ret_g = g;
+	return 0;
+}
+
+void heapgrowth_free(struct heapgrowth *g)
+{
+	if (!g)
+		return;
+	VEC(int) fds = {0};
+	for (size_t i = 0; i < g->links.n; i++)
+		vec_push(&fds, bpf_link__fd(g->links.p[i]));
+	letgo(fds.p, fds.n); /* closing tracepoints takes the kernel long */
+	vec_release(&fds);
+	for (size_t i = 0; i < g->links.n; i++)
+		bpf_link__destroy(g->links.p[i]);
+	vec_release(&g->links);
+	free_p(&g);
+}
+
+#endif
