@@ -85,10 +85,8 @@ static void add_table(struct report *r, struct arena *a, const struct search *q,
 		const struct state *s = &states[row->stack];
 		if (!s->has_match)
 			continue;
-		items[s->group].self.weight += row->weight;
-		items[s->group].self.nr_samples += row->nr_samples;
-		of.weight += row->weight;
-		of.nr_samples += row->nr_samples;
+		weight_add_row(&items[s->group].self, q->sel, i);
+		weight_add_row(&of, q->sel, i);
 	}
 	CLEANUP(buf_release) struct buf share = {0};
 	num_add_pct(&share, view_pct(of.weight, q->sel->weight));

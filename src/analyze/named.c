@@ -166,11 +166,8 @@ int named_report(struct report *r, const struct selection *sel, const struct nam
 	struct group_weight *all = weigh_groups(&a, &w, &g);
 	uint32_t *rule = rule_of_stacks(&a, sel, &g, nearest);
 	struct weight *own = arena_calloc(&a, nr_rules + 1, sizeof(*own));
-	for (size_t i = 0; i < sel->nr_rows; i++) {
-		struct weight *to = &own[rule[sel->rows[i].stack]];
-		to->weight += sel->rows[i].weight;
-		to->nr_samples += sel->rows[i].nr_samples;
-	}
+	for (size_t i = 0; i < sel->nr_rows; i++)
+		weight_add_row(&own[rule[sel->rows[i].stack]], sel, i);
 	add_rows(r, sel, rules, nr_rules, own, all);
 	return 0;
 }

@@ -85,10 +85,8 @@ static void add_functions(struct report *r, const struct selection *sel, const s
 void phases_report(struct report *r, const struct selection *sel, uint64_t max_functions)
 {
 	CLEANUP(free_p) struct weight *w = xcalloc(sel->nr_rules + 1, sizeof(*w));
-	for (size_t i = 0; i < sel->nr_rows; i++) {
-		w[sel->rows[i].phase].weight += sel->rows[i].weight;
-		w[sel->rows[i].phase].nr_samples += sel->rows[i].nr_samples;
-	}
+	for (size_t i = 0; i < sel->nr_rows; i++)
+		weight_add_row(&w[sel->rows[i].phase], sel, i);
 	add_phases(r, sel, w);
 	if (max_functions)
 		add_functions(r, sel, w, max_functions);

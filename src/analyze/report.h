@@ -20,10 +20,17 @@ enum cell_kind {
 	CELL_PERCENT, /* double, 0..100 */
 	CELL_FLOAT,   /* double */
 	CELL_ID,      /* u64, a number that is a name (pid); CELL_NO_ID = not known */
+	/* Estimates: a number and half of its 95 % interval, 0 = exact. */
+	CELL_BYTES_ESTIMATE, /* estimate.value, u64; CELL_NO_ESTIMATE = not known */
+	CELL_COUNT_ESTIMATE,
+	CELL_BYTES_CHANGE, /* estimate.change, signed; CELL_NO_CHANGE = not known */
+	CELL_COUNT_CHANGE,
 };
 
-#define CELL_NO_ID   UINT64_MAX
-#define CELL_NS_NONE UINT64_MAX
+#define CELL_NO_ID       UINT64_MAX
+#define CELL_NS_NONE     UINT64_MAX
+#define CELL_NO_ESTIMATE UINT64_MAX
+#define CELL_NO_CHANGE   INT64_MIN
 
 struct report_column {
 	const char *key;   /* stable, for JSON: "self_pct" */
@@ -32,10 +39,19 @@ struct report_column {
 	const char *help; /* one sentence, may be NULL */
 };
 
+struct cell_estimate {
+	union {
+		uint64_t value;
+		int64_t change;
+	};
+	uint64_t error; /* half of the 95 % interval, the larger half where it is skewed */
+};
+
 union cell {
 	const char *text;
 	uint64_t u;
 	double d;
+	struct cell_estimate estimate;
 };
 
 struct report_table {

@@ -609,6 +609,13 @@ static int find_table(const struct profile *p, const struct select_spec *spec, u
 	return select_table(p, spec->event, ret_table, err);
 }
 
+static void set_window(const struct plan *plan, struct selection *sel)
+{
+	struct window all = window_of_profile(sel->p);
+	sel->first_ns = plan->has_window ? MAX(plan->window.from_ns, all.from_ns) : all.from_ns;
+	sel->last_ns = plan->has_window ? MIN(plan->window.to_ns, all.to_ns) : all.to_ns;
+}
+
 int select_run(struct arena *a, const struct profile *p, const struct select_spec *spec,
 	       struct selection *ret_sel, struct err *err)
 {
@@ -627,9 +634,7 @@ int select_run(struct arena *a, const struct profile *p, const struct select_spe
 	rc = compile(a, spec, &plan, &sel, err);
 	if (rc)
 		return rc;
-	struct window all = window_of_profile(p);
-	sel.first_ns = plan.has_window ? MAX(plan.window.from_ns, all.from_ns) : all.from_ns;
-	sel.last_ns = plan.has_window ? MIN(plan.window.to_ns, all.to_ns) : all.to_ns;
+	set_window(&plan, &sel);
 	scan(a, &plan, spec, &sel);
 	*ret_sel = sel;
 	return 0;
@@ -640,26 +645,47 @@ struct sieve {
 	size_t nr_rules;
 };
 
+int select_open(struct arena *a, const struct profile *p, uint32_t table,
+		const struct select_spec *spec, struct selection *ret_sel, struct sieve **ret_s,
+		struct err *err)
+{
+	ASSERT(table < p->tables.n);
+	const struct table *t = &p->tables.p[table];
+	struct sieve *s = arena_calloc(a, 1, sizeof(*s));
+	struct selection sel = {.p = p,
+				.table = table,
+				.event = profile_text(p, t->event),
+				.unit = t->columns[t->weight_column].unit,
+				.rules = spec->rules,
+				.nr_rules = spec->nr_rules};
+	s->plan.t = t;
+	s->nr_rules = spec->nr_rules;
+	int rc = compile(a, spec, &s->plan, &sel, err);
+	if (rc)
+		return rc;
+	set_window(&s->plan, &sel);
+	*ret_sel = sel;
+	*ret_s = s;
+	return 0;
+}
+
 int select_compile(struct arena *a, const struct profile *p, uint32_t table,
 		   const struct select_spec *spec, struct sieve **ret_s, struct err *err)
 {
-	ASSERT(table < p->tables.n);
-	struct sieve *s = arena_calloc(a, 1, sizeof(*s));
-	struct selection sel = {
-		.p = p, .table = table, .event = profile_text(p, p->tables.p[table].event)};
-	s->plan.t = &p->tables.p[table];
-	s->nr_rules = spec->nr_rules;
-	int rc = compile(a, spec, &s->plan, &sel, err);
-	if (!rc)
-		*ret_s = s;
-	return rc;
+	struct selection sel;
+	return select_open(a, p, table, spec, &sel, ret_s, err);
+}
+
+unsigned select_verdict(const struct sieve *s, size_t sample_idx)
+{
+	uint32_t phase;
+	ASSERT(sample_idx < s->plan.t->n);
+	return judge(&s->plan, s->nr_rules, sample_idx, &phase);
 }
 
 bool select_has(const struct sieve *s, size_t sample_idx)
 {
-	uint32_t phase;
-	ASSERT(sample_idx < s->plan.t->n);
-	return !judge(&s->plan, s->nr_rules, sample_idx, &phase);
+	return !select_verdict(s, sample_idx);
 }
 
 uint32_t select_phase(const struct sieve *s, size_t i)

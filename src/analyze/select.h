@@ -93,6 +93,7 @@ enum select_out {
 enum select_tip {
 	SELECT_TIP_IDLE = WAIT_NR, /* "[idle]": waits for something to do, folded */
 	SELECT_TIP_UNSAMPLED,      /* "[on CPU, no sample]" */
+	SELECT_TIP_SUPPRESSED,     /* "[suppressed]": leaks that the user knows of */
 	SELECT_TIP_NR,
 };
 
@@ -130,7 +131,11 @@ struct selection {
 	uint64_t weight;
 	enum unit unit;
 	const char *event;
-	const char *noun;  /* of rows, where not that of the table; or NULL */
+	const char *noun;       /* of rows, where not that of the table; or NULL */
+	const char *count_name; /* what weights of UNIT_COUNT count, where not the table's */
+	/* By row: variance of its weight, in the unit's square; NULL: not estimated, or not known
+	 */
+	const double *variance;
 	uint64_t first_ns; /* the window in force, on the profile's clock; both 0: timeless */
 	uint64_t last_ns;
 	uint64_t nr_out[SELECT_OUT_NR]; /* samples left out */
@@ -167,6 +172,15 @@ struct sieve;
 int select_compile(struct arena *a, const struct profile *p, uint32_t table,
 		   const struct select_spec *spec, struct sieve **ret_s, struct err *err);
 bool select_has(const struct sieve *s, size_t sample_idx);
+/* 0: in view; else 1 + enum select_out. */
+unsigned select_verdict(const struct sieve *s, size_t sample_idx);
+/*
+ * select_compile, and a selection of that table without rows, for who makes rows by himself: its
+ * window, its root of view, its rules; nothing is counted.
+ */
+int select_open(struct arena *a, const struct profile *p, uint32_t table,
+		const struct select_spec *spec, struct selection *ret_sel, struct sieve **ret_s,
+		struct err *err);
 /* Index of its rule, or nr_rules. */
 uint32_t select_phase(const struct sieve *s, size_t sample_idx);
 /* The table that a spec's event names (NULL: the one with most samples); -ENOENT. */

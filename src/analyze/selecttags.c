@@ -21,6 +21,8 @@ const char *select_tip_name(unsigned tip)
 		return "[idle]";
 	if (tip == SELECT_TIP_UNSAMPLED)
 		return "[on CPU, no sample]";
+	if (tip == SELECT_TIP_SUPPRESSED)
+		return "[suppressed]";
 	return tip ? wait_frame((enum wait_reason)tip) : NULL;
 }
 

@@ -2,10 +2,11 @@
 #include "base/base.h"
 #include "analyze/syncframes.h"
 
+#include "analyze/funcglob.h"
+
 /*
- * The first pattern that matches decides, so what is special stands before what is general. '*' is
- * any text. A pattern is anchored at the name's start ("<" and "&" before it are skipped) and at
- * its end, where a parameter list, template arguments, "@version" and ".part.0" may follow.
+ * The first pattern that matches decides, so what is special stands before what is general; their
+ * form is that of funcglob.h.
  *
  * Sources of the names: the public sources of the libraries; what they do below these functions was
  * looked up there.
@@ -305,76 +306,12 @@ static const struct {
 	{"*::ConditionVariable::*ait*", SYNC_PARK_PART},
 };
 
-/* What may follow a name: parameters, template arguments, a version, ".part.0", " [clone". */
-static bool is_end(struct sv rest)
-{
-	return !rest.n || strchr("(<@. [", rest.p[0]);
-}
-
-/* Backtracks to the last '*' only, which is enough for globs: linear in name times stars. */
-static bool is_like(const char *pattern, struct sv name)
-{
-	const char *star = NULL;
-	size_t i = 0;
-	size_t star_at = 0;
-	for (;;) {
-		if (!*pattern && is_end(sv_from_idx(name, i)))
-			return true;
-		if (*pattern == '*') {
-			star = ++pattern;
-			star_at = i;
-			if (!*pattern)
-				return true;
-			continue;
-		}
-		if (i < name.n && *pattern && (*pattern == '?' || *pattern == name.p[i])) {
-			pattern++;
-			i++;
-			continue;
-		}
-		if (!star || star_at >= name.n)
-			return false;
-		pattern = star;
-		i = ++star_at;
-	}
-}
-
-/*
- * Rust's v0 mangling writes a method as <Type>::method or <Type as Trait>::method, the legacy one
- * as Type::method: the table has the latter. Longer names lose their ends, which no pattern needs.
- */
-static struct sv plain_path(struct sv name, char *to, size_t nr_to)
-{
-	if (!name.n || name.p[0] != '<')
-		return name;
-	size_t n = 0;
-	unsigned depth = 0;
-	bool is_trait = false;
-	for (size_t i = 0; i < name.n && n < nr_to; i++) {
-		char c = name.p[i];
-		bool is_arrow = c == '>' && i && name.p[i - 1] == '-';
-		if (c == '<' && depth++ == 0 && !n)
-			continue;
-		if (c == '>' && !is_arrow && depth && --depth == 0) {
-			is_trait = false;
-			continue;
-		}
-		if (depth == 1 && sv_has_prefix(sv_from_idx(name, i), SV(" as ")))
-			is_trait = true;
-		if (!is_trait)
-			to[n++] = c;
-	}
-	return (struct sv){to, n};
-}
-
 enum sync_kind sync_kind_of(struct sv function)
 {
-	char plain[512];
-	function = plain_path(function, plain, sizeof(plain));
-	while (function.n && (function.p[0] == '<' || function.p[0] == '&'))
-		function = sv_from_idx(function, 1);
+	char plain[FUNCGLOB_NAME_MAX];
+	function = funcglob_plain(function, plain);
 	for (size_t i = 0; i < ARRAY_LEN(table); i++)
-		if (is_like(table[i].pattern, function))
+		if (funcglob_is_like(table[i].pattern, function))
 			return table[i].kind;
 	return SYNC_UNKNOWN;
 }

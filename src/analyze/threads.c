@@ -93,8 +93,7 @@ static void add_rows(struct report *r, struct report_table *t, const struct sele
 			add_row(r, t, sel, &rows[i]);
 			continue;
 		}
-		other.w.weight += rows[i].w.weight;
-		other.w.nr_samples += rows[i].w.nr_samples;
+		weight_add(&other.w, &rows[i].w);
 		other.nr_threads += rows[i].nr_threads;
 	}
 	if (nr_all > t->nr_rows)
@@ -125,11 +124,8 @@ static struct thread_row *weigh_threads(struct arena *a, const struct selection 
 		rows[*at].tid = t->tid;
 		rows[*at].nr_threads = 1;
 	}
-	for (size_t i = 0; i < sel->nr_rows; i++) {
-		struct weight *w = &rows[row_of_task[sel->rows[i].task]].w;
-		w->weight += sel->rows[i].weight;
-		w->nr_samples += sel->rows[i].nr_samples;
-	}
+	for (size_t i = 0; i < sel->nr_rows; i++)
+		weight_add_row(&rows[row_of_task[sel->rows[i].task]].w, sel, i);
 	*ret_n = n;
 	return rows;
 }
@@ -174,8 +170,7 @@ void thread_groups_report(struct report *r, const struct selection *sel,
 		/* a single thread keeps its whole name */
 		g->name = g->nr_threads ? arena_strdup(&a, folded.p) : rows[i].name;
 		g->nr_threads++;
-		g->w.weight += rows[i].w.weight;
-		g->w.nr_samples += rows[i].w.nr_samples;
+		weight_add(&g->w, &rows[i].w);
 	}
 	for (size_t i = 0; i <= n; i++)
 		if (!groups[i].name)

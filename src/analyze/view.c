@@ -15,6 +15,8 @@ double view_pct(uint64_t part, uint64_t whole)
 
 bool view_is_exact(const struct selection *sel)
 {
+	if (sel->variance)
+		return false;
 	return sel->noun ||
 	       (sel->table < sel->p->tables.n && sel->p->tables.p[sel->table].has_tags);
 }
@@ -26,13 +28,16 @@ double view_error(const struct selection *sel, struct weight part, struct weight
 		return (double)NAN;
 	if (!of.weight || !of.nr_samples)
 		return 0;
+	if (sel->variance)
+		return 100 * stat_estimate_error((double)part.weight, part.variance) /
+		       (double)of.weight;
 	double share = (double)part.weight / (double)of.weight;
 	return stat_share_pct_error(share * (double)of.nr_samples, (double)of.nr_samples);
 }
 
 struct weight view_all(const struct selection *sel)
 {
-	return (struct weight){sel->weight, sel->nr_samples};
+	return (struct weight){.weight = sel->weight, .nr_samples = sel->nr_samples};
 }
 
 uint64_t view_duration_ns(const struct selection *sel)
@@ -121,8 +126,10 @@ static struct columns make_columns(const struct selection *sel, const struct vie
 {
 	struct columns c = {0};
 	bool is_total = spec->flags & VIEW_TOTAL;
+	bool is_time = sel->unit != UNIT_BYTES;
 	add_column(&c, "self_pct", is_total ? "self %" : "%", CELL_PERCENT,
-		   "share of the time that was spent here itself");
+		   is_time ? "share of the time that was spent here itself"
+			   : "share of the bytes that belong here itself");
 	if (!view_is_exact(sel))
 		add_column(&c, "self_error_pct", "+-", CELL_PERCENT,
 			   "half of the 95 % interval of that share, in percentage points");
@@ -131,7 +138,8 @@ static struct columns make_columns(const struct selection *sel, const struct vie
 			   "the same as a share of everything in view");
 	if (is_total)
 		add_column(&c, "total_pct", "total %", CELL_PERCENT,
-			   "share of the time that was spent here and in what it called");
+			   is_time ? "share of the time that was spent here and in what it called"
+				   : "share of the bytes of this and of what it called");
 	add_column(&c, "samples", select_noun(sel), CELL_COUNT, "samples that hit here itself");
 	if (is_weighed(sel))
 		add_column(&c, "self", sel->unit == UNIT_NS ? "time" : "bytes",
@@ -189,8 +197,7 @@ void view_add_table(struct report *r, const struct selection *sel, const struct 
 			continue;
 		}
 		nr_cut++;
-		other.self.weight += it->self.weight;
-		other.self.nr_samples += it->self.nr_samples;
+		weight_add(&other.self, &it->self);
 	}
 	if (nr_cut)
 		add_item(r, t, sel, spec, &other);
@@ -234,6 +241,8 @@ static const char *count_name(const struct selection *sel)
 {
 	const struct profile *p = sel->p;
 	const struct table *t = sel->table < p->tables.n ? &p->tables.p[sel->table] : NULL;
+	if (sel->count_name)
+		return sel->count_name;
 	if (!t || !t->has_tags || sel->unit != UNIT_COUNT || sel->noun)
 		return NULL;
 	return profile_text(p, t->columns[t->weight_column].name);

@@ -26,15 +26,13 @@ struct weighed weigh(struct arena *a, const struct selection *sel, uint32_t phas
 		const struct select_row *row = &sel->rows[i];
 		if (phase != WEIGH_ALL_PHASES && row->phase != phase)
 			continue;
-		w.self[row->stack].weight += row->weight;
-		w.self[row->stack].nr_samples += row->nr_samples;
+		weight_add_row(&w.self[row->stack], sel, i);
 	}
 	memcpy(w.total, w.self, n * sizeof(*w.self));
 	for (stack_id id = (stack_id)n - 1; id > 0; id--) {
 		stack_id parent = p->stacks.p[id].parent;
 		ASSERT(parent < id);
-		w.total[parent].weight += w.total[id].weight;
-		w.total[parent].nr_samples += w.total[id].nr_samples;
+		weight_add(&w.total[parent], &w.total[id]);
 		w.next[id] = w.first_child[parent];
 		w.first_child[parent] = id;
 	}
@@ -67,14 +65,12 @@ static void enter(struct visit *v, stack_id node)
 	for (uint32_t i = n; i-- > 0;) {
 		uint32_t g = group_at(v, loc, i);
 		if (v->nr_on_path[g]++ == 0) {
-			v->to[g].total.weight += w->total[node].weight;
-			v->to[g].total.nr_samples += w->total[node].nr_samples;
+			weight_add(&v->to[g].total, &w->total[node]);
 		}
 	}
 	if (n && has_weight(&w->self[node])) {
 		uint32_t g = group_at(v, loc, 0);
-		v->to[g].self.weight += w->self[node].weight;
-		v->to[g].self.nr_samples += w->self[node].nr_samples;
+		weight_add(&v->to[g].self, &w->self[node]);
 	}
 }
 

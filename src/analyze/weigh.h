@@ -13,7 +13,24 @@
 struct weight {
 	uint64_t weight;
 	uint64_t nr_samples;
+	double variance; /* of the weight, where the selection knows it */
 };
+
+static inline void weight_add(struct weight *to, const struct weight *w)
+{
+	to->weight += w->weight;
+	to->nr_samples += w->nr_samples;
+	to->variance += w->variance;
+}
+
+/* Row @i of the selection. */
+static inline void weight_add_row(struct weight *to, const struct selection *sel, size_t i)
+{
+	to->weight += sel->rows[i].weight;
+	to->nr_samples += sel->rows[i].nr_samples;
+	if (sel->variance)
+		to->variance += sel->variance[i];
+}
 
 struct weighed {
 	const struct selection *sel;

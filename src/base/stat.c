@@ -70,3 +70,36 @@ double stat_share_pct_error(double hits, double n)
 	struct stat_interval i = stat_wilson(hits, n, STAT_Z95);
 	return (i.high - i.low) * 50;
 }
+
+/* Exact quantiles of a Poisson count lie within 1 % of these from a count of 1 on. */
+struct stat_range stat_estimate(double sum, double variance)
+{
+	if (!(sum > 0) || !(variance > 0))
+		return (struct stat_range){sum, sum};
+	double n = sum * sum / variance;
+	double down = 1 - 1 / (9 * n) - STAT_Z95 / (3 * sqrt(n));
+	double up = 1 - 1 / (9 * (n + 1)) + STAT_Z95 / (3 * sqrt(n + 1));
+	double low = down > 0 ? n * down * down * down : 0;
+	double high = (n + 1) * up * up * up;
+	return (struct stat_range){sum * low / n, sum * high / n};
+}
+
+double stat_estimate_error(double sum, double variance)
+{
+	struct stat_range r = stat_estimate(sum, variance);
+	return MAX(r.high - sum, sum - r.low);
+}
+
+double stat_t95(size_t degrees)
+{
+	static const double few[] = {INFINITY, 12.706, 4.303, 3.182, 2.776, 2.571, 2.447,
+				     2.365,    2.306,  2.262, 2.228, 2.201, 2.179, 2.160,
+				     2.145,    2.131,  2.120, 2.110, 2.101, 2.093, 2.086};
+	if (degrees < ARRAY_LEN(few))
+		return few[degrees];
+	/* Cornish and Fisher's expansion: right to three digits from 10 on. */
+	double z = STAT_Z95;
+	double v = (double)degrees;
+	double z3 = z * z * z;
+	return z + (z3 + z) / (4 * v) + (5 * z3 * z * z + 16 * z3 + 3 * z) / (96 * v * v);
+}

@@ -42,4 +42,20 @@ struct stat_interval stat_wilson(double hits, double n, double z);
 /* Half the width of the 95 % interval, in percentage points: what is printed after +-. */
 double stat_share_pct_error(double hits, double n);
 
+/*
+ * The 95 % interval of a sum that was estimated from samples, where @variance is the estimate of
+ * its variance. Sums of few samples are skewed, so the interval is that of a Poisson count with the
+ * same relative variance (sum^2 / variance samples; Byar's approximation), scaled: one sample of
+ * weight w gives 0.02 w .. 5.6 w, many give sum +- 1.96 sqrt(variance). variance 0: exact.
+ */
+struct stat_range {
+	double low;
+	double high;
+};
+struct stat_range stat_estimate(double sum, double variance);
+/* The larger half of that interval: sum +- this holds in at least 95 % of all cases. */
+double stat_estimate_error(double sum, double variance);
+/* Two-sided 95 % quantile of Student's t distribution; infinite for 0 degrees of freedom. */
+double stat_t95(size_t degrees);
+
 #endif

@@ -2,6 +2,7 @@
 #include "base/base.h"
 #include "render/jsonout.h"
 
+#include "base/buf.h"
 #include "base/json.h"
 
 static const char *unit_name(enum unit unit)
@@ -13,10 +14,17 @@ static const char *unit_name(enum unit unit)
 
 static const char *kind_name(enum cell_kind kind)
 {
-	static const char *const names[] = {
-		[CELL_TEXT] = "text",   [CELL_COUNT] = "count",     [CELL_NS] = "ns",
-		[CELL_BYTES] = "bytes", [CELL_PERCENT] = "percent", [CELL_FLOAT] = "float",
-		[CELL_ID] = "id"};
+	static const char *const names[] = {[CELL_TEXT] = "text",
+					    [CELL_COUNT] = "count",
+					    [CELL_NS] = "ns",
+					    [CELL_BYTES] = "bytes",
+					    [CELL_PERCENT] = "percent",
+					    [CELL_FLOAT] = "float",
+					    [CELL_ID] = "id",
+					    [CELL_BYTES_ESTIMATE] = "bytes",
+					    [CELL_COUNT_ESTIMATE] = "count",
+					    [CELL_BYTES_CHANGE] = "bytes",
+					    [CELL_COUNT_CHANGE] = "count"};
 	return names[kind];
 }
 
@@ -30,6 +38,27 @@ static void add_u64(struct json *j, const char *key, uint64_t v)
 {
 	json_key(j, key);
 	json_u64(j, v);
+}
+
+/* "live", and beside it "live_error". */
+static void add_estimate(struct json *j, const struct report_column *c, const union cell *v)
+{
+	bool is_change = c->kind == CELL_BYTES_CHANGE || c->kind == CELL_COUNT_CHANGE;
+	bool is_known = is_change ? v->estimate.change != CELL_NO_CHANGE
+				  : v->estimate.value != CELL_NO_ESTIMATE;
+	if (!is_known)
+		json_null(j);
+	else if (is_change)
+		json_i64(j, v->estimate.change);
+	else
+		json_u64(j, v->estimate.value);
+	CLEANUP(buf_release) struct buf key = {0};
+	buf_addf(&key, "%s_error", c->key);
+	json_key(j, buf_str(&key));
+	if (is_known)
+		json_u64(j, v->estimate.error);
+	else
+		json_null(j);
 }
 
 static void add_cell(struct json *j, const struct report_column *c, const union cell *v)
@@ -58,6 +87,12 @@ static void add_cell(struct json *j, const struct report_column *c, const union 
 	case CELL_PERCENT:
 	case CELL_FLOAT:
 		json_double(j, v->d, 4);
+		break;
+	case CELL_BYTES_ESTIMATE:
+	case CELL_COUNT_ESTIMATE:
+	case CELL_BYTES_CHANGE:
+	case CELL_COUNT_CHANGE:
+		add_estimate(j, c, v);
 		break;
 	}
 }

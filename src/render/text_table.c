@@ -90,6 +90,46 @@ static void end_line(struct buf *to)
 
 /* ---- tables ---------------------------------------------------------------------------- */
 
+static void add_number(struct buf *to, bool is_bytes, uint64_t v)
+{
+	if (is_bytes)
+		num_add_bytes(to, v);
+	else
+		num_add_count(to, v);
+}
+
+/* "1.20 MiB +-8 %": of an estimate the error is best seen as a share. */
+static void add_estimate(struct buf *to, bool is_bytes, const struct cell_estimate *e)
+{
+	if (e->value == CELL_NO_ESTIMATE) {
+		buf_add_ch(to, '-');
+		return;
+	}
+	add_number(to, is_bytes, e->value);
+	if (!e->error || !e->value)
+		return;
+	buf_add_str(to, " +-");
+	double pct = 100.0 * (double)e->error / (double)e->value;
+	num_add_double(to, pct, pct < 10 ? 1 : 0);
+	buf_add_str(to, " %");
+}
+
+/* "+1.20 MiB +-310 KiB" */
+static void add_change(struct buf *to, bool is_bytes, const struct cell_estimate *e)
+{
+	if (e->change == CELL_NO_CHANGE) {
+		buf_add_ch(to, '-');
+		return;
+	}
+	if (e->change)
+		buf_add_ch(to, e->change < 0 ? '-' : '+');
+	add_number(to, is_bytes, e->change < 0 ? 0 - (uint64_t)e->change : (uint64_t)e->change);
+	if (!e->error)
+		return;
+	buf_add_str(to, " +-");
+	add_number(to, is_bytes, e->error);
+}
+
 static void add_cell(struct buf *to, const struct report_column *c, const union cell *v)
 {
 	switch (c->kind) {
@@ -120,6 +160,14 @@ static void add_cell(struct buf *to, const struct report_column *c, const union 
 			buf_add_ch(to, '-');
 		else
 			num_add_double(to, v->d, 2);
+		break;
+	case CELL_BYTES_ESTIMATE:
+	case CELL_COUNT_ESTIMATE:
+		add_estimate(to, c->kind == CELL_BYTES_ESTIMATE, &v->estimate);
+		break;
+	case CELL_BYTES_CHANGE:
+	case CELL_COUNT_CHANGE:
+		add_change(to, c->kind == CELL_BYTES_CHANGE, &v->estimate);
 		break;
 	}
 }
