@@ -4,12 +4,15 @@
 
 #include "analyze/eventsum.h"
 #include "analyze/faultsum.h"
+#include "analyze/heapsum.h"
+#include "analyze/heapweights.h"
 #include "analyze/hotcold.h"
 #include "analyze/iosum.h"
 #include "analyze/overview.h"
 #include "analyze/selecttags.h"
 #include "analyze/spansum.h"
 #include "analyze/waittables.h"
+#include "model/heap.h"
 
 enum profile_kind profile_kind_of(const struct profile *p)
 {
@@ -26,6 +29,8 @@ enum profile_kind profile_kind_of(const struct profile *p)
 		return PROFILE_SAMPLES;
 	if (has_waits)
 		return PROFILE_WAITS;
+	if (heapweights_are_there(p))
+		return PROFILE_HEAP;
 	if (iosum_is_there(p))
 		return PROFILE_IO;
 	if (faultsum_is_there(p))
@@ -33,11 +38,26 @@ enum profile_kind profile_kind_of(const struct profile *p)
 	return eventsum_is_there(p) ? PROFILE_EVENTS : PROFILE_SAMPLES;
 }
 
+bool firstpage_is_of_heap(const struct profile *p, const struct select_spec *spec)
+{
+	enum heap_weight w;
+	bool is_asked = spec->heap.weight ? heap_weight_from_key(spec->heap.weight, &w)
+					  : spec->heap.at != NULL;
+	if (!heapweights_are_there(p))
+		return false;
+	if (spec->event)
+		return !spec->heap.weight && (heap_weight_from_key(spec->event, &w) ||
+					      !strcmp(spec->event, HEAP_TABLE_OLDER));
+	return is_asked || profile_kind_of(p) == PROFILE_HEAP;
+}
+
 int firstpage_select(struct arena *a, const struct profile *p, const struct select_spec *spec,
 		     struct selection *ret_sel, struct err *err)
 {
 	if (spec->event && !strcmp(spec->event, THREAD_TIME))
 		return hotcold_run(a, p, spec, ret_sel, err);
+	if (firstpage_is_of_heap(p, spec))
+		return heapweights_select(a, p, spec, ret_sel, err);
 	return select_run(a, p, spec, ret_sel, err);
 }
 
@@ -86,6 +106,8 @@ int firstpage_report(struct report *r, const struct profile *p, const struct sel
 	if (is_page_of(spec, "faults") || is_page_of(spec, "reclaim") ||
 	    (!spec->event && kind == PROFILE_FAULTS))
 		return faultsum_report(r, p, spec, input, limits, err);
+	if (!spec->event && kind == PROFILE_HEAP)
+		return heapsum_report(r, p, spec, input, limits, err);
 	if (kind == PROFILE_EVENTS)
 		return eventsum_report(r, p, spec, input, limits, EVENTSUM_STACKS, err);
 	return samples_page(r, p, spec, input, limits, err);

@@ -1,7 +1,7 @@
 /*
  * What a profile is about, and its first page: of CPU samples (overview.h), of waits
  * (waittables.h), of both (hotcold.h), of events by name (eventsum.h), of input and output
- * (iosum.h), of page faults (faultsum.h), of spans (spansum.h).
+ * (iosum.h), of page faults (faultsum.h), of memory (heapsum.h), of spans (spansum.h).
  */
 #ifndef ASSAY_ANALYZE_FIRSTPAGE_H
 #define ASSAY_ANALYZE_FIRSTPAGE_H
@@ -20,6 +20,7 @@ enum profile_kind {
 	PROFILE_EVENTS,   /* counts of events by name */
 	PROFILE_IO,       /* reads, writes, syncs, block requests */
 	PROFILE_FAULTS,   /* page faults and reclaim */
+	PROFILE_HEAP,     /* memory: what was allocated, what lives */
 	PROFILE_SPANS,    /* latency of operations, with the waits in them */
 };
 
@@ -28,7 +29,14 @@ enum profile_kind profile_kind_of(const struct profile *p);
 /* The event that stands for all time of threads, hot and cold: not a table, but accepted as one. */
 #define THREAD_TIME "thread-time"
 
-/* select_run, or hotcold_run where the spec's event is THREAD_TIME. */
+/* Whether a spec asks for memory: by its weight, or as it names nothing and there is nothing else.
+ */
+bool firstpage_is_of_heap(const struct profile *p, const struct select_spec *spec);
+
+/*
+ * select_run, or hotcold_run where the spec's event is THREAD_TIME, or heapweights_select where it
+ * asks for memory.
+ */
 int firstpage_select(struct arena *a, const struct profile *p, const struct select_spec *spec,
 		     struct selection *ret_sel, struct err *err);
 

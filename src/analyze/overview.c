@@ -2,6 +2,8 @@
 #include "base/base.h"
 #include "analyze/overview.h"
 
+#include "analyze/heapsum.h"
+#include "analyze/heapweights.h"
 #include "analyze/hotcold.h"
 #include "analyze/threads.h"
 #include "analyze/top.h"
@@ -96,6 +98,10 @@ static void note_other_events(struct report *r, const struct selection *sel)
 
 void overview_begin(struct report *r, const struct selection *sel)
 {
+	if (heapweights_is_one(sel)) {
+		heapsum_begin(r, sel->p, sel);
+		return;
+	}
 	view_begin(r, sel, "assay report");
 	if (hotcold_is_there(sel->p))
 		r->noun = "samples and waits"; /* of the ledger of losses */
@@ -105,8 +111,7 @@ void overview_begin(struct report *r, const struct selection *sel)
 	note_other_events(r, sel);
 }
 
-/* A name as a shell word that is a regex for exactly this name; false if it cannot be. */
-static bool add_quoted(struct buf *to, const char *name)
+bool overview_add_name(struct buf *to, const char *name)
 {
 	if (strpbrk(name, "'\\\n"))
 		return false;
@@ -142,7 +147,7 @@ static void add_hints(struct report *r, const struct report_table *functions, co
 	for (size_t c = 0; c < functions->nr_columns; c++) {
 		CLEANUP(buf_release) struct buf b = {0};
 		if (!strcmp(functions->columns[c].key, "function") &&
-		    add_quoted(&b, functions->cells[c].text))
+		    overview_add_name(&b, functions->cells[c].text))
 			report_hint(r, "assay report %s --callers %s", input, buf_str(&b));
 	}
 }

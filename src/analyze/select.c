@@ -697,6 +697,8 @@ uint32_t select_phase(const struct sieve *s, size_t i)
 struct frame_it select_frames(const struct selection *s, stack_id stack)
 {
 	struct frame_it it = {.p = s->p, .node = stack};
+	if (s->leaf_frames && stack)
+		it.i = s->leaf_frames[s->p->stacks.p[stack].loc];
 	if (s->roots && s->roots[stack]) {
 		it.stop = s->roots[stack];
 		it.stop_frame = s->root_frames[s->p->stacks.p[it.stop].loc];

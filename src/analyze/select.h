@@ -69,6 +69,8 @@ enum select_flags {
 	SELECT_TIME_ORDER = 1 << 0,
 	/* Waits for something to do are in view too; else only where spec.reason asks for them. */
 	SELECT_IDLE = 1 << 1,
+	/* Of memory: stacks end at the allocating function, without allocators (heapframes.h). */
+	SELECT_CUT_STACKS = 1 << 2,
 };
 
 /* Why samples are not in view; the first reason that applies is counted. */
@@ -133,6 +135,13 @@ struct selection {
 	const char *event;
 	const char *noun;       /* of rows, where not that of the table; or NULL */
 	const char *count_name; /* what weights of UNIT_COUNT count, where not the table's */
+	/* Why there are no rows, a sentence; NULL: nothing is known of it. */
+	const char *why_empty;
+	/*
+	 * Per location: which of its frames rows that end there belong to, where stacks were cut to
+	 * the function of interest (SELECT_CUT_STACKS). NULL: the innermost.
+	 */
+	const uint16_t *leaf_frames;
 	/* By row: variance of its weight, in the unit's square; NULL: not estimated, or not known
 	 */
 	const double *variance;

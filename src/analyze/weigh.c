@@ -69,7 +69,8 @@ static void enter(struct visit *v, stack_id node)
 		}
 	}
 	if (n && has_weight(&w->self[node])) {
-		uint32_t g = group_at(v, loc, 0);
+		uint32_t leaf = w->sel->leaf_frames ? w->sel->leaf_frames[loc] : 0;
+		uint32_t g = group_at(v, loc, MIN(leaf, n - 1));
 		weight_add(&v->to[g].self, &w->self[node]);
 	}
 }

@@ -10,6 +10,8 @@
 #include "analyze/calltext.h"
 #include "analyze/calltree.h"
 #include "analyze/firstpage.h"
+#include "analyze/heapsum.h"
+#include "analyze/heapweights.h"
 #include "analyze/ledger.h"
 #include "analyze/named.h"
 #include "analyze/overview.h"
@@ -42,6 +44,9 @@ enum report_by {
 	REPORT_WAKER,
 	REPORT_LOCK,
 	REPORT_OBJECT,
+	/* Of memory. */
+	REPORT_SIZE,
+	REPORT_LEAK,
 	REPORT_BY_NONE,
 };
 
@@ -61,6 +66,7 @@ struct report_opts {
 	bool is_blame;
 	bool is_marks;
 	bool is_runs;
+	bool has_allocators;
 };
 
 static const struct opt_choice by_choices[] = {
@@ -77,6 +83,8 @@ static const struct opt_choice by_choices[] = {
 	{"waker", REPORT_WAKER, "waits: who ended them"},
 	{"lock", REPORT_LOCK, "waits: which lock, who let go of it, what holders did"},
 	{"object", REPORT_OBJECT, "waits: files and peers"},
+	{"size", REPORT_SIZE, "memory: sizes of blocks"},
+	{"leak", REPORT_LEAK, "memory: leaks by site, with their age and growth"},
 	{0},
 };
 
@@ -90,7 +98,8 @@ static const struct opt_choice sort_choices[] = {
 static const struct opt view_opts[] = {
 	OPT_ENUM(0, "by", struct report_opts, by, by_choices, "WHAT",
 		 "self and total by function, module, crate, file, line, thread, "
-		 "thread-group; waits by reason, waiter, stack, waker, lock, object"),
+		 "thread-group; waits by reason, waiter, stack, waker, lock, object; memory by "
+		 "size, leak"),
 	OPT_SET(0, "lines", struct report_opts, by, BY_LINE, "the same as --by line"),
 	OPT_STR(0, "callers", struct report_opts, callers, "REGEX",
 		"who calls the matching functions"),
@@ -110,6 +119,9 @@ static const struct opt view_opts[] = {
 		 "with --table: the match nearest to the root decides, not to the leaf"),
 	OPT_FLAG(0, "blame", struct report_opts, is_blame,
 		 "waits moved to their cause: what those who were waited for did meanwhile"),
+	OPT_FLAG(0, "allocators", struct report_opts, has_allocators,
+		 "of memory: with the frames of allocators and of the containers and strings of "
+		 "standard libraries, which are left out at the ends of stacks else"),
 	OPT_FLAG(0, "marks", struct report_opts, is_marks,
 		 "phases between the marks set during the capture"),
 	OPT_FLAG(0, "runs", struct report_opts, is_runs,
@@ -240,10 +252,37 @@ static int add_waits_by(const struct view_run *v, struct err *err)
 		break;
 	case REPORT_THREAD:
 	case REPORT_THREAD_GROUP:
+	case REPORT_SIZE:
+	case REPORT_LEAK:
 	case REPORT_BY_NONE:
 		break;
 	}
 	return 0;
+}
+
+static int add_heap_by(const struct view_run *v, struct err *err)
+{
+	int by = v->o->by;
+	if (by < BY_NR) {
+		top_report(v->r, v->sel, (enum group_by)by, &v->limits);
+		return 0;
+	}
+	if (!heapweights_is_one(v->sel)) {
+		err_set(err, -EINVAL, "this view is one of memory, and event '%s' has none",
+			v->sel->event);
+		return err_hint(err, "record some: assay heap");
+	}
+	if (by == REPORT_THREAD || by == REPORT_SIZE || by == REPORT_LEAK)
+		return heapsum_table(v->r, v->sel->p, v->spec, &v->limits,
+				     by == REPORT_SIZE     ? HEAPSUM_SIZES
+				     : by == REPORT_THREAD ? HEAPSUM_THREADS
+							   : HEAPSUM_LEAKS,
+				     err);
+	if (by == REPORT_THREAD_GROUP) {
+		thread_groups_report(v->r, v->sel, &v->limits);
+		return 0;
+	}
+	return add_waits_by(v, err);
 }
 
 static int add_by(const struct view_run *v, struct err *err)
@@ -251,6 +290,8 @@ static int add_by(const struct view_run *v, struct err *err)
 	int by = v->o->by;
 	if (by == REPORT_BY_NONE)
 		return 0;
+	if (by == REPORT_SIZE || by == REPORT_LEAK || heapweights_is_one(v->sel))
+		return add_heap_by(v, err);
 	if (by == REPORT_THREAD || by == REPORT_THREAD_GROUP)
 		return add_threads(v, err);
 	if (by > REPORT_THREAD_GROUP)
@@ -344,7 +385,7 @@ static int fail(const struct err *err)
 
 static bool has_waits_view(const struct report_opts *o)
 {
-	return o->is_blame || (o->by > REPORT_THREAD_GROUP && o->by < REPORT_BY_NONE);
+	return o->is_blame || (o->by > REPORT_THREAD_GROUP && o->by < REPORT_SIZE);
 }
 
 /* Of a recording of CPU samples and waits. */
@@ -380,6 +421,7 @@ static int report_profile(const struct profile *p, const struct report_opts *o,
 		rc = firstpage_report(r, p, spec, input, &v.limits, &err);
 	} else {
 		struct select_spec own = *spec;
+		own.flags |= o->has_allocators ? 0 : SELECT_CUT_STACKS;
 		if (!spec->event && profile_kind_of(p) == PROFILE_HOT_COLD)
 			own.event = default_event(o);
 		rc = firstpage_select(&a, p, &own, &sel, &err);
@@ -478,7 +520,8 @@ int cmd_report(int argc, char **argv)
 		return cmd_fail(&err);
 	if (filter_weigh(&filter, p, &err))
 		return fail(&err);
-	if (filter.weight && o.by == REPORT_BY_NONE) /* the first page has all columns */
+	bool is_weighed = filter.weight || filter.spec.heap.at;
+	if (is_weighed && o.by == REPORT_BY_NONE) /* the first page has all columns */
 		o.by = BY_FUNCTION;
 	const char *input = input_name(&args, newest);
 	return report_profile(p, &o, &filter.spec, &out, input);

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 
+#include "analyze/firstpage.h"
+#include "analyze/heapweights.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -115,7 +117,13 @@ static int script(const struct script_opts *o, const struct filter_opts *filter,
 	uint64_t nr_lost = p->losses.nr[LOSS_LOST];
 	if (nr_lost)
 		log_note("%" PRIu64 " samples were lost while recording", nr_lost);
-	if (filter_weigh(filter, p, &err) || compile(&sieves, p, &filter->spec, &err))
+	struct select_spec spec = filter->spec;
+	enum heap_weight weight;
+	bool is_heap = filter->weight && firstpage_is_of_heap(p, &spec) &&
+		       heap_weight_from_key(filter->weight, &weight);
+	if (is_heap)
+		heapweights_set(p, weight, &spec.event);
+	if (filter_weigh(filter, p, &err) || compile(&sieves, p, &spec, &err))
 		return fail(&err);
 	int rc = write_script(o, p, &sieves, &err);
 	if (!rc)

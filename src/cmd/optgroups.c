@@ -5,17 +5,29 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "analyze/firstpage.h"
+#include "analyze/suppress.h"
 #include "analyze/weightcolumn.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
+
+#define SUPPRESS_BYTES_MAX ((size_t)1 << 20)
 
 static const struct opt filter_opts[] = {
 	OPT_STR('e', "event", struct filter_opts, spec.event, "NAME",
 		"which event (default: the one with most samples)"),
 	OPT_STR(0, "weight", struct filter_opts, weight, "COLUMN",
 		"what is added up where an event has several columns: calls, bytes, time ... "
-		"(default: the event's own, mostly time)"),
+		"(default: the event's own, mostly time); of memory: allocated, calls, live, "
+		"leaked, peak, temporary, temporary-bytes, freed, mapped, growth"),
+	OPT_STR(0, "at", struct filter_opts, spec.heap.at, "TIME",
+		"memory that lived at that time from the start: 12s, 500ms"),
+	OPT_STR(0, "older-than", struct filter_opts, spec.heap.older_than, "TIME",
+		"memory that lives at the end counts as leaked from that age (default: half of the "
+		"capture; all of it where the program has ended)"),
+	OPT_STR(0, "suppress", struct filter_opts, suppress_path, "FILE",
+		"known leaks: lines leak:PATTERN as LeakSanitizer reads them; shown as one row"),
 	OPT_STR(0, "time", struct filter_opts, spec.time, "FROM..TO",
 		"window from the start: 2..5 (s), 500ms..2s, ..3s, 10%..20%"),
 	OPT_STR('t', "thread", struct filter_opts, spec.thread, "REGEX",
@@ -61,6 +73,14 @@ int filter_finish(struct filter_opts *f, struct err *err)
 {
 	f->spec.mode = (enum select_mode)f->mode;
 	f->spec.flags |= f->shows_idle ? SELECT_IDLE : 0;
+	f->spec.heap.weight = f->weight;
+	if (f->suppress_path) {
+		int rc = file_read(&f->suppress, f->suppress_path, SUPPRESS_BYTES_MAX, err);
+		rc = rc ? rc : suppress_check(buf_str(&f->suppress), err);
+		if (rc)
+			return err_wrap(err, "--suppress '%s'", f->suppress_path);
+		f->spec.heap.suppress = buf_str(&f->suppress);
+	}
 	if (!f->phases.n)
 		return 0;
 	f->rules = xcalloc(f->phases.n, sizeof(*f->rules));
@@ -83,7 +103,9 @@ int filter_finish(struct filter_opts *f, struct err *err)
 
 int filter_weigh(const struct filter_opts *f, struct profile *p, struct err *err)
 {
-	return f->weight ? weightcolumn_set(p, f->spec.event, f->weight, err) : 0;
+	if (!f->weight || firstpage_is_of_heap(p, &f->spec))
+		return 0;
+	return weightcolumn_set(p, f->spec.event, f->weight, err);
 }
 
 void filter_release(struct filter_opts *f)
@@ -92,6 +114,7 @@ void filter_release(struct filter_opts *f)
 		free(f->names[i]);
 	free(f->names);
 	free(f->rules);
+	buf_release(&f->suppress);
 	opt_list_release(&f->phases);
 }
 

@@ -18,9 +18,11 @@
 #include "render/text.h"
 
 struct filter_opts {
-	struct select_spec spec; /* bound to the options, completed by filter_finish */
-	int mode;                /* enum select_mode */
-	const char *weight;      /* a column's name (weightcolumn.h), or NULL */
+	struct select_spec spec;   /* bound to the options, completed by filter_finish */
+	int mode;                  /* enum select_mode */
+	const char *weight;        /* a column's name (weightcolumn.h), or NULL */
+	const char *suppress_path; /* a file of suppressions, or NULL */
+	struct buf suppress;       /* its text */
 	bool shows_idle;
 	struct opt_list phases; /* NAME=RULE */
 	struct phase_rule *rules;

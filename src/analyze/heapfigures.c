@@ -1,0 +1,285 @@
+/* Numbers of memory; see heapfigures.h. */
+#include "base/base.h"
+#include "analyze/heapfigures.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "analyze/heapweights.h"
+#include "base/stat.h"
+#include "model/heap.h"
+
+enum part {
+	PART_ALLOCATED,
+	PART_FREED,
+	PART_OLDER,
+	PART_LIVE,
+	PART_PEAK,
+	PART_MAPPED,
+	PART_GROWTH
+};
+
+static int64_t add_i64(int64_t a, int64_t b)
+{
+	int64_t sum;
+	return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+static void add_sum(struct heap_sum *to, const struct heap_sum *from)
+{
+	to->nr = add_i64(to->nr, from->nr);
+	to->bytes = add_i64(to->bytes, from->bytes);
+	to->variance += from->variance;
+	to->count_variance += from->count_variance;
+}
+
+void heap_figures_add(struct heap_figures *to, const struct heap_figures *from)
+{
+	add_sum(&to->allocated, &from->allocated);
+	add_sum(&to->temporary, &from->temporary);
+	add_sum(&to->freed, &from->freed);
+	add_sum(&to->older, &from->older);
+	add_sum(&to->live, &from->live);
+	add_sum(&to->leaked, &from->leaked);
+	add_sum(&to->suppressed, &from->suppressed);
+	add_sum(&to->peak, &from->peak);
+	add_sum(&to->mapped, &from->mapped);
+	add_sum(&to->unmapped, &from->unmapped);
+	add_sum(&to->growth, &from->growth);
+	if (from->oldest_leak_ns &&
+	    (!to->oldest_leak_ns || from->oldest_leak_ns < to->oldest_leak_ns))
+		to->oldest_leak_ns = from->oldest_leak_ns;
+}
+
+/* ---- what a row counts --------------------------------------------------------------------- */
+
+static struct heap_sum temporary_of(const struct heaprow *r)
+{
+	double of_bytes = r->bytes > 0 ? (double)r->temporary_bytes / (double)r->bytes : 0;
+	double of_nr = r->nr > 0 ? (double)r->nr_temporary / (double)r->nr : 0;
+	return (struct heap_sum){r->nr_temporary, r->temporary_bytes, r->variance * of_bytes,
+				 r->count_variance * of_nr};
+}
+
+static void fill_live(const struct heapfigures *f, const struct heaprow *r, struct heap_sum sum,
+		      struct heap_figures *to)
+{
+	to->live = sum;
+	if (!leaks_has(&f->leaks, r->time_ns))
+		return;
+	to->leaked = sum;
+	to->oldest_leak_ns = r->time_ns;
+	if (suppress_has(f->suppress, r->stack))
+		to->suppressed = sum;
+}
+
+static struct heap_figures figures_of(const struct heapfigures *f, const struct heaprow *r,
+				      enum part part)
+{
+	struct heap_figures to = {0};
+	struct heap_sum sum = {r->nr, r->bytes, r->variance, r->count_variance};
+	switch (part) {
+	case PART_ALLOCATED:
+		to.allocated = sum;
+		to.temporary = temporary_of(r);
+		break;
+	case PART_FREED:
+		to.freed = sum;
+		break;
+	case PART_OLDER:
+		to.older = sum;
+		break;
+	case PART_LIVE:
+		fill_live(f, r, sum, &to);
+		break;
+	case PART_PEAK:
+		to.peak = sum;
+		break;
+	case PART_MAPPED:
+		to.mapped = (struct heap_sum){.nr = r->bytes ? r->nr : 0, .bytes = r->bytes};
+		to.unmapped =
+			(struct heap_sum){.nr = r->bytes ? 0 : r->nr, .bytes = r->unmapped_bytes};
+		break;
+	case PART_GROWTH:
+		to.growth = sum;
+		break;
+	}
+	return to;
+}
+
+/* ---- groups -------------------------------------------------------------------------------- */
+
+static struct heap_group *group_at(struct heap_groups *g, uint64_t key)
+{
+	bool is_new;
+	uint32_t *at = map_put(&g->index, key, &is_new);
+	if (!is_new)
+		return &g->rows.p[*at];
+	*at = (uint32_t)g->rows.n;
+	return vec_add(&g->rows);
+}
+
+/* Equal names in files of one name are one function. */
+static void add_to_function(struct heapfigures *f, const struct heapframe *frame,
+			    const struct heap_figures *fig)
+{
+	uint64_t key = (uint64_t)frame->function << 32 |
+		       (frame->function ? f->p->modules.p[frame->module].path
+					: (uint32_t)(frame->node != 0));
+	struct heap_group *g = group_at(&f->functions, key + 1);
+	g->frame = *frame;
+	heap_figures_add(&g->f, fig);
+}
+
+uint64_t heapfigures_site_key(const struct heapframe *frame)
+{
+	return (uint64_t)frame->node << 16 | (uint16_t)frame->frame_idx;
+}
+
+static unsigned size_log2(uint16_t size_class)
+{
+	uint64_t min = heap_class_min(size_class);
+	if (!size_class)
+		return HEAP_SIZE_UNKNOWN;
+	unsigned log2 = min ? 63u - (unsigned)__builtin_clzll(min) : 0;
+	return log2 < HEAP_SIZE_FIRST ? 0 : log2;
+}
+
+static void add_row(struct heapfigures *f, const struct heaprow *r, enum part part)
+{
+	struct heap_figures fig = figures_of(f, r, part);
+	f->is_sampled |= r->variance > 0;
+	heap_figures_add(&f->total, &fig);
+	if (part == PART_OLDER)
+		return;
+	const struct heapframe *frame = heapframes_of(f->frames, r->stack);
+	add_to_function(f, frame, &fig);
+	struct heap_group *g = group_at(&f->sites, heapfigures_site_key(frame));
+	g->frame = *frame;
+	heap_figures_add(&g->f, &fig);
+	const struct task *t = &f->p->tasks.p[r->task];
+	g = group_at(&f->threads, (uint64_t)(uint32_t)t->pid << 32 | (uint32_t)t->tid);
+	g->task = r->task;
+	heap_figures_add(&g->f, &fig);
+	if (part == PART_MAPPED || part == PART_GROWTH)
+		return;
+	unsigned log2 = size_log2(r->tag->size_class);
+	g = group_at(&f->sizes, log2 + 1);
+	g->log2 = log2;
+	heap_figures_add(&g->f, &fig);
+}
+
+static int add_table(struct heapfigures *f, const char *table, enum part part,
+		     const struct select_spec *spec, struct err *err)
+{
+	struct heaprows rows;
+	struct heaprow row;
+	struct select_spec own = *spec;
+	own.event = NULL;
+	int rc = heaprows_open(&rows, f->arena, f->p, table, &own, err);
+	if (rc)
+		return rc == -ENOENT && !heaptable_rows(f->p, table) ? 0 : rc;
+	CLEANUP(map_release) struct map peaks = {0};
+	while (heaprows_next(&rows, &row)) {
+		add_row(f, &row, part);
+		if (part != PART_PEAK)
+			continue;
+		f->peak_ns = MAX(f->peak_ns, row.time_ns);
+		(void)map_put(&peaks, (uint32_t)f->p->tasks.p[row.task].pid, NULL);
+	}
+	if (part == PART_PEAK)
+		f->nr_peaks = peaks.n;
+	return 0;
+}
+
+int heapfigures_collect(struct heapfigures *f, struct arena *a, const struct profile *p,
+			const struct select_spec *spec, struct err *err)
+{
+	static const struct {
+		const char *table;
+		enum part part;
+	} parts[] = {
+		{HEAP_TABLE_ALLOCATED, PART_ALLOCATED}, {HEAP_TABLE_FREED, PART_FREED},
+		{HEAP_TABLE_OLDER, PART_OLDER},         {HEAP_TABLE_LIVE, PART_LIVE},
+		{HEAP_TABLE_PEAK, PART_PEAK},           {HEAP_TABLE_MAPPED, PART_MAPPED},
+		{HEAP_TABLE_GROWTH, PART_GROWTH},
+	};
+	*f = (struct heapfigures){.p = p, .arena = a, .frames = heapframes_new(a, p)};
+	int rc = leaks_limit(p, spec->heap.older_than, &f->leaks, err);
+	if (!rc)
+		rc = suppress_new(&f->suppress, a, p, spec->heap.suppress, err);
+	for (size_t i = 0; !rc && i < ARRAY_LEN(parts); i++)
+		rc = add_table(f, parts[i].table, parts[i].part, spec, err);
+	return rc;
+}
+
+static void groups_release(struct heap_groups *g)
+{
+	vec_release(&g->rows);
+	map_release(&g->index);
+}
+
+void heapfigures_release(struct heapfigures *f)
+{
+	groups_release(&f->functions);
+	groups_release(&f->sites);
+	groups_release(&f->threads);
+	groups_release(&f->sizes);
+}
+
+/* ---- order --------------------------------------------------------------------------------- */
+
+struct ranked {
+	int64_t weight;
+	size_t at;
+};
+
+static int by_weight(const void *x, const void *y)
+{
+	const struct ranked *a = x;
+	const struct ranked *b = y;
+	if (a->weight != b->weight)
+		return a->weight > b->weight ? -1 : 1;
+	return a->at < b->at ? -1 : a->at > b->at;
+}
+
+void heap_groups_sort(struct heap_groups *g, heap_sum_of of, bool by_number)
+{
+	size_t n = g->rows.n;
+	VEC(struct ranked) ranks = {0};
+	VEC(struct heap_group) sorted = {0};
+	for (size_t i = 0; i < n; i++) {
+		const struct heap_sum *s = of(&g->rows.p[i].f);
+		vec_push(&ranks, (struct ranked){by_number ? s->nr : s->bytes, i});
+	}
+	if (n)
+		qsort(ranks.p, n, sizeof(*ranks.p), by_weight);
+	vec_foreach(r, &ranks)
+		vec_push(&sorted, g->rows.p[r->at]);
+	for (size_t i = 0; i < n; i++)
+		g->rows.p[i] = sorted.p[i];
+	vec_release(&ranks);
+	vec_release(&sorted);
+}
+
+/* ---- cells --------------------------------------------------------------------------------- */
+
+static union cell cell_of(int64_t value, double variance)
+{
+	double error = stat_estimate_error((double)value, variance);
+	union cell c = {.estimate = {.value = (uint64_t)MAX(value, 0)}};
+	c.estimate.error =
+		error >= (double)(UINT64_MAX / 2) ? UINT64_MAX / 2 : (uint64_t)lrint(error);
+	return c;
+}
+
+union cell heap_cell_bytes(const struct heap_sum *s)
+{
+	return cell_of(s->bytes, s->variance);
+}
+
+union cell heap_cell_count(const struct heap_sum *s)
+{
+	return cell_of(s->nr, s->count_variance);
+}

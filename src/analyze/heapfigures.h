@@ -1,0 +1,89 @@
+/*
+ * All numbers of a profile of memory, added up in one pass over its tables: of everything, by
+ * allocating function (heapframes.h), by site (a function with the callers that led to it), by
+ * thread and by size. What the first page and its tables are made of.
+ */
+#ifndef ASSAY_ANALYZE_HEAPFIGURES_H
+#define ASSAY_ANALYZE_HEAPFIGURES_H
+
+#include "analyze/heapframes.h"
+#include "analyze/leaks.h"
+#include "analyze/report.h"
+#include "analyze/select.h"
+#include "analyze/suppress.h"
+#include "base/arena.h"
+#include "base/base.h"
+#include "base/err.h"
+#include "base/map.h"
+#include "base/vec.h"
+
+struct heap_sum {
+	int64_t nr;
+	int64_t bytes;
+	double variance;       /* of bytes */
+	double count_variance; /* of nr */
+};
+
+struct heap_figures {
+	struct heap_sum allocated;
+	struct heap_sum temporary; /* of allocated */
+	struct heap_sum freed;
+	struct heap_sum older; /* blocks from before the capture */
+	struct heap_sum live;
+	struct heap_sum leaked;     /* of live, suppressed ones included */
+	struct heap_sum suppressed; /* of leaked */
+	struct heap_sum peak;
+	struct heap_sum mapped;
+	struct heap_sum unmapped;
+	struct heap_sum growth;  /* touched for the first time */
+	uint64_t oldest_leak_ns; /* its second; 0 = none, or not known */
+};
+
+struct heap_group {
+	struct heapframe frame; /* functions, sites */
+	task_id task;           /* threads: the last name */
+	unsigned log2;          /* sizes: from 2^log2 bytes; HEAP_SIZE_UNKNOWN */
+	struct heap_figures f;
+};
+
+#define HEAP_SIZE_UNKNOWN 64
+#define HEAP_SIZE_FIRST   4 /* smaller blocks than 16 bytes are one row */
+
+struct heap_groups {
+	VEC(struct heap_group) rows; /* in order of first sight */
+	struct map index;
+};
+
+struct heapfigures {
+	const struct profile *p;
+	struct arena *arena;
+	struct heapframes *frames;
+	struct suppress *suppress;
+	struct leak_limit leaks;
+	struct heap_figures total;
+	struct heap_groups functions;
+	struct heap_groups sites; /* key: the node of the function's frame */
+	struct heap_groups threads;
+	struct heap_groups sizes;
+	uint64_t peak_ns; /* when live bytes were most; 0 = not known */
+	size_t nr_peaks;  /* of so many processes, each at its own moment */
+	bool is_sampled;  /* some number is an estimate */
+};
+
+/* Errors as select_run. Lives in the arena, but for what heapfigures_release frees. */
+int heapfigures_collect(struct heapfigures *f, struct arena *a, const struct profile *p,
+			const struct select_spec *spec, struct err *err);
+void heapfigures_release(struct heapfigures *f);
+
+/* Largest first by one of the sums, by bytes or by number; ties by the order of first sight. */
+typedef const struct heap_sum *(*heap_sum_of)(const struct heap_figures *f);
+void heap_groups_sort(struct heap_groups *g, heap_sum_of of, bool by_number);
+/* Equal for stacks of one site. */
+uint64_t heapfigures_site_key(const struct heapframe *frame);
+void heap_figures_add(struct heap_figures *to, const struct heap_figures *from);
+
+/* Cells of sums: the value and half of its interval. */
+union cell heap_cell_bytes(const struct heap_sum *s);
+union cell heap_cell_count(const struct heap_sum *s);
+
+#endif

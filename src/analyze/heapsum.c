@@ -1,0 +1,328 @@
+/* The first page of memory; see heapsum.h. */
+#include "base/base.h"
+#include "analyze/heapsum.h"
+
+#include <errno.h>
+#include <math.h>
+
+#include "analyze/heapfigures.h"
+#include "analyze/heapviews.h"
+#include "analyze/heapweights.h"
+#include "analyze/leaktable.h"
+#include "analyze/overview.h"
+#include "analyze/window.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/num.h"
+#include "base/stat.h"
+#include "base/sv.h"
+#include "model/heap.h"
+
+#define FEW_ROWS 8 /* of tables below the first */
+
+/* ---- totals -------------------------------------------------------------------------------- */
+
+static const struct report_column total_columns[] = {
+	{"bytes", "bytes", CELL_BYTES_ESTIMATE, "half of the 95 % interval beside it"},
+	{"count", "number", CELL_COUNT_ESTIMATE, "allocations, frees, blocks, faults"},
+	{"bytes_per_s", "bytes/s", CELL_BYTES_ESTIMATE, NULL},
+	{"count_per_s", "per second", CELL_FLOAT, NULL},
+	{"what", "what", CELL_TEXT, NULL},
+	{"remark", "remark", CELL_TEXT, NULL},
+};
+
+struct page {
+	struct report *r;
+	struct report_table *totals;
+	struct heapfigures *f;
+	double seconds;
+};
+
+static bool is_nothing(const struct heap_sum *s)
+{
+	return s->nr <= 0 && s->bytes <= 0;
+}
+
+enum total_kind { TOTAL_FLOW, TOTAL_LEVEL };
+
+static void add_total(struct page *g, const struct heap_sum *s, enum total_kind kind,
+		      const char *what, const char *remark)
+{
+	bool is_flow = kind == TOTAL_FLOW && g->seconds > 0;
+	union cell rate = {.estimate = {.value = CELL_NO_ESTIMATE}};
+	if (is_flow) {
+		rate = heap_cell_bytes(s);
+		rate.estimate.value = (uint64_t)((double)rate.estimate.value / g->seconds);
+		rate.estimate.error = (uint64_t)((double)rate.estimate.error / g->seconds);
+	}
+	union cell cells[] = {
+		heap_cell_bytes(s),
+		heap_cell_count(s),
+		rate,
+		{.d = is_flow ? (double)MAX(s->nr, 0) / g->seconds : (double)NAN},
+		{.text = what},
+		{.text = remark},
+	};
+	report_add_row(g->r, g->totals, cells);
+	g->totals->nr_rows_total = g->totals->nr_rows;
+}
+
+static void add_moment(struct buf *to, const struct profile *p, uint64_t time_ns)
+{
+	struct window w = window_of_profile(p);
+	num_add_ns(to, time_ns > w.from_ns ? time_ns - w.from_ns : 0);
+}
+
+static const char *peak_remark(struct page *g)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	if (!g->f->peak_ns)
+		return "";
+	if (g->f->nr_peaks > 1) {
+		buf_addf(&b, "sum of %zu processes, each at its own moment", g->f->nr_peaks);
+	} else {
+		buf_add_str(&b, "after ");
+		add_moment(&b, g->f->p, g->f->peak_ns);
+	}
+	return arena_strdup(g->f->arena, buf_str(&b));
+}
+
+static const char *leak_remark(struct page *g)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	switch (g->f->leaks.rule) {
+	case LEAKS_ALL:
+		return "all that lived when the program ended";
+	case LEAKS_UNKNOWN:
+		return "";
+	case LEAKS_OLDER:
+		break;
+	}
+	buf_add_str(&b, "of it older than ");
+	num_add_ns(&b, g->f->leaks.min_age_ns);
+	return arena_strdup(g->f->arena, buf_str(&b));
+}
+
+static const char *share_remark(struct page *g, int64_t part, int64_t whole, const char *of)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	if (part < 0 || whole <= 0)
+		return "";
+	num_add_pct(&b, 100.0 * (double)part / (double)whole);
+	buf_addf(&b, " %% of %s", of);
+	return arena_strdup(g->f->arena, buf_str(&b));
+}
+
+/* What the kernel said at the end, and the most that it said. */
+static void add_resident(struct page *g)
+{
+	const struct table *t = heaptable_rows(g->f->p, HEAP_TABLE_MEMORY);
+	const struct profile *p = g->f->p;
+	if (!t)
+		return;
+	CLEANUP(map_release) struct map last = {0}; /* sample by process */
+	struct heap_sum end = {0};
+	struct heap_sum most = {0};
+	uint64_t most_ns = 0;
+	for (size_t i = 0; i < t->n; i++) {
+		int64_t rss = t->values[i * t->nr_columns + HEAP_MEMORY_RSS];
+		*map_put(&last, (uint32_t)p->tasks.p[t->task[i]].pid, NULL) = (uint32_t)i;
+		if (rss <= most.bytes)
+			continue;
+		most.bytes = rss;
+		most_ns = t->time_ns[i];
+	}
+	for (size_t i = 0; i < t->n; i++) {
+		const uint32_t *at = map_get(&last, (uint32_t)p->tasks.p[t->task[i]].pid);
+		if (at && *at == i)
+			end.bytes += t->values[i * t->nr_columns + HEAP_MEMORY_RSS];
+	}
+	CLEANUP(buf_release) struct buf b = {0};
+	buf_add_str(&b, "of one process, after ");
+	add_moment(&b, p, most_ns);
+	add_total(g, &end, TOTAL_LEVEL, "resident at the end",
+		  share_remark(g, g->f->total.live.bytes, end.bytes,
+			       "it is memory that lives and was allocated in the capture"));
+	add_total(g, &most, TOTAL_LEVEL, "most resident", arena_strdup(g->f->arena, buf_str(&b)));
+}
+
+static void add_totals(struct page *g)
+{
+	const struct heap_figures *t = &g->f->total;
+	g->totals =
+		report_add_table(g->r, "memory", "memory", total_columns, ARRAY_LEN(total_columns));
+	bool has_flow = heaptable_rows(g->f->p, HEAP_TABLE_ALLOCATED) != NULL;
+	if (has_flow) {
+		add_total(g, &t->allocated, TOTAL_FLOW, "allocated", "");
+		add_total(g, &t->temporary, TOTAL_FLOW, "temporary",
+			  share_remark(g, t->temporary.nr, t->allocated.nr,
+				       "allocations are freed before their thread's next one"));
+		add_total(g, &t->freed, TOTAL_FLOW, "freed",
+			  "of what was allocated in the capture");
+	}
+	if (!is_nothing(&t->older))
+		add_total(g, &t->older, TOTAL_FLOW, "older blocks freed",
+			  "allocated before the capture; their size is not always known");
+	if (has_flow || !is_nothing(&t->live))
+		add_total(g, &t->live, TOTAL_LEVEL, "live",
+			  has_flow ? "at the end, allocated in the capture" : "at the end");
+	if (g->f->leaks.rule != LEAKS_UNKNOWN && (has_flow || !is_nothing(&t->leaked)))
+		add_total(g, &t->leaked, TOTAL_LEVEL, "leaked", leak_remark(g));
+	if (!is_nothing(&t->suppressed))
+		add_total(g, &t->suppressed, TOTAL_LEVEL, "suppressed", "known leaks, of leaked");
+	if (!is_nothing(&t->peak))
+		add_total(g, &t->peak, TOTAL_LEVEL, "peak", peak_remark(g));
+	if (!is_nothing(&t->mapped))
+		add_total(g, &t->mapped, TOTAL_FLOW, "mapped", "by the program itself");
+	if (!is_nothing(&t->unmapped))
+		add_total(g, &t->unmapped, TOTAL_FLOW, "unmapped", "by the program itself");
+	if (!is_nothing(&t->growth))
+		add_total(g, &t->growth, TOTAL_FLOW, "touched first",
+			  "page faults of anonymous memory");
+	add_resident(g);
+}
+
+/* ---- notes --------------------------------------------------------------------------------- */
+
+/* Sites that no sample hit: three mean intervals are the 95 % limit of a Poisson count of 0. */
+static void note_sampling(struct report *r, const struct profile *p)
+{
+	const char *sampling = profile_get_fact(p, HEAP_FACT_SAMPLING);
+	uint64_t interval;
+	if (!sampling || !sv_to_u64(sv_from_str(sampling), &interval) || interval < 2)
+		return;
+	CLEANUP(buf_release) struct buf every = {0};
+	CLEANUP(buf_release) struct buf unseen = {0};
+	num_add_bytes(&every, interval);
+	num_add_bytes(&unseen, 3 * interval);
+	report_note(r,
+		    "sampled, one block every %s on average: numbers are unbiased estimates, +- is "
+		    "half of the 95 %% interval; what no sample hit may be up to %s",
+		    buf_str(&every), buf_str(&unseen));
+}
+
+static void note_dropped(struct report *r, const struct profile *p)
+{
+	const char *dropped = profile_get_fact(p, HEAP_FACT_DROPPED);
+	if (dropped && strcmp(dropped, "0") != 0)
+		report_note(r,
+			    "%s events of the allocator were dropped: numbers are that much too "
+			    "small, and blocks whose free was dropped count as live",
+			    dropped);
+}
+
+static void note_suppressed(struct report *r, const struct selection *sel)
+{
+	uint64_t bytes = 0;
+	for (size_t i = 0; i < sel->nr_rows; i++)
+		if (sel->rows[i].tip == SELECT_TIP_SUPPRESSED)
+			bytes += sel->rows[i].weight;
+	CLEANUP(buf_release) struct buf b = {0};
+	num_add_bytes(&b, bytes);
+	if (bytes)
+		report_note(r,
+			    "known leaks, %s, are '[suppressed]' in trees, '[no stack]' in tables",
+			    buf_str(&b));
+}
+
+void heapsum_begin(struct report *r, const struct profile *p, const struct selection *sel)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	view_begin(r, sel, "assay report");
+	r->noun = "events";
+	if (view_duration_ns(sel)) {
+		num_add_ns(&b, view_duration_ns(sel));
+		report_fact(r, "duration", buf_str(&b));
+	}
+	note_sampling(r, p);
+	note_dropped(r, p);
+	note_suppressed(r, sel);
+	if (sel->why_empty)
+		report_note(r, "nothing is shown by weight '%s': %s", sel->event, sel->why_empty);
+}
+
+/* ---- the page ------------------------------------------------------------------------------ */
+
+static void add_hints(struct report *r, const struct heapfigures *f, const char *input)
+{
+	CLEANUP(buf_release) struct buf word = {0};
+	CLEANUP(buf_release) struct buf name = {0};
+	if (!input || !overview_add_word(&word, input))
+		return;
+	const char *key = heap_weight_key(heap_weight_default(f->p));
+	report_hint(r, "assay flame %s --weight %s", buf_str(&word), key);
+	report_hint(r, "assay report %s --weight %s --tree", buf_str(&word), key);
+	if (f->total.leaked.nr > 0 &&
+	    overview_add_name(&name, heapframe_name(f->p, &f->sites.rows.p[0].frame)))
+		report_hint(r, "assay report %s --weight leaked --callers %s", buf_str(&word),
+			    buf_str(&name));
+}
+
+static int add_page(struct page *g, const struct select_spec *spec, const char *input,
+		    const struct view_limits *limits, struct err *err)
+{
+	struct view_limits few = *limits;
+	few.max_rows = limits->max_rows ? MIN(limits->max_rows, (uint64_t)FEW_ROWS) : 0;
+	const struct heap_figures *t = &g->f->total;
+	int rc = 0;
+	add_totals(g);
+	heapviews_functions(g->r, g->f, limits);
+	if (t->leaked.nr > 0)
+		rc = leaktable_add(g->r, g->f, spec, &few, err);
+	if (rc)
+		return rc;
+	add_hints(g->r, g->f, input);
+	if (t->temporary.nr > 0)
+		heapviews_temporary(g->r, g->f, &few);
+	heapviews_sizes(g->r, g->f);
+	heapviews_threads(g->r, g->f, &few);
+	if (!is_nothing(&t->mapped) || !is_nothing(&t->unmapped))
+		heapviews_mapped(g->r, g->f, &few);
+	if (!is_nothing(&t->growth))
+		heapviews_growth(g->r, g->f, limits);
+	return 0;
+}
+
+/* Numbers collected and the page begun; what every one of the functions below starts with. */
+static int open_page(struct page *g, struct heapfigures *f, struct arena *a, struct report *r,
+		     const struct profile *p, const struct select_spec *spec, struct err *err)
+{
+	struct selection sel;
+	int rc = heapweights_select(a, p, spec, &sel, err);
+	if (!rc)
+		rc = heapfigures_collect(f, a, p, spec, err);
+	if (rc)
+		return rc;
+	*g = (struct page){.r = r, .f = f, .seconds = (double)view_duration_ns(&sel) / 1e9};
+	heapsum_begin(r, p, &sel);
+	return 0;
+}
+
+int heapsum_report(struct report *r, const struct profile *p, const struct select_spec *spec,
+		   const char *input, const struct view_limits *limits, struct err *err)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct heapfigures f = {0};
+	struct page g;
+	int rc = open_page(&g, &f, &a, r, p, spec, err);
+	if (!rc)
+		rc = add_page(&g, spec, input, limits, err);
+	heapfigures_release(&f);
+	return rc;
+}
+
+int heapsum_table(struct report *r, const struct profile *p, const struct select_spec *spec,
+		  const struct view_limits *limits, enum heapsum_table table, struct err *err)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct heapfigures f = {0};
+	int rc = heapfigures_collect(&f, &a, p, spec, err);
+	if (!rc && table == HEAPSUM_SIZES)
+		heapviews_sizes(r, &f);
+	else if (!rc && table == HEAPSUM_THREADS)
+		heapviews_threads(r, &f, limits);
+	else if (!rc)
+		rc = leaktable_add(r, &f, spec, limits, err);
+	heapfigures_release(&f);
+	return rc;
+}

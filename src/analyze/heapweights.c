@@ -1,0 +1,525 @@
+/*
+ * Memory as a selection; see heapweights.h.
+ *
+ * Tables of levels cannot be added up by select_run, and some weights are made of two tables or of
+ * a part of one; so rows are made here, from the samples that its filters let through.
+ */
+#include "base/base.h"
+#include "analyze/heapweights.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/heapframes.h"
+#include "analyze/leaks.h"
+#include "analyze/suppress.h"
+#include "analyze/window.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/num.h"
+#include "base/vec.h"
+#include "model/heap.h"
+
+static const struct {
+	const char *key;
+	const char *table;
+	const char *title;
+	const char *noun;  /* of rows */
+	const char *count; /* weights of UNIT_COUNT count these */
+	enum unit unit;
+	const char *empty; /* why there is nothing, where the table is not there */
+} weights[HEAP_WEIGHT_NR] = {
+	[HEAP_WEIGHT_LIVE] = {"live", HEAP_TABLE_LIVE, "bytes in use at the end", "blocks", NULL,
+			      UNIT_BYTES, "all that was allocated in the capture was freed in it"},
+	[HEAP_WEIGHT_PEAK] = {"peak", HEAP_TABLE_PEAK, "bytes in use at the peak", "blocks", NULL,
+			      UNIT_BYTES, "no peak is known of this profile"},
+	[HEAP_WEIGHT_LEAKED] = {"leaked", HEAP_TABLE_LIVE, "leaked bytes", "blocks", NULL,
+				UNIT_BYTES,
+				"all that was allocated in the capture was freed in it"},
+	[HEAP_WEIGHT_ALLOCATED] = {"allocated", HEAP_TABLE_ALLOCATED, "bytes allocated",
+				   "allocations", NULL, UNIT_BYTES,
+				   "nothing was allocated in the capture, or this profile is a "
+				   "dump of what lives"},
+	[HEAP_WEIGHT_CALLS] = {"calls", HEAP_TABLE_ALLOCATED, "allocations", "allocations",
+			       "allocations", UNIT_COUNT,
+			       "nothing was allocated in the capture, or this profile is a dump of "
+			       "what lives"},
+	[HEAP_WEIGHT_TEMPORARY] = {"temporary", HEAP_TABLE_ALLOCATED, "temporary allocations",
+				   "allocations", "allocations", UNIT_COUNT,
+				   "nothing was allocated in the capture, or this profile is a "
+				   "dump of what lives"},
+	[HEAP_WEIGHT_TEMPORARY_BYTES] = {"temporary-bytes", HEAP_TABLE_ALLOCATED,
+					 "bytes of temporary allocations", "allocations", NULL,
+					 UNIT_BYTES,
+					 "nothing was allocated in the capture, or this profile is "
+					 "a dump of what lives"},
+	[HEAP_WEIGHT_FREED] = {"freed", HEAP_TABLE_FREED, "bytes freed, by who allocated them",
+			       "frees", NULL, UNIT_BYTES,
+			       "nothing that was allocated in the capture was freed in it"},
+	[HEAP_WEIGHT_MAPPED] = {"mapped", HEAP_TABLE_MAPPED, "bytes mapped by the program itself",
+				"calls", NULL, UNIT_BYTES,
+				"the program mapped no memory itself (mmap, brk outside of its "
+				"allocator)"},
+	[HEAP_WEIGHT_GROWTH] = {"growth", HEAP_TABLE_GROWTH, "memory touched for the first time",
+				"faults", NULL, UNIT_BYTES,
+				"no memory was touched for the first time"},
+};
+
+const char *heap_weight_key(enum heap_weight w)
+{
+	return weights[w].key;
+}
+
+const char *heap_weight_title(enum heap_weight w)
+{
+	return weights[w].title;
+}
+
+const char *heap_weight_table(enum heap_weight w)
+{
+	return weights[w].table;
+}
+
+bool heap_weight_from_key(const char *key, enum heap_weight *ret_w)
+{
+	for (int w = 0; w < HEAP_WEIGHT_NR; w++)
+		if (!strcmp(weights[w].key, key)) {
+			*ret_w = (enum heap_weight)w;
+			return true;
+		}
+	return false;
+}
+
+const char *heap_weight_keys(void)
+{
+	return "allocated, calls, live, leaked, peak, temporary, temporary-bytes, freed, mapped, "
+	       "growth";
+}
+
+const struct table *heaptable_rows(const struct profile *p, const char *name)
+{
+	vec_foreach(t, &p->tables)
+		if (t->n && t->has_tags && !strcmp(profile_text(p, t->event), name))
+			return t;
+	return NULL;
+}
+
+bool heapweights_are_there(const struct profile *p)
+{
+	for (int w = 0; w < HEAP_WEIGHT_NR; w++)
+		if (heaptable_rows(p, weights[w].table))
+			return true;
+	return heaptable_rows(p, HEAP_TABLE_OLDER) != NULL;
+}
+
+bool heap_weight_has_rows(const struct profile *p, enum heap_weight w)
+{
+	bool is_net = w == HEAP_WEIGHT_GROWTH && !heaptable_rows(p, HEAP_TABLE_GROWTH);
+	const struct table *t = heaptable_rows(p, is_net ? HEAP_TABLE_ALLOCATED : weights[w].table);
+	bool is_temporary = w == HEAP_WEIGHT_TEMPORARY || w == HEAP_WEIGHT_TEMPORARY_BYTES;
+	return t && (!is_temporary || t->nr_columns > HEAP_ALLOCATED_TEMPORARY);
+}
+
+enum heap_weight heap_weight_default(const struct profile *p)
+{
+	const char *attached = profile_get_fact(p, HEAP_FACT_ATTACHED);
+	bool is_launched = attached && !strncmp(attached, "launch", strlen("launch"));
+	if (is_launched && heaptable_rows(p, HEAP_TABLE_PEAK))
+		return HEAP_WEIGHT_PEAK;
+	for (int w = 0; w < HEAP_WEIGHT_NR; w++)
+		if (heaptable_rows(p, weights[w].table))
+			return (enum heap_weight)w;
+	return HEAP_WEIGHT_LIVE;
+}
+
+/* ---- rows of a table ----------------------------------------------------------------------- */
+
+static uint32_t find_table(const struct profile *p, const struct table *t)
+{
+	return (uint32_t)(t - p->tables.p);
+}
+
+static void rows_of(struct heaprows *r, const struct profile *p, const struct table *t,
+		    struct sieve *sieve)
+{
+	const char *name = profile_text(p, t->event);
+	*r = (struct heaprows){.p = p, .t = t, .sieve = sieve};
+	r->is_blocks = strcmp(name, HEAP_TABLE_MAPPED) != 0 && strcmp(name, HEAP_TABLE_GROWTH) != 0;
+}
+
+int heaprows_open(struct heaprows *ret_r, struct arena *a, const struct profile *p,
+		  const char *table, const struct select_spec *spec, struct err *err)
+{
+	const struct table *t = heaptable_rows(p, table);
+	struct sieve *sieve;
+	if (!t)
+		return -ENOENT;
+	int rc = select_compile(a, p, find_table(p, t), spec, &sieve, err);
+	if (!rc)
+		rows_of(ret_r, p, t, sieve);
+	return rc;
+}
+
+static int64_t value(const struct heaprows *r, size_t i, uint32_t column)
+{
+	return column < r->t->nr_columns ? r->t->values[i * r->t->nr_columns + column] : 0;
+}
+
+static void fill_row(const struct heaprows *r, size_t i, struct heaprow *row)
+{
+	*row = (struct heaprow){.i = i,
+				.stack = r->t->stack[i],
+				.task = r->t->task[i],
+				.time_ns = r->t->time_ns[i],
+				.tag = &r->p->tags.p[r->t->tag[i]],
+				.nr = value(r, i, HEAP_BLOCKS),
+				.bytes = value(r, i, HEAP_BYTES)};
+	if (!r->is_blocks) {
+		row->unmapped_bytes = value(r, i, 2);
+		return;
+	}
+	row->samples = value(r, i, HEAP_SAMPLES);
+	row->variance = (double)MAX(value(r, i, HEAP_VARIANCE), 0);
+	row->nr_temporary = value(r, i, HEAP_ALLOCATED_TEMPORARY);
+	row->temporary_bytes = value(r, i, HEAP_ALLOCATED_TEMPORARY_BYTES);
+	if (row->bytes > 0) {
+		double per_byte = (double)row->nr / (double)row->bytes;
+		row->count_variance = row->variance * per_byte * per_byte;
+	}
+}
+
+bool heaprows_next(struct heaprows *r, struct heaprow *ret_row)
+{
+	while (r->next < r->t->n && !select_has(r->sieve, r->next))
+		r->next++;
+	if (r->next >= r->t->n)
+		return false;
+	fill_row(r, r->next++, ret_row);
+	return true;
+}
+
+/* ---- a selection --------------------------------------------------------------------------- */
+
+struct piece {
+	struct select_row row;
+	int64_t weight; /* signed, of what may be taken away again */
+	int64_t nr;
+	double variance;
+};
+
+struct gather {
+	struct arena *arena;
+	const struct profile *p;
+	const struct select_spec *spec;
+	enum heap_weight weight;
+	uint64_t until_ns; /* --at: rows before this; 0 = all */
+	struct leak_limit leaks;
+	const struct suppress *suppress;
+	struct heapframes *frames; /* SELECT_CUT_STACKS, else NULL */
+	struct selection sel;
+	VEC(struct piece) pieces;
+};
+
+static bool is_net(const struct gather *g)
+{
+	return g->until_ns ||
+	       (g->weight == HEAP_WEIGHT_GROWTH && !heaptable_rows(g->p, HEAP_TABLE_GROWTH));
+}
+
+static double share_of(double variance, int64_t part, int64_t whole)
+{
+	return whole > 0 ? variance * (double)part / (double)whole : 0;
+}
+
+/* What a row counts by the weight: weight, number, variance. */
+static struct piece piece_of(const struct gather *g, const struct heaprow *r)
+{
+	switch (g->weight) {
+	case HEAP_WEIGHT_CALLS:
+		return (struct piece){.weight = r->nr, .nr = r->nr, .variance = r->count_variance};
+	case HEAP_WEIGHT_TEMPORARY:
+		return (struct piece){.weight = r->nr_temporary,
+				      .nr = r->nr_temporary,
+				      .variance =
+					      share_of(r->count_variance, r->nr_temporary, r->nr)};
+	case HEAP_WEIGHT_TEMPORARY_BYTES:
+		return (struct piece){.weight = r->temporary_bytes,
+				      .nr = r->nr_temporary,
+				      .variance =
+					      share_of(r->variance, r->temporary_bytes, r->bytes)};
+	case HEAP_WEIGHT_LIVE:
+	case HEAP_WEIGHT_PEAK:
+	case HEAP_WEIGHT_LEAKED:
+	case HEAP_WEIGHT_ALLOCATED:
+	case HEAP_WEIGHT_FREED:
+	case HEAP_WEIGHT_MAPPED:
+	case HEAP_WEIGHT_GROWTH:
+	case HEAP_WEIGHT_NR:
+		break;
+	}
+	return (struct piece){.weight = r->bytes, .nr = r->nr, .variance = r->variance};
+}
+
+static void count_out(struct gather *g, const struct piece *piece, unsigned verdict)
+{
+	g->sel.nr_out[verdict - 1] += (uint64_t)MAX(piece->nr, 0);
+	g->sel.weight_out += (uint64_t)MAX(piece->weight, 0);
+}
+
+/* Not above the view's root: there a stack has no frames to show. */
+static stack_id cut_stack(const struct gather *g, stack_id stack)
+{
+	stack_id cut = heapframes_of(g->frames, stack)->node;
+	stack_id root = g->sel.roots ? g->sel.roots[stack] : 0;
+	return cut && (!root || g->sel.roots[cut]) ? cut : root ? root : stack;
+}
+
+static void add_piece(struct gather *g, const struct heaprow *r, uint32_t phase, struct piece piece,
+		      int sign)
+{
+	bool is_leaked = g->weight == HEAP_WEIGHT_LEAKED;
+	if (is_leaked && !leaks_has(&g->leaks, r->time_ns))
+		return;
+	piece.row =
+		(struct select_row){.stack = r->stack, .task = r->task, .phase = phase & 0xffffff};
+	if (g->frames && r->stack)
+		piece.row.stack = cut_stack(g, r->stack);
+	if (is_leaked && suppress_has(g->suppress, r->stack)) {
+		piece.row.stack = 0;
+		piece.row.tip = SELECT_TIP_SUPPRESSED;
+	}
+	piece.weight *= sign;
+	piece.nr *= sign;
+	piece.variance *= sign; /* what was sampled and freed is certain to be gone */
+	vec_push(&g->pieces, piece);
+}
+
+static void add_rows(struct gather *g, const struct table *t, struct sieve *sieve, int sign)
+{
+	struct heaprows rows;
+	struct heaprow row;
+	rows_of(&rows, g->p, t, sieve);
+	for (size_t i = 0; i < t->n; i++) {
+		if (g->until_ns && t->time_ns[i] >= g->until_ns)
+			continue;
+		fill_row(&rows, i, &row);
+		struct piece piece = piece_of(g, &row);
+		unsigned verdict = select_verdict(sieve, i);
+		if (!verdict)
+			add_piece(g, &row, select_phase(sieve, i), piece, sign);
+		else if (sign > 0)
+			count_out(g, &piece, verdict);
+	}
+}
+
+/* A table that is not there is one without rows, if any other of memory is: for the shape. */
+static int open_table(struct gather *g, const char *name, struct sieve **ret_s,
+		      const struct table **ret_t, struct err *err)
+{
+	const struct table *t = heaptable_rows(g->p, name);
+	const struct table *any = t;
+	for (int w = 0; w < HEAP_WEIGHT_NR && !any; w++)
+		any = heaptable_rows(g->p, weights[w].table);
+	any = any ? any : heaptable_rows(g->p, HEAP_TABLE_OLDER);
+	*ret_t = t;
+	return select_open(g->arena, g->p, find_table(g->p, any), g->spec, &g->sel, ret_s, err);
+}
+
+static int gather_rows(struct gather *g, struct err *err)
+{
+	struct sieve *sieve;
+	const struct table *t;
+	bool nets = is_net(g);
+	if (nets) { /* the second first: the selection is that of what was allocated */
+		struct gather freed = *g;
+		int rc = open_table(&freed, HEAP_TABLE_FREED, &sieve, &t, err);
+		if (rc)
+			return rc;
+		if (t)
+			add_rows(&freed, t, sieve, -1);
+		g->pieces.p = freed.pieces.p;
+		g->pieces.n = freed.pieces.n;
+		g->pieces.cap = freed.pieces.cap;
+	}
+	const char *name = nets ? HEAP_TABLE_ALLOCATED : weights[g->weight].table;
+	int rc = open_table(g, name, &sieve, &t, err);
+	if (!rc && t)
+		add_rows(g, t, sieve, 1);
+	return rc;
+}
+
+static int by_key(const void *x, const void *y)
+{
+	const struct piece *a = x;
+	const struct piece *b = y;
+#define ORDER(field)                      \
+	if (a->row.field != b->row.field) \
+	return a->row.field < b->row.field ? -1 : 1
+	ORDER(stack);
+	ORDER(task);
+	ORDER(phase);
+	ORDER(tip);
+#undef ORDER
+	return 0;
+}
+
+static size_t merge_pieces(struct piece *p, size_t n)
+{
+	size_t to = 0;
+	if (n)
+		qsort(p, n, sizeof(*p), by_key);
+	for (size_t i = 0; i < n; i++) {
+		if (to && !by_key(&p[to - 1], &p[i])) {
+			p[to - 1].weight += p[i].weight;
+			p[to - 1].nr += p[i].nr;
+			p[to - 1].variance += p[i].variance;
+			continue;
+		}
+		p[to++] = p[i];
+	}
+	return to;
+}
+
+static void finish_rows(struct gather *g)
+{
+	struct selection *sel = &g->sel;
+	size_t n = merge_pieces(g->pieces.p, g->pieces.n);
+	double *variance = arena_calloc(g->arena, n + 1, sizeof(*variance));
+	bool has_variance = false;
+	sel->rows = arena_calloc(g->arena, n + 1, sizeof(*sel->rows));
+	for (size_t i = 0; i < n; i++) {
+		const struct piece *piece = &g->pieces.p[i];
+		if (piece->weight <= 0)
+			continue;
+		struct select_row *row = &sel->rows[sel->nr_rows];
+		*row = piece->row;
+		row->weight = (uint64_t)piece->weight;
+		row->nr_samples = (uint64_t)MAX(piece->nr, 0);
+		variance[sel->nr_rows++] = MAX(piece->variance, 0);
+		has_variance |= piece->variance > 0;
+		sel->weight += row->weight;
+		sel->nr_samples += row->nr_samples;
+	}
+	sel->variance = has_variance ? variance : NULL;
+	sel->unit = weights[g->weight].unit;
+	sel->event = weights[g->weight].key;
+	sel->noun = weights[g->weight].noun;
+	sel->count_name = weights[g->weight].count;
+}
+
+/* ---- the spec ------------------------------------------------------------------------------ */
+
+static int parse_weight(struct gather *g, struct err *err)
+{
+	const char *key = g->spec->heap.weight;
+	g->weight = g->spec->heap.at && !key ? HEAP_WEIGHT_LIVE : heap_weight_default(g->p);
+	if (!key && g->spec->event && !strcmp(g->spec->event, HEAP_TABLE_OLDER)) {
+		err_set(err, -EINVAL, "frees of blocks from before the capture have no stacks");
+		return err_hint(err, "assay report shows how many they were");
+	}
+	if (!key && g->spec->event)
+		key = g->spec->event; /* tables are called as the weights are */
+	if (!key || heap_weight_from_key(key, &g->weight))
+		return 0;
+	err_set(err, -EINVAL, "'%s' is nothing that a profile of memory is weighed by", key);
+	return err_hint(err, "there are: %s", heap_weight_keys());
+}
+
+static int parse_moment(struct gather *g, struct err *err)
+{
+	const char *at = g->spec->heap.at;
+	struct window all = window_of_profile(g->p);
+	uint64_t ns;
+	if (!at)
+		return 0;
+	if (!clock_parse_duration(sv_from_str(at), &ns)) {
+		err_set(err, -EINVAL, "--at: '%s' is no moment", at);
+		return err_hint(err, "write the time since the capture's start: 12s, 500ms, 2m");
+	}
+	if (g->weight != HEAP_WEIGHT_LIVE)
+		return err_set(err, -EINVAL, "--at says what lived at a moment, not what was %s",
+			       weights[g->weight].key);
+	if (!heaptable_rows(g->p, HEAP_TABLE_ALLOCATED)) {
+		err_set(err, -EINVAL, "--at: this profile knows one moment only");
+		return err_hint(err, "leave out --at, or record what happens: assay heap");
+	}
+	g->until_ns = all.from_ns + MAX(ns, 1u);
+	return 0;
+}
+
+static const char *why_empty(const struct gather *g)
+{
+	if (!heap_weight_has_rows(g->p, g->weight))
+		return weights[g->weight].empty;
+	if (g->weight == HEAP_WEIGHT_TEMPORARY || g->weight == HEAP_WEIGHT_TEMPORARY_BYTES)
+		return "no allocation in view was freed before its thread's next one";
+	if (g->weight != HEAP_WEIGHT_LEAKED)
+		return "filters leave nothing in view";
+	if (g->leaks.rule == LEAKS_UNKNOWN)
+		return "a dump does not say how old blocks are: compare two with assay diff";
+	CLEANUP(buf_release) struct buf age = {0};
+	num_add_ns(&age, g->leaks.min_age_ns);
+	return arena_fmt(g->arena, "nothing in view that lives at the end is older than %s",
+			 buf_str(&age));
+}
+
+int heapweights_select(struct arena *a, const struct profile *p, const struct select_spec *spec,
+		       struct selection *ret_sel, struct err *err)
+{
+	struct select_spec own = *spec;
+	struct gather g = {.arena = a, .p = p, .spec = spec};
+	int rc = parse_weight(&g, err);
+	if (!rc)
+		rc = parse_moment(&g, err);
+	if (!rc)
+		rc = leaks_limit(p, spec->heap.older_than, &g.leaks, err);
+	struct suppress *suppress = NULL;
+	if (!rc && g.weight == HEAP_WEIGHT_LEAKED)
+		rc = suppress_new(&suppress, a, p, spec->heap.suppress, err);
+	if (rc)
+		return rc;
+	g.suppress = suppress;
+	if (spec->flags & SELECT_CUT_STACKS)
+		g.frames = heapframes_new(a, p);
+	own.event = NULL;
+	g.spec = &own;
+	rc = gather_rows(&g, err);
+	if (!rc) {
+		finish_rows(&g);
+		if (g.frames)
+			g.sel.leaf_frames = heapframes_leaves(g.frames);
+		if (!g.sel.nr_rows)
+			g.sel.why_empty = why_empty(&g);
+		*ret_sel = g.sel;
+	}
+	vec_release(&g.pieces);
+	return rc;
+}
+
+void heapweights_set(struct profile *p, enum heap_weight w, const char **ret_event)
+{
+	static const uint32_t columns[HEAP_WEIGHT_NR] = {
+		[HEAP_WEIGHT_LIVE] = HEAP_BYTES,
+		[HEAP_WEIGHT_PEAK] = HEAP_BYTES,
+		[HEAP_WEIGHT_LEAKED] = HEAP_BYTES,
+		[HEAP_WEIGHT_ALLOCATED] = HEAP_BYTES,
+		[HEAP_WEIGHT_CALLS] = HEAP_ALLOCATED_CALLS,
+		[HEAP_WEIGHT_TEMPORARY] = HEAP_ALLOCATED_TEMPORARY,
+		[HEAP_WEIGHT_TEMPORARY_BYTES] = HEAP_ALLOCATED_TEMPORARY_BYTES,
+		[HEAP_WEIGHT_FREED] = HEAP_BYTES,
+		[HEAP_WEIGHT_MAPPED] = HEAP_BYTES,
+		[HEAP_WEIGHT_GROWTH] = HEAP_BYTES,
+	};
+	*ret_event = weights[w].table;
+	vec_foreach(t, &p->tables)
+		if (!strcmp(profile_text(p, t->event), weights[w].table) &&
+		    columns[w] < t->nr_columns)
+			t->weight_column = columns[w];
+}
+
+bool heapweights_is_one(const struct selection *sel)
+{
+	enum heap_weight w;
+	return sel->noun && heap_weight_from_key(sel->event, &w) && heapweights_are_there(sel->p);
+}

@@ -1,0 +1,203 @@
+/* Leaks by site; see leaktable.h. */
+#include "base/base.h"
+#include "analyze/leaktable.h"
+
+#include <errno.h>
+#include <math.h>
+
+#include "analyze/heapweights.h"
+#include "analyze/window.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/num.h"
+#include "base/stat.h"
+#include "model/heap.h"
+
+#define FRAMES_MAX   12
+#define SLICES_MAX   100000 /* a day */
+#define STEADY_SHARE 0.2    /* of what a site holds: growth below it in a whole capture is none */
+
+struct leak_growth leak_growth_of(const double *net_bytes, size_t n)
+{
+	struct stat_run run = {0};
+	if (n < LEAK_SLICES_MIN)
+		return (struct leak_growth){0};
+	for (size_t i = n / 2; i < n; i++)
+		stat_add(&run, net_bytes[i]);
+	double error = stat_t95((size_t)run.n - 1) * stat_stddev(&run) / sqrt((double)run.n);
+	return (struct leak_growth){
+		.is_known = true, .per_min = 60 * run.mean, .per_min_error = 60 * error};
+}
+
+const char *leak_verdict(const struct leak_growth *g, int64_t leaked_bytes, uint64_t duration_ns)
+{
+	if (!g->is_known)
+		return "too short to tell";
+	double most = fabs(g->per_min) + g->per_min_error;
+	double minutes = (double)duration_ns / 60e9;
+	if (g->per_min - g->per_min_error > 0)
+		return most * minutes < STEADY_SHARE * (double)leaked_bytes ? "steady" : "grows";
+	if (g->per_min + g->per_min_error < 0)
+		return "shrinks";
+	return most * minutes < STEADY_SHARE * (double)leaked_bytes ? "steady" : "unclear";
+}
+
+static const struct report_column columns[] = {
+	{"leaked", "leaked", CELL_BYTES_ESTIMATE, "bytes that were not freed and are old enough"},
+	{"blocks", "blocks", CELL_COUNT_ESTIMATE, NULL},
+	{"oldest_ns", "oldest", CELL_NS, "age at the end of the oldest of them, to the second"},
+	{"growth_per_min", "growth/min", CELL_BYTES_CHANGE,
+	 "allocated - freed in the second half of the capture"},
+	{"verdict", "verdict", CELL_TEXT, "grows, steady, shrinks, unclear, too short to tell"},
+	{"function", "allocated by", CELL_TEXT, "the nearest function that is no allocator's"},
+	{"stack", "called from", CELL_TEXT, "callers of the function, the nearest first"},
+};
+
+/* Net bytes a second, of the sites that have a row. */
+struct slices {
+	struct map rows; /* by site */
+	double *net;     /* nr_rows x n */
+	size_t n;
+	uint64_t start_ns;
+};
+
+static int add_net(struct slices *s, struct heapfigures *f, const char *table, double sign,
+		   const struct select_spec *spec, struct err *err)
+{
+	struct heaprows rows;
+	struct heaprow row;
+	int rc = heaprows_open(&rows, f->arena, f->p, table, spec, err);
+	if (rc)
+		return rc == -ENOENT && !heaptable_rows(f->p, table) ? 0 : rc;
+	while (heaprows_next(&rows, &row)) {
+		const uint32_t *at = map_get(
+			&s->rows, heapfigures_site_key(heapframes_of(f->frames, row.stack)));
+		uint64_t k =
+			row.time_ns >= s->start_ns ? (row.time_ns - s->start_ns) / NS_PER_SEC : 0;
+		if (at && k < s->n)
+			s->net[*at * s->n + k] += sign * (double)row.bytes;
+	}
+	return 0;
+}
+
+/* The last second is rarely a whole one, and counts for none. */
+static int fill_slices(struct slices *s, struct heapfigures *f, size_t nr_rows,
+		       const struct select_spec *spec, struct err *err)
+{
+	struct window w = window_of_profile(f->p);
+	struct select_spec own = *spec;
+	own.event = NULL;
+	own.time = NULL;
+	s->start_ns = w.from_ns;
+	s->n = MIN((w.to_ns - w.from_ns) / NS_PER_SEC, (uint64_t)SLICES_MAX);
+	if (f->leaks.rule == LEAKS_UNKNOWN || s->n < LEAK_SLICES_MIN)
+		s->n = 0;
+	s->net = arena_calloc(f->arena, nr_rows * s->n + 1, sizeof(*s->net));
+	for (size_t i = 0; i < nr_rows; i++)
+		*map_put(&s->rows, heapfigures_site_key(&f->sites.rows.p[i].frame), NULL) =
+			(uint32_t)i;
+	int rc = s->n ? add_net(s, f, HEAP_TABLE_ALLOCATED, 1, &own, err) : 0;
+	return rc || !s->n ? rc : add_net(s, f, HEAP_TABLE_FREED, -1, &own, err);
+}
+
+static const struct heap_sum *leaked_of(const struct heap_figures *f)
+{
+	return &f->leaked;
+}
+
+/* Callers without the function itself, which has a column. */
+static void add_callers(struct buf *to, const struct profile *p, const struct heapframe *f)
+{
+	CLEANUP(buf_release) struct buf all = {0};
+	heapframe_add_callers(&all, p, f, FRAMES_MAX);
+	const char *rest = strstr(buf_str(&all), " < ");
+	buf_add_str(to, rest ? rest + strlen(" < ") : "-");
+}
+
+static void add_site(struct report *r, struct report_table *t, const struct heapfigures *f,
+		     const struct heap_group *g, const double *net, size_t nr_slices)
+{
+	struct window w = window_of_profile(f->p);
+	struct leak_growth growth = leak_growth_of(net, nr_slices);
+	CLEANUP(buf_release) struct buf callers = {0};
+	add_callers(&callers, f->p, &g->frame);
+	union cell change = {.estimate = {.change = CELL_NO_CHANGE}};
+	if (growth.is_known) {
+		change.estimate.change = llrint(growth.per_min);
+		change.estimate.error = (uint64_t)llrint(MIN(growth.per_min_error, 9e18));
+	}
+	union cell cells[] = {
+		heap_cell_bytes(&g->f.leaked),
+		heap_cell_count(&g->f.leaked),
+		{.u = leaks_age_ns(&f->leaks, g->f.oldest_leak_ns)},
+		change,
+		{.text = leak_verdict(&growth, g->f.leaked.bytes, w.to_ns - w.from_ns)},
+		{.text = heapframe_name(f->p, &g->frame)},
+		{.text = buf_str(&callers)},
+	};
+	report_add_row(r, t, cells);
+}
+
+static void add_sum_row(struct report *r, struct report_table *t, const struct heap_sum *s,
+			const char *name)
+{
+	if (s->nr <= 0 && s->bytes <= 0)
+		return;
+	union cell cells[] = {
+		heap_cell_bytes(s),  heap_cell_count(s),
+		{.u = CELL_NS_NONE}, {.estimate = {.change = CELL_NO_CHANGE}},
+		{.text = "-"},       {.text = name},
+		{.text = "-"},
+	};
+	report_add_row(r, t, cells);
+}
+
+static const char *title_of(struct heapfigures *f)
+{
+	CLEANUP(buf_release) struct buf age = {0};
+	if (f->leaks.rule == LEAKS_ALL)
+		return "leaked: not freed when the program ended, by site";
+	num_add_ns(&age, f->leaks.min_age_ns);
+	return arena_fmt(f->arena, "leaked: alive at the end and older than %s, by site",
+			 buf_str(&age));
+}
+
+static bool is_suppressed(const struct heap_group *g)
+{
+	return g->f.suppressed.nr >= g->f.leaked.nr;
+}
+
+int leaktable_add(struct report *r, struct heapfigures *f, const struct select_spec *spec,
+		  const struct view_limits *limits, struct err *err)
+{
+	struct slices s = {0};
+	struct heap_sum other = {0};
+	size_t nr_sites = 0;
+	heap_groups_sort(&f->sites, leaked_of, false);
+	while (nr_sites < f->sites.rows.n && f->sites.rows.p[nr_sites].f.leaked.nr > 0)
+		nr_sites++;
+	struct report_table *t =
+		report_add_table(r, "leaks", title_of(f), columns, ARRAY_LEN(columns));
+	size_t nr_rows = limits->max_rows ? MIN(limits->max_rows, nr_sites) : nr_sites;
+	int rc = fill_slices(&s, f, nr_rows, spec, err);
+	for (size_t i = 0; !rc && i < nr_sites; i++) {
+		const struct heap_group *g = &f->sites.rows.p[i];
+		if (is_suppressed(g))
+			continue;
+		if (i < nr_rows) {
+			add_site(r, t, f, g, &s.net[i * s.n], s.n);
+			continue;
+		}
+		other.nr += g->f.leaked.nr - g->f.suppressed.nr;
+		other.bytes += g->f.leaked.bytes - g->f.suppressed.bytes;
+		other.variance += g->f.leaked.variance;
+		other.count_variance += g->f.leaked.count_variance;
+	}
+	if (!rc) {
+		add_sum_row(r, t, &other, "<other>");
+		add_sum_row(r, t, &f->total.suppressed, "<suppressed>");
+		t->nr_rows_total = nr_sites;
+	}
+	map_release(&s.rows);
+	return rc;
+}

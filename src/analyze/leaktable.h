@@ -1,0 +1,33 @@
+/*
+ * Leaks by site: how much, how old, how fast it grows, and a verdict.
+ *
+ * Growth is the mean of allocated - freed per second in the second half of the capture, where
+ * whatever has a steady size has reached it; its interval is Student's, from how much the seconds
+ * differ. Five seconds are needed to say anything.
+ */
+#ifndef ASSAY_ANALYZE_LEAKTABLE_H
+#define ASSAY_ANALYZE_LEAKTABLE_H
+
+#include "analyze/heapfigures.h"
+#include "analyze/report.h"
+#include "analyze/view.h"
+#include "base/base.h"
+
+#define LEAK_SLICES_MIN 5
+
+struct leak_growth {
+	bool is_known;
+	double per_min;       /* bytes */
+	double per_min_error; /* half of the 95 % interval */
+};
+
+/* Of the net bytes of @n seconds, in order. */
+struct leak_growth leak_growth_of(const double *net_bytes, size_t n);
+/* "grows", "steady", "shrinks", "unclear", "too short": of a site that holds so many bytes. */
+const char *leak_verdict(const struct leak_growth *g, int64_t leaked_bytes, uint64_t duration_ns);
+
+/* Sorts f->sites by leaked bytes. */
+int leaktable_add(struct report *r, struct heapfigures *f, const struct select_spec *spec,
+		  const struct view_limits *limits, struct err *err);
+
+#endif
