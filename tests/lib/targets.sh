@@ -1,22 +1,61 @@
 #!/bin/sh
 # Builds the programs whose truth is known: targets.sh OUTDIR SOURCE... Flags stand in the source:
 #	/* build: gcc -O2 -fomit-frame-pointer -pthread */
-# A compiler that is missing leaves its programs out, which the tests that need them say.
+#	/* also NAME: gcc -O2 -static */	the same source once more, as another program
+# -lrjem is a static jemalloc whose functions begin with _rjem_, as Rust programs have it. A compiler
+# or a library that is missing leaves its programs out, which the tests that need them say.
 set -eu
 out=$1
 shift
 mkdir -p "$out"
+
+# librjem.a: Debian's static jemalloc under other names. Its internal ones (je_...) stay.
+make_rjem() {
+	[ -s "$out/librjem.a" ] && return
+	for lib in /usr/lib/*/libjemalloc_pic.a; do [ -f "$lib" ] || return 0; done
+	names=$(for f in malloc calloc realloc free memalign aligned_alloc posix_memalign valloc \
+		malloc_usable_size malloc_stats_print mallctl mallctlnametomib mallctlbymib mallocx rallocx \
+		xallocx sallocx dallocx sdallocx nallocx malloc_conf malloc_message; do
+		printf -- '--redefine-sym %s=_rjem_%s ' $f $f
+	done)
+	objcopy $names "$lib" "$out/librjem.a"
+}
+
+# build NAME SOURCE COMPILER...
+build() {
+	name=$1 src=$2
+	shift 2
+	[ "$out/$name" -nt "$src" ] && return
+	if ! command -v "$1" > /dev/null; then
+		echo "targets: $name left out, no $1 here" >&2
+		return
+	fi
+	case $* in *rjem*) make_rjem ;; esac
+	for word; do # libraries that a test package brings
+		case $word in
+		-lrjem | static=rjem) [ -s "$out/librjem.a" ] || word=missing ;;
+		-ltcmalloc_minimal) ls /usr/lib/*/libtcmalloc_minimal.so > /dev/null 2>&1 || word=missing ;;
+		-lmimalloc) ls /usr/lib/*/libmimalloc.so > /dev/null 2>&1 || word=missing ;;
+		-ljemalloc) ls /usr/lib/*/libjemalloc.so > /dev/null 2>&1 || word=missing ;;
+		esac
+		[ $word != missing ] || { echo "targets: $name left out, a library of it is missing" >&2; return; }
+	done
+	case $1 in
+	rustc) "$@" -L native="$out" -o "$out/$name" "$src" ;;
+	*)
+		compiler=$1 flags="" libs=""
+		shift
+		for word; do case $word in -l*) libs="$libs $word" ;; *) flags="$flags $word" ;; esac; done
+		"$compiler" $flags -o "$out/$name" "$src" -L"$out" $libs \
+			$(sed -n 's|^/\* libs: \(.*\) \*/$|\1|p' "$src" | head -1)
+		;;
+	esac
+}
+
 for src in "$@"; do
 	name=$(basename "$src" | sed 's/\.[a-z]*$//')
-	[ "$out/$name" -nt "$src" ] && continue
-	line=$(sed -n 's|^/\* build: \(.*\) \*/$|\1|p' "$src" | head -1)
-	compiler=${line%% *}
-	if ! command -v "$compiler" > /dev/null; then
-		echo "targets: $name left out, no $compiler here" >&2
-		continue
-	fi
-	case $compiler in
-	rustc) $line -o "$out/$name" "$src" ;;
-	*) $line -o "$out/$name" "$src" $(sed -n 's|^/\* libs: \(.*\) \*/$|\1|p' "$src" | head -1) ;;
-	esac
+	build "$name" "$src" $(sed -n 's|^/\* build: \(.*\) \*/$|\1|p' "$src" | head -1)
+	sed -n 's|^/\* also \([a-z_]*\): \(.*\) \*/$|\1 \2|p' "$src" | while read -r name line; do
+		build "$name" "$src" $line
+	done
 done

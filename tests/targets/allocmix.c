@@ -1,4 +1,11 @@
 /* build: gcc -O2 -g -fomit-frame-pointer -fno-optimize-sibling-calls -pthread */
+/* also allocmix_static: gcc -O2 -g -static -pthread */
+/* also allocmix_musl: musl-gcc -O2 -g -static */
+/* also allocmix_je: gcc -O2 -g -pthread -ljemalloc */
+/* also allocmix_tc: gcc -O2 -g -pthread -ltcmalloc_minimal */
+/* also allocmix_mi: gcc -O2 -g -pthread -lmimalloc */
+/* also allocmix_rjem: gcc -O2 -g -pthread -DMALLOC=_rjem_malloc -DCALLOC=_rjem_calloc -DREALLOC=_rjem_realloc -DFREE=_rjem_free -lrjem -lm */
+/* also allocmix_rjem_stripped: gcc -O2 -s -pthread -DMALLOC=_rjem_malloc -DCALLOC=_rjem_calloc -DREALLOC=_rjem_realloc -DFREE=_rjem_free -lrjem -lm */
 /*
  * allocmix THREADS OPS [THINK]: an allocation benchmark with stacks about 17 deep and no frame
  * pointers. Each thread keeps a table of blocks; an operation frees a random entry and fills it
