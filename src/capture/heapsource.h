@@ -32,7 +32,6 @@ struct heapsource_spec {
 	enum heap_tier forced; /* NONE = choose */
 	bool is_every;
 	uint64_t interval_bytes; /* between samples, unless is_every */
-	uint64_t spacing_ns;     /* of rows of "memory"; 0 = a second */
 	bool follows_children;   /* those that are forked during the capture */
 	/* Filled in by session/ from the options of the capture. */
 	const struct pid_list *pids;
@@ -54,10 +53,14 @@ struct heapsource_info {
 	uint64_t nr_allocs; /* counted exactly by the recorder, also where it sampled */
 	uint64_t nr_alloc_bytes;
 	uint64_t nr_frees;
-	uint64_t nr_unbooked;   /* blocks for which there was no room here */
-	uint64_t table_bytes;   /* most memory that the tables of blocks took here */
-	uint64_t stopped_ns;    /* longest stop of one thread of a target */
-	uint64_t went_inert_ns; /* the recorder fell silent; 0 = it did not */
+	uint64_t nr_unbooked; /* blocks for which there was no room here */
+	uint64_t table_bytes; /* most memory that the tables of blocks took here */
+	uint64_t stopped_ns;  /* longest stop of one thread of a target */
+	bool has_gone_silent; /* the recorder did, for we had not come by in time */
+	uint64_t nr_no_stack; /* stacks for which there was no room in the target */
+	double nr_booked;     /* allocations in rows: estimates, where sampled */
+	double booked_bytes;
+	double booked_variance; /* of booked_bytes */
 	uint64_t drain_ns;      /* CPU time of the thread that empties the rings */
 	size_t nr_unpatched;
 	bool had_to_stop_all;
@@ -75,8 +78,12 @@ int heapsource_new(struct heapsource **ret_h, const struct heapsource_spec *spec
 void heapsource_space(struct heapsource *h, int32_t pid, const struct space *sp);
 int heapsource_start(struct heapsource *h, uint64_t start_ns, const struct event_sink *sink,
 		     struct err *err);
-/* FORK, EXIT and COMM (exec) of any process, as they are applied. */
-void heapsource_saw(struct heapsource *h, const struct event *ev);
+/*
+ * FORK, EXIT and COMM (exec) of any process, before they are applied: stacks that the old mappings
+ * explain are told to @sink.
+ */
+int heapsource_saw(struct heapsource *h, const struct event *ev, const struct event_sink *sink,
+		   struct err *err);
 int heapsource_drain(struct heapsource *h, const struct event_sink *sink, struct err *err);
 int heapsource_stop(struct heapsource *h, const struct event_sink *sink, struct err *err);
 struct heapsource_info heapsource_info(const struct heapsource *h);

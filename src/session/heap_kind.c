@@ -18,7 +18,6 @@ static const struct {
 	{HEAP_KIND_FREED, SPEC_HEAP_FREED, true},
 	{HEAP_KIND_OLDER, SPEC_HEAP_OLDER, true},
 	{HEAP_KIND_MAPPED, SPEC_HEAP_MAPPED, true},
-	{HEAP_KIND_MEMORY, SPEC_MEMORY, true},
 };
 
 void heap_kind_tables(const struct capture_options *o, struct profile *p, struct builder *b)

@@ -7,7 +7,7 @@
 #include "model/profile.h"
 #include "session/capture.h"
 
-/* Tables for what SPEC_HEAP_* and SPEC_MEMORY tell (model/heap.h). */
+/* Tables for what SPEC_HEAP_* tell (model/heap.h). */
 void heap_kind_tables(const struct capture_options *o, struct profile *p, struct builder *b);
 
 #endif

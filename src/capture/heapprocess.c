@@ -1,0 +1,318 @@
+/* One process whose heap is recorded; see heapprocess.h. */
+#include "base/base.h"
+#include "capture/heapprocess.h"
+
+#include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "capture/heapbook.h"
+#include "capture/heapring.h"
+#include "capture/kerneltables.h"
+
+#define BATCH       256
+#define CLOCK_TRIES 4
+#define CLOCK_FAR   2000000000u /* ns between the two moments that the clock's line goes through */
+
+struct moment {
+	uint64_t tsc;
+	uint64_t ns;
+};
+
+struct heapprocess {
+	struct heapprocess_spec spec;
+	uint64_t seed;
+	struct heap_plan plan;
+	struct heapinject *inject;
+	struct kerneltables tables;
+	bool has_tables;
+	bool is_stopped;
+	const uint8_t **rings;
+	uint32_t ring_bytes;
+	struct heapring ring;
+	struct heapbook *book;
+	struct moment before;  /* the line's first moment */
+	struct moment between; /* becomes it in a while */
+	struct heapqueue_batch batch;
+	struct heapring_event events[BATCH];
+};
+
+/* ---- time --------------------------------------------------------------------------------- */
+
+/* Both clocks at one moment: the closest of several tries. */
+static struct moment now_moment(void)
+{
+	struct moment best = {0};
+	uint64_t closest = UINT64_MAX;
+	for (unsigned i = 0; i < CLOCK_TRIES; i++) {
+		uint64_t start = heapring_tsc();
+		uint64_t ns = clock_mono_ns();
+		uint64_t end = heapring_tsc();
+		if (end - start >= closest)
+			continue;
+		closest = end - start;
+		best = (struct moment){start + (end - start) / 2, ns};
+	}
+	return best;
+}
+
+static void set_clock(struct heapprocess *p)
+{
+	struct moment now = now_moment();
+	if (now.ns - p->between.ns > CLOCK_FAR) {
+		p->before = p->between;
+		p->between = now;
+	}
+	if (now.tsc <= p->before.tsc)
+		return;
+	heapbook_clock(p->book,
+		       &(struct heapclock){.tsc = now.tsc,
+					   .ns = now.ns,
+					   .ns_per_tick = (double)(now.ns - p->before.ns) /
+							  (double)(now.tsc - p->before.tsc)});
+}
+
+/* ---- what the rings tell ------------------------------------------------------------------ */
+
+static void on_thread(void *ctx, uint16_t slot, int32_t tid)
+{
+	heapbook_thread(((struct heapprocess *)ctx)->book, slot, tid);
+}
+
+static enum loss_kind loss_of(enum heap_stack_end end)
+{
+	switch (end) {
+	case HEAP_STACK_WHOLE:
+		return LOSS_NR;
+	case HEAP_STACK_NO_RULE:
+		return LOSS_TRUNC_NO_RULE;
+	case HEAP_STACK_NO_MAP:
+		return LOSS_TRUNC_NO_MAP;
+	case HEAP_STACK_DEEP:
+		return LOSS_TRUNC_DEPTH;
+	case HEAP_STACK_BAD:
+	case HEAP_STACK_LIMIT:
+	case HEAP_STACK_END_NR:
+		break;
+	}
+	return LOSS_TRUNC_BAD_FRAME;
+}
+
+static void on_stack(void *ctx, uint32_t stack, const uint64_t *frames, uint32_t nr,
+		     enum heap_stack_end end)
+{
+	struct heapprocess *p = ctx;
+	vec_push(&p->batch.stacks, (struct heapqueue_stack){.pid = p->spec.pid,
+							    .ref = heapqueue_ref(p->seed, stack),
+							    .loss = loss_of(end),
+							    .nr_frames = nr});
+	for (uint32_t i = 0; i < nr; i++)
+		vec_push(&p->batch.frames, frames[i]);
+}
+
+static void on_row(void *ctx, const struct heapbook_row *row)
+{
+	struct heapprocess *p = ctx;
+	vec_push(&p->batch.rows,
+		 (struct heapqueue_row){.pid = p->spec.pid, .seed = p->seed, .row = *row});
+}
+
+uint32_t heapprocess_pass(struct heapprocess *p)
+{
+	set_clock(p);
+	uint64_t now = heapring_tsc();
+	size_t n;
+	heapring_begin(&p->ring, now);
+	while ((n = heapring_take(&p->ring, p->events, BATCH)))
+		heapbook_add(p->book, p->events, n);
+	heapbook_passed(p->book, now);
+	heapqueue_put(p->spec.queue, &p->batch);
+	return (uint32_t)(p->ring.fullest_bytes * 1024 / p->ring_bytes);
+}
+
+static bool is_alive(void *ctx, int32_t tid)
+{
+	const struct heapprocess *p = ctx;
+	return !syscall(SYS_tgkill, p->spec.pid, tid, 0) || errno != ESRCH;
+}
+
+void heapprocess_retire(struct heapprocess *p)
+{
+	heapring_retire(&p->ring, is_alive, p);
+}
+
+void heapprocess_thread_ended(struct heapprocess *p, int32_t tid)
+{
+	heapring_thread_ended(&p->ring, tid);
+}
+
+/* ---- attaching ---------------------------------------------------------------------------- */
+
+static bool find_space(void *ctx, int32_t pid, uint32_t *ret_idx)
+{
+	*ret_idx = 0;
+	return pid == ((struct heapprocess *)ctx)->spec.pid;
+}
+
+static void open_tables(struct heapprocess *p)
+{
+	uint32_t nr_rows = 0;
+	struct ktables_head *head = heapinject_tables(p->inject, &nr_rows);
+	if (!head)
+		return;
+	kerneltables_init(&p->tables, &(struct kerneltables_spec){
+					      .head = head,
+					      .nr_rows = nr_rows,
+					      .find_space = find_space,
+					      .ctx = p,
+				      });
+	p->has_tables = true;
+	uint32_t idx;
+	(void)kerneltables_take_space(&p->tables, &idx); /* the only one */
+	if (p->spec.space)
+		heapprocess_space(p, p->spec.space);
+}
+
+void heapprocess_space(struct heapprocess *p, const struct space *sp)
+{
+	if (!p->has_tables)
+		return;
+	kerneltables_changed(&p->tables, p->spec.pid, sp);
+	kerneltables_applied(&p->tables, clock_mono_ns(), clock_mono_ns());
+}
+
+static const char *name_of_shape(enum heap_shape shape)
+{
+	switch (shape) {
+	case HEAP_MMAP:
+		return "mmap";
+	case HEAP_MUNMAP:
+		return "munmap";
+	case HEAP_MREMAP:
+		return "mremap";
+	case HEAP_BRK:
+	case HEAP_SBRK:
+		return "brk";
+	default:
+		return NULL;
+	}
+}
+
+static void open_books(struct heapprocess *p)
+{
+	uint32_t nr_slots = 0;
+	struct heap_slot *slots = heapinject_slots(p->inject, &nr_slots);
+	p->rings = xcalloc(nr_slots, sizeof(*p->rings));
+	for (uint32_t i = 0; i < nr_slots; i++)
+		p->rings[i] = heapinject_ring(p->inject, i, &p->ring_bytes);
+	p->book = heapbook_new(&(struct heapbook_spec){
+		.start_ns = p->spec.start_ns,
+		.interval_bytes = p->spec.is_every ? 0 : p->spec.interval_bytes,
+		.nr_slots = nr_slots,
+		.on_row = on_row,
+		.ctx = p});
+	for (size_t i = 0; i < p->plan.sites.n && i < HEAP_SITES_MAX; i++)
+		heapbook_site_name(p->book, (uint8_t)i, name_of_shape(p->plan.sites.p[i].shape));
+	heapring_init(&p->ring, &(struct heapring_spec){.shared = heapinject_shared(p->inject),
+							.slots = slots,
+							.nr_slots = nr_slots,
+							.ring_bytes = p->ring_bytes,
+							.rings = p->rings,
+							.on_thread = on_thread,
+							.on_stack = on_stack,
+							.ctx = p});
+}
+
+int heapprocess_attach(struct heapprocess **ret_p, const struct heapprocess_spec *spec,
+		       struct heap_plan *plan, struct err *err)
+{
+	CLEANUP(heapprocess_free_p) struct heapprocess *p = xcalloc(1, sizeof(*p));
+	p->spec = *spec;
+	p->plan = *plan;
+	*plan = (struct heap_plan){0};
+	p->seed = hash_mix((uint64_t)(uint32_t)spec->pid << 32 | spec->generation, spec->start_ns);
+	p->before = p->between = now_moment();
+	struct heapinject_spec inject = {.pid = spec->pid,
+					 .plan = &p->plan,
+					 .is_every = spec->is_every,
+					 .interval_bytes = spec->interval_bytes,
+					 .is_held = spec->is_held};
+	int rc = heapinject_attach(&p->inject, &inject, err);
+	if (rc)
+		return rc;
+	open_books(p);
+	open_tables(p);
+	*ret_p = TAKE(p);
+	return 0;
+}
+
+int heapprocess_start(struct heapprocess *p, struct err *err)
+{
+	return heapinject_start(p->inject, err);
+}
+
+/* ---- the end ------------------------------------------------------------------------------ */
+
+void heapprocess_stop(struct heapprocess *p)
+{
+	if (!p->is_stopped)
+		(void)heapinject_stop(p->inject, NULL); /* gone: nobody records any more */
+	p->is_stopped = true;
+}
+
+void heapprocess_end(struct heapprocess *p)
+{
+	heapbook_end(p->book);
+	heapqueue_put(p->spec.queue, &p->batch);
+	/* gone, or not ours to touch any more: it falls silent by itself */
+	(void)heapinject_detach(p->inject, NULL);
+}
+
+void heapprocess_free(struct heapprocess *p)
+{
+	if (!p)
+		return;
+	if (p->book)
+		heapring_release(&p->ring);
+	heapbook_free(p->book);
+	if (p->has_tables)
+		kerneltables_release(&p->tables);
+	heapinject_free(p->inject);
+	heap_plan_release(&p->plan);
+	heapqueue_batch_release(&p->batch);
+	free(p->rings);
+	free(p);
+}
+
+void heapprocess_free_p(struct heapprocess **p)
+{
+	heapprocess_free(*p);
+}
+
+int32_t heapprocess_pid(const struct heapprocess *p)
+{
+	return p->spec.pid;
+}
+
+const struct heap_plan *heapprocess_plan(const struct heapprocess *p)
+{
+	return &p->plan;
+}
+
+struct heapinject_info heapprocess_inject_info(const struct heapprocess *p)
+{
+	return heapinject_info(p->inject);
+}
+
+struct heapring_counts heapprocess_counts(const struct heapprocess *p)
+{
+	return heapring_counts(&p->ring);
+}
+
+struct heapbook_info heapprocess_book_info(const struct heapprocess *p)
+{
+	return heapbook_info(p->book);
+}

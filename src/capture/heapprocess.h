@@ -1,0 +1,56 @@
+/*
+ * One process whose heap is recorded (heapsource.h): the recorder in it, the tables that it unwinds
+ * by, its rings and its books.
+ *
+ * _pass belongs to the thread that empties rings; everything else to the thread of the capture, and
+ * not while a pass runs: heapsource.c holds a lock around both.
+ */
+#ifndef ASSAY_CAPTURE_HEAPPROCESS_H
+#define ASSAY_CAPTURE_HEAPPROCESS_H
+
+#include "base/base.h"
+#include "base/err.h"
+#include "capture/heapinject.h"
+#include "capture/heapplan.h"
+#include "capture/heapqueue.h"
+#include "unwind/space.h"
+
+struct heapprocess_spec {
+	int32_t pid;
+	uint32_t generation; /* how many were recorded before */
+	uint64_t start_ns;   /* of the capture */
+	bool is_every;
+	uint64_t interval_bytes;
+	bool is_held;
+	const struct space *space; /* NULL: not known yet */
+	struct heapqueue *queue;   /* borrowed */
+};
+
+struct heapprocess;
+
+/* Patched and inert; the plan is taken over. */
+int heapprocess_attach(struct heapprocess **ret_p, const struct heapprocess_spec *spec,
+		       struct heap_plan *plan, struct err *err);
+/* It records. To be called when passes have begun. */
+int heapprocess_start(struct heapprocess *p, struct err *err);
+/* Whatever the rings have, up to now. How full the fullest one was, in parts of 1024. */
+uint32_t heapprocess_pass(struct heapprocess *p);
+/* Threads that have ended give up their slots; between passes, now and then. */
+void heapprocess_retire(struct heapprocess *p);
+void heapprocess_thread_ended(struct heapprocess *p, int32_t tid);
+/* NULL: it is gone. */
+void heapprocess_space(struct heapprocess *p, const struct space *sp);
+/* Records no more; the process may be gone. No error: what could not be undone is inert. */
+void heapprocess_stop(struct heapprocess *p);
+/* Stopped, and the last pass done: the last rows go to the queue, the process is left. */
+void heapprocess_end(struct heapprocess *p);
+void heapprocess_free(struct heapprocess *p);
+void heapprocess_free_p(struct heapprocess **p);
+
+int32_t heapprocess_pid(const struct heapprocess *p);
+const struct heap_plan *heapprocess_plan(const struct heapprocess *p);
+struct heapinject_info heapprocess_inject_info(const struct heapprocess *p);
+struct heapring_counts heapprocess_counts(const struct heapprocess *p);
+struct heapbook_info heapprocess_book_info(const struct heapprocess *p);
+
+#endif

@@ -1,0 +1,519 @@
+/*
+ * The heaps of processes; see heapsource.h. Two threads:
+ *
+ *	the capture's   plans, ptrace, mappings, births and ends; speaks to the sink
+ *	the drainer     passes over the rings of all processes in `list`, again and again
+ *
+ * `lock` is held for a pass and for whatever changes the list or a process in it. Rows and stacks
+ * go from one to the other by the queue.
+ */
+#include "base/base.h"
+#include "capture/heapsource.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "capture/heaplaunch.h"
+#include "capture/heapprocess.h"
+#include "capture/heapqueue.h"
+
+/* Pauses between passes, by how full the fullest ring was. */
+#define FULL_FOR_NO_PAUSE    256 /* of 1024 */
+#define FULL_FOR_SHORT_PAUSE 16
+#define PAUSE_SHORT_NS       1000000u
+#define PAUSE_NS             5000000u
+#define RETIRE_NS            200000000u
+/* How long mappings of a program that was just executed take to be known here. */
+#define SETTLE_NS        6000000u
+#define SETTLE_MAX_NS    200000000u
+#define EXEC_SETTLE_NS   30000000u /* not held: its libraries are mapped by then, mostly */
+#define FORK_SETTLE_NS   100000000u
+#define PATIENCE_MS      10
+#define PATIENCE_HELD_MS 1
+#define RETRIES          5
+
+/* A process of which mappings were told. */
+struct known_space {
+	int32_t pid;
+	const struct space *space;
+};
+
+/* To be attached to at a time. */
+struct heap_wish {
+	int32_t pid;
+	uint64_t due_ns;
+	unsigned nr_tries;
+};
+
+struct heapsource {
+	struct heapsource_spec spec;
+	uint64_t start_ns;
+	struct heaplaunch *launch;
+	uint64_t held_ns; /* since when the launched command stands before its first instruction */
+	VEC(struct known_space) spaces;
+	struct map space_of; /* pid -> index into spaces + 1 */
+	VEC(struct heap_wish) wishes;
+	uint32_t generation;
+
+	pthread_mutex_t lock;
+	pthread_cond_t wakes;
+	pthread_t thread;
+	bool has_thread;
+	bool is_stopping;
+	bool is_wanted; /* somebody waits for the lock */
+	VEC(struct heapprocess *) list;
+	struct heapqueue queue;
+	uint64_t drain_ns;
+
+	struct heapsource_info info;
+	char *allocator;
+	char *reason;
+	char *unpatched;
+};
+
+/* ---- the drainer -------------------------------------------------------------------------- */
+
+static uint32_t pass_all(struct heapsource *h, bool retires)
+{
+	uint32_t fullest = 0;
+	for (size_t i = 0; i < h->list.n; i++) {
+		uint32_t full = heapprocess_pass(h->list.p[i]);
+		fullest = MAX(fullest, full);
+		if (retires)
+			heapprocess_retire(h->list.p[i]);
+	}
+	return fullest;
+}
+
+static void pause_for(struct heapsource *h, uint64_t ns)
+{
+	uint64_t until_ns = clock_mono_ns() + ns;
+	struct timespec until = {.tv_sec = (time_t)(until_ns / NS_PER_SEC),
+				 .tv_nsec = (long)(until_ns % NS_PER_SEC)};
+	(void)pthread_cond_timedwait(&h->wakes, &h->lock, &until);
+}
+
+static void *drainer(void *arg)
+{
+	struct heapsource *h = arg;
+	uint64_t retired_ns = 0;
+	pthread_mutex_lock(&h->lock);
+	while (!h->is_stopping) {
+		uint64_t now = clock_mono_ns();
+		bool retires = now - retired_ns > RETIRE_NS;
+		uint32_t fullest = pass_all(h, retires);
+		retired_ns = retires ? now : retired_ns;
+		struct timespec cpu;
+		(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu); /* cannot fail here */
+		h->drain_ns = (uint64_t)cpu.tv_sec * NS_PER_SEC + (uint64_t)cpu.tv_nsec;
+		if (fullest < FULL_FOR_NO_PAUSE) {
+			pause_for(h, fullest < FULL_FOR_SHORT_PAUSE ? PAUSE_NS : PAUSE_SHORT_NS);
+		} else if (__atomic_load_n(&h->is_wanted, __ATOMIC_RELAXED)) {
+			pause_for(h, PAUSE_SHORT_NS / 10);
+		}
+	}
+	pthread_mutex_unlock(&h->lock);
+	return NULL;
+}
+
+/* The drainer goes from pass to pass; a mutex alone would let nobody else in. */
+static void lock(struct heapsource *h)
+{
+	__atomic_store_n(&h->is_wanted, true, __ATOMIC_RELAXED);
+	pthread_mutex_lock(&h->lock);
+	__atomic_store_n(&h->is_wanted, false, __ATOMIC_RELAXED);
+}
+
+static void unlock(struct heapsource *h)
+{
+	pthread_mutex_unlock(&h->lock);
+}
+
+/* ---- life --------------------------------------------------------------------------------- */
+
+int heapsource_new(struct heapsource **ret_h, const struct heapsource_spec *spec, struct err *err)
+{
+	CLEANUP(heapsource_free_p) struct heapsource *h = xcalloc(1, sizeof(*h));
+	h->spec = *spec;
+	heapqueue_init(&h->queue);
+	pthread_mutex_init(&h->lock, NULL);
+	pthread_condattr_t attr;
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&h->wakes, &attr);
+	pthread_condattr_destroy(&attr);
+	int rc = pthread_create(&h->thread, NULL, drainer, h);
+	if (rc)
+		return err_set(err, -rc, "cannot start a thread: %s", strerror(rc));
+	h->has_thread = true;
+	*ret_h = TAKE(h);
+	return 0;
+}
+
+void heapsource_free(struct heapsource *h)
+{
+	if (!h)
+		return;
+	lock(h);
+	h->is_stopping = true;
+	pthread_cond_signal(&h->wakes);
+	unlock(h);
+	if (h->has_thread)
+		pthread_join(h->thread, NULL);
+	for (size_t i = 0; i < h->list.n; i++) { /* the capture failed half-way */
+		heapprocess_stop(h->list.p[i]);
+		heapprocess_end(h->list.p[i]);
+		heapprocess_free(h->list.p[i]);
+	}
+	vec_release(&h->list);
+	vec_release(&h->spaces);
+	vec_release(&h->wishes);
+	map_release(&h->space_of);
+	heapqueue_release(&h->queue);
+	heaplaunch_free(h->launch);
+	pthread_cond_destroy(&h->wakes);
+	pthread_mutex_destroy(&h->lock);
+	free(h->allocator);
+	free(h->reason);
+	free(h->unpatched);
+	free(h);
+}
+
+void heapsource_free_p(struct heapsource **h)
+{
+	heapsource_free(*h);
+}
+
+/* ---- processes ---------------------------------------------------------------------------- */
+
+static struct heapprocess *process_of(const struct heapsource *h, int32_t pid)
+{
+	for (size_t i = 0; i < h->list.n; i++)
+		if (heapprocess_pid(h->list.p[i]) == pid)
+			return h->list.p[i];
+	return NULL;
+}
+
+static const struct space *space_of(const struct heapsource *h, int32_t pid)
+{
+	const uint32_t *idx = map_get(&h->space_of, (uint32_t)pid);
+	return idx ? h->spaces.p[*idx - 1].space : NULL;
+}
+
+void heapsource_space(struct heapsource *h, int32_t pid, const struct space *sp)
+{
+	uint32_t *idx = map_put(&h->space_of, (uint32_t)pid, NULL);
+	if (!*idx) {
+		vec_push(&h->spaces, (struct known_space){.pid = pid});
+		*idx = (uint32_t)h->spaces.n;
+	}
+	h->spaces.p[*idx - 1].space = sp;
+	struct heapprocess *p = process_of(h, pid);
+	if (!p)
+		return;
+	lock(h);
+	heapprocess_space(p, sp);
+	unlock(h);
+}
+
+static void note_plan(struct heapsource *h, int32_t pid, const struct heap_plan *plan)
+{
+	if (h->spec.on_plan)
+		h->spec.on_plan(h->spec.ctx, pid, plan);
+	if (h->reason)
+		return;
+	h->reason = xstrdup(plan->reason ? plan->reason : "");
+	h->allocator = xstrdup(plan->allocator_text ? plan->allocator_text : "");
+	h->info.tier = plan->tier;
+}
+
+static int attach_planned(struct heapsource *h, int32_t pid, struct heap_plan *plan, bool is_held,
+			  struct err *err)
+{
+	struct heapprocess_spec spec = {.pid = pid,
+					.generation = ++h->generation,
+					.start_ns = h->start_ns,
+					.is_every = h->spec.is_every,
+					.interval_bytes = h->spec.interval_bytes,
+					.is_held = is_held,
+					.space = space_of(h, pid),
+					.queue = &h->queue};
+	CLEANUP(heapprocess_free_p) struct heapprocess *p = NULL;
+	int rc = heapprocess_attach(&p, &spec, plan, err);
+	if (rc)
+		return rc;
+	lock(h);
+	vec_push(&h->list, p);
+	unlock(h);
+	struct heapprocess *started = TAKE(p);
+	rc = heapprocess_start(started, err);
+	h->info.nr_processes += !rc;
+	return rc; /* a process that ended here is in the list, and told about at the end */
+}
+
+static int attach(struct heapsource *h, int32_t pid, bool is_held, struct err *err)
+{
+	CLEANUP(heap_plan_release) struct heap_plan plan = {0};
+	int rc = h->spec.planner->plan(h->spec.planner->ctx, pid, h->spec.forced, &plan, err);
+	if (rc)
+		return rc;
+	note_plan(h, pid, &plan);
+	if (plan.tier != HEAP_TIER_PATCH && plan.tier != HEAP_TIER_HOOKS)
+		return err_set(err, -ENOTSUP, "nothing to record with: %s",
+			       plan.reason ? plan.reason : "no allocator was found");
+	return attach_planned(h, pid, &plan, is_held, err);
+}
+
+static void refuse(struct heapsource *h, int32_t pid, const struct err *why)
+{
+	h->info.nr_refused++;
+	if (h->spec.on_refused)
+		h->spec.on_refused(h->spec.ctx, pid, why);
+}
+
+static void add_counts(struct heapsource *h, const struct heapprocess *p)
+{
+	struct heapring_counts c = heapprocess_counts(p);
+	struct heapbook_info b = heapprocess_book_info(p);
+	struct heapinject_info i = heapprocess_inject_info(p);
+	struct heapsource_info *sum = &h->info;
+	sum->nr_broken += c.nr_broken;
+	sum->nr_events += c.nr_events;
+	sum->nr_dropped += c.nr_dropped;
+	sum->dropped_bytes += c.dropped_bytes;
+	sum->nr_allocs += c.nr_allocs;
+	sum->nr_alloc_bytes += c.nr_bytes;
+	sum->nr_frees += c.nr_frees;
+	sum->nr_no_stack += c.nr_no_stack;
+	sum->has_gone_silent |= c.inert_tsc != 0;
+	sum->nr_unbooked += b.nr_unbooked;
+	sum->table_bytes = MAX(sum->table_bytes, b.max_bytes);
+	sum->nr_booked += b.nr_allocs;
+	sum->booked_bytes += b.nr_alloc_bytes;
+	sum->booked_variance += b.alloc_variance;
+	sum->stopped_ns = MAX(sum->stopped_ns, i.stopped_ns);
+	sum->had_to_stop_all |= i.had_to_stop_all;
+	sum->nr_unpatched += i.nr_unpatched;
+	if (i.nr_unpatched && i.unpatched && !h->unpatched)
+		h->unpatched = xstrdup(i.unpatched);
+}
+
+/* The program that this process ran is over, or the capture is. */
+static void finish(struct heapsource *h, struct heapprocess *p)
+{
+	heapprocess_stop(p);
+	lock(h);
+	(void)heapprocess_pass(p);
+	size_t kept = 0;
+	for (size_t i = 0; i < h->list.n; i++)
+		if (h->list.p[i] != p)
+			h->list.p[kept++] = h->list.p[i];
+	h->list.n = kept;
+	unlock(h);
+	heapprocess_end(p);
+	add_counts(h, p);
+	heapprocess_free(p);
+}
+
+/* ---- births, execs, ends ------------------------------------------------------------------ */
+
+static void wish(struct heapsource *h, int32_t pid, uint64_t in_ns)
+{
+	uint64_t due_ns = clock_mono_ns() + in_ns;
+	vec_foreach(w, &h->wishes)
+		if (w->pid == pid) {
+			w->due_ns = due_ns;
+			return;
+		}
+	vec_push(&h->wishes, (struct heap_wish){.pid = pid, .due_ns = due_ns});
+}
+
+static bool is_wished(const struct heapsource *h, int32_t pid)
+{
+	vec_foreach(w, &h->wishes)
+		if (w->pid == pid)
+			return true;
+	return false;
+}
+
+static int on_exec(struct heapsource *h, int32_t pid, const struct event_sink *sink,
+		   struct err *err)
+{
+	struct heapprocess *p = process_of(h, pid);
+	bool is_launched = h->launch && pid == h->spec.child; /* it will be held again */
+	if (p)
+		finish(h, p);
+	if (!is_launched && (p || is_wished(h, pid)))
+		wish(h, pid, EXEC_SETTLE_NS);
+	return p ? heapqueue_deliver(&h->queue, sink, err) : 0;
+}
+
+static void on_fork(struct heapsource *h, const struct event *ev)
+{
+	if (ev->pid == ev->fork.ppid || ev->fork.is_past ||
+	    (!process_of(h, ev->fork.ppid) && !is_wished(h, ev->fork.ppid)))
+		return;
+	if (h->spec.follows_children)
+		wish(h, ev->pid, FORK_SETTLE_NS);
+	else
+		h->info.nr_not_followed++;
+}
+
+/* With the last thread go the mappings: whatever stacks there are have to be told before. */
+static int on_exit_of(struct heapsource *h, const struct event *ev, const struct event_sink *sink,
+		      struct err *err)
+{
+	struct heapprocess *p = process_of(h, ev->pid);
+	if (!p)
+		return 0;
+	lock(h);
+	(void)heapprocess_pass(p);
+	heapprocess_thread_ended(p, ev->tid);
+	unlock(h);
+	return heapqueue_deliver(&h->queue, sink, err);
+}
+
+int heapsource_saw(struct heapsource *h, const struct event *ev, const struct event_sink *sink,
+		   struct err *err)
+{
+	if (ev->kind == EVENT_COMM && ev->comm.is_exec)
+		return on_exec(h, ev->pid, sink, err);
+	if (ev->kind == EVENT_EXIT)
+		return on_exit_of(h, ev, sink, err);
+	if (ev->kind == EVENT_FORK)
+		on_fork(h, ev);
+	return 0;
+}
+
+/* ---- the capture -------------------------------------------------------------------------- */
+
+static int start_pids(struct heapsource *h, struct err *err)
+{
+	size_t nr = h->spec.pids ? h->spec.pids->pids.n : 0;
+	for (size_t i = 0; i < nr; i++) {
+		CLEANUP(err_release) struct err why = {0};
+		int32_t pid = h->spec.pids->pids.p[i];
+		int rc = attach(h, pid, false, &why);
+		if (!rc)
+			continue;
+		if (nr == 1)
+			return err_move(err, &why);
+		refuse(h, pid, &why);
+	}
+	if (nr && h->info.nr_refused == nr)
+		return err_set(err, -ENOTSUP, "none of the %zu processes could be recorded", nr);
+	return 0;
+}
+
+int heapsource_start(struct heapsource *h, uint64_t start_ns, const struct event_sink *sink,
+		     struct err *err)
+{
+	(void)sink;
+	h->start_ns = start_ns;
+	if (h->spec.child)
+		return heaplaunch_open(&h->launch, h->spec.child, err);
+	return start_pids(h, err);
+}
+
+/* It stands before its own first instruction, and what it has mapped is known. */
+static void attach_held(struct heapsource *h)
+{
+	CLEANUP(err_release) struct err why = {0};
+	struct heapprocess *old = process_of(h, h->spec.child);
+	if (old)
+		finish(h, old);
+	if (attach(h, h->spec.child, true, &why))
+		refuse(h, h->spec.child, &why);
+	h->held_ns = 0;
+	if (heaplaunch_continue(h->launch, NULL)) {
+		heaplaunch_free(h->launch);
+		h->launch = NULL;
+	}
+}
+
+static void follow_launch(struct heapsource *h)
+{
+	if (!h->launch)
+		return;
+	uint64_t now = clock_mono_ns();
+	if (!h->held_ns) {
+		bool is_held = false;
+		if (heaplaunch_poll(h->launch, 0, &is_held, NULL)) { /* it has ended */
+			heaplaunch_free(h->launch);
+			h->launch = NULL;
+			return;
+		}
+		h->held_ns = is_held ? now : 0;
+	}
+	bool is_known = space_of(h, h->spec.child) != NULL;
+	if (h->held_ns && now - h->held_ns > (is_known ? SETTLE_NS : SETTLE_MAX_NS))
+		attach_held(h);
+}
+
+/* Again a little later: it may be before its libraries are mapped, or in its allocator. */
+static void try_wish(struct heapsource *h, size_t i)
+{
+	struct heap_wish w = h->wishes.p[i];
+	CLEANUP(err_release) struct err why = {0};
+	int rc = process_of(h, w.pid) ? 0 : attach(h, w.pid, false, &why);
+	if (rc && rc != -ESRCH && rc != -EPERM && ++w.nr_tries < RETRIES) {
+		w.due_ns = clock_mono_ns() + (EXEC_SETTLE_NS << w.nr_tries);
+		h->wishes.p[i] = w;
+		return;
+	}
+	if (rc && rc != -ESRCH) /* most children live shortly: those that are gone are no news */
+		refuse(h, w.pid, &why);
+	h->wishes.p[i] = h->wishes.p[--h->wishes.n];
+}
+
+int heapsource_drain(struct heapsource *h, const struct event_sink *sink, struct err *err)
+{
+	follow_launch(h);
+	uint64_t now = clock_mono_ns();
+	for (size_t i = h->wishes.n; i-- > 0;)
+		if (h->wishes.p[i].due_ns <= now)
+			try_wish(h, i);
+	return heapqueue_deliver(&h->queue, sink, err);
+}
+
+static int tell_losses(struct heapsource *h, const struct event_sink *sink, struct err *err)
+{
+	if (!h->info.nr_dropped)
+		return 0;
+	struct event ev = {.kind = EVENT_LOST,
+			   .time_ns = clock_mono_ns(),
+			   .cpu = -1,
+			   .lost = {.nr = h->info.nr_dropped, .is_samples = true}};
+	return sink->event(sink->ctx, &ev, err);
+}
+
+int heapsource_stop(struct heapsource *h, const struct event_sink *sink, struct err *err)
+{
+	vec_clear(&h->wishes);
+	heaplaunch_free(TAKE(h->launch));
+	for (size_t i = 0; i < h->list.n; i++) /* all end at about the same time */
+		heapprocess_stop(h->list.p[i]);
+	while (h->list.n)
+		finish(h, h->list.p[0]);
+	int rc = heapqueue_deliver(&h->queue, sink, err);
+	return rc ? rc : tell_losses(h, sink, err);
+}
+
+struct heapsource_info heapsource_info(const struct heapsource *h)
+{
+	struct heapsource_info info = h->info;
+	info.drain_ns = h->drain_ns;
+	info.allocator = h->allocator ? h->allocator : "";
+	info.reason = h->reason ? h->reason : "";
+	info.unpatched = h->unpatched ? h->unpatched : "";
+	return info;
+}
+
+int heapsource_patience_ms(const struct heapsource *h)
+{
+	return h->launch || h->wishes.n ? PATIENCE_HELD_MS : PATIENCE_MS;
+}
