@@ -20,6 +20,7 @@
 #include "capture/heaplaunch.h"
 #include "capture/heapprocess.h"
 #include "capture/heapqueue.h"
+#include "capture/synth.h"
 
 /* Pauses between passes, by how full the fullest ring was. */
 #define FULL_FOR_NO_PAUSE    256 /* of 1024 */
@@ -52,6 +53,8 @@ struct heap_wish {
 struct heapsource {
 	struct heapsource_spec spec;
 	uint64_t start_ns;
+	const struct event_sink *sink; /* of the call that is going on */
+	bool tells_mappings;
 	struct heaplaunch *launch;
 	uint64_t held_ns; /* since when the launched command stands before its first instruction */
 	VEC(struct known_space) spaces;
@@ -146,11 +149,17 @@ int heapsource_new(struct heapsource **ret_h, const struct heapsource_spec *spec
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&h->wakes, &attr);
 	pthread_condattr_destroy(&attr);
+	(void)err;
+	*ret_h = TAKE(h);
+	return 0;
+}
+
+static int start_drainer(struct heapsource *h, struct err *err)
+{
 	int rc = pthread_create(&h->thread, NULL, drainer, h);
 	if (rc)
 		return err_set(err, -rc, "cannot start a thread: %s", strerror(rc));
 	h->has_thread = true;
-	*ret_h = TAKE(h);
 	return 0;
 }
 
@@ -255,10 +264,21 @@ static int attach_planned(struct heapsource *h, int32_t pid, struct heap_plan *p
 	return rc; /* a process that ended here is in the list, and told about at the end */
 }
 
+/* Nobody else tells what the process maps; the switch ends the run of mappings. */
+static int tell_mappings(struct heapsource *h, int32_t pid, struct err *err)
+{
+	uint64_t now = clock_mono_ns();
+	struct event end = {
+		.kind = EVENT_SWITCH, .time_ns = now, .pid = pid, .tid = pid, .cpu = -1};
+	int rc = synth_process(pid, now, h->sink, err);
+	return rc ? rc : h->sink->event(h->sink->ctx, &end, err);
+}
+
 static int attach(struct heapsource *h, int32_t pid, bool is_held, struct err *err)
 {
 	CLEANUP(heap_plan_release) struct heap_plan plan = {0};
-	int rc = h->spec.planner->plan(h->spec.planner->ctx, pid, h->spec.forced, &plan, err);
+	int rc = h->tells_mappings ? tell_mappings(h, pid, err) : 0;
+	rc = rc ? rc : h->spec.planner->plan(h->spec.planner->ctx, pid, h->spec.forced, &plan, err);
 	if (rc)
 		return rc;
 	note_plan(h, pid, &plan);
@@ -409,14 +429,16 @@ static int start_pids(struct heapsource *h, struct err *err)
 	return 0;
 }
 
-int heapsource_start(struct heapsource *h, uint64_t start_ns, const struct event_sink *sink,
-		     struct err *err)
+int heapsource_start(struct heapsource *h, uint64_t start_ns, bool tells_mappings,
+		     const struct event_sink *sink, struct err *err)
 {
-	(void)sink;
+	h->tells_mappings = tells_mappings;
 	h->start_ns = start_ns;
-	if (h->spec.child)
+	h->sink = sink;
+	int rc = start_drainer(h, err);
+	if (!rc && h->spec.child)
 		return heaplaunch_open(&h->launch, h->spec.child, err);
-	return start_pids(h, err);
+	return rc ? rc : start_pids(h, err);
 }
 
 /* It stands before its own first instruction, and what it has mapped is known. */
@@ -449,7 +471,7 @@ static void follow_launch(struct heapsource *h)
 		}
 		h->held_ns = is_held ? now : 0;
 	}
-	bool is_known = space_of(h, h->spec.child) != NULL;
+	bool is_known = h->tells_mappings || space_of(h, h->spec.child);
 	if (h->held_ns && now - h->held_ns > (is_known ? SETTLE_NS : SETTLE_MAX_NS))
 		attach_held(h);
 }
@@ -472,6 +494,7 @@ static void try_wish(struct heapsource *h, size_t i)
 
 int heapsource_drain(struct heapsource *h, const struct event_sink *sink, struct err *err)
 {
+	h->sink = sink;
 	follow_launch(h);
 	uint64_t now = clock_mono_ns();
 	for (size_t i = h->wishes.n; i-- > 0;)
@@ -515,5 +538,6 @@ struct heapsource_info heapsource_info(const struct heapsource *h)
 
 int heapsource_patience_ms(const struct heapsource *h)
 {
-	return h->launch || h->wishes.n ? PATIENCE_HELD_MS : PATIENCE_MS;
+	bool is_held = h->launch && (h->held_ns || !h->list.n);
+	return is_held || h->wishes.n ? PATIENCE_HELD_MS : PATIENCE_MS;
 }

@@ -76,8 +76,9 @@ struct heapsource;
 int heapsource_new(struct heapsource **ret_h, const struct heapsource_spec *spec, struct err *err);
 /* The process's mappings are these now; borrowed until told otherwise. NULL: it is gone. */
 void heapsource_space(struct heapsource *h, int32_t pid, const struct space *sp);
-int heapsource_start(struct heapsource *h, uint64_t start_ns, const struct event_sink *sink,
-		     struct err *err);
+/* @tells_mappings: nobody else tells the sink what targets map, since there are no perf events. */
+int heapsource_start(struct heapsource *h, uint64_t start_ns, bool tells_mappings,
+		     const struct event_sink *sink, struct err *err);
 /*
  * FORK, EXIT and COMM (exec) of any process, before they are applied: stacks that the old mappings
  * explain are told to @sink.

@@ -66,6 +66,7 @@ int cmd_doctor(int argc, char **argv);
 int cmd_env(int argc, char **argv);
 int cmd_events(int argc, char **argv);
 int cmd_faults(int argc, char **argv);
+int cmd_heap(int argc, char **argv);
 int cmd_flame(int argc, char **argv);
 int cmd_help(int argc, char **argv);
 int cmd_io(int argc, char **argv);

@@ -92,6 +92,7 @@ static void space_changed(void *ctx, int32_t pid, const struct space *sp)
 	struct capture *c = ctx;
 	if (c->engine)
 		engine_publish(c->engine, pid, sp);
+	sources_space(&c->sources, pid, sp);
 }
 
 static uint64_t side_peek_ns(void *ctx)
@@ -152,12 +153,18 @@ static int try_engine(struct capture *c, struct err *err)
 	return rc ? rc : sources_load(&c->sources, err);
 }
 
+/* Whether any of what is asked for has programs in the kernel. */
+static bool needs_programs(const struct capture_options *o)
+{
+	return (o->programs & ~(unsigned)(ENGINE_HEAP | ENGINE_MEMORY)) &&
+	       !(o->programs == ENGINE_CPU && is_copying(o));
+}
+
 /* A kernel that refuses our programs is no reason to give up; why is kept for the user. */
 static int open_sources(struct capture *c, struct capture_result *r, struct err *err)
 {
 	const struct capture_options *o = c->options;
-	bool is_useless = o->programs == ENGINE_CPU && is_copying(o);
-	if (!(o->flags & CAPTURE_NO_BPF) && !is_useless) {
+	if (!(o->flags & CAPTURE_NO_BPF) && needs_programs(o)) {
 		int rc = try_engine(c, &r->no_engine);
 		if (!rc)
 			return 0;
@@ -249,7 +256,8 @@ static int open_sampler(struct capture *c, struct err *err)
 {
 	const struct capture_options *o = c->options;
 	bool has_cpu = o->programs & ENGINE_CPU;
-	if (!c->engine && !has_cpu)
+	bool is_heap = o->programs & ENGINE_HEAP;
+	if (!c->engine && !has_cpu && !is_heap)
 		return 0;
 	struct sampler_spec spec = {
 		.event = o->event, .freq_hz = o->freq_hz, .flags = o->sampler_flags, .prog_fd = -1};
@@ -257,6 +265,8 @@ static int open_sampler(struct capture *c, struct err *err)
 		spec.prog_fd = has_cpu && !is_copying(o) ? engine_sample_prog(c->engine) : -1;
 		spec.flags |= spec.prog_fd >= 0 ? PERFOPEN_PROG : has_cpu ? 0 : PERFOPEN_SIDEBAND;
 		spec.side = (struct side){side_peek_ns, side_deliver, side_applied, c};
+	} else if (!has_cpu) {
+		spec.flags |= PERFOPEN_SIDEBAND;
 	}
 	if (o->target) {
 		spec.pids = &o->target->pids;
@@ -266,8 +276,14 @@ static int open_sampler(struct capture *c, struct err *err)
 		spec.child = c->child.pid;
 	}
 	int rc = sampler_open(&c->sampler, &spec, err);
-	if (!rc)
+	if (!rc) {
 		c->sources_sink = sampler_sink(c->sampler, &c->sink);
+	} else if (!c->engine && !has_cpu) { /* the source looks at mappings itself */
+		log_debug(LOG_SESSION, 1, "%s", err_msg(err));
+		err_clear(err);
+		rc = 0;
+	}
+	c->sources.env.has_sampler = c->sampler != NULL;
 	return rc;
 }
 
@@ -315,7 +331,8 @@ static int take_event(void *ctx, const struct event *ev, struct err *err)
 	/* While the other sources were started; the capture's first second begins with them. */
 	if (ev->kind == EVENT_SAMPLE && ev->time_ns < c->start_ns)
 		return 0;
-	int rc = ev->kind == EVENT_TALLY ? introduce(c, ev, err) : 0;
+	int rc = ev->kind == EVENT_TALLY ? introduce(c, ev, err)
+					 : sources_saw(&c->sources, ev, &c->builder_sink, err);
 	return rc ? rc : c->builder_sink.event(c->builder_sink.ctx, ev, err);
 }
 

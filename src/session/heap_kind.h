@@ -6,6 +6,9 @@
 #include "ingest/builder.h"
 #include "model/profile.h"
 #include "session/capture.h"
+#include "session/sources.h"
+
+extern const struct source_kind heap_kind;
 
 /* Tables for what SPEC_HEAP_* tell (model/heap.h). */
 void heap_kind_tables(const struct capture_options *o, struct profile *p, struct builder *b);

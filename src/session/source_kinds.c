@@ -598,6 +598,8 @@ static const struct source_kind kinds[] = {
 
 const struct source_kind *source_kind_at(size_t i)
 {
+	if (i == ARRAY_LEN(kinds))
+		return &heap_kind;
 	return i < ARRAY_LEN(kinds) ? &kinds[i] : NULL;
 }
 

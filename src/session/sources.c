@@ -127,6 +127,25 @@ int sources_patience_ms(const struct sources *s, int ms)
 	return ms;
 }
 
+void sources_space(const struct sources *s, int32_t pid, const struct space *sp)
+{
+	vec_foreach(one, &s->list)
+		if (one->kind->space)
+			one->kind->space(one->self, pid, sp);
+}
+
+int sources_saw(const struct sources *s, const struct event *ev, const struct event_sink *sink,
+		struct err *err)
+{
+	int rc = 0;
+	if (ev->kind != EVENT_FORK && ev->kind != EVENT_EXIT && ev->kind != EVENT_COMM)
+		return 0;
+	vec_foreach(one, &s->list)
+		if (!rc && one->kind->saw)
+			rc = one->kind->saw(one->self, ev, sink, err);
+	return rc;
+}
+
 void sources_grow(const struct sources *s, int32_t tid, uint64_t nr_bytes)
 {
 	vec_foreach(one, &s->list)

@@ -49,6 +49,9 @@ struct source_kind {
 	const int *(*fds)(const void *s, size_t *ret_nr);
 	int (*patience_ms)(const void *s); /* 0 = a second will do */
 	void (*grow)(void *s, int32_t tid, uint64_t nr_bytes);
+	void (*space)(void *s, int32_t pid, const struct space *sp); /* builder.h, space_changed */
+	/* Births, execs and ends, before they are applied. */
+	int (*saw)(void *s, const struct event *ev, const struct event_sink *sink, struct err *err);
 	void (*free)(void *s);
 };
 
@@ -80,6 +83,9 @@ uint64_t sources_end_ns(const struct sources *s);
 void sources_facts(const struct sources *s, struct profile *p);
 /* Milliseconds until one of them wants to be drained, at most @ms. */
 int sources_patience_ms(const struct sources *s, int ms);
+void sources_space(const struct sources *s, int32_t pid, const struct space *sp);
+int sources_saw(const struct sources *s, const struct event *ev, const struct event_sink *sink,
+		struct err *err);
 void sources_grow(const struct sources *s, int32_t tid, uint64_t nr_bytes);
 
 #endif

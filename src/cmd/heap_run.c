@@ -1,0 +1,120 @@
+/* A capture of heaps; see heap_run.h. */
+#include "base/base.h"
+#include "cmd/heap_run.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "capture/heapsource.h"
+#include "cmd/cmd.h"
+#include "cmd/heap_outputs.h"
+#include "cmd/heaptargets.h"
+#include "cmd/recording.h"
+#include "model/heap.h"
+#include "symbol/demangle.h"
+#include "symbol/symbolizer.h"
+
+#define SUPPRESS_MAX ((size_t)1 << 20)
+
+struct heap_run {
+	const struct heap_run_opts *o;
+	struct buf suppress; /* text of the file */
+	bool is_many;        /* processes: each is told with its number */
+	size_t nr_refused;
+};
+
+static void heap_run_release(struct heap_run *r)
+{
+	buf_release(&r->suppress);
+}
+
+/* ---- what is told while it runs ------------------------------------------------------------- */
+
+static void say_plan(void *ctx, int32_t pid, const struct heap_plan *plan)
+{
+	const struct heap_run *r = ctx;
+	const char *reason = plan->reason ? plan->reason : "";
+	if (r->is_many)
+		log_note("pid %d: %s", pid, reason);
+	else
+		log_note("%s", reason);
+}
+
+static void say_refused(void *ctx, int32_t pid, const struct err *why)
+{
+	struct heap_run *r = ctx;
+	r->nr_refused++;
+	log_warn("pid %d is not recorded: %s", pid, err_msg(why));
+	if (why->hint)
+		log_hint("%s", why->hint);
+}
+
+/* What the numbers lack. */
+static void say_gaps(const struct profile *p)
+{
+	const char *dropped = profile_get_fact(p, HEAP_FACT_DROPPED);
+	if (dropped) {
+		log_warn("%s events are missing: the rings were full", dropped);
+		log_hint("a sample (without --every, or with a larger --sample) needs less room");
+	}
+	const char *children = profile_get_fact(p, "heap children not followed");
+	if (children)
+		log_note("%s processes that it started were not recorded (--children does)",
+			 children);
+	if (profile_get_fact(p, "heap recorder fell silent"))
+		log_warn("the recorder fell silent before the end: assay was kept from running");
+}
+
+static int finish(void *ctx, struct outputs *out, const struct capture_result *r)
+{
+	const struct heap_run *run = ctx;
+	const struct heap_run_opts *o = run->o;
+	struct heap_outputs_options options = {
+		.heap = {.older_than = o->older_than,
+			 .suppress = o->suppress ? buf_str(&run->suppress) : NULL},
+		.flags = o->has_all_pictures ? HEAP_OUTPUTS_ALL : 0,
+	};
+	say_gaps(r->profile);
+	return heap_outputs_finish(out, r, &options);
+}
+
+/* ---- the capture -------------------------------------------------------------------------- */
+
+int heap_run(const struct heap_run_opts *o, const struct chosen_target *t,
+	     const struct opt_args *args)
+{
+	CLEANUP(heaptargets_free_p) struct heaptargets *targets = heaptargets_new();
+	CLEANUP(err_release) struct err err = {0};
+	CLEANUP(heap_run_release) struct heap_run run = {.o = o};
+	if (o->suppress && file_read(&run.suppress, o->suppress, SUPPRESS_MAX, &err)) {
+		log_err(&err);
+		return EXIT_USAGE;
+	}
+	struct heap_planner planner = heaptargets_planner(targets);
+	run.is_many = t->has_target && t->target.pids.pids.n > 1;
+	struct heapsource_spec spec = {.planner = &planner,
+				       .forced = (enum heap_tier)o->tier,
+				       .is_every = o->is_every,
+				       .interval_bytes = o->interval_bytes,
+				       .follows_children = o->target.takes_children,
+				       .on_plan = say_plan,
+				       .on_refused = say_refused,
+				       .ctx = &run};
+	struct recording rec = {
+		.options = {.kind = "heap",
+			    .programs = ENGINE_HEAP | ENGINE_MEMORY,
+			    .heap = &spec,
+			    .memory_spacing_ns = o->spacing_ns,
+			    .delay_ns = o->delay_ns,
+			    .debug_dirs = o->debug_dirs.p,
+			    .nr_debug_dirs = o->debug_dirs.n,
+			    .recording_fd = -1,
+			    .symbolizer_flags = o->has_no_inlines ? SYMBOLIZER_NO_INLINES : 0,
+			    .demangle_flags = o->has_hashes ? DEMANGLE_HASHES : 0},
+		.count_name = "allocations",
+		.skips_pictures = o->has_no_pictures,
+		.finish = finish,
+		.ctx = &run,
+	};
+	recording_target(&rec, t, args);
+	return recording_run(&rec, o->output, recording_target_name(t, args));
+}
