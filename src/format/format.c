@@ -54,6 +54,13 @@ static const struct format formats[] = {
 		.read = jemallocheap_read,
 	},
 	{
+		.name = "heaptrack",
+		.title = "recording of heaptrack, for heaptrack_gui and heaptrack_print",
+		.suffixes = ".heaptrack .heaptrack.gz .heaptrack.zst",
+		.sniff = heaptrack_sniff,
+		.read = heaptrack_read,
+	},
+	{
 		.name = "gperftools",
 		.title = "heap profiles of gperftools and tcmalloc",
 		.suffixes = ".heap",

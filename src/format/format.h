@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "format/folded.h"
 #include "format/gperfheap.h"
+#include "format/heaptrack.h"
 #include "format/jemallocheap.h"
 #include "format/perfdata.h"
 #include "format/perfscript.h"

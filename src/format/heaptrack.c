@@ -1,0 +1,691 @@
+/*
+ * Reader of heaptrack's files; see heaptrack.h.
+ *
+ * Events are most of a file, so theirs is the one loop that matters: no line is copied, hex digits
+ * are looked up in a table, and all that an event touches is one entry of `infos` and its site.
+ */
+#include "base/base.h"
+#include "format/heaptrack.h"
+
+#include <errno.h>
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "format/format.h"
+#include "format/textframes.h"
+#include "model/heap.h"
+#include "model/heaptables.h"
+
+#define START_NS       ((uint64_t)1000000000) /* times in the file begin at 0, which means unknown */
+#define SECOND_NS      ((uint64_t)1000000000)
+#define MS_NS          ((uint64_t)1000000)
+#define TIME_MAX_MS    ((uint64_t)1 << 43) /* centuries; more is damage */
+#define RSS_STEP_MS    100                 /* one row of the resident set for each, the greatest */
+#define INLINES_MAX    256
+#define LINE_MAX_BYTES ((size_t)1 << 24)
+#define NO_INFO        UINT64_MAX
+
+/*
+ * What was allocated where: all that an event touches, so that it costs one miss of the cache. The
+ * counts are unsigned, so that those of a hostile file may wrap; what ends up below 0 (more freed
+ * than allocated) is shown as 0.
+ */
+struct info {
+	uint64_t nr_bytes;
+	uint64_t epoch; /* the peak that `peak` is of; another one: nothing changed since */
+	uint32_t site;
+	uint32_t live;
+	uint32_t peak;
+	/* of the second that is open */
+	uint32_t calls;
+	uint32_t frees;
+	uint32_t temporary;
+};
+
+/* Blocks of one class of sizes from one stack: what rows are of. Sums of a second, or of all. */
+struct site {
+	uint64_t nr[2]; /* allocated and freed; at the end: live and at the peak */
+	uint64_t bytes[2];
+	uint64_t temporary;
+	uint64_t temporary_bytes;
+	stack_id stack;
+	uint32_t tag;
+	bool is_touched;
+};
+
+struct reader {
+	struct profile *p;
+	struct err *err; /* of what ends the reading */
+	int rc;
+	unsigned file_version;
+	bool has_version;
+	bool has_command;
+	uint64_t page_bytes;
+	VEC(str_id) strings; /* by number - 1 */
+	VEC(loc_id) ips;
+	VEC(stack_id) stacks;
+	VEC(struct info) infos;
+	VEC(struct site) sites;
+	struct map by_site;    /* (stack, class) -> index */
+	struct map by_info;    /* version 0: (stack, size) -> index of infos */
+	struct map blocks;     /* version 0: address -> index of infos */
+	VEC(uint32_t) touched; /* infos of this second */
+	VEC(uint32_t) touched_sites;
+	uint64_t last; /* what the last event allocated, for temporary ones */
+
+	uint64_t time_ms;
+	uint64_t second;
+	uint64_t epoch; /* number of the peak */
+	uint64_t live_bytes;
+	uint64_t peak_bytes;
+	uint64_t peak_ms;
+	uint64_t nr_events;
+	uint64_t rss_ms; /* of the row of the resident set that is kept back */
+	uint64_t rss_bytes;
+	uint64_t rss_live_bytes;
+
+	task_id task;
+	uint32_t allocated;
+	uint32_t freed;
+	uint32_t live_table;
+	uint32_t peak_table;
+	uint32_t memory;
+	uint64_t line_nr;
+	uint64_t first_bad_nr;
+	struct buf carry; /* a line whose end has not come yet */
+};
+
+static void reader_release(struct reader *r)
+{
+	vec_release(&r->strings);
+	vec_release(&r->ips);
+	vec_release(&r->stacks);
+	vec_release(&r->infos);
+	vec_release(&r->sites);
+	vec_release(&r->touched);
+	vec_release(&r->touched_sites);
+	map_release(&r->by_site);
+	map_release(&r->by_info);
+	map_release(&r->blocks);
+	buf_release(&r->carry);
+}
+
+/* ---- fields ------------------------------------------------------------------------------- */
+
+/* 0 to 15, or -1: a table, since digits are most of what is read. */
+#define X16(v) v, v, v, v, v, v, v, v, v, v, v, v, v, v, v, v
+static const int8_t hex_value[256] = {
+	X16(-1), X16(-1), X16(-1), 0,       1,       2,       3,  4,  5,       6,       7,
+	8,       9,       -1,      -1,      -1,      -1,      -1, -1, -1,      10,      11,
+	12,      13,      14,      15,      -1,      -1,      -1, -1, -1,      -1,      -1,
+	-1,      -1,      X16(-1), -1,      10,      11,      12, 13, 14,      15,      -1,
+	-1,      -1,      -1,      -1,      -1,      -1,      -1, -1, X16(-1), X16(-1), X16(-1),
+	X16(-1), X16(-1), X16(-1), X16(-1), X16(-1), X16(-1),
+};
+
+/* " 1a2b": false, and *s as it was, where that is not what comes. */
+static bool take_hex(struct sv *s, uint64_t *ret_v)
+{
+	size_t i = 0;
+	while (i < s->n && s->p[i] == ' ')
+		i++;
+	size_t first = i;
+	uint64_t v = 0;
+	int d;
+	for (; i < s->n && (d = hex_value[(uint8_t)s->p[i]]) >= 0; i++) {
+		if (v >> 60)
+			return false;
+		v = v << 4 | (unsigned)d;
+	}
+	if (i == first || (i < s->n && s->p[i] != ' '))
+		return false;
+	*ret_v = v;
+	s->p += i;
+	s->n -= i;
+	return true;
+}
+
+static void skip_blank(struct sv *s)
+{
+	if (s->n && s->p[0] == ' ')
+		*s = sv_from_idx(*s, 1);
+}
+
+static str_id string_at(const struct reader *r, uint64_t number)
+{
+	return number && number <= r->strings.n ? r->strings.p[number - 1] : 0;
+}
+
+/* ---- what is numbered --------------------------------------------------------------------- */
+
+static bool take_string(struct reader *r, struct sv s)
+{
+	uint64_t len = s.n;
+	if (r->file_version >= 3 && !take_hex(&s, &len))
+		return false;
+	skip_blank(&s);
+	vec_push(&r->strings, profile_str(r->p, s.p, MIN(len, (uint64_t)s.n)));
+	return true;
+}
+
+static bool take_ip(struct reader *r, struct sv s)
+{
+	uint64_t ip;
+	uint64_t module;
+	if (!take_hex(&s, &ip) || !take_hex(&s, &module))
+		return false;
+	str_id path = string_at(r, module);
+	VEC(struct text_frame) frames = {0};
+	uint64_t fn;
+	uint64_t file;
+	uint64_t line;
+	while (frames.n < INLINES_MAX && take_hex(&s, &fn) && take_hex(&s, &file) &&
+	       take_hex(&s, &line))
+		vec_push(&frames, (struct text_frame){.name = string_at(r, fn),
+						      .path = path,
+						      .file = string_at(r, file),
+						      .line = (uint32_t)MIN(line, UINT32_MAX),
+						      .is_inlined = true});
+	bool has_name = frames.n && vec_last(&frames)->name;
+	if (has_name)
+		vec_last(&frames)->is_inlined = false;
+	vec_push(&r->ips, has_name ? text_location(r->p, frames.p, frames.n)
+				   : text_unnamed(r->p, ip, path, 0));
+	vec_release(&frames);
+	return true;
+}
+
+static bool take_node(struct reader *r, struct sv s)
+{
+	uint64_t ip;
+	uint64_t parent;
+	bool is_good = take_hex(&s, &ip) && take_hex(&s, &parent) && ip && ip <= r->ips.n &&
+		       parent <= r->stacks.n;
+	/* a node that makes no sense keeps its number: those that follow count on it */
+	stack_id up = is_good && parent ? r->stacks.p[parent - 1] : 0;
+	vec_push(&r->stacks, is_good ? profile_stack(r->p, up, r->ips.p[ip - 1]) : 0);
+	return is_good;
+}
+
+static uint32_t site_of(struct reader *r, stack_id stack, uint64_t nr_bytes)
+{
+	uint16_t size_class = heap_size_class(nr_bytes);
+	bool is_new;
+	uint32_t *idx = map_put(&r->by_site, (uint64_t)stack << 16 | size_class, &is_new);
+	if (is_new) {
+		*idx = (uint32_t)r->sites.n;
+		uint32_t tag = profile_tag(r->p, &(struct tag){.log2_ns = LOG2_NONE,
+							       .syscall = -1,
+							       .size_class = size_class});
+		vec_push(&r->sites, (struct site){.stack = stack, .tag = tag});
+	}
+	return *idx;
+}
+
+static bool take_info(struct reader *r, struct sv s)
+{
+	uint64_t nr_bytes;
+	uint64_t stack;
+	bool is_good = take_hex(&s, &nr_bytes) && take_hex(&s, &stack) && stack <= r->stacks.n;
+	if (!is_good)
+		nr_bytes = stack = 0;
+	uint32_t site = site_of(r, stack ? r->stacks.p[stack - 1] : 0, nr_bytes);
+	vec_push(&r->infos, (struct info){.nr_bytes = nr_bytes, .site = site});
+	return is_good;
+}
+
+/* ---- events ------------------------------------------------------------------------------- */
+
+static struct info *touch(struct reader *r, uint64_t idx)
+{
+	struct info *info = &r->infos.p[idx];
+	if (info->epoch != r->epoch) {
+		info->peak = info->live;
+		info->epoch = r->epoch;
+	}
+	if (!(info->calls | info->frees))
+		vec_push(&r->touched, (uint32_t)idx);
+	return info;
+}
+
+static void allocate(struct reader *r, uint64_t idx)
+{
+	struct info *info = touch(r, idx);
+	info->live++;
+	info->calls++;
+	r->live_bytes += info->nr_bytes;
+	r->nr_events++;
+	if ((int64_t)r->live_bytes > (int64_t)r->peak_bytes) {
+		r->peak_bytes = r->live_bytes;
+		r->peak_ms = r->time_ms;
+		r->epoch++;
+	}
+}
+
+static void release(struct reader *r, uint64_t idx, bool is_temporary)
+{
+	struct info *info = touch(r, idx);
+	info->live--;
+	info->frees++;
+	info->temporary += is_temporary;
+	r->live_bytes -= info->nr_bytes;
+	r->nr_events++;
+}
+
+/* Version 0: addresses, and no numbers for what was allocated. */
+static bool take_old_event(struct reader *r, char kind, struct sv s)
+{
+	uint64_t nr_bytes;
+	uint64_t stack;
+	uint64_t address;
+	if (kind == '-') {
+		if (!take_hex(&s, &address))
+			return false;
+		const uint32_t *idx = map_get(&r->blocks, address);
+		if (idx) {
+			release(r, *idx, r->last == address);
+			(void)map_del(&r->blocks, address);
+			r->last = 0;
+		}
+		return true;
+	}
+	if (!take_hex(&s, &nr_bytes) || !take_hex(&s, &stack) || !take_hex(&s, &address) ||
+	    stack > r->stacks.n)
+		return false;
+	bool is_new;
+	uint32_t *idx = map_put(&r->by_info, hash_mix(nr_bytes, stack), &is_new);
+	if (is_new) {
+		*idx = (uint32_t)r->infos.n;
+		uint32_t site = site_of(r, stack ? r->stacks.p[stack - 1] : 0, nr_bytes);
+		vec_push(&r->infos, (struct info){.nr_bytes = nr_bytes, .site = site});
+	}
+	*map_put(&r->blocks, address, NULL) = *idx;
+	allocate(r, *idx);
+	r->last = address;
+	return true;
+}
+
+static bool take_event(struct reader *r, char kind, uint64_t idx)
+{
+	if (idx >= r->infos.n)
+		return false;
+	if (kind == '+') {
+		allocate(r, idx);
+		r->last = idx;
+	} else {
+		release(r, idx, r->last == idx);
+		r->last = 0; /* as heaptrack has it, though there is a number 0 */
+	}
+	return true;
+}
+
+/* Lines of events as long as they come, each whole up to its newline. Where the next line starts.
+ */
+static const char *take_events(struct reader *r, const char *p, const char *end)
+{
+	while (p < end && (*p == '+' || *p == '-') && p[1] == ' ') {
+		const char *at = p + 2;
+		uint64_t idx = 0;
+		int d;
+		while ((d = hex_value[(uint8_t)*at]) >= 0) {
+			idx = idx << 4 | (unsigned)d;
+			at++;
+		}
+		if (*at != '\n' || at == p + 2 || at > p + 18 || !take_event(r, *p, idx))
+			break;
+		r->line_nr++;
+		p = at + 1;
+	}
+	return p;
+}
+
+/* ---- seconds ------------------------------------------------------------------------------ */
+
+static uint64_t ns_of(uint64_t ms)
+{
+	return START_NS + ms * MS_NS;
+}
+
+static int64_t not_below_0(uint64_t v)
+{
+	return MAX((int64_t)v, 0);
+}
+
+static void add_to_site(struct reader *r, const struct info *info, uint32_t first, uint32_t second)
+{
+	struct site *s = &r->sites.p[info->site];
+	if (!s->is_touched) {
+		s->is_touched = true;
+		vec_push(&r->touched_sites, info->site);
+	}
+	s->nr[0] += first;
+	s->nr[1] += second;
+	s->bytes[0] += first * info->nr_bytes;
+	s->bytes[1] += second * info->nr_bytes;
+	s->temporary += info->temporary;
+	s->temporary_bytes += info->temporary * info->nr_bytes;
+}
+
+static void reset_sites(struct reader *r)
+{
+	vec_foreach(idx, &r->touched_sites) {
+		struct site *s = &r->sites.p[*idx];
+		*s = (struct site){.stack = s->stack, .tag = s->tag};
+	}
+	vec_clear(&r->touched_sites);
+}
+
+static void add_blocks(struct reader *r, uint32_t table, uint64_t time_ns, const struct site *s,
+		       int which)
+{
+	int64_t nr = not_below_0(s->nr[which]);
+	int64_t values[HEAP_BLOCK_NR] = {
+		[HEAP_BLOCKS] = nr,
+		[HEAP_BYTES] = not_below_0(s->bytes[which]),
+		[HEAP_SAMPLES] = nr,
+	};
+	if (nr)
+		profile_tagged_sample(r->p, table, time_ns, s->stack, r->task, -1, s->tag, values);
+}
+
+static void add_allocated(struct reader *r, uint64_t time_ns, const struct site *s)
+{
+	int64_t values[HEAP_ALLOCATED_NR] = {
+		[HEAP_ALLOCATED_CALLS] = not_below_0(s->nr[0]),
+		[HEAP_ALLOCATED_BYTES] = not_below_0(s->bytes[0]),
+		[HEAP_ALLOCATED_SAMPLES] = not_below_0(s->nr[0]),
+		[HEAP_ALLOCATED_TEMPORARY] = not_below_0(s->temporary),
+		[HEAP_ALLOCATED_TEMPORARY_BYTES] = not_below_0(s->temporary_bytes),
+	};
+	if (s->nr[0] || s->temporary)
+		profile_tagged_sample(r->p, r->allocated, time_ns, s->stack, r->task, -1, s->tag,
+				      values);
+}
+
+static void close_second(struct reader *r)
+{
+	uint64_t time_ns = START_NS + r->second * SECOND_NS;
+	vec_foreach(idx, &r->touched) {
+		struct info *info = &r->infos.p[*idx];
+		add_to_site(r, info, info->calls, info->frees);
+		info->calls = info->frees = info->temporary = 0;
+	}
+	vec_clear(&r->touched);
+	vec_foreach(idx, &r->touched_sites) {
+		add_allocated(r, time_ns, &r->sites.p[*idx]);
+		add_blocks(r, r->freed, time_ns, &r->sites.p[*idx], 1);
+	}
+	reset_sites(r);
+}
+
+static bool take_time(struct reader *r, struct sv s)
+{
+	uint64_t ms;
+	if (!take_hex(&s, &ms) || ms > TIME_MAX_MS || ms < r->time_ms)
+		return false;
+	if (ms / 1000 != r->second) {
+		close_second(r);
+		r->second = ms / 1000;
+	}
+	r->time_ms = ms;
+	return true;
+}
+
+static void write_rss(struct reader *r)
+{
+	if (!r->rss_bytes)
+		return;
+	int64_t values[HEAP_MEMORY_NR] = {
+		[HEAP_MEMORY_RSS] = not_below_0(r->rss_bytes),
+		[HEAP_MEMORY_LIVE] = not_below_0(r->rss_live_bytes),
+	};
+	profile_sample(r->p, r->memory, ns_of(r->rss_ms), 0, r->task, -1, values);
+	r->rss_bytes = 0;
+}
+
+static bool take_rss(struct reader *r, struct sv s)
+{
+	uint64_t nr_pages;
+	if (!take_hex(&s, &nr_pages) || nr_pages > (uint64_t)INT64_MAX / r->page_bytes)
+		return false;
+	if (r->time_ms / RSS_STEP_MS != r->rss_ms / RSS_STEP_MS)
+		write_rss(r);
+	if (nr_pages * r->page_bytes <= r->rss_bytes)
+		return true;
+	r->rss_bytes = nr_pages * r->page_bytes;
+	r->rss_live_bytes = r->live_bytes;
+	r->rss_ms = r->time_ms;
+	return true;
+}
+
+/* ---- lines -------------------------------------------------------------------------------- */
+
+static bool take_version(struct reader *r, struct sv s)
+{
+	uint64_t program;
+	uint64_t file = 0;
+	if (!take_hex(&s, &program))
+		return false;
+	/* 1.2's first files have no number of their own */
+	if (!take_hex(&s, &file) && program == 0x10200)
+		file = 1;
+	r->has_version = true;
+	r->file_version = (unsigned)MIN(file, (uint64_t)UINT32_MAX);
+	if (file > 3)
+		r->rc = err_set(r->err, -EINVAL,
+				"version %" PRIu64
+				" of heaptrack's files is not known, 3 is the last",
+				file);
+	return true;
+}
+
+static bool take_command(struct reader *r, struct sv s)
+{
+	if (r->has_command) /* heaptrack calls this a damaged file */
+		return false;
+	r->has_command = true;
+	CLEANUP(buf_release) struct buf command = {0};
+	buf_add_sv(&command, sv_trim(s));
+	profile_fact(r->p, "command", buf_str(&command));
+	struct sv left = sv_trim(s);
+	struct sv program = sv_split(&left, ' ');
+	struct sv base = sv_from_idx(program, (size_t)(sv_rindex(program, '/') + 1));
+	r->task = profile_task(r->p, -1, -1, profile_str(r->p, base.p, base.n), 0);
+	return true;
+}
+
+static bool take_system(struct reader *r, struct sv s)
+{
+	uint64_t nr_bytes;
+	if (!take_hex(&s, &nr_bytes) || nr_bytes < 512 || nr_bytes > (uint64_t)1 << 30)
+		return false;
+	r->page_bytes = nr_bytes;
+	return true;
+}
+
+/* What was counted until now was before the capture. */
+static bool take_attached(struct reader *r)
+{
+	profile_fact(r->p, HEAP_FACT_ATTACHED, "attach");
+	r->live_bytes = r->peak_bytes = 0;
+	r->epoch++;
+	return true;
+}
+
+static bool refuse_raw(struct reader *r)
+{
+	r->rc = err_set(r->err, -EINVAL, "a raw file of heaptrack's, its addresses have no names");
+	err_hint(r->err, "/usr/lib/heaptrack/libexec/heaptrack_interpret < FILE > FILE.heaptrack, "
+			 "on the machine where it was recorded");
+	return true;
+}
+
+static bool take_line(struct reader *r, struct sv line)
+{
+	struct sv s = sv_from_idx(line, 1);
+	uint64_t idx;
+	switch (line.p[0]) {
+	case 'v':
+		return take_version(r, s);
+	case 'X':
+		return take_command(r, s);
+	case 'I':
+		return take_system(r, s);
+	case 'A':
+		return take_attached(r);
+	case 's':
+		return take_string(r, s);
+	case 'i':
+		return take_ip(r, s);
+	case 't':
+		return take_node(r, s);
+	case 'a':
+		return take_info(r, s);
+	case 'c':
+		return take_time(r, s);
+	case 'R':
+		return take_rss(r, s);
+	case '+':
+	case '-':
+		if (!r->file_version)
+			return take_old_event(r, line.p[0], s);
+		return take_hex(&s, &idx) && take_event(r, line.p[0], idx);
+	case 'x':
+	case 'm':
+		return refuse_raw(r);
+	case 'S': /* what not to call a leak */
+	case '#':
+		return true;
+	}
+	return false;
+}
+
+static void take_any_line(struct reader *r, struct sv line)
+{
+	r->line_nr++;
+	if (line.n && line.p[line.n - 1] == '\r')
+		line.n--;
+	if (!line.n)
+		return;
+	if (!r->has_version && line.p[0] != 'v') {
+		r->rc = err_set(r->err, -EINVAL, "line %" PRIu64 ": expected 'v VERSION VERSION'",
+				r->line_nr);
+		return;
+	}
+	if (take_line(r, line))
+		return;
+	r->p->losses.nr[LOSS_SEEN]++;
+	r->p->losses.nr[LOSS_UNPARSED]++;
+	if (!r->first_bad_nr)
+		r->first_bad_nr = r->line_nr;
+}
+
+/* Whole lines: what comes behind the last newline waits for the next time. */
+static void push(struct reader *r, const char *text, size_t n)
+{
+	const char *end = text + n;
+	const char *last = memrchr(text, '\n', n);
+	const char *p = text;
+	if (r->carry.n) {
+		const char *nl = memchr(text, '\n', n);
+		size_t room = LINE_MAX_BYTES - MIN(r->carry.n, LINE_MAX_BYTES);
+		buf_add(&r->carry, text, MIN((size_t)((nl ? nl : end) - text), room));
+		if (!nl)
+			return;
+		take_any_line(r, buf_sv(&r->carry));
+		buf_clear(&r->carry);
+		p = nl + 1;
+	}
+	while (last && p <= last && !r->rc) {
+		if (r->file_version)
+			p = take_events(r, p, last + 1);
+		if (p > last)
+			break;
+		const char *nl = memchr(p, '\n', (size_t)(last + 1 - p));
+		take_any_line(r, sv_from(p, (size_t)(nl - p)));
+		p = nl + 1;
+	}
+	if (p < end)
+		buf_add(&r->carry, p, MIN((size_t)(end - p), LINE_MAX_BYTES));
+}
+
+/* ---- the whole file ----------------------------------------------------------------------- */
+
+static void make_tables(struct reader *r)
+{
+	r->allocated = heap_table(r->p, HEAP_KIND_ALLOCATED, 0);
+	r->freed = heap_table(r->p, HEAP_KIND_FREED, 0);
+	r->live_table = heap_table(r->p, HEAP_KIND_LIVE, 0);
+	r->peak_table = heap_table(r->p, HEAP_KIND_PEAK, 0);
+	r->memory = heap_table(r->p, HEAP_KIND_MEMORY, 0);
+	r->p->start_ns = START_NS;
+	r->page_bytes = 4096;
+}
+
+static void finish(struct reader *r)
+{
+	if (r->carry.n)
+		take_any_line(r, buf_sv(&r->carry));
+	close_second(r);
+	write_rss(r);
+	vec_foreach(info, &r->infos) {
+		uint32_t peak = info->epoch == r->epoch ? info->peak : info->live;
+		uint32_t live = (int32_t)info->live > 0 ? info->live : 0;
+		if (live || peak)
+			add_to_site(r, info, live, (int32_t)peak > 0 ? peak : 0);
+	}
+	vec_foreach(idx, &r->touched_sites) {
+		add_blocks(r, r->live_table, 0, &r->sites.p[*idx], 0);
+		add_blocks(r, r->peak_table, ns_of(r->peak_ms), &r->sites.p[*idx], 1);
+	}
+	struct profile *p = r->p;
+	p->end_ns = ns_of(r->time_ms);
+	p->losses.nr[LOSS_SEEN] += r->nr_events;
+	p->losses.nr[LOSS_WRITTEN] += r->nr_events;
+	profile_fact(p, "source", "heaptrack");
+	profile_fact(p, HEAP_FACT_TIER, "dump: read from a file of heaptrack's");
+	profile_fact(p, HEAP_FACT_SAMPLING, "every allocation");
+	if (!r->first_bad_nr)
+		return;
+	CLEANUP(buf_release) struct buf b = {0};
+	buf_add_u64(&b, r->first_bad_nr);
+	profile_fact(p, "heaptrack first bad line", buf_str(&b));
+}
+
+#define READ_STEP ((size_t)256 << 10)
+
+int heaptrack_read(struct profile *p, const struct format_input *in,
+		   const struct format_options *options, struct err *err)
+{
+	(void)options;
+	CLEANUP(reader_release) struct reader r = {.p = p, .err = err};
+	make_tables(&r);
+	push(&r, in->head.p, in->head.n);
+	CLEANUP(free_p) char *step = in->fd >= 0 ? xmalloc(READ_STEP) : NULL;
+	while (step && !r.rc) {
+		ssize_t n = file_read_some(in->fd, step, READ_STEP, err);
+		if (n < 0)
+			return (int)n;
+		if (!n)
+			break;
+		push(&r, step, (size_t)n);
+	}
+	if (!r.rc)
+		finish(&r);
+	return r.rc;
+}
+
+int heaptrack_sniff(struct sv head)
+{
+	struct sv line = sv_split(&head, '\n');
+	uint64_t version;
+	struct sv s = sv_from_idx(line, 1);
+	if (!line.n || line.p[0] != 'v' || !take_hex(&s, &version) || version > 0xffffff)
+		return 0;
+	/* then a line of a letter and a blank, or nothing yet */
+	bool is_line = !head.n || (head.n > 1 && strchr("XIsxAcS#", head.p[0]) &&
+				   (head.p[1] == ' ' || head.p[0] == 'A' || head.p[0] == '#'));
+	return is_line ? 95 : 0;
+}
