@@ -11,6 +11,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/sv.h"
+#include "cmd/doctor_heap.h"
 #include "host/limits.h"
 #include "host/mapped.h"
 #include "host/proc.h"
@@ -27,8 +28,7 @@ struct target_page {
 	int32_t pid;
 	int root_fd;
 	VEC(char *) seen;
-	const char *allocator; /* constant */
-	bool lacks_debug;      /* of the program itself, what may be rebuilt */
+	bool lacks_debug; /* of the program itself, what may be rebuilt */
 	bool lacks_unwind;
 	bool is_stripped;
 	bool is_first;
@@ -116,24 +116,6 @@ static void add_binary(struct target_page *p, struct elf *e, const char *path)
 				      {.text = elf_build_id(e, id) ? "yes" : "no"}});
 }
 
-static const struct {
-	const char *part;
-	const char *name;
-} allocators[] = {{"jemalloc", "jemalloc"},
-		  {"tcmalloc", "tcmalloc"},
-		  {"mimalloc", "mimalloc"},
-		  {"libc.so", "the C library's"},
-		  {"musl", "the C library's (musl)"}};
-
-static void note_allocator(struct target_page *p, const char *path)
-{
-	for (size_t i = 0; i < ARRAY_LEN(allocators); i++) {
-		bool is_better = !p->allocator || i < 3; /* a library that is loaded on purpose */
-		if (is_better && strstr(path, allocators[i].part))
-			p->allocator = allocators[i].name;
-	}
-}
-
 static int add_mapping(void *ctx, const struct proc_map *m, struct err *err)
 {
 	struct target_page *p = ctx;
@@ -144,7 +126,6 @@ static int add_mapping(void *ctx, const struct proc_map *m, struct err *err)
 		if (!strcmp(*s, m->path))
 			return 0;
 	vec_push(&p->seen, xstrdup(m->path));
-	note_allocator(p, m->path);
 	struct mapped_file file;
 	if (host_open_mapped(&file, p->pid, m->start, m->end, m->path, m->dev_major, m->dev_minor,
 			     m->inode)) {
@@ -202,11 +183,6 @@ static void add_advice(struct target_page *p)
 			       "RUSTFLAGS='-C force-unwind-tables=yes -C "
 			       "force-frame-pointers=yes'; cmake and make: "
 			       "CFLAGS='-fasynchronous-unwind-tables -fno-omit-frame-pointer'");
-	if (p->allocator)
-		report_note(r,
-			    "allocator: %s, by the libraries that are loaded; assay does not "
-			    "measure memory yet",
-			    p->allocator);
 }
 
 static const struct report_column columns[] = {
@@ -242,6 +218,7 @@ int doctor_add_target(struct report *r, int32_t pid, bool *ret_is_open, struct e
 		report_note(r, "what process %d has mapped is hidden: give assay CAP_SYS_PTRACE",
 			    pid);
 	add_advice(&p);
+	doctor_add_allocator(r, pid);
 	vec_foreach(s, &p.seen)
 		free_p(s);
 	vec_release(&p.seen);

@@ -4,8 +4,8 @@
 /* also allocmix_je: gcc -O2 -g -pthread -ljemalloc */
 /* also allocmix_tc: gcc -O2 -g -pthread -ltcmalloc_minimal */
 /* also allocmix_mi: gcc -O2 -g -pthread -lmimalloc */
-/* also allocmix_rjem: gcc -O2 -g -pthread -DMALLOC=_rjem_malloc -DCALLOC=_rjem_calloc -DREALLOC=_rjem_realloc -DFREE=_rjem_free -lrjem -lm */
-/* also allocmix_rjem_stripped: gcc -O2 -s -pthread -DMALLOC=_rjem_malloc -DCALLOC=_rjem_calloc -DREALLOC=_rjem_realloc -DFREE=_rjem_free -lrjem -lm */
+/* also allocmix_rjem: gcc -O2 -g -pthread -DRJEM -lrjem -lm */
+/* also allocmix_rjem_stripped: gcc -O2 -s -pthread -DRJEM -lrjem -lm */
 /*
  * allocmix THREADS OPS [THINK]: an allocation benchmark with stacks about 17 deep and no frame
  * pointers. Each thread keeps a table of blocks; an operation frees a random entry and fills it
@@ -23,6 +23,12 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#ifdef RJEM
+#define MALLOC  _rjem_malloc
+#define CALLOC  _rjem_calloc
+#define REALLOC _rjem_realloc
+#define FREE    _rjem_free
+#endif
 #ifndef MALLOC
 #define MALLOC  malloc
 #define CALLOC  calloc
