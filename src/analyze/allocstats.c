@@ -9,9 +9,10 @@
 #include "base/vec.h"
 
 /* Shares of resident memory from which something is worth a sentence. */
-#define UNUSED_PCT 15.0
-#define KEPT_PCT   20.0
-#define BOOKS_PCT  10.0
+#define UNUSED_PCT  15.0
+#define KEPT_PCT    20.0
+#define NOTED_BYTES ((uint64_t)4 << 20)
+#define BOOKS_PCT   10.0
 
 static uint64_t times(uint64_t a, uint64_t b)
 {
@@ -67,12 +68,13 @@ static void add_totals(struct report *r, const struct allocstats *s)
 {
 	struct report_table *t = report_add_table(r, "allocator", "memory of the allocator",
 						  total_columns, ARRAY_LEN(total_columns));
-	add_total(r, t, s, "allocated", s->allocated_bytes, "in use by the program");
+	add_total(r, t, s, "allocated", s->allocated_bytes,
+		  "in use by the program, or in its threads' caches");
+	if (s->tcache_bytes != ALLOCSTATS_UNKNOWN)
+		add_total(r, t, s, "  of it in caches", s->tcache_bytes,
+			  "free, ready for the next allocation of a thread");
 	add_total(r, t, s, "unused in active pages", minus(s->active_bytes, s->allocated_bytes),
 		  "empty places beside blocks in use: fragmentation");
-	if (s->tcache_bytes != ALLOCSTATS_UNKNOWN)
-		add_total(r, t, s, "  of it in threads' caches", s->tcache_bytes,
-			  "ready for the next allocation of a thread");
 	add_total(r, t, s, "active", s->active_bytes, "pages with blocks in use");
 	add_total(r, t, s, "metadata", s->metadata_bytes, "the allocator's own books");
 	add_total(r, t, s, "free pages kept", kept_bytes(s),
@@ -158,11 +160,17 @@ static char *pct_text(struct report *r, double v)
 	return arena_strndup(&r->arena, b.p, b.n);
 }
 
+/* A share that is worth a sentence: of small programs none is. */
+static bool is_much(const struct allocstats *s, uint64_t bytes, double least_pct)
+{
+	return bytes >= NOTED_BYTES && pct(bytes, s->resident_bytes) >= least_pct;
+}
+
 static void note_unused(struct report *r, const struct allocstats *s,
 			const struct allocstats_class *sorted)
 {
 	uint64_t unused = minus(s->active_bytes, s->allocated_bytes);
-	if (pct(unused, s->resident_bytes) < UNUSED_PCT)
+	if (!is_much(s, unused, UNUSED_PCT))
 		return;
 	const struct allocstats_class *c = s->nr_classes ? &sorted[0] : NULL;
 	if (c && allocstats_unused(c))
@@ -181,7 +189,7 @@ static void note_unused(struct report *r, const struct allocstats *s,
 static void note_kept(struct report *r, const struct allocstats *s)
 {
 	uint64_t kept = kept_bytes(s);
-	if (pct(kept, s->resident_bytes) < KEPT_PCT)
+	if (!is_much(s, kept, KEPT_PCT))
 		return;
 	if (s->dirty_decay_ms < 0) {
 		report_note(r,
@@ -199,10 +207,12 @@ static void note_kept(struct report *r, const struct allocstats *s)
 
 static void note_sum(struct report *r, const struct allocstats *s)
 {
+	uint64_t cached = s->tcache_bytes == ALLOCSTATS_UNKNOWN ? 0 : s->tcache_bytes;
+	uint64_t used = minus(s->allocated_bytes, cached);
 	report_note(r, "of %s that the allocator occupies, %s are in use (%s %%)",
-		    bytes_text(r, s->resident_bytes), bytes_text(r, s->allocated_bytes),
-		    pct_text(r, pct(s->allocated_bytes, s->resident_bytes)));
-	if (pct(s->metadata_bytes, s->resident_bytes) >= BOOKS_PCT)
+		    bytes_text(r, s->resident_bytes), bytes_text(r, used),
+		    pct_text(r, pct(used, s->resident_bytes)));
+	if (is_much(s, s->metadata_bytes, BOOKS_PCT))
 		report_note(r, "%s are the allocator's own books: %u arenas",
 			    bytes_text(r, s->metadata_bytes), s->nr_arenas);
 	uint64_t others = minus(s->rss_bytes, s->resident_bytes);
