@@ -124,8 +124,8 @@ static NOINLINE bool reach(struct walk *w, uint64_t addr)
 		return false;
 	if (addr - w->hi < FRAME_REACH)
 		return extend(w, addr);
-	/* Another stack: that of a signal handler's thread, or the other way round. */
-	if (!w->is_odd)
+	/* Another stack, after a signal frame: the handler had one of its own. */
+	if (w->is_call)
 		return false;
 	if (addr - l->main_stack_lo < l->main_stack_hi - l->main_stack_lo) {
 		w->hi = l->main_stack_hi;

@@ -1,0 +1,416 @@
+/*
+ * The stacks that the recorder (inject/) tells, against src/unwind's walker at the same place: deep
+ * and shallow, over and over, so that most of each is remembered from the one before; in signal
+ * handlers, in threads, on stacks of one's own, with rules that are nonsense.
+ */
+#include "base/base.h"
+#include "tap.h"
+
+#if defined(__x86_64__)
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "heap_world.h"
+
+#define NO_FP      __attribute__((noinline, noclone, optimize("O2", "omit-frame-pointer")))
+#define NR_NUMBERS 65537
+
+static struct heap_world *hw;
+static void *(*hooked)(size_t);
+static volatile int sink;
+static uint64_t rng;
+static int nr_compared;
+static uint64_t nr_frames_compared;
+/* Of the stack that is in use. */
+static uint64_t stack_end;
+/* Frames by number, as told. */
+static uint64_t *told[NR_NUMBERS];
+static uint32_t nr_told[NR_NUMBERS];
+static uint32_t end_told[NR_NUMBERS];
+
+static uint32_t draw(uint32_t n)
+{
+	rng = rng * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)(rng >> 33) % n;
+}
+
+static void *give(size_t n)
+{
+	return (void *)(uintptr_t)(0x10000 + n);
+}
+
+static bool begin(const struct heap_world_spec *spec)
+{
+	hw = heap_world_new(spec);
+	if (!hw)
+		tap_skip("no recorder for this machine");
+	hooked = (void *(*)(size_t))heap_world_hook(hw, HEAP_ALLOC_0, (heap_fn)give);
+	stack_end = hw->world.stack_end;
+	rng = 1;
+	heap_world_start(hw);
+	return true;
+}
+
+static const struct heap_world_spec every = {.is_every = true};
+
+struct shot {
+	uint64_t regs[3]; /* bp sp ip */
+};
+#define TAKE_SHOT(s)                                                      \
+	__asm__ volatile("mov %%rbp, %0; mov %%rsp, %1; lea 0(%%rip), %2" \
+			 : "=m"((s)->regs[0]), "=r"((s)->regs[1]), "=r"((s)->regs[2]))
+
+/* The number of the stack of the last block. */
+static uint32_t drain(void)
+{
+	struct heap_slot *s = heap_world_slot(hw);
+	struct heap_seen r = {0};
+	uint32_t stack = 0;
+
+	while (s && heap_world_next(hw, s, &r)) {
+		if (r.kind == HEAP_RECORD_ALLOC)
+			stack = r.stack;
+		if (r.kind != HEAP_RECORD_STACK)
+			continue;
+		CHECK(r.stack > 0 && r.stack < NR_NUMBERS && !told[r.stack]);
+		told[r.stack] = xmemdup(r.frames, (r.nr_frames + 1) * sizeof(uint64_t));
+		nr_told[r.stack] = r.nr_frames;
+		end_told[r.stack] = r.end;
+	}
+	return stack;
+}
+
+static void compare(const struct shot *s)
+{
+	const struct walk_frame *f;
+	uint32_t nr = 0;
+	uint32_t stack = drain();
+
+	CHECK(stack != 0 && told[stack]);
+	if (!stack || !told[stack])
+		return;
+	struct walk_input in = {.space = hw->world.space,
+				.regs = s->regs,
+				.regs_mask = 1 << 6 | 1 << 7 | 1 << 8,
+				.stack = (const void *)(uintptr_t)s->regs[1],
+				.nr_stack = stack_end - s->regs[1]};
+	enum walk_end end = walker_walk(hw->world.walker, &in, &f, &nr);
+	nr_compared++;
+	nr_frames_compared += nr;
+	bool is_deep = nr > HEAP_FRAMES_MAX;
+	uint32_t nr_kept = is_deep ? HEAP_FRAMES_MAX : nr;
+	if (nr_told[stack] != nr_kept || (!is_deep && end == WALK_ROOT && end_told[stack]) ||
+	    (is_deep && end_told[stack] != HEAP_STACK_DEEP))
+		tap_fail(__FILE__, __LINE__, "%u frames, end %u; %u frames, end %d", nr_told[stack],
+			 end_told[stack], nr, (int)end);
+	/* The leaf is in the same function. */
+	CHECK(told[stack][0] - f[0].addr < 256);
+	for (uint32_t i = 1; i < nr_kept && i < nr_told[stack]; i++)
+		if (told[stack][i] != f[i].addr) {
+			tap_fail(__FILE__, __LINE__,
+				 "frame %u of %u: 0x%" PRIx64 ", not 0x%" PRIx64, i, nr,
+				 told[stack][i], f[i].addr);
+			break;
+		}
+}
+
+static NO_FP void leaf_a(void)
+{
+	struct shot s;
+	TAKE_SHOT(&s);
+	(void)hooked(1);
+	compare(&s);
+}
+
+static NO_FP void leaf_b(void)
+{
+	struct shot s;
+	volatile char room[200];
+	TAKE_SHOT(&s);
+	(void)hooked(2);
+	room[0] = 1;
+	sink += room[0];
+	compare(&s);
+}
+
+/* A tree of calls, which comes by each of them from several places and with frames of all sizes. */
+static NO_FP void grow_a(int depth);
+static __attribute__((noinline)) void grow_fp(int depth);
+
+static int nr_wanted = 1000000;
+
+static NO_FP void grow_b(int depth)
+{
+	if (nr_compared > nr_wanted)
+		return;
+	volatile char room[72];
+	room[0] = 0;
+	if (draw(3) == 0)
+		leaf_a();
+	if (depth > 0 && draw(4))
+		grow_fp(depth - 1);
+	if (draw(3) == 0)
+		leaf_a();
+	sink += room[0];
+}
+
+/* With a frame pointer, and a frame whose size is known only when it runs. */
+static __attribute__((noinline)) void grow_fp(int depth)
+{
+	size_t n = 16 + draw(5) * 16;
+	char *room = __builtin_alloca(n);
+	memset(room, 1, n);
+	if (draw(2))
+		leaf_b();
+	if (depth > 0)
+		grow_a(depth - 1);
+	sink += room[n - 1];
+}
+
+static NO_FP void grow_a(int depth)
+{
+	if (nr_compared > nr_wanted)
+		return;
+	if (depth <= 0) {
+		leaf_b();
+		return;
+	}
+	uint32_t what = draw(6);
+	if (what < 2)
+		grow_a(depth - 1);
+	else if (what < 4)
+		grow_b(depth - 1);
+	else
+		grow_fp(depth - 1);
+	leaf_a();
+	if (draw(8) == 0)
+		grow_b(depth - 1);
+	sink++;
+}
+
+TEST(heapblob_walk_equals_the_unwinder_in_a_tree_of_calls)
+{
+	begin(&every);
+	nr_wanted = 20000;
+	while (nr_compared < nr_wanted)
+		grow_a((int)draw(40));
+	nr_wanted = 21000;
+	while (nr_compared < nr_wanted)
+		grow_a(700);
+	CHECK_U64(hw->shared->nr_no_stack, 0);
+	CHECK_U64(heap_world_slot(hw)->nr_dropped, 0);
+	heap_world_free(hw);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	leaf_a();
+	return *(const int *)a - *(const int *)b;
+}
+
+TEST(heapblob_walk_passes_through_libraries)
+{
+	begin(&every);
+	int v[] = {5, 3, 9, 1, 7, 2, 8};
+	qsort(v, ARRAY_LEN(v), sizeof(*v), by_value);
+	CHECK(nr_compared > 5);
+	heap_world_free(hw);
+}
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	leaf_a();
+	grow_a(5);
+}
+
+static NO_FP void raise_deep(int depth)
+{
+	if (depth) {
+		raise_deep(depth - 1);
+		leaf_b();
+		sink++;
+		return;
+	}
+	raise(SIGUSR1);
+	leaf_b();
+}
+
+TEST(heapblob_walk_passes_through_signal_frames)
+{
+	begin(&every);
+	signal(SIGUSR1, on_signal);
+	for (int i = 0; i < 50; i++)
+		raise_deep((int)draw(30));
+	CHECK(nr_compared > 500);
+	heap_world_free(hw);
+}
+
+/* On a stack of their own, the walker of src/unwind has no copy of the rest. */
+static uint32_t end_elsewhere;
+static uint32_t nr_elsewhere;
+
+static void on_signal_elsewhere(int sig)
+{
+	(void)sig;
+	(void)hooked(3);
+	uint32_t stack = drain();
+	CHECK(stack != 0);
+	end_elsewhere = end_told[stack];
+	nr_elsewhere = nr_told[stack];
+}
+
+TEST(heapblob_walk_comes_from_a_signal_stack_to_the_thread_s)
+{
+	begin(&every);
+	stack_t ss = {.ss_sp = xmalloc(65536), .ss_size = 65536};
+	CHECK(sigaltstack(&ss, NULL) == 0);
+	struct sigaction sa = {.sa_handler = on_signal_elsewhere, .sa_flags = SA_ONSTACK};
+	sigaction(SIGUSR1, &sa, NULL);
+	raise_deep(30);
+	CHECK_U64(end_elsewhere, HEAP_STACK_WHOLE);
+	CHECK(nr_elsewhere > 35);
+	for (int i = 0; i < 20; i++) {
+		raise_deep((int)draw(20));
+		CHECK_U64(end_elsewhere, HEAP_STACK_WHOLE);
+	}
+	CHECK(nr_compared > 20);
+	heap_world_free(hw);
+}
+
+static void *run_thread(void *arg)
+{
+	pthread_attr_t attr;
+	void *lo = NULL;
+	size_t n = 0;
+
+	(void)arg;
+	pthread_getattr_np(pthread_self(), &attr);
+	pthread_attr_getstack(&attr, &lo, &n);
+	pthread_attr_destroy(&attr);
+	stack_end = (uint64_t)(uintptr_t)lo + n;
+	for (int i = 0; i < 30; i++)
+		grow_a((int)draw(60));
+	return NULL;
+}
+
+TEST(heapblob_walk_knows_stacks_of_threads)
+{
+	begin(&every);
+	for (int i = 0; i < 3; i++) {
+		pthread_t t;
+		CHECK(pthread_create(&t, NULL, run_thread, NULL) == 0);
+		pthread_join(t, NULL);
+	}
+	CHECK(nr_compared > 200);
+	heap_world_free(hw);
+}
+
+static ucontext_t main_context;
+static ucontext_t coroutine[2];
+static int nr_switches;
+
+static void run_coroutine(int me)
+{
+	for (int i = 0; i < 50; i++) {
+		(void)hooked(3);
+		uint32_t stack = drain();
+		CHECK(stack != 0);
+		nr_switches++;
+		swapcontext(&coroutine[me], me ? &main_context : &coroutine[1]);
+	}
+}
+
+/* Each stack ends at a page that cannot be read. */
+TEST(heapblob_walk_stays_on_small_stacks)
+{
+	begin(&every);
+	for (int i = 0; i < 2; i++) {
+		size_t n = 4 * 4096;
+		uint8_t *p = mmap(NULL, n + 8192, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		CHECK(p != MAP_FAILED);
+		mprotect(p, 4096, PROT_NONE);
+		mprotect(p + 4096 + n, 4096, PROT_NONE);
+		getcontext(&coroutine[i]);
+		coroutine[i].uc_stack.ss_sp = p + 4096;
+		coroutine[i].uc_stack.ss_size = n;
+		coroutine[i].uc_link = &main_context;
+		makecontext(&coroutine[i], (void (*)(void))run_coroutine, 1, i);
+	}
+	for (int i = 0; i < 40; i++) {
+		swapcontext(&main_context, &coroutine[0]);
+		leaf_a();
+	}
+	CHECK_U64(nr_switches, 80);
+	CHECK_U64(nr_compared, 40);
+	heap_world_free(hw);
+}
+
+static __attribute__((noinline)) void chain(int depth)
+{
+	if (depth)
+		chain(depth - 1);
+	else
+		(void)hooked(1);
+	sink++;
+}
+
+TEST(heapblob_walk_without_rules_follows_frame_pointers)
+{
+	begin(&(struct heap_world_spec){.is_every = true, .has_no_tables = true});
+	for (int i = 0; i < 3; i++) {
+		chain(10);
+		uint32_t stack = drain();
+		CHECK(stack != 0 && nr_told[stack] >= 12);
+	}
+	heap_world_free(hw);
+}
+
+static NO_FP void nonsense(int depth)
+{
+	if (depth)
+		nonsense(depth - 1);
+	else
+		(void)hooked(1);
+	sink++;
+}
+
+TEST(heapblob_walk_survives_any_rules)
+{
+	begin(&every);
+	struct ktables_head *head = hw->k.spec.head;
+	struct unwind_row *rows = (void *)((uint8_t *)head + KTABLES_HEAD_BYTES);
+	struct heap_seen *r = xmalloc(sizeof(*r));
+	for (int round = 0; round < 300; round++) {
+		uint32_t nr = 1u << 21;
+		/* All rules in use are of a few modules, at the beginning. */
+		nr = MIN(nr, 200000u);
+		uint32_t kinds = draw(8);
+		if (round % 30 == 0)
+			for (uint32_t i = 0; i < nr; i++)
+				rows[i].rule = kinds < 4 ? row_make(ROW_SP + draw(2), draw(64) * 8,
+								    (int32_t)draw(8) - 5)
+							 : draw(0x7fffffff) * 2 + draw(2);
+		for (uint32_t i = 0; i < 64; i++) {
+			struct unwind_special *s = &head->specials[draw(1000)];
+			uint8_t *bytes = (uint8_t *)s;
+			for (size_t k = 0; k < sizeof(*s); k++)
+				bytes[k] = (uint8_t)draw(k < 8 ? 8 : 256);
+		}
+		/* What was looked up before is forgotten. */
+		uint64_t now = head->spaces[0].now;
+		__atomic_store_n(&head->spaces[0].now, now + ((uint64_t)1 << 32), __ATOMIC_RELEASE);
+		nonsense((int)draw(30));
+		nonsense((int)draw(30));
+		heap_world_skip(heap_world_slot(hw));
+	}
+	CHECK_U64(heap_world_slot(hw)->nr_allocs, 600);
+	free(r);
+	heap_world_free(hw);
+}
+#endif
