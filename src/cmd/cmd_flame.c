@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "analyze/calltree.h"
+#include "analyze/firstpage.h"
 #include "analyze/waittables.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -254,6 +255,13 @@ static const char *output_path(struct buf *to, const struct flame_opts *o, const
 	return buf_str(to);
 }
 
+/* Pictures of several weights lie side by side: "heap-live.svg". NULL: not named by a weight. */
+static const char *heap_weight_of(const struct flame_opts *o, const struct picture *pic)
+{
+	bool is_heap = firstpage_is_of_heap(pic->inputs.p[0].p, &pic->spec);
+	return is_heap && !o->output ? pic->spec.heap.weight : NULL;
+}
+
 static int draw(const struct flame_opts *o, const struct picture *pic, const char *input,
 		const char *reason, struct err *err)
 {
@@ -262,7 +270,8 @@ static int draw(const struct flame_opts *o, const struct picture *pic, const cha
 	int rc = picture_svg(&svg, pic, err);
 	if (rc)
 		return rc;
-	const char *to = output_path(&path, o, input, reason);
+	const char *suffix = reason ? reason : heap_weight_of(o, pic);
+	const char *to = output_path(&path, o, input, suffix);
 	if (!to)
 		return cmd_print(&svg) == EXIT_OK ? 0 : -EPIPE; /* told by cmd_print */
 	rc = write_svg(&svg, to, err);
@@ -303,6 +312,7 @@ static int run(const struct flame_opts *o, struct filter_opts *filter, char *con
 	CLEANUP(inputs_release) struct inputs inputs = {0};
 	pic.tree_flags = tree_flags(o);
 	pic.is_blame = o->is_blame;
+	pic.has_palette = o->colors != NULL;
 	int rc = fill_svg(&pic.svg, o, err);
 	if (!rc)
 		rc = filter_finish(filter, err);

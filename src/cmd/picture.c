@@ -7,9 +7,12 @@
 #include "analyze/blame.h"
 #include "analyze/calltree.h"
 #include "analyze/firstpage.h"
+#include "analyze/heapsum.h"
+#include "analyze/heapweights.h"
 #include "analyze/view.h"
 #include "base/file.h"
 #include "base/num.h"
+#include "base/stat.h"
 
 void picture_release(struct picture *pic)
 {
@@ -35,6 +38,8 @@ struct drawing {
 	const char *first_name;
 	enum unit unit;
 	bool has_input;
+	bool is_heap;
+	const char *why_empty; /* of the first input that is; NULL: not known */
 };
 
 static int check_kind(struct drawing *d, const struct selection *sel, const char *name,
@@ -62,6 +67,34 @@ static void add_duration(struct report *r, const struct selection *sel)
 	report_fact(r, "duration", buf_str(&b));
 }
 
+/* "+-12 %": half of the 95 % interval of all that is in view. */
+static void add_heap_error(struct report *r, const struct selection *sel)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	double variance = 0;
+	for (size_t i = 0; sel->variance && i < sel->nr_rows; i++)
+		variance += sel->variance[i];
+	if (!(variance > 0) || !sel->weight)
+		return;
+	buf_add_str(&b, "+-");
+	num_add_pct(&b,
+		    100 * stat_estimate_error((double)sel->weight, variance) / (double)sel->weight);
+	buf_add_str(&b, " %");
+	report_fact(r, "view", buf_str(&b));
+}
+
+static void begin(struct report *r, const struct selection *sel)
+{
+	if (heapweights_is_one(sel)) {
+		heapsum_begin(r, sel->p, sel);
+		r->noun = arena_strdup(&r->arena, select_noun(sel));
+		add_heap_error(r, sel);
+		return;
+	}
+	view_begin(r, sel, "");
+	add_duration(r, sel);
+}
+
 static int add_selection(struct drawing *d, const struct picture_input *in, const char *event,
 			 bool is_before, struct err *err)
 {
@@ -80,9 +113,11 @@ static int add_selection(struct drawing *d, const struct picture_input *in, cons
 		return d->pic->inputs.n > 1 ? err_wrap(err, "'%s'", in->name) : rc;
 	if (!event && (rc = check_kind(d, &sel, in->name, err)))
 		return rc;
+	d->is_heap |= heapweights_is_one(&sel);
+	if (sel.why_empty && !d->why_empty)
+		d->why_empty = arena_strdup(&d->r->arena, sel.why_empty);
 	if (!d->has_input && !is_before) {
-		view_begin(d->r, &sel, "");
-		add_duration(d->r, &sel);
+		begin(d->r, &sel);
 		d->has_input = true;
 	} else if (!is_before) {
 		losses_merge(&d->r->losses, &in->p->losses);
@@ -150,6 +185,10 @@ static const char *default_title(struct drawing *d)
 		return arena_fmt(a, "%s, compared with %s", name, before);
 	if (nr_more)
 		return arena_fmt(a, "%s and %zu more", name, nr_more);
+	enum heap_weight w;
+	if (d->is_heap && heap_weight_from_key(d->event, &w))
+		return arena_fmt(a, "%s: %s", target && *target ? target : name,
+				 heap_weight_title(w));
 	return target && *target ? target : name ? name : "Flame graph";
 }
 
@@ -173,10 +212,14 @@ int picture_svg(struct buf *to, const struct picture *pic, struct err *err)
 		return rc;
 	struct report_tree *t = calltree_finish(ct, "flame", "call tree");
 	if (!t->nodes[0].total && !(t->before && t->before[0].total))
-		return err_set(err, -ENODATA, "no samples are in view");
+		return err_set(err, -ENODATA, "%s",
+			       d.why_empty ? d.why_empty : "no samples are in view");
 	r->title = default_title(&d);
 	note_comparison(r, t);
-	svg_write(to, r, t, &pic->svg);
+	struct svg_options svg = pic->svg;
+	if (d.is_heap && !pic->has_palette)
+		svg.palette = PALETTE_MEM;
+	svg_write(to, r, t, &svg);
 	return 0;
 }
 

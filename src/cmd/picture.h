@@ -27,7 +27,8 @@ struct picture {
 	struct select_spec spec;
 	unsigned tree_flags; /* enum calltree_flags */
 	struct svg_options svg;
-	bool is_blame; /* of who was waited for, see analyze/blame.h */
+	bool is_blame;    /* of who was waited for, see analyze/blame.h */
+	bool has_palette; /* the user chose it: pictures of memory keep theirs else */
 	VEC(struct picture_input) inputs;
 };
 
@@ -37,7 +38,8 @@ void picture_add_before(struct picture *pic, const struct profile *p, const char
 
 /*
  * A recording of both CPU samples and waits is drawn hot and cold together, unless an event is
- * named. -ENODATA: nothing is in view. -EINVAL: events of different kinds, which are never added
+ * named; memory in colours of its own. -ENODATA: nothing is in view, with the reason where it is
+ * known. -EINVAL: events of different kinds, which are never added
  * up, or what select_run says. A single input that holds the two tables of a folded difference
  * ("before" and "after") is drawn as a comparison.
  */

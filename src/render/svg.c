@@ -327,6 +327,10 @@ static void add_weight(struct svg *s, uint64_t v)
 		num_add_ns(s->to, v);
 		return;
 	}
+	if (s->t->unit == UNIT_BYTES && !s->o->count_name) {
+		num_add_bytes(s->to, v);
+		return;
+	}
 	num_add_count(s->to, v);
 	buf_add_ch(s->to, ' ');
 	escape_xml(s->to, sv_from_str(count_name(s)));
@@ -346,9 +350,13 @@ static void add_tooltip(struct svg *s, uint32_t node)
 	buf_add_str(s->to, " \xe2\x80\x94 ");
 	add_weight(s, n->total);
 	buf_addf(s->to, ", %.2f %%", share_of(n->total, s->t->nodes[0].total));
-	if (s->t->before)
+	if (s->t->before && !s->t->is_normalised) {
+		buf_add_str(s->to, "; before ");
+		add_weight(s, s->t->before[node].total);
+	} else if (s->t->before) {
 		buf_addf(s->to, "; before %.2f %%",
 			 share_of(s->t->before[node].total, s->t->before[0].total));
+	}
 	buf_add_str(s->to, "</title>");
 }
 

@@ -1,0 +1,276 @@
+/* analyze/heapweights.c, leaks.c, suppress.c, heapframes.c: what memory is weighed by. */
+#include "base/base.h"
+#include "tap.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "analyze/firstpage.h"
+#include "analyze/heapframes.h"
+#include "analyze/heapweights.h"
+#include "analyze/suppress.h"
+#include "base/stat.h"
+#include "madeheap.h"
+#include "model/heap.h"
+
+#define MIB ((uint64_t)1 << 20)
+
+struct fixture {
+	struct profile *p;
+	struct arena a;
+	struct selection sel;
+	int rc;
+};
+
+static struct fixture select_heap(unsigned flags, const struct select_spec *spec)
+{
+	struct fixture f = {.p = madeheap_server(flags)};
+	CLEANUP(err_release) struct err err = {0};
+	f.rc = heapweights_select(&f.a, f.p, spec, &f.sel, &err);
+	return f;
+}
+
+static void fixture_release(struct fixture *f)
+{
+	arena_release(&f->a);
+	profile_free(f->p);
+}
+
+static uint64_t weight_of(unsigned flags, const struct heap_spec *heap, uint64_t *ret_nr)
+{
+	CLEANUP(fixture_release)
+	struct fixture f = select_heap(flags, &(struct select_spec){.heap = *heap});
+	CHECK(f.rc == 0);
+	if (ret_nr)
+		*ret_nr = f.sel.nr_samples;
+	return f.sel.weight;
+}
+
+TEST(heapweights_have_the_sums_of_their_tables)
+{
+	uint64_t nr;
+	CHECK_U64(weight_of(MADEHEAP_ATTACHED, &(struct heap_spec){.weight = "live"}, &nr),
+		  12 * MIB);
+	CHECK_U64(nr, 2592);
+	CHECK_U64(weight_of(MADEHEAP_ATTACHED, &(struct heap_spec){.weight = "allocated"}, &nr),
+		  12 * MIB + 200000 * 512);
+	CHECK_U64(nr, 202592);
+	CHECK_U64(weight_of(0, &(struct heap_spec){.weight = "calls"}, NULL), 202592);
+	CHECK_U64(weight_of(0, &(struct heap_spec){.weight = "peak"}, NULL), 12 * MIB);
+	CHECK_U64(weight_of(0, &(struct heap_spec){.weight = "temporary"}, NULL), 190000);
+	CHECK_U64(weight_of(0, &(struct heap_spec){.weight = "temporary-bytes"}, NULL),
+		  190000 * 512);
+	CHECK_U64(weight_of(0, &(struct heap_spec){.weight = "freed"}, NULL), 200000 * 512);
+	CHECK_U64(weight_of(0, &(struct heap_spec){.weight = "mapped"}, NULL), 0);
+	/* without faults: what was allocated and not freed */
+	CHECK_U64(weight_of(0, &(struct heap_spec){.weight = "growth"}, NULL), 12 * MIB);
+}
+
+TEST(heapweights_live_at_a_moment_is_what_was_not_freed_before_it)
+{
+	CHECK_U64(weight_of(0, &(struct heap_spec){.at = "3s"}, NULL), 5 * MIB);
+	CHECK_U64(weight_of(0, &(struct heap_spec){.at = "10s", .weight = "live"}, NULL), 12 * MIB);
+	CLEANUP(fixture_release)
+	struct fixture f =
+		select_heap(0, &(struct select_spec){.heap = {.at = "3s", .weight = "peak"}});
+	CHECK(f.rc == -EINVAL);
+}
+
+TEST(heapweights_growth_is_of_the_window)
+{
+	CLEANUP(fixture_release)
+	struct fixture f =
+		select_heap(0, &(struct select_spec){.heap = {.weight = "growth"}, .time = "2..5"});
+	CHECK(f.rc == 0);
+	CHECK_U64(f.sel.weight, 3 * MIB);
+}
+
+TEST(heapweights_leaks_are_old_or_left_by_who_has_ended)
+{
+	struct heap_spec leaked = {.weight = "leaked"};
+	/* seconds 0 to 4 are at least 5 s old at 10 s: the table and 5 MiB of the cache */
+	CHECK_U64(weight_of(MADEHEAP_ATTACHED, &leaked, NULL), 7 * MIB);
+	CHECK_U64(weight_of(0, &leaked, NULL), 7 * MIB);
+	CHECK_U64(weight_of(MADEHEAP_ENDED, &leaked, NULL), 12 * MIB);
+	leaked.older_than = "9s";
+	CHECK_U64(weight_of(MADEHEAP_ENDED, &leaked, NULL), 3 * MIB);
+	leaked.older_than = "20s";
+	CHECK_U64(weight_of(0, &leaked, NULL), 0);
+}
+
+TEST(heapweights_say_why_there_is_nothing)
+{
+	CLEANUP(fixture_release)
+	struct fixture none = select_heap(0, &(struct select_spec){.heap = {.weight = "mapped"}});
+	CHECK(none.sel.why_empty && strstr(none.sel.why_empty, "mapped no memory itself"));
+	CLEANUP(fixture_release)
+	struct fixture young = select_heap(
+		0, &(struct select_spec){.heap = {.weight = "leaked", .older_than = "20s"}});
+	CHECK(young.sel.why_empty && strstr(young.sel.why_empty, "20.0 s"));
+}
+
+TEST(heapweights_refuse_what_they_do_not_know)
+{
+	static const struct heap_spec bad[] = {
+		{.weight = "size"},
+		{.at = "noon"},
+		{.weight = "leaked", .older_than = "old"},
+		{.weight = "leaked", .suppress = "cache\n"},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		CLEANUP(fixture_release)
+		struct fixture f = select_heap(0, &(struct select_spec){.heap = bad[i]});
+		CHECK(f.rc == -EINVAL);
+	}
+}
+
+TEST(heapweights_carry_the_variance_of_samples)
+{
+	CLEANUP(fixture_release)
+	struct fixture exact = select_heap(0, &(struct select_spec){0});
+	CHECK(!exact.sel.variance);
+	CLEANUP(fixture_release)
+	struct fixture f =
+		select_heap(MADEHEAP_SAMPLED, &(struct select_spec){.heap = {.weight = "live"}});
+	CHECK(f.sel.variance != NULL);
+	double sum = 0;
+	for (size_t i = 0; f.sel.variance && i < f.sel.nr_rows; i++)
+		sum += f.sel.variance[i];
+	CHECK(fabs(sum - 11 * 2.0 * 524288 * 524288) < 1);
+}
+
+TEST(heapweights_default_is_peak_where_launched_and_live_where_attached)
+{
+	CLEANUP(profile_free_p) struct profile *launched = madeheap_server(0);
+	CLEANUP(profile_free_p) struct profile *attached = madeheap_server(MADEHEAP_ATTACHED);
+	CLEANUP(profile_free_p) struct profile *empty = madeheap_new(1, 0);
+	CHECK(heap_weight_default(launched) == HEAP_WEIGHT_PEAK);
+	CHECK(heap_weight_default(attached) == HEAP_WEIGHT_LIVE);
+	CHECK(heapweights_are_there(launched) && !heapweights_are_there(empty));
+	CHECK(profile_kind_of(launched) == PROFILE_HEAP);
+}
+
+TEST(heapweights_cut_stacks_at_the_allocating_function)
+{
+	CLEANUP(fixture_release)
+	struct fixture f = select_heap(0, &(struct select_spec){.heap = {.weight = "live"},
+								.flags = SELECT_CUT_STACKS});
+	for (size_t i = 0; i < f.sel.nr_rows; i++) {
+		struct frame_ref ref = {0};
+		struct frame_it it = select_frames(&f.sel, f.sel.rows[i].stack);
+		CHECK(frame_next(&it, &ref));
+		const char *name = profile_frame_name(f.p, &f.p->frames.p[ref.frame_idx]);
+		CHECK(!strcmp(name, "Cache::insert") || !strcmp(name, "load_table"));
+	}
+	CHECK_U64(f.sel.nr_rows, 2);
+}
+
+TEST(heapframes_tell_allocators_and_glue_from_code)
+{
+	static const struct {
+		const char *name;
+		enum heapframe_kind kind;
+	} cases[] = {
+		{"malloc", HEAPFRAME_ALLOCATOR},
+		{"operator new(unsigned long)", HEAPFRAME_ALLOCATOR},
+		{"_rjem_malloc", HEAPFRAME_ALLOCATOR},
+		{"__rust_alloc", HEAPFRAME_ALLOCATOR},
+		{"alloc::raw_vec::RawVec<T,A>::reserve", HEAPFRAME_ALLOCATOR},
+		{"<alloc::raw_vec::RawVecInner<A>>::finish_grow", HEAPFRAME_ALLOCATOR},
+		{"<tikv_jemallocator::Jemalloc as core::alloc::GlobalAlloc>::alloc",
+		 HEAPFRAME_ALLOCATOR},
+		{"alloc::vec::Vec<T,A>::push", HEAPFRAME_GLUE},
+		{"std::vector<int, std::allocator<int> >::push_back(int const&)", HEAPFRAME_GLUE},
+		{"void std::vector<int>::_M_realloc_insert<int>(int*)", HEAPFRAME_GLUE},
+		{"hashbrown::raw::RawTable<T>::reserve_rehash", HEAPFRAME_GLUE},
+		{"zmalloc", HEAPFRAME_ALLOCATOR},
+		{"sdsnewlen", HEAPFRAME_GLUE},
+		{"palloc0", HEAPFRAME_ALLOCATOR},
+		{"ngx_pcalloc", HEAPFRAME_ALLOCATOR},
+		{"sqlite3DbMallocRaw", HEAPFRAME_ALLOCATOR},
+		{"cache_insert", HEAPFRAME_OWN},
+		{"mallocator_of_mine", HEAPFRAME_OWN},
+		{"standard::thing", HEAPFRAME_OWN},
+		{"my::Alloc::run(std::vector<int>)", HEAPFRAME_OWN},
+		{"main", HEAPFRAME_OWN},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		if (heapframe_kind_of(sv_from_str(cases[i].name)) != cases[i].kind)
+			tap_fail(__FILE__, __LINE__, "%s", cases[i].name);
+}
+
+static struct profile *one_stack(const char *stack)
+{
+	struct profile *p = madeheap_new(1, 0);
+	madeheap(p,
+		 &(struct madeheap){.table = HEAP_TABLE_LIVE, .size = 64, .nr = 1, .stack = stack});
+	profile_seal(p);
+	return p;
+}
+
+static void check_frame(const char *stack, const char *function, const char *via)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(profile_free_p) struct profile *p = one_stack(stack);
+	const struct table *t = heaptable_rows(p, HEAP_TABLE_LIVE);
+	const struct heapframe *f = heapframes_of(heapframes_new(&a, p), t->stack[0]);
+	CHECK_STR(heapframe_name(p, f), function);
+	CHECK_STR(f->via ? profile_text(p, f->via) : "", via);
+}
+
+TEST(heapframes_find_the_function_of_a_stack)
+{
+	check_frame("main bin;parse bin;std::vector::push_back bin;_Znwm libstdc++.so.6;malloc "
+		    "libc.so.6",
+		    "parse", "std::vector::push_back");
+	check_frame("main bin;parse bin;malloc libc.so.6", "parse", "");
+	/* a library's function is no glue unless its file is one */
+	check_frame("main bin;png_read libpng16.so.16;malloc libc.so.6", "png_read", "");
+	check_frame("main bin;fopen libc.so.6;malloc libc.so.6", "main", "fopen");
+	/* glue that is inlined into the function */
+	check_frame("main bin;alloc::vec::Vec::push<take bin;malloc libc.so.6", "take",
+		    "alloc::vec::Vec::push");
+	/* nothing else is there: what says most */
+	check_frame("_start ld-linux.so.2;_dl_init ld-linux.so.2;malloc libc.so.6", "_dl_init", "");
+	check_frame("malloc libc.so.6", "malloc", "");
+}
+
+static bool is_suppressed(const char *text, const char *stack)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(err_release) struct err err = {0};
+	CLEANUP(profile_free_p) struct profile *p = one_stack(stack);
+	struct suppress *s;
+	CHECK(suppress_new(&s, &a, p, text, &err) == 0);
+	return suppress_has(s, heaptable_rows(p, HEAP_TABLE_LIVE)->stack[0]);
+}
+
+TEST(suppressions_match_as_leaksanitizer_does)
+{
+	const char *stack = "main bin;warm_up_cache libcache.so.1;grow bin;malloc libc.so.6";
+	CHECK(is_suppressed("leak:warm_up\n", stack));
+	CHECK(is_suppressed("# known\n\n  leak:libcache\n", stack));
+	CHECK(is_suppressed("leak:^warm*cache$", stack));
+	CHECK(is_suppressed("leak:nothing\nleak:^grow$\n", stack));
+	CHECK(!is_suppressed("leak:^cache", stack));
+	CHECK(!is_suppressed("leak:up$", stack));
+	CHECK(!is_suppressed("leak:^warm*x*cache$", stack));
+	CHECK(!is_suppressed(NULL, stack));
+	/* by default: what the C library keeps */
+	CHECK(is_suppressed(NULL, "main bin;setlocale libc.so.6;malloc libc.so.6"));
+	CLEANUP(err_release) struct err err = {0};
+	CHECK(suppress_check("leak:a\nleak:\n", &err) == -EINVAL);
+	CHECK(strstr(err_msg(&err), "line 2") != NULL);
+}
+
+TEST(stat_estimates_are_wide_for_few_samples)
+{
+	struct stat_range one = stat_estimate(100, 100.0 * 100);
+	CHECK(one.low > 0 && one.low < 5 && one.high > 550 && one.high < 565);
+	struct stat_range many = stat_estimate(1e6, 1e6);
+	CHECK(fabs(many.high - 1e6 - 1960) < 5 && fabs(1e6 - many.low - 1960) < 5);
+	CHECK(stat_estimate_error(50, 0) == 0);
+	CHECK(fabs(stat_t95(4) - 2.776) < 0.001 && fabs(stat_t95(30) - 2.042) < 0.001);
+	CHECK(isinf(stat_t95(0)));
+}
