@@ -7,11 +7,14 @@
 #include <grp.h>
 #include <pwd.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/stop.h"
 #include "base/sv.h"
+
+#define STOPPED_PAUSE_NS 1000000
 
 static bool env_number(const char *name, uint64_t *ret_v)
 {
@@ -118,6 +121,16 @@ static bool reap(struct spawn *s, int flags)
 {
 	if (s->is_reaped)
 		return true;
+	/* Stops of a child that we trace as well come this way, and are the tracer's to take. */
+	siginfo_t si = {0};
+	if (waitid(P_PID, (id_t)s->pid, &si, WEXITED | WNOWAIT | flags))
+		return false;
+	if (si.si_code != CLD_EXITED && si.si_code != CLD_KILLED && si.si_code != CLD_DUMPED) {
+		struct timespec pause = {.tv_nsec = STOPPED_PAUSE_NS};
+		if (!(flags & WNOHANG))
+			(void)nanosleep(&pause, NULL);
+		return false;
+	}
 	int status;
 	pid_t got = waitpid(s->pid, &status, flags);
 	if (got == s->pid) {

@@ -454,27 +454,48 @@ static void on_map(struct heapbook *b, const struct heapring_event *ev)
 		m->nr_unmapped += (int64_t)ev->nr_bytes;
 }
 
-static void prefetch_site(const struct heapbook *b, const struct heapring_event *ev)
+/* Where the site of an allocation is looked for. */
+static struct heap_index_slot *index_slot_of(const struct heapbook *b,
+					     const struct heapring_event *ev)
 {
-	if (ev->kind != HEAP_RECORD_FREE)
-		return;
-	const struct heapblock *block = heapblocks_find(&b->blocks, ev->addr);
-	if (block) {
-		__builtin_prefetch(&b->sites.p[block->site], 1);
-		__builtin_prefetch((const char *)&b->sites.p[block->site] + 64, 1);
+	uint16_t thread = b->thread_of_slot[ev->slot];
+	uint64_t key = site_key(ev->stack, thread, heap_size_class(ev->nr_bytes));
+	return &b->index[index_at(b, key)];
+}
+
+static void prefetch_first(const struct heapbook *b, const struct heapring_event *ev)
+{
+	heapblocks_prefetch(&b->blocks, ev->addr);
+	if (ev->kind == HEAP_RECORD_ALLOC && ev->slot < b->spec.nr_slots)
+		__builtin_prefetch(index_slot_of(b, ev));
+}
+
+/* What the first one brought says where to go on. */
+static void prefetch_second(const struct heapbook *b, const struct heapring_event *ev)
+{
+	uint32_t site = 0;
+	if (ev->kind == HEAP_RECORD_ALLOC && ev->slot < b->spec.nr_slots) {
+		site = index_slot_of(b, ev)->site; /* or a neighbour's */
+	} else {
+		const struct heapblock *block = heapblocks_find(&b->blocks, ev->addr);
+		site = block ? block->site : 0;
+	}
+	if (site < b->sites.n) {
+		__builtin_prefetch(&b->sites.p[site], 1);
+		__builtin_prefetch((const char *)&b->sites.p[site] + 64, 1);
 	}
 }
 
 void heapbook_add(struct heapbook *b, const struct heapring_event *events, size_t n)
 {
 	for (size_t i = 0; i < MIN(n, (size_t)AHEAD); i++)
-		heapblocks_prefetch(&b->blocks, events[i].addr);
+		prefetch_first(b, &events[i]);
 	for (size_t i = 0; i < n; i++) {
 		const struct heapring_event *ev = &events[i];
 		if (i + AHEAD < n)
-			heapblocks_prefetch(&b->blocks, events[i + AHEAD].addr);
+			prefetch_first(b, &events[i + AHEAD]);
 		if (i + AHEAD_SITE < n)
-			prefetch_site(b, &events[i + AHEAD_SITE]);
+			prefetch_second(b, &events[i + AHEAD_SITE]);
 		go_on_to(b, ev->tsc);
 		if (ev->slot >= b->spec.nr_slots || !ev->addr)
 			continue;
