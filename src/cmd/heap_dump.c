@@ -568,8 +568,6 @@ static int check(const struct heap_dump_opts *o, const struct chosen_target *t, 
 		return err_set(err, -EINVAL, "one of --dump, --dump-every and --stats at a time");
 	if (o->keep && !o->every)
 		return err_set(err, -EINVAL, "--keep goes with --dump-every");
-	if (o->is_json && !o->is_stats)
-		return err_set(err, -EINVAL, "--json goes with --stats");
 	if (!t->has_target || t->target.is_system || !t->target.pids.pids.n)
 		return err_set(err, -EINVAL, "--%s needs a process that runs: a name, or -p PID",
 			       o->is_stats  ? "stats"

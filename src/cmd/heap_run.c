@@ -7,6 +7,7 @@
 #include "capture/heapsource.h"
 #include "cmd/cmd.h"
 #include "cmd/heap_outputs.h"
+#include "cmd/heap_prof.h"
 #include "cmd/heaptargets.h"
 #include "cmd/recording.h"
 #include "model/heap.h"
@@ -64,15 +65,20 @@ static void say_gaps(const struct profile *p)
 		log_warn("the recorder fell silent before the end: assay was kept from running");
 }
 
-static int finish(void *ctx, struct outputs *out, const struct capture_result *r)
+static struct heap_outputs_options outputs_options(const struct heap_run *run)
 {
-	const struct heap_run *run = ctx;
 	const struct heap_run_opts *o = run->o;
-	struct heap_outputs_options options = {
+	return (struct heap_outputs_options){
 		.heap = {.older_than = o->older_than,
 			 .suppress = o->suppress ? buf_str(&run->suppress) : NULL},
 		.flags = o->has_all_pictures ? HEAP_OUTPUTS_ALL : 0,
 	};
+}
+
+static int finish(void *ctx, struct outputs *out, const struct capture_result *r)
+{
+	const struct heap_run *run = ctx;
+	struct heap_outputs_options options = outputs_options(run);
 	say_gaps(r->profile);
 	return heap_outputs_finish(out, r, &options);
 }
@@ -88,6 +94,16 @@ int heap_run(const struct heap_run_opts *o, const struct chosen_target *t,
 	if (o->suppress && file_read(&run.suppress, o->suppress, SUPPRESS_MAX, &err)) {
 		log_err(&err);
 		return EXIT_USAGE;
+	}
+	if (o->tier == HEAP_TIER_PROF) {
+		const struct heap_prof_spec prof = {.output = o->output,
+						    .interval_bytes = o->interval_bytes,
+						    .has_interval =
+							    o->interval_bytes != HEAP_RUN_INTERVAL,
+						    .skips_pictures = o->has_no_pictures,
+						    .outputs = outputs_options(&run)};
+		return o->is_every ? cmd_usage("heap", "--tier prof samples: no --every with it")
+				   : heap_prof_run(&prof, t);
 	}
 	struct heap_planner planner = heaptargets_planner(targets);
 	run.is_many = t->has_target && t->target.pids.pids.n > 1;

@@ -19,9 +19,8 @@ static const struct {
 	const char *name;
 	enum heap_tier tier;
 } tiers[] = {
-	{"jemalloc-prof", HEAP_TIER_PROF}, {"prof", HEAP_TIER_PROF},
-	{"hooks", HEAP_TIER_HOOKS},        {"patch", HEAP_TIER_PATCH},
-	{"uprobes", HEAP_TIER_UPROBES},    {"growth", HEAP_TIER_GROWTH},
+	{"prof", HEAP_TIER_PROF},       {"hooks", HEAP_TIER_HOOKS},   {"patch", HEAP_TIER_PATCH},
+	{"uprobes", HEAP_TIER_UPROBES}, {"growth", HEAP_TIER_GROWTH},
 };
 
 const char *heapchoice_tier_name(enum heap_tier tier)
