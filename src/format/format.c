@@ -61,6 +61,13 @@ static const struct format formats[] = {
 		.read = heaptrack_read,
 	},
 	{
+		.name = "massif",
+		.title = "massif.out of valgrind, for ms_print and massif-visualizer",
+		.suffixes = ".massif massif.out",
+		.sniff = massif_sniff,
+		.read = massif_read,
+	},
+	{
 		.name = "gperftools",
 		.title = "heap profiles of gperftools and tcmalloc",
 		.suffixes = ".heap",

@@ -17,6 +17,7 @@
 #include "format/gperfheap.h"
 #include "format/heaptrack.h"
 #include "format/jemallocheap.h"
+#include "format/massif.h"
 #include "format/perfdata.h"
 #include "format/perfscript.h"
 #include "format/profilejson.h"

@@ -35,6 +35,11 @@
 #define HEAP_TABLE_MAPPED    "mapped"
 #define HEAP_TABLE_GROWTH    "growth"
 #define HEAP_TABLE_MEMORY    "memory"
+/*
+ * What was live at several moments (dumps, massif's detailed snapshots): columns of "live", time_ns
+ * is the moment. Rows of one moment are added up, never those of several.
+ */
+#define HEAP_TABLE_SNAPSHOTS "snapshots"
 
 /* "allocated": allocations, bytes (weight), samples, variance, temporary, temporary bytes. */
 enum heap_allocated_column {
