@@ -215,6 +215,13 @@ static void note_sum(struct report *r, const struct allocstats *s)
 	if (is_much(s, s->metadata_bytes, BOOKS_PCT))
 		report_note(r, "%s are the allocator's own books: %u arenas",
 			    bytes_text(r, s->metadata_bytes), s->nr_arenas);
+	uint64_t absent = s->rss_bytes ? minus(s->resident_bytes, s->rss_bytes) : 0;
+	if (is_much(s, absent, UNUSED_PCT))
+		report_note(
+			r,
+			"the kernel counts less than the allocator (RSS %s): at least %s of its "
+			"pages were never touched, or were given back",
+			bytes_text(r, s->rss_bytes), bytes_text(r, absent));
 	uint64_t others = minus(s->rss_bytes, s->resident_bytes);
 	if (s->rss_bytes && pct(others, s->rss_bytes) >= 50)
 		report_note(r,

@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-#define SESSION_NS  (2 * NS_PER_MS) /* after so long the thread is let go */
+#define SESSION_NS  NS_PER_MS /* after so long the thread is let go */
 #define CLASSES_MAX 1024
 
 struct asker {

@@ -1,0 +1,73 @@
+# jemalloc asked in the running process: its statistics are those that it prints itself, a dump has
+# the total of jeprof and the names, a series keeps its newest; what is off is told with the remedy.
+. "$LIB/share.sh"
+for t in jestats rjem allocmix; do [ -x "$TARGETS/$t" ] || skip "needs $t (libjemalloc-dev, rustc)"; done
+command -v jeprof > /dev/null || skip "needs jeprof (libjemalloc-dev)"
+
+# start NAME ENV COMMAND...: a target that waits for a line on the fifo NAME; its number in $pid
+start() {
+	mkfifo "$1"
+	name=$1 conf=$2
+	shift 2
+	MALLOC_CONF=$conf "$@" < "$name" > "$name.out" &
+	pid=$!
+	exec 9> "$name" # the target's standard input, until it is closed
+	wait_for grep -q ready "$name.out"
+}
+stop() { echo >&9; exec 9>&-; wait "$pid" || fail "$name: ended with status $?"; }
+json() { python3 -c "import json,sys; d=json.load(open(sys.argv[1])); print($2)" "$1"; }
+
+start profiled prof:true,lg_prof_sample:10 "$TARGETS/jestats"
+"$ASSAY" heap --stats --json -p "$pid" > stats.json || fail "no statistics"
+for word in $(cat profiled.out); do
+	what=${word%=*}
+	[ "$what" != ready ] || continue
+	got=$(json stats.json "[r['bytes'] for r in d['tables'][0]['rows'] if r['what']=='$what'][0]")
+	[ "$got" = "${word#*=}" ] || fail "$what: $got, jemalloc says ${word#*=}"
+done
+# Seven of eight blocks of 320 bytes were freed; thread caches keep a few.
+used=$(json stats.json "[r['used_pct'] for r in d['tables'][1]['rows'] if r['size_bytes']==320][0]")
+at_least "$used" 12.4 && at_least 14 "$used" || fail "320 bytes: $used % used"
+[ "$(json stats.json "d['tables'][1]['rows'][0]['size_bytes']")" = 320 ] || fail "not the worst class"
+
+"$ASSAY" heap --dump -p "$pid" -o d.heap > page || fail "no dump"
+grep -q 'holds_large' page && grep -q 'holds_blocks' page || fail "no names: $(cat page)"
+truth=$(jeprof --text --show_bytes "$TARGETS/jestats" d.heap 2> /dev/null | sed -n 's/^Total: \([0-9]*\) B.*/\1/p')
+"$ASSAY" report d.heap --json > d.json
+got=$(json d.json "d['total']")
+[ "$((got > truth ? got - truth : truth - got))" -le 4 ] || fail "$got bytes live, jeprof says $truth"
+# 10,000 blocks of 320 bytes live, and 20 MiB: sampled each KiB, so within a few percent.
+at_least "$got" 23500000 && at_least 24800000 "$got" || fail "$got bytes live of 24,171,520"
+
+"$ASSAY" heap --dump-every 200ms --keep 2 -p "$pid" 2 2> series || fail "no series: $(cat series)"
+n=$(sed -n 's/.*: \([0-9]*\) dumps, 2 kept/\1/p' series)
+[ "${n:-0}" -ge 4 ] || fail "too few dumps: $(cat series)"
+[ "$(ls profiling/*/heap-*.heap | wc -l)" = 2 ] || fail "not 2 kept: $(ls profiling/*)"
+stop
+
+start silent "" "$TARGETS/jestats"
+"$ASSAY" heap --dump -p "$pid" 2> err && fail "a dump without profiling"
+grep -q 'start it with MALLOC_CONF=prof:true' err || fail "no remedy: $(cat err)"
+"$ASSAY" heap --tier prof -p "$pid" 1 2> err && fail "sampled without profiling"
+grep -q 'MALLOC_CONF=prof:true' err || fail "no remedy: $(cat err)"
+stop
+
+# A Rust program whose jemalloc has a prefix, started by assay env; sampling driven from here.
+start rust prof_active:false "$ASSAY" env --jemalloc-prof --sample 4K -- "$TARGETS/rjem" 20000
+"$ASSAY" heap --tier prof -p "$pid" -o r.assay 60 2> err &
+capture=$!
+wait_for grep -q 'runs now' err
+echo >&9
+wait_for grep -q calls rust.out
+kill -INT $capture
+wait $capture || fail "capture: $(cat err)"
+"$ASSAY" report r.assay --weight live --tree > page || fail "no tree"
+grep -q keeps_blocks page || fail "no keeps_blocks: $(cat page)"
+grep -q makes_scratch page && fail "freed blocks are live"
+stop
+
+"$TARGETS/allocmix" 1 1000000000 > /dev/null &
+pid=$!
+"$ASSAY" heap --dump -p $pid 2> err && fail "dumped glibc"
+grep -q 'another allocator (glibc' err || fail "not told: $(cat err)"
+kill $pid
