@@ -354,8 +354,8 @@ static enum memverdict_kind judge_kind(struct judge *j)
 {
 	if (j->n < MEMVERDICT_POINTS_MIN || j->v.span_ns < MEMVERDICT_SPAN_MIN_NS) {
 		j->v.evidence =
-			arena_fmt(j->a, "%zu readings in %.3g s are too few: %d in %d s at least",
-				  j->n, j->span_s, MEMVERDICT_POINTS_MIN,
+			arena_fmt(j->a, "%zu reading%s in %.3g s: %d in %d s are wanted", j->n,
+				  j->n == 1 ? "" : "s", j->span_s, MEMVERDICT_POINTS_MIN,
 				  (int)(MEMVERDICT_SPAN_MIN_NS / 1000000000u));
 		return MEMVERDICT_INCONCLUSIVE;
 	}

@@ -12,21 +12,22 @@
  * widened by sqrt(9/5) (memverdict.c); of noise around a line it is wider than it need be.
  *
  * Verdict, the first that applies. "Now" is the median of the last third of the readings.
- *	inconclusive   fewer than MEMVERDICT_POINTS_MIN readings, or less than
- *	               MEMVERDICT_SPAN_MIN_NS of them
- *	fragmentation  an allocator told what it has in use: it holds 30 % and 16 MiB more than
- *	               that now; or kept memory grows (as for a leak) and what is in use does not
- *	               grow a quarter as fast; or kept memory is within 10 % of its peak while what
- *	               is in use fell by 40 % and 16 MiB from its own
- *	leak           kept memory grows: its interval is above 0; by 256 KiB and 0.1 % at least; at
- *	               least three of four steps between batches are up; and it goes on: the last
- *	               third alone grows at least a third as fast as the whole, and what it grew is
- *	               at the end (the last batch is the highest)
- *	page cache     half of the RSS now, and 16 MiB, are pages of files; or it grows by 16 MiB,
- *and 70 % of that are pages of files bloat          kept memory is 80 % of the cgroup's limit now,
- *or a quarter of the machine's memory steady         the interval says that it grew by less than 10
- *% of itself, or than 4 MiB inconclusive   anything else: it grew, but not evenly, or varies too
- *much to tell
+ *
+ * - inconclusive: fewer than MEMVERDICT_POINTS_MIN readings, or in less than
+ *   MEMVERDICT_SPAN_MIN_NS.
+ * - fragmentation: an allocator told what it has in use, and it holds 30 % and 16 MiB more than
+ *   that now; or kept memory grows (as for a leak) and what is in use does not grow a quarter as
+ *   fast; or kept memory is within 10 % of its peak while what is in use fell by 40 % and 16 MiB
+ *   from its own.
+ * - leak: kept memory grows. Its interval is above 0; it grew by 256 KiB and 0.1 % at least; three
+ *   of four steps between batches are up; and it goes on: the last third alone grows at least a
+ *   third as fast as the whole, and the last batch is the highest.
+ * - page cache: half of the RSS now, and 16 MiB, are pages of files; or it grows by 16 MiB, and
+ *   70 % of that are pages of files.
+ * - bloat: kept memory is 80 % of the cgroup's limit now, or a quarter of the machine's memory.
+ * - steady: it changed by less than 10 % of itself or than 4 MiB, to the ends of its interval; or
+ *   in the last third by less than 5 % of itself or than 2 MiB.
+ * - inconclusive: anything else. It grew, but not evenly, or varies too much to tell.
  *
  * What no rule can tell from a leak is a cache that is still filling up, or memory that rises and
  * falls more slowly than was watched: the text of a leak says so. Of series without growth (noise,

@@ -32,6 +32,7 @@ const struct cmd cmd_table[] = {
 	{.name = "env",
 	 .summary = "run a command with jemalloc's profiling switched on",
 	 .run = cmd_env},
+	{.name = "watch", .summary = "the memory of a program, live", .run = cmd_watch},
 	{.name = "report", .summary = "where the time goes: tables and trees", .run = cmd_report},
 	{.name = "flame", .summary = "draw a flame graph (SVG)", .run = cmd_flame},
 	{.name = "convert", .summary = "write a profile in another format", .run = cmd_convert},

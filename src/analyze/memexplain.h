@@ -1,0 +1,68 @@
+/*
+ * Explained RSS: the parts that somebody can name, against what the kernel reports. Everything
+ * resident is put into exactly one part, so the parts add up to the sum over the mappings; what
+ * nobody can name is the part "[unexplained]".
+ *
+ * An allocator that says how much it holds in memory explains so much of the anonymous memory that
+ * nothing else explains (it does not say where): the rest stays unexplained. Page tables are the
+ * kernel's, not part of RSS: they stand apart.
+ */
+#ifndef ASSAY_ANALYZE_MEMEXPLAIN_H
+#define ASSAY_ANALYZE_MEMEXPLAIN_H
+
+#include "analyze/report.h"
+#include "base/base.h"
+#include "base/vec.h"
+
+enum memexplain_kind {
+	MEMEXPLAIN_HEAP = 0,  /* [heap], arenas and large blocks of malloc */
+	MEMEXPLAIN_ALLOCATOR, /* what an allocator says it holds */
+	MEMEXPLAIN_RUNTIME,   /* heaps of Go, V8 */
+	MEMEXPLAIN_STACKS,
+	MEMEXPLAIN_CODE,
+	MEMEXPLAIN_DATA,  /* data of binaries: .data, .bss, .rodata */
+	MEMEXPLAIN_FILES, /* other mapped files */
+	MEMEXPLAIN_SHMEM,
+	MEMEXPLAIN_JIT,
+	MEMEXPLAIN_NAMED, /* anonymous with a name that the program gave it */
+	MEMEXPLAIN_KERNEL,
+	MEMEXPLAIN_UNKNOWN, /* anonymous memory that nobody named */
+	MEMEXPLAIN_NR
+};
+
+struct memexplain_part {
+	enum memexplain_kind kind;
+	const char *name; /* of the file, "glibc: arenas of threads"...; borrowed while adding */
+	uint64_t rss_bytes;
+	uint64_t pss_bytes;
+	uint64_t anon_bytes; /* of rss: private copies */
+	uint64_t swap_bytes;
+	uint64_t virtual_bytes;
+};
+
+struct memexplain;
+
+struct memexplain *memexplain_new(void);
+void memexplain_free(struct memexplain *e);
+void memexplain_free_p(struct memexplain **e);
+/* One mapping, or a part of it. Those of the same kind and name are added up. */
+void memexplain_add(struct memexplain *e, const struct memexplain_part *part);
+/* What the allocator holds in memory, and its name. Once, after all parts. */
+void memexplain_allocator(struct memexplain *e, const char *name, uint64_t resident_bytes);
+
+struct memexplain_sum {
+	uint64_t rss_bytes;       /* over all parts */
+	uint64_t explained_bytes; /* without MEMEXPLAIN_UNKNOWN */
+};
+struct memexplain_sum memexplain_sum(const struct memexplain *e);
+/*
+ * Table "memory_parts": kind and name, mappings, bytes, share of the whole, largest
+ * first; rows beyond @max_rows (0 = all) become "<other>"; a note with the share explained, and
+ * with
+ * @rss_bytes, what the kernel's counters say, where that is more.
+ */
+void memexplain_report(struct report *r, const struct memexplain *e, uint64_t rss_bytes,
+		       uint64_t page_table_bytes, uint64_t max_rows);
+const char *memexplain_kind_name(enum memexplain_kind kind);
+
+#endif

@@ -1,0 +1,393 @@
+/* Memory over time; see memtime.h. */
+#include "base/base.h"
+#include "analyze/memtime.h"
+
+#include <errno.h>
+
+#include "analyze/calltext.h"
+#include "analyze/calltree.h"
+#include "analyze/select.h"
+#include "base/map.h"
+#include "base/sv.h"
+#include "model/heap.h"
+#include "model/heaptables.h"
+
+#define SLICE_NS 1000000000ull
+
+/* ---- snapshots ---------------------------------------------------------------------------- */
+
+static bool has_rows(const struct profile *p, enum heap_table_kind kind)
+{
+	const struct table *t = heap_table_find(p, kind);
+	return t && t->n;
+}
+
+bool memtime_is_there(const struct profile *p)
+{
+	return has_rows(p, HEAP_KIND_MEMORY);
+}
+
+static uint64_t value_at(const struct table *t, size_t i, uint32_t column)
+{
+	if (column >= t->nr_columns)
+		return 0;
+	return (uint64_t)MAX(t->values[i * t->nr_columns + column], (int64_t)0);
+}
+
+static struct memtime_row row_at(const struct table *t, size_t i)
+{
+	return (struct memtime_row){
+		.time_ns = t->time_ns[i],
+		.rss_bytes = value_at(t, i, HEAP_MEMORY_RSS),
+		.pss_bytes = value_at(t, i, HEAP_MEMORY_PSS),
+		.anon_bytes = value_at(t, i, HEAP_MEMORY_ANON),
+		.file_bytes = value_at(t, i, HEAP_MEMORY_FILE),
+		.shmem_bytes = value_at(t, i, HEAP_MEMORY_SHMEM),
+		.swap_bytes = value_at(t, i, HEAP_MEMORY_SWAP),
+		.stack_bytes = value_at(t, i, HEAP_MEMORY_STACKS),
+		.virtual_bytes = value_at(t, i, HEAP_MEMORY_VIRTUAL),
+		.live_bytes = value_at(t, i, HEAP_MEMORY_LIVE),
+	};
+}
+
+static void add_row(struct memtime_row *sum, const struct memtime_row *one)
+{
+	sum->rss_bytes += one->rss_bytes;
+	sum->pss_bytes += one->pss_bytes;
+	sum->anon_bytes += one->anon_bytes;
+	sum->file_bytes += one->file_bytes;
+	sum->shmem_bytes += one->shmem_bytes;
+	sum->swap_bytes += one->swap_bytes;
+	sum->stack_bytes += one->stack_bytes;
+	sum->virtual_bytes += one->virtual_bytes;
+	sum->live_bytes += one->live_bytes;
+}
+
+/* A snapshot ends where one of its processes is read again. */
+static void gather(struct memtime *ret_t, struct arena *a, const struct profile *p,
+		   const struct table *t)
+{
+	CLEANUP(map_release) struct map seen = {0};
+	CLEANUP(map_release) struct map all = {0};
+	ret_t->rows = arena_calloc(a, t->n, sizeof(*ret_t->rows));
+	for (size_t i = 0; i < t->n; i++) {
+		uint64_t pid = (uint32_t)p->tasks.p[t->task[i]].pid;
+		bool is_new;
+		struct memtime_row one = row_at(t, i);
+		(void)map_put(&all, pid, NULL);
+		(void)map_put(&seen, pid, &is_new);
+		if (!is_new) {
+			map_clear(&seen);
+			(void)map_put(&seen, pid, NULL);
+		}
+		if (!ret_t->nr_rows || !is_new)
+			ret_t->rows[ret_t->nr_rows++] = one;
+		else
+			add_row(&ret_t->rows[ret_t->nr_rows - 1], &one);
+		ret_t->has_live |= one.live_bytes != 0;
+		ret_t->has_kernel |= one.rss_bytes != 0;
+	}
+	ret_t->nr_processes = (uint32_t)all.n;
+}
+
+/* ---- live bytes --------------------------------------------------------------------------- */
+
+/* Adds @sign x the bytes of each slice to the snapshots, by the part of the slice before them. */
+static void add_flow(struct memtime *t, double *live, const struct table *flow, double sign)
+{
+	size_t next = 0;
+	double before = 0; /* of slices that are over */
+	double inside = 0; /* bytes of the slice that began last */
+	uint64_t begun_ns = 0;
+	for (size_t i = 0; i < t->nr_rows; i++) {
+		uint64_t now = t->rows[i].time_ns;
+		for (; next < flow->n && flow->time_ns[next] <= now; next++) {
+			if (flow->time_ns[next] >= begun_ns + SLICE_NS || !next) {
+				before += inside;
+				inside = 0;
+				begun_ns = flow->time_ns[next];
+			}
+			inside += (double)value_at(flow, next, HEAP_BYTES);
+		}
+		double share = MIN((double)(now - MIN(begun_ns, now)) / (double)SLICE_NS, 1.0);
+		live[i] += sign * (before + share * inside);
+	}
+}
+
+static void add_live(struct memtime *t, struct arena *a, const struct profile *p)
+{
+	const struct table *allocated = heap_table_find(p, HEAP_KIND_ALLOCATED);
+	const struct table *freed = heap_table_find(p, HEAP_KIND_FREED);
+	if (t->has_live || !allocated || !allocated->n)
+		return;
+	double *live = arena_calloc(a, t->nr_rows, sizeof(*live));
+	add_flow(t, live, allocated, 1);
+	if (freed)
+		add_flow(t, live, freed, -1);
+	for (size_t i = 0; i < t->nr_rows; i++)
+		t->rows[i].live_bytes = (uint64_t)MAX(live[i], 0.0);
+	t->has_live = true;
+}
+
+/* Snapshots by the second from the flows alone: files of other tools, captures of the heap only. */
+static void make_slices(struct memtime *t, struct arena *a, const struct profile *p)
+{
+	const struct table *flow = heap_table_find(p, HEAP_KIND_ALLOCATED);
+	if (!flow || !flow->n || !flow->time_ns[flow->n - 1])
+		return;
+	uint64_t first = flow->time_ns[0];
+	uint64_t last = MAX(flow->time_ns[flow->n - 1] + SLICE_NS, p->end_ns);
+	uint64_t step = MAX(SLICE_NS, (last - first) / 100000);
+	size_t nr = (size_t)((last - first) / step) + 1;
+	t->rows = arena_calloc(a, nr, sizeof(*t->rows));
+	t->nr_rows = nr;
+	for (size_t i = 0; i < nr; i++)
+		t->rows[i].time_ns = first + i * step;
+}
+
+static void find_peak(struct memtime *t)
+{
+	uint64_t most = 0;
+	for (size_t i = 0; i < t->nr_rows; i++) {
+		const struct memtime_row *row = &t->rows[i];
+		uint64_t v = t->has_live ? row->live_bytes : row->rss_bytes;
+		if (v > most) {
+			most = v;
+			t->peak_idx = i;
+		}
+	}
+}
+
+int memtime_make(struct arena *a, const struct profile *p, struct memtime *ret_t, struct err *err)
+{
+	struct memtime t = {.start_ns = p->start_ns};
+	const struct table *memory = heap_table_find(p, HEAP_KIND_MEMORY);
+	if (memory && memory->n)
+		gather(&t, a, p, memory);
+	else
+		make_slices(&t, a, p);
+	if (!t.nr_rows) {
+		err_set(err, -ENODATA, "this profile has nothing about memory over time");
+		return err_hint(err, "record some: assay heap, assay watch -o FILE");
+	}
+	add_live(&t, a, p);
+	if (!t.start_ns)
+		t.start_ns = t.rows[0].time_ns;
+	const char *attached = profile_get_fact(p, HEAP_FACT_ATTACHED);
+	t.is_live_whole = t.has_live && !(attached && !strcmp(attached, "attach"));
+	find_peak(&t);
+	*ret_t = t;
+	return 0;
+}
+
+/* ---- verdict ------------------------------------------------------------------------------ */
+
+static uint64_t number_fact(const struct profile *p, const char *key)
+{
+	uint64_t v = 0;
+	const char *text = profile_get_fact(p, key);
+	if (text)
+		(void)sv_to_u64(sv_from_str(text), &v);
+	return v;
+}
+
+struct memverdict memtime_verdict(struct arena *a, const struct profile *p, const struct memtime *t)
+{
+	struct mempoint *points = arena_calloc(a, t->nr_rows, sizeof(*points));
+	for (size_t i = 0; i < t->nr_rows; i++) {
+		const struct memtime_row *row = &t->rows[i];
+		points[i] = (struct mempoint){
+			.time_ns = row->time_ns,
+			.rss_bytes = row->rss_bytes,
+			.anon_bytes = row->anon_bytes,
+			.file_bytes = row->file_bytes,
+			.shmem_bytes = row->shmem_bytes,
+			.swap_bytes = row->swap_bytes,
+			.in_use_bytes = t->is_live_whole ? row->live_bytes : MEMPOINT_UNKNOWN,
+			.resident_bytes = t->is_live_whole && row->live_bytes ? row->anon_bytes
+									      : MEMPOINT_UNKNOWN,
+		};
+	}
+	const struct memverdict_host host = {.machine_bytes = number_fact(p, MEMTIME_FACT_MACHINE),
+					     .limit_bytes = number_fact(p, MEMTIME_FACT_LIMIT)};
+	return memverdict_of(a, points, t->nr_rows, &host);
+}
+
+/* ---- report ------------------------------------------------------------------------------- */
+
+static const struct report_column time_columns[] = {
+	{"time_ns", "time", CELL_NS, "since the capture's start"},
+	{"live_bytes", "heap live", CELL_BYTES, "allocated in the capture and not freed"},
+	{"rss_bytes", "RSS", CELL_BYTES, NULL},
+	{"pss_bytes", "PSS", CELL_BYTES, "shared pages divided among those who map them"},
+	{"anon_bytes", "anonymous", CELL_BYTES, "of RSS: heap, stacks, private copies"},
+	{"file_bytes", "file", CELL_BYTES, "of RSS: pages of mapped files"},
+	{"shmem_bytes", "shared", CELL_BYTES, "of RSS: shared memory"},
+	{"swap_bytes", "swap", CELL_BYTES, NULL},
+	{"stack_bytes", "stacks", CELL_BYTES, "of anonymous: stacks of threads"},
+	{"virtual_bytes", "virtual", CELL_BYTES, NULL},
+	{"mark", "", CELL_TEXT, NULL},
+};
+
+static void add_time_row(struct report *r, struct report_table *t, const struct memtime *m,
+			 size_t i, const char *mark)
+{
+	const struct memtime_row *row = &m->rows[i];
+	const union cell cells[] = {
+		{.u = row->time_ns - MIN(m->start_ns, row->time_ns)},
+		{.u = row->live_bytes},
+		{.u = row->rss_bytes},
+		{.u = row->pss_bytes},
+		{.u = row->anon_bytes},
+		{.u = row->file_bytes},
+		{.u = row->shmem_bytes},
+		{.u = row->swap_bytes},
+		{.u = row->stack_bytes},
+		{.u = row->virtual_bytes},
+		{.text = mark},
+	};
+	report_add_row(r, t, cells);
+}
+
+static void add_snapshots(struct report *r, const struct memtime *m, uint64_t max_rows)
+{
+	struct report_table *t = report_add_table(r, "memory_time", "memory over time",
+						  time_columns, ARRAY_LEN(time_columns));
+	size_t nr = max_rows ? MIN((size_t)MAX(max_rows, (uint64_t)2), m->nr_rows) : m->nr_rows;
+	const char *peak = m->has_live ? "peak of the heap" : "peak";
+	bool has_peak = false;
+	for (size_t k = 0; k < nr; k++) {
+		size_t i = nr > 1 ? k * (m->nr_rows - 1) / (nr - 1) : 0;
+		if (!has_peak && i > m->peak_idx)
+			add_time_row(r, t, m, m->peak_idx, peak);
+		has_peak |= i >= m->peak_idx;
+		add_time_row(r, t, m, i, i == m->peak_idx ? peak : "");
+	}
+	t->nr_rows_total = m->nr_rows;
+	if (m->nr_processes > 1)
+		t->note = arena_fmt(&r->arena,
+				    "%u processes added up: RSS, file and shared count what they "
+				    "share once for each, PSS once",
+				    m->nr_processes);
+}
+
+static const struct report_column growth_columns[] = {
+	{"what", "what", CELL_TEXT, NULL},
+	{"first_bytes", "first", CELL_BYTES, NULL},
+	{"last_bytes", "last", CELL_BYTES, NULL},
+	{"peak_bytes", "peak", CELL_BYTES, NULL},
+	{"mib_per_min", "MiB/min", CELL_FLOAT, "growth, by the median of all slopes"},
+	{"low_mib_per_min", "low", CELL_FLOAT, "95 % interval"},
+	{"high_mib_per_min", "high", CELL_FLOAT, NULL},
+};
+
+static void add_growth_row(struct report *r, struct report_table *t, const struct memtime *m,
+			   const char *what, size_t at)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	uint64_t *times = arena_calloc(&a, m->nr_rows, sizeof(*times));
+	double *values = arena_calloc(&a, m->nr_rows, sizeof(*values));
+	uint64_t first = 0, last = 0, peak = 0;
+	for (size_t i = 0; i < m->nr_rows; i++) {
+		memcpy(&last, (const char *)&m->rows[i] + at, sizeof(last));
+		first = i ? first : last;
+		peak = MAX(peak, last);
+		times[i] = m->rows[i].time_ns;
+		values[i] = (double)last;
+	}
+	if (!peak)
+		return;
+	struct memslope s = memslope_of(times, values, m->nr_rows);
+	const double per_min = 60.0 / (1 << 20);
+	const union cell cells[] = {
+		{.text = what},
+		{.u = first},
+		{.u = last},
+		{.u = peak},
+		{.d = s.per_s * per_min},
+		{.d = s.low * per_min},
+		{.d = s.high * per_min},
+	};
+	report_add_row(r, t, cells);
+}
+
+void memtime_growth_report(struct report *r, const struct memtime *m)
+{
+	static const struct {
+		const char *what;
+		size_t at;
+	} rows[] = {
+		{"heap live", offsetof(struct memtime_row, live_bytes)},
+		{"RSS", offsetof(struct memtime_row, rss_bytes)},
+		{"PSS", offsetof(struct memtime_row, pss_bytes)},
+		{"anonymous", offsetof(struct memtime_row, anon_bytes)},
+		{"file", offsetof(struct memtime_row, file_bytes)},
+		{"shared", offsetof(struct memtime_row, shmem_bytes)},
+		{"swap", offsetof(struct memtime_row, swap_bytes)},
+		{"stacks", offsetof(struct memtime_row, stack_bytes)},
+		{"virtual", offsetof(struct memtime_row, virtual_bytes)},
+	};
+	if (m->nr_rows < 4)
+		return;
+	struct report_table *t = report_add_table(r, "memory_growth", "growth", growth_columns,
+						  ARRAY_LEN(growth_columns));
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		add_growth_row(r, t, m, rows[i].what, rows[i].at);
+	t->nr_rows_total = t->nr_rows;
+}
+
+/* What was live at the peak, by who allocated it. */
+static int add_tree(struct report *r, const struct profile *p, double min_pct, struct err *err)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct selection sel;
+	if (!has_rows(p, HEAP_KIND_PEAK))
+		return 0;
+	const struct select_spec spec = {.event = HEAP_TABLE_PEAK};
+	int rc = select_run(&a, p, &spec, &sel, err);
+	if (rc)
+		return rc;
+	const struct calltext_options options = {.flags = CALLTREE_REVERSE, .min_pct = min_pct};
+	calltext_report(r, &sel, &options);
+	struct report_tree *t = vec_last(&r->trees);
+	t->key = "peak_tree";
+	t->title = "what was live at the peak, by who allocated it";
+	return 0;
+}
+
+static void begin(struct report *r, const struct profile *p, const struct memtime *m)
+{
+	r->title = "memory over time";
+	r->losses = p->losses;
+	r->unit = UNIT_BYTES;
+	r->noun = "snapshots";
+	r->nr_samples = m->nr_rows;
+	r->total = m->rows[m->peak_idx].rss_bytes;
+	vec_foreach(f, &p->facts)
+		report_fact(r, profile_text(p, f->key), profile_text(p, f->value));
+	if (p->is_incomplete)
+		report_note(r, "the recording is incomplete: its recorder was killed or the file "
+			       "was cut");
+}
+
+int memtime_report(struct report *r, const struct profile *p, const struct view_limits *limits,
+		   double min_tree_pct, struct err *err)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct memtime m;
+	int rc = memtime_make(&a, p, &m, err);
+	if (rc)
+		return rc;
+	begin(r, p, &m);
+	if (m.has_kernel) {
+		struct memverdict v = memtime_verdict(&a, p, &m);
+		report_fact(r, "verdict", memverdict_key(v.kind));
+		report_note(r, "verdict: %s. %s", memverdict_key(v.kind), v.evidence);
+	}
+	if (m.has_live && !m.is_live_whole)
+		report_note(r, "heap live is what was allocated in the capture and not freed: what "
+			       "the program had before is not in it");
+	add_snapshots(r, &m, limits->max_rows);
+	memtime_growth_report(r, &m);
+	return add_tree(r, p, min_tree_pct, err);
+}

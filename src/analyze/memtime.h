@@ -1,0 +1,70 @@
+/*
+ * Memory over time: the table "memory" of a profile (model/heap.h) as one series, beside it the
+ * live bytes of the heap as the tables "allocated" and "freed" of the same profile add up to.
+ *
+ * A snapshot is one reading of all processes that were recorded: their values are added up, of PSS
+ * and of private memory rightly, of RSS counting shared pages once for each. What a process had
+ * when it was read last counts until it is read again; of one that has ended nothing comes any
+ * more. Live bytes are those of blocks that were allocated in the capture: of a capture that
+ * attached to a running program they are growth, not the whole heap (memtime.is_live_whole).
+ */
+#ifndef ASSAY_ANALYZE_MEMTIME_H
+#define ASSAY_ANALYZE_MEMTIME_H
+
+#include "analyze/memverdict.h"
+#include "analyze/report.h"
+#include "analyze/view.h"
+#include "base/arena.h"
+#include "base/base.h"
+#include "base/err.h"
+#include "model/profile.h"
+
+struct memtime_row {
+	uint64_t time_ns; /* of the profile's clock */
+	uint64_t rss_bytes;
+	uint64_t pss_bytes;
+	uint64_t anon_bytes;
+	uint64_t file_bytes;
+	uint64_t shmem_bytes;
+	uint64_t swap_bytes;
+	uint64_t stack_bytes;
+	uint64_t virtual_bytes;
+	uint64_t live_bytes;
+};
+
+struct memtime {
+	struct memtime_row *rows; /* in the arena, in order of time */
+	size_t nr_rows;
+	size_t peak_idx; /* of live bytes, or of RSS where there are none */
+	uint32_t nr_processes;
+	uint64_t start_ns; /* what times are counted from */
+	bool has_live;
+	bool is_live_whole; /* all of the heap: from the program's start */
+	bool has_kernel;    /* RSS and its parts; else live bytes alone (files of other tools) */
+};
+
+/* Whether a profile has anything over time. */
+bool memtime_is_there(const struct profile *p);
+/* -ENODATA: nothing over time. */
+int memtime_make(struct arena *a, const struct profile *p, struct memtime *ret_t, struct err *err);
+/* What the series says; evidence in the arena. Facts of the profile tell machine and limit. */
+struct memverdict memtime_verdict(struct arena *a, const struct profile *p,
+				  const struct memtime *t);
+
+/*
+ * Tables "memory_time" (snapshots, evenly chosen down to limits->max_rows, the peak among them) and
+ * "memory_growth", a note with the verdict. At the peak: the tree of what was live then, from the
+ * allocating functions to their callers, where the profile has a table "peak"; nodes below
+ * @min_tree_pct of it are put together. Begins the report.
+ */
+int memtime_report(struct report *r, const struct profile *p, const struct view_limits *limits,
+		   double min_tree_pct, struct err *err);
+
+/* Table "memory_growth" alone: first, last, peak and slope of each part. */
+void memtime_growth_report(struct report *r, const struct memtime *m);
+
+/* Facts of a recording of memory: numbers of bytes. */
+#define MEMTIME_FACT_MACHINE "machine memory"
+#define MEMTIME_FACT_LIMIT   "memory limit" /* of the cgroup; absent = none */
+
+#endif

@@ -1,0 +1,129 @@
+/* Readings as a profile and a recording; see watch_record.h. */
+#include "base/base.h"
+#include "cmd/watch_record.h"
+
+#include <sys/utsname.h>
+
+#include "analyze/memtime.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/num.h"
+#include "host/limits.h"
+#include "model/heap.h"
+#include "model/heaptables.h"
+
+#define FLUSH_NS NS_PER_SEC
+
+static void add_number_fact(struct profile *p, const char *key, uint64_t v)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	buf_add_u64(&b, v);
+	profile_fact(p, key, buf_str(&b));
+}
+
+int watch_record_open(struct watch_record *w, const char *output, const char *target,
+		      struct err *err)
+{
+	*w = (struct watch_record){.p = profile_new()};
+	if (output) {
+		int fd = -1;
+		int rc = store_place_at(&w->place, &fd, output, err);
+		if (rc)
+			return rc;
+		w->writer = assayfile_writer_new(fd, "memory");
+	}
+	w->table = heap_table(w->p, HEAP_KIND_MEMORY, 0);
+	w->p->start_ns = clock_mono_ns();
+	w->p->wall_start_ns = clock_real_ns();
+	profile_fact(w->p, "target", target);
+	struct utsname u;
+	if (!uname(&u)) {
+		profile_fact(w->p, "host", u.nodename);
+		profile_fact(w->p, "kernel", u.release);
+	}
+	add_number_fact(w->p, "cpus", host_nr_cpus());
+	add_number_fact(w->p, MEMTIME_FACT_MACHINE, memstat_machine_bytes());
+	return 0;
+}
+
+void watch_record_release(struct watch_record *w)
+{
+	profile_free(w->p);
+	assayfile_writer_free(w->writer);
+	vec_release(&w->tasks);
+	if (w->place.stem)
+		store_place_release(&w->place);
+}
+
+static task_id task_of(struct watch_record *w, size_t i, int32_t pid, uint64_t now)
+{
+	while (w->tasks.n <= i)
+		vec_push(&w->tasks, 0);
+	if (w->tasks.p[i])
+		return w->tasks.p[i];
+	CLEANUP(buf_release) struct buf comm = {0};
+	(void)proc_comm(&comm, pid, pid, NULL); /* nameless, then */
+	w->tasks.p[i] = profile_task(w->p, pid, pid, profile_cstr(w->p, buf_str(&comm)), now);
+	return w->tasks.p[i];
+}
+
+void watch_record_add(struct watch_record *w, const struct watch_probe *probe,
+		      const struct watch_tick *t)
+{
+	const struct tag tag = {.log2_ns = LOG2_NONE, .syscall = -1};
+	uint32_t no_tag = profile_tag(w->p, &tag);
+	for (size_t i = 0; i < probe->processes.n; i++) {
+		const struct watch_process *one = &probe->processes.p[i];
+		if (one->is_gone)
+			continue;
+		uint64_t live = probe->processes.n == 1 && t->allocator.is_known
+					? t->allocator.in_use_bytes
+					: 0;
+		const int64_t values[HEAP_MEMORY_NR] = {
+			[HEAP_MEMORY_RSS] = (int64_t)one->last.rss_bytes,
+			[HEAP_MEMORY_PSS] = (int64_t)one->last.pss_bytes,
+			[HEAP_MEMORY_ANON] = (int64_t)one->last.anon_bytes,
+			[HEAP_MEMORY_FILE] = (int64_t)one->last.file_bytes,
+			[HEAP_MEMORY_SHMEM] = (int64_t)one->last.shmem_bytes,
+			[HEAP_MEMORY_SWAP] = (int64_t)one->last.swap_bytes,
+			[HEAP_MEMORY_STACKS] = (int64_t)one->stack_bytes,
+			[HEAP_MEMORY_VIRTUAL] = (int64_t)one->last.virtual_bytes,
+			[HEAP_MEMORY_LIVE] = (int64_t)live,
+		};
+		profile_tagged_sample(w->p, w->table, t->time_ns, 0,
+				      task_of(w, i, one->pid, t->time_ns), -1, no_tag, values);
+	}
+	w->p->end_ns = t->time_ns;
+	if (w->writer && t->time_ns >= w->next_flush_ns) {
+		/* A full disk is told at the end; each flush tries everything again. */
+		(void)assayfile_flush(w->writer, w->p, NULL);
+		w->next_flush_ns = t->time_ns + FLUSH_NS;
+	}
+}
+
+static void add_facts(struct watch_record *w, const struct watch_probe *probe)
+{
+	const struct memgroup_numbers *g = &probe->last.group;
+	uint64_t limit = g->limit_bytes;
+	if (g->limit_above_bytes)
+		limit = MIN(limit, g->limit_above_bytes);
+	if (probe->last.has_group && limit != MEMGROUP_NO_LIMIT)
+		add_number_fact(w->p, MEMTIME_FACT_LIMIT, limit);
+	if (probe->refused)
+		profile_fact(w->p, "memory refused",
+			     "PSS and stacks: no right to trace the target");
+}
+
+int watch_record_finish(struct watch_record *w, const struct watch_probe *probe, struct err *err)
+{
+	int rc = 0;
+	add_facts(w, probe);
+	if (w->writer && probe->nr_ticks) {
+		rc = assayfile_finish(w->writer, w->p, err);
+		w->nr_bytes = assayfile_bytes(w->writer);
+	} else if (w->writer) {
+		store_abandon(&w->place);
+	}
+	profile_seal(w->p);
+	return rc;
+}

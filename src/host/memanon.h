@@ -1,0 +1,57 @@
+/*
+ * Whose an anonymous mapping is, by evidence: what stands in its first words, its address, what
+ * lies before it. 32 bytes of a page of the target are read (process_vm_readv), of pages that are
+ * resident by /proc/PID/pagemap, so nothing changes in the target. Nothing that is read is
+ * believed beyond a comparison with the mapping's own bounds.
+ *
+ *	glibc arena  at a multiple of 64 MiB a heap_info {arena, previous, size, protected size}
+ *	             whose sizes fit the mapping (malloc/arena.c of glibc)
+ *	glibc mmap   large blocks of malloc: their size with flag 2 in the second word of their
+ *	             first page (malloc/malloc.c: IS_MMAPPED), block after block; between blocks
+ *	             page by page, up to MEMANON_PROBES pages in all
+ *	V8           a MemoryChunk: its own length in the first word, where its objects start in
+ *	             the fourth, at a multiple of 256 KiB (src/heap/basic-memory-chunk.h)
+ *	Go           addresses 0xc000000000 to 0xe000000000, where its runtime puts its heap
+ *	bss          the mapping goes on where the writable part of a binary ends
+ */
+#ifndef ASSAY_HOST_MEMANON_H
+#define ASSAY_HOST_MEMANON_H
+
+#include "base/base.h"
+#include "host/memmaps.h"
+
+enum memanon_owner {
+	MEMANON_UNKNOWN = 0,
+	MEMANON_GLIBC_ARENA,
+	MEMANON_GLIBC_MMAP,
+	MEMANON_V8,
+	MEMANON_GO,
+	MEMANON_BSS,
+	MEMANON_NR
+};
+
+struct memanon {
+	enum memanon_owner owner;
+	uint64_t owned_bytes; /* of the mapping's addresses; less than all where only a part is */
+};
+
+#define MEMANON_PROBES 16384
+
+/* Reads a process; without the right to it mappings are told by address alone. */
+struct memanon_reader {
+	int32_t pid;
+	int pagemap_fd;
+	uint32_t nr_left; /* of MEMANON_PROBES */
+};
+void memanon_reader_open(struct memanon_reader *r, int32_t pid);
+void memanon_reader_release(struct memanon_reader *r);
+
+/* A mapping without a file, of kind MEMMAP_ANON. */
+struct memanon memanon_of(const struct memmaps *m, size_t i, struct memanon_reader *r);
+
+/* For tests: the same with the reading of memory given. False: is not resident, cannot be read. */
+typedef bool (*memanon_read_fn)(void *ctx, uint64_t addr, void *to, size_t nr_bytes);
+struct memanon memanon_judge(const struct memmaps *m, size_t i, memanon_read_fn read, void *ctx,
+			     uint32_t *nr_left);
+
+#endif

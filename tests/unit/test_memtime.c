@@ -1,0 +1,139 @@
+/* analyze/memtime.c: snapshots of several processes, live bytes from flows, the peak. */
+#include "base/base.h"
+
+#include "analyze/memtime.h"
+
+#include <errno.h>
+
+#include "made.h"
+#include "model/heap.h"
+#include "model/heaptables.h"
+#include "tap.h"
+
+#define SECOND 1000000000ull
+#define START  (100 * SECOND)
+
+static void add_memory(struct profile *p, int32_t pid, uint64_t ns, int64_t rss, int64_t anon)
+{
+	const struct tag tag = {.log2_ns = LOG2_NONE, .syscall = -1};
+	const int64_t values[HEAP_MEMORY_NR] = {[HEAP_MEMORY_RSS] = rss,
+						[HEAP_MEMORY_PSS] = rss / 2,
+						[HEAP_MEMORY_ANON] = anon,
+						[HEAP_MEMORY_FILE] = rss - anon};
+	profile_tagged_sample(p, heap_table(p, HEAP_KIND_MEMORY, 0), START + ns, 0,
+			      profile_task(p, pid, pid, profile_cstr(p, "a"), START), -1,
+			      profile_tag(p, &tag), values);
+}
+
+static void add_blocks(struct profile *p, enum heap_table_kind kind, uint64_t ns, const char *stack,
+		       int64_t nr_bytes)
+{
+	const struct tag tag = {.log2_ns = LOG2_NONE, .syscall = -1};
+	const int64_t values[HEAP_ALLOCATED_NR] = {1, nr_bytes, 1};
+	profile_tagged_sample(p, heap_table(p, kind, 0), START + ns, made_stack(p, stack),
+			      profile_task(p, 7, 7, profile_cstr(p, "a"), START), -1,
+			      profile_tag(p, &tag), values);
+}
+
+TEST(memtime_adds_up_processes_by_snapshot)
+{
+	CLEANUP(profile_free_p) struct profile *p = profile_new();
+	CLEANUP(arena_release) struct arena a = {0};
+	struct memtime m;
+	p->start_ns = START;
+	add_memory(p, 7, 0, 100, 60);
+	add_memory(p, 8, 1000, 10, 5);
+	add_memory(p, 7, SECOND, 200, 160);
+	add_memory(p, 8, SECOND + 1000, 20, 5);
+	add_memory(p, 7, 2 * SECOND, 150, 110); /* 8 has ended */
+	profile_seal(p);
+	CHECK(memtime_is_there(p));
+	CHECK(!memtime_make(&a, p, &m, NULL));
+	CHECK_U64(m.nr_rows, 3);
+	CHECK_U64(m.nr_processes, 2);
+	CHECK_U64(m.rows[0].rss_bytes, 110);
+	CHECK_U64(m.rows[1].rss_bytes, 220);
+	CHECK_U64(m.rows[1].pss_bytes, 110);
+	CHECK_U64(m.rows[1].anon_bytes, 165);
+	CHECK_U64(m.rows[2].rss_bytes, 150);
+	CHECK_U64(m.peak_idx, 1);
+	CHECK(!m.has_live && m.has_kernel);
+}
+
+TEST(memtime_live_is_what_was_allocated_and_not_freed_yet)
+{
+	CLEANUP(profile_free_p) struct profile *p = profile_new();
+	CLEANUP(arena_release) struct arena a = {0};
+	struct memtime m;
+	p->start_ns = START;
+	for (uint64_t i = 0; i <= 4; i++)
+		add_memory(p, 7, i * SECOND, 1 << 20, 1 << 20);
+	add_blocks(p, HEAP_KIND_ALLOCATED, 0, "main;f", 1000);
+	add_blocks(p, HEAP_KIND_ALLOCATED, 0, "main;g", 500);
+	add_blocks(p, HEAP_KIND_ALLOCATED, SECOND, "main;f", 400);
+	add_blocks(p, HEAP_KIND_FREED, 2 * SECOND, "main;f", 1400);
+	profile_seal(p);
+	CHECK(!memtime_make(&a, p, &m, NULL));
+	CHECK(m.has_live && m.is_live_whole);
+	CHECK_U64(m.rows[0].live_bytes, 0);
+	CHECK_U64(m.rows[1].live_bytes, 1500);
+	CHECK_U64(m.rows[2].live_bytes, 1900);
+	CHECK_U64(m.rows[3].live_bytes, 500);
+	CHECK_U64(m.rows[4].live_bytes, 500);
+	CHECK_U64(m.peak_idx, 2);
+}
+
+TEST(memtime_without_the_kernels_numbers_goes_by_seconds)
+{
+	CLEANUP(profile_free_p) struct profile *p = profile_new();
+	CLEANUP(arena_release) struct arena a = {0};
+	struct memtime m;
+	p->start_ns = START;
+	p->end_ns = START + 3 * SECOND;
+	add_blocks(p, HEAP_KIND_ALLOCATED, 0, "main;f", 1000);
+	add_blocks(p, HEAP_KIND_FREED, SECOND, "main;f", 600);
+	profile_fact(p, HEAP_FACT_ATTACHED, "attach");
+	profile_seal(p);
+	CHECK(!memtime_is_there(p));
+	CHECK(!memtime_make(&a, p, &m, NULL));
+	CHECK_U64(m.nr_rows, 4);
+	CHECK(!m.has_kernel && m.has_live && !m.is_live_whole);
+	CHECK_U64(m.rows[1].live_bytes, 1000);
+	CHECK_U64(m.rows[3].live_bytes, 400);
+	CLEANUP(profile_free_p) struct profile *none = profile_new();
+	CLEANUP(err_release) struct err err = {0};
+	CHECK(memtime_make(&a, none, &m, &err) == -ENODATA && err.hint);
+}
+
+TEST(memtime_report_keeps_the_peak_and_shows_its_tree)
+{
+	CLEANUP(profile_free_p) struct profile *p = profile_new();
+	CLEANUP(report_free_p) struct report *r = report_new();
+	CLEANUP(err_release) struct err err = {0};
+	p->start_ns = START;
+	for (uint64_t i = 0; i < 100; i++)
+		add_memory(p, 7, i * SECOND, i == 37 ? 9000 : 1000 + (int64_t)i, 500);
+	add_blocks(p, HEAP_KIND_PEAK, 37 * SECOND, "main;f;malloc", 900);
+	add_blocks(p, HEAP_KIND_PEAK, 37 * SECOND, "main;g;malloc", 100);
+	profile_seal(p);
+	const struct view_limits limits = {.max_rows = 10};
+	CHECK(!memtime_report(r, p, &limits, 1, &err));
+	const struct report_table *t = &r->tables.p[0];
+	CHECK_STR(t->key, "memory_time");
+	CHECK_U64(t->nr_rows, 11);
+	CHECK_U64(t->nr_rows_total, 100);
+	unsigned nr_peaks = 0;
+	uint64_t before = 0;
+	for (size_t i = 0; i < t->nr_rows; i++) {
+		const union cell *c = &t->cells[i * t->nr_columns];
+		CHECK(!i || c[0].u > before);
+		before = c[0].u;
+		nr_peaks += *c[10].text != 0;
+		if (*c[10].text)
+			CHECK(c[2].u == 9000 && c[0].u == 37 * SECOND);
+	}
+	CHECK_U64(nr_peaks, 1);
+	CHECK_U64(r->trees.n, 1);
+	CHECK_U64(r->trees.p[0].nodes[0].total, 1000);
+	CHECK(r->notes.n && strstr(r->notes.p[0], "verdict: "));
+}
