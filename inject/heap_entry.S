@@ -13,9 +13,22 @@
 #define CALL_RAX    48
 #define CALL_SITE   56
 #define CALL_MEMO   64
+#define CALL_LOCAL  72
 #define CALL_RESULT 112
 #define CALL_RDX    120
 #define CALL_BYTES  128
+
+/* struct heap_local, heap_memo, heap_slot */
+#define HEAP_HAS_FSGSBASE 2
+#define LOCAL_MEMOS       24
+#define LOCAL_NR_SLOTS    32
+#define LOCAL_FLAGS       36
+#define LOCAL_BLOCKS      48
+#define MEMO_TP           8
+#define MEMO_SLOT         16
+#define MEMO_HASH_MASK    40
+#define SLOT_NR_FREES     48
+#define HASH_32           0x9e3779b1
 
 	.macro GLOBAL name
 	.globl \name
@@ -39,8 +52,7 @@
 	ret
 	.endm
 
-	/* after: the C function for what comes after the call; none: only that it is over */
-	.macro ENTRY name, before, after
+	.macro ENTRY_BEGIN name
 	GLOBAL heap_entry_\name
 	.cfi_startproc
 	mov heap_data + HEAP_DATA_LOCAL(%rip), %r10
@@ -54,36 +66,94 @@
 	mov %rsi, 8(%rsp)
 	mov %rdx, 16(%rsp)
 	mov %rcx, 24(%rsp)
-	mov %r8, 32(%rsp)
-	mov %r9, 40(%rsp)
 	mov %rax, CALL_RAX(%rsp)
 	mov %r11, CALL_SITE(%rsp)
+	.endm
+
+	/*
+	 * The thread's memo becomes r11 and the call its own, or else it goes to \far. r10 is local;
+	 * rax and rcx are used.
+	 */
+	.macro CALL_BEGIN far
+	testb $HEAP_HAS_FSGSBASE, LOCAL_FLAGS(%r10)
+	jz \far
+	rdfsbase %rax
+	mov %rax, %rcx
+	shr $6, %rcx
+	mov LOCAL_NR_SLOTS(%r10), %r11d
+	imul $HASH_32, %ecx, %ecx
+	imul %r11, %rcx
+	shr $32, %rcx
+	lea (%rcx, %rcx, 2), %r11
+	shl $13, %r11
+	add LOCAL_MEMOS(%r10), %r11
+	cmp %rax, MEMO_TP(%r11)
+	jne \far
+	cmpq $0, (%r11)
+	jne \far
+	mov %r10, CALL_LOCAL(%rsp)
+	mov %r11, CALL_MEMO(%rsp)
+	mov %rsp, (%r11)
+	.endm
+
+	/* A C function that gets the call and local; all arguments as they were. */
+	.macro CALL_FAR function
+	mov %r8, 32(%rsp)
+	mov %r9, 40(%rsp)
 	mov %rsp, %rdi
 	mov %r10, %rsi
 	cld
-	call \before
-	mov CALL_SITE(%rsp), %r11
+	call \function
 	mov 0(%rsp), %rdi
 	mov 8(%rsp), %rsi
 	mov 16(%rsp), %rdx
-	mov 24(%rsp), %rcx
 	mov 32(%rsp), %r8
 	mov 40(%rsp), %r9
+	.endm
+
+	.macro CALL_ORIGINAL
+	mov CALL_SITE(%rsp), %r11
+	mov 24(%rsp), %rcx
 	mov CALL_RAX(%rsp), %rax
 	lea heap_data + HEAP_DATA_ORIGINAL(%rip), %r10
 	call *(%r10, %r11, 8)
+	.endm
+
+	.macro ENTRY_END name
+	.cfi_endproc
+	.size heap_entry_\name, . - heap_entry_\name
+	.endm
+
+	.macro CALL_AFTER after
 	cmpq $0, CALL_MEMO(%rsp)
-	je 1f
+	je 8f
 	mov %rax, CALL_RESULT(%rsp)
 	mov %rdx, CALL_RDX(%rsp)
 	mov %rsp, %rdi
 	call \after
 	mov CALL_RESULT(%rsp), %rax
 	mov CALL_RDX(%rsp), %rdx
-1:
-	FRAME_END
-	.cfi_endproc
-	.size heap_entry_\name, . - heap_entry_\name
+8:	FRAME_END
+	.endm
+
+	/* A function of which little is known before. */
+	.macro ENTRY_ALLOC name
+	ENTRY_BEGIN \name
+	CALL_BEGIN 2f
+1:	CALL_ORIGINAL
+	CALL_AFTER heap_after_\name
+	.cfi_def_cfa %rbp, 16
+2:	CALL_FAR heap_before_alloc
+	jmp 1b
+	ENTRY_END \name
+	.endm
+
+	.macro ENTRY_OTHER name, before
+	ENTRY_BEGIN \name
+	CALL_FAR \before
+	CALL_ORIGINAL
+	CALL_AFTER heap_after_\name
+	ENTRY_END \name
 	.endm
 
 	.text
@@ -93,21 +163,60 @@ heap_pass:
 	jmp *(%r10, %r11, 8)
 	.cfi_endproc
 
-	ENTRY alloc_0, heap_before_alloc, heap_after_alloc_0
-	ENTRY alloc_1, heap_before_alloc, heap_after_alloc_1
-	ENTRY alloc_01, heap_before_alloc, heap_after_alloc_01
-	ENTRY alloc_12, heap_before_alloc, heap_after_alloc_12
-	ENTRY alloc_out, heap_before_alloc, heap_after_alloc_out
-	ENTRY realloc_1, heap_before_realloc_0, heap_after_realloc_1
-	ENTRY realloc_12, heap_before_realloc_0, heap_after_realloc_12
-	ENTRY realloc_2, heap_before_realloc_1, heap_after_realloc_2
-	ENTRY resize, heap_before_realloc_0, heap_after_resize
-	ENTRY free_0, heap_before_free, heap_after_free
-	ENTRY mmap, heap_before_map, heap_after_mmap
-	ENTRY munmap, heap_before_map, heap_after_munmap
-	ENTRY mremap, heap_before_map, heap_after_mremap
-	ENTRY brk, heap_before_brk, heap_after_brk
-	ENTRY sbrk, heap_before_map, heap_after_sbrk
+	ENTRY_ALLOC alloc_0
+	ENTRY_ALLOC alloc_1
+	ENTRY_ALLOC alloc_01
+	ENTRY_ALLOC alloc_12
+	ENTRY_ALLOC alloc_out
+	ENTRY_OTHER realloc_1, heap_before_realloc_0
+	ENTRY_OTHER realloc_12, heap_before_realloc_0
+	ENTRY_OTHER realloc_2, heap_before_realloc_1
+	ENTRY_OTHER resize, heap_before_realloc_0
+	ENTRY_OTHER mmap, heap_before_map
+	ENTRY_OTHER munmap, heap_before_map
+	ENTRY_OTHER mremap, heap_before_map
+	ENTRY_OTHER brk, heap_before_brk
+	ENTRY_OTHER sbrk, heap_before_map
+
+	/* Blocks that are not in the set of sampled ones are told by one bit of the filter. */
+	ENTRY_BEGIN free_0
+	test %rdi, %rdi
+	jz 5f
+	CALL_BEGIN 3f
+	mov %rdi, %rax
+	shr $4, %rax
+	mov MEMO_HASH_MASK(%r11), %ecx
+	imul $HASH_32, %eax, %eax
+	test %ecx, %ecx
+	jz 4f
+	shr $8, %eax
+	and %ecx, %eax
+	mov LOCAL_BLOCKS(%r10), %rcx
+	mov %eax, %r11d
+	shr $3, %r11d
+	movzbl (%rcx, %r11), %ecx
+	and $7, %eax
+	bt %eax, %ecx
+	jc 4f
+	mov CALL_MEMO(%rsp), %r11
+	mov MEMO_SLOT(%r11), %rax
+	test %rax, %rax
+	jz 1f
+	incq SLOT_NR_FREES(%rax)
+1:	CALL_ORIGINAL
+	mov CALL_MEMO(%rsp), %r11
+	test %r11, %r11
+	jz 2f
+	movq $0, (%r11)
+2:	FRAME_END
+	.cfi_def_cfa %rbp, 16
+3:	CALL_FAR heap_before_free
+	jmp 1b
+4:	CALL_FAR heap_free_begun
+	jmp 1b
+5:	movq $0, CALL_MEMO(%rsp)
+	jmp 1b
+	ENTRY_END free_0
 
 	/*
 	 * Called like any function. The frame is one of a struct heap_call, for the walk's sake;

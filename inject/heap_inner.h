@@ -28,7 +28,7 @@ struct heap_call {
 	uint64_t site;
 	struct heap_memo *memo; /* NULL: nothing to do afterwards */
 	struct heap_local *local;
-	struct heap_slot *slot;
+	uint64_t unused;
 	uint64_t tsc;   /* before the call, if it matters */
 	uint64_t block; /* that was there before the call */
 	uint64_t flags; /* enum call_flags */
@@ -42,7 +42,7 @@ _Static_assert(offsetof(struct heap_call, result) == 112, "known to heap_entry.S
 _Static_assert(offsetof(struct heap_call, caller_fp) == 128, "known to heap_entry.S");
 
 enum call_flags {
-	CALL_WAS_SAMPLED = 1 << 0, /* block was in the set, and was taken out of it */
+	CALL_IS_FREE_TOLD = 1 << 0, /* if it was in the set, it is not any more */
 };
 
 /*
@@ -65,14 +65,21 @@ enum frame_bits {
 
 /*
  * Of one thread: how it stands, and the frames of its last stack, the outermost last. New frames
- * are collected at the beginning until they meet one that is known.
+ * are collected at the beginning until they meet one that is known. The first line of memory is
+ * all that most events use; heap_entry.S knows it.
  */
 struct heap_memo {
 	struct heap_call *nest; /* the call that is in progress: those below are its own */
-	int64_t countdown;      /* bytes to the next sample */
-	uint64_t rng;
+	uint64_t tp;            /* whose it is; 0: nobody's */
+	struct heap_slot *slot;
+	int64_t countdown;  /* bytes to the next sample */
+	uint64_t always;    /* sizes from here on are recorded without a draw */
+	uint32_t hash_mask; /* of the filter of sampled blocks; 0: every free is looked at */
+	uint32_t nr_nested; /* within the call nest, and what the slot had counted by then */
+	uint64_t nested_at;
 	uint64_t inside_at; /* stack pointer in the recorder, while slot.is_inside */
-	uint64_t is_full;   /* the ring was, and waiting was of no use */
+	uint64_t rng;
+	uint64_t is_full; /* the ring was, and waiting was of no use */
 	/* Readable memory around the stack pointer, whole pages. */
 	uint64_t ok_lo;
 	uint64_t ok_hi;
@@ -81,17 +88,27 @@ struct heap_memo {
 	uint64_t end_word;
 	uint64_t outermost; /* no word above this is needed */
 	uint32_t generation;
-	uint32_t top;       /* index of the leaf; HEAP_FRAMES_MAX: nothing known */
-	uint32_t plain;     /* from here on no frame is odd */
-	uint32_t end;       /* enum heap_stack_end */
-	uint32_t stack;     /* its number; 0: to be looked up */
-	uint32_t nr_nested; /* within the call nest */
-	uint64_t tp;        /* the slot's owner: shared memory is not trusted with a pointer */
-	uint32_t pad[18];
+	uint32_t top;   /* index of the leaf; HEAP_FRAMES_MAX: nothing known */
+	uint32_t plain; /* from here on no frame is odd */
+	uint32_t end;   /* enum heap_stack_end */
+	uint32_t stack; /* its number; 0: to be looked up */
+	uint32_t pad[13];
 	struct heap_frame frames[HEAP_FRAMES_MAX];
 };
 _Static_assert(sizeof(struct heap_memo) <= HEAP_MEMO_BYTES, "memo size");
-_Static_assert(offsetof(struct heap_memo, nest) == 0, "one line of memory");
+_Static_assert(HEAP_MEMO_BYTES == 3 << 13, "known to heap_entry.S");
+_Static_assert(offsetof(struct heap_memo, tp) == 8, "known to heap_entry.S");
+_Static_assert(offsetof(struct heap_memo, slot) == 16, "known to heap_entry.S");
+_Static_assert(offsetof(struct heap_memo, hash_mask) == 40, "known to heap_entry.S");
+_Static_assert(offsetof(struct heap_memo, frames) % 64 == 0, "in lines of memory");
+_Static_assert(offsetof(struct heap_local, memos) == 24, "known to heap_entry.S");
+_Static_assert(offsetof(struct heap_local, nr_slots) == 32, "known to heap_entry.S");
+_Static_assert(offsetof(struct heap_local, flags) == 36, "known to heap_entry.S");
+_Static_assert(offsetof(struct heap_local, blocks) == 48, "known to heap_entry.S");
+_Static_assert(offsetof(struct heap_slot, nr_frees) == 48, "known to heap_entry.S");
+
+/* For places where a hash must be cheap: heap_entry.S has the same. */
+#define HASH_32 0x9e3779b1u
 
 /* What one event works with. */
 struct heap_ctx {

@@ -70,55 +70,41 @@ static void put_unmap(struct heap_ctx *x, uint64_t site, uint64_t tsc, uint64_t 
 /* ---- events ---------------------------------------------------------------------------------- */
 
 /* The thread is in the recorder; @c: whose caller allocated. */
-static void on_alloc(struct heap_ctx *x, const struct heap_call *c, uint64_t site, uint64_t block,
-		     uint64_t size)
+static void count_alloc(struct heap_local *l, struct heap_memo *m, const struct heap_call *c,
+			uint64_t site, uint64_t block, uint64_t size)
 {
-	struct heap_local *l = x->local;
-	bool is_hook = site == HEAP_SITE_NONE;
+	struct heap_ctx x = {l, m->slot, m, (struct heap_shared *)l->shared, 0};
 
-	x->tsc = heap_tsc();
-	uint32_t top = walk_stack(x, c, is_hook);
-	uint32_t stack = walk_number(x, top);
-	if (!put_block(x, HEAP_RECORD_ALLOC, site, block, size, stack))
+	x.slot->nr_allocs++;
+	x.slot->nr_bytes += size;
+	if (!sample_takes(m, l->interval_bytes, size))
 		return;
-	if (!l->is_every && l->nr_blocks && UNLIKELY(!blocks_add(l, block)))
-		__atomic_fetch_add(&x->shared->nr_no_block, 1, __ATOMIC_RELAXED);
+	x.tsc = heap_tsc();
+	uint32_t top = walk_stack(&x, c, site == HEAP_SITE_NONE);
+	uint32_t stack = walk_number(&x, top);
+	if (!put_block(&x, HEAP_RECORD_ALLOC, site, block, size, stack))
+		return;
+	if (m->hash_mask && UNLIKELY(!blocks_add(l, block)))
+		__atomic_fetch_add(&x.shared->nr_no_block, 1, __ATOMIC_RELAXED);
 }
 
-static NOINLINE void on_alloc_far(struct heap_local *l, struct heap_slot *s, struct heap_memo *m,
-				  const struct heap_call *c, uint64_t site, uint64_t block,
-				  uint64_t size)
+/* Whether the free of a block is to be told. Sampled blocks are forgotten by it. */
+static bool is_free_told(const struct heap_local *l, const struct heap_memo *m, uint64_t block)
 {
-	struct heap_ctx x = {l, s, m, (struct heap_shared *)l->shared, 0};
-
-	on_alloc(&x, c, site, block, size);
+	if (m->hash_mask)
+		return blocks_may_have(l, block) && blocks_take(l, block);
+	return l->is_every;
 }
 
-static inline void count_alloc(struct heap_local *l, struct heap_slot *s, struct heap_memo *m,
-			       const struct heap_call *c, uint64_t site, uint64_t block,
-			       uint64_t size)
+static void count_free(struct heap_local *l, struct heap_memo *m, uint64_t site, uint64_t block)
 {
-	s->nr_allocs++;
-	s->nr_bytes += size;
-	if (l->is_every || sample_takes(l, m, size))
-		on_alloc_far(l, s, m, c, site, block, size);
-}
+	struct heap_ctx x = {l, m->slot, m, (struct heap_shared *)l->shared, 0};
 
-static NOINLINE void on_free_far(struct heap_local *l, struct heap_slot *s, struct heap_memo *m,
-				 uint64_t site, uint64_t block)
-{
-	struct heap_ctx x = {l, s, m, (struct heap_shared *)l->shared, heap_tsc()};
-
+	x.slot->nr_frees++;
+	if (!is_free_told(l, m, block))
+		return;
+	x.tsc = heap_tsc();
 	put_free(&x, site, x.tsc, block);
-}
-
-static inline void count_free(struct heap_local *l, struct heap_slot *s, struct heap_memo *m,
-			      uint64_t site, uint64_t block)
-{
-	s->nr_frees++;
-	if (l->is_every ||
-	    (l->nr_blocks && UNLIKELY(blocks_may_have(l, block)) && blocks_take(l, block)))
-		on_free_far(l, s, m, site, block);
 }
 
 /* ---- before and after --------------------------------------------------------------------------
@@ -129,6 +115,7 @@ void heap_before_alloc(struct heap_call *c, struct heap_local *l);
 void heap_before_realloc_0(struct heap_call *c, struct heap_local *l);
 void heap_before_realloc_1(struct heap_call *c, struct heap_local *l);
 void heap_before_free(struct heap_call *c, struct heap_local *l);
+void heap_free_begun(struct heap_call *c, struct heap_local *l);
 void heap_before_map(struct heap_call *c, struct heap_local *l);
 void heap_before_brk(struct heap_call *c, struct heap_local *l);
 void heap_after_alloc_0(struct heap_call *c);
@@ -140,59 +127,65 @@ void heap_after_realloc_1(struct heap_call *c);
 void heap_after_realloc_12(struct heap_call *c);
 void heap_after_realloc_2(struct heap_call *c);
 void heap_after_resize(struct heap_call *c);
-void heap_after_free(struct heap_call *c);
 void heap_after_mmap(struct heap_call *c);
 void heap_after_munmap(struct heap_call *c);
 void heap_after_mremap(struct heap_call *c);
 void heap_after_brk(struct heap_call *c);
 void heap_after_sbrk(struct heap_call *c);
 
-/* What memo is for a thread without a slot. */
-#define NO_SLOT ((struct heap_memo *)1)
+/* What memo is for a thread without a slot. Nothing of it but its first line is used. */
+static uint64_t nobody[8] __attribute__((aligned(64)));
+#define NOBODY ((struct heap_memo *)nobody)
 
 /* Begins the call; false: it does not count, or its thread has no slot. */
-static inline bool call_begin(struct heap_call *c, struct heap_local *l)
+static bool call_begin(struct heap_call *c, struct heap_local *l)
 {
-	struct heap_slot *s = slot_find(l);
+	struct heap_memo *m = slot_find(l);
 
 	c->memo = NULL;
-	if (UNLIKELY(!s)) {
-		c->local = l;
-		c->memo = NO_SLOT;
+	c->local = l;
+	if (UNLIKELY(!m)) {
+		c->memo = NOBODY;
 		return false;
 	}
-	struct heap_memo *m = slot_memo(l, s);
+	if (UNLIKELY(m->slot->is_inside) && slot_is_inside(l, m, c)) {
+		slot_drop(m->slot, 0);
+		return false;
+	}
 	if (UNLIKELY(m->nest) && slot_is_nested(l, m, c))
 		return false;
-	if (UNLIKELY(s->is_inside) && slot_is_inside(l, m, c)) {
-		slot_drop(s, 0);
-		return false;
-	}
 	c->memo = m;
-	c->local = l;
-	c->slot = s;
+	BARRIER();
 	m->nest = c;
 	return true;
 }
 
 /*
  * The call is over. False: nothing can be written, as recording was stopped meanwhile, or this is
- * a child that was forked in it.
+ * a child that was forked in it. True: call_leave is to follow.
  */
 static inline bool call_end(struct heap_call *c, uint64_t block, uint64_t size)
 {
 	struct heap_local *l = c->local;
 	struct heap_memo *m = c->memo;
 
-	if (UNLIKELY(m == NO_SLOT)) {
+	if (UNLIKELY(m == NOBODY)) {
 		if (block)
 			slot_miss(l, size);
 		return false;
 	}
+	if (UNLIKELY(m->nest != c))
+		return false;
+	if (LIKELY(ONCE(l->is_active)) && slot_enter(l, m, c))
+		return true;
 	m->nest = NULL;
-	m->nr_nested = 0;
-	return LIKELY(heap_data.local == (uint64_t)l && ONCE(l->is_active)) &&
-	       LIKELY(c->slot->generation == l->generation) && slot_enter(l, c->slot, m, c);
+	return false;
+}
+
+static inline void call_leave(struct heap_call *c)
+{
+	slot_leave(c->memo->slot);
+	c->memo->nest = NULL;
 }
 
 void heap_before_alloc(struct heap_call *c, struct heap_local *l)
@@ -200,13 +193,33 @@ void heap_before_alloc(struct heap_call *c, struct heap_local *l)
 	(void)call_begin(c, l);
 }
 
-static inline void after_alloc(struct heap_call *c, uint64_t block, uint64_t size)
+static NOINLINE void after_alloc_far(struct heap_call *c, uint64_t block, uint64_t size)
 {
 	if (!call_end(c, block, size))
 		return;
 	if (LIKELY(block))
-		count_alloc(c->local, c->slot, c->memo, c, c->site, block, size);
-	slot_leave(c->slot);
+		count_alloc(c->local, c->memo, c, c->site, block, size);
+	call_leave(c);
+}
+
+/*
+ * Blocks that are not recorded are only counted. Nothing waits for that: memory is there whatever
+ * happens to the recording, and the count of one block more or less at its end is nobody's.
+ */
+static inline void after_alloc(struct heap_call *c, uint64_t block, uint64_t size)
+{
+	struct heap_memo *m = c->memo;
+	struct heap_slot *s = ONCE(m->slot);
+
+	if (LIKELY(size < m->always && (int64_t)size < m->countdown && block && s && m->nest == c &&
+		   ONCE(c->local->is_active))) {
+		m->countdown -= (int64_t)size;
+		s->nr_allocs++;
+		s->nr_bytes += size;
+		m->nest = NULL;
+		return;
+	}
+	after_alloc_far(c, block, size);
 }
 
 void heap_after_alloc_0(struct heap_call *c)
@@ -235,29 +248,24 @@ void heap_after_alloc_out(struct heap_call *c)
 	after_alloc(c, is_good ? *(const uint64_t *)c->args[0] : 0, c->args[2]);
 }
 
-void heap_before_free(struct heap_call *c, struct heap_local *l)
+/* heap_entry.S begins calls by itself, and counts blocks that are not in the set. */
+void heap_free_begun(struct heap_call *c, struct heap_local *l)
 {
-	uint64_t block = c->args[0];
-
-	c->memo = NULL;
-	if (UNLIKELY(!block))
+	if (!slot_enter(l, c->memo, c))
 		return;
-	if (UNLIKELY(!call_begin(c, l))) {
-		if (c->memo == NO_SLOT)
-			slot_miss(l, 0);
-		c->memo = NULL;
-		return;
-	}
-	if (UNLIKELY(!slot_enter(l, c->slot, c->memo, c)))
-		return;
-	count_free(l, c->slot, c->memo, c->site, block);
-	slot_leave(c->slot);
+	count_free(l, c->memo, c->site, c->args[0]);
+	slot_leave(c->memo->slot);
 }
 
-void heap_after_free(struct heap_call *c)
+void heap_before_free(struct heap_call *c, struct heap_local *l)
 {
-	c->memo->nest = NULL;
-	c->memo->nr_nested = 0;
+	if (LIKELY(call_begin(c, l))) {
+		heap_free_begun(c, l);
+		return;
+	}
+	if (c->memo == NOBODY)
+		slot_miss(l, 0);
+	c->memo = NULL;
 }
 
 /* @block is perhaps about to go. */
@@ -265,14 +273,10 @@ static inline void before_realloc(struct heap_call *c, struct heap_local *l, uin
 {
 	c->block = block;
 	c->flags = 0;
-	if (!call_begin(c, l))
+	if (!call_begin(c, l) || (block && !is_free_told(l, c->memo, block)))
 		return;
-	if (l->is_every)
-		c->tsc = heap_tsc();
-	else if (block && l->nr_blocks && blocks_may_have(l, block) && blocks_take(l, block)) {
-		c->tsc = heap_tsc();
-		c->flags = CALL_WAS_SAMPLED;
-	}
+	c->tsc = heap_tsc();
+	c->flags = CALL_IS_FREE_TOLD;
 }
 
 void heap_before_realloc_0(struct heap_call *c, struct heap_local *l)
@@ -288,22 +292,22 @@ void heap_before_realloc_1(struct heap_call *c, struct heap_local *l)
 /* @is_gone: what was there before is not any more; @block: what is there now, or 0. */
 static inline void after_realloc(struct heap_call *c, bool is_gone, uint64_t block, uint64_t size)
 {
-	bool is_told = c->flags & CALL_WAS_SAMPLED || c->local->is_every;
+	bool is_told = c->block && c->flags & CALL_IS_FREE_TOLD;
 
 	if (!call_end(c, block, size))
 		return;
-	if (!is_gone && c->flags & CALL_WAS_SAMPLED)
-		(void)blocks_add(c->local, c->block);
 	if (is_gone && c->block) {
-		struct heap_ctx x = {c->local, c->slot, c->memo,
+		struct heap_ctx x = {c->local, c->memo->slot, c->memo,
 				     (struct heap_shared *)c->local->shared, c->tsc};
-		c->slot->nr_frees++;
+		x.slot->nr_frees++;
 		if (is_told)
 			put_free(&x, c->site, c->tsc, c->block);
+	} else if (is_told && c->memo->hash_mask) {
+		(void)blocks_add(c->local, c->block);
 	}
 	if (block)
-		count_alloc(c->local, c->slot, c->memo, c, c->site, block, size);
-	slot_leave(c->slot);
+		count_alloc(c->local, c->memo, c, c->site, block, size);
+	call_leave(c);
 }
 
 /* A size of 0 frees; some give a block even so. */
@@ -354,8 +358,8 @@ static inline void after_map(struct heap_call *c, uint64_t gone, uint64_t gone_l
 {
 	if (!call_end(c, 1, 0))
 		return;
-	struct heap_ctx x = {c->local, c->slot, c->memo, (struct heap_shared *)c->local->shared,
-			     c->tsc};
+	struct heap_ctx x = {c->local, c->memo->slot, c->memo,
+			     (struct heap_shared *)c->local->shared, c->tsc};
 	if (gone_len)
 		put_unmap(&x, c->site, c->tsc, gone, gone_len);
 	if (len) {
@@ -363,7 +367,7 @@ static inline void after_map(struct heap_call *c, uint64_t gone, uint64_t gone_l
 		uint32_t stack = walk_number(&x, walk_stack(&x, c, false));
 		(void)put_block(&x, HEAP_RECORD_MAP, c->site, addr, len, stack);
 	}
-	slot_leave(c->slot);
+	call_leave(c);
 }
 
 void heap_after_mmap(struct heap_call *c)
@@ -439,28 +443,22 @@ static uint64_t hook_size(uint64_t extra, uint32_t type, const uint64_t *raw)
 	return raw[0];
 }
 
-/* NULL: not now. Else the thread is in the recorder. */
-static struct heap_slot *hook_enter(struct heap_call *c)
+/* NULL: not now. Else the thread is in the recorder, and call_leave is to follow. */
+static struct heap_memo *hook_enter(struct heap_call *c)
 {
 	struct heap_local *l = (struct heap_local *)ONCE(heap_data.local);
 
 	if (!l || !ONCE(l->is_active))
 		return NULL;
-	struct heap_slot *s = slot_find(l);
-	if (!s) {
-		slot_miss(l, 0);
+	if (!call_begin(c, l)) {
+		if (c->memo == NOBODY)
+			slot_miss(l, 0);
 		return NULL;
 	}
-	struct heap_memo *m = slot_memo(l, s);
-	if (!slot_enter(l, s, m, c)) {
-		if (s->is_inside)
-			slot_drop(s, 0);
-		return NULL;
-	}
-	c->local = l;
-	c->slot = s;
-	c->memo = m;
-	return s;
+	if (slot_enter(l, c->memo, c))
+		return c->memo;
+	c->memo->nest = NULL;
+	return NULL;
 }
 
 /* alloc(extra, type, result, raw result, raw arguments) */
@@ -471,24 +469,24 @@ void heap_inner_alloc(struct heap_call *c)
 
 	if (!block || (type == HOOK_POSIX_MEMALIGN && (uint32_t)c->args[3]))
 		return;
-	struct heap_slot *s = hook_enter(c);
-	if (!s)
+	struct heap_memo *m = hook_enter(c);
+	if (!m)
 		return;
 	uint64_t size = hook_size(c->args[0], type, (const uint64_t *)c->args[4]);
-	count_alloc(c->local, s, c->memo, c, HEAP_SITE_NONE, block, size);
-	slot_leave(s);
+	count_alloc(c->local, m, c, HEAP_SITE_NONE, block, size);
+	call_leave(c);
 }
 
 /* dalloc(extra, type, block, raw arguments), before it is freed */
 void heap_inner_dalloc(struct heap_call *c)
 {
 	uint64_t block = c->args[2];
-	struct heap_slot *s = block ? hook_enter(c) : NULL;
+	struct heap_memo *m = block ? hook_enter(c) : NULL;
 
-	if (!s)
+	if (!m)
 		return;
-	count_free(c->local, s, c->memo, HEAP_SITE_NONE, block);
-	slot_leave(s);
+	count_free(c->local, m, HEAP_SITE_NONE, block);
+	call_leave(c);
 }
 
 /* expand(extra, type, block, old size, new size, raw result, raw arguments), in place, afterwards
@@ -496,15 +494,15 @@ void heap_inner_dalloc(struct heap_call *c)
 void heap_inner_expand(struct heap_call *c)
 {
 	uint64_t block = c->args[2];
-	struct heap_slot *s = block && c->args[3] != c->args[4] ? hook_enter(c) : NULL;
+	struct heap_memo *m = block && c->args[3] != c->args[4] ? hook_enter(c) : NULL;
 
-	if (!s)
+	if (!m)
 		return;
 	/* Of realloc, rallocx and xallocx alike: block, size. The seventh argument is in result. */
 	uint64_t size = ((const uint64_t *)c->result)[1];
-	count_free(c->local, s, c->memo, HEAP_SITE_NONE, block);
-	count_alloc(c->local, s, c->memo, c, HEAP_SITE_NONE, block, size);
-	slot_leave(s);
+	count_free(c->local, m, HEAP_SITE_NONE, block);
+	count_alloc(c->local, m, c, HEAP_SITE_NONE, block, size);
+	call_leave(c);
 }
 
 /* prof_backtrace(vec, &len, max) */
@@ -516,13 +514,13 @@ void heap_inner_backtrace(struct heap_call *c)
 	uint32_t n = 0;
 
 	*ret_len = 0;
-	struct heap_slot *s = hook_enter(c);
-	if (!s)
+	struct heap_memo *m = hook_enter(c);
+	if (!m)
 		return;
-	struct heap_ctx x = {c->local, s, c->memo, (struct heap_shared *)c->local->shared, 0};
+	struct heap_ctx x = {c->local, m->slot, m, (struct heap_shared *)c->local->shared, 0};
 	for (uint32_t i = walk_stack(&x, c, true); i < HEAP_FRAMES_MAX && n < max; i++)
-		if (!(c->memo->frames[i].fp_at & FRAME_HIDDEN))
-			vec[n++] = c->memo->frames[i].pc;
+		if (!(m->frames[i].fp_at & FRAME_HIDDEN))
+			vec[n++] = m->frames[i].pc;
 	*ret_len = n;
-	slot_leave(s);
+	call_leave(c);
 }

@@ -14,14 +14,13 @@
 int64_t sample_draw(struct heap_memo *m, uint64_t interval_bytes);
 bool sample_crosses(struct heap_memo *m, uint64_t interval_bytes);
 
-static inline bool sample_takes(const struct heap_local *l, struct heap_memo *m, uint64_t size)
+/* Whether a block is recorded. */
+static inline bool sample_takes(struct heap_memo *m, uint64_t interval_bytes, uint64_t size)
 {
-	uint64_t interval = l->interval_bytes;
-
-	if (UNLIKELY(size >= interval))
+	if (size >= m->always)
 		return true;
 	m->countdown -= (int64_t)size;
-	return UNLIKELY(m->countdown <= 0) && sample_crosses(m, interval);
+	return m->countdown <= 0 && sample_crosses(m, interval_bytes);
 }
 
 /* False: no room. */
@@ -31,7 +30,7 @@ bool blocks_take(const struct heap_local *l, uint64_t block);
 
 static inline uint32_t blocks_hash(const struct heap_local *l, uint64_t block)
 {
-	return (uint32_t)((block >> 4) * 0x9e3779b97f4a7c15u >> 40) & (l->nr_blocks - 1);
+	return ((uint32_t)(block >> 4) * HASH_32 >> 8) & (l->nr_blocks - 1);
 }
 
 /* False: certainly not in the set. One look at a few kilobytes that stay in the nearest cache. */

@@ -24,10 +24,10 @@ static uint32_t thread_id(const struct heap_local *l, uint64_t tp)
 	return 0;
 }
 
-static void memo_begin(struct heap_local *l, struct heap_memo *m, uint64_t tp)
+static void memo_begin(struct heap_local *l, struct heap_memo *m, struct heap_slot *s, uint64_t tp)
 {
-	m->tp = tp;
 	m->nest = NULL;
+	m->slot = s;
 	m->nr_nested = 0;
 	m->inside_at = 0;
 	m->is_full = 0;
@@ -36,31 +36,36 @@ static void memo_begin(struct heap_local *l, struct heap_memo *m, uint64_t tp)
 	m->stack = 0;
 	m->rng = heap_mix(heap_mix(heap_tsc(), tp), l->generation) | 1;
 	m->countdown = sample_draw(m, l->interval_bytes);
+	m->always = l->is_every ? 0 : l->interval_bytes;
+	m->hash_mask = l->is_every || !l->nr_blocks ? 0 : l->nr_blocks - 1;
+	BARRIER();
+	m->tp = tp;
 }
 
-NOINLINE struct heap_slot *slot_claim(struct heap_local *l, uint64_t tp)
+NOINLINE struct heap_memo *slot_claim(struct heap_local *l, uint64_t tp)
 {
 	uint32_t nr = l->nr_slots;
 	uint32_t home = slot_home(l, tp);
 
-	if (!tp)
+	if (!tp || !ONCE(l->is_active))
 		return NULL;
 	for (uint32_t i = 0; i < SLOT_PROBES && i < nr; i++) {
 		struct heap_slot *s = slot_at(l, home + i < nr ? home + i : home + i - nr);
+		struct heap_memo *m = slot_memo(l, s);
 		uint64_t owner = ONCE(s->owner);
-		if (owner == tp && s->generation == l->generation)
-			return s;
+		if (m->tp == tp)
+			return m;
 		if (owner && owner != tp)
 			continue;
 		if (!owner && !__atomic_compare_exchange_n(&s->owner, &owner, tp, false,
 							   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			continue;
-		memo_begin(l, slot_memo(l, s), tp);
 		s->tid = thread_id(l, tp);
 		s->is_inside = 0;
 		BARRIER();
 		ONCE(s->generation) = l->generation;
-		return s;
+		memo_begin(l, m, s, tp);
+		return m;
 	}
 	return NULL;
 }
@@ -91,8 +96,13 @@ NOINLINE bool slot_is_nested(struct heap_local *l, struct heap_memo *m, const st
 		m->nest = NULL;
 		return false;
 	}
+	uint64_t nr_events = m->slot->nr_allocs + m->slot->nr_frees;
+	if (m->nested_at != nr_events)
+		m->nr_nested = 0;
+	m->nested_at = nr_events;
 	if (++m->nr_nested < NESTED_MAX)
 		return true;
+	m->nr_nested = 0;
 	m->nest = NULL;
 	return false;
 }

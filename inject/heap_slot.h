@@ -18,7 +18,7 @@
 #define SLOT_PROBES 64u
 
 /* The slot of the thread pointer @tp; NULL: there is none, and none is left. */
-struct heap_slot *slot_claim(struct heap_local *l, uint64_t tp);
+struct heap_memo *slot_claim(struct heap_local *l, uint64_t tp);
 /* @c would be within the call memo->nest: is that one still going on? */
 bool slot_is_nested(struct heap_local *l, struct heap_memo *m, const struct heap_call *c);
 /* The slot says that its thread is in the recorder: is that still so? */
@@ -64,28 +64,30 @@ static inline struct heap_memo *slot_memo(const struct heap_local *l, const stru
 
 static inline uint32_t slot_home(const struct heap_local *l, uint64_t tp)
 {
-	uint64_t hash = (tp >> 6) * 0x9e3779b97f4a7c15u >> 32;
-	return (uint32_t)(hash * l->nr_slots >> 32);
+	uint32_t hash = (uint32_t)(tp >> 6) * HASH_32;
+	return (uint32_t)((uint64_t)hash * l->nr_slots >> 32);
 }
 
-static inline struct heap_slot *slot_find(struct heap_local *l)
+/* The calling thread's; NULL: it has no slot, and there is none left. */
+static inline struct heap_memo *slot_find(struct heap_local *l)
 {
 	uint64_t tp = slot_thread_pointer(l);
-	struct heap_slot *s = slot_at(l, slot_home(l, tp));
+	struct heap_memo *m =
+		(struct heap_memo *)(l->memos + (uint64_t)slot_home(l, tp) * HEAP_MEMO_BYTES);
 
-	if (LIKELY(s->owner == tp && s->generation == l->generation))
-		return s;
-	return slot_claim(l, tp);
+	return LIKELY(m->tp == tp) && tp ? m : slot_claim(l, tp);
 }
 
 /*
  * Whoever is inside may write to shared memory. False: recording has been stopped, or the thread
  * is inside already, further up.
  */
-static inline bool slot_enter(struct heap_local *l, struct heap_slot *s, struct heap_memo *m,
-			      const void *at)
+static inline bool slot_enter(struct heap_local *l, struct heap_memo *m, const void *at)
 {
-	if (UNLIKELY(s->is_inside) && slot_is_inside(l, m, at))
+	struct heap_slot *s = ONCE(m->slot);
+
+	/* NULL: memory was cleared for another attach while this call went on. */
+	if (UNLIKELY(!s) || (UNLIKELY(s->is_inside) && slot_is_inside(l, m, at)))
 		return false;
 	m->inside_at = (uint64_t)at;
 	ONCE(s->is_inside) = 1;

@@ -1,15 +1,17 @@
 #include "base/base.h"
 #include "heap_world.h"
 
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 
-#define PAGE        4096u
-#define NR_ROWS     (1u << 21)
-#define STUB_BYTES  32u
-#define PTHREAD_TID 0x2d0 /* glibc on x86-64 */
+#define HWCAP_FSGSBASE 2
+#define PAGE           4096u
+#define NR_ROWS        (1u << 21)
+#define STUB_BYTES     32u
+#define PTHREAD_TID    0x2d0 /* glibc on x86-64 */
 
 static void *map_memory(size_t n)
 {
@@ -115,6 +117,8 @@ static void make_memory(struct heap_world *h, const struct heap_world_spec *spec
 	l->wait_tsc = spec->wait_tsc;
 	l->silent_tsc = spec->silent_tsc ? spec->silent_tsc : INT64_MAX;
 	l->flags = spec->has_no_kernel ? 0 : HEAP_MAY_CALL_KERNEL;
+	if (getauxval(AT_HWCAP2) & HWCAP_FSGSBASE && !spec->has_no_kernel)
+		l->flags |= HEAP_HAS_FSGSBASE;
 	l->tid_off = PTHREAD_TID;
 	h->shared->magic = HEAP_WIRE_MAGIC;
 	h->shared->version = HEAP_WIRE_VERSION;
