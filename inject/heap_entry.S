@@ -19,7 +19,7 @@
 #define CALL_BYTES  128
 
 /* struct heap_local, heap_memo, heap_slot */
-#define HEAP_HAS_FSGSBASE 2
+#define HEAP_FS_IS_SET    4
 #define LOCAL_MEMOS       24
 #define LOCAL_NR_SLOTS    32
 #define LOCAL_FLAGS       36
@@ -75,9 +75,9 @@
 	 * rax and rcx are used.
 	 */
 	.macro CALL_BEGIN far
-	testb $HEAP_HAS_FSGSBASE, LOCAL_FLAGS(%r10)
+	testb $HEAP_FS_IS_SET, LOCAL_FLAGS(%r10)
 	jz \far
-	rdfsbase %rax
+	mov %fs:0, %rax
 	mov %rax, %rcx
 	shr $6, %rcx
 	mov LOCAL_NR_SLOTS(%r10), %r11d

@@ -49,6 +49,9 @@ NOINLINE struct heap_memo *slot_claim(struct heap_local *l, uint64_t tp)
 
 	if (!tp || !ONCE(l->is_active))
 		return NULL;
+	/* The C libraries have it there, threads that they start have it from birth. */
+	if (*(const volatile uint64_t *)tp == tp)
+		__atomic_fetch_or(&l->flags, HEAP_FS_IS_SET, __ATOMIC_RELAXED);
 	for (uint32_t i = 0; i < SLOT_PROBES && i < nr; i++) {
 		struct heap_slot *s = slot_at(l, home + i < nr ? home + i : home + i - nr);
 		struct heap_memo *m = slot_memo(l, s);

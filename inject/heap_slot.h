@@ -45,7 +45,7 @@ static inline uint64_t slot_thread_pointer(const struct heap_local *l)
 {
 	uint64_t tp;
 
-	if (LIKELY(ONCE(l->flags) & HEAP_HAS_FSGSBASE))
+	if (UNLIKELY((ONCE(l->flags) & (HEAP_HAS_FSGSBASE | HEAP_FS_IS_SET)) == HEAP_HAS_FSGSBASE))
 		__asm__ volatile(".byte 0xf3, 0x48, 0x0f, 0xae, 0xc0" : "=a"(tp)); /* rdfsbase */
 	else
 		__asm__ volatile("mov %%fs:0, %0" : "=r"(tp));

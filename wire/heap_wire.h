@@ -140,10 +140,16 @@ enum heap_flags {
 	HEAP_MAY_CALL_KERNEL =
 		1 << 0, /* no seccomp filter: sched_yield, gettid, mincore may be used */
 	/*
-	 * rdfsbase may be used. Without it the recorder reads fs:0: it must not be active before
-	 * the C library has set the thread pointer of the first thread.
+	 * rdfsbase may be used, until the first thread has a thread pointer. Without it the
+	 * recorder reads fs:0 from the beginning: it must not be active before the C library has
+	 * set the thread pointer of the first thread.
 	 */
 	HEAP_HAS_FSGSBASE = 1 << 1,
+	/*
+	 * fs:0 holds the thread pointer in all threads. The recorder finds out by itself where it
+	 * may use rdfsbase, which takes ten times as long.
+	 */
+	HEAP_FS_IS_SET = 1 << 2,
 };
 
 /* What jemalloc's hooks are given as `extra`. */
