@@ -103,7 +103,11 @@ void alloccode_facts(struct allocfind *f, struct elf *image)
 		if (!elf_section_read(image, &s[i], &bytes, NULL) && bytes.n)
 			facts_of(j, buf_sv(&bytes));
 	}
-	bool is_there = j->prefix || (j->version_text && j->variable);
+	/* Strings alone are a sign only where functions have no names. */
+	bool has_names = false;
+	for (size_t i = 0; i < nr; i++)
+		has_names |= s[i].type == SHT_SYMTAB && s[i].nr_bytes;
+	bool is_there = j->prefix || (j->version_text && j->variable && !has_names);
 	if (is_there)
 		return;
 	free_p(&j->version_text);
