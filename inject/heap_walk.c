@@ -18,7 +18,6 @@ enum { SYS_RT_SIGPROCMASK = 14 };
 #define ADDR_MIN    4096u
 #define END_IDX     HEAP_FRAMES_MAX
 #define SET_PROBES  64u
-#define SET_TOMB    1u
 
 /* Why there is no row: the part of a ROW_OWN rule above the kind. */
 enum own_rule { OWN_NONE = 0, OWN_NO_MAP = 1, OWN_UNKNOWN = 2 };
@@ -665,30 +664,33 @@ static uint32_t no_stack(struct heap_ctx *x)
 	return 0;
 }
 
-/* @hash: not 0, not SET_TOMB. */
+/*
+ * An entry is a hash, of which the lowest bit says that the stack was told. As long as it was not,
+ * because a ring was full, everybody who comes by it tries.
+ */
 static uint32_t find_number(struct heap_ctx *x, uint64_t hash, uint32_t top)
 {
 	uint64_t *set = (uint64_t *)x->local->stacks;
 	uint32_t mask = x->local->nr_stacks - 1;
 	uint32_t at = (uint32_t)(hash >> 32) & mask;
+	uint64_t is_told = hash | 1;
+	uint64_t is_untold = hash & ~(uint64_t)1;
 
 	for (uint32_t i = 0; i < SET_PROBES && i <= mask; i++, at = (at + 1) & mask) {
-		uint64_t v = __atomic_load_n(&set[at], __ATOMIC_RELAXED);
-		if (LIKELY(v == hash))
+		uint64_t v = __atomic_load_n(&set[at], __ATOMIC_ACQUIRE);
+		if (LIKELY(v == is_told))
 			return at + 1;
-		if (v)
-			continue;
-		if (!__atomic_compare_exchange_n(&set[at], &v, hash, false, __ATOMIC_ACQ_REL,
-						 __ATOMIC_RELAXED)) {
-			if (v == hash)
-				return at + 1;
-			continue;
-		}
-		if (tell_stack(x, top, at + 1))
+		if (!v && __atomic_compare_exchange_n(&set[at], &v, is_untold, false,
+						      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+			v = is_untold;
+		if (v == is_told)
 			return at + 1;
-		/* Not told, so nobody may have this number. */
-		__atomic_store_n(&set[at], SET_TOMB, __ATOMIC_RELAXED);
-		return no_stack(x);
+		if (v != is_untold)
+			continue;
+		if (!tell_stack(x, top, at + 1))
+			return no_stack(x);
+		__atomic_store_n(&set[at], is_told, __ATOMIC_RELEASE);
+		return at + 1;
 	}
 	return no_stack(x);
 }
@@ -702,7 +704,7 @@ uint32_t walk_number(struct heap_ctx *x, uint32_t top)
 	if (top >= END_IDX || !x->local->nr_stacks)
 		return no_stack(x);
 	uint64_t hash = m->frames[top].hash;
-	uint32_t number = find_number(x, hash > SET_TOMB ? hash : hash + 2, top);
+	uint32_t number = find_number(x, hash > 1 ? hash : hash + 2, top);
 	m->stack = m->top == top ? number : 0;
 	return number;
 }

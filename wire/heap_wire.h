@@ -3,12 +3,13 @@
  * this header; the image that is injected carries HEAP_WIRE_VERSION.
  *
  * Memory in the target:
- *	image   memfd "assay-heap": the ELF image of inject/, its text mapped PROT_READ|PROT_EXEC,
- *its data PROT_READ|PROT_WRITE, both private. Stays after a detach and is used again by the next
- *attach. Its symbols are known to capture/ from gen/heap_image.h stubs   one page or more within
- *reach of each patched function, PROT_READ|PROT_EXEC: the displaced instructions and the jumps.
- *Stays as well local   private anonymous memory with MADV_WIPEONFORK: struct heap_local and what
- *only the target itself uses (remembered stacks, the set of known stacks, the set of sampled
+ *	image   memfd "assay-heap": the ELF image of inject/, its text mapped to read and execute,
+ *	        its data to read and write, both private. Stays after a detach and is used again by
+ *	        the next attach. capture/heapimage.h knows what is where in it
+ *	stubs   one page or more within reach of each patched function, to read and execute: the
+ *	        displaced instructions and the jumps. They stay as well
+ *	local   private anonymous memory with MADV_WIPEONFORK: struct heap_local and what only the
+ *	        target itself uses (remembered stacks, the set of known stacks, the set of sampled
  *	        blocks). A child that is forked finds zeros: the recorder is inert in it
  *	shared  memfd "assay-heap-ring", sealed against resizing, MADV_DONTFORK: struct heap_shared,
  *	        slots, rings. Read and written by both sides
@@ -196,10 +197,12 @@ struct heap_slot {
  * Records: 8-byte words, never split at the end of a ring (HEAP_RECORD_PAD fills it).
  *	word 0   bits 0..3 kind, 4..11 site (HEAP_SITE_NONE: a hook), 12..63 the lower 52 bits
  *	         of the time stamp counter
- *	ALLOC    1: block (48 bits) | stack bits 0..15 << 48   2: size (48 bits) | stack bits 16..31
- *<< 48 FREE     1: block STACK    1: stack (32 bits) | frames << 32 | enum heap_stack_end << 48
- *then the frames: return addresses, leaf first. Told before the first record that names it, or in
- *	         another ring at about that time
+ *	ALLOC    1: block (48 bits) | stack bits 0..15 << 48
+ *	         2: size (48 bits) | stack bits 16..31 << 48
+ *	FREE     1: block
+ *	STACK    1: stack (32 bits) | frames << 32 | enum heap_stack_end << 48
+ *	         then the frames: return addresses, leaf first. Told before the first record that
+ *	         names it, or in another ring at about that time; perhaps in several rings
  *	MAP      1: address | stack bits 0..15 << 48   2: length | stack bits 16..31 << 48
  *	UNMAP    1: address   2: length
  *	PAD      word 0 is HEAP_RECORD_PAD, the rest of the ring up to its end is to be skipped

@@ -11,7 +11,9 @@
 #include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -423,6 +425,497 @@ TEST(heapblob_goes_on_after_a_longjmp_out_of_a_call)
 	void *p = hooked_malloc(5);
 	CHECK_NEXT(HEAP_RECORD_ALLOC, p, 5);
 	CHECK_NONE();
+	heap_world_free(hw);
+}
+
+TEST(heapblob_ring_wraps_and_loses_nothing)
+{
+	begin(&(struct heap_world_spec){.is_every = true, .ring_bytes = 8192});
+	uint64_t seen = 0, freed = 0, last_tsc = 0;
+	uint64_t first = next_block + 64;
+	struct heap_seen r;
+	for (int i = 0; i < 5000; i++) {
+		void *p = hooked_malloc(16);
+		if (i % 3 == 0)
+			hooked_free(p);
+		struct heap_slot *s = heap_world_slot(hw);
+		while (i % 40 == 39 && heap_world_next(hw, s, &r)) {
+			CHECK(r.tsc >= last_tsc);
+			last_tsc = r.tsc;
+			if (r.kind == HEAP_RECORD_ALLOC)
+				CHECK_U64(r.block, first + seen++ * 64);
+			if (r.kind == HEAP_RECORD_FREE)
+				CHECK_U64(r.block, first + freed++ * 3 * 64);
+		}
+	}
+	CHECK_U64(seen, 5000);
+	CHECK_U64(freed, 1667);
+	CHECK_U64(heap_world_slot(hw)->nr_dropped, 0);
+	heap_world_free(hw);
+}
+
+TEST(heapblob_counts_exactly_what_it_drops)
+{
+	begin(&(struct heap_world_spec){.is_every = true, .ring_bytes = 8192});
+	struct heap_seen r;
+	uint64_t nr_seen = 0, bytes = 0;
+	for (int i = 0; i < 2000; i++)
+		hooked_free(hooked_malloc(10));
+	struct heap_slot *s = heap_world_slot(hw);
+	CHECK(s->nr_dropped > 3000);
+	while (next(s, &r)) {
+		nr_seen++;
+		bytes += r.n * (r.kind == HEAP_RECORD_ALLOC);
+	}
+	CHECK_U64(nr_seen + s->nr_dropped, 4000);
+	CHECK_U64(bytes + s->dropped_bytes, 20000);
+	/* There is room again. */
+	void *p = hooked_malloc(11);
+	CHECK_NEXT(HEAP_RECORD_ALLOC, p, 11);
+	CHECK_U64(s->nr_allocs, 2001);
+	heap_world_free(hw);
+}
+
+static void *drain_later(void *arg)
+{
+	struct heap_slot *s = arg;
+	usleep(20000);
+	heap_world_skip(s);
+	return NULL;
+}
+
+TEST(heapblob_waits_for_room_as_long_as_it_may)
+{
+	begin(&(struct heap_world_spec){
+		.is_every = true, .ring_bytes = 8192, .wait_tsc = (uint64_t)100e9});
+	(void)hooked_malloc(10);
+	struct heap_slot *s = heap_world_slot(hw);
+	pthread_t t;
+	CHECK(pthread_create(&t, NULL, drain_later, s) == 0);
+	for (int i = 0; i < 400; i++)
+		(void)hooked_malloc(10);
+	pthread_join(t, NULL);
+	CHECK_U64(s->nr_dropped, 0);
+	heap_world_free(hw);
+}
+
+TEST(heapblob_falls_silent_for_good_when_nobody_is_there)
+{
+	begin(&(struct heap_world_spec){.is_every = true, .silent_tsc = 1000000000});
+	uint32_t lo, hi;
+	__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
+	hw->shared->alive_tsc = (uint64_t)hi << 32 | lo;
+	void *p = hooked_malloc(10);
+	CHECK_NEXT(HEAP_RECORD_ALLOC, p, 10);
+	CHECK_U64(hw->shared->went_inert_tsc, 0);
+	hw->shared->alive_tsc -= 1000000000;
+	CHECK(hooked_malloc(10) != NULL);
+	CHECK_NONE();
+	CHECK(hw->shared->went_inert_tsc != 0);
+	CHECK_U64(hw->local->is_active, 0);
+	uint64_t nr = heap_world_slot(hw)->nr_allocs;
+	hooked_free(hooked_malloc(10));
+	CHECK_U64(heap_world_slot(hw)->nr_allocs, nr);
+	CHECK_NONE();
+	heap_world_free(hw);
+}
+
+TEST(heapblob_believes_no_tail)
+{
+	begin(&every);
+	(void)hooked_malloc(10);
+	struct heap_slot *s = heap_world_slot(hw);
+	uint64_t head = s->head;
+	s->tail = head + 8;
+	(void)hooked_malloc(10);
+	s->tail = head - ((uint64_t)1 << 40);
+	(void)hooked_malloc(10);
+	CHECK_U64(s->head, head);
+	CHECK_U64(s->nr_dropped, 2);
+	/* Nor a head: what is written stays within the ring. */
+	s->head = s->tail = 0x123456789abcdef3;
+	(void)hooked_malloc(10);
+	s->head = s->tail = ~(uint64_t)0;
+	(void)hooked_malloc(10);
+	heap_world_free(hw);
+}
+
+TEST(heapblob_is_inert_in_a_forked_child)
+{
+	begin(&every);
+	hw->k.spec.head = NULL; /* not used by this test */
+	(void)madvise(hw->local, 4096, MADV_WIPEONFORK);
+	(void)madvise((void *)(uintptr_t)hw->local->memos, 64 * HEAP_MEMO_BYTES, MADV_WIPEONFORK);
+	(void)madvise((void *)(uintptr_t)hw->shared, hw->local->shared_bytes, MADV_DONTFORK);
+	(void)hooked_malloc(10);
+	pid_t pid = fork();
+	if (!pid) {
+		hooked_free(hooked_malloc(10));
+		_exit(nr_inner == 1 ? 7 : 1);
+	}
+	int status = 0;
+	CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 7);
+	CHECK_U64(heap_world_slot(hw)->nr_allocs, 1);
+	(void)hooked_malloc(10);
+	CHECK_U64(heap_world_slot(hw)->nr_allocs, 2);
+	heap_world_free(hw);
+}
+
+static void *fork_within(size_t n)
+{
+	pid_t pid = fork();
+	if (!pid)
+		return fake_malloc(n);
+	int status = 0;
+	CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 7);
+	return fake_malloc(n);
+}
+
+TEST(heapblob_is_inert_in_a_child_that_was_forked_in_a_call)
+{
+	begin(&every);
+	void *(*forker)(size_t) =
+		(void *(*)(size_t))heap_world_hook(hw, HEAP_ALLOC_0, (heap_fn)fork_within);
+	(void)hooked_malloc(1);
+	(void)madvise(hw->local, 4096, MADV_WIPEONFORK);
+	(void)madvise((void *)(uintptr_t)hw->local->memos, 64 * HEAP_MEMO_BYTES, MADV_WIPEONFORK);
+	(void)madvise((void *)(uintptr_t)hw->shared, hw->local->shared_bytes, MADV_DONTFORK);
+	pid_t me = getpid();
+	void *p = forker(10);
+	if (getpid() != me) {
+		hooked_free(hooked_malloc(10));
+		_exit(7);
+	}
+	CHECK_U64(heap_world_slot(hw)->nr_allocs, 2);
+	CHECK_NEXT(HEAP_RECORD_ALLOC, 0x10040, 1);
+	CHECK_NEXT(HEAP_RECORD_ALLOC, p, 10);
+	heap_world_free(hw);
+}
+
+#define NR_THREADS 6
+#define NR_EACH    20000
+
+static void *allocate_much(void *arg)
+{
+	uintptr_t me = (uintptr_t)arg;
+	void *(*map)(uint64_t, size_t) = (void *(*)(uint64_t, size_t))(uintptr_t)me;
+	for (int i = 0; i < NR_EACH; i++)
+		hooked_free(map((uint64_t)i, 3));
+	return (void *)(uintptr_t)gettid();
+}
+
+static void *fake_thread_block(uint64_t x, size_t n)
+{
+	(void)n;
+	return (void *)(uintptr_t)(((uint64_t)(uint32_t)gettid() << 24) + x + 1);
+}
+
+TEST(heapblob_threads_do_not_meet)
+{
+	begin(&(struct heap_world_spec){.is_every = true, .ring_bytes = 2 << 20});
+	heap_fn f = heap_world_hook(hw, HEAP_ALLOC_1, (heap_fn)fake_thread_block);
+	pthread_t t[NR_THREADS];
+	uint32_t tids[NR_THREADS];
+	for (int i = 0; i < NR_THREADS; i++)
+		CHECK(pthread_create(&t[i], NULL, allocate_much, (void *)(uintptr_t)f) == 0);
+	for (int i = 0; i < NR_THREADS; i++) {
+		void *tid = NULL;
+		pthread_join(t[i], &tid);
+		tids[i] = (uint32_t)(uintptr_t)tid;
+	}
+	uint64_t nr = 0;
+	for (uint32_t i = 0; i < hw->local->nr_slots; i++) {
+		struct heap_slot *s = &hw->slots[i];
+		struct heap_seen r;
+		uint64_t last = 0;
+		while (s->owner && next(s, &r)) {
+			nr++;
+			bool is_known = false;
+			for (int k = 0; k < NR_THREADS; k++)
+				is_known |= tids[k] == r.block >> 24;
+			CHECK(is_known && r.tsc >= last);
+			last = r.tsc;
+		}
+	}
+	CHECK_U64(nr, 2 * NR_THREADS * NR_EACH);
+	CHECK_U64(hw->shared->nr_no_slot, 0);
+	heap_world_free(hw);
+}
+
+static void *allocate_one(void *arg)
+{
+	(void)hooked_malloc(100);
+	memcpy(arg, &(uint64_t){(uint64_t)gettid()}, 8);
+	return NULL;
+}
+
+TEST(heapblob_slot_of_a_thread_that_ended_is_taken_over)
+{
+	begin(&(struct heap_world_spec){.is_every = true, .nr_slots = 4});
+	uint64_t tids[20];
+	for (int i = 0; i < 20; i++) {
+		pthread_t t;
+		CHECK(pthread_create(&t, NULL, allocate_one, &tids[i]) == 0);
+		pthread_join(t, NULL);
+		/* The C library gives out the same stack again. */
+		for (int k = 0; k < 4; k++)
+			if (hw->slots[k].tid == tids[i])
+				CHECK_U64(hw->slots[k].nr_allocs, (uint64_t)i + 1);
+	}
+	CHECK_U64(hw->shared->nr_no_slot, 0);
+	CHECK(tids[18] != tids[19]);
+	heap_world_free(hw);
+}
+
+static pthread_barrier_t barrier;
+
+static void *allocate_and_wait(void *arg)
+{
+	(void)arg;
+	hooked_free(hooked_malloc(100));
+	pthread_barrier_wait(&barrier);
+	return NULL;
+}
+
+TEST(heapblob_counts_events_for_which_there_is_no_slot)
+{
+	enum { N = 10, SLOTS = 4 };
+	begin(&(struct heap_world_spec){.is_every = true, .nr_slots = SLOTS});
+	pthread_t t[N];
+	pthread_barrier_init(&barrier, NULL, N);
+	for (int i = 0; i < N; i++)
+		CHECK(pthread_create(&t[i], NULL, allocate_and_wait, NULL) == 0);
+	for (int i = 0; i < N; i++)
+		pthread_join(t[i], NULL);
+	CHECK_U64(hw->shared->nr_no_slot, 2 * (N - SLOTS));
+	CHECK_U64(hw->shared->nr_no_slot_bytes, 100 * (N - SLOTS));
+	heap_world_free(hw);
+}
+
+TEST(heapblob_stops_and_starts_again)
+{
+	begin(&every);
+	(void)hooked_malloc(1);
+	heap_world_stop(hw);
+	hooked_free(hooked_malloc(2));
+	heap_world_start(hw);
+	(void)hooked_malloc(3);
+	CHECK_NEXT(HEAP_RECORD_ALLOC, 0x10040, 1);
+	CHECK_NEXT(HEAP_RECORD_ALLOC, 0x100c0, 3);
+	CHECK_NONE();
+	heap_world_free(hw);
+}
+
+static volatile uint64_t nr_ticks;
+
+static void allocate_in_handler(int sig)
+{
+	(void)sig;
+	nr_ticks++;
+	hooked_free(hooked_malloc(1));
+}
+
+/* Ticks meet all places of the recorder; what is not recorded is counted or within a call. */
+TEST(heapblob_handlers_may_allocate_at_any_time)
+{
+	begin(&every);
+	struct sigaction sa = {.sa_handler = allocate_in_handler};
+	sigaction(SIGALRM, &sa, NULL);
+	struct itimerval tick = {{0, 53}, {0, 53}};
+	setitimer(ITIMER_REAL, &tick, NULL);
+	struct heap_seen r;
+	uint64_t nr_own = 0;
+	for (int i = 0; i < 200000; i++) {
+		void *p = hooked_malloc(2);
+		hooked_free(p);
+		if (i % 1000)
+			continue;
+		struct heap_slot *s = heap_world_slot(hw);
+		while (next(s, &r))
+			nr_own += r.kind == HEAP_RECORD_ALLOC && r.n == 2;
+	}
+	memset(&tick, 0, sizeof(tick));
+	setitimer(ITIMER_REAL, &tick, NULL);
+	struct heap_slot *s = heap_world_slot(hw);
+	while (next(s, &r))
+		nr_own += r.kind == HEAP_RECORD_ALLOC && r.n == 2;
+	CHECK_U64(nr_own, 200000);
+	CHECK(nr_ticks > 100);
+	CHECK(s->nr_allocs <= 200000 + nr_ticks);
+	CHECK(s->nr_allocs > 200000 || s->nr_dropped > 0);
+	CHECK_U64(s->is_inside, 0);
+	heap_world_free(hw);
+}
+
+/* ---- sampling ------------------------------------------------------------------------------ */
+
+static const struct heap_world_spec sampled = {.interval_bytes = 1000};
+
+/* How many of @n blocks of @size are recorded; all counted. */
+static uint64_t nr_sampled(size_t size, uint64_t n)
+{
+	struct heap_seen r;
+	uint64_t nr = 0;
+
+	for (uint64_t i = 0; i < n; i++) {
+		hooked_free(hooked_malloc(size));
+		struct heap_slot *s = heap_world_slot(hw);
+		while (i % 100 == 0 && next(s, &r))
+			nr += r.kind == HEAP_RECORD_ALLOC;
+	}
+	while (next(heap_world_slot(hw), &r))
+		nr += r.kind == HEAP_RECORD_ALLOC;
+	return nr;
+}
+
+TEST(heapblob_samples_each_size_as_often_as_it_says)
+{
+	begin(&sampled);
+	static const size_t sizes[] = {1, 10, 100, 500, 900, 999};
+	uint64_t nr_all = 0;
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+		uint64_t n = 1000000;
+		double p = 1 - exp(-(double)sizes[i] / 1000);
+		double wanted = p * (double)n;
+		double sigma = sqrt(wanted * (1 - p));
+		uint64_t nr = nr_sampled(sizes[i], n);
+		nr_all += n;
+		if (fabs((double)nr - wanted) > 4 * sigma)
+			tap_fail(__FILE__, __LINE__, "size %zu: %" PRIu64 ", not %.0f +- %.0f",
+				 sizes[i], nr, wanted, sigma);
+	}
+	CHECK_U64(nr_sampled(1000, 1000), 1000);
+	CHECK_U64(nr_sampled(5000, 1000), 1000);
+	CHECK_U64(heap_world_slot(hw)->nr_allocs, nr_all + 2000);
+	CHECK_U64(heap_world_slot(hw)->nr_frees, nr_all + 2000);
+	CHECK_U64(hw->shared->nr_no_block, 0);
+	heap_world_free(hw);
+}
+
+TEST(heapblob_samples_a_mix_of_sizes_without_bias)
+{
+	begin(&sampled);
+	double estimate = 0, wanted = 0, variance = 0;
+	uint64_t seed = 1;
+	for (int i = 0; i < 2000000; i++) {
+		seed = seed * 6364136223846793005u + 1442695040888963407u;
+		uint64_t size = 1 + (seed >> 40) % 700;
+		(void)hooked_malloc(size);
+		double p = 1 - exp(-(double)size / 1000);
+		wanted += (double)size;
+		variance += (double)size * (double)size * (1 - p) / p;
+		struct heap_slot *s = heap_world_slot(hw);
+		struct heap_seen r;
+		while (next(s, &r))
+			estimate += (double)r.n / (1 - exp(-(double)r.n / 1000));
+	}
+	if (fabs(estimate - wanted) > 4 * sqrt(variance))
+		tap_fail(__FILE__, __LINE__, "%.0f, not %.0f +- %.0f", estimate, wanted,
+			 sqrt(variance));
+	heap_world_free(hw);
+}
+
+TEST(heapblob_tells_frees_of_sampled_blocks_and_of_no_others)
+{
+	begin(&sampled);
+	enum { N = 30000 };
+	static bool is_in[N];
+	struct heap_seen r;
+	uint64_t first = next_block + 64;
+	uint64_t nr_in = 0, nr_freed = 0;
+	for (int i = 0; i < N; i++) {
+		(void)hooked_malloc(100);
+		while (next(heap_world_slot(hw), &r)) {
+			CHECK(r.kind == HEAP_RECORD_ALLOC);
+			is_in[(r.block - first) / 64] = true;
+			nr_in++;
+		}
+	}
+	for (int i = 0; i < N; i++) {
+		hooked_free((void *)(uintptr_t)(first + (uint64_t)i * 64));
+		while (next(heap_world_slot(hw), &r)) {
+			CHECK(r.kind == HEAP_RECORD_FREE && is_in[(r.block - first) / 64]);
+			nr_freed++;
+		}
+	}
+	CHECK(nr_in > N / 15 && nr_in < N / 7);
+	CHECK_U64(nr_freed, nr_in);
+	CHECK_U64(heap_world_slot(hw)->nr_frees, N);
+	/* The set is empty again, bits too. */
+	uint64_t *words = (uint64_t *)(uintptr_t)hw->local->blocks;
+	for (uint64_t i = 0; i < HEAP_BLOCKS_BYTES(hw->local->nr_blocks) / 8; i++)
+		CHECK(words[i] == 0);
+	heap_world_free(hw);
+}
+
+TEST(heapblob_counts_blocks_for_which_the_set_has_no_room)
+{
+	begin(&(struct heap_world_spec){.interval_bytes = 100, .nr_blocks = 512});
+	for (int i = 0; i < 5000; i++) {
+		(void)hooked_malloc(100);
+		heap_world_skip(heap_world_slot(hw));
+	}
+	uint64_t nr_out = hw->shared->nr_no_block;
+	CHECK(nr_out >= 5000 - 512 && nr_out < 5000 - 400);
+	struct heap_seen r;
+	uint64_t nr_freed = 0;
+	for (uint64_t i = 0; i < 5000; i++) {
+		hooked_free((void *)(uintptr_t)(0x10040 + i * 64));
+		while (next(heap_world_slot(hw), &r))
+			nr_freed++;
+	}
+	CHECK_U64(nr_freed + nr_out, 5000);
+	heap_world_free(hw);
+}
+
+TEST(heapblob_puts_a_sampled_block_back_when_realloc_fails)
+{
+	begin(&sampled);
+	void *(*re)(void *, size_t) = (void *(*)(void *, size_t))heap_world_hook(
+		hw, HEAP_REALLOC_1, (heap_fn)fake_realloc);
+	void *p = hooked_malloc(2000);
+	CHECK_NEXT(HEAP_RECORD_ALLOC, p, 2000);
+	CHECK(re(p, (size_t)-1) == NULL);
+	CHECK_NONE();
+	void *q = re(p, 3000);
+	CHECK_NEXT(HEAP_RECORD_FREE, p, 0);
+	CHECK_NEXT(HEAP_RECORD_ALLOC, q, 3000);
+	hooked_free(p);
+	CHECK_NONE();
+	hooked_free(q);
+	CHECK_NEXT(HEAP_RECORD_FREE, q, 0);
+	heap_world_free(hw);
+}
+
+static void *share_blocks(void *arg)
+{
+	uint64_t base = (uint64_t)(uintptr_t)arg;
+	void *(*f)(uint64_t, size_t) = (void *(*)(uint64_t, size_t))(uintptr_t)base;
+	/* All threads' addresses fall into the same few buckets. */
+	for (int round = 0; round < 300; round++) {
+		void *p[60];
+		for (int i = 0; i < 60; i++)
+			p[i] = f((uint64_t)i * 16, 5000);
+		for (int i = 0; i < 60; i++)
+			hooked_free(p[i]);
+		heap_world_skip(heap_world_slot(hw));
+	}
+	return NULL;
+}
+
+TEST(heapblob_set_of_blocks_is_shared_by_threads)
+{
+	begin(&(struct heap_world_spec){.interval_bytes = 1000, .nr_blocks = 8192});
+	heap_fn f = heap_world_hook(hw, HEAP_ALLOC_1, (heap_fn)fake_thread_block);
+	pthread_t t[NR_THREADS];
+	for (int i = 0; i < NR_THREADS; i++)
+		CHECK(pthread_create(&t[i], NULL, share_blocks, (void *)(uintptr_t)f) == 0);
+	for (int i = 0; i < NR_THREADS; i++)
+		pthread_join(t[i], NULL);
+	uint64_t *words = (uint64_t *)(uintptr_t)(hw->local->blocks + hw->local->nr_blocks / 8);
+	for (uint64_t i = 0; i < hw->local->nr_blocks; i++)
+		CHECK(words[i] == 0);
+	CHECK_U64(hw->shared->nr_no_block, 0);
 	heap_world_free(hw);
 }
 #endif
