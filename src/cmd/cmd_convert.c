@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/suggest.h"
+#include "cmd/convert_heap.h"
 #include "cmd/picture.h"
 #include "format/format.h"
 #include "host/cachedir.h"
@@ -208,11 +209,15 @@ static int write_one(const struct convert_opts *o, const struct format *f, const
 	struct waits waits = {.p = p, .reasons = reasons_new(&a, p)};
 	options.folded.tip_of = reason_frame;
 	options.folded.tip_ctx = &waits;
+	options.heapwrite = convert_heap_options(&a, p);
+	enum zkind packed = convert_heap_packing(f, path);
 	int rc = out_open(&out, path, 0666, err);
 	if (rc)
 		return rc;
-	struct format_output to = {.file = &out};
+	struct format_output to = {.file = packed == ZKIND_NONE ? &out : NULL};
 	rc = f ? f->write(&to, p, &options, err) : write_svg(&to, p, o, title, err);
+	if (!rc && packed != ZKIND_NONE)
+		rc = convert_heap_pack(&to, packed, &out, err);
 	if (!rc)
 		rc = format_flush(&to, err);
 	if (!rc)

@@ -59,6 +59,7 @@ static const struct format formats[] = {
 		.suffixes = ".heaptrack .heaptrack.gz .heaptrack.zst",
 		.sniff = heaptrack_sniff,
 		.read = heaptrack_read,
+		.write = heaptrack_write,
 	},
 	{
 		.name = "massif",

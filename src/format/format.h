@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "format/folded.h"
 #include "format/gperfheap.h"
+#include "format/heapsteps.h"
 #include "format/heaptrack.h"
 #include "format/jemallocheap.h"
 #include "format/massif.h"
@@ -46,6 +47,7 @@ struct format_options {
 	struct profilejson_options json;
 	struct perfdata_options perfdata;
 	struct jemallocheap_options jemallocheap;
+	struct heapwrite_options heapwrite;
 };
 
 enum format_flags {

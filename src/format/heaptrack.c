@@ -353,17 +353,18 @@ static int64_t not_below_0(uint64_t v)
 	return MAX((int64_t)v, 0);
 }
 
-static void add_to_site(struct reader *r, const struct info *info, uint32_t first, uint32_t second)
+/* Negative ones are of sums that another number of the same site makes whole. */
+static void add_to_site(struct reader *r, const struct info *info, int64_t first, int64_t second)
 {
 	struct site *s = &r->sites.p[info->site];
 	if (!s->is_touched) {
 		s->is_touched = true;
 		vec_push(&r->touched_sites, info->site);
 	}
-	s->nr[0] += first;
-	s->nr[1] += second;
-	s->bytes[0] += first * info->nr_bytes;
-	s->bytes[1] += second * info->nr_bytes;
+	s->nr[0] += (uint64_t)first;
+	s->nr[1] += (uint64_t)second;
+	s->bytes[0] += (uint64_t)first * info->nr_bytes;
+	s->bytes[1] += (uint64_t)second * info->nr_bytes;
 	s->temporary += info->temporary;
 	s->temporary_bytes += info->temporary * info->nr_bytes;
 }
@@ -632,9 +633,8 @@ static void finish(struct reader *r)
 	write_rss(r);
 	vec_foreach(info, &r->infos) {
 		uint32_t peak = info->epoch == r->epoch ? info->peak : info->live;
-		uint32_t live = (int32_t)info->live > 0 ? info->live : 0;
-		if (live || peak)
-			add_to_site(r, info, live, (int32_t)peak > 0 ? peak : 0);
+		if (info->live || peak)
+			add_to_site(r, info, (int32_t)info->live, (int32_t)peak);
 	}
 	vec_foreach(idx, &r->touched_sites) {
 		add_blocks(r, r->live_table, 0, &r->sites.p[*idx], 0);
