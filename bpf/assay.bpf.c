@@ -21,3 +21,4 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #include "waits.bpf.h"
 #include "counts.bpf.h"
 #include "spans.bpf.h"
+#include "heap.bpf.h"

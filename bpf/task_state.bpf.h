@@ -15,6 +15,9 @@
 /* Owner: bpf/spans.bpf.h */
 #include "span_state.bpf.h"
 
+/* Owner: bpf/heap.bpf.h */
+#include "heap_state.bpf.h"
+
 /* Owner: bpf/stack.bpf.h */
 #include "stack_memo.bpf.h"
 
@@ -28,6 +31,7 @@ struct task_state {
 	struct wait_state wait;
 	struct io_state io;
 	struct span_state span;
+	struct heap_state heap;
 };
 
 #endif

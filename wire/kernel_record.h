@@ -15,6 +15,8 @@ enum kernel_record_kind {
 	RECORD_EVENT = 5, /* struct kernel_event (wire/kernel_event.h): one event */
 	RECORD_SPAN = 6,  /* struct kernel_span (wire/kernel_span.h): one slow span */
 	RECORD_FILE = 7,  /* struct kernel_file (wire/kernel_io.h): the name of a file */
+	RECORD_ALLOC = 8, /* struct kernel_heap (wire/kernel_heap.h): a block of memory */
+	RECORD_FREE = 9,  /* the same: its end */
 };
 
 struct kernel_record {

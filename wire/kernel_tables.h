@@ -139,6 +139,7 @@ enum kernel_cost_id {
 	COST_BLOCK,
 	COST_FAULT,
 	COST_SPAN, /* bpf/spans.bpf.h */
+	COST_HEAP, /* bpf/heap.bpf.h */
 	COST_NR = 16,
 };
 /* Time in programs is estimated as timed_ns / nr_timed * nr_runs. */

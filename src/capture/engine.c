@@ -65,7 +65,7 @@ static const struct {
 	unsigned programs;
 } parts[] = {
 	{"cpu_", ENGINE_CPU}, {"wait_", ENGINE_WAITS}, {"count_", ENGINE_COUNTS},
-	{"io_", ENGINE_IO},   {"span_", ENGINE_SPANS},
+	{"io_", ENGINE_IO},   {"span_", ENGINE_SPANS}, {"heap_", ENGINE_PROBES},
 };
 
 static bool is_wanted(const char *name, unsigned programs)

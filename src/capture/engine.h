@@ -19,9 +19,9 @@
  *	engine_free
  * Used by one thread.
  *
- * Names decide what is loaded: programs and maps that begin with cpu_, wait_, count_, io_ and
- * span_ belong to ENGINE_CPU .. ENGINE_SPANS and are left out without it; all others belong to the
- * engine itself.
+ * Names decide what is loaded: programs and maps that begin with cpu_, wait_, count_, io_, span_
+ * and heap_ belong to ENGINE_CPU .. ENGINE_SPANS and ENGINE_PROBES and are left out without it; all
+ *others belong to the engine itself.
  */
 #ifndef ASSAY_CAPTURE_ENGINE_H
 #define ASSAY_CAPTURE_ENGINE_H
@@ -42,6 +42,7 @@ enum engine_programs {
 	ENGINE_NO_WAKERS = 1 << 5, /* with WAITS: durations and reasons only */
 	ENGINE_NO_STACKS = 1 << 6, /* with WAITS: no user stacks either */
 	ENGINE_HEAP = 1 << 7,      /* the recorder inside the target (heapsource.h): no program */
+	ENGINE_PROBES = 1 << 9, /* the same by probes on the allocator's functions (heapprobes.h) */
 	/* No programs: sources by user space alone. */
 	ENGINE_MEMORY = 1 << 8, /* RSS and its parts over time */
 };

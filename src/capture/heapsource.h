@@ -30,6 +30,7 @@
 struct heapsource_spec {
 	const struct heap_planner *planner;
 	enum heap_tier forced; /* NONE = choose */
+	const char *why;       /* of a tier that was chosen before: UPROBES, GROWTH; may be NULL */
 	bool is_every;
 	uint64_t interval_bytes; /* between samples, unless is_every */
 	bool follows_children;   /* those that are forked during the capture */

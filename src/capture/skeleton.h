@@ -11,6 +11,7 @@
 
 #include "base/base.h"
 #include "kernel_event.h"
+#include "kernel_heap.h"
 #include "kernel_io.h"
 #include "kernel_record.h"
 #include "kernel_sample.h"

@@ -10,6 +10,7 @@
 #include "cmd/cmd.h"
 #include "cmd/heap_outputs.h"
 #include "cmd/heap_prof.h"
+#include "cmd/heap_way.h"
 #include "cmd/heaptargets.h"
 #include "cmd/recording.h"
 #include "model/heap.h"
@@ -163,7 +164,6 @@ int heap_run(const struct heap_run_opts *o, const struct chosen_target *t,
 				       .ctx = &run};
 	struct recording rec = {
 		.options = {.kind = "heap",
-			    .programs = ENGINE_HEAP | ENGINE_MEMORY,
 			    .heap = &spec,
 			    .memory_spacing_ns = o->spacing_ns,
 			    .delay_ns = o->delay_ns,
@@ -180,5 +180,10 @@ int heap_run(const struct heap_run_opts *o, const struct chosen_target *t,
 	if (is_growth(&run, t, &planner))
 		use_growth(&run, &rec);
 	recording_target(&rec, t, args);
+	CLEANUP(heap_way_release) struct heap_way way = {0};
+	heap_way_choose(&way, &planner, (enum heap_tier)o->tier, t);
+	heap_way_apply(&way, &rec.options, &spec);
+	if (way.tier == HEAP_TIER_GROWTH)
+		log_note("growth of memory by stack: %s", way.reason);
 	return recording_run(&rec, o->output, recording_target_name(t, args));
 }

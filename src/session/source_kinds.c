@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/num.h"
 #include "capture/counts.h"
+#include "capture/heapsource.h"
 #include "capture/io.h"
 #include "capture/memorysource.h"
 #include "capture/perfcounts.h"
@@ -18,9 +19,11 @@
 #include "capture/waitsource.h"
 #include "host/mempressure.h"
 #include "host/proc.h"
+#include "model/heap.h"
 #include "model/heaptables.h"
 #include "session/event_tables.h"
 #include "session/heap_kind.h"
+#include "session/probes_kind.h"
 #include "specs.h"
 
 /* ---- waits without programs in the kernel (switches.h) ------------------------------------ */
@@ -91,6 +94,7 @@ struct io_kind {
 	int32_t pid; /* whose memory cgroup is looked at, 0 = nobody's */
 	bool wants_pressure;
 	bool wants_growth;
+	const char *why; /* growth, and nothing better; may be NULL */
 	struct mempressure before;
 	bool has_reads; /* of @pid alone */
 	struct proc_reads reads_before;
@@ -109,6 +113,7 @@ static int io_kind_open(void **ret_s, const struct source_env *env, struct err *
 	k->pid = t && t->pids.pids.n ? t->pids.pids.p[0] : env->child;
 	k->wants_pressure = env->options->io_parts & IO_PART_RECLAIM;
 	k->wants_growth = env->options->io_parts & IO_PART_GROWTH;
+	k->why = env->options->heap ? env->options->heap->why : NULL;
 	*ret_s = k;
 	return 0;
 }
@@ -189,6 +194,16 @@ static void add_pressure_facts(struct profile *p, const struct io_kind *k)
 		profile_fact(p, "memory cgroup", buf_str(&group));
 }
 
+static void add_growth_facts(struct profile *p, const struct io_kind *k, const struct io_info *i)
+{
+	CLEANUP(buf_release) struct buf tier = {0};
+	buf_addf(&tier, "growth%s%s", k->why ? ": " : "", k->why ? k->why : "");
+	profile_fact(p, HEAP_FACT_TIER, buf_str(&tier));
+	profile_fact(p, "growth",
+		     i->has_fault_pages ? "pages that the kernel handed out, exactly"
+					: "one page a fault: huge pages count as small ones");
+}
+
 static void io_kind_facts(void *s, struct profile *p)
 {
 	struct io_kind *k = s;
@@ -202,10 +217,7 @@ static void io_kind_facts(void *s, struct profile *p)
 	add_nr_fact(p, "block requests not followed", i.nr_requests_full);
 	add_nr_fact(p, "block requests in flight at most", i.max_inflight);
 	if (k->wants_growth)
-		profile_fact(p, "growth",
-			     i.has_fault_pages
-				     ? "pages that the kernel handed out, exactly"
-				     : "one page a fault: huge pages count as small ones");
+		add_growth_facts(p, k, &i);
 	if (k->wants_pressure)
 		add_pressure_facts(p, k);
 	if (k->has_reads)
@@ -600,6 +612,8 @@ const struct source_kind *source_kind_at(size_t i)
 {
 	if (i == ARRAY_LEN(kinds))
 		return &heap_kind;
+	if (i == ARRAY_LEN(kinds) + 1)
+		return &probes_kind;
 	return i < ARRAY_LEN(kinds) ? &kinds[i] : NULL;
 }
 
@@ -721,7 +735,7 @@ void sources_make_tables(const struct sources *s, struct profile *p, struct buil
 	for (size_t i = 0; i < ARRAY_LEN(shapes); i++)
 		if (programs & shapes[i].program)
 			make_table(&shapes[i], p, b);
-	if (programs & ENGINE_HEAP)
+	if (programs & (ENGINE_HEAP | ENGINE_PROBES))
 		heap_kind_tables(s->env.options, p, b);
 	if (programs & ENGINE_IO && s->env.options->io_parts & IO_PART_GROWTH) {
 		builder_set_table(b, SPEC_HEAP_GROWTH, heap_table(p, HEAP_KIND_GROWTH, 0));

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Allocations by probes on the functions of an allocator: for processes that nobody may trace, but
+ * where programs may be loaded. A probe at the entry, whose cookie says what the function does, and
+ * where the block is wanted, one at the return.
+ *
+ * One program serves both ends. It knows a return by the stack pointer, which is then one word
+ * above that of the entry; no entry can have such a one, as the ABI aligns it. In a session
+ * (BPF_TRACE_UPROBE_SESSION) what it returns at the entry decides whether the return is probed:
+ * calls that are not sampled cost one trap. Calls that an allocator makes of itself are its own
+ * business: only the outermost one counts.
+ *
+ * Sampling: of each thread's bytes, at points with exponentially distributed distances; blocks as
+ * large as the mean distance are always taken. So a block of s bytes is seen with the probability
+ * 1 - exp(-s / interval), whatever came before.
+ */
+#ifndef ASSAY_BPF_HEAP_H
+#define ASSAY_BPF_HEAP_H
+
+#include "io.bpf.h"
+
+#include "heap_wire.h"
+#include "kernel_heap.h"
+
+#define HEAP_STACK_MAX 256
+#define HEAP_BLOCKS    262144
+#define LOG_BITS       24
+#define LN2_24         11629080u /* ln 2 * 2^24 */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 8 << 20);
+} heap_ring SEC(".maps");
+
+/* Sampled: blocks that were told. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, HEAP_BLOCKS);
+	__type(key, struct kernel_heap_block);
+	__type(value, __u64);
+} heap_blocks SEC(".maps");
+
+volatile __u64 heap_epoch_ns = 0;
+volatile __u64 heap_interval_bytes = 0; /* 0: every allocation */
+struct kernel_heap_counts heap_counts = {};
+
+#define HEAP_RETURN_BYTES 8 /* x86-64: the return address; elsewhere nothing is attached */
+
+struct heap_call {
+	__u64 arg[3];
+	__u64 sp;
+	__u64 ret;
+};
+
+/* ---- sampling ---- */
+
+/* -log2(r / 2^32) * 2^24, r > 0 */
+static __always_inline __u64 minus_log2(__u32 r)
+{
+	__u32 nr_zeros = 31 - log2_of(r);
+	__u64 x = (__u64)r << nr_zeros; /* [1, 2) * 2^31 */
+	__u64 frac = 0;
+	for (int i = 0; i < LOG_BITS; i++) {
+		x = x * x >> 31;
+		__u64 bit = x >> 32;
+		frac = frac << 1 | bit;
+		x >>= bit;
+	}
+	return ((__u64)(nr_zeros + 1) << LOG_BITS) - frac;
+}
+
+static __noinline __s64 heap_draw(__u64 interval_bytes)
+{
+	__u64 ln = minus_log2(bpf_get_prandom_u32() | 1) * LN2_24 >> LOG_BITS;
+	return (__s64)(ln * (interval_bytes & 0xffffffffffull) >> LOG_BITS) + 1;
+}
+
+static __always_inline bool heap_choose(struct heap_state *s, __u64 nr_bytes)
+{
+	__u64 interval = heap_interval_bytes;
+	if (!interval || nr_bytes >= interval)
+		return true;
+	if (!(s->flags & HEAP_HAS_DRAWN)) {
+		s->left_bytes = heap_draw(interval);
+		s->flags |= HEAP_HAS_DRAWN;
+	}
+	s->left_bytes -= nr_bytes;
+	if (s->left_bytes >= 0)
+		return false;
+	s->left_bytes = heap_draw(interval);
+	return true;
+}
+
+/* ---- records ---- */
+
+static __always_inline bool heap_tell(__u16 kind, __u64 time_ns, __u64 block, __u64 nr_bytes,
+				      __u64 stack)
+{
+	struct kernel_heap *r = bpf_ringbuf_reserve(&heap_ring, sizeof(*r), 0);
+	if (!r) {
+		__sync_fetch_and_add(&heap_counts.nr_dropped, 1);
+		__sync_fetch_and_add(&heap_counts.dropped_bytes, nr_bytes);
+		return false;
+	}
+	record_head(&r->head, kind, sizeof(*r), bpf_get_current_task_btf());
+	r->head.time_ns = time_ns;
+	r->block = block;
+	r->nr_bytes = nr_bytes;
+	r->stack = stack;
+	ring_submit(r);
+	return true;
+}
+
+static __always_inline struct kernel_heap_block heap_key(__u64 block)
+{
+	struct kernel_heap_block key = {.block = block, .tgid = bpf_get_current_pid_tgid() >> 32};
+	return key;
+}
+
+/* Whether the free of a block is to be told; it is forgotten. */
+static __always_inline bool heap_forget(__u64 block)
+{
+	if (!heap_interval_bytes)
+		return true;
+	struct kernel_heap_block key = heap_key(block);
+	return !bpf_map_delete_elem(&heap_blocks, &key);
+}
+
+static __always_inline void heap_tell_block(struct heap_state *s, __u64 block)
+{
+	if (!heap_tell(RECORD_ALLOC, bpf_ktime_get_ns(), block, s->nr_bytes, s->stack) ||
+	    !heap_interval_bytes)
+		return;
+	struct kernel_heap_block key = heap_key(block);
+	__u64 one = 1;
+	if (bpf_map_update_elem(&heap_blocks, &key, &one, BPF_ANY))
+		__sync_fetch_and_add(&heap_counts.nr_no_room, 1);
+}
+
+/* ---- the two ends of a call ---- */
+
+static __always_inline __u64 heap_asked(__u32 shape, const struct heap_call *c)
+{
+	switch (shape) {
+	case HEAP_ALLOC_0:
+		return c->arg[0];
+	case HEAP_ALLOC_1:
+	case HEAP_REALLOC_1:
+	case HEAP_RESIZE:
+		return c->arg[1];
+	case HEAP_ALLOC_01:
+		return c->arg[0] * c->arg[1];
+	case HEAP_ALLOC_12:
+	case HEAP_REALLOC_12:
+		return c->arg[1] * c->arg[2];
+	case HEAP_ALLOC_OUT:
+	case HEAP_REALLOC_2:
+		return c->arg[2];
+	}
+	return 0;
+}
+
+static __always_inline __u64 heap_replaced(__u32 shape, const struct heap_call *c)
+{
+	if (shape == HEAP_REALLOC_1 || shape == HEAP_REALLOC_12 || shape == HEAP_RESIZE)
+		return c->arg[0];
+	return shape == HEAP_REALLOC_2 ? c->arg[1] : 0;
+}
+
+static __always_inline int heap_free_enter(struct heap_state *s, __u64 block)
+{
+	/* operator delete calls free */
+	if (!block || block == s->last_free)
+		return 1;
+	s->last_free = block;
+	__sync_fetch_and_add(&heap_counts.nr_frees, 1);
+	if (heap_forget(block))
+		heap_tell(RECORD_FREE, bpf_ktime_get_ns(), block, 0, 0);
+	return 1;
+}
+
+/* 0: the return is wanted. */
+static __always_inline int heap_enter(struct heap_state *s, __u32 shape, const struct heap_call *c)
+{
+	__sync_fetch_and_add(&heap_counts.nr_hits, 1);
+	if (s->sp && c->sp < s->sp)
+		return 1;
+	if (shape == HEAP_FREE_0)
+		return heap_free_enter(s, c->arg[0]);
+	__u64 nr_bytes = heap_asked(shape, c);
+	s->last_free = 0;
+	s->sp = 0;
+	__sync_fetch_and_add(&heap_counts.nr_allocs, 1);
+	__sync_fetch_and_add(&heap_counts.nr_bytes, nr_bytes);
+	bool is_chosen = heap_choose(s, nr_bytes);
+	s->old = heap_replaced(shape, c);
+	bool is_old_told = s->old && heap_forget(s->old);
+	s->flags &= HEAP_HAS_DRAWN;
+	if (is_chosen)
+		s->flags |= HEAP_IS_CHOSEN;
+	if (is_old_told)
+		s->flags |= HEAP_OLD_IS_TOLD;
+	if (!is_chosen && !is_old_told)
+		return 1;
+	s->shape = shape;
+	s->nr_bytes = nr_bytes;
+	s->out = c->arg[0];
+	s->old_ns = bpf_ktime_get_ns();
+	s->stack = 0;
+	if (is_chosen)
+		s->stack = user_stack(bpf_get_current_task_btf(), WALK_EVENT, HEAP_STACK_MAX);
+	s->sp = c->sp;
+	return 0;
+}
+
+/* The block that a call gave, 0 = none. */
+static __always_inline __u64 heap_given(struct heap_state *s, __u64 ret)
+{
+	__u64 block = 0;
+	if (s->shape == HEAP_ALLOC_OUT) {
+		if (!(__u32)ret)
+			bpf_probe_read_user(&block, sizeof(block), (void *)s->out);
+		return block;
+	}
+	if (s->shape == HEAP_RESIZE) {
+		s->nr_bytes = ret;
+		return s->old;
+	}
+	return ret;
+}
+
+static __always_inline int heap_leave(struct heap_state *s, __u64 ret)
+{
+	__u64 block = heap_given(s, ret);
+	s->sp = 0;
+	/* realloc(p, 0) frees and gives nothing; one that failed leaves the old block alone */
+	bool has_failed = !block && s->nr_bytes;
+	if (s->flags & HEAP_OLD_IS_TOLD) {
+		if (has_failed) {
+			struct kernel_heap_block key = heap_key(s->old);
+			__u64 one = 1;
+			if (heap_interval_bytes)
+				bpf_map_update_elem(&heap_blocks, &key, &one, BPF_ANY);
+		} else {
+			heap_tell(RECORD_FREE, s->old_ns, s->old, 0, 0);
+		}
+	}
+	if (block && s->flags & HEAP_IS_CHOSEN)
+		heap_tell_block(s, block);
+	return 0;
+}
+
+static __always_inline int heap_hit(struct pt_regs *ctx, __u64 cookie)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+	if (!heap_epoch_ns)
+		return 1;
+	struct task_state *state = state_of(t, true);
+	if (!state)
+		return 1;
+	struct heap_state *s = &state->heap;
+	struct heap_call c = {
+		.arg = {PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx), PT_REGS_PARM3(ctx)},
+		.sp = PT_REGS_SP(ctx),
+		.ret = PT_REGS_RC(ctx),
+	};
+	__u32 shape = HEAP_COOKIE_SHAPE(cookie);
+	if (shape != HEAP_FREE_0 && (c.sp & 15) == 0)
+		return s->sp && c.sp == s->sp + HEAP_RETURN_BYTES ? heap_leave(s, c.ret) : 1;
+	return heap_enter(s, shape, &c);
+}
+
+SEC("uprobe")
+int heap_probe(struct pt_regs *ctx)
+{
+	COST_BEGIN(COST_HEAP);
+	int rc = heap_hit(ctx, bpf_get_attach_cookie(ctx));
+	COST_END(COST_HEAP);
+	return rc;
+}
+
+#endif

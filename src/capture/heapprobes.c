@@ -1,0 +1,601 @@
+/* Probes on allocators, and the books of what they tell; see heapprobes.h. */
+#include "base/base.h"
+#include "capture/heapprobes.h"
+
+#include <errno.h>
+
+#include "kernel_heap.h"
+
+#ifndef ASSAY_NO_BPF
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <linux/bpf.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "capture/bpfring.h"
+#include "capture/heapbook.h"
+#include "capture/letgo.h"
+#include "capture/skeleton.h"
+#include "host/mapped.h"
+
+#define SLOTS_MAX   4096 /* threads told apart in one process */
+#define CODE_BYTES  96
+#define LATE_NS     20000000u /* records that were begun before and are not in the ring yet */
+#define AT_ONCE     256
+#define CHILD_TRIES 400 /* polls in which a launched command may map its allocator */
+
+/* Values of kernels newer than the headers that this is built with (uapi/linux/bpf.h). */
+#define UPROBE_SESSION 57
+/* What BPF_LINK_CREATE takes for them. */
+struct uprobe_multi_attr {
+	uint32_t prog_fd;
+	uint32_t target_fd;
+	uint32_t attach_type;
+	uint32_t flags;
+	uint64_t path;
+	uint64_t offsets;
+	uint64_t ref_ctr_offsets;
+	uint64_t cookies;
+	uint32_t cnt;
+	uint32_t multi_flags;
+	uint32_t pid;
+	uint32_t pad;
+};
+
+struct process {
+	struct heapprobes *owner;
+	int32_t pid;
+	struct heapbook *book;
+	struct map slot_of; /* tid -> slot */
+	uint16_t nr_slots;
+};
+
+struct heapprobes {
+	struct assay_bpf *skel;
+	struct heapsource_spec spec;
+	VEC(struct bpf_link *) links;
+	VEC(int) link_fds; /* of sessions, which libbpf does not know */
+	VEC(struct process *) processes;
+	struct bpfring ring;
+	struct map stack_of; /* reference -> number */
+	VEC(uint64_t) stacks;
+	uint64_t epoch_ns;
+	int32_t child; /* that has not been looked at yet, or 0 */
+	unsigned nr_tries;
+	size_t nr_sites_before;
+	char *allocator;
+	struct heapprobes_info info;
+	const struct event_sink *sink; /* while rows are told */
+	struct err *err;
+	int rc;
+	bool is_stopped;
+};
+
+/* ---- life --------------------------------------------------------------------------------- */
+
+static bool has_sessions(void)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	int id = btf ? btf__find_by_name_kind(btf, "bpf_attach_type", BTF_KIND_ENUM) : -1;
+	const struct btf_type *t = id > 0 ? btf__type_by_id(btf, (unsigned)id) : NULL;
+	bool has = false;
+	for (unsigned i = 0; t && i < btf_vlen(t) && !has; i++) {
+		const struct btf_enum *e = &btf_enum(t)[i];
+		const char *name = btf__name_by_offset(btf, e->name_off);
+		has = e->val == UPROBE_SESSION && name && !strcmp(name, "BPF_TRACE_UPROBE_SESSION");
+	}
+	btf__free(btf);
+	return has;
+}
+
+int heapprobes_open(struct heapprobes **ret_h, struct engine *e, const struct heapsource_spec *spec,
+		    struct err *err)
+{
+#ifndef __x86_64__
+	(void)ret_h;
+	(void)e;
+	(void)spec;
+	return err_set(err, -ENOTSUP, "probes on allocators are for x86-64 only");
+#else
+	(void)err;
+	struct heapprobes *h = xcalloc(1, sizeof(*h));
+	h->skel = engine_skel(e);
+	h->spec = *spec;
+	h->child = spec->child;
+	h->info.has_sessions = has_sessions();
+	if (h->info.has_sessions)
+		(void)bpf_program__set_expected_attach_type(h->skel->progs.heap_probe,
+							    (enum bpf_attach_type)UPROBE_SESSION);
+	vec_push(&h->stacks, 0); /* number 0: unknown */
+	*ret_h = h;
+	return 0;
+#endif
+}
+
+static void process_free(struct process *p)
+{
+	heapbook_free(p->book);
+	map_release(&p->slot_of);
+	free_p(&p);
+}
+
+static void detach(struct heapprobes *h)
+{
+	h->skel->bss->heap_epoch_ns = 0;
+	VEC(int) fds = {0};
+	for (size_t i = 0; i < h->links.n; i++)
+		vec_push(&fds, bpf_link__fd(h->links.p[i]));
+	for (size_t i = 0; i < h->link_fds.n; i++)
+		vec_push(&fds, h->link_fds.p[i]);
+	letgo(fds.p, fds.n);
+	vec_release(&fds);
+	for (size_t i = 0; i < h->links.n; i++)
+		bpf_link__destroy(h->links.p[i]);
+	for (size_t i = 0; i < h->link_fds.n; i++)
+		close(h->link_fds.p[i]);
+	h->links.n = 0;
+	h->link_fds.n = 0;
+}
+
+void heapprobes_free(struct heapprobes *h)
+{
+	if (!h)
+		return;
+	detach(h);
+	vec_release(&h->links);
+	vec_release(&h->link_fds);
+	for (size_t i = 0; i < h->processes.n; i++)
+		process_free(h->processes.p[i]);
+	vec_release(&h->processes);
+	if (h->ring.data)
+		bpfring_release(&h->ring);
+	map_release(&h->stack_of);
+	vec_release(&h->stacks);
+	free_p(&h->allocator);
+	free_p(&h);
+}
+
+/* ---- probes ------------------------------------------------------------------------------- */
+
+/* Probes of one process in one binary. */
+struct probe_set {
+	int fd; /* of the binary */
+	VEC(unsigned long) offsets;
+	VEC(uint64_t) cookies;
+};
+
+static bool is_probed(enum heap_shape shape)
+{
+	return shape > HEAP_SHAPE_NONE && shape <= HEAP_FREE_0;
+}
+
+static void add_site(struct heapprobes *h, struct probe_set *set, const struct heap_site *s,
+		     size_t idx)
+{
+	uint8_t code[CODE_BYTES];
+	bool is_emulated = false;
+	ssize_t n = file_pread_some(set->fd, code, sizeof(code), s->file_offset, NULL);
+	if (s->end > s->addr)
+		n = MIN(n, (ssize_t)(s->end - s->addr));
+	if (n <= 0)
+		return;
+	size_t at = heapprobes_point(code, (size_t)n, s->shape == HEAP_FREE_0, &is_emulated);
+	for (size_t i = 0; i < set->offsets.n; i++)
+		if (set->offsets.p[i] == s->file_offset + at)
+			return; /* another name of the same function */
+	vec_push(&set->offsets, (unsigned long)(s->file_offset + at));
+	vec_push(&set->cookies, HEAP_COOKIE(s->shape, idx));
+	h->info.nr_probes++;
+	h->info.nr_stepped += !is_emulated;
+}
+
+static int refused(struct err *err, int rc, const char *path)
+{
+	err_set(err, rc, "cannot put probes on the allocator in '%s': %s", path, strerror(-rc));
+	if (rc == -EACCES || rc == -EPERM)
+		err_hint(err, "probes on functions need CAP_SYS_ADMIN: run with sudo; in a "
+			      "container --cap-add SYS_ADMIN");
+	return rc;
+}
+
+static int attach_session(struct heapprobes *h, const struct probe_set *set, int32_t pid,
+			  const char *file)
+{
+	struct uprobe_multi_attr attr = {
+		.prog_fd = (uint32_t)bpf_program__fd(h->skel->progs.heap_probe),
+		.attach_type = UPROBE_SESSION,
+		.path = (uintptr_t)file,
+		.offsets = (uintptr_t)set->offsets.p,
+		.cookies = (uintptr_t)set->cookies.p,
+		.cnt = (uint32_t)set->offsets.n,
+		.pid = (uint32_t)pid,
+	};
+	int fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+	if (fd < 0)
+		return -errno;
+	vec_push(&h->link_fds, fd);
+	return 0;
+}
+
+static int attach_single(struct heapprobes *h, const struct probe_set *set, size_t i, int32_t pid,
+			 const char *file)
+{
+	struct bpf_program *p = h->skel->progs.heap_probe;
+	bool is_free = HEAP_COOKIE_SHAPE(set->cookies.p[i]) == HEAP_FREE_0;
+	/* the return first: an entry without it would be followed for ever */
+	for (int is_return = !is_free; is_return >= 0; is_return--) {
+		LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = set->cookies.p[i],
+			    .retprobe = is_return);
+		struct bpf_link *link =
+			bpf_program__attach_uprobe_opts(p, pid, file, set->offsets.p[i], &opts);
+		if (!link)
+			return -errno;
+		vec_push(&h->links, link);
+	}
+	return 0;
+}
+
+static int attach_set(struct heapprobes *h, const struct probe_set *set, int32_t pid,
+		      const char *path, struct err *err)
+{
+	CLEANUP(free_p) char *file = xasprintf("/proc/self/fd/%d", set->fd);
+	int rc = 0;
+	if (!set->offsets.n)
+		return 0;
+	if (h->info.has_sessions)
+		rc = attach_session(h, set, pid, file);
+	for (size_t i = 0; !h->info.has_sessions && !rc && i < set->offsets.n; i++)
+		rc = attach_single(h, set, i, pid, file);
+	return rc ? refused(err, rc, path) : 0;
+}
+
+/* Sites come by binary or not: each binary is gone through once. */
+static int attach_binary(struct heapprobes *h, const struct heap_plan *plan, size_t first,
+			 int32_t pid, int root_fd, struct err *err)
+{
+	const char *path = plan->sites.p[first].path;
+	struct probe_set set = {.fd = host_open_in_root(root_fd, path)};
+	if (set.fd < 0)
+		return err_set(err, set.fd, "cannot open '%s' of process %d: %s", path, pid,
+			       strerror(-set.fd));
+	for (size_t i = first; i < plan->sites.n; i++) {
+		const struct heap_site *s = &plan->sites.p[i];
+		if (is_probed(s->shape) && !strcmp(s->path, path))
+			add_site(h, &set, s, i);
+	}
+	int rc = attach_set(h, &set, pid, path, err);
+	vec_release(&set.offsets);
+	vec_release(&set.cookies);
+	close_p(&set.fd);
+	return rc;
+}
+
+static int attach_plan(struct heapprobes *h, const struct heap_plan *plan, int32_t pid,
+		       struct err *err)
+{
+	int root_fd = host_open_root(pid);
+	if (root_fd < 0)
+		return err_set(err, root_fd, "cannot look into process %d: %s", pid,
+			       strerror(-root_fd));
+	int rc = 0;
+	for (size_t i = 0; !rc && i < plan->sites.n; i++) {
+		bool is_seen = !is_probed(plan->sites.p[i].shape) || !plan->sites.p[i].path;
+		for (size_t k = 0; k < i && !is_seen; k++)
+			is_seen = is_probed(plan->sites.p[k].shape) &&
+				  !strcmp(plan->sites.p[k].path, plan->sites.p[i].path);
+		if (!is_seen)
+			rc = attach_binary(h, plan, i, pid, root_fd, err);
+	}
+	close_p(&root_fd);
+	return rc;
+}
+
+/* ---- processes ---------------------------------------------------------------------------- */
+
+static void take_row(void *ctx, const struct heapbook_row *row)
+{
+	struct process *p = ctx;
+	struct heapprobes *h = p->owner;
+	if (h->rc || !h->sink)
+		return;
+	struct event ev = {.kind = EVENT_TALLY,
+			   .time_ns = row->time_ns,
+			   .pid = p->pid,
+			   .tid = row->tid ? row->tid : p->pid,
+			   .cpu = -1};
+	ev.tally.spec = row->spec;
+	ev.tally.user_ref = row->stack < h->stacks.n ? h->stacks.p[row->stack] : 0;
+	ev.tally.log2_ns = LOG2_NONE;
+	ev.tally.size_class = row->size_class;
+	ev.tally.syscall = -1;
+	ev.tally.detail = row->detail;
+	ev.tally.values = row->values;
+	h->rc = h->sink->event(h->sink->ctx, &ev, h->err);
+}
+
+static void open_book(struct heapprobes *h, struct process *p)
+{
+	p->book = heapbook_new(&(struct heapbook_spec){
+		.start_ns = h->epoch_ns,
+		.interval_bytes = h->spec.is_every ? 0 : h->spec.interval_bytes,
+		.nr_slots = SLOTS_MAX,
+		.on_row = take_row,
+		.ctx = p});
+	uint64_t ns = h->epoch_ns;
+	heapbook_clock(p->book, &(struct heapclock){.tsc = ns, .ns = ns, .ns_per_tick = 1});
+}
+
+static void add_process(struct heapprobes *h, int32_t pid)
+{
+	struct process *p = xcalloc(1, sizeof(*p));
+	p->owner = h;
+	p->pid = pid;
+	if (h->epoch_ns)
+		open_book(h, p);
+	vec_push(&h->processes, p);
+	h->info.nr_processes++;
+}
+
+/* @is_late: may come again; -EAGAIN then. */
+static int plan_process(struct heapprobes *h, int32_t pid, bool is_late, struct err *err)
+{
+	CLEANUP(heap_plan_release) struct heap_plan plan = {0};
+	const struct heap_planner *planner = h->spec.planner;
+	int rc = planner->plan(planner->ctx, pid, HEAP_TIER_UPROBES, &plan, err);
+	if (!rc && !plan.sites.n)
+		rc = err_set(err, -ENOENT, "no allocator was found in process %d", pid);
+	bool is_settled = !rc && plan.sites.n == h->nr_sites_before;
+	h->nr_sites_before = rc ? 0 : plan.sites.n;
+	if (is_late && !is_settled)
+		return -EAGAIN;
+	rc = rc ? rc : attach_plan(h, &plan, pid, err);
+	if (rc)
+		return rc;
+	add_process(h, pid);
+	if (!h->allocator && plan.allocator_text)
+		h->allocator = xstrdup(plan.allocator_text);
+	if (h->spec.on_plan)
+		h->spec.on_plan(h->spec.ctx, pid, &plan);
+	return 0;
+}
+
+/* Whether a launched command has executed its program. */
+static bool has_executed(int32_t pid)
+{
+	CLEANUP(free_p) char *path = xasprintf("/proc/%d/exe", pid);
+	struct stat own;
+	struct stat its;
+	return !stat("/proc/self/exe", &own) && !stat(path, &its) &&
+	       (own.st_ino != its.st_ino || own.st_dev != its.st_dev);
+}
+
+static void look_at_child(struct heapprobes *h)
+{
+	CLEANUP(err_release) struct err err = {0};
+	if (!h->child || !has_executed(h->child))
+		return;
+	int rc = plan_process(h, h->child, h->nr_tries < CHILD_TRIES, &err);
+	h->nr_tries++;
+	if (rc == -EAGAIN)
+		return;
+	if (rc && h->spec.on_refused)
+		h->spec.on_refused(h->spec.ctx, h->child, &err);
+	h->child = 0;
+}
+
+int heapprobes_attach(struct heapprobes *h, struct err *err)
+{
+	int rc = bpfring_open(&h->ring, bpf_map__fd(h->skel->maps.heap_ring),
+			      bpf_map__max_entries(h->skel->maps.heap_ring), err);
+	h->skel->bss->heap_interval_bytes = h->spec.is_every ? 0 : h->spec.interval_bytes;
+	size_t nr = h->spec.pids ? h->spec.pids->pids.n : 0;
+	size_t nr_refused = 0;
+	for (size_t i = 0; !rc && i < nr; i++) {
+		CLEANUP(err_release) struct err why = {0};
+		int32_t pid = h->spec.pids->pids.p[i];
+		if (!plan_process(h, pid, false, &why))
+			continue;
+		if (h->spec.on_refused)
+			h->spec.on_refused(h->spec.ctx, pid, &why);
+		if (++nr_refused == nr)
+			rc = err_move(err, &why);
+	}
+	return rc;
+}
+
+void heapprobes_start(struct heapprobes *h, uint64_t start_ns)
+{
+	h->epoch_ns = start_ns;
+	for (size_t i = 0; i < h->processes.n; i++)
+		open_book(h, h->processes.p[i]);
+	h->skel->bss->heap_epoch_ns = start_ns;
+}
+
+/* ---- records ------------------------------------------------------------------------------ */
+
+static struct process *process_of(const struct heapprobes *h, int32_t pid)
+{
+	for (size_t i = 0; i < h->processes.n; i++)
+		if (h->processes.p[i]->pid == pid)
+			return h->processes.p[i];
+	return NULL;
+}
+
+static uint32_t stack_number(struct heapprobes *h, uint64_t ref)
+{
+	if (!ref)
+		return 0;
+	bool is_new;
+	uint32_t *nr = map_put(&h->stack_of, ref, &is_new);
+	if (is_new) {
+		*nr = (uint32_t)h->stacks.n;
+		vec_push(&h->stacks, ref);
+	}
+	return *nr;
+}
+
+/* Threads that are too many share the last one. */
+static uint16_t slot_of(struct process *p, int32_t tid)
+{
+	bool is_new;
+	uint32_t *slot = map_put(&p->slot_of, (uint32_t)tid, &is_new);
+	if (is_new) {
+		bool is_last = p->nr_slots >= SLOTS_MAX - 1;
+		*slot = is_last ? SLOTS_MAX - 1 : p->nr_slots++;
+		heapbook_thread(p->book, (uint16_t)*slot, is_last ? 0 : tid);
+	}
+	return (uint16_t)*slot;
+}
+
+static struct heapring_event event_of(struct heapprobes *h, struct process *p,
+				      const struct kernel_heap *r)
+{
+	bool is_alloc = r->head.kind == RECORD_ALLOC;
+	return (struct heapring_event){.tsc = r->head.time_ns,
+				       .addr = r->block,
+				       .nr_bytes = r->nr_bytes,
+				       .stack = is_alloc ? stack_number(h, r->stack) : 0,
+				       .slot = slot_of(p, r->head.pid),
+				       .kind = is_alloc ? HEAP_RECORD_ALLOC : HEAP_RECORD_FREE,
+				       .site = HEAP_SITE_NONE};
+}
+
+static void take_records(struct heapprobes *h)
+{
+	struct heapring_event batch[AT_ONCE];
+	struct process *whose = NULL;
+	const void *record;
+	uint32_t nr_bytes;
+	size_t n = 0;
+	while (bpfring_peek(&h->ring, &record, &nr_bytes) == BPFRING_RECORD) {
+		struct kernel_heap r;
+		bool is_whole = nr_bytes >= sizeof(r);
+		if (is_whole)
+			memcpy(&r, record, sizeof(r));
+		bpfring_consume(&h->ring);
+		struct process *p = is_whole ? process_of(h, r.head.tgid) : NULL;
+		if (!p || !p->book)
+			continue;
+		if (n == AT_ONCE || (n && p != whose)) {
+			heapbook_add(whose->book, batch, n);
+			bpfring_publish(&h->ring);
+			n = 0;
+		}
+		whose = p;
+		batch[n++] = event_of(h, p, &r);
+	}
+	if (n)
+		heapbook_add(whose->book, batch, n);
+	bpfring_publish(&h->ring);
+}
+
+int heapprobes_poll(struct heapprobes *h, const struct event_sink *sink, struct err *err)
+{
+	uint64_t passed_ns = clock_mono_ns() - LATE_NS;
+	h->sink = sink;
+	h->err = err;
+	look_at_child(h);
+	take_records(h);
+	for (size_t i = 0; i < h->processes.n; i++)
+		if (passed_ns > h->epoch_ns)
+			heapbook_passed(h->processes.p[i]->book, passed_ns);
+	h->sink = NULL;
+	return h->rc;
+}
+
+static void keep_counts(struct heapprobes *h)
+{
+	const struct kernel_heap_counts *c = (const void *)&h->skel->bss->heap_counts;
+	h->info.nr_hits = c->nr_hits;
+	h->info.nr_allocs = c->nr_allocs;
+	h->info.nr_alloc_bytes = c->nr_bytes;
+	h->info.nr_frees = c->nr_frees;
+	h->info.nr_dropped = c->nr_dropped;
+	h->info.dropped_bytes = c->dropped_bytes;
+	h->info.nr_no_room = c->nr_no_room;
+}
+
+int heapprobes_stop(struct heapprobes *h, const struct event_sink *sink, struct err *err)
+{
+	if (!h->epoch_ns || h->is_stopped)
+		return 0;
+	h->is_stopped = true;
+	detach(h);
+	h->sink = sink;
+	h->err = err;
+	take_records(h);
+	for (size_t i = 0; i < h->processes.n; i++)
+		heapbook_end(h->processes.p[i]->book);
+	h->sink = NULL;
+	keep_counts(h);
+	return h->rc;
+}
+
+struct heapprobes_info heapprobes_info(const struct heapprobes *h)
+{
+	struct heapprobes_info info = h->info;
+	info.is_launch = h->spec.child != 0;
+	info.interval_bytes = h->spec.is_every ? 0 : h->spec.interval_bytes;
+	info.why = h->spec.why ? h->spec.why : "";
+	info.allocator = h->allocator ? h->allocator : "";
+	return info;
+}
+
+#else
+
+int heapprobes_open(struct heapprobes **ret_h, struct engine *e, const struct heapsource_spec *spec,
+		    struct err *err)
+{
+	(void)ret_h;
+	(void)e;
+	(void)spec;
+	return err_set(err, -ENOTSUP, "this assay was built without programs for the kernel");
+}
+int heapprobes_attach(struct heapprobes *h, struct err *err)
+{
+	(void)h;
+	return err_set(err, -ENOTSUP, "this assay was built without programs for the kernel");
+}
+void heapprobes_start(struct heapprobes *h, uint64_t start_ns)
+{
+	(void)h;
+	(void)start_ns;
+}
+int heapprobes_poll(struct heapprobes *h, const struct event_sink *sink, struct err *err)
+{
+	(void)h;
+	(void)sink;
+	(void)err;
+	return 0;
+}
+int heapprobes_stop(struct heapprobes *h, const struct event_sink *sink, struct err *err)
+{
+	return heapprobes_poll(h, sink, err);
+}
+struct heapprobes_info heapprobes_info(const struct heapprobes *h)
+{
+	(void)h;
+	return (struct heapprobes_info){.allocator = "", .why = ""};
+}
+void heapprobes_free(struct heapprobes *h)
+{
+	(void)h;
+}
+
+#endif
+
+void heapprobes_free_p(struct heapprobes **h)
+{
+	heapprobes_free(*h);
+	*h = NULL;
+}

@@ -1,0 +1,26 @@
+# Growth without looking into an allocator: bytes touched first are what RSS grew by, huge pages too.
+. "$LIB/share.sh"
+[ "$(id -u)" = 0 ] || skip "needs root"
+cell() { python3 "$LIB/cell.py" g.json "$@"; }
+near_pct() { awk -v a="$1" -v b="$2" -v p="$3" 'BEGIN { d = a > b ? a - b : b - a; exit !(b > 0 && d * 100 <= p * b) }'; }
+
+check() { # NAME: the recording's growth against what the program says of itself
+	$ASSAY report --json g.assay > g.json || fail "$1: report"
+	grew=$(awk '$1 == "grew" { print $2 * 1024 }' out)
+	growth=$(cell memory bytes "what=touched first")
+	near_pct "$growth" "$grew" 5 || fail "$1: RSS grew by $grew bytes, growth says $growth"
+}
+$ASSAY heap --tier growth --no-pictures -o g.assay -- "$TARGETS/eats" 64 > out 2> err || fail "$(cat err)"
+check "small pages"
+big=$(cell growth_functions bytes function=big)
+small=$(cell growth_functions bytes function=small)
+near_pct $((big * 100 / (big + small))) 75 5 || fail "big $big, small $small"
+faults=$(cell growth_functions faults function=big)
+[ "$faults" -ge 12000 ] || fail "48 MiB in $faults faults"
+[ "$(cell mapped_functions mapped function=big)" -ge $((48 << 20)) ] || fail "big maps 48 MiB: $(cell mapped_functions mapped function=big)"
+if ! grep -q '\[never\]' /sys/kernel/mm/transparent_hugepage/enabled; then
+	GLIBC_TUNABLES=glibc.malloc.hugetlb=1 $ASSAY heap --tier growth --no-pictures -o g.assay -- "$TARGETS/eats" 64 > out 2> err || fail "$(cat err)"
+	check "huge pages"
+	faults=$(cell memory count "what=touched first")
+	[ "$faults" -lt 5000 ] || fail "no huge pages: 64 MiB in $faults faults"
+fi
