@@ -7,12 +7,16 @@
 #include "tap.h"
 
 #if defined(__x86_64__)
+#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "base/buf.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "heap_world.h"
 
@@ -411,6 +415,254 @@ TEST(heapblob_walk_survives_any_rules)
 	}
 	CHECK_U64(heap_world_slot(hw)->nr_allocs, 600);
 	free(r);
+	heap_world_free(hw);
+}
+
+/* ---- others' unwinders ------------------------------------------------------------------------
+ */
+
+static uint32_t nr_inside;
+static bool is_main_reached;
+static int (*libc_backtrace)(void **, int);
+
+/* In the original function: the recorder's frames are on the stack. */
+static NO_FP void *give_within(size_t n)
+{
+	struct shot s;
+	TAKE_SHOT(&s);
+	const struct walk_frame *f;
+	struct walk_input in = {.space = hw->world.space,
+				.regs = s.regs,
+				.regs_mask = 1 << 6 | 1 << 7 | 1 << 8,
+				.stack = (const void *)(uintptr_t)s.regs[1],
+				.nr_stack = stack_end - s.regs[1]};
+	is_main_reached = walker_walk(hw->world.walker, &in, &f, &nr_inside) == WALK_ROOT;
+	return give(n);
+}
+
+TEST(heapblob_frames_are_passed_by_our_unwinder)
+{
+	begin(&every);
+	hooked = (void *(*)(size_t))heap_world_hook(hw, HEAP_ALLOC_0, (heap_fn)give_within);
+	nonsense(12);
+	CHECK(is_main_reached);
+	CHECK(nr_inside > 15);
+	void *(*again)(size_t, size_t) = (void *(*)(size_t, size_t))heap_world_hook(
+		hw, HEAP_REALLOC_1, (heap_fn)give_within);
+	is_main_reached = false;
+	(void)again(1, 2);
+	CHECK(is_main_reached);
+	heap_world_free(hw);
+}
+
+static void *nr_backtrace(size_t n)
+{
+	void *frames[64];
+	nr_inside = (uint32_t)libc_backtrace(frames, ARRAY_LEN(frames));
+	return give(n);
+}
+
+/* As exceptions need it that pass through an operator new. */
+TEST(heapblob_frames_are_passed_by_a_compiler_s_unwinder_that_was_told)
+{
+	begin(&every);
+	hooked = (void *(*)(size_t))heap_world_hook(hw, HEAP_ALLOC_0, (heap_fn)nr_backtrace);
+	void *libgcc = dlopen("libgcc_s.so.1", RTLD_NOW);
+	void (*tell)(const void *) =
+		libgcc ? (void (*)(const void *))(uintptr_t)dlsym(libgcc, "__register_frame")
+		       : NULL;
+	libc_backtrace = (int (*)(void **, int))(uintptr_t)dlsym(RTLD_DEFAULT, "backtrace");
+	if (!tell || !libc_backtrace)
+		tap_skip("no libgcc_s with __register_frame");
+	nonsense(12);
+	CHECK(nr_inside < 12);
+	tell(hw->image + heap_image()->frames);
+	nonsense(12);
+	CHECK(nr_inside > 14);
+	heap_world_free(hw);
+}
+
+/* ---- jemalloc
+ * ------------------------------------------------------------------------------------ */
+
+typedef int (*mallctl_fn)(const char *, void *, size_t *, void *, size_t);
+
+struct je_hooks {
+	heap_fn alloc;
+	heap_fn dalloc;
+	heap_fn expand;
+	void *extra;
+};
+
+static void *jemalloc;
+
+static heap_fn je(const char *name)
+{
+	heap_fn f = (heap_fn)(uintptr_t)dlsym(jemalloc, name);
+	if (!f)
+		tap_skip("jemalloc without %s", name);
+	return f;
+}
+
+/* Its thread-local storage wants more room than a library that comes late is given. */
+#define MORE_TLS "glibc.rtld.optional_static_tls=16384"
+
+/* Runs this test once more, with that room. True: done. */
+static bool run_with_room(const char *test)
+{
+	if (getenv("GLIBC_TUNABLES"))
+		return false;
+	setenv("GLIBC_TUNABLES", MORE_TLS, 1);
+	pid_t pid = fork();
+	if (!pid) {
+		(void)dup2(STDERR_FILENO, STDOUT_FILENO); /* a report within ours is no TAP */
+		execl("/proc/self/exe", "unit-tests", test, NULL);
+		_exit(127);
+	}
+	int status = 0;
+	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+	return true;
+}
+
+static mallctl_fn open_jemalloc(const char *conf)
+{
+	setenv("MALLOC_CONF", conf, 1);
+	jemalloc = dlopen("libjemalloc.so.2", RTLD_NOW | RTLD_LOCAL);
+	if (!jemalloc)
+		tap_skip("no libjemalloc.so.2 here");
+	mallctl_fn ctl = (mallctl_fn)je("mallctl");
+	CHECK(heap_world_refresh(hw));
+	return ctl;
+}
+
+static bool next_event(struct heap_seen *r)
+{
+	struct heap_slot *s = heap_world_slot(hw);
+
+	while (s && heap_world_next(hw, s, r)) {
+		if (r->kind != HEAP_RECORD_STACK)
+			return true;
+		told[r->stack] = xmemdup(r->frames, (r->nr_frames + 1) * sizeof(uint64_t));
+		nr_told[r->stack] = r->nr_frames;
+		end_told[r->stack] = r->end;
+	}
+	return false;
+}
+
+static void check_event(int line, uint32_t kind, const void *block, uint64_t n)
+{
+	struct heap_seen r = {0};
+
+	if (!next_event(&r) || r.kind != kind || r.block != (uint64_t)(uintptr_t)block ||
+	    (kind == HEAP_RECORD_ALLOC && r.n != n) || r.site != HEAP_SITE_NONE)
+		tap_fail(__FILE__, line, "kind %u block 0x%" PRIx64 " n %" PRIu64, (unsigned)r.kind,
+			 r.block, r.n);
+	if (kind == HEAP_RECORD_ALLOC && (!told[r.stack] || end_told[r.stack] != HEAP_STACK_WHOLE))
+		tap_fail(__FILE__, line, "stack ends with %u", end_told[r.stack]);
+}
+#define CHECK_EVENT(kind, block, n) check_event(__LINE__, kind, block, n)
+
+TEST(heapblob_hooks_of_jemalloc_see_all_its_functions)
+{
+	if (run_with_room("heapblob_hooks_of_jemalloc_see_all_its_functions"))
+		return;
+	begin(&every);
+	mallctl_fn ctl = open_jemalloc("");
+	struct je_hooks hooks = {.alloc = heap_world_fn(hw, heap_image()->hook_alloc),
+				 .dalloc = heap_world_fn(hw, heap_image()->hook_dalloc),
+				 .expand = heap_world_fn(hw, heap_image()->hook_expand)};
+	void *handle = NULL;
+	size_t n = sizeof(handle);
+	if (ctl("experimental.hooks.install", &handle, &n, &hooks, sizeof(hooks)))
+		tap_skip("this jemalloc has no hooks");
+	void *(*je_malloc)(size_t) = (void *(*)(size_t))je("malloc");
+	void *(*je_calloc)(size_t, size_t) = (void *(*)(size_t, size_t))je("calloc");
+	void *(*je_realloc)(void *, size_t) = (void *(*)(void *, size_t))je("realloc");
+	int (*je_memalign)(void **, size_t, size_t) =
+		(int (*)(void **, size_t, size_t))je("posix_memalign");
+	void *(*je_aligned)(size_t, size_t) = (void *(*)(size_t, size_t))je("aligned_alloc");
+	void *(*je_mallocx)(size_t, int) = (void *(*)(size_t, int))je("mallocx");
+	void *(*je_rallocx)(void *, size_t, int) = (void *(*)(void *, size_t, int))je("rallocx");
+	void (*je_free)(void *) = (void (*)(void *))je("free");
+
+	void *p = je_malloc(100);
+	CHECK_EVENT(HEAP_RECORD_ALLOC, p, 100);
+	void *q = je_realloc(p, 5000);
+	CHECK_EVENT(HEAP_RECORD_ALLOC, q, 5000);
+	CHECK_EVENT(HEAP_RECORD_FREE, p, 0);
+	je_free(q);
+	CHECK_EVENT(HEAP_RECORD_FREE, q, 0);
+	p = je_calloc(7, 9);
+	CHECK_EVENT(HEAP_RECORD_ALLOC, p, 63);
+	CHECK(je_memalign(&q, 64, 77) == 0);
+	CHECK_EVENT(HEAP_RECORD_ALLOC, q, 77);
+	je_free(q);
+	CHECK_EVENT(HEAP_RECORD_FREE, q, 0);
+	CHECK(je_memalign(&q, 3, 77) != 0);
+	q = je_aligned(64, 128);
+	CHECK_EVENT(HEAP_RECORD_ALLOC, q, 128);
+	void *r = je_mallocx(33, 0);
+	CHECK_EVENT(HEAP_RECORD_ALLOC, r, 33);
+	void *s = je_rallocx(r, 9999, 0);
+	CHECK_EVENT(HEAP_RECORD_ALLOC, s, 9999);
+	CHECK_EVENT(HEAP_RECORD_FREE, r, 0);
+	je_free(p);
+	CHECK_EVENT(HEAP_RECORD_FREE, p, 0);
+	je_free(q);
+	CHECK_EVENT(HEAP_RECORD_FREE, q, 0);
+	CHECK(ctl("experimental.hooks.remove", NULL, NULL, &handle, sizeof(handle)) == 0);
+	je_free(s);
+	struct heap_seen rest;
+	CHECK(!next_event(&rest));
+	heap_world_free(hw);
+}
+
+static NO_FP void *through(void *(*f)(size_t), int depth, size_t n)
+{
+	if (!depth)
+		return f(n);
+	void *p = through(f, depth - 1, n);
+	sink++;
+	return p;
+}
+
+TEST(heapblob_unwinds_for_jemalloc_s_profiler)
+{
+	if (run_with_room("heapblob_unwinds_for_jemalloc_s_profiler"))
+		return;
+	begin(&every);
+	mallctl_fn ctl = open_jemalloc("prof:true,prof_active:true,lg_prof_sample:0");
+	heap_fn ours = heap_world_fn(hw, heap_image()->prof_backtrace);
+	if (ctl("experimental.hooks.prof_backtrace", NULL, NULL, &ours, sizeof(ours)))
+		tap_skip("this jemalloc has no profiler");
+	void *(*je_malloc)(size_t) = (void *(*)(size_t))je("malloc");
+	void *p = through(je_malloc, 9, 123456);
+	CHECK(p != NULL);
+	char path[] = "/tmp/assay-heapblob-XXXXXX";
+	int fd = mkstemp(path);
+	const char *arg = path;
+	CHECK(fd >= 0 && ctl("prof.dump", NULL, NULL, &arg, sizeof(arg)) == 0);
+	CLEANUP(buf_release) struct buf text = {0};
+	CHECK(file_read(&text, path, 1 << 24, NULL) == 0);
+	unlink(path);
+	/* The line of that stack has the recursion's return address nine times. */
+	const char *line = strstr(buf_str(&text), "@ 0x");
+	uint32_t nr_most = 0;
+	for (; line; line = strstr(line + 1, "@ 0x")) {
+		uint32_t nr = 0, nr_same = 0;
+		uint64_t last = 0;
+		const char *end = strchr(line, '\n');
+		for (const char *at = line + 2; at < end && *at == '0'; nr++) {
+			char *next_at = NULL;
+			uint64_t addr = strtoull(at, &next_at, 16);
+			nr_same += addr == last;
+			last = addr;
+			at = next_at + (*next_at == ' ');
+		}
+		nr_most = MAX(nr_most, nr_same);
+	}
+	CHECK(nr_most >= 8);
+	close(fd);
 	heap_world_free(hw);
 }
 #endif
