@@ -23,8 +23,10 @@ enum cell_kind {
 	/* Estimates: a number and half of its 95 % interval, 0 = exact. */
 	CELL_BYTES_ESTIMATE, /* estimate.value, u64; CELL_NO_ESTIMATE = not known */
 	CELL_COUNT_ESTIMATE,
+	CELL_NS_ESTIMATE,
 	CELL_BYTES_CHANGE, /* estimate.change, signed; CELL_NO_CHANGE = not known */
 	CELL_COUNT_CHANGE,
+	CELL_NS_CHANGE,
 };
 
 #define CELL_NO_ID       UINT64_MAX

@@ -62,6 +62,7 @@ int cmd_print(const struct buf *b);
 int cmd_clean(int argc, char **argv);
 int cmd_convert(int argc, char **argv);
 int cmd_cpu(int argc, char **argv);
+int cmd_diff(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_env(int argc, char **argv);
 int cmd_events(int argc, char **argv);

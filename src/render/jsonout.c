@@ -24,7 +24,9 @@ static const char *kind_name(enum cell_kind kind)
 					    [CELL_BYTES_ESTIMATE] = "bytes",
 					    [CELL_COUNT_ESTIMATE] = "count",
 					    [CELL_BYTES_CHANGE] = "bytes",
-					    [CELL_COUNT_CHANGE] = "count"};
+					    [CELL_COUNT_CHANGE] = "count",
+					    [CELL_NS_ESTIMATE] = "ns",
+					    [CELL_NS_CHANGE] = "ns"};
 	return names[kind];
 }
 
@@ -43,7 +45,8 @@ static void add_u64(struct json *j, const char *key, uint64_t v)
 /* "live", and beside it "live_error". */
 static void add_estimate(struct json *j, const struct report_column *c, const union cell *v)
 {
-	bool is_change = c->kind == CELL_BYTES_CHANGE || c->kind == CELL_COUNT_CHANGE;
+	bool is_change = c->kind == CELL_BYTES_CHANGE || c->kind == CELL_COUNT_CHANGE ||
+			 c->kind == CELL_NS_CHANGE;
 	bool is_known = is_change ? v->estimate.change != CELL_NO_CHANGE
 				  : v->estimate.value != CELL_NO_ESTIMATE;
 	if (!is_known)
@@ -92,6 +95,8 @@ static void add_cell(struct json *j, const struct report_column *c, const union 
 	case CELL_COUNT_ESTIMATE:
 	case CELL_BYTES_CHANGE:
 	case CELL_COUNT_CHANGE:
+	case CELL_NS_ESTIMATE:
+	case CELL_NS_CHANGE:
 		add_estimate(j, c, v);
 		break;
 	}

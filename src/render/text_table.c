@@ -90,22 +90,29 @@ static void end_line(struct buf *to)
 
 /* ---- tables ---------------------------------------------------------------------------- */
 
-static void add_number(struct buf *to, bool is_bytes, uint64_t v)
+static void add_number(struct buf *to, enum unit unit, uint64_t v)
 {
-	if (is_bytes)
-		num_add_bytes(to, v);
-	else
+	switch (unit) {
+	case UNIT_COUNT:
 		num_add_count(to, v);
+		break;
+	case UNIT_NS:
+		num_add_ns(to, v);
+		break;
+	case UNIT_BYTES:
+		num_add_bytes(to, v);
+		break;
+	}
 }
 
 /* "1.20 MiB +-8 %": of an estimate the error is best seen as a share. */
-static void add_estimate(struct buf *to, bool is_bytes, const struct cell_estimate *e)
+static void add_estimate(struct buf *to, enum unit unit, const struct cell_estimate *e)
 {
 	if (e->value == CELL_NO_ESTIMATE) {
 		buf_add_ch(to, '-');
 		return;
 	}
-	add_number(to, is_bytes, e->value);
+	add_number(to, unit, e->value);
 	if (!e->error || !e->value)
 		return;
 	buf_add_str(to, " +-");
@@ -115,7 +122,7 @@ static void add_estimate(struct buf *to, bool is_bytes, const struct cell_estima
 }
 
 /* "+1.20 MiB +-310 KiB" */
-static void add_change(struct buf *to, bool is_bytes, const struct cell_estimate *e)
+static void add_change(struct buf *to, enum unit unit, const struct cell_estimate *e)
 {
 	if (e->change == CELL_NO_CHANGE) {
 		buf_add_ch(to, '-');
@@ -123,11 +130,11 @@ static void add_change(struct buf *to, bool is_bytes, const struct cell_estimate
 	}
 	if (e->change)
 		buf_add_ch(to, e->change < 0 ? '-' : '+');
-	add_number(to, is_bytes, e->change < 0 ? 0 - (uint64_t)e->change : (uint64_t)e->change);
+	add_number(to, unit, e->change < 0 ? 0 - (uint64_t)e->change : (uint64_t)e->change);
 	if (!e->error)
 		return;
 	buf_add_str(to, " +-");
-	add_number(to, is_bytes, e->error);
+	add_number(to, unit, e->error);
 }
 
 static void add_cell(struct buf *to, const struct report_column *c, const union cell *v)
@@ -162,12 +169,22 @@ static void add_cell(struct buf *to, const struct report_column *c, const union 
 			num_add_double(to, v->d, 2);
 		break;
 	case CELL_BYTES_ESTIMATE:
+		add_estimate(to, UNIT_BYTES, &v->estimate);
+		break;
 	case CELL_COUNT_ESTIMATE:
-		add_estimate(to, c->kind == CELL_BYTES_ESTIMATE, &v->estimate);
+		add_estimate(to, UNIT_COUNT, &v->estimate);
+		break;
+	case CELL_NS_ESTIMATE:
+		add_estimate(to, UNIT_NS, &v->estimate);
 		break;
 	case CELL_BYTES_CHANGE:
+		add_change(to, UNIT_BYTES, &v->estimate);
+		break;
 	case CELL_COUNT_CHANGE:
-		add_change(to, c->kind == CELL_BYTES_CHANGE, &v->estimate);
+		add_change(to, UNIT_COUNT, &v->estimate);
+		break;
+	case CELL_NS_CHANGE:
+		add_change(to, UNIT_NS, &v->estimate);
 		break;
 	}
 }

@@ -1,0 +1,335 @@
+/* analyze/diff.c, leaktable.c, heapsum.c: memory compared, how fast it grows, its first page. */
+#include "base/base.h"
+#include "tap.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "analyze/diff.h"
+#include "analyze/firstpage.h"
+#include "analyze/heapsum.h"
+#include "analyze/heapweights.h"
+#include "analyze/leaktable.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "made.h"
+#include "madeheap.h"
+#include "model/heap.h"
+#include "render/jsonout.h"
+
+/* ---- comparisons --------------------------------------------------------------------------- */
+
+struct pair {
+	struct profile *p[2];
+	struct selection sel[2];
+	struct arena a;
+	struct diff d;
+};
+
+static void pair_release(struct pair *x)
+{
+	profile_free(x->p[0]);
+	profile_free(x->p[1]);
+	arena_release(&x->a);
+}
+
+static void compare(struct pair *x, const struct select_spec *spec, int how, unsigned by)
+{
+	CLEANUP(err_release) struct err err = {0};
+	for (size_t i = 0; i < 2; i++) {
+		profile_seal(x->p[i]);
+		if (firstpage_select(&x->a, x->p[i], spec, &x->sel[i], &err))
+			tap_fail(__FILE__, __LINE__, "%s", err_msg(&err));
+	}
+	struct diff_spec ds = {&x->sel[0], &x->sel[1],
+			       how < 0 ? diff_how_of(&x->sel[0], &x->sel[1]) : (enum diff_how)how,
+			       by};
+	diff_make(&x->d, &x->a, &ds);
+}
+
+static const struct diff_item *find(const struct diff *d, const char *name)
+{
+	for (size_t i = 0; i < d->n; i++)
+		if (!strcmp(d->items[i].name, name))
+			return &d->items[i];
+	tap_fail(__FILE__, __LINE__, "no row '%s'", name);
+	return &d->all;
+}
+
+static struct profile *heap_with(unsigned seconds, unsigned flags, const struct madeheap *rows,
+				 size_t n)
+{
+	struct profile *p = madeheap_new(seconds, flags);
+	for (size_t i = 0; i < n; i++)
+		madeheap(p, &rows[i]);
+	return p;
+}
+
+TEST(diff_aligns_by_name_and_sorts_by_change)
+{
+	static const struct madeheap before[] = {
+		{.table = "live", .size = 64, .nr = 100, .stack = "main;a;malloc libc.so.6"},
+		{.table = "live", .size = 64, .nr = 100, .stack = "main;b;malloc libc.so.6"},
+		{.table = "live", .size = 64, .nr = 5, .stack = "main;old;malloc libc.so.6"},
+	};
+	static const struct madeheap after[] = {
+		{.table = "live", .size = 64, .nr = 90, .stack = "main;b;malloc libc.so.6"},
+		{.table = "live", .size = 64, .nr = 300, .stack = "main;a;malloc libc.so.6"},
+		{.table = "live", .size = 64, .nr = 50, .stack = "main;new;malloc libc.so.6"},
+	};
+	CLEANUP(pair_release)
+	struct pair x = {.p = {heap_with(10, 0, before, ARRAY_LEN(before)),
+			       heap_with(10, 0, after, ARRAY_LEN(after))}};
+	struct select_spec spec = {.heap = {.weight = "live"}, .flags = SELECT_CUT_STACKS};
+	compare(&x, &spec, -1, BY_FUNCTION);
+	CHECK(x.d.spec.how == DIFF_AMOUNTS);
+	CHECK_STR(x.d.items[0].name, "a");
+	CHECK_STR(x.d.items[1].name, "new");
+	CHECK(find(&x.d, "a")->change == 200 * 64);
+	CHECK(find(&x.d, "b")->change == -10 * 64);
+	CHECK(find(&x.d, "old")->change == -5 * 64);
+	CHECK(find(&x.d, "main")->change == 0);
+	CHECK(find(&x.d, "main")->total_change == (200 - 10 + 50 - 5) * 64);
+	CHECK(x.d.all.change == (200 - 10 + 50 - 5) * 64);
+	CHECK(diff_is_certain(find(&x.d, "old")->change, find(&x.d, "old")->error));
+	double sum = 0;
+	for (size_t i = 0; i < x.d.n; i++)
+		sum += x.d.items[i].change;
+	CHECK(sum == x.d.all.change);
+}
+
+TEST(diff_of_samples_knows_what_is_chance)
+{
+	int64_t r = 524288;
+	struct madeheap before[] = {
+		{.table = "live",
+		 .bytes = 4 * r,
+		 .nr = 4,
+		 .samples = 4,
+		 .variance = 4 * r * r,
+		 .stack = "main;few"},
+		{.table = "live",
+		 .bytes = 400 * r,
+		 .nr = 400,
+		 .samples = 400,
+		 .variance = 400 * r * r,
+		 .stack = "main;many"},
+		{.table = "live",
+		 .bytes = 2 * r,
+		 .nr = 2,
+		 .samples = 2,
+		 .variance = 2 * r * r,
+		 .stack = "main;rare"},
+	};
+	struct madeheap after[] = {
+		{.table = "live",
+		 .bytes = 8 * r,
+		 .nr = 8,
+		 .samples = 8,
+		 .variance = 8 * r * r,
+		 .stack = "main;few"},
+		{.table = "live",
+		 .bytes = 800 * r,
+		 .nr = 800,
+		 .samples = 800,
+		 .variance = 800 * r * r,
+		 .stack = "main;many"},
+	};
+	CLEANUP(pair_release)
+	struct pair x = {.p = {heap_with(10, MADEHEAP_SAMPLED, before, ARRAY_LEN(before)),
+			       heap_with(10, MADEHEAP_SAMPLED, after, ARRAY_LEN(after))}};
+	compare(&x, &(struct select_spec){.heap = {.weight = "live"}}, -1, BY_FUNCTION);
+	const struct diff_item *few = find(&x.d, "few");
+	const struct diff_item *many = find(&x.d, "many");
+	const struct diff_item *rare = find(&x.d, "rare");
+	CHECK(!diff_is_certain(few->change, few->error));
+	CHECK(diff_is_certain(many->change, many->error));
+	/* both doubled; two samples that became none prove nothing */
+	CHECK(!diff_is_certain(rare->change, rare->error));
+	/* 1.96 sqrt(1200) intervals, and a little for skew */
+	CHECK(many->error > 67 * (double)r && many->error < 72 * (double)r);
+}
+
+TEST(diff_of_flows_is_per_time_unless_both_ran_to_their_end)
+{
+	static const struct madeheap row = {
+		.table = "allocated", .size = 64, .nr = 100, .stack = "main;a"};
+	static const struct madeheap twice = {
+		.table = "allocated", .size = 64, .nr = 200, .stack = "main;a"};
+	struct select_spec spec = {.heap = {.weight = "allocated"}};
+	CLEANUP(pair_release)
+	struct pair x = {.p = {heap_with(10, MADEHEAP_ATTACHED, &row, 1),
+			       heap_with(20, MADEHEAP_ATTACHED, &twice, 1)}};
+	compare(&x, &spec, -1, BY_FUNCTION);
+	CHECK(x.d.spec.how == DIFF_PER_TIME);
+	CHECK(x.d.all.change == 0);
+	CLEANUP(pair_release)
+	struct pair runs = {.p = {heap_with(10, 0, &row, 1), heap_with(20, 0, &twice, 1)}};
+	compare(&runs, &spec, -1, BY_FUNCTION);
+	CHECK(runs.d.spec.how == DIFF_AMOUNTS);
+	CHECK(runs.d.all.change == 6400);
+}
+
+TEST(diff_has_growth_per_minute_of_what_lives)
+{
+	static const struct madeheap row = {
+		.table = "live", .size = 1024, .nr = 1024, .stack = "main;a"};
+	static const struct madeheap more = {
+		.table = "live", .size = 1024, .nr = 3072, .stack = "main;a"};
+	CLEANUP(pair_release)
+	struct pair x = {.p = {heap_with(10, MADEHEAP_ATTACHED, &row, 1),
+			       heap_with(10, MADEHEAP_ATTACHED, &more, 1)}};
+	x.p[1]->wall_start_ns += 120 * (int64_t)NS_PER_SEC;
+	compare(&x, &(struct select_spec){.heap = {.weight = "live"}}, -1, DIFF_BY_STACK);
+	CHECK(fabs(x.d.minutes - 2) < 1e-9);
+	CHECK_STR(x.d.items[0].name, "a < main");
+	CLEANUP(report_free_p) struct report *r = report_new();
+	diff_report(r, &x.d, &(struct view_limits){.max_rows = 5});
+	const struct report_table *t = &r->tables.p[1];
+	for (size_t c = 0; c < t->nr_columns; c++)
+		if (!strcmp(t->columns[c].key, "per_min"))
+			CHECK(t->cells[c].estimate.change == 1024 * 1024);
+}
+
+static struct profile *cpu_with(int64_t a, int64_t b)
+{
+	struct profile *p = profile_new();
+	uint32_t t = made_table(p, "cycles", 1);
+	made_sample(p, t, &(struct made){.stack = "main;a", .nr = a, .ns = 1});
+	made_sample(p, t, &(struct made){.stack = "main;b", .nr = b, .ns = 2});
+	return p;
+}
+
+TEST(diff_of_cpu_samples_is_by_share)
+{
+	CLEANUP(pair_release) struct pair x = {.p = {cpu_with(5000, 5000), cpu_with(1500, 500)}};
+	compare(&x, &(struct select_spec){0}, -1, BY_FUNCTION);
+	CHECK(x.d.spec.how == DIFF_SHARES);
+	const struct diff_item *a = find(&x.d, "a");
+	CHECK(fabs(a->change - 25) < 1e-9 && diff_is_certain(a->change, a->error));
+	CLEANUP(pair_release) struct pair few = {.p = {cpu_with(5, 5), cpu_with(6, 5)}};
+	compare(&few, &(struct select_spec){0}, -1, BY_FUNCTION);
+	a = find(&few.d, "a");
+	CHECK(!diff_is_certain(a->change, a->error));
+}
+
+/* ---- growth -------------------------------------------------------------------------------- */
+
+TEST(growth_is_of_the_second_half_and_has_an_interval)
+{
+	double even[10];
+	double noisy[10];
+	double filled[10] = {100, 80, 30, 10, 0, 0, 0, 0, 0, 0};
+	for (size_t i = 0; i < 10; i++) {
+		even[i] = 100;
+		noisy[i] = i % 2 ? 500 : -480;
+	}
+	struct leak_growth g = leak_growth_of(even, 10);
+	CHECK(g.is_known && g.per_min == 6000 && g.per_min_error == 0);
+	CHECK_STR(leak_verdict(&g, 1000, 10 * NS_PER_SEC), "grows");
+	g = leak_growth_of(filled, 10);
+	CHECK(g.is_known && g.per_min == 0);
+	CHECK_STR(leak_verdict(&g, 220, 10 * NS_PER_SEC), "steady");
+	g = leak_growth_of(noisy, 10);
+	CHECK(g.per_min_error > fabs(g.per_min));
+	CHECK_STR(leak_verdict(&g, 100, 10 * NS_PER_SEC), "unclear");
+	CHECK(!leak_growth_of(even, 4).is_known);
+	g = leak_growth_of(even, 4);
+	CHECK_STR(leak_verdict(&g, 100, 10 * NS_PER_SEC), "too short to tell");
+}
+
+/* ---- the first page ------------------------------------------------------------------------ */
+
+static const struct report_table *table_of(const struct report *r, const char *key)
+{
+	vec_foreach(t, &r->tables)
+		if (!strcmp(t->key, key))
+			return t;
+	tap_fail(__FILE__, __LINE__, "no table '%s'", key);
+	return r->tables.p;
+}
+
+static const union cell *cell_at(const struct report_table *t, size_t row, const char *key)
+{
+	for (size_t c = 0; c < t->nr_columns; c++)
+		if (!strcmp(t->columns[c].key, key))
+			return &t->cells[row * t->nr_columns + c];
+	tap_fail(__FILE__, __LINE__, "no column '%s' in %s", key, t->key);
+	return t->cells;
+}
+
+static size_t row_named(const struct report_table *t, const char *column, const char *name)
+{
+	for (size_t i = 0; i < t->nr_rows; i++)
+		if (!strcmp(cell_at(t, i, column)->text, name))
+			return i;
+	tap_fail(__FILE__, __LINE__, "no row '%s' in %s", name, t->key);
+	return 0;
+}
+
+TEST(heapsum_has_what_was_recorded)
+{
+	CLEANUP(profile_free_p) struct profile *p = madeheap_server(MADEHEAP_ATTACHED);
+	CLEANUP(report_free_p) struct report *r = report_new();
+	CLEANUP(err_release) struct err err = {0};
+	struct view_limits limits = {.max_rows = 20};
+	CHECK(!firstpage_report(r, p, &(struct select_spec){0}, "x.assay", &limits, &err));
+	const struct report_table *t = table_of(r, "memory");
+	CHECK_U64(cell_at(t, row_named(t, "what", "live"), "bytes")->estimate.value, 12 << 20);
+	CHECK_U64(cell_at(t, row_named(t, "what", "leaked"), "bytes")->estimate.value, 7 << 20);
+	CHECK_U64(cell_at(t, row_named(t, "what", "older blocks freed"), "count")->estimate.value,
+		  77);
+	t = table_of(r, "heap_functions");
+	size_t row = row_named(t, "function", "Cache::insert");
+	CHECK_U64(row, 0);
+	CHECK_U64(cell_at(t, row, "allocated")->estimate.value, 10 << 20);
+	CHECK_U64(cell_at(t, row, "mean_bytes")->u, 4096);
+	CHECK_STR(cell_at(t, row, "through")->text, "std::vector::push_back");
+	row = row_named(t, "function", "read_request");
+	CHECK(cell_at(t, row, "temporary_pct")->d == 95);
+	t = table_of(r, "leaks");
+	row = row_named(t, "function", "Cache::insert");
+	CHECK(cell_at(t, row, "growth_per_min")->estimate.change == 60 << 20);
+	CHECK_STR(cell_at(t, row, "verdict")->text, "grows");
+	CHECK_STR(cell_at(t, row_named(t, "function", "load_table"), "verdict")->text, "steady");
+	t = table_of(r, "heap_sizes");
+	CHECK_U64(t->nr_rows, 3);
+	CHECK_U64(cell_at(t, 0, "min_bytes")->u, 512);
+	t = table_of(r, "heap_threads");
+	CHECK_STR(cell_at(t, 1, "thread")->text, "worker-1");
+	CHECK(r->hints.n == 3);
+}
+
+TEST(heapsum_of_samples_has_intervals_in_json)
+{
+	CLEANUP(profile_free_p) struct profile *p = madeheap_server(MADEHEAP_SAMPLED);
+	CLEANUP(report_free_p) struct report *r = report_new();
+	CLEANUP(err_release) struct err err = {0};
+	CLEANUP(buf_release) struct buf b = {0};
+	struct view_limits limits = {.max_rows = 20};
+	CHECK(!heapsum_report(r, p, &(struct select_spec){0}, NULL, &limits, &err));
+	jsonout_render(&b, r);
+	CHECK(strstr(buf_str(&b), "\"live_error\":") != NULL);
+	const struct report_table *t = table_of(r, "memory");
+	const union cell *live = cell_at(t, row_named(t, "what", "live"), "bytes");
+	CHECK(live->estimate.error > live->estimate.value / 3);
+	CHECK(live->estimate.error < live->estimate.value);
+}
+
+TEST(heapsum_of_a_dump_shows_what_lives)
+{
+	struct madeheap row = {.table = HEAP_TABLE_LIVE, .nr = 3, .bytes = 300, .stack = "main;a"};
+	CLEANUP(profile_free_p) struct profile *p = madeheap_new(0, MADEHEAP_ATTACHED);
+	CLEANUP(report_free_p) struct report *r = report_new();
+	CLEANUP(err_release) struct err err = {0};
+	madeheap(p, &row);
+	p->tables.p[3].time_ns[0] = 0;
+	profile_seal(p);
+	struct view_limits limits = {0};
+	CHECK(!heapsum_report(r, p, &(struct select_spec){0}, NULL, &limits, &err));
+	const struct report_table *t = table_of(r, "memory");
+	CHECK_U64(t->nr_rows, 1);
+	CHECK_U64(cell_at(t, 0, "bytes")->estimate.value, 300);
+	CHECK_U64(cell_at(table_of(r, "heap_functions"), 0, "blocks")->estimate.value, 3);
+}
