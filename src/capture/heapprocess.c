@@ -8,10 +8,12 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "capture/heapbook.h"
 #include "capture/heapring.h"
 #include "capture/kerneltables.h"
+#include "host/proc.h"
 
 #define BATCH       256
 #define CLOCK_TRIES 4
@@ -30,6 +32,8 @@ struct heapprocess {
 	struct kerneltables tables;
 	bool has_tables;
 	bool is_stopped;
+	bool has_own_pids; /* it is in another PID namespace than we */
+	struct map tid_of; /* number there -> number here */
 	const uint8_t **rings;
 	uint32_t ring_bytes;
 	struct heapring ring;
@@ -77,9 +81,31 @@ static void set_clock(struct heapprocess *p)
 
 /* ---- what the rings tell ------------------------------------------------------------------ */
 
+/* Numbers of threads as the process knows them, in a PID namespace of its own, are not ours. */
+static void learn_tids(struct heapprocess *p)
+{
+	CLEANUP(pid_list_release) struct pid_list tids = {0};
+	if (proc_threads(&tids, p->spec.pid, NULL))
+		return;
+	for (size_t i = 0; i < tids.pids.n; i++) {
+		int32_t inner = 0;
+		if (!proc_nspid(tids.pids.p[i], &inner, NULL) && inner > 0)
+			*map_put(&p->tid_of, (uint32_t)inner, NULL) = (uint32_t)tids.pids.p[i];
+	}
+}
+
+static int32_t outer_tid(const struct heapprocess *p, int32_t tid)
+{
+	const uint32_t *outer = p->has_own_pids ? map_get(&p->tid_of, (uint32_t)tid) : NULL;
+	return outer ? (int32_t)*outer : p->has_own_pids ? 0 : tid;
+}
+
 static void on_thread(void *ctx, uint16_t slot, int32_t tid)
 {
-	heapbook_thread(((struct heapprocess *)ctx)->book, slot, tid);
+	struct heapprocess *p = ctx;
+	if (p->has_own_pids)
+		learn_tids(p);
+	heapbook_thread(p->book, slot, outer_tid(p, tid));
 }
 
 static enum loss_kind loss_of(enum heap_stack_end end)
@@ -136,7 +162,8 @@ uint32_t heapprocess_pass(struct heapprocess *p)
 static bool is_alive(void *ctx, int32_t tid)
 {
 	const struct heapprocess *p = ctx;
-	return !syscall(SYS_tgkill, p->spec.pid, tid, 0) || errno != ESRCH;
+	int32_t outer = outer_tid(p, tid);
+	return outer && (!syscall(SYS_tgkill, p->spec.pid, outer, 0) || errno != ESRCH);
 }
 
 void heapprocess_retire(struct heapprocess *p)
@@ -146,7 +173,8 @@ void heapprocess_retire(struct heapprocess *p)
 
 void heapprocess_thread_ended(struct heapprocess *p, int32_t tid)
 {
-	heapring_thread_ended(&p->ring, tid);
+	if (!p->has_own_pids) /* else it is found out by looking */
+		heapring_thread_ended(&p->ring, tid);
 }
 
 /* ---- attaching ---------------------------------------------------------------------------- */
@@ -235,6 +263,8 @@ int heapprocess_attach(struct heapprocess **ret_p, const struct heapprocess_spec
 	*plan = (struct heap_plan){0};
 	p->seed = hash_mix((uint64_t)(uint32_t)spec->pid << 32 | spec->generation, spec->start_ns);
 	p->before = p->between = now_moment();
+	int32_t inner = 0;
+	p->has_own_pids = !proc_nspid(spec->pid, &inner, NULL) && inner != spec->pid;
 	struct heapinject_spec inject = {.pid = spec->pid,
 					 .plan = &p->plan,
 					 .is_every = spec->is_every,
@@ -283,6 +313,7 @@ void heapprocess_free(struct heapprocess *p)
 	heapinject_free(p->inject);
 	heap_plan_release(&p->plan);
 	heapqueue_batch_release(&p->batch);
+	map_release(&p->tid_of);
 	free(p->rings);
 	free(p);
 }
