@@ -1,0 +1,102 @@
+/*
+ * Rings of a recorder that may be hostile: whatever the heads and records say, each pass ends, room
+ * is given back, and what the books tell adds up.
+ */
+#include "base/base.h"
+
+#include "base/mem.h"
+#include "capture/heapbook.h"
+#include "capture/heapring.h"
+#include "specs.h"
+
+#define SLOTS      3
+#define RING_BYTES 512
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+struct world {
+	struct heap_shared shared;
+	struct heap_slot slots[SLOTS];
+	uint64_t rings[SLOTS][RING_BYTES / 8];
+	const uint8_t *ring_at[SLOTS];
+	struct heapbook *book;
+	int64_t blocks; /* allocated - freed - live */
+};
+
+static void on_thread(void *ctx, uint16_t slot, int32_t tid)
+{
+	ASSERT(slot < SLOTS && tid > 0);
+	heapbook_thread(((struct world *)ctx)->book, slot, tid);
+}
+
+static void on_stack(void *ctx, uint32_t stack, const uint64_t *frames, uint32_t nr,
+		     enum heap_stack_end end)
+{
+	(void)ctx;
+	(void)stack;
+	(void)frames;
+	ASSERT(nr <= HEAP_FRAMES_MAX && end < HEAP_STACK_END_NR);
+}
+
+static void on_row(void *ctx, const struct heapbook_row *row)
+{
+	struct world *w = ctx;
+	if (row->spec == SPEC_HEAP_ALLOCATED)
+		w->blocks += row->values[0];
+	else if (row->spec == SPEC_HEAP_FREED || row->spec == SPEC_HEAP_LIVE)
+		w->blocks -= row->values[0];
+}
+
+/* A part of the input becomes what the target has written since. */
+static const uint8_t *write_rings(struct world *w, const uint8_t *data, const uint8_t *end)
+{
+	for (unsigned s = 0; s < SLOTS && data < end; s++) {
+		size_t nr = MIN((size_t)(*data & 63), (size_t)(end - data - 1) / 8);
+		w->slots[s].tid = 1 + (*data++ >> 6);
+		w->slots[s].owner = 1;
+		for (size_t i = 0; i < nr; i++, data += 8) {
+			memcpy(&w->rings[s][w->slots[s].head % RING_BYTES / 8], data, 8);
+			w->slots[s].head += 8;
+		}
+		if (data < end && *data == 0xff) /* a head out of nowhere */
+			w->slots[s].head += (uint64_t)*data << 8;
+	}
+	return data;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+	struct world *w = xcalloc(1, sizeof(*w));
+	for (unsigned s = 0; s < SLOTS; s++)
+		w->ring_at[s] = (const uint8_t *)w->rings[s];
+	w->book = heapbook_new(&(struct heapbook_spec){
+		.start_ns = 1000, .nr_slots = SLOTS, .on_row = on_row, .ctx = w});
+	heapbook_clock(w->book, &(struct heapclock){1000, 1000, 1});
+	struct heapring ring;
+	heapring_init(&ring, &(struct heapring_spec){.shared = &w->shared,
+						     .slots = w->slots,
+						     .nr_slots = SLOTS,
+						     .ring_bytes = RING_BYTES,
+						     .rings = w->ring_at,
+						     .on_thread = on_thread,
+						     .on_stack = on_stack,
+						     .ctx = w});
+	const uint8_t *end = data + n;
+	for (uint64_t tsc = 2000; data < end; tsc += 400000000) {
+		data = write_rings(w, data, end);
+		struct heapring_event events[8];
+		size_t got;
+		heapring_begin(&ring, tsc);
+		while ((got = heapring_take(&ring, events, 8)))
+			heapbook_add(w->book, events, got);
+		heapbook_passed(w->book, tsc);
+		for (unsigned s = 0; s < SLOTS; s++)
+			ASSERT(w->slots[s].head - w->slots[s].tail <= RING_BYTES);
+	}
+	heapbook_end(w->book);
+	ASSERT(!w->blocks);
+	heapring_release(&ring);
+	heapbook_free(w->book);
+	free(w);
+	return 0;
+}
