@@ -4,9 +4,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "capture/heapsource.h"
-#include "capture/io.h"
 #include "cmd/cmd.h"
 #include "cmd/heap_outputs.h"
 #include "cmd/heap_prof.h"
@@ -24,16 +22,11 @@ struct heap_run {
 	struct buf suppress; /* text of the file */
 	bool is_many;        /* processes: each is told with its number */
 	size_t nr_refused;
-	char *tier; /* for facts; owned, where only growth is recorded */
-	char *allocator;
-	struct capture_fact facts[3];
 };
 
 static void heap_run_release(struct heap_run *r)
 {
 	buf_release(&r->suppress);
-	free_p(&r->tier);
-	free_p(&r->allocator);
 }
 
 /* ---- what is told while it runs ------------------------------------------------------------- */
@@ -65,6 +58,9 @@ static void say_gaps(const struct profile *p)
 		log_warn("%s events are missing: the rings were full", dropped);
 		log_hint("a sample (without --every, or with a larger --sample) needs less room");
 	}
+	const char *unpatched = profile_get_fact(p, "heap function not patched");
+	if (unpatched)
+		log_warn("not all of the allocator is seen: %s", unpatched);
 	const char *children = profile_get_fact(p, "heap children not followed");
 	if (children)
 		log_note("%s processes that it started were not recorded (--children does)",
@@ -89,45 +85,6 @@ static int finish(void *ctx, struct outputs *out, const struct capture_result *r
 	struct heap_outputs_options options = outputs_options(run);
 	say_gaps(r->profile);
 	return heap_outputs_finish(out, r, &options);
-}
-
-/* ---- nothing but growth ------------------------------------------------------------------- */
-
-/* Whether none of the processes can be looked into; a command is not known before it runs. */
-static bool is_growth(struct heap_run *r, const struct chosen_target *t,
-		      const struct heap_planner *planner)
-{
-	if (r->o->tier == HEAP_TIER_GROWTH && !t->has_target) {
-		r->tier = xstrdup("growth: asked for");
-		return true;
-	}
-	size_t nr_growth = 0;
-	for (size_t i = 0; t->has_target && i < t->target.pids.pids.n; i++) {
-		CLEANUP(heap_plan_release) struct heap_plan plan = {0};
-		int32_t pid = t->target.pids.pids.p[i];
-		if (planner->plan(planner->ctx, pid, (enum heap_tier)r->o->tier, &plan, NULL) ||
-		    plan.tier != HEAP_TIER_GROWTH)
-			return false; /* an error is told by the capture */
-		nr_growth++;
-		if (r->tier)
-			continue;
-		r->tier = xasprintf("growth: %s", plan.reason ? plan.reason : "");
-		r->allocator = xstrdup(plan.allocator_text ? plan.allocator_text : "");
-		say_plan(r, pid, &plan);
-	}
-	return nr_growth > 0;
-}
-
-static void use_growth(struct heap_run *r, struct recording *rec)
-{
-	r->facts[0] = (struct capture_fact){HEAP_FACT_TIER, r->tier};
-	if (r->allocator)
-		r->facts[1] = (struct capture_fact){HEAP_FACT_ALLOCATOR, r->allocator};
-	rec->options.programs = ENGINE_IO | ENGINE_MEMORY;
-	rec->options.io_parts = IO_PART_GROWTH;
-	rec->options.heap = NULL;
-	rec->options.facts = r->facts;
-	rec->count_name = "faults";
 }
 
 /* ---- the capture -------------------------------------------------------------------------- */
@@ -177,8 +134,6 @@ int heap_run(const struct heap_run_opts *o, const struct chosen_target *t,
 		.finish = finish,
 		.ctx = &run,
 	};
-	if (is_growth(&run, t, &planner))
-		use_growth(&run, &rec);
 	recording_target(&rec, t, args);
 	CLEANUP(heap_way_release) struct heap_way way = {0};
 	heap_way_choose(&way, &planner, (enum heap_tier)o->tier, t);

@@ -242,8 +242,6 @@ static void add_facts(struct capture *c)
 	buf_clear(&text);
 	buf_addf(&text, "%u", host_nr_cpus());
 	profile_fact(c->p, "cpus", buf_str(&text));
-	for (const struct capture_fact *f = o->facts; f && f->key; f++)
-		profile_fact(c->p, f->key, f->value);
 	if (o->target)
 		profile_fact(c->p, "target", o->target->name);
 	if (o->command) {

@@ -31,12 +31,6 @@ enum capture_flags {
 	CAPTURE_NO_BPF = 1 << 0, /* load no programs into the kernel */
 };
 
-/* What the command knows about the capture that no source does. */
-struct capture_fact {
-	const char *key; /* NULL ends the list */
-	const char *value;
-};
-
 struct counts_spec;
 struct heapsource_spec;
 
@@ -58,7 +52,6 @@ struct capture_options {
 	const struct spans_spec *spans;     /* with ENGINE_SPANS */
 	const struct heapsource_spec *heap; /* with ENGINE_HEAP; whom: from target or command */
 	uint64_t memory_spacing_ns;         /* with ENGINE_MEMORY: 0 = a second */
-	const struct capture_fact *facts;   /* may be NULL */
 	const struct target *target;        /* NULL: only the command */
 	char **command;                     /* NULL-terminated, or NULL */
 	const struct capture_gate *gate;    /* with a command; may be NULL */
