@@ -11,9 +11,21 @@ struct trim {
 	uint8_t *is_allocator; /* by location: 0 = not looked at, 1 = no, 2 = yes */
 };
 
+/* Stripped libraries of allocators have few names. */
+static bool is_allocator_library(const char *module)
+{
+	static const char *const names[] = {"libjemalloc.so", "libtcmalloc", "libmimalloc.so"};
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (!strncmp(module, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
 static bool is_allocator(struct trim *t, loc_id loc)
 {
 	const struct location *l = &t->p->locations.p[loc];
+	if (!t->is_allocator[loc] && is_allocator_library(profile_module_name(t->p, l->module)))
+		t->is_allocator[loc] = 2;
 	if (!t->is_allocator[loc]) {
 		bool is_all = l->nr_frames != 0;
 		for (size_t i = 0; is_all && i < l->nr_frames; i++) {

@@ -67,6 +67,7 @@ static const struct format formats[] = {
 		.suffixes = ".massif massif.out",
 		.sniff = massif_sniff,
 		.read = massif_read,
+		.write = massif_write,
 	},
 	{
 		.name = "gperftools",
