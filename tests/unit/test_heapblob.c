@@ -8,7 +8,6 @@
 
 #if defined(__x86_64__)
 #include <errno.h>
-#include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -17,76 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "heap_world.h"
-
-static struct heap_world *hw;
-static uint64_t next_block;
-static int nr_inner;
-
-static void *(*hooked_malloc)(size_t);
-static void (*hooked_free)(void *);
-
-/* Addresses that nobody reads from. */
-static void *fake_malloc(size_t n)
-{
-	(void)n;
-	next_block += 64;
-	return n == (size_t)-1 ? NULL : (void *)(uintptr_t)next_block;
-}
-
-static void fake_free(void *p)
-{
-	(void)p;
-	nr_inner++;
-}
-
-static void begin(const struct heap_world_spec *spec)
-{
-	hw = heap_world_new(spec);
-	if (!hw)
-		tap_skip("no recorder for this machine");
-	next_block = 0x10000;
-	hooked_malloc = (void *(*)(size_t))heap_world_hook(hw, HEAP_ALLOC_0, (heap_fn)fake_malloc);
-	hooked_free = (void (*)(void *))heap_world_hook(hw, HEAP_FREE_0, (heap_fn)fake_free);
-	heap_world_start(hw);
-}
-
-static const struct heap_world_spec every = {.is_every = true};
-
-/* The next record that is not a stack. */
-static bool next(struct heap_slot *s, struct heap_seen *r)
-{
-	do {
-		if (!heap_world_next(hw, s, r))
-			return false;
-	} while (r->kind == HEAP_RECORD_STACK);
-	return true;
-}
-
-static void check_next(int line, uint32_t kind, uint64_t block, uint64_t n)
-{
-	struct heap_seen r;
-
-	if (!next(heap_world_slot(hw), &r)) {
-		tap_fail(__FILE__, line, "no record");
-		return;
-	}
-	if (r.kind != kind || r.block != block || (kind != HEAP_RECORD_FREE && r.n != n))
-		tap_fail(__FILE__, line, "kind %u block 0x%" PRIx64 " n %" PRIu64, (unsigned)r.kind,
-			 r.block, r.n);
-}
-#define CHECK_NEXT(kind, block, n) \
-	check_next(__LINE__, kind, (uint64_t)(uintptr_t)(block), (uint64_t)(n))
-
-static void check_none(int line)
-{
-	struct heap_seen r;
-	struct heap_slot *s = heap_world_slot(hw);
-
-	if (s && next(s, &r))
-		tap_fail(__FILE__, line, "a record of kind %d", (int)r.kind);
-}
-#define CHECK_NONE() check_none(__LINE__)
+#include "heapblob_fixture.h"
 
 TEST(heapblob_records_a_block_and_its_free)
 {
@@ -142,11 +72,6 @@ static int fake_out(void **ret, size_t alignment, size_t n)
 		return EINVAL;
 	*ret = fake_malloc(n);
 	return 0;
-}
-
-static void *fake_realloc(void *p, size_t n)
-{
-	return n == 8 ? p : n == (size_t)-1 || n == 0 ? NULL : fake_malloc(n);
 }
 
 static void *fake_reallocarray(void *p, size_t n, size_t m)
@@ -604,12 +529,6 @@ static void *allocate_much(void *arg)
 	return (void *)(uintptr_t)gettid();
 }
 
-static void *fake_thread_block(uint64_t x, size_t n)
-{
-	(void)n;
-	return (void *)(uintptr_t)(((uint64_t)(uint32_t)gettid() << 24) + x + 1);
-}
-
 TEST(heapblob_threads_do_not_meet)
 {
 	begin(&(struct heap_world_spec){.is_every = true, .ring_bytes = 2 << 20});
@@ -747,175 +666,4 @@ TEST(heapblob_handlers_may_allocate_at_any_time)
 	heap_world_free(hw);
 }
 
-/* ---- sampling ------------------------------------------------------------------------------ */
-
-static const struct heap_world_spec sampled = {.interval_bytes = 1000};
-
-/* How many of @n blocks of @size are recorded; all counted. */
-static uint64_t nr_sampled(size_t size, uint64_t n)
-{
-	struct heap_seen r;
-	uint64_t nr = 0;
-
-	for (uint64_t i = 0; i < n; i++) {
-		hooked_free(hooked_malloc(size));
-		struct heap_slot *s = heap_world_slot(hw);
-		while (i % 100 == 0 && next(s, &r))
-			nr += r.kind == HEAP_RECORD_ALLOC;
-	}
-	while (next(heap_world_slot(hw), &r))
-		nr += r.kind == HEAP_RECORD_ALLOC;
-	return nr;
-}
-
-TEST(heapblob_samples_each_size_as_often_as_it_says)
-{
-	begin(&sampled);
-	static const size_t sizes[] = {1, 10, 100, 500, 900, 999};
-	uint64_t nr_all = 0;
-	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
-		uint64_t n = 1000000;
-		double p = 1 - exp(-(double)sizes[i] / 1000);
-		double wanted = p * (double)n;
-		double sigma = sqrt(wanted * (1 - p));
-		uint64_t nr = nr_sampled(sizes[i], n);
-		nr_all += n;
-		if (fabs((double)nr - wanted) > 4 * sigma)
-			tap_fail(__FILE__, __LINE__, "size %zu: %" PRIu64 ", not %.0f +- %.0f",
-				 sizes[i], nr, wanted, sigma);
-	}
-	CHECK_U64(nr_sampled(1000, 1000), 1000);
-	CHECK_U64(nr_sampled(5000, 1000), 1000);
-	CHECK_U64(heap_world_slot(hw)->nr_allocs, nr_all + 2000);
-	CHECK_U64(heap_world_slot(hw)->nr_frees, nr_all + 2000);
-	CHECK_U64(hw->shared->nr_no_block, 0);
-	heap_world_free(hw);
-}
-
-TEST(heapblob_samples_a_mix_of_sizes_without_bias)
-{
-	begin(&sampled);
-	double estimate = 0, wanted = 0, variance = 0;
-	uint64_t seed = 1;
-	for (int i = 0; i < 2000000; i++) {
-		seed = seed * 6364136223846793005u + 1442695040888963407u;
-		uint64_t size = 1 + (seed >> 40) % 700;
-		(void)hooked_malloc(size);
-		double p = 1 - exp(-(double)size / 1000);
-		wanted += (double)size;
-		variance += (double)size * (double)size * (1 - p) / p;
-		struct heap_slot *s = heap_world_slot(hw);
-		struct heap_seen r;
-		while (next(s, &r))
-			estimate += (double)r.n / (1 - exp(-(double)r.n / 1000));
-	}
-	if (fabs(estimate - wanted) > 4 * sqrt(variance))
-		tap_fail(__FILE__, __LINE__, "%.0f, not %.0f +- %.0f", estimate, wanted,
-			 sqrt(variance));
-	heap_world_free(hw);
-}
-
-TEST(heapblob_tells_frees_of_sampled_blocks_and_of_no_others)
-{
-	begin(&sampled);
-	enum { N = 30000 };
-	static bool is_in[N];
-	struct heap_seen r;
-	uint64_t first = next_block + 64;
-	uint64_t nr_in = 0, nr_freed = 0;
-	for (int i = 0; i < N; i++) {
-		(void)hooked_malloc(100);
-		while (next(heap_world_slot(hw), &r)) {
-			CHECK(r.kind == HEAP_RECORD_ALLOC);
-			is_in[(r.block - first) / 64] = true;
-			nr_in++;
-		}
-	}
-	for (int i = 0; i < N; i++) {
-		hooked_free((void *)(uintptr_t)(first + (uint64_t)i * 64));
-		while (next(heap_world_slot(hw), &r)) {
-			CHECK(r.kind == HEAP_RECORD_FREE && is_in[(r.block - first) / 64]);
-			nr_freed++;
-		}
-	}
-	CHECK(nr_in > N / 15 && nr_in < N / 7);
-	CHECK_U64(nr_freed, nr_in);
-	CHECK_U64(heap_world_slot(hw)->nr_frees, N);
-	/* The set is empty again, bits too. */
-	uint64_t *words = (uint64_t *)(uintptr_t)hw->local->blocks;
-	for (uint64_t i = 0; i < HEAP_BLOCKS_BYTES(hw->local->nr_blocks) / 8; i++)
-		CHECK(words[i] == 0);
-	heap_world_free(hw);
-}
-
-TEST(heapblob_counts_blocks_for_which_the_set_has_no_room)
-{
-	begin(&(struct heap_world_spec){.interval_bytes = 100, .nr_blocks = 512});
-	for (int i = 0; i < 5000; i++) {
-		(void)hooked_malloc(100);
-		heap_world_skip(heap_world_slot(hw));
-	}
-	uint64_t nr_out = hw->shared->nr_no_block;
-	CHECK(nr_out >= 5000 - 512 && nr_out < 5000 - 400);
-	struct heap_seen r;
-	uint64_t nr_freed = 0;
-	for (uint64_t i = 0; i < 5000; i++) {
-		hooked_free((void *)(uintptr_t)(0x10040 + i * 64));
-		while (next(heap_world_slot(hw), &r))
-			nr_freed++;
-	}
-	CHECK_U64(nr_freed + nr_out, 5000);
-	heap_world_free(hw);
-}
-
-TEST(heapblob_puts_a_sampled_block_back_when_realloc_fails)
-{
-	begin(&sampled);
-	void *(*re)(void *, size_t) = (void *(*)(void *, size_t))heap_world_hook(
-		hw, HEAP_REALLOC_1, (heap_fn)fake_realloc);
-	void *p = hooked_malloc(2000);
-	CHECK_NEXT(HEAP_RECORD_ALLOC, p, 2000);
-	CHECK(re(p, (size_t)-1) == NULL);
-	CHECK_NONE();
-	void *q = re(p, 3000);
-	CHECK_NEXT(HEAP_RECORD_FREE, p, 0);
-	CHECK_NEXT(HEAP_RECORD_ALLOC, q, 3000);
-	hooked_free(p);
-	CHECK_NONE();
-	hooked_free(q);
-	CHECK_NEXT(HEAP_RECORD_FREE, q, 0);
-	heap_world_free(hw);
-}
-
-static void *share_blocks(void *arg)
-{
-	uint64_t base = (uint64_t)(uintptr_t)arg;
-	void *(*f)(uint64_t, size_t) = (void *(*)(uint64_t, size_t))(uintptr_t)base;
-	/* All threads' addresses fall into the same few buckets. */
-	for (int round = 0; round < 300; round++) {
-		void *p[60];
-		for (int i = 0; i < 60; i++)
-			p[i] = f((uint64_t)i * 16, 5000);
-		for (int i = 0; i < 60; i++)
-			hooked_free(p[i]);
-		heap_world_skip(heap_world_slot(hw));
-	}
-	return NULL;
-}
-
-TEST(heapblob_set_of_blocks_is_shared_by_threads)
-{
-	begin(&(struct heap_world_spec){.interval_bytes = 1000, .nr_blocks = 8192});
-	heap_fn f = heap_world_hook(hw, HEAP_ALLOC_1, (heap_fn)fake_thread_block);
-	pthread_t t[NR_THREADS];
-	for (int i = 0; i < NR_THREADS; i++)
-		CHECK(pthread_create(&t[i], NULL, share_blocks, (void *)(uintptr_t)f) == 0);
-	for (int i = 0; i < NR_THREADS; i++)
-		pthread_join(t[i], NULL);
-	uint64_t *words = (uint64_t *)(uintptr_t)(hw->local->blocks + hw->local->nr_blocks / 8);
-	for (uint64_t i = 0; i < hw->local->nr_blocks; i++)
-		CHECK(words[i] == 0);
-	CHECK_U64(hw->shared->nr_no_block, 0);
-	heap_world_free(hw);
-}
 #endif
