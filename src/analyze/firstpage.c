@@ -8,6 +8,7 @@
 #include "analyze/heapweights.h"
 #include "analyze/hotcold.h"
 #include "analyze/iosum.h"
+#include "analyze/memtime.h"
 #include "analyze/overview.h"
 #include "analyze/selecttags.h"
 #include "analyze/spansum.h"
@@ -35,7 +36,9 @@ enum profile_kind profile_kind_of(const struct profile *p)
 		return PROFILE_IO;
 	if (faultsum_is_there(p))
 		return PROFILE_FAULTS;
-	return eventsum_is_there(p) ? PROFILE_EVENTS : PROFILE_SAMPLES;
+	if (eventsum_is_there(p))
+		return PROFILE_EVENTS;
+	return memtime_is_there(p) ? PROFILE_MEMORY : PROFILE_SAMPLES;
 }
 
 bool firstpage_is_of_heap(const struct profile *p, const struct select_spec *spec)
@@ -108,6 +111,8 @@ int firstpage_report(struct report *r, const struct profile *p, const struct sel
 		return faultsum_report(r, p, spec, input, limits, err);
 	if (!spec->event && kind == PROFILE_HEAP)
 		return heapsum_report(r, p, spec, input, limits, err);
+	if (is_page_of(spec, HEAP_TABLE_MEMORY) || (!spec->event && kind == PROFILE_MEMORY))
+		return memtime_report(r, p, limits, MEMTIME_TREE_PCT, err);
 	if (kind == PROFILE_EVENTS)
 		return eventsum_report(r, p, spec, input, limits, EVENTSUM_STACKS, err);
 	return samples_page(r, p, spec, input, limits, err);

@@ -21,6 +21,7 @@ enum profile_kind {
 	PROFILE_IO,       /* reads, writes, syncs, block requests */
 	PROFILE_FAULTS,   /* page faults and reclaim */
 	PROFILE_HEAP,     /* memory: what was allocated, what lives */
+	PROFILE_MEMORY,   /* what the kernel says of memory, over time, and nothing else */
 	PROFILE_SPANS,    /* latency of operations, with the waits in them */
 };
 

@@ -7,7 +7,9 @@
 #include "analyze/calltext.h"
 #include "analyze/calltree.h"
 #include "analyze/select.h"
+#include "base/buf.h"
 #include "base/map.h"
+#include "base/num.h"
 #include "base/sv.h"
 #include "model/heap.h"
 #include "model/heaptables.h"
@@ -228,12 +230,28 @@ static const struct report_column time_columns[] = {
 	{"virtual_bytes", "virtual", CELL_BYTES, NULL},
 	{"mark", "", CELL_TEXT, NULL},
 };
+#define TIME_LIVE       1
+#define NR_TIME_COLUMNS ARRAY_LEN(time_columns)
+
+/* Columns that this profile has nothing for are left out; the mark stays. */
+static size_t choose_columns(const struct memtime *m, size_t *chosen)
+{
+	size_t nr = 0;
+	for (size_t c = 0; c < NR_TIME_COLUMNS; c++) {
+		bool is_live = c == TIME_LIVE;
+		bool is_kernels = c > TIME_LIVE && c + 1 < NR_TIME_COLUMNS;
+		if ((is_live && !m->has_live) || (is_kernels && !m->has_kernel))
+			continue;
+		chosen[nr++] = c;
+	}
+	return nr;
+}
 
 static void add_time_row(struct report *r, struct report_table *t, const struct memtime *m,
 			 size_t i, const char *mark)
 {
 	const struct memtime_row *row = &m->rows[i];
-	const union cell cells[] = {
+	const union cell all[NR_TIME_COLUMNS] = {
 		{.u = row->time_ns - MIN(m->start_ns, row->time_ns)},
 		{.u = row->live_bytes},
 		{.u = row->rss_bytes},
@@ -246,13 +264,23 @@ static void add_time_row(struct report *r, struct report_table *t, const struct 
 		{.u = row->virtual_bytes},
 		{.text = mark},
 	};
+	size_t chosen[NR_TIME_COLUMNS];
+	union cell cells[NR_TIME_COLUMNS];
+	size_t nr = choose_columns(m, chosen);
+	for (size_t c = 0; c < nr; c++)
+		cells[c] = all[chosen[c]];
 	report_add_row(r, t, cells);
 }
 
 static void add_snapshots(struct report *r, const struct memtime *m, uint64_t max_rows)
 {
-	struct report_table *t = report_add_table(r, "memory_time", "memory over time",
-						  time_columns, ARRAY_LEN(time_columns));
+	struct report_column columns[NR_TIME_COLUMNS];
+	size_t chosen[NR_TIME_COLUMNS];
+	size_t nr_columns = choose_columns(m, chosen);
+	for (size_t c = 0; c < nr_columns; c++)
+		columns[c] = time_columns[chosen[c]];
+	struct report_table *t =
+		report_add_table(r, "memory_time", "snapshots", columns, nr_columns);
 	size_t nr = max_rows ? MIN((size_t)MAX(max_rows, (uint64_t)2), m->nr_rows) : m->nr_rows;
 	const char *peak = m->has_live ? "peak of the heap" : "peak";
 	bool has_peak = false;
@@ -363,8 +391,16 @@ static void begin(struct report *r, const struct profile *p, const struct memtim
 	r->noun = "snapshots";
 	r->nr_samples = m->nr_rows;
 	r->total = m->rows[m->peak_idx].rss_bytes;
-	vec_foreach(f, &p->facts)
-		report_fact(r, profile_text(p, f->key), profile_text(p, f->value));
+	r->has_no_samples = !m->has_live;
+	vec_foreach(f, &p->facts) {
+		const char *key = profile_text(p, f->key);
+		bool is_bytes =
+			!strcmp(key, MEMTIME_FACT_MACHINE) || !strcmp(key, MEMTIME_FACT_LIMIT);
+		CLEANUP(buf_release) struct buf b = {0};
+		if (is_bytes)
+			num_add_bytes(&b, number_fact(p, key));
+		report_fact(r, key, is_bytes ? buf_str(&b) : profile_text(p, f->value));
+	}
 	if (p->is_incomplete)
 		report_note(r, "the recording is incomplete: its recorder was killed or the file "
 			       "was cut");

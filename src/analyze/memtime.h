@@ -60,6 +60,9 @@ struct memverdict memtime_verdict(struct arena *a, const struct profile *p,
 int memtime_report(struct report *r, const struct profile *p, const struct view_limits *limits,
 		   double min_tree_pct, struct err *err);
 
+/* What massif's reader shows by default. */
+#define MEMTIME_TREE_PCT 1.0
+
 /* Table "memory_growth" alone: first, last, peak and slope of each part. */
 void memtime_growth_report(struct report *r, const struct memtime *m);
 

@@ -13,6 +13,7 @@
 #include "analyze/heapsum.h"
 #include "analyze/heapweights.h"
 #include "analyze/ledger.h"
+#include "analyze/memtime.h"
 #include "analyze/named.h"
 #include "analyze/overview.h"
 #include "analyze/phases.h"
@@ -23,6 +24,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "cmd/memchart.h"
 #include "cmd/optgroups.h"
 #include "cmd/runs_view.h"
 #include "host/cachedir.h"
@@ -66,6 +68,8 @@ struct report_opts {
 	bool is_blame;
 	bool is_marks;
 	bool is_runs;
+	bool is_over_time;
+	const char *chart;
 	bool has_allocators;
 };
 
@@ -124,6 +128,10 @@ static const struct opt view_opts[] = {
 		 "standard libraries, which are left out at the ends of stacks else"),
 	OPT_FLAG(0, "marks", struct report_opts, is_marks,
 		 "phases between the marks set during the capture"),
+	OPT_FLAG(0, "over-time", struct report_opts, is_over_time,
+		 "memory: snapshots, growth with a verdict, and what was live at the peak"),
+	OPT_STR(0, "chart", struct report_opts, chart, "FILE",
+		"with --over-time: draw it (SVG), too"),
 	OPT_FLAG(0, "runs", struct report_opts, is_runs,
 		 "each FILE is a run of one thing: functions by mean self share, with the spread "
 		 "from run to run"),
@@ -434,6 +442,22 @@ static int report_profile(const struct profile *p, const struct report_opts *o,
 	return output_write(out, &b);
 }
 
+/* --over-time: of the whole profile, no selection. */
+static int report_over_time(const struct profile *p, const struct report_opts *o,
+			    const struct output_opts *out)
+{
+	CLEANUP(err_release) struct err err = {0};
+	CLEANUP(report_free_p) struct report *r = report_new();
+	CLEANUP(buf_release) struct buf b = {0};
+	const struct view_limits limits = {.max_rows = o->limit};
+	double min_pct = o->percent_limit >= 0 ? o->percent_limit : MEMTIME_TREE_PCT;
+	if (memtime_report(r, p, &limits, min_pct, &err) ||
+	    (o->chart && memchart_file(o->chart, p, &err)))
+		return fail(&err);
+	render(&b, r, out);
+	return output_write(out, &b);
+}
+
 /* --runs: files are compared with each other, not added up. */
 static int report_runs(const struct report_opts *o, const struct select_spec *spec,
 		       const struct output_opts *out, const struct opt_args *args)
@@ -512,6 +536,8 @@ int cmd_report(int argc, char **argv)
 				 "the tables of waits and runs have columns of their own");
 	if (filter_finish(&filter, &err))
 		return fail(&err);
+	if (o.chart && !o.is_over_time)
+		return cmd_usage("report", "--chart needs --over-time");
 	if (o.is_runs)
 		return report_runs(&o, &filter.spec, &out, &args);
 	CLEANUP(profile_free_p) struct profile *p = NULL;
@@ -520,6 +546,8 @@ int cmd_report(int argc, char **argv)
 		return cmd_fail(&err);
 	if (filter_weigh(&filter, p, &err))
 		return fail(&err);
+	if (o.is_over_time)
+		return report_over_time(p, &o, &out);
 	bool is_weighed = filter.weight || filter.spec.heap.at;
 	if (is_weighed && o.by == REPORT_BY_NONE) /* the first page has all columns */
 		o.by = BY_FUNCTION;

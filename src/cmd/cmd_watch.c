@@ -22,6 +22,8 @@ static const struct opt out_table[] = {
 		 "one object a line for each reading, a last one with the summary"),
 	OPT_U64(0, "limit", struct watch_opts, limit, "N",
 		"rows of the tables at the end, 0 for all (default 15)"),
+	OPT_STR(0, "chart", struct watch_opts, chart, "FILE",
+		"draw memory over time (SVG) to FILE at the end"),
 	OPT_STR('o', "output", struct watch_opts, output, "FILE",
 		"record it, for assay report and flame"),
 	OPT_END,

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "cmd/cmd.h"
+#include "cmd/memchart.h"
 
 #define ROWS 12
 
@@ -114,6 +115,8 @@ int heap_outputs_finish(struct outputs *o, const struct capture_result *r,
 	int status = summarize(&e);
 	if (status == EXIT_OK && !(o->flags & OUTPUTS_SKIP_PICTURES))
 		status = write_pictures(&e, flags);
+	if (status == EXIT_OK && !(o->flags & OUTPUTS_SKIP_PICTURES))
+		status = memchart_output(o, r->profile);
 	outputs_say_cost(r);
 	outputs_say_files(o, r, false);
 	return r->disk.code ? EXIT_FAILED : status;

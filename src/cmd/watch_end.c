@@ -13,13 +13,14 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "cmd/cmd.h"
+#include "cmd/memchart.h"
 #include "cmd/optgroups.h"
 #include "cmd/watch_explain.h"
 #include "render/jsonout.h"
 #include "render/text.h"
 #include "render/text_table.h"
 
-#define MAPS_NS    (10 * NS_PER_SEC)
+#define MAPS_NS    NS_PER_SEC
 #define WALK_SHARE 100
 
 static uint64_t cpu_ns(void)
@@ -59,6 +60,7 @@ void watch_state_release(struct watch_state *s)
 	if (s->has_probe)
 		watch_probe_release(&s->probe);
 	watch_maps_release(&s->maps);
+	memexplain_free(s->parts);
 	watch_record_release(&s->record);
 	vec_release(&s->points);
 }
@@ -72,16 +74,18 @@ void watch_state_abandon(struct watch_state *s)
 static void read_maps(struct watch_state *s)
 {
 	struct watch_maps fresh;
-	uint64_t before_ns = s->probe.walks_ns;
+	uint64_t start_ns = clock_mono_ns();
 	watch_probe_maps(&s->probe, &fresh);
-	s->next_maps_ns =
-		clock_mono_ns() + MAX(MAPS_NS, (s->probe.walks_ns - before_ns) * WALK_SHARE);
-	if (!fresh.list.n) { /* it has just ended: what is known stays */
+	if (!fresh.list.n) { /* it has just ended */
 		watch_maps_release(&fresh);
 		return;
 	}
 	watch_maps_release(&s->maps);
+	memexplain_free(s->parts);
 	s->maps = fresh;
+	s->parts = watch_explain(&s->maps, &s->last.allocator, s->allocator);
+	s->maps_ns = start_ns;
+	s->next_maps_ns = start_ns + MAX(MAPS_NS, (clock_mono_ns() - start_ns) * WALK_SHARE);
 }
 
 int watch_state_read(struct watch_state *s, struct watch_tick *ret_t, struct err *err)
@@ -156,8 +160,6 @@ static void add_facts(struct report *r, const struct watch_state *s)
 static struct report *make_report(struct watch_state *s, const struct memverdict *v)
 {
 	CLEANUP(arena_release) struct arena a = {0};
-	CLEANUP(memexplain_free_p)
-	struct memexplain *e = watch_explain(&s->maps, &s->last.allocator, s->allocator);
 	struct report *r = report_new();
 	struct memtime m;
 	r->title = "assay watch";
@@ -168,13 +170,19 @@ static struct report *make_report(struct watch_state *s, const struct memverdict
 	report_note(r, "verdict: %s. %s", memverdict_key(v->kind), v->evidence);
 	if (!memtime_make(&a, s->record.p, &m, NULL))
 		memtime_growth_report(r, &m);
+	bool is_fresh = s->maps_ns >= s->last.time_ns;
 	bool has_rss = s->maps.list.n && s->maps.list.p[0].has_rss;
 	if (has_rss)
-		memexplain_report(r, e, s->last.m.rss_bytes, s->last.m.page_table_bytes,
-				  s->o->limit);
+		memexplain_report(r, s->parts, is_fresh ? s->last.m.rss_bytes : 0,
+				  s->last.m.page_table_bytes, s->o->limit);
 	else
 		report_note(r, "what the RSS consists of cannot be said: the kernel does not let "
 			       "us read it; root or CAP_SYS_PTRACE may");
+	if (has_rss && !is_fresh)
+		report_note(r,
+			    "what the RSS consists of was read %.1f s after the start: the "
+			    "target has ended",
+			    (double)(s->maps_ns - MIN(s->lines.start_ns, s->maps_ns)) / 1e9);
 	if (has_rss && s->maps.nr_unseen)
 		report_note(r, "the stacks of %u threads were not found: they were running",
 			    s->maps.nr_unseen);
@@ -296,6 +304,19 @@ static int finish_recording(struct watch_state *s)
 	return EXIT_FAILED;
 }
 
+static int write_chart(const struct watch_state *s)
+{
+	CLEANUP(err_release) struct err err = {0};
+	if (!s->o->chart)
+		return EXIT_OK;
+	if (memchart_file(s->o->chart, s->record.p, &err)) {
+		log_err(&err);
+		return EXIT_FAILED;
+	}
+	log_note("chart:       %s", s->o->chart);
+	return EXIT_OK;
+}
+
 int watch_end(struct watch_state *s, const struct watch_opts *o, bool has_command)
 {
 	if (!s->points.n) {
@@ -307,6 +328,7 @@ int watch_end(struct watch_state *s, const struct watch_opts *o, bool has_comman
 	read_maps(s);
 	int status = finish_recording(s);
 	int printed = print_summary(s, has_command);
+	int drawn = write_chart(s);
 	say_cost(s);
-	return status != EXIT_OK ? status : printed;
+	return status != EXIT_OK ? status : drawn != EXIT_OK ? drawn : printed;
 }

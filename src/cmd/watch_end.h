@@ -5,6 +5,7 @@
 #ifndef ASSAY_CMD_WATCH_END_H
 #define ASSAY_CMD_WATCH_END_H
 
+#include "analyze/memexplain.h"
 #include "analyze/memverdict.h"
 #include "base/base.h"
 #include "base/opt.h"
@@ -24,7 +25,10 @@ struct watch_state {
 	struct watch_record record;
 	VEC(struct mempoint) points;
 	struct watch_tick last;
-	struct watch_maps maps; /* read as long as the target lives */
+	/* Read now and then as long as the target lives; what was read last stays. */
+	struct watch_maps maps;
+	struct memexplain *parts;
+	uint64_t maps_ns;
 	uint64_t next_maps_ns;
 	uint64_t cpu_before_ns;
 };

@@ -16,6 +16,8 @@
 ASSET(unpack_js_text, "unpack.js");
 ASSET(flame_js_text, "flame.js");
 ASSET(flame_css_text, "flame.css");
+ASSET(chart_js_text, "chart.js");
+ASSET(chart_css_text, "chart.css");
 
 struct sv asset_unpack_js(void)
 {
@@ -33,4 +35,16 @@ struct sv asset_flame_css(void)
 {
 	return sv_from(asset_flame_css_text,
 		       (size_t)(asset_flame_css_text_end - asset_flame_css_text));
+}
+
+struct sv asset_chart_js(void)
+{
+	return sv_from(asset_chart_js_text,
+		       (size_t)(asset_chart_js_text_end - asset_chart_js_text));
+}
+
+struct sv asset_chart_css(void)
+{
+	return sv_from(asset_chart_css_text,
+		       (size_t)(asset_chart_css_text_end - asset_chart_css_text));
 }

@@ -10,5 +10,7 @@
 struct sv asset_unpack_js(void);
 struct sv asset_flame_js(void);
 struct sv asset_flame_css(void);
+struct sv asset_chart_js(void);
+struct sv asset_chart_css(void);
 
 #endif

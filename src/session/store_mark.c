@@ -23,7 +23,8 @@ static bool has(const char *head, size_t n, const char *mark)
 /* By what our writers put at the start: pictures their class, JSON its schema. */
 static bool has_mark(const char *head, size_t n)
 {
-	bool is_svg = has(head, n, "<svg") && has(head, n, "class=\"assay-flame\"");
+	bool is_svg = has(head, n, "<svg") && (has(head, n, "class=\"assay-flame\"") ||
+					       has(head, n, "class=\"assay-chart\""));
 	bool is_html = has(head, n, "<html") && has(head, n, "name=\"generator\" content=\"assay");
 	bool is_json = sv_has_prefix(sv_from(head, n), SV("{\"schema\":\"assay-"));
 	return is_svg || is_html || is_json;

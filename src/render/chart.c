@@ -1,0 +1,348 @@
+/*
+ * Charts in SVG; see chart.h.
+ *
+ *	svg        title, subtitle, note, legend
+ *	  style    chart.css
+ *	  g.grid   lines and numbers of both axes
+ *	  g.plot   areas from the top of the stack down, lines over them, marks
+ *	  metadata the points as JSON, for the script
+ *	  script   chart.js
+ */
+#include "base/base.h"
+#include "render/chart.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/escape.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/num.h"
+#include "render/assets.h"
+#include "render/flame.h"
+
+#define WIDTH       1200.0
+#define HEIGHT      520.0
+#define LEFT        84.0
+#define RIGHT       (WIDTH - 24)
+#define TOP         104.0
+#define BOTTOM      (HEIGHT - 40)
+#define Y_TICKS     6
+#define X_TICKS     8
+#define FONT_FAMILY "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
+
+struct draw {
+	struct buf *to;
+	const struct chart *c;
+	size_t *rows; /* points that are drawn */
+	size_t nr_rows;
+	double top_bytes; /* of the y axis */
+};
+
+/* ---- numbers ------------------------------------------------------------------------------ */
+
+/* Tenths of a pixel, the same in every locale. */
+static void add_px(struct buf *to, double v)
+{
+	long n = lround(v * 10);
+	buf_addf(to, "%s%ld", n < 0 ? "-" : "", labs(n) / 10);
+	if (n % 10)
+		buf_addf(to, ".%ld", labs(n) % 10);
+}
+
+static double x_of(const struct draw *d, uint64_t ns)
+{
+	const struct chart *c = d->c;
+	uint64_t first = c->ns[0];
+	uint64_t span = c->ns[c->nr_points - 1] - first;
+	double share = span ? (double)(ns - MIN(first, ns)) / (double)span : 0;
+	return LEFT + MIN(share, 1.0) * (RIGHT - LEFT);
+}
+
+static double y_of(const struct draw *d, double bytes)
+{
+	return BOTTOM - bytes / d->top_bytes * (BOTTOM - TOP);
+}
+
+static double stacked_at(const struct chart *c, size_t row, size_t nr_series)
+{
+	double sum = 0;
+	for (size_t s = 0; s < nr_series; s++)
+		if (c->series[s].kind == CHART_AREA)
+			sum += (double)c->series[s].bytes[row];
+	return sum;
+}
+
+static double highest_at(const struct chart *c, size_t row)
+{
+	double most = stacked_at(c, row, c->nr_series);
+	for (size_t s = 0; s < c->nr_series; s++)
+		if (c->series[s].kind == CHART_LINE)
+			most = MAX(most, (double)c->series[s].bytes[row]);
+	return most;
+}
+
+/* Of each stretch the first and last of all, else the highest. */
+static void choose_rows(struct draw *d)
+{
+	const struct chart *c = d->c;
+	size_t nr = MIN(c->nr_points, (size_t)CHART_POINTS_MAX);
+	d->rows = xcalloc(MAX(nr, (size_t)1), sizeof(*d->rows));
+	for (size_t k = 0; k < nr; k++) {
+		size_t from = k * c->nr_points / nr;
+		size_t to = (k + 1) * c->nr_points / nr;
+		size_t best = k + 1 == nr ? to - 1 : from;
+		for (size_t i = from; i < to && k && k + 1 < nr; i++)
+			if (highest_at(c, i) > highest_at(c, best))
+				best = i;
+		d->rows[d->nr_rows++] = best;
+	}
+}
+
+/* 1, 2, 5 times a power of ten of the largest binary unit that fits; of KiB at least. */
+static double nice_bytes(double about)
+{
+	double unit = 1024;
+	while (about / unit >= 1024)
+		unit *= 1024;
+	double power = unit;
+	while (power * 10 <= about)
+		power *= 10;
+	return about <= power       ? power
+	       : about <= 2 * power ? 2 * power
+	       : about <= 5 * power ? 5 * power
+				    : 10 * power;
+}
+
+static double nice_seconds(double about)
+{
+	static const double steps[] = {1e-3, 2e-3, 5e-3, .01,  .02,  .05,   .1,    .2,    .5,
+				       1,    2,    5,    10,   15,   30,    60,    120,   300,
+				       600,  900,  1800, 3600, 7200, 14400, 21600, 43200, 86400};
+	for (size_t i = 0; i < ARRAY_LEN(steps); i++)
+		if (steps[i] >= about)
+			return steps[i];
+	return ceil(about / 86400) * 86400;
+}
+
+/* ---- axes --------------------------------------------------------------------------------- */
+
+static void add_text(struct draw *d, const char *class, double x, double y, const char *anchor,
+		     const char *text)
+{
+	buf_addf(d->to, "<text class=\"%s\" x=\"", class);
+	add_px(d->to, x);
+	buf_add_str(d->to, "\" y=\"");
+	add_px(d->to, y);
+	buf_addf(d->to, "\" text-anchor=\"%s\">", anchor);
+	escape_xml(d->to, sv_from_str(text));
+	buf_add_str(d->to, "</text>\n");
+}
+
+static void add_line(struct draw *d, const char *class, double x1, double y1, double x2, double y2)
+{
+	buf_addf(d->to, "<path class=\"%s\" d=\"M", class);
+	add_px(d->to, x1);
+	buf_add_ch(d->to, ' ');
+	add_px(d->to, y1);
+	buf_add_ch(d->to, 'L');
+	add_px(d->to, x2);
+	buf_add_ch(d->to, ' ');
+	add_px(d->to, y2);
+	buf_add_str(d->to, "\"/>\n");
+}
+
+static void add_y_axis(struct draw *d)
+{
+	double most = 0;
+	for (size_t i = 0; i < d->c->nr_points; i++)
+		most = MAX(most, highest_at(d->c, i));
+	double step = nice_bytes(most / Y_TICKS);
+	d->top_bytes = MAX(ceil(most / step), 1.0) * step;
+	for (double v = 0; v <= d->top_bytes + step / 2; v += step) {
+		CLEANUP(buf_release) struct buf b = {0};
+		num_add_bytes(&b, (uint64_t)v);
+		add_line(d, "grid", LEFT, y_of(d, v), RIGHT, y_of(d, v));
+		add_text(d, "tick", LEFT - 8, y_of(d, v) + 4, "end", buf_str(&b));
+	}
+}
+
+static void add_x_axis(struct draw *d)
+{
+	const struct chart *c = d->c;
+	double first = (double)c->ns[0] / 1e9;
+	double last = (double)c->ns[c->nr_points - 1] / 1e9;
+	double step = nice_seconds(MAX((last - first) / X_TICKS, 1e-3));
+	for (double t = ceil(first / step) * step; t <= last + step * 1e-6; t += step) {
+		CLEANUP(buf_release) struct buf b = {0};
+		uint64_t ns = (uint64_t)llround(MAX(t, 0.0) * 1e9);
+		if (ns)
+			num_add_ns(&b, ns);
+		else
+			buf_add_ch(&b, '0');
+		double x = x_of(d, ns);
+		add_line(d, "axis", x, BOTTOM, x, BOTTOM + 4);
+		add_text(d, "tick", x, BOTTOM + 18, "middle", buf_str(&b));
+	}
+	add_line(d, "axis", LEFT, BOTTOM, RIGHT, BOTTOM);
+}
+
+/* ---- curves ------------------------------------------------------------------------------- */
+
+static void add_point(struct draw *d, char op, size_t row, double bytes)
+{
+	buf_add_ch(d->to, op);
+	add_px(d->to, x_of(d, d->c->ns[row]));
+	buf_add_ch(d->to, ' ');
+	add_px(d->to, y_of(d, bytes));
+}
+
+static void add_area(struct draw *d, size_t s)
+{
+	buf_addf(d->to, "<path class=\"area\" style=\"fill:var(--s%u);stroke:var(--s%u)\" d=\"",
+		 d->c->series[s].color, d->c->series[s].color);
+	for (size_t i = 0; i < d->nr_rows; i++)
+		add_point(d, i ? 'L' : 'M', d->rows[i], stacked_at(d->c, d->rows[i], s + 1));
+	for (size_t i = d->nr_rows; i-- > 0;)
+		add_point(d, 'L', d->rows[i], stacked_at(d->c, d->rows[i], s));
+	buf_add_str(d->to, "z\"><title>");
+	escape_xml(d->to, sv_from_str(d->c->series[s].name));
+	buf_add_str(d->to, "</title></path>\n");
+}
+
+static void add_curve(struct draw *d, size_t s)
+{
+	buf_addf(d->to, "<path class=\"curve\" style=\"stroke:var(--s%u)\" d=\"",
+		 d->c->series[s].color);
+	for (size_t i = 0; i < d->nr_rows; i++)
+		add_point(d, i ? 'L' : 'M', d->rows[i], (double)d->c->series[s].bytes[d->rows[i]]);
+	buf_add_str(d->to, "\"><title>");
+	escape_xml(d->to, sv_from_str(d->c->series[s].name));
+	buf_add_str(d->to, "</title></path>\n");
+}
+
+static void add_plot(struct draw *d)
+{
+	buf_add_str(d->to, "<g class=\"plot\" tabindex=\"0\" role=\"img\">\n<rect x=\"");
+	add_px(d->to, LEFT);
+	buf_add_str(d->to, "\" y=\"");
+	add_px(d->to, TOP);
+	buf_add_str(d->to, "\" width=\"");
+	add_px(d->to, RIGHT - LEFT);
+	buf_add_str(d->to, "\" height=\"");
+	add_px(d->to, BOTTOM - TOP);
+	buf_add_str(d->to, "\" fill=\"transparent\"/>\n");
+	for (size_t s = 0; s < d->c->nr_series; s++)
+		if (d->c->series[s].kind == CHART_AREA)
+			add_area(d, s);
+	for (size_t s = 0; s < d->c->nr_series; s++)
+		if (d->c->series[s].kind == CHART_LINE)
+			add_curve(d, s);
+	for (size_t i = 0; i < d->c->nr_marks; i++) {
+		double x = x_of(d, d->c->marks[i].ns);
+		bool is_right = x > (LEFT + RIGHT) / 2;
+		add_line(d, "mark", x, TOP, x, BOTTOM);
+		add_text(d, "tick", is_right ? x - 5 : x + 5, TOP + 12, is_right ? "end" : "start",
+			 d->c->marks[i].text);
+	}
+	buf_add_str(d->to, "</g>\n");
+}
+
+static void add_legend(struct draw *d)
+{
+	double x = LEFT;
+	for (size_t s = 0; s < d->c->nr_series; s++) {
+		bool is_line = d->c->series[s].kind == CHART_LINE;
+		buf_addf(d->to, "<rect style=\"fill:var(--s%u)\" width=\"12\" height=\"%d\" x=\"",
+			 d->c->series[s].color, is_line ? 3 : 12);
+		add_px(d->to, x);
+		buf_addf(d->to, "\" y=\"%d\"/>\n", is_line ? 84 : 80);
+		add_text(d, "key", x + 17, 90, "start", d->c->series[s].name);
+		x += 17 + flame_text_px(sv_from_str(d->c->series[s].name), 12) + 20;
+	}
+}
+
+/* ---- data --------------------------------------------------------------------------------- */
+
+static void add_data(struct draw *d)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	const struct chart *c = d->c;
+	struct json j = json_to(&b);
+	json_obj(&j);
+	const struct {
+		const char *key;
+		double v;
+	} frame[] = {{"left", LEFT}, {"right", RIGHT}, {"top", TOP}, {"bottom", BOTTOM}};
+	for (size_t i = 0; i < ARRAY_LEN(frame); i++) {
+		json_key(&j, frame[i].key);
+		json_double(&j, frame[i].v, 0);
+	}
+	json_key(&j, "names");
+	json_arr(&j);
+	for (size_t s = 0; s < c->nr_series; s++)
+		json_str(&j, c->series[s].name);
+	json_end(&j);
+	json_key(&j, "colors");
+	json_arr(&j);
+	for (size_t s = 0; s < c->nr_series; s++)
+		json_u64(&j, c->series[s].color);
+	json_end(&j);
+	json_key(&j, "ns");
+	json_arr(&j);
+	for (size_t i = 0; i < d->nr_rows; i++)
+		json_u64(&j, c->ns[d->rows[i]]);
+	json_end(&j);
+	json_key(&j, "bytes");
+	json_arr(&j);
+	for (size_t s = 0; s < c->nr_series; s++) {
+		json_arr(&j);
+		for (size_t i = 0; i < d->nr_rows; i++)
+			json_u64(&j, c->series[s].bytes[d->rows[i]]);
+		json_end(&j);
+	}
+	json_end(&j);
+	json_end(&j);
+	buf_add_str(d->to, "<metadata class=\"data\">");
+	escape_xml(d->to, buf_sv(&b));
+	buf_add_str(d->to, "</metadata>\n<script><![CDATA[\n(function () {\n'use strict';\n");
+	buf_add_sv(d->to, asset_chart_js());
+	buf_add_str(d->to, "})();\n]]></script>\n");
+}
+
+static void add_head(struct draw *d)
+{
+	const struct chart *c = d->c;
+	buf_addf(d->to,
+		 "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"no\"?>\n"
+		 "<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\""
+		 " class=\"assay-chart\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\""
+		 " font-size=\"12\" font-family=\"%s\">\n<title>",
+		 (int)WIDTH, (int)HEIGHT, (int)WIDTH, (int)HEIGHT, FONT_FAMILY);
+	escape_xml(d->to, sv_from_str(c->title));
+	buf_add_str(d->to, "</title>\n<style>\n");
+	buf_add_sv(d->to, asset_chart_css());
+	buf_add_str(d->to, "</style>\n<rect class=\"bg\" width=\"100%\" height=\"100%\"/>\n");
+	add_text(d, "title", 12, 26, "start", c->title);
+	if (c->subtitle)
+		add_text(d, "sub", 12, 46, "start", c->subtitle);
+	if (c->note)
+		add_text(d, "note", 12, 64, "start", c->note);
+}
+
+void chart_write(struct buf *to, const struct chart *c)
+{
+	struct draw d = {.to = to, .c = c};
+	ASSERT(c->nr_series <= CHART_SERIES_MAX);
+	add_head(&d);
+	if (c->nr_points) {
+		choose_rows(&d);
+		add_y_axis(&d);
+		add_x_axis(&d);
+		add_plot(&d);
+		add_legend(&d);
+		add_data(&d);
+		free(d.rows);
+	}
+	buf_add_str(to, "</svg>\n");
+}
