@@ -180,14 +180,35 @@ static __always_inline int heap_free_enter(struct heap_state *s, __u64 block)
 	return 1;
 }
 
-/* 0: the return is wanted. */
-static __always_inline int heap_enter(struct heap_state *s, __u32 shape, const struct heap_call *c)
+/*
+ * Functions that end in a jump to another one of the allocator (reallocarray to realloc): the same
+ * call by its return address, or by the one that is followed.
+ */
+static __always_inline bool heap_is_jump(struct heap_state *s, __u32 site, __u64 sp)
 {
+	bool is_same = s->last_sp == sp && s->last_site != site;
+	if (s->sp == sp && is_same)
+		return true;
+	__u64 ret = 0;
+	bpf_probe_read_user(&ret, sizeof(ret), (void *)sp);
+	is_same = is_same && ret && ret == s->last_ret;
+	s->last_sp = sp;
+	s->last_ret = ret;
+	s->last_site = site;
+	return is_same;
+}
+
+/* 0: the return is wanted. */
+static __always_inline int heap_enter(struct heap_state *s, __u64 cookie, const struct heap_call *c)
+{
+	__u32 shape = HEAP_COOKIE_SHAPE(cookie);
 	__sync_fetch_and_add(&heap_counts.nr_hits, 1);
 	if (s->sp && c->sp < s->sp)
 		return 1;
 	if (shape == HEAP_FREE_0)
 		return heap_free_enter(s, c->arg[0]);
+	if (heap_is_jump(s, HEAP_COOKIE_SITE(cookie), c->sp))
+		return 1;
 	__u64 nr_bytes = heap_asked(shape, c);
 	s->last_free = 0;
 	s->sp = 0;
@@ -268,7 +289,7 @@ static __always_inline int heap_hit(struct pt_regs *ctx, __u64 cookie)
 	__u32 shape = HEAP_COOKIE_SHAPE(cookie);
 	if (shape != HEAP_FREE_0 && (c.sp & 15) == 0)
 		return s->sp && c.sp == s->sp + HEAP_RETURN_BYTES ? heap_leave(s, c.ret) : 1;
-	return heap_enter(s, shape, &c);
+	return heap_enter(s, cookie, &c);
 }
 
 SEC("uprobe")

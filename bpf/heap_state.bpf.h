@@ -14,6 +14,10 @@ struct heap_state {
 	__u64 out; /* where posix_memalign puts its result */
 	__u64 stack;
 	__u64 last_free; /* and nothing was allocated since */
+	__u64 last_sp;   /* of the last entry, with its return address and function */
+	__u64 last_ret;
+	__u32 last_site;
+	__u32 pad;
 	__u32 shape;
 	__u32 flags; /* enum heap_state_flags */
 };

@@ -9,7 +9,13 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/stop.h"
+#include "capture/heapsource.h"
 #include "capture/io.h"
+#include "cmd/heap_outputs.h"
+#include "cmd/heap_run.h"
+#include "cmd/heap_way.h"
+#include "cmd/heapchoice.h"
+#include "cmd/heaptargets.h"
 #include "cmd/limit_report.h"
 #include "cmd/optgroups.h"
 #include "cmd/recording.h"
@@ -18,13 +24,18 @@
 #include "render/jsonout.h"
 #include "render/text.h"
 
-#define MEMORY_BYTES_MIN 65536
+#define MEMORY_BYTES_MIN   65536
+#define SAMPLES_IN_LIMIT   4096
+#define INTERVAL_BYTES_MIN 8192
 
 struct limit_opts {
 	uint64_t memory_bytes;
 	uint64_t swap_bytes;
 	uint64_t nr_rows;
 	bool has_heap;
+	bool is_every;
+	uint64_t interval_bytes;
+	const char *tier;
 	bool has_rlimit;
 	bool has_no_bpf;
 	bool is_json;
@@ -44,12 +55,27 @@ static const struct opt limit_table[] = {
 };
 static const struct opt_group limit_group = {"Limit", limit_table};
 
+static const struct opt heap_table[] = {
+	OPT_FLAG(0, "heap", struct limit_opts, has_heap,
+		 "record the heap as well: what lived when the kernel killed, by stack"),
+	OPT_FLAG(0, "every", struct limit_opts, is_every,
+		 "with --heap: every allocation instead of a sample"),
+	OPT_SIZE(
+		0, "sample", struct limit_opts, interval_bytes, "SIZE",
+		"with --heap: bytes between samples, on average (default: a 4096th of the limit, at "
+		"most 512K)"),
+	OPT_STR(0, "tier", struct limit_opts, tier, "NAME",
+		"with --heap: how, as for assay heap (default: the best that is possible)"),
+	OPT_END,
+};
+static const struct opt_group limit_heap_group = {"Heap", heap_table};
+
 static const struct opt output_table[] = {
 	OPT_U64(0, "limit", struct limit_opts, nr_rows, "N",
 		"rows of memory over time, 0 for all (default 12)"),
 	OPT_FLAG('j', "json", struct limit_opts, is_json, "the summary as JSON"),
 	OPT_STR('o', "output", struct limit_opts, output, "FILE",
-		"keep a recording: reclaim by stack, and the heap"),
+		"keep a recording: reclaim by stack (with --heap there is one anyway)"),
 	OPT_END,
 };
 static const struct opt_group limit_output_group = {"Output", output_table};
@@ -66,11 +92,16 @@ static const char details[] =
 	"The group is removed at the end, also when assay is killed; what CMD left running then goes\n"
 	"on without a limit.\n"
 	"\n"
+	"With --heap there is a recording of the heap up to the kill, whose \"live\" is what the program\n"
+	"had then, and the sentence about the kill names the largest allocators.\n"
+	"\n"
 	"Needs root (the command still runs as the user who called sudo), or a group that was given\n"
 	"to you. --rlimit does without: it limits what each process asks for, not what it uses.";
 
-static const char examples[] = "sudo assay limit --memory 2G -- ./server\tdoes it live in 2 GiB?\n"
-			       "sudo assay limit -m 512M --swap 0 --json -- ./job\tfor a script\n";
+static const char examples[] =
+	"sudo assay limit --memory 2G -- ./server\tdoes it live in 2 GiB?\n"
+	"sudo assay limit -m 2G --heap -- ./server\twhat is in it when it is full?\n"
+	"sudo assay limit -m 512M --swap 0 --json -- ./job\tfor a script\n";
 
 struct run {
 	const struct limit_opts *o;
@@ -78,6 +109,10 @@ struct run {
 	struct limitgroup *group;
 	struct capture_gate gate;
 	char **command;
+	struct heaptargets *targets; /* with --heap */
+	struct heap_planner planner;
+	struct heapsource_spec heap;
+	struct heap_way way;
 };
 
 /* ---- at the gate -------------------------------------------------------------------------- */
@@ -137,6 +172,11 @@ static int tell(const struct run *run, const struct capture_result *r)
 static int finish(void *ctx, struct outputs *out, const struct capture_result *r)
 {
 	const struct run *run = ctx;
+	if (run->o->has_heap) {
+		int status = tell(run, r);
+		int heap = heap_outputs_finish(out, r, NULL);
+		return status == EXIT_OK ? heap : status;
+	}
 	outputs_say_disk(out, r);
 	int status = tell(run, r);
 	outputs_say_cost(r);
@@ -146,6 +186,39 @@ static int finish(void *ctx, struct outputs *out, const struct capture_result *r
 
 /* ---- the run ------------------------------------------------------------------------------ */
 
+static void say_refused(void *ctx, int32_t pid, const struct err *why)
+{
+	(void)ctx;
+	log_warn("the heap of process %d is not recorded: %s", pid, err_msg(why));
+	if (why->hint)
+		log_hint("%s", why->hint);
+}
+
+/* So that what fills the limit is some thousand samples. */
+static uint64_t interval_of(const struct limit_opts *o)
+{
+	uint64_t fit = MAX(o->memory_bytes / SAMPLES_IN_LIMIT, (uint64_t)INTERVAL_BYTES_MIN);
+	return o->interval_bytes ? o->interval_bytes : MIN(fit, HEAP_RUN_INTERVAL);
+}
+
+/* The heap's sources beside that of reclaim. */
+static void add_heap(struct run *run, struct capture_options *c)
+{
+	run->planner = heaptargets_planner(run->targets);
+	run->heap = (struct heapsource_spec){.planner = &run->planner,
+					     .forced = run->way.tier,
+					     .is_every = run->o->is_every,
+					     .interval_bytes = interval_of(run->o),
+					     .follows_children = true,
+					     .on_refused = say_refused};
+	unsigned programs = c->programs;
+	unsigned parts = c->io_parts;
+	heap_way_apply(&run->way, c, &run->heap);
+	c->programs |= programs;
+	c->io_parts |= parts;
+	c->heap = &run->heap;
+}
+
 static struct capture_options options_of(struct run *run)
 {
 	run->gate = (struct capture_gate){.put = gate_put,
@@ -154,14 +227,17 @@ static struct capture_options options_of(struct run *run)
 					  .fd = limitgroup_fd(run->group),
 					  .ctx = run};
 	bool has_no_group = !limitgroup_path(run->group); /* nobody's reclaim but the machine's */
-	return (struct capture_options){.kind = "limit",
-					.programs = ENGINE_IO,
-					.io_parts = IO_PART_RECLAIM,
-					.flags = run->o->has_no_bpf || has_no_group ? CAPTURE_NO_BPF
-										    : 0,
-					.command = run->command,
-					.gate = &run->gate,
-					.recording_fd = -1};
+	struct capture_options c = {.kind = "limit",
+				    .programs = ENGINE_IO,
+				    .io_parts = IO_PART_RECLAIM,
+				    .flags =
+					    run->o->has_no_bpf || has_no_group ? CAPTURE_NO_BPF : 0,
+				    .command = run->command,
+				    .gate = &run->gate,
+				    .recording_fd = -1};
+	if (run->o->has_heap)
+		add_heap(run, &c);
+	return c;
 }
 
 static int run_unrecorded(struct run *run)
@@ -190,7 +266,7 @@ static int run_recorded(struct run *run)
 	return recording_run(&rec, run->o->output, path_base(run->command[0]));
 }
 
-static int limit(const struct limit_opts *o, const struct opt_args *args)
+static int limit(const struct limit_opts *o, enum heap_tier tier, const struct opt_args *args)
 {
 	CLEANUP(err_release) struct err err = {0};
 	struct run run = {.o = o,
@@ -202,22 +278,31 @@ static int limit(const struct limit_opts *o, const struct opt_args *args)
 		log_err(&err);
 		return EXIT_ASSAY_FAILED;
 	}
-	int status = o->output ? run_recorded(&run) : run_unrecorded(&run);
+	const struct chosen_target none = {0};
+	if (o->has_heap) {
+		run.targets = heaptargets_new();
+		run.planner = heaptargets_planner(run.targets);
+		heap_way_choose(&run.way, &run.planner, tier, &none);
+		run.way.tier = tier;
+	}
+	int status = o->output || o->has_heap ? run_recorded(&run) : run_unrecorded(&run);
 	close_group(&run);
 	limitgroup_free(run.group);
+	heap_way_release(&run.way);
+	heaptargets_free(run.targets);
 	return status;
 }
 
 int cmd_limit(int argc, char **argv)
 {
-	struct limit_opts o = {.swap_bytes = MEMGROUP_NO_LIMIT, .nr_rows = 12};
+	struct limit_opts o = {.swap_bytes = MEMGROUP_NO_LIMIT, .nr_rows = 12, .interval_bytes = 0};
 	const struct opt_cmd cmd = {
 		.name = "limit",
 		.usage = {"--memory SIZE [options] -- CMD [ARG...]"},
 		.summary = "run a command under a limit of memory, and see what that costs",
 		.details = details,
 		.examples = examples,
-		.groups = {{&limit_group, &o}, {&limit_output_group, &o}},
+		.groups = {{&limit_group, &o}, {&limit_heap_group, &o}, {&limit_output_group, &o}},
 	};
 	CLEANUP(opt_args_release) struct opt_args args = {0};
 	int status;
@@ -233,5 +318,11 @@ int cmd_limit(int argc, char **argv)
 							 : "say how much: --memory SIZE");
 	if (o.has_rlimit && o.swap_bytes != MEMGROUP_NO_LIMIT)
 		return cmd_usage("limit", "--swap needs a cgroup, --rlimit does without");
-	return limit(&o, &args);
+	enum heap_tier tier = HEAP_TIER_NONE;
+	if (!o.has_heap && (o.is_every || o.tier || o.interval_bytes))
+		return cmd_usage("limit", "--every, --sample and --tier go with --heap");
+	if (o.tier && (!heapchoice_tier_from_name(o.tier, &tier) || tier == HEAP_TIER_PROF))
+		return cmd_usage("limit", "'%s' is not one of hooks, patch, uprobes, growth",
+				 o.tier);
+	return limit(&o, tier, &args);
 }

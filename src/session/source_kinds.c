@@ -111,7 +111,8 @@ static int io_kind_open(void **ret_s, const struct source_env *env, struct err *
 	struct io_kind *k = xcalloc(1, sizeof(*k));
 	k->io = io;
 	k->pid = t && t->pids.pids.n ? t->pids.pids.p[0] : env->child;
-	k->wants_pressure = env->options->io_parts & IO_PART_RECLAIM;
+	/* whoever puts the command into a group tells of it, too */
+	k->wants_pressure = env->options->io_parts & IO_PART_RECLAIM && !env->options->gate;
 	k->wants_growth = env->options->io_parts & IO_PART_GROWTH;
 	k->why = env->options->heap ? env->options->heap->why : NULL;
 	*ret_s = k;

@@ -26,6 +26,16 @@ $ASSAY limit -m 64M --swap 0 --json -- "$TARGETS/eats" 256 > l.json 2> err
 grep -q 'killed by the kernel at 64.0 MiB, the limit: [56][0-9.]* MiB of it anonymous' l.json ||
 	fail "no sentence: $(cat l.json)"
 
+# with the heap of that moment: three quarters of it by big()
+$ASSAY limit -m 64M --heap --tier uprobes -o h.assay -- "$TARGETS/eats" 256 1000 > text 2>&1
+[ $? = 137 ] || fail "exit status of a killed command: $(cat text)"
+grep -q 'killed by the kernel at 64.0 MiB.*; largest allocators: big [345]' text || fail "whose was it: $(cat text)"
+$ASSAY report --json h.assay > l.json || fail "report"
+live=$(cell memory bytes what=live)
+counted=$(sed 's/.*"heap bytes counted":"\([0-9]*\)".*/\1/' l.json)
+awk -v l="$live" -v c="$counted" 'BEGIN { exit !(l > c * 0.85 && l < c * 1.15) }' || fail "live at the kill: $live, allocated $counted"
+[ -s h-live.svg ] || fail "no picture of what lived"
+
 # page cache is given up again: at the limit, reclaim, not killed
 $ASSAY limit -m 24M --json -- dd if=/dev/zero of=file bs=64k count=1024 > l.json 2> err || fail "$(cat err)"
 if [ "$(stat -f -c %T .)" != tmpfs ]; then

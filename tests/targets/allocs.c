@@ -1,11 +1,12 @@
 /* build: gcc -O1 -fno-inline -fno-builtin */
 /*
  * Allocations whose sums are known, of every kind that libc has: leaky() keeps N blocks of 1000
- * bytes; churny() allocates and frees 300, 600 (by realloc) and 100 (by calloc) bytes N times,
+ * bytes; churny() allocates and frees 300, 600 (by reallocarray) and 100 (by calloc) bytes N times,
  * aligned() 2000 bytes N times. So of 5 N allocations and 4000 N bytes N blocks live.
  *
  *	allocs N [MILLISECONDS-BEFORE]	prints "ready" before it begins
  */
+#define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -22,7 +23,7 @@ static void leaky(void)
 static void churny(void)
 {
 	void *p = malloc(300);
-	p = realloc(p, 600);
+	p = reallocarray(p, 6, 100); /* which jumps to realloc */
 	free(p);
 	free(calloc(10, 10));
 }
