@@ -364,13 +364,19 @@ static int force(struct heap_plan *p, const struct heaptarget *h, enum heap_tier
 	return 0;
 }
 
-int heapchoice_plan(const struct heaptarget *h, enum heap_tier forced, struct heap_plan *ret_p,
-		    struct err *err)
+static int make_plan(const struct heaptarget *h, enum heap_tier forced, const char *no_mallctl,
+		     struct heap_plan *ret_p, struct err *err)
 {
 	CLEANUP(heap_plan_release) struct heap_plan p = {0};
 	p.allocator = heaptarget_allocator(h);
 	p.allocator_text = heaptarget_describe(h);
 	add_jemalloc_facts(&p, h);
+	if (no_mallctl) {
+		char *text = xasprintf("%s, mallctl not found (%s)", p.allocator_text, no_mallctl);
+		free(p.allocator_text);
+		p.allocator_text = text;
+		p.mallctl = 0;
+	}
 	add_sites(&p, h, true);
 	add_code(&p, h);
 	if (forced == HEAP_TIER_NONE) {
@@ -393,4 +399,16 @@ int heapchoice_plan(const struct heaptarget *h, enum heap_tier forced, struct he
 	*ret_p = p;
 	p = (struct heap_plan){0};
 	return 0;
+}
+
+int heapchoice_plan(const struct heaptarget *h, enum heap_tier forced, struct heap_plan *ret_p,
+		    struct err *err)
+{
+	return make_plan(h, forced, NULL, ret_p, err);
+}
+
+int heapchoice_without_mallctl(const struct heaptarget *h, enum heap_tier forced, const char *why,
+			       struct heap_plan *ret_p, struct err *err)
+{
+	return make_plan(h, forced, why, ret_p, err);
 }

@@ -12,6 +12,9 @@
 
 int heapchoice_plan(const struct heaptarget *h, enum heap_tier forced, struct heap_plan *ret_p,
 		    struct err *err);
+/* The same where what was found for mallctl turned out not to be it: @why. */
+int heapchoice_without_mallctl(const struct heaptarget *h, enum heap_tier forced, const char *why,
+			       struct heap_plan *ret_p, struct err *err);
 /* "prof", "hooks", "patch", "uprobes", "growth", as options and facts say it; "none". */
 const char *heapchoice_tier_name(enum heap_tier tier);
 /* False: no such tier. */

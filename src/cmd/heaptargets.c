@@ -15,6 +15,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/sv.h"
+#include "capture/jemalloc.h"
 #include "cmd/heapchoice.h"
 #include "host/mapped.h"
 #include "host/proc.h"
@@ -23,6 +24,7 @@
 
 #define LINK_MAPS_MAX 4096
 #define DYNAMIC_MAX   1024
+#define VERIFY_TRIES  5
 
 /* A binary, read once. */
 struct known {
@@ -349,7 +351,8 @@ const struct heaptarget_image *heaptarget_jemalloc(const struct heaptarget *h)
 	vec_foreach(i, &h->images) {
 		if (!i->found->jemalloc.prefix && !i->found->jemalloc.version_text)
 			continue;
-		bool is_plain = i->found->jemalloc.prefix && !*i->found->jemalloc.prefix;
+		bool is_plain = i->found->jemalloc.prefix && !*i->found->jemalloc.prefix &&
+				!i->found->jemalloc.is_stripped;
 		if (is_plain && !i->is_used) /* loaded, but its functions are another's */
 			continue;
 		if (!found || (i->found->jemalloc.mallctl && !found->found->jemalloc.mallctl))
@@ -360,12 +363,54 @@ const struct heaptarget_image *heaptarget_jemalloc(const struct heaptarget *h)
 
 /* ---- the plan ------------------------------------------------------------------------------ */
 
+/* Whether a process is held by us before its own first instruction: it has nothing to answer. */
+static bool is_held(int32_t pid)
+{
+	int32_t tracer = 0;
+	int32_t tracer_pid = 0;
+	unsigned seccomp;
+	return !host_trace_state(pid, &tracer, &seccomp) && tracer &&
+	       !proc_tgid(tracer, &tracer_pid, NULL) && tracer_pid == getpid();
+}
+
+/* A mallctl that was found without a symbol must say the version that the binary has. */
+static int check_mallctl(const struct heaptarget *h, const struct heap_plan *p, struct err *err)
+{
+	const struct heaptarget_image *m = heaptarget_jemalloc(h);
+	if (!p->mallctl || !m || !m->found->jemalloc.is_stripped || is_held(h->pid))
+		return 0;
+	struct jemalloc *j CLEANUP(jemalloc_close_p) = NULL;
+	int rc = -EAGAIN;
+	for (int i = 0; i < VERIFY_TRIES && rc == -EAGAIN; i++) {
+		err_clear(err);
+		rc = jemalloc_open(&j, h->pid, p, err);
+	}
+	if (!rc && strcmp(jemalloc_version(j), m->found->jemalloc.version_text))
+		rc = err_set(err, -ENOTSUP, "it says version '%s'", jemalloc_version(j));
+	return rc;
+}
+
 int heaptargets_plan(struct heaptargets *t, int32_t pid, enum heap_tier forced,
 		     struct heap_plan *ret_p, struct err *err)
 {
 	CLEANUP(heaptarget_release) struct heaptarget h = {0};
+	struct heap_plan p = {0};
 	int rc = heaptargets_look(t, pid, &h, err);
-	return rc ? rc : heapchoice_plan(&h, forced, ret_p, err);
+	if (!rc)
+		rc = heapchoice_plan(&h, forced, &p, err);
+	bool calls_it = !rc && (p.tier == HEAP_TIER_HOOKS || p.tier == HEAP_TIER_PROF);
+	if (!calls_it) {
+		if (!rc)
+			*ret_p = p;
+		return rc;
+	}
+	CLEANUP(err_release) struct err why = {0};
+	if (check_mallctl(&h, &p, &why)) {
+		heap_plan_release(&p);
+		return heapchoice_without_mallctl(&h, forced, err_msg(&why), ret_p, err);
+	}
+	*ret_p = p;
+	return 0;
 }
 
 static int plan_callback(void *ctx, int32_t pid, enum heap_tier forced, struct heap_plan *ret_p,

@@ -17,6 +17,7 @@
 #include "object/ehframe.h"
 #include "symbol/alloccode.h"
 #include "symbol/allocnames.h"
+#include "symbol/allocstrip.h"
 
 #define NAME_BYTES_MAX 64
 #define NAMES_MAX      ((size_t)1 << 17)
@@ -366,6 +367,8 @@ int allocfind_image(struct allocfind *ret_f, struct elf *image, struct elf *debu
 		alloccode_facts(&found, image);
 		if (found.jemalloc.prefix)
 			alloccode_ranges(&found, debug ? debug : mini ? mini : image);
+		else if (found.jemalloc.version_text)
+			(void)allocstrip_find(&found, image); /* what is missing tells */
 	}
 	vec_release(&f.symbols);
 	vec_release(&f.prefixes);

@@ -71,3 +71,12 @@ pid=$!
 "$ASSAY" heap --dump -p $pid 2> err && fail "dumped glibc"
 grep -q 'another allocator (glibc' err || fail "not told: $(cat err)"
 kill $pid
+
+# Without any symbol: mallctl is found by jemalloc's own tables, and answers.
+strip -o bare "$TARGETS/jestats"
+start naked "" ./bare
+"$ASSAY" heap --stats --json -p "$pid" > bare.json || fail "nothing of a stripped jemalloc"
+want=$(sed -n 's/^allocated=\([0-9]*\) .*/\1/p' naked.out)
+[ "$(json bare.json "d['tables'][0]['rows'][0]['bytes']")" = "$want" ] || fail "stripped: not $want"
+"$ASSAY" doctor -p "$pid" | grep -q 'jemalloc 5.*without symbols' || fail "the doctor does not see it"
+stop

@@ -1,0 +1,500 @@
+/* jemalloc without symbols; see allocstrip.h. */
+#include "base/base.h"
+#include "symbol/allocstrip.h"
+
+#include <elf.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/sv.h"
+#include "base/vec.h"
+#include "object/ehframe.h"
+
+#define NODE_WORDS     5 /* named, name, number of children, children, function */
+#define DATA_BYTES_MAX ((uint64_t)64 << 20)
+#define NEAR_BYTES     ((uint64_t)2 << 20) /* jemalloc's code lies together */
+#define TREE_BYTES     ((uint64_t)64 << 10)
+#define CHILDREN_MAX   64
+#define CALLS_MIN      20  /* stats.c alone calls mallctl more often */
+#define OUTLIERS       100 /* one in so many, at either end */
+#define ROUNDS_MAX     64
+
+struct data { /* a writable section as it is after relocation, addresses link-time */
+	uint64_t vaddr;
+	uint64_t *words;
+	size_t nr_words;
+};
+
+struct function {
+	uint64_t start;
+	uint64_t end;
+	bool is_own;
+	bool is_called; /* not only jumped to, as cold parts are */
+};
+
+struct edge { /* a direct call or jump to a function's start */
+	uint32_t to;
+	uint32_t from;
+	bool is_call;
+};
+
+struct stripped {
+	struct elf *e;
+	VEC(struct data) data;
+	VEC(struct edge) edges;         /* by callee */
+	VEC(struct function) functions; /* near the tables' functions, by address */
+	uint64_t code_vaddr;            /* the window of code */
+	struct buf code;
+	uint64_t root;
+	uint64_t version_ctl;
+};
+
+static void stripped_release(struct stripped *s)
+{
+	vec_foreach(d, &s->data)
+		free(d->words);
+	vec_release(&s->data);
+	vec_release(&s->functions);
+	vec_release(&s->edges);
+	buf_release(&s->code);
+}
+
+/* ---- data, relocated ----------------------------------------------------------------------- */
+
+static void put_word(struct stripped *s, uint64_t vaddr, uint64_t value)
+{
+	vec_foreach(d, &s->data)
+		if (vaddr >= d->vaddr && (vaddr - d->vaddr) / 8 < d->nr_words &&
+		    !((vaddr - d->vaddr) & 7))
+			d->words[(vaddr - d->vaddr) / 8] = value;
+}
+
+static void relocate(struct stripped *s)
+{
+	size_t nr;
+	const struct elf_section *sections = elf_sections(s->e, &nr);
+	for (size_t i = 0; i < nr; i++) {
+		if (sections[i].type != SHT_RELA || sections[i].nr_bytes > DATA_BYTES_MAX)
+			continue;
+		CLEANUP(buf_release) struct buf bytes = {0};
+		if (elf_section_read(s->e, &sections[i], &bytes, NULL))
+			continue;
+		for (size_t at = 0; at + sizeof(Elf64_Rela) <= bytes.n; at += sizeof(Elf64_Rela)) {
+			Elf64_Rela r;
+			memcpy(&r, bytes.p + at, sizeof(r));
+			if (ELF64_R_TYPE(r.r_info) == R_X86_64_RELATIVE)
+				put_word(s, r.r_offset, (uint64_t)r.r_addend);
+		}
+	}
+	/* SHT_RELR needs nothing: its addends stand in place. */
+}
+
+static void read_data(struct stripped *s)
+{
+	size_t nr;
+	const struct elf_section *sections = elf_sections(s->e, &nr);
+	for (size_t i = 0; i < nr; i++) {
+		const struct elf_section *c = &sections[i];
+		bool is_data = c->type == SHT_PROGBITS && (c->flags & SHF_ALLOC) &&
+			       !(c->flags & SHF_EXECINSTR) && sv_has_prefix(c->name, SV(".data"));
+		bool is_constant = sv_has_prefix(c->name, SV(".rodata")) && elf_is_executable(s->e);
+		if ((!is_data && !is_constant) || c->nr_bytes < 8 || c->nr_bytes > DATA_BYTES_MAX ||
+		    c->vaddr & 7)
+			continue;
+		CLEANUP(buf_release) struct buf bytes = {0};
+		if (elf_section_read(s->e, c, &bytes, NULL) || bytes.n < 8)
+			continue;
+		struct data d = {.vaddr = c->vaddr, .nr_words = bytes.n / 8};
+		d.words = xmemdup(bytes.p, d.nr_words * 8);
+		vec_push(&s->data, d);
+	}
+	relocate(s);
+}
+
+static bool is_text_at(const struct elf *e, uint64_t vaddr, const char *text)
+{
+	char got[32];
+	size_t n = strlen(text) + 1;
+	uint64_t offset;
+	ASSERT(n <= sizeof(got));
+	return vaddr && elf_offset_from_vaddr(e, vaddr, &offset) &&
+	       !elf_read(e, got, n, offset, NULL) && !memcmp(got, text, n);
+}
+
+/* ---- the tree ------------------------------------------------------------------------------ */
+
+static bool is_node(const uint64_t *w)
+{
+	return w[0] == 1 && w[1] && w[2] <= CHILDREN_MAX;
+}
+
+static bool find_root(struct stripped *s)
+{
+	vec_foreach(d, &s->data) {
+		for (size_t i = 0; i + 2 * NODE_WORDS <= d->nr_words; i++) {
+			const uint64_t *w = d->words + i;
+			const uint64_t *next = w + NODE_WORDS;
+			if (!is_node(w) || w[2] || w[3] || !w[4] || !is_node(next) || !next[4] ||
+			    !is_text_at(s->e, w[1], "version") ||
+			    !is_text_at(s->e, next[1], "epoch"))
+				continue;
+			s->root = d->vaddr + i * 8;
+			s->version_ctl = w[4];
+			return true;
+		}
+	}
+	return false;
+}
+
+static uint64_t find_super_root(const struct stripped *s)
+{
+	vec_foreach(d, &s->data)
+		for (size_t i = 0; i + NODE_WORDS <= d->nr_words; i++)
+			if (is_node(d->words + i) && d->words[i + 2] > 4 &&
+			    d->words[i + 3] == s->root && !d->words[i + 4])
+				return d->vaddr + i * 8;
+	return 0;
+}
+
+/* ---- code ---------------------------------------------------------------------------------- */
+
+static int by_start(const void *a, const void *b)
+{
+	const struct function *x = a;
+	const struct function *y = b;
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static bool read_code(struct stripped *s)
+{
+	size_t nr;
+	const struct elf_segment *seg = elf_segments(s->e, &nr);
+	for (size_t i = 0; i < nr; i++) {
+		uint64_t lo = seg[i].vaddr;
+		uint64_t hi = lo + seg[i].nr_file_bytes;
+		if (seg[i].type != PT_LOAD || !(seg[i].flags & PF_X) || hi < lo ||
+		    s->version_ctl < lo || s->version_ctl >= hi)
+			continue;
+		uint64_t start = MAX(lo, s->version_ctl - MIN(NEAR_BYTES, s->version_ctl));
+		uint64_t end = MIN(hi, s->version_ctl + NEAR_BYTES);
+		size_t n = (size_t)(end - start);
+		char *to = buf_reserve(&s->code, n);
+		if (elf_read(s->e, to, n, seg[i].offset + (start - lo), NULL))
+			return false;
+		s->code.n = n;
+		s->code_vaddr = start;
+		return true;
+	}
+	return false;
+}
+
+static bool read_functions(struct stripped *s)
+{
+	const struct elf_section *eh = elf_section(s->e, ".eh_frame");
+	struct sv bytes;
+	if (!eh || elf_section_bytes(s->e, eh, &bytes, NULL))
+		return false;
+	struct ehframe_iter it;
+	struct ehframe_fde fde;
+	uint64_t end = s->code_vaddr + s->code.n;
+	ehframe_start(&it, bytes, eh->vaddr, false);
+	while (ehframe_next(&it, &fde))
+		if (fde.start >= s->code_vaddr && fde.end <= end && fde.start < fde.end)
+			vec_push(&s->functions,
+				 (struct function){.start = fde.start, .end = fde.end});
+	if (s->functions.n)
+		qsort(s->functions.p, s->functions.n, sizeof(*s->functions.p), by_start);
+	return s->functions.n > 0;
+}
+
+static struct function *function_at(const struct stripped *s, uint64_t vaddr)
+{
+	size_t lo = 0;
+	size_t hi = s->functions.n;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (s->functions.p[mid].start <= vaddr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (!lo || vaddr >= s->functions.p[lo - 1].end)
+		return NULL;
+	return &s->functions.p[lo - 1];
+}
+
+static const uint8_t *code_at(const struct stripped *s, uint64_t vaddr)
+{
+	return (const uint8_t *)s->code.p + (vaddr - s->code_vaddr);
+}
+
+/* Target of a direct call or jump at @at; false: none is there. */
+static bool target_of(const struct stripped *s, uint64_t at, uint64_t end, uint64_t *ret_to)
+{
+	const uint8_t *p = code_at(s, at);
+	int32_t by;
+	if (end - at < 5 || (*p != 0xe8 && *p != 0xe9))
+		return false;
+	memcpy(&by, p + 1, sizeof(by));
+	*ret_to = at + 5 + (uint64_t)(int64_t)by;
+	return true;
+}
+
+/* lea addr(%rip), reg; in programs with a fixed address also mov $addr, reg. */
+static bool refers_to(const struct stripped *s, uint64_t at, uint64_t end, uint64_t addr)
+{
+	const uint8_t *p = code_at(s, at);
+	int32_t by;
+	if (end - at >= 7 && (p[0] & 0xf8) == 0x48 && p[1] == 0x8d && (p[2] & 0xc7) == 0x05) {
+		memcpy(&by, p + 3, sizeof(by));
+		return at + 7 + (uint64_t)(int64_t)by == addr;
+	}
+	if (end - at < 5 || (p[0] & 0xf8) != 0xb8 || !elf_is_executable(s->e))
+		return false;
+	memcpy(&by, p + 1, sizeof(by));
+	return (uint64_t)(uint32_t)by == addr;
+}
+
+static int by_callee(const void *a, const void *b)
+{
+	const struct edge *x = a;
+	const struct edge *y = b;
+	if (x->to != y->to)
+		return x->to < y->to ? -1 : 1;
+	return x->from < y->from ? -1 : x->from > y->from;
+}
+
+static void find_edges(struct stripped *s)
+{
+	for (size_t i = 0; i < s->functions.n; i++) {
+		const struct function *f = &s->functions.p[i];
+		uint64_t target;
+		for (uint64_t at = f->start; at < f->end; at++) {
+			if (!target_of(s, at, f->end, &target) || target < s->code_vaddr)
+				continue;
+			const struct function *to = function_at(s, target);
+			if (to && to->start == target && to != f)
+				vec_push(&s->edges,
+					 (struct edge){(uint32_t)(to - s->functions.p), (uint32_t)i,
+						       *code_at(s, at) == 0xe8});
+		}
+	}
+	if (s->edges.n)
+		qsort(s->edges.p, s->edges.n, sizeof(*s->edges.p), by_callee);
+}
+
+/* The edges to a function: [*ret, *ret + n). */
+static size_t edges_to(const struct stripped *s, uint32_t to, const struct edge **ret)
+{
+	size_t lo = 0;
+	size_t hi = s->edges.n;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (s->edges.p[mid].to < to)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	size_t n = 0;
+	while (lo + n < s->edges.n && s->edges.p[lo + n].to == to)
+		n++;
+	*ret = s->edges.p + lo;
+	return n;
+}
+
+struct indexes {
+	VEC(uint32_t) v;
+};
+
+static void indexes_release(struct indexes *l)
+{
+	vec_release(&l->v);
+}
+
+static void add_index(struct indexes *l, uint32_t i)
+{
+	vec_foreach(x, &l->v)
+		if (*x == i)
+			return;
+	vec_push(&l->v, i);
+}
+
+/* The functions that call it, each once. */
+static void add_callers(const struct stripped *s, uint32_t to, struct indexes *l)
+{
+	const struct edge *e;
+	size_t n = edges_to(s, to, &e);
+	for (size_t i = 0; i < n; i++)
+		add_index(l, e[i].from);
+}
+
+/* Of the only callers of these: the one that is called most, if that is often enough. */
+static bool best_caller(const struct stripped *s, const struct indexes *inner, uint32_t *ret_idx)
+{
+	size_t most = CALLS_MIN - 1;
+	bool is_found = false;
+	vec_foreach(f, &inner->v) {
+		CLEANUP(indexes_release) struct indexes outer = {0};
+		add_callers(s, *f, &outer);
+		if (outer.v.n != 1) /* ctl_byname has one: mallctl */
+			continue;
+		const struct edge *calls;
+		size_t nr = edges_to(s, outer.v.p[0], &calls);
+		if (nr <= most)
+			continue;
+		most = nr;
+		*ret_idx = outer.v.p[0];
+		is_found = true;
+	}
+	return is_found;
+}
+
+static bool find_mallctl(const struct stripped *s, uint64_t super_root, uint32_t *ret_idx)
+{
+	CLEANUP(indexes_release) struct indexes by_name = {0};
+	for (size_t i = 0; i < s->functions.n; i++) {
+		const struct function *f = &s->functions.p[i];
+		for (uint64_t at = f->start; at < f->end; at++)
+			if (refers_to(s, at, f->end, super_root))
+				add_index(&by_name, (uint32_t)i);
+	}
+	if (best_caller(s, &by_name, ret_idx))
+		return true;
+	/* 5.2 and before: ctl_lookup refers to it, which both call. */
+	CLEANUP(indexes_release) struct indexes middle = {0};
+	vec_foreach(f, &by_name.v)
+		add_callers(s, *f, &middle);
+	return best_caller(s, &middle, ret_idx);
+}
+
+/* ---- all of its code ----------------------------------------------------------------------- */
+
+/* A function that makes system calls is the C library's: jemalloc's own make none. */
+static bool makes_calls_to_kernel(const struct stripped *s, const struct function *f)
+{
+	return memmem(code_at(s, f->start), (size_t)(f->end - f->start), "\x0f\x05", 2) != NULL;
+}
+
+static bool own(const struct stripped *s, uint64_t start)
+{
+	struct function *f = function_at(s, start);
+	if (!f || f->start != start || f->is_own || makes_calls_to_kernel(s, f))
+		return false;
+	f->is_own = true;
+	return true;
+}
+
+/* A name of the tree's, and something behind it. */
+static bool is_named_node(const struct stripped *s, const uint64_t *w)
+{
+	char name[4] = "";
+	uint64_t offset;
+	return is_node(w) && w[4] && !w[3] && !w[2] && elf_offset_from_vaddr(s->e, w[1], &offset) &&
+	       !elf_read(s->e, name, 2, offset, NULL) && name[0] >= 'a' && name[0] <= 'z';
+}
+
+/* What mallctl and the functions of the tree reach by direct calls. */
+static void mark_reached(const struct stripped *s, uint32_t mallctl)
+{
+	s->functions.p[mallctl].is_own = true;
+	vec_foreach(d, &s->data) {
+		for (size_t i = 0; i + NODE_WORDS <= d->nr_words; i++) {
+			uint64_t at = d->vaddr + i * 8;
+			if (at + TREE_BYTES > s->root && at < s->root + TREE_BYTES &&
+			    is_named_node(s, d->words + i))
+				(void)own(s, d->words[i + 4]);
+		}
+	}
+	bool is_new = true;
+	for (int round = 0; is_new && round < ROUNDS_MAX; round++) {
+		is_new = false;
+		vec_foreach(e, &s->edges)
+			if (s->functions.p[e->from].is_own) {
+				is_new |= own(s, s->functions.p[e->to].start);
+				s->functions.p[e->to].is_called |= e->is_call;
+			}
+	}
+}
+
+/* Of those that linkers keep in the order of the objects; cold ones are gathered elsewhere, packed.
+ */
+static bool is_hot(const struct function *f)
+{
+	return f->is_own && f->is_called && !(f->start & 15);
+}
+
+/*
+ * The objects of an archive lie together, and nobody else's code between them: what stands between
+ * the functions found so far is jemalloc's too (malloc and free, which nobody in there calls,
+ * among them). Outliers do not count.
+ */
+static void add_between(struct allocfind *to, const struct stripped *s)
+{
+	size_t nr = 0;
+	vec_foreach(f, &s->functions)
+		nr += is_hot(f);
+	struct allocfind_range all = {0, 0};
+	size_t i = 0;
+	vec_foreach(f, &s->functions) {
+		if (!is_hot(f))
+			continue;
+		if (i == nr / OUTLIERS)
+			all.start = f->start;
+		if (i == nr - 1 - nr / OUTLIERS)
+			all.end = f->end;
+		i++;
+	}
+	if (all.end > all.start)
+		vec_push(&to->code, all);
+}
+
+static void add_code(struct allocfind *to, const struct stripped *s)
+{
+	vec_foreach(f, &s->functions)
+		if (f->is_own)
+			vec_push(&to->code, (struct allocfind_range){f->start, f->end});
+}
+
+static bool has_interp(const struct elf *e)
+{
+	size_t nr;
+	const struct elf_segment *seg = elf_segments(e, &nr);
+	for (size_t i = 0; i < nr; i++)
+		if (seg[i].type == PT_INTERP)
+			return true;
+	return false;
+}
+
+/* "_rjem_" of "_RJEM_MALLOC_CONF". */
+static char *prefix_of(const char *variable)
+{
+	size_t n = strlen(variable) - strlen("MALLOC_CONF");
+	char *prefix = xstrndup(variable, n);
+	for (size_t i = 0; i < n; i++)
+		if (prefix[i] >= 'A' && prefix[i] <= 'Z')
+			prefix[i] = (char)(prefix[i] - 'A' + 'a');
+	return prefix;
+}
+
+bool allocstrip_find(struct allocfind *f, struct elf *e)
+{
+	CLEANUP(stripped_release) struct stripped s = {.e = e};
+	if (elf_machine(e) != ELF_MACHINE_X86_64 || !f->jemalloc.variable)
+		return false;
+	read_data(&s);
+	if (!find_root(&s) || !read_code(&s) || !read_functions(&s))
+		return false;
+	uint64_t super_root = find_super_root(&s);
+	uint32_t mallctl = 0;
+	find_edges(&s);
+	if (!super_root || !find_mallctl(&s, super_root, &mallctl))
+		return false;
+	mark_reached(&s, mallctl);
+	add_code(f, &s);
+	if (has_interp(e)) /* else the C library's functions are among those that it calls */
+		add_between(f, &s);
+	f->jemalloc.mallctl = s.functions.p[mallctl].start;
+	f->jemalloc.is_stripped = true;
+	f->jemalloc.prefix = prefix_of(f->jemalloc.variable);
+	return true;
+}
