@@ -35,6 +35,7 @@
 #define FORK_SETTLE_NS   100000000u
 #define PATIENCE_MS      10
 #define PATIENCE_HELD_MS 1
+#define TELL_NS          1000000000u
 #define RETRIES          5
 
 /* A process of which mappings were told. */
@@ -55,6 +56,7 @@ struct heapsource {
 	uint64_t start_ns;
 	const struct event_sink *sink; /* of the call that is going on */
 	bool tells_mappings;
+	uint64_t told_ns;
 	struct heaplaunch *launch;
 	uint64_t held_ns; /* since when the launched command stands before its first instruction */
 	VEC(struct known_space) spaces;
@@ -492,11 +494,24 @@ static void try_wish(struct heapsource *h, size_t i)
 	h->wishes.p[i] = h->wishes.p[--h->wishes.n];
 }
 
+/* Libraries that were loaded since. */
+static int tell_all(struct heapsource *h, uint64_t now, struct err *err)
+{
+	int rc = 0;
+	h->told_ns = now;
+	for (size_t i = 0; !rc && i < h->list.n; i++)
+		rc = tell_mappings(h, heapprocess_pid(h->list.p[i]), err);
+	return rc;
+}
+
 int heapsource_drain(struct heapsource *h, const struct event_sink *sink, struct err *err)
 {
 	h->sink = sink;
 	follow_launch(h);
 	uint64_t now = clock_mono_ns();
+	int rc = h->tells_mappings && now > h->told_ns + TELL_NS ? tell_all(h, now, err) : 0;
+	if (rc)
+		return rc;
 	for (size_t i = h->wishes.n; i-- > 0;)
 		if (h->wishes.p[i].due_ns <= now)
 			try_wish(h, i);

@@ -1,0 +1,73 @@
+# A full trace stays exact when its target ends, executes another program, is one of several, starts
+# children, and after a recorder that was killed.
+. "$LIB/share.sh"
+
+check() { # NAME [TRUTH]: the recording against what the program printed
+	"$ASSAY" convert "$1.assay" --to json > "$1.json" || fail "$1: cannot be converted"
+	python3 "$LIB/heap_truth.py" exact "$1.json" "${2:-$1.truth}" || fail "$1: $(cat "$1.err")"
+}
+
+# record NAME OPTION...: in the background; returns when it measures
+record() {
+	name=$1
+	shift
+	"$ASSAY" heap --every --no-pictures -o "$name.assay" "$@" 60 > "$name.out" 2> "$name.err" &
+	recorder=$!
+	begun $recorder
+}
+
+# its target ends: everything is read out of memory that outlives it
+"$TARGETS/heaptruth" wait go > ends.truth &
+pid=$!
+record ends -p $pid
+touch go
+wait_for grep -q older ends.truth
+rm go
+wait $pid || fail "the target of 'ends' failed"
+wait $recorder || fail "ends: $(cat ends.err)"
+check ends
+
+# it executes another program: that one is recorded as well
+sh -c 'while [ ! -e next ]; do sleep 0.05; done; exec "$0" wait go' "$TARGETS/heaptruth" > execs.truth &
+pid=$!
+record execs -p $pid
+touch next
+wait_for sh -c "readlink /proc/$pid/exe | grep -q heaptruth"
+sleep 0.5 # it is attached to some 30 ms later
+touch go
+wait_for grep -q older execs.truth
+rm go
+wait $pid || fail "the target of 'execs' failed"
+wait $recorder || fail "execs: $(cat execs.err)"
+check execs
+
+# a recorder that is killed leaves the target as it was, and the next one finds it so
+"$TARGETS/heaptruth" wait go > again.truth &
+pid=$!
+record killed -p $pid
+kill -9 $recorder
+wait $recorder 2> /dev/null
+record again -p $pid
+touch go
+wait_for grep -q older again.truth
+kill -INT $recorder
+wait $recorder || fail "again: $(cat again.err)"
+kill -0 $pid || fail "the target of 'again' is gone"
+check again
+
+# two processes: each by itself
+"$TARGETS/heaptruth" wait go > two1.truth &
+one=$!
+"$TARGETS/heaptruth" wait go single > two2.truth &
+two=$!
+rm go
+record two -p $one,$two
+touch go
+wait_for grep -q older two1.truth
+wait_for grep -q older two2.truth
+rm go
+wait $one && wait $two && wait $pid || fail "a target of 'two' failed"
+wait $recorder || fail "two: $(cat two.err)"
+awk '{ for (i = 3; i <= NF; i += 2) $i *= 2; if (NF == 2) $2 *= 2; print }' two1.truth > twice.truth
+check two twice.truth
+exit 0

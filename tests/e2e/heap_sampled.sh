@@ -1,0 +1,22 @@
+# What samples say is within the intervals that they come with, and the allocations beside them are
+# counted exactly.
+. "$LIB/share.sh"
+nr=0 in=0
+for size in 2K 8K 32K; do
+	"$ASSAY" heap --sample $size --no-pictures -o s.assay -- "$TARGETS/heaptruth" > s.truth 2> s.err ||
+		fail "$size: $(cat s.err)"
+	"$ASSAY" convert s.assay --to json > s.json || fail "convert"
+	said=$(python3 "$LIB/heap_truth.py" sampled s.json s.truth) || fail "$size: $said"
+	set -- $said
+	in=$((in + $1)) nr=$((nr + $3))
+	counted=$(python3 -c "
+import json
+print(json.load(open('s.json'))['facts']['heap allocations counted'])")
+	calls=$(awk '/calls/ { n += $3 } END { print n }' s.truth)
+	# with those of blocks from before the wait, the thread, and stdio
+	[ "$counted" -ge $((calls + 200)) ] && [ "$counted" -le $((calls + 220)) ] ||
+		fail "counted $counted allocations, truth $calls and 200"
+done
+# 95 % of many: of these 20 to 30 four may be outside
+[ $((nr - in)) -le 4 ] || fail "only $in of $nr within their intervals"
+exit 0
