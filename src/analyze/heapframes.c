@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "analyze/funcglob.h"
+#include "base/hash.h"
+#include "base/map.h"
 
 /*
  * The first pattern that matches decides, so what is special stands before what is general; their
@@ -362,7 +364,31 @@ struct heapframes {
 	uint8_t *by_func;
 	uint8_t *by_module;
 	struct heapframe **by_stack;
+	stack_id *same; /* by stack: the first one with the same names */
 };
+
+/* Call sites and builds apart, a stack is known by the names on it. */
+static stack_id *same_names(struct arena *a, const struct profile *p)
+{
+	CLEANUP(map_release) struct map index = {0};
+	stack_id *same = arena_calloc(a, p->stacks.n + 1, sizeof(*same));
+	for (stack_id s = 1; s < p->stacks.n; s++) {
+		const struct location *l = &p->locations.p[p->stacks.p[s].loc];
+		uint64_t key = hash_mix(same[p->stacks.p[s].parent], l->nr_frames);
+		for (uint32_t i = 0; i < l->nr_frames; i++) {
+			func_id f = p->frames.p[l->first_frame + i].func;
+			key = hash_mix(key, p->functions.p[f].name);
+		}
+		if (!l->nr_frames)
+			key = hash_mix(key, (uint64_t)l->module << 32 | 1);
+		bool is_new;
+		uint32_t *at = map_put(&index, key, &is_new);
+		if (is_new)
+			*at = s;
+		same[s] = *at;
+	}
+	return same;
+}
 
 struct heapframes *heapframes_new(struct arena *a, const struct profile *p)
 {
@@ -371,6 +397,7 @@ struct heapframes *heapframes_new(struct arena *a, const struct profile *p)
 	hf->arena = a;
 	hf->by_func = arena_calloc(a, p->functions.n + 1, 1);
 	hf->by_module = arena_calloc(a, p->modules.n + 1, 1);
+	hf->same = same_names(a, p);
 	hf->by_stack = arena_calloc(a, p->stacks.n + 1, sizeof(struct heapframe *));
 	return hf;
 }
@@ -399,7 +426,7 @@ static bool is_start(struct sv name)
 					     "start_thread", "__libc_start_call_main",
 					     "clone",        "clone3",
 					     "__clone3",     "_dl_start_user",
-					     "thread_start"};
+					     "thread_start", "__libc_start_main_impl"};
 	for (size_t i = 0; i < ARRAY_LEN(starts); i++)
 		if (funcglob_is_like(starts[i], name))
 			return true;
@@ -447,6 +474,7 @@ const struct heapframe *heapframes_of(struct heapframes *hf, stack_id stack)
 {
 	if (!hf->by_stack[stack]) {
 		struct heapframe f = find(hf, stack);
+		f.site = hf->same[f.node];
 		hf->by_stack[stack] = arena_dup(hf->arena, &f, sizeof(f));
 	}
 	return hf->by_stack[stack];
@@ -479,6 +507,16 @@ const char *heapframe_name(const struct profile *p, const struct heapframe *f)
 	return l->nr_frames ? profile_frame_name(p, &p->frames.p[l->first_frame]) : "[unknown]";
 }
 
+/* Frames below a thread's start say nothing, and in libraries without symbols not even a name. */
+static const char *caller_name(const struct profile *p, const struct location *l, uint32_t i)
+{
+	if (!l->nr_frames)
+		return "[unknown]";
+	const struct frame *f = &p->frames.p[l->first_frame + i];
+	return is_start(profile_sv(p, p->functions.p[f->func].name)) ? NULL
+								     : profile_frame_name(p, f);
+}
+
 void heapframe_add_callers(struct buf *to, const struct profile *p, const struct heapframe *f,
 			   size_t max)
 {
@@ -486,16 +524,13 @@ void heapframe_add_callers(struct buf *to, const struct profile *p, const struct
 	uint32_t i = f->frame_idx;
 	for (stack_id s = f->node; s; s = p->stacks.p[s].parent, i = 0) {
 		const struct location *l = &p->locations.p[p->stacks.p[s].loc];
-		uint32_t nr = MAX(l->nr_frames, 1u);
-		for (; i < nr; i++, n++) {
-			if (n == max) {
-				buf_add_str(to, " < ..");
+		for (; i < MAX(l->nr_frames, 1u); i++, n++) {
+			const char *name = n == max ? ".." : caller_name(p, l, i);
+			if (!name && n)
 				return;
-			}
-			buf_addf(to, "%s%s", n ? " < " : "",
-				 l->nr_frames
-					 ? profile_frame_name(p, &p->frames.p[l->first_frame + i])
-					 : "[unknown]");
+			buf_addf(to, "%s%s", n ? " < " : "", name ? name : "[start]");
+			if (n == max)
+				return;
 		}
 	}
 	if (!n)

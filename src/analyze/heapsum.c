@@ -140,10 +140,17 @@ static void add_resident(struct page *g)
 	CLEANUP(buf_release) struct buf b = {0};
 	buf_add_str(&b, "of one process, after ");
 	add_moment(&b, p, most_ns);
+	bool has_live = g->f->total.live.bytes > 0;
 	add_total(g, &end, TOTAL_LEVEL, "resident at the end",
-		  share_remark(g, g->f->total.live.bytes, end.bytes,
+		  share_remark(g, has_live ? g->f->total.live.bytes : -1, end.bytes,
 			       "it is memory that lives and was allocated in the capture"));
 	add_total(g, &most, TOTAL_LEVEL, "most resident", arena_strdup(g->f->arena, buf_str(&b)));
+}
+
+static const char *mapped_by(const struct page *g)
+{
+	bool has_heap = g->f->total.allocated.nr > 0 || g->f->total.live.nr > 0;
+	return has_heap ? "by the program itself" : "by the program and its allocator";
 }
 
 static void add_totals(struct page *g)
@@ -173,9 +180,9 @@ static void add_totals(struct page *g)
 	if (!is_nothing(&t->peak))
 		add_total(g, &t->peak, TOTAL_LEVEL, "peak", peak_remark(g));
 	if (!is_nothing(&t->mapped))
-		add_total(g, &t->mapped, TOTAL_FLOW, "mapped", "by the program itself");
+		add_total(g, &t->mapped, TOTAL_FLOW, "mapped", mapped_by(g));
 	if (!is_nothing(&t->unmapped))
-		add_total(g, &t->unmapped, TOTAL_FLOW, "unmapped", "by the program itself");
+		add_total(g, &t->unmapped, TOTAL_FLOW, "unmapped", mapped_by(g));
 	if (!is_nothing(&t->growth))
 		add_total(g, &t->growth, TOTAL_FLOW, "touched first",
 			  "page faults of anonymous memory");

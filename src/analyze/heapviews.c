@@ -265,9 +265,15 @@ void heapviews_mapped(struct report *r, struct heapfigures *f, const struct view
 {
 	heap_groups_sort(&f->functions, mapped_of, false);
 	struct report_table *t =
-		report_add_table(r, "mapped_functions", "memory that the program maps itself",
+		report_add_table(r, "mapped_functions",
+				 has_heap(&f->total) ? "memory that the program maps itself"
+						     : "memory that is mapped",
 				 mapped_columns, ARRAY_LEN(mapped_columns));
-	t->note = "mmap, mremap, munmap, brk outside of allocators; not part of the heap above";
+	t->note =
+		has_heap(&f->total)
+			? "mmap, mremap, munmap, brk outside of allocators; not part of the heap "
+			  "above"
+			: "mmap, mremap, munmap, brk, also by allocators, which keep it for later";
 	vec_foreach(g, &f->functions.rows) {
 		if (g->f.mapped.bytes <= 0 && g->f.unmapped.bytes <= 0)
 			continue;
@@ -409,8 +415,8 @@ void heapviews_threads(struct report *r, struct heapfigures *f, const struct vie
 		const char *name = profile_text(f->p, task->comm);
 		union cell cells[CELLS_MAX];
 		size_t n = fill(&s, cells, &g->f);
-		cells[n++].u = task->pid ? (uint64_t)(uint32_t)task->pid : CELL_NO_ID;
-		cells[n++].u = task->tid ? (uint64_t)(uint32_t)task->tid : CELL_NO_ID;
+		cells[n++].u = task->pid > 0 ? (uint64_t)(uint32_t)task->pid : CELL_NO_ID;
+		cells[n++].u = task->tid > 0 ? (uint64_t)(uint32_t)task->tid : CELL_NO_ID;
 		cells[n++].text = name[0] ? name : "[no name]";
 		report_add_row(r, t, cells);
 	}

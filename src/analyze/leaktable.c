@@ -48,7 +48,8 @@ static const struct report_column columns[] = {
 	{"oldest_ns", "oldest", CELL_NS, "age at the end of the oldest of them, to the second"},
 	{"growth_per_min", "growth/min", CELL_BYTES_CHANGE,
 	 "allocated - freed in the second half of the capture"},
-	{"verdict", "verdict", CELL_TEXT, "grows, steady, shrinks, unclear, too short to tell"},
+	{"verdict", "verdict", CELL_TEXT,
+	 "grows, steady, shrinks, unclear, too short to tell; not freed: the program has ended"},
 	{"function", "allocated by", CELL_TEXT, "the nearest function that is no allocator's"},
 	{"stack", "called from", CELL_TEXT, "callers of the function, the nearest first"},
 };
@@ -126,12 +127,15 @@ static void add_site(struct report *r, struct report_table *t, const struct heap
 		change.estimate.change = llrint(growth.per_min);
 		change.estimate.error = (uint64_t)llrint(MIN(growth.per_min_error, 9e18));
 	}
+	const char *verdict = leak_verdict(&growth, g->f.leaked.bytes, w.to_ns - w.from_ns);
+	if (f->leaks.rule == LEAKS_ALL && strcmp(verdict, "grows") != 0)
+		verdict = "not freed"; /* nothing can free it any more */
 	union cell cells[] = {
 		heap_cell_bytes(&g->f.leaked),
 		heap_cell_count(&g->f.leaked),
 		{.u = leaks_age_ns(&f->leaks, g->f.oldest_leak_ns)},
 		change,
-		{.text = leak_verdict(&growth, g->f.leaked.bytes, w.to_ns - w.from_ns)},
+		{.text = verdict},
 		{.text = heapframe_name(f->p, &g->frame)},
 		{.text = buf_str(&callers)},
 	};

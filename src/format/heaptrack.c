@@ -647,6 +647,8 @@ static void finish(struct reader *r)
 	profile_fact(p, "source", "heaptrack");
 	profile_fact(p, HEAP_FACT_TIER, "dump: read from a file of heaptrack's");
 	profile_fact(p, HEAP_FACT_SAMPLING, "every allocation");
+	if (!profile_get_fact(p, HEAP_FACT_ATTACHED))
+		profile_fact(p, HEAP_FACT_ATTACHED, "launch");
 	if (!r->first_bad_nr)
 		return;
 	CLEANUP(buf_release) struct buf b = {0};

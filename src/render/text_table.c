@@ -117,7 +117,10 @@ static void add_estimate(struct buf *to, enum unit unit, const struct cell_estim
 		return;
 	buf_add_str(to, " +-");
 	double pct = 100.0 * (double)e->error / (double)e->value;
-	num_add_double(to, pct, pct < 10 ? 1 : 0);
+	if (pct < 0.1)
+		buf_add_str(to, "<0.1");
+	else
+		num_add_double(to, pct, pct < 10 ? 1 : 0);
 	buf_add_str(to, " %");
 }
 
