@@ -46,22 +46,27 @@ enum call_flags {
 };
 
 /*
- * A frame and how it is known still to be there: the word below sp is pc, and if the value of fp
- * matters, the word at fp_at is fp.
+ * A frame, and how it is known still to be there: the word below sp is pc, and if the value of fp
+ * matters, the word at fp_at is fp. Two halves, as the first one is all that most comparisons need.
  */
 struct heap_frame {
-	uint64_t pc;
+	uint64_t pc; /* 48 bits | enum frame_bits */
 	uint64_t sp;
+};
+struct heap_origin {
 	uint64_t fp;
-	uint64_t fp_at; /* | enum frame_bits */
-	uint64_t hash;  /* of this one and all further out */
+	uint64_t fp_at; /* 0: nowhere, or it does not matter */
+	uint64_t hash;  /* of this frame and all further out */
 };
-enum frame_bits {
-	FRAME_NEEDS_FP = 1, /* it, or one further out without a value of its own */
-	FRAME_HIDDEN = 2,   /* not told */
-	FRAME_ODD = 4,      /* its caller is not found by these words alone */
-};
-#define FRAME_BITS ((uint64_t)7)
+#define FRAME_NEEDS_FP ((uint64_t)1 << 48) /* it, or one further out without a value of its own */
+#define FRAME_HAS_WORD ((uint64_t)1 << 49) /* fp_at matters */
+#define FRAME_HIDDEN   ((uint64_t)1 << 50) /* not told */
+#define FRAME_ODD      ((uint64_t)1 << 51) /* its caller is not found by these words alone */
+
+static inline uint64_t frame_pc(const struct heap_frame *f)
+{
+	return f->pc & HEAP_ADDR_MASK;
+}
 
 /*
  * Of one thread: how it stands, and the frames of its last stack, the outermost last. New frames
@@ -94,6 +99,7 @@ struct heap_memo {
 	uint32_t stack; /* its number; 0: to be looked up */
 	uint32_t pad[13];
 	struct heap_frame frames[HEAP_FRAMES_MAX];
+	struct heap_origin origins[HEAP_FRAMES_MAX];
 };
 _Static_assert(sizeof(struct heap_memo) <= HEAP_MEMO_BYTES, "memo size");
 _Static_assert(HEAP_MEMO_BYTES == 3 << 13, "known to heap_entry.S");

@@ -519,8 +519,8 @@ void heap_inner_backtrace(struct heap_call *c)
 		return;
 	struct heap_ctx x = {c->local, m->slot, m, (struct heap_shared *)c->local->shared, 0};
 	for (uint32_t i = walk_stack(&x, c, true); i < HEAP_FRAMES_MAX && n < max; i++)
-		if (!(m->frames[i].fp_at & FRAME_HIDDEN))
-			vec[n++] = m->frames[i].pc;
+		if (!(m->frames[i].pc & FRAME_HIDDEN))
+			vec[n++] = frame_pc(&m->frames[i]);
 	*ret_len = n;
 	call_leave(c);
 }

@@ -394,7 +394,7 @@ static NOINLINE int step_gap(struct walk *w)
 		return stop(w, HEAP_STACK_WHOLE);
 	if (at & 7 || at < w->sp || !load(w, at, &fp) || !load(w, at + 8, &ra))
 		return stop(w, HEAP_STACK_NO_RULE);
-	if (ra < ADDR_MIN)
+	if (ra < ADDR_MIN || ra > HEAP_ADDR_MASK)
 		return stop(w, ra == 0 && fp == 0 ? HEAP_STACK_WHOLE : HEAP_STACK_NO_RULE);
 	w->is_call = true;
 	uint32_t rule = find_rule(w, ra - 1);
@@ -445,7 +445,7 @@ static inline int step(struct walk *w, uint32_t rule)
  * Whether the frames outside of @i can be as they were. Otherwise *ret_i is the first that may
  * still be.
  */
-static bool is_unchanged(struct walk *w, uint32_t i, uint32_t *ret_i)
+static inline bool is_unchanged(struct walk *w, uint32_t i, uint32_t *ret_i)
 {
 	const struct heap_memo *m = w->m;
 
@@ -454,44 +454,74 @@ static bool is_unchanged(struct walk *w, uint32_t i, uint32_t *ret_i)
 		return false;
 	for (uint32_t k = i + 1; k < END_IDX; k++) {
 		const struct heap_frame *f = &m->frames[k];
-		uint64_t fp_at = f->fp_at & ~FRAME_BITS;
-		*ret_i = k + 1;
-		if (*(const volatile uint64_t *)(f->sp - 8) != f->pc)
-			return false;
-		if (fp_at && *(const volatile uint64_t *)fp_at != f->fp)
-			return false;
+		uint64_t pc = *(const volatile uint64_t *)(f->sp - 8);
+		if (UNLIKELY((f->pc ^ pc) & (HEAP_ADDR_MASK | FRAME_HAS_WORD))) {
+			const struct heap_origin *o = &m->origins[k];
+			*ret_i = k + 1;
+			if (pc != frame_pc(f) || *(const volatile uint64_t *)o->fp_at != o->fp)
+				return false;
+		}
 	}
 	return !m->end_at || *(const volatile uint64_t *)m->end_at == m->end_word;
 }
 
-static inline bool is_met(const struct walk *w, const struct heap_frame *f)
+static inline bool is_met(const struct heap_memo *m, uint32_t i, uint64_t pc, uint64_t sp,
+			  uint64_t fp)
 {
-	return f->sp == w->sp && f->pc == w->pc && (!(f->fp_at & FRAME_NEEDS_FP) || f->fp == w->fp);
+	const struct heap_frame *f = &m->frames[i];
+
+	return f->sp == sp && !((f->pc ^ pc) & HEAP_ADDR_MASK) &&
+	       (!(f->pc & FRAME_NEEDS_FP) || m->origins[i].fp == fp);
 }
 
-static inline bool is_hidden(const struct walk *w, bool is_leaf_side)
+/*
+ * The caller of a frame by a row of kind SP or FP, which nearly all are: nothing but loads from
+ * memory that is known to be there. False: something is unusual, and nothing was done.
+ */
+static inline bool step_quickly(struct walk *w, uint32_t rule)
 {
-	const struct heap_local *l = w->l;
+	bool is_fp = row_kind(rule) == ROW_FP;
+	uint64_t cfa = (is_fp ? w->fp : w->sp) + row_cfa_bytes(rule);
+	int32_t slot = row_fp_slot(rule);
+	uint64_t at = cfa + (uint64_t)((int64_t)slot * 8);
 
-	return w->pc - l->image_lo < l->image_hi - l->image_lo ||
-	       (is_leaf_side && w->pc - l->skip_lo < l->skip_hi - l->skip_lo);
+	if (UNLIKELY((uint32_t)(row_kind(rule) - ROW_SP) > ROW_FP - ROW_SP || cfa & 7 ||
+		     cfa <= w->sp || cfa > w->hi || !w->is_call))
+		return false;
+	uint64_t ra = *(const volatile uint64_t *)(cfa - 8);
+	if (UNLIKELY(!ra))
+		return false;
+	w->fp_at = 0;
+	if (slot != ROW_FP_SAME) {
+		if (UNLIKELY(at - w->sp >= cfa - w->sp))
+			return false;
+		w->fp_at = at;
+		w->fp = *(const volatile uint64_t *)at;
+	}
+	w->needs_fp = is_fp;
+	w->pc = ra;
+	w->sp = cfa;
+	w->is_chained = false;
+	return true;
 }
 
 /*
  * Frames until the walk ends or meets the last stack, of which frame *ret_met then is the first
  * that stays (END_IDX: none). Returns how many.
  */
-static uint32_t walk_fresh(struct walk *w, bool is_hook, uint32_t *ret_met)
+static inline uint32_t walk_fresh(struct walk *w, bool is_hook, uint32_t *ret_met)
 {
+	const struct heap_local *l = w->l;
 	struct heap_memo *m = w->m;
+	uint64_t image_lo = l->image_lo, image_bytes = l->image_hi - l->image_lo;
+	uint64_t skip_lo = l->skip_lo, skip_bytes = is_hook ? l->skip_hi - l->skip_lo : 0;
 	uint32_t known = m->top > m->plain ? m->top : m->plain;
-	bool is_leaf_side = is_hook;
 
 	*ret_met = END_IDX;
 	for (uint32_t n = 0;; n++) {
 		while (known < END_IDX && m->frames[known].sp < w->sp)
 			known++;
-		if (known < END_IDX && is_met(w, &m->frames[known])) {
+		if (known < END_IDX && is_met(m, known, w->pc, w->sp, w->fp)) {
 			uint32_t next;
 			if (LIKELY(is_unchanged(w, known, &next))) {
 				*ret_met = known;
@@ -505,21 +535,28 @@ static uint32_t walk_fresh(struct walk *w, bool is_hook, uint32_t *ret_met)
 			w->end = HEAP_STACK_NO_MAP;
 			return n;
 		}
-		if (UNLIKELY(n >= END_IDX)) {
-			w->end = HEAP_STACK_DEEP;
-			return n;
-		}
-		if (UNLIKELY(n >= known))
+		if (UNLIKELY(n >= known)) {
 			known = END_IDX; /* no room for what was known */
-		struct heap_frame *f = &m->frames[n];
-		f->pc = w->pc;
-		f->sp = w->sp;
-		f->fp = w->fp;
-		is_leaf_side = is_leaf_side && is_hidden(w, true);
-		uint64_t bits = is_hidden(w, is_leaf_side) ? FRAME_HIDDEN : 0;
-		int next = step(w, rule);
-		f->fp_at = w->fp_at | bits | (w->needs_fp ? FRAME_NEEDS_FP : 0) |
-			   (w->is_odd ? FRAME_ODD : 0);
+			if (n >= END_IDX) {
+				w->end = HEAP_STACK_DEEP;
+				return n;
+			}
+		}
+		uint64_t bits = 0;
+		if (UNLIKELY(w->pc - image_lo < image_bytes || w->pc - skip_lo < skip_bytes))
+			bits = FRAME_HIDDEN;
+		else
+			skip_bytes = 0;
+		uint64_t pc = w->pc & HEAP_ADDR_MASK;
+		m->frames[n].sp = w->sp;
+		m->origins[n].fp = w->fp;
+		int next = STEP_OK;
+		if (UNLIKELY(!step_quickly(w, rule))) {
+			next = step(w, rule);
+			bits |= w->is_odd ? FRAME_ODD : 0;
+		}
+		m->frames[n].pc = pc | bits | (w->needs_fp ? FRAME_NEEDS_FP : 0);
+		m->origins[n].fp_at = w->fp_at;
 		if (UNLIKELY(next != STEP_OK))
 			return n + 1;
 	}
@@ -529,33 +566,36 @@ static uint32_t walk_fresh(struct walk *w, bool is_hook, uint32_t *ret_met)
  * Frames [at, + n) are new: what was noted of each one's own step (where its caller's fp came from,
  * whether it needed its own) becomes what has to hold of it, and hashes are made.
  */
-static void settle(struct heap_memo *m, uint32_t at, uint32_t n, uint64_t seed)
+static inline void settle(struct heap_memo *m, uint32_t at, uint32_t n, uint64_t seed)
 {
-	bool is_needed = false;
+	uint64_t is_needed = 0; /* FRAME_NEEDS_FP */
 	uint64_t hash = seed;
 
 	if (at + n < END_IDX) {
-		is_needed = m->frames[at + n].fp_at & FRAME_NEEDS_FP;
-		hash = m->frames[at + n].hash;
+		is_needed = m->frames[at + n].pc & FRAME_NEEDS_FP;
+		hash = m->origins[at + n].hash;
 	}
 	for (uint32_t i = at + n; i-- > at;) {
 		struct heap_frame *f = &m->frames[i];
-		uint64_t from = f->fp_at & ~FRAME_BITS;
+		struct heap_origin *o = &m->origins[i];
+		uint64_t from = o->fp_at;
 		if (i + 1 < END_IDX) {
-			struct heap_frame *out = f + 1;
-			out->fp_at = (out->fp_at & FRAME_BITS) | (is_needed ? from : 0);
+			o[1].fp_at = from;
+			f[1].pc &= ~FRAME_HAS_WORD;
+			if (from && is_needed)
+				f[1].pc |= FRAME_HAS_WORD;
 		}
 		if (from)
-			is_needed = false;
-		is_needed |= f->fp_at & FRAME_NEEDS_FP;
-		f->fp_at =
-			(f->fp_at & (FRAME_HIDDEN | FRAME_ODD)) | (is_needed ? FRAME_NEEDS_FP : 0);
-		if (!(f->fp_at & FRAME_HIDDEN))
-			hash = heap_mix(hash, f->pc);
-		f->hash = hash;
-		if (f->fp_at & FRAME_ODD && m->plain <= i)
+			is_needed = 0;
+		is_needed |= f->pc & FRAME_NEEDS_FP;
+		f->pc |= is_needed;
+		if (LIKELY(!(f->pc & FRAME_HIDDEN)))
+			hash = heap_mix(hash, frame_pc(f));
+		o->hash = hash;
+		if (UNLIKELY(f->pc & FRAME_ODD) && m->plain <= i)
 			m->plain = i + 1;
 	}
+	m->frames[at].pc &= ~FRAME_HAS_WORD;
 }
 
 static void keep_end(struct walk *w, struct heap_memo *m)
@@ -616,8 +656,10 @@ uint32_t walk_stack(struct heap_ctx *x, const struct heap_call *c, bool is_hook)
 		return met;
 	m->stack = 0;
 	uint32_t top = met - n;
-	for (uint32_t i = n; i-- > 0 && top;)
+	for (uint32_t i = n; i-- > 0 && top;) {
 		m->frames[top + i] = m->frames[i];
+		m->origins[top + i] = m->origins[i];
+	}
 	m->plain = 0;
 	if (met == END_IDX) {
 		if (n)
@@ -625,9 +667,10 @@ uint32_t walk_stack(struct heap_ctx *x, const struct heap_call *c, bool is_hook)
 		else
 			m->end = w.end;
 	} else if (n) {
-		m->frames[met].fp = w.fp;
+		m->origins[met].fp = w.fp;
 	}
-	settle(m, top, n, (uint64_t)m->end + 1);
+	if (n)
+		settle(m, top, n, (uint64_t)m->end + 1);
 	m->top = top;
 	/* What cannot be compared later is not remembered. */
 	if (m->end == HEAP_STACK_DEEP || m->end == HEAP_STACK_BAD || m->end == HEAP_STACK_LIMIT)
@@ -644,7 +687,7 @@ static bool tell_stack(struct heap_ctx *x, uint32_t top, uint32_t number)
 	uint64_t head;
 
 	for (uint32_t i = top; i < END_IDX; i++)
-		nr += !(m->frames[i].fp_at & FRAME_HIDDEN);
+		nr += !(m->frames[i].pc & FRAME_HIDDEN);
 	uint64_t *p = ring_reserve(x, 2 + nr, &head);
 	if (!p)
 		return false;
@@ -652,8 +695,8 @@ static bool tell_stack(struct heap_ctx *x, uint32_t top, uint32_t number)
 	       x->tsc << HEAP_TSC_SHIFT;
 	*p++ = number | (uint64_t)nr << 32 | (uint64_t)m->end << 48;
 	for (uint32_t i = top; i < END_IDX; i++)
-		if (!(m->frames[i].fp_at & FRAME_HIDDEN))
-			*p++ = m->frames[i].pc;
+		if (!(m->frames[i].pc & FRAME_HIDDEN))
+			*p++ = frame_pc(&m->frames[i]);
 	ring_commit(x, head);
 	return true;
 }
@@ -703,7 +746,7 @@ uint32_t walk_number(struct heap_ctx *x, uint32_t top)
 		return m->stack;
 	if (top >= END_IDX || !x->local->nr_stacks)
 		return no_stack(x);
-	uint64_t hash = m->frames[top].hash;
+	uint64_t hash = m->origins[top].hash;
 	uint32_t number = find_number(x, hash > 1 ? hash : hash + 2, top);
 	m->stack = m->top == top ? number : 0;
 	return number;
