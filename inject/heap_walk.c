@@ -474,35 +474,62 @@ static inline bool is_met(const struct heap_memo *m, uint32_t i, uint64_t pc, ui
 	       (!(f->pc & FRAME_NEEDS_FP) || m->origins[i].fp == fp);
 }
 
+/* What of a walk is in registers in its inner loop. */
+struct pace {
+	uint64_t pc;
+	uint64_t sp;
+	uint64_t fp;
+	uint64_t fp_at;
+	uint64_t bits;
+};
+
+static inline void pace_to_walk(struct walk *w, const struct pace *p)
+{
+	w->pc = p->pc;
+	w->sp = p->sp;
+	w->fp = p->fp;
+}
+
 /*
  * The caller of a frame by a row of kind SP or FP, which nearly all are: nothing but loads from
  * memory that is known to be there. False: something is unusual, and nothing was done.
  */
-static inline bool step_quickly(struct walk *w, uint32_t rule)
+static inline bool step_quickly(struct pace *p, uint32_t rule, uint64_t hi)
 {
 	bool is_fp = row_kind(rule) == ROW_FP;
-	uint64_t cfa = (is_fp ? w->fp : w->sp) + row_cfa_bytes(rule);
+	uint64_t cfa = (is_fp ? p->fp : p->sp) + row_cfa_bytes(rule);
 	int32_t slot = row_fp_slot(rule);
-	uint64_t at = cfa + (uint64_t)((int64_t)slot * 8);
 
 	if (UNLIKELY((uint32_t)(row_kind(rule) - ROW_SP) > ROW_FP - ROW_SP || cfa & 7 ||
-		     cfa <= w->sp || cfa > w->hi || !w->is_call))
+		     cfa <= p->sp || cfa > hi))
 		return false;
 	uint64_t ra = *(const volatile uint64_t *)(cfa - 8);
 	if (UNLIKELY(!ra))
 		return false;
-	w->fp_at = 0;
+	p->fp_at = 0;
 	if (slot != ROW_FP_SAME) {
-		if (UNLIKELY(at - w->sp >= cfa - w->sp))
+		uint64_t at = cfa + (uint64_t)((int64_t)slot * 8);
+		if (UNLIKELY(at - p->sp >= cfa - p->sp))
 			return false;
-		w->fp_at = at;
-		w->fp = *(const volatile uint64_t *)at;
+		p->fp_at = at;
+		p->fp = *(const volatile uint64_t *)at;
 	}
-	w->needs_fp = is_fp;
-	w->pc = ra;
-	w->sp = cfa;
-	w->is_chained = false;
+	p->bits |= is_fp ? FRAME_NEEDS_FP : 0;
+	p->pc = ra;
+	p->sp = cfa;
 	return true;
+}
+
+static NOINLINE int step_slowly(struct walk *w, struct pace *p, uint32_t rule)
+{
+	pace_to_walk(w, p);
+	int next = step(w, rule);
+	p->pc = w->pc;
+	p->sp = w->sp;
+	p->fp = w->fp;
+	p->fp_at = w->fp_at;
+	p->bits |= (w->needs_fp ? FRAME_NEEDS_FP : 0) | (w->is_odd ? FRAME_ODD : 0);
+	return next;
 }
 
 /*
@@ -516,50 +543,55 @@ static inline uint32_t walk_fresh(struct walk *w, bool is_hook, uint32_t *ret_me
 	uint64_t image_lo = l->image_lo, image_bytes = l->image_hi - l->image_lo;
 	uint64_t skip_lo = l->skip_lo, skip_bytes = is_hook ? l->skip_hi - l->skip_lo : 0;
 	uint32_t known = m->top > m->plain ? m->top : m->plain;
+	struct pace p = {w->pc, w->sp, w->fp, 0, 0};
+	uint32_t n = 0;
 
 	*ret_met = END_IDX;
-	for (uint32_t n = 0;; n++) {
-		while (known < END_IDX && m->frames[known].sp < w->sp)
+	for (;; n++) {
+		while (known < END_IDX && m->frames[known].sp < p.sp)
 			known++;
-		if (known < END_IDX && is_met(m, known, w->pc, w->sp, w->fp)) {
+		if (known < END_IDX && is_met(m, known, p.pc, p.sp, p.fp)) {
 			uint32_t next;
 			if (LIKELY(is_unchanged(w, known, &next))) {
 				*ret_met = known;
-				return n;
+				break;
 			}
 			known = next;
 		}
-		uint32_t rule = find_rule(w, w->pc - w->is_call);
+		uint32_t rule = find_rule(w, p.pc - w->is_call);
 		/* A return address that is nowhere is not a frame; an interrupted pc is one. */
 		if (UNLIKELY(rule == own(OWN_NO_MAP) && w->is_call)) {
 			w->end = HEAP_STACK_NO_MAP;
-			return n;
+			break;
 		}
 		if (UNLIKELY(n >= known)) {
 			known = END_IDX; /* no room for what was known */
 			if (n >= END_IDX) {
 				w->end = HEAP_STACK_DEEP;
-				return n;
+				break;
 			}
 		}
-		uint64_t bits = 0;
-		if (UNLIKELY(w->pc - image_lo < image_bytes || w->pc - skip_lo < skip_bytes))
-			bits = FRAME_HIDDEN;
+		p.bits = p.pc & HEAP_ADDR_MASK;
+		if (UNLIKELY(p.pc - image_lo < image_bytes || p.pc - skip_lo < skip_bytes))
+			p.bits |= FRAME_HIDDEN;
 		else
 			skip_bytes = 0;
-		uint64_t pc = w->pc & HEAP_ADDR_MASK;
-		m->frames[n].sp = w->sp;
-		m->origins[n].fp = w->fp;
+		m->frames[n].sp = p.sp;
+		m->origins[n].fp = p.fp;
 		int next = STEP_OK;
-		if (UNLIKELY(!step_quickly(w, rule))) {
-			next = step(w, rule);
-			bits |= w->is_odd ? FRAME_ODD : 0;
+		if (LIKELY(w->is_call && step_quickly(&p, rule, w->hi)))
+			w->is_chained = false;
+		else
+			next = step_slowly(w, &p, rule);
+		m->frames[n].pc = p.bits;
+		m->origins[n].fp_at = p.fp_at;
+		if (UNLIKELY(next != STEP_OK)) {
+			n++;
+			break;
 		}
-		m->frames[n].pc = pc | bits | (w->needs_fp ? FRAME_NEEDS_FP : 0);
-		m->origins[n].fp_at = w->fp_at;
-		if (UNLIKELY(next != STEP_OK))
-			return n + 1;
 	}
+	pace_to_walk(w, &p);
+	return n;
 }
 
 /*

@@ -6,7 +6,7 @@
  *
  * loop    the same place over and over
  * walk    from 18 places, each with its own stack of calls, some frames of which are new each time
- * mix     as a program might: 20 000 blocks of 16 B to 256 KB at random, work in between
+ * mix     as a program might: 20 000 blocks of 16 B to 32 KB at random, work in between
  */
 #include "base/base.h"
 
@@ -77,7 +77,7 @@ static NO_FP void loop(const struct run *r)
 static NO_FP void mix_one(const struct run *r, uint32_t at)
 {
 	r->put(blocks[at]);
-	uint32_t shift = draw(14);
+	uint32_t shift = draw(12);
 	size_t n = 16 + draw(16u << shift);
 	uint8_t *p = r->get(n);
 	blocks[at] = p;
