@@ -393,7 +393,7 @@ static void on_alloc(struct heapbook *b, const struct heapring_event *ev)
 
 static void add_older(struct heapbook *b, const struct heapring_event *ev, uint16_t thread)
 {
-	if (b->spec.interval_bytes) {
+	if (b->spec.interval_bytes || b->spec.has_all) {
 		b->info.nr_unmatched++;
 		return;
 	}

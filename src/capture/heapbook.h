@@ -51,6 +51,7 @@ struct heapbook_spec {
 	uint64_t interval_bytes; /* of samples; 0: every allocation */
 	uint64_t max_bytes;      /* for blocks; 0 = by default */
 	uint32_t nr_slots;
+	bool has_all; /* from the process's start on: no block is older than the books */
 	void (*on_row)(void *ctx, const struct heapbook_row *row);
 	void *ctx;
 };
@@ -65,7 +66,7 @@ struct heapbook_info {
 	double alloc_variance; /* of nr_alloc_bytes */
 	double nr_frees;
 	uint64_t nr_older;     /* frees of blocks from before */
-	uint64_t nr_unmatched; /* sampled: frees of blocks that were never told */
+	uint64_t nr_unmatched; /* frees of blocks that were never told, where none are older */
 	uint64_t nr_late;      /* events that came out of order */
 	uint64_t nr_implied;   /* blocks whose address was given out again without a free */
 	uint64_t nr_unbooked;  /* blocks without room in the table */

@@ -16,6 +16,7 @@
 #include "host/proc.h"
 
 #define BATCH       256
+#define SLOTS_MIN   512u
 #define CLOCK_TRIES 4
 #define CLOCK_FAR   2000000000u /* ns between the two moments that the clock's line goes through */
 
@@ -240,6 +241,7 @@ static void open_books(struct heapprocess *p)
 		.start_ns = p->spec.start_ns,
 		.interval_bytes = p->spec.is_every ? 0 : p->spec.interval_bytes,
 		.nr_slots = nr_slots,
+		.has_all = p->spec.is_held,
 		.on_row = on_row,
 		.ctx = p});
 	for (size_t i = 0; i < p->plan.sites.n && i < HEAP_SITES_MAX; i++)
@@ -252,6 +254,20 @@ static void open_books(struct heapprocess *p)
 							.on_thread = on_thread,
 							.on_stack = on_stack,
 							.ctx = p});
+}
+
+/*
+ * A slot stays with a thread pointer for good, and programs start threads: plenty. Rings that
+ * nobody writes take no memory.
+ */
+static uint32_t slots_for(int32_t pid)
+{
+	CLEANUP(pid_list_release) struct pid_list tids = {0};
+	(void)proc_threads(&tids, pid, NULL);
+	uint32_t nr = SLOTS_MIN;
+	while (nr < HEAP_SLOTS_MAX && nr < 4 * tids.pids.n)
+		nr *= 2;
+	return nr;
 }
 
 int heapprocess_attach(struct heapprocess **ret_p, const struct heapprocess_spec *spec,
@@ -269,6 +285,7 @@ int heapprocess_attach(struct heapprocess **ret_p, const struct heapprocess_spec
 					 .plan = &p->plan,
 					 .is_every = spec->is_every,
 					 .interval_bytes = spec->interval_bytes,
+					 .nr_slots = slots_for(spec->pid),
 					 .is_held = spec->is_held};
 	int rc = heapinject_attach(&p->inject, &inject, err);
 	if (rc)

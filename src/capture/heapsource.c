@@ -27,6 +27,8 @@
 #define FULL_FOR_SHORT_PAUSE 16
 #define PAUSE_SHORT_NS       1000000u
 #define PAUSE_NS             5000000u
+#define PAUSE_IDLE_NS        10000000u
+#define IDLE_PASSES          200u
 #define RETIRE_NS            200000000u
 /* How long mappings of a program that was just executed take to be known here. */
 #define SETTLE_NS        6000000u
@@ -106,6 +108,7 @@ static void *drainer(void *arg)
 {
 	struct heapsource *h = arg;
 	uint64_t retired_ns = 0;
+	uint32_t idle = 0;
 	pthread_mutex_lock(&h->lock);
 	while (!h->is_stopping) {
 		uint64_t now = clock_mono_ns();
@@ -116,7 +119,10 @@ static void *drainer(void *arg)
 		(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu); /* cannot fail here */
 		h->drain_ns = (uint64_t)cpu.tv_sec * NS_PER_SEC + (uint64_t)cpu.tv_nsec;
 		if (fullest < FULL_FOR_NO_PAUSE) {
-			pause_for(h, fullest < FULL_FOR_SHORT_PAUSE ? PAUSE_NS : PAUSE_SHORT_NS);
+			idle = fullest ? 0 : MIN(idle + 1, IDLE_PASSES);
+			pause_for(h, fullest >= FULL_FOR_SHORT_PAUSE ? PAUSE_SHORT_NS
+				     : idle < IDLE_PASSES            ? PAUSE_NS
+								     : PAUSE_IDLE_NS);
 		} else if (__atomic_load_n(&h->is_wanted, __ATOMIC_RELAXED)) {
 			pause_for(h, PAUSE_SHORT_NS / 10);
 		}

@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "capture/heapbook_priv.h"
 #include "model/heap.h"
 #include "specs.h"
 
@@ -281,6 +282,20 @@ TEST(heapbook_counts_frees_of_older_blocks_apart)
 	heapbook_end(w.book);
 	check_sums(&t);
 	check_peak(&t);
+	heapworld_release(&w);
+}
+
+TEST(heapbook_knows_no_older_blocks_where_it_has_all)
+{
+	struct heapworld w;
+	heapworld_init(&w, 0, 1);
+	w.book->spec.has_all = true;
+	CHECK(heapworld_free(&w, 1, START + 20, 0x1000)); /* of an allocator's own */
+	heapworld_pass(&w, START + 30);
+	heapbook_end(w.book);
+	CHECK_U64(heapworld_sum(&w, SPEC_HEAP_OLDER, -1, -1, 0), 0);
+	CHECK_U64(heapbook_info(w.book).nr_older, 0);
+	CHECK_U64(heapbook_info(w.book).nr_unmatched, 1);
 	heapworld_release(&w);
 }
 
