@@ -12,6 +12,8 @@
 #define VARIABLE_BYTES_MAX 48
 #define RODATA_BYTES_MAX   ((uint64_t)256 << 20)
 #define HASH_DIGITS        40
+#define PIECE_BYTES        ((size_t)256 << 10)
+#define OVERLAP_BYTES      ((size_t)16)
 
 /* ---- strings ------------------------------------------------------------------------------- */
 
@@ -89,26 +91,59 @@ static void facts_of(struct allocfind_jemalloc *j, struct sv data)
 	j->has_prof |= memmem(data.p, data.n, "heap_v2/", 8) != NULL;
 }
 
+static bool is_rodata(const struct elf_section *s)
+{
+	return s->type == SHT_PROGBITS && (s->flags & SHF_ALLOC) &&
+	       !(s->flags & (SHF_WRITE | SHF_EXECINSTR | SHF_COMPRESSED)) &&
+	       s->nr_bytes <= RODATA_BYTES_MAX && sv_has_prefix(s->name, SV(".rodata"));
+}
+
+/*
+ * Whether MALLOC_CONF stands there: a binary's constants are tens of megabytes, so they are gone
+ * through in pieces that stay in the cache, by a byte that is rare in them.
+ */
+static bool has_variable(const struct elf *e, const struct elf_section *s)
+{
+	static const char last[] = "MALLOC_CON"; /* then F and NUL */
+	size_t n_last = sizeof(last) - 1;
+	char *piece CLEANUP(free_p) = xmalloc(PIECE_BYTES);
+	for (uint64_t at = 0; at < s->nr_bytes; at += PIECE_BYTES - OVERLAP_BYTES) {
+		size_t n = (size_t)MIN((uint64_t)PIECE_BYTES, s->nr_bytes - at);
+		if (elf_read(e, piece, n, s->offset + at, NULL))
+			return false;
+		const char *p = piece + MIN(n, n_last);
+		while ((p = memchr(p, 'F', (size_t)(piece + n - p)))) {
+			if (p + 1 < piece + n && !p[1] && !memcmp(p - n_last, last, n_last))
+				return true;
+			p++;
+		}
+	}
+	return false;
+}
+
+static bool has_names(const struct elf_section *s, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (s[i].type == SHT_SYMTAB && s[i].nr_bytes)
+			return true;
+	return false;
+}
+
 void alloccode_facts(struct allocfind *f, struct elf *image)
 {
 	struct allocfind_jemalloc *j = &f->jemalloc;
 	size_t nr;
 	const struct elf_section *s = elf_sections(image, &nr);
-	for (size_t i = 0; i < nr; i++) {
-		if (s[i].type != SHT_PROGBITS || !(s[i].flags & SHF_ALLOC) ||
-		    (s[i].flags & (SHF_WRITE | SHF_EXECINSTR)) ||
-		    s[i].nr_bytes > RODATA_BYTES_MAX || !sv_has_prefix(s[i].name, SV(".rodata")))
-			continue;
+	bool is_there = j->prefix != NULL;
+	/* Strings alone are a sign only where functions have no names. */
+	for (size_t i = 0; i < nr && !is_there && !has_names(s, nr); i++)
+		is_there = is_rodata(&s[i]) && has_variable(image, &s[i]);
+	for (size_t i = 0; i < nr && is_there; i++) {
 		CLEANUP(buf_release) struct buf bytes = {0};
-		if (!elf_section_read(image, &s[i], &bytes, NULL) && bytes.n)
+		if (is_rodata(&s[i]) && !elf_section_read(image, &s[i], &bytes, NULL) && bytes.n)
 			facts_of(j, buf_sv(&bytes));
 	}
-	/* Strings alone are a sign only where functions have no names. */
-	bool has_names = false;
-	for (size_t i = 0; i < nr; i++)
-		has_names |= s[i].type == SHT_SYMTAB && s[i].nr_bytes;
-	bool is_there = j->prefix || (j->version_text && j->variable && !has_names);
-	if (is_there)
+	if (j->prefix || (j->version_text && j->variable))
 		return;
 	free_p(&j->version_text);
 	free_p(&j->variable);
