@@ -279,7 +279,14 @@ union cell heap_cell_bytes(const struct heap_sum *s)
 	return cell_of(s->bytes, s->variance);
 }
 
+bool heap_sum_is_none(const struct heap_sum *s)
+{
+	return s->nr <= 0 && s->bytes <= 0;
+}
+
 union cell heap_cell_count(const struct heap_sum *s)
 {
+	if (!s->nr && s->bytes > 0) /* a source that knows bytes alone */
+		return (union cell){.estimate = {.value = CELL_NO_ESTIMATE}};
 	return cell_of(s->nr, s->count_variance);
 }

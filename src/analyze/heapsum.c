@@ -38,11 +38,6 @@ struct page {
 	double seconds;
 };
 
-static bool is_nothing(const struct heap_sum *s)
-{
-	return s->nr <= 0 && s->bytes <= 0;
-}
-
 enum total_kind { TOTAL_FLOW, TOTAL_LEVEL };
 
 static void add_total(struct page *g, const struct heap_sum *s, enum total_kind kind,
@@ -137,6 +132,8 @@ static void add_resident(struct page *g)
 		if (at && *at == i)
 			end.bytes += t->values[i * t->nr_columns + HEAP_MEMORY_RSS];
 	}
+	if (!most.bytes) /* a file of a tool that did not look */
+		return;
 	CLEANUP(buf_release) struct buf b = {0};
 	buf_add_str(&b, "of one process, after ");
 	add_moment(&b, p, most_ns);
@@ -145,6 +142,26 @@ static void add_resident(struct page *g)
 		  share_remark(g, has_live ? g->f->total.live.bytes : -1, end.bytes,
 			       "it is memory that lives and was allocated in the capture"));
 	add_total(g, &most, TOTAL_LEVEL, "most resident", arena_strdup(g->f->arena, buf_str(&b)));
+}
+
+static bool fact_u64(const struct profile *p, const char *key, int64_t *ret_v)
+{
+	const char *text = profile_get_fact(p, key);
+	uint64_t v;
+	if (!text || !sv_to_u64(sv_from_str(text), &v) || v > INT64_MAX)
+		return false;
+	*ret_v = (int64_t)v;
+	return true;
+}
+
+/* What the recorder counted beside its samples is the truth about all of them. */
+static void add_counted(struct page *g)
+{
+	struct heap_sum s = {0};
+	if (g->f->is_sampled && fact_u64(g->f->p, "heap bytes counted", &s.bytes) &&
+	    fact_u64(g->f->p, "heap allocations counted", &s.nr))
+		add_total(g, &s, TOTAL_FLOW, "counted",
+			  "all allocations, exactly, beside the sample; whatever is in view");
 }
 
 static const char *mapped_by(const struct page *g)
@@ -161,29 +178,32 @@ static void add_totals(struct page *g)
 	bool has_flow = heaptable_rows(g->f->p, HEAP_TABLE_ALLOCATED) != NULL;
 	if (has_flow) {
 		add_total(g, &t->allocated, TOTAL_FLOW, "allocated", "");
-		add_total(g, &t->temporary, TOTAL_FLOW, "temporary",
-			  share_remark(g, t->temporary.nr, t->allocated.nr,
-				       "allocations are freed before their thread's next one"));
+		add_counted(g);
+		if (t->temporary.nr > 0)
+			add_total(g, &t->temporary, TOTAL_FLOW, "temporary",
+				  share_remark(
+					  g, t->temporary.nr, t->allocated.nr,
+					  "allocations are freed before their thread's next one"));
 		add_total(g, &t->freed, TOTAL_FLOW, "freed",
 			  "of what was allocated in the capture");
 	}
-	if (!is_nothing(&t->older))
+	if (!heap_sum_is_none(&t->older))
 		add_total(g, &t->older, TOTAL_FLOW, "older blocks freed",
 			  "allocated before the capture; their size is not always known");
-	if (has_flow || !is_nothing(&t->live))
+	if (has_flow || !heap_sum_is_none(&t->live))
 		add_total(g, &t->live, TOTAL_LEVEL, "live",
 			  has_flow ? "at the end, allocated in the capture" : "at the end");
-	if (g->f->leaks.rule != LEAKS_UNKNOWN && (has_flow || !is_nothing(&t->leaked)))
+	if (g->f->leaks.rule != LEAKS_UNKNOWN && (has_flow || !heap_sum_is_none(&t->leaked)))
 		add_total(g, &t->leaked, TOTAL_LEVEL, "leaked", leak_remark(g));
-	if (!is_nothing(&t->suppressed))
+	if (!heap_sum_is_none(&t->suppressed))
 		add_total(g, &t->suppressed, TOTAL_LEVEL, "suppressed", "known leaks, of leaked");
-	if (!is_nothing(&t->peak))
+	if (!heap_sum_is_none(&t->peak))
 		add_total(g, &t->peak, TOTAL_LEVEL, "peak", peak_remark(g));
-	if (!is_nothing(&t->mapped))
+	if (!heap_sum_is_none(&t->mapped))
 		add_total(g, &t->mapped, TOTAL_FLOW, "mapped", mapped_by(g));
-	if (!is_nothing(&t->unmapped))
+	if (!heap_sum_is_none(&t->unmapped))
 		add_total(g, &t->unmapped, TOTAL_FLOW, "unmapped", mapped_by(g));
-	if (!is_nothing(&t->growth))
+	if (!heap_sum_is_none(&t->growth))
 		add_total(g, &t->growth, TOTAL_FLOW, "touched first",
 			  "page faults of anonymous memory");
 	add_resident(g);
@@ -259,7 +279,7 @@ static void add_hints(struct report *r, const struct heapfigures *f, const char 
 	const char *key = heap_weight_key(heap_weight_default(f->p));
 	report_hint(r, "assay flame %s --weight %s", buf_str(&word), key);
 	report_hint(r, "assay report %s --weight %s --tree", buf_str(&word), key);
-	if (f->total.leaked.nr > 0 &&
+	if (!heap_sum_is_none(&f->total.leaked) &&
 	    overview_add_name(&name, heapframe_name(f->p, &f->sites.rows.p[0].frame)))
 		report_hint(r, "assay report %s --weight leaked --callers %s", buf_str(&word),
 			    buf_str(&name));
@@ -274,7 +294,7 @@ static int add_page(struct page *g, const struct select_spec *spec, const char *
 	int rc = 0;
 	add_totals(g);
 	heapviews_functions(g->r, g->f, limits);
-	if (t->leaked.nr > 0)
+	if (!heap_sum_is_none(&t->leaked))
 		rc = leaktable_add(g->r, g->f, spec, &few, err);
 	if (rc)
 		return rc;
@@ -283,9 +303,9 @@ static int add_page(struct page *g, const struct select_spec *spec, const char *
 		heapviews_temporary(g->r, g->f, &few);
 	heapviews_sizes(g->r, g->f);
 	heapviews_threads(g->r, g->f, &few);
-	if (!is_nothing(&t->mapped) || !is_nothing(&t->unmapped))
+	if (!heap_sum_is_none(&t->mapped) || !heap_sum_is_none(&t->unmapped))
 		heapviews_mapped(g->r, g->f, &few);
-	if (!is_nothing(&t->growth))
+	if (!heap_sum_is_none(&t->growth))
 		heapviews_growth(g->r, g->f, limits);
 	return 0;
 }

@@ -149,7 +149,8 @@ static heap_sum_of main_sum(const struct heapfigures *f)
 
 static bool has_heap(const struct heap_figures *f)
 {
-	return f->allocated.nr > 0 || f->live.nr > 0 || f->peak.nr > 0 || f->freed.nr > 0;
+	return !heap_sum_is_none(&f->allocated) || !heap_sum_is_none(&f->live) ||
+	       !heap_sum_is_none(&f->peak) || !heap_sum_is_none(&f->freed);
 }
 
 static void add_function_row(struct report *r, struct report_table *t, const struct shape *s,

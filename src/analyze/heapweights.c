@@ -18,6 +18,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/num.h"
+#include "base/sv.h"
 #include "base/vec.h"
 #include "model/heap.h"
 
@@ -448,8 +449,19 @@ static int parse_moment(struct gather *g, struct err *err)
 	return 0;
 }
 
+static bool is_sampled(const struct profile *p)
+{
+	const char *sampling = profile_get_fact(p, HEAP_FACT_SAMPLING);
+	uint64_t interval;
+	return sampling && sv_to_u64(sv_from_str(sampling), &interval) && interval > 1;
+}
+
 static const char *why_empty(const struct gather *g)
 {
+	bool is_of_every = g->weight == HEAP_WEIGHT_PEAK || g->weight == HEAP_WEIGHT_TEMPORARY ||
+			   g->weight == HEAP_WEIGHT_TEMPORARY_BYTES;
+	if (is_of_every && is_sampled(g->p))
+		return "a sample does not say this: record every allocation (assay heap --every)";
 	if (!heap_weight_has_rows(g->p, g->weight))
 		return weights[g->weight].empty;
 	if (g->weight == HEAP_WEIGHT_TEMPORARY || g->weight == HEAP_WEIGHT_TEMPORARY_BYTES)

@@ -168,7 +168,7 @@ static const char *title_of(struct heapfigures *f)
 
 static bool is_suppressed(const struct heap_group *g)
 {
-	return g->f.suppressed.nr >= g->f.leaked.nr;
+	return g->f.suppressed.nr >= g->f.leaked.nr && g->f.suppressed.bytes >= g->f.leaked.bytes;
 }
 
 int leaktable_add(struct report *r, struct heapfigures *f, const struct select_spec *spec,
@@ -178,7 +178,7 @@ int leaktable_add(struct report *r, struct heapfigures *f, const struct select_s
 	struct heap_sum other = {0};
 	size_t nr_sites = 0;
 	heap_groups_sort(&f->sites, leaked_of, false);
-	while (nr_sites < f->sites.rows.n && f->sites.rows.p[nr_sites].f.leaked.nr > 0)
+	while (nr_sites < f->sites.rows.n && !heap_sum_is_none(&f->sites.rows.p[nr_sites].f.leaked))
 		nr_sites++;
 	struct report_table *t =
 		report_add_table(r, "leaks", title_of(f), columns, ARRAY_LEN(columns));
