@@ -27,6 +27,7 @@ struct convert_opts {
 	struct opt_list outputs;
 	const char *event;
 	const char *symfs;
+	const char *dumps;
 	struct opt_list debug_dirs;
 	bool wants_list;
 	bool has_no_inlines;
@@ -50,6 +51,9 @@ static const struct opt convert_opts[] = {
 			 "what is added up where an event has several columns: calls, bytes, time; "
 			 "alone: folded stacks with the event's weight (ns, cycles) instead of the "
 			 "count of samples"),
+	OPT_STR(0, "dumps", struct convert_opts, dumps, "WHICH",
+		"of an allocator's dumps (FILE is a folder or a pattern): latest (default), all, "
+		"last:N, NAME,NAME, PID:WHICH; several become their mean, never their sum"),
 	OPT_FLAG(0, "list", struct convert_opts, wants_list, "list the formats"),
 	OPT_END,
 };
@@ -147,6 +151,7 @@ static int load(struct profile **ret_p, const struct convert_opts *o, const stru
 	struct load_options options = {
 		.cache_dir = cache_dir,
 		.symfs = o->symfs,
+		.dumps = o->dumps,
 		.debug_dirs = o->debug_dirs.p,
 		.nr_debug_dirs = o->debug_dirs.n,
 		.symbolizer_flags = o->has_no_inlines ? SYMBOLIZER_NO_INLINES : 0,

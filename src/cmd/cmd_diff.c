@@ -126,7 +126,7 @@ static int check_kinds(const struct comparison *c, struct err *err)
 static int load(struct comparison *c, const struct filter_opts *filter, struct err *err)
 {
 	CLEANUP(free_p) char *cache_dir = host_cache_dir();
-	struct load_options options = {.cache_dir = cache_dir};
+	struct load_options options = {.cache_dir = cache_dir, .dumps = filter->dumps};
 	struct side *sides[] = {&c->before, &c->after};
 	for (size_t i = 0; i < ARRAY_LEN(sides); i++) {
 		int rc = load_profile(&sides[i]->p, sides[i]->path, &options, err);

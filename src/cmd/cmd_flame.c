@@ -223,7 +223,7 @@ static int load_all(struct inputs *in, struct picture *pic, const struct filter_
 		    char *const *paths, size_t nr, bool is_differential, struct err *err)
 {
 	CLEANUP(free_p) char *cache_dir = host_cache_dir();
-	struct load_options options = {.cache_dir = cache_dir};
+	struct load_options options = {.cache_dir = cache_dir, .dumps = filter->dumps};
 	for (size_t i = 0; i < nr; i++) {
 		struct profile *p = NULL;
 		int rc = load_profile(&p, paths[i], &options, err);

@@ -480,11 +480,11 @@ static int report_runs(const struct report_opts *o, const struct select_spec *sp
 }
 
 /* @newest: the newest recording's path, where no file was named; owned by the caller. */
-static int load_inputs(struct profile **ret_p, const struct opt_args *args, char **newest,
-		       struct err *err)
+static int load_inputs(struct profile **ret_p, const struct opt_args *args, const char *dumps,
+		       char **newest, struct err *err)
 {
 	CLEANUP(free_p) char *cache_dir = host_cache_dir();
-	struct load_options options = {.cache_dir = cache_dir};
+	struct load_options options = {.cache_dir = cache_dir, .dumps = dumps};
 	if (args->operands.n > 1)
 		return load_profiles(ret_p, (const char *const *)args->operands.p, args->operands.n,
 				     &options, err);
@@ -542,7 +542,7 @@ int cmd_report(int argc, char **argv)
 		return report_runs(&o, &filter.spec, &out, &args);
 	CLEANUP(profile_free_p) struct profile *p = NULL;
 	CLEANUP(free_p) char *newest = NULL;
-	if (load_inputs(&p, &args, &newest, &err))
+	if (load_inputs(&p, &args, filter.dumps, &newest, &err))
 		return cmd_fail(&err);
 	if (filter_weigh(&filter, p, &err))
 		return fail(&err);

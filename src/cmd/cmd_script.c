@@ -84,10 +84,11 @@ static int write_script(const struct script_opts *o, const struct profile *p, st
 	return rc ? rc : out_commit(&out, err);
 }
 
-static int load(struct profile **ret_p, const struct opt_args *args, struct err *err)
+static int load(struct profile **ret_p, const struct opt_args *args, const char *dumps,
+		struct err *err)
 {
 	CLEANUP(free_p) char *cache_dir = host_cache_dir();
-	struct load_options options = {.cache_dir = cache_dir};
+	struct load_options options = {.cache_dir = cache_dir, .dumps = dumps};
 	if (args->operands.n)
 		return load_profiles(ret_p, (const char *const *)args->operands.p, args->operands.n,
 				     &options, err);
@@ -109,7 +110,7 @@ static int script(const struct script_opts *o, const struct filter_opts *filter,
 	CLEANUP(err_release) struct err err = {0};
 	CLEANUP(sieves_release) struct sieves sieves = {0};
 	CLEANUP(profile_free_p) struct profile *p = NULL;
-	if (load(&p, args, &err))
+	if (load(&p, args, filter->dumps, &err))
 		return cmd_fail(&err);
 	if (p->is_incomplete)
 		log_note("the input is incomplete: its recorder was killed, or part of it is "

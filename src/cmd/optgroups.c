@@ -28,6 +28,9 @@ static const struct opt filter_opts[] = {
 		"capture; all of it where the program has ended)"),
 	OPT_STR(0, "suppress", struct filter_opts, suppress_path, "FILE",
 		"known leaks: lines leak:PATTERN as LeakSanitizer reads them; shown as one row"),
+	OPT_STR(0, "dumps", struct filter_opts, dumps, "WHICH",
+		"of an allocator's dumps (FILE is a folder or a pattern): latest (default), all, "
+		"last:N, NAME,NAME, PID:WHICH; several become their mean, never their sum"),
 	OPT_STR(0, "time", struct filter_opts, spec.time, "FROM..TO",
 		"window from the start: 2..5 (s), 500ms..2s, ..3s, 10%..20%"),
 	OPT_STR('t', "thread", struct filter_opts, spec.thread, "REGEX",

@@ -22,6 +22,7 @@ struct filter_opts {
 	int mode;                  /* enum select_mode */
 	const char *weight;        /* a column's name (weightcolumn.h), or NULL */
 	const char *suppress_path; /* a file of suppressions, or NULL */
+	const char *dumps;         /* which of an allocator's dumps (session/dumpset.h), or NULL */
 	struct buf suppress;       /* its text */
 	bool shows_idle;
 	struct opt_list phases; /* NAME=RULE */

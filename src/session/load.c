@@ -16,6 +16,7 @@
 #include "format/perfdata.h"
 #include "host/caps.h"
 #include "ingest/naming.h"
+#include "session/dumpset.h"
 #include "session/load_names.h"
 #include "session/load_perfdata.h"
 
@@ -207,22 +208,39 @@ static int load_unsealed(struct profile **ret_p, const char *path,
 	return rc ? err_wrap(err, "reading '%s'", path) : 0;
 }
 
+static int read_dump(void *ctx, struct profile **ret_p, const char *path, struct err *err)
+{
+	return load_unsealed(ret_p, path, ctx, err);
+}
+
+static int load_dumps(struct profile **ret_p, const char *const *paths, size_t nr,
+		      const struct load_options *options, struct err *err)
+{
+	CLEANUP(dumpset_release) struct dumpset set = {0};
+	int rc = dumpset_select(&set, paths, nr, options->dumps, err);
+	struct load_options read = *options;
+	return rc ? rc : dumpset_read_all(ret_p, &set, read_dump, &read, err);
+}
+
 int load_profile(struct profile **ret_p, const char *path, const struct load_options *options,
 		 struct err *err)
 {
-	struct profile *p;
-	int rc = load_unsealed(&p, path, options, err);
-	if (rc)
-		return rc;
-	profile_seal(p);
-	*ret_p = p;
-	return 0;
+	return load_profiles(ret_p, &path, 1, options, err);
 }
 
-int load_profiles(struct profile **ret_p, const char *const *paths, size_t nr,
-		  const struct load_options *options, struct err *err)
+static bool are_dumps(const char *const *paths, size_t nr)
 {
-	ASSERT(nr);
+	for (size_t i = 0; i < nr; i++)
+		if (!dumpset_is(paths[i]))
+			return false;
+	/* one file that is there needs no choice */
+	return nr > 1 || access(paths[0], F_OK) ||
+	       !sv_has_suffix(sv_from_str(paths[0]), SV(".heap"));
+}
+
+static int load_each(struct profile **ret_p, const char *const *paths, size_t nr,
+		     const struct load_options *options, struct err *err)
+{
 	CLEANUP(profile_free_p) struct profile *all = NULL;
 	for (size_t i = 0; i < nr; i++) {
 		CLEANUP(profile_free_p) struct profile *p = NULL;
@@ -234,7 +252,26 @@ int load_profiles(struct profile **ret_p, const char *const *paths, size_t nr,
 		else
 			all = TAKE(p);
 	}
-	profile_seal(all);
 	*ret_p = TAKE(all);
+	return 0;
+}
+
+int load_profiles(struct profile **ret_p, const char *const *paths, size_t nr,
+		  const struct load_options *options, struct err *err)
+{
+	ASSERT(nr);
+	struct profile *p;
+	for (size_t i = 0; options->dumps && i < nr; i++)
+		if (!dumpset_is(paths[i]))
+			return err_set(err, -EINVAL,
+				       "'%s' is no dump, and no folder or pattern of some: "
+				       "--dumps makes no sense",
+				       paths[i]);
+	int rc = are_dumps(paths, nr) ? load_dumps(&p, paths, nr, options, err)
+				      : load_each(&p, paths, nr, options, err);
+	if (rc)
+		return rc;
+	profile_seal(p);
+	*ret_p = p;
 	return 0;
 }

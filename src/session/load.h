@@ -17,12 +17,16 @@ struct load_options {
 	unsigned symbolizer_flags; /* enum symbolizer_flags: less work, fewer details */
 	unsigned demangle_flags;   /* enum demangle_flags */
 	const char *cache_dir;     /* for unwind tables and kernel symbols, NULL = none */
+	const char *dumps;         /* which of an allocator's dumps (dumpset.h), or NULL */
 };
 
-/* A sealed profile, owned by the caller. @path "-": standard input. */
+/*
+ * A sealed profile, owned by the caller. @path "-": standard input; a folder or a pattern: dumps of
+ * an allocator.
+ */
 int load_profile(struct profile **ret_p, const char *path, const struct load_options *options,
 		 struct err *err);
-/* Several files merged into one, in order. */
+/* Several files merged into one, in order; dumps of one process become their mean (dumpset.h). */
 int load_profiles(struct profile **ret_p, const char *const *paths, size_t nr,
 		  const struct load_options *options, struct err *err);
 
