@@ -215,7 +215,7 @@ int jemalloc_stats_read(struct jemalloc_stats *ret_s, int32_t pid, const struct 
 	return 0;
 }
 
-/* Adds up what the classes of one kind handed out. */
+/* Adds up what the classes of one kind handed out; nmalloc would leave out threads' caches. */
 static int add_ever(struct asker *a, const char *what, const char *size, uint32_t nr,
 		    uint64_t *total, struct err *err)
 {
@@ -224,7 +224,7 @@ static int add_ever(struct asker *a, const char *what, const char *size, uint32_
 		uint64_t calls = 0;
 		uint64_t bytes = 0;
 		uint64_t product;
-		rc = ask_size(a, &calls, err, ALL "%s.%u.nmalloc", what, i);
+		rc = ask_size(a, &calls, err, ALL "%s.%u.nrequests", what, i);
 		if (!rc && calls)
 			rc = ask_size(a, &bytes, err, "arenas.%s.%u.size", size, i);
 		if (!rc && !__builtin_mul_overflow(calls, bytes, &product))
