@@ -50,12 +50,19 @@ void memexplain_free_p(struct memexplain **e)
 const char *memexplain_kind_name(enum memexplain_kind kind)
 {
 	static const char *const names[] = {
-		[MEMEXPLAIN_HEAP] = "heap",       [MEMEXPLAIN_ALLOCATOR] = "allocator",
-		[MEMEXPLAIN_RUNTIME] = "runtime", [MEMEXPLAIN_STACKS] = "stacks",
-		[MEMEXPLAIN_CODE] = "code",       [MEMEXPLAIN_DATA] = "data",
-		[MEMEXPLAIN_FILES] = "file",      [MEMEXPLAIN_SHMEM] = "shared memory",
-		[MEMEXPLAIN_JIT] = "JIT code",    [MEMEXPLAIN_NAMED] = "named",
-		[MEMEXPLAIN_KERNEL] = "kernel",   [MEMEXPLAIN_UNKNOWN] = "[unexplained]",
+		[MEMEXPLAIN_HEAP] = "heap",
+		[MEMEXPLAIN_ALLOCATOR] = "allocator",
+		[MEMEXPLAIN_RUNTIME] = "runtime",
+		[MEMEXPLAIN_STACKS] = "stacks",
+		[MEMEXPLAIN_CODE] = "code",
+		[MEMEXPLAIN_DATA] = "data",
+		[MEMEXPLAIN_FILES] = "file",
+		[MEMEXPLAIN_SHMEM] = "shared memory",
+		[MEMEXPLAIN_JIT] = "JIT code",
+		[MEMEXPLAIN_NAMED] = "named",
+		[MEMEXPLAIN_KERNEL] = "kernel",
+		[MEMEXPLAIN_PRESUMED] = "presumably",
+		[MEMEXPLAIN_UNKNOWN] = "[unexplained]",
 	};
 	return kind < MEMEXPLAIN_NR ? names[kind] : "";
 }
@@ -114,12 +121,25 @@ void memexplain_allocator(struct memexplain *e, const char *name, uint64_t resid
 	memexplain_add(e, &part);
 }
 
+void memexplain_presume(struct memexplain *e, const char *name)
+{
+	uint32_t id = intern_add_str(&e->names, name);
+	vec_foreach(g, &e->groups)
+		if (g->kind == MEMEXPLAIN_UNKNOWN && g->rss_bytes) {
+			g->kind = MEMEXPLAIN_PRESUMED;
+			g->name = id;
+		}
+}
+
 struct memexplain_sum memexplain_sum(const struct memexplain *e)
 {
 	struct memexplain_sum s = {0};
 	vec_foreach(g, &e->groups) {
 		s.rss_bytes += g->rss_bytes;
-		s.explained_bytes += g->kind == MEMEXPLAIN_UNKNOWN ? 0 : g->rss_bytes;
+		if (g->kind == MEMEXPLAIN_PRESUMED)
+			s.presumed_bytes += g->rss_bytes;
+		else if (g->kind != MEMEXPLAIN_UNKNOWN)
+			s.explained_bytes += g->rss_bytes;
 	}
 	return s;
 }
@@ -188,6 +208,11 @@ static void say_sum(struct report *r, struct report_table *t, const struct memex
 	buf_add_str(&b, " % of ");
 	num_add_bytes(&b, s.rss_bytes);
 	buf_add_str(&b, " is explained");
+	if (s.presumed_bytes) {
+		buf_add_str(&b, ", ");
+		num_add_pct(&b, 100.0 * (double)s.presumed_bytes / (double)s.rss_bytes);
+		buf_add_str(&b, " % more presumably (--allocator asks)");
+	}
 	if (page_table_bytes) {
 		buf_add_str(&b, "; page tables, which are not part of it, take ");
 		num_add_bytes(&b, page_table_bytes);

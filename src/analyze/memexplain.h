@@ -26,7 +26,8 @@ enum memexplain_kind {
 	MEMEXPLAIN_JIT,
 	MEMEXPLAIN_NAMED, /* anonymous with a name that the program gave it */
 	MEMEXPLAIN_KERNEL,
-	MEMEXPLAIN_UNKNOWN, /* anonymous memory that nobody named */
+	MEMEXPLAIN_PRESUMED, /* an allocator's by elimination: not counted as explained */
+	MEMEXPLAIN_UNKNOWN,  /* anonymous memory that nobody named */
 	MEMEXPLAIN_NR
 };
 
@@ -50,9 +51,16 @@ void memexplain_add(struct memexplain *e, const struct memexplain_part *part);
 /* What the allocator holds in memory, and its name. Once, after all parts. */
 void memexplain_allocator(struct memexplain *e, const char *name, uint64_t resident_bytes);
 
+/*
+ * The anonymous memory that nothing explains is presumably of this allocator, which is there and
+ * maps its memory itself, but was not asked. Once, after all parts.
+ */
+void memexplain_presume(struct memexplain *e, const char *name);
+
 struct memexplain_sum {
 	uint64_t rss_bytes;       /* over all parts */
-	uint64_t explained_bytes; /* without MEMEXPLAIN_UNKNOWN */
+	uint64_t explained_bytes; /* by evidence */
+	uint64_t presumed_bytes;
 };
 struct memexplain_sum memexplain_sum(const struct memexplain *e);
 /*

@@ -10,6 +10,10 @@
 static const struct opt table[] = {
 	OPT_DURATION(0, "every", struct watch_opts, every_ns, "TIME",
 		     "time from one reading to the next (default 1s, 10ms at least)"),
+	OPT_FLAG(
+		0, "allocator", struct watch_opts, asks_allocator,
+		"ask the allocator (jemalloc) what is in use: borrows a thread for a moment, once a "
+		"second"),
 	OPT_FLAG(0, "mappings", struct watch_opts, shows_mappings,
 		 "show every mapping, as pmap -x does"),
 	OPT_END,

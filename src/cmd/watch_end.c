@@ -2,6 +2,7 @@
 #include "base/base.h"
 #include "cmd/watch_end.h"
 
+#include <errno.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -33,6 +34,18 @@ static uint64_t cpu_ns(void)
 
 /* ---- state -------------------------------------------------------------------------------- */
 
+static int open_asker(struct watch_state *s, struct err *err)
+{
+	if (!s->o->asks_allocator)
+		return 0;
+	if (s->probe.processes.n != 1)
+		return err_set(err, -EINVAL, "--allocator: one process is asked, and these are %zu",
+			       s->probe.processes.n);
+	int rc = watch_asker_open(&s->asker, s->probe.processes.p[0].pid, err);
+	s->lines.has_allocator = !rc;
+	return rc;
+}
+
 int watch_state_open(struct watch_state *s, const struct watch_opts *o,
 		     const struct chosen_target *t, int32_t child, const struct opt_args *args,
 		     struct err *err)
@@ -50,13 +63,14 @@ int watch_state_open(struct watch_state *s, const struct watch_opts *o,
 	s->lines = (struct watch_lines){.start_ns = s->record.p ? s->record.p->start_ns : 0,
 					.machine_bytes = memstat_machine_bytes(),
 					.has_group = s->probe.has_group};
-	return rc;
+	return rc ? rc : open_asker(s, err);
 }
 
 void watch_state_release(struct watch_state *s)
 {
 	free(s->name);
 	free(s->allocator);
+	watch_asker_release(&s->asker);
 	if (s->has_probe)
 		watch_probe_release(&s->probe);
 	watch_maps_release(&s->maps);
@@ -83,7 +97,7 @@ static void read_maps(struct watch_state *s)
 	watch_maps_release(&s->maps);
 	memexplain_free(s->parts);
 	s->maps = fresh;
-	s->parts = watch_explain(&s->maps, &s->last.allocator, s->allocator);
+	s->parts = watch_explain(&s->maps);
 	s->maps_ns = start_ns;
 	s->next_maps_ns = start_ns + MAX(MAPS_NS, (clock_mono_ns() - start_ns) * WALK_SHARE);
 }
@@ -92,7 +106,8 @@ int watch_state_read(struct watch_state *s, struct watch_tick *ret_t, struct err
 {
 	if (clock_mono_ns() >= s->next_maps_ns)
 		read_maps(s);
-	return watch_probe_read(&s->probe, NULL, ret_t, err);
+	const struct watch_allocator *said = watch_asker_ask(&s->asker, clock_mono_ns());
+	return watch_probe_read(&s->probe, said, ret_t, err);
 }
 
 void watch_state_add(struct watch_state *s, const struct watch_tick *t)
@@ -136,6 +151,20 @@ void watch_end_mappings(struct buf *to, struct watch_state *s, uint64_t max_rows
 
 /* ---- the last words ----------------------------------------------------------------------- */
 
+/* What an allocator holds, or may. */
+static void explain_allocator(struct watch_state *s)
+{
+	bool maps_itself = false;
+	if (s->probe.processes.n == 1 && !s->probe.processes.p[0].is_gone)
+		s->allocator = watch_allocator_name(s->probe.processes.p[0].pid, &maps_itself);
+	if (!s->parts || !s->allocator)
+		return;
+	if (s->last.allocator.is_known)
+		memexplain_allocator(s->parts, s->allocator, s->last.allocator.resident_bytes);
+	else if (maps_itself)
+		memexplain_presume(s->parts, s->allocator);
+}
+
 static void add_facts(struct report *r, const struct watch_state *s)
 {
 	CLEANUP(buf_release) struct buf b = {0};
@@ -145,6 +174,8 @@ static void add_facts(struct report *r, const struct watch_state *s)
 		num_add_bytes(&b, s->lines.machine_bytes);
 		report_fact(r, "machine", buf_str(&b));
 	}
+	if (s->allocator)
+		report_fact(r, "allocator", s->allocator);
 	if (!s->last.has_group)
 		return;
 	buf_clear(&b);
@@ -276,6 +307,12 @@ static void say_cost(const struct watch_state *s)
 		buf_add_str(&b, " in all, the longest ");
 		num_add_ns(&b, s->probe.longest_walk_ns);
 	}
+	if (s->asker.nr_asked) {
+		buf_addf(&b, "; the allocator was asked %u times, a thread borrowed for ",
+			 s->asker.nr_asked);
+		num_add_ns(&b, s->asker.longest_ns);
+		buf_add_str(&b, " at most");
+	}
 	log_note("cost: %s", buf_str(&b));
 	if (s->probe.refused)
 		log_warn("PSS and single mappings cannot be read (%s): root or CAP_SYS_PTRACE "
@@ -326,6 +363,7 @@ int watch_end(struct watch_state *s, const struct watch_opts *o, bool has_comman
 	}
 	s->o = o;
 	read_maps(s);
+	explain_allocator(s);
 	int status = finish_recording(s);
 	int printed = print_summary(s, has_command);
 	int drawn = write_chart(s);

@@ -10,6 +10,7 @@
 #include "base/base.h"
 #include "base/opt.h"
 #include "cmd/targetopts.h"
+#include "cmd/watch_allocator.h"
 #include "cmd/watch_lines.h"
 #include "cmd/watch_probe.h"
 #include "cmd/watch_record.h"
@@ -18,7 +19,8 @@
 struct watch_state {
 	const struct watch_opts *o;
 	char *name;      /* of the target; owned */
-	char *allocator; /* its name, where one was asked; owned */
+	char *allocator; /* its name, or NULL; owned */
+	struct watch_asker asker;
 	struct watch_probe probe;
 	bool has_probe;
 	struct watch_lines lines;

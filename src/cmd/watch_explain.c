@@ -84,8 +84,7 @@ static void add_map(struct memexplain *e, const struct memmaps *m, size_t i,
 	memexplain_add(e, &part);
 }
 
-struct memexplain *watch_explain(const struct watch_maps *m, const struct watch_allocator *a,
-				 const char *allocator_name)
+struct memexplain *watch_explain(const struct watch_maps *m)
 {
 	struct memexplain *e = memexplain_new();
 	for (size_t k = 0; k < m->list.n; k++) {
@@ -94,8 +93,6 @@ struct memexplain *watch_explain(const struct watch_maps *m, const struct watch_
 		for (size_t i = 0; i < m->list.p[k].list.n; i++)
 			add_map(e, &m->list.p[k], i, &reader);
 	}
-	if (a && a->is_known && allocator_name)
-		memexplain_allocator(e, allocator_name, a->resident_bytes);
 	return e;
 }
 

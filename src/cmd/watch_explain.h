@@ -10,9 +10,8 @@
 #include "base/base.h"
 #include "cmd/watch_probe.h"
 
-/* @allocator_name: NULL where no allocator said what it holds. Owned by the caller. */
-struct memexplain *watch_explain(const struct watch_maps *m, const struct watch_allocator *a,
-				 const char *allocator_name);
+/* By the mappings alone, while the processes are there. Owned by the caller. */
+struct memexplain *watch_explain(const struct watch_maps *m);
 /* Table "mappings": every one, in order of addresses, or the @max_rows with the largest RSS. */
 void watch_mappings_report(struct report *r, const struct watch_maps *m, uint64_t max_rows);
 
