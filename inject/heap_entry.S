@@ -102,7 +102,6 @@
 	mov %r9, 40(%rsp)
 	mov %rsp, %rdi
 	mov %r10, %rsi
-	cld
 	call \function
 	mov 0(%rsp), %rdi
 	mov 8(%rsp), %rsi
@@ -236,7 +235,6 @@ heap_pass:
 	mov 16(%rbp), %rax
 	mov %rax, CALL_RESULT(%rsp)
 	mov %rsp, %rdi
-	cld
 	call \inner
 	FRAME_END
 	.cfi_endproc

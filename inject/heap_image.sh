@@ -1,7 +1,8 @@
 #!/bin/sh
 # heap_image.sh IMAGE: the header that says what is where in it (gen/heap_image.h). Fails if the
 # image is not what capture/ may map anywhere without a loader: no relocations, no thread-local
-# storage, nothing undefined, one segment to execute and one to write, each address its offset.
+# storage, nothing undefined, one segment to execute and one to write, each address its offset, no
+# vector registers, which are the program's.
 set -eu
 image=$1
 die() { echo "$image: $*" >&2; exit 1; }
@@ -9,6 +10,7 @@ die() { echo "$image: $*" >&2; exit 1; }
 [ -z "$(readelf -rW "$image" | grep -E '^[0-9a-f]+ ')" ] || die "has relocations: $(readelf -rW "$image")"
 [ -z "$(readelf -SW "$image" | grep -E ' \.(tdata|tbss|init_array|ctors|got|plt)')" ] || die "has thread-local storage, constructors or a table of addresses"
 [ -z "$(nm -u "$image")" ] || die "needs $(nm -u "$image")"
+[ -z "$(objdump -d "$image" | grep -m 3 -E '%([xyz]?mm[0-9]|st\b)')" ] || die "uses vector registers"
 readelf -lW "$image" | awk '
 $1 == "LOAD" {
 	if ($2 != $3 || $5 != $6) bad = 1

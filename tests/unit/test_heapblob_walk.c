@@ -271,7 +271,8 @@ static void on_signal_elsewhere(int sig)
 TEST(heapblob_walk_comes_from_a_signal_stack_to_the_thread_s)
 {
 	begin(&every);
-	stack_t ss = {.ss_sp = xmalloc(65536), .ss_size = 65536};
+	static char room[65536];
+	stack_t ss = {.ss_sp = room, .ss_size = sizeof(room)};
 	CHECK(sigaltstack(&ss, NULL) == 0);
 	struct sigaction sa = {.sa_handler = on_signal_elsewhere, .sa_flags = SA_ONSTACK};
 	sigaction(SIGUSR1, &sa, NULL);
