@@ -235,6 +235,11 @@ int32_t remote_tid(const struct remote *r)
 	return r->tid;
 }
 
+uint64_t remote_thread_pointer(const struct remote *r)
+{
+	return r->saved.fs_base;
+}
+
 bool remote_has_filter(const struct remote *r)
 {
 	return r->has_filter;

@@ -70,6 +70,7 @@ int remote_write(struct remote *r, uint64_t addr, const void *from, size_t n, st
 /* A descriptor of ours for the target's descriptor @fd. */
 int remote_get_fd(struct remote *r, int fd, int *ret_fd, struct err *err);
 int32_t remote_tid(const struct remote *r);
+uint64_t remote_thread_pointer(const struct remote *r);
 bool remote_has_filter(const struct remote *r); /* seccomp, and it could not be suspended */
 /* How long the thread has been away from its own work. */
 uint64_t remote_stopped_ns(const struct remote *r);

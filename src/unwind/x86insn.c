@@ -54,6 +54,7 @@ static void take_modrm(struct decoder *d, struct x86_insn *i)
 	} else {
 		i->base = (uint8_t)(rm | (i->rex & 1) << 3);
 	}
+	i->disp_at = nr_disp ? (uint8_t)d->at : 0;
 	i->disp = (int32_t)take_signed(d, nr_disp);
 }
 

@@ -18,6 +18,7 @@ struct x86_insn {
 	int64_t imm;  /* sign extended; branch distance of branches */
 	uint8_t base; /* of the memory operand: register with REX.B, or 0xff */
 	bool has_index;
+	uint8_t disp_at; /* offset of the displacement in the instruction, 0 = none */
 };
 
 /* False if the bytes are no instruction (or not one that user space may run), or end too early. */
