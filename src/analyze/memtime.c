@@ -87,7 +87,8 @@ static void gather(struct memtime *ret_t, struct arena *a, const struct profile 
 		else
 			add_row(&ret_t->rows[ret_t->nr_rows - 1], &one);
 		ret_t->has_live |= one.live_bytes != 0;
-		ret_t->has_kernel |= one.rss_bytes != 0;
+		ret_t->has_rss |= one.rss_bytes != 0;
+		ret_t->has_split |= one.rss_bytes && one.anon_bytes;
 	}
 	ret_t->nr_processes = (uint32_t)all.n;
 }
@@ -231,6 +232,8 @@ static const struct report_column time_columns[] = {
 	{"mark", "", CELL_TEXT, NULL},
 };
 #define TIME_LIVE       1
+#define TIME_RSS        2
+#define TIME_MARK       10
 #define NR_TIME_COLUMNS ARRAY_LEN(time_columns)
 
 /* Columns that this profile has nothing for are left out; the mark stays. */
@@ -239,8 +242,9 @@ static size_t choose_columns(const struct memtime *m, size_t *chosen)
 	size_t nr = 0;
 	for (size_t c = 0; c < NR_TIME_COLUMNS; c++) {
 		bool is_live = c == TIME_LIVE;
-		bool is_kernels = c > TIME_LIVE && c + 1 < NR_TIME_COLUMNS;
-		if ((is_live && !m->has_live) || (is_kernels && !m->has_kernel))
+		bool is_part = c > TIME_RSS && c < TIME_MARK;
+		if ((is_live && !m->has_live) || (c == TIME_RSS && !m->has_rss) ||
+		    (is_part && !m->has_split))
 			continue;
 		chosen[nr++] = c;
 	}
@@ -388,8 +392,8 @@ static void begin(struct report *r, const struct profile *p, const struct memtim
 	r->title = "memory over time";
 	r->losses = p->losses;
 	r->unit = UNIT_BYTES;
-	r->noun = "snapshots";
-	r->nr_samples = m->nr_rows;
+	r->noun = "events";
+	r->nr_samples = p->losses.nr[LOSS_WRITTEN];
 	r->total = m->rows[m->peak_idx].rss_bytes;
 	r->has_no_samples = !m->has_live;
 	vec_foreach(f, &p->facts) {
@@ -415,7 +419,7 @@ int memtime_report(struct report *r, const struct profile *p, const struct view_
 	if (rc)
 		return rc;
 	begin(r, p, &m);
-	if (m.has_kernel) {
+	if (m.has_split) {
 		struct memverdict v = memtime_verdict(&a, p, &m);
 		report_fact(r, "verdict", memverdict_key(v.kind));
 		report_note(r, "verdict: %s. %s", memverdict_key(v.kind), v.evidence);

@@ -40,7 +40,8 @@ struct memtime {
 	uint64_t start_ns; /* what times are counted from */
 	bool has_live;
 	bool is_live_whole; /* all of the heap: from the program's start */
-	bool has_kernel;    /* RSS and its parts; else live bytes alone (files of other tools) */
+	bool has_rss;       /* else live bytes alone: files of other tools */
+	bool has_split;     /* of RSS into anonymous, file and shared memory */
 };
 
 /* Whether a profile has anything over time. */

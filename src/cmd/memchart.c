@@ -28,12 +28,12 @@ static const struct {
 };
 
 /* Live bytes, stacks and the rest are the anonymous memory together. */
-static void split(uint64_t *v, const struct memtime_row *row, bool has_kernel)
+static void split(uint64_t *v, const struct memtime_row *row, bool has_split)
 {
 	uint64_t anon = row->anon_bytes;
 	v[STACKS] = MIN(row->stack_bytes, anon);
-	v[LIVE] = has_kernel ? MIN(row->live_bytes, anon - v[STACKS]) : row->live_bytes;
-	v[ANON] = anon - v[STACKS] - (has_kernel ? v[LIVE] : 0);
+	v[LIVE] = has_split ? MIN(row->live_bytes, anon - v[STACKS]) : row->live_bytes;
+	v[ANON] = anon - v[STACKS] - (has_split ? v[LIVE] : 0);
 	v[SHARED] = row->shmem_bytes;
 	v[FILES] = row->file_bytes;
 	v[SWAP] = row->swap_bytes;
@@ -49,7 +49,7 @@ static void add_series(struct chart *c, struct arena *a, const struct memtime *m
 		columns[k] = arena_calloc(a, m->nr_rows, sizeof(*columns[k]));
 	for (size_t i = 0; i < m->nr_rows; i++) {
 		uint64_t v[NR_PARTS];
-		split(v, &m->rows[i], m->has_kernel);
+		split(v, &m->rows[i], m->has_split);
 		for (size_t k = 0; k < NR_PARTS; k++) {
 			columns[k][i] = v[k];
 			most[k] = MAX(most[k], v[k]);
@@ -98,7 +98,7 @@ int memchart_svg(struct buf *to, const struct profile *p, const char *title, str
 		.marks = &peak,
 		.nr_marks = 1,
 	};
-	if (m.has_kernel) {
+	if (m.has_split) {
 		struct memverdict v = memtime_verdict(&a, p, &m);
 		c.note = arena_fmt(&a, "verdict: %s; %s", memverdict_key(v.kind), v.evidence);
 	}

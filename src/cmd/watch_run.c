@@ -32,6 +32,8 @@ struct loop {
 	bool shows_mappings;
 	bool has_lost_reader;
 	VEC(struct watch_tick) shown;
+	int rows; /* of the terminal when it was drawn last */
+	int columns;
 	uint64_t deadline_ns;
 };
 
@@ -69,12 +71,13 @@ static void add_levels(struct buf *to, const struct loop *l, const struct watch_
 	if (t->has_group) {
 		CLEANUP(buf_release) struct buf path = {0};
 		escape_term(&path, sv_from_str(s->probe.group.path));
-		buf_addf(to, "; cgroup %s ", buf_str(&path));
+		buf_add_str(to, "; cgroup ");
 		num_add_bytes(to, t->group.usage_bytes);
 		if (t->group.limit_bytes != MEMGROUP_NO_LIMIT) {
 			buf_add_str(to, " of ");
 			num_add_bytes(to, t->group.limit_bytes);
 		}
+		buf_addf(to, " (%s)", buf_str(&path));
 	}
 	buf_add_ch(to, '\n');
 }
@@ -108,8 +111,9 @@ static void draw(struct loop *l)
 	if (!l->shown.n)
 		return;
 	const struct watch_tick *t = vec_last(&l->shown);
-	int rows = watch_screen_rows(l->screen);
-	l->s->lines.columns = (unsigned)watch_screen_columns(l->screen);
+	int rows = l->rows = watch_screen_rows(l->screen);
+	l->columns = watch_screen_columns(l->screen);
+	l->s->lines.columns = (unsigned)l->columns;
 	add_head(&page, l, t);
 	add_levels(&page, l, t);
 	add_trend(&page, l);
@@ -209,7 +213,10 @@ static void wait_until(struct loop *l, uint64_t until_ns)
 			{.fd = l->screen ? watch_screen_fd(l->screen) : -1, .events = POLLIN},
 		};
 		uint64_t left_ms = (until_ns - now) / NS_PER_MS + 1;
-		(void)poll(fds, ARRAY_LEN(fds), (int)MIN(left_ms, (uint64_t)1000));
+		(void)poll(fds, ARRAY_LEN(fds), (int)MIN(left_ms, (uint64_t)250));
+		if (l->screen && (l->rows != watch_screen_rows(l->screen) ||
+				  l->columns != watch_screen_columns(l->screen)))
+			draw(l);
 		stop_drain();
 		char key = l->screen ? watch_screen_key(l->screen) : 0;
 		if (key && handle_key(l, key))

@@ -57,7 +57,7 @@ TEST(memtime_adds_up_processes_by_snapshot)
 	CHECK_U64(m.rows[1].anon_bytes, 165);
 	CHECK_U64(m.rows[2].rss_bytes, 150);
 	CHECK_U64(m.peak_idx, 1);
-	CHECK(!m.has_live && m.has_kernel);
+	CHECK(!m.has_live && m.has_rss && m.has_split);
 }
 
 TEST(memtime_live_is_what_was_allocated_and_not_freed_yet)
@@ -97,7 +97,7 @@ TEST(memtime_without_the_kernels_numbers_goes_by_seconds)
 	CHECK(!memtime_is_there(p));
 	CHECK(!memtime_make(&a, p, &m, NULL));
 	CHECK_U64(m.nr_rows, 4);
-	CHECK(!m.has_kernel && m.has_live && !m.is_live_whole);
+	CHECK(!m.has_rss && !m.has_split && m.has_live && !m.is_live_whole);
 	CHECK_U64(m.rows[1].live_bytes, 1000);
 	CHECK_U64(m.rows[3].live_bytes, 400);
 	CLEANUP(profile_free_p) struct profile *none = profile_new();
