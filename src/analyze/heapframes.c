@@ -517,22 +517,39 @@ static const char *caller_name(const struct profile *p, const struct location *l
 								     : profile_frame_name(p, f);
 }
 
+/* "f x12": a function that called itself is one frame. */
+static void add_times(struct buf *to, size_t nr_times)
+{
+	if (nr_times > 1)
+		buf_addf(to, " x%zu", nr_times);
+}
+
 void heapframe_add_callers(struct buf *to, const struct profile *p, const struct heapframe *f,
 			   size_t max)
 {
+	const char *last = NULL;
+	size_t nr_times = 0;
 	size_t n = 0;
 	uint32_t i = f->frame_idx;
 	for (stack_id s = f->node; s; s = p->stacks.p[s].parent, i = 0) {
 		const struct location *l = &p->locations.p[p->stacks.p[s].loc];
-		for (; i < MAX(l->nr_frames, 1u); i++, n++) {
-			const char *name = n == max ? ".." : caller_name(p, l, i);
-			if (!name && n)
+		for (; i < MAX(l->nr_frames, 1u); i++) {
+			const char *name = caller_name(p, l, i);
+			if (name && last && !strcmp(name, last)) {
+				nr_times++;
+				continue;
+			}
+			add_times(to, nr_times);
+			if ((!name && n) || n == max) {
+				buf_add_str(to, name ? " < .." : "");
 				return;
-			buf_addf(to, "%s%s", n ? " < " : "", name ? name : "[start]");
-			if (n == max)
-				return;
+			}
+			buf_addf(to, "%s%s", n++ ? " < " : "", name ? name : "[start]");
+			last = name;
+			nr_times = 1;
 		}
 	}
+	add_times(to, nr_times);
 	if (!n)
 		buf_add_str(to, "[no stack]");
 }
