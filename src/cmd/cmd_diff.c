@@ -20,6 +20,7 @@
 #include "host/cachedir.h"
 #include "render/jsonout.h"
 #include "render/text.h"
+#include "session/dumpset.h"
 #include "session/load.h"
 
 struct diff_opts {
@@ -72,11 +73,13 @@ static const char details[] =
 	"Memory is compared in bytes, after scaling: what lives (--weight live) if both know it.\n"
 	"Amounts that grow with time (allocated, calls) of captures that lasted differently long\n"
 	"are compared per time. Where the times of both are known, what lives also has its growth\n"
-	"per minute. CPU time and waits are compared by share.\n";
+	"per minute. CPU time and waits are compared by share. Of a folder or a pattern of dumps the\n"
+	"first and the last that --dumps chooses (default: of all) are compared.\n";
 
 static const char examples[] =
 	"assay diff morning.assay noon.assay\twhat lives now and did not then\n"
 	"assay diff a.heap b.heap --by stack\ttwo dumps of jemalloc's\n"
+	"assay diff /var/dumps --dumps last:2\tthe last two of a folder\n"
 	"assay diff old.assay new.assay --weight allocated --flame\tand a picture of it\n"
 	"assay diff base.assay head.assay --weight peak --fail-above 5%\tin CI\n";
 
@@ -91,6 +94,7 @@ struct side {
 struct comparison {
 	struct side before;
 	struct side after;
+	struct dumpset series; /* of which both are, where a folder or a pattern is compared */
 	struct arena arena;
 };
 
@@ -98,6 +102,7 @@ static void comparison_release(struct comparison *c)
 {
 	profile_free(c->before.p);
 	profile_free(c->after.p);
+	dumpset_release(&c->series);
 	arena_release(&c->arena);
 }
 
@@ -123,16 +128,48 @@ static int check_kinds(const struct comparison *c, struct err *err)
 	return err_hint(err, "choose one that both have with --event or --weight");
 }
 
+/* Dumps say no time; when they were written is known, and gives growth its time. */
+static void set_time(struct side *s)
+{
+	CLEANUP(dumpset_release) struct dumpset set = {0};
+	const char *const path[] = {s->path};
+	if (s->p->wall_start_ns || !heapweights_are_there(s->p) || !dumpset_is(s->path) ||
+	    dumpset_select(&set, path, 1, NULL, NULL) || set.files.n != 1)
+		return;
+	s->p->wall_start_ns = set.files.p[0].written_ns;
+}
+
+/* The first and the last of the chosen ones. */
+static int choose_of_series(struct comparison *c, const char *operand, const char *dumps,
+			    struct err *err)
+{
+	int rc = dumpset_select(&c->series, &operand, 1, dumps ? dumps : "all", err);
+	if (rc)
+		return rc;
+	size_t n = c->series.files.n;
+	if (n < 2) {
+		err_set(err, -EINVAL, "'%s': of one dump there is nothing to compare", operand);
+		return err_hint(err, "choose two: --dumps last:2");
+	}
+	c->before.path = c->series.files.p[0].path;
+	c->after.path = c->series.files.p[n - 1].path;
+	if (c->series.about)
+		log_note("%s", c->series.about);
+	return 0;
+}
+
 static int load(struct comparison *c, const struct filter_opts *filter, struct err *err)
 {
 	CLEANUP(free_p) char *cache_dir = host_cache_dir();
-	struct load_options options = {.cache_dir = cache_dir, .dumps = filter->dumps};
+	struct load_options options = {.cache_dir = cache_dir,
+				       .dumps = c->series.files.n ? NULL : filter->dumps};
 	struct side *sides[] = {&c->before, &c->after};
 	for (size_t i = 0; i < ARRAY_LEN(sides); i++) {
 		int rc = load_profile(&sides[i]->p, sides[i]->path, &options, err);
 		rc = rc ? rc : filter_weigh(filter, sides[i]->p, err);
 		if (rc)
 			return rc;
+		set_time(sides[i]);
 	}
 	return 0;
 }
@@ -314,7 +351,7 @@ int cmd_diff(int argc, char **argv)
 	struct output_opts out = {0};
 	const struct opt_cmd cmd = {
 		.name = "diff",
-		.usage = {"[OPTION...] BEFORE AFTER"},
+		.usage = {"[OPTION...] BEFORE AFTER", "[OPTION...] FOLDER-OF-DUMPS"},
 		.summary = "compare two profiles: what grew, what shrank, what is chance",
 		.details = details,
 		.examples = examples,
@@ -326,12 +363,17 @@ int cmd_diff(int argc, char **argv)
 	int status;
 	if (!cmd_parse(&args, &cmd, argc, argv, &status))
 		return status;
-	if (args.operands.n != 2 || args.command)
+	bool is_series = args.operands.n == 1 && dumpset_is(args.operands.p[0]);
+	if ((args.operands.n != 2 && !is_series) || args.command)
 		return cmd_usage("diff", "two profiles are compared: BEFORE and AFTER");
 	if (filter_finish(&filter, &err))
 		return fail(&err);
-	c.before.path = args.operands.p[0];
-	c.after.path = args.operands.p[1];
+	if (is_series && choose_of_series(&c, args.operands.p[0], filter.dumps, &err))
+		return fail(&err);
+	if (!is_series) {
+		c.before.path = args.operands.p[0];
+		c.after.path = args.operands.p[1];
+	}
 	if (load(&c, &filter, &err))
 		return fail(&err);
 	return run(&c, &o, &filter.spec, &out);
