@@ -414,9 +414,7 @@ static void choose_sizes(struct heapinject *h)
 	p->shared_bytes = h->rings_off + (uint64_t)p->nr_slots * p->ring_bytes;
 	p->tables_bytes = KTABLES_HEAD_BYTES + (uint64_t)h->nr_rows * sizeof(struct unwind_row);
 	p->tables_bytes = pages(p->tables_bytes);
-	p->local_bytes = pages(sizeof(struct heap_local)) +
-			 (uint64_t)p->nr_slots * HEAP_MEMO_BYTES + STACKS_NR * sizeof(uint64_t) +
-			 pages(HEAP_BLOCKS_BYTES(BLOCKS_NR));
+	p->local_bytes = rules_at(p) + pages(HEAP_RULES_DEFAULT * RULE_BYTES);
 }
 
 /* The same place as before if it has the same size: thousands of attaches leave one behind. */
@@ -758,6 +756,8 @@ static int write_local(struct heapinject *h, uint64_t per_us, struct err *err)
 	skip_allocator(h, &l);
 	if (!h->has_filter)
 		l.flags |= HEAP_MAY_CALL_KERNEL;
+	if (!h->is_held)
+		l.flags |= HEAP_FS_IS_SET; /* its C library has begun long ago */
 	if (getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE_)
 		l.flags |= HEAP_HAS_FSGSBASE;
 	int rc = heapinject_write(h, p->local, &l, sizeof(l), err);

@@ -56,6 +56,7 @@ int heaphooks_install(struct heapinject *h, struct remote *r, struct err *err)
 		.alloc = h->image + im->hook_alloc,
 		.dalloc = h->image + im->hook_dalloc,
 		.expand = h->image + im->hook_expand,
+		.extra = h->has_pvalloc ? HEAP_HOOK_PVALLOC : HEAP_HOOK_PLAIN,
 	};
 	return control(h, r, "experimental.hooks.install", &h->hooks, &hooks, sizeof(hooks), err);
 }

@@ -113,6 +113,8 @@ static struct heapinject *inject_new(const struct heapinject_spec *spec)
 	h->is_held = spec->is_held;
 	h->tier = spec->plan->tier;
 	h->mallctl = spec->plan->mallctl;
+	h->has_pvalloc = spec->plan->version[0] == 5 && spec->plan->version[1] == 3 &&
+			 spec->plan->version[2] >= 1;
 	h->mem_fd = -1;
 	vec_foreach(a, &spec->plan->allocator_code)
 		vec_push(&h->avoid, *a);

@@ -91,6 +91,7 @@ struct heapinject {
 	VEC(struct stub_region) regions;
 	VEC(struct heap_range) avoid; /* allocator's code, for calls of mallctl */
 	uint64_t mallctl;
+	bool has_pvalloc; /* jemalloc 5.3.1 */
 	uint64_t hooks; /* handle */
 	uint64_t backtrace;
 	bool is_image_new;
