@@ -54,19 +54,20 @@ kill -INT $recorder
 wait $recorder || fail "again: $(cat again.err)"
 kill -0 $pid || fail "the target of 'again' is gone"
 check again
+rm go
+wait $pid || fail "the target of 'again' failed"
 
 # two processes: each by itself
-"$TARGETS/heaptruth" wait go > two1.truth &
+"$TARGETS/heaptruth" wait go single > two1.truth &
 one=$!
 "$TARGETS/heaptruth" wait go single > two2.truth &
 two=$!
-rm go
 record two -p $one,$two
 touch go
 wait_for grep -q older two1.truth
 wait_for grep -q older two2.truth
 rm go
-wait $one && wait $two && wait $pid || fail "a target of 'two' failed"
+wait $one && wait $two || fail "a target of 'two' failed"
 wait $recorder || fail "two: $(cat two.err)"
 awk '{ for (i = 3; i <= NF; i += 2) $i *= 2; if (NF == 2) $2 *= 2; print }' two1.truth > twice.truth
 check two twice.truth
