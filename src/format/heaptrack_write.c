@@ -59,6 +59,7 @@ struct writer {
 	struct runs pairs; /* temporary; those that did not fit wait */
 	int64_t level;
 	bool is_past_peak;
+	struct run bridge; /* the temporary block that made the peak, if one did */
 
 	const struct table *memory; /* or NULL */
 	size_t memory_row;
@@ -326,52 +327,89 @@ static bool is_part(struct heap_amount part, struct heap_amount of)
 	return is_whole(part) && is_whole(minus(of, part));
 }
 
-/* What a second does to a key, without what is temporary. */
+/* What a second does to a key; what is temporary is apart. */
 struct change {
 	struct heap_amount allocated;
 	struct heap_amount freed;
+	struct heap_amount temporary;
 };
 
 static struct change change_of(struct writer *w, const struct heap_step *s)
 {
-	struct change c = {.allocated = minus(s->allocated, s->temporary)};
-	struct heap_amount temporary = s->temporary;
-	if (!is_whole(c.allocated)) { /* a pair's two halves were seen in two seconds */
-		c.allocated = s->allocated;
-		temporary = (struct heap_amount){0};
+	struct change c = {.allocated = minus(s->allocated, s->temporary),
+			   .temporary = s->temporary};
+	if (!is_whole(c.allocated) || !is_whole(c.temporary)) {
+		c.allocated = s->allocated; /* a pair's two halves were seen in two seconds */
+		c.temporary = (struct heap_amount){0};
 	}
-	c.freed = plus(minus(s->freed, temporary), w->carry[s->key]);
+	c.freed = plus(minus(s->freed, c.temporary), w->carry[s->key]);
 	w->carry[s->key] = (struct heap_amount){0};
 	if (!is_whole(c.freed)) {
 		w->carry[s->key] = c.freed;
 		c.freed = (struct heap_amount){0};
 	}
-	add_runs(&w->pairs, s->key, temporary);
 	return c;
 }
 
-/* The part of a change that leads from what a key holds to what it held at the peak. */
-static struct change change_to_peak(const struct writer *w, uint32_t key, struct change c)
+/* The part of a change that raises what is held by @up; false: there is none. */
+static bool find_part(struct heap_amount up, const struct change *c, struct change *ret_part)
+{
+	struct heap_amount one = {1, c->freed.nr > 0 ? c->freed.nr_bytes / c->freed.nr : 0};
+	const struct change tries[] = {
+		{.allocated = up},
+		{.freed = minus((struct heap_amount){0}, up)},
+		{.allocated = c->allocated, .freed = minus(c->allocated, up)},
+		{.allocated = plus(up, c->freed), .freed = c->freed},
+		{.allocated = plus(up, one), .freed = one},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(tries); i++) {
+		if (!is_part(tries[i].allocated, c->allocated) ||
+		    !is_part(tries[i].freed, c->freed))
+			continue;
+		*ret_part = tries[i];
+		return true;
+	}
+	return false;
+}
+
+/*
+ * The part of a change that leads from what a key holds to what it held at the peak; it is taken
+ * out of *c. A temporary block may be what made the peak: one of all is allocated as the last thing
+ * before it and freed right after it (w->bridge). Others are told as ordinary blocks.
+ */
+static struct change take_part_to_peak(struct writer *w, uint32_t key, struct change *c)
 {
 	struct heap_amount up = minus(w->rows.peak[key], w->held[key]);
-	struct heap_amount one = {1, c.freed.nr > 0 ? c.freed.nr_bytes / c.freed.nr : 0};
-	const struct change tries[] = {
-		{up, {0}},
-		{{0}, minus((struct heap_amount){0}, up)},
-		{c.allocated, minus(c.allocated, up)},
-		{plus(up, c.freed), c.freed},
-		{plus(up, one), one},
-	};
-	for (size_t i = 0; i < ARRAY_LEN(tries); i++)
-		if (is_part(tries[i].allocated, c.allocated) && is_part(tries[i].freed, c.freed))
-			return tries[i];
-	return (struct change){0};
+	struct heap_amount *t = &c->temporary;
+	struct change part = {0};
+	bool is_found = find_part(up, c, &part);
+	if (!is_found && t->nr > 0) {
+		struct heap_amount one = {1, t->nr_bytes / t->nr};
+		bool is_exact = t->nr == 1 || one.nr_bytes * t->nr == t->nr_bytes;
+		if (!w->bridge.nr && is_exact && find_part(minus(up, one), c, &part)) {
+			w->bridge = (struct run){key, (uint64_t)one.nr_bytes, 1};
+			*t = minus(*t, one);
+			is_found = true;
+		}
+	}
+	if (!is_found && t->nr > 0) {
+		c->allocated = plus(c->allocated, *t);
+		c->freed = plus(c->freed, *t);
+		*t = (struct heap_amount){0};
+		is_found = find_part(up, c, &part);
+	}
+	if (!is_found)
+		part = (struct change){0};
+	c->allocated = minus(c->allocated, part.allocated);
+	c->freed = minus(c->freed, part.freed);
+	return part;
 }
 
 static void add_change(struct writer *w, uint32_t key, struct change c)
 {
 	add_runs(&w->allocs, key, c.allocated);
 	add_runs(&w->frees, key, c.freed);
+	add_runs(&w->pairs, key, c.temporary);
 	w->held[key] = minus(plus(w->held[key], c.allocated), c.freed);
 }
 
@@ -390,6 +428,15 @@ static int write_pending(struct writer *w, struct err *err)
 	return write_runs(w, MAX(w->level, level_after(w)), err);
 }
 
+static void write_bridge(struct writer *w)
+{
+	if (!w->bridge.nr)
+		return;
+	uint32_t number = info_number(w, w->bridge.key, w->bridge.nr_bytes, INFO_ALLOCATED);
+	event(w, '+', number);
+	event(w, '-', number);
+}
+
 /* Steps [first, end) of one second. */
 static int write_second(struct writer *w, size_t first, size_t end, struct err *err)
 {
@@ -403,13 +450,11 @@ static int write_second(struct writer *w, size_t first, size_t end, struct err *
 	int rc = 0;
 	for (size_t i = 0; has_peak && i < changes.n; i++) {
 		uint32_t key = w->rows.steps.p[first + i].key;
-		struct change c = change_to_peak(w, key, changes.p[i]);
-		changes.p[i].allocated = minus(changes.p[i].allocated, c.allocated);
-		changes.p[i].freed = minus(changes.p[i].freed, c.freed);
-		add_change(w, key, c);
+		add_change(w, key, take_part_to_peak(w, key, &changes.p[i]));
 	}
 	if (has_peak) {
 		rc = write_pending(w, err);
+		write_bridge(w);
 		w->is_past_peak = true;
 	}
 	for (size_t i = 0; i < changes.n; i++)
