@@ -230,6 +230,21 @@ TEST(allocfind_survives_cut_and_damaged_images)
 	CHECK(image.n > 0);
 }
 
+TEST(allocfind_finds_mallctl_in_a_stripped_binary)
+{
+	CLEANUP(elf_free_p) struct elf *e = NULL;
+	CLEANUP(allocfind_release) struct allocfind f = {0};
+	CHECK(!elf_open_path(&e, "tests/fixtures/alloc/stripped.so", NULL));
+	CHECK(!allocfind_image(&f, e, NULL, NULL, NULL));
+	CHECK(f.jemalloc.is_stripped && f.jemalloc.has_prof);
+	CHECK_STR(f.jemalloc.prefix, "_rjem_");
+	CHECK_U64(f.jemalloc.mallctl, 0x1090);
+	bool has_own = false;
+	vec_foreach(r, &f.code)
+		has_own |= r->start <= 0x1090 && r->end > 0x1090;
+	CHECK(has_own);
+}
+
 TEST(allocnames_tell_what_arguments_mean)
 {
 	CHECK(allocnames_plain(SV("posix_memalign")) == HEAP_ALLOC_OUT);
