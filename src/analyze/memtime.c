@@ -45,6 +45,7 @@ static struct memtime_row row_at(const struct table *t, size_t i)
 		.anon_bytes = value_at(t, i, HEAP_MEMORY_ANON),
 		.file_bytes = value_at(t, i, HEAP_MEMORY_FILE),
 		.shmem_bytes = value_at(t, i, HEAP_MEMORY_SHMEM),
+		.shmem_most_bytes = value_at(t, i, HEAP_MEMORY_SHMEM),
 		.swap_bytes = value_at(t, i, HEAP_MEMORY_SWAP),
 		.stack_bytes = value_at(t, i, HEAP_MEMORY_STACKS),
 		.virtual_bytes = value_at(t, i, HEAP_MEMORY_VIRTUAL),
@@ -59,6 +60,7 @@ static void add_row(struct memtime_row *sum, const struct memtime_row *one)
 	sum->anon_bytes += one->anon_bytes;
 	sum->file_bytes += one->file_bytes;
 	sum->shmem_bytes += one->shmem_bytes;
+	sum->shmem_most_bytes = MAX(sum->shmem_most_bytes, one->shmem_most_bytes);
 	sum->swap_bytes += one->swap_bytes;
 	sum->stack_bytes += one->stack_bytes;
 	sum->virtual_bytes += one->virtual_bytes;
@@ -204,7 +206,7 @@ struct memverdict memtime_verdict(struct arena *a, const struct profile *p, cons
 			.rss_bytes = row->rss_bytes,
 			.anon_bytes = row->anon_bytes,
 			.file_bytes = row->file_bytes,
-			.shmem_bytes = row->shmem_bytes,
+			.shmem_bytes = row->shmem_most_bytes,
 			.swap_bytes = row->swap_bytes,
 			.in_use_bytes = t->is_live_whole ? row->live_bytes : MEMPOINT_UNKNOWN,
 			.resident_bytes = t->is_live_whole && row->live_bytes ? row->anon_bytes

@@ -26,6 +26,7 @@ struct memtime_row {
 	uint64_t anon_bytes;
 	uint64_t file_bytes;
 	uint64_t shmem_bytes;
+	uint64_t shmem_most_bytes; /* of one process: in a sum they count what they share again */
 	uint64_t swap_bytes;
 	uint64_t stack_bytes;
 	uint64_t virtual_bytes;

@@ -273,6 +273,9 @@ static void say_leak(struct judge *j)
 		buf_add_str(&b, "; what the allocator has in use by ");
 		memslope_add(&b, &j->v.in_use);
 	}
+	if (is_shmem)
+		buf_add_str(&b, ". It may have been there, and be touched by this process for the "
+				"first time");
 	buf_add_str(&b, ". A cache that is still filling up looks the same: watch for longer, and "
 			"see which code allocates with assay heap");
 	j->v.evidence = words(j, &b);

@@ -50,7 +50,7 @@ struct mempoint {
 	uint64_t rss_bytes;
 	uint64_t anon_bytes;
 	uint64_t file_bytes;
-	uint64_t shmem_bytes;
+	uint64_t shmem_bytes; /* of several processes of the one that has most */
 	uint64_t swap_bytes;
 	uint64_t in_use_bytes;   /* the allocator's: handed out and not freed; or UNKNOWN */
 	uint64_t resident_bytes; /* the allocator's: what it holds in memory; or UNKNOWN */

@@ -31,9 +31,9 @@ static const struct {
 static void split(uint64_t *v, const struct memtime_row *row, bool has_split)
 {
 	uint64_t anon = row->anon_bytes;
-	v[STACKS] = MIN(row->stack_bytes, anon);
+	v[STACKS] = has_split ? MIN(row->stack_bytes, anon) : row->stack_bytes;
 	v[LIVE] = has_split ? MIN(row->live_bytes, anon - v[STACKS]) : row->live_bytes;
-	v[ANON] = anon - v[STACKS] - (has_split ? v[LIVE] : 0);
+	v[ANON] = has_split ? anon - v[STACKS] - v[LIVE] : 0;
 	v[SHARED] = row->shmem_bytes;
 	v[FILES] = row->file_bytes;
 	v[SWAP] = row->swap_bytes;
@@ -100,7 +100,10 @@ int memchart_svg(struct buf *to, const struct profile *p, const char *title, str
 	};
 	if (m.has_split) {
 		struct memverdict v = memtime_verdict(&a, p, &m);
-		c.note = arena_fmt(&a, "verdict: %s; %s", memverdict_key(v.kind), v.evidence);
+		/* Of the evidence the first sentence: a line of the picture holds no more. */
+		const char *end = strstr(v.evidence, ". ");
+		int n = end ? (int)(end - v.evidence) : (int)strlen(v.evidence);
+		c.note = arena_fmt(&a, "verdict: %s; %.*s", memverdict_key(v.kind), n, v.evidence);
 	}
 	add_series(&c, &a, &m);
 	chart_write(to, &c);

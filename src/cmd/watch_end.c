@@ -118,7 +118,7 @@ void watch_state_add(struct watch_state *s, const struct watch_tick *t)
 		.rss_bytes = t->m.rss_bytes,
 		.anon_bytes = t->m.anon_bytes,
 		.file_bytes = t->m.file_bytes,
-		.shmem_bytes = t->m.shmem_bytes,
+		.shmem_bytes = t->shmem_most_bytes,
 		.swap_bytes = t->m.swap_bytes,
 		.in_use_bytes = a->is_known ? a->in_use_bytes : MEMPOINT_UNKNOWN,
 		.resident_bytes = a->is_known ? a->resident_bytes : MEMPOINT_UNKNOWN,

@@ -110,6 +110,7 @@ int watch_probe_read(struct watch_probe *w, const struct watch_allocator *alloca
 			continue;
 		if (read_one(w, one, parts, &m)) {
 			memstat_add(&t.m, &m);
+			t.shmem_most_bytes = MAX(t.shmem_most_bytes, m.shmem_bytes);
 		} else {
 			one->is_gone = true;
 			w->nr_gone++;

@@ -25,6 +25,8 @@ struct watch_allocator {
 struct watch_tick {
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
 	struct memstat m; /* sum */
+	/* Of the process that has most: what all share is in the sum many times. */
+	uint64_t shmem_most_bytes;
 	bool has_pss;
 	bool has_rates;
 	double minor_per_s;
