@@ -22,14 +22,16 @@
 #include "capture/heapqueue.h"
 #include "capture/synth.h"
 
-/* Pauses between passes, by how full the fullest ring was. */
-#define FULL_FOR_NO_PAUSE    256 /* of 1024 */
-#define FULL_FOR_SHORT_PAUSE 16
-#define PAUSE_SHORT_NS       1000000u
-#define PAUSE_NS             5000000u
-#define PAUSE_IDLE_NS        10000000u
-#define IDLE_PASSES          200u
-#define RETIRE_NS            200000000u
+/*
+ * Pauses between passes, such that the fullest ring fills to a fifth: each pass costs something,
+ * and what is read late is read from memory that is far by then. Of 1024.
+ */
+#define FULL_WANTED 200
+#define FULL_HURRY  600 /* from here on without a pause */
+#define PAUSE_MIN   300000u
+#define PAUSE_MAX   10000000u
+#define PAUSE_FIRST 1000000u
+#define RETIRE_NS   200000000u
 /* How long mappings of a program that was just executed take to be known here. */
 #define SETTLE_NS        6000000u
 #define SETTLE_MAX_NS    200000000u
@@ -104,11 +106,19 @@ static void pause_for(struct heapsource *h, uint64_t ns)
 	(void)pthread_cond_timedwait(&h->wakes, &h->lock, &until);
 }
 
+/* Growing slowly, shrinking at once. */
+static uint64_t next_pause(uint64_t pause_ns, uint32_t fullest)
+{
+	uint64_t wanted = pause_ns * FULL_WANTED / MAX(fullest, 1u);
+	wanted = MIN(wanted, pause_ns + pause_ns / 4);
+	return MAX(MIN(wanted, (uint64_t)PAUSE_MAX), (uint64_t)PAUSE_MIN);
+}
+
 static void *drainer(void *arg)
 {
 	struct heapsource *h = arg;
 	uint64_t retired_ns = 0;
-	uint32_t idle = 0;
+	uint64_t pause_ns = PAUSE_FIRST;
 	pthread_mutex_lock(&h->lock);
 	while (!h->is_stopping) {
 		uint64_t now = clock_mono_ns();
@@ -118,14 +128,11 @@ static void *drainer(void *arg)
 		struct timespec cpu;
 		(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu); /* cannot fail here */
 		h->drain_ns = (uint64_t)cpu.tv_sec * NS_PER_SEC + (uint64_t)cpu.tv_nsec;
-		if (fullest < FULL_FOR_NO_PAUSE) {
-			idle = fullest ? 0 : MIN(idle + 1, IDLE_PASSES);
-			pause_for(h, fullest >= FULL_FOR_SHORT_PAUSE ? PAUSE_SHORT_NS
-				     : idle < IDLE_PASSES            ? PAUSE_NS
-								     : PAUSE_IDLE_NS);
-		} else if (__atomic_load_n(&h->is_wanted, __ATOMIC_RELAXED)) {
-			pause_for(h, PAUSE_SHORT_NS / 10);
-		}
+		pause_ns = next_pause(pause_ns, fullest);
+		if (fullest < FULL_HURRY)
+			pause_for(h, pause_ns);
+		else if (__atomic_load_n(&h->is_wanted, __ATOMIC_RELAXED))
+			pause_for(h, PAUSE_MIN / 10);
 	}
 	pthread_mutex_unlock(&h->lock);
 	return NULL;
