@@ -117,27 +117,30 @@ int spawn_release_gate(struct spawn *s, const char *name, struct err *err)
 	return -e;
 }
 
+/*
+ * Its end alone: a child that is traced by us (capture/heaplaunch.h) also stops, which wait would
+ * tell, and take from who traces it.
+ */
 static bool reap(struct spawn *s, int flags)
 {
-	if (s->is_reaped)
-		return true;
-	/* Stops of a child that we trace as well come this way, and are the tracer's to take. */
-	siginfo_t si = {0};
-	if (waitid(P_PID, (id_t)s->pid, &si, WEXITED | WNOWAIT | flags))
-		return false;
-	if (si.si_code != CLD_EXITED && si.si_code != CLD_KILLED && si.si_code != CLD_DUMPED) {
-		struct timespec pause = {.tv_nsec = STOPPED_PAUSE_NS};
-		if (!(flags & WNOHANG))
-			(void)nanosleep(&pause, NULL);
-		return false;
+	while (!s->is_reaped) {
+		siginfo_t si = {0};
+		int status;
+		if (waitid(P_PID, (id_t)s->pid, &si, WEXITED | WNOWAIT | flags) || !si.si_pid)
+			return false;
+		if (si.si_code == CLD_EXITED || si.si_code == CLD_KILLED ||
+		    si.si_code == CLD_DUMPED) {
+			if (waitpid(s->pid, &status, 0) != s->pid)
+				return false;
+			s->wait_status = status;
+			s->is_reaped = true;
+			break;
+		}
+		if (flags & WNOHANG)
+			return false;
+		(void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 	}
-	int status;
-	pid_t got = waitpid(s->pid, &status, flags);
-	if (got == s->pid) {
-		s->wait_status = status;
-		s->is_reaped = true;
-	}
-	return s->is_reaped;
+	return true;
 }
 
 bool spawn_has_ended(struct spawn *s)

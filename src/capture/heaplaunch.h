@@ -4,10 +4,15 @@
  * before constructors run, for a static one at its entry point. There the recorder is put in place
  * with nobody to disturb. Used with base/spawn.h: the child is traced from its gate on.
  *
- * Commands that execute another program (a shell script's `exec`) are held again at each exec, for
- * as long as the launch is followed; forked children are not held.
+ * Commands that execute another program (a shell script's `exec`) are held again at each exec, as
+ * long as the launch is followed; forked children are not held. While it is followed each signal
+ * waits for the next heaplaunch_poll, so a process that gets many is followed no more.
  *
- * ptrace: all calls by one thread.
+ * If assay dies while the command is held the kernel lets it go on. Only in the milliseconds in
+ * which the dynamic linker runs towards the point would it end by the trap that is meant for us.
+ *
+ * ptrace: all calls by one thread. Sessions of capture/remote.h by the same thread work while a
+ * launch is followed: held or running.
  */
 #ifndef ASSAY_CAPTURE_HEAPLAUNCH_H
 #define ASSAY_CAPTURE_HEAPLAUNCH_H
@@ -21,8 +26,8 @@ struct heaplaunch;
 int heaplaunch_open(struct heaplaunch **ret_l, int32_t pid, struct err *err);
 /*
  * After the gate was opened, and again later: *ret_is_held when it stands at the point. Never
- * blocks longer than @timeout_ms. -ESRCH: it has ended (its status is left to be reaped by its
- * parent).
+ * blocks longer than @timeout_ms, or than 10 ms while the dynamic linker runs. -ESRCH: it has ended
+ * (its status is left to be reaped by its parent), or is followed no more.
  */
 int heaplaunch_poll(struct heaplaunch *l, int timeout_ms, bool *ret_is_held, struct err *err);
 /* Lets it run; traced further only for its execs. */

@@ -44,7 +44,8 @@ static enum seen stop_and_look(int32_t pid, int32_t tid, const struct heap_range
 {
 	struct user_regs_struct regs;
 	uint64_t begin_ns = clock_mono_ns();
-	int rc = tracee_seize(pid, tid, 0, err);
+	bool is_ours = false;
+	int rc = tracee_take(pid, tid, 0, &is_ours, err);
 	if (rc)
 		return rc == -ESRCH ? SEEN_OUTSIDE : SEEN_RUNNING;
 	rc = tracee_halt(tid, tid == pid && tracee_is_child(pid), begin_ns + 10 * NS_PER_SEC,
@@ -54,7 +55,7 @@ static enum seen stop_and_look(int32_t pid, int32_t tid, const struct heap_range
 	if (rc)
 		return SEEN_RUNNING;
 	bool is_in = is_within(ranges, n, regs.rip);
-	tracee_detach(tid);
+	tracee_let_go(tid, is_ours);
 	*longest_ns = MAX(*longest_ns, clock_mono_ns() - begin_ns);
 	return is_in ? SEEN_INSIDE : SEEN_OUTSIDE;
 }

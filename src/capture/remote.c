@@ -179,8 +179,10 @@ void remote_close(struct remote *r)
 			(void)remote_drop_area(r); /* a leak of address space at worst */
 		if (!r->is_gone)
 			(void)put_back(r); /* fails only when it was killed */
-		if (!r->is_adopted)
-			tracee_detach(r->tid);
+		if (r->is_adopted)
+			(void)tracee_park(r->tid, r->is_child, clock_mono_ns() + r->timeout_ns);
+		else
+			tracee_let_go(r->tid, r->is_ours);
 		send_held(r);
 	}
 	(void)prctl(PR_SET_TIMERSLACK, slack > 0 ? slack : 0);

@@ -259,13 +259,12 @@ static int seize(struct remote *r, struct err *err)
 	r->ignored = facts.ignored;
 	r->has_filter = facts.seccomp != 0;
 	if (!r->has_filter)
+		return tracee_take(r->pid, r->tid, 0, &r->is_ours, err);
+	rc = tracee_take(r->pid, r->tid, PTRACE_O_SUSPEND_SECCOMP, &r->is_ours, NULL);
+	if (rc)
 		return tracee_seize(r->pid, r->tid, 0, err);
-	rc = tracee_seize(r->pid, r->tid, PTRACE_O_SUSPEND_SECCOMP, NULL);
-	if (!rc) {
-		r->has_filter = false;
-		return 0;
-	}
-	return tracee_seize(r->pid, r->tid, 0, err);
+	r->has_filter = r->is_ours;
+	return 0;
 }
 
 static int try_thread(struct remote *r, const struct candidate *c, bool is_strict,
@@ -290,7 +289,7 @@ static int try_thread(struct remote *r, const struct candidate *c, bool is_stric
 	rc = remote_take(r, is_strict || !is_input);
 	if (!rc)
 		return 0;
-	tracee_detach(r->tid);
+	tracee_let_go(r->tid, r->is_ours);
 	if (rc == -EOPNOTSUPP)
 		return err_set(err, rc,
 			       "pid %d runs 32 bit code or has a shadow stack: cannot call into it",

@@ -13,6 +13,7 @@ struct remote {
 	int mem_fd;    /* /proc/PID/mem */
 	bool is_child; /* of ours, and the thread is its first */
 	bool is_adopted;
+	bool is_ours;       /* traced by us before the session, and after it */
 	bool is_stopped;    /* saved is what the thread has to get back */
 	bool is_gone;       /* it has ended or executed another program */
 	bool is_at_syscall; /* stopped by PTRACE_SYSCALL: no place to restart a system call from */

@@ -232,6 +232,30 @@ void tracee_detach(int32_t tid)
 	(void)ptrace(PTRACE_DETACH, tid, 0, 0);
 }
 
+int tracee_take(int32_t pid, int32_t tid, unsigned long options, bool *ret_is_ours, struct err *err)
+{
+	struct tracee_facts f;
+	*ret_is_ours = !tracee_facts(pid, tid, &f) && f.tracer == (int32_t)syscall(SYS_gettid);
+	return *ret_is_ours ? 0 : tracee_seize(pid, tid, options, err);
+}
+
+void tracee_let_go(int32_t tid, bool is_ours)
+{
+	if (is_ours)
+		(void)ptrace(PTRACE_CONT, tid, 0, 0);
+	else
+		tracee_detach(tid);
+}
+
+int tracee_park(int32_t tid, bool is_child, uint64_t deadline_ns)
+{
+	struct tracee_stop s;
+	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) || ptrace(PTRACE_CONT, tid, 0, 0))
+		return -errno;
+	/* Before any instruction of its own: the request is seen on the way out of the stop. */
+	return tracee_wait(tid, is_child, deadline_ns, &s);
+}
+
 bool tracee_is_child(int32_t pid)
 {
 	int32_t parent = 0;

@@ -56,6 +56,18 @@ int tracee_get_regs(int32_t tid, struct user_regs_struct *ret_regs);
 int tracee_set_regs(int32_t tid, const struct user_regs_struct *regs);
 /* From a stop; ended threads are forgotten. */
 void tracee_detach(int32_t tid);
+/*
+ * Seizes a thread unless the calling thread traces it already (capture/heaplaunch.h), which
+ * *ret_is_ours tells; and lets it go on as it was before: untraced, or traced.
+ */
+int tracee_take(int32_t pid, int32_t tid, unsigned long options, bool *ret_is_ours,
+		struct err *err);
+void tracee_let_go(int32_t tid, bool is_ours);
+/*
+ * A thread that stands at a signal, which is dropped, then stands at a stop that leaves nothing
+ * behind should we die.
+ */
+int tracee_park(int32_t tid, bool is_child, uint64_t deadline_ns);
 /* Whether we are the real parent of the process: then its exit status is not ours to take. */
 bool tracee_is_child(int32_t pid);
 
