@@ -497,12 +497,13 @@ static void try_wish(struct heapsource *h, size_t i)
 	struct heap_wish w = h->wishes.p[i];
 	CLEANUP(err_release) struct err why = {0};
 	int rc = process_of(h, w.pid) ? 0 : attach(h, w.pid, false, &why);
-	if (rc && rc != -ESRCH && rc != -EPERM && ++w.nr_tries < RETRIES) {
+	bool is_gone = rc == -ESRCH || rc == -ENOENT;
+	if (rc && !is_gone && rc != -EPERM && ++w.nr_tries < RETRIES) {
 		w.due_ns = clock_mono_ns() + (EXEC_SETTLE_NS << w.nr_tries);
 		h->wishes.p[i] = w;
 		return;
 	}
-	if (rc && rc != -ESRCH) /* most children live shortly: those that are gone are no news */
+	if (rc && !is_gone) /* most children live shortly: those that are gone are no news */
 		refuse(h, w.pid, &why);
 	h->wishes.p[i] = h->wishes.p[--h->wishes.n];
 }

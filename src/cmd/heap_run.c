@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "capture/heapsource.h"
 #include "cmd/cmd.h"
 #include "cmd/heap_outputs.h"
@@ -22,19 +23,27 @@ struct heap_run {
 	struct buf suppress; /* text of the file */
 	bool is_many;        /* processes: each is told with its number */
 	size_t nr_refused;
+	char *said; /* the last reason */
 };
 
 static void heap_run_release(struct heap_run *r)
 {
 	buf_release(&r->suppress);
+	free_p(&r->said);
 }
 
 /* ---- what is told while it runs ------------------------------------------------------------- */
 
 static void say_plan(void *ctx, int32_t pid, const struct heap_plan *plan)
 {
-	const struct heap_run *r = ctx;
+	struct heap_run *r = ctx;
 	const char *reason = plan->reason ? plan->reason : "";
+	if (r->said && !strcmp(r->said, reason)) { /* children of one program, mostly */
+		log_info("pid %d: %s", pid, reason);
+		return;
+	}
+	free_p(&r->said);
+	r->said = xstrdup(reason);
 	if (r->is_many)
 		log_note("pid %d: %s", pid, reason);
 	else
