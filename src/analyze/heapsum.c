@@ -252,10 +252,37 @@ static void note_suppressed(struct report *r, const struct selection *sel)
 			    buf_str(&b));
 }
 
+/*
+ * The ledger counts leaves without a name, and the leaf of an allocation is the allocator's, whose
+ * library rarely has any: what matters is whether the allocating function has one.
+ */
+static void note_nameless(struct report *r, const struct selection *sel)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(buf_release) struct buf b = {0};
+	struct heapframes *frames = heapframes_new(&a, sel->p);
+	uint64_t nameless = 0;
+	for (enum loss_kind k = 0; k < LOSS_NR; k++)
+		if (loss_class(k) == LOSS_CLASS_UNSYM)
+			r->losses.nr[k] = 0;
+	for (size_t i = 0; i < sel->nr_rows; i++) {
+		const struct heapframe *f = heapframes_of(frames, sel->rows[i].stack);
+		const char *name = heapframe_name(sel->p, f);
+		if (sel->rows[i].stack && (!f->function || strstr(name, "!fn_")))
+			nameless += sel->rows[i].weight;
+	}
+	if (!sel->weight || 100 * nameless < sel->weight)
+		return;
+	num_add_pct(&b, view_pct(nameless, sel->weight));
+	report_note(r, "%s %% of what is shown belongs to functions without a name: stripped code",
+		    buf_str(&b));
+}
+
 void heapsum_begin(struct report *r, const struct profile *p, const struct selection *sel)
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	view_begin(r, sel, "assay report");
+	note_nameless(r, sel);
 	r->noun = "events";
 	if (view_duration_ns(sel)) {
 		num_add_ns(&b, view_duration_ns(sel));
