@@ -430,6 +430,9 @@ void heap_inner_backtrace(struct heap_call *c);
 /* Which of a function's arguments are the size: jemalloc's enum hook_alloc_e, in order. */
 enum { HOOK_POSIX_MEMALIGN = 1, HOOK_ALIGNED_ALLOC, HOOK_CALLOC, HOOK_MEMALIGN, HOOK_REALLOC = 7 };
 
+/* hook_expand_e: realloc, rallocx, xallocx, which may have done nothing. */
+enum { HOOK_XALLOCX = 2 };
+
 static uint64_t hook_size(uint64_t extra, uint32_t type, const uint64_t *raw)
 {
 	uint32_t nr_plain = HOOK_REALLOC + (extra == HEAP_HOOK_PVALLOC);
@@ -494,7 +497,9 @@ void heap_inner_dalloc(struct heap_call *c)
 void heap_inner_expand(struct heap_call *c)
 {
 	uint64_t block = c->args[2];
-	struct heap_memo *m = block && c->args[3] != c->args[4] ? hook_enter(c) : NULL;
+	/* A realloc within its class of sizes is a call that gave a block, as elsewhere. */
+	bool is_call = (uint32_t)c->args[1] != HOOK_XALLOCX || c->args[3] != c->args[4];
+	struct heap_memo *m = block && is_call ? hook_enter(c) : NULL;
 
 	if (!m)
 		return;
