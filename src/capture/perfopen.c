@@ -146,6 +146,22 @@ static int choose_switches(struct perfopen *ret_p, int32_t pid, unsigned flags, 
 	return 0;
 }
 
+static int choose_faults(struct perfopen *ret_p, int32_t pid, uint32_t freq_hz, unsigned flags,
+			 struct err *err)
+{
+	struct perfopen p = {.event = "page-faults", .is_software = true};
+	init_attr(&p.attr, freq_hz, flags);
+	p.attr.type = PERF_TYPE_SOFTWARE;
+	p.attr.config = PERF_COUNT_SW_PAGE_FAULTS;
+	int rc = try_open(&p, pid, flags & PERFOPEN_SYSTEM ? 0 : -1);
+	if (rc)
+		return err_set(err, rc, "cannot sample the page faults of pid %d: %s", pid,
+			       strerror(-rc));
+	p.is_user_only = p.attr.exclude_kernel;
+	*ret_p = p;
+	return 0;
+}
+
 int perfopen_choose(struct perfopen *ret_p, int32_t pid, const char *event, uint32_t freq_hz,
 		    unsigned flags, struct err *err)
 {
@@ -153,6 +169,8 @@ int perfopen_choose(struct perfopen *ret_p, int32_t pid, const char *event, uint
 		return choose_sideband(ret_p, pid, flags, err);
 	if (flags & PERFOPEN_SWITCHES)
 		return choose_switches(ret_p, pid, flags, err);
+	if (flags & PERFOPEN_FAULTS)
+		return choose_faults(ret_p, pid, freq_hz, flags, err);
 	bool is_choice = !event || !event[0];
 	int rc = -ENOENT;
 	bool is_known = false;

@@ -19,6 +19,7 @@ enum perfopen_flags {
 	PERFOPEN_PROG = 1 << 5,      /* a program in the kernel takes the samples */
 	PERFOPEN_SIDEBAND = 1 << 6,  /* mappings, names, births and ends; no samples */
 	PERFOPEN_SWITCHES = 1 << 7,  /* with SIDEBAND: switches as well; else samples of them */
+	PERFOPEN_FAULTS = 1 << 8,    /* page faults instead of a clock */
 };
 
 struct perfopen {

@@ -4,11 +4,29 @@
 
 #include "base/mem.h"
 #include "capture/io.h"
+#include "capture/perfopen.h"
+#include "host/bpfrights.h"
+
+#define FAULTS_HZ 4999
 
 void heap_way_release(struct heap_way *w)
 {
 	free_p(&w->reason);
 	*w = (struct heap_way){0};
+}
+
+/* Growth goes on without programs in the kernel, by samples of faults; told why, and what it costs.
+ */
+static void look_for_programs(struct heap_way *w)
+{
+	CLEANUP(err_release) struct err refused = {0};
+	if (w->tier != HEAP_TIER_GROWTH || !host_bpf_rights(HOST_BTF_PATH, &refused))
+		return;
+	w->has_no_programs = true;
+	char *reason = xasprintf("%s; sampled, for programs in the kernel are refused (%s)",
+				 w->reason, err_msg(&refused));
+	free_p(&w->reason);
+	w->reason = reason;
 }
 
 static bool is_outside(enum heap_tier tier)
@@ -21,7 +39,8 @@ void heap_way_choose(struct heap_way *ret_w, const struct heap_planner *planner,
 {
 	*ret_w = (struct heap_way){.tier = HEAP_TIER_NONE};
 	if (is_outside(forced)) {
-		*ret_w = (struct heap_way){forced, xstrdup("as asked by --tier")};
+		*ret_w = (struct heap_way){.tier = forced, .reason = xstrdup("as asked by --tier")};
+		look_for_programs(ret_w);
 		return;
 	}
 	if (forced != HEAP_TIER_NONE || !t->has_target || !t->target.pids.pids.n)
@@ -31,7 +50,9 @@ void heap_way_choose(struct heap_way *ret_w, const struct heap_planner *planner,
 	if (planner->plan(planner->ctx, t->target.pids.pids.p[0], forced, &plan, NULL) ||
 	    !is_outside(plan.tier))
 		return;
-	*ret_w = (struct heap_way){plan.tier, xstrdup(plan.reason ? plan.reason : "")};
+	*ret_w = (struct heap_way){.tier = plan.tier,
+				   .reason = xstrdup(plan.reason ? plan.reason : "")};
+	look_for_programs(ret_w);
 }
 
 void heap_way_apply(const struct heap_way *w, struct capture_options *o,
@@ -41,6 +62,11 @@ void heap_way_apply(const struct heap_way *w, struct capture_options *o,
 	spec->why = w->reason;
 	if (w->tier == HEAP_TIER_UPROBES) {
 		o->programs = ENGINE_PROBES | ENGINE_MEMORY;
+	} else if (w->tier == HEAP_TIER_GROWTH && w->has_no_programs) {
+		o->programs = ENGINE_CPU | ENGINE_MEMORY;
+		o->flags |= CAPTURE_NO_BPF | CAPTURE_GROWTH;
+		o->sampler_flags |= PERFOPEN_FAULTS;
+		o->freq_hz = FAULTS_HZ;
 	} else if (w->tier == HEAP_TIER_GROWTH) {
 		o->programs = ENGINE_IO | ENGINE_MEMORY;
 		o->io_parts = IO_PART_GROWTH;

@@ -11,9 +11,10 @@
 #include "session/capture.h"
 
 struct heap_way {
-	enum heap_tier
-		tier; /* HEAP_TIER_NONE: each process's plan says so when it is attached to */
-	char *reason; /* owned; NULL unless tier is UPROBES or GROWTH */
+	/* HEAP_TIER_NONE: each process's plan says so when it is attached to. */
+	enum heap_tier tier;
+	bool has_no_programs; /* the kernel takes none: GROWTH samples */
+	char *reason;         /* owned; NULL unless tier is UPROBES or GROWTH */
 };
 
 void heap_way_release(struct heap_way *w);

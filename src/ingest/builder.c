@@ -65,6 +65,12 @@ void builder_set_derived_table(struct builder *b, uint32_t spec, uint32_t table)
 	b->table_of_spec.p[spec].is_derived = true;
 }
 
+void builder_set_bytes_table(struct builder *b, uint32_t spec, uint32_t table, uint32_t bytes_each)
+{
+	builder_set_table(b, spec, table);
+	b->table_of_spec.p[spec].bytes_each = bytes_each;
+}
+
 const struct spec_table *builder_table_of(const struct builder *b, uint32_t spec)
 {
 	const struct spec_table *t = spec < b->table_of_spec.n ? &b->table_of_spec.p[spec] : NULL;
@@ -315,8 +321,16 @@ static void on_sample(struct builder *b, const struct event *ev)
 	if (loss != LOSS_NR)
 		losses->nr[loss]++;
 	int64_t values[TABLE_COLUMNS_MAX] = {1, (int64_t)s->period};
-	profile_sample(b->p, t->table - 1, ev->time_ns, stack, builder_task(b, ev), ev->cpu,
-		       values);
+	if (t->bytes_each) {
+		values[0] = (int64_t)s->period;
+		values[1] = (int64_t)s->period * t->bytes_each;
+		struct tag none = {.log2_ns = LOG2_NONE, .syscall = -1};
+		profile_tagged_sample(b->p, t->table - 1, ev->time_ns, stack, builder_task(b, ev),
+				      ev->cpu, profile_tag(b->p, &none), values);
+	} else {
+		profile_sample(b->p, t->table - 1, ev->time_ns, stack, builder_task(b, ev), ev->cpu,
+			       values);
+	}
 	losses->nr[LOSS_WRITTEN]++;
 }
 

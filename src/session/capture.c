@@ -18,6 +18,7 @@
 #include "base/num.h"
 #include "base/spawn.h"
 #include "base/stop.h"
+#include "capture/heapsource.h"
 #include "format/assayfile.h"
 #include "host/caps.h"
 #include "host/limits.h"
@@ -25,10 +26,15 @@
 #include "host/watch.h"
 #include "ingest/builder.h"
 #include "ingest/naming.h"
+#include "model/heap.h"
+#include "model/heaptables.h"
 #include "session/markbox.h"
 #include "session/openers.h"
 #include "session/sources.h"
 #include "specs.h"
+
+/* A fault maps one page at least; what it maps beyond is not told without programs. */
+#define PAGE_BYTES 4096
 
 /* The first seconds are for learning how much stack to copy: looked at sooner. */
 #define POLL_MS       50
@@ -231,6 +237,14 @@ static void add_facts(struct capture *c)
 	profile_fact(c->p, "kind", o->kind);
 	if (o->programs & ENGINE_CPU)
 		add_sampler_facts(c);
+	if (o->flags & CAPTURE_GROWTH) {
+		CLEANUP(buf_release) struct buf tier = {0};
+		buf_addf(&tier, "growth: %s", o->heap->why);
+		profile_fact(c->p, HEAP_FACT_TIER, buf_str(&tier));
+		profile_fact(c->p, "growth",
+			     "a sample of page faults of every kind, a page each: those on files "
+			     "are among them, huge pages count as small ones");
+	}
 	struct utsname u;
 	if (!uname(&u)) {
 		profile_fact(c->p, "host", u.nodename);
@@ -379,7 +393,10 @@ static int prepare(struct capture *c, struct capture_result *r, struct err *err)
 		return rc;
 	r->has_engine = c->engine != NULL;
 	host_keep_caps(HOST_CAPTURING); /* the events are open; growing them needs PERFMON */
-	if (o->programs & ENGINE_CPU) {
+	if (o->programs & ENGINE_CPU && o->flags & CAPTURE_GROWTH) {
+		uint32_t table = heap_table(c->p, HEAP_KIND_GROWTH, HEAP_TABLE_ESTIMATE);
+		builder_set_bytes_table(c->builder, SPEC_CPU, table, PAGE_BYTES);
+	} else if (o->programs & ENGINE_CPU) {
 		struct sampler_info info = sampler_info(c->sampler);
 		struct table shape = builder_table_shape(c->p, info.event, o->freq_hz);
 		builder_set_table(c->builder, SPEC_CPU, profile_table(c->p, &shape));
@@ -658,7 +675,8 @@ static void note_sampler(struct capture *c, struct capture_result *r)
 	 * where there is one, it says how long threads ran.
 	 */
 	bool has_ledger = c->engine && c->options->programs & ENGINE_WAITS;
-	if (r->info.cpu_ns && !has_ledger) {
+	bool is_clock = !(c->options->flags & CAPTURE_GROWTH);
+	if (r->info.cpu_ns && !has_ledger && is_clock) {
 		CLEANUP(buf_release) struct buf text = {0};
 		num_add_ns(&text, r->info.cpu_ns);
 		profile_fact(c->p, "CPU time", buf_str(&text));

@@ -29,6 +29,7 @@ struct capture_status {
 
 enum capture_flags {
 	CAPTURE_NO_BPF = 1 << 0, /* load no programs into the kernel */
+	CAPTURE_GROWTH = 1 << 1, /* with CPU: page faults instead of time, as table "growth" */
 };
 
 struct counts_spec;
