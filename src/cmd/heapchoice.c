@@ -248,6 +248,12 @@ static size_t nr_heap_sites(const struct heap_plan *p)
 	return n;
 }
 
+static size_t nr_jemalloc_sites(const struct heaptarget *h)
+{
+	const struct heaptarget_image *m;
+	return count(h, ALLOCFIND_JEMALLOC, &m);
+}
+
 static void set_reason(struct heap_plan *p, enum heap_tier tier, struct buf *text)
 {
 	p->tier = tier;
@@ -263,6 +269,9 @@ static bool needs_growth(struct heap_plan *p, const struct heaptarget *h, struct
 	else if (h->is_jvm)
 		buf_add_str(why, "the Java virtual machine manages its own heap; --tier patch "
 				 "watches what its native code takes from malloc");
+	else if (p->allocator == HEAP_ALLOCATOR_JEMALLOC && h->is_held && !nr_jemalloc_sites(h))
+		buf_add_str(why, "its jemalloc has no symbols, and can be asked only when it runs: "
+				 "start it, then `assay heap` by its name");
 	else if (p->allocator == HEAP_ALLOCATOR_JEMALLOC && !p->mallctl)
 		buf_add_str(why, "its jemalloc has no symbols, and its functions were not found by "
 				 "its tables either");
@@ -293,14 +302,15 @@ static void choose(struct heap_plan *p, const struct heaptarget *h)
 		set_reason(p, HEAP_TIER_GROWTH, &why);
 		return;
 	}
-	if (p->mallctl && heapchoice_has_hooks(p->version)) {
+	/* Before a program's own start, jemalloc would come up without its environment. */
+	if (p->mallctl && heapchoice_has_hooks(p->version) && !h->is_held) {
 		buf_add_str(&why, "this jemalloc tells its hooks of every allocation, by whatever "
 				  "function; its code is not changed");
 		set_reason(p, HEAP_TIER_HOOKS, &why);
 		return;
 	}
-	buf_addf(&why, "%zu functions of its allocator are patched while it runs",
-		 nr_heap_sites(p));
+	buf_addf(&why, "%zu functions of its allocator are patched %s", nr_heap_sites(p),
+		 h->is_held ? "before it starts" : "while it runs");
 	set_reason(p, HEAP_TIER_PATCH, &why);
 }
 
@@ -326,6 +336,12 @@ static int force_jemalloc(const struct heap_plan *p, const struct heaptarget *h,
 			     p->allocator_text);
 		return err_hint(err, "build it with --enable-prof (tikv-jemallocator: feature "
 				     "\"profiling\"), or use --tier hooks or patch");
+	}
+	if (h->is_held) {
+		rc = err_set(err, -ENOTSUP,
+			     "tier %s: jemalloc cannot be called before the program has started",
+			     name);
+		return err_hint(err, "start it, then `assay heap --tier %s` by its name", name);
 	}
 	if (tier == HEAP_TIER_HOOKS && !heapchoice_has_hooks(p->version)) {
 		rc = err_set(err, -ENOTSUP,

@@ -319,9 +319,18 @@ static void mark_used(struct looker *l)
 		l->h->images.p[idx].is_used = true;
 }
 
+static bool is_held(int32_t pid)
+{
+	int32_t tracer = 0;
+	int32_t tracer_pid = 0;
+	unsigned seccomp;
+	return !host_trace_state(pid, &tracer, &seccomp) && tracer &&
+	       !proc_tgid(tracer, &tracer_pid, NULL) && tracer_pid == getpid();
+}
+
 int heaptargets_look(struct heaptargets *t, int32_t pid, struct heaptarget *ret_h, struct err *err)
 {
-	struct heaptarget h = {.pid = pid};
+	struct heaptarget h = {.pid = pid, .is_held = is_held(pid)};
 	struct looker l = {.t = t, .h = &h, .root_fd = host_open_root(pid)};
 	find_exe(&l);
 	int rc = proc_maps(pid, look_at, &l, err);
@@ -363,21 +372,11 @@ const struct heaptarget_image *heaptarget_jemalloc(const struct heaptarget *h)
 
 /* ---- the plan ------------------------------------------------------------------------------ */
 
-/* Whether a process is held by us before its own first instruction: it has nothing to answer. */
-static bool is_held(int32_t pid)
-{
-	int32_t tracer = 0;
-	int32_t tracer_pid = 0;
-	unsigned seccomp;
-	return !host_trace_state(pid, &tracer, &seccomp) && tracer &&
-	       !proc_tgid(tracer, &tracer_pid, NULL) && tracer_pid == getpid();
-}
-
 /* A mallctl that was found without a symbol must say the version that the binary has. */
 static int check_mallctl(const struct heaptarget *h, const struct heap_plan *p, struct err *err)
 {
 	const struct heaptarget_image *m = heaptarget_jemalloc(h);
-	if (!p->mallctl || !m || !m->found->jemalloc.is_stripped || is_held(h->pid))
+	if (!p->mallctl || !m || !m->found->jemalloc.is_stripped)
 		return 0;
 	struct jemalloc *j CLEANUP(jemalloc_close_p) = NULL;
 	int rc = -EAGAIN;

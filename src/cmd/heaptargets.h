@@ -45,6 +45,8 @@ struct heaptarget {
 	bool is_go;
 	bool is_jvm;
 	bool is_static; /* the program has no dynamic linker */
+	/* Held by us before its own first instruction: nothing in it may be called yet. */
+	bool is_held;
 };
 
 /* What @t knows of a process; paths and findings are borrowed from @t. */
