@@ -137,7 +137,8 @@ static void add_resident(struct page *g)
 	CLEANUP(buf_release) struct buf b = {0};
 	buf_add_str(&b, "of one process, after ");
 	add_moment(&b, p, most_ns);
-	bool has_live = g->f->total.live.bytes > 0;
+	/* A reading from before the end may be smaller than what was allocated since. */
+	bool has_live = g->f->total.live.bytes > 0 && g->f->total.live.bytes <= end.bytes;
 	add_total(g, &end, TOTAL_LEVEL, "resident at the end",
 		  share_remark(g, has_live ? g->f->total.live.bytes : -1, end.bytes,
 			       "it is memory that lives and was allocated in the capture"));

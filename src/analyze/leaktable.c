@@ -17,6 +17,26 @@
 #define SLICES_MAX   100000 /* a day */
 #define STEADY_SHARE 0.2    /* of what a site holds: growth below it in a whole capture is none */
 
+/* A line through the second half by least squares: does it fall, and what is left at its end? */
+static bool is_slowing(const double *v, size_t n, double mean)
+{
+	double middle = (double)(n - 1) / 2;
+	double sxx = 0;
+	double sxy = 0;
+	double rest = 0;
+	for (size_t i = 0; i < n; i++) {
+		sxx += ((double)i - middle) * ((double)i - middle);
+		sxy += ((double)i - middle) * (v[i] - mean);
+	}
+	double slope = sxy / sxx;
+	for (size_t i = 0; i < n; i++) {
+		double d = v[i] - mean - slope * ((double)i - middle);
+		rest += d * d;
+	}
+	double error = stat_t95(n - 2) * sqrt(rest / (double)(n - 2) / sxx);
+	return slope + error < 0 && mean + slope * middle < mean / 2;
+}
+
 struct leak_growth leak_growth_of(const double *net_bytes, size_t n)
 {
 	struct stat_run run = {0};
@@ -25,8 +45,11 @@ struct leak_growth leak_growth_of(const double *net_bytes, size_t n)
 	for (size_t i = n / 2; i < n; i++)
 		stat_add(&run, net_bytes[i]);
 	double error = stat_t95((size_t)run.n - 1) * stat_stddev(&run) / sqrt((double)run.n);
-	return (struct leak_growth){
-		.is_known = true, .per_min = 60 * run.mean, .per_min_error = 60 * error};
+	return (struct leak_growth){.is_known = true,
+				    .per_min = 60 * run.mean,
+				    .per_min_error = 60 * error,
+				    .is_slowing = run.n > 2 && is_slowing(&net_bytes[n / 2],
+									  (size_t)run.n, run.mean)};
 }
 
 const char *leak_verdict(const struct leak_growth *g, int64_t leaked_bytes, uint64_t duration_ns)
@@ -35,8 +58,10 @@ const char *leak_verdict(const struct leak_growth *g, int64_t leaked_bytes, uint
 		return "too short to tell";
 	double most = fabs(g->per_min) + g->per_min_error;
 	double minutes = (double)duration_ns / 60e9;
-	if (g->per_min - g->per_min_error > 0)
-		return most * minutes < STEADY_SHARE * (double)leaked_bytes ? "steady" : "grows";
+	if (g->per_min - g->per_min_error > 0) {
+		bool is_little = most * minutes < STEADY_SHARE * (double)leaked_bytes;
+		return is_little ? "steady" : g->is_slowing ? "slows down" : "grows";
+	}
 	if (g->per_min + g->per_min_error < 0)
 		return "shrinks";
 	return most * minutes < STEADY_SHARE * (double)leaked_bytes ? "steady" : "unclear";
@@ -49,7 +74,8 @@ static const struct report_column columns[] = {
 	{"growth_per_min", "growth/min", CELL_BYTES_CHANGE,
 	 "allocated - freed in the second half of the capture"},
 	{"verdict", "verdict", CELL_TEXT,
-	 "grows, steady, shrinks, unclear, too short to tell; not freed: the program has ended"},
+	 "grows, slows down, steady, shrinks, unclear, too short to tell; not freed: the program "
+	 "has ended"},
 	{"function", "allocated by", CELL_TEXT, "the nearest function that is no allocator's"},
 	{"stack", "called from", CELL_TEXT, "callers of the function, the nearest first"},
 };

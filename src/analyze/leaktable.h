@@ -3,7 +3,8 @@
  *
  * Growth is the mean of allocated - freed per second in the second half of the capture, where
  * whatever has a steady size has reached it; its interval is Student's, from how much the seconds
- * differ. Five seconds are needed to say anything.
+ * differ. Five seconds are needed to say anything. A cache that still fills up gains, too: where
+ * the gain itself falls for certain, and is half gone at the end, that is said instead.
  */
 #ifndef ASSAY_ANALYZE_LEAKTABLE_H
 #define ASSAY_ANALYZE_LEAKTABLE_H
@@ -19,11 +20,13 @@ struct leak_growth {
 	bool is_known;
 	double per_min;       /* bytes */
 	double per_min_error; /* half of the 95 % interval */
+	bool is_slowing;      /* gains less and less, for certain: something fills up */
 };
 
 /* Of the net bytes of @n seconds, in order. */
 struct leak_growth leak_growth_of(const double *net_bytes, size_t n);
-/* "grows", "steady", "shrinks", "unclear", "too short": of a site that holds so many bytes. */
+/* "grows", "slows down", "steady", "shrinks", "unclear", "too short to tell": of a site that holds
+ * so many bytes. */
 const char *leak_verdict(const struct leak_growth *g, int64_t leaked_bytes, uint64_t duration_ns);
 
 /* Sorts f->sites by leaked bytes. */

@@ -17,6 +17,7 @@ struct ending {
 	const struct outputs *o;
 	const struct profile *p;
 	struct heap_spec heap;
+	uint64_t live; /* all of it leaked: one picture is enough */
 	size_t nr_pictures;
 };
 
@@ -29,11 +30,11 @@ static struct picture picture_of(const struct ending *e, enum heap_weight w)
 	return pic;
 }
 
-static bool has_rows(const struct picture *pic)
+static uint64_t weight_of(const struct picture *pic)
 {
 	CLEANUP(arena_release) struct arena a = {0};
 	struct selection sel;
-	return !firstpage_select(&a, pic->inputs.p[0].p, &pic->spec, &sel, NULL) && sel.weight;
+	return firstpage_select(&a, pic->inputs.p[0].p, &pic->spec, &sel, NULL) ? 0 : sel.weight;
 }
 
 /* "heap-20261121-101112-live.svg" */
@@ -41,8 +42,11 @@ static int write_picture(struct ending *e, enum heap_weight w)
 {
 	CLEANUP(picture_release) struct picture pic = picture_of(e, w);
 	CLEANUP(free_p) char *suffix = xasprintf("-%s.svg", heap_weight_key(w));
-	if (!has_rows(&pic))
+	uint64_t weight = weight_of(&pic);
+	if (!weight || (w == HEAP_WEIGHT_LEAKED && weight == e->live))
 		return EXIT_OK;
+	if (w == HEAP_WEIGHT_LIVE)
+		e->live = weight;
 	int status = outputs_flame(e->o, suffix, &pic);
 	if (status != EXIT_OK)
 		return status;

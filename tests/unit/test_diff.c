@@ -231,6 +231,9 @@ TEST(growth_is_of_the_second_half_and_has_an_interval)
 	g = leak_growth_of(filled, 10);
 	CHECK(g.is_known && g.per_min == 0);
 	CHECK_STR(leak_verdict(&g, 220, 10 * NS_PER_SEC), "steady");
+	double filling[12] = {9, 9, 9, 9, 9, 9, 600, 590, 610, 600, 100, 0};
+	g = leak_growth_of(filling, 12);
+	CHECK_STR(leak_verdict(&g, 2500, 12 * NS_PER_SEC), "slows down");
 	g = leak_growth_of(noisy, 10);
 	CHECK(g.per_min_error > fabs(g.per_min));
 	CHECK_STR(leak_verdict(&g, 100, 10 * NS_PER_SEC), "unclear");
