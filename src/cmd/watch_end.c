@@ -41,9 +41,22 @@ static int open_asker(struct watch_state *s, struct err *err)
 	if (s->probe.processes.n != 1)
 		return err_set(err, -EINVAL, "--allocator: one process is asked, and these are %zu",
 			       s->probe.processes.n);
-	int rc = watch_asker_open(&s->asker, s->probe.processes.p[0].pid, err);
-	s->lines.has_allocator = !rc;
-	return rc;
+	s->is_asking = true;
+	return watch_asker_open(&s->asker, s->probe.processes.p[0].pid, err);
+}
+
+/* Of a command: until it works, and the reason why it does not is told at the end. */
+static void ask_again(struct watch_state *s, uint64_t now)
+{
+	if (!s->o->asks_allocator || s->is_asking || now < s->next_ask_ns)
+		return;
+	err_clear(&s->not_asked);
+	if (!open_asker(s, &s->not_asked))
+		return;
+	watch_asker_release(&s->asker);
+	s->asker = (struct watch_asker){0};
+	s->is_asking = false;
+	s->next_ask_ns = now + NS_PER_SEC;
 }
 
 int watch_state_open(struct watch_state *s, const struct watch_opts *o,
@@ -63,7 +76,10 @@ int watch_state_open(struct watch_state *s, const struct watch_opts *o,
 	s->lines = (struct watch_lines){.start_ns = s->record.p ? s->record.p->start_ns : 0,
 					.machine_bytes = memstat_machine_bytes(),
 					.has_group = s->probe.has_group};
-	return rc ? rc : open_asker(s, err);
+	s->lines.has_allocator = o->asks_allocator;
+	/* A command has to start first: before that its allocator is not there. */
+	s->next_ask_ns = child ? clock_mono_ns() + NS_PER_SEC : 0;
+	return rc || child ? rc : open_asker(s, err);
 }
 
 void watch_state_release(struct watch_state *s)
@@ -71,6 +87,7 @@ void watch_state_release(struct watch_state *s)
 	free(s->name);
 	free(s->allocator);
 	watch_asker_release(&s->asker);
+	err_release(&s->not_asked);
 	if (s->has_probe)
 		watch_probe_release(&s->probe);
 	watch_maps_release(&s->maps);
@@ -85,6 +102,15 @@ void watch_state_abandon(struct watch_state *s)
 		store_abandon(&s->record.place);
 }
 
+/* Once, as it reads binaries. */
+static void name_allocator(struct watch_state *s)
+{
+	const struct watch_process *one = s->probe.processes.p;
+	if (s->allocator || s->probe.processes.n != 1 || one->is_gone)
+		return;
+	s->allocator = watch_allocator_name(one->pid, &s->maps_itself);
+}
+
 static void read_maps(struct watch_state *s)
 {
 	struct watch_maps fresh;
@@ -94,6 +120,8 @@ static void read_maps(struct watch_state *s)
 		watch_maps_release(&fresh);
 		return;
 	}
+	if (s->parts) /* not at the first reading: a command may have to execute another yet */
+		name_allocator(s);
 	watch_maps_release(&s->maps);
 	memexplain_free(s->parts);
 	s->maps = fresh;
@@ -106,6 +134,7 @@ int watch_state_read(struct watch_state *s, struct watch_tick *ret_t, struct err
 {
 	if (clock_mono_ns() >= s->next_maps_ns)
 		read_maps(s);
+	ask_again(s, clock_mono_ns());
 	const struct watch_allocator *said = watch_asker_ask(&s->asker, clock_mono_ns());
 	return watch_probe_read(&s->probe, said, ret_t, err);
 }
@@ -154,14 +183,12 @@ void watch_end_mappings(struct buf *to, struct watch_state *s, uint64_t max_rows
 /* What an allocator holds, or may. */
 static void explain_allocator(struct watch_state *s)
 {
-	bool maps_itself = false;
-	if (s->probe.processes.n == 1 && !s->probe.processes.p[0].is_gone)
-		s->allocator = watch_allocator_name(s->probe.processes.p[0].pid, &maps_itself);
+	name_allocator(s);
 	if (!s->parts || !s->allocator)
 		return;
 	if (s->last.allocator.is_known)
 		memexplain_allocator(s->parts, s->allocator, s->last.allocator.resident_bytes);
-	else if (maps_itself)
+	else if (s->maps_itself)
 		memexplain_presume(s->parts, s->allocator);
 }
 
@@ -318,6 +345,9 @@ static void say_cost(const struct watch_state *s)
 		log_warn("PSS and single mappings cannot be read (%s): root or CAP_SYS_PTRACE "
 			 "may; RSS and its parts are whole",
 			 strerror(-s->probe.refused));
+	if (s->o->asks_allocator && !s->asker.nr_asked)
+		log_warn("the allocator was not asked: %s",
+			 s->not_asked.code ? err_msg(&s->not_asked) : "there was no time to");
 	if (s->probe.nr_gone && s->probe.nr_gone < s->probe.processes.n)
 		log_note("%u of %zu processes ended meanwhile", s->probe.nr_gone,
 			 s->probe.processes.n);

@@ -18,9 +18,13 @@
 
 struct watch_state {
 	const struct watch_opts *o;
-	char *name;      /* of the target; owned */
-	char *allocator; /* its name, or NULL; owned */
+	char *name;       /* of the target; owned */
+	char *allocator;  /* its name, or NULL; owned */
+	bool maps_itself; /* it takes its memory by mmap */
 	struct watch_asker asker;
+	bool is_asking;
+	uint64_t next_ask_ns;
+	struct err not_asked; /* why */
 	struct watch_probe probe;
 	bool has_probe;
 	struct watch_lines lines;

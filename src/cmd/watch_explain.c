@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 
-#include "base/escape.h"
 #include "base/mem.h"
 #include "host/memanon.h"
 
@@ -139,10 +138,8 @@ static int compare_address(const void *x, const void *y)
 static void add_mapping(struct report *r, struct report_table *t, const struct memmaps *m,
 			const struct memmap *one)
 {
-	CLEANUP(buf_release) struct buf path = {0};
 	char mode[] = {one->is_readable ? 'r' : '-', one->is_writable ? 'w' : '-',
 		       one->is_exec ? 'x' : '-', one->is_shared ? 's' : 'p', 0};
-	escape_term(&path, sv_from_str(memmaps_path(m, one)));
 	const union cell cells[] = {
 		{.text = arena_fmt(&r->arena, "%012" PRIx64, one->start)},
 		{.u = one->end - one->start},
@@ -153,7 +150,7 @@ static void add_mapping(struct report *r, struct report_table *t, const struct m
 		{.u = one->swap_bytes},
 		{.text = mode},
 		{.text = memmap_kind_name(one->kind)},
-		{.text = buf_str(&path)},
+		{.text = memmaps_path(m, one)},
 	};
 	report_add_row(r, t, cells);
 }

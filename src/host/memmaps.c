@@ -15,6 +15,8 @@
 
 #define SMAPS_BYTES_MAX ((size_t)512 << 20)
 #define UNGUARDED_BYTES ((uint64_t)16 << 20)
+/* What glibc gives a thread, unless it is told otherwise. */
+#define DEFAULT_BYTES ((uint64_t)8 << 20)
 /* Go's heap begins here, and holds the stacks of goroutines between everything else. */
 #define GO_HEAP_LO ((uint64_t)0xc000000000)
 #define GO_HEAP_HI ((uint64_t)0xe000000000)
@@ -57,6 +59,20 @@ uint64_t memmaps_rss(const struct memmaps *m, enum memmap_kind kind)
 
 /* ---- text --------------------------------------------------------------------------------- */
 
+/* The kernel writes newlines in paths as \012; nothing else is escaped. */
+static uint32_t add_path(struct memmaps *m, struct sv path)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	if (!memmem(path.p, path.n, "\\012", 4))
+		return intern_add(&m->paths, path.p, path.n);
+	while (path.n) {
+		bool is_newline = sv_has_prefix(path, SV("\\012"));
+		buf_add_ch(&b, is_newline ? '\n' : path.p[0]);
+		path = sv_from_idx(path, is_newline ? 4 : 1);
+	}
+	return intern_add(&m->paths, b.p, b.n);
+}
+
 /* "start-end perms offset dev inode   path" */
 static bool parse_head(struct memmaps *m, struct sv line, struct memmap *ret_one)
 {
@@ -78,7 +94,7 @@ static bool parse_head(struct memmaps *m, struct sv line, struct memmap *ret_one
 	while (line.n && line.p[0] == ' ')
 		line = sv_from_idx(line, 1);
 	if (line.n)
-		one.path = intern_add(&m->paths, line.p, line.n);
+		one.path = add_path(m, line);
 	*ret_one = one;
 	return true;
 }
@@ -233,6 +249,16 @@ static int compare_u64(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static void remember(const struct memmaps *m, struct memstacks *stacks)
+{
+	vec_clear(&stacks->starts);
+	vec_foreach(one, &m->list)
+		if (one->kind == MEMMAP_STACK)
+			vec_push(&stacks->starts, one->start);
+	if (stacks->starts.n)
+		qsort(stacks->starts.p, stacks->starts.n, sizeof(uint64_t), compare_u64);
+}
+
 void memmaps_mark_stacks(struct memmaps *m, struct memstacks *stacks, const uint64_t *sps,
 			 size_t nr)
 {
@@ -242,12 +268,33 @@ void memmaps_mark_stacks(struct memmaps *m, struct memstacks *stacks, const uint
 		if (at >= 0 && may_be_stack(m, (size_t)at))
 			m->list.p[at].kind = MEMMAP_STACK;
 	}
-	vec_clear(&stacks->starts);
-	vec_foreach(one, &m->list)
-		if (one->kind == MEMMAP_STACK)
-			vec_push(&stacks->starts, one->start);
-	if (stacks->starts.n)
-		qsort(stacks->starts.p, stacks->starts.n, sizeof(uint64_t), compare_u64);
+	remember(m, stacks);
+}
+
+static bool is_size_of_stack(const struct memmaps *m, uint64_t nr_bytes)
+{
+	for (size_t i = 0; i < m->list.n; i++) {
+		const struct memmap *one = &m->list.p[i];
+		if (one->kind == MEMMAP_STACK && !one->path && has_guard(m, i) &&
+		    one->end - one->start == nr_bytes)
+			return true;
+	}
+	return nr_bytes == DEFAULT_BYTES;
+}
+
+size_t memmaps_guess_stacks(struct memmaps *m, struct memstacks *stacks, size_t nr)
+{
+	size_t nr_found = 0;
+	for (size_t i = 0; i < m->list.n && nr_found < nr; i++) {
+		struct memmap *one = &m->list.p[i];
+		if (one->kind != MEMMAP_ANON || !has_guard(m, i) || !may_be_stack(m, i) ||
+		    !is_size_of_stack(m, one->end - one->start))
+			continue;
+		one->kind = MEMMAP_STACK;
+		nr_found++;
+	}
+	remember(m, stacks);
+	return nr_found;
 }
 
 static void look_at_threads(struct memmaps *m, int32_t pid, struct memstacks *stacks)
@@ -266,8 +313,10 @@ static void look_at_threads(struct memmaps *m, int32_t pid, struct memstacks *st
 			vec_push(&sps, sp);
 	}
 	memmaps_mark_stacks(m, stacks, sps.p, sps.n);
-	if (tids.pids.n > stacks->starts.n)
-		stacks->nr_unseen = (uint32_t)(tids.pids.n - stacks->starts.n);
+	if (tids.pids.n > stacks->starts.n) {
+		size_t nr = tids.pids.n - stacks->starts.n;
+		stacks->nr_unseen = (uint32_t)(nr - memmaps_guess_stacks(m, stacks, nr));
+	}
 	vec_release(&sps);
 }
 

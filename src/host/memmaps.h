@@ -5,7 +5,8 @@
  * Kinds are told by what a mapping is, not by its address: a file of which any part is mapped
  * executable is a binary, any other a mapped file; a stack is a private writable mapping without a
  * file that holds the stack pointer of a thread (/proc/PID/task/TID/syscall, told while the thread
- * is not running), and is remembered as long as it is mapped.
+ * is not running), and is remembered as long as it is mapped. For threads that always run, mappings
+ * are taken that have a guard below and the size of a stack that was seen, or of 8 MiB.
  *
  * Paths are the kernel's, in the target's root, and foreign: escape them. Reading walks the page
  * tables under the target's lock for mappings, as smaps_rollup does, and prints some 700 bytes a
@@ -85,6 +86,8 @@ void memmaps_parse(struct memmaps *m, struct sv text);
 /* Marks the mappings that hold these stack pointers. */
 void memmaps_mark_stacks(struct memmaps *m, struct memstacks *stacks, const uint64_t *sps,
 			 size_t nr);
+/* The same for @nr threads that were running, by size and guard; how many it found. */
+size_t memmaps_guess_stacks(struct memmaps *m, struct memstacks *stacks, size_t nr);
 /* The stack pointer in text of /proc/PID/task/TID/syscall; false: "running", or no such. */
 bool memmaps_parse_sp(struct sv text, uint64_t *ret_sp);
 

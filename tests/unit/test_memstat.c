@@ -195,6 +195,19 @@ TEST(memmaps_tells_what_mappings_are)
 	CHECK_U64(memmaps_rss(&m, MEMMAP_ANON), 10020 * KB);
 }
 
+TEST(memmaps_paths_may_hold_anything)
+{
+	CLEANUP(memmaps_release) struct memmaps m = {0};
+	memmaps_parse(&m, text("00400000-00401000 r--p 00000000 fe:00 10   /a\\012b c [heap]\n"
+			       "Rss: 4 kB\n"
+			       "00500000-00400000 r--p 00000000 fe:00 10   /backwards\n"
+			       "zz-00 r--p\nRss: 8 kB\n"));
+	CHECK_U64(m.list.n, 1);
+	CHECK_STR(memmaps_path(&m, &m.list.p[0]), "/a\nb c [heap]");
+	CHECK_U64(m.list.p[0].kind, MEMMAP_FILE);
+	CHECK_U64(m.list.p[0].rss_bytes, 12 * KB);
+}
+
 TEST(memmaps_finds_stacks_by_stack_pointers_and_remembers_them)
 {
 	CLEANUP(memmaps_release) struct memmaps m = {0};
@@ -213,6 +226,30 @@ TEST(memmaps_finds_stacks_by_stack_pointers_and_remembers_them)
 	memmaps_parse(&again, text(smaps));
 	memmaps_mark_stacks(&again, &stacks, NULL, 0);
 	CHECK_U64(again.list.p[4].kind, MEMMAP_STACK);
+}
+
+TEST(memmaps_guesses_the_stacks_of_threads_that_always_run)
+{
+	CLEANUP(memmaps_release) struct memmaps m = {0};
+	CLEANUP(memstacks_release) struct memstacks stacks = {0};
+	static const char maps[] =
+		"7f0000000000-7f0000001000 ---p 00000000 00:00 0 \n"
+		"7f0000001000-7f0000201000 rw-p 00000000 00:00 0 \n"
+		"7f0000201000-7f0000202000 ---p 00000000 00:00 0 \n"
+		"7f0000202000-7f0000402000 rw-p 00000000 00:00 0 \n"
+		"7f0000402000-7f0000403000 ---p 00000000 00:00 0 \n"
+		"7f0000403000-7f0000c03000 rw-p 00000000 00:00 0 \n"
+		"7f0001000000-7f0001200000 rw-p 00000000 00:00 0 \n"; /* no guard */
+	const uint64_t sp = 0x7f0000200f00;
+	memmaps_parse(&m, text(maps));
+	memmaps_mark_stacks(&m, &stacks, &sp, 1);
+	CHECK_U64(stacks.starts.n, 1);
+	CHECK_U64(memmaps_guess_stacks(&m, &stacks, 1), 1);
+	CHECK_U64(m.list.p[3].kind, MEMMAP_STACK); /* as large as the one that was seen */
+	CHECK_U64(memmaps_guess_stacks(&m, &stacks, 5), 1);
+	CHECK_U64(m.list.p[5].kind, MEMMAP_STACK); /* 8 MiB */
+	CHECK_U64(m.list.p[6].kind, MEMMAP_ANON);
+	CHECK_U64(stacks.starts.n, 3);
 }
 
 TEST(memmaps_reads_stack_pointers)
