@@ -27,6 +27,7 @@
 #define MEMORY_BYTES_MIN   65536
 #define SAMPLES_IN_LIMIT   4096
 #define INTERVAL_BYTES_MIN 8192
+#define MEMORY_SPACING_NS  100000000u /* it may be over soon */
 
 struct limit_opts {
 	uint64_t memory_bytes;
@@ -217,6 +218,7 @@ static void add_heap(struct run *run, struct capture_options *c)
 	c->programs |= programs;
 	c->io_parts |= parts;
 	c->heap = &run->heap;
+	c->memory_spacing_ns = MEMORY_SPACING_NS;
 }
 
 static struct capture_options options_of(struct run *run)

@@ -27,7 +27,7 @@ grep -q 'killed by the kernel at 64.0 MiB, the limit: [56][0-9.]* MiB of it anon
 	fail "no sentence: $(cat l.json)"
 
 # with the heap of that moment: three quarters of it by big()
-$ASSAY limit -m 64M --heap --tier uprobes -o h.assay -- "$TARGETS/eats" 256 1000 > text 2>&1
+$ASSAY limit -m 64M --heap -o h.assay -- "$TARGETS/eats" 256 1000 > text 2>&1
 [ $? = 137 ] || fail "exit status of a killed command: $(cat text)"
 grep -q 'killed by the kernel at 64.0 MiB.*; largest allocators: big [345]' text || fail "whose was it: $(cat text)"
 $ASSAY report --json h.assay > l.json || fail "report"
