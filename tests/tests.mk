@@ -29,7 +29,7 @@ golden: $(BIN)
 golden-update: $(BIN)
 	$(Q)tests/lib/golden.sh --update $(BIN) tests/golden
 
-e2e: $(BIN) targets $(O)/tests/oracle/waits_rows $(if $(filter 0,$(BPF)),,$(O)/tests/oracle/kstack)
+e2e: $(BIN) targets $(O)/tests/oracle/waits_rows $(O)/tests/oracle/heap_cycle $(if $(filter 0,$(BPF)),,$(O)/tests/oracle/kstack)
 	$(Q)tests/lib/e2e.sh $(BIN) tests/e2e
 
 # Programs whose truth is known; each names its flags in a line "/* build: ... */".
@@ -74,7 +74,7 @@ check:
 
 # Programs that time or judge single parts; unwinding ones share a world of their own.
 PARTS := $(patsubst %.c,$(O)/%,$(wildcard tests/bench/bench_*.c) tests/oracle/unwind_step.c \
-           tests/oracle/waits_rows.c)
+           tests/oracle/waits_rows.c tests/oracle/heap_cycle.c)
 $(O)/tests/bench/bench_unwind $(O)/tests/oracle/unwind_step: $(O)/tests/lib/unwind_world.o
 $(O)/tests/bench/bench_heapblob: $(O)/tests/lib/unwind_world.o $(O)/tests/lib/heap_world.o
 # The kernel's unwinder judged: programs of its own around it.

@@ -37,8 +37,6 @@
 #define STACKS_NR        (1u << 17)
 #define BLOCKS_NR        (1u << 16)
 #define RULE_BYTES       16u
-#define STUBS_MIN        32u
-#define GROUP_SPAN       (1ull << 30)
 #define REGIONS_MAX      64u
 #define BUSY_NS          (700 * NS_PER_MS) /* a live assay has written its time by then */
 #define SILENT_NS        (2 * NS_PER_SEC)
@@ -116,7 +114,10 @@ static int add_region(struct heapinject *h, const struct heapspace_map *m, struc
 					       head.nr_patches * sizeof(*g->patches.p)))
 		vec_clear(&g->patches);
 	h->batch = stub_region_batch(g);
-	if (head.pid == h->pid)
+	const struct heapspace_map *local = heapspace_at(&h->space, head.places.local);
+	if (head.pid == h->pid && local &&
+	    local->end >= head.places.local + head.places.local_bytes &&
+	    head.places.local_bytes > REMOTE_AREA_BYTES)
 		h->old = head.places;
 	h->hooks = h->hooks ? h->hooks : head.hooks;
 	h->backtrace = h->backtrace ? h->backtrace : head.backtrace;
@@ -187,189 +188,8 @@ static int inspect(struct heapinject *h, struct err *err)
 	return recover(h, err);
 }
 
-/* ---- plans
- * ---------------------------------------------------------------------------------------- */
-
-static void plan_patches(struct heapinject *h)
-{
-	const struct heap_plan *plan = h->spec->plan;
-	CLEANUP(heap_gaps_release) struct heap_gaps gaps = {0};
-	for (size_t i = 0; i < plan->sites.n && i < HEAP_SITES_MAX; i++) {
-		const struct heap_site *site = &plan->sites.p[i];
-		CLEANUP(heap_bounds_release) struct heap_bounds bounds = {0};
-		struct heap_patch p = {.why = "another name of it is patched"};
-		bool is_double = false;
-		for (size_t k = 0; k < i; k++)
-			is_double |= plan->sites.p[k].addr == site->addr;
-		uint64_t base = heapspace_base(&h->space, site->addr);
-		if (base)
-			heap_bounds_load(&bounds, base, site->addr - MIN(site->addr, 512),
-					 site->addr + 512, heapinject_read, h);
-		if (!is_double)
-			heappatch_plan(&p, site, (uint32_t)i, h->is_held, &bounds, &gaps,
-				       heapinject_read, h);
-		vec_push(&h->patches, p);
-	}
-}
-
-static bool is_within_reach(uint64_t addr, uint64_t nr_bytes, uint64_t lo, uint64_t hi)
-{
-	uint64_t limit = (1ull << 31) - (1ull << 24);
-	uint64_t end = addr + nr_bytes;
-	return (end > lo ? end - lo : lo - end) < limit &&
-	       (hi > addr ? hi - addr : addr - hi) < limit;
-}
-
-static struct stub_region *new_region(struct heapinject *h, uint64_t lo, uint64_t hi, uint32_t n)
-{
-	n = MIN(MAX(n, STUBS_MIN), HEAP_SITES_MAX);
-	uint64_t nr_bytes = stub_region_bytes(n);
-	uint64_t at = hi ? heapspace_near(&h->space, lo, hi, nr_bytes)
-			 : heapspace_anywhere(&h->space, nr_bytes);
-	if (!at)
-		return NULL;
-	heapspace_take(&h->space, at, nr_bytes);
-	struct stub_region *g = vec_add(&h->regions);
-	g->addr = at;
-	g->nr_stubs = n;
-	g->is_new = true;
-	return g;
-}
-
-static struct stub_region *region_for(struct heapinject *h, uint64_t lo, uint64_t hi, uint32_t n)
-{
-	vec_foreach(g, &h->regions) {
-		if (g->nr_used + n <= g->nr_stubs &&
-		    is_within_reach(g->addr, stub_region_bytes(g->nr_stubs), lo, hi))
-			return g;
-	}
-	return new_region(h, lo, hi, n);
-}
-
-static int by_function(const void *a, const void *b)
-{
-	const struct heap_patch *const *x = a;
-	const struct heap_patch *const *y = b;
-	return (*x)->function < (*y)->function ? -1 : (*x)->function > (*y)->function;
-}
-
-/* Every patch gets the address of its stub. */
-static void place_stubs(struct heapinject *h)
-{
-	struct heap_patch *sorted[HEAP_SITES_MAX];
-	size_t n = 0;
-	vec_foreach(p, &h->patches)
-		if (p->kind != PATCH_NONE)
-			sorted[n++] = p;
-	qsort(sorted, n, sizeof(sorted[0]), by_function);
-	for (size_t i = 0; i < n;) {
-		size_t end = i + 1;
-		uint64_t lo = sorted[i]->function;
-		while (end < n && sorted[end]->function - lo < GROUP_SPAN)
-			end++;
-		struct stub_region *g =
-			region_for(h, lo, sorted[end - 1]->function + 64, (uint32_t)(end - i));
-		for (; i < end; i++) {
-			if (g) {
-				sorted[i]->stub = stub_region_stub(g, g->nr_used++);
-			} else {
-				sorted[i]->kind = PATCH_NONE;
-				sorted[i]->why = "no memory within reach of it is free";
-			}
-		}
-	}
-	if (!h->regions.n) /* for the batch routine */
-		(void)new_region(h, 0, 0, 0);
-}
-
-static struct stub_region *region_of(struct heapinject *h, uint64_t stub)
-{
-	vec_foreach(g, &h->regions)
-		if (stub >= g->addr && stub < g->addr + stub_region_bytes(g->nr_stubs))
-			return g;
-	return NULL;
-}
-
-/* The stub's bytes; what of text is to be changed for it. */
-static bool make_patch(struct heapinject *h, struct heap_patch *p, uint8_t *code)
-{
-	const struct heap_site *site = &h->spec->plan->sites.p[p->site];
-	struct heapcode_stub stub = {
-		.at = p->stub,
-		.entry = h->image + heap_image()->entry[site->shape],
-		.site = p->site,
-		.function = p->function,
-		.nr_displaced = p->nr_displaced,
-		.nr_undo = p->nr_undo,
-	};
-	memcpy(stub.displaced, p->displaced, sizeof(stub.displaced));
-	memcpy(stub.undo, p->undo, sizeof(stub.undo));
-	struct text_patch t = {.at = p->at};
-	t.nr_bytes = (uint8_t)heappatch_jump(p, t.new);
-	if (!heap_image()->entry[site->shape] || !t.nr_bytes || !heapcode_stub(&stub, code))
-		return false;
-	memcpy(t.old, p->displaced + (p->at - p->function), MIN(sizeof(t.old), t.nr_bytes));
-	t.is_wide = p->kind == PATCH_WIDE;
-	t.has_gap = p->kind == PATCH_GAP;
-	if (t.has_gap) {
-		t.gap = p->gap;
-		memcpy(t.gap_old, p->gap_old, 5);
-		if (!heapcode_jump(t.gap_new, p->gap, p->stub))
-			return false;
-	}
-	struct stub_region *g = region_of(h, p->stub);
-	vec_push(&g->patches, t);
-	return true;
-}
-
-static void tell_patched(struct heapinject *h)
-{
-	vec_foreach(p, &h->patches) {
-		if (p->kind != PATCH_NONE) {
-			h->info.nr_patched++;
-			continue;
-		}
-		h->info.nr_unpatched++;
-		if (!h->unpatched && p->why)
-			h->unpatched =
-				xasprintf("%s (%s)", h->spec->plan->sites.p[p->site].name, p->why);
-	}
-	h->info.unpatched = h->unpatched;
-}
-
-/* Stubs of each region, to be written or mapped. */
-struct stub_code {
-	uint8_t *p; /* of all regions, one behind the other, from their first stub on */
-	size_t n;
-};
-
-static size_t code_bytes(const struct stub_region *g)
-{
-	return HEAPCODE_BATCH_BYTES + (size_t)g->nr_stubs * HEAPCODE_STUB_BYTES;
-}
-
-static void make_code(struct heapinject *h, struct stub_code *c)
-{
-	size_t nr_batch;
-	const uint8_t *batch = heapcode_batch(&nr_batch);
-	vec_foreach(g, &h->regions)
-		c->n += code_bytes(g);
-	c->p = xmalloc(MAX(c->n, 1));
-	memset(c->p, 0xcc, c->n);
-	size_t at = 0;
-	vec_foreach(g, &h->regions) {
-		memcpy(c->p + at, batch, nr_batch);
-		vec_foreach(p, &h->patches) {
-			if (p->kind == PATCH_NONE || region_of(h, p->stub) != g)
-				continue;
-			if (!make_patch(h, p, c->p + at + (p->stub - stub_region_batch(g)))) {
-				p->kind = PATCH_NONE;
-				p->why = "its first instruction cannot be moved that far";
-			}
-		}
-		at += code_bytes(g);
-	}
-}
+/* ---- sizes and places
+ * ----------------------------------------------------------------------------- */
 
 static uint32_t power_of_two(uint64_t n)
 {
@@ -379,7 +199,7 @@ static uint32_t power_of_two(uint64_t n)
 	return p;
 }
 
-/* Local memory, offsets: its struct, memos, stacks, blocks, rules. */
+/* Local memory, offsets: its struct, memos, stacks, blocks, rules, the sessions' area. */
 static uint64_t stacks_at(const struct heap_places *p)
 {
 	return pages(sizeof(struct heap_local)) + (uint64_t)p->nr_slots * HEAP_MEMO_BYTES;
@@ -414,7 +234,7 @@ static void choose_sizes(struct heapinject *h)
 	p->shared_bytes = h->rings_off + (uint64_t)p->nr_slots * p->ring_bytes;
 	p->tables_bytes = KTABLES_HEAD_BYTES + (uint64_t)h->nr_rows * sizeof(struct unwind_row);
 	p->tables_bytes = pages(p->tables_bytes);
-	p->local_bytes = rules_at(p) + pages(HEAP_RULES_DEFAULT * RULE_BYTES);
+	p->local_bytes = rules_at(p) + pages(HEAP_RULES_DEFAULT * RULE_BYTES) + REMOTE_AREA_BYTES;
 }
 
 /* The same place as before if it has the same size: thousands of attaches leave one behind. */
@@ -509,12 +329,13 @@ static int fill_stubs(struct heapinject *h, int fd, const struct stub_code *c, s
 			uint64_t code_at = off + (stub_region_batch(g) - g->addr);
 			int rc = file_pwrite_all(fd, &head, sizeof(head), off, err);
 			if (!rc)
-				rc = file_pwrite_all(fd, c->p + at, code_bytes(g), code_at, err);
+				rc = file_pwrite_all(fd, c->p + at, stub_region_code_bytes(g),
+						     code_at, err);
 			if (rc)
 				return rc;
 			off += stub_region_bytes(g->nr_stubs);
 		}
-		at += code_bytes(g);
+		at += stub_region_code_bytes(g);
 	}
 	if (ftruncate(fd, (off_t)off) ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL))
@@ -571,12 +392,12 @@ static int write_stubs(struct heapinject *h, const struct stub_code *c, struct e
 	size_t at = 0;
 	vec_foreach(g, &h->regions) {
 		if (!g->is_new) {
-			int rc = heapinject_write(h, stub_region_batch(g), c->p + at, code_bytes(g),
-						  err);
+			int rc = heapinject_write(h, stub_region_batch(g), c->p + at,
+						  stub_region_code_bytes(g), err);
 			if (rc)
 				return rc;
 		}
-		at += code_bytes(g);
+		at += stub_region_code_bytes(g);
 	}
 	return 0;
 }
@@ -673,7 +494,8 @@ static int map_all(struct heapinject *h, struct remote *r, const int64_t theirs[
 		       ANON | FIXED_NOREPLACE, -1, 0);
 		add_op(&l, SYS_madvise, p->local, p->local_bytes, MADV_WIPEONFORK, 0, 0, 0);
 	} else {
-		add_op(&l, SYS_madvise, p->local, p->local_bytes, MADV_DONTNEED, 0, 0, 0);
+		add_op(&l, SYS_madvise, p->local, p->local_bytes - REMOTE_AREA_BYTES, MADV_DONTNEED,
+		       0, 0, 0);
 	}
 	if (h->is_image_new) {
 		add_op(&l, SYS_mmap, h->image, pages(im->text_bytes), PROT_READ | PROT_EXEC,
@@ -790,17 +612,17 @@ int heapattach_run(struct heapinject *h, struct err *err)
 	if (rc)
 		return rc;
 	if (h->tier == HEAP_TIER_PATCH)
-		plan_patches(h);
-	place_stubs(h);
+		heapstubs_plan(h);
+	heapstubs_place(h);
 	choose_sizes(h);
 	rc = choose_places(h, err);
 	if (rc)
 		return rc;
 	CLEANUP(free_p) uint8_t *code = NULL;
 	struct stub_code c = {0};
-	make_code(h, &c);
+	heapstubs_make(h, &c);
 	code = c.p;
-	tell_patched(h);
+	heapstubs_tell(h);
 	if (h->tier == HEAP_TIER_PATCH && !h->info.nr_patched)
 		return err_set(err, -ENOTSUP, "no function of pid %d can be patched: %s", h->pid,
 			       h->unpatched ? h->unpatched : "none was found");
@@ -820,6 +642,7 @@ int heapattach_run(struct heapinject *h, struct err *err)
 		rc = fill_files(h, r, theirs, err);
 	if (!rc)
 		rc = map_all(h, r, theirs, err);
+	h->is_mapped = !rc;
 	if (!rc)
 		rc = write_local(h, per_us, err);
 	if (!rc)

@@ -61,7 +61,10 @@ static uint32_t find_tid_offset(const struct heapinject *h, struct remote *r)
 
 int heapinject_open(struct heapinject *h, struct remote **ret_r, bool is_call, struct err *err)
 {
-	struct remote_options options = {0};
+	/* Local memory ends with room for sessions, this attach's or an earlier one's. */
+	const struct heap_places *p = h->is_mapped ? &h->places : &h->old;
+	struct remote_options options = {
+		.area = p->local ? p->local + p->local_bytes - REMOTE_AREA_BYTES : 0};
 	if (is_call) {
 		options.avoid = h->avoid.p;
 		options.nr_avoid = h->avoid.n;
@@ -167,7 +170,8 @@ static int drop_shared(struct heapinject *h, struct remote *r, struct err *err)
 		{.nr = SYS_mmap,
 		 .args = {p->shared, p->shared_bytes, PROT_READ | PROT_WRITE, flags, ~0ull, 0}},
 		{.nr = SYS_mmap, .args = {p->tables, p->tables_bytes, PROT_READ, flags, ~0ull, 0}},
-		{.nr = SYS_madvise, .args = {p->local, p->local_bytes, MADV_DONTNEED}},
+		{.nr = SYS_madvise,
+		 .args = {p->local, p->local_bytes - REMOTE_AREA_BYTES, MADV_DONTNEED}},
 	};
 	return heapinject_batch(h, r, ops, ARRAY_LEN(ops), err);
 }

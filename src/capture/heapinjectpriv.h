@@ -92,8 +92,9 @@ struct heapinject {
 	VEC(struct heap_range) avoid; /* allocator's code, for calls of mallctl */
 	uint64_t mallctl;
 	bool has_pvalloc; /* jemalloc 5.3.1 */
-	uint64_t hooks; /* handle */
+	uint64_t hooks;   /* handle */
 	uint64_t backtrace;
+	bool is_mapped; /* places are */
 	bool is_image_new;
 	bool is_local_new;
 	struct heap_places old; /* of an earlier attach to this very process */
@@ -119,6 +120,18 @@ int heapinject_batch(struct heapinject *h, struct remote *r, struct heapcode_op 
 
 /* heapattach.c */
 int heapattach_run(struct heapinject *h, struct err *err);
+
+/* heapstubs.c, in this order. */
+/* Stubs of each region, to be written or mapped. */
+struct stub_code {
+	uint8_t *p; /* of all regions, one behind the other, from their first stub on */
+	size_t n;
+};
+void heapstubs_plan(struct heapinject *h);
+void heapstubs_place(struct heapinject *h); /* every patch gets the address of its stub */
+void heapstubs_make(struct heapinject *h, struct stub_code *ret_c);
+void heapstubs_tell(struct heapinject *h); /* info */
+size_t stub_region_code_bytes(const struct stub_region *g);
 
 /* heaptext.c: all patches of all regions. */
 int heaptext_patch(struct heapinject *h, struct remote *r, struct err *err);

@@ -72,8 +72,10 @@ static int prepare(struct remote **ret_r, int32_t pid, const struct remote_optio
 	r->pid = pid;
 	r->mem_fd = fd;
 	r->timeout_ns = options && options->timeout_ns ? options->timeout_ns : TIMEOUT_NS;
-	if (options)
+	if (options) {
 		set_avoid(r, options->avoid, options->nr_avoid);
+		r->lent = options->area;
+	}
 	if (fd >= 0)
 		(void)remote_find_syscall(r, NULL); /* not while it is stopped; else said later */
 	*ret_r = r;

@@ -32,6 +32,11 @@ struct remote_options {
 	const struct heap_range *avoid; /* code in which the thread must not be; may be NULL */
 	size_t nr_avoid;
 	uint64_t timeout_ns; /* of one call, and of finding a thread; 0 = 1 s */
+	/*
+	 * REMOTE_AREA_BYTES of the target that are free for the session's stack and arguments;
+	 * 0: they are mapped for it, which takes two system calls.
+	 */
+	uint64_t area;
 };
 
 /*
@@ -52,6 +57,8 @@ void remote_close_p(struct remote **r);
 
 #define REMOTE_ARGS_MAX      6
 #define REMOTE_SCRATCH_BYTES 65536u /* of all remote_scratch together, in a session */
+#define REMOTE_STACK_BYTES   (256u << 10)
+#define REMOTE_AREA_BYTES    (REMOTE_STACK_BYTES + REMOTE_SCRATCH_BYTES)
 
 /* *ret_result as the kernel gives it, negative errno included. */
 int remote_syscall(struct remote *r, long nr, const uint64_t args[REMOTE_ARGS_MAX],

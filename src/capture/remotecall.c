@@ -27,7 +27,6 @@
 
 /* In the kernel's half: canonical, never mapped for user space. */
 #define RETURN_ADDR 0xffffffffff000a50ull
-#define STACK_BYTES (256u << 10)
 #define RED_ZONE    128u
 #define FLAG_TF     0x100u
 #define FLAG_DF     0x400u
@@ -176,7 +175,13 @@ static int map_area(struct remote *r, struct err *err)
 {
 	if (r->stack)
 		return 0;
-	size_t n = STACK_BYTES + REMOTE_SCRATCH_BYTES;
+	size_t n = REMOTE_AREA_BYTES;
+	if (r->lent) {
+		r->stack = r->lent + REMOTE_STACK_BYTES;
+		r->scratch = r->stack;
+		r->scratch_end = r->lent + n;
+		return 0;
+	}
 	if (r->has_filter) {
 		r->scratch = (r->saved.rsp - RED_ZONE - REMOTE_SCRATCH_BYTES) & ~63ull;
 		r->scratch_end = r->scratch + REMOTE_SCRATCH_BYTES;
@@ -192,7 +197,7 @@ static int map_area(struct remote *r, struct err *err)
 	if (got < 0 && got > -4096)
 		return remote_fail(r, (int)got, "map memory", err);
 	r->area = (uint64_t)got;
-	r->stack = r->area + STACK_BYTES;
+	r->stack = r->area + REMOTE_STACK_BYTES;
 	r->scratch = r->stack;
 	r->scratch_end = r->area + n;
 	return 0;
@@ -201,7 +206,7 @@ static int map_area(struct remote *r, struct err *err)
 int remote_drop_area(struct remote *r)
 {
 	int64_t got = 0;
-	uint64_t args[REMOTE_ARGS_MAX] = {r->area, STACK_BYTES + REMOTE_SCRATCH_BYTES};
+	uint64_t args[REMOTE_ARGS_MAX] = {r->area, REMOTE_AREA_BYTES};
 	r->area = 0;
 	return remote_syscall(r, SYS_munmap, args, &got, NULL);
 }

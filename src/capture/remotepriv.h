@@ -29,6 +29,7 @@ struct remote {
 	uint8_t *xstate;
 	size_t nr_xstate; /* saved bytes; 0 = not saved */
 	uint64_t area;    /* memory mapped in the target for the session; 0 = none */
+	uint64_t lent;    /* the same, not ours to unmap */
 	uint64_t stack;   /* highest address of the stack for calls */
 	uint64_t scratch; /* next free */
 	uint64_t scratch_end;
