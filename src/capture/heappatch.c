@@ -278,6 +278,8 @@ static bool follow(struct prologue *p, const uint8_t *code, const struct x86_ins
 	if ((i->opcode & 0xf8) == 0x50)
 		return follow_push(p, i);
 	switch (i->opcode) {
+	case 0x90: /* nop, unless it exchanges registers */
+		return !i->rex;
 	case 0x31: /* xor */
 	case 0x89: /* mov to r/m */
 		return is_reg && may_change(p, rm);
