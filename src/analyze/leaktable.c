@@ -74,8 +74,8 @@ static const struct report_column columns[] = {
 	{"growth_per_min", "growth/min", CELL_BYTES_CHANGE,
 	 "allocated - freed in the second half of the capture"},
 	{"verdict", "verdict", CELL_TEXT,
-	 "grows, slows down, steady, shrinks, unclear, too short to tell; not freed: the program "
-	 "has ended"},
+	 "grows, slows down, steady, shrinks, unclear, too short to tell, too few samples; not "
+	 "freed: the program has ended"},
 	{"function", "allocated by", CELL_TEXT, "the nearest function that is no allocator's"},
 	{"stack", "called from", CELL_TEXT, "callers of the function, the nearest first"},
 };
@@ -154,7 +154,10 @@ static void add_site(struct report *r, struct report_table *t, const struct heap
 		change.estimate.error = (uint64_t)llrint(MIN(growth.per_min_error, 9e18));
 	}
 	const char *verdict = leak_verdict(&growth, g->f.leaked.bytes, w.to_ns - w.from_ns);
-	if (f->leaks.rule == LEAKS_ALL && strcmp(verdict, "grows") != 0)
+	double error = stat_estimate_error((double)g->f.leaked.bytes, g->f.leaked.variance);
+	if (error >= (double)g->f.leaked.bytes && strcmp(verdict, "grows") != 0)
+		verdict = "too few samples"; /* up to three: that none came since says nothing */
+	else if (f->leaks.rule == LEAKS_ALL && strcmp(verdict, "grows") != 0)
 		verdict = "not freed"; /* nothing can free it any more */
 	union cell cells[] = {
 		heap_cell_bytes(&g->f.leaked),
