@@ -572,7 +572,7 @@ static int write_local(struct heapinject *h, uint64_t per_us, struct err *err)
 		.is_every = h->spec->is_every,
 		.interval_bytes = h->spec->interval_bytes,
 		.silent_tsc = per_us * (SILENT_NS / NS_PER_US),
-		.wait_tsc = per_us * (WAIT_NS / NS_PER_US),
+		.wait_tsc = per_us * ((h->spec->wait_ns ? h->spec->wait_ns : WAIT_NS) / NS_PER_US),
 	};
 	stack_limits(h, &l);
 	skip_allocator(h, &l);

@@ -30,6 +30,7 @@ struct heapinject_spec {
 	uint64_t interval_bytes;
 	uint32_t nr_slots;   /* 0 = choose by the number of threads */
 	uint32_t ring_bytes; /* power of two, 0 = choose */
+	uint64_t wait_ns;    /* how long a thread waits for room in its ring, 0 = choose */
 	/*
 	 * The target is held by the caller before the first instruction of its own
 	 * (capture/heaplaunch.h): it is alone and nobody can be in its functions.

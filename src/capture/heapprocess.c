@@ -15,10 +15,16 @@
 #include "capture/kerneltables.h"
 #include "host/proc.h"
 
-#define BATCH       256
-#define SLOTS_MIN   512u
-#define CLOCK_TRIES 4
-#define CLOCK_FAR   2000000000u /* ns between the two moments that the clock's line goes through */
+#define BATCH     256
+#define SLOTS_MIN 512u
+/*
+ * A full trace is to be whole: what a thread waits when we do not get a CPU to empty its ring. A
+ * running service is not to be held for long.
+ */
+#define WAIT_NS      50000000u
+#define WAIT_HELD_NS 1000000000u
+#define CLOCK_TRIES  4
+#define CLOCK_FAR    2000000000u /* ns between the two moments that the clock's line goes through */
 
 struct moment {
 	uint64_t tsc;
@@ -286,6 +292,9 @@ int heapprocess_attach(struct heapprocess **ret_p, const struct heapprocess_spec
 					 .is_every = spec->is_every,
 					 .interval_bytes = spec->interval_bytes,
 					 .nr_slots = slots_for(spec->pid),
+					 .wait_ns = !spec->is_every ? 0
+						    : spec->is_held ? WAIT_HELD_NS
+								    : WAIT_NS,
 					 .is_held = spec->is_held};
 	int rc = heapinject_attach(&p->inject, &inject, err);
 	if (rc)

@@ -77,6 +77,7 @@ struct heapsource {
 	VEC(struct heapprocess *) list;
 	struct heapqueue queue;
 	uint64_t drain_ns;
+	uint64_t longest_gap_ns;
 
 	struct heapsource_info info;
 	char *allocator;
@@ -118,11 +119,15 @@ static void *drainer(void *arg)
 {
 	struct heapsource *h = arg;
 	uint64_t retired_ns = 0;
+	uint64_t passed_ns = 0;
 	uint64_t pause_ns = PAUSE_FIRST;
 	pthread_mutex_lock(&h->lock);
 	while (!h->is_stopping) {
 		uint64_t now = clock_mono_ns();
 		bool retires = now - retired_ns > RETIRE_NS;
+		h->longest_gap_ns =
+			MAX(h->longest_gap_ns, h->list.n && passed_ns ? now - passed_ns : 0);
+		passed_ns = h->list.n ? now : 0;
 		uint32_t fullest = pass_all(h, retires);
 		retired_ns = retires ? now : retired_ns;
 		struct timespec cpu;
@@ -559,6 +564,7 @@ struct heapsource_info heapsource_info(const struct heapsource *h)
 {
 	struct heapsource_info info = h->info;
 	info.drain_ns = h->drain_ns;
+	info.longest_gap_ns = h->longest_gap_ns;
 	info.allocator = h->allocator ? h->allocator : "";
 	info.reason = h->reason ? h->reason : "";
 	info.unpatched = h->unpatched ? h->unpatched : "";

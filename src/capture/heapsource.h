@@ -61,8 +61,9 @@ struct heapsource_info {
 	uint64_t nr_no_stack; /* stacks for which there was no room in the target */
 	double nr_booked;     /* allocations in rows: estimates, where sampled */
 	double booked_bytes;
-	double booked_variance; /* of booked_bytes */
-	uint64_t drain_ns;      /* CPU time of the thread that empties the rings */
+	double booked_variance;  /* of booked_bytes */
+	uint64_t drain_ns;       /* CPU time of the thread that empties the rings */
+	uint64_t longest_gap_ns; /* between two of its passes */
 	size_t nr_unpatched;
 	bool had_to_stop_all;
 	/* Of the first process; "" before it is known. Borrowed. */

@@ -153,6 +153,8 @@ static void heap_kind_facts(void *s, struct profile *p)
 	if (i.nr_processes) {
 		add_ns(p, "heap longest stop of a thread", i.stopped_ns);
 		add_ns(p, "heap ring reading", i.drain_ns);
+		if (i.nr_dropped)
+			add_ns(p, "heap rings not read for", i.longest_gap_ns);
 		add_nr(p, "heap table bytes", i.table_bytes);
 	}
 }
