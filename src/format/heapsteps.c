@@ -123,18 +123,32 @@ static void free_the_dead(struct builder *b, const struct table *live)
 		struct heap_amount *l = &left[s->key];
 		struct heap_amount kept = {MIN(l->nr, s->allocated.nr),
 					   MIN(l->nr_bytes, s->allocated.nr_bytes)};
+		/* bytes without blocks are no row: then the two do not belong together */
+		if ((kept.nr == s->allocated.nr && kept.nr_bytes != s->allocated.nr_bytes) ||
+		    (!kept.nr && kept.nr_bytes))
+			kept = (struct heap_amount){0};
 		s->freed.nr = s->allocated.nr - kept.nr;
 		s->freed.nr_bytes = s->allocated.nr_bytes - kept.nr_bytes;
 		l->nr -= kept.nr;
 		l->nr_bytes -= kept.nr_bytes;
 	}
+	/* what lives was allocated, even where that was not written down */
+	for (size_t i = 0; i < b->r->keys.n; i++)
+		if (left[i].nr || left[i].nr_bytes) {
+			left[i].nr = MAX(left[i].nr, (int64_t)1);
+			vec_push(&b->r->steps,
+				 (struct heap_step){.key = (uint32_t)i, .allocated = left[i]});
+		}
+	merge_steps(b->r);
 }
 
 static void take_peak(struct builder *b, const struct table *peak)
 {
 	b->r->peak = by_key_of(b, peak);
+	struct heap_amount sum = {0};
 	for (size_t i = 0; i < b->r->keys.n; i++)
-		b->r->peak_bytes += b->r->peak[i].nr_bytes;
+		add(&sum, b->r->peak[i]);
+	b->r->peak_bytes = sum.nr_bytes;
 	b->r->peak_ns = peak->n ? since_start(b->p, peak->time_ns[0]) : 0;
 }
 

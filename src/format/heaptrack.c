@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/map.h"
+#include "base/mem.h"
 #include "base/vec.h"
 #include "format/format.h"
 #include "format/textframes.h"
@@ -209,9 +210,8 @@ static bool take_node(struct reader *r, struct sv s)
 	return is_good;
 }
 
-static uint32_t site_of(struct reader *r, stack_id stack, uint64_t nr_bytes)
+static uint32_t site_of(struct reader *r, stack_id stack, uint16_t size_class)
 {
-	uint16_t size_class = heap_size_class(nr_bytes);
 	bool is_new;
 	uint32_t *idx = map_put(&r->by_site, (uint64_t)stack << 16 | size_class, &is_new);
 	if (is_new) {
@@ -231,7 +231,7 @@ static bool take_info(struct reader *r, struct sv s)
 	bool is_good = take_hex(&s, &nr_bytes) && take_hex(&s, &stack) && stack <= r->stacks.n;
 	if (!is_good)
 		nr_bytes = stack = 0;
-	uint32_t site = site_of(r, stack ? r->stacks.p[stack - 1] : 0, nr_bytes);
+	uint32_t site = site_of(r, stack ? r->stacks.p[stack - 1] : 0, heap_size_class(nr_bytes));
 	vec_push(&r->infos, (struct info){.nr_bytes = nr_bytes, .site = site});
 	return is_good;
 }
@@ -298,7 +298,8 @@ static bool take_old_event(struct reader *r, char kind, struct sv s)
 	uint32_t *idx = map_put(&r->by_info, hash_mix(nr_bytes, stack), &is_new);
 	if (is_new) {
 		*idx = (uint32_t)r->infos.n;
-		uint32_t site = site_of(r, stack ? r->stacks.p[stack - 1] : 0, nr_bytes);
+		uint32_t site =
+			site_of(r, stack ? r->stacks.p[stack - 1] : 0, heap_size_class(nr_bytes));
 		vec_push(&r->infos, (struct info){.nr_bytes = nr_bytes, .site = site});
 	}
 	*map_put(&r->blocks, address, NULL) = *idx;
@@ -625,6 +626,41 @@ static void make_tables(struct reader *r)
 	r->page_bytes = 4096;
 }
 
+static bool is_negative(const struct site *s)
+{
+	return (int64_t)s->nr[0] < 0 || (int64_t)s->bytes[0] < 0 || (int64_t)s->nr[1] < 0 ||
+	       (int64_t)s->bytes[1] < 0;
+}
+
+/*
+ * Files that assay wrote of sources without sizes may free other sizes than were allocated: what a
+ * stack holds is right, how it is shared out over classes is not, so the classes are put together.
+ */
+static void join_classes(struct reader *r)
+{
+	CLEANUP(free_p) bool *is_mixed = xcalloc(r->p->stacks.n, sizeof(*is_mixed));
+	vec_foreach(idx, &r->touched_sites)
+		is_mixed[r->sites.p[*idx].stack] |= is_negative(&r->sites.p[*idx]);
+	size_t nr_touched = r->touched_sites.n;
+	for (size_t i = 0; i < nr_touched; i++) {
+		uint32_t from = r->touched_sites.p[i];
+		stack_id stack = r->sites.p[from].stack;
+		uint32_t to = is_mixed[stack] ? site_of(r, stack, 0) : from;
+		if (to == from)
+			continue;
+		struct site *s = &r->sites.p[from];
+		struct site *all = &r->sites.p[to];
+		if (!all->is_touched)
+			vec_push(&r->touched_sites, to);
+		all->is_touched = true;
+		for (size_t which = 0; which < 2; which++) {
+			all->nr[which] += s->nr[which];
+			all->bytes[which] += s->bytes[which];
+			s->nr[which] = s->bytes[which] = 0;
+		}
+	}
+}
+
 static void finish(struct reader *r)
 {
 	if (r->carry.n)
@@ -636,6 +672,7 @@ static void finish(struct reader *r)
 		if (info->live || peak)
 			add_to_site(r, info, (int32_t)info->live, (int32_t)peak);
 	}
+	join_classes(r);
 	vec_foreach(idx, &r->touched_sites) {
 		add_blocks(r, r->live_table, 0, &r->sites.p[*idx], 0);
 		add_blocks(r, r->peak_table, ns_of(r->peak_ms), &r->sites.p[*idx], 1);

@@ -188,17 +188,28 @@ static void event(struct writer *w, char what, uint64_t number)
 	buf_add_ch(&w->to->buf, '\n');
 }
 
+/* Unsigned, as sums of a damaged profile may wrap. */
+static void shift(struct writer *w, uint64_t nr_bytes)
+{
+	w->level = (int64_t)((uint64_t)w->level + nr_bytes);
+}
+
+static bool has_room(const struct writer *w, int64_t limit, uint64_t nr_bytes)
+{
+	return (__int128)w->level + nr_bytes <= limit;
+}
+
 static void allocate(struct writer *w, struct run *r)
 {
 	event(w, '+', info_number(w, r->key, r->nr_bytes, INFO_ALLOCATED));
-	w->level += (int64_t)r->nr_bytes;
+	shift(w, r->nr_bytes);
 	r->nr--;
 }
 
 static void release(struct writer *w, struct run *r)
 {
 	event(w, '-', info_number(w, r->key, r->nr_bytes, INFO_FREED));
-	w->level -= (int64_t)r->nr_bytes;
+	shift(w, -r->nr_bytes);
 	r->nr--;
 }
 
@@ -222,7 +233,7 @@ static int write_pairs(struct writer *w, bool is_last, struct err *err)
 	size_t nr_left = 0;
 	for (size_t i = 0; i < w->pairs.n; i++) {
 		struct run *r = &w->pairs.p[i];
-		bool is_fit = is_last || (uint64_t)(limit - w->level) >= r->nr_bytes;
+		bool is_fit = is_last || has_room(w, limit, r->nr_bytes);
 		if (!is_fit) {
 			w->pairs.p[nr_left++] = *r;
 			continue;
@@ -250,8 +261,8 @@ static int write_runs(struct writer *w, int64_t limit, struct err *err)
 	while (!rc && (f < w->frees.n || a < w->allocs.n)) {
 		struct run *fr = f < w->frees.n ? &w->frees.p[f] : NULL;
 		struct run *al = a < w->allocs.n ? &w->allocs.p[a] : NULL;
-		bool can_free = fr && w->level >= (int64_t)fr->nr_bytes;
-		bool can_allocate = al && w->level <= limit - (int64_t)al->nr_bytes;
+		bool can_free = fr && w->level >= 0 && (uint64_t)w->level >= fr->nr_bytes;
+		bool can_allocate = al && has_room(w, limit, al->nr_bytes);
 		if (!can_free && has_pairs) { /* as low as it gets, for the first time */
 			rc = write_pairs(w, false, err);
 			has_pairs = false;
@@ -385,7 +396,7 @@ static struct change take_part_to_peak(struct writer *w, uint32_t key, struct ch
 	bool is_found = find_part(up, c, &part);
 	if (!is_found && t->nr > 0) {
 		struct heap_amount one = {1, t->nr_bytes / t->nr};
-		bool is_exact = t->nr == 1 || one.nr_bytes * t->nr == t->nr_bytes;
+		bool is_exact = t->nr == 1 || t->nr_bytes % t->nr == 0;
 		if (!w->bridge.nr && is_exact && find_part(minus(up, one), c, &part)) {
 			w->bridge = (struct run){key, (uint64_t)one.nr_bytes, 1};
 			*t = minus(*t, one);
