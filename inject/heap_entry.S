@@ -7,6 +7,7 @@
  */
 #define HEAP_DATA_LOCAL    8
 #define HEAP_DATA_ORIGINAL 16
+#define HEAP_DATA_TWIN     (16 + 256 * 8)
 
 /* struct heap_call, and what lies behind it: rbp of the caller, return address */
 #define CALL_ARGS   0
@@ -162,7 +163,39 @@ heap_pass:
 	jmp *(%r10, %r11, 8)
 	.cfi_endproc
 
-	ENTRY_ALLOC alloc_0
+	/* Some of these throw; see heap_data.twin. */
+	ENTRY_BEGIN alloc_0
+	CALL_BEGIN 2f
+1:	mov CALL_SITE(%rsp), %r11
+	lea heap_data + HEAP_DATA_TWIN(%rip), %r10
+	mov (%r10, %r11, 8), %r10
+	test %r10, %r10
+	jnz 3f
+	CALL_ORIGINAL
+4:	CALL_AFTER heap_after_alloc_0
+	.cfi_def_cfa %rbp, 16
+2:	CALL_FAR heap_before_alloc
+	jmp 1b
+3:	mov 24(%rsp), %rcx
+	mov CALL_RAX(%rsp), %rax
+	call *%r10
+	test %rax, %rax
+	jnz 4b
+	mov CALL_MEMO(%rsp), %r11
+	test %r11, %r11
+	jz 5f
+	movq $0, (%r11)
+5:	mov 0(%rsp), %rdi
+	mov 8(%rsp), %rsi
+	mov 16(%rsp), %rdx
+	mov 24(%rsp), %rcx
+	mov CALL_RAX(%rsp), %rax
+	mov CALL_SITE(%rsp), %r11
+	leave
+	.cfi_def_cfa %rsp, 8
+	jmp heap_pass
+	ENTRY_END alloc_0
+
 	ENTRY_ALLOC alloc_1
 	ENTRY_ALLOC alloc_01
 	ENTRY_ALLOC alloc_12

@@ -107,6 +107,7 @@ _Static_assert(offsetof(struct heap_memo, tp) == 8, "known to heap_entry.S");
 _Static_assert(offsetof(struct heap_memo, slot) == 16, "known to heap_entry.S");
 _Static_assert(offsetof(struct heap_memo, hash_mask) == 40, "known to heap_entry.S");
 _Static_assert(offsetof(struct heap_memo, frames) % 64 == 0, "in lines of memory");
+_Static_assert(offsetof(struct heap_data, twin) == 16 + 256 * 8, "known to heap_entry.S");
 _Static_assert(offsetof(struct heap_local, memos) == 24, "known to heap_entry.S");
 _Static_assert(offsetof(struct heap_local, nr_slots) == 32, "known to heap_entry.S");
 _Static_assert(offsetof(struct heap_local, flags) == 36, "known to heap_entry.S");

@@ -33,9 +33,6 @@
  *	  of the next attach
  *	- tables may go when nobody is inside; if somebody stays inside, they stay
  *
- * A program's exceptions pass through frames of the image (operator new that throws): where the
- * target has libgcc's __register_frame, it is to be called with the image's heap_frames.
- *
  * A thread is known by its thread pointer (fs base; tpidr_el0). A slot belongs to one thread
  * pointer; the only writer of its ring is that thread. When assay learns that the thread has ended
  * it sets is_stale, and the next user of the same thread pointer takes the slot over under its own
@@ -90,6 +87,13 @@ struct heap_data {
 	wire_u32 version;
 	wire_u64 local; /* address of struct heap_local */
 	wire_u64 original[HEAP_SITES_MAX];
+	/*
+	 * Of an operator new that throws (HEAP_ALLOC_0): the one with the same arguments and a
+	 * std::nothrow behind, which is called in its place. If it fails, the original is called as
+	 * if the recorder was not there. No exception can pass a frame of the image, as no unwinder
+	 * knows of it. 0: none; a function that throws and has none cannot be patched.
+	 */
+	wire_u64 twin[HEAP_SITES_MAX];
 };
 
 /*

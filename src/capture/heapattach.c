@@ -26,6 +26,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "capture/heapimage.h"
+#include "capture/heaptwin.h"
 #include "host/proc.h"
 
 #define FIXED_NOREPLACE  0x100000u
@@ -545,6 +546,22 @@ static void skip_allocator(const struct heapinject *h, struct heap_local *l)
 	}
 }
 
+/* What is called for functions that throw: the twin itself, or what its stub calls. */
+static void set_twins(const struct heapinject *h, struct heap_data *data)
+{
+	const struct heap_plan *plan = h->spec->plan;
+	vec_foreach(p, &h->patches) {
+		const struct heap_site *site = &plan->sites.p[p->site];
+		if (p->kind == PATCH_NONE || !heaptwin_throws(site->name))
+			continue;
+		const struct heap_site *twin = heaptwin_find(plan, site);
+		data->twin[p->site] = twin ? twin->addr : 0;
+		vec_foreach(q, &h->patches)
+			if (twin && q->kind != PATCH_NONE && q->function == twin->addr)
+				data->twin[p->site] = q->stub + HEAPCODE_TRAMPOLINE;
+	}
+}
+
 static int write_local(struct heapinject *h, uint64_t per_us, struct err *err)
 {
 	const struct heap_image *im = heap_image();
@@ -588,6 +605,7 @@ static int write_local(struct heapinject *h, uint64_t per_us, struct err *err)
 	vec_foreach(patch, &h->patches)
 		if (patch->kind != PATCH_NONE)
 			data.original[patch->site] = patch->stub + HEAPCODE_TRAMPOLINE;
+	set_twins(h, &data);
 	return rc ? rc : heapinject_write(h, h->image + im->data, &data, sizeof(data), err);
 }
 

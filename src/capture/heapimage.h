@@ -16,7 +16,7 @@ struct heap_image {
 	uint64_t data_bytes; /* whole pages */
 	uint64_t data;       /* struct heap_data */
 	uint64_t entry[HEAP_SHAPE_NR];
-	uint64_t frames; /* .eh_frame, ended by a zero: for __register_frame */
+	uint64_t frames; /* .eh_frame, ended by a zero */
 	/* For jemalloc's experimental.hooks and experimental.hooks.prof_backtrace. */
 	uint64_t hook_alloc;
 	uint64_t hook_dalloc;

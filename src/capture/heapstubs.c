@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "capture/heapimage.h"
+#include "capture/heaptwin.h"
 
 #define STUBS_MIN  32u
 #define GROUP_SPAN (1ull << 30)
@@ -34,7 +35,9 @@ void heapstubs_plan(struct heapinject *h)
 		if (base)
 			heap_bounds_load(&bounds, base, site->addr - MIN(site->addr, 512),
 					 site->addr + 512, heapinject_read, h);
-		if (!is_double)
+		if (!is_double && heaptwin_throws(site->name) && !heaptwin_find(plan, site))
+			p.why = "exceptions cannot pass the recorder";
+		else if (!is_double)
 			heappatch_plan(&p, site, (uint32_t)i, h->is_held, &bounds, &gaps,
 				       heapinject_read, h);
 		vec_push(&h->patches, p);

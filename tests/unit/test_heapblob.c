@@ -666,4 +666,40 @@ TEST(heapblob_handlers_may_allocate_at_any_time)
 	heap_world_free(hw);
 }
 
+static int nr_new;
+static uint64_t new_caller;
+
+/* Would throw if it failed, and pass the caller alone then. */
+static void *fake_new(size_t n)
+{
+	nr_new++;
+	new_caller = (uint64_t)(uintptr_t)__builtin_return_address(0);
+	return fake_malloc(n);
+}
+
+static void *fake_new_nothrow(size_t n)
+{
+	return n == 1 ? NULL : fake_malloc(n);
+}
+
+TEST(heapblob_has_no_frame_where_an_exception_passes)
+{
+	begin(&every);
+	uint32_t site = hw->nr_sites;
+	void *(*make)(size_t) =
+		(void *(*)(size_t))heap_world_hook(hw, HEAP_ALLOC_0, (heap_fn)fake_new);
+	hw->data->twin[site] = (uint64_t)(uintptr_t)fake_new_nothrow;
+	void *p = make(7);
+	CHECK_NEXT(HEAP_RECORD_ALLOC, p, 7);
+	CHECK(nr_new == 0);
+	p = make(1);
+	CHECK(nr_new == 1 && p == (void *)(uintptr_t)next_block);
+	uint64_t here = (uint64_t)(uintptr_t)__builtin_extract_return_addr(&&label);
+	CHECK(new_caller - here + 4096 < 8192);
+label:
+	CHECK_NONE();
+	p = hooked_malloc(3);
+	CHECK_NEXT(HEAP_RECORD_ALLOC, p, 3);
+	heap_world_free(hw);
+}
 #endif
