@@ -24,33 +24,86 @@ struct vm_area_struct {
 	struct file___io *vm_file;
 } CORE;
 
-struct fault_place {
-	struct file___io *file;
-	__u64 sp;
-	__u64 object; /* where there is no file */
-};
+struct seqcount___vma {
+	unsigned int sequence;
+} CORE;
 
-static long fault_vma(struct task_struct *t, struct vm_area_struct *vma, void *ctx)
+struct mm_struct___vma {
+	struct seqcount___vma mm_lock_seq; /* since 6.13, with CONFIG_PER_VMA_LOCK */
+} CORE;
+
+struct task_struct___vma {
+	struct mm_struct___vma *mm;
+} CORE;
+
+struct vm_area_struct___vma {
+	unsigned long vm_flags;
+} CORE;
+
+#define VM_SHARED___vma 0x8
+#define VMA_SEQ_NONE    1u /* nothing is remembered */
+
+/*
+ * Changes whenever mappings of the process may have changed; odd: they are being changed, or this
+ * kernel does not count.
+ */
+static __always_inline __u32 mappings_seq(struct mm_struct___vma *mm)
 {
-	struct fault_place *place = ctx;
-	unsigned long start = vma->vm_start;
-	unsigned long end = vma->vm_end;
-	place->file = vma->vm_file;
+	if (!bpf_core_field_exists(mm->mm_lock_seq.sequence))
+		return VMA_SEQ_NONE;
+	return BPF_CORE_READ(mm, mm_lock_seq.sequence);
+}
+
+static long mapping_vma(struct task_struct *t, struct vm_area_struct *vma, void *ctx)
+{
+	struct vma_memo *m = ctx;
+	struct vm_area_struct___vma *v = (void *)vma;
 	struct mm_struct___io *mm = vma->vm_mm;
 	unsigned long stack = BPF_CORE_READ(mm, start_stack);
-	bool is_heap = start <= BPF_CORE_READ(mm, brk) && end >= BPF_CORE_READ(mm, start_brk);
-	bool is_stack = (stack >= start && stack < end) || (place->sp >= start && place->sp < end);
-	place->object = is_stack ? IO_OBJECT_STACK : is_heap ? IO_OBJECT_HEAP : IO_OBJECT_ANON;
+	m->start = vma->vm_start;
+	m->end = vma->vm_end;
+	m->flags = BPF_CORE_READ(v, vm_flags) & VM_SHARED___vma ? VMA_IS_SHARED : 0;
+	if (vma->vm_file) {
+		m->flags |= VMA_HAS_FILE;
+		m->object = file_object(vma->vm_file);
+		return 0;
+	}
+	bool is_heap = m->start <= BPF_CORE_READ(mm, brk) && m->end >= BPF_CORE_READ(mm, start_brk);
+	bool is_stack = stack >= m->start && stack < m->end;
+	m->object = is_stack ? IO_OBJECT_STACK : is_heap ? IO_OBJECT_HEAP : IO_OBJECT_ANON;
 	return 0;
 }
 
-static __always_inline __u64 fault_object(struct task_struct *t, __u64 addr, __u64 sp)
+/*
+ * The mapping at an address. Looking for it takes the kernel several microseconds, and faults come
+ * by the hundred in one mapping: the last one is remembered until mappings change.
+ */
+static __always_inline void vma_look(struct task_struct *t, struct vma_memo *m, __u64 addr)
 {
-	struct fault_place place = {.sp = sp, .object = IO_OBJECT_UNKNOWN};
-	long rc = bpf_find_vma(t, addr, fault_vma, &place, 0);
-	if (rc)
+	struct task_struct___vma *task = (void *)bpf_get_current_task();
+	struct mm_struct___vma *mm = BPF_CORE_READ(task, mm);
+	__u32 seq = mappings_seq(mm);
+	bool is_steady = !(seq & 1);
+	if (is_steady && m->mm == (__u64)mm && m->seq == seq && addr >= m->start && addr < m->end)
+		return;
+	struct vma_memo found = {.mm = (__u64)mm, .seq = seq, .object = IO_OBJECT_UNKNOWN};
+	if (bpf_find_vma(t, addr, mapping_vma, &found, 0))
 		__sync_fetch_and_add(&io_counts.nr_busy_maps, 1);
-	return place.file ? file_object(place.file) : place.object;
+	*m = found;
+	if (mappings_seq(mm) != seq)
+		m->end = 0;
+}
+
+/* What is mapped there; the mapping that the stack pointer is in is a thread's stack. */
+static __always_inline __u64 fault_object(struct task_struct *t, struct task_state *state,
+					  __u64 addr, __u64 sp)
+{
+	if (!state)
+		return IO_OBJECT_UNKNOWN;
+	struct vma_memo *m = &state->io.vma;
+	vma_look(t, m, addr);
+	bool is_stack = !(m->flags & VMA_HAS_FILE) && sp >= m->start && sp < m->end;
+	return is_stack ? IO_OBJECT_STACK : m->object;
 }
 
 static __always_inline int fault_book(struct bpf_perf_event_data *ctx, __u8 what)
@@ -61,7 +114,7 @@ static __always_inline int fault_book(struct bpf_perf_event_data *ctx, __u8 what
 	struct task_state *state = state_of(t, true);
 	struct io_key key = {
 		.stack = user_stack(t, WALK_EVENT, IO_STACK_MAX),
-		.object = fault_object(t, ctx->addr, PT_REGS_SP(&ctx->regs)),
+		.object = fault_object(t, state, ctx->addr, PT_REGS_SP(&ctx->regs)),
 		.tgid = t->tgid,
 		.pid = t->pid,
 		.syscall = -1,

@@ -18,7 +18,6 @@
 #define PAGE_BYTES             4096
 #define MIGRATE_MOVABLE        1   /* pages of programs and of files; page tables are not */
 #define FAULT_IS_WRITE         0x2 /* x86's error code */
-#define VM_SHARED___growth     0x8
 #define MAP_ANONYMOUS___growth 0x20
 
 enum growth_flags {
@@ -26,17 +25,8 @@ enum growth_flags {
 	GROWTH_WRITE = 1 << 1,
 };
 
-struct vm_area_struct___growth {
-	unsigned long vm_flags;
-} CORE;
-
-struct seqcount___growth {
-	unsigned int sequence;
-} CORE;
-
 struct mm_struct___growth {
 	unsigned long brk;
-	struct seqcount___growth mm_lock_seq; /* since 6.13, with CONFIG_PER_VMA_LOCK */
 } CORE;
 
 struct task_struct___growth {
@@ -91,57 +81,6 @@ int BPF_PROG(io_growth_kernel, unsigned long addr, void *regs, unsigned long err
 }
 
 /* ---- faults ---- */
-
-/* Whatever it was before, it is nothing now: looked at anew. */
-#define VMA_SEQ_NONE 1u
-
-/*
- * Changes whenever mappings of the process may have changed; odd: they are being changed, or this
- * kernel does not count.
- */
-static __always_inline __u32 mappings_seq(struct mm_struct___growth *mm)
-{
-	if (!bpf_core_field_exists(mm->mm_lock_seq.sequence))
-		return VMA_SEQ_NONE;
-	return BPF_CORE_READ(mm, mm_lock_seq.sequence);
-}
-
-static long growth_vma(struct task_struct *t, struct vm_area_struct *vma, void *ctx)
-{
-	struct vma_memo *m = ctx;
-	struct vm_area_struct___growth *v = (void *)vma;
-	struct fault_place place = {};
-	m->start = vma->vm_start;
-	m->end = vma->vm_end;
-	m->flags = BPF_CORE_READ(v, vm_flags) & VM_SHARED___growth ? VMA_IS_SHARED : 0;
-	fault_vma(t, vma, &place);
-	m->object = place.object;
-	if (place.file) {
-		m->flags |= VMA_HAS_FILE;
-		m->object = file_object(place.file);
-	}
-	return 0;
-}
-
-/*
- * The mapping at an address. Looking for it takes the kernel several microseconds, and a heap's
- * faults come by the hundred in one mapping: the last one is remembered until mappings change.
- */
-static __always_inline void vma_look(struct task_struct *t, struct vma_memo *m, __u64 addr)
-{
-	struct task_struct___growth *task = (void *)bpf_get_current_task();
-	struct mm_struct___growth *mm = BPF_CORE_READ(task, mm);
-	__u32 seq = mappings_seq(mm);
-	bool is_steady = !(seq & 1);
-	if (is_steady && m->mm == (__u64)mm && m->seq == seq && addr >= m->start && addr < m->end)
-		return;
-	struct vma_memo found = {.mm = (__u64)mm, .seq = seq, .object = IO_OBJECT_UNKNOWN};
-	if (bpf_find_vma(t, addr, growth_vma, &found, 0))
-		__sync_fetch_and_add(&io_counts.nr_busy_maps, 1);
-	*m = found;
-	if (mappings_seq(mm) != seq)
-		m->end = 0;
-}
 
 /*
  * Pages of the fault that are anonymous from now on. A private page of a file is copied when it is

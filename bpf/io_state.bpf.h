@@ -4,7 +4,7 @@
 #ifndef ASSAY_BPF_IO_STATE_H
 #define ASSAY_BPF_IO_STATE_H
 
-/* The mapping that the thread's last fault was in; see growth.bpf.h. */
+/* The mapping that the thread's last fault was in; see faults.bpf.h. */
 struct vma_memo {
 	__u64 mm;
 	__u64 start;
