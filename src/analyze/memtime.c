@@ -150,9 +150,48 @@ static void make_slices(struct memtime *t, struct arena *a, const struct profile
 		t->rows[i].time_ns = first + i * step;
 }
 
-static void find_peak(struct memtime *t)
+/* The reading nearest to a moment. */
+static size_t nearest(const struct memtime *t, uint64_t time_ns)
+{
+	size_t best = 0;
+	uint64_t best_ns = UINT64_MAX;
+	for (size_t i = 0; i < t->nr_rows; i++) {
+		uint64_t at = t->rows[i].time_ns;
+		uint64_t off = at > time_ns ? at - time_ns : time_ns - at;
+		if (off < best_ns) {
+			best_ns = off;
+			best = i;
+		}
+	}
+	return best;
+}
+
+/* Sums by the second do not know how high it was within one; the table of the peak does. */
+static bool take_exact_peak(struct memtime *t, const struct profile *p)
+{
+	const struct table *peak = heap_table_find(p, HEAP_KIND_PEAK);
+	uint64_t sum = 0;
+	if (!t->has_live || !peak || !peak->n || !peak->time_ns[0])
+		return false;
+	for (size_t i = 0; i < peak->n; i++) {
+		if (peak->time_ns[i] != peak->time_ns[0] ||
+		    p->tasks.p[peak->task[i]].pid != p->tasks.p[peak->task[0]].pid)
+			return false; /* several processes, each with its moment */
+		sum += value_at(peak, i, HEAP_BYTES);
+	}
+	size_t i = nearest(t, peak->time_ns[0]);
+	if (sum < t->rows[i].live_bytes)
+		return false;
+	t->rows[i].live_bytes = sum;
+	t->peak_idx = i;
+	return true;
+}
+
+static void find_peak(struct memtime *t, const struct profile *p)
 {
 	uint64_t most = 0;
+	if (take_exact_peak(t, p))
+		return;
 	for (size_t i = 0; i < t->nr_rows; i++) {
 		const struct memtime_row *row = &t->rows[i];
 		uint64_t v = t->has_live ? row->live_bytes : row->rss_bytes;
@@ -180,7 +219,7 @@ int memtime_make(struct arena *a, const struct profile *p, struct memtime *ret_t
 		t.start_ns = t.rows[0].time_ns;
 	const char *attached = profile_get_fact(p, HEAP_FACT_ATTACHED);
 	t.is_live_whole = t.has_live && !(attached && !strcmp(attached, "attach"));
-	find_peak(&t);
+	find_peak(&t, p);
 	*ret_t = t;
 	return 0;
 }

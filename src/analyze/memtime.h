@@ -7,6 +7,8 @@
  * when it was read last counts until it is read again; of one that has ended nothing comes any
  * more. Live bytes are those of blocks that were allocated in the capture: of a capture that
  * attached to a running program they are growth, not the whole heap (memtime.is_live_whole).
+ * Between the seconds by which flows are told they are interpolated; at the reading nearest to the
+ * peak of the one process they are what the table "peak" says.
  */
 #ifndef ASSAY_ANALYZE_MEMTIME_H
 #define ASSAY_ANALYZE_MEMTIME_H

@@ -72,15 +72,17 @@ TEST(memtime_live_is_what_was_allocated_and_not_freed_yet)
 	add_blocks(p, HEAP_KIND_ALLOCATED, 0, "main;g", 500);
 	add_blocks(p, HEAP_KIND_ALLOCATED, SECOND, "main;f", 400);
 	add_blocks(p, HEAP_KIND_FREED, 2 * SECOND, "main;f", 1400);
+	add_blocks(p, HEAP_KIND_PEAK, SECOND + SECOND / 3, "main;f", 1800);
+	add_blocks(p, HEAP_KIND_PEAK, SECOND + SECOND / 3, "main;g", 500);
 	profile_seal(p);
 	CHECK(!memtime_make(&a, p, &m, NULL));
 	CHECK(m.has_live && m.is_live_whole);
 	CHECK_U64(m.rows[0].live_bytes, 0);
-	CHECK_U64(m.rows[1].live_bytes, 1500);
+	CHECK_U64(m.rows[1].live_bytes, 2300); /* the peak, a third of a second later */
 	CHECK_U64(m.rows[2].live_bytes, 1900);
 	CHECK_U64(m.rows[3].live_bytes, 500);
 	CHECK_U64(m.rows[4].live_bytes, 500);
-	CHECK_U64(m.peak_idx, 2);
+	CHECK_U64(m.peak_idx, 1);
 }
 
 TEST(memtime_without_the_kernels_numbers_goes_by_seconds)
