@@ -199,7 +199,7 @@ static int copy_dump(int from, int to, uint64_t *ret_n, struct err *err)
 static int new_place(const struct dumper *d, struct store_place *ret, int *ret_fd, struct err *err)
 {
 	if (d->path && !d->o->every)
-		return store_place_at(ret, ret_fd, d->path, err);
+		return store_place_foreign_at(ret, ret_fd, d->path, err);
 	return store_place_foreign(ret, ret_fd, NULL, d->name, "heap", SUFFIX, clock_real_ns(),
 				   err);
 }

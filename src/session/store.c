@@ -286,6 +286,14 @@ int store_place_foreign(struct store_place *ret, int *ret_fd, const char *base, 
 	return rc;
 }
 
+int store_place_foreign_at(struct store_place *ret, int *ret_fd, const char *path, struct err *err)
+{
+	int rc = store_place_at(ret, ret_fd, path, err);
+	if (!rc)
+		note_ours(ret, *ret_fd, ret->file);
+	return rc;
+}
+
 int store_out(struct out *ret_o, const struct store_place *p, const char *suffix, struct err *err)
 {
 	int fd;

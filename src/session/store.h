@@ -52,6 +52,8 @@ int store_place_foreign(struct store_place *ret, int *ret_fd, const char *base, 
  * there is replaced only if it is a recording of ours or empty.
  */
 int store_place_at(struct store_place *ret, int *ret_fd, const char *path, struct err *err);
+/* The same for a file of another format, which may be replaced the same way. */
+int store_place_foreign_at(struct store_place *ret, int *ret_fd, const char *path, struct err *err);
 /* The capture came to nothing: its recording goes, one that it replaced comes back. */
 void store_abandon(struct store_place *p);
 void store_place_release(struct store_place *p);

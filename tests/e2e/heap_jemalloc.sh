@@ -31,6 +31,7 @@ at_least "$used" 12.4 && at_least 14 "$used" || fail "320 bytes: $used % used"
 [ "$(json stats.json "d['tables'][1]['rows'][0]['size_bytes']")" = 320 ] || fail "not the worst class"
 
 "$ASSAY" heap --dump -p "$pid" -o d.heap > page || fail "no dump"
+"$ASSAY" heap --dump -p "$pid" -o d.heap > page || fail "a dump of ours is not replaced"
 grep -q 'holds_large' page && grep -q 'holds_blocks' page || fail "no names: $(cat page)"
 truth=$(jeprof --text --show_bytes "$TARGETS/jestats" d.heap 2> /dev/null | sed -n 's/^Total: \([0-9]*\) B.*/\1/p')
 "$ASSAY" report d.heap --json > d.json
