@@ -170,6 +170,8 @@ static int recover(struct heapinject *h, struct err *err)
 	if (!rc)
 		rc = heaptext_restore(h, r, err);
 	heapinject_close(h, TAKE(r));
+	if (!rc)
+		rc = heaptext_wide(h, true, err);
 	return rc ? rc : heaptext_settle(h, err);
 }
 
@@ -666,5 +668,7 @@ int heapattach_run(struct heapinject *h, struct err *err)
 	if (!rc)
 		rc = install(h, r, err);
 	heapinject_close(h, r);
+	if (!rc)
+		rc = heaptext_wide(h, false, err);
 	return rc;
 }

@@ -189,6 +189,8 @@ static int take_out(struct heapinject *h, struct err *err)
 		rc = heaptext_restore(h, r, err);
 	heapinject_close(h, r);
 	if (!rc)
+		rc = heaptext_wide(h, true, err);
+	if (!rc)
 		rc = heaptext_settle(h, err);
 	if (rc)
 		return rc;

@@ -34,7 +34,7 @@ struct text_patch {
 	uint8_t has_gap;
 	uint8_t gap_old[5];
 	uint8_t gap_new[5];
-	uint8_t pad[1];
+	uint8_t nr_wide; /* displaced bytes of it */
 	uint64_t gap;
 };
 
@@ -136,6 +136,9 @@ size_t stub_region_code_bytes(const struct stub_region *g);
 /* heaptext.c: all patches of all regions. */
 int heaptext_patch(struct heapinject *h, struct remote *r, struct err *err);
 int heaptext_restore(struct heapinject *h, struct remote *r, struct err *err);
+/* Those that are no single store; with all threads stopped unless it is held. No session is open.
+ */
+int heaptext_wide(struct heapinject *h, bool is_restore, struct err *err);
 /* When no thread can be in gaps and stubs any more. */
 int heaptext_settle(struct heapinject *h, struct err *err);
 int heaptext_write_heads(struct heapinject *h, struct err *err);

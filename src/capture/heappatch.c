@@ -8,7 +8,7 @@
 #include "unwind/x86insn.h"
 
 #define CODE_BYTES  64u /* of a function that are looked at */
-#define WIDE_BYTES  4096u
+#define WIDE_BYTES  65536u
 #define GAP_MAX     64u /* longer ones are no padding */
 #define SHORT_REACH 127
 #define FDES_MAX    (1u << 20)

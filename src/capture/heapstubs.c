@@ -38,8 +38,8 @@ void heapstubs_plan(struct heapinject *h)
 		if (!is_double && heaptwin_throws(site->name) && !heaptwin_find(plan, site))
 			p.why = "exceptions cannot pass the recorder";
 		else if (!is_double)
-			heappatch_plan(&p, site, (uint32_t)i, h->is_held, &bounds, &gaps,
-				       heapinject_read, h);
+			heappatch_plan(&p, site, (uint32_t)i, true, &bounds, &gaps, heapinject_read,
+				       h);
 		vec_push(&h->patches, p);
 	}
 }
@@ -142,6 +142,7 @@ static bool make_patch(struct heapinject *h, struct heap_patch *p, uint8_t *code
 		return false;
 	memcpy(t.old, p->displaced + (p->at - p->function), MIN(sizeof(t.old), t.nr_bytes));
 	t.is_wide = p->kind == PATCH_WIDE;
+	t.nr_wide = (uint8_t)p->nr_displaced;
 	t.has_gap = p->kind == PATCH_GAP;
 	if (t.has_gap) {
 		t.gap = p->gap;

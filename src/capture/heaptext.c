@@ -24,6 +24,7 @@
 #include "base/mem.h"
 #include "capture/heapimage.h"
 #include "capture/heapsettle.h"
+#include "capture/heapstop.h"
 
 #define SETTLE_NS (2 * NS_PER_SEC)
 
@@ -172,9 +173,7 @@ int heaptext_patch(struct heapinject *h, struct remote *r, struct err *err)
 		vec_foreach(p, &g->patches) {
 			if (!rc && p->has_gap)
 				rc = heapinject_write(h, p->gap, p->gap_new, 5, err);
-			if (!rc && p->is_wide)
-				rc = heapinject_write(h, p->at, p->new, p->nr_bytes, err);
-			else if (!rc && add_store(h, &s, p, p->old, p->new))
+			if (!rc && !p->is_wide && add_store(h, &s, p, p->old, p->new))
 				rc = err_set(err, -ESTALE, "code of pid %d has changed", h->pid);
 		}
 		if (rc)
@@ -186,22 +185,57 @@ int heaptext_patch(struct heapinject *h, struct remote *r, struct err *err)
 int heaptext_restore(struct heapinject *h, struct remote *r, struct err *err)
 {
 	CLEANUP(stores_release) struct stores s = {0};
-	vec_foreach(g, &h->regions) {
-		vec_foreach(p, &g->patches) {
-			/* What is not ours any more is left alone. */
-			if (!p->is_wide) {
+	vec_foreach(g, &h->regions)
+		vec_foreach(p, &g->patches)
+			if (!p->is_wide) /* what is not ours any more is left alone */
 				(void)add_store(h, &s, p, p->new, p->old);
-				continue;
-			}
+	return store_all(h, r, &s, err);
+}
+
+/* Several instructions at once: threads stand meanwhile. */
+struct wide {
+	struct heapinject *h;
+	bool is_restore;
+};
+
+static int change_wide(void *ctx, struct err *err)
+{
+	const struct wide *w = ctx;
+	int rc = 0;
+	vec_foreach(g, &w->h->regions) {
+		vec_foreach(p, &g->patches) {
+			const uint8_t *from = w->is_restore ? p->new : p->old;
 			uint8_t now[5];
-			if (!heapinject_read(h, p->at, now, 5) && !memcmp(now, p->new, 5)) {
-				int rc = heapinject_write(h, p->at, p->old, 5, err);
-				if (rc)
-					return rc;
-			}
+			if (rc || !p->is_wide || heapinject_read(w->h, p->at, now, 5) ||
+			    memcmp(now, from, 5))
+				continue;
+			rc = heapinject_write(w->h, p->at, w->is_restore ? p->old : p->new, 5, err);
 		}
 	}
-	return store_all(h, r, &s, err);
+	return rc;
+}
+
+int heaptext_wide(struct heapinject *h, bool is_restore, struct err *err)
+{
+	struct {
+		VEC(struct heap_range) v;
+	} ranges = {0};
+	struct wide w = {h, is_restore};
+	uint64_t longest_ns = 0;
+	vec_foreach(g, &h->regions)
+		vec_foreach(p, &g->patches)
+			if (p->is_wide) /* at its first byte a thread may stand */
+				vec_push(&ranges.v,
+					 (struct heap_range){p->at + 1, p->at + p->nr_wide});
+	if (!ranges.v.n)
+		return 0;
+	int rc = h->is_held ? change_wide(&w, err)
+			    : heapstop_all(h->pid, ranges.v.p, ranges.v.n, change_wide, &w,
+					   &longest_ns, err);
+	vec_release(&ranges.v);
+	h->info.had_to_stop_all |= !h->is_held;
+	h->info.stopped_ns = MAX(h->info.stopped_ns, longest_ns);
+	return rc;
 }
 
 static int restore_gaps(struct heapinject *h, struct err *err)
