@@ -315,6 +315,18 @@ TEST(heapblob_walk_knows_stacks_of_threads)
 	heap_world_free(hw);
 }
 
+/* As where a seccomp filter might object. */
+TEST(heapblob_walk_does_without_system_calls)
+{
+	begin(&(struct heap_world_spec){.is_every = true, .has_no_kernel = true});
+	grow_a(30);
+	pthread_t t;
+	CHECK(pthread_create(&t, NULL, run_thread, NULL) == 0);
+	pthread_join(t, NULL);
+	CHECK(nr_compared > 100);
+	heap_world_free(hw);
+}
+
 static ucontext_t main_context;
 static ucontext_t coroutine[2];
 static int nr_switches;
