@@ -353,13 +353,21 @@ static enum memverdict_kind judge_rest(struct judge *j)
 	return kind;
 }
 
+static void say_too_few(struct judge *j)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	buf_addf(&b, "%zu reading%s in ", j->n, j->n == 1 ? "" : "s");
+	num_add_ns(&b, j->v.span_ns);
+	buf_addf(&b, ": %d in ", MEMVERDICT_POINTS_MIN);
+	num_add_ns(&b, MEMVERDICT_SPAN_MIN_NS);
+	buf_add_str(&b, " are wanted");
+	j->v.evidence = words(j, &b);
+}
+
 static enum memverdict_kind judge_kind(struct judge *j)
 {
 	if (j->n < MEMVERDICT_POINTS_MIN || j->v.span_ns < MEMVERDICT_SPAN_MIN_NS) {
-		j->v.evidence =
-			arena_fmt(j->a, "%zu reading%s in %.3g s: %d in %d s are wanted", j->n,
-				  j->n == 1 ? "" : "s", j->span_s, MEMVERDICT_POINTS_MIN,
-				  (int)(MEMVERDICT_SPAN_MIN_NS / 1000000000u));
+		say_too_few(j);
 		return MEMVERDICT_INCONCLUSIVE;
 	}
 	bool is_growing = grows(j);
