@@ -215,6 +215,10 @@ def row_unwind():
     part('unwind', BUILD + '/tests/oracle/unwind_step', '-n', '40000', '--', 'sqlite3', ':memory:', 'select 1+1;')
 
 
+def row_heapblob():
+    part('heapblob', BUILD + '/tests/bench/bench_heapblob')
+
+
 def row_memory():
     with Service([TARGETS + '/split70', '90', '64']) as pid:
         p = subprocess.Popen([ASSAY, 'cpu', '-p', str(pid), '60', '-o', WORK + '/mem.assay'], stdout=NULL, stderr=NULL)
