@@ -21,6 +21,7 @@
 #include "cmd/optgroups.h"
 #include "host/cachedir.h"
 #include "host/caps.h"
+#include "host/limits.h"
 #include "host/memstat.h"
 #include "host/proc.h"
 #include "render/jsonout.h"
@@ -333,6 +334,7 @@ static int dump_once(struct dumper *d)
 			status = cmd_fail(&err);
 		err_clear(&err);
 	}
+	host_lower_priority();
 	host_keep_caps(HOST_NAMING);
 	vec_foreach(p, &d->list) {
 		if (p->newest && print_page(p, &err))
@@ -587,6 +589,7 @@ int heap_dump_run(const struct heap_dump_opts *o, const struct chosen_target *ta
 	if (check(o, target, &d, &err))
 		return cmd_usage("heap", "%s", err_msg(&err));
 	d.targets = heaptargets_new();
+	host_raise_priority(); /* a thread of the target waits for each of our steps */
 	vec_foreach(pid, &target->target.pids.pids)
 		if (add_process(&d, *pid, o->is_stats ? "these statistics" : "dumps", &err))
 			return cmd_fail(&err);
