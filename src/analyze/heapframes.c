@@ -140,6 +140,31 @@ static const struct {
 	{"triomphe::*", HEAPFRAME_GLUE},
 	{"slab::*", HEAPFRAME_GLUE},
 	{"thin_vec::*", HEAPFRAME_GLUE},
+	/* traits of the standard library on its own types: "<i32 as core::fmt::Display>::fmt" */
+	{"i8::*", HEAPFRAME_GLUE},
+	{"i16::*", HEAPFRAME_GLUE},
+	{"i32::*", HEAPFRAME_GLUE},
+	{"i64::*", HEAPFRAME_GLUE},
+	{"i128::*", HEAPFRAME_GLUE},
+	{"isize::*", HEAPFRAME_GLUE},
+	{"u8::*", HEAPFRAME_GLUE},
+	{"u16::*", HEAPFRAME_GLUE},
+	{"u32::*", HEAPFRAME_GLUE},
+	{"u64::*", HEAPFRAME_GLUE},
+	{"u128::*", HEAPFRAME_GLUE},
+	{"usize::*", HEAPFRAME_GLUE},
+	{"f32::*", HEAPFRAME_GLUE},
+	{"f64::*", HEAPFRAME_GLUE},
+	{"bool::*", HEAPFRAME_GLUE},
+	{"char::*", HEAPFRAME_GLUE},
+	{"str::*", HEAPFRAME_GLUE},
+	{"T::*", HEAPFRAME_GLUE},
+	{"[T]::*", HEAPFRAME_GLUE},
+	{"mut alloc::*", HEAPFRAME_GLUE}, /* "<&mut alloc::string::String as ..." */
+	{"mut core::*", HEAPFRAME_GLUE},
+	{"mut std::*", HEAPFRAME_GLUE},
+	{"mut W::*", HEAPFRAME_GLUE},
+	{"dyn core::*", HEAPFRAME_GLUE},
 
 	/* ---- C++ ------------------------------------------------------------------------- */
 	{"__gnu_cxx::new_allocator*", HEAPFRAME_ALLOCATOR},
@@ -422,11 +447,18 @@ static enum heapframe_kind frame_kind(struct heapframes *hf, func_id func, modul
 /* Where all threads begin: worth showing only if nothing else is there. */
 static bool is_start(struct sv name)
 {
-	static const char *const starts[] = {"_start",       "__libc_start_main",
-					     "start_thread", "__libc_start_call_main",
-					     "clone",        "clone3",
-					     "__clone3",     "_dl_start_user",
-					     "thread_start", "__libc_start_main_impl"};
+	static const char *const starts[] = {"_start",
+					     "__libc_start_main",
+					     "start_thread",
+					     "__libc_start_call_main",
+					     "clone",
+					     "clone3",
+					     "__clone3",
+					     "_dl_start_user",
+					     "thread_start",
+					     "std::sys::backtrace::__rust_begin_short_backtrace",
+					     "std::rt::lang_start*",
+					     "__libc_start_main_impl"};
 	for (size_t i = 0; i < ARRAY_LEN(starts); i++)
 		if (funcglob_is_like(starts[i], name))
 			return true;

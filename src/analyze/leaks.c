@@ -17,6 +17,8 @@ static bool has_ended(const struct profile *p, const struct table *live)
 {
 	const char *attached = profile_get_fact(p, HEAP_FACT_ATTACHED);
 	bool knows_ends = false;
+	if (profile_get_fact(p, HEAP_FACT_ENDED))
+		return true;
 	if (!attached || strncmp(attached, "launch", strlen("launch")) != 0)
 		return false;
 	for (size_t t = 1; t < p->tasks.n; t++)

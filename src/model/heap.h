@@ -94,12 +94,14 @@ uint64_t heap_class_max(uint16_t size_class);
  *	                ": " why this one
  *	heap sampling   "every allocation", or bytes between samples as a number
  *	heap attached   "launch" or "attach"
+ *	heap ended      "yes": the programs had ended when the capture did; absent = not known
  *	heap dropped    events that are missing (a number); absent = none
  */
 #define HEAP_FACT_ALLOCATOR "heap allocator"
 #define HEAP_FACT_TIER      "heap tier"
 #define HEAP_FACT_SAMPLING  "heap sampling"
 #define HEAP_FACT_ATTACHED  "heap attached"
+#define HEAP_FACT_ENDED     "heap ended"
 #define HEAP_FACT_DROPPED   "heap dropped"
 
 #endif

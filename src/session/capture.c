@@ -719,6 +719,9 @@ static int run(struct capture *c, struct capture_result *r, struct err *err)
 		c->p->losses.nr[LOSS_UNPARSED] += r->engine.nr_bad;
 	}
 	sources_facts(&c->sources, c->p);
+	bool has_target_ended = r->end == CAPTURE_END_TARGET || r->end == CAPTURE_END_COMMAND;
+	if (c->options->heap && has_target_ended) /* what lives then is leaked */
+		profile_fact(c->p, HEAP_FACT_ENDED, "yes");
 	if (c->options->gate)
 		c->options->gate->facts(c->options->gate->ctx, c->p);
 	sources_release(&c->sources); /* the target is left alone from here on */
