@@ -29,7 +29,7 @@
 #include "host/mapped.h"
 
 #define SLOTS_MAX   4096 /* threads told apart in one process */
-#define CODE_BYTES  96
+#define CODE_BYTES  192
 #define LATE_NS     20000000u /* records that were begun before and are not in the ring yet */
 #define AT_ONCE     256
 #define CHILD_TRIES 400 /* polls in which a launched command may map its allocator */
@@ -189,7 +189,7 @@ static void add_site(struct heapprobes *h, struct probe_set *set, const struct h
 		n = MIN(n, (ssize_t)(s->end - s->addr));
 	if (n <= 0)
 		return;
-	size_t at = heapprobes_point(code, (size_t)n, s->shape == HEAP_FREE_0, &is_emulated);
+	size_t at = heapprobes_point(code, (size_t)n, s->shape, &is_emulated);
 	for (size_t i = 0; i < set->offsets.n; i++)
 		if (set->offsets.p[i] == s->file_offset + at)
 			return; /* another name of the same function */

@@ -55,9 +55,11 @@ void heapprobes_free_p(struct heapprobes **h);
 
 /*
  * Where in a function's first bytes the probe goes: the offset of an instruction that is emulated,
- * always reached, with the arguments where they were and, unless @is_free, the stack pointer as
- * well. 0 with *ret_is_emulated false: there is none, the first instruction is stepped over.
+ * always reached, with the arguments of its shape where they were and, unless it frees, the stack
+ * pointer as well. 0 with *ret_is_emulated false: there is none, the first instruction is stepped
+ * over.
  */
-size_t heapprobes_point(const uint8_t *code, size_t n, bool is_free, bool *ret_is_emulated);
+size_t heapprobes_point(const uint8_t *code, size_t n, enum heap_shape shape,
+			bool *ret_is_emulated);
 
 #endif
