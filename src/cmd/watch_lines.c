@@ -107,6 +107,9 @@ RATE(change, t->rss_per_s)
 SIMPLE(group_usage, t->has_group, t->group.usage_bytes)
 SIMPLE(group_file, t->has_group, t->group.file_bytes)
 SIMPLE(group_anon, t->has_group, t->group.anon_bytes)
+SIMPLE(group_peak, t->has_group, t->group.peak_bytes)
+SIMPLE(group_swap, t->has_group && (t->group.has & MEMGROUP_HAS_SWAP), t->group.swap_bytes)
+SIMPLE(group_kernel, t->has_group && (t->group.has & MEMGROUP_HAS_KERNEL), t->group.kernel_bytes)
 SIMPLE(in_use, t->allocator.is_known, t->allocator.in_use_bytes)
 SIMPLE(active, t->allocator.is_known, t->allocator.active_bytes)
 SIMPLE(resident, t->allocator.is_known, t->allocator.resident_bytes)
@@ -144,6 +147,9 @@ static const struct field fields[] = {
 	{"cgroup_anon_bytes", NULL, FIELD_BYTES, 0, get_group_anon, true, false},
 	{"cgroup_file_bytes", NULL, FIELD_BYTES, 0, get_group_file, true, false},
 	{"pressure_pct", "psi %", FIELD_PCT, 6, get_pressure, true, false},
+	{"cgroup_peak_bytes", NULL, FIELD_BYTES, 0, get_group_peak, true, false},
+	{"cgroup_swap_bytes", NULL, FIELD_BYTES, 0, get_group_swap, true, false},
+	{"cgroup_kernel_bytes", NULL, FIELD_BYTES, 0, get_group_kernel, true, false},
 };
 
 /* ---- for people --------------------------------------------------------------------------- */
