@@ -24,6 +24,7 @@
 #include "host/limits.h"
 #include "host/memstat.h"
 #include "host/proc.h"
+#include "host/procmem.h"
 #include "render/jsonout.h"
 #include "render/text.h"
 #include "session/load.h"
@@ -144,11 +145,24 @@ static int no_jemalloc(const struct heap_plan *plan, const char *label, const ch
 			     "its debug file");
 }
 
+/* Only one may trace a process: told before its threads are tried in vain. */
+static int check_tracer(int32_t pid, struct err *err)
+{
+	int32_t tracer = 0;
+	unsigned seccomp;
+	if (host_trace_state(pid, &tracer, &seccomp) || !tracer)
+		return 0;
+	(void)err_set(err, -EPERM, "process %d is traced by process %d already", pid, tracer);
+	return err_hint(err, "end that debugger or strace first");
+}
+
 static int add_process(struct dumper *d, int32_t pid, const char *what, struct err *err)
 {
 	CLEANUP(buf_release) struct buf label = {0};
 	struct dumped p = {.pid = pid};
 	int rc = proc_comm(&label, pid, pid, err);
+	if (!rc)
+		rc = check_tracer(pid, err);
 	if (rc)
 		return rc;
 	buf_addf(&label, " (%d)", pid);

@@ -334,11 +334,11 @@ int heaptargets_look(struct heaptargets *t, int32_t pid, struct heaptarget *ret_
 	struct looker l = {.t = t, .h = &h, .root_fd = host_open_root(pid)};
 	find_exe(&l);
 	int rc = proc_maps(pid, look_at, &l, err);
-	if (!rc && l.nr_closed && !h.images.n) {
+	if (!rc && l.nr_closed && !h.images.n)
 		rc = err_set(err, -EPERM, "cannot read the binaries of process %d", pid);
+	if (rc == -EPERM || rc == -EACCES)
 		(void)err_hint(err, "run as root, or give assay CAP_SYS_PTRACE (in a container "
 				    "--cap-add SYS_PTRACE)");
-	}
 	if (!rc)
 		mark_used(&l);
 	free(l.exe);
