@@ -164,22 +164,30 @@ int heaptext_write_heads(struct heapinject *h, struct err *err)
 	return rc;
 }
 
-int heaptext_patch(struct heapinject *h, struct remote *r, struct err *err)
+/* Padding is written first: the words of stores may hold some of it. */
+static int write_gaps(struct heapinject *h, struct err *err)
 {
-	CLEANUP(stores_release) struct stores s = {0};
 	vec_foreach(g, &h->regions) {
 		/* What undoes it is in place before it is done. */
 		int rc = write_head(h, g, err);
-		vec_foreach(p, &g->patches) {
+		vec_foreach(p, &g->patches)
 			if (!rc && p->has_gap)
 				rc = heapinject_write(h, p->gap, p->gap_new, 5, err);
-			if (!rc && !p->is_wide && add_store(h, &s, p, p->old, p->new))
-				rc = err_set(err, -ESTALE, "code of pid %d has changed", h->pid);
-		}
 		if (rc)
 			return rc;
 	}
-	return store_all(h, r, &s, err);
+	return 0;
+}
+
+int heaptext_patch(struct heapinject *h, struct remote *r, struct err *err)
+{
+	CLEANUP(stores_release) struct stores s = {0};
+	int rc = write_gaps(h, err);
+	vec_foreach(g, &h->regions)
+		vec_foreach(p, &g->patches)
+			if (!rc && !p->is_wide && add_store(h, &s, p, p->old, p->new))
+				rc = err_set(err, -ESTALE, "code of pid %d has changed", h->pid);
+	return rc ? rc : store_all(h, r, &s, err);
 }
 
 int heaptext_restore(struct heapinject *h, struct remote *r, struct err *err)
