@@ -54,14 +54,16 @@ void watch_probe_release(struct watch_probe *w)
 }
 
 static bool read_one(struct watch_probe *w, struct watch_process *one, unsigned parts,
-		     struct memstat *ret_m)
+		     struct memstat *ret_m, struct err *err)
 {
 	struct memstat m;
 	int refused = 0;
-	if (memstat_read(&m, one->pid, parts, &refused, NULL))
+	if (memstat_read(&m, one->pid, parts, &refused, err))
 		return false;
-	if (one->last.nr_processes && m.start_ticks != one->start_ticks)
+	if (one->last.nr_processes && m.start_ticks != one->start_ticks) {
+		err_set(err, -ESRCH, "process %d has ended", one->pid);
 		return false;
+	}
 	one->start_ticks = m.start_ticks;
 	if (refused && !w->refused)
 		w->refused = refused;
@@ -108,7 +110,7 @@ int watch_probe_read(struct watch_probe *w, const struct watch_allocator *alloca
 		struct memstat m;
 		if (one->is_gone)
 			continue;
-		if (read_one(w, one, parts, &m)) {
+		if (read_one(w, one, parts, &m, err)) {
 			memstat_add(&t.m, &m);
 			t.shmem_most_bytes = MAX(t.shmem_most_bytes, m.shmem_bytes);
 		} else {
@@ -117,7 +119,8 @@ int watch_probe_read(struct watch_probe *w, const struct watch_allocator *alloca
 		}
 	}
 	if (!t.m.nr_processes)
-		return err_set(err, -ESRCH, "the target has ended");
+		return -ESRCH;
+	err_clear(err); /* others live */
 	if (is_walk)
 		w->next_walk_ns =
 			t.time_ns + MAX(NS_PER_SEC, (w->walks_ns - walks_ns) * WALK_SHARE);
