@@ -134,7 +134,7 @@ static void add_to_function(struct heapfigures *f, const struct heapframe *frame
 
 uint64_t heapfigures_site_key(const struct heapframe *frame)
 {
-	return (uint64_t)frame->site << 16 | (uint16_t)frame->frame_idx;
+	return frame->site;
 }
 
 static unsigned size_log2(uint16_t size_class)

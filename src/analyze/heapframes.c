@@ -6,7 +6,6 @@
 
 #include "analyze/funcglob.h"
 #include "base/hash.h"
-#include "base/map.h"
 
 /*
  * The first pattern that matches decides, so what is special stands before what is general; their
@@ -389,30 +388,26 @@ struct heapframes {
 	uint8_t *by_func;
 	uint8_t *by_module;
 	struct heapframe **by_stack;
-	stack_id *same; /* by stack: the first one with the same names */
+	uint64_t *names; /* by stack: hash of all names on it */
 };
 
-/* Call sites and builds apart, a stack is known by the names on it. */
-static stack_id *same_names(struct arena *a, const struct profile *p)
+/* Names of a location's frames from frame @from outwards, below a caller. */
+static uint64_t hash_names(const struct profile *p, uint64_t caller, loc_id loc, uint32_t from)
 {
-	CLEANUP(map_release) struct map index = {0};
-	stack_id *same = arena_calloc(a, p->stacks.n + 1, sizeof(*same));
-	for (stack_id s = 1; s < p->stacks.n; s++) {
-		const struct location *l = &p->locations.p[p->stacks.p[s].loc];
-		uint64_t key = hash_mix(same[p->stacks.p[s].parent], l->nr_frames);
-		for (uint32_t i = 0; i < l->nr_frames; i++) {
-			func_id f = p->frames.p[l->first_frame + i].func;
-			key = hash_mix(key, p->functions.p[f].name);
-		}
-		if (!l->nr_frames)
-			key = hash_mix(key, (uint64_t)l->module << 32 | 1);
-		bool is_new;
-		uint32_t *at = map_put(&index, key, &is_new);
-		if (is_new)
-			*at = s;
-		same[s] = *at;
-	}
-	return same;
+	const struct location *l = &p->locations.p[loc];
+	uint64_t h = hash_mix(caller, 1);
+	for (uint32_t i = from; i < l->nr_frames; i++)
+		h = hash_mix(h, p->functions.p[p->frames.p[l->first_frame + i].func].name);
+	return l->nr_frames ? h : hash_mix(h, (uint64_t)l->module << 32 | 1);
+}
+
+/* Call sites and builds apart, a stack is known by the names on it: a hash of those of each. */
+static uint64_t *hash_stacks(struct arena *a, const struct profile *p)
+{
+	uint64_t *by_stack = arena_calloc(a, p->stacks.n + 1, sizeof(*by_stack));
+	for (stack_id s = 1; s < p->stacks.n; s++)
+		by_stack[s] = hash_names(p, by_stack[p->stacks.p[s].parent], p->stacks.p[s].loc, 0);
+	return by_stack;
 }
 
 struct heapframes *heapframes_new(struct arena *a, const struct profile *p)
@@ -422,7 +417,7 @@ struct heapframes *heapframes_new(struct arena *a, const struct profile *p)
 	hf->arena = a;
 	hf->by_func = arena_calloc(a, p->functions.n + 1, 1);
 	hf->by_module = arena_calloc(a, p->modules.n + 1, 1);
-	hf->same = same_names(a, p);
+	hf->names = hash_stacks(a, p);
 	hf->by_stack = arena_calloc(a, p->stacks.n + 1, sizeof(struct heapframe *));
 	return hf;
 }
@@ -506,7 +501,9 @@ const struct heapframe *heapframes_of(struct heapframes *hf, stack_id stack)
 {
 	if (!hf->by_stack[stack]) {
 		struct heapframe f = find(hf, stack);
-		f.site = hf->same[f.node];
+		const struct stack_node *node = &hf->p->stacks.p[f.node];
+		f.site = f.node ? hash_names(hf->p, hf->names[node->parent], node->loc, f.frame_idx)
+				: 0;
 		hf->by_stack[stack] = arena_dup(hf->arena, &f, sizeof(f));
 	}
 	return hf->by_stack[stack];

@@ -25,7 +25,7 @@ enum heapframe_kind {
 enum heapframe_kind heapframe_kind_of(struct sv function);
 
 struct heapframe {
-	stack_id site;      /* equal where the function and all callers have the same names */
+	uint64_t site;      /* equal where the function and all callers have the same names */
 	stack_id node;      /* the stack without the frames that were passed over; 0 = none left */
 	str_id function;    /* name in the profile's strings; 0: see heapframe_name */
 	str_id via;         /* what it called, outside of allocators; 0 = the allocator itself */

@@ -240,6 +240,33 @@ TEST(heapframes_find_the_function_of_a_stack)
 	check_frame("malloc libc.so.6", "malloc", "");
 }
 
+static uint64_t site_of(struct heapframes *hf, const struct profile *p, size_t row)
+{
+	return heapframes_of(hf, heaptable_rows(p, HEAP_TABLE_LIVE)->stack[row])->site;
+}
+
+TEST(heapframes_have_one_site_whatever_is_inlined_below)
+{
+	static const char *const stacks[] = {
+		"main bin;alloc::vec::Vec::push<take bin;malloc libc.so.6",
+		"main bin;alloc::vec::Vec::reserve<take bin;malloc libc.so.6",
+		"main bin;take bin;malloc libc.so.6",
+		"other bin;take bin;malloc libc.so.6",
+	};
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(profile_free_p) struct profile *p = madeheap_new(1, 0);
+	for (size_t i = 0; i < ARRAY_LEN(stacks); i++)
+		madeheap(p, &(struct madeheap){.table = HEAP_TABLE_LIVE,
+					       .size = 64,
+					       .nr = 1,
+					       .stack = stacks[i]});
+	profile_seal(p);
+	struct heapframes *hf = heapframes_new(&a, p);
+	CHECK_U64(site_of(hf, p, 0), site_of(hf, p, 1));
+	CHECK_U64(site_of(hf, p, 0), site_of(hf, p, 2));
+	CHECK(site_of(hf, p, 0) != site_of(hf, p, 3));
+}
+
 static bool is_suppressed(const char *text, const char *stack)
 {
 	CLEANUP(arena_release) struct arena a = {0};
