@@ -74,11 +74,12 @@ static void probes_facts(void *s, struct profile *p)
 	add_fact(p, "heap frees counted", i.nr_frees);
 	add_fact(p, "heap blocks whose free is not seen", i.nr_no_room);
 	num_add_count(&b, i.nr_hits);
-	buf_addf(&b,
-		 " calls trapped, each %s; %zu of %zu functions are stepped over, which is "
-		 "several times as slow",
-		 i.has_sessions ? "once, sampled ones twice" : "twice, frees once", i.nr_stepped,
-		 i.nr_probes);
+	buf_addf(&b, " calls trapped, of %zu functions; %s", i.nr_probes,
+		 i.has_sessions ? "a second trap at the return only where a block is told"
+				: "allocations a second time at their return");
+	if (i.nr_stepped)
+		buf_addf(&b, "; %zu of the functions are stepped over, which is many times as slow",
+			 i.nr_stepped);
 	profile_fact(p, "heap probes", buf_str(&b));
 }
 
