@@ -2,6 +2,8 @@
 #include "base/base.h"
 #include "analyze/firstpage.h"
 
+#include <errno.h>
+
 #include "analyze/eventsum.h"
 #include "analyze/faultsum.h"
 #include "analyze/heapsum.h"
@@ -57,6 +59,11 @@ bool firstpage_is_of_heap(const struct profile *p, const struct select_spec *spe
 int firstpage_select(struct arena *a, const struct profile *p, const struct select_spec *spec,
 		     struct selection *ret_sel, struct err *err)
 {
+	/* Levels added up over time would be a number of nothing. */
+	if (!spec->event && profile_kind_of(p) == PROFILE_MEMORY) {
+		err_set(err, -ENODATA, "this recording has memory over time, and no stacks");
+		return err_hint(err, "assay report --over-time --chart FILE shows and draws it");
+	}
 	if (spec->event && !strcmp(spec->event, THREAD_TIME))
 		return hotcold_run(a, p, spec, ret_sel, err);
 	if (firstpage_is_of_heap(p, spec))

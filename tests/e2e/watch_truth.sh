@@ -104,6 +104,8 @@ $ASSAY watch --every 50ms -o run.assay --chart run.svg -- sh -c 'sleep 0.5; exit
 $ASSAY report run.assay > report || fail "report"
 grep -q '^snapshots$' report && grep -q 'peak$' report || fail "report: $(cat report)"
 $ASSAY report run.assay --over-time --chart again.svg > /dev/null || fail "over time"
+$ASSAY flame run.assay 2> err && fail "a flame graph of no stacks"
+grep -q 'over-time' err || fail "flame: $(cat err)"
 cmp run.svg again.svg || fail "the chart of the recording is another one"
 
 # what may not be read is said, the rest is shown
