@@ -508,7 +508,8 @@ static void try_wish(struct heapsource *h, size_t i)
 		h->wishes.p[i] = w;
 		return;
 	}
-	if (rc && !is_gone) /* most children live shortly: those that are gone are no news */
+	h->info.nr_too_short += is_gone;
+	if (rc && !is_gone)
 		refuse(h, w.pid, &why);
 	h->wishes.p[i] = h->wishes.p[--h->wishes.n];
 }

@@ -47,6 +47,7 @@ struct heapsource_info {
 	size_t nr_processes;    /* recorded, one for each program that they executed */
 	size_t nr_refused;      /* wanted, but not recorded */
 	size_t nr_not_followed; /* forked and left alone */
+	size_t nr_too_short;    /* to be followed, but gone before they could be attached to */
 	size_t nr_broken;       /* rings that made no sense */
 	uint64_t nr_events;     /* read */
 	uint64_t nr_dropped;    /* by the recorder: a ring was full, a thread had no slot */

@@ -74,6 +74,10 @@ static void say_gaps(const struct profile *p)
 	if (children)
 		log_note("%s processes that it started were not recorded (--children does)",
 			 children);
+	const char *brief = profile_get_fact(p, "heap children too short-lived");
+	if (brief)
+		log_note("%s processes that it started ended before they could be attached to",
+			 brief);
 	if (profile_get_fact(p, "heap recorder fell silent"))
 		log_warn("the recorder fell silent before the end: assay was kept from running");
 }

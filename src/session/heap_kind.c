@@ -140,6 +140,7 @@ static void heap_kind_facts(void *s, struct profile *p)
 	add_nr(p, "heap processes", i.nr_processes);
 	add_nr(p, "heap processes refused", i.nr_refused);
 	add_nr(p, "heap children not followed", i.nr_not_followed);
+	add_nr(p, "heap children too short-lived", i.nr_too_short);
 	add_nr(p, "heap rings broken", i.nr_broken);
 	add_nr(p, "heap stacks without room", i.nr_no_stack);
 	add_nr(p, "heap blocks not followed", i.nr_unbooked);
