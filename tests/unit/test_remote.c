@@ -1,4 +1,7 @@
-/* Calls into other processes: forked children of the test, whose functions lie where ours do. */
+/*
+ * Calls into other processes: forked children of the test, whose functions lie where ours do. Not
+ * with sanitizers, whose functions want a stack that they know.
+ */
 #include "base/base.h"
 #include "tap.h"
 
@@ -20,7 +23,7 @@
 #include "base/clock.h"
 #include "capture/remote.h"
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
 #define MUST(call)                                                                         \
 	do {                                                                               \
