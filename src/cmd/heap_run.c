@@ -97,6 +97,7 @@ static int finish(void *ctx, struct outputs *out, const struct capture_result *r
 	const struct heap_run *run = ctx;
 	struct heap_outputs_options options = outputs_options(run);
 	say_gaps(r->profile);
+	out->flags |= run->o->is_json ? OUTPUTS_JSON : 0;
 	return heap_outputs_finish(out, r, &options);
 }
 

@@ -14,6 +14,7 @@
 #include "base/term.h"
 #include "cmd/cmd.h"
 #include "cmd/optgroups.h"
+#include "render/jsonout.h"
 #include "render/text.h"
 
 int outputs_open(struct outputs *ret_o, const char *output, const char *target, const char *kind,
@@ -80,11 +81,15 @@ int outputs_folded(const struct outputs *o, const struct picture *pic)
 void outputs_print(const struct outputs *o, const struct report *r)
 {
 	CLEANUP(buf_release) struct buf text = {0};
-	bool to_stderr = o->flags & OUTPUTS_HAS_COMMAND;
+	bool is_json = o->flags & OUTPUTS_JSON;
+	bool to_stderr = o->flags & OUTPUTS_HAS_COMMAND && !is_json;
 	struct text_style style = output_style(to_stderr ? STDERR_FILENO : STDOUT_FILENO);
 	if (o->flags & OUTPUTS_ONE_OF_RUNS)
 		return;
-	text_render(&text, r, &style);
+	if (is_json)
+		jsonout_render(&text, r);
+	else
+		text_render(&text, r, &style);
 	if (to_stderr)
 		(void)file_write_all(STDERR_FILENO, text.p, text.n, NULL); /* nobody to tell */
 	else

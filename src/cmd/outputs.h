@@ -18,6 +18,7 @@ enum outputs_flags {
 	OUTPUTS_ONE_OF_RUNS = 1 << 0, /* the words at the end are about all runs: not here */
 	OUTPUTS_SKIP_PICTURES = 1 << 1,
 	OUTPUTS_HAS_COMMAND = 1 << 2, /* standard output is the command's */
+	OUTPUTS_JSON = 1 << 3,        /* the report as JSON, to standard output in any case */
 };
 
 struct outputs {
