@@ -263,11 +263,15 @@ static int choose_places(struct heapinject *h, struct err *err)
 	const struct heap_image *im = heap_image();
 	struct heap_places *p = &h->places;
 	const struct heap_places *o = &h->old;
+	/* A thread may still be on its way by what it read there (wire/heap_wire.h). */
+	bool is_same = p->nr_slots == o->nr_slots && p->ring_bytes == o->ring_bytes &&
+		       p->shared_bytes == o->shared_bytes && p->tables_bytes == o->tables_bytes;
 	h->is_image_new = !h->image;
 	int rc = h->image ? 0
 			  : choose_place(h, &h->image, im->data_start + im->data_bytes, 0, 0, err);
 	if (!rc)
-		rc = choose_place(h, &p->local, p->local_bytes, o->local, o->local_bytes, err);
+		rc = choose_place(h, &p->local, p->local_bytes, is_same ? o->local : 0,
+				  o->local_bytes, err);
 	if (!rc)
 		rc = choose_place(h, &p->shared, p->shared_bytes, o->shared, o->shared_bytes, err);
 	if (!rc)
