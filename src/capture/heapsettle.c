@@ -1,4 +1,5 @@
 /* Threads seen outside of ranges; see heapsettle.h. */
+#ifdef __x86_64__ /* others: remote_none.c */
 #include "base/base.h"
 #include "capture/heapsettle.h"
 
@@ -86,3 +87,5 @@ int heapsettle(int32_t pid, const struct heap_range *ranges, size_t nr_ranges, u
 	}
 	return 0;
 }
+
+#endif

@@ -1,4 +1,5 @@
 /* All threads stopped; see heapstop.h. */
+#ifdef __x86_64__ /* others: remote_none.c */
 #include "base/base.h"
 #include "capture/heapstop.h"
 
@@ -109,3 +110,5 @@ int heapstop_all(int32_t pid, const struct heap_range *ranges, size_t nr_ranges,
 	}
 	return err_set(err, -EBUSY, "threads of pid %d never leave what is to be changed", pid);
 }
+
+#endif

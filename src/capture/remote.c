@@ -7,6 +7,7 @@
  *	remote_call                                  it runs until it returns to no address at all
  *	remote_close                                 [ registers, signals back, detach ]
  */
+#ifdef __x86_64__ /* others: remote_none.c */
 #include "base/base.h"
 #include "capture/remote.h"
 
@@ -253,3 +254,5 @@ uint64_t remote_stopped_ns(const struct remote *r)
 {
 	return clock_mono_ns() - r->stopped_at_ns;
 }
+
+#endif

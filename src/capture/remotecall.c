@@ -9,6 +9,7 @@
  * them; those that the processor raises and SIGSTOP are held and sent again at the end. orig_rax
  * = -1 tells the kernel that no system call is to be restarted from our registers.
  */
+#ifdef __x86_64__ /* others: remote_none.c */
 #include "base/base.h"
 #include "capture/remotepriv.h"
 
@@ -321,3 +322,5 @@ int remote_find_syscall(struct remote *r, struct err *err)
 			       r->pid);
 	return 0;
 }
+
+#endif

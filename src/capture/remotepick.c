@@ -8,6 +8,7 @@
  * little later, is tried, and why in the second half of the time a thread that waits for input is
  * taken by its system call alone: no allocator waits for input.
  */
+#ifdef __x86_64__ /* others: remote_none.c */
 #include "base/base.h"
 #include "capture/remotepriv.h"
 
@@ -342,3 +343,5 @@ int remote_pick(struct remote *r, struct err *err)
 		       "an uninterruptible wait",
 		       r->pid);
 }
+
+#endif

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "capture/heapimage.h"
 #include "base/sv.h"
 #include "host/bpfrights.h"
 #include "host/caps.h"
@@ -263,7 +264,11 @@ static void set_reason(struct heap_plan *p, enum heap_tier tier, struct buf *tex
 /* A runtime with a heap of its own, or an allocator whose functions cannot be found. */
 static bool needs_growth(struct heap_plan *p, const struct heaptarget *h, struct buf *why)
 {
-	if (h->is_go)
+	size_t nr_image_bytes;
+	(void)heap_image_bytes(&nr_image_bytes);
+	if (!nr_image_bytes)
+		buf_add_str(why, "the recorder that is put into processes is for x86-64 only");
+	else if (h->is_go)
 		buf_add_str(why, "the Go runtime manages its own heap, which none of malloc's "
 				 "functions sees");
 	else if (h->is_jvm)
