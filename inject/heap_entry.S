@@ -277,6 +277,37 @@ heap_pass:
 	HOOK heap_hook_alloc, heap_inner_alloc
 	HOOK heap_hook_dalloc, heap_inner_dalloc
 	HOOK heap_hook_expand, heap_inner_expand
-	HOOK heap_prof_backtrace, heap_inner_backtrace
+
+	/*
+	 * prof_backtrace(vec, &len, max). Where the recorder does not say the stack, the function that
+	 * jemalloc had before does, called as if by jemalloc itself: no frame of ours, which its
+	 * unwinder would not know, is on the stack by then.
+	 */
+	GLOBAL heap_prof_backtrace
+	.cfi_startproc
+	FRAME_BEGIN
+	sub $CALL_BYTES, %rsp
+	mov %rdi, 0(%rsp)
+	mov %rsi, 8(%rsp)
+	mov %rdx, 16(%rsp)
+	mov %rsp, %rdi
+	call heap_inner_backtrace
+	test %eax, %eax
+	jz 1f
+	FRAME_END
+1:	.cfi_def_cfa %rbp, 16
+	mov 0(%rsp), %rdi
+	mov 8(%rsp), %rsi
+	mov 16(%rsp), %rdx
+	mov heap_data + HEAP_DATA_ORIGINAL(%rip), %rax
+	leave
+	.cfi_def_cfa %rsp, 8
+	test %rax, %rax
+	jz 2f
+	jmp *%rax
+2:	movl $0, (%rsi)
+	ret
+	.cfi_endproc
+	.size heap_prof_backtrace, . - heap_prof_backtrace
 
 	.section .note.GNU-stack, "", @progbits

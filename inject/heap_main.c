@@ -425,7 +425,7 @@ void heap_after_sbrk(struct heap_call *c)
 void heap_inner_alloc(struct heap_call *c);
 void heap_inner_dalloc(struct heap_call *c);
 void heap_inner_expand(struct heap_call *c);
-void heap_inner_backtrace(struct heap_call *c);
+uint32_t heap_inner_backtrace(struct heap_call *c);
 
 /* Which of a function's arguments are the size: jemalloc's enum hook_alloc_e, in order. */
 enum { HOOK_POSIX_MEMALIGN = 1, HOOK_ALIGNED_ALLOC, HOOK_CALLOC, HOOK_MEMALIGN, HOOK_REALLOC = 7 };
@@ -510,22 +510,25 @@ void heap_inner_expand(struct heap_call *c)
 	call_leave(c);
 }
 
-/* prof_backtrace(vec, &len, max) */
-void heap_inner_backtrace(struct heap_call *c)
+/* prof_backtrace(vec, &len, max); 0: the former function is to be asked */
+uint32_t heap_inner_backtrace(struct heap_call *c)
 {
 	uint64_t *vec = (uint64_t *)c->args[0];
 	uint32_t *ret_len = (uint32_t *)c->args[1];
 	uint32_t max = (uint32_t)c->args[2];
 	uint32_t n = 0;
 
-	*ret_len = 0;
 	struct heap_memo *m = hook_enter(c);
 	if (!m)
-		return;
+		return 0;
 	struct heap_ctx x = {c->local, m->slot, m, (struct heap_shared *)c->local->shared, 0};
-	for (uint32_t i = walk_stack(&x, c, true); i < HEAP_FRAMES_MAX && n < max; i++)
-		if (!(m->frames[i].pc & FRAME_HIDDEN))
-			vec[n++] = frame_pc(&m->frames[i]);
-	*ret_len = n;
+	/* Without assay nobody tells what is mapped meanwhile. */
+	if (!slot_is_silent(&x, heap_tsc())) {
+		for (uint32_t i = walk_stack(&x, c, true); i < HEAP_FRAMES_MAX && n < max; i++)
+			if (!(m->frames[i].pc & FRAME_HIDDEN))
+				vec[n++] = frame_pc(&m->frames[i]);
+		*ret_len = n;
+	}
 	call_leave(c);
+	return n;
 }

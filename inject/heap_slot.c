@@ -145,8 +145,7 @@ NOINLINE void slot_check_owner(struct heap_ctx *x)
 	ONCE(s->is_stale) = 0;
 }
 
-/* True: assay is gone; nothing is recorded any more, whoever asks. */
-static bool is_silent(struct heap_ctx *x, uint64_t now)
+bool slot_is_silent(struct heap_ctx *x, uint64_t now)
 {
 	uint64_t alive = ONCE(x->shared->alive_tsc);
 
@@ -178,7 +177,7 @@ static NOINLINE bool wait_for_room(struct heap_ctx *x, uint64_t head, uint64_t n
 		if (has_room(x, head, nr_bytes))
 			return true;
 		uint64_t now = heap_tsc();
-		if (!ONCE(x->local->is_active) || is_silent(x, now))
+		if (!ONCE(x->local->is_active) || slot_is_silent(x, now))
 			return false;
 		if (now - begin >= x->local->wait_tsc)
 			break;
@@ -207,7 +206,7 @@ uint64_t *ring_reserve(struct heap_ctx *x, uint32_t nr_words, uint64_t *ret_head
 	uint8_t *ring = (uint8_t *)(l->shared + l->rings_off) +
 			(uint64_t)(s - slot_at(l, 0)) * l->ring_bytes;
 
-	if (UNLIKELY(is_silent(x, x->tsc)))
+	if (UNLIKELY(slot_is_silent(x, x->tsc)))
 		return NULL;
 	if (UNLIKELY(s->is_stale || (l->tid_off && slot_tcb_tid(l, s) != s->tid)))
 		slot_check_owner(x);

@@ -27,6 +27,8 @@ bool slot_is_inside(struct heap_local *l, struct heap_memo *m, const void *at);
 void slot_drop(struct heap_slot *s, uint64_t size);
 /* An event of a thread without a slot. */
 void slot_miss(struct heap_local *l, uint64_t size);
+/* True: assay is gone; nothing is recorded any more, whoever asks. */
+bool slot_is_silent(struct heap_ctx *x, uint64_t now);
 /* The thread is another one than the slot says, or may be. */
 void slot_check_owner(struct heap_ctx *x);
 

@@ -80,6 +80,8 @@ enum heap_shape {
  * registers untouched and the site's number in r11 (x86-64; x16 on arm64). The entry calls
  * heap_data.original[site], which runs the displaced instructions and goes on behind them.
  *
+ * Without sites (tier PROF) original[0] is what jemalloc took stacks of samples with before.
+ *
  * heap_data is in the image's data: it survives a fork. local == 0: inert.
  */
 struct heap_data {

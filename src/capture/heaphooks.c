@@ -32,13 +32,14 @@ static int control(struct heapinject *h, struct remote *r, const char *name, uin
 	uint64_t got = 0;
 	ASSERT(nr_new <= sizeof(args.new));
 	(void)snprintf(args.name, sizeof(args.name), "%s", name);
-	memcpy(args.new, new, nr_new);
+	if (nr_new)
+		memcpy(args.new, new, nr_new);
 	int rc = remote_scratch(r, sizeof(args), &at, err);
 	if (!rc)
 		rc = remote_write(r, at, &args, sizeof(args), err);
 	uint64_t old_at = at + sizeof(args.name);
-	uint64_t v[REMOTE_ARGS_MAX] = {at, old ? old_at : 0, old ? old_at + 8 : 0, old_at + 16,
-				       nr_new};
+	uint64_t v[REMOTE_ARGS_MAX] = {at, old ? old_at : 0, old ? old_at + 8 : 0,
+				       nr_new ? old_at + 16 : 0, nr_new};
 	if (!rc)
 		rc = remote_call(r, h->mallctl, v, &got, err);
 	if (!rc && (int32_t)got)
@@ -71,14 +72,31 @@ int heaphooks_remove(struct heapinject *h, struct remote *r, struct err *err)
 	return rc;
 }
 
+/* The image asks it where the recorder cannot say the stack: it must be there before the switch. */
+static int tell_former(struct heapinject *h, uint64_t former, struct err *err)
+{
+	uint64_t at = h->image + heap_image()->data + offsetof(struct heap_data, original);
+	return heapinject_write(h, at, &former, sizeof(former), err);
+}
+
 int heaphooks_backtrace(struct heapinject *h, struct remote *r, bool is_ours, struct err *err)
 {
+	static const char name[] = "experimental.hooks.prof_backtrace";
 	uint64_t ours = h->image + heap_image()->prof_backtrace;
 	uint64_t old = 0;
-	if (!is_ours && !h->backtrace)
+	int rc = 0;
+	if (is_ours) {
+		rc = control(h, r, name, &old, NULL, 0, err);
+		if (!rc && (!old || old == ours))
+			rc = err_set(err, -ENOTSUP, "jemalloc of pid %d has no function for stacks",
+				     h->pid);
+		if (!rc)
+			rc = tell_former(h, old, err);
+	} else if (!h->backtrace) {
 		return 0;
-	int rc = control(h, r, "experimental.hooks.prof_backtrace", &old,
-			 is_ours ? &ours : &h->backtrace, 8, err);
+	}
+	if (!rc)
+		rc = control(h, r, name, NULL, is_ours ? &ours : &h->backtrace, 8, err);
 	if (!rc)
 		h->backtrace = is_ours ? old : 0;
 	return rc;

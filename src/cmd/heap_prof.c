@@ -24,6 +24,7 @@
 #include "host/caps.h"
 #include "model/heap.h"
 #include "session/load.h"
+#include "session/prof_walk.h"
 
 #define DUMP_SUFFIX    ".heap"
 #define DUMP_BYTES_MAX ((size_t)1 << 30)
@@ -37,6 +38,8 @@ struct prof_run {
 	struct jemalloc_prof before;
 	bool is_changed; /* sampling was switched on by us */
 	bool is_reset;
+	struct prof_walk *walk; /* NULL: jemalloc's own unwinder is left in place */
+	char *no_walk;          /* why; owned */
 	uint64_t stopped_ns;
 	uint64_t start_ns;
 };
@@ -73,13 +76,15 @@ static unsigned lg_of(uint64_t bytes)
 	return bytes ? 63 - (unsigned)__builtin_clzll(bytes) : 0;
 }
 
-static int switch_on(struct prof_run *p, struct jemalloc *j, const char *variable, struct err *err)
+static int check(struct prof_run *p, struct jemalloc *j, const char *variable, struct err *err)
 {
 	int rc = jemalloc_prof_state(j, &p->before, err);
-	if (!rc)
-		rc = jemalloc_prof_check(&p->before, variable, err);
-	if (rc)
-		return rc;
+	return rc ? rc : jemalloc_prof_check(&p->before, variable, err);
+}
+
+static int switch_on(struct prof_run *p, struct jemalloc *j, struct err *err)
+{
+	int rc = 0;
 	uint64_t lg = lg_of(p->spec->interval_bytes);
 	if (p->spec->has_interval && lg != p->before.lg_sample) {
 		rc = jemalloc_write(j, "prof.reset", &lg, sizeof(lg), err);
@@ -92,6 +97,27 @@ static int switch_on(struct prof_run *p, struct jemalloc *j, const char *variabl
 	return rc;
 }
 
+/* Without it jemalloc's own unwinder takes the stacks, which costs the process more. */
+static void lend_walk(struct prof_run *p, struct heaptargets *t)
+{
+	CLEANUP(err_release) struct err why = {0};
+	CLEANUP(heap_plan_release) struct heap_plan plan = {0}; /* one more: it is taken over */
+	CLEANUP(free_p) char *cache_dir = host_cache_dir();
+	if (!prof_walk_is_possible(&p->plan)) {
+		p->no_walk = xstrdup("before 5.3.0 it cannot be replaced");
+		return;
+	}
+	if (heaptargets_plan(t, p->pid, HEAP_TIER_PROF, &plan, &why) ||
+	    prof_walk_begin(&p->walk, p->pid, &plan, cache_dir, &why))
+		p->no_walk = xstrdup(err_msg(&why));
+}
+
+static void take_walk_back(struct prof_run *p)
+{
+	uint64_t ns = p->walk ? prof_walk_end(TAKE(p->walk)) : 0;
+	p->stopped_ns = MAX(p->stopped_ns, ns);
+}
+
 static int begin(struct prof_run *p, struct heaptargets *t, struct err *err)
 {
 	struct jemalloc *j = NULL;
@@ -100,7 +126,14 @@ static int begin(struct prof_run *p, struct heaptargets *t, struct err *err)
 	if (!rc)
 		rc = open_again(p, &j, err);
 	if (!rc)
-		rc = switch_on(p, j, variable, err);
+		rc = check(p, j, variable, err);
+	close_session(p, TAKE(j));
+	if (rc)
+		return rc;
+	lend_walk(p, t);
+	rc = open_again(p, &j, err);
+	if (!rc)
+		rc = switch_on(p, j, err);
 	close_session(p, j);
 	p->start_ns = clock_mono_ns();
 	return rc;
@@ -116,6 +149,7 @@ static int end(struct prof_run *p, int *ret_fd, struct err *err)
 	if (j && p->is_changed && jemalloc_write_bool(j, "prof.active", false, NULL))
 		log_warn("sampling could not be switched off again");
 	close_session(p, j);
+	take_walk_back(p);
 	return rc;
 }
 
@@ -124,7 +158,7 @@ static bool is_alive(int32_t pid)
 	return !kill(pid, 0) || errno == EPERM;
 }
 
-static enum capture_end wait_for_end(int32_t pid, uint64_t end_ns)
+static enum capture_end wait_for_end(const struct prof_run *p, uint64_t end_ns)
 {
 	enum capture_end why = CAPTURE_END_TIME;
 	struct progress bar;
@@ -133,13 +167,15 @@ static enum capture_end wait_for_end(int32_t pid, uint64_t end_ns)
 		uint64_t now = clock_mono_ns();
 		if (now >= end_ns)
 			break;
-		if (stop_count() || !is_alive(pid)) {
+		if (stop_count() || !is_alive(p->pid)) {
 			why = stop_count() ? CAPTURE_END_STOPPED : CAPTURE_END_TARGET;
 			break;
 		}
 		struct pollfd fd = {.fd = stop_fd(), .events = POLLIN};
 		(void)poll(&fd, 1, (int)MIN((end_ns - now) / NS_PER_MS + 1, TICK_MS));
 		stop_drain();
+		if (p->walk)
+			prof_walk_tick(p->walk);
 		if (progress_due(&bar))
 			progress_text(&bar, "%" PRIu64 " s left",
 				      (uint64_t)((end_ns - now + NS_PER_SEC - 1) / NS_PER_SEC));
@@ -164,18 +200,29 @@ static int save_dump(const struct outputs *o, int from, char **ret_path, struct 
 	return rc;
 }
 
+static void add_walk(const struct prof_run *p, struct buf *to)
+{
+	if (p->no_walk)
+		buf_addf(to, "; stacks by jemalloc's own unwinder (%s)", p->no_walk);
+	else
+		buf_add_str(to, "; stacks by assay's unwinder");
+}
+
 static void add_facts(const struct prof_run *p, const char *name, struct profile *profile)
 {
 	CLEANUP(buf_release) struct buf held = {0};
+	CLEANUP(buf_release) struct buf tier = {0};
 	num_add_ns(&held, p->stopped_ns);
+	buf_add_str(&tier, p->is_reset ? "jemalloc-prof: what was sampled in the capture"
+			   : p->is_changed
+				   ? "jemalloc-prof: sampled in the capture, and before when it "
+				     "was on"
+				   : "jemalloc-prof: sampled since the process began");
+	add_walk(p, &tier);
 	profile_fact(profile, "target", name);
 	profile_fact(profile, HEAP_FACT_ALLOCATOR, p->plan.allocator_text);
 	profile_fact(profile, HEAP_FACT_ATTACHED, "attach");
-	profile_fact(profile, HEAP_FACT_TIER,
-		     p->is_reset     ? "jemalloc-prof: what was sampled in the capture"
-		     : p->is_changed ? "jemalloc-prof: sampled in the capture, and before when it "
-				       "was on"
-				     : "jemalloc-prof: sampled since the process began");
+	profile_fact(profile, HEAP_FACT_TIER, buf_str(&tier));
 	profile_fact(profile, "heap longest stop", buf_str(&held));
 }
 
@@ -220,14 +267,17 @@ static int run(struct prof_run *p, struct outputs *o, const struct chosen_target
 	int rc = begin(p, targets, err);
 	if (rc)
 		return rc;
-	log_note("%s; %s", p->plan.allocator_text,
+	CLEANUP(buf_release) struct buf walk = {0};
+	add_walk(p, &walk);
+	log_note("%s; %s%s", p->plan.allocator_text,
 		 p->is_reset     ? "its profiling runs at the rate that was asked for; what it had "
 				   "sampled before is forgotten"
 		 : p->is_changed ? "its profiling was off and runs now"
-				 : "its profiling runs already");
+				 : "its profiling runs already",
+		 buf_str(&walk));
 	uint64_t duration_ns =
 		t->duration_ns ? t->duration_ns : RECORDING_SECONDS_DEFAULT * NS_PER_SEC;
-	r.end = wait_for_end(p->pid, p->start_ns + duration_ns);
+	r.end = wait_for_end(p, p->start_ns + duration_ns);
 	r.duration_ns = clock_mono_ns() - p->start_ns;
 	int dump CLEANUP(close_p) = -1;
 	rc = end(p, &dump, err);
@@ -260,7 +310,9 @@ int heap_prof_run(const struct heap_prof_spec *spec, const struct chosen_target 
 		outputs_abandon(&o);
 		status = cmd_fail(&err);
 	}
+	take_walk_back(&p); /* where it failed half-way */
 	outputs_release(&o);
 	heap_plan_release(&p.plan);
+	free(p.no_walk);
 	return status;
 }

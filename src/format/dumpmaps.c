@@ -209,8 +209,10 @@ static void add_map(struct dumpmaps *m, struct map_line *l)
 		return;
 	vec_push(&m->maps, l->map);
 	const struct module *mod = &m->p->modules.p[l->map.module];
-	if (mod->kind == MODULE_ELF && !m->comm) {
-		const char *base = path_base(profile_text(m->p, mod->path));
+	const char *path = profile_text(m->p, mod->path);
+	/* The program comes first, but for the recorder (capture/heapspace.h), if it is there. */
+	if (mod->kind == MODULE_ELF && !m->comm && strncmp(path, "/memfd:assay-", 13)) {
+		const char *base = path_base(path);
 		m->comm = profile_cstr(m->p, base);
 	}
 	if (l->is_exec)

@@ -102,6 +102,38 @@ def row_heapsample():
         say('heapsample', 'sampled, %d thread(s): wall time' % threads, '%.3fx [%.3f, %.3f]' % (mid, low, high), '', True)
 
 
+def profiled_cpu(walk_is_ours, conf):
+    """CPU seconds of allocmix over jemalloc; with our unwinder from some milliseconds after its start on."""
+    path = os.path.join(WORK, 'mix.out')
+    env = dict(os.environ, MALLOC_CONF=conf)
+    with open(path, 'w') as out:
+        proc = subprocess.Popen([mix('allocmix_je'), '1', str(4 * OPS)], stdout=out, env=env)
+        if walk_is_ours:
+            time.sleep(0.02)  # the dynamic linker is done by then
+            subprocess.run(heap(fresh('prof.assay'), '-p', str(proc.pid), '60', options=['--tier', 'prof']), stdout=NULL,
+                           stderr=NULL)  # until the program ends, so without a dump
+        proc.wait()
+    m = COUNTED.search(open(path).read())
+    return float(m[7])
+
+
+def row_heapprof():
+    """jemalloc's own profiling at a sample each 4 KiB: the program's CPU time with jemalloc's unwinder and with ours."""
+    if not os.path.exists(mix('allocmix_je')):
+        say('heapprof', 'no libjemalloc here', '', '', False)
+        return
+    conf = 'prof:true,prof_active:true,lg_prof_sample:12'
+    ways = {'off': (False, 'prof:false'), "jemalloc's unwinder": (False, conf), "assay's unwinder": (True, conf)}
+    got = {w: [] for w in ways}
+    for _ in range(7):
+        for w, (walk_is_ours, c) in ways.items():
+            got[w].append(profiled_cpu(walk_is_ours, c))
+    for w, goal in (("jemalloc's unwinder", None), ("assay's unwinder", 2.0)):
+        mid, low, high = interval([a / b for a, b in zip(got[w], got['off'])])
+        say('heapprof', 'jemalloc profiles each 4 KiB, %s: CPU time of the program' % w,
+            '%.2fx [%.2f, %.2f]' % (mid, low, high), '<= %.1fx' % goal if goal else '', not goal or mid <= goal)
+
+
 def row_heapbytes():
     """Bytes of the recording for each event of a full trace."""
     path = fresh('bytes.assay')

@@ -639,26 +639,16 @@ static NO_FP void *through(void *(*f)(size_t), int depth, size_t n)
 	return p;
 }
 
-TEST(heapblob_unwinds_for_jemalloc_s_profiler)
+/* In a dump of now: how often the same return address follows itself in one stack, at most. */
+static uint32_t deepest_recursion(mallctl_fn ctl)
 {
-	if (run_with_room("heapblob_unwinds_for_jemalloc_s_profiler"))
-		return;
-	begin(&every);
-	mallctl_fn ctl = open_jemalloc("prof:true,prof_active:true,lg_prof_sample:0");
-	heap_fn ours = heap_world_fn(hw, heap_image()->prof_backtrace);
-	if (ctl("experimental.hooks.prof_backtrace", NULL, NULL, &ours, sizeof(ours)))
-		tap_skip("this jemalloc has no profiler");
-	void *(*je_malloc)(size_t) = (void *(*)(size_t))je("malloc");
-	void *p = through(je_malloc, 9, 123456);
-	CHECK(p != NULL);
 	char path[] = "/tmp/assay-heapblob-XXXXXX";
-	int fd = mkstemp(path);
+	CLEANUP(close_p) int fd = mkstemp(path);
 	const char *arg = path;
 	CHECK(fd >= 0 && ctl("prof.dump", NULL, NULL, &arg, sizeof(arg)) == 0);
 	CLEANUP(buf_release) struct buf text = {0};
 	CHECK(file_read(&text, path, 1 << 24, NULL) == 0);
 	unlink(path);
-	/* The line of that stack has the recursion's return address nine times. */
 	const char *line = strstr(buf_str(&text), "@ 0x");
 	uint32_t nr_most = 0;
 	for (; line; line = strstr(line + 1, "@ 0x")) {
@@ -674,8 +664,41 @@ TEST(heapblob_unwinds_for_jemalloc_s_profiler)
 		}
 		nr_most = MAX(nr_most, nr_same);
 	}
-	CHECK(nr_most >= 8);
-	close(fd);
+	return nr_most;
+}
+
+TEST(heapblob_unwinds_for_jemalloc_s_profiler)
+{
+	if (run_with_room("heapblob_unwinds_for_jemalloc_s_profiler"))
+		return;
+	begin(&every);
+	mallctl_fn ctl = open_jemalloc("prof:true,prof_active:true,lg_prof_sample:0");
+	heap_fn ours = heap_world_fn(hw, heap_image()->prof_backtrace);
+	uint64_t former = 0;
+	size_t nr = sizeof(former);
+	if (ctl("experimental.hooks.prof_backtrace", &former, &nr, &ours, sizeof(ours)))
+		tap_skip("this jemalloc has no profiler");
+	void *(*je_malloc)(size_t) = (void *(*)(size_t))je("malloc");
+	CHECK(through(je_malloc, 9, 123456) != NULL);
+	uint32_t nr_most = deepest_recursion(ctl);
+	CHECK(nr_most >= 8 && nr_most < 20);
+
+	/* Stopped, it asks the former function; where there is none, a stack is empty. */
+	heap_world_stop(hw);
+	CHECK(through(je_malloc, 24, 1234) != NULL);
+	CHECK(deepest_recursion(ctl) == nr_most);
+	hw->data->original[0] = former;
+	CHECK(through(je_malloc, 24, 12345) != NULL);
+	nr_most = deepest_recursion(ctl);
+	CHECK(nr_most >= 23 && nr_most < 30);
+
+	/* So it does when assay has been silent for too long, and then for good. */
+	hw->local->silent_tsc = 1;
+	hw->shared->alive_tsc = 1;
+	heap_world_start(hw);
+	CHECK(through(je_malloc, 40, 1234567) != NULL);
+	CHECK(deepest_recursion(ctl) >= 39);
+	CHECK(!hw->local->is_active && hw->shared->went_inert_tsc);
 	heap_world_free(hw);
 }
 #endif

@@ -1,0 +1,111 @@
+/* Our unwinder for jemalloc's profiling; see prof_walk.h. */
+#include "base/base.h"
+#include "session/prof_walk.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "capture/heapprocess.h"
+#include "capture/heapqueue.h"
+#include "capture/synth.h"
+#include "ingest/builder.h"
+#include "model/profile.h"
+#include "session/openers.h"
+
+#define TOLD_NS NS_PER_SEC /* between two looks at what is mapped */
+
+struct prof_walk {
+	int32_t pid;
+	struct profile *p; /* of names and modules, nobody reads it */
+	struct live_files files;
+	struct builder *builder;
+	const struct space *space;
+	struct heapqueue queue; /* stays empty: the image tells no events */
+	struct heapprocess *process;
+	uint64_t told_ns;
+};
+
+bool prof_walk_is_possible(const struct heap_plan *plan)
+{
+	const uint32_t *v = plan->version;
+	return plan->mallctl && (v[0] > 5 || (v[0] == 5 && v[1] >= 3));
+}
+
+static void space_changed(void *ctx, int32_t pid, const struct space *sp)
+{
+	struct prof_walk *w = ctx;
+	if (pid != w->pid)
+		return;
+	w->space = sp;
+	if (w->process)
+		heapprocess_space(w->process, sp);
+}
+
+static int tell(struct prof_walk *w, struct err *err)
+{
+	struct event_sink sink = builder_sink(w->builder);
+	w->told_ns = clock_mono_ns();
+	int rc = synth_process(w->pid, w->told_ns, &sink, err);
+	builder_tell_spaces(w->builder);
+	return rc;
+}
+
+static void walk_free(struct prof_walk *w)
+{
+	heapprocess_free(w->process);
+	builder_free(w->builder);
+	live_files_release(&w->files);
+	heapqueue_release(&w->queue);
+	profile_free(w->p);
+	free(w);
+}
+
+int prof_walk_begin(struct prof_walk **ret_w, int32_t pid, struct heap_plan *plan,
+		    const char *cache_dir, struct err *err)
+{
+	struct prof_walk *w = xcalloc(1, sizeof(*w));
+	w->pid = pid;
+	w->p = profile_new();
+	live_files_init(&w->files);
+	heapqueue_init(&w->queue);
+	w->builder = builder_new(w->p, &(struct builder_options){.opener = &w->files.opener,
+								 .cache_dir = cache_dir,
+								 .space_changed = space_changed,
+								 .ctx = w});
+	int rc = tell(w, err);
+	struct heapprocess_spec spec = {.pid = pid,
+					.start_ns = w->told_ns,
+					.is_every = true,
+					.space = w->space,
+					.queue = &w->queue};
+	if (!rc)
+		rc = heapprocess_attach(&w->process, &spec, plan, err);
+	if (!rc)
+		rc = heapprocess_start(w->process, err);
+	if (rc) {
+		if (w->process)
+			(void)prof_walk_end(w);
+		else
+			walk_free(w);
+		return rc;
+	}
+	*ret_w = w;
+	return 0;
+}
+
+void prof_walk_tick(struct prof_walk *w)
+{
+	(void)heapprocess_pass(w->process);
+	heapprocess_retire(w->process);
+	/* A process that is gone has no mappings, which is what the builder is told. */
+	if (clock_mono_ns() - w->told_ns > TOLD_NS)
+		(void)tell(w, NULL);
+}
+
+uint64_t prof_walk_end(struct prof_walk *w)
+{
+	heapprocess_stop(w->process);
+	heapprocess_end(w->process);
+	uint64_t ns = heapprocess_inject_info(w->process).stopped_ns;
+	walk_free(w);
+	return ns;
+}
