@@ -180,6 +180,8 @@ static void name_elf(struct namer *n, struct batch *b)
 		if (elf && symbolizer_new_elf(&w->symbolizer, elf, im->path, &w->search,
 					      n->options.symbolizer_flags, NULL))
 			w->symbolizer = NULL;
+		if (w->symbolizer)
+			symbolizer_use_cache(w->symbolizer, n->options.cache_dir);
 	}
 	if (!w->symbolizer) {
 		all_unnamed(b, im->missing == MODULE_CHANGED ? LOSS_UNSYM_CHANGED

@@ -20,6 +20,7 @@ struct namer_options {
 	size_t nr_debug_dirs;
 	unsigned symbolizer_flags;     /* enum symbolizer_flags */
 	unsigned demangle_flags;       /* enum demangle_flags */
+	const char *cache_dir;         /* for answers (symbol/namecache.h), may be NULL */
 	void (*on_thread_start)(void); /* called first by the worker; may be NULL */
 };
 

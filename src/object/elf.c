@@ -337,6 +337,13 @@ const struct elf_section *elf_section(const struct elf *e, const char *name)
 	return NULL;
 }
 
+int elf_stat(const struct elf *e, struct stat *ret_st)
+{
+	if (e->fd < 0)
+		return -ENOENT;
+	return fstat(e->fd, ret_st) ? -errno : 0;
+}
+
 size_t elf_build_id(const struct elf *e, uint8_t to[ELF_BUILD_ID_MAX])
 {
 	memcpy(to, e->build_id, sizeof(e->build_id));

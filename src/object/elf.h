@@ -13,6 +13,8 @@
 #ifndef ASSAY_OBJECT_ELF_H
 #define ASSAY_OBJECT_ELF_H
 
+#include <sys/stat.h>
+
 #include "base/base.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -75,6 +77,8 @@ int elf_section_read(const struct elf *e, const struct elf_section *s, struct bu
 /* Same by name; an absent section gives 0 and an empty view. Also finds .zdebug_* for .debug_*. */
 int elf_named_bytes(struct elf *e, const char *name, struct sv *ret_bytes, struct err *err);
 uint64_t elf_nr_bytes(const struct elf *e); /* of the file */
+/* What fstat says of the file; -ENOENT: the image is in memory. */
+int elf_stat(const struct elf *e, struct stat *ret_st);
 /* Bytes of the file at [offset, offset+n), into the caller's memory. */
 int elf_read(const struct elf *e, void *to, size_t n, uint64_t offset, struct err *err);
 

@@ -371,6 +371,7 @@ static void set_up_profile(struct capture *c)
 	c->namer = namer_new(c->p, builder_modules(c->builder), &c->files.opener,
 			     &(struct namer_options){.debug_dirs = o->debug_dirs,
 						     .nr_debug_dirs = o->nr_debug_dirs,
+						     .cache_dir = o->cache_dir,
 						     .symbolizer_flags = o->symbolizer_flags,
 						     .demangle_flags = o->demangle_flags,
 						     .on_thread_start = keep_naming_caps});

@@ -16,7 +16,7 @@ struct load_options {
 	size_t nr_debug_dirs;
 	unsigned symbolizer_flags; /* enum symbolizer_flags: less work, fewer details */
 	unsigned demangle_flags;   /* enum demangle_flags */
-	const char *cache_dir;     /* for unwind tables and kernel symbols, NULL = none */
+	const char *cache_dir;     /* for unwind tables, names and kernel symbols, NULL = none */
 	const char *dumps;         /* which of an allocator's dumps (dumpset.h), or NULL */
 };
 

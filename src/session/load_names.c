@@ -80,6 +80,7 @@ size_t load_names(struct profile *p, const struct load_options *options)
 	struct namer *namer =
 		namer_new(p, &modules, &files.opener,
 			  &(struct namer_options){.debug_dirs = options->debug_dirs,
+						  .cache_dir = options->cache_dir,
 						  .nr_debug_dirs = options->nr_debug_dirs,
 						  .symbolizer_flags = options->symbolizer_flags,
 						  .demangle_flags = options->demangle_flags});

@@ -89,6 +89,7 @@ static int load(struct profile **ret_p, read_fn read_events, const void *from,
 	struct namer *namer =
 		namer_new(p, builder_modules(builder), &files.opener,
 			  &(struct namer_options){.debug_dirs = options->debug_dirs,
+						  .cache_dir = options->cache_dir,
 						  .nr_debug_dirs = options->nr_debug_dirs,
 						  .symbolizer_flags = options->symbolizer_flags,
 						  .demangle_flags = options->demangle_flags});

@@ -16,6 +16,7 @@
 #include "object/ehframe.h"
 #include "symbol/callscan.h"
 #include "symbol/dwarf.h"
+#include "symbol/namecache.h"
 #include "symbol/plt.h"
 #include "symbol/symtab.h"
 
@@ -30,6 +31,9 @@ struct symbolizer {
 	struct symtab *names;
 	struct symtab *guesses;
 	struct dwarf *dwarf;
+	char *cache_dir; /* NULL: no cache */
+	struct name_cache *cache;
+	bool is_debug_tried;
 	struct symbolizer_stats stats;
 };
 
@@ -64,10 +68,20 @@ int symbolizer_new_elf(struct symbolizer **ret_s, struct elf *elf, const char *p
 	return 0;
 }
 
+void symbolizer_use_cache(struct symbolizer *s, const char *cache_dir)
+{
+	free(s->cache_dir);
+	s->cache_dir = cache_dir ? xstrdup(cache_dir) : NULL;
+}
+
 void symbolizer_free(struct symbolizer *s)
 {
 	if (!s)
 		return;
+	if (s->cache)
+		name_cache_store(s->cache);
+	name_cache_free(s->cache);
+	free(s->cache_dir);
 	dwarf_free(s->dwarf);
 	symtab_free(s->names);
 	symtab_free(s->guesses);
@@ -131,14 +145,43 @@ static void open_dwarf(struct symbolizer *s)
 		s->stats.nr_bad_sections++;
 }
 
-static void open_all(struct symbolizer *s)
+/* What the answers come from is not all known, or may change without a trace: split units. */
+static bool is_cacheable(const struct elf *e)
 {
-	if (s->names)
+	return !elf_section(e, ".debug_addr") && !elf_section(e, ".zdebug_addr") &&
+	       !elf_section(e, ".debug_sup");
+}
+
+static void open_cache(struct symbolizer *s)
+{
+	bool has_own = has_debug_info(s->elf);
+	struct elf *info = has_own || !s->debug ? s->elf : s->debug;
+	CLEANUP(elf_free_p) struct elf *alt = NULL;
+	if (!s->cache_dir || !is_cacheable(s->elf) || (s->debug && !is_cacheable(s->debug)))
 		return;
+	if (!(s->flags & SYMBOLIZER_NO_DWARF))
+		(void)debugfile_find_alt(&alt, info, has_own ? s->path : s->debug_path, s->search,
+					 NULL);
+	struct name_cache_sources from = {s->elf, s->debug, alt, s->flags};
+	s->cache = name_cache_open(s->cache_dir, &from);
+}
+
+static void open_debug(struct symbolizer *s)
+{
+	if (s->is_debug_tried)
+		return;
+	s->is_debug_tried = true;
 	bool needs_debug = !elf_section(s->elf, ".symtab") ||
 			   (!has_debug_info(s->elf) && !(s->flags & SYMBOLIZER_NO_DWARF));
 	if (needs_debug)
 		(void)debugfile_find(&s->debug, &s->debug_path, s->elf, s->path, s->search, NULL);
+	open_cache(s);
+}
+
+static void open_all(struct symbolizer *s)
+{
+	if (s->names)
+		return;
 	open_names(s);
 	open_dwarf(s);
 }
@@ -286,10 +329,78 @@ static int query_dwarf(struct batch *b, size_t nr_unique, struct err *err)
 	return dwarf_query(b->s->dwarf, b->unique, nr_unique, flags, answer, b, err);
 }
 
+static int query_sources(struct batch *b, size_t nr_unique, struct err *err)
+{
+	open_all(b->s);
+	int rc = 0;
+	if (b->s->dwarf)
+		rc = query_dwarf(b, nr_unique, err);
+	else
+		for (size_t i = 0; i < nr_unique; i++)
+			answer(b, i, NULL, 0);
+	vec_release(&b->frames);
+	return rc;
+}
+
+/* What is being added to the cache. */
+struct filling {
+	struct name_cache *cache;
+	const uint64_t *asked;
+	bool is_whole; /* all of it was taken */
+};
+
+static void fill(void *ctx, size_t query, const struct symbol_frame *frames, size_t nr,
+		 enum symbol_source source)
+{
+	struct filling *f = ctx;
+	if (!name_cache_add(f->cache, f->asked[query], frames, nr, source))
+		f->is_whole = false;
+}
+
+/* Brings the cache to where it has every address. False: it cannot. */
+static bool fill_cache(struct symbolizer *s, const uint64_t *unique, size_t nr_unique)
+{
+	uint64_t *missing CLEANUP(free_p) = xcalloc(nr_unique + 1, sizeof(*missing));
+	struct lookup *lookups CLEANUP(free_p) = xcalloc(nr_unique + 1, sizeof(*lookups));
+	size_t nr = 0;
+	for (size_t i = 0; i < nr_unique; i++) {
+		const struct symbol_frame *frames;
+		size_t nr_frames;
+		enum symbol_source source;
+		if (name_cache_find(s->cache, unique[i], &frames, &nr_frames, &source))
+			continue;
+		missing[nr] = unique[i];
+		lookups[nr] = (struct lookup){unique[i], nr};
+		nr++;
+	}
+	if (!nr)
+		return true;
+	struct filling filling = {s->cache, missing, true};
+	struct batch b = {.s = s,
+			  .lookups = lookups,
+			  .nr = nr,
+			  .unique = missing,
+			  .result = fill,
+			  .ctx = &filling};
+	return nr <= name_cache_left(s->cache) && !query_sources(&b, nr, NULL) && filling.is_whole;
+}
+
+/* The cache has them all. */
+static void answer_from_cache(struct batch *b)
+{
+	for (size_t i = 0; i < b->nr; i++) {
+		const struct symbol_frame *frames;
+		size_t nr;
+		enum symbol_source source;
+		if (name_cache_find(b->s->cache, b->lookups[i].vaddr, &frames, &nr, &source))
+			b->result(b->ctx, b->lookups[i].query, frames, nr, source);
+	}
+}
+
 int symbolizer_query(struct symbolizer *s, const uint64_t *vaddrs, size_t nr,
 		     symbol_result_fn result, void *ctx, struct err *err)
 {
-	open_all(s);
+	open_debug(s);
 	struct lookup *lookups CLEANUP(free_p) = sorted(vaddrs, nr);
 	uint64_t *unique CLEANUP(free_p) = xcalloc(nr + 1, sizeof(*unique));
 	size_t nr_unique = 0;
@@ -303,12 +414,8 @@ int symbolizer_query(struct symbolizer *s, const uint64_t *vaddrs, size_t nr,
 			  .unique = unique,
 			  .result = result,
 			  .ctx = ctx};
-	int rc = 0;
-	if (s->dwarf)
-		rc = query_dwarf(&b, nr_unique, err);
-	else
-		for (size_t i = 0; i < nr_unique; i++)
-			answer(&b, i, NULL, 0);
-	vec_release(&b.frames);
-	return rc;
+	if (!s->cache || !fill_cache(s, unique, nr_unique))
+		return query_sources(&b, nr_unique, err);
+	answer_from_cache(&b);
+	return 0;
 }

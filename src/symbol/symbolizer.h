@@ -73,6 +73,11 @@ struct symbolizer; /* opaque */
  */
 int symbolizer_new_elf(struct symbolizer **ret_s, struct elf *elf, const char *path,
 		       const struct debug_search *search, unsigned flags, struct err *err);
+/*
+ * Before the first query: answers are taken from and put into the cache of this folder
+ * (symbol/namecache.h), written by symbolizer_free.
+ */
+void symbolizer_use_cache(struct symbolizer *s, const char *cache_dir);
 void symbolizer_free(struct symbolizer *s);
 void symbolizer_free_p(struct symbolizer **s);
 /* Counts of what the first query opened; zeroes before it. */

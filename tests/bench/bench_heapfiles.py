@@ -52,11 +52,12 @@ def row_dump():
     if abs(got - total) > len(lines):
         print('dump: totals differ, jeprof %d, assay %d bytes' % (total, got))
         return
-    b, a = pair(theirs, ours)
-    say('dump', 'dump to table and flame graph (jeprof %.2f s of CPU)' % b, '%.1fx faster, %.0f ms' % (b / a, a * 1e3),
-        '>= 50x', b / a >= 50)
-    b, a = walls(theirs, ours)
-    say('dump', 'the same, wall', '%.1fx faster, %.0f ms' % (b / a, a * 1e3), '>= 50x', b / a >= 50)
+    cold = ['sh', '-c', 'rm -rf %s/cold && export XDG_CACHE_HOME=%s/cold && %s' % (WORK, WORK, ours[2])]
+    for how, cmd, goal in (('names known from before', ours, 50), ('first time', cold, None)):
+        for what, measure in (('CPU', pair), ('wall', walls)):
+            b, a = measure(theirs, cmd)
+            say('dump', 'dump to table and flame graph, %s (jeprof %.2f s), %s' % (how, b, what),
+                '%.1fx faster, %.0f ms' % (b / a, a * 1e3), '>= %dx' % goal if goal else '', not goal or b / a >= goal)
 
 
 def make_heaptrack(path):

@@ -1,0 +1,401 @@
+/*
+ * One file a binary: header | entries by address | frames | texts, see namecache.h. It is read
+ * into memory whole and, when answers were added, written whole and renamed into place.
+ */
+#include "base/base.h"
+#include "symbol/namecache.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/intern.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/vec.h"
+
+#define CACHE_MAGIC   0x316d6e7961617361ull /* "asaaynm1" */
+#define CACHE_VERSION 1u
+#define FILE_BYTES    ((uint64_t)16 << 20)
+#define FRAMES_MAX    ((size_t)1 << 19)
+#define SUFFIX        ".names"
+
+enum frame_bits { FRAME_INLINED = 1 << 0, FRAME_GUESSED = 1 << 1 };
+
+struct cache_header {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t nr_entries;
+	uint32_t nr_frames;
+	uint32_t nr_text_bytes;
+	uint64_t checksum; /* of what follows this field */
+	uint64_t source[2];
+};
+struct cache_entry {
+	uint64_t vaddr;
+	uint32_t first_frame;
+	uint16_t nr_frames;
+	uint16_t source;
+};
+struct cache_frame {
+	uint64_t func_start;
+	uint32_t linkage, nr_linkage; /* in the texts */
+	uint32_t file, nr_file;
+	uint32_t line;
+	uint32_t bits;
+};
+_Static_assert(sizeof(struct cache_header) == 48, "cache header size");
+_Static_assert(sizeof(struct cache_entry) == 16, "cache entry size");
+_Static_assert(sizeof(struct cache_frame) == 32, "cache frame size");
+
+#define CHECKSUM_FROM (offsetof(struct cache_header, source))
+
+struct name_cache {
+	char *dir;
+	char *path;
+	uint64_t source[2]; /* hashes of what the answers came from */
+	struct buf file;    /* as read; frames point into it */
+	struct intern texts;
+	VEC(struct cache_entry) entries;
+	VEC(struct symbol_frame) frames;
+	struct map idx; /* address -> index + 1 in entries */
+	bool is_changed;
+};
+
+/* ---- what the answers came from ---- */
+
+static void mix_stat(uint64_t source[2], const struct stat *st)
+{
+	const uint64_t facts[] = {st->st_dev,
+				  st->st_ino,
+				  (uint64_t)st->st_size,
+				  (uint64_t)st->st_mtim.tv_sec,
+				  (uint64_t)st->st_mtim.tv_nsec,
+				  (uint64_t)st->st_ctim.tv_sec,
+				  (uint64_t)st->st_ctim.tv_nsec};
+	for (size_t i = 0; i < ARRAY_LEN(facts); i++) {
+		source[0] = hash_mix(source[0], facts[i]);
+		source[1] = hash_mix(facts[i], source[1] + i);
+	}
+}
+
+static bool mix_image(uint64_t source[2], const struct elf *e)
+{
+	struct stat st = {0};
+	if (e && elf_stat(e, &st))
+		return false;
+	mix_stat(source, &st);
+	return true;
+}
+
+static bool identify(struct name_cache *c, const struct name_cache_sources *from)
+{
+	struct stat self;
+	c->source[0] = CACHE_VERSION;
+	c->source[1] = from->flags;
+	/* Another build of this program may name better. */
+	if (stat("/proc/self/exe", &self))
+		return false;
+	mix_stat(c->source, &self);
+	return mix_image(c->source, from->binary) && mix_image(c->source, from->debug) &&
+	       mix_image(c->source, from->alt);
+}
+
+static char *cache_path(const char *cache_dir, const struct elf *binary)
+{
+	uint8_t id[ELF_BUILD_ID_MAX];
+	char hex[ELF_BUILD_ID_MAX * 2 + 1] = "";
+	size_t n = elf_build_id(binary, id);
+	/* Fewer than 8 bytes do not identify anything. */
+	if (n < 8)
+		return NULL;
+	for (size_t i = 0; i < n; i++)
+		(void)snprintf(hex + i * 2, 3, "%02x", id[i]);
+	return xasprintf("%s/%s" SUFFIX, cache_dir, hex);
+}
+
+/* ---- reading ---- */
+
+static bool read_file(struct buf *to, const char *path)
+{
+	struct stat st;
+	CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	return fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+	       !(st.st_mode & 022) && st.st_size >= (off_t)sizeof(struct cache_header) &&
+	       (uint64_t)st.st_size <= FILE_BYTES && !file_read_fd(to, fd, FILE_BYTES, NULL);
+}
+
+static bool take_text(struct sv *ret, const struct cache_header *h, const char *texts,
+		      uint32_t from, uint32_t n)
+{
+	if (from > h->nr_text_bytes || n > h->nr_text_bytes - from)
+		return false;
+	*ret = sv_from(texts + from, n);
+	return true;
+}
+
+static bool take_frames(struct name_cache *c, const struct cache_header *h, const char *p,
+			const char *texts)
+{
+	for (uint32_t i = 0; i < h->nr_frames; i++) {
+		struct cache_frame f;
+		memcpy(&f, p + i * sizeof(f), sizeof(f));
+		struct symbol_frame *to = vec_add(&c->frames);
+		to->func_start = f.func_start;
+		to->line = f.line;
+		to->is_inlined = f.bits & FRAME_INLINED;
+		to->is_guessed = f.bits & FRAME_GUESSED;
+		if (!take_text(&to->linkage, h, texts, f.linkage, f.nr_linkage) ||
+		    !take_text(&to->file, h, texts, f.file, f.nr_file))
+			return false;
+	}
+	return true;
+}
+
+static bool take_entries(struct name_cache *c, const struct cache_header *h, const char *p)
+{
+	for (uint32_t i = 0; i < h->nr_entries; i++) {
+		struct cache_entry e;
+		bool is_new;
+		memcpy(&e, p + i * sizeof(e), sizeof(e));
+		if (!e.nr_frames || e.first_frame > h->nr_frames ||
+		    e.nr_frames > h->nr_frames - e.first_frame || e.source > SYMBOL_CALLED)
+			return false;
+		uint32_t *idx = map_put(&c->idx, e.vaddr, &is_new);
+		if (!is_new)
+			return false;
+		vec_push(&c->entries, e);
+		*idx = (uint32_t)c->entries.n;
+	}
+	return true;
+}
+
+static bool load(struct name_cache *c)
+{
+	struct cache_header h;
+	if (!read_file(&c->file, c->path) || c->file.n < sizeof(h))
+		return false;
+	memcpy(&h, c->file.p, sizeof(h));
+	if (h.magic != CACHE_MAGIC || h.version != CACHE_VERSION || h.source[0] != c->source[0] ||
+	    h.source[1] != c->source[1] || h.nr_entries > NAME_CACHE_ADDRESSES ||
+	    h.nr_frames > FRAMES_MAX)
+		return false;
+	uint64_t frames = sizeof(h) + (uint64_t)h.nr_entries * sizeof(struct cache_entry);
+	uint64_t texts = frames + (uint64_t)h.nr_frames * sizeof(struct cache_frame);
+	if (texts + h.nr_text_bytes != c->file.n ||
+	    hash_bytes(c->file.p + CHECKSUM_FROM, c->file.n - CHECKSUM_FROM) != h.checksum)
+		return false;
+	return take_frames(c, &h, (const char *)c->file.p + frames,
+			   (const char *)c->file.p + texts) &&
+	       take_entries(c, &h, (const char *)c->file.p + sizeof(h));
+}
+
+static void forget(struct name_cache *c)
+{
+	vec_clear(&c->entries);
+	vec_clear(&c->frames);
+	map_clear(&c->idx);
+	buf_clear(&c->file);
+}
+
+struct name_cache *name_cache_open(const char *cache_dir, const struct name_cache_sources *from)
+{
+	char *path = cache_path(cache_dir, from->binary);
+	if (!path)
+		return NULL;
+	struct name_cache *c = xcalloc(1, sizeof(*c));
+	c->dir = xstrdup(cache_dir);
+	c->path = path;
+	if (!identify(c, from)) {
+		name_cache_free(c);
+		return NULL;
+	}
+	if (!load(c))
+		forget(c);
+	return c;
+}
+
+void name_cache_free(struct name_cache *c)
+{
+	if (!c)
+		return;
+	buf_release(&c->file);
+	intern_release(&c->texts);
+	vec_release(&c->entries);
+	vec_release(&c->frames);
+	map_release(&c->idx);
+	free(c->path);
+	free(c->dir);
+	free(c);
+}
+
+/* ---- use ---- */
+
+bool name_cache_find(const struct name_cache *c, uint64_t vaddr, const struct symbol_frame **ret_f,
+		     size_t *ret_nr, enum symbol_source *ret_source)
+{
+	const uint32_t *idx = map_get(&c->idx, vaddr);
+	if (!idx)
+		return false;
+	const struct cache_entry *e = &c->entries.p[*idx - 1];
+	*ret_f = c->frames.p + e->first_frame;
+	*ret_nr = e->nr_frames;
+	*ret_source = (enum symbol_source)e->source;
+	return true;
+}
+
+size_t name_cache_left(const struct name_cache *c)
+{
+	return NAME_CACHE_ADDRESSES - c->entries.n;
+}
+
+/* The answer's own texts end with the answer. */
+static struct sv keep_text(struct name_cache *c, struct sv s)
+{
+	return intern_get(&c->texts, intern_add(&c->texts, s.p, s.n));
+}
+
+bool name_cache_add(struct name_cache *c, uint64_t vaddr, const struct symbol_frame *frames,
+		    size_t nr, enum symbol_source source)
+{
+	if (!nr || nr > UINT16_MAX || !name_cache_left(c) || nr > FRAMES_MAX - c->frames.n)
+		return false;
+	bool is_new;
+	uint32_t *idx = map_put(&c->idx, vaddr, &is_new);
+	if (!is_new)
+		return true;
+	vec_push(&c->entries, (struct cache_entry){.vaddr = vaddr,
+						   .first_frame = (uint32_t)c->frames.n,
+						   .nr_frames = (uint16_t)nr,
+						   .source = (uint16_t)source});
+	*idx = (uint32_t)c->entries.n;
+	for (size_t i = 0; i < nr; i++) {
+		struct symbol_frame f = frames[i];
+		f.linkage = keep_text(c, f.linkage);
+		f.file = keep_text(c, f.file);
+		vec_push(&c->frames, f);
+	}
+	c->is_changed = true;
+	return true;
+}
+
+/* ---- writing ---- */
+
+struct text_place {
+	uint32_t from;
+	bool is_put;
+};
+
+struct text_pool {
+	struct intern seen;
+	VEC(struct text_place) places; /* by id in seen */
+	struct buf bytes;
+};
+
+static uint32_t put_text(struct text_pool *t, struct sv s)
+{
+	uint32_t id = intern_add(&t->seen, s.p, s.n);
+	while (t->places.n <= id)
+		(void)vec_add(&t->places);
+	struct text_place *at = &t->places.p[id];
+	if (!at->is_put) {
+		*at = (struct text_place){(uint32_t)t->bytes.n, true};
+		buf_add(&t->bytes, s.p, s.n);
+	}
+	return at->from;
+}
+
+static void put_frames(const struct name_cache *c, struct buf *b, struct text_pool *texts)
+{
+	vec_foreach(f, &c->frames) {
+		struct cache_frame out = {
+			.func_start = f->func_start,
+			.linkage = put_text(texts, f->linkage),
+			.nr_linkage = (uint32_t)f->linkage.n,
+			.file = put_text(texts, f->file),
+			.nr_file = (uint32_t)f->file.n,
+			.line = f->line,
+			.bits = (f->is_inlined ? FRAME_INLINED : 0) |
+				(f->is_guessed ? FRAME_GUESSED : 0),
+		};
+		buf_add(b, &out, sizeof(out));
+	}
+}
+
+static void to_bytes(const struct name_cache *c, struct buf *b)
+{
+	struct text_pool texts = {0};
+	struct cache_header h = {.magic = CACHE_MAGIC,
+				 .version = CACHE_VERSION,
+				 .nr_entries = (uint32_t)c->entries.n,
+				 .nr_frames = (uint32_t)c->frames.n,
+				 .source = {c->source[0], c->source[1]}};
+	buf_add(b, &h, sizeof(h));
+	buf_add(b, c->entries.p, c->entries.n * sizeof(*c->entries.p));
+	put_frames(c, b, &texts);
+	buf_add(b, texts.bytes.p, texts.bytes.n);
+	h.nr_text_bytes = (uint32_t)texts.bytes.n;
+	memcpy(b->p, &h, sizeof(h));
+	h.checksum = hash_bytes(b->p + CHECKSUM_FROM, b->n - CHECKSUM_FROM);
+	memcpy(b->p, &h, sizeof(h));
+	intern_release(&texts.seen);
+	vec_release(&texts.places);
+	buf_release(&texts.bytes);
+}
+
+/* Adds up the bytes of the folder's files; the oldest goes to @ret_oldest. */
+static uint64_t sum_files(DIR *d, char ret_oldest[NAME_MAX + 1])
+{
+	uint64_t sum = 0;
+	struct timespec first = {0};
+	ret_oldest[0] = 0;
+	rewinddir(d);
+	for (struct dirent *e; (e = readdir(d));) {
+		struct stat st;
+		if (!sv_has_suffix(sv_from_str(e->d_name), SV(SUFFIX)) ||
+		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+			continue;
+		sum += (uint64_t)st.st_size;
+		bool is_older =
+			st.st_mtim.tv_sec < first.tv_sec ||
+			(st.st_mtim.tv_sec == first.tv_sec && st.st_mtim.tv_nsec < first.tv_nsec);
+		if (ret_oldest[0] && !is_older)
+			continue;
+		first = st.st_mtim;
+		(void)snprintf(ret_oldest, NAME_MAX + 1, "%s", e->d_name);
+	}
+	return sum;
+}
+
+/* A few files a store at most: the folder shrinks back over the next ones. */
+static void make_room(const char *dir)
+{
+	char oldest[NAME_MAX + 1];
+	DIR *d = opendir(dir);
+	if (!d)
+		return;
+	for (int i = 0; i < 4 && sum_files(d, oldest) > NAME_CACHE_DIR_BYTES; i++)
+		if (unlinkat(dirfd(d), oldest, 0))
+			break;
+	closedir(d);
+}
+
+void name_cache_store(struct name_cache *c)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	CLEANUP(out_release) struct out o = {.fd = -1};
+	if (!c->is_changed || dir_make(c->dir, 0700, NULL))
+		return;
+	to_bytes(c, &b);
+	c->is_changed = false;
+	if (b.n > FILE_BYTES || out_open(&o, c->path, 0600, NULL) || out_write(&o, b.p, b.n, NULL))
+		return;
+	if (!out_commit(&o, NULL))
+		make_room(c->dir);
+}
