@@ -228,6 +228,11 @@ static int add_thread(struct engine *e, int32_t tid, struct err *err)
 		  : 0;
 }
 
+int engine_add(struct engine *e, int32_t pid, struct err *err)
+{
+	return add_process(e, pid, KPROC_TARGET, err);
+}
+
 static int add_targets(struct engine *e, struct err *err)
 {
 	const struct engine_spec *s = &e->spec;
@@ -587,6 +592,12 @@ int engine_load(struct engine *e, struct err *err)
 
 int engine_start(struct engine *e, struct err *err)
 {
+	return engine_load(e, err);
+}
+
+int engine_add(struct engine *e, int32_t pid, struct err *err)
+{
+	(void)pid;
 	return engine_load(e, err);
 }
 

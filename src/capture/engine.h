@@ -92,6 +92,9 @@ void engine_stop(struct engine *e);
 void engine_free(struct engine *e);
 void engine_free_p(struct engine **e);
 
+/* One more process, and what it forks from now on. */
+int engine_add(struct engine *e, int32_t pid, struct err *err);
+
 /* The program for sampling events (PERF_EVENT_IOC_SET_BPF), -1 = not loaded. */
 int engine_sample_prog(const struct engine *e);
 /* The process's executable mappings are these now; borrowed until told otherwise. NULL: it is gone.

@@ -253,8 +253,11 @@ static void note_plan(struct heapsource *h, int32_t pid, const struct heap_plan 
 {
 	if (h->spec.on_plan)
 		h->spec.on_plan(h->spec.ctx, pid, plan);
-	if (h->reason)
+	/* of a launched command the program counts, not the shells that led to it */
+	if (h->reason && !(h->spec.child && pid == h->spec.child))
 		return;
+	free_p(&h->reason);
+	free_p(&h->allocator);
 	h->reason = xstrdup(plan->reason ? plan->reason : "");
 	h->allocator = xstrdup(plan->allocator_text ? plan->allocator_text : "");
 	h->info.tier = plan->tier;
@@ -294,6 +297,15 @@ static int tell_mappings(struct heapsource *h, int32_t pid, struct err *err)
 	return rc ? rc : h->sink->event(h->sink->ctx, &end, err);
 }
 
+static int grow(struct heapsource *h, int32_t pid, struct err *err)
+{
+	int rc = h->spec.grow(h->spec.grow_ctx, pid, space_of(h, pid), err);
+	if (rc)
+		return err_wrap(err, "growth of memory");
+	h->info.nr_grown++;
+	return 0;
+}
+
 static int attach(struct heapsource *h, int32_t pid, bool is_held, struct err *err)
 {
 	CLEANUP(heap_plan_release) struct heap_plan plan = {0};
@@ -302,6 +314,8 @@ static int attach(struct heapsource *h, int32_t pid, bool is_held, struct err *e
 	if (rc)
 		return rc;
 	note_plan(h, pid, &plan);
+	if (plan.tier == HEAP_TIER_GROWTH && h->spec.grow)
+		return grow(h, pid, err);
 	if (plan.tier != HEAP_TIER_PATCH && plan.tier != HEAP_TIER_HOOKS)
 		return err_set(err, -ENOTSUP, "nothing to record with: %s",
 			       plan.reason ? plan.reason : "no allocator was found");

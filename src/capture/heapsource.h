@@ -37,6 +37,9 @@ struct heapsource_spec {
 	/* Filled in by session/ from the options of the capture. */
 	const struct pid_list *pids;
 	int32_t child;
+	/* Records the growth of one of which nothing else can be; NULL: nobody can. */
+	int (*grow)(void *ctx, int32_t pid, const struct space *sp, struct err *err);
+	void *grow_ctx;
 	/* A process is about to be recorded, or was not; told by the thread of the capture. */
 	void (*on_plan)(void *ctx, int32_t pid, const struct heap_plan *plan);
 	void (*on_refused)(void *ctx, int32_t pid, const struct err *why);
@@ -45,6 +48,7 @@ struct heapsource_spec {
 
 struct heapsource_info {
 	size_t nr_processes;    /* recorded, one for each program that they executed */
+	size_t nr_grown;        /* of which growth is recorded instead */
 	size_t nr_refused;      /* wanted, but not recorded */
 	size_t nr_not_followed; /* forked and left alone */
 	size_t nr_too_short;    /* to be followed, but gone before they could be attached to */

@@ -59,6 +59,8 @@ void heap_way_apply(const struct heap_way *w, struct capture_options *o,
 		    struct heapsource_spec *spec)
 {
 	o->programs = ENGINE_HEAP | ENGINE_MEMORY;
+	/* for what is executed later and can be recorded in no other way */
+	o->io_parts = IO_PART_GROWTH;
 	spec->why = w->reason;
 	if (w->tier == HEAP_TIER_UPROBES) {
 		o->programs = ENGINE_PROBES | ENGINE_MEMORY;

@@ -28,6 +28,7 @@
 #include "ingest/naming.h"
 #include "model/heap.h"
 #include "model/heaptables.h"
+#include "session/growlater.h"
 #include "session/markbox.h"
 #include "session/openers.h"
 #include "session/sources.h"
@@ -54,6 +55,7 @@ struct capture {
 	struct engine *engine;   /* NULL: no programs in the kernel */
 	struct sampler *sampler; /* NULL: a source tells mappings and names itself */
 	struct sources sources;
+	struct growlater growlater;
 	struct event_sink builder_sink;
 	struct event_sink sink;         /* the builder's, strangers introduced */
 	struct event_sink sources_sink; /* of what has no mappings of its own to tell */
@@ -104,7 +106,7 @@ static void space_changed(void *ctx, int32_t pid, const struct space *sp)
 static uint64_t side_peek_ns(void *ctx)
 {
 	const struct capture *c = ctx;
-	return engine_peek_ns(c->engine);
+	return c->engine ? engine_peek_ns(c->engine) : UINT64_MAX;
 }
 
 static int side_deliver(void *ctx, const struct event_sink *sink, struct err *err)
@@ -117,7 +119,8 @@ static void side_applied(void *ctx, uint64_t time_ns)
 {
 	const struct capture *c = ctx;
 	builder_tell_spaces(c->builder);
-	engine_applied(c->engine, time_ns);
+	if (c->engine)
+		engine_applied(c->engine, time_ns);
 }
 
 /* Samples that the user wants to be taken by perf itself. */
@@ -140,12 +143,21 @@ static struct engine_spec engine_spec_of(const struct capture *c)
 	return spec;
 }
 
-static struct source_env source_env_of(const struct capture *c)
+static int grow(void *ctx, int32_t pid, const struct space *sp, struct err *err)
+{
+	struct capture *c = ctx;
+	return growlater_add(&c->growlater, &c->engine, &c->sources, c->p, c->builder, pid, sp,
+			     err);
+}
+
+static struct source_env source_env_of(struct capture *c)
 {
 	bool has_cpu = c->options->programs & ENGINE_CPU;
 	return (struct source_env){.options = c->options,
 				   .engine = c->engine,
 				   .child = c->options->target ? 0 : c->child.pid,
+				   .grow = growlater_is_possible(c->options) ? grow : NULL,
+				   .grow_ctx = c,
 				   .has_sampler = c->engine || has_cpu};
 }
 
@@ -201,6 +213,7 @@ static void capture_release(struct capture *c)
 {
 	markbox_free(c->marks);
 	sources_release(&c->sources);
+	growlater_release(&c->growlater);
 	sampler_free(c->sampler);
 	engine_free(c->engine);
 	watch_release(&c->watch);
@@ -278,10 +291,11 @@ static int open_sampler(struct capture *c, struct err *err)
 	if (c->engine) {
 		spec.prog_fd = has_cpu && !is_copying(o) ? engine_sample_prog(c->engine) : -1;
 		spec.flags |= spec.prog_fd >= 0 ? PERFOPEN_PROG : has_cpu ? 0 : PERFOPEN_SIDEBAND;
-		spec.side = (struct side){side_peek_ns, side_deliver, side_applied, c};
 	} else if (!has_cpu) {
 		spec.flags |= PERFOPEN_SIDEBAND;
 	}
+	if (c->engine || growlater_is_possible(o))
+		spec.side = (struct side){side_peek_ns, side_deliver, side_applied, c};
 	if (o->target) {
 		spec.pids = &o->target->pids;
 		spec.tids = &o->target->tids;
@@ -393,7 +407,8 @@ static int prepare(struct capture *c, struct capture_result *r, struct err *err)
 	if (rc)
 		return rc;
 	r->has_engine = c->engine != NULL;
-	host_keep_caps(HOST_CAPTURING); /* the events are open; growing them needs PERFMON */
+	if (!growlater_is_possible(o))          /* that loads programs when it comes to it */
+		host_keep_caps(HOST_CAPTURING); /* growing events, which are open, needs PERFMON */
 	if (o->programs & ENGINE_CPU && o->flags & CAPTURE_GROWTH) {
 		uint32_t table = heap_table(c->p, HEAP_KIND_GROWTH, HEAP_TABLE_ESTIMATE);
 		builder_set_bytes_table(c->builder, SPEC_CPU, table, PAGE_BYTES);
@@ -716,6 +731,7 @@ static int run(struct capture *c, struct capture_result *r, struct err *err)
 	r->own_cpu_ns -= MIN(naming_during, r->own_cpu_ns);
 	note_sampler(c, r);
 	if (c->engine) {
+		r->has_engine = true;
 		r->engine = engine_info(c->engine);
 		c->p->losses.nr[LOSS_UNPARSED] += r->engine.nr_bad;
 	}

@@ -24,6 +24,8 @@ static int heap_kind_open(void **ret_s, const struct source_env *env, struct err
 	k->spec = *env->options->heap;
 	k->spec.pids = env->options->target ? &env->options->target->pids : NULL;
 	k->spec.child = env->child;
+	k->spec.grow = env->grow;
+	k->spec.grow_ctx = env->grow_ctx;
 	*ret_s = k;
 	return heapsource_new(&k->source, &k->spec, err);
 }

@@ -94,6 +94,7 @@ struct io_kind {
 	int32_t pid; /* whose memory cgroup is looked at, 0 = nobody's */
 	bool wants_pressure;
 	bool wants_growth;
+	bool is_beside;  /* growth of some, while the heap of others is recorded */
 	const char *why; /* growth, and nothing better; may be NULL */
 	struct mempressure before;
 	bool has_reads; /* of @pid alone */
@@ -114,6 +115,7 @@ static int io_kind_open(void **ret_s, const struct source_env *env, struct err *
 	/* whoever puts the command into a group tells of it, too */
 	k->wants_pressure = env->options->io_parts & IO_PART_RECLAIM && !env->options->gate;
 	k->wants_growth = env->options->io_parts & IO_PART_GROWTH;
+	k->is_beside = env->options->programs & ENGINE_HEAP;
 	k->why = env->options->heap ? env->options->heap->why : NULL;
 	*ret_s = k;
 	return 0;
@@ -199,7 +201,8 @@ static void add_growth_facts(struct profile *p, const struct io_kind *k, const s
 {
 	CLEANUP(buf_release) struct buf tier = {0};
 	buf_addf(&tier, "growth%s%s", k->why ? ": " : "", k->why ? k->why : "");
-	profile_fact(p, HEAP_FACT_TIER, buf_str(&tier));
+	if (!k->is_beside)
+		profile_fact(p, HEAP_FACT_TIER, buf_str(&tier));
 	profile_fact(p, "growth",
 		     i->has_fault_pages ? "pages that the kernel handed out, exactly"
 					: "one page a fault: huge pages count as small ones");

@@ -39,6 +39,32 @@ int sources_open(struct sources *s, const struct source_env *env, struct err *er
 	return 0;
 }
 
+int sources_add(struct sources *s, unsigned program, struct err *err)
+{
+	size_t nr_before = s->list.n;
+	const struct source_kind *kind;
+	int rc = 0;
+	for (size_t i = 0; !rc && (kind = source_kind_at(i)); i++) {
+		if (!kind->needs_engine || !(kind->program & program))
+			continue;
+		struct source one = {.kind = kind, .next_ns = s->env.start_ns};
+		rc = kind->open(&one.self, &s->env, err);
+		if (!rc)
+			vec_push(&s->list, one);
+	}
+	rc = rc ? rc : engine_load(s->env.engine, err);
+	for (size_t i = nr_before; !rc && i < s->list.n; i++)
+		rc = s->list.p[i].kind->load(s->list.p[i].self, &s->env, err);
+	rc = rc ? rc : engine_start(s->env.engine, err);
+	for (size_t i = nr_before; !rc && i < s->list.n; i++)
+		rc = s->list.p[i].kind->start(s->list.p[i].self, &s->env, NULL, err);
+	while (rc && s->list.n > nr_before) {
+		struct source *one = &s->list.p[--s->list.n];
+		one->kind->free(one->self);
+	}
+	return rc;
+}
+
 int sources_load(struct sources *s, struct err *err)
 {
 	int rc = 0;
@@ -54,7 +80,8 @@ int sources_start(struct sources *s, uint64_t start_ns, const struct event_sink 
 {
 	s->env.start_ns = start_ns;
 	int rc = 0;
-	for (size_t i = 0; !rc && i < s->list.n; i++) {
+	size_t nr = s->list.n; /* those that are added by then are started already */
+	for (size_t i = 0; !rc && i < nr; i++) {
 		struct source *one = &s->list.p[i];
 		one->next_ns = start_ns;
 		rc = one->kind->start ? one->kind->start(one->self, &s->env, sink, err) : 0;

@@ -27,7 +27,10 @@ struct source_env {
 	struct engine *engine; /* NULL: no programs in the kernel */
 	int32_t child;         /* a launched command at its gate, or 0 */
 	bool has_sampler;      /* mappings, names, births and ends come from the sampler */
-	uint64_t start_ns;     /* from sources_start on: where the capture's first second begins */
+	/* To record a process's growth from now on; NULL: not in this capture. */
+	int (*grow)(void *ctx, int32_t pid, const struct space *sp, struct err *err);
+	void *grow_ctx;
+	uint64_t start_ns; /* from sources_start on: where the capture's first second begins */
 };
 
 /* One kind of source; functions that have nothing to do are NULL. */
@@ -69,6 +72,11 @@ struct sources {
 void sources_release(struct sources *s);
 int sources_open(struct sources *s, const struct source_env *env, struct err *err);
 int sources_load(struct sources *s, struct err *err);
+/*
+ * One more while they run: opens those that @program wants and that need the engine, loads it,
+ * starts both. For an engine of the environment that is only open.
+ */
+int sources_add(struct sources *s, unsigned program, struct err *err);
 /* Tables of the profile for what they tell, in the order in which views choose among them. */
 void sources_make_tables(const struct sources *s, struct profile *p, struct builder *b);
 int sources_start(struct sources *s, uint64_t start_ns, const struct event_sink *sink,

@@ -1,0 +1,27 @@
+# Programs without a known allocator: growth of memory, switched on when it is found out, with the reason.
+. "$LIB/share.sh"
+[ "$(id -u)" = 0 ] || skip "needs root"
+[ "$(uname -m)" = x86_64 ] || skip "the target program is written for x86-64"
+all=$((32 << 20))
+
+check() { # NAME: all of its memory, by the function that touched it
+	$ASSAY report --json g.assay > g.json || fail "$1: report"
+	got=$(python3 "$LIB/cell.py" g.json growth_functions bytes function=touches)
+	[ "${got:-0}" -ge $((all * 95 / 100)) ] && [ "$got" -le $((all * 110 / 100)) ] || fail "$1: $got bytes of $all: $(cat err)"
+	grep -q "no allocator's functions were found in it" err || fail "$1: no reason: $(cat err)"
+	if grep -q "pid [0-9]* is not recorded" err; then fail "$1: $(cat err)"; fi
+}
+$ASSAY heap --no-pictures -o g.assay -- "$TARGETS/nomalloc" > out 2> err || fail "$(cat err)"
+check "launched"
+$ASSAY heap --no-pictures -o g.assay -- sh -c "exec $TARGETS/nomalloc" > out 2> err || fail "$(cat err)"
+check "executed by a shell that was launched"
+
+# a running one that executes it: attached to first, so its growth counts from shortly after
+sh -c "while ! [ -e go ]; do sleep 0.05; done; exec $TARGETS/nomalloc" &
+pid=$!
+$ASSAY heap --no-pictures -o g.assay -p $pid 20 > out 2> err &
+assay=$!
+wait_for grep -q "patched while it runs" err
+: > go
+wait $assay || fail "$(cat err)"
+check "executed by a shell that was attached to"
