@@ -21,6 +21,7 @@
 #include "capture/heapprocess.h"
 #include "capture/heapqueue.h"
 #include "capture/synth.h"
+#include "host/proc.h"
 
 /*
  * Pauses between passes, such that the fullest ring fills to a fifth: each pass costs something,
@@ -491,6 +492,28 @@ static void attach_held(struct heapsource *h)
 	}
 }
 
+static int is_map_known(void *ctx, const struct proc_map *m, struct err *err)
+{
+	const struct space *sp = ctx;
+	(void)err;
+	if (!m->is_exec || !m->inode)
+		return 0;
+	for (size_t i = 0; i < sp->maps.n; i++)
+		if (sp->maps.p[i].start <= m->start && m->start < sp->maps.p[i].end)
+			return 0;
+	return 1;
+}
+
+/*
+ * It stands still, but what it mapped before is told by a ring that is read in its own time, which
+ * is late on a busy machine: stacks through a library that is not known yet would end there.
+ */
+static bool is_space_known(const struct heapsource *h, int32_t pid)
+{
+	const struct space *sp = space_of(h, pid);
+	return sp && sp->maps.n && !proc_maps(pid, is_map_known, (void *)sp, NULL);
+}
+
 static void follow_launch(struct heapsource *h)
 {
 	if (!h->launch)
@@ -505,8 +528,9 @@ static void follow_launch(struct heapsource *h)
 		}
 		h->held_ns = is_held ? now : 0;
 	}
-	bool is_known = h->tells_mappings || space_of(h, h->spec.child);
-	if (h->held_ns && now - h->held_ns > (is_known ? SETTLE_NS : SETTLE_MAX_NS))
+	uint64_t for_ns = h->held_ns ? now - h->held_ns : 0;
+	if (for_ns > SETTLE_MAX_NS ||
+	    (for_ns > SETTLE_NS && (h->tells_mappings || is_space_known(h, h->spec.child))))
 		attach_held(h);
 }
 
