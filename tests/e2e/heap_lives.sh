@@ -33,7 +33,8 @@ pid=$!
 record execs -p $pid
 touch next
 wait_for sh -c "readlink /proc/$pid/exe | grep -q heaptruth"
-sleep 0.5 # it is attached to some 30 ms later
+wait_for grep -q '/memfd:assay-heap' /proc/$pid/maps # what was there before has gone with the exec
+sleep 0.2
 touch go
 wait_for grep -q older execs.truth
 rm go

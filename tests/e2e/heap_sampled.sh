@@ -17,7 +17,7 @@ print(json.load(open('s.json'))['facts']['heap allocations counted'])")
 	[ "$counted" -ge $((calls + 200)) ] && [ "$counted" -le $((calls + 220)) ] ||
 		fail "counted $counted allocations, truth $calls and 200"
 done
-# 95 % of many: of so few four may be outside
+# 95 % of many: of some 30 more than a quarter are outside once in ten thousand runs
 [ $nr -ge 12 ] || fail "only $nr sites"
-[ $((nr - in)) -le 4 ] || fail "only $in of $nr within their intervals"
+[ $((nr - in)) -le $((nr / 4)) ] || fail "only $in of $nr within their intervals"
 exit 0

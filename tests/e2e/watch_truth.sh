@@ -23,7 +23,7 @@ for name in leak steady cache holes; do
 	[ -f $name.pid ] || continue
 	more=""
 	[ $name = holes ] && [ "$(id -u)" = 0 ] && more=--allocator
-	$ASSAY watch -p "$(cat $name.pid)" --every 250ms --json $more 7 > $name.json 2> $name.err &
+	$ASSAY watch -p "$(cat $name.pid)" --every 250ms --json $more 6 > $name.json 2> $name.err &
 	watchers="$watchers $!"
 done
 for w in $watchers; do wait "$w" || fail "a watch ended with $?: $(cat ./*.err)"; done
@@ -86,7 +86,7 @@ rss=$(awk '$1 == "Rss:" { s += $2 } END { print s * 1024 }' "/proc/$pid/smaps")
 [ "$(column virtual_bytes)" = $(($(ps -o vsz= -p "$pid") * 1024)) ] || fail "VSZ $(column virtual_bytes)"
 dirty=$(awk '$1 == "Private_Dirty:" { s += $2 } END { print s * 1024 }' "/proc/$pid/smaps")
 [ "$(column private_dirty_bytes)" = "$dirty" ] || fail "private dirty $(column private_dirty_bytes), smaps: $dirty"
-if command -v pmap > /dev/null; then
+if has pmap; then
 	[ "$(column rss_bytes)" = $(($(pmap -x "$pid" | awk '/^total/ { print $4 }') * 1024)) ] || fail "pmap: $(pmap -x "$pid" | tail -1)"
 	nr=$(pmap -x "$pid" | grep -c '^[0-9a-f]\{16\}')
 	$ASSAY watch -p "$pid" --json --mappings 1 2> /dev/null | tail -1 > one.json
@@ -109,7 +109,7 @@ grep -q 'over-time' err || fail "flame: $(cat err)"
 cmp run.svg again.svg || fail "the chart of the recording is another one"
 
 # what may not be read is said, the rest is shown
-if [ "$(id -u)" = 0 ] && command -v setpriv > /dev/null; then
+if [ "$(id -u)" = 0 ] && has setpriv; then
 	chmod 755 . && cp "$ASSAY" ./assay.copy && chmod 755 ./assay.copy
 	setpriv --reuid=65534 --clear-groups ./assay.copy watch -p "$pid" 1 > other 2> err || fail "as somebody else: $(cat err)"
 	grep -q 'CAP_SYS_PTRACE' err && grep -q 'MiB' other || fail "as somebody else: $(cat other err)"

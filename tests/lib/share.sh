@@ -3,6 +3,14 @@
 fail() { echo "FAIL: $*"; exit 1; }
 skip() { echo "$*"; exit 77; }
 
+# has COMMAND: whether it is installed, for a part of a test; CI has all of them
+has() {
+	command -v "$1" > /dev/null && return 0
+	[ -z "${CI:-}" ] || [ -n "${ASSAY_MAY_SKIP:-}" ] || fail "$1 is not installed"
+	echo "without $1"
+	return 1
+}
+
 # total FILE [AWK-REGEX]: samples in all, or in stacks that match
 total() { awk -v re="${2:-.}" '{ n = $NF; $NF = ""; if ($0 ~ re) s += n } END { print s + 0 }' "$1"; }
 
