@@ -1,6 +1,6 @@
 #!/bin/sh
 # The demonstration behind `make demo`: starts redis under load on a port of its own, profiles it
-# for five seconds, and says where the results are. demo.sh ASSAY
+# for five seconds and its memory for three, and says where the results are. demo.sh ASSAY
 set -eu
 assay=$(readlink -f "$1")
 for port in 16379 16380 16381 16382; do
@@ -27,3 +27,8 @@ load=$!
 echo "redis-server (pid $server) is under load; profiling it for 5 seconds:"
 echo "\$ assay cpu -p $server 5"
 "$assay" cpu -p $server 5
+echo
+echo "and who allocates its memory, for 3 seconds:"
+echo "\$ assay heap -p $server --sample 16K 3"
+"$assay" heap -p $server --sample 16K 3 > "$dir/heap" || exit
+sed -n '/^memory$/,/^$/p; /^functions /,/^$/p' "$dir/heap"
