@@ -29,6 +29,9 @@
 
 #define STORE_BASE   "profiling"
 #define STORE_SUFFIX ".assay"
+/* Heap dumps that were asked for alone (store_place_foreign), as entries of the list. */
+#define STORE_DUMP_SUFFIX ".heap"
+#define STORE_DUMP_KIND   "dump"
 
 struct store_place {
 	int dirfd;

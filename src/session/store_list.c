@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -95,6 +96,33 @@ static bool read_info(struct assayfile_info *ret_info, int dirfd, const char *na
 	return fd >= 0 && !assayfile_info(ret_info, fd, NULL);
 }
 
+/* A heap dump that was asked for alone: ours by the manifest, and no recording's sibling. */
+static bool is_dump(struct store_mark *ret_m, int dirfd, const char *name)
+{
+	struct sv stem = sv_from_str(name);
+	if (!sv_has_suffix(stem, SV(STORE_DUMP_SUFFIX)) || stem.n == strlen(STORE_DUMP_SUFFIX) ||
+	    !store_mark_read(ret_m, dirfd, name) || !ret_m->is_ours || ret_m->is_recording)
+		return false;
+	CLEANUP(free_p)
+	char *recording =
+		xasprintf("%.*s" STORE_SUFFIX, (int)(stem.n - strlen(STORE_DUMP_SUFFIX)), name);
+	struct store_mark m;
+	return !store_mark_read(&m, dirfd, recording) || !m.is_recording;
+}
+
+static struct store_entry *add_entry(struct store_list *l, const char *base, const char *target,
+				     const char *name, size_t nr_suffix, const struct store_mark *m)
+{
+	struct store_entry *e = vec_add(&l->entries);
+	e->target = xstrdup(target);
+	e->stem = xstrndup(name, strlen(name) - nr_suffix);
+	e->path = xasprintf("%s/%s/%s", base, target, name);
+	e->mtime_ns = m->mtime_ns;
+	e->time_ns = m->mtime_ns;
+	add_file(e, name, m->bytes);
+	return e;
+}
+
 static void read_target(struct store_list *l, const char *base, int base_fd, const char *target)
 {
 	CLEANUP(close_p)
@@ -107,18 +135,20 @@ static void read_target(struct store_list *l, const char *base, int base_fd, con
 		struct sv stem = sv_from_str(*name);
 		struct store_mark m;
 		struct assayfile_info info;
+		if (is_dump(&m, fd, *name)) {
+			struct store_entry *d =
+				add_entry(l, base, target, *name, strlen(STORE_DUMP_SUFFIX), &m);
+			(void)snprintf(d->info.kind, sizeof(d->info.kind), STORE_DUMP_KIND);
+			add_siblings(d, fd, &names);
+			continue;
+		}
 		if (!sv_has_suffix(stem, SV(STORE_SUFFIX)) || stem.n == strlen(STORE_SUFFIX) ||
 		    !store_mark_read(&m, fd, *name) || !m.is_recording ||
 		    !read_info(&info, fd, *name))
 			continue;
-		struct store_entry *e = vec_add(&l->entries);
-		e->target = xstrdup(target);
-		e->stem = xstrndup(stem.p, stem.n - strlen(STORE_SUFFIX));
-		e->path = xasprintf("%s/%s/%s", base, target, *name);
+		struct store_entry *e = add_entry(l, base, target, *name, strlen(STORE_SUFFIX), &m);
 		e->info = info;
-		e->mtime_ns = m.mtime_ns;
 		e->time_ns = info.wall_start_ns ? info.wall_start_ns : m.mtime_ns;
-		add_file(e, *name, m.bytes);
 		add_siblings(e, fd, &names);
 	}
 }
@@ -153,9 +183,12 @@ int store_list_read(struct store_list *ret_l, const char *base, struct err *err)
 
 const struct store_entry *store_newest(const struct store_list *l, const char *kind)
 {
-	for (size_t i = l->entries.n; i > 0; i--)
-		if (!kind || !strcmp(l->entries.p[i - 1].info.kind, kind))
-			return &l->entries.p[i - 1];
+	for (size_t i = l->entries.n; i > 0; i--) {
+		const struct store_entry *e = &l->entries.p[i - 1];
+		/* dumps are no recordings: only who asks for them gets them */
+		if (kind ? !strcmp(e->info.kind, kind) : strcmp(e->info.kind, STORE_DUMP_KIND) != 0)
+			return e;
+	}
 	return NULL;
 }
 

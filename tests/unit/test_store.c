@@ -239,6 +239,33 @@ TEST(cleaning_removes_what_is_ours_and_nothing_else)
 	}
 }
 
+TEST(a_dump_of_its_own_is_listed_and_removed)
+{
+	enter_scratch();
+	free(capture("t", "cpu", WALL_NS));
+	struct store_place place;
+	int fd;
+	CHECK(!store_place_foreign(&place, &fd, NULL, "t", "heap", ".heap", WALL_NS, NULL));
+	CHECK_U64(write(fd, "heap_v2/1\n", 10), 10);
+	close(fd);
+	store_place_release(&place);
+	put("profiling/t/mine.heap", "heap_v2/1\n");
+	CLEANUP(store_list_release) struct store_list l = {0};
+	CHECK(!store_list_read(&l, NULL, NULL));
+	CHECK_U64(l.entries.n, 2);
+	const struct store_entry *dump = store_newest(&l, "dump");
+	CHECK(dump);
+	CHECK_STR(dump->stem, "heap-20231114-221320");
+	CHECK_U64(dump->bytes, 10);
+	CHECK_STR(store_newest(&l, NULL)->info.kind, "cpu");
+	uint64_t freed = 0;
+	CHECK(!store_remove(NULL, dump, &freed, NULL));
+	CHECK_U64(freed, 10);
+	CHECK(!is_there("profiling/t/heap-20231114-221320.heap"));
+	CHECK(is_there("profiling/t/mine.heap"));
+	CHECK(is_there("profiling/t/cpu-20231114-221320.assay"));
+}
+
 TEST(an_emptied_target_loses_its_directory)
 {
 	enter_scratch();
