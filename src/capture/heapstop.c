@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/vec.h"
 #include "capture/tracee.h"
+#include "host/limits.h"
 #include "host/proc.h"
 
 #define TRIES    50u
@@ -94,6 +95,8 @@ int heapstop_all(int32_t pid, const struct heap_range *ranges, size_t nr_ranges,
 {
 	for (unsigned turn = 0; turn < TRIES; turn++) {
 		struct halted_list l = {0};
+		struct host_urgency urgency;
+		host_urgent_begin(&urgency);
 		uint64_t begin_ns = clock_mono_ns();
 		size_t nr_new = 1;
 		int rc = 0;
@@ -103,6 +106,7 @@ int heapstop_all(int32_t pid, const struct heap_range *ranges, size_t nr_ranges,
 		if (is_free)
 			rc = change(ctx, err);
 		let_all_go(&l);
+		host_urgent_end(&urgency);
 		*ret_longest_ns = MAX(*ret_longest_ns, clock_mono_ns() - begin_ns);
 		if (rc || is_free)
 			return rc;

@@ -15,7 +15,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -54,6 +53,7 @@ static void set_avoid(struct remote *r, const struct heap_range *avoid, size_t n
 
 static void remote_destroy(struct remote *r)
 {
+	host_urgent_end(&r->urgency);
 	close_p(&r->mem_fd);
 	vec_release(&r->avoid);
 	free(r->xstate);
@@ -90,11 +90,8 @@ int remote_open(struct remote **ret_r, int32_t pid, const struct remote_options 
 	int rc = prepare(&r, pid, options, err);
 	if (rc)
 		return rc;
-	/* Or each look at the thread would come 50 us late. */
-	int slack = prctl(PR_GET_TIMERSLACK);
-	(void)prctl(PR_SET_TIMERSLACK, 1);
+	host_urgent_begin(&r->urgency);
 	rc = remote_pick(r, err);
-	(void)prctl(PR_SET_TIMERSLACK, slack > 0 ? slack : 0);
 	if (rc) {
 		remote_destroy(r);
 		return rc;
@@ -114,6 +111,7 @@ int remote_adopt(struct remote **ret_r, int32_t pid, int32_t tid,
 	r->tid = tid;
 	r->is_adopted = true;
 	r->is_child = tid == pid && tracee_is_child(pid);
+	host_urgent_begin(&r->urgency);
 	r->stopped_at_ns = clock_mono_ns();
 	rc = tracee_facts(pid, tid, &facts);
 	r->ignored = facts.ignored;
@@ -175,8 +173,6 @@ void remote_close(struct remote *r)
 {
 	if (!r)
 		return;
-	int slack = prctl(PR_GET_TIMERSLACK);
-	(void)prctl(PR_SET_TIMERSLACK, 1);
 	if (r->is_stopped) {
 		if (!r->is_gone && r->area)
 			(void)remote_drop_area(r); /* a leak of address space at worst */
@@ -188,7 +184,6 @@ void remote_close(struct remote *r)
 			tracee_let_go(r->tid, r->is_ours);
 		send_held(r);
 	}
-	(void)prctl(PR_SET_TIMERSLACK, slack > 0 ? slack : 0);
 	remote_destroy(r);
 }
 

@@ -6,6 +6,7 @@
 #include "base/vec.h"
 #include "capture/remote.h"
 #include "capture/tracee.h"
+#include "host/limits.h"
 
 struct remote {
 	int32_t pid;
@@ -20,6 +21,7 @@ struct remote {
 	bool has_filter;
 	uint64_t ignored; /* bit n - 1: signal n */
 	uint64_t timeout_ns;
+	struct host_urgency urgency;
 	uint64_t stopped_at_ns;
 	VEC(struct heap_range) avoid; /* sorted, merged */
 	uint64_t syscall_insn;        /* where one stands in the target; 0 = not looked for */
