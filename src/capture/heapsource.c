@@ -81,6 +81,7 @@ struct heapsource {
 	uint64_t longest_gap_ns;
 
 	struct heapsource_info info;
+	int32_t noted_pid; /* whose these are */
 	char *allocator;
 	char *reason;
 	char *unpatched;
@@ -252,16 +253,41 @@ void heapsource_space(struct heapsource *h, int32_t pid, const struct space *sp)
 
 static void note_plan(struct heapsource *h, int32_t pid, const struct heap_plan *plan)
 {
-	if (h->spec.on_plan)
-		h->spec.on_plan(h->spec.ctx, pid, plan);
-	/* of a launched command the program counts, not the shells that led to it */
-	if (h->reason && !(h->spec.child && pid == h->spec.child))
+	/* of the first process, and of it the last program: not the shells that led to it */
+	if (h->reason && pid != h->noted_pid)
 		return;
+	h->noted_pid = pid;
 	free_p(&h->reason);
 	free_p(&h->allocator);
 	h->reason = xstrdup(plan->reason ? plan->reason : "");
 	h->allocator = xstrdup(plan->allocator_text ? plan->allocator_text : "");
 	h->info.tier = plan->tier;
+}
+
+static void tell_plan(struct heapsource *h, int32_t pid, const struct heap_plan *plan)
+{
+	if (h->spec.on_plan)
+		h->spec.on_plan(h->spec.ctx, pid, plan);
+}
+
+/* The plan counts functions; those that could not be patched are known only now. */
+static void tell_attached(struct heapsource *h, const struct heapprocess *p)
+{
+	const struct heap_plan *plan = heapprocess_plan(p);
+	size_t nr_without = heapprocess_inject_info(p).nr_unpatched_heap;
+	size_t nr = 0;
+	vec_foreach(s, &plan->sites)
+		nr += s->shape < HEAP_MMAP;
+	bool is_counted = plan->reason && plan->reason[0] >= '0' && plan->reason[0] <= '9';
+	if (!nr_without || !is_counted || nr_without > nr) {
+		tell_plan(h, heapprocess_pid(p), plan);
+		return;
+	}
+	struct heap_plan told = *plan;
+	CLEANUP(free_p) char *reason = xasprintf("%zu of %s", nr - nr_without, plan->reason);
+	told.reason = reason;
+	note_plan(h, heapprocess_pid(p), &told);
+	tell_plan(h, heapprocess_pid(p), &told);
 }
 
 static int attach_planned(struct heapsource *h, int32_t pid, struct heap_plan *plan, bool is_held,
@@ -283,6 +309,7 @@ static int attach_planned(struct heapsource *h, int32_t pid, struct heap_plan *p
 	vec_push(&h->list, p);
 	unlock(h);
 	struct heapprocess *started = TAKE(p);
+	tell_attached(h, started);
 	rc = heapprocess_start(started, err);
 	h->info.nr_processes += !rc;
 	return rc; /* a process that ended here is in the list, and told about at the end */
@@ -315,6 +342,8 @@ static int attach(struct heapsource *h, int32_t pid, bool is_held, struct err *e
 	if (rc)
 		return rc;
 	note_plan(h, pid, &plan);
+	if (plan.tier != HEAP_TIER_PATCH && plan.tier != HEAP_TIER_HOOKS)
+		tell_plan(h, pid, &plan);
 	if (plan.tier == HEAP_TIER_GROWTH && h->spec.grow)
 		return grow(h, pid, err);
 	if (plan.tier != HEAP_TIER_PATCH && plan.tier != HEAP_TIER_HOOKS)

@@ -163,6 +163,7 @@ void heapstubs_tell(struct heapinject *h)
 			continue;
 		}
 		h->info.nr_unpatched++;
+		h->info.nr_unpatched_heap += h->spec->plan->sites.p[p->site].shape < HEAP_MMAP;
 		if (!h->unpatched && p->why)
 			h->unpatched =
 				xasprintf("%s (%s)", h->spec->plan->sites.p[p->site].name, p->why);
