@@ -159,6 +159,7 @@ static const struct {
 	{"str::*", HEAPFRAME_GLUE},
 	{"T::*", HEAPFRAME_GLUE},
 	{"[T]::*", HEAPFRAME_GLUE},
+	{"[u8]::*", HEAPFRAME_GLUE},
 	{"mut alloc::*", HEAPFRAME_GLUE}, /* "<&mut alloc::string::String as ..." */
 	{"mut core::*", HEAPFRAME_GLUE},
 	{"mut std::*", HEAPFRAME_GLUE},
@@ -373,6 +374,9 @@ static enum heapframe_kind kind_of_module(const char *name)
 enum heapframe_kind heapframe_kind_of(struct sv function)
 {
 	char plain[FUNCGLOB_NAME_MAX];
+	/* a program's own allocator, whatever its type is called; plain names have no traits */
+	if (funcglob_is_like("<* as core::alloc::*GlobalAlloc>::*", function))
+		return HEAPFRAME_ALLOCATOR;
 	function = funcglob_plain(function, plain);
 	for (size_t i = 0; i < ARRAY_LEN(table); i++)
 		if (funcglob_is_like(table[i].pattern, function))
@@ -460,6 +464,35 @@ static bool is_start(struct sv name)
 	return false;
 }
 
+static bool is_nameless(const struct profile *p, const struct location *l)
+{
+	return !l->nr_frames ||
+	       strstr(profile_text(p, p->functions.p[p->frames.p[l->first_frame].func].name),
+		      "!fn_") != NULL;
+}
+
+#define NAMELESS_MAX 2
+
+/*
+ * Methods of an allocator are static functions, which stripped code has no names for, below
+ * wrappers that are exported and have one (postgres: palloc, sqlite: sqlite3Malloc).
+ */
+static bool is_below_wrapper(struct heapframes *hf, stack_id s)
+{
+	const struct profile *p = hf->p;
+	module_id module = p->locations.p[p->stacks.p[s].loc].module;
+	for (unsigned i = 0; s && i <= NAMELESS_MAX; i++, s = p->stacks.p[s].parent) {
+		const struct location *l = &p->locations.p[p->stacks.p[s].loc];
+		if (l->module != module)
+			return false;
+		if (is_nameless(p, l))
+			continue;
+		return frame_kind(hf, p->frames.p[l->first_frame].func, l->module) ==
+		       HEAPFRAME_ALLOCATOR;
+	}
+	return false;
+}
+
 /* From the leaf to the root; the outermost glue is kept for stacks of nothing else. */
 static struct heapframe find(struct heapframes *hf, stack_id stack)
 {
@@ -468,6 +501,8 @@ static struct heapframe find(struct heapframes *hf, stack_id stack)
 	struct heapframe glue = {0};
 	for (stack_id s = stack; s; s = p->stacks.p[s].parent) {
 		const struct location *l = &p->locations.p[p->stacks.p[s].loc];
+		if (is_nameless(p, l) && is_below_wrapper(hf, s))
+			continue;
 		if (!l->nr_frames && module_kind(hf, l->module) == HEAPFRAME_OWN) {
 			f.node = s;
 			f.module = l->module;

@@ -50,8 +50,11 @@ static void add_total(struct page *g, const struct heap_sum *s, enum total_kind 
 		rate.estimate.value = (uint64_t)((double)rate.estimate.value / g->seconds);
 		rate.estimate.error = (uint64_t)((double)rate.estimate.error / g->seconds);
 	}
+	bool is_unsized = !s->bytes && s->nr > 0;
+	if (is_unsized)
+		rate.estimate.value = CELL_NO_ESTIMATE;
 	union cell cells[] = {
-		heap_cell_bytes(s),
+		is_unsized ? rate : heap_cell_bytes(s),
 		heap_cell_count(s),
 		rate,
 		{.d = is_flow ? (double)MAX(s->nr, 0) / g->seconds : (double)NAN},
@@ -138,7 +141,8 @@ static void add_resident(struct page *g)
 	buf_add_str(&b, "of one process, after ");
 	add_moment(&b, p, most_ns);
 	/* A reading from before the end may be smaller than what was allocated since. */
-	bool has_live = g->f->total.live.bytes > 0 && g->f->total.live.bytes <= end.bytes;
+	bool has_live = g->f->total.live.bytes > 0 && g->f->total.live.bytes <= end.bytes &&
+			g->f->leaks.rule != LEAKS_ALL;
 	add_total(g, &end, TOTAL_LEVEL, "resident at the end",
 		  share_remark(g, has_live ? g->f->total.live.bytes : -1, end.bytes,
 			       "it is memory that lives and was allocated in the capture"));
@@ -190,7 +194,9 @@ static void add_totals(struct page *g)
 	}
 	if (!heap_sum_is_none(&t->older))
 		add_total(g, &t->older, TOTAL_FLOW, "older blocks freed",
-			  "allocated before the capture; their size is not always known");
+			  t->older.bytes
+				  ? "allocated before the capture; their size is not always known"
+				  : "allocated before the capture; their size is not known");
 	if (has_flow || !heap_sum_is_none(&t->live))
 		add_total(g, &t->live, TOTAL_LEVEL, "live",
 			  has_flow ? "at the end, allocated in the capture" : "at the end");

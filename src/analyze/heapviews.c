@@ -353,8 +353,10 @@ static void add_size(struct buf *to, unsigned log2)
 		buf_add_str(to, "not told apart");
 		return;
 	}
+	/* "16 B to 32 B": what is smaller than the latter */
 	num_add_bytes(to, log2 ? (uint64_t)1 << log2 : 0);
-	buf_add_str(to, " ..");
+	buf_add_str(to, " to ");
+	num_add_bytes(to, (uint64_t)1 << (log2 ? MIN(log2 + 1, 63u) : HEAP_SIZE_FIRST));
 }
 
 void heapviews_sizes(struct report *r, struct heapfigures *f)

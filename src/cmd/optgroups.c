@@ -9,6 +9,7 @@
 #include "analyze/suppress.h"
 #include "analyze/weightcolumn.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
 
@@ -135,6 +136,7 @@ struct text_style output_style(int fd)
 	return (struct text_style){
 		.width = isatty(fd) ? (unsigned)term_columns(fd) : 0,
 		.has_color = term_has_color(fd, cmd_color()),
+		.has_details = log_get_level() >= LOG_INFO,
 	};
 }
 

@@ -11,9 +11,10 @@
 #include "base/buf.h"
 
 struct text_style {
-	unsigned width; /* columns; 0 = no limit */
-	bool has_color; /* headings stand out */
-	bool is_brief;  /* no facts, no hints; losses and notes stay */
+	unsigned width;   /* columns; 0 = no limit */
+	bool has_color;   /* headings stand out */
+	bool is_brief;    /* no facts, no hints; losses and notes stay */
+	bool has_details; /* facts about the recorder, too, which say nothing of the target */
 };
 
 void text_render(struct buf *to, const struct report *r, const struct text_style *style);

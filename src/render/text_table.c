@@ -168,6 +168,8 @@ static void add_cell(struct buf *to, const struct report_column *c, const union 
 	case CELL_FLOAT:
 		if (isnan(v->d))
 			buf_add_ch(to, '-');
+		else if (v->d >= 10000 && v->d < 1e15) /* what follows the point says nothing */
+			num_add_count(to, (uint64_t)(v->d + 0.5));
 		else
 			num_add_double(to, v->d, 2);
 		break;

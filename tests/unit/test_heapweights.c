@@ -180,6 +180,9 @@ TEST(heapframes_tell_allocators_and_glue_from_code)
 		{"<alloc::raw_vec::RawVecInner<A>>::finish_grow", HEAPFRAME_ALLOCATOR},
 		{"<tikv_jemallocator::Jemalloc as core::alloc::GlobalAlloc>::alloc",
 		 HEAPFRAME_ALLOCATOR},
+		{"<mine::Counted as core::alloc::global::GlobalAlloc>::alloc_zeroed",
+		 HEAPFRAME_ALLOCATOR},
+		{"<[u8]>::to_vec_in::<alloc::alloc::Global>", HEAPFRAME_GLUE},
 		{"alloc::vec::Vec<T,A>::push", HEAPFRAME_GLUE},
 		{"std::vector<int, std::allocator<int> >::push_back(int const&)", HEAPFRAME_GLUE},
 		{"void std::vector<int>::_M_realloc_insert<int>(int*)", HEAPFRAME_GLUE},
@@ -235,6 +238,12 @@ TEST(heapframes_find_the_function_of_a_stack)
 	/* glue that is inlined into the function */
 	check_frame("main bin;alloc::vec::Vec::push<take bin;malloc libc.so.6", "take",
 		    "alloc::vec::Vec::push");
+	/* methods of an allocator in stripped code, below their exported wrappers */
+	check_frame("main bin;plan bin;palloc bin;bin!fn_5c7730 bin;malloc libc.so.6", "plan", "");
+	check_frame("main bin;plan bin;palloc bin;bin!fn_1 bin;bin!fn_2 bin;malloc libc.so.6",
+		    "plan", "");
+	check_frame("main bin;plan bin;bin!fn_5c7730 bin;malloc libc.so.6", "bin!fn_5c7730", "");
+	check_frame("main bin;palloc bin;lib.so!fn_10 lib.so;malloc libc.so.6", "lib.so!fn_10", "");
 	/* nothing else is there: what says most */
 	check_frame("_start ld-linux.so.2;_dl_init ld-linux.so.2;malloc libc.so.6", "_dl_init", "");
 	check_frame("malloc libc.so.6", "malloc", "");
