@@ -85,6 +85,7 @@ struct heapsource {
 	char *allocator;
 	char *reason;
 	char *unpatched;
+	char *late;
 };
 
 /* ---- the drainer -------------------------------------------------------------------------- */
@@ -211,6 +212,7 @@ void heapsource_free(struct heapsource *h)
 	free(h->allocator);
 	free(h->reason);
 	free(h->unpatched);
+	free(h->late);
 	free(h);
 }
 
@@ -616,12 +618,36 @@ static int tell_losses(struct heapsource *h, const struct event_sink *sink, stru
 	return sink->event(sink->ctx, &ev, err);
 }
 
+static bool has_path(const struct heap_plan *plan, const char *path)
+{
+	vec_foreach(s, &plan->sites)
+		if (!strcmp(s->path, path))
+			return true;
+	return false;
+}
+
+/* Libraries with an allocator that were loaded during the capture, of one that still runs. */
+static void look_for_late(struct heapsource *h, const struct heapprocess *p)
+{
+	const struct heap_plan *before = heapprocess_plan(p);
+	CLEANUP(heap_plan_release) struct heap_plan now = {0};
+	if (h->late || before->tier != HEAP_TIER_PATCH ||
+	    h->spec.planner->plan(h->spec.planner->ctx, heapprocess_pid(p), HEAP_TIER_PATCH, &now,
+				  NULL))
+		return;
+	vec_foreach(s, &now.sites)
+		if (!h->late && s->shape < HEAP_MMAP && !has_path(before, s->path))
+			h->late = xstrdup(s->path);
+}
+
 int heapsource_stop(struct heapsource *h, const struct event_sink *sink, struct err *err)
 {
 	vec_clear(&h->wishes);
 	heaplaunch_free(TAKE(h->launch));
 	for (size_t i = 0; i < h->list.n; i++) /* all end at about the same time */
 		heapprocess_stop(h->list.p[i]);
+	for (size_t i = 0; i < h->list.n; i++)
+		look_for_late(h, h->list.p[i]);
 	while (h->list.n)
 		finish(h, h->list.p[0]);
 	int rc = heapqueue_deliver(&h->queue, sink, err);
@@ -635,6 +661,7 @@ struct heapsource_info heapsource_info(const struct heapsource *h)
 	info.longest_gap_ns = h->longest_gap_ns;
 	info.allocator = h->allocator ? h->allocator : "";
 	info.reason = h->reason ? h->reason : "";
+	info.late = h->late ? h->late : "";
 	info.unpatched = h->unpatched ? h->unpatched : "";
 	return info;
 }

@@ -75,6 +75,7 @@ struct heapsource_info {
 	const char *allocator;
 	const char *reason;
 	const char *unpatched;
+	const char *late; /* a library with an allocator that was loaded later: not seen */
 	enum heap_tier tier;
 };
 

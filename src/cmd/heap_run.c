@@ -70,6 +70,11 @@ static void say_gaps(const struct profile *p)
 	const char *unpatched = profile_get_fact(p, "heap function not patched");
 	if (unpatched)
 		log_warn("not all of the allocator is seen: %s", unpatched);
+	const char *late = profile_get_fact(p, "heap allocator loaded later");
+	if (late)
+		log_warn("'%s' with an allocator of its own was loaded after the start: its blocks "
+			 "are not seen",
+			 late);
 	const char *children = profile_get_fact(p, "heap children not followed");
 	if (children)
 		log_note("%s processes that it started were not recorded (--children does)",

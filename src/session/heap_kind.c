@@ -149,6 +149,8 @@ static void heap_kind_facts(void *s, struct profile *p)
 	add_nr(p, "heap functions not patched", i.nr_unpatched);
 	if (i.unpatched[0])
 		profile_fact(p, "heap function not patched", i.unpatched);
+	if (i.late[0])
+		profile_fact(p, "heap allocator loaded later", i.late);
 	if (i.has_gone_silent)
 		profile_fact(p, "heap recorder fell silent", "yes");
 	if (i.had_to_stop_all)
