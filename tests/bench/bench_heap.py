@@ -246,14 +246,29 @@ def row_heappause():
 
 
 def row_heapseen():
-    """Allocations of a static jemalloc with the prefix _rjem_ that an attached capture sees."""
-    path = fresh('seen.assay')
-    target = mix('allocmix_rjem')
+    """Allocations of a Rust program over a static jemalloc with the prefix _rjem_ that an attached capture sees."""
+    target = os.path.join(TARGETS, 'rjem')
     if not os.path.exists(target):
-        say('heapseen', 'no libjemalloc.a here', '', '', False)
+        say('heapseen', 'no rustc or no libjemalloc.a here', '', '', False)
         return
-    for how, cmd in (('launched', [*heap(path, '--', options=['--every']), target, '1', '300000']),):
-        out = subprocess.run(cmd, capture_output=True, text=True).stdout
-        m = COUNTED.search(out)
-        top = subprocess.run([ASSAY, 'report', path, '--json'], capture_output=True, text=True).stdout
-        say('heapseen', '%s: true calls %s' % (how, m and m[1]), top[:60], '>= 99.9 %', bool(m))
+    path = fresh('seen.assay')
+    with subprocess.Popen([target, '50000'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as p:
+        p.stdout.readline()
+        with Recorder(heap(path, '-p', str(p.pid), '60', options=['--every'])) as r:
+            wait_for(lambda: 'assay-heap-ring' in open('/proc/%d/maps' % p.pid).read())
+            time.sleep(0.5)
+            p.stdin.write('\n')
+            p.stdin.flush()
+            true = re.search(r'calls (\d+)', p.stdout.readline())
+            r.stop()
+        p.stdin.write('\n')
+        p.stdin.close()
+    report = subprocess.run([ASSAY, 'report', path], capture_output=True, text=True).stdout
+    seen = re.search(r'([\d,]+)\s+\S+ \S+\s+[\d.,]+\s+allocated', report)
+    share = int(seen[1].replace(',', '')) / int(true[1]) * 100 if seen and true else 0
+    ht = fresh('seen.ht')
+    subprocess.run(['heaptrack', '-o', ht, target, '50000'], input='\n\n', text=True, stdout=NULL, stderr=NULL, timeout=60)
+    printed = subprocess.run(['heaptrack_print', ht + '.zst'], capture_output=True, text=True).stdout
+    theirs = re.search(r'calls to allocation functions: (\d+)', printed)
+    say('heapseen', 'of %s allocations, attached (heaptrack, launched: %s)' % (true and true[1], theirs and theirs[1]),
+        '%.3f %%' % share, '>= 99.9 %', 99.9 <= share <= 100.1)
