@@ -358,9 +358,9 @@ static void say_too_few(struct judge *j)
 	CLEANUP(buf_release) struct buf b = {0};
 	buf_addf(&b, "%zu reading%s in ", j->n, j->n == 1 ? "" : "s");
 	num_add_ns(&b, j->v.span_ns);
-	buf_addf(&b, ": %d in ", MEMVERDICT_POINTS_MIN);
+	buf_addf(&b, ": at least %d are needed, over ", MEMVERDICT_POINTS_MIN);
 	num_add_ns(&b, MEMVERDICT_SPAN_MIN_NS);
-	buf_add_str(&b, " are wanted");
+	buf_add_str(&b, " or more");
 	j->v.evidence = words(j, &b);
 }
 

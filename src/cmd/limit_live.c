@@ -2,8 +2,8 @@
 #include "base/base.h"
 #include "cmd/limit_live.h"
 
+#include "analyze/heapframes.h"
 #include "analyze/tallygroups.h"
-#include "analyze/waitframes.h"
 #include "base/num.h"
 #include "model/heap.h"
 
@@ -36,11 +36,10 @@ void limit_live_add(struct buf *to, const struct profile *p)
 	if (!p || tally_rows_open(&rows, &a, p, HEAP_TABLE_LIVE, &all_of_it, NULL))
 		return;
 	CLEANUP(tally_groups_release) struct tally_groups functions = {.arena = &a};
-	struct waitframes *frames = waitframes_new(&a, p);
+	struct heapframes *frames = heapframes_new(&a, p);
 	uint64_t all = 0;
 	while (tally_rows_next(&rows, &row)) {
-		struct waitframe f = waitframe_of(frames, row.stack);
-		const char *name = waitframe_name(p, &f);
+		const char *name = heapframe_name(p, heapframes_of(frames, row.stack));
 		amount_add(&tally_groups_at(&functions, &name, 1)->amounts[0], &row);
 		all += row.bytes;
 	}
