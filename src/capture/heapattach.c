@@ -18,6 +18,7 @@
 #include <linux/membarrier.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -292,11 +293,25 @@ static void op_list_release(struct op_list *l)
 	vec_release(&l->v);
 }
 
+/*
+ * The target has the file as well: only what has its size after it was sealed may be touched here,
+ * as memory behind the end of a file kills who reads it.
+ */
+static int check_size(int fd, uint64_t nr_bytes, struct err *err)
+{
+	struct stat st;
+	if (fstat(fd, &st))
+		return err_sys(err, "cannot prepare shared memory");
+	if ((uint64_t)st.st_size != nr_bytes)
+		return err_set(err, -EPROTO, "the target has changed the size of shared memory");
+	return 0;
+}
+
 static int size_fd(int fd, uint64_t nr_bytes, unsigned seals, struct err *err)
 {
 	if (ftruncate(fd, (off_t)nr_bytes) || fcntl(fd, F_ADD_SEALS, seals))
 		return err_sys(err, "cannot prepare shared memory");
-	return 0;
+	return check_size(fd, nr_bytes, err);
 }
 
 static int memfd_refused(struct heapinject *h, int64_t code, struct err *err)
@@ -467,6 +482,9 @@ static int fill_files(struct heapinject *h, struct remote *r, const int64_t thei
 	if (fcntl(tables, F_ADD_SEALS,
 		  F_SEAL_SHRINK | F_SEAL_GROW | 0x10 /* F_SEAL_FUTURE_WRITE */ | F_SEAL_SEAL))
 		return err_sys(err, "cannot seal shared memory");
+	rc = check_size(tables, h->places.tables_bytes, err);
+	if (rc)
+		return rc;
 	struct heap_shared *s = (struct heap_shared *)h->shared;
 	s->magic = HEAP_WIRE_MAGIC;
 	s->version = HEAP_WIRE_VERSION;
