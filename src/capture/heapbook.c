@@ -16,7 +16,10 @@
 #define AHEAD_SITE       6
 #define STAMP_SHIFT      4
 #define LATE_SECONDS     2 /* stamps tell nothing over longer times than a few seconds */
-/* From so many sites on, threads are not told apart; from twice as many, sizes neither. */
+/*
+ * From so many sites on, threads are not told apart; from twice as many, sizes neither; from four
+ * times as many, new stacks: a target that makes up numbers of stacks does not take our memory.
+ */
 #define SITES_MAX   (1u << 20)
 #define THREADS_MAX 65000
 
@@ -39,6 +42,7 @@ struct heapbook *heapbook_new(const struct heapbook_spec *spec)
 {
 	struct heapbook *b = xcalloc(1, sizeof(*b));
 	b->spec = *spec;
+	b->spec.max_sites = spec->max_sites ? spec->max_sites : SITES_MAX;
 	heapblocks_init(&b->blocks, spec->max_bytes ? spec->max_bytes : BLOCKS_MAX_BYTES);
 	b->index_log2 = INDEX_FIRST_LOG2;
 	b->index = xcalloc((size_t)1 << b->index_log2, sizeof(*b->index));
@@ -182,9 +186,10 @@ static uint32_t add_site(struct heapbook *b, uint64_t key)
 
 static uint32_t find_site(struct heapbook *b, uint32_t stack, uint16_t thread, uint16_t size_class)
 {
-	if (UNLIKELY(b->sites.n >= SITES_MAX)) {
+	size_t max = b->spec.max_sites;
+	if (UNLIKELY(b->sites.n >= max)) {
 		thread = 0;
-		if (b->sites.n >= 2 * SITES_MAX)
+		if (b->sites.n >= 2 * max)
 			size_class = UINT16_MAX;
 	}
 	uint64_t key = site_key(stack, thread, size_class);
@@ -192,8 +197,13 @@ static uint32_t find_site(struct heapbook *b, uint32_t stack, uint16_t thread, u
 	for (uint32_t i = index_at(b, key);; i = (i + 1) & mask) {
 		if (LIKELY(b->index[i].key == key))
 			return b->index[i].site;
-		if (!b->index[i].key)
+		if (b->index[i].key)
+			continue;
+		if (LIKELY(!stack || b->sites.n < 4 * max))
 			return add_site(b, key);
+		stack = 0;
+		key = site_key(0, 0, UINT16_MAX);
+		i = index_at(b, key) - 1;
 	}
 }
 
@@ -437,14 +447,14 @@ static void on_map(struct heapbook *b, const struct heapring_event *ev)
 	bool is_map = ev->kind == HEAP_RECORD_MAP;
 	uint16_t thread = b->thread_of_slot[ev->slot];
 	const char *detail = b->site_names[ev->site];
-	uint64_t key = hash_mix(site_key(ev->stack, thread, ev->site), 1);
+	uint32_t stack = b->mapped.n < b->spec.max_sites ? ev->stack : 0;
+	uint64_t key = hash_mix(site_key(stack, thread, ev->site), 1);
 	bool is_new;
 	uint32_t *idx = map_put(&b->mapped_index, key, &is_new);
 	if (is_new) {
 		*idx = (uint32_t)b->mapped.n;
-		vec_push(&b->mapped, (struct heap_mapped){.stack = ev->stack,
-							  .thread = thread,
-							  .detail = detail});
+		vec_push(&b->mapped,
+			 (struct heap_mapped){.stack = stack, .thread = thread, .detail = detail});
 	}
 	struct heap_mapped *m = &b->mapped.p[*idx];
 	m->nr_calls++;

@@ -50,6 +50,7 @@ struct heapbook_spec {
 	uint64_t start_ns;       /* second 0 begins */
 	uint64_t interval_bytes; /* of samples; 0: every allocation */
 	uint64_t max_bytes;      /* for blocks; 0 = by default */
+	uint32_t max_sites;      /* from here on less is told apart; 0 = by default */
 	uint32_t nr_slots;
 	bool has_all; /* from the process's start on: no block is older than the books */
 	void (*on_row)(void *ctx, const struct heapbook_row *row);

@@ -11,6 +11,8 @@
 #define TSC_MASK   (((uint64_t)1 << HEAP_TSC_BITS) - 1)
 #define AHEAD_MAX  ((uint64_t)1 << 36) /* ticks: a stamp further ahead is nonsense */
 #define PUBLISH_AT 8                   /* room is given back after this part of a ring */
+/* The recorder knows 131072 at a time and tells few of them twice: more are made up. */
+#define STACKS_MAX (1u << 21)
 
 struct heapring_reader {
 	const uint8_t *ring;
@@ -133,8 +135,10 @@ static bool take_stack(struct heapring *r, struct heapring_reader *d)
 	uint64_t word = word_at(r, d, 1);
 	uint32_t nr = (uint32_t)(word >> 32) & 0xffff;
 	uint32_t end = (uint32_t)(word >> 48);
-	if (nr > HEAP_FRAMES_MAX || end >= HEAP_STACK_END_NR || !has_words(r, d, 2 + nr))
+	if (nr > HEAP_FRAMES_MAX || end >= HEAP_STACK_END_NR || !has_words(r, d, 2 + nr) ||
+	    r->nr_stacks >= STACKS_MAX)
 		return false;
+	r->nr_stacks++;
 	uint64_t frames[HEAP_FRAMES_MAX];
 	for (uint32_t i = 0; i < nr; i++)
 		frames[i] = word_at(r, d, 2 + i);

@@ -66,6 +66,7 @@ struct heapring {
 	uint64_t now_tsc;
 	uint64_t fullest_bytes; /* at the begin of this pass */
 	uint64_t nr_events;
+	uint64_t nr_stacks;
 	uint32_t nr_threads;
 	uint32_t nr_broken;
 };

@@ -345,6 +345,37 @@ TEST(heapbook_books_rows_in_their_seconds)
 	heapworld_release(&w);
 }
 
+static void count_live_rows(void *ctx, const struct heapbook_row *row)
+{
+	int64_t *nr = ctx;
+	if (row->spec == SPEC_HEAP_LIVE)
+		nr[row->stack ? 0 : 1] += row->values[HEAP_BLOCKS];
+}
+
+TEST(heapbook_keeps_its_size_whatever_stacks_are_made_up)
+{
+	int64_t nr_live[2] = {0}; /* of stacks that are told apart, and not */
+	struct heapbook *b = heapbook_new(&(struct heapbook_spec){.start_ns = START,
+								  .max_sites = 1000,
+								  .nr_slots = 1,
+								  .on_row = count_live_rows,
+								  .ctx = nr_live});
+	heapbook_clock(b, &(struct heapclock){START, START, 1});
+	for (uint32_t i = 0; i < 50000; i++) {
+		struct heapring_event ev = {.kind = HEAP_RECORD_ALLOC,
+					    .tsc = START + i,
+					    .addr = 0x10000 + 16 * (uint64_t)i,
+					    .nr_bytes = 16,
+					    .stack = i + 1};
+		heapbook_add(b, &ev, 1);
+	}
+	CHECK_U64(heapbook_info(b).nr_sites, 4001);
+	heapbook_end(b);
+	CHECK_U64(nr_live[0], 4000);
+	CHECK_U64(nr_live[1], 46000);
+	heapbook_free(b);
+}
+
 /* ---- samples ------------------------------------------------------------------------------ */
 
 /* Whether the interval that goes with the estimate holds the truth. */

@@ -82,6 +82,21 @@ TEST(heapring_gives_up_a_ring_with_impossible_records)
 	}
 }
 
+/* Each stack that is told takes memory of ours. */
+TEST(heapring_gives_up_a_ring_of_endless_stacks)
+{
+	struct heapworld w;
+	heapworld_init(&w, 0, 1);
+	for (uint64_t i = 1; i <= (uint64_t)3 << 20; i++) {
+		uint64_t words[2] = {HEAP_RECORD_STACK, i & UINT32_MAX};
+		while (!heapworld_put(&w, 0, words, 2))
+			heapworld_pass(&w, START);
+	}
+	heapworld_pass(&w, START);
+	CHECK_U64(w.stacks.n, (uint64_t)2 << 20);
+	check_broken(&w, 0);
+}
+
 TEST(heapring_survives_any_bytes)
 {
 	for (uint64_t seed = 1; seed <= 300; seed++) {
