@@ -357,6 +357,17 @@ int memgroup_keep(struct memgroup *g, struct err *err)
 
 /* ---- what is left of others --------------------------------------------------------------- */
 
+/* Whether make_named() may have called it so: others begin the names of their groups with ours. */
+static bool is_our_name(const char *name)
+{
+	if (strncmp(name, MEMGROUP_PREFIX, strlen(MEMGROUP_PREFIX)))
+		return false;
+	const char *pid = name + strlen(MEMGROUP_PREFIX);
+	size_t nr_pid = strspn(pid, "0123456789");
+	const char *n = pid + nr_pid + 1;
+	return nr_pid && pid[nr_pid] == '-' && *n && !n[strspn(n, "0123456789")];
+}
+
 /* Those in one group that nobody holds the lock of. */
 static size_t clean_below(int fd, int home_fd)
 {
@@ -369,8 +380,7 @@ static size_t clean_below(int fd, int home_fd)
 	}
 	const struct dirent *d;
 	while ((d = readdir(dir))) {
-		if (d->d_type != DT_DIR ||
-		    !sv_has_prefix(sv_from_str(d->d_name), SV(MEMGROUP_PREFIX)))
+		if (d->d_type != DT_DIR || !is_our_name(d->d_name))
 			continue;
 		int sub = open_folder(fd, d->d_name);
 		size_t nr_moved;

@@ -281,20 +281,30 @@ TEST(memgroup_of_a_machine_without_cgroups_is_an_error_with_a_remedy)
 	drop_tree();
 }
 
-TEST(memgroup_clean_leaves_groups_alone_that_somebody_holds)
+TEST(memgroup_clean_leaves_groups_alone_that_somebody_holds_or_that_are_not_ours)
 {
 	make_v1();
 	CLEANUP(memgroup_tree_release) struct memgroup_tree t = MEMGROUP_TREE_INIT;
 	CLEANUP(memgroup_release) struct memgroup g = MEMGROUP_INIT;
 	CLEANUP(free_p) char *left = xasprintf("%s/" V1 "/assay-1-1", root);
-	CLEANUP(free_p) char *other = xasprintf("%s/" V1 "/other", root);
+	/* names that others might give */
+	static const char *const others[] = {"other",    "assay-",     "assay-1",
+					     "assay-1-", "assay-ci-1", "assay-1-1.scope"};
 	size_t nr = 0;
-	CHECK(!mkdir(left, 0755) && !mkdir(other, 0755));
+	CHECK(!mkdir(left, 0755));
+	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+		CLEANUP(free_p) char *other = xasprintf("%s/" V1 "/%s", root, others[i]);
+		CHECK(!mkdir(other, 0755));
+	}
 	CHECK(!memgroup_tree_open(&t, root, NULL));
 	CHECK(!memgroup_make(&g, &t, NULL));
 	CHECK(!memgroup_clean(&t, &nr, NULL));
 	CHECK_U64(nr, 1);
-	CHECK(access(left, F_OK) && !access(other, F_OK));
+	CHECK(access(left, F_OK));
+	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+		CLEANUP(free_p) char *other = xasprintf("%s/" V1 "/%s", root, others[i]);
+		CHECK(!access(other, F_OK));
+	}
 	CHECK(!faccessat(g.parent_fd, g.name, F_OK, 0));
 	CHECK(!memgroup_remove(&g, NULL, NULL));
 	CHECK(faccessat(g.parent_fd, g.name, F_OK, 0));
