@@ -76,7 +76,7 @@ check:
 PARTS := $(patsubst %.c,$(O)/%,$(wildcard tests/bench/bench_*.c) tests/oracle/unwind_step.c \
            tests/oracle/waits_rows.c tests/oracle/heap_cycle.c)
 $(O)/tests/bench/bench_unwind $(O)/tests/oracle/unwind_step: $(O)/tests/lib/unwind_world.o
-$(O)/tests/bench/bench_heapblob: $(O)/tests/lib/unwind_world.o $(O)/tests/lib/heap_world.o
+$(O)/tests/bench/bench_heapblob $(O)/tests/bench/bench_heapci: $(O)/tests/lib/unwind_world.o $(O)/tests/lib/heap_world.o
 # The kernel's unwinder judged: programs of its own around it.
 ifneq ($(BPF),0)
 PARTS += $(O)/tests/oracle/kstack

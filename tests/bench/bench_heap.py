@@ -8,7 +8,7 @@ import subprocess
 import threading
 import time
 
-from benchlib import (ASSAY, NULL, TARGETS, WORK, Recorder, Service, cpu_of, cpu_seconds, interval, say, wait_for)
+from benchlib import (ASSAY, BUILD, NULL, TARGETS, WORK, Recorder, Service, cpu_of, cpu_seconds, interval, say, wait_for)
 
 OPS = 1000000
 COUNTED = re.compile(r'calls (\d+) frees (\d+) bytes (\d+) live (\d+) live_bytes (\d+) seconds ([\d.]+) cpu ([\d.]+)')
@@ -243,6 +243,15 @@ def row_heappause():
         p99, most = worst[98], worst[99]
         say('heappause', 'worst answer in each of 100 captures: p99 / max (quiet max %.2f)' % (quiet[-1] * 1e3),
             '%.2f / %.2f ms' % (p99, most), '<= 2 / 10 ms', p99 <= 2 and most <= 10)
+
+
+def row_heapci():
+    """How often the 95 % interval of a sampled site (1 % of the live heap or more) holds the truth: made-up programs."""
+    out = subprocess.run([os.path.join(BUILD, 'tests/bench/bench_heapci'), '500'], capture_output=True, text=True).stdout
+    for mb, nr, within, unseen in re.findall(r'heap +(\d+) MB estimates +(\d+) within +(\d+) unseen +(\d+)', out):
+        share = 100 * int(within) / max(int(nr), 1)
+        say('heapci', 'live heap of %s MB: %s estimates within their intervals (%s sites unseen)' % (mb, nr, unseen),
+            '%.1f %%' % share, '>= 95 %', share >= 95)
 
 
 def row_heapseen():
