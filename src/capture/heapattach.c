@@ -646,6 +646,19 @@ static int install(struct heapinject *h, struct remote *r, struct err *err)
 	return rc;
 }
 
+/* A function that is left out would be allocations that nobody sees. */
+static int check_all(const struct heapinject *h, struct err *err)
+{
+	const struct heap_plan *plan = h->spec->plan;
+	vec_foreach(p, &h->patches)
+		if (plan->is_all_or_none && p->kind == PATCH_NONE &&
+		    plan->sites.p[p->site].shape < HEAP_MMAP)
+			return err_set(err, -ENOTSUP, "%s cannot be patched: %s",
+				       plan->sites.p[p->site].name,
+				       p->why ? p->why : "its code is not understood");
+	return 0;
+}
+
 int heapattach_run(struct heapinject *h, struct err *err)
 {
 	uint64_t per_us = tsc_per_us();
@@ -668,6 +681,9 @@ int heapattach_run(struct heapinject *h, struct err *err)
 	if (h->tier == HEAP_TIER_PATCH && !h->info.nr_patched)
 		return err_set(err, -ENOTSUP, "no function of pid %d can be patched: %s", h->pid,
 			       h->unpatched ? h->unpatched : "none was found");
+	rc = check_all(h, err);
+	if (rc)
+		return rc;
 	if (!h->regions.n)
 		return err_set(err, -ENOMEM, "no address space left in pid %d", h->pid);
 

@@ -336,13 +336,42 @@ static int grow(struct heapsource *h, int32_t pid, struct err *err)
 	return 0;
 }
 
+static int plan_for(struct heapsource *h, int32_t pid, enum heap_tier forced,
+		    struct heap_plan *ret_p, struct err *err)
+{
+	return h->spec.planner->plan(h->spec.planner->ctx, pid, forced, ret_p, err);
+}
+
+/* Its functions, if all of them can be patched, else its hooks. */
+static int attach_all_or_hooks(struct heapsource *h, int32_t pid, struct heap_plan *plan,
+			       struct err *err)
+{
+	CLEANUP(err_release) struct err why = {0};
+	int rc = attach_planned(h, pid, plan, false, &why);
+	const struct heapprocess *p = process_of(h, pid);
+	if (!rc && p)
+		note_plan(h, pid, heapprocess_plan(p));
+	if (rc != -ENOTSUP)
+		return rc ? err_move(err, &why) : 0;
+	CLEANUP(heap_plan_release) struct heap_plan hooks = {0};
+	rc = plan_for(h, pid, HEAP_TIER_HOOKS, &hooks, err);
+	if (rc)
+		return rc;
+	free_p(&hooks.reason);
+	hooks.reason = xasprintf("%s, so jemalloc's hooks tell", err_msg(&why));
+	note_plan(h, pid, &hooks);
+	return attach_planned(h, pid, &hooks, false, err);
+}
+
 static int attach(struct heapsource *h, int32_t pid, bool is_held, struct err *err)
 {
 	CLEANUP(heap_plan_release) struct heap_plan plan = {0};
 	int rc = h->tells_mappings ? tell_mappings(h, pid, err) : 0;
-	rc = rc ? rc : h->spec.planner->plan(h->spec.planner->ctx, pid, h->spec.forced, &plan, err);
+	rc = rc ? rc : plan_for(h, pid, h->spec.forced, &plan, err);
 	if (rc)
 		return rc;
+	if (plan.is_all_or_none)
+		return attach_all_or_hooks(h, pid, &plan, err);
 	note_plan(h, pid, &plan);
 	if (plan.tier != HEAP_TIER_PATCH && plan.tier != HEAP_TIER_HOOKS)
 		tell_plan(h, pid, &plan);

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -22,6 +21,7 @@
 #include "format/assayfile.h"
 #include "host/cachedir.h"
 #include "host/caps.h"
+#include "host/watch.h"
 #include "model/heap.h"
 #include "session/load.h"
 #include "session/prof_walk.h"
@@ -153,13 +153,10 @@ static int end(struct prof_run *p, int *ret_fd, struct err *err)
 	return rc;
 }
 
-static bool is_alive(int32_t pid)
+static enum capture_end wait_for_end(const struct prof_run *p, const struct target *t,
+				     uint64_t end_ns)
 {
-	return !kill(pid, 0) || errno == EPERM;
-}
-
-static enum capture_end wait_for_end(const struct prof_run *p, uint64_t end_ns)
-{
+	struct watch watch = WATCH_INIT(t);
 	enum capture_end why = CAPTURE_END_TIME;
 	struct progress bar;
 	progress_init(&bar, "sampling");
@@ -167,7 +164,7 @@ static enum capture_end wait_for_end(const struct prof_run *p, uint64_t end_ns)
 		uint64_t now = clock_mono_ns();
 		if (now >= end_ns)
 			break;
-		if (stop_count() || !is_alive(p->pid)) {
+		if (stop_count() || watch_has_ended(&watch)) {
 			why = stop_count() ? CAPTURE_END_STOPPED : CAPTURE_END_TARGET;
 			break;
 		}
@@ -181,6 +178,7 @@ static enum capture_end wait_for_end(const struct prof_run *p, uint64_t end_ns)
 				      (uint64_t)((end_ns - now + NS_PER_SEC - 1) / NS_PER_SEC));
 	}
 	progress_release(&bar);
+	watch_release(&watch);
 	return why;
 }
 
@@ -277,10 +275,11 @@ static int run(struct prof_run *p, struct outputs *o, const struct chosen_target
 		 buf_str(&walk));
 	uint64_t duration_ns =
 		t->duration_ns ? t->duration_ns : RECORDING_SECONDS_DEFAULT * NS_PER_SEC;
-	r.end = wait_for_end(p, p->start_ns + duration_ns);
+	r.end = wait_for_end(p, &t->target, p->start_ns + duration_ns);
 	r.duration_ns = clock_mono_ns() - p->start_ns;
 	int dump CLEANUP(close_p) = -1;
-	rc = end(p, &dump, err);
+	/* A zombie has no thread to ask, which only shows by waiting for one. */
+	rc = r.end == CAPTURE_END_TARGET ? -ESRCH : end(p, &dump, err);
 	if (rc == -ESRCH)
 		return err_set(err, rc, "the process ended before its profile could be dumped");
 	r.own_cpu_ns = own_cpu_ns() - cpu_ns;

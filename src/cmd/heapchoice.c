@@ -288,6 +288,28 @@ static bool needs_growth(struct heap_plan *p, const struct heaptarget *h, struct
 	return true;
 }
 
+/*
+ * Whether its symbols name what every jemalloc has. Hooks take each call off jemalloc's fast path,
+ * sampled or not, so functions that are known are patched.
+ */
+static bool has_all_functions(const struct heaptarget *h)
+{
+	static const enum heap_shape wanted[] = {HEAP_ALLOC_0, HEAP_ALLOC_01, HEAP_REALLOC_1,
+						 HEAP_FREE_0};
+	const struct heaptarget_image *m = heaptarget_jemalloc(h);
+	if (!m || m->found->jemalloc.is_stripped || !m->found->jemalloc.prefix)
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
+		bool is_there = false;
+		vec_foreach(fn, &m->found->functions)
+			is_there |= fn->kind == ALLOCFIND_JEMALLOC && fn->shape == wanted[i] &&
+				    is_wanted(m, fn);
+		if (!is_there)
+			return false;
+	}
+	return true;
+}
+
 static void choose(struct heap_plan *p, const struct heaptarget *h)
 {
 	CLEANUP(buf_release) struct buf why = {0};
@@ -308,14 +330,18 @@ static void choose(struct heap_plan *p, const struct heaptarget *h)
 		return;
 	}
 	/* Before a program's own start, jemalloc would come up without its environment. */
-	if (p->mallctl && heapchoice_has_hooks(p->version) && !h->is_held) {
-		buf_add_str(&why, "this jemalloc tells its hooks of every allocation, by whatever "
-				  "function; its code is not changed");
+	bool has_hooks = p->mallctl && heapchoice_has_hooks(p->version) && !h->is_held;
+	p->is_all_or_none = has_hooks && has_all_functions(h);
+	if (has_hooks && !p->is_all_or_none) {
+		buf_add_str(&why, "not all functions of this jemalloc are known, and it tells its "
+				  "hooks of every allocation; its code is not changed");
 		set_reason(p, HEAP_TIER_HOOKS, &why);
 		return;
 	}
 	buf_addf(&why, "%zu functions of its allocator are patched %s", nr_heap_sites(p),
 		 h->is_held ? "before it starts" : "while it runs");
+	if (p->is_all_or_none)
+		buf_add_str(&why, ", which costs it less than jemalloc's hooks");
 	set_reason(p, HEAP_TIER_PATCH, &why);
 }
 

@@ -1,5 +1,6 @@
 # jemalloc's own profiling with assay's unwinder: the same sites as by its own, whole stacks, and its
-# function for stacks is what it was afterwards, even if assay is killed in between.
+# function for stacks is what it was afterwards, even if assay is killed in between. Without --tier
+# functions with symbols are patched, and hooks are for the others.
 . "$LIB/share.sh"
 [ -x "$TARGETS/jehook" ] || skip "needs jehook (libjemalloc-dev)"
 
@@ -49,6 +50,19 @@ work 3
 work 4
 [ "$(hook_now)" = "$hook" ] || fail "after a kill: jemalloc's function is not back: $(cat ours.out)"
 stop
+
+# Functions that are known are patched, as hooks cost jemalloc more; without symbols hooks tell.
+if [ -x "$TARGETS/allocmix_rjem_stripped" ]; then
+	for way in je=patch rjem_stripped=hooks; do
+		"$TARGETS/allocmix_${way%=*}" 1 1000000000 > /dev/null &
+		pid=$!
+		wait_for grep -q 'allocmix' "/proc/$pid/maps"
+		sleep 0.1
+		"$ASSAY" heap --no-pictures -p $pid -o way.assay 0.3 2> err > page || fail "$way: $(cat err)"
+		grep -q "heap tier: ${way#*=}: " page || fail "$way: $(cat page err)"
+		kill $pid
+	done
+fi
 
 start theirs prof_active:true
 work 1

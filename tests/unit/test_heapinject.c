@@ -210,6 +210,24 @@ TEST(heapinject_counts_every_allocation_and_leaves_text_as_it_was)
 	CHECK_U64(finish(pid), 0);
 }
 
+TEST(heapinject_patches_all_functions_or_none_where_that_is_asked_for)
+{
+	pid_t pid = start();
+	CLEANUP(heap_plan_release) struct heap_plan plan;
+	CLEANUP(heapinject_free_p) struct heapinject *h = NULL;
+	CLEANUP(err_release) struct err err = {0};
+	make_plan(&plan);
+	plan.is_all_or_none = true;
+	/* An operator that throws, without a twin that does not. */
+	free(plan.sites.p[0].name);
+	plan.sites.p[0].name = xstrdup("_Znwm");
+	struct heapinject_spec spec = {.pid = pid, .plan = &plan, .interval_bytes = 1 << 20};
+	CHECK(heapinject_attach(&h, &spec, &err) == -ENOTSUP);
+	CHECK(strstr(err_msg(&err), "_Znwm cannot be patched"));
+	CHECK(!h && is_text_equal(pid));
+	CHECK_U64(finish(pid), 0);
+}
+
 TEST(heapinject_comes_and_goes_a_hundred_times)
 {
 	pid_t pid = start();
