@@ -617,7 +617,8 @@ static int write_local(struct heapinject *h, uint64_t per_us, struct err *err)
 	};
 	stack_limits(h, &l);
 	skip_allocator(h, &l);
-	if (!h->has_filter)
+	h->is_free_to_call = !h->has_filter && !heapinject_seccomp(h);
+	if (h->is_free_to_call)
 		l.flags |= HEAP_MAY_CALL_KERNEL;
 	if (!h->is_held)
 		l.flags |= HEAP_FS_IS_SET; /* its C library has begun long ago */

@@ -16,6 +16,7 @@
 #include "capture/heapimage.h"
 #include "capture/heapinjectpriv.h"
 #include "host/proc.h"
+#include "host/procmem.h"
 
 #define PLACE_TRIES 5
 #define QUIET_NS    NS_PER_SEC /* how long threads inside the recorder are waited for */
@@ -135,6 +136,33 @@ int heapinject_start(struct heapinject *h, struct err *err)
 	/* From now on it may be let go by who held it. */
 	h->is_stopped = false;
 	return set_active(h, 1, err);
+}
+
+unsigned heapinject_seccomp(const struct heapinject *h)
+{
+	int32_t tracer = 0;
+	unsigned mode = 0;
+	return host_trace_state(h->pid, &tracer, &mode) ? 0 : mode;
+}
+
+void heapinject_mind_seccomp(struct heapinject *h)
+{
+	uint64_t local = h->places.local;
+	uint32_t off = 0;
+	uint32_t flags = 0;
+	unsigned mode = h->is_free_to_call ? heapinject_seccomp(h) : 0;
+	if (!mode)
+		return;
+	h->is_free_to_call = false;
+	/* Gone in between: then nobody is in danger. */
+	if (mode == 1)
+		(void)!pwrite(h->mem_fd, &off, sizeof(off),
+			      (off_t)(local + offsetof(struct heap_local, is_active)));
+	local += offsetof(struct heap_local, flags);
+	if (heapinject_read(h, local, &flags, sizeof(flags)))
+		return;
+	flags &= ~(uint32_t)HEAP_MAY_CALL_KERNEL;
+	(void)!pwrite(h->mem_fd, &flags, sizeof(flags), (off_t)local);
 }
 
 int heapinject_stop(struct heapinject *h, struct err *err)

@@ -54,6 +54,12 @@ int heapinject_attach(struct heapinject **ret_h, const struct heapinject_spec *s
 		      struct err *err);
 int heapinject_start(struct heapinject *h, struct err *err);
 int heapinject_stop(struct heapinject *h, struct err *err);
+/*
+ * To be called often, by whichever thread: a target that puts itself under seccomp while it is
+ * recorded gets no system calls of the recorder's any more, and one in strict mode no recorder, as
+ * its time stamp counter is forbidden, too.
+ */
+void heapinject_mind_seccomp(struct heapinject *h);
 int heapinject_detach(struct heapinject *h, struct err *err);
 /* Unmaps our side. Does not detach. */
 void heapinject_free(struct heapinject *h);

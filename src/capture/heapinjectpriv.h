@@ -77,7 +77,8 @@ struct heapinject {
 	const struct heapinject_spec *spec; /* while attaching */
 	bool is_held;
 	bool has_filter;
-	uint32_t tid_off; /* struct heap_local */
+	bool is_free_to_call; /* HEAP_MAY_CALL_KERNEL was given, and not taken back */
+	uint32_t tid_off;     /* struct heap_local */
 	enum heap_tier tier;
 	struct heapspace space;
 	uint64_t image;   /* where it is, or will be */
@@ -108,6 +109,8 @@ struct heapinject {
 	char *unpatched;
 };
 
+/* As /proc has it: 0 none or the process has ended, 1 strict, 2 a filter. */
+unsigned heapinject_seccomp(const struct heapinject *h);
 /* A session on one thread, or on the one that is held. */
 int heapinject_open(struct heapinject *h, struct remote **ret_r, bool is_call, struct err *err);
 void heapinject_close(struct heapinject *h, struct remote *r);

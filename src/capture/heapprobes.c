@@ -354,6 +354,11 @@ static int plan_process(struct heapprobes *h, int32_t pid, bool is_late, struct 
 	int rc = planner->plan(planner->ctx, pid, HEAP_TIER_UPROBES, &plan, err);
 	if (!rc && !plan.sites.n)
 		rc = err_set(err, -ENOENT, "no allocator was found in process %d", pid);
+	if (!rc &&
+	    h->spec.why) { /* chosen by assay: the planner was only asked for the functions */
+		free_p(&plan.reason);
+		plan.reason = xstrdup(h->spec.why);
+	}
 	bool is_settled = !rc && plan.sites.n == h->nr_sites_before;
 	h->nr_sites_before = rc ? 0 : plan.sites.n;
 	if (is_late && !is_settled)

@@ -23,6 +23,7 @@
  */
 #define WAIT_NS      50000000u
 #define WAIT_HELD_NS 1000000000u
+#define MIND_NS      10000000u /* between looks at whether seccomp was switched on */
 #define CLOCK_TRIES  4
 #define CLOCK_FAR    2000000000u /* ns between the two moments that the clock's line goes through */
 
@@ -39,6 +40,7 @@ struct heapprocess {
 	struct kerneltables tables;
 	bool has_tables;
 	bool is_stopped;
+	uint64_t minded_ns;
 	bool has_own_pids; /* it is in another PID namespace than we */
 	struct map tid_of; /* number there -> number here */
 	const uint8_t **rings;
@@ -158,6 +160,10 @@ uint32_t heapprocess_pass(struct heapprocess *p)
 	set_clock(p);
 	uint64_t now = heapring_tsc();
 	size_t n;
+	if (clock_mono_ns() - p->minded_ns >= MIND_NS) {
+		heapinject_mind_seccomp(p->inject);
+		p->minded_ns = clock_mono_ns();
+	}
 	heapring_begin(&p->ring, now);
 	while ((n = heapring_take(&p->ring, p->events, BATCH)))
 		heapbook_add(p->book, p->events, n);

@@ -103,7 +103,8 @@ static int run_or_abandon(struct remote *r, int request, const char *what,
 static int step_quietly(struct remote *r, struct user_regs_struct *regs, struct err *err)
 {
 	struct tracee_stop s;
-	if (ptrace(PTRACE_SETOPTIONS, r->tid, 0, PTRACE_O_TRACESYSGOOD))
+	long options = PTRACE_O_TRACESYSGOOD | (r->is_suspended ? PTRACE_O_SUSPEND_SECCOMP : 0);
+	if (ptrace(PTRACE_SETOPTIONS, r->tid, 0, options))
 		return remote_fail(r, -errno, "make a system call", err);
 	for (int i = 0; i < 2; i++) { /* its entry, its exit */
 		r->is_at_syscall = true;

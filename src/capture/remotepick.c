@@ -265,6 +265,7 @@ static int seize(struct remote *r, struct err *err)
 	if (rc)
 		return tracee_seize(r->pid, r->tid, 0, err);
 	r->has_filter = r->is_ours;
+	r->is_suspended = !r->is_ours;
 	return 0;
 }
 

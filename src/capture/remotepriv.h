@@ -19,7 +19,8 @@ struct remote {
 	bool is_gone;       /* it has ended or executed another program */
 	bool is_at_syscall; /* stopped by PTRACE_SYSCALL: no place to restart a system call from */
 	bool has_filter;
-	uint64_t ignored; /* bit n - 1: signal n */
+	bool is_suspended; /* the filter, as long as the option stays set */
+	uint64_t ignored;  /* bit n - 1: signal n */
 	uint64_t timeout_ns;
 	struct host_urgency urgency;
 	uint64_t stopped_at_ns;

@@ -229,6 +229,11 @@ static bool may_inject(int32_t pid, struct buf *why)
 		buf_addf(why, "process %d traces it already", tracer);
 		return false;
 	}
+	/* Strict mode forbids the time stamp counter, too. */
+	if (seccomp == 1) {
+		buf_add_str(why, "seccomp (strict) would kill it for what the recorder does");
+		return false;
+	}
 	if (seccomp == 2 && !host_has_cap(CAP_SYS_ADMIN)) {
 		buf_add_str(why, "its seccomp filter cannot be suspended without CAP_SYS_ADMIN");
 		return false;

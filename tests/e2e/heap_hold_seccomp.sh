@@ -1,0 +1,19 @@
+# Programs under seccomp, which kills for one call too many: with a filter they get the recorder, whose
+# calls are made while the filter is suspended; strict mode is recorded from outside. Both live.
+. "$LIB/share.sh"
+[ "$(id -u)" = 0 ] || skip "needs root"
+
+for mode in filter strict; do
+	"$TARGETS/sealed" $mode 2 > out.$mode &
+	pid=$!
+	wait_for grep -q sealed out.$mode
+	timeout 60 $ASSAY heap --no-pictures -o $mode.assay -p $pid 1 > $mode.txt 2> err || fail "$mode: $(cat err)"
+	case $mode in
+	filter) grep -q "functions of its allocator are patched" err || fail "filter: not told: $(cat err)" ;;
+	strict) grep -q "seccomp (strict) would kill it.*uprobes" err || fail "strict: not told: $(cat err)" ;;
+	esac
+	$ASSAY report -v $mode.assay > $mode.report 2>&1
+	grep -Eq "heap allocations counted: [1-9]" $mode.txt $mode.report || fail "$mode: nothing was seen: $(cat $mode.txt)"
+	wait $pid || fail "$mode: the program ended with $?"
+	grep -q done out.$mode || fail "$mode: the program did not finish"
+done
