@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -213,20 +214,29 @@ int remote_write(struct remote *r, uint64_t addr, const void *from, size_t n, st
 	return err_set(err, -EFAULT, "cannot write memory of pid %d at 0x%" PRIx64, r->pid, addr);
 }
 
+/*
+ * The target may have put another file under that number. So the descriptor itself is taken, with
+ * the rights that it has there: opening /proc/PID/fd anew would give ours, as root to any file that
+ * the target may only read. And it has to be memory without a name, as nothing else was asked for.
+ */
 int remote_get_fd(struct remote *r, int fd, int *ret_fd, struct err *err)
 {
-	int got = -1;
+	struct stat st;
+	CLEANUP(close_p) int got = -1;
 	CLEANUP(close_p) int pid_fd = (int)syscall(SYS_pidfd_open, r->pid, 0);
 	if (pid_fd >= 0)
 		got = (int)syscall(438 /* pidfd_getfd */, pid_fd, fd, 0);
-	if (got < 0) {
-		char path[64];
-		(void)snprintf(path, sizeof(path), "/proc/%d/fd/%d", r->pid, fd);
-		got = open(path, O_RDWR | O_CLOEXEC);
+	if (got < 0 && errno == ENOSYS) {
+		err_set(err, -ENOSYS, "cannot take descriptor %d of pid %d", fd, r->pid);
+		return err_hint(err, "recording inside a process needs Linux 5.6 or newer; "
+				     "--tier growth does not");
 	}
 	if (got < 0)
-		return err_sys(err, "cannot open descriptor %d of pid %d", fd, r->pid);
-	*ret_fd = got;
+		return err_sys(err, "cannot take descriptor %d of pid %d", fd, r->pid);
+	if (fstat(got, &st) || !S_ISREG(st.st_mode) || st.st_nlink || fcntl(got, F_GET_SEALS) < 0)
+		return err_set(err, -EPROTO, "descriptor %d of pid %d is not what was made there",
+			       fd, r->pid);
+	*ret_fd = take_fd(&got);
 	return 0;
 }
 

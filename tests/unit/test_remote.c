@@ -6,6 +6,7 @@
 #include "tap.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <poll.h>
@@ -426,6 +427,26 @@ TEST(remote_works_on_a_stopped_process_which_stays_stopped)
 
 /* ---- what goes wrong
  * ------------------------------------------------------------------------------ */
+
+/* What a target puts under the number of memory that was made in it. */
+TEST(remote_takes_no_file_of_another_kind)
+{
+	struct remote *r = NULL;
+	int named = open("/etc/passwd", O_RDONLY);
+	int ends[2];
+	int memory = memfd_create("memory", MFD_ALLOW_SEALING);
+	CHECK(named >= 0 && !pipe(ends) && memory >= 0);
+	pid_t pid = start(child_sleeps); /* has them too */
+	CHECK(!remote_open(&r, pid, NULL, NULL));
+	int got = -1;
+	CHECK_U64((uint64_t)remote_get_fd(r, named, &got, NULL), (uint64_t)-EPROTO);
+	CHECK_U64((uint64_t)remote_get_fd(r, ends[0], &got, NULL), (uint64_t)-EPROTO);
+	CHECK(remote_get_fd(r, 1000, &got, NULL) && got == -1);
+	CHECK(!remote_get_fd(r, memory, &got, NULL) && got >= 0);
+	remote_close(r);
+	close(got);
+	CHECK_U64(finish(pid), 0);
+}
 
 static __attribute__((noinline)) uint64_t never_ends(void)
 {
