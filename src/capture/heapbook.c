@@ -458,10 +458,9 @@ static void on_map(struct heapbook *b, const struct heapring_event *ev)
 	}
 	struct heap_mapped *m = &b->mapped.p[*idx];
 	m->nr_calls++;
-	if (is_map)
-		m->nr_bytes += (int64_t)ev->nr_bytes;
-	else
-		m->nr_unmapped += (int64_t)ev->nr_bytes;
+	int64_t *sum = is_map ? &m->nr_bytes : &m->nr_unmapped;
+	if (__builtin_add_overflow(*sum, (int64_t)ev->nr_bytes, sum))
+		*sum = INT64_MAX;
 }
 
 /* Where the site of an allocation is looked for. */

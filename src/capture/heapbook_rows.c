@@ -13,17 +13,18 @@
 /* Seconds of allocation of live blocks are told apart up to so many, then in larger steps. */
 #define AGES_MAX 1000
 
+/* What a target claims may be anything. */
+static int64_t saturate(double v)
+{
+	return v >= 9.2e18 ? INT64_MAX : v <= -9.2e18 ? INT64_MIN : (int64_t)rint(v);
+}
+
 /* The whole part of a sum; what is left goes to the next row. */
 static int64_t take(double *sum)
 {
 	double whole = rint(*sum);
 	*sum -= whole;
-	return (int64_t)whole;
-}
-
-static int64_t saturate(double v)
-{
-	return v >= 9.2e18 ? INT64_MAX : (int64_t)rint(v);
+	return saturate(whole);
 }
 
 static struct heapbook_row row_of(const struct heapbook *b, const struct heap_site *s,
