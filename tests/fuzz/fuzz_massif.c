@@ -1,74 +1,11 @@
-/*
- * massif.out: any bytes give a profile or an error; no amount is negative; what is written of it
- * reads back.
- */
+/* massif.out; see heapfile.h. */
 #include "base/base.h"
-
-#include <stdlib.h>
-
-#include "format/format.h"
-#include "model/heap.h"
-#include "model/heaptables.h"
+#include "heapfile.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-static struct profile *read_as(const char *format, const char *text, size_t n)
-{
-	struct profile *p = profile_new();
-	struct format_input in = {sv_from(text, n), -1};
-	struct err err = {0};
-	int rc = format_find(format)->read(p, &in, &(struct format_options){0}, &err);
-	if (rc && !*err_msg(&err))
-		BUG("an error without a message");
-	err_release(&err);
-	profile_seal(p);
-	if (!rc)
-		return p;
-	profile_free(p);
-	return NULL;
-}
-
-/* Bytes of a table; UINT64_MAX: so many that sums may have stopped growing. */
-static uint64_t bytes_of(const struct profile *p, enum heap_table_kind kind)
-{
-	const struct table *t = heap_table_find(p, kind);
-	uint64_t sum = 0;
-	for (size_t i = 0; t && i < t->n; i++) {
-		int64_t v = t->values[i * t->nr_columns + HEAP_BYTES];
-		int64_t nr = t->values[i * t->nr_columns + HEAP_BLOCKS];
-		if (v < 0 || nr < 0)
-			BUG("a negative amount");
-		if (v > (int64_t)1 << 40 || nr > 100000)
-			return UINT64_MAX;
-		sum += (uint64_t)v;
-	}
-	return sum;
-}
-
-/* What is written of it can be read again, and holds as much. */
-static void write_and_read(const struct profile *p, const char *format)
-{
-	struct format_output to = {0};
-	if (bytes_of(p, HEAP_KIND_LIVE) == UINT64_MAX ||
-	    bytes_of(p, HEAP_KIND_ALLOCATED) == UINT64_MAX ||
-	    bytes_of(p, HEAP_KIND_FREED) == UINT64_MAX)
-		return; /* millions of blocks are millions of lines */
-	if (!format_find(format)->write(&to, p, &(struct format_options){0}, NULL)) {
-		struct profile *q = read_as(format, to.buf.p, to.buf.n);
-		if (!q)
-			BUG("%s: written, not readable: '%s'", format, buf_str(&to.buf));
-		profile_free(q);
-	}
-	buf_release(&to.buf);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-	struct profile *p = read_as("massif", (const char *)data, n);
-	if (!p)
-		return 0;
-	write_and_read(p, "heaptrack");
-	write_and_read(p, "massif");
-	profile_free(p);
+	fuzz_heapfile("massif", data, n, false);
 	return 0;
 }
