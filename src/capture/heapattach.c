@@ -93,6 +93,25 @@ static void find_image(struct heapinject *h)
 	}
 }
 
+/* What the target's memory says is to be undone: nothing of it is believed. */
+static bool is_sane(const struct text_patch *p)
+{
+	bool is_store = !p->is_wide && (p->nr_bytes == 2 || p->nr_bytes == 5) &&
+			(p->at & 7) + p->nr_bytes <= 8;
+	bool is_wide = p->is_wide && p->nr_bytes == 5 && p->nr_wide <= HEAPCODE_DISPLACED_MAX;
+	return is_store || is_wide;
+}
+
+static void read_patches(struct heapinject *h, struct stub_region *g, uint32_t n)
+{
+	struct text_patch p;
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t at = g->addr + sizeof(struct stub_head) + i * sizeof(p);
+		if (!heapinject_read(h, at, &p, sizeof(p)) && is_sane(&p))
+			vec_push(&g->patches, p);
+	}
+}
+
 static int add_region(struct heapinject *h, const struct heapspace_map *m, struct err *err)
 {
 	struct stub_head head;
@@ -110,11 +129,7 @@ static int add_region(struct heapinject *h, const struct heapspace_map *m, struc
 	struct stub_region *g = vec_add(&h->regions);
 	g->addr = m->start;
 	g->nr_stubs = head.nr_stubs;
-	for (uint32_t i = 0; i < head.nr_patches; i++)
-		(void)vec_add(&g->patches);
-	if (head.nr_patches && heapinject_read(h, m->start + sizeof(head), g->patches.p,
-					       head.nr_patches * sizeof(*g->patches.p)))
-		vec_clear(&g->patches);
+	read_patches(h, g, head.nr_patches);
 	h->batch = stub_region_batch(g);
 	const struct heapspace_map *local = heapspace_at(&h->space, head.places.local);
 	if (head.pid == h->pid && local &&
@@ -403,7 +418,7 @@ static int map_stubs(struct heapinject *h, struct remote *r, const struct stub_c
 		h->batch = stub_region_batch(g);
 	}
 	int64_t closed;
-	if (theirs > 0)
+	if (theirs >= 0)
 		(void)one_syscall(r, SYS_close, (uint64_t)theirs, 0, 0, 0, 0, 0, &closed, NULL);
 	return rc;
 }
@@ -499,8 +514,26 @@ static void add_op(struct op_list *l, long nr, uint64_t a0, uint64_t a1, uint64_
 					     .args = {a0, a1, a2, a3, (uint64_t)a4, a5}});
 }
 
-static int map_all(struct heapinject *h, struct remote *r, const int64_t theirs[FILE_NR],
-		   struct err *err)
+/* What the batch has closed is not the target's any more. */
+static void forget_closed(const struct op_list *l, int64_t theirs[FILE_NR])
+{
+	vec_foreach(op, &l->v)
+		for (size_t i = 0; i < FILE_NR; i++)
+			if (op->nr == SYS_close && !op->result && (int64_t)op->args[0] == theirs[i])
+				theirs[i] = -1;
+}
+
+/* Nothing of ours stays open in a target that could not be attached to. */
+static void close_files(struct remote *r, const int64_t theirs[FILE_NR])
+{
+	int64_t closed;
+	for (size_t i = 0; i < FILE_NR; i++)
+		if (theirs[i] >= 0)
+			(void)one_syscall(r, SYS_close, (uint64_t)theirs[i], 0, 0, 0, 0, 0, &closed,
+					  NULL);
+}
+
+static int map_all(struct heapinject *h, struct remote *r, int64_t theirs[FILE_NR], struct err *err)
 {
 	CLEANUP(op_list_release) struct op_list l = {0};
 	const struct heap_image *im = heap_image();
@@ -536,6 +569,7 @@ static int map_all(struct heapinject *h, struct remote *r, const int64_t theirs[
 	add_op(&l, SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0, 0, 0,
 	       0);
 	int rc = heapinject_batch(h, r, l.v.p, l.v.n, err);
+	forget_closed(&l, theirs);
 	for (size_t i = 0; i < nr_needed; i++) {
 		const struct heapcode_op *op = &l.v.p[i];
 		if (op->nr == SYS_mmap && op->result != (int64_t)op->args[0])
@@ -701,6 +735,7 @@ int heapattach_run(struct heapinject *h, struct err *err)
 		rc = fill_files(h, r, theirs, err);
 	if (!rc)
 		rc = map_all(h, r, theirs, err);
+	close_files(r, theirs);
 	h->is_mapped = !rc;
 	if (!rc)
 		rc = write_local(h, per_us, err);

@@ -95,6 +95,8 @@ int heapinject_batch(struct heapinject *h, struct remote *r, struct heapcode_op 
 	uint64_t done = 0;
 	for (size_t i = 0; i < n; i++)
 		ops[i].result = -ECANCELED;
+	if (h->has_filter) /* it may kill who makes them */
+		return err_set(err, -EPERM, "pid %d has a seccomp filter by now", h->pid);
 	int rc = remote_scratch(r, n * sizeof(*ops), &at, err);
 	if (!rc)
 		rc = remote_write(r, at, ops, n * sizeof(*ops), err);
@@ -224,7 +226,7 @@ static int take_out(struct heapinject *h, struct err *err)
 		return rc;
 	r = NULL;
 	rc = heapinject_open(h, &r, false, err);
-	if (!rc)
+	if (!rc && !h->has_filter) /* else it stays mapped, and nobody comes by it */
 		rc = drop_shared(h, r, err);
 	heapinject_close(h, r);
 	return rc;

@@ -3,6 +3,7 @@
 #include "capture/heapspace.h"
 
 #include <errno.h>
+#include <sys/mman.h>
 
 #include "host/proc.h"
 
@@ -45,16 +46,19 @@ static int add_map(void *ctx, const struct proc_map *m, struct err *err)
 {
 	struct heapspace *s = ctx;
 	(void)err;
-	vec_push(&s->maps, (struct heapspace_map){
-				   .start = m->start,
-				   .end = m->end,
-				   .pgoff = m->pgoff,
-				   .inode = m->inode,
-				   .dev_major = m->dev_major,
-				   .dev_minor = m->dev_minor,
-				   .is_exec = m->is_exec,
-				   .kind = kind_of(m->path),
-			   });
+	vec_push(&s->maps,
+		 (struct heapspace_map){
+			 .start = m->start,
+			 .end = m->end,
+			 .pgoff = m->pgoff,
+			 .inode = m->inode,
+			 .dev_major = m->dev_major,
+			 .dev_minor = m->dev_minor,
+			 .is_exec = m->is_exec,
+			 .prot = (m->is_read ? PROT_READ : 0) | (m->is_write ? PROT_WRITE : 0) |
+				 (m->is_exec ? PROT_EXEC : 0),
+			 .kind = kind_of(m->path),
+		 });
 	return 0;
 }
 

@@ -34,6 +34,7 @@ struct heapspace_map {
 	uint32_t dev_major;
 	uint32_t dev_minor;
 	bool is_exec;
+	int prot; /* PROT_READ | PROT_WRITE | PROT_EXEC */
 	enum heapspace_kind kind;
 };
 

@@ -90,9 +90,16 @@ static int store_by_mem(struct heapinject *h, const struct stores *s, struct err
 	return 0;
 }
 
-static struct heapcode_op protect_op(uint64_t page, uint64_t prot)
+static struct heapcode_op protect_op(uint64_t page, int prot)
 {
-	return (struct heapcode_op){.nr = SYS_mprotect, .args = {page, PAGE_BYTES, prot}};
+	return (struct heapcode_op){.nr = SYS_mprotect, .args = {page, PAGE_BYTES, (uint64_t)prot}};
+}
+
+/* Some programs may write to their text, and do. */
+static int prot_of(const struct heapinject *h, uint64_t page)
+{
+	const struct heapspace_map *m = heapspace_at(&h->space, page);
+	return m && m->is_exec ? m->prot : PROT_READ | PROT_EXEC;
 }
 
 /* Page by page: made writable, words stored, as it was. */
@@ -111,7 +118,7 @@ static int store_in_target(struct heapinject *h, struct remote *r, struct stores
 		vec_push(&ops.v,
 			 (struct heapcode_op){.nr = HEAPCODE_STORE, .args = {st->word, st->value}});
 		if (i + 1 == s->v.n || page != (st[1].word & ~(PAGE_BYTES - 1)))
-			vec_push(&ops.v, protect_op(page, PROT_READ | PROT_EXEC));
+			vec_push(&ops.v, protect_op(page, prot_of(h, page)));
 	}
 	vec_push(&ops.v,
 		 (struct heapcode_op){.nr = SYS_membarrier,
@@ -131,7 +138,7 @@ static int store_all(struct heapinject *h, struct remote *r, struct stores *s, s
 {
 	if (!s->v.n)
 		return 0;
-	if (h->is_held || !r || !h->batch)
+	if (h->is_held || !r || !h->batch || h->has_filter)
 		return store_by_mem(h, s, err);
 	return store_in_target(h, r, s, err);
 }

@@ -205,6 +205,8 @@ static bool parse_map(struct sv line, struct proc_map *ret_m, struct sv *ret_pat
 		return false;
 	m.dev_major = (uint32_t)major;
 	m.dev_minor = (uint32_t)minor;
+	m.is_read = perms.p[0] == 'r';
+	m.is_write = perms.p[1] == 'w';
 	m.is_exec = perms.p[2] == 'x';
 	while (line.n && line.p[0] == ' ')
 		line = sv_from_idx(line, 1);

@@ -50,6 +50,8 @@ struct proc_map {
 	uint32_t dev_major;
 	uint32_t dev_minor;
 	uint64_t inode;
+	bool is_read;
+	bool is_write;
 	bool is_exec;
 	const char *path; /* "" for anonymous memory; borrowed during the callback */
 };
