@@ -321,9 +321,12 @@ void heap_after_realloc_1(struct heap_call *c)
 	after_realloc_block(c, c->args[1]);
 }
 
+/* More than can be is refused: 0 would be taken for a free. */
 void heap_after_realloc_12(struct heap_call *c)
 {
-	after_realloc_block(c, c->args[1] * c->args[2]);
+	uint64_t size;
+	bool is_over = __builtin_mul_overflow(c->args[1], c->args[2], &size);
+	after_realloc_block(c, is_over ? UINT64_MAX : size);
 }
 
 void heap_after_realloc_2(struct heap_call *c)

@@ -365,6 +365,13 @@ static int by_key(const void *x, const void *y)
 	return 0;
 }
 
+/* What a file claims may be anything. */
+static int64_t add_i64(int64_t a, int64_t b)
+{
+	int64_t sum;
+	return !__builtin_add_overflow(a, b, &sum) ? sum : a < 0 ? INT64_MIN : INT64_MAX;
+}
+
 static size_t merge_pieces(struct piece *p, size_t n)
 {
 	size_t to = 0;
@@ -372,8 +379,8 @@ static size_t merge_pieces(struct piece *p, size_t n)
 		qsort(p, n, sizeof(*p), by_key);
 	for (size_t i = 0; i < n; i++) {
 		if (to && !by_key(&p[to - 1], &p[i])) {
-			p[to - 1].weight += p[i].weight;
-			p[to - 1].nr += p[i].nr;
+			p[to - 1].weight = add_i64(p[to - 1].weight, p[i].weight);
+			p[to - 1].nr = add_i64(p[to - 1].nr, p[i].nr);
 			p[to - 1].variance += p[i].variance;
 			continue;
 		}

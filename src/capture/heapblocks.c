@@ -2,6 +2,7 @@
 #include "base/base.h"
 #include "capture/heapblocks.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
 
 #define FIRST_LOG2 4
@@ -15,9 +16,9 @@ struct heapblock heapblock_make(uint64_t addr, uint64_t nr_bytes, uint32_t secon
 	};
 }
 
-void heapblocks_init(struct heapblocks *t, uint64_t max_bytes)
+void heapblocks_init(struct heapblocks *t, uint64_t max_bytes, uint64_t seed)
 {
-	*t = (struct heapblocks){.max_bytes = max_bytes};
+	*t = (struct heapblocks){.max_bytes = max_bytes, .seed = seed};
 }
 
 void heapblocks_release(struct heapblocks *t)
@@ -28,9 +29,9 @@ void heapblocks_release(struct heapblocks *t)
 }
 
 /* Blocks are 8 bytes or more apart; neighbours go to different parts. */
-static uint64_t hash_of(uint64_t addr)
+static uint64_t hash_of(const struct heapblocks *t, uint64_t addr)
 {
-	return (addr >> 3) * 0x9e3779b97f4a7c15u;
+	return hash_mix(addr >> 3, t->seed);
 }
 
 static size_t part_idx(uint64_t hash)
@@ -45,7 +46,7 @@ static uint32_t slot_idx(const struct heapblocks_part *p, uint64_t hash)
 
 void heapblocks_prefetch(const struct heapblocks *t, uint64_t addr)
 {
-	uint64_t hash = hash_of(addr);
+	uint64_t hash = hash_of(t, addr);
 	const struct heapblocks_part *p = &t->parts[part_idx(hash)];
 	if (p->slots)
 		__builtin_prefetch(&p->slots[slot_idx(p, hash)], 1);
@@ -53,7 +54,7 @@ void heapblocks_prefetch(const struct heapblocks *t, uint64_t addr)
 
 struct heapblock *heapblocks_find(const struct heapblocks *t, uint64_t addr)
 {
-	uint64_t hash = hash_of(addr);
+	uint64_t hash = hash_of(t, addr);
 	const struct heapblocks_part *p = &t->parts[part_idx(hash)];
 	if (!p->n || !addr)
 		return NULL;
@@ -67,10 +68,10 @@ struct heapblock *heapblocks_find(const struct heapblocks *t, uint64_t addr)
 	}
 }
 
-static struct heapblock *place(struct heapblocks_part *p, uint64_t addr)
+static struct heapblock *place(const struct heapblocks *t, struct heapblocks_part *p, uint64_t addr)
 {
 	uint32_t mask = (1u << p->log2) - 1;
-	uint32_t i = slot_idx(p, hash_of(addr));
+	uint32_t i = slot_idx(p, hash_of(t, addr));
 	while (p->slots[i].word0)
 		i = (i + 1) & mask;
 	return &p->slots[i];
@@ -87,7 +88,7 @@ static bool grow(struct heapblocks *t, struct heapblocks_part *p)
 	bigger.slots = xcalloc((size_t)1 << log2, sizeof(struct heapblock));
 	for (size_t i = 0; p->slots && i < (size_t)1 << p->log2; i++)
 		if (p->slots[i].word0)
-			*place(&bigger, heapblock_addr(&p->slots[i])) = p->slots[i];
+			*place(t, &bigger, heapblock_addr(&p->slots[i])) = p->slots[i];
 	free(p->slots);
 	*p = bigger;
 	t->nr_bytes += more - less;
@@ -96,11 +97,11 @@ static bool grow(struct heapblocks *t, struct heapblocks_part *p)
 
 struct heapblock *heapblocks_add(struct heapblocks *t, uint64_t addr)
 {
-	struct heapblocks_part *p = &t->parts[part_idx(hash_of(addr))];
+	struct heapblocks_part *p = &t->parts[part_idx(hash_of(t, addr))];
 	uint64_t cap = p->slots ? (uint64_t)1 << p->log2 : 0;
 	if (p->n + 1 > cap / 4 * 3 && !grow(t, p) && p->n + 1 >= cap)
 		return NULL;
-	struct heapblock *b = place(p, addr);
+	struct heapblock *b = place(t, p, addr);
 	*b = heapblock_make(addr, 0, 0);
 	p->n++;
 	t->n++;
@@ -109,11 +110,11 @@ struct heapblock *heapblocks_add(struct heapblocks *t, uint64_t addr)
 
 void heapblocks_remove(struct heapblocks *t, struct heapblock *b)
 {
-	struct heapblocks_part *p = &t->parts[part_idx(hash_of(heapblock_addr(b)))];
+	struct heapblocks_part *p = &t->parts[part_idx(hash_of(t, heapblock_addr(b)))];
 	uint32_t mask = (1u << p->log2) - 1;
 	uint32_t hole = (uint32_t)(b - p->slots);
 	for (uint32_t i = (hole + 1) & mask; p->slots[i].word0; i = (i + 1) & mask) {
-		uint32_t home = slot_idx(p, hash_of(heapblock_addr(&p->slots[i])));
+		uint32_t home = slot_idx(p, hash_of(t, heapblock_addr(&p->slots[i])));
 		if (((i - home) & mask) >= ((i - hole) & mask)) {
 			p->slots[hole] = p->slots[i];
 			hole = i;

@@ -46,9 +46,11 @@ struct heapblocks {
 	uint64_t n;
 	uint64_t nr_bytes; /* of memory */
 	uint64_t max_bytes;
+	uint64_t seed;
 };
 
-void heapblocks_init(struct heapblocks *t, uint64_t max_bytes);
+/* @seed: of hashes; where addresses may be chosen by somebody, one that he does not know. */
+void heapblocks_init(struct heapblocks *t, uint64_t max_bytes, uint64_t seed);
 void heapblocks_release(struct heapblocks *t);
 void heapblocks_prefetch(const struct heapblocks *t, uint64_t addr);
 /* Valid until the next call that is not a find; NULL: none. Address 0 is nobody's. */

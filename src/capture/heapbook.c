@@ -3,7 +3,10 @@
 #include "capture/heapbook.h"
 
 #include <math.h>
+#include <sys/random.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "capture/heapbook_priv.h"
@@ -22,6 +25,7 @@
  */
 #define SITES_MAX   (1u << 20)
 #define THREADS_MAX 65000
+#define LOOKS_MAX   (1u << 26) /* in a second */
 
 uint64_t heapclock_ns(const struct heapclock *c, uint64_t tsc)
 {
@@ -38,12 +42,22 @@ double heapbook_share(uint64_t nr_bytes, uint64_t interval_bytes)
 
 /* ---- life --------------------------------------------------------------------------------- */
 
+/* Of a machine with little memory a part: a target can make up as many blocks as it likes. */
+static uint64_t room_for_blocks(void)
+{
+	long nr_pages = sysconf(_SC_PHYS_PAGES);
+	uint64_t all = nr_pages > 0 ? (uint64_t)nr_pages * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+	return all ? MIN(all / 4, BLOCKS_MAX_BYTES) : BLOCKS_MAX_BYTES;
+}
+
 struct heapbook *heapbook_new(const struct heapbook_spec *spec)
 {
 	struct heapbook *b = xcalloc(1, sizeof(*b));
 	b->spec = *spec;
 	b->spec.max_sites = spec->max_sites ? spec->max_sites : SITES_MAX;
-	heapblocks_init(&b->blocks, spec->max_bytes ? spec->max_bytes : BLOCKS_MAX_BYTES);
+	if (getrandom(&b->seed, sizeof(b->seed), GRND_NONBLOCK) != sizeof(b->seed))
+		b->seed = (uintptr_t)b ^ clock_mono_ns(); /* early at boot */
+	heapblocks_init(&b->blocks, spec->max_bytes ? spec->max_bytes : room_for_blocks(), b->seed);
 	b->index_log2 = INDEX_FIRST_LOG2;
 	b->index = xcalloc((size_t)1 << b->index_log2, sizeof(*b->index));
 	b->thread_of_slot = xcalloc(spec->nr_slots, sizeof(*b->thread_of_slot));
@@ -76,13 +90,15 @@ void heapbook_thread(struct heapbook *b, uint16_t slot, int32_t tid)
 {
 	if (slot >= b->spec.nr_slots)
 		return;
-	bool is_new;
-	uint32_t *idx = map_put(&b->thread_of, (uint32_t)tid, &is_new);
-	if (is_new && b->threads.n < THREADS_MAX) {
-		*idx = (uint32_t)b->threads.n;
+	uint64_t key = hash_mix((uint32_t)tid, b->seed);
+	const uint32_t *known = map_get(&b->thread_of, key);
+	uint32_t idx = known ? *known : 0;
+	if (!known && b->threads.n < THREADS_MAX) {
+		idx = (uint32_t)b->threads.n;
+		*map_put(&b->thread_of, key, NULL) = idx;
 		vec_push(&b->threads, (struct heap_thread){.tid = tid});
 	}
-	b->thread_of_slot[slot] = (uint16_t)*idx;
+	b->thread_of_slot[slot] = (uint16_t)idx;
 }
 
 void heapbook_site_name(struct heapbook *b, uint8_t site, const char *name)
@@ -127,6 +143,7 @@ static void go_on_to(struct heapbook *b, uint64_t tsc)
 		return;
 	heapbook_tell_second(b);
 	b->second = second;
+	b->nr_looks = 0;
 	set_bounds(b);
 }
 
@@ -145,7 +162,7 @@ static uint64_t site_key(uint32_t stack, uint16_t thread, uint16_t size_class)
 
 static uint32_t index_at(const struct heapbook *b, uint64_t key)
 {
-	return (uint32_t)(hash_u64(key) >> (64 - b->index_log2));
+	return (uint32_t)(hash_mix(key, b->seed) >> (64 - b->index_log2));
 }
 
 static void put_index(struct heapbook *b, uint64_t key, uint32_t site)
@@ -319,10 +336,19 @@ static void free_block(struct heapbook *b, const struct heapblock *block)
 	add_free(b, block->site, &w);
 }
 
+/*
+ * Looking back costs a nanosecond an entry. A program has few late events; one that makes them up
+ * gets a part of a second's time.
+ */
+static bool may_look_back(const struct heapbook *b)
+{
+	return b->nr_looks < LOOKS_MAX;
+}
+
 /* A free in the log that was of a block allocated at @tsc, told too late. */
 static bool take_orphan(struct heapbook *b, uint64_t addr, uint64_t tsc)
 {
-	for (uint32_t i = 1; i <= HEAP_ORPHANS; i++) {
+	for (uint32_t i = 1; i <= HEAP_ORPHANS && may_look_back(b); i++, b->nr_looks++) {
 		struct heap_orphan *o = &b->orphans[(b->next_orphan - i) % HEAP_ORPHANS];
 		if (!o->tsc)
 			return false;
@@ -344,7 +370,7 @@ static void owe(struct heapbook *b, uint64_t addr, uint64_t tsc)
 
 static bool take_owed(struct heapbook *b, const struct heapring_event *ev)
 {
-	for (uint32_t i = 1; i <= HEAP_OWED; i++) {
+	for (uint32_t i = 1; i <= HEAP_OWED && may_look_back(b); i++, b->nr_looks++) {
 		struct heap_owed *o = &b->owed[(b->next_owed - i) % HEAP_OWED];
 		if (!o->tsc)
 			return false;
@@ -448,7 +474,7 @@ static void on_map(struct heapbook *b, const struct heapring_event *ev)
 	uint16_t thread = b->thread_of_slot[ev->slot];
 	const char *detail = b->site_names[ev->site];
 	uint32_t stack = b->mapped.n < b->spec.max_sites ? ev->stack : 0;
-	uint64_t key = hash_mix(site_key(stack, thread, ev->site), 1);
+	uint64_t key = hash_mix(site_key(stack, thread, ev->site), b->seed);
 	bool is_new;
 	uint32_t *idx = map_put(&b->mapped_index, key, &is_new);
 	if (is_new) {

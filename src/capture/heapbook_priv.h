@@ -80,6 +80,8 @@ struct heap_mapped {
 struct heapbook {
 	struct heapbook_spec spec;
 	struct heapclock clock;
+	uint64_t seed;     /* of hashes: what a target chooses is not to meet in one place */
+	uint64_t nr_looks; /* entries of logs looked at in this second */
 	struct heapblocks blocks;
 	VEC(struct heap_site) sites;
 	VEC(struct heap_site_samples) samples; /* parallel, where sampled */

@@ -21,11 +21,12 @@
  * A full trace is to be whole: what a thread waits when we do not get a CPU to empty its ring. A
  * running service is not to be held for long.
  */
-#define WAIT_NS      50000000u
-#define WAIT_HELD_NS 1000000000u
-#define MIND_NS      10000000u /* between looks at whether seccomp was switched on */
-#define CLOCK_TRIES  4
-#define CLOCK_FAR    2000000000u /* ns between the two moments that the clock's line goes through */
+#define WAIT_NS         50000000u
+#define WAIT_HELD_NS    1000000000u
+#define MIND_NS         10000000u   /* between looks at whether seccomp was switched on */
+#define LOOKING_FREE_NS 1000000000u /* at the begin all threads are new */
+#define CLOCK_TRIES     4
+#define CLOCK_FAR       2000000000u /* ns between the two moments that the clock's line goes through */
 
 struct moment {
 	uint64_t tsc;
@@ -41,8 +42,10 @@ struct heapprocess {
 	bool has_tables;
 	bool is_stopped;
 	uint64_t minded_ns;
-	bool has_own_pids; /* it is in another PID namespace than we */
-	struct map tid_of; /* number there -> number here */
+	bool has_own_pids;   /* it is in another PID namespace than we */
+	struct map tid_of;   /* number there -> number here */
+	uint64_t born_ns;    /* when it was attached to */
+	uint64_t looking_ns; /* spent on finding these numbers */
 	const uint8_t **rings;
 	uint32_t ring_bytes;
 	struct heapring ring;
@@ -112,8 +115,12 @@ static int32_t outer_tid(const struct heapprocess *p, int32_t tid)
 static void on_thread(void *ctx, uint16_t slot, int32_t tid)
 {
 	struct heapprocess *p = ctx;
-	if (p->has_own_pids)
+	/* Slots say what they like: looking takes a tenth of the time at most. */
+	uint64_t now = clock_mono_ns();
+	if (p->has_own_pids && p->looking_ns * 10 <= now - p->born_ns + LOOKING_FREE_NS) {
 		learn_tids(p);
+		p->looking_ns += clock_mono_ns() - now;
+	}
 	heapbook_thread(p->book, slot, outer_tid(p, tid));
 }
 
@@ -291,6 +298,7 @@ int heapprocess_attach(struct heapprocess **ret_p, const struct heapprocess_spec
 	*plan = (struct heap_plan){0};
 	p->seed = hash_mix((uint64_t)(uint32_t)spec->pid << 32 | spec->generation, spec->start_ns);
 	p->before = p->between = now_moment();
+	p->born_ns = p->between.ns;
 	int32_t inner = 0;
 	p->has_own_pids = !proc_nspid(spec->pid, &inner, NULL) && inner != spec->pid;
 	struct heapinject_spec inject = {.pid = spec->pid,

@@ -13,12 +13,14 @@
 #define PUBLISH_AT 8                   /* room is given back after this part of a ring */
 /* The recorder knows 131072 at a time and tells few of them twice: more are made up. */
 #define STACKS_MAX (1u << 21)
+#define FRAMES_MAX (1u << 26) /* of all stacks together: 131072 of the deepest ones */
 
 struct heapring_reader {
 	const uint8_t *ring;
-	uint64_t at;        /* bytes ever read */
-	uint64_t head;      /* this pass */
-	uint64_t next_tsc;  /* of the event at `at` */
+	uint64_t at;       /* bytes ever read */
+	uint64_t head;     /* this pass */
+	uint64_t word;     /* the first one of the event at `at`, as it was when it was looked at */
+	uint64_t next_tsc; /* its time */
 	uint64_t published; /* the tail as the recorder has it */
 	int32_t tid;        /* 0 = nobody */
 	bool is_broken;
@@ -136,9 +138,10 @@ static bool take_stack(struct heapring *r, struct heapring_reader *d)
 	uint32_t nr = (uint32_t)(word >> 32) & 0xffff;
 	uint32_t end = (uint32_t)(word >> 48);
 	if (nr > HEAP_FRAMES_MAX || end >= HEAP_STACK_END_NR || !has_words(r, d, 2 + nr) ||
-	    r->nr_stacks >= STACKS_MAX)
+	    r->nr_stacks >= STACKS_MAX || r->nr_frames + nr > FRAMES_MAX)
 		return false;
 	r->nr_stacks++;
+	r->nr_frames += nr;
 	uint64_t frames[HEAP_FRAMES_MAX];
 	for (uint32_t i = 0; i < nr; i++)
 		frames[i] = word_at(r, d, 2 + i);
@@ -171,6 +174,7 @@ static bool find_next(struct heapring *r, struct heapring_reader *d)
 				break;
 			continue;
 		}
+		d->word = word;
 		d->next_tsc = tsc_of(r, word);
 		if (d->next_tsc <= r->now_tsc)
 			return true;
@@ -185,7 +189,7 @@ static bool find_next(struct heapring *r, struct heapring_reader *d)
 
 static void take_event(struct heapring *r, struct heapring_reader *d, struct heapring_event *to)
 {
-	uint64_t word = word_at(r, d, 0);
+	uint64_t word = d->word;
 	uint64_t first = word_at(r, d, 1);
 	unsigned kind = word & HEAP_KIND_MASK;
 	*to = (struct heapring_event){.tsc = d->next_tsc,

@@ -67,6 +67,7 @@ struct heapring {
 	uint64_t fullest_bytes; /* at the begin of this pass */
 	uint64_t nr_events;
 	uint64_t nr_stacks;
+	uint64_t nr_frames; /* of these stacks */
 	uint32_t nr_threads;
 	uint32_t nr_broken;
 };

@@ -76,7 +76,8 @@ static int fake_out(void **ret, size_t alignment, size_t n)
 
 static void *fake_reallocarray(void *p, size_t n, size_t m)
 {
-	return fake_realloc(p, n * m);
+	size_t all;
+	return __builtin_mul_overflow(n, m, &all) ? NULL : fake_realloc(p, all);
 }
 
 static void *fake_heap_realloc(uint64_t x, void *p, size_t n)
@@ -147,6 +148,8 @@ TEST(heapblob_takes_a_realloc_for_a_free_and_a_block)
 	CHECK(re(q, (size_t)-1) == NULL);
 	CHECK_NONE();
 	CHECK(array(q, 1, (size_t)-1) == NULL);
+	CHECK(array(q, (size_t)1 << 32, (size_t)1 << 32) == NULL);
+	CHECK_NONE();
 	p = array(q, 3, 100);
 	CHECK_NEXT(HEAP_RECORD_FREE, q, 0);
 	CHECK_NEXT(HEAP_RECORD_ALLOC, p, 300);

@@ -376,6 +376,53 @@ TEST(heapbook_keeps_its_size_whatever_stacks_are_made_up)
 	heapbook_free(b);
 }
 
+TEST(heapbook_keeps_its_size_whatever_threads_are_made_up)
+{
+	struct heapbook *b =
+		heapbook_new(&(struct heapbook_spec){.start_ns = START, .nr_slots = 1});
+	for (int32_t tid = 1; tid <= 300000; tid++)
+		heapbook_thread(b, 0, tid);
+	CHECK(b->threads.n <= UINT16_MAX);
+	CHECK(b->thread_of.n <= UINT16_MAX);
+	CHECK_U64(b->thread_of_slot[0], 0);
+	heapbook_thread(b, 0, 7);
+	CHECK_U64((uint64_t)b->threads.p[b->thread_of_slot[0]].tid, 7);
+	heapbook_free(b);
+}
+
+static void ignore_row(void *ctx, const struct heapbook_row *row)
+{
+	(void)ctx, (void)row;
+}
+
+/* Each is looked for among the frees that were told before; that is not done for ever. */
+TEST(heapbook_looks_back_for_a_part_of_the_time_only)
+{
+	struct heapbook *b = heapbook_new(
+		&(struct heapbook_spec){.start_ns = START, .nr_slots = 1, .on_row = ignore_row});
+	heapbook_clock(b, &(struct heapclock){START, START, 1});
+	struct heapring_event ev = {.kind = HEAP_RECORD_FREE, .tsc = START + 10, .stack = 1};
+	for (uint64_t i = 0; i < HEAP_ORPHANS; i++) {
+		ev.addr = 0x10000 + 16 * i;
+		heapbook_add(b, &ev, 1);
+	}
+	ev = (struct heapring_event){
+		.kind = HEAP_RECORD_ALLOC, .tsc = START + 9, .stack = 1, .nr_bytes = 16};
+	for (uint64_t i = 0; i < 5000; i++) {
+		ev.addr = 0x90000000 + 16 * i;
+		heapbook_add(b, &ev, 1);
+	}
+	CHECK_U64(b->nr_looks, 1u << 26);
+	CHECK_U64(heapbook_info(b).nr_late, 5000);
+	ev.tsc = START + SECOND + 10; /* the next second begins with all of it */
+	heapbook_add(b, &ev, 1);
+	ev.tsc--;
+	ev.addr = 0x10000;
+	heapbook_add(b, &ev, 1);
+	CHECK_U64(b->nr_looks, HEAP_ORPHANS);
+	heapbook_free(b);
+}
+
 /* ---- samples ------------------------------------------------------------------------------ */
 
 /* Whether the interval that goes with the estimate holds the truth. */

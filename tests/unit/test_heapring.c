@@ -97,6 +97,22 @@ TEST(heapring_gives_up_a_ring_of_endless_stacks)
 	check_broken(&w, 0);
 }
 
+TEST(heapring_gives_up_a_ring_of_endless_frames)
+{
+	static uint64_t words[2 + 256];
+	struct heapworld w;
+	heapworld_init(&w, 0, 1);
+	for (uint64_t i = 1; i <= (1u << 18) + 10; i++) {
+		words[0] = HEAP_RECORD_STACK;
+		words[1] = i | (uint64_t)256 << 32;
+		while (!heapworld_put(&w, 0, words, ARRAY_LEN(words)))
+			heapworld_pass(&w, START);
+	}
+	heapworld_pass(&w, START);
+	CHECK_U64(w.stacks.n, 1u << 18);
+	check_broken(&w, 0);
+}
+
 TEST(heapring_survives_any_bytes)
 {
 	for (uint64_t seed = 1; seed <= 300; seed++) {
