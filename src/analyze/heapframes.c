@@ -126,7 +126,11 @@ static const struct {
 	{"allocator_api2::*", HEAPFRAME_ALLOCATOR},
 	{"exchange_malloc", HEAPFRAME_ALLOCATOR},
 	{"alloc::*", HEAPFRAME_GLUE},
-	{"std::*", HEAPFRAME_GLUE}, /* Rust's and C++'s */
+	/* what calls a lambda, with its body inlined: the only name that the program's code has */
+	{"std::thread::_State_impl<*", HEAPFRAME_OWN},
+	{"std::_Function_handler<*", HEAPFRAME_OWN},
+	{"std::__*::__function::__func<*", HEAPFRAME_OWN}, /* libc++ */
+	{"std::*", HEAPFRAME_GLUE},                        /* Rust's and C++'s */
 	{"core::*", HEAPFRAME_GLUE},
 	{"hashbrown::*", HEAPFRAME_GLUE},
 	{"indexmap::*", HEAPFRAME_GLUE},
@@ -172,6 +176,7 @@ static const struct {
 	{"__gnu_cxx::*", HEAPFRAME_GLUE},
 	{"__cxxabiv1::*", HEAPFRAME_GLUE},
 	{"__cxa_allocate_exception*", HEAPFRAME_GLUE},
+	{"execute_native_thread_routine*", HEAPFRAME_GLUE},
 	{"void std::*", HEAPFRAME_GLUE}, /* templates are shown with what they return */
 	{"bool std::*", HEAPFRAME_GLUE},
 	{"absl::*Allocat*", HEAPFRAME_ALLOCATOR},
@@ -301,6 +306,9 @@ static const struct {
 	{"AllocateHeap", HEAPFRAME_ALLOCATOR},
 	{"Chunk::operator new*", HEAPFRAME_ALLOCATOR},
 	{"Arena::grow", HEAPFRAME_ALLOCATOR},
+	{"Arena::Arena", HEAPFRAME_ALLOCATOR},
+	{"Arena::Arealloc", HEAPFRAME_ALLOCATOR},
+	{"ChunkPool::*", HEAPFRAME_ALLOCATOR},
 	{"xmalloc*", HEAPFRAME_ALLOCATOR},
 	{"xcalloc", HEAPFRAME_ALLOCATOR},
 	{"xzalloc", HEAPFRAME_ALLOCATOR},
@@ -315,10 +323,40 @@ static const struct {
 	{"my_realloc", HEAPFRAME_ALLOCATOR},
 	{"my_multi_malloc*", HEAPFRAME_ALLOCATOR},
 	{"alloc_root", HEAPFRAME_ALLOCATOR},
+	{"init_alloc_root", HEAPFRAME_ALLOCATOR},
+	{"multi_alloc_root", HEAPFRAME_ALLOCATOR},
+	{"my_strdup", HEAPFRAME_GLUE},
+	{"my_strndup", HEAPFRAME_GLUE},
+	{"my_memdup", HEAPFRAME_GLUE},
+	{"*_dynamic_array*", HEAPFRAME_GLUE},
+	{"isc_*mem_*", HEAPFRAME_ALLOCATOR}, /* BIND */
+	{"isc_buffer_*", HEAPFRAME_GLUE},
+	{"pool_get_from_os*", HEAPFRAME_ALLOCATOR}, /* HAProxy */
+	{"pool_alloc_*", HEAPFRAME_ALLOCATOR},
+	{"__pool_alloc", HEAPFRAME_ALLOCATOR},
+	{"_*emalloc*", HEAPFRAME_ALLOCATOR}, /* PHP */
+	{"_*ecalloc*", HEAPFRAME_ALLOCATOR},
+	{"_*erealloc*", HEAPFRAME_ALLOCATOR},
+	{"_*estr*dup", HEAPFRAME_GLUE},
+	{"__zend_*alloc", HEAPFRAME_ALLOCATOR},
+	{"zend_mm_*", HEAPFRAME_ALLOCATOR},
+	{"_zend_mm_*", HEAPFRAME_ALLOCATOR},
+	{"Perl_safesys*", HEAPFRAME_ALLOCATOR},
+	{"Perl_savepv*", HEAPFRAME_GLUE},
+	{"Perl_sv_grow*", HEAPFRAME_GLUE},
+	{"do_xmalloc", HEAPFRAME_ALLOCATOR}, /* git */
+	{"mem_pool_*alloc*", HEAPFRAME_ALLOCATOR},
+	{"strbuf_*", HEAPFRAME_GLUE},
+	{"ggc_*alloc*", HEAPFRAME_ALLOCATOR},    /* GCC */
+	{"Acquire*Memory", HEAPFRAME_ALLOCATOR}, /* ImageMagick */
+	{"Resize*Memory", HEAPFRAME_ALLOCATOR},
 	{"ut_allocator*", HEAPFRAME_ALLOCATOR},
 	{"mem_heap_*", HEAPFRAME_ALLOCATOR},
 	{"av_malloc*", HEAPFRAME_ALLOCATOR}, /* FFmpeg */
 	{"av_calloc", HEAPFRAME_ALLOCATOR},
+	{"av_fast_*alloc*", HEAPFRAME_ALLOCATOR},
+	{"av_buffer_*alloc*", HEAPFRAME_GLUE},
+	{"av_*dup", HEAPFRAME_GLUE},
 	{"av_realloc*", HEAPFRAME_ALLOCATOR},
 	{"talloc_*", HEAPFRAME_ALLOCATOR},
 	{"_talloc_*", HEAPFRAME_ALLOCATOR},
@@ -455,6 +493,7 @@ static bool is_start(struct sv name)
 					     "__clone3",
 					     "_dl_start_user",
 					     "thread_start",
+					     "execute_native_thread_routine*",
 					     "std::sys::backtrace::__rust_begin_short_backtrace",
 					     "std::rt::lang_start*",
 					     "__libc_start_main_impl"};

@@ -11,6 +11,7 @@
 #include "model/heap.h"
 
 #define CELLS_MAX 12
+#define BUSY_PART 20 /* of bytes or calls: a function that is always shown */
 
 /* ---- columns that a profile has ------------------------------------------------------------ */
 
@@ -167,6 +168,15 @@ static void add_function_row(struct report *r, struct report_table *t, const str
 	report_add_row(r, t, cells);
 }
 
+/* Holds next to nothing, but makes much of the work: the table must not pass over it. */
+static bool is_busy(const struct heapfigures *f, const struct heap_figures *of)
+{
+	const struct heap_sum *all = &f->total.allocated;
+	const struct heap_sum *s = &of->allocated;
+	return (all->bytes > 0 && s->bytes >= all->bytes / BUSY_PART) ||
+	       (all->nr > 0 && s->nr >= all->nr / BUSY_PART);
+}
+
 void heapviews_functions(struct report *r, struct heapfigures *f, const struct view_limits *limits)
 {
 	struct shape s = shape_of(f);
@@ -190,7 +200,7 @@ void heapviews_functions(struct report *r, struct heapfigures *f, const struct v
 	vec_foreach(g, &f->functions.rows) {
 		if (!has_heap(&g->f))
 			continue;
-		if (!limits->max_rows || nr < limits->max_rows)
+		if (!limits->max_rows || nr < limits->max_rows || is_busy(f, &g->f))
 			add_function_row(r, t, &s, f, &g->f, &g->frame);
 		else {
 			heap_figures_add(&other, &g->f);

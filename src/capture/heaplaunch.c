@@ -212,6 +212,16 @@ static bool arm_point(struct heaplaunch *l, size_t i, uint64_t addr)
 	return false;
 }
 
+static bool is_our_code(const struct user_regs_struct *regs)
+{
+#if defined(__x86_64__)
+	return regs->cs == 0x33;
+#else
+	(void)regs;
+	return true;
+#endif
+}
+
 /* At the stop of its exec: nothing of the program has run. */
 static void arm(struct heaplaunch *l)
 {
@@ -226,12 +236,14 @@ static void arm(struct heaplaunch *l)
 	l->state = WATCHED;
 	l->r_debug = 0;
 	memset(l->points, 0, sizeof(l->points));
-	if (l->mem_fd < 0 || read_aux(l->pid, &a) || tracee_get_regs(l->pid, &regs))
+	if (l->mem_fd < 0 || tracee_get_regs(l->pid, &regs))
 		return;
-#if defined(__x86_64__)
-	if (regs.cs != 0x33) /* 32 bit code is not ours to hold */
+	if (!is_our_code(&regs)) { /* of another width: nothing is put into it, it stands here */
+		l->state = HELD;
 		return;
-#endif
+	}
+	if (read_aux(l->pid, &a))
+		return;
 	l->dynamic = find_dynamic(l, a.phdr, a.nr_phdr, 0, &bias);
 	if (a.base)
 		find_symbols(l, a.base, &point, &l->r_debug);
@@ -341,7 +353,8 @@ static int on_stop(struct heaplaunch *l, const struct tracee_stop *s, bool *ret_
 {
 	if (s->event == PTRACE_EVENT_EXEC) {
 		arm(l);
-		return go_on(l, 0);
+		*ret_is_held = l->state == HELD;
+		return *ret_is_held ? 0 : go_on(l, 0);
 	}
 	if (s->event == PTRACE_EVENT_STOP) {
 		bool is_group = s->signal == SIGSTOP || s->signal == SIGTSTP ||

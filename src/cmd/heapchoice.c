@@ -273,6 +273,9 @@ static bool needs_growth(struct heap_plan *p, const struct heaptarget *h, struct
 	(void)heap_image_bytes(&nr_image_bytes);
 	if (!nr_image_bytes)
 		buf_add_str(why, "the recorder that is put into processes is for x86-64 only");
+	else if (h->is_32bit)
+		buf_add_str(why, "it is a 32-bit program, into which nothing is put and whose "
+				 "stacks are not taken");
 	else if (h->is_go)
 		buf_add_str(why, "the Go runtime manages its own heap, which none of malloc's "
 				 "functions sees");

@@ -207,6 +207,13 @@ static void add_image(struct looker *l, struct known *k, const struct proc_map *
 	vec_push(&l->images, k);
 }
 
+static bool is_file_32bit(int fd)
+{
+	unsigned char ident[EI_NIDENT];
+	return pread(fd, ident, sizeof(ident), 0) == sizeof(ident) &&
+	       !memcmp(ident, ELFMAG, SELFMAG) && ident[EI_CLASS] == ELFCLASS32;
+}
+
 static int look_at(void *ctx, const struct proc_map *m, struct err *err)
 {
 	struct looker *l = ctx;
@@ -227,6 +234,8 @@ static int look_at(void *ctx, const struct proc_map *m, struct err *err)
 	bool is_program = l->exe && !strcmp(l->exe, m->path);
 	if (!known_add(l->t, key, file.fd, m->path, l->root_fd, is_program, &k, &bad))
 		add_image(l, k, m);
+	else if (is_program)
+		l->h->is_32bit = is_file_32bit(file.fd);
 	(void)close(file.fd);
 	return 0;
 }

@@ -45,6 +45,7 @@ struct heaptarget {
 	bool is_go;
 	bool is_jvm;
 	bool is_static; /* the program has no dynamic linker */
+	bool is_32bit;
 	/* Held by us before its own first instruction: nothing in it may be called yet. */
 	bool is_held;
 };

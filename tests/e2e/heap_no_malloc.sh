@@ -25,3 +25,14 @@ wait_for grep -q "patched while it runs" err
 : > go
 wait $assay || fail "$(cat err)"
 check "executed by a shell that was attached to"
+
+# a 32-bit program: its growth from its first instruction on, without stacks, and said so
+if [ -x "$TARGETS/nomalloc32" ]; then
+	status=0
+	$ASSAY heap --no-pictures -o narrow.assay -- "$TARGETS/nomalloc32" > out 2> err || status=$?
+	[ $status = 7 ] || fail "32 bit: exit status $status: $(cat err)"
+	grep -q "it is a 32-bit program" err || fail "32 bit: no reason: $(cat err)"
+	$ASSAY report --json narrow.assay > g.json || fail "32 bit: report"
+	got=$(python3 "$LIB/cell.py" g.json growth_functions bytes "function=[no stack]")
+	[ "${got:-0}" -ge $((15 << 20)) ] && [ "$got" -le $((18 << 20)) ] || fail "32 bit: $got bytes of 16 MiB"
+fi

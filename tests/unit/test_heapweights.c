@@ -196,6 +196,18 @@ TEST(heapframes_tell_allocators_and_glue_from_code)
 		{"palloc0", HEAPFRAME_ALLOCATOR},
 		{"ngx_pcalloc", HEAPFRAME_ALLOCATOR},
 		{"sqlite3DbMallocRaw", HEAPFRAME_ALLOCATOR},
+		{"std::thread::_State_impl<std::thread::_Invoker<std::tuple<main::{lambda()#1}> > >"
+		 "::_M_run()",
+		 HEAPFRAME_OWN},
+		{"std::_Function_handler<void (), main::{lambda()#1}>::_M_invoke(std::_Any_data "
+		 "const&)",
+		 HEAPFRAME_OWN},
+		{"std::thread::_M_start_thread(std::unique_ptr<int>, void (*)())", HEAPFRAME_GLUE},
+		{"execute_native_thread_routine", HEAPFRAME_GLUE},
+		{"isc__mem_get", HEAPFRAME_ALLOCATOR},
+		{"pool_get_from_os", HEAPFRAME_ALLOCATOR},
+		{"Perl_safesysrealloc", HEAPFRAME_ALLOCATOR},
+		{"_safe_emalloc", HEAPFRAME_ALLOCATOR},
 		{"cache_insert", HEAPFRAME_OWN},
 		{"mallocator_of_mine", HEAPFRAME_OWN},
 		{"standard::thing", HEAPFRAME_OWN},
