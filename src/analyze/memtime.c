@@ -3,6 +3,7 @@
 #include "analyze/memtime.h"
 
 #include <errno.h>
+#include <math.h>
 
 #include "analyze/calltext.h"
 #include "analyze/calltree.h"
@@ -349,9 +350,7 @@ static const struct report_column growth_columns[] = {
 	{"first_bytes", "first", CELL_BYTES, NULL},
 	{"last_bytes", "last", CELL_BYTES, NULL},
 	{"peak_bytes", "peak", CELL_BYTES, NULL},
-	{"mib_per_min", "MiB/min", CELL_FLOAT, "growth, by the median of all slopes"},
-	{"low_mib_per_min", "low", CELL_FLOAT, "95 % interval"},
-	{"high_mib_per_min", "high", CELL_FLOAT, NULL},
+	{"growth_per_min", "growth/min", CELL_BYTES_CHANGE, "by the median of all slopes"},
 };
 
 static void add_growth_row(struct report *r, struct report_table *t, const struct memtime *m,
@@ -371,15 +370,13 @@ static void add_growth_row(struct report *r, struct report_table *t, const struc
 	if (!peak)
 		return;
 	struct memslope s = memslope_of(times, values, m->nr_rows);
-	const double per_min = 60.0 / (1 << 20);
+	union cell growth = {.estimate = {.change = CELL_NO_CHANGE}};
+	if (s.is_known) {
+		growth.estimate.change = llround(s.per_s * 60);
+		growth.estimate.error = (uint64_t)llround((s.high - s.low) * 30);
+	}
 	const union cell cells[] = {
-		{.text = what},
-		{.u = first},
-		{.u = last},
-		{.u = peak},
-		{.d = s.per_s * per_min},
-		{.d = s.low * per_min},
-		{.d = s.high * per_min},
+		{.text = what}, {.u = first}, {.u = last}, {.u = peak}, growth,
 	};
 	report_add_row(r, t, cells);
 }

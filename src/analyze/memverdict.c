@@ -9,11 +9,15 @@
 #include "base/num.h"
 #include "base/stat.h"
 
-#define MIB          (1024.0 * 1024.0)
-#define PAIRS_POINTS 100 /* more points are averaged down to so many before they are paired */
-#define BATCHES_MAX  12
-#define BATCHES_MIN  4
-#define BATCH_POINTS 4 /* at least, where there are enough for BATCHES_MIN */
+#define MIB              (1024.0 * 1024.0)
+#define GROWTH_MIN       (0.25 * MIB) /* less than this, and than this share, is none */
+#define GROWTH_MIN_SHARE 0.001
+#define SWING_SHARE      0.1 /* of its range, or a step: what it may be higher in the second half */
+#define SWINGS_MIN       3
+#define PAIRS_POINTS     100 /* more points are averaged down to so many before they are paired */
+#define BATCHES_MAX      12
+#define BATCHES_MIN      4
+#define BATCH_POINTS     4 /* at least, where there are enough for BATCHES_MIN */
 /*
  * Steps between batch means of a random walk have two thirds of the variance of the walk's own
  * over the same time, and the median of slopes varies by 6/5 as much as a mean of steps.
@@ -111,8 +115,8 @@ static void add_rate(struct buf *to, double per_s)
 {
 	if (per_s < 0)
 		buf_add_ch(to, '-');
-	num_add_bytes(to, (uint64_t)llround(fabs(per_s)));
-	buf_add_str(to, "/s");
+	num_add_bytes(to, (uint64_t)llround(fabs(per_s * 60)));
+	buf_add_str(to, "/min");
 }
 
 void memslope_add(struct buf *to, const struct memslope *s)
@@ -139,8 +143,12 @@ struct judge {
 	double *rss;
 	double *kept;
 	double *file;
-	double *in_use; /* NULL: not told */
+	/* Of those points at which the allocator told; NULL: never, or not lately. */
+	double *asked;
+	double *in_use;
 	double *resident;
+	size_t nr_asked;
+	bool is_asked_often; /* enough to tell a slope */
 	double span_s;
 	const struct memverdict_host *host;
 	struct memverdict v;
@@ -152,15 +160,14 @@ static void judge_release(struct judge *j)
 	free_p(&j->rss);
 	free_p(&j->kept);
 	free_p(&j->file);
+	free_p(&j->asked);
 	free_p(&j->in_use);
 	free_p(&j->resident);
 }
 
 static void fill(struct judge *j)
 {
-	bool has_in_use = true;
-	bool has_resident = true;
-	double **all[] = {&j->t, &j->rss, &j->kept, &j->file, &j->in_use, &j->resident};
+	double **all[] = {&j->t, &j->rss, &j->kept, &j->file};
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		*all[i] = xcalloc(MAX(j->n, (size_t)1), sizeof(double));
 	for (size_t i = 0; i < j->n; i++) {
@@ -169,22 +176,40 @@ static void fill(struct judge *j)
 		j->rss[i] = (double)p->rss_bytes;
 		j->kept[i] = (double)p->anon_bytes + (double)p->shmem_bytes + (double)p->swap_bytes;
 		j->file[i] = (double)p->file_bytes;
-		j->in_use[i] = (double)p->in_use_bytes;
-		j->resident[i] = (double)p->resident_bytes;
-		has_in_use &= p->in_use_bytes != MEMPOINT_UNKNOWN;
+	}
+}
+
+static void fill_answers(struct judge *j)
+{
+	bool has_resident = true;
+	double **all[] = {&j->asked, &j->in_use, &j->resident};
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		*all[i] = xcalloc(MAX(j->n, (size_t)1), sizeof(double));
+	for (size_t i = 0; i < j->n; i++) {
+		const struct mempoint *p = &j->points[i];
+		if (p->in_use_bytes == MEMPOINT_UNKNOWN)
+			continue;
+		j->asked[j->nr_asked] = j->t[i];
+		j->in_use[j->nr_asked] = (double)p->in_use_bytes;
+		j->resident[j->nr_asked++] = (double)p->resident_bytes;
 		has_resident &= p->resident_bytes != MEMPOINT_UNKNOWN;
 	}
-	if (!has_in_use)
+	/* An old answer says nothing of now, and a few say nothing of a slope. */
+	double last = j->nr_asked ? j->asked[j->nr_asked - 1] : -1;
+	bool is_recent = last >= j->span_s / 2;
+	j->is_asked_often = is_recent && j->nr_asked >= MEMVERDICT_ANSWERS_MIN &&
+			    last - j->asked[0] >= j->span_s / 2;
+	if (!is_recent)
 		free(TAKE(j->in_use));
-	if (!has_resident || !has_in_use)
+	if (!has_resident || !is_recent)
 		free(TAKE(j->resident));
 }
 
-static double now_of(const struct judge *j, const double *v)
+static double now_of(const double *v, size_t n)
 {
-	size_t from = j->n * 2 / 3;
-	double *copy = xmemdup(v + from, (j->n - from) * sizeof(*v));
-	double m = stat_median(copy, j->n - from);
+	size_t from = n * 2 / 3;
+	double *copy = xmemdup(v + from, (n - from) * sizeof(*v));
+	double m = stat_median(copy, n - from);
 	free(copy);
 	return m;
 }
@@ -201,7 +226,7 @@ static bool grows(const struct judge *j)
 {
 	const struct memslope *s = &j->v.kept;
 	double grown = s->per_s * j->span_s;
-	if (!(s->low > 0) || grown < 0.25 * MIB || grown < 0.001 * now_of(j, j->kept))
+	if (!(s->low > 0) || grown < GROWTH_MIN || grown < GROWTH_MIN_SHARE * now_of(j->kept, j->n))
 		return false;
 	CLEANUP(series_release)
 	struct series b = batch(j->t, j->kept, j->n, nr_batches(j->n));
@@ -229,9 +254,9 @@ static bool is_fragmented(struct judge *j, bool is_growing)
 	CLEANUP(buf_release) struct buf b = {0};
 	if (!j->in_use)
 		return false;
-	double in_use = now_of(j, j->in_use);
-	double held = j->resident ? now_of(j, j->resident) : in_use;
-	double fell = peak_of(j->in_use, j->n) - in_use;
+	double in_use = now_of(j->in_use, j->nr_asked);
+	double held = j->resident ? now_of(j->resident, j->nr_asked) : in_use;
+	double fell = peak_of(j->in_use, j->nr_asked) - in_use;
 	const struct memslope *s = &j->v.in_use;
 	if (is_growing && s->is_known && s->per_s < j->v.kept.per_s / 4) {
 		buf_add_str(&b, "memory grows by ");
@@ -243,12 +268,13 @@ static bool is_fragmented(struct judge *j, bool is_growing)
 		add_amount(&b, held);
 		buf_add_str(&b, ", of which the program uses ");
 		add_amount(&b, in_use);
-	} else if (!is_growing && fell >= 16 * MIB && fell >= 0.4 * peak_of(j->in_use, j->n) &&
-		   now_of(j, j->kept) >= 0.9 * peak_of(j->kept, j->n)) {
+	} else if (!is_growing && j->is_asked_often && fell >= 16 * MIB &&
+		   fell >= 0.4 * peak_of(j->in_use, j->nr_asked) &&
+		   now_of(j->kept, j->n) >= 0.9 * peak_of(j->kept, j->n)) {
 		buf_add_str(&b, "what the program uses fell by ");
 		add_amount(&b, fell);
 		buf_add_str(&b, " from its peak, its memory stayed at ");
-		add_amount(&b, now_of(j, j->kept));
+		add_amount(&b, now_of(j->kept, j->n));
 	}
 	if (b.n)
 		j->v.evidence = words(j, &b);
@@ -284,8 +310,8 @@ static void say_leak(struct judge *j)
 static bool is_page_cache(struct judge *j)
 {
 	CLEANUP(buf_release) struct buf b = {0};
-	double file = now_of(j, j->file);
-	double rss = now_of(j, j->rss);
+	double file = now_of(j->file, j->n);
+	double rss = now_of(j->rss, j->n);
 	double grown = j->v.rss.low > 0 ? j->v.rss.per_s * j->span_s : 0;
 	double file_grown = j->v.file.per_s * j->span_s;
 	bool is_most = file >= 16 * MIB && file >= rss / 2;
@@ -308,7 +334,7 @@ static bool is_page_cache(struct judge *j)
 static bool is_bloated(struct judge *j)
 {
 	CLEANUP(buf_release) struct buf b = {0};
-	double kept = now_of(j, j->kept);
+	double kept = now_of(j->kept, j->n);
 	const struct memverdict_host *h = j->host;
 	bool has_limit = h->limit_bytes && h->limit_bytes != UINT64_MAX;
 	bool is_of_limit = has_limit && kept >= 0.8 * (double)h->limit_bytes;
@@ -324,33 +350,115 @@ static bool is_bloated(struct judge *j)
 	return true;
 }
 
+/* Readings that swing: up through two thirds of their range, down through one, and again. */
+struct swing {
+	double low;
+	double high;
+	double tolerance;
+	size_t nr_falls;
+	bool comes_back; /* in the second half as low, and not higher, as in the first */
+};
+
+/* Between two readings the turn of a swing is missed by so much. */
+static double median_step(const double *v, size_t n)
+{
+	double *steps = xcalloc(n, sizeof(*steps));
+	for (size_t i = 1; i < n; i++)
+		steps[i - 1] = fabs(v[i] - v[i - 1]);
+	double m = n > 1 ? stat_median(steps, n - 1) : 0;
+	free(steps);
+	return m;
+}
+
+static struct swing swing_of(const double *v, size_t n)
+{
+	struct swing s = {.low = v[0], .high = v[0]};
+	double low[2] = {INFINITY, INFINITY}; /* of the halves */
+	double high[2] = {-INFINITY, -INFINITY};
+	for (size_t i = 0; i < n; i++) {
+		size_t half = i >= n / 2;
+		low[half] = MIN(low[half], v[i]);
+		high[half] = MAX(high[half], v[i]);
+	}
+	s.low = MIN(low[0], low[1]);
+	s.high = MAX(high[0], high[1]);
+	double range = s.high - s.low;
+	bool is_up = false;
+	for (size_t i = 0; i < n; i++) {
+		bool falls = is_up && v[i] < s.low + range / 3;
+		s.nr_falls += falls;
+		is_up = !falls && (is_up || v[i] > s.high - range / 3);
+	}
+	s.tolerance = MIN(MAX(SWING_SHARE * range, median_step(v, n)), range / 3);
+	s.comes_back = low[1] - low[0] <= s.tolerance && high[1] - high[0] <= s.tolerance;
+	return s;
+}
+
+static void say_swing(struct buf *b, const struct swing *s, double span_s)
+{
+	buf_add_str(b, "rises and falls between ");
+	add_amount(b, s->low);
+	buf_add_str(b, " and ");
+	add_amount(b, s->high);
+	buf_addf(b, ", %zu times, and comes back: growth of less than ", s->nr_falls);
+	add_amount(b, s->tolerance / (span_s / 2) * 60);
+	buf_add_str(b, " a minute would not be seen in that");
+}
+
+struct rest {
+	double kept;
+	bool is_small;   /* hardly changed at all */
+	bool is_level;   /* not in the last third */
+	bool is_slowing; /* grew faster before, and grows for certain in the last third */
+	struct memslope end;
+};
+
+static struct rest rest_of(const struct judge *j)
+{
+	const struct memslope *s = &j->v.kept;
+	double kept = now_of(j->kept, j->n);
+	size_t from = j->n * 2 / 3;
+	struct rest r = {.kept = kept, .end = slope_of(j->t + from, j->kept + from, j->n - from)};
+	double may_grow = MAX(fabs(s->low), fabs(s->high)) * j->span_s;
+	double end_may = MAX(fabs(r.end.low), fabs(r.end.high)) * j->span_s / 3;
+	r.is_small = may_grow < MAX(0.1 * kept, 4 * MIB);
+	r.is_slowing = r.end.low > 0 && r.end.per_s * j->span_s / 3 >= GROWTH_MIN &&
+		       r.end.per_s * j->span_s / 3 >= GROWTH_MIN_SHARE * kept;
+	r.is_level = r.end.is_known && !r.is_slowing && end_may < MAX(0.05 * kept, 2 * MIB);
+	return r;
+}
+
 /* Steady, or nothing that can be said. */
 static enum memverdict_kind judge_rest(struct judge *j)
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	const struct memslope *s = &j->v.kept;
-	double kept = now_of(j, j->kept);
-	double may_grow = MAX(fabs(s->low), fabs(s->high)) * j->span_s;
-	bool is_small = may_grow < MAX(0.1 * kept, 4 * MIB);
-	size_t from = j->n * 2 / 3;
-	struct memslope end = slope_of(j->t + from, j->kept + from, j->n - from);
-	double end_grow = MAX(fabs(end.low), fabs(end.high)) * j->span_s / 3;
-	bool is_level = end.is_known && end_grow < MAX(0.05 * kept, 2 * MIB);
-	enum memverdict_kind kind =
-		is_small || is_level ? MEMVERDICT_STEADY : MEMVERDICT_INCONCLUSIVE;
-	add_amount(&b, kept);
-	if (is_small) {
+	struct rest r = rest_of(j);
+	struct swing swing = swing_of(j->kept, j->n);
+	bool is_swinging = !r.is_small && !r.is_level && !r.is_slowing && swing.comes_back &&
+			   swing.nr_falls >= SWINGS_MIN;
+	if (!is_swinging)
+		add_amount(&b, r.kept);
+	if (is_swinging) {
+		say_swing(&b, &swing, j->span_s);
+	} else if (r.is_small) {
 		buf_add_str(&b, ", changing by ");
 		memslope_add(&b, s);
-	} else if (is_level) {
+	} else if (r.is_level) {
 		buf_add_str(&b, ": it changed in the beginning and has levelled off");
+	} else if (r.is_slowing) {
+		buf_add_str(&b, ", growing more slowly than in the beginning, but growing: in the "
+				"last third of the time by ");
+		memslope_add(&b, &r.end);
+		buf_add_str(&b, ": watch for longer");
 	} else {
 		buf_add_str(&b, s->low > 0 ? ", growing unevenly by " : ", varying, ");
 		memslope_add(&b, s);
 		buf_add_str(&b, ": watch for longer");
 	}
 	j->v.evidence = words(j, &b);
-	return kind;
+	return r.is_small || r.is_level || is_swinging ? MEMVERDICT_STEADY
+						       : MEMVERDICT_INCONCLUSIVE;
 }
 
 static void say_too_few(struct judge *j)
@@ -390,13 +498,14 @@ struct memverdict memverdict_of(struct arena *a, const struct mempoint *points, 
 	CLEANUP(judge_release) struct judge j = {.a = a, .points = points, .n = n, .host = host};
 	fill(&j);
 	j.span_s = n ? j.t[n - 1] : 0;
+	fill_answers(&j);
 	j.v.span_ns = n ? points[n - 1].time_ns - points[0].time_ns : 0;
 	j.v.nr_points = n;
 	j.v.rss = slope_of(j.t, j.rss, n);
 	j.v.kept = slope_of(j.t, j.kept, n);
 	j.v.file = slope_of(j.t, j.file, n);
-	if (j.in_use)
-		j.v.in_use = slope_of(j.t, j.in_use, n);
+	if (j.in_use && j.is_asked_often)
+		j.v.in_use = slope_of(j.asked, j.in_use, j.nr_asked);
 	j.v.kind = judge_kind(&j);
 	return j.v;
 }

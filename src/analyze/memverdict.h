@@ -18,7 +18,8 @@
  * - fragmentation: an allocator told what it has in use, and it holds 30 % and 16 MiB more than
  *   that now; or kept memory grows (as for a leak) and what is in use does not grow a quarter as
  *   fast; or kept memory is within 10 % of its peak while what is in use fell by 40 % and 16 MiB
- *   from its own.
+ *   from its own. Of what the allocator says a level has to be of the second half of the
+ *   time, a change to come of MEMVERDICT_ANSWERS_MIN answers over half of it.
  * - leak: kept memory grows. Its interval is above 0; it grew by 256 KiB and 0.1 % at least; three
  *   of four steps between batches are up; and it goes on: the last third alone grows at least a
  *   third as fast as the whole, and the last batch is the highest.
@@ -26,8 +27,12 @@
  *   70 % of that are pages of files.
  * - bloat: kept memory is 80 % of the cgroup's limit now, or a quarter of the machine's memory.
  * - steady: it changed by less than 10 % of itself or than 4 MiB, to the ends of its interval; or
- *   in the last third by less than 5 % of itself or than 2 MiB.
- * - inconclusive: anything else. It grew, but not evenly, or varies too much to tell.
+ *   in the last third by less than 5 % of itself or than 2 MiB, and does not grow there as a leak;
+ *   or it rises and falls, three times at least, and in the second half of the time it comes down
+ *   as low and does not go higher than in the first, to a tenth of its
+ *   range or a step between two readings.
+ * - inconclusive: anything else. It grew, but not evenly, or ever more slowly, or varies too much
+ *   to tell.
  *
  * What no rule can tell from a leak is a cache that is still filling up, or memory that rises and
  * falls more slowly than was watched: the text of a leak says so. Of series without growth (noise,
@@ -43,6 +48,7 @@
 
 #define MEMVERDICT_POINTS_MIN  20
 #define MEMVERDICT_SPAN_MIN_NS 5000000000ull
+#define MEMVERDICT_ANSWERS_MIN 6
 #define MEMPOINT_UNKNOWN       UINT64_MAX
 
 struct mempoint {
@@ -52,8 +58,12 @@ struct mempoint {
 	uint64_t file_bytes;
 	uint64_t shmem_bytes; /* of several processes of the one that has most */
 	uint64_t swap_bytes;
-	uint64_t in_use_bytes;   /* the allocator's: handed out and not freed; or UNKNOWN */
-	uint64_t resident_bytes; /* the allocator's: what it holds in memory; or UNKNOWN */
+	/*
+	 * The allocator's: handed out and not freed; what it holds in memory; or UNKNOWN, also
+	 * where it was not asked at this reading.
+	 */
+	uint64_t in_use_bytes;
+	uint64_t resident_bytes;
 };
 
 /* Bytes a second. */
@@ -87,7 +97,7 @@ struct memverdict {
 	struct memslope rss;
 	struct memslope kept;
 	struct memslope file;
-	struct memslope in_use; /* not known: no allocator told */
+	struct memslope in_use; /* not known: no allocator told, or too seldom */
 	uint64_t span_ns;
 	size_t nr_points;
 	const char *evidence; /* one or two sentences, in the arena */
@@ -97,7 +107,7 @@ struct memverdict memverdict_of(struct arena *a, const struct mempoint *points, 
 				const struct memverdict_host *host);
 /* "leak", "page-cache"...: stable, for scripts. */
 const char *memverdict_key(enum memverdict_kind kind);
-/* "+1.02 MiB/s (95 %: 0.98 to 1.06)", "" if it is not known. */
+/* "+61.2 MiB/min (95 %: 58.8 MiB/min to 63.6 MiB/min)", "" if it is not known. */
 void memslope_add(struct buf *to, const struct memslope *s);
 
 #endif

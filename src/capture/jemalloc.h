@@ -102,6 +102,12 @@ struct jemalloc_stats {
 int jemalloc_stats_read(struct jemalloc_stats *ret_s, int32_t pid, const struct heap_plan *plan,
 			struct err *err);
 /*
+ * The sums alone (has_stats, allocated, active, resident, retained) in one session of some ten
+ * calls, where jemalloc_stats_read makes hundreds: for who asks every second.
+ */
+int jemalloc_stats_totals(struct jemalloc_stats *ret_s, int32_t pid, const struct heap_plan *plan,
+			  struct err *err);
+/*
  * Bytes that were allocated since the process began, by the counts of each class (exact but for
  * what threads have not told yet).
  */

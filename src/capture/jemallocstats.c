@@ -215,6 +215,36 @@ int jemalloc_stats_read(struct jemalloc_stats *ret_s, int32_t pid, const struct 
 	return 0;
 }
 
+int jemalloc_stats_totals(struct jemalloc_stats *ret_s, int32_t pid, const struct heap_plan *plan,
+			  struct err *err)
+{
+	CLEANUP(jemalloc_stats_release) struct jemalloc_stats s = {0};
+	struct asker a = {.pid = pid, .plan = plan, .to = &s};
+	const struct {
+		const char *name;
+		uint64_t *to;
+	} totals[] = {
+		{"stats.allocated", &s.allocated_bytes},
+		{"stats.active", &s.active_bytes},
+		{"stats.resident", &s.resident_bytes},
+		{"stats.retained", &s.retained_bytes},
+	};
+	uint64_t epoch = 1;
+	int rc = borrow(&a, err);
+	if (!rc)
+		rc = jemalloc_read_bool(a.j, "config.stats", &s.has_stats, err);
+	if (!rc && s.has_stats)
+		rc = jemalloc_write(a.j, "epoch", &epoch, sizeof(epoch), err);
+	for (size_t i = 0; !rc && s.has_stats && i < ARRAY_LEN(totals); i++)
+		rc = ask_size(&a, totals[i].to, err, "%s", totals[i].name);
+	let_go(&a);
+	if (rc)
+		return rc;
+	*ret_s = s;
+	s = (struct jemalloc_stats){0};
+	return 0;
+}
+
 /* Adds up what the classes of one kind handed out; nmalloc would leave out threads' caches. */
 static int add_ever(struct asker *a, const char *what, const char *size, uint32_t nr,
 		    uint64_t *total, struct err *err)

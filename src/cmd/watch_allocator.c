@@ -9,7 +9,7 @@
 #include "capture/jemalloc.h"
 #include "cmd/heaptargets.h"
 
-#define STOP_SHARE 1000
+#define STOP_SHARE 250
 
 char *watch_allocator_name(int32_t pid, bool *ret_maps_itself)
 {
@@ -38,7 +38,7 @@ int watch_asker_open(struct watch_asker *a, int32_t pid, struct err *err)
 				     "any allocator");
 	}
 	struct jemalloc_stats s;
-	rc = jemalloc_stats_read(&s, pid, &a->plan, err);
+	rc = jemalloc_stats_totals(&s, pid, &a->plan, err);
 	if (rc)
 		return err_wrap(err, "--allocator");
 	bool has_stats = s.has_stats;
@@ -62,12 +62,13 @@ const struct watch_allocator *watch_asker_ask(struct watch_asker *a, uint64_t no
 	struct jemalloc_stats s;
 	CLEANUP(err_release) struct err err = {0};
 	a->next_ns = now_ns + NS_PER_SEC;
-	if (jemalloc_stats_read(&s, a->pid, &a->plan, &err)) {
+	if (jemalloc_stats_totals(&s, a->pid, &a->plan, &err)) {
 		/* A thread within the allocator is not disturbed: the next second, then. */
 		log_debug(LOG_SESSION, 1, "%s", err_msg(&err));
 		return a->last.is_known ? &a->last : NULL;
 	}
 	a->last = (struct watch_allocator){.is_known = s.has_stats,
+					   .asked_ns = now_ns,
 					   .in_use_bytes = s.allocated_bytes,
 					   .active_bytes = s.active_bytes,
 					   .resident_bytes = s.resident_bytes,

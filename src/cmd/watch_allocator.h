@@ -1,8 +1,8 @@
 /*
  * assay watch: which allocator a process has (by its binaries, nothing is stopped), and with
  * --allocator what it says of itself: jemalloc, asked in the process on one thread that is borrowed
- * for a fraction of a millisecond (capture/jemalloc.h), at most once a second and so seldom that
- * the borrowing takes less than a thousandth of the time.
+ * for a millisecond or so (capture/jemalloc.h), at most once a second and so seldom that the
+ * borrowing takes less than a 250th of that thread's time.
  */
 #ifndef ASSAY_CMD_WATCH_ALLOCATOR_H
 #define ASSAY_CMD_WATCH_ALLOCATOR_H

@@ -142,6 +142,8 @@ int watch_state_read(struct watch_state *s, struct watch_tick *ret_t, struct err
 void watch_state_add(struct watch_state *s, const struct watch_tick *t)
 {
 	const struct watch_allocator *a = &t->allocator;
+	/* The last answer is shown until the next; what it proves, it proves once. */
+	bool is_fresh = a->is_known && a->asked_ns != s->last.allocator.asked_ns;
 	const struct mempoint p = {
 		.time_ns = t->time_ns,
 		.rss_bytes = t->m.rss_bytes,
@@ -149,8 +151,8 @@ void watch_state_add(struct watch_state *s, const struct watch_tick *t)
 		.file_bytes = t->m.file_bytes,
 		.shmem_bytes = t->shmem_most_bytes,
 		.swap_bytes = t->m.swap_bytes,
-		.in_use_bytes = a->is_known ? a->in_use_bytes : MEMPOINT_UNKNOWN,
-		.resident_bytes = a->is_known ? a->resident_bytes : MEMPOINT_UNKNOWN,
+		.in_use_bytes = is_fresh ? a->in_use_bytes : MEMPOINT_UNKNOWN,
+		.resident_bytes = is_fresh ? a->resident_bytes : MEMPOINT_UNKNOWN,
 	};
 	vec_push(&s->points, p);
 	watch_record_add(&s->record, &s->probe, t);

@@ -16,6 +16,7 @@
 /* What an allocator says of itself. */
 struct watch_allocator {
 	bool is_known;
+	uint64_t asked_ns;       /* when; CLOCK_MONOTONIC */
 	uint64_t in_use_bytes;   /* handed out to the program and not freed */
 	uint64_t active_bytes;   /* whole pages of that */
 	uint64_t resident_bytes; /* in memory, with its own bookkeeping and pages to give back */

@@ -244,6 +244,37 @@ static void leak_to_swap(struct mempoint *p, size_t i)
 	p->swap_bytes += (uint64_t)i << 21;
 }
 
+/* Asked twice in a minute, before and after something was filled: that says nothing of a slope. */
+static void seldom_asked(struct mempoint *p, size_t i)
+{
+	p->anon_bytes += (uint64_t)i << 20;
+	p->in_use_bytes = i == 0 || i == 5 ? 40ull << 20 : MEMPOINT_UNKNOWN;
+	p->resident_bytes = p->in_use_bytes;
+}
+
+/* Every other reading has an answer. */
+static void half_asked(struct mempoint *p, size_t i)
+{
+	creep(p, i);
+	if (i % 2)
+		p->in_use_bytes = p->resident_bytes = MEMPOINT_UNKNOWN;
+}
+
+static void fill_then_leak(struct mempoint *p, size_t i)
+{
+	p->anon_bytes = (10ull << 20) + (i < 20 ? (uint64_t)i * 600000 : 12000000) + i * 150000;
+}
+
+static void swing(struct mempoint *p, size_t i)
+{
+	p->anon_bytes = (10ull << 20) + (i % 8) * 4000000;
+}
+
+static void swing_and_leak(struct mempoint *p, size_t i)
+{
+	p->anon_bytes = (10ull << 20) + (i % 8) * 4000000 + i * 400000;
+}
+
 static void nothing(struct mempoint *p, size_t i)
 {
 	(void)p;
@@ -269,6 +300,11 @@ TEST(memverdict_names_what_is_no_leak)
 		{leak_in_use, "leak", "in use by +"},
 		{leak_shmem, "leak", "shared memory"},
 		{leak_to_swap, "leak", "anonymous memory"},
+		{seldom_asked, "leak", "anonymous memory"},
+		{half_asked, "fragmentation", "has in use"},
+		{fill_then_leak, "inconclusive", "more slowly"},
+		{swing, "steady", "rises and falls between 10.0 MiB and 36.7 MiB, 7 times"},
+		{swing_and_leak, "inconclusive", "watch for longer"},
 		{nothing, "steady", "changing by"},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
