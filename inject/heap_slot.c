@@ -3,7 +3,8 @@
 
 #include "heap_sample.h"
 
-enum { SYS_SCHED_YIELD = 24, SYS_NANOSLEEP = 35, SYS_GETTID = 186 };
+enum { SYS_SCHED_YIELD = 24, SYS_NANOSLEEP = 35, SYS_GETTID = 186, SYS_FUTEX = 202 };
+enum { FUTEX_WAKE = 1 };
 #define WAIT_NAP_NS 50000
 #define WAIT_YIELDS 16
 #define WAIT_PAUSES 64
@@ -158,11 +159,21 @@ bool slot_is_silent(struct heap_ctx *x, uint64_t now)
 	return true;
 }
 
+static NOINLINE void ring_bell(struct heap_ctx *x)
+{
+	if (!(x->local->flags & HEAP_MAY_CALL_KERNEL))
+		return;
+	ONCE(x->shared->bell) = 1;
+	(void)heap_syscall(SYS_FUTEX, (uint64_t)&x->shared->bell, FUTEX_WAKE, 1, 0);
+}
+
 static bool has_room(struct heap_ctx *x, uint64_t head, uint64_t nr_bytes)
 {
 	uint64_t used = head - __atomic_load_n(&x->slot->tail, __ATOMIC_ACQUIRE);
 	uint64_t size = x->local->ring_bytes;
 
+	if (UNLIKELY(used > size / HEAP_BELL_PARTS) && UNLIKELY(!ONCE(x->shared->bell)))
+		ring_bell(x);
 	return used <= size && nr_bytes <= size - used;
 }
 

@@ -140,6 +140,7 @@ struct heap_local {
 
 #define HEAP_MEMO_BYTES    24576
 #define HEAP_RULES_DEFAULT 8192
+#define HEAP_BELL_PARTS    4
 /* The set itself, and before it a bit for each of its words, as a filter. */
 #define HEAP_BLOCKS_BYTES(nr_blocks) ((wire_u64)(nr_blocks)*8 + (nr_blocks) / 8)
 
@@ -177,7 +178,12 @@ struct heap_shared {
 	wire_u64 nr_no_stack;      /* the set of stacks was full: stack 0 */
 	wire_u64 nr_no_block;      /* sampled, but no room in the set: its free will not be seen */
 	wire_u64 went_inert_tsc;   /* 0, or when it fell silent because assay was */
-	wire_u8 pad1[24];
+	/*
+	 * A futex: 0 while assay sleeps between two looks at the rings. Who finds its ring filled
+	 * to more than a part in HEAP_BELL_PARTS then makes it 1 and wakes.
+	 */
+	wire_u32 bell;
+	wire_u8 pad1[20];
 };
 
 /* One for each thread; 128 bytes: what each side writes is a cache line of its own. */

@@ -167,6 +167,11 @@ void heapinject_mind_seccomp(struct heapinject *h)
 	(void)!pwrite(h->mem_fd, &flags, sizeof(flags), (off_t)local);
 }
 
+bool heapinject_may_call(const struct heapinject *h)
+{
+	return h->is_free_to_call;
+}
+
 int heapinject_stop(struct heapinject *h, struct err *err)
 {
 	h->is_held = false;

@@ -60,6 +60,8 @@ int heapinject_stop(struct heapinject *h, struct err *err);
  * its time stamp counter is forbidden, too.
  */
 void heapinject_mind_seccomp(struct heapinject *h);
+/* Whether the recorder may make system calls, as far as is known. */
+bool heapinject_may_call(const struct heapinject *h);
 int heapinject_detach(struct heapinject *h, struct err *err);
 /* Unmaps our side. Does not detach. */
 void heapinject_free(struct heapinject *h);

@@ -24,6 +24,7 @@
 #define WAIT_NS         50000000u
 #define WAIT_HELD_NS    1000000000u
 #define MIND_NS         10000000u   /* between looks at whether seccomp was switched on */
+#define YOUNG_NS        5000000000u /* programs confine themselves when they begin */
 #define LOOKING_FREE_NS 1000000000u /* at the begin all threads are new */
 #define CLOCK_TRIES     4
 #define CLOCK_FAR       2000000000u /* ns between the two moments that the clock's line goes through */
@@ -177,6 +178,19 @@ uint32_t heapprocess_pass(struct heapprocess *p)
 	heapbook_passed(p->book, now);
 	heapqueue_put(p->spec.queue, &p->batch);
 	return (uint32_t)(p->ring.fullest_bytes * 1024 / p->ring_bytes);
+}
+
+uint64_t heapprocess_patience_ns(const struct heapprocess *p)
+{
+	bool is_young = p->spec.is_held && clock_mono_ns() - p->born_ns < YOUNG_NS;
+	return p->spec.is_every || is_young || !heapinject_may_call(p->inject)
+		       ? MIND_NS
+		       : HEAPPROCESS_PATIENCE_NS;
+}
+
+uint32_t *heapprocess_bell(struct heapprocess *p)
+{
+	return &heapinject_shared(p->inject)->bell;
 }
 
 static bool is_alive(void *ctx, int32_t tid)

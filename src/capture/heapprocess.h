@@ -15,6 +15,9 @@
 #include "capture/heapqueue.h"
 #include "unwind/space.h"
 
+/* Between passes where little is recorded. */
+#define HEAPPROCESS_PATIENCE_NS 100000000u
+
 struct heapprocess_spec {
 	int32_t pid;
 	uint32_t generation; /* how many were recorded before */
@@ -37,6 +40,9 @@ int heapprocess_start(struct heapprocess *p, struct err *err);
 uint32_t heapprocess_pass(struct heapprocess *p);
 /* Threads that have ended give up their slots; between passes, now and then. */
 void heapprocess_retire(struct heapprocess *p);
+/* How long it can do without a pass if its bell is heard. */
+uint64_t heapprocess_patience_ns(const struct heapprocess *p);
+uint32_t *heapprocess_bell(struct heapprocess *p);
 void heapprocess_thread_ended(struct heapprocess *p, int32_t tid);
 /* NULL: it is gone. */
 void heapprocess_space(struct heapprocess *p, const struct space *sp);

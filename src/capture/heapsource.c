@@ -18,6 +18,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "capture/heaplaunch.h"
+#include "capture/heapnap.h"
 #include "capture/heapprocess.h"
 #include "capture/heapqueue.h"
 #include "capture/synth.h"
@@ -30,18 +31,19 @@
 #define FULL_WANTED 200
 #define FULL_HURRY  600 /* from here on without a pause */
 #define PAUSE_MIN   300000u
-#define PAUSE_MAX   10000000u
+#define PAUSE_MAX   10000000u /* longer ones only where a ring that fills wakes us */
 #define PAUSE_FIRST 1000000u
 #define RETIRE_NS   200000000u
 /* How long mappings of a program that was just executed take to be known here. */
-#define SETTLE_NS        6000000u
-#define SETTLE_MAX_NS    200000000u
-#define EXEC_SETTLE_NS   30000000u /* not held: its libraries are mapped by then, mostly */
-#define FORK_SETTLE_NS   100000000u
-#define PATIENCE_MS      10
-#define PATIENCE_HELD_MS 1
-#define TELL_NS          1000000000u
-#define RETRIES          5
+#define SETTLE_NS           6000000u
+#define SETTLE_MAX_NS       200000000u
+#define EXEC_SETTLE_NS      30000000u /* not held: its libraries are mapped by then, mostly */
+#define FORK_SETTLE_NS      100000000u
+#define PATIENCE_MS         10
+#define PATIENCE_HELD_MS    1
+#define PATIENCE_SAMPLED_MS 100
+#define TELL_NS             1000000000u
+#define RETRIES             5
 
 /* A process of which mappings were told. */
 struct known_space {
@@ -75,6 +77,8 @@ struct heapsource {
 	bool has_thread;
 	bool is_stopping;
 	bool is_wanted; /* somebody waits for the lock */
+	bool has_no_nap;
+	struct heapnap nap;
 	VEC(struct heapprocess *) list;
 	struct heapqueue queue;
 	uint64_t drain_ns;
@@ -110,12 +114,36 @@ static void pause_for(struct heapsource *h, uint64_t ns)
 	(void)pthread_cond_timedwait(&h->wakes, &h->lock, &until);
 }
 
+/* How long all of them can do without a pass. */
+static uint64_t longest_pause(const struct heapsource *h)
+{
+	uint64_t ns = HEAPPROCESS_PATIENCE_NS;
+	if (h->has_no_nap || h->list.n > HEAPNAP_BELLS_MAX)
+		return PAUSE_MAX;
+	for (size_t i = 0; i < h->list.n; i++)
+		ns = MIN(ns, heapprocess_patience_ns(h->list.p[i]));
+	return MAX(ns, (uint64_t)PAUSE_MAX);
+}
+
+/* Until a ring fills or something happens here; true: so it was. */
+static bool nap_for(struct heapsource *h, uint64_t ns)
+{
+	heapnap_begin(&h->nap);
+	for (size_t i = 0; i < h->list.n; i++)
+		(void)heapnap_add(&h->nap, heapprocess_bell(h->list.p[i]));
+	pthread_mutex_unlock(&h->lock);
+	int rc = heapnap_sleep(&h->nap, clock_mono_ns() + ns);
+	pthread_mutex_lock(&h->lock);
+	h->has_no_nap |= rc < 0;
+	return rc != 0;
+}
+
 /* Growing slowly, shrinking at once. */
-static uint64_t next_pause(uint64_t pause_ns, uint32_t fullest)
+static uint64_t next_pause(uint64_t pause_ns, uint32_t fullest, uint64_t max_ns)
 {
 	uint64_t wanted = pause_ns * FULL_WANTED / MAX(fullest, 1u);
 	wanted = MIN(wanted, pause_ns + pause_ns / 4);
-	return MAX(MIN(wanted, (uint64_t)PAUSE_MAX), (uint64_t)PAUSE_MIN);
+	return MAX(MIN(wanted, max_ns), (uint64_t)PAUSE_MIN);
 }
 
 static void *drainer(void *arg)
@@ -136,8 +164,10 @@ static void *drainer(void *arg)
 		struct timespec cpu;
 		(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu); /* cannot fail here */
 		h->drain_ns = (uint64_t)cpu.tv_sec * NS_PER_SEC + (uint64_t)cpu.tv_nsec;
-		pause_ns = next_pause(pause_ns, fullest);
-		if (fullest < FULL_HURRY)
+		pause_ns = next_pause(pause_ns, fullest, longest_pause(h));
+		if (pause_ns > PAUSE_MAX)
+			pause_ns = nap_for(h, pause_ns) ? PAUSE_FIRST : pause_ns;
+		else if (fullest < FULL_HURRY)
 			pause_for(h, pause_ns);
 		else if (__atomic_load_n(&h->is_wanted, __ATOMIC_RELAXED))
 			pause_for(h, PAUSE_MIN / 10);
@@ -193,6 +223,7 @@ void heapsource_free(struct heapsource *h)
 	lock(h);
 	h->is_stopping = true;
 	pthread_cond_signal(&h->wakes);
+	heapnap_wake(&h->nap);
 	unlock(h);
 	if (h->has_thread)
 		pthread_join(h->thread, NULL);
@@ -309,6 +340,7 @@ static int attach_planned(struct heapsource *h, int32_t pid, struct heap_plan *p
 		return rc;
 	lock(h);
 	vec_push(&h->list, p);
+	heapnap_wake(&h->nap);
 	unlock(h);
 	struct heapprocess *started = TAKE(p);
 	tell_attached(h, started);
@@ -698,5 +730,8 @@ struct heapsource_info heapsource_info(const struct heapsource *h)
 int heapsource_patience_ms(const struct heapsource *h)
 {
 	bool is_held = h->launch && (h->held_ns || !h->list.n);
-	return is_held || h->wishes.n ? PATIENCE_HELD_MS : PATIENCE_MS;
+	if (is_held || h->wishes.n)
+		return PATIENCE_HELD_MS;
+	/* a launched command that executes another program waits for us */
+	return h->launch || h->spec.is_every ? PATIENCE_MS : PATIENCE_SAMPLED_MS;
 }

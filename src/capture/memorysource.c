@@ -12,8 +12,8 @@
 #include "model/wait.h"
 #include "specs.h"
 
-/* Walks take one part in so many of the time. */
-#define WALK_SHARE 100
+/* Walks take one part in so many of the time; the target's own page faults wait meanwhile. */
+#define WALK_SHARE 400
 
 struct one_process {
 	int32_t pid;

@@ -404,6 +404,32 @@ TEST(heapblob_counts_exactly_what_it_drops)
 	heap_world_free(hw);
 }
 
+TEST(heapblob_rings_when_its_ring_fills)
+{
+	begin(&(struct heap_world_spec){.is_every = true, .ring_bytes = 8192});
+	for (int i = 0; i < 20; i++)
+		(void)hooked_malloc(10);
+	CHECK_U64(hw->shared->bell, 0);
+	for (int i = 0; i < 200; i++)
+		(void)hooked_malloc(10);
+	CHECK_U64(hw->shared->bell, 1);
+	heap_world_skip(heap_world_slot(hw));
+	hw->shared->bell = 0;
+	(void)hooked_malloc(10);
+	CHECK_U64(hw->shared->bell, 0);
+	heap_world_free(hw);
+}
+
+TEST(heapblob_rings_nowhere_without_system_calls)
+{
+	begin(&(struct heap_world_spec){
+		.is_every = true, .ring_bytes = 8192, .has_no_kernel = true});
+	for (int i = 0; i < 200; i++)
+		(void)hooked_malloc(10);
+	CHECK_U64(hw->shared->bell, 0);
+	heap_world_free(hw);
+}
+
 static void *drain_later(void *arg)
 {
 	struct heap_slot *s = arg;
