@@ -8,7 +8,7 @@ for i in $(seq "$rounds"); do
 	before=$(cpu_ms $target)
 	$ASSAY cpu -p $target 60 -o k$i.assay > out$i 2>&1 & rec=$!
 	wait_for test -s k$i.assay
-	wait_for test -f k$i.assay
+	begun $rec
 	before=$(cpu_ms $target)
 	ms=$((100 + i * 7919 % 1900))
 	sleep $((ms / 1000)).$(printf %03d $((ms % 1000)))
@@ -42,7 +42,9 @@ END
 [ "$(uname -m)" = x86_64 ] || { echo "$rounds killed recorders, $rounds files open"; exit 0; }
 "$python" jit.py & jit=$!
 $ASSAY cpu -p $jit 60 -o jit.assay > out 2>&1 & rec=$!
-sleep 2
+begun $rec
+run_for $jit 300
+sleep 1.1 # what it has is written each second
 size=$(stat -c %s jit.assay)
 $ASSAY report jit.assay > r 2> e || fail "report of a running capture: $(cat e)"
 [ "$(stat -c %s jit.assay)" -ge "$size" ] || fail "a running capture's file shrank"

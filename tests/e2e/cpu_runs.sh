@@ -37,13 +37,23 @@ $ASSAY cpu --runs 3 --no-pictures -o f.assay -- ./flaky > out 2>&1
 $ASSAY cpu --runs 3 --no-pictures -o n.assay -- ./no-such-command > out 2>&1
 [ $? = 127 ] && [ "$(grep -c '^assay cpu: run ' out)" = 1 ] || fail "an absent command: $(cat out)"
 
-# A request to stop ends this run and those that would follow, and all is written.
+# A request to stop ends this run and those that would follow, and all is written. The second run
+# lasts until then.
 "$TARGETS/lives" burn 60 & target=$!
 trap 'kill $target 2> /dev/null' EXIT
-$ASSAY cpu --runs 9 -p $target 1 --no-pictures -o s.assay > out 2>&1 & rec=$!
-wait_for test -f s-2.assay
+cat > second_lasts << 'END'
+#!/bin/sh
+echo >> started
+[ "$(wc -l < started)" = 1 ] || exec sleep 60
+END
+chmod +x second_lasts
+$ASSAY cpu --runs 9 -p $target --no-pictures -o s.assay -- ./second_lasts > out 2>&1 & rec=$!
+second_runs() { [ "$(wc -l < started)" = 2 ]; }
+wait_for second_runs
 wait_for $ASSAY mark -p $target heard # only a capture that has begun hears it
-sleep 0.3
+run_for $target 100
 kill -TERM $rec
-wait $rec || fail "stopped: $(cat out)"
-[ ! -f s-3.assay ] && grep -q '^2 runs$' out || fail "stopped in the second run: $(cat out)"
+wait $rec
+status=$?
+[ -f s-2.assay ] && [ ! -f s-3.assay ] && grep -q '^2 runs$' out || fail "stopped in the second run: $(cat out)"
+[ $status = 0 ] || [ $status = 143 ] || fail "stopped, exit $status: $(cat out)"

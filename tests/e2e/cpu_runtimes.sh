@@ -33,7 +33,7 @@ cp "$TARGETS/lives" root/bin/inner-e2e
 unshare --pid --mount --fork chroot root /bin/inner-e2e burn 60 2> err & outer=$!
 trap 'kill $inner $outer 2> /dev/null' EXIT
 inner=
-for _ in $(seq 50); do
+for _ in $(seq 600); do
 	inner=$(cat /proc/$outer/task/$outer/children 2> /dev/null) && inner=${inner% }
 	[ -n "$inner" ] && grep -q inner-e2e "/proc/$inner/comm" && break
 	kill -0 $outer 2> /dev/null || skip "no right to make namespaces: $(cat err)"

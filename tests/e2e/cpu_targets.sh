@@ -63,8 +63,8 @@ for sig in INT TERM HUP; do
 	# A shell starts background jobs with SIGINT ignored.
 	perl -e '$SIG{INT} = "DEFAULT"; exec @ARGV' "$ASSAY" cpu -p $one 60 -o sig$sig.assay > out 2>&1 &
 	rec=$!
-	wait_for test -f sig$sig.assay
-	sleep 1.5
+	begun $rec
+	run_for $one 300
 	kill -$sig $rec
 	wait $rec || fail "$sig: $(cat out)"
 	[ "$(total sig$sig.folded just_burn)" -ge 5 ] || fail "$sig: few samples"

@@ -1,13 +1,34 @@
 #!/bin/sh
-# Everything that CI runs, part by part, with times; ends with the sum. check.sh MAKE
+# Everything that CI runs, part by part, with times; what failed once more and briefly at the end,
+# where a log is read first; then the sum. check.sh MAKE
 set -u
 make=$1
 jobs="-j$(nproc)"
 log=$(mktemp)
-trap 'rm -f "$log" "$log.sum"' EXIT
+trap 'rm -f "$log" "$log.sum" "$log.bad"' EXIT
 total_bad=0
 start=$(date +%s)
 : > "$log.sum"
+: > "$log.bad"
+
+# brief NAME: each failed test with the lines that explain it, or the end of a log without tests
+brief() {
+	if grep -q '^not ok' "$log"; then
+		# A unit test prints what it found before its verdict, the other harnesses after it.
+		awk -v part="$1" '
+			/ERROR: |SUMMARY: |WARNING: Thread|runtime error: |BUG: / { held[++n] = "# " $0; next }
+			/^# / { if (open && left > 0) { print "  " substr($0, 3, 200); left-- } else if (!open) held[++n] = $0 }
+			/^not ok/ {
+				print part ": " $0
+				for (i = n > 5 ? n - 4 : 1; i <= n; i++) print "  " substr(held[i], 3, 200)
+				open = 1; left = 7; n = 0
+			}
+			/^ok/ { open = 0; n = 0 }' "$log"
+	else
+		tail -n 12 "$log" | sed "s/^/$1: /" | cut -c 1-240
+	fi
+}
+
 part() { # NAME SECONDS COMMAND...: a part that hangs is ended, with all that it started
 	name=$1
 	limit=$2
@@ -18,12 +39,13 @@ part() { # NAME SECONDS COMMAND...: a part that hangs is ended, with all that it
 	verdict=ok
 	[ $status = 0 ] || verdict=FAILED
 	[ $status != 124 ] && [ $status != 137 ] || verdict="FAILED (ended after $limit s)"
-	grep -E '^(not ok|ok .*SKIP|# )' "$log"
+	grep -E '^(not ok|ok .*SKIP|# |    #[0-9]+ 0x)|ERROR: |SUMMARY: |runtime error: ' "$log"
 	# "N passed, M failed" of each run of tests; a part without such lines counts as one.
 	sums=$(sed -nE 's/^([a-z0-9]+: )?([0-9]+) passed, ([0-9]+) failed.*/\2 \3/p' "$log")
 	failed=$(echo "$sums" | awk '{ f += $2 } END { print f + 0 }')
 	if [ "$verdict" != ok ]; then
-		tail -60 "$log"
+		grep -q '^not ok' "$log" || tail -n 40 "$log"
+		brief "$name" >> "$log.bad"
 		total_bad=$((total_bad + 1))
 		[ "$failed" -gt 0 ] || sums="$sums
 0 1"
@@ -31,7 +53,9 @@ part() { # NAME SECONDS COMMAND...: a part that hangs is ended, with all that it
 		sums="1 0"
 	fi
 	echo "$sums" >> "$log.sum"
-	printf '== %-12s %s, %d s\n' "$name" "$verdict" $(($(date +%s) - from))
+	verdict="$name: $verdict"
+	echo "== $verdict, $(($(date +%s) - from)) s"
+	case $verdict in *FAILED*) echo "== $verdict" >> "$log.bad" ;; esac
 }
 make="$make --no-print-directory"
 part build 180 $make $jobs all
@@ -43,6 +67,7 @@ part clang 180 $make $jobs clang
 part san-address 300 $make $jobs san-address
 part san-thread 300 $make $jobs san-thread
 part fuzz-replay 180 $make $jobs fuzz-replay
+[ $total_bad = 0 ] || head -n 60 "$log.bad"
 echo "== $(($(date +%s) - start)) s in all"
 awk '{ p += $1; f += $2 } END { printf "%d passed, %d failed\n", p, f }' "$log.sum"
 [ $total_bad = 0 ]

@@ -2,14 +2,46 @@
 # End-to-end tests: e2e.sh BINARY DIR. Each tests/e2e/*.sh runs with $ASSAY, $TARGETS and a scratch
 # folder as current directory; it exits 0, 77 (skipped, the reason on its last line) or fails.
 # As many run at a time as there are CPUs, at most two; one with a line "# alone: why" has the
-# machine to itself. $E2E is a pattern of names.
+# machine to itself. $E2E is a pattern of names. A verdict is printed as soon as it is known, so that
+# the log of a run that was ended says how far it came.
 set -u
-if [ "$1" = --one ]; then # NAME: one test, its verdict and log to $tmp
+
+# What a failed test leaves to read: what failed, the end of its log, and of what assay told it last.
+tell() { # NAME
+	grep '^FAIL: ' "$tmp/$1.log" | cut -c 1-600
+	tail -n 10 "$tmp/$1.log" | grep -v '^FAIL: ' | cut -c 1-300
+	(
+		cd "$tmp/$1" 2> /dev/null || exit
+		for f in $(find . -type f \( -name 'err*' -o -name '*.err' -o -name e \) -size +0 -printf '%T@ %P\n' |
+			sort -rn | head -n 3 | cut -d' ' -f2-); do
+			echo "$f, the end:"
+			tail -n 6 "$f" | cut -c 1-300
+		done
+	)
+}
+
+if [ "$1" = --one ]; then # NAME: one test, its verdict to standard output and to $tmp
 	name=$2
 	mkdir "$tmp/$name" && cd "$tmp/$name" || exit 1
 	start=$(date +%s)
-	timeout -k 10 180 sh "$dir/$name.sh" > "$tmp/$name.log" 2>&1 < /dev/null
-	echo "$? $(($(date +%s) - start))" > "$tmp/$name.status"
+	timeout -k 10 "$limit" sh "$dir/$name.sh" > "$tmp/$name.log" 2>&1 < /dev/null
+	status=$?
+	took="$(($(date +%s) - start))s"
+	# One write for each test: they may end at the same time.
+	case $status in
+	0)
+		verdict="ok - $name ($took)"
+		said=$verdict ;;
+	77)
+		verdict="ok - $name # SKIP $(tail -n 1 "$tmp/$name.log")"
+		said=$verdict ;;
+	*)
+		[ $status != 124 ] || status="$status: ended after $limit s"
+		verdict="not ok - $name (exit $status, $took)"
+		said=$(echo "$verdict" && tell "$name" | sed 's/^/# /') ;;
+	esac
+	echo "$verdict" > "$tmp/$name.verdict"
+	printf '%s\n' "$said"
 	exit 0
 fi
 self=$(readlink -f "$0")
@@ -20,37 +52,31 @@ LIB=$(dirname "$self")
 ROOT=$(readlink -f "$LIB/../..")
 lanes=${E2E_LANES:-$(nproc)}
 [ "$lanes" -le 2 ] || lanes=2
+limit=${E2E_LIMIT:-180}
 tmp=$(mktemp -d)
-export ASSAY TARGETS LIB ROOT ASSAY_PROGRESS=never LC_ALL=C dir tmp
+export ASSAY TARGETS LIB ROOT ASSAY_PROGRESS=never LC_ALL=C dir tmp limit
 chmod 755 "$tmp"
 trap 'rm -rf "$tmp"' EXIT
 
 for t in "$dir"/${E2E:-*}.sh; do
 	name=$(basename "$t" .sh)
 	if grep -q '^# alone: ' "$t"; then echo "$name" >> "$tmp/alone"; else echo "$name" >> "$tmp/together"; fi
-	echo "$name" >> "$tmp/all"
+	echo "not ok - $name (not run)" > "$tmp/$name.verdict"
 done
 touch "$tmp/alone" "$tmp/together"
 xargs -r -P "$lanes" -n 1 sh "$self" --one < "$tmp/together"
 xargs -r -n 1 sh "$self" --one < "$tmp/alone"
 
-nr=0 bad=0 skipped=0
-while read -r name; do
-	nr=$((nr + 1))
-	read -r status took < "$tmp/$name.status" || { status="not run" took=0; }
-	if [ "$status" = 0 ]; then
-		echo "ok $nr - $name (${took}s)"
-	elif [ "$status" = 77 ]; then
-		echo "ok $nr - $name # SKIP $(tail -1 "$tmp/$name.log")"
-		skipped=$((skipped + 1))
-		# What root on a Linux machine with perf events can run must run in CI.
-		[ -n "${CI:-}" ] && [ -z "${ASSAY_MAY_SKIP:-}" ] && bad=$((bad + 1)) && echo "# skipped in CI"
-	else
-		echo "not ok $nr - $name (exit $status, ${took}s)"
-		sed 's/^/# /' "$tmp/$name.log" | tail -60
-		bad=$((bad + 1))
-	fi
-done < "$tmp/all"
-echo "1..$nr"
-echo "e2e: $((nr - bad - skipped)) passed, $bad failed, $skipped skipped"
-[ $bad = 0 ]
+cat "$tmp"/*.verdict > "$tmp/verdicts"
+bad=$(grep -c '^not ok' "$tmp/verdicts")
+skipped=$(grep -c '# SKIP' "$tmp/verdicts")
+passed=$(($(grep -c '^ok' "$tmp/verdicts") - skipped))
+grep 'not run' "$tmp/verdicts"
+# What root on a Linux machine with perf events can run must run in CI.
+if [ "$skipped" -gt 0 ] && [ -n "${CI:-}" ] && [ -z "${ASSAY_MAY_SKIP:-}" ]; then
+	sed -n 's/^ok - \(.*\) # SKIP \(.*\)/not ok - \1 was skipped in CI: \2/p' "$tmp/verdicts"
+	bad=$((bad + skipped))
+fi
+echo "1..$(grep -c . "$tmp/verdicts")"
+echo "e2e: $passed passed, $bad failed, $skipped skipped"
+[ "$bad" = 0 ]

@@ -22,9 +22,9 @@ whole() { awk '{ n = $NF; all += n; if ($0 ~ /\[truncated\]/) cut += n } END { p
 
 at_least() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a >= b) }'; }
 
-# wait_for COMMAND...: until it succeeds, at most 10 s
+# wait_for COMMAND...: until it succeeds. A minute: it returns as soon as it does, machines can be busy
 wait_for() {
-	for _ in $(seq 100); do "$@" > /dev/null 2>&1 && return 0; sleep 0.1; done
+	for _ in $(seq 600); do "$@" > /dev/null 2>&1 && return 0; sleep 0.1; done
 	fail "timed out waiting for: $*"
 }
 
@@ -34,7 +34,7 @@ cpu_ms() { awk '{ print ($14 + $15) * 10 }' "/proc/$1/stat"; }
 # run_for PID MS: until it has had so much CPU time more, however busy the machine is
 run_for() {
 	had=$(cpu_ms "$1")
-	for _ in $(seq 300); do
+	for _ in $(seq 600); do
 		[ "$(cpu_ms "$1")" -ge $((had + $2)) ] && return 0
 		sleep 0.1
 	done
@@ -44,7 +44,7 @@ run_for() {
 # begun PID: waits until the capture of process PID measures. What it listens for marks on has its
 # number; asking `assay mark` would also have the answers of other captures of the machine.
 begun() {
-	for _ in $(seq 300); do
+	for _ in $(seq 600); do
 		grep -q "@assay.*/$1\$" /proc/net/unix && return
 		kill -0 "$1" 2> /dev/null || fail "the capture ended before it began: $(cat err*)"
 		sleep 0.1
