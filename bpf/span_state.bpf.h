@@ -19,14 +19,24 @@ struct span_state {
 	__u32 nr_waits;
 };
 
-/* The ledger of waits tells each interval off the CPU here (bpf/waits.bpf.h). */
-static __always_inline void span_waited(struct span_state *s, __u32 reason, __u64 ns,
-					__u64 queue_ns, __u64 ref, __u64 kernel_ref)
+/*
+ * The ledger of waits tells each interval off the CPU here (bpf/waits.bpf.h): off from @start,
+ * queued from @woken, on a CPU again at @end. Where a switch was not seen, an interval is told
+ * late, when the thread may have begun a span since: what was before the span is not the span's.
+ */
+static __always_inline void span_waited(struct span_state *s, __u32 reason, __u64 start,
+					__u64 woken, __u64 end, __u64 ref, __u64 kernel_ref)
 {
-	if (!s->start_ns)
+	__u64 begin = s->start_ns;
+	if (!begin || end <= begin)
 		return;
+	if (start < begin)
+		start = begin;
+	if (woken < start)
+		woken = start;
+	__u64 ns = woken - start;
 	s->by_reason_ns[reason & (SPAN_REASONS - 1)] += ns;
-	s->by_reason_ns[WAIT_RUN_QUEUE] += queue_ns;
+	s->by_reason_ns[WAIT_RUN_QUEUE] += end - woken;
 	s->nr_waits++;
 	if (ns <= s->longest_ns)
 		return;

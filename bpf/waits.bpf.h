@@ -200,7 +200,7 @@ __noinline int off_book(struct task_state *s, __u64 ids, __u64 woken, __u64 now,
 	past_note(w, start, woken, end);
 	r.ns = woken - start;
 	r.queue_ns = end - woken;
-	span_waited(&s->span, k.reason, r.ns, r.queue_ns, k.user_ref, r.kernel_ref);
+	span_waited(&s->span, k.reason, start, woken, end, k.user_ref, r.kernel_ref);
 	if (end - start >= WAIT_SINGLE_NS || end >= w->second_end_ns ||
 	    start + NS_PER_SECOND < w->second_end_ns) {
 		second_of(w, now);
