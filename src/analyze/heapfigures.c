@@ -26,7 +26,7 @@ static int64_t add_i64(int64_t a, int64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
-static void add_sum(struct heap_sum *to, const struct heap_sum *from)
+void heap_sum_add(struct heap_sum *to, const struct heap_sum *from)
 {
 	to->nr = add_i64(to->nr, from->nr);
 	to->bytes = add_i64(to->bytes, from->bytes);
@@ -36,17 +36,17 @@ static void add_sum(struct heap_sum *to, const struct heap_sum *from)
 
 void heap_figures_add(struct heap_figures *to, const struct heap_figures *from)
 {
-	add_sum(&to->allocated, &from->allocated);
-	add_sum(&to->temporary, &from->temporary);
-	add_sum(&to->freed, &from->freed);
-	add_sum(&to->older, &from->older);
-	add_sum(&to->live, &from->live);
-	add_sum(&to->leaked, &from->leaked);
-	add_sum(&to->suppressed, &from->suppressed);
-	add_sum(&to->peak, &from->peak);
-	add_sum(&to->mapped, &from->mapped);
-	add_sum(&to->unmapped, &from->unmapped);
-	add_sum(&to->growth, &from->growth);
+	heap_sum_add(&to->allocated, &from->allocated);
+	heap_sum_add(&to->temporary, &from->temporary);
+	heap_sum_add(&to->freed, &from->freed);
+	heap_sum_add(&to->older, &from->older);
+	heap_sum_add(&to->live, &from->live);
+	heap_sum_add(&to->leaked, &from->leaked);
+	heap_sum_add(&to->suppressed, &from->suppressed);
+	heap_sum_add(&to->peak, &from->peak);
+	heap_sum_add(&to->mapped, &from->mapped);
+	heap_sum_add(&to->unmapped, &from->unmapped);
+	heap_sum_add(&to->growth, &from->growth);
 	if (from->oldest_leak_ns &&
 	    (!to->oldest_leak_ns || from->oldest_leak_ns < to->oldest_leak_ns))
 		to->oldest_leak_ns = from->oldest_leak_ns;

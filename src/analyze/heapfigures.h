@@ -82,6 +82,8 @@ void heap_groups_sort(struct heap_groups *g, heap_sum_of of, bool by_number);
 uint64_t heapfigures_site_key(const struct heapframe *frame);
 void heap_figures_add(struct heap_figures *to, const struct heap_figures *from);
 
+/* Saturates. */
+void heap_sum_add(struct heap_sum *to, const struct heap_sum *from);
 /* Bytes or a number of anything; some sources know one of them only. */
 bool heap_sum_is_none(const struct heap_sum *s);
 /* Cells of sums: the value and half of its interval. */

@@ -14,8 +14,9 @@
 #include "model/heap.h"
 
 #define FRAMES_MAX   12
-#define SLICES_MAX   100000 /* a day */
-#define STEADY_SHARE 0.2    /* of what a site holds: growth below it in a whole capture is none */
+#define SLICES_MAX   100000            /* of a site */
+#define CELLS_MAX    ((size_t)1 << 24) /* of all sites */
+#define STEADY_SHARE 0.2 /* of what a site holds: growth below it in a whole capture is none */
 
 /* A line through the second half by least squares: does it fall, and what is left at its end? */
 static bool is_slowing(const double *v, size_t n, double mean)
@@ -80,12 +81,13 @@ static const struct report_column columns[] = {
 	{"stack", "called from", CELL_TEXT, "callers of the function, the nearest first"},
 };
 
-/* Net bytes a second, of the sites that have a row. */
+/* Net bytes a slice of time, of the sites that have a row. */
 struct slices {
 	struct map rows; /* by site */
 	double *net;     /* nr_rows x n */
 	size_t n;
 	uint64_t start_ns;
+	uint64_t step_ns; /* of a slice: a second, or more where that were too many */
 };
 
 static int add_net(struct slices *s, struct heapfigures *f, const char *table, double sign,
@@ -100,14 +102,14 @@ static int add_net(struct slices *s, struct heapfigures *f, const char *table, d
 		const uint32_t *at = map_get(
 			&s->rows, heapfigures_site_key(heapframes_of(f->frames, row.stack)));
 		uint64_t k =
-			row.time_ns >= s->start_ns ? (row.time_ns - s->start_ns) / NS_PER_SEC : 0;
+			row.time_ns >= s->start_ns ? (row.time_ns - s->start_ns) / s->step_ns : 0;
 		if (at && k < s->n)
 			s->net[*at * s->n + k] += sign * (double)row.bytes;
 	}
 	return 0;
 }
 
-/* The last second is rarely a whole one, and counts for none. */
+/* The last slice is rarely a whole one, and counts for none. */
 static int fill_slices(struct slices *s, struct heapfigures *f, size_t nr_rows,
 		       const struct select_spec *spec, struct err *err)
 {
@@ -116,7 +118,9 @@ static int fill_slices(struct slices *s, struct heapfigures *f, size_t nr_rows,
 	own.event = NULL;
 	own.time = NULL;
 	s->start_ns = w.from_ns;
-	s->n = MIN((w.to_ns - w.from_ns) / NS_PER_SEC, (uint64_t)SLICES_MAX);
+	size_t most = MIN((size_t)SLICES_MAX, CELLS_MAX / MAX(nr_rows, (size_t)1));
+	s->step_ns = NS_PER_SEC * ((w.to_ns - w.from_ns) / NS_PER_SEC / MAX(most, (size_t)1) + 1);
+	s->n = (w.to_ns - w.from_ns) / s->step_ns;
 	if (f->leaks.rule == LEAKS_UNKNOWN || s->n < LEAK_SLICES_MIN)
 		s->n = 0;
 	s->net = arena_calloc(f->arena, nr_rows * s->n + 1, sizeof(*s->net));
@@ -125,6 +129,15 @@ static int fill_slices(struct slices *s, struct heapfigures *f, size_t nr_rows,
 			(uint32_t)i;
 	int rc = s->n ? add_net(s, f, HEAP_TABLE_ALLOCATED, 1, &own, err) : 0;
 	return rc || !s->n ? rc : add_net(s, f, HEAP_TABLE_FREED, -1, &own, err);
+}
+
+static struct leak_growth growth_of(const struct slices *s, size_t row)
+{
+	struct leak_growth g = leak_growth_of(&s->net[row * s->n], s->n);
+	double per_second = (double)NS_PER_SEC / (double)s->step_ns;
+	g.per_min *= per_second;
+	g.per_min_error *= per_second;
+	return g;
 }
 
 static const struct heap_sum *leaked_of(const struct heap_figures *f)
@@ -142,18 +155,17 @@ static void add_callers(struct buf *to, const struct profile *p, const struct he
 }
 
 static void add_site(struct report *r, struct report_table *t, const struct heapfigures *f,
-		     const struct heap_group *g, const double *net, size_t nr_slices)
+		     const struct heap_group *g, const struct leak_growth *growth)
 {
 	struct window w = window_of_profile(f->p);
-	struct leak_growth growth = leak_growth_of(net, nr_slices);
 	CLEANUP(buf_release) struct buf callers = {0};
 	add_callers(&callers, f->p, &g->frame);
 	union cell change = {.estimate = {.change = CELL_NO_CHANGE}};
-	if (growth.is_known) {
-		change.estimate.change = llrint(growth.per_min);
-		change.estimate.error = (uint64_t)llrint(MIN(growth.per_min_error, 9e18));
+	if (growth->is_known) {
+		change.estimate.change = llrint(growth->per_min);
+		change.estimate.error = (uint64_t)llrint(MIN(growth->per_min_error, 9e18));
 	}
-	const char *verdict = leak_verdict(&growth, g->f.leaked.bytes, w.to_ns - w.from_ns);
+	const char *verdict = leak_verdict(growth, g->f.leaked.bytes, w.to_ns - w.from_ns);
 	double error = stat_estimate_error((double)g->f.leaked.bytes, g->f.leaked.variance);
 	if (error >= (double)g->f.leaked.bytes && strcmp(verdict, "grows") != 0)
 		verdict = "too few samples"; /* up to three: that none came since says nothing */
@@ -195,9 +207,16 @@ static const char *title_of(struct heapfigures *f)
 			 buf_str(&age));
 }
 
-static bool is_suppressed(const struct heap_group *g)
+/* Of a site some stacks may be known leaks, which have a row of their own, and others not. */
+static struct heap_sum unknown_of(const struct heap_group *g)
 {
-	return g->f.suppressed.nr >= g->f.leaked.nr && g->f.suppressed.bytes >= g->f.leaked.bytes;
+	const struct heap_sum *all = &g->f.leaked;
+	const struct heap_sum *known = &g->f.suppressed;
+	return (struct heap_sum){.nr = MAX(all->nr - known->nr, 0),
+				 .bytes = MAX(all->bytes - known->bytes, 0),
+				 .variance = MAX(all->variance - known->variance, 0),
+				 .count_variance =
+					 MAX(all->count_variance - known->count_variance, 0)};
 }
 
 int leaktable_add(struct report *r, struct heapfigures *f, const struct select_spec *spec,
@@ -214,17 +233,16 @@ int leaktable_add(struct report *r, struct heapfigures *f, const struct select_s
 	size_t nr_rows = limits->max_rows ? MIN(limits->max_rows, nr_sites) : nr_sites;
 	int rc = fill_slices(&s, f, nr_rows, spec, err);
 	for (size_t i = 0; !rc && i < nr_sites; i++) {
-		const struct heap_group *g = &f->sites.rows.p[i];
-		if (is_suppressed(g))
+		struct heap_group g = f->sites.rows.p[i];
+		g.f.leaked = unknown_of(&g);
+		if (heap_sum_is_none(&g.f.leaked))
 			continue;
-		if (i < nr_rows) {
-			add_site(r, t, f, g, &s.net[i * s.n], s.n);
+		if (i >= nr_rows) {
+			heap_sum_add(&other, &g.f.leaked);
 			continue;
 		}
-		other.nr += g->f.leaked.nr - g->f.suppressed.nr;
-		other.bytes += g->f.leaked.bytes - g->f.suppressed.bytes;
-		other.variance += g->f.leaked.variance;
-		other.count_variance += g->f.leaked.count_variance;
+		struct leak_growth growth = growth_of(&s, i);
+		add_site(r, t, f, &g, &growth);
 	}
 	if (!rc) {
 		add_sum_row(r, t, &other, "<other>");

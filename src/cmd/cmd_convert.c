@@ -7,6 +7,7 @@
 
 #include "analyze/calltree.h"
 #include "analyze/reason.h"
+#include "analyze/heapweights.h"
 #include "analyze/weightcolumn.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -37,7 +38,8 @@ struct convert_opts {
 	bool has_no_comm;
 	bool has_annotations;
 	bool has_addresses;
-	const char *weight; /* a column's name; "": the event's own */
+	const char *weight;      /* a column's name; "": the event's own */
+	const char *heap_weight; /* the same of a profile of memory, for pictures */
 };
 
 static const struct opt convert_opts[] = {
@@ -169,7 +171,7 @@ static int write_svg(struct format_output *to, const struct profile *p,
 		     const struct convert_opts *o, const char *title, struct err *err)
 {
 	CLEANUP(picture_release)
-	struct picture pic = {.spec = {.event = o->event},
+	struct picture pic = {.spec = {.event = o->event, .heap = {.weight = o->heap_weight}},
 			      .tree_flags = CALLTREE_ROOT_COMM,
 			      .svg = {.min_width_px = -1}};
 	picture_add(&pic, p, title);
@@ -262,8 +264,29 @@ static int choose_outputs(struct output *outputs, size_t nr, const struct conver
 	return EXIT_OK;
 }
 
-static int convert(const struct convert_opts *o, const struct opt_args *args)
+/* Of memory some weights are no column of a table: those are for pictures. */
+static int weigh(struct convert_opts *o, struct profile *p, bool is_picture, struct err *err)
 {
+	enum heap_weight w;
+	if (!o->weight || !*o->weight)
+		return 0;
+	if (o->event || !heapweights_are_there(p) || !heap_weight_from_key(o->weight, &w))
+		return weightcolumn_set(p, o->event, o->weight, err);
+	o->heap_weight = o->weight;
+	if (is_picture)
+		return 0;
+	if (w == HEAP_WEIGHT_LEAKED || !heaptable_rows(p, heap_weight_table(w))) {
+		err_set(err, -EINVAL, "what was %s is not in a table of its own here", o->weight);
+		return err_hint(err, "assay flame --weight %s draws it", o->weight);
+	}
+	heapweights_set(p, w, &o->event);
+	return 0;
+}
+
+static int convert(const struct convert_opts *asked, const struct opt_args *args)
+{
+	struct convert_opts own = *asked;
+	struct convert_opts *o = &own;
 	CLEANUP(err_release) struct err err = {0};
 	size_t nr = MAX(o->outputs.n, (size_t)1);
 	CLEANUP(free_p) struct output *outputs = xcalloc(nr, sizeof(*outputs));
@@ -276,7 +299,10 @@ static int convert(const struct convert_opts *o, const struct opt_args *args)
 	if (p->is_incomplete)
 		log_note("the input is incomplete: its recorder was killed, or part of it is "
 			 "damaged");
-	if (o->weight && *o->weight && weightcolumn_set(p, o->event, o->weight, &err)) {
+	bool is_picture = true;
+	for (size_t i = 0; i < nr; i++)
+		is_picture &= !outputs[i].format;
+	if (weigh(o, p, is_picture, &err)) {
 		(void)cmd_fail(&err);
 		return err.code == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 	}
