@@ -726,7 +726,12 @@ int heapattach_run(struct heapinject *h, struct err *err)
 	rc = heapinject_open(h, &r, h->tier != HEAP_TIER_PATCH, err);
 	if (rc)
 		return rc;
-	rc = map_stubs(h, r, &c, err);
+	/* From here on it cannot execute another program without our knowing. */
+	uint64_t image = h->spec->plan->image;
+	if (image && proc_image(h->pid) != image)
+		rc = err_set(err, -ESTALE, "pid %d executed another program meanwhile", h->pid);
+	if (!rc)
+		rc = map_stubs(h, r, &c, err);
 	if (!rc)
 		rc = write_stubs(h, &c, err);
 	if (!rc)

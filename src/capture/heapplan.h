@@ -61,6 +61,11 @@ struct heap_plan {
 	 * none. If one cannot be patched attaching fails with -ENOTSUP, nothing changed.
 	 */
 	bool is_all_or_none;
+	/* proc_image() of what the addresses are of; 0 = not known. Another by now: a stale plan.
+	 */
+	uint64_t image;
+	/* Its dynamic linker has not finished: more may be found in a moment. */
+	bool is_loading;
 };
 
 void heap_plan_release(struct heap_plan *p);

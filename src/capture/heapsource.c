@@ -37,13 +37,16 @@
 /* How long mappings of a program that was just executed take to be known here. */
 #define SETTLE_NS           6000000u
 #define SETTLE_MAX_NS       200000000u
-#define EXEC_SETTLE_NS      30000000u /* not held: its libraries are mapped by then, mostly */
+#define EXEC_SETTLE_NS      10000000u /* what it maps is told by a ring that is read late */
 #define FORK_SETTLE_NS      100000000u
 #define PATIENCE_MS         10
 #define PATIENCE_HELD_MS    1
 #define PATIENCE_SAMPLED_MS 100
 #define TELL_NS             1000000000u
 #define RETRIES             5
+/* One that was executed just now: how long its libraries are waited for, and how often looked. */
+#define LOADING_NS      (10 * NS_PER_SEC)
+#define LOADING_LOOK_NS 2000000u
 
 /* A process of which mappings were told. */
 struct known_space {
@@ -55,6 +58,8 @@ struct known_space {
 struct heap_wish {
 	int32_t pid;
 	uint64_t due_ns;
+	uint64_t patient_until_ns; /* for its libraries to be loaded */
+	uint64_t known_until_ns;   /* and told to us; 0 = not loaded yet */
 	unsigned nr_tries;
 };
 
@@ -395,11 +400,47 @@ static int attach_all_or_hooks(struct heapsource *h, int32_t pid, struct heap_pl
 	return attach_planned(h, pid, &hooks, false, err);
 }
 
-static int attach(struct heapsource *h, int32_t pid, bool is_held, struct err *err)
+static int is_map_known(void *ctx, const struct proc_map *m, struct err *err)
+{
+	const struct space *sp = ctx;
+	(void)err;
+	if (!m->is_exec || !m->inode)
+		return 0;
+	for (size_t i = 0; i < sp->maps.n; i++)
+		if (sp->maps.p[i].start <= m->start && m->start < sp->maps.p[i].end)
+			return 0;
+	return 1;
+}
+
+/* Whether all that it maps has been told. */
+static bool is_space_known(const struct heapsource *h, int32_t pid)
+{
+	const struct space *sp = space_of(h, pid);
+	return sp && sp->maps.n && !proc_maps(pid, is_map_known, (void *)sp, NULL);
+}
+
+/*
+ * One that was executed just now: its libraries have to be loaded, and known here (what it maps is
+ * told by a ring that is read in its own time), or stacks through them would end there.
+ */
+static bool is_ready(const struct heapsource *h, struct heap_wish *w, const struct heap_plan *plan)
+{
+	uint64_t now = clock_mono_ns();
+	if (plan->is_loading)
+		return now > w->patient_until_ns;
+	if (!w->known_until_ns)
+		w->known_until_ns = now + SETTLE_MAX_NS;
+	return h->tells_mappings || now > w->known_until_ns || is_space_known(h, w->pid);
+}
+
+/* @w: of one that runs; -EINPROGRESS: again in a moment. NULL: it is held, and ready. */
+static int attach(struct heapsource *h, int32_t pid, struct heap_wish *w, struct err *err)
 {
 	CLEANUP(heap_plan_release) struct heap_plan plan = {0};
 	int rc = h->tells_mappings ? tell_mappings(h, pid, err) : 0;
 	rc = rc ? rc : plan_for(h, pid, h->spec.forced, &plan, err);
+	if (!rc && w && !is_ready(h, w, &plan))
+		rc = err_set(err, -EINPROGRESS, "process %d is still being loaded", pid);
 	if (rc)
 		return rc;
 	if (plan.is_all_or_none)
@@ -412,7 +453,7 @@ static int attach(struct heapsource *h, int32_t pid, bool is_held, struct err *e
 	if (plan.tier != HEAP_TIER_PATCH && plan.tier != HEAP_TIER_HOOKS)
 		return err_set(err, -ENOTSUP, "nothing to record with: %s",
 			       plan.reason ? plan.reason : "no allocator was found");
-	return attach_planned(h, pid, &plan, is_held, err);
+	return attach_planned(h, pid, &plan, !w, err);
 }
 
 static void refuse(struct heapsource *h, int32_t pid, const struct err *why)
@@ -468,15 +509,37 @@ static void finish(struct heapsource *h, struct heapprocess *p)
 
 /* ---- births, execs, ends ------------------------------------------------------------------ */
 
-static void wish(struct heapsource *h, int32_t pid, uint64_t in_ns)
+static struct heap_wish new_wish(int32_t pid, uint64_t in_ns)
 {
 	uint64_t due_ns = clock_mono_ns() + in_ns;
+	return (struct heap_wish){
+		.pid = pid, .due_ns = due_ns, .patient_until_ns = due_ns + LOADING_NS};
+}
+
+/* -EINPROGRESS: it is being executed just now; the wish is due again in a moment. */
+static int try_attach(struct heapsource *h, struct heap_wish *w, struct err *err)
+{
+	if (process_of(h, w->pid))
+		return 0;
+	CLEANUP(err_release) struct err why = {0};
+	uint64_t image = proc_image(w->pid);
+	int rc = attach(h, w->pid, w, &why);
+	uint64_t now = clock_mono_ns();
+	/* it may have executed another program under our hands */
+	if (rc && image && proc_image(w->pid) != image && now < w->patient_until_ns)
+		rc = -EINPROGRESS;
+	w->due_ns = now + LOADING_LOOK_NS;
+	return rc == -EINPROGRESS ? rc : rc ? err_move(err, &why) : 0;
+}
+
+static void wish(struct heapsource *h, int32_t pid, uint64_t in_ns)
+{
 	vec_foreach(w, &h->wishes)
 		if (w->pid == pid) {
-			w->due_ns = due_ns;
+			*w = new_wish(pid, in_ns);
 			return;
 		}
-	vec_push(&h->wishes, (struct heap_wish){.pid = pid, .due_ns = due_ns});
+	vec_push(&h->wishes, new_wish(pid, in_ns));
 }
 
 static bool is_wished(const struct heapsource *h, int32_t pid)
@@ -492,6 +555,8 @@ static int on_exec(struct heapsource *h, int32_t pid, const struct event_sink *s
 {
 	struct heapprocess *p = process_of(h, pid);
 	bool is_launched = h->launch && pid == h->spec.child; /* it will be held again */
+	if (p && heapprocess_plan(p)->image && heapprocess_plan(p)->image == proc_image(pid))
+		return 0; /* attached to since */
 	if (p)
 		finish(h, p);
 	if (!is_launched && (p || is_wished(h, pid)))
@@ -544,8 +609,11 @@ static int start_pids(struct heapsource *h, struct err *err)
 	for (size_t i = 0; i < nr; i++) {
 		CLEANUP(err_release) struct err why = {0};
 		int32_t pid = h->spec.pids->pids.p[i];
-		int rc = attach(h, pid, false, &why);
-		if (!rc)
+		struct heap_wish w = new_wish(pid, 0);
+		int rc = try_attach(h, &w, &why);
+		if (rc == -EINPROGRESS)
+			vec_push(&h->wishes, w);
+		if (!rc || rc == -EINPROGRESS)
 			continue;
 		if (nr == 1)
 			return err_move(err, &why);
@@ -575,7 +643,7 @@ static void attach_held(struct heapsource *h)
 	struct heapprocess *old = process_of(h, h->spec.child);
 	if (old)
 		finish(h, old);
-	if (attach(h, h->spec.child, true, &why))
+	if (attach(h, h->spec.child, NULL, &why))
 		refuse(h, h->spec.child, &why);
 	h->held_ns = 0;
 	if (heaplaunch_continue(h->launch, NULL)) {
@@ -584,28 +652,10 @@ static void attach_held(struct heapsource *h)
 	}
 }
 
-static int is_map_known(void *ctx, const struct proc_map *m, struct err *err)
-{
-	const struct space *sp = ctx;
-	(void)err;
-	if (!m->is_exec || !m->inode)
-		return 0;
-	for (size_t i = 0; i < sp->maps.n; i++)
-		if (sp->maps.p[i].start <= m->start && m->start < sp->maps.p[i].end)
-			return 0;
-	return 1;
-}
-
 /*
- * It stands still, but what it mapped before is told by a ring that is read in its own time, which
- * is late on a busy machine: stacks through a library that is not known yet would end there.
+ * What it mapped before it was held is told by a ring that is read in its own time, which is late
+ * on a busy machine.
  */
-static bool is_space_known(const struct heapsource *h, int32_t pid)
-{
-	const struct space *sp = space_of(h, pid);
-	return sp && sp->maps.n && !proc_maps(pid, is_map_known, (void *)sp, NULL);
-}
-
 static void follow_launch(struct heapsource *h)
 {
 	if (!h->launch)
@@ -631,7 +681,11 @@ static void try_wish(struct heapsource *h, size_t i)
 {
 	struct heap_wish w = h->wishes.p[i];
 	CLEANUP(err_release) struct err why = {0};
-	int rc = process_of(h, w.pid) ? 0 : attach(h, w.pid, false, &why);
+	int rc = try_attach(h, &w, &why);
+	if (rc == -EINPROGRESS) {
+		h->wishes.p[i] = w;
+		return;
+	}
 	bool is_gone = rc == -ESRCH || rc == -ENOENT;
 	if (rc && !is_gone && rc != -EPERM && ++w.nr_tries < RETRIES) {
 		w.due_ns = clock_mono_ns() + (EXEC_SETTLE_NS << w.nr_tries);

@@ -48,7 +48,7 @@ void heap_way_choose(struct heap_way *ret_w, const struct heap_planner *planner,
 	CLEANUP(heap_plan_release) struct heap_plan plan = {0};
 	/* what is wrong with a process is told when it is attached to */
 	if (planner->plan(planner->ctx, t->target.pids.pids.p[0], forced, &plan, NULL) ||
-	    !is_outside(plan.tier))
+	    plan.is_loading || !is_outside(plan.tier))
 		return;
 	*ret_w = (struct heap_way){.tier = plan.tier,
 				   .reason = xstrdup(plan.reason ? plan.reason : "")};

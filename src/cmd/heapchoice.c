@@ -425,6 +425,8 @@ static int make_plan(const struct heaptarget *h, enum heap_tier forced, const ch
 	CLEANUP(heap_plan_release) struct heap_plan p = {0};
 	p.allocator = heaptarget_allocator(h);
 	p.allocator_text = heaptarget_describe(h);
+	p.is_loading = h->is_loading;
+	p.image = h->image;
 	add_jemalloc_facts(&p, h);
 	if (no_mallctl) {
 		char *text = xasprintf("%s, mallctl not found (%s)", p.allocator_text, no_mallctl);

@@ -47,6 +47,7 @@ struct looker {
 	int root_fd;
 	VEC(struct known *) images; /* of h->images, in step */
 	VEC(uint64_t) seen;
+	struct r_debug debug; /* of the dynamic linker; all zero = not known */
 	uint64_t nr_closed;
 };
 
@@ -251,34 +252,57 @@ static void find_exe(struct looker *l)
 
 /* ---- whose malloc is called ---------------------------------------------------------------- */
 
-static uint64_t debug_address(int mem, uint64_t dynamic)
+static uint64_t debug_address(int mem, uint64_t dynamic, bool *ret_has_tag)
 {
 	for (size_t i = 0; i < DYNAMIC_MAX; i++) {
 		Elf64_Dyn d;
 		if (host_read_mem(mem, dynamic + i * sizeof(d), &d, sizeof(d)) ||
 		    d.d_tag == DT_NULL)
 			return 0;
-		if (d.d_tag == DT_DEBUG)
+		if (d.d_tag == DT_DEBUG) {
+			*ret_has_tag = true;
 			return d.d_un.d_ptr;
+		}
 	}
 	return 0;
 }
 
-/* The dynamic linker's list, in its order of search: the index of the first that has malloc. */
-static bool first_by_linker(struct looker *l, size_t *ret_idx)
+/*
+ * What the dynamic linker tells debuggers (struct r_debug of link.h), which it sets up before it
+ * maps the first library. It begins in the state RT_CONSISTENT, too, with the program alone.
+ */
+static void ask_linker(struct looker *l)
 {
 	uint64_t dynamic = 0;
 	for (size_t i = 0; i < l->images.n; i++)
 		if (l->h->images.p[i].is_executable && l->images.p[i]->dynamic)
 			dynamic = l->images.p[i]->dynamic + l->h->images.p[i].bias;
-	int mem CLEANUP(close_p) = dynamic ? host_open_mem(l->h->pid) : -1;
+	l->h->is_loading = l->exe && !l->seen.n; /* the kernel has not mapped even the program */
+	if (!dynamic || l->h->is_static)
+		return;
+	int mem CLEANUP(close_p) = host_open_mem(l->h->pid);
+	if (mem < 0)
+		return;
+	bool has_tag = false;
+	uint64_t at = debug_address(mem, dynamic, &has_tag);
+	if (!has_tag)
+		return;
+	struct r_debug *d = &l->debug;
+	struct link_map first = {0};
+	l->h->is_loading =
+		!at || host_read_mem(mem, at, d, sizeof(*d)) || !d->r_version || !d->r_map ||
+		d->r_state == RT_ADD ||
+		host_read_mem(mem, (uint64_t)(uintptr_t)d->r_map, &first, sizeof(first)) ||
+		!first.l_next;
+}
+
+/* The dynamic linker's list, in its order of search: the index of the first that has malloc. */
+static bool first_by_linker(struct looker *l, size_t *ret_idx)
+{
+	uint64_t next = (uint64_t)(uintptr_t)l->debug.r_map;
+	int mem CLEANUP(close_p) = next ? host_open_mem(l->h->pid) : -1;
 	if (mem < 0)
 		return false;
-	struct r_debug debug = {0};
-	uint64_t at = debug_address(mem, dynamic);
-	if (!at || host_read_mem(mem, at, &debug, sizeof(debug)))
-		return false;
-	uint64_t next = (uint64_t)(uintptr_t)debug.r_map;
 	for (size_t nr = 0; next && nr < LINK_MAPS_MAX; nr++) {
 		struct link_map map;
 		if (host_read_mem(mem, next, &map, sizeof(map)))
@@ -339,7 +363,7 @@ static bool is_held(int32_t pid)
 
 int heaptargets_look(struct heaptargets *t, int32_t pid, struct heaptarget *ret_h, struct err *err)
 {
-	struct heaptarget h = {.pid = pid, .is_held = is_held(pid)};
+	struct heaptarget h = {.pid = pid, .image = proc_image(pid), .is_held = is_held(pid)};
 	struct looker l = {.t = t, .h = &h, .root_fd = host_open_root(pid)};
 	find_exe(&l);
 	int rc = proc_maps(pid, look_at, &l, err);
@@ -348,8 +372,11 @@ int heaptargets_look(struct heaptargets *t, int32_t pid, struct heaptarget *ret_
 	if (rc == -EPERM || rc == -EACCES)
 		(void)err_hint(err, "run as root, or give assay CAP_SYS_PTRACE (in a container "
 				    "--cap-add SYS_PTRACE)");
-	if (!rc)
+	if (!rc) {
+		ask_linker(&l);
+		h.is_loading |= proc_image(pid) != h.image; /* while we looked */
 		mark_used(&l);
+	}
 	free(l.exe);
 	if (l.root_fd >= 0)
 		(void)close(l.root_fd);

@@ -46,6 +46,9 @@ struct heaptarget {
 	bool is_jvm;
 	bool is_static; /* the program has no dynamic linker */
 	bool is_32bit;
+	uint64_t image; /* proc_image() of what was looked at */
+	/* It was executed just now: its libraries are not mapped yet, or not all of them. */
+	bool is_loading;
 	/* Held by us before its own first instruction: nothing in it may be called yet. */
 	bool is_held;
 };

@@ -6,10 +6,12 @@
 #include <errno.h>
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/sv.h"
 
 #define PROC_TEXT_LIMIT ((size_t)256 << 20)
+#define AUXV_MAX        4096u
 
 void pid_list_release(struct pid_list *l)
 {
@@ -183,6 +185,14 @@ int proc_nspid(int32_t pid, int32_t *ret_nspid, struct err *err)
 		return err_set(err, -EPROTO, "no NSpid in /proc/%d/status", pid);
 	*ret_nspid = (int32_t)n;
 	return 0;
+}
+
+uint64_t proc_image(int32_t pid)
+{
+	char path[64];
+	CLEANUP(buf_release) struct buf auxv = {0};
+	(void)snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
+	return file_read(&auxv, path, AUXV_MAX, NULL) || !auxv.n ? 0 : hash_bytes(auxv.p, auxv.n);
 }
 
 /* "start-end perms pgoff major:minor inode   path", the path may hold blanks. */

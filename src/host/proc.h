@@ -34,6 +34,11 @@ int proc_tgid(int32_t tid, int32_t *ret_pid, struct err *err);
 int proc_parent(int32_t pid, int32_t *ret_pid, struct err *err);
 /* The process's pid in its own (innermost) pid namespace. */
 int proc_nspid(int32_t pid, int32_t *ret_nspid, struct err *err);
+/*
+ * A number that changes when the process executes a program, the same one or another: where the
+ * kernel put it and its stack (auxv). 0: nothing is mapped, or it cannot be read.
+ */
+uint64_t proc_image(int32_t pid);
 
 struct proc_reads {
 	uint64_t disk_bytes; /* fetched from disks for it: by its calls, its faults, read-ahead */

@@ -16,6 +16,14 @@ record() {
 	begun $recorder
 }
 
+# watched PID NAME: until the program that it executed at last, heaptruth, is recorded
+watched() {
+	wait_for sh -c "readlink /proc/$1/exe | grep -q heaptruth"
+	wait_for grep -q '/memfd:assay-heap' /proc/$1/maps # what was there before has gone with the exec
+	wait_for sh -c "grep -q 'patched while it runs' $2.err"
+	sleep 0.5
+}
+
 # its target ends: everything is read out of memory that outlives it
 "$TARGETS/heaptruth" wait go > ends.truth &
 pid=$!
@@ -32,15 +40,25 @@ sh -c 'while [ ! -e next ]; do sleep 0.05; done; exec "$0" wait go' "$TARGETS/he
 pid=$!
 record execs -p $pid
 touch next
-wait_for sh -c "readlink /proc/$pid/exe | grep -q heaptruth"
-wait_for grep -q '/memfd:assay-heap' /proc/$pid/maps # what was there before has gone with the exec
-sleep 0.2
+watched $pid execs
 touch go
 wait_for grep -q older execs.truth
 rm go
 wait $pid || fail "the target of 'execs' failed"
 wait $recorder || fail "execs: $(cat execs.err)"
 check execs
+
+# it is attached to while it executes one program after the other, each before it has its libraries
+"$TARGETS/execchain" 300 "$TARGETS/heaptruth" wait go > chain.truth &
+pid=$!
+record chain -p $pid
+watched $pid chain
+touch go
+wait_for grep -q older chain.truth
+rm go
+wait $pid || fail "the target of 'chain' failed"
+wait $recorder || fail "chain: $(cat chain.err)"
+check chain
 
 # a recorder that is killed leaves the target as it was, and the next one finds it so
 "$TARGETS/heaptruth" wait go > again.truth &

@@ -46,8 +46,8 @@ run_for() {
 begun() {
 	for _ in $(seq 600); do
 		grep -q "@assay.*/$1\$" /proc/net/unix && return
-		kill -0 "$1" 2> /dev/null || fail "the capture ended before it began: $(cat err*)"
+		kill -0 "$1" 2> /dev/null || fail "the capture ended before it began: $(tail -n 5 err* *.err 2> /dev/null)"
 		sleep 0.1
 	done
-	fail "no capture began: $(cat err*)"
+	fail "no capture began: $(tail -n 5 err* *.err 2> /dev/null)"
 }
