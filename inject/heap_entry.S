@@ -85,8 +85,8 @@
 	imul $HASH_32, %ecx, %ecx
 	imul %r11, %rcx
 	shr $32, %rcx
-	lea (%rcx, %rcx, 2), %r11
-	shl $13, %r11
+	mov %rcx, %r11
+	shl $16, %r11
 	add LOCAL_MEMOS(%r10), %r11
 	cmp %rax, MEMO_TP(%r11)
 	jne \far

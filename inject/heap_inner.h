@@ -68,6 +68,10 @@ static inline uint64_t frame_pc(const struct heap_frame *f)
 	return f->pc & HEAP_ADDR_MASK;
 }
 
+#define HEAP_RECALLS      1024u
+#define HEAP_RECALL_WAYS  4u
+#define HEAP_RECALL_WORDS 5056u
+
 /*
  * Of one thread: how it stands, and the frames of its last stack, the outermost last. New frames
  * are collected at the beginning until they meet one that is known. The first line of memory is
@@ -97,12 +101,17 @@ struct heap_memo {
 	uint32_t plain; /* from here on no frame is odd */
 	uint32_t end;   /* enum heap_stack_end */
 	uint32_t stack; /* its number; 0: to be looked up */
-	uint32_t pad[13];
+	uint32_t recall_next;
+	uint64_t recall_key; /* of the last walk, if it looked for its stack and did not find it */
+	uint64_t pad[5];
 	struct heap_frame frames[HEAP_FRAMES_MAX];
 	struct heap_origin origins[HEAP_FRAMES_MAX];
+	/* Earlier stacks; see heap_recall.h. */
+	uint32_t recall_at[HEAP_RECALLS];
+	uint64_t recall[HEAP_RECALL_WORDS];
 };
 _Static_assert(sizeof(struct heap_memo) <= HEAP_MEMO_BYTES, "memo size");
-_Static_assert(HEAP_MEMO_BYTES == 3 << 13, "known to heap_entry.S");
+_Static_assert(HEAP_MEMO_BYTES == 1 << 16, "known to heap_entry.S");
 _Static_assert(offsetof(struct heap_memo, tp) == 8, "known to heap_entry.S");
 _Static_assert(offsetof(struct heap_memo, slot) == 16, "known to heap_entry.S");
 _Static_assert(offsetof(struct heap_memo, hash_mask) == 40, "known to heap_entry.S");

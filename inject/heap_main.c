@@ -80,8 +80,7 @@ static void count_alloc(struct heap_local *l, struct heap_memo *m, const struct 
 	if (!sample_takes(m, l->interval_bytes, size))
 		return;
 	x.tsc = heap_tsc();
-	uint32_t top = walk_stack(&x, c, site == HEAP_SITE_NONE);
-	uint32_t stack = walk_number(&x, top);
+	uint32_t stack = walk_number(&x, c, site == HEAP_SITE_NONE);
 	if (!put_block(&x, HEAP_RECORD_ALLOC, site, block, size, stack))
 		return;
 	if (m->hash_mask && UNLIKELY(!blocks_add(l, block)))
@@ -367,7 +366,7 @@ static inline void after_map(struct heap_call *c, uint64_t gone, uint64_t gone_l
 		put_unmap(&x, c->site, c->tsc, gone, gone_len);
 	if (len) {
 		x.tsc = heap_tsc();
-		uint32_t stack = walk_number(&x, walk_stack(&x, c, false));
+		uint32_t stack = walk_number(&x, c, false);
 		(void)put_block(&x, HEAP_RECORD_MAP, c->site, addr, len, stack);
 	}
 	call_leave(c);
@@ -527,7 +526,8 @@ uint32_t heap_inner_backtrace(struct heap_call *c)
 	struct heap_ctx x = {c->local, m->slot, m, (struct heap_shared *)c->local->shared, 0};
 	/* Without assay nobody tells what is mapped meanwhile. */
 	if (!slot_is_silent(&x, heap_tsc())) {
-		for (uint32_t i = walk_stack(&x, c, true); i < HEAP_FRAMES_MAX && n < max; i++)
+		for (uint32_t i = walk_stack(&x, c, true, NULL); i < HEAP_FRAMES_MAX && n < max;
+		     i++)
 			if (!(m->frames[i].pc & FRAME_HIDDEN))
 				vec[n++] = frame_pc(&m->frames[i]);
 		*ret_len = n;

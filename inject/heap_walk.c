@@ -7,6 +7,7 @@
 #include "heap_walk.h"
 
 #include "arch_x86_64.h"
+#include "heap_recall.h"
 #include "heap_slot.h"
 #include "kernel_tables.h"
 
@@ -17,7 +18,6 @@ enum { SYS_RT_SIGPROCMASK = 14 };
 #define NEAR_TP     ((uint64_t)8 << 20)
 #define ADDR_MIN    4096u
 #define END_IDX     HEAP_FRAMES_MAX
-#define SET_PROBES  64u
 
 /* Why there is no row: the part of a ROW_OWN rule above the kind. */
 enum own_rule { OWN_NONE = 0, OWN_NO_MAP = 1, OWN_UNKNOWN = 2 };
@@ -534,9 +534,11 @@ static NOINLINE int step_slowly(struct walk *w, struct pace *p, uint32_t rule)
 
 /*
  * Frames until the walk ends or meets the last stack, of which frame *ret_met then is the first
- * that stays (END_IDX: none). Returns how many.
+ * that stays (END_IDX: none). Returns how many. *ret_number != 0: it was an earlier stack, with
+ * that number, and nothing else is known of it; NULL: frames are wanted.
  */
-static inline uint32_t walk_fresh(struct walk *w, bool is_hook, uint32_t *ret_met)
+static inline uint32_t walk_fresh(struct walk *w, bool is_hook, uint32_t *ret_met,
+				  uint32_t *ret_number)
 {
 	const struct heap_local *l = w->l;
 	struct heap_memo *m = w->m;
@@ -557,6 +559,12 @@ static inline uint32_t walk_fresh(struct walk *w, bool is_hook, uint32_t *ret_me
 				break;
 			}
 			known = next;
+		}
+		if (n == RECALL_DEPTH && ret_number) {
+			m->recall_key = recall_key(m, p.pc);
+			*ret_number = recall_find(m, m->recall_key, w->hi);
+			if (LIKELY(*ret_number))
+				return n;
 		}
 		uint32_t rule = find_rule(w, p.pc - w->is_call);
 		/* A return address that is nowhere is not a frame; an interrupted pc is one. */
@@ -676,14 +684,17 @@ static void begin(struct walk *w, struct heap_ctx *x, const struct heap_call *c)
 	find_home(w);
 }
 
-uint32_t walk_stack(struct heap_ctx *x, const struct heap_call *c, bool is_hook)
+uint32_t walk_stack(struct heap_ctx *x, const struct heap_call *c, bool is_hook,
+		    uint32_t *ret_number)
 {
 	struct heap_memo *m = x->memo;
 	struct walk w;
 	uint32_t met;
 
 	begin(&w, x, c);
-	uint32_t n = walk_fresh(&w, is_hook, &met);
+	uint32_t n = walk_fresh(&w, is_hook, &met, ret_number);
+	if (ret_number && *ret_number)
+		return END_IDX;
 	if (LIKELY(met < END_IDX && n == 0 && met == m->top))
 		return met;
 	m->stack = 0;
@@ -708,78 +719,4 @@ uint32_t walk_stack(struct heap_ctx *x, const struct heap_call *c, bool is_hook)
 	if (m->end == HEAP_STACK_DEEP || m->end == HEAP_STACK_BAD || m->end == HEAP_STACK_LIMIT)
 		m->top = END_IDX;
 	return top;
-}
-
-/* ---- numbers -------------------------------------------------------------------------------- */
-
-static bool tell_stack(struct heap_ctx *x, uint32_t top, uint32_t number)
-{
-	const struct heap_memo *m = x->memo;
-	uint32_t nr = 0;
-	uint64_t head;
-
-	for (uint32_t i = top; i < END_IDX; i++)
-		nr += !(m->frames[i].pc & FRAME_HIDDEN);
-	uint64_t *p = ring_reserve(x, 2 + nr, &head);
-	if (!p)
-		return false;
-	*p++ = HEAP_RECORD_STACK | (uint64_t)HEAP_SITE_NONE << HEAP_SITE_SHIFT |
-	       x->tsc << HEAP_TSC_SHIFT;
-	*p++ = number | (uint64_t)nr << 32 | (uint64_t)m->end << 48;
-	for (uint32_t i = top; i < END_IDX; i++)
-		if (!(m->frames[i].pc & FRAME_HIDDEN))
-			*p++ = frame_pc(&m->frames[i]);
-	ring_commit(x, head);
-	return true;
-}
-
-static uint32_t no_stack(struct heap_ctx *x)
-{
-	__atomic_fetch_add(&x->shared->nr_no_stack, 1, __ATOMIC_RELAXED);
-	return 0;
-}
-
-/*
- * An entry is a hash, of which the lowest bit says that the stack was told. As long as it was not,
- * because a ring was full, everybody who comes by it tries.
- */
-static uint32_t find_number(struct heap_ctx *x, uint64_t hash, uint32_t top)
-{
-	uint64_t *set = (uint64_t *)x->local->stacks;
-	uint32_t mask = x->local->nr_stacks - 1;
-	uint32_t at = (uint32_t)(hash >> 32) & mask;
-	uint64_t is_told = hash | 1;
-	uint64_t is_untold = hash & ~(uint64_t)1;
-
-	for (uint32_t i = 0; i < SET_PROBES && i <= mask; i++, at = (at + 1) & mask) {
-		uint64_t v = __atomic_load_n(&set[at], __ATOMIC_ACQUIRE);
-		if (LIKELY(v == is_told))
-			return at + 1;
-		if (!v && __atomic_compare_exchange_n(&set[at], &v, is_untold, false,
-						      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-			v = is_untold;
-		if (v == is_told)
-			return at + 1;
-		if (v != is_untold)
-			continue;
-		if (!tell_stack(x, top, at + 1))
-			return no_stack(x);
-		__atomic_store_n(&set[at], is_told, __ATOMIC_RELEASE);
-		return at + 1;
-	}
-	return no_stack(x);
-}
-
-uint32_t walk_number(struct heap_ctx *x, uint32_t top)
-{
-	struct heap_memo *m = x->memo;
-
-	if (LIKELY(m->stack && m->top == top))
-		return m->stack;
-	if (top >= END_IDX || !x->local->nr_stacks)
-		return no_stack(x);
-	uint64_t hash = m->origins[top].hash;
-	uint32_t number = find_number(x, hash > 1 ? hash : hash + 2, top);
-	m->stack = m->top == top ? number : 0;
-	return number;
 }

@@ -10,10 +10,12 @@
 
 /*
  * The stack of the caller of @c becomes the memo's. Returns the index of its leaf in memo->frames;
- * it ends with the last of these. The thread is in the recorder.
+ * it ends with the last of these. The thread is in the recorder. *ret_number, 0 before: of a stack
+ * that was met lately, which then does not become the memo's; NULL: frames are wanted.
  */
-uint32_t walk_stack(struct heap_ctx *x, const struct heap_call *c, bool is_hook);
-/* The number of that stack, told in the ring if it is new; 0: none. */
-uint32_t walk_number(struct heap_ctx *x, uint32_t top);
+uint32_t walk_stack(struct heap_ctx *x, const struct heap_call *c, bool is_hook,
+		    uint32_t *ret_number);
+/* The number of that stack, told in the ring if it is new; 0: none. heap_number.c */
+uint32_t walk_number(struct heap_ctx *x, const struct heap_call *c, bool is_hook);
 
 #endif

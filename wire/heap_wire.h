@@ -48,7 +48,7 @@
 #include "wire_types.h"
 
 #define HEAP_WIRE_MAGIC   0x70616568u /* "heap" */
-#define HEAP_WIRE_VERSION 1u
+#define HEAP_WIRE_VERSION 2u
 
 #define HEAP_SITES_MAX  256 /* patched functions of one process */
 #define HEAP_SLOTS_MAX  4096
@@ -138,7 +138,7 @@ struct heap_local {
 	wire_u64 wait_tsc;   /* how long a full ring is waited for before a record is dropped */
 };
 
-#define HEAP_MEMO_BYTES    24576
+#define HEAP_MEMO_BYTES    65536
 #define HEAP_RULES_DEFAULT 8192
 #define HEAP_BELL_PARTS    4
 /* The set itself, and before it a bit for each of its words, as a filter. */

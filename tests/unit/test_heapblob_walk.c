@@ -210,6 +210,69 @@ TEST(heapblob_walk_equals_the_unwinder_in_a_tree_of_calls)
 	heap_world_free(hw);
 }
 
+/*
+ * The frame of `below` moves, and the frame pointer that leads over it with it. Where its return
+ * address was before there is the same word again, and all else is as it was: but it was called
+ * from another place.
+ */
+static volatile uint64_t ghost;
+
+static NO_FP void three_up(int depth)
+{
+	if (depth)
+		three_up(depth - 1);
+	else
+		leaf_a();
+	sink++;
+}
+
+static __attribute__((noinline, noclone)) void with_fp_of_its_own(size_t room)
+{
+	volatile char *p = __builtin_alloca(room);
+	p[0] = 1;
+	three_up(4);
+	sink += p[0];
+}
+
+static __attribute__((noinline, noclone)) void below(size_t room, bool is_direct)
+{
+	volatile char *p = __builtin_alloca(room);
+	p[0] = 1;
+	if (is_direct)
+		three_up(4);
+	else
+		with_fp_of_its_own(32);
+	ghost = (uint64_t)(uintptr_t)__builtin_return_address(0);
+	sink += p[0];
+}
+
+static __attribute__((noinline, noclone)) void above(size_t room, bool is_second, bool is_direct)
+{
+	volatile uint64_t *p = __builtin_alloca(room);
+	for (size_t i = 0; i < room / 8; i++)
+		p[i] = i % 2 ? ghost : (uint64_t)(uintptr_t)__builtin_frame_address(0);
+	if (is_second) {
+		below(256 - room, is_direct);
+		sink += 2;
+	} else {
+		below(256 - room, is_direct);
+		sink += 3;
+	}
+	sink += (int)p[0];
+}
+
+TEST(heapblob_walk_does_not_recall_a_frame_that_moved)
+{
+	begin(&every);
+	for (int i = 0; i < 32; i++) {
+		bool is_second = i % 2;
+		above(is_second ? 32 + (size_t)i / 4 * 16 : 16, is_second, i & 2);
+		leaf_b();
+	}
+	CHECK_U64((uint64_t)nr_compared, 64);
+	heap_world_free(hw);
+}
+
 static int by_value(const void *a, const void *b)
 {
 	leaf_a();

@@ -1,0 +1,73 @@
+/* See heap_recall.h. */
+#include "heap_recall.h"
+
+struct note {
+	uint64_t *words;
+	uint64_t base;
+	uint32_t nr;
+	uint32_t max;
+	uint64_t reach; /* words from base on that are looked at */
+};
+
+/* False: it cannot be said in a note. */
+static bool add_word(struct note *n, uint64_t at, uint64_t value)
+{
+	uint64_t place = (at - n->base) / 8;
+
+	if (n->nr >= n->max || at < n->base || (at - n->base) % 8 || place >> RECALL_PLACE_BITS ||
+	    value >> HEAP_ADDR_BITS)
+		return false;
+	n->words[RECALL_HEAD + n->nr++] = value | place << HEAP_ADDR_BITS;
+	if (place >= n->reach)
+		n->reach = place + 1;
+	return true;
+}
+
+static bool add_frames(struct note *n, const struct heap_memo *m, uint32_t top)
+{
+	for (uint32_t i = top; i < HEAP_FRAMES_MAX; i++) {
+		const struct heap_frame *f = &m->frames[i];
+		const struct heap_origin *o = &m->origins[i];
+		if (!add_word(n, f->sp - 8, frame_pc(f)))
+			return false;
+		if (f->pc & FRAME_HAS_WORD && !add_word(n, o->fp_at, o->fp))
+			return false;
+	}
+	return !m->end_at || add_word(n, m->end_at, m->end_word);
+}
+
+/* The newest first; one with the same tag is given up, or else the oldest. */
+static void put_in_set(uint32_t *set, uint32_t entry)
+{
+	uint32_t i = 0;
+
+	while (i < HEAP_RECALL_WAYS - 1 && (set[i] ^ entry) >> 16)
+		i++;
+	for (; i > 0; i--)
+		set[i] = set[i - 1];
+	set[0] = entry;
+}
+
+void recall_keep(struct heap_memo *m, uint64_t key, uint32_t top, uint32_t number)
+{
+	const struct heap_frame *leaf = &m->frames[top];
+	uint32_t at = m->recall_next;
+	uint32_t max = RECALL_HEAD + 2 * (HEAP_FRAMES_MAX - top) + 2;
+
+	/* Words do not lead through an odd frame. */
+	if (m->plain > top || max > HEAP_RECALL_WORDS)
+		return;
+	if (at + max > HEAP_RECALL_WORDS)
+		at = 0;
+	struct note n = {&m->recall[at], leaf->sp - 16, 0, max - RECALL_HEAD, 0};
+	n.words[0] = 0;
+	if ((leaf->pc & FRAME_NEEDS_FP && !add_word(&n, n.base, m->origins[top].fp)) ||
+	    !add_frames(&n, m, top))
+		return;
+	n.words[0] = key;
+	n.words[1] = leaf->sp;
+	n.words[2] = number | (uint64_t)n.nr << 32;
+	n.words[3] = m->generation | n.reach << 32;
+	put_in_set(&m->recall_at[recall_set(key)], at | recall_tag(key));
+	m->recall_next = at + RECALL_HEAD + n.nr;
+}
