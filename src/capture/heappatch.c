@@ -264,6 +264,17 @@ static bool may_change(const struct prologue *p, unsigned reg)
 	return reg != RSP && (p->pushed >> reg & 1);
 }
 
+/* and, or, add, sub, xor, mov of a constant to a register; cmp anywhere. */
+static bool follow_constant(struct prologue *p, const struct x86_insn *i, unsigned rm)
+{
+	unsigned what = i->modrm >> 3 & 7;
+	bool is_reg = i->modrm >> 6 == 3;
+	if (what == 5 && is_reg && rm == RSP)
+		return follow_sub(p, i);
+	bool needs_flags = what == 2 || what == 3;
+	return what == 7 || (is_reg && !needs_flags && may_change(p, rm));
+}
+
 /* True: it has run without harm, and may run again. */
 static bool follow(struct prologue *p, const uint8_t *code, const struct x86_insn *i)
 {
@@ -271,19 +282,33 @@ static bool follow(struct prologue *p, const uint8_t *code, const struct x86_ins
 	unsigned rm = (i->modrm & 7) | (i->rex & 1u) << 3;
 	bool is_reg = i->modrm >> 6 == 3;
 	bool is_endbr = i->map == 1 && i->opcode == 0x1e && i->modrm == 0xfa && code[0] == 0xf3;
-	if (i->map == 1)
-		return i->opcode == 0x1f || is_endbr;
+	if (i->map == 1) {
+		bool is_extended = (i->opcode & 0xf6) == 0xb6; /* movzx, movsx */
+		return i->opcode == 0x1f || is_endbr || (is_extended && may_change(p, reg));
+	}
 	if (i->map)
 		return false;
 	if ((i->opcode & 0xf8) == 0x50)
 		return follow_push(p, i);
+	if ((i->opcode & 0xf8) == 0xb8) /* mov of a constant */
+		return may_change(p, (i->opcode & 7) | (i->rex & 1u) << 3);
 	switch (i->opcode) {
 	case 0x90: /* nop, unless it exchanges registers */
 		return !i->rex;
-	case 0x31: /* xor */
-	case 0x89: /* mov to r/m */
+	case 0x01: /* add, or, and, sub, xor, mov to r/m */
+	case 0x09:
+	case 0x21:
+	case 0x29:
+	case 0x31:
+	case 0x89:
 		return is_reg && may_change(p, rm);
-	case 0x8b: /* mov, lea to r */
+	case 0x03: /* add, or, and, sub, xor, movsxd, mov, lea to r */
+	case 0x0b:
+	case 0x23:
+	case 0x2b:
+	case 0x33:
+	case 0x63:
+	case 0x8b:
 	case 0x8d:
 		return may_change(p, reg);
 	case 0x38: /* cmp, test */
@@ -295,9 +320,7 @@ static bool follow(struct prologue *p, const uint8_t *code, const struct x86_ins
 		return true;
 	case 0x81:
 	case 0x83:
-		if ((i->modrm >> 3 & 7) == 5 && is_reg && rm == RSP)
-			return follow_sub(p, i);
-		return (i->modrm >> 3 & 7) == 7;
+		return follow_constant(p, i, rm);
 	case 0x80:
 		return (i->modrm >> 3 & 7) == 7;
 	case 0xf6:

@@ -90,6 +90,30 @@ TEST(heappatch_goes_behind_pushes_and_takes_them_back)
 	CHECK(!memcmp(p.undo + 8, "\x5b\x5d", 2));
 }
 
+/* As compilers begin a large function: registers that were saved get what is kept in them. */
+TEST(heappatch_goes_behind_what_changes_saved_registers)
+{
+	uint8_t *page = code_page();
+	/*
+	 * push %r14; push %r12; movslq %esi, %r12; push %rbp; mov %r12d, %r14d; mov %rdi, %rbp;
+	 * and $0xfff00, %r14d; ret
+	 */
+	static const uint8_t code[] = {0x41, 0x56, 0x41, 0x54, 0x4c, 0x63, 0xe6, 0x55,
+				       0x45, 0x89, 0xe6, 0x48, 0x89, 0xfd, 0x66, 0x90,
+				       0x41, 0x81, 0xe6, 0x00, 0xff, 0x0f, 0x00, 0xc3};
+	memcpy(page + 128, code, sizeof(code));
+	struct heap_patch p;
+	plan_at(&p, page + 128, sizeof(code), true);
+	CHECK_U64(p.kind, PATCH_DIRECT);
+	CHECK_U64(p.at, (uint64_t)(uintptr_t)(page + 144));
+	CHECK_U64(p.nr_undo, 5);
+	CHECK(!memcmp(p.undo, "\x5d\x41\x5c\x41\x5e", 5));
+	/* One that was not saved: movslq %esi, %r13. */
+	page[128 + 6] = 0xee;
+	plan_at(&p, page + 128, sizeof(code), false);
+	CHECK_U64(p.kind, PATCH_NONE);
+}
+
 TEST(heappatch_does_not_go_behind_what_changes_arguments)
 {
 	uint8_t *page = code_page();
