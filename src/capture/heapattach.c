@@ -7,7 +7,7 @@
  *
  *	stubs    memfd_create, mmap: two steps (none when there are some from before)
  *	batch    memfd_create of the others; they are sized, filled and sealed from here
- *	batch    mmap of all, madvise, close, membarrier
+ *	batch    mmap of all, madvise, close
  *	batch    stores into text
  */
 #include "base/base.h"
@@ -15,7 +15,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/membarrier.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -565,22 +564,14 @@ static int map_all(struct heapinject *h, struct remote *r, int64_t theirs[FILE_N
 	for (size_t i = 0; i < FILE_NR; i++)
 		if (theirs[i] >= 0)
 			add_op(&l, SYS_close, (uint64_t)theirs[i], 0, 0, 0, 0, 0);
-	size_t nr_needed = l.v.n;
-	add_op(&l, SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0, 0, 0,
-	       0);
 	int rc = heapinject_batch(h, r, l.v.p, l.v.n, err);
 	forget_closed(&l, theirs);
-	for (size_t i = 0; i < nr_needed; i++) {
-		const struct heapcode_op *op = &l.v.p[i];
+	vec_foreach(op, &l.v) {
 		if (op->nr == SYS_mmap && op->result != (int64_t)op->args[0])
 			return err_set(err, op->result < 0 ? (int)op->result : -EEXIST,
 				       "cannot map the recorder's memory in pid %d: %s", h->pid,
 				       op->result < 0 ? strerror((int)-op->result)
 						      : "the place was taken");
-	}
-	if (rc && l.v.p[nr_needed].result < 0) { /* no such membarrier: older than 4.16 */
-		err_clear(err);
-		return 0;
 	}
 	return rc;
 }

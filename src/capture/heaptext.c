@@ -6,7 +6,10 @@
  * target stores it itself: text is made writable for that moment, by the batch routine on a
  * borrowed thread, between two mprotects of the page. Where that is refused, /proc/PID/mem is used,
  * whose copies of eight aligned bytes are one store on processors without fast short copies.
- * Afterwards MEMBARRIER_..._SYNC_CORE makes every core look at it again.
+ * No barrier follows: a processor sees such a store by itself, within the instructions that it has
+ * fetched already. MEMBARRIER_..._SYNC_CORE would wait for that, but to register for it takes a
+ * process with several threads an RCU grace period, some 10 ms on our borrowed thread. Before
+ * padding is given back, where it matters, the wait is on our side (membarrier GLOBAL).
  *
  * Undone in the other order: entries first; then each thread is seen outside of padding, stubs and
  * image once (heapsettle.h); then the padding.
@@ -18,6 +21,7 @@
 #include <linux/membarrier.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -26,7 +30,8 @@
 #include "capture/heapsettle.h"
 #include "capture/heapstop.h"
 
-#define SETTLE_NS (2 * NS_PER_SEC)
+#define SETTLE_NS  (2 * NS_PER_SEC)
+#define BARRIER_NS (10 * NS_PER_MS) /* where there is no membarrier */
 
 struct store {
 	uint64_t word; /* address */
@@ -120,15 +125,10 @@ static int store_in_target(struct heapinject *h, struct remote *r, struct stores
 		if (i + 1 == s->v.n || page != (st[1].word & ~(PAGE_BYTES - 1)))
 			vec_push(&ops.v, protect_op(page, prot_of(h, page)));
 	}
-	vec_push(&ops.v,
-		 (struct heapcode_op){.nr = SYS_membarrier,
-				      .args = {MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE}});
 	int rc = heapinject_batch(h, r, ops.v.p, ops.v.n, err);
 	if (rc == -EACCES || rc == -EPERM || rc == -ENOMEM) {
 		err_clear(err);
 		rc = store_by_mem(h, s, err);
-	} else if (rc == -EINVAL || rc == -ENOSYS) {
-		rc = 0; /* no such membarrier: an interrupt will do, soon */
 	}
 	vec_release(&ops.v);
 	return rc;
@@ -287,6 +287,9 @@ int heaptext_settle(struct heapinject *h, struct err *err)
 				vec_push(&ranges.v, (struct heap_range){p->gap, p->gap + 5});
 	}
 	uint64_t longest_ns = 0;
+	/* Every CPU has been through the kernel after this. */
+	if (!h->is_held && syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
+		(void)nanosleep(&(struct timespec){.tv_nsec = BARRIER_NS}, NULL);
 	int rc = h->is_held ? 0
 			    : heapsettle(h->pid, ranges.v.p, ranges.v.n,
 					 clock_mono_ns() + SETTLE_NS, &longest_ns, err);
