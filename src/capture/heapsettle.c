@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "capture/tracee.h"
 #include "host/proc.h"
+#include "host/urgent.h"
 
 enum seen { SEEN_OUTSIDE, SEEN_INSIDE, SEEN_RUNNING };
 
@@ -44,21 +45,24 @@ static enum seen stop_and_look(int32_t pid, int32_t tid, const struct heap_range
 			       uint64_t *longest_ns, struct err *err)
 {
 	struct user_regs_struct regs;
-	uint64_t begin_ns = clock_mono_ns();
+	struct host_urgency urgency;
 	bool is_ours = false;
 	int rc = tracee_take(pid, tid, 0, &is_ours, err);
 	if (rc)
 		return rc == -ESRCH ? SEEN_OUTSIDE : SEEN_RUNNING;
-	rc = tracee_halt(tid, tid == pid && tracee_is_child(pid), begin_ns + 10 * NS_PER_SEC,
-			 &regs);
-	if (rc == -ESRCH)
-		return SEEN_OUTSIDE;
+	bool is_child = tid == pid && tracee_is_child(pid);
+	host_urgent_begin(&urgency);
+	host_urgent_lend(&urgency, tid);
+	uint64_t begin_ns = clock_mono_ns();
+	rc = tracee_halt(tid, is_child, begin_ns + 10 * NS_PER_SEC, &regs);
+	if (!rc)
+		tracee_let_go(tid, is_ours);
+	uint64_t stood_ns = clock_mono_ns() - begin_ns;
+	host_urgent_end(&urgency);
 	if (rc)
-		return SEEN_RUNNING;
-	bool is_in = is_within(ranges, n, regs.rip);
-	tracee_let_go(tid, is_ours);
-	*longest_ns = MAX(*longest_ns, clock_mono_ns() - begin_ns);
-	return is_in ? SEEN_INSIDE : SEEN_OUTSIDE;
+		return rc == -ESRCH ? SEEN_OUTSIDE : SEEN_RUNNING;
+	*longest_ns = MAX(*longest_ns, stood_ns);
+	return is_within(ranges, n, regs.rip) ? SEEN_INSIDE : SEEN_OUTSIDE;
 }
 
 int heapsettle(int32_t pid, const struct heap_range *ranges, size_t nr_ranges, uint64_t deadline_ns,

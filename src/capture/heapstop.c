@@ -10,8 +10,8 @@
 #include "base/clock.h"
 #include "base/vec.h"
 #include "capture/tracee.h"
-#include "host/limits.h"
 #include "host/proc.h"
+#include "host/urgent.h"
 
 #define TRIES    50u
 #define PASSES   10u
@@ -44,11 +44,10 @@ static bool is_known(const struct halted_list *l, int32_t tid)
 	return false;
 }
 
-/* Asks those that are not asked yet, all at once, then waits for each. *ret_nr: new ones. */
-static int halt_new(int32_t pid, struct halted_list *l, size_t *ret_nr, struct err *err)
+/* Traced from now on, but not stopped: that takes no time of theirs. */
+static int take_new(int32_t pid, struct halted_list *l, struct err *err)
 {
 	CLEANUP(pid_list_release) struct pid_list tids = {0};
-	size_t first = l->v.n;
 	int rc = proc_threads(&tids, pid, err);
 	for (size_t i = 0; !rc && i < tids.pids.n; i++) {
 		struct halted t = {.tid = tids.pids.p[i]};
@@ -61,12 +60,18 @@ static int halt_new(int32_t pid, struct halted_list *l, size_t *ret_nr, struct e
 			rc = 0;
 			continue;
 		}
-		if (!rc) {
-			(void)ptrace(PTRACE_INTERRUPT, t.tid, 0, 0);
+		if (!rc)
 			vec_push(&l->v, t);
-		}
 	}
+	return rc;
+}
+
+/* Threads from @first on: all are asked at once, then each is waited for. */
+static void halt_from(int32_t pid, struct halted_list *l, size_t first)
+{
 	bool is_child = tracee_is_child(pid);
+	for (size_t i = first; i < l->v.n; i++)
+		(void)ptrace(PTRACE_INTERRUPT, l->v.p[i].tid, 0, 0);
 	for (size_t i = first; i < l->v.n; i++) {
 		struct halted *t = &l->v.p[i];
 		struct user_regs_struct regs;
@@ -76,8 +81,6 @@ static int halt_new(int32_t pid, struct halted_list *l, size_t *ret_nr, struct e
 		t->is_stopped = true;
 		t->pc = regs.rip;
 	}
-	*ret_nr = l->v.n - first;
-	return rc;
 }
 
 static bool is_any_within(const struct halted_list *l, const struct heap_range *ranges, size_t n)
@@ -96,15 +99,21 @@ int heapstop_all(int32_t pid, const struct heap_range *ranges, size_t nr_ranges,
 	for (unsigned turn = 0; turn < TRIES; turn++) {
 		struct halted_list l = {0};
 		struct host_urgency urgency;
+		int rc = take_new(pid, &l, err);
+		size_t nr_seen = 0;
 		host_urgent_begin(&urgency);
 		uint64_t begin_ns = clock_mono_ns();
-		size_t nr_new = 1;
-		int rc = 0;
-		for (unsigned pass = 0; !rc && nr_new && pass < PASSES; pass++)
-			rc = halt_new(pid, &l, &nr_new, err);
+		for (unsigned pass = 0; !rc && nr_seen < l.v.n && pass < PASSES; pass++) {
+			halt_from(pid, &l, nr_seen);
+			nr_seen = l.v.n;
+			rc = take_new(pid, &l, err); /* who was born meanwhile */
+		}
+		size_t nr_new = l.v.n - nr_seen;
 		bool is_free = !rc && !nr_new && !is_any_within(&l, ranges, nr_ranges);
 		if (is_free)
 			rc = change(ctx, err);
+		else
+			halt_from(pid, &l, nr_seen); /* only one that stands can be let go */
 		let_all_go(&l);
 		host_urgent_end(&urgency);
 		*ret_longest_ns = MAX(*ret_longest_ns, clock_mono_ns() - begin_ns);

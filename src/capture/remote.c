@@ -113,6 +113,7 @@ int remote_adopt(struct remote **ret_r, int32_t pid, int32_t tid,
 	r->is_adopted = true;
 	r->is_child = tid == pid && tracee_is_child(pid);
 	host_urgent_begin(&r->urgency);
+	host_urgent_lend(&r->urgency, tid);
 	r->stopped_at_ns = clock_mono_ns();
 	rc = tracee_facts(pid, tid, &facts);
 	r->ignored = facts.ignored;

@@ -279,6 +279,7 @@ static int try_thread(struct remote *r, const struct candidate *c, bool is_stric
 		return -EAGAIN;
 	if (rc)
 		return rc;
+	host_urgent_lend(&r->urgency, r->tid);
 	r->stopped_at_ns = clock_mono_ns();
 	rc = tracee_halt(r->tid, r->is_child, deadline_ns, &r->saved);
 	if (rc == -ESRCH)

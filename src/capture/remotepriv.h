@@ -6,7 +6,7 @@
 #include "base/vec.h"
 #include "capture/remote.h"
 #include "capture/tracee.h"
-#include "host/limits.h"
+#include "host/urgent.h"
 
 struct remote {
 	int32_t pid;

@@ -100,16 +100,44 @@ int tracee_seize(int32_t pid, int32_t tid, unsigned long options, struct err *er
 }
 
 /*
- * Stops follow within microseconds, so it is looked at a few times in a row, then after ever
- * longer sleeps. Blocking would need a signal handler of ours to end it.
+ * A stop is told by SIGCHLD, which is blocked here and waited for: to look again and again would
+ * take the CPU from the thread that is to stop, if it has the same. Another thread of ours may get
+ * the signal instead, so it is not waited for long.
  */
-static void pause_between(unsigned turn)
+struct news {
+	sigset_t mask;  /* as it was */
+	bool is_others; /* a signal was taken that others look for */
+};
+
+#define NEWS_MIN_NS 100000u
+#define NEWS_SHIFT  4u
+
+static void news_begin(struct news *n)
 {
-	/* To yield is to wait for a whole slice of each program that can run. */
-	if (turn < 4)
-		return;
-	struct timespec t = {.tv_nsec = (long)MIN(4000u << MIN(turn / 8, 7u), 500000u)};
-	(void)nanosleep(&t, NULL);
+	sigset_t set;
+	*n = (struct news){0};
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	pthread_sigmask(SIG_BLOCK, &set, &n->mask);
+}
+
+static void news_wait(struct news *n, int32_t tid, unsigned turn)
+{
+	sigset_t set;
+	siginfo_t si;
+	struct timespec t = {.tv_nsec = (long)NEWS_MIN_NS << MIN(turn, NEWS_SHIFT)};
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	if (sigtimedwait(&set, &si, &t) == SIGCHLD)
+		n->is_others |= si.si_pid != tid ||
+				(si.si_code != CLD_TRAPPED && si.si_code != CLD_STOPPED);
+}
+
+static void news_end(struct news *n)
+{
+	pthread_sigmask(SIG_SETMASK, &n->mask, NULL);
+	if (n->is_others)
+		(void)kill(getpid(), SIGCHLD);
 }
 
 /* Its stop, or its end, seen without taking it: WSTOPPED is implied for traced threads. */
@@ -124,28 +152,34 @@ static bool peek(int32_t tid, siginfo_t *ret_si)
 	return ret_si->si_pid != 0;
 }
 
+static int wait_for_stop(struct news *n, int32_t tid, bool is_child, uint64_t deadline_ns,
+			 struct tracee_stop *ret_s)
+{
+	siginfo_t si;
+	for (unsigned turn = 0; !peek(tid, &si); turn++) {
+		if (clock_mono_ns() > deadline_ns)
+			return -ETIMEDOUT;
+		news_wait(n, tid, turn);
+	}
+	bool is_stop = si.si_code == CLD_TRAPPED || si.si_code == CLD_STOPPED;
+	/* A dead thread of another's process waits for us; a child of ours is our caller's. */
+	if (is_stop || !is_child)
+		(void)waitid(P_PID, (id_t)tid, &si,
+			     (is_stop ? WSTOPPED : WEXITED) | WNOHANG | __WALL);
+	if (!is_stop)
+		return -ESRCH;
+	ret_s->signal = si.si_status & 0xff;
+	ret_s->event = si.si_status >> 8;
+	return 0;
+}
+
 int tracee_wait(int32_t tid, bool is_child, uint64_t deadline_ns, struct tracee_stop *ret_s)
 {
-	for (unsigned turn = 0;; turn++) {
-		siginfo_t si;
-		if (!peek(tid, &si)) {
-			if (clock_mono_ns() > deadline_ns)
-				return -ETIMEDOUT;
-			pause_between(turn);
-			continue;
-		}
-		bool is_stop = si.si_code == CLD_TRAPPED || si.si_code == CLD_STOPPED;
-		/* A dead thread of another's process waits for us; a child of ours is our caller's.
-		 */
-		if (is_stop || !is_child)
-			(void)waitid(P_PID, (id_t)tid, &si,
-				     (is_stop ? WSTOPPED : WEXITED) | WNOHANG | __WALL);
-		if (!is_stop)
-			return -ESRCH;
-		ret_s->signal = si.si_status & 0xff;
-		ret_s->event = si.si_status >> 8;
-		return 0;
-	}
+	struct news n;
+	news_begin(&n);
+	int rc = wait_for_stop(&n, tid, is_child, deadline_ns, ret_s);
+	news_end(&n);
+	return rc;
 }
 
 int tracee_get_regs(int32_t tid, struct user_regs_struct *ret_regs)

@@ -3,8 +3,6 @@
 #include "host/limits.h"
 
 #include <errno.h>
-#include <sched.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -81,26 +79,6 @@ void host_lower_priority(void)
 {
 	if (getpriority(PRIO_PROCESS, 0) == RAISED_NICE)
 		(void)setpriority(PRIO_PROCESS, 0, 0); /* less is always allowed */
-}
-
-void host_urgent_begin(struct host_urgency *u)
-{
-	*u = (struct host_urgency){.slack_ns = prctl(PR_GET_TIMERSLACK)};
-	/* Or each look would come 50 us late. */
-	u->has_slack = u->slack_ns > 1 && !prctl(PR_SET_TIMERSLACK, 1);
-	u->is_raised =
-		sched_getscheduler(0) == SCHED_OTHER &&
-		!sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 1});
-}
-
-void host_urgent_end(struct host_urgency *u)
-{
-	if (u->is_raised)
-		(void)sched_setscheduler(0, SCHED_OTHER,
-					 &(struct sched_param){0}); /* always allowed */
-	if (u->has_slack)
-		(void)prctl(PR_SET_TIMERSLACK, u->slack_ns);
-	*u = (struct host_urgency){0};
 }
 
 bool host_is_root(void)

@@ -22,18 +22,6 @@ uint64_t host_raise_nofile(void);
  */
 void host_raise_priority(void);
 void host_lower_priority(void);
-/*
- * While somebody is stopped and waits for the calling thread: it runs before all that is not
- * urgent (SCHED_FIFO, where it may) and wakes up on time. It must sleep, not spin, while it waits.
- * Threads are not to be made meanwhile: they would inherit it. Nested ones change nothing.
- */
-struct host_urgency {
-	bool is_raised;
-	bool has_slack;
-	int slack_ns;
-};
-void host_urgent_begin(struct host_urgency *u);
-void host_urgent_end(struct host_urgency *u);
 bool host_is_root(void);
 /*
  * Half of the memory for rings of perf events that this user may lock on a CPU (perf_event_mlock_kb

@@ -1,11 +1,17 @@
-/* host/limits: the calling thread before others while somebody waits for it, and after. */
+/* host/urgent: the calling thread before others while somebody waits for it, and after. */
 #include "base/base.h"
 #include "tap.h"
 
 #include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
-#include "host/limits.h"
+#include "host/urgent.h"
 
 TEST(urgency_ends_as_it_began_also_nested_and_in_any_order)
 {
@@ -35,4 +41,66 @@ TEST(urgency_is_refused_without_a_word)
 	CHECK(!u.is_raised && sched_getscheduler(0) == SCHED_BATCH);
 	host_urgent_end(&u);
 	CHECK(sched_getscheduler(0) == SCHED_BATCH);
+}
+
+/* Field 18 of /proc/PID/stat: -2 is SCHED_FIFO, 1; 20 and thereabouts is SCHED_OTHER. */
+static int priority_of(pid_t pid)
+{
+	char path[64];
+	char text[512] = "";
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	FILE *f = fopen(path, "r");
+	const char *at = f && fgets(text, sizeof(text), f) ? strrchr(text, ')') : NULL;
+	for (int i = 2; at && i < 18; i++)
+		at = strchr(at + 1, ' ');
+	if (f)
+		(void)fclose(f);
+	return at ? (int)strtol(at, NULL, 10) : 0;
+}
+
+static bool gets_priority(pid_t pid, bool is_lent)
+{
+	for (int i = 0; i < 5000; i++) {
+		if ((priority_of(pid) == -2) == is_lent)
+			return true;
+		(void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	}
+	return false;
+}
+
+TEST(urgency_is_lent_to_a_thread_of_another_process_and_goes_with_the_lender)
+{
+	struct host_urgency u;
+	host_urgent_begin(&u);
+	if (!u.is_raised)
+		tap_skip("needs CAP_SYS_NICE");
+	pid_t pid = fork();
+	if (!pid) {
+		(void)sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0});
+		(void)pause();
+		_exit(0);
+	}
+	CHECK(gets_priority(pid, false));
+	host_urgent_lend(&u, pid);
+	CHECK(gets_priority(pid, true));
+	host_urgent_end(&u);
+	CHECK(gets_priority(pid, false));
+	/* Killed in the middle of it: the kernel takes it back. */
+	pid_t lender = fork();
+	if (!lender) {
+		host_urgent_begin(&u);
+		host_urgent_lend(&u, pid);
+		(void)pause();
+	}
+	CHECK(gets_priority(pid, true));
+	(void)kill(lender, SIGKILL);
+	(void)waitpid(lender, NULL, 0);
+	CHECK(gets_priority(pid, false));
+	/* Its end is no trouble. */
+	host_urgent_begin(&u);
+	host_urgent_lend(&u, pid);
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, 0);
+	host_urgent_end(&u);
+	CHECK(sched_getscheduler(0) == SCHED_OTHER);
 }

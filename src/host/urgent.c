@@ -1,0 +1,82 @@
+/*
+ * See urgent.h. A priority is lent by the kernel's priority inheritance: the owner of a futex of
+ * that kind (futex(2), FUTEX_LOCK_PI2; Linux 5.14) runs with the priority of who waits for it, as
+ * long as somebody waits, and the kernel takes the futex's word for who the owner is. Once more is
+ * waited in short turns, as nobody but the owner could end it.
+ */
+#include "base/base.h"
+#include "host/urgent.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define LOCK_PI2 13
+#define TURN_NS  (500 * NS_PER_US)
+
+void host_urgent_begin(struct host_urgency *u)
+{
+	*u = (struct host_urgency){.slack_ns = prctl(PR_GET_TIMERSLACK)};
+	/* Or each look would come 50 us late. */
+	u->has_slack = u->slack_ns > 1 && !prctl(PR_SET_TIMERSLACK, 1);
+	u->is_raised =
+		sched_getscheduler(0) == SCHED_OTHER &&
+		!sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 1});
+}
+
+/* It was made by an urgent thread, so it is one. */
+static void *wait_for_owner(void *arg)
+{
+	struct host_urgency *u = arg;
+	while (!__atomic_load_n(&u->is_over, __ATOMIC_ACQUIRE)) {
+		uint64_t until_ns = clock_mono_ns() + TURN_NS;
+		struct timespec until = {.tv_sec = (time_t)(until_ns / NS_PER_SEC),
+					 .tv_nsec = (long)(until_ns % NS_PER_SEC)};
+		/* 0: the owner has ended and the futex is ours. */
+		if (!syscall(SYS_futex, &u->owner, LOCK_PI2, 0, &until, NULL, 0) ||
+		    errno != ETIMEDOUT)
+			break;
+	}
+	return NULL;
+}
+
+static void take_back(struct host_urgency *u)
+{
+	if (!u->has_waiter)
+		return;
+	__atomic_store_n(&u->is_over, true, __ATOMIC_RELEASE);
+	pthread_join(u->waiter, NULL);
+	u->has_waiter = false;
+}
+
+void host_urgent_lend(struct host_urgency *u, int32_t tid)
+{
+	sigset_t all;
+	sigset_t before;
+	take_back(u);
+	if (!u->is_raised)
+		return;
+	u->owner = (uint32_t)tid;
+	u->is_over = false;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	u->has_waiter = !pthread_create(&u->waiter, NULL, wait_for_owner, u);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void host_urgent_end(struct host_urgency *u)
+{
+	take_back(u);
+	if (u->is_raised)
+		(void)sched_setscheduler(0, SCHED_OTHER,
+					 &(struct sched_param){0}); /* always allowed */
+	if (u->has_slack)
+		(void)prctl(PR_SET_TIMERSLACK, u->slack_ns);
+	*u = (struct host_urgency){0};
+}
