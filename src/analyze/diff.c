@@ -63,9 +63,9 @@ static double minutes_between(const struct profile *before, const struct profile
 {
 	if (!before->wall_start_ns || !after->wall_start_ns)
 		return 0;
-	int64_t a = before->wall_start_ns + (int64_t)(before->end_ns - before->start_ns);
-	int64_t b = after->wall_start_ns + (int64_t)(after->end_ns - after->start_ns);
-	return b - a >= (int64_t)NS_PER_SEC ? (double)(b - a) / 60e9 : 0;
+	double a = (double)before->wall_start_ns + (double)(before->end_ns - before->start_ns);
+	double b = (double)after->wall_start_ns + (double)(after->end_ns - after->start_ns);
+	return b - a >= NS_PER_SEC ? (b - a) / 60e9 : 0;
 }
 
 /* ---- alignment ----------------------------------------------------------------------------- */

@@ -8,7 +8,8 @@
  * since the group was made: take them before and after, and subtract (memgroup_since).
  *
  * A group of ours is called "assay-<pid>-<n>" by the process that made it, which holds a lock on
- * its folder. A keeper, a process of a few pages in a session of its own, removes it when that
+ * its folder. Where a parent (version 2) handed no memory out before, it does so no more when the
+ * group has gone and it has no other ones. A keeper, a process of a few pages in a session of its own, removes it when that
  * process ends in whatever way; memgroup_clean removes those whose lock nobody holds, should the
  * keeper have been killed, too. Processes still in it go to the group that the maker was in, never
  * to their death.
@@ -56,6 +57,7 @@ struct memgroup {
 	int32_t keeper;    /* the process that removes it, 0 = none */
 	int keeper_fd;     /* closing it lets the keeper act; -1 */
 	uint64_t max_seen; /* largest usage read, where the kernel keeps no peak */
+	bool is_first;     /* version 2: its parent hands memory out because we asked for it */
 };
 
 #define MEMGROUP_INIT                                                      \

@@ -64,7 +64,8 @@ static int dup_fd(int fd)
 
 /* ---- where it may be ---------------------------------------------------------------------- */
 
-static bool hands_out_memory(int fd)
+/* *ret_is_new: since we asked for it. */
+static bool hands_out_memory(int fd, bool *ret_is_new)
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	if (file_read_at(&b, fd, "cgroup.subtree_control", 4096, NULL))
@@ -73,18 +74,20 @@ static bool hands_out_memory(int fd)
 	while (rest.n)
 		if (sv_eq_str(sv_split(&rest, ' '), "memory"))
 			return true;
-	return !write_at(fd, "cgroup.subtree_control", "+memory");
+	*ret_is_new = !write_at(fd, "cgroup.subtree_control", "+memory");
+	return *ret_is_new;
 }
 
 /*
  * Version 2: groups with processes in them have no groups with limits below, but for the topmost.
  * So the nearest group at or above ours that hands its memory out, or can be made to.
  */
-static int find_parent_v2(const struct memgroup_tree *t, struct memgroup *at, struct err *err)
+static int find_parent_v2(const struct memgroup_tree *t, struct memgroup *at, bool *ret_is_new,
+			  struct err *err)
 {
 	size_t top = strlen(t->mount) + 1;
 	CLEANUP(free_p) char *from = xstrdup(at->path);
-	while (!hands_out_memory(at->fd)) {
+	while (!hands_out_memory(at->fd, ret_is_new)) {
 		char *slash = strrchr(at->path, '/');
 		if (strlen(at->path) <= top || !slash) {
 			err_set(err, -EBUSY, "no cgroup above '%s' gives memory limits to others",
@@ -101,6 +104,33 @@ static int find_parent_v2(const struct memgroup_tree *t, struct memgroup *at, st
 		at->fd = fd;
 	}
 	return 0;
+}
+
+static int open_folder(int dirfd, const char *name)
+{
+	return openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static bool has_groups(int fd)
+{
+	int copy = open_folder(fd, ".");
+	DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+	bool has_any = !dir; /* nobody knows */
+	const struct dirent *d;
+	while (dir && !has_any && (d = readdir(dir)))
+		has_any = d->d_type == DT_DIR && d->d_name[0] != '.';
+	if (dir)
+		closedir(dir);
+	else
+		close_p(&copy);
+	return has_any;
+}
+
+/* The parent hands no memory out any more; not if other groups may have got limits since. */
+static void take_back(int parent_fd)
+{
+	if (!has_groups(parent_fd))
+		(void)write_at(parent_fd, "cgroup.subtree_control", "-memory");
 }
 
 static int refused(struct err *err, int code, const char *what, const char *path)
@@ -147,13 +177,15 @@ int memgroup_make(struct memgroup *ret_g, const struct memgroup_tree *t, struct 
 		return rc;
 	g.version = t->version;
 	g.home_fd = dup_fd(own.fd);
-	rc = t->version == MEMGROUP_V2 ? find_parent_v2(t, &own, err) : 0;
+	rc = t->version == MEMGROUP_V2 ? find_parent_v2(t, &own, &g.is_first, err) : 0;
 	if (rc)
 		return rc;
 	g.parent_fd = dup_fd(own.fd);
 	if (g.home_fd < 0 || g.parent_fd < 0)
 		return err_sys(err, "cannot open the cgroup '%s'", own.path);
 	rc = make_named(&g, own.path, err);
+	if (rc && g.is_first)
+		take_back(g.parent_fd);
 	if (rc)
 		return rc;
 	*ret_g = g;
@@ -231,11 +263,6 @@ static size_t move_all(int from_fd, int to_fd)
 	return nr;
 }
 
-static int open_folder(int dirfd, const char *name)
-{
-	return openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-}
-
 /* Empties a group and those below it, which go; the group itself stays. */
 static size_t empty_group(int fd, int to_fd, int depth)
 {
@@ -261,8 +288,9 @@ static size_t empty_group(int fd, int to_fd, int depth)
 	return nr;
 }
 
-/* 0 also when somebody else was faster. */
-static int remove_group(int parent_fd, const char *name, int fd, int home_fd, size_t *ret_nr_moved)
+/* 0 also when somebody else was faster. @is_first: of struct memgroup. */
+static int remove_group(int parent_fd, const char *name, int fd, int home_fd, bool is_first,
+			size_t *ret_nr_moved)
 {
 	size_t nr = 0;
 	int rc = 0;
@@ -275,6 +303,8 @@ static int remove_group(int parent_fd, const char *name, int fd, int home_fd, si
 			break;
 	}
 	*ret_nr_moved = nr;
+	if (!rc && is_first)
+		take_back(parent_fd);
 	return rc == -ENOENT ? 0 : rc;
 }
 
@@ -282,7 +312,7 @@ int memgroup_remove(struct memgroup *g, size_t *ret_nr_moved, struct err *err)
 {
 	size_t nr = 0;
 	ASSERT(g->name);
-	int rc = remove_group(g->parent_fd, g->name, g->fd, g->home_fd, &nr);
+	int rc = remove_group(g->parent_fd, g->name, g->fd, g->home_fd, g->is_first, &nr);
 	if (ret_nr_moved)
 		*ret_nr_moved = nr;
 	close_p(&g->keeper_fd);
@@ -329,7 +359,8 @@ static void keeper(const struct memgroup *g, int end_fd)
 		n = read(end_fd, &none, 1);
 	while (n > 0 || (n < 0 && errno == EINTR));
 	size_t nr;
-	(void)remove_group(g->parent_fd, g->name, g->fd, g->home_fd, &nr); /* nobody to tell */
+	/* nobody to tell */
+	(void)remove_group(g->parent_fd, g->name, g->fd, g->home_fd, g->is_first, &nr);
 	_exit(0);
 }
 
@@ -385,7 +416,7 @@ static size_t clean_below(int fd, int home_fd)
 		int sub = open_folder(fd, d->d_name);
 		size_t nr_moved;
 		if (sub >= 0 && !flock(sub, LOCK_EX | LOCK_NB))
-			nr += !remove_group(fd, d->d_name, sub, home_fd, &nr_moved);
+			nr += !remove_group(fd, d->d_name, sub, home_fd, false, &nr_moved);
 		close_p(&sub);
 	}
 	closedir(dir);

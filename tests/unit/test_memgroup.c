@@ -239,6 +239,29 @@ TEST(memgroup_says_where_swap_is_not_accounted_for)
 	drop_tree();
 }
 
+/* What the parent handed out for our sake it hands out no more, unless others may need it. */
+static void check_taken_back(const char *other, const char *left)
+{
+	make_v2();
+	CLEANUP(memgroup_tree_release) struct memgroup_tree t = MEMGROUP_TREE_INIT;
+	CLEANUP(memgroup_release) struct memgroup g = MEMGROUP_INIT;
+	put(V2 "/cgroup.subtree_control", "");
+	CHECK(!memgroup_tree_open(&t, root, NULL));
+	CHECK(!memgroup_make(&g, &t, NULL));
+	expect(V2 "/cgroup.subtree_control", "+memory");
+	if (other)
+		put(other, "");
+	CHECK(!memgroup_remove(&g, NULL, NULL));
+	expect(V2 "/cgroup.subtree_control", left);
+	drop_tree();
+}
+
+TEST(memgroup_takes_back_what_it_made_its_parent_hand_out)
+{
+	check_taken_back(NULL, "-memory");
+	check_taken_back(V2 "/somebody/memory.max", "+memory");
+}
+
 TEST(memgroup_without_delegation_says_what_would_help)
 {
 	make_v2();
