@@ -1,5 +1,4 @@
-/* build: gcc -m32 -O2 -g -static -nostdlib -nostartfiles -fno-stack-protector -fno-builtin -fno-pie
- * -no-pie */
+/* build: gcc -m32 -O2 -g -static -nostdlib -fno-stack-protector -fno-builtin -fno-pie -no-pie */
 /*
  * A 32-bit program, which needs no 32-bit library: sleeps 0.3 s, maps 16 MiB, touches all of it,
  * ends with 7.
