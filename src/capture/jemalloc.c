@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "capture/remote.h"
+#include "host/proc.h"
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 8u /* Linux 6.3 */
@@ -201,6 +202,9 @@ int jemalloc_open(struct jemalloc **ret_j, int32_t pid, const struct heap_plan *
 					       .timeout_ns = CALL_TIMEOUT_NS};
 	j->mallctl = plan->mallctl;
 	int rc = remote_open(&j->r, pid, &options, err);
+	/* Series of dumps and watches last: the number may be another program's by now. */
+	if (!rc && plan->image && proc_image(pid) != plan->image)
+		rc = err_set(err, -ESRCH, "pid %d has ended or executed another program", pid);
 	if (!rc)
 		rc = remote_scratch(j->r, sizeof(struct scratch), &j->at, err);
 	if (!rc)

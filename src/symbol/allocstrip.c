@@ -298,7 +298,7 @@ static size_t edges_to(const struct stripped *s, uint32_t to, const struct edge 
 	size_t n = 0;
 	while (lo + n < s->edges.n && s->edges.p[lo + n].to == to)
 		n++;
-	*ret = s->edges.p + lo;
+	*ret = n ? s->edges.p + lo : NULL;
 	return n;
 }
 

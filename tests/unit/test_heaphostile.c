@@ -24,6 +24,8 @@
 
 #include "capture/heapinject.h"
 #include "capture/heapinjectpriv.h"
+#include "capture/jemalloc.h"
+#include "host/proc.h"
 
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
@@ -251,6 +253,24 @@ TEST(heaphostile_a_filter_that_came_meanwhile_is_not_asked)
 	uint64_t nr = shared->nr;
 	while (shared->nr < nr + 1000 && !waitpid(pid, NULL, WNOHANG))
 		usleep(1000);
+	CHECK_U64(finish(pid), 0);
+}
+
+static void is_called(void)
+{
+	shared->nr = UINT64_MAX / 2;
+}
+
+/* A plan may be older than the program: its addresses are not called then. */
+TEST(heaphostile_functions_of_a_former_program_are_not_called)
+{
+	struct heap_plan plan = {.mallctl = (uint64_t)(uintptr_t)is_called};
+	struct jemalloc *j = NULL;
+	pid_t pid = start();
+	plan.image = proc_image(pid) ^ 1;
+	CHECK(jemalloc_open(&j, pid, &plan, NULL) == -ESRCH);
+	CHECK(!j);
+	CHECK(shared->nr < UINT64_MAX / 2);
 	CHECK_U64(finish(pid), 0);
 }
 
