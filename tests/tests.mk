@@ -62,7 +62,7 @@ san-thread:
 	$(Q)$(MAKE) --no-print-directory $(TSAN) unit-tsan
 # The tests in which threads meet.
 unit-tsan: $(BIN) $(UNIT_BIN)
-	$(Q)bad=0; for t in naming_ work_ dwarf_ symbolizer_; do $(UNIT_BIN) $$t || bad=1; done; exit $$bad
+	$(Q)bad=0; for t in naming_ work_ dwarf_ symbolizer_ heapqueue_ heapnap_ heapring_reads_; do $(UNIT_BIN) $$t || bad=1; done; exit $$bad
 
 clang:
 	$(Q)$(MAKE) --no-print-directory CC=clang all

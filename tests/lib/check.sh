@@ -62,7 +62,7 @@ part build 180 $make $jobs all
 part lint 120 $make lint
 part unit 180 $make $jobs unit
 part golden 120 $make golden
-part e2e 420 $make e2e
+part e2e 600 $make e2e
 part clang 180 $make $jobs clang
 part san-address 300 $make $jobs san-address
 part san-thread 300 $make $jobs san-thread

@@ -52,7 +52,7 @@ LIB=$(dirname "$self")
 ROOT=$(readlink -f "$LIB/../..")
 lanes=${E2E_LANES:-$(nproc)}
 [ "$lanes" -le 2 ] || lanes=2
-limit=${E2E_LIMIT:-180}
+limit=${E2E_LIMIT:-300}
 tmp=$(mktemp -d)
 export ASSAY TARGETS LIB ROOT ASSAY_PROGRESS=never LC_ALL=C dir tmp limit
 chmod 755 "$tmp"

@@ -84,15 +84,17 @@ uint64_t heapworld_random(struct heapworld *w, uint64_t below)
 bool heapworld_put(struct heapworld *w, unsigned slot, const uint64_t *words, uint32_t nr)
 {
 	struct heap_slot *s = &w->slots[slot];
-	uint64_t at = s->head % HEAPWORLD_RING_BYTES;
+	uint64_t head = s->head;
+	uint64_t tail = __atomic_load_n(&s->tail, __ATOMIC_ACQUIRE);
+	uint64_t at = head % HEAPWORLD_RING_BYTES;
 	uint64_t pad = at + 8 * nr > HEAPWORLD_RING_BYTES ? HEAPWORLD_RING_BYTES - at : 0;
-	if (s->head + pad + 8 * nr - s->tail > HEAPWORLD_RING_BYTES)
+	if (head + pad + 8 * nr - tail > HEAPWORLD_RING_BYTES)
 		return false;
 	if (pad)
 		w->rings[slot][at / 8] = HEAP_RECORD_PAD;
-	s->head += pad;
-	memcpy(&w->rings[slot][s->head % HEAPWORLD_RING_BYTES / 8], words, 8 * nr);
-	s->head += 8 * nr;
+	head += pad;
+	memcpy(&w->rings[slot][head % HEAPWORLD_RING_BYTES / 8], words, 8 * nr);
+	__atomic_store_n(&s->head, head + 8 * nr, __ATOMIC_RELEASE);
 	return true;
 }
 

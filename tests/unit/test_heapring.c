@@ -3,6 +3,9 @@
 #include "heapworld.h"
 #include "tap.h"
 
+#include <pthread.h>
+#include <sched.h>
+
 #include "specs.h"
 
 #define START HEAPWORLD_START
@@ -168,6 +171,33 @@ TEST(heapring_hands_a_slot_on_when_its_thread_has_ended)
 	CHECK_U64(heapworld_sum(&w, SPEC_HEAP_ALLOCATED, -1, 101, 0), 2);
 	CHECK_U64(heapworld_sum(&w, SPEC_HEAP_ALLOCATED, -1, 555, 1), 100);
 	CHECK_U64(heapring_counts(&w.ring).nr_allocs, 3);
+	heapworld_release(&w);
+}
+
+#define NR_WRITTEN 20000
+
+static void *write_allocs(void *ctx)
+{
+	for (uint64_t i = 0; i < NR_WRITTEN; i++)
+		while (!heapworld_alloc(ctx, 0, START + i, 0x10000 + 16 * i, 16, 1))
+			sched_yield();
+	return NULL;
+}
+
+/* Run under ThreadSanitizer as well. */
+TEST(heapring_reads_what_a_thread_writes_meanwhile)
+{
+	struct heapworld w;
+	heapworld_init(&w, 0, 1);
+	pthread_t writer;
+	CHECK(pthread_create(&writer, NULL, write_allocs, &w) == 0);
+	while (heapring_counts(&w.ring).nr_events < NR_WRITTEN &&
+	       !heapring_counts(&w.ring).nr_broken)
+		heapworld_pass(&w, START + NR_WRITTEN);
+	CHECK_U64(heapring_counts(&w.ring).nr_broken, 0);
+	pthread_join(writer, NULL);
+	CHECK_U64(heapbook_info(w.book).nr_live, NR_WRITTEN);
+	CHECK_U64(heapbook_info(w.book).nr_late, 0);
 	heapworld_release(&w);
 }
 

@@ -1,0 +1,101 @@
+/* What one thread finds and another tells: nothing lost, nothing twice, in order. */
+#include "base/base.h"
+#include "capture/heapqueue.h"
+#include "tap.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+#define NR_BATCHES 400
+#define NR_EACH    5
+
+static void *put_batches(void *ctx)
+{
+	struct heapqueue_batch b = {0};
+	for (uint32_t i = 0; i < NR_BATCHES; i++) {
+		for (uint32_t j = 0; j < NR_EACH; j++) {
+			uint32_t nr = i * NR_EACH + j;
+			vec_push(&b.rows, ((struct heapqueue_row){
+						  .pid = 7, .row = {.tid = 8, .values = {nr}}}));
+			vec_push(&b.stacks,
+				 ((struct heapqueue_stack){.pid = 7, .ref = nr, .nr_frames = 2}));
+			vec_push(&b.frames, nr);
+			vec_push(&b.frames, nr + 1);
+		}
+		heapqueue_put(ctx, &b);
+		CHECK_U64(b.rows.n + b.stacks.n + b.frames.n, 0);
+	}
+	heapqueue_batch_release(&b);
+	return NULL;
+}
+
+struct seen {
+	uint64_t nr_stacks;
+	uint64_t nr_rows;
+	uint64_t nr_wrong;
+};
+
+static int on_event(void *ctx, const struct event *ev, struct err *err)
+{
+	(void)err;
+	struct seen *s = ctx;
+	if (ev->kind == EVENT_STACK) {
+		uint64_t nr = s->nr_stacks++;
+		s->nr_wrong += ev->stack.ref != nr || ev->stack.nr_chain != 2 ||
+			       ev->stack.chain[0] != nr || ev->stack.chain[1] != nr + 1;
+	} else {
+		uint64_t nr = s->nr_rows++;
+		s->nr_wrong += ev->kind != EVENT_TALLY || (uint64_t)ev->tally.values[0] != nr;
+		/* A row's stack is told before it. */
+		s->nr_wrong += s->nr_stacks < s->nr_rows;
+	}
+	return 0;
+}
+
+TEST(heapqueue_tells_all_that_another_thread_puts_in_order)
+{
+	struct heapqueue q;
+	heapqueue_init(&q);
+	struct seen seen = {0};
+	const struct event_sink sink = {on_event, &seen};
+	CLEANUP(err_release) struct err err = {0};
+	pthread_t putter;
+	CHECK(pthread_create(&putter, NULL, put_batches, &q) == 0);
+	while (seen.nr_rows < NR_BATCHES * NR_EACH / 2)
+		CHECK(heapqueue_deliver(&q, &sink, &err) == 0);
+	pthread_join(putter, NULL);
+	CHECK(heapqueue_deliver(&q, &sink, &err) == 0);
+	CHECK_U64(seen.nr_rows, NR_BATCHES * NR_EACH);
+	CHECK_U64(seen.nr_stacks, NR_BATCHES * NR_EACH);
+	CHECK_U64(seen.nr_wrong, 0);
+	heapqueue_release(&q);
+}
+
+static int refuse(void *ctx, const struct event *ev, struct err *err)
+{
+	(void)ctx;
+	(void)ev;
+	return err_set(err, -EIO, "no room");
+}
+
+TEST(heapqueue_says_that_the_sink_refused)
+{
+	struct heapqueue q;
+	heapqueue_init(&q);
+	struct heapqueue_batch b = {0};
+	vec_push(&b.rows, ((struct heapqueue_row){.pid = 7}));
+	heapqueue_put(&q, &b);
+	const struct event_sink sink = {refuse, NULL};
+	CLEANUP(err_release) struct err err = {0};
+	CHECK(heapqueue_deliver(&q, &sink, &err) == -EIO);
+	heapqueue_batch_release(&b);
+	heapqueue_release(&q);
+}
+
+TEST(heapqueue_refs_of_no_stack_stay_none)
+{
+	CHECK_U64(heapqueue_ref(5, 0), 0);
+	CHECK(heapqueue_ref(5, 1) != 0);
+	CHECK(heapqueue_ref(5, 1) != heapqueue_ref(6, 1));
+	CHECK(heapqueue_ref(5, 1) != heapqueue_ref(5, 2));
+}
