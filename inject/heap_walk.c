@@ -533,6 +533,18 @@ static NOINLINE int step_slowly(struct walk *w, struct pace *p, uint32_t rule)
 }
 
 /*
+ * Whoever called the allocator is a frame wherever it lies: in a library that was just loaded, of
+ * which the tables do not tell yet.
+ */
+static NOINLINE uint32_t add_caller(struct heap_memo *m, const struct pace *p)
+{
+	m->frames[0] = (struct heap_frame){.pc = p->pc & HEAP_ADDR_MASK, .sp = p->sp};
+	m->origins[0].fp = p->fp;
+	m->origins[0].fp_at = 0;
+	return 1;
+}
+
+/*
  * Frames until the walk ends or meets the last stack, of which frame *ret_met then is the first
  * that stays (END_IDX: none). Returns how many. *ret_number != 0: it was an earlier stack, with
  * that number, and nothing else is known of it; NULL: frames are wanted.
@@ -570,6 +582,8 @@ static inline uint32_t walk_fresh(struct walk *w, bool is_hook, uint32_t *ret_me
 		/* A return address that is nowhere is not a frame; an interrupted pc is one. */
 		if (UNLIKELY(rule == own(OWN_NO_MAP) && w->is_call)) {
 			w->end = HEAP_STACK_NO_MAP;
+			if (!n)
+				n = add_caller(m, &p);
 			break;
 		}
 		if (UNLIKELY(n >= known)) {

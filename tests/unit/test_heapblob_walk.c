@@ -451,6 +451,38 @@ TEST(heapblob_walk_without_rules_follows_frame_pointers)
 	heap_world_free(hw);
 }
 
+/* sub $8, %rsp; mov $1, %edi; movabs $hooked, %rax; call *%rax; add $8, %rsp; ret */
+static const uint8_t caller_text[] = {0x48, 0x83, 0xec, 8,    0xbf, 1,    0, 0,   0,
+				      0x48, 0xb8, 0,    0,    0,    0,    0, 0,   0,
+				      0,    0xff, 0xd0, 0x48, 0x83, 0xc4, 8, 0xc3};
+#define CALLER_HOOKED  11
+#define CALLER_RETURNS 21
+
+TEST(heapblob_walk_tells_a_caller_in_a_library_that_is_not_known_yet)
+{
+	begin(&every);
+	uint8_t *text = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(text != MAP_FAILED);
+	memcpy(text, caller_text, sizeof(caller_text));
+	memcpy(text + CALLER_HOOKED, &hooked, sizeof(hooked));
+	void (*caller)(void) = (void (*)(void))(uintptr_t)text;
+	uint32_t first = 0;
+	for (int i = 0; i < 3; i++) {
+		caller();
+		uint32_t stack = drain();
+		CHECK(stack != 0 && told[stack]);
+		first = first ? first : stack;
+		CHECK_U64(stack, first);
+		CHECK_U64(nr_told[stack], 1);
+		CHECK_U64(told[stack][0], (uint64_t)(uintptr_t)text + CALLER_RETURNS);
+		CHECK_U64(end_told[stack], HEAP_STACK_NO_MAP);
+		leaf_a(); /* with a whole stack, in between */
+	}
+	CHECK_U64(__atomic_load_n(&hw->shared->nr_no_stack, __ATOMIC_RELAXED), 0);
+	heap_world_free(hw);
+}
+
 static NO_FP void nonsense(int depth)
 {
 	if (depth)
