@@ -9,10 +9,10 @@
  *
  * A group of ours is called "assay-<pid>-<n>" by the process that made it, which holds a lock on
  * its folder. Where a parent (version 2) handed no memory out before, it does so no more when the
- * group has gone and it has no other ones. A keeper, a process of a few pages in a session of its own, removes it when that
- * process ends in whatever way; memgroup_clean removes those whose lock nobody holds, should the
- * keeper have been killed, too. Processes still in it go to the group that the maker was in, never
- * to their death.
+ * group has gone and it has no other ones. A keeper, a process of a few pages in a session of its
+ * own, removes it when that process ends in whatever way; memgroup_clean removes those whose lock
+ * nobody holds, should the keeper have been killed, too. Processes still in it go to the group that
+ * the maker was in, never to their death.
  *
  * Files: Documentation/admin-guide/cgroup-v1/memory.rst, cgroup-v2.rst of the kernel.
  */

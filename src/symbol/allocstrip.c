@@ -13,6 +13,7 @@
 #define NODE_WORDS     5 /* named, name, number of children, children, function */
 #define DATA_BYTES_MAX ((uint64_t)64 << 20)
 #define NEAR_BYTES     ((uint64_t)2 << 20) /* jemalloc's code lies together */
+#define INDEXES_MAX    2048
 #define TREE_BYTES     ((uint64_t)64 << 10)
 #define CHILDREN_MAX   64
 #define CALLS_MIN      20  /* stats.c alone calls mallctl more often */
@@ -188,6 +189,20 @@ static bool read_code(struct stripped *s)
 	return false;
 }
 
+/* Each byte of code is gone through once for the function that it belongs to: it has one. */
+static void drop_overlaps(struct stripped *s)
+{
+	uint64_t end = 0;
+	size_t n = 0;
+	vec_foreach(f, &s->functions) {
+		if (f->start < end)
+			continue;
+		end = f->end;
+		s->functions.p[n++] = *f;
+	}
+	s->functions.n = n;
+}
+
 static bool read_functions(struct stripped *s)
 {
 	const struct elf_section *eh = elf_section(s->e, ".eh_frame");
@@ -204,6 +219,7 @@ static bool read_functions(struct stripped *s)
 				 (struct function){.start = fde.start, .end = fde.end});
 	if (s->functions.n)
 		qsort(s->functions.p, s->functions.n, sizeof(*s->functions.p), by_start);
+	drop_overlaps(s);
 	return s->functions.n > 0;
 }
 
@@ -311,12 +327,14 @@ static void indexes_release(struct indexes *l)
 	vec_release(&l->v);
 }
 
+/* In no jemalloc so many call one function: what is made up does not take all our time. */
 static void add_index(struct indexes *l, uint32_t i)
 {
 	vec_foreach(x, &l->v)
 		if (*x == i)
 			return;
-	vec_push(&l->v, i);
+	if (l->v.n < INDEXES_MAX)
+		vec_push(&l->v, i);
 }
 
 /* The functions that call it, each once. */
