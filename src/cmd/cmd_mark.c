@@ -91,6 +91,13 @@ static int tell(const struct mark_answer *a, const char *text)
 			 a->nr_taken == 1 ? "" : "s");
 		return EXIT_OK;
 	}
+	if (a->nr_answers < a->nr_captures) {
+		log_error("%zu of the %zu captures that run did not answer in 10 s",
+			  a->nr_captures - a->nr_answers, a->nr_captures);
+		log_hint("one that is stopped or gets no CPU takes the mark when it runs, with the "
+			 "time at which it was set");
+		return EXIT_FAILED;
+	}
 	if (a->nr_captures)
 		log_error("none of the %zu captures that run took the mark", a->nr_captures);
 	else

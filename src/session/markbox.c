@@ -15,8 +15,11 @@
 #include "base/sv.h"
 #include "host/proc.h"
 
-#define NAME_PREFIX       "assay-mark/"
+#define NAME_PREFIX "assay-mark/"
+/* For all to answer where one has taken it; for one to take it, as a capture that is starved of CPU
+ * does late, with the time at which the mark was sent. */
 #define ANSWER_WAIT_NS    (2 * NS_PER_SEC)
+#define TAKER_WAIT_NS     (10 * NS_PER_SEC)
 #define UNIX_LIST_MAX     ((size_t)16 << 20) /* /proc/net/unix */
 #define CAPTURES_MAX      1024
 #define MESSAGES_PER_TURN 64 /* a flood may not keep the capture from its rings */
@@ -239,26 +242,27 @@ static int ask_all(int fd, const struct mark_message *msg, size_t *ret_nr, struc
 	return rc;
 }
 
-static size_t count_answers(int fd, size_t nr_asked)
+static void count_answers(struct mark_answer *a, int fd)
 {
-	uint64_t until = clock_mono_ns() + ANSWER_WAIT_NS;
-	size_t nr_answers = 0;
-	size_t nr_taken = 0;
-	for (uint64_t now; nr_answers < nr_asked && (now = clock_mono_ns()) < until;) {
+	uint64_t start = clock_mono_ns();
+	while (a->nr_answers < a->nr_captures) {
+		uint64_t until = start + (a->nr_taken ? ANSWER_WAIT_NS : TAKER_WAIT_NS);
+		uint64_t now = clock_mono_ns();
 		struct mark_reply reply;
 		struct datagram d;
 		if (receive(fd, &reply, sizeof(reply), &d)) {
 			if (d.n != sizeof(reply) || reply.magic != ANSWER_MAGIC || !d.has_uid ||
 			    (d.uid && d.uid != geteuid() && geteuid()))
 				continue;
-			nr_answers++;
-			nr_taken += reply.is_taken == 1;
+			a->nr_answers++;
+			a->nr_taken += reply.is_taken == 1;
 			continue;
 		}
+		if (now >= until)
+			return;
 		struct pollfd p = {.fd = fd, .events = POLLIN};
 		(void)poll(&p, 1, (int)((until - now) / NS_PER_MS + 1));
 	}
-	return nr_taken;
 }
 
 int mark_send(struct mark_answer *ret_a, const struct mark_request *request, struct err *err)
@@ -284,7 +288,7 @@ int mark_send(struct mark_answer *ret_a, const struct mark_request *request, str
 		rc = ask_all(fd, &msg, &a.nr_captures, err);
 	if (rc)
 		return rc;
-	a.nr_taken = count_answers(fd, a.nr_captures);
+	count_answers(&a, fd);
 	*ret_a = a;
 	return 0;
 }

@@ -43,6 +43,7 @@ struct mark_request {
 
 struct mark_answer {
 	size_t nr_captures; /* asked */
+	size_t nr_answers;  /* in time; a busy capture may take the mark later */
 	size_t nr_taken;
 };
 

@@ -19,6 +19,7 @@ struct heard {
 	char text[MARK_TEXT_BYTES_MAX + 1];
 	uint64_t start_ns;
 	size_t nr_to_answer; /* messages that the thread waits for */
+	unsigned busy_ms;    /* before it looks */
 };
 
 static int on_event(void *ctx, const struct event *ev, struct err *err)
@@ -43,6 +44,7 @@ static void *serve(void *arg)
 {
 	struct heard *h = arg;
 	struct event_sink sink = {on_event, h};
+	usleep(h->busy_ms * 1000);
 	for (size_t i = 0; i < h->nr_to_answer; i++) {
 		struct pollfd p = {.fd = markbox_fd(h->box), .events = POLLIN};
 		if (poll(&p, 1, 5000) <= 0)
@@ -77,6 +79,16 @@ TEST(markbox_takes_a_mark_for_its_process)
 	CHECK_U64(h.nr, 1);
 	CHECK_STR(h.text, "load starts");
 	CHECK(h.time_ns >= before && h.time_ns <= clock_mono_ns());
+}
+
+TEST(markbox_sender_waits_for_a_capture_that_has_no_time)
+{
+	struct heard h = {.busy_ms = 2200};
+	int32_t pid = 4242;
+	struct mark_answer a = send_one(&h, &pid, 1, "text");
+	CHECK(a.nr_taken >= 1);
+	CHECK(a.nr_answers >= 1);
+	CHECK_U64(h.nr, 1);
 }
 
 TEST(markbox_leaves_marks_of_other_processes)
