@@ -20,7 +20,9 @@
 #define CALL_BYTES  128
 
 /* struct heap_local, heap_memo, heap_slot */
+#define HEAP_MAY_CALL_KERNEL 1
 #define HEAP_FS_IS_SET    4
+#define LOCAL_SHARED      8
 #define LOCAL_MEMOS       24
 #define LOCAL_NR_SLOTS    32
 #define LOCAL_FLAGS       36
@@ -29,7 +31,18 @@
 #define MEMO_SLOT         16
 #define MEMO_HASH_MASK    40
 #define SLOT_NR_FREES     48
+#define SHARED_HAS_SHUT   108
 #define HASH_32           0x9e3779b1
+
+/* linux/prctl.h, linux/seccomp.h, asm/unistd_64.h */
+#define PR_SET_SECCOMP          22
+#define PR_SET_TSC              26
+#define PR_TSC_SIGSEGV          2
+#define SECCOMP_MODE_STRICT     1
+#define SECCOMP_SET_MODE_STRICT 0
+#define SECCOMP_SET_MODE_FILTER 1
+#define SYS_PRCTL               157
+#define SYS_SECCOMP             317
 
 	.macro GLOBAL name
 	.globl \name
@@ -161,6 +174,70 @@ heap_pass:
 	.cfi_startproc
 	lea heap_data + HEAP_DATA_ORIGINAL(%rip), %r10
 	jmp *(%r10, %r11, 8)
+	.cfi_endproc
+
+	/*
+	 * The functions by which a program forbids itself what the recorder does: system calls (a
+	 * filter), or even the time stamp counter (strict mode, PR_SET_TSC). It is given up before,
+	 * for all threads. Only r10 and the flags are used.
+	 */
+	GLOBAL heap_entry_prctl
+	.cfi_startproc
+	cmp $PR_SET_TSC, %edi
+	je 1f
+	cmp $PR_SET_SECCOMP, %edi
+	jne heap_pass
+	cmp $SECCOMP_MODE_STRICT, %rsi
+	je heap_shut
+	jmp heap_still
+1:	cmp $PR_TSC_SIGSEGV, %rsi
+	je heap_shut
+	jmp heap_pass
+	ENTRY_END prctl
+
+	GLOBAL heap_entry_syscall
+	.cfi_startproc
+	cmp $SYS_PRCTL, %rdi
+	je 1f
+	cmp $SYS_SECCOMP, %rdi
+	jne heap_pass
+	cmp $SECCOMP_SET_MODE_STRICT, %esi
+	je heap_shut
+	cmp $SECCOMP_SET_MODE_FILTER, %esi
+	je heap_still
+	jmp heap_pass
+1:	cmp $PR_SET_TSC, %esi
+	je 2f
+	cmp $PR_SET_SECCOMP, %esi
+	jne heap_pass
+	cmp $SECCOMP_MODE_STRICT, %rdx
+	je heap_shut
+	jmp heap_still
+2:	cmp $PR_TSC_SIGSEGV, %rdx
+	je heap_shut
+	jmp heap_pass
+	ENTRY_END syscall
+
+heap_shut:
+	.cfi_startproc
+	mov heap_data + HEAP_DATA_LOCAL(%rip), %r10
+	test %r10, %r10
+	jz heap_pass
+	cmpl $0, (%r10)
+	je heap_pass
+	movl $0, (%r10)
+	mov LOCAL_SHARED(%r10), %r10
+	movl $1, SHARED_HAS_SHUT(%r10)
+	jmp heap_pass
+	.cfi_endproc
+
+heap_still:
+	.cfi_startproc
+	mov heap_data + HEAP_DATA_LOCAL(%rip), %r10
+	test %r10, %r10
+	jz heap_pass
+	lock andl $~HEAP_MAY_CALL_KERNEL, LOCAL_FLAGS(%r10)
+	jmp heap_pass
 	.cfi_endproc
 
 	/* Some of these throw; see heap_data.twin. */

@@ -72,6 +72,9 @@ enum heap_shape {
 	HEAP_MREMAP = 13,
 	HEAP_BRK = 14,  /* int = brk(addr) */
 	HEAP_SBRK = 15, /* old = sbrk(delta) */
+	/* By which a program forbids the recorder what it does: no allocations. */
+	HEAP_PRCTL = 16,   /* prctl(option, value ...) */
+	HEAP_SYSCALL = 17, /* syscall(number, arguments ...) */
 	HEAP_SHAPE_NR
 };
 
@@ -183,7 +186,8 @@ struct heap_shared {
 	 * to more than a part in HEAP_BELL_PARTS then makes it 1 and wakes.
 	 */
 	wire_u32 bell;
-	wire_u8 pad1[20];
+	wire_u32 has_shut; /* the target forbade its threads the time stamp counter: inert */
+	wire_u8 pad1[16];
 };
 
 /* One for each thread; 128 bytes: what each side writes is a cache line of its own. */

@@ -642,7 +642,7 @@ static int write_local(struct heapinject *h, uint64_t per_us, struct err *err)
 	};
 	stack_limits(h, &l);
 	skip_allocator(h, &l);
-	h->is_free_to_call = !h->has_filter && !heapinject_seccomp(h);
+	h->is_free_to_call &= !h->has_filter;
 	if (h->is_free_to_call)
 		l.flags |= HEAP_MAY_CALL_KERNEL;
 	if (!h->is_held)
@@ -689,7 +689,9 @@ int heapattach_run(struct heapinject *h, struct err *err)
 {
 	uint64_t per_us = tsc_per_us();
 	int64_t theirs[FILE_NR] = {-1, -1, -1};
-	int rc = inspect(h, err);
+	int rc = heapinject_look_at_threads(h, err);
+	if (!rc)
+		rc = inspect(h, err);
 	if (rc)
 		return rc;
 	if (h->tier == HEAP_TIER_PATCH)

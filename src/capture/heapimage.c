@@ -37,6 +37,8 @@ static const struct heap_image image = {
 			[HEAP_MREMAP] = HEAP_IMAGE_heap_entry_mremap,
 			[HEAP_BRK] = HEAP_IMAGE_heap_entry_brk,
 			[HEAP_SBRK] = HEAP_IMAGE_heap_entry_sbrk,
+			[HEAP_PRCTL] = HEAP_IMAGE_heap_entry_prctl,
+			[HEAP_SYSCALL] = HEAP_IMAGE_heap_entry_syscall,
 		},
 	.frames = HEAP_IMAGE_heap_frames,
 	.hook_alloc = HEAP_IMAGE_heap_hook_alloc,

@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "capture/heapimage.h"
 #include "capture/heapinjectpriv.h"
+#include "capture/tracee.h"
 #include "host/proc.h"
 #include "host/procmem.h"
 
@@ -147,12 +148,45 @@ unsigned heapinject_seccomp(const struct heapinject *h)
 	return host_trace_state(h->pid, &tracer, &mode) ? 0 : mode;
 }
 
+/* Each thread has its own; one that is in strict mode would be killed by the recorder. */
+int heapinject_look_at_threads(struct heapinject *h, struct err *err)
+{
+	CLEANUP(pid_list_release) struct pid_list tids = {0};
+	int rc = proc_threads(&tids, h->pid, err);
+	if (rc)
+		return rc == -ENOENT ? -ESRCH : rc;
+	h->is_free_to_call = true;
+	for (size_t i = 0; i < tids.pids.n; i++) {
+		struct tracee_facts f;
+		if (tracee_facts(h->pid, tids.pids.p[i], &f)) /* it has ended */
+			continue;
+		if (f.seccomp == 1) {
+			err_set(err, -ENOTSUP,
+				"thread %d of pid %d is under strict seccomp, which kills for what "
+				"the recorder does",
+				tids.pids.p[i], h->pid);
+			return err_hint(err, "--tier uprobes records it from outside");
+		}
+		h->is_free_to_call &= !f.seccomp;
+	}
+	return 0;
+}
+
 void heapinject_mind_seccomp(struct heapinject *h)
 {
 	uint64_t local = h->places.local;
 	uint32_t off = 0;
 	uint32_t flags = 0;
-	unsigned mode = h->is_free_to_call ? heapinject_seccomp(h) : 0;
+	if (!h->is_free_to_call)
+		return;
+	/* Its own prctl has said so before (heap_entry.S). */
+	if (!heapinject_read(h, local + offsetof(struct heap_local, flags), &flags,
+			     sizeof(flags)) &&
+	    !(flags & HEAP_MAY_CALL_KERNEL)) {
+		h->is_free_to_call = false;
+		return;
+	}
+	unsigned mode = heapinject_seccomp(h);
 	if (!mode)
 		return;
 	h->is_free_to_call = false;

@@ -53,6 +53,8 @@ static unsigned needed_by(enum heap_shape shape)
 	case HEAP_MREMAP:
 	case HEAP_BRK:
 	case HEAP_SBRK:
+	case HEAP_PRCTL:
+	case HEAP_SYSCALL:
 	case HEAP_SHAPE_NR:
 		break;
 	}

@@ -366,6 +366,8 @@ struct heapring_counts heapring_counts(const struct heapring *r)
 				      .nr_broken = r->nr_broken,
 				      .nr_no_stack = once(&shared->nr_no_stack),
 				      .nr_no_block = once(&shared->nr_no_block),
+				      .has_shut =
+					      *(const volatile uint32_t *)&shared->has_shut != 0,
 				      .inert_tsc = once(&shared->went_inert_tsc)};
 	for (uint32_t i = 0; i < r->spec.nr_slots; i++) {
 		struct heapring_reader *d = &r->readers[i];

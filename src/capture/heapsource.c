@@ -478,6 +478,7 @@ static void add_counts(struct heapsource *h, const struct heapprocess *p)
 	sum->nr_frees += c.nr_frees;
 	sum->nr_no_stack += c.nr_no_stack;
 	sum->has_gone_silent |= c.inert_tsc != 0;
+	sum->has_shut |= c.has_shut;
 	sum->nr_unbooked += b.nr_unbooked;
 	sum->table_bytes = MAX(sum->table_bytes, b.max_bytes);
 	sum->nr_booked += b.nr_allocs;

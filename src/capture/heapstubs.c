@@ -162,6 +162,9 @@ void heapstubs_tell(struct heapinject *h)
 			h->info.nr_patched++;
 			continue;
 		}
+		/* Without these seccomp is noticed when it is looked for. */
+		if (h->spec->plan->sites.p[p->site].shape > HEAP_SBRK)
+			continue;
 		h->info.nr_unpatched++;
 		h->info.nr_unpatched_heap += h->spec->plan->sites.p[p->site].shape < HEAP_MMAP;
 		if (!h->unpatched && p->why)

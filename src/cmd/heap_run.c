@@ -83,6 +83,8 @@ static void say_gaps(const struct profile *p)
 	if (brief)
 		log_note("%s processes that it started ended before they could be attached to",
 			 brief);
+	if (profile_get_fact(p, "heap recorded until"))
+		log_warn("recorded only until %s", profile_get_fact(p, "heap recorded until"));
 	if (profile_get_fact(p, "heap recorder fell silent"))
 		log_warn("the recorder fell silent before the end: assay was kept from running");
 }

@@ -153,6 +153,10 @@ static void heap_kind_facts(void *s, struct profile *p)
 		profile_fact(p, "heap allocator loaded later", i.late);
 	if (i.has_gone_silent)
 		profile_fact(p, "heap recorder fell silent", "yes");
+	if (i.has_shut)
+		profile_fact(p, "heap recorded until",
+			     "the program forbade itself the time stamp "
+			     "counter (strict seccomp)");
 	if (i.had_to_stop_all)
 		profile_fact(p, "heap threads stopped", "all, for the moment of patching");
 	if (i.nr_processes) {

@@ -74,7 +74,7 @@ static bool may_matter(struct sv n)
 		{"mallctl", 7},  {"allocarray", 10}, {"free_sized", 10},  {"aligned_sized", 13},
 		{"reallocf", 8}, {"mmap", 4},        {"mmap64", 6},       {"munmap", 6},
 		{"mremap", 6},   {"brk", 3},         {"_start_main", 11}, {"CreateJavaVM", 12},
-		{"mallocgc", 8},
+		{"mallocgc", 8}, {"prctl", 5},       {"syscall", 7},
 	};
 	if (n.p[0] == 'm' || n.p[0] == 't' || n.p[0] == 'T' || n.p[0] == '_') {
 		static const struct sv starts[] = {{"mi_", 3},   {"tc_", 3},   {"TCMallocI", 9},

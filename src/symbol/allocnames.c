@@ -55,8 +55,9 @@ enum heap_shape allocnames_plain(struct sv name)
 enum heap_shape allocnames_pages(struct sv name)
 {
 	static const struct shaped pages[] = {
-		{"mmap", HEAP_MMAP},     {"mmap64", HEAP_MMAP}, {"munmap", HEAP_MUNMAP},
-		{"mremap", HEAP_MREMAP}, {"brk", HEAP_BRK},     {"sbrk", HEAP_SBRK},
+		{"mmap", HEAP_MMAP},     {"mmap64", HEAP_MMAP},     {"munmap", HEAP_MUNMAP},
+		{"mremap", HEAP_MREMAP}, {"brk", HEAP_BRK},         {"sbrk", HEAP_SBRK},
+		{"prctl", HEAP_PRCTL},   {"syscall", HEAP_SYSCALL},
 	};
 	return FIND(pages, name);
 }

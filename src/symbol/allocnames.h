@@ -12,7 +12,7 @@
 
 /* HEAP_SHAPE_NONE: not such a name. */
 enum heap_shape allocnames_plain(struct sv name);    /* malloc, __libc_memalign */
-enum heap_shape allocnames_pages(struct sv name);    /* mmap, sbrk */
+enum heap_shape allocnames_pages(struct sv name);    /* mmap, sbrk; prctl, syscall */
 enum heap_shape allocnames_operator(struct sv name); /* _Znwm, _ZdlPvm */
 enum heap_shape allocnames_jemalloc(struct sv name); /* without prefix: malloc, mallocx */
 enum heap_shape allocnames_mimalloc(struct sv name); /* mi_heap_malloc */

@@ -3,7 +3,7 @@
  *
  *	sealed MODE SECONDS
  * filter: whatever it does not need itself kills it; strict: the kernel's own mode, which also
- * forbids the time stamp counter.
+ * forbids the time stamp counter; strict-syscall: the same by its number.
  */
 /* build: gcc -O2 */
 #define _GNU_SOURCE
@@ -45,11 +45,14 @@ static int shut(void)
 int main(int argc, char **argv)
 {
 	/* 1 is about a second, by count: there are no clocks here */
-	long rounds = 50000000 * (argc > 2 ? atol(argv[2]) : 1);
+	long rounds = (long)(50000000 * (argc > 2 ? strtod(argv[2], NULL) : 1));
 	const char *mode = argc > 1 ? argv[1] : "";
 
-	allocate(100);
-	if (!strcmp(mode, "strict") ? prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) : shut())
+	allocate(20000);
+	if (!strcmp(mode, "strict") ? prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT)
+	    : !strcmp(mode, "strict-syscall")
+		    ? syscall(SYS_seccomp, SECCOMP_SET_MODE_STRICT, 0, NULL)
+		    : shut())
 		return 2;
 	if (write(1, "sealed\n", 7) != 7)
 		return 3;
