@@ -19,23 +19,36 @@
 
 #define LOCK_PI2 13
 #define TURN_NS  (500 * NS_PER_US)
+/*
+ * Who lends is before whom it lends to, or a thread that spins would never let it end the loan. It
+ * ends by itself, too: the thread runs its program's code, before everybody else's.
+ */
+#define PRIORITY      2
+#define PRIORITY_LENT 1
+#define LOAN_NS       (10 * NS_PER_MS)
 
 void host_urgent_begin(struct host_urgency *u)
 {
 	*u = (struct host_urgency){.slack_ns = prctl(PR_GET_TIMERSLACK)};
 	/* Or each look would come 50 us late. */
 	u->has_slack = u->slack_ns > 1 && !prctl(PR_SET_TIMERSLACK, 1);
-	u->is_raised =
-		sched_getscheduler(0) == SCHED_OTHER &&
-		!sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 1});
+	u->is_raised = sched_getscheduler(0) == SCHED_OTHER &&
+		       !sched_setscheduler(0, SCHED_FIFO,
+					   &(struct sched_param){.sched_priority = PRIORITY});
 }
 
 /* It was made by an urgent thread, so it is one. */
 static void *wait_for_owner(void *arg)
 {
 	struct host_urgency *u = arg;
+	uint64_t end_ns = clock_mono_ns() + LOAN_NS;
+	if (sched_setscheduler(0, SCHED_FIFO,
+			       &(struct sched_param){.sched_priority = PRIORITY_LENT}))
+		return NULL;
 	while (!__atomic_load_n(&u->is_over, __ATOMIC_ACQUIRE)) {
 		uint64_t until_ns = clock_mono_ns() + TURN_NS;
+		if (until_ns > end_ns)
+			break;
 		struct timespec until = {.tv_sec = (time_t)(until_ns / NS_PER_SEC),
 					 .tv_nsec = (long)(until_ns % NS_PER_SEC)};
 		/* 0: the owner has ended and the futex is ours. */

@@ -26,7 +26,8 @@ void host_urgent_begin(struct host_urgency *u);
 /*
  * The thread @tid of another process, which is made to run now and then until the end, is lent the
  * priority: on a busy machine it would wait for a CPU each time. Nothing of it is changed, so
- * nothing has to be undone if we are killed. One at a time; *u stays where it is until the end.
+ * nothing has to be undone if we are killed. It ends after 10 ms by itself. One at a time; *u stays
+ * where it is until the end.
  */
 void host_urgent_lend(struct host_urgency *u, int32_t tid);
 void host_urgent_end(struct host_urgency *u);

@@ -86,8 +86,11 @@ TEST(urgency_is_lent_to_a_thread_of_another_process_and_goes_with_the_lender)
 	host_urgent_end(&u);
 	CHECK(gets_priority(pid, false));
 	/* Killed in the middle of it: the kernel takes it back. */
+	struct host_urgency own; /* to look in time */
+	host_urgent_begin(&own);
 	pid_t lender = fork();
 	if (!lender) {
+		(void)sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0});
 		host_urgent_begin(&u);
 		host_urgent_lend(&u, pid);
 		(void)pause();
@@ -96,6 +99,7 @@ TEST(urgency_is_lent_to_a_thread_of_another_process_and_goes_with_the_lender)
 	(void)kill(lender, SIGKILL);
 	(void)waitpid(lender, NULL, 0);
 	CHECK(gets_priority(pid, false));
+	host_urgent_end(&own);
 	/* Its end is no trouble. */
 	host_urgent_begin(&u);
 	host_urgent_lend(&u, pid);
@@ -103,4 +107,34 @@ TEST(urgency_is_lent_to_a_thread_of_another_process_and_goes_with_the_lender)
 	(void)waitpid(pid, NULL, 0);
 	host_urgent_end(&u);
 	CHECK(sched_getscheduler(0) == SCHED_OTHER);
+}
+
+TEST(urgency_lent_to_threads_that_spin_ends_by_itself)
+{
+	struct host_urgency u;
+	pid_t pids[4]; /* as many as have all CPUs, each by a lender of its own */
+	pid_t lenders[ARRAY_LEN(pids)];
+	host_urgent_begin(&u);
+	if (!u.is_raised)
+		tap_skip("needs CAP_SYS_NICE");
+	host_urgent_end(&u);
+	for (size_t i = 0; i < ARRAY_LEN(pids); i++) {
+		pids[i] = fork();
+		while (!pids[i])
+			;
+		lenders[i] = fork();
+		if (!lenders[i]) {
+			host_urgent_begin(&u);
+			host_urgent_lend(&u, pids[i]);
+			(void)pause();
+		}
+	}
+	(void)nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+	for (size_t i = 0; i < ARRAY_LEN(pids); i++) {
+		CHECK(gets_priority(pids[i], false));
+		(void)kill(lenders[i], SIGKILL);
+		(void)kill(pids[i], SIGKILL);
+		(void)waitpid(lenders[i], NULL, 0);
+		(void)waitpid(pids[i], NULL, 0);
+	}
 }
