@@ -283,13 +283,28 @@ static void add_prefixed(struct finder *f, const struct symbol *s)
 		add(f, s, ALLOCFIND_TCMALLOC, shape, false);
 }
 
+/*
+ * Linkers make the functions of a C library local that was linked in (Rust's version scripts,
+ * --exclude-libs): they are its own if nothing else has the name. A static function of somebody
+ * else's may be called so, too.
+ */
+static bool is_public(const struct finder *f, const struct symbol *s)
+{
+	if (s->is_global || !f->to->is_libc)
+		return s->is_global;
+	vec_foreach(o, &f->symbols)
+		if (o->vaddr != s->vaddr && sv_eq(o->name, s->name))
+			return false;
+	return true;
+}
+
 static void add_plain(struct finder *f, const struct symbol *s)
 {
 	enum heap_shape shape = allocnames_plain(s->name);
-	if (shape && f->plain && s->is_global)
+	if (shape && f->plain && is_public(f, s))
 		add(f, s, f->plain, shape, true);
 	shape = allocnames_pages(s->name);
-	if (shape && f->to->is_libc && s->is_global)
+	if (shape && f->to->is_libc && is_public(f, s))
 		add(f, s, ALLOCFIND_PAGES, shape, true);
 	shape = allocnames_operator(s->name);
 	bool has_own = f->plain == ALLOCFIND_JEMALLOC || f->plain == ALLOCFIND_TCMALLOC ||

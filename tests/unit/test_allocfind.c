@@ -189,6 +189,32 @@ TEST(allocfind_gives_plain_names_to_their_owner)
 	CHECK(named(&m, "malloc")->kind == ALLOCFIND_MUSL);
 }
 
+TEST(allocfind_knows_a_c_library_whose_functions_were_made_local)
+{
+	static const struct made_function rust[] = {
+		{"malloc", 0x1100, 16, true},       {"__malloc", 0x1100, 16, false},
+		{"calloc", 0x1200, 16, false},      {"__libc_calloc", 0x1200, 16, true},
+		{"free", 0x1300, 16, true},         {"mmap", 0x1500, 16, true},
+		{"realloc", 0x1600, 16, true},      {"realloc", 0x1700, 16, true},
+		{"memalign", 0x1800, 16, true},     {"memalign", 0x1900, 16, false},
+		{"_start_main", 0x1a00, 16, false}, {"__libc_start_main", 0x1400, 16, true},
+	};
+	CLEANUP(allocfind_release) struct allocfind f = {0};
+	find_in(&f, rust, ARRAY_LEN(rust), SV(""), NULL);
+	CHECK(f.is_libc);
+	CHECK(named(&f, "malloc") && named(&f, "malloc")->kind == ALLOCFIND_GLIBC);
+	CHECK(named(&f, "free") && named(&f, "mmap") && named(&f, "calloc"));
+	CHECK(!named(&f, "realloc")); /* whose is it? */
+	CHECK_U64(named(&f, "memalign")->vaddr, 0x1900);
+
+	/* no C library: a static function that is called so */
+	static const struct made_function own[] = {{"malloc", 0x1100, 16, true},
+						   {"free", 0x1300, 16, true}};
+	CLEANUP(allocfind_release) struct allocfind o = {0};
+	find_in(&o, own, ARRAY_LEN(own), SV(""), NULL);
+	CHECK_U64(o.functions.n, 0);
+}
+
 #ifdef __x86_64__
 TEST(allocfind_takes_operators_that_do_not_only_call_malloc)
 {
