@@ -8,6 +8,7 @@
 
 #include "analyze/heapweights.h"
 #include "base/stat.h"
+#include "base/sv.h"
 #include "model/heap.h"
 
 enum part {
@@ -277,6 +278,14 @@ static union cell cell_of(int64_t value, double variance)
 union cell heap_cell_bytes(const struct heap_sum *s)
 {
 	return cell_of(s->bytes, s->variance);
+}
+
+uint64_t heap_sampling_bytes(const struct profile *p)
+{
+	const char *sampling = profile_get_fact(p, HEAP_FACT_SAMPLING);
+	uint64_t interval;
+	bool is_known = sampling && sv_to_u64(sv_from_str(sampling), &interval);
+	return is_known && interval >= 2 ? interval : 0;
 }
 
 bool heap_sum_is_none(const struct heap_sum *s)

@@ -86,6 +86,8 @@ void heap_figures_add(struct heap_figures *to, const struct heap_figures *from);
 void heap_sum_add(struct heap_sum *to, const struct heap_sum *from);
 /* Bytes or a number of anything; some sources know one of them only. */
 bool heap_sum_is_none(const struct heap_sum *s);
+/* Bytes between samples, on average; 0: every allocation, or not known. */
+uint64_t heap_sampling_bytes(const struct profile *p);
 /* Cells of sums: the value and half of its interval. */
 union cell heap_cell_bytes(const struct heap_sum *s);
 union cell heap_cell_count(const struct heap_sum *s);

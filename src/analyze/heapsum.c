@@ -31,6 +31,8 @@ static const struct report_column total_columns[] = {
 	{"remark", "remark", CELL_TEXT, NULL},
 };
 
+static const char *const spare[] = {"count_per_s", "bytes_per_s", NULL};
+
 struct page {
 	struct report *r;
 	struct report_table *totals;
@@ -48,7 +50,7 @@ static void add_total(struct page *g, const struct heap_sum *s, enum total_kind 
 	if (is_flow) {
 		rate = heap_cell_bytes(s);
 		rate.estimate.value = (uint64_t)((double)rate.estimate.value / g->seconds);
-		rate.estimate.error = (uint64_t)((double)rate.estimate.error / g->seconds);
+		rate.estimate.error = 0; /* as a share it is that of the bytes beside it */
 	}
 	bool is_unsized = !s->bytes && s->nr > 0;
 	if (is_unsized)
@@ -145,7 +147,8 @@ static void add_resident(struct page *g)
 			g->f->leaks.rule != LEAKS_ALL;
 	add_total(g, &end, TOTAL_LEVEL, "resident at the end",
 		  share_remark(g, has_live ? g->f->total.live.bytes : -1, end.bytes,
-			       "it is memory that lives and was allocated in the capture"));
+			       "it are live blocks of the capture; the rest: older blocks, the "
+			       "allocator's reserves, stacks, code, files"));
 	add_total(g, &most, TOTAL_LEVEL, "most resident", arena_strdup(g->f->arena, buf_str(&b)));
 }
 
@@ -166,7 +169,7 @@ static void add_counted(struct page *g)
 	if (g->f->is_sampled && fact_u64(g->f->p, "heap bytes counted", &s.bytes) &&
 	    fact_u64(g->f->p, "heap allocations counted", &s.nr))
 		add_total(g, &s, TOTAL_FLOW, "counted",
-			  "all allocations, exactly, beside the sample; whatever is in view");
+			  "all of them, exactly; whatever is in view");
 }
 
 static const char *mapped_by(const struct page *g)
@@ -180,6 +183,7 @@ static void add_totals(struct page *g)
 	const struct heap_figures *t = &g->f->total;
 	g->totals =
 		report_add_table(g->r, "memory", "memory", total_columns, ARRAY_LEN(total_columns));
+	g->totals->spare = spare;
 	bool has_flow = heaptable_rows(g->f->p, HEAP_TABLE_ALLOCATED) != NULL;
 	if (has_flow) {
 		add_total(g, &t->allocated, TOTAL_FLOW, "allocated", "");
@@ -221,9 +225,8 @@ static void add_totals(struct page *g)
 /* Sites that no sample hit: three mean intervals are the 95 % limit of a Poisson count of 0. */
 static void note_sampling(struct report *r, const struct profile *p)
 {
-	const char *sampling = profile_get_fact(p, HEAP_FACT_SAMPLING);
-	uint64_t interval;
-	if (!sampling || !sv_to_u64(sv_from_str(sampling), &interval) || interval < 2)
+	uint64_t interval = heap_sampling_bytes(p);
+	if (!interval)
 		return;
 	CLEANUP(buf_release) struct buf every = {0};
 	CLEANUP(buf_release) struct buf unseen = {0};
@@ -304,6 +307,20 @@ void heapsum_begin(struct report *r, const struct profile *p, const struct selec
 
 /* ---- the page ------------------------------------------------------------------------------ */
 
+/* What to record next of a process that still runs: finer, if samples were few. */
+static void add_capture_hints(struct report *r, const struct heapfigures *f)
+{
+	const struct table *t = heaptable_rows(f->p, HEAP_TABLE_MEMORY);
+	uint64_t interval = heap_sampling_bytes(f->p);
+	const struct heap_sum *live = &f->total.live;
+	double error = stat_estimate_error((double)live->bytes, live->variance);
+	if (!t || f->leaks.rule == LEAKS_ALL || interval < 16 * 1024 ||
+	    error * 2 < (double)live->bytes)
+		return;
+	report_hint(r, "assay heap -p %d --sample %" PRIu64 "K", f->p->tasks.p[t->task[0]].pid,
+		    interval / 8 / 1024);
+}
+
 static void add_hints(struct report *r, const struct heapfigures *f, const char *input)
 {
 	CLEANUP(buf_release) struct buf word = {0};
@@ -317,6 +334,7 @@ static void add_hints(struct report *r, const struct heapfigures *f, const char 
 	    overview_add_name(&name, heapframe_name(f->p, &f->sites.rows.p[0].frame)))
 		report_hint(r, "assay report %s --weight leaked --callers %s", buf_str(&word),
 			    buf_str(&name));
+	add_capture_hints(r, f);
 }
 
 static int add_page(struct page *g, const struct select_spec *spec, const char *input,

@@ -146,6 +146,17 @@ static heap_sum_of main_sum(const struct heapfigures *f)
 	return f->total.allocated.bytes > 0 ? allocated_of : live_of;
 }
 
+/* What goes where there is no room; what tables are sorted by stays. */
+static const char *const spare[] = {"min_bytes", "mean_bytes", "module", "through",
+				    "pid",       "peak",       "calls",  NULL};
+static const char *const spare_by_peak[] = {"min_bytes", "mean_bytes", "module", "through",
+					    "pid",       "live",       "calls",  NULL};
+
+static const char *const *spare_of(const struct heapfigures *f)
+{
+	return main_sum(f) == peak_of ? spare_by_peak : spare;
+}
+
 /* ---- functions ----------------------------------------------------------------------------- */
 
 static bool has_heap(const struct heap_figures *f)
@@ -197,6 +208,7 @@ void heapviews_functions(struct report *r, struct heapfigures *f, const struct v
 				 : by == live_of ? "functions by what they hold at the end"
 						 : "functions by what they allocate",
 				 s.columns, s.nr);
+	t->spare = spare_of(f);
 	vec_foreach(g, &f->functions.rows) {
 		if (!has_heap(&g->f))
 			continue;
@@ -387,6 +399,7 @@ void heapviews_sizes(struct report *r, struct heapfigures *f)
 	qsort(f->sizes.rows.p, f->sizes.rows.n, sizeof(*f->sizes.rows.p), by_size);
 	struct report_table *t =
 		report_add_table(r, "heap_sizes", "sizes of blocks", s.columns, s.nr);
+	t->spare = spare_of(f);
 	int64_t all = has_calls ? f->total.allocated.nr : f->total.live.nr;
 	vec_foreach(g, &f->sizes.rows) {
 		union cell cells[CELLS_MAX];
@@ -417,6 +430,7 @@ void heapviews_threads(struct report *r, struct heapfigures *f, const struct vie
 	heap_groups_sort(&f->threads, main_sum(f), false);
 	struct report_table *t =
 		report_add_table(r, "heap_threads", "threads that allocated", s.columns, s.nr);
+	t->spare = spare_of(f);
 	vec_foreach(g, &f->threads.rows) {
 		if (!has_heap(&g->f))
 			continue;

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "analyze/heapweights.h"
 #include "analyze/window.h"
@@ -16,7 +17,8 @@
 #define FRAMES_MAX   12
 #define SLICES_MAX   100000            /* of a site */
 #define CELLS_MAX    ((size_t)1 << 24) /* of all sites */
-#define STEADY_SHARE 0.2 /* of what a site holds: growth below it in a whole capture is none */
+#define JUDGED_MIN   200u /* sites whose growth is told, also if their rows are not shown */
+#define STEADY_SHARE 0.2  /* of what a site holds: growth below it in a whole capture is none */
 
 /* A line through the second half by least squares: does it fall, and what is left at its end? */
 static bool is_slowing(const double *v, size_t n, double mean)
@@ -81,7 +83,9 @@ static const struct report_column columns[] = {
 	{"stack", "called from", CELL_TEXT, "callers of the function, the nearest first"},
 };
 
-/* Net bytes a slice of time, of the sites that have a row. */
+static const char *const spare[] = {"oldest_ns", "blocks", "stack", NULL};
+
+/* Net bytes a slice of time, of the sites that are judged. */
 struct slices {
 	struct map rows; /* by site */
 	double *net;     /* nr_rows x n */
@@ -154,29 +158,80 @@ static void add_callers(struct buf *to, const struct profile *p, const struct he
 	buf_add_str(to, rest ? rest + strlen(" < ") : "-");
 }
 
-static void add_site(struct report *r, struct report_table *t, const struct heapfigures *f,
-		     const struct heap_group *g, const struct leak_growth *growth)
+/* A site with its verdict; those that grow come first, the fastest before the others. */
+struct site {
+	struct heap_group group;
+	size_t rank; /* by size */
+	struct leak_growth growth;
+	const char *verdict;
+	bool grows;
+};
+
+static struct site judge_site(const struct heapfigures *f, const struct heap_group *g,
+			      const struct slices *slices, size_t row)
 {
 	struct window w = window_of_profile(f->p);
+	struct site s = {.group = *g, .rank = row, .growth = growth_of(slices, row)};
+	double half_s = (double)(slices->n - slices->n / 2) * (double)slices->step_ns / 1e9;
+	double error = stat_estimate_error((double)g->f.leaked.bytes, g->f.leaked.variance);
+	/* That no sample came in so many seconds: of a Poisson count of 0 the limit is 3. */
+	if (s.growth.is_known && g->f.leaked.variance > 0 && !s.growth.per_min &&
+	    !s.growth.per_min_error)
+		s.growth.per_min_error = 3 * 60 * (double)heap_sampling_bytes(f->p) / half_s;
+	s.verdict = leak_verdict(&s.growth, g->f.leaked.bytes, w.to_ns - w.from_ns);
+	s.grows = !strcmp(s.verdict, "grows");
+	if (error >= (double)g->f.leaked.bytes && !s.grows)
+		s.verdict = "too few samples"; /* up to three: that none came since says nothing */
+	else if (f->leaks.rule == LEAKS_ALL && !s.grows)
+		s.verdict = "not freed"; /* nothing can free it any more */
+	return s;
+}
+
+static int by_growth(const void *x, const void *y)
+{
+	const struct site *a = x;
+	const struct site *b = y;
+	if (a->grows != b->grows)
+		return a->grows ? -1 : 1;
+	if (a->grows && a->growth.per_min != b->growth.per_min)
+		return a->growth.per_min > b->growth.per_min ? -1 : 1;
+	return a->rank < b->rank ? -1 : a->rank > b->rank;
+}
+
+/* The first thing that somebody who looks for a leak wants to read. */
+static void note_leak(struct report *r, const struct heapfigures *f, const struct site *s,
+		      size_t nr_growing)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	buf_addf(&b, "%s grows by ", heapframe_name(f->p, &s->group.frame));
+	num_add_bytes(&b, (uint64_t)s->growth.per_min);
+	buf_add_str(&b, "/min (95 %: ");
+	num_add_bytes(&b, (uint64_t)MAX(s->growth.per_min - s->growth.per_min_error, 0.0));
+	buf_add_str(&b, " to ");
+	num_add_bytes(&b, (uint64_t)MIN(s->growth.per_min + s->growth.per_min_error, 9e18));
+	buf_add_str(&b, "): a leak, or a cache without a limit");
+	if (nr_growing > 1)
+		buf_addf(&b, "; %zu more sites grow", nr_growing - 1);
+	report_note(r, "%s", buf_str(&b));
+}
+
+static void add_site(struct report *r, struct report_table *t, const struct heapfigures *f,
+		     const struct site *s)
+{
+	const struct heap_group *g = &s->group;
 	CLEANUP(buf_release) struct buf callers = {0};
 	add_callers(&callers, f->p, &g->frame);
 	union cell change = {.estimate = {.change = CELL_NO_CHANGE}};
-	if (growth->is_known) {
-		change.estimate.change = llrint(growth->per_min);
-		change.estimate.error = (uint64_t)llrint(MIN(growth->per_min_error, 9e18));
+	if (s->growth.is_known) {
+		change.estimate.change = llrint(s->growth.per_min);
+		change.estimate.error = (uint64_t)llrint(MIN(s->growth.per_min_error, 9e18));
 	}
-	const char *verdict = leak_verdict(growth, g->f.leaked.bytes, w.to_ns - w.from_ns);
-	double error = stat_estimate_error((double)g->f.leaked.bytes, g->f.leaked.variance);
-	if (error >= (double)g->f.leaked.bytes && strcmp(verdict, "grows") != 0)
-		verdict = "too few samples"; /* up to three: that none came since says nothing */
-	else if (f->leaks.rule == LEAKS_ALL && strcmp(verdict, "grows") != 0)
-		verdict = "not freed"; /* nothing can free it any more */
 	union cell cells[] = {
 		heap_cell_bytes(&g->f.leaked),
 		heap_cell_count(&g->f.leaked),
 		{.u = leaks_age_ns(&f->leaks, g->f.oldest_leak_ns)},
 		change,
-		{.text = verdict},
+		{.text = s->verdict},
 		{.text = heapframe_name(f->p, &g->frame)},
 		{.text = buf_str(&callers)},
 	};
@@ -219,34 +274,69 @@ static struct heap_sum unknown_of(const struct heap_group *g)
 					 MAX(all->count_variance - known->count_variance, 0)};
 }
 
+/* The site without its known leaks; false: nothing is left. */
+static bool unknown_part(struct heap_group *ret_g, const struct heap_group *g)
+{
+	*ret_g = *g;
+	ret_g->f.leaked = unknown_of(g);
+	return !heap_sum_is_none(&ret_g->f.leaked);
+}
+
+/* Verdicts of the @nr_judged largest sites, those that grow first. */
+static struct site *judge_sites(struct heapfigures *f, const struct slices *s, size_t nr_judged,
+				size_t *ret_n)
+{
+	struct site *sites = arena_calloc(f->arena, nr_judged + 1, sizeof(*sites));
+	struct heap_group g;
+	size_t n = 0;
+	for (size_t i = 0; i < nr_judged; i++)
+		if (unknown_part(&g, &f->sites.rows.p[i]))
+			sites[n++] = judge_site(f, &g, s, i);
+	if (n)
+		qsort(sites, n, sizeof(*sites), by_growth);
+	*ret_n = n;
+	return sites;
+}
+
+static void add_rows(struct report *r, struct report_table *t, struct heapfigures *f,
+		     const struct slices *s, size_t nr_judged, size_t nr_rows)
+{
+	struct heap_sum other = {0};
+	struct heap_group g;
+	size_t n;
+	const struct site *sites = judge_sites(f, s, nr_judged, &n);
+	size_t nr_growing = 0;
+	while (nr_growing < n && sites[nr_growing].grows)
+		nr_growing++;
+	if (nr_growing)
+		note_leak(r, f, sites, nr_growing);
+	for (size_t i = 0; i < MIN(n, nr_rows); i++)
+		add_site(r, t, f, &sites[i]);
+	for (size_t i = nr_rows; i < n; i++)
+		heap_sum_add(&other, &sites[i].group.f.leaked);
+	for (size_t i = nr_judged; i < f->sites.rows.n; i++)
+		if (unknown_part(&g, &f->sites.rows.p[i]))
+			heap_sum_add(&other, &g.f.leaked);
+	add_sum_row(r, t, &other, "<other>");
+	add_sum_row(r, t, &f->total.suppressed, "<suppressed>");
+}
+
 int leaktable_add(struct report *r, struct heapfigures *f, const struct select_spec *spec,
 		  const struct view_limits *limits, struct err *err)
 {
 	struct slices s = {0};
-	struct heap_sum other = {0};
 	size_t nr_sites = 0;
 	heap_groups_sort(&f->sites, leaked_of, false);
 	while (nr_sites < f->sites.rows.n && !heap_sum_is_none(&f->sites.rows.p[nr_sites].f.leaked))
 		nr_sites++;
 	struct report_table *t =
 		report_add_table(r, "leaks", title_of(f), columns, ARRAY_LEN(columns));
+	t->spare = spare;
 	size_t nr_rows = limits->max_rows ? MIN(limits->max_rows, nr_sites) : nr_sites;
-	int rc = fill_slices(&s, f, nr_rows, spec, err);
-	for (size_t i = 0; !rc && i < nr_sites; i++) {
-		struct heap_group g = f->sites.rows.p[i];
-		g.f.leaked = unknown_of(&g);
-		if (heap_sum_is_none(&g.f.leaked))
-			continue;
-		if (i >= nr_rows) {
-			heap_sum_add(&other, &g.f.leaked);
-			continue;
-		}
-		struct leak_growth growth = growth_of(&s, i);
-		add_site(r, t, f, &g, &growth);
-	}
+	size_t nr_judged = MIN(MAX(nr_rows, (size_t)JUDGED_MIN), nr_sites);
+	int rc = fill_slices(&s, f, nr_judged, spec, err);
 	if (!rc) {
-		add_sum_row(r, t, &other, "<other>");
-		add_sum_row(r, t, &f->total.suppressed, "<suppressed>");
+		add_rows(r, t, f, &s, nr_judged, nr_rows);
 		t->nr_rows_total = nr_sites;
 	}
 	map_release(&s.rows);

@@ -29,7 +29,10 @@ struct leak_growth leak_growth_of(const double *net_bytes, size_t n);
  * so many bytes. */
 const char *leak_verdict(const struct leak_growth *g, int64_t leaked_bytes, uint64_t duration_ns);
 
-/* Sorts f->sites by leaked bytes. */
+/*
+ * Table "leaks": sites that grow first, the fastest before the others, then by leaked bytes. Of
+ * many the 200 largest are judged. A note names the one that grows fastest. Sorts f->sites.
+ */
 int leaktable_add(struct report *r, struct heapfigures *f, const struct select_spec *spec,
 		  const struct view_limits *limits, struct err *err);
 

@@ -60,6 +60,8 @@ struct report_table {
 	const char *key;   /* "functions", "threads" */
 	const char *title; /* "functions by self time" */
 	const char *note;  /* may be NULL */
+	/* Keys of columns that go where there is no room, the first of them first; NULL-ended. */
+	const char *const *spare; /* may be NULL */
 	struct report_column *columns;
 	size_t nr_columns;
 	union cell *cells; /* nr_rows x nr_columns */

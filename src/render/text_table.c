@@ -205,40 +205,81 @@ static size_t widest(const struct report_table *t, size_t c, struct buf *scratch
 	return w;
 }
 
-/* On a terminal the first text column (the name) is cut until the line fits, then the others. */
-static void fit_widths(const struct report_table *t, size_t *widths, unsigned width)
+struct layout {
+	size_t *widths;  /* by column */
+	bool *is_hidden; /* by column; what the terminal has no room for */
+};
+
+/* How wide a line is when its texts are cut as far as they may be. */
+static size_t least_width(const struct report_table *t, const struct layout *l)
+{
+	size_t sum = 0;
+	for (size_t c = 0; c < t->nr_columns; c++) {
+		bool is_text = t->columns[c].kind == CELL_TEXT;
+		if (!l->is_hidden[c])
+			sum += GAP + (is_text ? MIN(l->widths[c], (size_t)NAME_MIN) : l->widths[c]);
+	}
+	return sum;
+}
+
+/* On a terminal columns that can be spared make room for the others. */
+static void hide_columns(const struct report_table *t, struct layout *l, unsigned width)
+{
+	for (const char *const *key = t->spare; key && *key && least_width(t, l) > width; key++)
+		for (size_t c = 0; c < t->nr_columns; c++)
+			if (!strcmp(t->columns[c].key, *key))
+				l->is_hidden[c] = true;
+}
+
+/* The first text column (the name) is cut until the line fits, then the others. */
+static void fit_widths(const struct report_table *t, struct layout *l, unsigned width)
 {
 	size_t sum = 0;
 	for (size_t c = 0; c < t->nr_columns; c++)
-		sum += widths[c] + GAP;
+		sum += l->is_hidden[c] ? 0 : l->widths[c] + GAP;
 	for (size_t c = 0; c < t->nr_columns && sum > width; c++) {
-		if (t->columns[c].kind != CELL_TEXT || widths[c] <= NAME_MIN)
+		if (l->is_hidden[c] || t->columns[c].kind != CELL_TEXT || l->widths[c] <= NAME_MIN)
 			continue;
-		size_t cut = MIN(sum - width, widths[c] - NAME_MIN);
-		widths[c] -= cut;
+		size_t cut = MIN(sum - width, l->widths[c] - NAME_MIN);
+		l->widths[c] -= cut;
 		sum -= cut;
 	}
 }
 
 /* @row NULL: the titles. */
-static void add_line(struct buf *to, const struct report_table *t, const size_t *widths,
+static void add_line(struct buf *to, const struct report_table *t, const struct layout *l,
 		     const union cell *row)
 {
 	CLEANUP(buf_release) struct buf cell = {0};
 	CLEANUP(buf_release) struct buf cut = {0};
 	for (size_t c = 0; c < t->nr_columns; c++) {
 		bool is_text = t->columns[c].kind == CELL_TEXT;
+		if (l->is_hidden[c])
+			continue;
 		buf_clear(&cell);
 		buf_clear(&cut);
 		if (row)
 			add_cell(&cell, &t->columns[c], &row[c]);
 		else
 			buf_add_str(&cell, t->columns[c].title);
-		add_cut(&cut, buf_sv(&cell), widths[c]);
+		add_cut(&cut, buf_sv(&cell), l->widths[c]);
 		buf_add_repeat(to, ' ', GAP);
-		text_add_padded(to, buf_sv(&cut), widths[c], is_text ? TEXT_LEFT : TEXT_RIGHT);
+		text_add_padded(to, buf_sv(&cut), l->widths[c], is_text ? TEXT_LEFT : TEXT_RIGHT);
 	}
 	end_line(to);
+}
+
+static void add_hidden(struct buf *to, const struct report_table *t, const struct layout *l)
+{
+	const char *sep = "  (left out, a wider terminal or a pipe has them: ";
+	for (size_t c = 0; c < t->nr_columns; c++) {
+		if (!l->is_hidden[c])
+			continue;
+		buf_addf(to, "%s%s", sep, t->columns[c].title);
+		sep = ", ";
+	}
+	if (sep[0] == ',')
+		buf_add_str(to, ")\n");
 }
 
 void text_add_table(struct buf *to, const struct report_table *t, const struct text_style *style)
@@ -251,15 +292,20 @@ void text_add_table(struct buf *to, const struct report_table *t, const struct t
 		return;
 	}
 	CLEANUP(free_p) size_t *widths = xcalloc(t->nr_columns, sizeof(*widths));
+	CLEANUP(free_p) bool *is_hidden = xcalloc(t->nr_columns, sizeof(*is_hidden));
+	struct layout l = {widths, is_hidden};
 	for (size_t c = 0; c < t->nr_columns; c++)
 		widths[c] = widest(t, c, &scratch);
-	if (style->width)
-		fit_widths(t, widths, style->width);
-	add_line(to, t, widths, NULL);
+	if (style->width) {
+		hide_columns(t, &l, style->width);
+		fit_widths(t, &l, style->width);
+	}
+	add_line(to, t, &l, NULL);
 	for (size_t i = 0; i < t->nr_rows; i++)
-		add_line(to, t, widths, &t->cells[i * t->nr_columns]);
+		add_line(to, t, &l, &t->cells[i * t->nr_columns]);
 	if (t->note)
 		buf_addf(to, "  (%s)\n", t->note);
+	add_hidden(to, t, &l);
 }
 
 /* ---- trees ----------------------------------------------------------------------------- */

@@ -87,6 +87,27 @@ TEST(names_are_cut_only_with_a_width)
 	}
 }
 
+TEST(a_narrow_terminal_loses_columns_that_can_be_spared_and_says_so)
+{
+	static const char *const spare[] = {"mod", "n", NULL};
+	CLEANUP(report_free_p) struct report *r = make_report("a_function_of_thirty_characters");
+	CLEANUP(buf_release) struct buf b = {0};
+	r->tables.p[0].spare = spare;
+	text_render(&b, r, &(struct text_style){.width = 200});
+	CHECK(strstr(buf_str(&b), "module") && strstr(buf_str(&b), "samples  "));
+	CHECK(!strstr(buf_str(&b), "left out"));
+	buf_clear(&b);
+	text_render(&b, r, &(struct text_style){.width = 50});
+	CHECK(strstr(buf_str(&b), "  (left out, a wider terminal or a pipe has them: module)\n"));
+	CHECK(strstr(buf_str(&b), "samples  ") && strstr(buf_str(&b), "a_functi"));
+	buf_clear(&b);
+	text_render(&b, r, &(struct text_style){.width = 5});
+	CHECK(strstr(buf_str(&b), "has them: samples, module)\n") && strstr(buf_str(&b), "time"));
+	buf_clear(&b);
+	text_render(&b, r, &(struct text_style){0});
+	CHECK(strstr(buf_str(&b), "module"));
+}
+
 TEST(hostile_names_cannot_reach_the_terminal_or_break_json)
 {
 	CLEANUP(report_free_p) struct report *r = make_report("\x1b]0;x\x07\"\\\xff\xc3\xa9\n");
