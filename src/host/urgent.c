@@ -11,7 +11,9 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,8 +22,11 @@
 #define LOCK_PI2 13
 #define TURN_NS  (500 * NS_PER_US)
 /*
- * Who lends is before whom it lends to, or a thread that spins would never let it end the loan. It
- * ends by itself, too: the thread runs its program's code, before everybody else's.
+ * The thread that is lent to runs its program's code before everybody else's, so the loan has to
+ * end whatever happens to us. Who lends is before whom it lends to; a loan ends by itself after a
+ * while, also when we are stopped or killed, for there is a CPU left for the waiter to see to it:
+ * we may use two at least, and there is one loan at a time on this machine (a name of this kind is
+ * its owner's until he ends).
  */
 #define PRIORITY      2
 #define PRIORITY_LENT 1
@@ -59,6 +64,27 @@ static void *wait_for_owner(void *arg)
 	return NULL;
 }
 
+static bool has_two_cpus(void)
+{
+	cpu_set_t set;
+	return !sched_getaffinity(0, sizeof(set), &set) && CPU_COUNT(&set) > 1;
+}
+
+static bool take_only_loan(struct host_urgency *u)
+{
+	static const char name[] = "\0assay-urgent";
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	memcpy(addr.sun_path, name, sizeof(name));
+	u->only_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (u->only_fd < 0)
+		return false;
+	if (!bind(u->only_fd, (const struct sockaddr *)&addr,
+		  (socklen_t)(offsetof(struct sockaddr_un, sun_path) + sizeof(name))))
+		return true;
+	(void)close(u->only_fd);
+	return false;
+}
+
 static void take_back(struct host_urgency *u)
 {
 	if (!u->has_waiter)
@@ -66,6 +92,7 @@ static void take_back(struct host_urgency *u)
 	__atomic_store_n(&u->is_over, true, __ATOMIC_RELEASE);
 	pthread_join(u->waiter, NULL);
 	u->has_waiter = false;
+	(void)close(u->only_fd);
 }
 
 void host_urgent_lend(struct host_urgency *u, int32_t tid)
@@ -73,13 +100,15 @@ void host_urgent_lend(struct host_urgency *u, int32_t tid)
 	sigset_t all;
 	sigset_t before;
 	take_back(u);
-	if (!u->is_raised)
+	if (!u->is_raised || !has_two_cpus() || !take_only_loan(u))
 		return;
 	u->owner = (uint32_t)tid;
 	u->is_over = false;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	u->has_waiter = !pthread_create(&u->waiter, NULL, wait_for_owner, u);
+	if (!u->has_waiter)
+		(void)close(u->only_fd);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 

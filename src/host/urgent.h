@@ -20,6 +20,7 @@ struct host_urgency {
 	bool has_waiter;
 	bool is_over;
 	pthread_t waiter;
+	int only_fd; /* held during a loan: one at a time on this machine */
 };
 
 void host_urgent_begin(struct host_urgency *u);

@@ -68,6 +68,17 @@ static bool gets_priority(pid_t pid, bool is_lent)
 	return false;
 }
 
+/* Another test may have the only loan just now. */
+static void lend(struct host_urgency *u, pid_t pid)
+{
+	for (int i = 0; i < 500; i++) {
+		host_urgent_lend(u, pid);
+		if (u->has_waiter)
+			return;
+		(void)nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+	}
+}
+
 TEST(urgency_is_lent_to_a_thread_of_another_process_and_goes_with_the_lender)
 {
 	struct host_urgency u;
@@ -81,7 +92,7 @@ TEST(urgency_is_lent_to_a_thread_of_another_process_and_goes_with_the_lender)
 		_exit(0);
 	}
 	CHECK(gets_priority(pid, false));
-	host_urgent_lend(&u, pid);
+	lend(&u, pid);
 	CHECK(gets_priority(pid, true));
 	host_urgent_end(&u);
 	CHECK(gets_priority(pid, false));
@@ -92,7 +103,7 @@ TEST(urgency_is_lent_to_a_thread_of_another_process_and_goes_with_the_lender)
 	if (!lender) {
 		(void)sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0});
 		host_urgent_begin(&u);
-		host_urgent_lend(&u, pid);
+		lend(&u, pid);
 		(void)pause();
 	}
 	CHECK(gets_priority(pid, true));
@@ -102,7 +113,7 @@ TEST(urgency_is_lent_to_a_thread_of_another_process_and_goes_with_the_lender)
 	host_urgent_end(&own);
 	/* Its end is no trouble. */
 	host_urgent_begin(&u);
-	host_urgent_lend(&u, pid);
+	lend(&u, pid);
 	(void)kill(pid, SIGKILL);
 	(void)waitpid(pid, NULL, 0);
 	host_urgent_end(&u);
@@ -112,7 +123,7 @@ TEST(urgency_is_lent_to_a_thread_of_another_process_and_goes_with_the_lender)
 TEST(urgency_lent_to_threads_that_spin_ends_by_itself)
 {
 	struct host_urgency u;
-	pid_t pids[4]; /* as many as have all CPUs, each by a lender of its own */
+	pid_t pids[4]; /* more than there are CPUs here, each with a lender of its own */
 	pid_t lenders[ARRAY_LEN(pids)];
 	host_urgent_begin(&u);
 	if (!u.is_raised)
@@ -130,6 +141,7 @@ TEST(urgency_lent_to_threads_that_spin_ends_by_itself)
 		}
 	}
 	(void)nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+	host_urgent_begin(&u);
 	for (size_t i = 0; i < ARRAY_LEN(pids); i++) {
 		CHECK(gets_priority(pids[i], false));
 		(void)kill(lenders[i], SIGKILL);
@@ -137,4 +149,5 @@ TEST(urgency_lent_to_threads_that_spin_ends_by_itself)
 		(void)waitpid(lenders[i], NULL, 0);
 		(void)waitpid(pids[i], NULL, 0);
 	}
+	host_urgent_end(&u);
 }
