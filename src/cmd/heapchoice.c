@@ -212,6 +212,30 @@ static void add_jemalloc_facts(struct heap_plan *p, const struct heaptarget *h)
 
 /* ---- the choice ---------------------------------------------------------------------------- */
 
+#define TRACER_LOOKS  40
+#define TRACER_GAP_US 5000
+
+/*
+ * Whether somebody else traces it; *ret_tracer then. Another assay that asks its allocator lets it
+ * go in a millisecond or so and is waited for, a debugger stays.
+ */
+static int stays_traced(int32_t pid, int32_t *ret_tracer, unsigned *ret_seccomp)
+{
+	for (int i = 0;; i++) {
+		int32_t tracer = 0;
+		int32_t tracer_pid = 0;
+		int rc = host_trace_state(pid, &tracer, ret_seccomp);
+		if (rc)
+			return rc;
+		bool is_other =
+			tracer && (proc_tgid(tracer, &tracer_pid, NULL) || tracer_pid != getpid());
+		*ret_tracer = is_other ? tracer : 0;
+		if (!is_other || i == TRACER_LOOKS)
+			return 0;
+		(void)usleep(TRACER_GAP_US); /* a look too early is one of many */
+	}
+}
+
 /* Whether we may hold one of its threads and have it make system calls; else why not. */
 static bool may_inject(int32_t pid, struct buf *why)
 {
@@ -222,10 +246,9 @@ static bool may_inject(int32_t pid, struct buf *why)
 	}
 	int32_t tracer = 0;
 	unsigned seccomp = 0;
-	if (host_trace_state(pid, &tracer, &seccomp))
+	if (stays_traced(pid, &tracer, &seccomp))
 		return true; /* gone: whoever attaches will tell */
-	int32_t tracer_pid = 0;
-	if (tracer && (proc_tgid(tracer, &tracer_pid, NULL) || tracer_pid != getpid())) {
+	if (tracer) {
 		buf_addf(why, "process %d traces it already", tracer);
 		return false;
 	}

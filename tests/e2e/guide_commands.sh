@@ -1,0 +1,56 @@
+# Each command that the README and the guides print is one: its options are there, and what reads the
+# newest recording of memory does so.
+. "$LIB/share.sh"
+cat > check.py << 'PY'
+import re
+import shlex
+import subprocess
+import sys
+
+assay, root = sys.argv[1:]
+known = {}
+read = []
+nr = 0
+
+def words(command):
+    if command not in known:
+        got = subprocess.run([assay, command, "--help=words"], capture_output=True, text=True)
+        if got.returncode:
+            sys.exit("FAIL: there is no command '%s'" % command)
+        known[command] = {w.split("=")[0].split("[")[0] for w in got.stdout.split()}
+    return known[command]
+
+for name in ("README.md", "docs/guides/cpu.md", "docs/guides/waiting.md", "docs/guides/memory.md"):
+    for line in open(root + "/" + name, encoding="utf-8"):
+        m = re.match(r"    (?:sudo |.*\| )?assay ([a-z]+(?: .*)?$)", line)
+        if not m:
+            continue
+        said = re.split(r" {2,}| #", m.group(1))[0].strip()
+        try:
+            args = shlex.split(re.split(r"[|>;&](?=[^']*(?:'[^']*'[^']*)*$)", said)[0])
+        except ValueError as e:
+            sys.exit("FAIL: %s: %s: %s" % (name, line.strip(), e))
+        nr += 1
+        if args[0] == "help":
+            continue
+        own = args[1:args.index("--")] if "--" in args else args[1:]
+        for a in own:
+            if a.startswith("--") and a.split("=")[0] not in words(args[0]):
+                sys.exit("FAIL: %s: %s: 'assay %s' has no %s" % (name, line.strip(), args[0], a))
+        words(args[0])
+        if name.endswith("memory.md") and args[0] == "report" and len(args) > 1 and args[1][0] == "-":
+            read.append(args)
+if nr < 60 or len(read) < 8:
+    sys.exit("FAIL: only %d commands were found, %d of them reports" % (nr, len(read)))
+open("known.supp", "w", encoding="utf-8").write("leak:nobody\n")
+for args in read:
+    got = subprocess.run([assay] + args, capture_output=True, text=True)
+    if "no function matches" in got.stderr:  # the guide's program is another one
+        continue
+    if got.returncode not in (0, 3) or (got.returncode and not got.stderr):
+        sys.exit("FAIL: assay %s: exit %d: %s" % (" ".join(args), got.returncode, got.stderr))
+print("%d commands, %d run" % (nr, len(read)))
+PY
+$ASSAY heap -q --every --no-pictures -- "$TARGETS/leaky" > /dev/null 2> err
+ls profiling/*/heap-*.assay > /dev/null 2>&1 || fail "no recording: $(cat err)"
+python3 check.py "$ASSAY" "${ROOT:-$LIB/../..}" || exit 1
