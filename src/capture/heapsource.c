@@ -446,10 +446,14 @@ static int attach(struct heapsource *h, int32_t pid, struct heap_wish *w, struct
 	if (plan.is_all_or_none)
 		return attach_all_or_hooks(h, pid, &plan, err);
 	note_plan(h, pid, &plan);
+	bool grows = plan.tier == HEAP_TIER_GROWTH && h->spec.grow;
+	rc = grows ? grow(h, pid, err) : 0;
+	if (rc)
+		return rc;
 	if (plan.tier != HEAP_TIER_PATCH && plan.tier != HEAP_TIER_HOOKS)
-		tell_plan(h, pid, &plan);
-	if (plan.tier == HEAP_TIER_GROWTH && h->spec.grow)
-		return grow(h, pid, err);
+		tell_plan(h, pid, &plan); /* of growth when it is on: who reads it may go by it */
+	if (grows)
+		return 0;
 	if (plan.tier != HEAP_TIER_PATCH && plan.tier != HEAP_TIER_HOOKS)
 		return err_set(err, -ENOTSUP, "nothing to record with: %s",
 			       plan.reason ? plan.reason : "no allocator was found");

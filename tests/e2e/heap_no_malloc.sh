@@ -16,14 +16,19 @@ check "launched"
 $ASSAY heap --no-pictures -o g.assay -- sh -c "exec $TARGETS/nomalloc" > out 2> err || fail "$(cat err)"
 check "executed by a shell that was launched"
 
-# a running one that executes it: attached to first, so its growth counts from shortly after
+# a running one that executes it: attached to first, so its growth counts from shortly after, when
+# it is told
+touch nomalloc.wait
 sh -c "while ! [ -e go ]; do sleep 0.05; done; exec $TARGETS/nomalloc" &
 pid=$!
 $ASSAY heap --no-pictures -o g.assay -p $pid 20 > out 2> err &
 assay=$!
 wait_for grep -q "patched while it runs" err
 : > go
+wait_for grep -q "no allocator's functions were found in it" err
+: > nomalloc.go
 wait $assay || fail "$(cat err)"
+rm nomalloc.wait
 check "executed by a shell that was attached to"
 
 # a 32-bit program: its growth from its first instruction on, without stacks, and said so
