@@ -6,15 +6,7 @@
 #include "base/mem.h"
 
 #define FIRST_LOG2 4
-#define ADDR_MASK  (((uint64_t)1 << 48) - 1)
-
-struct heapblock heapblock_make(uint64_t addr, uint64_t nr_bytes, uint32_t second)
-{
-	return (struct heapblock){
-		.word0 = (addr & ADDR_MASK) | (uint64_t)(second >> 16) << 48,
-		.word1 = (nr_bytes & ADDR_MASK) | (uint64_t)(second & 0xffff) << 48,
-	};
-}
+#define LOG2_MAX   26
 
 void heapblocks_init(struct heapblocks *t, uint64_t max_bytes, uint64_t seed)
 {
@@ -29,7 +21,7 @@ void heapblocks_release(struct heapblocks *t)
 }
 
 /* Blocks are 8 bytes or more apart; neighbours go to different parts. */
-static uint64_t hash_of(const struct heapblocks *t, uint64_t addr)
+uint64_t heapblocks_hash(const struct heapblocks *t, uint64_t addr)
 {
 	return hash_mix(addr >> 3, t->seed);
 }
@@ -44,84 +36,106 @@ static uint32_t slot_idx(const struct heapblocks_part *p, uint64_t hash)
 	return (uint32_t)(hash << HEAPBLOCKS_PARTS_LOG2 >> (64 - p->log2));
 }
 
-void heapblocks_prefetch(const struct heapblocks *t, uint64_t addr)
+void heapblocks_prefetch(const struct heapblocks *t, uint64_t hash)
 {
-	uint64_t hash = hash_of(t, addr);
 	const struct heapblocks_part *p = &t->parts[part_idx(hash)];
-	if (p->slots)
-		__builtin_prefetch(&p->slots[slot_idx(p, hash)], 1);
-}
-
-struct heapblock *heapblocks_find(const struct heapblocks *t, uint64_t addr)
-{
-	uint64_t hash = hash_of(t, addr);
-	const struct heapblocks_part *p = &t->parts[part_idx(hash)];
-	if (!p->n || !addr)
-		return NULL;
-	uint32_t mask = (1u << p->log2) - 1;
-	for (uint32_t i = slot_idx(p, hash);; i = (i + 1) & mask) {
-		struct heapblock *b = &p->slots[i];
-		if (heapblock_addr(b) == addr)
-			return b;
-		if (!b->word0)
-			return NULL;
+	if (p->slots) {
+		const struct heapblock *b = &p->slots[slot_idx(p, hash)];
+		__builtin_prefetch(b, 1);
+		__builtin_prefetch(b + 2, 1);
 	}
 }
 
-static struct heapblock *place(const struct heapblocks *t, struct heapblocks_part *p, uint64_t addr)
+/* The slot of that address, or the free one where the search for it ends. There is a free one. */
+static struct heapblock *look_for(const struct heapblocks_part *p, uint64_t addr, uint64_t hash)
 {
 	uint32_t mask = (1u << p->log2) - 1;
-	uint32_t i = slot_idx(p, hash_of(t, addr));
-	while (p->slots[i].word0)
-		i = (i + 1) & mask;
-	return &p->slots[i];
+	for (uint32_t i = slot_idx(p, hash);; i = (i + 1) & mask) {
+		struct heapblock *b = &p->slots[i];
+		if (heapblock_addr(b) == addr || !b->word0)
+			return b;
+	}
 }
 
-static bool grow(struct heapblocks *t, struct heapblocks_part *p)
+static bool is_live(const struct heapblock *b)
 {
-	uint32_t log2 = p->slots ? p->log2 + 1 : FIRST_LOG2;
-	uint64_t more = ((uint64_t)sizeof(struct heapblock) << log2);
-	uint64_t less = p->slots ? (uint64_t)sizeof(struct heapblock) << p->log2 : 0;
-	if (log2 > 31 || t->nr_bytes + more - less > t->max_bytes)
-		return false;
-	struct heapblocks_part bigger = {.n = p->n, .log2 = log2};
-	bigger.slots = xcalloc((size_t)1 << log2, sizeof(struct heapblock));
-	for (size_t i = 0; p->slots && i < (size_t)1 << p->log2; i++)
-		if (p->slots[i].word0)
-			*place(t, &bigger, heapblock_addr(&p->slots[i])) = p->slots[i];
-	free(p->slots);
-	*p = bigger;
-	t->nr_bytes += more - less;
-	return true;
+	return b->word0 && b->site != HEAPBLOCK_GONE;
 }
 
-struct heapblock *heapblocks_add(struct heapblocks *t, uint64_t addr)
+struct heapblock *heapblocks_find(const struct heapblocks *t, uint64_t addr, uint64_t hash)
 {
-	struct heapblocks_part *p = &t->parts[part_idx(hash_of(t, addr))];
-	uint64_t cap = p->slots ? (uint64_t)1 << p->log2 : 0;
-	if (p->n + 1 > cap / 4 * 3 && !grow(t, p) && p->n + 1 >= cap)
+	const struct heapblocks_part *p = &t->parts[part_idx(hash)];
+	if (!p->slots || !addr)
 		return NULL;
-	struct heapblock *b = place(t, p, addr);
-	*b = heapblock_make(addr, 0, 0);
-	p->n++;
+	struct heapblock *b = look_for(p, addr, hash);
+	return is_live(b) ? b : NULL;
+}
+
+static uint64_t part_bytes(uint32_t log2)
+{
+	return (uint64_t)sizeof(struct heapblock) << log2;
+}
+
+static void rebuild(struct heapblocks *t, struct heapblocks_part *p, uint32_t log2)
+{
+	struct heapblocks_part fresh = {.nr_live = p->nr_live, .log2 = log2 & 31};
+	fresh.slots = xcalloc((size_t)1 << log2, sizeof(struct heapblock));
+	for (size_t i = 0; p->slots && i < (size_t)1 << p->log2; i++) {
+		const struct heapblock *b = &p->slots[i];
+		if (!is_live(b))
+			continue;
+		uint64_t addr = heapblock_addr(b);
+		*look_for(&fresh, addr, heapblocks_hash(t, addr)) = *b;
+		fresh.nr_used++;
+	}
+	t->nr_bytes += part_bytes(log2) - (p->slots ? part_bytes(p->log2) : 0);
+	free(p->slots);
+	*p = fresh;
+}
+
+/* Room for one more, if there can be: without those that are gone, or larger. */
+static bool make_room(struct heapblocks *t, struct heapblocks_part *p)
+{
+	uint64_t cap = p->slots ? (uint64_t)1 << p->log2 : 0;
+	uint32_t log2 = p->slots ? p->log2 + 1 : FIRST_LOG2;
+	uint64_t more = part_bytes(log2) - (p->slots ? part_bytes(p->log2) : 0);
+	bool can_grow = log2 <= LOG2_MAX && t->nr_bytes + more <= t->max_bytes;
+	if (can_grow && p->nr_live >= cap / 2)
+		rebuild(t, p, log2);
+	else if (p->slots && p->nr_used - p->nr_live >= cap / 16)
+		rebuild(t, p, p->log2);
+	return p->slots && p->nr_used + 1 <= ((uint64_t)1 << p->log2) / 8 * 7;
+}
+
+struct heapblock *heapblocks_put(struct heapblocks *t, uint64_t addr, uint64_t hash,
+				 bool *ret_is_new)
+{
+	struct heapblocks_part *p = &t->parts[part_idx(hash)];
+	struct heapblock *b = p->slots ? look_for(p, addr, hash) : NULL;
+	*ret_is_new = !b || !is_live(b);
+	if (!*ret_is_new)
+		return b;
+	if (b && b->word0) {
+		p->nr_live++;
+		t->n++;
+		return b;
+	}
+	uint64_t cap = p->slots ? (uint64_t)1 << p->log2 : 0;
+	if (UNLIKELY(p->nr_used + 1 > cap / 4 * 3)) {
+		if (!make_room(t, p))
+			return NULL;
+		b = look_for(p, addr, hash);
+	}
+	p->nr_used++;
+	p->nr_live++;
 	t->n++;
 	return b;
 }
 
-void heapblocks_remove(struct heapblocks *t, struct heapblock *b)
+void heapblocks_remove(struct heapblocks *t, struct heapblock *b, uint64_t hash)
 {
-	struct heapblocks_part *p = &t->parts[part_idx(hash_of(t, heapblock_addr(b)))];
-	uint32_t mask = (1u << p->log2) - 1;
-	uint32_t hole = (uint32_t)(b - p->slots);
-	for (uint32_t i = (hole + 1) & mask; p->slots[i].word0; i = (i + 1) & mask) {
-		uint32_t home = slot_idx(p, hash_of(t, heapblock_addr(&p->slots[i])));
-		if (((i - home) & mask) >= ((i - hole) & mask)) {
-			p->slots[hole] = p->slots[i];
-			hole = i;
-		}
-	}
-	p->slots[hole] = (struct heapblock){0};
-	p->n--;
+	t->parts[part_idx(hash)].nr_live--;
+	b->site = HEAPBLOCK_GONE;
 	t->n--;
 }
 
@@ -132,7 +146,7 @@ const struct heapblock *heapblocks_next(const struct heapblocks *t, uint64_t *it
 	for (; part < HEAPBLOCKS_PARTS; part++, i = 0) {
 		const struct heapblocks_part *p = &t->parts[part];
 		for (; p->slots && i < (uint64_t)1 << p->log2; i++) {
-			if (!p->slots[i].word0)
+			if (!is_live(&p->slots[i]))
 				continue;
 			*it = (uint64_t)part << 32 | (i + 1);
 			return &p->slots[i];

@@ -15,8 +15,7 @@
 #define SECOND_NS        1000000000u
 #define BLOCKS_MAX_BYTES ((uint64_t)4 << 30)
 #define INDEX_FIRST_LOG2 12
-#define AHEAD            12 /* events between a prefetch and the use */
-#define AHEAD_SITE       6
+#define AHEAD            64 /* events that are looked at together */
 #define STAMP_SHIFT      4
 #define LATE_SECONDS     2 /* stamps tell nothing over longer times than a few seconds */
 /*
@@ -72,7 +71,8 @@ void heapbook_free(struct heapbook *b)
 	if (!b)
 		return;
 	heapblocks_release(&b->blocks);
-	vec_release(&b->sites);
+	free(b->sites.memory);
+	vec_release(&b->more);
 	vec_release(&b->samples);
 	vec_release(&b->threads);
 	vec_release(&b->dirty);
@@ -160,87 +160,131 @@ static uint64_t site_key(uint32_t stack, uint16_t thread, uint16_t size_class)
 	return (uint64_t)stack << 32 | (uint64_t)thread << 16 | size_class;
 }
 
-static uint32_t index_at(const struct heapbook *b, uint64_t key)
+static uint64_t site_hash(const struct heapbook *b, uint64_t key)
 {
-	return (uint32_t)(hash_mix(key, b->seed) >> (64 - b->index_log2));
+	return hash_mix(key, b->seed);
 }
 
-static void put_index(struct heapbook *b, uint64_t key, uint32_t site)
+/* The index is by the upper part of the hash, the tag the lower one. */
+static uint32_t index_at(const struct heapbook *b, uint64_t hash)
+{
+	return (uint32_t)(hash >> (64 - b->index_log2));
+}
+
+static void put_index(struct heapbook *b, uint64_t hash, uint32_t site)
 {
 	uint32_t mask = (1u << b->index_log2) - 1;
-	uint32_t i = index_at(b, key);
-	while (b->index[i].key)
+	uint32_t i = index_at(b, hash);
+	while (b->index[i].site)
 		i = (i + 1) & mask;
-	b->index[i] = (struct heap_index_slot){.key = key, .site = site};
+	b->index[i] = (struct heap_index_slot){.site = site + 1, .tag = (uint32_t)hash};
 }
 
 static void grow_index(struct heapbook *b)
 {
 	free(b->index);
-	b->index_log2 += 2;
+	b->index_log2++;
 	b->index = xcalloc((size_t)1 << b->index_log2, sizeof(*b->index));
-	for (uint32_t i = 0; i < b->sites.n; i++) {
-		const struct heap_site *s = &b->sites.p[i];
-		put_index(b, site_key(s->stack, s->thread, s->size_class), i);
-	}
+	for (uint32_t i = 0; i < b->sites.n; i++)
+		put_index(b, site_hash(b, b->sites.p[i].key), i);
 }
 
-static uint32_t add_site(struct heapbook *b, uint64_t key)
+static void grow_sites(struct heapbook *b)
+{
+	size_t cap = MAX(b->sites.cap * 2, (size_t)64);
+	void *memory = xmalloc((cap + 1) * sizeof(struct heap_site));
+	size_t off = (uintptr_t)memory % sizeof(struct heap_site);
+	struct heap_site *p = (void *)((char *)memory + (sizeof(struct heap_site) - off));
+	if (b->sites.n)
+		memcpy(p, b->sites.p, b->sites.n * sizeof(*p));
+	free(b->sites.memory);
+	b->sites.p = p;
+	b->sites.cap = cap;
+	b->sites.memory = memory;
+}
+
+static uint32_t add_site(struct heapbook *b, uint64_t key, uint64_t hash)
 {
 	uint32_t site = (uint32_t)b->sites.n;
-	vec_push(&b->sites, (struct heap_site){.stack = (uint32_t)(key >> 32),
-					       .thread = (uint16_t)(key >> 16),
-					       .size_class = (uint16_t)key,
-					       .peak = b->peak});
+	if (b->sites.n == b->sites.cap)
+		grow_sites(b);
+	b->sites.p[b->sites.n++] = (struct heap_site){.key = key, .peak = b->peak << 1};
+	vec_push(&b->more, (struct heap_site_more){0});
 	if (b->spec.interval_bytes)
 		vec_push(&b->samples, (struct heap_site_samples){0});
-	if (b->sites.n > (size_t)1 << (b->index_log2 - 1))
+	if (b->sites.n > ((size_t)3 << b->index_log2) / 4)
 		grow_index(b);
 	else
-		put_index(b, key, site);
+		put_index(b, hash, site);
 	return site;
 }
 
-static uint32_t find_site(struct heapbook *b, uint32_t stack, uint16_t thread, uint16_t size_class)
+/* The key with less told apart, where there are too many sites. */
+static uint64_t coarse_key(const struct heapbook *b, uint64_t key)
+{
+	if (b->sites.n < 2 * (size_t)b->spec.max_sites)
+		return site_key((uint32_t)(key >> 32), 0, (uint16_t)key);
+	return site_key((uint32_t)(key >> 32), 0, UINT16_MAX);
+}
+
+static uint32_t find_site(struct heapbook *b, uint64_t key, uint64_t hash)
 {
 	size_t max = b->spec.max_sites;
 	if (UNLIKELY(b->sites.n >= max)) {
-		thread = 0;
-		if (b->sites.n >= 2 * max)
-			size_class = UINT16_MAX;
+		key = coarse_key(b, key);
+		hash = site_hash(b, key);
 	}
-	uint64_t key = site_key(stack, thread, size_class);
 	uint32_t mask = (1u << b->index_log2) - 1;
-	for (uint32_t i = index_at(b, key);; i = (i + 1) & mask) {
-		if (LIKELY(b->index[i].key == key))
-			return b->index[i].site;
-		if (b->index[i].key)
+	for (uint32_t i = index_at(b, hash);; i = (i + 1) & mask) {
+		const struct heap_index_slot *at = &b->index[i];
+		if (LIKELY(at->site && at->tag == (uint32_t)hash &&
+			   b->sites.p[at->site - 1].key == key))
+			return at->site - 1;
+		if (at->site)
 			continue;
-		if (LIKELY(!stack || b->sites.n < 4 * max))
-			return add_site(b, key);
-		stack = 0;
+		if (LIKELY(!(key >> 32) || b->sites.n < 4 * max))
+			return add_site(b, key, hash);
 		key = site_key(0, 0, UINT16_MAX);
-		i = index_at(b, key) - 1;
+		hash = site_hash(b, key);
+		i = index_at(b, hash) - 1;
 	}
 }
 
-/* The site is about to change: what it had at the peak is kept. */
-static struct heap_site *touch(struct heapbook *b, uint32_t idx)
+/* The same without looking at the site, which may be far away: perhaps another one. */
+static uint32_t likely_site(struct heapbook *b, uint64_t key, uint64_t hash)
 {
-	struct heap_site *s = &b->sites.p[idx];
-	if (s->peak != b->peak) {
-		s->peak = b->peak;
-		s->at_peak = s->live;
+	uint32_t mask = (1u << b->index_log2) - 1;
+	for (uint32_t i = index_at(b, hash); b->index[i].site; i = (i + 1) & mask)
+		if (LIKELY(b->index[i].tag == (uint32_t)hash))
+			return b->index[i].site - 1;
+	return find_site(b, key, hash);
+}
+
+/* What it had at the peak is kept. */
+static void keep_peak(struct heapbook *b, struct heap_site *s, uint32_t idx)
+{
+	if (s->peak >> 1 != b->peak) {
+		s->peak = b->peak << 1 | (s->peak & HEAP_SITE_DIRTY);
+		s->at_peak.nr = s->allocated.nr - s->freed.nr;
+		s->at_peak.nr_bytes = s->allocated.nr_bytes - s->freed.nr_bytes;
 		if (b->spec.interval_bytes) {
 			struct heap_site_samples *m = &b->samples.p[idx];
 			m->nr_at_peak = m->nr_live;
 			m->at_peak_variance = m->live_variance;
 		}
 	}
-	if (s->dirty_second != b->second + 1) {
-		s->dirty_second = b->second + 1;
+	if (!(s->peak & HEAP_SITE_DIRTY)) {
+		s->peak |= HEAP_SITE_DIRTY;
 		vec_push(&b->dirty, idx);
 	}
+}
+
+/* The site is about to change. */
+static struct heap_site *touch(struct heapbook *b, uint32_t idx)
+{
+	struct heap_site *s = &b->sites.p[idx];
+	if (UNLIKELY(s->peak != (b->peak << 1 | HEAP_SITE_DIRTY)))
+		keep_peak(b, s, idx);
 	return s;
 }
 
@@ -267,8 +311,6 @@ static void add_alloc(struct heapbook *b, uint32_t idx, const struct weight *w)
 	struct heap_site *s = touch(b, idx);
 	s->allocated.nr += w->nr;
 	s->allocated.nr_bytes += w->nr_bytes;
-	s->live.nr += w->nr;
-	s->live.nr_bytes += w->nr_bytes;
 	b->live.nr += w->nr;
 	b->live.nr_bytes += w->nr_bytes;
 	b->info.nr_allocs += w->nr;
@@ -288,8 +330,6 @@ static void add_free(struct heapbook *b, uint32_t idx, const struct weight *w)
 	struct heap_site *s = touch(b, idx);
 	s->freed.nr += w->nr;
 	s->freed.nr_bytes += w->nr_bytes;
-	s->live.nr -= w->nr;
-	s->live.nr_bytes -= w->nr_bytes;
 	b->live.nr -= w->nr;
 	b->live.nr_bytes -= w->nr_bytes;
 	b->info.nr_frees += w->nr;
@@ -300,7 +340,9 @@ static void add_free(struct heapbook *b, uint32_t idx, const struct weight *w)
 		m->freed_variance += w->variance;
 		m->live_variance -= w->variance;
 		if (!m->nr_live) { /* what rounding left */
-			s->live = (struct heap_flow){0};
+			struct heap_flow *told = &b->more.p[idx].told;
+			told->nr = s->freed.nr - s->allocated.nr;
+			told->nr_bytes = s->freed.nr_bytes - s->allocated.nr_bytes;
 			m->live_variance = 0;
 		}
 	}
@@ -395,24 +437,34 @@ static bool is_gone(struct heapbook *b, const struct heapring_event *ev, struct 
 	return true;
 }
 
-static void on_alloc(struct heapbook *b, const struct heapring_event *ev)
+/* What is found out about an event ahead of its turn. */
+struct ahead {
+	uint64_t hash; /* of its address */
+	uint64_t key;  /* ALLOC: of its site, and its hash */
+	uint64_t key_hash;
+	uint32_t site; /* ALLOC: most likely */
+};
+
+static void on_alloc(struct heapbook *b, const struct heapring_event *ev, const struct ahead *a)
 {
 	uint16_t thread = b->thread_of_slot[ev->slot];
-	uint32_t site = find_site(b, ev->stack, thread, heap_size_class(ev->nr_bytes));
+	uint64_t hash = a->hash;
+	uint32_t site = a->site;
+	if (UNLIKELY(b->sites.p[site].key != a->key))
+		site = find_site(b, a->key, a->key_hash);
 	struct weight w = weight_of(b, ev->nr_bytes);
-	struct heapblock *block = heapblocks_find(&b->blocks, ev->addr);
-	bool is_late = UNLIKELY(ev->tsc < b->done_tsc);
-	if (is_late && is_gone(b, ev, block)) {
+	bool is_new;
+	if (UNLIKELY(ev->tsc < b->done_tsc) &&
+	    is_gone(b, ev, heapblocks_find(&b->blocks, ev->addr, hash))) {
 		add_alloc(b, site, &w);
 		add_free(b, site, &w);
 		return;
 	}
-	if (UNLIKELY(block != NULL)) {
+	struct heapblock *block = heapblocks_put(&b->blocks, ev->addr, hash, &is_new);
+	if (UNLIKELY(!is_new)) {
 		b->info.nr_implied++;
 		free_block(b, block);
 		owe(b, ev->addr, ev->tsc);
-	} else {
-		block = heapblocks_add(&b->blocks, ev->addr);
 	}
 	add_alloc(b, site, &w);
 	b->threads.p[thread].last_addr = ev->addr;
@@ -421,7 +473,7 @@ static void on_alloc(struct heapbook *b, const struct heapring_event *ev)
 		add_free(b, site, &w);
 		return;
 	}
-	*block = heapblock_make(ev->addr, ev->nr_bytes, b->second);
+	heapblock_set(block, ev->addr, ev->nr_bytes, b->second);
 	block->site = site;
 	block->stamp = stamp_of(ev->tsc);
 	note_peak(b, ev->tsc);
@@ -443,11 +495,11 @@ static void add_older(struct heapbook *b, const struct heapring_event *ev, uint1
 		(struct heap_orphan){.addr = ev->addr, .tsc = ev->tsc, .thread = thread};
 }
 
-static void on_free(struct heapbook *b, const struct heapring_event *ev)
+static void on_free(struct heapbook *b, const struct heapring_event *ev, uint64_t hash)
 {
 	uint16_t thread = b->thread_of_slot[ev->slot];
 	struct heap_thread *t = &b->threads.p[thread];
-	struct heapblock *block = heapblocks_find(&b->blocks, ev->addr);
+	struct heapblock *block = heapblocks_find(&b->blocks, ev->addr, hash);
 	bool is_late = UNLIKELY(ev->tsc < b->done_tsc);
 	b->info.nr_late += is_late;
 	if (!block || (is_late && is_before(b, ev->tsc, block))) {
@@ -458,14 +510,15 @@ static void on_free(struct heapbook *b, const struct heapring_event *ev)
 	struct weight w = weight_of(b, heapblock_bytes(block));
 	add_free(b, block->site, &w);
 	if (t->last_addr == ev->addr && !b->spec.interval_bytes) {
-		struct heap_site *s = &b->sites.p[block->site];
-		if (s->thread == thread || !s->thread) {
-			s->temporary.nr += w.nr;
-			s->temporary.nr_bytes += w.nr_bytes;
+		uint16_t by = heap_site_thread(&b->sites.p[block->site]);
+		if (by == thread || !by) {
+			struct heap_flow *temporary = &b->more.p[block->site].temporary;
+			temporary->nr += w.nr;
+			temporary->nr_bytes += w.nr_bytes;
 		}
 		t->last_addr = 0;
 	}
-	heapblocks_remove(&b->blocks, block);
+	heapblocks_remove(&b->blocks, block, hash);
 }
 
 static void on_map(struct heapbook *b, const struct heapring_event *ev)
@@ -489,55 +542,59 @@ static void on_map(struct heapbook *b, const struct heapring_event *ev)
 		*sum = INT64_MAX;
 }
 
-/* Where the site of an allocation is looked for. */
-static struct heap_index_slot *index_slot_of(const struct heapbook *b,
-					     const struct heapring_event *ev)
+static bool is_sound(const struct heapbook *b, const struct heapring_event *ev)
 {
-	uint16_t thread = b->thread_of_slot[ev->slot];
-	uint64_t key = site_key(ev->stack, thread, heap_size_class(ev->nr_bytes));
-	return &b->index[index_at(b, key)];
+	return LIKELY(ev->slot < b->spec.nr_slots && ev->addr);
 }
 
-static void prefetch_first(const struct heapbook *b, const struct heapring_event *ev)
+/*
+ * Both tables are larger than what caches hold while the target runs beside us: each place is
+ * asked for some dozens of events before it is needed.
+ */
+static void look_ahead(struct heapbook *b, const struct heapring_event *events, struct ahead *a,
+		       size_t n)
 {
-	heapblocks_prefetch(&b->blocks, ev->addr);
-	if (ev->kind == HEAP_RECORD_ALLOC && ev->slot < b->spec.nr_slots)
-		__builtin_prefetch(index_slot_of(b, ev));
-}
-
-/* What the first one brought says where to go on. */
-static void prefetch_second(const struct heapbook *b, const struct heapring_event *ev)
-{
-	uint32_t site = 0;
-	if (ev->kind == HEAP_RECORD_ALLOC && ev->slot < b->spec.nr_slots) {
-		site = index_slot_of(b, ev)->site; /* or a neighbour's */
-	} else {
-		const struct heapblock *block = heapblocks_find(&b->blocks, ev->addr);
-		site = block ? block->site : 0;
+	for (size_t i = 0; i < n; i++) {
+		const struct heapring_event *ev = &events[i];
+		a[i].hash = heapblocks_hash(&b->blocks, ev->addr);
+		heapblocks_prefetch(&b->blocks, a[i].hash);
+		if (ev->kind != HEAP_RECORD_ALLOC || !is_sound(b, ev))
+			continue;
+		uint16_t thread = b->thread_of_slot[ev->slot];
+		a[i].key = site_key(ev->stack, thread, heap_size_class(ev->nr_bytes));
+		a[i].key_hash = site_hash(b, a[i].key);
+		__builtin_prefetch(&b->index[index_at(b, a[i].key_hash)]);
 	}
-	if (site < b->sites.n) {
-		__builtin_prefetch(&b->sites.p[site], 1);
-		__builtin_prefetch((const char *)&b->sites.p[site] + 64, 1);
+	for (size_t i = 0; i < n; i++) {
+		const struct heapring_event *ev = &events[i];
+		if (ev->kind == HEAP_RECORD_ALLOC && is_sound(b, ev)) {
+			a[i].site = likely_site(b, a[i].key, a[i].key_hash);
+			__builtin_prefetch(&b->sites.p[a[i].site], 1);
+		} else if (ev->kind == HEAP_RECORD_FREE) {
+			/* If it was allocated just now it is not there yet, and near anyway. */
+			const struct heapblock *block =
+				heapblocks_find(&b->blocks, ev->addr, a[i].hash);
+			if (block)
+				__builtin_prefetch(&b->sites.p[block->site], 1);
+		}
 	}
 }
 
 void heapbook_add(struct heapbook *b, const struct heapring_event *events, size_t n)
 {
-	for (size_t i = 0; i < MIN(n, (size_t)AHEAD); i++)
-		prefetch_first(b, &events[i]);
+	struct ahead ahead[AHEAD];
 	for (size_t i = 0; i < n; i++) {
 		const struct heapring_event *ev = &events[i];
-		if (i + AHEAD < n)
-			prefetch_first(b, &events[i + AHEAD]);
-		if (i + AHEAD_SITE < n)
-			prefetch_second(b, &events[i + AHEAD_SITE]);
+		const struct ahead *a = &ahead[i % AHEAD];
+		if (i % AHEAD == 0)
+			look_ahead(b, ev, ahead, MIN(n - i, (size_t)AHEAD));
 		go_on_to(b, ev->tsc);
-		if (ev->slot >= b->spec.nr_slots || !ev->addr)
+		if (!is_sound(b, ev))
 			continue;
 		if (ev->kind == HEAP_RECORD_ALLOC)
-			on_alloc(b, ev);
+			on_alloc(b, ev, a);
 		else if (ev->kind == HEAP_RECORD_FREE)
-			on_free(b, ev);
+			on_free(b, ev, a->hash);
 		else
 			on_map(b, ev);
 		b->done_tsc = MAX(b->done_tsc, ev->tsc);

@@ -14,18 +14,39 @@ struct heap_flow {
 	double nr_bytes;
 };
 
+/*
+ * What an event changes, in one line of memory. What lives is not: it is what lived when rows were
+ * told last, and what was allocated and freed since.
+ */
 struct heap_site {
-	uint32_t stack;
-	uint16_t thread; /* index into threads */
-	uint16_t size_class;
-	uint32_t dirty_second; /* second + 1 in whose list of dirty sites it is */
-	uint64_t peak;         /* of which at_peak is */
-	struct heap_flow live;
-	struct heap_flow at_peak;
+	uint64_t key;             /* stack << 32 | index into threads << 16 | class of sizes */
+	uint64_t peak;            /* of which at_peak is << 1 | is in the list of dirty sites */
+	struct heap_flow at_peak; /* allocated less freed by then; below 0 once that was told */
 	struct heap_flow allocated;
 	struct heap_flow freed;
+};
+_Static_assert(sizeof(struct heap_site) == 64, "a line of memory");
+
+#define HEAP_SITE_DIRTY ((uint64_t)1)
+
+/* The rest of it. */
+struct heap_site_more {
+	struct heap_flow told; /* what lives by what was told */
 	struct heap_flow temporary;
 };
+
+static inline uint32_t heap_site_stack(const struct heap_site *s)
+{
+	return (uint32_t)(s->key >> 32);
+}
+static inline uint16_t heap_site_thread(const struct heap_site *s)
+{
+	return (uint16_t)(s->key >> 16);
+}
+static inline uint16_t heap_site_class(const struct heap_site *s)
+{
+	return (uint16_t)s->key;
+}
 
 /* The same for what is needed where samples are taken only. */
 struct heap_site_samples {
@@ -47,9 +68,8 @@ struct heap_thread {
 };
 
 struct heap_index_slot {
-	uint64_t key; /* 0 = free */
-	uint32_t site;
-	uint32_t pad;
+	uint32_t site; /* its number + 1; 0 = free */
+	uint32_t tag;  /* a part of the key's hash */
 };
 
 struct heap_orphan {
@@ -83,7 +103,13 @@ struct heapbook {
 	uint64_t seed;     /* of hashes: what a target chooses is not to meet in one place */
 	uint64_t nr_looks; /* entries of logs looked at in this second */
 	struct heapblocks blocks;
-	VEC(struct heap_site) sites;
+	struct {
+		struct heap_site *p; /* at the begin of a line */
+		size_t n;
+		size_t cap;
+		void *memory;
+	} sites;
+	VEC(struct heap_site_more) more;       /* parallel */
 	VEC(struct heap_site_samples) samples; /* parallel, where sampled */
 	struct heap_index_slot *index;         /* key of a site -> its number */
 	uint32_t index_log2;
@@ -110,6 +136,15 @@ struct heapbook {
 	double peak_bytes;
 	struct heapbook_info info;
 };
+
+/* What lives of a site now. */
+static inline struct heap_flow heap_site_live(const struct heapbook *b, uint32_t idx)
+{
+	const struct heap_site *s = &b->sites.p[idx];
+	const struct heap_flow *told = &b->more.p[idx].told;
+	return (struct heap_flow){told->nr + s->allocated.nr - s->freed.nr,
+				  told->nr_bytes + s->allocated.nr_bytes - s->freed.nr_bytes};
+}
 
 /* Rows of the second that is being summed up. */
 void heapbook_tell_second(struct heapbook *b);

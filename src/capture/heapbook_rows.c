@@ -20,21 +20,34 @@ static int64_t saturate(double v)
 }
 
 /* The whole part of a sum; what is left goes to the next row. */
-static int64_t take(double *sum)
+static double take(double *sum)
 {
 	double whole = rint(*sum);
 	*sum -= whole;
-	return saturate(whole);
+	return whole;
+}
+
+static struct heap_flow take_flow(struct heap_flow *f)
+{
+	double nr = take(&f->nr);
+	return (struct heap_flow){nr, take(&f->nr_bytes)};
+}
+
+static void add_flow(struct heap_flow *to, const struct heap_flow *more, double factor)
+{
+	to->nr += factor * more->nr;
+	to->nr_bytes += factor * more->nr_bytes;
 }
 
 static struct heapbook_row row_of(const struct heapbook *b, const struct heap_site *s,
 				  uint32_t spec)
 {
-	return (struct heapbook_row){.spec = spec,
-				     .stack = s->stack,
-				     .tid = b->threads.p[s->thread].tid,
-				     .size_class = s->size_class == UINT16_MAX ? 0 : s->size_class,
-				     .time_ns = b->spec.start_ns + (uint64_t)b->second * SECOND_NS};
+	return (struct heapbook_row){
+		.spec = spec,
+		.stack = heap_site_stack(s),
+		.tid = b->threads.p[heap_site_thread(s)].tid,
+		.size_class = heap_site_class(s) == UINT16_MAX ? 0 : heap_site_class(s),
+		.time_ns = b->spec.start_ns + (uint64_t)b->second * SECOND_NS};
 }
 
 static void tell(struct heapbook *b, const struct heapbook_row *row)
@@ -51,14 +64,23 @@ static void tell(struct heapbook *b, const struct heapbook_row *row)
 static void tell_site(struct heapbook *b, uint32_t idx)
 {
 	struct heap_site *s = &b->sites.p[idx];
+	struct heap_site_more *more = &b->more.p[idx];
 	struct heapbook_row a = row_of(b, s, SPEC_HEAP_ALLOCATED);
 	struct heapbook_row f = row_of(b, s, SPEC_HEAP_FREED);
-	a.values[HEAP_ALLOCATED_CALLS] = a.values[HEAP_ALLOCATED_SAMPLES] = take(&s->allocated.nr);
-	a.values[HEAP_ALLOCATED_BYTES] = take(&s->allocated.nr_bytes);
-	a.values[HEAP_ALLOCATED_TEMPORARY] = take(&s->temporary.nr);
-	a.values[HEAP_ALLOCATED_TEMPORARY_BYTES] = take(&s->temporary.nr_bytes);
-	f.values[HEAP_BLOCKS] = f.values[HEAP_SAMPLES] = take(&s->freed.nr);
-	f.values[HEAP_BYTES] = take(&s->freed.nr_bytes);
+	struct heap_flow allocated = take_flow(&s->allocated);
+	struct heap_flow freed = take_flow(&s->freed);
+	struct heap_flow temporary = take_flow(&more->temporary);
+	add_flow(&more->told, &allocated, 1);
+	add_flow(&more->told, &freed, -1);
+	add_flow(&s->at_peak, &allocated, -1);
+	add_flow(&s->at_peak, &freed, 1);
+	s->peak &= ~HEAP_SITE_DIRTY;
+	a.values[HEAP_ALLOCATED_CALLS] = a.values[HEAP_ALLOCATED_SAMPLES] = saturate(allocated.nr);
+	a.values[HEAP_ALLOCATED_BYTES] = saturate(allocated.nr_bytes);
+	a.values[HEAP_ALLOCATED_TEMPORARY] = saturate(temporary.nr);
+	a.values[HEAP_ALLOCATED_TEMPORARY_BYTES] = saturate(temporary.nr_bytes);
+	f.values[HEAP_BLOCKS] = f.values[HEAP_SAMPLES] = saturate(freed.nr);
+	f.values[HEAP_BYTES] = saturate(freed.nr_bytes);
 	if (b->spec.interval_bytes) {
 		struct heap_site_samples *m = &b->samples.p[idx];
 		a.values[HEAP_ALLOCATED_SAMPLES] = (int64_t)m->nr_allocated;
@@ -109,7 +131,7 @@ static void tell_mapped(struct heapbook *b)
 static void note_memory(struct heapbook *b)
 {
 	uint64_t nr = b->blocks.nr_bytes + b->sites.cap * sizeof(*b->sites.p) +
-		      b->samples.cap * sizeof(*b->samples.p) +
+		      b->more.cap * sizeof(*b->more.p) + b->samples.cap * sizeof(*b->samples.p) +
 		      ((uint64_t)sizeof(*b->index) << b->index_log2);
 	b->info.max_bytes = MAX(b->info.max_bytes, nr);
 }
@@ -134,12 +156,16 @@ static void tell_peak(struct heapbook *b)
 {
 	for (uint32_t i = 0; i < b->sites.n; i++) {
 		const struct heap_site *s = &b->sites.p[i];
-		bool is_older = s->peak != b->peak; /* it has not changed since */
-		const struct heap_flow *at = is_older ? &s->live : &s->at_peak;
+		bool is_older = s->peak >> 1 != b->peak; /* it has not changed since */
+		struct heap_flow at = b->more.p[i].told;
+		if (is_older)
+			at = heap_site_live(b, i);
+		else
+			add_flow(&at, &s->at_peak, 1);
 		struct heapbook_row row = row_of(b, s, SPEC_HEAP_PEAK);
 		row.time_ns = b->peak_ns;
-		row.values[HEAP_BLOCKS] = row.values[HEAP_SAMPLES] = saturate(at->nr);
-		row.values[HEAP_BYTES] = saturate(at->nr_bytes);
+		row.values[HEAP_BLOCKS] = row.values[HEAP_SAMPLES] = saturate(at.nr);
+		row.values[HEAP_BYTES] = saturate(at.nr_bytes);
 		if (b->spec.interval_bytes) {
 			const struct heap_site_samples *m = &b->samples.p[i];
 			row.values[HEAP_SAMPLES] = (int64_t)(is_older ? m->nr_live : m->nr_at_peak);
