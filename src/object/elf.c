@@ -18,20 +18,15 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/rd.h"
-#include "base/zio.h"
+#include "object/elfstream.h"
 
-#define SECTIONS_MAX      ((uint64_t)1 << 18)
-#define SEGMENTS_MAX      ((uint64_t)1 << 12)
-#define NAMES_MAX         ((uint64_t)64 << 20)
-#define SECTION_BYTES_MAX ((uint64_t)4 << 30)
-#define NAME_MAX_BYTES    1024
-#define NOTE_BYTES_MAX    ((uint64_t)64 << 10)
-#define NOTES_MAX         256
-/* What may come out of a compressed section: real ones stay under 20 times their size. */
-#define INFLATE_RATIO_MAX 200
-#define INFLATE_FREE      ((uint64_t)16 << 20)
-#define PAGE_BYTES        ((uint64_t)4096)
+#define SECTIONS_MAX   ((uint64_t)1 << 18)
+#define SEGMENTS_MAX   ((uint64_t)1 << 12)
+#define NAMES_MAX      ((uint64_t)64 << 20)
+#define NAME_MAX_BYTES 1024
+#define NOTE_BYTES_MAX ((uint64_t)64 << 10)
+#define NOTES_MAX      256
+#define PAGE_BYTES     ((uint64_t)4096)
 
 struct cell { /* the bytes of a section that were asked for */
 	struct buf bytes;
@@ -337,6 +332,15 @@ const struct elf_section *elf_section(const struct elf *e, const char *name)
 	return NULL;
 }
 
+const struct elf_section *elf_debug_section(const struct elf *e, const char *name)
+{
+	const struct elf_section *s = elf_section(e, name);
+	if (s || strncmp(name, ".debug_", 7) != 0)
+		return s;
+	char *old CLEANUP(free_p) = xasprintf(".z%s", name + 1);
+	return elf_section(e, old);
+}
+
 int elf_stat(const struct elf *e, struct stat *ret_st)
 {
 	if (e->fd < 0)
@@ -352,71 +356,21 @@ size_t elf_build_id(const struct elf *e, uint8_t to[ELF_BUILD_ID_MAX])
 
 /* ---- section bytes ---- */
 
-static int inflate(struct buf *to, enum zkind kind, struct sv from, uint64_t nr_plain,
-		   struct err *err)
-{
-	if (nr_plain > SECTION_BYTES_MAX || nr_plain > from.n * INFLATE_RATIO_MAX + INFLATE_FREE)
-		return err_set(err, -EFBIG, "%zu bytes claim to hold %" PRIu64, from.n, nr_plain);
-	/* Room for all of it plus the decoder's step: no copy on the way. */
-	(void)buf_reserve(to, (size_t)nr_plain + ((size_t)256 << 10) + 1);
-	int rc = zio_decompress(to, kind, from.p, from.n, (size_t)nr_plain, err);
-	if (rc)
-		return rc;
-	if (to->n != nr_plain)
-		return err_set(err, -EBADMSG, "decompressed to %zu bytes instead of %" PRIu64,
-			       to->n, nr_plain);
-	return 0;
-}
-
-/* SHF_COMPRESSED: an Elf64_Chdr, then the stream (gABI, section compression). */
-static int inflate_chdr(struct buf *to, struct sv raw, struct err *err)
-{
-	struct rd r = rd_from(raw.p, raw.n);
-	uint32_t type = rd_u32(&r);
-	rd_skip(&r, 4);
-	uint64_t nr_plain = rd_u64(&r);
-	rd_skip(&r, 8);
-	if (r.is_bad)
-		return err_set(err, -EBADMSG, "compression header is cut off");
-	struct sv from = sv_from((const char *)r.p, rd_left(&r));
-	if (type == ELFCOMPRESS_ZLIB)
-		return inflate(to, ZKIND_ZLIB, from, nr_plain, err);
-	if (type == 2) /* ELFCOMPRESS_ZSTD: not in Debian 12's elf.h */
-		return inflate(to, ZKIND_ZSTD, from, nr_plain, err);
-	return err_set(err, -ENOTSUP, "unknown section compression %u", type);
-}
-
-/* .zdebug_*: "ZLIB", the size in big-endian, then the stream (old GNU extension). */
-static int inflate_zdebug(struct buf *to, struct sv raw, struct err *err)
-{
-	if (raw.n < 12 || memcmp(raw.p, "ZLIB", 4))
-		return err_set(err, -EBADMSG, "no ZLIB header");
-	uint64_t nr_plain;
-	memcpy(&nr_plain, raw.p + 4, sizeof(nr_plain));
-	nr_plain = __builtin_bswap64(nr_plain);
-	return inflate(to, ZKIND_ZLIB, sv_from_idx(raw, 12), nr_plain, err);
-}
-
 static int read_section(const struct elf *e, const struct elf_section *s, struct buf *to,
 			struct err *err)
 {
-	if (s->nr_bytes > SECTION_BYTES_MAX || s->offset > e->nr_bytes ||
-	    s->nr_bytes > e->nr_bytes - s->offset)
-		return err_set(err, -ENODATA, "its %" PRIu64 " bytes pass the end of the file",
-			       s->nr_bytes);
-	CLEANUP(buf_release) struct buf raw = {0};
-	size_t n = (size_t)s->nr_bytes;
-	int rc = elf_read(e, buf_reserve(&raw, n), n, s->offset, err);
+	CLEANUP(elf_stream_free_p) struct elf_stream *stream = NULL;
+	int rc = elf_stream_open(&stream, e, s, err);
 	if (rc)
 		return rc;
-	raw.n = n;
-	if (s->flags & SHF_COMPRESSED)
-		return inflate_chdr(to, buf_sv(&raw), err);
-	if (sv_has_prefix(s->name, SV(".zdebug_")))
-		return inflate_zdebug(to, buf_sv(&raw), err);
-	*to = raw;
-	raw = (struct buf){0};
-	return 0;
+	size_t n = (size_t)elf_stream_nr_bytes(stream);
+	elf_stream_sum(stream);
+	rc = elf_stream_read(stream, buf_reserve(to, n), n, 0, err);
+	if (!rc)
+		rc = elf_stream_finish(stream, err);
+	if (!rc)
+		to->n = n;
+	return rc;
 }
 
 int elf_section_read(const struct elf *e, const struct elf_section *s, struct buf *to,
@@ -453,11 +407,7 @@ int elf_section_bytes(struct elf *e, const struct elf_section *s, struct sv *ret
 
 int elf_named_bytes(struct elf *e, const char *name, struct sv *ret_bytes, struct err *err)
 {
-	const struct elf_section *s = elf_section(e, name);
-	if (!s && !strncmp(name, ".debug_", 7)) {
-		char *old CLEANUP(free_p) = xasprintf(".z%s", name + 1);
-		s = elf_section(e, old);
-	}
+	const struct elf_section *s = elf_debug_section(e, name);
 	if (!s) {
 		*ret_bytes = SV("");
 		return 0;

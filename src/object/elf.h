@@ -64,6 +64,8 @@ const struct elf_segment *elf_segments(const struct elf *e, size_t *ret_nr);
 const struct elf_section *elf_sections(const struct elf *e, size_t *ret_nr);
 /* First section of that name that has bytes in this file (SHT_NOBITS does not count), or NULL. */
 const struct elf_section *elf_section(const struct elf *e, const char *name);
+/* The same, and .zdebug_* for .debug_*. */
+const struct elf_section *elf_debug_section(const struct elf *e, const char *name);
 /*
  * The section's bytes, decompressed (SHF_COMPRESSED zlib and zstd, and old .zdebug), cached for
  * the image's life. Borrowed. Relocations of ET_REL files are not applied.

@@ -20,13 +20,19 @@
 #include "base/work.h"
 #include "symbol/dwarf_file.h"
 #include "symbol/dwarf_index.h"
+#include "symbol/dwarf_part.h"
 #include "symbol/dwarf_query.h"
 #include "symbol/dwarf_sections.h"
 
 /* Less of .debug_info is read sooner than a thread starts. */
 #define BYTES_PER_THREAD_MIN ((uint64_t)128 << 10)
 
+enum loaded { LOADED_NOTHING, LOADED_PART, LOADED_WHOLE };
+
 struct dwarf {
+	struct elf *elf; /* borrowed; NULL: sections in memory */
+	enum loaded loaded;
+	struct dw_part part;
 	struct dw_file main;
 	struct dw_file alt;
 	struct elf *alt_elf;
@@ -98,39 +104,51 @@ static struct dwarf *dwarf_alloc(const char *path, const struct debug_search *se
 	return d;
 }
 
-static void index_units(struct dwarf *d)
+static void build_index(struct dwarf *d)
 {
-	dw_file_index(&d->alt);
-	dw_file_index(&d->main);
 	d->workers[0].abbrevs.budget_bytes =
 		4 * (uint64_t)d->main.sec[DW_SEC_ABBREV].n + (64 << 20);
 	dw_index_build(&d->index, &d->main, &d->workers[0].abbrevs, d->min_vaddr);
 }
 
+static void index_units(struct dwarf *d)
+{
+	dw_file_index(&d->alt);
+	dw_file_index(&d->main);
+	build_index(d);
+	d->loaded = LOADED_WHOLE;
+}
+
+static int load_whole(struct dwarf *d, struct err *err)
+{
+	int r = dw_file_load(&d->main, d->elf, false, err);
+	if (r < 0)
+		return r;
+	load_alt(d, d->elf);
+	index_units(d);
+	if (has_split_units(&d->main))
+		dw_package_open(&d->package, d->path, d->search);
+	return 0;
+}
+
 int dwarf_new(struct dwarf **ret_d, struct elf *elf, const char *path,
 	      const struct debug_search *search, unsigned nr_threads, struct err *err)
 {
-	struct sv info;
-	int r = elf_named_bytes(elf, ".debug_info", &info, err);
-	if (r < 0)
-		return err_wrap(err, "reading '.debug_info'");
-	if (!info.n) {
+	const struct elf_section *info = elf_debug_section(elf, ".debug_info");
+	if (!info) {
 		*ret_d = NULL;
 		return 0;
 	}
 	struct dwarf *d = dwarf_alloc(path, search, nr_threads);
-	r = dw_file_load(&d->main, elf, false, err);
-	if (r < 0) {
-		dwarf_free(d);
-		return r;
-	}
+	d->elf = elf;
 	d->min_vaddr = lowest_code(elf);
-	load_alt(d, elf);
-	index_units(d);
-	if (has_split_units(&d->main))
-		dw_package_open(&d->package, d->path, search);
-	*ret_d = d;
-	return 0;
+	/* What can be loaded in part waits for the first query. */
+	int r = dw_part_is_possible(elf) ? 0 : load_whole(d, err);
+	if (r < 0)
+		dwarf_free(d);
+	else
+		*ret_d = d;
+	return r;
 }
 
 struct dwarf *dwarf_new_sections(const struct sv sections[DW_SEC_NR], const struct sv *alt,
@@ -160,6 +178,7 @@ void dwarf_free(struct dwarf *d)
 	dw_file_release(&d->alt);
 	elf_free_p(&d->alt_elf);
 	dw_package_release(&d->package);
+	dw_part_release(&d->part);
 	free(d->path);
 	free(d);
 }
@@ -309,6 +328,74 @@ static void give_results(struct query *q, size_t nr, dwarf_result_fn result, voi
 	vec_release(&frames);
 }
 
+/* ---- loading ---- */
+
+/* All that was made from what is loaded; what was counted stays. */
+static void forget_loaded(struct dwarf *d)
+{
+	for (unsigned i = 0; i < d->nr_workers; i++) {
+		struct dwarf_stats stats = d->workers[i].stats;
+		dw_worker_release(&d->workers[i]);
+		dw_worker_init(&d->workers[i]);
+		d->workers[i].stats = stats;
+	}
+	dw_index_release(&d->index);
+	dw_file_release(&d->main);
+	d->main = (struct dw_file){0};
+	dw_part_release(&d->part);
+}
+
+static bool load_part(struct dwarf *d, const struct dw_part_wish *wish)
+{
+	if (!dw_part_load(&d->part, &d->main, d->elf, wish))
+		return false;
+	build_index(d);
+	dw_hits hits = {0};
+	dw_index_find(&d->index, wish->vaddrs, wish->nr_vaddrs, &hits);
+	size_t nr_found = 0;
+	for (size_t i = 0; i < hits.n; i++)
+		nr_found += !i || hits.p[i].query != hits.p[i - 1].query;
+	vec_release(&hits);
+	/* The units must agree with the aranges that named them. */
+	return nr_found >= d->part.nr_covered;
+}
+
+/* A file that cannot be read whole answers nothing; symbols still do. */
+static void reload_whole(struct dwarf *d)
+{
+	forget_loaded(d);
+	if (load_whole(d, NULL))
+		d->main.nr_units_bad++;
+	d->loaded = LOADED_WHOLE;
+}
+
+/* A part serves one query: who asks on and on needs most of the file sooner or later. */
+static void load_for(struct dwarf *d, const struct dw_part_wish *wish)
+{
+	if (d->loaded == LOADED_WHOLE)
+		return;
+	if (d->loaded == LOADED_NOTHING && load_part(d, wish))
+		d->loaded = LOADED_PART;
+	else
+		reload_whole(d);
+}
+
+static void run_query(struct query *q, const uint64_t *vaddrs, size_t nr)
+{
+	struct dwarf *d = q->d;
+	dw_index_find(&d->index, vaddrs, nr, &q->hits);
+	group_by_unit(q, vaddrs);
+	run_jobs(q);
+	if (!atomic_load(&d->part.is_missed))
+		return;
+	/* Something refers into a unit that was not loaded. */
+	struct dw_env env = q->env;
+	query_release(q);
+	*q = (struct query){.d = d, .env = env};
+	reload_whole(d);
+	run_query(q, vaddrs, nr);
+}
+
 int dwarf_query(struct dwarf *d, const uint64_t *vaddrs, size_t nr, unsigned flags,
 		dwarf_result_fn result, void *ctx, struct err *err)
 {
@@ -317,6 +404,8 @@ int dwarf_query(struct dwarf *d, const uint64_t *vaddrs, size_t nr, unsigned fla
 	for (size_t i = 1; i < nr; i++)
 		ASSERT(vaddrs[i - 1] <= vaddrs[i]);
 
+	const struct dw_part_wish wish = {vaddrs, nr, d->min_vaddr, !(flags & DWARF_NO_LINES)};
+	load_for(d, &wish);
 	CLEANUP(query_release) struct query q = {.d = d};
 	q.env = (struct dw_env){.main = &d->main,
 				.package = &d->package,
@@ -324,9 +413,7 @@ int dwarf_query(struct dwarf *d, const uint64_t *vaddrs, size_t nr, unsigned fla
 				.search = d->search,
 				.min_vaddr = d->min_vaddr,
 				.flags = flags};
-	dw_index_find(&d->index, vaddrs, nr, &q.hits);
-	group_by_unit(&q, vaddrs);
-	run_jobs(&q);
+	run_query(&q, vaddrs, nr);
 	give_results(&q, nr, result, ctx);
 	for (unsigned i = 0; i < d->nr_workers; i++)
 		arena_release(&d->workers[i].path_text);

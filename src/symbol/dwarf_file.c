@@ -92,7 +92,11 @@ static const struct dw_unit *first_unit_behind(const struct dw_file *f, uint64_t
 const struct dw_unit *dw_unit_at(const struct dw_file *f, uint64_t offset)
 {
 	const struct dw_unit *u = first_unit_behind(f, offset);
-	return u && u->die_offset <= offset ? u : NULL;
+	if (u && u->die_offset <= offset)
+		return u;
+	if (f->is_missed)
+		atomic_store_explicit(f->is_missed, true, memory_order_relaxed);
+	return NULL;
 }
 
 const struct dw_unit *dw_unit_from_header(const struct dw_file *f, uint64_t offset)
@@ -220,40 +224,72 @@ static bool is_type_unit(const struct dw_unit *u)
 	return u->type == DW_UT_type || u->type == DW_UT_split_type;
 }
 
+/* Where the unit at u->offset ends; false if that cannot be. */
+static bool read_extent(struct dw_unit *u, struct rd *ret_body)
+{
+	struct rd r = dw_section_rd(u->file, DW_SEC_INFO, u->offset);
+	const uint8_t *start = r.p - u->offset;
+	u->offset_bytes = 4;
+	uint64_t nr_bytes = rd_u32(&r);
+	if (nr_bytes == 0xffffffff) {
+		u->offset_bytes = 8;
+		nr_bytes = rd_u64(&r);
+	}
+	if (r.is_bad || nr_bytes > rd_left(&r))
+		return false;
+	*ret_body = rd_sub(&r, nr_bytes);
+	u->end = (uint64_t)(r.p - start);
+	return true;
+}
+
+/* What follows the unit's length, up to the top DIE. */
+static bool read_body(struct rd *body, struct dw_unit *u)
+{
+	if (!read_header(body, u))
+		return false;
+	u->die_offset = u->end - rd_left(body);
+	if (u->version == 5) { /* of a .dwo, which has no DW_AT_*_base */
+		u->str_offsets_base = u->offset_bytes == 8 ? 16 : 8;
+		u->rnglists_base = u->offset_bytes == 8 ? 20 : 12;
+		u->addr_base = 8;
+	}
+	return true;
+}
+
+static struct dw_unit unit_from(const struct dw_file *f, uint64_t offset)
+{
+	return (struct dw_unit){
+		.file = f, .addr_file = f, .stmt_list = DW_NO_OFFSET, .offset = offset};
+}
+
+bool dw_unit_read_header(struct dw_unit *ret_u, const struct dw_file *f, uint64_t offset)
+{
+	struct rd body;
+	struct dw_unit u = unit_from(f, offset);
+	if (!read_extent(&u, &body) || !read_body(&body, &u))
+		return false;
+	*ret_u = u;
+	return true;
+}
+
 void dw_file_index(struct dw_file *f)
 {
-	struct rd r = dw_section_rd(f, DW_SEC_INFO, 0);
-	const uint8_t *start = r.p;
-
-	while (rd_left(&r) && f->units.n < DW_NR_UNITS_MAX) {
-		struct dw_unit u = {.file = f, .addr_file = f, .stmt_list = DW_NO_OFFSET};
-		u.offset = (uint64_t)(r.p - start);
-		u.offset_bytes = 4;
-		uint64_t nr_bytes = rd_u32(&r);
-		if (nr_bytes == 0xffffffff) {
-			u.offset_bytes = 8;
-			nr_bytes = rd_u64(&r);
-		}
-		if (r.is_bad || nr_bytes > rd_left(&r)) {
+	for (uint64_t at = 0; at < f->sec[DW_SEC_INFO].n && f->units.n < DW_NR_UNITS_MAX;) {
+		struct rd body;
+		struct dw_unit u = unit_from(f, at);
+		if (!read_extent(&u, &body)) {
 			f->nr_units_bad++;
 			return;
 		}
-		struct rd body = rd_sub(&r, nr_bytes);
-		u.end = (uint64_t)(r.p - start);
-		if (!nr_bytes) /* padding between units */
+		at = u.end;
+		if (!rd_left(&body)) /* padding between units */
 			continue;
-		if (!read_header(&body, &u)) {
+		if (!read_body(&body, &u)) {
 			f->nr_units_bad++;
 			continue;
 		}
 		if (is_type_unit(&u))
 			continue;
-		u.die_offset = (uint64_t)(body.p - start);
-		if (u.version == 5) { /* of a .dwo, which has no DW_AT_*_base */
-			u.str_offsets_base = u.offset_bytes == 8 ? 16 : 8;
-			u.rnglists_base = u.offset_bytes == 8 ? 20 : 12;
-			u.addr_base = 8;
-		}
 		if (!dw_unit_read_top(&u)) {
 			f->nr_units_bad++;
 			continue;

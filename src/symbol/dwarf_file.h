@@ -12,6 +12,7 @@
 #define ASSAY_SYMBOL_DWARF_FILE_H
 
 #include <dwarf.h>
+#include <stdatomic.h>
 
 #include "base/base.h"
 #include "base/err.h"
@@ -79,6 +80,8 @@ struct dw_file {
 	uint32_t number;           /* tells files apart in memo keys */
 	bool is_dwo;               /* sections are the .dwo kind */
 	uint64_t nr_units_bad;
+	/* Where only some units are loaded: set when one of the others was asked for. Else NULL. */
+	atomic_bool *is_missed;
 };
 
 /* Slots: the attributes that somebody reads. */
@@ -147,7 +150,9 @@ void dw_file_release(struct dw_file *f);
 const struct dw_unit *dw_unit_at(const struct dw_file *f, uint64_t offset);
 /* The unit whose header starts there, or NULL. */
 const struct dw_unit *dw_unit_from_header(const struct dw_file *f, uint64_t offset);
-/* Reads the top DIE again after bases were inherited from a skeleton. False if damaged. */
+/* Extent and header of the unit at @offset, not its top DIE. False if damaged. */
+bool dw_unit_read_header(struct dw_unit *ret_u, const struct dw_file *f, uint64_t offset);
+/* Reads the top DIE, also again after bases were inherited from a skeleton. False if damaged. */
 bool dw_unit_read_top(struct dw_unit *u);
 
 /* Reader over the unit's bytes from @offset to the unit's end; bad if outside. */

@@ -37,43 +37,21 @@ static void add_piece(void *ctx, uint64_t lo, uint64_t hi)
 		vec_push(&a->x->pieces, (struct dw_piece){lo, hi, a->unit});
 }
 
-/* DWARF 5 section 6.1.2. Units by their offset in .debug_info. */
 static void add_aranges(struct adder *a, const struct dw_file *f, const bool *is_silent,
 			bool *has_aranges)
 {
-	struct rd r = dw_section_rd(f, DW_SEC_ARANGES, 0);
-	while (rd_left(&r)) {
-		unsigned offset_bytes = 4;
-		const uint8_t *start = r.p;
-		uint64_t nr_bytes = rd_u32(&r);
-		if (nr_bytes == 0xffffffff) {
-			offset_bytes = 8;
-			nr_bytes = rd_u64(&r);
-		}
-		struct rd set = rd_sub(&r, nr_bytes);
-		unsigned version = rd_u16(&set);
-		uint64_t info_offset = dw_rd_offset(&set, offset_bytes);
-		unsigned addr_bytes = rd_u8(&set);
-		unsigned segment_bytes = rd_u8(&set);
-		if (set.is_bad)
-			return;
-		const struct dw_unit *u = dw_unit_from_header(f, info_offset);
-		if (version != 2 || addr_bytes != 8 || segment_bytes || !u ||
-		    !is_silent[u - f->units.p])
+	struct dw_aranges it;
+	struct dw_arange range;
+	const struct dw_unit *u = NULL;
+	dw_aranges_init(&it, f);
+	while (dw_aranges_next(&it, &range)) {
+		if (!u || u->offset != range.unit_offset)
+			u = dw_unit_from_header(f, range.unit_offset);
+		if (!u || !is_silent[u - f->units.p])
 			continue;
 		a->unit = (uint32_t)(u - f->units.p);
-		/* Tuples are aligned to their size from the start of the set. */
-		size_t nr_header = (size_t)(set.p - start);
-		rd_skip(&set, (16 - nr_header % 16) % 16);
-		while (rd_left(&set) >= 16) {
-			uint64_t lo = rd_u64(&set);
-			uint64_t nr = rd_u64(&set);
-			if (!lo && !nr)
-				break;
-			has_aranges[a->unit] = true;
-			if (lo + nr > lo)
-				add_piece(a, lo, lo + nr);
-		}
+		has_aranges[a->unit] = true;
+		add_piece(a, range.lo, range.hi);
 	}
 }
 

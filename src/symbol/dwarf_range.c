@@ -153,3 +153,52 @@ bool dw_ranges_next(struct dw_ranges *it, uint64_t *ret_lo, uint64_t *ret_hi)
 	}
 	return false;
 }
+
+void dw_aranges_init(struct dw_aranges *it, const struct dw_file *f)
+{
+	*it = (struct dw_aranges){.r = dw_section_rd(f, DW_SEC_ARANGES, 0)};
+}
+
+/* The next set whose tuples can be read (DWARF 5 section 6.1.2). */
+static bool next_set(struct dw_aranges *it)
+{
+	while (rd_left(&it->r)) {
+		unsigned offset_bytes = 4;
+		const uint8_t *start = it->r.p;
+		uint64_t nr_bytes = rd_u32(&it->r);
+		if (nr_bytes == 0xffffffff) {
+			offset_bytes = 8;
+			nr_bytes = rd_u64(&it->r);
+		}
+		it->set = rd_sub(&it->r, nr_bytes);
+		unsigned version = rd_u16(&it->set);
+		it->unit_offset = dw_rd_offset(&it->set, offset_bytes);
+		unsigned addr_bytes = rd_u8(&it->set);
+		unsigned segment_bytes = rd_u8(&it->set);
+		if (it->set.is_bad)
+			return false;
+		if (version != 2 || addr_bytes != 8 || segment_bytes)
+			continue;
+		/* Tuples are aligned to their size from the start of the set. */
+		size_t nr_header = (size_t)(it->set.p - start);
+		rd_skip(&it->set, (16 - nr_header % 16) % 16);
+		return true;
+	}
+	return false;
+}
+
+bool dw_aranges_next(struct dw_aranges *it, struct dw_arange *ret_range)
+{
+	for (;;) {
+		while (rd_left(&it->set) >= 16) {
+			uint64_t lo = rd_u64(&it->set);
+			uint64_t nr = rd_u64(&it->set);
+			if (!lo && !nr)
+				break;
+			*ret_range = (struct dw_arange){it->unit_offset, lo, lo + nr};
+			return true;
+		}
+		if (!next_set(it))
+			return false;
+	}
+}

@@ -29,4 +29,20 @@ void dw_ranges_init_unit(struct dw_ranges *it, const struct dw_unit *u);
 /* The next non-empty range; false at the end or at damage. */
 bool dw_ranges_next(struct dw_ranges *it, uint64_t *ret_lo, uint64_t *ret_hi);
 
+/* .debug_aranges: code by unit. What compilers wrote; it need not name all units. */
+struct dw_arange {
+	uint64_t unit_offset; /* of its header in .debug_info */
+	uint64_t lo, hi;      /* hi <= lo: empty, or damage */
+};
+
+struct dw_aranges {
+	struct rd r;
+	struct rd set;
+	uint64_t unit_offset;
+};
+
+void dw_aranges_init(struct dw_aranges *it, const struct dw_file *f);
+/* False at the end, or where the section is damaged. */
+bool dw_aranges_next(struct dw_aranges *it, struct dw_arange *ret_range);
+
 #endif

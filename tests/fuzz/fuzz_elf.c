@@ -8,6 +8,7 @@
 #include "object/debugfile.h"
 #include "object/elf.h"
 #include "symbol/callscan.h"
+#include "symbol/dwarf.h"
 #include "symbol/plt.h"
 #include "object/sdtnotes.h"
 #include "symbol/symtab.h"
@@ -71,6 +72,28 @@ static int touch_note(void *ctx, const struct sdt_note *note, struct err *err)
 	return 0;
 }
 
+static void take_frames(void *ctx, size_t query, const struct dwarf_frame *frames, size_t nr)
+{
+	(void)ctx;
+	for (size_t i = 0; i < nr; i++)
+		sink += query + hash_bytes(frames[i].linkage.p, frames[i].linkage.n) +
+			hash_bytes(frames[i].file.p, frames[i].file.n);
+}
+
+/* The units of a few addresses, then the whole of them. */
+static void touch_dwarf(struct elf *e)
+{
+	struct dwarf *d = NULL;
+	uint64_t vaddrs[16];
+	if (dwarf_new(&d, e, "none", NULL, 1, NULL) || !d)
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(vaddrs); i++)
+		vaddrs[i] = elf_entry(e) + i * 3;
+	for (size_t nr = 1; nr <= ARRAY_LEN(vaddrs); nr *= 16)
+		(void)dwarf_query(d, vaddrs, nr, 0, take_frames, NULL, NULL);
+	dwarf_free(d);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	CLEANUP(elf_free_p) struct elf *e = NULL;
@@ -79,6 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		return 0;
 	touch_sections(e);
 	touch_addresses(e);
+	touch_dwarf(e);
 	(void)debugfile_mini(&mini, e, NULL);
 	(void)sdt_notes(e, touch_note, NULL, NULL);
 	struct symtab *t = symtab_new();

@@ -74,9 +74,13 @@ static void check_fixture(const char *name, unsigned nr_threads)
 	struct elf *e = NULL;
 	struct dwarf *d = open_fixture(&e, name, nr_threads);
 	struct answers a = {.vaddrs = v.p};
-	CHECK(!dwarf_query(d, v.p, v.n, 0, take, &a, NULL));
-	if (strcmp(buf_str(&a.text), buf_str(&exp)))
-		tap_fail(__FILE__, __LINE__, "%s: got\n%s", name, buf_str(&a.text));
+	/* From the units of the addresses, where these can be told; then from the whole file. */
+	for (int i = 0; i < 2; i++) {
+		buf_clear(&a.text);
+		CHECK(!dwarf_query(d, v.p, v.n, 0, take, &a, NULL));
+		if (strcmp(buf_str(&a.text), buf_str(&exp)))
+			tap_fail(__FILE__, __LINE__, "%s: got\n%s", name, buf_str(&a.text));
+	}
 	struct dwarf_stats st = dwarf_stats(d);
 	CHECK_U64(st.nr_units_bad, 0);
 	CHECK_U64(st.nr_dwo_missing, 0);
@@ -99,6 +103,36 @@ TEST(dwarf_64_bit_mixed_versions_types_and_discarded_code)
 	static const char *const names[] = {"gcc64", "mixed", "types", "lld"};
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		check_fixture(names[i], 2);
+}
+
+TEST(dwarf_names_in_units_without_code_are_found)
+{
+	check_fixture("lto", 1);
+	check_fixture("lto", 3);
+}
+
+static void ignore(void *ctx, size_t query, const struct dwarf_frame *frames, size_t nr)
+{
+	(void)ctx, (void)query, (void)frames, (void)nr;
+}
+
+TEST(dwarf_loads_the_units_of_the_addresses_alone)
+{
+	CLEANUP(buf_release) struct buf exp = {0};
+	CHECK(!file_read(&exp, FIXTURES "gcc5.exp", 1 << 20, NULL));
+	vaddr_vec v = read_vaddrs(buf_sv(&exp));
+	CHECK(v.n > 20);
+	for (size_t i = 0; i < v.n; i++) {
+		struct elf *e = NULL;
+		struct dwarf *d = open_fixture(&e, "gcc5", 1);
+		CHECK(!dwarf_query(d, &v.p[i], 1, 0, ignore, NULL, NULL));
+		CHECK_U64(dwarf_stats(d).nr_units, 1);
+		CHECK(!dwarf_query(d, v.p, v.n, 0, ignore, NULL, NULL));
+		CHECK_U64(dwarf_stats(d).nr_units, 2);
+		dwarf_free(d);
+		elf_free(e);
+	}
+	vec_release(&v);
 }
 
 TEST(dwarf_split_units_are_found_beside_and_in_packages)
