@@ -36,8 +36,8 @@ bool faults_choose(struct assay_bpf *skel, bool is_wanted)
 	return has_begin;
 }
 
-static int attach_one(struct faults *f, const struct bpf_program *p, uint64_t config, int cpu,
-		      struct err *err)
+int faults_attach_event(struct bpf_link **ret_link, const struct bpf_program *p, uint64_t config,
+			int cpu, struct err *err)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
@@ -45,18 +45,27 @@ static int attach_one(struct faults *f, const struct bpf_program *p, uint64_t co
 		.config = config,
 		.sample_period = 1,
 	};
+	*ret_link = NULL;
 	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0)
 		return errno == ENODEV ? 0
 				       : err_sys(err, "cannot count page faults on CPU %d", cpu);
-	struct bpf_link *link = bpf_program__attach_perf_event(p, fd);
-	if (!link) {
-		int rc = err_sys(err, "cannot put a program behind page faults on CPU %d", cpu);
-		close(fd);
-		return rc;
-	}
-	vec_push(&f->links, link); /* and the descriptor with it */
-	return 0;
+	*ret_link = bpf_program__attach_perf_event(p, fd);
+	if (*ret_link)
+		return 0;
+	int rc = err_sys(err, "cannot put a program behind page faults on CPU %d", cpu);
+	close(fd);
+	return rc;
+}
+
+static int attach_one(struct faults *f, const struct bpf_program *p, uint64_t config, int cpu,
+		      struct err *err)
+{
+	struct bpf_link *link;
+	int rc = faults_attach_event(&link, p, config, cpu, err);
+	if (link)
+		vec_push(&f->links, link);
+	return rc;
 }
 
 int faults_attach(struct faults **ret_f, struct assay_bpf *skel, struct err *err)

@@ -16,6 +16,15 @@ struct faults;
  * the kernel tells where faults begin, which is what gives their time.
  */
 bool faults_choose(struct assay_bpf *skel, bool is_wanted);
+struct bpf_link;
+struct bpf_program;
+
+/*
+ * A program behind a software event that counts each time (PERF_COUNT_SW_*) on one CPU. *ret_link
+ * owns the descriptor; NULL: the CPU is offline.
+ */
+int faults_attach_event(struct bpf_link **ret_link, const struct bpf_program *p, uint64_t config,
+			int cpu, struct err *err);
 /* After engine_load. */
 int faults_attach(struct faults **ret_f, struct assay_bpf *skel, struct err *err);
 /* Detaches. NULL is fine. */

@@ -9,12 +9,11 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/vec.h"
 #include "capture/btfhas.h"
+#include "capture/faults.h"
 #include "capture/letgo.h"
 #include "capture/skeleton.h"
 #include "host/tracefs.h"
@@ -42,24 +41,11 @@ bool heapgrowth_choose(struct assay_bpf *skel, bool is_wanted)
 static int attach_faults(struct heapgrowth *g, const struct bpf_program *p, uint64_t config,
 			 int cpu, struct err *err)
 {
-	struct perf_event_attr attr = {
-		.size = sizeof(attr),
-		.type = PERF_TYPE_SOFTWARE,
-		.config = config,
-		.sample_period = 1,
-	};
-	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-	if (fd < 0)
-		return errno == ENODEV ? 0
-				       : err_sys(err, "cannot count page faults on CPU %d", cpu);
-	struct bpf_link *link = bpf_program__attach_perf_event(p, fd);
-	if (!link) {
-		int rc = err_sys(err, "cannot put a program behind page faults on CPU %d", cpu);
-		close(fd);
-		return rc;
-	}
-	vec_push(&g->links, link); /* and the descriptor with it */
-	return 0;
+	struct bpf_link *link;
+	int rc = faults_attach_event(&link, p, config, cpu, err);
+	if (link)
+		vec_push(&g->links, link);
+	return rc;
 }
 
 static int attach_call(struct heapgrowth *g, const struct bpf_program *p, const char *way,

@@ -273,13 +273,10 @@ int folded_read(struct profile *p, const struct format_input *in,
 		const struct format_options *options, struct err *err)
 {
 	CLEANUP(buf_release) struct buf all = {0};
-	struct sv text = in->head;
-	if (in->fd >= 0) {
-		int rc = format_input_read_all(in, &all, FILE_LIMIT, err);
-		if (rc)
-			return rc;
-		text = buf_sv(&all);
-	}
+	struct sv text;
+	int rc = format_input_text(in, &all, &text, err);
+	if (rc)
+		return rc;
 	CLEANUP(reader_release) struct folded_reader r = {.p = p, .options = &options->folded};
 	r.is_difference = has_two_counts(text);
 	const char *event = options->folded.read_event;

@@ -149,6 +149,14 @@ int format_input_read_all(const struct format_input *in, struct buf *to, size_t 
 	return in->fd < 0 ? 0 : file_read_fd(to, in->fd, limit, err);
 }
 
+int format_input_text(const struct format_input *in, struct buf *all, struct sv *ret_text,
+		      struct err *err)
+{
+	int rc = in->fd < 0 ? 0 : format_input_read_all(in, all, FILE_LIMIT, err);
+	*ret_text = in->fd < 0 ? in->head : buf_sv(all);
+	return rc;
+}
+
 /* ---- events ------------------------------------------------------------------------------- */
 
 bool format_is_event(struct sv name, const char *want)

@@ -92,5 +92,8 @@ bool format_is_event(struct sv name, const char *want);
 /* Reads the whole of an input (of at most limit bytes) behind to->n. */
 int format_input_read_all(const struct format_input *in, struct buf *to, size_t limit,
 			  struct err *err);
+/* The same as text: what is in memory is borrowed, a file is read into @all. */
+int format_input_text(const struct format_input *in, struct buf *all, struct sv *ret_text,
+		      struct err *err);
 
 #endif

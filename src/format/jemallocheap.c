@@ -248,13 +248,10 @@ int jemallocheap_read(struct profile *p, const struct format_input *in,
 		      const struct format_options *options, struct err *err)
 {
 	CLEANUP(buf_release) struct buf all = {0};
-	struct sv text = in->head;
-	if (in->fd >= 0) {
-		int rc = format_input_read_all(in, &all, FILE_LIMIT, err);
-		if (rc)
-			return rc;
-		text = buf_sv(&all);
-	}
+	struct sv text;
+	int rc = format_input_text(in, &all, &text, err);
+	if (rc)
+		return rc;
 	struct sv stacks;
 	struct sv maps;
 	dumpmaps_cut(text, &stacks, &maps);

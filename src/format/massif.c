@@ -313,13 +313,10 @@ int massif_read(struct profile *p, const struct format_input *in,
 {
 	(void)options;
 	CLEANUP(buf_release) struct buf all = {0};
-	struct sv text = in->head;
-	if (in->fd >= 0) {
-		int rc = format_input_read_all(in, &all, FILE_LIMIT, err);
-		if (rc)
-			return rc;
-		text = buf_sv(&all);
-	}
+	struct sv text;
+	int rc = format_input_text(in, &all, &text, err);
+	if (rc)
+		return rc;
 	CLEANUP(reader_release) struct reader r = {.p = p, .unit_ns = 1};
 	r.live = heap_table(p, HEAP_KIND_LIVE, 0);
 	r.peak = heap_table(p, HEAP_KIND_PEAK, 0);

@@ -3,6 +3,7 @@
  * in it, one that may write to its text, one that forbids system calls meanwhile, one without room.
  */
 #include "base/base.h"
+#include "heapchild.h"
 #include "tap.h"
 
 #include <dirent.h>
@@ -32,19 +33,11 @@
 #define PAGE 4096
 
 struct shared {
-	volatile int is_ready;
-	volatile int is_over;
+	struct child_flags flags;
 	volatile int wants_filter; /* 1: asked for, 2: it is there */
 	volatile uint64_t nr;
 };
 static struct shared *shared;
-
-static void *anonymous(size_t n)
-{
-	void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	CHECK(p != MAP_FAILED);
-	return p;
-}
 
 /* Kills whoever makes a page writable and executable, or maps over what is mapped. */
 static int forbid(void)
@@ -67,8 +60,8 @@ static int forbid(void)
 
 static int child(void)
 {
-	shared->is_ready = 1;
-	while (!shared->is_over) {
+	shared->flags.is_ready = 1;
+	while (!shared->flags.is_over) {
 		uint8_t *volatile p = malloc(100);
 		p[0] = 1;
 		free(p);
@@ -84,51 +77,20 @@ static int child(void)
 
 static pid_t start(void)
 {
-	shared = anonymous(sizeof(*shared));
-	pid_t pid = fork();
-	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		_exit(child());
-	}
-	while (!shared->is_ready)
-		sched_yield();
-	return pid;
+	shared = child_memory(sizeof(*shared));
+	return child_start(&shared->flags, child);
 }
 
-/* Its exit status, 1000 and its signal, -1: it hangs. */
 static int finish(pid_t pid)
 {
-	int status = 0;
-	shared->is_over = 1;
-	for (int i = 0; i < 10000; i++) {
-		if (waitpid(pid, &status, WNOHANG) == pid)
-			return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
-		usleep(1000);
-	}
-	kill(pid, SIGKILL);
-	waitpid(pid, &status, 0);
-	return -1;
-}
-
-static void add_site(struct heap_plan *p, const char *name, enum heap_shape shape)
-{
-	Dl_info info;
-	ElfW(Sym) *sym = NULL;
-	void *addr = dlsym(RTLD_DEFAULT, name);
-	CHECK(addr && dladdr1(addr, &info, (void **)&sym, RTLD_DL_SYMENT) && sym);
-	uint64_t at = (uint64_t)(uintptr_t)addr;
-	vec_push(&p->sites, (struct heap_site){.addr = at,
-					       .end = at + sym->st_size,
-					       .shape = shape,
-					       .name = xstrdup(name),
-					       .path = xstrdup(info.dli_fname)});
+	return child_finish(&shared->flags, pid);
 }
 
 static void make_plan(struct heap_plan *p)
 {
 	*p = (struct heap_plan){.tier = HEAP_TIER_PATCH, .allocator = HEAP_ALLOCATOR_LIBC};
-	add_site(p, "malloc", HEAP_ALLOC_0);
-	add_site(p, "free", HEAP_FREE_0);
+	child_add_site(p, "malloc", HEAP_ALLOC_0);
+	child_add_site(p, "free", HEAP_FREE_0);
 }
 
 static void come_and_go(pid_t pid, void (*meanwhile)(void))

@@ -1,5 +1,6 @@
 /* The recorder put into a forked child of the test that allocates all the time, and taken out. */
 #include "base/base.h"
+#include "heapchild.h"
 #include "tap.h"
 
 #include <dlfcn.h>
@@ -18,20 +19,10 @@
 
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
-#define MUST(call)                                                                         \
-	do {                                                                               \
-		struct err must_err = {0};                                                 \
-		int must_rc = (call);                                                      \
-		if (must_rc)                                                               \
-			tap_fail(__FILE__, __LINE__, "%s: %s", #call, err_msg(&must_err)); \
-		err_release(&must_err);                                                    \
-	} while (0)
-
 #define NR_THREADS 4
 
 struct shared {
-	volatile int is_ready;
-	volatile int is_over;
+	struct child_flags flags;
 	volatile uint64_t nr_allocs[NR_THREADS];
 };
 static struct shared *shared;
@@ -41,7 +32,7 @@ static void *allocates(void *arg)
 	size_t me = (size_t)(uintptr_t)arg;
 	uint8_t *p[64] = {0};
 	uint64_t x = me + 1;
-	while (!shared->is_over) {
+	while (!shared->flags.is_over) {
 		x = x * 6364136223846793005u + 1442695040888963407u;
 		size_t i = x >> 58;
 		size_t n = (x >> 40 & 1023) + 16;
@@ -66,7 +57,7 @@ static int child(void)
 	pthread_t t[NR_THREADS];
 	for (size_t i = 0; i < NR_THREADS; i++)
 		pthread_create(&t[i], NULL, allocates, (void *)(uintptr_t)i);
-	shared->is_ready = 1;
+	shared->flags.is_ready = 1;
 	for (size_t i = 0; i < NR_THREADS; i++)
 		pthread_join(t[i], NULL);
 	return 0;
@@ -74,30 +65,13 @@ static int child(void)
 
 static pid_t start(void)
 {
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		      0);
-	pid_t pid = fork();
-	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		_exit(child());
-	}
-	while (!shared->is_ready)
-		sched_yield();
-	return pid;
+	shared = child_memory(sizeof(*shared));
+	return child_start(&shared->flags, child);
 }
 
 static int finish(pid_t pid)
 {
-	int status = 0;
-	shared->is_over = 1;
-	for (int i = 0; i < 10000; i++) {
-		if (waitpid(pid, &status, WNOHANG) == pid)
-			return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
-		usleep(1000);
-	}
-	kill(pid, SIGKILL);
-	waitpid(pid, &status, 0);
-	return -1;
+	return child_finish(&shared->flags, pid);
 }
 
 static uint64_t sum_allocs(void)
@@ -108,29 +82,15 @@ static uint64_t sum_allocs(void)
 	return n;
 }
 
-static void add_site(struct heap_plan *p, const char *name, enum heap_shape shape)
-{
-	Dl_info info;
-	ElfW(Sym) *sym = NULL;
-	void *addr = dlsym(RTLD_DEFAULT, name);
-	CHECK(addr && dladdr1(addr, &info, (void **)&sym, RTLD_DL_SYMENT) && sym);
-	uint64_t at = (uint64_t)(uintptr_t)addr;
-	vec_push(&p->sites, (struct heap_site){.addr = at,
-					       .end = at + sym->st_size,
-					       .shape = shape,
-					       .name = xstrdup(name),
-					       .path = xstrdup(info.dli_fname)});
-}
-
 static void make_plan(struct heap_plan *p)
 {
 	*p = (struct heap_plan){.tier = HEAP_TIER_PATCH, .allocator = HEAP_ALLOCATOR_LIBC};
-	add_site(p, "malloc", HEAP_ALLOC_0);
-	add_site(p, "calloc", HEAP_ALLOC_01);
-	add_site(p, "realloc", HEAP_REALLOC_1);
-	add_site(p, "free", HEAP_FREE_0);
-	add_site(p, "memalign", HEAP_ALLOC_1);
-	add_site(p, "posix_memalign", HEAP_ALLOC_OUT);
+	child_add_site(p, "malloc", HEAP_ALLOC_0);
+	child_add_site(p, "calloc", HEAP_ALLOC_01);
+	child_add_site(p, "realloc", HEAP_REALLOC_1);
+	child_add_site(p, "free", HEAP_FREE_0);
+	child_add_site(p, "memalign", HEAP_ALLOC_1);
+	child_add_site(p, "posix_memalign", HEAP_ALLOC_OUT);
 }
 
 /* The C library's code there and here, which nobody has changed. */

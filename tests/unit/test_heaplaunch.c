@@ -1,5 +1,6 @@
 /* Launched commands held before their own first instruction. */
 #include "base/base.h"
+#include "heapchild.h"
 #include "tap.h"
 
 #include <signal.h>
@@ -14,15 +15,6 @@
 #include "capture/remote.h"
 
 #if defined(__x86_64__)
-
-#define MUST(call)                                                                         \
-	do {                                                                               \
-		struct err must_err = {0};                                                 \
-		int must_rc = (call);                                                      \
-		if (must_rc)                                                               \
-			tap_fail(__FILE__, __LINE__, "%s: %s", #call, err_msg(&must_err)); \
-		err_release(&must_err);                                                    \
-	} while (0)
 
 static bool is_mapped(int32_t pid, const char *what)
 {

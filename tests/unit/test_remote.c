@@ -3,6 +3,7 @@
  * with sanitizers, whose functions want a stack that they know.
  */
 #include "base/base.h"
+#include "heapchild.h"
 #include "tap.h"
 
 #include <errno.h>
@@ -26,19 +27,9 @@
 
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
-#define MUST(call)                                                                         \
-	do {                                                                               \
-		struct err must_err = {0};                                                 \
-		int must_rc = (call);                                                      \
-		if (must_rc)                                                               \
-			tap_fail(__FILE__, __LINE__, "%s: %s", #call, err_msg(&must_err)); \
-		err_release(&must_err);                                                    \
-	} while (0)
-
 /* Shared with a child; everything that both sides wait for. */
 struct shared {
-	volatile int is_ready;
-	volatile int is_over;
+	struct child_flags flags;
 	volatile int nr_handled;
 	volatile uint64_t nr_rounds;
 };
@@ -46,31 +37,14 @@ static struct shared *shared;
 
 static pid_t start(int (*fn)(void))
 {
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		      0);
-	pid_t pid = fork();
-	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		_exit(fn());
-	}
-	while (!shared->is_ready)
-		sched_yield();
-	return pid;
+	shared = child_memory(sizeof(*shared));
+	return child_start(&shared->flags, fn);
 }
 
 /* Lets it end by itself: what it saw is its exit code, 0 = all was well. */
 static int finish(pid_t pid)
 {
-	int status = 0;
-	shared->is_over = 1;
-	for (int i = 0; i < 5000; i++) {
-		if (waitpid(pid, &status, WNOHANG) == pid)
-			return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
-		usleep(1000);
-	}
-	kill(pid, SIGKILL);
-	waitpid(pid, &status, 0);
-	return -1;
+	return child_finish(&shared->flags, pid);
 }
 
 static __attribute__((noinline)) uint64_t sum6(uint64_t a, uint64_t b, uint64_t c, uint64_t d,
@@ -110,7 +84,7 @@ static void use(pid_t pid, const struct remote_options *options)
 
 static int blocked_in(int (*call)(void))
 {
-	shared->is_ready = 1;
+	shared->flags.is_ready = 1;
 	return call();
 }
 
@@ -198,7 +172,7 @@ static int child_nanosleep(void)
 {
 	struct timespec t = {.tv_nsec = 300000000};
 	uint64_t begin = clock_mono_ns();
-	shared->is_ready = 1;
+	shared->flags.is_ready = 1;
 	int rc = nanosleep(&t, NULL);
 	return rc || clock_mono_ns() - begin < 300000000;
 }
@@ -223,7 +197,7 @@ static int child_futex(void)
 	t.tv_nsec += 300000000;
 	t.tv_sec += t.tv_nsec / 1000000000;
 	t.tv_nsec %= 1000000000;
-	shared->is_ready = 1;
+	shared->flags.is_ready = 1;
 	return pthread_mutex_timedlock(&m, &t) == ETIMEDOUT ? 0 : 1;
 }
 
@@ -240,9 +214,9 @@ TEST(remote_leaves_a_futex_waiting)
 
 static int child_computes(void)
 {
-	shared->is_ready = 1;
+	shared->flags.is_ready = 1;
 	/* Registers that sum6 spoils hold the result throughout. */
-	while (!shared->is_over) {
+	while (!shared->flags.is_over) {
 		double s = 0;
 		for (int i = 1; i < 2000; i++)
 			s += 1.0 / i;
@@ -287,7 +261,7 @@ __attribute__((section("remote_hold"), noinline)) static uint64_t hold(uint64_t 
 static void *holder(void *arg)
 {
 	(void)arg;
-	for (uint64_t i = 0; !shared->is_over; i++) {
+	for (uint64_t i = 0; !shared->flags.is_over; i++) {
 		(void)hold(i % 200);
 		for (volatile int j = 0; j < 20000; j++)
 			;
@@ -301,7 +275,7 @@ static int child_holds(void)
 	pthread_t t[4];
 	for (int i = 0; i < 4; i++)
 		pthread_create(&t[i], NULL, holder, NULL);
-	shared->is_ready = 1;
+	shared->flags.is_ready = 1;
 	for (int i = 0; i < 4; i++)
 		pthread_join(t[i], NULL);
 	return 0;
@@ -345,8 +319,8 @@ static int child_handles(void)
 	struct sigaction sa = {.sa_handler = on_signal}; /* no SA_RESTART */
 	sigaction(SIGRTMIN, &sa, NULL);
 	sigaction(SIGSEGV, &sa, NULL);
-	shared->is_ready = 1;
-	while (!shared->is_over)
+	shared->flags.is_ready = 1;
+	while (!shared->flags.is_over)
 		usleep(100);
 	return 0;
 }
@@ -381,8 +355,8 @@ TEST(remote_loses_no_signal)
 static int child_ignores_traps(void)
 {
 	signal(SIGTRAP, SIG_IGN);
-	shared->is_ready = 1;
-	while (!shared->is_over)
+	shared->flags.is_ready = 1;
+	while (!shared->flags.is_over)
 		usleep(100);
 	struct sigaction sa;
 	sigaction(SIGTRAP, NULL, &sa);
@@ -399,8 +373,8 @@ TEST(remote_leaves_an_ignored_trap_ignored)
 
 static int child_sleeps(void)
 {
-	shared->is_ready = 1;
-	while (!shared->is_over)
+	shared->flags.is_ready = 1;
+	while (!shared->flags.is_over)
 		usleep(1000);
 	return 0;
 }
@@ -516,8 +490,8 @@ TEST(remote_says_that_a_process_was_killed_midway)
 
 static int child_execs(void)
 {
-	shared->is_ready = 1;
-	while (!shared->is_over)
+	shared->flags.is_ready = 1;
+	while (!shared->flags.is_over)
 		usleep(100);
 	execl("/bin/true", "true", (char *)NULL);
 	return 1;
@@ -545,7 +519,7 @@ TEST(remote_says_that_another_thread_executed_another_program)
 	int64_t got = 0;
 	int rc = 0;
 	MUST(remote_open(&r, pid, NULL, &must_err));
-	shared->is_over = 1;
+	shared->flags.is_over = 1;
 	for (int i = 0; i < 2000 && !rc; i++) {
 		rc = remote_syscall(r, SYS_getpid, (uint64_t[REMOTE_ARGS_MAX]){0}, &got, NULL);
 		usleep(1000);
@@ -599,8 +573,8 @@ static int child_is_filtered(void)
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog))
 		return 2;
-	shared->is_ready = 1;
-	while (!shared->is_over)
+	shared->flags.is_ready = 1;
+	while (!shared->flags.is_over)
 		usleep(1000);
 	return 0;
 }
@@ -637,7 +611,7 @@ TEST(remote_never_trips_a_seccomp_filter)
 static void *sleeper(void *arg)
 {
 	(void)arg;
-	while (!shared->is_over)
+	while (!shared->flags.is_over)
 		usleep(20000);
 	return NULL;
 }
@@ -652,7 +626,7 @@ static int child_has_many_threads(void)
 	while (n < ARRAY_LEN(t) && !pthread_create(&t[n], &attr, sleeper, NULL))
 		n++;
 	shared->nr_rounds = n;
-	shared->is_ready = 1;
+	shared->flags.is_ready = 1;
 	while (n)
 		pthread_join(t[--n], NULL);
 	return 0;
