@@ -111,6 +111,18 @@ static void read_patches(struct heapinject *h, struct stub_region *g, uint32_t n
 	}
 }
 
+/* Is it still there? Addresses are as the target says, so they are only compared. */
+static void keep_places(struct heapinject *h, const struct stub_head *head)
+{
+	for (size_t i = 0; i < ARRAY_LEN(h->kept); i++) {
+		const struct heap_places *p = &head->kept[i];
+		const struct heapspace_map *m = heapspace_at(&h->space, p->local);
+		if (m && p->local_bytes > REMOTE_AREA_BYTES && p->local_bytes <= m->end - p->local)
+			h->kept[i] = *p;
+	}
+	h->old = h->kept[h->spec->is_every];
+}
+
 static int add_region(struct heapinject *h, const struct heapspace_map *m, struct err *err)
 {
 	struct stub_head head;
@@ -130,31 +142,40 @@ static int add_region(struct heapinject *h, const struct heapspace_map *m, struc
 	g->nr_stubs = head.nr_stubs;
 	read_patches(h, g, head.nr_patches);
 	h->batch = stub_region_batch(g);
-	const struct heapspace_map *local = heapspace_at(&h->space, head.places.local);
-	if (head.pid == h->pid && local &&
-	    local->end >= head.places.local + head.places.local_bytes &&
-	    head.places.local_bytes > REMOTE_AREA_BYTES)
-		h->old = head.places;
+	if (head.pid == h->pid)
+		keep_places(h, &head);
 	h->hooks = h->hooks ? h->hooks : head.hooks;
 	h->backtrace = h->backtrace ? h->backtrace : head.backtrace;
 	return 0;
 }
 
+/* A sum of those that rings have. False: there is no ring. */
+static bool alive_times(struct heapinject *h, uint64_t *ret_sum)
+{
+	bool has_ring = false;
+	*ret_sum = 0;
+	vec_foreach(m, &h->space.maps) {
+		uint64_t at = m->start + offsetof(struct heap_shared, alive_tsc);
+		uint64_t tsc = 0;
+		if (m->kind != HEAPSPACE_IS_RING || heapinject_read(h, at, &tsc, 8))
+			continue;
+		has_ring = true;
+		*ret_sum += tsc;
+	}
+	return has_ring;
+}
+
 /* Another assay shows by its time that it is there. */
 static int check_busy(struct heapinject *h, struct err *err)
 {
-	const struct heapspace_map *ring = heapspace_first(&h->space, HEAPSPACE_IS_RING);
-	uint64_t at = ring ? ring->start + offsetof(struct heap_shared, alive_tsc) : 0;
 	uint64_t before = 0;
 	uint64_t after = 0;
-	if (!ring || heapinject_read(h, at, &before, 8))
+	if (!alive_times(h, &before))
 		return 0;
 	uint64_t end_ns = clock_mono_ns() + BUSY_NS;
 	do {
 		(void)nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
-		if (heapinject_read(h, at, &after, 8))
-			return 0;
-		if (after != before) {
+		if (alive_times(h, &after) && after != before) {
 			err_set(err, -EBUSY,
 				"the heap of pid %d is being recorded by another assay", h->pid);
 			return err_hint(err, "wait until it is done, or end it");
@@ -241,7 +262,9 @@ static void choose_sizes(struct heapinject *h)
 	(void)proc_threads(&tids, h->pid, NULL);
 	p->nr_slots = s->nr_slots ? s->nr_slots : MAX(power_of_two(tids.pids.n * 2), SLOTS_MIN);
 	p->nr_slots = MIN(p->nr_slots, HEAP_SLOTS_MAX);
-	if (!s->nr_slots && h->old.nr_slots >= p->nr_slots && h->old.nr_slots <= HEAP_SLOTS_MAX)
+	/* Never fewer than before: numbers of threads go up and down, places would be left behind.
+	 */
+	if (!s->ring_bytes && h->old.nr_slots > p->nr_slots && h->old.nr_slots <= HEAP_SLOTS_MAX)
 		p->nr_slots = h->old.nr_slots;
 	p->ring_bytes = s->ring_bytes ? s->ring_bytes : s->is_every ? RING_EVERY : RING_SAMPLED;
 	while (!s->ring_bytes && (uint64_t)p->ring_bytes * p->nr_slots > RINGS_MAX_BYTES)
@@ -532,6 +555,20 @@ static void close_files(struct remote *r, const int64_t theirs[FILE_NR])
 					  NULL);
 }
 
+/* Rings and tables of recorders that were killed, where this one does not come back to. */
+static void drop_dead(const struct heapinject *h, struct op_list *l)
+{
+	const struct heap_places *p = &h->places;
+	vec_foreach(m, &h->space.maps) {
+		bool is_ring = m->kind == HEAPSPACE_IS_RING && m->start != p->shared;
+		bool is_tables = m->kind == HEAPSPACE_IS_TABLES && m->start != p->tables;
+		uint64_t prot = is_ring ? PROT_READ | PROT_WRITE : PROT_READ;
+		if (is_ring || is_tables)
+			add_op(l, SYS_mmap, m->start, m->end - m->start, prot, ANON | MAP_FIXED, -1,
+			       0);
+	}
+}
+
 static int map_all(struct heapinject *h, struct remote *r, int64_t theirs[FILE_NR], struct err *err)
 {
 	CLEANUP(op_list_release) struct op_list l = {0};
@@ -561,6 +598,7 @@ static int map_all(struct heapinject *h, struct remote *r, int64_t theirs[FILE_N
 		       PROT_READ | PROT_WRITE, MAP_PRIVATE | FIXED_NOREPLACE, theirs[FILE_IMAGE],
 		       im->data_start);
 	}
+	drop_dead(h, &l);
 	for (size_t i = 0; i < FILE_NR; i++)
 		if (theirs[i] >= 0)
 			add_op(&l, SYS_close, (uint64_t)theirs[i], 0, 0, 0, 0, 0);
@@ -735,6 +773,8 @@ int heapattach_run(struct heapinject *h, struct err *err)
 		rc = map_all(h, r, theirs, err);
 	close_files(r, theirs);
 	h->is_mapped = !rc;
+	if (!rc)
+		h->kept[h->spec->is_every] = h->places;
 	if (!rc)
 		rc = write_local(h, per_us, err);
 	if (!rc)

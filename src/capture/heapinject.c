@@ -64,7 +64,11 @@ static uint32_t find_tid_offset(const struct heapinject *h, struct remote *r)
 int heapinject_open(struct heapinject *h, struct remote **ret_r, bool is_call, struct err *err)
 {
 	/* Local memory ends with room for sessions, this attach's or an earlier one's. */
-	const struct heap_places *p = h->is_mapped ? &h->places : &h->old;
+	const struct heap_places *p = &h->kept[0];
+	if (h->is_mapped)
+		p = &h->places;
+	else if (!p->local)
+		p = &h->kept[1];
 	struct remote_options options = {
 		.area = p->local ? p->local + p->local_bytes - REMOTE_AREA_BYTES : 0};
 	if (is_call) {

@@ -21,7 +21,7 @@
 #include "capture/remote.h"
 
 #define STUB_MAGIC   0x6275747370616568ull /* "heapstub" */
-#define STUB_VERSION 1u
+#define STUB_VERSION 2u
 #define PAGE_BYTES   4096ull
 
 /* One change of text; with what undoes it. */
@@ -56,9 +56,9 @@ struct stub_head {
 	uint32_t nr_patches; /* in text_patch[]: made, not undone */
 	uint32_t nr_stubs;   /* room */
 	int32_t pid;         /* of the process whose places these are: children have others */
-	struct heap_places places;
-	uint64_t hooks;     /* jemalloc's handle of hooks that are installed, or 0 */
-	uint64_t backtrace; /* its function for stacks that ours has replaced, or 0 */
+	struct heap_places kept[2]; /* of attaches that sample, and of full traces */
+	uint64_t hooks;             /* jemalloc's handle of hooks that are installed, or 0 */
+	uint64_t backtrace;         /* its function for stacks that ours has replaced, or 0 */
 };
 
 struct stub_region {
@@ -98,7 +98,12 @@ struct heapinject {
 	bool is_mapped; /* places are */
 	bool is_image_new;
 	bool is_local_new;
-	struct heap_places old; /* of an earlier attach to this very process */
+	/*
+	 * Of earlier attaches to this very process: one that samples and a full trace have other
+	 * sizes, and each comes back to its own.
+	 */
+	struct heap_places kept[2];
+	struct heap_places old; /* that of them which fits this one */
 	/* Ours. */
 	uint8_t *shared;
 	uint8_t *tables;

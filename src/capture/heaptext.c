@@ -150,7 +150,7 @@ static int write_head(struct heapinject *h, const struct stub_region *g, struct 
 		.version = STUB_VERSION,
 		.nr_patches = (uint32_t)g->patches.n,
 		.nr_stubs = g->nr_stubs,
-		.places = h->places,
+		.kept = {h->kept[0], h->kept[1]},
 		.pid = h->pid,
 		.hooks = h->hooks,
 		.backtrace = h->backtrace,

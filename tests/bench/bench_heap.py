@@ -248,6 +248,27 @@ def row_heappause():
         say('heappause', 'median of the worst answer in each (without: %.2f)' % quiet[1], '%.2f ms' % middle, '', True)
 
 
+def row_heapcycles():
+    """1,000 attaches and detaches in turns (sampled, full, fine samples, hooks) on a redis that counts and stores meanwhile."""
+    with redis_server() as pid:
+        commands = ''.join('INCR total\nSET key:%d value:%d\n' % (i % 1000, i % 1000) for i in range(60000))
+        client = subprocess.Popen(['redis-cli', '-p', str(PORT)], stdin=subprocess.PIPE, stdout=NULL, text=True)
+        feed = threading.Thread(target=client.communicate, args=(commands,))
+        feed.start()
+        cycle = os.path.join(BUILD, 'tests/oracle/heap_cycle')
+        out = subprocess.run([cycle, str(pid), '1000', '0', '0'], capture_output=True, text=True).stdout
+        feed.join()
+        total = subprocess.run(['redis-cli', '-p', str(PORT), 'get', 'total'], capture_output=True, text=True).stdout.strip()
+        done = re.search(r'cycles (\d+)', out)
+        stop = re.search(r'longest stop.*max ([\d.]+) ms', out)
+        maps = re.search(r'mappings \d+, (\d+) then (\d+)', out)
+        is_same = bool(done and done[1] == '1000' and 'text same' in out and total == '60000' and maps and
+                       int(maps[2]) <= int(maps[1]) + 6)
+        say('heapcycles', '1,000 attaches in turns: text same, %s counted, mappings %s' % (total, maps and maps.groups()),
+            'left as it was' if is_same else 'CHANGED', 'left as it was', is_same)
+        say('heapcycles', 'longest stop of a thread in them', '%s ms' % (stop and stop[1]), '<= 10 ms', bool(stop) and float(stop[1]) <= 10)
+
+
 def row_heapci():
     """How often the 95 % interval of a sampled site (1 % of the live heap or more) holds the truth: made-up programs."""
     out = subprocess.run([os.path.join(BUILD, 'tests/bench/bench_heapci'), '500'], capture_output=True, text=True).stdout

@@ -1,12 +1,17 @@
 /*
- * heap_cycle PID N [PORT]: attaches to a process and leaves it N times and tells how long one of
- * its threads stood. With PORT a client of redis pings all the while: what it had to wait is what
- * a user of the process would have noticed.
+ * heap_cycle PID N [PORT [TIER]]: attaches to a process and leaves it N times and tells how long
+ * one of its threads stood. With PORT (not 0) a client of redis pings all the while: what it had to
+ * wait is what a user of the process would have noticed. TIER 0 takes turns: sampled, full trace,
+ * fine samples, and hooks where the process's jemalloc has them. In the end the process is compared
+ * with what it was before the first: text, descriptors; and with what it was after the first turns:
+ * mappings, as the first ones leave memory that the later ones use again.
  */
 #include "base/base.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -15,11 +20,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "capture/heapinject.h"
 #include "cmd/heaptargets.h"
-#include "host/limits.h"
+#include "host/proc.h"
 
 struct pings {
 	uint16_t port;
@@ -65,11 +71,68 @@ static void tell(const char *what, uint64_t *ns, size_t n)
 	       (double)ns[n * 99 / 100] / 1e6, (double)ns[n - 1] / 1e6);
 }
 
-static int cycle(int32_t pid, const struct heap_plan *plan, uint64_t *ret_ns, uint64_t *ret_nr,
-		 struct err *err)
+#define NR_TURNS 4u
+
+struct picture {
+	int32_t pid;
+	int mem_fd;
+	uint64_t text_hash; /* of all that is executed out of files */
+	size_t nr_maps;
+	uint64_t nr_bytes;
+	size_t nr_fds;
+};
+
+static int add_map(void *ctx, const struct proc_map *m, struct err *err)
+{
+	struct picture *p = ctx;
+	(void)err;
+	p->nr_maps++;
+	p->nr_bytes += m->end - m->start;
+	if (!m->is_exec || m->path[0] != '/' || !strncmp(m->path, "/memfd:", 7))
+		return 0;
+	/* Page by page: patching splits mappings, which stay so. */
+	for (uint64_t at = m->start; at < m->end; at += 4096) {
+		char page[4096];
+		if (pread(p->mem_fd, page, sizeof(page), (off_t)at) == sizeof(page))
+			p->text_hash ^= hash_mix(at, hash_bytes(page, sizeof(page)));
+	}
+	return 0;
+}
+
+static int take_picture(int32_t pid, struct picture *ret_p, struct err *err)
+{
+	char path[64];
+	(void)snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	*ret_p = (struct picture){.pid = pid, .mem_fd = fd};
+	(void)snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	DIR *dir = opendir(path);
+	for (const struct dirent *d; dir && (d = readdir(dir));)
+		ret_p->nr_fds += d->d_name[0] != '.';
+	if (dir)
+		(void)closedir(dir);
+	return proc_maps(pid, add_map, ret_p, err);
+}
+
+static void tell_pictures(const struct picture *first, const struct picture *warm,
+			  const struct picture *last)
+{
+	printf("text %s\n", first->text_hash == last->text_hash ? "same" : "CHANGED");
+	printf("descriptors %zu then %zu\n", first->nr_fds, last->nr_fds);
+	printf("mappings %zu, %zu then %zu; address space %" PRIu64 ", %" PRIu64 " then %" PRIu64
+	       " MiB\n",
+	       first->nr_maps, warm->nr_maps, last->nr_maps, first->nr_bytes >> 20,
+	       warm->nr_bytes >> 20, last->nr_bytes >> 20);
+}
+
+static int cycle(int32_t pid, const struct heap_plan *plan, unsigned turn, uint64_t *ret_ns,
+		 uint64_t *ret_nr, struct err *err)
 {
 	CLEANUP(heapinject_free_p) struct heapinject *h = NULL;
-	struct heapinject_spec spec = {.pid = pid, .plan = plan, .interval_bytes = 1 << 19};
+	struct heapinject_spec spec = {.pid = pid,
+				       .plan = plan,
+				       .is_every = turn == 1,
+				       .interval_bytes = turn == 2 ? 4096 : 1 << 19};
 	uint32_t nr_slots;
 	int rc = heapinject_attach(&h, &spec, err);
 	if (!rc)
@@ -89,30 +152,45 @@ int main(int argc, char **argv)
 {
 	CLEANUP(err_release) struct err err = {0};
 	CLEANUP(heap_plan_release) struct heap_plan plan = {0};
+	CLEANUP(heap_plan_release) struct heap_plan hooks = {0};
+	struct picture pictures[3] = {0};
 	if (argc < 3)
 		return 2;
 	int32_t pid = (int32_t)strtol(argv[1], NULL, 10);
 	size_t n = strtoul(argv[2], NULL, 10);
 	enum heap_tier tier =
 		argc > 4 ? (enum heap_tier)strtol(argv[4], NULL, 10) : HEAP_TIER_PATCH;
+	bool takes_turns = tier == HEAP_TIER_NONE;
 	struct heaptargets *t = heaptargets_new();
 	struct heap_planner planner = heaptargets_planner(t);
-	int rc = planner.plan(planner.ctx, pid, tier, &plan, &err);
+	int rc = planner.plan(planner.ctx, pid, takes_turns ? HEAP_TIER_PATCH : tier, &plan, &err);
+	bool has_hooks = takes_turns &&
+			 !planner.plan(planner.ctx, pid, HEAP_TIER_HOOKS, &hooks, NULL) &&
+			 hooks.tier == HEAP_TIER_HOOKS;
 	struct pings p = {.port = argc > 3 ? (uint16_t)strtoul(argv[3], NULL, 10) : 0};
 	pthread_t thread;
 	uint64_t *stops = xcalloc(n + 1, sizeof(*stops));
 	uint64_t nr = 0;
 	size_t done = 0;
+	rc = rc ? rc : take_picture(pid, &pictures[0], &err);
 	if (p.port)
 		pthread_create(&thread, NULL, ping, &p);
-	for (; !rc && done < n; done++)
-		rc = cycle(pid, &plan, &stops[done], &nr, &err);
+	for (; !rc && done < n; done++) {
+		unsigned turn = takes_turns ? (unsigned)(done % NR_TURNS) : 0;
+		bool is_hooks = turn == 3 && has_hooks;
+		rc = cycle(pid, is_hooks ? &hooks : &plan, turn, &stops[done], &nr, &err);
+		if (!rc && done + 1 == 2 * NR_TURNS)
+			rc = take_picture(pid, &pictures[1], &err);
+	}
 	p.is_over = true;
 	if (p.port)
 		pthread_join(thread, NULL);
+	rc = rc ? rc : take_picture(pid, &pictures[2], &err);
 	tell("longest stop of a thread in an attach and detach", stops, done);
 	tell("pings", p.ns.p, p.ns.n);
-	printf("cycles %zu allocations %" PRIu64 "\n", done, nr);
+	tell_pictures(&pictures[0], &pictures[1], &pictures[2]);
+	printf("hooks %s\ncycles %zu allocations %" PRIu64 "\n", has_hooks ? "too" : "no", done,
+	       nr);
 	if (rc)
 		printf("failed: %s\n", err_msg(&err));
 	free(stops);
