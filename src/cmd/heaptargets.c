@@ -49,6 +49,7 @@ struct looker {
 	VEC(uint64_t) seen;
 	struct r_debug debug; /* of the dynamic linker; all zero = not known */
 	uint64_t nr_closed;
+	bool has_maps;
 };
 
 struct heaptargets *heaptargets_new(void)
@@ -219,6 +220,7 @@ static int look_at(void *ctx, const struct proc_map *m, struct err *err)
 {
 	struct looker *l = ctx;
 	(void)err;
+	l->has_maps = true;
 	if (!m->is_exec || m->path[0] != '/' || !strncmp(m->path, "/memfd:assay", 12))
 		return 0;
 	uint64_t key = file_key((uint64_t)m->dev_major << 32 | m->dev_minor, m->inode);
@@ -361,12 +363,28 @@ static bool is_held(int32_t pid)
 	       !proc_tgid(tracer, &tracer_pid, NULL) && tracer_pid == getpid();
 }
 
+#define KTHREADD 2 /* the parent of the kernel's threads */
+
+/* Nothing is mapped: it has ended, and nobody has asked for its status, or it never had any. */
+static int has_no_memory(int32_t pid, struct err *err)
+{
+	int32_t parent = 0;
+	bool has_parent = !proc_parent(pid, &parent, NULL);
+	if (has_parent && (parent == KTHREADD || (pid == KTHREADD && !parent)))
+		return err_set(err, -ENOTSUP,
+			       "process %d is a thread of the kernel: it has no memory of its own",
+			       pid);
+	return err_set(err, -ESRCH, "process %d has ended: its memory is gone", pid);
+}
+
 int heaptargets_look(struct heaptargets *t, int32_t pid, struct heaptarget *ret_h, struct err *err)
 {
 	struct heaptarget h = {.pid = pid, .image = proc_image(pid), .is_held = is_held(pid)};
 	struct looker l = {.t = t, .h = &h, .root_fd = host_open_root(pid)};
 	find_exe(&l);
 	int rc = proc_maps(pid, look_at, &l, err);
+	if (!rc && !l.has_maps && !l.exe)
+		rc = has_no_memory(pid, err);
 	if (!rc && l.nr_closed && !h.images.n)
 		rc = err_set(err, -EPERM, "cannot read the binaries of process %d", pid);
 	if (rc == -EPERM || rc == -EACCES)

@@ -130,8 +130,9 @@ static void heap_kind_facts(void *s, struct profile *p)
 	profile_fact(p, HEAP_FACT_TIER, buf_str(&tier));
 	if (i.allocator[0])
 		profile_fact(p, HEAP_FACT_ALLOCATOR, i.allocator);
-	profile_fact(p, HEAP_FACT_SAMPLING,
-		     k->spec.is_every ? "every allocation" : buf_str(&interval));
+	if (i.nr_processes || !i.nr_grown) /* growth knows no allocations */
+		profile_fact(p, HEAP_FACT_SAMPLING,
+			     k->spec.is_every ? "every allocation" : buf_str(&interval));
 	profile_fact(p, HEAP_FACT_ATTACHED, k->spec.child ? "launch" : "attach");
 	add_nr(p, HEAP_FACT_DROPPED, i.nr_dropped);
 	add_nr(p, "heap allocations counted", i.nr_allocs);

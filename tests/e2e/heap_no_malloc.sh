@@ -31,12 +31,20 @@ wait $assay || fail "$(cat err)"
 rm nomalloc.wait
 check "executed by a shell that was attached to"
 
+# a thread of the kernel has no memory
+kernel_pid=$(ps -eo pid=,ppid= | awk '$2 == 2 { print $1; exit }')
+if [ -n "$kernel_pid" ]; then
+	if $ASSAY heap -p "$kernel_pid" 1 > out 2> err; then fail "a thread of the kernel was recorded"; fi
+	grep -q "is a thread of the kernel" err || fail "a thread of the kernel: $(cat err)"
+fi
+
 # a 32-bit program: its growth from its first instruction on, without stacks, and said so
 if [ -x "$TARGETS/nomalloc32" ]; then
 	status=0
-	$ASSAY heap --no-pictures -o narrow.assay -- "$TARGETS/nomalloc32" > out 2> err || status=$?
+	$ASSAY heap --every --no-pictures -o narrow.assay -- "$TARGETS/nomalloc32" > out 2> err || status=$?
 	[ $status = 7 ] || fail "32 bit: exit status $status: $(cat err)"
 	grep -q "it is a 32-bit program" err || fail "32 bit: no reason: $(cat err)"
+	if grep "heap sampling" out err; then fail "32 bit: growth says how allocations were sampled"; fi
 	$ASSAY report --json narrow.assay > g.json || fail "32 bit: report"
 	got=$(python3 "$LIB/cell.py" g.json growth_functions bytes "function=[no stack]")
 	[ "${got:-0}" -ge $((15 << 20)) ] && [ "$got" -le $((18 << 20)) ] || fail "32 bit: $got bytes of 16 MiB"
