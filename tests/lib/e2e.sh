@@ -24,8 +24,11 @@ if [ "$1" = --one ]; then # NAME: one test, its verdict to standard output and t
 	name=$2
 	mkdir "$tmp/$name" && cd "$tmp/$name" || exit 1
 	start=$(date +%s)
-	timeout -k 10 "$limit" sh "$dir/$name.sh" > "$tmp/$name.log" 2>&1 < /dev/null
+	timeout -k 10 "$limit" sh "$dir/$name.sh" > "$tmp/$name.log" 2>&1 < /dev/null &
+	group=$! # timeout makes one of its own
+	wait $group
 	status=$?
+	[ $status = 0 ] || kill -KILL "-$group" 2> /dev/null # what a failed test leaves running
 	took="$(($(date +%s) - start))s"
 	# One write for each test: they may end at the same time.
 	case $status in
