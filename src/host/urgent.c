@@ -46,6 +46,7 @@ void host_urgent_begin(struct host_urgency *u)
 static void *wait_for_owner(void *arg)
 {
 	struct host_urgency *u = arg;
+	__atomic_store_n(&u->waiter_tid, (int32_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
 	uint64_t end_ns = clock_mono_ns() + LOAN_NS;
 	if (sched_setscheduler(0, SCHED_FIFO,
 			       &(struct sched_param){.sched_priority = PRIORITY_LENT}))
@@ -90,7 +91,17 @@ static void take_back(struct host_urgency *u)
 	if (!u->has_waiter)
 		return;
 	__atomic_store_n(&u->is_over, true, __ATOMIC_RELEASE);
-	pthread_join(u->waiter, NULL);
+	struct timespec until;
+	(void)clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += 4 * (long)TURN_NS;
+	until.tv_sec += until.tv_nsec / (long)NS_PER_SEC;
+	until.tv_nsec %= (long)NS_PER_SEC;
+	if (pthread_timedjoin_np(u->waiter, NULL, &until)) {
+		/* It gets no CPU: what it lends is its policy, which is taken from it. */
+		int32_t tid = __atomic_load_n(&u->waiter_tid, __ATOMIC_ACQUIRE);
+		(void)sched_setscheduler(tid ? tid : 0, SCHED_OTHER, &(struct sched_param){0});
+		pthread_join(u->waiter, NULL);
+	}
 	u->has_waiter = false;
 	(void)close(u->only_fd);
 }
@@ -104,6 +115,7 @@ void host_urgent_lend(struct host_urgency *u, int32_t tid)
 		return;
 	u->owner = (uint32_t)tid;
 	u->is_over = false;
+	u->waiter_tid = 0;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	u->has_waiter = !pthread_create(&u->waiter, NULL, wait_for_owner, u);

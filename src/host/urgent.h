@@ -20,7 +20,8 @@ struct host_urgency {
 	bool has_waiter;
 	bool is_over;
 	pthread_t waiter;
-	int only_fd; /* held during a loan: one at a time on this machine */
+	int32_t waiter_tid; /* 0: it has not begun */
+	int only_fd;        /* held during a loan: one at a time on this machine */
 };
 
 void host_urgent_begin(struct host_urgency *u);
