@@ -10,8 +10,8 @@
 
 #include "base/base.h"
 #include "base/err.h"
-#include "capture/heapinject.h"
-#include "capture/heapplan.h"
+#include "remote/heapinject.h"
+#include "remote/heapplan.h"
 #include "capture/heapqueue.h"
 #include "unwind/space.h"
 

@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "capture/heaplaunch.h"
+#include "remote/heaplaunch.h"
 #include "capture/heapnap.h"
 #include "capture/heapprocess.h"
 #include "capture/heapqueue.h"

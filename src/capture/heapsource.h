@@ -1,6 +1,6 @@
 /*
  * The heap of processes, by the recorder inside them (tiers PATCH and HOOKS; jemalloc's own
- * profiling by capture/jemalloc.h): everything between a plan and rows.
+ * profiling by remote/jemalloc.h): everything between a plan and rows.
  *
  *	plan -> heapinject (image, patches) -> tables for its unwinder -> start
  *	rings -> heapring (checked, merged by time) -> heapbook (pairs, sums) -> rows
@@ -22,7 +22,7 @@
 
 #include "base/base.h"
 #include "base/err.h"
-#include "capture/heapplan.h"
+#include "remote/heapplan.h"
 #include "host/proc.h"
 #include "model/event.h"
 #include "unwind/space.h"

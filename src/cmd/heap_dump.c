@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/stop.h"
-#include "capture/jemalloc.h"
+#include "remote/jemalloc.h"
 #include "cmd/cmd.h"
 #include "cmd/heaptargets.h"
 #include "cmd/optgroups.h"

@@ -14,7 +14,7 @@
 #include "base/num.h"
 #include "base/progress.h"
 #include "base/stop.h"
-#include "capture/jemalloc.h"
+#include "remote/jemalloc.h"
 #include "cmd/cmd.h"
 #include "cmd/heaptargets.h"
 #include "cmd/recording.h"

@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "capture/heapimage.h"
+#include "remote/heapimage.h"
 #include "base/sv.h"
 #include "host/bpfrights.h"
 #include "host/caps.h"

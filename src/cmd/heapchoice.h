@@ -7,7 +7,7 @@
 
 #include "base/base.h"
 #include "base/err.h"
-#include "capture/heapplan.h"
+#include "remote/heapplan.h"
 #include "cmd/heaptargets.h"
 
 int heapchoice_plan(const struct heaptarget *h, enum heap_tier forced, struct heap_plan *ret_p,

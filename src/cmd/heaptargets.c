@@ -15,7 +15,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/sv.h"
-#include "capture/jemalloc.h"
+#include "remote/jemalloc.h"
 #include "cmd/heapchoice.h"
 #include "host/mapped.h"
 #include "host/proc.h"

@@ -2,7 +2,7 @@
  * The allocators of a process: its mapped binaries, what allocfind.h finds in each, which of them
  * the process's calls of malloc go to (the first of executable, preloaded and needed libraries
  * that defines it, in the dynamic linker's own order), and from that the plan by which its heap is
- * watched (capture/heapplan.h): tier, functions, reason.
+ * watched (remote/heapplan.h): tier, functions, reason.
  *
  * Nothing is stopped and nothing called: /proc/PID/maps, the files, and the linker's list in the
  * process's memory are read. What is found is remembered by file for as long as the object lives,
@@ -14,7 +14,7 @@
 #include "base/base.h"
 #include "base/err.h"
 #include "base/vec.h"
-#include "capture/heapplan.h"
+#include "remote/heapplan.h"
 #include "object/elf.h"
 #include "symbol/allocfind.h"
 

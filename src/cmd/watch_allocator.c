@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "capture/jemalloc.h"
+#include "remote/jemalloc.h"
 #include "cmd/heaptargets.h"
 
 #define STOP_SHARE 250

@@ -1,7 +1,7 @@
 /*
  * assay watch: which allocator a process has (by its binaries, nothing is stopped), and with
  * --allocator what it says of itself: jemalloc, asked in the process on one thread that is borrowed
- * for a millisecond or so (capture/jemalloc.h), at most once a second and so seldom that the
+ * for a millisecond or so (remote/jemalloc.h), at most once a second and so seldom that the
  * borrowing takes less than a 250th of that thread's time.
  */
 #ifndef ASSAY_CMD_WATCH_ALLOCATOR_H
@@ -9,7 +9,7 @@
 
 #include "base/base.h"
 #include "base/err.h"
-#include "capture/heapplan.h"
+#include "remote/heapplan.h"
 #include "cmd/watch_probe.h"
 
 struct watch_asker {

@@ -10,7 +10,7 @@
 #define ASSAY_TESTS_LIB_HEAP_WORLD_H
 
 #include "base/base.h"
-#include "capture/heapimage.h"
+#include "remote/heapimage.h"
 #include "capture/kerneltables.h"
 #include "heap_wire.h"
 #include "unwind_world.h"

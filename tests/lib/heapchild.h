@@ -19,7 +19,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "capture/heapplan.h"
+#include "remote/heapplan.h"
 
 #define MUST(call)                                                                         \
 	do {                                                                               \

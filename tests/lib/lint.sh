@@ -21,13 +21,14 @@ object:base
 unwind:base model/ids.h object
 symbol:base model/ids.h object
 host:base
-capture:base model/event.h model/heap.h model/ids.h model/wait.h unwind host
+remote:base unwind/x86insn.h host
+capture:base model/event.h model/heap.h model/ids.h model/wait.h unwind host remote
 ingest:base model object unwind symbol
 format:base model
-session:base model host capture ingest format
+session:base model host remote capture ingest format
 analyze:base model
 render:base model analyze/report.h
-cmd:base model object unwind symbol host capture ingest format session analyze render
+cmd:base model object unwind symbol host remote capture ingest format session analyze render
 '
 out=$(printf '%s' "$law" | awk '
 FNR == NR { split($0, a, ":"); if (a[1] != "") may[a[1]] = " " a[2] " "; next }

@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "capture/heapimage.h"
+#include "remote/heapimage.h"
 #include "object/elf.h"
 
 struct map_line {

@@ -23,7 +23,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/vec.h"
-#include "capture/heapinject.h"
+#include "remote/heapinject.h"
 #include "cmd/heaptargets.h"
 #include "host/proc.h"
 

@@ -23,9 +23,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "capture/heapinject.h"
-#include "capture/heapinjectpriv.h"
-#include "capture/jemalloc.h"
+#include "remote/heapinject.h"
+#include "remote/heapinjectpriv.h"
+#include "remote/jemalloc.h"
 #include "host/proc.h"
 
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

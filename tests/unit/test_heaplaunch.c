@@ -11,8 +11,8 @@
 
 #include "base/clock.h"
 #include "base/spawn.h"
-#include "capture/heaplaunch.h"
-#include "capture/remote.h"
+#include "remote/heaplaunch.h"
+#include "remote/remote.h"
 
 #if defined(__x86_64__)
 

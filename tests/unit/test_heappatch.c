@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "capture/heappatch.h"
+#include "remote/heappatch.h"
 #include "unwind/x86insn.h"
 
 #if defined(__x86_64__)

@@ -1,0 +1,80 @@
+/*
+ * How the heap of one process is going to be watched: which tier, which functions, why. Made by
+ * whoever can read binaries (cmd/heaptargets.h, over symbol/allocfind.h), used by the sources of
+ * capture/ and remote/. Addresses are runtime addresses of that process at that moment.
+ */
+#ifndef ASSAY_REMOTE_HEAPPLAN_H
+#define ASSAY_REMOTE_HEAPPLAN_H
+
+#include "base/base.h"
+#include "base/err.h"
+#include "base/vec.h"
+#include "heap_wire.h"
+
+enum heap_tier {
+	HEAP_TIER_NONE = 0,    /* as an option: choose */
+	HEAP_TIER_PROF = 1,    /* jemalloc's own profiling, driven from here */
+	HEAP_TIER_HOOKS = 2,   /* jemalloc 5.2 - 5.3.1: experimental.hooks.install */
+	HEAP_TIER_PATCH = 3,   /* functions patched, at launch or on attach */
+	HEAP_TIER_UPROBES = 4, /* BPF on uprobes */
+	HEAP_TIER_GROWTH = 5,  /* page faults and mappings, nothing injected */
+};
+
+struct heap_site {
+	uint64_t addr;         /* of the function's first instruction */
+	uint64_t end;          /* past its last; 0 = unknown */
+	enum heap_shape shape; /* wire/heap_wire.h */
+	char *name;            /* "malloc", "_rjem_mallocx"; owned */
+	char *path;            /* of the binary, as mapped; owned */
+	uint64_t file_offset;  /* of addr in it: for uprobes */
+};
+
+struct heap_range {
+	uint64_t start;
+	uint64_t end;
+};
+
+enum heap_allocator {
+	HEAP_ALLOCATOR_NONE = 0, /* none was found */
+	HEAP_ALLOCATOR_LIBC,     /* glibc or musl */
+	HEAP_ALLOCATOR_JEMALLOC,
+	HEAP_ALLOCATOR_TCMALLOC,
+	HEAP_ALLOCATOR_MIMALLOC,
+	HEAP_ALLOCATOR_OTHER, /* malloc and free of somebody else */
+};
+
+struct heap_plan {
+	enum heap_tier tier;
+	enum heap_allocator allocator;
+	char *allocator_text; /* "jemalloc 5.3.0, static, prefix _rjem_"; owned */
+	char *reason;         /* why this tier, for the screen; owned */
+	VEC(struct heap_site) sites;
+	/* Code of allocators: a thread with a frame in it must not be made to call it. */
+	VEC(struct heap_range) allocator_code;
+	/* jemalloc only; 0 = not found. */
+	uint64_t mallctl;
+	uint32_t version[3]; /* 5, 3, 0 */
+	bool has_prof; /* built with profiling; whether opt.prof is set only mallctl can say */
+	char *prefix;  /* "_rjem_", "je_", ""; owned */
+	/*
+	 * Tier PATCH was chosen though jemalloc has hooks: all of the allocator's functions or
+	 * none. If one cannot be patched attaching fails with -ENOTSUP, nothing changed.
+	 */
+	bool is_all_or_none;
+	/* proc_image() of what the addresses are of; 0 = not known. Another by now: a stale plan.
+	 */
+	uint64_t image;
+	/* Its dynamic linker has not finished: more may be found in a moment. */
+	bool is_loading;
+};
+
+void heap_plan_release(struct heap_plan *p);
+
+/* Makes a plan for a process as it is now. @forced: HEAP_TIER_NONE = choose. */
+struct heap_planner {
+	int (*plan)(void *ctx, int32_t pid, enum heap_tier forced, struct heap_plan *ret_p,
+		    struct err *err);
+	void *ctx;
+};
+
+#endif

@@ -1,0 +1,74 @@
+/*
+ * One thread of another process, stopped by ptrace and let go: the steps that remote.c,
+ * heapsettle.c and heaplaunch.c share. PTRACE_SEIZE and PTRACE_INTERRUPT only: no SIGSTOP that
+ * others could see, nothing that kills the target when we die.
+ *
+ * A thread that is stopped in a blocking system call sees the call restarted. Some calls
+ * (epoll_wait, semop, reads of sockets with a time limit: signal(7), "Interruption of system calls
+ * by stop signals") return EINTR even where no handler ran; tracee_restart makes these restart,
+ * too, as no program expects that error without a signal.
+ *
+ * A thread in an uninterruptible wait stops when that is over, and ptrace cannot take back the
+ * request: such threads are not asked (tracee_state).
+ *
+ * All calls for one thread must come from the same thread of ours.
+ */
+#ifndef ASSAY_REMOTE_TRACEE_H
+#define ASSAY_REMOTE_TRACEE_H
+
+#include <sys/user.h>
+
+#include "base/base.h"
+#include "base/err.h"
+
+/* As in the status of wait: what stopped it. */
+struct tracee_stop {
+	int signal;
+	int event; /* PTRACE_EVENT_*, 0 = a signal, or a system call */
+};
+
+/* What /proc/PID/task/TID tells of a thread. */
+struct tracee_facts {
+	int32_t tracer;   /* 0: none */
+	unsigned seccomp; /* 0 none, 1 strict, 2 filter */
+	uint64_t ignored; /* bit n - 1: signal n */
+	char state;       /* R S D T t Z X */
+};
+int tracee_facts(int32_t pid, int32_t tid, struct tracee_facts *ret_f);
+
+/* -ESRCH: it has ended. -EPERM and others: err says why, and what helps. */
+int tracee_seize(int32_t pid, int32_t tid, unsigned long options, struct err *err);
+/*
+ * Waits for its next stop until @deadline_ns (clock_mono_ns). -ETIMEDOUT, or -ESRCH: it has ended;
+ * its status is left to its parent if that is us.
+ */
+int tracee_wait(int32_t tid, bool is_child, uint64_t deadline_ns, struct tracee_stop *ret_s);
+/*
+ * Interrupts a seized thread and waits until it stands; signals that come first are delivered.
+ * *ret_regs: registers, repaired so that an interrupted system call will be restarted.
+ * -ETIMEDOUT: it is still asked to stop.
+ */
+int tracee_halt(int32_t tid, bool is_child, uint64_t deadline_ns,
+		struct user_regs_struct *ret_regs);
+/* True if the registers were changed. */
+bool tracee_restart(struct user_regs_struct *regs);
+int tracee_get_regs(int32_t tid, struct user_regs_struct *ret_regs);
+int tracee_set_regs(int32_t tid, const struct user_regs_struct *regs);
+/* From a stop; ended threads are forgotten. */
+void tracee_detach(int32_t tid);
+/*
+ * Seizes a thread unless the calling thread traces it already (remote/heaplaunch.h), which
+ * *ret_is_ours tells; and lets it go on as it was before: untraced, or traced.
+ */
+int tracee_take(int32_t pid, int32_t tid, unsigned long options, bool *ret_is_ours,
+		struct err *err);
+void tracee_let_go(int32_t tid, bool is_ours);
+/*
+ * A thread that stands at a signal, which is dropped, then stands at a stop that leaves nothing
+ * behind should we die.
+ */
+int tracee_park(int32_t tid, bool is_child, uint64_t deadline_ns);
+/* Whether we are the real parent of the process: then its exit status is not ours to take. */
+bool tracee_is_child(int32_t pid);
+
+#endif
