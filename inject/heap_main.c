@@ -420,8 +420,7 @@ void heap_after_sbrk(struct heap_call *c)
 	after_break(c, c->result, is_failure(c->result) ? c->result : c->result + c->args[0]);
 }
 
-/* ---- jemalloc's hooks
- * ----------------------------------------------------------------------------- */
+/* ---- jemalloc's hooks ------------------------------------------------------------------------ */
 
 /* Through heap_entry.S; a call's args are the hook's. */
 void heap_inner_alloc(struct heap_call *c);

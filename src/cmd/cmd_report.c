@@ -370,8 +370,7 @@ static int add_views(const struct view_run *v, struct err *err)
 	return rc;
 }
 
-/* ---- the command
- * ----------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static void render(struct buf *to, const struct report *r, const struct output_opts *out)
 {

@@ -21,9 +21,9 @@
 #include "host/proc.h"
 #include "host/procmem.h"
 #include "object/debugfile.h"
+#include "remote/dynlinker.h"
 
 #define LINK_MAPS_MAX 4096
-#define DYNAMIC_MAX   1024
 #define VERIFY_TRIES  5
 
 /* A binary, read once. */
@@ -47,7 +47,7 @@ struct looker {
 	int root_fd;
 	VEC(struct known *) images; /* of h->images, in step */
 	VEC(uint64_t) seen;
-	struct r_debug debug; /* of the dynamic linker; all zero = not known */
+	uint64_t first_map; /* of the dynamic linker's list; 0 = not known */
 	uint64_t nr_closed;
 	bool has_maps;
 };
@@ -254,54 +254,25 @@ static void find_exe(struct looker *l)
 
 /* ---- whose malloc is called ---------------------------------------------------------------- */
 
-static uint64_t debug_address(int mem, uint64_t dynamic, bool *ret_has_tag)
-{
-	for (size_t i = 0; i < DYNAMIC_MAX; i++) {
-		Elf64_Dyn d;
-		if (host_read_mem(mem, dynamic + i * sizeof(d), &d, sizeof(d)) ||
-		    d.d_tag == DT_NULL)
-			return 0;
-		if (d.d_tag == DT_DEBUG) {
-			*ret_has_tag = true;
-			return d.d_un.d_ptr;
-		}
-	}
-	return 0;
-}
-
 /*
- * What the dynamic linker tells debuggers (struct r_debug of link.h), which it sets up before it
- * maps the first library. It begins in the state RT_CONSISTENT, too, with the program alone.
+ * Asked before the mappings are read: what is consistent then has its libraries among them, while
+ * a linker that is asked afterwards may have mapped them since.
  */
 static void ask_linker(struct looker *l)
 {
-	uint64_t dynamic = 0;
-	for (size_t i = 0; i < l->images.n; i++)
-		if (l->h->images.p[i].is_executable && l->images.p[i]->dynamic)
-			dynamic = l->images.p[i]->dynamic + l->h->images.p[i].bias;
-	l->h->is_loading = l->exe && !l->seen.n; /* the kernel has not mapped even the program */
-	if (!dynamic || l->h->is_static)
-		return;
+	struct dynlinker d;
 	int mem CLEANUP(close_p) = host_open_mem(l->h->pid);
 	if (mem < 0)
 		return;
-	bool has_tag = false;
-	uint64_t at = debug_address(mem, dynamic, &has_tag);
-	if (!has_tag)
-		return;
-	struct r_debug *d = &l->debug;
-	struct link_map first = {0};
-	l->h->is_loading =
-		!at || host_read_mem(mem, at, d, sizeof(*d)) || !d->r_version || !d->r_map ||
-		d->r_state == RT_ADD ||
-		host_read_mem(mem, (uint64_t)(uintptr_t)d->r_map, &first, sizeof(first)) ||
-		!first.l_next;
+	int rc = dynlinker_find(&d, l->h->pid, mem);
+	l->h->is_loading = rc == -EAGAIN ||
+			   (!rc && dynlinker_state(&d, mem, &l->first_map) == DYNLINKER_LOADING);
 }
 
 /* The dynamic linker's list, in its order of search: the index of the first that has malloc. */
 static bool first_by_linker(struct looker *l, size_t *ret_idx)
 {
-	uint64_t next = (uint64_t)(uintptr_t)l->debug.r_map;
+	uint64_t next = l->first_map;
 	int mem CLEANUP(close_p) = next ? host_open_mem(l->h->pid) : -1;
 	if (mem < 0)
 		return false;
@@ -382,6 +353,7 @@ int heaptargets_look(struct heaptargets *t, int32_t pid, struct heaptarget *ret_
 	struct heaptarget h = {.pid = pid, .image = proc_image(pid), .is_held = is_held(pid)};
 	struct looker l = {.t = t, .h = &h, .root_fd = host_open_root(pid)};
 	find_exe(&l);
+	ask_linker(&l);
 	int rc = proc_maps(pid, look_at, &l, err);
 	if (!rc && !l.has_maps && !l.exe)
 		rc = has_no_memory(pid, err);
@@ -391,7 +363,7 @@ int heaptargets_look(struct heaptargets *t, int32_t pid, struct heaptarget *ret_
 		(void)err_hint(err, "run as root, or give assay CAP_SYS_PTRACE (in a container "
 				    "--cap-add SYS_PTRACE)");
 	if (!rc) {
-		ask_linker(&l);
+		h.is_loading |= l.exe && !l.seen.n;         /* nothing is mapped yet */
 		h.is_loading |= proc_image(pid) != h.image; /* while we looked */
 		mark_used(&l);
 	}

@@ -227,8 +227,7 @@ static int inspect(struct heapinject *h, struct err *err)
 	return recover(h, err);
 }
 
-/* ---- sizes and places
- * ----------------------------------------------------------------------------- */
+/* ---- sizes and places ------------------------------------------------------------------------ */
 
 static uint32_t power_of_two(uint64_t n)
 {
@@ -318,8 +317,7 @@ static int choose_places(struct heapinject *h, struct err *err)
 	return rc;
 }
 
-/* ---- doing it
- * ------------------------------------------------------------------------------------ */
+/* ---- doing it -------------------------------------------------------------------------------- */
 
 struct op_list {
 	VEC(struct heapcode_op) v;

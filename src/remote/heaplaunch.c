@@ -29,6 +29,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "remote/dynlinker.h"
 #include "remote/tracee.h"
 
 #define ARMED_NS    (10 * NS_PER_MS)
@@ -36,7 +37,6 @@
 #define SYMBOLS_MAX 4096u
 #define NR_POINTS   2u
 #define INT3        0xcc
-#define AUXV_MAX    4096u
 
 enum state { WATCHED, ARMED, HELD };
 
@@ -62,70 +62,7 @@ static bool get(const struct heaplaunch *l, uint64_t addr, void *to, size_t n)
 	return pread(l->mem_fd, to, n, (off_t)addr) == (ssize_t)n;
 }
 
-/* ---- where the dynamic linker tells
- * --------------------------------------------------------------- */
-
-struct aux {
-	uint64_t base;  /* of the dynamic linker, 0 = static */
-	uint64_t entry; /* of the program */
-	uint64_t phdr;
-	uint64_t nr_phdr;
-};
-
-static int read_aux(int32_t pid, struct aux *ret_a)
-{
-	char path[64];
-	CLEANUP(buf_release) struct buf text = {0};
-	(void)snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
-	int rc = file_read(&text, path, AUXV_MAX, NULL);
-	if (rc)
-		return rc;
-	*ret_a = (struct aux){0};
-	for (size_t at = 0; at + sizeof(Elf64_auxv_t) <= text.n; at += sizeof(Elf64_auxv_t)) {
-		Elf64_auxv_t a;
-		memcpy(&a, text.p + at, sizeof(a));
-		if (a.a_type == AT_BASE)
-			ret_a->base = a.a_un.a_val;
-		else if (a.a_type == AT_ENTRY)
-			ret_a->entry = a.a_un.a_val;
-		else if (a.a_type == AT_PHDR)
-			ret_a->phdr = a.a_un.a_val;
-		else if (a.a_type == AT_PHNUM)
-			ret_a->nr_phdr = a.a_un.a_val;
-	}
-	return ret_a->entry ? 0 : -ENOEXEC;
-}
-
-/* Address of PT_DYNAMIC; *ret_bias: what is added to addresses in it. */
-static uint64_t find_dynamic(const struct heaplaunch *l, uint64_t phdr, uint64_t n, uint64_t base,
-			     uint64_t *ret_bias)
-{
-	Elf64_Phdr p;
-	uint64_t dynamic = 0;
-	uint64_t bias = base;
-	for (uint64_t i = 0; i < MIN(n, 64); i++) {
-		if (!get(l, phdr + i * sizeof(p), &p, sizeof(p)))
-			return 0;
-		if (p.p_type == PT_PHDR)
-			bias = phdr - p.p_vaddr;
-		else if (p.p_type == PT_DYNAMIC)
-			dynamic = p.p_vaddr;
-	}
-	*ret_bias = bias;
-	return dynamic ? dynamic + bias : 0;
-}
-
-static uint64_t find_tag(const struct heaplaunch *l, uint64_t dynamic, int64_t tag)
-{
-	Elf64_Dyn d;
-	for (unsigned i = 0; dynamic && i < 128; i++) {
-		if (!get(l, dynamic + i * sizeof(d), &d, sizeof(d)) || d.d_tag == DT_NULL)
-			break;
-		if (d.d_tag == tag)
-			return d.d_un.d_val;
-	}
-	return 0;
-}
+/* ---- where the dynamic linker tells ------------------------------------------------------- */
 
 /* Addresses of two symbols of the dynamic linker, which is not relocated yet. */
 static void find_symbols(const struct heaplaunch *l, uint64_t base, uint64_t *ret_point,
@@ -135,9 +72,9 @@ static void find_symbols(const struct heaplaunch *l, uint64_t base, uint64_t *re
 	uint64_t bias = base;
 	if (!get(l, base, &eh, sizeof(eh)) || memcmp(eh.e_ident, ELFMAG, SELFMAG))
 		return;
-	uint64_t dynamic = find_dynamic(l, base + eh.e_phoff, eh.e_phnum, base, &bias);
-	uint64_t symbols = find_tag(l, dynamic, DT_SYMTAB);
-	uint64_t strings = find_tag(l, dynamic, DT_STRTAB);
+	uint64_t dynamic = dynlinker_dynamic(l->mem_fd, base + eh.e_phoff, eh.e_phnum, base, &bias);
+	uint64_t symbols = dynlinker_tag(l->mem_fd, dynamic, DT_SYMTAB, NULL);
+	uint64_t strings = dynlinker_tag(l->mem_fd, dynamic, DT_STRTAB, NULL);
 	/* The string table follows the symbols wherever linkers have made it. */
 	uint64_t n = strings > symbols ? (strings - symbols) / sizeof(Elf64_Sym) : SYMBOLS_MAX;
 	for (uint64_t i = 0; symbols && strings && i < MIN(n, SYMBOLS_MAX); i++) {
@@ -158,14 +95,14 @@ static void find_symbols(const struct heaplaunch *l, uint64_t base, uint64_t *re
 static bool is_consistent(const struct heaplaunch *l)
 {
 	int32_t state = -1;
-	uint64_t at = l->r_debug ? l->r_debug : find_tag(l, l->dynamic, DT_DEBUG);
+	uint64_t at =
+		l->r_debug ? l->r_debug : dynlinker_tag(l->mem_fd, l->dynamic, DT_DEBUG, NULL);
 	if (!at || !get(l, at + offsetof(struct r_debug, r_state), &state, sizeof(state)))
 		return true;
 	return state == RT_CONSISTENT;
 }
 
-/* ---- breakpoints
- * ------------------------------------------------------------------------------------ */
+/* ---- breakpoints --------------------------------------------------------------------------- */
 
 #if defined(__x86_64__)
 
@@ -226,10 +163,9 @@ static bool is_our_code(const struct user_regs_struct *regs)
 static void arm(struct heaplaunch *l)
 {
 	char path[64];
-	struct aux a;
+	struct dynlinker d;
 	struct user_regs_struct regs;
 	uint64_t point = 0;
-	uint64_t bias = 0;
 	(void)snprintf(path, sizeof(path), "/proc/%d/mem", l->pid);
 	close_p(&l->mem_fd); /* that was the former program's memory */
 	l->mem_fd = open(path, O_RDWR | O_CLOEXEC);
@@ -242,13 +178,13 @@ static void arm(struct heaplaunch *l)
 		l->state = HELD;
 		return;
 	}
-	if (read_aux(l->pid, &a))
+	if (dynlinker_find(&d, l->pid, l->mem_fd))
 		return;
-	l->dynamic = find_dynamic(l, a.phdr, a.nr_phdr, 0, &bias);
-	if (a.base)
-		find_symbols(l, a.base, &point, &l->r_debug);
+	l->dynamic = d.dynamic;
+	if (d.base)
+		find_symbols(l, d.base, &point, &l->r_debug);
 	bool has_point = arm_point(l, 0, point);
-	bool has_entry = arm_point(l, 1, a.entry);
+	bool has_entry = arm_point(l, 1, d.entry);
 	/* DR7: local enable of each, on execution. */
 	uint64_t enable = (has_point && !l->points[0].is_text ? 1u : 0) |
 			  (has_entry && !l->points[1].is_text ? 4u : 0);
@@ -300,8 +236,7 @@ static void step_over(struct heaplaunch *l, struct point *p)
 				   (l->points[0].addr ? 1u : 0) | (l->points[1].addr ? 4u : 0));
 }
 
-/* ---- public
- * ------------------------------------------------------------------------------------------ */
+/* ---- public ---------------------------------------------------------------------------------- */
 
 int heaplaunch_open(struct heaplaunch **ret_l, int32_t pid, struct err *err)
 {

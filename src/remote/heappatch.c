@@ -126,8 +126,7 @@ void heap_bounds_load(struct heap_bounds *b, uint64_t base, uint64_t lo, uint64_
 	}
 }
 
-/* ---- padding
- * -------------------------------------------------------------------------------------- */
+/* ---- padding --------------------------------------------------------------------------------- */
 
 static bool is_padding_insn(const uint8_t *p, const struct x86_insn *i)
 {
@@ -214,8 +213,7 @@ static bool gap_before(struct heap_patch *p, struct heap_gaps *g, heappatch_read
 	return false;
 }
 
-/* ---- functions
- * ------------------------------------------------------------------------------------ */
+/* ---- functions ------------------------------------------------------------------------------- */
 
 /*
  * What the instructions before the one that is replaced have done: only such are followed that a

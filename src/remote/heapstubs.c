@@ -17,8 +17,7 @@ size_t stub_region_code_bytes(const struct stub_region *g)
 	return HEAPCODE_BATCH_BYTES + (size_t)g->nr_stubs * HEAPCODE_STUB_BYTES;
 }
 
-/* ---- plans
- * ---------------------------------------------------------------------------------------- */
+/* ---- plans ----------------------------------------------------------------------------------- */
 
 void heapstubs_plan(struct heapinject *h)
 {

@@ -25,7 +25,7 @@
 
 static struct heap_world *hw;
 static void *(*hooked)(size_t);
-static volatile int sink;
+static volatile unsigned sink;
 static uint64_t rng;
 static int nr_compared;
 static uint64_t nr_frames_compared;
@@ -258,7 +258,7 @@ static __attribute__((noinline, noclone)) void above(size_t room, bool is_second
 		below(256 - room, is_direct);
 		sink += 3;
 	}
-	sink += (int)p[0];
+	sink += (unsigned)p[0];
 }
 
 TEST(heapblob_walk_does_not_recall_a_frame_that_moved)
