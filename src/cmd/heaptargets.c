@@ -363,8 +363,9 @@ int heaptargets_look(struct heaptargets *t, int32_t pid, struct heaptarget *ret_
 		(void)err_hint(err, "run as root, or give assay CAP_SYS_PTRACE (in a container "
 				    "--cap-add SYS_PTRACE)");
 	if (!rc) {
-		h.is_loading |= l.exe && !l.seen.n;         /* nothing is mapped yet */
-		h.is_loading |= proc_image(pid) != h.image; /* while we looked */
+		h.is_loading |= l.exe && !l.seen.n; /* nothing is mapped yet */
+		h.is_loading |=
+			l.exe && (!h.image || proc_image(pid) != h.image); /* while we looked */
 		mark_used(&l);
 	}
 	free(l.exe);

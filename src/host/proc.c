@@ -192,7 +192,13 @@ uint64_t proc_image(int32_t pid)
 	char path[64];
 	CLEANUP(buf_release) struct buf auxv = {0};
 	(void)snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
-	return file_read(&auxv, path, AUXV_MAX, NULL) || !auxv.n ? 0 : hash_bytes(auxv.p, auxv.n);
+	if (file_read(&auxv, path, AUXV_MAX, NULL) || !auxv.n)
+		return 0;
+	/* While the kernel maps the program, the vector is its end alone: zeros. */
+	for (size_t i = 0; i < auxv.n; i++)
+		if (auxv.p[i])
+			return hash_bytes(auxv.p, auxv.n);
+	return 0;
 }
 
 /* "start-end perms pgoff major:minor inode   path", the path may hold blanks. */

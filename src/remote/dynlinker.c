@@ -62,9 +62,11 @@ int dynlinker_find(struct dynlinker *ret_d, int32_t pid, int mem_fd)
 	uint64_t phdr = 0;
 	uint64_t nr_phdr = 0;
 	uint64_t bias;
+	uint64_t any = 0;
 	for (size_t at = 0; at + sizeof(Elf64_auxv_t) <= text.n; at += sizeof(Elf64_auxv_t)) {
 		Elf64_auxv_t a;
 		memcpy(&a, text.p + at, sizeof(a));
+		any |= a.a_type;
 		if (a.a_type == AT_BASE)
 			ret_d->base = a.a_un.a_val;
 		else if (a.a_type == AT_ENTRY)
@@ -75,7 +77,8 @@ int dynlinker_find(struct dynlinker *ret_d, int32_t pid, int mem_fd)
 			nr_phdr = a.a_un.a_val;
 	}
 	ret_d->dynamic = dynlinker_dynamic(mem_fd, phdr, nr_phdr, 0, &bias);
-	return ret_d->entry ? 0 : text.n ? -ENOEXEC : -EAGAIN;
+	/* Of a program that is being mapped it is there, with its end alone. */
+	return ret_d->entry ? 0 : any ? -ENOEXEC : -EAGAIN;
 }
 
 enum dynlinker_state dynlinker_state(const struct dynlinker *d, int mem_fd, uint64_t *ret_map)
