@@ -1,7 +1,7 @@
 # assay: GNU make, out of tree. `make help` lists the targets.
 #
 # Variables: V=1 (show commands), CC=clang, SAN=address,undefined | thread, DEV=1 (-Werror),
-# STATIC=1, BPF=0 (no programs for the kernel), O=dir, prefix=/usr/local, DESTDIR=.
+# STATIC=1, BPF=0 (no programs for the kernel), ISAL=0 (zlib inflates), O=dir, prefix=/usr/local, DESTDIR=.
 
 MAKEFLAGS += --no-builtin-rules --no-builtin-variables
 .DELETE_ON_ERROR:
@@ -14,6 +14,8 @@ prefix  = /usr/local
 SAN     =
 STATIC  =
 BPF     = 1
+# Debian has no archive of ISA-L to link statically.
+ISAL    = $(if $(STATIC),0,1)
 BPF_CC  = clang
 DEV     = 1
 V       =
@@ -23,7 +25,7 @@ say     = $(if $(V),,@printf '  %-8s %s\n' $(1) $(2);)
 comma   := ,
 empty   :=
 space   := $(empty) $(empty)
-variant := $(if $(SAN),san-$(subst $(comma),-,$(SAN)),release)$(if $(filter clang%,$(notdir $(CC))),-$(notdir $(CC)))$(if $(STATIC),-static)$(if $(filter 0,$(BPF)),-nobpf)
+variant := $(if $(SAN),san-$(subst $(comma),-,$(SAN)),release)$(if $(filter clang%,$(notdir $(CC))),-$(notdir $(CC)))$(if $(STATIC),-static)$(if $(filter 0,$(BPF)),-nobpf)$(if $(filter 0,$(ISAL)),-noisal)
 O       = build/$(variant)
 
 WARN = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wwrite-strings \
@@ -36,8 +38,8 @@ ALL_CFLAGS  = -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 $(OPT) -fno-omit-f
               $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all) $(CFLAGS)
 ALL_LDFLAGS = -pthread $(if $(SAN),-fsanitize=$(SAN)) $(if $(STATIC),-static) $(LDFLAGS)
 # What each is for: docs/internals.md. Only tests use TEST_LIBS.
-ALL_CPPFLAGS = $(if $(filter 0,$(BPF)),-DASSAY_NO_BPF)
-LIBS        = $(if $(filter 0,$(BPF)),,-lbpf -lelf) -lpcre2-8 -liberty -llzma -lzstd -lz -lm
+ALL_CPPFLAGS = $(if $(filter 0,$(BPF)),-DASSAY_NO_BPF) $(if $(filter 0,$(ISAL)),-DASSAY_NO_ISAL)
+LIBS        = $(if $(filter 0,$(BPF)),,-lbpf -lelf) -lpcre2-8 -liberty -llzma -lzstd $(if $(filter 0,$(ISAL)),,-lisal) -lz -lm
 TEST_LIBS   = -ljansson
 
 SRCS := $(sort $(wildcard src/*/*.c))

@@ -1,9 +1,19 @@
-/* Decompression that is pulled; see zioread.h. */
+/*
+ * Decompression that is pulled; see zioread.h.
+ *
+ * Zlib streams are decoded by ISA-L, 2.5 times as fast as zlib does it (534 and 213 MB/s on a C
+ * library's .debug_info), or by zlib itself where there is no ISA-L to link (ISAL=0). Each
+ * decoder has four functions: new, free, feed (its next compressed bytes), step (some plain ones).
+ */
 #include "base/base.h"
 #include "base/zioread.h"
 
 #include <errno.h>
+#ifdef ASSAY_NO_ISAL
 #include <zlib.h>
+#else
+#include <isa-l/igzip_lib.h>
+#endif
 #include <zstd.h>
 
 #include "base/mem.h"
@@ -18,16 +28,107 @@ struct zio_reader {
 	void *ctx;
 	const uint8_t *p; /* plain bytes that nobody took yet */
 	size_t n;
-	bool is_started;
+	bool is_fed;   /* compressed bytes are left in the decoder's hands */
+	bool is_whole; /* the stream could end here; zlib's: it does */
 	bool is_ended;
-	bool has_sum;
-	uLong sum; /* of all plain bytes so far */
-	struct inflater *zlib;
+#ifdef ASSAY_NO_ISAL
+	z_stream *zlib;
+#else
+	struct inflate_state *zlib;
+#endif
 	ZSTD_DCtx *zstd;
-	bool is_frame_whole; /* zstd */
-	ZSTD_inBuffer in;
-	uint8_t *bytes; /* zstd: IN_BYTES, then OUT_BYTES */
+	ZSTD_inBuffer zstd_in;
+	uint8_t *bytes; /* IN_BYTES, then OUT_BYTES */
 };
+
+/* ---- zlib ---- */
+
+#ifdef ASSAY_NO_ISAL
+static int zlib_new(struct zio_reader *r)
+{
+	r->zlib = xcalloc(1, sizeof(*r->zlib));
+	return inflateInit2(r->zlib, 15) == Z_OK ? 0 : -ENOMEM;
+}
+
+static void zlib_free(struct zio_reader *r)
+{
+	if (r->zlib)
+		inflateEnd(r->zlib);
+	free(r->zlib);
+}
+
+static void zlib_feed(struct zio_reader *r, size_t n)
+{
+	r->zlib->next_in = r->bytes;
+	r->zlib->avail_in = (uInt)n;
+}
+
+static int zlib_step(struct zio_reader *r, struct err *err)
+{
+	r->zlib->next_out = r->bytes + IN_BYTES;
+	r->zlib->avail_out = OUT_BYTES;
+	int rc = inflate(r->zlib, Z_NO_FLUSH);
+	if (rc != Z_OK && rc != Z_STREAM_END && rc != Z_BUF_ERROR)
+		return err_set(err, -EBADMSG, "bad compressed data: %s",
+			       r->zlib->msg ? r->zlib->msg : "not a zlib stream");
+	r->n = OUT_BYTES - r->zlib->avail_out;
+	r->is_fed = r->zlib->avail_in > 0;
+	r->is_whole = rc == Z_STREAM_END;
+	return 0;
+}
+#else
+static int zlib_new(struct zio_reader *r)
+{
+	r->zlib = xmalloc(sizeof(*r->zlib)); /* 87 KB */
+	isal_inflate_init(r->zlib);
+	r->zlib->crc_flag = ISAL_ZLIB;
+	return 0;
+}
+
+static void zlib_free(struct zio_reader *r)
+{
+	free(r->zlib);
+}
+
+static void zlib_feed(struct zio_reader *r, size_t n)
+{
+	r->zlib->next_in = r->bytes;
+	r->zlib->avail_in = (uint32_t)n;
+}
+
+static int zlib_step(struct zio_reader *r, struct err *err)
+{
+	r->zlib->next_out = r->bytes + IN_BYTES;
+	r->zlib->avail_out = OUT_BYTES;
+	int rc = isal_inflate(r->zlib);
+	if (rc < 0 || rc == ISAL_NEED_DICT)
+		return err_set(err, -EBADMSG, "bad compressed data: %s",
+			       rc == ISAL_INCORRECT_CHECKSUM ? "its checksum does not hold"
+							     : "not a zlib stream");
+	r->n = OUT_BYTES - r->zlib->avail_out;
+	r->is_fed = r->zlib->avail_in > 0;
+	r->is_whole = r->zlib->block_state == ISAL_BLOCK_FINISH;
+	return 0;
+}
+#endif
+
+/* ---- zstd ---- */
+
+static int zstd_step(struct zio_reader *r, struct err *err)
+{
+	ZSTD_outBuffer out = {r->bytes + IN_BYTES, OUT_BYTES, 0};
+	size_t in_at = r->zstd_in.pos;
+	size_t rc = ZSTD_decompressStream(r->zstd, &out, &r->zstd_in);
+	if (ZSTD_isError(rc))
+		return err_set(err, -EBADMSG, "bad zstd data: %s", ZSTD_getErrorName(rc));
+	if (r->zstd_in.pos > in_at || out.pos) /* else it asks for another frame */
+		r->is_whole = !rc;
+	r->n = out.pos;
+	r->is_fed = r->zstd_in.pos < r->zstd_in.size;
+	return 0;
+}
+
+/* ---- both ---- */
 
 int zio_reader_new(struct zio_reader **ret_r, enum zkind kind, zio_source_fn source, void *ctx,
 		   struct err *err)
@@ -37,14 +138,15 @@ int zio_reader_new(struct zio_reader **ret_r, enum zkind kind, zio_source_fn sou
 	r->kind = kind;
 	r->source = source;
 	r->ctx = ctx;
-	if (kind == ZKIND_ZLIB) {
-		r->zlib = inflater_new(source, ctx);
-	} else if ((r->zstd = ZSTD_createDCtx())) {
-		r->bytes = xmalloc(IN_BYTES + OUT_BYTES);
-		r->in.src = r->bytes;
-	} else {
-		free(r);
-		return err_set(err, -ENOMEM, "cannot start the zstd decoder");
+	r->bytes = xmalloc(IN_BYTES + OUT_BYTES);
+	int rc = 0;
+	if (kind == ZKIND_ZLIB)
+		rc = zlib_new(r);
+	else if (!(r->zstd = ZSTD_createDCtx()))
+		rc = -ENOMEM;
+	if (rc) {
+		zio_reader_free(r);
+		return err_set(err, rc, "cannot start the decoder");
 	}
 	*ret_r = r;
 	return 0;
@@ -54,78 +156,54 @@ void zio_reader_free(struct zio_reader *r)
 {
 	if (!r)
 		return;
-	inflater_free(r->zlib);
+	zlib_free(r);
 	ZSTD_freeDCtx(r->zstd);
 	free(r->bytes);
 	free(r);
 }
 
-void zio_reader_sum(struct zio_reader *r)
+/* More compressed bytes; without any the stream must be whole. */
+static int feed(struct zio_reader *r, struct err *err)
 {
-	ASSERT(!r->is_started);
-	r->has_sum = true;
-	r->sum = adler32(0, NULL, 0);
-}
-
-/* RFC 1950: method and window, a check of both, no dictionary. */
-static int read_zlib_header(struct zio_reader *r, struct err *err)
-{
-	uint8_t h[2];
-	int rc = inflater_raw(r->zlib, h, sizeof(h), err);
-	if (!rc && ((h[0] & 0x0f) != 8 || h[1] & 0x20 || (h[0] * 256 + h[1]) % 31))
-		rc = err_set(err, -EBADMSG, "bad compressed data: no zlib header");
-	return rc;
-}
-
-static int next_zlib(struct zio_reader *r, struct err *err)
-{
-	int rc = r->is_started ? 0 : read_zlib_header(r, err);
-	r->is_started = true;
-	if (!rc)
-		rc = inflater_next(r->zlib, &r->p, &r->n, err);
-	r->is_ended = !rc && !r->n;
-	if (!rc && r->has_sum)
-		r->sum = adler32_z(r->sum, r->p, r->n);
-	return rc;
-}
-
-static int next_zstd(struct zio_reader *r, struct err *err)
-{
-	r->is_started = true;
-	r->p = r->bytes + IN_BYTES;
-	while (!r->n) {
-		ZSTD_outBuffer out = {r->bytes + IN_BYTES, OUT_BYTES, 0};
-		size_t in_at = r->in.pos;
-		size_t rc = ZSTD_decompressStream(r->zstd, &out, &r->in);
-		if (ZSTD_isError(rc))
-			return err_set(err, -EBADMSG, "bad zstd data: %s", ZSTD_getErrorName(rc));
-		r->n = out.pos;
-		if (r->in.pos > in_at || r->n) /* else it asks for another frame */
-			r->is_frame_whole = !rc;
-		if (r->n || r->in.pos < r->in.size)
-			continue;
-		ssize_t got = r->source(r->ctx, r->bytes, IN_BYTES, err);
-		if (got < 0)
-			return (int)got;
-		r->in = (ZSTD_inBuffer){r->bytes, (size_t)got, 0};
-		if (got)
-			continue;
+	ssize_t got = r->source(r->ctx, r->bytes, IN_BYTES, err);
+	if (got < 0)
+		return (int)got;
+	if (!got) {
 		r->is_ended = true;
-		return r->is_frame_whole ? 0
-					 : err_set(err, -ENODATA, "compressed data is truncated");
+		return r->is_whole ? 0 : err_set(err, -ENODATA, "compressed data is truncated");
 	}
+	r->is_fed = true;
+	if (r->kind == ZKIND_ZLIB)
+		zlib_feed(r, (size_t)got);
+	else
+		r->zstd_in = (ZSTD_inBuffer){r->bytes, (size_t)got, 0};
 	return 0;
 }
 
+/* Some plain bytes, or the end. */
 static int next(struct zio_reader *r, struct err *err)
 {
-	return r->kind == ZKIND_ZLIB ? next_zlib(r, err) : next_zstd(r, err);
+	bool is_zlib = r->kind == ZKIND_ZLIB;
+	r->p = r->bytes + IN_BYTES;
+	while (!r->n && !r->is_ended) {
+		if (is_zlib && r->is_whole) {
+			r->is_ended = true;
+			break;
+		}
+		/* Plain bytes may wait in the decoder when it has taken all compressed ones. */
+		int rc = is_zlib ? zlib_step(r, err) : zstd_step(r, err);
+		if (!rc && !r->n && !r->is_fed && !(is_zlib && r->is_whole))
+			rc = feed(r, err);
+		if (rc)
+			return rc;
+	}
+	return 0;
 }
 
 int zio_reader_take(struct zio_reader *r, void *to, uint64_t n, struct err *err)
 {
 	while (n) {
-		int rc = r->n || r->is_ended ? 0 : next(r, err);
+		int rc = r->n ? 0 : next(r, err);
 		if (rc)
 			return rc;
 		if (!r->n)
@@ -144,17 +222,8 @@ int zio_reader_take(struct zio_reader *r, void *to, uint64_t n, struct err *err)
 
 int zio_reader_finish(struct zio_reader *r, struct err *err)
 {
-	int rc = r->n || r->is_ended ? 0 : next(r, err);
+	int rc = r->n ? 0 : next(r, err);
 	if (rc)
 		return rc;
-	if (r->n)
-		return err_set(err, -EBADMSG, "compressed data holds more than it claims");
-	if (r->kind != ZKIND_ZLIB || !r->has_sum)
-		return 0;
-	uint8_t b[4];
-	rc = inflater_raw(r->zlib, b, sizeof(b), err);
-	uint32_t sum = (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
-	if (!rc && sum != (uint32_t)r->sum)
-		rc = err_set(err, -EBADMSG, "bad compressed data: its checksum does not hold");
-	return rc;
+	return r->n ? err_set(err, -EBADMSG, "compressed data holds more than it claims") : 0;
 }

@@ -364,7 +364,6 @@ static int read_section(const struct elf *e, const struct elf_section *s, struct
 	if (rc)
 		return rc;
 	size_t n = (size_t)elf_stream_nr_bytes(stream);
-	elf_stream_sum(stream);
 	rc = elf_stream_read(stream, buf_reserve(to, n), n, 0, err);
 	if (!rc)
 		rc = elf_stream_finish(stream, err);

@@ -162,12 +162,6 @@ int elf_stream_read(struct elf_stream *s, void *to, size_t n, uint64_t offset, s
 	return rc;
 }
 
-void elf_stream_sum(struct elf_stream *s)
-{
-	if (s->reader)
-		zio_reader_sum(s->reader);
-}
-
 int elf_stream_finish(struct elf_stream *s, struct err *err)
 {
 	return s->reader ? zio_reader_finish(s->reader, err) : 0;

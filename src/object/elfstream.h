@@ -24,8 +24,6 @@ uint64_t elf_stream_nr_bytes(const struct elf_stream *s);
 uint64_t elf_stream_at(const struct elf_stream *s);
 /* Bytes [offset, offset + n), where offset is not before elf_stream_at. */
 int elf_stream_read(struct elf_stream *s, void *to, size_t n, uint64_t offset, struct err *err);
-/* Before the first read, by who reads everything: elf_stream_finish looks at the checksum. */
-void elf_stream_sum(struct elf_stream *s);
 /* After the last byte was read: an error if there is more, or the stream's checksum does not hold.
  */
 int elf_stream_finish(struct elf_stream *s, struct err *err);

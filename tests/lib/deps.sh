@@ -2,7 +2,7 @@
 # Installs the Debian packages that are missing: deps.sh build [check] [bench]. Root, or sudo
 # without a password; says what to type otherwise.
 set -u
-build="gcc make libc6-dev libbpf-dev libelf-dev clang llvm bpftool libdw-dev libpcre2-dev libiberty-dev liblzma-dev libzstd-dev zlib1g-dev
+build="gcc make libc6-dev libbpf-dev libelf-dev clang llvm bpftool libdw-dev libpcre2-dev libiberty-dev liblzma-dev libzstd-dev zlib1g-dev libisal-dev
 redis-server redis-tools"
 check="libjansson-dev clang-format linux-perf binutils gcc g++ musl-tools nginx-light sqlite3 node-acorn
 libxml2-utils hotspot chromium fonts-dejavu-core nodejs npm procps python3 gdb libc6-dbg dwz elfutils
