@@ -338,6 +338,62 @@ int heapprocess_start(struct heapprocess *p, struct err *err)
 	return heapinject_start(p->inject, err);
 }
 
+/* ---- libraries that come later ------------------------------------------------------------ */
+
+/* Allocators' functions only: what maps memory for them is the C library's, and is there. */
+static bool is_new(const struct heapprocess *p, const struct heap_site *s)
+{
+	return s->shape < HEAP_MMAP && !heapinject_knows(p->inject, s->addr);
+}
+
+const char *heapprocess_lacks(const struct heapprocess *p, const struct heap_plan *now)
+{
+	vec_foreach(s, &now->sites)
+		if (is_new(p, s))
+			return s->path;
+	return NULL;
+}
+
+/* Our own copy of a path of a plan that goes. */
+static const char *path_known(const struct heapprocess *p, const char *path)
+{
+	vec_foreach(s, &p->plan.sites)
+		if (!strcmp(s->path, path))
+			return s->path;
+	return NULL;
+}
+
+int heapprocess_add(struct heapprocess *p, struct heap_plan *now, struct heapprocess_added *ret_a,
+		    struct err *err)
+{
+	CLEANUP(heap_plan_release) struct heap_plan more = {.tier = p->plan.tier};
+	uint32_t nr_sites = heapinject_nr_sites(p->inject);
+	size_t nr_before = heapinject_info(p->inject).nr_patched;
+	const char *path = heapprocess_lacks(p, now);
+	*ret_a = (struct heapprocess_added){0};
+	if (!path)
+		return 0;
+	int rc = heapinject_renew(p->inject, now, &ret_a->nr_again, err);
+	if (rc)
+		return rc;
+	ret_a->path = path_known(p, path);
+	vec_foreach(s, &now->sites) {
+		if (!is_new(p, s))
+			continue;
+		vec_push(&more.sites, *s);
+		*s = (struct heap_site){0};
+	}
+	rc = more.sites.n ? heapinject_add(p->inject, &more, err) : 0;
+	if (heapinject_nr_sites(p->inject) == nr_sites)
+		return rc;
+	vec_foreach(s, &more.sites)
+		vec_push(&p->plan.sites, *s);
+	ret_a->path = more.sites.p[0].path;
+	more.sites.n = 0;
+	ret_a->nr = heapinject_info(p->inject).nr_patched - nr_before;
+	return rc;
+}
+
 /* ---- the end ------------------------------------------------------------------------------ */
 
 void heapprocess_stop(struct heapprocess *p)

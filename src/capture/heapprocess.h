@@ -36,6 +36,20 @@ int heapprocess_attach(struct heapprocess **ret_p, const struct heapprocess_spec
 		       struct heap_plan *plan, struct err *err);
 /* It records. To be called when passes have begun. */
 int heapprocess_start(struct heapprocess *p, struct err *err);
+/* What came of functions that were not there when the process was attached to. */
+struct heapprocess_added {
+	size_t nr;        /* patched */
+	size_t nr_again;  /* that had been, in a library that has been loaded anew */
+	const char *path; /* of one of them; borrowed, NULL = none */
+};
+/*
+ * Functions of @now, a plan made since, that are not recorded yet: those of libraries that were
+ * loaded. No lock is needed.
+ */
+int heapprocess_add(struct heapprocess *p, struct heap_plan *now, struct heapprocess_added *ret_a,
+		    struct err *err);
+/* The first file of @now's functions that are not recorded, or NULL. */
+const char *heapprocess_lacks(const struct heapprocess *p, const struct heap_plan *now);
 /* Whatever the rings have, up to now. How full the fullest one was, in parts of 1024. */
 uint32_t heapprocess_pass(struct heapprocess *p);
 /* Threads that have ended give up their slots; between passes, now and then. */

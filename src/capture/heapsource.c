@@ -18,6 +18,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "remote/heaplaunch.h"
+#include "capture/heaplate.h"
 #include "capture/heapnap.h"
 #include "capture/heapprocess.h"
 #include "capture/heapqueue.h"
@@ -52,6 +53,7 @@
 struct known_space {
 	int32_t pid;
 	const struct space *space;
+	struct heaplate late;
 };
 
 /* To be attached to at a time. */
@@ -284,6 +286,7 @@ void heapsource_space(struct heapsource *h, int32_t pid, const struct space *sp)
 	struct heapprocess *p = process_of(h, pid);
 	if (!p)
 		return;
+	heaplate_saw(&h->spaces.p[*idx - 1].late, sp);
 	lock(h);
 	heapprocess_space(p, sp);
 	unlock(h);
@@ -348,6 +351,9 @@ static int attach_planned(struct heapsource *h, int32_t pid, struct heap_plan *p
 	heapnap_wake(&h->nap);
 	unlock(h);
 	struct heapprocess *started = TAKE(p);
+	uint32_t *idx = map_get(&h->space_of, (uint32_t)pid);
+	if (idx)
+		heaplate_begin(&h->spaces.p[*idx - 1].late, spec.space);
 	tell_attached(h, started);
 	rc = heapprocess_start(started, err);
 	h->info.nr_processes += !rc;
@@ -400,25 +406,6 @@ static int attach_all_or_hooks(struct heapsource *h, int32_t pid, struct heap_pl
 	return attach_planned(h, pid, &hooks, false, err);
 }
 
-static int is_map_known(void *ctx, const struct proc_map *m, struct err *err)
-{
-	const struct space *sp = ctx;
-	(void)err;
-	if (!m->is_exec || !m->inode)
-		return 0;
-	for (size_t i = 0; i < sp->maps.n; i++)
-		if (sp->maps.p[i].start <= m->start && m->start < sp->maps.p[i].end)
-			return 0;
-	return 1;
-}
-
-/* Whether all that it maps has been told. */
-static bool is_space_known(const struct heapsource *h, int32_t pid)
-{
-	const struct space *sp = space_of(h, pid);
-	return sp && sp->maps.n && !proc_maps(pid, is_map_known, (void *)sp, NULL);
-}
-
 /*
  * One that was executed just now: its libraries have to be loaded, and known here (what it maps is
  * told by a ring that is read in its own time), or stacks through them would end there.
@@ -430,7 +417,8 @@ static bool is_ready(const struct heapsource *h, struct heap_wish *w, const stru
 		return now > w->patient_until_ns;
 	if (!w->known_until_ns)
 		w->known_until_ns = now + SETTLE_MAX_NS;
-	return h->tells_mappings || now > w->known_until_ns || is_space_known(h, w->pid);
+	return h->tells_mappings || now > w->known_until_ns ||
+	       heaplate_is_told(space_of(h, w->pid), w->pid);
 }
 
 /* @w: of one that runs; -EINPROGRESS: again in a moment. NULL: it is held, and ready. */
@@ -677,7 +665,8 @@ static void follow_launch(struct heapsource *h)
 	}
 	uint64_t for_ns = h->held_ns ? now - h->held_ns : 0;
 	if (for_ns > SETTLE_MAX_NS ||
-	    (for_ns > SETTLE_NS && (h->tells_mappings || is_space_known(h, h->spec.child))))
+	    (for_ns > SETTLE_NS &&
+	     (h->tells_mappings || heaplate_is_told(space_of(h, h->spec.child), h->spec.child))))
 		attach_held(h);
 }
 
@@ -713,6 +702,28 @@ static int tell_all(struct heapsource *h, uint64_t now, struct err *err)
 	return rc;
 }
 
+/* Its functions are recorded from now on; what fails for good is told at the end. */
+static void add_late(struct heapsource *h, struct known_space *known)
+{
+	CLEANUP(free_p) char *text = NULL;
+	CLEANUP(free_p) char *lost = NULL;
+	struct heapprocess *p = process_of(h, known->pid);
+	bool has_more =
+		p && heaplate_add(&known->late, p, h->spec.planner, h->start_ns, &text, &lost);
+	if (!h->late)
+		h->late = TAKE(lost);
+	if (!has_more)
+		return;
+	struct heap_plan told = *heapprocess_plan(p);
+	told.reason = text;
+	tell_plan(h, known->pid, &told);
+	if (known->pid != h->noted_pid || strstr(h->reason, text))
+		return;
+	char *reason = xasprintf("%s; %s", h->reason, text);
+	free(h->reason);
+	h->reason = reason;
+}
+
 int heapsource_drain(struct heapsource *h, const struct event_sink *sink, struct err *err)
 {
 	h->sink = sink;
@@ -724,6 +735,9 @@ int heapsource_drain(struct heapsource *h, const struct event_sink *sink, struct
 	for (size_t i = h->wishes.n; i-- > 0;)
 		if (h->wishes.p[i].due_ns <= now)
 			try_wish(h, i);
+	vec_foreach(known, &h->spaces)
+		if (heaplate_is_due(&known->late, now))
+			add_late(h, known);
 	return heapqueue_deliver(&h->queue, sink, err);
 }
 
@@ -738,36 +752,14 @@ static int tell_losses(struct heapsource *h, const struct event_sink *sink, stru
 	return sink->event(sink->ctx, &ev, err);
 }
 
-static bool has_path(const struct heap_plan *plan, const char *path)
-{
-	vec_foreach(s, &plan->sites)
-		if (!strcmp(s->path, path))
-			return true;
-	return false;
-}
-
-/* Libraries with an allocator that were loaded during the capture, of one that still runs. */
-static void look_for_late(struct heapsource *h, const struct heapprocess *p)
-{
-	const struct heap_plan *before = heapprocess_plan(p);
-	CLEANUP(heap_plan_release) struct heap_plan now = {0};
-	if (h->late || before->tier != HEAP_TIER_PATCH ||
-	    h->spec.planner->plan(h->spec.planner->ctx, heapprocess_pid(p), HEAP_TIER_PATCH, &now,
-				  NULL))
-		return;
-	vec_foreach(s, &now.sites)
-		if (!h->late && s->shape < HEAP_MMAP && !has_path(before, s->path))
-			h->late = xstrdup(s->path);
-}
-
 int heapsource_stop(struct heapsource *h, const struct event_sink *sink, struct err *err)
 {
 	vec_clear(&h->wishes);
 	heaplaunch_free(TAKE(h->launch));
 	for (size_t i = 0; i < h->list.n; i++) /* all end at about the same time */
 		heapprocess_stop(h->list.p[i]);
-	for (size_t i = 0; i < h->list.n; i++)
-		look_for_late(h, h->list.p[i]);
+	for (size_t i = 0; i < h->list.n && !h->late; i++)
+		h->late = heaplate_unseen(h->list.p[i], h->spec.planner);
 	while (h->list.n)
 		finish(h, h->list.p[0]);
 	int rc = heapqueue_deliver(&h->queue, sink, err);

@@ -400,8 +400,8 @@ static int fill_stubs(struct heapinject *h, int fd, const struct stub_code *c, s
 	return 0;
 }
 
-static int map_stubs(struct heapinject *h, struct remote *r, const struct stub_code *c,
-		     struct err *err)
+int heapattach_map_stubs(struct heapinject *h, struct remote *r, const struct stub_code *c,
+			 struct err *err)
 {
 	uint64_t name = 0;
 	int64_t theirs = 0;
@@ -631,19 +631,23 @@ static void skip_allocator(const struct heapinject *h, struct heap_local *l)
 	}
 }
 
-/* What is called for functions that throw: the twin itself, or what its stub calls. */
-static void set_twins(const struct heapinject *h, struct heap_data *data)
+void heapattach_originals(const struct heapinject *h, struct heap_data *data)
 {
 	const struct heap_plan *plan = h->spec->plan;
 	vec_foreach(p, &h->patches) {
 		const struct heap_site *site = &plan->sites.p[p->site];
-		if (p->kind == PATCH_NONE || !heaptwin_throws(site->name))
+		uint32_t number = h->first_site + p->site;
+		if (p->kind == PATCH_NONE)
 			continue;
+		data->original[number] = p->stub + HEAPCODE_TRAMPOLINE;
+		if (!heaptwin_throws(site->name))
+			continue;
+		/* The twin itself, or what its stub calls. */
 		const struct heap_site *twin = heaptwin_find(plan, site);
-		data->twin[p->site] = twin ? twin->addr : 0;
+		data->twin[number] = twin ? twin->addr : 0;
 		vec_foreach(q, &h->patches)
 			if (twin && q->kind != PATCH_NONE && q->function == twin->addr)
-				data->twin[p->site] = q->stub + HEAPCODE_TRAMPOLINE;
+				data->twin[number] = q->stub + HEAPCODE_TRAMPOLINE;
 	}
 }
 
@@ -688,10 +692,7 @@ static int write_local(struct heapinject *h, uint64_t per_us, struct err *err)
 	int rc = heapinject_write(h, p->local, &l, sizeof(l), err);
 	struct heap_data data = {
 		.magic = HEAP_WIRE_MAGIC, .version = HEAP_WIRE_VERSION, .local = p->local};
-	vec_foreach(patch, &h->patches)
-		if (patch->kind != PATCH_NONE)
-			data.original[patch->site] = patch->stub + HEAPCODE_TRAMPOLINE;
-	set_twins(h, &data);
+	heapattach_originals(h, &data);
 	return rc ? rc : heapinject_write(h, h->image + im->data, &data, sizeof(data), err);
 }
 
@@ -760,7 +761,7 @@ int heapattach_run(struct heapinject *h, struct err *err)
 	if (image && proc_image(h->pid) != image)
 		rc = err_set(err, -ESTALE, "pid %d executed another program meanwhile", h->pid);
 	if (!rc)
-		rc = map_stubs(h, r, &c, err);
+		rc = heapattach_map_stubs(h, r, &c, err);
 	if (!rc)
 		rc = write_stubs(h, &c, err);
 	if (!rc)

@@ -122,6 +122,7 @@ static struct heapinject *inject_new(const struct heapinject_spec *spec)
 	h->pid = spec->pid;
 	h->spec = spec;
 	h->is_held = spec->is_held;
+	h->nr_sites = (uint32_t)MIN(spec->plan->sites.n, HEAP_SITES_MAX);
 	h->tier = spec->plan->tier;
 	h->mallctl = spec->plan->mallctl;
 	h->has_pvalloc = spec->plan->version[0] == 5 && spec->plan->version[1] == 3 &&

@@ -52,6 +52,21 @@ struct heapinject;
 
 int heapinject_attach(struct heapinject **ret_h, const struct heapinject_spec *spec,
 		      struct err *err);
+/*
+ * Functions that have come since, of a library that was loaded: they are sites of the same recorder
+ * from heapinject_nr_sites() on, in the order of @plan, and recorded at once if it records. On
+ * failure they are sites, too, if that number has grown: some may be patched.
+ */
+int heapinject_add(struct heapinject *h, const struct heap_plan *plan, struct err *err);
+/*
+ * Those of @plan's functions that were patched in a library that has been unloaded and loaded again
+ * at the same place: patched again, as the same sites. *ret_nr: how many.
+ */
+int heapinject_renew(struct heapinject *h, const struct heap_plan *plan, size_t *ret_nr,
+		     struct err *err);
+uint32_t heapinject_nr_sites(const struct heapinject *h);
+/* Whether the function at @addr is patched, or cannot be. Not if its library was loaded anew. */
+bool heapinject_knows(const struct heapinject *h, uint64_t addr);
 int heapinject_start(struct heapinject *h, struct err *err);
 int heapinject_stop(struct heapinject *h, struct err *err);
 /*

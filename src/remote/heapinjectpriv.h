@@ -1,6 +1,6 @@
 /*
- * Between heapinject.c (life), heapattach.c (what is put into the target) and heaptext.c (functions
- * patched and as they were).
+ * Between heapinject.c (life), heapattach.c (what is put into the target), heapadd.c (functions
+ *that come later) and heaptext.c (functions patched and as they were).
  *
  * Beside the image lie regions of stubs, each within reach of the functions that it serves:
  *
@@ -62,7 +62,7 @@ struct stub_head {
 };
 
 struct stub_region {
-	uint64_t addr;
+	uint64_t addr; /* 0: of none, its patches are told by others */
 	uint32_t nr_stubs;
 	uint32_t nr_used;
 	uint64_t lo; /* functions that it serves */
@@ -88,7 +88,9 @@ struct heapinject {
 	bool is_detached;
 	bool is_gone;
 	struct heap_places places;
-	VEC(struct heap_patch) patches; /* by site */
+	uint32_t first_site;            /* of the plan's functions: those that come later */
+	uint32_t nr_sites;              /* of all of them */
+	VEC(struct heap_patch) patches; /* their sites are indices into their plan's */
 	VEC(struct stub_region) regions;
 	VEC(struct heap_range) avoid; /* allocator's code, for calls of mallctl */
 	uint64_t mallctl;
@@ -130,6 +132,12 @@ int heapinject_batch(struct heapinject *h, struct remote *r, struct heapcode_op 
 
 /* heapattach.c */
 int heapattach_run(struct heapinject *h, struct err *err);
+/* Bytes of each region's stubs; see heapstubs_make. */
+struct stub_code;
+int heapattach_map_stubs(struct heapinject *h, struct remote *r, const struct stub_code *c,
+			 struct err *err);
+/* What stubs go on with, and what is called for functions that throw. */
+void heapattach_originals(const struct heapinject *h, struct heap_data *data);
 
 /* heapstubs.c, in this order. */
 /* Stubs of each region, to be written or mapped. */
@@ -141,6 +149,8 @@ void heapstubs_plan(struct heapinject *h);
 void heapstubs_place(struct heapinject *h); /* every patch gets the address of its stub */
 void heapstubs_make(struct heapinject *h, struct stub_code *ret_c);
 void heapstubs_tell(struct heapinject *h); /* info */
+/* What of text is to be changed for a patch whose stub has its place; false: it is too far. */
+bool heapstubs_text(const struct heap_patch *p, struct text_patch *ret_t);
 size_t stub_region_code_bytes(const struct stub_region *g);
 
 /* heaptext.c: all patches of all regions. */

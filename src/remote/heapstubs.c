@@ -26,7 +26,9 @@ void heapstubs_plan(struct heapinject *h)
 	for (size_t i = 0; i < plan->sites.n && i < HEAP_SITES_MAX; i++) {
 		const struct heap_site *site = &plan->sites.p[i];
 		CLEANUP(heap_bounds_release) struct heap_bounds bounds = {0};
-		struct heap_patch p = {.why = "another name of it is patched"};
+		struct heap_patch p = {.site = (uint32_t)i,
+				       .function = site->addr,
+				       .why = "another name of it is patched"};
 		bool is_double = false;
 		for (size_t k = 0; k < i; k++)
 			is_double |= plan->sites.p[k].addr == site->addr;
@@ -121,6 +123,24 @@ static struct stub_region *region_of(struct heapinject *h, uint64_t stub)
 	return NULL;
 }
 
+bool heapstubs_text(const struct heap_patch *p, struct text_patch *ret_t)
+{
+	struct text_patch t = {.at = p->at,
+			       .is_wide = p->kind == PATCH_WIDE,
+			       .nr_wide = (uint8_t)p->nr_displaced,
+			       .has_gap = p->kind == PATCH_GAP};
+	t.nr_bytes = (uint8_t)heappatch_jump(p, t.new);
+	memcpy(t.old, p->displaced + (p->at - p->function), MIN(sizeof(t.old), t.nr_bytes));
+	if (t.has_gap) {
+		t.gap = p->gap;
+		memcpy(t.gap_old, p->gap_old, 5);
+		if (!heapcode_jump(t.gap_new, p->gap, p->stub))
+			return false;
+	}
+	*ret_t = t;
+	return t.nr_bytes > 0;
+}
+
 /* The stub's bytes; what of text is to be changed for it. */
 static bool make_patch(struct heapinject *h, struct heap_patch *p, uint8_t *code)
 {
@@ -128,27 +148,17 @@ static bool make_patch(struct heapinject *h, struct heap_patch *p, uint8_t *code
 	struct heapcode_stub stub = {
 		.at = p->stub,
 		.entry = h->image + heap_image()->entry[site->shape],
-		.site = p->site,
+		.site = h->first_site + p->site,
 		.function = p->function,
 		.nr_displaced = p->nr_displaced,
 		.nr_undo = p->nr_undo,
 	};
 	memcpy(stub.displaced, p->displaced, sizeof(stub.displaced));
 	memcpy(stub.undo, p->undo, sizeof(stub.undo));
-	struct text_patch t = {.at = p->at};
-	t.nr_bytes = (uint8_t)heappatch_jump(p, t.new);
-	if (!heap_image()->entry[site->shape] || !t.nr_bytes || !heapcode_stub(&stub, code))
+	struct text_patch t;
+	if (!heap_image()->entry[site->shape] || !heapstubs_text(p, &t) ||
+	    !heapcode_stub(&stub, code))
 		return false;
-	memcpy(t.old, p->displaced + (p->at - p->function), MIN(sizeof(t.old), t.nr_bytes));
-	t.is_wide = p->kind == PATCH_WIDE;
-	t.nr_wide = (uint8_t)p->nr_displaced;
-	t.has_gap = p->kind == PATCH_GAP;
-	if (t.has_gap) {
-		t.gap = p->gap;
-		memcpy(t.gap_old, p->gap_old, 5);
-		if (!heapcode_jump(t.gap_new, p->gap, p->stub))
-			return false;
-	}
 	struct stub_region *g = region_of(h, p->stub);
 	vec_push(&g->patches, t);
 	return true;

@@ -176,7 +176,7 @@ static int write_gaps(struct heapinject *h, struct err *err)
 {
 	vec_foreach(g, &h->regions) {
 		/* What undoes it is in place before it is done. */
-		int rc = write_head(h, g, err);
+		int rc = g->addr ? write_head(h, g, err) : 0;
 		vec_foreach(p, &g->patches)
 			if (!rc && p->has_gap)
 				rc = heapinject_write(h, p->gap, p->gap_new, 5, err);

@@ -1,17 +1,57 @@
-# A library with an allocator that is loaded during the capture is told about at the end.
+# A library with an allocator that is loaded during the capture is recorded from then on, exactly,
+# and so it is when it is unloaded and loaded again.
 . "$LIB/share.sh"
 [ "$(id -u)" = 0 ] || skip "needs root"
 library=$(ldconfig -p | awk '/libmimalloc\.so/ { print $NF; exit }')
 [ -n "$library" ] || skip "no libmimalloc"
-"$TARGETS/loadslate" "$library" &
+
+# check FUNCTION...: each took 5000 blocks of 100 bytes and gave 3000 back
+check() {
+	for f in "$@"; do
+		echo "$f calls 5000 bytes 500000 temporary 0 frees 3000 freed 300000 live 2000 live_bytes 200000"
+	done > truth
+	echo "peak_bytes $((300000 + 200000 * $#))" >> truth
+	"$ASSAY" convert g.assay --to json > g.json || fail "cannot be converted"
+	python3 "$LIB/heap_truth.py" exact g.json truth || fail "$*: $(cat err)"
+}
+
+"$TARGETS/loadslate" "$library" again &
 pid=$!
 $ASSAY heap --every --no-pictures -o g.assay -p $pid 60 > out 2> err &
 assay=$!
 wait_for grep -q "patched while it runs" err
 : > go
 wait_for test -e loaded
+wait_for grep -q "more functions of libmimalloc.* are patched after" err
+rm go
+wait_for test -e made
+rm made
+wait_for test -e again
 kill -INT $assay
 wait $assay || fail "$(cat err)"
-rm go
+kill -0 $pid || fail "the target did not survive"
+check fill_late
+"$ASSAY" report g.assay | grep -q "heap tier: .*while it runs; .* more functions of libmimalloc" ||
+	fail "the recording does not tell: $("$ASSAY" report g.assay | grep tier)"
+grep -q "blocks are not seen" err && fail "told as not seen: $(cat err)"
+
+# from the start of the command on; what it loads again is recorded as soon as that is noticed
+rm again
+wait_for test -e made
+rm made
 wait $pid || fail "the target failed"
-grep -q "libmimalloc.* with an allocator of its own was loaded after the start" err || fail "not told: $(cat err)"
+rm loaded
+: > go
+$ASSAY heap --every --no-pictures -o g.assay -- "$TARGETS/loadslate" "$library" again > out 2> err2 &
+assay=$!
+wait_for grep -q "more functions of libmimalloc.* are patched after" err2
+rm go
+wait_for test -e made
+rm made
+wait_for test -e again
+wait_for grep -q 'functions of libmimalloc.* are patched again' err2
+rm again
+wait_for test -e made
+rm made
+wait $assay || fail "$(cat err2)"
+check fill_late fill_again

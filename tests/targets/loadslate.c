@@ -1,20 +1,97 @@
 /* build: gcc -O1 -g */
-/* loadslate LIBRARY: loads it when "go" is there, then makes "loaded" and waits for "go" to go. */
+/*
+ * loadslate LIBRARY: loads it when "go" is there, then makes "loaded" and waits for "go" to go;
+ * then fill_late takes 5000 blocks of 100 bytes from its allocator and gives 3000 of them back.
+ * "made" says so and is waited for to go.
+ *
+ * loadslate LIBRARY again: unloads it after that, loads it anew, and does the same from "loaded"
+ * on, once more, by fill_again.
+ */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+
+#define NR_BLOCKS 5000
+#define NR_FREED  3000
+
+static void *(*late_malloc)(size_t n);
+static void (*late_free)(void *p);
+static void *blocks[NR_BLOCKS];
+
+static void wait_for(const char *name, int is_there)
+{
+	while (!access(name, F_OK) != is_there)
+		usleep(5000);
+}
+
+static void tell(const char *name)
+{
+	close(open(name, O_CREAT | O_WRONLY, 0644));
+}
+
+static void *find(void *library, const char *first, const char *second)
+{
+	void *p = dlsym(library, first);
+
+	return p ? p : dlsym(library, second);
+}
+
+static void *load(const char *path)
+{
+	void *library = dlopen(path, RTLD_NOW);
+
+	if (!library) {
+		fprintf(stderr, "%s\n", dlerror());
+		exit(1);
+	}
+	late_malloc = (void *(*)(size_t))find(library, "mi_malloc", "_rjem_malloc");
+	late_free = (void (*)(void *))find(library, "mi_free", "_rjem_free");
+	return library;
+}
+
+__attribute__((noinline)) static void *take(void)
+{
+	return memset(late_malloc(100), 1, 100);
+}
+
+__attribute__((noinline)) static void fill(void)
+{
+	for (int i = 0; i < NR_BLOCKS; i++)
+		blocks[i] = take();
+	for (int i = 0; i < NR_FREED; i++)
+		late_free(blocks[i]);
+}
+
+__attribute__((noinline)) static void fill_late(void)
+{
+	fill();
+	tell("made");
+}
+
+__attribute__((noinline)) static void fill_again(void)
+{
+	fill();
+	tell("made");
+}
 
 int main(int argc, char **argv)
 {
-	while (access("go", F_OK))
-		usleep(20000);
-	if (argc < 2 || !dlopen(argv[1], RTLD_NOW)) {
-		fprintf(stderr, "%s\n", dlerror());
-		return 1;
+	wait_for("go", 1);
+	void *library = load(argv[1]);
+	tell("loaded");
+	wait_for("go", 0);
+	fill_late();
+	wait_for("made", 0);
+	if (argc > 2) {
+		dlclose(library);
+		load(argv[1]);
+		tell("again");
+		wait_for("again", 0);
+		fill_again();
+		wait_for("made", 0);
 	}
-	close(open("loaded", O_CREAT | O_WRONLY, 0644));
-	while (!access("go", F_OK))
-		usleep(20000);
 	return 0;
 }
