@@ -25,8 +25,6 @@ wait_for test -e loaded
 wait_for grep -q "more functions of libmimalloc.* are patched after" err
 rm go
 wait_for test -e made
-rm made
-wait_for test -e again
 kill -INT $assay
 wait $assay || fail "$(cat err)"
 kill -0 $pid || fail "the target did not survive"
@@ -36,6 +34,8 @@ check fill_late
 grep -q "blocks are not seen" err && fail "told as not seen: $(cat err)"
 
 # from the start of the command on; what it loads again is recorded as soon as that is noticed
+rm made
+wait_for test -e again
 rm again
 wait_for test -e made
 rm made
