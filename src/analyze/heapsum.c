@@ -248,6 +248,16 @@ static void note_dropped(struct report *r, const struct profile *p)
 			    dropped);
 }
 
+/* The list of mapped files, without which no address has a name, is a dump's last part. */
+static void note_cut(struct report *r, const struct profile *p)
+{
+	if (profile_get_fact(p, HEAP_FACT_CUT))
+		report_note(r,
+			    "the dump is cut short, so names are missing: was the disk "
+			    "full, or is it still being written? A new one, if the process runs: "
+			    "assay heap --dump -p PID");
+}
+
 static void note_suppressed(struct report *r, const struct selection *sel)
 {
 	uint64_t bytes = 0;
@@ -281,7 +291,7 @@ static void note_nameless(struct report *r, const struct selection *sel)
 		if (sel->rows[i].stack && (!f->function || strstr(name, "!fn_")))
 			nameless += sel->rows[i].weight;
 	}
-	if (!sel->weight || 100 * nameless < sel->weight)
+	if (!sel->weight || 100 * nameless < sel->weight || profile_get_fact(sel->p, HEAP_FACT_CUT))
 		return;
 	num_add_pct(&b, view_pct(nameless, sel->weight));
 	report_note(r, "%s %% of what is shown belongs to functions without a name: stripped code",
@@ -292,6 +302,7 @@ void heapsum_begin(struct report *r, const struct profile *p, const struct selec
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	view_begin(r, sel, "assay report");
+	note_cut(r, p);
 	note_nameless(r, sel);
 	r->noun = "events";
 	if (view_duration_ns(sel)) {

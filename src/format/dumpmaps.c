@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/lines.h"
+#include "model/heap.h"
 
 #define DEPTH_MAX 65536 /* of a stack; no program has more */
 
@@ -204,6 +205,7 @@ static module_id module_of(struct dumpmaps *m, struct map_line *l)
 
 static void add_map(struct dumpmaps *m, struct map_line *l)
 {
+	m->has_main_stack |= sv_eq(l->path, SV("[stack]"));
 	l->map.module = module_of(m, l);
 	if (!l->map.module)
 		return;
@@ -234,6 +236,7 @@ static int by_start(const void *a, const void *b)
 void dumpmaps_parse(struct dumpmaps *m, struct profile *p, int32_t pid, struct sv maps)
 {
 	*m = (struct dumpmaps){.p = p, .pid = pid};
+	m->is_cut = !sv_trim(maps).n || maps.p[maps.n - 1] != '\n';
 	struct lines in = lines_from(maps.p, maps.n);
 	struct sv line;
 	while (lines_next(&in, &line)) {
@@ -249,6 +252,18 @@ void dumpmaps_parse(struct dumpmaps *m, struct profile *p, int32_t pid, struct s
 	}
 	if (m->maps.n)
 		qsort(m->maps.p, m->maps.n, sizeof(*m->maps.p), by_start);
+}
+
+void dumpmaps_say_cut(const struct dumpmaps *m, uint64_t got, uint64_t wanted)
+{
+	if (!m->is_cut && (m->has_main_stack || !m->nr_outside))
+		return;
+	CLEANUP(buf_release) struct buf b = {0};
+	buf_add_str(&b, "cut short: its list of mapped files is not whole");
+	if ((double)got < 0.99 * (double)wanted) /* heads of gperftools are a little off */
+		buf_addf(&b, ", its stacks hold %.0f %% of the bytes that its head counts",
+			 100.0 * (double)got / (double)wanted);
+	profile_fact(m->p, HEAP_FACT_CUT, buf_str(&b));
 }
 
 void dumpmaps_release(struct dumpmaps *m)
@@ -281,6 +296,7 @@ static loc_id new_location(struct dumpmaps *m, uint64_t address, uint32_t flags)
 	const struct dump_map *map =
 		find_map(m, flags & LOCATION_CALL && address ? address - 1 : address);
 	if (!map) {
+		m->nr_outside++;
 		module_id unknown = profile_module(
 			m->p, &(struct module){.kind = MODULE_UNKNOWN,
 					       .path = profile_cstr(m->p, "[unknown]"),

@@ -33,12 +33,20 @@ struct dumpmaps {
 	struct map locs;           /* address << 1 | is call -> loc_id */
 	VEC(loc_id) chain;         /* leaf first; scratch */
 	uint64_t nr_bad;           /* lines that made no sense */
+	bool is_cut;               /* the copy is not there, or ends within a line */
+	bool has_main_stack;       /* of the process: one of its last lines */
+	uint64_t nr_outside;       /* addresses of stacks that are in no mapping */
 };
 
 /* "MAPPED_LIBRARIES:" or "--- Memory map:" on a line of its own cuts a dump in two. */
 void dumpmaps_cut(struct sv dump, struct sv *ret_stacks, struct sv *ret_maps);
 void dumpmaps_parse(struct dumpmaps *m, struct profile *p, int32_t pid, struct sv maps);
 void dumpmaps_release(struct dumpmaps *m);
+/*
+ * When all stacks are read: sets HEAP_FACT_CUT if the copy is cut off. @got of @wanted bytes, which
+ * the dump's head counts, are in its stacks (as they stand in the file).
+ */
+void dumpmaps_say_cut(const struct dumpmaps *m, uint64_t got, uint64_t wanted);
 
 /*
  * The stack behind "@": addresses in hex, separated by blanks, leaf first. All but the first are

@@ -27,6 +27,8 @@ struct reader {
 	uint32_t live_table;
 	uint32_t all_table;
 	uint64_t first_bad_nr;
+	uint64_t head_bytes; /* live, as its head says, and in its stacks */
+	uint64_t stack_bytes;
 };
 
 static bool contains(struct sv s, const char *word)
@@ -62,6 +64,7 @@ static bool take_header(struct reader *r, struct sv line)
 	if (!sv_has_prefix(line, HEADER) ||
 	    !dumpmaps_row(sv_from_idx(line, HEADER.n), &live, &all, &rest))
 		return false;
+	r->head_bytes = live.nr_bytes;
 	bool is_same = live.nr == all.nr && live.nr_bytes == all.nr_bytes;
 	if (rest.n > 1 && rest.p[0] == '@') {
 		take_kind(r, sv_trim(sv_from_idx(rest, 1)));
@@ -119,6 +122,7 @@ static bool take_line(struct reader *r, struct sv line)
 	if (!dumpmaps_row(line, &live, &all, &rest) || !rest.n || rest.p[0] != '@' ||
 	    !dumpmaps_stack(&r->maps, sv_from_idx(rest, 1), LOCATION_CALL, &stack, &depth))
 		return false;
+	r->stack_bytes += live.nr_bytes;
 	add_row(r, r->live_table, stack, live);
 	if (r->has_all)
 		add_row(r, r->all_table, stack, all);
@@ -145,6 +149,7 @@ static void set_facts(struct reader *r)
 	else
 		buf_add_u64(&b, r->interval);
 	profile_fact(r->p, HEAP_FACT_SAMPLING, buf_str(&b));
+	dumpmaps_say_cut(&r->maps, r->stack_bytes, r->head_bytes);
 	if (!r->first_bad_nr)
 		return;
 	buf_clear(&b);

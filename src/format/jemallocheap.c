@@ -39,6 +39,8 @@ struct dump {
 	struct row total;
 	VEC(struct row) rows; /* by thread */
 	uint64_t first_bad_nr;
+	uint64_t head_bytes; /* live, as its head says, and in its stacks */
+	uint64_t stack_bytes;
 };
 
 static void dump_release(struct dump *d)
@@ -161,6 +163,7 @@ static void write_rows(struct dump *d, uint32_t table, bool is_all)
 static void close_stack(struct dump *d)
 {
 	if (d->is_open && d->has_total) {
+		d->stack_bytes += d->total.live.nr_bytes;
 		write_rows(d, d->live_table, false);
 		if (d->has_all)
 			write_rows(d, d->all_table, true);
@@ -193,6 +196,7 @@ static bool take_row(struct dump *d, struct sv line, bool is_header)
 	if (!is_total && !sv_to_u64(sv_from_idx(who, 1), &uid))
 		return false;
 	if (is_header && is_total) {
+		d->head_bytes = row.live.nr_bytes;
 		d->has_all = row.all.nr || row.all.nr_bytes;
 		if (d->has_all)
 			d->all_table = heap_table(d->p, HEAP_KIND_ALLOCATED,
@@ -237,6 +241,7 @@ static void set_facts(struct dump *d)
 	profile_fact(d->p, HEAP_FACT_TIER, "dump: read from a file of jemalloc's profiler");
 	buf_add_u64(&b, d->interval);
 	profile_fact(d->p, HEAP_FACT_SAMPLING, buf_str(&b));
+	dumpmaps_say_cut(&d->maps, d->stack_bytes, d->head_bytes);
 	if (!d->first_bad_nr)
 		return;
 	buf_clear(&b);

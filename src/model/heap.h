@@ -96,6 +96,7 @@ uint64_t heap_class_max(uint16_t size_class);
  *	heap attached   "launch" or "attach"
  *	heap ended      "yes": the programs had ended when the capture did; absent = not known
  *	heap dropped    events that are missing (a number); absent = none
+ *	heap dump       "cut short: ..." with what is missing; absent = it is whole, or no dump
  */
 #define HEAP_FACT_ALLOCATOR "heap allocator"
 #define HEAP_FACT_TIER      "heap tier"
@@ -103,5 +104,6 @@ uint64_t heap_class_max(uint16_t size_class);
 #define HEAP_FACT_ATTACHED  "heap attached"
 #define HEAP_FACT_ENDED     "heap ended"
 #define HEAP_FACT_DROPPED   "heap dropped"
+#define HEAP_FACT_CUT       "heap dump"
 
 #endif

@@ -65,6 +65,7 @@ static struct sv without_number(struct sv path)
 	return s;
 }
 
+/* What is no file is passed over. */
 static void add_file(struct dumpset *set, const char *path)
 {
 	struct stat st;
@@ -83,18 +84,37 @@ static void add_file(struct dumpset *set, const char *path)
 	vec_push(&set->files, f);
 }
 
-static void add_dir(struct dumpset *set, const char *path)
+/* A file that was named: it must be there. */
+static int add_named(struct dumpset *set, const char *path, struct err *err)
+{
+	struct stat st;
+	if (stat(path, &st)) {
+		int rc = err_sys(err, "cannot open '%s'", path);
+		if (strchr(path, ','))
+			return err_hint(err, "files are separated by blanks; of a folder's dumps "
+					     "--dumps NAME,NAME chooses some");
+		return rc;
+	}
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, -EINVAL, "'%s' is no regular file", path);
+	add_file(set, path);
+	return 0;
+}
+
+static int add_dir(struct dumpset *set, const char *path, struct err *err)
 {
 	DIR *dir = opendir(path);
+	if (!dir)
+		return err_sys(err, "cannot read folder '%s'", path);
 	const struct dirent *e;
-	while (dir && (e = readdir(dir))) {
+	while ((e = readdir(dir))) {
 		if (!sv_has_suffix(sv_from_str(e->d_name), SV(SUFFIX)))
 			continue;
 		CLEANUP(free_p) char *file = xasprintf("%s/%s", path, e->d_name);
 		add_file(set, file);
 	}
-	if (dir)
-		closedir(dir);
+	closedir(dir);
+	return 0;
 }
 
 static void add_pattern(struct dumpset *set, const char *pattern)
@@ -248,14 +268,16 @@ int dumpset_select(struct dumpset *ret_set, const char *const *operands, size_t 
 		return rc;
 	for (size_t i = 0; i < nr; i++) {
 		if (is_dir(operands[i])) {
-			add_dir(&set, operands[i]);
+			rc = add_dir(&set, operands[i], err);
 			is_named_singly = false;
 		} else if (is_pattern(operands[i])) {
 			add_pattern(&set, operands[i]);
 			is_named_singly = false;
 		} else {
-			add_file(&set, operands[i]);
+			rc = add_named(&set, operands[i], err);
 		}
+		if (rc)
+			return rc;
 	}
 	if (!set.files.n) {
 		err_set(err, -ENOENT, "no dumps (files named *" SUFFIX ") in '%s'%s", operands[0],
