@@ -30,6 +30,7 @@
 #define MEMO_TP           8
 #define MEMO_SLOT         16
 #define MEMO_HASH_MASK    40
+#define SLOT_OWNER        0
 #define SLOT_NR_FREES     48
 #define SHARED_HAS_SHUT   108
 #define HASH_32           0x9e3779b1
@@ -102,6 +103,11 @@
 	shl $16, %r11
 	add LOCAL_MEMOS(%r10), %r11
 	cmp %rax, MEMO_TP(%r11)
+	jne \far
+	mov MEMO_SLOT(%r11), %rcx
+	test %rcx, %rcx
+	jz \far
+	cmp %rax, SLOT_OWNER(%rcx)
 	jne \far
 	cmpq $0, (%r11)
 	jne \far

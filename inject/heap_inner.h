@@ -88,7 +88,8 @@ struct heap_memo {
 	uint64_t nested_at;
 	uint64_t inside_at; /* stack pointer in the recorder, while slot.is_inside */
 	uint64_t rng;
-	uint64_t is_full; /* the ring was, and waiting was of no use */
+	uint32_t is_full; /* the ring was, and waiting was of no use */
+	uint32_t ring_bytes;
 	/* Readable memory around the stack pointer, whole pages. */
 	uint64_t ok_lo;
 	uint64_t ok_hi;
@@ -124,6 +125,7 @@ _Static_assert(HEAP_MAY_CALL_KERNEL == 1, "known to heap_entry.S");
 _Static_assert(offsetof(struct heap_local, nr_slots) == 32, "known to heap_entry.S");
 _Static_assert(offsetof(struct heap_local, flags) == 36, "known to heap_entry.S");
 _Static_assert(offsetof(struct heap_local, blocks) == 48, "known to heap_entry.S");
+_Static_assert(offsetof(struct heap_slot, owner) == 0, "known to heap_entry.S");
 _Static_assert(offsetof(struct heap_slot, nr_frees) == 48, "known to heap_entry.S");
 
 /* For places where a hash must be cheap: heap_entry.S has the same. */

@@ -25,6 +25,14 @@ static uint32_t thread_id(const struct heap_local *l, uint64_t tp)
 	return 0;
 }
 
+/* What the slot says, if it can be: it is in shared memory. */
+static uint32_t slot_ring_bytes(const struct heap_local *l, const struct heap_slot *s)
+{
+	uint32_t n = ONCE(s->ring_bytes);
+
+	return n < l->ring_bytes && n >= HEAP_NARROW_BYTES && !(n & (n - 1)) ? n : l->ring_bytes;
+}
+
 static void memo_begin(struct heap_local *l, struct heap_memo *m, struct heap_slot *s, uint64_t tp)
 {
 	m->nest = NULL;
@@ -32,6 +40,7 @@ static void memo_begin(struct heap_local *l, struct heap_memo *m, struct heap_sl
 	m->nr_nested = 0;
 	m->inside_at = 0;
 	m->is_full = 0;
+	m->ring_bytes = slot_ring_bytes(l, s);
 	m->ok_lo = m->ok_hi = 0;
 	m->top = HEAP_FRAMES_MAX;
 	m->stack = 0;
@@ -43,35 +52,90 @@ static void memo_begin(struct heap_local *l, struct heap_memo *m, struct heap_sl
 	m->tp = tp;
 }
 
-NOINLINE struct heap_memo *slot_claim(struct heap_local *l, uint64_t tp)
+/* How much of its ring a slot uses that nobody had before. A handler may have come first. */
+static void choose_ring(const struct heap_local *l, struct heap_slot *s)
+{
+	uint32_t none = 0;
+	uint32_t nr_bytes = l->ring_bytes;
+	struct heap_shared *sh = (struct heap_shared *)l->shared;
+	uint32_t nr = __atomic_fetch_add(&sh->nr_taken, 1, __ATOMIC_RELEASE);
+
+	if (nr >= HEAP_WIDE_SLOTS && nr_bytes > HEAP_NARROW_BYTES) {
+		nr_bytes /= HEAP_NARROW_PART;
+		nr_bytes = nr_bytes > HEAP_NARROW_BYTES ? nr_bytes : HEAP_NARROW_BYTES;
+	}
+	(void)__atomic_compare_exchange_n(&s->ring_bytes, &none, nr_bytes, false, __ATOMIC_RELAXED,
+					  __ATOMIC_RELAXED);
+}
+
+/*
+ * The slot of @tp, or the first one that may be taken; *ret_owner: what is to be swapped for @tp
+ * (itself: nothing). NULL: there is none.
+ */
+static struct heap_slot *slot_search(const struct heap_local *l, uint64_t tp, uint64_t *ret_owner)
 {
 	uint32_t nr = l->nr_slots;
-	uint32_t home = slot_home(l, tp);
+	uint32_t at = slot_home(l, tp);
+	struct heap_slot *found = NULL;
 
-	if (!tp || !ONCE(l->is_active))
+	for (uint32_t i = 0; i < SLOT_PROBES && i < nr; i++, at++) {
+		struct heap_slot *s = slot_at(l, at < nr ? at : at - nr);
+		uint64_t owner = ONCE(s->owner);
+		bool is_own = (owner | 1) == (tp | 1);
+		if (!is_own && (found || (owner && owner != HEAP_OWNER_NONE)))
+			continue;
+		found = s;
+		*ret_owner = owner;
+		if (is_own || !owner)
+			break;
+	}
+	return found;
+}
+
+NOINLINE struct heap_memo *slot_claim(struct heap_local *l, uint64_t tp)
+{
+	struct heap_slot *s;
+	uint64_t owner = 0;
+
+	if (!tp || tp & 1 || !ONCE(l->is_active))
 		return NULL;
 	/* The C libraries have it there, threads that they start have it from birth. */
 	if (*(const volatile uint64_t *)tp == tp)
 		__atomic_fetch_or(&l->flags, HEAP_FS_IS_SET, __ATOMIC_RELAXED);
-	for (uint32_t i = 0; i < SLOT_PROBES && i < nr; i++) {
-		struct heap_slot *s = slot_at(l, home + i < nr ? home + i : home + i - nr);
-		struct heap_memo *m = slot_memo(l, s);
-		uint64_t owner = ONCE(s->owner);
-		if (m->tp == tp)
-			return m;
-		if (owner && owner != tp)
-			continue;
-		if (!owner && !__atomic_compare_exchange_n(&s->owner, &owner, tp, false,
-							   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-			continue;
+	do {
+		s = slot_search(l, tp, &owner);
+		if (!s)
+			return NULL;
+	} while (owner != tp && !__atomic_compare_exchange_n(&s->owner, &owner, tp, false,
+							     __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+	struct heap_memo *m = slot_memo(l, s);
+	if (owner != tp || !s->tid)
 		s->tid = thread_id(l, tp);
-		s->is_inside = 0;
-		BARRIER();
-		ONCE(s->generation) = l->generation;
-		memo_begin(l, m, s, tp);
+	/* Perhaps in the middle of a call: it was taken for dead under the id of another. */
+	if ((owner | 1) == (tp | 1) && m->tp == tp && ONCE(m->slot))
 		return m;
+	if (!ONCE(s->ring_bytes))
+		choose_ring(l, s);
+	s->is_inside = 0;
+	BARRIER();
+	ONCE(s->generation) = l->generation;
+	memo_begin(l, m, s, tp);
+	return m;
+}
+
+NOINLINE bool slot_regain(struct heap_local *l, struct heap_slot *s, uint64_t tp)
+{
+	uint64_t given_up = tp | 1;
+
+	if (!__atomic_compare_exchange_n(&s->owner, &given_up, tp, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_RELAXED)) {
+		slot_miss(l, 0);
+		return false;
 	}
-	return NULL;
+	uint32_t tid = thread_id(l, tp);
+	if (tid)
+		s->tid = tid;
+	return true;
 }
 
 /* Whether both addresses are known to be in one stack. */
@@ -143,7 +207,6 @@ NOINLINE void slot_check_owner(struct heap_ctx *x)
 
 	if (tid)
 		s->tid = tid;
-	ONCE(s->is_stale) = 0;
 }
 
 bool slot_is_silent(struct heap_ctx *x, uint64_t now)
@@ -170,7 +233,7 @@ static NOINLINE void ring_bell(struct heap_ctx *x)
 static bool has_room(struct heap_ctx *x, uint64_t head, uint64_t nr_bytes)
 {
 	uint64_t used = head - __atomic_load_n(&x->slot->tail, __ATOMIC_ACQUIRE);
-	uint64_t size = x->local->ring_bytes;
+	uint64_t size = x->memo->ring_bytes;
 
 	if (UNLIKELY(used > size / HEAP_BELL_PARTS) && UNLIKELY(!ONCE(x->shared->bell)))
 		ring_bell(x);
@@ -211,15 +274,15 @@ uint64_t *ring_reserve(struct heap_ctx *x, uint32_t nr_words, uint64_t *ret_head
 	struct heap_slot *s = x->slot;
 	uint64_t need = (uint64_t)nr_words * 8;
 	uint64_t head = s->head & ~(uint64_t)7;
-	uint64_t off = head & (l->ring_bytes - 1);
-	uint64_t left = l->ring_bytes - off;
+	uint64_t off = head & (x->memo->ring_bytes - 1);
+	uint64_t left = x->memo->ring_bytes - off;
 	uint64_t pad = need > left ? left : 0;
 	uint8_t *ring = (uint8_t *)(l->shared + l->rings_off) +
 			(uint64_t)(s - slot_at(l, 0)) * l->ring_bytes;
 
 	if (UNLIKELY(slot_is_silent(x, x->tsc)))
 		return NULL;
-	if (UNLIKELY(s->is_stale || (l->tid_off && slot_tcb_tid(l, s) != s->tid)))
+	if (UNLIKELY(l->tid_off && slot_tcb_tid(l, s) != s->tid))
 		slot_check_owner(x);
 	if (UNLIKELY(!has_room(x, head, need + pad))) {
 		if (!wait_for_room(x, head, need + pad))

@@ -15,7 +15,7 @@
 
 #include "heap_inner.h"
 
-#define SLOT_PROBES 64u
+#define SLOT_PROBES 256u
 
 /* The slot of the thread pointer @tp; NULL: there is none, and none is left. */
 struct heap_memo *slot_claim(struct heap_local *l, uint64_t tp);
@@ -29,8 +29,10 @@ void slot_drop(struct heap_slot *s, uint64_t size);
 void slot_miss(struct heap_local *l, uint64_t size);
 /* True: assay is gone; nothing is recorded any more, whoever asks. */
 bool slot_is_silent(struct heap_ctx *x, uint64_t now);
-/* The thread is another one than the slot says, or may be. */
+/* The thread is another one than the slot says. */
 void slot_check_owner(struct heap_ctx *x);
+/* The slot is not the thread's, who is inside: it may have been given up. False: it is gone. */
+bool slot_regain(struct heap_local *l, struct heap_slot *s, uint64_t tp);
 
 /*
  * Room for a record of @nr_words in the ring; NULL: none, after waiting for it. *ret_head is to be
@@ -77,7 +79,10 @@ static inline struct heap_memo *slot_find(struct heap_local *l)
 	struct heap_memo *m =
 		(struct heap_memo *)(l->memos + (uint64_t)slot_home(l, tp) * HEAP_MEMO_BYTES);
 
-	return LIKELY(m->tp == tp) && tp ? m : slot_claim(l, tp);
+	/* NULL: memory was cleared for another attach. */
+	const struct heap_slot *s = ONCE(m->slot);
+
+	return LIKELY(m->tp == tp && s && ONCE(s->owner) == tp) && tp ? m : slot_claim(l, tp);
 }
 
 /*
@@ -94,7 +99,8 @@ static inline bool slot_enter(struct heap_local *l, struct heap_memo *m, const v
 	m->inside_at = (uint64_t)at;
 	ONCE(s->is_inside) = 1;
 	BARRIER();
-	if (LIKELY(ONCE(l->is_active)))
+	uint64_t tp = slot_thread_pointer(l);
+	if (LIKELY(ONCE(l->is_active)) && (LIKELY(ONCE(s->owner) == tp) || slot_regain(l, s, tp)))
 		return true;
 	ONCE(s->is_inside) = 0;
 	return false;

@@ -33,10 +33,30 @@
  *	  of the next attach
  *	- tables may go when nobody is inside; if somebody stays inside, they stay
  *
- * A thread is known by its thread pointer (fs base; tpidr_el0). A slot belongs to one thread
- * pointer; the only writer of its ring is that thread. When assay learns that the thread has ended
- * it sets is_stale, and the next user of the same thread pointer takes the slot over under its own
- * thread id.
+ * A thread is known by its thread pointer T (fs base; tpidr_el0), which is even. A slot belongs to
+ * one thread pointer; the only writer of its ring is that thread. Its word `owner` is
+ *	0                 never taken; the ring's size is said by who takes it first
+ *	T                 taken
+ *	T | 1             assay has learnt that the thread ended, and read all of its ring
+ *	HEAP_OWNER_NONE   anybody may have it
+ * and changes by compare-and-swap only. A thread finds its slot by going on from its home (a hash
+ *of T) until one is its own, or never taken: no slot is that again.
+ *
+ * Thread pointers are used again: a thread may come with the T of one that has ended, and finds a
+ * slot of its own. So T | 1 is not for others yet. Who has that T makes it T again at its next
+ *event and says its own thread id. What nobody wanted for HEAP_RETIRE_NS becomes HEAP_OWNER_NONE,
+ *if nobody is inside and nothing was written since. Two cannot write to one ring: a thread that is
+ * about to sets is_inside, a compiler barrier, and looks at the owner. Either it sees T | 1 or what
+ * came after, and does not write unless its swap T | 1 -> T succeeds, before which no other can
+ *take the slot; or it looked before T | 1 was there, and its is_inside, earlier in its program, has
+ *left the processor's store buffer long before assay looks, HEAP_RETIRE_NS later. (x86 lets a load
+ *pass an earlier store for as long as that buffer is full, which is microseconds; whoever is
+ *interrupted or scheduled away has emptied it.) A slot of which the thread died inside stays with
+ *its T.
+ *
+ * A thread may still be on its way between its look at the owner and is_inside, for as long as the
+ * kernel likes, and the memo may be another's by then. It can spoil its own event and the other's
+ * that way, never a ring.
  *
  * Time is the time stamp counter; assay converts it. Records of one ring are in order of time;
  * rings are merged by it. Allocations are stamped after the allocator returned, frees before it is
@@ -48,11 +68,20 @@
 #include "wire_types.h"
 
 #define HEAP_WIRE_MAGIC   0x70616568u /* "heap" */
-#define HEAP_WIRE_VERSION 2u
+#define HEAP_WIRE_VERSION 3u
 
 #define HEAP_SITES_MAX  256 /* patched functions of one process */
 #define HEAP_SLOTS_MAX  4096
 #define HEAP_FRAMES_MAX 512 /* of a stack; deeper ones keep their leaf side */
+#define HEAP_OWNER_NONE 1u
+#define HEAP_RETIRE_NS  100000000u
+/*
+ * Address space is there for a large ring for each slot, but not the memory: only the slots that
+ * are taken first use all of it.
+ */
+#define HEAP_WIDE_SLOTS   256u
+#define HEAP_NARROW_PART  8u
+#define HEAP_NARROW_BYTES 65536u /* no less than this, or than what there is */
 
 /* What a function does with its arguments a0, a1, a2 (integers in order). */
 enum heap_shape {
@@ -187,13 +216,14 @@ struct heap_shared {
 	 */
 	wire_u32 bell;
 	wire_u32 has_shut; /* the target forbade its threads the time stamp counter: inert */
-	wire_u8 pad1[16];
+	wire_u32 nr_taken; /* slots that were ever taken */
+	wire_u8 pad1[12];
 };
 
 /* One for each thread; 128 bytes: what each side writes is a cache line of its own. */
 struct heap_slot {
 	/* By the target. */
-	wire_u64 owner; /* thread pointer, 0 = free; set by compare-and-swap */
+	wire_u64 owner; /* see above */
 	wire_u32 tid;
 	wire_u32 generation; /* of the attach in which it was taken */
 	wire_u64 head;       /* bytes ever written to the ring */
@@ -205,7 +235,8 @@ struct heap_slot {
 	wire_u64 dropped_bytes; /* of allocations among the dropped */
 	/* By assay. */
 	wire_u64 tail; /* bytes ever read */
-	wire_u32 is_stale;
+	/* By the target, once: of its ring, a power of two from 8192. */
+	wire_u32 ring_bytes;
 	wire_u32 pad[13];
 };
 

@@ -3,20 +3,27 @@
 #include "capture/heapprocess.h"
 
 #include <errno.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "capture/heapbook.h"
 #include "capture/heapring.h"
 #include "capture/kerneltables.h"
+#include "host/memstat.h"
 #include "host/proc.h"
 
-#define BATCH     256
-#define SLOTS_MIN 512u
+#define BATCH 256
+/* Slots: by far more than threads, so that most have theirs where they look first. */
+#define SLOTS_MANY 4096u
+#define SLOTS_MIN  64u
+/* What a slot takes of address space at most: ring and memo. */
+#define SLOT_BYTES ((1u << 20) + HEAP_MEMO_BYTES)
 /*
  * A full trace is to be whole: what a thread waits when we do not get a CPU to empty its ring. A
  * running service is not to be held for long.
@@ -202,13 +209,13 @@ static bool is_alive(void *ctx, int32_t tid)
 
 void heapprocess_retire(struct heapprocess *p)
 {
-	heapring_retire(&p->ring, is_alive, p);
+	heapring_retire(&p->ring, clock_mono_ns(), is_alive, p);
 }
 
 void heapprocess_thread_ended(struct heapprocess *p, int32_t tid)
 {
 	if (!p->has_own_pids) /* else it is found out by looking */
-		heapring_thread_ended(&p->ring, tid);
+		heapring_thread_ended(&p->ring, clock_mono_ns(), tid);
 }
 
 /* ---- attaching ---------------------------------------------------------------------------- */
@@ -289,16 +296,32 @@ static void open_books(struct heapprocess *p)
 							.ctx = p});
 }
 
+/* vm.overcommit_memory = 2: address space counts as memory, whatever is said when it is mapped. */
+static bool is_space_memory(void)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	return !file_read(&text, "/proc/sys/vm/overcommit_memory", 16, NULL) && text.n &&
+	       text.p[0] == '2';
+}
+
 /*
- * A slot stays with a thread pointer for good, and programs start threads: plenty. Rings that
- * nobody writes take no memory.
+ * Programs start threads: plenty, as slots that nobody takes cost nothing but address space. Where
+ * that is limited, or is memory at once as the process locks what it maps: for the threads that
+ * there are.
  */
 static uint32_t slots_for(int32_t pid)
 {
+	struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
+	struct memstat m = {0};
+	(void)prlimit(pid, RLIMIT_AS, NULL, &limit);
+	(void)memstat_read(&m, pid, MEMSTAT_COUNTERS, NULL, NULL);
+	if (limit.rlim_cur == RLIM_INFINITY && !m.locked_bytes && !is_space_memory())
+		return SLOTS_MANY;
+	uint64_t left = limit.rlim_cur > m.virtual_bytes ? limit.rlim_cur - m.virtual_bytes : 0;
 	CLEANUP(pid_list_release) struct pid_list tids = {0};
 	(void)proc_threads(&tids, pid, NULL);
 	uint32_t nr = SLOTS_MIN;
-	while (nr < HEAP_SLOTS_MAX && nr < 4 * tids.pids.n)
+	while (nr < SLOTS_MANY && nr < 2 * tids.pids.n && (uint64_t)nr * SLOT_BYTES < left / 4)
 		nr *= 2;
 	return nr;
 }

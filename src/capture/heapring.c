@@ -22,10 +22,12 @@ struct heapring_reader {
 	uint64_t word;     /* the first one of the event at `at`, as it was when it was looked at */
 	uint64_t next_tsc; /* its time */
 	uint64_t published; /* the tail as the recorder has it */
-	int32_t tid;        /* 0 = nobody */
+	uint32_t ring_bytes;
+	int32_t tid; /* 0 = nobody */
 	bool is_broken;
-	bool has_ended;
-	uint32_t nr_dropped; /* as last seen, and so on: they may begin anew */
+	bool is_taken;        /* in r->taken */
+	uint64_t given_up_ns; /* when its thread had ended; 0 = it has not */
+	uint32_t nr_dropped;  /* as last seen, and so on: they may begin anew */
 	uint64_t nr_allocs;
 	uint64_t nr_bytes;
 	uint64_t nr_frees;
@@ -64,9 +66,10 @@ uint64_t heapring_tsc(void)
 
 void heapring_init(struct heapring *r, const struct heapring_spec *spec)
 {
-	*r = (struct heapring){.spec = *spec};
+	*r = (struct heapring){.spec = *spec, .nr_taken_told = UINT32_MAX};
 	r->readers = xcalloc(spec->nr_slots, sizeof(*r->readers));
 	r->queue = xcalloc(spec->nr_slots, sizeof(*r->queue));
+	r->taken = xcalloc(spec->nr_slots, sizeof(*r->taken));
 	for (uint32_t i = 0; i < spec->nr_slots; i++)
 		r->readers[i].ring = spec->rings[i];
 }
@@ -75,6 +78,7 @@ void heapring_release(struct heapring *r)
 {
 	free(r->readers);
 	free(r->queue);
+	free(r->taken);
 	*r = (struct heapring){0};
 }
 
@@ -97,9 +101,9 @@ static void give_up(struct heapring *r, struct heapring_reader *d)
 }
 
 /* The 8-byte word so many words behind the reader's place. */
-static uint64_t word_at(const struct heapring *r, const struct heapring_reader *d, uint32_t i)
+static uint64_t word_at(const struct heapring_reader *d, uint32_t i)
 {
-	uint64_t at = (d->at + 8 * (uint64_t)i) & (r->spec.ring_bytes - 1);
+	uint64_t at = (d->at + 8 * (uint64_t)i) & (d->ring_bytes - 1);
 	return once((const uint64_t *)(const void *)(d->ring + at));
 }
 
@@ -126,25 +130,25 @@ static uint32_t nr_words(unsigned kind)
 }
 
 /* Whether so many words from the reader's place on are there, in one piece. */
-static bool has_words(const struct heapring *r, const struct heapring_reader *d, uint32_t nr)
+static bool has_words(const struct heapring_reader *d, uint32_t nr)
 {
-	uint64_t to_end = r->spec.ring_bytes - (d->at & (r->spec.ring_bytes - 1));
+	uint64_t to_end = d->ring_bytes - (d->at & (d->ring_bytes - 1));
 	return 8 * (uint64_t)nr <= MIN(d->head - d->at, to_end);
 }
 
 static bool take_stack(struct heapring *r, struct heapring_reader *d)
 {
-	uint64_t word = word_at(r, d, 1);
+	uint64_t word = word_at(d, 1);
 	uint32_t nr = (uint32_t)(word >> 32) & 0xffff;
 	uint32_t end = (uint32_t)(word >> 48);
-	if (nr > HEAP_FRAMES_MAX || end >= HEAP_STACK_END_NR || !has_words(r, d, 2 + nr) ||
+	if (nr > HEAP_FRAMES_MAX || end >= HEAP_STACK_END_NR || !has_words(d, 2 + nr) ||
 	    r->nr_stacks >= STACKS_MAX || r->nr_frames + nr > FRAMES_MAX)
 		return false;
 	r->nr_stacks++;
 	r->nr_frames += nr;
 	uint64_t frames[HEAP_FRAMES_MAX];
 	for (uint32_t i = 0; i < nr; i++)
-		frames[i] = word_at(r, d, 2 + i);
+		frames[i] = word_at(d, 2 + i);
 	r->spec.on_stack(r->spec.ctx, (uint32_t)word, frames, nr, (enum heap_stack_end)end);
 	d->at += 8 * (2 + (uint64_t)nr);
 	return true;
@@ -157,17 +161,17 @@ static bool take_stack(struct heapring *r, struct heapring_reader *d)
 static bool find_next(struct heapring *r, struct heapring_reader *d)
 {
 	while (d->at < d->head) {
-		uint64_t word = word_at(r, d, 0);
+		uint64_t word = word_at(d, 0);
 		unsigned kind = word & HEAP_KIND_MASK;
 		if (word == HEAP_RECORD_PAD) {
-			uint64_t to_end = r->spec.ring_bytes - (d->at & (r->spec.ring_bytes - 1));
+			uint64_t to_end = d->ring_bytes - (d->at & (d->ring_bytes - 1));
 			if (to_end > d->head - d->at)
 				break;
 			d->at += to_end;
 			continue;
 		}
 		uint32_t nr = nr_words(kind);
-		if (!nr || !has_words(r, d, nr))
+		if (!nr || !has_words(d, nr))
 			break;
 		if (kind == HEAP_RECORD_STACK) {
 			if (!take_stack(r, d))
@@ -190,7 +194,7 @@ static bool find_next(struct heapring *r, struct heapring_reader *d)
 static void take_event(struct heapring *r, struct heapring_reader *d, struct heapring_event *to)
 {
 	uint64_t word = d->word;
-	uint64_t first = word_at(r, d, 1);
+	uint64_t first = word_at(d, 1);
 	unsigned kind = word & HEAP_KIND_MASK;
 	*to = (struct heapring_event){.tsc = d->next_tsc,
 				      .addr = first & HEAP_ADDR_MASK,
@@ -201,7 +205,7 @@ static void take_event(struct heapring *r, struct heapring_reader *d, struct hea
 		d->at += 16;
 		return;
 	}
-	uint64_t second = word_at(r, d, 2);
+	uint64_t second = word_at(d, 2);
 	to->nr_bytes = second & HEAP_ADDR_MASK;
 	to->stack = (uint32_t)(first >> HEAP_STACK_SHIFT) | (uint32_t)(second >> HEAP_STACK_SHIFT)
 								    << 16;
@@ -269,9 +273,30 @@ static void note_thread(struct heapring *r, struct heapring_reader *d, const str
 	if (tid == d->tid || tid <= 0)
 		return;
 	d->tid = tid;
-	d->has_ended = false;
 	r->nr_threads++;
 	r->spec.on_thread(r->spec.ctx, (uint16_t)(d - r->readers), tid);
+}
+
+static uint32_t size_of_ring(const struct heapring *r, const struct heap_slot *s)
+{
+	uint32_t n = once32(&s->ring_bytes);
+	bool is_good = n >= HEAP_NARROW_BYTES && n < r->spec.ring_bytes && !(n & (n - 1));
+	return is_good ? n : r->spec.ring_bytes;
+}
+
+/* Most slots are never taken. What the target counts wrongly is its own loss. */
+static void find_taken(struct heapring *r)
+{
+	uint32_t nr = __atomic_load_n(&r->spec.shared->nr_taken, __ATOMIC_ACQUIRE);
+	if (nr == r->nr_taken_told)
+		return;
+	r->nr_taken_told = nr;
+	for (uint32_t i = 0; i < r->spec.nr_slots; i++) {
+		if (r->readers[i].is_taken || !once(&r->spec.slots[i].owner))
+			continue;
+		r->readers[i].is_taken = true;
+		r->taken[r->nr_taken++] = (uint16_t)i;
+	}
 }
 
 static void open_ring(struct heapring *r, uint32_t i)
@@ -281,15 +306,16 @@ static void open_ring(struct heapring *r, uint32_t i)
 	uint64_t head = __atomic_load_n(&s->head, __ATOMIC_ACQUIRE);
 	if (head == d->at && d->tid)
 		return;
-	if (!head && !once(&s->owner))
-		return;
 	note_thread(r, d, s);
 	d->head = head;
-	if (d->is_broken || head < d->at || head - d->at > r->spec.ring_bytes || head % 8) {
+	if (!d->ring_bytes)
+		d->ring_bytes = size_of_ring(r, s);
+	if (d->is_broken || head < d->at || head - d->at > d->ring_bytes || head % 8) {
 		give_up(r, d);
 		return;
 	}
-	r->fullest_bytes = MAX(r->fullest_bytes, head - d->at);
+	uint64_t times = r->spec.ring_bytes / d->ring_bytes;
+	r->fullest_bytes = MAX(r->fullest_bytes, (head - d->at) * times);
 	if (find_next(r, d))
 		r->queue[r->nr_queued++] = (uint16_t)i;
 	else if (d->at != d->published)
@@ -302,8 +328,9 @@ void heapring_begin(struct heapring *r, uint64_t now_tsc)
 	r->nr_queued = 0;
 	r->fullest_bytes = 0;
 	__atomic_store_n(&r->spec.shared->alive_tsc, now_tsc, __ATOMIC_RELAXED);
-	for (uint32_t i = 0; i < r->spec.nr_slots; i++)
-		open_ring(r, i);
+	find_taken(r);
+	for (uint32_t i = 0; i < r->nr_taken; i++)
+		open_ring(r, r->taken[i]);
 	for (uint32_t i = r->nr_queued / 2; i-- > 0;)
 		sink_down(r, i);
 }
@@ -319,7 +346,7 @@ size_t heapring_take(struct heapring *r, struct heapring_event *to, size_t max)
 			take_event(r, d, &to[n++]);
 			has_next = find_next(r, d);
 		}
-		if (!has_next || d->at - d->published >= r->spec.ring_bytes / PUBLISH_AT)
+		if (!has_next || d->at - d->published >= d->ring_bytes / PUBLISH_AT)
 			publish(r, d);
 		if (has_next)
 			sink_down(r, 0);
@@ -332,30 +359,68 @@ size_t heapring_take(struct heapring *r, struct heapring_event *to, size_t max)
 
 /* ---- threads that ended ------------------------------------------------------------------- */
 
-static void retire(struct heapring *r, uint32_t i)
+/* The slot may have another thread already, who wrote nothing yet. */
+static int32_t tid_of(const struct heapring_reader *d, const struct heap_slot *s)
 {
-	struct heapring_reader *d = &r->readers[i];
-	struct heap_slot *s = &r->spec.slots[i];
-	if (!d->tid || d->has_ended || __atomic_load_n(&s->head, __ATOMIC_ACQUIRE) != d->at)
-		return; /* asked again later */
-	add_counts(d, s);
-	d->has_ended = true;
-	__atomic_store_n(&s->is_stale, 1, __ATOMIC_RELEASE);
+	int32_t tid = (int32_t)once32(&s->tid);
+	return tid > 0 ? tid : d->tid;
 }
 
-void heapring_retire(struct heapring *r, bool (*is_alive)(void *ctx, int32_t tid), void *ctx)
+static bool swap_owner(struct heap_slot *s, uint64_t from, uint64_t to)
 {
-	for (uint32_t i = 0; i < r->spec.nr_slots; i++)
-		if (r->readers[i].tid && !r->readers[i].has_ended &&
-		    !is_alive(ctx, r->readers[i].tid))
-			retire(r, i);
+	return __atomic_compare_exchange_n(&s->owner, &from, to, false, __ATOMIC_SEQ_CST,
+					   __ATOMIC_RELAXED);
 }
 
-void heapring_thread_ended(struct heapring *r, int32_t tid)
+/* The thread has ended. */
+static void give_up_slot(struct heapring *r, struct heapring_reader *d, uint64_t now_ns)
 {
-	for (uint32_t i = 0; i < r->spec.nr_slots; i++)
-		if (r->readers[i].tid == tid)
-			retire(r, i);
+	struct heap_slot *s = &r->spec.slots[d - r->readers];
+	uint64_t owner = once(&s->owner);
+	if (!owner || owner & 1 || __atomic_load_n(&s->head, __ATOMIC_ACQUIRE) != d->at)
+		return;   /* asked again later */
+	add_counts(d, s); /* whoever has it next may count anew */
+	if (swap_owner(s, owner, owner | 1))
+		d->given_up_ns = MAX(now_ns, 1u);
+}
+
+/* It was given up a while ago: nobody has the same thread pointer. */
+static void hand_on(struct heapring *r, struct heapring_reader *d, uint64_t now_ns)
+{
+	struct heap_slot *s = &r->spec.slots[d - r->readers];
+	uint64_t owner = once(&s->owner);
+	if (!(owner & 1)) {
+		d->given_up_ns = 0; /* somebody has */
+		return;
+	}
+	if (now_ns - d->given_up_ns < HEAP_RETIRE_NS || once32(&s->is_inside) ||
+	    __atomic_load_n(&s->head, __ATOMIC_ACQUIRE) != d->at)
+		return;
+	d->given_up_ns = 0;
+	if (owner != HEAP_OWNER_NONE)
+		(void)swap_owner(s, owner, HEAP_OWNER_NONE);
+}
+
+void heapring_retire(struct heapring *r, uint64_t now_ns, bool (*is_alive)(void *ctx, int32_t tid),
+		     void *ctx)
+{
+	for (uint32_t i = 0; i < r->nr_taken; i++) {
+		struct heapring_reader *d = &r->readers[r->taken[i]];
+		const struct heap_slot *s = &r->spec.slots[r->taken[i]];
+		if (d->given_up_ns)
+			hand_on(r, d, now_ns);
+		else if (!(once(&s->owner) & 1) && d->tid && !is_alive(ctx, tid_of(d, s)))
+			give_up_slot(r, d, now_ns);
+	}
+}
+
+void heapring_thread_ended(struct heapring *r, uint64_t now_ns, int32_t tid)
+{
+	for (uint32_t i = 0; i < r->nr_taken; i++) {
+		struct heapring_reader *d = &r->readers[r->taken[i]];
+		if (d->tid == tid && tid_of(d, &r->spec.slots[r->taken[i]]) == tid)
+			give_up_slot(r, d, now_ns);
+	}
 }
 
 struct heapring_counts heapring_counts(const struct heapring *r)

@@ -63,9 +63,12 @@ struct heapring {
 	struct heapring_spec spec;
 	struct heapring_reader *readers; /* nr_slots */
 	uint16_t *queue;                 /* heap of readers by time of their next record */
+	uint16_t *taken;                 /* slots that were ever taken */
+	uint32_t nr_taken;
+	uint32_t nr_taken_told; /* by the target, when they were looked for last */
 	uint32_t nr_queued;
 	uint64_t now_tsc;
-	uint64_t fullest_bytes; /* at the begin of this pass */
+	uint64_t fullest_bytes; /* at the begin of this pass, as if all rings were as large */
 	uint64_t nr_events;
 	uint64_t nr_stacks;
 	uint64_t nr_frames; /* of these stacks */
@@ -83,12 +86,14 @@ void heapring_begin(struct heapring *r, uint64_t now_tsc);
 /* Up to @max events; 0: the pass is over, everything that was read is free for the recorder. */
 size_t heapring_take(struct heapring *r, struct heapring_event *to, size_t max);
 /*
- * Threads of which @is_alive says no have ended: their slots may be taken over, once they are
- * empty. To be called between passes, now and then.
+ * Threads of which @is_alive says no have ended: their slots, once they are empty, are given up,
+ * and those that were long enough (heap_wire.h) are anybody's. To be called between passes, now and
+ * then. @now_ns: of any clock.
  */
-void heapring_retire(struct heapring *r, bool (*is_alive)(void *ctx, int32_t tid), void *ctx);
-/* The same for one. */
-void heapring_thread_ended(struct heapring *r, int32_t tid);
+void heapring_retire(struct heapring *r, uint64_t now_ns, bool (*is_alive)(void *ctx, int32_t tid),
+		     void *ctx);
+/* One has ended. */
+void heapring_thread_ended(struct heapring *r, uint64_t now_ns, int32_t tid);
 struct heapring_counts heapring_counts(const struct heapring *r);
 
 #endif

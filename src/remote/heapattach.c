@@ -34,7 +34,7 @@
 #define SLOTS_MIN        64u
 #define RING_EVERY       (1u << 20)
 #define RING_SAMPLED     (1u << 17)
-#define RINGS_MAX_BYTES  (512ull << 20)
+#define RINGS_MAX_BYTES  (4ull << 30) /* of address space: see HEAP_WIDE_SLOTS */
 #define STACKS_NR        (1u << 17)
 #define BLOCKS_NR        (1u << 16)
 #define RULE_BYTES       16u
@@ -578,9 +578,12 @@ static int map_all(struct heapinject *h, struct remote *r, int64_t theirs[FILE_N
 	add_op(&l, SYS_mmap, p->shared, p->shared_bytes, PROT_READ | PROT_WRITE,
 	       MAP_SHARED | ring_fixed, theirs[FILE_RING], 0);
 	add_op(&l, SYS_madvise, p->shared, p->shared_bytes, MADV_DONTFORK, 0, 0, 0);
+	/* A dump of core would make memory of all that was never written. */
+	add_op(&l, SYS_madvise, p->shared, p->shared_bytes, MADV_DONTDUMP, 0, 0, 0);
 	add_op(&l, SYS_mmap, p->tables, p->tables_bytes, PROT_READ, MAP_SHARED | tables_fixed,
 	       theirs[FILE_TABLES], 0);
 	add_op(&l, SYS_madvise, p->tables, p->tables_bytes, MADV_DONTFORK, 0, 0, 0);
+	add_op(&l, SYS_madvise, p->tables, p->tables_bytes, MADV_DONTDUMP, 0, 0, 0);
 	if (h->is_local_new) {
 		add_op(&l, SYS_mmap, p->local, p->local_bytes, PROT_READ | PROT_WRITE,
 		       ANON | FIXED_NOREPLACE, -1, 0);

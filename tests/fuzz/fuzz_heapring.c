@@ -53,7 +53,7 @@ static const uint8_t *write_rings(struct world *w, const uint8_t *data, const ui
 	for (unsigned s = 0; s < SLOTS && data < end; s++) {
 		size_t nr = MIN((size_t)(*data & 63), (size_t)(end - data - 1) / 8);
 		w->slots[s].tid = 1 + (*data++ >> 6);
-		w->slots[s].owner = 1;
+		w->slots[s].owner = 64;
 		for (size_t i = 0; i < nr; i++, data += 8) {
 			memcpy(&w->rings[s][w->slots[s].head % RING_BYTES / 8], data, 8);
 			w->slots[s].head += 8;

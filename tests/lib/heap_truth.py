@@ -5,6 +5,7 @@
     heap_truth.py sampled PROFILE.json TRUTH     within the interval that goes with it, and no
                                                  further off than 4 of its deviations
     heap_truth.py totals PROFILE.json            calls, bytes, frees, live blocks, live bytes, peak
+    heap_truth.py calls PROFILE.json FUNCTION    events that were dropped, calls by that function
 
 PROFILE.json: of `assay convert --to json`. Rows are added up by the outermost function of the
 program's that the truth names.
@@ -122,6 +123,9 @@ def main():
     profile = Profile(path)
     if mode == "totals":
         return totals(profile)
+    if mode == "calls":
+        calls = profile.sums("allocated", [sys.argv[3]])[sys.argv[3]][0]
+        return print(profile.p["facts"].get("heap dropped", 0), calls)
     sites, rest = read_truth(sys.argv[3])
     wrong = exact(profile, sites, rest) if mode == "exact" else sampled(profile, sites)
     for line in wrong:

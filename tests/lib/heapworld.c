@@ -44,7 +44,7 @@ void heapworld_init(struct heapworld *w, uint64_t interval_bytes, uint64_t seed)
 	w->seed = seed * 2 + 1;
 	for (unsigned i = 0; i < HEAPWORLD_SLOTS; i++) {
 		w->ring_at[i] = (const uint8_t *)w->rings[i];
-		w->slots[i].owner = 0x7000 + i;
+		w->slots[i].owner = 0x7000 + 64 * (uint64_t)i;
 		w->slots[i].tid = 100 + i;
 	}
 	w->book = heapbook_new(&(struct heapbook_spec){.start_ns = HEAPWORLD_START,

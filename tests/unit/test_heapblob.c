@@ -590,56 +590,6 @@ TEST(heapblob_threads_do_not_meet)
 	heap_world_free(hw);
 }
 
-static void *allocate_one(void *arg)
-{
-	(void)hooked_malloc(100);
-	memcpy(arg, &(uint64_t){(uint64_t)gettid()}, 8);
-	return NULL;
-}
-
-TEST(heapblob_slot_of_a_thread_that_ended_is_taken_over)
-{
-	begin(&(struct heap_world_spec){.is_every = true, .nr_slots = 4});
-	uint64_t tids[20];
-	for (int i = 0; i < 20; i++) {
-		pthread_t t;
-		CHECK(pthread_create(&t, NULL, allocate_one, &tids[i]) == 0);
-		pthread_join(t, NULL);
-		/* The C library gives out the same stack again. */
-		for (int k = 0; k < 4; k++)
-			if (hw->slots[k].tid == tids[i])
-				CHECK_U64(hw->slots[k].nr_allocs, (uint64_t)i + 1);
-	}
-	CHECK_U64(hw->shared->nr_no_slot, 0);
-	CHECK(tids[18] != tids[19]);
-	heap_world_free(hw);
-}
-
-static pthread_barrier_t barrier;
-
-static void *allocate_and_wait(void *arg)
-{
-	(void)arg;
-	hooked_free(hooked_malloc(100));
-	pthread_barrier_wait(&barrier);
-	return NULL;
-}
-
-TEST(heapblob_counts_events_for_which_there_is_no_slot)
-{
-	enum { N = 10, SLOTS = 4 };
-	begin(&(struct heap_world_spec){.is_every = true, .nr_slots = SLOTS});
-	pthread_t t[N];
-	pthread_barrier_init(&barrier, NULL, N);
-	for (int i = 0; i < N; i++)
-		CHECK(pthread_create(&t[i], NULL, allocate_and_wait, NULL) == 0);
-	for (int i = 0; i < N; i++)
-		pthread_join(t[i], NULL);
-	CHECK_U64(hw->shared->nr_no_slot, 2 * (N - SLOTS));
-	CHECK_U64(hw->shared->nr_no_slot_bytes, 100 * (N - SLOTS));
-	heap_world_free(hw);
-}
-
 TEST(heapblob_stops_and_starts_again)
 {
 	begin(&every);

@@ -155,14 +155,15 @@ TEST(heapring_hands_a_slot_on_when_its_thread_has_ended)
 	CHECK(heapworld_alloc(&w, 1, START + 30, 0x2000, 16, 1));
 	w.slots[1].nr_allocs = 2;
 	heapworld_pass(&w, START + 20);
-	heapring_retire(&w.ring, is_not_101, NULL);
-	CHECK_U64(w.slots[1].is_stale, 0); /* not empty yet */
+	uint64_t owner = w.slots[1].owner;
+	heapring_retire(&w.ring, 10, is_not_101, NULL);
+	CHECK_U64(w.slots[1].owner, owner); /* not empty yet */
 	heapworld_pass(&w, START + 40);
-	heapring_retire(&w.ring, is_not_101, NULL);
-	CHECK_U64(w.slots[1].is_stale, 1);
-	CHECK_U64(w.slots[2].is_stale, 0);
+	heapring_retire(&w.ring, 20, is_not_101, NULL);
+	CHECK_U64(w.slots[1].owner, owner | 1);
+	CHECK_U64(w.slots[2].owner & 1, 0);
 
-	w.slots[1].is_stale = 0; /* the next thread with the same thread pointer takes it */
+	w.slots[1].owner = owner; /* the next thread with the same thread pointer takes it */
 	w.slots[1].tid = 555;
 	w.slots[1].nr_allocs = 1;
 	CHECK(heapworld_alloc(&w, 1, START + 50, 0x3000, 100, 2));
@@ -171,6 +172,51 @@ TEST(heapring_hands_a_slot_on_when_its_thread_has_ended)
 	CHECK_U64(heapworld_sum(&w, SPEC_HEAP_ALLOCATED, -1, 101, 0), 2);
 	CHECK_U64(heapworld_sum(&w, SPEC_HEAP_ALLOCATED, -1, 555, 1), 100);
 	CHECK_U64(heapring_counts(&w.ring).nr_allocs, 3);
+	heapworld_release(&w);
+}
+
+TEST(heapring_gives_a_slot_to_anybody_after_a_while)
+{
+	struct heapworld w;
+	heapworld_init(&w, 0, 1);
+	CHECK(heapworld_alloc(&w, 1, START + 10, 0x1000, 16, 1));
+	heapworld_pass(&w, START + 20);
+	struct heap_slot *s = &w.slots[1];
+	uint64_t owner = s->owner;
+	heapring_thread_ended(&w.ring, 10, 101);
+	CHECK_U64(s->owner, owner | 1);
+	heapring_retire(&w.ring, 9 + HEAP_RETIRE_NS, is_not_101, NULL);
+	CHECK_U64(s->owner, owner | 1); /* too early */
+
+	s->is_inside = 1;
+	heapring_retire(&w.ring, 10 + HEAP_RETIRE_NS, is_not_101, NULL);
+	CHECK_U64(s->owner, owner | 1);
+	s->is_inside = 0;
+	CHECK(heapworld_alloc(&w, 1, START + 30, 0x2000, 16, 1));
+	heapring_retire(&w.ring, 10 + HEAP_RETIRE_NS, is_not_101, NULL);
+	CHECK_U64(s->owner, owner | 1); /* something was written */
+	heapworld_pass(&w, START + 40);
+
+	s->owner = owner; /* it came back */
+	heapring_retire(&w.ring, 10 + HEAP_RETIRE_NS, is_not_101, NULL);
+	CHECK_U64(s->owner, owner);
+	heapring_retire(&w.ring, 20 + HEAP_RETIRE_NS, is_not_101, NULL);
+	CHECK_U64(s->owner, owner | 1); /* and has ended, which takes its time again */
+	heapring_retire(&w.ring, 19 + 2 * (uint64_t)HEAP_RETIRE_NS, is_not_101, NULL);
+	CHECK_U64(s->owner, owner | 1);
+	heapring_retire(&w.ring, 20 + 2 * (uint64_t)HEAP_RETIRE_NS, is_not_101, NULL);
+	CHECK_U64(s->owner, HEAP_OWNER_NONE);
+	heapring_retire(&w.ring, 30 + 3 * (uint64_t)HEAP_RETIRE_NS, is_not_101, NULL);
+	CHECK_U64(s->owner, HEAP_OWNER_NONE);
+
+	s->owner = 0x9000;
+	s->tid = 777;
+	CHECK(heapworld_alloc(&w, 1, START + 50, 0x3000, 100, 2));
+	heapworld_pass(&w, START + 60);
+	heapbook_end(w.book);
+	CHECK_U64(heapworld_sum(&w, SPEC_HEAP_ALLOCATED, -1, 101, 0), 2);
+	CHECK_U64(heapworld_sum(&w, SPEC_HEAP_ALLOCATED, -1, 777, 1), 100);
+	CHECK_U64(heapring_counts(&w.ring).nr_broken, 0);
 	heapworld_release(&w);
 }
 

@@ -1,0 +1,17 @@
+# Programs with very many threads, at once and one after the other, lose nothing: slots of threads that
+# have ended are given to others.
+. "$LIB/share.sh"
+
+# record NAME NR ROUNDS EACH: of heapthreads; no event is missing, and each of its blocks is there
+record() {
+	name=$1
+	shift
+	"$ASSAY" heap --every --no-pictures -o "$name.assay" -- "$TARGETS/heapthreads" "$@" > "$name.out" 2> "$name.err" ||
+		fail "$name: $(cat "$name.err")"
+	"$ASSAY" convert "$name.assay" --to json > "$name.json" || fail "$name: cannot be converted"
+	found=$(python3 "$LIB/heap_truth.py" calls "$name.json" blocks_of_a_thread) || fail "$name: no sums"
+	[ "$found" = "0 $(($1 * $2 * $3))" ] || fail "$name: dropped and found $found, truth 0 $(($1 * $2 * $3))"
+}
+
+record at_once 1500 1 20
+record in_turn 250 40 5
