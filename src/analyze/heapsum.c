@@ -304,7 +304,9 @@ void heapsum_begin(struct report *r, const struct profile *p, const struct selec
 	view_begin(r, sel, "assay report");
 	note_cut(r, p);
 	note_nameless(r, sel);
-	r->noun = "events";
+	const char *sampling = profile_get_fact(p, HEAP_FACT_SAMPLING);
+	bool is_sampled = sampling && sampling[0] >= '0' && sampling[0] <= '9';
+	r->noun = is_sampled ? "events (estimated from samples)" : "events";
 	if (view_duration_ns(sel)) {
 		num_add_ns(&b, view_duration_ns(sel));
 		report_fact(r, "duration", buf_str(&b));

@@ -298,6 +298,8 @@ static void say_leak(struct judge *j)
 	if (j->v.in_use.is_known) {
 		buf_add_str(&b, "; what the allocator has in use by ");
 		memslope_add(&b, &j->v.in_use);
+	} else if (!is_shmem) {
+		buf_add_str(&b, ": a leak, or fragmentation, as no allocator told what is in use");
 	}
 	if (is_shmem)
 		buf_add_str(&b, ". It may have been there, and be touched by this process for the "

@@ -111,7 +111,8 @@ int heap_outputs_finish(struct outputs *o, const struct capture_result *r,
 	}
 	outputs_say_disk(o, r);
 	if (!heapweights_are_there(r->profile)) {
-		log_warn("nothing was recorded: the target has ended, or allocated nothing");
+		log_warn("nothing was recorded: the target allocated nothing, was "
+			 "stopped, or has ended");
 		outputs_say_cost(r);
 		outputs_say_files(o, r, false);
 		return EXIT_NOTHING;

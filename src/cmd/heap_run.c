@@ -13,6 +13,7 @@
 #include "cmd/heaptargets.h"
 #include "cmd/recording.h"
 #include "model/heap.h"
+#include "remote/tracee.h"
 #include "symbol/demangle.h"
 #include "symbol/symbolizer.h"
 
@@ -108,6 +109,19 @@ static int finish(void *ctx, struct outputs *out, const struct capture_result *r
 	return heap_outputs_finish(out, r, &options);
 }
 
+/* One that stands still is recorded all the same: it may be let go on meanwhile. */
+static void say_stopped(const struct chosen_target *t)
+{
+	struct tracee_facts f;
+	for (size_t i = 0; t->has_target && i < t->target.pids.pids.n; i++) {
+		int32_t pid = t->target.pids.pids.p[i];
+		if (tracee_facts(pid, pid, &f) || (f.state != 'T' && f.state != 't'))
+			continue;
+		log_warn("process %d is stopped: it allocates nothing until it goes on", pid);
+		log_hint("kill -CONT %d", pid);
+	}
+}
+
 /* ---- the capture -------------------------------------------------------------------------- */
 
 int heap_run(const struct heap_run_opts *o, const struct chosen_target *t,
@@ -156,6 +170,7 @@ int heap_run(const struct heap_run_opts *o, const struct chosen_target *t,
 		.ctx = &run,
 	};
 	recording_target(&rec, t, args);
+	say_stopped(t);
 	CLEANUP(heap_way_release) struct heap_way way = {0};
 	heap_way_choose(&way, &planner, (enum heap_tier)o->tier, t);
 	heap_way_apply(&way, &rec.options, &spec);
