@@ -377,6 +377,13 @@ static const struct {
 	{"__getdelim", HEAPFRAME_GLUE},
 };
 
+#define RECORDER "memfd:assay-heap"
+
+bool heapframes_is_recorder(const char *module)
+{
+	return !strncmp(module, RECORDER, strlen(RECORDER));
+}
+
 /* Files whose functions allocate for their callers, or are an allocator. */
 static enum heapframe_kind kind_of_module(const char *name)
 {
@@ -392,6 +399,7 @@ static enum heapframe_kind kind_of_module(const char *name)
 		{"vgpreload_", HEAPFRAME_ALLOCATOR},
 		{"libheaptrack", HEAPFRAME_ALLOCATOR},
 		{"[kernel", HEAPFRAME_ALLOCATOR},
+		{RECORDER, HEAPFRAME_ALLOCATOR},
 		{"libc.so", HEAPFRAME_GLUE},
 		{"libc-", HEAPFRAME_GLUE},
 		{"libc.musl", HEAPFRAME_GLUE},

@@ -33,6 +33,9 @@ struct heapframe {
 	uint32_t frame_idx; /* of the function among the inlined ones of its location */
 };
 
+/* The file of a recorder that a process holds (wire/heap_wire.h). */
+bool heapframes_is_recorder(const char *module);
+
 /* Answers are kept by stack; lives in the arena, borrows the profile. */
 struct heapframes;
 struct heapframes *heapframes_new(struct arena *a, const struct profile *p);

@@ -190,9 +190,30 @@ static void fill_row(const struct heaprows *r, size_t i, struct heaprow *row)
 	}
 }
 
+/*
+ * Pages touched and memory mapped by a recorder that the process holds are not the program's:
+ * its own code is the leaf, or a system call that was made for it by ptrace, which begins in the
+ * vDSO or in a page without a name, and has no callers.
+ */
+static bool is_recorders(const struct heaprows *r, size_t i)
+{
+	const struct profile *p = r->p;
+	const struct stack_node *node = &p->stacks.p[r->t->stack[i]];
+	if (r->is_blocks || !r->t->stack[i])
+		return false;
+	const char *module = profile_module_name(p, p->locations.p[node->loc].module);
+	if (heapframes_is_recorder(module))
+		return true;
+	if (!profile_get_fact(p, HEAP_FACT_TIER) ||
+	    strcmp(profile_text(p, r->t->event), HEAP_TABLE_MAPPED))
+		return false;
+	bool has_callers = node->parent && p->stacks.p[node->parent].parent;
+	return !strcmp(module, "[vdso]") || (!strcmp(module, "[jit]") && !has_callers);
+}
+
 bool heaprows_next(struct heaprows *r, struct heaprow *ret_row)
 {
-	while (r->next < r->t->n && !select_has(r->sieve, r->next))
+	while (r->next < r->t->n && (!select_has(r->sieve, r->next) || is_recorders(r, r->next)))
 		r->next++;
 	if (r->next >= r->t->n)
 		return false;
@@ -302,7 +323,7 @@ static void add_rows(struct gather *g, const struct table *t, struct sieve *siev
 	struct heaprow row;
 	rows_of(&rows, g->p, t, sieve);
 	for (size_t i = 0; i < t->n; i++) {
-		if (g->until_ns && t->time_ns[i] >= g->until_ns)
+		if ((g->until_ns && t->time_ns[i] >= g->until_ns) || is_recorders(&rows, i))
 			continue;
 		fill_row(&rows, i, &row);
 		struct piece piece = piece_of(g, &row);
@@ -473,6 +494,8 @@ static const char *why_empty(const struct gather *g)
 		return weights[g->weight].empty;
 	if (g->weight == HEAP_WEIGHT_TEMPORARY || g->weight == HEAP_WEIGHT_TEMPORARY_BYTES)
 		return "no allocation in view was freed before its thread's next one";
+	if (is_net(g) && g->weight == HEAP_WEIGHT_GROWTH)
+		return "nothing in view was allocated and not freed";
 	if (g->weight != HEAP_WEIGHT_LEAKED)
 		return "filters leave nothing in view";
 	if (g->leaks.rule == LEAKS_UNKNOWN)

@@ -81,7 +81,7 @@ static int write_pictures(struct ending *e, unsigned flags)
 	for (size_t i = 0; flags & HEAP_OUTPUTS_ALL && i < ARRAY_LEN(rest); i++)
 		if (write_picture(e, rest[i]) != EXIT_OK)
 			status = EXIT_FAILED;
-	if (!e->nr_pictures)
+	if (!e->nr_pictures && status == EXIT_OK)
 		log_note("no flame graph: nothing that was recorded has a stack and a size");
 	return status;
 }

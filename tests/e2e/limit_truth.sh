@@ -35,6 +35,10 @@ live=$(cell memory bytes what=live)
 counted=$(sed 's/.*"heap bytes counted":"\([0-9]*\)".*/\1/' l.json)
 awk -v l="$live" -v c="$counted" 'BEGIN { exit !(l > c * 0.85 && l < c * 1.15) }' || fail "live at the kill: $live, allocated $counted"
 [ -s h-live.svg ] || fail "no picture of what lived"
+# what was mapped and touched is the program's: nothing of the recorder's, whose rings alone are larger
+! grep -q 'assay-heap' l.json || fail "the recorder's own memory is told: $(cat l.json)"
+mapped=$(cell memory bytes what=mapped)
+awk -v m="${mapped:-0}" -v c="$counted" 'BEGIN { exit !(m < c * 1.5 + 8388608) }' || fail "mapped $mapped, allocated $counted"
 
 # page cache is given up again: at the limit, reclaim, not killed
 $ASSAY limit -m 24M --json -- dd if=/dev/zero of=file bs=64k count=1024 > l.json 2> err || fail "$(cat err)"

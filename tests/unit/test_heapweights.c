@@ -256,6 +256,9 @@ TEST(heapframes_find_the_function_of_a_stack)
 		    "plan", "");
 	check_frame("main bin;plan bin;bin!fn_5c7730 bin;malloc libc.so.6", "bin!fn_5c7730", "");
 	check_frame("main bin;palloc bin;lib.so!fn_10 lib.so;malloc libc.so.6", "lib.so!fn_10", "");
+	/* the recorder stands between a function and the allocator whose calls it sees */
+	check_frame("main bin;keep bin;memfd:assay-heap!fn_0 memfd:assay-heap;malloc libc.so.6",
+		    "keep", "");
 	/* nothing else is there: what says most */
 	check_frame("_start ld-linux.so.2;_dl_init ld-linux.so.2;malloc libc.so.6", "_dl_init", "");
 	check_frame("malloc libc.so.6", "malloc", "");
