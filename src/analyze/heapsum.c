@@ -272,6 +272,15 @@ static void note_suppressed(struct report *r, const struct selection *sel)
 			    buf_str(&b));
 }
 
+/* Why the function of an allocation has no name; what has only a guessed start is stripped. */
+static enum loss_kind nameless_why(const struct profile *p, const struct heapframe *f)
+{
+	const struct location *l = &p->locations.p[p->stacks.p[f->node].loc];
+	bool is_known = f->node && !l->nr_frames && l->unsym < LOSS_NR &&
+			loss_class((enum loss_kind)l->unsym) == LOSS_CLASS_UNSYM;
+	return is_known ? (enum loss_kind)l->unsym : LOSS_UNSYM_STRIPPED;
+}
+
 /*
  * The ledger counts leaves without a name, and the leaf of an allocation is the allocator's, whose
  * library rarely has any: what matters is whether the allocating function has one.
@@ -280,22 +289,29 @@ static void note_nameless(struct report *r, const struct selection *sel)
 {
 	CLEANUP(arena_release) struct arena a = {0};
 	CLEANUP(buf_release) struct buf b = {0};
+	CLEANUP(buf_release) struct buf why = {0};
 	struct heapframes *frames = heapframes_new(&a, sel->p);
 	uint64_t nameless = 0;
+	uint64_t by_kind[LOSS_NR] = {0};
 	for (enum loss_kind k = 0; k < LOSS_NR; k++)
 		if (loss_class(k) == LOSS_CLASS_UNSYM)
 			r->losses.nr[k] = 0;
 	for (size_t i = 0; i < sel->nr_rows; i++) {
 		const struct heapframe *f = heapframes_of(frames, sel->rows[i].stack);
 		const char *name = heapframe_name(sel->p, f);
-		if (sel->rows[i].stack && (!f->function || strstr(name, "!fn_")))
-			nameless += sel->rows[i].weight;
+		if (!sel->rows[i].stack || (f->function && !strstr(name, "!fn_")))
+			continue;
+		nameless += sel->rows[i].weight;
+		by_kind[nameless_why(sel->p, f)] += sel->rows[i].weight;
 	}
 	if (!sel->weight || 100 * nameless < sel->weight || profile_get_fact(sel->p, HEAP_FACT_CUT))
 		return;
+	for (enum loss_kind k = 0; k < LOSS_NR; k++)
+		if (100 * by_kind[k] >= sel->weight)
+			buf_addf(&why, "%s%s", why.n ? ", " : ": ", loss_text(k));
 	num_add_pct(&b, view_pct(nameless, sel->weight));
-	report_note(r, "%s %% of what is shown belongs to functions without a name: stripped code",
-		    buf_str(&b));
+	report_note(r, "%s %% of what is shown belongs to functions without a name%s", buf_str(&b),
+		    buf_str(&why));
 }
 
 void heapsum_begin(struct report *r, const struct profile *p, const struct selection *sel)

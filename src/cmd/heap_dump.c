@@ -459,7 +459,8 @@ static int end_series(struct dumper *d, int status)
 			status = status == EXIT_OK ? EXIT_NOTHING : status;
 			continue;
 		}
-		log_note("%s: %zu dumps, %zu kept", p->label, p->nr_dumps, p->kept.n);
+		log_note("%s: %zu dump%s, %zu kept", p->label, p->nr_dumps,
+			 p->nr_dumps == 1 ? "" : "s", p->kept.n);
 		if (p->kept.n > 1)
 			log_hint("assay diff %s/%s %s", p->kept.p[0].dir, p->kept.p[0].file,
 				 p->newest);

@@ -18,6 +18,8 @@
 #define SUFFIX    ".heap"
 #define START_NS  ((uint64_t)1000000000) /* time 0 would mean unknown */
 #define FILES_MAX 100000
+/* Between the dates of two files: the kernel takes these from its tick. */
+#define SHORTEST_NS ((uint64_t)10000000)
 
 static void file_release(struct dump_file *f)
 {
@@ -414,8 +416,10 @@ static void say_series(struct profile *p, const struct dumpset *set, uint64_t la
 		num_add_bytes(&b, (uint64_t)MAX(last, 0));
 		buf_addf(&b, ", %s ", last < first ? "shrunk by" : "grown by");
 		num_add_bytes(&b, (uint64_t)(last < first ? first - last : last - first));
-		buf_add_str(&b, " in ");
-		num_add_ns(&b, last_ns - START_NS);
+		if (last_ns - START_NS >= SHORTEST_NS) {
+			buf_add_str(&b, " in ");
+			num_add_ns(&b, last_ns - START_NS);
+		}
 	} else {
 		buf_add_str(&b, path_base(set->files.p[0].path));
 	}
