@@ -113,6 +113,20 @@ static const char *share_remark(struct page *g, int64_t part, int64_t whole, con
 	return arena_strdup(g->f->arena, buf_str(&b));
 }
 
+/* @live: blocks of the capture, -1 where their share says nothing. */
+static const char *resident_remark(struct page *g, int64_t live, int64_t resident,
+				   size_t nr_processes)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	if (nr_processes > 1)
+		buf_addf(&b, "sum of %zu processes, what they share counts once for each%s",
+			 nr_processes, live < 0 ? "" : "; ");
+	buf_add_str(&b, share_remark(g, live, resident,
+				     "it are live blocks of the capture; the rest: older blocks, "
+				     "the allocator's reserves, stacks, code, files"));
+	return arena_strdup(g->f->arena, buf_str(&b));
+}
+
 /* What the kernel said at the end, and the most that it said. */
 static void add_resident(struct page *g)
 {
@@ -146,9 +160,7 @@ static void add_resident(struct page *g)
 	bool has_live = g->f->total.live.bytes > 0 && g->f->total.live.bytes <= end.bytes &&
 			g->f->leaks.rule != LEAKS_ALL;
 	add_total(g, &end, TOTAL_LEVEL, "resident at the end",
-		  share_remark(g, has_live ? g->f->total.live.bytes : -1, end.bytes,
-			       "it are live blocks of the capture; the rest: older blocks, the "
-			       "allocator's reserves, stacks, code, files"));
+		  resident_remark(g, has_live ? g->f->total.live.bytes : -1, end.bytes, last.n));
 	add_total(g, &most, TOTAL_LEVEL, "most resident", arena_strdup(g->f->arena, buf_str(&b)));
 }
 

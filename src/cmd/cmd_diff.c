@@ -149,7 +149,8 @@ static int choose_of_series(struct comparison *c, const char *operand, const cha
 	size_t n = c->series.files.n;
 	if (n < 2) {
 		err_set(err, -EINVAL, "'%s': of one dump there is nothing to compare", operand);
-		return err_hint(err, "choose two: --dumps last:2");
+		return err_hint(err, dumps ? "choose two, or name them: assay diff BEFORE AFTER"
+					   : "name two: assay diff BEFORE AFTER");
 	}
 	c->before.path = c->series.files.p[0].path;
 	c->after.path = c->series.files.p[n - 1].path;
