@@ -237,14 +237,17 @@ static int save(struct dumper *d, struct dumped *p, int from, uint64_t *ret_n, s
 	int rc = new_place(d, &place, &to, err);
 	if (rc)
 		return rc;
+	const char *slash = !*place.dir || !strcmp(place.dir, "/") ? "" : "/";
 	rc = copy_dump(from, to, ret_n, err);
 	if (rc) {
+		rc = err_wrap(err, "saving '%s%s%s'", place.dir, slash, place.file);
+		if (rc == -ENOSPC || rc == -EDQUOT)
+			rc = err_hint(err, "make room, or start assay in a folder of another disk");
 		store_abandon(&place);
 		store_place_release(&place);
 		return rc;
 	}
 	free(p->newest);
-	const char *slash = !*place.dir || !strcmp(place.dir, "/") ? "" : "/";
 	p->newest = xasprintf("%s%s%s", place.dir, slash, place.file);
 	p->nr_dumps++;
 	if (!d->o->every) {

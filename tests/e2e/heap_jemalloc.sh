@@ -32,6 +32,12 @@ at_least "$used" 12.4 && at_least 14 "$used" || fail "320 bytes: $used % used"
 
 "$ASSAY" heap --dump -p "$pid" -o d.heap > page || fail "no dump"
 "$ASSAY" heap --dump -p "$pid" -o d.heap > page || fail "a dump of ours is not replaced"
+mkdir small && mount -t tmpfs -o size=4k small small || fail "cannot mount a small disk"
+"$ASSAY" heap --dump -p "$pid" -o small/x.heap 2> err && rc=0 || rc=$?
+left=$(ls small)
+umount small
+[ "$rc" != 0 ] && [ -z "$left" ] && grep -q "saving 'small/x.heap': .*No space" err ||
+	fail "disk full: status $rc, $left, $(cat err)"
 grep -q 'holds_large' page && grep -q 'holds_blocks' page || fail "no names: $(cat page)"
 truth=$(jeprof --text --show_bytes "$TARGETS/jestats" d.heap 2> /dev/null | sed -n 's/^Total: \([0-9]*\) B.*/\1/p')
 "$ASSAY" report d.heap --json > d.json
