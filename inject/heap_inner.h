@@ -104,7 +104,9 @@ struct heap_memo {
 	uint32_t stack; /* its number; 0: to be looked up */
 	uint32_t recall_next;
 	uint64_t recall_key; /* of the last walk, if it looked for its stack and did not find it */
-	uint64_t pad[5];
+	uint32_t ok_unmaps;  /* local.nr_unmaps when ok_lo..ok_hi was */
+	uint32_t pad0;
+	uint64_t pad[4];
 	struct heap_frame frames[HEAP_FRAMES_MAX];
 	struct heap_origin origins[HEAP_FRAMES_MAX];
 	/* Earlier stacks; see heap_recall.h. */

@@ -351,6 +351,7 @@ static inline bool is_failure(uint64_t result)
 
 void heap_before_map(struct heap_call *c, struct heap_local *l)
 {
+	__atomic_fetch_add(&l->nr_unmaps, 1, __ATOMIC_RELEASE);
 	if (call_begin(c, l))
 		c->tsc = heap_tsc();
 }

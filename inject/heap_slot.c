@@ -138,7 +138,7 @@ NOINLINE bool slot_regain(struct heap_local *l, struct heap_slot *s, uint64_t tp
 	return true;
 }
 
-/* Whether both addresses are known to be in one stack. */
+/* Whether both addresses are known to be in one stack, or were: it may have been unmapped. */
 static bool is_one_stack(const struct heap_local *l, const struct heap_memo *m, uint64_t a,
 			 uint64_t b)
 {
@@ -160,7 +160,9 @@ NOINLINE bool slot_is_nested(struct heap_local *l, struct heap_memo *m, const st
 
 	/* A stack of which nothing is known may be unmapped. */
 	bool is_known = is_one_stack(l, m, here, outer);
-	if (is_known && (outer <= here || m->nest->memo != m || m->nest->local != l)) {
+	bool is_there = is_known && m->ok_unmaps == ONCE(l->nr_unmaps);
+	if ((is_known && outer <= here) ||
+	    (is_there && (m->nest->memo != m || m->nest->local != l))) {
 		m->nest = NULL;
 		return false;
 	}

@@ -65,12 +65,27 @@ static bool is_readable(const struct heap_local *l, uint64_t page)
 	return heap_syscall(SYS_RT_SIGPROCMASK, 0x7fffffff, page, 0, 8) == -22; /* EINVAL */
 }
 
+/*
+ * Stacks of a program's making come and go, and a smaller one may be where a larger one was. What
+ * unmaps is seen where it is patched; a sample can afford to ask each time.
+ */
+static void forget_gone(const struct heap_local *l, struct heap_memo *m)
+{
+	uint32_t nr_unmaps = __atomic_load_n(&l->nr_unmaps, __ATOMIC_ACQUIRE);
+
+	if (LIKELY(l->is_every && m->ok_unmaps == nr_unmaps))
+		return;
+	m->ok_unmaps = nr_unmaps;
+	m->ok_lo = m->ok_hi = 0;
+}
+
 static void find_home(struct walk *w)
 {
 	const struct heap_local *l = w->l;
 	struct heap_memo *m = w->m;
 	uint64_t page = w->sp & ~(PAGE - 1);
 
+	forget_gone(l, m);
 	w->is_home = true;
 	w->lo = w->sp;
 	if (w->sp - l->main_stack_lo < l->main_stack_hi - l->main_stack_lo) {

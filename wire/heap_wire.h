@@ -168,6 +168,9 @@ struct heap_local {
 	wire_u64 skip_hi;
 	wire_u64 silent_tsc; /* assay was silent for so long: inert */
 	wire_u64 wait_tsc;   /* how long a full ring is waited for before a record is dropped */
+	/* By the target: calls by which a stack may have gone that a thread knew to be there. */
+	wire_u32 nr_unmaps;
+	wire_u32 pad;
 };
 
 #define HEAP_MEMO_BYTES    65536
