@@ -77,7 +77,6 @@ struct heapsource {
 	struct map space_of; /* pid -> index into spaces + 1 */
 	VEC(struct heap_wish) wishes;
 	uint32_t generation;
-
 	pthread_mutex_t lock;
 	pthread_cond_t wakes;
 	pthread_t thread;
@@ -90,7 +89,6 @@ struct heapsource {
 	struct heapqueue queue;
 	uint64_t drain_ns;
 	uint64_t longest_gap_ns;
-
 	struct heapsource_info info;
 	int32_t noted_pid; /* whose these are */
 	char *allocator;
@@ -421,6 +419,18 @@ static bool is_ready(const struct heapsource *h, struct heap_wish *w, const stru
 	       heaplate_is_told(space_of(h, w->pid), w->pid);
 }
 
+/* Its address space is limited (RLIMIT_AS), and nothing of ours fits in. */
+static int grow_instead(struct heapsource *h, int32_t pid, const char *why, struct err *err)
+{
+	CLEANUP(free_p) char *reason = xasprintf("%s: growth by page faults and mappings", why);
+	struct heap_plan plan = {.tier = HEAP_TIER_GROWTH, .reason = reason};
+	note_plan(h, pid, &plan);
+	int rc = grow(h, pid, err);
+	if (!rc)
+		tell_plan(h, pid, &plan);
+	return rc;
+}
+
 /* @w: of one that runs; -EINPROGRESS: again in a moment. NULL: it is held, and ready. */
 static int attach(struct heapsource *h, int32_t pid, struct heap_wish *w, struct err *err)
 {
@@ -445,7 +455,11 @@ static int attach(struct heapsource *h, int32_t pid, struct heap_wish *w, struct
 	if (plan.tier != HEAP_TIER_PATCH && plan.tier != HEAP_TIER_HOOKS)
 		return err_set(err, -ENOTSUP, "nothing to record with: %s",
 			       plan.reason ? plan.reason : "no allocator was found");
-	return attach_planned(h, pid, &plan, !w, err);
+	CLEANUP(err_release) struct err why = {0};
+	rc = attach_planned(h, pid, &plan, !w, &why);
+	if (rc == -ENOMEM && h->spec.forced == HEAP_TIER_NONE && h->spec.grow)
+		return grow_instead(h, pid, err_msg(&why), err);
+	return rc ? err_move(err, &why) : 0;
 }
 
 static void refuse(struct heapsource *h, int32_t pid, const struct err *why)
@@ -525,22 +539,20 @@ static int try_attach(struct heapsource *h, struct heap_wish *w, struct err *err
 	return rc == -EINPROGRESS ? rc : rc ? err_move(err, &why) : 0;
 }
 
-static void wish(struct heapsource *h, int32_t pid, uint64_t in_ns)
-{
-	vec_foreach(w, &h->wishes)
-		if (w->pid == pid) {
-			*w = new_wish(pid, in_ns);
-			return;
-		}
-	vec_push(&h->wishes, new_wish(pid, in_ns));
-}
-
-static bool is_wished(const struct heapsource *h, int32_t pid)
+static struct heap_wish *wish_of(const struct heapsource *h, int32_t pid)
 {
 	vec_foreach(w, &h->wishes)
 		if (w->pid == pid)
-			return true;
-	return false;
+			return w;
+	return NULL;
+}
+
+static void wish(struct heapsource *h, int32_t pid, uint64_t in_ns)
+{
+	struct heap_wish *w = wish_of(h, pid);
+	if (!w)
+		w = vec_add(&h->wishes);
+	*w = new_wish(pid, in_ns);
 }
 
 static int on_exec(struct heapsource *h, int32_t pid, const struct event_sink *sink,
@@ -552,7 +564,7 @@ static int on_exec(struct heapsource *h, int32_t pid, const struct event_sink *s
 		return 0; /* attached to since */
 	if (p)
 		finish(h, p);
-	if (!is_launched && (p || is_wished(h, pid)))
+	if (!is_launched && (p || wish_of(h, pid)))
 		wish(h, pid, EXEC_SETTLE_NS);
 	return p ? heapqueue_deliver(&h->queue, sink, err) : 0;
 }
@@ -560,7 +572,7 @@ static int on_exec(struct heapsource *h, int32_t pid, const struct event_sink *s
 static void on_fork(struct heapsource *h, const struct event *ev)
 {
 	if (ev->pid == ev->fork.ppid || ev->fork.is_past ||
-	    (!process_of(h, ev->fork.ppid) && !is_wished(h, ev->fork.ppid)))
+	    (!process_of(h, ev->fork.ppid) && !wish_of(h, ev->fork.ppid)))
 		return;
 	if (h->spec.follows_children)
 		wish(h, ev->pid, FORK_SETTLE_NS);
@@ -756,8 +768,8 @@ int heapsource_stop(struct heapsource *h, const struct event_sink *sink, struct 
 {
 	vec_clear(&h->wishes);
 	heaplaunch_free(TAKE(h->launch));
-	for (size_t i = 0; i < h->list.n; i++) /* all end at about the same time */
-		heapprocess_stop(h->list.p[i]);
+	vec_foreach(p, &h->list) /* all end at about the same time */
+		heapprocess_stop(*p);
 	for (size_t i = 0; i < h->list.n && !h->late; i++)
 		h->late = heaplate_unseen(h->list.p[i], h->spec.planner);
 	while (h->list.n)

@@ -317,6 +317,11 @@ static int choose_places(struct heapinject *h, struct err *err)
 	return rc;
 }
 
+static uint64_t bytes_of(const struct heap_places *p)
+{
+	return p->local_bytes + p->shared_bytes + p->tables_bytes;
+}
+
 /* ---- doing it -------------------------------------------------------------------------------- */
 
 struct op_list {
@@ -739,6 +744,8 @@ int heapattach_run(struct heapinject *h, struct err *err)
 	heapstubs_place(h);
 	choose_sizes(h);
 	rc = choose_places(h, err);
+	if (!rc && h->is_local_new)
+		rc = heapspace_check_limit(&h->space, h->pid, bytes_of(&h->places), err);
 	if (rc)
 		return rc;
 	CLEANUP(free_p) uint8_t *code = NULL;

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "host/proc.h"
 
@@ -12,6 +13,7 @@
 #define TOP       0x7fffffff0000ull
 #define REACH     ((1ull << 31) - (1ull << 24))
 #define ASIDE     (320ull << 20)
+#define LEFT_PART 4ull         /* of what is left under a limit this part may be taken */
 #define STACK_GAP (1ull << 30) /* below the first thread's stack: it grows */
 
 void heapspace_release(struct heapspace *s)
@@ -188,4 +190,20 @@ uint64_t heapspace_anywhere(const struct heapspace *s, uint64_t nr_bytes)
 			best = (a + PAGE - 1) & ~(PAGE - 1);
 	}
 	return best;
+}
+
+int heapspace_check_limit(const struct heapspace *s, int32_t pid, uint64_t nr_bytes,
+			  struct err *err)
+{
+	struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
+	uint64_t used = 0;
+	(void)prlimit(pid, RLIMIT_AS, NULL, &limit); /* refused: it will be seen */
+	if (limit.rlim_cur == RLIM_INFINITY)
+		return 0;
+	for (size_t i = 0; i < s->maps.n; i++)
+		used += s->maps.p[i].prot ? s->maps.p[i].end - s->maps.p[i].start : 0;
+	if (used + LEFT_PART * nr_bytes <= limit.rlim_cur)
+		return 0;
+	return err_set(err, -ENOMEM,
+		       "its address space is limited (ulimit -v), with no room for a recorder");
 }

@@ -59,4 +59,11 @@ uint64_t heapspace_near(const struct heapspace *s, uint64_t lo, uint64_t hi, uin
 /* A free place far from what grows; 0: none. */
 uint64_t heapspace_anywhere(const struct heapspace *s, uint64_t nr_bytes);
 
+/*
+ * What is taken of a limited address space (RLIMIT_AS) the program cannot have: -ENOMEM if
+ * @nr_bytes more were too much of what is left.
+ */
+int heapspace_check_limit(const struct heapspace *s, int32_t pid, uint64_t nr_bytes,
+			  struct err *err);
+
 #endif
