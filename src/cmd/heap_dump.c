@@ -3,6 +3,7 @@
 #include "cmd/heap_dump.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -94,6 +95,7 @@ struct dumped {
 	struct heap_plan plan;
 	char *variable; /* that its jemalloc reads; NULL = not known */
 	char *label;    /* "redis-server (4242)" */
+	int root_fd;    /* of its mount namespace, if that is another; -1 = none */
 	/* Of a series. */
 	bool was_off; /* sampling was switched on by us */
 	bool is_gone;
@@ -120,6 +122,7 @@ static void dumper_release(struct dumper *d)
 		free(p->variable);
 		free(p->label);
 		free(p->newest);
+		close_p(&p->root_fd);
 		vec_foreach(k, &p->kept)
 			store_place_release(k);
 		vec_release(&p->kept);
@@ -159,7 +162,7 @@ static int check_tracer(int32_t pid, struct err *err)
 static int add_process(struct dumper *d, int32_t pid, const char *what, struct err *err)
 {
 	CLEANUP(buf_release) struct buf label = {0};
-	struct dumped p = {.pid = pid};
+	struct dumped p = {.pid = pid, .root_fd = -1};
 	int rc = proc_comm(&label, pid, pid, err);
 	if (!rc)
 		rc = check_tracer(pid, err);
@@ -307,8 +310,11 @@ static int dump_process(struct dumper *d, struct dumped *p, struct err *err)
 
 /* ---- reading it back ----------------------------------------------------------------------- */
 
-/* Where the binaries are that the dump names: in the process's root, if that is not ours. */
-static char *symfs_of(int32_t pid)
+/*
+ * Where the binaries are that the dump names: in the process's root, if that is not ours; else -1.
+ * Open, as what may be looked up below /proc/PID goes with the capabilities.
+ */
+static int open_root(int32_t pid)
 {
 	char *link CLEANUP(free_p) = xasprintf("/proc/%d/ns/mnt", pid);
 	char theirs[MOUNTS_MAX];
@@ -316,14 +322,16 @@ static char *symfs_of(int32_t pid)
 	ssize_t n = readlink(link, theirs, sizeof(theirs));
 	ssize_t m = readlink("/proc/self/ns/mnt", ours, sizeof(ours));
 	if (n <= 0 || (n == m && !memcmp(theirs, ours, (size_t)n)))
-		return NULL;
-	return xasprintf("/proc/%d/root", pid);
+		return -1;
+	char *root CLEANUP(free_p) = xasprintf("/proc/%d/root", pid);
+	return open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
 static int print_page(const struct dumped *p, struct err *err)
 {
 	CLEANUP(free_p) char *cache_dir = host_cache_dir();
-	CLEANUP(free_p) char *symfs = symfs_of(p->pid);
+	CLEANUP(free_p)
+	char *symfs = p->root_fd < 0 ? NULL : xasprintf("/proc/self/fd/%d", p->root_fd);
 	struct load_options options = {.cache_dir = cache_dir, .symfs = symfs};
 	struct profile *profile = NULL;
 	int rc = load_profile(&profile, p->newest, &options, err);
@@ -351,6 +359,8 @@ static int dump_once(struct dumper *d)
 			status = cmd_fail(&err);
 		err_clear(&err);
 	}
+	vec_foreach(p, &d->list)
+		p->root_fd = open_root(p->pid);
 	host_lower_priority();
 	host_keep_caps(HOST_NAMING);
 	vec_foreach(p, &d->list) {

@@ -52,6 +52,15 @@ n=$(sed -n 's/.*: \([0-9]*\) dumps, 2 kept/\1/p' series)
 [ "$(ls profiling/*/heap-*.heap | wc -l)" = 2 ] || fail "not 2 kept: $(ls profiling/*)"
 stop
 
+# A program that only its own mount namespace has, as in a container.
+mkdir box
+start hidden prof:true,lg_prof_sample:10 unshare -m --propagation private sh -c \
+	'mount -t tmpfs box box && cp "$0" box/hidden && exec box/hidden' "$TARGETS/jestats"
+[ ! -e box/hidden ] || fail "the namespace is ours"
+"$ASSAY" heap --dump -p "$pid" -o h.heap > page || fail "no dump of a container"
+grep -q 'holds_large.* hidden' page || fail "no names in a container: $(cat page)"
+stop
+
 start silent "" "$TARGETS/jestats"
 "$ASSAY" heap --dump -p "$pid" 2> err && fail "a dump without profiling"
 grep -q 'start it with MALLOC_CONF=prof:true' err || fail "no remedy: $(cat err)"
