@@ -65,7 +65,8 @@ static void say_gaps(const struct profile *p)
 {
 	const char *dropped = profile_get_fact(p, HEAP_FACT_DROPPED);
 	if (dropped) {
-		log_warn("%s events are missing: the rings were full", dropped);
+		log_warn("%s events are missing: the rings were full, or the threads too many",
+			 dropped);
 		log_hint("a sample (without --every, or with a larger --sample) needs less room");
 	}
 	const char *unpatched = profile_get_fact(p, "heap function not patched");
