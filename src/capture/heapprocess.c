@@ -321,7 +321,8 @@ static uint32_t slots_for(int32_t pid)
 	CLEANUP(pid_list_release) struct pid_list tids = {0};
 	(void)proc_threads(&tids, pid, NULL);
 	uint32_t nr = SLOTS_MIN;
-	while (nr < SLOTS_MANY && nr < 2 * tids.pids.n && (uint64_t)nr * SLOT_BYTES < left / 4)
+	/* well below the quarter of it that attaching does not go beyond */
+	while (nr < SLOTS_MANY && nr < 2 * tids.pids.n && 2ull * nr * SLOT_BYTES < left / 8)
 		nr *= 2;
 	return nr;
 }
