@@ -102,12 +102,12 @@ static int add(struct heapinject *h, struct heapinject *more, struct err *err)
 	if (h->regions.n + more->regions.n > REGIONS_MAX)
 		return err_set(err, -ENOSPC, "too many libraries with allocators were loaded");
 	heapstubs_make(more, &c);
-	CLEANUP(free_p) uint8_t *code = c.p;
 	heapstubs_tell(more);
 	if (!more->info.nr_patched) /* none can be: nothing of it is mapped */
 		vec_clear(&more->regions);
 	else
 		rc = patch(more, &c, err);
+	free(c.p);
 	h->info.stopped_ns = MAX(h->info.stopped_ns, more->info.stopped_ns);
 	if (!rc || more->is_changing)
 		take_over(h, more);

@@ -8,10 +8,11 @@ churn=$TARGETS/churn
 [ -x "$churn" ] || { echo "target churn was not built"; exit 1; }
 
 lib=$(dirname "$ASSAY")/libassay.a
+isal=$(nm "$lib" 2> /dev/null | sed -n '/ U isal_/{s/.*/-lisal/p;q}')
 for tool in dump rewrite; do
 	${CC:-gcc} -std=gnu11 -D_GNU_SOURCE -O2 -I"$ROOT/src" -I"$ROOT/wire" -o $tool \
 		"$ROOT/tests/oracle/perfdata_$tool.c" "$lib" \
-		-lpcre2-8 -liberty -llzma -lzstd -lz -lm -pthread
+		-lpcre2-8 -liberty -llzma -lzstd $isal -lz -lm -pthread
 done
 
 record="perf record -q"
