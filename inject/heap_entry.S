@@ -101,7 +101,11 @@
 	shr $32, %rcx
 	mov %rcx, %r11
 	shl $16, %r11
-	add LOCAL_MEMOS(%r10), %r11
+	/* 0: cleared while a signal's handler kept this thread just here */
+	mov LOCAL_MEMOS(%r10), %rcx
+	test %rcx, %rcx
+	jz \far
+	add %rcx, %r11
 	cmp %rax, MEMO_TP(%r11)
 	jne \far
 	mov MEMO_SLOT(%r11), %rcx
@@ -306,9 +310,11 @@ heap_still:
 	imul $HASH_32, %eax, %eax
 	test %ecx, %ecx
 	jz 4f
-	shr $8, %eax
+	shr $16, %eax
 	and %ecx, %eax
 	mov LOCAL_BLOCKS(%r10), %rcx
+	test %rcx, %rcx
+	jz 4f
 	mov %eax, %r11d
 	shr $3, %r11d
 	movzbl (%rcx, %r11), %ecx

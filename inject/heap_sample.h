@@ -28,16 +28,19 @@ bool blocks_add(const struct heap_local *l, uint64_t block);
 /* Whether it was in the set; it is not any more. */
 bool blocks_take(const struct heap_local *l, uint64_t block);
 
+/* The upper bits, in which blocks at multiples of a large distance differ, too. */
 static inline uint32_t blocks_hash(const struct heap_local *l, uint64_t block)
 {
-	return ((uint32_t)(block >> 4) * HASH_32 >> 8) & (l->nr_blocks - 1);
+	return ((uint32_t)(block >> 4) * HASH_32 >> 16) & (l->nr_blocks - 1);
 }
 
 /* False: certainly not in the set. One look at a few kilobytes that stay in the nearest cache. */
 static inline bool blocks_may_have(const struct heap_local *l, uint64_t block)
 {
 	uint32_t bit = blocks_hash(l, block);
-	return ((const uint8_t *)l->blocks)[bit / 8] >> bit % 8 & 1;
+	uint64_t blocks = ONCE(l->blocks);
+
+	return blocks && ((const uint8_t *)blocks)[bit / 8] >> bit % 8 & 1;
 }
 
 #endif

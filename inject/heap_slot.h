@@ -76,9 +76,13 @@ static inline uint32_t slot_home(const struct heap_local *l, uint64_t tp)
 static inline struct heap_memo *slot_find(struct heap_local *l)
 {
 	uint64_t tp = slot_thread_pointer(l);
+	uint64_t memos = ONCE(l->memos);
 	struct heap_memo *m =
-		(struct heap_memo *)(l->memos + (uint64_t)slot_home(l, tp) * HEAP_MEMO_BYTES);
+		(struct heap_memo *)(memos + (uint64_t)slot_home(l, tp) * HEAP_MEMO_BYTES);
 
+	/* 0: memory was cleared while a signal's handler kept this thread just here. */
+	if (UNLIKELY(!memos))
+		return NULL;
 	/* NULL: memory was cleared for another attach. */
 	const struct heap_slot *s = ONCE(m->slot);
 

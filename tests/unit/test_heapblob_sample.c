@@ -129,6 +129,20 @@ TEST(heapblob_counts_blocks_for_which_the_set_has_no_room)
 	heap_world_free(hw);
 }
 
+TEST(heapblob_has_room_for_blocks_at_any_usual_distance)
+{
+	for (unsigned shift = 4; shift <= 24; shift += 2) {
+		begin(&(struct heap_world_spec){.interval_bytes = 1000});
+		for (uint64_t i = 0; i < 8000; i++) {
+			next_block = (i + 1) << shift;
+			(void)hooked_malloc(20000); /* so much is sampled always */
+			heap_world_skip(heap_world_slot(hw));
+		}
+		CHECK_U64(hw->shared->nr_no_block, 0);
+		heap_world_free(hw);
+	}
+}
+
 TEST(heapblob_puts_a_sampled_block_back_when_realloc_fails)
 {
 	begin(&sampled);
