@@ -37,7 +37,7 @@ assert ms and 650 <= sum(ms) <= 1500, ms
 END
 
 # A target that ends midway ends the capture.
-sh -c 'while :; do sleep 0.05; done' & target=$!
+"$TARGETS/waits_c" 60 lock fsync > truth 2>&1 & target=$!
 $ASSAY offcpu -p $target 60 -o gone.assay > out 2> err & rec=$!
 begun $rec
 sleep 0.5
