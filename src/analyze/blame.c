@@ -265,9 +265,7 @@ int blame_make(struct arena *a, const struct profile *p, const struct select_spe
 		return err_hint(err, "what was waited for instead: assay report; recordings made "
 				     "with --no-wakers or --no-bpf never know it");
 	}
-	int rc = select_run(a, p, &own, &b.sel, err);
-	if (rc)
-		return rc;
+	TRY(select_run(a, p, &own, &b.sel, err));
 	m.least_ns = b.sel.weight / NEGLIGIBLE;
 	find_places(&m);
 	for (size_t i = 0; i < b.sel.nr_tagged; i++) {

@@ -276,9 +276,7 @@ int event_places_add(struct event_places *ep, const struct profile *p,
 	struct select_spec one = *spec;
 	struct selection sel;
 	one.event = profile_text(p, p->tables.p[table].event);
-	int rc = select_run(&a, p, &one, &sel, err);
-	if (rc)
-		return rc;
+	TRY(select_run(&a, p, &one, &sel, err));
 	add_functions(ep, &a, &sel);
 	if (ep->has_stacks)
 		add_stacks(ep, &a, &sel);

@@ -232,9 +232,7 @@ int faultsum_report(struct report *r, const struct profile *p, const struct sele
 	struct select_spec own = *spec;
 	struct selection sel;
 	own.event = has_table(p, "faults") ? "faults" : "reclaim";
-	int rc = select_run(&scratch, p, &own, &sel, err);
-	if (rc)
-		return rc;
+	TRY(select_run(&scratch, p, &own, &sel, err));
 	struct faultsum s = {
 		.r = r,
 		.p = p,
@@ -244,7 +242,7 @@ int faultsum_report(struct report *r, const struct profile *p, const struct sele
 		.frames = waitframes_new(&scratch, p),
 	};
 	view_begin(r, &sel, "page faults");
-	rc = add_faults(&s, &own, err);
+	int rc = add_faults(&s, &own, err);
 	rc = rc ? rc : add_reclaim(&s, &own, err);
 	if (!rc && input)
 		report_hint(r, "assay flame %s --event faults", input);

@@ -76,9 +76,7 @@ static int samples_page(struct report *r, const struct profile *p, const struct 
 {
 	CLEANUP(arena_release) struct arena a = {0};
 	struct selection sel;
-	int rc = firstpage_select(&a, p, spec, &sel, err);
-	if (rc)
-		return rc;
+	TRY(firstpage_select(&a, p, spec, &sel, err));
 	overview_begin(r, &sel);
 	overview_report(r, &sel, input, limits);
 	return 0;
@@ -88,8 +86,8 @@ static int samples_page(struct report *r, const struct profile *p, const struct 
 static int hot_cold_page(struct report *r, const struct profile *p, const struct select_spec *spec,
 			 const char *input, const struct view_limits *limits, struct err *err)
 {
-	int rc = samples_page(r, p, spec, input, limits, err);
-	return rc ? rc : waits_page(r, p, spec, limits, err);
+	TRY(samples_page(r, p, spec, input, limits, err));
+	return waits_page(r, p, spec, limits, err);
 }
 
 static bool is_page_of(const struct select_spec *spec, const char *table)

@@ -408,11 +408,8 @@ static int open_page(struct page *g, struct heapfigures *f, struct arena *a, str
 		     const struct profile *p, const struct select_spec *spec, struct err *err)
 {
 	struct selection sel;
-	int rc = heapweights_select(a, p, spec, &sel, err);
-	if (!rc)
-		rc = heapfigures_collect(f, a, p, spec, err);
-	if (rc)
-		return rc;
+	TRY(heapweights_select(a, p, spec, &sel, err));
+	TRY(heapfigures_collect(f, a, p, spec, err));
 	*g = (struct page){.r = r, .f = f, .seconds = (double)view_duration_ns(&sel) / 1e9};
 	heapsum_begin(r, p, &sel);
 	return 0;

@@ -355,9 +355,7 @@ static int gather_rows(struct gather *g, struct err *err)
 	bool nets = is_net(g);
 	if (nets) { /* the second first: the selection is that of what was allocated */
 		struct gather freed = *g;
-		int rc = open_table(&freed, HEAP_TABLE_FREED, &sieve, &t, err);
-		if (rc)
-			return rc;
+		TRY(open_table(&freed, HEAP_TABLE_FREED, &sieve, &t, err));
 		if (t)
 			add_rows(&freed, t, sieve, -1);
 		g->pieces.p = freed.pieces.p;

@@ -266,9 +266,7 @@ static int add_cold(struct mixer *m, struct err *err)
 		spec.event = profile_text(m->p, m->p->tables.p[m->cpu_table].event);
 		return select_run(m->arena, m->p, &spec, &m->off, err);
 	}
-	int rc = select_run(m->arena, m->p, &spec, &m->off, err);
-	if (rc)
-		return rc;
+	TRY(select_run(m->arena, m->p, &spec, &m->off, err));
 	bool folds_idle = spec.flags & SELECT_IDLE && !spec.reason;
 	for (size_t i = 0; i < m->off.nr_rows; i++) {
 		struct select_row row = m->off.rows[i];

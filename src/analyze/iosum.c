@@ -403,9 +403,7 @@ int iosum_report(struct report *r, const struct profile *p, const struct select_
 	struct select_spec own = *spec;
 	struct selection sel;
 	own.event = has_table(p, "io") ? "io" : "block";
-	int rc = select_run(&scratch, p, &own, &sel, err);
-	if (rc)
-		return rc;
+	TRY(select_run(&scratch, p, &own, &sel, err));
 	CLEANUP(iosum_release)
 	struct iosum s = {
 		.r = r,
@@ -420,6 +418,6 @@ int iosum_report(struct report *r, const struct profile *p, const struct select_
 		.syncs.arena = &scratch,
 	};
 	view_begin(r, &sel, "input and output");
-	rc = add_io(&s, &own, input, err);
-	return rc ? rc : add_block(&s, &own, err);
+	TRY(add_io(&s, &own, input, err));
+	return add_block(&s, &own, err);
 }

@@ -263,9 +263,7 @@ int ledger_make(struct arena *a, const struct profile *p, const struct select_sp
 	struct ledger l = {0};
 	struct maker m = {.arena = a, .p = p, .l = &l};
 	l.on_cpu_ns = arena_calloc(a, p->tasks.n, sizeof(*l.on_cpu_ns));
-	int rc = find_window(&m, spec, err);
-	if (rc)
-		return rc;
+	TRY(find_window(&m, spec, err));
 	add_threads(&m);
 	add_walls(&m);
 	static const char *const events[] = {ON_CPU_TABLE, OFF_CPU_TABLE};
@@ -274,9 +272,7 @@ int ledger_make(struct arena *a, const struct profile *p, const struct select_sp
 		struct selection sel;
 		if (!has_rows(p, events[i]))
 			continue;
-		rc = select_run(a, p, &only, &sel, err);
-		if (rc)
-			return rc;
+		TRY(select_run(a, p, &only, &sel, err));
 		if (i)
 			add_off_cpu(&m, &sel);
 		else

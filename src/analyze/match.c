@@ -153,9 +153,7 @@ int match_functions(struct arena *a, const struct profile *p, const char *option
 		    const char *pattern, struct match *ret_m, struct err *err)
 {
 	struct match m;
-	int rc = match_functions_if_any(a, p, option, pattern, &m, err);
-	if (rc)
-		return rc;
+	TRY(match_functions_if_any(a, p, option, pattern, &m, err));
 	/* by_func[0] alone counts only where there are locations without a name */
 	if (!m.nr_functions) {
 		struct near near = {.wanted = pattern};

@@ -414,9 +414,7 @@ static int add_tree(struct report *r, const struct profile *p, double min_pct, s
 	if (!has_rows(p, HEAP_KIND_PEAK))
 		return 0;
 	const struct select_spec spec = {.event = HEAP_TABLE_PEAK};
-	int rc = select_run(&a, p, &spec, &sel, err);
-	if (rc)
-		return rc;
+	TRY(select_run(&a, p, &spec, &sel, err));
 	const struct calltext_options options = {.flags = CALLTREE_REVERSE, .min_pct = min_pct};
 	calltext_report(r, &sel, &options);
 	struct report_tree *t = vec_last(&r->trees);
@@ -453,9 +451,7 @@ int memtime_report(struct report *r, const struct profile *p, const struct view_
 {
 	CLEANUP(arena_release) struct arena a = {0};
 	struct memtime m;
-	int rc = memtime_make(&a, p, &m, err);
-	if (rc)
-		return rc;
+	TRY(memtime_make(&a, p, &m, err));
 	begin(r, p, &m);
 	if (m.has_split) {
 		struct memverdict v = memtime_verdict(&a, p, &m);

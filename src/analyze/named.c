@@ -158,9 +158,7 @@ int named_report(struct report *r, const struct selection *sel, const struct nam
 {
 	CLEANUP(arena_release) struct arena a = {0};
 	uint32_t *by_func = NULL;
-	int rc = rules_of_functions(&a, sel->p, rules, nr_rules, &by_func, err);
-	if (rc)
-		return rc;
+	TRY(rules_of_functions(&a, sel->p, rules, nr_rules, &by_func, err));
 	struct groups g = groups_from_rules(&a, sel->p, by_func, nr_rules);
 	struct weighed w = weigh(&a, sel, WEIGH_ALL_PHASES);
 	struct group_weight *all = weigh_groups(&a, &w, &g);

@@ -258,9 +258,7 @@ static int keep_functions(struct arena *a, const struct profile *p, const char *
 {
 	bool is_exclude = out == SELECT_OUT_EXCLUDE;
 	struct match m;
-	int rc = match_functions(a, p, is_exclude ? "--exclude" : "--function", wanted, &m, err);
-	if (rc)
-		return rc;
+	TRY(match_functions(a, p, is_exclude ? "--exclude" : "--function", wanted, &m, err));
 	uint8_t *has = arena_calloc(a, p->stacks.n, 1);
 	for (stack_id s = 0; s < p->stacks.n; s++) {
 		const struct stack_node *node = &p->stacks.p[s];
@@ -275,9 +273,7 @@ static int root_at(struct arena *a, const struct profile *p, const char *wanted,
 		   struct selection *sel, struct err *err)
 {
 	struct match m;
-	int rc = match_functions(a, p, "--within", wanted, &m, err);
-	if (rc)
-		return rc;
+	TRY(match_functions(a, p, "--within", wanted, &m, err));
 	stack_id *roots = arena_calloc(a, p->stacks.n, sizeof(*roots));
 	reject(&verdict[0], SELECT_OUT_WITHIN);
 	for (stack_id s = 1; s < p->stacks.n; s++) {
@@ -625,15 +621,11 @@ int select_run(struct arena *a, const struct profile *p, const struct select_spe
 		*ret_sel = sel;
 		return 0;
 	}
-	int rc = find_table(p, spec, &sel.table, err);
-	if (rc)
-		return rc;
+	TRY(find_table(p, spec, &sel.table, err));
 	struct plan plan = {.t = &p->tables.p[sel.table]};
 	sel.event = profile_text(p, plan.t->event);
 	sel.unit = plan.t->columns[plan.t->weight_column].unit;
-	rc = compile(a, spec, &plan, &sel, err);
-	if (rc)
-		return rc;
+	TRY(compile(a, spec, &plan, &sel, err));
 	set_window(&plan, &sel);
 	scan(a, &plan, spec, &sel);
 	*ret_sel = sel;
@@ -660,9 +652,7 @@ int select_open(struct arena *a, const struct profile *p, uint32_t table,
 				.nr_rules = spec->nr_rules};
 	s->plan.t = t;
 	s->nr_rules = spec->nr_rules;
-	int rc = compile(a, spec, &s->plan, &sel, err);
-	if (rc)
-		return rc;
+	TRY(compile(a, spec, &s->plan, &sel, err));
 	set_window(&s->plan, &sel);
 	*ret_sel = sel;
 	*ret_s = s;

@@ -160,9 +160,7 @@ static int keep_wakers(struct arena *a, const char *wanted, struct tagplan *plan
 	struct match m;
 	if (regex_new(&re, wanted, 0, err))
 		return err_wrap(err, "--waker");
-	int rc = match_functions_if_any(a, p, "--waker", wanted, &m, err);
-	if (rc)
-		return rc;
+	TRY(match_functions_if_any(a, p, "--waker", wanted, &m, err));
 	uint8_t *has = arena_calloc(a, p->stacks.n, 1);
 	for (stack_id s = 1; s < p->stacks.n; s++)
 		has[s] =
@@ -206,17 +204,14 @@ int selecttags_compile(struct arena *a, const struct select_spec *spec, struct t
 	bool asks = spec->reason && !plan->is_of_other;
 	plan->hides_idle = plan->is_of_waits && !asks && !(spec->flags & SELECT_IDLE);
 	sel->reasons = plan->reasons = reasons_new(a, sel->p);
-	int rc = spec->reason ? parse_reasons(spec->reason, &plan->in_view, err) : 0;
-	if (rc)
-		return rc;
+	if (spec->reason)
+		TRY(parse_reasons(spec->reason, &plan->in_view, err));
 	plan->verdict = arena_calloc(a, sel->p->tags.n, 1);
 	if (spec->min_duration || spec->max_duration)
-		rc = keep_durations(spec, plan, sel, err);
-	if (!rc && spec->object)
-		rc = keep_objects(spec->object, plan, err);
-	if (!rc && spec->waker)
-		rc = keep_wakers(a, spec->waker, plan, err);
-	return rc;
+		TRY(keep_durations(spec, plan, sel, err));
+	if (spec->object)
+		TRY(keep_objects(spec->object, plan, err));
+	return spec->waker ? keep_wakers(a, spec->waker, plan, err) : 0;
 }
 
 static enum wait_reason reason_at(const struct tagplan *plan, stack_id stack, uint32_t tag_idx)

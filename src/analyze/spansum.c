@@ -350,9 +350,7 @@ int spansum_report(struct report *r, const struct profile *p, const struct selec
 	struct select_spec own = *spec;
 	struct selection sel;
 	own.event = "spans";
-	int rc = select_run(&scratch, p, &own, &sel, err);
-	if (rc)
-		return rc;
+	TRY(select_run(&scratch, p, &own, &sel, err));
 	struct spansum s = {
 		.r = r,
 		.p = p,
@@ -362,7 +360,7 @@ int spansum_report(struct report *r, const struct profile *p, const struct selec
 		.spans.arena = &scratch,
 	};
 	view_begin(r, &sel, "latency of operations");
-	rc = collect_spans(&s, &own, err);
+	int rc = collect_spans(&s, &own, err);
 	if (!rc) {
 		add_spans(&s);
 		rc = add_ledger(&s, &own, err);

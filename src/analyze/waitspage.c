@@ -201,9 +201,7 @@ static int fill_page(struct report *r, const struct select_spec *spec, const str
 	struct select_spec own = *spec;
 	struct selection blame;
 	struct ledger l;
-	int rc = ledger_make(&a, p, spec, &l, err);
-	if (rc)
-		return rc;
+	TRY(ledger_make(&a, p, spec, &l, err));
 	own.event = BLAME_TABLE;
 	own.reason = NULL;
 	bool has_blame = blame_is_there(p) && !select_run(&a, p, &own, &blame, NULL);
@@ -231,8 +229,8 @@ int waits_page(struct report *r, const struct profile *p, const struct select_sp
 {
 	CLEANUP(arena_release) struct arena a = {0};
 	struct selection sel;
-	int rc = select_waits(&a, p, spec, &sel, err);
-	return rc ? rc : fill_page(r, spec, &sel, limits, err);
+	TRY(select_waits(&a, p, spec, &sel, err));
+	return fill_page(r, spec, &sel, limits, err);
 }
 
 int waits_overview(struct report *r, const struct profile *p, const struct select_spec *spec,
@@ -240,11 +238,9 @@ int waits_overview(struct report *r, const struct profile *p, const struct selec
 {
 	CLEANUP(arena_release) struct arena a = {0};
 	struct selection sel;
-	int rc = select_waits(&a, p, spec, &sel, err);
-	if (rc)
-		return rc;
+	TRY(select_waits(&a, p, spec, &sel, err));
 	view_begin(r, &sel, "assay report");
-	rc = fill_page(r, spec, &sel, limits, err);
+	int rc = fill_page(r, spec, &sel, limits, err);
 	if (!rc && input && sel.nr_samples)
 		add_hints(r, p, input);
 	return rc;

@@ -53,9 +53,7 @@ int weightcolumn_set(struct profile *p, const char *event, const char *column, s
 	uint32_t only = 0;
 	uint32_t at;
 	size_t nr_set = 0;
-	int rc = event ? select_table(p, event, &only, err) : 0;
-	if (rc)
-		return rc;
+	TRY(event ? select_table(p, event, &only, err) : 0);
 	if (!event && profile_kind_of(p) == PROFILE_HOT_COLD) {
 		err_set(err, -EINVAL, "CPU time and waits together are weighed by time");
 		return err_hint(err, "choose one of them: --event off-cpu --weight %s", column);

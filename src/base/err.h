@@ -39,4 +39,19 @@ int err_move(struct err *to, struct err *from);
 /* The message, never NULL. */
 const char *err_msg(const struct err *err);
 
+/*
+ * The one way to chain calls that can fail: what they return other than 0 is returned at once.
+ * What has to be released by then is released by CLEANUP.
+ *
+ *	TRY(elf_open(&elf, path, err));
+ *	TRY(elf_sections(elf, err));
+ *	return elf_symbols(elf, ret_symbols, err);
+ */
+#define TRY(call)                      \
+	do {                           \
+		int try_rc = (call);   \
+		if (try_rc)            \
+			return try_rc; \
+	} while (0)
+
 #endif

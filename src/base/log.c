@@ -72,9 +72,7 @@ int log_set_debug(const char *domains, struct err *err)
 		if (item.n && (!sv_to_u64(item, &depth) || depth > 3))
 			return err_set(err, -EINVAL, "debug level '%.*s' is not 0 to 3",
 				       SV_ARGS(item));
-		int rc = set_domain(name, (uint8_t)depth, err);
-		if (rc)
-			return rc;
+		TRY(set_domain(name, (uint8_t)depth, err));
 	}
 	return 0;
 }

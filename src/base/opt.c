@@ -99,9 +99,7 @@ static int parse_shorts(const struct opt_cmd *cmd, int argc, char **argv, int *i
 			return -EINVAL;
 		}
 		if (!opt_takes_arg(f.opt)) {
-			int rc = opt_set_value(f.opt, f.to, NULL, err);
-			if (rc)
-				return rc;
+			TRY(opt_set_value(f.opt, f.to, NULL, err));
 			continue;
 		}
 		const char *arg = s[1] ? s + 1 : NULL;

@@ -203,9 +203,7 @@ static int next(struct zio_reader *r, struct err *err)
 int zio_reader_take(struct zio_reader *r, void *to, uint64_t n, struct err *err)
 {
 	while (n) {
-		int rc = r->n ? 0 : next(r, err);
-		if (rc)
-			return rc;
+		TRY(r->n ? 0 : next(r, err));
 		if (!r->n)
 			return err_set(err, -ENODATA, "compressed data is truncated");
 		size_t step = (size_t)MIN(n, (uint64_t)r->n);
@@ -222,8 +220,6 @@ int zio_reader_take(struct zio_reader *r, void *to, uint64_t n, struct err *err)
 
 int zio_reader_finish(struct zio_reader *r, struct err *err)
 {
-	int rc = r->n ? 0 : next(r, err);
-	if (rc)
-		return rc;
+	TRY(r->n ? 0 : next(r, err));
 	return r->n ? err_set(err, -EBADMSG, "compressed data holds more than it claims") : 0;
 }

@@ -357,8 +357,8 @@ static int collect_map(struct counts *c, int fd, uint32_t until, const struct ev
 
 static int collect(struct counts *c, uint32_t until, const struct event_sink *sink, struct err *err)
 {
-	int rc = collect_map(c, bpf_map__fd(c->skel->maps.count_sums), until, sink, err);
-	return rc ? rc : collect_map(c, bpf_map__fd(c->skel->maps.count_spills), until, sink, err);
+	TRY(collect_map(c, bpf_map__fd(c->skel->maps.count_sums), until, sink, err));
+	return collect_map(c, bpf_map__fd(c->skel->maps.count_spills), until, sink, err);
 }
 
 int counts_collect(struct counts *c, uint64_t now_ns, const struct event_sink *sink,

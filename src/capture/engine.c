@@ -168,9 +168,7 @@ static struct assay_bpf *open_skeleton(int *ret_types_fd)
 
 int engine_open(struct engine **ret_e, const struct engine_spec *spec, struct err *err)
 {
-	int rc = host_bpf_rights(HOST_BTF_PATH, err);
-	if (rc)
-		return rc;
+	TRY(host_bpf_rights(HOST_BTF_PATH, err));
 	libbpf_set_print(print_debug);
 	CLEANUP(engine_free_p) struct engine *e = xcalloc(1, sizeof(*e));
 	e->spec = *spec;
@@ -474,9 +472,7 @@ int engine_sum_percpu(int map_fd, uint32_t idx, uint64_t *ret_v, size_t nr)
 	if (nr_cpus < 0)
 		return nr_cpus;
 	CLEANUP(free_p) uint64_t *all = xcalloc((size_t)nr_cpus * nr, sizeof(*all));
-	int rc = bpf_map_lookup_elem(map_fd, &idx, all);
-	if (rc)
-		return rc;
+	TRY(bpf_map_lookup_elem(map_fd, &idx, all));
 	for (size_t i = 0; i < nr; i++) {
 		ret_v[i] = 0;
 		for (size_t cpu = 0; cpu < (size_t)nr_cpus; cpu++)

@@ -48,9 +48,7 @@ int event_set_add_list(struct event_set *s, const char *list, struct err *err)
 	size_t before = s->words.n;
 	while (rest.n) {
 		struct sv word = sv_trim(sv_split(&rest, ','));
-		int rc = word.n ? add_word(s, word, NULL, err) : 0;
-		if (rc)
-			return rc;
+		TRY(word.n ? add_word(s, word, NULL, err) : 0);
 	}
 	return s->words.n > before ? 0 : err_set(err, -EINVAL, "'%s' names no event", list);
 }
@@ -68,9 +66,7 @@ int event_set_add_text(struct event_set *s, struct sv text, const char *name, st
 		while (rest.n) {
 			struct sv word = sv_trim(sv_split(&rest, ','));
 			const char *where = arena_fmt(&s->arena, "%s:%" PRIu64, name, in.nr);
-			int rc = word.n ? add_word(s, word, where, err) : 0;
-			if (rc)
-				return rc;
+			TRY(word.n ? add_word(s, word, where, err) : 0);
 		}
 	}
 	if (s->words.n > before)
@@ -81,9 +77,7 @@ int event_set_add_text(struct event_set *s, struct sv text, const char *name, st
 int event_set_add_file(struct event_set *s, const char *path, struct err *err)
 {
 	CLEANUP(view_release) struct view v = {0};
-	int rc = view_open(&v, path, 0, FILE_BYTES_MAX, err);
-	if (rc)
-		return rc;
+	TRY(view_open(&v, path, 0, FILE_BYTES_MAX, err));
 	return event_set_add_text(s, sv_from((const char *)v.p, v.n), arena_strdup(&s->arena, path),
 				  err);
 }
@@ -394,9 +388,7 @@ static int take_word(struct event_set *s, const struct event_word *w,
 int event_set_match(struct event_set *s, const struct tracefs_names *known, struct err *err)
 {
 	for (size_t i = 0; i < s->words.n; i++) {
-		int rc = take_word(s, &s->words.p[i], known, err);
-		if (rc)
-			return rc;
+		TRY(take_word(s, &s->words.p[i], known, err));
 	}
 	if (s->events.n > COUNTS_EVENTS_MAX)
 		return err_set(err, -EINVAL, "these are %zu events, at most %d can be counted",
@@ -422,9 +414,7 @@ static int open_formats(struct event_set *s, int fd, struct err *err)
 	vec_foreach(e, &s->events) {
 		if (e->is_software)
 			continue;
-		int rc = event_open_tracepoint(e, &s->arena, fd, sv_from_str(e->name), err);
-		if (rc)
-			return rc;
+		TRY(event_open_tracepoint(e, &s->arena, fd, sv_from_str(e->name), err));
 	}
 	return 0;
 }
@@ -459,6 +449,6 @@ int event_set_resolve(struct event_set *s, struct err *err)
 		if (rc)
 			return rc == -EACCES ? match_software(s, err) : rc;
 	}
-	int rc = event_set_match(s, &known, err);
-	return rc ? rc : open_formats(s, fd, err);
+	TRY(event_set_match(s, &known, err));
+	return open_formats(s, fd, err);
 }

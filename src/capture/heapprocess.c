@@ -348,9 +348,7 @@ int heapprocess_attach(struct heapprocess **ret_p, const struct heapprocess_spec
 						    : spec->is_held ? WAIT_HELD_NS
 								    : WAIT_NS,
 					 .is_held = spec->is_held};
-	int rc = heapinject_attach(&p->inject, &inject, err);
-	if (rc)
-		return rc;
+	TRY(heapinject_attach(&p->inject, &inject, err));
 	open_books(p);
 	open_tables(p);
 	*ret_p = TAKE(p);
@@ -397,9 +395,7 @@ int heapprocess_add(struct heapprocess *p, struct heap_plan *now, struct heappro
 	*ret_a = (struct heapprocess_added){0};
 	if (!path)
 		return 0;
-	int rc = heapinject_renew(p->inject, now, &ret_a->nr_again, err);
-	if (rc)
-		return rc;
+	TRY(heapinject_renew(p->inject, now, &ret_a->nr_again, err));
 	ret_a->path = path_known(p, path);
 	vec_foreach(s, &now->sites) {
 		if (!is_new(p, s))
@@ -407,7 +403,7 @@ int heapprocess_add(struct heapprocess *p, struct heap_plan *now, struct heappro
 		vec_push(&more.sites, *s);
 		*s = (struct heap_site){0};
 	}
-	rc = more.sites.n ? heapinject_add(p->inject, &more, err) : 0;
+	int rc = more.sites.n ? heapinject_add(p->inject, &more, err) : 0;
 	if (heapinject_nr_sites(p->inject) == nr_sites)
 		return rc;
 	vec_foreach(s, &more.sites)

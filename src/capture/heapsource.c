@@ -341,9 +341,7 @@ static int attach_planned(struct heapsource *h, int32_t pid, struct heap_plan *p
 					.space = space_of(h, pid),
 					.queue = &h->queue};
 	CLEANUP(heapprocess_free_p) struct heapprocess *p = NULL;
-	int rc = heapprocess_attach(&p, &spec, plan, err);
-	if (rc)
-		return rc;
+	TRY(heapprocess_attach(&p, &spec, plan, err));
 	lock(h);
 	vec_push(&h->list, p);
 	heapnap_wake(&h->nap);
@@ -353,7 +351,7 @@ static int attach_planned(struct heapsource *h, int32_t pid, struct heap_plan *p
 	if (idx)
 		heaplate_begin(&h->spaces.p[*idx - 1].late, spec.space);
 	tell_attached(h, started);
-	rc = heapprocess_start(started, err);
+	int rc = heapprocess_start(started, err);
 	h->info.nr_processes += !rc;
 	return rc; /* a process that ended here is in the list, and told about at the end */
 }
@@ -364,8 +362,8 @@ static int tell_mappings(struct heapsource *h, int32_t pid, struct err *err)
 	uint64_t now = clock_mono_ns();
 	struct event end = {
 		.kind = EVENT_SWITCH, .time_ns = now, .pid = pid, .tid = pid, .cpu = -1};
-	int rc = synth_process(pid, now, h->sink, err);
-	return rc ? rc : h->sink->event(h->sink->ctx, &end, err);
+	TRY(synth_process(pid, now, h->sink, err));
+	return h->sink->event(h->sink->ctx, &end, err);
 }
 
 static int grow(struct heapsource *h, int32_t pid, struct err *err)
@@ -395,9 +393,7 @@ static int attach_all_or_hooks(struct heapsource *h, int32_t pid, struct heap_pl
 	if (rc != -ENOTSUP)
 		return rc ? err_move(err, &why) : 0;
 	CLEANUP(heap_plan_release) struct heap_plan hooks = {0};
-	rc = plan_for(h, pid, HEAP_TIER_HOOKS, &hooks, err);
-	if (rc)
-		return rc;
+	TRY(plan_for(h, pid, HEAP_TIER_HOOKS, &hooks, err));
 	free_p(&hooks.reason);
 	hooks.reason = xasprintf("%s, so jemalloc's hooks tell", err_msg(&why));
 	note_plan(h, pid, &hooks);
@@ -445,9 +441,7 @@ static int attach(struct heapsource *h, int32_t pid, struct heap_wish *w, struct
 		return attach_all_or_hooks(h, pid, &plan, err);
 	note_plan(h, pid, &plan);
 	bool grows = plan.tier == HEAP_TIER_GROWTH && h->spec.grow;
-	rc = grows ? grow(h, pid, err) : 0;
-	if (rc)
-		return rc;
+	TRY(grows ? grow(h, pid, err) : 0);
 	if (plan.tier != HEAP_TIER_PATCH && plan.tier != HEAP_TIER_HOOKS)
 		tell_plan(h, pid, &plan); /* of growth when it is on: who reads it may go by it */
 	if (grows)
@@ -741,9 +735,7 @@ int heapsource_drain(struct heapsource *h, const struct event_sink *sink, struct
 	h->sink = sink;
 	follow_launch(h);
 	uint64_t now = clock_mono_ns();
-	int rc = h->tells_mappings && now > h->told_ns + TELL_NS ? tell_all(h, now, err) : 0;
-	if (rc)
-		return rc;
+	TRY(h->tells_mappings && now > h->told_ns + TELL_NS ? tell_all(h, now, err) : 0);
 	for (size_t i = h->wishes.n; i-- > 0;)
 		if (h->wishes.p[i].due_ns <= now)
 			try_wish(h, i);
@@ -774,8 +766,8 @@ int heapsource_stop(struct heapsource *h, const struct event_sink *sink, struct 
 		h->late = heaplate_unseen(h->list.p[i], h->spec.planner);
 	while (h->list.n)
 		finish(h, h->list.p[0]);
-	int rc = heapqueue_deliver(&h->queue, sink, err);
-	return rc ? rc : tell_losses(h, sink, err);
+	TRY(heapqueue_deliver(&h->queue, sink, err));
+	return tell_losses(h, sink, err);
 }
 
 struct heapsource_info heapsource_info(const struct heapsource *h)

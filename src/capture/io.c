@@ -211,14 +211,10 @@ int io_attach(struct io_source *s, struct err *err)
 	s->keys = xcalloc(s->nr_room, sizeof(*s->keys));
 	s->sums = xcalloc(s->nr_room, sizeof(*s->sums));
 	if (s->parts & IO_PART_FAULTS) {
-		int rc = faults_attach(&s->faults, s->skel, err);
-		if (rc)
-			return rc;
+		TRY(faults_attach(&s->faults, s->skel, err));
 	}
 	if (s->parts & IO_PART_GROWTH) {
-		int rc = heapgrowth_attach(&s->growth, s->skel, err);
-		if (rc)
-			return rc;
+		TRY(heapgrowth_attach(&s->growth, s->skel, err));
 	}
 	if (s->parts & IO_PART_RECLAIM)
 		attach_reclaim(s);
@@ -357,9 +353,7 @@ static int deliver_row(struct io_source *s, const struct io_key *k, const struct
 	CLEANUP(buf_release) struct buf object = {0};
 	const char *name = object_text(s, k->object);
 	if (k->table == IO_TABLE_BLOCK) {
-		int rc = tell_thread(s, k, time_ns, sink, err);
-		if (rc)
-			return rc;
+		TRY(tell_thread(s, k, time_ns, sink, err));
 		buf_add_str(&object, device_text(s, k->dev));
 		if (name)
 			buf_addf(&object, ": %s", name);
@@ -403,9 +397,7 @@ static int drain_map(struct io_source *s, const struct bpf_map *map, const struc
 	if (rc && errno != ENOENT)
 		return err_sys(err, "cannot read what the kernel counted");
 	for (uint32_t i = 0; i < n; i++) {
-		rc = deliver_row(s, &s->keys[i], &s->sums[i], sink, err);
-		if (rc)
-			return rc;
+		TRY(deliver_row(s, &s->keys[i], &s->sums[i], sink, err));
 	}
 	return 0;
 }
@@ -413,9 +405,7 @@ static int drain_map(struct io_source *s, const struct bpf_map *map, const struc
 static int drain_page(struct io_source *s, unsigned page, const struct event_sink *sink,
 		      struct err *err)
 {
-	int rc = drain_map(s, page ? s->skel->maps.io_rows_b : s->skel->maps.io_rows_a, sink, err);
-	if (rc)
-		return rc;
+	TRY(drain_map(s, page ? s->skel->maps.io_rows_b : s->skel->maps.io_rows_a, sink, err));
 	return drain_map(s, page ? s->skel->maps.io_rest_b : s->skel->maps.io_rest_a, sink, err);
 }
 
@@ -462,9 +452,7 @@ int io_stop(struct io_source *s, const struct event_sink *sink, struct err *err)
 		return 0;
 	s->skel->bss->io_stop_ns = clock_mono_ns();
 	detach(s);
-	int rc = drain_page(s, 0, sink, err);
-	if (rc)
-		return rc;
+	TRY(drain_page(s, 0, sink, err));
 	return drain_page(s, 1, sink, err);
 }
 

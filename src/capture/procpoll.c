@@ -39,9 +39,7 @@ static int read_task_file(int32_t pid, int32_t tid, const char *name, char *text
 int procpoll_sums(int32_t pid, int32_t tid, struct procpoll_sums *ret_s)
 {
 	char text[128];
-	int rc = read_task_file(pid, tid, "schedstat", text, sizeof(text));
-	if (rc)
-		return rc;
+	TRY(read_task_file(pid, tid, "schedstat", text, sizeof(text)));
 	char *p = text;
 	ret_s->cpu_ns = strtoull(p, &p, 10);
 	ret_s->queue_ns = strtoull(p, &p, 10);
@@ -109,14 +107,12 @@ int procpoll_look(const struct procpoll_to *to, int32_t pid, int32_t tid, struct
 {
 	struct call call;
 	struct call again;
-	int rc = procpoll_call(pid, tid, &call);
-	if (rc)
-		return rc;
+	TRY(procpoll_call(pid, tid, &call));
 	struct event at = {.time_ns = clock_mono_ns(), .pid = pid, .tid = tid};
 	struct why why = {.evidence = EVIDENCE_POLLED};
 	if (tell_stack(to, &at, &call, &why.ref, err))
 		return err ? err->code : -EIO;
-	rc = procpoll_call(pid, tid, &again);
+	int rc = procpoll_call(pid, tid, &again);
 	if (rc || again.ip != call.ip || again.sp != call.sp || again.nr != call.nr)
 		why.ref = copyrefs_last(to->refs, tid, call.ip, call.sp); /* it ran meanwhile */
 	else
@@ -242,9 +238,7 @@ static int tell_process(struct polled_process *pr, const struct procpoll_to *to,
 				   .tid = pr->pid,
 				   .cpu = -1,
 				   .comm = {.name = buf_str(&comm), .is_exec = true}};
-		int rc = sink.event(sink.ctx, &ev, err);
-		if (rc)
-			return rc;
+		TRY(sink.event(sink.ctx, &ev, err));
 	}
 	pr->image = image;
 	pr->nr_code_misses = 0;
@@ -304,9 +298,7 @@ static int tell_names(struct procpoll *p, const struct procpoll_to *to, uint64_t
 				   .tid = t->tid,
 				   .cpu = -1,
 				   .comm = {.name = buf_str(&comm)}};
-		int rc = to->sink->event(to->sink->ctx, &ev, err);
-		if (rc)
-			return rc;
+		TRY(to->sink->event(to->sink->ctx, &ev, err));
 	}
 	return 0;
 }
@@ -321,9 +313,7 @@ static int discover(struct procpoll *p, const struct procpoll_to *to, uint64_t n
 	for (size_t i = 0; i < p->processes.n; i++) {
 		struct polled_process *pr = &p->processes.p[i];
 		if (!pr->image || pr->nr_code_misses || pr->image != image_of(pr->pid)) {
-			int rc = tell_process(pr, to, now, err);
-			if (rc)
-				return rc;
+			TRY(tell_process(pr, to, now, err));
 		}
 		find_threads(p, pr, now);
 	}
@@ -412,16 +402,12 @@ int procpoll_round(struct procpoll *p, const struct procpoll_to *to, uint64_t *n
 {
 	uint64_t now = clock_mono_ns();
 	if (now >= p->next_discover_ns) {
-		int rc = discover(p, to, now, err);
-		if (rc)
-			return rc;
+		TRY(discover(p, to, now, err));
 		p->next_discover_ns = now + DISCOVER_NS;
 	}
 	size_t n = 0;
 	for (size_t i = 0; i < p->threads.n; i++) {
-		int rc = poll_thread(p, &p->threads.p[i], to, err);
-		if (rc)
-			return rc;
+		TRY(poll_thread(p, &p->threads.p[i], to, err));
 		++*nr_looks;
 		if (p->threads.p[i].is_gone)
 			(void)map_del(&p->known_tids, (uint32_t)p->threads.p[i].tid);

@@ -130,9 +130,7 @@ int recordqueue_open(struct recordqueue **ret_q, int fd, uint64_t nr_bytes, size
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&q->stops, &attr);
 	pthread_condattr_destroy(&attr);
-	int rc = bpfring_open(&q->ring, fd, nr_bytes, err);
-	if (rc)
-		return rc;
+	TRY(bpfring_open(&q->ring, fd, nr_bytes, err));
 	/* Without the thread a stall may cost records, which are counted. */
 	q->has_thread = !pthread_create(&q->thread, NULL, look_after, q);
 	*ret_q = TAKE(q);

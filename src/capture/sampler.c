@@ -131,9 +131,7 @@ static int open_rings(struct sampler *s, struct err *err)
 		bytes = MIN(RING_MAX_BYTES, RINGS_TOTAL_BYTES / (uint32_t)s->cpus.n);
 	bytes = MAX(round_down_pow2(bytes), RING_MIN_BYTES);
 	for (size_t i = 0; i < s->cpus.n; i++) {
-		int rc = open_ring(s, s->cpus.p[i], &bytes, err);
-		if (rc)
-			return rc;
+		TRY(open_ring(s, s->cpus.p[i], &bytes, err));
 	}
 	s->info.nr_rings = (uint32_t)s->rings.n;
 	s->info.ring_bytes = bytes;
@@ -211,9 +209,7 @@ static int add_process(struct sampler *s, int32_t pid, struct err *err)
 		if (proc_threads(&tids, pid, NULL))
 			return 0;
 		for (size_t i = 0; i < tids.pids.n; i++) {
-			int rc = add_thread(s, tids.pids.p[i], err);
-			if (rc)
-				return rc;
+			TRY(add_thread(s, tids.pids.p[i], err));
 		}
 	}
 	return 0;
@@ -344,13 +340,9 @@ int sampler_open(struct sampler **ret_s, const struct sampler_spec *spec, struct
 		flags |= PERFOPEN_ON_EXEC;
 	if (s->info.is_filtering)
 		want_targets(s);
-	int rc = choose(s, flags, err);
-	if (!rc)
-		rc = open_rings(s, err);
-	if (!rc)
-		rc = open_targets(s, err);
-	if (rc)
-		return rc;
+	TRY(choose(s, flags, err));
+	TRY(open_rings(s, err));
+	TRY(open_targets(s, err));
 	s->info.event = s->how.event;
 	s->info.is_software = s->how.is_software;
 	s->info.is_user_only = s->how.is_user_only;
@@ -473,8 +465,8 @@ static int pass_on(void *ctx, const struct event *ev, struct err *err)
 	struct sampler *s = ctx;
 	if (s->spec.is_system && ev->pid == getpid())
 		return 0;
-	int rc = ensure_known(s, ev, s->outer, err);
-	return rc ? rc : s->outer->event(s->outer->ctx, ev, err);
+	TRY(ensure_known(s, ev, s->outer, err));
+	return s->outer->event(s->outer->ctx, ev, err);
 }
 
 struct event_sink sampler_sink(struct sampler *s, const struct event_sink *sink)

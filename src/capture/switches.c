@@ -226,9 +226,7 @@ static int look_around(struct switches *s, struct err *err)
 		bool is_long = t->has_why && now - t->began_ns > SHORT_NS;
 		if (t->state == THREAD_GONE || is_long)
 			continue; /* else as it comes: what the book says is some ms old */
-		int rc = look_at(s, t, err);
-		if (rc)
-			return rc;
+		TRY(look_at(s, t, err));
 	}
 	uint64_t took_ns = clock_mono_ns() - now;
 	s->next_look_ns = now + MAX(took_ns * LOOK_SHARE, (uint64_t)PROCPOLL_PERIOD_NS);

@@ -50,9 +50,7 @@ int synth_process(int32_t pid, uint64_t time_ns, const struct event_sink *sink, 
 				   .tid = tid,
 				   .cpu = -1,
 				   .comm = {.name = buf_str(&comm)}};
-		int rc = sink->event(sink->ctx, &ev, err);
-		if (rc)
-			return rc;
+		TRY(sink->event(sink->ctx, &ev, err));
 	}
 	struct synth s = {pid, time_ns, sink};
 	CLEANUP(err_release) struct err gone = {0};

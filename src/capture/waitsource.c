@@ -478,8 +478,8 @@ int waits_drain(struct waits *w, const struct event_sink *sink, struct err *err)
 		if (now < w->read_ns)
 			return 0;
 		w->read_ns = 0;
-		int rc = read_page(w, clock->page ^ 1, err);
-		return rc ? rc : tell_rows(w, sink, err);
+		TRY(read_page(w, clock->page ^ 1, err));
+		return tell_rows(w, sink, err);
 	}
 	if (now < w->turn_ns)
 		return 0;

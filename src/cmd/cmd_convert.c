@@ -163,8 +163,8 @@ static int load(struct profile **ret_p, const struct convert_opts *o, const stru
 		return load_profiles(ret_p, (const char *const *)args->operands.p, args->operands.n,
 				     &options, err);
 	CLEANUP(free_p) char *newest = NULL;
-	int rc = store_newest_path(&newest, NULL, NULL, err);
-	return rc ? rc : load_profile(ret_p, newest, &options, err);
+	TRY(store_newest_path(&newest, NULL, NULL, err));
+	return load_profile(ret_p, newest, &options, err);
 }
 
 static int write_svg(struct format_output *to, const struct profile *p,
@@ -218,11 +218,9 @@ static int write_one(const struct convert_opts *o, const struct format *f, const
 	options.folded.tip_ctx = &waits;
 	options.heapwrite = convert_heap_options(&a, p);
 	enum zkind packed = convert_heap_packing(f, path);
-	int rc = out_open(&out, path, 0666, err);
-	if (rc)
-		return rc;
+	TRY(out_open(&out, path, 0666, err));
 	struct format_output to = {.file = packed == ZKIND_NONE ? &out : NULL};
-	rc = f ? f->write(&to, p, &options, err) : write_svg(&to, p, o, title, err);
+	int rc = f ? f->write(&to, p, &options, err) : write_svg(&to, p, o, title, err);
 	if (!rc && packed != ZKIND_NONE)
 		rc = convert_heap_pack(&to, packed, &out, err);
 	if (!rc)

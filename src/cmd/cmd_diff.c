@@ -143,9 +143,7 @@ static void set_time(struct side *s)
 static int choose_of_series(struct comparison *c, const char *operand, const char *dumps,
 			    struct err *err)
 {
-	int rc = dumpset_select(&c->series, &operand, 1, dumps ? dumps : "all", err);
-	if (rc)
-		return rc;
+	TRY(dumpset_select(&c->series, &operand, 1, dumps ? dumps : "all", err));
 	size_t n = c->series.files.n;
 	if (n < 2) {
 		err_set(err, -EINVAL, "'%s': of one dump there is nothing to compare", operand);
@@ -166,10 +164,8 @@ static int load(struct comparison *c, const struct filter_opts *filter, struct e
 				       .dumps = c->series.files.n ? NULL : filter->dumps};
 	struct side *sides[] = {&c->before, &c->after};
 	for (size_t i = 0; i < ARRAY_LEN(sides); i++) {
-		int rc = load_profile(&sides[i]->p, sides[i]->path, &options, err);
-		rc = rc ? rc : filter_weigh(filter, sides[i]->p, err);
-		if (rc)
-			return rc;
+		TRY(load_profile(&sides[i]->p, sides[i]->path, &options, err));
+		TRY(filter_weigh(filter, sides[i]->p, err));
 		set_time(sides[i]);
 	}
 	return 0;

@@ -202,10 +202,9 @@ static void add_output_path(struct buf *to, const char *input, const struct flam
 static int write_svg(const struct buf *svg, const char *path, struct err *err)
 {
 	CLEANUP(out_release) struct out out = {.fd = -1};
-	int rc = out_open(&out, path, 0644, err);
-	if (!rc)
-		rc = out_write(&out, svg->p, svg->n, err);
-	return rc ? rc : out_commit(&out, err);
+	TRY(out_open(&out, path, 0644, err));
+	TRY(out_write(&out, svg->p, svg->n, err));
+	return out_commit(&out, err);
 }
 
 struct inputs {
@@ -226,13 +225,9 @@ static int load_all(struct inputs *in, struct picture *pic, const struct filter_
 	struct load_options options = {.cache_dir = cache_dir, .dumps = filter->dumps};
 	for (size_t i = 0; i < nr; i++) {
 		struct profile *p = NULL;
-		int rc = load_profile(&p, paths[i], &options, err);
-		if (rc)
-			return rc;
+		TRY(load_profile(&p, paths[i], &options, err));
 		vec_push(&in->profiles, p);
-		rc = filter_weigh(filter, p, err);
-		if (rc)
-			return rc;
+		TRY(filter_weigh(filter, p, err));
 		if (is_differential && !i)
 			picture_add_before(pic, p, paths[i]);
 		else
@@ -267,16 +262,12 @@ static int draw(const struct flame_opts *o, const struct picture *pic, const cha
 {
 	CLEANUP(buf_release) struct buf svg = {0};
 	CLEANUP(buf_release) struct buf path = {0};
-	int rc = picture_svg(&svg, pic, err);
-	if (rc)
-		return rc;
+	TRY(picture_svg(&svg, pic, err));
 	const char *suffix = reason ? reason : heap_weight_of(o, pic);
 	const char *to = output_path(&path, o, input, suffix);
 	if (!to)
 		return cmd_print(&svg) == EXIT_OK ? 0 : -EPIPE; /* told by cmd_print */
-	rc = write_svg(&svg, to, err);
-	if (rc)
-		return rc;
+	TRY(write_svg(&svg, to, err));
 	buf_add_ch(&path, '\n');
 	(void)cmd_print(&path); /* the file is written, whoever listens */
 	return 0;
@@ -287,9 +278,7 @@ static int draw_by_reason(const struct flame_opts *o, struct picture *pic, const
 {
 	uint32_t reasons = 0;
 	vec_foreach(in, &pic->inputs) {
-		int rc = waits_reasons_in_view(in->p, &pic->spec, &reasons, err);
-		if (rc)
-			return rc;
+		TRY(waits_reasons_in_view(in->p, &pic->spec, &reasons, err));
 	}
 	if (!reasons)
 		return err_set(err, -ENODATA, "no waits are in view");
@@ -298,9 +287,7 @@ static int draw_by_reason(const struct flame_opts *o, struct picture *pic, const
 		if (!(reasons >> r & 1))
 			continue;
 		pic->spec.reason = wait_key(r);
-		int rc = draw(o, pic, input, wait_key(r), err);
-		if (rc)
-			return rc;
+		TRY(draw(o, pic, input, wait_key(r), err));
 	}
 	return 0;
 }

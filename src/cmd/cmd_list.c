@@ -79,10 +79,8 @@ static int add_tracepoints(struct event_rows *r, const char *glob, struct err *e
 {
 	CLEANUP(tracefs_names_release) struct tracefs_names known = {0};
 	CLEANUP(close_p) int fd = -1;
-	int rc = tracefs_open(&fd, err);
-	rc = rc ? rc : tracefs_list(&known, fd, err);
-	if (rc)
-		return rc;
+	TRY(tracefs_open(&fd, err));
+	TRY(tracefs_list(&known, fd, err));
 	vec_foreach(name, &known.names) {
 		struct named_event e;
 		if (!is_wanted(name->p, glob) ||

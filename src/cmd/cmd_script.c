@@ -72,12 +72,10 @@ static int write_script(const struct script_opts *o, const struct profile *p, st
 			struct err *err)
 {
 	CLEANUP(out_release) struct out out = {.fd = -1};
-	int rc = out_open(&out, o->output ? o->output : "-", 0666, err);
-	if (rc)
-		return rc;
+	TRY(out_open(&out, o->output ? o->output : "-", 0666, err));
 	struct format_output to = {.file = &out};
 	struct format_options options = {.perfscript = {.has = is_in_view, .ctx = s}};
-	rc = perfscript_write(&to, p, &options, err);
+	int rc = perfscript_write(&to, p, &options, err);
 	if (!rc)
 		rc = format_flush(&to, err);
 	buf_release(&to.buf);
@@ -93,8 +91,8 @@ static int load(struct profile **ret_p, const struct opt_args *args, const char 
 		return load_profiles(ret_p, (const char *const *)args->operands.p, args->operands.n,
 				     &options, err);
 	CLEANUP(free_p) char *newest = NULL;
-	int rc = store_newest_path(&newest, NULL, NULL, err);
-	return rc ? rc : load_profile(ret_p, newest, &options, err);
+	TRY(store_newest_path(&newest, NULL, NULL, err));
+	return load_profile(ret_p, newest, &options, err);
 }
 
 /* A wrong filter is a usage error; one that finds nothing is not. */

@@ -82,9 +82,7 @@ static int record(const struct cpu_runs *r, size_t run, struct recordings *to, s
 {
 	CLEANUP(outputs_release) struct outputs out = {.recording_fd = -1};
 	CLEANUP(free_p) char *name = r->output ? numbered(r->output, run) : NULL;
-	int rc = outputs_open(&out, name, r->target_name, "cpu", err);
-	if (rc)
-		return rc;
+	TRY(outputs_open(&out, name, r->target_name, "cpu", err));
 	out.flags = OUTPUTS_ONE_OF_RUNS;
 	log_note("run %zu of %zu", run, r->nr_runs);
 	int status = run_once(r, &out, err);

@@ -163,15 +163,10 @@ static int add_process(struct dumper *d, int32_t pid, const char *what, struct e
 {
 	CLEANUP(buf_release) struct buf label = {0};
 	struct dumped p = {.pid = pid, .root_fd = -1};
-	int rc = proc_comm(&label, pid, pid, err);
-	if (!rc)
-		rc = check_tracer(pid, err);
-	if (rc)
-		return rc;
+	TRY(proc_comm(&label, pid, pid, err));
+	TRY(check_tracer(pid, err));
 	buf_addf(&label, " (%d)", pid);
-	rc = heaptargets_plan(d->targets, pid, HEAP_TIER_NONE, &p.plan, err);
-	if (rc)
-		return rc;
+	TRY(heaptargets_plan(d->targets, pid, HEAP_TIER_NONE, &p.plan, err));
 	CLEANUP(heaptarget_release) struct heaptarget h = {0};
 	if (!heaptargets_look(d->targets, pid, &h, NULL)) {
 		const struct heaptarget_image *m = heaptarget_jemalloc(&h);
@@ -206,9 +201,7 @@ static int copy_dump(int from, int to, uint64_t *ret_n, struct err *err)
 		at += (uint64_t)n;
 		if (at > DUMP_BYTES_MAX)
 			return err_set(err, -EFBIG, "the dump is larger than 1 GiB");
-		int rc = file_write_all(to, part, (size_t)n, err);
-		if (rc)
-			return rc;
+		TRY(file_write_all(to, part, (size_t)n, err));
 	}
 	*ret_n = at;
 	return at ? 0 : err_set(err, -ENODATA, "jemalloc wrote an empty dump");
@@ -237,11 +230,9 @@ static int save(struct dumper *d, struct dumped *p, int from, uint64_t *ret_n, s
 {
 	struct store_place place;
 	int to CLEANUP(close_p) = -1;
-	int rc = new_place(d, &place, &to, err);
-	if (rc)
-		return rc;
+	TRY(new_place(d, &place, &to, err));
 	const char *slash = !*place.dir || !strcmp(place.dir, "/") ? "" : "/";
-	rc = copy_dump(from, to, ret_n, err);
+	int rc = copy_dump(from, to, ret_n, err);
 	if (rc) {
 		rc = err_wrap(err, "saving '%s%s%s'", place.dir, slash, place.file);
 		if (rc == -ENOSPC || rc == -EDQUOT)
@@ -334,13 +325,11 @@ static int print_page(const struct dumped *p, struct err *err)
 	char *symfs = p->root_fd < 0 ? NULL : xasprintf("/proc/self/fd/%d", p->root_fd);
 	struct load_options options = {.cache_dir = cache_dir, .symfs = symfs};
 	struct profile *profile = NULL;
-	int rc = load_profile(&profile, p->newest, &options, err);
-	if (rc)
-		return rc;
+	TRY(load_profile(&profile, p->newest, &options, err));
 	CLEANUP(report_free_p) struct report *r = report_new();
 	struct select_spec spec = {0};
 	struct view_limits limits = {.max_rows = TOP_ROWS};
-	rc = firstpage_report(r, profile, &spec, p->newest, &limits, err);
+	int rc = firstpage_report(r, profile, &spec, p->newest, &limits, err);
 	CLEANUP(buf_release) struct buf text = {0};
 	if (!rc) {
 		struct text_style style = output_style(STDOUT_FILENO);
@@ -407,14 +396,10 @@ static int look(struct dumper *d, struct dumped *p, struct err *err)
 	if (p->is_gone || now_ns < p->next_look_ns)
 		return 0;
 	uint64_t v = 0;
-	int rc = measure(d, p, now_ns, &v, err);
-	if (rc)
-		return rc;
+	TRY(measure(d, p, now_ns, &v, err));
 	bool is_due = v >= p->last && v - p->last >= d->trigger.step;
 	if (!p->nr_dumps || is_due) {
-		rc = dump_process(d, p, err);
-		if (rc)
-			return rc;
+		TRY(dump_process(d, p, err));
 		p->last = v;
 	}
 	switch (d->trigger.kind) {
@@ -528,9 +513,7 @@ static int add_stats(struct report *r, const struct dumper *d, const struct dump
 		     struct err *err)
 {
 	CLEANUP(jemalloc_stats_release) struct jemalloc_stats s = {0};
-	int rc = jemalloc_stats_read(&s, p->pid, &p->plan, err);
-	if (rc)
-		return rc;
+	TRY(jemalloc_stats_read(&s, p->pid, &p->plan, err));
 	if (!s.has_stats) {
 		(void)err_set(err, -ENOTSUP, "%s: this jemalloc was built without statistics",
 			      p->label);

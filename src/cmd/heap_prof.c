@@ -78,8 +78,8 @@ static unsigned lg_of(uint64_t bytes)
 
 static int check(struct prof_run *p, struct jemalloc *j, const char *variable, struct err *err)
 {
-	int rc = jemalloc_prof_state(j, &p->before, err);
-	return rc ? rc : jemalloc_prof_check(&p->before, variable, err);
+	TRY(jemalloc_prof_state(j, &p->before, err));
+	return jemalloc_prof_check(&p->before, variable, err);
 }
 
 static int switch_on(struct prof_run *p, struct jemalloc *j, struct err *err)
@@ -228,13 +228,11 @@ static int finish(const struct prof_run *p, struct outputs *o, struct capture_re
 		  const char *name, struct err *err)
 {
 	char *path CLEANUP(free_p) = NULL;
-	int rc = save_dump(o, dump, &path, err);
-	if (rc)
-		return rc;
+	TRY(save_dump(o, dump, &path, err));
 	CLEANUP(free_p) char *cache_dir = host_cache_dir();
 	struct load_options options = {.cache_dir = cache_dir};
 	uint64_t cpu_ns = r->own_cpu_ns;
-	rc = load_profile(&r->profile, path, &options, err);
+	int rc = load_profile(&r->profile, path, &options, err);
 	if (rc)
 		return err_wrap(err, "reading the dump back");
 	add_facts(p, name, r->profile);
@@ -262,9 +260,7 @@ static int run(struct prof_run *p, struct outputs *o, const struct chosen_target
 	CLEANUP(capture_result_release) struct capture_result r = {0};
 	struct heaptargets *targets CLEANUP(heaptargets_free_p) = heaptargets_new();
 	uint64_t cpu_ns = own_cpu_ns();
-	int rc = begin(p, targets, err);
-	if (rc)
-		return rc;
+	TRY(begin(p, targets, err));
 	CLEANUP(buf_release) struct buf walk = {0};
 	add_walk(p, &walk);
 	log_note("%s; %s%s", p->plan.allocator_text,
@@ -279,7 +275,7 @@ static int run(struct prof_run *p, struct outputs *o, const struct chosen_target
 	r.duration_ns = clock_mono_ns() - p->start_ns;
 	int dump CLEANUP(close_p) = -1;
 	/* A zombie has no thread to ask, which only shows by waiting for one. */
-	rc = r.end == CAPTURE_END_TARGET ? -ESRCH : end(p, &dump, err);
+	int rc = r.end == CAPTURE_END_TARGET ? -ESRCH : end(p, &dump, err);
 	if (rc == -ESRCH)
 		return err_set(err, rc, "the process ended before its profile could be dumped");
 	r.own_cpu_ns = own_cpu_ns() - cpu_ns;

@@ -224,9 +224,7 @@ static int stays_traced(int32_t pid, int32_t *ret_tracer, unsigned *ret_seccomp)
 	for (int i = 0;; i++) {
 		int32_t tracer = 0;
 		int32_t tracer_pid = 0;
-		int rc = host_trace_state(pid, &tracer, ret_seccomp);
-		if (rc)
-			return rc;
+		TRY(host_trace_state(pid, &tracer, ret_seccomp));
 		bool is_other =
 			tracer && (proc_tgid(tracer, &tracer_pid, NULL) || tracer_pid != getpid());
 		*ret_tracer = is_other ? tracer : 0;
@@ -418,9 +416,7 @@ static int force(struct heap_plan *p, const struct heaptarget *h, enum heap_tier
 		 struct err *err)
 {
 	if (tier == HEAP_TIER_PROF || tier == HEAP_TIER_HOOKS) {
-		int rc = force_jemalloc(p, h, tier, err);
-		if (rc)
-			return rc;
+		TRY(force_jemalloc(p, h, tier, err));
 	}
 	if ((tier == HEAP_TIER_PATCH || tier == HEAP_TIER_UPROBES) && !nr_heap_sites(p)) {
 		(void)err_set(err, -ENOTSUP,
@@ -462,9 +458,7 @@ static int make_plan(const struct heaptarget *h, enum heap_tier forced, const ch
 	if (forced == HEAP_TIER_NONE) {
 		choose(&p, h);
 	} else {
-		int rc = force(&p, h, forced, err);
-		if (rc)
-			return rc;
+		TRY(force(&p, h, forced, err));
 	}
 	if (p.tier == HEAP_TIER_HOOKS || p.tier == HEAP_TIER_PROF) {
 		/* jemalloc tells of its own; what is left to patch are the others beside it. */

@@ -83,9 +83,7 @@ int memchart_svg(struct buf *to, const struct profile *p, const char *title, str
 {
 	CLEANUP(arena_release) struct arena a = {0};
 	struct memtime m;
-	int rc = memtime_make(&a, p, &m, err);
-	if (rc)
-		return rc;
+	TRY(memtime_make(&a, p, &m, err));
 	uint64_t *ns = arena_calloc(&a, m.nr_rows, sizeof(*ns));
 	for (size_t i = 0; i < m.nr_rows; i++)
 		ns[i] = m.rows[i].time_ns - MIN(m.start_ns, m.rows[i].time_ns);
@@ -114,10 +112,10 @@ int memchart_file(const char *path, const struct profile *p, struct err *err)
 {
 	CLEANUP(buf_release) struct buf svg = {0};
 	CLEANUP(out_release) struct out out = {.fd = -1};
-	int rc = memchart_svg(&svg, p, NULL, err);
-	rc = rc ? rc : out_open(&out, path, 0644, err);
-	rc = rc ? rc : out_write(&out, svg.p, svg.n, err);
-	return rc ? rc : out_commit(&out, err);
+	TRY(memchart_svg(&svg, p, NULL, err));
+	TRY(out_open(&out, path, 0644, err));
+	TRY(out_write(&out, svg.p, svg.n, err));
+	return out_commit(&out, err);
 }
 
 int memchart_output(const struct outputs *o, const struct profile *p)

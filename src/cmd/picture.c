@@ -145,13 +145,11 @@ static int add_inputs(struct drawing *d, struct err *err)
 	const struct picture_input *one = pic->inputs.p;
 	if (pic->inputs.n == 1 && !pic->spec.event && has_table(one->p, "before") &&
 	    has_table(one->p, "after")) {
-		int rc = add_selection(d, one, "before", true, err);
-		return rc ? rc : add_selection(d, one, "after", false, err);
+		TRY(add_selection(d, one, "before", true, err));
+		return add_selection(d, one, "after", false, err);
 	}
 	vec_foreach(in, &pic->inputs) {
-		int rc = add_selection(d, in, NULL, in->is_before, err);
-		if (rc)
-			return rc;
+		TRY(add_selection(d, in, NULL, in->is_before, err));
 	}
 	return 0;
 }
@@ -207,9 +205,7 @@ int picture_svg(struct buf *to, const struct picture *pic, struct err *err)
 	CLEANUP(report_free_p) struct report *r = report_new();
 	CLEANUP(calltree_free_p) struct calltree *ct = calltree_new(r, pic->tree_flags);
 	struct drawing d = {.pic = pic, .r = r, .ct = ct};
-	int rc = add_inputs(&d, err);
-	if (rc)
-		return rc;
+	TRY(add_inputs(&d, err));
 	struct report_tree *t = calltree_finish(ct, "flame", "call tree");
 	if (!t->nodes[0].total && !(t->before && t->before[0].total))
 		return err_set(err, -ENODATA, "%s",
@@ -234,9 +230,7 @@ int picture_folded(struct buf *to, const struct picture *pic, struct err *err)
 	CLEANUP(report_free_p) struct report *r = report_new();
 	CLEANUP(calltree_free_p) struct calltree *ct = calltree_new(r, pic->tree_flags);
 	struct drawing d = {.pic = pic, .r = r, .ct = ct};
-	int rc = add_inputs(&d, err);
-	if (rc)
-		return rc;
+	TRY(add_inputs(&d, err));
 	const struct report_tree *t = calltree_finish(ct, "folded", "call tree");
 	CLEANUP(buf_release) struct buf path = {0};
 	VEC(size_t) ends = {0}; /* of the path, by depth */

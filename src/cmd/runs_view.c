@@ -30,9 +30,7 @@ int runs_view(struct report *r, const char *const *paths, size_t nr_paths,
 		.nr = nr_paths,
 	};
 	for (size_t i = 0; i < nr_paths; i++) {
-		int rc = load_profile(&f.profiles[i], paths[i], &(struct load_options){0}, err);
-		if (rc)
-			return rc;
+		TRY(load_profile(&f.profiles[i], paths[i], &(struct load_options){0}, err));
 		f.runs[i].name = paths[i];
 		if (select_run(&r->arena, f.profiles[i], spec, &f.runs[i].sel, err))
 			return err_wrap(err, "'%s'", paths[i]);

@@ -293,14 +293,12 @@ static int add_span(const struct finder *f, const char *span, struct err *err)
 	const char *dots = strstr(span, "..");
 	CLEANUP(free_p) char *first = dots ? xstrndup(span, (size_t)(dots - span)) : xstrdup(span);
 	size_t room = SPANS_MAX - p->list.n;
-	int rc = find_places(f, first, &from, room, &p->nr_more, err);
-	if (rc)
-		return rc;
+	TRY(find_places(f, first, &from, room, &p->nr_more, err));
 	if (!from.list.n)
 		return fail_unknown(f, first, err);
 	if (!dots)
 		return add_calls(p, first, &from, err);
-	rc = find_places(f, dots + 2, &to, room, &p->nr_more, err);
+	int rc = find_places(f, dots + 2, &to, room, &p->nr_more, err);
 	if (!rc && !to.list.n)
 		rc = fail_unknown(f, dots + 2, err);
 	if (!rc && (!is_one(first, &from) || !is_one(dots + 2, &to)))

@@ -27,9 +27,7 @@ int watch_asker_open(struct watch_asker *a, int32_t pid, struct err *err)
 {
 	CLEANUP(heaptargets_free_p) struct heaptargets *targets = heaptargets_new();
 	*a = (struct watch_asker){.pid = pid};
-	int rc = heaptargets_plan(targets, pid, HEAP_TIER_NONE, &a->plan, err);
-	if (rc)
-		return rc;
+	TRY(heaptargets_plan(targets, pid, HEAP_TIER_NONE, &a->plan, err));
 	a->has_plan = true;
 	if (a->plan.allocator != HEAP_ALLOCATOR_JEMALLOC || !a->plan.mallctl) {
 		err_set(err, -ENOTSUP, "--allocator: %s does not say what it has in use",
@@ -38,7 +36,7 @@ int watch_asker_open(struct watch_asker *a, int32_t pid, struct err *err)
 				     "any allocator");
 	}
 	struct jemalloc_stats s;
-	rc = jemalloc_stats_totals(&s, pid, &a->plan, err);
+	int rc = jemalloc_stats_totals(&s, pid, &a->plan, err);
 	if (rc)
 		return err_wrap(err, "--allocator");
 	bool has_stats = s.has_stats;

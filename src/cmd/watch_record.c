@@ -27,9 +27,7 @@ int watch_record_open(struct watch_record *w, const char *output, const char *ta
 	*w = (struct watch_record){.p = profile_new()};
 	if (output) {
 		int fd = -1;
-		int rc = store_place_at(&w->place, &fd, output, err);
-		if (rc)
-			return rc;
+		TRY(store_place_at(&w->place, &fd, output, err));
 		w->writer = assayfile_writer_new(fd, "memory");
 	}
 	w->table = heap_table(w->p, HEAP_KIND_MEMORY, 0);

@@ -65,9 +65,7 @@ static int get_range(struct assayfile_reader *r, struct range *ret, struct rd *i
 static int get_strings(struct assayfile_reader *r, struct rd *in, struct err *err)
 {
 	struct range range;
-	int rc = get_range(r, &range, in, r->str_ids.n, 1, err);
-	if (rc)
-		return rc;
+	TRY(get_range(r, &range, in, r->str_ids.n, 1, err));
 	for (size_t i = 0; i < range.gap; i++)
 		vec_push(&r->str_ids, profile_cstr(r->p, LOST));
 	struct rd lens = *in;
@@ -89,9 +87,7 @@ static int get_modules(struct assayfile_reader *r, struct rd *in, struct err *er
 {
 	struct profile *p = r->p;
 	struct range range;
-	int rc = get_range(r, &range, in, p->modules.n, 7, err);
-	if (rc)
-		return rc;
+	TRY(get_range(r, &range, in, p->modules.n, 7, err));
 	for (size_t i = 0; i < range.gap; i++)
 		vec_push(&p->modules,
 			 (struct module){.kind = MODULE_UNKNOWN, .path = profile_cstr(p, LOST)});
@@ -119,9 +115,7 @@ static int get_mappings(struct assayfile_reader *r, struct rd *in, struct err *e
 {
 	struct profile *p = r->p;
 	struct range range;
-	int rc = get_range(r, &range, in, r->nr_mappings, 7, err);
-	if (rc)
-		return rc;
+	TRY(get_range(r, &range, in, r->nr_mappings, 7, err));
 	r->nr_mappings += range.gap + range.n;
 	for (size_t i = 0; i < range.gap; i++)
 		(void)vec_add(&p->mappings);
@@ -151,9 +145,7 @@ static int get_functions(struct assayfile_reader *r, struct rd *in, struct err *
 {
 	struct profile *p = r->p;
 	struct range range;
-	int rc = get_range(r, &range, in, p->functions.n, 5, err);
-	if (rc)
-		return rc;
+	TRY(get_range(r, &range, in, p->functions.n, 5, err));
 	for (size_t i = 0; i < range.gap; i++)
 		vec_push(&p->functions, (struct function){.name = profile_cstr(p, LOST)});
 	size_t from = p->functions.n;
@@ -178,9 +170,7 @@ static int get_locations(struct assayfile_reader *r, struct rd *in, struct err *
 {
 	struct profile *p = r->p;
 	struct range range;
-	int rc = get_range(r, &range, in, p->locations.n, 3, err);
-	if (rc)
-		return rc;
+	TRY(get_range(r, &range, in, p->locations.n, 3, err));
 	for (size_t i = 0; i < range.gap; i++)
 		(void)vec_add(&p->locations);
 	size_t from = p->locations.n;
@@ -203,9 +193,7 @@ static int get_names(struct assayfile_reader *r, struct rd *in, struct err *err)
 {
 	struct profile *p = r->p;
 	struct range range;
-	int rc = get_range(r, &range, in, r->nr_named, 3, err);
-	if (rc)
-		return rc;
+	TRY(get_range(r, &range, in, r->nr_named, 3, err));
 	r->nr_named += range.gap + range.n;
 	struct rd nrs = *in;
 	for (size_t i = 0; i < range.n; i++)
@@ -249,9 +237,7 @@ static int get_stacks(struct assayfile_reader *r, struct rd *in, struct err *err
 {
 	struct profile *p = r->p;
 	struct range range;
-	int rc = get_range(r, &range, in, p->stacks.n, 2, err);
-	if (rc)
-		return rc;
+	TRY(get_range(r, &range, in, p->stacks.n, 2, err));
 	for (size_t i = 0; i < range.gap; i++)
 		(void)vec_add(&p->stacks);
 	size_t from = p->stacks.n;
@@ -272,9 +258,7 @@ static int get_tasks(struct assayfile_reader *r, struct rd *in, struct err *err)
 {
 	struct profile *p = r->p;
 	struct range range;
-	int rc = get_range(r, &range, in, p->tasks.n, 5, err);
-	if (rc)
-		return rc;
+	TRY(get_range(r, &range, in, p->tasks.n, 5, err));
 	for (size_t i = 0; i < range.gap; i++)
 		vec_push(&p->tasks, (struct task){.comm = profile_cstr(p, LOST)});
 	size_t from = p->tasks.n;
@@ -299,9 +283,7 @@ static int get_tags(struct assayfile_reader *r, struct rd *in, struct err *err)
 {
 	struct profile *p = r->p;
 	struct range range;
-	int rc = get_range(r, &range, in, p->tags.n, 8, err);
-	if (rc)
-		return rc;
+	TRY(get_range(r, &range, in, p->tags.n, 8, err));
 	for (size_t i = 0; i < range.gap; i++)
 		vec_push(&p->tags,
 			 (struct tag){.reason = WAIT_UNKNOWN, .log2_ns = LOG2_NONE, .syscall = -1});
@@ -342,9 +324,7 @@ static int get_marks(struct assayfile_reader *r, struct rd *in, struct err *err)
 {
 	struct profile *p = r->p;
 	struct range range;
-	int rc = get_range(r, &range, in, r->nr_marks, 2, err);
-	if (rc)
-		return rc;
+	TRY(get_range(r, &range, in, r->nr_marks, 2, err));
 	r->nr_marks += range.gap + range.n;
 	size_t from = p->marks.n;
 	uint64_t last = 0;

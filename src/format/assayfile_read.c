@@ -73,9 +73,7 @@ static int read_data(struct walk *w, struct assayfile_reader *r, const struct as
 	r->chunk_samples = c->nr_samples;
 	if (!(c->flags & ASSAYFILE_ZSTD))
 		return decode_sections(r, payload, c->stored_bytes, err);
-	int rc = zio_decompress(&plain, ZKIND_ZSTD, payload, c->stored_bytes, c->raw_bytes, err);
-	if (rc)
-		return rc;
+	TRY(zio_decompress(&plain, ZKIND_ZSTD, payload, c->stored_bytes, c->raw_bytes, err));
 	if (plain.n != c->raw_bytes)
 		return err_set(err, -EBADMSG, "a chunk holds %zu bytes instead of %u", plain.n,
 			       c->raw_bytes);
@@ -207,9 +205,7 @@ int assayfile_read_into(struct profile *p, struct assayfile_pos *ret_pos, const 
 {
 	struct assayfile_header h;
 	bool is_good;
-	int rc = read_header(&h, &is_good, bytes, n, err);
-	if (rc)
-		return rc;
+	TRY(read_header(&h, &is_good, bytes, n, err));
 	struct assayfile_reader r = {
 		.p = p,
 		.gap_budget = (1u << 20) + n,
@@ -224,7 +220,7 @@ int assayfile_read_into(struct profile *p, struct assayfile_pos *ret_pos, const 
 		.raw_budget = n < (SIZE_MAX - RAW_FLOOR) / RAW_FACTOR ? RAW_FLOOR + n * RAW_FACTOR
 								      : SIZE_MAX,
 	};
-	rc = read_chunks(&w, &r, err);
+	int rc = read_chunks(&w, &r, err);
 	if (!rc) {
 		struct assayfile_pos pos = make_pos(&w, &r, &h);
 		settle(p, &w, &r, &h);
@@ -263,22 +259,16 @@ int assayfile_info(struct assayfile_info *ret_info, int fd, struct err *err)
 {
 	struct assayfile_info info = {0};
 	struct file_facts facts;
-	int rc = file_facts_fd(&facts, fd, err);
-	if (rc)
-		return rc;
+	TRY(file_facts_fd(&facts, fd, err));
 	if (!facts.is_regular)
 		return err_set(err, -EBADMSG, "not a regular file");
 	info.file_bytes = facts.nr_bytes;
 	uint8_t bytes[HEADER_BYTES];
 	size_t n = MIN(info.file_bytes, sizeof(bytes));
-	rc = n ? file_pread(fd, bytes, n, 0, err) : 0;
-	if (rc)
-		return rc;
+	TRY(n ? file_pread(fd, bytes, n, 0, err) : 0);
 	struct assayfile_header h;
 	bool is_good;
-	rc = read_header(&h, &is_good, bytes, n, err);
-	if (rc)
-		return rc;
+	TRY(read_header(&h, &is_good, bytes, n, err));
 	copy_kind(&info, h.kind);
 	info.wall_start_ns = h.wall_start_ns;
 	info.duration_ns = h.duration_ns;
@@ -311,8 +301,8 @@ int assayfile_format_read(struct profile *p, const struct format_input *in,
 {
 	(void)options;
 	CLEANUP(buf_release) struct buf whole = {0};
-	int rc = format_input_read_all(in, &whole, FILE_LIMIT, err);
-	return rc ? rc : assayfile_read_into(p, NULL, buf_str(&whole), whole.n, err);
+	TRY(format_input_read_all(in, &whole, FILE_LIMIT, err));
+	return assayfile_read_into(p, NULL, buf_str(&whole), whole.n, err);
 }
 
 int assayfile_format_write(struct format_output *to, const struct profile *p,
@@ -320,6 +310,6 @@ int assayfile_format_write(struct format_output *to, const struct profile *p,
 {
 	(void)options;
 	const char *kind = profile_get_fact(p, "kind");
-	int rc = assayfile_write(&to->buf, p, kind ? kind : "cpu", err);
-	return rc ? rc : format_spill(to, err);
+	TRY(assayfile_write(&to->buf, p, kind ? kind : "cpu", err));
+	return format_spill(to, err);
 }

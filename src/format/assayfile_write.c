@@ -136,9 +136,7 @@ static int add_chunk(struct assayfile_writer *w, enum assayfile_chunk_type type,
 	ASSERT(raw->n <= ASSAYFILE_RAW_MAX);
 	size_t at = w->packed.n;
 	buf_add(&w->packed, &c, sizeof(c));
-	int rc = zio_compress_zstd(&w->packed, buf_str(raw), raw->n, ZSTD_LEVEL, err);
-	if (rc)
-		return rc;
+	TRY(zio_compress_zstd(&w->packed, buf_str(raw), raw->n, ZSTD_LEVEL, err));
 	size_t payload = at + sizeof(c);
 	c.stored_bytes = (uint32_t)(w->packed.n - payload);
 	c.payload_crc = zio_crc32(w->packed.p + payload, c.stored_bytes);
@@ -152,9 +150,7 @@ static int close_chunk(struct assayfile_writer *w, const struct profile *p, stru
 	if (!w->raw.n)
 		return 0;
 	uint64_t at = w->offset + w->packed.n;
-	int rc = add_chunk(w, ASSAYFILE_DATA, &w->raw, elapsed_ns(p), err);
-	if (rc)
-		return rc;
+	TRY(add_chunk(w, ASSAYFILE_DATA, &w->raw, elapsed_ns(p), err));
 	vec_push(&w->index, (struct assayfile_index_entry){at, w->next_samples, elapsed_ns(p)});
 	buf_clear(&w->raw);
 	return 0;
@@ -180,9 +176,7 @@ static int add_table(struct assayfile_writer *w, const struct profile *p,
 	while (*cursor < end) {
 		size_t n = MIN(end - *cursor, (size_t)BATCH);
 		encode(&w->section, p, *cursor, n);
-		int rc = add_section(w, p, type, err);
-		if (rc)
-			return rc;
+		TRY(add_section(w, p, type, err));
 		*cursor += n;
 	}
 	return 0;
@@ -198,9 +192,7 @@ static int add_strings(struct assayfile_writer *w, const struct profile *p, stru
 		while (w->next.strings + n < end && n < BATCH && bytes < CHUNK_TARGET)
 			bytes += profile_sv(p, (str_id)(w->next.strings + n++)).n;
 		encode_strings(&w->section, p, w->next.strings, n);
-		int rc = add_section(w, p, SECTION_STRINGS, err);
-		if (rc)
-			return rc;
+		TRY(add_section(w, p, SECTION_STRINGS, err));
 		w->next.strings += n;
 	}
 	return 0;
@@ -214,9 +206,7 @@ static int add_names(struct assayfile_writer *w, const struct profile *p, struct
 		while (w->next.named + n < p->named_log.n && n < BATCH && frames < 4 * BATCH)
 			frames += p->locations.p[p->named_log.p[w->next.named + n++]].nr_frames;
 		encode_names(&w->section, p, w->next.named, n);
-		int rc = add_section(w, p, SECTION_NAMES, err);
-		if (rc)
-			return rc;
+		TRY(add_section(w, p, SECTION_NAMES, err));
 		w->next.named += n;
 	}
 	return 0;
@@ -226,9 +216,7 @@ static int add_samples(struct assayfile_writer *w, const struct profile *p, stru
 {
 	for (; w->next.tables < p->tables.n; w->next.tables++) {
 		encode_table(&w->section, p, w->next.tables);
-		int rc = add_section(w, p, SECTION_TABLE, err);
-		if (rc)
-			return rc;
+		TRY(add_section(w, p, SECTION_TABLE, err));
 		vec_push(&w->next_rows, 0);
 	}
 	for (size_t t = 0; t < p->tables.n; t++) {
@@ -238,9 +226,7 @@ static int add_samples(struct assayfile_writer *w, const struct profile *p, stru
 			encode_samples(&w->section, p, t, *row, n);
 			w->next_samples += n;
 			*row += n;
-			int rc = add_section(w, p, SECTION_SAMPLES, err);
-			if (rc)
-				return rc;
+			TRY(add_section(w, p, SECTION_SAMPLES, err));
 		}
 	}
 	return 0;
@@ -294,36 +280,22 @@ static int add_state(struct assayfile_writer *w, const struct profile *p, struct
 static int encode_gains(struct assayfile_writer *w, const struct profile *p, struct err *err)
 {
 	struct cursors *c = &w->next;
-	int rc = add_strings(w, p, err);
-	if (!rc)
-		rc = add_table(w, p, SECTION_MODULES, encode_modules, &c->modules, p->modules.n,
-			       err);
-	if (!rc)
-		rc = add_table(w, p, SECTION_MAPPINGS, encode_mappings, &c->mappings, p->mappings.n,
-			       err);
-	if (!rc)
-		rc = add_table(w, p, SECTION_FUNCTIONS, encode_functions, &c->functions,
-			       p->functions.n, err);
-	if (!rc)
-		rc = add_table(w, p, SECTION_LOCATIONS, encode_locations, &c->locations,
-			       p->locations.n, err);
-	if (!rc)
-		rc = add_names(w, p, err);
-	if (!rc)
-		rc = add_table(w, p, SECTION_STACKS, encode_stacks, &c->stacks, p->stacks.n, err);
-	if (!rc)
-		rc = add_table(w, p, SECTION_TASKS, encode_tasks, &c->tasks, p->tasks.n, err);
-	if (!rc)
-		rc = add_table(w, p, SECTION_TAGS, encode_tags, &c->tags, p->tags.n, err);
-	if (!rc)
-		rc = add_updates(w, p, err);
-	if (!rc)
-		rc = add_samples(w, p, err);
-	if (!rc)
-		rc = add_table(w, p, SECTION_MARKS, encode_marks, &c->marks, p->marks.n, err);
-	if (!rc)
-		rc = add_state(w, p, err);
-	return rc ? rc : close_chunk(w, p, err);
+	TRY(add_strings(w, p, err));
+	TRY(add_table(w, p, SECTION_MODULES, encode_modules, &c->modules, p->modules.n, err));
+	TRY(add_table(w, p, SECTION_MAPPINGS, encode_mappings, &c->mappings, p->mappings.n, err));
+	TRY(add_table(w, p, SECTION_FUNCTIONS, encode_functions, &c->functions, p->functions.n,
+		      err));
+	TRY(add_table(w, p, SECTION_LOCATIONS, encode_locations, &c->locations, p->locations.n,
+		      err));
+	TRY(add_names(w, p, err));
+	TRY(add_table(w, p, SECTION_STACKS, encode_stacks, &c->stacks, p->stacks.n, err));
+	TRY(add_table(w, p, SECTION_TASKS, encode_tasks, &c->tasks, p->tasks.n, err));
+	TRY(add_table(w, p, SECTION_TAGS, encode_tags, &c->tags, p->tags.n, err));
+	TRY(add_updates(w, p, err));
+	TRY(add_samples(w, p, err));
+	TRY(add_table(w, p, SECTION_MARKS, encode_marks, &c->marks, p->marks.n, err));
+	TRY(add_state(w, p, err));
+	return close_chunk(w, p, err);
 }
 
 /* ---- writing ------------------------------------------------------------------------------ */
@@ -335,11 +307,9 @@ static int write_out(struct assayfile_writer *w, const void *p, size_t n, struct
 		w->offset += n;
 		return 0;
 	}
-	int rc = w->is_failed ? file_truncate(w->fd, w->offset, err) : 0;
-	if (rc)
-		return rc;
+	TRY(w->is_failed ? file_truncate(w->fd, w->offset, err) : 0);
 	w->is_failed = false;
-	rc = file_write_all(w->fd, p, n, err);
+	int rc = file_write_all(w->fd, p, n, err);
 	if (rc) {
 		/* Part of it may be there: cut it off, now or before the next try. */
 		w->is_failed = w->is_seekable && file_truncate(w->fd, w->offset, NULL);
@@ -415,12 +385,10 @@ static void begin(struct assayfile_writer *w)
 
 static int flush_now(struct assayfile_writer *w, const struct profile *p, struct err *err)
 {
-	int rc = write_header(w, p, err);
-	if (rc)
-		return rc;
+	TRY(write_header(w, p, err));
 	size_t nr_index = w->index.n;
 	begin(w);
-	rc = encode_gains(w, p, err);
+	int rc = encode_gains(w, p, err);
 	if (!rc && w->packed.n)
 		rc = write_out(w, buf_str(&w->packed), w->packed.n, err);
 	if (rc) {
@@ -453,8 +421,8 @@ static int write_index(struct assayfile_writer *w, const struct profile *p, stru
 		buf_add_uleb(&w->raw, e->nr_samples);
 		buf_add_uleb(&w->raw, e->elapsed_ns);
 	}
-	int rc = add_chunk(w, ASSAYFILE_END, &w->raw, elapsed_ns(p), err);
-	return rc ? rc : write_out(w, buf_str(&w->packed), w->packed.n, err);
+	TRY(add_chunk(w, ASSAYFILE_END, &w->raw, elapsed_ns(p), err));
+	return write_out(w, buf_str(&w->packed), w->packed.n, err);
 }
 
 int assayfile_finish(struct assayfile_writer *w, const struct profile *p, struct err *err)
@@ -493,9 +461,7 @@ int assayfile_writer_resume(struct assayfile_writer **ret_w, int fd,
 {
 	if (!pos->can_append)
 		return err_set(err, -EINVAL, "cannot append to a damaged recording");
-	int rc = file_truncate(fd, pos->end, err);
-	if (rc)
-		return rc;
+	TRY(file_truncate(fd, pos->end, err));
 	struct assayfile_writer *w = assayfile_writer_new(fd, pos->kind);
 	w->has_header = true;
 	w->offset = pos->end;

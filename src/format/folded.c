@@ -274,9 +274,7 @@ int folded_read(struct profile *p, const struct format_input *in,
 {
 	CLEANUP(buf_release) struct buf all = {0};
 	struct sv text;
-	int rc = format_input_text(in, &all, &text, err);
-	if (rc)
-		return rc;
+	TRY(format_input_text(in, &all, &text, err));
 	CLEANUP(reader_release) struct folded_reader r = {.p = p, .options = &options->folded};
 	r.is_difference = has_two_counts(text);
 	const char *event = options->folded.read_event;

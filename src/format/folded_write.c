@@ -416,9 +416,7 @@ int folded_write(struct format_output *to, const struct profile *p,
 		 const struct format_options *options, struct err *err)
 {
 	const struct table *t = NULL;
-	int rc = format_pick_table(p, options->folded.event, &t, err);
-	if (rc)
-		return rc;
+	TRY(format_pick_table(p, options->folded.event, &t, err));
 	CLEANUP(writer_release)
 	struct folded_writer w = {
 		.p = p, .options = &options->folded, .flags = options->folded.flags};
@@ -427,9 +425,7 @@ int folded_write(struct format_output *to, const struct profile *p,
 	vec_reserve(&w.task_nodes, p->tasks.n);
 	memset(w.task_nodes.p, 0, p->tasks.n * sizeof(*w.task_nodes.p));
 	(void)vec_add(&w.nodes);
-	rc = t ? add_samples(&w, t, err) : 0;
-	if (rc)
-		return rc;
+	TRY(t ? add_samples(&w, t, err) : 0);
 	if (w.nodes.p[0].count) { /* neither thread nor stack is known */
 		buf_clear(&w.scratch);
 		buf_add_str(&w.scratch, "[unknown]");

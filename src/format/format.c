@@ -130,9 +130,7 @@ int format_flush(struct format_output *to, struct err *err)
 {
 	if (!to->file || !to->buf.n)
 		return 0;
-	int rc = out_write(to->file, to->buf.p, to->buf.n, err);
-	if (rc)
-		return rc;
+	TRY(out_write(to->file, to->buf.p, to->buf.n, err));
 	buf_clear(&to->buf);
 	return 0;
 }

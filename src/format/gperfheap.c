@@ -163,9 +163,7 @@ int gperfheap_read(struct profile *p, const struct format_input *in,
 	(void)options;
 	CLEANUP(buf_release) struct buf all = {0};
 	struct sv text;
-	int rc = format_input_text(in, &all, &text, err);
-	if (rc)
-		return rc;
+	TRY(format_input_text(in, &all, &text, err));
 	struct sv stacks;
 	struct sv maps;
 	dumpmaps_cut(text, &stacks, &maps);

@@ -155,9 +155,7 @@ static int write_stacks(struct writer *w, struct err *err)
 		add_number(w, w->nodes[n->parent]);
 		buf_add_ch(&w->to->buf, '\n');
 		w->nodes[i] = ++w->nr_nodes;
-		int rc = format_spill(w->to, err);
-		if (rc)
-			return rc;
+		TRY(format_spill(w->to, err));
 	}
 	return 0;
 }
@@ -242,9 +240,7 @@ static int write_pairs(struct writer *w, bool is_last, struct err *err)
 		for (; r->nr > 0; r->nr--) {
 			event(w, '+', number);
 			event(w, '-', number);
-			int rc = format_spill(w->to, err);
-			if (rc)
-				return rc;
+			TRY(format_spill(w->to, err));
 		}
 	}
 	w->pairs.n = nr_left;

@@ -314,9 +314,7 @@ int massif_read(struct profile *p, const struct format_input *in,
 	(void)options;
 	CLEANUP(buf_release) struct buf all = {0};
 	struct sv text;
-	int rc = format_input_text(in, &all, &text, err);
-	if (rc)
-		return rc;
+	TRY(format_input_text(in, &all, &text, err));
 	CLEANUP(reader_release) struct reader r = {.p = p, .unit_ns = 1};
 	r.live = heap_table(p, HEAP_KIND_LIVE, 0);
 	r.peak = heap_table(p, HEAP_KIND_PEAK, 0);

@@ -278,9 +278,7 @@ static int read_stream(struct pd_reader *r, struct pd_stream *s, struct err *err
 		if (!got)
 			return 0;
 		s->end += (size_t)got;
-		int rc = parse_records(r, s, false, err);
-		if (rc)
-			return rc;
+		TRY(parse_records(r, s, false, err));
 	}
 }
 

@@ -214,9 +214,7 @@ static int emit_read(struct pd_reader *r, struct event *ev, uint32_t spec,
 		if (!period)
 			continue;
 		ev->sample.period = period;
-		int rc = emit_sample(r, ev, of, err);
-		if (rc)
-			return rc;
+		TRY(emit_sample(r, ev, of, err));
 	}
 	return 0;
 }

@@ -381,9 +381,7 @@ static int write_row(struct pw_writer *w, struct timeline *tl, struct cursor *c,
 		const struct pw_chain *chain = pw_chain_of(w, pid, task->comm, t->stack[i]);
 		uint64_t period = weight / count + (k < weight % count);
 		add_sample(w, chain, tid_of(task, pid), t->cpu[i], c->id, period);
-		int rc = flush(w, false, err);
-		if (rc)
-			return rc;
+		TRY(flush(w, false, err));
 	}
 	c->row++;
 	return 0;
@@ -707,9 +705,7 @@ static int pick_tables(struct pw_writer *w, const char *event, struct err *err)
 {
 	const struct profile *p = w->p;
 	const struct table *only = NULL;
-	int rc = event ? format_pick_table(p, event, &only, err) : 0;
-	if (rc)
-		return rc;
+	TRY(event ? format_pick_table(p, event, &only, err) : 0);
 	for (uint32_t i = 0; i < p->tables.n; i++)
 		if (!only || only == &p->tables.p[i])
 			vec_push(&w->tables, i);

@@ -235,9 +235,7 @@ static int write_samples(struct script_writer *w, struct format_output *to, stru
 		if (o->has && !o->has(o->ctx, c->table, i))
 			continue;
 		add_sample(w, &to->buf, &w->p->tables.p[c->table], i);
-		int rc = format_spill(to, err);
-		if (rc)
-			return rc;
+		TRY(format_spill(to, err));
 	}
 	return 0;
 }
@@ -253,9 +251,7 @@ int perfscript_write(struct format_output *to, const struct profile *p,
 		qsort_r(w.by_module.p, w.by_module.n, sizeof(*w.by_module.p), by_place, (void *)p);
 	const struct perfscript_options *o = &options->perfscript;
 	const struct table *found = NULL;
-	int rc = o->event ? format_pick_table(p, o->event, &found, err) : 0;
-	if (rc)
-		return rc;
+	TRY(o->event ? format_pick_table(p, o->event, &found, err) : 0);
 	for (uint32_t i = 0; i < p->tables.n; i++)
 		if (!o->event || format_is_event(profile_sv(p, p->tables.p[i].event), o->event))
 			vec_push(&m.cursors, (struct script_cursor){.table = i});

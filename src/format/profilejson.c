@@ -327,9 +327,7 @@ static int add_tables(struct json *j, const struct profile *p, struct format_out
 		json_end(j);
 		add_sums(j, t);
 		json_end(j);
-		int rc = format_spill(to, err);
-		if (rc)
-			return rc;
+		TRY(format_spill(to, err));
 	}
 	json_end(j);
 	return 0;
@@ -348,9 +346,7 @@ int profilejson_write(struct format_output *to, const struct profile *p,
 	add_stacks(&j, p);
 	add_tasks(&j, p);
 	add_tags(&j, p);
-	int rc = add_tables(&j, p, to, err);
-	if (rc)
-		return rc;
+	TRY(add_tables(&j, p, to, err));
 	json_end(&j);
 	buf_add_ch(&to->buf, '\n');
 	return 0;

@@ -103,9 +103,7 @@ static int try_tracepoints(void)
 {
 	CLEANUP(err_release) struct err err = {0};
 	CLEANUP(close_p) int fd = -1;
-	int rc = tracefs_open(&fd, &err);
-	if (rc)
-		return rc;
+	TRY(tracefs_open(&fd, &err));
 	int list = openat(fd, "events/sched/sched_switch/id", O_RDONLY | O_CLOEXEC);
 	if (list < 0)
 		return -errno;

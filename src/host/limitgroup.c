@@ -77,9 +77,7 @@ int limitgroup_open(struct limitgroup **ret_l, const struct limit_spec *spec, st
 				 .group = MEMGROUP_INIT,
 				 .event_fd = -1,
 				 .spacing_ns = SPACING_NS};
-	int rc = spec->flags & LIMIT_RLIMIT ? 0 : open_group(l, err);
-	if (rc)
-		return rc;
+	TRY(spec->flags & LIMIT_RLIMIT ? 0 : open_group(l, err));
 	*ret_l = TAKE(l);
 	return 0;
 }
@@ -104,8 +102,8 @@ int limitgroup_put(struct limitgroup *l, int32_t pid, struct err *err)
 			return err_sys(err, "cannot limit the memory of process %d", pid);
 		return 0;
 	}
-	int rc = memgroup_add(&l->group, pid, err);
-	return rc ? rc : memgroup_read(&l->group, &l->tree, &l->before, err);
+	TRY(memgroup_add(&l->group, pid, err));
+	return memgroup_read(&l->group, &l->tree, &l->before, err);
 }
 
 /* ---- what is seen ------------------------------------------------------------------------- */

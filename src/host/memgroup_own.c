@@ -172,18 +172,14 @@ int memgroup_make(struct memgroup *ret_g, const struct memgroup_tree *t, struct 
 {
 	CLEANUP(memgroup_release) struct memgroup own = MEMGROUP_INIT;
 	CLEANUP(memgroup_release) struct memgroup g = MEMGROUP_INIT;
-	int rc = memgroup_open(&own, t, 0, err);
-	if (rc)
-		return rc;
+	TRY(memgroup_open(&own, t, 0, err));
 	g.version = t->version;
 	g.home_fd = dup_fd(own.fd);
-	rc = t->version == MEMGROUP_V2 ? find_parent_v2(t, &own, &g.is_first, err) : 0;
-	if (rc)
-		return rc;
+	TRY(t->version == MEMGROUP_V2 ? find_parent_v2(t, &own, &g.is_first, err) : 0);
 	g.parent_fd = dup_fd(own.fd);
 	if (g.home_fd < 0 || g.parent_fd < 0)
 		return err_sys(err, "cannot open the cgroup '%s'", own.path);
-	rc = make_named(&g, own.path, err);
+	int rc = make_named(&g, own.path, err);
 	if (rc && g.is_first)
 		take_back(g.parent_fd);
 	if (rc)
@@ -426,9 +422,7 @@ static size_t clean_below(int fd, int home_fd)
 int memgroup_clean(const struct memgroup_tree *t, size_t *ret_nr_removed, struct err *err)
 {
 	CLEANUP(memgroup_release) struct memgroup at = MEMGROUP_INIT;
-	int rc = memgroup_open(&at, t, 0, err);
-	if (rc)
-		return rc;
+	TRY(memgroup_open(&at, t, 0, err));
 	size_t top = strlen(t->mount) + 1;
 	size_t nr = 0;
 	int home_fd = dup_fd(at.fd);

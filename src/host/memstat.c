@@ -195,9 +195,7 @@ int memstat_read(struct memstat *ret_m, int32_t pid, unsigned parts, int *ret_re
 	struct memstat m = {.nr_processes = 1};
 	int refused = 0;
 	if (parts & MEMSTAT_COUNTERS) {
-		int rc = read_counters(&m, pid, err);
-		if (rc)
-			return rc;
+		TRY(read_counters(&m, pid, err));
 	}
 	if (parts & MEMSTAT_ROLLUP) {
 		CLEANUP(buf_release) struct buf b = {0};

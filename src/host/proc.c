@@ -250,9 +250,7 @@ int proc_maps(int32_t pid, proc_map_fn fn, void *ctx, struct err *err)
 	CLEANUP(free_p) char *file = xasprintf("/proc/%d/maps", pid);
 	CLEANUP(buf_release) struct buf text = {0};
 	CLEANUP(buf_release) struct buf path = {0};
-	int rc = file_read(&text, file, PROC_TEXT_LIMIT, err);
-	if (rc)
-		return rc;
+	TRY(file_read(&text, file, PROC_TEXT_LIMIT, err));
 	struct sv rest = buf_sv(&text);
 	while (rest.n) {
 		struct proc_map m;
@@ -262,9 +260,7 @@ int proc_maps(int32_t pid, proc_map_fn fn, void *ctx, struct err *err)
 		buf_clear(&path);
 		unescape_newlines(&path, name);
 		m.path = buf_str(&path);
-		rc = fn(ctx, &m, err);
-		if (rc)
-			return rc;
+		TRY(fn(ctx, &m, err));
 	}
 	return 0;
 }

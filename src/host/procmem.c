@@ -47,9 +47,7 @@ int host_trace_state(int32_t pid, int32_t *ret_tracer, unsigned *ret_seccomp)
 {
 	CLEANUP(buf_release) struct buf text = {0};
 	char *path CLEANUP(free_p) = xasprintf("/proc/%d/status", pid);
-	int rc = file_read(&text, path, STATUS_BYTES_MAX, NULL);
-	if (rc)
-		return rc;
+	TRY(file_read(&text, path, STATUS_BYTES_MAX, NULL));
 	uint64_t tracer = 0;
 	uint64_t seccomp = 0;
 	struct sv left = buf_sv(&text);

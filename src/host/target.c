@@ -183,9 +183,7 @@ static int check_pid(int32_t pid, struct err *err)
 static int resolve_numbers(struct target *t, const struct target_spec *spec, struct err *err)
 {
 	for (size_t i = 0; i < spec->pids.n; i++) {
-		int rc = check_pid(spec->pids.p[i], err);
-		if (rc)
-			return rc;
+		TRY(check_pid(spec->pids.p[i], err));
 		add_pid(&t->pids, spec->pids.p[i]);
 	}
 	for (size_t i = 0; i < spec->tids.n; i++) {

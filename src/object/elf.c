@@ -195,9 +195,7 @@ static int read_headers(struct elf *e, struct err *err)
 	Elf64_Shdr first = {0};
 	if (e->nr_bytes < sizeof(eh))
 		return err_set(err, -ENOEXEC, "not an ELF image: %" PRIu64 " bytes", e->nr_bytes);
-	int rc = elf_read(e, &eh, sizeof(eh), 0, err);
-	if (rc)
-		return rc;
+	TRY(elf_read(e, &eh, sizeof(eh), 0, err));
 	if (memcmp(eh.e_ident, ELFMAG, SELFMAG))
 		return err_set(err, -ENOEXEC, "not an ELF image");
 	if (eh.e_ident[EI_CLASS] != ELFCLASS64 || eh.e_ident[EI_DATA] != ELFDATA2LSB)
@@ -225,9 +223,7 @@ static int open_image(struct elf **ret_e, int fd, uint8_t *mem, uint64_t n, stru
 	e->fd = fd;
 	e->mem = mem;
 	e->nr_bytes = n;
-	int rc = read_headers(e, err);
-	if (rc)
-		return rc;
+	TRY(read_headers(e, err));
 	*ret_e = TAKE(e);
 	return 0;
 }
@@ -360,11 +356,9 @@ static int read_section(const struct elf *e, const struct elf_section *s, struct
 			struct err *err)
 {
 	CLEANUP(elf_stream_free_p) struct elf_stream *stream = NULL;
-	int rc = elf_stream_open(&stream, e, s, err);
-	if (rc)
-		return rc;
+	TRY(elf_stream_open(&stream, e, s, err));
 	size_t n = (size_t)elf_stream_nr_bytes(stream);
-	rc = elf_stream_read(stream, buf_reserve(to, n), n, 0, err);
+	int rc = elf_stream_read(stream, buf_reserve(to, n), n, 0, err);
 	if (!rc)
 		rc = elf_stream_finish(stream, err);
 	if (!rc)
@@ -395,9 +389,7 @@ int elf_section_bytes(struct elf *e, const struct elf_section *s, struct sv *ret
 	ASSERT(s >= e->sections && s < e->sections + e->nr_sections);
 	struct cell *c = &e->cells[s - e->sections];
 	if (!c->is_read) {
-		int rc = elf_section_read(e, s, &c->bytes, err);
-		if (rc)
-			return rc;
+		TRY(elf_section_read(e, s, &c->bytes, err));
 	}
 	c->is_read = true;
 	*ret_bytes = c->bytes.p ? buf_sv(&c->bytes) : SV("");

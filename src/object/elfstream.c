@@ -30,9 +30,7 @@ static ssize_t stored(void *ctx, void *to, size_t n, struct err *err)
 {
 	struct elf_stream *s = ctx;
 	size_t nr = (size_t)MIN((uint64_t)n, s->file_end - s->file_at);
-	int rc = elf_read(s->elf, to, nr, s->file_at, err);
-	if (rc)
-		return rc;
+	TRY(elf_read(s->elf, to, nr, s->file_at, err));
 	s->file_at += nr;
 	return (ssize_t)nr;
 }
@@ -103,9 +101,7 @@ int elf_stream_open(struct elf_stream **ret_s, const struct elf *e, const struct
 		    struct err *err)
 {
 	struct packing packing;
-	int rc = read_packing(&packing, e, sec, err);
-	if (rc)
-		return rc;
+	TRY(read_packing(&packing, e, sec, err));
 	struct elf_stream *s CLEANUP(elf_stream_free_p) = xcalloc(1, sizeof(*s));
 	s->elf = e;
 	s->plain_at = sec->offset;
@@ -113,10 +109,9 @@ int elf_stream_open(struct elf_stream **ret_s, const struct elf *e, const struct
 	s->file_end = sec->offset + sec->nr_bytes;
 	s->nr_bytes = packing.nr_plain;
 	if (packing.kind != ZKIND_NONE)
-		rc = zio_reader_new(&s->reader, packing.kind, stored, s, err);
-	if (!rc)
-		*ret_s = TAKE(s);
-	return rc;
+		TRY(zio_reader_new(&s->reader, packing.kind, stored, s, err));
+	*ret_s = TAKE(s);
+	return 0;
 }
 
 void elf_stream_free(struct elf_stream *s)

@@ -56,9 +56,7 @@ int dynlinker_find(struct dynlinker *ret_d, int32_t pid, int mem_fd)
 	CLEANUP(buf_release) struct buf text = {0};
 	*ret_d = (struct dynlinker){0};
 	(void)snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
-	int rc = file_read(&text, path, AUXV_MAX, NULL);
-	if (rc)
-		return rc;
+	TRY(file_read(&text, path, AUXV_MAX, NULL));
 	uint64_t phdr = 0;
 	uint64_t nr_phdr = 0;
 	uint64_t bias;

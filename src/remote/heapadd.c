@@ -45,12 +45,10 @@ static int write_originals(struct heapinject *more, struct err *err)
 	size_t n = (more->nr_sites - more->first_site) * sizeof(uint64_t);
 	struct heap_data data = {0};
 	heapattach_originals(more, &data);
-	int rc = heapinject_write(more, at + offsetof(struct heap_data, original) + off,
-				  data.original + more->first_site, n, err);
-	if (!rc)
-		rc = heapinject_write(more, at + offsetof(struct heap_data, twin) + off,
-				      data.twin + more->first_site, n, err);
-	return rc;
+	TRY(heapinject_write(more, at + offsetof(struct heap_data, original) + off,
+			     data.original + more->first_site, n, err));
+	return heapinject_write(more, at + offsetof(struct heap_data, twin) + off,
+				data.twin + more->first_site, n, err);
 }
 
 static int patch(struct heapinject *more, const struct stub_code *c, struct err *err)
@@ -92,17 +90,15 @@ static void take_over(struct heapinject *h, struct heapinject *more)
 static int add(struct heapinject *h, struct heapinject *more, struct err *err)
 {
 	struct stub_code c = {0};
-	int rc = heapinject_look_at_threads(more, err);
-	if (!rc)
-		rc = heapspace_read(&more->space, h->pid, err);
-	if (rc)
-		return rc;
+	TRY(heapinject_look_at_threads(more, err));
+	TRY(heapspace_read(&more->space, h->pid, err));
 	heapstubs_plan(more);
 	heapstubs_place(more);
 	if (h->regions.n + more->regions.n > REGIONS_MAX)
 		return err_set(err, -ENOSPC, "too many libraries with allocators were loaded");
 	heapstubs_make(more, &c);
 	heapstubs_tell(more);
+	int rc = 0;
 	if (!more->info.nr_patched) /* none can be: nothing of it is mapped */
 		vec_clear(&more->regions);
 	else

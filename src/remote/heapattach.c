@@ -195,9 +195,7 @@ static int recover(struct heapinject *h, struct err *err)
 		return rc;
 	bool has_calls = h->mallctl && (h->hooks || h->backtrace);
 	CLEANUP(remote_close_p) struct remote *r = NULL;
-	rc = heapinject_open(h, &r, has_calls, err);
-	if (rc)
-		return rc;
+	TRY(heapinject_open(h, &r, has_calls, err));
 	if (has_calls) {
 		rc = heaphooks_remove(h, r, err);
 		if (!rc)
@@ -213,16 +211,12 @@ static int recover(struct heapinject *h, struct err *err)
 
 static int inspect(struct heapinject *h, struct err *err)
 {
-	int rc = heapspace_read(&h->space, h->pid, err);
-	if (rc)
-		return rc;
+	TRY(heapspace_read(&h->space, h->pid, err));
 	find_image(h);
 	vec_foreach(m, &h->space.maps) {
 		if (m->kind != HEAPSPACE_IS_STUBS || !m->is_exec || h->regions.n >= REGIONS_MAX)
 			continue;
-		rc = add_region(h, m, err);
-		if (rc)
-			return rc;
+		TRY(add_region(h, m, err));
 	}
 	return recover(h, err);
 }
@@ -373,8 +367,8 @@ static int one_syscall(struct remote *r, long nr, uint64_t a0, uint64_t a1, uint
 /* A name for memfd_create, in scratch memory. */
 static int put_name(struct remote *r, const char *name, uint64_t *ret_at, struct err *err)
 {
-	int rc = remote_scratch(r, strlen(name) + 1, ret_at, err);
-	return rc ? rc : remote_write(r, *ret_at, name, strlen(name) + 1, err);
+	TRY(remote_scratch(r, strlen(name) + 1, ret_at, err));
+	return remote_write(r, *ret_at, name, strlen(name) + 1, err);
 }
 
 /* Regions that are new come out of one file, which is complete before it is mapped. */
@@ -389,12 +383,9 @@ static int fill_stubs(struct heapinject *h, int fd, const struct stub_code *c, s
 					 .pid = h->pid};
 		if (g->is_new) {
 			uint64_t code_at = off + (stub_region_batch(g) - g->addr);
-			int rc = file_pwrite_all(fd, &head, sizeof(head), off, err);
-			if (!rc)
-				rc = file_pwrite_all(fd, c->p + at, stub_region_code_bytes(g),
-						     code_at, err);
-			if (rc)
-				return rc;
+			TRY(file_pwrite_all(fd, &head, sizeof(head), off, err));
+			TRY(file_pwrite_all(fd, c->p + at, stub_region_code_bytes(g), code_at,
+					    err));
 			off += stub_region_bytes(g->nr_stubs);
 		}
 		at += stub_region_code_bytes(g);
@@ -454,10 +445,8 @@ static int write_stubs(struct heapinject *h, const struct stub_code *c, struct e
 	size_t at = 0;
 	vec_foreach(g, &h->regions) {
 		if (!g->is_new) {
-			int rc = heapinject_write(h, stub_region_batch(g), c->p + at,
-						  stub_region_code_bytes(g), err);
-			if (rc)
-				return rc;
+			TRY(heapinject_write(h, stub_region_batch(g), c->p + at,
+					     stub_region_code_bytes(g), err));
 		}
 		at += stub_region_code_bytes(g);
 	}
@@ -475,9 +464,7 @@ static int make_files(struct heapinject *h, struct remote *r, int64_t theirs[FIL
 	size_t n = h->is_image_new ? FILE_NR : FILE_IMAGE;
 	for (size_t i = 0; i < n; i++) {
 		uint64_t at;
-		int rc = put_name(r, names[i], &at, err);
-		if (rc)
-			return rc;
+		TRY(put_name(r, names[i], &at, err));
 		ops[i] = (struct heapcode_op){.nr = SYS_memfd_create,
 					      .args = {at, MFD_CLOEXEC | MFD_ALLOW_SEALING}};
 	}
@@ -522,9 +509,7 @@ static int fill_files(struct heapinject *h, struct remote *r, const int64_t thei
 	if (fcntl(tables, F_ADD_SEALS,
 		  F_SEAL_SHRINK | F_SEAL_GROW | 0x10 /* F_SEAL_FUTURE_WRITE */ | F_SEAL_SEAL))
 		return err_sys(err, "cannot seal shared memory");
-	rc = check_size(tables, h->places.tables_bytes, err);
-	if (rc)
-		return rc;
+	TRY(check_size(tables, h->places.tables_bytes, err));
 	struct heap_shared *s = (struct heap_shared *)h->shared;
 	s->magic = HEAP_WIRE_MAGIC;
 	s->version = HEAP_WIRE_VERSION;
@@ -734,16 +719,13 @@ int heapattach_run(struct heapinject *h, struct err *err)
 {
 	uint64_t per_us = tsc_per_us();
 	int64_t theirs[FILE_NR] = {-1, -1, -1};
-	int rc = heapinject_look_at_threads(h, err);
-	if (!rc)
-		rc = inspect(h, err);
-	if (rc)
-		return rc;
+	TRY(heapinject_look_at_threads(h, err));
+	TRY(inspect(h, err));
 	if (h->tier == HEAP_TIER_PATCH)
 		heapstubs_plan(h);
 	heapstubs_place(h);
 	choose_sizes(h);
-	rc = choose_places(h, err);
+	int rc = choose_places(h, err);
 	if (!rc && h->is_local_new)
 		rc = heapspace_check_limit(&h->space, h->pid, bytes_of(&h->places), err);
 	if (rc)
@@ -756,16 +738,12 @@ int heapattach_run(struct heapinject *h, struct err *err)
 	if (h->tier == HEAP_TIER_PATCH && !h->info.nr_patched)
 		return err_set(err, -ENOTSUP, "no function of pid %d can be patched: %s", h->pid,
 			       h->unpatched ? h->unpatched : "none was found");
-	rc = check_all(h, err);
-	if (rc)
-		return rc;
+	TRY(check_all(h, err));
 	if (!h->regions.n)
 		return err_set(err, -ENOMEM, "no address space left in pid %d", h->pid);
 
 	struct remote *r = NULL;
-	rc = heapinject_open(h, &r, h->tier != HEAP_TIER_PATCH, err);
-	if (rc)
-		return rc;
+	TRY(heapinject_open(h, &r, h->tier != HEAP_TIER_PATCH, err));
 	/* From here on it cannot execute another program without our knowing. */
 	uint64_t image = h->spec->plan->image;
 	if (image && proc_image(h->pid) != image)

@@ -75,10 +75,8 @@ int heapinject_open(struct heapinject *h, struct remote **ret_r, bool is_call, s
 		options.avoid = h->avoid.p;
 		options.nr_avoid = h->avoid.n;
 	}
-	int rc = h->is_held ? remote_adopt(ret_r, h->pid, h->pid, &options, err)
-			    : remote_open(ret_r, h->pid, &options, err);
-	if (rc)
-		return rc;
+	TRY(h->is_held ? remote_adopt(ret_r, h->pid, h->pid, &options, err)
+		       : remote_open(ret_r, h->pid, &options, err));
 	h->has_filter = remote_has_filter(*ret_r);
 	h->tid_off = find_tid_offset(h, *ret_r);
 	return 0;
@@ -214,9 +212,7 @@ bool heapinject_may_call(const struct heapinject *h)
 int heapinject_stop(struct heapinject *h, struct err *err)
 {
 	h->is_held = false;
-	int rc = set_active(h, 0, err);
-	if (rc)
-		return rc;
+	TRY(set_active(h, 0, err));
 	/* Every thread that runs has passed a barrier after this: it sees the switch. */
 	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
 		(void)nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
@@ -253,10 +249,8 @@ static int drop_shared(struct heapinject *h, struct remote *r, struct err *err)
 static int take_out(struct heapinject *h, struct err *err)
 {
 	struct remote *r = NULL;
-	int rc = heapinject_open(h, &r, h->tier != HEAP_TIER_PATCH, err);
-	if (rc)
-		return rc;
-	rc = heaphooks_remove(h, r, err);
+	TRY(heapinject_open(h, &r, h->tier != HEAP_TIER_PATCH, err));
+	int rc = heaphooks_remove(h, r, err);
 	if (!rc)
 		rc = heaphooks_backtrace(h, r, false, err);
 	if (!rc)

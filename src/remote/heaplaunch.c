@@ -240,9 +240,7 @@ static void step_over(struct heaplaunch *l, struct point *p)
 
 int heaplaunch_open(struct heaplaunch **ret_l, int32_t pid, struct err *err)
 {
-	int rc = tracee_seize(pid, pid, PTRACE_O_TRACEEXEC, err);
-	if (rc)
-		return rc;
+	TRY(tracee_seize(pid, pid, PTRACE_O_TRACEEXEC, err));
 	struct heaplaunch *l = xcalloc(1, sizeof(*l));
 	l->pid = pid;
 	l->mem_fd = -1;

@@ -88,9 +88,7 @@ static int add_store(struct heapinject *h, struct stores *s, const struct text_p
 static int store_by_mem(struct heapinject *h, const struct stores *s, struct err *err)
 {
 	for (size_t i = 0; i < s->v.n; i++) {
-		int rc = heapinject_write(h, s->v.p[i].word, &s->v.p[i].value, 8, err);
-		if (rc)
-			return rc;
+		TRY(heapinject_write(h, s->v.p[i].word, &s->v.p[i].value, 8, err));
 	}
 	return 0;
 }
@@ -261,14 +259,10 @@ static int restore_gaps(struct heapinject *h, struct err *err)
 			if (!p->has_gap || heapinject_read(h, p->gap, now, 5) ||
 			    memcmp(now, p->gap_new, 5))
 				continue;
-			int rc = heapinject_write(h, p->gap, p->gap_old, 5, err);
-			if (rc)
-				return rc;
+			TRY(heapinject_write(h, p->gap, p->gap_old, 5, err));
 		}
 		vec_clear(&g->patches);
-		int rc = write_head(h, g, err);
-		if (rc)
-			return rc;
+		TRY(write_head(h, g, err));
 	}
 	return 0;
 }

@@ -68,9 +68,7 @@ static int ctl(struct jemalloc *j, const char *name, void *old, size_t nr_old, c
 	memcpy(s.name, name, n + 1);
 	if (new)
 		memcpy(s.new_value, new, nr_new);
-	int rc = remote_write(j->r, j->at, &s, offsetof(struct scratch, path), err);
-	if (rc)
-		return rc;
+	TRY(remote_write(j->r, j->at, &s, offsetof(struct scratch, path), err));
 	const uint64_t args[REMOTE_ARGS_MAX] = {
 		j->at + offsetof(struct scratch, name),
 		old ? j->at + offsetof(struct scratch, old_value) : 0,
@@ -79,15 +77,13 @@ static int ctl(struct jemalloc *j, const char *name, void *old, size_t nr_old, c
 		new ? nr_new : 0,
 	};
 	uint64_t answer = 0;
-	rc = remote_call(j->r, j->mallctl, args, &answer, err);
+	int rc = remote_call(j->r, j->mallctl, args, &answer, err);
 	if (rc)
 		return err_wrap(err, "asking jemalloc for '%s'", name);
 	rc = answer_to_err((int)(uint32_t)answer, name, err);
 	if (rc || !old)
 		return rc;
-	rc = remote_read(j->r, j->at, &s, offsetof(struct scratch, new_value), err);
-	if (rc)
-		return rc;
+	TRY(remote_read(j->r, j->at, &s, offsetof(struct scratch, new_value), err));
 	if (s.old_bytes != nr_old)
 		return err_set(err, -EPROTO, "'%s' has %" PRIu64 " bytes, %zu expected", name,
 			       s.old_bytes, nr_old);
@@ -125,9 +121,7 @@ static int read_str(struct jemalloc *j, uint64_t addr, struct buf *to, struct er
 	for (size_t n = 0; n < STR_BYTES_MAX;) {
 		char part[64];
 		size_t want = MIN(sizeof(part), 4096 - (size_t)((addr + n) & 4095));
-		int rc = remote_read(j->r, addr + n, part, want, err);
-		if (rc)
-			return rc;
+		TRY(remote_read(j->r, addr + n, part, want, err));
 		size_t len = strnlen(part, want);
 		buf_add(to, part, len);
 		if (len < want)
@@ -181,9 +175,7 @@ static bool is_version(const char *s)
 static int verify(struct jemalloc *j, struct err *err)
 {
 	CLEANUP(buf_release) struct buf text = {0};
-	int rc = jemalloc_read_str(j, "version", &text, err);
-	if (rc)
-		return rc;
+	TRY(jemalloc_read_str(j, "version", &text, err));
 	if (!is_version(buf_str(&text)))
 		return err_set(err, -ENOTSUP, "what was taken for jemalloc's mallctl is not");
 	j->version = buf_detach(&text);
@@ -285,11 +277,9 @@ static int make_memory(struct jemalloc *j, int64_t *ret_fd, struct err *err)
 {
 	static const char name[] = "assay-heap-dump";
 	uint64_t at = j->at + offsetof(struct scratch, path);
-	int rc = remote_write(j->r, at, name, sizeof(name), err);
-	if (rc)
-		return rc;
+	TRY(remote_write(j->r, at, name, sizeof(name), err));
 	uint64_t args[REMOTE_ARGS_MAX] = {at, MFD_CLOEXEC | MFD_NOEXEC_SEAL};
-	rc = remote_syscall(j->r, SYS_memfd_create, args, ret_fd, err);
+	int rc = remote_syscall(j->r, SYS_memfd_create, args, ret_fd, err);
 	if (!rc && *ret_fd == -EINVAL) { /* a kernel before 6.3 */
 		args[1] = MFD_CLOEXEC;
 		rc = remote_syscall(j->r, SYS_memfd_create, args, ret_fd, err);
@@ -318,11 +308,9 @@ static int dump_into(struct jemalloc *j, int fd, struct err *err)
 int jemalloc_dump(struct jemalloc *j, int *ret_fd, struct err *err)
 {
 	int64_t there = -1;
-	int rc = make_memory(j, &there, err);
-	if (rc)
-		return rc;
+	TRY(make_memory(j, &there, err));
 	int fd CLEANUP(close_p) = -1;
-	rc = dump_into(j, (int)there, err);
+	int rc = dump_into(j, (int)there, err);
 	if (!rc)
 		rc = remote_get_fd(j->r, (int)there, &fd, err);
 	const uint64_t args[REMOTE_ARGS_MAX] = {(uint64_t)there};

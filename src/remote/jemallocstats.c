@@ -50,8 +50,8 @@ static int ask_size(struct asker *a, uint64_t *ret, struct err *err, const char 
 	va_start(ap, fmt);
 	char *name CLEANUP(free_p) = xvasprintf(fmt, ap);
 	va_end(ap);
-	int rc = borrow(a, err);
-	return rc ? rc : jemalloc_read_size(a->j, name, ret, err);
+	TRY(borrow(a, err));
+	return jemalloc_read_size(a->j, name, ret, err);
 }
 
 static int ask_u32(struct asker *a, uint32_t *ret, struct err *err, const char *fmt, ...)
@@ -62,8 +62,8 @@ static int ask_u32(struct asker *a, uint32_t *ret, struct err *err, const char *
 	va_start(ap, fmt);
 	char *name CLEANUP(free_p) = xvasprintf(fmt, ap);
 	va_end(ap);
-	int rc = borrow(a, err);
-	return rc ? rc : jemalloc_read_u32(a->j, name, ret, err);
+	TRY(borrow(a, err));
+	return jemalloc_read_u32(a->j, name, ret, err);
 }
 
 #define ALL "stats.arenas.4096." /* MALLCTL_ARENAS_ALL */
@@ -90,9 +90,7 @@ static int ask_totals(struct asker *a, struct err *err)
 		{"arenas.page", &s->page_bytes},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(totals); i++) {
-		int rc = ask_size(a, totals[i].to, err, "%s", totals[i].name);
-		if (rc)
-			return rc;
+		TRY(ask_size(a, totals[i].to, err, "%s", totals[i].name));
 	}
 	uint64_t dirty = 0;
 	uint64_t muzzy = 0;
@@ -182,23 +180,18 @@ static int ask_large(struct asker *a, struct err *err)
 static int ask_all(struct asker *a, struct err *err)
 {
 	uint64_t epoch = 1;
-	int rc = borrow(a, err);
-	if (rc)
-		return rc;
+	TRY(borrow(a, err));
 	a->to->version = xstrdup(jemalloc_version(a->j));
-	rc = jemalloc_read_bool(a->j, "config.stats", &a->to->has_stats, err);
+	int rc = jemalloc_read_bool(a->j, "config.stats", &a->to->has_stats, err);
 	if (!rc)
 		rc = ask_options(a, err);
 	if (rc || !a->to->has_stats)
 		return rc;
-	rc = borrow(a, err);
-	if (!rc)
-		rc = jemalloc_write(a->j, "epoch", &epoch, sizeof(epoch), err);
-	if (!rc)
-		rc = ask_totals(a, err);
-	if (!rc)
-		rc = ask_bins(a, err);
-	return rc ? rc : ask_large(a, err);
+	TRY(borrow(a, err));
+	TRY(jemalloc_write(a->j, "epoch", &epoch, sizeof(epoch), err));
+	TRY(ask_totals(a, err));
+	TRY(ask_bins(a, err));
+	return ask_large(a, err);
 }
 
 int jemalloc_stats_read(struct jemalloc_stats *ret_s, int32_t pid, const struct heap_plan *plan,

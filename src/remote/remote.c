@@ -88,11 +88,9 @@ int remote_open(struct remote **ret_r, int32_t pid, const struct remote_options 
 		struct err *err)
 {
 	struct remote *r = NULL;
-	int rc = prepare(&r, pid, options, err);
-	if (rc)
-		return rc;
+	TRY(prepare(&r, pid, options, err));
 	host_urgent_begin(&r->urgency);
-	rc = remote_pick(r, err);
+	int rc = remote_pick(r, err);
 	if (rc) {
 		remote_destroy(r);
 		return rc;
@@ -106,16 +104,14 @@ int remote_adopt(struct remote **ret_r, int32_t pid, int32_t tid,
 {
 	struct remote *r = NULL;
 	struct tracee_facts facts = {0};
-	int rc = prepare(&r, pid, options, err);
-	if (rc)
-		return rc;
+	TRY(prepare(&r, pid, options, err));
 	r->tid = tid;
 	r->is_adopted = true;
 	r->is_child = tid == pid && tracee_is_child(pid);
 	host_urgent_begin(&r->urgency);
 	host_urgent_lend(&r->urgency, tid);
 	r->stopped_at_ns = clock_mono_ns();
-	rc = tracee_facts(pid, tid, &facts);
+	int rc = tracee_facts(pid, tid, &facts);
 	r->ignored = facts.ignored;
 	r->has_filter = facts.seccomp != 0;
 	if (!rc)

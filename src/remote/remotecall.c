@@ -71,9 +71,7 @@ int remote_run(struct remote *r, int request, uint64_t deadline_ns, struct trace
 	for (;;) {
 		if (ptrace(request, r->tid, 0, 0))
 			return errno == ESRCH ? -ESRCH : -errno;
-		int rc = tracee_wait(r->tid, r->is_child, deadline_ns, ret_s);
-		if (rc)
-			return rc;
+		TRY(tracee_wait(r->tid, r->is_child, deadline_ns, ret_s));
 		if (ret_s->event == PTRACE_EVENT_STOP)
 			continue; /* the process is being stopped, or continued: not our thread */
 		if (ret_s->signal == (SIGTRAP | 0x80) || is_from_instruction(r->tid, ret_s->signal))
@@ -108,9 +106,7 @@ static int step_quietly(struct remote *r, struct user_regs_struct *regs, struct 
 		return remote_fail(r, -errno, "make a system call", err);
 	for (int i = 0; i < 2; i++) { /* its entry, its exit */
 		r->is_at_syscall = true;
-		int rc = run_or_abandon(r, PTRACE_SYSCALL, "make a system call", &s, regs, err);
-		if (rc)
-			return rc;
+		TRY(run_or_abandon(r, PTRACE_SYSCALL, "make a system call", &s, regs, err));
 	}
 	return 0;
 }
@@ -129,9 +125,7 @@ int remote_syscall(struct remote *r, long nr, const uint64_t args[REMOTE_ARGS_MA
 		return err_hint(err, "run assay with CAP_SYS_ADMIN (sudo, on the host): then the "
 				     "filter can be suspended for the call");
 	}
-	int rc = remote_find_syscall(r, err);
-	if (rc)
-		return rc;
+	TRY(remote_find_syscall(r, err));
 	struct user_regs_struct regs = r->saved;
 	regs.rax = (unsigned long long)nr;
 	regs.rdi = args[0];
@@ -143,7 +137,7 @@ int remote_syscall(struct remote *r, long nr, const uint64_t args[REMOTE_ARGS_MA
 	regs.rip = r->syscall_insn;
 	regs.orig_rax = ~0ull;
 	regs.eflags &= ~(unsigned long long)(FLAG_TF | FLAG_DF | FLAG_AC);
-	rc = tracee_set_regs(r->tid, &regs);
+	int rc = tracee_set_regs(r->tid, &regs);
 	if (rc)
 		return remote_fail(r, rc, "make a system call", err);
 	if (r->ignored & BIT(SIGTRAP))
@@ -193,9 +187,7 @@ static int map_area(struct remote *r, struct err *err)
 	uint64_t args[REMOTE_ARGS_MAX] = {
 		0, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, ~0ull, 0};
 	int64_t got = 0;
-	int rc = remote_syscall(r, SYS_mmap, args, &got, err);
-	if (rc)
-		return rc;
+	TRY(remote_syscall(r, SYS_mmap, args, &got, err));
 	if (got < 0 && got > -4096)
 		return remote_fail(r, (int)got, "map memory", err);
 	r->area = (uint64_t)got;
@@ -215,9 +207,7 @@ int remote_drop_area(struct remote *r)
 
 int remote_scratch(struct remote *r, size_t nr_bytes, uint64_t *ret_addr, struct err *err)
 {
-	int rc = map_area(r, err);
-	if (rc)
-		return rc;
+	TRY(map_area(r, err));
 	nr_bytes = (nr_bytes + 63) & ~(size_t)63;
 	if (nr_bytes > r->scratch_end - r->scratch)
 		return err_set(err, -ENOMEM, "no scratch memory left in pid %d", r->pid);
@@ -232,18 +222,14 @@ int remote_call(struct remote *r, uint64_t function, const uint64_t args[REMOTE_
 	struct tracee_stop s;
 	if (r->is_gone)
 		return remote_fail(r, -ESRCH, "call a function", err);
-	int rc = map_area(r, err);
-	if (rc)
-		return rc;
-	rc = save_xstate(r);
+	TRY(map_area(r, err));
+	int rc = save_xstate(r);
 	if (rc)
 		return remote_fail(r, rc, "save the state of a thread", err);
 	struct user_regs_struct regs = r->saved;
 	uint64_t back = RETURN_ADDR;
 	regs.rsp = (r->stack & ~15ull) - 8; /* as behind a call */
-	rc = remote_write(r, regs.rsp, &back, sizeof(back), err);
-	if (rc)
-		return rc;
+	TRY(remote_write(r, regs.rsp, &back, sizeof(back), err));
 	regs.rdi = args[0];
 	regs.rsi = args[1];
 	regs.rdx = args[2];
@@ -258,9 +244,7 @@ int remote_call(struct remote *r, uint64_t function, const uint64_t args[REMOTE_
 	rc = tracee_set_regs(r->tid, &regs);
 	if (rc)
 		return remote_fail(r, rc, "call a function", err);
-	rc = run_or_abandon(r, PTRACE_CONT, "call a function", &s, &regs, err);
-	if (rc)
-		return rc;
+	TRY(run_or_abandon(r, PTRACE_CONT, "call a function", &s, &regs, err));
 	if (s.signal != SIGSEGV || regs.rip != RETURN_ADDR)
 		return err_set(err, -EFAULT,
 			       "a function called in pid %d failed at 0x%llx by signal %d", r->pid,
@@ -310,9 +294,7 @@ int remote_find_syscall(struct remote *r, struct err *err)
 	if (r->syscall_insn)
 		return 0;
 	CLEANUP(code_release) struct code c = {0};
-	int rc = proc_maps(r->pid, add_code, &c, err);
-	if (rc)
-		return rc;
+	TRY(proc_maps(r->pid, add_code, &c, err));
 	if (c.vdso.start)
 		r->syscall_insn = find_in(r, &c.vdso);
 	/* The C library is mapped last among binaries; the program itself may be large. */

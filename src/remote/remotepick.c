@@ -243,9 +243,7 @@ int remote_take(struct remote *r, bool is_strict)
 	if (r->avoid.n && is_strict && !is_stack_safe(r, r->saved.rsp))
 		return -EAGAIN;
 	abort_sequence(r);
-	int rc = remote_block_signals(r);
-	if (rc)
-		return rc;
+	TRY(remote_block_signals(r));
 	r->is_stopped = true;
 	return 0;
 }
@@ -325,10 +323,8 @@ int remote_pick(struct remote *r, struct err *err)
 		CLEANUP(candidates_release) struct candidates c = {0};
 		uint64_t spent_ns = clock_mono_ns() - start_ns;
 		bool is_strict = spent_ns < r->timeout_ns / 2;
-		int rc = find_candidates(r, &c, is_strict, err);
-		if (rc)
-			return rc;
-		rc = try_all(r, &c, is_strict, start_ns + r->timeout_ns, err);
+		TRY(find_candidates(r, &c, is_strict, err));
+		int rc = try_all(r, &c, is_strict, start_ns + r->timeout_ns, err);
 		if (rc != -EAGAIN)
 			return rc;
 		if (kill(r->pid, 0) && errno == ESRCH)

@@ -243,9 +243,7 @@ int tracee_halt(int32_t tid, bool is_child, uint64_t deadline_ns, struct user_re
 	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0))
 		return -errno;
 	for (;;) {
-		int rc = tracee_wait(tid, is_child, deadline_ns, &s);
-		if (rc)
-			return rc;
+		TRY(tracee_wait(tid, is_child, deadline_ns, &s));
 		if (s.event == PTRACE_EVENT_STOP)
 			break;
 		/* A signal was first: it is delivered as if we were not there. */

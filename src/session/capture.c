@@ -359,9 +359,9 @@ static int take_event(void *ctx, const struct event *ev, struct err *err)
 	/* While the other sources were started; the capture's first second begins with them. */
 	if (ev->kind == EVENT_SAMPLE && ev->time_ns < c->start_ns)
 		return 0;
-	int rc = ev->kind == EVENT_TALLY ? introduce(c, ev, err)
-					 : sources_saw(&c->sources, ev, &c->builder_sink, err);
-	return rc ? rc : c->builder_sink.event(c->builder_sink.ctx, ev, err);
+	TRY(ev->kind == EVENT_TALLY ? introduce(c, ev, err)
+				    : sources_saw(&c->sources, ev, &c->builder_sink, err));
+	return c->builder_sink.event(c->builder_sink.ctx, ev, err);
 }
 
 static void set_up_profile(struct capture *c)
@@ -396,16 +396,12 @@ static int prepare(struct capture *c, struct capture_result *r, struct err *err)
 	const struct capture_options *o = c->options;
 	set_up_profile(c);
 	if (o->command) {
-		int rc = spawn_open(&c->child, o->command, err);
-		if (rc)
-			return rc;
+		TRY(spawn_open(&c->child, o->command, err));
 		c->has_child = true;
 	}
 	host_raise_priority(); /* the command was forked before and keeps its own */
-	int rc = open_sources(c, r, err);
-	rc = rc ? rc : open_sampler(c, err);
-	if (rc)
-		return rc;
+	TRY(open_sources(c, r, err));
+	TRY(open_sampler(c, err));
 	r->has_engine = c->engine != NULL;
 	if (!growlater_is_possible(o))          /* that loads programs when it comes to it */
 		host_keep_caps(HOST_CAPTURING); /* growing events, which are open, needs PERFMON */
@@ -488,8 +484,8 @@ static int open_gate(struct capture *c, struct err *err)
 	const struct capture_options *o = c->options;
 	if (!c->has_child)
 		return 0;
-	int rc = o->gate ? o->gate->put(o->gate->ctx, c->child.pid, err) : 0;
-	return rc ? rc : spawn_release_gate(&c->child, o->command[0], err);
+	TRY(o->gate ? o->gate->put(o->gate->ctx, c->child.pid, err) : 0);
+	return spawn_release_gate(&c->child, o->command[0], err);
 }
 
 static void look_at_gate(const struct capture *c)
@@ -595,9 +591,7 @@ static int pump(struct capture *c, enum capture_end *ret_end, struct err *err)
 		(void)poll(c->fds.p, (nfds_t)c->fds.n, (int)MIN(left_ms, (uint64_t)wait_ms));
 		stop_drain();
 		now = clock_mono_ns();
-		int rc = drain(c, now, err);
-		if (rc)
-			return rc;
+		TRY(drain(c, now, err));
 		now = clock_mono_ns();
 		if (now >= c->next_name_ns) {
 			namer_submit(c->namer);

@@ -265,21 +265,17 @@ int dumpset_select(struct dumpset *ret_set, const char *const *operands, size_t 
 	CLEANUP(dumpset_release) struct dumpset set = {0};
 	struct choice c = {0};
 	bool is_named_singly = true;
-	int rc = parse_choice(selection, &c, err);
-	if (rc)
-		return rc;
+	TRY(parse_choice(selection, &c, err));
 	for (size_t i = 0; i < nr; i++) {
 		if (is_dir(operands[i])) {
-			rc = add_dir(&set, operands[i], err);
+			TRY(add_dir(&set, operands[i], err));
 			is_named_singly = false;
 		} else if (is_pattern(operands[i])) {
 			add_pattern(&set, operands[i]);
 			is_named_singly = false;
 		} else {
-			rc = add_named(&set, operands[i], err);
+			TRY(add_named(&set, operands[i], err));
 		}
-		if (rc)
-			return rc;
 	}
 	if (!set.files.n) {
 		err_set(err, -ENOENT, "no dumps (files named *" SUFFIX ") in '%s'%s", operands[0],
@@ -436,9 +432,7 @@ static int read_process(struct profile **ret_p, const struct dumpset *set, size_
 	uint64_t time_ns = START_NS;
 	for (size_t i = first; i < end; i++) {
 		CLEANUP(profile_free_p) struct profile *p = NULL;
-		int rc = read(ctx, &p, set->files.p[i].path, err);
-		if (rc)
-			return rc;
+		TRY(read(ctx, &p, set->files.p[i].path, err));
 		/* by their dates, but always one after the other */
 		int64_t since = set->files.p[i].written_ns - set->files.p[first].written_ns;
 		if (i > first)
@@ -472,9 +466,7 @@ int dumpset_read_all(struct profile **ret_p, const struct dumpset *set, dumpset_
 		       !strcmp(set->files.p[end].process, set->files.p[i].process))
 			end++;
 		CLEANUP(profile_free_p) struct profile *p = NULL;
-		int rc = read_process(&p, set, i, end, read, ctx, &last_ns, err);
-		if (rc)
-			return rc;
+		TRY(read_process(&p, set, i, end, read, ctx, &last_ns, err));
 		if (all)
 			profile_merge(all, p);
 		else

@@ -57,13 +57,11 @@ static int read_whole(struct input *in, struct err *err)
 {
 	if (in->fd < 0)
 		return 0;
-	int rc = file_read_fd(&in->head, in->fd, FILE_LIMIT, err);
-	if (rc)
-		return rc;
+	TRY(file_read_fd(&in->head, in->fd, FILE_LIMIT, err));
 	enum zkind kind = zio_sniff(in->head.p, in->head.n);
 	if (kind != ZKIND_NONE) {
 		CLEANUP(buf_release) struct buf plain = {0};
-		rc = zio_decompress(&plain, kind, in->head.p, in->head.n, FILE_LIMIT, err);
+		int rc = zio_decompress(&plain, kind, in->head.p, in->head.n, FILE_LIMIT, err);
 		if (rc && (rc != -ENODATA || !plain.n))
 			return rc;
 		err_clear(err); /* a truncated stream still gives what it holds */
@@ -140,11 +138,8 @@ static int load_recording(struct profile **ret_p, const char *path, struct input
 	bool is_file = in->fd > STDIN_FILENO && !fstat(in->fd, &st) && S_ISREG(st.st_mode);
 	struct assayfile_pos pos;
 	CLEANUP(profile_free_p) struct profile *p = NULL;
-	int rc = read_whole(in, err);
-	if (!rc)
-		rc = assayfile_read_at(&p, &pos, in->head.p, in->head.n, err);
-	if (rc)
-		return rc;
+	TRY(read_whole(in, err));
+	TRY(assayfile_read_at(&p, &pos, in->head.p, in->head.n, err));
 	/* Options that leave things out are for this reading only. */
 	bool is_plain = !options->demangle_flags && !options->symbolizer_flags;
 	if (load_names(p, options) && is_file && is_plain)
@@ -160,8 +155,8 @@ static int load_events(struct profile **ret_p, struct input *in, const struct lo
 {
 	if (in->is_seekable && lseek(in->fd, 0, SEEK_SET) == 0)
 		return load_perfdata_fd(ret_p, in->fd, options, err);
-	int rc = read_whole(in, err);
-	return rc ? rc : load_perfdata(ret_p, in->head.p, in->head.n, options, err);
+	TRY(read_whole(in, err));
+	return load_perfdata(ret_p, in->head.p, in->head.n, options, err);
 }
 
 static int load_stacks(struct profile **ret_p, const char *path, struct input *in,
@@ -181,9 +176,7 @@ static int load_stacks(struct profile **ret_p, const char *path, struct input *i
 	struct jemallocheap_name name;
 	if (jemallocheap_parse_name(sv_from_str(path), &name))
 		options.jemallocheap.pid = name.pid;
-	int rc = f->read(p, &input, &options, err);
-	if (rc)
-		return rc;
+	TRY(f->read(p, &input, &options, err));
 	if (f->flags & FORMAT_NEEDS_NAMES)
 		(void)load_dump_names(p, load, in->written_ns); /* without names it is shown, too */
 	*ret_p = TAKE(p);
@@ -196,9 +189,8 @@ static int load_unsealed(struct profile **ret_p, const char *path,
 	/* From here on foreign bytes are parsed: with no more rights than that takes. */
 	host_keep_caps(HOST_NAMING);
 	CLEANUP(input_release) struct input in = {.fd = -1};
-	int rc = input_open(&in, path, err);
-	if (rc)
-		return rc;
+	TRY(input_open(&in, path, err));
+	int rc;
 	if (assayfile_sniff(in.head.p, in.head.n))
 		rc = load_recording(ret_p, path, &in, options, err);
 	else if (perfdata_is(in.head.p, in.head.n))
@@ -244,9 +236,7 @@ static int load_each(struct profile **ret_p, const char *const *paths, size_t nr
 	CLEANUP(profile_free_p) struct profile *all = NULL;
 	for (size_t i = 0; i < nr; i++) {
 		CLEANUP(profile_free_p) struct profile *p = NULL;
-		int rc = load_unsealed(&p, paths[i], options, err);
-		if (rc)
-			return rc;
+		TRY(load_unsealed(&p, paths[i], options, err));
 		if (all)
 			profile_merge(all, p);
 		else
@@ -267,10 +257,8 @@ int load_profiles(struct profile **ret_p, const char *const *paths, size_t nr,
 				       "'%s' is no dump, and no folder or pattern of some: "
 				       "--dumps makes no sense",
 				       paths[i]);
-	int rc = are_dumps(paths, nr) ? load_dumps(&p, paths, nr, options, err)
-				      : load_each(&p, paths, nr, options, err);
-	if (rc)
-		return rc;
+	TRY(are_dumps(paths, nr) ? load_dumps(&p, paths, nr, options, err)
+				 : load_each(&p, paths, nr, options, err));
 	profile_seal(p);
 	*ret_p = p;
 	return 0;

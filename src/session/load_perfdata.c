@@ -96,9 +96,7 @@ static int load(struct profile **ret_p, read_fn read_events, const void *from,
 	CLEANUP(loading_release)
 	struct loading l = {.p = p, .builder = builder, .sink = builder_sink(builder)};
 	struct event_sink sink = {on_event, &l};
-	int rc = read_events(from, &sink, &l.info, err);
-	if (rc)
-		return rc;
+	TRY(read_events(from, &sink, &l.info, err));
 	struct utsname here;
 	files.is_this_kernel =
 		!uname(&here) && l.info.os_release && !strcmp(here.release, l.info.os_release);

@@ -133,9 +133,7 @@ int markbox_open(struct markbox **ret_m, struct err *err)
 	uint32_t uid = geteuid();
 	int fd;
 	buf_addf(&name, NAME_PREFIX "%u/%d", uid, getpid());
-	int rc = open_socket(&fd, buf_sv(&name), err);
-	if (rc)
-		return rc;
+	TRY(open_socket(&fd, buf_sv(&name), err));
 	struct markbox *m = xcalloc(1, sizeof(*m));
 	*m = (struct markbox){fd, uid, invoking_uid(uid)};
 	*ret_m = m;
@@ -190,9 +188,7 @@ int markbox_drain(struct markbox *m, uint64_t start_ns, markbox_has_pid_fn has_p
 		bool is_ours = !msg.nr_pids;
 		for (uint32_t k = 0; !is_ours && k < msg.nr_pids; k++)
 			is_ours = has_pid(ctx, msg.pids[k]);
-		int rc = is_ours ? take(&msg, start_ns, sink, err) : 0;
-		if (rc)
-			return rc;
+		TRY(is_ours ? take(&msg, start_ns, sink, err) : 0);
 		struct mark_reply reply = {ANSWER_MAGIC, is_ours};
 		(void)sendto(m->fd, &reply, sizeof(reply), MSG_DONTWAIT | MSG_NOSIGNAL,
 			     (const struct sockaddr *)&d.from, d.nr_from); /* it may have left */

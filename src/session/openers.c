@@ -89,10 +89,8 @@ static int live_open(void *ctx, int32_t pid, const struct event_map *map)
 {
 	(void)ctx;
 	struct mapped_file f;
-	int rc = host_open_mapped(&f, pid, map->start, map->start + map->len, map->path,
-				  map->dev_major, map->dev_minor, map->inode);
-	if (rc)
-		return rc;
+	TRY(host_open_mapped(&f, pid, map->start, map->start + map->len, map->path, map->dev_major,
+			     map->dev_minor, map->inode));
 	/* Without a build-id to compare, only the inode tells that this is the mapped file. */
 	if (!f.is_exact && !map->nr_build_id && map->inode) {
 		struct stat st;

@@ -105,9 +105,7 @@ struct io_kind {
 static int io_kind_open(void **ret_s, const struct source_env *env, struct err *err)
 {
 	struct io_source *io = NULL;
-	int rc = io_open(&io, env->engine, env->options->io_parts, err);
-	if (rc)
-		return rc;
+	TRY(io_open(&io, env->engine, env->options->io_parts, err));
 	const struct target *t = env->options->target;
 	struct io_kind *k = xcalloc(1, sizeof(*k));
 	k->io = io;
@@ -399,9 +397,7 @@ struct spans_kind {
 static int spans_kind_open(void **ret_s, const struct source_env *env, struct err *err)
 {
 	struct spans *spans = NULL;
-	int rc = spans_open(&spans, env->engine, env->options->spans, err);
-	if (rc)
-		return rc;
+	TRY(spans_open(&spans, env->engine, env->options->spans, err));
 	struct spans_kind *k = xcalloc(1, sizeof(*k));
 	*k = (struct spans_kind){spans, env->options->spans};
 	*ret_s = k;

@@ -31,9 +31,7 @@ int sources_open(struct sources *s, const struct source_env *env, struct err *er
 		if (!is_wanted(kind, env) || (kind->needs_engine && !env->engine))
 			continue;
 		struct source one = {.kind = kind};
-		int rc = kind->open(&one.self, &s->env, err);
-		if (rc)
-			return rc;
+		TRY(kind->open(&one.self, &s->env, err));
 		vec_push(&s->list, one);
 	}
 	return 0;

@@ -133,11 +133,9 @@ static int place_new(struct store_place *ret, int *ret_fd, const char *base, con
 	clock_add_stamp(&stem, wall_ns);
 
 	CLEANUP(close_p) int base_fd = -1;
-	int rc = open_dir(&base_fd, AT_FDCWD, base, err);
-	if (rc)
-		return rc;
+	TRY(open_dir(&base_fd, AT_FDCWD, base, err));
 	struct store_place p = {.dirfd = -1};
-	rc = open_dir(&p.dirfd, base_fd, buf_str(&dir), err);
+	int rc = open_dir(&p.dirfd, base_fd, buf_str(&dir), err);
 	if (!rc)
 		rc = create_unique(&p, ret_fd, buf_str(&stem), suffix, err);
 	if (rc) {

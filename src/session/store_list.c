@@ -195,9 +195,7 @@ const struct store_entry *store_newest(const struct store_list *l, const char *k
 int store_newest_path(char **ret_path, const char *base, const char *kind, struct err *err)
 {
 	CLEANUP(store_list_release) struct store_list l = {0};
-	int rc = store_list_read(&l, base, err);
-	if (rc)
-		return rc;
+	TRY(store_list_read(&l, base, err));
 	const struct store_entry *e = store_newest(&l, kind);
 	if (!e) {
 		err_set(err, -ENOENT, "no recording below '%s'", base ? base : STORE_BASE);

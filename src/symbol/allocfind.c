@@ -123,11 +123,8 @@ static int take_symbols(struct finder *f, struct elf *e, uint32_t type, struct e
 			continue;
 		CLEANUP(buf_release) struct buf bytes = {0};
 		struct sv names;
-		int rc = elf_section_read(e, &s[i], &bytes, err);
-		if (!rc)
-			rc = elf_section_bytes(e, &s[s[i].link], &names, err);
-		if (rc)
-			return rc;
+		TRY(elf_section_read(e, &s[i], &bytes, err));
+		TRY(elf_section_bytes(e, &s[s[i].link], &names, err));
 		for (size_t at = 0; at + sizeof(Elf64_Sym) <= bytes.n; at += sizeof(Elf64_Sym)) {
 			Elf64_Sym symbol;
 			memcpy(&symbol, bytes.p + at, sizeof(symbol));

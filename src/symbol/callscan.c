@@ -116,9 +116,7 @@ static int scan_segments(struct symtab *to, const struct elf *e, unsigned tag, s
 			continue;
 		CLEANUP(buf_release) struct buf code = {0};
 		size_t n = (size_t)s[i].nr_file_bytes;
-		int rc = elf_read(e, buf_reserve(&code, n), n, s[i].offset, err);
-		if (rc)
-			return rc;
+		TRY(elf_read(e, buf_reserve(&code, n), n, s[i].offset, err));
 		scan(to, e, &(struct code){s[i].vaddr, (const uint8_t *)code.p, n}, tag);
 		return 0; /* programs have one */
 	}
@@ -135,9 +133,7 @@ int callscan_add(struct symtab *to, struct elf *e, unsigned tag, struct err *err
 	if (!s || !text || !(text->flags & SHF_EXECINSTR) || text->nr_bytes > CODE_BYTES_MAX)
 		return 0;
 	CLEANUP(buf_release) struct buf code = {0};
-	int rc = elf_section_read(e, text, &code, err);
-	if (rc)
-		return rc;
+	TRY(elf_section_read(e, text, &code, err));
 	scan(to, e, &(struct code){text->vaddr, (const uint8_t *)code.p, code.n}, tag);
 	return 0;
 }

@@ -82,17 +82,12 @@ static int read_slots(struct plt *p, struct elf *e, struct err *err)
 		nr_tables++;
 		bool is_jump_table = sv_eq(s[i].name, SV(".rela.plt"));
 		CLEANUP(buf_release) struct buf bytes = {0};
-		int rc = elf_section_read(e, &s[i], &bytes, err);
-		if (rc)
-			return rc;
+		TRY(elf_section_read(e, &s[i], &bytes, err));
 		add_slots(p, elf_machine(e), buf_sv(&bytes), is_jump_table);
 		if (!p->symbols.n && s[i].link < nr && s[i].link &&
 		    s[s[i].link].type == SHT_DYNSYM && s[s[i].link].link < nr) {
-			rc = elf_section_bytes(e, &s[s[i].link], &p->symbols, err);
-			if (!rc)
-				rc = elf_section_bytes(e, &s[s[s[i].link].link], &p->names, err);
-			if (rc)
-				return rc;
+			TRY(elf_section_bytes(e, &s[s[i].link], &p->symbols, err));
+			TRY(elf_section_bytes(e, &s[s[s[i].link].link], &p->names, err));
 		}
 	}
 	if (p->slots.n)

@@ -317,11 +317,8 @@ int symtab_add_elf(struct symtab *t, struct elf *e, enum symtab_what what, unsig
 		s = v.sections[i].type == type && v.sections[i].nr_bytes ? &v.sections[i] : NULL;
 	if (s && s->link < v.nr_sections) {
 		CLEANUP(buf_release) struct buf symbols = {0}; /* the entries hold what is needed */
-		int rc = elf_section_read(e, s, &symbols, err);
-		if (!rc)
-			rc = elf_section_bytes(e, &v.sections[s->link], &v.names, err);
-		if (rc)
-			return rc;
+		TRY(elf_section_read(e, s, &symbols, err));
+		TRY(elf_section_bytes(e, &v.sections[s->link], &v.names, err));
 		v.symbols = buf_sv(&symbols);
 		nr = add_view(t, &v, table_add(t, v.names, tag, NULL));
 	} else if (what == SYMTAB_DYNAMIC && !v.nr_sections) {
