@@ -242,10 +242,7 @@ static void merge_rows(struct maker *m)
 
 bool blame_is_there(const struct profile *p)
 {
-	vec_foreach(t, &p->tables)
-		if (t->n && t->has_tags && !strcmp(profile_text(p, t->event), BLAME_TABLE))
-			return true;
-	return false;
+	return tables_has_rows(p, TABLE_BLAME);
 }
 
 int blame_make(struct arena *a, const struct profile *p, const struct select_spec *spec,
@@ -254,7 +251,7 @@ int blame_make(struct arena *a, const struct profile *p, const struct select_spe
 	struct blame b = {0};
 	struct maker m CLEANUP(maker_release) = {.arena = a, .p = p, .b = &b};
 	struct select_spec own = *spec;
-	own.event = BLAME_TABLE;
+	own.event = table_key(TABLE_BLAME);
 	if (!blame_is_there(p)) {
 		if (!waits_are_there(p)) {
 			err_set(err, -ENODATA, "this recording has no waits");

@@ -18,7 +18,6 @@
 #include "base/base.h"
 #include "base/err.h"
 
-#define BLAME_TABLE     "blame"
 #define BLAME_DEPTH_MAX 8
 
 struct blame_row {

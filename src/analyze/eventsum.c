@@ -38,16 +38,12 @@ struct summary {
 
 bool eventsum_is_event(const struct profile *p, uint32_t table)
 {
-	const struct table *t = &p->tables.p[table];
-	return t->has_tags && !strcmp(profile_text(p, t->columns[0].name), "events");
+	return p->tables.p[table].id == TABLE_EVENTS;
 }
 
 bool eventsum_is_there(const struct profile *p)
 {
-	for (uint32_t t = 0; t < p->tables.n; t++)
-		if (eventsum_is_event(p, t))
-			return true;
-	return false;
+	return tables_find(p, TABLE_EVENTS) != NULL;
 }
 
 /* ---- counting ----------------------------------------------------------------------------- */

@@ -20,17 +20,9 @@ struct faultsum {
 	struct waitframes *frames;
 };
 
-static bool has_table(const struct profile *p, const char *name)
-{
-	vec_foreach(t, &p->tables)
-		if (t->n && t->has_tags && !strcmp(profile_text(p, t->event), name))
-			return true;
-	return false;
-}
-
 bool faultsum_is_there(const struct profile *p)
 {
-	return has_table(p, "faults") || has_table(p, "reclaim");
+	return tables_has_group(p, TABLE_GROUP_FAULTS);
 }
 
 /* Major faults first: one of them costs as much as a hundred minor ones. */
@@ -129,7 +121,7 @@ static int add_faults(struct faultsum *s, const struct select_spec *spec, struct
 {
 	struct tally_rows rows;
 	struct tally_row row;
-	int rc = tally_rows_open(&rows, s->a, s->p, "faults", spec, err);
+	int rc = tally_rows_open(&rows, s->a, s->p, TABLE_FAULTS, spec, err);
 	if (rc)
 		return rc == -ENOENT ? 0 : rc;
 	CLEANUP(tally_groups_release) struct tally_groups kinds = {.arena = s->a};
@@ -206,7 +198,7 @@ static int add_reclaim(struct faultsum *s, const struct select_spec *spec, struc
 {
 	struct tally_rows rows;
 	struct tally_row row;
-	int rc = tally_rows_open(&rows, s->a, s->p, "reclaim", spec, err);
+	int rc = tally_rows_open(&rows, s->a, s->p, TABLE_RECLAIM, spec, err);
 	if (rc)
 		return rc == -ENOENT ? 0 : rc;
 	CLEANUP(tally_groups_release) struct tally_groups kinds = {.arena = s->a};
@@ -231,7 +223,7 @@ int faultsum_report(struct report *r, const struct profile *p, const struct sele
 	CLEANUP(arena_release) struct arena scratch = {0};
 	struct select_spec own = *spec;
 	struct selection sel;
-	own.event = has_table(p, "faults") ? "faults" : "reclaim";
+	own.event = table_key(tables_has_rows(p, TABLE_FAULTS) ? TABLE_FAULTS : TABLE_RECLAIM);
 	TRY(select_run(&scratch, p, &own, &sel, err));
 	struct faultsum s = {
 		.r = r,

@@ -52,7 +52,7 @@ bool firstpage_is_of_heap(const struct profile *p, const struct select_spec *spe
 		return false;
 	if (spec->event)
 		return !spec->heap.weight && (heap_weight_from_key(spec->event, &w) ||
-					      !strcmp(spec->event, HEAP_TABLE_OLDER));
+					      !strcmp(spec->event, table_key(TABLE_OLDER)));
 	return is_asked || profile_kind_of(p) == PROFILE_HEAP;
 }
 
@@ -90,33 +90,33 @@ static int hot_cold_page(struct report *r, const struct profile *p, const struct
 	return waits_page(r, p, spec, limits, err);
 }
 
-static bool is_page_of(const struct select_spec *spec, const char *table)
+static bool is_page_of(const struct select_spec *spec, enum table_id id)
 {
-	return spec->event && !strcmp(spec->event, table);
+	return spec->event && !strcmp(spec->event, table_key(id));
 }
 
 int firstpage_report(struct report *r, const struct profile *p, const struct select_spec *spec,
 		     const char *input, const struct view_limits *limits, struct err *err)
 {
 	enum profile_kind kind = profile_kind_of(p);
-	bool is_waits = spec->event && !strcmp(spec->event, WAITS_TABLE);
+	bool is_waits = is_page_of(spec, TABLE_OFF_CPU);
 	bool is_of_both = !spec->event && kind == PROFILE_HOT_COLD;
 	if (is_waits || (!spec->event && kind == PROFILE_WAITS) ||
 	    (is_of_both && selecttags_is_asked(spec)))
 		return waits_overview(r, p, spec, input, limits, err);
 	if (is_of_both)
 		return hot_cold_page(r, p, spec, input, limits, err);
-	if (is_page_of(spec, "spans") || (!spec->event && kind == PROFILE_SPANS))
+	if (is_page_of(spec, TABLE_SPANS) || (!spec->event && kind == PROFILE_SPANS))
 		return spansum_report(r, p, spec, input, limits, err);
-	if (is_page_of(spec, "io") || is_page_of(spec, "block") ||
+	if (is_page_of(spec, TABLE_IO) || is_page_of(spec, TABLE_BLOCK) ||
 	    (!spec->event && kind == PROFILE_IO))
 		return iosum_report(r, p, spec, input, limits, err);
-	if (is_page_of(spec, "faults") || is_page_of(spec, "reclaim") ||
+	if (is_page_of(spec, TABLE_FAULTS) || is_page_of(spec, TABLE_RECLAIM) ||
 	    (!spec->event && kind == PROFILE_FAULTS))
 		return faultsum_report(r, p, spec, input, limits, err);
 	if (!spec->event && kind == PROFILE_HEAP)
 		return heapsum_report(r, p, spec, input, limits, err);
-	if (is_page_of(spec, HEAP_TABLE_MEMORY) || (!spec->event && kind == PROFILE_MEMORY))
+	if (is_page_of(spec, TABLE_MEMORY) || (!spec->event && kind == PROFILE_MEMORY))
 		return memtime_report(r, p, limits, MEMTIME_TREE_PCT, err);
 	if (kind == PROFILE_EVENTS)
 		return eventsum_report(r, p, spec, input, limits, EVENTSUM_STACKS, err);

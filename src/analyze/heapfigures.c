@@ -171,7 +171,7 @@ static void add_row(struct heapfigures *f, const struct heaprow *r, enum part pa
 	heap_figures_add(&g->f, &fig);
 }
 
-static int add_table(struct heapfigures *f, const char *table, enum part part,
+static int add_table(struct heapfigures *f, enum table_id table, enum part part,
 		     const struct select_spec *spec, struct err *err)
 {
 	struct heaprows rows;
@@ -180,7 +180,7 @@ static int add_table(struct heapfigures *f, const char *table, enum part part,
 	own.event = NULL;
 	int rc = heaprows_open(&rows, f->arena, f->p, table, &own, err);
 	if (rc)
-		return rc == -ENOENT && !heaptable_rows(f->p, table) ? 0 : rc;
+		return rc == -ENOENT && !tables_find_rows(f->p, table) ? 0 : rc;
 	CLEANUP(map_release) struct map peaks = {0};
 	while (heaprows_next(&rows, &row)) {
 		add_row(f, &row, part);
@@ -198,13 +198,13 @@ int heapfigures_collect(struct heapfigures *f, struct arena *a, const struct pro
 			const struct select_spec *spec, struct err *err)
 {
 	static const struct {
-		const char *table;
+		enum table_id table;
 		enum part part;
 	} parts[] = {
-		{HEAP_TABLE_ALLOCATED, PART_ALLOCATED}, {HEAP_TABLE_FREED, PART_FREED},
-		{HEAP_TABLE_OLDER, PART_OLDER},         {HEAP_TABLE_LIVE, PART_LIVE},
-		{HEAP_TABLE_PEAK, PART_PEAK},           {HEAP_TABLE_MAPPED, PART_MAPPED},
-		{HEAP_TABLE_GROWTH, PART_GROWTH},
+		{TABLE_ALLOCATED, PART_ALLOCATED}, {TABLE_FREED, PART_FREED},
+		{TABLE_OLDER, PART_OLDER},         {TABLE_LIVE, PART_LIVE},
+		{TABLE_PEAK, PART_PEAK},           {TABLE_MAPPED, PART_MAPPED},
+		{TABLE_GROWTH, PART_GROWTH},
 	};
 	*f = (struct heapfigures){.p = p, .arena = a, .frames = heapframes_new(a, p)};
 	int rc = leaks_limit(p, spec->heap.older_than, &f->leaks, err);

@@ -130,7 +130,7 @@ static const char *resident_remark(struct page *g, int64_t live, int64_t residen
 /* What the kernel said at the end, and the most that it said. */
 static void add_resident(struct page *g)
 {
-	const struct table *t = heaptable_rows(g->f->p, HEAP_TABLE_MEMORY);
+	const struct table *t = tables_find_rows(g->f->p, TABLE_MEMORY);
 	const struct profile *p = g->f->p;
 	if (!t)
 		return;
@@ -196,7 +196,7 @@ static void add_totals(struct page *g)
 	g->totals =
 		report_add_table(g->r, "memory", "memory", total_columns, ARRAY_LEN(total_columns));
 	g->totals->spare = spare;
-	bool has_flow = heaptable_rows(g->f->p, HEAP_TABLE_ALLOCATED) != NULL;
+	bool has_flow = tables_find_rows(g->f->p, TABLE_ALLOCATED) != NULL;
 	if (has_flow) {
 		add_total(g, &t->allocated, TOTAL_FLOW, "allocated", "");
 		add_counted(g);
@@ -351,7 +351,7 @@ void heapsum_begin(struct report *r, const struct profile *p, const struct selec
 /* What to record next of a process that still runs: finer, if samples were few. */
 static void add_capture_hints(struct report *r, const struct heapfigures *f)
 {
-	const struct table *t = heaptable_rows(f->p, HEAP_TABLE_MEMORY);
+	const struct table *t = tables_find_rows(f->p, TABLE_MEMORY);
 	uint64_t interval = heap_sampling_bytes(f->p);
 	const struct heap_sum *live = &f->total.live;
 	double error = stat_estimate_error((double)live->bytes, live->variance);

@@ -24,45 +24,44 @@
 
 static const struct {
 	const char *key;
-	const char *table;
+	enum table_id table;
 	const char *title;
 	const char *noun;  /* of rows */
 	const char *count; /* weights of UNIT_COUNT count these */
 	enum unit unit;
 	const char *empty; /* why there is nothing, where the table is not there */
 } weights[HEAP_WEIGHT_NR] = {
-	[HEAP_WEIGHT_LIVE] = {"live", HEAP_TABLE_LIVE, "bytes in use at the end", "blocks", NULL,
+	[HEAP_WEIGHT_LIVE] = {"live", TABLE_LIVE, "bytes in use at the end", "blocks", NULL,
 			      UNIT_BYTES, "all that was allocated in the capture was freed in it"},
-	[HEAP_WEIGHT_PEAK] = {"peak", HEAP_TABLE_PEAK, "bytes in use at the peak", "blocks", NULL,
+	[HEAP_WEIGHT_PEAK] = {"peak", TABLE_PEAK, "bytes in use at the peak", "blocks", NULL,
 			      UNIT_BYTES, "no peak is known of this profile"},
-	[HEAP_WEIGHT_LEAKED] = {"leaked", HEAP_TABLE_LIVE, "leaked bytes", "blocks", NULL,
-				UNIT_BYTES,
+	[HEAP_WEIGHT_LEAKED] = {"leaked", TABLE_LIVE, "leaked bytes", "blocks", NULL, UNIT_BYTES,
 				"all that was allocated in the capture was freed in it"},
-	[HEAP_WEIGHT_ALLOCATED] = {"allocated", HEAP_TABLE_ALLOCATED, "bytes allocated",
-				   "allocations", NULL, UNIT_BYTES,
+	[HEAP_WEIGHT_ALLOCATED] = {"allocated", TABLE_ALLOCATED, "bytes allocated", "allocations",
+				   NULL, UNIT_BYTES,
 				   "nothing was allocated in the capture, or this profile is a "
 				   "dump of what lives"},
-	[HEAP_WEIGHT_CALLS] = {"calls", HEAP_TABLE_ALLOCATED, "allocations", "allocations",
+	[HEAP_WEIGHT_CALLS] = {"calls", TABLE_ALLOCATED, "allocations", "allocations",
 			       "allocations", UNIT_COUNT,
 			       "nothing was allocated in the capture, or this profile is a dump of "
 			       "what lives"},
-	[HEAP_WEIGHT_TEMPORARY] = {"temporary", HEAP_TABLE_ALLOCATED, "temporary allocations",
+	[HEAP_WEIGHT_TEMPORARY] = {"temporary", TABLE_ALLOCATED, "temporary allocations",
 				   "allocations", "allocations", UNIT_COUNT,
 				   "nothing was allocated in the capture, or this profile is a "
 				   "dump of what lives"},
-	[HEAP_WEIGHT_TEMPORARY_BYTES] = {"temporary-bytes", HEAP_TABLE_ALLOCATED,
+	[HEAP_WEIGHT_TEMPORARY_BYTES] = {"temporary-bytes", TABLE_ALLOCATED,
 					 "bytes of temporary allocations", "allocations", NULL,
 					 UNIT_BYTES,
 					 "nothing was allocated in the capture, or this profile is "
 					 "a dump of what lives"},
-	[HEAP_WEIGHT_FREED] = {"freed", HEAP_TABLE_FREED, "bytes freed, by who allocated them",
-			       "frees", NULL, UNIT_BYTES,
+	[HEAP_WEIGHT_FREED] = {"freed", TABLE_FREED, "bytes freed, by who allocated them", "frees",
+			       NULL, UNIT_BYTES,
 			       "nothing that was allocated in the capture was freed in it"},
-	[HEAP_WEIGHT_MAPPED] = {"mapped", HEAP_TABLE_MAPPED, "bytes mapped by the program itself",
+	[HEAP_WEIGHT_MAPPED] = {"mapped", TABLE_MAPPED, "bytes mapped by the program itself",
 				"calls", NULL, UNIT_BYTES,
 				"the program mapped no memory itself (mmap, brk outside of its "
 				"allocator)"},
-	[HEAP_WEIGHT_GROWTH] = {"growth", HEAP_TABLE_GROWTH, "memory touched for the first time",
+	[HEAP_WEIGHT_GROWTH] = {"growth", TABLE_GROWTH, "memory touched for the first time",
 				"faults", NULL, UNIT_BYTES,
 				"no memory was touched for the first time"},
 };
@@ -77,7 +76,7 @@ const char *heap_weight_title(enum heap_weight w)
 	return weights[w].title;
 }
 
-const char *heap_weight_table(enum heap_weight w)
+enum table_id heap_weight_table(enum heap_weight w)
 {
 	return weights[w].table;
 }
@@ -98,26 +97,18 @@ const char *heap_weight_keys(void)
 	       "growth";
 }
 
-const struct table *heaptable_rows(const struct profile *p, const char *name)
-{
-	vec_foreach(t, &p->tables)
-		if (t->n && t->has_tags && !strcmp(profile_text(p, t->event), name))
-			return t;
-	return NULL;
-}
-
 bool heapweights_are_there(const struct profile *p)
 {
 	for (int w = 0; w < HEAP_WEIGHT_NR; w++)
-		if (heaptable_rows(p, weights[w].table))
+		if (tables_find_rows(p, weights[w].table))
 			return true;
-	return heaptable_rows(p, HEAP_TABLE_OLDER) != NULL;
+	return tables_find_rows(p, TABLE_OLDER) != NULL;
 }
 
 bool heap_weight_has_rows(const struct profile *p, enum heap_weight w)
 {
-	bool is_net = w == HEAP_WEIGHT_GROWTH && !heaptable_rows(p, HEAP_TABLE_GROWTH);
-	const struct table *t = heaptable_rows(p, is_net ? HEAP_TABLE_ALLOCATED : weights[w].table);
+	bool is_net = w == HEAP_WEIGHT_GROWTH && !tables_find_rows(p, TABLE_GROWTH);
+	const struct table *t = tables_find_rows(p, is_net ? TABLE_ALLOCATED : weights[w].table);
 	bool is_temporary = w == HEAP_WEIGHT_TEMPORARY || w == HEAP_WEIGHT_TEMPORARY_BYTES;
 	return t && (!is_temporary || t->nr_columns > HEAP_ALLOCATED_TEMPORARY);
 }
@@ -126,10 +117,10 @@ enum heap_weight heap_weight_default(const struct profile *p)
 {
 	const char *attached = profile_get_fact(p, HEAP_FACT_ATTACHED);
 	bool is_launched = attached && !strncmp(attached, "launch", strlen("launch"));
-	if (is_launched && heaptable_rows(p, HEAP_TABLE_PEAK))
+	if (is_launched && tables_find_rows(p, TABLE_PEAK))
 		return HEAP_WEIGHT_PEAK;
 	for (int w = 0; w < HEAP_WEIGHT_NR; w++)
-		if (heaptable_rows(p, weights[w].table))
+		if (tables_find_rows(p, weights[w].table))
 			return (enum heap_weight)w;
 	return HEAP_WEIGHT_LIVE;
 }
@@ -144,15 +135,14 @@ static uint32_t find_table(const struct profile *p, const struct table *t)
 static void rows_of(struct heaprows *r, const struct profile *p, const struct table *t,
 		    struct sieve *sieve)
 {
-	const char *name = profile_text(p, t->event);
 	*r = (struct heaprows){.p = p, .t = t, .sieve = sieve};
-	r->is_blocks = strcmp(name, HEAP_TABLE_MAPPED) != 0 && strcmp(name, HEAP_TABLE_GROWTH) != 0;
+	r->is_blocks = t->id != TABLE_MAPPED && t->id != TABLE_GROWTH;
 }
 
 int heaprows_open(struct heaprows *ret_r, struct arena *a, const struct profile *p,
-		  const char *table, const struct select_spec *spec, struct err *err)
+		  enum table_id id, const struct select_spec *spec, struct err *err)
 {
-	const struct table *t = heaptable_rows(p, table);
+	const struct table *t = tables_find_rows(p, id);
 	struct sieve *sieve;
 	if (!t)
 		return -ENOENT;
@@ -204,8 +194,7 @@ static bool is_recorders(const struct heaprows *r, size_t i)
 	const char *module = profile_module_name(p, p->locations.p[node->loc].module);
 	if (heapframes_is_recorder(module))
 		return true;
-	if (!profile_get_fact(p, HEAP_FACT_TIER) ||
-	    strcmp(profile_text(p, r->t->event), HEAP_TABLE_MAPPED))
+	if (!profile_get_fact(p, HEAP_FACT_TIER) || r->t->id != TABLE_MAPPED)
 		return false;
 	bool has_callers = node->parent && p->stacks.p[node->parent].parent;
 	return !strcmp(module, "[vdso]") || (!strcmp(module, "[jit]") && !has_callers);
@@ -246,7 +235,7 @@ struct gather {
 static bool is_net(const struct gather *g)
 {
 	return g->until_ns ||
-	       (g->weight == HEAP_WEIGHT_GROWTH && !heaptable_rows(g->p, HEAP_TABLE_GROWTH));
+	       (g->weight == HEAP_WEIGHT_GROWTH && !tables_find_rows(g->p, TABLE_GROWTH));
 }
 
 static double share_of(double variance, int64_t part, int64_t whole)
@@ -336,14 +325,14 @@ static void add_rows(struct gather *g, const struct table *t, struct sieve *siev
 }
 
 /* A table that is not there is one without rows, if any other of memory is: for the shape. */
-static int open_table(struct gather *g, const char *name, struct sieve **ret_s,
+static int open_table(struct gather *g, enum table_id id, struct sieve **ret_s,
 		      const struct table **ret_t, struct err *err)
 {
-	const struct table *t = heaptable_rows(g->p, name);
+	const struct table *t = tables_find_rows(g->p, id);
 	const struct table *any = t;
 	for (int w = 0; w < HEAP_WEIGHT_NR && !any; w++)
-		any = heaptable_rows(g->p, weights[w].table);
-	any = any ? any : heaptable_rows(g->p, HEAP_TABLE_OLDER);
+		any = tables_find_rows(g->p, weights[w].table);
+	any = any ? any : tables_find_rows(g->p, TABLE_OLDER);
 	*ret_t = t;
 	return select_open(g->arena, g->p, find_table(g->p, any), g->spec, &g->sel, ret_s, err);
 }
@@ -355,15 +344,15 @@ static int gather_rows(struct gather *g, struct err *err)
 	bool nets = is_net(g);
 	if (nets) { /* the second first: the selection is that of what was allocated */
 		struct gather freed = *g;
-		TRY(open_table(&freed, HEAP_TABLE_FREED, &sieve, &t, err));
+		TRY(open_table(&freed, TABLE_FREED, &sieve, &t, err));
 		if (t)
 			add_rows(&freed, t, sieve, -1);
 		g->pieces.p = freed.pieces.p;
 		g->pieces.n = freed.pieces.n;
 		g->pieces.cap = freed.pieces.cap;
 	}
-	const char *name = nets ? HEAP_TABLE_ALLOCATED : weights[g->weight].table;
-	int rc = open_table(g, name, &sieve, &t, err);
+	enum table_id id = nets ? TABLE_ALLOCATED : weights[g->weight].table;
+	int rc = open_table(g, id, &sieve, &t, err);
 	if (!rc && t)
 		add_rows(g, t, sieve, 1);
 	return rc;
@@ -441,7 +430,7 @@ static int parse_weight(struct gather *g, struct err *err)
 {
 	const char *key = g->spec->heap.weight;
 	g->weight = g->spec->heap.at && !key ? HEAP_WEIGHT_LIVE : heap_weight_default(g->p);
-	if (!key && g->spec->event && !strcmp(g->spec->event, HEAP_TABLE_OLDER)) {
+	if (!key && g->spec->event && !strcmp(g->spec->event, table_key(TABLE_OLDER))) {
 		err_set(err, -EINVAL, "frees of blocks from before the capture have no stacks");
 		return err_hint(err, "assay report shows how many they were");
 	}
@@ -467,7 +456,7 @@ static int parse_moment(struct gather *g, struct err *err)
 	if (g->weight != HEAP_WEIGHT_LIVE)
 		return err_set(err, -EINVAL, "--at says what lived at a moment, not what was %s",
 			       weights[g->weight].key);
-	if (!heaptable_rows(g->p, HEAP_TABLE_ALLOCATED)) {
+	if (!tables_find_rows(g->p, TABLE_ALLOCATED)) {
 		err_set(err, -EINVAL, "--at: this profile knows one moment only");
 		return err_hint(err, "leave out --at, or record what happens: assay heap");
 	}
@@ -551,10 +540,9 @@ void heapweights_set(struct profile *p, enum heap_weight w, const char **ret_eve
 		[HEAP_WEIGHT_MAPPED] = HEAP_BYTES,
 		[HEAP_WEIGHT_GROWTH] = HEAP_BYTES,
 	};
-	*ret_event = weights[w].table;
+	*ret_event = table_key(weights[w].table);
 	vec_foreach(t, &p->tables)
-		if (!strcmp(profile_text(p, t->event), weights[w].table) &&
-		    columns[w] < t->nr_columns)
+		if (t->id == weights[w].table && columns[w] < t->nr_columns)
 			t->weight_column = columns[w];
 }
 

@@ -39,7 +39,7 @@ enum heap_weight {
 bool heapweights_are_there(const struct profile *p);
 const char *heap_weight_key(enum heap_weight w);   /* "temporary-bytes" */
 const char *heap_weight_title(enum heap_weight w); /* "bytes in use at the end" */
-const char *heap_weight_table(enum heap_weight w); /* of the rows: "live" */
+enum table_id heap_weight_table(enum heap_weight w);
 bool heap_weight_from_key(const char *key, enum heap_weight *ret_w);
 /* "allocated, calls, live, ..." */
 const char *heap_weight_keys(void);
@@ -65,7 +65,7 @@ void heapweights_set(struct profile *p, enum heap_weight w, const char **ret_eve
  *
  *	struct heaprows rows;
  *	struct heaprow row;
- *	if (!heaprows_open(&rows, &a, p, HEAP_TABLE_LIVE, spec, err))
+ *	if (!heaprows_open(&rows, &a, p, TABLE_LIVE, spec, err))
  *		while (heaprows_next(&rows, &row)) ...
  */
 struct heaprow {
@@ -94,9 +94,7 @@ struct heaprows {
 
 /* -ENOENT without @err: there is no such table, or it is empty. Else errors of select_compile. */
 int heaprows_open(struct heaprows *ret_r, struct arena *a, const struct profile *p,
-		  const char *table, const struct select_spec *spec, struct err *err);
+		  enum table_id id, const struct select_spec *spec, struct err *err);
 bool heaprows_next(struct heaprows *r, struct heaprow *ret_row);
-/* The table, or NULL where it is not there or empty. */
-const struct table *heaptable_rows(const struct profile *p, const char *name);
 
 #endif

@@ -22,9 +22,6 @@
 #include "base/mem.h"
 #include "base/vec.h"
 
-#define ON_CPU_TABLE  "on-cpu"
-#define OFF_CPU_TABLE "off-cpu"
-
 typedef VEC(struct select_row) row_vec;
 
 struct mixer {
@@ -38,14 +35,6 @@ struct mixer {
 	struct selection off; /* the waits */
 	bool has_hot;         /* filters leave what ran in view */
 };
-
-static const struct table *table_of(const struct profile *p, const char *event)
-{
-	vec_foreach(t, &p->tables)
-		if (t->n && !strcmp(profile_text(p, t->event), event))
-			return t;
-	return NULL;
-}
 
 /* The event with most samples among those without tags, unless one is named. */
 static bool find_cpu_table(const struct profile *p, uint32_t *ret_table)
@@ -66,7 +55,7 @@ static bool find_cpu_table(const struct profile *p, uint32_t *ret_table)
 bool hotcold_is_there(const struct profile *p)
 {
 	uint32_t at;
-	const struct table *on_cpu = table_of(p, ON_CPU_TABLE);
+	const struct table *on_cpu = tables_find_rows(p, TABLE_ON_CPU);
 	return find_cpu_table(p, &at) && on_cpu && on_cpu->nr_columns > 1;
 }
 
@@ -152,7 +141,7 @@ static int collect_samples(struct mixer *m, hot_vec *to, struct err *err)
 
 static int collect_budgets(struct mixer *m, hot_vec *to, struct err *err)
 {
-	const struct table *t = table_of(m->p, ON_CPU_TABLE);
+	const struct table *t = tables_find_rows(m->p, TABLE_ON_CPU);
 	const struct select_spec *spec = m->spec;
 	struct select_spec wide = of_threads(spec);
 	struct sieve *sieve;
@@ -260,8 +249,8 @@ static int add_hot(struct mixer *m, struct err *err)
 static int add_cold(struct mixer *m, struct err *err)
 {
 	struct select_spec spec = *m->spec;
-	spec.event = OFF_CPU_TABLE;
-	if (!table_of(m->p, OFF_CPU_TABLE)) {
+	spec.event = table_key(TABLE_OFF_CPU);
+	if (!tables_has_rows(m->p, TABLE_OFF_CPU)) {
 		/* The shape of the selection alone: its window and its root of view. */
 		spec.event = profile_text(m->p, m->p->tables.p[m->cpu_table].event);
 		return select_run(m->arena, m->p, &spec, &m->off, err);

@@ -16,17 +16,9 @@ enum { READS = 0, WRITES = 1, SYNCS = 2 };
 static const char quantile_note[] =
 	"p50 and p99 are interpolated within classes of durations, powers of two";
 
-static bool has_table(const struct profile *p, const char *name)
-{
-	vec_foreach(t, &p->tables)
-		if (t->n && t->has_tags && !strcmp(profile_text(p, t->event), name))
-			return true;
-	return false;
-}
-
 bool iosum_is_there(const struct profile *p)
 {
-	return has_table(p, "io") || has_table(p, "block");
+	return tables_has_group(p, TABLE_GROUP_IO);
 }
 
 static bool starts_with(const char *s, const char *prefix)
@@ -309,7 +301,7 @@ static int add_block(struct iosum *s, const struct select_spec *spec, struct err
 {
 	struct tally_rows rows;
 	struct tally_row row;
-	int rc = tally_rows_open(&rows, s->a, s->p, "block", spec, err);
+	int rc = tally_rows_open(&rows, s->a, s->p, TABLE_BLOCK, spec, err);
 	if (rc)
 		return rc == -ENOENT ? 0 : rc;
 	CLEANUP(tally_groups_release) struct tally_groups groups = {.arena = s->a};
@@ -376,7 +368,7 @@ static int add_io(struct iosum *s, const struct select_spec *spec, const char *i
 {
 	struct tally_rows rows;
 	struct tally_row row;
-	int rc = tally_rows_open(&rows, s->a, s->p, "io", spec, err);
+	int rc = tally_rows_open(&rows, s->a, s->p, TABLE_IO, spec, err);
 	if (rc)
 		return rc == -ENOENT ? 0 : rc;
 	while (tally_rows_next(&rows, &row))
@@ -402,7 +394,7 @@ int iosum_report(struct report *r, const struct profile *p, const struct select_
 	CLEANUP(arena_release) struct arena scratch = {0};
 	struct select_spec own = *spec;
 	struct selection sel;
-	own.event = has_table(p, "io") ? "io" : "block";
+	own.event = table_key(tables_has_rows(p, TABLE_IO) ? TABLE_IO : TABLE_BLOCK);
 	TRY(select_run(&scratch, p, &own, &sel, err));
 	CLEANUP(iosum_release)
 	struct iosum s = {

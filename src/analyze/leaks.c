@@ -46,7 +46,7 @@ static bool has_times(const struct table *t)
 int leaks_limit(const struct profile *p, const char *older_than, struct leak_limit *ret_l,
 		struct err *err)
 {
-	const struct table *live = heaptable_rows(p, HEAP_TABLE_LIVE);
+	const struct table *live = tables_find_rows(p, TABLE_LIVE);
 	struct window all = window_of_profile(p);
 	struct leak_limit l = {.rule = LEAKS_OLDER,
 			       .min_age_ns = (all.to_ns - all.from_ns) / 2,

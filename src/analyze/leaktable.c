@@ -94,14 +94,14 @@ struct slices {
 	uint64_t step_ns; /* of a slice: a second, or more where that were too many */
 };
 
-static int add_net(struct slices *s, struct heapfigures *f, const char *table, double sign,
+static int add_net(struct slices *s, struct heapfigures *f, enum table_id table, double sign,
 		   const struct select_spec *spec, struct err *err)
 {
 	struct heaprows rows;
 	struct heaprow row;
 	int rc = heaprows_open(&rows, f->arena, f->p, table, spec, err);
 	if (rc)
-		return rc == -ENOENT && !heaptable_rows(f->p, table) ? 0 : rc;
+		return rc == -ENOENT && !tables_find_rows(f->p, table) ? 0 : rc;
 	while (heaprows_next(&rows, &row)) {
 		const uint32_t *at = map_get(
 			&s->rows, heapfigures_site_key(heapframes_of(f->frames, row.stack)));
@@ -131,8 +131,8 @@ static int fill_slices(struct slices *s, struct heapfigures *f, size_t nr_rows,
 	for (size_t i = 0; i < nr_rows; i++)
 		*map_put(&s->rows, heapfigures_site_key(&f->sites.rows.p[i].frame), NULL) =
 			(uint32_t)i;
-	int rc = s->n ? add_net(s, f, HEAP_TABLE_ALLOCATED, 1, &own, err) : 0;
-	return rc || !s->n ? rc : add_net(s, f, HEAP_TABLE_FREED, -1, &own, err);
+	int rc = s->n ? add_net(s, f, TABLE_ALLOCATED, 1, &own, err) : 0;
+	return rc || !s->n ? rc : add_net(s, f, TABLE_FREED, -1, &own, err);
 }
 
 static struct leak_growth growth_of(const struct slices *s, size_t row)

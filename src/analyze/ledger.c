@@ -10,20 +10,9 @@
 #include "base/map.h"
 #include "base/mem.h"
 
-#define ON_CPU_TABLE  "on-cpu"
-#define OFF_CPU_TABLE "off-cpu"
-
-static bool has_rows(const struct profile *p, const char *event)
-{
-	vec_foreach(t, &p->tables)
-		if (t->n && t->has_tags && !strcmp(profile_text(p, t->event), event))
-			return true;
-	return false;
-}
-
 bool ledger_is_there(const struct profile *p)
 {
-	return has_rows(p, ON_CPU_TABLE) || has_rows(p, OFF_CPU_TABLE);
+	return tables_has_rows(p, TABLE_ON_CPU) || tables_has_rows(p, TABLE_OFF_CPU);
 }
 
 uint64_t ledger_sum_ns(const struct ledger_row *row)
@@ -266,11 +255,11 @@ int ledger_make(struct arena *a, const struct profile *p, const struct select_sp
 	TRY(find_window(&m, spec, err));
 	add_threads(&m);
 	add_walls(&m);
-	static const char *const events[] = {ON_CPU_TABLE, OFF_CPU_TABLE};
-	for (size_t i = 0; i < ARRAY_LEN(events); i++) {
-		struct select_spec only = threads_only(spec, events[i]);
+	static const enum table_id ids[] = {TABLE_ON_CPU, TABLE_OFF_CPU};
+	for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
+		struct select_spec only = threads_only(spec, table_key(ids[i]));
 		struct selection sel;
-		if (!has_rows(p, events[i]))
+		if (!tables_has_rows(p, ids[i]))
 			continue;
 		TRY(select_run(a, p, &only, &sel, err));
 		if (i)

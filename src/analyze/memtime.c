@@ -13,21 +13,15 @@
 #include "base/num.h"
 #include "base/sv.h"
 #include "model/heap.h"
-#include "model/heaptables.h"
+#include "model/tables.h"
 
 #define SLICE_NS 1000000000ull
 
 /* ---- snapshots ---------------------------------------------------------------------------- */
 
-static bool has_rows(const struct profile *p, enum heap_table_kind kind)
-{
-	const struct table *t = heap_table_find(p, kind);
-	return t && t->n;
-}
-
 bool memtime_is_there(const struct profile *p)
 {
-	return has_rows(p, HEAP_KIND_MEMORY);
+	return tables_has_rows(p, TABLE_MEMORY);
 }
 
 static uint64_t value_at(const struct table *t, size_t i, uint32_t column)
@@ -122,8 +116,8 @@ static void add_flow(struct memtime *t, double *live, const struct table *flow, 
 
 static void add_live(struct memtime *t, struct arena *a, const struct profile *p)
 {
-	const struct table *allocated = heap_table_find(p, HEAP_KIND_ALLOCATED);
-	const struct table *freed = heap_table_find(p, HEAP_KIND_FREED);
+	const struct table *allocated = tables_find(p, TABLE_ALLOCATED);
+	const struct table *freed = tables_find(p, TABLE_FREED);
 	if (t->has_live || !allocated || !allocated->n)
 		return;
 	double *live = arena_calloc(a, t->nr_rows, sizeof(*live));
@@ -138,7 +132,7 @@ static void add_live(struct memtime *t, struct arena *a, const struct profile *p
 /* Snapshots by the second from the flows alone: files of other tools, captures of the heap only. */
 static void make_slices(struct memtime *t, struct arena *a, const struct profile *p)
 {
-	const struct table *flow = heap_table_find(p, HEAP_KIND_ALLOCATED);
+	const struct table *flow = tables_find(p, TABLE_ALLOCATED);
 	if (!flow || !flow->n || !flow->time_ns[flow->n - 1])
 		return;
 	uint64_t first = flow->time_ns[0];
@@ -170,7 +164,7 @@ static size_t nearest(const struct memtime *t, uint64_t time_ns)
 /* Sums by the second do not know how high it was within one; the table of the peak does. */
 static bool take_exact_peak(struct memtime *t, const struct profile *p)
 {
-	const struct table *peak = heap_table_find(p, HEAP_KIND_PEAK);
+	const struct table *peak = tables_find(p, TABLE_PEAK);
 	uint64_t sum = 0;
 	if (!t->has_live || !peak || !peak->n || !peak->time_ns[0])
 		return false;
@@ -206,7 +200,7 @@ static void find_peak(struct memtime *t, const struct profile *p)
 int memtime_make(struct arena *a, const struct profile *p, struct memtime *ret_t, struct err *err)
 {
 	struct memtime t = {.start_ns = p->start_ns};
-	const struct table *memory = heap_table_find(p, HEAP_KIND_MEMORY);
+	const struct table *memory = tables_find(p, TABLE_MEMORY);
 	if (memory && memory->n)
 		gather(&t, a, p, memory);
 	else
@@ -411,9 +405,9 @@ static int add_tree(struct report *r, const struct profile *p, double min_pct, s
 {
 	CLEANUP(arena_release) struct arena a = {0};
 	struct selection sel;
-	if (!has_rows(p, HEAP_KIND_PEAK))
+	if (!tables_has_rows(p, TABLE_PEAK))
 		return 0;
-	const struct select_spec spec = {.event = HEAP_TABLE_PEAK};
+	const struct select_spec spec = {.event = table_key(TABLE_PEAK)};
 	TRY(select_run(&a, p, &spec, &sel, err));
 	const struct calltext_options options = {.flags = CALLTREE_REVERSE, .min_pct = min_pct};
 	calltext_report(r, &sel, &options);

@@ -100,9 +100,7 @@ static uint32_t default_table(const struct profile *p, bool needs_tags)
 	uint32_t at = 0;
 	for (uint32_t i = 0; i < p->tables.n; i++) {
 		const struct table *t = &p->tables.p[i];
-		const char *name = profile_text(p, t->event);
-		bool is_side = !strcmp(name, "on-cpu") || !strcmp(name, "blame");
-		unsigned rank = !t->has_tags ? 4 : !strcmp(name, "off-cpu") ? 3 : is_side ? 1 : 2;
+		unsigned rank = 1u + table_kind(t->id)->rank; /* 0: no table yet */
 		uint64_t n = count_samples(t);
 		if (!n || (needs_tags && !t->has_tags))
 			continue;

@@ -198,9 +198,9 @@ int selecttags_compile(struct arena *a, const struct select_spec *spec, struct t
 		return err_hint(err, "waits have them: assay offcpu, assay cpu --offcpu");
 	}
 	plan->t = t;
-	plan->is_of_other = !strcmp(sel->event, "blame");
+	plan->is_of_other = t->id == TABLE_BLAME;
 	/* Of blame the reasons are what culprits did; waiters that had nothing to do are idle. */
-	plan->is_of_waits = plan->is_of_other || !strcmp(sel->event, "off-cpu");
+	plan->is_of_waits = plan->is_of_other || t->id == TABLE_OFF_CPU;
 	bool asks = spec->reason && !plan->is_of_other;
 	plan->hides_idle = plan->is_of_waits && !asks && !(spec->flags & SELECT_IDLE);
 	sel->reasons = plan->reasons = reasons_new(a, sel->p);

@@ -14,10 +14,7 @@
 
 bool spansum_is_there(const struct profile *p)
 {
-	vec_foreach(t, &p->tables)
-		if (t->n && !strcmp(profile_text(p, t->event), "spans"))
-			return true;
-	return false;
+	return tables_has_rows(p, TABLE_SPANS);
 }
 
 struct spansum {
@@ -106,7 +103,7 @@ static int collect_spans(struct spansum *s, const struct select_spec *spec, stru
 {
 	struct tally_rows rows;
 	struct tally_row row;
-	int rc = tally_rows_open(&rows, s->a, s->p, "spans", spec, err);
+	int rc = tally_rows_open(&rows, s->a, s->p, TABLE_SPANS, spec, err);
 	if (rc)
 		return rc == -ENOENT ? 0 : rc;
 	while (tally_rows_next(&rows, &row)) {
@@ -153,7 +150,7 @@ static int add_ledger(struct spansum *s, const struct select_spec *spec, struct 
 	struct tally_rows rows;
 	struct tally_row row;
 	struct select_spec own = *spec;
-	int rc = tally_rows_open(&rows, s->a, s->p, "span-time", &own, err);
+	int rc = tally_rows_open(&rows, s->a, s->p, TABLE_SPAN_TIME, &own, err);
 	if (rc)
 		return rc == -ENOENT ? 0 : rc;
 	CLEANUP(tally_groups_release) struct tally_groups groups = {.arena = s->a};
@@ -267,7 +264,7 @@ static int add_slowest(struct spansum *s, const struct select_spec *spec, struct
 {
 	struct tally_rows rows;
 	struct tally_row row;
-	int rc = tally_rows_open(&rows, s->a, s->p, "slowest-spans", spec, err);
+	int rc = tally_rows_open(&rows, s->a, s->p, TABLE_SLOWEST_SPANS, spec, err);
 	if (rc)
 		return rc == -ENOENT ? 0 : rc;
 	slow_list list = {0};
@@ -318,7 +315,7 @@ static int add_waits_within(struct spansum *s, const struct select_spec *spec, s
 	}
 	struct select_spec own = *spec;
 	struct selection sel;
-	own.event = WAITS_TABLE;
+	own.event = table_key(TABLE_OFF_CPU);
 	own.within = buf_str(&regex);
 	int rc = select_run(s->a, s->p, &own, &sel, err);
 	if (rc == -ENOENT)
@@ -349,7 +346,7 @@ int spansum_report(struct report *r, const struct profile *p, const struct selec
 	CLEANUP(arena_release) struct arena scratch = {0};
 	struct select_spec own = *spec;
 	struct selection sel;
-	own.event = "spans";
+	own.event = table_key(TABLE_SPANS);
 	TRY(select_run(&scratch, p, &own, &sel, err));
 	struct spansum s = {
 		.r = r,

@@ -9,33 +9,21 @@
 
 #include "base/mem.h"
 
-static int column_of(const struct profile *p, const struct table *t, const char *name)
-{
-	for (uint32_t i = 0; i < t->nr_columns; i++)
-		if (!strcmp(profile_text(p, t->columns[i].name), name))
-			return (int)i;
-	return -1;
-}
-
 int tally_rows_open(struct tally_rows *ret_r, struct arena *a, const struct profile *p,
-		    const char *table, const struct select_spec *spec, struct err *err)
+		    enum table_id id, const struct select_spec *spec, struct err *err)
 {
-	for (uint32_t i = 0; i < p->tables.n; i++) {
-		const struct table *t = &p->tables.p[i];
-		if (!t->n || !t->has_tags || strcmp(profile_text(p, t->event), table))
-			continue;
-		struct tally_rows r = {.p = p, .t = t};
-		r.nr_col = 0;
-		r.bytes_col = column_of(p, t, "bytes");
-		r.ns_col = column_of(p, t, "time");
-		r.longest_col = column_of(p, t, "longest");
-		r.pages_col = column_of(p, t, "pages");
-		int rc = select_compile(a, p, i, spec, &r.sieve, err);
-		if (!rc)
-			*ret_r = r;
-		return rc;
-	}
-	return -ENOENT;
+	const struct table *t = tables_find_rows(p, id);
+	if (!t)
+		return -ENOENT;
+	struct tally_rows r = {.p = p,
+			       .t = t,
+			       .bytes_col = table_column(t, COLUMN_BYTES),
+			       .ns_col = table_column(t, COLUMN_TIME),
+			       .longest_col = table_column(t, COLUMN_LONGEST),
+			       .pages_col = table_column(t, COLUMN_PAGES)};
+	TRY(select_compile(a, p, (uint32_t)(t - p->tables.p), spec, &r.sieve, err));
+	*ret_r = r;
+	return 0;
 }
 
 static uint64_t value(const struct tally_rows *r, size_t i, int col)

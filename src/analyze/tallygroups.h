@@ -4,7 +4,7 @@
  *
  *	struct tally_rows rows;
  *	struct tally_row row;
- *	if (tally_rows_open(&rows, &a, p, "io", spec, err)) ...
+ *	if (tally_rows_open(&rows, &a, p, TABLE_IO, spec, err)) ...
  *	while (tally_rows_next(&rows, &row))
  *		amount_add(&tally_groups_at(&groups, texts, n)->amounts[k], &row);
  *	tally_groups_sort(&groups, weight);
@@ -48,7 +48,7 @@ struct tally_rows {
 
 /* -ENOENT without @err: there is no such table, or it is empty. Else errors of select_compile. */
 int tally_rows_open(struct tally_rows *ret_r, struct arena *a, const struct profile *p,
-		    const char *table, const struct select_spec *spec, struct err *err);
+		    enum table_id id, const struct select_spec *spec, struct err *err);
 bool tally_rows_next(struct tally_rows *r, struct tally_row *ret_row);
 
 struct amount {

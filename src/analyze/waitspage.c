@@ -189,7 +189,7 @@ static int select_waits(struct arena *a, const struct profile *p, const struct s
 			struct selection *ret_sel, struct err *err)
 {
 	struct select_spec own = *spec;
-	own.event = WAITS_TABLE;
+	own.event = table_key(TABLE_OFF_CPU);
 	return select_run(a, p, &own, ret_sel, err);
 }
 
@@ -202,7 +202,7 @@ static int fill_page(struct report *r, const struct select_spec *spec, const str
 	struct selection blame;
 	struct ledger l;
 	TRY(ledger_make(&a, p, spec, &l, err));
-	own.event = BLAME_TABLE;
+	own.event = table_key(TABLE_BLAME);
 	own.reason = NULL;
 	bool has_blame = blame_is_there(p) && !select_run(&a, p, &own, &blame, NULL);
 	struct page pg = {r, p, &l, sel, ledger_sum_ns(&l.total) - ledger_idle_ns(&l.total)};

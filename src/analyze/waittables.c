@@ -10,10 +10,7 @@
 
 bool waits_are_there(const struct profile *p)
 {
-	vec_foreach(t, &p->tables)
-		if (t->n && t->has_tags && !strcmp(profile_text(p, t->event), WAITS_TABLE))
-			return true;
-	return false;
+	return tables_has_rows(p, TABLE_OFF_CPU);
 }
 
 int waits_reasons_in_view(const struct profile *p, const struct select_spec *spec,
@@ -22,7 +19,7 @@ int waits_reasons_in_view(const struct profile *p, const struct select_spec *spe
 	CLEANUP(arena_release) struct arena a = {0};
 	struct select_spec own = *spec;
 	struct selection sel;
-	own.event = WAITS_TABLE;
+	own.event = table_key(TABLE_OFF_CPU);
 	int rc = select_run(&a, p, &own, &sel, err);
 	for (size_t i = 0; !rc && i < sel.nr_rows; i++)
 		if (sel.rows[i].weight)

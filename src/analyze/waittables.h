@@ -15,8 +15,6 @@
 #include "analyze/view.h"
 #include "base/base.h"
 
-#define WAITS_TABLE "off-cpu"
-
 /* "reasons": time, share, waits, mean, p50, p99, longest. */
 void waits_reasons(struct report *r, const struct selection *sel);
 /*

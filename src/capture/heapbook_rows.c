@@ -7,7 +7,7 @@
 #include "base/hash.h"
 #include "capture/heapbook_priv.h"
 #include "model/heap.h"
-#include "specs.h"
+#include "model/tables.h"
 
 #define SECOND_NS 1000000000u
 /* Seconds of allocation of live blocks are told apart up to so many, then in larger steps. */
@@ -65,8 +65,8 @@ static void tell_site(struct heapbook *b, uint32_t idx)
 {
 	struct heap_site *s = &b->sites.p[idx];
 	struct heap_site_more *more = &b->more.p[idx];
-	struct heapbook_row a = row_of(b, s, SPEC_HEAP_ALLOCATED);
-	struct heapbook_row f = row_of(b, s, SPEC_HEAP_FREED);
+	struct heapbook_row a = row_of(b, s, TABLE_ALLOCATED);
+	struct heapbook_row f = row_of(b, s, TABLE_FREED);
 	struct heap_flow allocated = take_flow(&s->allocated);
 	struct heap_flow freed = take_flow(&s->freed);
 	struct heap_flow temporary = take_flow(&more->temporary);
@@ -101,7 +101,7 @@ static void tell_older(struct heapbook *b)
 		t->is_dirty = false;
 		if (t->nr_older <= 0)
 			continue;
-		struct heapbook_row row = {.spec = SPEC_HEAP_OLDER,
+		struct heapbook_row row = {.spec = TABLE_OLDER,
 					   .tid = t->tid,
 					   .time_ns = b->spec.start_ns +
 						      (uint64_t)b->second * SECOND_NS};
@@ -115,7 +115,7 @@ static void tell_older(struct heapbook *b)
 static void tell_mapped(struct heapbook *b)
 {
 	vec_foreach(m, &b->mapped) {
-		struct heapbook_row row = {.spec = SPEC_HEAP_MAPPED,
+		struct heapbook_row row = {.spec = TABLE_MAPPED,
 					   .stack = m->stack,
 					   .tid = b->threads.p[m->thread].tid,
 					   .detail = m->detail,
@@ -162,7 +162,7 @@ static void tell_peak(struct heapbook *b)
 			at = heap_site_live(b, i);
 		else
 			add_flow(&at, &s->at_peak, 1);
-		struct heapbook_row row = row_of(b, s, SPEC_HEAP_PEAK);
+		struct heapbook_row row = row_of(b, s, TABLE_PEAK);
 		row.time_ns = b->peak_ns;
 		row.values[HEAP_BLOCKS] = row.values[HEAP_SAMPLES] = saturate(at.nr);
 		row.values[HEAP_BYTES] = saturate(at.nr_bytes);
@@ -211,7 +211,7 @@ static void tell_live(struct heapbook *b)
 	}
 	map_release(&index);
 	vec_foreach(g, &groups) {
-		struct heapbook_row row = row_of(b, &b->sites.p[g->site], SPEC_HEAP_LIVE);
+		struct heapbook_row row = row_of(b, &b->sites.p[g->site], TABLE_LIVE);
 		row.time_ns = b->spec.start_ns + (uint64_t)g->second * SECOND_NS;
 		row.values[HEAP_BLOCKS] = saturate(g->sum.nr);
 		row.values[HEAP_BYTES] = saturate(g->sum.nr_bytes);

@@ -40,7 +40,7 @@
 #include "host/proc.h"
 #include "host/tracefs.h"
 #include "kernel_io.h"
-#include "specs.h"
+#include "model/tables.h"
 
 #define SECOND_NS 1000000000ull
 #define TURN_NS   SECOND_NS
@@ -362,24 +362,24 @@ static int deliver_row(struct io_source *s, const struct io_key *k, const struct
 	ev.tally.object = name;
 	switch ((enum io_table)k->table) {
 	case IO_TABLE_CALLS:
-		ev.tally.spec = SPEC_IO;
+		ev.tally.spec = TABLE_IO;
 		break;
 	case IO_TABLE_BLOCK:
-		ev.tally.spec = SPEC_BLOCK;
+		ev.tally.spec = TABLE_BLOCK;
 		break;
 	case IO_TABLE_FAULTS:
-		ev.tally.spec = SPEC_FAULTS;
+		ev.tally.spec = TABLE_FAULTS;
 		ev.tally.values = no_bytes;
 		break;
 	case IO_TABLE_RECLAIM:
-		ev.tally.spec = SPEC_RECLAIM;
+		ev.tally.spec = TABLE_RECLAIM;
 		ev.tally.values = pages;
 		break;
 	case IO_TABLE_GROWTH:
-		ev.tally.spec = SPEC_HEAP_GROWTH;
+		ev.tally.spec = TABLE_GROWTH;
 		break;
 	case IO_TABLE_MAPPED:
-		ev.tally.spec = SPEC_HEAP_MAPPED;
+		ev.tally.spec = TABLE_MAPPED;
 		break;
 	}
 	s->info.nr_rows++;

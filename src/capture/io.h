@@ -1,8 +1,8 @@
 /*
  * Input and output as a source on the engine: system calls that read, write and sync, requests of
  * block devices, page faults and reclaim, each exact, added up in the kernel by second, thread,
- * file, stack and duration class (wire/kernel_io.h), delivered as rows (EVENT_TALLY) of SPEC_IO,
- * SPEC_BLOCK, SPEC_FAULTS and SPEC_RECLAIM.
+ * file, stack and duration class (wire/kernel_io.h), delivered as rows (EVENT_TALLY) of TABLE_IO,
+ * TABLE_BLOCK, TABLE_FAULTS and TABLE_RECLAIM.
  *
  * Life, in step with the engine's (engine.h): io_open after engine_open, io_attach after
  * engine_load, io_start when counting is to begin, io_poll at least each second, io_stop at the

@@ -6,7 +6,7 @@
 
 #include "kernel_sample.h"
 #include "kernel_stack.h"
-#include "specs.h"
+#include "model/tables.h"
 
 static bool is_stack_sane(const struct kernel_stack *s)
 {
@@ -66,7 +66,7 @@ static void decode_sample(const struct kernel_sample *s, struct event *ev)
 {
 	ev->kind = EVENT_SAMPLE;
 	ev->cpu = (int32_t)s->cpu;
-	ev->sample = (struct event_sample){.spec = SPEC_CPU,
+	ev->sample = (struct event_sample){.spec = TABLE_SAMPLES,
 					   .ip = s->ip,
 					   .period = s->period,
 					   .is_user = s->head.flags & KSAMPLE_USER,

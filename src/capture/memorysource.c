@@ -10,7 +10,7 @@
 #include "host/memstat.h"
 #include "model/heap.h"
 #include "model/wait.h"
-#include "specs.h"
+#include "model/tables.h"
 
 /* Walks take one part in so many of the time; the target's own page faults wait meanwhile. */
 #define WALK_SHARE 400
@@ -106,7 +106,7 @@ static int tell(const struct one_process *one, const struct memstat *m, uint64_t
 		.pid = one->pid,
 		.tid = one->pid,
 		.cpu = -1,
-		.tally = {.spec = SPEC_MEMORY,
+		.tally = {.spec = TABLE_MEMORY,
 			  .log2_ns = LOG2_NONE,
 			  .syscall = -1,
 			  .values = values},

@@ -25,7 +25,7 @@
 #include "capture/bpfring.h"
 #include "capture/letgo.h"
 #include "capture/skeleton.h"
-#include "specs.h"
+#include "model/tables.h"
 
 #define SECOND_NS 1000000000ull
 #define QUIET_NS  (5 * 1000000ull)
@@ -211,9 +211,9 @@ static int deliver_row(const struct spans *s, const struct span_key *k, const st
 	uint64_t time_ns = s->epoch_ns + k->slice * SECOND_NS;
 	struct event ev = row_of(s, time_ns, k->tgid, k->pid, k->stack, k->span);
 	ev.tally.log2_ns = k->log2_ns;
-	int rc = tell(sink, &ev, SPEC_SPANS, (int64_t)v->nr, v->ns, v->longest_ns, err);
+	int rc = tell(sink, &ev, TABLE_SPANS, (int64_t)v->nr, v->ns, v->longest_ns, err);
 	ev.tally.log2_ns = LOG2_NONE;
-	return rc ? rc : deliver_reasons(sink, &ev, SPEC_SPAN_TIME, v->by_reason_ns, err);
+	return rc ? rc : deliver_reasons(sink, &ev, TABLE_SPAN_TIME, v->by_reason_ns, err);
 }
 
 static int drain_page(struct spans *s, unsigned page, const struct event_sink *sink,
@@ -268,15 +268,15 @@ static int deliver_slow(const struct spans *s, const struct kernel_span *r,
 			const struct event_sink *sink, struct err *err)
 {
 	struct event ev = row_of(s, r->start_ns, r->head.tgid, r->head.pid, r->stack, r->span);
-	int rc = tell(sink, &ev, SPEC_SLOWEST, 1, span_ns(r), r->longest_ns, err);
-	rc = rc ? rc : deliver_reasons(sink, &ev, SPEC_SLOWEST, r->by_reason_ns, err);
+	int rc = tell(sink, &ev, TABLE_SLOWEST_SPANS, 1, span_ns(r), r->longest_ns, err);
+	rc = rc ? rc : deliver_reasons(sink, &ev, TABLE_SLOWEST_SPANS, r->by_reason_ns, err);
 	if (rc || !r->longest_ns)
 		return rc;
 	ev.tally.detail = "longest wait";
 	ev.tally.reason = r->longest_reason;
 	ev.tally.user_ref = r->longest_ref;
 	ev.tally.kernel_ref = r->longest_kernel_ref;
-	return tell(sink, &ev, SPEC_SLOWEST, 0, r->longest_ns, r->longest_ns, err);
+	return tell(sink, &ev, TABLE_SLOWEST_SPANS, 0, r->longest_ns, r->longest_ns, err);
 }
 
 static void detach(struct spans *s)

@@ -2,9 +2,9 @@
  * Latency of operations as a source on the engine: probes at the entry and the return of functions
  * of the target, or at a pair of them; what the kernel adds up is delivered as rows (EVENT_TALLY)
  *
- *	SPEC_SPANS      calls, time, longest; object = the span's name
- *	SPEC_SPAN_TIME  the same time by reason: calls (0), time; adds up to the spans' time
- *	SPEC_SLOWEST    the slowest ones of each span: a row with reason none (1, its time), rows by
+ *	TABLE_SPANS      calls, time, longest; object = the span's name
+ *	TABLE_SPAN_TIME  the same time by reason: calls (0), time; adds up to the spans' time
+ *	TABLE_SLOWEST_SPANS    the slowest ones of each span: a row with reason none (1, its time), rows by
  *	                reason (0, time), and a row "longest wait" with the stack of that wait. All
  *	                rows of one span have its begin as their time and its thread
  *

@@ -13,7 +13,7 @@
  * The run queue after a wake is known as a sum a thread and second (schedstat) and is shared out
  * over that thread's waits by their number. There are no wakers and no blame.
  *
- * Rows come as EVENT_TALLY of SPEC_ON_CPU and SPEC_OFF_CPU, stacks as EVENT_STACK with registers
+ * Rows come as EVENT_TALLY of TABLE_ON_CPU and TABLE_OFF_CPU, stacks as EVENT_STACK with registers
  * and bytes. Without is_side mappings, names, births and ends are delivered as well, as sampler.h
  * does; with it somebody else delivers them. Used by one thread:
  * open -> start -> drain ... -> stop -> free.

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "specs.h"
+#include "model/tables.h"
 
 /* A thread that could run when we came does so within this time; else it was waiting. */
 #define QUEUE_MAX_NS 20000000u
@@ -365,7 +365,7 @@ int book_flush(struct book *b, const struct event_sink *sink, struct err *err)
 			.pid = t->pid,
 			.tid = t->tid,
 			.cpu = -1,
-			.tally = {.spec = r->is_on_cpu ? SPEC_ON_CPU : SPEC_OFF_CPU,
+			.tally = {.spec = r->is_on_cpu ? TABLE_ON_CPU : TABLE_OFF_CPU,
 				  .user_ref = r->why.ref,
 				  .reason = r->why.reason,
 				  .evidence = r->why.evidence,

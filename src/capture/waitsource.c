@@ -22,7 +22,7 @@
 #include "host/fdname.h"
 #include "kernel_wait.h"
 #include "model/wait.h"
-#include "specs.h"
+#include "model/tables.h"
 
 #ifndef ASSAY_NO_BPF
 
@@ -146,7 +146,7 @@ static struct row_key queue_key(const struct wait_key *k, enum row_detail detail
 		.syscall = k->syscall,
 		.reason = WAIT_RUN_QUEUE,
 		.evidence = k->evidence & (EVIDENCE_AT_START | EVIDENCE_OPEN),
-		.spec = SPEC_OFF_CPU,
+		.spec = TABLE_OFF_CPU,
 		.log2_ns = log2_ns,
 		.detail = detail,
 	};
@@ -217,7 +217,7 @@ static void book_row(struct waits *w, const struct wait_key *k, const struct wai
 	switch ((enum wait_book)k->book) {
 	case BOOK_ON_CPU:
 	case BOOK_BLAME:
-		key = key_of(k, r->dev, k->book == BOOK_ON_CPU ? SPEC_ON_CPU : SPEC_BLAME);
+		key = key_of(k, r->dev, k->book == BOOK_ON_CPU ? TABLE_ON_CPU : TABLE_BLAME);
 		row_add(w, &key, r, r->count, r->ns, r->max_ns);
 		return;
 	case BOOK_OBJECT:
@@ -230,7 +230,7 @@ static void book_row(struct waits *w, const struct wait_key *k, const struct wai
 		row_add(w, &key, r, r->count, r->ns, r->max_ns);
 		return;
 	}
-	key = key_of(k, r->dev, SPEC_OFF_CPU);
+	key = key_of(k, r->dev, TABLE_OFF_CPU);
 	key.detail = detail_of(k->how);
 	row_add(w, &key, r, r->count, r->ns, r->max_ns);
 	if (k->how == HOW_BLOCKED && !(k->evidence & EVIDENCE_OPEN && !r->queue_ns))
@@ -263,7 +263,7 @@ static void book_unbooked(struct waits *w, const struct wait_single *s)
 {
 	bool is_run = s->key.book == BOOK_ON_CPU;
 	struct wait_row from = {0};
-	struct row_key key = key_of(&s->key, 0, is_run ? SPEC_ON_CPU : SPEC_OFF_CPU);
+	struct row_key key = key_of(&s->key, 0, is_run ? TABLE_ON_CPU : TABLE_OFF_CPU);
 	key.second = (uint32_t)((s->end_ns - MIN(w->epoch_ns, s->end_ns)) / NS_PER_SEC);
 	key.log2_ns = LOG2_NONE;
 	key.detail = is_run ? DETAIL_NONE : DETAIL_UNBOOKED;
@@ -295,7 +295,7 @@ static int book_single(void *ctx, const struct kernel_record *record,
 		.kernel_ref = s.kernel_ref, .other_tgid = s.other_tgid, .dev = s.dev};
 	struct row_key key;
 	if (s.key.book == BOOK_ON_CPU) {
-		key = key_of(&s.key, 0, SPEC_ON_CPU);
+		key = key_of(&s.key, 0, TABLE_ON_CPU);
 		key.log2_ns = LOG2_NONE;
 		book_part(w, &key, &from, s.start_ns, s.end_ns);
 		return 0;
@@ -305,7 +305,7 @@ static int book_single(void *ctx, const struct kernel_record *record,
 		book_part(w, &key, &from, s.start_ns, s.end_ns);
 		return 0;
 	}
-	key = key_of(&s.key, s.dev, SPEC_OFF_CPU);
+	key = key_of(&s.key, s.dev, TABLE_OFF_CPU);
 	key.log2_ns = log2_of(s.woken_ns - s.start_ns);
 	book_part(w, &key, &from, s.start_ns, s.woken_ns);
 	if (s.key.evidence & EVIDENCE_OPEN && s.woken_ns == s.end_ns)

@@ -1,7 +1,7 @@
 /*
  * The ledger of threads: what each watched thread did with its time, exactly, from the programs in
  * the kernel (bpf/waits.bpf.h). Rows of the tables on-cpu, off-cpu and blame come as EVENT_TALLY
- * (SPEC_ON_CPU, SPEC_OFF_CPU, SPEC_BLAME of wire/specs.h), one second at a time; waits of 50 ms
+ * (TABLE_ON_CPU, TABLE_OFF_CPU, TABLE_BLAME of wire/specs.h), one second at a time; waits of 50 ms
  * and more, and those that cross from one second into the next, come singly and are split here.
  *
  * Life:

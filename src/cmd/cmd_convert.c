@@ -273,7 +273,7 @@ static int weigh(struct convert_opts *o, struct profile *p, bool is_picture, str
 	o->heap_weight = o->weight;
 	if (is_picture)
 		return 0;
-	if (w == HEAP_WEIGHT_LEAKED || !heaptable_rows(p, heap_weight_table(w))) {
+	if (w == HEAP_WEIGHT_LEAKED || !tables_find_rows(p, heap_weight_table(w))) {
 		err_set(err, -EINVAL, "what was %s is not in a table of its own here", o->weight);
 		return err_hint(err, "assay flame --weight %s draws it", o->weight);
 	}

@@ -22,7 +22,7 @@
 #include "host/limits.h"
 #include "session/capture.h"
 #include "session/store.h"
-#include "specs.h"
+#include "model/tables.h"
 
 #define SECONDS_DEFAULT  60
 #define MAX_SIZE_DEFAULT ((uint64_t)256 << 20)
@@ -267,7 +267,7 @@ static int capture(struct events_run *run)
 	CLEANUP(free_p) char *cache_dir = host_cache_dir();
 	struct events_progress progress = {0};
 	struct counts_spec counts = {.set = run->set,
-				     .first_spec = SPEC_EVENTS,
+				     .first_spec = TABLE_EVENTS,
 				     .keeps_singles = run->o->is_each,
 				     .has_no_stacks = run->o->has_no_stacks,
 				     .stack_budget_pct = (uint32_t)run->o->stack_pct,

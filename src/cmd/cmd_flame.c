@@ -282,7 +282,7 @@ static int draw_by_reason(const struct flame_opts *o, struct picture *pic, const
 	}
 	if (!reasons)
 		return err_set(err, -ENODATA, "no waits are in view");
-	pic->spec.event = WAITS_TABLE;
+	pic->spec.event = table_key(TABLE_OFF_CPU);
 	for (enum wait_reason r = WAIT_NONE; r < WAIT_NR; r++) {
 		if (!(reasons >> r & 1))
 			continue;

@@ -23,24 +23,15 @@ static const struct opt ls_opts[] = {
 };
 static const struct opt_group ls_group = {"Options", ls_opts};
 
-enum {
-	COLUMN_TIME,
-	COLUMN_KIND,
-	COLUMN_TARGET,
-	COLUMN_DURATION,
-	COLUMN_SAMPLES,
-	COLUMN_SIZE,
-	COLUMN_FILE,
-	COLUMN_NR
-};
+enum { LS_TIME, LS_KIND, LS_TARGET, LS_DURATION, LS_SAMPLES, LS_SIZE, LS_FILE, LS_NR };
 
 struct row {
-	struct buf cells[COLUMN_NR];
+	struct buf cells[LS_NR];
 };
 
 static bool is_right_aligned(size_t column)
 {
-	return column == COLUMN_DURATION || column == COLUMN_SAMPLES || column == COLUMN_SIZE;
+	return column == LS_DURATION || column == LS_SAMPLES || column == LS_SIZE;
 }
 
 /* "2026-11-21 03:50:08", local time. */
@@ -55,31 +46,31 @@ static void add_time(struct buf *to, int64_t real_ns)
 
 static void fill_row(struct row *r, const struct store_entry *e)
 {
-	add_time(&r->cells[COLUMN_TIME], e->time_ns);
-	buf_add_str(&r->cells[COLUMN_KIND], e->info.kind[0] ? e->info.kind : "?");
-	escape_term(&r->cells[COLUMN_TARGET], sv_from_str(e->target));
-	num_add_ns(&r->cells[COLUMN_DURATION], e->info.duration_ns);
-	num_add_count(&r->cells[COLUMN_SAMPLES], e->info.nr_samples);
-	num_add_bytes(&r->cells[COLUMN_SIZE], e->bytes);
-	escape_term(&r->cells[COLUMN_FILE], sv_from_str(e->path));
+	add_time(&r->cells[LS_TIME], e->time_ns);
+	buf_add_str(&r->cells[LS_KIND], e->info.kind[0] ? e->info.kind : "?");
+	escape_term(&r->cells[LS_TARGET], sv_from_str(e->target));
+	num_add_ns(&r->cells[LS_DURATION], e->info.duration_ns);
+	num_add_count(&r->cells[LS_SAMPLES], e->info.nr_samples);
+	num_add_bytes(&r->cells[LS_SIZE], e->bytes);
+	escape_term(&r->cells[LS_FILE], sv_from_str(e->path));
 	if (e->info.is_incomplete)
-		buf_add_str(&r->cells[COLUMN_FILE], " (incomplete)");
+		buf_add_str(&r->cells[LS_FILE], " (incomplete)");
 }
 
 static void add_table(struct buf *to, struct row *rows, size_t nr)
 {
-	size_t width[COLUMN_NR] = {0};
+	size_t width[LS_NR] = {0};
 	for (size_t i = 0; i < nr; i++)
-		for (size_t c = 0; c < COLUMN_NR; c++)
+		for (size_t c = 0; c < LS_NR; c++)
 			width[c] = MAX(width[c], rows[i].cells[c].n);
 	for (size_t i = 0; i < nr; i++) {
-		for (size_t c = 0; c < COLUMN_NR; c++) {
+		for (size_t c = 0; c < LS_NR; c++) {
 			const struct buf *cell = &rows[i].cells[c];
 			size_t pad = width[c] - cell->n;
 			if (is_right_aligned(c))
 				buf_add_repeat(to, ' ', pad);
 			buf_add(to, buf_str(cell), cell->n);
-			if (c + 1 < COLUMN_NR)
+			if (c + 1 < LS_NR)
 				buf_add_repeat(to, ' ', is_right_aligned(c) ? 2 : pad + 2);
 		}
 		buf_add_ch(to, '\n');
@@ -88,11 +79,11 @@ static void add_table(struct buf *to, struct row *rows, size_t nr)
 
 static void add_text(struct buf *to, const struct store_entry *const *entries, size_t nr)
 {
-	static const char *const titles[COLUMN_NR] = {"TIME",    "KIND", "TARGET", "DURATION",
-						      "SAMPLES", "SIZE", "FILE"};
+	static const char *const titles[LS_NR] = {"TIME",    "KIND", "TARGET", "DURATION",
+						  "SAMPLES", "SIZE", "FILE"};
 	struct row *rows = xcalloc(nr + 1, sizeof(*rows));
 	uint64_t bytes = 0;
-	for (size_t c = 0; c < COLUMN_NR; c++)
+	for (size_t c = 0; c < LS_NR; c++)
 		buf_add_str(&rows[0].cells[c], titles[c]);
 	for (size_t i = 0; i < nr; i++) {
 		fill_row(&rows[i + 1], entries[i]);
@@ -103,7 +94,7 @@ static void add_text(struct buf *to, const struct store_entry *const *entries, s
 	num_add_bytes(to, bytes);
 	buf_add_ch(to, '\n');
 	for (size_t i = 0; i <= nr; i++)
-		for (size_t c = 0; c < COLUMN_NR; c++)
+		for (size_t c = 0; c < LS_NR; c++)
 			buf_release(&rows[i].cells[c]);
 	free(rows);
 }

@@ -196,7 +196,7 @@ static int add_threads(const struct view_run *v, struct err *err)
 {
 	bool is_grouped = v->o->by == REPORT_THREAD_GROUP;
 	bool is_time = v->sel->unit == UNIT_NS; /* what a ledger has */
-	if (!v->sel->tagged || !is_time || strcmp(v->sel->event, WAITS_TABLE) != 0) {
+	if (!v->sel->tagged || !is_time || strcmp(v->sel->event, table_key(TABLE_OFF_CPU)) != 0) {
 		(is_grouped ? thread_groups_report : threads_report)(v->r, v->sel, &v->limits);
 		return 0;
 	}
@@ -222,7 +222,7 @@ static void add_locks(const struct view_run *v)
 	CLEANUP(arena_release) struct arena a = {0};
 	struct selection blame;
 	struct select_spec spec = *v->spec;
-	spec.event = BLAME_TABLE;
+	spec.event = table_key(TABLE_BLAME);
 	spec.reason = NULL;
 	bool has_blame =
 		blame_is_there(v->sel->p) && !select_run(&a, v->sel->p, &spec, &blame, NULL);
@@ -232,7 +232,7 @@ static void add_locks(const struct view_run *v)
 static int add_waits_by(const struct view_run *v, struct err *err)
 {
 	bool is_time = v->sel->unit == UNIT_NS; /* what a ledger has */
-	if (!v->sel->tagged || !is_time || strcmp(v->sel->event, WAITS_TABLE) != 0) {
+	if (!v->sel->tagged || !is_time || strcmp(v->sel->event, table_key(TABLE_OFF_CPU)) != 0) {
 		err_set(err, -EINVAL, "this view is one of waits, and event '%s' has none",
 			v->sel->event);
 		return err_hint(err, "record some: assay offcpu, assay cpu --offcpu");
@@ -399,7 +399,7 @@ static bool has_waits_view(const struct report_opts *o)
 static const char *default_event(const struct report_opts *o)
 {
 	if (has_waits_view(o))
-		return WAITS_TABLE;
+		return table_key(TABLE_OFF_CPU);
 	return o->is_tree ? THREAD_TIME : NULL;
 }
 

@@ -69,7 +69,7 @@ static const enum heap_weight rest[] = {HEAP_WEIGHT_CALLS, HEAP_WEIGHT_TEMPORARY
  */
 static bool is_worth(const struct profile *p, enum heap_weight w)
 {
-	return w != HEAP_WEIGHT_GROWTH || heaptable_rows(p, heap_weight_table(w));
+	return w != HEAP_WEIGHT_GROWTH || tables_find_rows(p, heap_weight_table(w));
 }
 
 static int write_pictures(struct ending *e, unsigned flags)

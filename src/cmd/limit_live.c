@@ -33,7 +33,7 @@ void limit_live_add(struct buf *to, const struct profile *p)
 	struct tally_rows rows;
 	struct tally_row row;
 	const struct select_spec all_of_it = {0};
-	if (!p || tally_rows_open(&rows, &a, p, HEAP_TABLE_LIVE, &all_of_it, NULL))
+	if (!p || tally_rows_open(&rows, &a, p, TABLE_LIVE, &all_of_it, NULL))
 		return;
 	CLEANUP(tally_groups_release) struct tally_groups functions = {.arena = &a};
 	struct heapframes *frames = heapframes_new(&a, p);

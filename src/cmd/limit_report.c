@@ -20,7 +20,7 @@ static struct reclaim reclaim_of(const struct profile *p)
 	if (!p)
 		return sum;
 	vec_foreach(t, &p->tables) {
-		if (strcmp(profile_text(p, t->event), "reclaim") != 0 || t->nr_columns < 3)
+		if (t->id != TABLE_RECLAIM || t->nr_columns < 3)
 			continue;
 		for (size_t i = 0; i < t->n; i++) {
 			const int64_t *v = &t->values[i * t->nr_columns];

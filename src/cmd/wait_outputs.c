@@ -27,7 +27,7 @@ static struct picture picture_of(const struct ending *e)
 {
 	struct picture pic = {.tree_flags = CALLTREE_ROOT_COMM | CALLTREE_MARK_KERNEL,
 			      .svg = {.min_width_px = -1}};
-	pic.spec.event = e->is_hotcold ? THREAD_TIME : WAITS_TABLE;
+	pic.spec.event = e->is_hotcold ? THREAD_TIME : table_key(TABLE_OFF_CPU);
 	if (e->flags & WAIT_OUTPUTS_IDLE)
 		pic.spec.flags = SELECT_IDLE;
 	picture_add(&pic, e->p, e->o->place.stem);

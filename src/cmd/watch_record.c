@@ -10,7 +10,7 @@
 #include "base/num.h"
 #include "host/limits.h"
 #include "model/heap.h"
-#include "model/heaptables.h"
+#include "model/tables.h"
 
 #define FLUSH_NS NS_PER_SEC
 
@@ -30,7 +30,7 @@ int watch_record_open(struct watch_record *w, const char *output, const char *ta
 		TRY(store_place_at(&w->place, &fd, output, err));
 		w->writer = assayfile_writer_new(fd, "memory");
 	}
-	w->table = heap_table(w->p, HEAP_KIND_MEMORY, 0);
+	w->table = tables_add(w->p, TABLE_MEMORY, 0);
 	w->p->start_ns = clock_mono_ns();
 	w->p->wall_start_ns = clock_real_ns();
 	profile_fact(w->p, "target", target);

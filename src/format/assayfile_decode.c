@@ -345,7 +345,8 @@ static int get_table(struct assayfile_reader *r, struct rd *in, struct err *err)
 	}
 	struct table t = {.event = get_str(r, rd_uleb(in))};
 	uint64_t time_kind = rd_uleb(in);
-	t.time_kind = time_kind <= TABLE_TIMELESS ? (enum table_time)time_kind : TABLE_TIMELESS;
+	t.time_kind =
+		time_kind <= TABLE_TIME_TIMELESS ? (enum table_time)time_kind : TABLE_TIME_TIMELESS;
 	uint64_t nr = rd_uleb(in);
 	uint64_t weight = rd_uleb(in);
 	if (!nr || nr > TABLE_COLUMNS_MAX || weight >= nr)
@@ -366,6 +367,7 @@ static int get_table(struct assayfile_reader *r, struct rd *in, struct err *err)
 		t.freq_hz = 0;
 	if (rd_left(in)) /* 1.0 had none */
 		t.has_tags = rd_uleb(in) & ASSAYFILE_HAS_TAGS;
+	t.id = tables_identify(r->p, &t);
 	vec_push(&r->p->tables, t);
 	vec_push(&r->table_rows, 0);
 	return 0;

@@ -242,7 +242,7 @@ static void add_line(struct folded_reader *r, struct sv text, uint64_t line_nr)
 static uint32_t add_table(struct profile *p, const char *event)
 {
 	struct table shape = {
-		.event = profile_cstr(p, event), .time_kind = TABLE_TIMELESS, .nr_columns = 1};
+		.event = profile_cstr(p, event), .time_kind = TABLE_TIME_TIMELESS, .nr_columns = 1};
 	shape.columns[0] = (struct column){.name = profile_cstr(p, "samples")};
 	return profile_table(p, &shape);
 }

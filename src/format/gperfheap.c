@@ -9,7 +9,7 @@
 #include "format/dumpmaps.h"
 #include "format/format.h"
 #include "model/heap.h"
-#include "model/heaptables.h"
+#include "model/tables.h"
 
 #define HEADER           SV("heap profile:")
 #define INTERVAL_DEFAULT ((uint64_t)128 << 10)
@@ -131,10 +131,10 @@ static bool take_line(struct reader *r, struct sv line)
 
 static void make_tables(struct reader *r)
 {
-	unsigned flags = r->sampling == SAMPLING_NONE ? 0 : HEAP_TABLE_ESTIMATE;
-	r->live_table = heap_table(r->p, r->is_growth ? HEAP_KIND_MAPPED : HEAP_KIND_LIVE, flags);
+	unsigned flags = r->sampling == SAMPLING_NONE ? 0 : TABLES_ESTIMATE;
+	r->live_table = tables_add(r->p, r->is_growth ? TABLE_MAPPED : TABLE_LIVE, flags);
 	if (r->has_all)
-		r->all_table = heap_table(r->p, HEAP_KIND_ALLOCATED, flags | HEAP_TABLE_SHORT);
+		r->all_table = tables_add(r->p, TABLE_ALLOCATED, flags | TABLES_NO_TEMPORARY);
 	r->task = profile_task(r->p, -1, -1, r->maps.comm, 0);
 }
 

@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "model/heap.h"
-#include "model/heaptables.h"
+#include "model/tables.h"
 
 #define SECOND_NS ((uint64_t)1000000000)
 
@@ -152,9 +152,9 @@ static void take_peak(struct builder *b, const struct table *peak)
 	b->r->peak_ns = peak->n ? since_start(b->p, peak->time_ns[0]) : 0;
 }
 
-static const struct table *rows_of(const struct profile *p, enum heap_table_kind kind)
+static const struct table *rows_of(const struct profile *p, enum table_id kind)
 {
-	const struct table *t = heap_table_find(p, kind);
+	const struct table *t = tables_find(p, kind);
 	return t && t->n && t->nr_columns > HEAP_BYTES ? t : NULL;
 }
 
@@ -163,10 +163,10 @@ void heapsteps_init(struct heapsteps *r, const struct profile *p,
 {
 	*r = (struct heapsteps){.end_ns = since_start(p, p->end_ns)};
 	struct builder b = {.r = r, .p = p, .options = options};
-	const struct table *allocated = rows_of(p, HEAP_KIND_ALLOCATED);
-	const struct table *freed = rows_of(p, HEAP_KIND_FREED);
-	const struct table *live = rows_of(p, HEAP_KIND_LIVE);
-	const struct table *peak = rows_of(p, HEAP_KIND_PEAK);
+	const struct table *allocated = rows_of(p, TABLE_ALLOCATED);
+	const struct table *freed = rows_of(p, TABLE_FREED);
+	const struct table *live = rows_of(p, TABLE_LIVE);
+	const struct table *peak = rows_of(p, TABLE_PEAK);
 	add_table(&b, allocated ? allocated : live, false);
 	if (allocated)
 		add_table(&b, freed, true);

@@ -17,7 +17,7 @@
 #include "format/format.h"
 #include "format/textframes.h"
 #include "model/heap.h"
-#include "model/heaptables.h"
+#include "model/tables.h"
 
 #define START_NS       ((uint64_t)1000000000) /* times in the file begin at 0, which means unknown */
 #define SECOND_NS      ((uint64_t)1000000000)
@@ -617,11 +617,11 @@ static void push(struct reader *r, const char *text, size_t n)
 
 static void make_tables(struct reader *r)
 {
-	r->allocated = heap_table(r->p, HEAP_KIND_ALLOCATED, 0);
-	r->freed = heap_table(r->p, HEAP_KIND_FREED, 0);
-	r->live_table = heap_table(r->p, HEAP_KIND_LIVE, 0);
-	r->peak_table = heap_table(r->p, HEAP_KIND_PEAK, 0);
-	r->memory = heap_table(r->p, HEAP_KIND_MEMORY, 0);
+	r->allocated = tables_add(r->p, TABLE_ALLOCATED, 0);
+	r->freed = tables_add(r->p, TABLE_FREED, 0);
+	r->live_table = tables_add(r->p, TABLE_LIVE, 0);
+	r->peak_table = tables_add(r->p, TABLE_PEAK, 0);
+	r->memory = tables_add(r->p, TABLE_MEMORY, 0);
 	r->p->start_ns = START_NS;
 	r->page_bytes = 4096;
 }

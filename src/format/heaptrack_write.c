@@ -20,7 +20,7 @@
 #include "format/format.h"
 #include "format/heapsteps.h"
 #include "model/heap.h"
-#include "model/heaptables.h"
+#include "model/tables.h"
 
 #define SECOND_MS 1000
 #define MS_NS     ((uint64_t)1000000)
@@ -499,7 +499,7 @@ int heaptrack_write(struct format_output *to, const struct profile *p,
 	w.nodes = xcalloc(p->stacks.n, sizeof(*w.nodes));
 	w.held = xcalloc(w.rows.keys.n, sizeof(*w.held));
 	w.carry = xcalloc(w.rows.keys.n, sizeof(*w.carry));
-	w.memory = heap_table_find(p, HEAP_KIND_MEMORY);
+	w.memory = tables_find(p, TABLE_MEMORY);
 	write_head(&w);
 	int rc = write_stacks(&w, err);
 	/* Nothing uses number 0: heaptrack takes a free of it after another for temporary. */

@@ -9,7 +9,7 @@
 #include "format/dumpmaps.h"
 #include "format/format.h"
 #include "model/heap.h"
-#include "model/heaptables.h"
+#include "model/tables.h"
 
 #define HEADER    SV("heap_v2/")
 #define DEPTH_CUT 128 /* jemalloc keeps no more frames */
@@ -199,8 +199,8 @@ static bool take_row(struct dump *d, struct sv line, bool is_header)
 		d->head_bytes = row.live.nr_bytes;
 		d->has_all = row.all.nr || row.all.nr_bytes;
 		if (d->has_all)
-			d->all_table = heap_table(d->p, HEAP_KIND_ALLOCATED,
-						  HEAP_TABLE_ESTIMATE | HEAP_TABLE_SHORT);
+			d->all_table = tables_add(d->p, TABLE_ALLOCATED,
+						  TABLES_ESTIMATE | TABLES_NO_TEMPORARY);
 	} else if (is_header) {
 		(void)task_of(d, uid, name); /* its name is said only here */
 	} else if (is_total) {
@@ -270,7 +270,7 @@ int jemallocheap_read(struct profile *p, const struct format_input *in,
 	p->losses.nr[LOSS_UNPARSED] += d.maps.nr_bad;
 	p->losses.nr[LOSS_SEEN] += d.maps.nr_bad;
 	d.no_thread = profile_task(p, d.pid, d.pid, d.maps.comm, 0);
-	d.live_table = heap_table(p, HEAP_KIND_LIVE, HEAP_TABLE_ESTIMATE);
+	d.live_table = tables_add(p, TABLE_LIVE, TABLES_ESTIMATE);
 	bool is_header = true;
 	while (lines_next(&lines, &line))
 		take_line(&d, line, lines.nr, &is_header);

@@ -10,7 +10,7 @@
 #include "format/format.h"
 #include "format/textframes.h"
 #include "model/heap.h"
-#include "model/heaptables.h"
+#include "model/tables.h"
 
 #define START_NS    ((uint64_t)1000000000) /* times in the file begin at 0, which means unknown */
 #define TIME_MAX_NS ((uint64_t)1 << 62)
@@ -316,10 +316,10 @@ int massif_read(struct profile *p, const struct format_input *in,
 	struct sv text;
 	TRY(format_input_text(in, &all, &text, err));
 	CLEANUP(reader_release) struct reader r = {.p = p, .unit_ns = 1};
-	r.live = heap_table(p, HEAP_KIND_LIVE, 0);
-	r.peak = heap_table(p, HEAP_KIND_PEAK, 0);
-	r.memory = heap_table(p, HEAP_KIND_MEMORY, 0);
-	r.snapshots = heap_table(p, HEAP_KIND_SNAPSHOTS, 0);
+	r.live = tables_add(p, TABLE_LIVE, 0);
+	r.peak = tables_add(p, TABLE_PEAK, 0);
+	r.memory = tables_add(p, TABLE_MEMORY, 0);
+	r.snapshots = tables_add(p, TABLE_SNAPSHOTS, 0);
 	p->start_ns = p->end_ns = START_NS;
 	read_lines(&r, text);
 	if (!r.nr_snapshots)

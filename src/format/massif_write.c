@@ -16,7 +16,7 @@
 #include "format/format.h"
 #include "format/heapsteps.h"
 #include "model/heap.h"
-#include "model/heaptables.h"
+#include "model/tables.h"
 
 #define SECOND_NS     ((uint64_t)1000000000)
 #define MS_NS         ((uint64_t)1000000)
@@ -479,8 +479,8 @@ int massif_write(struct format_output *to, const struct profile *p,
 {
 	CLEANUP(writer_release)
 	struct writer w = {.to = to, .p = p, .options = &options->heapwrite};
-	const struct table *snapshots = heap_table_find(p, HEAP_KIND_SNAPSHOTS);
-	const struct table *memory = heap_table_find(p, HEAP_KIND_MEMORY);
+	const struct table *snapshots = tables_find(p, TABLE_SNAPSHOTS);
+	const struct table *memory = tables_find(p, TABLE_MEMORY);
 	heapsteps_init(&w.rows, p, &options->heapwrite);
 	if (heapsteps_is_empty(&w.rows)) {
 		err_set(err, -ENOENT, "no memory in this profile");
@@ -488,7 +488,7 @@ int massif_write(struct format_output *to, const struct profile *p,
 	}
 	w.held = xcalloc(w.rows.keys.n, sizeof(*w.held));
 	if (snapshots && snapshots->n) {
-		moments_of_snapshots(&w, snapshots, heap_table_find(p, HEAP_KIND_PEAK),
+		moments_of_snapshots(&w, snapshots, tables_find(p, TABLE_PEAK),
 				     memory && memory->n ? memory : NULL);
 	} else {
 		snapshots = NULL;

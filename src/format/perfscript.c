@@ -356,7 +356,7 @@ static uint32_t table_of_event(struct perfscript_reader *r, const struct script_
 		if (r->events.p[i].name == name)
 			return r->events.p[i].table;
 	struct table shape = {.event = name,
-			      .time_kind = e->has_time ? TABLE_INSTANT : TABLE_TIMELESS,
+			      .time_kind = e->has_time ? TABLE_TIME_INSTANT : TABLE_TIME_TIMELESS,
 			      .nr_columns = e->has_period ? 2 : 1};
 	shape.columns[0] = (struct column){.name = profile_cstr(r->p, "samples")};
 	shape.columns[1] = (struct column){.name = profile_cstr(r->p, "period"),

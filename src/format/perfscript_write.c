@@ -150,7 +150,7 @@ static void add_event_name(struct buf *to, struct sv name)
 /* Of events by name: the arguments of a single one, and what came of it. */
 static void add_arguments(struct buf *to, const struct profile *p, const struct table *t, size_t i)
 {
-	if (!t->has_tags || strcmp(profile_text(p, t->columns[0].name), "events") != 0)
+	if (t->id != TABLE_EVENTS)
 		return;
 	const struct tag *tag = &p->tags.p[t->tag[i]];
 	struct sv outcome = profile_sv(p, tag->detail);

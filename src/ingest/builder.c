@@ -59,12 +59,6 @@ void builder_set_table(struct builder *b, uint32_t spec, uint32_t table)
 	b->table_of_spec.p[spec] = (struct spec_table){.table = table + 1};
 }
 
-void builder_set_derived_table(struct builder *b, uint32_t spec, uint32_t table)
-{
-	builder_set_table(b, spec, table);
-	b->table_of_spec.p[spec].is_derived = true;
-}
-
 void builder_set_bytes_table(struct builder *b, uint32_t spec, uint32_t table, uint32_t bytes_each)
 {
 	builder_set_table(b, spec, table);
@@ -81,7 +75,7 @@ struct table builder_table_shape(struct profile *p, const char *event, double fr
 {
 	bool is_clock = !strncmp(event, "cpu-clock", 9) || !strncmp(event, "task-clock", 10);
 	return (struct table){.event = profile_cstr(p, event),
-			      .time_kind = TABLE_INSTANT,
+			      .time_kind = TABLE_TIME_INSTANT,
 			      .nr_columns = 2,
 			      .freq_hz = freq_hz,
 			      .columns = {{.name = profile_cstr(p, "samples")},

@@ -32,8 +32,6 @@ void builder_free(struct builder *b);
 void builder_free_p(struct builder **b);
 /* The table that samples of the source's event @spec go to. */
 void builder_set_table(struct builder *b, uint32_t spec, uint32_t table);
-/* The same for rows that tell again what others count: the ledger of losses leaves them out. */
-void builder_set_derived_table(struct builder *b, uint32_t spec, uint32_t table);
 /* The same for samples of events that stand for bytes (page faults): rows are counts and bytes. */
 void builder_set_bytes_table(struct builder *b, uint32_t spec, uint32_t table, uint32_t bytes_each);
 /* Shape of a sampled event's table: samples and a weight (ns for clocks, else the period). */

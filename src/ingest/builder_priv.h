@@ -64,7 +64,6 @@ struct path {
 /* Where rows of one of the source's events go. */
 struct spec_table {
 	uint32_t table;      /* + 1, 0 = nowhere */
-	bool is_derived;     /* its rows tell again what other tables' rows count */
 	uint32_t bytes_each; /* of what samples count; 0: these are of time */
 };
 

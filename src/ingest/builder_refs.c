@@ -166,7 +166,7 @@ static void write_row(struct builder *b, const struct late_row *row)
 	else
 		profile_sample(b->p, t->table - 1, row->time_ns, stack, row->task, row->cpu,
 			       row->values);
-	if (t->is_derived)
+	if (table_kind(b->p->tables.p[t->table - 1].id)->is_derived)
 		return;
 	losses->nr[LOSS_SEEN] += nr;
 	losses->nr[LOSS_WRITTEN] += nr;

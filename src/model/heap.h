@@ -1,24 +1,32 @@
 /*
- * Memory in a profile: the tables that every source of heap profiles fills (a capture, a reader of
- * jemalloc's, heaptrack's, massif's files) and every analysis of memory reads. All have tags.
+ * Memory in a profile: what the tables mean that every source of heap profiles fills (a capture, a
+ * reader of jemalloc's, heaptrack's, massif's files) and every analysis of memory reads. Their
+ * columns and keys: model/tables.c. All have tags.
  *
- *	allocated  flow: what was allocated in that second, by allocating stack and thread
- *	freed      flow: blocks of this capture that were freed in that second, by the stack and the
- *	           thread that allocated them. So allocated - freed, added up to a moment, is live
- *	older      flow: frees of blocks from before the capture; no stack
- *	live       level, at the end: blocks that were not freed. time_ns is the second in which
- *they were allocated (0 = unknown), so age is the capture's end minus time_ns peak       level, at
- *the moment at which live bytes of the process were most: time_ns mapped     flow: mmap, munmap,
- *mremap, brk by the program itself, by stack; tag.detail says which. Apart from the heap: never
- *added to it growth     flow: memory touched for the first time (page faults of anonymous memory)
- *by stack: what can be said without looking into an allocator memory     level, at instants, of a
- *process: what the kernel says it uses; no stacks
+ *	TABLE_ALLOCATED  flow: what was allocated in that second, by allocating stack and thread
+ *	TABLE_FREED      flow: blocks of this capture that were freed in that second, by the stack
+ *	                 and the thread that allocated them. So allocated - freed, added up to a
+ *	                 moment, is live
+ *	TABLE_OLDER      flow: frees of blocks from before the capture; no stack; bytes are 0 where
+ *	                 they are not known
+ *	TABLE_LIVE       level, at the end: blocks that were not freed. time_ns is the second in
+ *	                 which they were allocated (0 = unknown), so age is the capture's end minus
+ *	                 time_ns
+ *	TABLE_PEAK       level, at the moment at which live bytes of the process were most
+ *	TABLE_MAPPED     flow: mmap, munmap, mremap, brk by the program itself, by stack; tag.detail
+ *	                 says which. Apart from the heap: never added to it
+ *	TABLE_GROWTH     flow: memory touched for the first time (page faults of anonymous memory)
+ *	                 by stack: what can be said without looking into an allocator
+ *	TABLE_MEMORY     level, at instants, of a process: what the kernel says it uses; no stacks
+ *	TABLE_SNAPSHOTS  what was live at several moments (dumps, massif's detailed snapshots);
+ *	                 time_ns is the moment. Rows of one moment are added up, never those of
+ *	                 several
  *
  * Columns are in the order of the enums below; a table may leave out columns from its end. Values
  * of sampled sources are scaled up already (unbiased estimates, is_estimate is set on the columns);
  * `samples` counts blocks that were really seen and `variance` adds up the variance of the estimate
  * of bytes, in bytes^2 (saturating; 0 where everything was seen), so that the 95 % interval of a
- *sum is sum +- 1.96 sqrt(sum of variances).
+ * sum is sum +- 1.96 sqrt(sum of variances).
  *
  * tag.size_class: class of the blocks of a row (heap_size_class); 0 = not told apart.
  */
@@ -27,21 +35,7 @@
 
 #include "base/base.h"
 
-#define HEAP_TABLE_ALLOCATED "allocated"
-#define HEAP_TABLE_FREED     "freed"
-#define HEAP_TABLE_OLDER     "freed-older"
-#define HEAP_TABLE_LIVE      "live"
-#define HEAP_TABLE_PEAK      "peak"
-#define HEAP_TABLE_MAPPED    "mapped"
-#define HEAP_TABLE_GROWTH    "growth"
-#define HEAP_TABLE_MEMORY    "memory"
-/*
- * What was live at several moments (dumps, massif's detailed snapshots): columns of "live", time_ns
- * is the moment. Rows of one moment are added up, never those of several.
- */
-#define HEAP_TABLE_SNAPSHOTS "snapshots"
-
-/* "allocated": allocations, bytes (weight), samples, variance, temporary, temporary bytes. */
+/* TABLE_ALLOCATED. */
 enum heap_allocated_column {
 	HEAP_ALLOCATED_CALLS = 0,
 	HEAP_ALLOCATED_BYTES = 1,
@@ -52,8 +46,7 @@ enum heap_allocated_column {
 	HEAP_ALLOCATED_NR
 };
 
-/* "freed", "older": frees, bytes (weight; older: 0 where unknown), samples, variance. */
-/* "live", "peak": blocks, bytes (weight), samples, variance. */
+/* TABLE_FREED, TABLE_OLDER (frees), TABLE_LIVE, TABLE_PEAK, TABLE_SNAPSHOTS (blocks). */
 enum heap_block_column {
 	HEAP_BLOCKS = 0,
 	HEAP_BYTES = 1,
@@ -62,9 +55,7 @@ enum heap_block_column {
 	HEAP_BLOCK_NR
 };
 
-/* "mapped": calls, bytes mapped (weight), bytes unmapped. "growth": faults, bytes (weight). */
-
-/* "memory": bytes, of a process at an instant (0 = unknown, or really none). */
+/* TABLE_MEMORY: bytes, of a process at an instant (0 = unknown, or really none). */
 enum heap_memory_column {
 	HEAP_MEMORY_RSS = 0,
 	HEAP_MEMORY_PSS = 1,

@@ -258,6 +258,7 @@ uint32_t profile_table(struct profile *p, const struct table *shape)
 			return (uint32_t)i;
 	struct table *t = vec_add(&p->tables);
 	*t = *shape;
+	t->id = tables_identify(p, shape);
 	t->n = t->cap = 0;
 	t->time_ns = NULL;
 	t->stack = NULL;

@@ -25,6 +25,7 @@
 #include "base/vec.h"
 #include "model/ids.h"
 #include "model/loss.h"
+#include "model/tables.h"
 #include "model/wait.h"
 
 /* Values of these enums reach files: append only. */
@@ -139,7 +140,12 @@ struct tag {
 	uint16_t size_class;  /* of blocks of memory (model/heap.h), 0 = none */
 };
 
-enum table_time { TABLE_INSTANT = 0, TABLE_INTERVAL = 1, TABLE_SLICE = 2, TABLE_TIMELESS = 3 };
+enum table_time {
+	TABLE_TIME_INSTANT = 0,
+	TABLE_TIME_INTERVAL = 1,
+	TABLE_TIME_SLICE = 2,
+	TABLE_TIME_TIMELESS = 3,
+};
 
 #define TABLE_COLUMNS_MAX 12
 
@@ -149,6 +155,7 @@ enum table_time { TABLE_INSTANT = 0, TABLE_INTERVAL = 1, TABLE_SLICE = 2, TABLE_
  */
 struct table {
 	str_id event;
+	enum table_id id; /* its kind; set when it is made */
 	enum table_time time_kind;
 	uint32_t nr_columns;
 	uint32_t weight_column;

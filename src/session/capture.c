@@ -27,12 +27,12 @@
 #include "ingest/builder.h"
 #include "ingest/naming.h"
 #include "model/heap.h"
-#include "model/heaptables.h"
+#include "model/tables.h"
 #include "session/growlater.h"
 #include "session/markbox.h"
 #include "session/openers.h"
 #include "session/sources.h"
-#include "specs.h"
+#include "model/tables.h"
 
 /* A fault maps one page at least; what it maps beyond is not told without programs. */
 #define PAGE_BYTES 4096
@@ -406,12 +406,12 @@ static int prepare(struct capture *c, struct capture_result *r, struct err *err)
 	if (!growlater_is_possible(o))          /* that loads programs when it comes to it */
 		host_keep_caps(HOST_CAPTURING); /* growing events, which are open, needs PERFMON */
 	if (o->programs & ENGINE_CPU && o->flags & CAPTURE_GROWTH) {
-		uint32_t table = heap_table(c->p, HEAP_KIND_GROWTH, HEAP_TABLE_ESTIMATE);
-		builder_set_bytes_table(c->builder, SPEC_CPU, table, PAGE_BYTES);
+		uint32_t table = tables_add(c->p, TABLE_GROWTH, TABLES_ESTIMATE);
+		builder_set_bytes_table(c->builder, TABLE_SAMPLES, table, PAGE_BYTES);
 	} else if (o->programs & ENGINE_CPU) {
 		struct sampler_info info = sampler_info(c->sampler);
 		struct table shape = builder_table_shape(c->p, info.event, o->freq_hz);
-		builder_set_table(c->builder, SPEC_CPU, profile_table(c->p, &shape));
+		builder_set_table(c->builder, TABLE_SAMPLES, profile_table(c->p, &shape));
 	}
 	sources_make_tables(&c->sources, c->p, c->builder);
 	add_facts(c);

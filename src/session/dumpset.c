@@ -13,7 +13,7 @@
 #include "base/num.h"
 #include "format/jemallocheap.h"
 #include "model/heap.h"
-#include "model/heaptables.h"
+#include "model/tables.h"
 
 #define SUFFIX    ".heap"
 #define START_NS  ((uint64_t)1000000000) /* time 0 would mean unknown */
@@ -307,10 +307,10 @@ int dumpset_select(struct dumpset *ret_set, const char *const *operands, size_t 
 
 /* ---- one profile of several dumps --------------------------------------------------------- */
 
-static struct table *table_of(struct profile *p, enum heap_table_kind kind)
+static struct table *table_of(struct profile *p, enum table_id kind)
 {
 	for (size_t i = 0; i < p->tables.n; i++)
-		if (!strcmp(profile_text(p, p->tables.p[i].event), heap_table_name(kind)))
+		if (p->tables.p[i].id == kind)
 			return &p->tables.p[i];
 	return NULL;
 }
@@ -319,11 +319,11 @@ static struct table *table_of(struct profile *p, enum heap_table_kind kind)
 static void to_snapshots(struct profile *p, uint64_t time_ns, bool is_last)
 {
 	bool is_estimate = false;
-	const struct table *live = table_of(p, HEAP_KIND_LIVE);
+	const struct table *live = table_of(p, TABLE_LIVE);
 	if (live)
 		is_estimate = live->columns[HEAP_BYTES].is_estimate;
-	uint32_t to = heap_table(p, HEAP_KIND_SNAPSHOTS, is_estimate ? HEAP_TABLE_ESTIMATE : 0);
-	live = table_of(p, HEAP_KIND_LIVE);
+	uint32_t to = tables_add(p, TABLE_SNAPSHOTS, is_estimate ? TABLES_ESTIMATE : 0);
+	live = table_of(p, TABLE_LIVE);
 	for (size_t i = 0; live && i < live->n; i++)
 		profile_tagged_sample(p, to, time_ns, live->stack[i], live->task[i], -1,
 				      live->tag[i], &live->values[i * live->nr_columns]);
@@ -356,10 +356,10 @@ static int by_place(const void *a, const void *b)
  */
 static void add_means(struct profile *p, size_t nr)
 {
-	const struct table *t = table_of(p, HEAP_KIND_SNAPSHOTS);
+	const struct table *t = table_of(p, TABLE_SNAPSHOTS);
 	bool is_estimate = t->columns[HEAP_BYTES].is_estimate;
-	uint32_t live = heap_table(p, HEAP_KIND_LIVE, is_estimate ? HEAP_TABLE_ESTIMATE : 0);
-	t = table_of(p, HEAP_KIND_SNAPSHOTS);
+	uint32_t live = tables_add(p, TABLE_LIVE, is_estimate ? TABLES_ESTIMATE : 0);
+	t = table_of(p, TABLE_SNAPSHOTS);
 	VEC(struct mean_row) rows = {0};
 	for (size_t i = 0; i < t->n; i++) {
 		struct mean_row r = {t->stack[i], t->task[i], t->tag[i], {0}};
@@ -391,7 +391,7 @@ static void add_means(struct profile *p, size_t nr)
 
 static int64_t bytes_at(const struct profile *p, uint64_t time_ns)
 {
-	const struct table *t = heap_table_find(p, HEAP_KIND_SNAPSHOTS);
+	const struct table *t = tables_find(p, TABLE_SNAPSHOTS);
 	int64_t sum = 0;
 	for (size_t i = 0; i < t->n; i++)
 		if (t->time_ns[i] == time_ns &&

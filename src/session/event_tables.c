@@ -8,7 +8,7 @@
 static struct table shape_of(struct profile *p, const struct named_event *e, bool keeps_singles)
 {
 	struct table t = {.event = profile_cstr(p, e->name),
-			  .time_kind = keeps_singles ? TABLE_INSTANT : TABLE_SLICE,
+			  .time_kind = keeps_singles ? TABLE_TIME_INSTANT : TABLE_TIME_SLICE,
 			  .nr_columns = 1,
 			  .columns = {{.name = profile_cstr(p, "events"), .unit = UNIT_COUNT}},
 			  .has_tags = true};

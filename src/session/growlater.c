@@ -6,8 +6,8 @@
 
 #include "capture/io.h"
 #include "model/heap.h"
-#include "model/heaptables.h"
-#include "specs.h"
+#include "model/tables.h"
+#include "model/tables.h"
 
 void growlater_release(struct growlater *g)
 {
@@ -35,7 +35,7 @@ static int open_engine(struct growlater *g, struct engine **ret_e, struct source
 		return rc;
 	}
 	*ret_e = TAKE(e);
-	builder_set_table(b, SPEC_HEAP_GROWTH, heap_table(p, HEAP_KIND_GROWTH, 0));
+	builder_set_table(b, TABLE_GROWTH, tables_add(p, TABLE_GROWTH, 0));
 	return 0;
 }
 

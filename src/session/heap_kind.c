@@ -10,8 +10,6 @@
 #include "base/stat.h"
 #include "capture/heapsource.h"
 #include "model/heap.h"
-#include "model/heaptables.h"
-#include "specs.h"
 
 struct heap_kind {
 	struct heapsource *source;
@@ -182,31 +180,3 @@ const struct source_kind heap_kind = {
 	.patience_ms = heap_kind_patience_ms,
 	.free = heap_kind_free,
 };
-
-/* ---- tables ------------------------------------------------------------------------------- */
-
-/* In this order: views that are not told which take the first one with rows. */
-static const struct {
-	enum heap_table_kind kind;
-	uint32_t spec;
-	bool is_derived; /* its rows tell again what "allocated" counts */
-} tables[] = {
-	{HEAP_KIND_ALLOCATED, SPEC_HEAP_ALLOCATED, false},
-	{HEAP_KIND_LIVE, SPEC_HEAP_LIVE, true},
-	{HEAP_KIND_PEAK, SPEC_HEAP_PEAK, true},
-	{HEAP_KIND_FREED, SPEC_HEAP_FREED, true},
-	{HEAP_KIND_OLDER, SPEC_HEAP_OLDER, true},
-	{HEAP_KIND_MAPPED, SPEC_HEAP_MAPPED, true},
-};
-
-void heap_kind_tables(const struct capture_options *o, struct profile *p, struct builder *b)
-{
-	unsigned flags = o->heap && !o->heap->is_every ? HEAP_TABLE_ESTIMATE : 0;
-	for (size_t i = 0; i < ARRAY_LEN(tables); i++) {
-		uint32_t table = heap_table(p, tables[i].kind, flags);
-		if (tables[i].is_derived)
-			builder_set_derived_table(b, tables[i].spec, table);
-		else
-			builder_set_table(b, tables[i].spec, table);
-	}
-}

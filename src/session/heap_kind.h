@@ -10,7 +10,4 @@
 
 extern const struct source_kind heap_kind;
 
-/* Tables for what SPEC_HEAP_* tell (model/heap.h). */
-void heap_kind_tables(const struct capture_options *o, struct profile *p, struct builder *b);
-
 #endif

@@ -20,11 +20,11 @@
 #include "host/mempressure.h"
 #include "host/proc.h"
 #include "model/heap.h"
-#include "model/heaptables.h"
+#include "model/tables.h"
 #include "session/event_tables.h"
 #include "session/heap_kind.h"
 #include "session/probes_kind.h"
-#include "specs.h"
+#include "model/tables.h"
 
 /* ---- waits without programs in the kernel (switches.h) ------------------------------------ */
 
@@ -617,132 +617,43 @@ const struct source_kind *source_kind_at(size_t i)
 	return i < ARRAY_LEN(kinds) ? &kinds[i] : NULL;
 }
 
+#define HEAP_PROGRAMS (ENGINE_HEAP | ENGINE_PROBES)
+
 /* ---- tables ------------------------------------------------------------------------------- */
 
-struct column_shape {
-	const char *name;
-	enum unit unit;
-	bool is_level;
-};
-
-struct table_shape {
-	const char *event;
+/* What each part of a capture fills, in the order in which the tables are made. */
+static const struct {
 	unsigned program; /* enum engine_programs */
-	uint32_t spec;    /* enum session_spec */
-	bool is_derived;  /* its rows tell again what another table counts */
-	uint32_t weight_column;
-	struct column_shape columns[TABLE_COLUMNS_MAX];
+	enum table_id table;
+} filled[] = {
+	{ENGINE_WAITS, TABLE_OFF_CPU},    {ENGINE_WAITS, TABLE_ON_CPU},
+	{ENGINE_WAITS, TABLE_BLAME},      {ENGINE_IO, TABLE_IO},
+	{ENGINE_IO, TABLE_BLOCK},         {ENGINE_IO, TABLE_FAULTS},
+	{ENGINE_IO, TABLE_RECLAIM},       {ENGINE_SPANS, TABLE_SPANS},
+	{ENGINE_SPANS, TABLE_SPAN_TIME},  {ENGINE_SPANS, TABLE_SLOWEST_SPANS},
+	{HEAP_PROGRAMS, TABLE_ALLOCATED}, {HEAP_PROGRAMS, TABLE_LIVE},
+	{HEAP_PROGRAMS, TABLE_PEAK},      {HEAP_PROGRAMS, TABLE_FREED},
+	{HEAP_PROGRAMS, TABLE_OLDER},     {HEAP_PROGRAMS, TABLE_MAPPED},
 };
-
-/* In this order: views that are not told which take the first one with rows. */
-static const struct table_shape shapes[] = {
-	{.event = "off-cpu",
-	 .program = ENGINE_WAITS,
-	 .spec = SPEC_OFF_CPU,
-	 .weight_column = 1,
-	 .columns = {{"waits", UNIT_COUNT, false},
-		     {"time", UNIT_NS, false},
-		     {"longest", UNIT_NS, true}}},
-	{.event = "on-cpu",
-	 .program = ENGINE_WAITS,
-	 .spec = SPEC_ON_CPU,
-	 .is_derived = true,
-	 .weight_column = 1,
-	 .columns = {{"runs", UNIT_COUNT, false}, {"time", UNIT_NS, false}}},
-	{.event = "blame",
-	 .program = ENGINE_WAITS,
-	 .spec = SPEC_BLAME,
-	 .is_derived = true,
-	 .weight_column = 1,
-	 .columns = {{"waits", UNIT_COUNT, false}, {"time", UNIT_NS, false}}},
-	{.event = "io",
-	 .program = ENGINE_IO,
-	 .spec = SPEC_IO,
-	 .weight_column = 1,
-	 .columns = {{"calls", UNIT_COUNT, false},
-		     {"bytes", UNIT_BYTES, false},
-		     {"time", UNIT_NS, false},
-		     {"longest", UNIT_NS, true}}},
-	{.event = "block",
-	 .program = ENGINE_IO,
-	 .spec = SPEC_BLOCK,
-	 .weight_column = 1,
-	 .columns = {{"requests", UNIT_COUNT, false},
-		     {"bytes", UNIT_BYTES, false},
-		     {"time", UNIT_NS, false},
-		     {"longest", UNIT_NS, true}}},
-	{.event = "faults",
-	 .program = ENGINE_IO,
-	 .spec = SPEC_FAULTS,
-	 .columns = {{"faults", UNIT_COUNT, false},
-		     {"time", UNIT_NS, false},
-		     {"longest", UNIT_NS, true}}},
-	{.event = "reclaim",
-	 .program = ENGINE_IO,
-	 .spec = SPEC_RECLAIM,
-	 .weight_column = 1,
-	 .columns = {{"times", UNIT_COUNT, false},
-		     {"time", UNIT_NS, false},
-		     {"pages", UNIT_COUNT, false},
-		     {"longest", UNIT_NS, true}}},
-	{.event = "spans",
-	 .program = ENGINE_SPANS,
-	 .spec = SPEC_SPANS,
-	 .weight_column = 1,
-	 .columns = {{"calls", UNIT_COUNT, false},
-		     {"time", UNIT_NS, false},
-		     {"longest", UNIT_NS, true}}},
-	{.event = "span-time",
-	 .program = ENGINE_SPANS,
-	 .spec = SPEC_SPAN_TIME,
-	 .is_derived = true,
-	 .weight_column = 1,
-	 .columns = {{"calls", UNIT_COUNT, false},
-		     {"time", UNIT_NS, false},
-		     {"longest", UNIT_NS, true}}},
-	{.event = "slowest-spans",
-	 .program = ENGINE_SPANS,
-	 .spec = SPEC_SLOWEST,
-	 .is_derived = true,
-	 .weight_column = 1,
-	 .columns = {{"calls", UNIT_COUNT, false},
-		     {"time", UNIT_NS, false},
-		     {"longest", UNIT_NS, true}}},
-};
-
-static void make_table(const struct table_shape *shape, struct profile *p, struct builder *b)
-{
-	struct table t = {.event = profile_cstr(p, shape->event),
-			  .time_kind = TABLE_SLICE,
-			  .has_tags = true,
-			  .weight_column = shape->weight_column};
-	for (; t.nr_columns < TABLE_COLUMNS_MAX && shape->columns[t.nr_columns].name;
-	     t.nr_columns++) {
-		const struct column_shape *c = &shape->columns[t.nr_columns];
-		t.columns[t.nr_columns] = (struct column){
-			.name = profile_cstr(p, c->name), .unit = c->unit, .is_level = c->is_level};
-	}
-	uint32_t table = profile_table(p, &t);
-	if (shape->is_derived)
-		builder_set_derived_table(b, shape->spec, table);
-	else
-		builder_set_table(b, shape->spec, table);
-}
 
 void sources_make_tables(const struct sources *s, struct profile *p, struct builder *b)
 {
-	unsigned programs = s->env.options ? s->env.options->programs : 0;
-	for (size_t i = 0; i < ARRAY_LEN(shapes); i++)
-		if (programs & shapes[i].program)
-			make_table(&shapes[i], p, b);
-	if (programs & (ENGINE_HEAP | ENGINE_PROBES))
-		heap_kind_tables(s->env.options, p, b);
-	if (programs & ENGINE_IO && s->env.options->io_parts & IO_PART_GROWTH) {
-		builder_set_table(b, SPEC_HEAP_GROWTH, heap_table(p, HEAP_KIND_GROWTH, 0));
-		builder_set_derived_table(b, SPEC_HEAP_MAPPED, heap_table(p, HEAP_KIND_MAPPED, 0));
+	const struct capture_options *o = s->env.options;
+	unsigned programs = o ? o->programs : 0;
+	bool is_sampled = o && o->heap && !o->heap->is_every;
+	for (size_t i = 0; i < ARRAY_LEN(filled); i++) {
+		unsigned flags =
+			is_sampled && filled[i].program == HEAP_PROGRAMS ? TABLES_ESTIMATE : 0;
+		if (programs & filled[i].program)
+			builder_set_table(b, filled[i].table,
+					  tables_add(p, filled[i].table, flags));
+	}
+	if (programs & ENGINE_IO && o->io_parts & IO_PART_GROWTH) {
+		builder_set_table(b, TABLE_GROWTH, tables_add(p, TABLE_GROWTH, 0));
+		builder_set_table(b, TABLE_MAPPED, tables_add(p, TABLE_MAPPED, 0));
 	}
 	if (programs & ENGINE_MEMORY)
-		builder_set_derived_table(b, SPEC_MEMORY, heap_table(p, HEAP_KIND_MEMORY, 0));
+		builder_set_table(b, TABLE_MEMORY, tables_add(p, TABLE_MEMORY, 0));
 	if (programs & ENGINE_COUNTS)
-		event_tables_add(p, b, s->env.options->counts);
+		event_tables_add(p, b, o->counts);
 }

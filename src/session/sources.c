@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #include "session/source_kinds.h"
-#include "specs.h"
+#include "model/tables.h"
 
 #define SECOND_NS 1000000000u
 

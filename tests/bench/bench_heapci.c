@@ -19,7 +19,7 @@
 #include "capture/heapbook.h"
 #include "heap_world.h"
 #include "model/heap.h"
-#include "specs.h"
+#include "model/tables.h"
 
 #define INTERVAL   524288u
 #define NR_SITES   24
@@ -74,7 +74,7 @@ static size_t size_of(unsigned site)
 static void on_row(void *ctx, const struct heapbook_row *row)
 {
 	struct seen *s = ctx;
-	if (row->spec != SPEC_HEAP_LIVE)
+	if (row->spec != TABLE_LIVE)
 		return;
 	s->live[row->stack - 1] += (double)row->values[HEAP_BYTES];
 	s->variance[row->stack - 1] += (double)row->values[HEAP_VARIANCE];

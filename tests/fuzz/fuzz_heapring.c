@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "capture/heapbook.h"
 #include "capture/heapring.h"
-#include "specs.h"
+#include "model/tables.h"
 
 #define SLOTS      3
 #define RING_BYTES 512
@@ -41,9 +41,9 @@ static void on_stack(void *ctx, uint32_t stack, const uint64_t *frames, uint32_t
 static void on_row(void *ctx, const struct heapbook_row *row)
 {
 	struct world *w = ctx;
-	if (row->spec == SPEC_HEAP_ALLOCATED)
+	if (row->spec == TABLE_ALLOCATED)
 		w->blocks += row->values[0];
-	else if (row->spec == SPEC_HEAP_FREED || row->spec == SPEC_HEAP_LIVE)
+	else if (row->spec == TABLE_FREED || row->spec == TABLE_LIVE)
 		w->blocks -= row->values[0];
 }
 

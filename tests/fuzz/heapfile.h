@@ -13,7 +13,7 @@
 
 #include "format/format.h"
 #include "model/heap.h"
-#include "model/heaptables.h"
+#include "model/tables.h"
 
 static inline struct profile *read_as(const char *format, const char *text, size_t n)
 {
@@ -32,9 +32,9 @@ static inline struct profile *read_as(const char *format, const char *text, size
 }
 
 /* Bytes of a table; UINT64_MAX: so many that sums may have stopped growing. */
-static inline uint64_t bytes_of(const struct profile *p, enum heap_table_kind kind)
+static inline uint64_t bytes_of(const struct profile *p, enum table_id kind)
 {
-	const struct table *t = heap_table_find(p, kind);
+	const struct table *t = tables_find(p, kind);
 	uint64_t sum = 0;
 	for (size_t i = 0; t && i < t->n; i++) {
 		int64_t v = t->values[i * t->nr_columns + HEAP_BYTES];
@@ -52,17 +52,16 @@ static inline uint64_t bytes_of(const struct profile *p, enum heap_table_kind ki
 static inline void write_and_read(const struct profile *p, const char *format, bool keeps_live)
 {
 	struct format_output to = {0};
-	if (bytes_of(p, HEAP_KIND_LIVE) == UINT64_MAX ||
-	    bytes_of(p, HEAP_KIND_ALLOCATED) == UINT64_MAX ||
-	    bytes_of(p, HEAP_KIND_FREED) == UINT64_MAX)
+	if (bytes_of(p, TABLE_LIVE) == UINT64_MAX || bytes_of(p, TABLE_ALLOCATED) == UINT64_MAX ||
+	    bytes_of(p, TABLE_FREED) == UINT64_MAX)
 		return; /* millions of blocks are millions of lines */
 	if (!format_find(format)->write(&to, p, &(struct format_options){0}, NULL)) {
 		struct profile *q = read_as(format, to.buf.p, to.buf.n);
 		if (!q)
 			BUG("%s: written, not readable: '%s'", format, buf_str(&to.buf));
 		if (keeps_live && !strcmp(format, "heaptrack") &&
-		    bytes_of(q, HEAP_KIND_LIVE) != UINT64_MAX &&
-		    bytes_of(q, HEAP_KIND_LIVE) != bytes_of(p, HEAP_KIND_LIVE))
+		    bytes_of(q, TABLE_LIVE) != UINT64_MAX &&
+		    bytes_of(q, TABLE_LIVE) != bytes_of(p, TABLE_LIVE))
 			BUG("live bytes change");
 		profile_free(q);
 	}

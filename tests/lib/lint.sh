@@ -22,7 +22,7 @@ unwind:base model/ids.h object
 symbol:base model/ids.h object
 host:base
 remote:base unwind/x86insn.h host
-capture:base model/event.h model/heap.h model/ids.h model/wait.h unwind host remote
+capture:base model/event.h model/heap.h model/ids.h model/tables.h model/wait.h unwind host remote
 ingest:base model object unwind symbol
 format:base model
 session:base model host remote capture ingest format

@@ -8,43 +8,17 @@
 #include "made.h"
 #include "model/heap.h"
 
-static uint32_t add_table(struct profile *p, const char *event, const char *const *names,
-			  uint32_t nr, bool is_level, bool is_estimate)
-{
-	struct table shape = {.event = profile_cstr(p, event),
-			      .time_kind = TABLE_SLICE,
-			      .has_tags = true,
-			      .nr_columns = nr,
-			      .weight_column = 1};
-	for (uint32_t i = 0; i < nr; i++)
-		shape.columns[i] =
-			(struct column){.name = profile_cstr(p, names[i]),
-					.unit = strstr(names[i], "bytes") ? UNIT_BYTES : UNIT_COUNT,
-					.is_level = is_level,
-					.is_estimate = is_estimate && i < 2};
-	return profile_table(p, &shape);
-}
-
 struct profile *madeheap_new(unsigned seconds, unsigned flags)
 {
-	static const char *const allocated[] = {"allocations", "bytes",     "samples",
-						"variance",    "temporary", "temporary bytes"};
-	static const char *const frees[] = {"frees", "bytes", "samples", "variance"};
-	static const char *const blocks[] = {"blocks", "bytes", "samples", "variance"};
-	static const char *const mapped[] = {"calls", "bytes", "bytes unmapped"};
-	static const char *const growth[] = {"faults", "bytes"};
 	bool is_sampled = flags & MADEHEAP_SAMPLED;
 	struct profile *p = profile_new();
 	p->start_ns = MADEHEAP_START_NS;
 	p->end_ns = p->start_ns + seconds * NS_PER_SEC;
 	p->wall_start_ns = 1700000000000000000;
-	add_table(p, HEAP_TABLE_ALLOCATED, allocated, ARRAY_LEN(allocated), false, is_sampled);
-	add_table(p, HEAP_TABLE_FREED, frees, ARRAY_LEN(frees), false, is_sampled);
-	add_table(p, HEAP_TABLE_OLDER, frees, ARRAY_LEN(frees), false, is_sampled);
-	add_table(p, HEAP_TABLE_LIVE, blocks, ARRAY_LEN(blocks), true, is_sampled);
-	add_table(p, HEAP_TABLE_PEAK, blocks, ARRAY_LEN(blocks), true, is_sampled);
-	add_table(p, HEAP_TABLE_MAPPED, mapped, ARRAY_LEN(mapped), false, false);
-	add_table(p, HEAP_TABLE_GROWTH, growth, ARRAY_LEN(growth), false, false);
+	static const enum table_id ids[] = {TABLE_ALLOCATED, TABLE_FREED,  TABLE_OLDER, TABLE_LIVE,
+					    TABLE_PEAK,      TABLE_MAPPED, TABLE_GROWTH};
+	for (size_t i = 0; i < ARRAY_LEN(ids); i++)
+		tables_add(p, ids[i], is_sampled && ids[i] != TABLE_GROWTH ? TABLES_ESTIMATE : 0);
 	profile_fact(p, HEAP_FACT_ALLOCATOR, "jemalloc 5.3.0, static, prefix _rjem_");
 	profile_fact(p, HEAP_FACT_TIER, "hooks: jemalloc 5.3.0 without profiling");
 	profile_fact(p, HEAP_FACT_SAMPLING, is_sampled ? "524288" : "every allocation");
@@ -53,14 +27,6 @@ struct profile *madeheap_new(unsigned seconds, unsigned flags)
 	if (flags & MADEHEAP_ENDED)
 		p->tasks.p[task].end_ns = p->end_ns - 1;
 	return p;
-}
-
-static uint32_t table_idx(const struct profile *p, const char *event)
-{
-	for (uint32_t i = 0; i < p->tables.n; i++)
-		if (!strcmp(profile_text(p, p->tables.p[i].event), event))
-			return i;
-	BUG("no table '%s'", event);
 }
 
 void madeheap(struct profile *p, const struct madeheap *m)
@@ -77,16 +43,16 @@ void madeheap(struct profile *p, const struct madeheap *m)
 	int64_t values[TABLE_COLUMNS_MAX] = {
 		m->nr,       bytes,           m->samples ? m->samples : m->nr,
 		m->variance, m->nr_temporary, m->nr_temporary * (int64_t)m->size};
-	profile_tagged_sample(p, table_idx(p, m->table), ns, made_stack(p, m->stack), task, -1,
-			      profile_tag(p, &tag), values);
+	profile_tagged_sample(p, (uint32_t)(tables_find(p, m->table) - p->tables.p), ns,
+			      made_stack(p, m->stack), task, -1, profile_tag(p, &tag), values);
 }
 
 void madeheap_block(struct profile *p, const struct madeheap *m, unsigned freed_second)
 {
 	struct madeheap row = *m;
-	row.table = HEAP_TABLE_ALLOCATED;
+	row.table = TABLE_ALLOCATED;
 	madeheap(p, &row);
-	row.table = freed_second == MADEHEAP_NEVER ? HEAP_TABLE_LIVE : HEAP_TABLE_FREED;
+	row.table = freed_second == MADEHEAP_NEVER ? TABLE_LIVE : TABLE_FREED;
 	row.second = freed_second == MADEHEAP_NEVER ? m->second : freed_second;
 	madeheap(p, &row);
 }
@@ -127,10 +93,10 @@ struct profile *madeheap_server(unsigned flags)
 				.stack = "main server;load_table server;zmalloc server;"
 					 "malloc libc.so.6"};
 	madeheap_block(p, &once, MADEHEAP_NEVER);
-	once.table = HEAP_TABLE_PEAK;
+	once.table = TABLE_PEAK;
 	once.second = 9;
 	madeheap(p, &once);
-	madeheap(p, &(struct madeheap){.table = HEAP_TABLE_PEAK,
+	madeheap(p, &(struct madeheap){.table = TABLE_PEAK,
 				       .second = 9,
 				       .size = 4096,
 				       .nr = 2560,
@@ -139,7 +105,7 @@ struct profile *madeheap_server(unsigned flags)
 				       .stack = "main server;serve server;Cache::insert server;"
 						"std::vector::push_back server;"
 						"_Znwm libstdc++.so.6;malloc libc.so.6"});
-	madeheap(p, &(struct madeheap){.table = HEAP_TABLE_OLDER, .second = 3, .nr = 77});
+	madeheap(p, &(struct madeheap){.table = TABLE_OLDER, .second = 3, .nr = 77});
 	profile_seal(p);
 	return p;
 }

@@ -2,7 +2,7 @@
  * Recordings of memory made by hand, for tests in which every number is known. Stacks as in made.h.
  *
  *	CLEANUP(profile_free_p) struct profile *p = madeheap_new(10, MADEHEAP_ATTACHED);
- *	madeheap(p, &(struct madeheap){.table = "allocated", .second = 1, .size = 64, .nr = 10,
+ *	madeheap(p, &(struct madeheap){.table = TABLE_ALLOCATED, .second = 1, .size = 64, .nr = 10,
  *				       .stack = "main;f;malloc libc.so.6"});
  *	profile_seal(p);
  */
@@ -20,7 +20,7 @@ enum madeheap_flags {
 };
 
 struct madeheap {
-	const char *table;
+	enum table_id table;
 	unsigned second; /* of the capture */
 	const char *comm;
 	int32_t tid; /* pid when 0 */

@@ -14,25 +14,6 @@ struct profile *madewaits_new(unsigned seconds)
 	return p;
 }
 
-static uint32_t table_of(struct profile *p, const char *event)
-{
-	bool is_off = !strcmp(event, "off-cpu");
-	bool is_on = !strcmp(event, "on-cpu");
-	struct table t = {
-		.event = profile_cstr(p, event),
-		.time_kind = TABLE_SLICE,
-		.nr_columns = is_off ? 3 : 2,
-		.weight_column = 1,
-		.has_tags = true,
-		.columns = {{.name = profile_cstr(p, is_on ? "runs" : "waits")},
-			    {.name = profile_cstr(p, "time"), .unit = UNIT_NS},
-			    {.name = profile_cstr(p, "longest"),
-			     .unit = UNIT_NS,
-			     .is_level = true}},
-	};
-	return profile_table(p, &t);
-}
-
 static task_id task_of(struct profile *p, int32_t pid, int32_t tid, const char *comm)
 {
 	return profile_task(p, pid ? pid : 1, tid ? tid : 1, profile_cstr(p, comm ? comm : "main"),
@@ -48,7 +29,7 @@ void madewait(struct profile *p, const struct madewait *w)
 {
 	bool is_on = w->reason == WAIT_ON_CPU && !w->table;
 	const char *event = w->table ? w->table : is_on ? "on-cpu" : "off-cpu";
-	uint32_t table = table_of(p, event);
+	uint32_t table = tables_add(p, table_from_key(event), 0);
 	int64_t ns = w->ms * MS + w->us * 1000;
 	int64_t each = w->nr ? ns / w->nr : ns;
 	bool is_interval = !is_on && strcmp(event, "blame") != 0;

@@ -70,7 +70,7 @@ static void synth_init(struct synth *s, struct profile *p)
 		.name = profile_cstr(p, "time"), .unit = UNIT_NS, .is_estimate = true};
 	s->table = profile_table(p, &shape);
 	struct table waits = {.event = profile_cstr(p, "off-cpu"),
-			      .time_kind = TABLE_SLICE,
+			      .time_kind = TABLE_TIME_SLICE,
 			      .nr_columns = 3,
 			      .weight_column = 1,
 			      .has_tags = true};

@@ -49,7 +49,7 @@ static void on_change(void *ctx, int32_t pid, const struct space *sp)
 static uint32_t wait_table(struct profile *p, const char *name)
 {
 	return profile_table(p, &(struct table){.event = profile_cstr(p, name),
-						.time_kind = TABLE_SLICE,
+						.time_kind = TABLE_TIME_SLICE,
 						.nr_columns = 2,
 						.weight_column = 1,
 						.has_tags = true,
@@ -68,7 +68,7 @@ static void set_up(struct fixture *f)
 	f->waits = wait_table(f->p, "off-cpu");
 	builder_set_table(f->b, SPEC_SAMPLES, f->samples);
 	builder_set_table(f->b, SPEC_WAITS, f->waits);
-	builder_set_derived_table(f->b, SPEC_BLAMED, wait_table(f->p, "blame"));
+	builder_set_table(f->b, SPEC_BLAMED, wait_table(f->p, "blame"));
 }
 
 static void tear_down(struct fixture *f)

@@ -121,7 +121,7 @@ static struct profile *made_profile(void)
 {
 	struct profile *p = profile_new();
 	struct table shape = {.event = profile_cstr(p, "cycles"),
-			      .time_kind = TABLE_INSTANT,
+			      .time_kind = TABLE_TIME_INSTANT,
 			      .nr_columns = 1,
 			      .columns = {{.name = profile_cstr(p, "samples")}}};
 	(void)profile_table(p, &shape);

@@ -69,14 +69,14 @@ static struct profile *heap_with(unsigned seconds, unsigned flags, const struct 
 TEST(diff_aligns_by_name_and_sorts_by_change)
 {
 	static const struct madeheap before[] = {
-		{.table = "live", .size = 64, .nr = 100, .stack = "main;a;malloc libc.so.6"},
-		{.table = "live", .size = 64, .nr = 100, .stack = "main;b;malloc libc.so.6"},
-		{.table = "live", .size = 64, .nr = 5, .stack = "main;old;malloc libc.so.6"},
+		{.table = TABLE_LIVE, .size = 64, .nr = 100, .stack = "main;a;malloc libc.so.6"},
+		{.table = TABLE_LIVE, .size = 64, .nr = 100, .stack = "main;b;malloc libc.so.6"},
+		{.table = TABLE_LIVE, .size = 64, .nr = 5, .stack = "main;old;malloc libc.so.6"},
 	};
 	static const struct madeheap after[] = {
-		{.table = "live", .size = 64, .nr = 90, .stack = "main;b;malloc libc.so.6"},
-		{.table = "live", .size = 64, .nr = 300, .stack = "main;a;malloc libc.so.6"},
-		{.table = "live", .size = 64, .nr = 50, .stack = "main;new;malloc libc.so.6"},
+		{.table = TABLE_LIVE, .size = 64, .nr = 90, .stack = "main;b;malloc libc.so.6"},
+		{.table = TABLE_LIVE, .size = 64, .nr = 300, .stack = "main;a;malloc libc.so.6"},
+		{.table = TABLE_LIVE, .size = 64, .nr = 50, .stack = "main;new;malloc libc.so.6"},
 	};
 	CLEANUP(pair_release)
 	struct pair x = {.p = {heap_with(10, 0, before, ARRAY_LEN(before)),
@@ -103,19 +103,19 @@ TEST(diff_of_samples_knows_what_is_chance)
 {
 	int64_t r = 524288;
 	struct madeheap before[] = {
-		{.table = "live",
+		{.table = TABLE_LIVE,
 		 .bytes = 4 * r,
 		 .nr = 4,
 		 .samples = 4,
 		 .variance = 4 * r * r,
 		 .stack = "main;few"},
-		{.table = "live",
+		{.table = TABLE_LIVE,
 		 .bytes = 400 * r,
 		 .nr = 400,
 		 .samples = 400,
 		 .variance = 400 * r * r,
 		 .stack = "main;many"},
-		{.table = "live",
+		{.table = TABLE_LIVE,
 		 .bytes = 2 * r,
 		 .nr = 2,
 		 .samples = 2,
@@ -123,13 +123,13 @@ TEST(diff_of_samples_knows_what_is_chance)
 		 .stack = "main;rare"},
 	};
 	struct madeheap after[] = {
-		{.table = "live",
+		{.table = TABLE_LIVE,
 		 .bytes = 8 * r,
 		 .nr = 8,
 		 .samples = 8,
 		 .variance = 8 * r * r,
 		 .stack = "main;few"},
-		{.table = "live",
+		{.table = TABLE_LIVE,
 		 .bytes = 800 * r,
 		 .nr = 800,
 		 .samples = 800,
@@ -154,9 +154,9 @@ TEST(diff_of_samples_knows_what_is_chance)
 TEST(diff_of_flows_is_per_time_unless_both_ran_to_their_end)
 {
 	static const struct madeheap row = {
-		.table = "allocated", .size = 64, .nr = 100, .stack = "main;a"};
+		.table = TABLE_ALLOCATED, .size = 64, .nr = 100, .stack = "main;a"};
 	static const struct madeheap twice = {
-		.table = "allocated", .size = 64, .nr = 200, .stack = "main;a"};
+		.table = TABLE_ALLOCATED, .size = 64, .nr = 200, .stack = "main;a"};
 	struct select_spec spec = {.heap = {.weight = "allocated"}};
 	CLEANUP(pair_release)
 	struct pair x = {.p = {heap_with(10, MADEHEAP_ATTACHED, &row, 1),
@@ -174,9 +174,9 @@ TEST(diff_of_flows_is_per_time_unless_both_ran_to_their_end)
 TEST(diff_has_growth_per_minute_of_what_lives)
 {
 	static const struct madeheap row = {
-		.table = "live", .size = 1024, .nr = 1024, .stack = "main;a"};
+		.table = TABLE_LIVE, .size = 1024, .nr = 1024, .stack = "main;a"};
 	static const struct madeheap more = {
-		.table = "live", .size = 1024, .nr = 3072, .stack = "main;a"};
+		.table = TABLE_LIVE, .size = 1024, .nr = 3072, .stack = "main;a"};
 	CLEANUP(pair_release)
 	struct pair x = {.p = {heap_with(10, MADEHEAP_ATTACHED, &row, 1),
 			       heap_with(10, MADEHEAP_ATTACHED, &more, 1)}};
@@ -322,7 +322,7 @@ TEST(heapsum_of_samples_has_intervals_in_json)
 
 TEST(heapsum_of_a_dump_shows_what_lives)
 {
-	struct madeheap row = {.table = HEAP_TABLE_LIVE, .nr = 3, .bytes = 300, .stack = "main;a"};
+	struct madeheap row = {.table = TABLE_LIVE, .nr = 3, .bytes = 300, .stack = "main;a"};
 	CLEANUP(profile_free_p) struct profile *p = madeheap_new(0, MADEHEAP_ATTACHED);
 	CLEANUP(report_free_p) struct report *r = report_new();
 	CLEANUP(err_release) struct err err = {0};

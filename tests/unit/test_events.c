@@ -250,7 +250,7 @@ TEST(outcomes_have_names)
 static uint32_t event_table(struct profile *p, const char *event, bool has_bytes)
 {
 	struct table t = {.event = profile_cstr(p, event),
-			  .time_kind = TABLE_SLICE,
+			  .time_kind = TABLE_TIME_SLICE,
 			  .nr_columns = has_bytes ? 2 : 1,
 			  .columns = {{.name = profile_cstr(p, "events")},
 				      {.name = profile_cstr(p, "bytes"), .unit = UNIT_BYTES}},

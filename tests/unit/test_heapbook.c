@@ -7,7 +7,7 @@
 
 #include "capture/heapbook_priv.h"
 #include "model/heap.h"
-#include "specs.h"
+#include "model/tables.h"
 
 #define START   HEAPWORLD_START
 #define SECOND  1000000000ull
@@ -150,26 +150,26 @@ static void check_sums(const struct truth *t)
 	for (int s = 0; s < STACKS; s++)
 		for (int th = 0; th < THREADS; th++) {
 			int tid = 100 + th;
-			CHECK_U64(heapworld_sum(w, SPEC_HEAP_ALLOCATED, s, tid, 0),
+			CHECK_U64(heapworld_sum(w, TABLE_ALLOCATED, s, tid, 0),
 				  t->allocated[s][th][0]);
-			CHECK_U64(heapworld_sum(w, SPEC_HEAP_ALLOCATED, s, tid, 1),
+			CHECK_U64(heapworld_sum(w, TABLE_ALLOCATED, s, tid, 1),
 				  t->allocated[s][th][1]);
-			CHECK_U64(heapworld_sum(w, SPEC_HEAP_FREED, s, tid, 0), t->freed[s][th][0]);
-			CHECK_U64(heapworld_sum(w, SPEC_HEAP_FREED, s, tid, 1), t->freed[s][th][1]);
-			CHECK_U64(heapworld_sum(w, SPEC_HEAP_LIVE, s, tid, 1), t->live_of[s][th]);
+			CHECK_U64(heapworld_sum(w, TABLE_FREED, s, tid, 0), t->freed[s][th][0]);
+			CHECK_U64(heapworld_sum(w, TABLE_FREED, s, tid, 1), t->freed[s][th][1]);
+			CHECK_U64(heapworld_sum(w, TABLE_LIVE, s, tid, 1), t->live_of[s][th]);
 		}
 	CHECK_U64(heapbook_info(w->book).live_bytes, t->live);
 	CHECK_U64(heapbook_info(w->book).nr_older, t->nr_older);
-	CHECK_U64(heapworld_sum(w, SPEC_HEAP_OLDER, -1, -1, 0), t->nr_older);
+	CHECK_U64(heapworld_sum(w, TABLE_OLDER, -1, -1, 0), t->nr_older);
 }
 
 static void check_peak(const struct truth *t)
 {
 	for (int s = 0; s < STACKS; s++)
 		for (int th = 0; th < THREADS; th++) {
-			CHECK_U64(heapworld_sum(t->w, SPEC_HEAP_PEAK, s, 100 + th, 1),
+			CHECK_U64(heapworld_sum(t->w, TABLE_PEAK, s, 100 + th, 1),
 				  t->peak_of[s][th]);
-			CHECK_U64(heapworld_sum(t->w, SPEC_HEAP_ALLOCATED, s, 100 + th, 4),
+			CHECK_U64(heapworld_sum(t->w, TABLE_ALLOCATED, s, 100 + th, 4),
 				  t->temporary[s][th]);
 		}
 	struct heapbook_info i = heapbook_info(t->w->book);
@@ -293,7 +293,7 @@ TEST(heapbook_knows_no_older_blocks_where_it_has_all)
 	CHECK(heapworld_free(&w, 1, START + 20, 0x1000)); /* of an allocator's own */
 	heapworld_pass(&w, START + 30);
 	heapbook_end(w.book);
-	CHECK_U64(heapworld_sum(&w, SPEC_HEAP_OLDER, -1, -1, 0), 0);
+	CHECK_U64(heapworld_sum(&w, TABLE_OLDER, -1, -1, 0), 0);
 	CHECK_U64(heapbook_info(w.book).nr_older, 0);
 	CHECK_U64(heapbook_info(w.book).nr_unmatched, 1);
 	heapworld_release(&w);
@@ -310,10 +310,10 @@ TEST(heapbook_pairs_an_allocation_that_comes_after_its_free)
 	heapworld_pass(&w, START + 40);
 	heapbook_end(w.book);
 	CHECK_U64(heapbook_info(w.book).nr_older, 0);
-	CHECK_U64(heapworld_sum(&w, SPEC_HEAP_OLDER, -1, -1, 0), 0);
-	CHECK_U64(heapworld_sum(&w, SPEC_HEAP_ALLOCATED, 3, 100, 1), 64);
-	CHECK_U64(heapworld_sum(&w, SPEC_HEAP_FREED, 3, 100, 1), 64);
-	CHECK_U64(heapworld_sum(&w, SPEC_HEAP_LIVE, -1, -1, 0), 0);
+	CHECK_U64(heapworld_sum(&w, TABLE_OLDER, -1, -1, 0), 0);
+	CHECK_U64(heapworld_sum(&w, TABLE_ALLOCATED, 3, 100, 1), 64);
+	CHECK_U64(heapworld_sum(&w, TABLE_FREED, 3, 100, 1), 64);
+	CHECK_U64(heapworld_sum(&w, TABLE_LIVE, -1, -1, 0), 0);
 	heapworld_release(&w);
 }
 
@@ -331,15 +331,15 @@ TEST(heapbook_books_rows_in_their_seconds)
 	size_t nr_live = 0;
 	vec_foreach(row, &w.rows) {
 		uint64_t s = (row->time_ns - START) / SECOND;
-		CHECK_U64((row->time_ns - START) % SECOND, row->spec == SPEC_HEAP_PEAK ? 5 : 0);
-		if (row->spec == SPEC_HEAP_ALLOCATED || row->spec == SPEC_HEAP_LIVE)
+		CHECK_U64((row->time_ns - START) % SECOND, row->spec == TABLE_PEAK ? 5 : 0);
+		if (row->spec == TABLE_ALLOCATED || row->spec == TABLE_LIVE)
 			CHECK_U64(row->values[1], 10 + s);
-		if (row->spec == SPEC_HEAP_FREED) {
+		if (row->spec == TABLE_FREED) {
 			CHECK_U64(s, 5);
 			CHECK_U64(row->values[1], 10);
 			CHECK_U64(row->tid, 100); /* who allocated it */
 		}
-		nr_live += row->spec == SPEC_HEAP_LIVE;
+		nr_live += row->spec == TABLE_LIVE;
 	}
 	CHECK_U64(nr_live, 4);
 	heapworld_release(&w);
@@ -348,7 +348,7 @@ TEST(heapbook_books_rows_in_their_seconds)
 static void count_live_rows(void *ctx, const struct heapbook_row *row)
 {
 	int64_t *nr = ctx;
-	if (row->spec == SPEC_HEAP_LIVE)
+	if (row->spec == TABLE_LIVE)
 		nr[row->stack ? 0 : 1] += row->values[HEAP_BLOCKS];
 }
 
@@ -466,14 +466,14 @@ TEST(heapbook_estimates_are_within_their_intervals)
 		heapbook_end(w.book);
 		for (int s = 0; s < 4; s++) {
 			nr += 2;
-			nr_within += is_within(&w, SPEC_HEAP_ALLOCATED, s, allocated[s]);
-			nr_within += is_within(&w, SPEC_HEAP_LIVE, s, live[s]);
-			ratio += (double)heapworld_sum(&w, SPEC_HEAP_ALLOCATED, s, -1, 1) /
-				 allocated[s];
+			nr_within += is_within(&w, TABLE_ALLOCATED, s, allocated[s]);
+			nr_within += is_within(&w, TABLE_LIVE, s, live[s]);
+			ratio +=
+				(double)heapworld_sum(&w, TABLE_ALLOCATED, s, -1, 1) / allocated[s];
 		}
-		double left = (double)(heapworld_sum(&w, SPEC_HEAP_ALLOCATED, -1, -1, 1) -
-				       heapworld_sum(&w, SPEC_HEAP_FREED, -1, -1, 1) -
-				       heapworld_sum(&w, SPEC_HEAP_LIVE, -1, -1, 1));
+		double left = (double)(heapworld_sum(&w, TABLE_ALLOCATED, -1, -1, 1) -
+				       heapworld_sum(&w, TABLE_FREED, -1, -1, 1) -
+				       heapworld_sum(&w, TABLE_LIVE, -1, -1, 1));
 		CHECK(fabs(left) < (double)w.sums.n); /* a row is off by less than one */
 		heapworld_release(&w);
 	}

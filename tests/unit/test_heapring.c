@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "specs.h"
+#include "model/tables.h"
 
 #define START HEAPWORLD_START
 
@@ -169,8 +169,8 @@ TEST(heapring_hands_a_slot_on_when_its_thread_has_ended)
 	CHECK(heapworld_alloc(&w, 1, START + 50, 0x3000, 100, 2));
 	heapworld_pass(&w, START + 60);
 	heapbook_end(w.book);
-	CHECK_U64(heapworld_sum(&w, SPEC_HEAP_ALLOCATED, -1, 101, 0), 2);
-	CHECK_U64(heapworld_sum(&w, SPEC_HEAP_ALLOCATED, -1, 555, 1), 100);
+	CHECK_U64(heapworld_sum(&w, TABLE_ALLOCATED, -1, 101, 0), 2);
+	CHECK_U64(heapworld_sum(&w, TABLE_ALLOCATED, -1, 555, 1), 100);
 	CHECK_U64(heapring_counts(&w.ring).nr_allocs, 3);
 	heapworld_release(&w);
 }
@@ -214,8 +214,8 @@ TEST(heapring_gives_a_slot_to_anybody_after_a_while)
 	CHECK(heapworld_alloc(&w, 1, START + 50, 0x3000, 100, 2));
 	heapworld_pass(&w, START + 60);
 	heapbook_end(w.book);
-	CHECK_U64(heapworld_sum(&w, SPEC_HEAP_ALLOCATED, -1, 101, 0), 2);
-	CHECK_U64(heapworld_sum(&w, SPEC_HEAP_ALLOCATED, -1, 777, 1), 100);
+	CHECK_U64(heapworld_sum(&w, TABLE_ALLOCATED, -1, 101, 0), 2);
+	CHECK_U64(heapworld_sum(&w, TABLE_ALLOCATED, -1, 777, 1), 100);
 	CHECK_U64(heapring_counts(&w.ring).nr_broken, 0);
 	heapworld_release(&w);
 }

@@ -222,8 +222,7 @@ TEST(heapframes_tell_allocators_and_glue_from_code)
 static struct profile *one_stack(const char *stack)
 {
 	struct profile *p = madeheap_new(1, 0);
-	madeheap(p,
-		 &(struct madeheap){.table = HEAP_TABLE_LIVE, .size = 64, .nr = 1, .stack = stack});
+	madeheap(p, &(struct madeheap){.table = TABLE_LIVE, .size = 64, .nr = 1, .stack = stack});
 	profile_seal(p);
 	return p;
 }
@@ -232,7 +231,7 @@ static void check_frame(const char *stack, const char *function, const char *via
 {
 	CLEANUP(arena_release) struct arena a = {0};
 	CLEANUP(profile_free_p) struct profile *p = one_stack(stack);
-	const struct table *t = heaptable_rows(p, HEAP_TABLE_LIVE);
+	const struct table *t = tables_find_rows(p, TABLE_LIVE);
 	const struct heapframe *f = heapframes_of(heapframes_new(&a, p), t->stack[0]);
 	CHECK_STR(heapframe_name(p, f), function);
 	CHECK_STR(f->via ? profile_text(p, f->via) : "", via);
@@ -266,7 +265,7 @@ TEST(heapframes_find_the_function_of_a_stack)
 
 static uint64_t site_of(struct heapframes *hf, const struct profile *p, size_t row)
 {
-	return heapframes_of(hf, heaptable_rows(p, HEAP_TABLE_LIVE)->stack[row])->site;
+	return heapframes_of(hf, tables_find_rows(p, TABLE_LIVE)->stack[row])->site;
 }
 
 TEST(heapframes_have_one_site_whatever_is_inlined_below)
@@ -280,10 +279,8 @@ TEST(heapframes_have_one_site_whatever_is_inlined_below)
 	CLEANUP(arena_release) struct arena a = {0};
 	CLEANUP(profile_free_p) struct profile *p = madeheap_new(1, 0);
 	for (size_t i = 0; i < ARRAY_LEN(stacks); i++)
-		madeheap(p, &(struct madeheap){.table = HEAP_TABLE_LIVE,
-					       .size = 64,
-					       .nr = 1,
-					       .stack = stacks[i]});
+		madeheap(p, &(struct madeheap){
+				    .table = TABLE_LIVE, .size = 64, .nr = 1, .stack = stacks[i]});
 	profile_seal(p);
 	struct heapframes *hf = heapframes_new(&a, p);
 	CHECK_U64(site_of(hf, p, 0), site_of(hf, p, 1));
@@ -298,7 +295,7 @@ static bool is_suppressed(const char *text, const char *stack)
 	CLEANUP(profile_free_p) struct profile *p = one_stack(stack);
 	struct suppress *s;
 	CHECK(suppress_new(&s, &a, p, text, &err) == 0);
-	return suppress_has(s, heaptable_rows(p, HEAP_TABLE_LIVE)->stack[0]);
+	return suppress_has(s, tables_find_rows(p, TABLE_LIVE)->stack[0]);
 }
 
 TEST(suppressions_match_as_leaksanitizer_does)

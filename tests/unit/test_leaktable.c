@@ -16,20 +16,22 @@ static struct profile *make_profile(void)
 	char names[NR_STEADY][64];
 	for (unsigned i = 0; i < NR_STEADY; i++) {
 		snprintf(names[i], sizeof(names[i]), "main;keep%u;malloc libc.so.6", i);
-		struct madeheap m = {
-			.table = "allocated", .stack = names[i], .size = (50 + i) << 20, .nr = 1};
+		struct madeheap m = {.table = TABLE_ALLOCATED,
+				     .stack = names[i],
+				     .size = (50 + i) << 20,
+				     .nr = 1};
 		madeheap(p, &m);
-		m.table = "live";
+		m.table = TABLE_LIVE;
 		madeheap(p, &m);
 	}
 	for (unsigned s = 0; s < SECONDS; s++) {
-		struct madeheap m = {.table = "allocated",
+		struct madeheap m = {.table = TABLE_ALLOCATED,
 				     .second = s,
 				     .stack = "main;drip;malloc libc.so.6",
 				     .size = 2048,
 				     .nr = 1};
 		madeheap(p, &m);
-		m.table = "live";
+		m.table = TABLE_LIVE;
 		madeheap(p, &m);
 	}
 	profile_seal(p);

@@ -7,7 +7,7 @@
 
 #include "made.h"
 #include "model/heap.h"
-#include "model/heaptables.h"
+#include "model/tables.h"
 #include "tap.h"
 
 #define SECOND 1000000000ull
@@ -20,17 +20,17 @@ static void add_memory(struct profile *p, int32_t pid, uint64_t ns, int64_t rss,
 						[HEAP_MEMORY_PSS] = rss / 2,
 						[HEAP_MEMORY_ANON] = anon,
 						[HEAP_MEMORY_FILE] = rss - anon};
-	profile_tagged_sample(p, heap_table(p, HEAP_KIND_MEMORY, 0), START + ns, 0,
+	profile_tagged_sample(p, tables_add(p, TABLE_MEMORY, 0), START + ns, 0,
 			      profile_task(p, pid, pid, profile_cstr(p, "a"), START), -1,
 			      profile_tag(p, &tag), values);
 }
 
-static void add_blocks(struct profile *p, enum heap_table_kind kind, uint64_t ns, const char *stack,
+static void add_blocks(struct profile *p, enum table_id kind, uint64_t ns, const char *stack,
 		       int64_t nr_bytes)
 {
 	const struct tag tag = {.log2_ns = LOG2_NONE, .syscall = -1};
 	const int64_t values[HEAP_ALLOCATED_NR] = {1, nr_bytes, 1};
-	profile_tagged_sample(p, heap_table(p, kind, 0), START + ns, made_stack(p, stack),
+	profile_tagged_sample(p, tables_add(p, kind, 0), START + ns, made_stack(p, stack),
 			      profile_task(p, 7, 7, profile_cstr(p, "a"), START), -1,
 			      profile_tag(p, &tag), values);
 }
@@ -68,12 +68,12 @@ TEST(memtime_live_is_what_was_allocated_and_not_freed_yet)
 	p->start_ns = START;
 	for (uint64_t i = 0; i <= 4; i++)
 		add_memory(p, 7, i * SECOND, 1 << 20, 1 << 20);
-	add_blocks(p, HEAP_KIND_ALLOCATED, 0, "main;f", 1000);
-	add_blocks(p, HEAP_KIND_ALLOCATED, 0, "main;g", 500);
-	add_blocks(p, HEAP_KIND_ALLOCATED, SECOND, "main;f", 400);
-	add_blocks(p, HEAP_KIND_FREED, 2 * SECOND, "main;f", 1400);
-	add_blocks(p, HEAP_KIND_PEAK, SECOND + SECOND / 3, "main;f", 1800);
-	add_blocks(p, HEAP_KIND_PEAK, SECOND + SECOND / 3, "main;g", 500);
+	add_blocks(p, TABLE_ALLOCATED, 0, "main;f", 1000);
+	add_blocks(p, TABLE_ALLOCATED, 0, "main;g", 500);
+	add_blocks(p, TABLE_ALLOCATED, SECOND, "main;f", 400);
+	add_blocks(p, TABLE_FREED, 2 * SECOND, "main;f", 1400);
+	add_blocks(p, TABLE_PEAK, SECOND + SECOND / 3, "main;f", 1800);
+	add_blocks(p, TABLE_PEAK, SECOND + SECOND / 3, "main;g", 500);
 	profile_seal(p);
 	CHECK(!memtime_make(&a, p, &m, NULL));
 	CHECK(m.has_live && m.is_live_whole);
@@ -92,8 +92,8 @@ TEST(memtime_without_the_kernels_numbers_goes_by_seconds)
 	struct memtime m;
 	p->start_ns = START;
 	p->end_ns = START + 3 * SECOND;
-	add_blocks(p, HEAP_KIND_ALLOCATED, 0, "main;f", 1000);
-	add_blocks(p, HEAP_KIND_FREED, SECOND, "main;f", 600);
+	add_blocks(p, TABLE_ALLOCATED, 0, "main;f", 1000);
+	add_blocks(p, TABLE_FREED, SECOND, "main;f", 600);
 	profile_fact(p, HEAP_FACT_ATTACHED, "attach");
 	profile_seal(p);
 	CHECK(!memtime_is_there(p));
@@ -115,8 +115,8 @@ TEST(memtime_report_keeps_the_peak_and_shows_its_tree)
 	p->start_ns = START;
 	for (uint64_t i = 0; i < 100; i++)
 		add_memory(p, 7, i * SECOND, i == 37 ? 9000 : 1000 + (int64_t)i, 500);
-	add_blocks(p, HEAP_KIND_PEAK, 37 * SECOND, "main;f;malloc", 900);
-	add_blocks(p, HEAP_KIND_PEAK, 37 * SECOND, "main;g;malloc", 100);
+	add_blocks(p, TABLE_PEAK, 37 * SECOND, "main;f;malloc", 900);
+	add_blocks(p, TABLE_PEAK, 37 * SECOND, "main;g;malloc", 100);
 	profile_seal(p);
 	const struct view_limits limits = {.max_rows = 10};
 	CHECK(!memtime_report(r, p, &limits, 1, &err));

@@ -147,8 +147,8 @@ TEST(perfdata_write_gives_back_addresses_contexts_and_facts)
 	task_id main_task = profile_task(p, 10, 10, profile_cstr(p, "service"), START_NS);
 	task_id worker = profile_task(p, 10, 11, profile_cstr(p, "worker"), START_NS + 5);
 	p->tasks.p[worker].end_ns = START_NS + 50;
-	uint32_t cycles = add_table(p, "cycles:u", TABLE_INSTANT);
-	uint32_t faults = add_table(p, "page-faults", TABLE_INSTANT);
+	uint32_t cycles = add_table(p, "cycles:u", TABLE_TIME_INSTANT);
+	uint32_t faults = add_table(p, "page-faults", TABLE_TIME_INSTANT);
 	profile_sample(p, cycles, START_NS + 10, s, main_task, 1, (int64_t[]){1, 1234});
 	profile_sample(p, faults, START_NS + 20, s, worker, 0, (int64_t[]){1, 1});
 	profile_sample(p, cycles, START_NS + 30, 0, worker, -1, (int64_t[]){1, 99});
@@ -187,7 +187,7 @@ TEST(perfdata_write_expands_rows_and_keeps_their_weight)
 	stack_id leaf = profile_stack(p, s, profile_named(p, SV("work"), (struct sv){0}, 0));
 	stack_id again = profile_stack(p, leaf, profile_named(p, SV("main"), SV("libm.so"), 0));
 	task_id task = profile_task(p, 0, 0, profile_cstr(p, "java"), 0);
-	uint32_t t = add_table(p, "samples", TABLE_TIMELESS);
+	uint32_t t = add_table(p, "samples", TABLE_TIME_TIMELESS);
 	profile_sample(p, t, 0, leaf, task, -1, (int64_t[]){7, 100});
 	profile_sample(p, t, 0, again, task, -1, (int64_t[]){2, 2});
 	struct seen seen = {0};
@@ -222,7 +222,7 @@ TEST(perfdata_write_places_modules_whose_mapping_is_not_known)
 						.to_ns = UINT64_MAX});
 	stack_id s = profile_stack(p, 0, profile_location(p, exe, 0x800, LOCATION_CALL));
 	s = profile_stack(p, s, profile_location(p, lib, 0x12345, 0));
-	uint32_t t = add_table(p, "cpu-clock", TABLE_INSTANT);
+	uint32_t t = add_table(p, "cpu-clock", TABLE_TIME_INSTANT);
 	for (int32_t pid = 20; pid < 22; pid++)
 		for (uint64_t i = 0; i < 3; i++)
 			profile_sample(p, t, START_NS + i, s,
@@ -254,7 +254,7 @@ TEST(perfdata_write_follows_a_module_that_was_mapped_again_elsewhere)
 							.to_ns = UINT64_MAX});
 	stack_id s = profile_stack(p, 0, profile_location(p, lib, 0x10, 0));
 	task_id task = profile_task(p, 10, 10, profile_cstr(p, "host"), START_NS);
-	uint32_t t = add_table(p, "cpu-clock", TABLE_INSTANT);
+	uint32_t t = add_table(p, "cpu-clock", TABLE_TIME_INSTANT);
 	profile_sample(p, t, START_NS + 150, s, task, 0, (int64_t[]){1, 1});
 	profile_sample(p, t, START_NS + 50, s, task, 0, (int64_t[]){1, 1});
 	struct seen seen = {0};
@@ -275,7 +275,7 @@ TEST(perfdata_write_cuts_what_no_record_can_hold_and_counts_it)
 	for (uint64_t i = 0; i < 20000; i++)
 		s = profile_stack(
 			p, s, profile_location(p, kernel, 0xffffffff81000000 + i, LOCATION_KERNEL));
-	uint32_t t = add_table(p, "cpu-clock", TABLE_INSTANT);
+	uint32_t t = add_table(p, "cpu-clock", TABLE_TIME_INSTANT);
 	profile_sample(p, t, START_NS, s, profile_task(p, 3, 3, 0, 0), 0, (int64_t[]){1, 1});
 	struct seen seen = {0};
 	struct perfdata_written w = {0};
@@ -305,8 +305,8 @@ TEST(perfdata_write_to_a_pipe_gives_the_same_bytes_and_one_event_alone)
 	stack_id s = profile_stack(
 		p, 0, profile_location(p, kernel, 0xffffffff81000000, LOCATION_KERNEL));
 	task_id task = profile_task(p, 3, 3, 0, 0);
-	uint32_t cycles = add_table(p, "cycles:u", TABLE_INSTANT);
-	uint32_t faults = add_table(p, "page-faults", TABLE_INSTANT);
+	uint32_t cycles = add_table(p, "cycles:u", TABLE_TIME_INSTANT);
+	uint32_t faults = add_table(p, "page-faults", TABLE_TIME_INSTANT);
 	profile_sample(p, cycles, START_NS, s, task, 0, (int64_t[]){1, 1});
 	profile_sample(p, cycles, START_NS + 1, s, task, 0, (int64_t[]){1, 1});
 	profile_sample(p, faults, START_NS, s, task, 0, (int64_t[]){1, 1});

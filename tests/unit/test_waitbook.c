@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "capture/waitbook.h"
-#include "specs.h"
+#include "model/tables.h"
 #include "tap.h"
 
 #define START 1000000000ull
@@ -28,7 +28,7 @@ static int on_row(void *ctx, const struct event *ev, struct err *err)
 	g->nr_rows++;
 	g->evidence |= y->evidence;
 	g->by_second[(ev->time_ns - START) / NS_PER_SEC] += (uint64_t)y->values[1];
-	if (y->spec == SPEC_ON_CPU) {
+	if (y->spec == TABLE_ON_CPU) {
 		g->on_ns += (uint64_t)y->values[1];
 		g->nr_on += (uint64_t)y->values[0];
 		return 0;

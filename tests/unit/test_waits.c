@@ -38,7 +38,7 @@ static struct fixture make_fixture(bool has_samples, const struct select_spec *s
 	struct fixture f = {.p = madewaits_service(has_samples), .r = report_new()};
 	CLEANUP(err_release) struct err err = {0};
 	struct select_spec of_waits = *spec;
-	of_waits.event = of_waits.event ? of_waits.event : WAITS_TABLE;
+	of_waits.event = of_waits.event ? of_waits.event : "off-cpu";
 	if (select_run(&f.a, f.p, &of_waits, &f.sel, &err) ||
 	    ledger_make(&f.a, f.p, spec, &f.l, &err))
 		tap_fail(__FILE__, __LINE__, "%s", err_msg(&err));
@@ -323,7 +323,7 @@ TEST(waits_a_lock_has_its_waiters_releaser_and_what_holders_did)
 {
 	CLEANUP(fixture_release) struct fixture f = make_fixture(false, &(struct select_spec){0});
 	struct selection blame;
-	struct select_spec spec = {.event = BLAME_TABLE};
+	struct select_spec spec = {.event = "blame"};
 	CHECK(!select_run(&f.a, f.p, &spec, &blame, NULL));
 	waits_locks(f.r, &f.sel, &blame, &(struct view_limits){0});
 	const struct report_table *t = find_table(f.r, "locks");

@@ -10,7 +10,7 @@
 static uint32_t add_table(struct profile *p, const char *event, const char *second, enum unit unit)
 {
 	struct table t = {.event = profile_cstr(p, event),
-			  .time_kind = TABLE_SLICE,
+			  .time_kind = TABLE_TIME_SLICE,
 			  .has_tags = true,
 			  .weight_column = 1,
 			  .nr_columns = 3};

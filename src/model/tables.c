@@ -1,0 +1,266 @@
+/* The kinds of tables; see tables.h. */
+#include "base/base.h"
+#include "model/tables.h"
+
+#include <string.h>
+
+#include "model/heap.h"
+#include "model/profile.h"
+
+#define COUNT(name)                               \
+	{                                         \
+		name, COLUMN_COUNT, UNIT_COUNT, 0 \
+	}
+#define ESTIMATED(name)                                             \
+	{                                                           \
+		name, COLUMN_COUNT, UNIT_COUNT, COLUMN_IS_ESTIMATED \
+	}
+#define BYTES                                        \
+	{                                            \
+		"bytes", COLUMN_BYTES, UNIT_BYTES, 0 \
+	}
+#define EST_BYTES                                                      \
+	{                                                              \
+		"bytes", COLUMN_BYTES, UNIT_BYTES, COLUMN_IS_ESTIMATED \
+	}
+#define TIME                                    \
+	{                                       \
+		"time", COLUMN_TIME, UNIT_NS, 0 \
+	}
+#define LONGEST                                                     \
+	{                                                           \
+		"longest", COLUMN_LONGEST, UNIT_NS, COLUMN_IS_LEVEL \
+	}
+#define PAGES                                        \
+	{                                            \
+		"pages", COLUMN_PAGES, UNIT_COUNT, 0 \
+	}
+#define OTHER(name)                               \
+	{                                         \
+		name, COLUMN_OTHER, UNIT_COUNT, 0 \
+	}
+#define MEMORY(name)                                            \
+	{                                                       \
+		name, COLUMN_OTHER, UNIT_BYTES, COLUMN_IS_LEVEL \
+	}
+
+/* Rows of flows, by second. */
+#define SLICES(the_group, the_rank, weight)                              \
+	.group = TABLE_GROUP_##the_group, .rank = TABLE_RANK_##the_rank, \
+	.time_kind = TABLE_TIME_SLICE, .weight_column = (weight), .has_tags = true
+
+/* In the order in which views that are told no table look for one with rows. */
+static const struct table_kind kinds[TABLE_ID_NR] = {
+	[TABLE_SAMPLES] = {.group = TABLE_GROUP_CPU, .rank = TABLE_RANK_SAMPLES},
+	[TABLE_OFF_CPU] = {.key = "off-cpu",
+			   SLICES(WAITS, WAITS, 1),
+			   .columns = {COUNT("waits"), TIME, LONGEST}},
+	[TABLE_ON_CPU] = {.key = "on-cpu",
+			  SLICES(WAITS, SIDE, 1),
+			  .is_derived = true,
+			  .columns = {COUNT("runs"), TIME}},
+	[TABLE_BLAME] = {.key = "blame",
+			 SLICES(WAITS, SIDE, 1),
+			 .is_derived = true,
+			 .columns = {COUNT("waits"), TIME}},
+	[TABLE_IO] = {.key = "io",
+		      SLICES(IO, OTHER, 1),
+		      .columns = {COUNT("calls"), BYTES, TIME, LONGEST}},
+	[TABLE_BLOCK] = {.key = "block",
+			 SLICES(IO, OTHER, 1),
+			 .columns = {COUNT("requests"), BYTES, TIME, LONGEST}},
+	[TABLE_FAULTS] = {.key = "faults",
+			  SLICES(FAULTS, OTHER, 0),
+			  .columns = {COUNT("faults"), TIME, LONGEST}},
+	[TABLE_RECLAIM] = {.key = "reclaim",
+			   SLICES(FAULTS, OTHER, 1),
+			   .columns = {COUNT("times"), TIME, PAGES, LONGEST}},
+	[TABLE_SPANS] = {.key = "spans",
+			 SLICES(SPANS, OTHER, 1),
+			 .columns = {COUNT("calls"), TIME, LONGEST}},
+	[TABLE_SPAN_TIME] = {.key = "span-time",
+			     SLICES(SPANS, OTHER, 1),
+			     .is_derived = true,
+			     .columns = {COUNT("calls"), TIME, LONGEST}},
+	[TABLE_SLOWEST_SPANS] = {.key = "slowest-spans",
+				 SLICES(SPANS, OTHER, 1),
+				 .is_derived = true,
+				 .columns = {COUNT("calls"), TIME, LONGEST}},
+	[TABLE_ALLOCATED] =
+		{.key = "allocated",
+		 SLICES(HEAP, OTHER, HEAP_BYTES),
+		 .columns = {ESTIMATED("allocations"),
+			     EST_BYTES,
+			     OTHER("samples"),
+			     OTHER("variance"),
+			     {"temporary", COLUMN_OTHER, UNIT_COUNT, COLUMN_IS_ESTIMATED},
+			     {"temporary bytes", COLUMN_OTHER, UNIT_BYTES, COLUMN_IS_ESTIMATED}}},
+	[TABLE_LIVE] = {.key = "live",
+			SLICES(HEAP, OTHER, HEAP_BYTES),
+			.is_derived = true,
+			.columns = {ESTIMATED("blocks"), EST_BYTES, OTHER("samples"),
+				    OTHER("variance")}},
+	[TABLE_PEAK] = {.key = "peak",
+			SLICES(HEAP, OTHER, HEAP_BYTES),
+			.is_derived = true,
+			.columns = {ESTIMATED("blocks"), EST_BYTES, OTHER("samples"),
+				    OTHER("variance")}},
+	[TABLE_FREED] = {.key = "freed",
+			 SLICES(HEAP, OTHER, HEAP_BYTES),
+			 .is_derived = true,
+			 .columns = {ESTIMATED("frees"), EST_BYTES, OTHER("samples"),
+				     OTHER("variance")}},
+	[TABLE_OLDER] = {.key = "freed-older",
+			 SLICES(HEAP, OTHER, HEAP_BYTES),
+			 .is_derived = true,
+			 .columns = {ESTIMATED("frees"), EST_BYTES, OTHER("samples"),
+				     OTHER("variance")}},
+	[TABLE_MAPPED] = {.key = "mapped",
+			  SLICES(HEAP, OTHER, HEAP_BYTES),
+			  .is_derived = true,
+			  .columns = {COUNT("calls"),
+				      BYTES,
+				      {"bytes unmapped", COLUMN_OTHER, UNIT_BYTES, 0}}},
+	[TABLE_GROWTH] = {.key = "growth",
+			  SLICES(HEAP, OTHER, HEAP_BYTES),
+			  .columns = {ESTIMATED("faults"), EST_BYTES}},
+	[TABLE_MEMORY] = {.key = "memory",
+			  .group = TABLE_GROUP_MEMORY,
+			  .rank = TABLE_RANK_OTHER,
+			  .time_kind = TABLE_TIME_INSTANT,
+			  .has_tags = true,
+			  .is_derived = true,
+			  .columns = {MEMORY("RSS"), MEMORY("PSS"), MEMORY("anonymous"),
+				      MEMORY("file"), MEMORY("shared"), MEMORY("swap"),
+				      MEMORY("stacks"), MEMORY("virtual"), MEMORY("live")}},
+	[TABLE_SNAPSHOTS] = {.key = "snapshots",
+			     .group = TABLE_GROUP_MEMORY,
+			     .rank = TABLE_RANK_OTHER,
+			     .time_kind = TABLE_TIME_INSTANT,
+			     .weight_column = HEAP_BYTES,
+			     .has_tags = true,
+			     .columns = {ESTIMATED("blocks"), EST_BYTES, OTHER("samples"),
+					 OTHER("variance")}},
+	[TABLE_UNKNOWN] = {.rank = TABLE_RANK_OTHER, .has_tags = true},
+	[TABLE_EVENTS] = {.group = TABLE_GROUP_EVENTS,
+			  .rank = TABLE_RANK_OTHER,
+			  .time_kind = TABLE_TIME_SLICE,
+			  .has_tags = true,
+			  .columns = {COUNT("events")}},
+};
+
+_Static_assert(HEAP_MEMORY_NR <= TABLE_KIND_COLUMNS_MAX && HEAP_ALLOCATED_NR == 6,
+	       "the columns of memory are those of heap.h");
+
+const struct table_kind *table_kind(enum table_id id)
+{
+	ASSERT(id < TABLE_ID_NR);
+	return &kinds[id];
+}
+
+const char *table_key(enum table_id id)
+{
+	return table_kind(id)->key;
+}
+
+enum table_id table_from_key(const char *key)
+{
+	for (enum table_id id = 0; id < TABLE_ID_NR; id++)
+		if (kinds[id].key && !strcmp(kinds[id].key, key))
+			return id;
+	return TABLE_ID_NR;
+}
+
+static size_t nr_columns_of(const struct table_kind *k)
+{
+	size_t n = 0;
+	while (n < TABLE_KIND_COLUMNS_MAX && k->columns[n].name)
+		n++;
+	return n;
+}
+
+uint32_t tables_add(struct profile *p, enum table_id id, unsigned flags)
+{
+	const struct table_kind *k = table_kind(id);
+	ASSERT(k->key);
+	struct table t = {.event = profile_cstr(p, k->key),
+			  .time_kind = k->time_kind,
+			  .weight_column = k->weight_column,
+			  .has_tags = k->has_tags};
+	t.nr_columns = (uint32_t)nr_columns_of(k);
+	if (id == TABLE_ALLOCATED && flags & TABLES_NO_TEMPORARY)
+		t.nr_columns = HEAP_ALLOCATED_TEMPORARY;
+	for (uint32_t i = 0; i < t.nr_columns; i++) {
+		const struct table_column *c = &k->columns[i];
+		bool is_estimate = c->flags & COLUMN_IS_ESTIMATED && flags & TABLES_ESTIMATE;
+		t.columns[i] = (struct column){.name = profile_cstr(p, c->name),
+					       .unit = c->unit,
+					       .is_level = c->flags & COLUMN_IS_LEVEL,
+					       .is_estimate = is_estimate};
+	}
+	return profile_table(p, &t);
+}
+
+/* Are the table's columns the first ones of the kind? Older files have fewer. */
+static bool has_columns_of(const struct profile *p, const struct table *t,
+			   const struct table_kind *k)
+{
+	size_t nr = nr_columns_of(k);
+	if (t->nr_columns > nr || t->weight_column >= nr)
+		return false;
+	for (uint32_t i = 0; i < t->nr_columns; i++)
+		if (t->columns[i].unit != (enum unit)k->columns[i].unit ||
+		    strcmp(profile_text(p, t->columns[i].name), k->columns[i].name) != 0)
+			return false;
+	return true;
+}
+
+enum table_id tables_identify(const struct profile *p, const struct table *shape)
+{
+	if (!shape->has_tags)
+		return TABLE_SAMPLES;
+	enum table_id id = table_from_key(profile_text(p, shape->event));
+	if (id < TABLE_ID_NR && has_columns_of(p, shape, &kinds[id]))
+		return id;
+	const char *counted = profile_text(p, shape->columns[0].name);
+	bool is_event = !strcmp(counted, kinds[TABLE_EVENTS].columns[0].name);
+	return is_event ? TABLE_EVENTS : TABLE_UNKNOWN;
+}
+
+const struct table *tables_find(const struct profile *p, enum table_id id)
+{
+	vec_foreach(t, &p->tables)
+		if (t->id == id)
+			return t;
+	return NULL;
+}
+
+const struct table *tables_find_rows(const struct profile *p, enum table_id id)
+{
+	vec_foreach(t, &p->tables)
+		if (t->id == id && t->n)
+			return t;
+	return NULL;
+}
+
+bool tables_has_rows(const struct profile *p, enum table_id id)
+{
+	return tables_find_rows(p, id) != NULL;
+}
+
+bool tables_has_group(const struct profile *p, enum table_group group)
+{
+	vec_foreach(t, &p->tables)
+		if (t->n && kinds[t->id].group == group)
+			return true;
+	return false;
+}
+
+int table_column(const struct table *t, enum column_role role)
+{
+	const struct table_kind *k = table_kind(t->id);
+	for (uint32_t i = 0; i < t->nr_columns && i < TABLE_KIND_COLUMNS_MAX; i++)
+		if (k->columns[i].name && k->columns[i].role == role)
+			return (int)i;
+	return -1;
+}

@@ -1,0 +1,59 @@
+/* The registry of tables. */
+#include "base/base.h"
+#include "model/tables.h"
+#include "tap.h"
+
+#include <string.h>
+
+#include "model/profile.h"
+
+TEST(tables_of_each_kind_are_found_by_key_and_made_once)
+{
+	CLEANUP(profile_free_p) struct profile *p = profile_new();
+	size_t nr = 0;
+	for (enum table_id id = 0; id < TABLE_ID_NR; id++) {
+		const struct table_kind *k = table_kind(id);
+		if (!k->key)
+			continue;
+		nr++;
+		CHECK_U64(table_from_key(k->key), id);
+		uint32_t idx = tables_add(p, id, 0);
+		const struct table *t = &p->tables.p[idx];
+		CHECK_U64(t->id, id);
+		CHECK_STR(profile_text(p, t->event), k->key);
+		CHECK(t->weight_column < t->nr_columns);
+		CHECK_U64(tables_add(p, id, 0), idx);
+		CHECK(tables_find(p, id) == &p->tables.p[idx]);
+		CHECK(!tables_has_rows(p, id));
+	}
+	CHECK_U64(p->tables.n, nr);
+	CHECK_U64(table_from_key("cycles"), TABLE_ID_NR);
+}
+
+TEST(tables_of_the_same_name_with_other_columns_are_not_ours)
+{
+	CLEANUP(profile_free_p) struct profile *p = profile_new();
+	struct table foreign = {.event = profile_cstr(p, "faults"),
+				.nr_columns = 2,
+				.columns = {{.name = profile_cstr(p, "samples")},
+					    {.name = profile_cstr(p, "period")}}};
+	CHECK_U64(tables_identify(p, &foreign), TABLE_SAMPLES); /* perf's event of that name */
+	foreign.has_tags = true;
+	CHECK_U64(tables_identify(p, &foreign), TABLE_UNKNOWN);
+	foreign.columns[0].name = profile_cstr(p, "events");
+	CHECK_U64(tables_identify(p, &foreign), TABLE_EVENTS);
+	foreign.columns[0].name = profile_cstr(p, "faults");
+	foreign.nr_columns = 1; /* an older version's had no time */
+	CHECK_U64(tables_identify(p, &foreign), TABLE_FAULTS);
+	foreign.columns[0].unit = UNIT_NS;
+	CHECK_U64(tables_identify(p, &foreign), TABLE_UNKNOWN);
+}
+
+TEST(tables_name_their_columns_by_what_they_hold)
+{
+	CLEANUP(profile_free_p) struct profile *p = profile_new();
+	const struct table *io = &p->tables.p[tables_add(p, TABLE_IO, 0)];
+	CHECK_U64((uint64_t)table_column(io, COLUMN_BYTES), 1);
+	CHECK_U64((uint64_t)table_column(io, COLUMN_LONGEST), 3);
+	CHECK(table_column(io, COLUMN_PAGES) == -1);
+}
