@@ -52,7 +52,8 @@ TEST(tables_of_the_same_name_with_other_columns_are_not_ours)
 TEST(tables_name_their_columns_by_what_they_hold)
 {
 	CLEANUP(profile_free_p) struct profile *p = profile_new();
-	const struct table *io = &p->tables.p[tables_add(p, TABLE_IO, 0)];
+	tables_add(p, TABLE_IO, 0);
+	const struct table *io = tables_find(p, TABLE_IO);
 	CHECK_U64((uint64_t)table_column(io, COLUMN_BYTES), 1);
 	CHECK_U64((uint64_t)table_column(io, COLUMN_LONGEST), 3);
 	CHECK(table_column(io, COLUMN_PAGES) == -1);
