@@ -18,8 +18,6 @@
 #include "cmd/optgroups.h"
 #include "cmd/picture.h"
 #include "host/cachedir.h"
-#include "render/jsonout.h"
-#include "render/text.h"
 #include "session/dumpset.h"
 #include "session/load.h"
 
@@ -211,14 +209,7 @@ static void begin(struct report *r, const struct comparison *c)
 static int write_report(const struct report *r, const struct output_opts *out)
 {
 	CLEANUP(buf_release) struct buf b = {0};
-	struct text_style style = {0};
-	if (out->is_json) {
-		jsonout_render(&b, r);
-		return output_write(out, &b);
-	}
-	if (!out->path || !strcmp(out->path, "-"))
-		style = output_style(STDOUT_FILENO);
-	text_render(&b, r, &style);
+	output_render(out, &b, r);
 	return output_write(out, &b);
 }
 
@@ -352,7 +343,10 @@ int cmd_diff(int argc, char **argv)
 		.summary = "compare two profiles: what grew, what shrank, what is chance",
 		.details = details,
 		.examples = examples,
-		.groups = {{&diff_group, &o}, {&filter_group, &filter}, {&output_group, &out}},
+		.groups = {{&diff_group, &o},
+			   {&filter_group, &filter},
+			   {&output_group, &out},
+			   {&renderer_group, &out.form}},
 	};
 	CLEANUP(opt_args_release) struct opt_args args = {0};
 	CLEANUP(err_release) struct err err = {0};

@@ -28,8 +28,6 @@
 #include "cmd/optgroups.h"
 #include "cmd/runs_view.h"
 #include "host/cachedir.h"
-#include "render/jsonout.h"
-#include "render/text.h"
 #include "session/load.h"
 #include "session/store.h"
 
@@ -372,17 +370,6 @@ static int add_views(const struct view_run *v, struct err *err)
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-static void render(struct buf *to, const struct report *r, const struct output_opts *out)
-{
-	if (out->is_json) {
-		jsonout_render(to, r);
-		return;
-	}
-	bool is_file = out->path && strcmp(out->path, "-");
-	struct text_style style = is_file ? (struct text_style){0} : output_style(STDOUT_FILENO);
-	text_render(to, r, &style);
-}
-
 /* A wrong filter is a usage error, a filter that finds nothing is not. */
 static int fail(const struct err *err)
 {
@@ -437,7 +424,7 @@ static int report_profile(const struct profile *p, const struct report_opts *o,
 	if (rc)
 		return fail(&err);
 	CLEANUP(buf_release) struct buf b = {0};
-	render(&b, r, out);
+	output_render(out, &b, r);
 	return output_write(out, &b);
 }
 
@@ -453,7 +440,7 @@ static int report_over_time(const struct profile *p, const struct report_opts *o
 	if (memtime_report(r, p, &limits, min_pct, &err) ||
 	    (o->chart && memchart_file(o->chart, p, &err)))
 		return fail(&err);
-	render(&b, r, out);
+	output_render(out, &b, r);
 	return output_write(out, &b);
 }
 
@@ -474,7 +461,7 @@ static int report_runs(const struct report_opts *o, const struct select_spec *sp
 		      &err))
 		return fail(&err);
 	CLEANUP(buf_release) struct buf b = {0};
-	render(&b, r, out);
+	output_render(out, &b, r);
 	return output_write(out, &b);
 }
 
@@ -518,7 +505,8 @@ int cmd_report(int argc, char **argv)
 		.groups = {{&view_group, &o},
 			   {&filter_group, &filter},
 			   {&limit_group, &o},
-			   {&output_group, &out}},
+			   {&output_group, &out},
+			   {&renderer_group, &out.form}},
 	};
 	CLEANUP(opt_args_release) struct opt_args args = {0};
 	CLEANUP(err_release) struct err err = {0};

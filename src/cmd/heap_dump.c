@@ -552,7 +552,7 @@ static int add_stats(struct report *r, const struct dumper *d, const struct dump
 static int print_stats(struct dumper *d)
 {
 	int status = EXIT_OK;
-	const struct output_opts out = {.path = d->path, .is_json = d->o->is_json};
+	const struct output_opts out = {.path = d->path};
 	CLEANUP(buf_release) struct buf text = {0};
 	vec_foreach(p, &d->list) {
 		CLEANUP(err_release) struct err err = {0};

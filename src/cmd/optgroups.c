@@ -125,8 +125,6 @@ void filter_release(struct filter_opts *f)
 static const struct opt output_opts[] = {
 	OPT_STR('o', "output", struct output_opts, path, "FILE",
 		"write to FILE instead of standard output ('-')"),
-	OPT_FLAG(0, "json", struct output_opts, is_json,
-		 "JSON, schema in docs/formats/report-json.md"),
 	OPT_END,
 };
 const struct opt_group output_group = {"Output", output_opts};
@@ -140,9 +138,21 @@ struct text_style output_style(int fd)
 	};
 }
 
+static bool is_stdout(const struct output_opts *o)
+{
+	return !o->path || !strcmp(o->path, "-");
+}
+
+void output_render(const struct output_opts *o, struct buf *to, const struct report *r)
+{
+	struct text_style style =
+		is_stdout(o) ? output_style(STDOUT_FILENO) : (struct text_style){0};
+	renderer_render(&o->form, to, r, &style);
+}
+
 int output_write(const struct output_opts *o, const struct buf *b)
 {
-	if (!o->path || !strcmp(o->path, "-"))
+	if (is_stdout(o))
 		return cmd_print(b);
 	CLEANUP(err_release) struct err err = {0};
 	CLEANUP(out_release) struct out out = {.fd = -1};

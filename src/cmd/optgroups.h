@@ -15,7 +15,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/opt.h"
-#include "render/text.h"
+#include "analyze/report.h"
+#include "render/renderers.h"
 
 struct filter_opts {
 	struct select_spec spec;   /* bound to the options, completed by filter_finish */
@@ -39,12 +40,14 @@ int filter_weigh(const struct filter_opts *f, struct profile *p, struct err *err
 void filter_release(struct filter_opts *f);
 
 struct output_opts {
-	const char *path; /* NULL or "-": standard output */
-	bool is_json;
+	const char *path;            /* NULL or "-": standard output */
+	struct renderer_choice form; /* bound to renderer_group */
 };
 
 extern const struct opt_group output_group;
 
+/* The report in the form that was asked for, as output_write takes it. */
+void output_render(const struct output_opts *o, struct buf *to, const struct report *r);
 /* How text looks there: names cut and headings bold on terminals only. */
 struct text_style output_style(int fd);
 /* To the file, whole or not at all, or to standard output. An exit code; errors are told. */

@@ -78,17 +78,16 @@ static void add_losses(struct buf *to, const struct losses *l, uint64_t nr_sampl
 	add_causes(to, l, LOSS_CLASS_UNSYM, "without a name: ", losses_unsymbolized(l));
 }
 
-void text_losses(struct buf *to, const struct losses *l, uint64_t nr_samples)
+void text_add_losses(struct buf *to, const struct report *r)
 {
-	add_losses(to, l, nr_samples, "samples");
+	add_losses(to, &r->losses, r->nr_samples, r->noun ? r->noun : "samples");
 }
 
 /* ---- the whole ------------------------------------------------------------------------- */
 
 #define FACTS_WIDTH 100
 
-/* What a recorder did beside its samples: for -v, and for readers of JSON. */
-static bool is_detail(const char *key, const char *value)
+bool text_is_detail(const char *key, const char *value)
 {
 	static const char *const keys[] = {
 		"memory readings",
@@ -118,7 +117,7 @@ static void add_facts(struct buf *to, const struct report *r, const struct text_
 	vec_foreach(f, &r->facts) {
 		CLEANUP(buf_release) struct buf fact = {0};
 		if (!style->has_details &&
-		    is_detail(intern_str(&r->names, f->key), intern_str(&r->names, f->value)))
+		    text_is_detail(intern_str(&r->names, f->key), intern_str(&r->names, f->value)))
 			continue;
 		escape_term(&fact, intern_get(&r->names, f->key));
 		buf_add_str(&fact, ": ");
@@ -143,7 +142,7 @@ void text_render(struct buf *to, const struct report *r, const struct text_style
 	if (!style->is_brief)
 		add_facts(to, r, style);
 	if (!r->has_no_samples)
-		add_losses(to, &r->losses, r->nr_samples, r->noun ? r->noun : "samples");
+		text_add_losses(to, r);
 	vec_foreach(n, &r->notes) {
 		buf_add_str(to, "note: ");
 		escape_term(to, sv_from_str(*n));

@@ -18,7 +18,5 @@ struct text_style {
 };
 
 void text_render(struct buf *to, const struct report *r, const struct text_style *style);
-/* The ledger alone: one to three lines. */
-void text_losses(struct buf *to, const struct losses *l, uint64_t nr_samples);
 
 #endif

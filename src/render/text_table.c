@@ -140,7 +140,7 @@ static void add_change(struct buf *to, enum unit unit, const struct cell_estimat
 	add_number(to, unit, e->error);
 }
 
-static void add_cell(struct buf *to, const struct report_column *c, const union cell *v)
+void text_add_cell(struct buf *to, const struct report_column *c, const union cell *v)
 {
 	switch (c->kind) {
 	case CELL_TEXT:
@@ -199,7 +199,7 @@ static size_t widest(const struct report_table *t, size_t c, struct buf *scratch
 	size_t w = text_columns(sv_from_str(t->columns[c].title));
 	for (size_t i = 0; i < t->nr_rows; i++) {
 		buf_clear(scratch);
-		add_cell(scratch, &t->columns[c], &t->cells[i * t->nr_columns + c]);
+		text_add_cell(scratch, &t->columns[c], &t->cells[i * t->nr_columns + c]);
 		w = MAX(w, text_columns(buf_sv(scratch)));
 	}
 	return w;
@@ -259,7 +259,7 @@ static void add_line(struct buf *to, const struct report_table *t, const struct 
 		buf_clear(&cell);
 		buf_clear(&cut);
 		if (row)
-			add_cell(&cell, &t->columns[c], &row[c]);
+			text_add_cell(&cell, &t->columns[c], &row[c]);
 		else
 			buf_add_str(&cell, t->columns[c].title);
 		add_cut(&cut, buf_sv(&cell), l->widths[c]);

@@ -14,8 +14,15 @@ enum text_side { TEXT_LEFT, TEXT_RIGHT };
 size_t text_columns(struct sv s);
 void text_add_padded(struct buf *to, struct sv s, size_t width, enum text_side side);
 void text_add_heading(struct buf *to, const struct text_style *style, const char *text);
+/* The value as people read it, on one line, safe for a terminal. */
+void text_add_cell(struct buf *to, const struct report_column *c, const union cell *v);
 void text_add_table(struct buf *to, const struct report_table *t, const struct text_style *style);
 void text_add_tree(struct buf *to, const struct report *r, const struct report_tree *t,
 		   const struct text_style *style);
+
+/* The losses: one to three lines. */
+void text_add_losses(struct buf *to, const struct report *r);
+/* What the recorder did beside its samples: only for -v, and for readers of JSON. */
+bool text_is_detail(const char *key, const char *value);
 
 #endif

@@ -1,0 +1,34 @@
+/* The renderers of reports; see renderers.h. */
+#include "base/base.h"
+#include "render/renderers.h"
+
+#include "render/jsonout.h"
+
+/* One row a renderer, and its option: text is what there is without one. */
+enum { TEXT, JSON };
+
+static void render_json(struct buf *to, const struct report *r, const struct text_style *style)
+{
+	(void)style; /* readers of JSON get everything */
+	jsonout_render(to, r);
+}
+
+static void (*const renderers[])(struct buf *to, const struct report *r,
+				 const struct text_style *style) = {
+	[TEXT] = text_render,
+	[JSON] = render_json,
+};
+
+static const struct opt options[] = {
+	OPT_SET('j', "json", struct renderer_choice, idx, JSON,
+		"as JSON, schema in docs/formats/report-json.md"),
+	OPT_END,
+};
+const struct opt_group renderer_group = {"Form of the report (default: text)", options};
+
+void renderer_render(const struct renderer_choice *choice, struct buf *to, const struct report *r,
+		     const struct text_style *style)
+{
+	ASSERT((size_t)choice->idx < ARRAY_LEN(renderers));
+	renderers[choice->idx](to, r, style);
+}
