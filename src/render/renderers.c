@@ -3,9 +3,10 @@
 #include "render/renderers.h"
 
 #include "render/jsonout.h"
+#include "render/markdown.h"
 
 /* One row a renderer, and its option: text is what there is without one. */
-enum { TEXT, JSON };
+enum { TEXT, JSON, MARKDOWN };
 
 static void render_json(struct buf *to, const struct report *r, const struct text_style *style)
 {
@@ -17,11 +18,14 @@ static void (*const renderers[])(struct buf *to, const struct report *r,
 				 const struct text_style *style) = {
 	[TEXT] = text_render,
 	[JSON] = render_json,
+	[MARKDOWN] = markdown_render,
 };
 
 static const struct opt options[] = {
 	OPT_SET('j', "json", struct renderer_choice, idx, JSON,
 		"as JSON, schema in docs/formats/report-json.md"),
+	OPT_SET(0, "md", struct renderer_choice, idx, MARKDOWN,
+		"as Markdown, for an issue or a pull request"),
 	OPT_END,
 };
 const struct opt_group renderer_group = {"Form of the report (default: text)", options};
