@@ -9,6 +9,13 @@ use std::alloc::{GlobalAlloc, Layout};
 use std::io::{BufRead, Write};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+// What std::hint::black_box is from Rust 1.66 on: the value is used and may have changed.
+#[inline(always)]
+fn black_box<T>(mut x: T) -> T {
+    unsafe { std::arch::asm!("/* {0} */", in(reg) &mut x, options(nostack, preserves_flags)) };
+    x
+}
+
 extern "C" {
     fn _rjem_malloc(n: usize) -> *mut u8;
     fn _rjem_calloc(nr: usize, n: usize) -> *mut u8;
@@ -71,7 +78,7 @@ fn keeps_blocks(ops: usize, kept: &mut Vec<Box<[u8]>>) {
 
 #[inline(never)]
 fn makes_scratch(ops: usize) -> u64 {
-    (0..ops).map(|i| std::hint::black_box(vec![1u8; 100 + i % 50]).len() as u64).sum()
+    (0..ops).map(|i| black_box(vec![1u8; 100 + i % 50]).len() as u64).sum()
 }
 
 fn line() {

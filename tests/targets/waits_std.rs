@@ -2,12 +2,18 @@
 // waits_std SECONDS: the waiting of Rust's standard library, in functions whose names start with
 // wait_ (kept from doing something) or idle_ (nothing to do), each clocked by its thread. Prints
 // one line of JSON a thread, as waits_truth.h says.
-use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{channel, Receiver};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread;
 use std::time::Duration;
+
+// What std::hint::black_box is from Rust 1.66 on: the value is used and may have changed.
+#[inline(always)]
+fn black_box<T>(mut x: T) -> T {
+    unsafe { std::arch::asm!("/* {0} */", in(reg) &mut x, options(nostack, preserves_flags)) };
+    x
+}
 
 static OVER: AtomicBool = AtomicBool::new(false);
 
