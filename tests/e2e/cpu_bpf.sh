@@ -21,13 +21,14 @@ follows() {
 }
 
 # CAP_BPF and CAP_PERFMON are enough, for another user's process as well.
-"$TARGETS/lives" burn 20 & burner=$!
+copy_for_all "$ASSAY" "$TARGETS/lives"
+mkdir -m 777 caps || exit 1
+./lives burn 20 & burner=$!
 trap 'kill $burner 2> /dev/null' EXIT
-cp "$ASSAY" ./assay-e2e && chmod 755 assay-e2e && mkdir -m 777 caps || exit 1
 caps='-all,+bpf,+perfmon'
 few() {
 	setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=$caps --ambient-caps=$caps \
-		--bounding-set=$caps env HOME=/nonexistent ./assay-e2e "$@"
+		--bounding-set=$caps env HOME=/nonexistent ./assay "$@"
 }
 if command -v setpriv > /dev/null && few help > /dev/null 2>&1; then
 	few cpu -p $burner 1 -o caps/x.assay > caps.out 2>&1 || fail "two capabilities: $(cat caps.out)"

@@ -28,8 +28,9 @@ fi
 # an ordinary user: a sample of the faults, told so
 [ -x /bin/su ] && su nobody -s /bin/sh -c true 2> /dev/null || exit 0
 [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 2 ] || { echo "ordinary users may not sample here"; exit 0; }
-mkdir user && chmod 777 user && chmod 755 . && cd user || fail "mkdir"
-su nobody -s /bin/sh -c "$ASSAY heap --tier growth --no-pictures -o g.assay -- $TARGETS/eats 64" > out 2> err || fail "$(cat err)"
+copy_for_all "$ASSAY" "$TARGETS/eats"
+mkdir -m 777 user && cd user || fail "mkdir"
+su nobody -s /bin/sh -c "../assay heap --tier growth --no-pictures -o g.assay -- ../eats 64" > out 2> err || fail "$(cat err)"
 grep -q "programs in the kernel are refused" err || fail "not told: $(cat err)"
 $ASSAY report --json g.assay > g.json || fail "report"
 grew=$(awk '$1 == "grew" { print $2 * 1024 }' out)

@@ -72,7 +72,7 @@ $ASSAY limit -m 64M -- ./no-such-command 2> err
 $ASSAY limit -m 32M --rlimit -- "$TARGETS/eats" 256 > out 2> err || fail "--rlimit: $(cat err)"
 [ "$(awk '$1 == "grew" { print $2 }' out)" -le $((32 << 10)) ] || fail "--rlimit did not limit: $(cat out)"
 if [ -x /bin/su ]; then
-	chmod 755 . 2> /dev/null
-	su nobody -s /bin/sh -c "$ASSAY limit -m 64M -- true" 2> err && fail "an ordinary user made a cgroup"
+	copy_for_all "$ASSAY"
+	su nobody -s /bin/sh -c "./assay limit -m 64M -- true" 2> err && fail "an ordinary user made a cgroup"
 	grep -q 'hint: run with sudo' err || fail "no remedy: $(cat err)"
 fi

@@ -57,6 +57,7 @@ lanes=${E2E_LANES:-$(nproc)}
 [ "$lanes" -le 2 ] || lanes=2
 limit=${E2E_LIMIT:-300}
 tmp=$(mktemp -d)
+umask 022
 export ASSAY TARGETS LIB ROOT ASSAY_PROGRESS=never LC_ALL=C dir tmp limit
 chmod 755 "$tmp"
 trap 'rm -rf "$tmp"' EXIT

@@ -11,6 +11,10 @@ has() {
 	return 1
 }
 
+# copy_for_all PROGRAM...: copies in the scratch folder, which other users may enter: a clone may lie in
+# a home that they may not
+copy_for_all() { cp "$@" . && (for p; do chmod 755 "$(basename "$p")" || exit; done) || fail "cp $*"; }
+
 # total FILE [AWK-REGEX]: samples in all, or in stacks that match
 total() { awk -v re="${2:-.}" '{ n = $NF; $NF = ""; if ($0 ~ re) s += n } END { print s + 0 }' "$1"; }
 
