@@ -4,7 +4,8 @@
 set -eu
 top=$(cd "$(dirname "$0")/../.." && pwd)
 assay=${1:-${ASSAY:-$top/assay}}
-modules=$top/build/npm
+playwright=1.58.2 # the last one for the Node.js 18 of Debian 12
+modules=$top/build/npm/playwright-$playwright
 chromium=${CHROMIUM:-$(command -v chromium || command -v chromium-browser || true)}
 
 skip() { # the reason is the last line
@@ -16,7 +17,7 @@ command -v node >/dev/null || skip "node is not installed"
 if [ ! -d "$modules/node_modules/playwright-core" ]; then
 	command -v npm >/dev/null || skip "npm is not installed"
 	mkdir -p "$modules"
-	npm install --silent --no-audit --no-fund --prefix "$modules" playwright-core@1 >&2 ||
+	npm install --silent --no-audit --no-fund --prefix "$modules" "playwright-core@$playwright" >&2 ||
 		skip "playwright-core cannot be installed"
 fi
 dir=$(mktemp -d)
