@@ -516,7 +516,7 @@ static int start(struct capture *c, struct err *err)
 	uint64_t now = clock_mono_ns();
 	c->deadline_ns = o->duration_ns ? now + o->duration_ns : UINT64_MAX;
 	c->next_name_ns = now + NAME_NS;
-	c->next_flush_ns = now + FLUSH_NS + FLUSH_LATE_NS;
+	c->next_flush_ns = now + FLUSH_NS + (c->sources.list.n ? FLUSH_LATE_NS : 0);
 	open_marks(c);
 	return open_gate(c, err);
 }

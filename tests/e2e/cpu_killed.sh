@@ -3,6 +3,18 @@
 "$TARGETS/lives" burn 900 & target=$!
 trap 'kill $target 2> /dev/null' EXIT
 cpu_ms() { awk '{ sub(/.*\) /, ""); print ($12 + $13) * 10 }' "/proc/$1/stat"; }
+# written FILE: until what its recorder has now is in it, which it writes each second
+written() {
+	was=$(stat -c %y "$1")
+	for _ in $(seq 40); do
+		sleep 0.1
+		is=$(stat -c %y "$1")
+		[ "$is" = "$was" ] || [ "$is" != "$last" ] || return 0 # changed, and the write has ended
+		last=$is
+	done
+	fail "nothing was written to $1 for 4 s"
+}
+
 rounds=${ASSAY_KILL_ROUNDS:-8}
 for i in $(seq "$rounds"); do
 	before=$(cpu_ms $target)
@@ -13,7 +25,7 @@ for i in $(seq "$rounds"); do
 	ms=$((100 + i * 7919 % 1900))
 	sleep $((ms / 1000)).$(printf %03d $((ms % 1000)))
 	used=$(($(cpu_ms $target) - before))
-	sleep 1.1
+	written k$i.assay
 	kill -9 $rec
 	wait $rec 2> /dev/null
 	$ASSAY report k$i.assay > r$i 2> e$i || fail "round $i: $(cat e$i)"
@@ -44,7 +56,7 @@ END
 $ASSAY cpu -p $jit 60 -o jit.assay > out 2>&1 & rec=$!
 begun $rec
 run_for $jit 300
-sleep 1.1 # what it has is written each second
+written jit.assay
 size=$(stat -c %s jit.assay)
 $ASSAY report jit.assay > r 2> e || fail "report of a running capture: $(cat e)"
 [ "$(stat -c %s jit.assay)" -ge "$size" ] || fail "a running capture's file shrank"
