@@ -36,7 +36,7 @@ e2e: $(BIN) targets $(O)/tests/oracle/waits_rows $(O)/tests/oracle/heap_cycle $(
 TARGET_SRCS := $(sort $(wildcard tests/targets/*.c tests/targets/*.cc tests/targets/*.rs))
 .PHONY: targets
 targets:
-	$(Q)tests/lib/targets.sh $(O)/targets $(TARGET_SRCS)
+	$(Q)MAKEFLAGS= tests/lib/targets.sh $(O)/targets $(TARGET_SRCS)
 
 # Every fuzzer's corpus, replayed by a plain driver under AddressSanitizer.
 FUZZ_SRCS := $(sort $(wildcard tests/fuzz/fuzz_*.c))
@@ -45,8 +45,10 @@ $(O)/tests/fuzz/%: $(O)/tests/fuzz/%.o $(O)/tests/fuzz/replay.o $(LIB)
 	$(call say,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 .PHONY: fuzz-replay-here
 fuzz-replay-here: $(FUZZ_SRCS:%.c=$(O)/%)
-	$(Q)for f in $(FUZZ_SRCS:tests/fuzz/fuzz_%.c=%); do \
-		$(O)/tests/fuzz/fuzz_$$f tests/fuzz/corpus/$$f || exit 1; done
+	$(Q)ok=0; bad=0; for f in $(FUZZ_SRCS:tests/fuzz/fuzz_%.c=%); do \
+		if $(O)/tests/fuzz/fuzz_$$f tests/fuzz/corpus/$$f; then ok=$$((ok + 1)); \
+		else echo "not ok - fuzz_$$f"; bad=$$((bad + 1)); fi; done; \
+		echo "fuzz-replay: $$ok passed, $$bad failed"; [ $$bad = 0 ]
 # -O1 -g1: half the time to compile, traces still have lines.
 ASAN := SAN=address,undefined OPT='-O1 -g1'
 # Threads meet in user space only: the build without programs for the kernel is tried with it.
@@ -61,8 +63,9 @@ san-address:
 san-thread:
 	$(Q)$(MAKE) --no-print-directory $(TSAN) unit-tsan
 # The tests in which threads meet.
+SAN_THREAD_TESTS := naming_ work_ dwarf_ symbolizer_ heapqueue_ heapnap_ heapring_reads_
 unit-tsan: $(BIN) $(UNIT_BIN)
-	$(Q)bad=0; for t in naming_ work_ dwarf_ symbolizer_ heapqueue_ heapnap_ heapring_reads_; do $(UNIT_BIN) $$t || bad=1; done; exit $$bad
+	$(Q)bad=0; for t in $(SAN_THREAD_TESTS); do $(UNIT_BIN) $$t || bad=1; done; exit $$bad
 
 clang:
 	$(Q)$(MAKE) --no-print-directory CC=clang all
@@ -70,7 +73,7 @@ clang:
 check-fast: all lint unit golden
 check:
 	$(Q)$(MAKE) --no-print-directory deps-check
-	$(Q)tests/lib/check.sh "$(MAKE)"
+	$(Q)tests/lib/check.sh "$(MAKE)" "$(SAN_THREAD_TESTS)"
 
 # Programs that time or judge single parts; unwinding ones share a world of their own.
 PARTS := $(patsubst %.c,$(O)/%,$(wildcard tests/bench/bench_*.c) tests/oracle/unwind_step.c \
