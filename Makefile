@@ -112,13 +112,15 @@ $(O)/src/remote/heapimage.o: $(O)/gen/heap_image.h $(HEAP_IMAGE)
 # Assets are embedded by .incbin, so their objects depend on them.
 $(O)/src/render/assets.o: $(ASSETS)
 
-# A stamp that changes with the flags, so that changed flags rebuild.
+# A stamp that changes with the flags, so that changed flags rebuild; a first build looks whether it
+# can succeed.
 .PHONY: FORCE
 FORCE:
 $(O)/flags: FORCE
 	@mkdir -p $(@D) $(O)/gen
-	@echo '$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(LIBS)' | cmp -s - $@ || \
-		echo '$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(LIBS)' > $@
+	@echo '$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(LIBS)' | cmp -s - $@ || { \
+		tests/lib/needs.sh $(firstword $(CC)) $(if $(filter 0,$(BPF)),-,$(firstword $(BPF_CC))) $(ISAL) && \
+		echo '$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(LIBS)' > $@; }
 
 -include $(wildcard $(O)/bpf/*.d $(O)/inject/*.d $(O)/src/*.d $(O)/src/*/*.d $(O)/tests/*/*.d)
 

@@ -1,16 +1,22 @@
 # Tests. `make check` is everything that CI runs; `make check-fast` needs no root and 60 s.
 
-.PHONY: help check check-fast lint golden golden-update e2e fuzz-replay san clang bench demo deps install
+.PHONY: help check check-long check-fast lint golden golden-update e2e fuzz-replay san clang bench demo deps install
 help:
 	@echo 'make             build ./assay'
-	@echo 'make demo        install what is missing (apt, as root), build, profile a real service'
+	@echo 'make deps        install the packages that the build needs (Debian, as root)'
+	@echo 'make deps-check  install these and those that the tests need'
+	@echo 'make demo        make deps, build on all CPUs, profile a real service'
 	@echo 'make check       everything that CI runs (root, at most 9 minutes on 2 cores)'
+	@echo 'make check-long  random kills, fuzzing, soak: LONG minutes (root); result in tests/long/RESULT'
 	@echo 'make check-fast  lint, unit and golden tests (no root, at most 60 s)'
 	@echo 'make unit golden e2e lint san fuzz-replay clang    one part of it'
 	@echo 'make golden-update   show what golden outputs would change, then take it'
 	@echo 'make bench       ratios against perf and friends, measured side by side'
 	@echo 'make install     prefix=/usr/local DESTDIR='
-	@echo 'variables: V=1 CC=clang SAN=address,undefined STATIC=1 DEV= O=dir'
+	@echo 'variables: V=1 CC=clang SAN=address,undefined STATIC=1 DEV= O=dir LONG=180'
+
+# For targets that build on their own: as many jobs as there are CPUs, unless -j says.
+JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 # Debian packages: what the build needs, and what the tests need on top.
 deps:
@@ -75,6 +81,19 @@ check:
 	$(Q)$(MAKE) --no-print-directory deps-check
 	$(Q)tests/lib/check.sh "$(MAKE)" "$(SAN_THREAD_TESTS)"
 
+# What takes too long for `make check`; its last result is kept in the repository.
+LONG := 180
+FUZZ := CC=clang SAN=address,undefined,fuzzer-no-link OPT='-O1 -g1' O=build/fuzz
+$(O)/tests/fuzz/%-long: $(O)/tests/fuzz/%.o $(LIB)
+	$(call say,LINK,$@)$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)
+.PHONY: fuzz-long
+fuzz-long: $(FUZZ_SRCS:%.c=$(O)/%-long)
+check-long:
+	$(Q)$(MAKE) --no-print-directory deps-check
+	$(Q)$(MAKE) --no-print-directory $(JOBS) all targets $(O)/tests/oracle/heap_cycle
+	$(Q)$(MAKE) --no-print-directory $(JOBS) $(FUZZ) fuzz-long
+	$(Q)tests/lib/check_long.sh $(BIN) build/fuzz/tests/fuzz tests/long/RESULT $(LONG)
+
 # Programs that time or judge single parts; unwinding ones share a world of their own.
 PARTS := $(patsubst %.c,$(O)/%,$(wildcard tests/bench/bench_*.c) tests/oracle/unwind_step.c \
            tests/oracle/waits_rows.c tests/oracle/heap_cycle.c)
@@ -98,7 +117,7 @@ bench: $(BIN) targets $(PARTS)
 
 demo:
 	$(Q)$(MAKE) --no-print-directory deps
-	$(Q)$(MAKE) --no-print-directory all
+	$(Q)$(MAKE) --no-print-directory $(JOBS) all
 	$(Q)tests/lib/demo.sh ./assay
 
 install: $(BIN)
