@@ -56,7 +56,6 @@ struct qstr___io {
 struct dentry___io {
 	struct dentry___io *d_parent;
 	struct qstr___io d_name;
-	struct inode___io *d_inode;
 	union {
 		struct hlist_node___io d_alias;
 	} d_u;
@@ -132,7 +131,6 @@ struct unix_sock___io {
 #define S_IFMT___io    0170000
 #define S_IFSOCK___io  0140000
 #define S_IFIFO___io   0010000
-#define S_IFBLK___io   0060000
 #define AF_UNIX___io   1
 #define AF_INET___io   2
 #define AF_INET6___io  10

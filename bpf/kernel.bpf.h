@@ -187,8 +187,6 @@ struct task_struct {
 	int on_cpu;
 	__u64 self_exec_id;
 	__u64 start_time;
-	struct task_struct *group_leader;
-	struct task_struct *real_parent;
 	void *stack;
 	struct sched_info sched_info;
 	struct pid *thread_pid;

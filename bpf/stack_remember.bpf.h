@@ -35,11 +35,6 @@ __noinline bool memo_holds(struct walk *w, struct walk_memo *m)
 	return memo_hash(w, m) == m->words;
 }
 
-static __always_inline void memo_forget(struct walk_memo *m)
-{
-	m->ref = 0;
-}
-
 static __always_inline __u32 memo_idx(const struct walk *w, __u32 slot)
 {
 	if (slot != WALK_WAIT)

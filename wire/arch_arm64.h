@@ -36,8 +36,7 @@
 /* Pointer authentication and tags live above the 48 address bits of user space. */
 #define ARCH_RA_STRIP(addr) ((addr)&0xffffffffffffull)
 
-#define ARCH_SIGFRAME_UC   128
-#define ARCH_SIGFRAME_REGS 184
+#define ARCH_SIGFRAME_UC 128
 #define ARCH_SIGFRAME_FROM_DWARF                                                                   \
 	{                                                                                          \
 		184, 192, 200, 208, 216, 224, 232, 240, 248, 256, 264, 272, 280, 288, 296, 304,    \

@@ -7,8 +7,6 @@
 
 #include "kernel_record.h"
 
-#define HEAP_PROBES_MAX 256 /* functions of one process */
-
 /* The cookie of a probe: enum heap_shape (heap_wire.h), and the number of the function. */
 #define HEAP_COOKIE(shape, site)  ((wire_u64)(site) << 8 | (shape))
 #define HEAP_COOKIE_SHAPE(cookie) ((wire_u32)(cookie)&0xff)

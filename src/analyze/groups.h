@@ -31,11 +31,6 @@ struct groups {
 
 struct groups groups_by(struct arena *a, const struct profile *p, enum group_by by);
 
-static inline uint32_t groups_at(const struct groups *g, struct frame_ref f)
-{
-	return f.frame_idx != UINT32_MAX ? g->by_frame[f.frame_idx] : g->by_loc[f.loc];
-}
-
 /*
  * The crate, C++ namespace or Go package of a demangled name: its first path segment, looking
  * into "<impl Trait for krate::X>" and "<krate::X as Trait>". Empty for plain C names.

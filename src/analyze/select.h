@@ -96,7 +96,6 @@ enum select_tip {
 	SELECT_TIP_IDLE = WAIT_NR, /* "[idle]": waits for something to do, folded */
 	SELECT_TIP_UNSAMPLED,      /* "[on CPU, no sample]" */
 	SELECT_TIP_SUPPRESSED,     /* "[suppressed]": leaks that the user knows of */
-	SELECT_TIP_NR,
 };
 
 /* "[lock]", "[idle]"; NULL for 0 and for what ran. */

@@ -23,13 +23,10 @@
 
 #define PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define CLEANUP(fn)       __attribute__((cleanup(fn)))
-#define NODISCARD         __attribute__((warn_unused_result))
 #define UNUSED            __attribute__((unused))
 #define NORETURN          __attribute__((noreturn))
 #define LIKELY(x)         __builtin_expect(!!(x), 1)
 #define UNLIKELY(x)       __builtin_expect(!!(x), 0)
-
-#define CONTAINER_OF(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
 void bug_at(const char *file, int line, const char *fmt, ...) NORETURN PRINTF(3, 4);
 #define BUG(...) bug_at(__FILE__, __LINE__, __VA_ARGS__)

@@ -88,30 +88,6 @@ bool clock_parse_duration(struct sv s, uint64_t *ret_ns)
 	return true;
 }
 
-void clock_add_duration(struct buf *to, uint64_t ns)
-{
-	if (!ns) {
-		buf_add_str(to, "0s");
-		return;
-	}
-	for (size_t i = 0; i < 2; i++) {
-		if (ns < units[i].ns)
-			continue;
-		buf_add_u64(to, ns / units[i].ns);
-		buf_add_sv(to, units[i].name);
-		ns %= units[i].ns;
-	}
-	if (!ns)
-		return;
-	for (size_t i = 2; i < ARRAY_LEN(units); i++) {
-		if (ns < units[i].ns)
-			continue;
-		num_add_scaled(to, ns, units[i].ns);
-		buf_add_sv(to, units[i].name);
-		return;
-	}
-}
-
 /* Floor division: stamps before 1970 are rare but must not be wrong. */
 static time_t whole_seconds(int64_t real_ns)
 {

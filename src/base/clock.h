@@ -23,8 +23,6 @@ int64_t clock_real_ns(void); /* since 1970, UTC */
  * each, from large to small. False, and *ret_ns untouched, for anything else and past 2^63 ns.
  */
 bool clock_parse_duration(struct sv s, uint64_t *ret_ns);
-/* Exact, in a form that clock_parse_duration reads back: "10s", "1.5s", "500ms", "2m", "1m30s". */
-void clock_add_duration(struct buf *to, uint64_t ns);
 
 /* @real_ns as clock_real_ns gives it. "2026-11-21T01:50:08Z" */
 void clock_add_iso_utc(struct buf *to, int64_t real_ns);

@@ -93,27 +93,6 @@ void escape_json(struct buf *to, struct sv s)
 	}
 }
 
-void escape_csv(struct buf *to, struct sv s)
-{
-	bool is_formula = s.n && strchr("=+-@\t\r", s.p[0]) != NULL && s.p[0];
-	bool needs_quotes = is_formula;
-	for (size_t i = 0; i < s.n && !needs_quotes; i++)
-		needs_quotes = s.p[i] == ',' || s.p[i] == '"' || s.p[i] == '\n' || s.p[i] == '\r';
-	if (!needs_quotes) {
-		buf_add_sv(to, s);
-		return;
-	}
-	buf_add_ch(to, '"');
-	if (is_formula)
-		buf_add_ch(to, '\'');
-	for (size_t i = 0; i < s.n; i++) {
-		if (s.p[i] == '"')
-			buf_add_ch(to, '"');
-		buf_add_ch(to, s.p[i]);
-	}
-	buf_add_ch(to, '"');
-}
-
 void escape_term(struct buf *to, struct sv s)
 {
 	while (s.n) {

@@ -11,7 +11,6 @@
 
 void escape_xml(struct buf *to, struct sv s);  /* text and attribute values alike */
 void escape_json(struct buf *to, struct sv s); /* without the quotes */
-void escape_csv(struct buf *to, struct sv s);  /* with quotes if needed; formulas defused */
 void escape_term(struct buf *to, struct sv s); /* safe to print on a terminal */
 /* One word for a shell, quoted if it must be. Control characters stay: print it escaped. */
 void escape_shell(struct buf *to, struct sv s);

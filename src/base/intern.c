@@ -67,16 +67,6 @@ const char *intern_str(const struct intern *t, uint32_t id)
 	return intern_get(t, id).p;
 }
 
-uint32_t intern_find(const struct intern *t, const char *p, size_t n)
-{
-	if (!n)
-		return 0;
-	if (!t->cap)
-		return UINT32_MAX;
-	size_t i = find_slot(t, p, n);
-	return t->slots[i] ? t->slots[i] - 1 : UINT32_MAX;
-}
-
 size_t intern_count(const struct intern *t)
 {
 	return MAX(t->strings.n, 1);

@@ -23,8 +23,6 @@ uint32_t intern_add_str(struct intern *t, const char *s); /* NULL is the empty s
 /* Borrowed; an id that does not exist is a BUG. */
 struct sv intern_get(const struct intern *t, uint32_t id);
 const char *intern_str(const struct intern *t, uint32_t id);
-/* The id of a string that is already there, or UINT32_MAX. */
-uint32_t intern_find(const struct intern *t, const char *p, size_t n);
 size_t intern_count(const struct intern *t); /* including id 0 */
 
 #endif

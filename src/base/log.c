@@ -186,13 +186,6 @@ void log_err(const struct err *err)
 		say_hint(LOG_ERROR, err->hint);
 }
 
-void log_err_warn(const struct err *err, const char *consequence)
-{
-	log_warn("%s, %s", err_msg(err), consequence ? consequence : "ignoring");
-	if (err && err->hint)
-		say_hint(LOG_NOTE, err->hint);
-}
-
 bool log_has_debug(enum log_domain domain, int depth)
 {
 	return state.depth[domain] >= depth || (state.level >= LOG_DEBUG && depth <= 1);

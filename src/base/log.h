@@ -44,8 +44,6 @@ void log_info(const char *fmt, ...) PRINTF(1, 2);
 void log_hint(const char *fmt, ...) PRINTF(1, 2);
 /* The error's message and, if there is one, its hint. */
 void log_err(const struct err *err);
-/* The same as a warning that ends ", ignoring" or what the caller says. */
-void log_err_warn(const struct err *err, const char *consequence);
 
 /* Cheap when off. @depth 1..3. */
 bool log_has_debug(enum log_domain domain, int depth);

@@ -106,10 +106,3 @@ void close_p(int *fd)
 	*fd = -1;
 	errno = saved;
 }
-
-void fclose_p(FILE **f)
-{
-	if (*f)
-		(void)fclose(*f); /* writers check with fflush and ferror before they get here */
-	*f = NULL;
-}

@@ -43,6 +43,5 @@ static inline int take_fd(int *fd)
 /* CLEANUP(free_p) char *s = NULL; and so on. */
 void free_p(void *pp);
 void close_p(int *fd);
-void fclose_p(FILE **f);
 
 #endif

@@ -23,26 +23,14 @@ void opt_args_release(struct opt_args *a)
 	*a = (struct opt_args){0};
 }
 
-static bool find_long(struct found *ret_f, const struct opt_cmd *cmd, struct sv name)
+/* By either name; the other one is empty or 0. */
+static bool find_option(struct found *ret_f, const struct opt_cmd *cmd, struct sv name, char letter)
 {
 	for (const struct opt_bind *b = cmd->groups; b < cmd->groups + OPT_GROUPS_MAX && b->group;
 	     b++) {
 		for (const struct opt *o = b->group->opts; o->kind; o++) {
-			if (!o->long_name || !sv_eq_str(name, o->long_name))
-				continue;
-			*ret_f = (struct found){o, b->to};
-			return true;
-		}
-	}
-	return false;
-}
-
-static bool find_short(struct found *ret_f, const struct opt_cmd *cmd, char name)
-{
-	for (const struct opt_bind *b = cmd->groups; b < cmd->groups + OPT_GROUPS_MAX && b->group;
-	     b++) {
-		for (const struct opt *o = b->group->opts; o->kind; o++) {
-			if (o->short_name != name)
+			if (letter ? o->short_name != letter
+				   : !o->long_name || !sv_eq_str(name, o->long_name))
 				continue;
 			*ret_f = (struct found){o, b->to};
 			return true;
@@ -73,7 +61,7 @@ static int parse_long(const struct opt_cmd *cmd, int argc, char **argv, int *i, 
 	struct sv name = sv_split(&rest, '=');
 	const char *arg = eq ? eq + 1 : NULL;
 	struct found f;
-	if (!find_long(&f, cmd, name))
+	if (!find_option(&f, cmd, name, 0))
 		return unknown_long(cmd, name, err);
 	if (!opt_takes_arg(f.opt)) {
 		if (arg)
@@ -92,9 +80,9 @@ static int parse_shorts(const struct opt_cmd *cmd, int argc, char **argv, int *i
 {
 	for (const char *s = argv[*i] + 1; *s; s++) {
 		struct found f;
-		if (!find_short(&f, cmd, *s)) {
+		if (!find_option(&f, cmd, SV(""), *s)) {
 			err_set(err, -EINVAL, "unknown option '-%c'", *s);
-			if (s == argv[*i] + 1 && s[1] && find_long(&f, cmd, sv_from_str(s)))
+			if (s == argv[*i] + 1 && s[1] && find_option(&f, cmd, sv_from_str(s), 0))
 				err_hint(err, "did you mean '--%s'?", s);
 			return -EINVAL;
 		}
@@ -139,16 +127,4 @@ int opt_parse(struct opt_args *ret_args, const struct opt_cmd *cmd, int argc, ch
 	}
 	*ret_args = args;
 	return 0;
-}
-
-int opt_apply(const struct opt_cmd *cmd, const char *long_name, const char *arg, struct err *err)
-{
-	struct found f;
-	if (!find_long(&f, cmd, sv_from_str(long_name)))
-		return unknown_long(cmd, sv_from_str(long_name), err);
-	if (!opt_takes_arg(f.opt) && arg)
-		return err_set(err, -EINVAL, "option '--%s' takes no argument", long_name);
-	if (opt_takes_arg(f.opt) && !arg && !(f.opt->flags & OPT_ARG_OPTIONAL))
-		return err_set(err, -EINVAL, "option '--%s' needs an argument", long_name);
-	return opt_set_value(f.opt, f.to, arg, err);
 }

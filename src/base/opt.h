@@ -4,9 +4,10 @@
  *
  *	struct out_opts { const char *file; bool is_json; uint64_t limit; };
  *	static const struct opt out_opts[] = {
- *		OPT_STR('o', "output", struct out_opts, file, "FILE", "write to FILE ('-':
- *stdout)"), OPT_FLAG('j', "json", struct out_opts, is_json, "JSON instead of text"), OPT_U64('n',
- *"limit", struct out_opts, limit, "N", "at most N rows"), OPT_END,
+ *		OPT_STR('o', "output", struct out_opts, file, "FILE", "write to FILE"),
+ *		OPT_FLAG('j', "json", struct out_opts, is_json, "JSON instead of text"),
+ *		OPT_U64('n', "limit", struct out_opts, limit, "N", "at most N rows"),
+ *		OPT_END,
  *	};
  *	const struct opt_group out_group = {"Output", out_opts};
  *
@@ -38,10 +39,9 @@
 enum opt_kind {
 	OPT_KIND_END = 0,
 	OPT_KIND_FLAG,     /* bool = true */
-	OPT_KIND_UNFLAG,   /* bool = false, for --no-thing */
 	OPT_KIND_COUNT,    /* int++ */
 	OPT_KIND_SET,      /* int = value */
-	OPT_KIND_STR,      /* const char * */
+	OPT_KIND_STR,      /* const char *; this and what follows take an argument */
 	OPT_KIND_U64,      /* uint64_t, decimal or 0x */
 	OPT_KIND_DOUBLE,   /* double */
 	OPT_KIND_DURATION, /* uint64_t, ns */
@@ -98,79 +98,38 @@ struct opt {
 	 0 * sizeof(char[__builtin_types_compatible_p(__typeof__(((type *)0)->field), want) \
 				 ? 1                                                        \
 				 : -1]))
-#define OPT_FLAG(s, l, type, field, text)                                   \
-	{                                                                   \
-		.kind = OPT_KIND_FLAG, .short_name = (s), .long_name = (l), \
-		.at = OPT_FIELD_(type, field, bool), .help = (text)         \
-	}
-#define OPT_UNFLAG(s, l, type, field, text)                                   \
-	{                                                                     \
-		.kind = OPT_KIND_UNFLAG, .short_name = (s), .long_name = (l), \
-		.at = OPT_FIELD_(type, field, bool), .help = (text)           \
-	}
-#define OPT_COUNT(s, l, type, field, text)                                   \
-	{                                                                    \
-		.kind = OPT_KIND_COUNT, .short_name = (s), .long_name = (l), \
-		.at = OPT_FIELD_(type, field, int), .help = (text)           \
-	}
-#define OPT_SET(s, l, type, field, v, text)                                      \
-	{                                                                        \
-		.kind = OPT_KIND_SET, .short_name = (s), .long_name = (l),       \
-		.at = OPT_FIELD_(type, field, int), .value = (v), .help = (text) \
-	}
-#define OPT_STR(s, l, type, field, a, text)                                             \
-	{                                                                               \
-		.kind = OPT_KIND_STR, .short_name = (s), .long_name = (l),              \
-		.at = OPT_FIELD_(type, field, const char *), .arg = (a), .help = (text) \
-	}
-#define OPT_STR_OPTIONAL(s, l, type, field, a, without, text)                           \
-	{                                                                               \
-		.kind = OPT_KIND_STR, .short_name = (s), .long_name = (l),              \
-		.flags = OPT_ARG_OPTIONAL, .absent = (without),                         \
-		.at = OPT_FIELD_(type, field, const char *), .arg = (a), .help = (text) \
-	}
-#define OPT_U64(s, l, type, field, a, text) OPT_U64_IN(s, l, type, field, 0, 0, a, text)
-#define OPT_U64_IN(s, l, type, field, lo, hi, a, text)                                         \
+#define OPT_(which, s, l, text, ...)                                                           \
 	{                                                                                      \
-		.kind = OPT_KIND_U64, .short_name = (s), .long_name = (l),                     \
-		.at = OPT_FIELD_(type, field, uint64_t), .min = (lo), .max = (hi), .arg = (a), \
-		.help = (text)                                                                 \
+		.kind = OPT_KIND_##which, .short_name = (s), .long_name = (l), .help = (text), \
+		__VA_ARGS__                                                                    \
 	}
-#define OPT_DOUBLE(s, l, type, field, a, text)                                    \
-	{                                                                         \
-		.kind = OPT_KIND_DOUBLE, .short_name = (s), .long_name = (l),     \
-		.at = OPT_FIELD_(type, field, double), .arg = (a), .help = (text) \
-	}
-#define OPT_DURATION(s, l, type, field, a, text)                                    \
-	{                                                                           \
-		.kind = OPT_KIND_DURATION, .short_name = (s), .long_name = (l),     \
-		.at = OPT_FIELD_(type, field, uint64_t), .arg = (a), .help = (text) \
-	}
-#define OPT_SIZE(s, l, type, field, a, text)                                        \
-	{                                                                           \
-		.kind = OPT_KIND_SIZE, .short_name = (s), .long_name = (l),         \
-		.at = OPT_FIELD_(type, field, uint64_t), .arg = (a), .help = (text) \
-	}
-#define OPT_LIST(s, l, type, field, a, text)                                               \
-	{                                                                                  \
-		.kind = OPT_KIND_LIST, .short_name = (s), .long_name = (l),                \
-		.at = OPT_FIELD_(type, field, struct opt_list), .arg = (a), .help = (text) \
-	}
-#define OPT_ENUM(s, l, type, field, table, a, text)                                                \
-	{                                                                                          \
-		.kind = OPT_KIND_ENUM, .short_name = (s), .long_name = (l),                        \
-		.at = OPT_FIELD_(type, field, int), .choices = (table), .arg = (a), .help = (text) \
-	}
-#define OPT_CALL(s, l, fn, a, text)                                                       \
-	{                                                                                 \
-		.kind = OPT_KIND_CALL, .short_name = (s), .long_name = (l), .call = (fn), \
-		.arg = (a), .help = (text)                                                \
-	}
-#define OPT_CALL_NO_ARG(s, l, fn, text)                                                   \
-	{                                                                                 \
-		.kind = OPT_KIND_CALL, .short_name = (s), .long_name = (l), .call = (fn), \
-		.flags = OPT_NO_ARG, .help = (text)                                       \
-	}
+#define OPT_AT_(which, s, l, type, field, want, text, ...) \
+	OPT_(which, s, l, text, .at = OPT_FIELD_(type, field, want), __VA_ARGS__)
+#define OPT_FLAG(s, l, type, field, text) \
+	OPT_(FLAG, s, l, text, .at = OPT_FIELD_(type, field, bool))
+#define OPT_COUNT(s, l, type, field, text) \
+	OPT_(COUNT, s, l, text, .at = OPT_FIELD_(type, field, int))
+#define OPT_SET(s, l, type, field, v, text) OPT_AT_(SET, s, l, type, field, int, text, .value = (v))
+#define OPT_STR(s, l, type, field, a, text) \
+	OPT_AT_(STR, s, l, type, field, const char *, text, .arg = (a))
+#define OPT_STR_OPTIONAL(s, l, type, field, a, without, text)                                      \
+	OPT_AT_(STR, s, l, type, field, const char *, text, .arg = (a), .flags = OPT_ARG_OPTIONAL, \
+		.absent = (without))
+#define OPT_U64(s, l, type, field, a, text) OPT_U64_IN(s, l, type, field, 0, 0, a, text)
+#define OPT_U64_IN(s, l, type, field, lo, hi, a, text) \
+	OPT_AT_(U64, s, l, type, field, uint64_t, text, .arg = (a), .min = (lo), .max = (hi))
+#define OPT_DOUBLE(s, l, type, field, a, text) \
+	OPT_AT_(DOUBLE, s, l, type, field, double, text, .arg = (a))
+#define OPT_DURATION(s, l, type, field, a, text) \
+	OPT_AT_(DURATION, s, l, type, field, uint64_t, text, .arg = (a))
+#define OPT_SIZE(s, l, type, field, a, text) \
+	OPT_AT_(SIZE, s, l, type, field, uint64_t, text, .arg = (a))
+#define OPT_LIST(s, l, type, field, a, text) \
+	OPT_AT_(LIST, s, l, type, field, struct opt_list, text, .arg = (a))
+#define OPT_ENUM(s, l, type, field, table, a, text) \
+	OPT_AT_(ENUM, s, l, type, field, int, text, .arg = (a), .choices = (table))
+#define OPT_CALL(s, l, fn, a, text)     OPT_(CALL, s, l, text, .call = (fn), .arg = (a))
+#define OPT_CALL_NO_ARG(s, l, fn, text) OPT_(CALL, s, l, text, .call = (fn), .flags = OPT_NO_ARG)
 
 struct opt_group {
 	const char *title;
@@ -204,9 +163,6 @@ void opt_args_release(struct opt_args *a);
 /* argv[0] is skipped. -EINVAL with a message for a usage error. */
 int opt_parse(struct opt_args *ret_args, const struct opt_cmd *cmd, int argc, char **argv,
 	      struct err *err);
-
-/* Sets one option by its long name as if given on the command line (configuration files). */
-int opt_apply(const struct opt_cmd *cmd, const char *long_name, const char *arg, struct err *err);
 
 void opt_help(struct buf *to, const struct opt_cmd *cmd);
 /* OPTIONS section of the man page's Markdown. */

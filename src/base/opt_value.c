@@ -10,25 +10,7 @@
 
 bool opt_takes_arg(const struct opt *o)
 {
-	switch (o->kind) {
-	case OPT_KIND_END:
-	case OPT_KIND_FLAG:
-	case OPT_KIND_UNFLAG:
-	case OPT_KIND_COUNT:
-	case OPT_KIND_SET:
-		return false;
-	case OPT_KIND_CALL:
-		return !(o->flags & OPT_NO_ARG);
-	case OPT_KIND_STR:
-	case OPT_KIND_U64:
-	case OPT_KIND_DOUBLE:
-	case OPT_KIND_DURATION:
-	case OPT_KIND_SIZE:
-	case OPT_KIND_LIST:
-	case OPT_KIND_ENUM:
-		return true;
-	}
-	return false;
+	return o->kind >= OPT_KIND_STR && !(o->flags & OPT_NO_ARG);
 }
 
 int opt_to_duration(uint64_t *ret_ns, const char *text, struct err *err)
@@ -77,26 +59,19 @@ static int set_enum(const struct opt *o, int *to, const char *arg, struct err *e
 	return -EINVAL;
 }
 
-static int check_range(const struct opt *o, uint64_t v, struct err *err)
-{
-	if (v < o->min)
-		return err_set(err, -EINVAL, "%" PRIu64 " is below %" PRIu64, v, o->min);
-	if (o->max && v > o->max)
-		return err_set(err, -EINVAL, "%" PRIu64 " is over %" PRIu64, v, o->max);
-	return 0;
-}
-
 static int set_number(const struct opt *o, uint64_t *to, const char *arg, struct err *err)
 {
 	uint64_t v = 0;
 	int rc = o->kind == OPT_KIND_DURATION ? opt_to_duration(&v, arg, err)
 		 : o->kind == OPT_KIND_SIZE   ? opt_to_size(&v, arg, err)
 					      : to_u64(&v, arg, err);
-	if (!rc)
-		rc = check_range(o, v, err);
-	if (!rc)
-		*to = v;
-	return rc;
+	TRY(rc);
+	if (v < o->min)
+		return err_set(err, -EINVAL, "%" PRIu64 " is below %" PRIu64, v, o->min);
+	if (o->max && v > o->max)
+		return err_set(err, -EINVAL, "%" PRIu64 " is over %" PRIu64, v, o->max);
+	*to = v;
+	return 0;
 }
 
 static int set_value(const struct opt *o, void *to, const char *arg, struct err *err)
@@ -106,8 +81,7 @@ static int set_value(const struct opt *o, void *to, const char *arg, struct err 
 	case OPT_KIND_END:
 		break;
 	case OPT_KIND_FLAG:
-	case OPT_KIND_UNFLAG:
-		*(bool *)at = o->kind == OPT_KIND_FLAG;
+		*(bool *)at = true;
 		break;
 	case OPT_KIND_COUNT:
 		++*(int *)at;

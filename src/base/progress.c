@@ -11,9 +11,8 @@
 #include "base/mem.h"
 #include "base/term.h"
 
-#define DELAY_NS       1000000000ull
-#define INTERVAL_NS    170000000ull /* under 6 a second */
-#define CALLS_PER_LOOK 64           /* progress_count reads the clock every so many calls */
+#define DELAY_NS    1000000000ull
+#define INTERVAL_NS 170000000ull /* under 6 a second */
 
 void progress_init(struct progress *pr, const char *what)
 {
@@ -60,15 +59,4 @@ void progress_text(struct progress *pr, const char *fmt, ...)
 	log_status(buf_str(&line));
 	pr->is_shown = true;
 	pr->next_ns = clock_mono_ns() + INTERVAL_NS;
-}
-
-void progress_count(struct progress *pr, uint64_t done, uint64_t total)
-{
-	if (pr->calls++ % CALLS_PER_LOOK || !progress_due(pr))
-		return;
-	if (total)
-		progress_text(pr, "%" PRIu64 " %% (%" PRIu64 " of %" PRIu64 ")",
-			      (uint64_t)((double)done * 100.0 / (double)total), done, total);
-	else
-		progress_text(pr, "%" PRIu64, done);
 }

@@ -5,11 +5,12 @@
  *
  *	struct progress pr;
  *	progress_init(&pr, "naming");
- *	while (...) { ...; progress_count(&pr, done, total); }
+ *	while (...) {
+ *		...
+ *		if (progress_due(&pr))
+ *			progress_text(&pr, "%zu of %zu", done, total);
+ *	}
  *	progress_release(&pr);
- *
- * Cheap enough for loops that turn a million times a second: the clock is read only every so
- * often by progress_count; progress_due lets a caller build its own text only when needed.
  */
 #ifndef ASSAY_BASE_PROGRESS_H
 #define ASSAY_BASE_PROGRESS_H
@@ -19,14 +20,11 @@
 struct progress {
 	const char *what; /* borrowed */
 	uint64_t next_ns; /* when to draw next; UINT64_MAX = never */
-	uint64_t calls;
 	bool is_shown;
 };
 
 void progress_init(struct progress *pr, const char *what);
 void progress_release(struct progress *pr);
-/* "naming: 42 % (420 of 1000)"; total 0 = unknown. */
-void progress_count(struct progress *pr, uint64_t done, uint64_t total);
 /* True when a new text should be given to progress_text; reads the clock each time. */
 bool progress_due(struct progress *pr);
 /* Draws "what: text" now. */

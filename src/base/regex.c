@@ -81,35 +81,16 @@ int regex_new(struct regex **ret_re, const char *pattern, unsigned flags, struct
 	return 0;
 }
 
-bool regex_find(struct regex *re, struct sv subject, size_t *ret_start, size_t *ret_end)
+bool regex_match(struct regex *re, struct sv subject)
 {
 	const char *p = subject.p ? subject.p : "";
 	int rc = pcre2_match(re->code, (PCRE2_SPTR)p, subject.n, 0, 0, re->match, re->limits);
-	if (rc < 0) {
-		if (rc != PCRE2_ERROR_NOMATCH)
-			re->nr_gave_up++;
-		return false;
-	}
-	const PCRE2_SIZE *at = pcre2_get_ovector_pointer(re->match);
-	/* \K in a lookahead may put the start behind the end */
-	*ret_start = MIN(at[0], at[1]);
-	*ret_end = at[1];
-	return true;
-}
-
-bool regex_match(struct regex *re, struct sv subject)
-{
-	size_t start;
-	size_t end;
-	return regex_find(re, subject, &start, &end);
+	if (rc < 0 && rc != PCRE2_ERROR_NOMATCH)
+		re->nr_gave_up++;
+	return rc >= 0;
 }
 
 uint64_t regex_nr_gave_up(const struct regex *re)
 {
 	return re->nr_gave_up;
-}
-
-const char *regex_pattern(const struct regex *re)
-{
-	return re->pattern;
 }

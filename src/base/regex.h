@@ -29,11 +29,7 @@ void regex_free_p(struct regex **re);
 
 /* Whether it matches somewhere. A match that hits the limits counts as none, and is counted. */
 bool regex_match(struct regex *re, struct sv subject);
-/* The first match's bytes [start, end). */
-bool regex_find(struct regex *re, struct sv subject, size_t *ret_start, size_t *ret_end);
 /* How many subjects were given up on; to be told to the user. */
 uint64_t regex_nr_gave_up(const struct regex *re);
-/* As given to regex_new; borrowed. */
-const char *regex_pattern(const struct regex *re);
 
 #endif

@@ -14,8 +14,6 @@
 #include "base/stop.h"
 #include "base/sv.h"
 
-#define STOPPED_PAUSE_NS 1000000
-
 static bool env_number(const char *name, uint64_t *ret_v)
 {
 	return sv_to_u64(sv_from_str(getenv(name)), ret_v);

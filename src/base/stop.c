@@ -16,7 +16,6 @@ static struct {
 	atomic_uint nr_stops;
 	_Atomic int64_t last_stop_ns; /* 0 = none yet */
 	atomic_int first_signal;
-	atomic_bool has_child;
 	atomic_int fd;
 	struct sigaction old[ARRAY_LEN(signals)];
 	bool is_installed;
@@ -50,11 +49,8 @@ static void note_request(int sig)
 static void on_signal(int sig)
 {
 	int saved = errno;
-	if (sig == SIGCHLD) {
-		state.has_child = true;
-	} else {
+	if (sig != SIGCHLD)
 		note_request(sig);
-	}
 	wake();
 	errno = saved;
 }
@@ -70,7 +66,6 @@ int stop_install(struct err *err)
 	state.nr_stops = 0;
 	state.last_stop_ns = 0;
 	state.first_signal = 0;
-	state.has_child = false;
 	for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
 		struct sigaction sa = {.sa_flags = SA_RESTART};
 		sigemptyset(&sa.sa_mask);
@@ -124,11 +119,6 @@ void stop_request(void)
 	atomic_fetch_add(&state.nr_stops, 1);
 	if (state.fd >= 0)
 		wake();
-}
-
-bool stop_take_child(void)
-{
-	return atomic_exchange(&state.has_child, false);
 }
 
 void stop_reset_in_child(void)

@@ -8,7 +8,7 @@
  * of these signals until stop_drain. SIGHUP stays ignored under nohup.
  *
  *	stop_install(&err);
- *	while (!stop_count()) { poll({stop_fd(), ...}); stop_drain(); if (stop_take_child()) ...; }
+ *	while (!stop_count()) { poll({stop_fd(), ...}); stop_drain(); ... }
  */
 #ifndef ASSAY_BASE_STOP_H
 #define ASSAY_BASE_STOP_H
@@ -27,8 +27,6 @@ unsigned stop_count(void);
 int stop_signal(void);
 /* As if a signal had come. Any thread. */
 void stop_request(void);
-/* True once for each batch of SIGCHLD. */
-bool stop_take_child(void);
 /* In a forked child before exec: the dispositions that our parent gave us. */
 void stop_reset_in_child(void);
 

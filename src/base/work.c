@@ -121,11 +121,6 @@ void work_free(struct work_pool *p)
 	free(p);
 }
 
-unsigned work_threads(const struct work_pool *p)
-{
-	return p->nr_wanted;
-}
-
 void work_run(struct work_pool *p, size_t nr_items, work_fn fn, void *ctx)
 {
 	if (!nr_items)

@@ -19,7 +19,7 @@
 
 struct work_pool; /* opaque */
 
-/* @item: which one; @worker: 0..work_threads-1, for per-worker scratch memory. */
+/* @item: which one; @worker: below the number of threads, for per-worker scratch memory. */
 typedef void (*work_fn)(void *ctx, size_t item, unsigned worker);
 
 /* As many threads as work_new makes of it: 0 = the CPUs this process may use, at most 16. */
@@ -27,7 +27,6 @@ unsigned work_threads_wanted(unsigned nr_threads);
 /* @nr_threads: with the caller, or 0. */
 struct work_pool *work_new(unsigned nr_threads);
 void work_free(struct work_pool *p);
-unsigned work_threads(const struct work_pool *p);
 void work_run(struct work_pool *p, size_t nr_items, work_fn fn, void *ctx);
 
 #endif

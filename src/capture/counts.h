@@ -28,7 +28,6 @@
 #define COUNTS_ELSEWHERE      (-1) /* pid and tid */
 #define COUNTS_ELSEWHERE_NAME "[elsewhere]"
 #define COUNTS_NO_ROOM        "[no room]"
-#define COUNTS_SPARSE         "[no stack taken]" /* in place of a stack, where one was left out */
 
 struct counts_spec {
 	const struct event_set *set; /* resolved; must outlive the source */

@@ -82,16 +82,6 @@ int event_set_add_file(struct event_set *s, const char *path, struct err *err)
 				  err);
 }
 
-const char *event_set_ready_name(size_t i)
-{
-	return ready_sets[i].name;
-}
-
-const char *event_set_ready_help(size_t i)
-{
-	return ready_sets[i].help;
-}
-
 int event_set_add_ready(struct event_set *s, const char *name, struct err *err)
 {
 	CLEANUP(buf_release) struct buf all = {0};

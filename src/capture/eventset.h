@@ -63,9 +63,6 @@ int event_set_add_file(struct event_set *s, const char *path, struct err *err);
 int event_set_add_text(struct event_set *s, struct sv text, const char *name, struct err *err);
 /* -ENOENT: no such set; the hint names them. */
 int event_set_add_ready(struct event_set *s, const char *name, struct err *err);
-/* The ready sets; NULL after the last. */
-const char *event_set_ready_name(size_t i);
-const char *event_set_ready_help(size_t i);
 
 /*
  * Finds out what the words mean here. -EINVAL: a word is wrong. -ENOENT: none of them is there.

@@ -598,9 +598,3 @@ void heapprobes_free(struct heapprobes *h)
 }
 
 #endif
-
-void heapprobes_free_p(struct heapprobes **h)
-{
-	heapprobes_free(*h);
-	*h = NULL;
-}

@@ -51,7 +51,6 @@ int heapprobes_poll(struct heapprobes *h, const struct event_sink *sink, struct 
 int heapprobes_stop(struct heapprobes *h, const struct event_sink *sink, struct err *err);
 struct heapprobes_info heapprobes_info(const struct heapprobes *h);
 void heapprobes_free(struct heapprobes *h);
-void heapprobes_free_p(struct heapprobes **h);
 
 /*
  * Where in a function's first bytes the probe goes: the offset of an instruction that is emulated,

@@ -8,7 +8,6 @@
 
 #include "base/mem.h"
 
-#define TSC_MASK   (((uint64_t)1 << HEAP_TSC_BITS) - 1)
 #define AHEAD_MAX  ((uint64_t)1 << 36) /* ticks: a stamp further ahead is nonsense */
 #define PUBLISH_AT 8                   /* room is given back after this part of a ring */
 /* The recorder knows 131072 at a time and tells few of them twice: more are made up. */

@@ -529,9 +529,3 @@ void io_free(struct io_source *s)
 }
 
 #endif
-
-void io_free_p(struct io_source **s)
-{
-	io_free(*s);
-	*s = NULL;
-}

@@ -58,6 +58,5 @@ int io_poll(struct io_source *s, const struct event_sink *sink, struct err *err)
 int io_stop(struct io_source *s, const struct event_sink *sink, struct err *err);
 struct io_info io_info(const struct io_source *s);
 void io_free(struct io_source *s);
-void io_free_p(struct io_source **s);
 
 #endif

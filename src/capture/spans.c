@@ -383,9 +383,3 @@ void spans_free(struct spans *s)
 }
 
 #endif
-
-void spans_free_p(struct spans **s)
-{
-	spans_free(*s);
-	*s = NULL;
-}

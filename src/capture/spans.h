@@ -65,6 +65,5 @@ int spans_stop(struct spans *s, const struct event_sink *sink, struct err *err);
 /* Of probe @i. */
 struct span_counts spans_counts(const struct spans *s, size_t i);
 void spans_free(struct spans *s);
-void spans_free_p(struct spans **s);
 
 #endif

@@ -572,9 +572,3 @@ void waits_free(struct waits *w UNUSED)
 }
 
 #endif
-
-void waits_free_p(struct waits **w)
-{
-	waits_free(*w);
-	*w = NULL;
-}

@@ -46,6 +46,5 @@ int waits_stop(struct waits *w, struct err *err);
 int waits_finish(struct waits *w, const struct event_sink *sink, struct err *err);
 struct waits_info waits_info(const struct waits *w);
 void waits_free(struct waits *w);
-void waits_free_p(struct waits **w);
 
 #endif

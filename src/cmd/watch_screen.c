@@ -60,11 +60,6 @@ void watch_screen_free(struct watch_screen *s)
 	free(s);
 }
 
-void watch_screen_free_p(struct watch_screen **s)
-{
-	watch_screen_free(*s);
-}
-
 int watch_screen_columns(const struct watch_screen *s)
 {
 	(void)s;

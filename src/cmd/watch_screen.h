@@ -17,7 +17,6 @@ struct watch_screen; /* opaque */
 int watch_screen_open(struct watch_screen **ret_s, struct err *err);
 /* Puts the terminal back as it was. */
 void watch_screen_free(struct watch_screen *s);
-void watch_screen_free_p(struct watch_screen **s);
 
 int watch_screen_columns(const struct watch_screen *s);
 int watch_screen_rows(const struct watch_screen *s);

@@ -75,14 +75,10 @@ struct assayfile_pos {
 /*
  * Not sealed: the caller may name and merge, then seals. is_incomplete is set when the recorder
  * did not finish. -EBADMSG for what is not a recording or contradicts itself, -ENOTSUP for a
- * newer format.
+ * newer format. @ret_pos may be NULL.
  */
-int assayfile_read(struct profile **ret_p, const void *bytes, size_t n, struct err *err);
 int assayfile_read_at(struct profile **ret_p, struct assayfile_pos *ret_pos, const void *bytes,
 		      size_t n, struct err *err);
-/* The same into a new, empty profile. After an error it is of no use. */
-int assayfile_read_into(struct profile *p, struct assayfile_pos *ret_pos, const void *bytes,
-			size_t n, struct err *err);
 /* @fd, taken over (on success), is the file that @p was read from; @p may have grown since. */
 int assayfile_writer_resume(struct assayfile_writer **ret_w, int fd,
 			    const struct assayfile_pos *pos, const struct profile *p,

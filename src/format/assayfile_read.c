@@ -200,8 +200,8 @@ static struct assayfile_pos make_pos(const struct walk *w, const struct assayfil
 	return pos;
 }
 
-int assayfile_read_into(struct profile *p, struct assayfile_pos *ret_pos, const void *bytes,
-			size_t n, struct err *err)
+static int read_into(struct profile *p, struct assayfile_pos *ret_pos, const void *bytes, size_t n,
+		     struct err *err)
 {
 	struct assayfile_header h;
 	bool is_good;
@@ -236,15 +236,10 @@ int assayfile_read_at(struct profile **ret_p, struct assayfile_pos *ret_pos, con
 		      size_t n, struct err *err)
 {
 	CLEANUP(profile_free_p) struct profile *p = profile_new();
-	int rc = assayfile_read_into(p, ret_pos, bytes, n, err);
+	int rc = read_into(p, ret_pos, bytes, n, err);
 	if (!rc)
 		*ret_p = TAKE(p);
 	return rc;
-}
-
-int assayfile_read(struct profile **ret_p, const void *bytes, size_t n, struct err *err)
-{
-	return assayfile_read_at(ret_p, NULL, bytes, n, err);
 }
 
 static void copy_kind(struct assayfile_info *to, const char *kind)
@@ -302,7 +297,7 @@ int assayfile_format_read(struct profile *p, const struct format_input *in,
 	(void)options;
 	CLEANUP(buf_release) struct buf whole = {0};
 	TRY(format_input_read_all(in, &whole, FILE_LIMIT, err));
-	return assayfile_read_into(p, NULL, buf_str(&whole), whole.n, err);
+	return read_into(p, NULL, buf_str(&whole), whole.n, err);
 }
 
 int assayfile_format_write(struct format_output *to, const struct profile *p,

@@ -26,7 +26,6 @@
 #define RSS_STEP_MS    100                 /* one row of the resident set for each, the greatest */
 #define INLINES_MAX    256
 #define LINE_MAX_BYTES ((size_t)1 << 24)
-#define NO_INFO        UINT64_MAX
 
 /*
  * What was allocated where: all that an event touches, so that it costs one miss of the cache. The

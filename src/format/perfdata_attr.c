@@ -45,7 +45,7 @@ static bool is_clock(const struct perf_event_attr *a)
 	       (a->config == PERF_COUNT_SW_CPU_CLOCK || a->config == PERF_COUNT_SW_TASK_CLOCK);
 }
 
-const char *pd_event_name(struct perfdata_info *info, uint32_t type, uint64_t config)
+static const char *event_name(struct perfdata_info *info, uint32_t type, uint64_t config)
 {
 	static const char *const hardware[] = {
 		"cycles",
@@ -90,7 +90,7 @@ int pd_add_attr(struct pd_reader *r, const uint8_t *p, size_t n, struct err *err
 	vec_push(&r->layouts, l);
 	vec_push(&r->info->specs,
 		 (struct perfdata_spec){
-			 .name = pd_event_name(r->info, attr.type, attr.config),
+			 .name = event_name(r->info, attr.type, attr.config),
 			 .type = attr.type,
 			 .config = attr.config,
 			 .sample_type = attr.sample_type,

@@ -171,8 +171,6 @@ int pd_add_attr(struct pd_reader *r, const uint8_t *attr, size_t n, struct err *
 void pd_add_id(struct pd_reader *r, uint64_t id, uint32_t spec);
 /* The spec of a record, or UINT32_MAX if the file does not tell. */
 uint32_t pd_spec_of(struct pd_reader *r, const uint8_t *rec, uint32_t type, size_t n);
-/* A name for an event from its type and config, in the info's arena. */
-const char *pd_event_name(struct perfdata_info *info, uint32_t type, uint64_t config);
 
 /* perfdata_features.c */
 /* One feature's bytes; what is damaged or unknown is left out. */

@@ -128,16 +128,6 @@ void perfscript_reader_free_p(struct perfscript_reader **r)
 	perfscript_reader_free(*r);
 }
 
-bool perfscript_reader_first_bad(const struct perfscript_reader *r, uint64_t *ret_line_nr,
-				 struct sv *ret_line)
-{
-	if (!r->first_bad_nr)
-		return false;
-	*ret_line_nr = r->first_bad_nr;
-	*ret_line = r->first_bad;
-	return true;
-}
-
 static void count_bad(struct perfscript_reader *r, struct sv line)
 {
 	r->p->losses.nr[LOSS_SEEN]++;
@@ -580,14 +570,11 @@ int perfscript_read(struct profile *p, const struct format_input *in,
 		}
 	}
 	perfscript_reader_finish(r);
-	uint64_t nr;
-	struct sv line;
-	if (!p->losses.nr[LOSS_WRITTEN] && !p->losses.nr[LOSS_FILTERED] &&
-	    perfscript_reader_first_bad(r, &nr, &line))
+	if (!p->losses.nr[LOSS_WRITTEN] && !p->losses.nr[LOSS_FILTERED] && r->first_bad_nr)
 		return err_set(err, -EINVAL,
 			       "line %" PRIu64 ": expected 'comm pid [cpu] time: event:', "
 			       "found '%.*s'",
-			       nr, SV_ARGS(line));
+			       r->first_bad_nr, SV_ARGS(r->first_bad));
 	return 0;
 }
 

@@ -32,9 +32,6 @@ struct perfscript_reader *perfscript_reader_new(struct profile *p,
 						const struct perfscript_options *options);
 void perfscript_reader_push(struct perfscript_reader *r, const char *text, size_t n);
 void perfscript_reader_finish(struct perfscript_reader *r);
-/* Number and text of the first line that made no sense; false if there is none. Borrowed. */
-bool perfscript_reader_first_bad(const struct perfscript_reader *r, uint64_t *ret_line_nr,
-				 struct sv *ret_line);
 void perfscript_reader_free(struct perfscript_reader *r);
 void perfscript_reader_free_p(struct perfscript_reader **r);
 

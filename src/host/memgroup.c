@@ -435,12 +435,3 @@ int memgroup_open_oom(const struct memgroup *g, int *ret_fd, struct err *err)
 	*ret_fd = fd;
 	return 0;
 }
-
-int memgroup_open_pressure(const struct memgroup *g, const char *level, int *ret_fd,
-			   struct err *err)
-{
-	CLEANUP(free_p) char *args = xasprintf(" %s", level);
-	if (g->version == MEMGROUP_V1)
-		return open_event_v1(g, "memory.pressure_level", args, ret_fd, err);
-	return err_set(err, -ENOTSUP, "levels of pressure are told by version 1 cgroups only");
-}

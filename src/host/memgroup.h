@@ -138,8 +138,6 @@ struct memgroup_numbers memgroup_since(const struct memgroup_numbers *before,
 /* A descriptor that becomes readable when the group runs out of memory (just before the kernel
  * kills), or when pressure rises (version 1 only). The caller closes it. */
 int memgroup_open_oom(const struct memgroup *g, int *ret_fd, struct err *err);
-int memgroup_open_pressure(const struct memgroup *g, const char *level, int *ret_fd,
-			   struct err *err);
 
 /* For tests. The path of the group in text of /proc/PID/cgroup; false: none with memory. */
 bool memgroup_path_of(struct sv text, enum memgroup_version version, struct sv *ret_path);

@@ -26,23 +26,6 @@ int host_read_mem(int mem_fd, uint64_t addr, void *to, size_t n)
 	return file_pread(mem_fd, to, n, addr, NULL);
 }
 
-bool host_read_mem_str(int mem_fd, uint64_t addr, size_t limit, struct buf *to)
-{
-	size_t before = to->n;
-	for (size_t i = 0; i < limit; i++) {
-		char c;
-		if (host_read_mem(mem_fd, addr + i, &c, 1)) {
-			to->n = before;
-			return false;
-		}
-		if (!c)
-			return true;
-		buf_add_ch(to, c);
-	}
-	to->n = before;
-	return false;
-}
-
 int host_trace_state(int32_t pid, int32_t *ret_tracer, unsigned *ret_seccomp)
 {
 	CLEANUP(buf_release) struct buf text = {0};

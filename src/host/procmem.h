@@ -12,8 +12,6 @@
 int host_open_mem(int32_t pid);
 /* Exactly @n bytes; 0 or -errno. */
 int host_read_mem(int mem_fd, uint64_t addr, void *to, size_t n);
-/* A string of at most @limit bytes, appended without its NUL; false: not readable, or longer. */
-bool host_read_mem_str(int mem_fd, uint64_t addr, size_t limit, struct buf *to);
 /* The process that traces it, 0 = none; its seccomp mode (0, 1, 2). -errno. */
 int host_trace_state(int32_t pid, int32_t *ret_tracer, unsigned *ret_seccomp);
 

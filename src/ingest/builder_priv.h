@@ -97,7 +97,6 @@ struct refs {
 	/* stack << 32 | index of a kernel part -> both together */
 	struct map joined;
 	VEC(struct late_row) late;
-	loc_id lost_loc;
 	stack_id lost; /* [lost stack] */
 };
 

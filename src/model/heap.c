@@ -24,9 +24,3 @@ uint64_t heap_class_min(uint16_t size_class)
 	uint64_t part = i & ((1u << PARTS_LOG2) - 1);
 	return log2 > 63 ? 0 : ((uint64_t)1 << log2) + (part << (log2 - PARTS_LOG2));
 }
-
-uint64_t heap_class_max(uint16_t size_class)
-{
-	/* Past the last class stands 0, so this wraps to the largest size. */
-	return size_class ? heap_class_min((uint16_t)(size_class + 1)) - 1 : UINT64_MAX;
-}

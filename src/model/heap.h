@@ -74,9 +74,8 @@ enum heap_memory_column {
  * 12.5 %. 0 stands for "not told apart"; a block of 0 bytes is class 1.
  */
 uint16_t heap_size_class(uint64_t nr_bytes);
-/* Smallest and largest size of a class. */
+/* The smallest size of a class; its largest is below the next class's smallest. */
 uint64_t heap_class_min(uint16_t size_class);
-uint64_t heap_class_max(uint16_t size_class);
 
 /*
  * Facts that heap sources set (profile_fact):

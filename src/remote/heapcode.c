@@ -8,7 +8,6 @@
 #define OP_JMP    0xe9
 #define OP_JMP8   0xeb
 #define OP_INT3   0xcc
-#define OP_RET    0xc3
 #define ENTRY_PTR 48 /* offset in a stub of the address that it jumps to */
 
 struct out_code {

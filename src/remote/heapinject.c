@@ -144,7 +144,7 @@ int heapinject_start(struct heapinject *h, struct err *err)
 	return set_active(h, 1, err);
 }
 
-unsigned heapinject_seccomp(const struct heapinject *h)
+static unsigned seccomp_mode(const struct heapinject *h)
 {
 	int32_t tracer = 0;
 	unsigned mode = 0;
@@ -189,7 +189,7 @@ void heapinject_mind_seccomp(struct heapinject *h)
 		h->is_free_to_call = false;
 		return;
 	}
-	unsigned mode = heapinject_seccomp(h);
+	unsigned mode = seccomp_mode(h);
 	if (!mode)
 		return;
 	h->is_free_to_call = false;

@@ -116,8 +116,6 @@ struct heapinject {
 	char *unpatched;
 };
 
-/* As /proc has it: 0 none or the process has ended, 1 strict, 2 a filter. */
-unsigned heapinject_seccomp(const struct heapinject *h);
 /* Before attaching: sets is_free_to_call; -ENOTSUP with a hint: it must not be. */
 int heapinject_look_at_threads(struct heapinject *h, struct err *err);
 /* A session on one thread, or on the one that is held. */

@@ -65,8 +65,8 @@ static bool is_from_instruction(int32_t tid, int sig)
 	       si.si_code > 0;
 }
 
-int remote_run(struct remote *r, int request, uint64_t deadline_ns, struct tracee_stop *ret_s,
-	       struct user_regs_struct *ret_regs)
+static int run_until(struct remote *r, int request, uint64_t deadline_ns, struct tracee_stop *ret_s,
+		     struct user_regs_struct *ret_regs)
 {
 	for (;;) {
 		if (ptrace(request, r->tid, 0, 0))
@@ -91,7 +91,7 @@ static int abandon(struct remote *r)
 static int run_or_abandon(struct remote *r, int request, const char *what,
 			  struct tracee_stop *ret_s, struct user_regs_struct *regs, struct err *err)
 {
-	int rc = remote_run(r, request, clock_mono_ns() + r->timeout_ns, ret_s, regs);
+	int rc = run_until(r, request, clock_mono_ns() + r->timeout_ns, ret_s, regs);
 	if (rc == -ETIMEDOUT && abandon(r) == -ESRCH)
 		rc = -ESRCH;
 	return rc ? remote_fail(r, rc, what, err) : 0;

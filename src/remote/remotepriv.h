@@ -50,8 +50,5 @@ int remote_drop_area(struct remote *r);
 /* Signals held back until the session ends. */
 int remote_block_signals(struct remote *r);
 int remote_fail(struct remote *r, int code, const char *what, struct err *err);
-/* Continues it by @request (PTRACE_CONT, ...) until a stop that is ours to look at. */
-int remote_run(struct remote *r, int request, uint64_t deadline_ns, struct tracee_stop *ret_s,
-	       struct user_regs_struct *ret_regs);
 
 #endif

@@ -197,7 +197,7 @@ int tracee_set_regs(int32_t tid, const struct user_regs_struct *regs)
 
 #if defined(__x86_64__)
 
-bool tracee_restart(struct user_regs_struct *regs)
+static bool restart_call(struct user_regs_struct *regs)
 {
 	if ((int64_t)regs->rax != -EINTR)
 		return false;
@@ -229,7 +229,7 @@ bool tracee_restart(struct user_regs_struct *regs)
 
 #else
 
-bool tracee_restart(struct user_regs_struct *regs)
+static bool restart_call(struct user_regs_struct *regs)
 {
 	(void)regs;
 	return false;
@@ -251,7 +251,7 @@ int tracee_halt(int32_t tid, bool is_child, uint64_t deadline_ns, struct user_re
 			return -errno;
 	}
 	int rc = tracee_get_regs(tid, ret_regs);
-	if (!rc && tracee_restart(ret_regs))
+	if (!rc && restart_call(ret_regs))
 		rc = tracee_set_regs(tid, ret_regs);
 	return rc;
 }

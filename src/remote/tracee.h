@@ -5,7 +5,7 @@
  *
  * A thread that is stopped in a blocking system call sees the call restarted. Some calls
  * (epoll_wait, semop, reads of sockets with a time limit: signal(7), "Interruption of system calls
- * by stop signals") return EINTR even where no handler ran; tracee_restart makes these restart,
+ * by stop signals") return EINTR even where no handler ran; tracee_halt makes these restart,
  * too, as no program expects that error without a signal.
  *
  * A thread in an uninterruptible wait stops when that is over, and ptrace cannot take back the
@@ -50,8 +50,6 @@ int tracee_wait(int32_t tid, bool is_child, uint64_t deadline_ns, struct tracee_
  */
 int tracee_halt(int32_t tid, bool is_child, uint64_t deadline_ns,
 		struct user_regs_struct *ret_regs);
-/* True if the registers were changed. */
-bool tracee_restart(struct user_regs_struct *regs);
 int tracee_get_regs(int32_t tid, struct user_regs_struct *ret_regs);
 int tracee_set_regs(int32_t tid, const struct user_regs_struct *regs);
 /* From a stop; ended threads are forgotten. */

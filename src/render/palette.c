@@ -35,12 +35,6 @@ int palette_from_name(const char *name)
 	return -1;
 }
 
-const char *palette_name(enum palette p)
-{
-	ASSERT(p < PALETTE_NR);
-	return names[p];
-}
-
 const char *palette_names(void)
 {
 	return "default, hot, mem, io, java, rust, module, chain, red, green, blue, aqua, yellow, "

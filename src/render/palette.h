@@ -53,7 +53,6 @@ struct palette_key {
 
 /* By its name ("hot", "wakeup" for chain, "default"); -1 if there is none. */
 int palette_from_name(const char *name);
-const char *palette_name(enum palette p);
 /* "default, hot, mem, ..." for messages and help. */
 const char *palette_names(void);
 

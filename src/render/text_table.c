@@ -60,7 +60,7 @@ static void add_cut(struct buf *to, struct sv s, size_t width)
 	buf_add(to, s.p + s.n - nr_tail, nr_tail);
 }
 
-void text_add_padded(struct buf *to, struct sv s, size_t width, enum text_side side)
+static void add_padded(struct buf *to, struct sv s, size_t width, enum text_side side)
 {
 	size_t n = text_columns(s);
 	size_t pad = width > n ? width - n : 0;
@@ -264,7 +264,7 @@ static void add_line(struct buf *to, const struct report_table *t, const struct 
 			buf_add_str(&cell, t->columns[c].title);
 		add_cut(&cut, buf_sv(&cell), l->widths[c]);
 		buf_add_repeat(to, ' ', GAP);
-		text_add_padded(to, buf_sv(&cut), l->widths[c], is_text ? TEXT_LEFT : TEXT_RIGHT);
+		add_padded(to, buf_sv(&cut), l->widths[c], is_text ? TEXT_LEFT : TEXT_RIGHT);
 	}
 	end_line(to);
 }
@@ -337,7 +337,7 @@ static void add_node(const struct tree_text *tt, const struct tree_node *n, size
 		buf_clear(&num);
 		num_add_double(&num, all ? 100.0 * (double)shown[i] / (double)all : 0, 2);
 		buf_add_repeat(tt->to, ' ', GAP);
-		text_add_padded(tt->to, buf_sv(&num), PCT_WIDTH, TEXT_RIGHT);
+		add_padded(tt->to, buf_sv(&num), PCT_WIDTH, TEXT_RIGHT);
 	}
 	size_t left = GAP + MIN(indent, INDENT_MAX) * 2;
 	buf_add_repeat(tt->to, ' ', left);

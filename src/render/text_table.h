@@ -12,7 +12,6 @@ enum text_side { TEXT_LEFT, TEXT_RIGHT };
 
 /* Columns on a terminal, one a code point. */
 size_t text_columns(struct sv s);
-void text_add_padded(struct buf *to, struct sv s, size_t width, enum text_side side);
 void text_add_heading(struct buf *to, const struct text_style *style, const char *text);
 /* The value as people read it, on one line, safe for a terminal. */
 void text_add_cell(struct buf *to, const struct report_column *c, const union cell *v);

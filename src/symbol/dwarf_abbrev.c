@@ -13,15 +13,10 @@ static void abbrevs_free(struct dw_abbrevs *t)
 	free(t);
 }
 
-void dw_abbrevs_put(struct dw_abbrevs *t)
-{
-	if (t && !--t->nr_refs)
-		abbrevs_free(t);
-}
-
 void dw_abbrevs_put_p(struct dw_abbrevs **t)
 {
-	dw_abbrevs_put(*t);
+	if (*t && !--(*t)->nr_refs)
+		abbrevs_free(*t);
 	*t = NULL;
 }
 
@@ -173,7 +168,7 @@ struct dw_abbrevs *dw_abbrevs_get(struct dw_abbrev_cache *c, const struct dw_uni
 		c->budget_bytes -= MIN(c->budget_bytes, 2 * t->specs.n + 5 * t->abbrevs.n);
 		t->key_offset = u->abbrev_offset;
 		t->key_rest = rest;
-		dw_abbrevs_put(c->slots[slot]);
+		dw_abbrevs_put_p(&c->slots[slot]);
 		c->slots[slot] = t;
 	}
 	t->nr_refs++;

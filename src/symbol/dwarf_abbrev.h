@@ -60,7 +60,6 @@ struct dw_abbrev_cache {
 void dw_abbrev_cache_release(struct dw_abbrev_cache *c);
 /* The table of this unit, or NULL if it does not parse or the budget is used up. */
 struct dw_abbrevs *dw_abbrevs_get(struct dw_abbrev_cache *c, const struct dw_unit *u);
-void dw_abbrevs_put(struct dw_abbrevs *t);
 void dw_abbrevs_put_p(struct dw_abbrevs **t);
 const struct dw_abbrev *dw_abbrev_find_slow(const struct dw_abbrevs *t, uint64_t code);
 /* Skips a DIE of variable size. */

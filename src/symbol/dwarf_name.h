@@ -25,7 +25,6 @@ struct dw_scope { /* a DIE that qualifies what is inside */
 
 struct dw_scope_map {
 	const struct dw_unit *unit;
-	uint32_t file_number;
 	VEC(struct dw_scope) scopes; /* by offset */
 };
 

@@ -218,18 +218,6 @@ void space_add(struct spaces *s, struct space *sp, const struct space_map *m)
 	new_generation(s, sp);
 }
 
-void space_cut(struct spaces *s, struct space *sp, uint64_t start, uint64_t end)
-{
-	if (start >= end)
-		return;
-	size_t at = first_after(sp, start);
-	if (at == sp->maps.n || sp->maps.p[at].start >= end)
-		return;
-	unshare(sp);
-	(void)clear_range(sp, start, end);
-	new_generation(s, sp);
-}
-
 void space_touch(struct spaces *s, struct space *sp)
 {
 	new_generation(s, sp);

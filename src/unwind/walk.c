@@ -29,11 +29,6 @@ void walker_free(struct walker *w)
 	free(w);
 }
 
-uint64_t walker_wanted_bytes(const struct walker *w)
-{
-	return w->wanted_bytes;
-}
-
 bool walk_read_slow(struct walker *w, uint64_t addr, size_t n, uint64_t *ret_v)
 {
 	uint64_t off = addr - w->stack_start;

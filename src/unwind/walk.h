@@ -64,10 +64,5 @@ void walker_free(struct walker *w);
  */
 enum walk_end walker_walk(struct walker *w, const struct walk_input *in,
 			  const struct walk_frame **ret_frames, uint32_t *ret_nr);
-/*
- * After WALK_COPY: how many bytes from the sampled stack pointer upwards the next step would have
- * needed at least, so that the caller can ask for more next time.
- */
-uint64_t walker_wanted_bytes(const struct walker *w);
 
 #endif

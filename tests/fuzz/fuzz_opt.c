@@ -9,7 +9,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
 struct all {
 	bool flag;
-	bool unflag;
 	int count;
 	int set;
 	const char *text;
@@ -26,7 +25,6 @@ static const struct opt_choice choices[] = {{"one", 1, NULL}, {"two", 2, "the se
 
 static const struct opt table[] = {
 	OPT_FLAG('a', "flag", struct all, flag, "a flag"),
-	OPT_UNFLAG(0, "no-unflag", struct all, unflag, "off"),
 	OPT_COUNT('v', "verbose", struct all, count, "more"),
 	OPT_SET('s', "set", struct all, set, 3, "three"),
 	OPT_STR('o', "output", struct all, text, "FILE", "where"),

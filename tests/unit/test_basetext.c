@@ -41,17 +41,6 @@ TEST(durations_that_make_no_sense_are_refused)
 			tap_fail(__FILE__, __LINE__, "'%s' was accepted", bad[i]);
 }
 
-TEST(durations_print_as_they_are_read)
-{
-	static const char *const texts[] = {"0s",    "10s",     "1.5s", "500ms",
-					    "1m30s", "1h500ms", "7us",  "1ns"};
-	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-		CLEANUP(buf_release) struct buf b = {0};
-		clock_add_duration(&b, duration(texts[i]));
-		CHECK_STR(buf_str(&b), texts[i]);
-	}
-}
-
 TEST(stamps_follow_the_time_zone)
 {
 	CLEANUP(buf_release) struct buf b = {0};

@@ -6,6 +6,7 @@
 #include "analyze/eventsum.h"
 #include "base/file.h"
 #include "capture/eventset.h"
+#include "capture/readysets.h"
 #include "made.h"
 #include "tap.h"
 
@@ -214,9 +215,9 @@ TEST(ready_sets_hold_names_and_a_wrong_one_lists_them)
 {
 	CLEANUP(err_release) struct err err = {0};
 	CLEANUP(event_set_release) struct event_set none = {0};
-	for (size_t i = 0; event_set_ready_name(i); i++) {
+	for (size_t i = 0; ready_sets[i].name; i++) {
 		CLEANUP(event_set_release) struct event_set set = {0};
-		CHECK(!event_set_add_ready(&set, event_set_ready_name(i), NULL));
+		CHECK(!event_set_add_ready(&set, ready_sets[i].name, NULL));
 		CHECK(set.words.n > 3);
 	}
 	CHECK(event_set_add_ready(&none, "defualt", &err) == -ENOENT);

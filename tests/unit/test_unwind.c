@@ -283,7 +283,7 @@ TEST(walk_equals_libgcc_through_both_and_a_signal)
 
 /* ---- what ends a walk ---------------------------------------------------------------------- */
 
-TEST(walk_of_a_short_copy_says_how_much_was_wanted)
+TEST(walk_of_a_short_copy_says_that_it_ended_there)
 {
 	const struct walk_frame *f;
 	uint32_t nr, nr_whole;
@@ -295,8 +295,6 @@ TEST(walk_of_a_short_copy_says_how_much_was_wanted)
 	nr_stack_copy = 1500;
 	CHECK_U64(walk_taken(&f, &nr), WALK_COPY);
 	CHECK(nr > 3 && nr < nr_whole);
-	uint64_t wanted = walker_wanted_bytes(world.walker);
-	CHECK(wanted > 1500 && wanted < 4096);
 	nr_stack_copy = 0;
 	CHECK_U64(walk_taken(&f, &nr), WALK_COPY);
 	CHECK_U64(nr, 1);
