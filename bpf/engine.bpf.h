@@ -9,7 +9,9 @@
  *	state_of(t, create)                its state, NULL: none (yet), or no memory (counted)
  *	user_stack(t, slot, max_depth)     ref of the current thread's user stack, 0 = it has none
  *	kernel_stack(ctx, skip)            ref of the kernel stack without its first frames, 0 =
- *none ring_reserve, ring_submit          records; the reader polls, so no wake-ups count_loss(loss)
+ *	                                   none
+ *	ring_reserve, ring_submit          records; the reader polls, so no wake-ups
+ *	count_loss(loss)                   one more of enum kernel_loss
  *	COST_BEGIN(id) ... COST_END(id)    around a program's body: its cost, timed every 64th run
  */
 #ifndef ASSAY_BPF_ENGINE_H

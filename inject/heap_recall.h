@@ -6,8 +6,8 @@
  * A note lies in memo.recall: key, stack pointer, stack | words << 32, generation | reach << 32,
  * then the words, each a value of 48 bits and above it its place, in words from the saved frame
  * pointer of the call on. memo.recall_at has where the notes of a set of keys begin, and a part of
- * the key above it. Notes are written one
- * behind another and over the oldest ones, of which the first word is gone first.
+ * the key above it. Notes are written one behind another and over the oldest ones, of which the
+ * first word is gone first.
  */
 #ifndef ASSAY_INJECT_HEAP_RECALL_H
 #define ASSAY_INJECT_HEAP_RECALL_H

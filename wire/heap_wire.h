@@ -40,19 +40,19 @@
  *	T | 1             assay has learnt that the thread ended, and read all of its ring
  *	HEAP_OWNER_NONE   anybody may have it
  * and changes by compare-and-swap only. A thread finds its slot by going on from its home (a hash
- *of T) until one is its own, or never taken: no slot is that again.
+ * of T) until one is its own, or never taken: no slot is that again.
  *
  * Thread pointers are used again: a thread may come with the T of one that has ended, and finds a
  * slot of its own. So T | 1 is not for others yet. Who has that T makes it T again at its next
- *event and says its own thread id. What nobody wanted for HEAP_RETIRE_NS becomes HEAP_OWNER_NONE,
- *if nobody is inside and nothing was written since. Two cannot write to one ring: a thread that is
+ * event and says its own thread id. What nobody wanted for HEAP_RETIRE_NS becomes HEAP_OWNER_NONE,
+ * if nobody is inside and nothing was written since. Two cannot write to one ring: a thread that is
  * about to sets is_inside, a compiler barrier, and looks at the owner. Either it sees T | 1 or what
  * came after, and does not write unless its swap T | 1 -> T succeeds, before which no other can
- *take the slot; or it looked before T | 1 was there, and its is_inside, earlier in its program, has
- *left the processor's store buffer long before assay looks, HEAP_RETIRE_NS later. (x86 lets a load
- *pass an earlier store for as long as that buffer is full, which is microseconds; whoever is
- *interrupted or scheduled away has emptied it.) A slot of which the thread died inside stays with
- *its T.
+ * take the slot; or it looked before T | 1 was there, and its is_inside, earlier in its program, has
+ * left the processor's store buffer long before assay looks, HEAP_RETIRE_NS later. (x86 lets a load
+ * pass an earlier store for as long as that buffer is full, which is microseconds; whoever is
+ * interrupted or scheduled away has emptied it.) A slot of which the thread died inside stays with
+ * its T.
  *
  * A thread may still be on its way between its look at the owner and is_inside, for as long as the
  * kernel likes, and the memo may be another's by then. It can spoil its own event and the other's

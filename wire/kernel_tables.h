@@ -33,8 +33,8 @@
  *
  * Which idx a process has says the map "procs" (tgid -> struct kproc). User space adds targets
  * there before they run (idx taken by fetch-and-add of next_space); the kernel side adds forks of
- *targets (the child's space starts as its parent's) and, system-wide, whatever it meets; it deletes
- *a process when its last thread has gone, and hands its idx to the queue "free_spaces".
+ * targets (the child's space starts as its parent's) and, system-wide, whatever it meets; it deletes
+ * a process when its last thread has gone, and hands its idx to the queue "free_spaces".
  */
 #ifndef ASSAY_WIRE_KERNEL_TABLES_H
 #define ASSAY_WIRE_KERNEL_TABLES_H

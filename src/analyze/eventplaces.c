@@ -128,8 +128,8 @@ static bool is_entry(const char *name)
 
 /*
  * The first user frame is the call; the first one above that is no library's is the function, or
- * the next that a symbol names. In a
- * stack without user frames (kernel threads) it is the innermost one that is somebody's work.
+ * the next that a symbol names. In a stack without user frames (kernel threads) it is the
+ * innermost one that is somebody's work.
  */
 static struct place place_of(const struct selection *sel, const struct select_row *row)
 {

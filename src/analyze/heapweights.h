@@ -2,12 +2,17 @@
  * Memory as a selection: what `--weight` says of a profile with tables of memory (model/heap.h), so
  * that every view and picture can show it.
  *
- *	allocated        bytes that were allocated          freed      bytes of the capture's that
- *were freed calls            allocations                        mapped     bytes that the program
- *mapped itself live             bytes at the end, or --at a moment growth     memory touched for
- *the first time; without leaked           of live: old (leaks.h)                        that table
- *allocated - freed in the window peak             bytes when they were most temporary allocations
- *freed before the thread's next one; temporary-bytes: their bytes
+ *	allocated        bytes that were allocated
+ *	calls            allocations
+ *	live             bytes at the end, or --at a moment
+ *	leaked           of live: old (leaks.h)
+ *	peak             bytes when they were most
+ *	temporary        allocations freed before the thread's next one
+ *	temporary-bytes  their bytes
+ *	freed            bytes of the capture's that were freed
+ *	mapped           bytes that the program mapped itself
+ *	growth           memory touched for the first time; without that table allocated - freed in
+ *	                 the window
  *
  * Sampled sums are unbiased estimates, and selections carry the variance of each row. Where the
  * user names none, it is what was most at the peak of a program that was launched, what lives at

@@ -21,7 +21,7 @@
  *
  * Names decide what is loaded: programs and maps that begin with cpu_, wait_, count_, io_, span_
  * and heap_ belong to ENGINE_CPU .. ENGINE_SPANS and ENGINE_PROBES and are left out without it; all
- *others belong to the engine itself.
+ * others belong to the engine itself.
  */
 #ifndef ASSAY_CAPTURE_ENGINE_H
 #define ASSAY_CAPTURE_ENGINE_H

@@ -1,6 +1,6 @@
 /*
  * From the maps and records of the kernel's ledger to rows; see waitsource.h and
- *wire/kernel_wait.h.
+ * wire/kernel_wait.h.
  *
  *	page 0 ──┐ turned each second, read             ┌─ rows of one (second, thread, tag) are one
  *	page 1 ──┘ when nobody writes any more ──► rows ┤

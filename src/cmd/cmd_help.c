@@ -42,8 +42,10 @@ static int print_version(void)
 static int print_commands(void)
 {
 	CLEANUP(buf_release) struct buf b = {0};
-	buf_add_str(&b, "usage: assay COMMAND [OPTION...] [ARGUMENT...]\n\n"
-			"A profiler: where the CPU time of a running program goes.\n\nCommands:\n");
+	buf_add_str(
+		&b,
+		"usage: assay COMMAND [OPTION...] [ARGUMENT...]\n\n"
+		"A profiler: CPU time, waiting and memory of a running program.\n\nCommands:\n");
 	for (size_t i = 0; i < nr_cmds; i++)
 		if (!cmd_table[i].is_alias)
 			buf_addf(&b, "  %-10s %s\n", cmd_table[i].name, cmd_table[i].summary);

@@ -39,9 +39,9 @@ void picture_add_before(struct picture *pic, const struct profile *p, const char
 /*
  * A recording of both CPU samples and waits is drawn hot and cold together, unless an event is
  * named; memory in colours of its own. -ENODATA: nothing is in view, with the reason where it is
- * known. -EINVAL: events of different kinds, which are never added
- * up, or what select_run says. A single input that holds the two tables of a folded difference
- * ("before" and "after") is drawn as a comparison.
+ * known. -EINVAL: events of different kinds, which are never added up, or what select_run says.
+ * A single input that holds the two tables of a folded difference ("before" and "after") is drawn
+ * as a comparison.
  */
 int picture_svg(struct buf *to, const struct picture *pic, struct err *err);
 /* The same tree as folded stacks, weights as in the picture. */

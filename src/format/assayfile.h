@@ -15,7 +15,7 @@
  *
  * A flush that fails (disk full) leaves the file as it was and forgets nothing: a later flush (not
  * every one: they become rarer while it fails) tries all of it again. What finish could not store
- *is counted in the header and shows up as LOSS_DISK when the file is read.
+ * is counted in the header and shows up as LOSS_DISK when the file is read.
  *
  * Reading trusts nothing: every length, count and id is checked, decompression is bounded by the
  * file's size. Damage in the middle costs the chunks that it hit, counted as LOSS_DAMAGED.

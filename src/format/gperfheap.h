@@ -1,11 +1,11 @@
 /*
  * Heap profiles of gperftools (HEAPPROFILE, HeapProfilerDump) and those that tcmalloc samples
- * (MallocExtension's heap and growth). docs/formats/gperftools-heap.md has the grammar. Reader
- *only.
+ * (MallocExtension's heap and growth). docs/formats/gperftools-heap.md has the grammar.
+ * Reader only.
  *
  *	heap profile:  1246:  8800744 [  1246:  8800744] @ heapprofile
- *	     1:   81920 [     1:   81920] @ 0x7f21 0x7f20 ...     live [allocated] @ stack, leaf
- *first MAPPED_LIBRARIES:
+ *	     1:   81920 [     1:   81920] @ 0x7f21 0x7f20 ...	live [allocated] @ stack, leaf first
+ *	MAPPED_LIBRARIES:
  *
  * What follows the "@" of the first line says how the numbers came about:
  *	heapprofile	every allocation: "live" and "allocated" are exact

@@ -13,9 +13,9 @@
  *	 n1: 7072200 0x1091B6: leaf_alloc (t1.c:5)
  *
  * Read: every snapshot is a row of "memory" (live heap; thread stacks; anonymous: these and what
- *the allocator adds), the trees of detailed ones are "snapshots", the last of them is "live", that
- *of the peak is "peak". Trees have no counts of blocks (0), and leave out what is below a
- *threshold, which becomes a frame of its own. Units other than ms (instructions, bytes) count as
+ * the allocator adds), the trees of detailed ones are "snapshots", the last of them is "live", that
+ * of the peak is "peak". Trees have no counts of blocks (0), and leave out what is below a
+ * threshold, which becomes a frame of its own. Units other than ms (instructions, bytes) count as
  * nanoseconds; the fact "massif time unit" says so.
  */
 #ifndef ASSAY_FORMAT_MASSIF_H

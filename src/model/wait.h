@@ -6,8 +6,8 @@
  * The kernel side tells reasons apart by the registers of the thread that leaves the CPU (which
  * system call, or none: a fault), by the kind of file behind its descriptor, and by the task's
  * flags. A futex wait alone does not say what it is for, so it is recorded as WAIT_SYNC with the
- * evidence that was there, and told apart when it is looked at: a lock, or a
- * thread that waits for work.
+ * evidence that was there, and told apart when it is looked at: a lock, or a thread that waits
+ * for work.
  */
 #ifndef ASSAY_MODEL_WAIT_H
 #define ASSAY_MODEL_WAIT_H

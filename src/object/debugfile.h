@@ -9,9 +9,9 @@
  *
  * A file is taken only if its build-id is the binary's; where either has none, if its CRC32 is the
  * debuglink's. In the target's root, paths are resolved by openat2 with RESOLVE_IN_ROOT and no
- *magic links; everywhere only regular files are opened (a device or fifo is never even touched),
- *and link names with a slash are refused: all of these are what a hostile binary would like to
- *choose.
+ * magic links; everywhere only regular files are opened (a device or fifo is never even touched),
+ * and link names with a slash are refused: all of these are what a hostile binary would like to
+ * choose.
  *
  * What is not found, or does not fit, is not an error: NULL and 0. Images are the caller's.
  */

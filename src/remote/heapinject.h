@@ -3,10 +3,12 @@
  * wire/heap_wire.h for what lies where in the target.
  *
  *	heapinject_attach   image, stubs, local and shared memory are there; functions are patched
- *(or jemalloc's hooks installed), the recorder inert the caller fills the tables, drains the rings
- *from now on heapinject_start    the recorder records heapinject_stop     it does not any more;
- *nobody is inside (waited for, bounded) heapinject_detach   functions are as they were, shared
- *memory is unmapped; what stays is the image and its stubs, inert, used again by the next attach
+ *	                    (or jemalloc's hooks installed), the recorder inert
+ *	                    the caller fills the tables, drains the rings from now on
+ *	heapinject_start    the recorder records
+ *	heapinject_stop     it does not any more; nobody is inside (waited for, bounded)
+ *	heapinject_detach   functions are as they were, shared memory is unmapped; what stays is
+ *	                    the image and its stubs, inert, used again by the next attach
  *
  * A target that dies or executes another program in between gives -ESRCH, and the shared memory
  * stays readable. Patching: the first instruction of a function is replaced by a two-byte jump

@@ -1,6 +1,6 @@
 /*
  * Between heapinject.c (life), heapattach.c (what is put into the target), heapadd.c (functions
- *that come later) and heaptext.c (functions patched and as they were).
+ * that come later) and heaptext.c (functions patched and as they were).
  *
  * Beside the image lie regions of stubs, each within reach of the functions that it serves:
  *

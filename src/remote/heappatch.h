@@ -3,9 +3,11 @@
  * the idea. Plans only: bytes in, bytes out, nothing is written here.
  *
  *	PATCH_DIRECT   the first instruction has five bytes or more and they lie in one aligned
- *word: a jump over it PATCH_GAP      it has two or more: a two-byte jump to padding between
- *functions, which holds the jump to the stub PATCH_WIDE     several instructions are replaced by a
- *five-byte jump: only where nobody can be in them, that is with all threads stopped
+ *	               word: a jump over it
+ *	PATCH_GAP      it has two or more: a two-byte jump to padding between functions, which
+ *	               holds the jump to the stub
+ *	PATCH_WIDE     several instructions are replaced by a five-byte jump: only where nobody can
+ *	               be in them, that is with all threads stopped
  *
  * In the first two one aligned store of a word changes the function, and every thread finds either
  * the old instruction or the new one. Where the first instruction does not suit, a later one may,

@@ -6,8 +6,8 @@
  *	       or time), in the order in which they were written
  *	    -> selected: latest (default), all, last:N, NAME,NAME; "PID:" in front chooses a process
  *	    -> one dump: as it is. Several: "live" is the mean over them, "snapshots" has each at
- *its time, "allocated" is that of the last; what lives in two dumps is the same memory, so nothing
- *is ever added up
+ *	       its time, "allocated" is that of the last; what lives in two dumps is the same
+ *	       memory, so nothing is ever added up
  *
  * Of several processes in a folder the one that wrote last is taken, and the fact "dumps" names the
  * others. Files that are named one by one are all taken, and processes among them stay apart.

@@ -3,8 +3,9 @@
  *
  *	CLEANUP(profile_free_p) struct profile *p = profile_new();
  *	uint32_t t = made_table(p, "cycles", 2);
- *	made_sample(p, t, &(struct made){.stack = "main;f libc.so.6;read [k]", .ns = 5, .weight =
- *7}); profile_seal(p);
+ *	made_sample(p, t, &(struct made){.stack = "main;f libc.so.6;read [k]", .ns = 5,
+ *				       .weight = 7});
+ *	profile_seal(p);
  *
  * A frame is "name", "name module", or "name [k]" for kernel code; "inner<outer" is a location
  * with an inlined frame: inner inlined into outer.

@@ -5,8 +5,8 @@
  *	heapthreads NR ROUNDS EACH [FILE]
  *
  * NR threads at once, all of them there before the first one allocates, ROUNDS times; each
- *allocates and frees EACH blocks of 48 bytes in one function, keeping the last. FILE: it begins
- *when it is there. Prints the number of blocks, and of those kept.
+ * allocates and frees EACH blocks of 48 bytes in one function, keeping the last. FILE: it begins
+ * when it is there. Prints the number of blocks, and of those kept.
  */
 #include <pthread.h>
 #include <stdio.h>
