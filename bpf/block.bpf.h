@@ -262,28 +262,19 @@ static __always_inline int block_completed(struct request___io *rq, int error,
 SEC("tp_btf/block_io_start")
 int BPF_PROG(io_block_start, struct request___io *rq)
 {
-	COST_BEGIN(COST_BLOCK);
-	int rc = block_made(rq);
-	COST_END(COST_BLOCK);
-	return rc;
+	return COSTED(COST_BLOCK, block_made(rq));
 }
 
 SEC("tp_btf/block_rq_issue")
 int BPF_PROG(io_block_issue, struct request___io *rq)
 {
-	COST_BEGIN(COST_BLOCK);
-	int rc = block_issued(rq);
-	COST_END(COST_BLOCK);
-	return rc;
+	return COSTED(COST_BLOCK, block_issued(rq));
 }
 
 SEC("tp_btf/block_rq_complete")
 int BPF_PROG(io_block_complete, struct request___io *rq, int error, unsigned int nr_bytes)
 {
-	COST_BEGIN(COST_BLOCK);
-	int rc = block_completed(rq, error, nr_bytes);
-	COST_END(COST_BLOCK);
-	return rc;
+	return COSTED(COST_BLOCK, block_completed(rq, error, nr_bytes));
 }
 
 #endif

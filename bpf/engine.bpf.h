@@ -12,7 +12,8 @@
  *	                                   none
  *	ring_reserve, ring_submit          records; the reader polls, so no wake-ups
  *	count_loss(loss)                   one more of enum kernel_loss
- *	COST_BEGIN(id) ... COST_END(id)    around a program's body: its cost, timed every 64th run
+ *	COST_BEGIN(id) ... COST_END(id)    around a program's body: its cost, timed every 64th run;
+ *	                                   COSTED(id, call) where that is one call
  */
 #ifndef ASSAY_BPF_ENGINE_H
 #define ASSAY_BPF_ENGINE_H
@@ -79,6 +80,14 @@ static __always_inline void cost_end(struct kernel_cost *c, __u64 begin_ns)
 	__u64 cost_ns_##id; \
 	struct kernel_cost *cost_##id = cost_begin(id, &cost_ns_##id)
 #define COST_END(id) cost_end(cost_##id, cost_ns_##id)
+/* A call with its cost. */
+#define COSTED(id, call)              \
+	({                            \
+		COST_BEGIN(id);       \
+		int cost_rc = (call); \
+		COST_END(id);         \
+		cost_rc;              \
+	})
 
 /* NULL: the ring is full, and that is counted. @nr_bytes is a constant. */
 #define ring_reserve(nr_bytes)                                              \

@@ -133,27 +133,19 @@ static __always_inline int fault_book(struct bpf_perf_event_data *ctx, __u8 what
 SEC("perf_event")
 int io_fault_major(struct bpf_perf_event_data *ctx)
 {
-	COST_BEGIN(COST_FAULT);
-	int rc = fault_book(ctx, IO_MAJOR);
-	COST_END(COST_FAULT);
-	return rc;
+	return COSTED(COST_FAULT, fault_book(ctx, IO_MAJOR));
 }
 
 SEC("perf_event")
 int io_fault_minor(struct bpf_perf_event_data *ctx)
 {
-	COST_BEGIN(COST_FAULT);
-	int rc = fault_book(ctx, IO_MINOR);
-	COST_END(COST_FAULT);
-	return rc;
+	return COSTED(COST_FAULT, fault_book(ctx, IO_MINOR));
 }
 
 static __always_inline int fault_begin(void)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
-	if (!io_epoch_ns || !is_target(t))
-		return 0;
-	struct task_state *state = state_of(t, true);
+	struct task_state *state = io_epoch_ns ? target_state(t) : NULL;
 	if (state)
 		state->io.fault_ns = bpf_ktime_get_ns();
 	return 0;
@@ -162,19 +154,13 @@ static __always_inline int fault_begin(void)
 SEC("tp_btf/page_fault_user")
 int BPF_PROG(io_fault_user)
 {
-	COST_BEGIN(COST_FAULT);
-	int rc = fault_begin();
-	COST_END(COST_FAULT);
-	return rc;
+	return COSTED(COST_FAULT, fault_begin());
 }
 
 SEC("tp_btf/page_fault_kernel")
 int BPF_PROG(io_fault_kernel)
 {
-	COST_BEGIN(COST_FAULT);
-	int rc = fault_begin();
-	COST_END(COST_FAULT);
-	return rc;
+	return COSTED(COST_FAULT, fault_begin());
 }
 
 /* ---- reclaim ---- */
@@ -184,9 +170,7 @@ SEC("raw_tp")
 int io_reclaim_begin(void *ctx)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
-	if (!io_epoch_ns || !is_target(t))
-		return 0;
-	struct task_state *state = state_of(t, true);
+	struct task_state *state = io_epoch_ns ? target_state(t) : NULL;
 	if (!state)
 		return 0;
 	state->io.reclaim_stack = user_stack(t, WALK_EVENT, IO_STACK_MAX);

@@ -52,9 +52,7 @@ int BPF_PROG(io_growth_page, void *page, unsigned int order, unsigned int gfp, i
 static __always_inline int growth_begin(unsigned long error_code)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
-	if (!io_epoch_ns || !is_target(t))
-		return 0;
-	struct task_state *state = state_of(t, true);
+	struct task_state *state = io_epoch_ns ? target_state(t) : NULL;
 	if (!state)
 		return 0;
 	state->io.growth_pages = 0;
@@ -65,19 +63,13 @@ static __always_inline int growth_begin(unsigned long error_code)
 SEC("tp_btf/page_fault_user")
 int BPF_PROG(io_growth_user, unsigned long addr, void *regs, unsigned long error_code)
 {
-	COST_BEGIN(COST_FAULT);
-	int rc = growth_begin(error_code);
-	COST_END(COST_FAULT);
-	return rc;
+	return COSTED(COST_FAULT, growth_begin(error_code));
 }
 
 SEC("tp_btf/page_fault_kernel")
 int BPF_PROG(io_growth_kernel, unsigned long addr, void *regs, unsigned long error_code)
 {
-	COST_BEGIN(COST_FAULT);
-	int rc = growth_begin(error_code);
-	COST_END(COST_FAULT);
-	return rc;
+	return COSTED(COST_FAULT, growth_begin(error_code));
 }
 
 /* ---- faults ---- */
@@ -112,9 +104,7 @@ static __always_inline __u64 growth_pages_of(struct task_struct *t, struct io_st
 static __always_inline int growth_book(struct bpf_perf_event_data *ctx)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
-	if (!io_epoch_ns || !is_target(t))
-		return 0;
-	struct task_state *state = state_of(t, true);
+	struct task_state *state = io_epoch_ns ? target_state(t) : NULL;
 	if (!state)
 		return 0;
 	struct io_key key = {
@@ -136,10 +126,7 @@ static __always_inline int growth_book(struct bpf_perf_event_data *ctx)
 SEC("perf_event")
 int io_growth_fault(struct bpf_perf_event_data *ctx)
 {
-	COST_BEGIN(COST_FAULT);
-	int rc = growth_book(ctx);
-	COST_END(COST_FAULT);
-	return rc;
+	return COSTED(COST_FAULT, growth_book(ctx));
 }
 
 /* ---- calls that map ---- */
@@ -165,9 +152,7 @@ static __always_inline __u64 heap_end(void)
 static __always_inline int map_begin(__u32 what)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
-	if (!io_epoch_ns || !is_target(t))
-		return 0;
-	struct task_state *state = state_of(t, true);
+	struct task_state *state = io_epoch_ns ? target_state(t) : NULL;
 	if (!state)
 		return 0;
 	struct pt_regs___kernel *regs = (struct pt_regs___kernel *)bpf_task_pt_regs(t);
@@ -248,19 +233,13 @@ static __always_inline int map_end(long ret)
 SEC("tracepoint")
 int io_map_enter(struct call_enter *ctx)
 {
-	COST_BEGIN(COST_IO);
-	int rc = map_begin(bpf_get_attach_cookie(ctx));
-	COST_END(COST_IO);
-	return rc;
+	return COSTED(COST_IO, map_begin(bpf_get_attach_cookie(ctx)));
 }
 
 SEC("tracepoint")
 int io_map_exit(struct call_exit *ctx)
 {
-	COST_BEGIN(COST_IO);
-	int rc = map_end(ctx->ret);
-	COST_END(COST_IO);
-	return rc;
+	return COSTED(COST_IO, map_end(ctx->ret));
 }
 
 #endif

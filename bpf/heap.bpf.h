@@ -295,10 +295,7 @@ static __always_inline int heap_hit(struct pt_regs *ctx, __u64 cookie)
 SEC("uprobe")
 int heap_probe(struct pt_regs *ctx)
 {
-	COST_BEGIN(COST_HEAP);
-	int rc = heap_hit(ctx, bpf_get_attach_cookie(ctx));
-	COST_END(COST_HEAP);
-	return rc;
+	return COSTED(COST_HEAP, heap_hit(ctx, bpf_get_attach_cookie(ctx)));
 }
 
 #endif

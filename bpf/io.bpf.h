@@ -502,10 +502,7 @@ static __always_inline int call_begin(__u32 nr)
 SEC("tracepoint")
 int io_enter(struct call_enter *ctx)
 {
-	COST_BEGIN(COST_IO);
-	int rc = call_begin(ctx->syscall);
-	COST_END(COST_IO);
-	return rc;
+	return COSTED(COST_IO, call_begin(ctx->syscall));
 }
 
 static __always_inline int call_end(struct call_exit *ctx)
@@ -543,10 +540,7 @@ static __always_inline int call_end(struct call_exit *ctx)
 SEC("tracepoint")
 int io_exit(struct call_exit *ctx)
 {
-	COST_BEGIN(COST_IO);
-	int rc = call_end(ctx);
-	COST_END(COST_IO);
-	return rc;
+	return COSTED(COST_IO, call_end(ctx));
 }
 
 #endif

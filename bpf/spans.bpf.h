@@ -224,51 +224,29 @@ static __always_inline int on_from(struct pt_regs *ctx)
 	return 0;
 }
 
-static __always_inline int on_to(struct pt_regs *ctx)
-{
-	struct task_struct *t = bpf_get_current_task_btf();
-	struct span_state *s = span_of(t, false);
-	__u32 idx = bpf_get_attach_cookie(ctx);
-	if (!s || !s->start_ns || s->span != idx)
-		return 0;
-	return span_close(t, s);
-}
-
 /* Without what the trap itself costs, which is more. */
 SEC("uprobe")
 int span_enter(struct pt_regs *ctx)
 {
-	COST_BEGIN(COST_SPAN);
-	int rc = on_enter(ctx);
-	COST_END(COST_SPAN);
-	return rc;
+	return COSTED(COST_SPAN, on_enter(ctx));
 }
 
 SEC("uretprobe")
 int span_leave(struct pt_regs *ctx)
 {
-	COST_BEGIN(COST_SPAN);
-	int rc = on_leave(ctx);
-	COST_END(COST_SPAN);
-	return rc;
+	return COSTED(COST_SPAN, on_leave(ctx));
 }
 
 SEC("uprobe")
 int span_from(struct pt_regs *ctx)
 {
-	COST_BEGIN(COST_SPAN);
-	int rc = on_from(ctx);
-	COST_END(COST_SPAN);
-	return rc;
+	return COSTED(COST_SPAN, on_from(ctx));
 }
 
 SEC("uprobe")
 int span_to(struct pt_regs *ctx)
 {
-	COST_BEGIN(COST_SPAN);
-	int rc = on_to(ctx);
-	COST_END(COST_SPAN);
-	return rc;
+	return COSTED(COST_SPAN, on_leave(ctx)); /* depth is 1 */
 }
 
 #endif

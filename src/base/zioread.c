@@ -191,11 +191,9 @@ static int next(struct zio_reader *r, struct err *err)
 			break;
 		}
 		/* Plain bytes may wait in the decoder when it has taken all compressed ones. */
-		int rc = is_zlib ? zlib_step(r, err) : zstd_step(r, err);
-		if (!rc && !r->n && !r->is_fed && !(is_zlib && r->is_whole))
-			rc = feed(r, err);
-		if (rc)
-			return rc;
+		TRY(is_zlib ? zlib_step(r, err) : zstd_step(r, err));
+		if (!r->n && !r->is_fed && !(is_zlib && r->is_whole))
+			TRY(feed(r, err));
 	}
 	return 0;
 }

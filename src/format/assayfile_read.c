@@ -236,10 +236,9 @@ int assayfile_read_at(struct profile **ret_p, struct assayfile_pos *ret_pos, con
 		      size_t n, struct err *err)
 {
 	CLEANUP(profile_free_p) struct profile *p = profile_new();
-	int rc = read_into(p, ret_pos, bytes, n, err);
-	if (!rc)
-		*ret_p = TAKE(p);
-	return rc;
+	TRY(read_into(p, ret_pos, bytes, n, err));
+	*ret_p = TAKE(p);
+	return 0;
 }
 
 static void copy_kind(struct assayfile_info *to, const char *kind)

@@ -449,10 +449,9 @@ int assayfile_write(struct buf *to, const struct profile *p, const char *kind, s
 	struct assayfile_writer *w = assayfile_writer_new(-1, kind);
 	CLEANUP(buf_release) struct buf whole = {0};
 	w->memory = &whole;
-	int rc = assayfile_finish(w, p, err);
-	if (!rc)
-		buf_add(to, buf_str(&whole), whole.n);
-	return rc;
+	TRY(assayfile_finish(w, p, err));
+	buf_add(to, buf_str(&whole), whole.n);
+	return 0;
 }
 
 int assayfile_writer_resume(struct assayfile_writer **ret_w, int fd,

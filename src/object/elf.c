@@ -358,12 +358,10 @@ static int read_section(const struct elf *e, const struct elf_section *s, struct
 	CLEANUP(elf_stream_free_p) struct elf_stream *stream = NULL;
 	TRY(elf_stream_open(&stream, e, s, err));
 	size_t n = (size_t)elf_stream_nr_bytes(stream);
-	int rc = elf_stream_read(stream, buf_reserve(to, n), n, 0, err);
-	if (!rc)
-		rc = elf_stream_finish(stream, err);
-	if (!rc)
-		to->n = n;
-	return rc;
+	TRY(elf_stream_read(stream, buf_reserve(to, n), n, 0, err));
+	TRY(elf_stream_finish(stream, err));
+	to->n = n;
+	return 0;
 }
 
 int elf_section_read(const struct elf *e, const struct elf_section *s, struct buf *to,

@@ -66,10 +66,9 @@ int heaphooks_remove(struct heapinject *h, struct remote *r, struct err *err)
 {
 	if (!h->hooks)
 		return 0;
-	int rc = control(h, r, "experimental.hooks.remove", NULL, &h->hooks, sizeof(h->hooks), err);
-	if (!rc)
-		h->hooks = 0;
-	return rc;
+	TRY(control(h, r, "experimental.hooks.remove", NULL, &h->hooks, sizeof(h->hooks), err));
+	h->hooks = 0;
+	return 0;
 }
 
 /* The image asks it where the recorder cannot say the stack: it must be there before the switch. */

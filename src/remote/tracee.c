@@ -250,10 +250,10 @@ int tracee_halt(int32_t tid, bool is_child, uint64_t deadline_ns, struct user_re
 		if (ptrace(PTRACE_CONT, tid, 0, s.event ? 0 : s.signal))
 			return -errno;
 	}
-	int rc = tracee_get_regs(tid, ret_regs);
-	if (!rc && restart_call(ret_regs))
-		rc = tracee_set_regs(tid, ret_regs);
-	return rc;
+	TRY(tracee_get_regs(tid, ret_regs));
+	if (restart_call(ret_regs))
+		TRY(tracee_set_regs(tid, ret_regs));
+	return 0;
 }
 
 void tracee_detach(int32_t tid)
