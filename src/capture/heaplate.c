@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/num.h"
+#include "capture/heapplanner.h"
 #include "host/proc.h"
 
 #define LOADING_NS (10 * NS_PER_SEC)
@@ -53,12 +54,11 @@ bool heaplate_is_due(const struct heaplate *l, uint64_t now)
 }
 
 /* A plan of what it has by now; only where functions are patched. */
-static int plan_again(const struct heapprocess *p, const struct heap_planner *planner,
-		      struct heap_plan *ret_p)
+static int plan_again(const struct heapprocess *p, struct heaptargets *t, struct heap_plan *ret_p)
 {
 	if (heapprocess_plan(p)->tier != HEAP_TIER_PATCH)
 		return -ENOTSUP;
-	return planner->plan(planner->ctx, heapprocess_pid(p), HEAP_TIER_PATCH, ret_p, NULL);
+	return heapplanner_plan(t, heapprocess_pid(p), HEAP_TIER_PATCH, ret_p, NULL);
 }
 
 /* Without a time where it may be told many times. */
@@ -74,7 +74,7 @@ static char *text_of(const struct heapprocess_added *a, uint64_t after_ns)
 	return buf_detach(&text);
 }
 
-bool heaplate_add(struct heaplate *l, struct heapprocess *p, const struct heap_planner *planner,
+bool heaplate_add(struct heaplate *l, struct heapprocess *p, struct heaptargets *t,
 		  uint64_t start_ns, char **ret_text, char **ret_lost)
 {
 	CLEANUP(heap_plan_release) struct heap_plan now = {0};
@@ -82,7 +82,7 @@ bool heaplate_add(struct heaplate *l, struct heapprocess *p, const struct heap_p
 	uint64_t begin_ns = clock_mono_ns();
 	struct heapprocess_added added = {0};
 	l->due_ns = 0;
-	if (plan_again(p, planner, &now) || now.image != heapprocess_plan(p)->image)
+	if (plan_again(p, t, &now) || now.image != heapprocess_plan(p)->image)
 		return false; /* it ends, or executes another program */
 	const char *new = heapprocess_lacks(p, &now);
 	CLEANUP(free_p) char *lost = new ? xstrdup(new) : NULL;
@@ -103,10 +103,10 @@ bool heaplate_add(struct heaplate *l, struct heapprocess *p, const struct heap_p
 	return true;
 }
 
-char *heaplate_unseen(const struct heapprocess *p, const struct heap_planner *planner)
+char *heaplate_unseen(const struct heapprocess *p, struct heaptargets *t)
 {
 	CLEANUP(heap_plan_release) struct heap_plan now = {0};
-	if (plan_again(p, planner, &now))
+	if (plan_again(p, t, &now))
 		return NULL;
 	const char *path = heapprocess_lacks(p, &now);
 	return path ? xstrdup(path) : NULL;

@@ -8,7 +8,7 @@
 
 #include "base/base.h"
 #include "capture/heapprocess.h"
-#include "remote/heapplan.h"
+#include "plan/heaptargets.h"
 #include "unwind/space.h"
 
 struct heaplate {
@@ -29,10 +29,10 @@ bool heaplate_is_due(const struct heaplate *l, uint64_t now);
  * and when after @start_ns. What could not be added is tried again, a few times; then *ret_lost
  * (owned) is the path of the binary.
  */
-bool heaplate_add(struct heaplate *l, struct heapprocess *p, const struct heap_planner *planner,
+bool heaplate_add(struct heaplate *l, struct heapprocess *p, struct heaptargets *t,
 		  uint64_t start_ns, char **ret_text, char **ret_lost);
 /* The path (owned) of a binary whose allocator is not recorded, or NULL. */
-char *heaplate_unseen(const struct heapprocess *p, const struct heap_planner *planner);
+char *heaplate_unseen(const struct heapprocess *p, struct heaptargets *t);
 
 /* Whether all binaries that @pid maps are in @sp, which may be NULL. */
 bool heaplate_is_told(const struct space *sp, int32_t pid);

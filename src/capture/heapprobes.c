@@ -24,6 +24,7 @@
 #include "base/vec.h"
 #include "capture/bpfring.h"
 #include "capture/heapbook.h"
+#include "capture/heapplanner.h"
 #include "capture/letgo.h"
 #include "capture/skeleton.h"
 #include "host/mapped.h"
@@ -350,8 +351,7 @@ static void add_process(struct heapprobes *h, int32_t pid)
 static int plan_process(struct heapprobes *h, int32_t pid, bool is_late, struct err *err)
 {
 	CLEANUP(heap_plan_release) struct heap_plan plan = {0};
-	const struct heap_planner *planner = h->spec.planner;
-	int rc = planner->plan(planner->ctx, pid, HEAP_TIER_UPROBES, &plan, err);
+	int rc = heapplanner_plan(h->spec.targets, pid, HEAP_TIER_UPROBES, &plan, err);
 	if (!rc && !plan.sites.n)
 		rc = err_set(err, -ENOENT, "no allocator was found in process %d", pid);
 	if (!rc &&

@@ -17,7 +17,7 @@
 #include "base/base.h"
 #include "base/err.h"
 #include "capture/engine.h"
-#include "remote/heapplan.h"
+#include "plan/heapplan.h"
 #include "capture/heapsource.h"
 #include "host/proc.h"
 #include "model/event.h"

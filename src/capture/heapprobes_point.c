@@ -6,7 +6,7 @@
 #include "base/base.h"
 #include "capture/heapprobes.h"
 
-#include "unwind/x86insn.h"
+#include "object/x86insn.h"
 
 #define INSNS_MAX 24
 

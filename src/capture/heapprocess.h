@@ -11,7 +11,7 @@
 #include "base/base.h"
 #include "base/err.h"
 #include "remote/heapinject.h"
-#include "remote/heapplan.h"
+#include "plan/heapplan.h"
 #include "capture/heapqueue.h"
 #include "unwind/space.h"
 

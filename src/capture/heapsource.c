@@ -20,6 +20,7 @@
 #include "remote/heaplaunch.h"
 #include "capture/heaplate.h"
 #include "capture/heapnap.h"
+#include "capture/heapplanner.h"
 #include "capture/heapprocess.h"
 #include "capture/heapqueue.h"
 #include "capture/synth.h"
@@ -375,12 +376,6 @@ static int grow(struct heapsource *h, int32_t pid, struct err *err)
 	return 0;
 }
 
-static int plan_for(struct heapsource *h, int32_t pid, enum heap_tier forced,
-		    struct heap_plan *ret_p, struct err *err)
-{
-	return h->spec.planner->plan(h->spec.planner->ctx, pid, forced, ret_p, err);
-}
-
 /* Its functions, if all of them can be patched, else its hooks. */
 static int attach_all_or_hooks(struct heapsource *h, int32_t pid, struct heap_plan *plan,
 			       struct err *err)
@@ -393,7 +388,7 @@ static int attach_all_or_hooks(struct heapsource *h, int32_t pid, struct heap_pl
 	if (rc != -ENOTSUP)
 		return rc ? err_move(err, &why) : 0;
 	CLEANUP(heap_plan_release) struct heap_plan hooks = {0};
-	TRY(plan_for(h, pid, HEAP_TIER_HOOKS, &hooks, err));
+	TRY(heapplanner_plan(h->spec.targets, pid, HEAP_TIER_HOOKS, &hooks, err));
 	free_p(&hooks.reason);
 	hooks.reason = xasprintf("%s, so jemalloc's hooks tell", err_msg(&why));
 	note_plan(h, pid, &hooks);
@@ -432,7 +427,7 @@ static int attach(struct heapsource *h, int32_t pid, struct heap_wish *w, struct
 {
 	CLEANUP(heap_plan_release) struct heap_plan plan = {0};
 	int rc = h->tells_mappings ? tell_mappings(h, pid, err) : 0;
-	rc = rc ? rc : plan_for(h, pid, h->spec.forced, &plan, err);
+	rc = rc ? rc : heapplanner_plan(h->spec.targets, pid, h->spec.forced, &plan, err);
 	if (!rc && w && !is_ready(h, w, &plan))
 		rc = err_set(err, -EINPROGRESS, "process %d is still being loaded", pid);
 	if (rc)
@@ -715,7 +710,7 @@ static void add_late(struct heapsource *h, struct known_space *known)
 	CLEANUP(free_p) char *lost = NULL;
 	struct heapprocess *p = process_of(h, known->pid);
 	bool has_more =
-		p && heaplate_add(&known->late, p, h->spec.planner, h->start_ns, &text, &lost);
+		p && heaplate_add(&known->late, p, h->spec.targets, h->start_ns, &text, &lost);
 	if (!h->late)
 		h->late = TAKE(lost);
 	if (!has_more)
@@ -763,7 +758,7 @@ int heapsource_stop(struct heapsource *h, const struct event_sink *sink, struct 
 	vec_foreach(p, &h->list) /* all end at about the same time */
 		heapprocess_stop(*p);
 	for (size_t i = 0; i < h->list.n && !h->late; i++)
-		h->late = heaplate_unseen(h->list.p[i], h->spec.planner);
+		h->late = heaplate_unseen(h->list.p[i], h->spec.targets);
 	while (h->list.n)
 		finish(h, h->list.p[0]);
 	TRY(heapqueue_deliver(&h->queue, sink, err));

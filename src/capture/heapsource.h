@@ -2,7 +2,7 @@
  * The heap of processes, by the recorder inside them (tiers PATCH and HOOKS; jemalloc's own
  * profiling by remote/jemalloc.h): everything between a plan and rows.
  *
- *	plan -> heapinject (image, patches) -> tables for its unwinder -> start
+ *	heapplanner -> heapinject (image, patches) -> tables for its unwinder -> start
  *	rings -> heapring (checked, merged by time) -> heapbook (pairs, sums) -> rows
  *
  * What comes out: EVENT_STACK, EVENT_TALLY of SPEC_HEAP_* each second and, at the end of a
@@ -22,15 +22,15 @@
 
 #include "base/base.h"
 #include "base/err.h"
-#include "remote/heapplan.h"
 #include "host/proc.h"
 #include "model/event.h"
+#include "plan/heapplan.h"
 #include "unwind/space.h"
 
 struct heapsource_spec {
-	const struct heap_planner *planner;
-	enum heap_tier forced; /* NONE = choose */
-	const char *why;       /* of a tier that was chosen before: UPROBES, GROWTH; may be NULL */
+	struct heaptargets *targets; /* what plans are made from */
+	enum heap_tier forced;       /* NONE = choose */
+	const char *why; /* of a tier that was chosen before: UPROBES, GROWTH; may be NULL */
 	bool is_every;
 	uint64_t interval_bytes; /* between samples, unless is_every */
 	bool follows_children;   /* those that are forked during the capture */

@@ -20,21 +20,7 @@
 #include "base/err.h"
 #include "capture/engine.h"
 #include "model/event.h"
-
-/* A place in a binary. */
-struct span_point {
-	int fd;                    /* the binary, open; borrowed */
-	uint64_t offset;           /* into the file */
-	uint64_t semaphore_offset; /* of a counter of listeners that the kernel raises, 0 = none */
-};
-
-struct span_probe {
-	const char *name;              /* "Database::commit", "parse..execute" */
-	const struct span_point *from; /* each begins the span */
-	size_t nr_from;
-	const struct span_point *to; /* each ends it; none: until @from's function returns */
-	size_t nr_to;
-};
+#include "plan/spanprobes.h"
 
 struct spans_spec {
 	const struct span_probe *probes;

@@ -21,7 +21,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/vec.h"
-#include "cmd/heaptargets.h"
+#include "capture/heapplanner.h"
 
 #define EXIT_NOT_EXECUTABLE 126
 #define EXIT_NOT_FOUND      127
@@ -198,7 +198,7 @@ static void take_preloaded(struct found *f, struct heaptargets *t)
 
 static void look_into(struct found *f, int fd, const char *path)
 {
-	struct heaptargets *t CLEANUP(heaptargets_free_p) = heaptargets_new();
+	struct heaptargets *t CLEANUP(heaptargets_free_p) = heapplanner_new();
 	struct stat st;
 	f->is_secure = (!fstat(fd, &st) && st.st_mode & (S_ISUID | S_ISGID)) ||
 		       fgetxattr(fd, "security.capability", NULL, 0) > 0;

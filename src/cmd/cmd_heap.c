@@ -2,7 +2,7 @@
 #include "base/base.h"
 
 #include "base/opt.h"
-#include "remote/heapplan.h"
+#include "plan/heapplan.h"
 #include "cmd/cmd.h"
 #include "cmd/heap_dump.h"
 #include "cmd/heap_run.h"

@@ -7,8 +7,10 @@
 #include "analyze/spansum.h"
 #include "base/log.h"
 #include "base/num.h"
-#include "cmd/spanprobes.h"
+#include "capture/spans.h"
 #include "cmd/tally_run.h"
+#include "kernel_span.h"
+#include "plan/spanprobes.h"
 
 #define SLOWEST 10
 
@@ -74,19 +76,39 @@ static const struct tally_kind kind = {
 	.say = say_unfinished,
 };
 
+/* What a hit costs, and what was left out. */
+static void say_probes(const struct span_probes *p)
+{
+	size_t nr_cheap = p->list.n - MIN(p->nr_stepped, p->list.n);
+	CLEANUP(buf_release) struct buf text = {0};
+	if (nr_cheap)
+		buf_addf(&text, "%zu at some 2 us a call", nr_cheap);
+	if (p->nr_stepped)
+		buf_addf(&text,
+			 "%s%zu at 10 to 20 us, whose first instruction the kernel has to "
+			 "step over",
+			 nr_cheap ? ", " : "", p->nr_stepped);
+	log_note("measuring %zu function%s: %s", p->list.n, p->list.n == 1 ? "" : "s",
+		 buf_str(&text));
+	if (p->nr_more)
+		log_warn("%zu more functions match and are not measured: at most %d are",
+			 p->nr_more, SPANS_MAX);
+}
+
 static int measure(const struct latency_opts *o, const struct chosen_target *t,
 		   const struct opt_args *args)
 {
 	CLEANUP(err_release) struct err err = {0};
 	CLEANUP(span_probes_release) struct span_probes probes = {0};
-	int rc = span_probes_find(&probes, o->spans.p, o->spans.n, t, args->command, &err);
+	int rc = span_probes_find(&probes, o->spans.p, o->spans.n,
+				  t->has_target ? &t->target : NULL, args->command, &err);
 	if (rc) {
 		log_err(&err);
 		return args->command && rc != -ENOENT && rc != -EINVAL ? EXIT_ASSAY_FAILED
 		       : rc == -ENOENT || rc == -EINVAL                ? EXIT_USAGE
 								       : EXIT_FAILED;
 	}
-	span_probes_say(&probes);
+	say_probes(&probes);
 	struct spans_spec spec = {.probes = probes.list.p,
 				  .nr_probes = probes.list.n,
 				  .pids = probes.pids.p,

@@ -14,8 +14,8 @@
 #include "cmd/heap_outputs.h"
 #include "cmd/heap_run.h"
 #include "cmd/heap_way.h"
-#include "cmd/heapchoice.h"
-#include "cmd/heaptargets.h"
+#include "plan/heapchoice.h"
+#include "capture/heapplanner.h"
 #include "cmd/limit_report.h"
 #include "cmd/optgroups.h"
 #include "cmd/recording.h"
@@ -111,7 +111,6 @@ struct run {
 	struct capture_gate gate;
 	char **command;
 	struct heaptargets *targets; /* with --heap */
-	struct heap_planner planner;
 	struct heapsource_spec heap;
 	struct heap_way way;
 };
@@ -205,8 +204,7 @@ static uint64_t interval_of(const struct limit_opts *o)
 /* The heap's sources beside that of reclaim. */
 static void add_heap(struct run *run, struct capture_options *c)
 {
-	run->planner = heaptargets_planner(run->targets);
-	run->heap = (struct heapsource_spec){.planner = &run->planner,
+	run->heap = (struct heapsource_spec){.targets = run->targets,
 					     .forced = run->way.tier,
 					     .is_every = run->o->is_every,
 					     .interval_bytes = interval_of(run->o),
@@ -280,11 +278,9 @@ static int limit(const struct limit_opts *o, enum heap_tier tier, const struct o
 		log_err(&err);
 		return EXIT_ASSAY_FAILED;
 	}
-	const struct chosen_target none = {0};
 	if (o->has_heap) {
-		run.targets = heaptargets_new();
-		run.planner = heaptargets_planner(run.targets);
-		heap_way_choose(&run.way, &run.planner, tier, &none);
+		run.targets = heapplanner_new();
+		heap_way_choose(&run.way, run.targets, tier, NULL);
 		run.way.tier = tier;
 	}
 	int status = o->output || o->has_heap ? run_recorded(&run) : run_unrecorded(&run);

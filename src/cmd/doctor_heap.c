@@ -6,8 +6,8 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/sv.h"
-#include "cmd/heapchoice.h"
-#include "cmd/heaptargets.h"
+#include "plan/heapchoice.h"
+#include "capture/heapplanner.h"
 
 #define ENVIRON_BYTES_MAX ((size_t)4 << 20)
 
@@ -88,11 +88,11 @@ static void add_jemalloc(struct report *r, struct report_table *t, const struct 
 void doctor_add_allocator(struct report *r, int32_t pid)
 {
 	CLEANUP(err_release) struct err err = {0};
-	struct heaptargets *known CLEANUP(heaptargets_free_p) = heaptargets_new();
+	struct heaptargets *known CLEANUP(heaptargets_free_p) = heapplanner_new();
 	CLEANUP(heaptarget_release) struct heaptarget h = {0};
 	CLEANUP(heap_plan_release) struct heap_plan plan = {0};
 	if (heaptargets_look(known, pid, &h, &err) ||
-	    heapchoice_plan(&h, HEAP_TIER_NONE, &plan, &err)) {
+	    heapchoice_plan(&h, HEAP_TIER_NONE, NULL, &plan, &err)) {
 		report_note(r, "its allocator cannot be told: %s", err_msg(&err));
 		return;
 	}

@@ -18,7 +18,7 @@
 #include "base/stop.h"
 #include "remote/jemalloc.h"
 #include "cmd/cmd.h"
-#include "cmd/heaptargets.h"
+#include "capture/heapplanner.h"
 #include "cmd/optgroups.h"
 #include "host/cachedir.h"
 #include "host/caps.h"
@@ -166,7 +166,7 @@ static int add_process(struct dumper *d, int32_t pid, const char *what, struct e
 	TRY(proc_comm(&label, pid, pid, err));
 	TRY(check_tracer(pid, err));
 	buf_addf(&label, " (%d)", pid);
-	TRY(heaptargets_plan(d->targets, pid, HEAP_TIER_NONE, &p.plan, err));
+	TRY(heapplanner_plan(d->targets, pid, HEAP_TIER_NONE, &p.plan, err));
 	CLEANUP(heaptarget_release) struct heaptarget h = {0};
 	if (!heaptargets_look(d->targets, pid, &h, NULL)) {
 		const struct heaptarget_image *m = heaptarget_jemalloc(&h);
@@ -599,7 +599,7 @@ int heap_dump_run(const struct heap_dump_opts *o, const struct chosen_target *ta
 	struct dumper d = {.o = o, .name = target->target.name, .path = path};
 	if (check(o, target, &d, &err))
 		return cmd_usage("heap", "%s", err_msg(&err));
-	d.targets = heaptargets_new();
+	d.targets = heapplanner_new();
 	host_raise_priority(); /* a thread of the target waits for each of our steps */
 	vec_foreach(pid, &target->target.pids.pids)
 		if (add_process(&d, *pid, o->is_stats ? "these statistics" : "dumps", &err))

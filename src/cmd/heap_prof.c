@@ -16,7 +16,7 @@
 #include "base/stop.h"
 #include "remote/jemalloc.h"
 #include "cmd/cmd.h"
-#include "cmd/heaptargets.h"
+#include "capture/heapplanner.h"
 #include "cmd/recording.h"
 #include "format/assayfile.h"
 #include "host/cachedir.h"
@@ -107,7 +107,7 @@ static void lend_walk(struct prof_run *p, struct heaptargets *t)
 		p->no_walk = xstrdup("before 5.3.0 it cannot be replaced");
 		return;
 	}
-	if (heaptargets_plan(t, p->pid, HEAP_TIER_PROF, &plan, &why) ||
+	if (heapplanner_plan(t, p->pid, HEAP_TIER_PROF, &plan, &why) ||
 	    prof_walk_begin(&p->walk, p->pid, &plan, cache_dir, &why))
 		p->no_walk = xstrdup(err_msg(&why));
 }
@@ -122,7 +122,7 @@ static int begin(struct prof_run *p, struct heaptargets *t, struct err *err)
 {
 	struct jemalloc *j = NULL;
 	char *variable CLEANUP(free_p) = variable_of(t, p->pid);
-	int rc = heaptargets_plan(t, p->pid, HEAP_TIER_PROF, &p->plan, err);
+	int rc = heapplanner_plan(t, p->pid, HEAP_TIER_PROF, &p->plan, err);
 	if (!rc)
 		rc = open_again(p, &j, err);
 	if (!rc)
@@ -258,7 +258,7 @@ static int run(struct prof_run *p, struct outputs *o, const struct chosen_target
 	       struct err *err)
 {
 	CLEANUP(capture_result_release) struct capture_result r = {0};
-	struct heaptargets *targets CLEANUP(heaptargets_free_p) = heaptargets_new();
+	struct heaptargets *targets CLEANUP(heaptargets_free_p) = heapplanner_new();
 	uint64_t cpu_ns = own_cpu_ns();
 	TRY(begin(p, targets, err));
 	CLEANUP(buf_release) struct buf walk = {0};

@@ -10,7 +10,7 @@
 #include "cmd/heap_outputs.h"
 #include "cmd/heap_prof.h"
 #include "cmd/heap_way.h"
-#include "cmd/heaptargets.h"
+#include "capture/heapplanner.h"
 #include "cmd/recording.h"
 #include "model/heap.h"
 #include "remote/tracee.h"
@@ -128,7 +128,7 @@ static void say_stopped(const struct chosen_target *t)
 int heap_run(const struct heap_run_opts *o, const struct chosen_target *t,
 	     const struct opt_args *args)
 {
-	CLEANUP(heaptargets_free_p) struct heaptargets *targets = heaptargets_new();
+	CLEANUP(heaptargets_free_p) struct heaptargets *targets = heapplanner_new();
 	CLEANUP(err_release) struct err err = {0};
 	CLEANUP(heap_run_release) struct heap_run run = {.o = o};
 	if (o->suppress && file_read(&run.suppress, o->suppress, SUPPRESS_MAX, &err)) {
@@ -145,9 +145,8 @@ int heap_run(const struct heap_run_opts *o, const struct chosen_target *t,
 		return o->is_every ? cmd_usage("heap", "--tier prof samples: no --every with it")
 				   : heap_prof_run(&prof, t);
 	}
-	struct heap_planner planner = heaptargets_planner(targets);
 	run.is_many = t->has_target && t->target.pids.pids.n > 1;
-	struct heapsource_spec spec = {.planner = &planner,
+	struct heapsource_spec spec = {.targets = targets,
 				       .forced = (enum heap_tier)o->tier,
 				       .is_every = o->is_every,
 				       .interval_bytes = o->interval_bytes,
@@ -173,7 +172,7 @@ int heap_run(const struct heap_run_opts *o, const struct chosen_target *t,
 	recording_target(&rec, t, args);
 	say_stopped(t);
 	CLEANUP(heap_way_release) struct heap_way way = {0};
-	heap_way_choose(&way, &planner, (enum heap_tier)o->tier, t);
+	heap_way_choose(&way, targets, (enum heap_tier)o->tier, t->has_target ? &t->target : NULL);
 	heap_way_apply(&way, &rec.options, &spec);
 	if (way.tier == HEAP_TIER_GROWTH)
 		log_note("growth of memory by stack: %s", way.reason);

@@ -7,13 +7,14 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "remote/jemalloc.h"
-#include "cmd/heaptargets.h"
+#include "capture/heapplanner.h"
+#include "plan/heapchoice.h"
 
 #define STOP_SHARE 250
 
 char *watch_allocator_name(int32_t pid, bool *ret_maps_itself)
 {
-	CLEANUP(heaptargets_free_p) struct heaptargets *targets = heaptargets_new();
+	CLEANUP(heaptargets_free_p) struct heaptargets *targets = heapplanner_new();
 	CLEANUP(heaptarget_release) struct heaptarget h = {0};
 	if (heaptargets_look(targets, pid, &h, NULL))
 		return NULL;
@@ -25,9 +26,9 @@ char *watch_allocator_name(int32_t pid, bool *ret_maps_itself)
 
 int watch_asker_open(struct watch_asker *a, int32_t pid, struct err *err)
 {
-	CLEANUP(heaptargets_free_p) struct heaptargets *targets = heaptargets_new();
+	CLEANUP(heaptargets_free_p) struct heaptargets *targets = heapplanner_new();
 	*a = (struct watch_asker){.pid = pid};
-	TRY(heaptargets_plan(targets, pid, HEAP_TIER_NONE, &a->plan, err));
+	TRY(heapplanner_plan(targets, pid, HEAP_TIER_NONE, &a->plan, err));
 	a->has_plan = true;
 	if (a->plan.allocator != HEAP_ALLOCATOR_JEMALLOC || !a->plan.mallctl) {
 		err_set(err, -ENOTSUP, "--allocator: %s does not say what it has in use",

@@ -9,7 +9,7 @@
 
 #include "base/base.h"
 #include "base/err.h"
-#include "remote/heapplan.h"
+#include "plan/heapplan.h"
 #include "cmd/watch_probe.h"
 
 struct watch_asker {

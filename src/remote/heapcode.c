@@ -2,7 +2,7 @@
 #include "base/base.h"
 #include "remote/heapcode.h"
 
-#include "unwind/x86insn.h"
+#include "object/x86insn.h"
 
 #define OP_CALL   0xe8
 #define OP_JMP    0xe9

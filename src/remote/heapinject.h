@@ -20,7 +20,7 @@
 
 #include "base/base.h"
 #include "base/err.h"
-#include "remote/heapplan.h"
+#include "plan/heapplan.h"
 #include "heap_wire.h"
 #include "kernel_tables.h"
 

@@ -29,7 +29,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "remote/dynlinker.h"
+#include "host/dynlinker.h"
 #include "remote/tracee.h"
 
 #define ARMED_NS    (10 * NS_PER_MS)

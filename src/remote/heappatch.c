@@ -5,7 +5,7 @@
 #include <elf.h>
 
 #include "base/mem.h"
-#include "unwind/x86insn.h"
+#include "object/x86insn.h"
 
 #define CODE_BYTES  64u /* of a function that are looked at */
 #define WIDE_BYTES  65536u

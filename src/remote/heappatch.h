@@ -24,7 +24,7 @@
 #include "base/base.h"
 #include "base/vec.h"
 #include "remote/heapcode.h"
-#include "remote/heapplan.h"
+#include "plan/heapplan.h"
 
 enum patch_kind { PATCH_NONE = 0, PATCH_DIRECT, PATCH_GAP, PATCH_WIDE };
 

@@ -8,7 +8,7 @@
 
 #include "base/base.h"
 #include "base/err.h"
-#include "remote/heapplan.h"
+#include "plan/heapplan.h"
 
 /*
  * -EBUSY: one was still there at the deadline (clock_mono_ns). *ret_longest_ns: the longest stop.

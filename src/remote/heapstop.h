@@ -8,7 +8,7 @@
 
 #include "base/base.h"
 #include "base/err.h"
-#include "remote/heapplan.h"
+#include "plan/heapplan.h"
 
 /*
  * Calls @change while no thread stands in one of the ranges; @change must not take long, and must

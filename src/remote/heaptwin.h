@@ -7,7 +7,7 @@
 #define ASSAY_REMOTE_HEAPTWIN_H
 
 #include "base/base.h"
-#include "remote/heapplan.h"
+#include "plan/heapplan.h"
 
 /* By its name: operator new, and what some allocators export under a name of their own. */
 bool heaptwin_throws(const char *name);

@@ -172,12 +172,14 @@ static bool is_version(const char *s)
 	return nr_points == 2;
 }
 
-static int verify(struct jemalloc *j, struct err *err)
+static int verify(struct jemalloc *j, const char *must_say, struct err *err)
 {
 	CLEANUP(buf_release) struct buf text = {0};
 	TRY(jemalloc_read_str(j, "version", &text, err));
 	if (!is_version(buf_str(&text)))
 		return err_set(err, -ENOTSUP, "what was taken for jemalloc's mallctl is not");
+	if (must_say && strcmp(buf_str(&text), must_say))
+		return err_set(err, -ENOTSUP, "it says version '%s'", buf_str(&text));
 	j->version = buf_detach(&text);
 	return 0;
 }
@@ -200,7 +202,7 @@ int jemalloc_open(struct jemalloc **ret_j, int32_t pid, const struct heap_plan *
 	if (!rc)
 		rc = remote_scratch(j->r, sizeof(struct scratch), &j->at, err);
 	if (!rc)
-		rc = verify(j, err);
+		rc = verify(j, plan->must_say, err);
 	if (rc)
 		return rc;
 	*ret_j = TAKE(j);

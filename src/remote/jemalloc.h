@@ -4,7 +4,8 @@
  * it is short; who has many questions asks them in several (jemalloc_stats_read does).
  *
  * The address of mallctl comes from a binary. It is believed only after `version` answered with a
- * version: jemalloc_open does that first, and is -ENOTSUP otherwise.
+ * version, that of the binary where no symbol named it: jemalloc_open asks first, and is -ENOTSUP
+ * otherwise.
  *
  * Names of mallctl: jemalloc's manual, section MALLCTL NAMESPACE (5.0 to 5.3).
  */
@@ -15,7 +16,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/vec.h"
-#include "remote/heapplan.h"
+#include "plan/heapplan.h"
 
 struct jemalloc; /* a session */
 

@@ -24,7 +24,7 @@
 
 #include "base/base.h"
 #include "base/err.h"
-#include "remote/heapplan.h"
+#include "plan/heapplan.h"
 
 struct remote;
 

@@ -14,7 +14,7 @@
 
 #include "base/base.h"
 #include "base/err.h"
-#include "remote/heapplan.h"
+#include "plan/heapplan.h"
 
 struct prof_walk;
 

@@ -11,7 +11,7 @@
 
 #include "base/mem.h"
 #include "base/vec.h"
-#include "unwind/x86insn.h"
+#include "object/x86insn.h"
 #include "unwind_row.h"
 
 #define PASSES_MAX 6 /* real code needs two to four */

@@ -6,7 +6,7 @@
 #include "arch.h"
 #include "base/mem.h"
 #include "unwind/codescan.h"
-#include "unwind/x86insn.h"
+#include "object/x86insn.h"
 #include "unwind_row.h"
 
 #define CHUNK_BYTES    ((size_t)256 << 10)

@@ -5,7 +5,7 @@
 #include "base/base.h"
 
 #include "object/elf.h"
-#include "symbol/allocfind.h"
+#include "plan/allocfind.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -19,7 +19,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "remote/heapplan.h"
+#include "plan/heapplan.h"
 
 #define MUST(call)                                                                         \
 	do {                                                                               \

@@ -24,7 +24,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "remote/heapinject.h"
-#include "cmd/heaptargets.h"
+#include "capture/heapplanner.h"
 #include "host/proc.h"
 
 struct pings {
@@ -161,11 +161,9 @@ int main(int argc, char **argv)
 	enum heap_tier tier =
 		argc > 4 ? (enum heap_tier)strtol(argv[4], NULL, 10) : HEAP_TIER_PATCH;
 	bool takes_turns = tier == HEAP_TIER_NONE;
-	struct heaptargets *t = heaptargets_new();
-	struct heap_planner planner = heaptargets_planner(t);
-	int rc = planner.plan(planner.ctx, pid, takes_turns ? HEAP_TIER_PATCH : tier, &plan, &err);
-	bool has_hooks = takes_turns &&
-			 !planner.plan(planner.ctx, pid, HEAP_TIER_HOOKS, &hooks, NULL) &&
+	struct heaptargets *t = heapplanner_new();
+	int rc = heapplanner_plan(t, pid, takes_turns ? HEAP_TIER_PATCH : tier, &plan, &err);
+	bool has_hooks = takes_turns && !heapplanner_plan(t, pid, HEAP_TIER_HOOKS, &hooks, NULL) &&
 			 hooks.tier == HEAP_TIER_HOOKS;
 	struct pings p = {.port = argc > 3 ? (uint16_t)strtoul(argv[3], NULL, 10) : 0};
 	pthread_t thread;

@@ -1,4 +1,4 @@
-/* symbol/allocfind: whose functions are in a binary, on made images; words of dump triggers. */
+/* plan/allocfind: whose functions are in a binary, on made images; words of dump triggers. */
 #include "base/base.h"
 #include "tap.h"
 
@@ -10,10 +10,10 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "cmd/heap_dump.h"
-#include "cmd/heapchoice.h"
-#include "cmd/heaptargets.h"
-#include "symbol/allocfind.h"
-#include "symbol/allocnames.h"
+#include "plan/allocfind.h"
+#include "plan/allocnames.h"
+#include "plan/heapchoice.h"
+#include "plan/heaptargets.h"
 
 #define CODE_AT    0x1000u
 #define CODE_BYTES 0x1000u
@@ -287,7 +287,7 @@ TEST(allocnames_tell_what_arguments_mean)
 
 TEST(heaptargets_find_the_c_library_of_this_process)
 {
-	struct heaptargets *t CLEANUP(heaptargets_free_p) = heaptargets_new();
+	struct heaptargets *t CLEANUP(heaptargets_free_p) = heaptargets_new(HEAPTARGETS_RECORDER);
 	CLEANUP(heaptarget_release) struct heaptarget h = {0};
 	CHECK(!heaptargets_look(t, getpid(), &h, NULL));
 	size_t nr_used = 0;
@@ -302,7 +302,7 @@ TEST(heaptargets_find_the_c_library_of_this_process)
 	CHECK(has_pages);
 	CLEANUP(heap_plan_release) struct heap_plan p = {0};
 	CLEANUP(err_release) struct err err = {0};
-	CHECK(heapchoice_plan(&h, HEAP_TIER_HOOKS, &p, &err) == -ENOTSUP);
+	CHECK(heapchoice_plan(&h, HEAP_TIER_HOOKS, NULL, &p, &err) == -ENOTSUP);
 	CHECK(err.hint && strstr(err_msg(&err), "does not use jemalloc"));
 }
 

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "object/elf.h"
 #include "unwind/table.h"
-#include "unwind/x86insn.h"
+#include "object/x86insn.h"
 
 #if defined(__x86_64__)
 

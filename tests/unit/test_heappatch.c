@@ -10,7 +10,7 @@
 
 #include "base/mem.h"
 #include "remote/heappatch.h"
-#include "unwind/x86insn.h"
+#include "object/x86insn.h"
 
 #if defined(__x86_64__)
 

@@ -1,6 +1,6 @@
 /* jemalloc by its strings and its code; see alloccode.h. */
 #include "base/base.h"
-#include "symbol/alloccode.h"
+#include "plan/alloccode.h"
 
 #include <elf.h>
 

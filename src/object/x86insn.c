@@ -1,5 +1,5 @@
 #include "base/base.h"
-#include "unwind/x86insn.h"
+#include "object/x86insn.h"
 
 struct decoder {
 	const uint8_t *p;

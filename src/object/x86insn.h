@@ -2,8 +2,8 @@
  * The length of an x86-64 instruction, and the few facts of it that follow the stack pointer.
  * Source: Intel SDM volume 2, appendix A (opcode maps) and chapter 2 (VEX, EVEX).
  */
-#ifndef ASSAY_UNWIND_X86INSN_H
-#define ASSAY_UNWIND_X86INSN_H
+#ifndef ASSAY_OBJECT_X86INSN_H
+#define ASSAY_OBJECT_X86INSN_H
 
 #include "base/base.h"
 

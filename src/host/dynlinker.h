@@ -5,8 +5,8 @@
  * glibc sets it up before it maps the first library, in the state RT_ADD, and says RT_CONSISTENT
  * when all is relocated; musl fills it in then. A program without DT_DEBUG tells nothing.
  */
-#ifndef ASSAY_REMOTE_DYNLINKER_H
-#define ASSAY_REMOTE_DYNLINKER_H
+#ifndef ASSAY_HOST_DYNLINKER_H
+#define ASSAY_HOST_DYNLINKER_H
 
 #include "base/base.h"
 

@@ -1,6 +1,6 @@
 /* See dynlinker.h. */
 #include "base/base.h"
-#include "remote/dynlinker.h"
+#include "host/dynlinker.h"
 
 #include <elf.h>
 #include <errno.h>

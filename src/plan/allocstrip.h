@@ -13,12 +13,12 @@
  *
  * What comes out is very likely, not certain: whoever calls it first asks for "version".
  */
-#ifndef ASSAY_SYMBOL_ALLOCSTRIP_H
-#define ASSAY_SYMBOL_ALLOCSTRIP_H
+#ifndef ASSAY_PLAN_ALLOCSTRIP_H
+#define ASSAY_PLAN_ALLOCSTRIP_H
 
 #include "base/base.h"
 #include "object/elf.h"
-#include "symbol/allocfind.h"
+#include "plan/allocfind.h"
 
 /* Sets jemalloc.mallctl, prefix, is_stripped and code of @f. False: not found, nothing is set. */
 bool allocstrip_find(struct allocfind *f, struct elf *e);

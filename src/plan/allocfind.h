@@ -12,8 +12,8 @@
  * The image is foreign; what is found is where to look, not proof: before an address is called,
  * whoever calls it checks what it answers (jemalloc's "version").
  */
-#ifndef ASSAY_SYMBOL_ALLOCFIND_H
-#define ASSAY_SYMBOL_ALLOCFIND_H
+#ifndef ASSAY_PLAN_ALLOCFIND_H
+#define ASSAY_PLAN_ALLOCFIND_H
 
 #include "base/base.h"
 #include "base/err.h"

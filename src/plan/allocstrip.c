@@ -1,6 +1,6 @@
 /* jemalloc without symbols; see allocstrip.h. */
 #include "base/base.h"
-#include "symbol/allocstrip.h"
+#include "plan/allocstrip.h"
 
 #include <elf.h>
 

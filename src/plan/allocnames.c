@@ -1,6 +1,6 @@
 /* Names of allocators' functions; see allocnames.h. */
 #include "base/base.h"
-#include "symbol/allocnames.h"
+#include "plan/allocnames.h"
 
 struct shaped {
 	const char *name;

@@ -3,8 +3,8 @@
  * the manuals of glibc, musl, jemalloc 5, gperftools and mimalloc 1-2, the Itanium C++ ABI for
  * operator new and delete.
  */
-#ifndef ASSAY_SYMBOL_ALLOCNAMES_H
-#define ASSAY_SYMBOL_ALLOCNAMES_H
+#ifndef ASSAY_PLAN_ALLOCNAMES_H
+#define ASSAY_PLAN_ALLOCNAMES_H
 
 #include "base/base.h"
 #include "base/sv.h"

@@ -1,6 +1,6 @@
 /* Probes by name; see spanprobes.h. */
 #include "base/base.h"
-#include "cmd/spanprobes.h"
+#include "plan/spanprobes.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,6 @@
 
 #include "base/buf.h"
 #include "base/file.h"
-#include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "host/mapped.h"
@@ -310,51 +309,32 @@ static int add_span(const struct finder *f, const char *span, struct err *err)
 	return rc;
 }
 
-static int look_at_target(struct finder *f, const struct chosen_target *t, char **command,
-			  struct err *err)
+static int look_at_target(struct finder *f, const struct target *t, char **command, struct err *err)
 {
 	int rc = 0;
-	if (!t->has_target)
+	if (!t)
 		return look_at_command(f, command[0], err);
-	if (t->target.is_system) {
+	if (t->is_system) {
 		rc = err_set(err, -EINVAL, "spans are measured in processes, not system-wide");
 		err_hint(err, "name a process, or several with --all-matching");
 		return rc;
 	}
-	for (size_t i = 0; !rc && i < t->target.pids.pids.n; i++)
-		rc = look_at_process(f, t->target.pids.pids.p[i], err);
-	for (size_t i = 0; !rc && i < t->target.tids.pids.n; i++) {
+	for (size_t i = 0; !rc && i < t->pids.pids.n; i++)
+		rc = look_at_process(f, t->pids.pids.p[i], err);
+	for (size_t i = 0; !rc && i < t->tids.pids.n; i++) {
 		int32_t pid;
-		rc = proc_tgid(t->target.tids.pids.p[i], &pid, err);
+		rc = proc_tgid(t->tids.pids.p[i], &pid, err);
 		rc = rc ? rc : look_at_process(f, pid, err);
 	}
 	return rc;
 }
 
 int span_probes_find(struct span_probes *p, const char *const *spans, size_t nr_spans,
-		     const struct chosen_target *t, char **command, struct err *err)
+		     const struct target *t, char **command, struct err *err)
 {
 	struct finder f CLEANUP(finder_release) = {.probes = p};
 	int rc = look_at_target(&f, t, command, err);
 	for (size_t i = 0; !rc && i < nr_spans; i++)
 		rc = add_span(&f, spans[i], err);
 	return rc;
-}
-
-void span_probes_say(const struct span_probes *p)
-{
-	size_t nr_cheap = p->list.n - MIN(p->nr_stepped, p->list.n);
-	CLEANUP(buf_release) struct buf text = {0};
-	if (nr_cheap)
-		buf_addf(&text, "%zu at some 2 us a call", nr_cheap);
-	if (p->nr_stepped)
-		buf_addf(&text,
-			 "%s%zu at 10 to 20 us, whose first instruction the kernel has to "
-			 "step over",
-			 nr_cheap ? ", " : "", p->nr_stepped);
-	log_note("measuring %zu function%s: %s", p->list.n, p->list.n == 1 ? "" : "s",
-		 buf_str(&text));
-	if (p->nr_more)
-		log_warn("%zu more functions match and are not measured: at most %d are",
-			 p->nr_more, SPANS_MAX);
 }

@@ -6,7 +6,7 @@
  * whose `malloc` it is depends on what else there is.
  */
 #include "base/base.h"
-#include "symbol/allocfind.h"
+#include "plan/allocfind.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -15,9 +15,9 @@
 #include "base/mem.h"
 #include "base/sv.h"
 #include "object/ehframe.h"
-#include "symbol/alloccode.h"
-#include "symbol/allocnames.h"
-#include "symbol/allocstrip.h"
+#include "plan/alloccode.h"
+#include "plan/allocnames.h"
+#include "plan/allocstrip.h"
 
 #define NAME_BYTES_MAX 64
 #define NAMES_MAX      ((size_t)1 << 17)

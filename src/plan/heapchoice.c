@@ -1,6 +1,6 @@
 /* The tier for a process and its functions; see heapchoice.h. */
 #include "base/base.h"
-#include "cmd/heapchoice.h"
+#include "plan/heapchoice.h"
 
 #include <errno.h>
 #include <linux/capability.h>
@@ -9,7 +9,6 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "remote/heapimage.h"
 #include "base/sv.h"
 #include "host/bpfrights.h"
 #include "host/caps.h"
@@ -205,6 +204,7 @@ static void add_jemalloc_facts(struct heap_plan *p, const struct heaptarget *h)
 		return;
 	const struct allocfind_jemalloc *j = &m->found->jemalloc;
 	p->mallctl = j->mallctl ? j->mallctl + m->bias : 0;
+	p->must_say = j->is_stripped && j->version_text ? xstrdup(j->version_text) : NULL;
 	memcpy(p->version, j->version, sizeof(p->version));
 	p->has_prof = j->has_prof;
 	p->prefix = xstrdup(j->prefix ? j->prefix : "");
@@ -290,9 +290,7 @@ static void set_reason(struct heap_plan *p, enum heap_tier tier, struct buf *tex
 /* A runtime with a heap of its own, or an allocator whose functions cannot be found. */
 static bool needs_growth(struct heap_plan *p, const struct heaptarget *h, struct buf *why)
 {
-	size_t nr_image_bytes;
-	(void)heap_image_bytes(&nr_image_bytes);
-	if (!nr_image_bytes)
+	if (!h->has_recorder)
 		buf_add_str(why, "the recorder that is put into processes is for x86-64 only");
 	else if (h->is_32bit)
 		buf_add_str(why, "it is a 32-bit program, into which nothing is put and whose "
@@ -438,8 +436,8 @@ static int force(struct heap_plan *p, const struct heaptarget *h, enum heap_tier
 	return 0;
 }
 
-static int make_plan(const struct heaptarget *h, enum heap_tier forced, const char *no_mallctl,
-		     struct heap_plan *ret_p, struct err *err)
+int heapchoice_plan(const struct heaptarget *h, enum heap_tier forced, const char *no_mallctl,
+		    struct heap_plan *ret_p, struct err *err)
 {
 	CLEANUP(heap_plan_release) struct heap_plan p = {0};
 	p.allocator = heaptarget_allocator(h);
@@ -475,14 +473,40 @@ static int make_plan(const struct heaptarget *h, enum heap_tier forced, const ch
 	return 0;
 }
 
-int heapchoice_plan(const struct heaptarget *h, enum heap_tier forced, struct heap_plan *ret_p,
-		    struct err *err)
+/* ---- the sources that it needs --------------------------------------------------------------- */
+
+void heap_way_release(struct heap_way *w)
 {
-	return make_plan(h, forced, NULL, ret_p, err);
+	free_p(&w->reason);
+	*w = (struct heap_way){0};
 }
 
-int heapchoice_without_mallctl(const struct heaptarget *h, enum heap_tier forced, const char *why,
-			       struct heap_plan *ret_p, struct err *err)
+/* Growth goes on without programs in the kernel, by samples of faults; told why, and what it costs.
+ */
+static void look_for_programs(struct heap_way *w)
 {
-	return make_plan(h, forced, why, ret_p, err);
+	CLEANUP(err_release) struct err refused = {0};
+	if (w->tier != HEAP_TIER_GROWTH || !host_bpf_rights(HOST_BTF_PATH, &refused))
+		return;
+	w->has_no_programs = true;
+	char *reason = xasprintf("%s; sampled, for programs in the kernel are refused (%s)",
+				 w->reason, err_msg(&refused));
+	free_p(&w->reason);
+	w->reason = reason;
+}
+
+static bool is_outside(enum heap_tier tier)
+{
+	return tier == HEAP_TIER_UPROBES || tier == HEAP_TIER_GROWTH;
+}
+
+void heapchoice_way(struct heap_way *ret_w, enum heap_tier forced, const struct heap_plan *plan)
+{
+	*ret_w = (struct heap_way){.tier = HEAP_TIER_NONE};
+	if (is_outside(forced))
+		*ret_w = (struct heap_way){forced, .reason = xstrdup("as asked by --tier")};
+	else if (forced == HEAP_TIER_NONE && plan && !plan->is_loading && is_outside(plan->tier))
+		*ret_w = (struct heap_way){plan->tier,
+					   .reason = xstrdup(plan->reason ? plan->reason : "")};
+	look_for_programs(ret_w);
 }

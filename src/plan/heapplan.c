@@ -1,6 +1,6 @@
 /* See heapplan.h. */
 #include "base/base.h"
-#include "remote/heapplan.h"
+#include "plan/heapplan.h"
 
 #include "base/mem.h"
 
@@ -14,6 +14,7 @@ void heap_plan_release(struct heap_plan *p)
 	vec_release(&p->allocator_code);
 	free_p(&p->allocator_text);
 	free_p(&p->reason);
+	free_p(&p->must_say);
 	free_p(&p->prefix);
 	*p = (struct heap_plan){0};
 }

@@ -3,12 +3,12 @@
  * whether it was built with profiling (by constant strings, which are there in stripped ones too),
  * and where all of its code is, internal functions included.
  */
-#ifndef ASSAY_SYMBOL_ALLOCCODE_H
-#define ASSAY_SYMBOL_ALLOCCODE_H
+#ifndef ASSAY_PLAN_ALLOCCODE_H
+#define ASSAY_PLAN_ALLOCCODE_H
 
 #include "base/base.h"
 #include "object/elf.h"
-#include "symbol/allocfind.h"
+#include "plan/allocfind.h"
 
 /* Fills version, variable, has_prof of @f->jemalloc. */
 void alloccode_facts(struct allocfind *f, struct elf *image);

@@ -1,33 +1,29 @@
 /*
  * The allocators of a process: its mapped binaries, what allocfind.h finds in each, which of them
  * the process's calls of malloc go to (the first of executable, preloaded and needed libraries
- * that defines it, in the dynamic linker's own order), and from that the plan by which its heap is
- * watched (remote/heapplan.h): tier, functions, reason.
+ * that defines it, in the dynamic linker's own order). The plan by which its heap is watched is made
+ * from that (heapchoice.h).
  *
  * Nothing is stopped and nothing called: /proc/PID/maps, the files, and the linker's list in the
  * process's memory are read. What is found is remembered by file for as long as the object lives,
  * so the second process of a binary costs nothing.
  */
-#ifndef ASSAY_CMD_HEAPTARGETS_H
-#define ASSAY_CMD_HEAPTARGETS_H
+#ifndef ASSAY_PLAN_HEAPTARGETS_H
+#define ASSAY_PLAN_HEAPTARGETS_H
 
 #include "base/base.h"
 #include "base/err.h"
 #include "base/vec.h"
-#include "remote/heapplan.h"
 #include "object/elf.h"
-#include "symbol/allocfind.h"
+#include "plan/allocfind.h"
 
 struct heaptargets; /* opaque */
 
-struct heaptargets *heaptargets_new(void);
+enum heaptargets_flags { HEAPTARGETS_RECORDER = 1 << 0 /* there is one for this machine */ };
+
+struct heaptargets *heaptargets_new(unsigned flags);
 void heaptargets_free(struct heaptargets *t);
 void heaptargets_free_p(struct heaptargets **t);
-
-/* For sources of heap captures; valid as long as @t. */
-struct heap_planner heaptargets_planner(struct heaptargets *t);
-int heaptargets_plan(struct heaptargets *t, int32_t pid, enum heap_tier forced,
-		     struct heap_plan *ret_p, struct err *err);
 
 /* One mapped binary in which something was found. */
 struct heaptarget_image {
@@ -51,6 +47,7 @@ struct heaptarget {
 	bool is_loading;
 	/* Held by us before its own first instruction: nothing in it may be called yet. */
 	bool is_held;
+	bool has_recorder; /* something could be put into it: HEAPTARGETS_RECORDER */
 };
 
 /* What @t knows of a process; paths and findings are borrowed from @t. */
@@ -58,9 +55,6 @@ int heaptargets_look(struct heaptargets *t, int32_t pid, struct heaptarget *ret_
 void heaptarget_release(struct heaptarget *h);
 /* The image whose jemalloc is to be spoken to, or NULL: the one whose calls are used, else any. */
 const struct heaptarget_image *heaptarget_jemalloc(const struct heaptarget *h);
-/* "jemalloc 5.3.0, static, prefix _rjem_"; "none found". Owned by the caller. */
-char *heaptarget_describe(const struct heaptarget *h);
-enum heap_allocator heaptarget_allocator(const struct heaptarget *h);
 
 /* A binary that does not run yet, by descriptor (assay env): what is in it. */
 int heaptargets_file(struct heaptargets *t, int fd, const char *path,

@@ -2,7 +2,7 @@
  * Allocators of a process; see heaptargets.h. The choice of a tier is in heapchoice.c.
  */
 #include "base/base.h"
-#include "cmd/heaptargets.h"
+#include "plan/heaptargets.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -15,16 +15,13 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/sv.h"
-#include "remote/jemalloc.h"
-#include "cmd/heapchoice.h"
+#include "host/dynlinker.h"
 #include "host/mapped.h"
 #include "host/proc.h"
 #include "host/procmem.h"
 #include "object/debugfile.h"
-#include "remote/dynlinker.h"
 
 #define LINK_MAPS_MAX 4096
-#define VERIFY_TRIES  5
 
 /* A binary, read once. */
 struct known {
@@ -36,6 +33,7 @@ struct known {
 };
 
 struct heaptargets {
+	unsigned flags;
 	VEC(struct known *) known;
 };
 
@@ -52,9 +50,11 @@ struct looker {
 	bool has_maps;
 };
 
-struct heaptargets *heaptargets_new(void)
+struct heaptargets *heaptargets_new(unsigned flags)
 {
-	return xcalloc(1, sizeof(struct heaptargets));
+	struct heaptargets *t = xcalloc(1, sizeof(*t));
+	t->flags = flags;
+	return t;
 }
 
 void heaptargets_free(struct heaptargets *t)
@@ -350,7 +350,10 @@ static int has_no_memory(int32_t pid, struct err *err)
 
 int heaptargets_look(struct heaptargets *t, int32_t pid, struct heaptarget *ret_h, struct err *err)
 {
-	struct heaptarget h = {.pid = pid, .image = proc_image(pid), .is_held = is_held(pid)};
+	struct heaptarget h = {.pid = pid,
+			       .image = proc_image(pid),
+			       .is_held = is_held(pid),
+			       .has_recorder = t->flags & HEAPTARGETS_RECORDER};
 	struct looker l = {.t = t, .h = &h, .root_fd = host_open_root(pid)};
 	find_exe(&l);
 	ask_linker(&l);
@@ -395,57 +398,4 @@ const struct heaptarget_image *heaptarget_jemalloc(const struct heaptarget *h)
 			found = i;
 	}
 	return found;
-}
-
-/* ---- the plan ------------------------------------------------------------------------------ */
-
-/* A mallctl that was found without a symbol must say the version that the binary has. */
-static int check_mallctl(const struct heaptarget *h, const struct heap_plan *p, struct err *err)
-{
-	const struct heaptarget_image *m = heaptarget_jemalloc(h);
-	if (!p->mallctl || !m || !m->found->jemalloc.is_stripped)
-		return 0;
-	struct jemalloc *j CLEANUP(jemalloc_close_p) = NULL;
-	int rc = -EAGAIN;
-	for (int i = 0; i < VERIFY_TRIES && rc == -EAGAIN; i++) {
-		err_clear(err);
-		rc = jemalloc_open(&j, h->pid, p, err);
-	}
-	if (!rc && strcmp(jemalloc_version(j), m->found->jemalloc.version_text))
-		rc = err_set(err, -ENOTSUP, "it says version '%s'", jemalloc_version(j));
-	return rc;
-}
-
-int heaptargets_plan(struct heaptargets *t, int32_t pid, enum heap_tier forced,
-		     struct heap_plan *ret_p, struct err *err)
-{
-	CLEANUP(heaptarget_release) struct heaptarget h = {0};
-	struct heap_plan p = {0};
-	int rc = heaptargets_look(t, pid, &h, err);
-	if (!rc)
-		rc = heapchoice_plan(&h, forced, &p, err);
-	bool calls_it = !rc && (p.tier == HEAP_TIER_HOOKS || p.tier == HEAP_TIER_PROF);
-	if (!calls_it) {
-		if (!rc)
-			*ret_p = p;
-		return rc;
-	}
-	CLEANUP(err_release) struct err why = {0};
-	if (check_mallctl(&h, &p, &why)) {
-		heap_plan_release(&p);
-		return heapchoice_without_mallctl(&h, forced, err_msg(&why), ret_p, err);
-	}
-	*ret_p = p;
-	return 0;
-}
-
-static int plan_callback(void *ctx, int32_t pid, enum heap_tier forced, struct heap_plan *ret_p,
-			 struct err *err)
-{
-	return heaptargets_plan(ctx, pid, forced, ret_p, err);
-}
-
-struct heap_planner heaptargets_planner(struct heaptargets *t)
-{
-	return (struct heap_planner){plan_callback, t};
 }

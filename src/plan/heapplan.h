@@ -1,13 +1,12 @@
 /*
  * How the heap of one process is going to be watched: which tier, which functions, why. Made by
- * whoever can read binaries (cmd/heaptargets.h, over symbol/allocfind.h), used by the sources of
- * capture/ and remote/. Addresses are runtime addresses of that process at that moment.
+ * plan/heapchoice.h, used by the sources of capture/ and by remote/. Addresses are runtime
+ * addresses of that process at that moment.
  */
-#ifndef ASSAY_REMOTE_HEAPPLAN_H
-#define ASSAY_REMOTE_HEAPPLAN_H
+#ifndef ASSAY_PLAN_HEAPPLAN_H
+#define ASSAY_PLAN_HEAPPLAN_H
 
 #include "base/base.h"
-#include "base/err.h"
 #include "base/vec.h"
 #include "heap_wire.h"
 
@@ -53,6 +52,8 @@ struct heap_plan {
 	VEC(struct heap_range) allocator_code;
 	/* jemalloc only; 0 = not found. */
 	uint64_t mallctl;
+	/* Found without a symbol: it is not one unless its version is this. Owned; NULL = by name. */
+	char *must_say;
 	uint32_t version[3]; /* 5, 3, 0 */
 	bool has_prof; /* built with profiling; whether opt.prof is set only mallctl can say */
 	char *prefix;  /* "_rjem_", "je_", ""; owned */
@@ -69,12 +70,5 @@ struct heap_plan {
 };
 
 void heap_plan_release(struct heap_plan *p);
-
-/* Makes a plan for a process as it is now. @forced: HEAP_TIER_NONE = choose. */
-struct heap_planner {
-	int (*plan)(void *ctx, int32_t pid, enum heap_tier forced, struct heap_plan *ret_p,
-		    struct err *err);
-	void *ctx;
-};
 
 #endif
