@@ -140,9 +140,9 @@ static struct format_options options_from(const struct convert_opts *o,
 			 (o->has_addresses ? FOLDED_ADDRS : 0) | (o->weight ? FOLDED_WEIGHT : 0) |
 			 (o->has_no_inlines ? FOLDED_NO_INLINE : 0);
 	return (struct format_options){
-		.folded = {.flags = flags, .event = o->event},
-		.perfscript = {.event = o->event},
-		.perfdata = {.event = o->event, .ret_written = written},
+		.event = o->event,
+		.folded = {.flags = flags},
+		.perfdata = {.ret_written = written},
 	};
 }
 

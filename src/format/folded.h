@@ -36,8 +36,6 @@ enum folded_flags {
 
 struct folded_options {
 	unsigned flags;
-	/* Writing: which event's table; NULL is the first one that has samples. */
-	const char *event;
 	/*
 	 * Writing: a frame to put on top of a row's stack, as the reason of a wait, or NULL. Of
 	 * tables with tags only.

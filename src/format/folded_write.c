@@ -416,7 +416,7 @@ int folded_write(struct format_output *to, const struct profile *p,
 		 const struct format_options *options, struct err *err)
 {
 	const struct table *t = NULL;
-	TRY(format_pick_table(p, options->folded.event, &t, err));
+	TRY(format_pick_table(p, options->event, &t, err));
 	CLEANUP(writer_release)
 	struct folded_writer w = {
 		.p = p, .options = &options->folded, .flags = options->folded.flags};

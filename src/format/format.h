@@ -40,8 +40,14 @@ int format_spill(struct format_output *to, struct err *err);
 /* Hands on what is left; called once by whoever owns the output. */
 int format_flush(struct format_output *to, struct err *err);
 
-/* One member a format that has options; zero is the default of all. */
+/* What all formats share, and one member a format that has options of its own; zero: default. */
 struct format_options {
+	/*
+	 * Read or write this event alone (as named, or without modifiers). NULL: all of them, or
+	 * the first that has samples where a format holds one. When reading, samples of others are
+	 * LOSS_FILTERED.
+	 */
+	const char *event;
 	struct folded_options folded;
 	struct perfscript_options perfscript;
 	struct profilejson_options json;

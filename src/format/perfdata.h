@@ -139,7 +139,6 @@ struct perfdata_written {
 };
 
 struct perfdata_options {
-	const char *event; /* only this event's samples; NULL = all events */
 	/* Where the writer tells what was lost; may be NULL. */
 	struct perfdata_written *ret_written;
 };

@@ -720,7 +720,7 @@ int perfdata_write(struct format_output *to, const struct profile *p,
 	/* Only what nothing was written to yet has its header where it will be looked for. */
 	bool is_direct = to->file && !to->buf.n && out_can_patch(to->file);
 	struct pw_writer w = {.p = p, .out = is_direct ? to->file : NULL};
-	int rc = pick_tables(&w, options->perfdata.event, err);
+	int rc = pick_tables(&w, options->event, err);
 	if (!rc) {
 		w.stats.is_folded = count_samples(&w) > SAMPLES_MAX;
 		pw_place_init(&w);

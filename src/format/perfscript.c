@@ -94,12 +94,11 @@ struct perfscript_reader {
 	uint64_t nr_samples;
 };
 
-struct perfscript_reader *perfscript_reader_new(struct profile *p,
-						const struct perfscript_options *options)
+struct perfscript_reader *perfscript_reader_new(struct profile *p, const char *only_event)
 {
 	struct perfscript_reader *r = xcalloc(1, sizeof(*r));
 	r->p = p;
-	r->only_event = options ? options->event : NULL;
+	r->only_event = only_event;
 	r->before_first = arena_calloc(&r->text, 1, sizeof(*r->before_first));
 	r->nr_slots = 4096;
 	r->slots = xcalloc(r->nr_slots, sizeof(*r->slots));
@@ -556,7 +555,7 @@ int perfscript_read(struct profile *p, const struct format_input *in,
 		    const struct format_options *options, struct err *err)
 {
 	CLEANUP(perfscript_reader_free_p)
-	struct perfscript_reader *r = perfscript_reader_new(p, &options->perfscript);
+	struct perfscript_reader *r = perfscript_reader_new(p, options->event);
 	perfscript_reader_push(r, in->head.p, in->head.n);
 	if (in->fd >= 0) {
 		CLEANUP(free_p) char *step = xmalloc(READ_STEP);

@@ -18,18 +18,14 @@ struct format_options;
 struct format_output;
 
 struct perfscript_options {
-	/* Read or write this event alone (as printed, modifiers too, or without); NULL is all.
-	 * When reading, the others are LOSS_FILTERED. */
-	const char *event;
 	/* Writing: whether a sample (by its index in a table) is written; NULL is all. */
 	bool (*has)(void *ctx, uint32_t table, size_t sample_idx);
 	void *ctx;
 };
 
-/* Push parser: any pieces, in order; finish ends the last sample. Never fails: it counts. */
+/* Push parser of one event or all (NULL): any pieces, in order; finish ends the last sample. Never fails: it counts. */
 struct perfscript_reader;
-struct perfscript_reader *perfscript_reader_new(struct profile *p,
-						const struct perfscript_options *options);
+struct perfscript_reader *perfscript_reader_new(struct profile *p, const char *only_event);
 void perfscript_reader_push(struct perfscript_reader *r, const char *text, size_t n);
 void perfscript_reader_finish(struct perfscript_reader *r);
 void perfscript_reader_free(struct perfscript_reader *r);

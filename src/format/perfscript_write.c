@@ -251,9 +251,11 @@ int perfscript_write(struct format_output *to, const struct profile *p,
 		qsort_r(w.by_module.p, w.by_module.n, sizeof(*w.by_module.p), by_place, (void *)p);
 	const struct perfscript_options *o = &options->perfscript;
 	const struct table *found = NULL;
-	TRY(o->event ? format_pick_table(p, o->event, &found, err) : 0);
+	if (options->event)
+		TRY(format_pick_table(p, options->event, &found, err));
 	for (uint32_t i = 0; i < p->tables.n; i++)
-		if (!o->event || format_is_event(profile_sv(p, p->tables.p[i].event), o->event))
+		if (!options->event ||
+		    format_is_event(profile_sv(p, p->tables.p[i].event), options->event))
 			vec_push(&m.cursors, (struct script_cursor){.table = i});
 	return write_samples(&w, to, &m, o, err);
 }

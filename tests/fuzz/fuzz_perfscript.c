@@ -26,7 +26,7 @@ static struct profile *read_in_pieces(const char *text, size_t n, size_t step)
 static void write_as(const char *format, const struct profile *p, const char *event,
 		     struct format_output *to)
 {
-	struct format_options options = {.folded = {.event = event}};
+	struct format_options options = {.event = event};
 	if (format_find(format)->write(to, p, &options, NULL))
 		BUG("%s cannot be written", format);
 }

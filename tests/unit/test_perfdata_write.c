@@ -320,7 +320,7 @@ TEST(perfdata_write_to_a_pipe_gives_the_same_bytes_and_one_event_alone)
 	CHECK(!perfdata_write(&to, p, &options, NULL));
 	CHECK_U64(to.buf.n, w.nr_bytes);
 	buf_clear(&to.buf);
-	options.perfdata.event = "cycles";
+	options.event = "cycles";
 	CHECK(!perfdata_write(&to, p, &options, NULL));
 	struct seen only = {0};
 	CLEANUP(perfdata_info_release) struct perfdata_info only_info = {0};

@@ -200,9 +200,9 @@ TEST(tracepoints_keep_their_samples_and_do_not_mix)
 	CHECK_U64(p->losses.nr[LOSS_SEEN], 3);
 	CHECK_U64(p->losses.nr[LOSS_WRITTEN], 3);
 	expect_as("folded", p, NULL, "w;main;schedule 2\n");
-	struct format_options options = {.folded = {.event = "syscalls:sys_enter_futex"}};
+	struct format_options options = {.event = "syscalls:sys_enter_futex"};
 	expect_as("folded", p, &options, "w;futex 1\n");
-	options.folded.event = "nosuch";
+	options.event = "nosuch";
 	struct format_output out = {0};
 	CHECK(folded_write(&out, p, &options, NULL) < 0);
 }
@@ -315,7 +315,7 @@ TEST(one_event_can_be_asked_for)
 {
 	static const char script[] = "a 1 1.000000: 7 cycles:u: \n\t 2 x (/bin/a)\n\n"
 				     "a 1 1.000000: 7 faults: \n\t 2 y (/bin/a)\n\n";
-	struct format_options options = {.perfscript = {.event = "cycles"}};
+	struct format_options options = {.event = "cycles"};
 	CLEANUP(profile_free_p) struct profile *p = read_as("perfscript", script, &options);
 	CHECK_U64(p->tables.n, 1);
 	CHECK_U64(p->losses.nr[LOSS_FILTERED], 1);
@@ -400,7 +400,7 @@ TEST(recorded_text_gives_the_stacks_of_an_independent_reader)
 		CHECK(!file_read(&want, buf_str(&path), 1 << 20, NULL));
 		CLEANUP(profile_free_p)
 		struct profile *p = read_as("perfscript", buf_str(&script), NULL);
-		struct format_options options = {.folded = {.event = cases[i].event}};
+		struct format_options options = {.event = cases[i].event};
 		expect_as("folded", p, &options, buf_str(&want));
 		CHECK_U64(p->losses.nr[LOSS_UNPARSED], 0);
 	}
@@ -479,9 +479,9 @@ TEST(folded_differences_give_two_tables)
 {
 	CLEANUP(profile_free_p) struct profile *p = read_as("folded", "a;b 1 2\na;c 0 5\n", NULL);
 	CHECK_U64(p->tables.n, 2);
-	struct format_options options = {.folded = {.event = "before"}};
+	struct format_options options = {.event = "before"};
 	expect_as("folded", p, &options, "a;b 1\n");
-	options.folded.event = "after";
+	options.event = "after";
 	expect_as("folded", p, &options, "a;b 2\na;c 5\n");
 	CLEANUP(profile_free_p) struct profile *q = read_as("folded", "a;b 1 2\na;c 5\n", NULL);
 	CHECK_U64(q->tables.n, 1);
