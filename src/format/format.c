@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "format/assayfile.h"
+#include "format/speedscope.h"
 
 static const struct format formats[] = {
 	{
@@ -44,6 +45,12 @@ static const struct format formats[] = {
 		.title = "aggregated profile as JSON",
 		.suffixes = ".json",
 		.write = profilejson_write,
+	},
+	{
+		.name = "speedscope",
+		.title = "JSON for speedscope, a profile a thread",
+		.suffixes = ".speedscope.json .speedscope",
+		.write = speedscope_write,
 	},
 	{
 		.name = "jemalloc",
@@ -107,21 +114,31 @@ const struct format *format_sniff(struct sv head)
 	return best;
 }
 
-static bool has_suffix_of(struct sv path, const char *suffixes)
+/* Length of the longest of the suffixes that the path has, 0 = none. */
+static size_t suffix_of(struct sv path, const char *suffixes)
 {
+	size_t best = 0;
 	struct sv left = sv_from_str(suffixes);
-	while (left.n)
-		if (sv_has_suffix(path, sv_split(&left, ' ')))
-			return true;
-	return false;
+	while (left.n) {
+		struct sv one = sv_split(&left, ' ');
+		if (sv_has_suffix(path, one))
+			best = MAX(best, one.n);
+	}
+	return best;
 }
 
 const struct format *format_of_path(const char *path)
 {
-	for (size_t i = 0; i < ARRAY_LEN(formats); i++)
-		if (formats[i].write && has_suffix_of(sv_from_str(path), formats[i].suffixes))
-			return &formats[i];
-	return NULL;
+	const struct format *best = NULL;
+	size_t best_n = 0;
+	for (size_t i = 0; i < ARRAY_LEN(formats); i++) {
+		size_t n = formats[i].write ? suffix_of(sv_from_str(path), formats[i].suffixes) : 0;
+		if (n > best_n) {
+			best_n = n;
+			best = &formats[i];
+		}
+	}
+	return best;
 }
 
 #define SPILL_BYTES ((size_t)1 << 20)

@@ -1,0 +1,250 @@
+/* Writer of speedscope's JSON; see speedscope.h. */
+#include "base/base.h"
+#include "format/speedscope.h"
+
+#include <stdlib.h>
+
+#include "base/intern.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "format/format.h"
+#include "format/textframes.h"
+
+/* The rows of one thread, in the order of the table, which is that of time. */
+struct thread {
+	task_id task;
+	uint64_t weight;
+	VEC(uint32_t) rows;
+};
+
+/* A frame of the file: names at several addresses are one. */
+struct shared_frame {
+	const char *name; /* borrowed from the profile or interned */
+	str_id file;
+	uint32_t line;
+};
+
+struct speedscope_writer {
+	const struct profile *p;
+	const struct table *t;
+	struct format_output *to;
+	struct json j;
+	struct intern keys; /* "name\1file\1line" -> frame */
+	VEC(struct shared_frame) frames;
+	uint32_t *first_of_loc;   /* by loc_id: into loc_frames, + 1; 0 = not met */
+	VEC(uint32_t) loc_frames; /* runs: innermost first, as in the profile */
+	VEC(struct thread) threads;
+	VEC(uint32_t) path; /* of one row, leaf first */
+};
+
+static void writer_release(struct speedscope_writer *w)
+{
+	vec_foreach(t, &w->threads)
+		vec_release(&t->rows);
+	intern_release(&w->keys);
+	vec_release(&w->frames);
+	free_p(&w->first_of_loc);
+	vec_release(&w->loc_frames);
+	vec_release(&w->threads);
+	vec_release(&w->path);
+}
+
+static uint64_t weight_of(const struct table *t, size_t row)
+{
+	int64_t v = t->values[row * t->nr_columns + t->weight_column];
+	return v > 0 ? (uint64_t)v : 0;
+}
+
+/* ---- frames -------------------------------------------------------------------------------- */
+
+static uint32_t shared_frame(struct speedscope_writer *w, const char *name, str_id file,
+			     uint32_t line)
+{
+	CLEANUP(buf_release) struct buf key = {0};
+	buf_addf(&key, "%s\1%u\1%u", name, file, line);
+	size_t idx = intern_add(&w->keys, key.p, key.n) - 1u;
+	if (idx == w->frames.n)
+		vec_push(&w->frames, (struct shared_frame){name, file, line});
+	return (uint32_t)idx;
+}
+
+static void add_location(struct speedscope_writer *w, loc_id loc)
+{
+	const struct location *l = &w->p->locations.p[loc];
+	w->first_of_loc[loc] = (uint32_t)w->loc_frames.n + 1;
+	for (size_t i = 0; i < l->nr_frames; i++) {
+		const struct frame *f = &w->p->frames.p[l->first_frame + i];
+		uint32_t frame = shared_frame(w, profile_frame_name(w->p, f), f->file, f->line);
+		vec_push(&w->loc_frames, frame);
+	}
+	if (l->nr_frames)
+		return;
+	CLEANUP(buf_release) struct buf name = {0};
+	text_add_unnamed(&name, w->p, loc, TEXT_ADDRS);
+	size_t id = intern_add(&w->keys, name.p, name.n); /* keeps the text */
+	uint32_t frame = (uint32_t)id - 1;
+	if (frame == w->frames.n)
+		vec_push(&w->frames,
+			 (struct shared_frame){intern_str(&w->keys, (uint32_t)id), 0, 0});
+	vec_push(&w->loc_frames, frame);
+}
+
+static uint32_t nr_frames_of(const struct speedscope_writer *w, loc_id loc)
+{
+	return MAX(w->p->locations.p[loc].nr_frames, 1u);
+}
+
+/* The frames of a stack, leaf first; a thread that has no stack has one frame that says so. */
+static void set_path(struct speedscope_writer *w, stack_id stack)
+{
+	vec_clear(&w->path);
+	for (stack_id s = stack; s; s = w->p->stacks.p[s].parent) {
+		loc_id loc = w->p->stacks.p[s].loc;
+		if (!w->first_of_loc[loc])
+			add_location(w, loc);
+		uint32_t first = w->first_of_loc[loc] - 1;
+		for (uint32_t i = 0; i < nr_frames_of(w, loc); i++)
+			vec_push(&w->path, w->loc_frames.p[first + i]);
+	}
+	if (!stack)
+		vec_push(&w->path, shared_frame(w, "[no stack]", 0, 0));
+}
+
+/* ---- threads ------------------------------------------------------------------------------- */
+
+static int by_weight(const void *x, const void *y)
+{
+	const struct thread *a = x;
+	const struct thread *b = y;
+	if (a->weight != b->weight)
+		return a->weight > b->weight ? -1 : 1;
+	return a->task < b->task ? -1 : a->task > b->task;
+}
+
+static void collect_threads(struct speedscope_writer *w)
+{
+	CLEANUP(free_p) uint32_t *thread_of = xcalloc(w->p->tasks.n, sizeof(*thread_of));
+	for (uint32_t i = 0; i < w->t->n; i++) {
+		task_id task = w->t->task[i];
+		uint64_t weight = weight_of(w->t, i);
+		if (!weight)
+			continue;
+		if (!thread_of[task]) {
+			vec_push(&w->threads, (struct thread){.task = task});
+			thread_of[task] = (uint32_t)w->threads.n;
+		}
+		struct thread *t = &w->threads.p[thread_of[task] - 1];
+		t->weight += weight;
+		vec_push(&t->rows, i);
+		set_path(w, w->t->stack[i]); /* so that all frames are known: they stand first */
+	}
+	if (w->threads.n)
+		qsort(w->threads.p, w->threads.n, sizeof(*w->threads.p), by_weight);
+}
+
+/* ---- the file ------------------------------------------------------------------------------ */
+
+static void add_frames(struct speedscope_writer *w)
+{
+	struct json *j = &w->j;
+	json_key(j, "shared");
+	json_obj(j);
+	json_key(j, "frames");
+	json_arr(j);
+	vec_foreach(f, &w->frames) {
+		json_obj(j);
+		json_key(j, "name");
+		json_str(j, f->name);
+		if (f->file) {
+			json_key(j, "file");
+			json_sv(j, profile_sv(w->p, f->file));
+		}
+		if (f->line) {
+			json_key(j, "line");
+			json_u64(j, f->line);
+		}
+		json_end(j);
+	}
+	json_end(j);
+	json_end(j);
+}
+
+static const char *unit_of(const struct table *t)
+{
+	switch (t->columns[t->weight_column].unit) {
+	case UNIT_NS:
+		return "nanoseconds";
+	case UNIT_BYTES:
+		return "bytes";
+	case UNIT_COUNT:
+		return "none";
+	}
+	return "none";
+}
+
+static int add_thread(struct speedscope_writer *w, const struct thread *t, struct err *err)
+{
+	struct json *j = &w->j;
+	const struct task *task = &w->p->tasks.p[t->task];
+	CLEANUP(buf_release) struct buf name = {0};
+	buf_addf(&name, "%s %d/%d: %s", profile_text(w->p, task->comm), task->pid, task->tid,
+		 profile_text(w->p, w->t->event));
+	json_obj(j);
+	json_key(j, "type");
+	json_str(j, "sampled");
+	json_key(j, "name");
+	json_str(j, buf_str(&name));
+	json_key(j, "unit");
+	json_str(j, unit_of(w->t));
+	json_key(j, "startValue");
+	json_u64(j, 0);
+	json_key(j, "endValue");
+	json_u64(j, t->weight);
+	json_key(j, "samples");
+	json_arr(j);
+	vec_foreach(row, &t->rows) {
+		set_path(w, w->t->stack[*row]);
+		json_arr(j);
+		for (size_t i = w->path.n; i--;)
+			json_u64(j, w->path.p[i]);
+		json_end(j);
+		TRY(format_spill(w->to, err));
+	}
+	json_end(j);
+	json_key(j, "weights");
+	json_arr(j);
+	vec_foreach(row, &t->rows) {
+		json_u64(j, weight_of(w->t, *row));
+		TRY(format_spill(w->to, err));
+	}
+	json_end(j);
+	json_end(j);
+	return 0;
+}
+
+int speedscope_write(struct format_output *to, const struct profile *p,
+		     const struct format_options *options, struct err *err)
+{
+	CLEANUP(writer_release)
+	struct speedscope_writer w = {.p = p, .to = to, .j = json_to(&to->buf)};
+	TRY(format_pick_table(p, options->event, &w.t, err));
+	w.first_of_loc = xcalloc(p->locations.n, sizeof(*w.first_of_loc));
+	if (w.t)
+		collect_threads(&w);
+	struct json *j = &w.j;
+	json_obj(j);
+	json_key(j, "$schema");
+	json_str(j, "https://www.speedscope.app/file-format-schema.json");
+	json_key(j, "exporter");
+	json_str(j, "assay");
+	add_frames(&w);
+	json_key(j, "profiles");
+	json_arr(j);
+	vec_foreach(t, &w.threads)
+		TRY(add_thread(&w, t, err));
+	json_end(j);
+	json_end(j);
+	buf_add_ch(&to->buf, '\n');
+	return 0;
+}
