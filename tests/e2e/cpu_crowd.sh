@@ -2,7 +2,7 @@
 # of one target at once.
 . "$LIB/share.sh"
 # It needs half a CPU: one that needs all there is becomes a thousand rivals of the recorder.
-"$TARGETS/crowd" 1000 100000 > ready & crowd=$!
+"$TARGETS/crowd" 1000 250 > ready & crowd=$!
 trap 'kill $crowd 2> /dev/null' EXIT
 wait_for grep -q ready ready
 check() { # NAME: what every capture of the crowd must say
@@ -25,7 +25,7 @@ grep -q 'too many threads' few.err || fail "does not say how it was done: $(cat 
 kill -0 $crowd || fail "the target was hurt"
 # Threads that run too briefly for a sample: said, with what the kernel counted.
 kill $crowd
-"$TARGETS/crowd" 500 20000 > ready & crowd=$!
+"$TARGETS/crowd" 500 50 > ready & crowd=$!
 wait_for grep -q ready ready
 $ASSAY cpu -p $crowd 2 -F 99 -o brief.assay > out 2> err
 case $? in 0 | 3) ;; *) fail "brief: $(cat err)" ;; esac

@@ -1,22 +1,33 @@
 /* build: gcc -O2 -fomit-frame-pointer -pthread */
 /*
- * N threads that sleep most of the time, each burning some turns of a loop in crowd_burn now and
- * then: 400,000 take about a millisecond.
+ * N threads that sleep most of the time, each burning BURST_US (1,000) of CPU time in crowd_burn
+ * twice a second.
+ *
+ *	crowd N [BURST_US]
  */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 static volatile uint64_t sink;
 
-static int nr_turns = 400000;
+static long burst_us = 1000;
+
+static long cpu_us(void)
+{
+	struct timespec ts;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+}
 
 static __attribute__((noinline)) void crowd_burn(void)
 {
-	for (int i = 0; i < nr_turns; i++)
-		sink = sink * 3 + 1;
+	for (long end_us = cpu_us() + burst_us; cpu_us() < end_us;)
+		for (int i = 0; i < 2000; i++)
+			sink = sink * 3 + 1;
 }
 
 static void *crowd_member(void *arg)
@@ -32,7 +43,7 @@ int main(int argc, char **argv)
 {
 	int n = argc > 1 ? atoi(argv[1]) : 1000;
 	if (argc > 2)
-		nr_turns = atoi(argv[2]);
+		burst_us = atol(argv[2]);
 	pthread_attr_t attr;
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, 128 << 10);
