@@ -1,4 +1,4 @@
-# Recorders killed at random moments, from their first to their fourth second: the target runs on, none
+# Recorders killed at random moments of their first four seconds: the target runs on, none
 # of its threads stopped; the file opens; the next recorder finds the target as it was.
 . "$LIB/share.sh"
 "$TARGETS/lives" burn 1000000 & burner=$!
@@ -24,7 +24,8 @@ while [ "$(date +%s)" -lt $end ]; do
 	4) pid=$waiter how='cpu --offcpu' ;;
 	esac
 	nr=$((nr + 1))
-	delay=$(awk -v s=$((SEED + nr)) 'BEGIN { srand(s); rand(); printf "%.3f", 4 * rand() }')
+	# half of them while they attach, which takes a part of the first second
+	delay=$(awk -v s=$((SEED + nr)) 'BEGIN { srand(s); rand(); printf "%.3f", (rand() < 0.5 ? 0.6 : 4) * rand() }')
 	what="round $nr, assay $how killed after $delay s"
 	rm -f k.*
 	$ASSAY $how --no-pictures -o k.assay -p $pid 60 > k.out 2> k.err & rec=$!
