@@ -70,13 +70,13 @@ stop
 
 # A Rust program whose jemalloc has a prefix, started by assay env; sampling driven from here.
 start rust prof_active:false "$ASSAY" env --jemalloc-prof --sample 4K -- "$TARGETS/rjem" 20000
-"$ASSAY" heap --tier prof -p "$pid" -o r.assay 60 2> err &
+"$ASSAY" heap --tier prof -p "$pid" -o r.assay 60 2> rust.err &
 capture=$!
-wait_for grep -q 'runs now' err
+wait_for grep -q 'runs now' rust.err
 echo >&9
 wait_for grep -q calls rust.out
 kill -INT $capture
-wait $capture || fail "capture: $(cat err)"
+wait $capture || fail "capture: $(cat rust.err)"
 "$ASSAY" report r.assay --weight live --tree > page || fail "no tree"
 grep -q keeps_blocks page || fail "no keeps_blocks: $(cat page)"
 grep -q makes_scratch page && fail "freed blocks are live"

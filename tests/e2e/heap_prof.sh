@@ -40,9 +40,9 @@ grep -q memfd page && fail "a thread is named after the recorder: $(cat page)"
 work 2
 [ "$(hook_now)" = "$hook" ] || fail "jemalloc's function is not back: $(cat ours.out)"
 
-"$ASSAY" heap --no-pictures --tier prof -p "$pid" -o killed.assay 60 2> err &
+"$ASSAY" heap --no-pictures --tier prof -p "$pid" -o killed.assay 60 2> killed.err &
 capture=$!
-wait_for grep -q 'runs now; stacks by assay' err
+wait_for grep -q 'runs now; stacks by assay' killed.err
 kill -KILL $capture
 wait $capture 2> /dev/null && fail "not killed"
 work 3
