@@ -28,6 +28,14 @@
 #define LIKELY(x)         __builtin_expect(!!(x), 1)
 #define UNLIKELY(x)       __builtin_expect(!!(x), 0)
 
+/* x_free_p for CLEANUP, beside the declaration of x_free. */
+#define DEFINE_FREE_P(name, type)                   \
+	static inline void name##_free_p(type **pp) \
+	{                                           \
+		name##_free(*pp);                   \
+		*pp = NULL;                         \
+	}
+
 void bug_at(const char *file, int line, const char *fmt, ...) NORETURN PRINTF(3, 4);
 #define BUG(...) bug_at(__FILE__, __LINE__, __VA_ARGS__)
 #define ASSERT(cond)                                                               \

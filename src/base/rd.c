@@ -2,7 +2,8 @@
 #include "base/base.h"
 #include "base/rd.h"
 
-uint64_t rd_uleb_slow(struct rd *r)
+/* *ret_shift: bits read; *ret_last: the last byte. */
+static uint64_t read_leb(struct rd *r, unsigned *ret_shift, uint8_t *ret_last)
 {
 	uint64_t v = 0;
 	unsigned shift = 0;
@@ -11,30 +12,31 @@ uint64_t rd_uleb_slow(struct rd *r)
 		if (shift < 64)
 			v |= (uint64_t)(b & 0x7f) << shift;
 		shift += 7;
-		if (!(b & 0x80))
-			return v;
+		if (b & 0x80)
+			continue;
+		*ret_shift = shift;
+		*ret_last = b;
+		return v;
 	}
 	r->is_bad = true;
 	return 0;
 }
 
+uint64_t rd_uleb_slow(struct rd *r)
+{
+	unsigned shift;
+	uint8_t last;
+	return read_leb(r, &shift, &last);
+}
+
 int64_t rd_sleb(struct rd *r)
 {
-	uint64_t v = 0;
-	unsigned shift = 0;
-	while (r->p < r->end) {
-		uint8_t b = *r->p++;
-		if (shift < 64)
-			v |= (uint64_t)(b & 0x7f) << shift;
-		shift += 7;
-		if (!(b & 0x80)) {
-			if ((b & 0x40) && shift < 64)
-				v |= ~(uint64_t)0 << shift;
-			return (int64_t)v;
-		}
-	}
-	r->is_bad = true;
-	return 0;
+	unsigned shift = 64;
+	uint8_t last = 0;
+	uint64_t v = read_leb(r, &shift, &last);
+	if ((last & 0x40) && shift < 64)
+		v |= ~(uint64_t)0 << shift;
+	return (int64_t)v;
 }
 
 int64_t rd_zigzag(struct rd *r)

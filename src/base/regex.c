@@ -33,11 +33,6 @@ void regex_free(struct regex *re)
 	free(re);
 }
 
-void regex_free_p(struct regex **re)
-{
-	regex_free(*re);
-}
-
 static uint32_t compile_options(unsigned flags)
 {
 	uint32_t options = PCRE2_NEVER_BACKSLASH_C;

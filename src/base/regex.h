@@ -25,7 +25,7 @@ struct regex;
 /* Error: -EINVAL "pattern 'a(b': missing closing parenthesis at offset 3". */
 int regex_new(struct regex **ret_re, const char *pattern, unsigned flags, struct err *err);
 void regex_free(struct regex *re);
-void regex_free_p(struct regex **re);
+DEFINE_FREE_P(regex, struct regex)
 
 /* Whether it matches somewhere. A match that hits the limits counts as none, and is counted. */
 bool regex_match(struct regex *re, struct sv subject);

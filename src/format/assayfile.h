@@ -35,7 +35,7 @@ struct assayfile_writer; /* opaque */
 /* @fd is taken over; seekable, or a pipe (then the header is not completed). @kind is copied. */
 struct assayfile_writer *assayfile_writer_new(int fd, const char *kind);
 void assayfile_writer_free(struct assayfile_writer *w);
-void assayfile_writer_free_p(struct assayfile_writer **w);
+DEFINE_FREE_P(assayfile_writer, struct assayfile_writer)
 
 /* Appends what @p gained since the last flush; nothing when there is nothing. */
 int assayfile_flush(struct assayfile_writer *w, const struct profile *p, struct err *err);

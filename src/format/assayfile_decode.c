@@ -467,45 +467,24 @@ static int get_state(struct assayfile_reader *r, struct rd *in, struct err *err)
 	return 0;
 }
 
+static int (*const decoders[])(struct assayfile_reader *r, struct rd *in, struct err *err) = {
+	[SECTION_STRINGS] = get_strings,     [SECTION_MODULES] = get_modules,
+	[SECTION_MAPPINGS] = get_mappings,   [SECTION_FUNCTIONS] = get_functions,
+	[SECTION_LOCATIONS] = get_locations, [SECTION_NAMES] = get_names,
+	[SECTION_STACKS] = get_stacks,       [SECTION_TASKS] = get_tasks,
+	[SECTION_TABLE] = get_table,         [SECTION_SAMPLES] = get_samples,
+	[SECTION_MARKS] = get_marks,         [SECTION_STATE] = get_state,
+	[SECTION_UPDATES] = get_updates,     [SECTION_TAGS] = get_tags,
+};
+
 static int decode_section(struct assayfile_reader *r, uint8_t type, struct rd *in, struct err *err)
 {
-	switch (type) {
-	case SECTION_STRINGS:
-		return get_strings(r, in, err);
-	case SECTION_MODULES:
-		return get_modules(r, in, err);
-	case SECTION_MAPPINGS:
-		return get_mappings(r, in, err);
-	case SECTION_FUNCTIONS:
-		return get_functions(r, in, err);
-	case SECTION_LOCATIONS:
-		return get_locations(r, in, err);
-	case SECTION_NAMES:
-		return get_names(r, in, err);
-	case SECTION_STACKS:
-		return get_stacks(r, in, err);
-	case SECTION_TASKS:
-		return get_tasks(r, in, err);
-	case SECTION_TAGS:
-		return get_tags(r, in, err);
-	case SECTION_TABLE:
-		return get_table(r, in, err);
-	case SECTION_SAMPLES:
-		return get_samples(r, in, err);
-	case SECTION_MARKS:
-		return get_marks(r, in, err);
-	case SECTION_STATE:
-		return get_state(r, in, err);
-	case SECTION_UPDATES:
-		return get_updates(r, in, err);
-	default:
-		if (type & SECTION_CRITICAL) {
-			err_set(err, -ENOTSUP, "section %u needs a newer assay", type);
-			return -ENOTSUP;
-		}
-		r->nr_skipped++;
-		return 0;
-	}
+	if (type < ARRAY_LEN(decoders) && decoders[type])
+		return decoders[type](r, in, err);
+	if (type & SECTION_CRITICAL)
+		return err_set(err, -ENOTSUP, "section %u needs a newer assay", type);
+	r->nr_skipped++;
+	return 0;
 }
 
 int decode_sections(struct assayfile_reader *r, const void *p, size_t n, struct err *err)

@@ -86,11 +86,6 @@ void assayfile_writer_free(struct assayfile_writer *w)
 	free(w);
 }
 
-void assayfile_writer_free_p(struct assayfile_writer **w)
-{
-	assayfile_writer_free(*w);
-}
-
 uint64_t assayfile_bytes(const struct assayfile_writer *w)
 {
 	return w->offset;

@@ -250,20 +250,35 @@ void dumpmaps_parse(struct dumpmaps *m, struct profile *p, int32_t pid, struct s
 		else
 			m->nr_bad++;
 	}
+	p->losses.nr[LOSS_UNPARSED] += m->nr_bad;
+	p->losses.nr[LOSS_SEEN] += m->nr_bad;
 	if (m->maps.n)
 		qsort(m->maps.p, m->maps.n, sizeof(*m->maps.p), by_start);
 }
 
-void dumpmaps_say_cut(const struct dumpmaps *m, uint64_t got, uint64_t wanted)
+void dumpmaps_say_damage(const struct dumpmaps *m, uint64_t got, uint64_t wanted)
 {
-	if (!m->is_cut && (m->has_main_stack || !m->nr_outside))
-		return;
 	CLEANUP(buf_release) struct buf b = {0};
-	buf_add_str(&b, "cut short: its list of mapped files is not whole");
-	if ((double)got < 0.99 * (double)wanted) /* heads of gperftools are a little off */
-		buf_addf(&b, ", its stacks hold %.0f %% of the bytes that its head counts",
-			 100.0 * (double)got / (double)wanted);
-	profile_fact(m->p, HEAP_FACT_CUT, buf_str(&b));
+	if (m->is_cut || (!m->has_main_stack && m->nr_outside)) {
+		buf_add_str(&b, "cut short: its list of mapped files is not whole");
+		if ((double)got < 0.99 * (double)wanted) /* heads of gperftools are a little off */
+			buf_addf(&b, ", its stacks hold %.0f %% of the bytes that its head counts",
+				 100.0 * (double)got / (double)wanted);
+		profile_fact(m->p, HEAP_FACT_CUT, buf_str(&b));
+	}
+	if (!m->first_bad_nr)
+		return;
+	buf_clear(&b);
+	buf_add_u64(&b, m->first_bad_nr);
+	profile_fact(m->p, "heap dump first bad line", buf_str(&b));
+}
+
+void dumpmaps_bad_line(struct dumpmaps *m, uint64_t line_nr)
+{
+	m->p->losses.nr[LOSS_SEEN]++;
+	m->p->losses.nr[LOSS_UNPARSED]++;
+	if (!m->first_bad_nr)
+		m->first_bad_nr = line_nr;
 }
 
 void dumpmaps_release(struct dumpmaps *m)

@@ -36,6 +36,7 @@ struct dumpmaps {
 	bool is_cut;               /* the copy is not there, or ends within a line */
 	bool has_main_stack;       /* of the process: one of its last lines */
 	uint64_t nr_outside;       /* addresses of stacks that are in no mapping */
+	uint64_t first_bad_nr;     /* line of a stack or row that made no sense, 0 = none */
 };
 
 /* "MAPPED_LIBRARIES:" or "--- Memory map:" on a line of its own cuts a dump in two. */
@@ -43,10 +44,14 @@ void dumpmaps_cut(struct sv dump, struct sv *ret_stacks, struct sv *ret_maps);
 void dumpmaps_parse(struct dumpmaps *m, struct profile *p, int32_t pid, struct sv maps);
 void dumpmaps_release(struct dumpmaps *m);
 /*
- * When all stacks are read: sets HEAP_FACT_CUT if the copy is cut off. @got of @wanted bytes, which
+ * When all stacks are read: says where the first bad line is, and sets HEAP_FACT_CUT if the copy
+ * is cut off. @got of @wanted bytes, which
  * the dump's head counts, are in its stacks (as they stand in the file).
  */
-void dumpmaps_say_cut(const struct dumpmaps *m, uint64_t got, uint64_t wanted);
+void dumpmaps_say_damage(const struct dumpmaps *m, uint64_t got, uint64_t wanted);
+
+/* A line of a stack or a row that made no sense: counted. */
+void dumpmaps_bad_line(struct dumpmaps *m, uint64_t line_nr);
 
 /*
  * The stack behind "@": addresses in hex, separated by blanks, leaf first. All but the first are

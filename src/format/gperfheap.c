@@ -26,7 +26,6 @@ struct reader {
 	task_id task;
 	uint32_t live_table;
 	uint32_t all_table;
-	uint64_t first_bad_nr;
 	uint64_t head_bytes; /* live, as its head says, and in its stacks */
 	uint64_t stack_bytes;
 };
@@ -149,12 +148,7 @@ static void set_facts(struct reader *r)
 	else
 		buf_add_u64(&b, r->interval);
 	profile_fact(r->p, HEAP_FACT_SAMPLING, buf_str(&b));
-	dumpmaps_say_cut(&r->maps, r->stack_bytes, r->head_bytes);
-	if (!r->first_bad_nr)
-		return;
-	buf_clear(&b);
-	buf_add_u64(&b, r->first_bad_nr);
-	profile_fact(r->p, "heap dump first bad line", buf_str(&b));
+	dumpmaps_say_damage(&r->maps, r->stack_bytes, r->head_bytes);
 }
 
 int gperfheap_read(struct profile *p, const struct format_input *in,
@@ -176,17 +170,11 @@ int gperfheap_read(struct profile *p, const struct format_input *in,
 			       "found '%.*s'",
 			       (int)MIN(line.n, (size_t)80), line.p);
 	dumpmaps_parse(&r.maps, p, 0, maps);
-	p->losses.nr[LOSS_UNPARSED] += r.maps.nr_bad;
-	p->losses.nr[LOSS_SEEN] += r.maps.nr_bad;
 	make_tables(&r);
 	while (lines_next(&lines, &line)) {
 		line = sv_trim(line);
-		if (!line.n || take_line(&r, line))
-			continue;
-		p->losses.nr[LOSS_SEEN]++;
-		p->losses.nr[LOSS_UNPARSED]++;
-		if (!r.first_bad_nr)
-			r.first_bad_nr = lines.nr;
+		if (line.n && !take_line(&r, line))
+			dumpmaps_bad_line(&r.maps, lines.nr);
 	}
 	set_facts(&r);
 	dumpmaps_release(&r.maps);

@@ -38,8 +38,7 @@ struct dump {
 	bool has_total;
 	struct row total;
 	VEC(struct row) rows; /* by thread */
-	uint64_t first_bad_nr;
-	uint64_t head_bytes; /* live, as its head says, and in its stacks */
+	uint64_t head_bytes;  /* live, as its head says, and in its stacks */
 	uint64_t stack_bytes;
 };
 
@@ -174,14 +173,6 @@ static void close_stack(struct dump *d)
 
 /* ---- lines -------------------------------------------------------------------------------- */
 
-static void count_bad(struct dump *d, uint64_t line_nr)
-{
-	d->p->losses.nr[LOSS_SEEN]++;
-	d->p->losses.nr[LOSS_UNPARSED]++;
-	if (!d->first_bad_nr)
-		d->first_bad_nr = line_nr;
-}
-
 /* "t*: ..." or "t12: ... [..] name"; before the first stack they are sums of the whole dump. */
 static bool take_row(struct dump *d, struct sv line, bool is_header)
 {
@@ -224,13 +215,13 @@ static void take_line(struct dump *d, struct sv text, uint64_t line_nr, bool *is
 		d->is_open =
 			dumpmaps_stack(&d->maps, sv_from_idx(line, 1), 0, &d->stack, &d->depth);
 		if (!d->is_open)
-			count_bad(d, line_nr);
+			dumpmaps_bad_line(&d->maps, line_nr);
 		return;
 	}
 	/* rows of a stack that made no sense went with it */
 	bool is_orphan = !*is_header && !d->is_open;
 	if (!is_orphan && !take_row(d, line, *is_header))
-		count_bad(d, line_nr);
+		dumpmaps_bad_line(&d->maps, line_nr);
 }
 
 static void set_facts(struct dump *d)
@@ -241,12 +232,7 @@ static void set_facts(struct dump *d)
 	profile_fact(d->p, HEAP_FACT_TIER, "dump: read from a file of jemalloc's profiler");
 	buf_add_u64(&b, d->interval);
 	profile_fact(d->p, HEAP_FACT_SAMPLING, buf_str(&b));
-	dumpmaps_say_cut(&d->maps, d->stack_bytes, d->head_bytes);
-	if (!d->first_bad_nr)
-		return;
-	buf_clear(&b);
-	buf_add_u64(&b, d->first_bad_nr);
-	profile_fact(d->p, "heap dump first bad line", buf_str(&b));
+	dumpmaps_say_damage(&d->maps, d->stack_bytes, d->head_bytes);
 }
 
 int jemallocheap_read(struct profile *p, const struct format_input *in,
@@ -267,8 +253,6 @@ int jemallocheap_read(struct profile *p, const struct format_input *in,
 			       (int)MIN(line.n, (size_t)80), line.p);
 	d.pid = options->jemallocheap.pid > 0 ? options->jemallocheap.pid : -1;
 	dumpmaps_parse(&d.maps, p, MAX(d.pid, 0), maps);
-	p->losses.nr[LOSS_UNPARSED] += d.maps.nr_bad;
-	p->losses.nr[LOSS_SEEN] += d.maps.nr_bad;
 	d.no_thread = profile_task(p, d.pid, d.pid, d.maps.comm, 0);
 	d.live_table = tables_add(p, TABLE_LIVE, TABLES_ESTIMATE);
 	bool is_header = true;

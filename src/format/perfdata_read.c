@@ -314,23 +314,7 @@ static int read_data(struct pd_reader *r, struct err *err)
 
 /* ---- header ------------------------------------------------------------------------------ */
 
-struct section {
-	uint64_t off;
-	uint64_t n;
-};
-
-struct file_header {
-	uint64_t magic;
-	uint64_t header_size;
-	uint64_t attr_size;
-	struct section attrs;
-	struct section data;
-	struct section event_types;
-	uint64_t features[PD_FEAT_BITS / 64];
-};
-_Static_assert(sizeof(struct file_header) == 104, "the header of a perf.data file");
-
-static int read_ids(struct pd_reader *r, struct section ids, uint32_t spec, struct err *err)
+static int read_ids(struct pd_reader *r, struct pd_section ids, uint32_t spec, struct err *err)
 {
 	if (ids.off > r->in.n || ids.n > r->in.n - ids.off)
 		return err_set(err, -EBADMSG, "the ids of event %u lie outside of the file", spec);
@@ -343,10 +327,10 @@ static int read_ids(struct pd_reader *r, struct section ids, uint32_t spec, stru
 	return 0;
 }
 
-static int read_attrs(struct pd_reader *r, const struct file_header *h, struct err *err)
+static int read_attrs(struct pd_reader *r, const struct pd_file_header *h, struct err *err)
 {
 	uint64_t each = h->attr_size;
-	if (each < PERF_ATTR_SIZE_VER0 + sizeof(struct section) || each > 4096)
+	if (each < PERF_ATTR_SIZE_VER0 + sizeof(struct pd_section) || each > 4096)
 		return err_set(err, -EBADMSG, "event attributes of %" PRIu64 " bytes", each);
 	uint64_t nr = h->attrs.n / each;
 	if (!nr)
@@ -356,7 +340,7 @@ static int read_attrs(struct pd_reader *r, const struct file_header *h, struct e
 		if (!input_at(r, h->attrs.off + i * each, attr, each))
 			return err_set(err, -EBADMSG, "event %" PRIu64 " lies outside of the file",
 				       i);
-		struct section ids;
+		struct pd_section ids;
 		memcpy(&ids, attr + each - sizeof(ids), sizeof(ids));
 		if (pd_add_attr(r, attr, each - sizeof(ids), err) ||
 		    read_ids(r, ids, (uint32_t)i, err))
@@ -365,19 +349,19 @@ static int read_attrs(struct pd_reader *r, const struct file_header *h, struct e
 	return 0;
 }
 
-static bool has_feature(const struct file_header *h, unsigned bit)
+static bool has_feature(const struct pd_file_header *h, unsigned bit)
 {
 	return h->features[bit / 64] >> (bit % 64) & 1;
 }
 
-static void read_features(struct pd_reader *r, const struct file_header *h)
+static void read_features(struct pd_reader *r, const struct pd_file_header *h)
 {
 	uint64_t at = h->data.off + h->data.n;
 	CLEANUP(buf_release) struct buf b = {0};
 	for (unsigned bit = 1; bit < PD_FEAT_BITS; bit++) {
 		if (!has_feature(h, bit))
 			continue;
-		struct section s;
+		struct pd_section s;
 		if (!input_at(r, at, &s, sizeof(s))) {
 			pd_problem(r, "the file is cut: its header's features are missing");
 			return;
@@ -398,7 +382,7 @@ static void read_features(struct pd_reader *r, const struct file_header *h)
 
 static int read_file(struct pd_reader *r, struct err *err)
 {
-	struct file_header h;
+	struct pd_file_header h;
 	if (!input_at(r, 0, &h, sizeof(h)))
 		return err_set(err, -EBADMSG, "is cut within its header");
 	if (read_attrs(r, &h, err))
@@ -465,7 +449,7 @@ static int read_any(struct pd_reader *r, const uint8_t *start, size_t n, struct 
 	r->in.pos = 16;
 	if (header_size == 16)
 		return read_pipe(r, err);
-	if (header_size < sizeof(struct file_header))
+	if (header_size < sizeof(struct pd_file_header))
 		return err_set(err, -EBADMSG, "has a header of %" PRIu64 " bytes", header_size);
 	return read_file(r, err);
 }

@@ -7,8 +7,8 @@
 
 #include "base/mem.h"
 #include "format/format.h"
+#include "format/perfdata_file.h"
 
-#define MAGIC          0x32454c4946524550ull /* "PERFILE2" */
 #define FLUSH_BYTES    ((size_t)1 << 20)
 #define ROUND_RECORDS  4096u /* a FINISHED_ROUND after so many, which bounds a reader's memory */
 #define SAMPLES_MAX    (20u * 1000 * 1000) /* rows are expanded up to this many samples */
@@ -26,24 +26,6 @@
 #else
 #define HERE_ARCH "aarch64"
 #endif
-
-enum { RECORD_FINISHED_ROUND = 68, RECORD_BUILD_ID = 67 };
-
-struct section {
-	uint64_t off;
-	uint64_t n;
-};
-
-struct file_header {
-	uint64_t magic;
-	uint64_t header_size;
-	uint64_t attr_size;
-	struct section attrs;
-	struct section data;
-	struct section event_types;
-	uint64_t features[4];
-};
-_Static_assert(sizeof(struct file_header) == 104, "the header of a perf.data file");
 
 /* ---- records ------------------------------------------------------------------------------ */
 
@@ -201,7 +183,7 @@ static void add_sample(struct pw_writer *w, const struct pw_chain *c, int32_t ti
 static int flush(struct pw_writer *w, bool is_last, struct err *err)
 {
 	if (++w->nr_in_round >= ROUND_RECORDS || is_last) {
-		add_header(w, RECORD_FINISHED_ROUND, 0, 8);
+		add_header(w, PD_FINISHED_ROUND, 0, 8);
 		w->nr_in_round = 0;
 	}
 	if (!w->out || (w->data.n < FLUSH_BYTES && !is_last))
@@ -524,7 +506,7 @@ static void add_build_ids(struct buf *b, const struct profile *p)
 			continue;
 		bool is_kernel = m->kind == MODULE_KERNEL || m->kind == MODULE_KMODULE;
 		size_t room = (path.n + NAME_ALIGN) & ~(size_t)(NAME_ALIGN - 1);
-		buf_add_u32le(b, RECORD_BUILD_ID);
+		buf_add_u32le(b, PD_HEADER_BUILD_ID);
 		buf_add_u16le(b, (uint16_t)((1u << 15) | (is_kernel ? PERF_RECORD_MISC_KERNEL
 								    : PERF_RECORD_MISC_USER)));
 		buf_add_u16le(b, (uint16_t)(36 + room));
@@ -602,11 +584,11 @@ static void add_features(struct features *f, const struct pw_writer *w)
 static void add_front(struct buf *b, const struct pw_writer *w, uint64_t data_bytes,
 		      uint64_t feature_bits)
 {
-	size_t each = sizeof(struct perf_event_attr) + sizeof(struct section);
-	uint64_t ids_off = sizeof(struct file_header);
+	size_t each = sizeof(struct perf_event_attr) + sizeof(struct pd_section);
+	uint64_t ids_off = sizeof(struct pd_file_header);
 	uint64_t attrs_off = ids_off + w->tables.n * 8;
-	struct file_header h = {
-		.magic = MAGIC,
+	struct pd_file_header h = {
+		.magic = PD_MAGIC,
 		.header_size = sizeof(h),
 		.attr_size = each,
 		.attrs = {attrs_off, w->tables.n * each},
@@ -618,7 +600,7 @@ static void add_front(struct buf *b, const struct pw_writer *w, uint64_t data_by
 		buf_add_u64le(b, i + 1);
 	for (size_t i = 0; i < w->tables.n; i++) {
 		struct perf_event_attr a = attr_of(w, i);
-		struct section ids = {ids_off + i * 8, 8};
+		struct pd_section ids = {ids_off + i * 8, 8};
 		buf_add(b, &a, sizeof(a));
 		buf_add(b, &ids, sizeof(ids));
 	}
@@ -627,7 +609,7 @@ static void add_front(struct buf *b, const struct pw_writer *w, uint64_t data_by
 static void add_back(struct buf *b, const struct features *f, uint64_t off)
 {
 	unsigned nr = (unsigned)__builtin_popcountll(f->bits);
-	uint64_t at = off + nr * sizeof(struct section);
+	uint64_t at = off + nr * sizeof(struct pd_section);
 	for (unsigned bit = 0; bit < 64; bit++) {
 		if (!(f->bits >> bit & 1))
 			continue;
@@ -635,7 +617,7 @@ static void add_back(struct buf *b, const struct features *f, uint64_t off)
 		for (unsigned next = 63; next > bit; next--)
 			if (f->bits >> next & 1)
 				end = f->starts[next];
-		struct section s = {at + f->starts[bit], end - f->starts[bit]};
+		struct pd_section s = {at + f->starts[bit], end - f->starts[bit]};
 		buf_add(b, &s, sizeof(s));
 	}
 	buf_add(b, f->bytes.p, f->bytes.n);

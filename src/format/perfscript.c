@@ -122,11 +122,6 @@ void perfscript_reader_free(struct perfscript_reader *r)
 	free(r);
 }
 
-void perfscript_reader_free_p(struct perfscript_reader **r)
-{
-	perfscript_reader_free(*r);
-}
-
 static void count_bad(struct perfscript_reader *r, struct sv line)
 {
 	r->p->losses.nr[LOSS_SEEN]++;

@@ -29,7 +29,7 @@ struct perfscript_reader *perfscript_reader_new(struct profile *p, const char *o
 void perfscript_reader_push(struct perfscript_reader *r, const char *text, size_t n);
 void perfscript_reader_finish(struct perfscript_reader *r);
 void perfscript_reader_free(struct perfscript_reader *r);
-void perfscript_reader_free_p(struct perfscript_reader **r);
+DEFINE_FREE_P(perfscript_reader, struct perfscript_reader)
 
 /* -EINVAL when no line is an event. */
 int perfscript_read(struct profile *p, const struct format_input *in,

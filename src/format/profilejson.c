@@ -10,40 +10,19 @@
 
 static const char *kind_name(enum module_kind kind)
 {
-	switch (kind) {
-	case MODULE_NONE:
-		return "none";
-	case MODULE_ELF:
-		return "elf";
-	case MODULE_KERNEL:
-		return "kernel";
-	case MODULE_KMODULE:
-		return "kernel module";
-	case MODULE_VDSO:
-		return "vdso";
-	case MODULE_JIT:
-		return "jit";
-	case MODULE_UNKNOWN:
-		return "unknown";
-	case MODULE_PSEUDO:
-		return "pseudo";
-	case MODULE_NAMED:
-		return "named";
-	}
-	return "unknown"; /* a kind of a newer version */
+	static const char *const names[] = {
+		[MODULE_NONE] = "none",       [MODULE_ELF] = "elf",
+		[MODULE_KERNEL] = "kernel",   [MODULE_KMODULE] = "kernel module",
+		[MODULE_VDSO] = "vdso",       [MODULE_JIT] = "jit",
+		[MODULE_UNKNOWN] = "unknown", [MODULE_PSEUDO] = "pseudo",
+		[MODULE_NAMED] = "named",
+	};
+	return kind < ARRAY_LEN(names) ? names[kind] : "unknown"; /* of a newer version */
 }
 
 static const char *unit_name(enum unit unit)
 {
-	switch (unit) {
-	case UNIT_COUNT:
-		return "count";
-	case UNIT_NS:
-		return "ns";
-	case UNIT_BYTES:
-		return "bytes";
-	}
-	return "count";
+	return unit == UNIT_NS ? "ns" : unit == UNIT_BYTES ? "bytes" : "count";
 }
 
 static void key_sv(struct json *j, const char *key, struct sv v)

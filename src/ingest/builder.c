@@ -46,11 +46,6 @@ void builder_free(struct builder *b)
 	free(b);
 }
 
-void builder_free_p(struct builder **b)
-{
-	builder_free(*b);
-}
-
 void builder_set_table(struct builder *b, uint32_t spec, uint32_t table)
 {
 	ASSERT(spec < 65536);

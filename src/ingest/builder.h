@@ -29,7 +29,7 @@ struct builder;
 /* Borrows the profile and the opener. */
 struct builder *builder_new(struct profile *p, const struct builder_options *options);
 void builder_free(struct builder *b);
-void builder_free_p(struct builder **b);
+DEFINE_FREE_P(builder, struct builder)
 /* The table that samples of the source's event @spec go to. */
 void builder_set_table(struct builder *b, uint32_t spec, uint32_t table);
 /* The same for samples of events that stand for bytes (page faults): rows are counts and bytes. */

@@ -392,11 +392,6 @@ void namer_free(struct namer *n)
 	free(n);
 }
 
-void namer_free_p(struct namer **n)
-{
-	namer_free(*n);
-}
-
 static void enqueue(struct namer *n, struct batch *b)
 {
 	pthread_mutex_lock(&n->lock);

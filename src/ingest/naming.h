@@ -32,7 +32,7 @@ struct namer;
 struct namer *namer_new(struct profile *p, struct modules *m, const struct opener *opener,
 			const struct namer_options *options);
 void namer_free(struct namer *n);
-void namer_free_p(struct namer **n);
+DEFINE_FREE_P(namer, struct namer)
 void namer_submit(struct namer *n);
 /* The JIT code of processes waits for their perf maps, which are whole only at the end. */
 void namer_submit_jit(struct namer *n);

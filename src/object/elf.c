@@ -273,12 +273,6 @@ void elf_free(struct elf *e)
 	free(e);
 }
 
-void elf_free_p(struct elf **e)
-{
-	elf_free(*e);
-	*e = NULL;
-}
-
 /* ---- what it is ---- */
 
 enum elf_machine elf_machine(const struct elf *e)

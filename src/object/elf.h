@@ -54,7 +54,7 @@ int elf_open_path(struct elf **ret_e, const char *path, struct err *err);
 /* From memory (vDSO, .gnu_debugdata); the bytes are copied. */
 int elf_open_bytes(struct elf **ret_e, const void *p, size_t n, struct err *err);
 void elf_free(struct elf *e);
-void elf_free_p(struct elf **e);
+DEFINE_FREE_P(elf, struct elf)
 
 enum elf_machine elf_machine(const struct elf *e);
 bool elf_is_executable(const struct elf *e);  /* ET_EXEC: not relocated */

@@ -122,12 +122,6 @@ void elf_stream_free(struct elf_stream *s)
 	free(s);
 }
 
-void elf_stream_free_p(struct elf_stream **s)
-{
-	elf_stream_free(*s);
-	*s = NULL;
-}
-
 uint64_t elf_stream_nr_bytes(const struct elf_stream *s)
 {
 	return s->nr_bytes;

@@ -17,7 +17,7 @@ struct elf_stream; /* opaque */
 int elf_stream_open(struct elf_stream **ret_s, const struct elf *e, const struct elf_section *sec,
 		    struct err *err);
 void elf_stream_free(struct elf_stream *s);
-void elf_stream_free_p(struct elf_stream **s);
+DEFINE_FREE_P(elf_stream, struct elf_stream)
 /* Of the section, decompressed. */
 uint64_t elf_stream_nr_bytes(const struct elf_stream *s);
 /* Where the next read may start: the end of the last one. */

@@ -339,12 +339,6 @@ void heapinject_free(struct heapinject *h)
 	free(h);
 }
 
-void heapinject_free_p(struct heapinject **h)
-{
-	heapinject_free(*h);
-	*h = NULL;
-}
-
 struct heap_shared *heapinject_shared(const struct heapinject *h)
 {
 	return (struct heap_shared *)h->shared;

@@ -82,7 +82,7 @@ bool heapinject_may_call(const struct heapinject *h);
 int heapinject_detach(struct heapinject *h, struct err *err);
 /* Unmaps our side. Does not detach. */
 void heapinject_free(struct heapinject *h);
-void heapinject_free_p(struct heapinject **h);
+DEFINE_FREE_P(heapinject, struct heapinject)
 
 /* Shared with the target: read through volatile copies only. */
 struct heap_shared *heapinject_shared(const struct heapinject *h);

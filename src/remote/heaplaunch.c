@@ -352,9 +352,3 @@ void heaplaunch_free(struct heaplaunch *l)
 	close_p(&l->mem_fd);
 	free(l);
 }
-
-void heaplaunch_free_p(struct heaplaunch **l)
-{
-	heaplaunch_free(*l);
-	*l = NULL;
-}

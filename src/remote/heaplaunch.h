@@ -33,6 +33,6 @@ int heaplaunch_poll(struct heaplaunch *l, int timeout_ms, bool *ret_is_held, str
 /* Lets it run; traced further only for its execs. */
 int heaplaunch_continue(struct heaplaunch *l, struct err *err);
 void heaplaunch_free(struct heaplaunch *l);
-void heaplaunch_free_p(struct heaplaunch **l);
+DEFINE_FREE_P(heaplaunch, struct heaplaunch)
 
 #endif

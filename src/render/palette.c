@@ -259,40 +259,21 @@ struct range {
 	double chroma;
 };
 
+static const struct range plain_ranges[PALETTE_NR] = {
+	[PALETTE_HOT] = {28, 95, 0.145},    [PALETTE_MEM] = {125, 165, 0.13},
+	[PALETTE_IO] = {215, 265, 0.11},    [PALETTE_CHAIN] = {245, 270, 0.11},
+	[PALETTE_RED] = {18, 32, 0.13},     [PALETTE_GREEN] = {138, 155, 0.14},
+	[PALETTE_BLUE] = {245, 265, 0.11},  [PALETTE_AQUA] = {185, 205, 0.1},
+	[PALETTE_YELLOW] = {92, 108, 0.13}, [PALETTE_PURPLE] = {300, 318, 0.12},
+	[PALETTE_ORANGE] = {50, 70, 0.13},
+};
+
 static struct range plain_range(enum palette p, unsigned color)
 {
-	switch (p) {
-	case PALETTE_HOT:
-		return (struct range){28, 95, 0.145};
-	case PALETTE_MEM:
-		return (struct range){125, 165, 0.13};
-	case PALETTE_IO:
-		return (struct range){215, 265, 0.11};
-	case PALETTE_CHAIN:
-		return color >= CHAIN_WAKER ? (struct range){180, 205, 0.09}
-					    : (struct range){245, 270, 0.11};
-	case PALETTE_RED:
-		return (struct range){18, 32, 0.13};
-	case PALETTE_GREEN:
-		return (struct range){138, 155, 0.14};
-	case PALETTE_BLUE:
-		return (struct range){245, 265, 0.11};
-	case PALETTE_AQUA:
-		return (struct range){185, 205, 0.1};
-	case PALETTE_YELLOW:
-		return (struct range){92, 108, 0.13};
-	case PALETTE_PURPLE:
-		return (struct range){300, 318, 0.12};
-	case PALETTE_ORANGE:
-		return (struct range){50, 70, 0.13};
-	case PALETTE_DEFAULT:
-	case PALETTE_JAVA:
-	case PALETTE_RUST:
-	case PALETTE_MODULE:
-	case PALETTE_NR:
-		break;
-	}
-	BUG("palette %d is not a plain one", (int)p);
+	if (p == PALETTE_CHAIN && color >= CHAIN_WAKER)
+		return (struct range){180, 205, 0.09};
+	ASSERT(plain_ranges[p].chroma > 0);
+	return plain_ranges[p];
 }
 
 static struct rgb neutral(bool is_dark, double step)

@@ -2,6 +2,8 @@
 #include "base/base.h"
 #include "symbol/dwarf_line.h"
 
+#include "symbol/dwarf_range.h"
+
 #define LINE_FILES_MAX ((size_t)1 << 20)
 #define PATH_BYTES_MAX 4096 /* of each of the three parts */
 
@@ -165,19 +167,6 @@ struct line_run {
 	uint64_t budget; /* of assignments: a program that runs to and fro is cut off */
 };
 
-static size_t lower_bound(const uint64_t *v, size_t nr, uint64_t addr)
-{
-	size_t lo = 0, hi = nr;
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-		if (v[mid] < addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
 /* Everything between the last row and @addr belongs to the last row. */
 static void pass_addresses(struct line_run *run, uint64_t addr)
 {
@@ -194,9 +183,9 @@ static inline void emit_row(struct line_run *run, const struct line_regs *regs)
 	if (UNLIKELY(!run->has_prev)) {
 		run->has_prev = true;
 		run->is_dead = regs->addr < run->min_vaddr;
-		run->next = lower_bound(run->vaddrs, run->nr, regs->addr);
+		run->next = dw_lower_bound(run->vaddrs, run->nr, regs->addr);
 	} else if (UNLIKELY(regs->addr < run->prev_addr)) {
-		run->next = lower_bound(run->vaddrs, run->nr, regs->addr);
+		run->next = dw_lower_bound(run->vaddrs, run->nr, regs->addr);
 	} else if (run->next < run->nr && run->vaddrs[run->next] < regs->addr) {
 		pass_addresses(run, regs->addr);
 	}

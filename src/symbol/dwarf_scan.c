@@ -10,19 +10,6 @@ void dw_scan_release(struct dw_scan *s)
 	vec_release(&s->open);
 }
 
-static size_t lower_bound(const uint64_t *v, size_t nr, uint64_t addr)
-{
-	size_t lo = 0, hi = nr;
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-		if (v[mid] < addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
 /*
  * Paints the addresses in the DIE's ranges with the node to come. Returns whether there were
  * any; *ret_start is where its code starts.
@@ -44,7 +31,7 @@ static bool paint(struct dw_scan *s, const struct dw_attrs *a, uint64_t *ret_sta
 		has_start = true;
 		if (hi <= s->vaddrs[0] || lo > s->vaddrs[s->nr_vaddrs - 1])
 			continue;
-		size_t i = lower_bound(s->vaddrs, s->nr_vaddrs, lo);
+		size_t i = dw_lower_bound(s->vaddrs, s->nr_vaddrs, lo);
 		for (; i < s->nr_vaddrs && s->vaddrs[i] < hi; i++) {
 			s->leaves[i] = node;
 			has_hit = true;

@@ -38,12 +38,6 @@ void kallsyms_free(struct kallsyms *k)
 	free(k);
 }
 
-void kallsyms_free_p(struct kallsyms **k)
-{
-	kallsyms_free(*k);
-	*k = NULL;
-}
-
 size_t kallsyms_count(const struct kallsyms *k)
 {
 	return k->syms.n;

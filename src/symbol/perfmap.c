@@ -22,12 +22,6 @@ void perfmap_free(struct perfmap *m)
 	free(m);
 }
 
-void perfmap_free_p(struct perfmap **m)
-{
-	perfmap_free(*m);
-	*m = NULL;
-}
-
 size_t perfmap_count(const struct perfmap *m)
 {
 	return m->ranges.n;

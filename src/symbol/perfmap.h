@@ -21,7 +21,7 @@ int perfmap_parse(struct perfmap **ret_m, struct sv text, struct err *err);
  */
 int perfmap_parse_jitdump(struct perfmap **ret_m, struct sv bytes, struct err *err);
 void perfmap_free(struct perfmap *m);
-void perfmap_free_p(struct perfmap **m);
+DEFINE_FREE_P(perfmap, struct perfmap)
 size_t perfmap_count(const struct perfmap *m);
 uint64_t perfmap_nr_bad(const struct perfmap *m); /* lines or records passed over */
 /*

@@ -93,12 +93,6 @@ void symbolizer_free(struct symbolizer *s)
 	free(s);
 }
 
-void symbolizer_free_p(struct symbolizer **s)
-{
-	symbolizer_free(*s);
-	*s = NULL;
-}
-
 struct symbolizer_stats symbolizer_stats(const struct symbolizer *s)
 {
 	return s->stats;

@@ -79,7 +79,7 @@ int symbolizer_new_elf(struct symbolizer **ret_s, struct elf *elf, const char *p
  */
 void symbolizer_use_cache(struct symbolizer *s, const char *cache_dir);
 void symbolizer_free(struct symbolizer *s);
-void symbolizer_free_p(struct symbolizer **s);
+DEFINE_FREE_P(symbolizer, struct symbolizer)
 /* Counts of what the first query opened; zeroes before it. */
 struct symbolizer_stats symbolizer_stats(const struct symbolizer *s);
 /*

@@ -183,45 +183,35 @@ static uint64_t arithmetic(struct machine *m, uint8_t op, uint64_t a, uint64_t b
 	return 0;
 }
 
-static void step_const(struct machine *m, uint8_t op)
+static uint64_t constant(struct machine *m, uint8_t op)
 {
 	struct rd *r = &m->r;
 
 	switch (op) {
 	case OP_ADDR:
-		push(m, rd_u64(r) + m->env->bias);
-		break;
+		return rd_u64(r) + m->env->bias;
 	case OP_CONST1U:
-		push(m, rd_u8(r));
-		break;
+		return rd_u8(r);
 	case OP_CONST1S:
-		push(m, (uint64_t)(int64_t)rd_i8(r));
-		break;
+		return (uint64_t)(int64_t)rd_i8(r);
 	case OP_CONST2U:
-		push(m, rd_u16(r));
-		break;
+		return rd_u16(r);
 	case OP_CONST2S:
-		push(m, (uint64_t)(int64_t)rd_i16(r));
-		break;
+		return (uint64_t)(int64_t)rd_i16(r);
 	case OP_CONST4U:
-		push(m, rd_u32(r));
-		break;
+		return rd_u32(r);
 	case OP_CONST4S:
-		push(m, (uint64_t)(int64_t)rd_i32(r));
-		break;
+		return (uint64_t)(int64_t)rd_i32(r);
 	case OP_CONST8U:
 	case OP_CONST8S:
-		push(m, rd_u64(r));
-		break;
+		return rd_u64(r);
 	case OP_CONSTU:
-		push(m, rd_uleb(r));
-		break;
+		return rd_uleb(r);
 	case OP_CONSTS:
-		push(m, (uint64_t)rd_sleb(r));
-		break;
-	default:
-		m->is_bad = true;
+		return (uint64_t)rd_sleb(r);
 	}
+	m->is_bad = true;
+	return 0;
 }
 
 static void step_stack(struct machine *m, uint8_t op)
@@ -256,7 +246,7 @@ static void step_stack(struct machine *m, uint8_t op)
 		push(m, b);
 		break;
 	default:
-		step_const(m, op);
+		push(m, constant(m, op));
 	}
 }
 

@@ -462,12 +462,6 @@ void unwind_table_free(struct unwind_table *t)
 	free(t);
 }
 
-void unwind_table_free_p(struct unwind_table **t)
-{
-	unwind_table_free(*t);
-	*t = NULL;
-}
-
 const struct unwind_row *unwind_table_find(const struct unwind_table *t, uint64_t vaddr)
 {
 	if (vaddr < t->base || vaddr >= t->end || !t->nr_rows)

@@ -53,7 +53,7 @@ struct unwind_table {
 int unwind_table_build(struct unwind_table **ret_t, struct elf *elf, const char *cache_dir,
 		       struct err *err);
 void unwind_table_free(struct unwind_table *t);
-void unwind_table_free_p(struct unwind_table **t);
+DEFINE_FREE_P(unwind_table, struct unwind_table)
 
 /* The row that covers a link-time address, or NULL. */
 const struct unwind_row *unwind_table_find(const struct unwind_table *t, uint64_t vaddr);
