@@ -6,7 +6,7 @@
  * prints and never exits.
  *
  *	CLEANUP(err_release) struct err err = {0};
- *	if (view_open(&v, path, &err))
+ *	if (file_view_open(&v, path, &err))
  *		return err_wrap(&err, "reading '%s'", path);
  *
  * Messages: lower case, no full stop, verb of failure first, subject in 'single quotes', errno

@@ -142,7 +142,7 @@ int file_truncate(int fd, uint64_t n, struct err *err)
 	return 0;
 }
 
-static int decompress_in_place(struct view *v, size_t limit, struct err *err)
+static int decompress_in_place(struct file_view *v, size_t limit, struct err *err)
 {
 	enum zkind kind = zio_sniff(v->p, v->n);
 	if (kind == ZKIND_NONE)
@@ -154,13 +154,14 @@ static int decompress_in_place(struct view *v, size_t limit, struct err *err)
 	if (rc && !plain.n)
 		return rc;
 	err_clear(err); /* a truncated stream still gives what it holds */
-	view_release(v);
-	*v = (struct view){(const uint8_t *)plain.p, plain.n, false};
+	file_view_release(v);
+	*v = (struct file_view){(const uint8_t *)plain.p, plain.n, false};
 	plain = (struct buf){0};
 	return 0;
 }
 
-int view_open_fd(struct view *ret_v, int fd, unsigned flags, size_t limit, struct err *err)
+int file_view_open_fd(struct file_view *ret_v, int fd, unsigned flags, size_t limit,
+		      struct err *err)
 {
 	struct stat st;
 	if (fstat(fd, &st))
@@ -168,7 +169,7 @@ int view_open_fd(struct view *ret_v, int fd, unsigned flags, size_t limit, struc
 	if (S_ISDIR(st.st_mode))
 		return err_set(err, -EISDIR, "is a directory");
 
-	struct view v = {0};
+	struct file_view v = {0};
 	struct buf raw = {0};
 	bool is_regular = S_ISREG(st.st_mode) && st.st_size > 0;
 	if (is_regular && (uint64_t)st.st_size > limit)
@@ -177,7 +178,7 @@ int view_open_fd(struct view *ret_v, int fd, unsigned flags, size_t limit, struc
 	if (is_regular && (flags & VIEW_MAP)) {
 		void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 		if (p != MAP_FAILED)
-			v = (struct view){p, (size_t)st.st_size, true};
+			v = (struct file_view){p, (size_t)st.st_size, true};
 	}
 	if (!v.p) {
 		if (is_regular) {
@@ -188,14 +189,14 @@ int view_open_fd(struct view *ret_v, int fd, unsigned flags, size_t limit, struc
 			buf_release(&raw);
 			return err->code;
 		}
-		v = (struct view){(const uint8_t *)buf_str(&raw), raw.n, false};
+		v = (struct file_view){(const uint8_t *)buf_str(&raw), raw.n, false};
 		if (!raw.p)
 			v.p = (const uint8_t *)buf_detach(&raw);
 	}
 	if (flags & VIEW_DECOMPRESS) {
 		int rc = decompress_in_place(&v, limit, err);
 		if (rc) {
-			view_release(&v);
+			file_view_release(&v);
 			return rc;
 		}
 	}
@@ -203,7 +204,8 @@ int view_open_fd(struct view *ret_v, int fd, unsigned flags, size_t limit, struc
 	return 0;
 }
 
-int view_open(struct view *ret_v, const char *path, unsigned flags, size_t limit, struct err *err)
+int file_view_open(struct file_view *ret_v, const char *path, unsigned flags, size_t limit,
+		   struct err *err)
 {
 	struct err local = {0};
 	if (!err)
@@ -219,20 +221,20 @@ int view_open(struct view *ret_v, const char *path, unsigned flags, size_t limit
 		}
 		fd = own;
 	}
-	int rc = view_open_fd(ret_v, fd, flags, limit, err);
+	int rc = file_view_open_fd(ret_v, fd, flags, limit, err);
 	if (rc)
 		err_wrap(err, "reading '%s'", path);
 	err_clear(&local);
 	return rc;
 }
 
-void view_release(struct view *v)
+void file_view_release(struct file_view *v)
 {
 	if (v->is_mapped)
 		munmap((void *)(uintptr_t)v->p, v->n);
 	else
 		free((void *)(uintptr_t)v->p);
-	*v = (struct view){0};
+	*v = (struct file_view){0};
 }
 
 int out_open(struct out *ret_o, const char *path, mode_t mode, struct err *err)

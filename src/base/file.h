@@ -20,7 +20,7 @@ enum view_flags {
 	VIEW_DECOMPRESS = 1 << 1, /* .gz, .xz, .zst by content, transparently */
 };
 
-struct view {
+struct file_view {
 	const uint8_t *p;
 	size_t n;
 	bool is_mapped;
@@ -29,10 +29,12 @@ struct view {
 #define FILE_LIMIT ((size_t)8 << 30) /* default cap of what is read into memory */
 
 /* "-" is standard input. @limit: largest size accepted, after decompression. */
-int view_open(struct view *ret_v, const char *path, unsigned flags, size_t limit, struct err *err);
+int file_view_open(struct file_view *ret_v, const char *path, unsigned flags, size_t limit,
+		   struct err *err);
 /* From the descriptor's start; the descriptor stays open and the caller's. */
-int view_open_fd(struct view *ret_v, int fd, unsigned flags, size_t limit, struct err *err);
-void view_release(struct view *v);
+int file_view_open_fd(struct file_view *ret_v, int fd, unsigned flags, size_t limit,
+		      struct err *err);
+void file_view_release(struct file_view *v);
 
 /* Appends the file's bytes (for /proc and other small files). */
 int file_read(struct buf *to, const char *path, size_t limit, struct err *err);

@@ -76,8 +76,8 @@ int event_set_add_text(struct event_set *s, struct sv text, const char *name, st
 
 int event_set_add_file(struct event_set *s, const char *path, struct err *err)
 {
-	CLEANUP(view_release) struct view v = {0};
-	TRY(view_open(&v, path, 0, FILE_BYTES_MAX, err));
+	CLEANUP(file_view_release) struct file_view v = {0};
+	TRY(file_view_open(&v, path, 0, FILE_BYTES_MAX, err));
 	return event_set_add_text(s, sv_from((const char *)v.p, v.n), arena_strdup(&s->arena, path),
 				  err);
 }

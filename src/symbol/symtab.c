@@ -134,7 +134,7 @@ static bool is_better(const struct symtab *t, const struct entry *a, const struc
 
 /* ---- reading ---- */
 
-struct view { /* one ELF symbol table */
+struct file_view { /* one ELF symbol table */
 	struct sv symbols;
 	struct sv names;
 	const struct elf_section *sections;
@@ -147,7 +147,7 @@ static bool is_label(struct sv name)
 	return !name.n || name.p[0] == '$' || (name.n > 1 && name.p[0] == '.' && name.p[1] == 'L');
 }
 
-static bool entry_from_symbol(struct entry *to, const Elf64_Sym *s, const struct view *v)
+static bool entry_from_symbol(struct entry *to, const Elf64_Sym *s, const struct file_view *v)
 {
 	unsigned type = ELF64_ST_TYPE(s->st_info);
 	unsigned bind = ELF64_ST_BIND(s->st_info);
@@ -182,7 +182,7 @@ static bool entry_from_symbol(struct entry *to, const Elf64_Sym *s, const struct
 	return true;
 }
 
-static size_t add_view(struct symtab *t, const struct view *v, uint8_t table)
+static size_t add_view(struct symtab *t, const struct file_view *v, uint8_t table)
 {
 	size_t nr = v->symbols.n / sizeof(Elf64_Sym);
 	size_t before = t->entries.n;
@@ -298,8 +298,8 @@ static size_t add_dynamic(struct symtab *t, const struct elf *e, unsigned tag)
 	if (!read_at(e, symbols, nr * sizeof(Elf64_Sym), d.symbols) ||
 	    !read_at(e, names, nr_names, d.names))
 		return 0;
-	struct view v = {sv_from(symbols, nr * sizeof(Elf64_Sym)), sv_from(names, nr_names), NULL,
-			 0};
+	struct file_view v = {sv_from(symbols, nr * sizeof(Elf64_Sym)), sv_from(names, nr_names),
+			      NULL, 0};
 	uint8_t table = table_add(t, v.names, tag, TAKE(names));
 	return add_view(t, &v, table);
 }
@@ -308,7 +308,7 @@ int symtab_add_elf(struct symtab *t, struct elf *e, enum symtab_what what, unsig
 		   size_t *ret_nr, struct err *err)
 {
 	ASSERT(!t->is_sealed);
-	struct view v = {0};
+	struct file_view v = {0};
 	v.sections = elf_sections(e, &v.nr_sections);
 	uint32_t type = what == SYMTAB_STATIC ? SHT_SYMTAB : SHT_DYNSYM;
 	size_t nr = 0;

@@ -17,11 +17,11 @@ int main(int argc, char **argv)
 			continue;
 		for (struct dirent *e; (e = readdir(dir));) {
 			CLEANUP(free_p) char *path = xasprintf("%s/%s", argv[i], e->d_name);
-			struct view v;
-			if (e->d_name[0] == '.' || view_open(&v, path, 0, FILE_LIMIT, NULL))
+			struct file_view v;
+			if (e->d_name[0] == '.' || file_view_open(&v, path, 0, FILE_LIMIT, NULL))
 				continue;
 			(void)LLVMFuzzerTestOneInput(v.p, v.n);
-			view_release(&v);
+			file_view_release(&v);
 			nr++;
 		}
 		(void)closedir(dir);

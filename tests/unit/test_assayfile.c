@@ -346,11 +346,11 @@ static int temp_file(void)
 	return fd;
 }
 
-static struct view view_of(int fd)
+static struct file_view view_of(int fd)
 {
-	struct view v = {0};
+	struct file_view v = {0};
 	CLEANUP(err_release) struct err err = {0};
-	if (view_open_fd(&v, fd, 0, FILE_LIMIT, &err))
+	if (file_view_open_fd(&v, fd, 0, FILE_LIMIT, &err))
 		tap_fail(__FILE__, __LINE__, "%s", err_msg(&err));
 	return v;
 }
@@ -395,7 +395,7 @@ TEST(flushes_append_only_what_is_new_and_later_changes_arrive)
 		CHECK(!assayfile_flush(w, p, NULL));
 		if (!sec)
 			first_bytes = assayfile_bytes(w);
-		CLEANUP(view_release) struct view v = view_of(fd);
+		CLEANUP(file_view_release) struct file_view v = view_of(fd);
 		CLEANUP(profile_free_p) struct profile *q = read_ok(v.p, v.n);
 		CHECK(q->is_incomplete);
 		check_equal(p, q);
@@ -409,7 +409,7 @@ TEST(flushes_append_only_what_is_new_and_later_changes_arrive)
 	p->modules.p[2].is_deleted = true;
 	profile_fact(p, "cost", "cheap");
 	CHECK(!assayfile_finish(w, p, NULL));
-	CLEANUP(view_release) struct view v = view_of(fd);
+	CLEANUP(file_view_release) struct file_view v = view_of(fd);
 	CLEANUP(profile_free_p) struct profile *q = read_ok(v.p, v.n);
 	CHECK(!q->is_incomplete);
 	check_equal(p, q);
@@ -604,7 +604,7 @@ TEST(names_found_later_are_appended)
 	assayfile_writer_free(w);
 
 	struct assayfile_pos pos;
-	CLEANUP(view_release) struct view v = view_of(fd);
+	CLEANUP(file_view_release) struct file_view v = view_of(fd);
 	CLEANUP(profile_free_p) struct profile *q = NULL;
 	CHECK(!assayfile_read_at(&q, &pos, v.p, v.n, NULL));
 	CHECK(pos.can_append);
@@ -616,7 +616,7 @@ TEST(names_found_later_are_appended)
 	CHECK(assayfile_bytes(w) > v.n);
 	assayfile_writer_free(w);
 
-	CLEANUP(view_release) struct view v2 = view_of(fd);
+	CLEANUP(file_view_release) struct file_view v2 = view_of(fd);
 	CHECK(!memcmp(v.p + sizeof(struct assayfile_header), v2.p + sizeof(struct assayfile_header),
 		      v.n - sizeof(struct assayfile_header)));
 	CLEANUP(profile_free_p) struct profile *q2 = read_ok(v2.p, v2.n);
@@ -646,7 +646,7 @@ TEST(a_full_disk_keeps_whole_flushes_and_counts_the_rest)
 	CHECK(assayfile_flush(w, p, &err) < 0);
 	CHECK_U64(assayfile_unsaved(w, p), PER_SECOND);
 	{
-		CLEANUP(view_release) struct view v = view_of(fd);
+		CLEANUP(file_view_release) struct file_view v = view_of(fd);
 		CHECK_U64(v.n, assayfile_bytes(w));
 	}
 	setrlimit(RLIMIT_FSIZE, &old);                 /* space again: nothing was forgotten */
@@ -659,7 +659,7 @@ TEST(a_full_disk_keeps_whole_flushes_and_counts_the_rest)
 	setrlimit(RLIMIT_FSIZE, &old);
 	assayfile_writer_free(w);
 
-	CLEANUP(view_release) struct view v = view_of(fd);
+	CLEANUP(file_view_release) struct file_view v = view_of(fd);
 	CLEANUP(profile_free_p) struct profile *q = read_ok(v.p, v.n);
 	CHECK(q->is_incomplete);
 	CHECK_U64(q->tables.p[0].n, 2 * 1998);
@@ -708,7 +708,7 @@ TEST(a_hundred_killed_recorders_leave_a_hundred_files_with_every_flush)
 		usleep((useconds_t)rnd(&s, 12000));
 		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);
-		CLEANUP(view_release) struct view v = view_of(fd);
+		CLEANUP(file_view_release) struct file_view v = view_of(fd);
 		CLEANUP(profile_free_p) struct profile *q = read_ok(v.p, v.n);
 		CHECK(q->is_incomplete);
 		CHECK(q->tables.p[0].n >= *nr_safe);
