@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "analyze/firstpage.h"
 #include "analyze/select.h"
+#include "analyze/views.h"
 #include "base/buf.h"
 
 /* Columns that are levels have a largest value, but no sum. */
@@ -54,7 +54,7 @@ int weightcolumn_set(struct profile *p, const char *event, const char *column, s
 	uint32_t at;
 	size_t nr_set = 0;
 	TRY(event ? select_table(p, event, &only, err) : 0);
-	if (!event && profile_kind_of(p) == PROFILE_HOT_COLD) {
+	if (!event && views_default(p)->is_mixed) {
 		err_set(err, -EINVAL, "CPU time and waits together are weighed by time");
 		return err_hint(err, "choose one of them: --event off-cpu --weight %s", column);
 	}

@@ -8,9 +8,9 @@
 
 #include "analyze/calltree.h"
 #include "analyze/diff.h"
-#include "analyze/firstpage.h"
 #include "analyze/heapsum.h"
 #include "analyze/heapweights.h"
+#include "analyze/views.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -175,10 +175,10 @@ static int select_both(struct comparison *c, struct select_spec *spec, const str
 	struct side *sides[] = {&c->before, &c->after};
 	spec->flags |= o->has_allocators ? 0 : SELECT_CUT_STACKS;
 	if (!spec->event && !spec->heap.weight && !spec->heap.at &&
-	    firstpage_is_of_heap(c->before.p, spec) && firstpage_is_of_heap(c->after.p, spec))
+	    views_find(c->before.p, spec)->has_weights && views_find(c->after.p, spec)->has_weights)
 		spec->heap.weight = common_weight(c->before.p, c->after.p);
 	for (size_t i = 0; i < ARRAY_LEN(sides); i++)
-		if (firstpage_select(&c->arena, sides[i]->p, spec, &sides[i]->sel, err))
+		if (views_select(&c->arena, sides[i]->p, spec, &sides[i]->sel, err))
 			return err_wrap(err, "'%s'", sides[i]->path);
 	return check_kinds(c, err);
 }

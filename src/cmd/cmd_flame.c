@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #include "analyze/calltree.h"
-#include "analyze/firstpage.h"
+#include "analyze/views.h"
 #include "analyze/waittables.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -253,7 +253,7 @@ static const char *output_path(struct buf *to, const struct flame_opts *o, const
 /* Pictures of several weights lie side by side: "heap-live.svg". NULL: not named by a weight. */
 static const char *heap_weight_of(const struct flame_opts *o, const struct picture *pic)
 {
-	bool is_heap = firstpage_is_of_heap(pic->inputs.p[0].p, &pic->spec);
+	bool is_heap = views_find(pic->inputs.p[0].p, &pic->spec)->has_weights;
 	return is_heap && !o->output ? pic->spec.heap.weight : NULL;
 }
 

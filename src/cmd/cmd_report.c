@@ -9,7 +9,6 @@
 #include "analyze/callers.h"
 #include "analyze/calltext.h"
 #include "analyze/calltree.h"
-#include "analyze/firstpage.h"
 #include "analyze/heapsum.h"
 #include "analyze/heapweights.h"
 #include "analyze/ledger.h"
@@ -19,6 +18,7 @@
 #include "analyze/phases.h"
 #include "analyze/threads.h"
 #include "analyze/top.h"
+#include "analyze/views.h"
 #include "analyze/waittables.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -383,11 +383,11 @@ static bool has_waits_view(const struct report_opts *o)
 }
 
 /* Of a recording of CPU samples and waits. */
-static const char *default_event(const struct report_opts *o)
+static const char *default_event(const struct profile *p, const struct report_opts *o)
 {
 	if (has_waits_view(o))
 		return table_key(TABLE_OFF_CPU);
-	return o->is_tree ? THREAD_TIME : NULL;
+	return o->is_tree ? views_tree_event(p) : NULL;
 }
 
 static int report_profile(const struct profile *p, const struct report_opts *o,
@@ -412,13 +412,13 @@ static int report_profile(const struct profile *p, const struct report_opts *o,
 	};
 	int rc = 0;
 	if (wants_overview(&v)) {
-		rc = firstpage_report(r, p, spec, input, &v.limits, &err);
+		rc = views_page(r, p, spec, input, &v.limits, &err);
 	} else {
 		struct select_spec own = *spec;
 		own.flags |= o->has_allocators ? 0 : SELECT_CUT_STACKS;
-		if (!spec->event && profile_kind_of(p) == PROFILE_HOT_COLD)
-			own.event = default_event(o);
-		rc = firstpage_select(&a, p, &own, &sel, &err);
+		if (!spec->event && views_default(p)->is_mixed)
+			own.event = default_event(p, o);
+		rc = views_select(&a, p, &own, &sel, &err);
 		rc = rc ? rc : add_views(&v, &err);
 	}
 	if (rc)

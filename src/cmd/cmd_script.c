@@ -4,8 +4,8 @@
 
 #include <errno.h>
 
-#include "analyze/firstpage.h"
 #include "analyze/heapweights.h"
+#include "analyze/views.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -118,7 +118,7 @@ static int script(const struct script_opts *o, const struct filter_opts *filter,
 		log_note("%" PRIu64 " samples were lost while recording", nr_lost);
 	struct select_spec spec = filter->spec;
 	enum heap_weight weight;
-	bool is_heap = filter->weight && firstpage_is_of_heap(p, &spec) &&
+	bool is_heap = filter->weight && views_find(p, &spec)->has_weights &&
 		       heap_weight_from_key(filter->weight, &weight);
 	if (is_heap)
 		heapweights_set(p, weight, &spec.event);

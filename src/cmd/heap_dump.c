@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "analyze/allocstats.h"
-#include "analyze/firstpage.h"
+#include "analyze/views.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -329,7 +329,7 @@ static int print_page(const struct dumped *p, struct err *err)
 	CLEANUP(report_free_p) struct report *r = report_new();
 	struct select_spec spec = {0};
 	struct view_limits limits = {.max_rows = TOP_ROWS};
-	int rc = firstpage_report(r, profile, &spec, p->newest, &limits, err);
+	int rc = views_page(r, profile, &spec, p->newest, &limits, err);
 	CLEANUP(buf_release) struct buf text = {0};
 	if (!rc) {
 		struct text_style style = output_style(STDOUT_FILENO);

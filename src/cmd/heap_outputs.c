@@ -3,8 +3,8 @@
 #include "cmd/heap_outputs.h"
 
 #include "analyze/calltree.h"
-#include "analyze/firstpage.h"
 #include "analyze/heapweights.h"
+#include "analyze/views.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/num.h"
@@ -34,7 +34,7 @@ static uint64_t weight_of(const struct picture *pic)
 {
 	CLEANUP(arena_release) struct arena a = {0};
 	struct selection sel;
-	return firstpage_select(&a, pic->inputs.p[0].p, &pic->spec, &sel, NULL) ? 0 : sel.weight;
+	return views_select(&a, pic->inputs.p[0].p, &pic->spec, &sel, NULL) ? 0 : sel.weight;
 }
 
 /* "heap-20261121-101112-live.svg" */
@@ -92,7 +92,7 @@ static int summarize(const struct ending *e)
 	CLEANUP(err_release) struct err err = {0};
 	struct view_limits limits = {.max_rows = ROWS};
 	struct select_spec spec = {.heap = e->heap};
-	if (firstpage_report(report, e->p, &spec, NULL, &limits, &err)) {
+	if (views_page(report, e->p, &spec, NULL, &limits, &err)) {
 		log_err(&err);
 		return EXIT_FAILED;
 	}

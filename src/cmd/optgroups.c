@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "analyze/firstpage.h"
 #include "analyze/suppress.h"
+#include "analyze/views.h"
 #include "analyze/weightcolumn.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -107,7 +107,7 @@ int filter_finish(struct filter_opts *f, struct err *err)
 
 int filter_weigh(const struct filter_opts *f, struct profile *p, struct err *err)
 {
-	if (!f->weight || firstpage_is_of_heap(p, &f->spec))
+	if (!f->weight || views_find(p, &f->spec)->has_weights)
 		return 0;
 	return weightcolumn_set(p, f->spec.event, f->weight, err);
 }

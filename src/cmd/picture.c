@@ -6,10 +6,10 @@
 
 #include "analyze/blame.h"
 #include "analyze/calltree.h"
-#include "analyze/firstpage.h"
 #include "analyze/heapsum.h"
 #include "analyze/heapweights.h"
 #include "analyze/view.h"
+#include "analyze/views.h"
 #include "base/file.h"
 #include "base/num.h"
 #include "base/stat.h"
@@ -101,12 +101,12 @@ static int add_selection(struct drawing *d, const struct picture_input *in, cons
 	CLEANUP(arena_release) struct arena a = {0};
 	struct select_spec spec = d->pic->spec;
 	spec.event = event ? event : spec.event;
-	if (!spec.event && profile_kind_of(in->p) == PROFILE_HOT_COLD)
-		spec.event = THREAD_TIME;
+	if (!spec.event)
+		spec.event = views_tree_event(in->p);
 	struct selection sel = {0};
 	struct blame blame = {0};
 	int rc = d->pic->is_blame ? blame_make(&a, in->p, &spec, &blame, err)
-				  : firstpage_select(&a, in->p, &spec, &sel, err);
+				  : views_select(&a, in->p, &spec, &sel, err);
 	if (d->pic->is_blame)
 		sel = blame.sel;
 	if (rc)

@@ -3,10 +3,10 @@
 #include "cmd/wait_outputs.h"
 
 #include "analyze/calltree.h"
-#include "analyze/firstpage.h"
 #include "analyze/hotcold.h"
 #include "analyze/ledger.h"
 #include "analyze/select.h"
+#include "analyze/views.h"
 #include "analyze/waittables.h"
 #include "base/buf.h"
 #include "base/log.h"
@@ -27,7 +27,7 @@ static struct picture picture_of(const struct ending *e)
 {
 	struct picture pic = {.tree_flags = CALLTREE_ROOT_COMM | CALLTREE_MARK_KERNEL,
 			      .svg = {.min_width_px = -1}};
-	pic.spec.event = e->is_hotcold ? THREAD_TIME : table_key(TABLE_OFF_CPU);
+	pic.spec.event = e->is_hotcold ? table_key(TABLE_THREAD_TIME) : table_key(TABLE_OFF_CPU);
 	if (e->flags & WAIT_OUTPUTS_IDLE)
 		pic.spec.flags = SELECT_IDLE;
 	picture_add(&pic, e->p, e->o->place.stem);
@@ -39,7 +39,7 @@ static bool has_rows(const struct ending *e, const struct picture *pic)
 {
 	CLEANUP(arena_release) struct arena a = {0};
 	struct selection sel;
-	int rc = firstpage_select(&a, e->p, &pic->spec, &sel, NULL);
+	int rc = views_select(&a, e->p, &pic->spec, &sel, NULL);
 	return !rc && sel.weight;
 }
 
@@ -90,7 +90,7 @@ static int summarize(const struct ending *e)
 	CLEANUP(report_free_p) struct report *report = report_new();
 	CLEANUP(err_release) struct err err = {0};
 	struct view_limits limits = {.max_rows = ROWS};
-	if (firstpage_report(report, e->p, &(struct select_spec){0}, NULL, &limits, &err)) {
+	if (views_page(report, e->p, &(struct select_spec){0}, NULL, &limits, &err)) {
 		log_err(&err);
 		return EXIT_FAILED;
 	}

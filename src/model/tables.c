@@ -63,6 +63,7 @@ static const struct table_kind kinds[TABLE_ID_NR] = {
 			 SLICES(WAITS, SIDE, 1),
 			 .is_derived = true,
 			 .columns = {COUNT("waits"), TIME}},
+	[TABLE_THREAD_TIME] = {.key = "thread-time", .group = TABLE_GROUP_WAITS},
 	[TABLE_IO] = {.key = "io",
 		      SLICES(IO, OTHER, 1),
 		      .columns = {COUNT("calls"), BYTES, TIME, LONGEST}},
@@ -182,7 +183,7 @@ static size_t nr_columns_of(const struct table_kind *k)
 uint32_t tables_add(struct profile *p, enum table_id id, unsigned flags)
 {
 	const struct table_kind *k = table_kind(id);
-	ASSERT(k->key);
+	ASSERT(k->key && k->columns[0].name);
 	struct table t = {.event = profile_cstr(p, k->key),
 			  .time_kind = k->time_kind,
 			  .weight_column = k->weight_column,

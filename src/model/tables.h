@@ -25,6 +25,8 @@ enum table_id {
 	TABLE_OFF_CPU, /* intervals off the CPU, by stack and reason */
 	TABLE_ON_CPU,  /* time on a CPU, by thread */
 	TABLE_BLAME,   /* waits, by what the thread did meanwhile that was waited for */
+	/* CPU samples and waits together: an event that options accept, no profile holds it. */
+	TABLE_THREAD_TIME,
 
 	/* Input and output, memory pressure. */
 	TABLE_IO,

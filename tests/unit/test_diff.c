@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "analyze/diff.h"
-#include "analyze/firstpage.h"
 #include "analyze/heapsum.h"
 #include "analyze/heapweights.h"
 #include "analyze/leaktable.h"
+#include "analyze/views.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "made.h"
@@ -39,7 +39,7 @@ static void compare(struct pair *x, const struct select_spec *spec, int how, uns
 	CLEANUP(err_release) struct err err = {0};
 	for (size_t i = 0; i < 2; i++) {
 		profile_seal(x->p[i]);
-		if (firstpage_select(&x->a, x->p[i], spec, &x->sel[i], &err))
+		if (views_select(&x->a, x->p[i], spec, &x->sel[i], &err))
 			tap_fail(__FILE__, __LINE__, "%s", err_msg(&err));
 	}
 	struct diff_spec ds = {&x->sel[0], &x->sel[1],
@@ -277,7 +277,7 @@ TEST(heapsum_has_what_was_recorded)
 	CLEANUP(report_free_p) struct report *r = report_new();
 	CLEANUP(err_release) struct err err = {0};
 	struct view_limits limits = {.max_rows = 20};
-	CHECK(!firstpage_report(r, p, &(struct select_spec){0}, "x.assay", &limits, &err));
+	CHECK(!views_page(r, p, &(struct select_spec){0}, "x.assay", &limits, &err));
 	const struct report_table *t = table_of(r, "memory");
 	CHECK_U64(cell_at(t, row_named(t, "what", "live"), "bytes")->estimate.value, 12 << 20);
 	CHECK_U64(cell_at(t, row_named(t, "what", "leaked"), "bytes")->estimate.value, 7 << 20);

@@ -6,10 +6,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "analyze/firstpage.h"
 #include "analyze/heapframes.h"
 #include "analyze/heapweights.h"
 #include "analyze/suppress.h"
+#include "analyze/views.h"
 #include "base/stat.h"
 #include "madeheap.h"
 #include "model/heap.h"
@@ -148,7 +148,7 @@ TEST(heapweights_default_is_peak_where_launched_and_live_where_attached)
 	CHECK(heap_weight_default(launched) == HEAP_WEIGHT_PEAK);
 	CHECK(heap_weight_default(attached) == HEAP_WEIGHT_LIVE);
 	CHECK(heapweights_are_there(launched) && !heapweights_are_there(empty));
-	CHECK(profile_kind_of(launched) == PROFILE_HEAP);
+	CHECK(views_default(launched) == views_at(VIEW_HEAP));
 }
 
 TEST(heapweights_cut_stacks_at_the_allocating_function)

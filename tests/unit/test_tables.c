@@ -13,7 +13,7 @@ TEST(tables_of_each_kind_are_found_by_key_and_made_once)
 	size_t nr = 0;
 	for (enum table_id id = 0; id < TABLE_ID_NR; id++) {
 		const struct table_kind *k = table_kind(id);
-		if (!k->key)
+		if (!k->key || !k->columns[0].name) /* named by the event; in no profile */
 			continue;
 		nr++;
 		CHECK_U64(table_from_key(k->key), id);

@@ -7,10 +7,10 @@
 
 #include "analyze/blame.h"
 #include "analyze/calltree.h"
-#include "analyze/firstpage.h"
 #include "analyze/hotcold.h"
 #include "analyze/ledger.h"
 #include "analyze/quantile.h"
+#include "analyze/views.h"
 #include "analyze/waittables.h"
 #include "base/buf.h"
 #include "format/assayfile.h"
@@ -592,7 +592,7 @@ TEST(hotcold_weighs_what_the_ledger_says)
 	CLEANUP(fixture_release)
 	struct fixture f = make_fixture(true, &(struct select_spec){.flags = SELECT_IDLE});
 	struct selection sel;
-	CHECK(profile_kind_of(f.p) == PROFILE_HOT_COLD);
+	CHECK(views_default(f.p) == views_at(VIEW_THREAD_TIME));
 	CHECK(!hotcold_run(&f.a, f.p, &(struct select_spec){.flags = SELECT_IDLE}, &sel, NULL));
 	CHECK_U64(sel.weight, ledger_sum_ns(&f.l.total));
 	CHECK_U64(weight_under(&sel, "worker-1", 0), 600 * MS); /* 290 samples a second */
@@ -628,7 +628,7 @@ TEST(hotcold_needs_both)
 	CLEANUP(arena_release) struct arena a = {0};
 	CLEANUP(profile_free_p) struct profile *p = madewaits_service(false);
 	struct selection sel;
-	CHECK(profile_kind_of(p) == PROFILE_WAITS);
+	CHECK(views_default(p) == views_at(VIEW_WAITS));
 	CLEANUP(err_release) struct err err = {0};
 	CHECK(hotcold_run(&a, p, &(struct select_spec){0}, &sel, &err) == -ENODATA);
 }

@@ -1,0 +1,172 @@
+/* The flame graphs of views; see viewpictures.h. */
+#include "base/base.h"
+#include "analyze/viewpictures.h"
+
+#include <string.h>
+
+#include "analyze/calltree.h"
+#include "analyze/heapweights.h"
+#include "analyze/hotcold.h"
+#include "analyze/waittables.h"
+
+/* Tables and reasons, or weights of memory, or events: there are never more. */
+static struct view_pictures room_for(struct arena *a, size_t nr)
+{
+	return (struct view_pictures){.p = arena_calloc(a, nr, sizeof(struct view_picture))};
+}
+
+static struct view_picture *add(struct view_pictures *to, const struct select_spec *spec,
+				const char *suffix)
+{
+	struct view_picture *one = &to->p[to->n++];
+	*one = (struct view_picture){
+		.suffix = suffix, .spec = *spec, .tree_flags = CALLTREE_ROOT_COMM};
+	return one;
+}
+
+/* Nothing in view is no failure: a program that only idled has no picture. */
+static uint64_t weight_of(const struct profile *p, const struct select_spec *spec)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct selection sel;
+	return views_select(&a, p, spec, &sel, NULL) ? 0 : sel.weight;
+}
+
+VIEWPICTURES(samples)
+{
+	(void)p;
+	(void)flags;
+	struct view_pictures to = room_for(a, 1);
+	add(&to, spec, ".svg");
+	return to;
+}
+
+static uint32_t reasons_of(const struct profile *p, const struct select_spec *spec)
+{
+	struct select_spec own = *spec;
+	uint32_t bits = 0;
+	own.flags |= SELECT_IDLE; /* a picture of one reason is one of it, idle or not */
+	return waits_reasons_in_view(p, &own, &bits, NULL) ? 0 : bits;
+}
+
+VIEWPICTURES(waits)
+{
+	struct view_pictures to = room_for(a, 1 + WAIT_NR);
+	struct select_spec own = *spec;
+	own.event = table_key(hotcold_is_there(p) ? TABLE_THREAD_TIME : TABLE_OFF_CPU);
+	if (weight_of(p, &own))
+		add(&to, &own, ".svg");
+	uint32_t reasons = flags & VIEW_PICTURES_BY_REASON ? reasons_of(p, &own) : 0;
+	for (enum wait_reason r = WAIT_RUN_QUEUE; r < WAIT_NR; r++) {
+		own.reason = wait_key(r);
+		if (reasons >> r & 1)
+			add(&to, &own, arena_fmt(a, "-%s.svg", own.reason));
+	}
+	for (size_t i = 0; i < to.n; i++)
+		to.p[i].tree_flags |= CALLTREE_MARK_KERNEL;
+	return to;
+}
+
+/*
+ * What answers the questions that people record memory for: where does it go, what stays, what was
+ * there when it was most. What leaked is a part of what lives, and the first page lists it.
+ */
+static const enum heap_weight usual[] = {HEAP_WEIGHT_ALLOCATED, HEAP_WEIGHT_PEAK, HEAP_WEIGHT_LIVE,
+					 HEAP_WEIGHT_LEAKED, HEAP_WEIGHT_GROWTH};
+static const enum heap_weight rest[] = {HEAP_WEIGHT_CALLS, HEAP_WEIGHT_TEMPORARY,
+					HEAP_WEIGHT_MAPPED};
+
+/* Growth as a weight of its own is allocated - freed, which live shows, where faults are unknown.
+ */
+static bool is_worth(const struct profile *p, enum heap_weight w)
+{
+	return w != HEAP_WEIGHT_GROWTH || tables_has_rows(p, heap_weight_table(w));
+}
+
+VIEWPICTURES(heap)
+{
+	struct view_pictures to = room_for(a, HEAP_WEIGHT_NR);
+	size_t nr = ARRAY_LEN(usual) + (flags & VIEW_PICTURES_ALL ? ARRAY_LEN(rest) : 0);
+	struct select_spec own = *spec;
+	uint64_t live = 0; /* all of it leaked: one picture is enough */
+	for (size_t i = 0; i < nr; i++) {
+		bool is_usual = i < ARRAY_LEN(usual);
+		enum heap_weight w = is_usual ? usual[i] : rest[i - ARRAY_LEN(usual)];
+		own.heap.weight = heap_weight_key(w);
+		uint64_t weight = is_worth(p, w) ? weight_of(p, &own) : 0;
+		if (!weight || (w == HEAP_WEIGHT_LEAKED && weight == live))
+			continue;
+		live = w == HEAP_WEIGHT_LIVE ? weight : live;
+		const char *suffix = arena_fmt(a, "-%s.svg", own.heap.weight);
+		add(&to, &own, suffix)->title = heap_weight_title(w);
+	}
+	return to;
+}
+
+/* The first table has the plain name, others their own: ".block.svg". */
+static struct view_pictures of_tables(struct arena *a, const struct profile *p,
+				      const struct select_spec *spec, const enum table_id *tables,
+				      size_t nr)
+{
+	struct view_pictures to = room_for(a, nr);
+	struct select_spec own = *spec;
+	for (size_t i = 0; i < nr; i++) {
+		own.event = table_key(tables[i]);
+		/* rows without weight, calls that moved no bytes, are no picture */
+		if (weight_of(p, &own))
+			add(&to, &own, i ? arena_fmt(a, ".%s.svg", own.event) : ".svg");
+	}
+	return to;
+}
+
+VIEWPICTURES(io)
+{
+	(void)flags;
+	static const enum table_id tables[] = {TABLE_IO, TABLE_BLOCK};
+	return of_tables(a, p, spec, tables, ARRAY_LEN(tables));
+}
+
+VIEWPICTURES(faults)
+{
+	(void)flags;
+	static const enum table_id tables[] = {TABLE_FAULTS, TABLE_RECLAIM};
+	return of_tables(a, p, spec, tables, ARRAY_LEN(tables));
+}
+
+VIEWPICTURES(spans)
+{
+	(void)flags;
+	static const enum table_id tables[] = {TABLE_SPAN_TIME};
+	return of_tables(a, p, spec, tables, ARRAY_LEN(tables));
+}
+
+static bool has_stacks(const struct table *t)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (t->stack[i])
+			return true;
+	return false;
+}
+
+/* ".sched.sched_switch.svg" */
+static const char *suffix_of_event(struct arena *a, const char *event)
+{
+	char *suffix = arena_fmt(a, ".%s.svg", event);
+	for (char *c = suffix; *c; c++)
+		*c = *c == ':' || *c == '/' ? '.' : *c;
+	return suffix;
+}
+
+VIEWPICTURES(events)
+{
+	(void)flags;
+	struct view_pictures to = room_for(a, p->tables.n + 1);
+	struct select_spec own = *spec;
+	vec_foreach(t, &p->tables) {
+		if (t->id != TABLE_EVENTS || !has_stacks(t))
+			continue;
+		own.event = profile_text(p, t->event);
+		add(&to, &own, suffix_of_event(a, own.event));
+	}
+	return to;
+}

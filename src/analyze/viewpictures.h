@@ -1,0 +1,23 @@
+/*
+ * Which flame graphs a capture leaves of each view: view.pictures, see views.h. Internal to
+ * views.c.
+ */
+#ifndef ASSAY_ANALYZE_VIEWPICTURES_H
+#define ASSAY_ANALYZE_VIEWPICTURES_H
+
+#include "analyze/views.h"
+#include "base/base.h"
+
+#define VIEWPICTURES(of)                                                                    \
+	struct view_pictures viewpictures_of_##of(struct arena *a, const struct profile *p, \
+						  const struct select_spec *spec, unsigned flags)
+
+VIEWPICTURES(samples);
+VIEWPICTURES(waits); /* also of thread time */
+VIEWPICTURES(heap);
+VIEWPICTURES(io);
+VIEWPICTURES(faults);
+VIEWPICTURES(spans);
+VIEWPICTURES(events);
+
+#endif

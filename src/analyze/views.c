@@ -1,0 +1,273 @@
+/* The views; see views.h. */
+#include "base/base.h"
+#include "analyze/views.h"
+
+#include <errno.h>
+
+#include "analyze/eventsum.h"
+#include "analyze/faultsum.h"
+#include "analyze/heapsum.h"
+#include "analyze/heapweights.h"
+#include "analyze/hotcold.h"
+#include "analyze/iosum.h"
+#include "analyze/ledger.h"
+#include "analyze/memtime.h"
+#include "analyze/overview.h"
+#include "analyze/selecttags.h"
+#include "analyze/spansum.h"
+#include "analyze/viewpictures.h"
+#include "analyze/waittables.h"
+
+#define BIT(id) (1u << (id))
+
+/* ---- CPU samples, and stacks of any event -------------------------------------------------- */
+
+static bool has_samples(const struct profile *p)
+{
+	return tables_has_rows(p, TABLE_SAMPLES);
+}
+
+static int samples_page(struct report *r, const struct profile *p, const struct select_spec *spec,
+			const char *input, const struct view_limits *limits, struct err *err)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct selection sel;
+	TRY(views_select(&a, p, spec, &sel, err));
+	overview_begin(r, &sel);
+	overview_report(r, &sel, input, limits);
+	return 0;
+}
+
+/* ---- CPU samples and waits ----------------------------------------------------------------- */
+
+/* Tables are those of CPU samples; both together must be asked for. */
+static int thread_time_select(struct arena *a, const struct profile *p,
+			      const struct select_spec *spec, struct selection *ret_sel,
+			      struct err *err)
+{
+	return (spec->event ? hotcold_run : select_run)(a, p, spec, ret_sel, err);
+}
+
+/* The samples' page, the ledger and the waits below it. */
+static int thread_time_page(struct report *r, const struct profile *p,
+			    const struct select_spec *spec, const char *input,
+			    const struct view_limits *limits, struct err *err)
+{
+	if (!spec->event && selecttags_is_asked(spec))
+		return waits_overview(r, p, spec, input, limits, err);
+	TRY(samples_page(r, p, spec, input, limits, err));
+	return spec->event ? 0 : waits_page(r, p, spec, limits, err);
+}
+
+/* ---- what the kernel counts ---------------------------------------------------------------- */
+
+static bool has_io(const struct profile *p)
+{
+	return tables_has_group(p, TABLE_GROUP_IO);
+}
+
+/* Requests are those of the whole machine. */
+static bool has_calls(const struct profile *p)
+{
+	return tables_has_rows(p, TABLE_IO);
+}
+
+static bool has_faults(const struct profile *p)
+{
+	return tables_has_group(p, TABLE_GROUP_FAULTS);
+}
+
+static bool has_page_faults(const struct profile *p)
+{
+	return tables_has_rows(p, TABLE_FAULTS);
+}
+
+static bool has_spans(const struct profile *p)
+{
+	return tables_has_rows(p, TABLE_SPANS);
+}
+
+static bool has_span_time(const struct profile *p)
+{
+	return tables_has_rows(p, TABLE_SPAN_TIME);
+}
+
+static bool has_events(const struct profile *p)
+{
+	return tables_find(p, TABLE_EVENTS) != NULL;
+}
+
+static bool has_counts(const struct profile *p)
+{
+	return tables_has_rows(p, TABLE_EVENTS);
+}
+
+static int events_page(struct report *r, const struct profile *p, const struct select_spec *spec,
+		       const char *input, const struct view_limits *limits, struct err *err)
+{
+	return eventsum_report(r, p, spec, input, limits, EVENTSUM_STACKS, err);
+}
+
+/* ---- memory -------------------------------------------------------------------------------- */
+
+static bool is_heap_asked(const struct profile *p, const struct select_spec *spec)
+{
+	enum heap_weight w;
+	if (!heapweights_are_there(p))
+		return false;
+	if (spec->event)
+		return !spec->heap.weight && (heap_weight_from_key(spec->event, &w) ||
+					      table_from_key(spec->event) == TABLE_OLDER);
+	return spec->heap.weight ? heap_weight_from_key(spec->heap.weight, &w)
+				 : spec->heap.at != NULL;
+}
+
+static int heap_page(struct report *r, const struct profile *p, const struct select_spec *spec,
+		     const char *input, const struct view_limits *limits, struct err *err)
+{
+	return (spec->event ? samples_page : heapsum_report)(r, p, spec, input, limits, err);
+}
+
+static bool has_memory(const struct profile *p)
+{
+	return tables_has_rows(p, TABLE_MEMORY);
+}
+
+/* Levels added up over time would be a number of nothing. */
+static int memory_select(struct arena *a, const struct profile *p, const struct select_spec *spec,
+			 struct selection *ret_sel, struct err *err)
+{
+	if (spec->event)
+		return select_run(a, p, spec, ret_sel, err);
+	err_set(err, -ENODATA, "this recording has memory over time, and no stacks");
+	return err_hint(err, "assay report --over-time --chart FILE shows and draws it");
+}
+
+static int memory_page(struct report *r, const struct profile *p, const struct select_spec *spec,
+		       const char *input, const struct view_limits *limits, struct err *err)
+{
+	(void)spec;
+	(void)input;
+	return memtime_report(r, p, limits, MEMTIME_TREE_PCT, err);
+}
+
+/* ---- the table ----------------------------------------------------------------------------- */
+
+static const struct view views[VIEW_NR] = {
+	[VIEW_SPANS] = {.key = "spans",
+			.title = "latency of operations",
+			.tables = BIT(TABLE_SPANS),
+			.has = has_spans,
+			.is_recorded = has_span_time,
+			.select = select_run,
+			.page = spansum_report,
+			.pictures = viewpictures_of_spans},
+	[VIEW_THREAD_TIME] = {.key = "thread-time",
+			      .title = "time of threads, on and off the CPU",
+			      .tables = BIT(TABLE_THREAD_TIME),
+			      .is_mixed = true,
+			      .has = hotcold_is_there,
+			      .is_recorded = ledger_is_there,
+			      .select = thread_time_select,
+			      .page = thread_time_page,
+			      .pictures = viewpictures_of_waits},
+	[VIEW_CPU] = {.key = "cpu",
+		      .title = "CPU time",
+		      .has = has_samples,
+		      .select = select_run,
+		      .page = samples_page,
+		      .pictures = viewpictures_of_samples},
+	[VIEW_WAITS] = {.key = "waits",
+			.title = "time off the CPU",
+			.tables = BIT(TABLE_OFF_CPU),
+			.has = waits_are_there,
+			.is_recorded = ledger_is_there,
+			.select = select_run,
+			.page = waits_overview,
+			.pictures = viewpictures_of_waits},
+	[VIEW_HEAP] = {.key = "heap",
+		       .title = "memory",
+		       .has_weights = true,
+		       .has = heapweights_are_there,
+		       .is_asked = is_heap_asked,
+		       .select = heapweights_select,
+		       .page = heap_page,
+		       .pictures = viewpictures_of_heap},
+	[VIEW_IO] = {.key = "io",
+		     .title = "input and output",
+		     .tables = BIT(TABLE_IO) | BIT(TABLE_BLOCK),
+		     .has = has_io,
+		     .is_recorded = has_calls,
+		     .select = select_run,
+		     .page = iosum_report,
+		     .pictures = viewpictures_of_io},
+	[VIEW_FAULTS] = {.key = "faults",
+			 .title = "page faults",
+			 .tables = BIT(TABLE_FAULTS) | BIT(TABLE_RECLAIM),
+			 .has = has_faults,
+			 .is_recorded = has_page_faults,
+			 .select = select_run,
+			 .page = faultsum_report,
+			 .pictures = viewpictures_of_faults},
+	[VIEW_EVENTS] = {.key = "events",
+			 .title = "events",
+			 .has = has_events,
+			 .is_recorded = has_counts,
+			 .select = select_run,
+			 .page = events_page,
+			 .pictures = viewpictures_of_events},
+	[VIEW_MEMORY] = {.key = "memory",
+			 .title = "memory over time",
+			 .tables = BIT(TABLE_MEMORY),
+			 .has = has_memory,
+			 .select = memory_select,
+			 .page = memory_page},
+};
+
+const struct view *views_at(enum view_id id)
+{
+	ASSERT(id < VIEW_NR);
+	return &views[id];
+}
+
+static enum view_id default_of(const struct profile *p)
+{
+	for (enum view_id id = 0; id < VIEW_NR; id++)
+		if (views[id].has(p))
+			return id;
+	return VIEW_CPU;
+}
+
+const struct view *views_default(const struct profile *p)
+{
+	return &views[default_of(p)];
+}
+
+const struct view *views_find(const struct profile *p, const struct select_spec *spec)
+{
+	enum table_id table = spec->event ? table_from_key(spec->event) : TABLE_ID_NR;
+	for (enum view_id id = 0; id < VIEW_NR; id++)
+		if ((table < TABLE_ID_NR && views[id].tables & BIT(table)) ||
+		    (views[id].is_asked && views[id].is_asked(p, spec)))
+			return &views[id];
+	/* Stacks of any event are shown as those of samples are. */
+	enum view_id id = default_of(p);
+	return &views[spec->event && id != VIEW_EVENTS ? VIEW_CPU : id];
+}
+
+const char *views_tree_event(const struct profile *p)
+{
+	return views_default(p)->is_mixed ? table_key(TABLE_THREAD_TIME) : NULL;
+}
+
+int views_select(struct arena *a, const struct profile *p, const struct select_spec *spec,
+		 struct selection *ret_sel, struct err *err)
+{
+	return views_find(p, spec)->select(a, p, spec, ret_sel, err);
+}
+
+int views_page(struct report *r, const struct profile *p, const struct select_spec *spec,
+	       const char *input, const struct view_limits *limits, struct err *err)
+{
+	return views_find(p, spec)->page(r, p, spec, input, limits, err);
+}
