@@ -91,6 +91,88 @@ void memexplain_add(struct memexplain *e, const struct memexplain_part *part)
 	g->virtual_bytes += part->virtual_bytes;
 }
 
+/* ---- parts of mappings --------------------------------------------------------------------- */
+
+static struct memexplain_part part_of(const struct memmap *one, enum memexplain_kind kind,
+				      const char *name)
+{
+	return (struct memexplain_part){
+		.kind = kind,
+		.name = name,
+		.rss_bytes = one->rss_bytes,
+		.pss_bytes = one->pss_bytes,
+		.anon_bytes = MIN(one->anon_bytes, one->rss_bytes),
+		.swap_bytes = one->swap_bytes,
+		.virtual_bytes = one->end - one->start,
+	};
+}
+
+static void add_anon(struct memexplain *e, const struct memmap *one)
+{
+	static const struct {
+		enum memexplain_kind kind;
+		const char *name;
+	} owners[] = {
+		[MEMANON_UNKNOWN] = {MEMEXPLAIN_UNKNOWN, "anonymous mappings"},
+		[MEMANON_GLIBC_ARENA] = {MEMEXPLAIN_HEAP, "malloc: arenas of threads"},
+		[MEMANON_GLIBC_MMAP] = {MEMEXPLAIN_HEAP, "malloc: large blocks"},
+		[MEMANON_V8] = {MEMEXPLAIN_RUNTIME, "V8 heap"},
+		[MEMANON_GO] = {MEMEXPLAIN_RUNTIME, "Go heap"},
+		[MEMANON_BSS] = {MEMEXPLAIN_DATA, "zeroed data of binaries (.bss)"},
+	};
+	struct memanon who = one->whose;
+	struct memexplain_part owned = part_of(one, owners[who.owner].kind, owners[who.owner].name);
+	uint64_t len = one->end - one->start;
+	if (who.owner == MEMANON_UNKNOWN || who.owned_bytes >= len) {
+		memexplain_add(e, &owned);
+		return;
+	}
+	/* Which of its pages are resident is not known: at most as many as are owned. */
+	struct memexplain_part rest = part_of(one, MEMEXPLAIN_UNKNOWN, owners[0].name);
+	owned.rss_bytes = MIN(owned.rss_bytes, who.owned_bytes);
+	owned.anon_bytes = MIN(owned.anon_bytes, owned.rss_bytes);
+	owned.pss_bytes = MIN(owned.pss_bytes, owned.rss_bytes);
+	owned.virtual_bytes = who.owned_bytes;
+	owned.swap_bytes = 0;
+	rest.rss_bytes -= owned.rss_bytes;
+	rest.anon_bytes -= MIN(owned.anon_bytes, rest.anon_bytes);
+	rest.pss_bytes -= MIN(owned.pss_bytes, rest.pss_bytes);
+	rest.virtual_bytes -= owned.virtual_bytes;
+	memexplain_add(e, &owned);
+	memexplain_add(e, &rest);
+}
+
+static void add_map(struct memexplain *e, const struct memmaps *m, const struct memmap *one)
+{
+	static const enum memexplain_kind kinds[] = {
+		[MEMMAP_ANON] = MEMEXPLAIN_UNKNOWN,  [MEMMAP_HEAP] = MEMEXPLAIN_HEAP,
+		[MEMMAP_STACK] = MEMEXPLAIN_STACKS,  [MEMMAP_CODE] = MEMEXPLAIN_CODE,
+		[MEMMAP_BINARY] = MEMEXPLAIN_DATA,   [MEMMAP_FILE] = MEMEXPLAIN_FILES,
+		[MEMMAP_SHMEM] = MEMEXPLAIN_SHMEM,   [MEMMAP_JIT] = MEMEXPLAIN_JIT,
+		[MEMMAP_NAMED] = MEMEXPLAIN_NAMED,   [MEMMAP_SPECIAL] = MEMEXPLAIN_KERNEL,
+		[MEMMAP_HUGETLB] = MEMEXPLAIN_SHMEM,
+	};
+	if (one->kind == MEMMAP_ANON) {
+		add_anon(e, one);
+		return;
+	}
+	const char *name = memmaps_path(m, one);
+	if (one->kind == MEMMAP_STACK)
+		name = "stacks of threads";
+	else if (one->kind == MEMMAP_JIT)
+		name = "executable memory without a file";
+	const struct memexplain_part part = part_of(one, kinds[one->kind], name);
+	memexplain_add(e, &part);
+}
+
+void memexplain_maps(struct memexplain *e, const struct memmaps *m)
+{
+	vec_foreach(one, &m->list)
+		add_map(e, m, one);
+}
+
+/* ---- what allocators have ------------------------------------------------------------------- */
+
 /* Takes bytes out of the unexplained groups, the largest first. */
 void memexplain_allocator(struct memexplain *e, const char *name, uint64_t resident_bytes)
 {

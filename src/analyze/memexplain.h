@@ -13,6 +13,7 @@
 #include "analyze/report.h"
 #include "base/base.h"
 #include "base/vec.h"
+#include "model/memory.h"
 
 enum memexplain_kind {
 	MEMEXPLAIN_HEAP = 0,  /* [heap], arenas and large blocks of malloc */
@@ -48,6 +49,8 @@ void memexplain_free(struct memexplain *e);
 void memexplain_free_p(struct memexplain **e);
 /* One mapping, or a part of it. Those of the same kind and name are added up. */
 void memexplain_add(struct memexplain *e, const struct memexplain_part *part);
+/* All mappings of a process; memanon_mark said whose anonymous ones are. */
+void memexplain_maps(struct memexplain *e, const struct memmaps *m);
 /* What the allocator holds in memory, and its name. Once, after all parts. */
 void memexplain_allocator(struct memexplain *e, const char *name, uint64_t resident_bytes);
 

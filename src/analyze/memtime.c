@@ -13,6 +13,7 @@
 #include "base/num.h"
 #include "base/sv.h"
 #include "model/heap.h"
+#include "model/memory.h"
 #include "model/tables.h"
 
 #define SLICE_NS 1000000000ull
@@ -247,8 +248,8 @@ struct memverdict memtime_verdict(struct arena *a, const struct profile *p, cons
 									      : MEMPOINT_UNKNOWN,
 		};
 	}
-	const struct memverdict_host host = {.machine_bytes = number_fact(p, MEMTIME_FACT_MACHINE),
-					     .limit_bytes = number_fact(p, MEMTIME_FACT_LIMIT)};
+	const struct memverdict_host host = {.machine_bytes = number_fact(p, MEMORY_FACT_MACHINE),
+					     .limit_bytes = number_fact(p, MEMORY_FACT_LIMIT)};
 	return memverdict_of(a, points, t->nr_rows, &host);
 }
 
@@ -429,7 +430,7 @@ static void begin(struct report *r, const struct profile *p, const struct memtim
 	vec_foreach(f, &p->facts) {
 		const char *key = profile_text(p, f->key);
 		bool is_bytes =
-			!strcmp(key, MEMTIME_FACT_MACHINE) || !strcmp(key, MEMTIME_FACT_LIMIT);
+			!strcmp(key, MEMORY_FACT_MACHINE) || !strcmp(key, MEMORY_FACT_LIMIT);
 		CLEANUP(buf_release) struct buf b = {0};
 		if (is_bytes)
 			num_add_bytes(&b, number_fact(p, key));

@@ -70,8 +70,4 @@ int memtime_report(struct report *r, const struct profile *p, const struct view_
 /* Table "memory_growth" alone: first, last, peak and slope of each part. */
 void memtime_growth_report(struct report *r, const struct memtime *m);
 
-/* Facts of a recording of memory: numbers of bytes. */
-#define MEMTIME_FACT_MACHINE "machine memory"
-#define MEMTIME_FACT_LIMIT   "memory limit" /* of the cgroup; absent = none */
-
 #endif

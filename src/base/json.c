@@ -108,3 +108,39 @@ void json_null(struct json *j)
 	before_value(j);
 	buf_add_str(j->to, "null");
 }
+
+void json_put_str(struct json *j, const char *key, const char *s)
+{
+	json_key(j, key);
+	json_str(j, s);
+}
+
+void json_put_u64(struct json *j, const char *key, uint64_t v)
+{
+	json_key(j, key);
+	json_u64(j, v);
+}
+
+void json_put_double(struct json *j, const char *key, double v, int decimals)
+{
+	json_key(j, key);
+	json_double(j, v, decimals);
+}
+
+void json_put_bool(struct json *j, const char *key, bool v)
+{
+	json_key(j, key);
+	json_bool(j, v);
+}
+
+void json_put_obj(struct json *j, const char *key)
+{
+	json_key(j, key);
+	json_obj(j);
+}
+
+void json_put_arr(struct json *j, const char *key)
+{
+	json_key(j, key);
+	json_arr(j);
+}

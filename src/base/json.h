@@ -31,4 +31,12 @@ void json_double(struct json *j, double v, int decimals); /* null for NaN and in
 void json_bool(struct json *j, bool v);
 void json_null(struct json *j);
 
+/* A key with its value. */
+void json_put_str(struct json *j, const char *key, const char *s);
+void json_put_u64(struct json *j, const char *key, uint64_t v);
+void json_put_double(struct json *j, const char *key, double v, int decimals);
+void json_put_bool(struct json *j, const char *key, bool v);
+void json_put_obj(struct json *j, const char *key); /* opens it */
+void json_put_arr(struct json *j, const char *key);
+
 #endif

@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include "analyze/limitreport.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -16,7 +17,6 @@
 #include "cmd/heap_way.h"
 #include "plan/heapchoice.h"
 #include "capture/heapplanner.h"
-#include "cmd/limit_report.h"
 #include "cmd/optgroups.h"
 #include "cmd/recording.h"
 #include "host/cachedir.h"

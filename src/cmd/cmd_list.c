@@ -138,18 +138,12 @@ static void add_names(struct buf *to, const struct event_rows *r)
 static void add_json_event(struct json *j, const struct named_event *e)
 {
 	json_obj(j);
-	json_key(j, "name");
-	json_str(j, e->name);
-	json_key(j, "kind");
-	json_str(j, e->is_software ? "software" : "tracepoint");
-	json_key(j, "cost");
-	json_str(j, cost_text(e->cost));
-	json_key(j, "needs");
-	json_str(j, right_text(e));
-	json_key(j, "machine_wide");
-	json_bool(j, e->count.flags & COUNT_MACHINE);
-	json_key(j, "arguments");
-	json_arr(j);
+	json_put_str(j, "name", e->name);
+	json_put_str(j, "kind", e->is_software ? "software" : "tracepoint");
+	json_put_str(j, "cost", cost_text(e->cost));
+	json_put_str(j, "needs", right_text(e));
+	json_put_bool(j, "machine_wide", e->count.flags & COUNT_MACHINE);
+	json_put_arr(j, "arguments");
 	for (uint32_t i = 0; i < e->format.nr_fields; i++)
 		if (!sv_eq_str(e->format.fields[i].name, "__syscall_nr"))
 			json_sv(j, e->format.fields[i].name);
@@ -161,23 +155,17 @@ static void add_json(struct buf *to, const struct event_rows *r)
 {
 	struct json j = json_to(to);
 	json_obj(&j);
-	json_key(&j, "schema");
-	json_str(&j, "assay-events");
-	json_key(&j, "version");
-	json_u64(&j, 1);
-	json_key(&j, "events");
-	json_arr(&j);
+	json_put_str(&j, "schema", "assay-events");
+	json_put_u64(&j, "version", 1);
+	json_put_arr(&j, "events");
 	vec_foreach(e, &r->events)
 		add_json_event(&j, e);
 	json_end(&j);
-	json_key(&j, "sets");
-	json_arr(&j);
+	json_put_arr(&j, "sets");
 	for (size_t i = 0; ready_sets[i].name; i++) {
 		json_obj(&j);
-		json_key(&j, "name");
-		json_str(&j, ready_sets[i].name);
-		json_key(&j, "about");
-		json_str(&j, ready_sets[i].help);
+		json_put_str(&j, "name", ready_sets[i].name);
+		json_put_str(&j, "about", ready_sets[i].help);
 		json_end(&j);
 	}
 	json_end(&j);

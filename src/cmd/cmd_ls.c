@@ -104,30 +104,19 @@ static void add_json_entry(struct json *j, const struct store_entry *e)
 	CLEANUP(buf_release) struct buf time = {0};
 	clock_add_iso_utc(&time, e->time_ns);
 	json_obj(j);
-	json_key(j, "path");
-	json_str(j, e->path);
-	json_key(j, "target");
-	json_str(j, e->target);
-	json_key(j, "kind");
-	json_str(j, e->info.kind);
-	json_key(j, "time");
-	json_str(j, buf_str(&time));
-	json_key(j, "duration_ns");
-	json_u64(j, e->info.duration_ns);
-	json_key(j, "samples");
-	json_u64(j, e->info.nr_samples);
-	json_key(j, "bytes");
-	json_u64(j, e->bytes);
-	json_key(j, "incomplete");
-	json_bool(j, e->info.is_incomplete);
-	json_key(j, "files");
-	json_arr(j);
+	json_put_str(j, "path", e->path);
+	json_put_str(j, "target", e->target);
+	json_put_str(j, "kind", e->info.kind);
+	json_put_str(j, "time", buf_str(&time));
+	json_put_u64(j, "duration_ns", e->info.duration_ns);
+	json_put_u64(j, "samples", e->info.nr_samples);
+	json_put_u64(j, "bytes", e->bytes);
+	json_put_bool(j, "incomplete", e->info.is_incomplete);
+	json_put_arr(j, "files");
 	vec_foreach(f, &e->files) {
 		json_obj(j);
-		json_key(j, "name");
-		json_str(j, f->name);
-		json_key(j, "bytes");
-		json_u64(j, f->bytes);
+		json_put_str(j, "name", f->name);
+		json_put_u64(j, "bytes", f->bytes);
 		json_end(j);
 	}
 	json_end(j);
@@ -138,12 +127,9 @@ static void add_json(struct buf *to, const struct store_entry *const *entries, s
 {
 	struct json j = json_to(to);
 	json_obj(&j);
-	json_key(&j, "schema");
-	json_str(&j, "assay-recordings");
-	json_key(&j, "version");
-	json_u64(&j, 1);
-	json_key(&j, "recordings");
-	json_arr(&j);
+	json_put_str(&j, "schema", "assay-recordings");
+	json_put_u64(&j, "version", 1);
+	json_put_arr(&j, "recordings");
 	for (size_t i = 0; i < nr; i++)
 		add_json_entry(&j, entries[i]);
 	json_end(&j);

@@ -33,8 +33,7 @@ static void key_sv(struct json *j, const char *key, struct sv v)
 
 static void key_u64(struct json *j, const char *key, uint64_t v)
 {
-	json_key(j, key);
-	json_u64(j, v);
+	json_put_u64(j, key, v);
 }
 
 static void key_i64(struct json *j, const char *key, int64_t v)
@@ -47,23 +46,19 @@ static void add_head(struct json *j, const struct profile *p)
 {
 	key_sv(j, "schema", SV("assay-profile"));
 	key_u64(j, "version", PROFILEJSON_VERSION);
-	json_key(j, "is_incomplete");
-	json_bool(j, p->is_incomplete);
+	json_put_bool(j, "is_incomplete", p->is_incomplete);
 	key_u64(j, "start_ns", p->start_ns);
 	key_u64(j, "end_ns", p->end_ns);
 	key_i64(j, "wall_start_ns", p->wall_start_ns);
-	json_key(j, "facts");
-	json_obj(j);
+	json_put_obj(j, "facts");
 	vec_foreach(f, &p->facts)
 		key_sv(j, profile_text(p, f->key), profile_sv(p, f->value));
 	json_end(j);
-	json_key(j, "losses");
-	json_obj(j);
+	json_put_obj(j, "losses");
 	for (int k = 0; k < LOSS_NR; k++)
 		key_u64(j, loss_key((enum loss_kind)k), p->losses.nr[k]);
 	json_end(j);
-	json_key(j, "marks");
-	json_arr(j);
+	json_put_arr(j, "marks");
 	vec_foreach(m, &p->marks) {
 		json_obj(j);
 		key_u64(j, "time_ns", m->time_ns);
@@ -83,8 +78,7 @@ static void add_build_id(struct json *j, const struct module *m)
 
 static void add_modules(struct json *j, const struct profile *p)
 {
-	json_key(j, "modules");
-	json_arr(j);
+	json_put_arr(j, "modules");
 	vec_foreach(m, &p->modules) {
 		json_obj(j);
 		key_sv(j, "kind", sv_from_str(kind_name(m->kind)));
@@ -98,8 +92,7 @@ static void add_modules(struct json *j, const struct profile *p)
 
 static void add_functions(struct json *j, const struct profile *p)
 {
-	json_key(j, "functions");
-	json_arr(j);
+	json_put_arr(j, "functions");
 	vec_foreach(f, &p->functions) {
 		json_obj(j);
 		key_sv(j, "name", profile_sv(p, f->name));
@@ -107,8 +100,7 @@ static void add_functions(struct json *j, const struct profile *p)
 			key_sv(j, "linkage", profile_sv(p, f->linkage));
 		key_u64(j, "module", f->module);
 		if (f->flags & FUNC_GUESSED) {
-			json_key(j, "is_guessed");
-			json_bool(j, true);
+			json_put_bool(j, "is_guessed", true);
 		}
 		json_end(j);
 	}
@@ -117,8 +109,7 @@ static void add_functions(struct json *j, const struct profile *p)
 
 static void add_locations(struct json *j, const struct profile *p)
 {
-	json_key(j, "locations");
-	json_arr(j);
+	json_put_arr(j, "locations");
 	vec_foreach(l, &p->locations) {
 		json_obj(j);
 		key_u64(j, "module", l->module);
@@ -129,11 +120,9 @@ static void add_locations(struct json *j, const struct profile *p)
 			key_sv(j, "offset", sv_from(hex, (size_t)n));
 		}
 		if (l->flags & LOCATION_KERNEL) {
-			json_key(j, "is_kernel");
-			json_bool(j, true);
+			json_put_bool(j, "is_kernel", true);
 		}
-		json_key(j, "frames");
-		json_arr(j);
+		json_put_arr(j, "frames");
 		for (size_t i = 0; i < l->nr_frames; i++) {
 			const struct frame *f = &p->frames.p[l->first_frame + i];
 			json_obj(j);
@@ -143,8 +132,7 @@ static void add_locations(struct json *j, const struct profile *p)
 			if (f->line)
 				key_u64(j, "line", f->line);
 			if (f->is_inlined) {
-				json_key(j, "is_inlined");
-				json_bool(j, true);
+				json_put_bool(j, "is_inlined", true);
 			}
 			json_end(j);
 		}
@@ -156,8 +144,7 @@ static void add_locations(struct json *j, const struct profile *p)
 
 static void add_stacks(struct json *j, const struct profile *p)
 {
-	json_key(j, "stacks");
-	json_arr(j);
+	json_put_arr(j, "stacks");
 	vec_foreach(s, &p->stacks) {
 		json_arr(j);
 		json_u64(j, s->parent);
@@ -169,8 +156,7 @@ static void add_stacks(struct json *j, const struct profile *p)
 
 static void add_tasks(struct json *j, const struct profile *p)
 {
-	json_key(j, "tasks");
-	json_arr(j);
+	json_put_arr(j, "tasks");
 	vec_foreach(t, &p->tasks) {
 		json_obj(j);
 		key_i64(j, "pid", t->pid);
@@ -211,8 +197,7 @@ static void add_tags(struct json *j, const struct profile *p)
 {
 	if (p->tags.n <= 1)
 		return;
-	json_key(j, "tags");
-	json_arr(j);
+	json_put_arr(j, "tags");
 	vec_foreach(t, &p->tags)
 		add_tag(j, p, t);
 	json_end(j);
@@ -259,8 +244,7 @@ static void add_sums(struct json *j, const struct table *t)
 		}
 		add_values(&sums.p[*at], t, i);
 	}
-	json_key(j, "sums");
-	json_arr(j);
+	json_put_arr(j, "sums");
 	vec_foreach(s, &sums) {
 		json_arr(j);
 		json_u64(j, s->task);
@@ -280,26 +264,22 @@ static void add_sums(struct json *j, const struct table *t)
 static int add_tables(struct json *j, const struct profile *p, struct format_output *to,
 		      struct err *err)
 {
-	json_key(j, "tables");
-	json_arr(j);
+	json_put_arr(j, "tables");
 	vec_foreach(t, &p->tables) {
 		json_obj(j);
 		key_sv(j, "event", profile_sv(p, t->event));
 		key_u64(j, "nr_rows", t->n);
 		key_u64(j, "weight_column", t->weight_column);
 		if (t->has_tags) {
-			json_key(j, "has_tags");
-			json_bool(j, true);
+			json_put_bool(j, "has_tags", true);
 		}
-		json_key(j, "columns");
-		json_arr(j);
+		json_put_arr(j, "columns");
 		for (uint32_t c = 0; c < t->nr_columns; c++) {
 			json_obj(j);
 			key_sv(j, "name", profile_sv(p, t->columns[c].name));
 			key_sv(j, "unit", sv_from_str(unit_name(t->columns[c].unit)));
 			if (t->columns[c].is_level) {
-				json_key(j, "is_level");
-				json_bool(j, true);
+				json_put_bool(j, "is_level", true);
 			}
 			json_end(j);
 		}

@@ -19,35 +19,6 @@
 #include "base/vec.h"
 #include "host/memgroup.h"
 
-enum limit_flags {
-	LIMIT_RLIMIT = 1 << 0,
-};
-
-struct limit_spec {
-	uint64_t memory_bytes;
-	uint64_t swap_bytes; /* MEMGROUP_NO_LIMIT: none */
-	unsigned flags;      /* enum limit_flags */
-};
-
-struct limit_point {
-	uint64_t time_ns; /* since the command was put in */
-	uint64_t usage_bytes;
-	uint64_t anon_bytes;
-	uint64_t file_bytes;
-	uint64_t swap_bytes;
-};
-
-struct limit_story {
-	struct memgroup_numbers numbers; /* of the command alone: counts since it was put in */
-	struct limit_point largest;      /* what was in use when most was, of what was seen */
-	struct limit_point at_kill;      /* closest before the kernel killed; usage 0 = none */
-	uint64_t duration_ns;
-	size_t nr_moved; /* processes that outlived the command */
-	bool has_group;
-	bool has_swap;                  /* swap is accounted for and was limited */
-	VEC(struct limit_point) points; /* some hundred, evenly spaced */
-};
-
 struct limitgroup;
 
 int limitgroup_open(struct limitgroup **ret_l, const struct limit_spec *spec, struct err *err);

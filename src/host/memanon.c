@@ -96,23 +96,13 @@ struct memanon memanon_judge(const struct memmaps *m, size_t i, memanon_read_fn 
 
 /* ---- of a process ------------------------------------------------------------------------- */
 
-void memanon_reader_open(struct memanon_reader *r, int32_t pid)
-{
-	CLEANUP(free_p) char *path = xasprintf("/proc/%d/pagemap", pid);
-	*r = (struct memanon_reader){
-		.pid = pid,
-		.pagemap_fd = open(path, O_RDONLY | O_CLOEXEC),
-		.nr_left = MEMANON_PROBES,
-	};
-}
-
-void memanon_reader_release(struct memanon_reader *r)
-{
-	close_p(&r->pagemap_fd);
-}
+struct reader {
+	int32_t pid;
+	int pagemap_fd;
+};
 
 /* Reading a page that is not there would make the target have one. */
-static bool is_present(const struct memanon_reader *r, uint64_t addr)
+static bool is_present(const struct reader *r, uint64_t addr)
 {
 	uint64_t entry;
 	off_t at = (off_t)(addr / PAGE * sizeof(entry));
@@ -122,7 +112,7 @@ static bool is_present(const struct memanon_reader *r, uint64_t addr)
 
 static bool read_process(void *ctx, uint64_t addr, void *to, size_t nr_bytes)
 {
-	const struct memanon_reader *r = ctx;
+	const struct reader *r = ctx;
 	if (r->pagemap_fd < 0 || !is_present(r, addr))
 		return false;
 	struct iovec local = {.iov_base = to, .iov_len = nr_bytes};
@@ -130,7 +120,13 @@ static bool read_process(void *ctx, uint64_t addr, void *to, size_t nr_bytes)
 	return process_vm_readv(r->pid, &local, 1, &remote, 1, 0) == (ssize_t)nr_bytes;
 }
 
-struct memanon memanon_of(const struct memmaps *m, size_t i, struct memanon_reader *r)
+void memanon_mark(struct memmaps *m, int32_t pid)
 {
-	return memanon_judge(m, i, read_process, r, &r->nr_left);
+	CLEANUP(free_p) char *path = xasprintf("/proc/%d/pagemap", pid);
+	CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct reader reader = {pid, fd};
+	uint32_t nr_left = MEMANON_PROBES;
+	for (size_t i = 0; i < m->list.n; i++)
+		if (m->list.p[i].kind == MEMMAP_ANON)
+			m->list.p[i].whose = memanon_judge(m, i, read_process, &reader, &nr_left);
 }

@@ -20,36 +20,12 @@
 #include "base/base.h"
 #include "host/memmaps.h"
 
-enum memanon_owner {
-	MEMANON_UNKNOWN = 0,
-	MEMANON_GLIBC_ARENA,
-	MEMANON_GLIBC_MMAP,
-	MEMANON_V8,
-	MEMANON_GO,
-	MEMANON_BSS,
-	MEMANON_NR
-};
-
-struct memanon {
-	enum memanon_owner owner;
-	uint64_t owned_bytes; /* of the mapping's addresses; less than all where only a part is */
-};
-
 #define MEMANON_PROBES 16384
 
-/* Reads a process; without the right to it mappings are told by address alone. */
-struct memanon_reader {
-	int32_t pid;
-	int pagemap_fd;
-	uint32_t nr_left; /* of MEMANON_PROBES */
-};
-void memanon_reader_open(struct memanon_reader *r, int32_t pid);
-void memanon_reader_release(struct memanon_reader *r);
+/* Marks all mappings of kind MEMMAP_ANON. Without the right to read @pid by address alone. */
+void memanon_mark(struct memmaps *m, int32_t pid);
 
-/* A mapping without a file, of kind MEMMAP_ANON. */
-struct memanon memanon_of(const struct memmaps *m, size_t i, struct memanon_reader *r);
-
-/* For tests: the same with the reading of memory given. False: is not resident, cannot be read. */
+/* For tests: of one, with the reading of memory given. False: is not resident, cannot be read. */
 typedef bool (*memanon_read_fn)(void *ctx, uint64_t addr, void *to, size_t nr_bytes);
 struct memanon memanon_judge(const struct memmaps *m, size_t i, memanon_read_fn read, void *ctx,
 			     uint32_t *nr_left);

@@ -22,9 +22,9 @@
 #include "base/base.h"
 #include "base/err.h"
 #include "base/sv.h"
+#include "model/memory.h"
 
-#define MEMGROUP_NO_LIMIT UINT64_MAX
-#define MEMGROUP_PREFIX   "assay-"
+#define MEMGROUP_PREFIX "assay-"
 
 enum memgroup_version {
 	MEMGROUP_V1 = 1, /* also hybrid: unified is mounted, memory is with the old ones */
@@ -87,46 +87,6 @@ int memgroup_add(const struct memgroup *g, int32_t pid, struct err *err);
 int memgroup_remove(struct memgroup *g, size_t *ret_nr_moved, struct err *err);
 /* Removes groups of ours that nobody holds, below the caller's group and its parents. */
 int memgroup_clean(const struct memgroup_tree *t, size_t *ret_nr_removed, struct err *err);
-
-enum memgroup_has {
-	MEMGROUP_HAS_PEAK = 1 << 0, /* of the kernel; else the largest usage that we saw */
-	MEMGROUP_HAS_SWAP = 1 << 1,
-	MEMGROUP_HAS_PRESSURE = 1 << 2,
-	MEMGROUP_HAS_OWN_PRESSURE = 1 << 3, /* of the group; else of the whole machine */
-	MEMGROUP_HAS_RECLAIM = 1 << 4,      /* nr_scanned, nr_stolen */
-	MEMGROUP_HAS_KERNEL = 1 << 5,
-};
-
-struct memgroup_numbers {
-	unsigned has; /* enum memgroup_has */
-	/* Levels. */
-	uint64_t limit_bytes;       /* of this group alone; MEMGROUP_NO_LIMIT */
-	uint64_t limit_above_bytes; /* the smallest of the groups above, where told */
-	uint64_t usage_bytes;
-	uint64_t peak_bytes;
-	uint64_t swap_bytes;
-	uint64_t swap_limit_bytes; /* beyond memory; MEMGROUP_NO_LIMIT */
-	uint64_t anon_bytes;
-	uint64_t file_bytes; /* page cache, shared memory included */
-	uint64_t shmem_bytes;
-	uint64_t mapped_bytes; /* of the cache, what is mapped */
-	uint64_t kernel_bytes; /* slab, stacks, page tables */
-	/* Counts. */
-	uint64_t nr_low; /* version 2 */
-	uint64_t nr_high;
-	uint64_t nr_at_limit; /* version 1: failcnt of memory, and of memory with swap */
-	uint64_t nr_oom;      /* version 2: reclaim could not help */
-	uint64_t nr_oom_kill;
-	uint64_t nr_faults;
-	uint64_t nr_major;
-	uint64_t nr_refault_anon; /* pages */
-	uint64_t nr_refault_file;
-	uint64_t nr_scanned; /* pages looked at and taken back */
-	uint64_t nr_stolen;
-	uint64_t nr_stolen_direct; /* of these, by the program's own threads */
-	uint64_t some_us;          /* pressure: some threads waited for memory, all did */
-	uint64_t full_us;
-};
 
 /* What can be read is read; the rest is 0. Fails only if the group has gone. */
 int memgroup_read(struct memgroup *g, const struct memgroup_tree *t, struct memgroup_numbers *ret_n,

@@ -32,22 +32,6 @@ void memmaps_release(struct memmaps *m)
 	vec_release(&m->list);
 }
 
-const char *memmaps_path(const struct memmaps *m, const struct memmap *one)
-{
-	return one->path ? intern_str(&m->paths, one->path) : "";
-}
-
-const char *memmap_kind_name(enum memmap_kind kind)
-{
-	static const char *const names[] = {
-		[MEMMAP_ANON] = "anonymous", [MEMMAP_HEAP] = "heap",       [MEMMAP_STACK] = "stack",
-		[MEMMAP_CODE] = "code",      [MEMMAP_BINARY] = "binary",   [MEMMAP_FILE] = "file",
-		[MEMMAP_SHMEM] = "shmem",    [MEMMAP_JIT] = "jit",         [MEMMAP_NAMED] = "named",
-		[MEMMAP_SPECIAL] = "kernel", [MEMMAP_HUGETLB] = "hugetlb",
-	};
-	return kind < MEMMAP_KIND_NR ? names[kind] : "";
-}
-
 uint64_t memmaps_rss(const struct memmaps *m, enum memmap_kind kind)
 {
 	uint64_t sum = 0;

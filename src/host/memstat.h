@@ -20,53 +20,11 @@
 #include "base/base.h"
 #include "base/err.h"
 #include "base/sv.h"
+#include "model/memory.h"
 
 enum memstat_parts {
 	MEMSTAT_COUNTERS = 1 << 0, /* status, else statm; stat */
 	MEMSTAT_ROLLUP = 1 << 1,   /* smaps_rollup */
-};
-
-enum memstat_has {
-	MEMSTAT_HAS_RSS = 1 << 0,    /* also virtual_bytes */
-	MEMSTAT_HAS_SPLIT = 1 << 1,  /* shmem told apart from file; swap, page tables, peak */
-	MEMSTAT_HAS_FAULTS = 1 << 2, /* nr_minor, nr_major, start_ticks */
-	MEMSTAT_HAS_PSS = 1 << 3,    /* what smaps_rollup says */
-};
-
-struct memstat {
-	unsigned has; /* enum memstat_has, of all processes that were added up */
-	uint32_t nr_processes;
-	uint32_t nr_threads;
-	uint64_t rss_bytes;
-	uint64_t anon_bytes;
-	uint64_t file_bytes;
-	uint64_t shmem_bytes;
-	uint64_t virtual_bytes;
-	uint64_t swap_bytes;
-	uint64_t peak_rss_bytes;
-	uint64_t peak_virtual_bytes;
-	uint64_t page_table_bytes; /* the kernel's, not part of rss */
-	uint64_t locked_bytes;
-	uint64_t nr_minor; /* faults since the process began */
-	uint64_t nr_major;
-	uint64_t start_ticks; /* when it began: with the pid, which process this is */
-	/* smaps_rollup. */
-	uint64_t walked_rss_bytes; /* by the page tables, at the moment of the walk */
-	uint64_t pss_bytes;
-	uint64_t pss_anon_bytes;
-	uint64_t pss_file_bytes;
-	uint64_t pss_shmem_bytes;
-	uint64_t private_clean_bytes;
-	uint64_t private_dirty_bytes;
-	uint64_t shared_clean_bytes;
-	uint64_t shared_dirty_bytes;
-	uint64_t lazy_free_bytes; /* given back by MADV_FREE, still counted in rss */
-	uint64_t anon_huge_bytes;
-	uint64_t file_huge_bytes;
-	uint64_t shmem_huge_bytes;
-	uint64_t swap_pss_bytes;
-	uint64_t counters_ns; /* what reading cost us, wall time */
-	uint64_t rollup_ns;
 };
 
 /*

@@ -275,26 +275,21 @@ static void add_data(struct draw *d)
 		double v;
 	} frame[] = {{"left", LEFT}, {"right", RIGHT}, {"top", TOP}, {"bottom", BOTTOM}};
 	for (size_t i = 0; i < ARRAY_LEN(frame); i++) {
-		json_key(&j, frame[i].key);
-		json_double(&j, frame[i].v, 0);
+		json_put_double(&j, frame[i].key, frame[i].v, 0);
 	}
-	json_key(&j, "names");
-	json_arr(&j);
+	json_put_arr(&j, "names");
 	for (size_t s = 0; s < c->nr_series; s++)
 		json_str(&j, c->series[s].name);
 	json_end(&j);
-	json_key(&j, "colors");
-	json_arr(&j);
+	json_put_arr(&j, "colors");
 	for (size_t s = 0; s < c->nr_series; s++)
 		json_u64(&j, c->series[s].color);
 	json_end(&j);
-	json_key(&j, "ns");
-	json_arr(&j);
+	json_put_arr(&j, "ns");
 	for (size_t i = 0; i < d->nr_rows; i++)
 		json_u64(&j, c->ns[d->rows[i]]);
 	json_end(&j);
-	json_key(&j, "bytes");
-	json_arr(&j);
+	json_put_arr(&j, "bytes");
 	for (size_t s = 0; s < c->nr_series; s++) {
 		json_arr(&j);
 		for (size_t i = 0; i < d->nr_rows; i++)

@@ -30,18 +30,6 @@ static const char *kind_name(enum cell_kind kind)
 	return names[kind];
 }
 
-static void add_str(struct json *j, const char *key, const char *text)
-{
-	json_key(j, key);
-	json_str(j, text);
-}
-
-static void add_u64(struct json *j, const char *key, uint64_t v)
-{
-	json_key(j, key);
-	json_u64(j, v);
-}
-
 /* "live", and beside it "live_error". */
 static void add_estimate(struct json *j, const struct report_column *c, const union cell *v)
 {
@@ -104,15 +92,14 @@ static void add_cell(struct json *j, const struct report_column *c, const union 
 
 static void add_columns(struct json *j, const struct report_table *t)
 {
-	json_key(j, "columns");
-	json_arr(j);
+	json_put_arr(j, "columns");
 	for (size_t c = 0; c < t->nr_columns; c++) {
 		json_obj(j);
-		add_str(j, "key", t->columns[c].key);
-		add_str(j, "title", t->columns[c].title);
-		add_str(j, "kind", kind_name(t->columns[c].kind));
+		json_put_str(j, "key", t->columns[c].key);
+		json_put_str(j, "title", t->columns[c].title);
+		json_put_str(j, "kind", kind_name(t->columns[c].kind));
 		if (t->columns[c].help)
-			add_str(j, "help", t->columns[c].help);
+			json_put_str(j, "help", t->columns[c].help);
 		json_end(j);
 	}
 	json_end(j);
@@ -120,8 +107,7 @@ static void add_columns(struct json *j, const struct report_table *t)
 
 static void add_rows(struct json *j, const struct report_table *t)
 {
-	json_key(j, "rows");
-	json_arr(j);
+	json_put_arr(j, "rows");
 	for (size_t i = 0; i < t->nr_rows; i++) {
 		json_obj(j);
 		for (size_t c = 0; c < t->nr_columns; c++)
@@ -134,12 +120,12 @@ static void add_rows(struct json *j, const struct report_table *t)
 static void add_table(struct json *j, const struct report_table *t)
 {
 	json_obj(j);
-	add_str(j, "key", t->key);
-	add_str(j, "title", t->title);
+	json_put_str(j, "key", t->key);
+	json_put_str(j, "title", t->title);
 	if (t->note)
-		add_str(j, "note", t->note);
+		json_put_str(j, "note", t->note);
 	add_columns(j, t);
-	add_u64(j, "rows_total", t->nr_rows_total);
+	json_put_u64(j, "rows_total", t->nr_rows_total);
 	add_rows(j, t);
 	json_end(j);
 }
@@ -149,8 +135,7 @@ static void add_flags(struct json *j, uint32_t flags)
 	static const char *const names[] = {"kernel", "inlined", "jit", "pseudo", "guessed"};
 	if (!flags)
 		return;
-	json_key(j, "flags");
-	json_arr(j);
+	json_put_arr(j, "flags");
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (flags & 1u << i)
 			json_str(j, names[i]);
@@ -172,8 +157,8 @@ static void add_node(struct json *j, const struct report *r, const struct tree_n
 		json_key(j, "module");
 		json_sv(j, intern_get(&r->names, n->module));
 	}
-	add_u64(j, "total", n->total);
-	add_u64(j, "self", n->self);
+	json_put_u64(j, "total", n->total);
+	json_put_u64(j, "self", n->self);
 	add_flags(j, n->flags);
 	json_end(j);
 }
@@ -182,11 +167,10 @@ static void add_node(struct json *j, const struct report *r, const struct tree_n
 static void add_tree(struct json *j, const struct report *r, const struct report_tree *t)
 {
 	json_obj(j);
-	add_str(j, "key", t->key);
-	add_str(j, "title", t->title);
-	add_str(j, "unit", unit_name(t->unit));
-	json_key(j, "nodes");
-	json_arr(j);
+	json_put_str(j, "key", t->key);
+	json_put_str(j, "title", t->title);
+	json_put_str(j, "unit", unit_name(t->unit));
+	json_put_arr(j, "nodes");
 	for (size_t i = 0; i < t->nr_nodes; i++)
 		add_node(j, r, &t->nodes[i], i > 0);
 	json_end(j);
@@ -195,17 +179,15 @@ static void add_tree(struct json *j, const struct report *r, const struct report
 
 static void add_losses(struct json *j, const struct losses *l)
 {
-	json_key(j, "losses");
-	json_obj(j);
+	json_put_obj(j, "losses");
 	for (enum loss_kind k = 0; k < LOSS_NR; k++)
-		add_u64(j, loss_key(k), l->nr[k]);
+		json_put_u64(j, loss_key(k), l->nr[k]);
 	json_end(j);
 }
 
 static void add_facts(struct json *j, const struct report *r)
 {
-	json_key(j, "facts");
-	json_obj(j);
+	json_put_obj(j, "facts");
 	vec_foreach(f, &r->facts) {
 		json_key(j, intern_str(&r->names, f->key));
 		json_sv(j, intern_get(&r->names, f->value));
@@ -215,8 +197,7 @@ static void add_facts(struct json *j, const struct report *r)
 
 static void add_sentences(struct json *j, const char *key, const char *const *p, size_t n)
 {
-	json_key(j, key);
-	json_arr(j);
+	json_put_arr(j, key);
 	for (size_t i = 0; i < n; i++)
 		json_str(j, p[i]);
 	json_end(j);
@@ -226,21 +207,19 @@ void jsonout_render(struct buf *to, const struct report *r)
 {
 	struct json j = json_to(to);
 	json_obj(&j);
-	add_str(&j, "schema", "assay-report/1");
-	add_str(&j, "title", r->title);
-	add_str(&j, "unit", unit_name(r->unit));
-	add_u64(&j, "total", r->total);
-	add_u64(&j, "samples", r->nr_samples);
+	json_put_str(&j, "schema", "assay-report/1");
+	json_put_str(&j, "title", r->title);
+	json_put_str(&j, "unit", unit_name(r->unit));
+	json_put_u64(&j, "total", r->total);
+	json_put_u64(&j, "samples", r->nr_samples);
 	add_losses(&j, &r->losses);
 	add_facts(&j, r);
 	add_sentences(&j, "notes", r->notes.p, r->notes.n);
-	json_key(&j, "tables");
-	json_arr(&j);
+	json_put_arr(&j, "tables");
 	vec_foreach(t, &r->tables)
 		add_table(&j, t);
 	json_end(&j);
-	json_key(&j, "trees");
-	json_arr(&j);
+	json_put_arr(&j, "trees");
 	vec_foreach(t, &r->trees)
 		add_tree(&j, r, t);
 	json_end(&j);

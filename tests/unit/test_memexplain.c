@@ -91,16 +91,15 @@ TEST(memanon_finds_a_large_block_of_this_process)
 	memset(block, 1, nr_bytes);
 	__asm__ volatile("" : : "r"(block) : "memory");
 	CLEANUP(memmaps_release) struct memmaps m = {0};
-	CLEANUP(memanon_reader_release) struct memanon_reader reader;
 	CHECK(!memmaps_read(&m, getpid(), NULL, NULL));
-	memanon_reader_open(&reader, getpid());
+	memanon_mark(&m, getpid());
 	bool is_found = false;
 	for (size_t i = 0; i < m.list.n; i++) {
 		const struct memmap *one = &m.list.p[i];
 		if ((uintptr_t)block < one->start || (uintptr_t)block >= one->end)
 			continue;
-		struct memanon who = memanon_of(&m, i, &reader);
-		is_found = who.owner == MEMANON_GLIBC_MMAP && who.owned_bytes >= nr_bytes;
+		is_found = one->whose.owner == MEMANON_GLIBC_MMAP &&
+			   one->whose.owned_bytes >= nr_bytes;
 	}
 #ifdef __SANITIZE_ADDRESS__
 	is_found = true; /* its own allocator */

@@ -1,36 +1,36 @@
-/* The end of `assay limit`; see limit_report.h. */
+/* The end of `assay limit`; see limitreport.h. */
 #include "base/base.h"
-#include "cmd/limit_report.h"
+#include "analyze/limitreport.h"
 
-#include <string.h>
-
+#include "analyze/heapframes.h"
+#include "analyze/tallygroups.h"
 #include "base/num.h"
-#include "cmd/limit_live.h"
 
-struct reclaim {
-	uint64_t nr;
-	uint64_t ns;
-	uint64_t pages;
-};
+#define NAMED_MAX 3
 
-/* What the command's own threads had to free, as programs in the kernel saw it. */
-static struct reclaim reclaim_of(const struct profile *p)
+/* All rows of a table; false: there is none. */
+static bool open_rows(struct tally_rows *ret_r, struct arena *a, const struct profile *p,
+		      enum table_id id)
 {
-	struct reclaim sum = {0};
-	if (!p)
+	const struct select_spec all = {0};
+	return p && !tally_rows_open(ret_r, a, p, id, &all, NULL);
+}
+
+/* What the command's own threads had to free, as BPF programs saw it. */
+static struct tally_row reclaim_of(const struct profile *p)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct tally_rows rows;
+	struct tally_row row;
+	struct tally_row sum = {0};
+	if (!open_rows(&rows, &a, p, TABLE_RECLAIM))
 		return sum;
-	vec_foreach(t, &p->tables) {
-		if (t->id != TABLE_RECLAIM || t->nr_columns < 3)
+	while (tally_rows_next(&rows, &row)) {
+		if (!strcmp(row.detail, "kswapd"))
 			continue;
-		for (size_t i = 0; i < t->n; i++) {
-			const int64_t *v = &t->values[i * t->nr_columns];
-			const struct tag *tag = t->tag ? &p->tags.p[t->tag[i]] : NULL;
-			if (tag && !strcmp(profile_text(p, tag->detail), "kswapd"))
-				continue;
-			sum.nr += (uint64_t)v[0];
-			sum.ns += (uint64_t)v[1];
-			sum.pages += (uint64_t)v[2];
-		}
+		sum.nr += row.nr;
+		sum.ns += row.ns;
+		sum.pages += row.pages;
 	}
 	return sum;
 }
@@ -57,6 +57,37 @@ static void add_share(struct buf *to, uint64_t part, uint64_t all)
 
 /* ---- killed ------------------------------------------------------------------------------- */
 
+static uint64_t weight_of(const struct tally_group *g)
+{
+	return g->amounts[0].bytes;
+}
+
+/* "; largest allocators: parse 1.20 GiB (70 %), ..." of live blocks; nothing without a heap. */
+static void add_allocators(struct buf *to, const struct profile *p)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct tally_rows rows;
+	struct tally_row row;
+	if (!open_rows(&rows, &a, p, TABLE_LIVE))
+		return;
+	CLEANUP(tally_groups_release) struct tally_groups functions = {.arena = &a};
+	struct heapframes *frames = heapframes_new(&a, p);
+	uint64_t all = 0;
+	while (tally_rows_next(&rows, &row)) {
+		const char *name = heapframe_name(p, heapframes_of(frames, row.stack));
+		amount_add(&tally_groups_at(&functions, &name, 1)->amounts[0], &row);
+		all += row.bytes;
+	}
+	tally_groups_sort(&functions, weight_of);
+	for (size_t i = 0; all && i < MIN(functions.groups.n, (size_t)NAMED_MAX); i++) {
+		const struct tally_group *one = &functions.groups.p[i];
+		buf_addf(to, "%s%s ", i ? ", " : "; largest allocators: ", one->texts[0]);
+		num_add_bytes(to, weight_of(one));
+		add_share(to, weight_of(one), all);
+		buf_add_ch(to, ')');
+	}
+}
+
 void limit_kill_sentence(struct buf *to, const struct limit_end *e)
 {
 	const struct limit_story *s = e->story;
@@ -78,7 +109,7 @@ void limit_kill_sentence(struct buf *to, const struct limit_end *e)
 		num_add_bytes(to, at->swap_bytes);
 		buf_add_str(to, " in swap");
 	}
-	limit_live_add(to, e->profile);
+	add_allocators(to, e->profile);
 }
 
 /* ---- facts -------------------------------------------------------------------------------- */
@@ -155,7 +186,6 @@ static void add_memory(struct report *r, const struct limit_end *e)
 			swap = MAX(swap, p->swap_bytes);
 		add_bytes(r, t, e, "swap, largest seen", swap);
 	}
-	t->nr_rows_total = t->nr_rows;
 }
 
 static const struct report_column count_columns[] = {
@@ -174,7 +204,7 @@ static void add_counts(struct report *r, const struct limit_end *e)
 	const struct memgroup_numbers *n = &e->story->numbers;
 	struct report_table *t =
 		report_add_table(r, "counts", "how often", count_columns, ARRAY_LEN(count_columns));
-	struct reclaim reclaim = reclaim_of(e->profile);
+	struct tally_row reclaim = reclaim_of(e->profile);
 	add_count(r, t, "at the limit", n->nr_at_limit);
 	if (n->nr_high)
 		add_count(r, t, "above its high mark", n->nr_high);
@@ -192,7 +222,6 @@ static void add_counts(struct report *r, const struct limit_end *e)
 	add_count(r, t, "page faults", n->nr_faults);
 	add_count(r, t, "major page faults", n->nr_major);
 	add_count(r, t, "processes killed", n->nr_oom_kill);
-	t->nr_rows_total = t->nr_rows;
 }
 
 static const struct report_column time_columns[] = {
@@ -227,7 +256,6 @@ static void add_times(struct report *r, const struct limit_end *e)
 	}
 	if (e->has_reclaim)
 		add_time(r, t, s, "direct reclaim, sum over threads", reclaim_of(e->profile).ns);
-	t->nr_rows_total = t->nr_rows;
 }
 
 static const struct report_column point_columns[] = {
@@ -252,7 +280,6 @@ static void add_points(struct report *r, const struct limit_story *s, size_t max
 				      {.u = p->swap_bytes}};
 		report_add_row(r, t, cells);
 	}
-	t->nr_rows_total = t->nr_rows;
 }
 
 static void add_notes(struct report *r, const struct limit_end *e)

@@ -1,11 +1,11 @@
 /* What a command did under its memory limit, as a report and as facts of a recording. */
-#ifndef ASSAY_CMD_LIMIT_REPORT_H
-#define ASSAY_CMD_LIMIT_REPORT_H
+#ifndef ASSAY_ANALYZE_LIMITREPORT_H
+#define ASSAY_ANALYZE_LIMITREPORT_H
 
 #include "analyze/report.h"
 #include "base/base.h"
 #include "base/buf.h"
-#include "host/limitgroup.h"
+#include "model/memory.h"
 #include "model/profile.h"
 
 struct limit_end {
@@ -13,7 +13,7 @@ struct limit_end {
 	const struct limit_story *story;
 	const char *command;
 	const struct profile *profile; /* reclaim, live memory; may be NULL */
-	bool has_reclaim;              /* programs in the kernel looked for it */
+	bool has_reclaim;              /* BPF programs looked for it */
 	int exit_code;                 /* of the command */
 };
 

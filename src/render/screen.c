@@ -1,17 +1,15 @@
-/* A page on a terminal; see watch_screen.h. */
+/* A page on a terminal; see screen.h. */
 #include "base/base.h"
-#include "cmd/watch_screen.h"
+#include "render/screen.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <termios.h>
 #include <unistd.h>
 
 #include "base/escape.h"
 #include "base/file.h"
 #include "base/lines.h"
-#include "base/mem.h"
 #include "base/term.h"
 
 /* ECMA-48 and xterm: alternate screen, cursor, home, erase to the end of line and screen. */
@@ -21,55 +19,40 @@
 #define ERASE_LINE "\033[K"
 #define ERASE_REST "\033[J"
 
-struct watch_screen {
-	struct termios before;
-	bool has_before;
-};
-
 static void put(const char *text, size_t n)
 {
 	(void)file_write_all(STDOUT_FILENO, text, n, NULL); /* a terminal that has gone */
 }
 
-int watch_screen_open(struct watch_screen **ret_s, struct err *err)
+int screen_open(struct screen *s, struct err *err)
 {
-	struct watch_screen *s = xcalloc(1, sizeof(*s));
-	if (tcgetattr(STDIN_FILENO, &s->before)) {
-		free(s);
+	*s = (struct screen){0};
+	if (tcgetattr(STDIN_FILENO, &s->before))
 		return err_sys(err, "cannot ask the terminal for its settings");
-	}
 	struct termios raw = s->before;
 	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO); /* signals stay */
 	raw.c_cc[VMIN] = 0;
 	raw.c_cc[VTIME] = 0;
 	/* In the background of a shell this would stop us: no keys then. */
 	if (tcgetpgrp(STDIN_FILENO) == getpgrp())
-		s->has_before = !tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+		s->has_keys = !tcsetattr(STDIN_FILENO, TCSANOW, &raw);
 	put(ENTER, sizeof(ENTER) - 1);
-	*ret_s = s;
 	return 0;
 }
 
-void watch_screen_free(struct watch_screen *s)
+void screen_close(struct screen *s)
 {
-	if (!s)
-		return;
 	put(LEAVE, sizeof(LEAVE) - 1);
-	if (s->has_before)
+	if (s->has_keys)
 		(void)tcsetattr(STDIN_FILENO, TCSANOW, &s->before);
-	free(s);
 }
 
-int watch_screen_columns(const struct watch_screen *s)
+bool screen_measure(struct screen *s)
 {
-	(void)s;
-	return term_columns(STDOUT_FILENO);
-}
-
-int watch_screen_rows(const struct watch_screen *s)
-{
-	(void)s;
-	return term_rows(STDOUT_FILENO);
+	struct screen was = *s;
+	s->rows = term_rows(STDOUT_FILENO);
+	s->columns = term_columns(STDOUT_FILENO);
+	return s->rows != was.rows || s->columns != was.columns;
 }
 
 /* Bytes of at most @columns characters; lines are UTF-8 that is safe to print. */
@@ -83,34 +66,32 @@ static size_t cut(struct sv line, int columns)
 	return MIN(at, line.n);
 }
 
-void watch_screen_draw(struct watch_screen *s, const struct buf *lines)
+void screen_draw(struct screen *s, const struct buf *lines)
 {
 	CLEANUP(buf_release) struct buf page = {0};
-	int rows = watch_screen_rows(s);
-	int columns = watch_screen_columns(s);
 	struct lines in = lines_from(lines->p, lines->n);
 	struct sv line;
 	buf_add_str(&page, HOME);
-	for (int i = 0; i < rows && lines_next(&in, &line); i++) {
+	for (int i = 0; i < s->rows && lines_next(&in, &line); i++) {
 		if (i)
 			buf_add_str(&page, "\r\n");
-		buf_add(&page, line.p, cut(line, columns));
+		buf_add(&page, line.p, cut(line, s->columns));
 		buf_add_str(&page, ERASE_LINE);
 	}
 	buf_add_str(&page, ERASE_REST);
 	put(page.p, page.n);
 }
 
-int watch_screen_fd(const struct watch_screen *s)
+int screen_fd(const struct screen *s)
 {
-	return s->has_before ? STDIN_FILENO : -1;
+	return s->has_keys ? STDIN_FILENO : -1;
 }
 
-char watch_screen_key(struct watch_screen *s)
+char screen_key(struct screen *s)
 {
 	char key = 0;
 	struct pollfd fd = {.fd = STDIN_FILENO, .events = POLLIN};
-	if (!s->has_before || poll(&fd, 1, 0) <= 0 || read(STDIN_FILENO, &key, 1) != 1)
+	if (!s->has_keys || poll(&fd, 1, 0) <= 0 || read(STDIN_FILENO, &key, 1) != 1)
 		return 0;
 	return key;
 }

@@ -1,10 +1,9 @@
-/* Readings as a profile and a recording; see watch_record.h. */
+/* Readings as a profile and a recording; see memrecord.h. */
 #include "base/base.h"
-#include "cmd/watch_record.h"
+#include "session/memrecord.h"
 
 #include <sys/utsname.h>
 
-#include "analyze/memtime.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/num.h"
@@ -21,10 +20,9 @@ static void add_number_fact(struct profile *p, const char *key, uint64_t v)
 	profile_fact(p, key, buf_str(&b));
 }
 
-int watch_record_open(struct watch_record *w, const char *output, const char *target,
-		      struct err *err)
+int memrecord_open(struct memrecord *w, const char *output, const char *target, struct err *err)
 {
-	*w = (struct watch_record){.p = profile_new()};
+	*w = (struct memrecord){.p = profile_new()};
 	if (output) {
 		int fd = -1;
 		TRY(store_place_at(&w->place, &fd, output, err));
@@ -40,11 +38,11 @@ int watch_record_open(struct watch_record *w, const char *output, const char *ta
 		profile_fact(w->p, "kernel", u.release);
 	}
 	add_number_fact(w->p, "cpus", host_nr_cpus());
-	add_number_fact(w->p, MEMTIME_FACT_MACHINE, memstat_machine_bytes());
+	add_number_fact(w->p, MEMORY_FACT_MACHINE, memstat_machine_bytes());
 	return 0;
 }
 
-void watch_record_release(struct watch_record *w)
+void memrecord_release(struct memrecord *w)
 {
 	profile_free(w->p);
 	assayfile_writer_free(w->writer);
@@ -53,7 +51,7 @@ void watch_record_release(struct watch_record *w)
 		store_place_release(&w->place);
 }
 
-static task_id task_of(struct watch_record *w, size_t i, int32_t pid, uint64_t now)
+static task_id task_of(struct memrecord *w, size_t i, int32_t pid, uint64_t now)
 {
 	while (w->tasks.n <= i)
 		vec_push(&w->tasks, 0);
@@ -65,16 +63,15 @@ static task_id task_of(struct watch_record *w, size_t i, int32_t pid, uint64_t n
 	return w->tasks.p[i];
 }
 
-void watch_record_add(struct watch_record *w, const struct watch_probe *probe,
-		      const struct watch_tick *t)
+void memrecord_add(struct memrecord *w, const struct memwatch *from, const struct memreading *t)
 {
 	const struct tag tag = {.log2_ns = LOG2_NONE, .syscall = -1};
 	uint32_t no_tag = profile_tag(w->p, &tag);
-	for (size_t i = 0; i < probe->processes.n; i++) {
-		const struct watch_process *one = &probe->processes.p[i];
+	for (size_t i = 0; i < from->processes.n; i++) {
+		const struct memwatch_process *one = &from->processes.p[i];
 		if (one->is_gone)
 			continue;
-		uint64_t live = probe->processes.n == 1 && t->allocator.is_known
+		uint64_t live = from->processes.n == 1 && t->allocator.is_known
 					? t->allocator.in_use_bytes
 					: 0;
 		const int64_t values[HEAP_MEMORY_NR] = {
@@ -99,29 +96,29 @@ void watch_record_add(struct watch_record *w, const struct watch_probe *probe,
 	}
 }
 
-static void add_facts(struct watch_record *w, const struct watch_probe *probe)
+static void add_facts(struct memrecord *w, const struct memwatch *from)
 {
-	const struct memgroup_numbers *g = &probe->last.group;
-	uint64_t limit = g->limit_bytes;
-	if (g->limit_above_bytes)
-		limit = MIN(limit, g->limit_above_bytes);
-	if (probe->last.has_group && limit != MEMGROUP_NO_LIMIT)
-		add_number_fact(w->p, MEMTIME_FACT_LIMIT, limit);
-	if (probe->refused)
+	const struct memgroup_numbers *g = &from->last.group;
+	uint64_t limit = memgroup_least_limit(g);
+	if (from->last.has_group && limit != MEMGROUP_NO_LIMIT)
+		add_number_fact(w->p, MEMORY_FACT_LIMIT, limit);
+	if (from->refused)
 		profile_fact(w->p, "memory refused",
 			     "PSS and stacks: no right to trace the target");
 }
 
-int watch_record_finish(struct watch_record *w, const struct watch_probe *probe, struct err *err)
+void memrecord_abandon(struct memrecord *w)
 {
-	int rc = 0;
-	add_facts(w, probe);
-	if (w->writer && probe->nr_ticks) {
-		rc = assayfile_finish(w->writer, w->p, err);
-		w->nr_bytes = assayfile_bytes(w->writer);
-	} else if (w->writer) {
+	if (w->writer)
 		store_abandon(&w->place);
-	}
+}
+
+int memrecord_finish(struct memrecord *w, const struct memwatch *from, struct err *err)
+{
+	add_facts(w, from);
+	int rc = w->writer ? assayfile_finish(w->writer, w->p, err) : 0;
+	if (w->writer)
+		w->nr_bytes = assayfile_bytes(w->writer);
 	profile_seal(w->p);
 	return rc;
 }

@@ -1,0 +1,336 @@
+/* Readings as lines; see memlines.h. */
+#include "base/base.h"
+#include "render/memlines.h"
+
+#include <math.h>
+
+#include "base/escape.h"
+#include "base/json.h"
+#include "base/num.h"
+
+enum field_kind {
+	FIELD_SECONDS,
+	FIELD_BYTES,
+	FIELD_BYTES_PER_S, /* signed */
+	FIELD_PER_S,
+	FIELD_PCT,
+	FIELD_COUNT,
+};
+
+struct field_value {
+	bool is_known;
+	uint64_t u;
+	double d;
+};
+
+/* Where a field has a value. */
+enum when {
+	ALWAYS,
+	SPLIT,
+	PSS,
+	RATES,
+	ALLOCATOR,
+	GROUP, /* and all after it */
+	GROUP_SWAP,
+	GROUP_KERNEL,
+	GROUP_PRESSURE,
+};
+
+struct field {
+	const char *key;   /* CSV and JSON */
+	const char *title; /* of the table; NULL: not in it */
+	enum field_kind kind;
+	unsigned width;
+	enum when when;
+	size_t at; /* in struct memreading: uint64_t or double, by the kind */
+	struct field_value (*get)(const struct memlines *l,
+				  const struct memreading *t); /* instead */
+};
+
+static struct field_value whole(uint64_t u)
+{
+	return (struct field_value){true, u, (double)u};
+}
+
+static struct field_value real(bool is_known, double d)
+{
+	return (struct field_value){is_known, 0, d};
+}
+
+static struct field_value get_time(const struct memlines *l, const struct memreading *t)
+{
+	return real(true, (double)(t->time_ns - MIN(l->start_ns, t->time_ns)) / 1e9);
+}
+
+static struct field_value get_machine_pct(const struct memlines *l, const struct memreading *t)
+{
+	return real(l->machine_bytes != 0,
+		    100.0 * (double)t->m.rss_bytes / (double)MAX(l->machine_bytes, (uint64_t)1));
+}
+
+static struct field_value get_limit(const struct memlines *l, const struct memreading *t)
+{
+	(void)l;
+	struct field_value v = whole(memgroup_least_limit(&t->group));
+	v.is_known = v.u != MEMGROUP_NO_LIMIT;
+	return v;
+}
+
+static struct field_value get_huge(const struct memlines *l, const struct memreading *t)
+{
+	(void)l;
+	return whole(memstat_huge(&t->m));
+}
+
+static struct field_value get_threads(const struct memlines *l, const struct memreading *t)
+{
+	(void)l;
+	return whole(t->m.nr_threads);
+}
+
+static struct field_value get_processes(const struct memlines *l, const struct memreading *t)
+{
+	(void)l;
+	return whole(t->m.nr_processes);
+}
+
+#define AT(member) offsetof(struct memreading, member), NULL
+static const struct field fields[] = {
+	{"time_s", "time", FIELD_SECONDS, 7, ALWAYS, 0, get_time},
+	{"rss_bytes", "RSS", FIELD_BYTES, 9, ALWAYS, AT(m.rss_bytes)},
+	{"anon_bytes", "anon", FIELD_BYTES, 9, ALWAYS, AT(m.anon_bytes)},
+	{"file_bytes", "file", FIELD_BYTES, 9, ALWAYS, AT(m.file_bytes)},
+	{"shmem_bytes", "shmem", FIELD_BYTES, 9, SPLIT, AT(m.shmem_bytes)},
+	{"pss_bytes", "PSS", FIELD_BYTES, 9, PSS, AT(m.pss_bytes)},
+	{"swap_bytes", "swap", FIELD_BYTES, 9, SPLIT, AT(m.swap_bytes)},
+	{"virtual_bytes", "VSZ", FIELD_BYTES, 9, ALWAYS, AT(m.virtual_bytes)},
+	{"machine_pct", "%mem", FIELD_PCT, 6, ALWAYS, 0, get_machine_pct},
+	{"minor_faults_per_s", "minflt/s", FIELD_PER_S, 8, RATES, AT(minor_per_s)},
+	{"major_faults_per_s", "majflt/s", FIELD_PER_S, 8, RATES, AT(major_per_s)},
+	{"rss_change_bytes_per_s", "growth/s", FIELD_BYTES_PER_S, 10, RATES, AT(rss_per_s)},
+	{"private_clean_bytes", NULL, FIELD_BYTES, 0, PSS, AT(m.private_clean_bytes)},
+	{"private_dirty_bytes", NULL, FIELD_BYTES, 0, PSS, AT(m.private_dirty_bytes)},
+	{"shared_clean_bytes", NULL, FIELD_BYTES, 0, PSS, AT(m.shared_clean_bytes)},
+	{"shared_dirty_bytes", NULL, FIELD_BYTES, 0, PSS, AT(m.shared_dirty_bytes)},
+	{"swap_pss_bytes", NULL, FIELD_BYTES, 0, PSS, AT(m.swap_pss_bytes)},
+	{"huge_pages_bytes", NULL, FIELD_BYTES, 0, PSS, 0, get_huge},
+	{"page_table_bytes", NULL, FIELD_BYTES, 0, SPLIT, AT(m.page_table_bytes)},
+	{"locked_bytes", NULL, FIELD_BYTES, 0, SPLIT, AT(m.locked_bytes)},
+	{"threads", NULL, FIELD_COUNT, 0, ALWAYS, 0, get_threads},
+	{"processes", NULL, FIELD_COUNT, 0, ALWAYS, 0, get_processes},
+	{"allocator_in_use_bytes", "in use", FIELD_BYTES, 9, ALLOCATOR, AT(allocator.in_use_bytes)},
+	{"allocator_active_bytes", NULL, FIELD_BYTES, 0, ALLOCATOR, AT(allocator.active_bytes)},
+	{"allocator_resident_bytes", "resident", FIELD_BYTES, 9, ALLOCATOR,
+	 AT(allocator.resident_bytes)},
+	{"allocator_retained_bytes", NULL, FIELD_BYTES, 0, ALLOCATOR, AT(allocator.retained_bytes)},
+	{"cgroup_usage_bytes", "cgroup", FIELD_BYTES, 9, GROUP, AT(group.usage_bytes)},
+	{"cgroup_limit_bytes", NULL, FIELD_BYTES, 0, GROUP, 0, get_limit},
+	{"cgroup_anon_bytes", NULL, FIELD_BYTES, 0, GROUP, AT(group.anon_bytes)},
+	{"cgroup_file_bytes", NULL, FIELD_BYTES, 0, GROUP, AT(group.file_bytes)},
+	{"pressure_pct", "psi %", FIELD_PCT, 6, GROUP_PRESSURE, AT(pressure_pct)},
+	{"cgroup_peak_bytes", NULL, FIELD_BYTES, 0, GROUP, AT(group.peak_bytes)},
+	{"cgroup_swap_bytes", NULL, FIELD_BYTES, 0, GROUP_SWAP, AT(group.swap_bytes)},
+	{"cgroup_kernel_bytes", NULL, FIELD_BYTES, 0, GROUP_KERNEL, AT(group.kernel_bytes)},
+};
+
+static bool is_there(const struct memreading *t, enum when when)
+{
+	switch (when) {
+	case ALWAYS:
+		return true;
+	case SPLIT:
+		return t->m.has & MEMSTAT_HAS_SPLIT;
+	case PSS:
+		return t->has_pss;
+	case RATES:
+		return t->has_rates;
+	case ALLOCATOR:
+		return t->allocator.is_known;
+	case GROUP:
+		return t->has_group;
+	case GROUP_SWAP:
+		return t->has_group && t->group.has & MEMGROUP_HAS_SWAP;
+	case GROUP_KERNEL:
+		return t->has_group && t->group.has & MEMGROUP_HAS_KERNEL;
+	case GROUP_PRESSURE:
+		return t->has_group && t->has_rates && t->group.has & MEMGROUP_HAS_PRESSURE;
+	}
+	return false;
+}
+
+static bool is_whole(const struct field *f)
+{
+	return f->kind == FIELD_BYTES || f->kind == FIELD_COUNT;
+}
+
+static struct field_value value_of(const struct field *f, const struct memlines *l,
+				   const struct memreading *t)
+{
+	if (!is_there(t, f->when))
+		return (struct field_value){0};
+	if (f->get)
+		return f->get(l, t);
+	const void *at = (const char *)t + f->at;
+	return is_whole(f) ? whole(*(const uint64_t *)at) : real(true, *(const double *)at);
+}
+
+/* ---- for people --------------------------------------------------------------------------- */
+
+static bool is_in_table(const struct memlines *l, const struct field *f)
+{
+	return f->title && (l->has_group || f->when < GROUP) &&
+	       (l->has_allocator || f->when != ALLOCATOR);
+}
+
+static void add_padded(struct buf *to, const char *text, size_t width)
+{
+	size_t n = strlen(text);
+	if (n < width)
+		buf_add_repeat(to, ' ', width - n);
+	buf_add_str(to, text);
+}
+
+static void add_text(struct buf *to, const struct field *f, const struct field_value *v)
+{
+	if (!v->is_known) {
+		buf_add_ch(to, '-');
+		return;
+	}
+	switch (f->kind) {
+	case FIELD_SECONDS:
+		num_add_double(to, v->d, 1);
+		break;
+	case FIELD_BYTES:
+		num_add_bytes(to, v->u);
+		break;
+	case FIELD_BYTES_PER_S:
+		buf_add_str(to, v->d < 0 ? "-" : v->d > 0 ? "+" : "");
+		num_add_bytes(to, (uint64_t)llround(fabs(v->d)));
+		break;
+	case FIELD_PER_S:
+		num_add_short(to, (uint64_t)llround(v->d));
+		break;
+	case FIELD_PCT:
+		num_add_double(to, v->d, 1);
+		break;
+	case FIELD_COUNT:
+		num_add_count(to, v->u);
+		break;
+	}
+}
+
+static void add_row(struct buf *to, const struct memlines *l, const struct memreading *t)
+{
+	size_t used = 0;
+	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+		const struct field *f = &fields[i];
+		CLEANUP(buf_release) struct buf one = {0};
+		if (!is_in_table(l, f))
+			continue;
+		if (l->columns && used + f->width + 1 > l->columns)
+			break;
+		used += f->width + 1;
+		if (t) {
+			struct field_value v = value_of(f, l, t);
+			add_text(&one, f, &v);
+		} else {
+			buf_add_str(&one, f->title);
+		}
+		if (i)
+			buf_add_ch(to, ' ');
+		add_padded(to, buf_str(&one), f->width);
+	}
+	buf_add_ch(to, '\n');
+}
+
+/* ---- for scripts -------------------------------------------------------------------------- */
+
+static void add_csv(struct buf *to, const struct memlines *l, const struct memreading *t)
+{
+	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+		if (i)
+			buf_add_ch(to, ',');
+		if (!t) {
+			buf_add_str(to, fields[i].key);
+			continue;
+		}
+		struct field_value v = value_of(&fields[i], l, t);
+		if (v.is_known && is_whole(&fields[i]))
+			buf_add_u64(to, v.u);
+		else if (v.is_known)
+			num_add_double(to, v.d, 3);
+	}
+	buf_add_ch(to, '\n');
+}
+
+static void add_json(struct buf *to, const struct memlines *l, const struct memreading *t)
+{
+	struct json j = json_to(to);
+	if (!t)
+		return;
+	json_obj(&j);
+	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+		struct field_value v = value_of(&fields[i], l, t);
+		json_key(&j, fields[i].key);
+		if (!v.is_known)
+			json_null(&j);
+		else if (is_whole(&fields[i]))
+			json_u64(&j, v.u);
+		else
+			json_double(&j, v.d, 3);
+	}
+	json_end(&j);
+	buf_add_ch(to, '\n');
+}
+
+void memlines_add(struct buf *to, const struct memlines *l, const struct memreading *t)
+{
+	switch (l->form) {
+	case MEMLINES_TABLE:
+		add_row(to, l, t);
+		break;
+	case MEMLINES_CSV:
+		add_csv(to, l, t);
+		break;
+	case MEMLINES_JSON:
+		add_json(to, l, t);
+		break;
+	}
+}
+
+/* ---- the head of a page ------------------------------------------------------------------- */
+
+void memlines_head(struct buf *to, const struct memlines *l, const struct memreading *t,
+		   const char *name, int32_t pid)
+{
+	buf_add_str(to, "assay watch ");
+	escape_term(to, sv_from_str(name));
+	if (t->m.nr_processes == 1)
+		buf_addf(to, ": process %d, ", pid);
+	else
+		buf_addf(to, ": %u processes, ", t->m.nr_processes);
+	buf_addf(to, "%u thread%s; ", t->m.nr_threads, t->m.nr_threads == 1 ? "" : "s");
+	num_add_ns(to, t->time_ns - l->start_ns);
+	buf_add_str(to, "   q quit, m mappings, space now\npage tables ");
+	num_add_bytes(to, t->m.page_table_bytes);
+	if (t->has_pss) {
+		buf_add_str(to, "; private ");
+		num_add_bytes(to, t->m.private_clean_bytes + t->m.private_dirty_bytes);
+		buf_add_str(to, ", huge pages ");
+		num_add_bytes(to, memstat_huge(&t->m));
+	} else {
+		buf_add_str(to, "; PSS: no right to read it");
+	}
+	if (t->has_group) {
+		buf_add_str(to, "; cgroup ");
+		num_add_bytes(to, t->group.usage_bytes);
+		if (t->group.limit_bytes != MEMGROUP_NO_LIMIT) {
+			buf_add_str(to, " of ");
+			num_add_bytes(to, t->group.limit_bytes);
+		}
+		buf_add_str(to, " (");
+		escape_term(to, sv_from_str(l->group));
+		buf_add_ch(to, ')');
+	}
+	buf_add_ch(to, '\n');
+}

@@ -1,0 +1,273 @@
+/* Readings of a target's memory; see memwatch.h. */
+#include "base/base.h"
+#include "session/memwatch.h"
+
+#include <errno.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "capture/heapplanner.h"
+#include "host/memanon.h"
+#include "plan/heapchoice.h"
+#include "remote/jemalloc.h"
+
+/* Walks of page tables, and the borrowed thread, take one part in so many of the time. */
+#define WALK_SHARE 100
+#define STOP_SHARE 250
+
+/* ---- the allocator ------------------------------------------------------------------------ */
+
+void memwatch_name_allocator(struct memwatch *w)
+{
+	const struct memwatch_process *one = w->processes.p;
+	if (w->allocator || w->processes.n != 1 || one->is_gone)
+		return;
+	CLEANUP(heaptargets_free_p) struct heaptargets *targets = heapplanner_new();
+	CLEANUP(heaptarget_release) struct heaptarget h = {0};
+	if (heaptargets_look(targets, one->pid, &h, NULL))
+		return;
+	enum heap_allocator kind = heaptarget_allocator(&h);
+	w->maps_itself = kind == HEAP_ALLOCATOR_JEMALLOC || kind == HEAP_ALLOCATOR_TCMALLOC ||
+			 kind == HEAP_ALLOCATOR_MIMALLOC;
+	w->allocator = heaptarget_describe(&h);
+}
+
+static int check_answer(const struct heap_plan *plan, int32_t pid, struct err *err)
+{
+	if (plan->allocator != HEAP_ALLOCATOR_JEMALLOC || !plan->mallctl) {
+		err_set(err, -ENOTSUP, "--allocator: %s does not say what it has in use",
+			plan->allocator_text ? plan->allocator_text : "the allocator");
+		return err_hint(err, "it is asked of jemalloc; assay heap tells what is live under "
+				     "any allocator");
+	}
+	CLEANUP(jemalloc_stats_release) struct jemalloc_stats s = {0};
+	if (jemalloc_stats_totals(&s, pid, plan, err))
+		return err_wrap(err, "--allocator");
+	if (!s.has_stats)
+		return err_set(err, -ENOTSUP,
+			       "--allocator: this jemalloc was built without statistics");
+	return 0;
+}
+
+static int begin_asking(struct memwatch *w, struct err *err)
+{
+	if (w->processes.n != 1)
+		return err_set(err, -EINVAL, "--allocator: one process is asked, and these are %zu",
+			       w->processes.n);
+	CLEANUP(heaptargets_free_p) struct heaptargets *targets = heapplanner_new();
+	CLEANUP(heap_plan_release) struct heap_plan plan = {0};
+	int32_t pid = w->processes.p[0].pid;
+	TRY(heapplanner_plan(targets, pid, HEAP_TIER_NONE, &plan, err));
+	TRY(check_answer(&plan, pid, err));
+	w->plan = plan;
+	plan = (struct heap_plan){0};
+	w->is_asking = true;
+	w->next_ask_ns = 0;
+	return 0;
+}
+
+/* If it is time to. Of a command: until it works, and why it did not is kept. */
+static void ask(struct memwatch *w, uint64_t now)
+{
+	if (!(w->flags & MEMWATCH_ASK) || now < w->next_ask_ns)
+		return;
+	if (!w->is_asking) {
+		err_clear(&w->not_asked);
+		w->next_ask_ns = now + NS_PER_SEC;
+		if (begin_asking(w, &w->not_asked))
+			return;
+	}
+	CLEANUP(jemalloc_stats_release) struct jemalloc_stats s = {0};
+	CLEANUP(err_release) struct err err = {0};
+	w->next_ask_ns = now + NS_PER_SEC;
+	if (jemalloc_stats_totals(&s, w->processes.p[0].pid, &w->plan, &err)) {
+		/* A thread within the allocator is not disturbed: the next second, then. */
+		log_debug(LOG_SESSION, 1, "%s", err_msg(&err));
+		return;
+	}
+	w->said = (struct memallocator){.is_known = s.has_stats,
+					.asked_ns = now,
+					.in_use_bytes = s.allocated_bytes,
+					.active_bytes = s.active_bytes,
+					.resident_bytes = s.resident_bytes,
+					.retained_bytes = s.retained_bytes};
+	w->nr_asked++;
+	w->longest_ask_ns = MAX(w->longest_ask_ns, s.stopped_ns);
+	w->next_ask_ns = now + MAX(NS_PER_SEC, s.stopped_ns * MAX(s.nr_sessions, 1u) * STOP_SHARE);
+}
+
+/* ---- processes ---------------------------------------------------------------------------- */
+
+static void add_process(struct memwatch *w, int32_t pid)
+{
+	vec_foreach(one, &w->processes)
+		if (one->pid == pid)
+			return;
+	vec_add(&w->processes)->pid = pid;
+}
+
+/* A group that cannot be read is a column less. */
+static void open_group(struct memwatch *w)
+{
+	w->has_group = w->processes.n && !memgroup_tree_open(&w->tree, "/", NULL) &&
+		       !memgroup_open(&w->group, &w->tree, w->processes.p[0].pid, NULL);
+}
+
+int memwatch_open(struct memwatch *w, const struct target *target, int32_t child, unsigned flags,
+		  struct err *err)
+{
+	*w = (struct memwatch)MEMWATCH_INIT;
+	w->flags = flags;
+	if (!target)
+		add_process(w, child);
+	for (size_t i = 0; target && i < target->pids.pids.n; i++)
+		add_process(w, target->pids.pids.p[i]);
+	for (size_t i = 0; target && i < target->tids.pids.n; i++) {
+		int32_t pid;
+		if (!proc_tgid(target->tids.pids.p[i], &pid, NULL))
+			add_process(w, pid);
+	}
+	open_group(w);
+	if (!w->processes.n)
+		return err_set(err, -ESRCH, "the target has ended");
+	if (flags & MEMWATCH_ASK && target)
+		return begin_asking(w, err);
+	w->next_ask_ns = clock_mono_ns() + NS_PER_SEC;
+	return 0;
+}
+
+static void release_maps(struct memwatch *w)
+{
+	vec_foreach(one, &w->maps)
+		memmaps_release(one);
+	vec_release(&w->maps);
+}
+
+void memwatch_release(struct memwatch *w)
+{
+	vec_foreach(one, &w->processes)
+		memstacks_release(&one->stacks);
+	vec_release(&w->processes);
+	memgroup_release(&w->group);
+	memgroup_tree_release(&w->tree);
+	release_maps(w);
+	heap_plan_release(&w->plan);
+	err_release(&w->not_asked);
+	free(w->allocator);
+}
+
+static bool read_one(struct memwatch *w, struct memwatch_process *one, unsigned parts,
+		     struct memstat *ret_m, struct err *err)
+{
+	struct memstat m;
+	int refused = 0;
+	if (memstat_read(&m, one->pid, parts, &refused, err))
+		return false;
+	if (one->last.nr_processes && m.start_ticks != one->start_ticks) {
+		err_set(err, -ESRCH, "process %d has ended", one->pid);
+		return false;
+	}
+	one->start_ticks = m.start_ticks;
+	if (refused && !w->refused)
+		w->refused = refused;
+	if (m.has & MEMSTAT_HAS_PSS) {
+		w->nr_walks++;
+		w->walks_ns += m.rollup_ns;
+		w->longest_walk_ns = MAX(w->longest_walk_ns, m.rollup_ns);
+	}
+	memstat_keep_rollup(&m, &one->last);
+	one->last = m;
+	*ret_m = m;
+	return true;
+}
+
+static double rate(uint64_t before, uint64_t now, double seconds)
+{
+	return seconds > 0 && now > before ? (double)(now - before) / seconds : 0;
+}
+
+static void add_rates(struct memreading *t, const struct memreading *before)
+{
+	double s = (double)(t->time_ns - before->time_ns) / 1e9;
+	if (!(s > 0))
+		return;
+	/* The faults of a process that has ended are gone from the sum. */
+	bool is_same = t->m.nr_processes == before->m.nr_processes;
+	t->has_rates = is_same;
+	t->minor_per_s = is_same ? rate(before->m.nr_minor, t->m.nr_minor, s) : 0;
+	t->major_per_s = is_same ? rate(before->m.nr_major, t->m.nr_major, s) : 0;
+	t->rss_per_s = ((double)t->m.rss_bytes - (double)before->m.rss_bytes) / s;
+	if (t->has_group && before->has_group)
+		t->pressure_pct = rate(before->group.some_us, t->group.some_us, s) / 1e4;
+}
+
+void memwatch_read_maps(struct memwatch *w)
+{
+	__typeof__(w->maps) fresh = {0};
+	uint64_t start_ns = clock_mono_ns();
+	uint32_t nr_unseen = 0;
+	vec_foreach(one, &w->processes) {
+		struct memmaps m = {0};
+		if (one->is_gone || memmaps_read(&m, one->pid, &one->stacks, NULL))
+			continue;
+		memanon_mark(&m, one->pid);
+		nr_unseen += one->stacks.nr_unseen;
+		if (m.has_rss)
+			one->stack_bytes = memmaps_rss(&m, MEMMAP_STACK);
+		w->nr_walks++;
+		w->walks_ns += m.read_ns;
+		w->longest_walk_ns = MAX(w->longest_walk_ns, m.read_ns);
+		vec_push(&fresh, m);
+	}
+	if (!fresh.n) /* it has just ended */
+		return;
+	if (w->maps_ns) /* not at the first reading: a command may have to execute another yet */
+		memwatch_name_allocator(w);
+	release_maps(w);
+	w->maps = fresh;
+	w->nr_unseen = nr_unseen;
+	w->maps_ns = start_ns;
+	w->next_maps_ns = start_ns + MAX(NS_PER_SEC, (clock_mono_ns() - start_ns) * WALK_SHARE);
+}
+
+/* The processes added up; -ESRCH. */
+static int sum_up(struct memwatch *w, struct memreading *t, unsigned parts, struct err *err)
+{
+	vec_foreach(one, &w->processes) {
+		struct memstat m;
+		if (one->is_gone)
+			continue;
+		if (read_one(w, one, parts, &m, err)) {
+			memstat_add(&t->m, &m);
+			t->shmem_most_bytes = MAX(t->shmem_most_bytes, m.shmem_bytes);
+		} else {
+			one->is_gone = true;
+			w->nr_gone++;
+		}
+	}
+	if (!t->m.nr_processes)
+		return -ESRCH;
+	err_clear(err); /* others live */
+	return 0;
+}
+
+int memwatch_read(struct memwatch *w, struct memreading *ret_t, struct err *err)
+{
+	if (clock_mono_ns() >= w->next_maps_ns)
+		memwatch_read_maps(w);
+	ask(w, clock_mono_ns());
+	struct memreading t = {.time_ns = clock_mono_ns(), .allocator = w->said};
+	bool is_walk = t.time_ns >= w->next_walk_ns;
+	uint64_t walks_ns = w->walks_ns;
+	TRY(sum_up(w, &t, MEMSTAT_COUNTERS | (is_walk ? MEMSTAT_ROLLUP : 0), err));
+	if (is_walk)
+		w->next_walk_ns =
+			t.time_ns + MAX(NS_PER_SEC, (w->walks_ns - walks_ns) * WALK_SHARE);
+	t.has_pss = t.m.has & MEMSTAT_HAS_PSS;
+	t.has_group = w->has_group && !memgroup_read(&w->group, &w->tree, &t.group, NULL);
+	if (w->nr_readings++)
+		add_rates(&t, &w->last);
+	*ret_t = w->last = t;
+	return 0;
+}
