@@ -4,6 +4,8 @@
 
 #include "base/mem.h"
 
+#define TEXTS_MAX 8
+
 struct report *report_new(void)
 {
 	struct report *r = xcalloc(1, sizeof(*r));
@@ -66,6 +68,18 @@ void report_add_row(struct report *r, struct report_table *t, const union cell *
 	}
 	t->nr_rows++;
 	t->nr_rows_total = MAX(t->nr_rows_total, t->nr_rows);
+}
+
+void report_add_texts(struct report *r, struct report_table *t, ...)
+{
+	union cell cells[TEXTS_MAX];
+	va_list ap;
+	ASSERT(t->nr_columns <= ARRAY_LEN(cells));
+	va_start(ap, t);
+	for (size_t i = 0; i < t->nr_columns; i++)
+		cells[i].text = va_arg(ap, const char *);
+	va_end(ap);
+	report_add_row(r, t, cells);
 }
 
 void report_note(struct report *r, const char *fmt, ...)

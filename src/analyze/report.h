@@ -137,6 +137,8 @@ struct report_table *report_add_table(struct report *r, const char *key, const c
 				      const struct report_column *columns, size_t nr_columns);
 /* Adds a row; cells in the columns' order. Text is copied into the arena. */
 void report_add_row(struct report *r, struct report_table *t, const union cell *cells);
+/* The same where all columns are text: one string for each. */
+void report_add_texts(struct report *r, struct report_table *t, ...);
 void report_note(struct report *r, const char *fmt, ...) PRINTF(2, 3);
 void report_hint(struct report *r, const char *fmt, ...) PRINTF(2, 3);
 void report_fact(struct report *r, const char *key, const char *value);

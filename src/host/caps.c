@@ -26,10 +26,7 @@ uint64_t host_effective_caps(void)
 
 bool host_has_cap(unsigned cap)
 {
-	uint64_t have = host_effective_caps();
-	bool is_part_of_admin = cap == HOST_CAP_PERFMON || cap == HOST_CAP_BPF ||
-				cap == HOST_CAP_CHECKPOINT_RESTORE || cap == CAP_SYSLOG;
-	return have >> cap & 1 || (is_part_of_admin && have >> CAP_SYS_ADMIN & 1);
+	return rights_permit(host_effective_caps(), cap);
 }
 
 static uint64_t kept(enum host_stage stage, uint64_t have)

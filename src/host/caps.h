@@ -7,16 +7,9 @@
 #define ASSAY_HOST_CAPS_H
 
 #include "base/base.h"
+#include "model/rights.h"
 
-/* linux/capability.h; newer than the headers of Debian 12 may be. */
-#define HOST_CAP_PERFMON            38u
-#define HOST_CAP_BPF                39u
-#define HOST_CAP_CHECKPOINT_RESTORE 40u
-
-/*
- * Whether we may do what the capability (CAP_*, HOST_CAP_*) permits; CAP_SYS_ADMIN is those that
- * were split off it: PERFMON, BPF, CHECKPOINT_RESTORE, SYSLOG.
- */
+/* Whether we may do what the capability permits: rights_permit(). */
 bool host_has_cap(unsigned cap);
 uint64_t host_effective_caps(void); /* bit n = capability n */
 

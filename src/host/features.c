@@ -60,6 +60,11 @@ static int try_cycles(void)
 	return try_event(attr, 0, -1);
 }
 
+int features_try_process(int32_t pid)
+{
+	return try_clock(pid, true);
+}
+
 /* On the header of our own image: no code is there, so nothing is ever hit. */
 static int try_uprobe(void)
 {

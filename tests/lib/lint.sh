@@ -20,7 +20,7 @@ model:base
 object:base
 unwind:base model/ids.h object
 symbol:base model/ids.h object
-host:base model/memory.h
+host:base model/memory.h model/rights.h
 plan:base model/ids.h object unwind symbol host
 remote:base object/x86insn.h host plan/heapplan.h
 capture:base model/event.h model/heap.h model/ids.h model/tables.h model/wait.h object/x86insn.h unwind host plan remote

@@ -1,14 +1,12 @@
-/* What each command may do here; see doctor_rights.h. */
+/* What each command may do here; see rightsreport.h. */
 #include "base/base.h"
-#include "cmd/doctor_rights.h"
+#include "analyze/rightsreport.h"
 
 #include <errno.h>
-#include <linux/capability.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/num.h"
-#include "host/caps.h"
 
 #define BIT(cap) ((uint64_t)1 << (cap))
 
@@ -102,7 +100,7 @@ static void add_remedy(struct buf *to, const struct features *f, uint64_t caps)
 {
 	uint64_t missing = 0;
 	for (size_t i = 0; i < ARRAY_LEN(cap_names); i++)
-		if (caps & BIT(cap_names[i].cap) && !host_has_cap(cap_names[i].cap))
+		if (caps & BIT(cap_names[i].cap) && !rights_permit(f->caps, cap_names[i].cap))
 			missing |= BIT(cap_names[i].cap);
 	if (!missing) {
 		buf_add_str(to, is_contained(f) ? "--security-opt seccomp=assay-seccomp.json"
@@ -162,7 +160,7 @@ static void judge_perf(struct judgement *j, const struct features *f, const stru
 			     "looks at /proc: times exact, what waits were for estimated");
 		} else {
 			find(j, REFUSED, "perf events are not permitted");
-			if (f->seccomp == 2 && host_has_cap(HOST_CAP_PERFMON))
+			if (f->seccomp == 2 && rights_permit(f->caps, HOST_CAP_PERFMON))
 				buf_add_str(&j->why, " (by the container's seccomp filter)");
 			else if (f->paranoid > (w == SYSTEM ? 0 : 2))
 				buf_addf(&j->why, " (kernel.perf_event_paranoid is %" PRId64 ")",
@@ -269,12 +267,8 @@ static void add_row(struct rights_page *p, const char *command, const char *of, 
 	size_t n = number_of(p, &j->remedy);
 	if (n)
 		buf_addf(&nr, "(%zu)", n);
-	report_add_row(p->r, &p->r->tables.p[p->commands],
-		       (union cell[]){{.text = command},
-				      {.text = of},
-				      {.text = verdicts[j->verdict]},
-				      {.text = buf_str(&j->why)},
-				      {.text = buf_str(&nr)}});
+	report_add_texts(p->r, &p->r->tables.p[p->commands], command, of, verdicts[j->verdict],
+			 buf_str(&j->why), buf_str(&nr));
 }
 
 /* A row for each kind of target, or one when all are alike. */
@@ -324,14 +318,11 @@ static void add_least(struct report *r)
 			if (c->needs & NEEDS_TRACEPOINTS)
 				buf_add_str(&flags, " -v /sys/kernel/tracing:/sys/kernel/tracing");
 		}
-		report_add_row(r, t,
-			       (union cell[]){{.text = c->name},
-					      {.text = buf_str(&caps)},
-					      {.text = buf_str(&flags)}});
+		report_add_texts(r, t, c->name, buf_str(&caps), buf_str(&flags));
 	}
 }
 
-bool doctor_add_rights(struct report *r, const struct features *f, bool has_least)
+bool rights_report(struct report *r, const struct features *f, bool has_least)
 {
 	struct rights_page p = {.r = r, .f = f, .commands = r->tables.n};
 	(void)report_add_table(r, "commands", "what may be done here", command_columns,
@@ -344,9 +335,7 @@ bool doctor_add_rights(struct report *r, const struct features *f, bool has_leas
 		for (size_t i = 0; i < p.remedies.n; i++) {
 			CLEANUP(buf_release) struct buf nr = {0};
 			buf_addf(&nr, "(%zu)", i + 1);
-			report_add_row(r, t,
-				       (union cell[]){{.text = buf_str(&nr)},
-						      {.text = p.remedies.p[i]}});
+			report_add_texts(r, t, buf_str(&nr), p.remedies.p[i]);
 			free_p(&p.remedies.p[i]);
 		}
 	}
@@ -368,7 +357,7 @@ static void add_tried(struct report *r, struct report_table *t, const char *name
 		      const char *meaning)
 {
 	const char *state = !rc ? "yes" : rc == FEATURES_NO_OTHERS ? "not tried" : strerror(-rc);
-	report_add_row(r, t, (union cell[]){{.text = name}, {.text = state}, {.text = meaning}});
+	report_add_texts(r, t, name, state, meaning);
 }
 
 static void add_setting(struct report *r, struct report_table *t, const char *name, int64_t v,
@@ -379,14 +368,7 @@ static void add_setting(struct report *r, struct report_table *t, const char *na
 		buf_add_str(&b, "-");
 	else
 		buf_addf(&b, "%" PRId64, v);
-	report_add_row(r, t,
-		       (union cell[]){{.text = name}, {.text = buf_str(&b)}, {.text = meaning}});
-}
-
-static void add_text(struct report *r, struct report_table *t, const char *name, const char *state,
-		     const char *meaning)
-{
-	report_add_row(r, t, (union cell[]){{.text = name}, {.text = state}, {.text = meaning}});
+	report_add_texts(r, t, name, buf_str(&b), meaning);
 }
 
 static void add_trials(struct report *r, struct report_table *t, const struct features *f)
@@ -396,7 +378,7 @@ static void add_trials(struct report *r, struct report_table *t, const struct fe
 	for (size_t i = 0; i < ARRAY_LEN(cap_names); i++)
 		have |= f->caps & BIT(cap_names[i].cap);
 	add_caps(&caps, have);
-	add_text(r, t, "capabilities", buf_str(&caps), "of those that assay can use");
+	report_add_texts(r, t, "capabilities", buf_str(&caps), "of those that assay can use");
 	add_tried(r, t, "perf events, user code", f->perf_own, "of own processes");
 	add_tried(r, t, "perf events, kernel code", f->perf_kernel, "of own processes");
 	add_tried(r, t, "perf events of others", f->perf_others, "");
@@ -404,29 +386,34 @@ static void add_trials(struct report *r, struct report_table *t, const struct fe
 	add_tried(r, t, "hardware counters (PMU)", f->pmu,
 		  f->pmu ? "sampling is by cpu-clock" : "sampling is by cycles");
 	add_tried(r, t, "BPF programs", f->bpf, "load and run");
-	add_text(r, t, "BTF", f->has_btf ? "yes" : "no", "the kernel describes its types");
+	report_add_texts(r, t, "BTF", f->has_btf ? "yes" : "no", "the kernel describes its types");
 	add_tried(r, t, "tracepoints by name", f->tracepoints, "tracefs");
 	add_tried(r, t, "probes on functions", f->uprobes, "uprobes");
-	add_text(r, t, "names of kernel functions", f->has_kernel_names ? "yes" : "hidden",
-		 "/proc/kallsyms");
+	report_add_texts(r, t, "names of kernel functions", f->has_kernel_names ? "yes" : "hidden",
+			 "/proc/kallsyms");
 	add_tried(r, t, "mappings of others", f->foreign_maps, "/proc/PID/maps");
 	add_tried(r, t, "files of others", f->foreign_root, "/proc/PID/root");
 }
 
-void doctor_add_host(struct report *r, const struct features *f)
+void rights_host_report(struct report *r, const struct features *f)
 {
 	struct report_table *t = report_add_table(r, "host", "what this host and user allow, tried",
 						  host_columns, ARRAY_LEN(host_columns));
 	add_trials(r, t, f);
-	add_text(r, t, "PID namespace", f->is_first_pidns ? "the host's" : "a container's",
-		 f->is_first_pidns ? "" : "programs in the kernel see other numbers: --pid=host");
-	add_text(r, t, "seccomp filter", f->seccomp == 2 ? "yes" : f->seccomp < 0 ? "-" : "no", "");
-	add_text(r, t, "no new privileges", f->has_no_new_privs ? "yes" : "no",
-		 f->has_no_new_privs ? "sudo and setcap have no effect" : "");
-	add_text(r, t, "cgroups",
-		 f->has_cgroup_v1 ? (f->has_cgroup_v2 ? "v1 and v2" : "v1")
-				  : (f->has_cgroup_v2 ? "v2" : "none"),
-		 "");
+	report_add_texts(
+		r, t, "PID namespace", f->is_first_pidns ? "the host's" : "a container's",
+		f->is_first_pidns ? "" : "programs in the kernel see other numbers: --pid=host");
+	report_add_texts(r, t, "seccomp filter",
+			 f->seccomp == 2  ? "yes"
+			 : f->seccomp < 0 ? "-"
+					  : "no",
+			 "");
+	report_add_texts(r, t, "no new privileges", f->has_no_new_privs ? "yes" : "no",
+			 f->has_no_new_privs ? "sudo and setcap have no effect" : "");
+	report_add_texts(r, t, "cgroups",
+			 f->has_cgroup_v1 ? (f->has_cgroup_v2 ? "v1 and v2" : "v1")
+					  : (f->has_cgroup_v2 ? "v2" : "none"),
+			 "");
 	add_setting(r, t, "kernel.perf_event_paranoid", f->paranoid,
 		    "2: own processes, user code; 1: kernel code; 0: whole system");
 	add_setting(r, t, "kernel.kptr_restrict", f->kptr_restrict,
@@ -443,5 +430,5 @@ void doctor_add_host(struct report *r, const struct features *f)
 		buf_add_str(&lock, "no limit");
 	else
 		num_add_bytes(&lock, f->memlock);
-	add_text(r, t, "locked memory", buf_str(&lock), "more of it makes rings larger");
+	report_add_texts(r, t, "locked memory", buf_str(&lock), "more of it makes rings larger");
 }

@@ -1,0 +1,125 @@
+/* What binaries of a process tell; see binaries.h. */
+#include "base/base.h"
+#include "plan/binaries.h"
+
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/sv.h"
+#include "host/mapped.h"
+#include "host/proc.h"
+#include "object/debugfile.h"
+#include "object/ehframe.h"
+#include "object/elf.h"
+
+#define NR_LOOKED  2000 /* functions whose first instructions are looked at */
+#define PROLOG_MAX 12
+
+struct reader {
+	struct binaries *to;
+	int32_t pid;
+	int root_fd;
+};
+
+/* push %rbp; mov %rsp,%rbp, perhaps after endbr64: the function keeps a frame pointer. */
+static bool has_frame_prolog(const uint8_t *p)
+{
+	static const uint8_t endbr[] = {0xf3, 0x0f, 0x1e, 0xfa};
+	static const uint8_t prolog[] = {0x55, 0x48, 0x89, 0xe5};
+	if (!memcmp(p, endbr, sizeof(endbr)))
+		p += sizeof(endbr);
+	return !memcmp(p, prolog, sizeof(prolog));
+}
+
+/* "yes", "no", or "some": of the functions that unwind tables name. */
+static const char *frame_pointers(struct elf *e)
+{
+	const struct elf_section *s = elf_section(e, ".eh_frame");
+	struct sv bytes;
+	if (elf_machine(e) != ELF_MACHINE_X86_64 || !s || elf_section_bytes(e, s, &bytes, NULL))
+		return "-";
+	struct ehframe_iter it;
+	struct ehframe_fde fde;
+	ehframe_start(&it, bytes, s->vaddr, false);
+	uint64_t nr = 0;
+	uint64_t nr_with = 0;
+	while (nr < NR_LOOKED && ehframe_next(&it, &fde)) {
+		uint8_t code[PROLOG_MAX];
+		uint64_t offset;
+		if (fde.end - fde.start < 32 || !elf_offset_from_vaddr(e, fde.start, &offset) ||
+		    elf_read(e, code, sizeof(code), offset, NULL))
+			continue;
+		nr++;
+		nr_with += has_frame_prolog(code);
+	}
+	if (!nr)
+		return "-";
+	return nr_with * 10 > nr * 8 ? "yes" : nr_with * 10 > nr ? "some" : "no";
+}
+
+static const char *debug_text(const struct reader *r, struct elf *e, const char *path,
+			      bool *ret_has_symbols)
+{
+	if (elf_section(e, ".debug_info") || elf_section(e, ".zdebug_info"))
+		return "inside";
+	struct elf *found CLEANUP(elf_free_p) = NULL;
+	struct debug_search search = {.root_fd = r->root_fd};
+	(void)debugfile_find(&found, NULL, e, path, &search, NULL);
+	if (!found)
+		return "none";
+	*ret_has_symbols |= elf_section(found, ".symtab") != NULL;
+	return elf_section(found, ".debug_info") ? "separate" : "none";
+}
+
+static void look_into(const struct reader *r, struct binary_facts *b, struct elf *e)
+{
+	bool has_symtab = elf_section(e, ".symtab") != NULL;
+	const struct elf_section *eh = elf_section(e, ".eh_frame");
+	uint8_t id[ELF_BUILD_ID_MAX];
+	b->debug = debug_text(r, e, b->path, &has_symtab);
+	b->symbols = has_symtab                         ? "all"
+		     : elf_section(e, ".gnu_debugdata") ? "functions"
+		     : elf_section(e, ".dynsym")        ? "exported"
+							: "none";
+	b->has_unwind_tables = (eh && eh->nr_bytes > 8) || elf_section(e, ".debug_frame");
+	b->frames = frame_pointers(e);
+	b->has_build_id = elf_build_id(e, id) > 0;
+}
+
+static int add_mapping(void *ctx, const struct proc_map *m, struct err *err)
+{
+	struct reader *r = ctx;
+	struct mapped_file file;
+	(void)err;
+	if (!m->is_exec || m->path[0] != '/')
+		return 0;
+	vec_foreach(b, &r->to->list)
+		if (!strcmp(b->path, m->path))
+			return 0;
+	struct binary_facts *b = vec_add(&r->to->list);
+	b->path = xstrdup(m->path);
+	b->is_closed = host_open_mapped(&file, r->pid, m->start, m->end, m->path, m->dev_major,
+					m->dev_minor, m->inode) != 0;
+	if (b->is_closed)
+		return 0;
+	struct elf *e CLEANUP(elf_free_p) = NULL;
+	if (!elf_open_fd(&e, file.fd, NULL))
+		look_into(r, b, e);
+	(void)close(file.fd);
+	return 0;
+}
+
+int binaries_read(struct binaries *ret_b, int32_t pid, struct err *err)
+{
+	*ret_b = (struct binaries){0};
+	int root CLEANUP(close_p) = host_open_root(pid);
+	struct reader r = {.to = ret_b, .pid = pid, .root_fd = root};
+	return proc_maps(pid, add_mapping, &r, err);
+}
+
+void binaries_release(struct binaries *b)
+{
+	vec_foreach(one, &b->list)
+		free(one->path);
+	vec_release(&b->list);
+}
