@@ -70,8 +70,11 @@ san-thread:
 	$(Q)$(MAKE) --no-print-directory $(TSAN) unit-tsan
 # The tests in which threads meet.
 SAN_THREAD_TESTS := naming_ work_ dwarf_ symbolizer_ heapqueue_ heapnap_ heapring_reads_
-unit-tsan: $(BIN) $(UNIT_BIN)
-	$(Q)bad=0; for t in $(SAN_THREAD_TESTS); do $(UNIT_BIN) $$t || bad=1; done; exit $$bad
+TSAN_SRCS = $(shell grep -lE '^TEST.($(subst $(space),|,$(SAN_THREAD_TESTS)))' $(UNIT_SRCS))
+$(O)/tests/unit-tests-threads: $(TSAN_SRCS:%.c=$(O)/%.o) $(TEST_LIB_SRCS:%.c=$(O)/%.o) $(LIB)
+	$(call say,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS) $(TEST_LIBS)
+unit-tsan: $(BIN) $(O)/tests/unit-tests-threads
+	$(Q)bad=0; for t in $(SAN_THREAD_TESTS); do $(O)/tests/unit-tests-threads $$t || bad=1; done; exit $$bad
 
 clang:
 	$(Q)$(MAKE) --no-print-directory CC=clang all
