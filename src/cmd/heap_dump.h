@@ -7,19 +7,16 @@
 #define ASSAY_CMD_HEAP_DUMP_H
 
 #include "base/base.h"
-#include "base/err.h"
 #include "base/opt.h"
 #include "cmd/targetopts.h"
 
 struct heap_dump_opts {
 	bool is_once;
 	const char *every;
-	uint64_t keep; /* 0 = HEAP_DUMP_KEEP */
+	uint64_t keep; /* 0 = not given */
 	bool is_stats;
 	bool is_json;
 };
-
-#define HEAP_DUMP_KEEP 10
 
 extern const struct opt_group heap_dump_group;
 
@@ -30,14 +27,5 @@ bool heap_dump_is_asked(const struct heap_dump_opts *o);
  */
 int heap_dump_run(const struct heap_dump_opts *o, const struct chosen_target *target,
 		  const char *path);
-
-/* When the next dump of a series is due. */
-enum dump_trigger_kind { DUMP_BY_TIME, DUMP_BY_ALLOCATED, DUMP_BY_RSS };
-struct dump_trigger {
-	enum dump_trigger_kind kind;
-	uint64_t step; /* ns, or bytes */
-};
-/* "10s", "8GiB-allocated", "+1GiB-rss"; -EINVAL. */
-int heap_dump_parse_trigger(struct dump_trigger *ret_t, const char *text, struct err *err);
 
 #endif

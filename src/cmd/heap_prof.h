@@ -1,13 +1,4 @@
-/*
- * `assay heap --tier prof`: jemalloc's own profiling, driven in the running process. Sampling is
- * switched on for the capture (and off again, if it was), its rate changed where --sample asks for
- * it; a dump at the end is the result, read back as any other dump.
- *
- * Stacks of samples are taken by assay's unwinder where jemalloc lets it (session/prof_walk.h).
- *
- * What lives is what jemalloc has sampled since it was told to, which may be longer than the
- * capture: the report says so.
- */
+/* `assay heap --tier prof`: jemalloc's own profiling as a capture (session/prof_capture.h). */
 #ifndef ASSAY_CMD_HEAP_PROF_H
 #define ASSAY_CMD_HEAP_PROF_H
 

@@ -9,11 +9,11 @@
 #include "arch.h"
 #include "base/buf.h"
 #include "base/mem.h"
-#include "cmd/heap_dump.h"
 #include "plan/allocfind.h"
 #include "plan/allocnames.h"
 #include "plan/heapchoice.h"
 #include "plan/heaptargets.h"
+#include "session/dumps.h"
 
 #define CODE_AT    0x1000u
 #define CODE_BYTES 0x1000u
@@ -317,17 +317,17 @@ TEST(heapchoice_knows_which_versions_have_hooks)
 	CHECK(!heapchoice_has_hooks((uint32_t[]){0, 0, 0}));
 }
 
-TEST(heap_dump_triggers_are_times_amounts_or_growth)
+TEST(dump_triggers_are_times_amounts_or_growth)
 {
 	struct dump_trigger t;
-	CHECK(!heap_dump_parse_trigger(&t, "10s", NULL));
+	CHECK(!dump_trigger_parse(&t, "10s", NULL));
 	CHECK(t.kind == DUMP_BY_TIME && t.step == 10000000000u);
-	CHECK(!heap_dump_parse_trigger(&t, "8GiB-allocated", NULL));
+	CHECK(!dump_trigger_parse(&t, "8GiB-allocated", NULL));
 	CHECK(t.kind == DUMP_BY_ALLOCATED && t.step == (uint64_t)8 << 30);
-	CHECK(!heap_dump_parse_trigger(&t, "+1GiB-rss", NULL));
+	CHECK(!dump_trigger_parse(&t, "+1GiB-rss", NULL));
 	CHECK(t.kind == DUMP_BY_RSS && t.step == (uint64_t)1 << 30);
 	static const char *const bad[] = {"", "0s", "10ms", "-rss", "1GiB", "0-rss", "x-allocated"};
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
-		if (heap_dump_parse_trigger(&t, bad[i], NULL) != -EINVAL)
+		if (dump_trigger_parse(&t, bad[i], NULL) != -EINVAL)
 			tap_fail(__FILE__, __LINE__, "'%s' was taken", bad[i]);
 }

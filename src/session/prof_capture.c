@@ -1,0 +1,236 @@
+/* jemalloc's own profiling as a capture; see prof_capture.h. */
+#include "base/base.h"
+#include "session/prof_capture.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/resource.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/num.h"
+#include "base/stop.h"
+#include "capture/heapplanner.h"
+#include "format/assayfile.h"
+#include "host/cachedir.h"
+#include "host/caps.h"
+#include "model/heap.h"
+#include "session/load.h"
+
+#define DUMP_BYTES_MAX ((size_t)1 << 30)
+#define TICK_MS        200
+#define OPEN_TRIES     20 /* every thread was in the allocator: again a little later */
+
+static uint64_t own_cpu_ns(void)
+{
+	struct rusage u;
+	if (getrusage(RUSAGE_SELF, &u))
+		return 0;
+	return (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * NS_PER_SEC +
+	       (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * NS_PER_US;
+}
+
+static int32_t pid_of(const struct prof_capture *p)
+{
+	return p->target->pids.pids.p[0];
+}
+
+static int open_again(struct prof_capture *p, struct jemalloc **ret_j, struct err *err)
+{
+	for (int i = 0;; i++) {
+		int rc = jemalloc_open(ret_j, pid_of(p), &p->plan, err);
+		if (rc != -EAGAIN || i == OPEN_TRIES)
+			return rc;
+		err_clear(err);
+	}
+}
+
+typedef int (*ask_fn)(struct prof_capture *p, struct jemalloc *j, void *ctx, struct err *err);
+
+/* One session: a thread of the process is held until @ask returns. */
+static int in_session(struct prof_capture *p, ask_fn ask, void *ctx, struct err *err)
+{
+	struct jemalloc *j = NULL;
+	TRY(open_again(p, &j, err));
+	int rc = ask(p, j, ctx, err);
+	p->stopped_ns = MAX(p->stopped_ns, jemalloc_stopped_ns(j));
+	jemalloc_close(j);
+	return rc;
+}
+
+/* The variable that this binary reads, for advice; owned by the caller, may be NULL. */
+static char *variable_of(struct heaptargets *t, int32_t pid)
+{
+	CLEANUP(heaptarget_release) struct heaptarget h = {0};
+	if (heaptargets_look(t, pid, &h, NULL))
+		return NULL;
+	const struct heaptarget_image *m = heaptarget_jemalloc(&h);
+	return m && m->found->jemalloc.variable ? xstrdup(m->found->jemalloc.variable) : NULL;
+}
+
+static unsigned lg_of(uint64_t bytes)
+{
+	return 63 - (unsigned)__builtin_clzll(bytes);
+}
+
+static int check(struct prof_capture *p, struct jemalloc *j, void *variable, struct err *err)
+{
+	TRY(jemalloc_prof_state(j, &p->before, err));
+	return jemalloc_prof_check(&p->before, variable, err);
+}
+
+static int switch_on(struct prof_capture *p, struct jemalloc *j, void *ctx, struct err *err)
+{
+	(void)ctx;
+	uint64_t lg = p->interval_bytes ? lg_of(p->interval_bytes) : p->before.lg_sample;
+	if (lg != p->before.lg_sample) {
+		TRY(jemalloc_write(j, "prof.reset", &lg, sizeof(lg), err));
+		p->is_reset = true;
+	}
+	if (!p->before.is_active) {
+		TRY(jemalloc_write_bool(j, "prof.active", true, err));
+		p->is_changed = true;
+	}
+	return 0;
+}
+
+static int dump(struct prof_capture *p, struct jemalloc *j, void *ret_fd, struct err *err)
+{
+	int rc = jemalloc_dump(j, ret_fd, err);
+	p->stays_on = p->is_changed && jemalloc_write_bool(j, "prof.active", false, NULL);
+	return rc;
+}
+
+/* Without it jemalloc's own unwinder takes the stacks, which costs the process more. */
+static void lend_walk(struct prof_capture *p, struct heaptargets *t)
+{
+	CLEANUP(err_release) struct err why = {0};
+	CLEANUP(heap_plan_release) struct heap_plan plan = {0}; /* one more: it is taken over */
+	CLEANUP(free_p) char *cache_dir = host_cache_dir();
+	if (!prof_walk_is_possible(&p->plan)) {
+		p->no_walk = xstrdup("before 5.3.0 it cannot be replaced");
+		return;
+	}
+	if (heapplanner_plan(t, pid_of(p), HEAP_TIER_PROF, &plan, &why) ||
+	    prof_walk_begin(&p->walk, pid_of(p), &plan, cache_dir, &why))
+		p->no_walk = xstrdup(err_msg(&why));
+}
+
+static void take_walk_back(struct prof_capture *p)
+{
+	uint64_t ns = p->walk ? prof_walk_end(TAKE(p->walk)) : 0;
+	p->stopped_ns = MAX(p->stopped_ns, ns);
+}
+
+int prof_capture_begin(struct prof_capture *p, struct err *err)
+{
+	CLEANUP(heaptargets_free_p) struct heaptargets *t = heapplanner_new();
+	CLEANUP(free_p) char *variable = variable_of(t, pid_of(p));
+	p->watch = (struct watch)WATCH_INIT(p->target);
+	p->cpu_ns = own_cpu_ns();
+	TRY(heapplanner_plan(t, pid_of(p), HEAP_TIER_PROF, &p->plan, err));
+	TRY(in_session(p, check, variable, err));
+	lend_walk(p, t);
+	TRY(in_session(p, switch_on, NULL, err));
+	p->start_ns = clock_mono_ns();
+	return 0;
+}
+
+bool prof_capture_wait(struct prof_capture *p, uint64_t end_ns)
+{
+	uint64_t now = clock_mono_ns();
+	bool is_over = true;
+	if (now >= end_ns)
+		p->end = CAPTURE_END_TIME;
+	else if (stop_count())
+		p->end = CAPTURE_END_STOPPED;
+	else if (watch_has_ended(&p->watch))
+		p->end = CAPTURE_END_TARGET;
+	else
+		is_over = false;
+	if (is_over)
+		return false;
+	struct pollfd fd = {.fd = stop_fd(), .events = POLLIN};
+	(void)poll(&fd, 1, (int)MIN((end_ns - now) / NS_PER_MS + 1, TICK_MS));
+	stop_drain();
+	if (p->walk)
+		prof_walk_tick(p->walk);
+	return true;
+}
+
+/* ---- the result ---------------------------------------------------------------------------- */
+
+static int save_dump(const struct store_place *place, int from, char **ret_path, struct err *err)
+{
+	CLEANUP(buf_release) struct buf bytes = {0};
+	int to CLEANUP(close_p) = -1;
+	TRY(file_read_fd(&bytes, from, DUMP_BYTES_MAX, err));
+	TRY(store_create(place, STORE_DUMP_SUFFIX, &to, err));
+	TRY(file_write_all(to, bytes.p, bytes.n, err));
+	*ret_path = store_path(place, STORE_DUMP_SUFFIX);
+	return 0;
+}
+
+void prof_capture_add_walk(const struct prof_capture *p, struct buf *to)
+{
+	if (p->no_walk)
+		buf_addf(to, "; stacks by jemalloc's own unwinder (%s)", p->no_walk);
+	else
+		buf_add_str(to, "; stacks by assay's unwinder");
+}
+
+static void add_facts(const struct prof_capture *p, struct profile *profile)
+{
+	CLEANUP(buf_release) struct buf held = {0};
+	CLEANUP(buf_release) struct buf tier = {0};
+	num_add_ns(&held, p->stopped_ns);
+	buf_add_str(&tier, p->is_reset ? "jemalloc-prof: what was sampled in the capture"
+			   : p->is_changed
+				   ? "jemalloc-prof: sampled in the capture, and before when it "
+				     "was on"
+				   : "jemalloc-prof: sampled since the process began");
+	prof_capture_add_walk(p, &tier);
+	profile_fact(profile, "target", p->target->name);
+	profile_fact(profile, HEAP_FACT_ALLOCATOR, p->plan.allocator_text);
+	profile_fact(profile, HEAP_FACT_ATTACHED, "attach");
+	profile_fact(profile, HEAP_FACT_TIER, buf_str(&tier));
+	profile_fact(profile, "heap longest stop", buf_str(&held));
+}
+
+int prof_capture_end(struct prof_capture *p, const struct store_place *place, int recording_fd,
+		     struct capture_result *ret_r, struct err *err)
+{
+	CLEANUP(close_p) int fd = -1;
+	CLEANUP(free_p) char *path = NULL;
+	ret_r->end = p->end;
+	ret_r->duration_ns = clock_mono_ns() - p->start_ns;
+	/* A zombie has no thread to ask, which only shows by waiting for one. */
+	int rc = p->end == CAPTURE_END_TARGET ? -ESRCH : in_session(p, dump, &fd, err);
+	if (rc == -ESRCH)
+		return err_set(err, rc, "the process ended before its profile could be dumped");
+	take_walk_back(p);
+	ret_r->own_cpu_ns = own_cpu_ns() - p->cpu_ns;
+	host_keep_caps(HOST_NAMING);
+	TRY(rc);
+	TRY(save_dump(place, fd, &path, err));
+	CLEANUP(free_p) char *cache_dir = host_cache_dir();
+	struct load_options options = {.cache_dir = cache_dir};
+	if (load_profile(&ret_r->profile, path, &options, err))
+		return err_wrap(err, "reading the dump back");
+	add_facts(p, ret_r->profile);
+	CLEANUP(buf_release) struct buf bytes = {0};
+	TRY(assayfile_write(&bytes, ret_r->profile, "heap", err));
+	if (file_write_all(recording_fd, bytes.p, bytes.n, &ret_r->disk))
+		ret_r->nr_unsaved = capture_nr_rows(ret_r);
+	ret_r->nr_bytes = ret_r->disk.code ? 0 : bytes.n;
+	return 0;
+}
+
+void prof_capture_release(struct prof_capture *p)
+{
+	take_walk_back(p);
+	watch_release(&p->watch);
+	heap_plan_release(&p->plan);
+	free(p->no_walk);
+}
