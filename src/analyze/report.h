@@ -102,6 +102,7 @@ struct report_tree {
 	const char *key;
 	const char *title;
 	const char *count_name; /* "samples", "ns", "bytes" */
+	const char *palette;    /* that flame graphs take; NULL: the usual one */
 	enum unit unit;
 	struct tree_node *nodes; /* in preorder: a subtree is a run that starts at its node */
 	size_t nr_nodes;

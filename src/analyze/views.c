@@ -59,6 +59,13 @@ static int thread_time_page(struct report *r, const struct profile *p,
 	return spec->event ? 0 : waits_page(r, p, spec, limits, err);
 }
 
+/* Time, which a ledger has; not the number of waits. */
+static bool is_of_waits(const struct selection *sel)
+{
+	return sel->tagged && sel->unit == UNIT_NS &&
+	       sel->p->tables.p[sel->table].id == TABLE_OFF_CPU;
+}
+
 /* ---- what the kernel counts ---------------------------------------------------------------- */
 
 static bool has_io(const struct profile *p)
@@ -179,6 +186,9 @@ static const struct view views[VIEW_NR] = {
 		      .pictures = viewpictures_of_samples},
 	[VIEW_WAITS] = {.key = "waits",
 			.title = "time off the CPU",
+			.rows = "waits",
+			.record = "assay offcpu, assay cpu --offcpu",
+			.is_of = is_of_waits,
 			.tables = BIT(TABLE_OFF_CPU),
 			.has = waits_are_there,
 			.is_recorded = ledger_is_there,
@@ -187,7 +197,11 @@ static const struct view views[VIEW_NR] = {
 			.pictures = viewpictures_of_waits},
 	[VIEW_HEAP] = {.key = "heap",
 		       .title = "memory",
+		       .palette = "mem",
 		       .has_weights = true,
+		       .rows = "memory",
+		       .record = "assay heap",
+		       .is_of = heapweights_is_one,
 		       .has = heapweights_are_there,
 		       .is_asked = is_heap_asked,
 		       .select = heapweights_select,
@@ -253,6 +267,14 @@ const struct view *views_find(const struct profile *p, const struct select_spec 
 	/* Stacks of any event are shown as those of samples are. */
 	enum view_id id = default_of(p);
 	return &views[spec->event && id != VIEW_EVENTS ? VIEW_CPU : id];
+}
+
+const struct view *views_of_rows(const struct selection *sel)
+{
+	for (enum view_id id = 0; id < VIEW_NR; id++)
+		if (views[id].is_of && views[id].is_of(sel))
+			return &views[id];
+	return &views[VIEW_CPU];
 }
 
 const char *views_tree_event(const struct profile *p)

@@ -51,9 +51,15 @@ struct view_pictures {
 struct view {
 	const char *key; /* "thread-time" */
 	const char *title;
-	uint32_t tables;  /* bits by enum table_id: an event of these asks for the view */
-	bool is_mixed;    /* several tables at once, which no column of one weighs */
-	bool has_weights; /* what it is weighed by is no column (heapweights.h) */
+	const char *palette; /* of its flame graphs; NULL: the usual one */
+	uint32_t tables;     /* bits by enum table_id: an event of these asks for the view */
+	bool is_mixed;       /* several tables at once, which no column of one weighs */
+	bool has_weights;    /* what it is weighed by is no column (heapweights.h) */
+	/* Of views that have groupings of their own (groupings.h): what rows are called, commands that
+	 * record them, and whether a selection's are such. */
+	const char *rows;
+	const char *record;
+	bool (*is_of)(const struct selection *sel);
 	/* Is there anything to see? */
 	bool (*has)(const struct profile *p);
 	/* Did a capture for this view record what it is for? NULL: as has. */
@@ -80,6 +86,8 @@ const struct view *views_find(const struct profile *p, const struct select_spec 
 /* The same for a spec that names nothing. */
 const struct view *views_default(const struct profile *p);
 
+/* Whose groupings a selection's rows have: waits, heap, else cpu. */
+const struct view *views_of_rows(const struct selection *sel);
 /* The event that trees and pictures take where none is named; NULL: as it comes. */
 const char *views_tree_event(const struct profile *p);
 

@@ -5,21 +5,11 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "analyze/blame.h"
-#include "analyze/callers.h"
-#include "analyze/calltext.h"
-#include "analyze/calltree.h"
-#include "analyze/heapsum.h"
-#include "analyze/heapweights.h"
-#include "analyze/ledger.h"
+#include "analyze/groupings.h"
 #include "analyze/memtime.h"
 #include "analyze/named.h"
-#include "analyze/overview.h"
 #include "analyze/phases.h"
-#include "analyze/threads.h"
-#include "analyze/top.h"
-#include "analyze/views.h"
-#include "analyze/waittables.h"
+#include "analyze/query.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -32,26 +22,10 @@
 #include "session/store.h"
 
 #define TABLE_FILE_BYTES_MAX ((size_t)1 << 20)
-#define PHASE_FUNCTIONS      5
-
-enum report_by {
-	REPORT_THREAD = BY_NR,
-	REPORT_THREAD_GROUP,
-	/* Of waits. */
-	REPORT_REASON,
-	REPORT_WAITER,
-	REPORT_STACK,
-	REPORT_WAKER,
-	REPORT_LOCK,
-	REPORT_OBJECT,
-	/* Of memory. */
-	REPORT_SIZE,
-	REPORT_LEAK,
-	REPORT_BY_NONE,
-};
+#define TREE_PCT             0.5 /* below it, parts of trees are put together */
 
 struct report_opts {
-	int by; /* enum group_by or enum report_by */
+	int by; /* of groupings.h */
 	int sort;
 	uint64_t limit;
 	double percent_limit;
@@ -71,24 +45,8 @@ struct report_opts {
 	bool has_allocators;
 };
 
-static const struct opt_choice by_choices[] = {
-	{"function", BY_FUNCTION, "inlined functions count as functions"},
-	{"module", BY_MODULE, "binaries, libraries, the kernel"},
-	{"crate", BY_CRATE, "Rust crates, C++ namespaces, Go packages, else modules"},
-	{"file", BY_FILE, "source files"},
-	{"line", BY_LINE, "source lines"},
-	{"thread", REPORT_THREAD, NULL},
-	{"thread-group", REPORT_THREAD_GROUP, "threads whose names differ in numbers only"},
-	{"reason", REPORT_REASON, "waits: why"},
-	{"waiter", REPORT_WAITER, "waits: the program's function nearest to the wait"},
-	{"stack", REPORT_STACK, "waits: whole stacks"},
-	{"waker", REPORT_WAKER, "waits: who ended them"},
-	{"lock", REPORT_LOCK, "waits: which lock, who let go of it, what holders did"},
-	{"object", REPORT_OBJECT, "waits: files and peers"},
-	{"size", REPORT_SIZE, "memory: sizes of blocks"},
-	{"leak", REPORT_LEAK, "memory: leaks by site, with their age and growth"},
-	{0},
-};
+#define GROUPINGS_MAX 31
+static struct opt_choice by_choices[GROUPINGS_MAX + 1]; /* the registry's, filled when it starts */
 
 static const struct opt_choice sort_choices[] = {
 	{"self", VIEW_BY_SELF, NULL},
@@ -99,9 +57,7 @@ static const struct opt_choice sort_choices[] = {
 
 static const struct opt view_opts[] = {
 	OPT_ENUM(0, "by", struct report_opts, by, by_choices, "WHAT",
-		 "self and total by function, module, crate, file, line, thread, "
-		 "thread-group; waits by reason, waiter, stack, waker, lock, object; memory by "
-		 "size, leak"),
+		 "self and total, or what waits and memory have of their own, by"),
 	OPT_SET(0, "lines", struct report_opts, by, BY_LINE, "the same as --by line"),
 	OPT_STR(0, "callers", struct report_opts, callers, "REGEX",
 		"who calls the matching functions"),
@@ -170,204 +126,6 @@ static const char examples[] =
 	"assay report --phase 'io=^read_' --phase 'exec=^add_block' "
 	"--json\tphases\n";
 
-/* ---- views
- * -----------------------------------------------------------------------------
- */
-
-struct view_run {
-	const struct report_opts *o;
-	const struct select_spec *spec;
-	const struct selection *sel;
-	struct report *r;
-	struct view_limits limits;
-};
-
-static bool wants_overview(const struct view_run *v)
-{
-	const struct report_opts *o = v->o;
-	return o->by == REPORT_BY_NONE && !o->callers && !o->callees && !o->is_tree &&
-	       !o->is_reverse && !o->table && !o->is_blame && !v->spec->nr_rules;
-}
-
-/* Threads of waits are rows of the ledger, which has their time on a CPU as well. */
-static int add_threads(const struct view_run *v, struct err *err)
-{
-	bool is_grouped = v->o->by == REPORT_THREAD_GROUP;
-	bool is_time = v->sel->unit == UNIT_NS; /* what a ledger has */
-	if (!v->sel->tagged || !is_time || strcmp(v->sel->event, table_key(TABLE_OFF_CPU)) != 0) {
-		(is_grouped ? thread_groups_report : threads_report)(v->r, v->sel, &v->limits);
-		return 0;
-	}
-	CLEANUP(arena_release) struct arena a = {0};
-	struct ledger l;
-	int rc = ledger_make(&a, v->sel->p, v->spec, &l, err);
-	if (!rc)
-		ledger_threads_report(v->r, &l, is_grouped ? LEDGER_GROUPS : 0, &v->limits);
-	return rc;
-}
-
-static int no_locks(const struct view_run *v, struct err *err)
-{
-	for (size_t i = 0; i < v->sel->nr_tagged; i++)
-		if (v->sel->tagged[i].reason == WAIT_LOCK)
-			return 0;
-	err_set(err, -ENODATA, "nothing in view waited for a lock");
-	return err_hint(err, "what was waited for: assay report --by reason");
-}
-
-static void add_locks(const struct view_run *v)
-{
-	CLEANUP(arena_release) struct arena a = {0};
-	struct selection blame;
-	struct select_spec spec = *v->spec;
-	spec.event = table_key(TABLE_BLAME);
-	spec.reason = NULL;
-	bool has_blame =
-		blame_is_there(v->sel->p) && !select_run(&a, v->sel->p, &spec, &blame, NULL);
-	waits_locks(v->r, v->sel, has_blame ? &blame : NULL, &v->limits);
-}
-
-static int add_waits_by(const struct view_run *v, struct err *err)
-{
-	bool is_time = v->sel->unit == UNIT_NS; /* what a ledger has */
-	if (!v->sel->tagged || !is_time || strcmp(v->sel->event, table_key(TABLE_OFF_CPU)) != 0) {
-		err_set(err, -EINVAL, "this view is one of waits, and event '%s' has none",
-			v->sel->event);
-		return err_hint(err, "record some: assay offcpu, assay cpu --offcpu");
-	}
-	switch ((enum report_by)v->o->by) {
-	case REPORT_REASON:
-		waits_reasons(v->r, v->sel);
-		break;
-	case REPORT_WAITER:
-		waits_functions(v->r, v->sel, &v->limits);
-		break;
-	case REPORT_STACK:
-		waits_stacks(v->r, v->sel, &v->limits);
-		break;
-	case REPORT_WAKER:
-		waits_wakers(v->r, v->sel, &v->limits);
-		break;
-	case REPORT_LOCK:
-		if (no_locks(v, err))
-			return -ENODATA;
-		add_locks(v);
-		break;
-	case REPORT_OBJECT:
-		waits_objects(v->r, v->sel, &v->limits);
-		break;
-	case REPORT_THREAD:
-	case REPORT_THREAD_GROUP:
-	case REPORT_SIZE:
-	case REPORT_LEAK:
-	case REPORT_BY_NONE:
-		break;
-	}
-	return 0;
-}
-
-static int add_heap_by(const struct view_run *v, struct err *err)
-{
-	int by = v->o->by;
-	if (by < BY_NR) {
-		top_report(v->r, v->sel, (enum group_by)by, &v->limits);
-		return 0;
-	}
-	if (!heapweights_is_one(v->sel)) {
-		err_set(err, -EINVAL, "this view is one of memory, and event '%s' has none",
-			v->sel->event);
-		return err_hint(err, "record some: assay heap");
-	}
-	if (by == REPORT_THREAD || by == REPORT_SIZE || by == REPORT_LEAK)
-		return heapsum_table(v->r, v->sel->p, v->spec, &v->limits,
-				     by == REPORT_SIZE     ? HEAPSUM_SIZES
-				     : by == REPORT_THREAD ? HEAPSUM_THREADS
-							   : HEAPSUM_LEAKS,
-				     err);
-	if (by == REPORT_THREAD_GROUP) {
-		thread_groups_report(v->r, v->sel, &v->limits);
-		return 0;
-	}
-	return add_waits_by(v, err);
-}
-
-static int add_by(const struct view_run *v, struct err *err)
-{
-	int by = v->o->by;
-	if (by == REPORT_BY_NONE)
-		return 0;
-	if (by == REPORT_SIZE || by == REPORT_LEAK || heapweights_is_one(v->sel))
-		return add_heap_by(v, err);
-	if (by == REPORT_THREAD || by == REPORT_THREAD_GROUP)
-		return add_threads(v, err);
-	if (by > REPORT_THREAD_GROUP)
-		return add_waits_by(v, err);
-	top_report(v->r, v->sel, (enum group_by)by, &v->limits);
-	return 0;
-}
-
-static int add_blame(const struct view_run *v, struct err *err)
-{
-	CLEANUP(arena_release) struct arena a = {0};
-	struct blame b;
-	int rc = blame_make(&a, v->sel->p, v->spec, &b, err);
-	if (!rc)
-		blame_report(v->r, &b, &v->limits);
-	return rc;
-}
-
-static int add_table_file(const struct view_run *v, struct err *err)
-{
-	CLEANUP(arena_release) struct arena a = {0};
-	CLEANUP(buf_release) struct buf text = {0};
-	if (file_read(&text, v->o->table, TABLE_FILE_BYTES_MAX, err))
-		return err_wrap(err, "--table");
-	struct named_rule *rules = NULL;
-	size_t nr_rules = 0;
-	if (named_parse(&a, buf_sv(&text), &rules, &nr_rules, err))
-		return err_wrap(err, "--table '%s'", v->o->table);
-	return named_report(v->r, v->sel, rules, nr_rules,
-			    v->o->is_outermost ? NAMED_NEAREST_ROOT : NAMED_NEAREST_LEAF, err);
-}
-
-static void add_trees(const struct view_run *v)
-{
-	struct calltext_options options = {
-		.min_pct = v->o->percent_limit >= 0 ? v->o->percent_limit : 0.5,
-		.max_depth = v->o->depth,
-	};
-	if (v->o->is_tree)
-		calltext_report(v->r, v->sel, &options);
-	options.flags = CALLTREE_REVERSE;
-	if (v->o->is_reverse)
-		calltext_report(v->r, v->sel, &options);
-}
-
-static int add_views(const struct view_run *v, struct err *err)
-{
-	const struct report_opts *o = v->o;
-	enum group_by by = o->by < BY_NR ? (enum group_by)o->by : BY_FUNCTION;
-	int rc = 0;
-	overview_begin(v->r, v->sel);
-	if (!o->callers && !o->callees)
-		rc = add_by(v, err);
-	if (!rc && o->is_blame)
-		rc = add_blame(v, err);
-	if (rc)
-		return rc;
-	if (v->sel->nr_rules)
-		phases_report(v->r, v->sel, PHASE_FUNCTIONS);
-	if (o->callers)
-		rc = callers_report(v->r, v->sel, o->callers, o->nearest, by, &v->limits, err);
-	if (!rc && o->callees)
-		rc = callees_report(v->r, v->sel, o->callees, o->nearest, by, &v->limits, err);
-	if (!rc && o->table)
-		rc = add_table_file(v, err);
-	if (!rc)
-		add_trees(v);
-	return rc;
-}
-
 /* ---- the command ----------------------------------------------------------------------------- */
 
 /* A wrong filter is a usage error, a filter that finds nothing is not. */
@@ -377,17 +135,34 @@ static int fail(const struct err *err)
 	return err->code == -EINVAL ? EXIT_USAGE : status;
 }
 
-static bool has_waits_view(const struct report_opts *o)
+static int read_rules(struct arena *a, const char *path, struct query *q, struct err *err)
 {
-	return o->is_blame || (o->by > REPORT_THREAD_GROUP && o->by < REPORT_SIZE);
+	CLEANUP(buf_release) struct buf text = {0};
+	struct named_rule *rules = NULL;
+	if (file_read(&text, path, TABLE_FILE_BYTES_MAX, err))
+		return err_wrap(err, "--table");
+	if (named_parse(a, buf_sv(&text), &rules, &q->nr_named, err))
+		return err_wrap(err, "--table '%s'", path);
+	q->named = rules;
+	return 0;
 }
 
-/* Of a recording of CPU samples and waits. */
-static const char *default_event(const struct profile *p, const struct report_opts *o)
+static struct query query_of(const struct report_opts *o, const struct select_spec *spec)
 {
-	if (has_waits_view(o))
-		return table_key(TABLE_OFF_CPU);
-	return o->is_tree ? views_tree_event(p) : NULL;
+	return (struct query){
+		.spec = spec,
+		.by = o->by,
+		.flags = (o->is_tree ? QUERY_TREE : 0u) | (o->is_reverse ? QUERY_REVERSE : 0u) |
+			 (o->is_blame ? QUERY_BLAME : 0u) |
+			 (o->has_allocators ? QUERY_ALLOCATORS : 0u),
+		.callers = o->callers,
+		.callees = o->callees,
+		.nearest = o->nearest,
+		.named_nearest = o->is_outermost ? NAMED_NEAREST_ROOT : NAMED_NEAREST_LEAF,
+		.tree_min_pct = o->percent_limit >= 0 ? o->percent_limit : TREE_PCT,
+		.tree_depth = o->depth,
+		.limits = {o->limit, MAX(o->percent_limit, 0), (enum view_sort)o->sort},
+	};
 }
 
 static int report_profile(const struct profile *p, const struct report_opts *o,
@@ -397,33 +172,16 @@ static int report_profile(const struct profile *p, const struct report_opts *o,
 	CLEANUP(err_release) struct err err = {0};
 	CLEANUP(arena_release) struct arena a = {0};
 	CLEANUP(report_free_p) struct report *r = report_new();
+	CLEANUP(buf_release) struct buf b = {0};
+	struct query q = query_of(o, spec);
+	q.input = input;
 	if (o->is_marks && !spec->nr_rules) {
 		spec->rules = phases_from_marks(&a, p, &spec->nr_rules);
 		if (!spec->nr_rules)
 			log_note("this profile has no marks; `assay mark` sets them");
 	}
-	struct selection sel;
-	struct view_run v = {
-		.o = o,
-		.spec = spec,
-		.sel = &sel,
-		.r = r,
-		.limits = {o->limit, MAX(o->percent_limit, 0), (enum view_sort)o->sort},
-	};
-	int rc = 0;
-	if (wants_overview(&v)) {
-		rc = views_page(r, p, spec, input, &v.limits, &err);
-	} else {
-		struct select_spec own = *spec;
-		own.flags |= o->has_allocators ? 0 : SELECT_CUT_STACKS;
-		if (!spec->event && views_default(p)->is_mixed)
-			own.event = default_event(p, o);
-		rc = views_select(&a, p, &own, &sel, &err);
-		rc = rc ? rc : add_views(&v, &err);
-	}
-	if (rc)
+	if ((o->table && read_rules(&a, o->table, &q, &err)) || query_run(r, p, &q, &err))
 		return fail(&err);
-	CLEANUP(buf_release) struct buf b = {0};
 	output_render(out, &b, r);
 	return output_write(out, &b);
 }
@@ -451,7 +209,7 @@ static int report_runs(const struct report_opts *o, const struct select_spec *sp
 	CLEANUP(err_release) struct err err = {0};
 	CLEANUP(report_free_p) struct report *r = report_new();
 	struct view_limits limits = {o->limit, MAX(o->percent_limit, 0), (enum view_sort)o->sort};
-	if (o->by != REPORT_BY_NONE || o->callers || o->callees || o->is_tree || o->is_reverse ||
+	if (o->by != QUERY_BY_NONE || o->callers || o->callees || o->is_tree || o->is_reverse ||
 	    o->table || o->is_marks || spec->nr_rules || o->sort == VIEW_BY_TOTAL)
 		return cmd_usage("report", "--runs is a view of its own, of self shares of "
 					   "functions");
@@ -493,7 +251,7 @@ static const char *input_name(const struct opt_args *args, const char *newest)
 int cmd_report(int argc, char **argv)
 {
 	struct report_opts o = {
-		.by = REPORT_BY_NONE, .sort = VIEW_BY_SELF, .limit = 20, .percent_limit = -1};
+		.by = QUERY_BY_NONE, .sort = VIEW_BY_SELF, .limit = 20, .percent_limit = -1};
 	CLEANUP(filter_release) struct filter_opts filter = {0};
 	struct output_opts out = {0};
 	const struct opt_cmd cmd = {
@@ -511,13 +269,17 @@ int cmd_report(int argc, char **argv)
 	CLEANUP(opt_args_release) struct opt_args args = {0};
 	CLEANUP(err_release) struct err err = {0};
 	int status;
+	const struct grouping *g;
+	for (int i = 0; i < GROUPINGS_MAX && (g = groupings_at((size_t)i)); i++)
+		by_choices[i] = (struct opt_choice){g->key, i, g->help};
 	if (!cmd_parse(&args, &cmd, argc, argv, &status))
 		return status;
 	if (args.command)
 		return cmd_usage("report", "a command to run makes no sense here");
 	if (o.nearest && !o.callers && !o.callees)
 		return cmd_usage("report", "--nearest needs --callers or --callees");
-	if (filter.weight && (has_waits_view(&o) || o.is_runs))
+	struct query q = query_of(&o, &filter.spec);
+	if (filter.weight && (query_is_of_waits(&q) || o.is_runs))
 		return cmd_usage("report",
 				 "--weight is for functions, modules, threads and trees; "
 				 "the tables of waits and runs have columns of their own");
@@ -536,7 +298,7 @@ int cmd_report(int argc, char **argv)
 	if (o.is_over_time)
 		return report_over_time(p, &o, &out);
 	bool is_weighed = filter.weight || filter.spec.heap.at;
-	if (is_weighed && o.by == REPORT_BY_NONE) /* the first page has all columns */
+	if (is_weighed && o.by == QUERY_BY_NONE) /* the first page has all columns */
 		o.by = BY_FUNCTION;
 	const char *input = input_name(&args, newest);
 	return report_profile(p, &o, &filter.spec, &out, input);
