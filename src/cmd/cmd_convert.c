@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "base/suggest.h"
 #include "cmd/convert_heap.h"
-#include "cmd/picture.h"
+#include "cmd/drawing.h"
 #include "format/format.h"
 #include "host/cachedir.h"
 #include "model/wait.h"
@@ -172,10 +172,9 @@ static int write_svg(struct format_output *to, const struct profile *p,
 {
 	CLEANUP(picture_release)
 	struct picture pic = {.spec = {.event = o->event, .heap = {.weight = o->heap_weight}},
-			      .tree_flags = CALLTREE_ROOT_COMM,
-			      .svg = {.min_width_px = -1}};
+			      .tree_flags = CALLTREE_ROOT_COMM};
 	picture_add(&pic, p, title);
-	return picture_svg(&to->buf, &pic, err);
+	return drawing_svg(&to->buf, &pic, NULL, err);
 }
 
 /* What perf.data cannot hold. */

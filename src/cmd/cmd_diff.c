@@ -15,8 +15,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/num.h"
+#include "cmd/drawing.h"
 #include "cmd/optgroups.h"
-#include "cmd/picture.h"
 #include "host/cachedir.h"
 #include "session/dumpset.h"
 #include "session/load.h"
@@ -235,21 +235,13 @@ static int draw(const struct comparison *c, const struct select_spec *spec, enum
 {
 	unsigned normalise = how == DIFF_AMOUNTS ? 0 : CALLTREE_NORMALISE;
 	CLEANUP(picture_release)
-	struct picture pic = {.spec = *spec,
-			      .tree_flags = CALLTREE_ROOT_COMM | normalise,
-			      .svg = {.min_width_px = -1}};
-	CLEANUP(buf_release) struct buf svg = {0};
-	CLEANUP(out_release) struct out out = {.fd = -1};
+	struct picture pic = {.spec = *spec, .tree_flags = CALLTREE_ROOT_COMM | normalise};
 	pic.spec.flags &= ~(unsigned)SELECT_CUT_STACKS;
 	picture_add_before(&pic, c->before.p, c->before.path);
 	picture_add(&pic, c->after.p, c->after.path);
-	int rc = picture_svg(&svg, &pic, err);
-	rc = rc ? rc : out_open(&out, path, 0644, err);
-	rc = rc ? rc : out_write(&out, svg.p, svg.n, err);
-	rc = rc ? rc : out_commit(&out, err);
-	if (!rc)
-		log_note("flame graph of the difference: %s", path);
-	return rc;
+	TRY(drawing_file(path, &pic, NULL, err));
+	log_note("flame graph of the difference: %s", path);
+	return 0;
 }
 
 /* ---- the verdict --------------------------------------------------------------------------- */

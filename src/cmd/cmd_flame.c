@@ -10,8 +10,8 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "cmd/drawing.h"
 #include "cmd/optgroups.h"
-#include "cmd/picture.h"
 #include "host/cachedir.h"
 #include "session/load.h"
 #include "session/store.h"
@@ -144,17 +144,16 @@ static int fill_svg(struct svg_options *svg, const struct flame_opts *o, struct 
 		.name_type = o->name_type,
 		.font = o->font,
 		.background = o->background,
+		.palette = o->colors,
 		.font_px = o->font_px,
 		.min_width_px = o->min_width_px,
 		.row_px = (unsigned)o->row_px,
 		.flags = (o->is_inverted ? SVG_INVERTED : 0u) | (o->is_negated ? SVG_NEGATE : 0u) |
 			 (o->is_static ? SVG_STATIC : 0u),
 	};
-	int palette = o->colors ? palette_from_name(o->colors) : PALETTE_DEFAULT;
-	if (palette < 0)
+	if (o->colors && palette_from_name(o->colors) < 0)
 		return err_set(err, -EINVAL, "'%s' is no palette: choose one of %s", o->colors,
 			       palette_names());
-	svg->palette = (enum palette)palette;
 	struct rgb light;
 	struct rgb dark;
 	if (o->background && !palette_background(o->background, &light, &dark))
@@ -197,14 +196,6 @@ static void add_output_path(struct buf *to, const char *input, const struct flam
 	if (reason)
 		buf_addf(to, "-%s", reason);
 	buf_add_str(to, ".svg");
-}
-
-static int write_svg(const struct buf *svg, const char *path, struct err *err)
-{
-	CLEANUP(out_release) struct out out = {.fd = -1};
-	TRY(out_open(&out, path, 0644, err));
-	TRY(out_write(&out, svg->p, svg->n, err));
-	return out_commit(&out, err);
 }
 
 struct inputs {
@@ -253,28 +244,30 @@ static const char *output_path(struct buf *to, const struct flame_opts *o, const
 /* Pictures of several weights lie side by side: "heap-live.svg". NULL: not named by a weight. */
 static const char *heap_weight_of(const struct flame_opts *o, const struct picture *pic)
 {
-	bool is_heap = views_find(pic->inputs.p[0].p, &pic->spec)->has_weights;
-	return is_heap && !o->output ? pic->spec.heap.weight : NULL;
+	bool is_named = views_find(pic->inputs.p[0].p, &pic->spec)->has_weights && !o->output;
+	return is_named ? pic->spec.heap.weight : NULL;
 }
 
-static int draw(const struct flame_opts *o, const struct picture *pic, const char *input,
-		const char *reason, struct err *err)
+static int draw(const struct flame_opts *o, const struct picture *pic,
+		const struct svg_options *svg, const char *input, const char *reason,
+		struct err *err)
 {
-	CLEANUP(buf_release) struct buf svg = {0};
+	CLEANUP(buf_release) struct buf text = {0};
 	CLEANUP(buf_release) struct buf path = {0};
-	TRY(picture_svg(&svg, pic, err));
 	const char *suffix = reason ? reason : heap_weight_of(o, pic);
 	const char *to = output_path(&path, o, input, suffix);
-	if (!to)
-		return cmd_print(&svg) == EXIT_OK ? 0 : -EPIPE; /* told by cmd_print */
-	TRY(write_svg(&svg, to, err));
+	if (!to) {
+		TRY(drawing_svg(&text, pic, svg, err));
+		return cmd_print(&text) == EXIT_OK ? 0 : -EPIPE; /* told by cmd_print */
+	}
+	TRY(drawing_file(to, pic, svg, err));
 	buf_add_ch(&path, '\n');
 	(void)cmd_print(&path); /* the file is written, whoever listens */
 	return 0;
 }
 
-static int draw_by_reason(const struct flame_opts *o, struct picture *pic, const char *input,
-			  struct err *err)
+static int draw_by_reason(const struct flame_opts *o, struct picture *pic,
+			  const struct svg_options *svg, const char *input, struct err *err)
 {
 	uint32_t reasons = 0;
 	vec_foreach(in, &pic->inputs) {
@@ -287,7 +280,7 @@ static int draw_by_reason(const struct flame_opts *o, struct picture *pic, const
 		if (!(reasons >> r & 1))
 			continue;
 		pic->spec.reason = wait_key(r);
-		TRY(draw(o, pic, input, wait_key(r), err));
+		TRY(draw(o, pic, svg, input, wait_key(r), err));
 	}
 	return 0;
 }
@@ -297,21 +290,17 @@ static int run(const struct flame_opts *o, struct filter_opts *filter, char *con
 {
 	CLEANUP(picture_release) struct picture pic = {0};
 	CLEANUP(inputs_release) struct inputs inputs = {0};
+	struct svg_options svg;
+	TRY(fill_svg(&svg, o, err));
+	TRY(filter_finish(filter, err));
 	pic.tree_flags = tree_flags(o);
 	pic.is_blame = o->is_blame;
-	pic.has_palette = o->colors != NULL;
-	int rc = fill_svg(&pic.svg, o, err);
-	if (!rc)
-		rc = filter_finish(filter, err);
 	pic.spec = filter->spec;
 	pic.spec.flags |= o->is_time_ordered ? SELECT_TIME_ORDER : 0;
-	if (!rc)
-		rc = load_all(&inputs, &pic, filter, paths, nr_paths, o->is_differential, err);
-	if (rc)
-		return rc;
+	TRY(load_all(&inputs, &pic, filter, paths, nr_paths, o->is_differential, err));
 	const char *input = paths[o->is_differential ? 1 : 0];
-	return o->is_by_reason ? draw_by_reason(o, &pic, input, err)
-			       : draw(o, &pic, input, NULL, err);
+	return o->is_by_reason ? draw_by_reason(o, &pic, &svg, input, err)
+			       : draw(o, &pic, &svg, input, NULL, err);
 }
 
 /* NULL, or why these options do not go together. */

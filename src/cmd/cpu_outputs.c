@@ -32,7 +32,7 @@ static int write_folded(const struct outputs *o, const struct profile *p)
 static int write_pictures(const struct outputs *o, const struct profile *p)
 {
 	CLEANUP(picture_release)
-	struct picture pic = {.tree_flags = CALLTREE_ROOT_COMM, .svg = {.min_width_px = -1}};
+	struct picture pic = {.tree_flags = CALLTREE_ROOT_COMM};
 	picture_add(&pic, p, o->place.stem);
 	int status = write_folded(o, p);
 	return outputs_flame(o, ".svg", &pic) == EXIT_OK ? status : EXIT_FAILED;

@@ -15,7 +15,7 @@
 #include "cmd/cmd.h"
 #include "cmd/optgroups.h"
 #include "cmd/outputs.h"
-#include "cmd/picture.h"
+#include "cmd/drawing.h"
 #include "render/text.h"
 
 #define FUNCTION_ROWS 5
@@ -41,16 +41,15 @@ static int write_picture(const struct store_place *place, const struct profile *
 			 const char *event)
 {
 	CLEANUP(picture_release)
-	struct picture pic = {.spec = {.event = event},
-			      .tree_flags = CALLTREE_ROOT_COMM,
-			      .svg = {.min_width_px = -1}};
+	struct picture pic = {.spec = {.event = event}, .tree_flags = CALLTREE_ROOT_COMM};
 	CLEANUP(buf_release) struct buf svg = {0};
 	CLEANUP(buf_release) struct buf suffix = {0};
 	CLEANUP(out_release) struct out out = {.fd = -1};
 	CLEANUP(err_release) struct err err = {0};
 	picture_add(&pic, p, place->stem);
 	add_suffix(&suffix, event);
-	if (!picture_svg(&svg, &pic, &err) && !store_out(&out, place, buf_str(&suffix), &err) &&
+	if (!drawing_svg(&svg, &pic, NULL, &err) &&
+	    !store_out(&out, place, buf_str(&suffix), &err) &&
 	    !out_write(&out, svg.p, svg.n, &err) && !out_commit(&out, &err))
 		return EXIT_OK;
 	log_err(&err);

@@ -23,7 +23,7 @@ struct ending {
 
 static struct picture picture_of(const struct ending *e, enum heap_weight w)
 {
-	struct picture pic = {.tree_flags = CALLTREE_ROOT_COMM, .svg = {.min_width_px = -1}};
+	struct picture pic = {.tree_flags = CALLTREE_ROOT_COMM};
 	pic.spec.heap = e->heap;
 	pic.spec.heap.weight = heap_weight_key(w);
 	picture_add(&pic, e->p, e->o->place.stem);

@@ -60,7 +60,7 @@ int outputs_flame(const struct outputs *o, const char *suffix, const struct pict
 {
 	CLEANUP(buf_release) struct buf svg = {0};
 	CLEANUP(err_release) struct err err = {0};
-	if (picture_svg(&svg, pic, &err)) {
+	if (drawing_svg(&svg, pic, NULL, &err)) {
 		log_err(&err);
 		return EXIT_FAILED;
 	}
@@ -71,7 +71,7 @@ int outputs_folded(const struct outputs *o, const struct picture *pic)
 {
 	CLEANUP(buf_release) struct buf text = {0};
 	CLEANUP(err_release) struct err err = {0};
-	if (picture_folded(&text, pic, &err)) {
+	if (drawing_folded(&text, pic, &err)) {
 		log_err(&err);
 		return EXIT_FAILED;
 	}

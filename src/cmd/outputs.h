@@ -10,7 +10,7 @@
 #include "base/base.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "cmd/picture.h"
+#include "cmd/drawing.h"
 #include "session/capture.h"
 #include "session/store.h"
 

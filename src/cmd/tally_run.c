@@ -20,7 +20,7 @@
 #include "cmd/cmd.h"
 #include "cmd/optgroups.h"
 #include "cmd/outputs.h"
-#include "cmd/picture.h"
+#include "cmd/drawing.h"
 #include "host/cachedir.h"
 #include "render/jsonout.h"
 #include "render/text.h"
@@ -97,9 +97,7 @@ static bool has_rows(const struct profile *p, const char *name)
 static int write_picture(const struct run *run, const struct profile *p, const char *event)
 {
 	CLEANUP(picture_release)
-	struct picture pic = {.spec = {.event = event},
-			      .tree_flags = CALLTREE_ROOT_COMM,
-			      .svg = {.min_width_px = -1}};
+	struct picture pic = {.spec = {.event = event}, .tree_flags = CALLTREE_ROOT_COMM};
 	CLEANUP(buf_release) struct buf svg = {0};
 	CLEANUP(out_release) struct out out = {.fd = -1};
 	CLEANUP(err_release) struct err err = {0};
@@ -107,7 +105,7 @@ static int write_picture(const struct run *run, const struct profile *p, const c
 	char *suffix = strcmp(event, run->kind->pictures[0]) ? xasprintf(".%s.svg", event)
 							     : xstrdup(".svg");
 	picture_add(&pic, p, run->place.stem);
-	int rc = picture_svg(&svg, &pic, &err);
+	int rc = drawing_svg(&svg, &pic, NULL, &err);
 	/* rows without weight, calls that moved no bytes, are no picture and no error */
 	if (rc == -ENODATA)
 		return EXIT_NOTHING;

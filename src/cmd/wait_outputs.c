@@ -25,8 +25,7 @@ struct ending {
 
 static struct picture picture_of(const struct ending *e)
 {
-	struct picture pic = {.tree_flags = CALLTREE_ROOT_COMM | CALLTREE_MARK_KERNEL,
-			      .svg = {.min_width_px = -1}};
+	struct picture pic = {.tree_flags = CALLTREE_ROOT_COMM | CALLTREE_MARK_KERNEL};
 	pic.spec.event = e->is_hotcold ? table_key(TABLE_THREAD_TIME) : table_key(TABLE_OFF_CPU);
 	if (e->flags & WAIT_OUTPUTS_IDLE)
 		pic.spec.flags = SELECT_IDLE;

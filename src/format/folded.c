@@ -279,8 +279,8 @@ int folded_read(struct profile *p, const struct format_input *in,
 	r.is_difference = has_two_counts(text);
 	const char *event = options->folded.read_event;
 	if (r.is_difference)
-		r.before_table = add_table(p, "before");
-	r.table = add_table(p, r.is_difference ? "after" : event ? event : "samples");
+		r.before_table = add_table(p, TABLES_BEFORE);
+	r.table = add_table(p, r.is_difference ? TABLES_AFTER : event ? event : "samples");
 	struct lines lines = lines_from(text.p, text.n);
 	struct sv line;
 	uint64_t nr_good = 0;

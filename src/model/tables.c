@@ -257,6 +257,16 @@ bool tables_has_group(const struct profile *p, enum table_group group)
 	return false;
 }
 
+bool tables_are_difference(const struct profile *p)
+{
+	static const char *const names[] = {TABLES_BEFORE, TABLES_AFTER};
+	unsigned found = 0;
+	vec_foreach(t, &p->tables)
+		for (unsigned i = 0; t->n && i < ARRAY_LEN(names); i++)
+			found |= (unsigned)!strcmp(profile_text(p, t->event), names[i]) << i;
+	return found == 3;
+}
+
 int table_column(const struct table *t, enum column_role role)
 {
 	const struct table_kind *k = table_kind(t->id);

@@ -135,6 +135,10 @@ const struct table *tables_find_rows(const struct profile *p, enum table_id id);
 bool tables_has_rows(const struct profile *p, enum table_id id);
 /* Is there a table of that group that has rows? */
 bool tables_has_group(const struct profile *p, enum table_group group);
+/* A folded difference is two tables of these names, of samples: is the profile one? */
+#define TABLES_BEFORE "before"
+#define TABLES_AFTER  "after"
+bool tables_are_difference(const struct profile *p);
 /* Index of the table's column of that role, or -1. */
 int table_column(const struct table *t, enum column_role role);
 

@@ -39,6 +39,7 @@ struct svg {
 	const struct report *r;
 	const struct report_tree *t;
 	const struct svg_options *o;
+	enum palette palette;
 	struct flame f;
 	VEC(struct box) boxes;
 	struct buf thin[PALETTE_COLORS_MAX]; /* path data by colour */
@@ -265,7 +266,7 @@ static void add_rgb(struct buf *to, struct rgb c)
 static struct rgb color_rgb(const struct svg *s, unsigned color, bool is_dark)
 {
 	return s->t->is_differential ? palette_delta_rgb(color, is_dark)
-				     : palette_rgb(s->o->palette, color, is_dark);
+				     : palette_rgb(s->palette, color, is_dark);
 }
 
 static void add_colors(struct svg *s, bool is_dark)
@@ -443,7 +444,7 @@ static void add_legend(struct svg *s)
 	add_px(s->to, s->bottom);
 	buf_add_str(s->to, ")\">\n");
 	for (unsigned c = 0; c < PALETTE_COLORS_MAX; c++) {
-		const char *text = s->is_used[c] ? palette_meaning(s->o->palette, c) : NULL;
+		const char *text = s->is_used[c] ? palette_meaning(s->palette, c) : NULL;
 		if (!text || (seen && !strcmp(seen, text)))
 			continue;
 		seen = text;
@@ -570,6 +571,12 @@ static void add_root_element(struct svg *s, double height)
 	buf_add_str(s->to, ">\n");
 }
 
+static enum palette palette_of(const char *name)
+{
+	int p = name ? palette_from_name(name) : PALETTE_DEFAULT;
+	return p < 0 ? PALETTE_DEFAULT : (enum palette)p;
+}
+
 void svg_write(struct buf *to, const struct report *r, const struct report_tree *t,
 	       const struct svg_options *o)
 {
@@ -577,7 +584,8 @@ void svg_write(struct buf *to, const struct report *r, const struct report_tree 
 	CLEANUP(buf_release) struct buf body = {0};
 	struct svg s = {.to = &head, .r = r, .t = t, .o = o, .foot = FOOT_PX};
 	set_up(&s);
-	flame_init(&s.f, r, t, o->palette);
+	s.palette = palette_of(o->palette ? o->palette : t->palette);
+	flame_init(&s.f, r, t, s.palette);
 	lay_out(&s);
 	buf_add_str(&head, "<g class=\"head\">\n");
 	s.top = add_header(&s);

@@ -35,7 +35,7 @@ struct svg_options {
 	unsigned width_px;      /* 0: as wide as the window */
 	unsigned row_px;        /* height of a frame; 0 = 17 */
 	unsigned flags;         /* enum svg_flags */
-	enum palette palette;
+	const char *palette;    /* see palette_names; NULL: the tree's */
 };
 
 void svg_write(struct buf *to, const struct report *r, const struct report_tree *t,

@@ -1,6 +1,6 @@
-/* Flame graphs of profiles; see picture.h. */
+/* What flame graphs show; see picture.h. */
 #include "base/base.h"
-#include "cmd/picture.h"
+#include "analyze/picture.h"
 
 #include <errno.h>
 
@@ -38,7 +38,8 @@ struct drawing {
 	const char *first_name;
 	enum unit unit;
 	bool has_input;
-	bool is_heap;
+	const char *palette;
+	const char *what;      /* is weighed, of memory */
 	const char *why_empty; /* of the first input that is; NULL: not known */
 };
 
@@ -113,7 +114,11 @@ static int add_selection(struct drawing *d, const struct picture_input *in, cons
 		return d->pic->inputs.n > 1 ? err_wrap(err, "'%s'", in->name) : rc;
 	if (!event && (rc = check_kind(d, &sel, in->name, err)))
 		return rc;
-	d->is_heap |= heapweights_is_one(&sel);
+	const struct view *view = views_of_rows(&sel);
+	enum heap_weight w;
+	d->palette = view->palette ? view->palette : d->palette;
+	if (!d->what && heapweights_is_one(&sel) && heap_weight_from_key(sel.event, &w))
+		d->what = heap_weight_title(w);
 	if (sel.why_empty && !d->why_empty)
 		d->why_empty = arena_strdup(&d->r->arena, sel.why_empty);
 	if (!d->has_input && !is_before) {
@@ -131,22 +136,13 @@ static int add_selection(struct drawing *d, const struct picture_input *in, cons
 	return 0;
 }
 
-static bool has_table(const struct profile *p, const char *event)
-{
-	vec_foreach(t, &p->tables)
-		if (t->n && !strcmp(profile_text(p, t->event), event))
-			return true;
-	return false;
-}
-
 static int add_inputs(struct drawing *d, struct err *err)
 {
 	const struct picture *pic = d->pic;
 	const struct picture_input *one = pic->inputs.p;
-	if (pic->inputs.n == 1 && !pic->spec.event && has_table(one->p, "before") &&
-	    has_table(one->p, "after")) {
-		TRY(add_selection(d, one, "before", true, err));
-		return add_selection(d, one, "after", false, err);
+	if (pic->inputs.n == 1 && !pic->spec.event && tables_are_difference(one->p)) {
+		TRY(add_selection(d, one, TABLES_BEFORE, true, err));
+		return add_selection(d, one, TABLES_AFTER, false, err);
 	}
 	vec_foreach(in, &pic->inputs) {
 		TRY(add_selection(d, in, NULL, in->is_before, err));
@@ -183,10 +179,8 @@ static const char *default_title(struct drawing *d)
 		return arena_fmt(a, "%s, compared with %s", name, before);
 	if (nr_more)
 		return arena_fmt(a, "%s and %zu more", name, nr_more);
-	enum heap_weight w;
-	if (d->is_heap && heap_weight_from_key(d->event, &w))
-		return arena_fmt(a, "%s: %s", target && *target ? target : name,
-				 heap_weight_title(w));
+	if (d->what)
+		return arena_fmt(a, "%s: %s", target && *target ? target : name, d->what);
 	return target && *target ? target : name ? name : "Flame graph";
 }
 
@@ -200,9 +194,9 @@ static void note_comparison(struct report *r, const struct report_tree *t)
 		    t->is_normalised ? "share of the total" : "absolute numbers");
 }
 
-int picture_svg(struct buf *to, const struct picture *pic, struct err *err)
+int picture_make(struct report *r, const struct picture *pic, const struct report_tree **ret_t,
+		 struct err *err)
 {
-	CLEANUP(report_free_p) struct report *r = report_new();
 	CLEANUP(calltree_free_p) struct calltree *ct = calltree_new(r, pic->tree_flags);
 	struct drawing d = {.pic = pic, .r = r, .ct = ct};
 	TRY(add_inputs(&d, err));
@@ -210,43 +204,9 @@ int picture_svg(struct buf *to, const struct picture *pic, struct err *err)
 	if (!t->nodes[0].total && !(t->before && t->before[0].total))
 		return err_set(err, -ENODATA, "%s",
 			       d.why_empty ? d.why_empty : "no samples are in view");
+	t->palette = d.palette;
 	r->title = default_title(&d);
 	note_comparison(r, t);
-	struct svg_options svg = pic->svg;
-	if (d.is_heap && !pic->has_palette)
-		svg.palette = PALETTE_MEM;
-	svg_write(to, r, t, &svg);
-	return 0;
-}
-
-static void add_folded_name(struct buf *to, const char *name)
-{
-	for (; *name; name++) /* these end a frame, and a line */
-		buf_add_ch(to, *name == ';' ? ':' : *name == '\n' ? ' ' : *name);
-}
-
-int picture_folded(struct buf *to, const struct picture *pic, struct err *err)
-{
-	CLEANUP(report_free_p) struct report *r = report_new();
-	CLEANUP(calltree_free_p) struct calltree *ct = calltree_new(r, pic->tree_flags);
-	struct drawing d = {.pic = pic, .r = r, .ct = ct};
-	TRY(add_inputs(&d, err));
-	const struct report_tree *t = calltree_finish(ct, "folded", "call tree");
-	CLEANUP(buf_release) struct buf path = {0};
-	VEC(size_t) ends = {0}; /* of the path, by depth */
-	for (size_t i = 1; i < t->nr_nodes; i++) {
-		const struct tree_node *n = &t->nodes[i];
-		ends.n = n->depth - 1;
-		path.n = ends.n ? ends.p[ends.n - 1] : 0;
-		if (path.n)
-			buf_add_ch(&path, ';');
-		add_folded_name(&path, intern_str(&r->names, n->name));
-		vec_push(&ends, path.n);
-		if (!n->self)
-			continue;
-		buf_add(to, buf_str(&path), path.n);
-		buf_addf(to, " %" PRIu64 "\n", n->self);
-	}
-	vec_release(&ends);
+	*ret_t = t;
 	return 0;
 }

@@ -1,0 +1,36 @@
+/* Pictures as files; see drawing.h. */
+#include "base/base.h"
+#include "cmd/drawing.h"
+
+#include "base/file.h"
+#include "render/foldedtree.h"
+
+int drawing_svg(struct buf *to, const struct picture *pic, const struct svg_options *svg,
+		struct err *err)
+{
+	CLEANUP(report_free_p) struct report *r = report_new();
+	const struct report_tree *t;
+	TRY(picture_make(r, pic, &t, err));
+	svg_write(to, r, t, svg ? svg : &(struct svg_options){.min_width_px = -1});
+	return 0;
+}
+
+int drawing_file(const char *path, const struct picture *pic, const struct svg_options *svg,
+		 struct err *err)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	CLEANUP(out_release) struct out out = {.fd = -1};
+	TRY(drawing_svg(&text, pic, svg, err));
+	TRY(out_open(&out, path, 0644, err));
+	TRY(out_write(&out, text.p, text.n, err));
+	return out_commit(&out, err);
+}
+
+int drawing_folded(struct buf *to, const struct picture *pic, struct err *err)
+{
+	CLEANUP(report_free_p) struct report *r = report_new();
+	const struct report_tree *t;
+	TRY(picture_make(r, pic, &t, err));
+	foldedtree_write(to, r, t);
+	return 0;
+}
