@@ -240,11 +240,6 @@ static void merge_rows(struct maker *m)
 	m->b->rows = arena_dup(m->arena, m->rows.p, n * sizeof(*m->rows.p));
 }
 
-bool blame_is_there(const struct profile *p)
-{
-	return tables_has_rows(p, TABLE_BLAME);
-}
-
 int blame_make(struct arena *a, const struct profile *p, const struct select_spec *spec,
 	       struct blame *ret_b, struct err *err)
 {
@@ -252,8 +247,8 @@ int blame_make(struct arena *a, const struct profile *p, const struct select_spe
 	struct maker m CLEANUP(maker_release) = {.arena = a, .p = p, .b = &b};
 	struct select_spec own = *spec;
 	own.event = table_key(TABLE_BLAME);
-	if (!blame_is_there(p)) {
-		if (!waits_are_there(p)) {
+	if (!tables_has_rows(p, TABLE_BLAME)) {
+		if (!tables_has_rows(p, TABLE_OFF_CPU)) {
 			err_set(err, -ENODATA, "this recording has no waits");
 			return err_hint(err, "record some: assay offcpu, assay cpu --offcpu");
 		}

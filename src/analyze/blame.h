@@ -41,7 +41,6 @@ struct blame {
 	uint64_t convoy_ns;
 };
 
-bool blame_is_there(const struct profile *p);
 /* -ENODATA when the recording has no such table. */
 int blame_make(struct arena *a, const struct profile *p, const struct select_spec *spec,
 	       struct blame *ret_b, struct err *err);

@@ -268,7 +268,7 @@ static bool has_rate(const struct diff *d)
 {
 	const struct selection *after = d->spec.after;
 	return d->spec.how == DIFF_AMOUNTS && d->minutes > 0 && heapweights_is_one(after) &&
-	       !is_flow(after) && strcmp(after->event, table_key(TABLE_PEAK)) != 0 &&
+	       !is_flow(after) && after->id != TABLE_PEAK &&
 	       !(is_launched(after->p) && is_launched(d->spec.before->p));
 }
 

@@ -36,16 +36,6 @@ struct summary {
 	double seconds; /* 0 = unknown */
 };
 
-bool eventsum_is_event(const struct profile *p, uint32_t table)
-{
-	return p->tables.p[table].id == TABLE_EVENTS;
-}
-
-bool eventsum_is_there(const struct profile *p)
-{
-	return tables_find(p, TABLE_EVENTS) != NULL;
-}
-
 /* ---- counting ----------------------------------------------------------------------------- */
 
 static void add_outcome(struct event_count *e, str_id text, uint64_t nr, uint64_t amount)
@@ -86,7 +76,7 @@ static int count_all(struct summary *s, struct arena *a, const struct select_spe
 	s->events = arena_calloc(a, p->tables.n + 1, sizeof(*s->events));
 	for (uint32_t t = 0; t < p->tables.n && !rc; t++) {
 		struct sieve *sieve;
-		if (!eventsum_is_event(p, t) || (spec->event && t != only))
+		if (p->tables.p[t].id != TABLE_EVENTS || (spec->event && t != only))
 			continue;
 		struct event_count *e = &s->events[s->n++];
 		const struct table *table = &p->tables.p[t];

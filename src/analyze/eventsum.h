@@ -15,10 +15,6 @@
 #include "base/base.h"
 #include "base/err.h"
 
-/* Is this a table of events by name? */
-bool eventsum_is_event(const struct profile *p, uint32_t table);
-bool eventsum_is_there(const struct profile *p);
-
 enum eventsum_flags {
 	EVENTSUM_STACKS = 1 << 0, /* the commonest stacks of each event, too */
 };

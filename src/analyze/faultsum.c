@@ -20,11 +20,6 @@ struct faultsum {
 	struct waitframes *frames;
 };
 
-bool faultsum_is_there(const struct profile *p)
-{
-	return tables_has_group(p, TABLE_GROUP_FAULTS);
-}
-
 /* Major faults first: one of them costs as much as a hundred minor ones. */
 static uint64_t weight_of_faults(const struct tally_group *g)
 {

@@ -14,9 +14,6 @@
 #include "base/base.h"
 #include "base/err.h"
 
-/* Has the profile any rows of "faults" or "reclaim"? */
-bool faultsum_is_there(const struct profile *p);
-
 /*
  * Tables "faults", "fault_objects", "fault_functions", "reclaim", "reclaim_functions". @input names
  * the file in hints, NULL: none are given. Errors as select_run.

@@ -419,6 +419,7 @@ static void finish_rows(struct gather *g)
 	}
 	sel->variance = has_variance ? variance : NULL;
 	sel->unit = weights[g->weight].unit;
+	sel->id = weights[g->weight].table;
 	sel->event = weights[g->weight].key;
 	sel->noun = weights[g->weight].noun;
 	sel->count_name = weights[g->weight].count;
@@ -430,7 +431,7 @@ static int parse_weight(struct gather *g, struct err *err)
 {
 	const char *key = g->spec->heap.weight;
 	g->weight = g->spec->heap.at && !key ? HEAP_WEIGHT_LIVE : heap_weight_default(g->p);
-	if (!key && g->spec->event && !strcmp(g->spec->event, table_key(TABLE_OLDER))) {
+	if (!key && g->spec->event && table_from_key(g->spec->event) == TABLE_OLDER) {
 		err_set(err, -EINVAL, "frees of blocks from before the capture have no stacks");
 		return err_hint(err, "assay report shows how many they were");
 	}

@@ -335,6 +335,7 @@ int hotcold_run(struct arena *a, const struct profile *p, const struct select_sp
 		ret_sel->nr_samples = m.nr_samples;
 		ret_sel->weight = m.weight;
 		ret_sel->unit = UNIT_NS;
+		ret_sel->id = TABLE_THREAD_TIME;
 		ret_sel->event = table_key(TABLE_THREAD_TIME);
 		ret_sel->noun = "samples and waits";
 	}

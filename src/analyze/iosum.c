@@ -16,11 +16,6 @@ enum { READS = 0, WRITES = 1, SYNCS = 2 };
 static const char quantile_note[] =
 	"p50 and p99 are interpolated within classes of durations, powers of two";
 
-bool iosum_is_there(const struct profile *p)
-{
-	return tables_has_group(p, TABLE_GROUP_IO);
-}
-
 static bool starts_with(const char *s, const char *prefix)
 {
 	return !strncmp(s, prefix, strlen(prefix));

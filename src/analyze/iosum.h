@@ -15,9 +15,6 @@
 #include "base/base.h"
 #include "base/err.h"
 
-/* Has the profile any rows of "io" or "block"? */
-bool iosum_is_there(const struct profile *p);
-
 /*
  * Tables "io_calls", "io_files", "io_functions", "io_syncs", "block". @input names the file in
  * hints, NULL: none are given. Errors as select_run.

@@ -20,11 +20,6 @@
 
 /* ---- snapshots ---------------------------------------------------------------------------- */
 
-bool memtime_is_there(const struct profile *p)
-{
-	return tables_has_rows(p, TABLE_MEMORY);
-}
-
 static uint64_t value_at(const struct table *t, size_t i, uint32_t column)
 {
 	if (column >= t->nr_columns)

@@ -47,8 +47,6 @@ struct memtime {
 	bool has_split;     /* of RSS into anonymous, file and shared memory */
 };
 
-/* Whether a profile has anything over time. */
-bool memtime_is_there(const struct profile *p);
 /* -ENODATA: nothing over time. */
 int memtime_make(struct arena *a, const struct profile *p, struct memtime *ret_t, struct err *err);
 /* What the series says; evidence in the arena. Facts of the profile tell machine and limit. */
@@ -66,6 +64,13 @@ int memtime_report(struct report *r, const struct profile *p, const struct view_
 
 /* What massif's reader shows by default. */
 #define MEMTIME_TREE_PCT 1.0
+
+/*
+ * The chart of it: heap, stacks, other anonymous memory, shared memory, files and swap stacked, RSS
+ * and PSS as lines over them, the peak marked. @title: NULL = "memory over time". In the arena.
+ */
+int memtime_chart(struct arena *a, const struct profile *p, const char *title, struct chart *ret_c,
+		  struct err *err);
 
 /* Table "memory_growth" alone: first, last, peak and slope of each part. */
 void memtime_growth_report(struct report *r, const struct memtime *m);

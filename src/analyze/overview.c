@@ -90,7 +90,7 @@ static void note_other_events(struct report *r, const struct selection *sel)
 			continue;
 		buf_addf(&b, "%s%s", b.n ? ", " : "", profile_text(sel->p, t->event));
 	}
-	if (hotcold_is_there(sel->p) && table_from_key(sel->event) != TABLE_THREAD_TIME)
+	if (hotcold_is_there(sel->p) && sel->id != TABLE_THREAD_TIME)
 		buf_addf(&b, "%s%s", b.n ? ", " : "", table_key(TABLE_THREAD_TIME));
 	if (b.n)
 		report_note(r, "other events in this profile (--event): %s", buf_str(&b));

@@ -113,6 +113,38 @@ struct report_tree {
 	bool is_time_ordered; /* siblings in order of time, not of name */
 };
 
+/* A chart over time, which is a picture of its own. */
+#define CHART_SERIES_MAX 8
+
+enum chart_kind {
+	CHART_AREA, /* on top of the areas before it */
+	CHART_LINE,
+};
+
+struct chart_series {
+	const char *name;
+	enum chart_kind kind;
+	unsigned color;        /* 0 to CHART_SERIES_MAX - 1 */
+	const uint64_t *bytes; /* nr_points */
+};
+
+struct chart_mark {
+	uint64_t ns;
+	const char *text;
+};
+
+struct chart {
+	const char *title;
+	const char *subtitle; /* NULL = none */
+	const char *note;     /* a second line: the verdict; NULL = none */
+	const uint64_t *ns;   /* time of the points since the start, ascending */
+	size_t nr_points;
+	struct chart_series series[CHART_SERIES_MAX];
+	size_t nr_series;
+	const struct chart_mark *marks;
+	size_t nr_marks;
+};
+
 struct report {
 	struct arena arena;
 	struct intern names;

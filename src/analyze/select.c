@@ -621,6 +621,7 @@ int select_run(struct arena *a, const struct profile *p, const struct select_spe
 	}
 	TRY(find_table(p, spec, &sel.table, err));
 	struct plan plan = {.t = &p->tables.p[sel.table]};
+	sel.id = plan.t->id;
 	sel.event = profile_text(p, plan.t->event);
 	sel.unit = plan.t->columns[plan.t->weight_column].unit;
 	TRY(compile(a, spec, &plan, &sel, err));
@@ -644,6 +645,7 @@ int select_open(struct arena *a, const struct profile *p, uint32_t table,
 	struct sieve *s = arena_calloc(a, 1, sizeof(*s));
 	struct selection sel = {.p = p,
 				.table = table,
+				.id = t->id,
 				.event = profile_text(p, t->event),
 				.unit = t->columns[t->weight_column].unit,
 				.rules = spec->rules,

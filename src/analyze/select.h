@@ -122,7 +122,8 @@ struct select_tagged {
 
 struct selection {
 	const struct profile *p;
-	uint32_t table; /* index into p->tables */
+	uint32_t table;   /* index into p->tables */
+	enum table_id id; /* of the event, which may be none of the tables: thread time, leaks */
 	struct select_row *rows;
 	size_t nr_rows;               /* sorted by stack; with SELECT_TIME_ORDER by time */
 	struct select_tagged *tagged; /* sorted by stack; NULL for tables without tags */

@@ -12,11 +12,6 @@
 #include "analyze/waittables.h"
 #include "base/num.h"
 
-bool spansum_is_there(const struct profile *p)
-{
-	return tables_has_rows(p, TABLE_SPANS);
-}
-
 struct spansum {
 	struct report *r;
 	const struct profile *p;
@@ -306,7 +301,7 @@ static void add_escaped(struct buf *to, const char *name)
 /* By the frames of the stacks, so waits in calls that have not returned are among them. */
 static int add_waits_within(struct spansum *s, const struct select_spec *spec, struct err *err)
 {
-	if (!waits_are_there(s->p) || !s->spans.groups.n)
+	if (!tables_has_rows(s->p, TABLE_OFF_CPU) || !s->spans.groups.n)
 		return 0;
 	CLEANUP(buf_release) struct buf regex = {0};
 	vec_foreach(g, &s->spans.groups) {

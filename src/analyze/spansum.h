@@ -12,8 +12,6 @@
 #include "base/base.h"
 #include "base/err.h"
 
-bool spansum_is_there(const struct profile *p);
-
 /*
  * Tables "spans", "span_ledger", "span_histogram", "span_slowest", and of waits within. @input
  * names the file in hints, NULL: none are given. Errors as select_run.

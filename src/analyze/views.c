@@ -59,11 +59,15 @@ static int thread_time_page(struct report *r, const struct profile *p,
 	return spec->event ? 0 : waits_page(r, p, spec, limits, err);
 }
 
+static bool has_waits(const struct profile *p)
+{
+	return tables_has_rows(p, TABLE_OFF_CPU);
+}
+
 /* Time, which a ledger has; not the number of waits. */
 static bool is_of_waits(const struct selection *sel)
 {
-	return sel->tagged && sel->unit == UNIT_NS &&
-	       sel->p->tables.p[sel->table].id == TABLE_OFF_CPU;
+	return sel->tagged && sel->id == TABLE_OFF_CPU && sel->unit == UNIT_NS;
 }
 
 /* ---- what the kernel counts ---------------------------------------------------------------- */
@@ -190,7 +194,7 @@ static const struct view views[VIEW_NR] = {
 			.record = "assay offcpu, assay cpu --offcpu",
 			.is_of = is_of_waits,
 			.tables = BIT(TABLE_OFF_CPU),
-			.has = waits_are_there,
+			.has = has_waits,
 			.is_recorded = ledger_is_there,
 			.select = select_run,
 			.page = waits_overview,

@@ -180,7 +180,7 @@ static void add_hints(struct report *r, const struct profile *p, const char *inp
 		return;
 	report_hint(r, "assay flame %s", buf_str(&word));
 	report_hint(r, "assay report %s --tree", buf_str(&word));
-	if (blame_is_there(p))
+	if (tables_has_rows(p, TABLE_BLAME))
 		report_hint(r, "assay report %s --blame", buf_str(&word));
 	report_hint(r, "assay report %s --by thread", buf_str(&word));
 }
@@ -204,7 +204,7 @@ static int fill_page(struct report *r, const struct select_spec *spec, const str
 	TRY(ledger_make(&a, p, spec, &l, err));
 	own.event = table_key(TABLE_BLAME);
 	own.reason = NULL;
-	bool has_blame = blame_is_there(p) && !select_run(&a, p, &own, &blame, NULL);
+	bool has_blame = tables_has_rows(p, TABLE_BLAME) && !select_run(&a, p, &own, &blame, NULL);
 	struct page pg = {r, p, &l, sel, ledger_sum_ns(&l.total) - ledger_idle_ns(&l.total)};
 	struct view_limits few = *limits;
 	few.max_rows = limits->max_rows ? MIN(limits->max_rows, PAGE_ROWS) : 0;

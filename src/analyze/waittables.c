@@ -8,11 +8,6 @@
 
 #define QUANTILE_NOTE "p50 and p99 are interpolated within classes of durations, powers of two"
 
-bool waits_are_there(const struct profile *p)
-{
-	return tables_has_rows(p, TABLE_OFF_CPU);
-}
-
 int waits_reasons_in_view(const struct profile *p, const struct select_spec *spec,
 			  uint32_t *ret_bits, struct err *err)
 {

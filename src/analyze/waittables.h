@@ -50,7 +50,4 @@ int waits_page(struct report *r, const struct profile *p, const struct select_sp
 /* Adds a bit for each reason that has time in view. Errors as select_run. */
 int waits_reasons_in_view(const struct profile *p, const struct select_spec *spec,
 			  uint32_t *ret_bits, struct err *err);
-/* Is this a recording of waits (it has rows of "off-cpu")? */
-bool waits_are_there(const struct profile *p);
-
 #endif

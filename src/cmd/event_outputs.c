@@ -59,7 +59,7 @@ static int write_picture(const struct store_place *place, const struct profile *
 static int write_pictures(const struct store_place *place, const struct profile *p, size_t *ret_nr)
 {
 	for (uint32_t t = 0; t < p->tables.n; t++) {
-		if (!eventsum_is_event(p, t) || !has_stacks(&p->tables.p[t]))
+		if (p->tables.p[t].id != TABLE_EVENTS || !has_stacks(&p->tables.p[t]))
 			continue;
 		if (write_picture(place, p, profile_text(p, p->tables.p[t].event)))
 			return EXIT_FAILED;

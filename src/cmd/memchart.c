@@ -8,102 +8,16 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/num.h"
 #include "cmd/cmd.h"
 #include "render/chart.h"
 
 #define SUFFIX ".memory.svg"
 
-enum part { LIVE, STACKS, ANON, SHARED, FILES, SWAP, RSS, PSS, NR_PARTS };
-
-static const struct {
-	const char *name;
-	enum chart_kind kind;
-	unsigned color;
-} parts[NR_PARTS] = {
-	[LIVE] = {"heap, live", CHART_AREA, 0}, [STACKS] = {"stacks", CHART_AREA, 7},
-	[ANON] = {"anonymous", CHART_AREA, 1},  [SHARED] = {"shared", CHART_AREA, 2},
-	[FILES] = {"files", CHART_AREA, 3},     [SWAP] = {"swap", CHART_AREA, 4},
-	[RSS] = {"RSS", CHART_LINE, 5},         [PSS] = {"PSS", CHART_LINE, 6},
-};
-
-/* Live bytes, stacks and the rest are the anonymous memory together. */
-static void split(uint64_t *v, const struct memtime_row *row, bool has_split)
-{
-	uint64_t anon = row->anon_bytes;
-	v[STACKS] = has_split ? MIN(row->stack_bytes, anon) : row->stack_bytes;
-	v[LIVE] = has_split ? MIN(row->live_bytes, anon - v[STACKS]) : row->live_bytes;
-	v[ANON] = has_split ? anon - v[STACKS] - v[LIVE] : 0;
-	v[SHARED] = row->shmem_bytes;
-	v[FILES] = row->file_bytes;
-	v[SWAP] = row->swap_bytes;
-	v[RSS] = row->rss_bytes;
-	v[PSS] = row->pss_bytes;
-}
-
-static void add_series(struct chart *c, struct arena *a, const struct memtime *m)
-{
-	uint64_t *columns[NR_PARTS];
-	uint64_t most[NR_PARTS] = {0};
-	for (size_t k = 0; k < NR_PARTS; k++)
-		columns[k] = arena_calloc(a, m->nr_rows, sizeof(*columns[k]));
-	for (size_t i = 0; i < m->nr_rows; i++) {
-		uint64_t v[NR_PARTS];
-		split(v, &m->rows[i], m->has_split);
-		for (size_t k = 0; k < NR_PARTS; k++) {
-			columns[k][i] = v[k];
-			most[k] = MAX(most[k], v[k]);
-		}
-	}
-	for (size_t k = 0; k < NR_PARTS; k++) {
-		if (!most[k])
-			continue;
-		const char *name = k == ANON && most[LIVE] ? "other anonymous" : parts[k].name;
-		c->series[c->nr_series++] =
-			(struct chart_series){name, parts[k].kind, parts[k].color, columns[k]};
-	}
-}
-
-static const char *subtitle(struct arena *a, const struct profile *p, const struct memtime *m)
-{
-	CLEANUP(buf_release) struct buf b = {0};
-	const char *target = profile_get_fact(p, "target");
-	buf_addf(&b, "%s%s%zu readings", target ? target : "", target ? ", " : "", m->nr_rows);
-	if (m->nr_processes > 1)
-		buf_addf(&b, " of %u processes", m->nr_processes);
-	buf_addf(&b, ", %s ", m->has_live ? "most live on the heap" : "most RSS");
-	const struct memtime_row *peak = &m->rows[m->peak_idx];
-	num_add_bytes(&b, m->has_live ? peak->live_bytes : peak->rss_bytes);
-	if (m->has_live && !m->is_live_whole)
-		buf_add_str(&b, " of what was allocated in the capture");
-	return arena_strdup(a, buf_str(&b));
-}
-
-int memchart_svg(struct buf *to, const struct profile *p, const char *title, struct err *err)
+static int draw(struct buf *to, const struct profile *p, struct err *err)
 {
 	CLEANUP(arena_release) struct arena a = {0};
-	struct memtime m;
-	TRY(memtime_make(&a, p, &m, err));
-	uint64_t *ns = arena_calloc(&a, m.nr_rows, sizeof(*ns));
-	for (size_t i = 0; i < m.nr_rows; i++)
-		ns[i] = m.rows[i].time_ns - MIN(m.start_ns, m.rows[i].time_ns);
-	const struct chart_mark peak = {ns[m.peak_idx], "peak"};
-	struct chart c = {
-		.title = title ? title : "memory over time",
-		.subtitle = subtitle(&a, p, &m),
-		.ns = ns,
-		.nr_points = m.nr_rows,
-		.marks = &peak,
-		.nr_marks = 1,
-	};
-	if (m.has_split) {
-		struct memverdict v = memtime_verdict(&a, p, &m);
-		/* Of the evidence the first sentence: a line of the picture holds no more. */
-		const char *end = strstr(v.evidence, ". ");
-		int n = end ? (int)(end - v.evidence) : (int)strlen(v.evidence);
-		c.note = arena_fmt(&a, "verdict: %s; %.*s", memverdict_key(v.kind), n, v.evidence);
-	}
-	add_series(&c, &a, &m);
+	struct chart c;
+	TRY(memtime_chart(&a, p, NULL, &c, err));
 	chart_write(to, &c);
 	return 0;
 }
@@ -112,7 +26,7 @@ int memchart_file(const char *path, const struct profile *p, struct err *err)
 {
 	CLEANUP(buf_release) struct buf svg = {0};
 	CLEANUP(out_release) struct out out = {.fd = -1};
-	TRY(memchart_svg(&svg, p, NULL, err));
+	TRY(draw(&svg, p, err));
 	TRY(out_open(&out, path, 0644, err));
 	TRY(out_write(&out, svg.p, svg.n, err));
 	return out_commit(&out, err);
@@ -122,7 +36,7 @@ int memchart_output(const struct outputs *o, const struct profile *p)
 {
 	CLEANUP(buf_release) struct buf svg = {0};
 	CLEANUP(err_release) struct err err = {0};
-	int rc = memchart_svg(&svg, p, NULL, &err);
+	int rc = draw(&svg, p, &err);
 	if (rc == -ENODATA)
 		return EXIT_OK;
 	if (rc) {

@@ -47,7 +47,7 @@ TEST(memtime_adds_up_processes_by_snapshot)
 	add_memory(p, 8, SECOND + 1000, 20, 5);
 	add_memory(p, 7, 2 * SECOND, 150, 110); /* 8 has ended */
 	profile_seal(p);
-	CHECK(memtime_is_there(p));
+	CHECK(tables_has_rows(p, TABLE_MEMORY));
 	CHECK(!memtime_make(&a, p, &m, NULL));
 	CHECK_U64(m.nr_rows, 3);
 	CHECK_U64(m.nr_processes, 2);
@@ -96,7 +96,7 @@ TEST(memtime_without_the_kernels_numbers_goes_by_seconds)
 	add_blocks(p, TABLE_FREED, SECOND, "main;f", 600);
 	profile_fact(p, HEAP_FACT_ATTACHED, "attach");
 	profile_seal(p);
-	CHECK(!memtime_is_there(p));
+	CHECK(!tables_has_rows(p, TABLE_MEMORY));
 	CHECK(!memtime_make(&a, p, &m, NULL));
 	CHECK_U64(m.nr_rows, 4);
 	CHECK(!m.has_rss && !m.has_split && m.has_live && !m.is_live_whole);

@@ -266,7 +266,8 @@ TEST(waits_of_a_recording_without_any_are_an_empty_view)
 	struct selection sel;
 	CHECK(!select_run(&a, p, &(struct select_spec){.flags = SELECT_IDLE}, &sel, NULL));
 	CHECK_U64(sel.nr_rows, 0);
-	CHECK(!waits_are_there(p) && !ledger_is_there(p) && !blame_is_there(p));
+	CHECK(!tables_has_rows(p, TABLE_OFF_CPU) && !ledger_is_there(p) &&
+	      !tables_has_rows(p, TABLE_BLAME));
 }
 
 TEST(waits_end_where_the_scheduler_begins)
