@@ -42,7 +42,10 @@ ALL_CPPFLAGS = $(if $(filter 0,$(BPF)),-DASSAY_NO_BPF) $(if $(filter 0,$(ISAL)),
 LIBS        = $(if $(filter 0,$(BPF)),,-lbpf -lelf) -lpcre2-8 -liberty -llzma -lzstd $(if $(filter 0,$(ISAL)),,-lisal) -lz -lm
 TEST_LIBS   = -ljansson
 
-SRCS := $(sort $(wildcard src/*/*.c))
+# What needs our programs for the kernel; engine_none.c stands for it without them.
+BPF_SRCS := $(addprefix src/capture/,btfhas.c coretypes.c counts.c engine.c faults.c heapgrowth.c \
+            heapprobes.c io.c spans.c waitsource.c)
+SRCS := $(filter-out $(if $(filter 0,$(BPF)),$(BPF_SRCS),src/capture/engine_none.c),$(sort $(wildcard src/*/*.c)))
 OBJS := $(SRCS:%.c=$(O)/%.o)
 ASSETS := $(sort $(wildcard src/render/assets/*))
 LIB  := $(O)/libassay.a

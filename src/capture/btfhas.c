@@ -3,23 +3,6 @@
 
 #include "capture/btfhas.h"
 
-#ifdef ASSAY_NO_BPF
-
-bool btf_has_tracepoints(const char *const *names)
-{
-	(void)names;
-	return false;
-}
-
-bool btf_has_tracepoint_of(const char *name, unsigned nr_args)
-{
-	(void)name;
-	(void)nr_args;
-	return false;
-}
-
-#else
-
 #include <bpf/btf.h>
 
 #include "base/mem.h"
@@ -49,5 +32,3 @@ bool btf_has_tracepoint_of(const char *name, unsigned nr_args)
 	btf__free(btf);
 	return has;
 }
-
-#endif

@@ -2,8 +2,6 @@
 #include "base/base.h"
 #include "capture/coretypes.h"
 
-#ifndef ASSAY_NO_BPF
-
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <sys/mman.h>
@@ -172,5 +170,3 @@ int coretypes_open(const void *elf, size_t nr_bytes)
 	c.ids = xcalloc(btf__type_cnt(c.from), sizeof(*c.ids));
 	return copy_named(&c) ? to_file(c.to) : -1;
 }
-
-#endif

@@ -2,95 +2,16 @@
 #include "base/base.h"
 #include "capture/counts.h"
 
-#include <errno.h>
-
-#include "base/mem.h"
-
-#ifdef ASSAY_NO_BPF
-
-int counts_open(struct counts **ret_c, struct engine *e, const struct counts_spec *spec,
-		struct err *err)
-{
-	(void)ret_c;
-	(void)e;
-	(void)spec;
-	return err_set(err, -ENOTSUP, "this assay was built without programs for the kernel");
-}
-
-int counts_attach(struct counts *c, struct err *err)
-{
-	(void)c;
-	(void)err;
-	return 0;
-}
-
-int counts_start(struct counts *c, uint64_t start_ns, const struct event_sink *sink,
-		 struct err *err)
-{
-	(void)c;
-	(void)start_ns;
-	(void)sink;
-	(void)err;
-	return 0;
-}
-
-int counts_collect(struct counts *c, uint64_t now_ns, const struct event_sink *sink,
-		   struct err *err)
-{
-	(void)c;
-	(void)now_ns;
-	(void)sink;
-	(void)err;
-	return 0;
-}
-
-uint64_t counts_singles_end_ns(const struct counts *c)
-{
-	(void)c;
-	return 0;
-}
-
-int counts_stop(struct counts *c, const struct event_sink *sink, struct err *err)
-{
-	(void)c;
-	(void)sink;
-	(void)err;
-	return 0;
-}
-
-const struct counts_spec *counts_spec_of(const struct counts *c)
-{
-	(void)c;
-	return NULL;
-}
-
-struct counts_total counts_total(const struct counts *c, size_t event_idx)
-{
-	(void)c;
-	(void)event_idx;
-	return (struct counts_total){0};
-}
-
-uint64_t counts_nr_missed(const struct counts *c)
-{
-	(void)c;
-	return 0;
-}
-
-void counts_free(struct counts *c)
-{
-	(void)c;
-}
-
-#else
-
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <errno.h>
 #include <linux/perf_event.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
+#include "base/num.h"
 #include "capture/letgo.h"
 #include "capture/skeleton.h"
 #include "host/limits.h"
@@ -103,6 +24,12 @@ void counts_free(struct counts *c)
 #define GRACE_NS   200000000ull /* a hit near the end of its second is booked by then */
 #define CPUS_MAX   4096
 
+struct counts_total {
+	uint64_t nr;        /* hits */
+	uint64_t nr_stacks; /* of them: with a stack */
+	uint64_t nr_no_room;
+};
+
 struct counts {
 	struct counts_spec spec;
 	struct engine *engine;
@@ -112,18 +39,19 @@ struct counts {
 	uint32_t nr_done; /* seconds that were delivered */
 	bool is_attached;
 	struct counts_total *totals; /* by event, once stopped */
+	/* Of all processes: what came while a program of ours ran on that CPU. */
 	uint64_t nr_missed;
 	uint64_t single_bytes;
-	uint64_t singles_end_ns;
-	struct count_key *keys; /* one batch */
+	uint64_t singles_end_ns; /* when hits were no longer kept singly; 0 = never */
+	struct count_key *keys;  /* one batch */
 	struct count_value *values;
 	struct buf text;
 };
 
-int counts_open(struct counts **ret_c, struct engine *e, const struct counts_spec *spec,
-		struct err *err)
+static int counts_open(void **ret_c, const struct source_env *env, struct err *err)
 {
-	struct assay_bpf *skel = engine_skel(e);
+	struct assay_bpf *skel = engine_skel(env->engine);
+	const struct counts_spec *spec = env->counts;
 	uint32_t nr = (uint32_t)spec->set->events.n;
 	ASSERT(nr > 0 && nr <= COUNTS_EVENTS_MAX);
 	if (bpf_map__set_max_entries(skel->maps.count_configs, nr) ||
@@ -134,7 +62,7 @@ int counts_open(struct counts **ret_c, struct engine *e, const struct counts_spe
 	skel->rodata->count_stack_budget_ns = WINDOW_NS * spec->stack_budget_pct / 100;
 	struct counts *c = xcalloc(1, sizeof(*c));
 	c->spec = *spec;
-	c->engine = e;
+	c->engine = env->engine;
 	c->skel = skel;
 	c->totals = xcalloc(nr, sizeof(*c->totals));
 	c->keys = xcalloc(BATCH, sizeof(*c->keys));
@@ -156,10 +84,9 @@ static void detach(struct counts *c)
 	c->is_attached = false;
 }
 
-void counts_free(struct counts *c)
+static void counts_free(void *s)
 {
-	if (!c)
-		return;
+	struct counts *c = s;
 	detach(c);
 	vec_release(&c->links);
 	free(c->totals);
@@ -361,9 +288,10 @@ static int collect(struct counts *c, uint32_t until, const struct event_sink *si
 	return collect_map(c, bpf_map__fd(c->skel->maps.count_spills), until, sink, err);
 }
 
-int counts_collect(struct counts *c, uint64_t now_ns, const struct event_sink *sink,
-		   struct err *err)
+static int counts_drain(void *s, const struct event_sink *sink, struct err *err)
 {
+	struct counts *c = s;
+	uint64_t now_ns = clock_mono_ns();
 	if (now_ns < c->start_ns + GRACE_NS)
 		return 0;
 	uint32_t until = (uint32_t)((now_ns - GRACE_NS - c->start_ns) / NS_PER_SEC);
@@ -388,7 +316,6 @@ static struct count_total sum_of_cpus(const struct counts *c, uint32_t idx)
 			sum.nr_stacks += each[i].nr_stacks;
 			sum.nr_full += each[i].nr_full;
 			sum.full_amount += each[i].full_amount;
-			sum.nr_singly += each[i].nr_singly;
 		}
 	}
 	free(each);
@@ -408,7 +335,7 @@ static int deliver_rest(struct counts *c, uint32_t idx, const struct event_sink 
 			struct err *err)
 {
 	struct count_total t = sum_of_cpus(c, idx);
-	c->totals[idx] = (struct counts_total){t.nr, t.nr_stacks, t.nr_full, t.nr_singly};
+	c->totals[idx] = (struct counts_total){t.nr, t.nr_stacks, t.nr_full};
 	if (!t.nr_full)
 		return 0;
 	struct event ev = row_event(c, idx, COUNTS_ELSEWHERE, COUNTS_ELSEWHERE);
@@ -421,21 +348,24 @@ static int deliver_rest(struct counts *c, uint32_t idx, const struct event_sink 
 
 /* ---- life --------------------------------------------------------------------------------- */
 
-int counts_attach(struct counts *c, struct err *err)
+/* Nothing is counted yet. */
+static int counts_load(void *s, struct err *err)
 {
-	int rc = 0;
+	struct counts *c = s;
 	engine_on_record(c->engine, RECORD_EVENT, on_single, c);
-	for (uint32_t i = 0; i < c->spec.set->events.n && !rc; i++)
-		rc = configure(c, i, err);
+	for (uint32_t i = 0; i < c->spec.set->events.n; i++)
+		TRY(configure(c, i, err));
 	c->is_attached = true;
-	for (uint32_t i = 0; i < c->spec.set->events.n && !rc; i++)
-		rc = attach_event(c, i, err);
-	return rc;
+	for (uint32_t i = 0; i < c->spec.set->events.n; i++)
+		TRY(attach_event(c, i, err));
+	return 0;
 }
 
-int counts_start(struct counts *c, uint64_t start_ns, const struct event_sink *sink,
-		 struct err *err)
+static int counts_start(void *s, const struct source_env *env, const struct event_sink *sink,
+			struct err *err)
 {
+	struct counts *c = s;
+	uint64_t start_ns = env->start_ns;
 	struct event name = {.kind = EVENT_COMM,
 			     .time_ns = start_ns,
 			     .pid = COUNTS_ELSEWHERE,
@@ -447,38 +377,72 @@ int counts_start(struct counts *c, uint64_t start_ns, const struct event_sink *s
 	return sink->event(sink->ctx, &name, err);
 }
 
-int counts_stop(struct counts *c, const struct event_sink *sink, struct err *err)
+static int counts_stop(void *s, const struct event_sink *sink, struct err *err)
 {
+	struct counts *c = s;
 	if (!c->is_attached)
 		return 0;
 	c->skel->bss->count_start_ns = 0; /* at once; detaching takes a while */
 	detach(c);
 	c->nr_missed = missed_by(c->skel->progs.count_tracepoint) +
 		       missed_by(c->skel->progs.count_software);
-	int rc = collect(c, UINT32_MAX, sink, err);
-	for (uint32_t i = 0; i < c->spec.set->events.n && !rc; i++)
-		rc = deliver_rest(c, i, sink, err);
-	return rc;
+	TRY(collect(c, UINT32_MAX, sink, err));
+	for (uint32_t i = 0; i < c->spec.set->events.n; i++)
+		TRY(deliver_rest(c, i, sink, err));
+	return 0;
 }
 
-const struct counts_spec *counts_spec_of(const struct counts *c)
+static void add_share(struct buf *to, const char *name, const struct counts_total *t)
 {
-	return &c->spec;
+	buf_addf(to, "%s%s ", to->n ? ", " : "", name);
+	num_add_pct(to, 100.0 * (double)t->nr_stacks / (double)t->nr);
+	buf_add_str(to, " %");
 }
 
-struct counts_total counts_total(const struct counts *c, size_t event_idx)
+static void add_count_fact(struct profile *p, const char *key, uint64_t nr)
 {
-	return event_idx < c->spec.set->events.n ? c->totals[event_idx] : (struct counts_total){0};
+	CLEANUP(buf_release) struct buf text = {0};
+	num_add_count(&text, nr);
+	if (nr)
+		profile_fact(p, key, buf_str(&text));
 }
 
-uint64_t counts_nr_missed(const struct counts *c)
+static void counts_facts(const void *s, struct profile *p)
 {
-	return c->nr_missed;
+	const struct counts *c = s;
+	CLEANUP(buf_release) struct buf shares = {0};
+	CLEANUP(buf_release) struct buf machine = {0};
+	uint64_t nr_no_room = 0;
+	for (size_t i = 0; i < c->spec.set->events.n; i++) {
+		const struct named_event *e = &c->spec.set->events.p[i];
+		const struct counts_total *t = &c->totals[i];
+		bool is_machine = e->count.flags & COUNT_MACHINE;
+		nr_no_room += t->nr_no_room;
+		if (is_machine && t->nr)
+			buf_addf(&machine, "%s%s", machine.n ? ", " : "", e->name);
+		else if (!is_machine && t->nr_stacks < t->nr && !c->spec.has_no_stacks)
+			add_share(&shares, e->name, t);
+	}
+	if (shares.n)
+		profile_fact(p, "events with stacks", buf_str(&shares));
+	if (machine.n)
+		profile_fact(p, "events of the whole machine", buf_str(&machine));
+	add_count_fact(p, "events without room for a row", nr_no_room);
+	if (c->singles_end_ns)
+		profile_fact_ns(p, "events kept singly for",
+				c->singles_end_ns - MIN(c->singles_end_ns, c->start_ns));
+	add_count_fact(p, "events missed in interrupts, of all processes", c->nr_missed);
 }
 
-uint64_t counts_singles_end_ns(const struct counts *c)
-{
-	return c->singles_end_ns;
-}
-
-#endif
+const struct source counts_source = {
+	.name = "counts",
+	.program = ENGINE_COUNTS,
+	.needs_engine = true,
+	.open = counts_open,
+	.load = counts_load,
+	.start = counts_start,
+	.drain = counts_drain,
+	.stop = counts_stop,
+	.facts = counts_facts,
+	.free = counts_free,
+};

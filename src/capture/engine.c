@@ -2,8 +2,6 @@
 #include "base/base.h"
 #include "capture/engine.h"
 
-#ifndef ASSAY_NO_BPF
-
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -19,7 +17,6 @@
 #include "capture/kernelrecord.h"
 #include "capture/kerneltables.h"
 #include "capture/recordqueue.h"
-#include "capture/sampler.h"
 #include "capture/skeleton.h"
 #include "host/bpfrights.h"
 #include "host/limits.h"
@@ -119,19 +116,19 @@ static int add_code_bytes(void *ctx, const struct proc_map *m, struct err *err)
  * The rows are locked memory: as many as the target's code is likely to need, and what a few
  * libraries loaded later need. Of a command that has not started nothing is known.
  */
-static uint32_t guess_rows(const struct engine_spec *spec)
+static uint32_t guess_rows(const struct target *t)
 {
 	uint64_t most = 0;
 	uint64_t all = 0;
-	for (size_t i = 0; spec->pids && i < spec->pids->pids.n; i++) {
+	for (size_t i = 0; i < t->pids.pids.n; i++) {
 		uint64_t nr_bytes = 0;
-		(void)proc_maps(spec->pids->pids.p[i], add_code_bytes, &nr_bytes, NULL);
+		(void)proc_maps(t->pids.pids.p[i], add_code_bytes, &nr_bytes, NULL);
 		most = MAX(most, nr_bytes);
 		all += nr_bytes;
 	}
-	for (size_t i = 0; spec->tids && i < spec->tids->pids.n; i++)
-		(void)proc_maps(spec->tids->pids.p[i], add_code_bytes, &all, NULL);
-	bool is_known = !spec->is_system && !spec->child && all;
+	for (size_t i = 0; i < t->tids.pids.n; i++)
+		(void)proc_maps(t->tids.pids.p[i], add_code_bytes, &all, NULL);
+	bool is_known = !t->is_system && !t->child && all;
 	uint64_t n = ROWS_SPARE + most / CODE_BYTES_PER_ROW;
 	uint64_t n_all = ROWS_SPARE + all / CODE_BYTES_PER_ROW;
 	/* Processes mostly share their binaries. */
@@ -139,10 +136,9 @@ static uint32_t guess_rows(const struct engine_spec *spec)
 	return (uint32_t)MIN(n, (uint64_t)KTABLES_ROWS_MAX);
 }
 
-static uint32_t choose_rows(const struct engine_spec *spec)
+static uint32_t choose_rows(const struct target *t)
 {
-	uint32_t n = spec->nr_rows ? MIN(spec->nr_rows, KTABLES_ROWS_MAX) : guess_rows(spec);
-	n = MAX(n, (uint32_t)65536);
+	uint32_t n = guess_rows(t);
 	return (n & (n - 1)) ? 1u << (32 - __builtin_clz(n)) : n;
 }
 
@@ -177,12 +173,12 @@ int engine_open(struct engine **ret_e, const struct engine_spec *spec, struct er
 	if (!e->skel)
 		return err_sys(err, "cannot open our programs for the kernel");
 	leave_out(e);
-	e->nr_rows = choose_rows(spec);
+	e->nr_rows = choose_rows(spec->target);
 	e->memory_bytes = KTABLES_HEAD_BYTES + (size_t)e->nr_rows * sizeof(struct unwind_row);
 	e->skel->rodata->row_mask = e->nr_rows - 1;
-	e->skel->rodata->watch_system = spec->is_system;
+	e->skel->rodata->watch_system = spec->target->is_system;
 	e->skel->rodata->own_tgid = (uint32_t)getpid();
-	e->skel->rodata->watch_threads = spec->tids && spec->tids->pids.n;
+	e->skel->rodata->watch_threads = spec->target->tids.pids.n != 0;
 	*ret_e = TAKE(e);
 	return 0;
 }
@@ -233,13 +229,13 @@ int engine_add(struct engine *e, int32_t pid, struct err *err)
 
 static int add_targets(struct engine *e, struct err *err)
 {
-	const struct engine_spec *s = &e->spec;
-	int rc = s->child ? add_process(e, s->child, KPROC_AT_EXEC, err) : 0;
-	for (size_t i = 0; !rc && s->pids && i < s->pids->pids.n; i++)
-		rc = add_process(e, s->pids->pids.p[i], KPROC_TARGET, err);
-	for (size_t i = 0; !rc && s->tids && i < s->tids->pids.n; i++)
-		rc = add_thread(e, s->tids->pids.p[i], err);
-	return rc;
+	const struct target *t = e->spec.target;
+	TRY(t->child ? add_process(e, t->child, KPROC_AT_EXEC, err) : 0);
+	for (size_t i = 0; i < t->pids.pids.n; i++)
+		TRY(add_process(e, t->pids.pids.p[i], KPROC_TARGET, err));
+	for (size_t i = 0; i < t->tids.pids.n; i++)
+		TRY(add_thread(e, t->tids.pids.p[i], err));
+	return 0;
 }
 
 /*
@@ -248,8 +244,7 @@ static int add_targets(struct engine *e, struct err *err)
  */
 static bool adopt(struct engine *e, int32_t pid)
 {
-	bool has_threads = e->spec.tids && e->spec.tids->pids.n;
-	if (e->spec.is_system || has_threads ||
+	if (e->spec.target->is_system || e->spec.target->tids.pids.n ||
 	    (e->start_ns && clock_mono_ns() > e->start_ns + ADOPT_NS) ||
 	    (kill(pid, 0) && errno == ESRCH))
 		return false;
@@ -336,14 +331,14 @@ int engine_load(struct engine *e, struct err *err)
 	close_p(&e->types_fd);
 	if (rc)
 		return refuse(rc, err);
-	rc = recordqueue_open(&e->queue, bpf_map__fd(e->skel->maps.ring),
-			      bpf_map__max_entries(e->skel->maps.ring), HELD_MAX, err);
-	rc = rc ? rc : map_tables(e, err);
-	rc = rc ? rc : add_targets(e, err);
+	TRY(recordqueue_open(&e->queue, bpf_map__fd(e->skel->maps.ring),
+			     bpf_map__max_entries(e->skel->maps.ring), HELD_MAX, err));
+	TRY(map_tables(e, err));
+	TRY(add_targets(e, err));
 	/* Forks and ends of targets from now on; until then user space looks (adopt). */
-	rc = rc ? rc : attach(e, "life_", err);
-	e->is_loaded = !rc;
-	return rc;
+	TRY(attach(e, "life_", err));
+	e->is_loaded = true;
+	return 0;
 }
 
 int engine_start(struct engine *e, struct err *err)
@@ -451,19 +446,6 @@ int engine_deliver(void *ctx, const struct event_sink *sink, struct err *err)
 	return rc;
 }
 
-static void side_applied(void *ctx, uint64_t time_ns)
-{
-	engine_applied(ctx, time_ns);
-}
-
-struct side engine_side(struct engine *e)
-{
-	return (struct side){.peek_ns = engine_peek_ns,
-			     .deliver = engine_deliver,
-			     .applied = side_applied,
-			     .ctx = e};
-}
-
 /* ---- what it cost and lost ---------------------------------------------------------------- */
 
 int engine_sum_percpu(int map_fd, uint32_t idx, uint64_t *ret_v, size_t nr)
@@ -565,124 +547,3 @@ struct engine_info engine_info(const struct engine *e)
 	info.map_bytes = map_bytes(e);
 	return info;
 }
-
-#else /* built with BPF=0 */
-
-#include <errno.h>
-
-#include "capture/sampler.h"
-
-int engine_open(struct engine **ret_e, const struct engine_spec *spec, struct err *err)
-{
-	(void)ret_e;
-	(void)spec;
-	err_set(err, -ENOTSUP, "this assay was built without programs for the kernel (BPF=0)");
-	return err_hint(err, "build it with clang, llvm-strip, bpftool and libbpf installed");
-}
-
-int engine_load(struct engine *e, struct err *err)
-{
-	(void)e;
-	return err_set(err, -ENOTSUP, "this assay was built without programs for the kernel");
-}
-
-int engine_start(struct engine *e, struct err *err)
-{
-	return engine_load(e, err);
-}
-
-int engine_add(struct engine *e, int32_t pid, struct err *err)
-{
-	(void)pid;
-	return engine_load(e, err);
-}
-
-void engine_stop(struct engine *e)
-{
-	(void)e;
-}
-
-void engine_free(struct engine *e)
-{
-	(void)e;
-}
-
-void engine_free_p(struct engine **e)
-{
-	(void)e;
-}
-
-int engine_sample_prog(const struct engine *e)
-{
-	(void)e;
-	return -1;
-}
-
-void engine_publish(struct engine *e, int32_t pid, const struct space *sp)
-{
-	(void)e;
-	(void)pid;
-	(void)sp;
-}
-
-void engine_applied(struct engine *e, uint64_t time_ns)
-{
-	(void)e;
-	(void)time_ns;
-}
-
-uint64_t engine_peek_ns(void *e)
-{
-	(void)e;
-	return UINT64_MAX;
-}
-
-int engine_deliver(void *e, const struct event_sink *sink, struct err *err)
-{
-	(void)e;
-	(void)sink;
-	(void)err;
-	return 0;
-}
-
-int engine_tell_losses(struct engine *e, const struct event_sink *sink, struct err *err)
-{
-	return engine_deliver(e, sink, err);
-}
-
-struct engine_info engine_info(const struct engine *e)
-{
-	(void)e;
-	return (struct engine_info){0};
-}
-
-struct side engine_side(struct engine *e)
-{
-	(void)e;
-	return (struct side){0};
-}
-
-int engine_sum_percpu(int map_fd, uint32_t idx, uint64_t *ret_v, size_t nr)
-{
-	(void)map_fd;
-	(void)idx;
-	(void)ret_v;
-	(void)nr;
-	return -ENOTSUP;
-}
-
-struct assay_bpf *engine_skel(const struct engine *e)
-{
-	(void)e;
-	return NULL;
-}
-
-void engine_on_record(struct engine *e, unsigned kind, engine_record_fn fn, void *ctx)
-{
-	(void)e;
-	(void)kind;
-	(void)fn;
-	(void)ctx;
-}
-
-#endif

@@ -28,7 +28,7 @@
 
 #include "base/base.h"
 #include "base/err.h"
-#include "host/proc.h"
+#include "host/target.h"
 #include "model/event.h"
 #include "unwind/space.h"
 
@@ -48,12 +48,8 @@ enum engine_programs {
 };
 
 struct engine_spec {
-	const struct pid_list *pids; /* whole processes and what they fork, may be NULL */
-	const struct pid_list *tids; /* single threads, may be NULL */
-	int32_t child;               /* a launched command at its gate, or 0 */
-	bool is_system;
-	unsigned programs; /* enum engine_programs */
-	uint32_t nr_rows;  /* room for unwind rows, 0 = by default */
+	const struct target *target; /* processes with what they fork; borrowed until the end */
+	unsigned programs;           /* enum engine_programs */
 };
 
 struct engine_info {
@@ -76,7 +72,6 @@ struct engine_info {
 };
 
 struct engine;
-struct side;
 
 /*
  * -EPERM, -ENOTSUP (no BPF here, no BTF, built with BPF=0): the caller goes on without, and says
@@ -116,8 +111,6 @@ int engine_sum_percpu(int map_fd, uint32_t idx, uint64_t *ret_v, size_t nr);
  */
 int engine_tell_losses(struct engine *e, const struct event_sink *sink, struct err *err);
 struct engine_info engine_info(const struct engine *e);
-/* This side of the records, for sampler_spec.side. */
-struct side engine_side(struct engine *e);
 
 /* For the sources (waitsource.c, counts.c ...): the loaded skeleton (gen/assay.skel.h). */
 struct assay_bpf;

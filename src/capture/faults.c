@@ -5,8 +5,6 @@
 #include "base/base.h"
 #include "capture/faults.h"
 
-#ifndef ASSAY_NO_BPF
-
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -26,14 +24,13 @@ struct faults {
 /* The tracepoints are those of x86. */
 static const char *const begins[] = {"page_fault_user", "page_fault_kernel", NULL};
 
-bool faults_choose(struct assay_bpf *skel, bool is_wanted)
+void faults_choose(struct assay_bpf *skel, bool is_wanted)
 {
 	bool has_begin = is_wanted && btf_has_tracepoints(begins);
 	(void)bpf_program__set_autoload(skel->progs.io_fault_major, is_wanted);
 	(void)bpf_program__set_autoload(skel->progs.io_fault_minor, is_wanted);
 	(void)bpf_program__set_autoload(skel->progs.io_fault_user, has_begin);
 	(void)bpf_program__set_autoload(skel->progs.io_fault_kernel, has_begin);
-	return has_begin;
 }
 
 int faults_attach_event(struct bpf_link **ret_link, const struct bpf_program *p, uint64_t config,
@@ -72,19 +69,13 @@ int faults_attach(struct faults **ret_f, struct assay_bpf *skel, struct err *err
 {
 	struct faults *f = xcalloc(1, sizeof(*f));
 	int nr_cpus = libbpf_num_possible_cpus();
-	int rc = 0;
-	for (int cpu = 0; cpu < nr_cpus && !rc; cpu++) {
-		rc = attach_one(f, skel->progs.io_fault_major, PERF_COUNT_SW_PAGE_FAULTS_MAJ, cpu,
-				err);
-		if (!rc)
-			rc = attach_one(f, skel->progs.io_fault_minor,
-					PERF_COUNT_SW_PAGE_FAULTS_MIN, cpu, err);
-	}
-	if (rc) {
-		faults_free(f);
-		return rc;
-	}
 	*ret_f = f;
+	for (int cpu = 0; cpu < nr_cpus; cpu++) {
+		TRY(attach_one(f, skel->progs.io_fault_major, PERF_COUNT_SW_PAGE_FAULTS_MAJ, cpu,
+			       err));
+		TRY(attach_one(f, skel->progs.io_fault_minor, PERF_COUNT_SW_PAGE_FAULTS_MIN, cpu,
+			       err));
+	}
 	return 0;
 }
 
@@ -97,5 +88,3 @@ void faults_free(struct faults *f)
 	vec_release(&f->links);
 	free_p(&f);
 }
-
-#endif

@@ -12,10 +12,10 @@ struct assay_bpf;
 struct faults;
 
 /*
- * Between engine_open and engine_load: leaves out what is not wanted or not there. Says whether
- * the kernel tells where faults begin, which is what gives their time.
+ * Between engine_open and engine_load: leaves out what is not wanted or not there. Where the kernel
+ * tells where faults begin they have their time.
  */
-bool faults_choose(struct assay_bpf *skel, bool is_wanted);
+void faults_choose(struct assay_bpf *skel, bool is_wanted);
 struct bpf_link;
 struct bpf_program;
 
@@ -25,7 +25,7 @@ struct bpf_program;
  */
 int faults_attach_event(struct bpf_link **ret_link, const struct bpf_program *p, uint64_t config,
 			int cpu, struct err *err);
-/* After engine_load. */
+/* After engine_load. Also after an error *ret_f is to be freed. */
 int faults_attach(struct faults **ret_f, struct assay_bpf *skel, struct err *err);
 /* Detaches. NULL is fine. */
 void faults_free(struct faults *f);

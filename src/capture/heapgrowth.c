@@ -2,8 +2,6 @@
 #include "base/base.h"
 #include "capture/heapgrowth.h"
 
-#ifndef ASSAY_NO_BPF
-
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -75,16 +73,14 @@ static int attach_calls(struct heapgrowth *g, struct assay_bpf *skel, struct err
 		unsigned what;
 	} calls[] = {
 		{"mmap", IO_MMAP}, {"munmap", IO_MUNMAP}, {"mremap", IO_MREMAP}, {"brk", IO_BRK}};
-	int rc = 0;
 	/* the ends first: a beginning without its end would be taken for the next one's */
-	for (size_t i = 0; !rc && i < ARRAY_LEN(calls); i++) {
-		rc = attach_call(g, skel->progs.io_map_exit, "exit", calls[i].name, calls[i].what,
-				 err);
-		rc = rc ? rc
-			: attach_call(g, skel->progs.io_map_enter, "enter", calls[i].name,
-				      calls[i].what, err);
+	for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
+		TRY(attach_call(g, skel->progs.io_map_exit, "exit", calls[i].name, calls[i].what,
+				err));
+		TRY(attach_call(g, skel->progs.io_map_enter, "enter", calls[i].name, calls[i].what,
+				err));
 	}
-	return rc;
+	return 0;
 }
 
 int heapgrowth_attach(struct heapgrowth **ret_g, struct assay_bpf *skel, struct err *err)
@@ -92,18 +88,12 @@ int heapgrowth_attach(struct heapgrowth **ret_g, struct assay_bpf *skel, struct 
 	struct heapgrowth *g = xcalloc(1, sizeof(*g));
 	const struct bpf_program *p = skel->progs.io_growth_fault;
 	int nr_cpus = libbpf_num_possible_cpus();
-	int rc = 0;
-	for (int cpu = 0; cpu < nr_cpus && !rc; cpu++) {
-		rc = attach_faults(g, p, PERF_COUNT_SW_PAGE_FAULTS_MAJ, cpu, err);
-		rc = rc ? rc : attach_faults(g, p, PERF_COUNT_SW_PAGE_FAULTS_MIN, cpu, err);
-	}
-	rc = rc ? rc : attach_calls(g, skel, err);
-	if (rc) {
-		heapgrowth_free(g);
-		return rc;
-	}
 	*ret_g = g;
-	return 0;
+	for (int cpu = 0; cpu < nr_cpus; cpu++) {
+		TRY(attach_faults(g, p, PERF_COUNT_SW_PAGE_FAULTS_MAJ, cpu, err));
+		TRY(attach_faults(g, p, PERF_COUNT_SW_PAGE_FAULTS_MIN, cpu, err));
+	}
+	return attach_calls(g, skel, err);
 }
 
 void heapgrowth_free(struct heapgrowth *g)
@@ -120,5 +110,3 @@ void heapgrowth_free(struct heapgrowth *g)
 	vec_release(&g->links);
 	free_p(&g);
 }
-
-#endif

@@ -17,7 +17,7 @@ struct heapgrowth;
  * kernel tells what it hands out at each fault; else a fault counts as one page.
  */
 bool heapgrowth_choose(struct assay_bpf *skel, bool is_wanted);
-/* After engine_load. */
+/* After engine_load. Also after an error *ret_g is to be freed. */
 int heapgrowth_attach(struct heapgrowth **ret_g, struct assay_bpf *skel, struct err *err);
 /* Detaches. NULL is fine. */
 void heapgrowth_free(struct heapgrowth *g);

@@ -2,37 +2,38 @@
 #include "base/base.h"
 #include "capture/heapprobes.h"
 
-#include <errno.h>
-
-#include "kernel_heap.h"
-
-#ifndef ASSAY_NO_BPF
-
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
+#include <errno.h>
 #include <linux/bpf.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/num.h"
 #include "base/vec.h"
 #include "capture/bpfring.h"
 #include "capture/heapbook.h"
+#include "capture/heapfacts.h"
 #include "capture/heapplanner.h"
 #include "capture/letgo.h"
 #include "capture/skeleton.h"
 #include "host/mapped.h"
+#include "kernel_heap.h"
+#include "model/heap.h"
 
 #define SLOTS_MAX   4096 /* threads told apart in one process */
 #define CODE_BYTES  192
 #define LATE_NS     20000000u /* records that were begun before and are not in the ring yet */
 #define AT_ONCE     256
+#define PATIENCE_MS 10  /* the ring holds 170,000 records */
 #define CHILD_TRIES 400 /* polls in which a launched command may map its allocator */
 
 /* Values of kernels newer than the headers that this is built with (uapi/linux/bpf.h). */
@@ -71,11 +72,14 @@ struct heapprobes {
 	struct map stack_of; /* reference -> number */
 	VEC(uint64_t) stacks;
 	uint64_t epoch_ns;
+	const struct target *target;
 	int32_t child; /* that has not been looked at yet, or 0 */
 	unsigned nr_tries;
 	size_t nr_sites_before;
 	char *allocator;
-	struct heapprobes_info info;
+	size_t nr_probes;              /* on functions of all processes */
+	size_t nr_stepped;             /* of these: on instructions that are not emulated */
+	bool has_sessions;             /* returns of calls that are not sampled cost nothing */
 	const struct event_sink *sink; /* while rows are told */
 	struct err *err;
 	int rc;
@@ -99,22 +103,19 @@ static bool has_sessions(void)
 	return has;
 }
 
-int heapprobes_open(struct heapprobes **ret_h, struct engine *e, const struct heapsource_spec *spec,
-		    struct err *err)
+static int probes_open(void **ret_h UNUSED, const struct source_env *env UNUSED,
+		       struct err *err UNUSED)
 {
 #ifndef __x86_64__
-	(void)ret_h;
-	(void)e;
-	(void)spec;
 	return err_set(err, -ENOTSUP, "probes on allocators are for x86-64 only");
 #else
-	(void)err;
 	struct heapprobes *h = xcalloc(1, sizeof(*h));
-	h->skel = engine_skel(e);
-	h->spec = *spec;
-	h->child = spec->child;
-	h->info.has_sessions = has_sessions();
-	if (h->info.has_sessions)
+	h->skel = engine_skel(env->engine);
+	h->spec = *env->heap;
+	h->target = env->target;
+	h->child = env->target->child;
+	h->has_sessions = has_sessions();
+	if (h->has_sessions)
 		(void)bpf_program__set_expected_attach_type(h->skel->progs.heap_probe,
 							    (enum bpf_attach_type)UPROBE_SESSION);
 	vec_push(&h->stacks, 0); /* number 0: unknown */
@@ -148,10 +149,9 @@ static void detach(struct heapprobes *h)
 	h->link_fds.n = 0;
 }
 
-void heapprobes_free(struct heapprobes *h)
+static void probes_free(void *self)
 {
-	if (!h)
-		return;
+	struct heapprobes *h = self;
 	detach(h);
 	vec_release(&h->links);
 	vec_release(&h->link_fds);
@@ -196,8 +196,8 @@ static void add_site(struct heapprobes *h, struct probe_set *set, const struct h
 			return; /* another name of the same function */
 	vec_push(&set->offsets, (unsigned long)(s->file_offset + at));
 	vec_push(&set->cookies, HEAP_COOKIE(s->shape, idx));
-	h->info.nr_probes++;
-	h->info.nr_stepped += !is_emulated;
+	h->nr_probes++;
+	h->nr_stepped += !is_emulated;
 }
 
 static int refused(struct err *err, int rc, const char *path)
@@ -253,9 +253,9 @@ static int attach_set(struct heapprobes *h, const struct probe_set *set, int32_t
 	int rc = 0;
 	if (!set->offsets.n)
 		return 0;
-	if (h->info.has_sessions)
+	if (h->has_sessions)
 		rc = attach_session(h, set, pid, file);
-	for (size_t i = 0; !h->info.has_sessions && !rc && i < set->offsets.n; i++)
+	for (size_t i = 0; !h->has_sessions && !rc && i < set->offsets.n; i++)
 		rc = attach_single(h, set, i, pid, file);
 	return rc ? refused(err, rc, path) : 0;
 }
@@ -344,7 +344,6 @@ static void add_process(struct heapprobes *h, int32_t pid)
 	if (h->epoch_ns)
 		open_book(h, p);
 	vec_push(&h->processes, p);
-	h->info.nr_processes++;
 }
 
 /* @is_late: may come again; -EAGAIN then. */
@@ -398,32 +397,36 @@ static void look_at_child(struct heapprobes *h)
 	h->child = 0;
 }
 
-int heapprobes_attach(struct heapprobes *h, struct err *err)
+static int probes_load(void *self, struct err *err)
 {
-	int rc = bpfring_open(&h->ring, bpf_map__fd(h->skel->maps.heap_ring),
-			      bpf_map__max_entries(h->skel->maps.heap_ring), err);
+	struct heapprobes *h = self;
+	TRY(bpfring_open(&h->ring, bpf_map__fd(h->skel->maps.heap_ring),
+			 bpf_map__max_entries(h->skel->maps.heap_ring), err));
 	h->skel->bss->heap_interval_bytes = h->spec.is_every ? 0 : h->spec.interval_bytes;
-	size_t nr = h->spec.pids ? h->spec.pids->pids.n : 0;
+	const struct pid_list *pids = &h->target->pids;
 	size_t nr_refused = 0;
-	for (size_t i = 0; !rc && i < nr; i++) {
+	for (size_t i = 0; i < pids->pids.n; i++) {
 		CLEANUP(err_release) struct err why = {0};
-		int32_t pid = h->spec.pids->pids.p[i];
+		int32_t pid = pids->pids.p[i];
 		if (!plan_process(h, pid, false, &why))
 			continue;
 		if (h->spec.on_refused)
 			h->spec.on_refused(h->spec.ctx, pid, &why);
-		if (++nr_refused == nr)
-			rc = err_move(err, &why);
+		if (++nr_refused == pids->pids.n)
+			return err_move(err, &why);
 	}
-	return rc;
+	return 0;
 }
 
-void heapprobes_start(struct heapprobes *h, uint64_t start_ns)
+static int probes_start(void *self, const struct source_env *env,
+			const struct event_sink *sink UNUSED, struct err *err UNUSED)
 {
-	h->epoch_ns = start_ns;
+	struct heapprobes *h = self;
+	h->epoch_ns = env->start_ns;
 	for (size_t i = 0; i < h->processes.n; i++)
 		open_book(h, h->processes.p[i]);
-	h->skel->bss->heap_epoch_ns = start_ns;
+	h->skel->bss->heap_epoch_ns = env->start_ns;
+	return 0;
 }
 
 /* ---- records ------------------------------------------------------------------------------ */
@@ -504,8 +507,9 @@ static void take_records(struct heapprobes *h)
 	bpfring_publish(&h->ring);
 }
 
-int heapprobes_poll(struct heapprobes *h, const struct event_sink *sink, struct err *err)
+static int probes_drain(void *self, const struct event_sink *sink, struct err *err)
 {
+	struct heapprobes *h = self;
 	uint64_t passed_ns = clock_mono_ns() - LATE_NS;
 	h->sink = sink;
 	h->err = err;
@@ -518,20 +522,9 @@ int heapprobes_poll(struct heapprobes *h, const struct event_sink *sink, struct 
 	return h->rc;
 }
 
-static void keep_counts(struct heapprobes *h)
+static int probes_stop(void *self, const struct event_sink *sink, struct err *err)
 {
-	const struct kernel_heap_counts *c = (const void *)&h->skel->bss->heap_counts;
-	h->info.nr_hits = c->nr_hits;
-	h->info.nr_allocs = c->nr_allocs;
-	h->info.nr_alloc_bytes = c->nr_bytes;
-	h->info.nr_frees = c->nr_frees;
-	h->info.nr_dropped = c->nr_dropped;
-	h->info.dropped_bytes = c->dropped_bytes;
-	h->info.nr_no_room = c->nr_no_room;
-}
-
-int heapprobes_stop(struct heapprobes *h, const struct event_sink *sink, struct err *err)
-{
+	struct heapprobes *h = self;
 	if (!h->epoch_ns || h->is_stopped)
 		return 0;
 	h->is_stopped = true;
@@ -542,59 +535,45 @@ int heapprobes_stop(struct heapprobes *h, const struct event_sink *sink, struct 
 	for (size_t i = 0; i < h->processes.n; i++)
 		heapbook_end(h->processes.p[i]->book);
 	h->sink = NULL;
-	keep_counts(h);
 	return h->rc;
 }
 
-struct heapprobes_info heapprobes_info(const struct heapprobes *h)
+static void probes_facts(const void *self, struct profile *p)
 {
-	struct heapprobes_info info = h->info;
-	info.is_launch = h->spec.child != 0;
-	info.interval_bytes = h->spec.is_every ? 0 : h->spec.interval_bytes;
-	info.why = h->spec.why ? h->spec.why : "";
-	info.allocator = h->allocator ? h->allocator : "";
-	return info;
+	const struct heapprobes *h = self;
+	const struct kernel_heap_counts *c = (const void *)&h->skel->bss->heap_counts;
+	const char *why = h->spec.why ? h->spec.why : "";
+	CLEANUP(buf_release) struct buf b = {0};
+	profile_factf(p, HEAP_FACT_TIER, "uprobes%s%s", why[0] ? ": " : "", why);
+	heapfacts_add_sampling(p, h->spec.is_every ? 0 : h->spec.interval_bytes,
+			       h->target->child != 0);
+	if (h->allocator && h->allocator[0])
+		profile_fact(p, HEAP_FACT_ALLOCATOR, h->allocator);
+	profile_fact_nr(p, HEAP_FACT_DROPPED, c->nr_dropped);
+	profile_fact_nr(p, "heap allocations counted", c->nr_allocs);
+	profile_fact_nr(p, "heap bytes counted", c->nr_bytes);
+	profile_fact_nr(p, "heap frees counted", c->nr_frees);
+	profile_fact_nr(p, "heap blocks whose free is not seen", c->nr_no_room);
+	num_add_count(&b, c->nr_hits);
+	buf_addf(&b, " calls trapped, of %zu functions; %s", h->nr_probes,
+		 h->has_sessions ? "a second trap at the return only where a block is told"
+				 : "allocations a second time at their return");
+	if (h->nr_stepped)
+		buf_addf(&b, "; %zu of the functions are stepped over, which is many times as slow",
+			 h->nr_stepped);
+	profile_fact(p, "heap probes", buf_str(&b));
 }
 
-#else
-
-int heapprobes_open(struct heapprobes **ret_h, struct engine *e, const struct heapsource_spec *spec,
-		    struct err *err)
-{
-	(void)ret_h;
-	(void)e;
-	(void)spec;
-	return err_set(err, -ENOTSUP, "this assay was built without programs for the kernel");
-}
-int heapprobes_attach(struct heapprobes *h, struct err *err)
-{
-	(void)h;
-	return err_set(err, -ENOTSUP, "this assay was built without programs for the kernel");
-}
-void heapprobes_start(struct heapprobes *h, uint64_t start_ns)
-{
-	(void)h;
-	(void)start_ns;
-}
-int heapprobes_poll(struct heapprobes *h, const struct event_sink *sink, struct err *err)
-{
-	(void)h;
-	(void)sink;
-	(void)err;
-	return 0;
-}
-int heapprobes_stop(struct heapprobes *h, const struct event_sink *sink, struct err *err)
-{
-	return heapprobes_poll(h, sink, err);
-}
-struct heapprobes_info heapprobes_info(const struct heapprobes *h)
-{
-	(void)h;
-	return (struct heapprobes_info){.allocator = "", .why = ""};
-}
-void heapprobes_free(struct heapprobes *h)
-{
-	(void)h;
-}
-
-#endif
+const struct source heapprobes_source = {
+	.name = "heap probes",
+	.program = ENGINE_PROBES,
+	.needs_engine = true,
+	.patience_ms = PATIENCE_MS,
+	.open = probes_open,
+	.load = probes_load,
+	.start = probes_start,
+	.drain = probes_drain,
+	.stop = probes_stop,
+	.facts = probes_facts,
+	.free = probes_free,
+};

@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "remote/heaplaunch.h"
+#include "capture/heapfacts.h"
 #include "capture/heaplate.h"
 #include "capture/heapnap.h"
 #include "capture/heapplanner.h"
@@ -25,6 +25,7 @@
 #include "capture/heapqueue.h"
 #include "capture/synth.h"
 #include "host/proc.h"
+#include "remote/heaplaunch.h"
 
 /*
  * Pauses between passes, such that the fullest ring fills to a fifth: each pass costs something,
@@ -67,10 +68,11 @@ struct heap_wish {
 };
 
 struct heapsource {
+	struct source_env env;
 	struct heapsource_spec spec;
 	uint64_t start_ns;
 	const struct event_sink *sink; /* of the call that is going on */
-	bool tells_mappings;
+	bool tells_mappings;           /* nobody else does: there are no perf events */
 	uint64_t told_ns;
 	struct heaplaunch *launch;
 	uint64_t held_ns; /* since when the launched command stands before its first instruction */
@@ -197,10 +199,11 @@ static void unlock(struct heapsource *h)
 
 /* ---- life --------------------------------------------------------------------------------- */
 
-int heapsource_new(struct heapsource **ret_h, const struct heapsource_spec *spec, struct err *err)
+static int heap_open(void **ret_h, const struct source_env *env, struct err *err UNUSED)
 {
-	CLEANUP(heapsource_free_p) struct heapsource *h = xcalloc(1, sizeof(*h));
-	h->spec = *spec;
+	struct heapsource *h = xcalloc(1, sizeof(*h));
+	h->env = *env;
+	h->spec = *env->heap;
 	heapqueue_init(&h->queue);
 	pthread_mutex_init(&h->lock, NULL);
 	pthread_condattr_t attr;
@@ -208,8 +211,7 @@ int heapsource_new(struct heapsource **ret_h, const struct heapsource_spec *spec
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&h->wakes, &attr);
 	pthread_condattr_destroy(&attr);
-	(void)err;
-	*ret_h = TAKE(h);
+	*ret_h = h;
 	return 0;
 }
 
@@ -222,10 +224,9 @@ static int start_drainer(struct heapsource *h, struct err *err)
 	return 0;
 }
 
-void heapsource_free(struct heapsource *h)
+static void heap_free(void *self)
 {
-	if (!h)
-		return;
+	struct heapsource *h = self;
 	lock(h);
 	h->is_stopping = true;
 	pthread_cond_signal(&h->wakes);
@@ -253,11 +254,6 @@ void heapsource_free(struct heapsource *h)
 	free(h);
 }
 
-void heapsource_free_p(struct heapsource **h)
-{
-	heapsource_free(*h);
-}
-
 /* ---- processes ---------------------------------------------------------------------------- */
 
 static struct heapprocess *process_of(const struct heapsource *h, int32_t pid)
@@ -274,8 +270,9 @@ static const struct space *space_of(const struct heapsource *h, int32_t pid)
 	return idx ? h->spaces.p[*idx - 1].space : NULL;
 }
 
-void heapsource_space(struct heapsource *h, int32_t pid, const struct space *sp)
+static void heap_space(void *self, int32_t pid, const struct space *sp)
 {
+	struct heapsource *h = self;
 	uint32_t *idx = map_put(&h->space_of, (uint32_t)pid, NULL);
 	if (!*idx) {
 		vec_push(&h->spaces, (struct known_space){.pid = pid});
@@ -369,7 +366,7 @@ static int tell_mappings(struct heapsource *h, int32_t pid, struct err *err)
 
 static int grow(struct heapsource *h, int32_t pid, struct err *err)
 {
-	int rc = h->spec.grow(h->spec.grow_ctx, pid, space_of(h, pid), err);
+	int rc = h->env.grow(h->env.grow_ctx, pid, space_of(h, pid), err);
 	if (rc)
 		return err_wrap(err, "growth of memory");
 	h->info.nr_grown++;
@@ -426,8 +423,8 @@ static int grow_instead(struct heapsource *h, int32_t pid, const char *why, stru
 static int attach(struct heapsource *h, int32_t pid, struct heap_wish *w, struct err *err)
 {
 	CLEANUP(heap_plan_release) struct heap_plan plan = {0};
-	int rc = h->tells_mappings ? tell_mappings(h, pid, err) : 0;
-	rc = rc ? rc : heapplanner_plan(h->spec.targets, pid, h->spec.forced, &plan, err);
+	TRY(h->tells_mappings ? tell_mappings(h, pid, err) : 0);
+	int rc = heapplanner_plan(h->spec.targets, pid, h->spec.forced, &plan, err);
 	if (!rc && w && !is_ready(h, w, &plan))
 		rc = err_set(err, -EINPROGRESS, "process %d is still being loaded", pid);
 	if (rc)
@@ -435,7 +432,7 @@ static int attach(struct heapsource *h, int32_t pid, struct heap_wish *w, struct
 	if (plan.is_all_or_none)
 		return attach_all_or_hooks(h, pid, &plan, err);
 	note_plan(h, pid, &plan);
-	bool grows = plan.tier == HEAP_TIER_GROWTH && h->spec.grow;
+	bool grows = plan.tier == HEAP_TIER_GROWTH && h->env.grow;
 	TRY(grows ? grow(h, pid, err) : 0);
 	if (plan.tier != HEAP_TIER_PATCH && plan.tier != HEAP_TIER_HOOKS)
 		tell_plan(h, pid, &plan); /* of growth when it is on: who reads it may go by it */
@@ -446,7 +443,7 @@ static int attach(struct heapsource *h, int32_t pid, struct heap_wish *w, struct
 			       plan.reason ? plan.reason : "no allocator was found");
 	CLEANUP(err_release) struct err why = {0};
 	rc = attach_planned(h, pid, &plan, !w, &why);
-	if (rc == -ENOMEM && h->spec.forced == HEAP_TIER_NONE && h->spec.grow)
+	if (rc == -ENOMEM && h->spec.forced == HEAP_TIER_NONE && h->env.grow)
 		return grow_instead(h, pid, err_msg(&why), err);
 	return rc ? err_move(err, &why) : 0;
 }
@@ -456,34 +453,6 @@ static void refuse(struct heapsource *h, int32_t pid, const struct err *why)
 	h->info.nr_refused++;
 	if (h->spec.on_refused)
 		h->spec.on_refused(h->spec.ctx, pid, why);
-}
-
-static void add_counts(struct heapsource *h, const struct heapprocess *p)
-{
-	struct heapring_counts c = heapprocess_counts(p);
-	struct heapbook_info b = heapprocess_book_info(p);
-	struct heapinject_info i = heapprocess_inject_info(p);
-	struct heapsource_info *sum = &h->info;
-	sum->nr_broken += c.nr_broken;
-	sum->nr_events += c.nr_events;
-	sum->nr_dropped += c.nr_dropped;
-	sum->dropped_bytes += c.dropped_bytes;
-	sum->nr_allocs += c.nr_allocs;
-	sum->nr_alloc_bytes += c.nr_bytes;
-	sum->nr_frees += c.nr_frees;
-	sum->nr_no_stack += c.nr_no_stack;
-	sum->has_gone_silent |= c.inert_tsc != 0;
-	sum->has_shut |= c.has_shut;
-	sum->nr_unbooked += b.nr_unbooked;
-	sum->table_bytes = MAX(sum->table_bytes, b.max_bytes);
-	sum->nr_booked += b.nr_allocs;
-	sum->booked_bytes += b.nr_alloc_bytes;
-	sum->booked_variance += b.alloc_variance;
-	sum->stopped_ns = MAX(sum->stopped_ns, i.stopped_ns);
-	sum->had_to_stop_all |= i.had_to_stop_all;
-	sum->nr_unpatched += i.nr_unpatched;
-	if (i.nr_unpatched && i.unpatched && !h->unpatched)
-		h->unpatched = xstrdup(i.unpatched);
 }
 
 /* The program that this process ran is over, or the capture is. */
@@ -499,7 +468,10 @@ static void finish(struct heapsource *h, struct heapprocess *p)
 	h->list.n = kept;
 	unlock(h);
 	heapprocess_end(p);
-	add_counts(h, p);
+	heapfacts_count(&h->info, p);
+	const char *unpatched = heapprocess_inject_info(p).unpatched;
+	if (unpatched && !h->unpatched)
+		h->unpatched = xstrdup(unpatched);
 	heapprocess_free(p);
 }
 
@@ -548,7 +520,7 @@ static int on_exec(struct heapsource *h, int32_t pid, const struct event_sink *s
 		   struct err *err)
 {
 	struct heapprocess *p = process_of(h, pid);
-	bool is_launched = h->launch && pid == h->spec.child; /* it will be held again */
+	bool is_launched = h->launch && pid == h->env.target->child; /* it will be held again */
 	if (p && heapprocess_plan(p)->image && heapprocess_plan(p)->image == proc_image(pid))
 		return 0; /* attached to since */
 	if (p)
@@ -583,9 +555,11 @@ static int on_exit_of(struct heapsource *h, const struct event *ev, const struct
 	return heapqueue_deliver(&h->queue, sink, err);
 }
 
-int heapsource_saw(struct heapsource *h, const struct event *ev, const struct event_sink *sink,
-		   struct err *err)
+/* Stacks that the old mappings explain are told before the event is applied. */
+static int heap_saw(void *self, const struct event *ev, const struct event_sink *sink,
+		    struct err *err)
 {
+	struct heapsource *h = self;
 	if (ev->kind == EVENT_COMM && ev->comm.is_exec)
 		return on_exec(h, ev->pid, sink, err);
 	if (ev->kind == EVENT_EXIT)
@@ -599,10 +573,11 @@ int heapsource_saw(struct heapsource *h, const struct event *ev, const struct ev
 
 static int start_pids(struct heapsource *h, struct err *err)
 {
-	size_t nr = h->spec.pids ? h->spec.pids->pids.n : 0;
+	const struct pid_list *pids = &h->env.target->pids;
+	size_t nr = pids->pids.n;
 	for (size_t i = 0; i < nr; i++) {
 		CLEANUP(err_release) struct err why = {0};
-		int32_t pid = h->spec.pids->pids.p[i];
+		int32_t pid = pids->pids.p[i];
 		struct heap_wish w = new_wish(pid, 0);
 		int rc = try_attach(h, &w, &why);
 		if (rc == -EINPROGRESS)
@@ -618,27 +593,27 @@ static int start_pids(struct heapsource *h, struct err *err)
 	return 0;
 }
 
-int heapsource_start(struct heapsource *h, uint64_t start_ns, bool tells_mappings,
-		     const struct event_sink *sink, struct err *err)
+static int heap_start(void *self, const struct source_env *env, const struct event_sink *sink,
+		      struct err *err)
 {
-	h->tells_mappings = tells_mappings;
-	h->start_ns = start_ns;
+	struct heapsource *h = self;
+	h->tells_mappings = !env->has_sampler;
+	h->start_ns = env->start_ns;
 	h->sink = sink;
-	int rc = start_drainer(h, err);
-	if (!rc && h->spec.child)
-		return heaplaunch_open(&h->launch, h->spec.child, err);
-	return rc ? rc : start_pids(h, err);
+	TRY(start_drainer(h, err));
+	int32_t child = env->target->child;
+	return child ? heaplaunch_open(&h->launch, child, err) : start_pids(h, err);
 }
 
 /* It stands before its own first instruction, and what it has mapped is known. */
 static void attach_held(struct heapsource *h)
 {
 	CLEANUP(err_release) struct err why = {0};
-	struct heapprocess *old = process_of(h, h->spec.child);
+	struct heapprocess *old = process_of(h, h->env.target->child);
 	if (old)
 		finish(h, old);
-	if (attach(h, h->spec.child, NULL, &why))
-		refuse(h, h->spec.child, &why);
+	if (attach(h, h->env.target->child, NULL, &why))
+		refuse(h, h->env.target->child, &why);
 	h->held_ns = 0;
 	if (heaplaunch_continue(h->launch, NULL)) {
 		heaplaunch_free(h->launch);
@@ -667,7 +642,8 @@ static void follow_launch(struct heapsource *h)
 	uint64_t for_ns = h->held_ns ? now - h->held_ns : 0;
 	if (for_ns > SETTLE_MAX_NS ||
 	    (for_ns > SETTLE_NS &&
-	     (h->tells_mappings || heaplate_is_told(space_of(h, h->spec.child), h->spec.child))))
+	     (h->tells_mappings ||
+	      heaplate_is_told(space_of(h, h->env.target->child), h->env.target->child))))
 		attach_held(h);
 }
 
@@ -696,11 +672,10 @@ static void try_wish(struct heapsource *h, size_t i)
 /* Libraries that were loaded since. */
 static int tell_all(struct heapsource *h, uint64_t now, struct err *err)
 {
-	int rc = 0;
 	h->told_ns = now;
-	for (size_t i = 0; !rc && i < h->list.n; i++)
-		rc = tell_mappings(h, heapprocess_pid(h->list.p[i]), err);
-	return rc;
+	for (size_t i = 0; i < h->list.n; i++)
+		TRY(tell_mappings(h, heapprocess_pid(h->list.p[i]), err));
+	return 0;
 }
 
 /* Its functions are recorded from now on; what fails for good is told at the end. */
@@ -725,8 +700,9 @@ static void add_late(struct heapsource *h, struct known_space *known)
 	h->reason = reason;
 }
 
-int heapsource_drain(struct heapsource *h, const struct event_sink *sink, struct err *err)
+static int heap_drain(void *self, const struct event_sink *sink, struct err *err)
 {
+	struct heapsource *h = self;
 	h->sink = sink;
 	follow_launch(h);
 	uint64_t now = clock_mono_ns();
@@ -751,8 +727,9 @@ static int tell_losses(struct heapsource *h, const struct event_sink *sink, stru
 	return sink->event(sink->ctx, &ev, err);
 }
 
-int heapsource_stop(struct heapsource *h, const struct event_sink *sink, struct err *err)
+static int heap_stop(void *self, const struct event_sink *sink, struct err *err)
 {
+	struct heapsource *h = self;
 	vec_clear(&h->wishes);
 	heaplaunch_free(TAKE(h->launch));
 	vec_foreach(p, &h->list) /* all end at about the same time */
@@ -765,8 +742,9 @@ int heapsource_stop(struct heapsource *h, const struct event_sink *sink, struct 
 	return tell_losses(h, sink, err);
 }
 
-struct heapsource_info heapsource_info(const struct heapsource *h)
+static void heap_facts(const void *self, struct profile *p)
 {
+	const struct heapsource *h = self;
 	struct heapsource_info info = h->info;
 	info.drain_ns = h->drain_ns;
 	info.longest_gap_ns = h->longest_gap_ns;
@@ -774,14 +752,29 @@ struct heapsource_info heapsource_info(const struct heapsource *h)
 	info.reason = h->reason ? h->reason : "";
 	info.late = h->late ? h->late : "";
 	info.unpatched = h->unpatched ? h->unpatched : "";
-	return info;
+	heapfacts_add(p, &info, &h->spec, h->env.target->child != 0);
 }
 
-int heapsource_patience_ms(const struct heapsource *h)
+static unsigned heap_patience(const void *self)
 {
+	const struct heapsource *h = self;
 	bool is_held = h->launch && (h->held_ns || !h->list.n);
 	if (is_held || h->wishes.n)
 		return PATIENCE_HELD_MS;
 	/* a launched command that executes another program waits for us */
 	return h->launch || h->spec.is_every ? PATIENCE_MS : PATIENCE_SAMPLED_MS;
 }
+
+const struct source heap_source = {
+	.name = "heap",
+	.program = ENGINE_HEAP,
+	.open = heap_open,
+	.start = heap_start,
+	.drain = heap_drain,
+	.stop = heap_stop,
+	.facts = heap_facts,
+	.patience = heap_patience,
+	.space = heap_space,
+	.saw = heap_saw,
+	.free = heap_free,
+};

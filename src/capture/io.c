@@ -9,24 +9,19 @@
 #include "base/base.h"
 #include "capture/io.h"
 
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
-#ifndef ASSAY_NO_BPF
-
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
-#include <linux/perf_event.h>
-#include <sys/ioctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/intern.h"
+#include "base/iocalls.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/num.h"
 #include "base/vec.h"
 #include "capture/blockdev.h"
 #include "capture/bpfring.h"
@@ -34,12 +29,14 @@
 #include "capture/faults.h"
 #include "capture/filename.h"
 #include "capture/heapgrowth.h"
-#include "base/iocalls.h"
+#include "capture/heapsource.h"
 #include "capture/letgo.h"
 #include "capture/skeleton.h"
+#include "host/mempressure.h"
 #include "host/proc.h"
 #include "host/tracefs.h"
 #include "kernel_io.h"
+#include "model/heap.h"
 #include "model/tables.h"
 
 #define SECOND_NS 1000000000ull
@@ -47,8 +44,7 @@
 /* Programs that were running when the page was turned have ended long since. */
 #define QUIET_NS (5 * 1000000ull)
 
-struct io_source {
-	struct engine *engine;
+struct io {
 	unsigned parts;
 	struct assay_bpf *skel;
 	VEC(struct bpf_link *) links;
@@ -65,21 +61,26 @@ struct io_source {
 	struct io_key *keys;
 	struct io_sum *sums;
 	size_t nr_room;
-	struct io_info info;
+	bool has_fault_pages; /* the kernel tells what it hands out; else growth is one page a fault */
+	int32_t pid;          /* whose memory cgroup is looked at, 0 = nobody's */
+	bool wants_pressure;
+	bool is_beside;  /* growth of some, while the heap of others is recorded */
+	const char *why; /* growth, and nothing better; may be NULL */
+	struct mempressure before;
+	bool has_reads; /* of @pid alone */
+	struct proc_reads reads_before;
+	struct proc_reads reads; /* as last seen: a process that has ended tells nothing */
 };
 
-static void take_name(struct io_source *s, const struct kernel_file *r)
+static void take_name(struct io *s, const struct kernel_file *r)
 {
 	CLEANUP(buf_release) struct buf name = {0};
 	filename_add(&name, r);
-	bool is_new;
-	uint32_t *at = map_put(&s->names, r->id, &is_new);
-	*at = intern_add(&s->texts, buf_str(&name), name.n);
-	s->info.nr_files += is_new;
+	*map_put(&s->names, r->id, NULL) = intern_add(&s->texts, buf_str(&name), name.n);
 }
 
 /* Names are there before the rows that need them. */
-static void take_names(struct io_source *s)
+static void take_names(struct io *s)
 {
 	const void *record;
 	uint32_t nr_bytes;
@@ -107,7 +108,7 @@ static void leave_out(struct bpf_program *p, bool is_wanted)
 		(void)bpf_program__set_autoload(p, false);
 }
 
-static void choose_programs(struct io_source *s)
+static void choose_programs(struct io *s)
 {
 	bool has_calls = s->parts & IO_PART_CALLS;
 	bool has_reclaim = s->parts & IO_PART_RECLAIM;
@@ -127,35 +128,36 @@ static void choose_programs(struct io_source *s)
 	leave_out(s->skel->progs.io_block_start, has_block && btf_has_tracepoints(starts));
 	leave_out(s->skel->progs.io_block_issue, has_block);
 	leave_out(s->skel->progs.io_block_complete, has_block);
-	s->info.has_fault_time = faults_choose(s->skel, (s->parts & IO_PART_FAULTS) != 0);
-	s->info.has_fault_pages = heapgrowth_choose(s->skel, (s->parts & IO_PART_GROWTH) != 0);
+	faults_choose(s->skel, (s->parts & IO_PART_FAULTS) != 0);
+	s->has_fault_pages = heapgrowth_choose(s->skel, (s->parts & IO_PART_GROWTH) != 0);
 }
 
-int io_open(struct io_source **ret_s, struct engine *e, unsigned parts, struct err *err)
+static int io_open(void **ret_s, const struct source_env *env, struct err *err UNUSED)
 {
-	struct io_source *s = xcalloc(1, sizeof(*s));
-	(void)err;
-	s->engine = e;
-	s->parts = parts;
-	s->skel = engine_skel(e);
+	struct io *s = xcalloc(1, sizeof(*s));
+	const struct target *t = env->target;
+	s->parts = env->io_parts;
+	s->skel = engine_skel(env->engine);
+	s->pid = t->pids.pids.n ? t->pids.pids.p[0] : t->child;
+	s->wants_pressure = s->parts & IO_PART_RECLAIM && !env->has_gate;
+	s->is_beside = env->programs & ENGINE_HEAP;
+	s->why = env->heap ? env->heap->why : NULL;
 	choose_programs(s);
 	*ret_s = s;
 	return 0;
 }
 
-static int attach_tracepoint(struct io_source *s, struct bpf_program *p, const char *way,
-			     const char *name)
+static int attach_tracepoint(struct io *s, struct bpf_program *p, const char *way, const char *name)
 {
 	CLEANUP(free_p) char *full = xasprintf("sys_%s_%s", way, name);
 	struct bpf_link *link = bpf_program__attach_tracepoint(p, "syscalls", full);
 	if (!link)
 		return -errno;
 	vec_push(&s->links, link);
-	s->info.nr_tracepoints++;
 	return 0;
 }
 
-static int attach_calls(struct io_source *s, struct err *err)
+static int attach_calls(struct io *s, struct err *err)
 {
 	int fd = bpf_map__fd(s->skel->maps.io_calls);
 	const struct iocall *c;
@@ -187,7 +189,7 @@ static int attach_calls(struct io_source *s, struct err *err)
 }
 
 /* A kernel without one of them is no reason to do without the others. */
-static void attach_reclaim(struct io_source *s)
+static void attach_reclaim(struct io *s)
 {
 	static const char *const names[] = {"mm_vmscan_direct_reclaim_begin",
 					    "mm_vmscan_memcg_reclaim_begin",
@@ -200,37 +202,38 @@ static void attach_reclaim(struct io_source *s)
 	}
 }
 
-int io_attach(struct io_source *s, struct err *err)
+static int io_load(void *self, struct err *err)
 {
-	int names_fd = bpf_map__fd(s->skel->maps.io_names);
-	uint32_t nr_bytes = bpf_map__max_entries(s->skel->maps.io_names);
-	int has_failed = bpfring_open(&s->ring, names_fd, nr_bytes, err);
-	if (has_failed)
-		return has_failed;
+	struct io *s = self;
+	TRY(bpfring_open(&s->ring, bpf_map__fd(s->skel->maps.io_names),
+			 bpf_map__max_entries(s->skel->maps.io_names), err));
 	s->nr_room = bpf_map__max_entries(s->skel->maps.io_rows_a);
 	s->keys = xcalloc(s->nr_room, sizeof(*s->keys));
 	s->sums = xcalloc(s->nr_room, sizeof(*s->sums));
-	if (s->parts & IO_PART_FAULTS) {
-		TRY(faults_attach(&s->faults, s->skel, err));
-	}
-	if (s->parts & IO_PART_GROWTH) {
-		TRY(heapgrowth_attach(&s->growth, s->skel, err));
-	}
+	TRY(s->parts & IO_PART_FAULTS ? faults_attach(&s->faults, s->skel, err) : 0);
+	TRY(s->parts & IO_PART_GROWTH ? heapgrowth_attach(&s->growth, s->skel, err) : 0);
 	if (s->parts & IO_PART_RECLAIM)
 		attach_reclaim(s);
 	return s->parts & IO_PART_CALLS ? attach_calls(s, err) : 0;
 }
 
-void io_start(struct io_source *s, uint64_t epoch_ns)
+static int io_start(void *self, const struct source_env *env, const struct event_sink *sink UNUSED,
+		    struct err *err UNUSED)
 {
-	s->epoch_ns = epoch_ns;
-	s->next_turn_ns = epoch_ns + TURN_NS + 10000000;
-	s->skel->bss->io_epoch_ns = epoch_ns;
+	struct io *s = self;
+	if (s->wants_pressure)
+		mempressure_read(&s->before, s->pid, NULL);
+	s->has_reads = s->wants_pressure && s->pid && !proc_reads(s->pid, &s->reads_before, NULL);
+	s->reads = s->reads_before;
+	s->epoch_ns = env->start_ns;
+	s->next_turn_ns = env->start_ns + TURN_NS + 10000000;
+	s->skel->bss->io_epoch_ns = env->start_ns;
+	return 0;
 }
 
 /* ---- rows ---- */
 
-static const char *object_text(const struct io_source *s, uint64_t object)
+static const char *object_text(const struct io *s, uint64_t object)
 {
 	switch (object) {
 	case IO_OBJECT_NONE:
@@ -305,7 +308,7 @@ static const char *detail_text(uint8_t what)
 	return NULL;
 }
 
-static const char *device_text(struct io_source *s, uint32_t dev)
+static const char *device_text(struct io *s, uint32_t dev)
 {
 	bool is_new;
 	uint32_t *at = map_put(&s->devices, dev, &is_new);
@@ -318,7 +321,7 @@ static const char *device_text(struct io_source *s, uint32_t dev)
 }
 
 /* Block requests are made by threads that nobody told about: the kernel's own, other programs. */
-static int tell_thread(struct io_source *s, const struct io_key *k, uint64_t time_ns,
+static int tell_thread(struct io *s, const struct io_key *k, uint64_t time_ns,
 		       const struct event_sink *sink, struct err *err)
 {
 	bool is_new;
@@ -335,7 +338,7 @@ static int tell_thread(struct io_source *s, const struct io_key *k, uint64_t tim
 	return sink->event(sink->ctx, &ev, err);
 }
 
-static int deliver_row(struct io_source *s, const struct io_key *k, const struct io_sum *v,
+static int deliver_row(struct io *s, const struct io_key *k, const struct io_sum *v,
 		       const struct event_sink *sink, struct err *err)
 {
 	uint64_t time_ns = s->epoch_ns + k->slice * SECOND_NS;
@@ -382,11 +385,10 @@ static int deliver_row(struct io_source *s, const struct io_key *k, const struct
 		ev.tally.spec = TABLE_MAPPED;
 		break;
 	}
-	s->info.nr_rows++;
 	return sink->event(sink->ctx, &ev, err);
 }
 
-static int drain_map(struct io_source *s, const struct bpf_map *map, const struct event_sink *sink,
+static int drain_map(struct io *s, const struct bpf_map *map, const struct event_sink *sink,
 		     struct err *err)
 {
 	uint32_t cursor = 0;
@@ -396,22 +398,23 @@ static int drain_map(struct io_source *s, const struct bpf_map *map, const struc
 						 &n, NULL);
 	if (rc && errno != ENOENT)
 		return err_sys(err, "cannot read what the kernel counted");
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++)
 		TRY(deliver_row(s, &s->keys[i], &s->sums[i], sink, err));
-	}
 	return 0;
 }
 
-static int drain_page(struct io_source *s, unsigned page, const struct event_sink *sink,
-		      struct err *err)
+static int drain_page(struct io *s, unsigned page, const struct event_sink *sink, struct err *err)
 {
 	TRY(drain_map(s, page ? s->skel->maps.io_rows_b : s->skel->maps.io_rows_a, sink, err));
 	return drain_map(s, page ? s->skel->maps.io_rest_b : s->skel->maps.io_rest_a, sink, err);
 }
 
-int io_poll(struct io_source *s, const struct event_sink *sink, struct err *err)
+static int io_drain(void *self, const struct event_sink *sink, struct err *err)
 {
+	struct io *s = self;
 	uint64_t now = clock_mono_ns();
+	if (s->has_reads)
+		(void)proc_reads(s->pid, &s->reads, NULL);
 	take_names(s);
 	if (s->turned_ns && now >= s->turned_ns + QUIET_NS) {
 		s->turned_ns = 0;
@@ -427,7 +430,7 @@ int io_poll(struct io_source *s, const struct event_sink *sink, struct err *err)
 	return 0;
 }
 
-static void detach(struct io_source *s)
+static void detach(struct io *s)
 {
 	/* until it is detached, a program does nothing more */
 	s->skel->bss->io_epoch_ns = 0;
@@ -440,14 +443,13 @@ static void detach(struct io_source *s)
 	for (size_t i = 0; i < s->links.n; i++)
 		bpf_link__destroy(s->links.p[i]);
 	s->links.n = 0;
-	faults_free(s->faults);
-	s->faults = NULL;
-	heapgrowth_free(s->growth);
-	s->growth = NULL;
+	faults_free(TAKE(s->faults));
+	heapgrowth_free(TAKE(s->growth));
 }
 
-int io_stop(struct io_source *s, const struct event_sink *sink, struct err *err)
+static int io_stop(void *self, const struct event_sink *sink, struct err *err)
 {
+	struct io *s = self;
 	if (!s->epoch_ns)
 		return 0;
 	s->skel->bss->io_stop_ns = clock_mono_ns();
@@ -456,26 +458,77 @@ int io_stop(struct io_source *s, const struct event_sink *sink, struct err *err)
 	return drain_page(s, 1, sink, err);
 }
 
-struct io_info io_info(const struct io_source *s)
+/* ---- facts ---- */
+
+/* What faults cost the disk: "4.58 GiB from disk, 631 major faults: 7.43 MiB each". */
+static void add_reads_fact(struct profile *p, const struct io *s)
 {
-	struct io_info i = s->info;
-	const struct io_counts *c = (const void *)&s->skel->bss->io_counts;
-	i.nr_no_start = c->nr_no_start;
-	i.nr_rows_full = c->nr_rows_full;
-	i.nr_lost = c->nr_lost;
-	i.nr_files_lost = c->nr_files_lost;
-	i.nr_busy_maps = c->nr_busy_maps;
-	i.nr_no_issue = c->nr_no_issue;
-	i.nr_requests_full = c->nr_requests_full;
-	i.max_inflight = (uint64_t)MAX(c->max_inflight, 0);
-	return i;
+	uint64_t disk_bytes = s->reads.disk_bytes - s->reads_before.disk_bytes;
+	uint64_t call_bytes = s->reads.call_bytes - s->reads_before.call_bytes;
+	uint64_t nr_major = s->reads.nr_major - s->reads_before.nr_major;
+	if (!disk_bytes && !nr_major)
+		return;
+	CLEANUP(buf_release) struct buf b = {0};
+	num_add_bytes(&b, disk_bytes);
+	buf_addf(&b, " from disk, %" PRIu64 " major faults", nr_major);
+	/* Where calls read as well, nobody knows which bytes are whose. */
+	if (nr_major && call_bytes < disk_bytes / 10) {
+		buf_add_str(&b, ": ");
+		num_add_bytes(&b, disk_bytes / nr_major);
+		buf_add_str(&b, " each");
+	}
+	profile_fact(p, "read for the process", buf_str(&b));
 }
 
-void io_free(struct io_source *s)
+static void add_pressure_facts(struct profile *p, const struct io *s)
 {
-	if (!s)
-		return;
+	CLEANUP(mempressure_release) struct mempressure after = {0};
+	CLEANUP(buf_release) struct buf machine = {0};
+	CLEANUP(buf_release) struct buf group = {0};
+	mempressure_read(&after, 0, &s->before);
+	mempressure_add_machine(&machine, &s->before, &after);
+	mempressure_add_group(&group, &s->before, &after);
+	if (machine.n)
+		profile_fact(p, "memory pressure", buf_str(&machine));
+	if (group.n)
+		profile_fact(p, "memory cgroup", buf_str(&group));
+}
+
+static void add_growth_facts(struct profile *p, const struct io *s)
+{
+	if (!s->is_beside)
+		profile_factf(p, HEAP_FACT_TIER, "growth%s%s", s->why ? ": " : "",
+			      s->why ? s->why : "");
+	profile_fact(p, "growth",
+		     s->has_fault_pages ? "pages that the kernel handed out, exactly"
+					: "one page a fault: huge pages count as small ones");
+}
+
+static void io_facts(const void *self, struct profile *p)
+{
+	const struct io *s = self;
+	const struct io_counts *c = (const void *)&s->skel->bss->io_counts;
+	profile_fact_nr(p, "io under way at start", c->nr_no_start);
+	profile_fact_nr(p, "io without stack and file", c->nr_rows_full);
+	profile_fact_nr(p, "io not counted", c->nr_lost);
+	profile_fact_nr(p, "io file names lost", c->nr_files_lost);
+	profile_fact_nr(p, "faults without mapping", c->nr_busy_maps);
+	profile_fact_nr(p, "block requests without issue", c->nr_no_issue);
+	profile_fact_nr(p, "block requests not followed", c->nr_requests_full);
+	profile_fact_nr(p, "block requests in flight at most", (uint64_t)MAX(c->max_inflight, 0));
+	if (s->parts & IO_PART_GROWTH)
+		add_growth_facts(p, s);
+	if (s->wants_pressure)
+		add_pressure_facts(p, s);
+	if (s->has_reads)
+		add_reads_fact(p, s);
+}
+
+static void io_free(void *self)
+{
+	struct io *s = self;
 	detach(s);
+	mempressure_release(&s->before);
 	vec_release(&s->links);
 	if (s->ring.data)
 		bpfring_release(&s->ring);
@@ -488,44 +541,16 @@ void io_free(struct io_source *s)
 	free_p(&s);
 }
 
-#else
-
-int io_open(struct io_source **ret_s, struct engine *e, unsigned parts, struct err *err)
-{
-	(void)ret_s;
-	(void)e;
-	(void)parts;
-	return err_set(err, -ENOTSUP, "this assay was built without programs for the kernel");
-}
-int io_attach(struct io_source *s, struct err *err)
-{
-	(void)s;
-	return err_set(err, -ENOTSUP, "this assay was built without programs for the kernel");
-}
-void io_start(struct io_source *s, uint64_t epoch_ns)
-{
-	(void)s;
-	(void)epoch_ns;
-}
-int io_poll(struct io_source *s, const struct event_sink *sink, struct err *err)
-{
-	(void)s;
-	(void)sink;
-	(void)err;
-	return 0;
-}
-int io_stop(struct io_source *s, const struct event_sink *sink, struct err *err)
-{
-	return io_poll(s, sink, err);
-}
-struct io_info io_info(const struct io_source *s)
-{
-	(void)s;
-	return (struct io_info){0};
-}
-void io_free(struct io_source *s)
-{
-	(void)s;
-}
-
-#endif
+const struct source io_source = {
+	.name = "io",
+	.program = ENGINE_IO,
+	.needs_engine = true,
+	.patience_ms = 100,
+	.open = io_open,
+	.load = io_load,
+	.start = io_start,
+	.drain = io_drain,
+	.stop = io_stop,
+	.facts = io_facts,
+	.free = io_free,
+};

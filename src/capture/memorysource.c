@@ -5,9 +5,11 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/num.h"
 #include "base/vec.h"
 #include "host/memmaps.h"
 #include "host/memstat.h"
+#include "host/proc.h"
 #include "model/heap.h"
 #include "model/wait.h"
 #include "model/tables.h"
@@ -24,23 +26,30 @@ struct one_process {
 	uint64_t stack_bytes;
 };
 
-struct memory_source {
+struct memory_info {
+	uint64_t nr_readings;
+	uint64_t nr_walks;
+	uint64_t walks_ns; /* in all: the time for which the target's mmap calls may have waited */
+	uint64_t longest_ns; /* of a walk */
+	bool is_refused;     /* PSS and stacks could not be read, of any target */
+};
+
+struct memory {
 	VEC(struct one_process) processes;
 	uint64_t spacing_ns;
 	struct memory_info info;
 };
 
-void memory_source_free(struct memory_source *s)
+static void memory_free(void *self)
 {
-	if (!s)
-		return;
+	struct memory *s = self;
 	vec_foreach(one, &s->processes)
 		memstacks_release(&one->stacks);
 	vec_release(&s->processes);
 	free_p(&s);
 }
 
-static void add_process(struct memory_source *s, int32_t pid)
+static void add_process(struct memory *s, int32_t pid)
 {
 	vec_foreach(one, &s->processes)
 		if (one->pid == pid)
@@ -48,27 +57,27 @@ static void add_process(struct memory_source *s, int32_t pid)
 	vec_add(&s->processes)->pid = pid;
 }
 
-int memory_source_open(struct memory_source **ret_s, const struct memory_spec *spec,
-		       struct err *err)
+static int memory_open(void **ret_s, const struct source_env *env, struct err *err UNUSED)
 {
-	(void)err;
-	struct memory_source *s = xcalloc(1, sizeof(*s));
-	s->spacing_ns = spec->spacing_ns ? MAX(spec->spacing_ns, (uint64_t)MEMORY_SPACING_MIN_NS)
-					 : NS_PER_SEC;
-	for (size_t i = 0; spec->pids && i < spec->pids->pids.n; i++)
-		add_process(s, spec->pids->pids.p[i]);
-	for (size_t i = 0; spec->tids && i < spec->tids->pids.n; i++) {
+	struct memory *s = xcalloc(1, sizeof(*s));
+	const struct target *t = env->target;
+	s->spacing_ns = env->memory_spacing_ns
+				? MAX(env->memory_spacing_ns, (uint64_t)MEMORY_SPACING_MIN_NS)
+				: NS_PER_SEC;
+	for (size_t i = 0; i < t->pids.pids.n; i++)
+		add_process(s, t->pids.pids.p[i]);
+	for (size_t i = 0; i < t->tids.pids.n; i++) {
 		int32_t pid;
-		if (!proc_tgid(spec->tids->pids.p[i], &pid, NULL))
+		if (!proc_tgid(t->tids.pids.p[i], &pid, NULL))
 			add_process(s, pid);
 	}
-	if (spec->child)
-		add_process(s, spec->child);
+	if (t->child)
+		add_process(s, t->child);
 	*ret_s = s;
 	return 0;
 }
 
-static void walk(struct memory_source *s, struct one_process *one, uint64_t now)
+static void walk(struct memory *s, struct one_process *one, uint64_t now)
 {
 	CLEANUP(memmaps_release) struct memmaps maps = {0};
 	if (memmaps_read(&maps, one->pid, &one->stacks, NULL))
@@ -114,11 +123,11 @@ static int tell(const struct one_process *one, const struct memstat *m, uint64_t
 	return sink->event(sink->ctx, &ev, err);
 }
 
-int memory_source_read(struct memory_source *s, const struct event_sink *sink, struct err *err)
+/* Also the first and the last time. Targets that have gone are no error. */
+static int memory_read(void *self, const struct event_sink *sink, struct err *err)
 {
-	int rc = 0;
-	for (size_t i = 0; !rc && i < s->processes.n; i++) {
-		struct one_process *one = &s->processes.p[i];
+	struct memory *s = self;
+	vec_foreach(one, &s->processes) {
 		struct memstat m;
 		if (one->is_gone)
 			continue;
@@ -131,17 +140,40 @@ int memory_source_read(struct memory_source *s, const struct event_sink *sink, s
 		if (one->is_gone)
 			continue;
 		s->info.nr_readings++;
-		rc = tell(one, &m, now, sink, err);
+		TRY(tell(one, &m, now, sink, err));
 	}
-	return rc;
+	return 0;
 }
 
-uint64_t memory_source_spacing_ns(const struct memory_source *s)
+static void memory_facts(const void *self, struct profile *p)
 {
-	return s->spacing_ns;
+	const struct memory_info *i = &((const struct memory *)self)->info;
+	CLEANUP(buf_release) struct buf text = {0};
+	if (i->is_refused)
+		profile_fact(p, "memory refused", "PSS and stacks: no right to trace the target");
+	if (!i->nr_walks)
+		return;
+	buf_addf(&text, "%" PRIu64 " readings, %" PRIu64 " walks of page tables: ", i->nr_readings,
+		 i->nr_walks);
+	num_add_ns(&text, i->walks_ns);
+	buf_add_str(&text, ", longest ");
+	num_add_ns(&text, i->longest_ns);
+	profile_fact(p, "memory readings", buf_str(&text));
 }
 
-struct memory_info memory_source_info(const struct memory_source *s)
+static unsigned memory_patience(const void *self)
 {
-	return s->info;
+	const struct memory *s = self;
+	return (unsigned)MIN(s->spacing_ns / NS_PER_MS, (uint64_t)INT_MAX);
 }
+
+const struct source memory_source = {
+	.name = "memory",
+	.program = ENGINE_MEMORY,
+	.open = memory_open,
+	.drain = memory_read,
+	.stop = memory_read,
+	.facts = memory_facts,
+	.patience = memory_patience,
+	.free = memory_free,
+};

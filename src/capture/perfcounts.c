@@ -8,9 +8,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "capture/counts.h"
 #include "host/limits.h"
 #include "wait_reason.h"
 
@@ -25,7 +27,8 @@ struct counter {
 };
 
 struct perfcounts {
-	struct perfcounts_spec spec;
+	const struct counts_spec *counts;
+	const struct target *target;
 	VEC(struct counter) counters;
 	struct buf refused;
 	bool is_user_only;
@@ -33,10 +36,9 @@ struct perfcounts {
 	int last_refusal;
 };
 
-void perfcounts_free(struct perfcounts *c)
+static void perfcounts_free(void *s)
 {
-	if (!c)
-		return;
+	struct perfcounts *c = s;
 	vec_foreach(one, &c->counters)
 		close_p(&one->fd);
 	vec_release(&c->counters);
@@ -58,7 +60,7 @@ static bool is_refusal(int rc)
 /* Without the kernel side, ordinary users count faults of their own programs. */
 static int open_any(struct perfcounts *c, const struct named_event *e, int32_t tid, int32_t cpu)
 {
-	bool is_child = c->spec.child && tid == c->spec.child;
+	bool is_child = c->target->child && tid == c->target->child;
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
 		.type = e->is_software ? PERF_TYPE_SOFTWARE : PERF_TYPE_TRACEPOINT,
@@ -80,7 +82,7 @@ static int open_any(struct perfcounts *c, const struct named_event *e, int32_t t
 /* False: this event cannot be counted at all. */
 static bool add_counter(struct perfcounts *c, uint32_t event, int32_t pid, int32_t tid, int32_t cpu)
 {
-	const struct named_event *e = &c->spec.counts->set->events.p[event];
+	const struct named_event *e = &c->counts->set->events.p[event];
 	int fd = open_any(c, e, tid, cpu);
 	if (fd >= 0)
 		vec_push(&c->counters, (struct counter){fd, event, pid, tid, 0});
@@ -102,17 +104,17 @@ static bool add_process(struct perfcounts *c, uint32_t event, int32_t pid)
 
 static bool add_event(struct perfcounts *c, uint32_t event)
 {
-	const struct perfcounts_spec *s = &c->spec;
-	bool is_fine = !s->child || add_counter(c, event, s->child, s->child, -1);
-	for (size_t i = 0; is_fine && s->pids && i < s->pids->pids.n; i++)
-		is_fine = add_process(c, event, s->pids->pids.p[i]);
-	for (size_t i = 0; is_fine && s->tids && i < s->tids->pids.n; i++) {
-		int32_t tid = s->tids->pids.p[i];
+	const struct target *t = c->target;
+	bool is_fine = !t->child || add_counter(c, event, t->child, t->child, -1);
+	for (size_t i = 0; is_fine && i < t->pids.pids.n; i++)
+		is_fine = add_process(c, event, t->pids.pids.p[i]);
+	for (size_t i = 0; is_fine && i < t->tids.pids.n; i++) {
+		int32_t tid = t->tids.pids.p[i];
 		int32_t pid;
 		if (!proc_tgid(tid, &pid, NULL))
 			is_fine = add_counter(c, event, pid, tid, -1);
 	}
-	if (!s->is_system || !is_fine)
+	if (!t->is_system || !is_fine)
 		return is_fine;
 	int32_t cpus[CPUS_MAX];
 	size_t nr = MIN(host_cpus(cpus, CPUS_MAX), (size_t)CPUS_MAX);
@@ -128,12 +130,15 @@ static bool is_pointless(const struct named_event *e)
 	return e->is_software && !has_rights && !strstr(e->name, "faults");
 }
 
-int perfcounts_open(struct perfcounts **ret_c, const struct perfcounts_spec *spec, struct err *err)
+/* An error only if none of the events can be counted. */
+static int perfcounts_open(void **ret_c, const struct source_env *env, struct err *err)
 {
 	struct perfcounts *c = xcalloc(1, sizeof(*c));
-	c->spec = *spec;
+	const struct target *t = env->target;
+	c->counts = env->counts;
+	c->target = t;
 	(void)host_raise_nofile();
-	const struct event_set *set = spec->counts->set;
+	const struct event_set *set = c->counts->set;
 	for (uint32_t i = 0; i < set->events.n; i++) {
 		if (!is_pointless(&set->events.p[i]) && add_event(c, i))
 			continue;
@@ -145,9 +150,7 @@ int perfcounts_open(struct perfcounts **ret_c, const struct perfcounts_spec *spe
 	}
 	int rc = c->last_refusal ? c->last_refusal : -EACCES;
 	CLEANUP(buf_release) struct buf remedy = {0};
-	int32_t pid = spec->is_system                    ? -1
-		      : spec->pids && spec->pids->pids.n ? spec->pids->pids.p[0]
-							 : 0;
+	int32_t pid = t->is_system ? -1 : t->pids.pids.n ? t->pids.pids.p[0] : 0;
 	host_perf_remedy(&remedy, rc, pid);
 	err_set(err, rc, "none of the events can be counted: %s", strerror(-rc));
 	perfcounts_free(c);
@@ -171,28 +174,27 @@ static int tell_name(const struct counter *one, uint64_t time_ns, const struct e
 	return sink->event(sink->ctx, &ev, err);
 }
 
-int perfcounts_start(struct perfcounts *c, uint64_t start_ns, const struct event_sink *sink,
-		     struct err *err)
+static int perfcounts_start(void *s, const struct source_env *env, const struct event_sink *sink,
+			    struct err *err)
 {
-	int rc = 0;
-	c->start_ns = start_ns;
-	for (size_t i = 0; !rc && i < c->counters.n; i++) {
+	struct perfcounts *c = s;
+	c->start_ns = env->start_ns;
+	for (size_t i = 0; i < c->counters.n; i++) {
 		const struct counter *one = &c->counters.p[i];
 		bool is_first = !i || one->tid != c->counters.p[i - 1].tid;
-		if (one->tid != c->spec.child || !c->spec.child)
+		if (one->tid != c->target->child || !c->target->child)
 			(void)ioctl(one->fd, PERF_EVENT_IOC_ENABLE, 0); /* a thread that has gone */
-		if (is_first)
-			rc = tell_name(one, start_ns, sink, err);
+		TRY(is_first ? tell_name(one, c->start_ns, sink, err) : 0);
 	}
-	return rc;
+	return 0;
 }
 
-int perfcounts_collect(struct perfcounts *c, uint64_t now_ns, const struct event_sink *sink,
-		       struct err *err)
+static int perfcounts_drain(void *s, const struct event_sink *sink, struct err *err)
 {
+	struct perfcounts *c = s;
+	uint64_t now_ns = clock_mono_ns();
 	uint64_t second = now_ns > c->start_ns ? (now_ns - c->start_ns) / NS_PER_SEC : 0;
-	int rc = 0;
-	for (size_t i = 0; !rc && i < c->counters.n; i++) {
+	for (size_t i = 0; i < c->counters.n; i++) {
 		struct counter *one = &c->counters.p[i];
 		uint64_t value;
 		if (read(one->fd, &value, sizeof(value)) != sizeof(value) || value <= one->value)
@@ -204,21 +206,34 @@ int perfcounts_collect(struct perfcounts *c, uint64_t now_ns, const struct event
 				   .pid = one->pid,
 				   .tid = one->pid < 0 ? COUNTS_ELSEWHERE : one->tid,
 				   .cpu = -1,
-				   .tally = {.spec = c->spec.counts->first_spec + one->event,
+				   .tally = {.spec = c->counts->first_spec + one->event,
 					     .log2_ns = LOG2_NONE,
 					     .syscall = -1,
 					     .values = values}};
-		rc = sink->event(sink->ctx, &ev, err);
+		TRY(sink->event(sink->ctx, &ev, err));
 	}
-	return rc;
+	return 0;
 }
 
-const char *perfcounts_refused(const struct perfcounts *c)
+static void perfcounts_facts(const void *s, struct profile *p)
 {
-	return buf_str(&c->refused);
+	const struct perfcounts *c = s;
+	profile_fact(p, "accuracy",
+		     c->is_user_only ? "counters of the kernel, by thread, faults of user code "
+				       "only; no outcomes, no stacks"
+				     : "counters of the kernel, by thread; no outcomes, no stacks");
+	if (c->refused.n)
+		profile_fact(p, "events refused", buf_str(&c->refused));
 }
 
-bool perfcounts_is_user_only(const struct perfcounts *c)
-{
-	return c->is_user_only;
-}
+const struct source perfcounts_source = {
+	.name = "perfcounts",
+	.program = ENGINE_COUNTS,
+	.is_fallback = true,
+	.open = perfcounts_open,
+	.start = perfcounts_start,
+	.drain = perfcounts_drain,
+	.stop = perfcounts_drain,
+	.facts = perfcounts_facts,
+	.free = perfcounts_free,
+};

@@ -162,22 +162,21 @@ static void add_process(struct procpoll *p, int32_t pid)
 		vec_push(&p->processes, (struct polled_process){.pid = pid});
 }
 
-struct procpoll *procpoll_new(const struct pid_list *pids, const struct pid_list *tids,
-			      int32_t child, bool is_system)
+struct procpoll *procpoll_new(const struct target *t)
 {
 	struct procpoll *p = xcalloc(1, sizeof(*p));
-	p->is_system = is_system;
-	for (size_t i = 0; pids && i < pids->pids.n; i++)
-		add_process(p, pids->pids.p[i]);
-	for (size_t i = 0; tids && i < tids->pids.n; i++) {
+	p->is_system = t->is_system;
+	for (size_t i = 0; i < t->pids.pids.n; i++)
+		add_process(p, t->pids.pids.p[i]);
+	for (size_t i = 0; i < t->tids.pids.n; i++) {
 		int32_t pid;
-		if (proc_tgid(tids->pids.p[i], &pid, NULL))
+		if (proc_tgid(t->tids.pids.p[i], &pid, NULL))
 			continue;
 		add_process(p, pid);
-		vec_push(&p->single, tids->pids.p[i]);
+		vec_push(&p->single, t->tids.pids.p[i]);
 	}
-	if (child)
-		add_process(p, child);
+	if (t->child)
+		add_process(p, t->child);
 	return p;
 }
 
@@ -397,8 +396,7 @@ static int poll_thread(struct procpoll *p, struct polled_thread *t, const struct
 	return 0;
 }
 
-int procpoll_round(struct procpoll *p, const struct procpoll_to *to, uint64_t *nr_looks,
-		   struct err *err)
+int procpoll_round(struct procpoll *p, const struct procpoll_to *to, struct err *err)
 {
 	uint64_t now = clock_mono_ns();
 	if (now >= p->next_discover_ns) {
@@ -408,7 +406,6 @@ int procpoll_round(struct procpoll *p, const struct procpoll_to *to, uint64_t *n
 	size_t n = 0;
 	for (size_t i = 0; i < p->threads.n; i++) {
 		TRY(poll_thread(p, &p->threads.p[i], to, err));
-		++*nr_looks;
 		if (p->threads.p[i].is_gone)
 			(void)map_del(&p->known_tids, (uint32_t)p->threads.p[i].tid);
 		else

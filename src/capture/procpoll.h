@@ -12,6 +12,7 @@
 #include "capture/waitbook.h"
 #include "capture/waitcalls.h"
 #include "host/proc.h"
+#include "host/target.h"
 
 #define PROCPOLL_PERIOD_NS 10000000u
 
@@ -45,11 +46,9 @@ int procpoll_look(const struct procpoll_to *to, int32_t pid, int32_t tid, struct
 struct procpoll;
 
 /* Follows these processes and threads, and the processes that they fork. */
-struct procpoll *procpoll_new(const struct pid_list *pids, const struct pid_list *tids,
-			      int32_t child, bool is_system);
+struct procpoll *procpoll_new(const struct target *t);
 /* One round: births and ends now and then, each thread once. */
-int procpoll_round(struct procpoll *p, const struct procpoll_to *to, uint64_t *nr_looks,
-		   struct err *err);
+int procpoll_round(struct procpoll *p, const struct procpoll_to *to, struct err *err);
 void procpoll_free(struct procpoll *p);
 
 #endif

@@ -48,7 +48,7 @@ struct group {
 struct sampler {
 	struct perfopen how;
 	struct sampler_spec spec;
-	struct pid_list pids;
+	const struct target *target;
 	VEC(int32_t) cpus;
 	VEC(struct ring) rings;
 	VEC(int) ring_fds;
@@ -230,14 +230,12 @@ static int open_cpus(struct sampler *s, struct err *err)
 	return 0;
 }
 
-static size_t count_threads(const struct sampler_spec *spec)
+static size_t count_threads(const struct target *t)
 {
-	size_t n = spec->child ? 1 : 0;
-	if (spec->tids)
-		n += spec->tids->pids.n;
-	for (size_t i = 0; spec->pids && i < spec->pids->pids.n; i++) {
+	size_t n = (t->child ? 1 : 0) + t->tids.pids.n;
+	for (size_t i = 0; i < t->pids.pids.n; i++) {
 		CLEANUP(pid_list_release) struct pid_list tids = {0};
-		if (!proc_threads(&tids, spec->pids->pids.p[i], NULL))
+		if (!proc_threads(&tids, t->pids.pids.p[i], NULL))
 			n += tids.pids.n;
 	}
 	return n;
@@ -253,30 +251,28 @@ static bool needs_filter(struct sampler *s)
 {
 	uint64_t limit = host_raise_nofile();
 	s->max_events = limit - MIN(limit / 2, (uint64_t)SPARE_FDS);
+	const struct target *t = s->target;
 	if (s->spec.flags & PERFOPEN_SIDEBAND && !(s->spec.flags & PERFOPEN_SWITCHES))
-		return !s->spec.is_system;
-	uint64_t nr_events = (uint64_t)count_threads(&s->spec) * host_nr_cpus();
-	bool has_tids = s->spec.tids && s->spec.tids->pids.n;
-	return !s->spec.is_system && !has_tids && nr_events > s->max_events;
+		return !t->is_system;
+	uint64_t nr_events = (uint64_t)count_threads(t) * host_nr_cpus();
+	return !t->is_system && !t->tids.pids.n && nr_events > s->max_events;
 }
 
-static int32_t first_pid(const struct sampler_spec *spec)
+static int32_t first_pid(const struct target *t)
 {
-	if (spec->is_system)
-		return -1;
-	if (spec->child)
-		return spec->child;
-	if (spec->pids && spec->pids->pids.n)
-		return spec->pids->pids.p[0];
-	return spec->tids && spec->tids->pids.n ? spec->tids->pids.p[0] : 0;
+	if (t->is_system || t->child)
+		return t->is_system ? -1 : t->child;
+	if (t->pids.pids.n)
+		return t->pids.pids.p[0];
+	return t->tids.pids.n ? t->tids.pids.p[0] : 0;
 }
 
 static int choose(struct sampler *s, unsigned flags, struct err *err)
 {
-	int32_t pid = flags & PERFOPEN_SYSTEM ? -1 : first_pid(&s->spec);
+	int32_t pid = flags & PERFOPEN_SYSTEM ? -1 : first_pid(s->target);
 	int rc = perfopen_choose(&s->how, pid, s->spec.event, s->spec.freq_hz, flags, err);
 	if ((rc == -EACCES || rc == -EPERM) && s->info.is_filtering) {
-		size_t nr = count_threads(&s->spec) * host_nr_cpus() + SPARE_FDS;
+		size_t nr = count_threads(s->target) * host_nr_cpus() + SPARE_FDS;
 		err_set(err, -EMFILE,
 			"the target has too many threads for the limit of open files");
 		err_hint(err,
@@ -295,15 +291,14 @@ static int choose(struct sampler *s, unsigned flags, struct err *err)
 
 static int open_targets(struct sampler *s, struct err *err)
 {
-	int rc = 0;
-	if (s->spec.is_system || s->info.is_filtering)
+	const struct target *t = s->target;
+	if (t->is_system || s->info.is_filtering)
 		return open_cpus(s, err);
-	if (s->spec.child)
-		rc = add_thread(s, s->spec.child, err);
-	for (size_t i = 0; !rc && i < s->pids.pids.n; i++)
-		rc = add_process(s, s->pids.pids.p[i], err);
-	for (size_t i = 0; !rc && s->spec.tids && i < s->spec.tids->pids.n; i++)
-		rc = add_thread(s, s->spec.tids->pids.p[i], err);
+	int rc = t->child ? add_thread(s, t->child, err) : 0;
+	for (size_t i = 0; !rc && i < t->pids.pids.n; i++)
+		rc = add_process(s, t->pids.pids.p[i], err);
+	for (size_t i = 0; !rc && i < t->tids.pids.n; i++)
+		rc = add_thread(s, t->tids.pids.p[i], err);
 	if (!rc && !s->info.nr_threads) {
 		rc = err_set(err, -ESRCH, "the target has ended");
 		err_hint(err, "start the program under assay instead: assay cpu -- CMD");
@@ -315,28 +310,28 @@ static int open_targets(struct sampler *s, struct err *err)
 
 static void want_targets(struct sampler *s)
 {
-	for (size_t i = 0; i < s->pids.pids.n; i++)
-		(void)map_put(&s->wanted, (uint32_t)s->pids.pids.p[i], NULL);
-	for (size_t i = 0; s->spec.tids && i < s->spec.tids->pids.n; i++) {
+	const struct target *t = s->target;
+	for (size_t i = 0; i < t->pids.pids.n; i++)
+		(void)map_put(&s->wanted, (uint32_t)t->pids.pids.p[i], NULL);
+	for (size_t i = 0; i < t->tids.pids.n; i++) {
 		int32_t pid;
-		if (!proc_tgid(s->spec.tids->pids.p[i], &pid, NULL))
+		if (!proc_tgid(t->tids.pids.p[i], &pid, NULL))
 			(void)map_put(&s->wanted, (uint32_t)pid, NULL);
 	}
-	if (s->spec.child)
-		(void)map_put(&s->wanted, (uint32_t)s->spec.child, NULL);
+	if (t->child)
+		(void)map_put(&s->wanted, (uint32_t)t->child, NULL);
 }
 
 int sampler_open(struct sampler **ret_s, const struct sampler_spec *spec, struct err *err)
 {
 	CLEANUP(sampler_free_p) struct sampler *s = xcalloc(1, sizeof(*s));
 	s->spec = *spec;
-	for (size_t i = 0; spec->pids && i < spec->pids->pids.n; i++)
-		vec_push(&s->pids.pids, spec->pids->pids.p[i]);
+	s->target = spec->target;
 	s->info.is_filtering = needs_filter(s);
 	unsigned flags = spec->flags;
-	if (spec->is_system || s->info.is_filtering)
+	if (s->target->is_system || s->info.is_filtering)
 		flags |= PERFOPEN_SYSTEM;
-	else if (spec->child)
+	else if (s->target->child)
 		flags |= PERFOPEN_ON_EXEC;
 	if (s->info.is_filtering)
 		want_targets(s);
@@ -355,23 +350,23 @@ int sampler_open(struct sampler **ret_s, const struct sampler_spec *spec, struct
 static int synth_targets(struct sampler *s, const struct event_sink *sink, struct err *err)
 {
 	uint64_t now = clock_mono_ns();
-	int rc = 0;
-	for (size_t i = 0; !rc && i < s->pids.pids.n; i++) {
-		(void)map_put(&s->known, (uint32_t)s->pids.pids.p[i], NULL);
-		rc = synth_process(s->pids.pids.p[i], now, sink, err);
+	const struct target *t = s->target;
+	for (size_t i = 0; i < t->pids.pids.n; i++) {
+		(void)map_put(&s->known, (uint32_t)t->pids.pids.p[i], NULL);
+		TRY(synth_process(t->pids.pids.p[i], now, sink, err));
 	}
-	for (size_t i = 0; !rc && s->spec.tids && i < s->spec.tids->pids.n; i++) {
+	for (size_t i = 0; i < t->tids.pids.n; i++) {
 		int32_t pid;
-		if (!proc_tgid(s->spec.tids->pids.p[i], &pid, NULL))
-			rc = synth_process(pid, now, sink, err);
+		TRY(proc_tgid(t->tids.pids.p[i], &pid, NULL) ? 0
+							     : synth_process(pid, now, sink, err));
 	}
-	return rc;
+	return 0;
 }
 
 int sampler_start(struct sampler *s, const struct event_sink *sink, struct err *err)
 {
 	/* Events first: what is mapped between the two then comes twice, never not at all. */
-	bool is_at_gate = s->spec.child && !s->spec.is_system && !s->info.is_filtering;
+	bool is_at_gate = s->target->child && !s->target->is_system && !s->info.is_filtering;
 	vec_foreach(g, &s->groups)
 		for (size_t i = 0; !is_at_gate && i < g->fds.n; i++)
 			if (ioctl(g->fds.p[i], PERF_EVENT_IOC_ENABLE, 0))
@@ -412,7 +407,7 @@ static void note_fork(struct sampler *s, const struct event *ev)
 static int ensure_known(struct sampler *s, const struct event *ev, const struct event_sink *sink,
 			struct err *err)
 {
-	if (!(s->spec.is_system || s->info.is_filtering) || ev->pid <= 0)
+	if (!(s->target->is_system || s->info.is_filtering) || ev->pid <= 0)
 		return 0;
 	bool is_birth = ev->kind == EVENT_FORK && ev->pid != ev->fork.ppid;
 	if (is_birth || (ev->kind == EVENT_COMM && ev->comm.is_exec))
@@ -429,7 +424,7 @@ static int ensure_known(struct sampler *s, const struct event *ev, const struct 
 
 static bool is_left_out(struct sampler *s, const struct event *ev)
 {
-	if (s->spec.is_system)
+	if (s->target->is_system)
 		return ev->pid == getpid();
 	return s->info.is_filtering && ev->pid > 0 && !map_get(&s->wanted, (uint32_t)ev->pid);
 }
@@ -463,7 +458,7 @@ static int deliver(struct sampler *s, const struct perf_event_header *h,
 static int pass_on(void *ctx, const struct event *ev, struct err *err)
 {
 	struct sampler *s = ctx;
-	if (s->spec.is_system && ev->pid == getpid())
+	if (s->target->is_system && ev->pid == getpid())
 		return 0;
 	TRY(ensure_known(s, ev, s->outer, err));
 	return s->outer->event(s->outer->ctx, ev, err);
@@ -568,7 +563,7 @@ int sampler_drain(struct sampler *s, const struct event_sink *sink, struct err *
 static bool counts_time(const struct sampler *s)
 {
 	bool is_clock = s->how.attr.type == PERF_TYPE_SOFTWARE;
-	return is_clock && !s->spec.is_system && !s->info.is_filtering;
+	return is_clock && !s->target->is_system && !s->info.is_filtering;
 }
 
 /*
@@ -715,7 +710,7 @@ static int reopen_cpus(struct sampler *s, struct group *g)
 
 void sampler_grow(struct sampler *s, int32_t tid, uint64_t nr_bytes)
 {
-	bool is_per_cpu = s->spec.is_system || s->info.is_filtering;
+	bool is_per_cpu = s->target->is_system || s->info.is_filtering;
 	uint32_t *of = map_get(&s->group_of, (uint32_t)tid);
 	if (!s->is_started || (!of && !is_per_cpu) ||
 	    !(s->how.attr.sample_type & PERF_SAMPLE_STACK_USER))
@@ -770,7 +765,6 @@ void sampler_free(struct sampler *s)
 	vec_release(&s->ring_fds);
 	vec_release(&s->next_ns);
 	vec_release(&s->cpus);
-	pid_list_release(&s->pids);
 	map_release(&s->group_of);
 	map_release(&s->wanted);
 	map_release(&s->known);

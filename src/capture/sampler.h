@@ -23,7 +23,7 @@
 #include "base/base.h"
 #include "base/err.h"
 #include "capture/perfopen.h"
-#include "host/proc.h"
+#include "host/target.h"
 #include "model/event.h"
 
 /* Another source of records, each with its time, in order but for a few microseconds. */
@@ -38,11 +38,8 @@ struct side {
 };
 
 struct sampler_spec {
-	const struct pid_list *pids; /* whole processes, may be NULL */
-	const struct pid_list *tids; /* single threads, may be NULL */
-	int32_t child;               /* a launched command at its gate, or 0 */
-	bool is_system;
-	const char *event; /* NULL = choose */
+	const struct target *target; /* borrowed until the end */
+	const char *event;           /* NULL = choose */
 	uint32_t freq_hz;
 	unsigned flags;      /* enum perfopen_flags but SYSTEM and ON_EXEC */
 	uint32_t ring_bytes; /* per CPU, 0 = by the number of CPUs */

@@ -9,26 +9,24 @@
 #include "base/base.h"
 #include "capture/spans.h"
 
-#include <errno.h>
-
-#include "kernel_span.h"
-
-#ifndef ASSAY_NO_BPF
-
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <errno.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "capture/bpfring.h"
 #include "capture/letgo.h"
 #include "capture/skeleton.h"
+#include "kernel_span.h"
 #include "model/tables.h"
 
 #define SECOND_NS 1000000000ull
 #define QUIET_NS  (5 * 1000000ull)
+#define IDLE_MAX  5 /* probes without a call that are named */
 
 struct slow {
 	struct kernel_span *all; /* shortest first is not kept: few */
@@ -90,14 +88,14 @@ static void take_slow(struct spans *s)
 	bpfring_publish(&s->ring);
 }
 
-int spans_open(struct spans **ret_s, struct engine *e, const struct spans_spec *spec,
-	       struct err *err)
+static int spans_open(void **ret_s, const struct source_env *env, struct err *err)
 {
+	const struct spans_spec *spec = env->spans;
 	if (!spec || !spec->nr_probes || spec->nr_probes > SPANS_MAX)
 		return err_set(err, -EINVAL, "spans of %zu functions: 1 to %d can be measured",
 			       spec ? spec->nr_probes : 0, SPANS_MAX);
 	struct spans *s = xcalloc(1, sizeof(*s));
-	s->skel = engine_skel(e);
+	s->skel = engine_skel(env->engine);
 	s->spec = spec;
 	s->slow = xcalloc(spec->nr_probes, sizeof(*s->slow));
 	for (size_t i = 0; i < spec->nr_probes; i++)
@@ -135,38 +133,40 @@ static int attach_probe(struct spans *s, size_t i, int32_t pid, struct err *err)
 	struct bpf_program *end = is_pair ? s->skel->progs.span_to : s->skel->progs.span_leave;
 	struct bpf_program *begin = is_pair ? s->skel->progs.span_from : s->skel->progs.span_enter;
 	const struct span_point *ends = is_pair ? p->to : p->from;
-	int rc = 0;
-	for (size_t k = 0; !rc && k < (is_pair ? p->nr_to : p->nr_from); k++)
-		rc = attach_one(s, end, &ends[k], pid, i, err);
-	for (size_t k = 0; !rc && k < p->nr_from; k++)
-		rc = attach_one(s, begin, &p->from[k], pid, i, err);
-	return rc;
+	for (size_t k = 0; k < (is_pair ? p->nr_to : p->nr_from); k++)
+		TRY(attach_one(s, end, &ends[k], pid, i, err));
+	for (size_t k = 0; k < p->nr_from; k++)
+		TRY(attach_one(s, begin, &p->from[k], pid, i, err));
+	return 0;
 }
 
-int spans_attach(struct spans *s, struct err *err)
+static int spans_load(void *self, struct err *err)
 {
+	struct spans *s = self;
 	s->nr_room = bpf_map__max_entries(s->skel->maps.span_rows_a);
 	s->keys = xcalloc(s->nr_room, sizeof(*s->keys));
 	s->sums = xcalloc(s->nr_room, sizeof(*s->sums));
-	int rc = bpfring_open(&s->ring, bpf_map__fd(s->skel->maps.span_ring),
-			      bpf_map__max_entries(s->skel->maps.span_ring), err);
-	for (size_t i = 0; !rc && i < s->spec->nr_probes; i++) {
-		for (size_t k = 0; !rc && k < s->spec->nr_pids; k++) {
-			rc = attach_probe(s, i, s->spec->pids[k], err);
-			if (rc == -ESRCH)
-				rc = 0; /* it has ended meanwhile */
+	TRY(bpfring_open(&s->ring, bpf_map__fd(s->skel->maps.span_ring),
+			 bpf_map__max_entries(s->skel->maps.span_ring), err));
+	for (size_t i = 0; i < s->spec->nr_probes; i++) {
+		for (size_t k = 0; k < s->spec->nr_pids; k++) {
+			int rc = attach_probe(s, i, s->spec->pids[k], err);
+			if (rc && rc != -ESRCH) /* it has ended meanwhile */
+				return rc;
 		}
-		if (!s->spec->nr_pids)
-			rc = attach_probe(s, i, -1, err);
+		TRY(s->spec->nr_pids ? 0 : attach_probe(s, i, -1, err));
 	}
-	return rc;
+	return 0;
 }
 
-void spans_start(struct spans *s, uint64_t epoch_ns)
+static int spans_start(void *self, const struct source_env *env,
+		       const struct event_sink *sink UNUSED, struct err *err UNUSED)
 {
-	s->epoch_ns = epoch_ns;
-	s->next_turn_ns = epoch_ns + SECOND_NS + 10000000;
-	s->skel->bss->span_epoch_ns = epoch_ns;
+	struct spans *s = self;
+	s->epoch_ns = env->start_ns;
+	s->next_turn_ns = env->start_ns + SECOND_NS + 10000000;
+	s->skel->bss->span_epoch_ns = env->start_ns;
+	return 0;
 }
 
 /* ---- rows --------------------------------------------------------------------------------- */
@@ -195,14 +195,12 @@ static struct event row_of(const struct spans *s, uint64_t time_ns, int32_t tgid
 static int deliver_reasons(const struct event_sink *sink, struct event *ev, uint32_t spec,
 			   const uint64_t *by_reason_ns, struct err *err)
 {
-	int rc = 0;
-	for (unsigned i = 0; !rc && i < WAIT_NR; i++) {
+	for (unsigned i = 0; i < WAIT_NR; i++) {
 		ev->tally.reason = (uint8_t)i;
-		if (by_reason_ns[i])
-			rc = tell(sink, ev, spec, 0, by_reason_ns[i], 0, err);
+		TRY(by_reason_ns[i] ? tell(sink, ev, spec, 0, by_reason_ns[i], 0, err) : 0);
 	}
 	ev->tally.reason = WAIT_NONE;
-	return rc;
+	return 0;
 }
 
 static int deliver_row(const struct spans *s, const struct span_key *k, const struct span_sum *v,
@@ -211,9 +209,9 @@ static int deliver_row(const struct spans *s, const struct span_key *k, const st
 	uint64_t time_ns = s->epoch_ns + k->slice * SECOND_NS;
 	struct event ev = row_of(s, time_ns, k->tgid, k->pid, k->stack, k->span);
 	ev.tally.log2_ns = k->log2_ns;
-	int rc = tell(sink, &ev, TABLE_SPANS, (int64_t)v->nr, v->ns, v->longest_ns, err);
+	TRY(tell(sink, &ev, TABLE_SPANS, (int64_t)v->nr, v->ns, v->longest_ns, err));
 	ev.tally.log2_ns = LOG2_NONE;
-	return rc ? rc : deliver_reasons(sink, &ev, TABLE_SPAN_TIME, v->by_reason_ns, err);
+	return deliver_reasons(sink, &ev, TABLE_SPAN_TIME, v->by_reason_ns, err);
 }
 
 static int drain_page(struct spans *s, unsigned page, const struct event_sink *sink,
@@ -222,19 +220,13 @@ static int drain_page(struct spans *s, unsigned page, const struct event_sink *s
 	const struct bpf_map *map = page ? s->skel->maps.span_rows_b : s->skel->maps.span_rows_a;
 	uint32_t cursor = 0;
 	uint32_t n = (uint32_t)s->nr_room;
-	int rc = bpf_map_lookup_and_delete_batch(bpf_map__fd(map), NULL, &cursor, s->keys, s->sums,
-						 &n, NULL);
-	if (rc && errno != ENOENT)
+	if (bpf_map_lookup_and_delete_batch(bpf_map__fd(map), NULL, &cursor, s->keys, s->sums, &n,
+					    NULL) &&
+	    errno != ENOENT)
 		return err_sys(err, "cannot read what the kernel counted");
-	rc = 0;
-	for (uint32_t i = 0; !rc && i < n; i++)
-		rc = deliver_row(s, &s->keys[i], &s->sums[i], sink, err);
-	return rc;
-}
-
-static int slot_get(const struct spans *s, uint32_t i, struct span_slot *ret_slot)
-{
-	return bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.span_slots), &i, ret_slot);
+	for (uint32_t i = 0; i < n; i++)
+		TRY(deliver_row(s, &s->keys[i], &s->sums[i], sink, err));
+	return 0;
 }
 
 static void raise_floors(struct spans *s)
@@ -247,8 +239,9 @@ static void raise_floors(struct spans *s)
 	}
 }
 
-int spans_poll(struct spans *s, const struct event_sink *sink, struct err *err)
+static int spans_drain(void *self, const struct event_sink *sink, struct err *err)
 {
+	struct spans *s = self;
 	uint64_t now = clock_mono_ns();
 	take_slow(s);
 	raise_floors(s);
@@ -268,10 +261,10 @@ static int deliver_slow(const struct spans *s, const struct kernel_span *r,
 			const struct event_sink *sink, struct err *err)
 {
 	struct event ev = row_of(s, r->start_ns, r->head.tgid, r->head.pid, r->stack, r->span);
-	int rc = tell(sink, &ev, TABLE_SLOWEST_SPANS, 1, span_ns(r), r->longest_ns, err);
-	rc = rc ? rc : deliver_reasons(sink, &ev, TABLE_SLOWEST_SPANS, r->by_reason_ns, err);
-	if (rc || !r->longest_ns)
-		return rc;
+	TRY(tell(sink, &ev, TABLE_SLOWEST_SPANS, 1, span_ns(r), r->longest_ns, err));
+	TRY(deliver_reasons(sink, &ev, TABLE_SLOWEST_SPANS, r->by_reason_ns, err));
+	if (!r->longest_ns)
+		return 0;
 	ev.tally.detail = "longest wait";
 	ev.tally.reason = r->longest_reason;
 	ev.tally.user_ref = r->longest_ref;
@@ -292,41 +285,53 @@ static void detach(struct spans *s)
 	s->links.n = 0;
 }
 
-int spans_stop(struct spans *s, const struct event_sink *sink, struct err *err)
+static int spans_stop(void *self, const struct event_sink *sink, struct err *err)
 {
+	struct spans *s = self;
 	if (!s->epoch_ns || s->is_stopped)
 		return 0;
 	s->is_stopped = true;
 	s->skel->bss->span_stop_ns = clock_mono_ns();
 	detach(s);
 	take_slow(s);
-	int rc = drain_page(s, 0, sink, err);
-	rc = rc ? rc : drain_page(s, 1, sink, err);
-	for (size_t i = 0; !rc && i < s->spec->nr_probes; i++)
-		for (size_t k = 0; !rc && k < s->slow[i].n; k++)
-			rc = deliver_slow(s, &s->slow[i].all[k], sink, err);
-	return rc;
+	TRY(drain_page(s, 0, sink, err));
+	TRY(drain_page(s, 1, sink, err));
+	for (size_t i = 0; i < s->spec->nr_probes; i++)
+		for (size_t k = 0; k < s->slow[i].n; k++)
+			TRY(deliver_slow(s, &s->slow[i].all[k], sink, err));
+	return 0;
 }
 
-struct span_counts spans_counts(const struct spans *s, size_t i)
+static void spans_facts(const void *self, struct profile *p)
 {
-	struct span_slot slot = {0};
-	if (i >= s->spec->nr_probes || slot_get(s, (uint32_t)i, &slot))
-		return (struct span_counts){0};
-	return (struct span_counts){
-		.nr_started = slot.nr_started,
-		.nr_ended = slot.nr_ended,
-		.nr_abandoned = slot.nr_abandoned,
-		.nr_inside = slot.nr_inside,
-		.nr_lost = slot.nr_lost,
-		.nr_unsent = slot.nr_unsent,
-	};
+	const struct spans *s = self;
+	struct span_slot sum = {0};
+	CLEANUP(buf_release) struct buf idle = {0};
+	size_t nr_idle = 0;
+	for (uint32_t i = 0; i < s->spec->nr_probes; i++) {
+		struct span_slot one = {0};
+		(void)bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.span_slots), &i, &one);
+		if (!one.nr_started && !one.nr_inside && nr_idle++ < IDLE_MAX)
+			buf_addf(&idle, "%s%s", idle.n ? ", " : "", s->spec->probes[i].name);
+		sum.nr_started += one.nr_started;
+		sum.nr_ended += one.nr_ended;
+		sum.nr_inside += one.nr_inside;
+		sum.nr_lost += one.nr_lost;
+		sum.nr_unsent += one.nr_unsent;
+	}
+	if (nr_idle > IDLE_MAX)
+		buf_addf(&idle, " and %zu more", nr_idle - IDLE_MAX);
+	if (nr_idle)
+		profile_fact(p, "never called", buf_str(&idle));
+	profile_fact_nr(p, "spans unfinished", sum.nr_started - MIN(sum.nr_ended, sum.nr_started));
+	profile_fact_nr(p, "spans inside others", sum.nr_inside);
+	profile_fact_nr(p, "spans without a row", sum.nr_lost);
+	profile_fact_nr(p, "slow spans without details", sum.nr_unsent);
 }
 
-void spans_free(struct spans *s)
+static void spans_free(void *self)
 {
-	if (!s)
-		return;
+	struct spans *s = self;
 	if (s->links.n)
 		detach(s);
 	vec_release(&s->links);
@@ -340,46 +345,16 @@ void spans_free(struct spans *s)
 	free_p(&s);
 }
 
-#else
-
-int spans_open(struct spans **ret_s, struct engine *e, const struct spans_spec *spec,
-	       struct err *err)
-{
-	(void)ret_s;
-	(void)e;
-	(void)spec;
-	return err_set(err, -ENOTSUP, "this assay was built without programs for the kernel");
-}
-int spans_attach(struct spans *s, struct err *err)
-{
-	(void)s;
-	return err_set(err, -ENOTSUP, "this assay was built without programs for the kernel");
-}
-void spans_start(struct spans *s, uint64_t epoch_ns)
-{
-	(void)s;
-	(void)epoch_ns;
-}
-int spans_poll(struct spans *s, const struct event_sink *sink, struct err *err)
-{
-	(void)s;
-	(void)sink;
-	(void)err;
-	return 0;
-}
-int spans_stop(struct spans *s, const struct event_sink *sink, struct err *err)
-{
-	return spans_poll(s, sink, err);
-}
-struct span_counts spans_counts(const struct spans *s, size_t i)
-{
-	(void)s;
-	(void)i;
-	return (struct span_counts){0};
-}
-void spans_free(struct spans *s)
-{
-	(void)s;
-}
-
-#endif
+const struct source spans_source = {
+	.name = "spans",
+	.program = ENGINE_SPANS,
+	.needs_engine = true,
+	.patience_ms = 100,
+	.open = spans_open,
+	.load = spans_load,
+	.start = spans_start,
+	.drain = spans_drain,
+	.stop = spans_stop,
+	.facts = spans_facts,
+	.free = spans_free,
+};

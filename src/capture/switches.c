@@ -30,6 +30,8 @@
 #define COPY_MAX   (256u << 10)
 #define LEARN_MAX  8 /* call sites asked for after each drain */
 
+enum switches_level { SWITCHES_STACKS = 0, SWITCHES_TIMES = 1, SWITCHES_POLLED = 2 };
+
 struct look_note {
 	int32_t pid;
 	int32_t tid;
@@ -46,8 +48,10 @@ struct unlearned {
 };
 
 struct switches {
-	struct switches_spec spec;
-	struct switches_info info;
+	const struct target *target;
+	enum switches_level level;
+	bool is_side;     /* others deliver mappings, names, births and ends */
+	uint64_t nr_lost; /* records that the kernel dropped; counted as lost in the profile */
 	struct sampler *sampler; /* NULL when polled */
 	struct procpoll *poll;   /* NULL unless polled */
 	struct book book;
@@ -87,47 +91,16 @@ static const struct {
 
 static int open_sampler(struct switches *s, unsigned flags, struct err *err)
 {
-	struct sampler_spec spec = {.pids = s->spec.pids,
-				    .tids = s->spec.tids,
-				    .child = s->spec.child,
-				    .is_system = s->spec.is_system,
+	struct sampler_spec spec = {.target = s->target,
 				    .flags = flags | PERFOPEN_SWITCHES,
 				    .ring_bytes = host_ring_share(),
 				    .prog_fd = -1};
 	return sampler_open(&s->sampler, &spec, err);
 }
 
-int switches_open(struct switches **ret_s, const struct switches_spec *spec, struct err *err)
+static void switches_free(void *self)
 {
-	CLEANUP(switches_free_p) struct switches *s = xcalloc(1, sizeof(*s));
-	CLEANUP(err_release) struct err refusal = {0};
-	s->spec = *spec;
-	s->nr_copy = COPY_MIN;
-	s->info.level = spec->at_best;
-	int rc = -EPERM;
-	if (s->info.level == SWITCHES_STACKS && (rc = open_sampler(s, 0, &refusal)))
-		s->info.level = SWITCHES_TIMES;
-	if (rc && rc != -ESRCH && s->info.level == SWITCHES_TIMES) {
-		err_release(&refusal);
-		if ((rc = open_sampler(s, PERFOPEN_SIDEBAND, &refusal)))
-			s->info.level = SWITCHES_POLLED;
-	}
-	if (rc == -ESRCH)
-		return err_move(err, &refusal);
-	if (!s->sampler) {
-		s->poll = procpoll_new(spec->pids, spec->tids, spec->child, spec->is_system);
-		s->info.level = SWITCHES_POLLED;
-	}
-	s->info.accuracy = levels[s->info.level].accuracy;
-	s->info.remedy = levels[s->info.level].remedy;
-	*ret_s = TAKE(s);
-	return 0;
-}
-
-void switches_free(struct switches *s)
-{
-	if (!s)
-		return;
+	struct switches *s = self;
 	sampler_free(s->sampler);
 	procpoll_free(s->poll);
 	book_release(&s->book);
@@ -138,9 +111,30 @@ void switches_free(struct switches *s)
 	free(s);
 }
 
-void switches_free_p(struct switches **s)
+static int switches_open(void **ret_s, const struct source_env *env, struct err *err)
 {
-	switches_free(*s);
+	struct switches *s = xcalloc(1, sizeof(*s));
+	CLEANUP(err_release) struct err refusal = {0};
+	s->target = env->target;
+	s->is_side = env->has_sampler;
+	s->nr_copy = COPY_MIN;
+	s->level = SWITCHES_STACKS;
+	int rc = open_sampler(s, 0, &refusal);
+	if (rc && rc != -ESRCH) {
+		err_release(&refusal);
+		s->level = SWITCHES_TIMES;
+		rc = open_sampler(s, PERFOPEN_SIDEBAND, &refusal);
+	}
+	if (rc == -ESRCH) {
+		switches_free(s);
+		return err_move(err, &refusal);
+	}
+	if (rc) {
+		s->poll = procpoll_new(s->target);
+		s->level = SWITCHES_POLLED;
+	}
+	*ret_s = s;
+	return 0;
 }
 
 /* ---- borders ------------------------------------------------------------------------------ */
@@ -172,12 +166,9 @@ static int flush(struct switches *s, uint64_t time_ns, bool is_end, struct err *
 
 static int flush_until(struct switches *s, uint64_t time_ns, struct err *err)
 {
-	int rc = 0;
-	while (!rc && s->border_ns <= time_ns) {
-		rc = flush(s, s->border_ns, false, err);
-		s->border_ns += NS_PER_SEC;
-	}
-	return rc;
+	for (; s->border_ns <= time_ns; s->border_ns += NS_PER_SEC)
+		TRY(flush(s, s->border_ns, false, err));
+	return 0;
 }
 
 /* ---- looks -------------------------------------------------------------------------------- */
@@ -206,7 +197,6 @@ static int look_at(struct switches *s, const struct book_thread *t, struct err *
 	struct procpoll_to to = looking(s);
 	struct look_note l = {.pid = t->pid, .tid = t->tid, .from_ns = clock_mono_ns()};
 	int rc = procpoll_look(&to, l.pid, l.tid, &l.why, err);
-	s->info.nr_looks++;
 	if (err && err->code)
 		return err->code;
 	l.to_ns = clock_mono_ns();
@@ -274,7 +264,6 @@ static void on_switch(struct switches *s, const struct event *ev)
 {
 	if (ev->tid <= 0)
 		return;
-	s->info.nr_switches++;
 	struct book_thread *t = book_thread(&s->book, ev->pid, ev->tid, ev->time_ns);
 	if (!ev->sw.is_out) {
 		book_on(&s->book, t, ev->time_ns);
@@ -322,7 +311,7 @@ static void note(struct switches *s, const struct event *ev)
 		on_switch(s, ev);
 		break;
 	case EVENT_LOST:
-		s->info.nr_lost += ev->lost.nr;
+		s->nr_lost += ev->lost.nr;
 		break;
 	default:
 		break;
@@ -335,54 +324,54 @@ static int on_event(void *ctx, const struct event *ev, struct err *err)
 	copyrefs_note(&s->refs, ev);
 	if (ev->time_ns <= s->stop_ns) {
 		take_looks(s, ev->time_ns);
-		int rc = flush_until(s, ev->time_ns, err);
-		if (!rc && ev->kind == EVENT_SAMPLE)
-			rc = on_sample(s, ev, err);
-		if (rc)
-			return rc;
+		TRY(flush_until(s, ev->time_ns, err));
+		TRY(ev->kind == EVENT_SAMPLE ? on_sample(s, ev, err) : 0);
 		note(s, ev);
 	}
 	bool is_ours = ev->kind == EVENT_SAMPLE || ev->kind == EVENT_SWITCH;
-	if (is_ours || (s->spec.is_side && ev->kind != EVENT_LOST))
+	if (is_ours || (s->is_side && ev->kind != EVENT_LOST))
 		return 0;
 	return s->sink->event(s->sink->ctx, ev, err);
 }
 
 /* ---- the life of a capture ---------------------------------------------------------------- */
 
-int switches_start(struct switches *s, uint64_t epoch_ns, const struct event_sink *sink,
-		   struct err *err)
+/* Begins the ledger, feeds what was there before. */
+static int switches_start(void *self, const struct source_env *env, const struct event_sink *sink,
+			  struct err *err)
 {
+	struct switches *s = self;
 	struct event_sink ours = {on_event, s};
-	uint64_t start_ns = epoch_ns ? epoch_ns : clock_mono_ns();
 	s->sink = sink;
 	s->stop_ns = UINT64_MAX;
-	s->border_ns = start_ns + NS_PER_SEC;
-	book_init(&s->book, start_ns, SHORT_NS);
+	s->border_ns = env->start_ns + NS_PER_SEC;
+	book_init(&s->book, env->start_ns, SHORT_NS);
 	s->is_started = true;
 	if (!s->sampler)
 		return 0;
-	int rc = sampler_start(s->sampler, &ours, err);
+	TRY(sampler_start(s->sampler, &ours, err));
 	vec_foreach(t, &s->book.threads) {
 		struct procpoll_sums sums;
 		if (!procpoll_sums(t->pid, t->tid, &sums))
 			t->queue_total_ns = sums.queue_ns;
 	}
-	rc = rc ? rc : look_around(s, err);
+	TRY(look_around(s, err));
 	vec_foreach(l, &s->looks)
 		l->why.evidence |= EVIDENCE_AT_START;
-	return rc;
+	return 0;
 }
 
-const int *switches_fds(const struct switches *s, size_t *ret_nr)
+static const int *switches_fds(const void *self, size_t *ret_nr)
 {
+	const struct switches *s = self;
 	*ret_nr = 0;
 	return s->sampler ? sampler_fds(s->sampler, ret_nr) : NULL;
 }
 
-int switches_patience_ms(const struct switches *s)
+static unsigned switches_patience(const void *self)
 {
-	return s->info.level == SWITCHES_STACKS ? 20 : 10;
+	const struct switches *s = self;
+	return s->level == SWITCHES_STACKS ? 20 : 10;
 }
 
 static int poll_round(struct switches *s, struct err *err)
@@ -392,66 +381,80 @@ static int poll_round(struct switches *s, struct err *err)
 	if (rc || now < s->next_look_ns)
 		return rc;
 	struct procpoll_to to = looking(s);
-	rc = procpoll_round(s->poll, &to, &s->info.nr_looks, err);
+	rc = procpoll_round(s->poll, &to, err);
 	uint64_t took_ns = clock_mono_ns() - now;
 	s->next_look_ns = now + MAX(took_ns * LOOK_SHARE, (uint64_t)PROCPOLL_PERIOD_NS);
 	return rc;
 }
 
-int switches_drain(struct switches *s, const struct event_sink *sink, struct err *err)
+static int switches_drain(void *self, const struct event_sink *sink, struct err *err)
 {
+	struct switches *s = self;
 	struct event_sink ours = {on_event, s};
 	s->sink = sink;
 	if (!s->sampler)
 		return poll_round(s, err);
 	uint64_t now = clock_mono_ns();
-	int rc = sampler_drain(s->sampler, &ours, err);
-	rc = rc ? rc : flush_until(s, now - SETTLE_NS, err);
-	if (!rc && s->info.level == SWITCHES_TIMES)
-		rc = look_around(s, err);
+	TRY(sampler_drain(s->sampler, &ours, err));
+	TRY(flush_until(s, now - SETTLE_NS, err));
+	TRY(s->level == SWITCHES_TIMES ? look_around(s, err) : 0);
 	learn_sites(s);
-	return rc;
+	return 0;
 }
 
-int switches_stop(struct switches *s, const struct event_sink *sink, struct err *err)
+/* Ends the ledger: open intervals are booked up to now. */
+static int switches_stop(void *self, const struct event_sink *sink, struct err *err)
 {
+	struct switches *s = self;
 	struct event_sink ours = {on_event, s};
 	s->sink = sink;
 	if (!s->is_started)
 		return 0;
 	s->is_started = false;
-	int rc = 0;
-	if (s->poll) {
-		s->next_look_ns = 0;
-		rc = poll_round(s, err);
-	}
+	s->next_look_ns = 0;
+	TRY(s->poll ? poll_round(s, err) : 0);
 	s->stop_ns = clock_mono_ns();
-	if (s->sampler)
-		rc = sampler_stop(s->sampler, &ours, err);
+	TRY(s->sampler ? sampler_stop(s->sampler, &ours, err) : 0);
 	take_looks(s, s->stop_ns);
-	rc = rc ? rc : flush_until(s, s->stop_ns, err);
-	return rc ? rc : flush(s, s->stop_ns, true, err);
+	TRY(flush_until(s, s->stop_ns, err));
+	return flush(s, s->stop_ns, true, err);
 }
 
-void switches_grow(struct switches *s, int32_t tid, uint64_t nr_bytes)
+static void switches_grow(void *self, int32_t tid, uint64_t nr_bytes)
 {
-	if (s->info.level == SWITCHES_STACKS)
+	struct switches *s = self;
+	if (s->level == SWITCHES_STACKS)
 		sampler_grow(s->sampler, tid, nr_bytes);
 	else if (nr_bytes >= s->nr_copy && s->nr_copy < COPY_MAX)
 		s->nr_copy *= 4;
 }
 
-struct switches_info switches_info(const struct switches *s)
+static void switches_facts(const void *self, struct profile *p)
 {
-	struct switches_info info = s->info;
-	if (info.nr_lost) {
-		info.accuracy =
-			"records of switches were lost (see there): counts are too small, and "
-			"intervals beside lost records too long; the sums hold";
-		info.remedy =
-			"so many switches can only be followed by programs in the kernel: run as "
-			"root on a kernel with BPF";
-	}
-	info.nr_stacks = s->refs.nr_told;
-	return info;
+	const struct switches *s = self;
+	profile_fact(p, "accuracy",
+		     s->nr_lost
+			     ? "records of switches were lost (see there): counts are too small, "
+			       "and intervals beside lost records too long; the sums hold"
+			     : levels[s->level].accuracy);
+	profile_fact(p, "remedy",
+		     s->nr_lost
+			     ? "so many switches can only be followed by programs in the kernel: "
+			       "run as root on a kernel with BPF"
+			     : levels[s->level].remedy);
 }
+
+const struct source switches_source = {
+	.name = "switches",
+	.program = ENGINE_WAITS,
+	.is_fallback = true,
+	.open = switches_open,
+	.start = switches_start,
+	.drain = switches_drain,
+	.stop = switches_stop,
+	.facts = switches_facts,
+	.fds = switches_fds,
+	.patience = switches_patience,
+	.grow = switches_grow,
+	.free = switches_free,
+};

@@ -9,6 +9,8 @@
 #include "base/base.h"
 #include "capture/waitsource.h"
 
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,17 +21,11 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "capture/skeleton.h"
 #include "host/fdname.h"
 #include "kernel_wait.h"
 #include "model/wait.h"
 #include "model/tables.h"
-
-#ifndef ASSAY_NO_BPF
-
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
-
-#include "capture/skeleton.h"
 
 #define BATCH 2048
 /*
@@ -76,6 +72,15 @@ struct row {
 	int64_t count;
 	int64_t ns;
 	int64_t longest_ns;
+};
+
+struct waits_info {
+	uint64_t start_ns; /* the ledger's time: all threads are watched from here ... */
+	uint64_t stop_ns;  /* ... to here; 0 = it runs */
+	/* Intervals for which a map had no room; their time is in rows of detail "not booked". */
+	uint64_t nr_unbooked;
+	/* Of these, what ended up in no row at all. */
+	uint64_t lost_ns;
 };
 
 struct waits {
@@ -290,7 +295,6 @@ static int book_single(void *ctx, const struct kernel_record *record,
 		book_unbooked(w, &s);
 		return 0;
 	}
-	w->info.nr_singles++;
 	struct wait_row from = {
 		.kernel_ref = s.kernel_ref, .other_tgid = s.other_tgid, .dev = s.dev};
 	struct row_key key;
@@ -383,7 +387,6 @@ static int tell_row(struct waits *w, const struct row *r, const struct event_sin
 				.values = values,
 			},
 	};
-	w->info.nr_rows++;
 	return sink->event(sink->ctx, &ev, err);
 }
 
@@ -419,17 +422,18 @@ static int read_page(struct waits *w, uint32_t page, struct err *err)
 
 /* ---- life -------------------------------------------------------------------------------- */
 
-int waits_open(struct waits **ret_w, struct engine *e, unsigned programs, struct err *err UNUSED)
+static int waits_open(void **ret_w, const struct source_env *env, struct err *err UNUSED)
 {
 	struct waits *w = xcalloc(1, sizeof(*w));
-	w->engine = e;
-	w->skel = engine_skel(e);
+	unsigned programs = env->programs;
+	w->engine = env->engine;
+	w->skel = engine_skel(env->engine);
 	w->names = fdnames_new();
 	w->keys = xcalloc(BATCH, sizeof(*w->keys));
 	w->values = xcalloc(BATCH, sizeof(*w->values));
 	w->skel->rodata->wait_has_stacks = !(programs & ENGINE_NO_STACKS);
 	w->skel->rodata->wait_has_wakers = !(programs & (ENGINE_NO_STACKS | ENGINE_NO_WAKERS));
-	engine_on_record(e, RECORD_WAIT, book_single, w);
+	engine_on_record(env->engine, RECORD_WAIT, book_single, w);
 	*ret_w = w;
 	return 0;
 }
@@ -456,11 +460,13 @@ static int sweep(struct bpf_program *prog, struct err *err)
 	return rc;
 }
 
-int waits_start(struct waits *w, uint64_t epoch_ns, struct err *err)
+static int waits_start(void *s, const struct source_env *env, const struct event_sink *sink UNUSED,
+		       struct err *err)
 {
+	struct waits *w = s;
 	struct wait_clock *clock = &w->skel->bss->wait_clock;
 	uint64_t now = clock_mono_ns();
-	w->epoch_ns = epoch_ns && epoch_ns <= now ? epoch_ns : now;
+	w->epoch_ns = MIN(env->start_ns, now);
 	w->info.start_ns = now;
 	w->turn_ns = w->epoch_ns + ((now - w->epoch_ns) / NS_PER_SEC + 1) * NS_PER_SEC;
 	clock->epoch_ns = w->epoch_ns;
@@ -468,8 +474,9 @@ int waits_start(struct waits *w, uint64_t epoch_ns, struct err *err)
 	return sweep(w->skel->progs.wait_sweep_first, err);
 }
 
-int waits_drain(struct waits *w, const struct event_sink *sink, struct err *err)
+static int waits_drain(void *s, const struct event_sink *sink, struct err *err)
 {
+	struct waits *w = s;
 	struct wait_clock *clock = &w->skel->bss->wait_clock;
 	uint64_t now = clock_mono_ns();
 	if (!w->info.start_ns || w->info.stop_ns)
@@ -489,8 +496,9 @@ int waits_drain(struct waits *w, const struct event_sink *sink, struct err *err)
 	return 0;
 }
 
-int waits_stop(struct waits *w, struct err *err)
+static int waits_stop(void *s, const struct event_sink *sink UNUSED, struct err *err)
 {
+	struct waits *w = s;
 	if (!w->info.start_ns || w->info.stop_ns)
 		return 0;
 	w->info.stop_ns = clock_mono_ns() + STOP_AHEAD_NS;
@@ -501,27 +509,34 @@ int waits_stop(struct waits *w, struct err *err)
 	return sweep(w->skel->progs.wait_sweep_last, err);
 }
 
-int waits_finish(struct waits *w, const struct event_sink *sink, struct err *err)
+static int waits_finish(void *s, const struct event_sink *sink, struct err *err)
 {
+	struct waits *w = s;
 	if (!w->info.stop_ns)
 		return 0;
-	int rc = read_page(w, 0, err);
-	if (!rc)
-		rc = read_page(w, 1, err);
+	TRY(read_page(w, 0, err));
+	TRY(read_page(w, 1, err));
 	w->info.lost_ns = w->skel->bss->wait_loss.ns;
 	w->info.nr_unbooked += w->skel->bss->wait_loss.count;
-	return rc ? rc : tell_rows(w, sink, err);
+	return tell_rows(w, sink, err);
 }
 
-struct waits_info waits_info(const struct waits *w)
+static uint64_t waits_end_ns(const void *s)
 {
-	return w->info;
+	return ((const struct waits *)s)->info.stop_ns;
 }
 
-void waits_free(struct waits *w)
+static void waits_facts(const void *s, struct profile *p)
 {
-	if (!w)
-		return;
+	const struct waits *w = s;
+	profile_fact_nr(p, "intervals without a reason, no room", w->info.nr_unbooked);
+	if (w->info.lost_ns)
+		profile_fact_ns(p, "waits in no row", w->info.lost_ns);
+}
+
+static void waits_free(void *s)
+{
+	struct waits *w = s;
 	engine_on_record(w->engine, RECORD_WAIT, NULL, NULL);
 	fdnames_free(w->names);
 	vec_release(&w->rows);
@@ -532,43 +547,17 @@ void waits_free(struct waits *w)
 	free(w);
 }
 
-#else /* ASSAY_NO_BPF */
-
-int waits_open(struct waits **ret_w UNUSED, struct engine *e UNUSED, unsigned programs UNUSED,
-	       struct err *err)
-{
-	return err_set(err, -ENOTSUP, "built without programs for the kernel (BPF=0)");
-}
-
-int waits_start(struct waits *w UNUSED, uint64_t epoch_ns UNUSED, struct err *err UNUSED)
-{
-	return 0;
-}
-
-int waits_drain(struct waits *w UNUSED, const struct event_sink *sink UNUSED,
-		struct err *err UNUSED)
-{
-	return 0;
-}
-
-int waits_stop(struct waits *w UNUSED, struct err *err UNUSED)
-{
-	return 0;
-}
-
-int waits_finish(struct waits *w UNUSED, const struct event_sink *sink UNUSED,
-		 struct err *err UNUSED)
-{
-	return 0;
-}
-
-struct waits_info waits_info(const struct waits *w UNUSED)
-{
-	return (struct waits_info){0};
-}
-
-void waits_free(struct waits *w UNUSED)
-{
-}
-
-#endif
+const struct source waits_source = {
+	.name = "waits",
+	.program = ENGINE_WAITS,
+	.needs_engine = true,
+	.patience_ms = 50,
+	.open = waits_open,
+	.start = waits_start,
+	.drain = waits_drain,
+	.stop = waits_stop,
+	.finish = waits_finish,
+	.end_ns = waits_end_ns,
+	.facts = waits_facts,
+	.free = waits_free,
+};

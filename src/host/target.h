@@ -24,6 +24,7 @@ struct target_spec {
 struct target {
 	struct pid_list pids; /* processes, ascending, each once */
 	struct pid_list tids; /* single threads (their processes are not in pids) */
+	int32_t child;        /* a launched command, at its gate at first; 0 = none */
 	bool is_system;
 	uint32_t nr_children; /* descendants that run already and are not in pids */
 	char *name;           /* for directories and titles: "redis-server", "all", "pid-42" */

@@ -23,6 +23,7 @@
 #include "base/intern.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "model/facts.h"
 #include "model/ids.h"
 #include "model/loss.h"
 #include "model/tables.h"
@@ -251,8 +252,6 @@ uint32_t profile_tag(struct profile *p, const struct tag *tag);
 /* The same into a table with has_tags. */
 void profile_tagged_sample(struct profile *p, uint32_t table, uint64_t time_ns, stack_id stack,
 			   task_id task, int cpu, uint32_t tag, const int64_t *values);
-void profile_fact(struct profile *p, const char *key, const char *value); /* replaces */
-const char *profile_get_fact(const struct profile *p, const char *key);   /* or NULL */
 void profile_mark(struct profile *p, uint64_t time_ns, const char *text);
 
 /* Sorts each table by time (stable) and drops the builders' lookup tables. */

@@ -60,6 +60,8 @@ struct capture {
 	struct event_sink sink;         /* the builder's, strangers introduced */
 	struct event_sink sources_sink; /* of what has no mappings of its own to tell */
 	struct watch watch;
+	struct target launched;      /* the command */
+	const struct target *target; /* what is captured: that, or the options' */
 	struct spawn child;
 	bool has_child;
 	VEC(struct pollfd) fds; /* [0] is stop_fd */
@@ -129,20 +131,6 @@ static bool is_copying(const struct capture_options *o)
 	return o->sampler_flags & (PERFOPEN_FP | PERFOPEN_NO_STACKS);
 }
 
-static struct engine_spec engine_spec_of(const struct capture *c)
-{
-	const struct capture_options *o = c->options;
-	struct engine_spec spec = {.programs = o->programs};
-	if (o->target) {
-		spec.pids = &o->target->pids;
-		spec.tids = &o->target->tids;
-		spec.is_system = o->target->is_system;
-	} else {
-		spec.child = c->child.pid;
-	}
-	return spec;
-}
-
 static int grow(void *ctx, int32_t pid, const struct space *sp, struct err *err)
 {
 	struct capture *c = ctx;
@@ -152,23 +140,29 @@ static int grow(void *ctx, int32_t pid, const struct space *sp, struct err *err)
 
 static struct source_env source_env_of(struct capture *c)
 {
-	bool has_cpu = c->options->programs & ENGINE_CPU;
-	return (struct source_env){.options = c->options,
+	const struct capture_options *o = c->options;
+	return (struct source_env){.target = c->target,
 				   .engine = c->engine,
-				   .child = c->options->target ? 0 : c->child.pid,
-				   .grow = growlater_is_possible(c->options) ? grow : NULL,
-				   .grow_ctx = c,
-				   .has_sampler = c->engine || has_cpu};
+				   .programs = o->programs,
+				   .io_parts = o->io_parts,
+				   .counts = o->counts,
+				   .spans = o->spans,
+				   .heap = o->heap,
+				   .memory_spacing_ns = o->memory_spacing_ns,
+				   .has_sampler = c->engine || o->programs & ENGINE_CPU,
+				   .has_gate = o->gate,
+				   .grow = growlater_is_possible(o) ? grow : NULL,
+				   .grow_ctx = c};
 }
 
 static int try_engine(struct capture *c, struct err *err)
 {
-	struct engine_spec spec = engine_spec_of(c);
-	int rc = engine_open(&c->engine, &spec, err);
+	struct engine_spec spec = {.target = c->target, .programs = c->options->programs};
+	TRY(engine_open(&c->engine, &spec, err));
 	struct source_env env = source_env_of(c);
-	rc = rc ? rc : sources_open(&c->sources, &env, err);
-	rc = rc ? rc : engine_load(c->engine, err);
-	return rc ? rc : sources_load(&c->sources, err);
+	TRY(sources_open(&c->sources, &env, err));
+	TRY(engine_load(c->engine, err));
+	return sources_load(&c->sources, err);
 }
 
 /* Whether any of what is asked for has programs in the kernel. */
@@ -286,8 +280,11 @@ static int open_sampler(struct capture *c, struct err *err)
 	bool is_heap = o->programs & ENGINE_HEAP;
 	if (!c->engine && !has_cpu && !is_heap)
 		return 0;
-	struct sampler_spec spec = {
-		.event = o->event, .freq_hz = o->freq_hz, .flags = o->sampler_flags, .prog_fd = -1};
+	struct sampler_spec spec = {.target = c->target,
+				    .event = o->event,
+				    .freq_hz = o->freq_hz,
+				    .flags = o->sampler_flags,
+				    .prog_fd = -1};
 	if (c->engine) {
 		spec.prog_fd = has_cpu && !is_copying(o) ? engine_sample_prog(c->engine) : -1;
 		spec.flags |= spec.prog_fd >= 0 ? PERFOPEN_PROG : has_cpu ? 0 : PERFOPEN_SIDEBAND;
@@ -296,13 +293,6 @@ static int open_sampler(struct capture *c, struct err *err)
 	}
 	if (c->engine || growlater_is_possible(o))
 		spec.side = (struct side){side_peek_ns, side_deliver, side_applied, c};
-	if (o->target) {
-		spec.pids = &o->target->pids;
-		spec.tids = &o->target->tids;
-		spec.is_system = o->target->is_system;
-	} else {
-		spec.child = c->child.pid;
-	}
 	int rc = sampler_open(&c->sampler, &spec, err);
 	if (!rc) {
 		c->sources_sink = sampler_sink(c->sampler, &c->sink);
@@ -398,7 +388,9 @@ static int prepare(struct capture *c, struct capture_result *r, struct err *err)
 	if (o->command) {
 		TRY(spawn_open(&c->child, o->command, err));
 		c->has_child = true;
+		c->launched.child = c->child.pid;
 	}
+	c->target = o->target ? o->target : &c->launched;
 	host_raise_priority(); /* the command was forked before and keeps its own */
 	TRY(open_sources(c, r, err));
 	TRY(open_sampler(c, err));
@@ -413,7 +405,7 @@ static int prepare(struct capture *c, struct capture_result *r, struct err *err)
 		struct table shape = builder_table_shape(c->p, info.event, o->freq_hz);
 		builder_set_table(c->builder, TABLE_SAMPLES, profile_table(c->p, &shape));
 	}
-	sources_make_tables(&c->sources, c->p, c->builder);
+	sources_make_tables(o, c->p, c->builder);
 	add_facts(c);
 	if (c->writer) /* a file that opens from the first moment on */
 		(void)assayfile_flush(c->writer, c->p, NULL);
@@ -439,16 +431,14 @@ static void wait_delay(uint64_t ns)
 static bool has_pid(void *ctx, int32_t pid)
 {
 	const struct capture *c = ctx;
-	const struct target *t = c->options->target;
-	if (!t && pid == c->child.pid)
-		return true;
-	if (t && t->is_system)
+	const struct target *t = c->target;
+	if (t->is_system || pid == t->child)
 		return true;
 	int32_t tgid;
-	for (size_t i = 0; t && i < t->pids.pids.n; i++)
+	for (size_t i = 0; i < t->pids.pids.n; i++)
 		if (t->pids.pids.p[i] == pid)
 			return true;
-	for (size_t i = 0; t && i < t->tids.pids.n; i++)
+	for (size_t i = 0; i < t->tids.pids.n; i++)
 		if (!proc_tgid(t->tids.pids.p[i], &tgid, NULL) && tgid == pid)
 			return true;
 	for (task_id i = 1; i < c->p->tasks.n; i++)
@@ -586,7 +576,7 @@ static int pump(struct capture *c, enum capture_end *ret_end, struct err *err)
 		if (has_ended(c, now, ret_end))
 			return 0;
 		uint64_t left_ms = (c->deadline_ns - now) / 1000000 + 1;
-		int wait_ms = now - c->start_ns < EARLY_NS ? POLL_EARLY_MS : POLL_MS;
+		unsigned wait_ms = now - c->start_ns < EARLY_NS ? POLL_EARLY_MS : POLL_MS;
 		wait_ms = sources_patience_ms(&c->sources, wait_ms);
 		(void)poll(c->fds.p, (nfds_t)c->fds.n, (int)MIN(left_ms, (uint64_t)wait_ms));
 		stop_drain();

@@ -5,7 +5,7 @@
  *
  * What is captured is any set of sources: CPU samples, the ledger of waits, counts of events,
  * input and output, spans. All share one sampler (mappings, names, births and ends), one set of
- * programs in the kernel (engine.h), one builder, one recording; sources.h has the table of them.
+ * programs in the kernel (engine.h), one builder, one recording; sources.c lists them.
  * Where programs may not be loaded, those that can do without go on without.
  */
 #ifndef ASSAY_SESSION_CAPTURE_H

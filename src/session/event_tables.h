@@ -1,6 +1,5 @@
 /*
- * The tables of a profile that events by name go to: one an event, and the facts that say how
- * they were counted.
+ * The tables of a profile that events by name go to: one an event.
  */
 #ifndef ASSAY_SESSION_EVENT_TABLES_H
 #define ASSAY_SESSION_EVENT_TABLES_H
@@ -12,10 +11,5 @@
 
 /* Makes the tables and gives them to the builder as spec first_spec and following. */
 void event_tables_add(struct profile *p, struct builder *b, const struct counts_spec *spec);
-/*
- * Once counting has stopped: facts "events with stacks" (the share, where it is not all), "events
- * of the whole machine", "events missed in interrupts", and so on, each only where there is any.
- */
-void event_tables_facts(const struct counts *c, struct profile *p);
 
 #endif

@@ -11,7 +11,7 @@
 
 void growlater_release(struct growlater *g)
 {
-	pid_list_release(&g->first);
+	target_release(&g->first);
 }
 
 bool growlater_is_possible(const struct capture_options *o)
@@ -24,12 +24,12 @@ static int open_engine(struct growlater *g, struct engine **ret_e, struct source
 		       struct profile *p, struct builder *b, int32_t pid, struct err *err)
 {
 	CLEANUP(engine_free_p) struct engine *e = NULL;
-	vec_push(&g->first.pids, pid);
-	const struct engine_spec spec = {.pids = &g->first, .programs = ENGINE_IO};
-	int rc = engine_open(&e, &spec, err);
+	vec_push(&g->first.pids.pids, pid);
+	const struct engine_spec spec = {.target = &g->first, .programs = ENGINE_IO};
+	TRY(engine_open(&e, &spec, err));
 	struct engine *before = s->env.engine;
 	s->env.engine = e;
-	rc = rc ? rc : sources_add(s, ENGINE_IO, err);
+	int rc = sources_add(s, ENGINE_IO, err);
 	if (rc) {
 		s->env.engine = before;
 		return rc;
@@ -42,15 +42,11 @@ static int open_engine(struct growlater *g, struct engine **ret_e, struct source
 int growlater_add(struct growlater *g, struct engine **e, struct sources *s, struct profile *p,
 		  struct builder *b, int32_t pid, const struct space *sp, struct err *err)
 {
-	int rc = 0;
 	if (g->has_failed || !s->env.has_sampler) /* who else would tell mappings and deliver */
 		return err_set(err, -ENOTSUP, "the kernel takes no programs for it");
-	if (*e) {
-		rc = engine_add(*e, pid, err);
-	} else {
-		rc = open_engine(g, e, s, p, b, pid, err);
-		g->has_failed = rc != 0;
-	}
+	bool is_first = !*e;
+	int rc = is_first ? open_engine(g, e, s, p, b, pid, err) : engine_add(*e, pid, err);
+	g->has_failed = is_first && rc;
 	if (rc)
 		return rc;
 	if (sp)

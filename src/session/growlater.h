@@ -10,13 +10,13 @@
 #include "base/base.h"
 #include "base/err.h"
 #include "capture/engine.h"
-#include "host/proc.h"
+#include "host/target.h"
 #include "ingest/builder.h"
 #include "model/profile.h"
 #include "session/sources.h"
 
 struct growlater {
-	struct pid_list first;
+	struct target first;
 	bool has_failed; /* said once; not tried again */
 };
 

@@ -1,0 +1,101 @@
+/* Facts of a heap; see heapfacts.h. */
+#include "base/base.h"
+#include "capture/heapfacts.h"
+
+#include <math.h>
+
+#include "base/buf.h"
+#include "base/num.h"
+#include "base/stat.h"
+#include "model/heap.h"
+#include "plan/heapchoice.h"
+
+void heapfacts_count(struct heapsource_info *sum, const struct heapprocess *p)
+{
+	struct heapring_counts c = heapprocess_counts(p);
+	struct heapbook_info b = heapprocess_book_info(p);
+	struct heapinject_info i = heapprocess_inject_info(p);
+	sum->nr_broken += c.nr_broken;
+	sum->nr_dropped += c.nr_dropped;
+	sum->nr_allocs += c.nr_allocs;
+	sum->nr_alloc_bytes += c.nr_bytes;
+	sum->nr_frees += c.nr_frees;
+	sum->nr_no_stack += c.nr_no_stack;
+	sum->has_gone_silent |= c.inert_tsc != 0;
+	sum->has_shut |= c.has_shut;
+	sum->nr_unbooked += b.nr_unbooked;
+	sum->table_bytes = MAX(sum->table_bytes, b.max_bytes);
+	sum->booked_bytes += b.nr_alloc_bytes;
+	sum->booked_variance += b.alloc_variance;
+	sum->stopped_ns = MAX(sum->stopped_ns, i.stopped_ns);
+	sum->had_to_stop_all |= i.had_to_stop_all;
+	sum->nr_unpatched += i.nr_unpatched;
+}
+
+/* "sampled 41.2 GiB +- 0.9 GiB, counted 41.3 GiB": an estimate beside its truth. */
+static void add_check(struct profile *p, const struct heapsource_info *i)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	buf_add_str(&b, "sampled ");
+	num_add_bytes(&b, (uint64_t)i->booked_bytes);
+	buf_add_str(&b, " +- ");
+	num_add_bytes(&b, (uint64_t)(STAT_Z95 * sqrt(i->booked_variance)));
+	buf_add_str(&b, ", counted ");
+	num_add_bytes(&b, i->nr_alloc_bytes);
+	profile_fact(p, "heap check", buf_str(&b));
+}
+
+void heapfacts_add_sampling(struct profile *p, uint64_t interval_bytes, bool is_launch)
+{
+	if (interval_bytes)
+		profile_fact_nr(p, HEAP_FACT_SAMPLING, interval_bytes);
+	else
+		profile_fact(p, HEAP_FACT_SAMPLING, "every allocation");
+	profile_fact(p, HEAP_FACT_ATTACHED, is_launch ? "launch" : "attach");
+}
+
+void heapfacts_add(struct profile *p, const struct heapsource_info *i,
+		   const struct heapsource_spec *spec, bool is_launch)
+{
+	profile_factf(p, HEAP_FACT_TIER, "%s%s%s", heapchoice_tier_name(i->tier),
+		      i->reason[0] ? ": " : "", i->reason);
+	if (i->allocator[0])
+		profile_fact(p, HEAP_FACT_ALLOCATOR, i->allocator);
+	if (i->nr_processes || !i->nr_grown) /* growth knows no allocations */
+		heapfacts_add_sampling(p, spec->is_every ? 0 : spec->interval_bytes, is_launch);
+	else
+		profile_fact(p, HEAP_FACT_ATTACHED, is_launch ? "launch" : "attach");
+	profile_fact_nr(p, HEAP_FACT_DROPPED, i->nr_dropped);
+	profile_fact_nr(p, "heap allocations counted", i->nr_allocs);
+	profile_fact_nr(p, "heap bytes counted", i->nr_alloc_bytes);
+	profile_fact_nr(p, "heap frees counted", i->nr_frees);
+	if (!spec->is_every && i->nr_allocs)
+		add_check(p, i);
+	profile_fact_nr(p, "heap processes", i->nr_processes);
+	profile_fact_nr(p, "heap processes refused", i->nr_refused);
+	profile_fact_nr(p, "heap children not followed", i->nr_not_followed);
+	profile_fact_nr(p, "heap children too short-lived", i->nr_too_short);
+	profile_fact_nr(p, "heap rings broken", i->nr_broken);
+	profile_fact_nr(p, "heap stacks without room", i->nr_no_stack);
+	profile_fact_nr(p, "heap blocks not followed", i->nr_unbooked);
+	profile_fact_nr(p, "heap functions not patched", i->nr_unpatched);
+	if (i->unpatched[0])
+		profile_fact(p, "heap function not patched", i->unpatched);
+	if (i->late[0])
+		profile_fact(p, "heap allocator loaded later", i->late);
+	if (i->has_gone_silent)
+		profile_fact(p, "heap recorder fell silent", "yes");
+	if (i->has_shut)
+		profile_fact(p, "heap recorded until",
+			     "the program forbade itself the time stamp "
+			     "counter (strict seccomp)");
+	if (i->had_to_stop_all)
+		profile_fact(p, "heap threads stopped", "all, for the moment of patching");
+	if (i->nr_processes) {
+		profile_fact_ns(p, "heap longest stop of a thread", i->stopped_ns);
+		profile_fact_ns(p, "heap ring reading", i->drain_ns);
+		if (i->nr_dropped)
+			profile_fact_ns(p, "heap rings not read for", i->longest_gap_ns);
+		profile_fact_nr(p, "heap table bytes", i->table_bytes);
+	}
+}
