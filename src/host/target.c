@@ -271,15 +271,11 @@ int target_resolve(struct target *ret_t, const struct target_spec *spec,
 {
 	CLEANUP(target_release) struct target t = {.is_system = spec->is_system};
 	CLEANUP(pid_list_release) struct pid_list all = {0};
-	int rc = proc_list(&all, err);
-	if (!rc)
-		rc = resolve_numbers(&t, spec, err);
-	for (size_t i = 0; !rc && i < spec->names.n; i++)
-		rc = resolve_name(&t, spec->names.p[i], &all, spec->takes_all, ret_c, err);
-	if (!rc && spec->match)
-		rc = resolve_match(&t, spec->match, &all, spec->takes_all, ret_c, err);
-	if (rc)
-		return rc;
+	TRY(proc_list(&all, err));
+	TRY(resolve_numbers(&t, spec, err));
+	for (size_t i = 0; i < spec->names.n; i++)
+		TRY(resolve_name(&t, spec->names.p[i], &all, spec->takes_all, ret_c, err));
+	TRY(spec->match ? resolve_match(&t, spec->match, &all, spec->takes_all, ret_c, err) : 0);
 	t.name = target_name(&t, spec);
 	resolve_children(&t, spec, &all);
 	*ret_t = t;

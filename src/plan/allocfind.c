@@ -340,14 +340,10 @@ static void find_ends(struct finder *f)
 
 static int take_all(struct finder *f, struct elf *debug, struct elf *mini, struct err *err)
 {
-	int rc = take_symbols(f, f->image, SHT_DYNSYM, err);
-	if (!rc)
-		rc = take_symbols(f, f->image, SHT_SYMTAB, err);
-	if (!rc && debug)
-		rc = take_symbols(f, debug, SHT_SYMTAB, err);
-	if (!rc && mini)
-		rc = take_symbols(f, mini, SHT_SYMTAB, err);
-	return rc;
+	TRY(take_symbols(f, f->image, SHT_DYNSYM, err));
+	TRY(take_symbols(f, f->image, SHT_SYMTAB, err));
+	TRY(debug ? take_symbols(f, debug, SHT_SYMTAB, err) : 0);
+	return mini ? take_symbols(f, mini, SHT_SYMTAB, err) : 0;
 }
 
 static void decide(struct finder *f)

@@ -333,8 +333,8 @@ int span_probes_find(struct span_probes *p, const char *const *spans, size_t nr_
 		     const struct target *t, char **command, struct err *err)
 {
 	struct finder f CLEANUP(finder_release) = {.probes = p};
-	int rc = look_at_target(&f, t, command, err);
-	for (size_t i = 0; !rc && i < nr_spans; i++)
-		rc = add_span(&f, spans[i], err);
-	return rc;
+	TRY(look_at_target(&f, t, command, err));
+	for (size_t i = 0; i < nr_spans; i++)
+		TRY(add_span(&f, spans[i], err));
+	return 0;
 }

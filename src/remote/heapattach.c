@@ -298,17 +298,14 @@ static int choose_places(struct heapinject *h, struct err *err)
 	bool is_same = p->nr_slots == o->nr_slots && p->ring_bytes == o->ring_bytes &&
 		       p->shared_bytes == o->shared_bytes && p->tables_bytes == o->tables_bytes;
 	h->is_image_new = !h->image;
-	int rc = h->image ? 0
-			  : choose_place(h, &h->image, im->data_start + im->data_bytes, 0, 0, err);
-	if (!rc)
-		rc = choose_place(h, &p->local, p->local_bytes, is_same ? o->local : 0,
-				  o->local_bytes, err);
-	if (!rc)
-		rc = choose_place(h, &p->shared, p->shared_bytes, o->shared, o->shared_bytes, err);
-	if (!rc)
-		rc = choose_place(h, &p->tables, p->tables_bytes, o->tables, o->tables_bytes, err);
+	uint64_t image_bytes = im->data_start + im->data_bytes;
+	TRY(h->image ? 0 : choose_place(h, &h->image, image_bytes, 0, 0, err));
+	TRY(choose_place(h, &p->local, p->local_bytes, is_same ? o->local : 0, o->local_bytes,
+			 err));
+	TRY(choose_place(h, &p->shared, p->shared_bytes, o->shared, o->shared_bytes, err));
+	TRY(choose_place(h, &p->tables, p->tables_bytes, o->tables, o->tables_bytes, err));
 	h->is_local_new = p->local != o->local;
-	return rc;
+	return 0;
 }
 
 static uint64_t bytes_of(const struct heap_places *p)
@@ -482,24 +479,17 @@ static int fill_files(struct heapinject *h, struct remote *r, const int64_t thei
 	CLEANUP(close_p) int ring = -1;
 	CLEANUP(close_p) int tables = -1;
 	CLEANUP(close_p) int file = -1;
-	int rc = remote_get_fd(r, (int)theirs[FILE_RING], &ring, err);
-	if (!rc)
-		rc = remote_get_fd(r, (int)theirs[FILE_TABLES], &tables, err);
-	if (!rc)
-		rc = size_fd(ring, h->places.shared_bytes,
-			     F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL, err);
-	if (!rc && ftruncate(tables, (off_t)h->places.tables_bytes))
-		rc = err_sys(err, "cannot prepare shared memory");
-	if (!rc && h->is_image_new) {
-		rc = remote_get_fd(r, (int)theirs[FILE_IMAGE], &file, err);
-		if (!rc)
-			rc = file_pwrite_all(file, image, nr_image, 0, err);
-		if (!rc)
-			rc = size_fd(file, heap_image()->data_start + heap_image()->data_bytes,
-				     F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL, err);
+	TRY(remote_get_fd(r, (int)theirs[FILE_RING], &ring, err));
+	TRY(remote_get_fd(r, (int)theirs[FILE_TABLES], &tables, err));
+	TRY(size_fd(ring, h->places.shared_bytes, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL, err));
+	if (ftruncate(tables, (off_t)h->places.tables_bytes))
+		return err_sys(err, "cannot prepare shared memory");
+	if (h->is_image_new) {
+		TRY(remote_get_fd(r, (int)theirs[FILE_IMAGE], &file, err));
+		TRY(file_pwrite_all(file, image, nr_image, 0, err));
+		TRY(size_fd(file, heap_image()->data_start + heap_image()->data_bytes,
+			    F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL, err));
 	}
-	if (rc)
-		return rc;
 	h->shared = mmap(NULL, h->places.shared_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring, 0);
 	h->tables =
 		mmap(NULL, h->places.tables_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, tables, 0);
@@ -682,24 +672,48 @@ static int write_local(struct heapinject *h, uint64_t per_us, struct err *err)
 		l.flags |= HEAP_FS_IS_SET; /* its C library has begun long ago */
 	if (getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE_)
 		l.flags |= HEAP_HAS_FSGSBASE;
-	int rc = heapinject_write(h, p->local, &l, sizeof(l), err);
+	TRY(heapinject_write(h, p->local, &l, sizeof(l), err));
 	struct heap_data data = {
 		.magic = HEAP_WIRE_MAGIC, .version = HEAP_WIRE_VERSION, .local = p->local};
 	heapattach_originals(h, &data);
-	return rc ? rc : heapinject_write(h, h->image + im->data, &data, sizeof(data), err);
+	return heapinject_write(h, h->image + im->data, &data, sizeof(data), err);
 }
 
 static int install(struct heapinject *h, struct remote *r, struct err *err)
 {
 	h->is_changing = true;
-	int rc = heaptext_patch(h, r, err);
-	if (!rc && h->tier == HEAP_TIER_HOOKS)
-		rc = heaphooks_install(h, r, err);
-	if (!rc && h->tier == HEAP_TIER_PROF)
-		rc = heaphooks_backtrace(h, r, true, err);
-	if (!rc && h->tier != HEAP_TIER_PATCH)
-		rc = heaptext_write_heads(h, err); /* with the handles */
-	return rc;
+	TRY(heaptext_patch(h, r, err));
+	TRY(h->tier == HEAP_TIER_HOOKS ? heaphooks_install(h, r, err) : 0);
+	TRY(h->tier == HEAP_TIER_PROF ? heaphooks_backtrace(h, r, true, err) : 0);
+	return h->tier != HEAP_TIER_PATCH ? heaptext_write_heads(h, err) : 0; /* with the handles */
+}
+
+static int map_in(struct heapinject *h, struct remote *r, const struct stub_code *c,
+		  int64_t theirs[FILE_NR], struct err *err)
+{
+	/* From here on it cannot execute another program without our knowing. */
+	uint64_t image = h->spec->plan->image;
+	if (image && proc_image(h->pid) != image)
+		return err_set(err, -ESTALE, "pid %d executed another program meanwhile", h->pid);
+	TRY(heapattach_map_stubs(h, r, c, err));
+	TRY(write_stubs(h, c, err));
+	TRY(make_files(h, r, theirs, err));
+	TRY(fill_files(h, r, theirs, err));
+	return map_all(h, r, theirs, err);
+}
+
+static int put_in(struct heapinject *h, struct remote *r, const struct stub_code *c,
+		  uint64_t per_us, struct err *err)
+{
+	int64_t theirs[FILE_NR] = {-1, -1, -1};
+	int rc = map_in(h, r, c, theirs, err);
+	close_files(r, theirs);
+	h->is_mapped = !rc;
+	if (rc)
+		return rc;
+	h->kept[h->spec->is_every] = h->places;
+	TRY(write_local(h, per_us, err));
+	return install(h, r, err);
 }
 
 /* A function that is left out would be allocations that nobody sees. */
@@ -718,18 +732,15 @@ static int check_all(const struct heapinject *h, struct err *err)
 int heapattach_run(struct heapinject *h, struct err *err)
 {
 	uint64_t per_us = tsc_per_us();
-	int64_t theirs[FILE_NR] = {-1, -1, -1};
 	TRY(heapinject_look_at_threads(h, err));
 	TRY(inspect(h, err));
 	if (h->tier == HEAP_TIER_PATCH)
 		heapstubs_plan(h);
 	heapstubs_place(h);
 	choose_sizes(h);
-	int rc = choose_places(h, err);
-	if (!rc && h->is_local_new)
-		rc = heapspace_check_limit(&h->space, h->pid, bytes_of(&h->places), err);
-	if (rc)
-		return rc;
+	TRY(choose_places(h, err));
+	if (h->is_local_new)
+		TRY(heapspace_check_limit(&h->space, h->pid, bytes_of(&h->places), err));
 	CLEANUP(free_p) uint8_t *code = NULL;
 	struct stub_code c = {0};
 	heapstubs_make(h, &c);
@@ -744,30 +755,7 @@ int heapattach_run(struct heapinject *h, struct err *err)
 
 	struct remote *r = NULL;
 	TRY(heapinject_open(h, &r, h->tier != HEAP_TIER_PATCH, err));
-	/* From here on it cannot execute another program without our knowing. */
-	uint64_t image = h->spec->plan->image;
-	if (image && proc_image(h->pid) != image)
-		rc = err_set(err, -ESTALE, "pid %d executed another program meanwhile", h->pid);
-	if (!rc)
-		rc = heapattach_map_stubs(h, r, &c, err);
-	if (!rc)
-		rc = write_stubs(h, &c, err);
-	if (!rc)
-		rc = make_files(h, r, theirs, err);
-	if (!rc)
-		rc = fill_files(h, r, theirs, err);
-	if (!rc)
-		rc = map_all(h, r, theirs, err);
-	close_files(r, theirs);
-	h->is_mapped = !rc;
-	if (!rc)
-		h->kept[h->spec->is_every] = h->places;
-	if (!rc)
-		rc = write_local(h, per_us, err);
-	if (!rc)
-		rc = install(h, r, err);
+	int rc = put_in(h, r, &c, per_us, err);
 	heapinject_close(h, r);
-	if (!rc)
-		rc = heaptext_wide(h, false, err);
-	return rc;
+	return rc ? rc : heaptext_wide(h, false, err);
 }

@@ -34,20 +34,16 @@ static int control(struct heapinject *h, struct remote *r, const char *name, uin
 	(void)snprintf(args.name, sizeof(args.name), "%s", name);
 	if (nr_new)
 		memcpy(args.new, new, nr_new);
-	int rc = remote_scratch(r, sizeof(args), &at, err);
-	if (!rc)
-		rc = remote_write(r, at, &args, sizeof(args), err);
+	TRY(remote_scratch(r, sizeof(args), &at, err));
+	TRY(remote_write(r, at, &args, sizeof(args), err));
 	uint64_t old_at = at + sizeof(args.name);
 	uint64_t v[REMOTE_ARGS_MAX] = {at, old ? old_at : 0, old ? old_at + 8 : 0,
 				       nr_new ? old_at + 16 : 0, nr_new};
-	if (!rc)
-		rc = remote_call(r, h->mallctl, v, &got, err);
-	if (!rc && (int32_t)got)
-		rc = err_set(err, -(int32_t)got, "jemalloc of pid %d refuses '%s': %s", h->pid,
-			     name, strerror((int32_t)got));
-	if (!rc && old)
-		rc = remote_read(r, old_at, old, 8, err);
-	return rc;
+	TRY(remote_call(r, h->mallctl, v, &got, err));
+	if ((int32_t)got)
+		return err_set(err, -(int32_t)got, "jemalloc of pid %d refuses '%s': %s", h->pid,
+			       name, strerror((int32_t)got));
+	return old ? remote_read(r, old_at, old, 8, err) : 0;
 }
 
 int heaphooks_install(struct heapinject *h, struct remote *r, struct err *err)
@@ -83,20 +79,16 @@ int heaphooks_backtrace(struct heapinject *h, struct remote *r, bool is_ours, st
 	static const char name[] = "experimental.hooks.prof_backtrace";
 	uint64_t ours = h->image + heap_image()->prof_backtrace;
 	uint64_t old = 0;
-	int rc = 0;
 	if (is_ours) {
-		rc = control(h, r, name, &old, NULL, 0, err);
-		if (!rc && (!old || old == ours))
-			rc = err_set(err, -ENOTSUP, "jemalloc of pid %d has no function for stacks",
-				     h->pid);
-		if (!rc)
-			rc = tell_former(h, old, err);
+		TRY(control(h, r, name, &old, NULL, 0, err));
+		if (!old || old == ours)
+			return err_set(err, -ENOTSUP,
+				       "jemalloc of pid %d has no function for stacks", h->pid);
+		TRY(tell_former(h, old, err));
 	} else if (!h->backtrace) {
 		return 0;
 	}
-	if (!rc)
-		rc = control(h, r, name, NULL, is_ours ? &ours : &h->backtrace, 8, err);
-	if (!rc)
-		h->backtrace = is_ours ? old : 0;
-	return rc;
+	TRY(control(h, r, name, NULL, is_ours ? &ours : &h->backtrace, 8, err));
+	h->backtrace = is_ours ? old : 0;
+	return 0;
 }

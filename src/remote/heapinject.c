@@ -100,15 +100,13 @@ int heapinject_batch(struct heapinject *h, struct remote *r, struct heapcode_op 
 		ops[i].result = -ECANCELED;
 	if (h->has_filter) /* it may kill who makes them */
 		return err_set(err, -EPERM, "pid %d has a seccomp filter by now", h->pid);
-	int rc = remote_scratch(r, n * sizeof(*ops), &at, err);
-	if (!rc)
-		rc = remote_write(r, at, ops, n * sizeof(*ops), err);
-	if (!rc)
-		rc = remote_call(r, h->batch, (uint64_t[REMOTE_ARGS_MAX]){at, n}, &done, err);
-	if (!rc)
-		rc = remote_read(r, at, ops, n * sizeof(*ops), err);
-	if (rc || done == n)
-		return rc;
+	TRY(remote_scratch(r, n * sizeof(*ops), &at, err));
+	TRY(remote_write(r, at, ops, n * sizeof(*ops), err));
+	const uint64_t args[REMOTE_ARGS_MAX] = {at, n};
+	TRY(remote_call(r, h->batch, args, &done, err));
+	TRY(remote_read(r, at, ops, n * sizeof(*ops), err));
+	if (done == n)
+		return 0;
 	int code = done < n ? (int)ops[done].result : -EIO;
 	return err_set(err, code < 0 ? code : -EIO, "system call %d in pid %d failed: %s",
 		       done < n ? (int)ops[done].nr : -1, h->pid, strerror(code < 0 ? -code : EIO));
@@ -256,12 +254,10 @@ static int take_out(struct heapinject *h, struct err *err)
 	if (!rc)
 		rc = heaptext_restore(h, r, err);
 	heapinject_close(h, r);
-	if (!rc)
-		rc = heaptext_wide(h, true, err);
-	if (!rc)
-		rc = heaptext_settle(h, err);
 	if (rc)
 		return rc;
+	TRY(heaptext_wide(h, true, err));
+	TRY(heaptext_settle(h, err));
 	r = NULL;
 	rc = heapinject_open(h, &r, false, err);
 	if (!rc && !h->has_filter) /* else it stays mapped, and nobody comes by it */

@@ -99,10 +99,9 @@ int jemalloc_read(struct jemalloc *j, const char *name, void *to, size_t n, stru
 int jemalloc_read_bool(struct jemalloc *j, const char *name, bool *ret, struct err *err)
 {
 	uint8_t v = 0;
-	int rc = jemalloc_read(j, name, &v, sizeof(v), err);
-	if (!rc)
-		*ret = v != 0;
-	return rc;
+	TRY(jemalloc_read(j, name, &v, sizeof(v), err));
+	*ret = v != 0;
+	return 0;
 }
 
 int jemalloc_read_size(struct jemalloc *j, const char *name, uint64_t *ret, struct err *err)
@@ -134,8 +133,8 @@ static int read_str(struct jemalloc *j, uint64_t addr, struct buf *to, struct er
 int jemalloc_read_str(struct jemalloc *j, const char *name, struct buf *to, struct err *err)
 {
 	uint64_t addr = 0;
-	int rc = jemalloc_read_size(j, name, &addr, err);
-	return rc || !addr ? rc : read_str(j, addr, to, err);
+	TRY(jemalloc_read_size(j, name, &addr, err));
+	return addr ? read_str(j, addr, to, err) : 0;
 }
 
 int jemalloc_write(struct jemalloc *j, const char *name, const void *from, size_t n,
@@ -195,16 +194,12 @@ int jemalloc_open(struct jemalloc **ret_j, int32_t pid, const struct heap_plan *
 					       .nr_avoid = plan->allocator_code.n,
 					       .timeout_ns = CALL_TIMEOUT_NS};
 	j->mallctl = plan->mallctl;
-	int rc = remote_open(&j->r, pid, &options, err);
+	TRY(remote_open(&j->r, pid, &options, err));
 	/* Series of dumps and watches last: the number may be another program's by now. */
-	if (!rc && plan->image && proc_image(pid) != plan->image)
-		rc = err_set(err, -ESRCH, "pid %d has ended or executed another program", pid);
-	if (!rc)
-		rc = remote_scratch(j->r, sizeof(struct scratch), &j->at, err);
-	if (!rc)
-		rc = verify(j, plan->must_say, err);
-	if (rc)
-		return rc;
+	if (plan->image && proc_image(pid) != plan->image)
+		return err_set(err, -ESRCH, "pid %d has ended or executed another program", pid);
+	TRY(remote_scratch(j->r, sizeof(struct scratch), &j->at, err));
+	TRY(verify(j, plan->must_say, err));
 	*ret_j = TAKE(j);
 	return 0;
 }
@@ -239,18 +234,15 @@ uint64_t jemalloc_stopped_ns(const struct jemalloc *j)
 int jemalloc_prof_state(struct jemalloc *j, struct jemalloc_prof *ret_p, struct err *err)
 {
 	struct jemalloc_prof p = {0};
-	int rc = jemalloc_read_bool(j, "config.prof", &p.is_built_in, err);
-	if (!rc && p.is_built_in)
-		rc = jemalloc_read_bool(j, "opt.prof", &p.is_possible, err);
-	if (!rc && p.is_possible)
-		rc = jemalloc_read_bool(j, "prof.active", &p.is_active, err);
-	if (!rc && p.is_possible)
-		rc = jemalloc_read_bool(j, "opt.prof_accum", &p.has_accum, err);
-	if (!rc && p.is_possible)
-		rc = jemalloc_read_size(j, "prof.lg_sample", &p.lg_sample, err);
-	if (!rc)
-		*ret_p = p;
-	return rc;
+	TRY(jemalloc_read_bool(j, "config.prof", &p.is_built_in, err));
+	TRY(p.is_built_in ? jemalloc_read_bool(j, "opt.prof", &p.is_possible, err) : 0);
+	if (p.is_possible) {
+		TRY(jemalloc_read_bool(j, "prof.active", &p.is_active, err));
+		TRY(jemalloc_read_bool(j, "opt.prof_accum", &p.has_accum, err));
+		TRY(jemalloc_read_size(j, "prof.lg_sample", &p.lg_sample, err));
+	}
+	*ret_p = p;
+	return 0;
 }
 
 int jemalloc_prof_check(const struct jemalloc_prof *p, const char *variable, struct err *err)
