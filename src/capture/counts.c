@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/num.h"
-#include "capture/letgo.h"
+#include "capture/deferclose.h"
 #include "capture/skeleton.h"
 #include "host/limits.h"
 #include "wait_reason.h"
@@ -34,7 +34,7 @@ struct counts {
 	struct counts_spec spec;
 	struct engine *engine;
 	struct assay_bpf *skel;
-	VEC(struct bpf_link *) links;
+	struct bpf_links links;
 	uint64_t start_ns;
 	uint32_t nr_done; /* seconds that were delivered */
 	bool is_attached;
@@ -73,14 +73,7 @@ static int counts_open(void **ret_c, const struct source_env *env, struct err *e
 
 static void detach(struct counts *c)
 {
-	VEC(int) fds = {0};
-	vec_foreach(l, &c->links)
-		vec_push(&fds, bpf_link__fd(*l));
-	letgo(fds.p, fds.n);
-	vec_release(&fds);
-	vec_foreach(l, &c->links)
-		(void)bpf_link__destroy(*l); /* the descriptor is closed in any case */
-	vec_clear(&c->links);
+	bpf_links_detach(&c->links);
 	c->is_attached = false;
 }
 
@@ -88,7 +81,6 @@ static void counts_free(void *s)
 {
 	struct counts *c = s;
 	detach(c);
-	vec_release(&c->links);
 	free(c->totals);
 	free(c->keys);
 	free(c->values);
@@ -135,7 +127,7 @@ static int attach_one(struct counts *c, uint32_t idx, int32_t cpu, struct err *e
 	if (!link)
 		return err_sys(err, "cannot count event '%s'", e->name);
 	(void)take_fd(&fd); /* the link's */
-	vec_push(&c->links, link);
+	vec_push(&c->links.list, link);
 	return 0;
 }
 

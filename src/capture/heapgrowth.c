@@ -11,14 +11,14 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "capture/btfhas.h"
+#include "capture/deferclose.h"
 #include "capture/faults.h"
-#include "capture/letgo.h"
 #include "capture/skeleton.h"
 #include "host/tracefs.h"
 #include "kernel_io.h"
 
 struct heapgrowth {
-	VEC(struct bpf_link *) links;
+	struct bpf_links links;
 };
 
 /* Where a fault begins, and what it was given: one without the other says nothing. */
@@ -42,7 +42,7 @@ static int attach_faults(struct heapgrowth *g, const struct bpf_program *p, uint
 	struct bpf_link *link;
 	int rc = faults_attach_event(&link, p, config, cpu, err);
 	if (link)
-		vec_push(&g->links, link);
+		vec_push(&g->links.list, link);
 	return rc;
 }
 
@@ -53,7 +53,7 @@ static int attach_call(struct heapgrowth *g, const struct bpf_program *p, const 
 	LIBBPF_OPTS(bpf_tracepoint_opts, opts, .bpf_cookie = what);
 	struct bpf_link *link = bpf_program__attach_tracepoint_opts(p, "syscalls", full, &opts);
 	if (link) {
-		vec_push(&g->links, link);
+		vec_push(&g->links.list, link);
 		return 0;
 	}
 	int rc = -errno;
@@ -100,13 +100,6 @@ void heapgrowth_free(struct heapgrowth *g)
 {
 	if (!g)
 		return;
-	VEC(int) fds = {0};
-	for (size_t i = 0; i < g->links.n; i++)
-		vec_push(&fds, bpf_link__fd(g->links.p[i]));
-	letgo(fds.p, fds.n); /* closing tracepoints takes the kernel long */
-	vec_release(&fds);
-	for (size_t i = 0; i < g->links.n; i++)
-		bpf_link__destroy(g->links.p[i]);
-	vec_release(&g->links);
+	bpf_links_detach(&g->links); /* closing tracepoints takes the kernel long */
 	free_p(&g);
 }

@@ -20,10 +20,10 @@
 #include "base/num.h"
 #include "base/vec.h"
 #include "capture/bpfring.h"
+#include "capture/deferclose.h"
 #include "capture/heapbook.h"
 #include "capture/heapfacts.h"
 #include "capture/heapplanner.h"
-#include "capture/letgo.h"
 #include "capture/skeleton.h"
 #include "host/mapped.h"
 #include "kernel_heap.h"
@@ -65,7 +65,7 @@ struct process {
 struct heapprobes {
 	struct assay_bpf *skel;
 	struct heapsource_spec spec;
-	VEC(struct bpf_link *) links;
+	struct bpf_links links;
 	VEC(int) link_fds; /* of sessions, which libbpf does not know */
 	VEC(struct process *) processes;
 	struct bpfring ring;
@@ -134,18 +134,10 @@ static void process_free(struct process *p)
 static void detach(struct heapprobes *h)
 {
 	h->skel->bss->heap_epoch_ns = 0;
-	VEC(int) fds = {0};
-	for (size_t i = 0; i < h->links.n; i++)
-		vec_push(&fds, bpf_link__fd(h->links.p[i]));
-	for (size_t i = 0; i < h->link_fds.n; i++)
-		vec_push(&fds, h->link_fds.p[i]);
-	letgo(fds.p, fds.n);
-	vec_release(&fds);
-	for (size_t i = 0; i < h->links.n; i++)
-		bpf_link__destroy(h->links.p[i]);
-	for (size_t i = 0; i < h->link_fds.n; i++)
-		close(h->link_fds.p[i]);
-	h->links.n = 0;
+	bpf_links_detach(&h->links);
+	deferclose(h->link_fds.p, h->link_fds.n);
+	vec_foreach(fd, &h->link_fds)
+		close_p(fd);
 	h->link_fds.n = 0;
 }
 
@@ -153,7 +145,6 @@ static void probes_free(void *self)
 {
 	struct heapprobes *h = self;
 	detach(h);
-	vec_release(&h->links);
 	vec_release(&h->link_fds);
 	for (size_t i = 0; i < h->processes.n; i++)
 		process_free(h->processes.p[i]);
@@ -241,7 +232,7 @@ static int attach_single(struct heapprobes *h, const struct probe_set *set, size
 			bpf_program__attach_uprobe_opts(p, pid, file, set->offsets.p[i], &opts);
 		if (!link)
 			return -errno;
-		vec_push(&h->links, link);
+		vec_push(&h->links.list, link);
 	}
 	return 0;
 }

@@ -7,6 +7,7 @@
  * A row's file is an id; its name came through the ring (RECORD_FILE) before.
  */
 #include "base/base.h"
+#include "capture/deferclose.h"
 #include "capture/io.h"
 
 #include <bpf/bpf.h>
@@ -30,7 +31,6 @@
 #include "capture/filename.h"
 #include "capture/heapgrowth.h"
 #include "capture/heapsource.h"
-#include "capture/letgo.h"
 #include "capture/skeleton.h"
 #include "host/mempressure.h"
 #include "host/proc.h"
@@ -47,7 +47,7 @@
 struct io {
 	unsigned parts;
 	struct assay_bpf *skel;
-	VEC(struct bpf_link *) links;
+	struct bpf_links links;
 	struct faults *faults;
 	struct heapgrowth *growth;
 	struct bpfring ring; /* of names */
@@ -153,7 +153,7 @@ static int attach_tracepoint(struct io *s, struct bpf_program *p, const char *wa
 	struct bpf_link *link = bpf_program__attach_tracepoint(p, "syscalls", full);
 	if (!link)
 		return -errno;
-	vec_push(&s->links, link);
+	vec_push(&s->links.list, link);
 	return 0;
 }
 
@@ -198,7 +198,7 @@ static void attach_reclaim(struct io *s)
 		struct bpf_link *link = bpf_program__attach_raw_tracepoint(
 			s->skel->progs.io_reclaim_begin, names[i]);
 		if (link)
-			vec_push(&s->links, link);
+			vec_push(&s->links.list, link);
 	}
 }
 
@@ -434,15 +434,7 @@ static void detach(struct io *s)
 {
 	/* until it is detached, a program does nothing more */
 	s->skel->bss->io_epoch_ns = 0;
-	VEC(int) fds = {0};
-	/* a link holds its perf event */
-	for (size_t i = 0; i < s->links.n; i++)
-		vec_push(&fds, bpf_link__fd(s->links.p[i]));
-	letgo(fds.p, fds.n);
-	vec_release(&fds);
-	for (size_t i = 0; i < s->links.n; i++)
-		bpf_link__destroy(s->links.p[i]);
-	s->links.n = 0;
+	bpf_links_detach(&s->links); /* a link holds its perf event */
 	faults_free(TAKE(s->faults));
 	heapgrowth_free(TAKE(s->growth));
 }
@@ -529,7 +521,6 @@ static void io_free(void *self)
 	struct io *s = self;
 	detach(s);
 	mempressure_release(&s->before);
-	vec_release(&s->links);
 	if (s->ring.data)
 		bpfring_release(&s->ring);
 	intern_release(&s->texts);

@@ -7,6 +7,7 @@
  * floor is 0 at first and is raised at each poll to the shortest of the slowest so far.
  */
 #include "base/base.h"
+#include "capture/deferclose.h"
 #include "capture/spans.h"
 
 #include <bpf/bpf.h>
@@ -19,7 +20,6 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "capture/bpfring.h"
-#include "capture/letgo.h"
 #include "capture/skeleton.h"
 #include "kernel_span.h"
 #include "model/tables.h"
@@ -36,7 +36,7 @@ struct slow {
 struct spans {
 	struct assay_bpf *skel;
 	const struct spans_spec *spec;
-	VEC(struct bpf_link *) links;
+	struct bpf_links links;
 	struct bpfring ring; /* of slow ones */
 	struct slow *slow;   /* by probe */
 	uint64_t epoch_ns;
@@ -121,7 +121,7 @@ static int attach_one(struct spans *s, struct bpf_program *p, const struct span_
 				      "a container --cap-add SYS_ADMIN");
 		return rc;
 	}
-	vec_push(&s->links, link);
+	vec_push(&s->links.list, link);
 	return 0;
 }
 
@@ -275,14 +275,7 @@ static int deliver_slow(const struct spans *s, const struct kernel_span *r,
 static void detach(struct spans *s)
 {
 	s->skel->bss->span_epoch_ns = 0;
-	VEC(int) fds = {0};
-	for (size_t i = 0; i < s->links.n; i++)
-		vec_push(&fds, bpf_link__fd(s->links.p[i]));
-	letgo(fds.p, fds.n);
-	vec_release(&fds);
-	for (size_t i = 0; i < s->links.n; i++)
-		bpf_link__destroy(s->links.p[i]);
-	s->links.n = 0;
+	bpf_links_detach(&s->links);
 }
 
 static int spans_stop(void *self, const struct event_sink *sink, struct err *err)
@@ -332,9 +325,8 @@ static void spans_facts(const void *self, struct profile *p)
 static void spans_free(void *self)
 {
 	struct spans *s = self;
-	if (s->links.n)
+	if (s->links.list.n)
 		detach(s);
-	vec_release(&s->links);
 	if (s->ring.data)
 		bpfring_release(&s->ring);
 	for (size_t i = 0; i < s->spec->nr_probes; i++)

@@ -1,8 +1,8 @@
-/* A process that closes descriptors slowly; see letgo.h. */
+/* A process that closes descriptors slowly; see deferclose.h. */
 #include "base/base.h"
+#include "capture/deferclose.h"
 
-#include "capture/letgo.h"
-
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -32,7 +32,7 @@ static void keep_only(const int *fds, size_t nr_fds)
 	(void)close_range(next, ~0u, 0);
 }
 
-void letgo(const int *fds, size_t nr_fds)
+void deferclose(const int *fds, size_t nr_fds)
 {
 	if (!nr_fds)
 		return;
@@ -52,4 +52,16 @@ void letgo(const int *fds, size_t nr_fds)
 		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 			;
 	free_p(&sorted);
+}
+
+void bpf_links_detach(struct bpf_links *l)
+{
+	VEC(int) fds = {0};
+	vec_foreach(link, &l->list)
+		vec_push(&fds, bpf_link__fd(*link));
+	deferclose(fds.p, fds.n);
+	vec_release(&fds);
+	vec_foreach(link, &l->list)
+		(void)bpf_link__destroy(*link); /* the descriptor is closed in any case */
+	vec_release(&l->list);
 }

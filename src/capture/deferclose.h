@@ -7,12 +7,21 @@
  *
  * Programs that are still attached for that moment must have been told before to do nothing.
  */
-#ifndef ASSAY_CAPTURE_LETGO_H
-#define ASSAY_CAPTURE_LETGO_H
+#ifndef ASSAY_CAPTURE_DEFERCLOSE_H
+#define ASSAY_CAPTURE_DEFERCLOSE_H
 
 #include "base/base.h"
+#include "base/vec.h"
 
 /* The caller closes them afterwards. Where no process can be made, that takes its time. */
-void letgo(const int *fds, size_t nr_fds);
+void deferclose(const int *fds, size_t nr_fds);
+
+struct bpf_link;
+
+struct bpf_links {
+	VEC(struct bpf_link *) list; /* owned */
+};
+/* Detaches all; none is left. */
+void bpf_links_detach(struct bpf_links *l);
 
 #endif
