@@ -44,7 +44,7 @@ TEST_LIBS   = -ljansson
 
 # What needs our programs for the kernel; engine_none.c stands for it without them.
 BPF_SRCS := $(addprefix src/capture/,btfhas.c coretypes.c counts.c deferclose.c engine.c faults.c \
-            heapgrowth.c heapprobes.c io.c spans.c waitsource.c)
+            heapgrowth.c heapprobes.c io.c spans.c waitsource.c syscallprobe.c)
 SRCS := $(filter-out $(if $(filter 0,$(BPF)),$(BPF_SRCS),src/capture/engine_none.c),$(sort $(wildcard src/*/*.c)))
 OBJS := $(SRCS:%.c=$(O)/%.o)
 ASSETS := $(sort $(wildcard src/render/assets/*))

@@ -14,6 +14,7 @@
 #include "capture/deferclose.h"
 #include "capture/faults.h"
 #include "capture/skeleton.h"
+#include "capture/syscallprobe.h"
 #include "host/tracefs.h"
 #include "kernel_io.h"
 
@@ -46,26 +47,6 @@ static int attach_faults(struct heapgrowth *g, const struct bpf_program *p, uint
 	return rc;
 }
 
-static int attach_call(struct heapgrowth *g, const struct bpf_program *p, const char *way,
-		       const char *name, unsigned what, struct err *err)
-{
-	CLEANUP(free_p) char *full = xasprintf("sys_%s_%s", way, name);
-	LIBBPF_OPTS(bpf_tracepoint_opts, opts, .bpf_cookie = what);
-	struct bpf_link *link = bpf_program__attach_tracepoint_opts(p, "syscalls", full, &opts);
-	if (link) {
-		vec_push(&g->links.list, link);
-		return 0;
-	}
-	int rc = -errno;
-	if (rc == -EACCES || rc == -EPERM) {
-		CLEANUP(err_release) struct err why = {0};
-		tracefs_refused(&why);
-		err_set(err, rc, "cannot watch the system call '%s': %s", name, err_msg(&why));
-		return err_hint(err, "%s", why.hint);
-	}
-	return err_set(err, rc, "cannot watch the system call '%s': %s", name, strerror(-rc));
-}
-
 static int attach_calls(struct heapgrowth *g, struct assay_bpf *skel, struct err *err)
 {
 	static const struct {
@@ -73,12 +54,14 @@ static int attach_calls(struct heapgrowth *g, struct assay_bpf *skel, struct err
 		unsigned what;
 	} calls[] = {
 		{"mmap", IO_MMAP}, {"munmap", IO_MUNMAP}, {"mremap", IO_MREMAP}, {"brk", IO_BRK}};
+	CLEANUP(close_p) int tracefs_fd = -1;
+	TRY(tracefs_open(&tracefs_fd, err));
 	/* the ends first: a beginning without its end would be taken for the next one's */
 	for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
-		TRY(attach_call(g, skel->progs.io_map_exit, "exit", calls[i].name, calls[i].what,
-				err));
-		TRY(attach_call(g, skel->progs.io_map_enter, "enter", calls[i].name, calls[i].what,
-				err));
+		TRY(syscallprobe_attach(&g->links, tracefs_fd, skel->progs.io_map_exit,
+					SYSCALLPROBE_EXIT, calls[i].name, calls[i].what, err));
+		TRY(syscallprobe_attach(&g->links, tracefs_fd, skel->progs.io_map_enter,
+					SYSCALLPROBE_ENTER, calls[i].name, calls[i].what, err));
 	}
 	return 0;
 }

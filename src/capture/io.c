@@ -34,6 +34,7 @@
 #include "capture/skeleton.h"
 #include "host/mempressure.h"
 #include "host/proc.h"
+#include "capture/syscallprobe.h"
 #include "host/tracefs.h"
 #include "kernel_io.h"
 #include "model/heap.h"
@@ -147,45 +148,37 @@ static int io_open(void **ret_s, const struct source_env *env, struct err *err U
 	return 0;
 }
 
-static int attach_tracepoint(struct io *s, struct bpf_program *p, const char *way, const char *name)
+static int attach_call(struct io *s, int tracefs_fd, const struct iocall *c, uint32_t nr,
+		       struct err *err)
 {
-	CLEANUP(free_p) char *full = xasprintf("sys_%s_%s", way, name);
-	struct bpf_link *link = bpf_program__attach_tracepoint(p, "syscalls", full);
-	if (!link)
-		return -errno;
-	vec_push(&s->links.list, link);
-	return 0;
+	struct io_call v = {.what = c->what, .fd_arg = c->fd_arg};
+	TRY(syscallprobe_attach(&s->links, tracefs_fd, s->skel->progs.io_exit, SYSCALLPROBE_EXIT,
+				c->name, 0, err));
+	if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.io_calls), &nr, &v, BPF_ANY))
+		return err_sys(err, "cannot watch the system call '%s'", c->name);
+	return syscallprobe_attach(&s->links, tracefs_fd, s->skel->progs.io_enter,
+				   SYSCALLPROBE_ENTER, c->name, 0, err);
 }
 
 static int attach_calls(struct io *s, struct err *err)
 {
-	int fd = bpf_map__fd(s->skel->maps.io_calls);
+	CLEANUP(close_p) int tracefs_fd = -1;
 	const struct iocall *c;
+	size_t nr_attached = 0;
+	TRY(tracefs_open(&tracefs_fd, err));
 	for (size_t i = 0; (c = iocall_at(i)); i++) {
-		struct io_call v = {.what = c->what, .fd_arg = c->fd_arg};
-		uint32_t nr = (uint32_t)c->syscall;
-		if (c->syscall < 0 || nr >= IO_CALLS_MAX)
+		if (c->syscall < 0 || c->syscall >= IO_CALLS_MAX)
 			continue;
-		int rc = attach_tracepoint(s, s->skel->progs.io_exit, "exit", c->name);
-		/* a call that this kernel was built without */
-		if (rc == -ENOENT)
-			continue;
-		if (!rc && bpf_map_update_elem(fd, &nr, &v, BPF_ANY))
-			rc = -errno;
-		if (!rc)
-			rc = attach_tracepoint(s, s->skel->progs.io_enter, "enter", c->name);
-		if (rc == -EACCES || rc == -EPERM) {
-			CLEANUP(err_release) struct err why = {0};
-			tracefs_refused(&why);
-			err_set(err, rc, "cannot watch the system call '%s': %s", c->name,
-				err_msg(&why));
-			return err_hint(err, "%s", why.hint);
-		}
-		if (rc)
-			return err_set(err, rc, "cannot watch the system call '%s': %s", c->name,
-				       strerror(-rc));
+		int rc = attach_call(s, tracefs_fd, c, (uint32_t)c->syscall, err);
+		if (rc && rc != -ENOENT) /* a call that this kernel was built without */
+			return rc;
+		nr_attached += !rc;
 	}
-	return 0;
+	err_clear(err);
+	return nr_attached ? 0
+			   : err_set(err, -ENOTSUP,
+				     "this kernel has no tracepoints of system "
+				     "calls (CONFIG_FTRACE_SYSCALLS)");
 }
 
 /* A kernel without one of them is no reason to do without the others. */

@@ -122,13 +122,30 @@ int tracefs_list(struct tracefs_names *ret_n, int fd, struct err *err)
 	return 0;
 }
 
-int tracefs_format(struct buf *to, int fd, struct sv name, struct err *err)
+/* A file of an event's own directory. */
+static int read_of_event(struct buf *to, int fd, struct sv name, const char *file, struct err *err)
 {
 	struct sv event = name;
 	struct sv system = sv_split(&event, ':');
 	if (!system.n || !event.n || memchr(name.p, '/', name.n) || name.p[0] == '.')
 		return err_set(err, -ENOENT, "'%.*s' is no name of a tracepoint", SV_ARGS(name));
 	CLEANUP(free_p)
-	char *path = xasprintf("events/%.*s/%.*s/format", SV_ARGS(system), SV_ARGS(event));
+	char *path = xasprintf("events/%.*s/%.*s/%s", SV_ARGS(system), SV_ARGS(event), file);
 	return file_read_at(to, fd, path, FORMAT_LIMIT, err);
+}
+
+int tracefs_format(struct buf *to, int fd, struct sv name, struct err *err)
+{
+	return read_of_event(to, fd, name, "format", err);
+}
+
+int tracefs_id(uint32_t *ret_id, int fd, struct sv name, struct err *err)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	uint64_t id;
+	TRY(read_of_event(&text, fd, name, "id", err));
+	if (!sv_to_u64(sv_trim(buf_sv(&text)), &id) || id > UINT32_MAX)
+		return err_set(err, -EINVAL, "tracepoint '%.*s' has no number", SV_ARGS(name));
+	*ret_id = (uint32_t)id;
+	return 0;
 }

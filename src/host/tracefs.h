@@ -30,4 +30,7 @@ int tracefs_list(struct tracefs_names *ret_n, int fd, struct err *err);
 /* Appends the format file of "system:event" (source: Documentation/trace/events.rst). -ENOENT. */
 int tracefs_format(struct buf *to, int fd, struct sv name, struct err *err);
 
+/* The number by which perf_event_open knows "system:event". -ENOENT: there is none. */
+int tracefs_id(uint32_t *ret_id, int fd, struct sv name, struct err *err);
+
 #endif

@@ -98,3 +98,12 @@ grep -q '<title>all[^<]* calls, 100' w.svg || fail "the picture's unit: $(grep -
 $ASSAY report w.assay --event io --weight calls --json | grep -q '"unit":"count"' || fail "report's unit"
 $ASSAY report w.assay --weight longest > out 2> err
 [ $? = 2 ] && grep -q 'io: calls, bytes, time' err || fail "a level cannot be added up: $(cat err)"
+
+# The trace file system need not be mounted: many machines have it only after something asked for it.
+unshare -m --propagation private sh -c '
+	while umount -l /sys/kernel/tracing 2> /dev/null; do :; done
+	while umount -l /sys/kernel/debug 2> /dev/null; do :; done
+	exec "$@"' sh $ASSAY io --no-pictures -o bare.assay -- dd if=/dev/zero of="$dir/bare" bs=4096 count=100 \
+	> /dev/null 2> err || fail "without tracefs: $(cat err)"
+$ASSAY report --limit 0 --json bare.assay > i.json || fail "report"
+[ "$(cell io_files writes file="$dir/bare")" = 100 ] || fail "without tracefs: $(cat err)"
