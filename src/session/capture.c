@@ -15,7 +15,6 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/num.h"
 #include "base/spawn.h"
 #include "base/stop.h"
 #include "capture/heapsource.h"
@@ -224,10 +223,8 @@ static void capture_release(struct capture *c)
 static void add_sampler_facts(struct capture *c)
 {
 	struct sampler_info info = sampler_info(c->sampler);
-	CLEANUP(buf_release) struct buf text = {0};
 	profile_fact(c->p, "event", info.event);
-	buf_addf(&text, "%u", c->options->freq_hz);
-	profile_fact(c->p, "frequency_hz", buf_str(&text));
+	profile_factf(c->p, "frequency_hz", "%u", c->options->freq_hz);
 	profile_fact(c->p, "mode", info.is_user_only ? "user only" : "user and kernel");
 	unsigned flags = c->options->sampler_flags;
 	profile_fact(c->p, "stacks",
@@ -245,9 +242,7 @@ static void add_facts(struct capture *c)
 	if (o->programs & ENGINE_CPU)
 		add_sampler_facts(c);
 	if (o->flags & CAPTURE_GROWTH) {
-		CLEANUP(buf_release) struct buf tier = {0};
-		buf_addf(&tier, "growth: %s", o->heap->why);
-		profile_fact(c->p, HEAP_FACT_TIER, buf_str(&tier));
+		profile_factf(c->p, HEAP_FACT_TIER, "growth: %s", o->heap->why);
 		profile_fact(c->p, "growth",
 			     "a sample of page faults of every kind, a page each: those on files "
 			     "are among them, huge pages count as small ones");
@@ -260,9 +255,7 @@ static void add_facts(struct capture *c)
 	CLEANUP(buf_release) struct buf text = {0};
 	host_describe_cpu(&text);
 	profile_fact(c->p, "cpu", buf_str(&text));
-	buf_clear(&text);
-	buf_addf(&text, "%u", host_nr_cpus());
-	profile_fact(c->p, "cpus", buf_str(&text));
+	profile_factf(c->p, "cpus", "%u", host_nr_cpus());
 	if (o->target)
 		profile_fact(c->p, "target", o->target->name);
 	if (o->command) {
@@ -491,18 +484,15 @@ static int start(struct capture *c, struct err *err)
 		wait_delay(o->delay_ns);
 	/* Starting the events of a thousand threads takes a while in which the first ones count. */
 	set_start(c);
-	int rc = c->sampler ? sampler_start(c->sampler, &c->sink, err) : 0;
+	TRY(c->sampler ? sampler_start(c->sampler, &c->sink, err) : 0);
 	builder_tell_spaces(c->builder);
-	if (!rc && c->engine)
-		rc = engine_start(c->engine, err);
-	if (!rc && c->sources.list.n) { /* these add up by seconds, from a start that they share */
+	TRY(c->engine ? engine_start(c->engine, err) : 0);
+	if (c->sources.list.n) { /* these add up by seconds, from a start that they share */
 		set_start(c);
 		if (c->sampler)
 			sampler_begin(c->sampler);
-		rc = sources_start(&c->sources, c->start_ns, &c->sources_sink, err);
+		TRY(sources_start(&c->sources, c->start_ns, &c->sources_sink, err));
 	}
-	if (rc)
-		return rc;
 	uint64_t now = clock_mono_ns();
 	c->deadline_ns = o->duration_ns ? now + o->duration_ns : UINT64_MAX;
 	c->next_name_ns = now + NAME_NS;
@@ -562,10 +552,10 @@ static void tell(struct capture *c, uint64_t now, bool is_naming)
 /* What has come since the last time; each second the rows that were added up. */
 static int drain(struct capture *c, uint64_t now, struct err *err)
 {
-	int rc = c->sampler ? sampler_drain(c->sampler, &c->sink, err) : 0;
+	TRY(c->sampler ? sampler_drain(c->sampler, &c->sink, err) : 0);
 	builder_tell_spaces(c->builder);
-	rc = rc ? rc : sources_drain(&c->sources, now, &c->sources_sink, err);
-	return rc ? rc : take_marks(c, err);
+	TRY(sources_drain(&c->sources, now, &c->sources_sink, err));
+	return take_marks(c, err);
 }
 
 static int pump(struct capture *c, enum capture_end *ret_end, struct err *err)
@@ -676,11 +666,8 @@ static void note_sampler(struct capture *c, struct capture_result *r)
 	 */
 	bool has_ledger = c->engine && c->options->programs & ENGINE_WAITS;
 	bool is_clock = !(c->options->flags & CAPTURE_GROWTH);
-	if (r->info.cpu_ns && !has_ledger && is_clock) {
-		CLEANUP(buf_release) struct buf text = {0};
-		num_add_ns(&text, r->info.cpu_ns);
-		profile_fact(c->p, "CPU time", buf_str(&text));
-	}
+	if (r->info.cpu_ns && !has_ledger && is_clock)
+		profile_fact_ns(c->p, "CPU time", r->info.cpu_ns);
 }
 
 static void finish_writing(struct capture *c, struct capture_result *r)
