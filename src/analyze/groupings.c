@@ -6,6 +6,7 @@
 
 #include "analyze/heapsum.h"
 #include "analyze/ledger.h"
+#include "analyze/processes.h"
 #include "analyze/threads.h"
 #include "analyze/top.h"
 #include "analyze/waittables.h"
@@ -33,6 +34,7 @@ GROUPING_OF_ROWS(by_file, top_report(r, sel, BY_FILE, limits))
 GROUPING_OF_ROWS(by_line, top_report(r, sel, BY_LINE, limits))
 GROUPING_OF_ROWS(by_thread, threads_report(r, sel, limits))
 GROUPING_OF_ROWS(by_thread_group, thread_groups_report(r, sel, limits))
+GROUPING_OF_ROWS(by_process, processes_report(r, sel, limits))
 GROUPING_OF_ROWS(by_reason, waits_reasons(r, sel))
 GROUPING_OF_ROWS(by_waiter, waits_functions(r, sel, limits))
 GROUPING_OF_ROWS(by_stack, waits_stacks(r, sel, limits))
@@ -105,6 +107,7 @@ static const struct grouping groupings[] = {
 	[BY_LINE] = {"line", "source lines", VIEW_NR, by_line},
 	{"thread", NULL, VIEW_NR, by_thread},
 	{"thread-group", "threads whose names differ in numbers only", VIEW_NR, by_thread_group},
+	{"process", "threads of a process id added up", VIEW_NR, by_process},
 	{"reason", "waits: why", VIEW_WAITS, by_reason},
 	{"waiter", "waits: the program's function nearest to the wait", VIEW_WAITS, by_waiter},
 	{"stack", "waits: whole stacks", VIEW_WAITS, by_stack},
