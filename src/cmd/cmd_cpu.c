@@ -2,41 +2,27 @@
 #include "base/base.h"
 
 #include <errno.h>
-#include <unistd.h>
 
 #include "base/log.h"
+#include "base/num.h"
 #include "base/opt.h"
 #include "base/suggest.h"
+#include "cmd/capture_command.h"
 #include "cmd/cmd.h"
-#include "cmd/cpu_outputs.h"
-#include "cmd/cpu_runs.h"
-#include "cmd/recording.h"
-#include "cmd/targetopts.h"
-#include "cmd/wait_outputs.h"
-#include "symbol/demangle.h"
-#include "symbol/symbolizer.h"
 
-#define FREQ_DEFAULT 999 /* not a round number: programs have round periods */
-#define FREQ_MAX     100000
-#define RUNS_MAX     1000
+#define FREQ_DEFAULT        999 /* not a round number: programs have round periods */
+#define RUNS_MAX            1000
+#define UNSAMPLED_MIN_NS    20000000 /* less is a matter of chance */
+#define UNSAMPLED_MIN_SHARE 0.25     /* threads that wake all the time lose some 10 % */
 
 struct cpu_opts {
-	struct target_opts target;
-	uint64_t freq_hz;
 	const char *event;
-	uint64_t delay_ns;
 	uint64_t nr_runs; /* 0 = one, without more words */
 	int call_graph;
 	bool is_user_only;
 	bool wants_graph; /* -g, as perf has it: it is always on */
-	bool has_no_inlines;
-	bool has_no_pictures;
-	bool has_hashes;
-	bool has_no_bpf;
 	bool has_waits;
 	bool has_no_wakers;
-	const char *output;
-	struct opt_list debug_dirs;
 };
 
 enum { CALL_GRAPH_AUTO, CALL_GRAPH_FP, CALL_GRAPH_NONE };
@@ -49,42 +35,21 @@ static const struct opt_choice call_graphs[] = {
 };
 
 static const struct opt cpu_table[] = {
-	OPT_U64_IN('F', "freq", struct cpu_opts, freq_hz, 1, FREQ_MAX, "HZ",
-		   "samples a second of CPU time (default 999)"),
 	OPT_STR('e', "event", struct cpu_opts, event, "EVENT",
 		"what to count: cycles, cpu-clock, task-clock, instructions (default: the best)"),
-	OPT_DURATION('D', "delay", struct cpu_opts, delay_ns, "TIME",
-		     "a running target: wait this long before sampling starts"),
 	OPT_U64_IN(0, "runs", struct cpu_opts, nr_runs, 2, RUNS_MAX, "N",
 		   "capture N times, a recording each, and show each function's spread"),
 	OPT_FLAG('u', "user", struct cpu_opts, is_user_only, "leave the kernel out"),
 	OPT_ENUM(0, "call-graph", struct cpu_opts, call_graph, call_graphs, "HOW",
 		 "how stacks are taken"),
-	OPT_FLAG(0, "no-bpf", struct cpu_opts, has_no_bpf,
-		 "load no programs into the kernel: copy stacks and unwind them outside"),
 	OPT_FLAG('g', NULL, struct cpu_opts, wants_graph, "call stacks; always on"),
-	OPT_FLAG(0, "no-inlines", struct cpu_opts, has_no_inlines, "physical functions only"),
-	OPT_FLAG(0, "hashes", struct cpu_opts, has_hashes,
-		 "keep hashes and disambiguators in Rust names"),
 	OPT_FLAG(0, "offcpu", struct cpu_opts, has_waits,
 		 "record what threads wait for as well: one graph of all their time"),
 	OPT_FLAG(0, "no-wakers", struct cpu_opts, has_no_wakers,
 		 "with --offcpu: do not ask who ended a wait, costs less"),
-	OPT_LIST(0, "debug-dir", struct cpu_opts, debug_dirs, "DIR",
-		 "look for debug files here, too"),
 	OPT_END,
 };
 static const struct opt_group cpu_group = {"Sampling", cpu_table};
-
-static const struct opt output_table[] = {
-	OPT_STR('o', "output", struct cpu_opts, output, "FILE",
-		"name of the recording; pictures share its stem (default "
-		"profiling/TARGET/cpu-TIME.assay)"),
-	OPT_FLAG(0, "no-pictures", struct cpu_opts, has_no_pictures,
-		 "write the recording only, no flame graph and no folded stacks"),
-	OPT_END,
-};
-static const struct opt_group output_group_cpu = {"Output", output_table};
 
 static const char details[] =
 	"Samples where a program spends its CPU time, with whole stacks, and writes a recording, a\n"
@@ -102,6 +67,55 @@ static const char examples[] =
 	"assay cpu --offcpu redis-server 10\trunning and waiting in one graph\n"
 	"assay cpu --runs 5 -- ./bench\thow much the shares vary\n";
 
+/* The event's name is right. */
+static int check(struct capture_job *job, struct err *err)
+{
+	const struct cpu_opts *o = job->own;
+	if (!o->event)
+		return 0;
+	struct suggest near = suggest_for(sv_from_str(o->event));
+	CLEANUP(buf_release) struct buf all = {0};
+	const char *name;
+	for (size_t i = 0; (name = perfopen_event_name(i)); i++) {
+		if (!strcmp(name, o->event))
+			return 0;
+		suggest_offer(&near, sv_from_str(name));
+		buf_addf(&all, "%s%s", i ? ", " : "", name);
+	}
+	const char *colon = strrchr(o->event, ':');
+	if (colon && colon[1] && strspn(colon + 1, "ukhpGHPSDIWe") == strlen(colon + 1)) {
+		err_set(err, -EINVAL, "'%s': events take no modifiers", o->event);
+		return err_hint(err, "-e %.*s%s; `assay report -U` and `-K` show either part later",
+				(int)(colon - o->event), o->event,
+				strchr(colon, 'k') ? "" : " -u leaves the kernel out");
+	}
+	err_set(err, -EINVAL, "unknown event '%s'", o->event);
+	if (near.best.n)
+		return err_hint(err, "did you mean '%.*s'?", SV_ARGS(near.best));
+	return err_hint(err, "CPU time is sampled by: %s", buf_str(&all));
+}
+
+static int prepare(struct capture_job *job, struct err *err)
+{
+	const struct cpu_opts *o = job->own;
+	struct capture_options *c = &job->options;
+	(void)err;
+	c->programs = ENGINE_CPU | (o->has_waits ? ENGINE_WAITS : 0) |
+		      (o->has_no_wakers ? ENGINE_NO_WAKERS : 0);
+	c->event = o->event;
+	c->freq_hz = job->common.freq_hz ? (uint32_t)job->common.freq_hz : FREQ_DEFAULT;
+	c->sampler_flags = (o->is_user_only ? PERFOPEN_USER_ONLY : 0) |
+			   (o->call_graph == CALL_GRAPH_FP     ? PERFOPEN_FP
+			    : o->call_graph == CALL_GRAPH_NONE ? PERFOPEN_NO_STACKS
+							       : 0);
+	job->nr_runs = o->nr_runs;
+	if (o->has_waits) {
+		job->view = views_at(VIEW_THREAD_TIME);
+		job->folded = CAPTURE_FOLDED_WEIGHTS;
+	}
+	return 0;
+}
+
 static void say_what_was_chosen(const struct cpu_opts *o, const struct capture_result *r)
 {
 	const struct sampler_info *i = &r->info;
@@ -118,126 +132,61 @@ static void say_what_was_chosen(const struct cpu_opts *o, const struct capture_r
 			 "target's");
 }
 
-struct cpu_run {
-	const struct cpu_opts *o;
-	const struct chosen_target *t;
-	const struct opt_args *args;
-};
-
-static int finish(void *ctx, struct outputs *out, const struct capture_result *r)
+/*
+ * Each thread's first sample comes after a whole period of its own CPU time, so a crowd of threads
+ * or processes that run for less is in no sample. The kernel's count says what is missing.
+ */
+static void say_unsampled(const struct capture_result *r)
 {
-	const struct cpu_opts *o = ctx;
+	const struct profile *p = r->profile;
+	double freq_hz = p->tables.n ? p->tables.p[0].freq_hz : 0;
+	if (!freq_hz || r->info.is_user_only || !r->info.cpu_ns)
+		return;
+	double sampled_ns = (double)p->losses.nr[LOSS_SEEN] * 1e9 / freq_hz;
+	double missing_ns = (double)r->info.cpu_ns - sampled_ns;
+	if (missing_ns < UNSAMPLED_MIN_NS ||
+	    missing_ns < UNSAMPLED_MIN_SHARE * (double)r->info.cpu_ns)
+		return;
+	CLEANUP(buf_release) struct buf used = {0};
+	num_add_ns(&used, r->info.cpu_ns);
+	log_warn("of %s of CPU time that the target used, samples stand for %.0f %%",
+		 buf_str(&used), 100.0 * sampled_ns / (double)r->info.cpu_ns);
+	log_hint("threads and processes that run for less than a sample's period leave none: a "
+		 "higher rate finds more of them (-F 9999), and so does the whole system (-a)");
+}
+
+static void say(const struct capture_job *job, const struct capture_result *r)
+{
+	const struct cpu_opts *o = job->own;
 	say_what_was_chosen(o, r);
-	return o->has_waits ? wait_outputs_finish(out, r, o->has_no_bpf ? WAIT_OUTPUTS_NO_BPF : 0)
-			    : cpu_outputs_finish(out, r);
-}
-
-/* One capture into a place that is open; an exit status. */
-static int capture_into(void *ctx, struct outputs *out)
-{
-	struct cpu_run *run = ctx;
-	const struct cpu_opts *o = run->o;
-	struct cpu_opts own = *o;
-	struct recording rec = {
-		.options = {.kind = "cpu",
-			    .programs = ENGINE_CPU | (o->has_waits ? ENGINE_WAITS : 0) |
-					(o->has_no_wakers ? ENGINE_NO_WAKERS : 0),
-			    .flags = o->has_no_bpf ? CAPTURE_NO_BPF : 0,
-			    .delay_ns = o->delay_ns,
-			    .event = o->event,
-			    .freq_hz = (uint32_t)o->freq_hz,
-			    .debug_dirs = o->debug_dirs.p,
-			    .nr_debug_dirs = o->debug_dirs.n,
-			    .recording_fd = -1,
-			    .symbolizer_flags = o->has_no_inlines ? SYMBOLIZER_NO_INLINES : 0,
-			    .demangle_flags = o->has_hashes ? DEMANGLE_HASHES : 0,
-			    .sampler_flags =
-				    (o->is_user_only ? PERFOPEN_USER_ONLY : 0) |
-				    (o->call_graph == CALL_GRAPH_FP     ? PERFOPEN_FP
-				     : o->call_graph == CALL_GRAPH_NONE ? PERFOPEN_NO_STACKS
-									: 0)},
-		.count_name = o->has_waits ? "samples and waits" : "samples",
-		.skips_pictures = o->has_no_pictures,
-		.finish = finish,
-		.ctx = &own,
-	};
-	recording_target(&rec, run->t, run->args);
-	return recording_into(&rec, out);
-}
-
-static int run(const struct cpu_opts *o, const struct chosen_target *t, const struct opt_args *args)
-{
-	if (o->delay_ns && !t->has_target)
-		return cmd_usage("cpu", "--delay needs a running target: start the command, then "
-					"profile it by name");
-	CLEANUP(err_release) struct err err = {0};
-	CLEANUP(outputs_release) struct outputs out = {0};
-	struct cpu_run one = {o, t, args};
-	const char *name = recording_target_name(t, args);
-	if (o->nr_runs)
-		return cpu_runs(&(struct cpu_runs){.nr_runs = o->nr_runs,
-						   .output = o->output,
-						   .target_name = name,
-						   .has_command = args->command != NULL,
-						   .capture = capture_into,
-						   .ctx = &one});
-	if (!outputs_open(&out, o->output, name, "cpu", &err))
-		return capture_into(&one, &out);
-	log_err(&err);
-	return args->command ? EXIT_ASSAY_FAILED : EXIT_FAILED;
-}
-
-static bool is_event_known(const char *event)
-{
-	if (!event)
-		return true;
-	struct suggest near = suggest_for(sv_from_str(event));
-	CLEANUP(buf_release) struct buf all = {0};
-	const char *name;
-	for (size_t i = 0; (name = perfopen_event_name(i)); i++) {
-		if (!strcmp(name, event))
-			return true;
-		suggest_offer(&near, sv_from_str(name));
-		buf_addf(&all, "%s%s", i ? ", " : "", name);
+	if (o->has_waits) {
+		capture_job_say_accuracy(job, r);
+		return;
 	}
-	const char *colon = strrchr(event, ':');
-	if (colon && colon[1] && strspn(colon + 1, "ukhpGHPSDIWe") == strlen(colon + 1)) {
-		log_error("'%s': events take no modifiers", event);
-		log_hint("-e %.*s%s; `assay report -U` and `-K` show either part later",
-			 (int)(colon - event), event,
-			 strchr(colon, 'k') ? "" : " -u leaves the kernel out");
-		return false;
-	}
-	log_error("unknown event '%s'", event);
-	if (near.best.n)
-		log_hint("did you mean '%.*s'?", SV_ARGS(near.best));
-	else
-		log_hint("CPU time is sampled by: %s", buf_str(&all));
-	return false;
+	if (!r->profile->losses.nr[LOSS_WRITTEN] && r->info.cpu_ns < UNSAMPLED_MIN_NS)
+		log_hint("the target used no CPU time: profile it under load, for longer, or see "
+			 "what it waits for (assay offcpu)");
+	say_unsampled(r);
 }
+
+static const struct capture_command command = {
+	.name = "cpu",
+	.summary = "where the CPU time of a program goes",
+	.details = details,
+	.examples = examples,
+	.groups = {{&cpu_group}},
+	.view = VIEW_CPU,
+	.nr_rows = 15,
+	.noun = "samples",
+	.nothing = "no samples in this window",
+	.folded = CAPTURE_FOLDED_COUNTS,
+	.check = check,
+	.prepare = prepare,
+	.say = say,
+};
 
 int cmd_cpu(int argc, char **argv)
 {
-	CLEANUP(opt_args_release) struct opt_args args = {0};
-	struct cpu_opts o = {.freq_hz = FREQ_DEFAULT};
-	const struct opt_cmd cmd = {
-		.name = "cpu",
-		.usage = {"[options] TARGET [SECONDS]",
-			  "[options] [TARGET] [SECONDS] -- CMD [ARG...]"},
-		.summary = "where the CPU time of a program goes",
-		.details = details,
-		.examples = examples,
-		.groups = {{&target_group, &o.target}, {&cpu_group, &o}, {&output_group_cpu, &o}},
-	};
-	int status;
-	CLEANUP(chosen_target_release) struct chosen_target target = {0};
-	if (cmd_parse(&args, &cmd, argc, argv, &status)) {
-		if (!is_event_known(o.event))
-			status = EXIT_USAGE;
-		else if (target_opts_choose(&target, &o.target, &args, &status))
-			status = run(&o, &target, &args);
-	}
-	target_opts_release(&o.target);
-	opt_list_release(&o.debug_dirs);
-	return status;
+	struct cpu_opts o = {0};
+	return capture_command(&command, &o, argc, argv);
 }

@@ -2,9 +2,8 @@
 #include "base/base.h"
 #include "cmd/cmd.h"
 
-#include "analyze/faultsum.h"
 #include "capture/io.h"
-#include "cmd/tally_run.h"
+#include "cmd/capture_command.h"
 
 static const char details[] =
 	"Counts every page fault of a program, exactly: major ones, for which a page had to be read,\n"
@@ -23,34 +22,28 @@ static const char examples[] = "assay faults lmdb-server 10\tten seconds of a ru
 			       "assay faults -- ./load\ta program from start to end\n"
 			       "assay faults -p 4242 30 --json\tfor a script\n";
 
-static const char *const pictures[] = {"faults", "reclaim", NULL};
+static int prepare(struct capture_job *job, struct err *err)
+{
+	(void)err;
+	job->options.programs = ENGINE_IO;
+	job->options.io_parts = IO_PART_FAULTS | IO_PART_RECLAIM;
+	return 0;
+}
 
-static const struct tally_kind kind = {
+static const struct capture_command command = {
 	.name = "faults",
-	.pictures = pictures,
+	.summary = "page faults by mapped file and function, and memory pressure",
+	.details = details,
+	.examples = examples,
+	.view = VIEW_FAULTS,
+	.nr_rows = 15,
 	.nothing = "no page faults in this window",
-	.report = faultsum_report,
+	.no_freq = "every page fault is counted, none is sampled",
+	.no_bpf = "page faults are counted by BPF programs, there is no other way",
+	.prepare = prepare,
 };
 
 int cmd_faults(int argc, char **argv)
 {
-	CLEANUP(opt_args_release) struct opt_args args = {0};
-	struct tally_opts o = {.limit = 15};
-	const struct opt_cmd cmd = {
-		.name = "faults",
-		.usage = {"[options] TARGET [SECONDS]",
-			  "[options] [TARGET] [SECONDS] -- CMD [ARG...]"},
-		.summary = "page faults by mapped file and function, and memory pressure",
-		.details = details,
-		.examples = examples,
-		.groups = {{&target_group, &o.target}, {&tally_group, &o}},
-	};
-	int status;
-	if (cmd_parse(&args, &cmd, argc, argv, &status)) {
-		struct capture_options base = {.programs = ENGINE_IO,
-					       .io_parts = IO_PART_FAULTS | IO_PART_RECLAIM};
-		status = tally_run(&kind, &o, &base, &args);
-	}
-	tally_opts_release(&o);
-	return status;
+	return capture_command(&command, NULL, argc, argv);
 }

@@ -1,60 +1,42 @@
 /* assay heap: who allocates, what stays, what leaks. */
 #include "base/base.h"
 
+#include <errno.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
 #include "base/opt.h"
-#include "plan/heapplan.h"
+#include "base/progress.h"
+#include "cmd/capture_command.h"
 #include "cmd/cmd.h"
 #include "cmd/heap_dump.h"
-#include "cmd/heap_run.h"
-#include "cmd/targetopts.h"
+#include "cmd/heap_job.h"
+#include "plan/heapplan.h"
+#include "session/prof_capture.h"
 
-static const struct opt_choice tier_choices[] = {
-	{"prof", HEAP_TIER_PROF, "jemalloc's own profiling"},
-	{"hooks", HEAP_TIER_HOOKS, "hooks of jemalloc 5.2 to 5.3.1"},
-	{"patch", HEAP_TIER_PATCH, "the allocator's functions are patched"},
-	{"uprobes", HEAP_TIER_UPROBES, "programs in the kernel, nothing in the process"},
-	{"growth", HEAP_TIER_GROWTH, "page faults: what grows, not what is allocated"},
-	{0},
+#define SUPPRESS_MAX ((size_t)1 << 20)
+
+struct heap_opts {
+	struct heap_job rec;
+	struct heap_dump_opts dump;
+	const char *older_than;
+	const char *suppress_path;
+	bool has_all_pictures;
+	struct buf suppress; /* text of the file */
 };
 
-static const struct opt heap_table_of_options[] = {
-	OPT_FLAG(0, "every", struct heap_run_opts, is_every,
-		 "every allocation instead of a sample: exact, peak and temporary blocks too"),
-	OPT_SIZE(0, "sample", struct heap_run_opts, interval_bytes, "SIZE",
-		 "bytes between samples, on average (default 512K); blocks of that size and more "
-		 "are all seen"),
-	OPT_ENUM(0, "tier", struct heap_run_opts, tier, tier_choices, "NAME",
-		 "how (default: the best that is possible, "
-		 "which is told)"),
-	OPT_STR(0, "older-than", struct heap_run_opts, older_than, "TIME",
+static const struct opt heap_table[] = {
+	OPT_STR(0, "older-than", struct heap_opts, older_than, "TIME",
 		"blocks that live at the end and are older count as leaked (default: half of the "
 		"capture)"),
-	OPT_STR(0, "suppress", struct heap_run_opts, suppress, "FILE",
+	OPT_STR(0, "suppress", struct heap_opts, suppress_path, "FILE",
 		"leaks that are known, not to be shown"),
-	OPT_DURATION(0, "spacing", struct heap_run_opts, spacing_ns, "TIME",
-		     "between readings of RSS and its parts (default 1s)"),
-	OPT_DURATION('D', "delay", struct heap_run_opts, delay_ns, "TIME",
-		     "a running target: wait this long before it starts"),
-	OPT_FLAG(0, "no-inlines", struct heap_run_opts, has_no_inlines, "physical functions only"),
-	OPT_FLAG(0, "hashes", struct heap_run_opts, has_hashes,
-		 "keep hashes and disambiguators in Rust names"),
-	OPT_LIST(0, "debug-dir", struct heap_run_opts, debug_dirs, "DIR",
-		 "look for debug files here, too"),
-	OPT_END,
-};
-static const struct opt_group heap_group = {"Heap", heap_table_of_options};
-
-static const struct opt output_table[] = {
-	OPT_STR('o', "output", struct heap_run_opts, output, "FILE",
-		"name of the recording; pictures share its stem (default "
-		"profiling/TARGET/heap-TIME.assay)"),
-	OPT_FLAG(0, "all-pictures", struct heap_run_opts, has_all_pictures,
+	OPT_FLAG(0, "all-pictures", struct heap_opts, has_all_pictures,
 		 "a flame graph of each weight that there is, not of the usual ones alone"),
-	OPT_FLAG(0, "no-pictures", struct heap_run_opts, has_no_pictures,
-		 "write the recording only, no flame graphs"),
 	OPT_END,
 };
-static const struct opt_group output_group_heap = {"Output", output_table};
+static const struct opt_group heap_group = {"Leaks and pictures", heap_table};
 
 static const char details[] =
 	"Who allocates memory, how much and how often, what of it lives, what leaks, what lived at\n"
@@ -84,48 +66,116 @@ static const char examples[] =
 	"assay heap --dump-every +1GiB-rss myserver 3600\tdumps of jemalloc's profile as it grows\n"
 	"assay heap --stats myserver\tjemalloc's statistics, now\n";
 
-static int run(struct heap_run_opts *o, const struct heap_dump_opts *dump,
-	       const struct chosen_target *t, const struct opt_args *args)
+static int check(struct capture_job *job, struct err *err)
 {
-	if (heap_dump_is_asked(dump))
-		return t->has_target ? heap_dump_run(dump, t, o->output)
-				     : cmd_usage("heap", "--dump, --dump-every and --stats need a "
-							 "running target");
-	if (o->delay_ns && !t->has_target)
-		return cmd_usage("heap", "--delay needs a running target: start the command, then "
-					 "profile it by name");
-	if (t->has_target && t->target.is_system)
-		return cmd_usage("heap", "-a: heaps are recorded process by process, name some");
-	if (t->has_target && t->target.tids.pids.n)
-		return cmd_usage("heap",
-				 "-t: a heap belongs to the whole process, name it with -p");
-	o->is_json = dump->is_json;
-	return heap_run(o, t, args);
+	const struct heap_opts *o = job->own;
+	return heap_job_check(&o->rec, job, err);
 }
+
+/* ---- jemalloc's own profiling, not a recorder of ours -------------------------------------- */
+
+static void say_begin(const struct prof_capture *p)
+{
+	CLEANUP(buf_release) struct buf walk = {0};
+	prof_capture_add_walk(p, &walk);
+	log_note("%s; %s%s", p->plan.allocator_text,
+		 p->is_reset     ? "its profiling runs at the rate that was asked for; what it had "
+				   "sampled before is forgotten"
+		 : p->is_changed ? "its profiling was off and runs now"
+				 : "its profiling runs already",
+		 buf_str(&walk));
+}
+
+static void wait_for_end(struct prof_capture *p, uint64_t end_ns)
+{
+	struct progress bar;
+	progress_init(&bar, "sampling");
+	while (prof_capture_wait(p, end_ns))
+		if (progress_due(&bar))
+			progress_text(&bar, "%" PRIu64 " s left",
+				      (uint64_t)((end_ns - MIN(clock_mono_ns(), end_ns) +
+						  NS_PER_SEC - 1) /
+						 NS_PER_SEC));
+	progress_release(&bar);
+}
+
+static int run_prof(struct capture_job *job, struct outputs *out, struct capture_result *ret_r,
+		    struct err *err)
+{
+	const struct heap_opts *o = job->own;
+	struct prof_capture p = {.target = job->options.target,
+				 .interval_bytes = o->rec.interval_bytes};
+	int rc = prof_capture_begin(&p, err);
+	if (!rc) {
+		say_begin(&p);
+		wait_for_end(&p, p.start_ns + job->options.duration_ns);
+		rc = prof_capture_end(&p, &out->place, out->recording_fd, ret_r, err);
+	}
+	if (p.stays_on)
+		log_warn("sampling could not be switched off again");
+	prof_capture_release(&p);
+	return rc;
+}
+
+static int prepare_prof(struct capture_job *job, struct err *err)
+{
+	const struct chosen_target *t = &job->target;
+	if (!t->has_target || t->target.pids.pids.n != 1 || job->args.command)
+		return err_set(err, -EINVAL,
+			       "--tier prof is of one running process; to launch one with "
+			       "profiling: assay env --jemalloc-prof -- CMD");
+	job->run = run_prof;
+	return 0;
+}
+
+/* ---- any heap ------------------------------------------------------------------------------ */
+
+static int prepare(struct capture_job *job, struct err *err)
+{
+	struct heap_opts *o = job->own;
+	o->dump.is_json = job->common.is_json;
+	if (heap_dump_is_asked(&o->dump)) {
+		if (!job->target.has_target)
+			return err_set(err, -EINVAL,
+				       "--dump, --dump-every and --stats need a running target");
+		job->is_done = true;
+		job->status = heap_dump_run(&o->dump, &job->target, job->common.output);
+		return 0;
+	}
+	if (o->suppress_path)
+		TRY(file_read(&o->suppress, o->suppress_path, SUPPRESS_MAX, err));
+	job->spec.heap.older_than = o->older_than;
+	job->spec.heap.suppress = o->suppress_path ? buf_str(&o->suppress) : NULL;
+	job->picture_flags = o->has_all_pictures ? VIEW_PICTURES_ALL : 0;
+	return o->rec.tier == HEAP_TIER_PROF ? prepare_prof(job, err)
+					     : heap_job_prepare(&o->rec, job, err);
+}
+
+static const struct capture_command command = {
+	.name = "heap",
+	.summary = "who allocates memory, what lives, what leaks",
+	.details = details,
+	.examples = examples,
+	.groups = {{&heap_job_group, offsetof(struct heap_opts, rec)},
+		   {&heap_group},
+		   {&heap_dump_group, offsetof(struct heap_opts, dump)}},
+	.view = VIEW_HEAP,
+	.nr_rows = 12,
+	.noun = "allocations",
+	.nothing = "nothing was recorded: the target allocated nothing, was stopped, or has ended",
+	.no_freq = "allocations are sampled by bytes, with --sample SIZE",
+	.no_system = "heaps are recorded process by process, name some",
+	.no_tids = "a heap belongs to the whole process, name it with -p",
+	.check = check,
+	.prepare = prepare,
+	.say = heap_job_say,
+};
 
 int cmd_heap(int argc, char **argv)
 {
-	CLEANUP(opt_args_release) struct opt_args args = {0};
-	struct heap_run_opts o = {.interval_bytes = HEAP_RUN_INTERVAL};
-	struct heap_dump_opts dump = {0};
-	const struct opt_cmd cmd = {
-		.name = "heap",
-		.usage = {"[options] TARGET [SECONDS]",
-			  "[options] [TARGET] [SECONDS] -- CMD [ARG...]"},
-		.summary = "who allocates memory, what lives, what leaks",
-		.details = details,
-		.examples = examples,
-		.groups = {{&target_group, &o.target},
-			   {&heap_group, &o},
-			   {&heap_dump_group, &dump},
-			   {&output_group_heap, &o}},
-	};
-	int status;
-	CLEANUP(chosen_target_release) struct chosen_target target = {0};
-	if (cmd_parse(&args, &cmd, argc, argv, &status) &&
-	    target_opts_choose(&target, &o.target, &args, &status))
-		status = run(&o, &dump, &target, &args);
-	target_opts_release(&o.target);
-	opt_list_release(&o.debug_dirs);
+	struct heap_opts o = {0};
+	int status = capture_command(&command, &o, argc, argv);
+	heap_job_release(&o.rec);
+	buf_release(&o.suppress);
 	return status;
 }

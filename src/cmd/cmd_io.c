@@ -2,12 +2,10 @@
 #include "base/base.h"
 #include "cmd/cmd.h"
 
-#include "analyze/iosum.h"
 #include "capture/io.h"
-#include "cmd/tally_run.h"
+#include "cmd/capture_command.h"
 
 struct io_opts {
-	struct tally_opts common;
 	bool has_no_block;
 };
 
@@ -39,37 +37,31 @@ static const char examples[] = "assay io redis-server 10\tten seconds of a runni
 			       "assay io postgres 30 --all-matching --json\tfor a script\n"
 			       "assay report --event io --by function\tits recording again\n";
 
-static const char *const pictures[] = {"io", "block", NULL};
+static int prepare(struct capture_job *job, struct err *err)
+{
+	const struct io_opts *o = job->own;
+	(void)err;
+	job->options.programs = ENGINE_IO;
+	job->options.io_parts = IO_PART_CALLS | (o->has_no_block ? 0 : IO_PART_BLOCK);
+	return 0;
+}
 
-static const struct tally_kind kind = {
+static const struct capture_command command = {
 	.name = "io",
-	.pictures = pictures,
+	.summary = "what a program reads, writes and syncs, by file and function",
+	.details = details,
+	.examples = examples,
+	.groups = {{&io_group}},
+	.view = VIEW_IO,
+	.nr_rows = 15,
 	.nothing = "no reads, writes or syncs in this window",
-	.report = iosum_report,
+	.no_freq = "every call is counted, none is sampled",
+	.no_bpf = "calls are counted by BPF programs, there is no other way",
+	.prepare = prepare,
 };
 
 int cmd_io(int argc, char **argv)
 {
-	CLEANUP(opt_args_release) struct opt_args args = {0};
-	struct io_opts o = {.common.limit = 15};
-	const struct opt_cmd cmd = {
-		.name = "io",
-		.usage = {"[options] TARGET [SECONDS]",
-			  "[options] [TARGET] [SECONDS] -- CMD [ARG...]"},
-		.summary = "what a program reads, writes and syncs, by file and function",
-		.details = details,
-		.examples = examples,
-		.groups = {{&target_group, &o.common.target},
-			   {&io_group, &o},
-			   {&tally_group, &o.common}},
-	};
-	int status;
-	if (cmd_parse(&args, &cmd, argc, argv, &status)) {
-		unsigned block = o.has_no_block ? 0 : IO_PART_BLOCK;
-		struct capture_options base = {.programs = ENGINE_IO,
-					       .io_parts = IO_PART_CALLS | block};
-		status = tally_run(&kind, &o.common, &base, &args);
-	}
-	tally_opts_release(&o.common);
-	return status;
+	struct io_opts o = {0};
+	return capture_command(&command, &o, argc, argv);
 }

@@ -4,20 +4,20 @@
 
 #include <errno.h>
 
-#include "analyze/spansum.h"
 #include "base/log.h"
 #include "base/num.h"
 #include "capture/spans.h"
-#include "cmd/tally_run.h"
+#include "cmd/capture_command.h"
 #include "kernel_span.h"
 #include "plan/spanprobes.h"
 
 #define SLOWEST 10
 
 struct latency_opts {
-	struct tally_opts common;
 	struct opt_list spans;
 	bool has_no_waits;
+	struct span_probes probes;
+	struct spans_spec spec; /* borrows from the probes */
 };
 
 static const struct opt latency_table[] = {
@@ -57,24 +57,11 @@ static const char examples[] =
 	"--all-matching\tby static probes\n"
 	"assay latency --span handle_request -- ./server\ta program from start to end\n";
 
-static const char *const pictures[] = {"span-time", NULL};
-
-static void say_unfinished(const struct capture_result *r)
+static int check(struct capture_job *job, struct err *err)
 {
-	const char *unfinished = profile_get_fact(r->profile, "spans unfinished");
-	if (unfinished)
-		log_note("%s calls did not return in this window: still running, or left by an "
-			 "exception or longjmp",
-			 unfinished);
+	const struct latency_opts *o = job->own;
+	return o->spans.n ? 0 : err_set(err, -EINVAL, "which function? name it with --span");
 }
-
-static const struct tally_kind kind = {
-	.name = "latency",
-	.pictures = pictures,
-	.nothing = "no call ended in this window",
-	.report = spansum_report,
-	.say = say_unfinished,
-};
 
 /* What a hit costs, and what was left out. */
 static void say_probes(const struct span_probes *p)
@@ -95,54 +82,55 @@ static void say_probes(const struct span_probes *p)
 			 p->nr_more, SPANS_MAX);
 }
 
-static int measure(const struct latency_opts *o, const struct chosen_target *t,
-		   const struct opt_args *args)
+static int prepare(struct capture_job *job, struct err *err)
 {
-	CLEANUP(err_release) struct err err = {0};
-	CLEANUP(span_probes_release) struct span_probes probes = {0};
-	int rc = span_probes_find(&probes, o->spans.p, o->spans.n,
-				  t->has_target ? &t->target : NULL, args->command, &err);
-	if (rc) {
-		log_err(&err);
-		return args->command && rc != -ENOENT && rc != -EINVAL ? EXIT_ASSAY_FAILED
-		       : rc == -ENOENT || rc == -EINVAL                ? EXIT_USAGE
-								       : EXIT_FAILED;
-	}
-	say_probes(&probes);
-	struct spans_spec spec = {.probes = probes.list.p,
-				  .nr_probes = probes.list.n,
-				  .pids = probes.pids.p,
-				  .nr_pids = probes.pids.n,
-				  .nr_slowest = SLOWEST};
-	unsigned waits = o->has_no_waits ? 0 : ENGINE_WAITS;
-	struct capture_options base = {.programs = ENGINE_SPANS | waits, .spans = &spec};
-	return tally_run_on(&kind, &o->common, &base, t, args);
+	struct latency_opts *o = job->own;
+	TRY(span_probes_find(&o->probes, o->spans.p, o->spans.n, job->options.target,
+			     job->args.command, err));
+	say_probes(&o->probes);
+	o->spec = (struct spans_spec){.probes = o->probes.list.p,
+				      .nr_probes = o->probes.list.n,
+				      .pids = o->probes.pids.p,
+				      .nr_pids = o->probes.pids.n,
+				      .nr_slowest = SLOWEST};
+	job->options.programs = ENGINE_SPANS | (o->has_no_waits ? 0 : ENGINE_WAITS);
+	job->options.spans = &o->spec;
+	return 0;
 }
+
+static void say(const struct capture_job *job, const struct capture_result *r)
+{
+	const char *unfinished = profile_get_fact(r->profile, "spans unfinished");
+	(void)job;
+	if (unfinished)
+		log_note("%s calls did not return in this window: still running, or left by an "
+			 "exception or longjmp",
+			 unfinished);
+}
+
+static const struct capture_command command = {
+	.name = "latency",
+	.usage = {"--span FUNCTION [options] TARGET [SECONDS]",
+		  "--span FUNCTION [options] [TARGET] [SECONDS] -- CMD [ARG...]"},
+	.summary = "how long calls of a function take, and why",
+	.details = details,
+	.examples = examples,
+	.groups = {{&latency_group}},
+	.view = VIEW_SPANS,
+	.nr_rows = 10,
+	.nothing = "no call ended in this window",
+	.no_freq = "every call is measured, none is sampled",
+	.no_bpf = "calls are measured by BPF programs, there is no other way",
+	.check = check,
+	.prepare = prepare,
+	.say = say,
+};
 
 int cmd_latency(int argc, char **argv)
 {
-	CLEANUP(opt_args_release) struct opt_args args = {0};
-	struct latency_opts o = {.common.limit = 10};
-	const struct opt_cmd cmd = {
-		.name = "latency",
-		.usage = {"--span FUNCTION [options] TARGET [SECONDS]",
-			  "--span FUNCTION [options] [TARGET] [SECONDS] -- CMD [ARG...]"},
-		.summary = "how long calls of a function take, and why",
-		.details = details,
-		.examples = examples,
-		.groups = {{&latency_group, &o},
-			   {&target_group, &o.common.target},
-			   {&tally_group, &o.common}},
-	};
-	int status;
-	CLEANUP(chosen_target_release) struct chosen_target target = {0};
-	if (cmd_parse(&args, &cmd, argc, argv, &status)) {
-		if (!o.spans.n)
-			status = cmd_usage("latency", "which function? name it with --span");
-		else if (target_opts_choose(&target, &o.common.target, &args, &status))
-			status = measure(&o, &target, &args);
-	}
-	tally_opts_release(&o.common);
+	struct latency_opts o = {0};
+	int status = capture_command(&command, &o, argc, argv);
+	span_probes_release(&o.probes);
 	opt_list_release(&o.spans);
 	return status;
 }

@@ -16,11 +16,7 @@
 #include "base/sv.h"
 #include "base/vec.h"
 #include "cmd/cmd.h"
-#include "cmd/optgroups.h"
 #include "cmd/runs_view.h"
-#include "render/text.h"
-
-#define SUMMARY_ROWS 15
 
 struct recordings {
 	VEC(char *) paths;
@@ -63,7 +59,7 @@ static int wait_for(pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-static int run_once(const struct cpu_runs *r, struct outputs *out, struct err *err)
+static int run_once(struct capture_job *job, struct outputs *out, struct err *err)
 {
 	fflush(stdout);
 	pid_t pid = fork();
@@ -72,63 +68,61 @@ static int run_once(const struct cpu_runs *r, struct outputs *out, struct err *e
 	if (pid)
 		return wait_for(pid);
 	stop_uninstall(); /* the run installs its own */
-	int status = r->capture(r->ctx, out);
+	int status = capture_job_record(job, out);
 	fflush(stdout);
 	_exit(status);
 }
 
 /* An exit status, or negative: nothing was recorded and no further run makes sense. */
-static int record(const struct cpu_runs *r, size_t run, struct recordings *to, struct err *err)
+static int record(struct capture_job *job, size_t run, struct recordings *to, struct err *err)
 {
 	CLEANUP(outputs_release) struct outputs out = {.recording_fd = -1};
-	CLEANUP(free_p) char *name = r->output ? numbered(r->output, run) : NULL;
-	TRY(outputs_open(&out, name, r->target_name, "cpu", err));
-	out.flags = OUTPUTS_ONE_OF_RUNS;
-	log_note("run %zu of %zu", run, r->nr_runs);
-	int status = run_once(r, &out, err);
+	const char *output = job->common.output;
+	CLEANUP(free_p) char *name = output ? numbered(output, run) : NULL;
+	TRY(capture_job_open(job, &out, name, err));
+	out.flags |= OUTPUTS_ONE_OF_RUNS;
+	log_note("run %zu of %" PRIu64, run, job->nr_runs);
+	int status = run_once(job, &out, err);
 	CLEANUP(free_p) char *path = store_path(&out.place, STORE_SUFFIX);
 	if (status >= 0 && !access(path, R_OK))
 		vec_push(&to->paths, TAKE(path));
 	return status;
 }
 
-static int summarize(const struct cpu_runs *r, const struct recordings *files)
+static int summarize(const struct capture_job *job, const struct recordings *files)
 {
 	CLEANUP(err_release) struct err err = {0};
 	CLEANUP(report_free_p) struct report *report = report_new();
-	CLEANUP(buf_release) struct buf text = {0};
 	CLEANUP(buf_release) struct buf words = {0};
-	if (runs_view(report, (const char *const *)files->paths.p, files->paths.n,
-		      &(struct select_spec){0}, &(struct view_limits){.max_rows = SUMMARY_ROWS},
-		      &err)) {
+	struct view_limits limits = capture_job_limits(job);
+	if (runs_view(report, (const char *const *)files->paths.p, files->paths.n, &job->spec,
+		      &limits, &err)) {
 		log_err(&err);
 		return EXIT_FAILED;
 	}
-	int fd = r->has_command ? STDERR_FILENO : STDOUT_FILENO;
-	struct text_style style = output_style(fd);
-	text_render(&text, report, &style);
-	(void)file_write_all(fd, text.p, text.n, NULL); /* the recordings say the same */
+	struct outputs out = {.flags = capture_job_output_flags(job)};
+	int status = outputs_print(&out, report);
 	vec_foreach(p, &files->paths) {
 		buf_add_ch(&words, ' ');
 		escape_shell(&words, sv_from_str(*p));
 	}
 	log_note("next: assay report --runs%s", buf_str(&words));
-	return EXIT_OK;
+	return status;
 }
 
-int cpu_runs(const struct cpu_runs *r)
+int cpu_runs(struct capture_job *job)
 {
 	CLEANUP(err_release) struct err err = {0};
 	CLEANUP(recordings_release) struct recordings files = {0};
-	int failed = r->has_command ? EXIT_ASSAY_FAILED : EXIT_FAILED;
+	int failed = capture_job_failed(job);
 	if (stop_install(&err)) {
 		log_err(&err);
 		return failed;
 	}
 	int first_bad = EXIT_OK;
-	for (size_t run = 1; run <= r->nr_runs && !stop_count(); run++) {
+	for (size_t run = 1; run <= job->nr_runs && !stop_count(); run++) {
 		size_t nr_before = files.paths.n;
-		int status = record(r, run, &files, &err);
+		int status = record(job, run, &files, &err);
 		if (status < 0) {
 			log_err(&err);
 			status = failed;
@@ -139,6 +133,6 @@ int cpu_runs(const struct cpu_runs *r)
 	}
 	if (!files.paths.n)
 		return first_bad ? first_bad : failed;
-	int status = summarize(r, &files);
+	int status = summarize(job, &files);
 	return first_bad || !status ? first_bad : failed;
 }

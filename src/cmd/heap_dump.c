@@ -38,7 +38,6 @@ static const struct opt dump_opts[] = {
 		   "keep the newest K dumps of the series (default 10)"),
 	OPT_FLAG(0, "stats", struct heap_dump_opts, is_stats,
 		 "the allocator's own statistics, with fragmentation by size class: no recording"),
-	OPT_FLAG(0, "json", struct heap_dump_opts, is_json, "JSON instead of text"),
 	OPT_END,
 };
 const struct opt_group heap_dump_group = {"Of the allocator itself (jemalloc)", dump_opts};

@@ -14,8 +14,11 @@
 #include "base/term.h"
 #include "cmd/cmd.h"
 #include "cmd/optgroups.h"
+#include "format/format.h"
 #include "render/jsonout.h"
 #include "render/text.h"
+
+#define MANY_PICTURES 8 /* more are named together */
 
 int outputs_open(struct outputs *ret_o, const char *output, const char *target, const char *kind,
 		 struct err *err)
@@ -31,6 +34,9 @@ int outputs_open(struct outputs *ret_o, const char *output, const char *target, 
 
 void outputs_release(struct outputs *o)
 {
+	vec_foreach(f, &o->flames)
+		free(*f);
+	vec_release(&o->flames);
 	if (!o->place.stem)
 		return;
 	close_p(&o->recording_fd);
@@ -39,7 +45,8 @@ void outputs_release(struct outputs *o)
 
 void outputs_abandon(struct outputs *o)
 {
-	store_abandon(&o->place);
+	if (o->place.stem)
+		store_abandon(&o->place);
 }
 
 int outputs_write(const struct outputs *o, const char *suffix, const struct buf *text)
@@ -56,44 +63,72 @@ int outputs_write(const struct outputs *o, const char *suffix, const struct buf 
 	return EXIT_OK;
 }
 
-int outputs_flame(const struct outputs *o, const char *suffix, const struct picture *pic)
+int outputs_flame(struct outputs *o, const char *suffix, const char *title,
+		  const struct picture *pic)
 {
 	CLEANUP(buf_release) struct buf svg = {0};
 	CLEANUP(err_release) struct err err = {0};
-	if (drawing_svg(&svg, pic, NULL, &err)) {
+	int rc = drawing_svg(&svg, pic, NULL, &err);
+	if (rc == -ENODATA) /* rows without weight, calls that moved no bytes */
+		return EXIT_NOTHING;
+	if (rc) {
 		log_err(&err);
 		return EXIT_FAILED;
 	}
-	return outputs_write(o, suffix, &svg);
+	int status = outputs_write(o, suffix, &svg);
+	if (status == EXIT_OK) {
+		CLEANUP(free_p) char *path = store_path(&o->place, suffix);
+		vec_push(&o->flames, title ? xasprintf("%s (%s)", path, title) : xstrdup(path));
+	}
+	return status;
+}
+
+static int write_text(const struct outputs *o, const struct buf *text, int rc,
+		      const struct err *err)
+{
+	if (!rc)
+		return outputs_write(o, ".folded", text);
+	log_err(err);
+	return EXIT_FAILED;
 }
 
 int outputs_folded(const struct outputs *o, const struct picture *pic)
 {
 	CLEANUP(buf_release) struct buf text = {0};
 	CLEANUP(err_release) struct err err = {0};
-	if (drawing_folded(&text, pic, &err)) {
-		log_err(&err);
-		return EXIT_FAILED;
-	}
-	return outputs_write(o, ".folded", &text);
+	int rc = drawing_folded(&text, pic, &err);
+	return write_text(o, &text, rc, &err);
 }
 
-void outputs_print(const struct outputs *o, const struct report *r)
+int outputs_folded_samples(const struct outputs *o, const struct profile *p)
+{
+	CLEANUP(err_release) struct err err = {0};
+	struct format_output to = {0};
+	const struct format_options options = {
+		.folded = {.flags = FOLDED_KERNEL | FOLDED_INLINE | FOLDED_JIT}};
+	int rc = folded_write(&to, p, &options, &err);
+	int status = write_text(o, &to.buf, rc, &err);
+	buf_release(&to.buf);
+	return status;
+}
+
+int outputs_print(const struct outputs *o, const struct report *r)
 {
 	CLEANUP(buf_release) struct buf text = {0};
-	bool is_json = o->flags & OUTPUTS_JSON;
-	bool to_stderr = o->flags & OUTPUTS_HAS_COMMAND && !is_json;
-	struct text_style style = output_style(to_stderr ? STDERR_FILENO : STDOUT_FILENO);
 	if (o->flags & OUTPUTS_ONE_OF_RUNS)
-		return;
-	if (is_json)
+		return EXIT_OK;
+	if (o->flags & OUTPUTS_JSON) {
 		jsonout_render(&text, r);
-	else
-		text_render(&text, r, &style);
-	if (to_stderr)
-		(void)file_write_all(STDERR_FILENO, text.p, text.n, NULL); /* nobody to tell */
-	else
+		return cmd_print(&text);
+	}
+	int fd = o->flags & OUTPUTS_HAS_COMMAND ? STDERR_FILENO : STDOUT_FILENO;
+	struct text_style style = output_style(fd);
+	text_render(&text, r, &style);
+	if (fd == STDOUT_FILENO)
 		(void)cmd_print(&text); /* the files say the same */
+	else
+		(void)file_write_all(fd, text.p, text.n, NULL); /* nobody to tell */
+	return EXIT_OK;
 }
 
 void outputs_say_disk(const struct outputs *o, const struct capture_result *r)
@@ -101,7 +136,7 @@ void outputs_say_disk(const struct outputs *o, const struct capture_result *r)
 	if (!r->disk.code)
 		return;
 	CLEANUP(free_p) char *recording = store_path(&o->place, STORE_SUFFIX);
-	log_error("recording '%s' lacks %" PRIu64 " of %" PRIu64 " samples: %s", recording,
+	log_error("recording '%s' lacks %" PRIu64 " of %" PRIu64 " rows: %s", recording,
 		  r->nr_unsaved, capture_nr_rows(r), err_msg(&r->disk));
 	log_hint(r->nr_bytes ? "free some space; what was written before can be read"
 			     : "free some space, or name a file elsewhere with -o FILE");
@@ -117,7 +152,7 @@ void outputs_say_cost(const struct capture_result *r)
 	if (r->naming_cpu_ns) {
 		buf_add_str(&text, " and ");
 		num_add_ns(&text, r->naming_cpu_ns);
-		buf_add_str(&text, " for naming");
+		buf_add_str(&text, " for symbolization");
 	}
 	if (r->has_engine && r->engine.own_ns) {
 		buf_add_str(&text, ", ");
@@ -129,14 +164,23 @@ void outputs_say_cost(const struct capture_result *r)
 	log_note("%s", buf_str(&text));
 }
 
-void outputs_say_files(const struct outputs *o, const struct capture_result *r, bool has_pictures)
+static void say_flames(const struct outputs *o)
+{
+	CLEANUP(free_p) char *stem = store_path(&o->place, "");
+	if (o->flames.n > MANY_PICTURES) {
+		log_note("flame graphs: %s*.svg (%zu)", stem, o->flames.n);
+		return;
+	}
+	vec_foreach(path, &o->flames)
+		log_note("flame graph: %s", *path);
+}
+
+void outputs_say_files(const struct outputs *o, const struct capture_result *r)
 {
 	CLEANUP(buf_release) struct buf text = {0};
 	CLEANUP(free_p) char *recording = store_path(&o->place, STORE_SUFFIX);
-	CLEANUP(free_p) char *svg = store_path(&o->place, ".svg");
 	num_add_bytes(&text, r->nr_bytes);
-	if (has_pictures)
-		log_note("flame graph: %s", svg);
+	say_flames(o);
 	if (!r->nr_bytes || (r->disk.code && r->nr_unsaved == capture_nr_rows(r))) {
 		log_note("recording:   none, nothing of it could be written");
 		return;
