@@ -477,7 +477,7 @@ static const char *why_empty(const struct gather *g)
 	bool is_of_every = g->weight == HEAP_WEIGHT_PEAK || g->weight == HEAP_WEIGHT_TEMPORARY ||
 			   g->weight == HEAP_WEIGHT_TEMPORARY_BYTES;
 	if (is_of_every && is_sampled(g->p))
-		return "a sample does not say this: record every allocation (assay heap --every)";
+		return "a sample does not say this: record every allocation (assay heap --all-allocations)";
 	if (!heap_weight_has_rows(g->p, g->weight))
 		return weights[g->weight].empty;
 	if (g->weight == HEAP_WEIGHT_TEMPORARY || g->weight == HEAP_WEIGHT_TEMPORARY_BYTES)

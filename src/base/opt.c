@@ -68,9 +68,11 @@ static int parse_long(const struct opt_cmd *cmd, int argc, char **argv, int *i, 
 			return err_set(err, -EINVAL, "option '--%s' takes no argument",
 				       f.opt->long_name);
 	} else if (!arg && !(f.opt->flags & OPT_ARG_OPTIONAL)) {
-		if (*i + 1 >= argc)
-			return err_set(err, -EINVAL, "option '--%s' needs an argument %s",
-				       f.opt->long_name, f.opt->arg ? f.opt->arg : "");
+		if (*i + 1 >= argc) {
+			err_set(err, -EINVAL, "option '--%s' needs an argument %s",
+				f.opt->long_name, f.opt->arg ? f.opt->arg : "");
+			return err_hint(err, "--%s: %s", f.opt->long_name, f.opt->help);
+		}
 		arg = argv[++*i];
 	}
 	return opt_set_value(f.opt, f.to, arg, err);

@@ -45,7 +45,8 @@ static const char details[] =
 	"allocator is chosen by what the process has and told, with the reason.\n"
 	"\n"
 	"By default a sample is taken every 512 KiB of allocated bytes, at random, which costs next\n"
-	"to nothing; numbers are estimates then, with their 95 % intervals. --every records all.\n"
+	"to nothing; numbers are estimates then, with their 95 % intervals. --all-allocations\n"
+	"records all.\n"
 	"Live is what was allocated in the capture and not freed; leaked is what lives at the end\n"
 	"and is older than half of the capture (--older-than). Frees of blocks from before the\n"
 	"capture are counted apart.\n"
@@ -60,7 +61,7 @@ static const char details[] =
 
 static const char examples[] =
 	"assay heap myserver 30\tthirty seconds of a running service, sampled\n"
-	"assay heap --every -- ./program\tevery allocation from start to end\n"
+	"assay heap --all-allocations -- ./program\tevery allocation from start to end\n"
 	"assay heap --sample 64K -p 4242 60\tfiner samples\n"
 	"assay heap --older-than 10s myserver\twhat lives for ten seconds counts as leaked\n"
 	"assay heap --dump-every +1GiB-rss myserver 3600\tdumps of jemalloc's profile as it grows\n"

@@ -144,9 +144,9 @@ static int check(struct capture_job *job, struct err *err)
 	if (o->has_rlimit && o->spec.swap_bytes != MEMGROUP_NO_LIMIT)
 		return err_set(err, -EINVAL, "--swap needs a cgroup, --rlimit does without");
 	if (!o->has_heap &&
-	    (h->is_all || h->tier != HEAP_TIER_NONE || h->interval_bytes || h->spacing_ns))
+	    (h->is_all || h->tier != HEAP_TIER_NONE || h->interval_bytes || h->every_ns))
 		return err_set(err, -EINVAL,
-			       "--every, --sample, --tier and --spacing go with --heap");
+			       "--all-allocations, --sample, --tier and --every go with --heap");
 	if (h->tier == HEAP_TIER_PROF)
 		return err_set(err, -EINVAL,
 			       "--tier prof is of one running process, not of a command");
@@ -166,7 +166,7 @@ static int prepare_heap(struct capture_job *job, struct err *err)
 	struct heap_job *h = &o->heap;
 	h->interval_bytes =
 		h->interval_bytes ? h->interval_bytes : interval_of(o->spec.memory_bytes);
-	h->spacing_ns = h->spacing_ns ? h->spacing_ns : MEMORY_SPACING_NS;
+	h->every_ns = h->every_ns ? h->every_ns : MEMORY_SPACING_NS;
 	job->common.target.takes_children = true;
 	job->view = views_at(VIEW_HEAP);
 	job->has_two_pages = true;

@@ -20,16 +20,28 @@ static const struct opt_choice tier_choices[] = {
 	{0},
 };
 
+/* It was once the name of --all-allocations, without a time. */
+static int set_every(void *to, const char *arg, struct err *err)
+{
+	struct heap_job *rec = to;
+	if (!opt_to_duration(&rec->every_ns, arg, NULL))
+		return 0;
+	err_set(err, -EINVAL, "'%s' is not a time", arg);
+	return err_hint(err, "every allocation instead of a sample: --all-allocations");
+}
+
 static const struct opt table[] = {
-	OPT_FLAG(0, "every", struct heap_job, is_all,
+	OPT_FLAG(0, "all-allocations", struct heap_job, is_all,
 		 "every allocation instead of a sample: exact, peak and temporary blocks too"),
 	OPT_SIZE(0, "sample", struct heap_job, interval_bytes, "SIZE",
 		 "bytes between samples, on average (default 512K, under a limit at most a 4096th "
 		 "of it); blocks of that size and more are all seen"),
 	OPT_ENUM(0, "tier", struct heap_job, tier, tier_choices, "NAME",
 		 "how (default: the best that is possible, which is reported)"),
-	OPT_DURATION(0, "spacing", struct heap_job, spacing_ns, "TIME",
-		     "between readings of RSS and its parts (default 1s)"),
+	OPT_CALL(
+		0, "every", set_every, "TIME",
+		"time from one reading of RSS and its parts to the next (default 1s, under a limit "
+		"100ms); every allocation is --all-allocations"),
 	OPT_END,
 };
 const struct opt_group heap_job_group = {"Heap", table};
@@ -76,7 +88,8 @@ void heap_job_say(const struct capture_job *job, const struct capture_result *r)
 	if (dropped) {
 		log_warn("%s events are missing: the rings were full, or the threads too many",
 			 dropped);
-		log_hint("a sample (without --every, or with a larger --sample) needs less room");
+		log_hint(
+			"a sample (without --all-allocations, or with a larger --sample) needs less room");
 	}
 	const char *unpatched = profile_get_fact(p, "heap function not patched");
 	if (unpatched)
@@ -118,7 +131,7 @@ static void say_stopped(const struct chosen_target *t)
 int heap_job_check(const struct heap_job *rec, const struct capture_job *job, struct err *err)
 {
 	if (rec->tier == HEAP_TIER_PROF && rec->is_all)
-		return err_set(err, -EINVAL, "--tier prof samples: no --every with it");
+		return err_set(err, -EINVAL, "--tier prof samples: no --all-allocations with it");
 	if (rec->tier == HEAP_TIER_UPROBES && job->common.has_no_bpf)
 		return err_set(err, -EINVAL, "--no-bpf: --tier uprobes works by BPF programs");
 	return 0;
@@ -152,7 +165,7 @@ int heap_job_prepare(struct heap_job *rec, struct capture_job *job, struct err *
 		.on_refused = say_refused,
 		.ctx = rec};
 	job->options.heap = &rec->spec;
-	job->options.memory_spacing_ns = rec->spacing_ns;
+	job->options.memory_spacing_ns = rec->every_ns;
 	say_stopped(t);
 	TRY(choose_way(rec, job, err));
 	heap_way_apply(&rec->way, &job->options, &rec->spec);

@@ -24,7 +24,7 @@ struct heap_job {
 	bool is_all;             /* every allocation */
 	uint64_t interval_bytes; /* 0 = HEAP_JOB_INTERVAL */
 	int tier;                /* enum heap_tier; NONE = choose */
-	uint64_t spacing_ns;     /* 0 = a second */
+	uint64_t every_ns;       /* 0 = a second */
 
 	/* Made by prepare. */
 	struct heaptargets *targets;

@@ -53,7 +53,7 @@ def medians(ways, threads, runs=5):
 
 
 def every():
-    return heap(fresh('mix.assay'), '--', options=['--every'])
+    return heap(fresh('mix.assay'), '--', options=['--all-allocations'])
 
 
 def sampled():
@@ -137,7 +137,7 @@ def row_heapprof():
 def row_heapbytes():
     """Bytes of the recording for each event of a full trace."""
     path = fresh('bytes.assay')
-    r = run_mix(heap(path, '--', options=['--every']), 1)
+    r = run_mix(heap(path, '--', options=['--all-allocations']), 1)
     ht = fresh('bytes.ht')
     run_mix(['heaptrack', '-o', ht], 1)
     events = r[3] * 2 - 20000
@@ -177,7 +177,7 @@ def row_heapredis():
         for _ in range(3):
             for name, rate in rates():
                 plain.setdefault(name, []).append(rate)
-            with Recorder(heap(fresh('redis.assay'), '-p', str(pid), '120', options=['--every'])):
+            with Recorder(heap(fresh('redis.assay'), '-p', str(pid), '120', options=['--all-allocations'])):
                 for name, rate in rates():
                     traced.setdefault(name, []).append(rate)
         for name, goal in (('set', 1.4), ('lpush', 1.9)):
@@ -294,7 +294,7 @@ def row_heapseen():
     path = fresh('seen.assay')
     with subprocess.Popen([target, '50000'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as p:
         p.stdout.readline()
-        with Recorder(heap(path, '-p', str(p.pid), '60', options=['--every'])) as r:
+        with Recorder(heap(path, '-p', str(p.pid), '60', options=['--all-allocations'])) as r:
             wait_for(lambda: 'assay-heap-ring' in open('/proc/%d/maps' % p.pid).read())
             time.sleep(0.5)
             p.stdin.write('\n')

@@ -51,6 +51,6 @@ for args in read:
         sys.exit("FAIL: assay %s: exit %d: %s" % (" ".join(args), got.returncode, got.stderr))
 print("%d commands, %d run" % (nr, len(read)))
 PY
-$ASSAY heap -q --every --no-pictures -- "$TARGETS/leaky" > /dev/null 2> err
+$ASSAY heap -q --all-allocations --no-pictures -- "$TARGETS/leaky" > /dev/null 2> err
 ls profiling/*/heap-*.assay > /dev/null 2>&1 || fail "no recording: $(cat err)"
 python3 check.py "$ASSAY" "${ROOT:-$LIB/../..}" || exit 1

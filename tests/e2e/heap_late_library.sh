@@ -17,7 +17,7 @@ check() {
 
 "$TARGETS/loadslate" "$library" again &
 pid=$!
-$ASSAY heap --every --no-pictures -o g.assay -p $pid 60 > out 2> err &
+$ASSAY heap --all-allocations --no-pictures -o g.assay -p $pid 60 > out 2> err &
 assay=$!
 wait_for grep -q "patched while it runs" err
 : > go
@@ -42,7 +42,7 @@ rm made
 wait $pid || fail "the target failed"
 rm loaded
 : > go
-$ASSAY heap --every --no-pictures -o g.assay -- "$TARGETS/loadslate" "$library" again > out 2> err2 &
+$ASSAY heap --all-allocations --no-pictures -o g.assay -- "$TARGETS/loadslate" "$library" again > out 2> err2 &
 assay=$!
 wait_for grep -q "more functions of libmimalloc.* are patched after" err2
 rm go

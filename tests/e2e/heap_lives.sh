@@ -11,7 +11,7 @@ check() { # NAME [TRUTH]: the recording against what the program printed
 record() {
 	name=$1
 	shift
-	"$ASSAY" heap --every --no-pictures -o "$name.assay" "$@" 60 > "$name.out" 2> "$name.err" &
+	"$ASSAY" heap --all-allocations --no-pictures -o "$name.assay" "$@" 60 > "$name.out" 2> "$name.err" &
 	recorder=$!
 	begun $recorder
 }

@@ -41,7 +41,7 @@ fi
 # a 32-bit program: its growth from its first instruction on, without stacks, and said so
 if [ -x "$TARGETS/nomalloc32" ]; then
 	status=0
-	$ASSAY heap --every --no-pictures -o narrow.assay -- "$TARGETS/nomalloc32" > out 2> err || status=$?
+	$ASSAY heap --all-allocations --no-pictures -o narrow.assay -- "$TARGETS/nomalloc32" > out 2> err || status=$?
 	[ $status = 7 ] || fail "32 bit: exit status $status: $(cat err)"
 	grep -q "it is a 32-bit program" err || fail "32 bit: no reason: $(cat err)"
 	if grep "heap sampling" out err; then fail "32 bit: growth says how allocations were sampled"; fi

@@ -6,7 +6,7 @@ cell() { python3 "$LIB/cell.py" p.json "$@"; }
 n=20000
 run() { $ASSAY heap --tier uprobes --no-pictures -o p.assay "$@" > out 2> err || fail "$(cat err)"; $ASSAY report --json p.assay > p.json; }
 
-run --every -- "$TARGETS/allocs" $n 400
+run --all-allocations -- "$TARGETS/allocs" $n 400
 [ "$(cell memory count what=allocated)" = $((5 * n)) ] || fail "allocations: $(cell memory count what=allocated) of $((5 * n))"
 [ "$(cell memory bytes what=allocated)" = $((4000 * n)) ] || fail "bytes: $(cell memory bytes what=allocated)"
 [ "$(cell memory count what=live)" = $n ] && [ "$(cell memory bytes what=live)" = $((1000 * n)) ] ||

@@ -4,7 +4,7 @@
 [ "$(id -u)" = 0 ] || skip "needs root"
 
 for mode in filter strict strict-syscall; do
-	for how in --every --sample=4k; do
+	for how in --all-allocations --sample=4k; do
 		timeout 60 $ASSAY heap $how --no-pictures -o later.assay -- "$TARGETS/sealed" $mode 0.05 > out 2> err ||
 			fail "$mode $how: ended with $?: $(cat out err)"
 		grep -q done out || fail "$mode $how: the program did not finish: $(cat out err)"

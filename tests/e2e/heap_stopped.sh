@@ -15,6 +15,6 @@ grep -q "^State:.T" /proc/$pid/status || fail "it goes on: $(grep State /proc/$p
 $ASSAY heap --no-pictures -o s.assay -- "$TARGETS/heaptruth" single > truth 2> err || fail "$(cat err)"
 "$ASSAY" report s.assay > out || fail "report"
 grep -q "^events (estimated from samples): " out || fail "not told: $(grep ^events out)"
-$ASSAY heap --every --no-pictures -o e.assay -- "$TARGETS/heaptruth" single > truth 2> err || fail "$(cat err)"
+$ASSAY heap --all-allocations --no-pictures -o e.assay -- "$TARGETS/heaptruth" single > truth 2> err || fail "$(cat err)"
 "$ASSAY" report e.assay > out || fail "report"
 grep -q "^events: " out || fail "no estimate: $(grep ^events out)"

@@ -6,7 +6,7 @@
 record() {
 	name=$1
 	shift
-	"$ASSAY" heap --every --no-pictures -o "$name.assay" -- "$TARGETS/heapthreads" "$@" > "$name.out" 2> "$name.err" ||
+	"$ASSAY" heap --all-allocations --no-pictures -o "$name.assay" -- "$TARGETS/heapthreads" "$@" > "$name.out" 2> "$name.err" ||
 		fail "$name: $(cat "$name.err")"
 	"$ASSAY" convert "$name.assay" --to json > "$name.json" || fail "$name: cannot be converted"
 	found=$(python3 "$LIB/heap_truth.py" calls "$name.json" blocks_of_a_thread) || fail "$name: no sums"

@@ -11,7 +11,7 @@ check() {
 launch() {
 	name=$1
 	shift
-	"$ASSAY" heap --every --no-pictures -o "$name.assay" -- "$@" > "$name.truth" 2> "$name.err" ||
+	"$ASSAY" heap --all-allocations --no-pictures -o "$name.assay" -- "$@" > "$name.truth" 2> "$name.err" ||
 		fail "$name: $(cat "$name.err")"
 	check "$name" exact
 }
@@ -38,7 +38,7 @@ kill $busy
 # in one thread: glibc frees once more what a thread that ends had in its cache
 "$TARGETS/heaptruth" wait go single > attached.truth &
 pid=$!
-"$ASSAY" heap --every --no-pictures -o attached.assay -p $pid 30 > /dev/null 2> err &
+"$ASSAY" heap --all-allocations --no-pictures -o attached.assay -p $pid 30 > /dev/null 2> err &
 recorder=$!
 begun $recorder
 touch go

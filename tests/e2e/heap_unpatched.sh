@@ -2,7 +2,7 @@
 . "$LIB/share.sh"
 [ "$(id -u)" = 0 ] || skip "needs root"
 [ "$(uname -m)" = x86_64 ] || skip "the target program is written for x86-64"
-$ASSAY heap --every --no-pictures -o g.assay -- "$TARGETS/retfree" > out 2> err || fail "$(cat err)"
+$ASSAY heap --all-allocations --no-pictures -o g.assay -- "$TARGETS/retfree" > out 2> err || fail "$(cat err)"
 grep -q "1 of 2 functions of its allocator are patched before it starts" err || fail "not told: $(cat err)"
 grep -q "not all of the allocator is seen: free (" err || fail "not named: $(cat err)"
 $ASSAY report --json g.assay > g.json || fail "report"

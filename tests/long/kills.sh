@@ -20,7 +20,7 @@ while [ "$(date +%s)" -lt $end ]; do
 	0) pid=$burner how=cpu ;;
 	1) pid=$waiter how=offcpu ;;
 	2) pid=$throng how=heap ;;
-	3) pid=$throng how='heap --every' ;;
+	3) pid=$throng how='heap --all-allocations' ;;
 	4) pid=$waiter how='cpu --offcpu' ;;
 	esac
 	nr=$((nr + 1))
@@ -37,12 +37,12 @@ while [ "$(date +%s)" -lt $end ]; do
 	$ASSAY report k.assay > k.report 2> k.err || fail "$what: the file does not open: $(cat k.err)"
 	nr_open=$((nr_open + 1))
 done
-for how in cpu offcpu 'heap --every'; do
+for how in cpu offcpu 'heap --all-allocations'; do
 	$ASSAY $how --no-pictures -o after.assay -p $throng 1 > k.out 2> k.err || fail "assay $how after all of them: $(cat k.err)"
 done
 kill $throng
 wait $throng || fail "throng: ended with $?: $(cat throng.out)"
 grep -q 'ended [1-9][0-9]* wrong 0' throng.out || fail "throng calculated wrong: $(cat throng.out)"
 [ $nr_open -gt 0 ] || fail "no recorder lived long enough to have a file"
-echo "$nr recorders killed (cpu, offcpu, heap, heap --every, cpu --offcpu in turns), $nr_open files open," \
+echo "$nr recorders killed (cpu, offcpu, heap, heap --all-allocations, cpu --offcpu in turns), $nr_open files open," \
 	"$((nr - nr_open)) had none yet; targets unhurt"

@@ -126,7 +126,8 @@ TEST(usage_errors_name_the_option_and_the_remedy)
 	check_bad(A "-all", NULL, "unknown option '-l'", "");
 	check_bad(A "-freq", NULL, "unknown option '-f'", "did you mean '--freq'?");
 	check_bad(A "-Z", NULL, "unknown option '-Z'", "");
-	check_bad(A "--output", NULL, "option '--output' needs an argument FILE", "");
+	check_bad(A "--output", NULL, "option '--output' needs an argument FILE",
+		  "--output: where to");
 	check_bad(A "-o", NULL, "option '-o' needs an argument FILE", "");
 	check_bad(A "--all=1", NULL, "option '--all' takes no argument", "");
 	check_bad(A "-F", A "0", "option '--freq': 0 is below 1", "");
