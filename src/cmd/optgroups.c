@@ -11,9 +11,22 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/sv.h"
 #include "cmd/cmd.h"
 
 #define SUPPRESS_BYTES_MAX ((size_t)1 << 20)
+
+/* As in captures; the filter takes a word of digits for an id. */
+static int set_tid(void *to, const char *arg, struct err *err)
+{
+	struct filter_opts *f = to;
+	uint64_t tid;
+	f->spec.thread = arg;
+	if (sv_to_u64(sv_from_str(arg), &tid))
+		return 0;
+	err_set(err, -EINVAL, "'%s' is not a thread id", arg);
+	return err_hint(err, "threads by name: --thread REGEX");
+}
 
 static const struct opt filter_opts[] = {
 	OPT_STR('e', "event", struct filter_opts, spec.event, "NAME",
@@ -34,8 +47,9 @@ static const struct opt filter_opts[] = {
 		"last:N, NAME,NAME, PID:WHICH; several become their mean, never their sum"),
 	OPT_STR(0, "time", struct filter_opts, spec.time, "FROM..TO",
 		"window from the start: 2..5 (s), 500ms..2s, ..3s, 10%..20%"),
-	OPT_STR('t', "thread", struct filter_opts, spec.thread, "REGEX",
-		"threads whose name matches, or one thread id"),
+	OPT_CALL('t', "tid", set_tid, "TID", "only the thread with this id"),
+	OPT_STR(0, "thread", struct filter_opts, spec.thread, "REGEX",
+		"threads whose name matches"),
 	OPT_STR('p', "pid", struct filter_opts, spec.pid, "PID,...", "only these processes"),
 	OPT_STR(0, "comm", struct filter_opts, spec.comm, "REGEX",
 		"processes whose name (of the main thread) matches"),
