@@ -51,8 +51,9 @@ static const char details[] =
 	"The group is removed at the end, also when assay is killed; what CMD left running then goes\n"
 	"on without a limit.\n"
 	"\n"
-	"With --heap there is a recording of the heap up to the kill, whose \"live\" is what the program\n"
-	"had then, and the sentence about the kill names the largest allocators.\n"
+	"With -o there is a recording: reclaim by stack. With --heap there is one in any case, of the\n"
+	"heap up to the kill, whose \"live\" is what the program had then, and the sentence about the\n"
+	"kill names the largest allocators.\n"
 	"\n"
 	"Needs root (the command still runs as the user who called sudo), or a group that was given\n"
 	"to you. --rlimit does without: it limits what each process asks for, not what it uses.";

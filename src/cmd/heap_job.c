@@ -7,9 +7,13 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "capture/heapplanner.h"
+#include "capture/io.h"
+#include "capture/perfopen.h"
 #include "model/heap.h"
 #include "plan/heapplan.h"
 #include "remote/tracee.h"
+
+#define FAULTS_HZ 4999
 
 static const struct opt_choice tier_choices[] = {
 	{"prof", HEAP_TIER_PROF, "jemalloc's own profiling"},
@@ -137,10 +141,17 @@ int heap_job_check(const struct heap_job *rec, const struct capture_job *job, st
 	return 0;
 }
 
+/* By the plan for the first process of a running target. */
 static int choose_way(struct heap_job *rec, const struct capture_job *job, struct err *err)
 {
+	CLEANUP(heap_plan_release) struct heap_plan plan = {0};
 	struct heap_way *way = &rec->way;
-	heap_way_choose(way, rec->targets, (enum heap_tier)rec->tier, job->options.target);
+	enum heap_tier forced = (enum heap_tier)rec->tier;
+	const struct target *t = job->options.target;
+	/* what is wrong with a process is told when it is attached to */
+	bool has_plan = forced == HEAP_TIER_NONE && t && t->pids.pids.n &&
+			!heapplanner_plan(rec->targets, t->pids.pids.p[0], forced, &plan, NULL);
+	heapchoice_way(way, forced, has_plan ? &plan : NULL);
 	if (!job->common.has_no_bpf)
 		return 0;
 	way->has_no_programs = true;
@@ -148,6 +159,26 @@ static int choose_way(struct heap_job *rec, const struct capture_job *job, struc
 		return err_set(err, -ENOTSUP, "--no-bpf leaves no way to record this heap: %s",
 			       way->reason);
 	return 0;
+}
+
+static void apply_way(const struct heap_way *w, struct capture_options *o,
+		      struct heapsource_spec *spec)
+{
+	o->programs = ENGINE_HEAP | ENGINE_MEMORY;
+	/* for what is executed later and can be recorded in no other way */
+	o->io_parts = IO_PART_GROWTH;
+	spec->why = w->reason;
+	if (w->tier == HEAP_TIER_UPROBES) {
+		o->programs = ENGINE_PROBES | ENGINE_MEMORY;
+	} else if (w->tier == HEAP_TIER_GROWTH && w->has_no_programs) {
+		o->programs = ENGINE_CPU | ENGINE_MEMORY;
+		o->flags |= CAPTURE_NO_BPF | CAPTURE_GROWTH;
+		o->sampler_flags |= PERFOPEN_FAULTS;
+		o->freq_hz = FAULTS_HZ;
+	} else if (w->tier == HEAP_TIER_GROWTH) {
+		o->programs = ENGINE_IO | ENGINE_MEMORY;
+		o->io_parts = IO_PART_GROWTH;
+	}
 }
 
 int heap_job_prepare(struct heap_job *rec, struct capture_job *job, struct err *err)
@@ -168,7 +199,7 @@ int heap_job_prepare(struct heap_job *rec, struct capture_job *job, struct err *
 	job->options.memory_spacing_ns = rec->every_ns;
 	say_stopped(t);
 	TRY(choose_way(rec, job, err));
-	heap_way_apply(&rec->way, &job->options, &rec->spec);
+	apply_way(&rec->way, &job->options, &rec->spec);
 	if (rec->way.tier == HEAP_TIER_GROWTH)
 		log_note("growth of memory by stack: %s", rec->way.reason);
 	return 0;

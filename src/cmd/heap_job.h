@@ -15,7 +15,7 @@
 #include "base/opt.h"
 #include "capture/heapsource.h"
 #include "cmd/capture_command.h"
-#include "cmd/heap_way.h"
+#include "plan/heapchoice.h"
 
 #define HEAP_JOB_INTERVAL ((uint64_t)512 << 10)
 
