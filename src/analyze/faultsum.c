@@ -31,86 +31,78 @@ static uint64_t weight_of_time(const struct tally_group *g)
 	return g->amounts[0].ns;
 }
 
-/* ---- kinds: faults and reclaim ------------------------------------------------------------ */
+/* ---- the tables --------------------------------------------------------------------------- */
 
-static const struct report_column kind_columns[] = {
-	{"kind", "kind", CELL_TEXT, NULL},
-	{"count", "count", CELL_COUNT, "exact"},
-	{"per_s", "per second", CELL_FLOAT, NULL},
-	{"time_ns", "time", CELL_NS, "0 where the kernel does not tell where faults begin"},
-	{"mean_ns", "mean", CELL_NS, NULL},
-	{"p50_ns", "p50", CELL_NS, NULL},
-	{"p99_ns", "p99", CELL_NS, NULL},
-	{"longest_ns", "longest", CELL_NS, NULL},
-	{"pages", "pages", CELL_COUNT, "given back"},
+static const struct tally_column kind_columns[] = {
+	{{"kind", "kind", CELL_TEXT, NULL}, TALLY_TEXT, 0},
+	{{"count", "count", CELL_COUNT, "exact"}, TALLY_NR, 0},
+	{{"per_s", "per second", CELL_FLOAT, NULL}, TALLY_NR_PER_S, 0},
+	{{"time_ns", "time", CELL_NS, "0 where the kernel does not tell where faults begin"},
+	 TALLY_NS,
+	 0},
+	{{"mean_ns", "mean", CELL_NS, NULL}, TALLY_MEAN_NS, 0},
+	TALLY_QUANTILES,
+	{{"pages", "pages", CELL_COUNT, "given back"}, TALLY_PAGES, 0}, /* of reclaim alone */
 };
 
-static void add_kind_rows(struct faultsum *s, struct tally_groups *kinds, const char *key,
-			  const char *title, size_t nr_columns)
-{
-	struct report_table *t = report_add_table(s->r, key, title, kind_columns, nr_columns);
-	t->note = "p50 and p99 are interpolated within classes of durations, powers of two";
-	tally_groups_sort(kinds, weight_of_time);
-	vec_foreach(g, &kinds->groups) {
-		const struct amount *a = g->amounts;
-		union cell cells[] = {
-			{.text = g->texts[0]},
-			{.u = a->nr},
-			{.d = s->seconds > 0 ? (double)a->nr / s->seconds : 0},
-			{.u = a->ns},
-			{.u = a->nr ? a->ns / a->nr : 0},
-			{.u = quantile_at(&a->q, 0.5)},
-			{.u = quantile_at(&a->q, 0.99)},
-			{.u = a->q.longest_ns},
-			{.u = a->pages},
-		};
-		report_add_row(s->r, t, cells);
-	}
-	t->nr_rows_total = t->nr_rows;
-}
-
-/* ---- faults by object and by function ----------------------------------------------------- */
-
-#define FAULT_COLUMNS                                                                              \
-	{"major", "major", CELL_COUNT, "a page had to be read"},                                   \
-		{"major_ns", "their time", CELL_NS, NULL}, {"major_p99_ns", "p99", CELL_NS, NULL}, \
-		{"minor", "minor", CELL_COUNT, "the page was there or new"},                       \
-	{                                                                                          \
-		"minor_ns", "their time", CELL_NS, NULL                                            \
+#define FAULT_COLUMNS                                                                           \
+	{{"major", "major", CELL_COUNT, "a page had to be read"}, TALLY_NR, MAJOR},             \
+		{{"major_ns", "their time", CELL_NS, NULL}, TALLY_NS, MAJOR},                   \
+		{{"major_p99_ns", "p99", CELL_NS, NULL}, TALLY_P99_NS, MAJOR},                  \
+		{{"minor", "minor", CELL_COUNT, "the page was there or new"}, TALLY_NR, MINOR}, \
+	{                                                                                       \
+		{"minor_ns", "their time", CELL_NS, NULL}, TALLY_NS, MINOR                      \
 	}
 
-static const struct report_column object_columns[] = {
+static const struct tally_column object_columns[] = {
 	FAULT_COLUMNS,
-	{"object", "mapped file or kind of memory", CELL_TEXT, NULL},
+	{{"object", "mapped file or kind of memory", CELL_TEXT, NULL}, TALLY_TEXT, 0},
 };
 
-static const struct report_column function_columns[] = {
+static const struct tally_column function_columns[] = {
 	FAULT_COLUMNS,
-	{"function", "function", CELL_TEXT, "the nearest one that is the program's own"},
-	{"call", "through", CELL_TEXT, "what it called"},
+	{{"function", "function", CELL_TEXT, "the nearest one that is the program's own"},
+	 TALLY_TEXT,
+	 0},
+	{{"call", "through", CELL_TEXT, "what it called"}, TALLY_TEXT, 1},
 };
 
-#define NR_FAULT_CELLS (ARRAY_LEN(object_columns) - 1)
+static const struct tally_column reclaim_columns[] = {
+	{{"times", "times", CELL_COUNT, NULL}, TALLY_NR, 0},
+	{{"time_ns", "time", CELL_NS, NULL}, TALLY_NS, 0},
+	{{"p99_ns", "p99", CELL_NS, NULL}, TALLY_P99_NS, 0},
+	{{"pages", "pages", CELL_COUNT, NULL}, TALLY_PAGES, 0},
+	{{"kind", "kind", CELL_TEXT, NULL}, TALLY_TEXT, 0},
+	{{"function", "function", CELL_TEXT, NULL}, TALLY_TEXT, 1},
+};
 
-static void fill_faults(union cell *cells, const struct amount *amounts)
+static const struct tally_table kinds_table = {.key = "faults",
+					       .title = "page faults",
+					       .columns = kind_columns,
+					       .nr_columns = ARRAY_LEN(kind_columns) - 1,
+					       .note = TALLY_QUANTILE_NOTE,
+					       .weight = weight_of_time,
+					       .flags = TALLY_WHOLE};
+static const struct tally_table objects_table = {
+	TALLY_TABLE("fault_objects", "by what is mapped there", object_columns),
+	.weight = weight_of_faults};
+static const struct tally_table functions_table = {TALLY_TABLE("fault_functions", "by function",
+							       function_columns),
+						   .weight = weight_of_faults};
+static const struct tally_table reclaim_kinds_table = {
+	TALLY_TABLE("reclaim", "memory that had to be freed first", kind_columns),
+	.note = TALLY_QUANTILE_NOTE, .weight = weight_of_time, .flags = TALLY_WHOLE};
+static const struct tally_table reclaim_functions_table = {
+	TALLY_TABLE("reclaim_functions", "who had to free memory first", reclaim_columns),
+	.weight = weight_of_time, .flags = TALLY_NO_OTHER};
+
+static void add_table(struct faultsum *s, const struct tally_table *table,
+		      struct tally_groups *groups)
 {
-	cells[0].u = amounts[MAJOR].nr;
-	cells[1].u = amounts[MAJOR].ns;
-	cells[2].u = quantile_at(&amounts[MAJOR].q, 0.99);
-	cells[3].u = amounts[MINOR].nr;
-	cells[4].u = amounts[MINOR].ns;
+	tally_report(groups, s->r, table, s->limits->max_rows, s->seconds);
 }
 
-static void add_fault_rows(struct faultsum *s, struct tally_groups *groups, struct report_table *t,
-			   size_t nr_texts)
-{
-	tally_groups_sort(groups, weight_of_faults);
-	tally_groups_report(groups, s->r, t,
-			    &(struct tally_shape){.nr_cells = NR_FAULT_CELLS,
-						  .nr_texts = nr_texts,
-						  .fill = fill_faults,
-						  .max_rows = s->limits->max_rows});
-}
+/* ---- faults ------------------------------------------------------------------------------- */
 
 static int add_faults(struct faultsum *s, const struct select_spec *spec, struct err *err)
 {
@@ -131,27 +123,15 @@ static int add_faults(struct faultsum *s, const struct select_spec *spec, struct
 		amount_add(&tally_groups_at(&objects, &object, 1)->amounts[which], &row);
 		amount_add(&tally_groups_at(&functions, texts, 2)->amounts[which], &row);
 	}
-	add_kind_rows(s, &kinds, "faults", "page faults", ARRAY_LEN(kind_columns) - 1);
-	add_fault_rows(s, &objects,
-		       report_add_table(s->r, "fault_objects", "by what is mapped there",
-					object_columns, ARRAY_LEN(object_columns)),
-		       1);
-	add_fault_rows(s, &functions,
-		       report_add_table(s->r, "fault_functions", "by function", function_columns,
-					ARRAY_LEN(function_columns)),
-		       2);
+	add_table(s, &kinds_table, &kinds);
+	add_table(s, &objects_table, &objects);
+	add_table(s, &functions_table, &functions);
 	report_note(s->r, "faults are no hit rate: a page that is mapped already does not fault, "
 			  "and a major fault reads as much as read-ahead decides");
 	return 0;
 }
 
 /* ---- reclaim ------------------------------------------------------------------------------ */
-
-static const struct report_column reclaim_columns[] = {
-	{"times", "times", CELL_COUNT, NULL}, {"time_ns", "time", CELL_NS, NULL},
-	{"p99_ns", "p99", CELL_NS, NULL},     {"pages", "pages", CELL_COUNT, NULL},
-	{"kind", "kind", CELL_TEXT, NULL},    {"function", "function", CELL_TEXT, NULL},
-};
 
 static const char *reclaim_text(const char *kind)
 {
@@ -162,31 +142,6 @@ static const char *reclaim_text(const char *kind)
 	if (!strcmp(kind, "node"))
 		return "node: a NUMA node was short of memory";
 	return "kswapd wake-ups: the machine's, whoever it was for";
-}
-
-static void add_reclaim_functions(struct faultsum *s, struct tally_groups *g)
-{
-	if (!g->groups.n)
-		return;
-	struct report_table *t =
-		report_add_table(s->r, "reclaim_functions", "who had to free memory first",
-				 reclaim_columns, ARRAY_LEN(reclaim_columns));
-	tally_groups_sort(g, weight_of_time);
-	t->nr_rows_total = g->groups.n;
-	for (size_t i = 0; i < g->groups.n; i++) {
-		if (s->limits->max_rows && i >= s->limits->max_rows)
-			break;
-		const struct amount *a = g->groups.p[i].amounts;
-		union cell cells[] = {
-			{.u = a->nr},
-			{.u = a->ns},
-			{.u = quantile_at(&a->q, 0.99)},
-			{.u = a->pages},
-			{.text = g->groups.p[i].texts[0]},
-			{.text = g->groups.p[i].texts[1]},
-		};
-		report_add_row(s->r, t, cells);
-	}
 }
 
 static int add_reclaim(struct faultsum *s, const struct select_spec *spec, struct err *err)
@@ -206,9 +161,9 @@ static int add_reclaim(struct faultsum *s, const struct select_spec *spec, struc
 		if (strcmp(row.detail, "kswapd") != 0)
 			amount_add(tally_groups_at(&functions, texts, 2)->amounts, &row);
 	}
-	add_kind_rows(s, &kinds, "reclaim", "memory that had to be freed first",
-		      ARRAY_LEN(kind_columns));
-	add_reclaim_functions(s, &functions);
+	add_table(s, &reclaim_kinds_table, &kinds);
+	if (functions.groups.n)
+		add_table(s, &reclaim_functions_table, &functions);
 	return 0;
 }
 

@@ -13,9 +13,6 @@
 
 enum { READS = 0, WRITES = 1, SYNCS = 2 };
 
-static const char quantile_note[] =
-	"p50 and p99 are interpolated within classes of durations, powers of two";
-
 static bool starts_with(const char *s, const char *prefix)
 {
 	return !strncmp(s, prefix, strlen(prefix));
@@ -29,43 +26,7 @@ static int side_of(const char *detail)
 	return starts_with(detail, "write") || starts_with(detail, "copy") ? WRITES : SYNCS;
 }
 
-/* ---- by kind and call --------------------------------------------------------------------- */
-
-static const struct report_column call_columns[] = {
-	{"what", "what", CELL_TEXT, NULL},
-	{"call", "call", CELL_TEXT, "the system call"},
-	{"calls", "calls", CELL_COUNT, NULL},
-	{"bytes", "bytes", CELL_BYTES, "returned by the calls, not asked for"},
-	{"mean_bytes", "mean size", CELL_BYTES, "of calls that did not fail"},
-	{"bytes_per_s", "per second", CELL_BYTES, NULL},
-	{"time_ns", "time", CELL_NS, "in the calls"},
-	{"mean_ns", "mean", CELL_NS, NULL},
-	{"p50_ns", "p50", CELL_NS, NULL},
-	{"p99_ns", "p99", CELL_NS, NULL},
-	{"longest_ns", "longest", CELL_NS, NULL},
-	{"failed", "failed", CELL_COUNT, "returned an error, EAGAIN among them"},
-};
-
-static void add_call_row(struct report *r, struct report_table *t, const char *what,
-			 const char *call, const struct amount *a, double seconds)
-{
-	uint64_t nr_good = a->nr - a->nr_failed;
-	union cell cells[] = {
-		{.text = what},
-		{.text = call},
-		{.u = a->nr},
-		{.u = a->bytes},
-		{.u = nr_good ? a->bytes / nr_good : 0},
-		{.u = seconds > 0 ? (uint64_t)((double)a->bytes / seconds) : 0},
-		{.u = a->ns},
-		{.u = a->nr ? a->ns / a->nr : 0},
-		{.u = quantile_at(&a->q, 0.5)},
-		{.u = quantile_at(&a->q, 0.99)},
-		{.u = a->q.longest_ns},
-		{.u = a->nr_failed},
-	};
-	report_add_row(r, t, cells);
-}
+/* ---- adding up ---------------------------------------------------------------------------- */
 
 static uint64_t weight_of_bytes(const struct tally_group *g)
 {
@@ -142,154 +103,92 @@ static void add_row(struct iosum *s, const struct tally_row *row)
 	}
 }
 
-static void add_calls(struct iosum *s)
-{
-	struct report_table *t = report_add_table(s->r, "io_calls", "reads, writes and syncs",
-						  call_columns, ARRAY_LEN(call_columns));
-	t->note = quantile_note;
-	tally_groups_sort(&s->calls, weight_of_bytes);
-	vec_foreach(g, &s->calls.groups)
-		add_call_row(s->r, t, g->texts[0], g->texts[1][0] ? g->texts[1] : "-", g->amounts,
-			     s->seconds);
-	t->nr_rows_total = t->nr_rows;
-}
+/* ---- the tables --------------------------------------------------------------------------- */
 
-/* ---- by file and by function -------------------------------------------------------------- */
+static const struct tally_column call_columns[] = {
+	{{"what", "what", CELL_TEXT, NULL}, TALLY_TEXT, 0},
+	{{"call", "call", CELL_TEXT, "the system call"}, TALLY_TEXT, 1},
+	{{"calls", "calls", CELL_COUNT, NULL}, TALLY_NR, 0},
+	{{"bytes", "bytes", CELL_BYTES, "returned by the calls, not asked for"}, TALLY_BYTES, 0},
+	{{"mean_bytes", "mean size", CELL_BYTES, "of calls that did not fail"},
+	 TALLY_MEAN_BYTES,
+	 0},
+	{{"bytes_per_s", "per second", CELL_BYTES, NULL}, TALLY_BYTES_PER_S, 0},
+	{{"time_ns", "time", CELL_NS, "in the calls"}, TALLY_NS, 0},
+	{{"mean_ns", "mean", CELL_NS, NULL}, TALLY_MEAN_NS, 0},
+	TALLY_QUANTILES,
+	{{"failed", "failed", CELL_COUNT, "returned an error, EAGAIN among them"}, TALLY_FAILED, 0},
+};
 
-#define SIDE_COLUMNS                                                                            \
-	{"reads", "reads", CELL_COUNT, NULL}, {"read_bytes", "read", CELL_BYTES, NULL},         \
-		{"mean_read_bytes", "mean", CELL_BYTES, "of a read"},                           \
-		{"writes", "writes", CELL_COUNT, NULL},                                         \
-		{"write_bytes", "written", CELL_BYTES, NULL},                                   \
-		{"mean_write_bytes", "mean", CELL_BYTES, "of a write"},                         \
-		{"syncs", "syncs", CELL_COUNT, "and calls that hand in or reap others"},        \
-		{"time_ns", "time", CELL_NS, "in the calls"}, {"p99_ns", "p99", CELL_NS, NULL}, \
-	{                                                                                       \
-		"longest_ns", "longest", CELL_NS, NULL                                          \
+#define SIDE_COLUMNS                                                                             \
+	{{"reads", "reads", CELL_COUNT, NULL}, TALLY_NR, READS},                                 \
+		{{"read_bytes", "read", CELL_BYTES, NULL}, TALLY_BYTES, READS},                  \
+		{{"mean_read_bytes", "mean", CELL_BYTES, "of a read"}, TALLY_MEAN_BYTES, READS}, \
+		{{"writes", "writes", CELL_COUNT, NULL}, TALLY_NR, WRITES},                      \
+		{{"write_bytes", "written", CELL_BYTES, NULL}, TALLY_BYTES, WRITES},             \
+		{{"mean_write_bytes", "mean", CELL_BYTES, "of a write"},                         \
+		 TALLY_MEAN_BYTES,                                                               \
+		 WRITES},                                                                        \
+		{{"syncs", "syncs", CELL_COUNT, "and calls that hand in or reap others"},        \
+		 TALLY_NR,                                                                       \
+		 SYNCS},                                                                         \
+		{{"time_ns", "time", CELL_NS, "in the calls"}, TALLY_NS, TALLY_AMOUNTS},         \
+		{{"p99_ns", "p99", CELL_NS, NULL}, TALLY_P99_NS, TALLY_AMOUNTS},                 \
+	{                                                                                        \
+		{"longest_ns", "longest", CELL_NS, NULL}, TALLY_LONGEST_NS, TALLY_AMOUNTS        \
 	}
 
-static const struct report_column file_columns[] = {
+static const struct tally_column file_columns[] = {
 	SIDE_COLUMNS,
-	{"file", "file or peer", CELL_TEXT, NULL},
+	{{"file", "file or peer", CELL_TEXT, NULL}, TALLY_TEXT, 0},
 };
 
-static const struct report_column function_columns[] = {
+static const struct tally_column function_columns[] = {
 	SIDE_COLUMNS,
-	{"function", "function", CELL_TEXT, "the nearest one that is the program's own"},
-	{"call", "through", CELL_TEXT, "what it called"},
+	{{"function", "function", CELL_TEXT, "the nearest one that is the program's own"},
+	 TALLY_TEXT,
+	 0},
+	{{"call", "through", CELL_TEXT, "what it called"}, TALLY_TEXT, 1},
 };
 
-#define NR_SIDE_CELLS (ARRAY_LEN(file_columns) - 1)
-
-static void fill_sides(union cell *cells, const struct amount *amounts)
-{
-	struct amount all = {0};
-	for (int i = 0; i < TALLY_AMOUNTS; i++)
-		amount_merge(&all, &amounts[i]);
-	const struct amount *rd = &amounts[READS];
-	const struct amount *wr = &amounts[WRITES];
-	size_t n = 0;
-	cells[n++].u = rd->nr;
-	cells[n++].u = rd->bytes;
-	cells[n++].u = rd->nr > rd->nr_failed ? rd->bytes / (rd->nr - rd->nr_failed) : 0;
-	cells[n++].u = wr->nr;
-	cells[n++].u = wr->bytes;
-	cells[n++].u = wr->nr > wr->nr_failed ? wr->bytes / (wr->nr - wr->nr_failed) : 0;
-	cells[n++].u = amounts[SYNCS].nr;
-	cells[n++].u = all.ns;
-	cells[n++].u = quantile_at(&all.q, 0.99);
-	cells[n++].u = all.q.longest_ns;
-	ASSERT(n == NR_SIDE_CELLS);
-}
-
-static void add_sides(struct iosum *s, struct tally_groups *groups, struct report_table *t,
-		      size_t nr_texts)
-{
-	tally_groups_sort(groups, weight_of_bytes);
-	tally_groups_report(groups, s->r, t,
-			    &(struct tally_shape){.nr_cells = NR_SIDE_CELLS,
-						  .nr_texts = nr_texts,
-						  .fill = fill_sides,
-						  .max_rows = s->limits->max_rows});
-}
-
-/* ---- syncs -------------------------------------------------------------------------------- */
-
-static const struct report_column sync_columns[] = {
-	{"calls", "calls", CELL_COUNT, NULL},      {"time_ns", "time", CELL_NS, NULL},
-	{"mean_ns", "mean", CELL_NS, NULL},        {"p50_ns", "p50", CELL_NS, NULL},
-	{"p99_ns", "p99", CELL_NS, NULL},          {"longest_ns", "longest", CELL_NS, NULL},
-	{"function", "function", CELL_TEXT, NULL}, {"file", "file", CELL_TEXT, NULL},
+static const struct tally_column sync_columns[] = {
+	{{"calls", "calls", CELL_COUNT, NULL}, TALLY_NR, 0},
+	{{"time_ns", "time", CELL_NS, NULL}, TALLY_NS, 0},
+	{{"mean_ns", "mean", CELL_NS, NULL}, TALLY_MEAN_NS, 0},
+	TALLY_QUANTILES,
+	{{"function", "function", CELL_TEXT, NULL}, TALLY_TEXT, 0},
+	{{"file", "file", CELL_TEXT, NULL}, TALLY_TEXT, 1},
 };
 
-static void add_sync_row(struct report *r, struct report_table *t, const struct amount *a,
-			 const char *function, const char *file)
-{
-	union cell cells[] = {
-		{.u = a->nr},
-		{.u = a->ns},
-		{.u = a->nr ? a->ns / a->nr : 0},
-		{.u = quantile_at(&a->q, 0.5)},
-		{.u = quantile_at(&a->q, 0.99)},
-		{.u = a->q.longest_ns},
-		{.text = function},
-		{.text = file},
-	};
-	report_add_row(r, t, cells);
-}
-
-static void add_syncs(struct iosum *s)
-{
-	if (!s->syncs.groups.n)
-		return;
-	struct report_table *t = report_add_table(s->r, "io_syncs", "fsync and its kin",
-						  sync_columns, ARRAY_LEN(sync_columns));
-	struct amount *rest = arena_calloc(s->a, 1, sizeof(*rest));
-	tally_groups_sort(&s->syncs, weight_of_time);
-	for (size_t i = 0; i < s->syncs.groups.n; i++) {
-		const struct tally_group *g = &s->syncs.groups.p[i];
-		if (s->limits->max_rows && i >= s->limits->max_rows)
-			amount_merge(rest, g->amounts);
-		else
-			add_sync_row(s->r, t, g->amounts, g->texts[0],
-				     g->texts[1][0] ? g->texts[1] : "-");
-	}
-	if (rest->nr)
-		add_sync_row(s->r, t, rest, "<other>", "");
-	t->nr_rows_total = s->syncs.groups.n;
-}
-
-/* ---- block devices ------------------------------------------------------------------------ */
-
-static const struct report_column block_columns[] = {
-	{"what", "what", CELL_TEXT, NULL},
-	{"requests", "requests", CELL_COUNT, NULL},
-	{"bytes", "bytes", CELL_BYTES, NULL},
-	{"mean_bytes", "mean size", CELL_BYTES, NULL},
-	{"mean_ns", "mean", CELL_NS, "from issue to completion"},
-	{"p50_ns", "p50", CELL_NS, NULL},
-	{"p99_ns", "p99", CELL_NS, NULL},
-	{"longest_ns", "longest", CELL_NS, NULL},
-	{"process", "process", CELL_TEXT, "that issued them, or its file system's worker"},
-	{"object", "device and file", CELL_TEXT, NULL},
+static const struct tally_column block_columns[] = {
+	{{"what", "what", CELL_TEXT, NULL}, TALLY_TEXT, 0},
+	{{"requests", "requests", CELL_COUNT, NULL}, TALLY_NR, 0},
+	{{"bytes", "bytes", CELL_BYTES, NULL}, TALLY_BYTES, 0},
+	{{"mean_bytes", "mean size", CELL_BYTES, NULL}, TALLY_MEAN_BYTES, 0},
+	{{"mean_ns", "mean", CELL_NS, "from issue to completion"}, TALLY_MEAN_NS, 0},
+	TALLY_QUANTILES,
+	{{"process", "process", CELL_TEXT, "that issued them, or its file system's worker"},
+	 TALLY_TEXT,
+	 1},
+	{{"object", "device and file", CELL_TEXT, NULL}, TALLY_TEXT, 2},
 };
 
-static void add_block_row(struct report *r, struct report_table *t, const struct amount *a,
-			  const char *const texts[3])
+static const struct tally_table calls_table = {
+	TALLY_TABLE("io_calls", "reads, writes and syncs", call_columns),
+	.note = TALLY_QUANTILE_NOTE, .weight = weight_of_bytes, .flags = TALLY_WHOLE};
+static const struct tally_table files_table = {
+	TALLY_TABLE("io_files", "by file and peer", file_columns), .weight = weight_of_bytes};
+static const struct tally_table functions_table = {
+	TALLY_TABLE("io_functions", "by function", function_columns), .weight = weight_of_bytes};
+static const struct tally_table syncs_table = {
+	TALLY_TABLE("io_syncs", "fsync and its kin", sync_columns), .weight = weight_of_time};
+static const struct tally_table block_table = {
+	TALLY_TABLE("block", "requests of block devices, of the whole machine", block_columns),
+	.weight = weight_of_bytes};
+
+static void add_table(struct iosum *s, const struct tally_table *table, struct tally_groups *groups)
 {
-	union cell cells[] = {
-		{.text = texts[0]},
-		{.u = a->nr},
-		{.u = a->bytes},
-		{.u = a->nr ? a->bytes / a->nr : 0},
-		{.u = a->nr ? a->ns / a->nr : 0},
-		{.u = quantile_at(&a->q, 0.5)},
-		{.u = quantile_at(&a->q, 0.99)},
-		{.u = a->q.longest_ns},
-		{.text = texts[1]},
-		{.text = texts[2]},
-	};
-	report_add_row(r, t, cells);
+	tally_report(groups, s->r, table, s->limits->max_rows, s->seconds);
 }
 
 static int add_block(struct iosum *s, const struct select_spec *spec, struct err *err)
@@ -306,23 +205,8 @@ static int add_block(struct iosum *s, const struct select_spec *spec, struct err
 				       profile_text(s->p, row.tag->object)};
 		amount_add(tally_groups_at(&groups, texts, 3)->amounts, &row);
 	}
-	if (!groups.groups.n)
-		return 0;
-	struct report_table *t =
-		report_add_table(s->r, "block", "requests of block devices, of the whole machine",
-				 block_columns, ARRAY_LEN(block_columns));
-	struct amount *rest = arena_calloc(s->a, 1, sizeof(*rest));
-	tally_groups_sort(&groups, weight_of_bytes);
-	for (size_t i = 0; i < groups.groups.n; i++) {
-		const struct tally_group *g = &groups.groups.p[i];
-		if (s->limits->max_rows && i >= s->limits->max_rows)
-			amount_merge(rest, g->amounts);
-		else
-			add_block_row(s->r, t, g->amounts, g->texts);
-	}
-	if (rest->nr)
-		add_block_row(s->r, t, rest, (const char *const[3]){"<other>", "", ""});
-	t->nr_rows_total = groups.groups.n;
+	if (groups.groups.n)
+		add_table(s, &block_table, &groups);
 	return 0;
 }
 
@@ -369,16 +253,11 @@ static int add_io(struct iosum *s, const struct select_spec *spec, const char *i
 	while (tally_rows_next(&rows, &row))
 		add_row(s, &row);
 	add_ratio(s);
-	add_calls(s);
-	add_sides(s, &s->files,
-		  report_add_table(s->r, "io_files", "by file and peer", file_columns,
-				   ARRAY_LEN(file_columns)),
-		  1);
-	add_sides(s, &s->functions,
-		  report_add_table(s->r, "io_functions", "by function", function_columns,
-				   ARRAY_LEN(function_columns)),
-		  2);
-	add_syncs(s);
+	add_table(s, &calls_table, &s->calls);
+	add_table(s, &files_table, &s->files);
+	add_table(s, &functions_table, &s->functions);
+	if (s->syncs.groups.n)
+		add_table(s, &syncs_table, &s->syncs);
 	add_notes(s, input);
 	return 0;
 }

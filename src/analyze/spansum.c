@@ -28,40 +28,22 @@ static uint64_t weight_of_time(const struct tally_group *g)
 
 /* ---- how long ----------------------------------------------------------------------------- */
 
-static const struct report_column span_columns[] = {
-	{"calls", "calls", CELL_COUNT, "outermost ones that returned"},
-	{"per_s", "per second", CELL_FLOAT, NULL},
-	{"time_ns", "time", CELL_NS, "wall time, of all threads"},
-	{"mean_ns", "mean", CELL_NS, NULL},
-	{"p50_ns", "p50", CELL_NS, NULL},
-	{"p90_ns", "p90", CELL_NS, NULL},
-	{"p99_ns", "p99", CELL_NS, NULL},
-	{"longest_ns", "longest", CELL_NS, NULL},
-	{"span", "span", CELL_TEXT, NULL},
+static const struct tally_column span_columns[] = {
+	{{"calls", "calls", CELL_COUNT, "outermost ones that returned"}, TALLY_NR, 0},
+	{{"per_s", "per second", CELL_FLOAT, NULL}, TALLY_NR_PER_S, 0},
+	{{"time_ns", "time", CELL_NS, "wall time, of all threads"}, TALLY_NS, 0},
+	{{"mean_ns", "mean", CELL_NS, NULL}, TALLY_MEAN_NS, 0},
+	{{"p50_ns", "p50", CELL_NS, NULL}, TALLY_P50_NS, 0},
+	{{"p90_ns", "p90", CELL_NS, NULL}, TALLY_P90_NS, 0},
+	{{"p99_ns", "p99", CELL_NS, NULL}, TALLY_P99_NS, 0},
+	{{"longest_ns", "longest", CELL_NS, NULL}, TALLY_LONGEST_NS, 0},
+	{{"span", "span", CELL_TEXT, NULL}, TALLY_TEXT, 0},
 };
 
-static void add_spans(struct spansum *s)
-{
-	struct report_table *t =
-		report_add_table(s->r, "spans", "latency", span_columns, ARRAY_LEN(span_columns));
-	t->note = "p50, p90 and p99 are interpolated within classes of durations, powers of two";
-	vec_foreach(g, &s->spans.groups) {
-		const struct amount *a = g->amounts;
-		union cell cells[] = {
-			{.u = a->nr},
-			{.d = s->seconds > 0 ? (double)a->nr / s->seconds : 0},
-			{.u = a->ns},
-			{.u = a->nr ? a->ns / a->nr : 0},
-			{.u = quantile_at(&a->q, 0.5)},
-			{.u = quantile_at(&a->q, 0.9)},
-			{.u = quantile_at(&a->q, 0.99)},
-			{.u = a->q.longest_ns},
-			{.text = g->texts[0]},
-		};
-		report_add_row(s->r, t, cells);
-	}
-	t->nr_rows_total = t->nr_rows;
-}
+static const struct tally_table spans_table = {
+	TALLY_TABLE("spans", "latency", span_columns),
+	.note = "p50, p90 and p99 are interpolated within classes of durations, powers of two",
+	.weight = weight_of_time};
 
 static const struct report_column histogram_columns[] = {
 	{"span", "span", CELL_TEXT, NULL}, {"from_ns", "from", CELL_NS, NULL},
@@ -105,7 +87,6 @@ static int collect_spans(struct spansum *s, const struct select_spec *spec, stru
 		const char *name = profile_text(s->p, row.tag->object);
 		amount_add(tally_groups_at(&s->spans, &name, 1)->amounts, &row);
 	}
-	tally_groups_sort(&s->spans, weight_of_time);
 	return 0;
 }
 
@@ -354,7 +335,7 @@ int spansum_report(struct report *r, const struct profile *p, const struct selec
 	view_begin(r, &sel, "latency of operations");
 	int rc = collect_spans(&s, &own, err);
 	if (!rc) {
-		add_spans(&s);
+		tally_report(&s.spans, r, &spans_table, 0, s.seconds);
 		rc = add_ledger(&s, &own, err);
 	}
 	rc = rc ? rc : add_slowest(&s, &own, err);

@@ -139,37 +139,91 @@ void tally_groups_sort(struct tally_groups *g, uint64_t (*weight)(const struct t
 	free_p(&ranks);
 }
 
-static void add_group_row(struct report *r, struct report_table *t, const struct tally_shape *shape,
-			  const struct amount *amounts, const char *const *texts)
+static uint64_t per_s(uint64_t v, double seconds)
 {
-	union cell cells[TALLY_CELLS_MAX];
-	shape->fill(cells, amounts);
-	for (size_t i = 0; i < shape->nr_texts; i++)
-		cells[shape->nr_cells + i].text = texts[i];
+	return seconds > 0 ? (uint64_t)((double)v / seconds) : 0;
+}
+
+static union cell cell_of(enum tally_measure m, const struct amount *a, double seconds)
+{
+	uint64_t nr_good = a->nr > a->nr_failed ? a->nr - a->nr_failed : a->nr;
+	switch (m) {
+	case TALLY_TEXT:
+		break;
+	case TALLY_NR:
+		return (union cell){.u = a->nr};
+	case TALLY_NR_PER_S:
+		return (union cell){.d = seconds > 0 ? (double)a->nr / seconds : 0};
+	case TALLY_FAILED:
+		return (union cell){.u = a->nr_failed};
+	case TALLY_BYTES:
+		return (union cell){.u = a->bytes};
+	case TALLY_BYTES_PER_S:
+		return (union cell){.u = per_s(a->bytes, seconds)};
+	case TALLY_MEAN_BYTES:
+		return (union cell){.u = nr_good ? a->bytes / nr_good : 0};
+	case TALLY_NS:
+		return (union cell){.u = a->ns};
+	case TALLY_MEAN_NS:
+		return (union cell){.u = a->nr ? a->ns / a->nr : 0};
+	case TALLY_P50_NS:
+		return (union cell){.u = quantile_at(&a->q, 0.5)};
+	case TALLY_P90_NS:
+		return (union cell){.u = quantile_at(&a->q, 0.9)};
+	case TALLY_P99_NS:
+		return (union cell){.u = quantile_at(&a->q, 0.99)};
+	case TALLY_LONGEST_NS:
+		return (union cell){.u = a->q.longest_ns};
+	case TALLY_PAGES:
+		return (union cell){.u = a->pages};
+	}
+	return (union cell){.u = 0};
+}
+
+static void add_group_row(struct report *r, struct report_table *t, const struct tally_table *table,
+			  const struct amount *amounts, const char *const *texts, double seconds)
+{
+	union cell cells[TALLY_COLUMNS_MAX];
+	struct amount all = {0};
+	for (size_t i = 0; i < TALLY_AMOUNTS; i++)
+		amount_merge(&all, &amounts[i]);
+	for (size_t i = 0; i < table->nr_columns; i++) {
+		const struct tally_column *c = &table->columns[i];
+		if (c->measure == TALLY_TEXT)
+			cells[i].text = texts[c->of];
+		else
+			cells[i] =
+				cell_of(c->measure, c->of == TALLY_AMOUNTS ? &all : &amounts[c->of],
+					seconds);
+	}
 	report_add_row(r, t, cells);
 }
 
-void tally_groups_report(const struct tally_groups *g, struct report *r, struct report_table *t,
-			 const struct tally_shape *shape)
+void tally_report(struct tally_groups *g, struct report *r, const struct tally_table *table,
+		  uint64_t max_rows, double seconds)
 {
-	ASSERT(shape->nr_cells + shape->nr_texts <= TALLY_CELLS_MAX &&
-	       shape->nr_texts <= TALLY_TEXTS);
+	struct report_column columns[TALLY_COLUMNS_MAX];
+	ASSERT(table->nr_columns <= TALLY_COLUMNS_MAX);
+	for (size_t i = 0; i < table->nr_columns; i++)
+		columns[i] = table->columns[i].column;
+	struct report_table *t =
+		report_add_table(r, table->key, table->title, columns, table->nr_columns);
+	struct amount *rest = arena_calloc(g->arena, TALLY_AMOUNTS, sizeof(*rest));
 	size_t n = g->groups.n;
-	size_t shown = shape->max_rows ? MIN(shape->max_rows, n) : n;
-	for (size_t i = 0; i < shown; i++) {
+	size_t shown = max_rows && !(table->flags & TALLY_WHOLE) ? MIN(max_rows, n) : n;
+	t->note = table->note;
+	tally_groups_sort(g, table->weight);
+	for (size_t i = 0; i < n; i++) {
 		const struct tally_group *group = &g->groups.p[i];
 		const char *texts[TALLY_TEXTS];
-		for (size_t k = 0; k < shape->nr_texts; k++)
+		for (size_t k = 0; k < TALLY_TEXTS; k++)
 			texts[k] = group->texts[k] && group->texts[k][0] ? group->texts[k] : "-";
-		add_group_row(r, t, shape, group->amounts, texts);
+		if (i < shown)
+			add_group_row(r, t, table, group->amounts, texts, seconds);
+		for (size_t k = 0; i >= shown && k < TALLY_AMOUNTS; k++)
+			amount_merge(&rest[k], &group->amounts[k]);
 	}
-	if (shown < n) {
-		struct amount *rest = arena_calloc(g->arena, TALLY_AMOUNTS, sizeof(*rest));
-		for (size_t i = shown; i < n; i++)
-			for (size_t k = 0; k < TALLY_AMOUNTS; k++)
-				amount_merge(&rest[k], &g->groups.p[i].amounts[k]);
-		add_group_row(r, t, shape, rest,
-			      (const char *const[TALLY_TEXTS]){"<other>", "", ""});
-	}
+	if (shown < n && !(table->flags & TALLY_NO_OTHER))
+		add_group_row(r, t, table, rest, (const char *const[]){"<other>", "", ""}, seconds);
 	t->nr_rows_total = n;
 }

@@ -7,8 +7,7 @@
  *	if (tally_rows_open(&rows, &a, p, TABLE_IO, spec, err)) ...
  *	while (tally_rows_next(&rows, &row))
  *		amount_add(&tally_groups_at(&groups, texts, n)->amounts[k], &row);
- *	tally_groups_sort(&groups, weight);
- *	tally_groups_report(&groups, r, table, &shape);
+ *	tally_report(&groups, r, &table, max_rows, seconds);
  */
 #ifndef ASSAY_ANALYZE_TALLYGROUPS_H
 #define ASSAY_ANALYZE_TALLYGROUPS_H
@@ -83,15 +82,62 @@ void amount_merge(struct amount *to, const struct amount *from);
 /* Largest first by what @weight says; ties by text. */
 void tally_groups_sort(struct tally_groups *g, uint64_t (*weight)(const struct tally_group *g));
 
-/* What a group's row looks like: cells of its amounts, then its texts. */
-struct tally_shape {
-	size_t nr_cells;
-	size_t nr_texts;
-	void (*fill)(union cell *cells, const struct amount *amounts);
-	size_t max_rows; /* 0 = all; what is left out is added up as "<other>" */
+/* What a cell says of a group's amounts, or its texts. */
+enum tally_measure {
+	TALLY_TEXT, /* "-" where it is empty */
+	TALLY_NR,
+	TALLY_NR_PER_S,
+	TALLY_FAILED,
+	TALLY_BYTES,
+	TALLY_BYTES_PER_S,
+	TALLY_MEAN_BYTES, /* of what did not fail */
+	TALLY_NS,
+	TALLY_MEAN_NS,
+	TALLY_P50_NS,
+	TALLY_P90_NS,
+	TALLY_P99_NS,
+	TALLY_LONGEST_NS,
+	TALLY_PAGES,
 };
-#define TALLY_CELLS_MAX 16
-void tally_groups_report(const struct tally_groups *g, struct report *r, struct report_table *t,
-			 const struct tally_shape *shape);
+
+struct tally_column {
+	struct report_column column;
+	enum tally_measure measure;
+	unsigned of; /* which text or amount; TALLY_AMOUNTS: the sum of all amounts */
+};
+
+enum tally_table_flags {
+	TALLY_WHOLE = 1 << 0,    /* rows are never left out */
+	TALLY_NO_OTHER = 1 << 1, /* what is left out is not added up as "<other>" */
+};
+
+struct tally_table {
+	const char *key;
+	const char *title;
+	const char *note; /* may be NULL */
+	const struct tally_column *columns;
+	size_t nr_columns;
+	uint64_t (*weight)(const struct tally_group *g); /* largest first, see tally_groups_sort */
+	unsigned flags;                                  /* enum tally_table_flags */
+};
+#define TALLY_COLUMNS_MAX 16
+#define TALLY_TABLE(the_key, the_title, the_columns)                      \
+	.key = (the_key), .title = (the_title), .columns = (the_columns), \
+	.nr_columns = ARRAY_LEN(the_columns)
+/* Columns of how long the first amount took. */
+#define TALLY_QUANTILES                                                       \
+	{{"p50_ns", "p50", CELL_NS, NULL}, TALLY_P50_NS, 0},                  \
+		{{"p99_ns", "p99", CELL_NS, NULL}, TALLY_P99_NS, 0},          \
+	{                                                                     \
+		{"longest_ns", "longest", CELL_NS, NULL}, TALLY_LONGEST_NS, 0 \
+	}
+
+/* For tables whose quantiles come from classes. */
+#define TALLY_QUANTILE_NOTE \
+	"p50 and p99 are interpolated within classes of durations, powers of two"
+
+/* Sorts the groups and adds the table. @max_rows: 0 = all; @seconds: what is per second is of. */
+void tally_report(struct tally_groups *g, struct report *r, const struct tally_table *table,
+		  uint64_t max_rows, double seconds);
 
 #endif
