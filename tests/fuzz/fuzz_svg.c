@@ -32,6 +32,10 @@ static void draw(struct buf *to, struct sv text, unsigned flags, const struct sv
 	svg_write(to, r, t, o);
 }
 
+static const char *const palettes[] = {NULL,   "default", "hot",    "mem",   "io",    "java",
+				       "rust", "module",  "chain",  "red",   "green", "blue",
+				       "aqua", "yellow",  "purple", "orange"};
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	if (n < 2 || n > 1 << 16)
@@ -45,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		.count_name = title,
 		.min_width_px = data[0] & 1 ? 0 : -1,
 		.width_px = data[0] & 2 ? 700 : 0,
-		.palette = (enum palette)(data[1] % PALETTE_NR),
+		.palette = palettes[data[1] % ARRAY_LEN(palettes)],
 		.flags = data[0] >> 2 & 7u,
 	};
 	unsigned flags = (data[0] & 32 ? CALLTREE_REVERSE : 0u) |
