@@ -29,24 +29,23 @@ enum {
 	HAS_NO_SYSTEM = 1 << 7,
 };
 
+/* BPF programs, and names of kernel functions. */
+#define STACKS (BIT(HOST_CAP_BPF) | BIT(HOST_CAP_PERFMON) | BIT(CAP_SYSLOG))
+
 static const struct command {
 	const char *name;
 	unsigned needs;
 	uint64_t caps; /* the least for all it can */
 } commands[] = {
-	{"cpu", NEEDS_PERF, BIT(HOST_CAP_BPF) | BIT(HOST_CAP_PERFMON) | BIT(CAP_SYSLOG)},
-	{"cpu --offcpu", NEEDS_PERF, BIT(HOST_CAP_BPF) | BIT(HOST_CAP_PERFMON) | BIT(CAP_SYSLOG)},
-	{"offcpu", NEEDS_PERF | FALLS_TO_PROC,
-	 BIT(HOST_CAP_BPF) | BIT(HOST_CAP_PERFMON) | BIT(CAP_SYSLOG)},
-	{"faults", NEEDS_BPF, BIT(HOST_CAP_BPF) | BIT(HOST_CAP_PERFMON) | BIT(CAP_SYSLOG)},
-	{"events (page-faults ...)", NEEDS_PERF | FALLS_TO_COUNTS,
-	 BIT(HOST_CAP_BPF) | BIT(HOST_CAP_PERFMON) | BIT(CAP_SYSLOG)},
+	{"cpu", NEEDS_PERF, STACKS},
+	{"cpu --offcpu", NEEDS_PERF, STACKS},
+	{"offcpu", NEEDS_PERF | FALLS_TO_PROC, STACKS},
+	{"faults", NEEDS_BPF, STACKS},
+	{"events (page-faults ...)", NEEDS_PERF | FALLS_TO_COUNTS, STACKS},
 	{"events (tracepoints)", NEEDS_PERF | NEEDS_TRACEPOINTS | FALLS_TO_COUNTS,
-	 BIT(HOST_CAP_BPF) | BIT(HOST_CAP_PERFMON) | BIT(CAP_SYSLOG) | BIT(CAP_DAC_READ_SEARCH)},
-	{"io", NEEDS_BPF | NEEDS_TRACEPOINTS,
-	 BIT(HOST_CAP_BPF) | BIT(HOST_CAP_PERFMON) | BIT(CAP_SYSLOG) | BIT(CAP_DAC_READ_SEARCH)},
-	{"latency", NEEDS_BPF | NEEDS_UPROBES | HAS_NO_SYSTEM,
-	 BIT(HOST_CAP_BPF) | BIT(HOST_CAP_PERFMON) | BIT(CAP_SYSLOG) | BIT(CAP_SYS_ADMIN)},
+	 STACKS | BIT(CAP_DAC_READ_SEARCH)},
+	{"io", NEEDS_BPF | NEEDS_TRACEPOINTS, STACKS | BIT(CAP_DAC_READ_SEARCH)},
+	{"latency", NEEDS_BPF | NEEDS_UPROBES | HAS_NO_SYSTEM, STACKS | BIT(CAP_SYS_ADMIN)},
 	{"list events", NEEDS_TRACEPOINTS | IS_ALONE, BIT(CAP_DAC_READ_SEARCH)},
 	{"report, flame, script, convert, ls, clean, mark", IS_ALONE, 0},
 };
@@ -60,34 +59,31 @@ static const struct {
 	{CAP_SYS_PTRACE, "sys_ptrace"}, {CAP_SYS_ADMIN, "sys_admin"},
 };
 
-static void add_upper(struct buf *to, const char *s)
+/* Each name with @before it, @between in place of that from the second on. */
+static void add_names(struct buf *to, uint64_t caps, const char *before, const char *between,
+		      bool is_upper)
 {
-	for (; *s; s++)
-		buf_add_ch(to, *s >= 'a' && *s <= 'z' ? (char)(*s - 32) : *s);
+	for (size_t i = 0; i < ARRAY_LEN(cap_names); i++) {
+		if (!(caps & BIT(cap_names[i].cap)))
+			continue;
+		buf_add_str(to, before);
+		for (const char *c = cap_names[i].name; *c; c++)
+			buf_add_ch(to, is_upper && *c != '_' ? (char)(*c - 32) : *c);
+		before = between;
+	}
 }
 
 static void add_caps(struct buf *to, uint64_t caps)
 {
-	const char *sep = "";
-	for (size_t i = 0; i < ARRAY_LEN(cap_names); i++) {
-		if (!(caps & BIT(cap_names[i].cap)))
-			continue;
-		buf_add_str(to, sep);
-		add_upper(to, cap_names[i].name);
-		sep = ", ";
-	}
-	if (!caps)
+	if (caps)
+		add_names(to, caps, "", ", ", true);
+	else
 		buf_add_str(to, "none");
 }
 
 static void add_cap_flags(struct buf *to, uint64_t caps)
 {
-	for (size_t i = 0; i < ARRAY_LEN(cap_names); i++) {
-		if (!(caps & BIT(cap_names[i].cap)))
-			continue;
-		buf_add_str(to, " --cap-add ");
-		add_upper(to, cap_names[i].name);
-	}
+	add_names(to, caps, " --cap-add ", " --cap-add ", true);
 }
 
 static bool is_contained(const struct features *f)
@@ -115,13 +111,7 @@ static void add_remedy(struct buf *to, const struct features *f, uint64_t caps)
 		return;
 	}
 	buf_add_str(to, "sudo, or: sudo setcap ");
-	const char *sep = "";
-	for (size_t i = 0; i < ARRAY_LEN(cap_names); i++) {
-		if (!(caps & BIT(cap_names[i].cap)))
-			continue;
-		buf_addf(to, "%scap_%s", sep, cap_names[i].name);
-		sep = ",";
-	}
+	add_names(to, caps, "cap_", ",cap_", false);
 	buf_add_str(to, "+ep assay");
 }
 
