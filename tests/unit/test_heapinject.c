@@ -137,6 +137,13 @@ static uint64_t counted(struct heapinject *h)
 	return sum;
 }
 
+/* Until the recorder has counted something; the target allocates all the time. */
+static void wait_for_counts(struct heapinject *h)
+{
+	for (int i = 0; i < 10000 && !counted(h); i++)
+		usleep(1000);
+}
+
 TEST(heapinject_counts_every_allocation_and_leaves_text_as_it_was)
 {
 	pid_t pid = start();
@@ -229,7 +236,7 @@ TEST(heapinject_undoes_what_a_dead_assay_left)
 	CHECK(!is_text_equal(pid));
 	MUST(heapinject_attach(&h, &spec, &must_err));
 	MUST(heapinject_start(h, &must_err));
-	usleep(10000);
+	wait_for_counts(h);
 	MUST(heapinject_detach(h, &must_err));
 	CHECK(counted(h) > 0);
 	heapinject_free(h);
@@ -279,7 +286,7 @@ TEST(heapinject_survives_the_end_of_its_target)
 	struct heapinject_spec spec = {.pid = pid, .plan = &plan, .interval_bytes = 1 << 16};
 	MUST(heapinject_attach(&h, &spec, &must_err));
 	MUST(heapinject_start(h, &must_err));
-	usleep(10000);
+	wait_for_counts(h);
 	CHECK_U64(finish(pid), 0);
 	CHECK(heapinject_stop(h, NULL) == -ESRCH);
 	CHECK(heapinject_detach(h, NULL) == -ESRCH);
