@@ -29,6 +29,8 @@ struct sink {
 static void put(const char *p, size_t n, void *opaque)
 {
 	struct sink *s = opaque;
+	if (!n) /* the place of it is none then, either */
+		return;
 	if (s->to->n - s->start + n > OUTPUT_MAX)
 		longjmp(s->too_long, 1);
 	/* Rust names come in pieces of a few bytes: 10 % of the time went into buf_add. */

@@ -15,5 +15,5 @@ ls "$FUZZERS"/fuzz_*-long | xargs -P 2 -n 1 sh -c '
 		{ echo "FAIL: $name: $(grep -E "ERROR: |SUMMARY: |BUG|Test unit written" "$name.log" | tr "\n" " ")"; touch bad; }'
 inputs=$(sed -n 's/^stat::number_of_executed_units: *//p' ./*.log | awk '{ n += $1 } END { print n + 0 }')
 [ "$(grep -l '^stat::number_of_executed_units' ./*.log | wc -l)" = "$nr" ] || touch bad
-[ ! -e bad ] || fail "of $nr fuzzers: $(grep -lE 'ERROR: |BUG' ./*.log | tr '\n' ' '); $inputs inputs, see build/fuzz-found"
+[ ! -e bad ] || fail "of $nr fuzzers: $(grep -lE '(ERROR|SUMMARY): |BUG' ./*.log | tr '\n' ' '); $inputs inputs, see build/fuzz-found"
 echo "$nr fuzzers, $SECONDS_FUZZER s each, $inputs inputs, nothing found"
