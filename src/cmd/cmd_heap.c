@@ -158,7 +158,7 @@ static const struct capture_command command = {
 	.details = details,
 	.examples = examples,
 	.groups = {{&heap_job_group, offsetof(struct heap_opts, rec)},
-		   {&heap_group},
+		   {&heap_group, 0},
 		   {&heap_dump_group, offsetof(struct heap_opts, dump)}},
 	.view = VIEW_HEAP,
 	.nr_rows = 12,
