@@ -39,8 +39,6 @@ static const struct opt capture_table[] = {
 		 "write the recording only, no flame graphs and no folded stacks"),
 	OPT_U64(0, "limit", struct capture_opts, nr_rows, "N",
 		"rows of a table on the first page, 0 for all (default: a few)"),
-	OPT_FLAG('j', "json", struct capture_opts, is_json,
-		 "the first page as JSON, on standard output"),
 	OPT_END,
 };
 static const struct opt_group capture_group = {"Capture and output", capture_table};
@@ -132,7 +130,7 @@ static int print_own(struct capture_job *job, struct outputs *out, const struct 
 	CLEANUP(report_free_p) struct report *report = report_new();
 	TRY(job->command->page(job, r, report, err));
 	int status = outputs_print(out, report);
-	out->flags &= ~(unsigned)OUTPUTS_JSON; /* one document */
+	out->form = (struct renderer_choice){0}; /* one document */
 	return status;
 }
 
@@ -238,8 +236,7 @@ int capture_job_record(struct capture_job *job, struct outputs *out)
 
 unsigned capture_job_output_flags(const struct capture_job *job)
 {
-	return (job->args.command ? OUTPUTS_HAS_COMMAND : 0) |
-	       (job->common.is_json ? OUTPUTS_JSON : 0);
+	return job->args.command ? OUTPUTS_HAS_COMMAND : 0;
 }
 
 int capture_job_open(const struct capture_job *job, struct outputs *ret_o, const char *output,
@@ -249,6 +246,7 @@ int capture_job_open(const struct capture_job *job, struct outputs *ret_o, const
 		job->target.has_target ? job->target.target.name : path_base(job->args.command[0]);
 	TRY(outputs_open(ret_o, output, name, job->command->name, err));
 	ret_o->flags = capture_job_output_flags(job);
+	ret_o->form = job->common.form;
 	return 0;
 }
 
@@ -352,7 +350,8 @@ static struct opt_cmd command_line(const struct capture_command *c, struct captu
 	for (size_t i = 0; i < ARRAY_LEN(c->groups) && c->groups[i].group; i++)
 		cmd.groups[n++] =
 			(struct opt_bind){c->groups[i].group, (char *)job->own + c->groups[i].at};
-	cmd.groups[n] = (struct opt_bind){&capture_group, &job->common};
+	cmd.groups[n++] = (struct opt_bind){&capture_group, &job->common};
+	cmd.groups[n] = (struct opt_bind){&renderer_group, &job->common.form};
 	return cmd;
 }
 

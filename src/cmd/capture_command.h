@@ -21,6 +21,7 @@
 #include "base/opt.h"
 #include "cmd/outputs.h"
 #include "cmd/targetopts.h"
+#include "render/renderers.h"
 #include "session/capture.h"
 
 #define CAPTURE_SECONDS_DEFAULT 60
@@ -32,7 +33,7 @@ struct capture_opts {
 	uint64_t delay_ns;
 	uint64_t nr_rows;
 	const char *output;
-	bool is_json;
+	struct renderer_choice form; /* of the first page */
 	bool has_no_pictures;
 	bool has_no_bpf;
 	bool has_no_inlines;

@@ -17,17 +17,15 @@
 #include "plan/binaries.h"
 #include "plan/heapchoice.h"
 #include "plan/jemallocenv.h"
-#include "render/jsonout.h"
-#include "render/text.h"
+#include "render/renderers.h"
 
 struct doctor_opts {
 	struct target_opts target;
-	bool is_json;
+	struct renderer_choice form;
 	bool is_brief;
 };
 
 static const struct opt doctor_table[] = {
-	OPT_FLAG('j', "json", struct doctor_opts, is_json, "JSON instead of text"),
 	OPT_FLAG('s', "short", struct doctor_opts, is_brief,
 		 "the table of commands and the remedies only"),
 	OPT_END,
@@ -199,13 +197,9 @@ static int examine(const struct doctor_opts *o, const struct chosen_target *t)
 	vec_foreach(pid, &t->target.pids.pids)
 		is_good &= add_process(r, *pid);
 	CLEANUP(buf_release) struct buf b = {0};
-	if (o->is_json) {
-		jsonout_render(&b, r);
-	} else {
-		struct text_style style = output_style(STDOUT_FILENO);
-		style.width = 0; /* a remedy that is cut is none */
-		text_render(&b, r, &style);
-	}
+	struct text_style style = output_style(STDOUT_FILENO);
+	style.width = 0; /* a remedy that is cut is none */
+	renderer_render(&o->form, &b, r, &style);
 	int printed = cmd_print(&b);
 	return printed != EXIT_OK ? printed : is_good ? EXIT_OK : EXIT_FAILED;
 }
@@ -220,7 +214,9 @@ int cmd_doctor(int argc, char **argv)
 		.summary = "what may be measured here, what not, and the remedy",
 		.details = details,
 		.examples = examples,
-		.groups = {{&target_group, &o.target}, {&doctor_group, &o}},
+		.groups = {{&target_group, &o.target},
+			   {&doctor_group, &o},
+			   {&renderer_group, &o.form}},
 	};
 	int status;
 	CLEANUP(chosen_target_release) struct chosen_target target = {0};

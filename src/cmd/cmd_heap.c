@@ -134,7 +134,7 @@ static int prepare_prof(struct capture_job *job, struct err *err)
 static int prepare(struct capture_job *job, struct err *err)
 {
 	struct heap_opts *o = job->own;
-	o->dump.is_json = job->common.is_json;
+	o->dump.form = job->common.form;
 	if (heap_dump_is_asked(&o->dump)) {
 		if (!job->target.has_target)
 			return err_set(err, -EINVAL,

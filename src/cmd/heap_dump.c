@@ -18,7 +18,6 @@
 #include "host/caps.h"
 #include "host/limits.h"
 #include "remote/jemalloc.h"
-#include "render/jsonout.h"
 #include "render/text.h"
 #include "session/dumps.h"
 #include "session/load.h"
@@ -204,7 +203,7 @@ static int add_stats(struct report *r, const struct heap_dump_opts *o, const str
 		.classes = classes,
 		.nr_classes = s.classes.n,
 	};
-	allocstats_report(r, &out, o->is_json ? 0 : CLASS_ROWS);
+	allocstats_report(r, &out, renderer_is_text(&o->form) ? CLASS_ROWS : 0);
 	CLEANUP(buf_release) struct buf held = {0};
 	num_add_ns(&held, s.stopped_ns);
 	log_info("asked in %u sessions, one thread was held for %s at most", s.nr_sessions,
@@ -215,7 +214,7 @@ static int add_stats(struct report *r, const struct heap_dump_opts *o, const str
 static int print_stats(const struct heap_dump_opts *o, const struct dumps *d)
 {
 	int status = EXIT_OK;
-	const struct output_opts out = {.path = d->path};
+	const struct output_opts out = {.path = d->path, .form = o->form};
 	CLEANUP(buf_release) struct buf text = {0};
 	vec_foreach(p, &d->list) {
 		CLEANUP(err_release) struct err err = {0};
@@ -225,11 +224,7 @@ static int print_stats(const struct heap_dump_opts *o, const struct dumps *d)
 			status = cmd_fail(&err);
 			continue;
 		}
-		struct text_style style = output_style(STDOUT_FILENO);
-		if (o->is_json)
-			jsonout_render(&text, r);
-		else
-			text_render(&text, r, &style);
+		output_render(&out, &text, r);
 	}
 	int rc = text.n ? output_write(&out, &text) : EXIT_OK;
 	return status == EXIT_OK ? rc : status;

@@ -9,13 +9,14 @@
 #include "base/base.h"
 #include "base/opt.h"
 #include "cmd/targetopts.h"
+#include "render/renderers.h"
 
 struct heap_dump_opts {
 	bool is_once;
 	const char *every;
 	uint64_t keep; /* 0 = not given */
 	bool is_stats;
-	bool is_json;
+	struct renderer_choice form; /* of statistics */
 };
 
 extern const struct opt_group heap_dump_group;

@@ -15,8 +15,6 @@
 #include "cmd/cmd.h"
 #include "cmd/optgroups.h"
 #include "format/format.h"
-#include "render/jsonout.h"
-#include "render/text.h"
 
 #define MANY_PICTURES 8 /* more are named together */
 
@@ -117,13 +115,13 @@ int outputs_print(const struct outputs *o, const struct report *r)
 	CLEANUP(buf_release) struct buf text = {0};
 	if (o->flags & OUTPUTS_ONE_OF_RUNS)
 		return EXIT_OK;
-	if (o->flags & OUTPUTS_JSON) {
-		jsonout_render(&text, r);
-		return cmd_print(&text);
-	}
-	int fd = o->flags & OUTPUTS_HAS_COMMAND ? STDERR_FILENO : STDOUT_FILENO;
+	bool is_text = renderer_is_text(&o->form);
+	bool to_stderr = is_text && o->flags & OUTPUTS_HAS_COMMAND;
+	int fd = to_stderr ? STDERR_FILENO : STDOUT_FILENO;
 	struct text_style style = output_style(fd);
-	text_render(&text, r, &style);
+	renderer_render(&o->form, &text, r, &style);
+	if (!is_text)
+		return cmd_print(&text);
 	if (fd == STDOUT_FILENO)
 		(void)cmd_print(&text); /* the files say the same */
 	else

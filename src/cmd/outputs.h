@@ -11,20 +11,22 @@
 #include "base/err.h"
 #include "base/vec.h"
 #include "cmd/drawing.h"
+#include "render/renderers.h"
 #include "session/capture.h"
 #include "session/store.h"
 
 enum outputs_flags {
 	OUTPUTS_ONE_OF_RUNS = 1 << 0, /* the words at the end are about all runs: not here */
 	OUTPUTS_HAS_COMMAND = 1 << 1, /* standard output is the command's */
-	OUTPUTS_JSON = 1 << 2,        /* reports as JSON, to standard output in any case */
 };
 
 struct outputs {
 	struct store_place place; /* where the recording goes; pictures share its stem */
 	int recording_fd;         /* taken by the capture */
 	unsigned flags;           /* enum outputs_flags, set by the caller */
-	VEC(char *) flames;       /* what was written, as it is printed: "PATH (title)" */
+	/* Of reports, set by the caller; another than text goes to standard output in any case. */
+	struct renderer_choice form;
+	VEC(char *) flames; /* what was written, as it is printed: "PATH (title)" */
 };
 
 /* @output: path given by the user, or NULL for ./profiling/<target>/<kind>-TIME.assay. */
