@@ -234,10 +234,10 @@ void allocstats_report(struct report *r, const struct allocstats *s, size_t max_
 {
 	CLEANUP(buf_release) struct buf counts = {0};
 	r->has_no_samples = true;
-	report_fact(r, "process", s->process);
-	report_fact(r, "allocator", s->allocator);
+	report_fact(r, FACT_PROCESS, s->process);
+	report_fact(r, FACT_ALLOCATOR, s->allocator);
 	buf_addf(&counts, "%u, of %u threads", s->nr_arenas, s->nr_threads);
-	report_fact(r, "arenas", buf_str(&counts));
+	report_fact(r, FACT_ARENAS, buf_str(&counts));
 	struct allocstats_class *sorted CLEANUP(free_p) = sorted_classes(s);
 	note_sum(r, s);
 	note_unused(r, s, sorted);

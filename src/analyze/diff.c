@@ -22,7 +22,7 @@ enum { BEFORE = 0, AFTER = 1 };
 
 static bool is_launched(const struct profile *p)
 {
-	const char *attached = profile_get_fact(p, HEAP_FACT_ATTACHED);
+	const char *attached = profile_get_fact(p, FACT_HEAP_ATTACHED);
 	return attached && !strncmp(attached, "launch", strlen("launch"));
 }
 
@@ -162,7 +162,7 @@ static double error_of(const struct diff_spec *s, const struct selection *sel,
  */
 static double unseen(const struct selection *sel, const struct weight *w, double scaled_by)
 {
-	const char *sampling = profile_get_fact(sel->p, HEAP_FACT_SAMPLING);
+	const char *sampling = profile_get_fact(sel->p, FACT_HEAP_SAMPLING);
 	uint64_t interval;
 	if (w->weight || !sel->variance || sel->unit != UNIT_BYTES || !sampling ||
 	    !sv_to_u64(sv_from_str(sampling), &interval))

@@ -284,7 +284,7 @@ static void add_calls(struct report *r, struct report_table *t, const struct sum
 /* Counters of the kernel see block requests only where the target itself makes them. */
 static const char *remark_of(const struct summary *s, const char *remark)
 {
-	bool has_counters = profile_get_fact(s->p, "accuracy") != NULL; /* of the kernel */
+	bool has_counters = profile_get_fact(s->p, FACT_ACCURACY) != NULL; /* of the kernel */
 	if (!has_counters || strncmp(remark, "whole machine", 13) != 0)
 		return remark;
 	return "in threads of the target only";
@@ -428,8 +428,7 @@ static void begin(struct report *r, const struct summary *s)
 	const struct profile *p = s->p;
 	r->title = "assay events";
 	r->losses = p->losses;
-	vec_foreach(f, &p->facts)
-		report_fact(r, profile_text(p, f->key), profile_text(p, f->value));
+	report_facts(r, p);
 	for (size_t i = 0; i < s->n; i++)
 		r->nr_samples += s->events[i].nr;
 	r->total = r->nr_samples;

@@ -282,7 +282,7 @@ union cell heap_cell_bytes(const struct heap_sum *s)
 
 uint64_t heap_sampling_bytes(const struct profile *p)
 {
-	const char *sampling = profile_get_fact(p, HEAP_FACT_SAMPLING);
+	const char *sampling = profile_get_fact(p, FACT_HEAP_SAMPLING);
 	uint64_t interval;
 	bool is_known = sampling && sv_to_u64(sv_from_str(sampling), &interval);
 	return is_known && interval >= 2 ? interval : 0;

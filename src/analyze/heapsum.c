@@ -164,9 +164,9 @@ static void add_resident(struct page *g)
 	add_total(g, &most, TOTAL_LEVEL, "most resident", arena_strdup(g->f->arena, buf_str(&b)));
 }
 
-static bool fact_u64(const struct profile *p, const char *key, int64_t *ret_v)
+static bool fact_u64(const struct profile *p, enum fact_id id, int64_t *ret_v)
 {
-	const char *text = profile_get_fact(p, key);
+	const char *text = profile_get_fact(p, id);
 	uint64_t v;
 	if (!text || !sv_to_u64(sv_from_str(text), &v) || v > INT64_MAX)
 		return false;
@@ -178,8 +178,8 @@ static bool fact_u64(const struct profile *p, const char *key, int64_t *ret_v)
 static void add_counted(struct page *g)
 {
 	struct heap_sum s = {0};
-	if (g->f->is_sampled && fact_u64(g->f->p, "heap bytes counted", &s.bytes) &&
-	    fact_u64(g->f->p, "heap allocations counted", &s.nr))
+	if (g->f->is_sampled && fact_u64(g->f->p, FACT_HEAP_BYTES, &s.bytes) &&
+	    fact_u64(g->f->p, FACT_HEAP_ALLOCATIONS, &s.nr))
 		add_total(g, &s, TOTAL_FLOW, "counted",
 			  "all of them, exactly; whatever is in view");
 }
@@ -252,7 +252,7 @@ static void note_sampling(struct report *r, const struct profile *p)
 
 static void note_dropped(struct report *r, const struct profile *p)
 {
-	const char *dropped = profile_get_fact(p, HEAP_FACT_DROPPED);
+	const char *dropped = profile_get_fact(p, FACT_HEAP_DROPPED);
 	if (dropped && strcmp(dropped, "0") != 0)
 		report_note(r,
 			    "%s events of the allocator were dropped: numbers are that much too "
@@ -263,7 +263,7 @@ static void note_dropped(struct report *r, const struct profile *p)
 /* The list of mapped files, without which no address has a name, is a dump's last part. */
 static void note_cut(struct report *r, const struct profile *p)
 {
-	if (profile_get_fact(p, HEAP_FACT_CUT))
+	if (profile_get_fact(p, FACT_HEAP_DUMP))
 		report_note(r,
 			    "the dump is cut short, so names are missing: was the disk "
 			    "full, or is it still being written? A new one, if the process runs: "
@@ -316,7 +316,8 @@ static void note_nameless(struct report *r, const struct selection *sel)
 		nameless += sel->rows[i].weight;
 		by_kind[nameless_why(sel->p, f)] += sel->rows[i].weight;
 	}
-	if (!sel->weight || 100 * nameless < sel->weight || profile_get_fact(sel->p, HEAP_FACT_CUT))
+	if (!sel->weight || 100 * nameless < sel->weight ||
+	    profile_get_fact(sel->p, FACT_HEAP_DUMP))
 		return;
 	for (enum loss_kind k = 0; k < LOSS_NR; k++)
 		if (100 * by_kind[k] >= sel->weight)
@@ -332,12 +333,12 @@ void heapsum_begin(struct report *r, const struct profile *p, const struct selec
 	view_begin(r, sel, "assay report");
 	note_cut(r, p);
 	note_nameless(r, sel);
-	const char *sampling = profile_get_fact(p, HEAP_FACT_SAMPLING);
+	const char *sampling = profile_get_fact(p, FACT_HEAP_SAMPLING);
 	bool is_sampled = sampling && sampling[0] >= '0' && sampling[0] <= '9';
 	r->noun = is_sampled ? "events (estimated from samples)" : "events";
 	if (view_duration_ns(sel)) {
 		num_add_ns(&b, view_duration_ns(sel));
-		report_fact(r, "duration", buf_str(&b));
+		report_fact(r, FACT_DURATION, buf_str(&b));
 	}
 	note_sampling(r, p);
 	note_dropped(r, p);

@@ -115,7 +115,7 @@ bool heap_weight_has_rows(const struct profile *p, enum heap_weight w)
 
 enum heap_weight heap_weight_default(const struct profile *p)
 {
-	const char *attached = profile_get_fact(p, HEAP_FACT_ATTACHED);
+	const char *attached = profile_get_fact(p, FACT_HEAP_ATTACHED);
 	bool is_launched = attached && !strncmp(attached, "launch", strlen("launch"));
 	if (is_launched && tables_find_rows(p, TABLE_PEAK))
 		return HEAP_WEIGHT_PEAK;
@@ -194,7 +194,7 @@ static bool is_recorders(const struct heaprows *r, size_t i)
 	const char *module = profile_module_name(p, p->locations.p[node->loc].module);
 	if (heapframes_is_recorder(module))
 		return true;
-	if (!profile_get_fact(p, HEAP_FACT_TIER) || r->t->id != TABLE_MAPPED)
+	if (!profile_get_fact(p, FACT_HEAP_TIER) || r->t->id != TABLE_MAPPED)
 		return false;
 	bool has_callers = node->parent && p->stacks.p[node->parent].parent;
 	return !strcmp(module, "[vdso]") || (!strcmp(module, "[jit]") && !has_callers);
@@ -467,7 +467,7 @@ static int parse_moment(struct gather *g, struct err *err)
 
 static bool is_sampled(const struct profile *p)
 {
-	const char *sampling = profile_get_fact(p, HEAP_FACT_SAMPLING);
+	const char *sampling = profile_get_fact(p, FACT_HEAP_SAMPLING);
 	uint64_t interval;
 	return sampling && sv_to_u64(sv_from_str(sampling), &interval) && interval > 1;
 }

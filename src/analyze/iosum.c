@@ -222,7 +222,7 @@ static void add_ratio(struct iosum *s)
 	buf_addf(&text, "%.1f %% of bytes read, %.1f %% written",
 		 view_pct(rd->bytes, rd->bytes + wr->bytes),
 		 view_pct(wr->bytes, rd->bytes + wr->bytes));
-	report_fact(s->r, "read/write", buf_str(&text));
+	report_fact(s->r, FACT_READ_WRITE, buf_str(&text));
 }
 
 static void add_notes(struct iosum *s, const char *input)

@@ -15,9 +15,9 @@
 /* Every process that has live blocks is gone: its threads have ended, the main one among them. */
 static bool has_ended(const struct profile *p, const struct table *live)
 {
-	const char *attached = profile_get_fact(p, HEAP_FACT_ATTACHED);
+	const char *attached = profile_get_fact(p, FACT_HEAP_ATTACHED);
 	bool knows_ends = false;
-	if (profile_get_fact(p, HEAP_FACT_ENDED))
+	if (profile_get_fact(p, FACT_HEAP_ENDED))
 		return true;
 	if (!attached || strncmp(attached, "launch", strlen("launch")) != 0)
 		return false;

@@ -133,18 +133,18 @@ void limit_facts(struct profile *p, const struct limit_spec *spec, const struct 
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	add_limit_text(&b, spec, s);
-	profile_fact(p, "memory limit", buf_str(&b));
+	profile_fact(p, FACT_MEMORY_LIMIT, buf_str(&b));
 	buf_clear(&b);
 	num_add_bytes(&b, s->numbers.peak_bytes);
-	profile_fact(p, "memory peak", buf_str(&b));
+	profile_fact(p, FACT_MEMORY_PEAK, buf_str(&b));
 	buf_clear(&b);
 	buf_addf(&b, "%" PRIu64 " times", s->numbers.nr_at_limit);
-	profile_fact(p, "at the limit", buf_str(&b));
+	profile_fact(p, FACT_AT_LIMIT, buf_str(&b));
 	const struct limit_end end = {.spec = spec, .story = s}; /* names come later */
 	buf_clear(&b);
 	limit_kill_sentence(&b, &end);
 	if (b.n)
-		profile_fact(p, "out of memory", buf_str(&b));
+		profile_fact(p, FACT_OUT_OF_MEMORY, buf_str(&b));
 }
 
 /* ---- tables ------------------------------------------------------------------------------- */
@@ -305,16 +305,16 @@ void limit_report(struct report *r, const struct limit_end *e, size_t max_rows)
 	CLEANUP(buf_release) struct buf b = {0};
 	r->title = "memory under a limit";
 	r->has_no_samples = true;
-	report_fact(r, "command", e->command);
+	report_fact(r, FACT_COMMAND, e->command);
 	add_limit_text(&b, e->spec, e->story);
-	report_fact(r, "limit", buf_str(&b));
+	report_fact(r, FACT_LIMIT, buf_str(&b));
 	buf_clear(&b);
 	num_add_ns(&b, e->story->duration_ns);
-	report_fact(r, "time", buf_str(&b));
+	report_fact(r, FACT_TIME, buf_str(&b));
 	buf_clear(&b);
 	add_pressure(&b, e->story);
 	if (b.n)
-		report_fact(r, "pressure", buf_str(&b));
+		report_fact(r, FACT_PRESSURE, buf_str(&b));
 	add_notes(r, e);
 	add_memory(r, e);
 	if (e->story->has_group) {

@@ -208,7 +208,7 @@ int memtime_make(struct arena *a, const struct profile *p, struct memtime *ret_t
 	add_live(&t, a, p);
 	if (!t.start_ns)
 		t.start_ns = t.rows[0].time_ns;
-	const char *attached = profile_get_fact(p, HEAP_FACT_ATTACHED);
+	const char *attached = profile_get_fact(p, FACT_HEAP_ATTACHED);
 	t.is_live_whole = t.has_live && !(attached && !strcmp(attached, "attach"));
 	find_peak(&t, p);
 	*ret_t = t;
@@ -217,10 +217,10 @@ int memtime_make(struct arena *a, const struct profile *p, struct memtime *ret_t
 
 /* ---- verdict ------------------------------------------------------------------------------ */
 
-static uint64_t number_fact(const struct profile *p, const char *key)
+static uint64_t number_fact(const struct profile *p, enum fact_id id)
 {
 	uint64_t v = 0;
-	const char *text = profile_get_fact(p, key);
+	const char *text = profile_get_fact(p, id);
 	if (text)
 		(void)sv_to_u64(sv_from_str(text), &v);
 	return v;
@@ -243,8 +243,8 @@ struct memverdict memtime_verdict(struct arena *a, const struct profile *p, cons
 									      : MEMPOINT_UNKNOWN,
 		};
 	}
-	const struct memverdict_host host = {.machine_bytes = number_fact(p, MEMORY_FACT_MACHINE),
-					     .limit_bytes = number_fact(p, MEMORY_FACT_LIMIT)};
+	const struct memverdict_host host = {.machine_bytes = number_fact(p, FACT_MEMORY_MACHINE),
+					     .limit_bytes = number_fact(p, FACT_MEMORY_LIMIT)};
 	return memverdict_of(a, points, t->nr_rows, &host);
 }
 
@@ -424,12 +424,12 @@ static void begin(struct report *r, const struct profile *p, const struct memtim
 	r->has_no_samples = !m->has_live;
 	vec_foreach(f, &p->facts) {
 		const char *key = profile_text(p, f->key);
-		bool is_bytes =
-			!strcmp(key, MEMORY_FACT_MACHINE) || !strcmp(key, MEMORY_FACT_LIMIT);
+		enum fact_id id = fact_from_key(key);
+		bool is_bytes = id == FACT_MEMORY_MACHINE || id == FACT_MEMORY_LIMIT;
 		CLEANUP(buf_release) struct buf b = {0};
 		if (is_bytes)
-			num_add_bytes(&b, number_fact(p, key));
-		report_fact(r, key, is_bytes ? buf_str(&b) : profile_text(p, f->value));
+			num_add_bytes(&b, number_fact(p, id));
+		report_fact_text(r, key, is_bytes ? buf_str(&b) : profile_text(p, f->value));
 	}
 	if (p->is_incomplete)
 		report_note(r, "the recording is incomplete: its recorder was killed or the file "
@@ -445,7 +445,7 @@ int memtime_report(struct report *r, const struct profile *p, const struct view_
 	begin(r, p, &m);
 	if (m.has_split) {
 		struct memverdict v = memtime_verdict(&a, p, &m);
-		report_fact(r, "verdict", memverdict_key(v.kind));
+		report_fact(r, FACT_VERDICT, memverdict_key(v.kind));
 		report_note(r, "verdict: %s. %s", memverdict_key(v.kind), v.evidence);
 	}
 	if (m.has_live && !m.is_live_whole)

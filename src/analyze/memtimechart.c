@@ -60,7 +60,7 @@ static void add_series(struct chart *c, struct arena *a, const struct memtime *m
 static const char *subtitle(struct arena *a, const struct profile *p, const struct memtime *m)
 {
 	CLEANUP(buf_release) struct buf b = {0};
-	const char *target = profile_get_fact(p, "target");
+	const char *target = profile_get_fact(p, FACT_TARGET);
 	buf_addf(&b, "%s%s%zu readings", target ? target : "", target ? ", " : "", m->nr_rows);
 	if (m->nr_processes > 1)
 		buf_addf(&b, " of %u processes", m->nr_processes);

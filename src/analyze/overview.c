@@ -27,14 +27,14 @@ static void add_facts(struct report *r, const struct selection *sel)
 	uint64_t ns = view_duration_ns(sel);
 	if (ns) {
 		num_add_ns(&b, ns);
-		report_fact(r, "duration", buf_str(&b));
+		report_fact(r, FACT_DURATION, buf_str(&b));
 	}
 	double cpus = view_cpus(sel, view_all(sel));
 	if (cpus >= 0) {
 		buf_clear(&b);
 		add_cpus(&b, cpus);
 		buf_add_str(&b, " on average");
-		report_fact(r, "CPUs in use", buf_str(&b));
+		report_fact(r, FACT_CPUS_IN_USE, buf_str(&b));
 	}
 }
 

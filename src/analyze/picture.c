@@ -65,7 +65,7 @@ static void add_duration(struct report *r, const struct selection *sel)
 	if (!view_duration_ns(sel))
 		return;
 	num_add_ns(&b, view_duration_ns(sel));
-	report_fact(r, "duration", buf_str(&b));
+	report_fact(r, FACT_DURATION, buf_str(&b));
 }
 
 /* "+-12 %": half of the 95 % interval of all that is in view. */
@@ -81,7 +81,7 @@ static void add_heap_error(struct report *r, const struct selection *sel)
 	num_add_pct(&b,
 		    100 * stat_estimate_error((double)sel->weight, variance) / (double)sel->weight);
 	buf_add_str(&b, " %");
-	report_fact(r, "view", buf_str(&b));
+	report_fact(r, FACT_VIEW, buf_str(&b));
 }
 
 static void begin(struct report *r, const struct selection *sel)
@@ -150,19 +150,11 @@ static int add_inputs(struct drawing *d, struct err *err)
 	return 0;
 }
 
-static const char *fact_of(const struct report *r, const char *key)
-{
-	vec_foreach(f, &r->facts)
-		if (!strcmp(intern_str(&r->names, f->key), key))
-			return intern_str(&r->names, f->value);
-	return NULL;
-}
-
 /* "redis-server", or the first file and how many more. */
 static const char *default_title(struct drawing *d)
 {
 	const struct picture *pic = d->pic;
-	const char *target = fact_of(d->r, "target");
+	const char *target = report_get_fact(d->r, FACT_TARGET);
 	const char *before = NULL;
 	const char *name = NULL;
 	size_t nr_more = 0;

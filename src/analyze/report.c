@@ -100,7 +100,7 @@ void report_hint(struct report *r, const char *fmt, ...)
 	vec_push(&r->hints, arena_strdup(&r->arena, text));
 }
 
-void report_fact(struct report *r, const char *key, const char *value)
+void report_fact_text(struct report *r, const char *key, const char *value)
 {
 	str_id k = intern_add_str(&r->names, key);
 	str_id v = intern_add_str(&r->names, value);
@@ -111,4 +111,23 @@ void report_fact(struct report *r, const char *key, const char *value)
 		}
 	}
 	vec_push(&r->facts, (struct fact){k, v});
+}
+
+void report_fact(struct report *r, enum fact_id id, const char *value)
+{
+	report_fact_text(r, fact_key(id), value);
+}
+
+void report_facts(struct report *r, const struct profile *p)
+{
+	vec_foreach(f, &p->facts)
+		report_fact_text(r, profile_text(p, f->key), profile_text(p, f->value));
+}
+
+const char *report_get_fact(const struct report *r, enum fact_id id)
+{
+	vec_foreach(f, &r->facts)
+		if (!strcmp(intern_str(&r->names, f->key), fact_key(id)))
+			return intern_str(&r->names, f->value);
+	return NULL;
 }

@@ -174,6 +174,9 @@ void report_add_row(struct report *r, struct report_table *t, const union cell *
 void report_add_texts(struct report *r, struct report_table *t, ...);
 void report_note(struct report *r, const char *fmt, ...) PRINTF(2, 3);
 void report_hint(struct report *r, const char *fmt, ...) PRINTF(2, 3);
-void report_fact(struct report *r, const char *key, const char *value);
+void report_fact(struct report *r, enum fact_id id, const char *value); /* replaces */
+void report_fact_text(struct report *r, const char *key, const char *value);
+void report_facts(struct report *r, const struct profile *p);         /* all that it has */
+const char *report_get_fact(const struct report *r, enum fact_id id); /* or NULL */
 
 #endif

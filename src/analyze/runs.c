@@ -195,7 +195,7 @@ static void add_functions(struct report *r, struct run_rows *t, const struct vie
 static bool is_same_in_all(const struct run_rows *t, const char *key, const char *value)
 {
 	for (size_t i = 1; i < t->nr_runs; i++) {
-		const char *v = profile_get_fact(t->runs[i].sel.p, key);
+		const char *v = profile_get_fact_text(t->runs[i].sel.p, key);
 		if (!v || strcmp(v, value))
 			return false;
 	}
@@ -211,7 +211,7 @@ static void begin(struct report *r, const struct run_rows *t)
 		const char *key = profile_text(first, f->key);
 		const char *value = profile_text(first, f->value);
 		if (is_same_in_all(t, key, value))
-			report_fact(r, key, value);
+			report_fact_text(r, key, value);
 	}
 	bool has_one_event = true;
 	for (size_t i = 0; i < t->nr_runs; i++) {
@@ -232,7 +232,7 @@ static void begin(struct report *r, const struct run_rows *t)
 				    i + 1);
 	}
 	if (has_one_event)
-		report_fact(r, "event", t->runs[0].sel.event);
+		report_fact(r, FACT_EVENT, t->runs[0].sel.event);
 	else
 		report_note(r,
 			    "the runs counted different events: their shares may differ by that");

@@ -257,9 +257,8 @@ void view_begin(struct report *r, const struct selection *sel, const char *title
 	r->unit = sel->unit;
 	r->noun = arena_strdup(&r->arena, select_noun(sel));
 	r->count_name = count_name(sel) ? arena_strdup(&r->arena, count_name(sel)) : NULL;
-	vec_foreach(f, &sel->p->facts)
-		report_fact(r, profile_text(sel->p, f->key), profile_text(sel->p, f->value));
-	report_fact(r, "event", sel->event);
+	report_facts(r, sel->p);
+	report_fact(r, FACT_EVENT, sel->event);
 	if (sel->p->is_incomplete)
 		report_note(r, "the recording is incomplete: its recorder was killed or the file "
 			       "was cut");

@@ -166,11 +166,11 @@ static void add_facts(const struct page *pg)
 	CLEANUP(buf_release) struct buf b = {0};
 	if (pg->l->window_ns) {
 		num_add_ns(&b, pg->l->window_ns);
-		report_fact(pg->r, "duration", buf_str(&b));
+		report_fact(pg->r, FACT_DURATION, buf_str(&b));
 	}
 	buf_clear(&b);
 	num_add_count(&b, pg->l->total.nr_voluntary + pg->l->total.nr_involuntary);
-	report_fact(pg->r, "context switches", buf_str(&b));
+	report_fact(pg->r, FACT_CONTEXT_SWITCHES, buf_str(&b));
 }
 
 static void add_hints(struct report *r, const struct profile *p, const char *input)

@@ -43,13 +43,13 @@ static void add_facts(struct report *r, const struct watchpage *p)
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	const struct memgroup_numbers *g = &p->last.group;
-	report_fact(r, "target", p->target);
+	report_fact(r, FACT_TARGET, p->target);
 	if (p->machine_bytes) {
 		num_add_bytes(&b, p->machine_bytes);
-		report_fact(r, "machine", buf_str(&b));
+		report_fact(r, FACT_MACHINE, buf_str(&b));
 	}
 	if (p->allocator)
-		report_fact(r, "allocator", p->allocator);
+		report_fact(r, FACT_ALLOCATOR, p->allocator);
 	if (!p->last.has_group)
 		return;
 	buf_clear(&b);
@@ -59,7 +59,7 @@ static void add_facts(struct report *r, const struct watchpage *p)
 		buf_add_str(&b, " of ");
 		num_add_bytes(&b, g->limit_bytes);
 	}
-	report_fact(r, "cgroup", buf_str(&b));
+	report_fact(r, FACT_CGROUP, buf_str(&b));
 }
 
 static void explain(struct report *r, const struct watchpage *p)
@@ -97,7 +97,7 @@ void watchpage_report(struct report *r, const struct watchpage *p, const struct 
 	r->has_no_samples = true;
 	r->unit = UNIT_BYTES;
 	add_facts(r, p);
-	report_fact(r, "verdict", memverdict_key(v->kind));
+	report_fact(r, FACT_VERDICT, memverdict_key(v->kind));
 	report_note(r, "verdict: %s. %s", memverdict_key(v->kind), v->evidence);
 	if (!memtime_make(&a, p->profile, &m, NULL))
 		memtime_growth_report(r, &m);

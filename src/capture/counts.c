@@ -391,12 +391,12 @@ static void add_share(struct buf *to, const char *name, const struct counts_tota
 	buf_add_str(to, " %");
 }
 
-static void add_count_fact(struct profile *p, const char *key, uint64_t nr)
+static void add_count_fact(struct profile *p, enum fact_id id, uint64_t nr)
 {
 	CLEANUP(buf_release) struct buf text = {0};
 	num_add_count(&text, nr);
 	if (nr)
-		profile_fact(p, key, buf_str(&text));
+		profile_fact(p, id, buf_str(&text));
 }
 
 static void counts_facts(const void *s, struct profile *p)
@@ -416,14 +416,14 @@ static void counts_facts(const void *s, struct profile *p)
 			add_share(&shares, e->name, t);
 	}
 	if (shares.n)
-		profile_fact(p, "events with stacks", buf_str(&shares));
+		profile_fact(p, FACT_EVENTS_WITH_STACKS, buf_str(&shares));
 	if (machine.n)
-		profile_fact(p, "events of the whole machine", buf_str(&machine));
-	add_count_fact(p, "events without room for a row", nr_no_room);
+		profile_fact(p, FACT_EVENTS_OF_MACHINE, buf_str(&machine));
+	add_count_fact(p, FACT_EVENTS_NO_ROOM, nr_no_room);
 	if (c->singles_end_ns)
-		profile_fact_ns(p, "events kept singly for",
+		profile_fact_ns(p, FACT_EVENTS_SINGLY,
 				c->singles_end_ns - MIN(c->singles_end_ns, c->start_ns));
-	add_count_fact(p, "events missed in interrupts, of all processes", c->nr_missed);
+	add_count_fact(p, FACT_EVENTS_MISSED, c->nr_missed);
 }
 
 const struct source counts_source = {

@@ -42,60 +42,60 @@ static void add_check(struct profile *p, const struct heapsource_info *i)
 	num_add_bytes(&b, (uint64_t)(STAT_Z95 * sqrt(i->booked_variance)));
 	buf_add_str(&b, ", counted ");
 	num_add_bytes(&b, i->nr_alloc_bytes);
-	profile_fact(p, "heap check", buf_str(&b));
+	profile_fact(p, FACT_HEAP_CHECK, buf_str(&b));
 }
 
 void heapfacts_add_sampling(struct profile *p, uint64_t interval_bytes, bool is_launch)
 {
 	if (interval_bytes)
-		profile_fact_nr(p, HEAP_FACT_SAMPLING, interval_bytes);
+		profile_fact_nr(p, FACT_HEAP_SAMPLING, interval_bytes);
 	else
-		profile_fact(p, HEAP_FACT_SAMPLING, "every allocation");
-	profile_fact(p, HEAP_FACT_ATTACHED, is_launch ? "launch" : "attach");
+		profile_fact(p, FACT_HEAP_SAMPLING, "every allocation");
+	profile_fact(p, FACT_HEAP_ATTACHED, is_launch ? "launch" : "attach");
 }
 
 void heapfacts_add(struct profile *p, const struct heapsource_info *i,
 		   const struct heapsource_spec *spec, bool is_launch)
 {
-	profile_factf(p, HEAP_FACT_TIER, "%s%s%s", heapchoice_tier_name(i->tier),
+	profile_factf(p, FACT_HEAP_TIER, "%s%s%s", heapchoice_tier_name(i->tier),
 		      i->reason[0] ? ": " : "", i->reason);
 	if (i->allocator[0])
-		profile_fact(p, HEAP_FACT_ALLOCATOR, i->allocator);
+		profile_fact(p, FACT_HEAP_ALLOCATOR, i->allocator);
 	if (i->nr_processes || !i->nr_grown) /* growth knows no allocations */
 		heapfacts_add_sampling(p, spec->is_every ? 0 : spec->interval_bytes, is_launch);
 	else
-		profile_fact(p, HEAP_FACT_ATTACHED, is_launch ? "launch" : "attach");
-	profile_fact_nr(p, HEAP_FACT_DROPPED, i->nr_dropped);
-	profile_fact_nr(p, "heap allocations counted", i->nr_allocs);
-	profile_fact_nr(p, "heap bytes counted", i->nr_alloc_bytes);
-	profile_fact_nr(p, "heap frees counted", i->nr_frees);
+		profile_fact(p, FACT_HEAP_ATTACHED, is_launch ? "launch" : "attach");
+	profile_fact_nr(p, FACT_HEAP_DROPPED, i->nr_dropped);
+	profile_fact_nr(p, FACT_HEAP_ALLOCATIONS, i->nr_allocs);
+	profile_fact_nr(p, FACT_HEAP_BYTES, i->nr_alloc_bytes);
+	profile_fact_nr(p, FACT_HEAP_FREES, i->nr_frees);
 	if (!spec->is_every && i->nr_allocs)
 		add_check(p, i);
-	profile_fact_nr(p, "heap processes", i->nr_processes);
-	profile_fact_nr(p, "heap processes refused", i->nr_refused);
-	profile_fact_nr(p, "heap children not followed", i->nr_not_followed);
-	profile_fact_nr(p, "heap children too short-lived", i->nr_too_short);
-	profile_fact_nr(p, "heap rings broken", i->nr_broken);
-	profile_fact_nr(p, "heap stacks without room", i->nr_no_stack);
-	profile_fact_nr(p, "heap blocks not followed", i->nr_unbooked);
-	profile_fact_nr(p, "heap functions not patched", i->nr_unpatched);
+	profile_fact_nr(p, FACT_HEAP_PROCESSES, i->nr_processes);
+	profile_fact_nr(p, FACT_HEAP_REFUSED, i->nr_refused);
+	profile_fact_nr(p, FACT_HEAP_NOT_FOLLOWED, i->nr_not_followed);
+	profile_fact_nr(p, FACT_HEAP_TOO_SHORT, i->nr_too_short);
+	profile_fact_nr(p, FACT_HEAP_RINGS_BROKEN, i->nr_broken);
+	profile_fact_nr(p, FACT_HEAP_NO_STACK, i->nr_no_stack);
+	profile_fact_nr(p, FACT_HEAP_UNBOOKED, i->nr_unbooked);
+	profile_fact_nr(p, FACT_HEAP_UNPATCHED, i->nr_unpatched);
 	if (i->unpatched[0])
-		profile_fact(p, "heap function not patched", i->unpatched);
+		profile_fact(p, FACT_HEAP_UNPATCHED_NAME, i->unpatched);
 	if (i->late[0])
-		profile_fact(p, "heap allocator loaded later", i->late);
+		profile_fact(p, FACT_HEAP_LATE, i->late);
 	if (i->has_gone_silent)
-		profile_fact(p, "heap recorder fell silent", "yes");
+		profile_fact(p, FACT_HEAP_STOPPED, "yes");
 	if (i->has_shut)
-		profile_fact(p, "heap recorded until",
+		profile_fact(p, FACT_HEAP_UNTIL,
 			     "the program forbade itself the time stamp "
 			     "counter (strict seccomp)");
 	if (i->had_to_stop_all)
-		profile_fact(p, "heap threads stopped", "all, for the moment of patching");
+		profile_fact(p, FACT_HEAP_ALL_STOPPED, "all, for the moment of patching");
 	if (i->nr_processes) {
-		profile_fact_ns(p, "heap longest stop of a thread", i->stopped_ns);
-		profile_fact_ns(p, "heap ring reading", i->drain_ns);
+		profile_fact_ns(p, FACT_HEAP_LONGEST_THREAD_STOP, i->stopped_ns);
+		profile_fact_ns(p, FACT_HEAP_RING_READING, i->drain_ns);
 		if (i->nr_dropped)
-			profile_fact_ns(p, "heap rings not read for", i->longest_gap_ns);
-		profile_fact_nr(p, "heap table bytes", i->table_bytes);
+			profile_fact_ns(p, FACT_HEAP_LONGEST_GAP, i->longest_gap_ns);
+		profile_fact_nr(p, FACT_HEAP_TABLE_BYTES, i->table_bytes);
 	}
 }

@@ -535,16 +535,16 @@ static void probes_facts(const void *self, struct profile *p)
 	const struct kernel_heap_counts *c = (const void *)&h->skel->bss->heap_counts;
 	const char *why = h->spec.why ? h->spec.why : "";
 	CLEANUP(buf_release) struct buf b = {0};
-	profile_factf(p, HEAP_FACT_TIER, "uprobes%s%s", why[0] ? ": " : "", why);
+	profile_factf(p, FACT_HEAP_TIER, "uprobes%s%s", why[0] ? ": " : "", why);
 	heapfacts_add_sampling(p, h->spec.is_every ? 0 : h->spec.interval_bytes,
 			       h->target->child != 0);
 	if (h->allocator && h->allocator[0])
-		profile_fact(p, HEAP_FACT_ALLOCATOR, h->allocator);
-	profile_fact_nr(p, HEAP_FACT_DROPPED, c->nr_dropped);
-	profile_fact_nr(p, "heap allocations counted", c->nr_allocs);
-	profile_fact_nr(p, "heap bytes counted", c->nr_bytes);
-	profile_fact_nr(p, "heap frees counted", c->nr_frees);
-	profile_fact_nr(p, "heap blocks whose free is not seen", c->nr_no_room);
+		profile_fact(p, FACT_HEAP_ALLOCATOR, h->allocator);
+	profile_fact_nr(p, FACT_HEAP_DROPPED, c->nr_dropped);
+	profile_fact_nr(p, FACT_HEAP_ALLOCATIONS, c->nr_allocs);
+	profile_fact_nr(p, FACT_HEAP_BYTES, c->nr_bytes);
+	profile_fact_nr(p, FACT_HEAP_FREES, c->nr_frees);
+	profile_fact_nr(p, FACT_HEAP_NO_FREE, c->nr_no_room);
 	num_add_count(&b, c->nr_hits);
 	buf_addf(&b, " calls trapped, of %zu functions; %s", h->nr_probes,
 		 h->has_sessions ? "a second trap at the return only where a block is told"
@@ -552,7 +552,7 @@ static void probes_facts(const void *self, struct profile *p)
 	if (h->nr_stepped)
 		buf_addf(&b, "; %zu of the functions are stepped over, which is many times as slow",
 			 h->nr_stepped);
-	profile_fact(p, "heap probes", buf_str(&b));
+	profile_fact(p, FACT_HEAP_PROBES, buf_str(&b));
 }
 
 const struct source heapprobes_source = {

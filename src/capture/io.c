@@ -462,7 +462,7 @@ static void add_reads_fact(struct profile *p, const struct io *s)
 		num_add_bytes(&b, disk_bytes / nr_major);
 		buf_add_str(&b, " each");
 	}
-	profile_fact(p, "read for the process", buf_str(&b));
+	profile_fact(p, FACT_READ_FOR, buf_str(&b));
 }
 
 static void add_pressure_facts(struct profile *p, const struct io *s)
@@ -474,17 +474,17 @@ static void add_pressure_facts(struct profile *p, const struct io *s)
 	mempressure_add_machine(&machine, &s->before, &after);
 	mempressure_add_group(&group, &s->before, &after);
 	if (machine.n)
-		profile_fact(p, "memory pressure", buf_str(&machine));
+		profile_fact(p, FACT_MEMORY_PRESSURE, buf_str(&machine));
 	if (group.n)
-		profile_fact(p, "memory cgroup", buf_str(&group));
+		profile_fact(p, FACT_MEMORY_CGROUP, buf_str(&group));
 }
 
 static void add_growth_facts(struct profile *p, const struct io *s)
 {
 	if (!s->is_beside)
-		profile_factf(p, HEAP_FACT_TIER, "growth%s%s", s->why ? ": " : "",
+		profile_factf(p, FACT_HEAP_TIER, "growth%s%s", s->why ? ": " : "",
 			      s->why ? s->why : "");
-	profile_fact(p, "growth",
+	profile_fact(p, FACT_GROWTH,
 		     s->has_fault_pages ? "pages that the kernel handed out, exactly"
 					: "one page a fault: huge pages count as small ones");
 }
@@ -493,14 +493,14 @@ static void io_facts(const void *self, struct profile *p)
 {
 	const struct io *s = self;
 	const struct io_counts *c = (const void *)&s->skel->bss->io_counts;
-	profile_fact_nr(p, "io under way at start", c->nr_no_start);
-	profile_fact_nr(p, "io without stack and file", c->nr_rows_full);
-	profile_fact_nr(p, "io not counted", c->nr_lost);
-	profile_fact_nr(p, "io file names lost", c->nr_files_lost);
-	profile_fact_nr(p, "faults without mapping", c->nr_busy_maps);
-	profile_fact_nr(p, "block requests without issue", c->nr_no_issue);
-	profile_fact_nr(p, "block requests not followed", c->nr_requests_full);
-	profile_fact_nr(p, "block requests in flight at most", (uint64_t)MAX(c->max_inflight, 0));
+	profile_fact_nr(p, FACT_IO_UNDER_WAY, c->nr_no_start);
+	profile_fact_nr(p, FACT_IO_NO_ROW, c->nr_rows_full);
+	profile_fact_nr(p, FACT_IO_LOST, c->nr_lost);
+	profile_fact_nr(p, FACT_IO_FILES_LOST, c->nr_files_lost);
+	profile_fact_nr(p, FACT_FAULTS_NO_MAP, c->nr_busy_maps);
+	profile_fact_nr(p, FACT_BLOCK_NO_ISSUE, c->nr_no_issue);
+	profile_fact_nr(p, FACT_BLOCK_LOST, c->nr_requests_full);
+	profile_fact_nr(p, FACT_BLOCK_IN_FLIGHT, (uint64_t)MAX(c->max_inflight, 0));
 	if (s->parts & IO_PART_GROWTH)
 		add_growth_facts(p, s);
 	if (s->wants_pressure)

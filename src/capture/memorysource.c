@@ -150,7 +150,8 @@ static void memory_facts(const void *self, struct profile *p)
 	const struct memory_info *i = &((const struct memory *)self)->info;
 	CLEANUP(buf_release) struct buf text = {0};
 	if (i->is_refused)
-		profile_fact(p, "memory refused", "PSS and stacks: no right to trace the target");
+		profile_fact(p, FACT_MEMORY_REFUSED,
+			     "PSS and stacks: no right to trace the target");
 	if (!i->nr_walks)
 		return;
 	buf_addf(&text, "%" PRIu64 " readings, %" PRIu64 " walks of page tables: ", i->nr_readings,
@@ -158,7 +159,7 @@ static void memory_facts(const void *self, struct profile *p)
 	num_add_ns(&text, i->walks_ns);
 	buf_add_str(&text, ", longest ");
 	num_add_ns(&text, i->longest_ns);
-	profile_fact(p, "memory readings", buf_str(&text));
+	profile_fact(p, FACT_MEMORY_READINGS, buf_str(&text));
 }
 
 static unsigned memory_patience(const void *self)

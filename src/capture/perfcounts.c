@@ -218,12 +218,12 @@ static int perfcounts_drain(void *s, const struct event_sink *sink, struct err *
 static void perfcounts_facts(const void *s, struct profile *p)
 {
 	const struct perfcounts *c = s;
-	profile_fact(p, "accuracy",
+	profile_fact(p, FACT_ACCURACY,
 		     c->is_user_only ? "counters of the kernel, by thread, faults of user code "
 				       "only; no outcomes, no stacks"
 				     : "counters of the kernel, by thread; no outcomes, no stacks");
 	if (c->refused.n)
-		profile_fact(p, "events refused", buf_str(&c->refused));
+		profile_fact(p, FACT_EVENTS_REFUSED, buf_str(&c->refused));
 }
 
 const struct source perfcounts_source = {

@@ -315,11 +315,12 @@ static void spans_facts(const void *self, struct profile *p)
 	if (nr_idle > IDLE_MAX)
 		buf_addf(&idle, " and %zu more", nr_idle - IDLE_MAX);
 	if (nr_idle)
-		profile_fact(p, "never called", buf_str(&idle));
-	profile_fact_nr(p, "spans unfinished", sum.nr_started - MIN(sum.nr_ended, sum.nr_started));
-	profile_fact_nr(p, "spans inside others", sum.nr_inside);
-	profile_fact_nr(p, "spans without a row", sum.nr_lost);
-	profile_fact_nr(p, "slow spans without details", sum.nr_unsent);
+		profile_fact(p, FACT_NEVER_CALLED, buf_str(&idle));
+	profile_fact_nr(p, FACT_SPANS_UNFINISHED,
+			sum.nr_started - MIN(sum.nr_ended, sum.nr_started));
+	profile_fact_nr(p, FACT_SPANS_INSIDE, sum.nr_inside);
+	profile_fact_nr(p, FACT_SPANS_NO_ROW, sum.nr_lost);
+	profile_fact_nr(p, FACT_SPANS_UNSENT, sum.nr_unsent);
 }
 
 static void spans_free(void *self)

@@ -432,12 +432,12 @@ static void switches_grow(void *self, int32_t tid, uint64_t nr_bytes)
 static void switches_facts(const void *self, struct profile *p)
 {
 	const struct switches *s = self;
-	profile_fact(p, "accuracy",
+	profile_fact(p, FACT_ACCURACY,
 		     s->nr_lost
 			     ? "records of switches were lost (see there): counts are too small, "
 			       "and intervals beside lost records too long; the sums hold"
 			     : levels[s->level].accuracy);
-	profile_fact(p, "remedy",
+	profile_fact(p, FACT_REMEDY,
 		     s->nr_lost
 			     ? "so many switches can only be followed by programs in the kernel: "
 			       "run as root on a kernel with BPF"

@@ -529,9 +529,9 @@ static uint64_t waits_end_ns(const void *s)
 static void waits_facts(const void *s, struct profile *p)
 {
 	const struct waits *w = s;
-	profile_fact_nr(p, "intervals without a reason, no room", w->info.nr_unbooked);
+	profile_fact_nr(p, FACT_WAITS_NO_REASON, w->info.nr_unbooked);
 	if (w->info.lost_ns)
-		profile_fact_ns(p, "waits in no row", w->info.lost_ns);
+		profile_fact_ns(p, FACT_WAITS_NO_ROW, w->info.lost_ns);
 }
 
 static void waits_free(void *s)

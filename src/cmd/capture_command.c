@@ -66,7 +66,7 @@ void capture_job_say_accuracy(const struct capture_job *job, const struct captur
 {
 	if (!r->no_engine.code || job->common.has_no_bpf)
 		return;
-	const char *remedy = profile_get_fact(r->profile, "remedy");
+	const char *remedy = profile_get_fact(r->profile, FACT_REMEDY);
 	log_note("without BPF programs: %s", err_msg(&r->no_engine));
 	if (r->no_engine.hint || remedy)
 		log_hint("%s", r->no_engine.hint ? r->no_engine.hint : remedy);

@@ -188,7 +188,7 @@ static int select_both(struct comparison *c, struct select_spec *spec, const str
 static void begin(struct report *r, const struct comparison *c)
 {
 	const struct side *sides[] = {&c->before, &c->after};
-	static const char *const names[] = {"before", "after"};
+	static const enum fact_id names[] = {FACT_BEFORE, FACT_AFTER};
 	view_begin(r, &c->after.sel, "assay diff");
 	losses_merge(&r->losses, &c->before.p->losses);
 	r->noun = heapweights_is_one(&c->after.sel) ? "events" : r->noun;

@@ -100,7 +100,7 @@ static int prepare(struct capture_job *job, struct err *err)
 
 static void say(const struct capture_job *job, const struct capture_result *r)
 {
-	const char *unfinished = profile_get_fact(r->profile, "spans unfinished");
+	const char *unfinished = profile_get_fact(r->profile, FACT_SPANS_UNFINISHED);
 	(void)job;
 	if (unfinished)
 		log_note("%s calls did not return in this window: still running, or left by an "

@@ -88,32 +88,32 @@ void heap_job_say(const struct capture_job *job, const struct capture_result *r)
 {
 	const struct profile *p = r->profile;
 	(void)job;
-	const char *dropped = profile_get_fact(p, HEAP_FACT_DROPPED);
+	const char *dropped = profile_get_fact(p, FACT_HEAP_DROPPED);
 	if (dropped) {
 		log_warn("%s events are missing: the rings were full, or the threads too many",
 			 dropped);
 		log_hint(
 			"a sample (without --all-allocations, or with a larger --sample) needs less room");
 	}
-	const char *unpatched = profile_get_fact(p, "heap function not patched");
+	const char *unpatched = profile_get_fact(p, FACT_HEAP_UNPATCHED_NAME);
 	if (unpatched)
 		log_warn("not all of the allocator is seen: %s", unpatched);
-	const char *late = profile_get_fact(p, "heap allocator loaded later");
+	const char *late = profile_get_fact(p, FACT_HEAP_LATE);
 	if (late)
 		log_warn("'%s' with an allocator of its own was loaded after the start: its blocks "
 			 "are not seen",
 			 late);
-	const char *children = profile_get_fact(p, "heap children not followed");
+	const char *children = profile_get_fact(p, FACT_HEAP_NOT_FOLLOWED);
 	if (children)
 		log_note("%s processes that it started were not recorded (--children does)",
 			 children);
-	const char *brief = profile_get_fact(p, "heap children too short-lived");
+	const char *brief = profile_get_fact(p, FACT_HEAP_TOO_SHORT);
 	if (brief)
 		log_note("%s processes that it started ended before they could be attached to",
 			 brief);
-	if (profile_get_fact(p, "heap recorded until"))
-		log_warn("recorded only until %s", profile_get_fact(p, "heap recorded until"));
-	if (profile_get_fact(p, "heap recorder fell silent"))
+	if (profile_get_fact(p, FACT_HEAP_UNTIL))
+		log_warn("recorded only until %s", profile_get_fact(p, FACT_HEAP_UNTIL));
+	if (profile_get_fact(p, FACT_HEAP_STOPPED))
 		log_warn("the recorder fell silent before the end: assay was kept from running");
 }
 

@@ -172,7 +172,7 @@ static void settle(struct profile *p, const struct walk *w, const struct assayfi
 		char text[64];
 		snprintf(text, sizeof(text), "written by a newer assay: %u sections skipped",
 			 r->nr_skipped);
-		profile_fact(p, "recording-note", text);
+		profile_fact(p, FACT_RECORDING_NOTE, text);
 	}
 }
 
@@ -303,7 +303,7 @@ int assayfile_format_write(struct format_output *to, const struct profile *p,
 			   const struct format_options *options, struct err *err)
 {
 	(void)options;
-	const char *kind = profile_get_fact(p, "kind");
+	const char *kind = profile_get_fact(p, FACT_KIND);
 	TRY(assayfile_write(&to->buf, p, kind ? kind : "cpu", err));
 	return format_spill(to, err);
 }

@@ -264,13 +264,13 @@ void dumpmaps_say_damage(const struct dumpmaps *m, uint64_t got, uint64_t wanted
 		if ((double)got < 0.99 * (double)wanted) /* heads of gperftools are a little off */
 			buf_addf(&b, ", its stacks hold %.0f %% of the bytes that its head counts",
 				 100.0 * (double)got / (double)wanted);
-		profile_fact(m->p, HEAP_FACT_CUT, buf_str(&b));
+		profile_fact(m->p, FACT_HEAP_DUMP, buf_str(&b));
 	}
 	if (!m->first_bad_nr)
 		return;
 	buf_clear(&b);
 	buf_add_u64(&b, m->first_bad_nr);
-	profile_fact(m->p, "heap dump first bad line", buf_str(&b));
+	profile_fact(m->p, FACT_HEAP_DUMP_BAD_LINE, buf_str(&b));
 }
 
 void dumpmaps_bad_line(struct dumpmaps *m, uint64_t line_nr)

@@ -44,7 +44,7 @@ void dumpmaps_cut(struct sv dump, struct sv *ret_stacks, struct sv *ret_maps);
 void dumpmaps_parse(struct dumpmaps *m, struct profile *p, int32_t pid, struct sv maps);
 void dumpmaps_release(struct dumpmaps *m);
 /*
- * When all stacks are read: says where the first bad line is, and sets HEAP_FACT_CUT if the copy
+ * When all stacks are read: says where the first bad line is, and sets FACT_HEAP_DUMP if the copy
  * is cut off. @got of @wanted bytes, which
  * the dump's head counts, are in its stacks (as they stand in the file).
  */

@@ -257,15 +257,15 @@ static void reader_release(struct folded_reader *r)
 static void note_oddities(struct folded_reader *r)
 {
 	CLEANUP(buf_release) struct buf b = {0};
-	profile_fact(r->p, "source", "folded");
+	profile_fact(r->p, FACT_SOURCE, "folded");
 	if (r->nr_rounded) {
 		buf_add_u64(&b, r->nr_rounded);
-		profile_fact(r->p, "folded counts rounded", buf_str(&b));
+		profile_fact(r->p, FACT_FOLDED_ROUNDED, buf_str(&b));
 	}
 	if (r->first_bad_nr) {
 		buf_clear(&b);
 		buf_add_u64(&b, r->first_bad_nr);
-		profile_fact(r->p, "folded first bad line", buf_str(&b));
+		profile_fact(r->p, FACT_FOLDED_BAD_LINE, buf_str(&b));
 	}
 }
 

@@ -140,14 +140,14 @@ static void make_tables(struct reader *r)
 static void set_facts(struct reader *r)
 {
 	CLEANUP(buf_release) struct buf b = {0};
-	profile_fact(r->p, "source", "gperftools heap profile");
-	profile_fact(r->p, HEAP_FACT_ALLOCATOR, "tcmalloc");
-	profile_fact(r->p, HEAP_FACT_TIER, "dump: read from a file of gperftools' profiler");
+	profile_fact(r->p, FACT_SOURCE, "gperftools heap profile");
+	profile_fact(r->p, FACT_HEAP_ALLOCATOR, "tcmalloc");
+	profile_fact(r->p, FACT_HEAP_TIER, "dump: read from a file of gperftools' profiler");
 	if (r->sampling == SAMPLING_NONE)
 		buf_add_str(&b, "every allocation");
 	else
 		buf_add_u64(&b, r->interval);
-	profile_fact(r->p, HEAP_FACT_SAMPLING, buf_str(&b));
+	profile_fact(r->p, FACT_HEAP_SAMPLING, buf_str(&b));
 	dumpmaps_say_damage(&r->maps, r->stack_bytes, r->head_bytes);
 }
 

@@ -489,7 +489,7 @@ static bool take_command(struct reader *r, struct sv s)
 	r->has_command = true;
 	CLEANUP(buf_release) struct buf command = {0};
 	buf_add_sv(&command, sv_trim(s));
-	profile_fact(r->p, "command", buf_str(&command));
+	profile_fact(r->p, FACT_COMMAND, buf_str(&command));
 	struct sv left = sv_trim(s);
 	struct sv program = sv_split(&left, ' ');
 	struct sv base = sv_from_idx(program, (size_t)(sv_rindex(program, '/') + 1));
@@ -509,7 +509,7 @@ static bool take_system(struct reader *r, struct sv s)
 /* What was counted until now was before the capture. */
 static bool take_attached(struct reader *r)
 {
-	profile_fact(r->p, HEAP_FACT_ATTACHED, "attach");
+	profile_fact(r->p, FACT_HEAP_ATTACHED, "attach");
 	r->live_bytes = r->peak_bytes = 0;
 	r->epoch++;
 	return true;
@@ -680,16 +680,16 @@ static void finish(struct reader *r)
 	p->end_ns = ns_of(r->time_ms);
 	p->losses.nr[LOSS_SEEN] += r->nr_events;
 	p->losses.nr[LOSS_WRITTEN] += r->nr_events;
-	profile_fact(p, "source", "heaptrack");
-	profile_fact(p, HEAP_FACT_TIER, "dump: read from a file of heaptrack's");
-	profile_fact(p, HEAP_FACT_SAMPLING, "every allocation");
-	if (!profile_get_fact(p, HEAP_FACT_ATTACHED))
-		profile_fact(p, HEAP_FACT_ATTACHED, "launch");
+	profile_fact(p, FACT_SOURCE, "heaptrack");
+	profile_fact(p, FACT_HEAP_TIER, "dump: read from a file of heaptrack's");
+	profile_fact(p, FACT_HEAP_SAMPLING, "every allocation");
+	if (!profile_get_fact(p, FACT_HEAP_ATTACHED))
+		profile_fact(p, FACT_HEAP_ATTACHED, "launch");
 	if (!r->first_bad_nr)
 		return;
 	CLEANUP(buf_release) struct buf b = {0};
 	buf_add_u64(&b, r->first_bad_nr);
-	profile_fact(p, "heaptrack first bad line", buf_str(&b));
+	profile_fact(p, FACT_HEAPTRACK_BAD_LINE, buf_str(&b));
 }
 
 #define READ_STEP ((size_t)256 << 10)

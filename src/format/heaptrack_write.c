@@ -475,10 +475,10 @@ static int write_second(struct writer *w, size_t first, size_t end, struct err *
 static void write_head(struct writer *w)
 {
 	struct buf *to = &w->to->buf;
-	const char *command = profile_get_fact(w->p, "command");
-	const char *target = profile_get_fact(w->p, "target");
+	const char *command = profile_get_fact(w->p, FACT_COMMAND);
+	const char *target = profile_get_fact(w->p, FACT_TARGET);
 	const char *name = command ? command : target ? target : "unknown";
-	const char *attached = profile_get_fact(w->p, HEAP_FACT_ATTACHED);
+	const char *attached = profile_get_fact(w->p, FACT_HEAP_ATTACHED);
 	buf_add_str(to, "v 10400 3\nX ");
 	add_text(to, sv_from_str(name));
 	buf_addf(to, "\nI %x 0\n", PAGE);

@@ -227,11 +227,11 @@ static void take_line(struct dump *d, struct sv text, uint64_t line_nr, bool *is
 static void set_facts(struct dump *d)
 {
 	CLEANUP(buf_release) struct buf b = {0};
-	profile_fact(d->p, "source", "jemalloc heap dump");
-	profile_fact(d->p, HEAP_FACT_ALLOCATOR, "jemalloc");
-	profile_fact(d->p, HEAP_FACT_TIER, "dump: read from a file of jemalloc's profiler");
+	profile_fact(d->p, FACT_SOURCE, "jemalloc heap dump");
+	profile_fact(d->p, FACT_HEAP_ALLOCATOR, "jemalloc");
+	profile_fact(d->p, FACT_HEAP_TIER, "dump: read from a file of jemalloc's profiler");
 	buf_add_u64(&b, d->interval);
-	profile_fact(d->p, HEAP_FACT_SAMPLING, buf_str(&b));
+	profile_fact(d->p, FACT_HEAP_SAMPLING, buf_str(&b));
 	dumpmaps_say_damage(&d->maps, d->stack_bytes, d->head_bytes);
 }
 

@@ -224,25 +224,25 @@ static bool take_pair(struct reader *r, struct sv key, struct sv value)
 
 /* ---- the file ----------------------------------------------------------------------------- */
 
-static void keep_fact(struct reader *r, const char *key, struct sv value)
+static void keep_fact(struct reader *r, enum fact_id id, struct sv value)
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	buf_add_sv(&b, value);
 	if (value.n)
-		profile_fact(r->p, key, buf_str(&b));
+		profile_fact(r->p, id, buf_str(&b));
 }
 
 static bool take_head(struct reader *r, struct sv key, struct sv value)
 {
 	if (sv_eq(key, SV("desc"))) {
-		keep_fact(r, MASSIF_FACT_OPTIONS, value);
+		keep_fact(r, FACT_MASSIF_OPTIONS, value);
 	} else if (sv_eq(key, SV("cmd"))) {
-		keep_fact(r, "command", value);
+		keep_fact(r, FACT_COMMAND, value);
 		struct sv program = sv_split(&value, ' ');
 		struct sv base = sv_from_idx(program, (size_t)(sv_rindex(program, '/') + 1));
 		r->task = profile_task(r->p, -1, -1, profile_str(r->p, base.p, base.n), 0);
 	} else if (sv_eq(key, SV("time_unit"))) {
-		keep_fact(r, MASSIF_FACT_UNIT, value);
+		keep_fact(r, FACT_MASSIF_UNIT, value);
 		r->unit_ns = sv_eq(value, SV("ms")) ? 1000000 : 1;
 	} else {
 		return false;
@@ -283,14 +283,14 @@ static void copy_last_tree(struct reader *r)
 
 static void set_facts(struct reader *r)
 {
-	profile_fact(r->p, "source", "massif");
-	profile_fact(r->p, HEAP_FACT_TIER, "dump: read from a file of massif's");
-	profile_fact(r->p, HEAP_FACT_SAMPLING, "every allocation");
+	profile_fact(r->p, FACT_SOURCE, "massif");
+	profile_fact(r->p, FACT_HEAP_TIER, "dump: read from a file of massif's");
+	profile_fact(r->p, FACT_HEAP_SAMPLING, "every allocation");
 	if (!r->first_bad_nr)
 		return;
 	CLEANUP(buf_release) struct buf b = {0};
 	buf_add_u64(&b, r->first_bad_nr);
-	profile_fact(r->p, "massif first bad line", buf_str(&b));
+	profile_fact(r->p, FACT_MASSIF_BAD_LINE, buf_str(&b));
 }
 
 static void read_lines(struct reader *r, struct sv text)

@@ -16,7 +16,7 @@
  * the allocator adds), the trees of detailed ones are "snapshots", the last of them is "live", that
  * of the peak is "peak". Trees have no counts of blocks (0), and leave out what is below a
  * threshold, which becomes a frame of its own. Units other than ms (instructions, bytes) count as
- * nanoseconds; the fact "massif time unit" says so.
+ * nanoseconds; FACT_MASSIF_UNIT says so.
  */
 #ifndef ASSAY_FORMAT_MASSIF_H
 #define ASSAY_FORMAT_MASSIF_H
@@ -30,9 +30,7 @@ struct format_input;
 struct format_options;
 struct format_output;
 
-#define MASSIF_FACT_UNIT    "massif time unit"
-#define MASSIF_FACT_OPTIONS "massif options"
-#define MASSIF_BELOW        "[below massif's threshold]"
+#define MASSIF_BELOW "[below massif's threshold]"
 
 int massif_sniff(struct sv head);
 int massif_read(struct profile *p, const struct format_input *in,

@@ -450,10 +450,10 @@ static void write_moment(struct writer *w, size_t i, const struct table *snapsho
 static void write_head(struct writer *w)
 {
 	struct buf *to = &w->to->buf;
-	const char *options = profile_get_fact(w->p, MASSIF_FACT_OPTIONS);
-	const char *command = profile_get_fact(w->p, "command");
-	const char *target = profile_get_fact(w->p, "target");
-	const char *unit = profile_get_fact(w->p, MASSIF_FACT_UNIT);
+	const char *options = profile_get_fact(w->p, FACT_MASSIF_OPTIONS);
+	const char *command = profile_get_fact(w->p, FACT_COMMAND);
+	const char *target = profile_get_fact(w->p, FACT_TARGET);
+	const char *unit = profile_get_fact(w->p, FACT_MASSIF_UNIT);
 	bool is_small = unit && (!strcmp(unit, "i") || !strcmp(unit, "B"));
 	w->unit_ns = is_small ? 1 : MS_NS;
 	buf_add_str(to, "desc: ");

@@ -533,9 +533,9 @@ static void add_event_desc(struct buf *b, const struct pw_writer *w)
 	}
 }
 
-static void add_fact(struct features *f, unsigned bit, const struct profile *p, const char *key)
+static void add_fact(struct features *f, unsigned bit, const struct profile *p, enum fact_id id)
 {
-	const char *value = profile_get_fact(p, key);
+	const char *value = profile_get_fact(p, id);
 	if (value && *value)
 		add_string(feature(f, bit), value);
 }
@@ -549,20 +549,20 @@ static void add_features(struct features *f, const struct pw_writer *w)
 		has_build_ids |= m->nr_build_id && m->path;
 	if (has_build_ids)
 		add_build_ids(feature(f, 2), p);
-	add_fact(f, 3, p, "host");
-	add_fact(f, 4, p, "kernel");
+	add_fact(f, 3, p, FACT_HOST);
+	add_fact(f, 4, p, FACT_KERNEL);
 	add_string(feature(f, 5), "assay");
-	const char *arch = profile_get_fact(p, "arch"); /* readers want one */
+	const char *arch = profile_get_fact(p, FACT_ARCH); /* readers want one */
 	add_string(feature(f, 6), arch && *arch ? arch : HERE_ARCH);
 	uint64_t nr_cpus;
-	const char *cpus = profile_get_fact(p, "cpus");
+	const char *cpus = profile_get_fact(p, FACT_CPUS);
 	if (cpus && sv_to_u64(sv_from_str(cpus), &nr_cpus)) {
 		struct buf *b = feature(f, 7);
 		buf_add_u32le(b, (uint32_t)nr_cpus);
 		buf_add_u32le(b, (uint32_t)nr_cpus);
 	}
-	add_fact(f, 8, p, "cpu");
-	const char *cmdline = profile_get_fact(p, "command");
+	add_fact(f, 8, p, FACT_CPU);
+	const char *cmdline = profile_get_fact(p, FACT_COMMAND);
 	if (cmdline && *cmdline) {
 		struct buf *b = feature(f, 11);
 		buf_add_u32le(b, 1);

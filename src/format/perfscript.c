@@ -441,7 +441,7 @@ static void take_comment(struct perfscript_reader *r, struct sv line)
 		CLEANUP(buf_release) struct buf text = {0};
 		buf_addf(&name, "perf %s", keys[i]);
 		buf_add_sv(&text, sv_trim(value));
-		profile_fact(r->p, buf_str(&name), buf_str(&text));
+		profile_fact_text(r->p, buf_str(&name), buf_str(&text));
 	}
 }
 
@@ -541,7 +541,7 @@ void perfscript_reader_finish(struct perfscript_reader *r)
 		take_line(r, buf_sv(&r->carry));
 	buf_clear(&r->carry);
 	close_sample(r);
-	profile_fact(r->p, "source", "perf script");
+	profile_fact(r->p, FACT_SOURCE, "perf script");
 }
 
 #define READ_STEP ((size_t)64 << 10) /* stays in the cache: 256 KiB takes a quarter longer */

@@ -1,31 +1,215 @@
-/* Facts from numbers; see facts.h. */
+/* Facts: their keys, and what a profile holds of them; see facts.h. */
 #include "base/base.h"
 #include "model/facts.h"
 
 #include <stdarg.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/num.h"
+#include "model/profile.h"
 
-void profile_factf(struct profile *p, const char *key, const char *fmt, ...)
+/* Whether people see it without -v. */
+enum detail {
+	NO_DETAIL,
+	DETAIL,
+	DETAIL_NUMBER, /* where it is a number: a note says it with its unit */
+	DETAIL_ONE,    /* where it is "1", which is nothing to tell */
+};
+
+/* Keys reach files: they stay. */
+static const struct {
+	const char *key;
+	enum detail detail;
+} facts[FACT_NR] = {
+	[FACT_RECORDER] = {"recorder"},
+	[FACT_KIND] = {"kind"},
+	[FACT_SOURCE] = {"source"},
+	[FACT_HOST] = {"host"},
+	[FACT_KERNEL] = {"kernel"},
+	[FACT_ARCH] = {"arch"},
+	[FACT_CPU] = {"cpu"},
+	[FACT_CPUS] = {"cpus"},
+	[FACT_TARGET] = {"target"},
+	[FACT_COMMAND] = {"command"},
+	[FACT_EVENT] = {"event"},
+	[FACT_FREQUENCY] = {"frequency_hz"},
+	[FACT_MODE] = {"mode"},
+	[FACT_STACKS] = {"stacks"},
+	[FACT_CPU_TIME] = {"CPU time"},
+	[FACT_ACCURACY] = {"accuracy"},
+	[FACT_REMEDY] = {"remedy"},
+	[FACT_PROBLEM] = {"problem"},
+	[FACT_RECORDING_NOTE] = {"recording-note"},
+	[FACT_DUMPS] = {"dumps"},
+	[FACT_HEAP_ALLOCATOR] = {"heap allocator"},
+	[FACT_HEAP_TIER] = {"heap tier"},
+	[FACT_HEAP_SAMPLING] = {"heap sampling", DETAIL_NUMBER},
+	[FACT_HEAP_ATTACHED] = {"heap attached", DETAIL},
+	[FACT_HEAP_ENDED] = {"heap ended", DETAIL},
+	[FACT_HEAP_DUMP] = {"heap dump"},
+	[FACT_HEAP_DUMP_BAD_LINE] = {"heap dump first bad line"},
+	[FACT_HEAP_DROPPED] = {"heap dropped"},
+	[FACT_HEAP_ALLOCATIONS] = {"heap allocations counted", DETAIL},
+	[FACT_HEAP_BYTES] = {"heap bytes counted", DETAIL},
+	[FACT_HEAP_FREES] = {"heap frees counted", DETAIL},
+	[FACT_HEAP_CHECK] = {"heap check", DETAIL},
+	[FACT_HEAP_PROCESSES] = {"heap processes", DETAIL_ONE},
+	[FACT_HEAP_REFUSED] = {"heap processes refused"},
+	[FACT_HEAP_NOT_FOLLOWED] = {"heap children not followed"},
+	[FACT_HEAP_TOO_SHORT] = {"heap children too short-lived"},
+	[FACT_HEAP_RINGS_BROKEN] = {"heap rings broken"},
+	[FACT_HEAP_NO_STACK] = {"heap stacks without room"},
+	[FACT_HEAP_UNBOOKED] = {"heap blocks not followed"},
+	[FACT_HEAP_UNPATCHED] = {"heap functions not patched"},
+	[FACT_HEAP_UNPATCHED_NAME] = {"heap function not patched"},
+	[FACT_HEAP_LATE] = {"heap allocator loaded later"},
+	[FACT_HEAP_STOPPED] = {"heap recorder fell silent"},
+	[FACT_HEAP_UNTIL] = {"heap recorded until"},
+	[FACT_HEAP_ALL_STOPPED] = {"heap threads stopped"},
+	[FACT_HEAP_LONGEST_THREAD_STOP] = {"heap longest stop of a thread", DETAIL},
+	[FACT_HEAP_LONGEST_STOP] = {"heap longest stop"},
+	[FACT_HEAP_RING_READING] = {"heap ring reading", DETAIL},
+	[FACT_HEAP_LONGEST_GAP] = {"heap rings not read for"},
+	[FACT_HEAP_TABLE_BYTES] = {"heap table bytes", DETAIL},
+	[FACT_HEAP_PROBES] = {"heap probes"},
+	[FACT_HEAP_NO_FREE] = {"heap blocks whose free is not seen"},
+	[FACT_GROWTH] = {"growth"},
+	[FACT_MEMORY_MACHINE] = {"machine memory"},
+	[FACT_MEMORY_LIMIT] = {"memory limit"},
+	[FACT_MEMORY_PEAK] = {"memory peak"},
+	[FACT_AT_LIMIT] = {"at the limit"},
+	[FACT_OUT_OF_MEMORY] = {"out of memory"},
+	[FACT_MEMORY_REFUSED] = {"memory refused"},
+	[FACT_MEMORY_READINGS] = {"memory readings", DETAIL},
+	[FACT_MEMORY_PRESSURE] = {"memory pressure"},
+	[FACT_MEMORY_CGROUP] = {"memory cgroup"},
+	[FACT_READ_FOR] = {"read for the process"},
+	[FACT_IO_UNDER_WAY] = {"io under way at start"},
+	[FACT_IO_NO_ROW] = {"io without stack and file"},
+	[FACT_IO_LOST] = {"io not counted"},
+	[FACT_IO_FILES_LOST] = {"io file names lost"},
+	[FACT_FAULTS_NO_MAP] = {"faults without mapping"},
+	[FACT_BLOCK_NO_ISSUE] = {"block requests without issue"},
+	[FACT_BLOCK_LOST] = {"block requests not followed"},
+	[FACT_BLOCK_IN_FLIGHT] = {"block requests in flight at most"},
+	[FACT_WAITS_NO_REASON] = {"intervals without a reason, no room"},
+	[FACT_WAITS_NO_ROW] = {"waits in no row"},
+	[FACT_EVENTS_WITH_STACKS] = {"events with stacks"},
+	[FACT_EVENTS_OF_MACHINE] = {"events of the whole machine"},
+	[FACT_EVENTS_SINGLY] = {"events kept singly for"},
+	[FACT_EVENTS_REFUSED] = {"events refused"},
+	[FACT_EVENTS_NO_ROOM] = {"events without room for a row"},
+	[FACT_EVENTS_MISSED] = {"events missed in interrupts, of all processes"},
+	[FACT_NEVER_CALLED] = {"never called"},
+	[FACT_SPANS_UNFINISHED] = {"spans unfinished"},
+	[FACT_SPANS_INSIDE] = {"spans inside others"},
+	[FACT_SPANS_NO_ROW] = {"spans without a row"},
+	[FACT_SPANS_UNSENT] = {"slow spans without details"},
+	[FACT_MASSIF_UNIT] = {"massif time unit"},
+	[FACT_MASSIF_OPTIONS] = {"massif options"},
+	[FACT_MASSIF_BAD_LINE] = {"massif first bad line"},
+	[FACT_HEAPTRACK_BAD_LINE] = {"heaptrack first bad line"},
+	[FACT_FOLDED_ROUNDED] = {"folded counts rounded"},
+	[FACT_FOLDED_BAD_LINE] = {"folded first bad line"},
+	[FACT_DURATION] = {"duration"},
+	[FACT_VIEW] = {"view"},
+	[FACT_VERDICT] = {"verdict"},
+	[FACT_CPUS_IN_USE] = {"CPUs in use"},
+	[FACT_CONTEXT_SWITCHES] = {"context switches"},
+	[FACT_READ_WRITE] = {"read/write"},
+	[FACT_PROCESS] = {"process"},
+	[FACT_ALLOCATOR] = {"allocator"},
+	[FACT_ARENAS] = {"arenas"},
+	[FACT_MACHINE] = {"machine"},
+	[FACT_CGROUP] = {"cgroup"},
+	[FACT_LIMIT] = {"limit"},
+	[FACT_TIME] = {"time"},
+	[FACT_PRESSURE] = {"pressure"},
+	[FACT_BEFORE] = {"before"},
+	[FACT_AFTER] = {"after"},
+};
+
+const char *fact_key(enum fact_id id)
+{
+	ASSERT(id < FACT_NR);
+	return facts[id].key;
+}
+
+enum fact_id fact_from_key(const char *key)
+{
+	enum fact_id id = 0;
+	while (id < FACT_NR && strcmp(facts[id].key, key) != 0)
+		id++;
+	return id;
+}
+
+bool fact_is_detail(const char *key, const char *value)
+{
+	enum fact_id id = fact_from_key(key);
+	switch (id < FACT_NR ? facts[id].detail : NO_DETAIL) {
+	case NO_DETAIL:
+		return false;
+	case DETAIL:
+		return true;
+	case DETAIL_NUMBER:
+		return value[0] >= '0' && value[0] <= '9';
+	case DETAIL_ONE:
+		return !strcmp(value, "1");
+	}
+	return false;
+}
+
+void profile_fact_text(struct profile *p, const char *key, const char *value)
+{
+	str_id k = profile_cstr(p, key);
+	str_id v = profile_cstr(p, value);
+	vec_foreach(f, &p->facts) {
+		if (f->key == k) {
+			f->value = v;
+			return;
+		}
+	}
+	vec_push(&p->facts, (struct fact){k, v});
+}
+
+const char *profile_get_fact_text(const struct profile *p, const char *key)
+{
+	vec_foreach(f, &p->facts)
+		if (!strcmp(profile_text(p, f->key), key))
+			return profile_text(p, f->value);
+	return NULL;
+}
+
+void profile_fact(struct profile *p, enum fact_id id, const char *value)
+{
+	profile_fact_text(p, fact_key(id), value);
+}
+
+const char *profile_get_fact(const struct profile *p, enum fact_id id)
+{
+	return profile_get_fact_text(p, fact_key(id));
+}
+
+void profile_factf(struct profile *p, enum fact_id id, const char *fmt, ...)
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	va_list args;
 	va_start(args, fmt);
 	buf_vaddf(&b, fmt, args);
 	va_end(args);
-	profile_fact(p, key, buf_str(&b));
+	profile_fact(p, id, buf_str(&b));
 }
 
-void profile_fact_nr(struct profile *p, const char *key, uint64_t nr)
+void profile_fact_nr(struct profile *p, enum fact_id id, uint64_t nr)
 {
 	if (nr)
-		profile_factf(p, key, "%" PRIu64, nr);
+		profile_factf(p, id, "%" PRIu64, nr);
 }
 
-void profile_fact_ns(struct profile *p, const char *key, uint64_t ns)
+void profile_fact_ns(struct profile *p, enum fact_id id, uint64_t ns)
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	num_add_ns(&b, ns);
-	profile_fact(p, key, buf_str(&b));
+	profile_fact(p, id, buf_str(&b));
 }

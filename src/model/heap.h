@@ -77,23 +77,4 @@ uint16_t heap_size_class(uint64_t nr_bytes);
 /* The smallest size of a class; its largest is below the next class's smallest. */
 uint64_t heap_class_min(uint16_t size_class);
 
-/*
- * Facts that heap sources set (profile_fact):
- *	heap allocator  "jemalloc 5.3.0, static, prefix _rjem_"
- *	heap tier       "hooks", "jemalloc-prof", "patch", "uprobes", "growth", "dump", and after
- *	                ": " why this one
- *	heap sampling   "every allocation", or bytes between samples as a number
- *	heap attached   "launch" or "attach"
- *	heap ended      "yes": the programs had ended when the capture did; absent = not known
- *	heap dropped    events that are missing (a number); absent = none
- *	heap dump       "cut short: ..." with what is missing; absent = it is whole, or no dump
- */
-#define HEAP_FACT_ALLOCATOR "heap allocator"
-#define HEAP_FACT_TIER      "heap tier"
-#define HEAP_FACT_SAMPLING  "heap sampling"
-#define HEAP_FACT_ATTACHED  "heap attached"
-#define HEAP_FACT_ENDED     "heap ended"
-#define HEAP_FACT_DROPPED   "heap dropped"
-#define HEAP_FACT_CUT       "heap dump"
-
 #endif

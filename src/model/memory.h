@@ -11,10 +11,6 @@
 #include "base/intern.h"
 #include "base/vec.h"
 
-/* Facts of a recording of memory: numbers of bytes. */
-#define MEMORY_FACT_MACHINE "machine memory"
-#define MEMORY_FACT_LIMIT   "memory limit" /* of the cgroup; absent = none */
-
 /* ---- a process (host/memstat.h) ------------------------------------------------------------ */
 
 enum memstat_has {

@@ -175,7 +175,7 @@ void profile_merge(struct profile *to, const struct profile *from)
 	merge_tags(&m);
 	merge_tables(&m);
 	vec_foreach(f, &from->facts)
-		if (!profile_get_fact(to, profile_text(from, f->key)))
+		if (!profile_get_fact_text(to, profile_text(from, f->key)))
 			vec_push(&to->facts, (struct fact){m.str[f->key], m.str[f->value]});
 	losses_merge(&to->losses, &from->losses);
 	to->start_ns = is_first ? from->start_ns : MIN(to->start_ns, from->start_ns);

@@ -336,27 +336,6 @@ void profile_sample(struct profile *p, uint32_t table, uint64_t time_ns, stack_i
 	t->n++;
 }
 
-void profile_fact(struct profile *p, const char *key, const char *value)
-{
-	str_id k = profile_cstr(p, key);
-	str_id v = profile_cstr(p, value);
-	vec_foreach(f, &p->facts) {
-		if (f->key == k) {
-			f->value = v;
-			return;
-		}
-	}
-	vec_push(&p->facts, (struct fact){k, v});
-}
-
-const char *profile_get_fact(const struct profile *p, const char *key)
-{
-	vec_foreach(f, &p->facts)
-		if (!strcmp(profile_text(p, f->key), key))
-			return profile_text(p, f->value);
-	return NULL;
-}
-
 void profile_mark(struct profile *p, uint64_t time_ns, const char *text)
 {
 	vec_push(&p->marks, (struct mark){time_ns, profile_cstr(p, text)});

@@ -52,7 +52,7 @@ static void add_facts(struct buf *to, const struct report *r, const struct text_
 	vec_foreach(f, &r->facts) {
 		const char *key = intern_str(&r->names, f->key);
 		const char *value = intern_str(&r->names, f->value);
-		if (!style->has_details && text_is_detail(key, value))
+		if (!style->has_details && fact_is_detail(key, value))
 			continue;
 		buf_add_str(to, "- ");
 		add_text(to, key);

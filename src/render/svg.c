@@ -116,14 +116,6 @@ static double row_y(const struct svg *s, uint32_t depth)
 
 /* ---- header ------------------------------------------------------------------------------- */
 
-static const char *fact(const struct report *r, const char *key)
-{
-	vec_foreach(f, &r->facts)
-		if (!strcmp(intern_str(&r->names, f->key), key))
-			return intern_str(&r->names, f->value);
-	return NULL;
-}
-
 static void add_part(struct buf *to, const char *text)
 {
 	if (!text || !*text)
@@ -169,9 +161,9 @@ static void add_total(struct buf *to, const struct svg *s)
 
 static void add_subtitle(struct buf *to, const struct svg *s)
 {
-	static const char *const keys[] = {"target", "event", "duration", "view"};
-	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
-		const char *value = fact(s->r, keys[i]);
+	static const enum fact_id ids[] = {FACT_TARGET, FACT_EVENT, FACT_DURATION, FACT_VIEW};
+	for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
+		const char *value = report_get_fact(s->r, ids[i]);
 		/* The title and the total say these. */
 		bool is_said = value && (!strcmp(value, "samples") || !strcmp(value, s->r->title));
 		if (value && !is_said)

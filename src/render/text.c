@@ -87,28 +87,6 @@ void text_add_losses(struct buf *to, const struct report *r)
 
 #define FACTS_WIDTH 100
 
-bool text_is_detail(const char *key, const char *value)
-{
-	static const char *const keys[] = {
-		"memory readings",
-		"heap attached",
-		"heap allocations counted",
-		"heap bytes counted",
-		"heap frees counted",
-		"heap check",
-		"heap longest stop of a thread",
-		"heap ring reading",
-		"heap table bytes",
-		"heap ended",
-	};
-	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
-		if (!strcmp(key, keys[i]))
-			return true;
-	/* bytes between samples: a note says it with its unit; one process is nothing to tell */
-	return (!strcmp(key, "heap sampling") && value[0] >= '0' && value[0] <= '9') ||
-	       (!strcmp(key, "heap processes") && !strcmp(value, "1"));
-}
-
 /* "event: cpu-clock; host: vm; ..." in as few lines as they fill; a long one has its own. */
 static void add_facts(struct buf *to, const struct report *r, const struct text_style *style)
 {
@@ -117,7 +95,7 @@ static void add_facts(struct buf *to, const struct report *r, const struct text_
 	vec_foreach(f, &r->facts) {
 		CLEANUP(buf_release) struct buf fact = {0};
 		if (!style->has_details &&
-		    text_is_detail(intern_str(&r->names, f->key), intern_str(&r->names, f->value)))
+		    fact_is_detail(intern_str(&r->names, f->key), intern_str(&r->names, f->value)))
 			continue;
 		escape_term(&fact, intern_get(&r->names, f->key));
 		buf_add_str(&fact, ": ");

@@ -21,7 +21,5 @@ void text_add_tree(struct buf *to, const struct report *r, const struct report_t
 
 /* The losses: one to three lines. */
 void text_add_losses(struct buf *to, const struct report *r);
-/* What the recorder did beside its samples: only for -v, and for readers of JSON. */
-bool text_is_detail(const char *key, const char *value);
 
 #endif

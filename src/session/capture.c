@@ -223,11 +223,11 @@ static void capture_release(struct capture *c)
 static void add_sampler_facts(struct capture *c)
 {
 	struct sampler_info info = sampler_info(c->sampler);
-	profile_fact(c->p, "event", info.event);
-	profile_factf(c->p, "frequency_hz", "%u", c->options->freq_hz);
-	profile_fact(c->p, "mode", info.is_user_only ? "user only" : "user and kernel");
+	profile_fact(c->p, FACT_EVENT, info.event);
+	profile_factf(c->p, FACT_FREQUENCY, "%u", c->options->freq_hz);
+	profile_fact(c->p, FACT_MODE, info.is_user_only ? "user only" : "user and kernel");
 	unsigned flags = c->options->sampler_flags;
-	profile_fact(c->p, "stacks",
+	profile_fact(c->p, FACT_STACKS,
 		     c->engine                    ? "in the kernel (BPF)"
 		     : flags & PERFOPEN_FP        ? "frame pointers"
 		     : flags & PERFOPEN_NO_STACKS ? "none"
@@ -237,32 +237,32 @@ static void add_sampler_facts(struct capture *c)
 static void add_facts(struct capture *c)
 {
 	const struct capture_options *o = c->options;
-	profile_fact(c->p, "recorder", "assay");
-	profile_fact(c->p, "kind", o->kind);
+	profile_fact(c->p, FACT_RECORDER, "assay");
+	profile_fact(c->p, FACT_KIND, o->kind);
 	if (o->programs & ENGINE_CPU)
 		add_sampler_facts(c);
 	if (o->flags & CAPTURE_GROWTH) {
-		profile_factf(c->p, HEAP_FACT_TIER, "growth: %s", o->heap->why);
-		profile_fact(c->p, "growth",
+		profile_factf(c->p, FACT_HEAP_TIER, "growth: %s", o->heap->why);
+		profile_fact(c->p, FACT_GROWTH,
 			     "a sample of page faults of every kind, a page each: those on files "
 			     "are among them, huge pages count as small ones");
 	}
 	struct utsname u;
 	if (!uname(&u)) {
-		profile_fact(c->p, "host", u.nodename);
-		profile_fact(c->p, "kernel", u.release);
+		profile_fact(c->p, FACT_HOST, u.nodename);
+		profile_fact(c->p, FACT_KERNEL, u.release);
 	}
 	CLEANUP(buf_release) struct buf text = {0};
 	host_describe_cpu(&text);
-	profile_fact(c->p, "cpu", buf_str(&text));
-	profile_factf(c->p, "cpus", "%u", host_nr_cpus());
+	profile_fact(c->p, FACT_CPU, buf_str(&text));
+	profile_factf(c->p, FACT_CPUS, "%u", host_nr_cpus());
 	if (o->target)
-		profile_fact(c->p, "target", o->target->name);
+		profile_fact(c->p, FACT_TARGET, o->target->name);
 	if (o->command) {
 		/* Arguments after the first may hold secrets: only the program's name is kept. */
-		profile_fact(c->p, "command", o->command[0]);
+		profile_fact(c->p, FACT_COMMAND, o->command[0]);
 		if (!o->target)
-			profile_fact(c->p, "target", path_base(o->command[0]));
+			profile_fact(c->p, FACT_TARGET, path_base(o->command[0]));
 	}
 }
 
@@ -667,7 +667,7 @@ static void note_sampler(struct capture *c, struct capture_result *r)
 	bool has_ledger = c->engine && c->options->programs & ENGINE_WAITS;
 	bool is_clock = !(c->options->flags & CAPTURE_GROWTH);
 	if (r->info.cpu_ns && !has_ledger && is_clock)
-		profile_fact_ns(c->p, "CPU time", r->info.cpu_ns);
+		profile_fact_ns(c->p, FACT_CPU_TIME, r->info.cpu_ns);
 }
 
 static void finish_writing(struct capture *c, struct capture_result *r)
@@ -709,7 +709,7 @@ static int run(struct capture *c, struct capture_result *r, struct err *err)
 	sources_facts(&c->sources, c->p);
 	bool has_target_ended = r->end == CAPTURE_END_TARGET || r->end == CAPTURE_END_COMMAND;
 	if (c->options->heap && has_target_ended) /* what lives then is leaked */
-		profile_fact(c->p, HEAP_FACT_ENDED, "yes");
+		profile_fact(c->p, FACT_HEAP_ENDED, "yes");
 	if (c->options->gate)
 		c->options->gate->facts(c->options->gate->ctx, c->p);
 	sources_release(&c->sources); /* the target is left alone from here on */

@@ -421,7 +421,7 @@ static void say_series(struct profile *p, const struct dumpset *set, uint64_t la
 	}
 	if (set->about)
 		buf_addf(&b, "; %s", set->about);
-	profile_fact(p, DUMPSET_FACT, buf_str(&b));
+	profile_fact(p, FACT_DUMPS, buf_str(&b));
 }
 
 /* Files [first, end) are of one process; *ret_last_ns: time of the last of several. */

@@ -20,8 +20,6 @@
 #include "base/vec.h"
 #include "model/profile.h"
 
-#define DUMPSET_FACT "dumps"
-
 struct dump_file {
 	char *path;
 	char *process; /* what the files of one process have in common */

@@ -27,9 +27,9 @@ static bool has_unnamed(struct profile *p)
 	return has;
 }
 
-static bool is_fact(const struct profile *p, const char *key, const char *value)
+static bool is_fact(const struct profile *p, enum fact_id id, const char *value)
 {
-	const char *fact = profile_get_fact(p, key);
+	const char *fact = profile_get_fact(p, id);
 	return fact && !strcmp(fact, value);
 }
 
@@ -38,7 +38,7 @@ static bool is_this_boot(const struct profile *p)
 {
 	struct utsname here;
 	if (!p->wall_start_ns || !p->start_ns || uname(&here) ||
-	    !is_fact(p, "host", here.nodename) || !is_fact(p, "kernel", here.release))
+	    !is_fact(p, FACT_HOST, here.nodename) || !is_fact(p, FACT_KERNEL, here.release))
 		return false;
 	int64_t boot_then = p->wall_start_ns - (int64_t)p->start_ns;
 	int64_t boot_now = (int64_t)clock_real_ns() - (int64_t)clock_mono_ns();

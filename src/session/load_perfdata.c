@@ -43,22 +43,22 @@ static int on_event(void *ctx, const struct event *ev, struct err *err)
 	return l->sink.event(l->sink.ctx, ev, err);
 }
 
-static void add_fact(struct profile *p, const char *key, const char *value)
+static void add_fact(struct profile *p, enum fact_id id, const char *value)
 {
 	if (value && value[0])
-		profile_fact(p, key, value);
+		profile_fact(p, id, value);
 }
 
 static void add_facts(struct loading *l)
 {
 	const struct perfdata_info *info = &l->info;
-	add_fact(l->p, "command", info->cmdline);
-	add_fact(l->p, "host", info->hostname);
-	add_fact(l->p, "kernel", info->os_release);
-	add_fact(l->p, "cpu", info->cpu_desc);
-	add_fact(l->p, "recorder", "perf");
+	add_fact(l->p, FACT_COMMAND, info->cmdline);
+	add_fact(l->p, FACT_HOST, info->hostname);
+	add_fact(l->p, FACT_KERNEL, info->os_release);
+	add_fact(l->p, FACT_CPU, info->cpu_desc);
+	add_fact(l->p, FACT_RECORDER, "perf");
 	if (info->problem)
-		add_fact(l->p, "problem", info->problem);
+		add_fact(l->p, FACT_PROBLEM, info->problem);
 	l->p->start_ns = info->first_ns;
 	l->p->end_ns = info->last_ns;
 	if (info->wall_ns && info->clock_ns)

@@ -13,11 +13,11 @@
 
 #define FLUSH_NS NS_PER_SEC
 
-static void add_number_fact(struct profile *p, const char *key, uint64_t v)
+static void add_number_fact(struct profile *p, enum fact_id id, uint64_t v)
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	buf_add_u64(&b, v);
-	profile_fact(p, key, buf_str(&b));
+	profile_fact(p, id, buf_str(&b));
 }
 
 int memrecord_open(struct memrecord *w, const char *output, const char *target, struct err *err)
@@ -31,14 +31,14 @@ int memrecord_open(struct memrecord *w, const char *output, const char *target, 
 	w->table = tables_add(w->p, TABLE_MEMORY, 0);
 	w->p->start_ns = clock_mono_ns();
 	w->p->wall_start_ns = clock_real_ns();
-	profile_fact(w->p, "target", target);
+	profile_fact(w->p, FACT_TARGET, target);
 	struct utsname u;
 	if (!uname(&u)) {
-		profile_fact(w->p, "host", u.nodename);
-		profile_fact(w->p, "kernel", u.release);
+		profile_fact(w->p, FACT_HOST, u.nodename);
+		profile_fact(w->p, FACT_KERNEL, u.release);
 	}
-	add_number_fact(w->p, "cpus", host_nr_cpus());
-	add_number_fact(w->p, MEMORY_FACT_MACHINE, memstat_machine_bytes());
+	add_number_fact(w->p, FACT_CPUS, host_nr_cpus());
+	add_number_fact(w->p, FACT_MEMORY_MACHINE, memstat_machine_bytes());
 	return 0;
 }
 
@@ -101,9 +101,9 @@ static void add_facts(struct memrecord *w, const struct memwatch *from)
 	const struct memgroup_numbers *g = &from->last.group;
 	uint64_t limit = memgroup_least_limit(g);
 	if (from->last.has_group && limit != MEMGROUP_NO_LIMIT)
-		add_number_fact(w->p, MEMORY_FACT_LIMIT, limit);
+		add_number_fact(w->p, FACT_MEMORY_LIMIT, limit);
 	if (from->refused)
-		profile_fact(w->p, "memory refused",
+		profile_fact(w->p, FACT_MEMORY_REFUSED,
 			     "PSS and stacks: no right to trace the target");
 }
 

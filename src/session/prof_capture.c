@@ -191,11 +191,11 @@ static void add_facts(const struct prof_capture *p, struct profile *profile)
 				     "was on"
 				   : "jemalloc-prof: sampled since the process began");
 	prof_capture_add_walk(p, &tier);
-	profile_fact(profile, "target", p->target->name);
-	profile_fact(profile, HEAP_FACT_ALLOCATOR, p->plan.allocator_text);
-	profile_fact(profile, HEAP_FACT_ATTACHED, "attach");
-	profile_fact(profile, HEAP_FACT_TIER, buf_str(&tier));
-	profile_fact(profile, "heap longest stop", buf_str(&held));
+	profile_fact(profile, FACT_TARGET, p->target->name);
+	profile_fact(profile, FACT_HEAP_ALLOCATOR, p->plan.allocator_text);
+	profile_fact(profile, FACT_HEAP_ATTACHED, "attach");
+	profile_fact(profile, FACT_HEAP_TIER, buf_str(&tier));
+	profile_fact(profile, FACT_HEAP_LONGEST_STOP, buf_str(&held));
 }
 
 int prof_capture_end(struct prof_capture *p, const struct store_place *place, int recording_fd,

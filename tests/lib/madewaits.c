@@ -178,9 +178,9 @@ static void add_others(struct profile *p, unsigned second)
 struct profile *madewaits_service(bool has_samples)
 {
 	struct profile *p = madewaits_new(2);
-	profile_fact(p, "recorder", "assay");
-	profile_fact(p, "kind", has_samples ? "cpu" : "offcpu");
-	profile_fact(p, "target", "server");
+	profile_fact(p, FACT_RECORDER, "assay");
+	profile_fact(p, FACT_KIND, has_samples ? "cpu" : "offcpu");
+	profile_fact(p, FACT_TARGET, "server");
 	for (unsigned second = 0; second < 2; second++) {
 		add_workers(p, second);
 		add_others(p, second);

@@ -57,12 +57,12 @@ int main(int argc, char **argv)
 	int rc = perfdata_read_fd(fd, &sink, &info, &err);
 	if (!rc) {
 		if (info.hostname)
-			profile_fact(p, "host", info.hostname);
+			profile_fact(p, FACT_HOST, info.hostname);
 		if (info.os_release)
-			profile_fact(p, "kernel", info.os_release);
-		profile_fact(p, "cpus", "2");
+			profile_fact(p, FACT_KERNEL, info.os_release);
+		profile_fact(p, FACT_CPUS, "2");
 		if (info.cmdline)
-			profile_fact(p, "command", info.cmdline);
+			profile_fact(p, FACT_COMMAND, info.cmdline);
 		profile_seal(p);
 		struct out o;
 		struct perfdata_written w;

@@ -42,7 +42,7 @@ static void synth_init(struct synth *s, struct profile *p)
 	*s = (struct synth){.p = p, .seed = 1, .now_ns = 1000000000000};
 	p->start_ns = s->now_ns;
 	p->wall_start_ns = 1700000000000000000;
-	profile_fact(p, "target", "synth \xff\n");
+	profile_fact(p, FACT_TARGET, "synth \xff\n");
 	for (int i = 0; i < 8; i++) {
 		char path[32];
 		snprintf(path, sizeof(path), "/usr/lib/lib%d.so", i);
@@ -407,7 +407,7 @@ TEST(flushes_append_only_what_is_new_and_later_changes_arrive)
 	p->mappings.p[0].to_ns = 5;
 	p->tasks.p[1].end_ns = 6;
 	p->modules.p[2].is_deleted = true;
-	profile_fact(p, "cost", "cheap");
+	profile_fact_text(p, "cost", "cheap");
 	CHECK(!assayfile_finish(w, p, NULL));
 	CLEANUP(file_view_release) struct file_view v = view_of(fd);
 	CLEANUP(profile_free_p) struct profile *q = read_ok(v.p, v.n);
@@ -550,7 +550,7 @@ TEST(newer_files_are_read_as_far_as_they_may_be)
 	CLEANUP(profile_free_p) struct profile *q = read_ok(b.p, b.n);
 	CHECK_U64(q->tables.p[0].n, 20);
 	CHECK(!q->is_incomplete);
-	CHECK_STR(profile_get_fact(q, "recording-note"),
+	CHECK_STR(profile_get_fact(q, FACT_RECORDING_NOTE),
 		  "written by a newer assay: 2 sections skipped");
 
 	struct profile *no = NULL;

@@ -94,7 +94,7 @@ TEST(memtime_without_the_kernels_numbers_goes_by_seconds)
 	p->end_ns = START + 3 * SECOND;
 	add_blocks(p, TABLE_ALLOCATED, 0, "main;f", 1000);
 	add_blocks(p, TABLE_FREED, SECOND, "main;f", 600);
-	profile_fact(p, HEAP_FACT_ATTACHED, "attach");
+	profile_fact(p, FACT_HEAP_ATTACHED, "attach");
 	profile_seal(p);
 	CHECK(!tables_has_rows(p, TABLE_MEMORY));
 	CHECK(!memtime_make(&a, p, &m, NULL));

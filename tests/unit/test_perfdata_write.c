@@ -152,8 +152,8 @@ TEST(perfdata_write_gives_back_addresses_contexts_and_facts)
 	profile_sample(p, cycles, START_NS + 10, s, main_task, 1, (int64_t[]){1, 1234});
 	profile_sample(p, faults, START_NS + 20, s, worker, 0, (int64_t[]){1, 1});
 	profile_sample(p, cycles, START_NS + 30, 0, worker, -1, (int64_t[]){1, 99});
-	profile_fact(p, "host", "box");
-	profile_fact(p, "arch", "x86_64");
+	profile_fact(p, FACT_HOST, "box");
+	profile_fact(p, FACT_ARCH, "x86_64");
 	struct seen seen = {0};
 	struct perfdata_written w = {0};
 	CLEANUP(perfdata_info_release) struct perfdata_info info = {0};

@@ -34,7 +34,7 @@ static struct report *make_report(const char *name)
 	r->losses.nr[LOSS_TRUNC_COPY] = 5;
 	r->losses.nr[LOSS_UNSYM_JIT] = 1;
 	r->losses.nr[LOSS_UNSYM_KERNEL] = 2;
-	report_fact(r, "event", "cpu-clock");
+	report_fact(r, FACT_EVENT, "cpu-clock");
 	report_note(r, "a note");
 	report_hint(r, "assay flame x");
 	struct report_table *t = report_add_table(r, "t", "rows", columns, ARRAY_LEN(columns));

@@ -433,7 +433,7 @@ TEST(folded_reads_and_writes_the_same_lines)
 	CHECK_U64(p->losses.nr[LOSS_UNPARSED], 3);
 	CHECK_U64(p->losses.nr[LOSS_WRITTEN], 28);
 	CHECK_U64(p->losses.nr[LOSS_SEEN], 31);
-	CHECK_STR(profile_get_fact(p, "folded first bad line"), "9");
+	CHECK_STR(profile_get_fact(p, FACT_FOLDED_BAD_LINE), "9");
 }
 
 TEST(folded_marks_become_flags_and_come_back)
@@ -492,7 +492,7 @@ TEST(folded_fractions_are_rounded_and_said_so)
 {
 	CLEANUP(profile_free_p) struct profile *p = read_as("folded", "a;b 14.53\na;c 2.\n", NULL);
 	expect_as("folded", p, NULL, "a;b 15\na;c 2\n");
-	CHECK_STR(profile_get_fact(p, "folded counts rounded"), "1");
+	CHECK_STR(profile_get_fact(p, FACT_FOLDED_ROUNDED), "1");
 }
 
 TEST(nothing_but_bad_lines_is_an_error_with_its_line)
