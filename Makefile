@@ -29,7 +29,7 @@ variant := $(if $(SAN),san-$(subst $(comma),-,$(SAN)),release)$(if $(filter clan
 O       = build/$(variant)
 
 WARN = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wwrite-strings \
-       -Wpointer-arith -Wformat=2 -Wimplicit-fallthrough -Wundef $(if $(DEV),-Werror)
+       -Wpointer-arith -Wformat=2 -Wimplicit-fallthrough -Wundef -Wno-missing-field-initializers $(if $(DEV),-Werror)
 OPT     = -O2 -g
 CFLAGS  =
 LDFLAGS =
