@@ -234,9 +234,11 @@ int capture_job_record(struct capture_job *job, struct outputs *out)
 	return status == EXIT_FAILED && !r.exit_code ? EXIT_ASSAY_FAILED : r.exit_code;
 }
 
-unsigned capture_job_output_flags(const struct capture_job *job)
+struct outputs capture_job_outputs(const struct capture_job *job)
 {
-	return job->args.command ? OUTPUTS_HAS_COMMAND : 0;
+	return (struct outputs){.recording_fd = -1,
+				.flags = job->args.command ? OUTPUTS_HAS_COMMAND : 0,
+				.form = job->common.form};
 }
 
 int capture_job_open(const struct capture_job *job, struct outputs *ret_o, const char *output,
@@ -244,21 +246,20 @@ int capture_job_open(const struct capture_job *job, struct outputs *ret_o, const
 {
 	const char *name =
 		job->target.has_target ? job->target.target.name : path_base(job->args.command[0]);
+	struct outputs o = capture_job_outputs(job);
 	TRY(outputs_open(ret_o, output, name, job->command->name, err));
-	ret_o->flags = capture_job_output_flags(job);
-	ret_o->form = job->common.form;
+	ret_o->flags = o.flags;
+	ret_o->form = o.form;
 	return 0;
 }
 
 static int run(struct capture_job *job)
 {
 	CLEANUP(err_release) struct err err = {0};
-	CLEANUP(outputs_release) struct outputs out = {.recording_fd = -1};
+	CLEANUP(outputs_release) struct outputs out = capture_job_outputs(job);
 	if (job->nr_runs)
 		return cpu_runs(job);
-	if (job->is_unrecorded)
-		out.flags = capture_job_output_flags(job);
-	else if (capture_job_open(job, &out, job->common.output, &err)) {
+	if (!job->is_unrecorded && capture_job_open(job, &out, job->common.output, &err)) {
 		log_err(&err);
 		return capture_job_failed(job);
 	}

@@ -128,7 +128,8 @@ int capture_job_open(const struct capture_job *job, struct outputs *ret_o, const
 		     struct err *err);
 /* Why there are no BPF programs, what that costs, and what would help. */
 void capture_job_say_accuracy(const struct capture_job *job, const struct capture_result *r);
-unsigned capture_job_output_flags(const struct capture_job *job);
+/* Outputs without a place: where reports go, and in which form. */
+struct outputs capture_job_outputs(const struct capture_job *job);
 /* The exit status where nothing was captured at all. */
 int capture_job_failed(const struct capture_job *job);
 

@@ -100,7 +100,7 @@ static int summarize(const struct capture_job *job, const struct recordings *fil
 		log_err(&err);
 		return EXIT_FAILED;
 	}
-	struct outputs out = {.flags = capture_job_output_flags(job)};
+	struct outputs out = capture_job_outputs(job);
 	int status = outputs_print(&out, report);
 	vec_foreach(p, &files->paths) {
 		buf_add_ch(&words, ' ');
