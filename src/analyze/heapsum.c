@@ -252,12 +252,13 @@ static void note_sampling(struct report *r, const struct profile *p)
 
 static void note_dropped(struct report *r, const struct profile *p)
 {
-	const char *dropped = profile_get_fact(p, FACT_HEAP_DROPPED);
-	if (dropped && strcmp(dropped, "0") != 0)
+	uint64_t nr_dropped = p->losses.nr[LOSS_HEAP_DROPPED];
+	if (nr_dropped)
 		report_note(r,
-			    "%s events of the allocator were dropped: numbers are that much too "
+			    "%" PRIu64
+			    " events of the allocator were dropped: numbers are that much too "
 			    "small, and blocks whose free was dropped count as live",
-			    dropped);
+			    nr_dropped);
 }
 
 /* The list of mapped files, without which no address has a name, is a dump's last part. */

@@ -391,14 +391,6 @@ static void add_share(struct buf *to, const char *name, const struct counts_tota
 	buf_add_str(to, " %");
 }
 
-static void add_count_fact(struct profile *p, enum fact_id id, uint64_t nr)
-{
-	CLEANUP(buf_release) struct buf text = {0};
-	num_add_count(&text, nr);
-	if (nr)
-		profile_fact(p, id, buf_str(&text));
-}
-
 static void counts_facts(const void *s, struct profile *p)
 {
 	const struct counts *c = s;
@@ -419,11 +411,11 @@ static void counts_facts(const void *s, struct profile *p)
 		profile_fact(p, FACT_EVENTS_WITH_STACKS, buf_str(&shares));
 	if (machine.n)
 		profile_fact(p, FACT_EVENTS_OF_MACHINE, buf_str(&machine));
-	add_count_fact(p, FACT_EVENTS_NO_ROOM, nr_no_room);
+	profile_lose(p, LOSS_EVENTS_NO_ROW, nr_no_room);
 	if (c->singles_end_ns)
 		profile_fact_ns(p, FACT_EVENTS_SINGLY,
 				c->singles_end_ns - MIN(c->singles_end_ns, c->start_ns));
-	add_count_fact(p, FACT_EVENTS_MISSED, c->nr_missed);
+	profile_lose(p, LOSS_EVENTS_MISSED, c->nr_missed);
 }
 
 const struct source counts_source = {

@@ -65,20 +65,20 @@ void heapfacts_add(struct profile *p, const struct heapsource_info *i,
 		heapfacts_add_sampling(p, spec->is_every ? 0 : spec->interval_bytes, is_launch);
 	else
 		profile_fact(p, FACT_HEAP_ATTACHED, is_launch ? "launch" : "attach");
-	profile_fact_nr(p, FACT_HEAP_DROPPED, i->nr_dropped);
+	profile_lose(p, LOSS_HEAP_DROPPED, i->nr_dropped);
 	profile_fact_nr(p, FACT_HEAP_ALLOCATIONS, i->nr_allocs);
 	profile_fact_nr(p, FACT_HEAP_BYTES, i->nr_alloc_bytes);
 	profile_fact_nr(p, FACT_HEAP_FREES, i->nr_frees);
 	if (!spec->is_every && i->nr_allocs)
 		add_check(p, i);
 	profile_fact_nr(p, FACT_HEAP_PROCESSES, i->nr_processes);
-	profile_fact_nr(p, FACT_HEAP_REFUSED, i->nr_refused);
-	profile_fact_nr(p, FACT_HEAP_NOT_FOLLOWED, i->nr_not_followed);
-	profile_fact_nr(p, FACT_HEAP_TOO_SHORT, i->nr_too_short);
-	profile_fact_nr(p, FACT_HEAP_RINGS_BROKEN, i->nr_broken);
-	profile_fact_nr(p, FACT_HEAP_NO_STACK, i->nr_no_stack);
-	profile_fact_nr(p, FACT_HEAP_UNBOOKED, i->nr_unbooked);
-	profile_fact_nr(p, FACT_HEAP_UNPATCHED, i->nr_unpatched);
+	profile_lose(p, LOSS_HEAP_REFUSED, i->nr_refused);
+	profile_lose(p, LOSS_HEAP_NOT_FOLLOWED, i->nr_not_followed);
+	profile_lose(p, LOSS_HEAP_TOO_SHORT, i->nr_too_short);
+	profile_lose(p, LOSS_HEAP_BROKEN, i->nr_broken);
+	profile_lose(p, LOSS_HEAP_NO_STACK, i->nr_no_stack);
+	profile_lose(p, LOSS_HEAP_UNBOOKED, i->nr_unbooked);
+	profile_lose(p, LOSS_HEAP_UNPATCHED, i->nr_unpatched);
 	if (i->unpatched[0])
 		profile_fact(p, FACT_HEAP_UNPATCHED_NAME, i->unpatched);
 	if (i->late[0])

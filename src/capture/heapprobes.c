@@ -540,11 +540,11 @@ static void probes_facts(const void *self, struct profile *p)
 			       h->target->child != 0);
 	if (h->allocator && h->allocator[0])
 		profile_fact(p, FACT_HEAP_ALLOCATOR, h->allocator);
-	profile_fact_nr(p, FACT_HEAP_DROPPED, c->nr_dropped);
+	profile_lose(p, LOSS_HEAP_DROPPED, c->nr_dropped);
 	profile_fact_nr(p, FACT_HEAP_ALLOCATIONS, c->nr_allocs);
 	profile_fact_nr(p, FACT_HEAP_BYTES, c->nr_bytes);
 	profile_fact_nr(p, FACT_HEAP_FREES, c->nr_frees);
-	profile_fact_nr(p, FACT_HEAP_NO_FREE, c->nr_no_room);
+	profile_lose(p, LOSS_HEAP_NO_FREE, c->nr_no_room);
 	num_add_count(&b, c->nr_hits);
 	buf_addf(&b, " calls trapped, of %zu functions; %s", h->nr_probes,
 		 h->has_sessions ? "a second trap at the return only where a block is told"

@@ -716,17 +716,6 @@ static int heap_drain(void *self, const struct event_sink *sink, struct err *err
 	return heapqueue_deliver(&h->queue, sink, err);
 }
 
-static int tell_losses(struct heapsource *h, const struct event_sink *sink, struct err *err)
-{
-	if (!h->info.nr_dropped)
-		return 0;
-	struct event ev = {.kind = EVENT_LOST,
-			   .time_ns = clock_mono_ns(),
-			   .cpu = -1,
-			   .lost = {.nr = h->info.nr_dropped, .is_samples = true}};
-	return sink->event(sink->ctx, &ev, err);
-}
-
 static int heap_stop(void *self, const struct event_sink *sink, struct err *err)
 {
 	struct heapsource *h = self;
@@ -738,8 +727,7 @@ static int heap_stop(void *self, const struct event_sink *sink, struct err *err)
 		h->late = heaplate_unseen(h->list.p[i], h->spec.targets);
 	while (h->list.n)
 		finish(h, h->list.p[0]);
-	TRY(heapqueue_deliver(&h->queue, sink, err));
-	return tell_losses(h, sink, err);
+	return heapqueue_deliver(&h->queue, sink, err);
 }
 
 static void heap_facts(const void *self, struct profile *p)

@@ -494,12 +494,12 @@ static void io_facts(const void *self, struct profile *p)
 	const struct io *s = self;
 	const struct io_counts *c = (const void *)&s->skel->bss->io_counts;
 	profile_fact_nr(p, FACT_IO_UNDER_WAY, c->nr_no_start);
-	profile_fact_nr(p, FACT_IO_NO_ROW, c->nr_rows_full);
-	profile_fact_nr(p, FACT_IO_LOST, c->nr_lost);
-	profile_fact_nr(p, FACT_IO_FILES_LOST, c->nr_files_lost);
-	profile_fact_nr(p, FACT_FAULTS_NO_MAP, c->nr_busy_maps);
-	profile_fact_nr(p, FACT_BLOCK_NO_ISSUE, c->nr_no_issue);
-	profile_fact_nr(p, FACT_BLOCK_LOST, c->nr_requests_full);
+	profile_lose(p, LOSS_IO_NO_ROW, c->nr_rows_full);
+	profile_lose(p, LOSS_IO_UNCOUNTED, c->nr_lost);
+	profile_lose(p, LOSS_IO_NO_NAME, c->nr_files_lost);
+	profile_lose(p, LOSS_FAULTS_NO_MAP, c->nr_busy_maps);
+	profile_lose(p, LOSS_BLOCK_NO_ISSUE, c->nr_no_issue);
+	profile_lose(p, LOSS_BLOCK_UNTRACKED, c->nr_requests_full);
 	profile_fact_nr(p, FACT_BLOCK_IN_FLIGHT, (uint64_t)MAX(c->max_inflight, 0));
 	if (s->parts & IO_PART_GROWTH)
 		add_growth_facts(p, s);

@@ -316,11 +316,10 @@ static void spans_facts(const void *self, struct profile *p)
 		buf_addf(&idle, " and %zu more", nr_idle - IDLE_MAX);
 	if (nr_idle)
 		profile_fact(p, FACT_NEVER_CALLED, buf_str(&idle));
-	profile_fact_nr(p, FACT_SPANS_UNFINISHED,
-			sum.nr_started - MIN(sum.nr_ended, sum.nr_started));
-	profile_fact_nr(p, FACT_SPANS_INSIDE, sum.nr_inside);
-	profile_fact_nr(p, FACT_SPANS_NO_ROW, sum.nr_lost);
-	profile_fact_nr(p, FACT_SPANS_UNSENT, sum.nr_unsent);
+	profile_lose(p, LOSS_SPANS_UNFINISHED, sum.nr_started - MIN(sum.nr_ended, sum.nr_started));
+	profile_lose(p, LOSS_SPANS_INSIDE, sum.nr_inside);
+	profile_lose(p, LOSS_SPANS_NO_ROW, sum.nr_lost);
+	profile_lose(p, LOSS_SPANS_NO_DETAILS, sum.nr_unsent);
 }
 
 static void spans_free(void *self)

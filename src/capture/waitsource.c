@@ -529,9 +529,8 @@ static uint64_t waits_end_ns(const void *s)
 static void waits_facts(const void *s, struct profile *p)
 {
 	const struct waits *w = s;
-	profile_fact_nr(p, FACT_WAITS_NO_REASON, w->info.nr_unbooked);
-	if (w->info.lost_ns)
-		profile_fact_ns(p, FACT_WAITS_NO_ROW, w->info.lost_ns);
+	profile_lose(p, LOSS_WAITS_NO_REASON, w->info.nr_unbooked);
+	profile_lose(p, LOSS_WAITS_NO_ROW_NS, w->info.lost_ns);
 }
 
 static void waits_free(void *s)

@@ -100,12 +100,12 @@ static int prepare(struct capture_job *job, struct err *err)
 
 static void say(const struct capture_job *job, const struct capture_result *r)
 {
-	const char *unfinished = profile_get_fact(r->profile, FACT_SPANS_UNFINISHED);
+	uint64_t nr_unfinished = r->profile->losses.nr[LOSS_SPANS_UNFINISHED];
 	(void)job;
-	if (unfinished)
-		log_note("%s calls did not return in this window: still running, or left by an "
-			 "exception or longjmp",
-			 unfinished);
+	if (nr_unfinished)
+		log_note("%" PRIu64 " calls did not return in this window: still running, or left "
+			 "by an exception or longjmp",
+			 nr_unfinished);
 }
 
 static const struct capture_command command = {

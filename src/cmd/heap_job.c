@@ -88,10 +88,11 @@ void heap_job_say(const struct capture_job *job, const struct capture_result *r)
 {
 	const struct profile *p = r->profile;
 	(void)job;
-	const char *dropped = profile_get_fact(p, FACT_HEAP_DROPPED);
-	if (dropped) {
-		log_warn("%s events are missing: the rings were full, or the threads too many",
-			 dropped);
+	const uint64_t *lost = p->losses.nr;
+	if (lost[LOSS_HEAP_DROPPED]) {
+		log_warn("%" PRIu64
+			 " events are missing: the rings were full, or the threads too many",
+			 lost[LOSS_HEAP_DROPPED]);
 		log_hint(
 			"a sample (without --all-allocations, or with a larger --sample) needs less room");
 	}
@@ -103,14 +104,14 @@ void heap_job_say(const struct capture_job *job, const struct capture_result *r)
 		log_warn("'%s' with an allocator of its own was loaded after the start: its blocks "
 			 "are not seen",
 			 late);
-	const char *children = profile_get_fact(p, FACT_HEAP_NOT_FOLLOWED);
-	if (children)
-		log_note("%s processes that it started were not recorded (--children does)",
-			 children);
-	const char *brief = profile_get_fact(p, FACT_HEAP_TOO_SHORT);
-	if (brief)
-		log_note("%s processes that it started ended before they could be attached to",
-			 brief);
+	if (lost[LOSS_HEAP_NOT_FOLLOWED])
+		log_note("%" PRIu64
+			 " processes that it started were not recorded (--children does)",
+			 lost[LOSS_HEAP_NOT_FOLLOWED]);
+	if (lost[LOSS_HEAP_TOO_SHORT])
+		log_note("%" PRIu64
+			 " processes that it started ended before they could be attached to",
+			 lost[LOSS_HEAP_TOO_SHORT]);
 	if (profile_get_fact(p, FACT_HEAP_UNTIL))
 		log_warn("recorded only until %s", profile_get_fact(p, FACT_HEAP_UNTIL));
 	if (profile_get_fact(p, FACT_HEAP_STOPPED))

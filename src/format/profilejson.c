@@ -55,8 +55,9 @@ static void add_head(struct json *j, const struct profile *p)
 		key_sv(j, profile_text(p, f->key), profile_sv(p, f->value));
 	json_end(j);
 	json_put_obj(j, "losses");
-	for (int k = 0; k < LOSS_NR; k++)
-		key_u64(j, loss_key((enum loss_kind)k), p->losses.nr[k]);
+	for (enum loss_kind k = 0; k < LOSS_NR; k++)
+		if (p->losses.nr[k] || loss_class(k) != LOSS_CLASS_BESIDE)
+			key_u64(j, loss_key(k), p->losses.nr[k]);
 	json_end(j);
 	json_put_arr(j, "marks");
 	vec_foreach(m, &p->marks) {

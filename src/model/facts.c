@@ -49,19 +49,11 @@ static const struct {
 	[FACT_HEAP_ENDED] = {"heap ended", DETAIL},
 	[FACT_HEAP_DUMP] = {"heap dump"},
 	[FACT_HEAP_DUMP_BAD_LINE] = {"heap dump first bad line"},
-	[FACT_HEAP_DROPPED] = {"heap dropped"},
 	[FACT_HEAP_ALLOCATIONS] = {"heap allocations counted", DETAIL},
 	[FACT_HEAP_BYTES] = {"heap bytes counted", DETAIL},
 	[FACT_HEAP_FREES] = {"heap frees counted", DETAIL},
 	[FACT_HEAP_CHECK] = {"heap check", DETAIL},
 	[FACT_HEAP_PROCESSES] = {"heap processes", DETAIL_ONE},
-	[FACT_HEAP_REFUSED] = {"heap processes refused"},
-	[FACT_HEAP_NOT_FOLLOWED] = {"heap children not followed"},
-	[FACT_HEAP_TOO_SHORT] = {"heap children too short-lived"},
-	[FACT_HEAP_RINGS_BROKEN] = {"heap rings broken"},
-	[FACT_HEAP_NO_STACK] = {"heap stacks without room"},
-	[FACT_HEAP_UNBOOKED] = {"heap blocks not followed"},
-	[FACT_HEAP_UNPATCHED] = {"heap functions not patched"},
 	[FACT_HEAP_UNPATCHED_NAME] = {"heap function not patched"},
 	[FACT_HEAP_LATE] = {"heap allocator loaded later"},
 	[FACT_HEAP_STOPPED] = {"heap recorder fell silent"},
@@ -73,7 +65,6 @@ static const struct {
 	[FACT_HEAP_LONGEST_GAP] = {"heap rings not read for"},
 	[FACT_HEAP_TABLE_BYTES] = {"heap table bytes", DETAIL},
 	[FACT_HEAP_PROBES] = {"heap probes"},
-	[FACT_HEAP_NO_FREE] = {"heap blocks whose free is not seen"},
 	[FACT_GROWTH] = {"growth"},
 	[FACT_MEMORY_MACHINE] = {"machine memory"},
 	[FACT_MEMORY_LIMIT] = {"memory limit"},
@@ -86,26 +77,12 @@ static const struct {
 	[FACT_MEMORY_CGROUP] = {"memory cgroup"},
 	[FACT_READ_FOR] = {"read for the process"},
 	[FACT_IO_UNDER_WAY] = {"io under way at start"},
-	[FACT_IO_NO_ROW] = {"io without stack and file"},
-	[FACT_IO_LOST] = {"io not counted"},
-	[FACT_IO_FILES_LOST] = {"io file names lost"},
-	[FACT_FAULTS_NO_MAP] = {"faults without mapping"},
-	[FACT_BLOCK_NO_ISSUE] = {"block requests without issue"},
-	[FACT_BLOCK_LOST] = {"block requests not followed"},
 	[FACT_BLOCK_IN_FLIGHT] = {"block requests in flight at most"},
-	[FACT_WAITS_NO_REASON] = {"intervals without a reason, no room"},
-	[FACT_WAITS_NO_ROW] = {"waits in no row"},
 	[FACT_EVENTS_WITH_STACKS] = {"events with stacks"},
 	[FACT_EVENTS_OF_MACHINE] = {"events of the whole machine"},
 	[FACT_EVENTS_SINGLY] = {"events kept singly for"},
 	[FACT_EVENTS_REFUSED] = {"events refused"},
-	[FACT_EVENTS_NO_ROOM] = {"events without room for a row"},
-	[FACT_EVENTS_MISSED] = {"events missed in interrupts, of all processes"},
 	[FACT_NEVER_CALLED] = {"never called"},
-	[FACT_SPANS_UNFINISHED] = {"spans unfinished"},
-	[FACT_SPANS_INSIDE] = {"spans inside others"},
-	[FACT_SPANS_NO_ROW] = {"spans without a row"},
-	[FACT_SPANS_UNSENT] = {"slow spans without details"},
 	[FACT_MASSIF_UNIT] = {"massif time unit"},
 	[FACT_MASSIF_OPTIONS] = {"massif options"},
 	[FACT_MASSIF_BAD_LINE] = {"massif first bad line"},
@@ -212,4 +189,9 @@ void profile_fact_ns(struct profile *p, enum fact_id id, uint64_t ns)
 	CLEANUP(buf_release) struct buf b = {0};
 	num_add_ns(&b, ns);
 	profile_fact(p, id, buf_str(&b));
+}
+
+void profile_lose(struct profile *p, enum loss_kind kind, uint64_t nr)
+{
+	p->losses.nr[kind] += nr;
 }

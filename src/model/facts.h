@@ -9,6 +9,7 @@
 #define ASSAY_MODEL_FACTS_H
 
 #include "base/base.h"
+#include "model/loss.h"
 
 struct profile;
 
@@ -43,19 +44,11 @@ enum fact_id {
 	FACT_HEAP_ENDED, /* "yes": the programs had ended when the capture did; absent: not known */
 	FACT_HEAP_DUMP,  /* "cut short: ..."; absent = it is whole, or no dump */
 	FACT_HEAP_DUMP_BAD_LINE,
-	FACT_HEAP_DROPPED,
 	FACT_HEAP_ALLOCATIONS,
 	FACT_HEAP_BYTES,
 	FACT_HEAP_FREES,
 	FACT_HEAP_CHECK,
 	FACT_HEAP_PROCESSES,
-	FACT_HEAP_REFUSED,
-	FACT_HEAP_NOT_FOLLOWED,
-	FACT_HEAP_TOO_SHORT,
-	FACT_HEAP_RINGS_BROKEN,
-	FACT_HEAP_NO_STACK,
-	FACT_HEAP_UNBOOKED,
-	FACT_HEAP_UNPATCHED,
 	FACT_HEAP_UNPATCHED_NAME,
 	FACT_HEAP_LATE,
 	FACT_HEAP_STOPPED,
@@ -67,7 +60,6 @@ enum fact_id {
 	FACT_HEAP_LONGEST_GAP,
 	FACT_HEAP_TABLE_BYTES,
 	FACT_HEAP_PROBES,
-	FACT_HEAP_NO_FREE,
 	FACT_GROWTH,
 	/* memory */
 	FACT_MEMORY_MACHINE, /* bytes */
@@ -82,26 +74,12 @@ enum fact_id {
 	/* input and output, waits, events, spans */
 	FACT_READ_FOR,
 	FACT_IO_UNDER_WAY,
-	FACT_IO_NO_ROW,
-	FACT_IO_LOST,
-	FACT_IO_FILES_LOST,
-	FACT_FAULTS_NO_MAP,
-	FACT_BLOCK_NO_ISSUE,
-	FACT_BLOCK_LOST,
 	FACT_BLOCK_IN_FLIGHT,
-	FACT_WAITS_NO_REASON,
-	FACT_WAITS_NO_ROW,
 	FACT_EVENTS_WITH_STACKS,
 	FACT_EVENTS_OF_MACHINE,
 	FACT_EVENTS_SINGLY,
 	FACT_EVENTS_REFUSED,
-	FACT_EVENTS_NO_ROOM,
-	FACT_EVENTS_MISSED,
 	FACT_NEVER_CALLED,
-	FACT_SPANS_UNFINISHED,
-	FACT_SPANS_INSIDE,
-	FACT_SPANS_NO_ROW,
-	FACT_SPANS_UNSENT,
 	/* readers of files of other programs */
 	FACT_MASSIF_UNIT,
 	FACT_MASSIF_OPTIONS,
@@ -143,5 +121,8 @@ void profile_factf(struct profile *p, enum fact_id id, const char *fmt, ...) PRI
 /* A number, unless it is 0; a time in words. */
 void profile_fact_nr(struct profile *p, enum fact_id id, uint64_t nr);
 void profile_fact_ns(struct profile *p, enum fact_id id, uint64_t ns);
+
+/* Adds to what is missing. */
+void profile_lose(struct profile *p, enum loss_kind kind, uint64_t nr);
 
 #endif

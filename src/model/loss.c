@@ -2,6 +2,9 @@
 #include "base/base.h"
 #include "model/loss.h"
 
+#include "base/buf.h"
+#include "base/num.h"
+
 static const struct {
 	const char *key;
 	const char *text;
@@ -31,6 +34,50 @@ static const struct {
 	[LOSS_DISK] = {"disk", "not written (disk full)", LOSS_CLASS_LOST},
 	[LOSS_DAMAGED] = {"damaged", "in damaged parts of the recording", LOSS_CLASS_LOST},
 	[LOSS_STACK_LOST] = {"truncated_lost", "stack lost on its way", LOSS_CLASS_TRUNC},
+	[LOSS_HEAP_DROPPED] = {"heap_dropped", "heap events (ring full, or too many threads)",
+			       LOSS_CLASS_BESIDE},
+	[LOSS_HEAP_REFUSED] = {"heap_processes_refused",
+			       "processes whose heap could not be recorded", LOSS_CLASS_BESIDE},
+	[LOSS_HEAP_NOT_FOLLOWED] = {"heap_children_not_followed", "child processes not followed",
+				    LOSS_CLASS_BESIDE},
+	[LOSS_HEAP_TOO_SHORT] = {"heap_children_too_short", "child processes that ended too early",
+				 LOSS_CLASS_BESIDE},
+	[LOSS_HEAP_BROKEN] = {"heap_rings_broken", "broken rings of heap events",
+			      LOSS_CLASS_BESIDE},
+	[LOSS_HEAP_NO_STACK] = {"heap_stacks_without_room", "stacks of allocations (no room)",
+				LOSS_CLASS_BESIDE},
+	[LOSS_HEAP_UNBOOKED] = {"heap_blocks_not_followed", "heap blocks not followed (no room)",
+				LOSS_CLASS_BESIDE},
+	[LOSS_HEAP_UNPATCHED] = {"heap_functions_not_patched", "allocator functions not patched",
+				 LOSS_CLASS_BESIDE},
+	[LOSS_HEAP_NO_FREE] = {"heap_frees_not_seen",
+			       "heap blocks whose free is not seen (no room)", LOSS_CLASS_BESIDE},
+	[LOSS_IO_NO_ROW] = {"io_without_row", "I/O calls without stack and file (no room)",
+			    LOSS_CLASS_BESIDE},
+	[LOSS_IO_UNCOUNTED] = {"io_not_counted", "I/O calls not counted", LOSS_CLASS_BESIDE},
+	[LOSS_IO_NO_NAME] = {"io_files_without_name", "file names of I/O", LOSS_CLASS_BESIDE},
+	[LOSS_FAULTS_NO_MAP] = {"faults_without_mapping", "mappings of page faults",
+				LOSS_CLASS_BESIDE},
+	[LOSS_BLOCK_NO_ISSUE] = {"block_without_issue", "block requests whose issue was not seen",
+				 LOSS_CLASS_BESIDE},
+	[LOSS_BLOCK_UNTRACKED] = {"block_not_followed", "block requests not followed (no room)",
+				  LOSS_CLASS_BESIDE},
+	[LOSS_WAITS_NO_REASON] = {"waits_without_reason", "reasons of intervals (no room)",
+				  LOSS_CLASS_BESIDE},
+	[LOSS_WAITS_NO_ROW_NS] = {"waits_without_row_ns", "of waiting without a row (no room)",
+				  LOSS_CLASS_BESIDE},
+	[LOSS_EVENTS_NO_ROW] = {"events_without_row", "events without a row (no room)",
+				LOSS_CLASS_BESIDE},
+	[LOSS_EVENTS_MISSED] = {"events_missed", "events in interrupts, of all processes",
+				LOSS_CLASS_BESIDE},
+	[LOSS_SPANS_UNFINISHED] = {"spans_unfinished", "calls that did not return",
+				   LOSS_CLASS_BESIDE},
+	[LOSS_SPANS_INSIDE] = {"spans_inside", "calls inside others of their span",
+			       LOSS_CLASS_BESIDE},
+	[LOSS_SPANS_NO_ROW] = {"spans_without_row", "calls without a row (no room)",
+			       LOSS_CLASS_BESIDE},
+	[LOSS_SPANS_NO_DETAILS] = {"spans_without_details", "details of slow calls",
+				   LOSS_CLASS_BESIDE},
 };
 
 const char *loss_key(enum loss_kind kind)
@@ -64,6 +111,30 @@ static uint64_t sum_class(const struct losses *l, enum loss_class class)
 		if (kinds[i].class == class)
 			sum += l->nr[i];
 	return sum;
+}
+
+bool losses_has_ledger(const struct losses *l)
+{
+	for (size_t i = 0; i < LOSS_NR; i++)
+		if (l->nr[i] && kinds[i].class != LOSS_CLASS_BESIDE)
+			return true;
+	return false;
+}
+
+void losses_add_beside(struct buf *to, const struct losses *l)
+{
+	const char *sep = "also missing: ";
+	for (size_t i = 0; i < LOSS_NR; i++) {
+		if (!l->nr[i] || kinds[i].class != LOSS_CLASS_BESIDE)
+			continue;
+		buf_add_str(to, sep);
+		if (i == LOSS_WAITS_NO_ROW_NS)
+			num_add_ns(to, l->nr[i]);
+		else
+			num_add_count(to, l->nr[i]);
+		buf_addf(to, " %s", kinds[i].text);
+		sep = ", ";
+	}
 }
 
 uint64_t losses_truncated(const struct losses *l)

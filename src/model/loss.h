@@ -5,7 +5,8 @@
  * The sum that must hold for each capture:  seen = written + lost + unparsed + filtered
  * (and, when a recording is read again, + disk + damaged)
  * where seen counts what the kernel says it produced. Truncated and unsymbolized samples are
- * written: they are in the profile, with a stack or a name that is not whole.
+ * written: they are in the profile, with a stack or a name that is not whole. What else is missing
+ * (child processes, file names, calls that did not return) is counted beside that sum.
  */
 #ifndef ASSAY_MODEL_LOSS_H
 #define ASSAY_MODEL_LOSS_H
@@ -45,10 +46,43 @@ enum loss_kind {
 
 	LOSS_STACK_LOST =
 		23, /* the stack was told while a ring was full, or never: frame [lost stack] */
+
+	/* Beside the samples: each counts what its name says, outside of the sum. */
+	LOSS_HEAP_DROPPED = 24, /* events of an allocator that its recorder dropped */
+	LOSS_HEAP_REFUSED = 25,
+	LOSS_HEAP_NOT_FOLLOWED = 26,
+	LOSS_HEAP_TOO_SHORT = 27,
+	LOSS_HEAP_BROKEN = 28, /* rings that made no sense */
+	LOSS_HEAP_NO_STACK = 29,
+	LOSS_HEAP_UNBOOKED = 30,
+	LOSS_HEAP_UNPATCHED = 31,
+	LOSS_HEAP_NO_FREE = 32,
+	LOSS_IO_NO_ROW = 33,
+	LOSS_IO_UNCOUNTED = 34,
+	LOSS_IO_NO_NAME = 35,
+	LOSS_FAULTS_NO_MAP = 36, /* page faults that are counted without what is mapped there */
+	LOSS_BLOCK_NO_ISSUE = 37,
+	LOSS_BLOCK_UNTRACKED = 38,
+	LOSS_WAITS_NO_REASON = 39, /* intervals shown as unknown */
+	LOSS_WAITS_NO_ROW_NS = 40, /* nanoseconds */
+	LOSS_EVENTS_NO_ROW = 41,
+	LOSS_EVENTS_MISSED = 42,
+	LOSS_SPANS_UNFINISHED = 43,
+	LOSS_SPANS_INSIDE = 44,
+	LOSS_SPANS_NO_ROW = 45,
+	LOSS_SPANS_NO_DETAILS = 46,
 	LOSS_NR
 };
 
-enum loss_class { LOSS_CLASS_COUNT, LOSS_CLASS_LOST, LOSS_CLASS_TRUNC, LOSS_CLASS_UNSYM };
+enum loss_class {
+	LOSS_CLASS_COUNT,
+	LOSS_CLASS_LOST,
+	LOSS_CLASS_TRUNC,
+	LOSS_CLASS_UNSYM,
+	LOSS_CLASS_BESIDE,
+};
+
+struct buf;
 
 struct losses {
 	uint64_t nr[LOSS_NR];
@@ -59,6 +93,10 @@ const char *loss_key(enum loss_kind kind);
 const char *loss_text(enum loss_kind kind);
 enum loss_class loss_class(enum loss_kind kind);
 void losses_merge(struct losses *to, const struct losses *from);
+/* Whether anything but what is beside the samples is known: a file of others may have no ledger. */
+bool losses_has_ledger(const struct losses *l);
+/* Appends "also missing: 12 heap events (...), 3 child processes not followed"; nothing if there is nothing. */
+void losses_add_beside(struct buf *to, const struct losses *l);
 uint64_t losses_truncated(const struct losses *l);
 uint64_t losses_unsymbolized(const struct losses *l);
 

@@ -181,7 +181,8 @@ static void add_losses(struct json *j, const struct losses *l)
 {
 	json_put_obj(j, "losses");
 	for (enum loss_kind k = 0; k < LOSS_NR; k++)
-		json_put_u64(j, loss_key(k), l->nr[k]);
+		if (l->nr[k] || loss_class(k) != LOSS_CLASS_BESIDE)
+			json_put_u64(j, loss_key(k), l->nr[k]);
 	json_end(j);
 }
 

@@ -187,15 +187,14 @@ static bool add_losses(struct buf *to, const struct svg *s)
 {
 	const struct losses *l = &s->r->losses;
 	uint64_t lost = 0;
-	uint64_t any = 0;
-	for (int i = 0; i < LOSS_NR; i++) {
-		any |= l->nr[i];
+	for (int i = 0; i < LOSS_NR; i++)
 		if (loss_class((enum loss_kind)i) == LOSS_CLASS_LOST)
 			lost += l->nr[i];
-	}
-	if (!any) {
-		buf_add_str(to, "losses: not recorded by this input");
-		return false;
+	CLEANUP(buf_release) struct buf beside = {0};
+	losses_add_beside(&beside, l);
+	if (!losses_has_ledger(l)) {
+		add_part(to, beside.n ? buf_str(&beside) : "losses: not recorded by this input");
+		return beside.n > 0;
 	}
 	uint64_t seen = MAX(l->nr[LOSS_SEEN], l->nr[LOSS_WRITTEN]);
 	uint64_t truncated = losses_truncated(l);
@@ -213,7 +212,8 @@ static bool add_losses(struct buf *to, const struct svg *s)
 	add_loss(to, "unsymbolized", unnamed, seen);
 	if (l->nr[LOSS_THROTTLED])
 		add_loss(to, "times throttled", l->nr[LOSS_THROTTLED], 0);
-	return lost || truncated || unnamed;
+	add_part(to, buf_str(&beside));
+	return lost || truncated || unnamed || beside.n;
 }
 
 static void add_line(struct svg *s, double y, const char *class, struct sv text)

@@ -37,19 +37,11 @@ static void add_causes(struct buf *to, const struct losses *l, enum loss_class c
 	buf_add_ch(to, '\n');
 }
 
-static bool is_ledger_empty(const struct losses *l)
-{
-	for (size_t k = 0; k < LOSS_NR; k++)
-		if (l->nr[k])
-			return false;
-	return true;
-}
-
-static void add_losses(struct buf *to, const struct losses *l, uint64_t nr_samples,
-		       const char *noun)
+static void add_samples(struct buf *to, const struct losses *l, uint64_t nr_samples,
+			const char *noun)
 {
 	buf_addf(to, "%s: ", noun);
-	if (is_ledger_empty(l)) {
+	if (!losses_has_ledger(l)) {
 		num_add_count(to, nr_samples);
 		buf_add_str(to, nr_samples ? "; this input does not say what was lost\n" : "\n");
 		return;
@@ -80,7 +72,11 @@ static void add_losses(struct buf *to, const struct losses *l, uint64_t nr_sampl
 
 void text_add_losses(struct buf *to, const struct report *r)
 {
-	add_losses(to, &r->losses, r->nr_samples, r->noun ? r->noun : "samples");
+	CLEANUP(buf_release) struct buf beside = {0};
+	add_samples(to, &r->losses, r->nr_samples, r->noun ? r->noun : "samples");
+	losses_add_beside(&beside, &r->losses);
+	if (beside.n)
+		buf_addf(to, "%s\n", buf_str(&beside));
 }
 
 /* ---- the whole ------------------------------------------------------------------------- */

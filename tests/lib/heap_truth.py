@@ -125,7 +125,7 @@ def main():
         return totals(profile)
     if mode == "calls":
         calls = profile.sums("allocated", [sys.argv[3]])[sys.argv[3]][0]
-        return print(profile.p["facts"].get("heap dropped", 0), calls)
+        return print(profile.p["losses"].get("heap_dropped", 0), calls)
     sites, rest = read_truth(sys.argv[3])
     wrong = exact(profile, sites, rest) if mode == "exact" else sampled(profile, sites)
     for line in wrong:

@@ -36,3 +36,17 @@ TEST(facts_about_the_recorder_are_details)
 	CHECK(!fact_is_detail("heap processes", "12"));
 	CHECK(!fact_is_detail("perf hostname", "x"));
 }
+
+TEST(losses_have_each_a_key_of_its_own)
+{
+	CLEANUP(profile_free_p) struct profile *p = profile_new();
+	for (enum loss_kind k = 0; k < LOSS_NR; k++) {
+		CHECK(loss_key(k) && loss_text(k));
+		for (enum loss_kind other = 0; other < k; other++)
+			CHECK(strcmp(loss_key(k), loss_key(other)) != 0);
+	}
+	profile_lose(p, LOSS_SPANS_UNFINISHED, 20);
+	CHECK(!losses_has_ledger(&p->losses));
+	profile_lose(p, LOSS_WRITTEN, 1);
+	CHECK(losses_has_ledger(&p->losses));
+}

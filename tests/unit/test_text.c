@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "render/jsonout.h"
 #include "render/text.h"
+#include "render/text_table.h"
 
 static const struct report_column columns[] = {{"pct", "%", CELL_PERCENT, NULL},
 					       {"n", "samples", CELL_COUNT, "how many"},
@@ -64,6 +65,19 @@ TEST(text_is_aligned_and_shows_the_ledger)
 		  "\n"
 		  "next:\n"
 		  "  assay flame x\n");
+}
+
+TEST(what_is_missing_beside_the_samples_is_said_in_one_line)
+{
+	CLEANUP(report_free_p) struct report *r = make_report("main");
+	CLEANUP(buf_release) struct buf b = {0};
+	r->losses = (struct losses){0};
+	r->losses.nr[LOSS_HEAP_NOT_FOLLOWED] = 3;
+	r->losses.nr[LOSS_WAITS_NO_ROW_NS] = 1500000;
+	text_add_losses(&b, r);
+	CHECK_STR(buf_str(&b), "samples: 0\n"
+			       "also missing: 3 child processes not followed, "
+			       "1.50 ms of waiting without a row (no room)\n");
 }
 
 TEST(names_are_cut_only_with_a_width)
@@ -128,6 +142,7 @@ TEST(json_holds_every_number_and_every_loss)
 {
 	CLEANUP(report_free_p) struct report *r = make_report("main");
 	r->total = 99;
+	r->losses.nr[LOSS_SPANS_UNFINISHED] = 20;
 	r->nr_samples = 1000;
 	r->unit = UNIT_NS;
 	CLEANUP(buf_release) struct buf b = {0};
@@ -137,7 +152,8 @@ TEST(json_holds_every_number_and_every_loss)
 	CHECK_STR(json_string_value(json_object_get(root, "schema")), "assay-report/1");
 	CHECK_U64(json_integer_value(json_object_get(root, "total")), 99);
 	const json_t *losses = json_object_get(root, "losses");
-	CHECK_U64(json_object_size(losses), LOSS_NR);
+	CHECK_U64(json_object_size(losses), LOSS_HEAP_DROPPED + 1); /* of those beside: what is */
+	CHECK_U64(json_integer_value(json_object_get(losses, "spans_unfinished")), 20);
 	CHECK_U64(json_integer_value(json_object_get(losses, "lost")), 10);
 	const json_t *t = json_array_get(json_object_get(root, "tables"), 0);
 	const json_t *rows = json_object_get(t, "rows");
