@@ -417,10 +417,11 @@ static void add_hints(struct report *r, const struct summary *s, const char *inp
 	for (size_t i = 0; i < s->n; i++)
 		if (!most || s->events[i].nr_placed > most->nr_placed)
 			most = &s->events[i];
-	if (!input || strpbrk(input, " '\"\\$`\n") || !most || !most->nr_placed)
+	if (!input || !most || !most->nr_placed)
 		return;
-	report_hint(r, "assay flame %s --event %s", input, most->name);
-	report_hint(r, "assay report %s --event %s --tree", input, most->name);
+	report_hint(r, &(struct report_hint){HINT_FLAME, input, {{HINT_EVENT, most->name}}});
+	report_hint(r, &(struct report_hint){
+			       HINT_REPORT, input, {{HINT_EVENT, most->name}, {HINT_TREE, NULL}}});
 }
 
 static void begin(struct report *r, const struct summary *s)

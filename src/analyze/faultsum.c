@@ -187,6 +187,7 @@ int faultsum_report(struct report *r, const struct profile *p, const struct sele
 	int rc = add_faults(&s, &own, err);
 	rc = rc ? rc : add_reclaim(&s, &own, err);
 	if (!rc && input)
-		report_hint(r, "assay flame %s --event faults", input);
+		report_hint(r, &(struct report_hint){
+				       HINT_FLAME, input, {{HINT_EVENT, table_key(TABLE_FAULTS)}}});
 	return rc;
 }

@@ -360,23 +360,27 @@ static void add_capture_hints(struct report *r, const struct heapfigures *f)
 	if (!t || f->leaks.rule == LEAKS_ALL || interval < 16 * 1024 ||
 	    error * 2 < (double)live->bytes)
 		return;
-	report_hint(r, "assay heap -p %d --sample %" PRIu64 "K", f->p->tasks.p[t->task[0]].pid,
-		    interval / 8 / 1024);
+	const char *pid = arena_fmt(&r->arena, "%d", f->p->tasks.p[t->task[0]].pid);
+	const char *finer = arena_fmt(&r->arena, "%" PRIu64 "K", interval / 8 / 1024);
+	report_hint(
+		r, &(struct report_hint){HINT_HEAP, NULL, {{HINT_PID, pid}, {HINT_SAMPLE, finer}}});
 }
 
 static void add_hints(struct report *r, const struct heapfigures *f, const char *input)
 {
-	CLEANUP(buf_release) struct buf word = {0};
 	CLEANUP(buf_release) struct buf name = {0};
-	if (!input || !overview_add_word(&word, input))
+	if (!input)
 		return;
 	const char *key = heap_weight_key(heap_weight_default(f->p));
-	report_hint(r, "assay flame %s --weight %s", buf_str(&word), key);
-	report_hint(r, "assay report %s --weight %s --tree", buf_str(&word), key);
+	report_hint(r, &(struct report_hint){HINT_FLAME, input, {{HINT_WEIGHT, key}}});
+	report_hint(r, &(struct report_hint){
+			       HINT_REPORT, input, {{HINT_WEIGHT, key}, {HINT_TREE, NULL}}});
 	if (!heap_sum_is_none(&f->total.leaked) &&
 	    overview_add_name(&name, heapframe_name(f->p, &f->sites.rows.p[0].frame)))
-		report_hint(r, "assay report %s --weight leaked --callers %s", buf_str(&word),
-			    buf_str(&name));
+		report_hint(r, &(struct report_hint){HINT_REPORT,
+						     input,
+						     {{HINT_WEIGHT, "leaked"},
+						      {HINT_CALLERS, buf_str(&name)}}});
 	add_capture_hints(r, f);
 }
 

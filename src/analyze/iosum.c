@@ -239,7 +239,8 @@ static void add_notes(struct iosum *s, const char *input)
 			    "messages, their bytes are not known",
 			    s->nr_messages);
 	if (input)
-		report_hint(s->r, "assay flame %s --event io", input);
+		report_hint(s->r, &(struct report_hint){
+					  HINT_FLAME, input, {{HINT_EVENT, table_key(TABLE_IO)}}});
 }
 
 static int add_io(struct iosum *s, const struct select_spec *spec, const char *input,

@@ -113,42 +113,26 @@ void overview_begin(struct report *r, const struct selection *sel)
 
 bool overview_add_name(struct buf *to, const char *name)
 {
-	if (strpbrk(name, "'\\\n"))
+	if (strpbrk(name, "\\\n"))
 		return false;
 	bool is_plain = !strpbrk(name, "^$.*+?()[]{}|");
-	buf_addf(to, is_plain ? "'^%s$'" : "'^\\Q%s\\E$'", name);
+	buf_addf(to, is_plain ? "^%s$" : "^\\Q%s\\E$", name);
 	return true;
 }
 
-bool overview_add_word(struct buf *to, const char *path)
+static void add_hints(struct report *r, const struct report_table *functions, const char *input)
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-				    "._/+-:@%,=";
-	if (path[strspn(path, plain)] == 0) {
-		buf_add_str(to, path);
-		return true;
-	}
-	if (strpbrk(path, "'\n"))
-		return false;
-	buf_addf(to, "'%s'", path);
-	return true;
-}
-
-static void add_hints(struct report *r, const struct report_table *functions, const char *path)
-{
-	CLEANUP(buf_release) struct buf word = {0};
-	if (!overview_add_word(&word, path))
-		return;
-	const char *input = buf_str(&word);
-	report_hint(r, "assay flame %s", input);
-	report_hint(r, "assay report %s --tree", input);
+	report_hint(r, &(struct report_hint){HINT_FLAME, input, {{0}}});
+	report_hint(r, &(struct report_hint){HINT_REPORT, input, {{HINT_TREE, NULL}}});
 	if (!functions->nr_rows)
 		return;
 	for (size_t c = 0; c < functions->nr_columns; c++) {
 		CLEANUP(buf_release) struct buf b = {0};
-		if (!strcmp(functions->columns[c].key, "function") &&
-		    overview_add_name(&b, functions->cells[c].text))
-			report_hint(r, "assay report %s --callers %s", input, buf_str(&b));
+		if (strcmp(functions->columns[c].key, "function") != 0 ||
+		    !overview_add_name(&b, functions->cells[c].text))
+			continue;
+		report_hint(r, &(struct report_hint){
+				       HINT_REPORT, input, {{HINT_CALLERS, buf_str(&b)}}});
 	}
 }
 

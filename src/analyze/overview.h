@@ -17,9 +17,7 @@ void overview_begin(struct report *r, const struct selection *sel);
 void overview_report(struct report *r, const struct selection *sel, const char *input,
 		     const struct view_limits *limits);
 
-/* A path as one shell word; false if it cannot be typed. */
-bool overview_add_word(struct buf *to, const char *path);
-/* A name as a shell word that is a regex for exactly this name; false if it cannot be. */
+/* A regex for exactly this name; false if there is none. */
 bool overview_add_name(struct buf *to, const char *name);
 
 #endif

@@ -91,13 +91,15 @@ void report_note(struct report *r, const char *fmt, ...)
 	vec_push(&r->notes, arena_strdup(&r->arena, text));
 }
 
-void report_hint(struct report *r, const char *fmt, ...)
+void report_hint(struct report *r, const struct report_hint *h)
 {
-	va_list ap;
-	va_start(ap, fmt);
-	CLEANUP(free_p) char *text = xvasprintf(fmt, ap);
-	va_end(ap);
-	vec_push(&r->hints, arena_strdup(&r->arena, text));
+	struct report_hint copy = *h;
+	if (h->input)
+		copy.input = arena_strdup(&r->arena, h->input);
+	for (size_t i = 0; i < HINT_OPTIONS_MAX; i++)
+		if (h->options[i].value)
+			copy.options[i].value = arena_strdup(&r->arena, h->options[i].value);
+	vec_push(&r->hints, copy);
 }
 
 void report_fact_text(struct report *r, const char *key, const char *value)

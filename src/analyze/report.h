@@ -145,14 +145,41 @@ struct chart {
 	size_t nr_marks;
 };
 
+/*
+ * What to do next with the input, as data: what commands and options are called, and how words are
+ * quoted, is the business of who renders it (struct text_style).
+ */
+enum hint_command { HINT_FLAME, HINT_REPORT, HINT_HEAP };
+enum hint_option {
+	HINT_END,
+	HINT_EVENT,
+	HINT_WEIGHT,
+	HINT_TREE,    /* no value */
+	HINT_CALLERS, /* a regex */
+	HINT_BLAME,   /* no value */
+	HINT_BY,
+	HINT_PID,
+	HINT_SAMPLE,
+};
+#define HINT_OPTIONS_MAX 2
+
+struct report_hint {
+	enum hint_command command;
+	const char *input; /* a file's name, or NULL */
+	struct {
+		enum hint_option key;
+		const char *value;
+	} options[HINT_OPTIONS_MAX]; /* up to HINT_END */
+};
+
 struct report {
 	struct arena arena;
 	struct intern names;
 	const char *title;
 	VEC(struct report_table) tables;
 	VEC(struct report_tree) trees;
-	VEC(const char *) notes; /* sentences that a reader must see */
-	VEC(const char *) hints; /* what to type next */
+	VEC(const char *) notes;       /* sentences that a reader must see */
+	VEC(struct report_hint) hints; /* what to type next */
 	struct losses losses;
 	VEC(struct fact) facts; /* ids in names: event, duration, target, ... */
 	uint64_t total;         /* weight of everything in view */
@@ -173,7 +200,7 @@ void report_add_row(struct report *r, struct report_table *t, const union cell *
 /* The same where all columns are text: one string for each. */
 void report_add_texts(struct report *r, struct report_table *t, ...);
 void report_note(struct report *r, const char *fmt, ...) PRINTF(2, 3);
-void report_hint(struct report *r, const char *fmt, ...) PRINTF(2, 3);
+void report_hint(struct report *r, const struct report_hint *h);        /* texts are copied */
 void report_fact(struct report *r, enum fact_id id, const char *value); /* replaces */
 void report_fact_text(struct report *r, const char *key, const char *value);
 void report_facts(struct report *r, const struct profile *p);         /* all that it has */

@@ -313,7 +313,9 @@ static void add_notes(struct spansum *s, const char *input)
 		break;
 	}
 	if (input)
-		report_hint(s->r, "assay flame %s --event span-time", input);
+		report_hint(s->r,
+			    &(struct report_hint){
+				    HINT_FLAME, input, {{HINT_EVENT, table_key(TABLE_SPAN_TIME)}}});
 }
 
 int spansum_report(struct report *r, const struct profile *p, const struct select_spec *spec,

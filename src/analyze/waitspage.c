@@ -175,14 +175,11 @@ static void add_facts(const struct page *pg)
 
 static void add_hints(struct report *r, const struct profile *p, const char *input)
 {
-	CLEANUP(buf_release) struct buf word = {0};
-	if (!overview_add_word(&word, input))
-		return;
-	report_hint(r, "assay flame %s", buf_str(&word));
-	report_hint(r, "assay report %s --tree", buf_str(&word));
+	report_hint(r, &(struct report_hint){HINT_FLAME, input, {{0}}});
+	report_hint(r, &(struct report_hint){HINT_REPORT, input, {{HINT_TREE, NULL}}});
 	if (tables_has_rows(p, TABLE_BLAME))
-		report_hint(r, "assay report %s --blame", buf_str(&word));
-	report_hint(r, "assay report %s --by thread", buf_str(&word));
+		report_hint(r, &(struct report_hint){HINT_REPORT, input, {{HINT_BLAME, NULL}}});
+	report_hint(r, &(struct report_hint){HINT_REPORT, input, {{HINT_BY, "thread"}}});
 }
 
 static int select_waits(struct arena *a, const struct profile *p, const struct select_spec *spec,

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/sv.h"
 #include "cmd/cmd.h"
+#include "cmd/hints.h"
 
 #define SUPPRESS_BYTES_MAX ((size_t)1 << 20)
 
@@ -149,6 +150,7 @@ struct text_style output_style(int fd)
 		.width = isatty(fd) ? (unsigned)term_columns(fd) : 0,
 		.has_color = term_has_color(fd, cmd_color()),
 		.has_details = log_get_level() >= LOG_INFO,
+		.add_hint = hint_add_words,
 	};
 }
 
@@ -159,8 +161,8 @@ static bool is_stdout(const struct output_opts *o)
 
 void output_render(const struct output_opts *o, struct buf *to, const struct report *r)
 {
-	struct text_style style =
-		is_stdout(o) ? output_style(STDOUT_FILENO) : (struct text_style){0};
+	struct text_style style = is_stdout(o) ? output_style(STDOUT_FILENO)
+					       : (struct text_style){.add_hint = hint_add_words};
 	renderer_render(&o->form, to, r, &style);
 }
 

@@ -143,12 +143,8 @@ void markdown_render(struct buf *to, const struct report *r, const struct text_s
 		add_table(to, t);
 	vec_foreach(t, &r->trees)
 		add_tree(to, r, t);
-	if (!r->hints.n || style->is_brief)
-		return;
-	buf_add_str(to, "\nNext:\n\n```sh\n");
-	vec_foreach(h, &r->hints) {
-		escape_term(to, sv_from_str(*h));
-		buf_add_ch(to, '\n');
-	}
-	buf_add_str(to, "```\n");
+	CLEANUP(buf_release) struct buf hints = {0};
+	text_add_hints(&hints, r, style, "");
+	if (hints.n)
+		buf_addf(to, "\nNext:\n\n```sh\n%s```\n", buf_str(&hints));
 }

@@ -110,6 +110,21 @@ static void add_facts(struct buf *to, const struct report *r, const struct text_
 		buf_add_ch(to, '\n');
 }
 
+void text_add_hints(struct buf *to, const struct report *r, const struct text_style *style,
+		    const char *indent)
+{
+	if (style->is_brief || !style->add_hint)
+		return;
+	vec_foreach(h, &r->hints) {
+		CLEANUP(buf_release) struct buf words = {0};
+		if (!style->add_hint(&words, h))
+			continue;
+		buf_add_str(to, indent);
+		escape_term(to, buf_sv(&words));
+		buf_add_ch(to, '\n');
+	}
+}
+
 void text_render(struct buf *to, const struct report *r, const struct text_style *style)
 {
 	text_add_heading(to, style, r->title);
@@ -126,12 +141,8 @@ void text_render(struct buf *to, const struct report *r, const struct text_style
 		text_add_table(to, t, style);
 	vec_foreach(t, &r->trees)
 		text_add_tree(to, r, t, style);
-	if (!r->hints.n || style->is_brief)
-		return;
-	buf_add_str(to, "\nnext:\n");
-	vec_foreach(h, &r->hints) {
-		buf_add_str(to, "  ");
-		escape_term(to, sv_from_str(*h));
-		buf_add_ch(to, '\n');
-	}
+	CLEANUP(buf_release) struct buf hints = {0};
+	text_add_hints(&hints, r, style, "  ");
+	if (hints.n)
+		buf_addf(to, "\nnext:\n%s", buf_str(&hints));
 }

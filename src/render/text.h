@@ -15,6 +15,8 @@ struct text_style {
 	bool has_color;   /* headings stand out */
 	bool is_brief;    /* no facts, no hints; losses and notes stay */
 	bool has_details; /* facts about the recorder, too, which say nothing of the target */
+	/* Words a hint as what is typed; false if it cannot be. NULL: no hints. */
+	bool (*add_hint)(struct buf *to, const struct report_hint *h);
 };
 
 void text_render(struct buf *to, const struct report *r, const struct text_style *style);

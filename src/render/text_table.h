@@ -21,5 +21,8 @@ void text_add_tree(struct buf *to, const struct report *r, const struct report_t
 
 /* The losses: one to four lines. */
 void text_add_losses(struct buf *to, const struct report *r);
+/* What to type next, a line each. */
+void text_add_hints(struct buf *to, const struct report *r, const struct text_style *style,
+		    const char *indent);
 
 #endif

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "base/buf.h"
+#include "cmd/hints.h"
 #include "render/jsonout.h"
 #include "render/text.h"
 #include "render/text_table.h"
@@ -37,7 +38,7 @@ static struct report *make_report(const char *name)
 	r->losses.nr[LOSS_UNSYM_KERNEL] = 2;
 	report_fact(r, FACT_EVENT, "cpu-clock");
 	report_note(r, "a note");
-	report_hint(r, "assay flame x");
+	report_hint(r, &(struct report_hint){HINT_FLAME, "x", {{0}}});
 	struct report_table *t = report_add_table(r, "t", "rows", columns, ARRAY_LEN(columns));
 	add_row(r, t, 75.5, 1234, name);
 	add_row(r, t, (double)NAN, 7, "<other>");
@@ -48,7 +49,7 @@ TEST(text_is_aligned_and_shows_the_ledger)
 {
 	CLEANUP(report_free_p) struct report *r = make_report("main");
 	CLEANUP(buf_release) struct buf b = {0};
-	text_render(&b, r, &(struct text_style){0});
+	text_render(&b, r, &(struct text_style){.add_hint = hint_add_words});
 	CHECK_STR(buf_str(&b),
 		  "assay report\n"
 		  "event: cpu-clock\n"
@@ -65,6 +66,25 @@ TEST(text_is_aligned_and_shows_the_ledger)
 		  "\n"
 		  "next:\n"
 		  "  assay flame x\n");
+}
+
+static void check_hint(const char *words, struct report_hint h)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	CHECK(hint_add_words(&b, &h) == (words != NULL));
+	if (words)
+		CHECK_STR(buf_str(&b), words);
+}
+
+TEST(hints_are_worded_and_quoted)
+{
+	check_hint("assay heap -p 12 --sample 64K",
+		   (struct report_hint){HINT_HEAP, NULL, {{HINT_PID, "12"}, {HINT_SAMPLE, "64K"}}});
+	check_hint("assay report 'my file' --callers '^\\Qa*\\E$'",
+		   (struct report_hint){HINT_REPORT, "my file", {{HINT_CALLERS, "^\\Qa*\\E$"}}});
+	check_hint("assay report 'it'\\''s' --tree",
+		   (struct report_hint){HINT_REPORT, "it's", {{HINT_TREE, NULL}}});
+	check_hint(NULL, (struct report_hint){HINT_FLAME, "two\nlines", {{0}}});
 }
 
 TEST(what_is_missing_beside_the_samples_is_said_in_one_line)

@@ -373,7 +373,8 @@ TEST(waits_overview_says_contention_only_of_locks)
 	CHECK(has_note(f.r, "whose holder meanwhile: fsync 90 %"));
 	CHECK(has_note(f.r, "reach the disk"));
 	CHECK(!has_note(f.r, "idle:") && !has_note(f.r, "covers"));
-	CHECK_STR(f.r->hints.p[0], "assay flame x.assay");
+	CHECK_U64(f.r->hints.p[0].command, HINT_FLAME);
+	CHECK_STR(f.r->hints.p[0].input, "x.assay");
 
 	CLEANUP(profile_free_p) struct profile *idle = madewaits_new(2);
 	CLEANUP(report_free_p) struct report *r = report_new();
