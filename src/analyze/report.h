@@ -187,7 +187,7 @@ struct report {
 	enum unit unit;
 	const char *noun;       /* what nr_samples counts: "waits"; NULL: samples */
 	const char *count_name; /* what weights of UNIT_COUNT count: "pages"; NULL: samples */
-	bool has_no_samples;    /* about a host, not about a recording: there is no ledger */
+	bool has_no_samples; /* about a host, or of readings only: there is no ledger of samples */
 };
 
 struct report *report_new(void);

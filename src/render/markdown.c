@@ -60,8 +60,6 @@ static void add_facts(struct buf *to, const struct report *r, const struct text_
 		add_text(to, value);
 		buf_add_ch(to, '\n');
 	}
-	if (r->has_no_samples)
-		return;
 	CLEANUP(buf_release) struct buf losses = {0};
 	text_add_losses(&losses, r);
 	struct sv rest = buf_sv(&losses);

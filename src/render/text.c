@@ -73,7 +73,8 @@ static void add_samples(struct buf *to, const struct losses *l, uint64_t nr_samp
 void text_add_losses(struct buf *to, const struct report *r)
 {
 	CLEANUP(buf_release) struct buf beside = {0};
-	add_samples(to, &r->losses, r->nr_samples, r->noun ? r->noun : "samples");
+	if (!r->has_no_samples)
+		add_samples(to, &r->losses, r->nr_samples, r->noun ? r->noun : "samples");
 	losses_add_beside(&beside, &r->losses);
 	if (beside.n)
 		buf_addf(to, "%s\n", buf_str(&beside));
@@ -130,8 +131,7 @@ void text_render(struct buf *to, const struct report *r, const struct text_style
 	text_add_heading(to, style, r->title);
 	if (!style->is_brief)
 		add_facts(to, r, style);
-	if (!r->has_no_samples)
-		text_add_losses(to, r);
+	text_add_losses(to, r);
 	vec_foreach(n, &r->notes) {
 		buf_add_str(to, "note: ");
 		escape_term(to, sv_from_str(*n));

@@ -19,7 +19,7 @@ void text_add_table(struct buf *to, const struct report_table *t, const struct t
 void text_add_tree(struct buf *to, const struct report *r, const struct report_tree *t,
 		   const struct text_style *style);
 
-/* The losses: one to four lines. */
+/* The losses: none to four lines. */
 void text_add_losses(struct buf *to, const struct report *r);
 /* What to type next, a line each. */
 void text_add_hints(struct buf *to, const struct report *r, const struct text_style *style,
