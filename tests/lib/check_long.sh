@@ -22,7 +22,7 @@ bad=0
 	echo "The last run of 'make check-long LONG=$minutes', written by it."
 	echo
 	echo "date:    $(date -u '+%Y-%m-%d %H:%M UTC'), seed $SEED"
-	echo "commit:  $(git -C "$ROOT" describe --always --dirty --exclude '*')"
+	echo "commit:  $(git -C "$ROOT" describe --always --dirty --exclude '*'), $(git -C "$ROOT" log -1 --format=%s)"
 	echo "machine: Linux $(uname -r), $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release), $(nproc) CPUs"
 	echo
 } > "$tmp/result"
