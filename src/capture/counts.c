@@ -420,8 +420,8 @@ static void counts_facts(const void *s, struct profile *p)
 
 const struct source counts_source = {
 	.name = "counts",
-	.program = ENGINE_COUNTS,
-	.needs_engine = true,
+	.fills = TABLE_SET(EVENTS),
+	.prefix = "count_",
 	.open = counts_open,
 	.load = counts_load,
 	.start = counts_start,

@@ -38,7 +38,7 @@ struct handler {
 };
 
 struct engine {
-	struct engine_spec spec;
+	const struct target *target;
 	struct assay_bpf *skel;
 	int types_fd; /* of coretypes_open, until the programs are loaded */
 	bool is_loaded;
@@ -57,20 +57,12 @@ struct engine {
 
 /* ---- opening ------------------------------------------------------------------------------ */
 
-static const struct {
-	const char *prefix;
-	unsigned programs;
-} parts[] = {
-	{"cpu_", ENGINE_CPU}, {"wait_", ENGINE_WAITS}, {"count_", ENGINE_COUNTS},
-	{"io_", ENGINE_IO},   {"span_", ENGINE_SPANS}, {"heap_", ENGINE_PROBES},
-};
-
-static bool is_wanted(const char *name, unsigned programs)
+static bool is_left_out(const char *name, const struct engine_spec *spec)
 {
-	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
-		if (!strncmp(name, parts[i].prefix, strlen(parts[i].prefix)))
-			return programs & parts[i].programs;
-	return true;
+	for (size_t i = 0; i < spec->nr_left_out; i++)
+		if (!strncmp(name, spec->left_out[i], strlen(spec->left_out[i])))
+			return true;
+	return false;
 }
 
 __attribute__((format(printf, 2, 0))) static int print_debug(enum libbpf_print_level level,
@@ -92,14 +84,13 @@ __attribute__((format(printf, 2, 0))) static int print_debug(enum libbpf_print_l
 	return 0;
 }
 
-static void leave_out(struct engine *e)
+static void leave_out(const struct bpf_object *o, const struct engine_spec *spec)
 {
-	struct bpf_object *o = e->skel->obj;
 	for (struct bpf_program *p = NULL; (p = bpf_object__next_program(o, p));)
-		if (!is_wanted(bpf_program__name(p), e->spec.programs))
+		if (is_left_out(bpf_program__name(p), spec))
 			(void)bpf_program__set_autoload(p, false);
 	for (struct bpf_map *m = NULL; (m = bpf_object__next_map(o, m));)
-		if (!is_wanted(bpf_map__name(m), e->spec.programs))
+		if (is_left_out(bpf_map__name(m), spec))
 			(void)bpf_map__set_autocreate(m, false);
 }
 
@@ -167,12 +158,12 @@ int engine_open(struct engine **ret_e, const struct engine_spec *spec, struct er
 	TRY(host_bpf_rights(HOST_BTF_PATH, err));
 	libbpf_set_print(print_debug);
 	CLEANUP(engine_free_p) struct engine *e = xcalloc(1, sizeof(*e));
-	e->spec = *spec;
+	e->target = spec->target;
 	e->types_fd = -1;
 	e->skel = open_skeleton(&e->types_fd);
 	if (!e->skel)
 		return err_sys(err, "cannot open our programs for the kernel");
-	leave_out(e);
+	leave_out(e->skel->obj, spec);
 	e->nr_rows = choose_rows(spec->target);
 	e->memory_bytes = KTABLES_HEAD_BYTES + (size_t)e->nr_rows * sizeof(struct unwind_row);
 	e->skel->rodata->row_mask = e->nr_rows - 1;
@@ -229,7 +220,7 @@ int engine_add(struct engine *e, int32_t pid, struct err *err)
 
 static int add_targets(struct engine *e, struct err *err)
 {
-	const struct target *t = e->spec.target;
+	const struct target *t = e->target;
 	TRY(t->child ? add_process(e, t->child, KPROC_AT_EXEC, err) : 0);
 	for (size_t i = 0; i < t->pids.pids.n; i++)
 		TRY(add_process(e, t->pids.pids.p[i], KPROC_TARGET, err));
@@ -244,7 +235,7 @@ static int add_targets(struct engine *e, struct err *err)
  */
 static bool adopt(struct engine *e, int32_t pid)
 {
-	if (e->spec.target->is_system || e->spec.target->tids.pids.n ||
+	if (e->target->is_system || e->target->tids.pids.n ||
 	    (e->start_ns && clock_mono_ns() > e->start_ns + ADOPT_NS) ||
 	    (kill(pid, 0) && errno == ESRCH))
 		return false;
@@ -374,7 +365,7 @@ void engine_free_p(struct engine **e)
 
 int engine_sample_prog(const struct engine *e)
 {
-	return e->spec.programs & ENGINE_CPU ? bpf_program__fd(e->skel->progs.cpu_sample) : -1;
+	return bpf_program__fd(e->skel->progs.cpu_sample);
 }
 
 struct assay_bpf *engine_skel(const struct engine *e)

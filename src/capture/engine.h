@@ -19,9 +19,8 @@
  *	engine_free
  * Used by one thread.
  *
- * Names decide what is loaded: programs and maps that begin with cpu_, wait_, count_, io_, span_
- * and heap_ belong to ENGINE_CPU .. ENGINE_SPANS and ENGINE_PROBES and are left out without it; all
- * others belong to the engine itself.
+ * Names decide what is loaded: programs and maps of a source begin with its prefix (source.h) and are
+ * left out without it; those of no source belong to the engine itself.
  */
 #ifndef ASSAY_CAPTURE_ENGINE_H
 #define ASSAY_CAPTURE_ENGINE_H
@@ -32,24 +31,13 @@
 #include "model/event.h"
 #include "unwind/space.h"
 
-/* What is loaded; bits. */
-enum engine_programs {
-	ENGINE_CPU = 1 << 0,       /* CPU samples */
-	ENGINE_WAITS = 1 << 1,     /* switches, wakes, the ledger */
-	ENGINE_COUNTS = 1 << 2,    /* tracepoints and software events */
-	ENGINE_IO = 1 << 3,        /* reads and writes by file, block requests, faults, reclaim */
-	ENGINE_SPANS = 1 << 4,     /* probes on functions */
-	ENGINE_NO_WAKERS = 1 << 5, /* with WAITS: durations and reasons only */
-	ENGINE_NO_STACKS = 1 << 6, /* with WAITS: no user stacks either */
-	ENGINE_HEAP = 1 << 7,      /* the recorder inside the target (heapsource.h): no program */
-	ENGINE_PROBES = 1 << 9, /* the same by probes on the allocator's functions (heapprobes.h) */
-	/* No programs: sources by user space alone. */
-	ENGINE_MEMORY = 1 << 8, /* RSS and its parts over time */
-};
+#define ENGINE_SAMPLES "cpu_" /* the prefix of the program for CPU samples */
 
 struct engine_spec {
 	const struct target *target; /* processes with what they fork; borrowed until the end */
-	unsigned programs;           /* enum engine_programs */
+	/* Programs and maps whose names begin so are left out. Borrowed by engine_open. */
+	const char *const *left_out;
+	size_t nr_left_out;
 };
 
 struct engine_info {
@@ -90,7 +78,7 @@ void engine_free_p(struct engine **e);
 /* One more process, and what it forks from now on. */
 int engine_add(struct engine *e, int32_t pid, struct err *err);
 
-/* The program for sampling events (PERF_EVENT_IOC_SET_BPF), -1 = not loaded. */
+/* The program for sampling events (PERF_EVENT_IOC_SET_BPF), negative = not loaded. */
 int engine_sample_prog(const struct engine *e);
 /* The process's executable mappings are these now; borrowed until told otherwise. NULL: it is gone.
  */

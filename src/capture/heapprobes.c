@@ -103,6 +103,16 @@ static bool has_sessions(void)
 	return has;
 }
 
+static bool heapprobes_is_wanted(const struct source_env *env)
+{
+	return env->heap->by_probes;
+}
+
+static unsigned heapprobes_table_flags(const void *self)
+{
+	return ((const struct heapprobes *)self)->spec.is_every ? 0 : TABLES_ESTIMATE;
+}
+
 static int probes_open(void **ret_h UNUSED, const struct source_env *env UNUSED,
 		       struct err *err UNUSED)
 {
@@ -557,8 +567,10 @@ static void probes_facts(const void *self, struct profile *p)
 
 const struct source heapprobes_source = {
 	.name = "heap probes",
-	.program = ENGINE_PROBES,
-	.needs_engine = true,
+	.fills = HEAP_TABLES,
+	.prefix = "heap_",
+	.is_wanted = heapprobes_is_wanted,
+	.table_flags = heapprobes_table_flags,
 	.patience_ms = PATIENCE_MS,
 	.open = probes_open,
 	.load = probes_load,

@@ -199,6 +199,16 @@ static void unlock(struct heapsource *h)
 
 /* ---- life --------------------------------------------------------------------------------- */
 
+static bool heap_is_wanted(const struct source_env *env)
+{
+	return !env->heap->by_probes;
+}
+
+static unsigned heap_table_flags(const void *self)
+{
+	return ((const struct heapsource *)self)->spec.is_every ? 0 : TABLES_ESTIMATE;
+}
+
 static int heap_open(void **ret_h, const struct source_env *env, struct err *err UNUSED)
 {
 	struct heapsource *h = xcalloc(1, sizeof(*h));
@@ -755,7 +765,9 @@ static unsigned heap_patience(const void *self)
 
 const struct source heap_source = {
 	.name = "heap",
-	.program = ENGINE_HEAP,
+	.fills = HEAP_TABLES,
+	.is_wanted = heap_is_wanted,
+	.table_flags = heap_table_flags,
 	.open = heap_open,
 	.start = heap_start,
 	.drain = heap_drain,

@@ -26,6 +26,7 @@ struct heaptargets;
 struct heapsource_spec {
 	struct heaptargets *targets; /* what plans are made from */
 	enum heap_tier forced;       /* NONE = choose */
+	bool by_probes;              /* by heapprobes.h instead */
 	const char *why; /* of a tier that was chosen before: UPROBES, GROWTH; may be NULL */
 	bool is_every;
 	uint64_t interval_bytes; /* between samples, unless is_every */
@@ -35,6 +36,10 @@ struct heapsource_spec {
 	void (*on_refused)(void *ctx, int32_t pid, const struct err *why);
 	void *ctx;
 };
+
+#define HEAP_TABLES                                                                    \
+	(TABLE_SET(ALLOCATED) | TABLE_SET(LIVE) | TABLE_SET(PEAK) | TABLE_SET(FREED) | \
+	 TABLE_SET(OLDER) | TABLE_SET(MAPPED))
 
 extern const struct source heap_source;
 

@@ -46,7 +46,7 @@
 #define QUIET_NS (5 * 1000000ull)
 
 struct io {
-	unsigned parts;
+	table_set tables; /* that are wanted */
 	struct assay_bpf *skel;
 	struct bpf_links links;
 	struct faults *faults;
@@ -111,8 +111,8 @@ static void leave_out(struct bpf_program *p, bool is_wanted)
 
 static void choose_programs(struct io *s)
 {
-	bool has_calls = s->parts & IO_PART_CALLS;
-	bool has_reclaim = s->parts & IO_PART_RECLAIM;
+	bool has_calls = s->tables & TABLE_SET(IO);
+	bool has_reclaim = s->tables & TABLE_SET(RECLAIM);
 	leave_out(s->skel->progs.io_enter, has_calls);
 	leave_out(s->skel->progs.io_exit, has_calls);
 	leave_out(s->skel->progs.io_reclaim_begin, has_reclaim);
@@ -124,24 +124,24 @@ static void choose_programs(struct io *s)
 			 btf_has_tracepoint_of("io_uring_complete", 3);
 	leave_out(s->skel->progs.io_uring_begin, has_uring);
 	leave_out(s->skel->progs.io_uring_end, has_uring);
-	bool has_block = s->parts & IO_PART_BLOCK;
+	bool has_block = s->tables & TABLE_SET(BLOCK);
 	static const char *const starts[] = {"block_io_start", NULL};
 	leave_out(s->skel->progs.io_block_start, has_block && btf_has_tracepoints(starts));
 	leave_out(s->skel->progs.io_block_issue, has_block);
 	leave_out(s->skel->progs.io_block_complete, has_block);
-	faults_choose(s->skel, (s->parts & IO_PART_FAULTS) != 0);
-	s->has_fault_pages = heapgrowth_choose(s->skel, (s->parts & IO_PART_GROWTH) != 0);
+	faults_choose(s->skel, (s->tables & TABLE_SET(FAULTS)) != 0);
+	s->has_fault_pages = heapgrowth_choose(s->skel, (s->tables & TABLE_SET(GROWTH)) != 0);
 }
 
 static int io_open(void **ret_s, const struct source_env *env, struct err *err UNUSED)
 {
 	struct io *s = xcalloc(1, sizeof(*s));
 	const struct target *t = env->target;
-	s->parts = env->io_parts;
+	s->tables = env->tables;
 	s->skel = engine_skel(env->engine);
 	s->pid = t->pids.pids.n ? t->pids.pids.p[0] : t->child;
-	s->wants_pressure = s->parts & IO_PART_RECLAIM && !env->has_gate;
-	s->is_beside = env->programs & ENGINE_HEAP;
+	s->wants_pressure = s->tables & TABLE_SET(RECLAIM) && !env->has_gate;
+	s->is_beside = env->tables & TABLE_SET(LIVE);
 	s->why = env->heap ? env->heap->why : NULL;
 	choose_programs(s);
 	*ret_s = s;
@@ -203,11 +203,11 @@ static int io_load(void *self, struct err *err)
 	s->nr_room = bpf_map__max_entries(s->skel->maps.io_rows_a);
 	s->keys = xcalloc(s->nr_room, sizeof(*s->keys));
 	s->sums = xcalloc(s->nr_room, sizeof(*s->sums));
-	TRY(s->parts & IO_PART_FAULTS ? faults_attach(&s->faults, s->skel, err) : 0);
-	TRY(s->parts & IO_PART_GROWTH ? heapgrowth_attach(&s->growth, s->skel, err) : 0);
-	if (s->parts & IO_PART_RECLAIM)
+	TRY(s->tables & TABLE_SET(FAULTS) ? faults_attach(&s->faults, s->skel, err) : 0);
+	TRY(s->tables & TABLE_SET(GROWTH) ? heapgrowth_attach(&s->growth, s->skel, err) : 0);
+	if (s->tables & TABLE_SET(RECLAIM))
 		attach_reclaim(s);
-	return s->parts & IO_PART_CALLS ? attach_calls(s, err) : 0;
+	return s->tables & TABLE_SET(IO) ? attach_calls(s, err) : 0;
 }
 
 static int io_start(void *self, const struct source_env *env, const struct event_sink *sink UNUSED,
@@ -501,7 +501,7 @@ static void io_facts(const void *self, struct profile *p)
 	profile_lose(p, LOSS_BLOCK_NO_ISSUE, c->nr_no_issue);
 	profile_lose(p, LOSS_BLOCK_UNTRACKED, c->nr_requests_full);
 	profile_fact_nr(p, FACT_BLOCK_IN_FLIGHT, (uint64_t)MAX(c->max_inflight, 0));
-	if (s->parts & IO_PART_GROWTH)
+	if (s->tables & TABLE_SET(GROWTH))
 		add_growth_facts(p, s);
 	if (s->wants_pressure)
 		add_pressure_facts(p, s);
@@ -527,8 +527,9 @@ static void io_free(void *self)
 
 const struct source io_source = {
 	.name = "io",
-	.program = ENGINE_IO,
-	.needs_engine = true,
+	.fills = TABLE_SET(IO) | TABLE_SET(BLOCK) | TABLE_SET(FAULTS) | TABLE_SET(RECLAIM) |
+		 TABLE_SET(GROWTH),
+	.prefix = "io_",
 	.patience_ms = 100,
 	.open = io_open,
 	.load = io_load,

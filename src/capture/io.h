@@ -2,7 +2,7 @@
  * Input and output as a source on the engine: system calls that read, write and sync, requests of
  * block devices, page faults and reclaim, each exact, added up in the kernel by second, thread,
  * file, stack and duration class (wire/kernel_io.h), delivered as rows (EVENT_TALLY) of TABLE_IO,
- * TABLE_BLOCK, TABLE_FAULTS and TABLE_RECLAIM.
+ * TABLE_BLOCK, TABLE_FAULTS, TABLE_RECLAIM and TABLE_GROWTH, as far as these are wanted.
  *
  * What bytes mean: those that calls returned, not those asked for. Calls under way when counting
  * begins or ends are not in it.
@@ -13,15 +13,8 @@
 #include "base/base.h"
 #include "capture/source.h"
 
-/* What is counted; bits. */
-enum io_parts {
-	IO_PART_CALLS = 1 << 0,
-	IO_PART_BLOCK = 1 << 1, /* the whole machine's */
-	IO_PART_FAULTS = 1 << 2,
-	IO_PART_RECLAIM = 1 << 3,
-	IO_PART_GROWTH =
-		1 << 4, /* memory touched for the first time, calls that map (heapgrowth.h) */
-};
+/* Memory touched for the first time, calls that map (heapgrowth.h). */
+#define GROWTH_TABLES (TABLE_SET(GROWTH) | TABLE_SET(MAPPED))
 
 extern const struct source io_source;
 

@@ -170,7 +170,7 @@ static unsigned memory_patience(const void *self)
 
 const struct source memory_source = {
 	.name = "memory",
-	.program = ENGINE_MEMORY,
+	.fills = TABLE_SET(MEMORY),
 	.open = memory_open,
 	.drain = memory_read,
 	.stop = memory_read,

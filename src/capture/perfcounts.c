@@ -228,7 +228,7 @@ static void perfcounts_facts(const void *s, struct profile *p)
 
 const struct source perfcounts_source = {
 	.name = "perfcounts",
-	.program = ENGINE_COUNTS,
+	.fills = TABLE_SET(EVENTS),
 	.is_fallback = true,
 	.open = perfcounts_open,
 	.start = perfcounts_start,

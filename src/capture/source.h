@@ -2,6 +2,8 @@
  * What a capture can record, one kind a source: each exports one `const struct source`, and
  * session/sources.c lists them. To add one: its file and its row there.
  *
+ * A capture is asked for tables (model/tables.h); sources that fill one of them are opened.
+ *
  *	open    with the engine open, before its programs are loaded
  *	load    the programs are loaded, nothing runs
  *	start   what was before the capture has been told, the programs are attached
@@ -23,6 +25,7 @@
 #include "host/target.h"
 #include "model/event.h"
 #include "model/facts.h"
+#include "model/tables.h"
 
 struct counts_spec;
 struct heapsource_spec;
@@ -32,8 +35,8 @@ struct spans_spec;
 struct source_env {
 	const struct target *target; /* a launched command among it, while it waits at its gate */
 	struct engine *engine;       /* NULL: no programs in the kernel */
-	unsigned programs;           /* what is captured: enum engine_programs */
-	unsigned io_parts;           /* enum io_parts */
+	table_set tables;            /* what is captured */
+	bool has_no_stacks;          /* of waits */
 	const struct counts_spec *counts;
 	const struct spans_spec *spans;
 	const struct heapsource_spec *heap;
@@ -48,10 +51,17 @@ struct source_env {
 
 struct source {
 	const char *name;
-	unsigned program; /* enum engine_programs: wanted by which bit */
-	bool needs_engine;
-	bool is_fallback;     /* only without an engine */
+	table_set fills; /* opened if one of these is wanted */
+	/*
+	 * Of the names of its programs and maps in the kernel ("wait_"), which are left out where
+	 * it is not opened; NULL: it needs no engine.
+	 */
+	const char *prefix;
+	bool is_fallback; /* only without an engine */
+	/* Whether it is the one to fill them, of several that can; NULL: yes. */
+	bool (*is_wanted)(const struct source_env *env);
 	unsigned patience_ms; /* 0 = a second will do, unless patience says otherwise */
+	unsigned (*table_flags)(const void *s); /* of its tables: enum tables_add_flags */
 	int (*open)(void **ret_s, const struct source_env *env, struct err *err);
 	int (*load)(void *s, struct err *err);
 	int (*start)(void *s, const struct source_env *env, const struct event_sink *sink,

@@ -339,8 +339,8 @@ static void spans_free(void *self)
 
 const struct source spans_source = {
 	.name = "spans",
-	.program = ENGINE_SPANS,
-	.needs_engine = true,
+	.fills = SPAN_TABLES,
+	.prefix = "span_",
 	.patience_ms = 100,
 	.open = spans_open,
 	.load = spans_load,

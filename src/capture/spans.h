@@ -9,7 +9,7 @@
  *	                     that wait. All rows of one span have its begin as their time and its
  *	                     thread
  *
- * Reasons other than WAIT_ON_CPU need ENGINE_WAITS on the same engine.
+ * Reasons other than WAIT_ON_CPU need the source of waits on the same engine.
  */
 #ifndef ASSAY_CAPTURE_SPANS_H
 #define ASSAY_CAPTURE_SPANS_H
@@ -26,6 +26,8 @@ struct spans_spec {
 	size_t nr_pids;
 	uint32_t nr_slowest; /* kept of each span */
 };
+
+#define SPAN_TABLES (TABLE_SET(SPANS) | TABLE_SET(SPAN_TIME) | TABLE_SET(SLOWEST_SPANS))
 
 extern const struct source spans_source;
 

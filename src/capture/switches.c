@@ -21,6 +21,7 @@
 #include "capture/sampler.h"
 #include "capture/waitbook.h"
 #include "capture/waitcalls.h"
+#include "capture/waitsource.h"
 #include "host/limits.h"
 
 #define SETTLE_NS  5000000u /* more than records stay in the sampler's rings */
@@ -446,7 +447,7 @@ static void switches_facts(const void *self, struct profile *p)
 
 const struct source switches_source = {
 	.name = "switches",
-	.program = ENGINE_WAITS,
+	.fills = WAIT_TABLES,
 	.is_fallback = true,
 	.open = switches_open,
 	.start = switches_start,

@@ -425,14 +425,13 @@ static int read_page(struct waits *w, uint32_t page, struct err *err)
 static int waits_open(void **ret_w, const struct source_env *env, struct err *err UNUSED)
 {
 	struct waits *w = xcalloc(1, sizeof(*w));
-	unsigned programs = env->programs;
 	w->engine = env->engine;
 	w->skel = engine_skel(env->engine);
 	w->names = fdnames_new();
 	w->keys = xcalloc(BATCH, sizeof(*w->keys));
 	w->values = xcalloc(BATCH, sizeof(*w->values));
-	w->skel->rodata->wait_has_stacks = !(programs & ENGINE_NO_STACKS);
-	w->skel->rodata->wait_has_wakers = !(programs & (ENGINE_NO_STACKS | ENGINE_NO_WAKERS));
+	w->skel->rodata->wait_has_stacks = !env->has_no_stacks;
+	w->skel->rodata->wait_has_wakers = !env->has_no_stacks && env->tables & TABLE_SET(BLAME);
 	engine_on_record(env->engine, RECORD_WAIT, book_single, w);
 	*ret_w = w;
 	return 0;
@@ -548,8 +547,8 @@ static void waits_free(void *s)
 
 const struct source waits_source = {
 	.name = "waits",
-	.program = ENGINE_WAITS,
-	.needs_engine = true,
+	.fills = WAIT_TABLES,
+	.prefix = "wait_",
 	.patience_ms = 50,
 	.open = waits_open,
 	.start = waits_start,

@@ -16,6 +16,9 @@
 
 #include "capture/source.h"
 
+#define WAIT_TABLES (TABLE_SET(OFF_CPU) | TABLE_SET(ON_CPU) | TABLE_SET(BLAME))
+
+/* Without TABLE_BLAME no wakers are recorded. */
 extern const struct source waits_source;
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/num.h"
 #include "base/opt.h"
 #include "base/suggest.h"
+#include "capture/waitsource.h"
 #include "cmd/capture_command.h"
 #include "cmd/cmd.h"
 
@@ -100,8 +101,9 @@ static int prepare(struct capture_job *job, struct err *err)
 	const struct cpu_opts *o = job->own;
 	struct capture_options *c = &job->options;
 	(void)err;
-	c->programs = ENGINE_CPU | (o->has_waits ? ENGINE_WAITS : 0) |
-		      (o->has_no_wakers ? ENGINE_NO_WAKERS : 0);
+	c->tables = TABLE_SET(SAMPLES);
+	if (o->has_waits)
+		c->tables |= o->has_no_wakers ? WAIT_TABLES & ~TABLE_SET(BLAME) : WAIT_TABLES;
 	c->event = o->event;
 	c->freq_hz = job->common.freq_hz ? (uint32_t)job->common.freq_hz : FREQ_DEFAULT;
 	c->sampler_flags = (o->is_user_only ? PERFOPEN_USER_ONLY : 0) |

@@ -163,7 +163,7 @@ static int prepare(struct capture_job *job, struct err *err)
 					 .has_no_stacks = o->has_no_stacks,
 					 .stack_budget_pct = (uint32_t)o->stack_pct,
 					 .single_bytes_max = o->max_bytes};
-	job->options.programs = ENGINE_COUNTS;
+	job->options.tables = TABLE_SET(EVENTS);
 	job->options.counts = &o->counts;
 	return 0;
 }

@@ -2,7 +2,6 @@
 #include "base/base.h"
 #include "cmd/cmd.h"
 
-#include "capture/io.h"
 #include "cmd/capture_command.h"
 
 static const char details[] =
@@ -25,8 +24,7 @@ static const char examples[] = "assay faults lmdb-server 10\tten seconds of a ru
 static int prepare(struct capture_job *job, struct err *err)
 {
 	(void)err;
-	job->options.programs = ENGINE_IO;
-	job->options.io_parts = IO_PART_FAULTS | IO_PART_RECLAIM;
+	job->options.tables = TABLE_SET(FAULTS) | TABLE_SET(RECLAIM);
 	return 0;
 }
 

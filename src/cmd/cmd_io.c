@@ -2,7 +2,6 @@
 #include "base/base.h"
 #include "cmd/cmd.h"
 
-#include "capture/io.h"
 #include "cmd/capture_command.h"
 
 struct io_opts {
@@ -41,8 +40,7 @@ static int prepare(struct capture_job *job, struct err *err)
 {
 	const struct io_opts *o = job->own;
 	(void)err;
-	job->options.programs = ENGINE_IO;
-	job->options.io_parts = IO_PART_CALLS | (o->has_no_block ? 0 : IO_PART_BLOCK);
+	job->options.tables = TABLE_SET(IO) | (o->has_no_block ? 0 : TABLE_SET(BLOCK));
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "capture/spans.h"
+#include "capture/waitsource.h"
 #include "cmd/capture_command.h"
 #include "kernel_span.h"
 #include "plan/spanprobes.h"
@@ -93,7 +94,7 @@ static int prepare(struct capture_job *job, struct err *err)
 				      .pids = o->probes.pids.p,
 				      .nr_pids = o->probes.pids.n,
 				      .nr_slowest = SLOWEST};
-	job->options.programs = ENGINE_SPANS | (o->has_no_waits ? 0 : ENGINE_WAITS);
+	job->options.tables = SPAN_TABLES | (o->has_no_waits ? 0 : WAIT_TABLES);
 	job->options.spans = &o->spec;
 	return 0;
 }

@@ -182,8 +182,7 @@ static int prepare(struct capture_job *job, struct err *err)
 	job->is_unrecorded = !o->has_heap && !job->common.output;
 	if (o->has_heap)
 		TRY(prepare_heap(job, err));
-	job->options.programs |= ENGINE_IO;
-	job->options.io_parts |= IO_PART_RECLAIM;
+	job->options.tables |= TABLE_SET(RECLAIM) | (o->has_heap ? TABLE_SET(GROWTH) : 0);
 	return 0;
 }
 

@@ -3,6 +3,7 @@
 #include "cmd/cmd.h"
 
 #include "base/opt.h"
+#include "capture/waitsource.h"
 #include "cmd/capture_command.h"
 
 struct offcpu_opts {
@@ -45,8 +46,8 @@ static int prepare(struct capture_job *job, struct err *err)
 {
 	const struct offcpu_opts *o = job->own;
 	(void)err;
-	job->options.programs = ENGINE_WAITS | (o->has_no_wakers ? ENGINE_NO_WAKERS : 0) |
-				(o->has_no_stacks ? ENGINE_NO_STACKS : 0);
+	job->options.tables = o->has_no_wakers ? WAIT_TABLES & ~TABLE_SET(BLAME) : WAIT_TABLES;
+	job->options.flags |= o->has_no_stacks ? CAPTURE_NO_WAIT_STACKS : 0;
 	job->picture_flags = o->is_by_reason ? VIEW_PICTURES_BY_REASON : 0;
 	job->draws_idle = o->has_idle;
 	return 0;

@@ -165,20 +165,17 @@ static int choose_way(struct heap_job *rec, const struct capture_job *job, struc
 static void apply_way(const struct heap_way *w, struct capture_options *o,
 		      struct heapsource_spec *spec)
 {
-	o->programs = ENGINE_HEAP | ENGINE_MEMORY;
-	/* for what is executed later and can be recorded in no other way */
-	o->io_parts = IO_PART_GROWTH;
+	o->tables = HEAP_TABLES | TABLE_SET(MEMORY);
 	spec->why = w->reason;
 	if (w->tier == HEAP_TIER_UPROBES) {
-		o->programs = ENGINE_PROBES | ENGINE_MEMORY;
+		spec->by_probes = true;
 	} else if (w->tier == HEAP_TIER_GROWTH && w->has_no_programs) {
-		o->programs = ENGINE_CPU | ENGINE_MEMORY;
+		o->tables = TABLE_SET(SAMPLES) | TABLE_SET(MEMORY);
 		o->flags |= CAPTURE_NO_BPF | CAPTURE_GROWTH;
 		o->sampler_flags |= PERFOPEN_FAULTS;
 		o->freq_hz = FAULTS_HZ;
 	} else if (w->tier == HEAP_TIER_GROWTH) {
-		o->programs = ENGINE_IO | ENGINE_MEMORY;
-		o->io_parts = IO_PART_GROWTH;
+		o->tables = GROWTH_TABLES | TABLE_SET(MEMORY);
 	}
 }
 

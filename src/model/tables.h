@@ -45,8 +45,8 @@ enum table_id {
 	TABLE_PEAK,
 	TABLE_FREED,
 	TABLE_OLDER,
-	TABLE_MAPPED,
 	TABLE_GROWTH,
+	TABLE_MAPPED,
 	TABLE_MEMORY,
 	TABLE_SNAPSHOTS,
 
@@ -54,6 +54,11 @@ enum table_id {
 	TABLE_EVENTS,  /* counts of an event by name, one table for each; its key is the event's */
 	TABLE_ID_NR
 };
+
+/* Tables of a capture: bits, TABLE_SET(IO) | TABLE_SET(BLOCK). */
+typedef uint32_t table_set;
+#define TABLE_SET(name) ((table_set)1 << TABLE_##name)
+_Static_assert(TABLE_ID_NR <= 32, "a table_set has a bit for each");
 
 /* What a column's numbers are, in every table alike. */
 enum column_role {

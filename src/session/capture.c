@@ -17,7 +17,6 @@
 #include "base/mem.h"
 #include "base/spawn.h"
 #include "base/stop.h"
-#include "capture/heapsource.h"
 #include "format/assayfile.h"
 #include "host/caps.h"
 #include "host/limits.h"
@@ -25,16 +24,9 @@
 #include "host/watch.h"
 #include "ingest/builder.h"
 #include "ingest/naming.h"
-#include "model/heap.h"
-#include "model/tables.h"
-#include "session/growlater.h"
 #include "session/markbox.h"
 #include "session/openers.h"
 #include "session/sources.h"
-#include "model/tables.h"
-
-/* A fault maps one page at least; what it maps beyond is not told without programs. */
-#define PAGE_BYTES 4096
 
 /* The first seconds are for learning how much stack to copy: looked at sooner. */
 #define POLL_MS       50
@@ -51,16 +43,11 @@ struct capture {
 	struct live_files files;
 	struct builder *builder;
 	struct namer *namer;
-	struct engine *engine;   /* NULL: no programs in the kernel */
-	struct sampler *sampler; /* NULL: a source tells mappings and names itself */
 	struct sources sources;
-	struct growlater growlater;
 	struct event_sink builder_sink;
-	struct event_sink sink;         /* the builder's, strangers introduced */
-	struct event_sink sources_sink; /* of what has no mappings of its own to tell */
+	struct event_sink sink; /* the builder's, strangers introduced */
 	struct watch watch;
-	struct target launched;      /* the command */
-	const struct target *target; /* what is captured: that, or the options' */
+	struct target launched; /* the command */
 	struct spawn child;
 	bool has_child;
 	VEC(struct pollfd) fds; /* [0] is stop_fd */
@@ -89,115 +76,13 @@ static void keep_naming_caps(void)
 static void wants_more_stack(void *ctx, int32_t tid, uint64_t nr_bytes)
 {
 	struct capture *c = ctx;
-	if (c->sampler)
-		sampler_grow(c->sampler, tid, nr_bytes);
 	sources_grow(&c->sources, tid, nr_bytes);
 }
-
-/* ---- programs in the kernel --------------------------------------------------------------- */
 
 static void space_changed(void *ctx, int32_t pid, const struct space *sp)
 {
 	struct capture *c = ctx;
-	if (c->engine)
-		engine_publish(c->engine, pid, sp);
 	sources_space(&c->sources, pid, sp);
-}
-
-static uint64_t side_peek_ns(void *ctx)
-{
-	const struct capture *c = ctx;
-	return c->engine ? engine_peek_ns(c->engine) : UINT64_MAX;
-}
-
-static int side_deliver(void *ctx, const struct event_sink *sink, struct err *err)
-{
-	const struct capture *c = ctx;
-	return engine_deliver(c->engine, sink, err);
-}
-
-static void side_applied(void *ctx, uint64_t time_ns)
-{
-	const struct capture *c = ctx;
-	builder_tell_spaces(c->builder);
-	if (c->engine)
-		engine_applied(c->engine, time_ns);
-}
-
-/* Samples that the user wants to be taken by perf itself. */
-static bool is_copying(const struct capture_options *o)
-{
-	return o->sampler_flags & (PERFOPEN_FP | PERFOPEN_NO_STACKS);
-}
-
-static int grow(void *ctx, int32_t pid, const struct space *sp, struct err *err)
-{
-	struct capture *c = ctx;
-	return growlater_add(&c->growlater, &c->engine, &c->sources, c->p, c->builder, pid, sp,
-			     err);
-}
-
-static struct source_env source_env_of(struct capture *c)
-{
-	const struct capture_options *o = c->options;
-	return (struct source_env){.target = c->target,
-				   .engine = c->engine,
-				   .programs = o->programs,
-				   .io_parts = o->io_parts,
-				   .counts = o->counts,
-				   .spans = o->spans,
-				   .heap = o->heap,
-				   .memory_spacing_ns = o->memory_spacing_ns,
-				   .has_sampler = c->engine || o->programs & ENGINE_CPU,
-				   .has_gate = o->gate,
-				   .grow = growlater_is_possible(o) ? grow : NULL,
-				   .grow_ctx = c};
-}
-
-static int try_engine(struct capture *c, struct err *err)
-{
-	struct engine_spec spec = {.target = c->target, .programs = c->options->programs};
-	TRY(engine_open(&c->engine, &spec, err));
-	struct source_env env = source_env_of(c);
-	TRY(sources_open(&c->sources, &env, err));
-	TRY(engine_load(c->engine, err));
-	return sources_load(&c->sources, err);
-}
-
-/* Whether any of what is asked for has programs in the kernel. */
-static bool needs_programs(const struct capture_options *o)
-{
-	return (o->programs & ~(unsigned)(ENGINE_HEAP | ENGINE_MEMORY)) &&
-	       !(o->programs == ENGINE_CPU && is_copying(o));
-}
-
-/* A kernel that refuses our programs is no reason to give up; why is kept for the user. */
-static int open_sources(struct capture *c, struct capture_result *r, struct err *err)
-{
-	const struct capture_options *o = c->options;
-	if (!(o->flags & CAPTURE_NO_BPF) && needs_programs(o)) {
-		int rc = try_engine(c, &r->no_engine);
-		if (!rc)
-			return 0;
-		if (!r->no_engine.code)
-			err_set(&r->no_engine, rc, "the kernel took no programs");
-		log_debug(LOG_BPF, 1, "%s", err_msg(&r->no_engine));
-		sources_release(&c->sources);
-		c->sources = (struct sources){0};
-		engine_free(TAKE(c->engine));
-	}
-	struct source_env env = source_env_of(c);
-	int rc = sources_open(&c->sources, &env, err);
-	unsigned wanted = o->programs &
-			  (ENGINE_CPU | ENGINE_WAITS | ENGINE_COUNTS | ENGINE_IO | ENGINE_SPANS);
-	/* waits without the spans that they were to explain are not what was asked for */
-	bool is_pointless = !(wanted & ENGINE_CPU) && !c->sources.list.n && !o->gate;
-	if (!rc && (is_pointless || wanted & ENGINE_SPANS)) {
-		err_set(err, -ENOTSUP, "this needs programs in the kernel: %s",
-			r->no_engine.code ? err_msg(&r->no_engine) : "--no-bpf forbids them");
-		return r->no_engine.hint ? err_hint(err, "%s", r->no_engine.hint) : -ENOTSUP;
-	}
-	return rc;
 }
 
 /* ---- life --------------------------------------------------------------------------------- */
@@ -206,9 +91,6 @@ static void capture_release(struct capture *c)
 {
 	markbox_free(c->marks);
 	sources_release(&c->sources);
-	growlater_release(&c->growlater);
-	sampler_free(c->sampler);
-	engine_free(c->engine);
 	watch_release(&c->watch);
 	namer_free(c->namer);
 	builder_free(c->builder);
@@ -220,33 +102,12 @@ static void capture_release(struct capture *c)
 	profile_free(c->p);
 }
 
-static void add_sampler_facts(struct capture *c)
-{
-	struct sampler_info info = sampler_info(c->sampler);
-	profile_fact(c->p, FACT_EVENT, info.event);
-	profile_factf(c->p, FACT_FREQUENCY, "%u", c->options->freq_hz);
-	profile_fact(c->p, FACT_MODE, info.is_user_only ? "user only" : "user and kernel");
-	unsigned flags = c->options->sampler_flags;
-	profile_fact(c->p, FACT_STACKS,
-		     c->engine                    ? "in the kernel (BPF)"
-		     : flags & PERFOPEN_FP        ? "frame pointers"
-		     : flags & PERFOPEN_NO_STACKS ? "none"
-						  : "copied");
-}
-
 static void add_facts(struct capture *c)
 {
 	const struct capture_options *o = c->options;
 	profile_fact(c->p, FACT_RECORDER, "assay");
 	profile_fact(c->p, FACT_KIND, o->kind);
-	if (o->programs & ENGINE_CPU)
-		add_sampler_facts(c);
-	if (o->flags & CAPTURE_GROWTH) {
-		profile_factf(c->p, FACT_HEAP_TIER, "growth: %s", o->heap->why);
-		profile_fact(c->p, FACT_GROWTH,
-			     "a sample of page faults of every kind, a page each: those on files "
-			     "are among them, huge pages count as small ones");
-	}
+	sources_first_facts(&c->sources);
 	struct utsname u;
 	if (!uname(&u)) {
 		profile_fact(c->p, FACT_HOST, u.nodename);
@@ -266,57 +127,18 @@ static void add_facts(struct capture *c)
 	}
 }
 
-static int open_sampler(struct capture *c, struct err *err)
+static void add_fd(void *ctx, int fd)
 {
-	const struct capture_options *o = c->options;
-	bool has_cpu = o->programs & ENGINE_CPU;
-	bool is_heap = o->programs & ENGINE_HEAP;
-	if (!c->engine && !has_cpu && !is_heap)
-		return 0;
-	struct sampler_spec spec = {.target = c->target,
-				    .event = o->event,
-				    .freq_hz = o->freq_hz,
-				    .flags = o->sampler_flags,
-				    .prog_fd = -1};
-	if (c->engine) {
-		spec.prog_fd = has_cpu && !is_copying(o) ? engine_sample_prog(c->engine) : -1;
-		spec.flags |= spec.prog_fd >= 0 ? PERFOPEN_PROG : has_cpu ? 0 : PERFOPEN_SIDEBAND;
-	} else if (!has_cpu) {
-		spec.flags |= PERFOPEN_SIDEBAND;
-	}
-	if (c->engine || growlater_is_possible(o))
-		spec.side = (struct side){side_peek_ns, side_deliver, side_applied, c};
-	int rc = sampler_open(&c->sampler, &spec, err);
-	if (!rc) {
-		c->sources_sink = sampler_sink(c->sampler, &c->sink);
-	} else if (!c->engine && !has_cpu) { /* the source looks at mappings itself */
-		log_debug(LOG_SESSION, 1, "%s", err_msg(err));
-		err_clear(err);
-		rc = 0;
-	}
-	c->sources.env.has_sampler = c->sampler != NULL;
-	return rc;
-}
-
-static void add_fds(struct capture *c, const int *fds, size_t nr)
-{
-	for (size_t i = 0; i < nr; i++)
-		vec_push(&c->fds, (struct pollfd){.fd = fds[i], .events = POLLIN});
+	struct capture *c = ctx;
+	vec_push(&c->fds, (struct pollfd){.fd = fd, .events = POLLIN});
 }
 
 static void set_fds(struct capture *c)
 {
-	vec_push(&c->fds, (struct pollfd){.fd = stop_fd(), .events = POLLIN});
-	size_t nr = 0;
-	const int *fds = c->sampler ? sampler_fds(c->sampler, &nr) : NULL;
-	add_fds(c, fds, nr);
-	vec_foreach(s, &c->sources.list)
-		if (s->kind->fds) {
-			fds = s->kind->fds(s->self, &nr);
-			add_fds(c, fds, nr);
-		}
+	add_fd(c, stop_fd());
+	sources_fds(&c->sources, add_fd, c);
 	if (c->options->gate && c->options->gate->fd >= 0)
-		add_fds(c, &c->options->gate->fd, 1);
+		add_fd(c, c->options->gate->fd);
 }
 
 /* Threads that are no targets wake those that are: nobody else tells their names. */
@@ -364,7 +186,7 @@ static void set_up_profile(struct capture *c)
 							    .space_changed = space_changed,
 							    .ctx = c});
 	c->builder_sink = builder_sink(c->builder);
-	c->sink = c->sources_sink = (struct event_sink){take_event, c};
+	c->sink = (struct event_sink){take_event, c};
 	c->namer = namer_new(c->p, builder_modules(c->builder), &c->files.opener,
 			     &(struct namer_options){.debug_dirs = o->debug_dirs,
 						     .nr_debug_dirs = o->nr_debug_dirs,
@@ -383,22 +205,13 @@ static int prepare(struct capture *c, struct capture_result *r, struct err *err)
 		c->has_child = true;
 		c->launched.child = c->child.pid;
 	}
-	c->target = o->target ? o->target : &c->launched;
 	host_raise_priority(); /* the command was forked before and keeps its own */
-	TRY(open_sources(c, r, err));
-	TRY(open_sampler(c, err));
-	r->has_engine = c->engine != NULL;
-	if (!growlater_is_possible(o))          /* that loads programs when it comes to it */
-		host_keep_caps(HOST_CAPTURING); /* growing events, which are open, needs PERFMON */
-	if (o->programs & ENGINE_CPU && o->flags & CAPTURE_GROWTH) {
-		uint32_t table = tables_add(c->p, TABLE_GROWTH, TABLES_ESTIMATE);
-		builder_set_bytes_table(c->builder, TABLE_SAMPLES, table, PAGE_BYTES);
-	} else if (o->programs & ENGINE_CPU) {
-		struct sampler_info info = sampler_info(c->sampler);
-		struct table shape = builder_table_shape(c->p, info.event, o->freq_hz);
-		builder_set_table(c->builder, TABLE_SAMPLES, profile_table(c->p, &shape));
-	}
-	sources_make_tables(o, c->p, c->builder);
+	c->sources = (struct sources){.options = o,
+				      .target = o->target ? o->target : &c->launched,
+				      .profile = c->p,
+				      .builder = c->builder,
+				      .sink = c->sink};
+	TRY(sources_open(&c->sources, &r->no_engine, err));
 	add_facts(c);
 	if (c->writer) /* a file that opens from the first moment on */
 		(void)assayfile_flush(c->writer, c->p, NULL);
@@ -424,7 +237,7 @@ static void wait_delay(uint64_t ns)
 static bool has_pid(void *ctx, int32_t pid)
 {
 	const struct capture *c = ctx;
-	const struct target *t = c->target;
+	const struct target *t = c->sources.target;
 	if (t->is_system || pid == t->child)
 		return true;
 	int32_t tgid;
@@ -447,7 +260,7 @@ static void open_marks(struct capture *c)
 	if (markbox_open(&c->marks, &err))
 		log_debug(LOG_SESSION, 1, "%s", err_msg(&err));
 	else
-		vec_push(&c->fds, (struct pollfd){.fd = markbox_fd(c->marks), .events = POLLIN});
+		add_fd(c, markbox_fd(c->marks));
 }
 
 static int take_marks(struct capture *c, struct err *err)
@@ -484,15 +297,10 @@ static int start(struct capture *c, struct err *err)
 		wait_delay(o->delay_ns);
 	/* Starting the events of a thousand threads takes a while in which the first ones count. */
 	set_start(c);
-	TRY(c->sampler ? sampler_start(c->sampler, &c->sink, err) : 0);
-	builder_tell_spaces(c->builder);
-	TRY(c->engine ? engine_start(c->engine, err) : 0);
-	if (c->sources.list.n) { /* these add up by seconds, from a start that they share */
+	TRY(sources_attach(&c->sources, err));
+	if (c->sources.list.n) /* these add up by seconds, from a start that they share */
 		set_start(c);
-		if (c->sampler)
-			sampler_begin(c->sampler);
-		TRY(sources_start(&c->sources, c->start_ns, &c->sources_sink, err));
-	}
+	TRY(sources_start(&c->sources, c->start_ns, err));
 	uint64_t now = clock_mono_ns();
 	c->deadline_ns = o->duration_ns ? now + o->duration_ns : UINT64_MAX;
 	c->next_name_ns = now + NAME_NS;
@@ -552,9 +360,7 @@ static void tell(struct capture *c, uint64_t now, bool is_naming)
 /* What has come since the last time; each second the rows that were added up. */
 static int drain(struct capture *c, uint64_t now, struct err *err)
 {
-	TRY(c->sampler ? sampler_drain(c->sampler, &c->sink, err) : 0);
-	builder_tell_spaces(c->builder);
-	TRY(sources_drain(&c->sources, now, &c->sources_sink, err));
+	TRY(sources_drain(&c->sources, now, err));
 	return take_marks(c, err);
 }
 
@@ -580,8 +386,7 @@ static int pump(struct capture *c, enum capture_end *ret_end, struct err *err)
 		}
 		if (now >= c->next_flush_ns) {
 			builder_settle(c->builder);
-			if (c->engine && engine_tell_losses(c->engine, &c->sink, err))
-				return err->code;
+			TRY(sources_losses(&c->sources, err));
 			/* A full disk is told at the end; each flush tries everything again. */
 			if (c->writer)
 				(void)assayfile_flush(c->writer, c->p, NULL);
@@ -641,33 +446,9 @@ static int stop(struct capture *c, struct err *err)
 {
 	int rc = take_marks(c, err);
 	markbox_free(TAKE(c->marks));
-	rc = rc ? rc : sources_stop(&c->sources, &c->sources_sink, err);
-	if (c->engine)
-		engine_stop(c->engine);
-	if (!rc && c->sampler)
-		rc = sampler_stop(c->sampler, &c->sink, err);
-	builder_tell_spaces(c->builder);
-	rc = rc ? rc : sources_finish(&c->sources, &c->sources_sink, err);
-	if (!rc && c->engine)
-		rc = engine_tell_losses(c->engine, &c->sink, err);
+	rc = rc ? rc : sources_stop(&c->sources, err);
 	builder_settle_all(c->builder);
 	return rc;
-}
-
-static void note_sampler(struct capture *c, struct capture_result *r)
-{
-	if (!c->sampler)
-		return;
-	r->info = sampler_info(c->sampler);
-	c->p->losses.nr[LOSS_UNPARSED] += r->info.nr_bad;
-	/*
-	 * The clock runs on while our programs look at a switch, which the ledger's time does not:
-	 * where there is one, it says how long threads ran.
-	 */
-	bool has_ledger = c->engine && c->options->programs & ENGINE_WAITS;
-	bool is_clock = !(c->options->flags & CAPTURE_GROWTH);
-	if (r->info.cpu_ns && !has_ledger && is_clock)
-		profile_fact_ns(c->p, FACT_CPU_TIME, r->info.cpu_ns);
 }
 
 static void finish_writing(struct capture *c, struct capture_result *r)
@@ -700,22 +481,13 @@ static int run(struct capture *c, struct capture_result *r, struct err *err)
 	r->own_cpu_ns = process_cpu_ns() - cpu_before;
 	uint64_t naming_during = namer_cpu_ns(c->namer);
 	r->own_cpu_ns -= MIN(naming_during, r->own_cpu_ns);
-	note_sampler(c, r);
-	if (c->engine) {
-		r->has_engine = true;
-		r->engine = engine_info(c->engine);
-		c->p->losses.nr[LOSS_UNPARSED] += r->engine.nr_bad;
-	}
-	sources_facts(&c->sources, c->p);
+	sources_result(&c->sources, r);
 	bool has_target_ended = r->end == CAPTURE_END_TARGET || r->end == CAPTURE_END_COMMAND;
 	if (c->options->heap && has_target_ended) /* what lives then is leaked */
 		profile_fact(c->p, FACT_HEAP_ENDED, "yes");
 	if (c->options->gate)
 		c->options->gate->facts(c->options->gate->ctx, c->p);
 	sources_release(&c->sources); /* the target is left alone from here on */
-	c->sources = (struct sources){0};
-	sampler_free(TAKE(c->sampler));
-	engine_free(TAKE(c->engine));
 	keep_naming_caps();
 	name_the_rest(c);
 	r->naming_cpu_ns = namer_cpu_ns(c->namer);

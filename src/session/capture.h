@@ -17,6 +17,7 @@
 #include "capture/sampler.h"
 #include "host/target.h"
 #include "model/profile.h"
+#include "model/tables.h"
 
 struct capture_status {
 	uint64_t elapsed_ns;
@@ -28,8 +29,9 @@ struct capture_status {
 };
 
 enum capture_flags {
-	CAPTURE_NO_BPF = 1 << 0, /* load no programs into the kernel */
-	CAPTURE_GROWTH = 1 << 1, /* with CPU: page faults instead of time, as table "growth" */
+	CAPTURE_NO_BPF = 1 << 0,         /* load no programs into the kernel */
+	CAPTURE_GROWTH = 1 << 1,         /* samples are of page faults, as TABLE_GROWTH */
+	CAPTURE_NO_WAIT_STACKS = 1 << 2, /* waits by reason and thread only */
 };
 
 struct counts_spec;
@@ -46,13 +48,12 @@ struct capture_gate {
 
 struct capture_options {
 	const char *kind;                   /* of the recording: "cpu", "offcpu" ... */
-	unsigned programs;                  /* what is captured: enum engine_programs */
+	table_set tables;                   /* what is captured */
 	unsigned flags;                     /* enum capture_flags */
-	unsigned io_parts;                  /* with ENGINE_IO: enum io_parts */
-	const struct counts_spec *counts;   /* with ENGINE_COUNTS */
-	const struct spans_spec *spans;     /* with ENGINE_SPANS */
-	const struct heapsource_spec *heap; /* with ENGINE_HEAP; whom: from target or command */
-	uint64_t memory_spacing_ns;         /* with ENGINE_MEMORY: 0 = a second */
+	const struct counts_spec *counts;   /* with TABLE_EVENTS */
+	const struct spans_spec *spans;     /* with TABLE_SPANS */
+	const struct heapsource_spec *heap; /* with TABLE_LIVE; whom: from target or command */
+	uint64_t memory_spacing_ns;         /* with TABLE_MEMORY: 0 = a second */
 	const struct target *target;        /* NULL: only the command */
 	char **command;                     /* NULL-terminated, or NULL */
 	const struct capture_gate *gate;    /* with a command; may be NULL */

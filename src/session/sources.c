@@ -2,8 +2,13 @@
 #include "base/base.h"
 #include "session/sources.h"
 
+#include <errno.h>
+
 #include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
 #include "capture/counts.h"
+#include "capture/engine.h"
 #include "capture/heapprobes.h"
 #include "capture/heapsource.h"
 #include "capture/io.h"
@@ -12,6 +17,11 @@
 #include "capture/spans.h"
 #include "capture/switches.h"
 #include "capture/waitsource.h"
+#include "host/caps.h"
+#include "session/event_tables.h"
+
+/* A fault maps one page at least; what it maps beyond is not told without programs. */
+#define PAGE_BYTES 4096
 
 static const struct source *const all[] = {
 #ifndef ASSAY_NO_BPF
@@ -20,74 +30,313 @@ static const struct source *const all[] = {
 	&switches_source, &perfcounts_source, &memory_source, &heap_source,
 };
 
-void sources_release(struct sources *s)
+/* ---- what is wanted ----------------------------------------------------------------------- */
+
+static bool is_wanted(const struct source *kind, const struct source_env *env)
 {
-	vec_foreach(one, &s->list)
-		one->kind->free(one->self);
-	vec_release(&s->list);
+	return env->tables & kind->fills && (!kind->is_wanted || kind->is_wanted(env));
 }
 
-static int open_one(struct sources *s, const struct source *kind, struct err *err)
+static bool is_sampling(const struct sources *s)
 {
-	struct open_source one = {.kind = kind, .next_ns = s->env.start_ns};
-	TRY(kind->open(&one.self, &s->env, err));
-	vec_push(&s->list, one);
-	return 0;
+	return s->options->tables & TABLE_SET(SAMPLES);
 }
 
-int sources_open(struct sources *s, const struct source_env *env, struct err *err)
+/* Samples whose stacks our program walks; else perf itself takes them, as the user wants. */
+static bool is_sampling_by_program(const struct sources *s)
 {
-	s->env = *env;
+	return is_sampling(s) && !(s->options->sampler_flags & (PERFOPEN_FP | PERFOPEN_NO_STACKS));
+}
+
+/*
+ * Growth (capture/heapgrowth.h) of a process of which it is found out during the capture that
+ * nothing else can be recorded: a launched command, or the program after an exec, that has its own
+ * runtime. The programs in the kernel are loaded then, which takes a fifth of a second that
+ * captures which do without need not spend; the right to do so is kept until the end.
+ */
+static bool may_grow(const struct sources *s)
+{
+	const struct capture_options *o = s->options;
+	return o->tables & TABLE_SET(LIVE) && !o->heap->by_probes && !(o->flags & CAPTURE_NO_BPF);
+}
+
+/* Whether any of what is asked for has programs in the kernel, or nothing else fills a table. */
+static bool wants_engine(const struct sources *s)
+{
+	table_set missing = s->env.tables & ~TABLE_SET(SAMPLES);
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
-		bool is_possible = env->engine ? !all[i]->is_fallback : !all[i]->needs_engine;
-		if (is_possible && env->programs & all[i]->program)
-			TRY(open_one(s, all[i], err));
+		if (!is_wanted(all[i], &s->env) || all[i]->is_fallback)
+			continue;
+		if (all[i]->prefix)
+			return true;
+		missing &= ~all[i]->fills;
 	}
-	return 0;
+	return missing || is_sampling_by_program(s);
 }
 
-static int add(struct sources *s, unsigned program, struct err *err)
-{
-	size_t nr_before = s->list.n;
-	for (size_t i = 0; i < ARRAY_LEN(all); i++)
-		if (all[i]->needs_engine && all[i]->program & program)
-			TRY(open_one(s, all[i], err));
-	TRY(engine_load(s->env.engine, err));
-	for (size_t i = nr_before; i < s->list.n; i++)
-		TRY(s->list.p[i].kind->load(s->list.p[i].self, err));
-	TRY(engine_start(s->env.engine, err));
-	for (size_t i = nr_before; i < s->list.n; i++)
-		TRY(s->list.p[i].kind->start(s->list.p[i].self, &s->env, NULL, err));
-	return 0;
-}
+/* ---- opening ------------------------------------------------------------------------------ */
 
-int sources_add(struct sources *s, unsigned program, struct err *err)
+static void drop_list(struct sources *s, size_t nr_kept)
 {
-	size_t nr_before = s->list.n;
-	int rc = add(s, program, err);
-	while (rc && s->list.n > nr_before) {
+	while (s->list.n > nr_kept) {
 		struct open_source *one = &s->list.p[--s->list.n];
 		one->kind->free(one->self);
 	}
-	return rc;
 }
 
-int sources_load(struct sources *s, struct err *err)
+static int open_list(struct sources *s, table_set tables, struct err *err)
 {
-	vec_foreach(one, &s->list)
-		TRY(one->kind->load ? one->kind->load(one->self, err) : 0);
+	struct source_env env = s->env;
+	env.tables = tables;
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		bool is_possible = env.engine ? !all[i]->is_fallback : !all[i]->prefix;
+		struct open_source one = {.kind = all[i], .next_ns = env.start_ns};
+		if (!is_possible || !is_wanted(all[i], &env))
+			continue;
+		TRY(all[i]->open(&one.self, &s->env, err));
+		vec_push(&s->list, one);
+	}
 	return 0;
 }
 
-int sources_start(struct sources *s, uint64_t start_ns, const struct event_sink *sink,
-		  struct err *err)
+static int open_engine(struct sources *s, const struct target *target, table_set tables,
+		       struct err *err)
+{
+	const char *left_out[ARRAY_LEN(all) + 1];
+	struct source_env env = s->env;
+	env.tables = tables;
+	struct engine_spec spec = {.target = target, .left_out = left_out};
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		if (all[i]->prefix && !is_wanted(all[i], &env))
+			left_out[spec.nr_left_out++] = all[i]->prefix;
+	if (!(tables & TABLE_SET(SAMPLES)))
+		left_out[spec.nr_left_out++] = ENGINE_SAMPLES;
+	return engine_open(&s->env.engine, &spec, err);
+}
+
+static int load_list(struct sources *s, size_t first, struct err *err)
+{
+	TRY(engine_load(s->env.engine, err));
+	for (size_t i = first; i < s->list.n; i++) {
+		struct open_source *one = &s->list.p[i];
+		TRY(one->kind->load ? one->kind->load(one->self, err) : 0);
+	}
+	return 0;
+}
+
+static int try_engine(struct sources *s, struct err *err)
+{
+	table_set tables = s->env.tables;
+	if (is_sampling(s) && !is_sampling_by_program(s))
+		tables &= ~TABLE_SET(SAMPLES);
+	TRY(open_engine(s, s->target, tables, err));
+	TRY(open_list(s, tables, err));
+	return load_list(s, 0, err);
+}
+
+/* Waits without the spans that they were to explain are not what was asked for. */
+static bool is_pointless(const struct sources *s)
+{
+	return s->env.tables & SPAN_TABLES || (!is_sampling(s) && !s->list.n && !s->options->gate);
+}
+
+/* A kernel that refuses our programs is no reason to give up; why is kept for the user. */
+static int open_sources(struct sources *s, struct err *no_engine, struct err *err)
+{
+	if (!(s->options->flags & CAPTURE_NO_BPF) && wants_engine(s)) {
+		int rc = try_engine(s, no_engine);
+		if (!rc)
+			return 0;
+		if (!no_engine->code)
+			err_set(no_engine, rc, "the kernel took no programs");
+		log_debug(LOG_BPF, 1, "%s", err_msg(no_engine));
+		drop_list(s, 0);
+		engine_free(TAKE(s->env.engine));
+	}
+	s->env.has_sampler = is_sampling(s);
+	TRY(open_list(s, s->env.tables, err));
+	if (!is_pointless(s))
+		return 0;
+	err_set(err, -ENOTSUP, "this needs programs in the kernel: %s",
+		no_engine->code ? err_msg(no_engine) : "--no-bpf forbids them");
+	return no_engine->hint ? err_hint(err, "%s", no_engine->hint) : -ENOTSUP;
+}
+
+/* ---- the sampler -------------------------------------------------------------------------- */
+
+static uint64_t side_peek_ns(void *ctx)
+{
+	const struct sources *s = ctx;
+	return s->env.engine ? engine_peek_ns(s->env.engine) : UINT64_MAX;
+}
+
+static int side_deliver(void *ctx, const struct event_sink *sink, struct err *err)
+{
+	const struct sources *s = ctx;
+	return engine_deliver(s->env.engine, sink, err);
+}
+
+static void side_applied(void *ctx, uint64_t time_ns)
+{
+	const struct sources *s = ctx;
+	builder_tell_spaces(s->builder);
+	if (s->env.engine)
+		engine_applied(s->env.engine, time_ns);
+}
+
+static int open_sampler(struct sources *s, struct err *err)
+{
+	const struct capture_options *o = s->options;
+	struct engine *e = s->env.engine;
+	s->env.has_sampler = false;
+	if (!e && !is_sampling(s) && !may_grow(s))
+		return 0;
+	struct sampler_spec spec = {.target = s->target,
+				    .event = o->event,
+				    .freq_hz = o->freq_hz,
+				    .flags = o->sampler_flags,
+				    .prog_fd = -1};
+	if (e && is_sampling_by_program(s))
+		spec.prog_fd = engine_sample_prog(e);
+	spec.flags |= spec.prog_fd >= 0 ? PERFOPEN_PROG : is_sampling(s) ? 0 : PERFOPEN_SIDEBAND;
+	if (e || may_grow(s))
+		spec.side = (struct side){side_peek_ns, side_deliver, side_applied, s};
+	int rc = sampler_open(&s->sampler, &spec, err);
+	if (rc && (e || is_sampling(s)))
+		return rc;
+	s->env.has_sampler = !rc;
+	if (!rc) {
+		s->told = sampler_sink(s->sampler, &s->sink);
+		return 0;
+	}
+	log_debug(LOG_SESSION, 1, "%s", err_msg(err)); /* the source looks at mappings itself */
+	err_clear(err);
+	return 0;
+}
+
+/* ---- tables ------------------------------------------------------------------------------- */
+
+static void make_samples_table(struct sources *s)
+{
+	struct profile *p = s->profile;
+	if (s->options->flags & CAPTURE_GROWTH) {
+		uint32_t table = tables_add(p, TABLE_GROWTH, TABLES_ESTIMATE);
+		builder_set_bytes_table(s->builder, TABLE_SAMPLES, table, PAGE_BYTES);
+		return;
+	}
+	struct table shape =
+		builder_table_shape(p, sampler_info(s->sampler).event, s->options->freq_hz);
+	builder_set_table(s->builder, TABLE_SAMPLES, profile_table(p, &shape));
+}
+
+static void make_table(struct sources *s, enum table_id id)
+{
+	unsigned flags = 0;
+	vec_foreach(one, &s->list)
+		if (one->kind->fills >> id & 1 && one->kind->table_flags)
+			flags |= one->kind->table_flags(one->self);
+	builder_set_table(s->builder, id, tables_add(s->profile, id, flags));
+}
+
+/* In the order of their ids, in which views choose among them. */
+static void make_tables(struct sources *s)
+{
+	for (enum table_id id = 0; id < TABLE_ID_NR; id++) {
+		if (!(s->env.tables >> id & 1))
+			continue;
+		if (id == TABLE_SAMPLES)
+			make_samples_table(s);
+		else if (id == TABLE_EVENTS)
+			event_tables_add(s->profile, s->builder, s->options->counts);
+		else
+			make_table(s, id);
+	}
+}
+
+/* ---- growth of memory, later -------------------------------------------------------------- */
+
+static int start_growth(struct sources *s, int32_t pid, struct err *err)
+{
+	size_t nr_before = s->list.n;
+	vec_push(&s->grown.pids.pids, pid);
+	TRY(open_engine(s, &s->grown, TABLE_SET(GROWTH), err));
+	TRY(open_list(s, TABLE_SET(GROWTH), err));
+	TRY(load_list(s, nr_before, err));
+	TRY(engine_start(s->env.engine, err));
+	for (size_t i = nr_before; i < s->list.n; i++)
+		TRY(s->list.p[i].kind->start(s->list.p[i].self, &s->env, NULL, err));
+	make_table(s, TABLE_GROWTH);
+	return 0;
+}
+
+static int load_growth(struct sources *s, int32_t pid, struct err *err)
+{
+	size_t nr_before = s->list.n;
+	table_set tables = s->env.tables;
+	s->env.tables |= TABLE_SET(GROWTH);
+	int rc = start_growth(s, pid, err);
+	if (!rc)
+		return 0;
+	s->env.tables = tables;
+	s->cannot_grow = true; /* said once; not tried again */
+	drop_list(s, nr_before);
+	engine_free(TAKE(s->env.engine));
+	return rc;
+}
+
+static int grow(void *ctx, int32_t pid, const struct space *sp, struct err *err)
+{
+	struct sources *s = ctx;
+	if (s->cannot_grow || !s->sampler) /* who else would tell mappings and deliver */
+		return err_set(err, -ENOTSUP, "the kernel takes no programs for it");
+	TRY(s->env.engine ? engine_add(s->env.engine, pid, err) : load_growth(s, pid, err));
+	if (sp)
+		engine_publish(s->env.engine, pid, sp);
+	return 0;
+}
+
+/* ---- life --------------------------------------------------------------------------------- */
+
+int sources_open(struct sources *s, struct err *no_engine, struct err *err)
+{
+	const struct capture_options *o = s->options;
+	s->told = s->sink;
+	s->env = (struct source_env){.target = s->target,
+				     .tables = o->tables,
+				     .has_no_stacks = o->flags & CAPTURE_NO_WAIT_STACKS,
+				     .counts = o->counts,
+				     .spans = o->spans,
+				     .heap = o->heap,
+				     .memory_spacing_ns = o->memory_spacing_ns,
+				     .has_sampler = true,
+				     .has_gate = o->gate,
+				     .grow = may_grow(s) ? grow : NULL,
+				     .grow_ctx = s};
+	TRY(open_sources(s, no_engine, err));
+	TRY(open_sampler(s, err));
+	if (!may_grow(s))
+		host_keep_caps(HOST_CAPTURING); /* growing events, which are open, needs PERFMON */
+	make_tables(s);
+	return 0;
+}
+
+int sources_attach(struct sources *s, struct err *err)
+{
+	TRY(s->sampler ? sampler_start(s->sampler, &s->sink, err) : 0);
+	builder_tell_spaces(s->builder);
+	return s->env.engine ? engine_start(s->env.engine, err) : 0;
+}
+
+int sources_start(struct sources *s, uint64_t start_ns, struct err *err)
 {
 	s->env.start_ns = start_ns;
+	if (s->sampler && s->list.n)
+		sampler_begin(s->sampler);
 	size_t nr = s->list.n; /* those that are added by then are started already */
 	for (size_t i = 0; i < nr; i++) {
 		struct open_source *one = &s->list.p[i];
 		one->next_ns = start_ns;
-		TRY(one->kind->start ? one->kind->start(one->self, &s->env, sink, err) : 0);
+		TRY(one->kind->start ? one->kind->start(one->self, &s->env, &s->told, err) : 0);
 	}
 	return 0;
 }
@@ -98,32 +347,107 @@ static unsigned patience_ms(const struct open_source *one)
 	return one->kind->patience ? one->kind->patience(one->self) : one->kind->patience_ms;
 }
 
-int sources_drain(struct sources *s, uint64_t now_ns, const struct event_sink *sink,
-		  struct err *err)
+int sources_drain(struct sources *s, uint64_t now_ns, struct err *err)
 {
+	TRY(s->sampler ? sampler_drain(s->sampler, &s->sink, err) : 0);
+	builder_tell_spaces(s->builder);
 	for (size_t i = 0; i < s->list.n; i++) { /* a drain may add to the list */
 		struct open_source *one = &s->list.p[i];
 		unsigned ms = patience_ms(one);
 		if (now_ns < one->next_ns || !one->kind->drain)
 			continue;
 		one->next_ns = now_ns + (ms ? ms * NS_PER_MS : NS_PER_SEC);
-		TRY(one->kind->drain(one->self, sink, err));
+		TRY(one->kind->drain(one->self, &s->told, err));
 	}
 	return 0;
 }
 
-int sources_stop(struct sources *s, const struct event_sink *sink, struct err *err)
+static int stop_list(struct sources *s, struct err *err)
 {
 	vec_foreach(one, &s->list)
-		TRY(one->kind->stop ? one->kind->stop(one->self, sink, err) : 0);
+		TRY(one->kind->stop ? one->kind->stop(one->self, &s->told, err) : 0);
 	return 0;
 }
 
-int sources_finish(struct sources *s, const struct event_sink *sink, struct err *err)
+int sources_losses(struct sources *s, struct err *err)
 {
+	return s->env.engine ? engine_tell_losses(s->env.engine, &s->sink, err) : 0;
+}
+
+int sources_stop(struct sources *s, struct err *err)
+{
+	int rc = stop_list(s, err);
+	if (s->env.engine)
+		engine_stop(s->env.engine);
+	if (!rc && s->sampler)
+		rc = sampler_stop(s->sampler, &s->sink, err);
+	builder_tell_spaces(s->builder);
+	TRY(rc);
 	vec_foreach(one, &s->list)
-		TRY(one->kind->finish ? one->kind->finish(one->self, sink, err) : 0);
-	return 0;
+		TRY(one->kind->finish ? one->kind->finish(one->self, &s->told, err) : 0);
+	return sources_losses(s, err);
+}
+
+void sources_release(struct sources *s)
+{
+	drop_list(s, 0);
+	vec_release(&s->list);
+	target_release(&s->grown);
+	sampler_free(TAKE(s->sampler));
+	engine_free(TAKE(s->env.engine));
+}
+
+/* ---- what they know ----------------------------------------------------------------------- */
+
+void sources_first_facts(const struct sources *s)
+{
+	const struct capture_options *o = s->options;
+	struct profile *p = s->profile;
+	if (!is_sampling(s))
+		return;
+	struct sampler_info info = sampler_info(s->sampler);
+	profile_fact(p, FACT_EVENT, info.event);
+	profile_factf(p, FACT_FREQUENCY, "%u", o->freq_hz);
+	profile_fact(p, FACT_MODE, info.is_user_only ? "user only" : "user and kernel");
+	profile_fact(p, FACT_STACKS,
+		     s->env.engine                           ? "in the kernel (BPF)"
+		     : o->sampler_flags & PERFOPEN_FP        ? "frame pointers"
+		     : o->sampler_flags & PERFOPEN_NO_STACKS ? "none"
+							     : "copied");
+	if (o->flags & CAPTURE_GROWTH) {
+		profile_factf(p, FACT_HEAP_TIER, "growth: %s", o->heap->why);
+		profile_fact(p, FACT_GROWTH,
+			     "a sample of page faults of every kind, a page each: those on files "
+			     "are among them, huge pages count as small ones");
+	}
+}
+
+static void add_sampler_result(const struct sources *s, struct capture_result *r)
+{
+	r->info = sampler_info(s->sampler);
+	s->profile->losses.nr[LOSS_UNPARSED] += r->info.nr_bad;
+	/*
+	 * The clock runs on while our programs look at a switch, which the ledger's time does not:
+	 * where there is one, it says how long threads ran.
+	 */
+	bool has_ledger = s->env.engine && s->env.tables & TABLE_SET(ON_CPU);
+	bool is_clock = !(s->options->flags & CAPTURE_GROWTH);
+	if (r->info.cpu_ns && !has_ledger && is_clock)
+		profile_fact_ns(s->profile, FACT_CPU_TIME, r->info.cpu_ns);
+}
+
+void sources_result(struct sources *s, struct capture_result *r)
+{
+	if (s->sampler)
+		add_sampler_result(s, r);
+	r->has_engine = s->env.engine != NULL;
+	if (s->env.engine) {
+		r->engine = engine_info(s->env.engine);
+		s->profile->losses.nr[LOSS_UNPARSED] += r->engine.nr_bad;
+	}
+	vec_foreach(one, &s->list)
+		if (one->kind->facts)
+			one->kind->facts(one->self, s->profile);
 }
 
 uint64_t sources_end_ns(const struct sources *s)
@@ -135,13 +459,6 @@ uint64_t sources_end_ns(const struct sources *s)
 	return end_ns;
 }
 
-void sources_facts(const struct sources *s, struct profile *p)
-{
-	vec_foreach(one, &s->list)
-		if (one->kind->facts)
-			one->kind->facts(one->self, p);
-}
-
 unsigned sources_patience_ms(const struct sources *s, unsigned ms)
 {
 	vec_foreach(one, &s->list)
@@ -149,8 +466,23 @@ unsigned sources_patience_ms(const struct sources *s, unsigned ms)
 	return ms;
 }
 
+void sources_fds(const struct sources *s, void (*fn)(void *ctx, int fd), void *ctx)
+{
+	size_t nr = 0;
+	const int *fds = s->sampler ? sampler_fds(s->sampler, &nr) : NULL;
+	for (size_t i = 0; i < nr; i++)
+		fn(ctx, fds[i]);
+	vec_foreach(one, &s->list) {
+		fds = one->kind->fds ? one->kind->fds(one->self, &nr) : NULL;
+		for (size_t i = 0; fds && i < nr; i++)
+			fn(ctx, fds[i]);
+	}
+}
+
 void sources_space(const struct sources *s, int32_t pid, const struct space *sp)
 {
+	if (s->env.engine)
+		engine_publish(s->env.engine, pid, sp);
 	vec_foreach(one, &s->list)
 		if (one->kind->space)
 			one->kind->space(one->self, pid, sp);
@@ -168,6 +500,8 @@ int sources_saw(const struct sources *s, const struct event *ev, const struct ev
 
 void sources_grow(const struct sources *s, int32_t tid, uint64_t nr_bytes)
 {
+	if (s->sampler)
+		sampler_grow(s->sampler, tid, nr_bytes);
 	vec_foreach(one, &s->list)
 		if (one->kind->grow)
 			one->kind->grow(one->self, tid, nr_bytes);
