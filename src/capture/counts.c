@@ -98,12 +98,12 @@ static int open_event(const struct named_event *e, int32_t cpu, struct err *err)
 	 */
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
-		.type = e->is_software ? PERF_TYPE_SOFTWARE : PERF_TYPE_TRACEPOINT,
+		.type = e->software ? PERF_TYPE_SOFTWARE : PERF_TYPE_TRACEPOINT,
 		.config = e->config,
 		.sample_period = 1,
-		.disabled = !e->is_software,
+		.disabled = !e->software,
 	};
-	int32_t pid = e->is_software ? -1 : 0;
+	int32_t pid = e->software ? -1 : 0;
 	int fd = (int)syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd >= 0)
 		return fd;
@@ -118,7 +118,7 @@ static int attach_one(struct counts *c, uint32_t idx, int32_t cpu, struct err *e
 {
 	const struct named_event *e = &c->spec.set->events.p[idx];
 	struct bpf_program *prog =
-		e->is_software ? c->skel->progs.count_software : c->skel->progs.count_tracepoint;
+		e->software ? c->skel->progs.count_software : c->skel->progs.count_tracepoint;
 	CLEANUP(close_p) int fd = open_event(e, cpu, err);
 	if (fd < 0)
 		return fd;
@@ -133,7 +133,7 @@ static int attach_one(struct counts *c, uint32_t idx, int32_t cpu, struct err *e
 
 static int attach_event(struct counts *c, uint32_t idx, struct err *err)
 {
-	if (!c->spec.set->events.p[idx].is_software)
+	if (!c->spec.set->events.p[idx].software)
 		return attach_one(c, idx, -1, err);
 	int32_t cpus[CPUS_MAX];
 	size_t nr = MIN(host_cpus(cpus, CPUS_MAX), (size_t)CPUS_MAX);
@@ -221,7 +221,7 @@ static int on_single(void *ctx, const struct kernel_record *r, const struct even
 	struct event ev = row_event(c, s->event, r->tgid, r->pid);
 	int64_t values[] = {1, (int64_t)s->amount};
 	CLEANUP(buf_release) struct buf args = {0};
-	if (!e->is_software)
+	if (!e->software)
 		trace_format_print(&args, &e->format, s->raw, s->nr_raw);
 	ev.time_ns = r->time_ns;
 	ev.cpu = s->cpu;

@@ -8,44 +8,33 @@
 
 #include "base/buf.h"
 
-/* The first name of each number is its own, others are other words for it. */
-static const struct {
-	const char *name;
-	uint64_t config;
-} software[] = {
-	{"page-faults", PERF_COUNT_SW_PAGE_FAULTS},
-	{"context-switches", PERF_COUNT_SW_CONTEXT_SWITCHES},
-	{"cpu-migrations", PERF_COUNT_SW_CPU_MIGRATIONS},
-	{"minor-faults", PERF_COUNT_SW_PAGE_FAULTS_MIN},
-	{"major-faults", PERF_COUNT_SW_PAGE_FAULTS_MAJ},
-	{"alignment-faults", PERF_COUNT_SW_ALIGNMENT_FAULTS},
-	{"emulation-faults", PERF_COUNT_SW_EMULATION_FAULTS},
-	{"faults", PERF_COUNT_SW_PAGE_FAULTS},
-	{"cs", PERF_COUNT_SW_CONTEXT_SWITCHES},
-	{"migrations", PERF_COUNT_SW_CPU_MIGRATIONS},
+#define FAULTS(name, config, other)                               \
+	{                                                         \
+		name, PERF_COUNT_SW_##config, other, "perfcounts" \
+	}
+
+static const struct software_event software[] = {
+	FAULTS("page-faults", PAGE_FAULTS, "faults"),
+	{"context-switches", PERF_COUNT_SW_CONTEXT_SWITCHES, "cs", NULL},
+	{"cpu-migrations", PERF_COUNT_SW_CPU_MIGRATIONS, "migrations", NULL},
+	FAULTS("minor-faults", PAGE_FAULTS_MIN, NULL),
+	FAULTS("major-faults", PAGE_FAULTS_MAJ, NULL),
+	FAULTS("alignment-faults", ALIGNMENT_FAULTS, NULL),
+	FAULTS("emulation-faults", EMULATION_FAULTS, NULL),
 };
 
-#define NR_SOFTWARE_NAMES 7
-
-const char *event_software_name(size_t i)
+const struct software_event *event_software_at(size_t i)
 {
-	return i < NR_SOFTWARE_NAMES ? software[i].name : NULL;
+	return i < ARRAY_LEN(software) ? &software[i] : NULL;
 }
 
-bool event_software_find(struct sv name, const char **ret_name, uint64_t *ret_config)
+const struct software_event *event_software_find(const char *name)
 {
-	for (size_t i = 0; i < ARRAY_LEN(software); i++) {
-		if (!sv_eq_str(name, software[i].name))
-			continue;
-		*ret_config = software[i].config;
-		for (size_t k = 0; k <= i; k++) {
-			if (software[k].config == software[i].config) {
-				*ret_name = software[k].name;
-				return true;
-			}
-		}
-	}
-	return false;
+	for (size_t i = 0; i < ARRAY_LEN(software); i++)
+		if (!strcmp(name, software[i].name) ||
+		    (software[i].other_name && !strcmp(name, software[i].other_name)))
+			return &software[i];
+	return NULL;
 }
 
 static bool matches_any(const char *const *patterns, size_t n, const char *name)

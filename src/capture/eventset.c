@@ -183,16 +183,25 @@ static bool is_known(const struct tracefs_names *known, struct sv name)
 	return false;
 }
 
-static void add_event(struct event_set *s, struct sv name, bool is_software, uint64_t config)
+/* NULL: it is there already. */
+static struct named_event *add_event(struct event_set *s, struct sv name)
 {
 	vec_foreach(e, &s->events)
 		if (sv_eq_str(name, e->name))
-			return;
+			return NULL;
 	struct named_event *e = vec_add(&s->events);
 	e->name = arena_strndup(&s->arena, name.p, name.n);
-	e->is_software = is_software;
-	e->config = config;
 	e->cost = event_cost_of(name);
+	return e;
+}
+
+static void add_software(struct event_set *s, const struct software_event *software)
+{
+	struct named_event *e = add_event(s, sv_from_str(software->name));
+	if (!e)
+		return;
+	e->software = software;
+	e->config = software->config;
 }
 
 static void add_note(struct event_set *s, const struct event_word *w, const char *text)
@@ -303,8 +312,9 @@ static int take_unknown(struct event_set *s, const struct event_word *w,
 	struct near_names near = {.word = sv_from_str(w->text)};
 	for (size_t i = 0; i < known->names.n; i++)
 		offer(&near, known->names.p[i]);
-	for (size_t i = 0; event_software_name(i); i++)
-		offer(&near, sv_from_str(event_software_name(i)));
+	const struct software_event *e;
+	for (size_t i = 0; (e = event_software_at(i)); i++)
+		offer(&near, sv_from_str(e->name));
 	struct sv rest = near.word;
 	struct sv system = sv_split(&rest, ':');
 	bool has_event = rest.n > 0;
@@ -327,16 +337,14 @@ static int take_pattern(struct event_set *s, const struct event_word *w,
 		if (fnmatch(w->text, known->names.p[i].p, 0))
 			continue;
 		has_any = true;
-		add_event(s, known->names.p[i], false, 0);
+		add_event(s, known->names.p[i]);
 	}
-	for (size_t i = 0; event_software_name(i); i++) {
-		uint64_t config;
-		const char *own;
-		struct sv name = sv_from_str(event_software_name(i));
-		if (fnmatch(w->text, name.p, 0) || !event_software_find(name, &own, &config))
+	const struct software_event *e;
+	for (size_t i = 0; (e = event_software_at(i)); i++) {
+		if (fnmatch(w->text, e->name, 0))
 			continue;
 		has_any = true;
-		add_event(s, name, true, config);
+		add_software(s, e);
 	}
 	if (s->events.n > COUNTS_EVENTS_MAX)
 		return err_set(err, -EINVAL,
@@ -350,17 +358,16 @@ static int take_pattern(struct event_set *s, const struct event_word *w,
 static int take_word(struct event_set *s, const struct event_word *w,
 		     const struct tracefs_names *known, struct err *err)
 {
-	uint64_t config;
-	const char *own;
 	struct sv word = sv_from_str(w->text);
+	const struct software_event *e = event_software_find(w->text);
 	if (strpbrk(w->text, "*?["))
 		return take_pattern(s, w, known, err);
-	if (event_software_find(word, &own, &config)) {
-		add_event(s, sv_from_str(own), true, config);
+	if (e) {
+		add_software(s, e);
 		return 0;
 	}
 	if (is_known(known, word)) {
-		add_event(s, word, false, 0);
+		add_event(s, word);
 		return 0;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(moved); i++) {
@@ -369,7 +376,7 @@ static int take_word(struct event_set *s, const struct event_word *w,
 		add_note(s, w,
 			 arena_fmt(&s->arena, "'%s' is '%s' on this kernel", w->text,
 				   moved[i].now));
-		add_event(s, sv_from_str(moved[i].now), false, 0);
+		add_event(s, sv_from_str(moved[i].now));
 		return 0;
 	}
 	return take_unknown(s, w, known, err);
@@ -391,10 +398,8 @@ int event_set_match(struct event_set *s, const struct tracefs_names *known, stru
 
 static bool needs_tracefs(const struct event_set *s)
 {
-	uint64_t config;
-	const char *own;
 	vec_foreach(w, &s->words)
-		if (!event_software_find(sv_from_str(w->text), &own, &config))
+		if (!event_software_find(w->text))
 			return true;
 	return false;
 }
@@ -402,7 +407,7 @@ static bool needs_tracefs(const struct event_set *s)
 static int open_formats(struct event_set *s, int fd, struct err *err)
 {
 	vec_foreach(e, &s->events) {
-		if (e->is_software)
+		if (e->software)
 			continue;
 		TRY(event_open_tracepoint(e, &s->arena, fd, sv_from_str(e->name), err));
 	}
@@ -413,11 +418,10 @@ static int open_formats(struct event_set *s, int fd, struct err *err)
 static int match_software(struct event_set *s, struct err *err)
 {
 	CLEANUP(buf_release) struct buf closed = {0};
-	uint64_t config;
-	const char *own;
 	vec_foreach(w, &s->words) {
-		if (event_software_find(sv_from_str(w->text), &own, &config))
-			add_event(s, sv_from_str(own), true, config);
+		const struct software_event *e = event_software_find(w->text);
+		if (e)
+			add_software(s, e);
 		else
 			buf_addf(&closed, "%s%s", closed.n ? ", " : "", w->text);
 	}

@@ -32,10 +32,18 @@ enum event_cost {
 	EVENT_COST_HIGH,    /* can come hundreds of thousands of times a second */
 };
 
+/* An event that the kernel counts itself. */
+struct software_event {
+	const char *name;
+	uint64_t config;          /* PERF_COUNT_SW_* */
+	const char *other_name;   /* that perf knows for it; NULL: none */
+	const char *unprivileged; /* the source that counts it without rights; NULL: none */
+};
+
 struct named_event {
 	const char *name;
-	bool is_software; /* counted by the kernel itself; else a tracepoint */
-	uint64_t config;  /* PERF_COUNT_SW_*, or the tracepoint's ID */
+	const struct software_event *software; /* NULL: a tracepoint */
+	uint64_t config;                       /* PERF_COUNT_SW_*, or the tracepoint's ID */
 	enum event_cost cost;
 	struct count_config count;  /* flags but for COUNT_SINGLY and COUNT_NO_STACK */
 	const char *amount;         /* what is added up: "bytes"; NULL = nothing */
@@ -72,10 +80,10 @@ int event_set_add_ready(struct event_set *s, const char *name, struct err *err);
 int event_set_resolve(struct event_set *s, struct err *err);
 int event_set_match(struct event_set *s, const struct tracefs_names *known, struct err *err);
 
-/* An event that the kernel counts itself; NULL after the last. */
-const char *event_software_name(size_t i);
-/* Also by its other names (faults, cs). */
-bool event_software_find(struct sv name, const char **ret_name, uint64_t *ret_config);
+/* NULL after the last. */
+const struct software_event *event_software_at(size_t i);
+/* Also by its other name (faults, cs); NULL: there is none. */
+const struct software_event *event_software_find(const char *name);
 /* Reads a tracepoint's format and decides how it is counted. */
 int event_open_tracepoint(struct named_event *ret_e, struct arena *a, int tracefs_fd,
 			  struct sv name, struct err *err);

@@ -57,21 +57,26 @@ static bool is_refusal(int rc)
 	return rc == -EACCES || rc == -EPERM;
 }
 
-/* Without the kernel side, ordinary users count faults of their own programs. */
+/* Without the kernel side, ordinary users count some events of their own programs. */
+static bool is_unprivileged(const struct named_event *e)
+{
+	return e->software && e->software->unprivileged &&
+	       !strcmp(e->software->unprivileged, perfcounts_source.name);
+}
+
 static int open_any(struct perfcounts *c, const struct named_event *e, int32_t tid, int32_t cpu)
 {
 	bool is_child = c->target->child && tid == c->target->child;
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
-		.type = e->is_software ? PERF_TYPE_SOFTWARE : PERF_TYPE_TRACEPOINT,
+		.type = e->software ? PERF_TYPE_SOFTWARE : PERF_TYPE_TRACEPOINT,
 		.config = e->config,
 		.disabled = 1,
 		.inherit = cpu < 0,
 		.enable_on_exec = is_child,
 	};
 	int fd = open_counter(&attr, tid, cpu);
-	bool has_user_side = e->is_software && strstr(e->name, "faults");
-	if (!is_refusal(fd) || !has_user_side)
+	if (!is_refusal(fd) || !is_unprivileged(e))
 		return fd;
 	attr.exclude_kernel = 1;
 	fd = open_counter(&attr, tid, cpu);
@@ -123,11 +128,11 @@ static bool add_event(struct perfcounts *c, uint32_t event)
 	return is_fine;
 }
 
-/* Nobody may count switches and migrations without the kernel side: they read 0. */
+/* Others read 0 without the kernel side. */
 static bool is_pointless(const struct named_event *e)
 {
 	bool has_rights = host_sysctl("perf_event_paranoid", 2) < 2 || host_is_root();
-	return e->is_software && !has_rights && !strstr(e->name, "faults");
+	return e->software && !has_rights && !is_unprivileged(e);
 }
 
 /* An error only if none of the events can be counted. */
@@ -139,12 +144,15 @@ static int perfcounts_open(void **ret_c, const struct source_env *env, struct er
 	c->target = t;
 	(void)host_raise_nofile();
 	const struct event_set *set = c->counts->set;
+	bool is_counted = false;
 	for (uint32_t i = 0; i < set->events.n; i++) {
-		if (!is_pointless(&set->events.p[i]) && add_event(c, i))
-			continue;
-		buf_addf(&c->refused, "%s%s", c->refused.n ? ", " : "", set->events.p[i].name);
+		const struct named_event *e = &set->events.p[i];
+		bool is_others = is_pointless(e) && e->software->unprivileged;
+		is_counted |= is_others;
+		if (!is_others && (is_pointless(e) || !add_event(c, i)))
+			buf_addf(&c->refused, "%s%s", c->refused.n ? ", " : "", e->name);
 	}
-	if (c->counters.n) {
+	if (c->counters.n || is_counted) {
 		*ret_c = c;
 		return 0;
 	}
@@ -218,8 +226,10 @@ static int perfcounts_drain(void *s, const struct event_sink *sink, struct err *
 static void perfcounts_facts(const void *s, struct profile *p)
 {
 	const struct perfcounts *c = s;
-	profile_fact(p, FACT_ACCURACY,
-		     c->is_user_only ? "counters of the kernel, by thread, faults of user code "
+	if (c->counters.n)
+		profile_fact(p, FACT_ACCURACY,
+			     c->is_user_only
+				     ? "counters of the kernel, by thread, faults of user code "
 				       "only; no outcomes, no stacks"
 				     : "counters of the kernel, by thread; no outcomes, no stacks");
 	if (c->refused.n)

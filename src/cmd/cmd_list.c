@@ -62,17 +62,13 @@ static bool is_wanted(const char *name, const char *glob)
 
 static void add_software(struct event_rows *r, const char *glob)
 {
-	const char *name;
-	for (size_t i = 0; (name = event_software_name(i)); i++) {
-		if (!is_wanted(name, glob))
-			continue;
-		struct named_event *e = vec_add(&r->events);
-		const char *own;
-		(void)event_software_find(sv_from_str(name), &own, &e->config);
-		e->name = own;
-		e->is_software = true;
-		e->cost = event_cost_of(sv_from_str(own));
-	}
+	const struct software_event *e;
+	for (size_t i = 0; (e = event_software_at(i)); i++)
+		if (is_wanted(e->name, glob))
+			vec_push(&r->events,
+				 (struct named_event){.name = e->name,
+						      .software = e,
+						      .cost = event_cost_of(sv_from_str(e->name))});
 }
 
 static int add_tracepoints(struct event_rows *r, const char *glob, struct err *err)
@@ -104,10 +100,10 @@ static const char *cost_text(enum event_cost cost)
 	return "";
 }
 
-/* Faults of one's own processes are counted for everybody, all else needs rights. */
+/* Some of one's own processes are counted for everybody, all else needs rights. */
 static const char *right_text(const struct named_event *e)
 {
-	return e->is_software && strstr(e->name, "faults") ? "user" : "root";
+	return e->software && e->software->unprivileged ? "user" : "root";
 }
 
 static void add_text(struct buf *to, const struct event_rows *r)
@@ -139,7 +135,7 @@ static void add_json_event(struct json *j, const struct named_event *e)
 {
 	json_obj(j);
 	json_put_str(j, "name", e->name);
-	json_put_str(j, "kind", e->is_software ? "software" : "tracepoint");
+	json_put_str(j, "kind", e->software ? "software" : "tracepoint");
 	json_put_str(j, "cost", cost_text(e->cost));
 	json_put_str(j, "needs", right_text(e));
 	json_put_bool(j, "machine_wide", e->count.flags & COUNT_MACHINE);
