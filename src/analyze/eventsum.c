@@ -67,6 +67,17 @@ static void count_rows(const struct profile *p, struct event_count *e, const str
 	}
 }
 
+/* What could not be counted has a table all the same; it is not 0. */
+static bool is_refused(const struct profile *p, str_id event)
+{
+	const char *refused = profile_get_fact(p, FACT_EVENTS_REFUSED);
+	struct sv rest = sv_from_str(refused ? refused : "");
+	while (rest.n)
+		if (sv_eq_str(sv_trim(sv_split(&rest, ',')), profile_text(p, event)))
+			return true;
+	return false;
+}
+
 static int count_all(struct summary *s, struct arena *a, const struct select_spec *spec,
 		     struct err *err)
 {
@@ -76,7 +87,8 @@ static int count_all(struct summary *s, struct arena *a, const struct select_spe
 	s->events = arena_calloc(a, p->tables.n + 1, sizeof(*s->events));
 	for (uint32_t t = 0; t < p->tables.n && !rc; t++) {
 		struct sieve *sieve;
-		if (p->tables.p[t].id != TABLE_EVENTS || (spec->event && t != only))
+		if (p->tables.p[t].id != TABLE_EVENTS || (spec->event && t != only) ||
+		    is_refused(p, p->tables.p[t].event))
 			continue;
 		struct event_count *e = &s->events[s->n++];
 		const struct table *table = &p->tables.p[t];
