@@ -15,7 +15,7 @@
 
 static const struct software_event software[] = {
 	FAULTS("page-faults", PAGE_FAULTS, "faults"),
-	{"context-switches", PERF_COUNT_SW_CONTEXT_SWITCHES, "cs", NULL},
+	{"context-switches", PERF_COUNT_SW_CONTEXT_SWITCHES, "cs", "taskswitches"},
 	{"cpu-migrations", PERF_COUNT_SW_CPU_MIGRATIONS, "migrations", NULL},
 	FAULTS("minor-faults", PAGE_FAULTS_MIN, NULL),
 	FAULTS("major-faults", PAGE_FAULTS_MAJ, NULL),

@@ -16,6 +16,7 @@
 #include "capture/perfcounts.h"
 #include "capture/spans.h"
 #include "capture/switches.h"
+#include "capture/taskswitches.h"
 #include "capture/waitsource.h"
 #include "host/caps.h"
 #include "session/event_tables.h"
@@ -25,9 +26,11 @@
 
 static const struct source *const all[] = {
 #ifndef ASSAY_NO_BPF
-	&waits_source,    &counts_source,     &io_source,     &spans_source, &heapprobes_source,
+	&waits_source,    &counts_source,     &io_source,
+	&spans_source,    &heapprobes_source,
 #endif
-	&switches_source, &perfcounts_source, &memory_source, &heap_source,
+	&switches_source, &perfcounts_source, &taskswitches_source,
+	&memory_source,   &heap_source,
 };
 
 /* ---- what is wanted ----------------------------------------------------------------------- */

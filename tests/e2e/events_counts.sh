@@ -85,3 +85,32 @@ for n in 30000 90000; do
 	placed=$(who syscalls:sys_exit_read next)
 	[ "$placed" -ge 27000 ] || fail "of reads from $n stacks only $placed have one: $(cat err)"
 done
+
+# an ordinary user, no programs: switches of each thread as the kernel counts them, and what is refused
+if [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -ge 2 ]; then
+	copy_for_all "$ASSAY"
+	mkdir -p user && chown 65534:65534 user
+	cat > switches.py <<- 'EOF'
+		import resource, threading, time
+		def work():
+		    for _ in range(1000): time.sleep(0.0002)
+		    time.sleep(0.6)  # read again before the thread ends
+		threads = [threading.Thread(target=work) for _ in range(2)]
+		for t in threads: t.start()
+		work()
+		for t in threads: t.join()
+		print(resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw, flush=True)
+		time.sleep(1.2)
+	EOF
+	setpriv --reuid 65534 --regid 65534 --clear-groups env HOME="$PWD/user" ./assay events \
+		-e cs,migrations -o user/s.assay -- python3 switches.py > truth 2> err || fail "switches: $(cat err)"
+	$ASSAY report --json user/s.assay > c.json || fail "report of a user's switches"
+	blocked=$(count context-switches blocked)
+	truth=$(head -1 truth)
+	# the end of a thread, and what it does after its last reading, may be missing
+	[ "$blocked" -ge $((truth * 8 / 10)) ] && [ "$blocked" -le $((truth + 5)) ] ||
+		fail "blocked: $blocked, truth $truth"
+	grep -q 'context-switches: the kernel.s count of each thread' err || fail "no word on the accuracy: $(cat err)"
+	grep -q 'events refused: cpu-migrations' err || fail "no word on migrations"
+	! grep -Eq 'never seen|CPU migrations' err || fail "what was refused is not zero: $(cat err)"
+fi
