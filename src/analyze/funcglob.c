@@ -11,22 +11,22 @@ static bool is_end(struct sv rest)
 }
 
 /* Backtracks to the last '*' only, which is enough for globs: linear in name times stars. */
-bool funcglob_is_like(const char *pattern, struct sv name)
+static bool is_like(const char *pattern, const char *end, struct sv name)
 {
 	const char *star = NULL;
 	size_t i = 0;
 	size_t star_at = 0;
 	for (;;) {
-		if (!*pattern && is_end(sv_from_idx(name, i)))
+		if (pattern == end && is_end(sv_from_idx(name, i)))
 			return true;
-		if (*pattern == '*') {
+		if (pattern != end && *pattern == '*') {
 			star = ++pattern;
 			star_at = i;
-			if (!*pattern)
+			if (pattern == end)
 				return true;
 			continue;
 		}
-		if (i < name.n && *pattern && (*pattern == '?' || *pattern == name.p[i])) {
+		if (i < name.n && pattern != end && (*pattern == '?' || *pattern == name.p[i])) {
 			pattern++;
 			i++;
 			continue;
@@ -35,6 +35,18 @@ bool funcglob_is_like(const char *pattern, struct sv name)
 			return false;
 		pattern = star;
 		i = ++star_at;
+	}
+}
+
+bool funcglob_is_like(const char *patterns, struct sv name)
+{
+	for (const char *at = patterns;; at++) {
+		const char *end = strchrnul(at, '|');
+		if (is_like(at, end, name))
+			return true;
+		if (!*end)
+			return false;
+		at = end;
 	}
 }
 

@@ -1,7 +1,7 @@
 /*
  * Patterns for names of functions as they are shown, for tables of what known functions mean.
  * '*' is any text, '?' any one byte. A pattern is anchored at the name's start and at its end,
- * where a parameter list, template arguments, "@version" and ".part.0" may follow.
+ * where a parameter list, template arguments, "@version" and ".part.0" may follow. "a|b" is either.
  */
 #ifndef ASSAY_ANALYZE_FUNCGLOB_H
 #define ASSAY_ANALYZE_FUNCGLOB_H
@@ -16,6 +16,6 @@
  * "Type::f". Points into @name or into @to.
  */
 struct sv funcglob_plain(struct sv name, char to[static FUNCGLOB_NAME_MAX]);
-bool funcglob_is_like(const char *pattern, struct sv plain_name);
+bool funcglob_is_like(const char *patterns, struct sv plain_name);
 
 #endif

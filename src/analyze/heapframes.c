@@ -8,373 +8,168 @@
 #include "base/hash.h"
 
 /*
- * The first pattern that matches decides, so what is special stands before what is general; their
- * form is that of funcglob.h. Sources of the names: the public sources of the libraries.
+ * A row a library and kind. The first row that matches decides, so what is special stands before
+ * what is general; the patterns' form is that of funcglob.h. Sources of the names: the public sources of the libraries.
  */
-static const struct {
-	const char *pattern;
+struct kind_row {
 	enum heapframe_kind kind;
-} table[] = {
+	const char *patterns;
+};
+
+static const struct kind_row functions[] = {
 	/* ---- C libraries and drop-in allocators ----------------------------------------- */
-	{"malloc", HEAPFRAME_ALLOCATOR},
-	{"calloc", HEAPFRAME_ALLOCATOR},
-	{"realloc", HEAPFRAME_ALLOCATOR},
-	{"reallocarray", HEAPFRAME_ALLOCATOR},
-	{"reallocf", HEAPFRAME_ALLOCATOR},
-	{"aligned_alloc", HEAPFRAME_ALLOCATOR},
-	{"memalign", HEAPFRAME_ALLOCATOR},
-	{"posix_memalign", HEAPFRAME_ALLOCATOR},
-	{"valloc", HEAPFRAME_ALLOCATOR},
-	{"pvalloc", HEAPFRAME_ALLOCATOR},
-	{"cfree", HEAPFRAME_ALLOCATOR},
-	{"free", HEAPFRAME_ALLOCATOR},
-	{"__libc_malloc*", HEAPFRAME_ALLOCATOR},
-	{"__libc_calloc", HEAPFRAME_ALLOCATOR},
-	{"__libc_realloc", HEAPFRAME_ALLOCATOR},
-	{"__libc_memalign", HEAPFRAME_ALLOCATOR},
-	{"__libc_free", HEAPFRAME_ALLOCATOR},
-	{"_int_malloc", HEAPFRAME_ALLOCATOR},
-	{"_int_realloc", HEAPFRAME_ALLOCATOR},
-	{"_int_memalign", HEAPFRAME_ALLOCATOR},
-	{"_int_free*", HEAPFRAME_ALLOCATOR},
-	{"_mid_memalign*", HEAPFRAME_ALLOCATOR},
-	{"sysmalloc*", HEAPFRAME_ALLOCATOR},
-	{"malloc_consolidate", HEAPFRAME_ALLOCATOR},
-	{"tcache_init*", HEAPFRAME_ALLOCATOR},
-	{"__GI___libc_*alloc*", HEAPFRAME_ALLOCATOR},
-	{"__simple_malloc", HEAPFRAME_ALLOCATOR}, /* musl */
-	{"__malloc_allocated*", HEAPFRAME_ALLOCATOR},
-	{"__malloc_alloc_meta", HEAPFRAME_ALLOCATOR},
-	{"alloc_slot", HEAPFRAME_ALLOCATOR},
-	{"alloc_group", HEAPFRAME_ALLOCATOR},
-	{"brk", HEAPFRAME_ALLOCATOR},
-	{"sbrk", HEAPFRAME_ALLOCATOR},
-	{"__sbrk", HEAPFRAME_ALLOCATOR},
-	{"__morecore", HEAPFRAME_ALLOCATOR},
-	{"__default_morecore", HEAPFRAME_ALLOCATOR},
-	{"__glibc_morecore", HEAPFRAME_ALLOCATOR},
-	{"mmap", HEAPFRAME_ALLOCATOR},
-	{"mmap64", HEAPFRAME_ALLOCATOR},
-	{"__mmap*", HEAPFRAME_ALLOCATOR},
-	{"mremap", HEAPFRAME_ALLOCATOR},
-	{"__mremap", HEAPFRAME_ALLOCATOR},
-	{"munmap", HEAPFRAME_ALLOCATOR},
-	{"__munmap", HEAPFRAME_ALLOCATOR},
-	{"operator new*", HEAPFRAME_ALLOCATOR},
-	{"operator delete*", HEAPFRAME_ALLOCATOR},
-	{"_Znw*", HEAPFRAME_ALLOCATOR},
-	{"_Zna*", HEAPFRAME_ALLOCATOR},
+	{HEAPFRAME_ALLOCATOR,
+	 "malloc|calloc|realloc|reallocarray|reallocf|aligned_alloc|memalign|posix_memalign|"
+	 "valloc|pvalloc|cfree|free|__libc_malloc*|__libc_calloc|__libc_realloc|__libc_memalign|"
+	 "__libc_free|_int_malloc|_int_realloc|_int_memalign|_int_free*|_mid_memalign*|"
+	 "sysmalloc*|malloc_consolidate|tcache_init*|__GI___libc_*alloc*"},
+	/* musl */
+	{HEAPFRAME_ALLOCATOR,
+	 "__simple_malloc|__malloc_allocated*|__malloc_alloc_meta|alloc_slot|alloc_group"},
+	/* memory from the kernel, C++'s operators */
+	{HEAPFRAME_ALLOCATOR,
+	 "brk|sbrk|__sbrk|__morecore|__default_morecore|__glibc_morecore|mmap|mmap64|__mmap*|"
+	 "mremap|__mremap|munmap|__munmap|operator new*|operator delete*|_Znw*|_Zna*"},
 	/* jemalloc, under any prefix */
-	{"je_*", HEAPFRAME_ALLOCATOR},
-	{"_rjem_*", HEAPFRAME_ALLOCATOR},
-	{"__rjem_*", HEAPFRAME_ALLOCATOR},
-	{"_je_*", HEAPFRAME_ALLOCATOR},
-	{"imalloc*", HEAPFRAME_ALLOCATOR},
-	{"irallocx*", HEAPFRAME_ALLOCATOR},
-	{"do_mallocx*", HEAPFRAME_ALLOCATOR},
-	{"do_rallocx*", HEAPFRAME_ALLOCATOR},
-	{"mallocx", HEAPFRAME_ALLOCATOR},
-	{"rallocx", HEAPFRAME_ALLOCATOR},
-	{"newImpl*", HEAPFRAME_ALLOCATOR},
-	{"fallback_impl*", HEAPFRAME_ALLOCATOR},
-	{"handleOOM*", HEAPFRAME_ALLOCATOR},
-	{"malloc_default", HEAPFRAME_ALLOCATOR},
-	{"prof_backtrace*", HEAPFRAME_ALLOCATOR},
-	{"prof_alloc_prep*", HEAPFRAME_ALLOCATOR},
-	{"prof_tctx_create", HEAPFRAME_ALLOCATOR},
-	{"arena_*malloc*", HEAPFRAME_ALLOCATOR},
-	{"large_malloc*", HEAPFRAME_ALLOCATOR},
-	{"large_palloc*", HEAPFRAME_ALLOCATOR},
-	{"large_ralloc*", HEAPFRAME_ALLOCATOR},
+	{HEAPFRAME_ALLOCATOR,
+	 "je_*|_rjem_*|__rjem_*|_je_*|imalloc*|irallocx*|do_mallocx*|do_rallocx*|mallocx|rallocx|"
+	 "newImpl*|fallback_impl*|handleOOM*|malloc_default|prof_backtrace*|prof_alloc_prep*|"
+	 "prof_tctx_create|arena_*malloc*|large_malloc*|large_palloc*|large_ralloc*"},
 	/* tcmalloc */
-	{"tc_*alloc*", HEAPFRAME_ALLOCATOR},
-	{"tc_*memalign", HEAPFRAME_ALLOCATOR},
-	{"tc_new*", HEAPFRAME_ALLOCATOR},
-	{"tcmalloc::*", HEAPFRAME_ALLOCATOR},
-	{"TCMallocInternal*", HEAPFRAME_ALLOCATOR},
-	{"do_malloc*", HEAPFRAME_ALLOCATOR},
-	{"do_memalign*", HEAPFRAME_ALLOCATOR},
-	{"MallocHook::*", HEAPFRAME_ALLOCATOR},
+	{HEAPFRAME_ALLOCATOR,
+	 "tc_*alloc*|tc_*memalign|tc_new*|tcmalloc::*|TCMallocInternal*|do_malloc*|do_memalign*|"
+	 "MallocHook::*"},
 	/* mimalloc, snmalloc, scudo, sanitizers */
-	{"mi_*alloc*", HEAPFRAME_ALLOCATOR},
-	{"mi_new*", HEAPFRAME_ALLOCATOR},
-	{"mi_heap_*", HEAPFRAME_ALLOCATOR},
-	{"_mi_*", HEAPFRAME_ALLOCATOR},
-	{"snmalloc::*", HEAPFRAME_ALLOCATOR},
-	{"sn_*alloc*", HEAPFRAME_ALLOCATOR},
-	{"scudo::*", HEAPFRAME_ALLOCATOR},
-	{"__interceptor_*", HEAPFRAME_ALLOCATOR},
+	{HEAPFRAME_ALLOCATOR,
+	 "mi_*alloc*|mi_new*|mi_heap_*|_mi_*|snmalloc::*|sn_*alloc*|scudo::*|__interceptor_*"},
 
 	/* ---- Rust ------------------------------------------------------------------------ */
-	{"__rust_*alloc*", HEAPFRAME_ALLOCATOR},
-	{"__rustc::__rust_*alloc*", HEAPFRAME_ALLOCATOR},
-	{"__rg_*alloc*", HEAPFRAME_ALLOCATOR},
-	{"__rdl_*alloc*", HEAPFRAME_ALLOCATOR},
-	{"*__rust_*alloc*", HEAPFRAME_ALLOCATOR},
-	{"alloc::alloc::*", HEAPFRAME_ALLOCATOR},
-	{"std::alloc::*", HEAPFRAME_ALLOCATOR},
-	{"std::sys::alloc::*", HEAPFRAME_ALLOCATOR},
-	{"std::sys::*::alloc::*", HEAPFRAME_ALLOCATOR},
-	{"core::alloc::*", HEAPFRAME_ALLOCATOR},
-	{"*::GlobalAlloc::*", HEAPFRAME_ALLOCATOR},
-	{"alloc::raw_vec::*", HEAPFRAME_ALLOCATOR},
-	{"tikv_jemallocator::*", HEAPFRAME_ALLOCATOR},
-	{"jemallocator::*", HEAPFRAME_ALLOCATOR},
-	{"tikv_jemalloc_sys::*", HEAPFRAME_ALLOCATOR},
-	{"mimalloc::*", HEAPFRAME_ALLOCATOR},
-	{"snmalloc_rs::*", HEAPFRAME_ALLOCATOR},
-	{"allocator_api2::*", HEAPFRAME_ALLOCATOR},
-	{"exchange_malloc", HEAPFRAME_ALLOCATOR},
-	{"alloc::*", HEAPFRAME_GLUE},
+	{HEAPFRAME_ALLOCATOR,
+	 "__rust_*alloc*|__rustc::__rust_*alloc*|__rg_*alloc*|__rdl_*alloc*|*__rust_*alloc*|"
+	 "alloc::alloc::*|std::alloc::*|std::sys::alloc::*|std::sys::*::alloc::*|core::alloc::*|"
+	 "*::GlobalAlloc::*|alloc::raw_vec::*|tikv_jemallocator::*|jemallocator::*|"
+	 "tikv_jemalloc_sys::*|mimalloc::*|snmalloc_rs::*|allocator_api2::*|exchange_malloc"},
+	{HEAPFRAME_GLUE, "alloc::*"},
 	/* what calls a lambda, with its body inlined: the only name that the program's code has */
-	{"std::thread::_State_impl<*", HEAPFRAME_OWN},
-	{"std::_Function_handler<*", HEAPFRAME_OWN},
-	{"std::__*::__function::__func<*", HEAPFRAME_OWN}, /* libc++ */
-	{"std::*", HEAPFRAME_GLUE},                        /* Rust's and C++'s */
-	{"core::*", HEAPFRAME_GLUE},
-	{"hashbrown::*", HEAPFRAME_GLUE},
-	{"indexmap::*", HEAPFRAME_GLUE},
-	{"smallvec::*", HEAPFRAME_GLUE},
-	{"arrayvec::*", HEAPFRAME_GLUE},
-	{"tinyvec::*", HEAPFRAME_GLUE},
-	{"bytes::*", HEAPFRAME_GLUE},
-	{"bumpalo::*", HEAPFRAME_GLUE},
-	{"dashmap::*", HEAPFRAME_GLUE},
-	{"triomphe::*", HEAPFRAME_GLUE},
-	{"slab::*", HEAPFRAME_GLUE},
-	{"thin_vec::*", HEAPFRAME_GLUE},
+	{HEAPFRAME_OWN,
+	 "std::thread::_State_impl<*|std::_Function_handler<*|std::__*::__function::__func<*"},
+	{HEAPFRAME_GLUE, /* std is Rust's and C++'s */
+	 "std::*|core::*|hashbrown::*|indexmap::*|smallvec::*|arrayvec::*|tinyvec::*|bytes::*|"
+	 "bumpalo::*|dashmap::*|triomphe::*|slab::*|thin_vec::*"},
 	/* traits of the standard library on its own types: "<i32 as core::fmt::Display>::fmt" */
-	{"i8::*", HEAPFRAME_GLUE},
-	{"i16::*", HEAPFRAME_GLUE},
-	{"i32::*", HEAPFRAME_GLUE},
-	{"i64::*", HEAPFRAME_GLUE},
-	{"i128::*", HEAPFRAME_GLUE},
-	{"isize::*", HEAPFRAME_GLUE},
-	{"u8::*", HEAPFRAME_GLUE},
-	{"u16::*", HEAPFRAME_GLUE},
-	{"u32::*", HEAPFRAME_GLUE},
-	{"u64::*", HEAPFRAME_GLUE},
-	{"u128::*", HEAPFRAME_GLUE},
-	{"usize::*", HEAPFRAME_GLUE},
-	{"f32::*", HEAPFRAME_GLUE},
-	{"f64::*", HEAPFRAME_GLUE},
-	{"bool::*", HEAPFRAME_GLUE},
-	{"char::*", HEAPFRAME_GLUE},
-	{"str::*", HEAPFRAME_GLUE},
-	{"T::*", HEAPFRAME_GLUE},
-	{"[T]::*", HEAPFRAME_GLUE},
-	{"[u8]::*", HEAPFRAME_GLUE},
-	{"mut alloc::*", HEAPFRAME_GLUE}, /* "<&mut alloc::string::String as ..." */
-	{"mut core::*", HEAPFRAME_GLUE},
-	{"mut std::*", HEAPFRAME_GLUE},
-	{"mut W::*", HEAPFRAME_GLUE},
-	{"dyn core::*", HEAPFRAME_GLUE},
+	{HEAPFRAME_GLUE,
+	 "i8::*|i16::*|i32::*|i64::*|i128::*|isize::*|u8::*|u16::*|u32::*|u64::*|u128::*|"
+	 "usize::*|f32::*|f64::*|bool::*|char::*|str::*|T::*|[T]::*|[u8]::*"},
+	{HEAPFRAME_GLUE, /* "<&mut alloc::string::String as ..." */
+	 "mut alloc::*|mut core::*|mut std::*|mut W::*|dyn core::*"},
 
 	/* ---- C++ ------------------------------------------------------------------------- */
-	{"__gnu_cxx::new_allocator*", HEAPFRAME_ALLOCATOR},
-	{"__gnu_cxx::*allocator*", HEAPFRAME_ALLOCATOR},
-	{"__gnu_cxx::*", HEAPFRAME_GLUE},
-	{"__cxxabiv1::*", HEAPFRAME_GLUE},
-	{"__cxa_allocate_exception*", HEAPFRAME_GLUE},
-	{"execute_native_thread_routine*", HEAPFRAME_GLUE},
-	{"void std::*", HEAPFRAME_GLUE}, /* templates are shown with what they return */
-	{"bool std::*", HEAPFRAME_GLUE},
-	{"absl::*Allocat*", HEAPFRAME_ALLOCATOR},
-	{"absl::*container_internal::*", HEAPFRAME_GLUE},
-	{"absl::*inlined_vector_internal::*", HEAPFRAME_GLUE},
-	{"absl::*Cord*", HEAPFRAME_GLUE},
-	{"folly::*fbstring*", HEAPFRAME_GLUE},
-	{"folly::*fbvector*", HEAPFRAME_GLUE},
-	{"folly::f14::*", HEAPFRAME_GLUE},
-	{"folly::small_vector*", HEAPFRAME_GLUE},
-	{"boost::container::*", HEAPFRAME_GLUE},
-	{"boost::*make_shared*", HEAPFRAME_GLUE},
-	{"boost::unordered::*", HEAPFRAME_GLUE},
-	{"google::protobuf::*Arena*", HEAPFRAME_GLUE},
-	{"google::protobuf::*RepeatedField*", HEAPFRAME_GLUE},
-	{"llvm::*allocate_buffer", HEAPFRAME_ALLOCATOR},
-	{"llvm::*BumpPtrAllocator*", HEAPFRAME_ALLOCATOR},
-	{"llvm::SmallVector*", HEAPFRAME_GLUE},
-	{"llvm::*DenseMap*", HEAPFRAME_GLUE},
-	{"llvm::*StringMap*", HEAPFRAME_GLUE},
-	{"QArrayData::*alloc*", HEAPFRAME_ALLOCATOR},
-	{"QListData::*", HEAPFRAME_GLUE},
-	{"QString::*", HEAPFRAME_GLUE},
-	{"QByteArray::*", HEAPFRAME_GLUE},
-	{"QVector*::*", HEAPFRAME_GLUE},
-	{"QHashData::*", HEAPFRAME_GLUE},
-	{"rocksdb::Arena::*", HEAPFRAME_GLUE},
-	{"rocksdb::ConcurrentArena::*", HEAPFRAME_GLUE},
-	{"rocksdb::AllocateBlock*", HEAPFRAME_ALLOCATOR},
-	{"leveldb::Arena::*", HEAPFRAME_GLUE},
-	{"WTF::*astMalloc*", HEAPFRAME_ALLOCATOR},
-	{"WTF::Vector*", HEAPFRAME_GLUE},
-	{"v8::*Malloced*", HEAPFRAME_ALLOCATOR},
-	{"v8::*AllocWithRetry*", HEAPFRAME_ALLOCATOR},
-	{"v8::internal::*Allocat*", HEAPFRAME_GLUE},
-	{"v8::base::*alloc*", HEAPFRAME_ALLOCATOR},
-	{"node::*Realloc*", HEAPFRAME_ALLOCATOR},
-	{"node::*Malloc*", HEAPFRAME_ALLOCATOR},
-	{"node::*Calloc*", HEAPFRAME_ALLOCATOR},
+	{HEAPFRAME_ALLOCATOR, "__gnu_cxx::new_allocator*|__gnu_cxx::*allocator*"},
+	{HEAPFRAME_GLUE,
+	 "__gnu_cxx::*|__cxxabiv1::*|__cxa_allocate_exception*|execute_native_thread_routine*"},
+	{HEAPFRAME_GLUE, /* templates are shown with what they return */
+	 "void std::*|bool std::*"},
+	{HEAPFRAME_ALLOCATOR, "absl::*Allocat*"},
+	{HEAPFRAME_GLUE,
+	 "absl::*container_internal::*|absl::*inlined_vector_internal::*|absl::*Cord*|"
+	 "folly::*fbstring*|folly::*fbvector*|folly::f14::*|folly::small_vector*|"
+	 "boost::container::*|boost::*make_shared*|boost::unordered::*|google::protobuf::*Arena*|"
+	 "google::protobuf::*RepeatedField*"},
+	{HEAPFRAME_ALLOCATOR, "llvm::*allocate_buffer|llvm::*BumpPtrAllocator*"},
+	{HEAPFRAME_GLUE, "llvm::SmallVector*|llvm::*DenseMap*|llvm::*StringMap*"},
+	{HEAPFRAME_ALLOCATOR, "QArrayData::*alloc*"},
+	{HEAPFRAME_GLUE,
+	 "QListData::*|QString::*|QByteArray::*|QVector*::*|QHashData::*|rocksdb::Arena::*|"
+	 "rocksdb::ConcurrentArena::*"},
+	{HEAPFRAME_ALLOCATOR, "rocksdb::AllocateBlock*"},
+	{HEAPFRAME_GLUE, "leveldb::Arena::*"},
+	{HEAPFRAME_ALLOCATOR, "WTF::*astMalloc*"},
+	{HEAPFRAME_GLUE, "WTF::Vector*"},
+	{HEAPFRAME_ALLOCATOR, "v8::*Malloced*|v8::*AllocWithRetry*"},
+	{HEAPFRAME_GLUE, "v8::internal::*Allocat*"},
+	{HEAPFRAME_ALLOCATOR, "v8::base::*alloc*|node::*Realloc*|node::*Malloc*|node::*Calloc*"},
 
 	/* ---- wrappers in C --------------------------------------------------------------- */
-	{"zmalloc*", HEAPFRAME_ALLOCATOR}, /* redis */
-	{"zcalloc*", HEAPFRAME_ALLOCATOR},
-	{"zrealloc*", HEAPFRAME_ALLOCATOR},
-	{"ztry*alloc*", HEAPFRAME_ALLOCATOR},
-	{"zstrdup", HEAPFRAME_GLUE},
-	{"sds*", HEAPFRAME_GLUE},
-	{"_sds*", HEAPFRAME_GLUE},
-	{"s_malloc", HEAPFRAME_ALLOCATOR},
-	{"g_malloc*", HEAPFRAME_ALLOCATOR}, /* GLib */
-	{"g_try_*alloc*", HEAPFRAME_ALLOCATOR},
-	{"g_realloc*", HEAPFRAME_ALLOCATOR},
-	{"g_slice_*", HEAPFRAME_ALLOCATOR},
-	{"g_strdup*", HEAPFRAME_GLUE},
-	{"g_strndup", HEAPFRAME_GLUE},
-	{"g_memdup*", HEAPFRAME_GLUE},
-	{"g_string_*", HEAPFRAME_GLUE},
-	{"g_array_*", HEAPFRAME_GLUE},
-	{"g_ptr_array_*", HEAPFRAME_GLUE},
-	{"g_hash_table_*", HEAPFRAME_GLUE},
-	{"g_list_*", HEAPFRAME_GLUE},
-	{"g_slist_*", HEAPFRAME_GLUE},
-	{"palloc*", HEAPFRAME_ALLOCATOR}, /* postgres */
-	{"repalloc*", HEAPFRAME_ALLOCATOR},
-	{"MemoryContext*", HEAPFRAME_ALLOCATOR},
-	{"AllocSet*", HEAPFRAME_ALLOCATOR},
-	{"SlabAlloc*", HEAPFRAME_ALLOCATOR},
-	{"SlabContextCreate", HEAPFRAME_ALLOCATOR},
-	{"GenerationAlloc*", HEAPFRAME_ALLOCATOR},
-	{"GenerationContextCreate", HEAPFRAME_ALLOCATOR},
-	{"pg_malloc*", HEAPFRAME_ALLOCATOR},
-	{"pstrdup", HEAPFRAME_GLUE},
-	{"pnstrdup", HEAPFRAME_GLUE},
-	{"enlargeStringInfo", HEAPFRAME_GLUE},
-	{"initStringInfo*", HEAPFRAME_GLUE},
-	{"appendStringInfo*", HEAPFRAME_GLUE},
-	{"list_make*", HEAPFRAME_GLUE},
-	{"new_list", HEAPFRAME_GLUE},
-	{"lappend*", HEAPFRAME_GLUE},
-	{"ngx_alloc", HEAPFRAME_ALLOCATOR}, /* nginx */
-	{"ngx_calloc", HEAPFRAME_ALLOCATOR},
-	{"ngx_memalign", HEAPFRAME_ALLOCATOR},
-	{"ngx_palloc*", HEAPFRAME_ALLOCATOR},
-	{"ngx_pnalloc", HEAPFRAME_ALLOCATOR},
-	{"ngx_pcalloc", HEAPFRAME_ALLOCATOR},
-	{"ngx_pmemalign", HEAPFRAME_ALLOCATOR},
-	{"ngx_create_pool", HEAPFRAME_ALLOCATOR},
-	{"ngx_create_temp_buf", HEAPFRAME_GLUE},
-	{"ngx_array_*", HEAPFRAME_GLUE},
-	{"ngx_list_push", HEAPFRAME_GLUE},
-	{"apr_palloc*", HEAPFRAME_ALLOCATOR},
-	{"apr_pcalloc*", HEAPFRAME_ALLOCATOR},
-	{"apr_allocator_*", HEAPFRAME_ALLOCATOR},
-	{"allocator_alloc", HEAPFRAME_ALLOCATOR},
-	{"sqlite3*alloc*", HEAPFRAME_ALLOCATOR},
-	{"sqlite3Malloc*", HEAPFRAME_ALLOCATOR},
-	{"sqlite3Mem*", HEAPFRAME_ALLOCATOR},
-	{"sqlite3DbMalloc*", HEAPFRAME_ALLOCATOR},
-	{"sqlite3DbRealloc*", HEAPFRAME_ALLOCATOR},
-	{"sqlite3DbStr*Dup", HEAPFRAME_GLUE},
-	{"mallocWithAlarm", HEAPFRAME_ALLOCATOR},
-	{"dbMallocRawFinish", HEAPFRAME_ALLOCATOR},
-	{"CRYPTO_*alloc*", HEAPFRAME_ALLOCATOR}, /* OpenSSL */
-	{"CRYPTO_*dup*", HEAPFRAME_GLUE},
-	{"OPENSSL_*alloc*", HEAPFRAME_ALLOCATOR},
-	{"BUF_MEM_grow*", HEAPFRAME_GLUE},
-	{"xmlMalloc*", HEAPFRAME_ALLOCATOR},
-	{"uv__malloc", HEAPFRAME_ALLOCATOR},
-	{"uv__calloc", HEAPFRAME_ALLOCATOR},
-	{"uv__realloc*", HEAPFRAME_ALLOCATOR},
-	{"PyMem_*alloc*", HEAPFRAME_ALLOCATOR}, /* CPython */
-	{"_PyMem_*", HEAPFRAME_ALLOCATOR},
-	{"PyObject_Malloc", HEAPFRAME_ALLOCATOR},
-	{"PyObject_Calloc", HEAPFRAME_ALLOCATOR},
-	{"PyObject_Realloc", HEAPFRAME_ALLOCATOR},
-	{"_PyObject_*alloc*", HEAPFRAME_ALLOCATOR},
-	{"_PyObject_GC_*", HEAPFRAME_ALLOCATOR},
-	{"pymalloc_alloc", HEAPFRAME_ALLOCATOR},
-	{"new_arena", HEAPFRAME_ALLOCATOR},
-	{"arena_map_get", HEAPFRAME_ALLOCATOR},
-	{"allocate_from_new_pool", HEAPFRAME_ALLOCATOR},
-	{"PyType_GenericAlloc*", HEAPFRAME_GLUE},
-	{"_PyType_Alloc*", HEAPFRAME_GLUE},
-	{"objspace_*alloc*", HEAPFRAME_ALLOCATOR}, /* Ruby */
-	{"ruby_x*alloc*", HEAPFRAME_ALLOCATOR},
-	{"os::malloc", HEAPFRAME_ALLOCATOR}, /* HotSpot */
-	{"AllocateHeap", HEAPFRAME_ALLOCATOR},
-	{"Chunk::operator new*", HEAPFRAME_ALLOCATOR},
-	{"Arena::grow", HEAPFRAME_ALLOCATOR},
-	{"Arena::Arena", HEAPFRAME_ALLOCATOR},
-	{"Arena::Arealloc", HEAPFRAME_ALLOCATOR},
-	{"ChunkPool::*", HEAPFRAME_ALLOCATOR},
-	{"xmalloc*", HEAPFRAME_ALLOCATOR},
-	{"xcalloc", HEAPFRAME_ALLOCATOR},
-	{"xzalloc", HEAPFRAME_ALLOCATOR},
-	{"xrealloc", HEAPFRAME_ALLOCATOR},
-	{"x*allocarray", HEAPFRAME_ALLOCATOR},
-	{"xstrdup", HEAPFRAME_GLUE},
-	{"xstrndup", HEAPFRAME_GLUE},
-	{"xmemdup*", HEAPFRAME_GLUE},
-	{"safe_*alloc", HEAPFRAME_ALLOCATOR},
-	{"checked_*alloc", HEAPFRAME_ALLOCATOR},
-	{"my_malloc", HEAPFRAME_ALLOCATOR}, /* MySQL, MariaDB */
-	{"my_realloc", HEAPFRAME_ALLOCATOR},
-	{"my_multi_malloc*", HEAPFRAME_ALLOCATOR},
-	{"alloc_root", HEAPFRAME_ALLOCATOR},
-	{"init_alloc_root", HEAPFRAME_ALLOCATOR},
-	{"multi_alloc_root", HEAPFRAME_ALLOCATOR},
-	{"my_strdup", HEAPFRAME_GLUE},
-	{"my_strndup", HEAPFRAME_GLUE},
-	{"my_memdup", HEAPFRAME_GLUE},
-	{"*_dynamic_array*", HEAPFRAME_GLUE},
-	{"isc_*mem_*", HEAPFRAME_ALLOCATOR}, /* BIND */
-	{"isc_buffer_*", HEAPFRAME_GLUE},
-	{"pool_get_from_os*", HEAPFRAME_ALLOCATOR}, /* HAProxy */
-	{"pool_alloc_*", HEAPFRAME_ALLOCATOR},
-	{"__pool_alloc", HEAPFRAME_ALLOCATOR},
-	{"_*emalloc*", HEAPFRAME_ALLOCATOR}, /* PHP */
-	{"_*ecalloc*", HEAPFRAME_ALLOCATOR},
-	{"_*erealloc*", HEAPFRAME_ALLOCATOR},
-	{"_*estr*dup", HEAPFRAME_GLUE},
-	{"__zend_*alloc", HEAPFRAME_ALLOCATOR},
-	{"zend_mm_*", HEAPFRAME_ALLOCATOR},
-	{"_zend_mm_*", HEAPFRAME_ALLOCATOR},
-	{"Perl_safesys*", HEAPFRAME_ALLOCATOR},
-	{"Perl_savepv*", HEAPFRAME_GLUE},
-	{"Perl_sv_grow*", HEAPFRAME_GLUE},
-	{"do_xmalloc", HEAPFRAME_ALLOCATOR}, /* git */
-	{"mem_pool_*alloc*", HEAPFRAME_ALLOCATOR},
-	{"strbuf_*", HEAPFRAME_GLUE},
-	{"ggc_*alloc*", HEAPFRAME_ALLOCATOR},    /* GCC */
-	{"Acquire*Memory", HEAPFRAME_ALLOCATOR}, /* ImageMagick */
-	{"Resize*Memory", HEAPFRAME_ALLOCATOR},
-	{"ut_allocator*", HEAPFRAME_ALLOCATOR},
-	{"mem_heap_*", HEAPFRAME_ALLOCATOR},
-	{"av_malloc*", HEAPFRAME_ALLOCATOR}, /* FFmpeg */
-	{"av_calloc", HEAPFRAME_ALLOCATOR},
-	{"av_fast_*alloc*", HEAPFRAME_ALLOCATOR},
-	{"av_buffer_*alloc*", HEAPFRAME_GLUE},
-	{"av_*dup", HEAPFRAME_GLUE},
-	{"av_realloc*", HEAPFRAME_ALLOCATOR},
-	{"talloc_*", HEAPFRAME_ALLOCATOR},
-	{"_talloc_*", HEAPFRAME_ALLOCATOR},
-	{"event_mm_*", HEAPFRAME_ALLOCATOR},
-	{"GC_*alloc*", HEAPFRAME_ALLOCATOR},
+	/* redis */
+	{HEAPFRAME_ALLOCATOR, "zmalloc*|zcalloc*|zrealloc*|ztry*alloc*"},
+	{HEAPFRAME_GLUE, "zstrdup|sds*|_sds*"},
+	/* GLib */
+	{HEAPFRAME_ALLOCATOR, "s_malloc|g_malloc*|g_try_*alloc*|g_realloc*|g_slice_*"},
+	{HEAPFRAME_GLUE,
+	 "g_strdup*|g_strndup|g_memdup*|g_string_*|g_array_*|g_ptr_array_*|g_hash_table_*|"
+	 "g_list_*|g_slist_*"},
+	/* postgres */
+	{HEAPFRAME_ALLOCATOR,
+	 "palloc*|repalloc*|MemoryContext*|AllocSet*|SlabAlloc*|SlabContextCreate|"
+	 "GenerationAlloc*|GenerationContextCreate|pg_malloc*"},
+	{HEAPFRAME_GLUE,
+	 "pstrdup|pnstrdup|enlargeStringInfo|initStringInfo*|appendStringInfo*|list_make*|"
+	 "new_list|lappend*"},
+	/* nginx */
+	{HEAPFRAME_ALLOCATOR,
+	 "ngx_alloc|ngx_calloc|ngx_memalign|ngx_palloc*|ngx_pnalloc|ngx_pcalloc|ngx_pmemalign|"
+	 "ngx_create_pool"},
+	{HEAPFRAME_GLUE, "ngx_create_temp_buf|ngx_array_*|ngx_list_push"},
+	/* Apache, SQLite */
+	{HEAPFRAME_ALLOCATOR,
+	 "apr_palloc*|apr_pcalloc*|apr_allocator_*|allocator_alloc|sqlite3*alloc*|sqlite3Malloc*|"
+	 "sqlite3Mem*|sqlite3DbMalloc*|sqlite3DbRealloc*"},
+	{HEAPFRAME_GLUE, "sqlite3DbStr*Dup"},
+	{HEAPFRAME_ALLOCATOR, "mallocWithAlarm|dbMallocRawFinish"},
+	/* OpenSSL */
+	{HEAPFRAME_ALLOCATOR, "CRYPTO_*alloc*"},
+	{HEAPFRAME_GLUE, "CRYPTO_*dup*"},
+	{HEAPFRAME_ALLOCATOR, "OPENSSL_*alloc*"},
+	{HEAPFRAME_GLUE, "BUF_MEM_grow*"},
+	/* libxml2, libuv */
+	{HEAPFRAME_ALLOCATOR, "xmlMalloc*|uv__malloc|uv__calloc|uv__realloc*"},
+	/* CPython */
+	{HEAPFRAME_ALLOCATOR,
+	 "PyMem_*alloc*|_PyMem_*|PyObject_Malloc|PyObject_Calloc|PyObject_Realloc|"
+	 "_PyObject_*alloc*|_PyObject_GC_*|pymalloc_alloc|new_arena|arena_map_get|"
+	 "allocate_from_new_pool"},
+	{HEAPFRAME_GLUE, "PyType_GenericAlloc*|_PyType_Alloc*"},
+	/* Ruby */
+	{HEAPFRAME_ALLOCATOR, "objspace_*alloc*|ruby_x*alloc*"},
+	/* HotSpot */
+	{HEAPFRAME_ALLOCATOR,
+	 "os::malloc|AllocateHeap|Chunk::operator new*|Arena::grow|Arena::Arena|Arena::Arealloc|"
+	 "ChunkPool::*"},
+	/* of many programs */
+	{HEAPFRAME_ALLOCATOR, "xmalloc*|xcalloc|xzalloc|xrealloc|x*allocarray"},
+	{HEAPFRAME_GLUE, "xstrdup|xstrndup|xmemdup*"},
+	{HEAPFRAME_ALLOCATOR, "safe_*alloc|checked_*alloc"},
+	/* MySQL, MariaDB */
+	{HEAPFRAME_ALLOCATOR,
+	 "my_malloc|my_realloc|my_multi_malloc*|alloc_root|init_alloc_root|multi_alloc_root"},
+	{HEAPFRAME_GLUE, "my_strdup|my_strndup|my_memdup|*_dynamic_array*"},
+	/* BIND */
+	{HEAPFRAME_ALLOCATOR, "isc_*mem_*"},
+	{HEAPFRAME_GLUE, "isc_buffer_*"},
+	/* HAProxy */
+	{HEAPFRAME_ALLOCATOR, "pool_get_from_os*|pool_alloc_*|__pool_alloc"},
+	/* PHP */
+	{HEAPFRAME_ALLOCATOR, "_*emalloc*|_*ecalloc*|_*erealloc*"},
+	{HEAPFRAME_GLUE, "_*estr*dup"},
+	{HEAPFRAME_ALLOCATOR, "__zend_*alloc|zend_mm_*|_zend_mm_*"},
+	/* Perl */
+	{HEAPFRAME_ALLOCATOR, "Perl_safesys*"},
+	{HEAPFRAME_GLUE, "Perl_savepv*|Perl_sv_grow*"},
+	/* git */
+	{HEAPFRAME_ALLOCATOR, "do_xmalloc|mem_pool_*alloc*"},
+	{HEAPFRAME_GLUE, "strbuf_*"},
+	/* GCC, ImageMagick, InnoDB */
+	{HEAPFRAME_ALLOCATOR, "ggc_*alloc*|Acquire*Memory|Resize*Memory|ut_allocator*|mem_heap_*"},
+	/* FFmpeg */
+	{HEAPFRAME_ALLOCATOR, "av_malloc*|av_calloc|av_fast_*alloc*"},
+	{HEAPFRAME_GLUE, "av_buffer_*alloc*|av_*dup"},
+	/* and talloc, libevent, libgc */
+	{HEAPFRAME_ALLOCATOR, "av_realloc*|talloc_*|_talloc_*|event_mm_*|GC_*alloc*"},
 
 	/* ---- the C library, on behalf of callers ------------------------------------------ */
-	{"strdup", HEAPFRAME_GLUE},
-	{"__strdup", HEAPFRAME_GLUE},
-	{"strndup", HEAPFRAME_GLUE},
-	{"__strndup", HEAPFRAME_GLUE},
-	{"wcsdup", HEAPFRAME_GLUE},
-	{"asprintf", HEAPFRAME_GLUE},
-	{"vasprintf", HEAPFRAME_GLUE},
-	{"__vasprintf*", HEAPFRAME_GLUE},
-	{"getline", HEAPFRAME_GLUE},
-	{"getdelim", HEAPFRAME_GLUE},
-	{"__getdelim", HEAPFRAME_GLUE},
+	{HEAPFRAME_GLUE,
+	 "strdup|__strdup|strndup|__strndup|wcsdup|asprintf|vasprintf|__vasprintf*|getline|"
+	 "getdelim|__getdelim"},
 };
 
 #define RECORDER "memfd:assay-heap"
@@ -385,35 +180,20 @@ bool heapframes_is_recorder(const char *module)
 }
 
 /* Files whose functions allocate for their callers, or are an allocator. */
-static enum heapframe_kind kind_of_module(const char *name)
+static const struct kind_row modules[] = {
+	{HEAPFRAME_ALLOCATOR,
+	 "libjemalloc*|libtcmalloc*|libmimalloc*|libsnmalloc*|libhoard*|vgpreload_*|libheaptrack*|"
+	 "[kernel*|" RECORDER "*"},
+	{HEAPFRAME_GLUE,
+	 "libc.so*|libc-*|libc.musl*|ld-linux*|ld-musl*|ld-2.*|libpthread*|libstdc++*|libc++*|"
+	 "libgcc_s*"},
+};
+
+static enum heapframe_kind kind_in(const struct kind_row *rows, size_t nr, struct sv name)
 {
-	static const struct {
-		const char *prefix;
-		enum heapframe_kind kind;
-	} modules[] = {
-		{"libjemalloc", HEAPFRAME_ALLOCATOR},
-		{"libtcmalloc", HEAPFRAME_ALLOCATOR},
-		{"libmimalloc", HEAPFRAME_ALLOCATOR},
-		{"libsnmalloc", HEAPFRAME_ALLOCATOR},
-		{"libhoard", HEAPFRAME_ALLOCATOR},
-		{"vgpreload_", HEAPFRAME_ALLOCATOR},
-		{"libheaptrack", HEAPFRAME_ALLOCATOR},
-		{"[kernel", HEAPFRAME_ALLOCATOR},
-		{RECORDER, HEAPFRAME_ALLOCATOR},
-		{"libc.so", HEAPFRAME_GLUE},
-		{"libc-", HEAPFRAME_GLUE},
-		{"libc.musl", HEAPFRAME_GLUE},
-		{"ld-linux", HEAPFRAME_GLUE},
-		{"ld-musl", HEAPFRAME_GLUE},
-		{"ld-2.", HEAPFRAME_GLUE},
-		{"libpthread", HEAPFRAME_GLUE},
-		{"libstdc++", HEAPFRAME_GLUE},
-		{"libc++", HEAPFRAME_GLUE},
-		{"libgcc_s", HEAPFRAME_GLUE},
-	};
-	for (size_t i = 0; i < ARRAY_LEN(modules); i++)
-		if (!strncmp(name, modules[i].prefix, strlen(modules[i].prefix)))
-			return modules[i].kind;
+	for (size_t i = 0; i < nr; i++)
+		if (funcglob_is_like(rows[i].patterns, name))
+			return rows[i].kind;
 	return HEAPFRAME_OWN;
 }
 
@@ -423,11 +203,7 @@ enum heapframe_kind heapframe_kind_of(struct sv function)
 	/* a program's own allocator, whatever its type is called; plain names have no traits */
 	if (funcglob_is_like("<* as core::alloc::*GlobalAlloc>::*", function))
 		return HEAPFRAME_ALLOCATOR;
-	function = funcglob_plain(function, plain);
-	for (size_t i = 0; i < ARRAY_LEN(table); i++)
-		if (funcglob_is_like(table[i].pattern, function))
-			return table[i].kind;
-	return HEAPFRAME_OWN;
+	return kind_in(functions, ARRAY_LEN(functions), funcglob_plain(function, plain));
 }
 
 #define UNKNOWN 0 /* else 1 + kind */
@@ -474,8 +250,10 @@ struct heapframes *heapframes_new(struct arena *a, const struct profile *p)
 
 static enum heapframe_kind module_kind(struct heapframes *hf, module_id id)
 {
-	if (hf->by_module[id] == UNKNOWN)
-		hf->by_module[id] = (uint8_t)(1 + kind_of_module(profile_module_name(hf->p, id)));
+	if (hf->by_module[id] == UNKNOWN) {
+		struct sv name = sv_from_str(profile_module_name(hf->p, id));
+		hf->by_module[id] = (uint8_t)(1 + kind_in(modules, ARRAY_LEN(modules), name));
+	}
 	return (enum heapframe_kind)(hf->by_module[id] - 1);
 }
 
@@ -492,23 +270,12 @@ static enum heapframe_kind frame_kind(struct heapframes *hf, func_id func, modul
 /* Where all threads begin: worth showing only if nothing else is there. */
 static bool is_start(struct sv name)
 {
-	static const char *const starts[] = {"_start",
-					     "__libc_start_main",
-					     "start_thread",
-					     "__libc_start_call_main",
-					     "clone",
-					     "clone3",
-					     "__clone3",
-					     "_dl_start_user",
-					     "thread_start",
-					     "execute_native_thread_routine*",
-					     "std::sys::backtrace::__rust_begin_short_backtrace",
-					     "std::rt::lang_start*",
-					     "__libc_start_main_impl"};
-	for (size_t i = 0; i < ARRAY_LEN(starts); i++)
-		if (funcglob_is_like(starts[i], name))
-			return true;
-	return false;
+	return funcglob_is_like(
+		"_start|__libc_start_main|start_thread|__libc_start_call_main|clone|clone3|"
+		"__clone3|_dl_start_user|thread_start|execute_native_thread_routine*|"
+		"std::sys::backtrace::__rust_begin_short_backtrace|std::rt::lang_start*|"
+		"__libc_start_main_impl",
+		name);
 }
 
 static bool is_nameless(const struct profile *p, const struct location *l)

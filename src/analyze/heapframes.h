@@ -2,7 +2,7 @@
  * Which function to show for an allocation: the program's own function nearest to it, past the
  * allocator, the wrappers around it (operator new, __rust_alloc, zmalloc, palloc) and what
  * containers and strings of standard libraries do on behalf of their callers. The tables are in
- * heapframes.c; one line a pattern. Flame graphs and trees keep whole stacks.
+ * heapframes.c; one row a library. Flame graphs and trees keep whole stacks.
  *
  * A stack of nothing but such frames is shown by the outermost of them that is no allocator.
  */
