@@ -71,14 +71,6 @@ static double theil_sen(const double *t, const double *v, size_t n)
 	return median;
 }
 
-/* Two-sided 95 % quantiles of Student's distribution by degrees of freedom, from 1. */
-static double student95(size_t dof)
-{
-	static const double q[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447,
-				   2.365,  2.306, 2.262, 2.228, 2.201, 2.179};
-	return dof ? q[MIN(dof, ARRAY_LEN(q)) - 1] : INFINITY;
-}
-
 static size_t nr_batches(size_t n)
 {
 	return MIN(MAX(n / BATCH_POINTS, (size_t)BATCHES_MIN), (size_t)BATCHES_MAX);
@@ -95,8 +87,8 @@ static struct memslope slope_of(const double *t, const double *v, size_t n)
 			stat_add(&steps, (b.v[i] - b.v[i - 1]) / (b.t[i] - b.t[i - 1]));
 	if (steps.n < 2)
 		return (struct memslope){0};
-	double half = student95(steps.n - 1) * WALK_WIDENING * stat_stddev(&steps) /
-		      sqrt((double)steps.n);
+	double half =
+		stat_t95(steps.n - 1) * WALK_WIDENING * stat_stddev(&steps) / sqrt((double)steps.n);
 	double slope = theil_sen(t, v, n);
 	return (struct memslope){true, slope, slope - half, slope + half};
 }
@@ -111,26 +103,18 @@ struct memslope memslope_of(const uint64_t *time_ns, const double *values, size_
 	return s;
 }
 
-static void add_rate(struct buf *to, double per_s)
+static const char *rate_text(struct arena *a, double per_s)
 {
-	if (per_s < 0)
-		buf_add_ch(to, '-');
-	num_add_bytes(to, (uint64_t)llround(fabs(per_s * 60)));
-	buf_add_str(to, "/min");
+	return arena_fmt(a, "%s%s/min", per_s < 0 ? "-" : "",
+			 num_bytes((uint64_t)llround(fabs(per_s * 60))).s);
 }
 
-void memslope_add(struct buf *to, const struct memslope *s)
+const char *memslope_text(struct arena *a, const struct memslope *s)
 {
 	if (!s->is_known)
-		return;
-	if (s->per_s >= 0)
-		buf_add_ch(to, '+');
-	add_rate(to, s->per_s);
-	buf_add_str(to, " (95 %: ");
-	add_rate(to, s->low);
-	buf_add_str(to, " to ");
-	add_rate(to, s->high);
-	buf_add_ch(to, ')');
+		return "";
+	return arena_fmt(a, "%s%s (95 %%: %s to %s)", s->per_s >= 0 ? "+" : "",
+			 rate_text(a, s->per_s), rate_text(a, s->low), rate_text(a, s->high));
 }
 
 /* ---- verdicts ----------------------------------------------------------------------------- */
@@ -239,51 +223,39 @@ static bool grows(const struct judge *j)
 	return theil_sen(j->t + from, j->kept + from, j->n - from) >= s->per_s / 3;
 }
 
-static const char *words(struct judge *j, const struct buf *b)
+static struct num_text amount(double bytes)
 {
-	return arena_strdup(j->a, buf_str(b));
-}
-
-static void add_amount(struct buf *b, double bytes)
-{
-	num_add_bytes(b, (uint64_t)MAX(bytes, 0.0));
+	return num_bytes((uint64_t)MAX(bytes, 0.0));
 }
 
 static bool is_fragmented(struct judge *j, bool is_growing)
 {
-	CLEANUP(buf_release) struct buf b = {0};
 	if (!j->in_use)
 		return false;
 	double in_use = now_of(j->in_use, j->nr_asked);
 	double held = j->resident ? now_of(j->resident, j->nr_asked) : in_use;
 	double fell = peak_of(j->in_use, j->nr_asked) - in_use;
 	const struct memslope *s = &j->v.in_use;
-	if (is_growing && s->is_known && s->per_s < j->v.kept.per_s / 4) {
-		buf_add_str(&b, "memory grows by ");
-		memslope_add(&b, &j->v.kept);
-		buf_add_str(&b, ", what the allocator has in use by ");
-		memslope_add(&b, s);
-	} else if (!is_growing && held - in_use >= 0.3 * held && held - in_use >= 16 * MIB) {
-		buf_add_str(&b, "the allocator holds ");
-		add_amount(&b, held);
-		buf_add_str(&b, ", of which the program uses ");
-		add_amount(&b, in_use);
-	} else if (!is_growing && j->is_asked_often && fell >= 16 * MIB &&
-		   fell >= 0.4 * peak_of(j->in_use, j->nr_asked) &&
-		   now_of(j->kept, j->n) >= 0.9 * peak_of(j->kept, j->n)) {
-		buf_add_str(&b, "what the program uses fell by ");
-		add_amount(&b, fell);
-		buf_add_str(&b, " from its peak, its memory stayed at ");
-		add_amount(&b, now_of(j->kept, j->n));
-	}
-	if (b.n)
-		j->v.evidence = words(j, &b);
-	return b.n;
+	if (is_growing && s->is_known && s->per_s < j->v.kept.per_s / 4)
+		j->v.evidence =
+			arena_fmt(j->a, "memory grows by %s, what the allocator has in use by %s",
+				  memslope_text(j->a, &j->v.kept), memslope_text(j->a, s));
+	else if (!is_growing && held - in_use >= 0.3 * held && held - in_use >= 16 * MIB)
+		j->v.evidence =
+			arena_fmt(j->a, "the allocator holds %s, of which the program uses %s",
+				  amount(held).s, amount(in_use).s);
+	else if (!is_growing && j->is_asked_often && fell >= 16 * MIB &&
+		 fell >= 0.4 * peak_of(j->in_use, j->nr_asked) &&
+		 now_of(j->kept, j->n) >= 0.9 * peak_of(j->kept, j->n))
+		j->v.evidence = arena_fmt(
+			j->a,
+			"what the program uses fell by %s from its peak, its memory stayed at %s",
+			amount(fell).s, amount(now_of(j->kept, j->n)).s);
+	return j->v.evidence != NULL;
 }
 
 static void say_leak(struct judge *j)
 {
-	CLEANUP(buf_release) struct buf b = {0};
 	const struct mempoint *first = &j->points[0];
 	const struct mempoint *last = &j->points[j->n - 1];
 	bool is_shmem = last->shmem_bytes > first->shmem_bytes &&
@@ -291,27 +263,25 @@ static void say_leak(struct judge *j)
 				(last->anon_bytes + last->swap_bytes) -
 					MIN(first->anon_bytes + first->swap_bytes,
 					    last->anon_bytes + last->swap_bytes);
-	buf_addf(&b, "%s memory grows steadily, ", is_shmem ? "shared" : "anonymous");
-	memslope_add(&b, &j->v.kept);
-	buf_add_str(&b, ", with no end in ");
-	num_add_ns(&b, j->v.span_ns);
-	if (j->v.in_use.is_known) {
-		buf_add_str(&b, "; what the allocator has in use by ");
-		memslope_add(&b, &j->v.in_use);
-	} else if (!is_shmem) {
-		buf_add_str(&b, ": a leak, or fragmentation, as no allocator told what is in use");
-	}
-	if (is_shmem)
-		buf_add_str(&b, ". It may have been there, and be touched by this process for the "
-				"first time");
-	buf_add_str(&b, ". A cache that is still filling up looks the same: watch for longer, and "
-			"see which code allocates with assay heap");
-	j->v.evidence = words(j, &b);
+	bool has_answers = j->v.in_use.is_known;
+	j->v.evidence = arena_fmt(
+		j->a,
+		"%s memory grows steadily, %s, with no end in %s%s%s%s. A cache that is still "
+		"filling up looks the same: watch for longer, and see which code allocates with "
+		"assay heap",
+		is_shmem ? "shared" : "anonymous", memslope_text(j->a, &j->v.kept),
+		num_ns(j->v.span_ns).s,
+		has_answers ? "; what the allocator has in use by "
+		: is_shmem  ? ""
+			    : ": a leak, or fragmentation, as no allocator told what is in use",
+		memslope_text(j->a, &j->v.in_use),
+		is_shmem ? ". It may have been there, and be touched by this process for the "
+			   "first time"
+			 : "");
 }
 
 static bool is_page_cache(struct judge *j)
 {
-	CLEANUP(buf_release) struct buf b = {0};
 	double file = now_of(j->file, j->n);
 	double rss = now_of(j->rss, j->n);
 	double grown = j->v.rss.low > 0 ? j->v.rss.per_s * j->span_s : 0;
@@ -320,22 +290,16 @@ static bool is_page_cache(struct judge *j)
 	bool is_growth = grown >= 16 * MIB && file_grown >= 0.7 * grown;
 	if (!is_most && !is_growth)
 		return false;
-	add_amount(&b, file);
-	buf_add_str(&b, " of ");
-	add_amount(&b, rss);
-	buf_add_str(&b, " RSS are pages of mapped files");
-	if (is_growth) {
-		buf_add_str(&b, ", growing by ");
-		memslope_add(&b, &j->v.file);
-	}
-	buf_add_str(&b, ": not a leak, the kernel takes them back under pressure");
-	j->v.evidence = words(j, &b);
+	j->v.evidence = arena_fmt(j->a,
+				  "%s of %s RSS are pages of mapped files%s%s: not a leak, the "
+				  "kernel takes them back under pressure",
+				  amount(file).s, amount(rss).s, is_growth ? ", growing by " : "",
+				  is_growth ? memslope_text(j->a, &j->v.file) : "");
 	return true;
 }
 
 static bool is_bloated(struct judge *j)
 {
-	CLEANUP(buf_release) struct buf b = {0};
 	double kept = now_of(j->kept, j->n);
 	const struct memverdict_host *h = j->host;
 	bool has_limit = h->limit_bytes && h->limit_bytes != UINT64_MAX;
@@ -344,11 +308,10 @@ static bool is_bloated(struct judge *j)
 	if (!is_of_limit && !is_of_machine)
 		return false;
 	double whole = (double)(is_of_limit ? h->limit_bytes : h->machine_bytes);
-	add_amount(&b, kept);
-	buf_add_str(&b, " that cannot be taken back, ");
-	num_add_pct(&b, 100 * kept / whole);
-	buf_addf(&b, " %% of the %s, without growing", is_of_limit ? "cgroup's limit" : "machine");
-	j->v.evidence = words(j, &b);
+	j->v.evidence =
+		arena_fmt(j->a, "%s that cannot be taken back, %s %% of the %s, without growing",
+			  amount(kept).s, num_pct(100 * kept / whole).s,
+			  is_of_limit ? "cgroup's limit" : "machine");
 	return true;
 }
 
@@ -396,17 +359,6 @@ static struct swing swing_of(const double *v, size_t n)
 	return s;
 }
 
-static void say_swing(struct buf *b, const struct swing *s, double span_s)
-{
-	buf_add_str(b, "rises and falls between ");
-	add_amount(b, s->low);
-	buf_add_str(b, " and ");
-	add_amount(b, s->high);
-	buf_addf(b, ", %zu times, and comes back: growth of less than ", s->nr_falls);
-	add_amount(b, s->tolerance / (span_s / 2) * 60);
-	buf_add_str(b, " a minute would not be seen in that");
-}
-
 struct rest {
 	double kept;
 	bool is_small;   /* hardly changed at all */
@@ -430,54 +382,52 @@ static struct rest rest_of(const struct judge *j)
 	return r;
 }
 
+static const char *rest_text(const struct judge *j, const struct rest *r)
+{
+	const struct memslope *s = &j->v.kept;
+	struct num_text kept = amount(r->kept);
+	if (r->is_small)
+		return arena_fmt(j->a, "%s, changing by %s", kept.s, memslope_text(j->a, s));
+	if (r->is_level)
+		return arena_fmt(j->a, "%s: it changed in the beginning and has levelled off",
+				 kept.s);
+	if (r->is_slowing)
+		return arena_fmt(j->a,
+				 "%s, growing more slowly than in the beginning, but growing: in "
+				 "the last third of the time by %s: watch for longer",
+				 kept.s, memslope_text(j->a, &r->end));
+	return arena_fmt(j->a, "%s%s%s: watch for longer", kept.s,
+			 s->low > 0 ? ", growing unevenly by " : ", varying, ",
+			 memslope_text(j->a, s));
+}
+
 /* Steady, or nothing that can be said. */
 static enum memverdict_kind judge_rest(struct judge *j)
 {
-	CLEANUP(buf_release) struct buf b = {0};
-	const struct memslope *s = &j->v.kept;
 	struct rest r = rest_of(j);
 	struct swing swing = swing_of(j->kept, j->n);
-	bool is_swinging = !r.is_small && !r.is_level && !r.is_slowing && swing.comes_back &&
-			   swing.nr_falls >= SWINGS_MIN;
-	if (!is_swinging)
-		add_amount(&b, r.kept);
-	if (is_swinging) {
-		say_swing(&b, &swing, j->span_s);
-	} else if (r.is_small) {
-		buf_add_str(&b, ", changing by ");
-		memslope_add(&b, s);
-	} else if (r.is_level) {
-		buf_add_str(&b, ": it changed in the beginning and has levelled off");
-	} else if (r.is_slowing) {
-		buf_add_str(&b, ", growing more slowly than in the beginning, but growing: in the "
-				"last third of the time by ");
-		memslope_add(&b, &r.end);
-		buf_add_str(&b, ": watch for longer");
-	} else {
-		buf_add_str(&b, s->low > 0 ? ", growing unevenly by " : ", varying, ");
-		memslope_add(&b, s);
-		buf_add_str(&b, ": watch for longer");
-	}
-	j->v.evidence = words(j, &b);
-	return r.is_small || r.is_level || is_swinging ? MEMVERDICT_STEADY
-						       : MEMVERDICT_INCONCLUSIVE;
-}
-
-static void say_too_few(struct judge *j)
-{
-	CLEANUP(buf_release) struct buf b = {0};
-	buf_addf(&b, "%zu reading%s in ", j->n, j->n == 1 ? "" : "s");
-	num_add_ns(&b, j->v.span_ns);
-	buf_addf(&b, ": at least %d are needed, over ", MEMVERDICT_POINTS_MIN);
-	num_add_ns(&b, MEMVERDICT_SPAN_MIN_NS);
-	buf_add_str(&b, " or more");
-	j->v.evidence = words(j, &b);
+	bool is_settled = r.is_small || r.is_level;
+	bool is_swinging =
+		!is_settled && !r.is_slowing && swing.comes_back && swing.nr_falls >= SWINGS_MIN;
+	j->v.evidence =
+		!is_swinging
+			? rest_text(j, &r)
+			: arena_fmt(j->a,
+				    "rises and falls between %s and %s, %zu times, and comes back: "
+				    "growth of less than %s a minute would not be seen in that",
+				    amount(swing.low).s, amount(swing.high).s, swing.nr_falls,
+				    amount(swing.tolerance / (j->span_s / 2) * 60).s);
+	return is_settled || is_swinging ? MEMVERDICT_STEADY : MEMVERDICT_INCONCLUSIVE;
 }
 
 static enum memverdict_kind judge_kind(struct judge *j)
 {
 	if (j->n < MEMVERDICT_POINTS_MIN || j->v.span_ns < MEMVERDICT_SPAN_MIN_NS) {
-		say_too_few(j);
+		j->v.evidence =
+			arena_fmt(j->a,
+				  "%zu reading%s in %s: at least %d are needed, over %s or more",
+				  j->n, j->n == 1 ? "" : "s", num_ns(j->v.span_ns).s,
+				  MEMVERDICT_POINTS_MIN, num_ns(MEMVERDICT_SPAN_MIN_NS).s);
 		return MEMVERDICT_INCONCLUSIVE;
 	}
 	bool is_growing = grows(j);

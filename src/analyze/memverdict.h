@@ -44,7 +44,6 @@
 
 #include "base/arena.h"
 #include "base/base.h"
-#include "base/buf.h"
 
 #define MEMVERDICT_POINTS_MIN  20
 #define MEMVERDICT_SPAN_MIN_NS 5000000000ull
@@ -107,7 +106,7 @@ struct memverdict memverdict_of(struct arena *a, const struct mempoint *points, 
 				const struct memverdict_host *host);
 /* "leak", "page-cache"...: stable, for scripts. */
 const char *memverdict_key(enum memverdict_kind kind);
-/* "+61.2 MiB/min (95 %: 58.8 MiB/min to 63.6 MiB/min)", "" if it is not known. */
-void memslope_add(struct buf *to, const struct memslope *s);
+/* "+61.2 MiB/min (95 %: 58.8 MiB/min to 63.6 MiB/min)", "" if it is not known; in the arena. */
+const char *memslope_text(struct arena *a, const struct memslope *s);
 
 #endif

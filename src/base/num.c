@@ -66,6 +66,14 @@ void num_add_double(struct buf *to, double v, int decimals)
 		add_fraction(to, frac, decimals);
 }
 
+/* A double that has more digits loses its end. */
+static struct num_text text_of(const struct buf *b)
+{
+	struct num_text text = {0};
+	memcpy(text.s, buf_str(b), MIN(b->n, sizeof(text.s) - 1));
+	return text;
+}
+
 /* Three significant digits of v (at least 1, below 1000 after rounding is the caller's care). */
 static int decimals_for_three(double v)
 {
@@ -231,4 +239,25 @@ bool num_parse_count(struct sv s, uint64_t *ret_v)
 	if (s.n > 1 || (s.n == 1 && !unit_of_letter(s.p[0], 1000, &unit)))
 		return false;
 	return num_parse_scaled(number, unit, ret_v);
+}
+
+struct num_text num_bytes(uint64_t v)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	num_add_bytes(&b, v);
+	return text_of(&b);
+}
+
+struct num_text num_ns(uint64_t ns)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	num_add_ns(&b, ns);
+	return text_of(&b);
+}
+
+struct num_text num_pct(double pct)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	num_add_pct(&b, pct);
+	return text_of(&b);
 }

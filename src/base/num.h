@@ -19,6 +19,13 @@ void num_add_bytes(struct buf *to, uint64_t v);
 void num_add_ns(struct buf *to, uint64_t ns);
 /* @pct 0..100 and beyond, without a sign "%": "70.3", "5.12", "0.041", "<0.001", "0", "100". */
 void num_add_pct(struct buf *to, double pct);
+/* The same as texts, for formats: buf_addf(b, "%s of %s", num_bytes(part).s, num_bytes(all).s). */
+struct num_text {
+	char s[32];
+};
+struct num_text num_bytes(uint64_t v);
+struct num_text num_ns(uint64_t ns);
+struct num_text num_pct(double pct);
 /* Rounded half away from zero. "nan", "inf", "-inf" for what is no number. decimals <= 9. */
 void num_add_double(struct buf *to, double v, int decimals);
 /* v / unit exactly, without trailing zeros; unit a power of ten: num_add_scaled(b, 1500, 1000)

@@ -157,13 +157,11 @@ static void add_trend(struct buf *to, const struct run *r)
 {
 	CLEANUP(arena_release) struct arena a = {0};
 	struct memverdict v = watchpage_verdict(&r->page, &a);
-	buf_add_str(to, "so far: ");
-	if (v.kept.is_known) {
-		buf_add_str(to, "kept memory ");
-		memslope_add(to, &v.kept);
-		buf_add_str(to, "; ");
-	}
-	buf_addf(to, "%s\n\n", memverdict_key(v.kind));
+	if (v.kept.is_known)
+		buf_addf(to, "so far: kept memory %s; %s\n\n", memslope_text(&a, &v.kept),
+			 memverdict_key(v.kind));
+	else
+		buf_addf(to, "so far: %s\n\n", memverdict_key(v.kind));
 }
 
 static void add_mappings(struct buf *to, struct run *r)
@@ -358,20 +356,16 @@ static void say_cost(const struct run *r)
 {
 	const struct memwatch *m = &r->memory;
 	CLEANUP(buf_release) struct buf b = {0};
-	num_add_ns(&b, cpu_ns() - r->cpu_before_ns);
-	buf_addf(&b, " of CPU time for %" PRIu64 " readings", m->nr_readings);
-	if (m->nr_walks) {
-		buf_addf(&b, "; %" PRIu64 " walks of the target's page tables, ", m->nr_walks);
-		num_add_ns(&b, m->walks_ns);
-		buf_add_str(&b, " in all, the longest ");
-		num_add_ns(&b, m->longest_walk_ns);
-	}
-	if (m->nr_asked) {
-		buf_addf(&b, "; the allocator was asked %u times, a thread borrowed for ",
-			 m->nr_asked);
-		num_add_ns(&b, m->longest_ask_ns);
-		buf_add_str(&b, " at most");
-	}
+	buf_addf(&b, "%s of CPU time for %" PRIu64 " readings",
+		 num_ns(cpu_ns() - r->cpu_before_ns).s, m->nr_readings);
+	if (m->nr_walks)
+		buf_addf(&b,
+			 "; %" PRIu64
+			 " walks of the target's page tables, %s in all, the longest %s",
+			 m->nr_walks, num_ns(m->walks_ns).s, num_ns(m->longest_walk_ns).s);
+	if (m->nr_asked)
+		buf_addf(&b, "; the allocator was asked %u times, a thread borrowed for %s at most",
+			 m->nr_asked, num_ns(m->longest_ask_ns).s);
 	log_note("cost: %s", buf_str(&b));
 	if (m->refused)
 		log_warn("PSS and single mappings cannot be read (%s): root or CAP_SYS_PTRACE "
@@ -396,9 +390,7 @@ static int finish_recording(struct run *r)
 		return EXIT_FAILED;
 	}
 	CLEANUP(free_p) char *path = store_path(&r->record.place, STORE_SUFFIX);
-	CLEANUP(buf_release) struct buf b = {0};
-	num_add_bytes(&b, r->record.nr_bytes);
-	log_note("recording:   %s (%s)", path, buf_str(&b));
+	log_note("recording:   %s (%s)", path, num_bytes(r->record.nr_bytes).s);
 	return EXIT_OK;
 }
 
