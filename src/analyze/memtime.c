@@ -11,8 +11,6 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "base/num.h"
-#include "base/sv.h"
-#include "model/heap.h"
 #include "model/memory.h"
 #include "model/tables.h"
 
@@ -27,35 +25,12 @@ static uint64_t value_at(const struct table *t, size_t i, uint32_t column)
 	return (uint64_t)MAX(t->values[i * t->nr_columns + column], (int64_t)0);
 }
 
-static struct memtime_row row_at(const struct table *t, size_t i)
+/* A reading of one process added to those of others. */
+static void add_reading(struct memtime_row *sum, const struct table *t, size_t i)
 {
-	return (struct memtime_row){
-		.time_ns = t->time_ns[i],
-		.rss_bytes = value_at(t, i, HEAP_MEMORY_RSS),
-		.pss_bytes = value_at(t, i, HEAP_MEMORY_PSS),
-		.anon_bytes = value_at(t, i, HEAP_MEMORY_ANON),
-		.file_bytes = value_at(t, i, HEAP_MEMORY_FILE),
-		.shmem_bytes = value_at(t, i, HEAP_MEMORY_SHMEM),
-		.shmem_most_bytes = value_at(t, i, HEAP_MEMORY_SHMEM),
-		.swap_bytes = value_at(t, i, HEAP_MEMORY_SWAP),
-		.stack_bytes = value_at(t, i, HEAP_MEMORY_STACKS),
-		.virtual_bytes = value_at(t, i, HEAP_MEMORY_VIRTUAL),
-		.live_bytes = value_at(t, i, HEAP_MEMORY_LIVE),
-	};
-}
-
-static void add_row(struct memtime_row *sum, const struct memtime_row *one)
-{
-	sum->rss_bytes += one->rss_bytes;
-	sum->pss_bytes += one->pss_bytes;
-	sum->anon_bytes += one->anon_bytes;
-	sum->file_bytes += one->file_bytes;
-	sum->shmem_bytes += one->shmem_bytes;
-	sum->shmem_most_bytes = MAX(sum->shmem_most_bytes, one->shmem_most_bytes);
-	sum->swap_bytes += one->swap_bytes;
-	sum->stack_bytes += one->stack_bytes;
-	sum->virtual_bytes += one->virtual_bytes;
-	sum->live_bytes += one->live_bytes;
+	for (uint32_t c = 0; c < HEAP_MEMORY_NR; c++)
+		sum->bytes[c] += value_at(t, i, c);
+	sum->shmem_most_bytes = MAX(sum->shmem_most_bytes, value_at(t, i, HEAP_MEMORY_SHMEM));
 }
 
 /* A snapshot ends where one of its processes is read again. */
@@ -68,7 +43,6 @@ static void gather(struct memtime *ret_t, struct arena *a, const struct profile 
 	for (size_t i = 0; i < t->n; i++) {
 		uint64_t pid = (uint32_t)p->tasks.p[t->task[i]].pid;
 		bool is_new;
-		struct memtime_row one = row_at(t, i);
 		(void)map_put(&all, pid, NULL);
 		(void)map_put(&seen, pid, &is_new);
 		if (!is_new) {
@@ -76,12 +50,12 @@ static void gather(struct memtime *ret_t, struct arena *a, const struct profile 
 			(void)map_put(&seen, pid, NULL);
 		}
 		if (!ret_t->nr_rows || !is_new)
-			ret_t->rows[ret_t->nr_rows++] = one;
-		else
-			add_row(&ret_t->rows[ret_t->nr_rows - 1], &one);
-		ret_t->has_live |= one.live_bytes != 0;
-		ret_t->has_rss |= one.rss_bytes != 0;
-		ret_t->has_split |= one.rss_bytes && one.anon_bytes;
+			ret_t->rows[ret_t->nr_rows++].time_ns = t->time_ns[i];
+		add_reading(&ret_t->rows[ret_t->nr_rows - 1], t, i);
+		uint64_t rss = value_at(t, i, HEAP_MEMORY_RSS);
+		ret_t->has_live |= value_at(t, i, HEAP_MEMORY_LIVE) != 0;
+		ret_t->has_rss |= rss != 0;
+		ret_t->has_split |= rss && value_at(t, i, HEAP_MEMORY_ANON);
 	}
 	ret_t->nr_processes = (uint32_t)all.n;
 }
@@ -121,7 +95,7 @@ static void add_live(struct memtime *t, struct arena *a, const struct profile *p
 	if (freed)
 		add_flow(t, live, freed, -1);
 	for (size_t i = 0; i < t->nr_rows; i++)
-		t->rows[i].live_bytes = (uint64_t)MAX(live[i], 0.0);
+		t->rows[i].bytes[HEAP_MEMORY_LIVE] = (uint64_t)MAX(live[i], 0.0);
 	t->has_live = true;
 }
 
@@ -171,9 +145,9 @@ static bool take_exact_peak(struct memtime *t, const struct profile *p)
 		sum += value_at(peak, i, HEAP_BYTES);
 	}
 	size_t i = nearest(t, peak->time_ns[0]);
-	if (sum < t->rows[i].live_bytes)
+	if (sum < t->rows[i].bytes[HEAP_MEMORY_LIVE])
 		return false;
-	t->rows[i].live_bytes = sum;
+	t->rows[i].bytes[HEAP_MEMORY_LIVE] = sum;
 	t->peak_idx = i;
 	return true;
 }
@@ -184,8 +158,7 @@ static void find_peak(struct memtime *t, const struct profile *p)
 	if (take_exact_peak(t, p))
 		return;
 	for (size_t i = 0; i < t->nr_rows; i++) {
-		const struct memtime_row *row = &t->rows[i];
-		uint64_t v = t->has_live ? row->live_bytes : row->rss_bytes;
+		uint64_t v = t->rows[i].bytes[t->has_live ? HEAP_MEMORY_LIVE : HEAP_MEMORY_RSS];
 		if (v > most) {
 			most = v;
 			t->peak_idx = i;
@@ -217,104 +190,84 @@ int memtime_make(struct arena *a, const struct profile *p, struct memtime *ret_t
 
 /* ---- verdict ------------------------------------------------------------------------------ */
 
-static uint64_t number_fact(const struct profile *p, enum fact_id id)
-{
-	uint64_t v = 0;
-	const char *text = profile_get_fact(p, id);
-	if (text)
-		(void)sv_to_u64(sv_from_str(text), &v);
-	return v;
-}
-
 struct memverdict memtime_verdict(struct arena *a, const struct profile *p, const struct memtime *t)
 {
 	struct mempoint *points = arena_calloc(a, t->nr_rows, sizeof(*points));
 	for (size_t i = 0; i < t->nr_rows; i++) {
-		const struct memtime_row *row = &t->rows[i];
+		const uint64_t *v = t->rows[i].bytes;
+		uint64_t live = v[HEAP_MEMORY_LIVE];
 		points[i] = (struct mempoint){
-			.time_ns = row->time_ns,
-			.rss_bytes = row->rss_bytes,
-			.anon_bytes = row->anon_bytes,
-			.file_bytes = row->file_bytes,
-			.shmem_bytes = row->shmem_most_bytes,
-			.swap_bytes = row->swap_bytes,
-			.in_use_bytes = t->is_live_whole ? row->live_bytes : MEMPOINT_UNKNOWN,
-			.resident_bytes = t->is_live_whole && row->live_bytes ? row->anon_bytes
-									      : MEMPOINT_UNKNOWN,
+			.time_ns = t->rows[i].time_ns,
+			.rss_bytes = v[HEAP_MEMORY_RSS],
+			.anon_bytes = v[HEAP_MEMORY_ANON],
+			.file_bytes = v[HEAP_MEMORY_FILE],
+			.shmem_bytes = t->rows[i].shmem_most_bytes,
+			.swap_bytes = v[HEAP_MEMORY_SWAP],
+			.in_use_bytes = t->is_live_whole ? live : MEMPOINT_UNKNOWN,
+			.resident_bytes =
+				t->is_live_whole && live ? v[HEAP_MEMORY_ANON] : MEMPOINT_UNKNOWN,
 		};
 	}
-	const struct memverdict_host host = {.machine_bytes = number_fact(p, FACT_MEMORY_MACHINE),
-					     .limit_bytes = number_fact(p, FACT_MEMORY_LIMIT)};
+	const struct memverdict_host host = {
+		.machine_bytes = profile_get_fact_nr(p, FACT_MEMORY_MACHINE),
+		.limit_bytes = profile_get_fact_nr(p, FACT_MEMORY_LIMIT)};
 	return memverdict_of(a, points, t->nr_rows, &host);
 }
 
 /* ---- report ------------------------------------------------------------------------------- */
 
-static const struct report_column time_columns[] = {
-	{"time_ns", "time", CELL_NS, "since the capture's start"},
-	{"live_bytes", "heap live", CELL_BYTES, "allocated in the capture and not freed"},
-	{"rss_bytes", "RSS", CELL_BYTES, NULL},
-	{"pss_bytes", "PSS", CELL_BYTES, "shared pages divided among those who map them"},
-	{"anon_bytes", "anonymous", CELL_BYTES, "of RSS: heap, stacks, private copies"},
-	{"file_bytes", "file", CELL_BYTES, "of RSS: pages of mapped files"},
-	{"shmem_bytes", "shared", CELL_BYTES, "of RSS: shared memory"},
-	{"swap_bytes", "swap", CELL_BYTES, NULL},
-	{"stack_bytes", "stacks", CELL_BYTES, "of anonymous: stacks of threads"},
-	{"virtual_bytes", "virtual", CELL_BYTES, NULL},
-	{"mark", "", CELL_TEXT, NULL},
+/* The parts of memory, in the order in which they are shown. */
+static const struct {
+	enum heap_memory_column of;
+	struct report_column column;
+} parts[] = {
+	{HEAP_MEMORY_LIVE,
+	 {"live_bytes", "heap live", CELL_BYTES, "allocated in the capture and not freed"}},
+	{HEAP_MEMORY_RSS, {"rss_bytes", "RSS", CELL_BYTES, NULL}},
+	{HEAP_MEMORY_PSS,
+	 {"pss_bytes", "PSS", CELL_BYTES, "shared pages divided among those who map them"}},
+	{HEAP_MEMORY_ANON,
+	 {"anon_bytes", "anonymous", CELL_BYTES, "of RSS: heap, stacks, private copies"}},
+	{HEAP_MEMORY_FILE, {"file_bytes", "file", CELL_BYTES, "of RSS: pages of mapped files"}},
+	{HEAP_MEMORY_SHMEM, {"shmem_bytes", "shared", CELL_BYTES, "of RSS: shared memory"}},
+	{HEAP_MEMORY_SWAP, {"swap_bytes", "swap", CELL_BYTES, NULL}},
+	{HEAP_MEMORY_STACKS,
+	 {"stack_bytes", "stacks", CELL_BYTES, "of anonymous: stacks of threads"}},
+	{HEAP_MEMORY_VIRTUAL, {"virtual_bytes", "virtual", CELL_BYTES, NULL}},
 };
-#define TIME_LIVE       1
-#define TIME_RSS        2
-#define TIME_MARK       10
-#define NR_TIME_COLUMNS ARRAY_LEN(time_columns)
+#define NR_TIME_COLUMNS (ARRAY_LEN(parts) + 2)
 
-/* Columns that this profile has nothing for are left out; the mark stays. */
-static size_t choose_columns(const struct memtime *m, size_t *chosen)
+/* Columns that this profile has nothing for are left out. */
+static bool is_shown(const struct memtime *m, enum heap_memory_column of)
 {
-	size_t nr = 0;
-	for (size_t c = 0; c < NR_TIME_COLUMNS; c++) {
-		bool is_live = c == TIME_LIVE;
-		bool is_part = c > TIME_RSS && c < TIME_MARK;
-		if ((is_live && !m->has_live) || (c == TIME_RSS && !m->has_rss) ||
-		    (is_part && !m->has_split))
-			continue;
-		chosen[nr++] = c;
-	}
-	return nr;
+	return of == HEAP_MEMORY_LIVE  ? m->has_live
+	       : of == HEAP_MEMORY_RSS ? m->has_rss
+				       : m->has_split;
 }
 
 static void add_time_row(struct report *r, struct report_table *t, const struct memtime *m,
 			 size_t i, const char *mark)
 {
 	const struct memtime_row *row = &m->rows[i];
-	const union cell all[NR_TIME_COLUMNS] = {
-		{.u = row->time_ns - MIN(m->start_ns, row->time_ns)},
-		{.u = row->live_bytes},
-		{.u = row->rss_bytes},
-		{.u = row->pss_bytes},
-		{.u = row->anon_bytes},
-		{.u = row->file_bytes},
-		{.u = row->shmem_bytes},
-		{.u = row->swap_bytes},
-		{.u = row->stack_bytes},
-		{.u = row->virtual_bytes},
-		{.text = mark},
-	};
-	size_t chosen[NR_TIME_COLUMNS];
 	union cell cells[NR_TIME_COLUMNS];
-	size_t nr = choose_columns(m, chosen);
-	for (size_t c = 0; c < nr; c++)
-		cells[c] = all[chosen[c]];
+	size_t n = 0;
+	cells[n++].u = row->time_ns - MIN(m->start_ns, row->time_ns);
+	for (size_t k = 0; k < ARRAY_LEN(parts); k++)
+		if (is_shown(m, parts[k].of))
+			cells[n++].u = row->bytes[parts[k].of];
+	cells[n].text = mark;
 	report_add_row(r, t, cells);
 }
 
 static void add_snapshots(struct report *r, const struct memtime *m, uint64_t max_rows)
 {
-	struct report_column columns[NR_TIME_COLUMNS];
-	size_t chosen[NR_TIME_COLUMNS];
-	size_t nr_columns = choose_columns(m, chosen);
-	for (size_t c = 0; c < nr_columns; c++)
-		columns[c] = time_columns[chosen[c]];
+	struct report_column columns[NR_TIME_COLUMNS] = {
+		{"time_ns", "time", CELL_NS, "since the capture's start"}};
+	size_t nr_columns = 1;
+	for (size_t k = 0; k < ARRAY_LEN(parts); k++)
+		if (is_shown(m, parts[k].of))
+			columns[nr_columns++] = parts[k].column;
+	columns[nr_columns++] = (struct report_column){"mark", "", CELL_TEXT, NULL};
 	struct report_table *t =
 		report_add_table(r, "memory_time", "snapshots", columns, nr_columns);
 	size_t nr = max_rows ? MIN((size_t)MAX(max_rows, (uint64_t)2), m->nr_rows) : m->nr_rows;
@@ -344,14 +297,14 @@ static const struct report_column growth_columns[] = {
 };
 
 static void add_growth_row(struct report *r, struct report_table *t, const struct memtime *m,
-			   const char *what, size_t at)
+			   const char *what, enum heap_memory_column of)
 {
 	CLEANUP(arena_release) struct arena a = {0};
 	uint64_t *times = arena_calloc(&a, m->nr_rows, sizeof(*times));
 	double *values = arena_calloc(&a, m->nr_rows, sizeof(*values));
 	uint64_t first = 0, last = 0, peak = 0;
 	for (size_t i = 0; i < m->nr_rows; i++) {
-		memcpy(&last, (const char *)&m->rows[i] + at, sizeof(last));
+		last = m->rows[i].bytes[of];
 		first = i ? first : last;
 		peak = MAX(peak, last);
 		times[i] = m->rows[i].time_ns;
@@ -373,26 +326,12 @@ static void add_growth_row(struct report *r, struct report_table *t, const struc
 
 void memtime_growth_report(struct report *r, const struct memtime *m)
 {
-	static const struct {
-		const char *what;
-		size_t at;
-	} rows[] = {
-		{"heap live", offsetof(struct memtime_row, live_bytes)},
-		{"RSS", offsetof(struct memtime_row, rss_bytes)},
-		{"PSS", offsetof(struct memtime_row, pss_bytes)},
-		{"anonymous", offsetof(struct memtime_row, anon_bytes)},
-		{"file", offsetof(struct memtime_row, file_bytes)},
-		{"shared", offsetof(struct memtime_row, shmem_bytes)},
-		{"swap", offsetof(struct memtime_row, swap_bytes)},
-		{"stacks", offsetof(struct memtime_row, stack_bytes)},
-		{"virtual", offsetof(struct memtime_row, virtual_bytes)},
-	};
 	if (m->nr_rows < 4)
 		return;
 	struct report_table *t = report_add_table(r, "memory_growth", "growth", growth_columns,
 						  ARRAY_LEN(growth_columns));
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		add_growth_row(r, t, m, rows[i].what, rows[i].at);
+	for (size_t k = 0; k < ARRAY_LEN(parts); k++)
+		add_growth_row(r, t, m, parts[k].column.title, parts[k].of);
 	t->nr_rows_total = t->nr_rows;
 }
 
@@ -420,16 +359,15 @@ static void begin(struct report *r, const struct profile *p, const struct memtim
 	r->unit = UNIT_BYTES;
 	r->noun = "events";
 	r->nr_samples = p->losses.nr[LOSS_WRITTEN];
-	r->total = m->rows[m->peak_idx].rss_bytes;
+	r->total = m->rows[m->peak_idx].bytes[HEAP_MEMORY_RSS];
 	r->has_no_samples = !m->has_live;
 	vec_foreach(f, &p->facts) {
 		const char *key = profile_text(p, f->key);
 		enum fact_id id = fact_from_key(key);
 		bool is_bytes = id == FACT_MEMORY_MACHINE || id == FACT_MEMORY_LIMIT;
-		CLEANUP(buf_release) struct buf b = {0};
-		if (is_bytes)
-			num_add_bytes(&b, number_fact(p, id));
-		report_fact_text(r, key, is_bytes ? buf_str(&b) : profile_text(p, f->value));
+		report_fact_text(r, key,
+				 is_bytes ? num_bytes(profile_get_fact_nr(p, id)).s
+					  : profile_text(p, f->value));
 	}
 	if (p->is_incomplete)
 		report_note(r, "the recording is incomplete: its recorder was killed or the file "

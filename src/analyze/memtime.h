@@ -19,20 +19,13 @@
 #include "base/arena.h"
 #include "base/base.h"
 #include "base/err.h"
+#include "model/heap.h"
 #include "model/profile.h"
 
 struct memtime_row {
-	uint64_t time_ns; /* of the profile's clock */
-	uint64_t rss_bytes;
-	uint64_t pss_bytes;
-	uint64_t anon_bytes;
-	uint64_t file_bytes;
-	uint64_t shmem_bytes;
+	uint64_t time_ns;               /* of the profile's clock */
+	uint64_t bytes[HEAP_MEMORY_NR]; /* by enum heap_memory_column */
 	uint64_t shmem_most_bytes; /* of one process: in a sum they count what they share again */
-	uint64_t swap_bytes;
-	uint64_t stack_bytes;
-	uint64_t virtual_bytes;
-	uint64_t live_bytes;
 };
 
 struct memtime {

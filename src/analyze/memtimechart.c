@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/num.h"
 
 enum part { LIVE, STACKS, ANON, SHARED, FILES, SWAP, RSS, PSS, NR_PARTS };
@@ -23,15 +22,20 @@ static const struct {
 /* Live bytes, stacks and the rest are the anonymous memory together. */
 static void split(uint64_t *v, const struct memtime_row *row, bool has_split)
 {
-	uint64_t anon = row->anon_bytes;
-	v[STACKS] = has_split ? MIN(row->stack_bytes, anon) : row->stack_bytes;
-	v[LIVE] = has_split ? MIN(row->live_bytes, anon - v[STACKS]) : row->live_bytes;
+	const uint64_t *m = row->bytes;
+	uint64_t anon = m[HEAP_MEMORY_ANON];
+	v[STACKS] = m[HEAP_MEMORY_STACKS];
+	v[LIVE] = m[HEAP_MEMORY_LIVE];
+	if (has_split) {
+		v[STACKS] = MIN(v[STACKS], anon);
+		v[LIVE] = MIN(v[LIVE], anon - v[STACKS]);
+	}
 	v[ANON] = has_split ? anon - v[STACKS] - v[LIVE] : 0;
-	v[SHARED] = row->shmem_bytes;
-	v[FILES] = row->file_bytes;
-	v[SWAP] = row->swap_bytes;
-	v[RSS] = row->rss_bytes;
-	v[PSS] = row->pss_bytes;
+	v[SHARED] = m[HEAP_MEMORY_SHMEM];
+	v[FILES] = m[HEAP_MEMORY_FILE];
+	v[SWAP] = m[HEAP_MEMORY_SWAP];
+	v[RSS] = m[HEAP_MEMORY_RSS];
+	v[PSS] = m[HEAP_MEMORY_PSS];
 }
 
 static void add_series(struct chart *c, struct arena *a, const struct memtime *m)
@@ -59,17 +63,15 @@ static void add_series(struct chart *c, struct arena *a, const struct memtime *m
 
 static const char *subtitle(struct arena *a, const struct profile *p, const struct memtime *m)
 {
-	CLEANUP(buf_release) struct buf b = {0};
 	const char *target = profile_get_fact(p, FACT_TARGET);
-	buf_addf(&b, "%s%s%zu readings", target ? target : "", target ? ", " : "", m->nr_rows);
-	if (m->nr_processes > 1)
-		buf_addf(&b, " of %u processes", m->nr_processes);
-	buf_addf(&b, ", %s ", m->has_live ? "most live on the heap" : "most RSS");
-	const struct memtime_row *peak = &m->rows[m->peak_idx];
-	num_add_bytes(&b, m->has_live ? peak->live_bytes : peak->rss_bytes);
-	if (m->has_live && !m->is_live_whole)
-		buf_add_str(&b, " of what was allocated in the capture");
-	return arena_strdup(a, buf_str(&b));
+	const uint64_t *peak = m->rows[m->peak_idx].bytes;
+	return arena_fmt(
+		a, "%s%s%zu readings%s, %s %s%s", target ? target : "", target ? ", " : "",
+		m->nr_rows,
+		m->nr_processes > 1 ? arena_fmt(a, " of %u processes", m->nr_processes) : "",
+		m->has_live ? "most live on the heap" : "most RSS",
+		num_bytes(peak[m->has_live ? HEAP_MEMORY_LIVE : HEAP_MEMORY_RSS]).s,
+		m->has_live && !m->is_live_whole ? " of what was allocated in the capture" : "");
 }
 
 int memtime_chart(struct arena *a, const struct profile *p, const char *title, struct chart *ret_c,

@@ -138,22 +138,17 @@ struct judge {
 	struct memverdict v;
 };
 
-static void judge_release(struct judge *j)
+static double *numbers(struct judge *j)
 {
-	free_p(&j->t);
-	free_p(&j->rss);
-	free_p(&j->kept);
-	free_p(&j->file);
-	free_p(&j->asked);
-	free_p(&j->in_use);
-	free_p(&j->resident);
+	return arena_calloc(j->a, j->n, sizeof(double));
 }
 
 static void fill(struct judge *j)
 {
-	double **all[] = {&j->t, &j->rss, &j->kept, &j->file};
-	for (size_t i = 0; i < ARRAY_LEN(all); i++)
-		*all[i] = xcalloc(MAX(j->n, (size_t)1), sizeof(double));
+	j->t = numbers(j);
+	j->rss = numbers(j);
+	j->kept = numbers(j);
+	j->file = numbers(j);
 	for (size_t i = 0; i < j->n; i++) {
 		const struct mempoint *p = &j->points[i];
 		j->t[i] = (double)(p->time_ns - j->points[0].time_ns) / 1e9;
@@ -161,14 +156,15 @@ static void fill(struct judge *j)
 		j->kept[i] = (double)p->anon_bytes + (double)p->shmem_bytes + (double)p->swap_bytes;
 		j->file[i] = (double)p->file_bytes;
 	}
+	j->span_s = j->n ? j->t[j->n - 1] : 0;
 }
 
 static void fill_answers(struct judge *j)
 {
 	bool has_resident = true;
-	double **all[] = {&j->asked, &j->in_use, &j->resident};
-	for (size_t i = 0; i < ARRAY_LEN(all); i++)
-		*all[i] = xcalloc(MAX(j->n, (size_t)1), sizeof(double));
+	j->asked = numbers(j);
+	j->in_use = numbers(j);
+	j->resident = numbers(j);
 	for (size_t i = 0; i < j->n; i++) {
 		const struct mempoint *p = &j->points[i];
 		if (p->in_use_bytes == MEMPOINT_UNKNOWN)
@@ -184,9 +180,9 @@ static void fill_answers(struct judge *j)
 	j->is_asked_often = is_recent && j->nr_asked >= MEMVERDICT_ANSWERS_MIN &&
 			    last - j->asked[0] >= j->span_s / 2;
 	if (!is_recent)
-		free(TAKE(j->in_use));
+		j->in_use = NULL;
 	if (!has_resident || !is_recent)
-		free(TAKE(j->resident));
+		j->resident = NULL;
 }
 
 static double now_of(const double *v, size_t n)
@@ -447,9 +443,8 @@ static enum memverdict_kind judge_kind(struct judge *j)
 struct memverdict memverdict_of(struct arena *a, const struct mempoint *points, size_t n,
 				const struct memverdict_host *host)
 {
-	CLEANUP(judge_release) struct judge j = {.a = a, .points = points, .n = n, .host = host};
+	struct judge j = {.a = a, .points = points, .n = n, .host = host};
 	fill(&j);
-	j.span_s = n ? j.t[n - 1] : 0;
 	fill_answers(&j);
 	j.v.span_ns = n ? points[n - 1].time_ns - points[0].time_ns : 0;
 	j.v.nr_points = n;

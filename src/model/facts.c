@@ -178,6 +178,13 @@ void profile_factf(struct profile *p, enum fact_id id, const char *fmt, ...)
 	profile_fact(p, id, buf_str(&b));
 }
 
+uint64_t profile_get_fact_nr(const struct profile *p, enum fact_id id)
+{
+	const char *text = profile_get_fact(p, id);
+	uint64_t nr = 0;
+	return text && sv_to_u64(sv_from_str(text), &nr) ? nr : 0;
+}
+
 void profile_fact_nr(struct profile *p, enum fact_id id, uint64_t nr)
 {
 	if (nr)

@@ -114,6 +114,7 @@ bool fact_is_detail(const char *key, const char *value);
 
 void profile_fact(struct profile *p, enum fact_id id, const char *value); /* replaces */
 const char *profile_get_fact(const struct profile *p, enum fact_id id);   /* or NULL */
+uint64_t profile_get_fact_nr(const struct profile *p, enum fact_id id);   /* 0: no number */
 void profile_fact_text(struct profile *p, const char *key, const char *value);
 const char *profile_get_fact_text(const struct profile *p, const char *key);
 

@@ -6,19 +6,11 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/num.h"
 #include "host/limits.h"
 #include "model/heap.h"
 #include "model/tables.h"
 
 #define FLUSH_NS NS_PER_SEC
-
-static void add_number_fact(struct profile *p, enum fact_id id, uint64_t v)
-{
-	CLEANUP(buf_release) struct buf b = {0};
-	buf_add_u64(&b, v);
-	profile_fact(p, id, buf_str(&b));
-}
 
 int memrecord_open(struct memrecord *w, const char *output, const char *target, struct err *err)
 {
@@ -37,8 +29,8 @@ int memrecord_open(struct memrecord *w, const char *output, const char *target, 
 		profile_fact(w->p, FACT_HOST, u.nodename);
 		profile_fact(w->p, FACT_KERNEL, u.release);
 	}
-	add_number_fact(w->p, FACT_CPUS, host_nr_cpus());
-	add_number_fact(w->p, FACT_MEMORY_MACHINE, memstat_machine_bytes());
+	profile_fact_nr(w->p, FACT_CPUS, host_nr_cpus());
+	profile_fact_nr(w->p, FACT_MEMORY_MACHINE, memstat_machine_bytes());
 	return 0;
 }
 
@@ -101,7 +93,7 @@ static void add_facts(struct memrecord *w, const struct memwatch *from)
 	const struct memgroup_numbers *g = &from->last.group;
 	uint64_t limit = memgroup_least_limit(g);
 	if (from->last.has_group && limit != MEMGROUP_NO_LIMIT)
-		add_number_fact(w->p, FACT_MEMORY_LIMIT, limit);
+		profile_fact_nr(w->p, FACT_MEMORY_LIMIT, limit);
 	if (from->refused)
 		profile_fact(w->p, FACT_MEMORY_REFUSED,
 			     "PSS and stacks: no right to trace the target");

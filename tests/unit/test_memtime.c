@@ -51,11 +51,11 @@ TEST(memtime_adds_up_processes_by_snapshot)
 	CHECK(!memtime_make(&a, p, &m, NULL));
 	CHECK_U64(m.nr_rows, 3);
 	CHECK_U64(m.nr_processes, 2);
-	CHECK_U64(m.rows[0].rss_bytes, 110);
-	CHECK_U64(m.rows[1].rss_bytes, 220);
-	CHECK_U64(m.rows[1].pss_bytes, 110);
-	CHECK_U64(m.rows[1].anon_bytes, 165);
-	CHECK_U64(m.rows[2].rss_bytes, 150);
+	CHECK_U64(m.rows[0].bytes[HEAP_MEMORY_RSS], 110);
+	CHECK_U64(m.rows[1].bytes[HEAP_MEMORY_RSS], 220);
+	CHECK_U64(m.rows[1].bytes[HEAP_MEMORY_PSS], 110);
+	CHECK_U64(m.rows[1].bytes[HEAP_MEMORY_ANON], 165);
+	CHECK_U64(m.rows[2].bytes[HEAP_MEMORY_RSS], 150);
 	CHECK_U64(m.peak_idx, 1);
 	CHECK(!m.has_live && m.has_rss && m.has_split);
 }
@@ -77,11 +77,12 @@ TEST(memtime_live_is_what_was_allocated_and_not_freed_yet)
 	profile_seal(p);
 	CHECK(!memtime_make(&a, p, &m, NULL));
 	CHECK(m.has_live && m.is_live_whole);
-	CHECK_U64(m.rows[0].live_bytes, 0);
-	CHECK_U64(m.rows[1].live_bytes, 2300); /* the peak, a third of a second later */
-	CHECK_U64(m.rows[2].live_bytes, 1900);
-	CHECK_U64(m.rows[3].live_bytes, 500);
-	CHECK_U64(m.rows[4].live_bytes, 500);
+	CHECK_U64(m.rows[0].bytes[HEAP_MEMORY_LIVE], 0);
+	CHECK_U64(m.rows[1].bytes[HEAP_MEMORY_LIVE],
+		  2300); /* the peak, a third of a second later */
+	CHECK_U64(m.rows[2].bytes[HEAP_MEMORY_LIVE], 1900);
+	CHECK_U64(m.rows[3].bytes[HEAP_MEMORY_LIVE], 500);
+	CHECK_U64(m.rows[4].bytes[HEAP_MEMORY_LIVE], 500);
 	CHECK_U64(m.peak_idx, 1);
 }
 
@@ -100,8 +101,8 @@ TEST(memtime_without_the_kernels_numbers_goes_by_seconds)
 	CHECK(!memtime_make(&a, p, &m, NULL));
 	CHECK_U64(m.nr_rows, 4);
 	CHECK(!m.has_rss && !m.has_split && m.has_live && !m.is_live_whole);
-	CHECK_U64(m.rows[1].live_bytes, 1000);
-	CHECK_U64(m.rows[3].live_bytes, 400);
+	CHECK_U64(m.rows[1].bytes[HEAP_MEMORY_LIVE], 1000);
+	CHECK_U64(m.rows[3].bytes[HEAP_MEMORY_LIVE], 400);
 	CLEANUP(profile_free_p) struct profile *none = profile_new();
 	CLEANUP(err_release) struct err err = {0};
 	CHECK(memtime_make(&a, none, &m, &err) == -ENODATA && err.hint);
