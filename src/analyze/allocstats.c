@@ -2,11 +2,9 @@
 #include "base/base.h"
 #include "analyze/allocstats.h"
 
+#include "analyze/view.h"
 #include "base/arena.h"
-#include "base/buf.h"
-#include "base/mem.h"
 #include "base/num.h"
-#include "base/vec.h"
 
 /* Shares of resident memory from which something is worth a sentence. */
 #define UNUSED_PCT  15.0
@@ -23,11 +21,6 @@ static uint64_t times(uint64_t a, uint64_t b)
 static uint64_t minus(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
-}
-
-static double pct(uint64_t part, uint64_t whole)
-{
-	return whole ? (double)part * 100.0 / (double)whole : 0;
 }
 
 static uint64_t nr_places(const struct allocstats_class *c)
@@ -49,44 +42,47 @@ static const struct report_column total_columns[] = {
 	{"meaning", "meaning", CELL_TEXT, NULL},
 };
 
-static void add_total(struct report *r, struct report_table *t, const struct allocstats *s,
-		      const char *what, uint64_t bytes, const char *meaning)
-{
-	report_add_row(r, t,
-		       (union cell[]){{.text = what},
-				      {.u = bytes},
-				      {.d = pct(bytes, s->resident_bytes)},
-				      {.text = meaning}});
-}
-
 static uint64_t kept_bytes(const struct allocstats *s)
 {
 	return minus(s->resident_bytes, s->active_bytes + s->metadata_bytes);
 }
 
-static void add_totals(struct report *r, const struct allocstats *s)
+static void add_totals(struct report *r, const struct allocstats *s, uint64_t rss_bytes)
 {
+	const struct {
+		const char *what;
+		uint64_t bytes;
+		const char *meaning;
+		bool is_unknown;
+	} rows[] = {
+		{"allocated", s->allocated_bytes,
+		 "in use by the program, or in its threads' caches"},
+		{"  of it in caches", s->tcache_bytes,
+		 "free, ready for the next allocation of a thread",
+		 s->tcache_bytes == ALLOCSTATS_UNKNOWN},
+		{"unused in active pages", minus(s->active_bytes, s->allocated_bytes),
+		 "empty places beside blocks in use: fragmentation"},
+		{"active", s->active_bytes, "pages with blocks in use"},
+		{"metadata", s->metadata_bytes, "the allocator's own books"},
+		{"free pages kept", kept_bytes(s),
+		 "given back to the system after a while, or used again"},
+		{"resident", s->resident_bytes,
+		 "all of the above: memory that the allocator occupies"},
+		{"mapped", s->mapped_bytes, "address space in use"},
+		{"retained", s->retained_bytes, "address space kept for later; no memory"},
+		{"RSS of the process", rss_bytes,
+		 "what the kernel counts, with code, stacks, files", !rss_bytes},
+	};
 	struct report_table *t = report_add_table(r, "allocator", "memory of the allocator",
 						  total_columns, ARRAY_LEN(total_columns));
-	add_total(r, t, s, "allocated", s->allocated_bytes,
-		  "in use by the program, or in its threads' caches");
-	if (s->tcache_bytes != ALLOCSTATS_UNKNOWN)
-		add_total(r, t, s, "  of it in caches", s->tcache_bytes,
-			  "free, ready for the next allocation of a thread");
-	add_total(r, t, s, "unused in active pages", minus(s->active_bytes, s->allocated_bytes),
-		  "empty places beside blocks in use: fragmentation");
-	add_total(r, t, s, "active", s->active_bytes, "pages with blocks in use");
-	add_total(r, t, s, "metadata", s->metadata_bytes, "the allocator's own books");
-	add_total(r, t, s, "free pages kept", kept_bytes(s),
-		  "given back to the system after a while, or used again");
-	add_total(r, t, s, "resident", s->resident_bytes,
-		  "all of the above: memory that the allocator occupies");
-	add_total(r, t, s, "mapped", s->mapped_bytes, "address space in use");
-	add_total(r, t, s, "retained", s->retained_bytes,
-		  "address space kept for later; no memory");
-	if (s->rss_bytes)
-		add_total(r, t, s, "RSS of the process", s->rss_bytes,
-			  "what the kernel counts, with code, stacks, files");
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (!rows[i].is_unknown)
+			report_add_row(
+				r, t,
+				(union cell[]){{.text = rows[i].what},
+					       {.u = rows[i].bytes},
+					       {.d = view_pct(rows[i].bytes, s->resident_bytes)},
+					       {.text = rows[i].meaning}});
 }
 
 /* ---- classes ------------------------------------------------------------------------------- */
@@ -115,55 +111,31 @@ static int by_unused(const void *a, const void *b)
 	return x->size_bytes < y->size_bytes ? -1 : x->size_bytes > y->size_bytes;
 }
 
-static struct allocstats_class *sorted_classes(const struct allocstats *s)
-{
-	struct allocstats_class *c = xreallocarray(NULL, s->nr_classes + 1, sizeof(*c));
-	if (s->nr_classes) {
-		memcpy(c, s->classes, s->nr_classes * sizeof(*c));
-		qsort(c, s->nr_classes, sizeof(*c), by_unused);
-	}
-	return c;
-}
-
 static void add_classes(struct report *r, const struct allocstats *s,
 			const struct allocstats_class *sorted, size_t max_rows)
 {
 	struct report_table *t =
 		report_add_table(r, "size_classes", "size classes by memory unused in them",
 				 class_columns, ARRAY_LEN(class_columns));
-	for (size_t i = 0; i < s->nr_classes && (!max_rows || i < max_rows); i++) {
+	for (size_t i = 0; i < s->classes.n && (!max_rows || i < max_rows); i++) {
 		const struct allocstats_class *c = &sorted[i];
 		report_add_row(r, t,
 			       (union cell[]){{.u = c->size_bytes},
 					      {.u = c->nr_live},
 					      {.u = times(c->nr_live, c->size_bytes)},
 					      {.u = c->nr_slabs},
-					      {.d = pct(c->nr_live, nr_places(c))},
+					      {.d = view_pct(c->nr_live, nr_places(c))},
 					      {.u = allocstats_unused(c)}});
 	}
-	t->nr_rows_total = s->nr_classes;
+	t->nr_rows_total = s->classes.n;
 }
 
 /* ---- sentences ----------------------------------------------------------------------------- */
 
-static char *bytes_text(struct report *r, uint64_t bytes)
-{
-	CLEANUP(buf_release) struct buf b = {0};
-	num_add_bytes(&b, bytes);
-	return arena_strndup(&r->arena, b.p, b.n);
-}
-
-static char *pct_text(struct report *r, double v)
-{
-	CLEANUP(buf_release) struct buf b = {0};
-	num_add_pct(&b, v);
-	return arena_strndup(&r->arena, b.p, b.n);
-}
-
 /* A share that is worth a sentence: of small programs none is. */
 static bool is_much(const struct allocstats *s, uint64_t bytes, double least_pct)
 {
-	return bytes >= NOTED_BYTES && pct(bytes, s->resident_bytes) >= least_pct;
+	return bytes >= NOTED_BYTES && view_pct(bytes, s->resident_bytes) >= least_pct;
 }
 
 static void note_unused(struct report *r, const struct allocstats *s,
@@ -172,18 +144,18 @@ static void note_unused(struct report *r, const struct allocstats *s,
 	uint64_t unused = minus(s->active_bytes, s->allocated_bytes);
 	if (!is_much(s, unused, UNUSED_PCT))
 		return;
-	const struct allocstats_class *c = s->nr_classes ? &sorted[0] : NULL;
+	const struct allocstats_class *c = s->classes.n ? &sorted[0] : NULL;
 	if (c && allocstats_unused(c))
 		report_note(r,
 			    "fragmentation: %s lie unused beside blocks in use, most of it in "
 			    "blocks of %s (%s; %s %% of their places are used): many were in use "
 			    "at once, and the few that are left hold their slabs",
-			    bytes_text(r, unused), bytes_text(r, c->size_bytes),
-			    bytes_text(r, allocstats_unused(c)),
-			    pct_text(r, pct(c->nr_live, nr_places(c))));
+			    num_bytes(unused).s, num_bytes(c->size_bytes).s,
+			    num_bytes(allocstats_unused(c)).s,
+			    num_pct(view_pct(c->nr_live, nr_places(c))).s);
 	else
 		report_note(r, "fragmentation: %s lie unused beside blocks in use",
-			    bytes_text(r, unused));
+			    num_bytes(unused).s);
 }
 
 static void note_kept(struct report *r, const struct allocstats *s)
@@ -195,53 +167,56 @@ static void note_kept(struct report *r, const struct allocstats *s)
 		report_note(r,
 			    "%s are free pages, and this process never gives them back "
 			    "(dirty_decay_ms:-1): set it to some thousand milliseconds",
-			    bytes_text(r, kept));
+			    num_bytes(kept).s);
 		return;
 	}
 	report_note(r, "%s are free pages that the allocator keeps for %" PRId64 " ms%s",
-		    bytes_text(r, kept), s->dirty_decay_ms,
+		    num_bytes(kept).s, s->dirty_decay_ms,
 		    s->has_background_thread ? ""
 					     : "; idle arenas keep them longer: "
 					       "background_thread:true gives them back in time");
 }
 
-static void note_sum(struct report *r, const struct allocstats *s)
+static void note_sum(struct report *r, const struct allocstats *s, uint64_t rss_bytes)
 {
 	uint64_t cached = s->tcache_bytes == ALLOCSTATS_UNKNOWN ? 0 : s->tcache_bytes;
 	uint64_t used = minus(s->allocated_bytes, cached);
 	report_note(r, "of %s that the allocator occupies, %s are in use (%s %%)",
-		    bytes_text(r, s->resident_bytes), bytes_text(r, used),
-		    pct_text(r, pct(used, s->resident_bytes)));
+		    num_bytes(s->resident_bytes).s, num_bytes(used).s,
+		    num_pct(view_pct(used, s->resident_bytes)).s);
 	if (is_much(s, s->metadata_bytes, BOOKS_PCT))
 		report_note(r, "%s are the allocator's own books: %u arenas",
-			    bytes_text(r, s->metadata_bytes), s->nr_arenas);
-	uint64_t absent = s->rss_bytes ? minus(s->resident_bytes, s->rss_bytes) : 0;
+			    num_bytes(s->metadata_bytes).s, s->nr_arenas);
+	uint64_t absent = rss_bytes ? minus(s->resident_bytes, rss_bytes) : 0;
 	if (is_much(s, absent, UNUSED_PCT))
 		report_note(
 			r,
 			"the kernel counts less than the allocator (RSS %s): at least %s of its "
 			"pages were never touched, or were given back",
-			bytes_text(r, s->rss_bytes), bytes_text(r, absent));
-	uint64_t others = minus(s->rss_bytes, s->resident_bytes);
-	if (s->rss_bytes && pct(others, s->rss_bytes) >= 50)
+			num_bytes(rss_bytes).s, num_bytes(absent).s);
+	uint64_t others = minus(rss_bytes, s->resident_bytes);
+	if (rss_bytes && view_pct(others, rss_bytes) >= 50)
 		report_note(r,
 			    "most of the process's RSS (%s of %s) is not this allocator's: `assay "
 			    "watch` tells files, stacks and other mappings apart",
-			    bytes_text(r, others), bytes_text(r, s->rss_bytes));
+			    num_bytes(others).s, num_bytes(rss_bytes).s);
 }
 
-void allocstats_report(struct report *r, const struct allocstats *s, size_t max_rows)
+void allocstats_report(struct report *r, const struct allocstats_of *of, const struct allocstats *s,
+		       size_t max_rows)
 {
-	CLEANUP(buf_release) struct buf counts = {0};
 	r->has_no_samples = true;
-	report_fact(r, FACT_PROCESS, s->process);
-	report_fact(r, FACT_ALLOCATOR, s->allocator);
-	buf_addf(&counts, "%u, of %u threads", s->nr_arenas, s->nr_threads);
-	report_fact(r, FACT_ARENAS, buf_str(&counts));
-	struct allocstats_class *sorted CLEANUP(free_p) = sorted_classes(s);
-	note_sum(r, s);
+	report_fact(r, FACT_PROCESS, of->process);
+	report_fact(r, FACT_ALLOCATOR, of->allocator);
+	report_fact(r, FACT_ARENAS,
+		    arena_fmt(&r->arena, "%u, of %u threads", s->nr_arenas, s->nr_threads));
+	struct allocstats_class *sorted =
+		arena_dup(&r->arena, s->classes.p, s->classes.n * sizeof(*sorted));
+	if (s->classes.n)
+		qsort(sorted, s->classes.n, sizeof(*sorted), by_unused);
+	note_sum(r, s, of->rss_bytes);
 	note_unused(r, s, sorted);
 	note_kept(r, s);
-	add_totals(r, s);
+	add_totals(r, s, of->rss_bytes);
 	add_classes(r, s, sorted, max_rows);
 }

@@ -50,17 +50,12 @@ bool heap_dump_is_asked(const struct heap_dump_opts *o)
 
 static void tell_dump(const struct dumped *p)
 {
-	CLEANUP(buf_release) struct buf line = {0};
-	num_add_bytes(&line, p->nr_bytes);
+	CLEANUP(buf_release) struct buf memory = {0};
 	uint64_t rss = dumps_rss(p->pid);
-	if (rss) {
-		buf_add_str(&line, ", the process has ");
-		num_add_bytes(&line, rss);
-		buf_add_str(&line, " of memory");
-	}
-	buf_add_str(&line, "; one thread was held for ");
-	num_add_ns(&line, p->stopped_ns);
-	log_note("%s: %s (%s)", p->label, p->newest, buf_str(&line));
+	if (rss)
+		buf_addf(&memory, ", the process has %s of memory", num_bytes(rss).s);
+	log_note("%s: %s (%s%s; one thread was held for %s)", p->label, p->newest,
+		 num_bytes(p->nr_bytes).s, buf_str(&memory), num_ns(p->stopped_ns).s);
 }
 
 static int print_page(const struct dumped *p, struct err *err)
@@ -160,21 +155,10 @@ static int dump_series(struct dumps *d, uint64_t duration_ns)
 
 /* ---- statistics ---------------------------------------------------------------------------- */
 
-static struct allocstats_class *classes_of(const struct jemalloc_stats *s)
-{
-	struct allocstats_class *c = xcalloc(s->classes.n + 1, sizeof(*c));
-	for (size_t i = 0; i < s->classes.n; i++) {
-		const struct jemalloc_class *j = &s->classes.p[i];
-		c[i] = (struct allocstats_class){j->size_bytes, j->nr_live, j->nr_slabs,
-						 j->slab_bytes, j->nr_per_slab};
-	}
-	return c;
-}
-
 static int add_stats(struct report *r, const struct heap_dump_opts *o, const struct dumped *p,
 		     struct err *err)
 {
-	CLEANUP(jemalloc_stats_release) struct jemalloc_stats s = {0};
+	CLEANUP(jemalloc_stats_release) struct allocstats s = {0};
 	TRY(jemalloc_stats_read(&s, p->pid, &p->plan, err));
 	if (!s.has_stats) {
 		(void)err_set(err, -ENOTSUP, "%s: this jemalloc was built without statistics",
@@ -182,32 +166,10 @@ static int add_stats(struct report *r, const struct heap_dump_opts *o, const str
 		return err_hint(err, "build it without --disable-stats (tikv-jemallocator: "
 				     "features = [\"stats\"])");
 	}
-	struct allocstats_class *classes CLEANUP(free_p) = classes_of(&s);
-	const struct allocstats out = {
-		.process = p->label,
-		.allocator = p->plan.allocator_text,
-		.allocated_bytes = s.allocated_bytes,
-		.active_bytes = s.active_bytes,
-		.metadata_bytes = s.metadata_bytes,
-		.resident_bytes = s.resident_bytes,
-		.mapped_bytes = s.mapped_bytes,
-		.retained_bytes = s.retained_bytes,
-		.dirty_bytes = s.dirty_bytes,
-		.muzzy_bytes = s.muzzy_bytes,
-		.tcache_bytes = s.tcache_bytes,
-		.rss_bytes = dumps_rss(p->pid),
-		.dirty_decay_ms = s.dirty_decay_ms,
-		.has_background_thread = s.has_background_thread,
-		.nr_arenas = s.nr_arenas,
-		.nr_threads = s.nr_threads,
-		.classes = classes,
-		.nr_classes = s.classes.n,
-	};
-	allocstats_report(r, &out, renderer_is_text(&o->form) ? CLASS_ROWS : 0);
-	CLEANUP(buf_release) struct buf held = {0};
-	num_add_ns(&held, s.stopped_ns);
+	const struct allocstats_of of = {p->label, p->plan.allocator_text, dumps_rss(p->pid)};
+	allocstats_report(r, &of, &s, renderer_is_text(&o->form) ? CLASS_ROWS : 0);
 	log_info("asked in %u sessions, one thread was held for %s at most", s.nr_sessions,
-		 buf_str(&held));
+		 num_ns(s.stopped_ns).s);
 	return 0;
 }
 

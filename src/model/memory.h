@@ -209,6 +209,35 @@ struct limit_story {
 	VEC(struct limit_point) points; /* some hundred, evenly spaced */
 };
 
+/* ---- statistics of an allocator (remote/jemalloc.h) ------------------------------------------- */
+
+#define ALLOCSTATS_UNKNOWN UINT64_MAX
+
+struct allocstats_class {
+	uint64_t size_bytes;
+	uint64_t nr_live;  /* blocks in use; those in threads' caches count */
+	uint64_t nr_slabs; /* 0: a large class, blocks have pages of their own */
+	uint32_t nr_per_slab;
+};
+
+struct allocstats {
+	bool has_stats; /* else it was built without */
+	uint64_t allocated_bytes;
+	uint64_t active_bytes; /* pages with at least one block in use */
+	uint64_t metadata_bytes;
+	uint64_t resident_bytes; /* active, metadata, free pages that are kept */
+	uint64_t mapped_bytes;
+	uint64_t retained_bytes; /* address space only */
+	uint64_t tcache_bytes;   /* of threads' caches; UNKNOWN */
+	int64_t dirty_decay_ms;  /* -1 = never */
+	bool has_background_thread;
+	uint32_t nr_arenas;
+	uint32_t nr_threads;
+	VEC(struct allocstats_class) classes; /* in use, by size */
+	uint64_t stopped_ns;                  /* longest session */
+	uint32_t nr_sessions;
+};
+
 /* ---- one reading of a target (session/memwatch.h) -------------------------------------------- */
 
 /* What an allocator says of itself. */

@@ -34,7 +34,6 @@ struct jemalloc {
 	struct remote *r;
 	uint64_t mallctl;
 	uint64_t at; /* of struct scratch there */
-	char *version;
 };
 
 /* ---- a call -------------------------------------------------------------------------------- */
@@ -109,11 +108,6 @@ int jemalloc_read_size(struct jemalloc *j, const char *name, uint64_t *ret, stru
 	return jemalloc_read(j, name, ret, sizeof(*ret), err);
 }
 
-int jemalloc_read_u32(struct jemalloc *j, const char *name, uint32_t *ret, struct err *err)
-{
-	return jemalloc_read(j, name, ret, sizeof(*ret), err);
-}
-
 /* A byte at a time near the end of a page only: what lies behind may not be mapped. */
 static int read_str(struct jemalloc *j, uint64_t addr, struct buf *to, struct err *err)
 {
@@ -130,13 +124,6 @@ static int read_str(struct jemalloc *j, uint64_t addr, struct buf *to, struct er
 	return err_set(err, -EPROTO, "jemalloc gave text without an end");
 }
 
-int jemalloc_read_str(struct jemalloc *j, const char *name, struct buf *to, struct err *err)
-{
-	uint64_t addr = 0;
-	TRY(jemalloc_read_size(j, name, &addr, err));
-	return addr ? read_str(j, addr, to, err) : 0;
-}
-
 int jemalloc_write(struct jemalloc *j, const char *name, const void *from, size_t n,
 		   struct err *err)
 {
@@ -147,11 +134,6 @@ int jemalloc_write_bool(struct jemalloc *j, const char *name, bool is_on, struct
 {
 	uint8_t v = is_on;
 	return jemalloc_write(j, name, &v, sizeof(v), err);
-}
-
-int jemalloc_do(struct jemalloc *j, const char *name, struct err *err)
-{
-	return ctl(j, name, NULL, 0, NULL, 0, err);
 }
 
 /* ---- a session ----------------------------------------------------------------------------- */
@@ -174,12 +156,14 @@ static bool is_version(const char *s)
 static int verify(struct jemalloc *j, const char *must_say, struct err *err)
 {
 	CLEANUP(buf_release) struct buf text = {0};
-	TRY(jemalloc_read_str(j, "version", &text, err));
+	uint64_t at = 0;
+	TRY(jemalloc_read_size(j, "version", &at, err));
+	if (at)
+		TRY(read_str(j, at, &text, err));
 	if (!is_version(buf_str(&text)))
 		return err_set(err, -ENOTSUP, "what was taken for jemalloc's mallctl is not");
 	if (must_say && strcmp(buf_str(&text), must_say))
 		return err_set(err, -ENOTSUP, "it says version '%s'", buf_str(&text));
-	j->version = buf_detach(&text);
 	return 0;
 }
 
@@ -209,7 +193,6 @@ void jemalloc_close(struct jemalloc *j)
 	if (!j)
 		return;
 	remote_close(j->r);
-	free(j->version);
 	free(j);
 }
 
@@ -217,11 +200,6 @@ void jemalloc_close_p(struct jemalloc **j)
 {
 	jemalloc_close(*j);
 	*j = NULL;
-}
-
-const char *jemalloc_version(const struct jemalloc *j)
-{
-	return j->version;
 }
 
 uint64_t jemalloc_stopped_ns(const struct jemalloc *j)

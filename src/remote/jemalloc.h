@@ -16,6 +16,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/vec.h"
+#include "model/memory.h"
 #include "plan/heapplan.h"
 
 struct jemalloc; /* a session */
@@ -25,8 +26,6 @@ int jemalloc_open(struct jemalloc **ret_j, int32_t pid, const struct heap_plan *
 		  struct err *err);
 void jemalloc_close(struct jemalloc *j);
 void jemalloc_close_p(struct jemalloc **j);
-/* "5.3.0-0-g54ea...", as it answered. Borrowed. */
-const char *jemalloc_version(const struct jemalloc *j);
 /* How long the thread has been held. */
 uint64_t jemalloc_stopped_ns(const struct jemalloc *j);
 
@@ -34,14 +33,9 @@ uint64_t jemalloc_stopped_ns(const struct jemalloc *j);
 int jemalloc_read(struct jemalloc *j, const char *name, void *to, size_t n, struct err *err);
 int jemalloc_read_bool(struct jemalloc *j, const char *name, bool *ret, struct err *err);
 int jemalloc_read_size(struct jemalloc *j, const char *name, uint64_t *ret, struct err *err);
-int jemalloc_read_u32(struct jemalloc *j, const char *name, uint32_t *ret, struct err *err);
-/* A const char *; appended; NULL there appends nothing. */
-int jemalloc_read_str(struct jemalloc *j, const char *name, struct buf *to, struct err *err);
 int jemalloc_write(struct jemalloc *j, const char *name, const void *from, size_t n,
 		   struct err *err);
 int jemalloc_write_bool(struct jemalloc *j, const char *name, bool is_on, struct err *err);
-/* Neither reads nor writes a value (prof.reset, arena.4096.purge). */
-int jemalloc_do(struct jemalloc *j, const char *name, struct err *err);
 
 /* ---- profiling ----------------------------------------------------------------------------- */
 
@@ -66,47 +60,14 @@ int jemalloc_dump(struct jemalloc *j, int *ret_fd, struct err *err);
 
 /* ---- statistics ---------------------------------------------------------------------------- */
 
-struct jemalloc_class {
-	uint64_t size_bytes;
-	uint64_t nr_live;  /* blocks in use; those in threads' caches count */
-	uint64_t nr_slabs; /* 0 for large classes */
-	uint64_t slab_bytes;
-	uint32_t nr_per_slab;
-	bool is_large;
-};
-
-struct jemalloc_stats {
-	bool has_stats; /* config.stats; else only the versions and options are known */
-	uint64_t allocated_bytes;
-	uint64_t active_bytes;
-	uint64_t metadata_bytes;
-	uint64_t resident_bytes;
-	uint64_t mapped_bytes;
-	uint64_t retained_bytes;
-	uint64_t dirty_bytes; /* unused pages, to be given back after a while */
-	uint64_t muzzy_bytes; /* given back if the kernel wants them */
-	uint64_t page_bytes;
-	uint64_t tcache_bytes; /* UINT64_MAX = not told by this version */
-	uint32_t nr_arenas;
-	uint32_t nr_threads;
-	int64_t dirty_decay_ms; /* -1 = never */
-	int64_t muzzy_decay_ms;
-	bool has_background_thread;
-	struct jemalloc_prof prof;
-	char *version;                      /* owned */
-	VEC(struct jemalloc_class) classes; /* in use, by size */
-	uint64_t stopped_ns;                /* longest session */
-	uint32_t nr_sessions;
-};
-
-/* Of all arenas, at one moment (an epoch of its own). */
-int jemalloc_stats_read(struct jemalloc_stats *ret_s, int32_t pid, const struct heap_plan *plan,
+/* Of all arenas, at one moment (an epoch of its own); released by jemalloc_stats_release. */
+int jemalloc_stats_read(struct allocstats *ret_s, int32_t pid, const struct heap_plan *plan,
 			struct err *err);
 /*
  * The sums alone (has_stats, allocated, active, resident, retained) in one session of some ten
  * calls, where jemalloc_stats_read makes hundreds: for who asks every second.
  */
-int jemalloc_stats_totals(struct jemalloc_stats *ret_s, int32_t pid, const struct heap_plan *plan,
+int jemalloc_stats_totals(struct allocstats *ret_s, int32_t pid, const struct heap_plan *plan,
 			  struct err *err);
 /*
  * Bytes that were allocated since the process began, by the counts of each class (exact but for
@@ -114,6 +75,6 @@ int jemalloc_stats_totals(struct jemalloc_stats *ret_s, int32_t pid, const struc
  */
 int jemalloc_stats_ever(uint64_t *ret_bytes, int32_t pid, const struct heap_plan *plan,
 			struct err *err);
-void jemalloc_stats_release(struct jemalloc_stats *s);
+void jemalloc_stats_release(struct allocstats *s);
 
 #endif

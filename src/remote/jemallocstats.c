@@ -21,7 +21,7 @@ struct asker {
 	int32_t pid;
 	const struct heap_plan *plan;
 	struct jemalloc *j;
-	struct jemalloc_stats *to;
+	struct allocstats *to;
 };
 
 static void let_go(struct asker *a)
@@ -42,28 +42,16 @@ static int borrow(struct asker *a, struct err *err)
 	return jemalloc_open(&a->j, a->pid, a->plan, err);
 }
 
-static int ask_size(struct asker *a, uint64_t *ret, struct err *err, const char *fmt, ...)
-	PRINTF(4, 5);
-static int ask_size(struct asker *a, uint64_t *ret, struct err *err, const char *fmt, ...)
+static int ask_value(struct asker *a, void *ret, size_t n, struct err *err, const char *fmt, ...)
+	PRINTF(5, 6);
+static int ask_value(struct asker *a, void *ret, size_t n, struct err *err, const char *fmt, ...)
 {
 	va_list ap;
 	va_start(ap, fmt);
 	char *name CLEANUP(free_p) = xvasprintf(fmt, ap);
 	va_end(ap);
 	TRY(borrow(a, err));
-	return jemalloc_read_size(a->j, name, ret, err);
-}
-
-static int ask_u32(struct asker *a, uint32_t *ret, struct err *err, const char *fmt, ...)
-	PRINTF(4, 5);
-static int ask_u32(struct asker *a, uint32_t *ret, struct err *err, const char *fmt, ...)
-{
-	va_list ap;
-	va_start(ap, fmt);
-	char *name CLEANUP(free_p) = xvasprintf(fmt, ap);
-	va_end(ap);
-	TRY(borrow(a, err));
-	return jemalloc_read_u32(a->j, name, ret, err);
+	return jemalloc_read(a->j, name, ret, n, err);
 }
 
 #define ALL "stats.arenas.4096." /* MALLCTL_ARENAS_ALL */
@@ -79,7 +67,7 @@ static int absent_ok(int rc, struct err *err)
 
 static int ask_totals(struct asker *a, struct err *err)
 {
-	struct jemalloc_stats *s = a->to;
+	struct allocstats *s = a->to;
 	const struct {
 		const char *name;
 		uint64_t *to;
@@ -87,51 +75,43 @@ static int ask_totals(struct asker *a, struct err *err)
 		{"stats.allocated", &s->allocated_bytes}, {"stats.active", &s->active_bytes},
 		{"stats.metadata", &s->metadata_bytes},   {"stats.resident", &s->resident_bytes},
 		{"stats.mapped", &s->mapped_bytes},       {"stats.retained", &s->retained_bytes},
-		{"arenas.page", &s->page_bytes},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(totals); i++)
-		TRY(ask_size(a, totals[i].to, err, "%s", totals[i].name));
-	uint64_t dirty = 0;
-	uint64_t muzzy = 0;
-	TRY(ask_size(a, &dirty, err, ALL "pdirty"));
-	TRY(absent_ok(ask_size(a, &muzzy, err, ALL "pmuzzy"), err));
-	s->dirty_bytes = dirty * s->page_bytes;
-	s->muzzy_bytes = muzzy * s->page_bytes;
-	s->tcache_bytes = UINT64_MAX;
-	TRY(absent_ok(ask_size(a, &s->tcache_bytes, err, ALL "tcache_bytes"), err));
-	return ask_u32(a, &s->nr_threads, err, ALL "nthreads");
+		TRY(ask_value(a, totals[i].to, sizeof(*totals[i].to), err, "%s", totals[i].name));
+	s->tcache_bytes = ALLOCSTATS_UNKNOWN;
+	TRY(absent_ok(ask_value(a, &s->tcache_bytes, sizeof(s->tcache_bytes), err,
+				ALL "tcache_bytes"),
+		      err));
+	return ask_value(a, &s->nr_threads, sizeof(s->nr_threads), err, ALL "nthreads");
 }
 
 static int ask_options(struct asker *a, struct err *err)
 {
-	struct jemalloc_stats *s = a->to;
+	struct allocstats *s = a->to;
 	uint64_t dirty = 0;
-	uint64_t muzzy = 0;
-	TRY(ask_u32(a, &s->nr_arenas, err, "arenas.narenas"));
-	TRY(absent_ok(ask_size(a, &dirty, err, "arenas.dirty_decay_ms"), err));
-	TRY(absent_ok(ask_size(a, &muzzy, err, "arenas.muzzy_decay_ms"), err));
+	TRY(ask_value(a, &s->nr_arenas, sizeof(s->nr_arenas), err, "arenas.narenas"));
+	TRY(absent_ok(ask_value(a, &dirty, sizeof(dirty), err, "arenas.dirty_decay_ms"), err));
 	s->dirty_decay_ms = (int64_t)dirty;
-	s->muzzy_decay_ms = (int64_t)muzzy;
 	TRY(borrow(a, err));
 	int rc = jemalloc_read_bool(a->j, "background_thread", &s->has_background_thread, err);
-	TRY(absent_ok(rc, err));
-	return jemalloc_prof_state(a->j, &s->prof, err);
+	return absent_ok(rc, err);
 }
 
 /* Small classes: how many blocks, in how many slabs of how many places. */
 static int ask_bins(struct asker *a, struct err *err)
 {
 	uint32_t nr = 0;
-	TRY(ask_u32(a, &nr, err, "arenas.nbins"));
+	TRY(ask_value(a, &nr, sizeof(nr), err, "arenas.nbins"));
 	for (uint32_t i = 0; i < MIN(nr, CLASSES_MAX); i++) {
-		struct jemalloc_class c = {0};
-		TRY(ask_size(a, &c.nr_slabs, err, ALL "bins.%u.curslabs", i));
+		struct allocstats_class c = {0};
+		TRY(ask_value(a, &c.nr_slabs, sizeof(c.nr_slabs), err, ALL "bins.%u.curslabs", i));
 		if (!c.nr_slabs)
 			continue;
-		TRY(ask_size(a, &c.nr_live, err, ALL "bins.%u.curregs", i));
-		TRY(ask_size(a, &c.size_bytes, err, "arenas.bin.%u.size", i));
-		TRY(ask_size(a, &c.slab_bytes, err, "arenas.bin.%u.slab_size", i));
-		TRY(ask_u32(a, &c.nr_per_slab, err, "arenas.bin.%u.nregs", i));
+		TRY(ask_value(a, &c.nr_live, sizeof(c.nr_live), err, ALL "bins.%u.curregs", i));
+		TRY(ask_value(a, &c.size_bytes, sizeof(c.size_bytes), err, "arenas.bin.%u.size",
+			      i));
+		TRY(ask_value(a, &c.nr_per_slab, sizeof(c.nr_per_slab), err, "arenas.bin.%u.nregs",
+			      i));
 		vec_push(&a->to->classes, c);
 	}
 	return 0;
@@ -142,14 +122,16 @@ static int ask_large(struct asker *a, struct err *err)
 {
 	uint32_t nr = 0;
 	uint64_t left = 0; /* classes above what is allocated in all cannot be in use */
-	TRY(ask_u32(a, &nr, err, "arenas.nlextents"));
-	TRY(ask_size(a, &left, err, ALL "large.allocated"));
+	TRY(ask_value(a, &nr, sizeof(nr), err, "arenas.nlextents"));
+	TRY(ask_value(a, &left, sizeof(left), err, ALL "large.allocated"));
 	for (uint32_t i = 0; left && i < MIN(nr, CLASSES_MAX); i++) {
-		struct jemalloc_class c = {.is_large = true};
-		TRY(ask_size(a, &c.nr_live, err, ALL "lextents.%u.curlextents", i));
+		struct allocstats_class c = {0};
+		TRY(ask_value(a, &c.nr_live, sizeof(c.nr_live), err, ALL "lextents.%u.curlextents",
+			      i));
 		if (!c.nr_live)
 			continue;
-		TRY(ask_size(a, &c.size_bytes, err, "arenas.lextent.%u.size", i));
+		TRY(ask_value(a, &c.size_bytes, sizeof(c.size_bytes), err, "arenas.lextent.%u.size",
+			      i));
 		vec_push(&a->to->classes, c);
 		uint64_t bytes;
 		bool is_over = __builtin_mul_overflow(c.nr_live, c.size_bytes, &bytes);
@@ -162,7 +144,6 @@ static int ask_all(struct asker *a, struct err *err)
 {
 	uint64_t epoch = 1;
 	TRY(borrow(a, err));
-	a->to->version = xstrdup(jemalloc_version(a->j));
 	TRY(jemalloc_read_bool(a->j, "config.stats", &a->to->has_stats, err));
 	TRY(ask_options(a, err));
 	if (!a->to->has_stats)
@@ -176,7 +157,7 @@ static int ask_all(struct asker *a, struct err *err)
 
 static int ask_few(struct asker *a, struct err *err)
 {
-	struct jemalloc_stats *s = a->to;
+	struct allocstats *s = a->to;
 	const struct {
 		const char *name;
 		uint64_t *to;
@@ -193,31 +174,31 @@ static int ask_few(struct asker *a, struct err *err)
 		return 0;
 	TRY(jemalloc_write(a->j, "epoch", &epoch, sizeof(epoch), err));
 	for (size_t i = 0; i < ARRAY_LEN(totals); i++)
-		TRY(ask_size(a, totals[i].to, err, "%s", totals[i].name));
+		TRY(ask_value(a, totals[i].to, sizeof(*totals[i].to), err, "%s", totals[i].name));
 	return 0;
 }
 
-static int ask(struct jemalloc_stats *ret_s, int32_t pid, const struct heap_plan *plan,
+static int ask(struct allocstats *ret_s, int32_t pid, const struct heap_plan *plan,
 	       int (*what)(struct asker *, struct err *), struct err *err)
 {
-	CLEANUP(jemalloc_stats_release) struct jemalloc_stats s = {0};
+	CLEANUP(jemalloc_stats_release) struct allocstats s = {0};
 	struct asker a = {.pid = pid, .plan = plan, .to = &s};
 	int rc = what(&a, err);
 	let_go(&a);
 	if (rc)
 		return rc;
 	*ret_s = s;
-	s = (struct jemalloc_stats){0};
+	s = (struct allocstats){0};
 	return 0;
 }
 
-int jemalloc_stats_read(struct jemalloc_stats *ret_s, int32_t pid, const struct heap_plan *plan,
+int jemalloc_stats_read(struct allocstats *ret_s, int32_t pid, const struct heap_plan *plan,
 			struct err *err)
 {
 	return ask(ret_s, pid, plan, ask_all, err);
 }
 
-int jemalloc_stats_totals(struct jemalloc_stats *ret_s, int32_t pid, const struct heap_plan *plan,
+int jemalloc_stats_totals(struct allocstats *ret_s, int32_t pid, const struct heap_plan *plan,
 			  struct err *err)
 {
 	return ask(ret_s, pid, plan, ask_few, err);
@@ -231,10 +212,10 @@ static int add_ever(struct asker *a, const char *what, const char *size, uint32_
 		uint64_t calls = 0;
 		uint64_t bytes = 0;
 		uint64_t product;
-		TRY(ask_size(a, &calls, err, ALL "%s.%u.nrequests", what, i));
+		TRY(ask_value(a, &calls, sizeof(calls), err, ALL "%s.%u.nrequests", what, i));
 		if (!calls)
 			continue;
-		TRY(ask_size(a, &bytes, err, "arenas.%s.%u.size", size, i));
+		TRY(ask_value(a, &bytes, sizeof(bytes), err, "arenas.%s.%u.size", size, i));
 		if (!__builtin_mul_overflow(calls, bytes, &product))
 			*total += product;
 	}
@@ -248,8 +229,8 @@ static int ask_ever(struct asker *a, uint64_t *total, struct err *err)
 	uint32_t nr_large = 0;
 	TRY(borrow(a, err));
 	TRY(jemalloc_write(a->j, "epoch", &epoch, sizeof(epoch), err));
-	TRY(ask_u32(a, &nr_bins, err, "arenas.nbins"));
-	TRY(ask_u32(a, &nr_large, err, "arenas.nlextents"));
+	TRY(ask_value(a, &nr_bins, sizeof(nr_bins), err, "arenas.nbins"));
+	TRY(ask_value(a, &nr_large, sizeof(nr_large), err, "arenas.nlextents"));
 	TRY(add_ever(a, "bins", "bin", nr_bins, total, err));
 	return add_ever(a, "lextents", "lextent", nr_large, total, err);
 }
@@ -257,7 +238,7 @@ static int ask_ever(struct asker *a, uint64_t *total, struct err *err)
 int jemalloc_stats_ever(uint64_t *ret_bytes, int32_t pid, const struct heap_plan *plan,
 			struct err *err)
 {
-	CLEANUP(jemalloc_stats_release) struct jemalloc_stats s = {0};
+	CLEANUP(jemalloc_stats_release) struct allocstats s = {0};
 	struct asker a = {.pid = pid, .plan = plan, .to = &s};
 	uint64_t total = 0;
 	int rc = ask_ever(&a, &total, err);
@@ -267,9 +248,7 @@ int jemalloc_stats_ever(uint64_t *ret_bytes, int32_t pid, const struct heap_plan
 	return rc;
 }
 
-void jemalloc_stats_release(struct jemalloc_stats *s)
+void jemalloc_stats_release(struct allocstats *s)
 {
-	free_p(&s->version);
 	vec_release(&s->classes);
-	*s = (struct jemalloc_stats){0};
 }

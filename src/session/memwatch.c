@@ -41,7 +41,7 @@ static int check_answer(const struct heap_plan *plan, int32_t pid, struct err *e
 		return err_hint(err, "it is asked of jemalloc; assay heap tells what is live under "
 				     "any allocator");
 	}
-	CLEANUP(jemalloc_stats_release) struct jemalloc_stats s = {0};
+	CLEANUP(jemalloc_stats_release) struct allocstats s = {0};
 	if (jemalloc_stats_totals(&s, pid, plan, err))
 		return err_wrap(err, "--allocator");
 	if (!s.has_stats)
@@ -78,7 +78,7 @@ static void ask(struct memwatch *w, uint64_t now)
 		if (begin_asking(w, &w->not_asked))
 			return;
 	}
-	CLEANUP(jemalloc_stats_release) struct jemalloc_stats s = {0};
+	CLEANUP(jemalloc_stats_release) struct allocstats s = {0};
 	CLEANUP(err_release) struct err err = {0};
 	w->next_ask_ns = now + NS_PER_SEC;
 	if (jemalloc_stats_totals(&s, w->processes.p[0].pid, &w->plan, &err)) {

@@ -8,21 +8,17 @@
 
 #define MIB ((uint64_t)1 << 20)
 
-static const struct allocstats_class classes[] = {
-	{.size_bytes = 64, .nr_live = 100, .nr_slabs = 2, .slab_bytes = 4096, .nr_per_slab = 64},
-	{.size_bytes = 320,
-	 .nr_live = 1024,
-	 .nr_slabs = 128,
-	 .slab_bytes = 20480,
-	 .nr_per_slab = 64},
+static struct allocstats_class classes[] = {
+	{.size_bytes = 64, .nr_live = 100, .nr_slabs = 2, .nr_per_slab = 64},
+	{.size_bytes = 320, .nr_live = 1024, .nr_slabs = 128, .nr_per_slab = 64},
 	{.size_bytes = MIB, .nr_live = 20},
 };
+
+static const struct allocstats_of of = {"server (42)", "jemalloc 5.3.0, static", 140 * MIB};
 
 static struct allocstats made(void)
 {
 	return (struct allocstats){
-		.process = "server (42)",
-		.allocator = "jemalloc 5.3.0, static",
 		.allocated_bytes = 60 * MIB,
 		.active_bytes = 80 * MIB,
 		.metadata_bytes = 5 * MIB,
@@ -30,12 +26,10 @@ static struct allocstats made(void)
 		.mapped_bytes = 130 * MIB,
 		.retained_bytes = 900 * MIB,
 		.tcache_bytes = 10 * MIB,
-		.rss_bytes = 140 * MIB,
 		.dirty_decay_ms = 10000,
 		.nr_arenas = 9,
 		.nr_threads = 4,
-		.classes = classes,
-		.nr_classes = ARRAY_LEN(classes),
+		.classes = {classes, ARRAY_LEN(classes), ARRAY_LEN(classes)},
 	};
 }
 
@@ -51,7 +45,7 @@ TEST(allocstats_rank_classes_by_what_is_unused)
 {
 	CLEANUP(report_free_p) struct report *r = report_new();
 	struct allocstats s = made();
-	allocstats_report(r, &s, 2);
+	allocstats_report(r, &of, &s, 2);
 	const struct report_table *t = &r->tables.p[1];
 	CHECK_U64(t->nr_rows, 2);
 	CHECK_U64(t->nr_rows_total, 3);
@@ -66,7 +60,7 @@ TEST(allocstats_say_where_memory_is)
 {
 	CLEANUP(report_free_p) struct report *r = report_new();
 	struct allocstats s = made();
-	allocstats_report(r, &s, 0);
+	allocstats_report(r, &of, &s, 0);
 	CHECK(says(r, "of 125 MiB that the allocator occupies, 50.0 MiB are in use (40.0 %)"));
 	CHECK(says(r,
 		   "fragmentation: 20.0 MiB lie unused beside blocks in use, most of it in blocks "
@@ -82,8 +76,7 @@ TEST(allocstats_name_pages_that_are_never_given_back)
 	CLEANUP(report_free_p) struct report *r = report_new();
 	struct allocstats s = made();
 	s.dirty_decay_ms = -1;
-	s.rss_bytes = 60 * MIB;
-	allocstats_report(r, &s, 0);
+	allocstats_report(r, &(struct allocstats_of){"x", "y", 60 * MIB}, &s, 0);
 	CHECK(says(r, "never gives them back"));
 	CHECK(says(r, "the kernel counts less than the allocator"));
 }
@@ -91,14 +84,11 @@ TEST(allocstats_name_pages_that_are_never_given_back)
 TEST(allocstats_survive_numbers_that_make_no_sense)
 {
 	CLEANUP(report_free_p) struct report *r = report_new();
-	const struct allocstats_class odd = {UINT64_MAX, 1, UINT64_MAX, 1, UINT32_MAX};
-	struct allocstats s = {.process = "x",
-			       .allocator = "y",
-			       .active_bytes = UINT64_MAX,
+	struct allocstats_class odd = {UINT64_MAX, 1, UINT64_MAX, UINT32_MAX};
+	struct allocstats s = {.active_bytes = UINT64_MAX,
 			       .tcache_bytes = ALLOCSTATS_UNKNOWN,
-			       .classes = &odd,
-			       .nr_classes = 1};
-	allocstats_report(r, &s, 0);
+			       .classes = {&odd, 1, 1}};
+	allocstats_report(r, &of, &s, 0);
 	CLEANUP(buf_release) struct buf b = {0};
 	text_render(&b, r, &(struct text_style){0});
 	CHECK_U64(allocstats_unused(&odd), UINT64_MAX);
