@@ -6,10 +6,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/mem.h"
+#include "host/memstat.h"
 
 #define POINTS_MAX 400
 #define SPACING_NS 10000000u /* of the first points */
@@ -42,26 +41,16 @@ void limitgroup_free(struct limitgroup *l)
 	free_p(&l);
 }
 
-void limitgroup_free_p(struct limitgroup **l)
-{
-	limitgroup_free(*l);
-	*l = NULL;
-}
-
 static int open_group(struct limitgroup *l, struct err *err)
 {
 	bool has_swap = false;
 	size_t nr_left;
-	int rc = memgroup_tree_open(&l->tree, "/", err);
-	if (!rc) /* of a run that was killed together with its keeper */
-		(void)memgroup_clean(&l->tree, &nr_left, NULL);
-	rc = rc ? rc : memgroup_make(&l->group, &l->tree, err);
-	rc = rc ? rc : memgroup_keep(&l->group, err);
-	if (!rc)
-		rc = memgroup_limit(&l->group, l->spec.memory_bytes, l->spec.swap_bytes, &has_swap,
-				    err);
-	if (rc)
-		return rc;
+	TRY(memgroup_tree_open(&l->tree, "/", err));
+	/* of a run that was killed together with its keeper */
+	(void)memgroup_clean(&l->tree, &nr_left, NULL);
+	TRY(memgroup_make(&l->group, &l->tree, err));
+	TRY(memgroup_keep(&l->group, err));
+	TRY(memgroup_limit(&l->group, l->spec.memory_bytes, l->spec.swap_bytes, &has_swap, err));
 	l->story.has_group = true;
 	l->story.has_swap = has_swap && l->spec.swap_bytes != MEMGROUP_NO_LIMIT;
 	/* without it the last look before a kill is up to 50 ms old */
@@ -139,17 +128,23 @@ static void take_event(struct limitgroup *l)
 		;
 }
 
+static struct limit_point point_of(const struct limitgroup *l, const struct memgroup_numbers *n,
+				   uint64_t now)
+{
+	return (struct limit_point){.time_ns = now - l->start_ns,
+				    .usage_bytes = n->usage_bytes,
+				    .anon_bytes = n->anon_bytes,
+				    .file_bytes = n->file_bytes,
+				    .swap_bytes = n->swap_bytes};
+}
+
 static void look_at_group(struct limitgroup *l, uint64_t now)
 {
 	struct memgroup_numbers n;
 	take_event(l);
 	if (memgroup_read(&l->group, &l->tree, &n, NULL))
 		return;
-	struct limit_point p = {.time_ns = now - l->start_ns,
-				.usage_bytes = n.usage_bytes,
-				.anon_bytes = n.anon_bytes,
-				.file_bytes = n.file_bytes,
-				.swap_bytes = n.swap_bytes};
+	struct limit_point p = point_of(l, &n, now);
 	l->story.numbers = memgroup_since(&l->before, &n);
 	note_point(l, &p);
 	/* by now the dying process may have given back some */
@@ -159,42 +154,23 @@ static void look_at_group(struct limitgroup *l, uint64_t now)
 	l->last = p;
 }
 
-static uint64_t kib_after(struct sv text, const char *key)
-{
-	const char *at = text.n ? memmem(text.p, text.n, key, strlen(key)) : NULL;
-	struct sv rest = at ? sv_from(at, (size_t)(text.p + text.n - at)) : (struct sv){0};
-	uint64_t v = 0;
-	rest = sv_from_idx(rest, strlen(key));
-	rest = sv_trim(sv_split(&rest, '\n'));
-	return sv_to_u64(sv_split(&rest, ' '), &v) ? v << 10 : 0;
-}
-
 /* Without a group: the process that was launched, by itself. */
 static void look_at_process(struct limitgroup *l, uint64_t now)
 {
-	CLEANUP(buf_release) struct buf b = {0};
-	CLEANUP(free_p) char *path = xasprintf("/proc/%d/status", l->pid);
-	if (file_read(&b, path, 65536, NULL))
+	struct memstat m;
+	if (memstat_read(&m, l->pid, MEMSTAT_COUNTERS, NULL, NULL) || !m.rss_bytes)
 		return;
-	struct memgroup_numbers *n = &l->story.numbers;
-	uint64_t rss = kib_after(buf_sv(&b), "\nVmRSS:");
-	if (!rss)
-		return;
-	*n = (struct memgroup_numbers){.has = MEMGROUP_HAS_PEAK,
-				       .limit_bytes = l->spec.memory_bytes,
-				       .limit_above_bytes = MEMGROUP_NO_LIMIT,
-				       .swap_limit_bytes = MEMGROUP_NO_LIMIT,
-				       .usage_bytes = rss,
-				       .peak_bytes = kib_after(buf_sv(&b), "\nVmHWM:"),
-				       .swap_bytes = kib_after(buf_sv(&b), "\nVmSwap:"),
-				       .anon_bytes = kib_after(buf_sv(&b), "\nRssAnon:"),
-				       .file_bytes = kib_after(buf_sv(&b), "\nRssFile:"),
-				       .shmem_bytes = kib_after(buf_sv(&b), "\nRssShmem:")};
-	struct limit_point p = {.time_ns = now - l->start_ns,
-				.usage_bytes = rss,
-				.anon_bytes = n->anon_bytes,
-				.file_bytes = n->file_bytes,
-				.swap_bytes = n->swap_bytes};
+	l->story.numbers = (struct memgroup_numbers){.has = MEMGROUP_HAS_PEAK,
+						     .limit_bytes = l->spec.memory_bytes,
+						     .limit_above_bytes = MEMGROUP_NO_LIMIT,
+						     .swap_limit_bytes = MEMGROUP_NO_LIMIT,
+						     .usage_bytes = m.rss_bytes,
+						     .peak_bytes = m.peak_rss_bytes,
+						     .swap_bytes = m.swap_bytes,
+						     .anon_bytes = m.anon_bytes,
+						     .file_bytes = m.file_bytes,
+						     .shmem_bytes = m.shmem_bytes};
+	struct limit_point p = point_of(l, &l->story.numbers, now);
 	note_point(l, &p);
 }
 

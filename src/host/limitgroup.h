@@ -32,6 +32,6 @@ const char *limitgroup_path(const struct limitgroup *l);
 int limitgroup_close(struct limitgroup *l, struct err *err);
 const struct limit_story *limitgroup_story(const struct limitgroup *l);
 void limitgroup_free(struct limitgroup *l);
-void limitgroup_free_p(struct limitgroup **l);
+DEFINE_FREE_P(limitgroup, struct limitgroup)
 
 #endif

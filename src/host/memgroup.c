@@ -66,8 +66,7 @@ bool memgroup_path_of(struct sv text, enum memgroup_version version, struct sv *
 	return false;
 }
 
-/* "total=" of the line that starts with @kind. */
-static uint64_t stall_us(struct sv text, const char *kind)
+uint64_t memgroup_stall_us(struct sv text, const char *kind)
 {
 	struct sv line;
 	struct lines in = lines_from(text.p, text.n);
@@ -154,19 +153,17 @@ static bool find_mount(struct memgroup_tree *t, struct sv text)
 int memgroup_tree_open(struct memgroup_tree *ret_t, const char *root, struct err *err)
 {
 	CLEANUP(buf_release) struct buf text = {0};
-	struct memgroup_tree t = {.root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC)};
-	if (t.root_fd < 0)
+	CLEANUP(close_p) int fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct memgroup_tree t = {.root_fd = fd};
+	if (fd < 0)
 		return err_sys(err, "cannot open '%s'", root);
-	int rc = file_read_at(&text, t.root_fd, "proc/self/mountinfo", (size_t)16 << 20, err);
-	if (!rc && !find_mount(&t, buf_sv(&text))) {
-		rc = err_set(err, -ENOENT, "no cgroups with a memory controller are mounted here");
-		err_hint(err, "in a container, start it with its cgroups: docker run "
-			      "--cgroupns=host -v /sys/fs/cgroup:/sys/fs/cgroup");
+	TRY(file_read_at(&text, fd, "proc/self/mountinfo", (size_t)16 << 20, err));
+	if (!find_mount(&t, buf_sv(&text))) {
+		err_set(err, -ENOENT, "no cgroups with a memory controller are mounted here");
+		return err_hint(err, "in a container, start it with its cgroups: docker run "
+				     "--cgroupns=host -v /sys/fs/cgroup:/sys/fs/cgroup");
 	}
-	if (rc) {
-		close_p(&t.root_fd);
-		return rc;
-	}
+	t.root_fd = take_fd(&fd);
 	*ret_t = t;
 	return 0;
 }
@@ -197,9 +194,9 @@ int memgroup_open(struct memgroup *ret_g, const struct memgroup_tree *t, int32_t
 		  struct err *err)
 {
 	CLEANUP(buf_release) struct buf text = {0};
-	CLEANUP(free_p) char *proc = NULL;
 	struct sv path;
-	proc = pid ? xasprintf("proc/%d/cgroup", pid) : xstrdup("proc/self/cgroup");
+	CLEANUP(free_p)
+	char *proc = pid ? xasprintf("proc/%d/cgroup", pid) : xstrdup("proc/self/cgroup");
 	int rc = file_read_at(&text, t->root_fd, proc, TEXT_BYTES_MAX, err);
 	if (rc)
 		return rc == -ENOENT ? err_set(err, -ESRCH, "process %d has ended", pid) : rc;
@@ -339,8 +336,8 @@ static void read_pressure(const struct memgroup *g, const struct memgroup_tree *
 		n->has |= MEMGROUP_HAS_PRESSURE | MEMGROUP_HAS_OWN_PRESSURE;
 	else if (t && read_text(t->root_fd, "proc/pressure/memory", &b) && b.n)
 		n->has |= MEMGROUP_HAS_PRESSURE;
-	n->some_us = stall_us(buf_sv(&b), "some");
-	n->full_us = stall_us(buf_sv(&b), "full");
+	n->some_us = memgroup_stall_us(buf_sv(&b), "some");
+	n->full_us = memgroup_stall_us(buf_sv(&b), "full");
 }
 
 int memgroup_read(struct memgroup *g, const struct memgroup_tree *t, struct memgroup_numbers *ret_n,
@@ -371,67 +368,47 @@ int memgroup_read(struct memgroup *g, const struct memgroup_tree *t, struct memg
 	return 0;
 }
 
-static uint64_t between(uint64_t before, uint64_t after)
-{
-	return after > before ? after - before : 0;
-}
-
 struct memgroup_numbers memgroup_since(const struct memgroup_numbers *before,
 				       const struct memgroup_numbers *after)
 {
 	struct memgroup_numbers n = *after;
-	n.nr_low = between(before->nr_low, after->nr_low);
-	n.nr_high = between(before->nr_high, after->nr_high);
-	n.nr_at_limit = between(before->nr_at_limit, after->nr_at_limit);
-	n.nr_oom = between(before->nr_oom, after->nr_oom);
-	n.nr_oom_kill = between(before->nr_oom_kill, after->nr_oom_kill);
-	n.nr_faults = between(before->nr_faults, after->nr_faults);
-	n.nr_major = between(before->nr_major, after->nr_major);
-	n.nr_refault_anon = between(before->nr_refault_anon, after->nr_refault_anon);
-	n.nr_refault_file = between(before->nr_refault_file, after->nr_refault_file);
-	n.nr_scanned = between(before->nr_scanned, after->nr_scanned);
-	n.nr_stolen = between(before->nr_stolen, after->nr_stolen);
-	n.nr_stolen_direct = between(before->nr_stolen_direct, after->nr_stolen_direct);
-	n.some_us = between(before->some_us, after->some_us);
-	n.full_us = between(before->full_us, after->full_us);
+	/* the counts are the end of it */
+	const size_t nr =
+		(sizeof(n) - offsetof(struct memgroup_numbers, nr_low)) / sizeof(uint64_t);
+	const uint64_t *from = &before->nr_low;
+	uint64_t *to = &n.nr_low;
+	for (size_t i = 0; i < nr; i++)
+		to[i] -= MIN(from[i], to[i]);
 	return n;
 }
 
 /* ---- events ------------------------------------------------------------------------------- */
 
-/* An eventfd that version 1 signals; @args: what follows the two descriptors. */
-static int open_event_v1(const struct memgroup *g, const char *file, const char *args, int *ret_fd,
-			 struct err *err)
+/* An eventfd that version 1 signals. */
+static int open_event_v1(const struct memgroup *g, int *ret_fd, struct err *err)
 {
-	int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	int on = openat(g->fd, file, O_RDONLY | O_CLOEXEC);
+	static const char file[] = "memory.oom_control";
+	CLEANUP(close_p) int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	CLEANUP(close_p) int on = openat(g->fd, file, O_RDONLY | O_CLOEXEC);
+	CLEANUP(close_p)
 	int control = openat(g->fd, "cgroup.event_control", O_WRONLY | O_CLOEXEC);
-	CLEANUP(free_p) char *text = xasprintf("%d %d%s", event, on, args);
-	int rc = 0;
+	CLEANUP(free_p) char *text = xasprintf("%d %d", event, on);
 	if (event < 0 || on < 0 || control < 0)
-		rc = err_sys(err, "cannot watch '%s/%s'", g->path, file);
-	else if (file_write_all(control, text, strlen(text), err))
-		rc = err_wrap(err, "cannot watch '%s/%s'", g->path, file);
-	close_p(&control);
-	close_p(&on);
-	if (rc)
-		close_p(&event);
-	else
-		*ret_fd = event;
-	return rc;
+		return err_sys(err, "cannot watch '%s/%s'", g->path, file);
+	if (file_write_all(control, text, strlen(text), err))
+		return err_wrap(err, "cannot watch '%s/%s'", g->path, file);
+	*ret_fd = take_fd(&event);
+	return 0;
 }
 
 int memgroup_open_oom(const struct memgroup *g, int *ret_fd, struct err *err)
 {
 	if (g->version == MEMGROUP_V1)
-		return open_event_v1(g, "memory.oom_control", "", ret_fd, err);
+		return open_event_v1(g, ret_fd, err);
 	CLEANUP(free_p) char *path = xasprintf("/proc/self/fd/%d/memory.events", g->fd);
-	int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	if (fd < 0 || inotify_add_watch(fd, path, IN_MODIFY) < 0) {
-		int rc = err_sys(err, "cannot watch '%s/memory.events'", g->path);
-		close_p(&fd);
-		return rc;
-	}
-	*ret_fd = fd;
+	CLEANUP(close_p) int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (fd < 0 || inotify_add_watch(fd, path, IN_MODIFY) < 0)
+		return err_sys(err, "cannot watch '%s/memory.events'", g->path);
+	*ret_fd = take_fd(&fd);
 	return 0;
 }

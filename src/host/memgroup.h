@@ -103,5 +103,7 @@ int memgroup_open_oom(const struct memgroup *g, int *ret_fd, struct err *err);
 bool memgroup_path_of(struct sv text, enum memgroup_version version, struct sv *ret_path);
 /* "12 some_key" lines: the number after a key, or 0. */
 uint64_t memgroup_value(struct sv text, const char *key);
+/* Of pressure stall information: "total=" of the line that starts with @kind, "some" or "full". */
+uint64_t memgroup_stall_us(struct sv text, const char *kind);
 
 #endif

@@ -41,13 +41,9 @@
 
 static int write_at(int dirfd, const char *name, const char *text)
 {
-	int fd = openat(dirfd, name, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	ssize_t n = write(fd, text, strlen(text)); /* the kernel takes it whole or not at all */
-	int rc = n < 0 ? -errno : 0;
-	close(fd);
-	return rc;
+	CLEANUP(close_p) int fd = openat(dirfd, name, O_WRONLY | O_CLOEXEC);
+	/* the kernel takes it whole or not at all */
+	return fd < 0 || write(fd, text, strlen(text)) < 0 ? -errno : 0;
 }
 
 static int write_number(int dirfd, const char *name, uint64_t v)
@@ -78,6 +74,18 @@ static bool hands_out_memory(int fd, bool *ret_is_new)
 	return *ret_is_new;
 }
 
+/* To the group above; false: it is the topmost. Its descriptor is -1 if it cannot be opened. */
+static bool go_up(const struct memgroup_tree *t, struct memgroup *at)
+{
+	char *slash = strrchr(at->path, '/');
+	if (strlen(at->path) <= strlen(t->mount) + 1 || !slash)
+		return false;
+	*slash = '\0';
+	close_p(&at->fd);
+	at->fd = openat(t->root_fd, at->path + 1, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return true;
+}
+
 /*
  * Version 2: groups with processes in them have no groups with limits below, but for the topmost.
  * So the nearest group at or above ours that hands its memory out, or can be made to.
@@ -85,23 +93,17 @@ static bool hands_out_memory(int fd, bool *ret_is_new)
 static int find_parent_v2(const struct memgroup_tree *t, struct memgroup *at, bool *ret_is_new,
 			  struct err *err)
 {
-	size_t top = strlen(t->mount) + 1;
 	CLEANUP(free_p) char *from = xstrdup(at->path);
 	while (!hands_out_memory(at->fd, ret_is_new)) {
-		char *slash = strrchr(at->path, '/');
-		if (strlen(at->path) <= top || !slash) {
+		if (!go_up(t, at)) {
 			err_set(err, -EBUSY, "no cgroup above '%s' gives memory limits to others",
 				from);
 			return err_hint(err,
 					"run as root on the host, or in a unit with delegation: "
 					"systemd-run --scope -p Delegate=yes assay limit ...");
 		}
-		*slash = '\0';
-		int fd = openat(t->root_fd, at->path + 1, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (fd < 0)
+		if (at->fd < 0)
 			return err_sys(err, "cannot open the cgroup '%s'", at->path);
-		close_p(&at->fd);
-		at->fd = fd;
 	}
 	return 0;
 }
@@ -111,19 +113,36 @@ static int open_folder(int dirfd, const char *name)
 	return openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
+static void close_dir_p(DIR **dir)
+{
+	if (*dir)
+		closedir(*dir);
+}
+
+/* To read the groups below one; NULL: it cannot be read. */
+static DIR *open_dir(int fd)
+{
+	CLEANUP(close_p) int copy = open_folder(fd, ".");
+	DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+	if (dir)
+		(void)take_fd(&copy);
+	return dir;
+}
+
+/* The name of the next one; NULL: that was all. */
+static const char *next_group(DIR *dir)
+{
+	const struct dirent *d;
+	while ((d = readdir(dir)))
+		if (d->d_type == DT_DIR && d->d_name[0] != '.')
+			return d->d_name;
+	return NULL;
+}
+
 static bool has_groups(int fd)
 {
-	int copy = open_folder(fd, ".");
-	DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
-	bool has_any = !dir; /* nobody knows */
-	const struct dirent *d;
-	while (dir && !has_any && (d = readdir(dir)))
-		has_any = d->d_type == DT_DIR && d->d_name[0] != '.';
-	if (dir)
-		closedir(dir);
-	else
-		close_p(&copy);
-	return has_any;
+	CLEANUP(close_dir_p) DIR *dir = open_dir(fd);
+	return !dir || next_group(dir); /* what cannot be read may have some */
 }
 
 /* The parent hands no memory out any more; not if other groups may have got limits since. */
@@ -212,16 +231,15 @@ int memgroup_limit(struct memgroup *g, uint64_t memory_bytes, uint64_t swap_byte
 	const char *memory = is_v1 ? "memory.limit_in_bytes" : "memory.max";
 	const char *swap = is_v1 ? "memory.memsw.limit_in_bytes" : "memory.swap.max";
 	bool has_swap = !faccessat(g->fd, swap, F_OK, 0);
-	int rc = 0;
-	if (memory_bytes != MEMGROUP_NO_LIMIT)
-		rc = write_number(g->fd, memory, memory_bytes);
-	if (rc)
-		return refused_limit(err, rc, g, "memory", memory_bytes);
+	if (memory_bytes != MEMGROUP_NO_LIMIT) {
+		int rc = write_number(g->fd, memory, memory_bytes);
+		if (rc)
+			return refused_limit(err, rc, g, "memory", memory_bytes);
+	}
 	if (swap_bytes != MEMGROUP_NO_LIMIT && has_swap) {
 		/* version 1 counts memory and swap together */
 		uint64_t both = sum_of(memory_bytes, sum_of(swap_bytes, SWAP_SLACK_BYTES));
-		uint64_t v = is_v1 ? both : swap_bytes;
-		rc = write_number(g->fd, swap, v);
+		int rc = write_number(g->fd, swap, is_v1 ? both : swap_bytes);
 		if (rc)
 			return refused_limit(err, rc, g, "swap", swap_bytes);
 	}
@@ -237,12 +255,6 @@ int memgroup_add(const struct memgroup *g, int32_t pid, struct err *err)
 }
 
 /* ---- the end ------------------------------------------------------------------------------ */
-
-static void wait_a_bit(void)
-{
-	struct timespec ts = {.tv_nsec = WAIT_NS};
-	(void)nanosleep(&ts, NULL);
-}
 
 static size_t move_all(int from_fd, int to_fd)
 {
@@ -263,24 +275,15 @@ static size_t move_all(int from_fd, int to_fd)
 static size_t empty_group(int fd, int to_fd, int depth)
 {
 	size_t nr = move_all(fd, to_fd);
-	int copy = open_folder(fd, ".");
-	DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
-	if (!dir) {
-		close_p(&copy);
-		return nr;
-	}
-	const struct dirent *d;
-	while (depth < DEPTH_MAX && (d = readdir(dir))) {
-		if (d->d_type != DT_DIR || d->d_name[0] == '.')
-			continue;
-		int sub = open_folder(fd, d->d_name);
+	CLEANUP(close_dir_p) DIR *dir = open_dir(fd);
+	const char *name;
+	while (dir && depth < DEPTH_MAX && (name = next_group(dir))) {
+		CLEANUP(close_p) int sub = open_folder(fd, name);
 		if (sub < 0)
 			continue;
 		nr += empty_group(sub, to_fd, depth + 1);
-		close_p(&sub);
-		(void)unlinkat(fd, d->d_name, AT_REMOVEDIR);
+		(void)unlinkat(fd, name, AT_REMOVEDIR);
 	}
-	closedir(dir);
 	return nr;
 }
 
@@ -292,7 +295,7 @@ static int remove_group(int parent_fd, const char *name, int fd, int home_fd, bo
 	int rc = 0;
 	for (int i = 0; i < WAITS; i++) {
 		if (i)
-			wait_a_bit();
+			(void)nanosleep(&(struct timespec){.tv_nsec = WAIT_NS}, NULL);
 		nr += empty_group(fd, home_fd, 0);
 		rc = unlinkat(parent_fd, name, AT_REMOVEDIR) ? -errno : 0;
 		if (rc != -EBUSY)
@@ -323,7 +326,7 @@ int memgroup_remove(struct memgroup *g, size_t *ret_nr_moved, struct err *err)
 
 static void close_others(const int *keep, size_t nr)
 {
-	DIR *dir = opendir("/proc/self/fd");
+	CLEANUP(close_dir_p) DIR *dir = opendir("/proc/self/fd");
 	const struct dirent *d;
 	while (dir && (d = readdir(dir))) {
 		int fd = (int)strtol(d->d_name, NULL, 10);
@@ -333,8 +336,6 @@ static void close_others(const int *keep, size_t nr)
 		if (!stays)
 			close(fd);
 	}
-	if (dir)
-		closedir(dir);
 }
 
 static void keeper(const struct memgroup *g, int end_fd) NORETURN;
@@ -399,23 +400,14 @@ static bool is_our_name(const char *name)
 static size_t clean_below(int fd, int home_fd)
 {
 	size_t nr = 0;
-	int copy = open_folder(fd, ".");
-	DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
-	if (!dir) {
-		close_p(&copy);
-		return 0;
-	}
-	const struct dirent *d;
-	while ((d = readdir(dir))) {
-		if (d->d_type != DT_DIR || !is_our_name(d->d_name))
-			continue;
-		int sub = open_folder(fd, d->d_name);
+	CLEANUP(close_dir_p) DIR *dir = open_dir(fd);
+	const char *name;
+	while (dir && (name = next_group(dir))) {
+		CLEANUP(close_p) int sub = is_our_name(name) ? open_folder(fd, name) : -1;
 		size_t nr_moved;
 		if (sub >= 0 && !flock(sub, LOCK_EX | LOCK_NB))
-			nr += !remove_group(fd, d->d_name, sub, home_fd, false, &nr_moved);
-		close_p(&sub);
+			nr += !remove_group(fd, name, sub, home_fd, false, &nr_moved);
 	}
-	closedir(dir);
 	return nr;
 }
 
@@ -423,19 +415,11 @@ int memgroup_clean(const struct memgroup_tree *t, size_t *ret_nr_removed, struct
 {
 	CLEANUP(memgroup_release) struct memgroup at = MEMGROUP_INIT;
 	TRY(memgroup_open(&at, t, 0, err));
-	size_t top = strlen(t->mount) + 1;
+	CLEANUP(close_p) int home_fd = dup_fd(at.fd);
 	size_t nr = 0;
-	int home_fd = dup_fd(at.fd);
-	while (at.fd >= 0) {
+	do
 		nr += clean_below(at.fd, home_fd);
-		char *slash = strrchr(at.path, '/');
-		if (strlen(at.path) <= top || !slash)
-			break;
-		*slash = '\0';
-		close_p(&at.fd);
-		at.fd = openat(t->root_fd, at.path + 1, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	}
-	close_p(&home_fd);
+	while (go_up(t, &at) && at.fd >= 0);
 	*ret_nr_removed = nr;
 	return 0;
 }

@@ -8,17 +8,17 @@
 
 #include "base/base.h"
 #include "base/buf.h"
-#include "base/sv.h"
+#include "model/memory.h"
+
+struct mempressure_group;
 
 struct mempressure {
 	bool has_psi;
 	uint64_t some_us; /* some threads of the machine waited for memory */
 	uint64_t full_us; /* all that were not idle did */
 	bool has_group;
-	uint64_t nr_at_limit; /* v1: memory.failcnt; v2: "max" of memory.events */
-	uint64_t nr_refaults; /* pages that had just been given back */
-	uint64_t limit_bytes; /* UINT64_MAX = none */
-	char *group;          /* its folder, or NULL; owned */
+	struct memgroup_numbers numbers; /* of the group */
+	struct mempressure_group *group; /* to read it again; owned, NULL = none */
 };
 
 void mempressure_release(struct mempressure *m);
@@ -30,11 +30,5 @@ void mempressure_add_machine(struct buf *to, const struct mempressure *before,
 			     const struct mempressure *after);
 void mempressure_add_group(struct buf *to, const struct mempressure *before,
 			   const struct mempressure *after);
-
-/* For tests: the folder of the memory cgroup by the text of /proc/PID/cgroup, under @root
- * ("/sys/fs/cgroup"). False: it is in none. */
-bool mempressure_group_path(struct buf *to, struct sv text, const char *root);
-/* The number after a key at a line's start, in text of "key number" lines, or 0. */
-uint64_t mempressure_value(struct sv text, const char *key);
 
 #endif
