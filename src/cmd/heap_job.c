@@ -10,8 +10,8 @@
 #include "capture/io.h"
 #include "capture/perfopen.h"
 #include "model/heap.h"
+#include "host/proc.h"
 #include "plan/heapplan.h"
-#include "remote/tracee.h"
 
 #define FAULTS_HZ 4999
 
@@ -121,10 +121,10 @@ void heap_job_say(const struct capture_job *job, const struct capture_result *r)
 /* One that stands still is recorded all the same: it may be let go on meanwhile. */
 static void say_stopped(const struct chosen_target *t)
 {
-	struct tracee_facts f;
+	struct proc_task f;
 	for (size_t i = 0; t->has_target && i < t->target.pids.pids.n; i++) {
 		int32_t pid = t->target.pids.pids.p[i];
-		if (tracee_facts(pid, pid, &f) || (f.state != 'T' && f.state != 't'))
+		if (proc_task(pid, pid, &f) || (f.state != 'T' && f.state != 't'))
 			continue;
 		log_warn("process %d is stopped: it allocates nothing until it goes on", pid);
 		log_hint("kill -CONT %d", pid);

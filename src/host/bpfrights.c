@@ -12,10 +12,15 @@
 /* linux/proc_ns.h, PROC_PID_INIT_INO: the inode of the namespace that the kernel starts with. */
 #define FIRST_PID_NAMESPACE 0xeffffffcu
 
-int host_bpf_rights(const char *btf_path, struct err *err)
+bool host_is_first_pidns(void)
 {
 	struct stat st;
-	if (stat("/proc/self/ns/pid", &st) || st.st_ino != FIRST_PID_NAMESPACE) {
+	return !stat("/proc/self/ns/pid", &st) && st.st_ino == FIRST_PID_NAMESPACE;
+}
+
+int host_bpf_rights(const char *btf_path, struct err *err)
+{
+	if (!host_is_first_pidns()) {
 		err_set(err, -ENOTSUP,
 			"programs in the kernel see other process numbers than this "
 			"container does");

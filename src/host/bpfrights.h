@@ -10,6 +10,8 @@
 
 #define HOST_BTF_PATH "/sys/kernel/btf/vmlinux"
 
+/* Whether process numbers are those that BPF programs see. */
+bool host_is_first_pidns(void);
 /*
  * 0; -EPERM: CAP_BPF and CAP_PERFMON are missing; -ENOTSUP: the kernel describes no types of its
  * own (@btf_path, HOST_BTF_PATH), or this is not the first PID namespace, whose numbers our

@@ -24,8 +24,6 @@
 
 #define NR_FOREIGN 8 /* processes of others that are tried at most */
 #define TEXT_LIMIT ((size_t)64 << 10)
-/* linux/proc_ns.h, PROC_PID_INIT_INO: the inode of the namespace that the kernel starts with. */
-#define FIRST_PID_NAMESPACE 0xeffffffcu
 
 /* ---- perf events --------------------------------------------------------------------------- */
 
@@ -34,11 +32,9 @@ static int try_event(struct perf_event_attr attr, int32_t pid, int32_t cpu)
 	attr.size = sizeof(attr);
 	attr.disabled = 1;
 	attr.exclude_hv = 1;
+	CLEANUP(close_p)
 	int fd = (int)syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	(void)close(fd);
-	return 0;
+	return fd < 0 ? -errno : 0;
 }
 
 static int try_clock(int32_t pid, bool is_user_only)
@@ -85,9 +81,8 @@ static int try_uprobe(void)
 
 static int try_bpf(void)
 {
-	struct err err = {0};
+	CLEANUP(err_release) struct err err = {0};
 	int rc = host_bpf_rights(HOST_BTF_PATH, &err);
-	err_release(&err);
 	if (rc == -ENOTSUP)
 		return rc;
 	const struct bpf_insn code[] = {{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0},
@@ -97,11 +92,8 @@ static int try_bpf(void)
 			       .insns = (uint64_t)(uintptr_t)code,
 			       .insn_cnt = ARRAY_LEN(code),
 			       .license = (uint64_t)(uintptr_t)license};
-	int fd = (int)syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
-	if (fd < 0)
-		return -errno;
-	(void)close(fd);
-	return 0;
+	CLEANUP(close_p) int fd = (int)syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
+	return fd < 0 ? -errno : 0;
 }
 
 static int try_tracepoints(void)
@@ -109,22 +101,17 @@ static int try_tracepoints(void)
 	CLEANUP(err_release) struct err err = {0};
 	CLEANUP(close_p) int fd = -1;
 	TRY(tracefs_open(&fd, &err));
+	CLEANUP(close_p)
 	int list = openat(fd, "events/sched/sched_switch/id", O_RDONLY | O_CLOEXEC);
-	if (list < 0)
-		return -errno;
-	(void)close(list);
-	return 0;
+	return list < 0 ? -errno : 0;
 }
 
 /* Hidden addresses read as zeros. */
 static bool try_kernel_names(void)
 {
-	int fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
+	CLEANUP(close_p) int fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
 	char text[4096];
-	ssize_t n = read(fd, text, sizeof(text));
-	(void)close(fd);
+	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text));
 	struct sv rest = {text, n > 0 ? (size_t)n : 0};
 	for (int i = 0; i < 16 && rest.n; i++) {
 		struct sv line = sv_split(&rest, '\n');
@@ -143,10 +130,8 @@ static bool is_program(int32_t pid)
 	return !proc_cmdline(&text, pid, NULL) && text.n; /* kernel threads have none */
 }
 
-static int stop_at_first(void *ctx, const struct proc_map *m, struct err *err)
+static int stop_at_first(void *ctx, const struct proc_map *m UNUSED, struct err *err UNUSED)
 {
-	(void)m;
-	(void)err;
 	*(bool *)ctx = true;
 	return 1;
 }
@@ -154,18 +139,14 @@ static int stop_at_first(void *ctx, const struct proc_map *m, struct err *err)
 static int try_foreign_maps(int32_t pid)
 {
 	bool has_any = false;
-	CLEANUP(err_release) struct err err = {0};
-	int rc = proc_maps(pid, stop_at_first, &has_any, &err);
+	int rc = proc_maps(pid, stop_at_first, &has_any, NULL);
 	return has_any ? 0 : rc ? rc : -EACCES;
 }
 
 static int try_foreign_root(int32_t pid)
 {
-	int fd = host_open_root(pid);
-	if (fd < 0)
-		return fd;
-	(void)close(fd);
-	return 0;
+	CLEANUP(close_p) int fd = host_open_root(pid);
+	return MIN(fd, 0);
 }
 
 static void try_one(struct features *f, int32_t pid)
@@ -201,16 +182,10 @@ static void try_others(struct features *f)
 
 /* ---- settings and limits ------------------------------------------------------------------- */
 
-static int64_t own_status(struct sv status, const char *key)
+static int64_t own_status(const struct buf *status, const char *key)
 {
-	struct sv rest = status;
-	while (rest.n) {
-		struct sv line = sv_split(&rest, '\n');
-		int64_t v;
-		if (sv_eq_str(sv_split(&line, ':'), key) && sv_to_i64(sv_trim(line), &v))
-			return v;
-	}
-	return -1;
+	int64_t v;
+	return sv_to_i64(proc_status_field(status, key), &v) ? v : -1;
 }
 
 static void read_limits(struct features *f)
@@ -232,8 +207,7 @@ static void read_settings(struct features *f)
 	f->max_sample_rate = host_sysctl("perf_event_max_sample_rate", -1);
 	f->max_stack = host_sysctl("perf_event_max_stack", -1);
 	f->has_btf = !access(HOST_BTF_PATH, R_OK);
-	struct stat st;
-	f->is_first_pidns = !stat("/proc/self/ns/pid", &st) && st.st_ino == FIRST_PID_NAMESPACE;
+	f->is_first_pidns = host_is_first_pidns();
 	f->has_cgroup_v2 = !access("/sys/fs/cgroup/cgroup.controllers", F_OK) ||
 			   !access("/sys/fs/cgroup/unified/cgroup.controllers", F_OK);
 	f->has_cgroup_v1 =
@@ -241,8 +215,8 @@ static void read_settings(struct features *f)
 	CLEANUP(buf_release) struct buf status = {0};
 	if (file_read(&status, "/proc/self/status", TEXT_LIMIT, NULL))
 		buf_clear(&status);
-	f->seccomp = own_status(buf_sv(&status), "Seccomp");
-	f->has_no_new_privs = own_status(buf_sv(&status), "NoNewPrivs") == 1;
+	f->seccomp = own_status(&status, "Seccomp");
+	f->has_no_new_privs = own_status(&status, "NoNewPrivs") == 1;
 }
 
 void features_try(struct features *ret_f)

@@ -43,43 +43,28 @@ uint64_t memmaps_rss(const struct memmaps *m, enum memmap_kind kind)
 
 /* ---- text --------------------------------------------------------------------------------- */
 
-/* The kernel writes newlines in paths as \012; nothing else is escaped. */
 static uint32_t add_path(struct memmaps *m, struct sv path)
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	if (!memmem(path.p, path.n, "\\012", 4))
 		return intern_add(&m->paths, path.p, path.n);
-	while (path.n) {
-		bool is_newline = sv_has_prefix(path, SV("\\012"));
-		buf_add_ch(&b, is_newline ? '\n' : path.p[0]);
-		path = sv_from_idx(path, is_newline ? 4 : 1);
-	}
+	proc_add_map_path(&b, path);
 	return intern_add(&m->paths, b.p, b.n);
 }
 
-/* "start-end perms offset dev inode   path" */
 static bool parse_head(struct memmaps *m, struct sv line, struct memmap *ret_one)
 {
-	struct memmap one = {0};
-	uint64_t inode;
-	struct sv range = sv_split(&line, ' ');
-	struct sv start = sv_split(&range, '-');
-	if (!sv_to_hex(start, &one.start) || !sv_to_hex(range, &one.end) || one.end <= one.start)
+	struct proc_map map;
+	struct sv path;
+	if (!proc_parse_map(line, &map, &path))
 		return false;
-	struct sv perms = sv_split(&line, ' ');
-	(void)sv_split(&line, ' ');
-	(void)sv_split(&line, ' ');
-	if (perms.n < 4 || !sv_to_u64(sv_split(&line, ' '), &inode))
-		return false;
-	one.is_readable = perms.p[0] == 'r';
-	one.is_writable = perms.p[1] == 'w';
-	one.is_exec = perms.p[2] == 'x';
-	one.is_shared = perms.p[3] == 's';
-	while (line.n && line.p[0] == ' ')
-		line = sv_from_idx(line, 1);
-	if (line.n)
-		one.path = add_path(m, line);
-	*ret_one = one;
+	*ret_one = (struct memmap){.start = map.start,
+				   .end = map.end,
+				   .is_readable = map.is_read,
+				   .is_writable = map.is_write,
+				   .is_exec = map.is_exec,
+				   .is_shared = map.is_shared,
+				   .path = path.n ? add_path(m, path) : 0};
 	return true;
 }
 
@@ -176,21 +161,6 @@ void memmaps_parse(struct memmaps *m, struct sv text)
 
 /* ---- stacks ------------------------------------------------------------------------------- */
 
-bool memmaps_parse_sp(struct sv text, uint64_t *ret_sp)
-{
-	/* "NR A0 .. A5 SP PC", or "-1 SP PC" outside of a system call */
-	struct sv rest = sv_trim(text);
-	struct sv first = sv_split(&rest, ' ');
-	if (!first.n || !rest.n)
-		return false;
-	ssize_t last = sv_rindex(rest, ' ');
-	if (last < 0)
-		return false;
-	struct sv before = sv_from(rest.p, (size_t)last);
-	ssize_t at = sv_rindex(before, ' ');
-	return sv_to_hex(sv_from_idx(before, (size_t)(at + 1)), ret_sp) && *ret_sp;
-}
-
 static bool has_guard(const struct memmaps *m, size_t i)
 {
 	const struct memmap *below = i ? &m->list.p[i - 1] : NULL;
@@ -284,17 +254,14 @@ size_t memmaps_guess_stacks(struct memmaps *m, struct memstacks *stacks, size_t 
 static void look_at_threads(struct memmaps *m, int32_t pid, struct memstacks *stacks)
 {
 	CLEANUP(pid_list_release) struct pid_list tids = {0};
-	CLEANUP(buf_release) struct buf text = {0};
 	VEC(uint64_t) sps = {0};
 	if (proc_threads(&tids, pid, NULL))
 		return;
 	stacks->nr_unseen = 0;
 	vec_foreach(tid, &tids.pids) {
-		CLEANUP(free_p) char *path = xasprintf("/proc/%d/task/%d/syscall", pid, *tid);
-		uint64_t sp;
-		buf_clear(&text);
-		if (!file_read(&text, path, 4096, NULL) && memmaps_parse_sp(buf_sv(&text), &sp))
-			vec_push(&sps, sp);
+		struct proc_wait w;
+		if (!proc_wait(pid, *tid, &w) && w.sp)
+			vec_push(&sps, w.sp);
 	}
 	memmaps_mark_stacks(m, stacks, sps.p, sps.n);
 	if (tids.pids.n > stacks->starts.n) {

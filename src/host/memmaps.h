@@ -43,7 +43,5 @@ void memmaps_mark_stacks(struct memmaps *m, struct memstacks *stacks, const uint
 			 size_t nr);
 /* The same for @nr threads that were running, by size and guard; how many it found. */
 size_t memmaps_guess_stacks(struct memmaps *m, struct memstacks *stacks, size_t nr);
-/* The stack pointer in text of /proc/PID/task/TID/syscall; false: "running", or no such. */
-bool memmaps_parse_sp(struct sv text, uint64_t *ret_sp);
 
 #endif

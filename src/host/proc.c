@@ -88,8 +88,7 @@ int proc_argv0(struct buf *to, int32_t pid, struct err *err)
 	return rc;
 }
 
-/* The value after "Key:" in /proc/PID/status, trimmed; borrowed from @text. */
-static struct sv status_field(const struct buf *text, const char *key)
+struct sv proc_status_field(const struct buf *text, const char *key)
 {
 	struct sv rest = buf_sv(text);
 	while (rest.n) {
@@ -105,6 +104,21 @@ static int read_status(struct buf *to, int32_t pid, struct err *err)
 {
 	CLEANUP(free_p) char *path = xasprintf("/proc/%d/status", pid);
 	return file_read(to, path, 1 << 20, err);
+}
+
+/* A pid: the last of the numbers after a key. @what: in words. */
+static int status_pid(int32_t pid, const char *key, const char *what, int32_t *ret_pid,
+		      struct err *err)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	if (read_status(&text, pid, err))
+		return -ESRCH;
+	struct sv v = proc_status_field(&text, key);
+	uint64_t n;
+	if (!sv_to_u64(sv_from_idx(v, (size_t)(sv_rindex(v, '\t') + 1)), &n) || n > INT32_MAX)
+		return err_set(err, -EPROTO, "no %s in /proc/%d/status", what, pid);
+	*ret_pid = (int32_t)n;
+	return 0;
 }
 
 /* The 12th field; the 2nd, a name in parentheses, may hold blanks and parentheses. */
@@ -128,8 +142,8 @@ int proc_reads(int32_t pid, struct proc_reads *ret_r, struct err *err)
 	if (file_read(&io, io_path, 1 << 16, err) || file_read(&stat, stat_path, 1 << 16, err))
 		return -ESRCH;
 	struct proc_reads r;
-	if (!sv_to_u64(status_field(&io, "read_bytes"), &r.disk_bytes) ||
-	    !sv_to_u64(status_field(&io, "rchar"), &r.call_bytes) ||
+	if (!sv_to_u64(proc_status_field(&io, "read_bytes"), &r.disk_bytes) ||
+	    !sv_to_u64(proc_status_field(&io, "rchar"), &r.call_bytes) ||
 	    !major_faults(&stat, &r.nr_major))
 		return err_set(err, -EPROTO, "/proc/%d/io or stat cannot be read", pid);
 	*ret_r = r;
@@ -141,7 +155,7 @@ int proc_uid(int32_t pid, uint32_t *ret_uid, struct err *err)
 	CLEANUP(buf_release) struct buf text = {0};
 	if (read_status(&text, pid, err))
 		return -ESRCH;
-	struct sv v = status_field(&text, "Uid");
+	struct sv v = proc_status_field(&text, "Uid");
 	uint64_t uid;
 	if (!sv_to_u64(sv_split(&v, '\t'), &uid))
 		return err_set(err, -EPROTO, "no uid in /proc/%d/status", pid);
@@ -151,40 +165,57 @@ int proc_uid(int32_t pid, uint32_t *ret_uid, struct err *err)
 
 int proc_tgid(int32_t tid, int32_t *ret_pid, struct err *err)
 {
-	CLEANUP(buf_release) struct buf text = {0};
-	if (read_status(&text, tid, err))
-		return -ESRCH;
-	uint64_t v;
-	if (!sv_to_u64(status_field(&text, "Tgid"), &v) || v > INT32_MAX)
-		return err_set(err, -EPROTO, "no thread group in /proc/%d/status", tid);
-	*ret_pid = (int32_t)v;
-	return 0;
+	return status_pid(tid, "Tgid", "thread group", ret_pid, err);
 }
 
 int proc_parent(int32_t pid, int32_t *ret_pid, struct err *err)
 {
-	CLEANUP(buf_release) struct buf text = {0};
-	if (read_status(&text, pid, err))
-		return -ESRCH;
-	uint64_t v;
-	if (!sv_to_u64(status_field(&text, "PPid"), &v) || v > INT32_MAX)
-		return err_set(err, -EPROTO, "no parent in /proc/%d/status", pid);
-	*ret_pid = (int32_t)v;
-	return 0;
+	return status_pid(pid, "PPid", "parent", ret_pid, err);
 }
 
 int proc_nspid(int32_t pid, int32_t *ret_nspid, struct err *err)
 {
+	return status_pid(pid, "NSpid", "NSpid", ret_nspid, err);
+}
+
+int proc_task(int32_t pid, int32_t tid, struct proc_task *ret_t)
+{
+	CLEANUP(free_p) char *path = xasprintf("/proc/%d/task/%d/status", pid, tid);
 	CLEANUP(buf_release) struct buf text = {0};
-	if (read_status(&text, pid, err))
+	if (file_read(&text, path, 1 << 20, NULL))
 		return -ESRCH;
-	struct sv v = status_field(&text, "NSpid");
-	ssize_t tab = sv_rindex(v, '\t');
-	uint64_t n;
-	if (!sv_to_u64(sv_from_idx(v, (size_t)(tab + 1)), &n) || n > INT32_MAX)
-		return err_set(err, -EPROTO, "no NSpid in /proc/%d/status", pid);
-	*ret_nspid = (int32_t)n;
+	struct sv state = proc_status_field(&text, "State");
+	uint64_t tracer = 0;
+	uint64_t seccomp = 0; /* a kernel without it has no line */
+	uint64_t ignored = 0;
+	(void)sv_to_u64(proc_status_field(&text, "TracerPid"), &tracer);
+	(void)sv_to_u64(proc_status_field(&text, "Seccomp"), &seccomp);
+	(void)sv_to_hex(proc_status_field(&text, "SigIgn"), &ignored);
+	*ret_t = (struct proc_task){.tracer = (int32_t)tracer,
+				    .seccomp = (unsigned)seccomp,
+				    .ignored = ignored,
+				    .state = state.n ? state.p[0] : 'X'};
 	return 0;
+}
+
+/* "NR A0 .. A5 SP PC", "-1 SP PC", or "running" */
+bool proc_parse_wait(struct sv text, struct proc_wait *ret_w)
+{
+	struct sv rest = sv_trim(text);
+	ssize_t pc = sv_rindex(rest, ' ');
+	struct sv before = sv_from(rest.p, pc > 0 ? (size_t)pc : 0);
+	ssize_t sp = sv_rindex(before, ' ');
+	return sp > 0 && sv_to_i64(sv_split(&before, ' '), &ret_w->nr) &&
+	       sv_to_hex(sv_from_idx(sv_from(rest.p, (size_t)pc), (size_t)sp + 1), &ret_w->sp) &&
+	       sv_to_hex(sv_from_idx(rest, (size_t)pc + 1), &ret_w->pc);
+}
+
+int proc_wait(int32_t pid, int32_t tid, struct proc_wait *ret_w)
+{
+	CLEANUP(free_p) char *path = xasprintf("/proc/%d/task/%d/syscall", pid, tid);
+	CLEANUP(buf_release) struct buf text = {0};
+	TRY(file_read(&text, path, 4096, NULL));
+	return proc_parse_wait(buf_sv(&text), ret_w) ? 0 : -EAGAIN;
 }
 
 uint64_t proc_image(int32_t pid)
@@ -202,15 +233,14 @@ uint64_t proc_image(int32_t pid)
 }
 
 /* "start-end perms pgoff major:minor inode   path", the path may hold blanks. */
-static bool parse_map(struct sv line, struct proc_map *ret_m, struct sv *ret_path)
+bool proc_parse_map(struct sv line, struct proc_map *ret_m, struct sv *ret_path)
 {
 	struct proc_map m = {0};
-	struct sv perms;
 	uint64_t major;
 	uint64_t minor;
 	struct sv range = sv_split(&line, ' ');
 	struct sv start = sv_split(&range, '-');
-	perms = sv_split(&line, ' ');
+	struct sv perms = sv_split(&line, ' ');
 	struct sv pgoff = sv_split(&line, ' ');
 	struct sv dev = sv_split(&line, ' ');
 	struct sv dev_major = sv_split(&dev, ':');
@@ -224,6 +254,7 @@ static bool parse_map(struct sv line, struct proc_map *ret_m, struct sv *ret_pat
 	m.is_read = perms.p[0] == 'r';
 	m.is_write = perms.p[1] == 'w';
 	m.is_exec = perms.p[2] == 'x';
+	m.is_shared = perms.p[3] == 's';
 	while (line.n && line.p[0] == ' ')
 		line = sv_from_idx(line, 1);
 	*ret_path = line;
@@ -231,17 +262,12 @@ static bool parse_map(struct sv line, struct proc_map *ret_m, struct sv *ret_pat
 	return m.end > m.start;
 }
 
-/* The kernel writes newlines in paths as \012; nothing else is escaped. */
-static void unescape_newlines(struct buf *to, struct sv path)
+void proc_add_map_path(struct buf *to, struct sv path)
 {
 	while (path.n) {
-		if (sv_has_prefix(path, SV("\\012"))) {
-			buf_add_ch(to, '\n');
-			path = sv_from_idx(path, 4);
-		} else {
-			buf_add_ch(to, path.p[0]);
-			path = sv_from_idx(path, 1);
-		}
+		bool is_newline = sv_has_prefix(path, SV("\\012"));
+		buf_add_ch(to, is_newline ? '\n' : path.p[0]);
+		path = sv_from_idx(path, is_newline ? 4 : 1);
 	}
 }
 
@@ -255,10 +281,10 @@ int proc_maps(int32_t pid, proc_map_fn fn, void *ctx, struct err *err)
 	while (rest.n) {
 		struct proc_map m;
 		struct sv name;
-		if (!parse_map(sv_split(&rest, '\n'), &m, &name))
+		if (!proc_parse_map(sv_split(&rest, '\n'), &m, &name))
 			continue;
 		buf_clear(&path);
-		unescape_newlines(&path, name);
+		proc_add_map_path(&path, name);
 		m.path = buf_str(&path);
 		TRY(fn(ctx, &m, err));
 	}

@@ -15,9 +15,7 @@
 #include "base/mem.h"
 #include "remote/heapimage.h"
 #include "remote/heapinjectpriv.h"
-#include "remote/tracee.h"
 #include "host/proc.h"
-#include "host/procmem.h"
 
 #define PLACE_TRIES 5
 #define QUIET_NS    NS_PER_SEC /* how long threads inside the recorder are waited for */
@@ -142,13 +140,6 @@ int heapinject_start(struct heapinject *h, struct err *err)
 	return set_active(h, 1, err);
 }
 
-static unsigned seccomp_mode(const struct heapinject *h)
-{
-	int32_t tracer = 0;
-	unsigned mode = 0;
-	return host_trace_state(h->pid, &tracer, &mode) ? 0 : mode;
-}
-
 /* Each thread has its own; one that is in strict mode would be killed by the recorder. */
 int heapinject_look_at_threads(struct heapinject *h, struct err *err)
 {
@@ -158,8 +149,8 @@ int heapinject_look_at_threads(struct heapinject *h, struct err *err)
 		return rc == -ENOENT ? -ESRCH : rc;
 	h->is_free_to_call = true;
 	for (size_t i = 0; i < tids.pids.n; i++) {
-		struct tracee_facts f;
-		if (tracee_facts(h->pid, tids.pids.p[i], &f)) /* it has ended */
+		struct proc_task f;
+		if (proc_task(h->pid, tids.pids.p[i], &f)) /* it has ended */
 			continue;
 		if (f.seccomp == 1) {
 			err_set(err, -ENOTSUP,
@@ -187,12 +178,12 @@ void heapinject_mind_seccomp(struct heapinject *h)
 		h->is_free_to_call = false;
 		return;
 	}
-	unsigned mode = seccomp_mode(h);
-	if (!mode)
+	struct proc_task t;
+	if (proc_task(h->pid, h->pid, &t) || !t.seccomp)
 		return;
 	h->is_free_to_call = false;
 	/* Gone in between: then nobody is in danger. */
-	if (mode == 1)
+	if (t.seccomp == 1)
 		(void)!pwrite(h->mem_fd, &off, sizeof(off),
 			      (off_t)(local + offsetof(struct heap_local, is_active)));
 	local += offsetof(struct heap_local, flags);

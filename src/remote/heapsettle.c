@@ -4,7 +4,6 @@
 #include "remote/heapsettle.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,21 +23,13 @@ static bool is_within(const struct heap_range *ranges, size_t n, uint64_t addr)
 	return false;
 }
 
-/* "running", or a line that ends with the pc of a thread that waits. */
 static enum seen look(int32_t pid, int32_t tid, const struct heap_range *ranges, size_t n)
 {
-	char path[64];
-	char text[256];
-	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", pid, tid);
-	CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t got = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
-	if (got <= 0)
-		return fd < 0 && errno != ENOENT ? SEEN_RUNNING : SEEN_OUTSIDE; /* it has ended */
-	text[got] = 0;
-	const char *pc = strrchr(text, ' ');
-	if (!pc)
-		return SEEN_RUNNING;
-	return is_within(ranges, n, strtoull(pc, NULL, 16)) ? SEEN_INSIDE : SEEN_OUTSIDE;
+	struct proc_wait w;
+	int rc = proc_wait(pid, tid, &w);
+	if (rc)
+		return rc == -ENOENT || rc == -ESRCH ? SEEN_OUTSIDE : SEEN_RUNNING;
+	return is_within(ranges, n, w.pc) ? SEEN_INSIDE : SEEN_OUTSIDE;
 }
 
 static enum seen stop_and_look(int32_t pid, int32_t tid, const struct heap_range *ranges, size_t n,

@@ -51,8 +51,8 @@ static int take_new(int32_t pid, struct halted_list *l, struct err *err)
 	int rc = proc_threads(&tids, pid, err);
 	for (size_t i = 0; !rc && i < tids.pids.n; i++) {
 		struct halted t = {.tid = tids.pids.p[i]};
-		struct tracee_facts f;
-		if (is_known(l, t.tid) || tracee_facts(pid, t.tid, &f) ||
+		struct proc_task f;
+		if (is_known(l, t.tid) || proc_task(pid, t.tid, &f) ||
 		    (f.state != 'R' && f.state != 'S'))
 			continue;
 		rc = tracee_take(pid, t.tid, 0, &t.is_ours, err);

@@ -23,6 +23,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "host/proc.h"
 #include "remote/remotepriv.h"
 
 #define TIMEOUT_NS NS_PER_SEC
@@ -103,7 +104,7 @@ int remote_adopt(struct remote **ret_r, int32_t pid, int32_t tid,
 		 const struct remote_options *options, struct err *err)
 {
 	struct remote *r = NULL;
-	struct tracee_facts facts = {0};
+	struct proc_task facts = {0};
 	TRY(prepare(&r, pid, options, err));
 	r->tid = tid;
 	r->is_adopted = true;
@@ -111,7 +112,7 @@ int remote_adopt(struct remote **ret_r, int32_t pid, int32_t tid,
 	host_urgent_begin(&r->urgency);
 	host_urgent_lend(&r->urgency, tid);
 	r->stopped_at_ns = clock_mono_ns();
-	int rc = tracee_facts(pid, tid, &facts);
+	int rc = proc_task(pid, tid, &facts);
 	r->ignored = facts.ignored;
 	r->has_filter = facts.seccomp != 0;
 	if (!rc)

@@ -14,9 +14,7 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -31,15 +29,6 @@
 #define LOOKED_AT_MAX   4096u        /* threads */
 #define TRIED_MAX       16u          /* in one pass */
 #define NT_X86_SHSTK_   0x204
-
-/* A text of /proc in one read. */
-static bool small_file(const char *path, char *text, size_t n)
-{
-	CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t got = fd < 0 ? -1 : read(fd, text, n - 1);
-	text[got > 0 ? got : 0] = 0;
-	return got > 0;
-}
 
 /* Smaller is better. */
 enum worth {
@@ -63,8 +52,6 @@ static void candidates_release(struct candidates *c)
 	vec_release(&c->v);
 }
 
-#if defined(__x86_64__)
-
 static bool waits_for_input(int64_t nr)
 {
 	switch (nr) {
@@ -82,16 +69,6 @@ static bool waits_for_input(int64_t nr)
 	}
 	return false;
 }
-
-#else
-
-static bool waits_for_input(int64_t nr)
-{
-	(void)nr;
-	return false;
-}
-
-#endif
 
 static int by_worth(const void *a, const void *b)
 {
@@ -149,30 +126,21 @@ static bool is_stack_safe(const struct remote *r, uint64_t sp)
  */
 static bool is_candidate(const struct remote *r, int32_t tid, bool is_strict, enum worth *ret_w)
 {
-	char path[64];
-	char text[512];
-	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", r->pid, tid);
-	if (!small_file(path, text, sizeof(text)))
-		return false;
-	const char *end = strrchr(text, ')');
-	char state = end && end[1] ? end[2] : 'X';
+	struct proc_task t;
+	struct proc_wait w;
 	*ret_w = WORTH_RUNS;
-	if (state == 'R')
-		return true;
-	if (state != 'S' && state != 'T')
+	if (proc_task(r->pid, tid, &t) || (t.state != 'R' && t.state != 'S' && t.state != 'T'))
 		return false;
+	if (t.state == 'R')
+		return true;
 	*ret_w = WORTH_WAITS;
-	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", r->pid, tid);
-	if (!small_file(path, text, sizeof(text)))
+	if (proc_wait(r->pid, tid, &w)) /* "running", or it may not be seen */
 		return true;
-	if (waits_for_input(strtoll(text, NULL, 10)))
+	if (waits_for_input(w.nr))
 		*ret_w = WORTH_INPUT;
-	/* "NR A0 .. A5 SP PC", "-1 SP PC", or "running". */
-	const char *pc = strrchr(text, ' ');
-	const char *sp = pc ? memrchr(text, ' ', (size_t)(pc - text)) : NULL;
-	if (!sp || !r->avoid.n || (!is_strict && *ret_w == WORTH_INPUT))
+	if (!r->avoid.n || (!is_strict && *ret_w == WORTH_INPUT))
 		return true;
-	return !is_avoided(r, strtoull(pc, NULL, 16)) && is_stack_safe(r, strtoull(sp, NULL, 16));
+	return !is_avoided(r, w.pc) && is_stack_safe(r, w.sp);
 }
 
 static int find_candidates(const struct remote *r, struct candidates *c, bool is_strict,
@@ -201,7 +169,6 @@ static int find_candidates(const struct remote *r, struct candidates *c, bool is
  */
 static void abort_sequence(struct remote *r)
 {
-#ifdef __x86_64__
 	struct __ptrace_rseq_configuration conf = {0};
 	uint64_t cs_addr = 0;
 	struct {
@@ -220,9 +187,6 @@ static void abort_sequence(struct remote *r)
 		return;
 	if (r->saved.rip - cs.start < cs.nr_bytes)
 		r->saved.rip = cs.abort;
-#else
-	(void)r;
-#endif
 }
 
 static bool has_shadow_stack(int32_t tid)
@@ -251,16 +215,14 @@ int remote_take(struct remote *r, bool is_strict)
 /* Filters are looked at before anything is tried: some kill. */
 static int seize(struct remote *r, struct err *err)
 {
-	struct tracee_facts facts;
-	int rc = tracee_facts(r->pid, r->tid, &facts);
-	if (rc)
+	struct proc_task facts;
+	if (proc_task(r->pid, r->tid, &facts))
 		return -EAGAIN; /* the thread has ended; the process may live */
 	r->ignored = facts.ignored;
 	r->has_filter = facts.seccomp != 0;
 	if (!r->has_filter)
 		return tracee_take(r->pid, r->tid, 0, &r->is_ours, err);
-	rc = tracee_take(r->pid, r->tid, PTRACE_O_SUSPEND_SECCOMP, &r->is_ours, NULL);
-	if (rc)
+	if (tracee_take(r->pid, r->tid, PTRACE_O_SUSPEND_SECCOMP, &r->is_ours, NULL))
 		return tracee_seize(r->pid, r->tid, 0, err);
 	r->has_filter = r->is_ours;
 	r->is_suspended = !r->is_ours;

@@ -4,7 +4,6 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/ptrace.h>
@@ -21,45 +20,11 @@
 /* What a system call returns inside the kernel when it is to be restarted unless a handler runs. */
 #define KERNEL_ERESTARTNOHAND 514
 
-static bool task_text(int32_t pid, int32_t tid, const char *name, char *text, size_t n)
-{
-	char path[64];
-	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", pid, tid, name);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	ssize_t got = read(fd, text, n - 1);
-	close(fd);
-	text[got > 0 ? got : 0] = 0;
-	return got > 0;
-}
-
-static const char *field(const char *text, const char *name)
-{
-	const char *at = strstr(text, name);
-	return at ? at + strlen(name) : "";
-}
-
-int tracee_facts(int32_t pid, int32_t tid, struct tracee_facts *ret_f)
-{
-	char text[4096];
-	if (!task_text(pid, tid, "status", text, sizeof(text)))
-		return -ESRCH;
-	const char *state = field(text, "\nState:\t");
-	*ret_f = (struct tracee_facts){
-		.tracer = (int32_t)strtol(field(text, "\nTracerPid:\t"), NULL, 10),
-		.seccomp = (unsigned)strtoul(field(text, "\nSeccomp:\t"), NULL, 10),
-		.ignored = strtoull(field(text, "\nSigIgn:\t"), NULL, 16),
-		.state = *state ? *state : 'X',
-	};
-	return 0;
-}
-
 /* Why ptrace was refused, most likely first. */
 static int refused(int32_t pid, int32_t tid, struct err *err)
 {
-	struct tracee_facts f;
-	if (tracee_facts(pid, tid, &f))
+	struct proc_task f;
+	if (proc_task(pid, tid, &f))
 		return err_set(err, -ESRCH, "pid %d has ended", pid);
 	if (f.tracer) {
 		err_set(err, -EPERM, "pid %d is traced by pid %d already", pid, f.tracer);
@@ -264,8 +229,8 @@ void tracee_detach(int32_t tid)
 
 int tracee_take(int32_t pid, int32_t tid, unsigned long options, bool *ret_is_ours, struct err *err)
 {
-	struct tracee_facts f;
-	*ret_is_ours = !tracee_facts(pid, tid, &f) && f.tracer == (int32_t)syscall(SYS_gettid);
+	struct proc_task f;
+	*ret_is_ours = !proc_task(pid, tid, &f) && f.tracer == (int32_t)syscall(SYS_gettid);
 	return *ret_is_ours ? 0 : tracee_seize(pid, tid, options, err);
 }
 

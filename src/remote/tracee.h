@@ -9,7 +9,7 @@
  * too, as no program expects that error without a signal.
  *
  * A thread in an uninterruptible wait stops when that is over, and ptrace cannot take back the
- * request: such threads are not asked (tracee_state).
+ * request: such threads are not asked (proc_task).
  *
  * All calls for one thread must come from the same thread of ours.
  */
@@ -26,15 +26,6 @@ struct tracee_stop {
 	int signal;
 	int event; /* PTRACE_EVENT_*, 0 = a signal, or a system call */
 };
-
-/* What /proc/PID/task/TID tells of a thread. */
-struct tracee_facts {
-	int32_t tracer;   /* 0: none */
-	unsigned seccomp; /* 0 none, 1 strict, 2 filter */
-	uint64_t ignored; /* bit n - 1: signal n */
-	char state;       /* R S D T t Z X */
-};
-int tracee_facts(int32_t pid, int32_t tid, struct tracee_facts *ret_f);
 
 /* -ESRCH: it has ended. -EPERM and others: err says why, and what helps. */
 int tracee_seize(int32_t pid, int32_t tid, unsigned long options, struct err *err);

@@ -6,6 +6,7 @@
 
 #include "host/memmaps.h"
 #include "host/memstat.h"
+#include "host/proc.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
@@ -19,8 +20,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	(void)memstat_parse_rollup(&m, text);
 	CLEANUP(memmaps_release) struct memmaps maps = {0};
 	CLEANUP(memstacks_release) struct memstacks stacks = {0};
-	uint64_t sps[2] = {0x7f0000800f00, 0};
-	size_t nr = 1 + memmaps_parse_sp(text, &sps[1]);
+	struct proc_wait w = {0};
+	size_t nr = 1 + proc_parse_wait(text, &w);
+	uint64_t sps[2] = {0x7f0000800f00, w.sp};
 	memmaps_parse(&maps, text);
 	vec_foreach(one, &maps.list) {
 		ASSERT(one->end > one->start && one->kind < MEMMAP_KIND_NR);

@@ -2,6 +2,7 @@
 #include "base/base.h"
 
 #include "host/memmaps.h"
+#include "host/proc.h"
 #include "host/memstat.h"
 
 #include <errno.h>
@@ -254,15 +255,14 @@ TEST(memmaps_guesses_the_stacks_of_threads_that_always_run)
 
 TEST(memmaps_reads_stack_pointers)
 {
-	uint64_t sp = 0;
-	CHECK(memmaps_parse_sp(text("230 0x0 0x0 0x7ff 0x7fe 0x0 0x0 0x7ffe291b1f28 0x7ff2\n"),
-			       &sp));
-	CHECK_U64(sp, 0x7ffe291b1f28);
-	CHECK(memmaps_parse_sp(text("-1 0x7ffe0 0x4000\n"), &sp));
-	CHECK_U64(sp, 0x7ffe0);
-	CHECK(!memmaps_parse_sp(text("running\n"), &sp));
-	CHECK(!memmaps_parse_sp(text("0 0x0 0x0 0x0 0x0 0x0 0x0 0x0 0x0\n"), &sp));
-	CHECK(!memmaps_parse_sp(text(""), &sp));
+	struct proc_wait w;
+	CHECK(proc_parse_wait(text("230 0x0 0x0 0x7ff 0x7fe 0x0 0x0 0x7ffe291b1f28 0x7ff2\n"), &w));
+	CHECK(w.nr == 230 && w.sp == 0x7ffe291b1f28 && w.pc == 0x7ff2);
+	CHECK(proc_parse_wait(text("-1 0x7ffe0 0x4000\n"), &w));
+	CHECK(w.nr == -1 && w.sp == 0x7ffe0 && w.pc == 0x4000);
+	CHECK(!proc_parse_wait(text("running\n"), &w));
+	CHECK(!proc_parse_wait(text("230 0x0\n"), &w));
+	CHECK(!proc_parse_wait(text(""), &w));
 }
 
 struct deep {
