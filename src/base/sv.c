@@ -67,6 +67,14 @@ struct sv sv_split(struct sv *s, char c)
 	return head;
 }
 
+bool sv_has_item(struct sv list, char separator, struct sv item)
+{
+	while (list.n)
+		if (sv_eq(sv_trim(sv_split(&list, separator)), item))
+			return true;
+	return false;
+}
+
 struct sv sv_from_idx(struct sv s, size_t from)
 {
 	from = MIN(from, s.n);

@@ -30,6 +30,8 @@ ssize_t sv_index(struct sv s, char c);
 ssize_t sv_rindex(struct sv s, char c);
 /* Takes everything up to (not including) the first c out of *s; *s keeps what follows it. */
 struct sv sv_split(struct sv *s, char c);
+/* Whether one of the parts between separators is @item, blanks around it aside. */
+bool sv_has_item(struct sv list, char separator, struct sv item);
 /* Bytes [from, n); an empty view when from is past the end. */
 struct sv sv_from_idx(struct sv s, size_t from);
 

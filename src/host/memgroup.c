@@ -41,14 +41,6 @@ uint64_t memgroup_value(struct sv text, const char *key)
 	return 0;
 }
 
-static bool has_item(struct sv list, char separator, const char *item)
-{
-	while (list.n)
-		if (sv_eq_str(sv_trim(sv_split(&list, separator)), item))
-			return true;
-	return false;
-}
-
 bool memgroup_path_of(struct sv text, enum memgroup_version version, struct sv *ret_path)
 {
 	struct sv line;
@@ -57,7 +49,7 @@ bool memgroup_path_of(struct sv text, enum memgroup_version version, struct sv *
 		struct sv number = sv_split(&line, ':');
 		struct sv names = sv_split(&line, ':');
 		bool is_it = version == MEMGROUP_V2 ? sv_eq_str(number, "0") && !names.n
-						    : has_item(names, ',', "memory");
+						    : sv_has_item(names, ',', SV("memory"));
 		if (is_it && line.n && line.p[0] == '/') {
 			*ret_path = line;
 			return true;
@@ -122,7 +114,7 @@ static bool unified_has_memory(int root_fd, struct sv point)
 	CLEANUP(free_p)
 	char *path = xasprintf("%.*s/cgroup.controllers", SV_ARGS(sv_from_idx(point, 1)));
 	return !file_read_at(&b, root_fd, path, TEXT_BYTES_MAX, NULL) &&
-	       has_item(sv_trim(buf_sv(&b)), ' ', "memory");
+	       sv_has_item(sv_trim(buf_sv(&b)), ' ', SV("memory"));
 }
 
 static bool find_mount(struct memgroup_tree *t, struct sv text)
@@ -134,7 +126,7 @@ static bool find_mount(struct memgroup_tree *t, struct sv text)
 	while (lines_next(&in, &line) && t->version != MEMGROUP_V1) {
 		if (!split_mount(line, &m))
 			continue;
-		if (sv_eq_str(m.type, "cgroup") && has_item(m.options, ',', "memory")) {
+		if (sv_eq_str(m.type, "cgroup") && sv_has_item(m.options, ',', SV("memory"))) {
 			t->version = MEMGROUP_V1;
 			found = m;
 		} else if (sv_eq_str(m.type, "cgroup2") && !t->version &&

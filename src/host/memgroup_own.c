@@ -66,10 +66,8 @@ static bool hands_out_memory(int fd, bool *ret_is_new)
 	CLEANUP(buf_release) struct buf b = {0};
 	if (file_read_at(&b, fd, "cgroup.subtree_control", 4096, NULL))
 		return false;
-	struct sv rest = sv_trim(buf_sv(&b));
-	while (rest.n)
-		if (sv_eq_str(sv_split(&rest, ' '), "memory"))
-			return true;
+	if (sv_has_item(sv_trim(buf_sv(&b)), ' ', SV("memory")))
+		return true;
 	*ret_is_new = !write_at(fd, "cgroup.subtree_control", "+memory");
 	return *ret_is_new;
 }

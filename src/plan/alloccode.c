@@ -14,6 +14,7 @@
 #define HASH_DIGITS        40
 #define PIECE_BYTES        ((size_t)256 << 10)
 #define OVERLAP_BYTES      ((size_t)16)
+#define PADDING_MAX        64 /* between functions: it does not part them */
 
 /* ---- strings ------------------------------------------------------------------------------- */
 
@@ -121,8 +122,10 @@ static bool has_variable(const struct elf *e, const struct elf_section *s)
 	return false;
 }
 
-static bool has_names(const struct elf_section *s, size_t nr)
+bool alloccode_has_symbols(const struct elf *e)
 {
+	size_t nr;
+	const struct elf_section *s = elf_sections(e, &nr);
 	for (size_t i = 0; i < nr; i++)
 		if (s[i].type == SHT_SYMTAB && s[i].nr_bytes)
 			return true;
@@ -136,7 +139,7 @@ void alloccode_facts(struct allocfind *f, struct elf *image)
 	const struct elf_section *s = elf_sections(image, &nr);
 	bool is_there = j->prefix != NULL;
 	/* Strings alone are a sign only where functions have no names. */
-	for (size_t i = 0; i < nr && !is_there && !has_names(s, nr); i++)
+	for (size_t i = 0; i < nr && !is_there && !alloccode_has_symbols(image); i++)
 		is_there = is_rodata(&s[i]) && has_variable(image, &s[i]);
 	for (size_t i = 0; i < nr && is_there; i++) {
 		CLEANUP(buf_release) struct buf bytes = {0};
@@ -153,43 +156,14 @@ void alloccode_facts(struct allocfind *f, struct elf *image)
 /* ---- code ---------------------------------------------------------------------------------- */
 
 /* Where jemalloc's local functions come from: its source files, as STT_FILE tells them. */
-static const char *const own_files[] = {"arena",        "background_thread",
-					"base",         "bin",
-					"bin_info",     "bitmap",
-					"buf_writer",   "cache_bin",
-					"chunk",        "chunk_dss",
-					"chunk_mmap",   "ckh",
-					"counter",      "ctl",
-					"decay",        "div",
-					"ecache",       "edata",
-					"edata_cache",  "ehooks",
-					"emap",         "eset",
-					"exp_grow",     "extent",
-					"extent_dss",   "extent_mmap",
-					"fxp",          "hash",
-					"hook",         "hpa",
-					"hpa_hooks",    "hpdata",
-					"huge",         "inspect",
-					"jemalloc",     "jemalloc_cpp",
-					"large",        "log",
-					"malloc_io",    "mutex",
-					"mutex_pool",   "nstime",
-					"pa",           "pa_extra",
-					"pac",          "pages",
-					"pai",          "peak_event",
-					"prng",         "prof",
-					"prof_data",    "prof_log",
-					"prof_recent",  "prof_stats",
-					"prof_sys",     "psset",
-					"quarantine",   "rtree",
-					"safety_check", "san",
-					"san_bump",     "sc",
-					"sec",          "spin",
-					"stats",        "sz",
-					"tcache",       "test_hooks",
-					"thread_event", "thread_event_registry",
-					"ticker",       "tsd",
-					"util",         "witness"};
+static const char own_files[] =
+	"arena background_thread base bin bin_info bitmap buf_writer cache_bin chunk chunk_dss "
+	"chunk_mmap ckh counter ctl decay div ecache edata edata_cache ehooks emap eset exp_grow "
+	"extent extent_dss extent_mmap fxp hash hook hpa hpa_hooks hpdata huge inspect jemalloc "
+	"jemalloc_cpp large log malloc_io mutex mutex_pool nstime pa pa_extra pac pages pai "
+	"peak_event prng prof prof_data prof_log prof_recent prof_stats prof_sys psset quarantine "
+	"rtree safety_check san san_bump sc sec spin stats sz tcache test_hooks thread_event "
+	"thread_event_registry ticker tsd util witness";
 
 static bool is_own_file(struct sv name)
 {
@@ -197,41 +171,14 @@ static bool is_own_file(struct sv name)
 	if (dot <= 0)
 		return false;
 	name.n = (size_t)dot;
-	for (size_t i = 0; i < ARRAY_LEN(own_files); i++)
-		if (sv_eq_str(name, own_files[i]))
-			return true;
-	return false;
-}
-
-static int by_start(const void *a, const void *b)
-{
-	const struct allocfind_range *x = a;
-	const struct allocfind_range *y = b;
-	return x->start < y->start ? -1 : x->start > y->start;
-}
-
-/* Sorted, those that touch or overlap joined; padding between functions does not part them. */
-static void join_ranges(struct allocfind *f)
-{
-	if (!f->code.n)
-		return;
-	qsort(f->code.p, f->code.n, sizeof(*f->code.p), by_start);
-	size_t n = 1;
-	for (size_t i = 1; i < f->code.n; i++) {
-		struct allocfind_range *last = &f->code.p[n - 1];
-		if (f->code.p[i].start <= last->end + 64)
-			last->end = MAX(last->end, f->code.p[i].end);
-		else
-			f->code.p[n++] = f->code.p[i];
-	}
-	f->code.n = n;
+	return sv_has_item(sv_from_str(own_files), ' ', name);
 }
 
 struct walker {
 	struct allocfind *f;
 	struct sv names;
 	bool is_own; /* the STT_FILE that covers the following local symbols */
-	VEC(struct allocfind_range) local;
+	struct heap_ranges local;
 };
 
 static void walk_symbol(struct walker *w, const Elf64_Sym *s)
@@ -248,7 +195,7 @@ static void walk_symbol(struct walker *w, const Elf64_Sym *s)
 	if (type != STT_FUNC || s->st_shndx == SHN_UNDEF || !s->st_size ||
 	    s->st_size > UINT64_MAX - s->st_value)
 		return;
-	struct allocfind_range r = {s->st_value, s->st_value + s->st_size};
+	struct heap_range r = {s->st_value, s->st_value + s->st_size};
 	if (ELF64_ST_BIND(s->st_info) == STB_LOCAL && w->is_own) {
 		vec_push(&w->local, r);
 		return;
@@ -274,14 +221,14 @@ static void take_local(struct walker *w)
 	vec_foreach(r, &w->local)
 		if (r->start >= lo && r->end <= hi)
 			vec_push(&f->code, *r);
-	vec_release(&w->local);
+	heap_ranges_release(&w->local);
 }
 
 void alloccode_ranges(struct allocfind *f, struct elf *symbols)
 {
 	vec_foreach(fn, &f->functions)
-		if (fn->kind == ALLOCFIND_JEMALLOC && fn->end)
-			vec_push(&f->code, (struct allocfind_range){fn->vaddr, fn->end});
+		if (fn->kind == HEAP_ALLOCATOR_JEMALLOC && fn->end)
+			vec_push(&f->code, (struct heap_range){fn->vaddr, fn->end});
 	size_t nr;
 	const struct elf_section *s = elf_sections(symbols, &nr);
 	for (size_t i = 0; i < nr; i++) {
@@ -299,5 +246,5 @@ void alloccode_ranges(struct allocfind *f, struct elf *symbols)
 		}
 		take_local(&w);
 	}
-	join_ranges(f);
+	heap_ranges_join(&f->code, PADDING_MAX);
 }

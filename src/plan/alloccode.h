@@ -10,6 +10,8 @@
 #include "object/elf.h"
 #include "plan/allocfind.h"
 
+/* A symbol table that is not only for linking. */
+bool alloccode_has_symbols(const struct elf *e);
 /* Fills version, variable, has_prof of @f->jemalloc. */
 void alloccode_facts(struct allocfind *f, struct elf *image);
 /* Fills @f->code by the symbols of @symbols. */

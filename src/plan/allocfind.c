@@ -36,29 +36,17 @@ struct finder {
 	struct allocfind *to;
 	VEC(struct symbol) symbols;
 	VEC(struct sv) prefixes;   /* of <prefix>mallctl */
-	enum allocfind_kind plain; /* whose malloc, free and so on are */
+	enum heap_allocator plain; /* whose malloc, free and so on are */
 	uint64_t malloc_vaddr;
 	uint64_t free_vaddr;
 };
-
-static const char *const kind_names[ALLOCFIND_KIND_NR] = {
-	[ALLOCFIND_NONE] = "none",         [ALLOCFIND_GLIBC] = "glibc",
-	[ALLOCFIND_MUSL] = "musl",         [ALLOCFIND_JEMALLOC] = "jemalloc",
-	[ALLOCFIND_TCMALLOC] = "tcmalloc", [ALLOCFIND_MIMALLOC] = "mimalloc",
-	[ALLOCFIND_OTHER] = "malloc",      [ALLOCFIND_PAGES] = "pages",
-};
-
-const char *allocfind_kind_name(enum allocfind_kind kind)
-{
-	return kind_names[kind];
-}
 
 void allocfind_release(struct allocfind *f)
 {
 	vec_foreach(fn, &f->functions)
 		free_p(&fn->name);
 	vec_release(&f->functions);
-	vec_release(&f->code);
+	heap_ranges_release(&f->code);
 	free_p(&f->jemalloc.prefix);
 	free_p(&f->jemalloc.variable);
 	free_p(&f->jemalloc.version_text);
@@ -177,32 +165,32 @@ static void find_prefixes(struct finder *f)
 }
 
 /* The owner of the plain names: by another name that it has at the same address, or beside it. */
-static enum allocfind_kind plain_owner(struct finder *f)
+static enum heap_allocator plain_owner(struct finder *f)
 {
 	const struct symbol *m = find(f, SV(""), "malloc");
 	const struct symbol *own = NULL;
 	if (!m)
-		return ALLOCFIND_NONE;
+		return HEAP_ALLOCATOR_NONE;
 	f->malloc_vaddr = m->vaddr;
 	const struct symbol *fr = find(f, SV(""), "free");
 	f->free_vaddr = fr ? fr->vaddr : 0;
 	vec_foreach(p, &f->prefixes)
 		if (!p->n)
-			return ALLOCFIND_JEMALLOC;
+			return HEAP_ALLOCATOR_JEMALLOC;
 	if ((own = find(f, SV(""), "tc_malloc")) ||
 	    (own = find(f, SV(""), "TCMallocInternalMalloc")))
-		return ALLOCFIND_TCMALLOC;
+		return HEAP_ALLOCATOR_TCMALLOC;
 	if ((own = find(f, SV(""), "mi_malloc")) && (own->vaddr == m->vaddr || !f->to->is_libc))
-		return ALLOCFIND_MIMALLOC;
+		return HEAP_ALLOCATOR_MIMALLOC;
 	if (f->to->is_libc)
-		return has(f, "__libc_calloc") || has(f, "_int_malloc") ? ALLOCFIND_GLIBC
-									: ALLOCFIND_MUSL;
-	return ALLOCFIND_OTHER;
+		return has(f, "__libc_calloc") || has(f, "_int_malloc") ? HEAP_ALLOCATOR_GLIBC
+									: HEAP_ALLOCATOR_MUSL;
+	return HEAP_ALLOCATOR_OTHER;
 }
 
 /* ---- what they have ------------------------------------------------------------------------ */
 
-static void add(struct finder *f, const struct symbol *s, enum allocfind_kind kind,
+static void add(struct finder *f, const struct symbol *s, enum heap_allocator kind,
 		enum heap_shape shape, bool is_plain)
 {
 	vec_foreach(fn, &f->to->functions) {
@@ -211,7 +199,7 @@ static void add(struct finder *f, const struct symbol *s, enum allocfind_kind ki
 		/* The name that people know: the plain one, then the one without underscores. */
 		bool is_better = (is_plain && !fn->is_plain) ||
 				 (is_plain == fn->is_plain && fn->name[0] == '_' &&
-				  s->name.p[0] != '_' && kind != ALLOCFIND_JEMALLOC);
+				  s->name.p[0] != '_' && kind != HEAP_ALLOCATOR_JEMALLOC);
 		if (is_better) {
 			free(fn->name);
 			fn->name = xstrndup(s->name.p, s->name.n);
@@ -270,14 +258,14 @@ static void add_prefixed(struct finder *f, const struct symbol *s)
 		struct sv base = sv_from_idx(s->name, p->n);
 		enum heap_shape shape = allocnames_jemalloc(base);
 		if (shape)
-			add(f, s, ALLOCFIND_JEMALLOC, shape, !p->n && allocnames_plain(base));
+			add(f, s, HEAP_ALLOCATOR_JEMALLOC, shape, !p->n && allocnames_plain(base));
 	}
 	enum heap_shape shape = allocnames_mimalloc(s->name);
 	if (shape && has(f, "mi_malloc"))
-		add(f, s, ALLOCFIND_MIMALLOC, shape, false);
+		add(f, s, HEAP_ALLOCATOR_MIMALLOC, shape, false);
 	shape = allocnames_tcmalloc(s->name);
 	if (shape)
-		add(f, s, ALLOCFIND_TCMALLOC, shape, false);
+		add(f, s, HEAP_ALLOCATOR_TCMALLOC, shape, false);
 }
 
 /*
@@ -302,10 +290,10 @@ static void add_plain(struct finder *f, const struct symbol *s)
 		add(f, s, f->plain, shape, true);
 	shape = allocnames_pages(s->name);
 	if (shape && f->to->is_libc && is_public(f, s))
-		add(f, s, ALLOCFIND_PAGES, shape, true);
+		add(f, s, HEAP_ALLOCATOR_PAGES, shape, true);
 	shape = allocnames_operator(s->name);
-	bool has_own = f->plain == ALLOCFIND_JEMALLOC || f->plain == ALLOCFIND_TCMALLOC ||
-		       f->plain == ALLOCFIND_MIMALLOC;
+	bool has_own = f->plain == HEAP_ALLOCATOR_JEMALLOC || f->plain == HEAP_ALLOCATOR_TCMALLOC ||
+		       f->plain == HEAP_ALLOCATOR_MIMALLOC;
 	if (shape && has_own && s->is_global && !is_wrapper(f, s))
 		add(f, s, f->plain, shape, true);
 	if (s->is_dynamic && sv_eq(s->name, SV("malloc")))

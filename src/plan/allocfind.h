@@ -18,34 +18,17 @@
 #include "base/base.h"
 #include "base/err.h"
 #include "base/vec.h"
-#include "heap_wire.h"
 #include "object/elf.h"
-
-enum allocfind_kind {
-	ALLOCFIND_NONE = 0,
-	ALLOCFIND_GLIBC,
-	ALLOCFIND_MUSL,
-	ALLOCFIND_JEMALLOC,
-	ALLOCFIND_TCMALLOC,
-	ALLOCFIND_MIMALLOC,
-	ALLOCFIND_OTHER, /* malloc and free of somebody else */
-	ALLOCFIND_PAGES, /* the C library's mmap and its sisters */
-	ALLOCFIND_KIND_NR
-};
+#include "plan/heapplan.h"
 
 struct allocfind_function {
 	uint64_t vaddr; /* link-time */
 	uint64_t end;   /* past the last instruction; 0 = unknown */
-	enum allocfind_kind kind;
+	enum heap_allocator kind;
 	enum heap_shape shape;
 	/* Has a name that other binaries' calls are bound to by name ("malloc"), not by prefix. */
 	bool is_plain;
 	char *name; /* owned */
-};
-
-struct allocfind_range {
-	uint64_t start; /* link-time */
-	uint64_t end;
 };
 
 /* What is known of a jemalloc in the image. */
@@ -61,7 +44,7 @@ struct allocfind_jemalloc {
 
 struct allocfind {
 	VEC(struct allocfind_function) functions; /* by address */
-	VEC(struct allocfind_range) code;         /* of jemalloc, all of it, by address */
+	struct heap_ranges code; /* link-time; of jemalloc, all of it, by address */
 	struct allocfind_jemalloc jemalloc;
 	bool exports_malloc; /* defines malloc for other binaries */
 	bool is_libc;
@@ -73,8 +56,5 @@ struct allocfind {
 int allocfind_image(struct allocfind *ret_f, struct elf *image, struct elf *debug, struct elf *mini,
 		    struct err *err);
 void allocfind_release(struct allocfind *f);
-
-/* Words for people: "jemalloc", "glibc". */
-const char *allocfind_kind_name(enum allocfind_kind kind);
 
 #endif

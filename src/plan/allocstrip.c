@@ -451,7 +451,7 @@ static void add_between(struct allocfind *to, const struct stripped *s)
 	size_t nr = 0;
 	vec_foreach(f, &s->functions)
 		nr += is_hot(f);
-	struct allocfind_range all = {0, 0};
+	struct heap_range all = {0, 0};
 	size_t i = 0;
 	vec_foreach(f, &s->functions) {
 		if (!is_hot(f))
@@ -470,7 +470,7 @@ static void add_code(struct allocfind *to, const struct stripped *s)
 {
 	vec_foreach(f, &s->functions)
 		if (f->is_own)
-			vec_push(&to->code, (struct allocfind_range){f->start, f->end});
+			vec_push(&to->code, (struct heap_range){f->start, f->end});
 }
 
 static bool has_interp(const struct elf *e)

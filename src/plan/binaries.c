@@ -2,8 +2,11 @@
 #include "base/base.h"
 #include "plan/binaries.h"
 
+#include <fcntl.h>
+#include <stdlib.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/sv.h"
 #include "host/mapped.h"
@@ -86,11 +89,10 @@ static void look_into(const struct reader *r, struct binary_facts *b, struct elf
 	b->has_build_id = elf_build_id(e, id) > 0;
 }
 
-static int add_mapping(void *ctx, const struct proc_map *m, struct err *err)
+static int add_mapping(void *ctx, const struct proc_map *m, struct err *err UNUSED)
 {
 	struct reader *r = ctx;
 	struct mapped_file file;
-	(void)err;
 	if (!m->is_exec || m->path[0] != '/')
 		return 0;
 	vec_foreach(b, &r->to->list)
@@ -107,6 +109,22 @@ static int add_mapping(void *ctx, const struct proc_map *m, struct err *err)
 		look_into(r, b, e);
 	(void)close(file.fd);
 	return 0;
+}
+
+int binaries_open_command(const char *name, struct buf *path)
+{
+	const char *dirs = strchr(name, '/') ? "" : getenv("PATH");
+	struct sv rest = sv_from_str(dirs ? dirs : "/bin:/usr/bin");
+	do {
+		struct sv dir = sv_split(&rest, ':');
+		buf_clear(path);
+		buf_addf(path, "%.*s%s%s", SV_ARGS(dir), dir.n ? "/" : "", name);
+		int fd = access(buf_str(path), X_OK) ? -1
+						     : open(buf_str(path), O_RDONLY | O_CLOEXEC);
+		if (fd >= 0)
+			return fd;
+	} while (rest.n);
+	return -1;
 }
 
 int binaries_read(struct binaries *ret_b, int32_t pid, struct err *err)

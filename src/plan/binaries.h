@@ -6,6 +6,7 @@
 #define ASSAY_PLAN_BINARIES_H
 
 #include "base/base.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/vec.h"
 
@@ -26,5 +27,8 @@ struct binaries {
 /* On an error what was seen until then is in the list. */
 int binaries_read(struct binaries *ret_b, int32_t pid, struct err *err);
 void binaries_release(struct binaries *b);
+
+/* The binary of a command as execvp(3) finds it, with its path; -1: there is none. */
+int binaries_open_command(const char *name, struct buf *path);
 
 #endif

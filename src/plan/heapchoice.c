@@ -53,24 +53,24 @@ static bool is_wanted(const struct heaptarget_image *m, const struct allocfind_f
 {
 	const char *prefix = m->found->jemalloc.prefix;
 	switch (fn->kind) {
-	case ALLOCFIND_MIMALLOC:
-	case ALLOCFIND_TCMALLOC:
-	case ALLOCFIND_PAGES:
+	case HEAP_ALLOCATOR_MIMALLOC:
+	case HEAP_ALLOCATOR_TCMALLOC:
+	case HEAP_ALLOCATOR_PAGES:
 		return true;
-	case ALLOCFIND_JEMALLOC:
+	case HEAP_ALLOCATOR_JEMALLOC:
 		return m->is_used || (prefix && *prefix);
-	case ALLOCFIND_GLIBC:
-	case ALLOCFIND_MUSL:
-	case ALLOCFIND_OTHER:
+	case HEAP_ALLOCATOR_GLIBC:
+	case HEAP_ALLOCATOR_MUSL:
+	case HEAP_ALLOCATOR_OTHER:
 		return m->is_used;
-	case ALLOCFIND_NONE:
-	case ALLOCFIND_KIND_NR:
+	case HEAP_ALLOCATOR_NONE:
+	case HEAP_ALLOCATOR_NR:
 		break;
 	}
 	return false;
 }
 
-static size_t count(const struct heaptarget *h, enum allocfind_kind kind,
+static size_t count(const struct heaptarget *h, enum heap_allocator kind,
 		    const struct heaptarget_image **ret_m)
 {
 	size_t n = 0;
@@ -108,9 +108,9 @@ static void add_jemalloc(struct buf *to, const struct heaptarget_image *m)
 
 char *heaptarget_describe(const struct heaptarget *h)
 {
-	static const enum allocfind_kind kinds[] = {ALLOCFIND_TCMALLOC, ALLOCFIND_MIMALLOC,
-						    ALLOCFIND_OTHER, ALLOCFIND_GLIBC,
-						    ALLOCFIND_MUSL};
+	static const enum heap_allocator kinds[] = {HEAP_ALLOCATOR_TCMALLOC,
+						    HEAP_ALLOCATOR_MIMALLOC, HEAP_ALLOCATOR_OTHER,
+						    HEAP_ALLOCATOR_GLIBC, HEAP_ALLOCATOR_MUSL};
 	CLEANUP(buf_release) struct buf text = {0};
 	const struct heaptarget_image *m = heaptarget_jemalloc(h);
 	if (m)
@@ -120,8 +120,9 @@ char *heaptarget_describe(const struct heaptarget *h)
 			continue;
 		if (text.n)
 			buf_add_str(&text, "; ");
-		buf_add_str(&text, kinds[i] == ALLOCFIND_OTHER ? "a malloc of its own"
-							       : allocfind_kind_name(kinds[i]));
+		buf_add_str(&text, kinds[i] == HEAP_ALLOCATOR_OTHER
+					   ? "a malloc of its own"
+					   : heap_allocator_name(kinds[i]));
 		add_place(&text, m);
 	}
 	if (!text.n)
@@ -131,22 +132,15 @@ char *heaptarget_describe(const struct heaptarget *h)
 
 enum heap_allocator heaptarget_allocator(const struct heaptarget *h)
 {
-	static const struct {
-		enum allocfind_kind kind;
-		enum heap_allocator is;
-	} order[] = {
-		{ALLOCFIND_MIMALLOC, HEAP_ALLOCATOR_MIMALLOC},
-		{ALLOCFIND_TCMALLOC, HEAP_ALLOCATOR_TCMALLOC},
-		{ALLOCFIND_OTHER, HEAP_ALLOCATOR_OTHER},
-		{ALLOCFIND_GLIBC, HEAP_ALLOCATOR_LIBC},
-		{ALLOCFIND_MUSL, HEAP_ALLOCATOR_LIBC},
-	};
+	static const enum heap_allocator order[] = {HEAP_ALLOCATOR_MIMALLOC,
+						    HEAP_ALLOCATOR_TCMALLOC, HEAP_ALLOCATOR_OTHER,
+						    HEAP_ALLOCATOR_GLIBC, HEAP_ALLOCATOR_MUSL};
+	const struct heaptarget_image *m;
 	if (heaptarget_jemalloc(h))
 		return HEAP_ALLOCATOR_JEMALLOC;
-	const struct heaptarget_image *m;
 	for (size_t i = 0; i < ARRAY_LEN(order); i++)
-		if (count(h, order[i].kind, &m))
-			return order[i].is;
+		if (count(h, order[i], &m))
+			return order[i];
 	return HEAP_ALLOCATOR_NONE;
 }
 
@@ -172,8 +166,9 @@ static void add_sites(struct heap_plan *p, const struct heaptarget *h, bool has_
 	for (int pass = 0; pass < 2; pass++)
 		vec_foreach(m, &h->images)
 			vec_foreach(fn, &m->found->functions)
-				if (is_wanted(m, fn) && (fn->kind == ALLOCFIND_PAGES) == pass &&
-				    (has_jemalloc || fn->kind != ALLOCFIND_JEMALLOC))
+				if (is_wanted(m, fn) &&
+				    (fn->kind == HEAP_ALLOCATOR_PAGES) == pass &&
+				    (has_jemalloc || fn->kind != HEAP_ALLOCATOR_JEMALLOC))
 					add_site(p, m, fn);
 }
 
@@ -278,7 +273,7 @@ static size_t nr_heap_sites(const struct heap_plan *p)
 static size_t nr_jemalloc_sites(const struct heaptarget *h)
 {
 	const struct heaptarget_image *m;
-	return count(h, ALLOCFIND_JEMALLOC, &m);
+	return count(h, HEAP_ALLOCATOR_JEMALLOC, &m);
 }
 
 static void set_reason(struct heap_plan *p, enum heap_tier tier, struct buf *text)
@@ -329,7 +324,7 @@ static bool has_all_functions(const struct heaptarget *h)
 	for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
 		bool is_there = false;
 		vec_foreach(fn, &m->found->functions)
-			is_there |= fn->kind == ALLOCFIND_JEMALLOC && fn->shape == wanted[i] &&
+			is_there |= fn->kind == HEAP_ALLOCATOR_JEMALLOC && fn->shape == wanted[i] &&
 				    is_wanted(m, fn);
 		if (!is_there)
 			return false;

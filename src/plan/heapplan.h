@@ -33,14 +33,30 @@ struct heap_range {
 	uint64_t end;
 };
 
+struct heap_ranges { /* a VEC */
+	struct heap_range *p;
+	size_t n;
+	size_t cap;
+};
+void heap_ranges_release(struct heap_ranges *r);
+/* Sorted, without empty ones; those less than @gap bytes apart become one. */
+void heap_ranges_join(struct heap_ranges *r, uint64_t gap);
+/* Any ranges. */
+bool heap_ranges_have(const struct heap_ranges *r, uint64_t addr);
+
 enum heap_allocator {
 	HEAP_ALLOCATOR_NONE = 0, /* none was found */
-	HEAP_ALLOCATOR_LIBC,     /* glibc or musl */
+	HEAP_ALLOCATOR_GLIBC,
+	HEAP_ALLOCATOR_MUSL,
 	HEAP_ALLOCATOR_JEMALLOC,
 	HEAP_ALLOCATOR_TCMALLOC,
 	HEAP_ALLOCATOR_MIMALLOC,
 	HEAP_ALLOCATOR_OTHER, /* malloc and free of somebody else */
+	HEAP_ALLOCATOR_PAGES, /* of functions: the C library's mmap and its sisters */
+	HEAP_ALLOCATOR_NR
 };
+/* Words for people: "jemalloc", "glibc". */
+const char *heap_allocator_name(enum heap_allocator a);
 
 struct heap_plan {
 	enum heap_tier tier;
@@ -49,7 +65,7 @@ struct heap_plan {
 	char *reason;         /* why this tier, for the screen; owned */
 	VEC(struct heap_site) sites;
 	/* Code of allocators: a thread with a frame in it must not be made to call it. */
-	VEC(struct heap_range) allocator_code;
+	struct heap_ranges allocator_code;
 	/* jemalloc only; 0 = not found. */
 	uint64_t mallctl;
 	/* Found without a symbol: it is not one unless its version is this. Owned; NULL = by name. */

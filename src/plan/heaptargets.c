@@ -20,6 +20,7 @@
 #include "host/proc.h"
 #include "host/procmem.h"
 #include "object/debugfile.h"
+#include "plan/alloccode.h"
 
 #define LINK_MAPS_MAX 4096
 
@@ -50,6 +51,14 @@ struct looker {
 	bool has_maps;
 };
 
+static void looker_release(struct looker *l)
+{
+	free(l->exe);
+	close_p(&l->root_fd);
+	vec_release(&l->images);
+	vec_release(&l->seen);
+}
+
 struct heaptargets *heaptargets_new(unsigned flags)
 {
 	struct heaptargets *t = xcalloc(1, sizeof(*t));
@@ -70,12 +79,6 @@ void heaptargets_free(struct heaptargets *t)
 	free(t);
 }
 
-void heaptargets_free_p(struct heaptargets **t)
-{
-	heaptargets_free(*t);
-	*t = NULL;
-}
-
 void heaptarget_release(struct heaptarget *h)
 {
 	vec_foreach(i, &h->images)
@@ -85,16 +88,6 @@ void heaptarget_release(struct heaptarget *h)
 }
 
 /* ---- a binary ------------------------------------------------------------------------------ */
-
-static bool has_symtab(const struct elf *e)
-{
-	size_t nr;
-	const struct elf_section *s = elf_sections(e, &nr);
-	for (size_t i = 0; i < nr; i++)
-		if (s[i].type == SHT_SYMTAB && s[i].nr_bytes)
-			return true;
-	return false;
-}
 
 static void note_segments(struct known *k)
 {
@@ -112,7 +105,7 @@ static int find_allocators(struct known *k, const char *path, int root_fd, bool 
 			   struct err *err)
 {
 	int rc = allocfind_image(&k->found, k->elf, NULL, NULL, err);
-	if (rc || has_symtab(k->elf))
+	if (rc || alloccode_has_symbols(k->elf))
 		return rc;
 	bool is_hinted = k->found.jemalloc.version_text && !k->found.jemalloc.mallctl;
 	if (!is_hinted && !(is_program && !k->has_interp))
@@ -165,10 +158,9 @@ int heaptargets_file(struct heaptargets *t, int fd, const char *path,
 		     const struct allocfind **ret_f, struct err *err)
 {
 	struct known *k;
-	int rc = known_add(t, file_key(UINT32_MAX, t->known.n), fd, path, -1, true, &k, err);
-	if (!rc)
-		*ret_f = &k->found;
-	return rc;
+	TRY(known_add(t, file_key(UINT32_MAX, t->known.n), fd, path, -1, true, &k, err));
+	*ret_f = &k->found;
+	return 0;
 }
 
 /* ---- a process ----------------------------------------------------------------------------- */
@@ -216,10 +208,9 @@ static bool is_file_32bit(int fd)
 	       !memcmp(ident, ELFMAG, SELFMAG) && ident[EI_CLASS] == ELFCLASS32;
 }
 
-static int look_at(void *ctx, const struct proc_map *m, struct err *err)
+static int look_at(void *ctx, const struct proc_map *m, struct err *err UNUSED)
 {
 	struct looker *l = ctx;
-	(void)err;
 	l->has_maps = true;
 	if (!m->is_exec || m->path[0] != '/' || !strncmp(m->path, "/memfd:assay", 12))
 		return 0;
@@ -245,7 +236,7 @@ static int look_at(void *ctx, const struct proc_map *m, struct err *err)
 
 static void find_exe(struct looker *l)
 {
-	char *link CLEANUP(free_p) = xasprintf("/proc/%d/exe", l->h->pid);
+	CLEANUP(free_p) char *link = xasprintf("/proc/%d/exe", l->h->pid);
 	char path[PATH_MAX];
 	ssize_t n = readlink(link, path, sizeof(path) - 1);
 	if (n > 0)
@@ -350,11 +341,12 @@ static int has_no_memory(int32_t pid, struct err *err)
 
 int heaptargets_look(struct heaptargets *t, int32_t pid, struct heaptarget *ret_h, struct err *err)
 {
+	CLEANUP(heaptarget_release)
 	struct heaptarget h = {.pid = pid,
 			       .image = proc_image(pid),
 			       .is_held = is_held(pid),
 			       .has_recorder = t->flags & HEAPTARGETS_RECORDER};
-	struct looker l = {.t = t, .h = &h, .root_fd = host_open_root(pid)};
+	CLEANUP(looker_release) struct looker l = {.t = t, .h = &h, .root_fd = host_open_root(pid)};
 	find_exe(&l);
 	ask_linker(&l);
 	int rc = proc_maps(pid, look_at, &l, err);
@@ -365,22 +357,12 @@ int heaptargets_look(struct heaptargets *t, int32_t pid, struct heaptarget *ret_
 	if (rc == -EPERM || rc == -EACCES)
 		(void)err_hint(err, "run as root, or give assay CAP_SYS_PTRACE (in a container "
 				    "--cap-add SYS_PTRACE)");
-	if (!rc) {
-		h.is_loading |= l.exe && !l.seen.n; /* nothing is mapped yet */
-		h.is_loading |=
-			l.exe && (!h.image || proc_image(pid) != h.image); /* while we looked */
-		mark_used(&l);
-	}
-	free(l.exe);
-	if (l.root_fd >= 0)
-		(void)close(l.root_fd);
-	vec_release(&l.images);
-	vec_release(&l.seen);
-	if (rc) {
-		heaptarget_release(&h);
-		return rc;
-	}
+	TRY(rc);
+	h.is_loading |= l.exe && !l.seen.n; /* nothing is mapped yet */
+	h.is_loading |= l.exe && (!h.image || proc_image(pid) != h.image); /* while we looked */
+	mark_used(&l);
 	*ret_h = h;
+	h = (struct heaptarget){0};
 	return 0;
 }
 

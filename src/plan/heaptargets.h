@@ -23,7 +23,7 @@ enum heaptargets_flags { HEAPTARGETS_RECORDER = 1 << 0 /* there is one for this 
 
 struct heaptargets *heaptargets_new(unsigned flags);
 void heaptargets_free(struct heaptargets *t);
-void heaptargets_free_p(struct heaptargets **t);
+DEFINE_FREE_P(heaptargets, struct heaptargets)
 
 /* One mapped binary in which something was found. */
 struct heaptarget_image {

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/sv.h"
+#include "plan/binaries.h"
 #include "plan/heaptargets.h"
 
 #define ENVIRON_BYTES_MAX ((size_t)4 << 20)
@@ -43,28 +44,6 @@ static char *variable_of(const char *prefix)
 		buf_add_ch(&name, *p >= 'a' && *p <= 'z' ? (char)(*p - 'a' + 'A') : *p);
 	buf_add_str(&name, "MALLOC_CONF");
 	return buf_detach(&name);
-}
-
-/* As execvp looks for it; "" = not found. */
-static int open_command(const char *name, struct buf *path)
-{
-	if (strchr(name, '/')) {
-		buf_add_str(path, name);
-		return open(name, O_RDONLY | O_CLOEXEC);
-	}
-	const char *dirs = getenv("PATH");
-	struct sv left = sv_from_str(dirs ? dirs : "/bin:/usr/bin");
-	while (left.n) {
-		struct sv dir = sv_split(&left, ':');
-		buf_clear(path);
-		buf_addf(path, "%.*s/%s", SV_ARGS(dir.n ? dir : SV(".")), name);
-		if (!access(buf_str(path), X_OK)) {
-			int fd = open(buf_str(path), O_RDONLY | O_CLOEXEC);
-			if (fd >= 0)
-				return fd;
-		}
-	}
-	return -1;
 }
 
 static bool take_jemalloc(struct jemallocenv *f, struct heaptargets *t, int fd, const char *path)
@@ -157,7 +136,7 @@ void jemallocenv_find(struct jemallocenv *f, const char *command, const char *pr
 	*f = (struct jemallocenv){0};
 	static const char *const usual[] = {"MALLOC_CONF", "_RJEM_MALLOC_CONF", "JE_MALLOC_CONF"};
 	CLEANUP(buf_release) struct buf path = {0};
-	int fd CLEANUP(close_p) = open_command(command, &path);
+	int fd CLEANUP(close_p) = binaries_open_command(command, &path);
 	if (fd >= 0)
 		look_into(f, fd, buf_str(&path));
 	if (prefix) {

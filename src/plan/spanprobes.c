@@ -18,6 +18,7 @@
 #include "object/debugfile.h"
 #include "object/elf.h"
 #include "object/sdtnotes.h"
+#include "plan/binaries.h"
 #include "symbol/funcfind.h"
 
 #define NEAR_NAMES 5
@@ -79,11 +80,10 @@ static void add_binary(struct finder *f, int fd, const char *path)
 	vec_push(&f->binaries, b);
 }
 
-static int on_mapping(void *ctx, const struct proc_map *m, struct err *err)
+static int on_mapping(void *ctx, const struct proc_map *m, struct err *err UNUSED)
 {
 	struct finder *f = ctx;
 	bool is_new;
-	(void)err;
 	if (!m->is_exec || !m->inode || m->path[0] != '/')
 		return 0;
 	uint64_t dev = (uint64_t)m->dev_major << 20 | m->dev_minor;
@@ -107,29 +107,14 @@ static int look_at_process(struct finder *f, int32_t pid, struct err *err)
 	return 0;
 }
 
-/* As execvp(3) finds it. */
 static int look_at_command(struct finder *f, const char *name, struct err *err)
 {
-	const char *path = strchr(name, '/') ? "" : getenv("PATH");
-	CLEANUP(buf_release) struct buf full = {0};
-	for (const char *dir = path ? path : "/bin:/usr/bin"; dir;) {
-		const char *end = strchr(dir, ':');
-		size_t n = end ? (size_t)(end - dir) : strlen(dir);
-		buf_clear(&full);
-		buf_add(&full, dir, n);
-		if (n)
-			buf_add_ch(&full, '/');
-		buf_add_str(&full, name);
-		int fd = faccessat(AT_FDCWD, buf_str(&full), X_OK, 0)
-				 ? -1
-				 : open(buf_str(&full), O_RDONLY | O_CLOEXEC);
-		if (fd >= 0) {
-			add_binary(f, fd, buf_str(&full));
-			return 0;
-		}
-		dir = end ? end + 1 : NULL;
-	}
-	return err_set(err, -ENOENT, "cannot find the command '%s'", name);
+	CLEANUP(buf_release) struct buf path = {0};
+	int fd = binaries_open_command(name, &path);
+	if (fd < 0)
+		return err_set(err, -ENOENT, "cannot find the command '%s'", name);
+	add_binary(f, fd, buf_str(&path));
+	return 0;
 }
 
 struct place {
@@ -163,12 +148,11 @@ struct note_search {
 	size_t *ret_nr_more;
 };
 
-static int on_note(void *ctx, const struct sdt_note *n, struct err *err)
+static int on_note(void *ctx, const struct sdt_note *n, struct err *err UNUSED)
 {
 	const struct note_search *s = ctx;
 	CLEANUP(buf_release) struct buf name = {0};
 	uint8_t code = 0;
-	(void)err;
 	buf_add(&name, n->provider.p, n->provider.n);
 	buf_add_ch(&name, ':');
 	buf_add(&name, n->name.p, n->name.n);
@@ -297,36 +281,34 @@ static int add_span(const struct finder *f, const char *span, struct err *err)
 		return fail_unknown(f, first, err);
 	if (!dots)
 		return add_calls(p, first, &from, err);
-	int rc = find_places(f, dots + 2, &to, room, &p->nr_more, err);
-	if (!rc && !to.list.n)
-		rc = fail_unknown(f, dots + 2, err);
-	if (!rc && (!is_one(first, &from) || !is_one(dots + 2, &to)))
-		rc = err_set(err, -EINVAL,
-			     "'%s': %zu functions match the begin, %zu the end; one each is needed",
-			     span, from.list.n, to.list.n);
-	if (!rc)
-		add_probe(p, span, from.list.p, from.list.n, to.list.p, to.list.n);
-	return rc;
+	TRY(find_places(f, dots + 2, &to, room, &p->nr_more, err));
+	if (!to.list.n)
+		return fail_unknown(f, dots + 2, err);
+	if (!is_one(first, &from) || !is_one(dots + 2, &to))
+		return err_set(err, -EINVAL,
+			       "'%s': %zu functions match the begin, %zu the end; one each is "
+			       "needed",
+			       span, from.list.n, to.list.n);
+	add_probe(p, span, from.list.p, from.list.n, to.list.p, to.list.n);
+	return 0;
 }
 
 static int look_at_target(struct finder *f, const struct target *t, char **command, struct err *err)
 {
-	int rc = 0;
 	if (!t)
 		return look_at_command(f, command[0], err);
 	if (t->is_system) {
-		rc = err_set(err, -EINVAL, "spans are measured in processes, not system-wide");
-		err_hint(err, "name a process, or several with --all-matching");
-		return rc;
+		err_set(err, -EINVAL, "spans are measured in processes, not system-wide");
+		return err_hint(err, "name a process, or several with --all-matching");
 	}
-	for (size_t i = 0; !rc && i < t->pids.pids.n; i++)
-		rc = look_at_process(f, t->pids.pids.p[i], err);
-	for (size_t i = 0; !rc && i < t->tids.pids.n; i++) {
+	vec_foreach(pid, &t->pids.pids)
+		TRY(look_at_process(f, *pid, err));
+	vec_foreach(tid, &t->tids.pids) {
 		int32_t pid;
-		rc = proc_tgid(t->tids.pids.p[i], &pid, err);
-		rc = rc ? rc : look_at_process(f, pid, err);
+		TRY(proc_tgid(*tid, &pid, err));
+		TRY(look_at_process(f, pid, err));
 	}
-	return rc;
+	return 0;
 }
 
 int span_probes_find(struct span_probes *p, const char *const *spans, size_t nr_spans,

@@ -174,10 +174,10 @@ TEST(allocfind_gives_plain_names_to_their_owner)
 	CLEANUP(allocfind_release) struct allocfind f = {0};
 	find_in(&f, libc, ARRAY_LEN(libc), SV(""), NULL);
 	CHECK(f.is_libc && f.exports_malloc);
-	CHECK(named(&f, "malloc")->kind == ALLOCFIND_GLIBC);
+	CHECK(named(&f, "malloc")->kind == HEAP_ALLOCATOR_GLIBC);
 	CHECK(named(&f, "malloc")->is_plain && !named(&f, "__libc_malloc"));
 	CHECK_U64(named(&f, "free")->end, 0);
-	CHECK(named(&f, "mmap")->kind == ALLOCFIND_PAGES);
+	CHECK(named(&f, "mmap")->kind == HEAP_ALLOCATOR_PAGES);
 	CHECK(!named(&f, "_Znwm")); /* the C library has none of its own */
 	CHECK_U64(f.functions.n, 4);
 
@@ -186,7 +186,7 @@ TEST(allocfind_gives_plain_names_to_their_owner)
 						    {"__libc_start_main", 0x1400, 16, false}};
 	CLEANUP(allocfind_release) struct allocfind m = {0};
 	find_in(&m, musl, ARRAY_LEN(musl), SV(""), NULL);
-	CHECK(named(&m, "malloc")->kind == ALLOCFIND_MUSL);
+	CHECK(named(&m, "malloc")->kind == HEAP_ALLOCATOR_MUSL);
 }
 
 TEST(allocfind_knows_a_c_library_whose_functions_were_made_local)
@@ -202,7 +202,7 @@ TEST(allocfind_knows_a_c_library_whose_functions_were_made_local)
 	CLEANUP(allocfind_release) struct allocfind f = {0};
 	find_in(&f, rust, ARRAY_LEN(rust), SV(""), NULL);
 	CHECK(f.is_libc);
-	CHECK(named(&f, "malloc") && named(&f, "malloc")->kind == ALLOCFIND_GLIBC);
+	CHECK(named(&f, "malloc") && named(&f, "malloc")->kind == HEAP_ALLOCATOR_GLIBC);
 	CHECK(named(&f, "free") && named(&f, "mmap") && named(&f, "calloc"));
 	CHECK(!named(&f, "realloc")); /* whose is it? */
 	CHECK_U64(named(&f, "memalign")->vaddr, 0x1900);
@@ -229,7 +229,7 @@ TEST(allocfind_takes_operators_that_do_not_only_call_malloc)
 	memcpy(code + 0x401, &by, sizeof(by));
 	CLEANUP(allocfind_release) struct allocfind f = {0};
 	find_in(&f, tc, ARRAY_LEN(tc), SV(""), code);
-	CHECK(named(&f, "malloc")->kind == ALLOCFIND_TCMALLOC);
+	CHECK(named(&f, "malloc")->kind == HEAP_ALLOCATOR_TCMALLOC);
 	CHECK(named(&f, "_Znwm") && !named(&f, "_Znam"));
 	CHECK(named(&f, "free") && !named(&f, "_ZdlPv")); /* one address, once */
 	CHECK_U64(f.functions.n, 3);
@@ -295,7 +295,7 @@ TEST(heaptargets_find_the_c_library_of_this_process)
 	vec_foreach(m, &h.images) {
 		nr_used += m->is_used;
 		vec_foreach(fn, &m->found->functions)
-			has_pages |= fn->kind == ALLOCFIND_PAGES &&
+			has_pages |= fn->kind == HEAP_ALLOCATOR_PAGES &&
 				     (h.is_static || fn->vaddr + m->bias != 0);
 	}
 	CHECK_U64(nr_used, 1);
