@@ -29,6 +29,7 @@
 #include "model/profile.h"
 
 #define ASSAYFILE_KIND_MAX 16 /* "cpu", "offcpu", ...; with the NUL */
+#define ASSAYFILE_SECTIONS 15 /* kinds of sections (assayfile_layout.h), 0 is none */
 
 struct assayfile_writer; /* opaque */
 
@@ -57,17 +58,7 @@ bool assayfile_sniff(const void *p, size_t n); /* by the first bytes */
 struct assayfile_pos {
 	uint64_t end;    /* after the last whole chunk */
 	bool can_append; /* ids in the profile are the file's: nothing was damaged */
-	size_t strings;  /* how much of each table the file holds */
-	size_t modules;
-	size_t mappings;
-	size_t functions;
-	size_t locations;
-	size_t named;
-	size_t stacks;
-	size_t tasks;
-	size_t tags;
-	size_t marks;
-	size_t tables;
+	size_t held[ASSAYFILE_SECTIONS]; /* elements in the file, by kind of section */
 	uint64_t nr_samples;
 	char kind[ASSAYFILE_KIND_MAX];
 };

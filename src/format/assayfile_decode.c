@@ -40,38 +40,39 @@ static uint64_t delta(struct rd *in, uint64_t *last)
 }
 
 struct range {
-	size_t n;   /* elements that follow, each of at least `least` bytes */
+	size_t n;   /* elements that follow */
 	size_t gap; /* elements before them that the file lost */
 };
 
-static int get_range(struct assayfile_reader *r, struct range *ret, struct rd *in, size_t have,
-		     size_t least, struct err *err)
+static int get_range(struct assayfile_reader *r, struct range *ret, struct rd *in,
+		     enum assayfile_section type, struct err *err)
 {
 	uint64_t first = rd_uleb(in);
 	uint64_t n = rd_uleb(in);
-	if (in->is_bad || !n || n > rd_left(in) / least || first > UINT32_MAX ||
-	    first + n > UINT32_MAX)
+	size_t held = r->held[type];
+	if (in->is_bad || !n || n > rd_left(in) / assayfile_columns[type].least ||
+	    first > UINT32_MAX || first + n > UINT32_MAX)
 		return bad(err, "a section's count is impossible");
-	if (first < have || (first > have && !r->has_damage))
+	if (first < held || (first > held && !r->has_damage))
 		return bad(err, "a section does not continue its table");
-	size_t gap = (size_t)first - have;
+	size_t gap = (size_t)first - held;
 	if (gap > r->gap_budget)
 		return bad(err, "too much of the file is damaged");
 	r->gap_budget -= gap;
+	r->held[type] = (size_t)(first + n);
 	*ret = (struct range){(size_t)n, gap};
 	return 0;
 }
 
-static int get_strings(struct assayfile_reader *r, struct rd *in, struct err *err)
+static int get_strings(struct assayfile_reader *r, struct rd *in, const struct range *range,
+		       struct err *err)
 {
-	struct range range;
-	TRY(get_range(r, &range, in, r->str_ids.n, 1, err));
-	for (size_t i = 0; i < range.gap; i++)
+	for (size_t i = 0; i < range->gap; i++)
 		vec_push(&r->str_ids, profile_cstr(r->p, LOST));
 	struct rd lens = *in;
-	for (size_t i = 0; i < range.n; i++)
+	for (size_t i = 0; i < range->n; i++)
 		(void)rd_uleb(in); /* the texts begin after all lengths */
-	for (size_t i = 0; i < range.n; i++) {
+	for (size_t i = 0; i < range->n; i++) {
 		uint64_t len = rd_uleb(&lens);
 		const uint8_t *s = len <= ASSAYFILE_STRING_MAX ? rd_bytes(in, len) : NULL;
 		if (!s)
@@ -83,15 +84,14 @@ static int get_strings(struct assayfile_reader *r, struct rd *in, struct err *er
 	return 0;
 }
 
-static int get_modules(struct assayfile_reader *r, struct rd *in, struct err *err)
+static int get_modules(struct assayfile_reader *r, struct rd *in, const struct range *range,
+		       struct err *err)
 {
 	struct profile *p = r->p;
-	struct range range;
-	TRY(get_range(r, &range, in, p->modules.n, 7, err));
-	for (size_t i = 0; i < range.gap; i++)
+	for (size_t i = 0; i < range->gap; i++)
 		vec_push(&p->modules,
 			 (struct module){.kind = MODULE_UNKNOWN, .path = profile_cstr(p, LOST)});
-	for (size_t i = 0; i < range.n; i++) {
+	for (size_t i = 0; i < range->n; i++) {
 		struct module m = {0};
 		uint64_t kind = rd_uleb(in);
 		m.kind = kind <= MODULE_NAMED ? (enum module_kind)kind : MODULE_UNKNOWN;
@@ -111,98 +111,18 @@ static int get_modules(struct assayfile_reader *r, struct rd *in, struct err *er
 	return 0;
 }
 
-static int get_mappings(struct assayfile_reader *r, struct rd *in, struct err *err)
+static int get_names(struct assayfile_reader *r, struct rd *in, const struct range *range,
+		     struct err *err)
 {
 	struct profile *p = r->p;
-	struct range range;
-	TRY(get_range(r, &range, in, r->nr_mappings, 7, err));
-	r->nr_mappings += range.gap + range.n;
-	for (size_t i = 0; i < range.gap; i++)
-		(void)vec_add(&p->mappings);
-	size_t from = p->mappings.n;
-	for (size_t i = 0; i < range.n; i++)
-		vec_add(&p->mappings)->module = check_id(r, rd_uleb(in), p->modules.n);
-	struct mapping *m = p->mappings.p + from;
-	uint64_t last = 0;
-	for (size_t i = 0; i < range.n; i++)
-		m[i].pid = (int32_t)delta(in, &last);
-	last = 0;
-	for (size_t i = 0; i < range.n; i++)
-		m[i].start = delta(in, &last);
-	for (size_t i = 0; i < range.n; i++)
-		m[i].len = rd_uleb(in);
-	for (size_t i = 0; i < range.n; i++)
-		m[i].pgoff = rd_uleb(in);
-	last = 0;
-	for (size_t i = 0; i < range.n; i++)
-		m[i].from_ns = delta(in, &last);
-	for (size_t i = 0; i < range.n; i++)
-		m[i].to_ns = rd_uleb(in) - 1;
-	return 0;
-}
-
-static int get_functions(struct assayfile_reader *r, struct rd *in, struct err *err)
-{
-	struct profile *p = r->p;
-	struct range range;
-	TRY(get_range(r, &range, in, p->functions.n, 5, err));
-	for (size_t i = 0; i < range.gap; i++)
-		vec_push(&p->functions, (struct function){.name = profile_cstr(p, LOST)});
-	size_t from = p->functions.n;
-	uint64_t last = 0;
-	for (size_t i = 0; i < range.n; i++)
-		vec_add(&p->functions)->name = get_str(r, delta(in, &last));
-	struct function *f = p->functions.p + from;
-	last = 0;
-	for (size_t i = 0; i < range.n; i++)
-		f[i].linkage = get_str(r, delta(in, &last));
-	for (size_t i = 0; i < range.n; i++)
-		f[i].module = check_id(r, rd_uleb(in), p->modules.n);
-	for (size_t i = 0; i < range.n; i++)
-		f[i].flags = (uint32_t)rd_uleb(in);
-	last = 0;
-	for (size_t i = 0; i < range.n; i++)
-		f[i].start = delta(in, &last);
-	return 0;
-}
-
-static int get_locations(struct assayfile_reader *r, struct rd *in, struct err *err)
-{
-	struct profile *p = r->p;
-	struct range range;
-	TRY(get_range(r, &range, in, p->locations.n, 3, err));
-	for (size_t i = 0; i < range.gap; i++)
-		(void)vec_add(&p->locations);
-	size_t from = p->locations.n;
-	for (size_t i = 0; i < range.n; i++)
-		vec_add(&p->locations)->module = check_id(r, rd_uleb(in), p->modules.n);
-	struct location *l = p->locations.p + from;
-	for (size_t i = 0; i < range.n; i++)
-		l[i].flags = (uint32_t)rd_uleb(in) & ~(uint32_t)LOCATION_NAMED;
-	uint64_t last = 0;
-	for (size_t i = 0; i < range.n; i++) {
-		l[i].offset = delta(in, &last);
-		enum module_kind kind = p->modules.p[l[i].module].kind;
-		if (kind == MODULE_PSEUDO) /* stands for a function; of NAMED it is a number only */
-			l[i].offset = check_id(r, l[i].offset, p->functions.n);
-	}
-	return 0;
-}
-
-static int get_names(struct assayfile_reader *r, struct rd *in, struct err *err)
-{
-	struct profile *p = r->p;
-	struct range range;
-	TRY(get_range(r, &range, in, r->nr_named, 3, err));
-	r->nr_named += range.gap + range.n;
 	struct rd nrs = *in;
-	for (size_t i = 0; i < range.n; i++)
+	for (size_t i = 0; i < range->n; i++)
 		(void)rd_uleb(&nrs);
 	struct rd unsyms = nrs;
-	for (size_t i = 0; i < range.n; i++)
+	for (size_t i = 0; i < range->n; i++)
 		(void)rd_uleb(&unsyms);
 	struct rd frames = unsyms;
-	for (size_t i = 0; i < range.n; i++)
+	for (size_t i = 0; i < range->n; i++)
 		(void)rd_uleb(&frames);
 
 	VEC(struct frame) few = {0};
@@ -210,7 +130,7 @@ static int get_names(struct assayfile_reader *r, struct rd *in, struct err *err)
 	uint64_t func = 0;
 	uint64_t file = 0;
 	uint64_t line = 0;
-	for (size_t i = 0; i < range.n; i++) {
+	for (size_t i = 0; i < range->n; i++) {
 		uint64_t nr = rd_uleb(&nrs);
 		uint64_t unsym = rd_uleb(&unsyms);
 		if (nr > UINT16_MAX || nr > rd_left(&frames) / 4) {
@@ -233,106 +153,104 @@ static int get_names(struct assayfile_reader *r, struct rd *in, struct err *err)
 	return 0;
 }
 
-static int get_stacks(struct assayfile_reader *r, struct rd *in, struct err *err)
+/* Adds zeroed elements to a table; those that the file lost come first and are made up. */
+static struct assayfile_vec extend(struct profile *p, enum assayfile_section type,
+				   const struct range *range)
+{
+	const struct assayfile_columns *columns = &assayfile_columns[type];
+	struct assayfile_vec v = assayfile_vec(p, type);
+	size_t gap = type == SECTION_MARKS ? 0 : range->gap; /* nothing refers to marks */
+	size_t n = gap + range->n;
+	if (v.cap - v.n < n) {
+		v.cap = MAX(v.n + n, v.cap * 2);
+		v.p = xreallocarray(v.p, v.cap, columns->each_bytes);
+	}
+	memset(v.p + v.n * columns->each_bytes, 0, n * columns->each_bytes);
+	v.n += n;
+	memcpy((uint8_t *)p + columns->vec, &v, sizeof(v));
+	for (size_t i = v.n - n; i < v.n - range->n; i++)
+		if (type == SECTION_FUNCTIONS)
+			p->functions.p[i].name = profile_cstr(p, LOST);
+		else if (type == SECTION_TASKS)
+			p->tasks.p[i].comm = profile_cstr(p, LOST);
+		else if (type == SECTION_TAGS)
+			p->tags.p[i] = (struct tag){
+				.reason = WAIT_UNKNOWN, .log2_ns = LOG2_NONE, .syscall = -1};
+	return v;
+}
+
+/* The one large table: apart from the others for speed. */
+static int get_stacks(struct assayfile_reader *r, struct rd *in, const struct range *range,
+		      struct err *err)
 {
 	struct profile *p = r->p;
-	struct range range;
-	TRY(get_range(r, &range, in, p->stacks.n, 2, err));
-	for (size_t i = 0; i < range.gap; i++)
+	for (size_t i = 0; i < range->gap; i++)
 		(void)vec_add(&p->stacks);
 	size_t from = p->stacks.n;
-	for (size_t i = 0; i < range.n; i++) {
+	for (size_t self = from; self < from + range->n; self++) {
 		uint64_t up = rd_uleb(in);
-		size_t self = from + i;
 		if (!up || up > self) /* a parent comes before its children: no cycles */
 			return bad(err, "a stack is its own ancestor");
 		vec_push(&p->stacks, (struct stack_node){(stack_id)(self - up), 0});
 	}
 	uint64_t last = 0;
-	for (size_t i = 0; i < range.n; i++)
-		p->stacks.p[from + i].loc = check_id(r, delta(in, &last), p->locations.n);
+	for (size_t i = from; i < from + range->n; i++)
+		p->stacks.p[i].loc = check_id(r, delta(in, &last), p->locations.n);
 	return 0;
 }
 
-static int get_tasks(struct assayfile_reader *r, struct rd *in, struct err *err)
+/* What a field is by what is stored; @nr: elements to refer to. */
+static uint64_t field_from(struct assayfile_reader *r, const struct assayfile_field *f, uint64_t v,
+			   size_t nr)
 {
-	struct profile *p = r->p;
-	struct range range;
-	TRY(get_range(r, &range, in, p->tasks.n, 5, err));
-	for (size_t i = 0; i < range.gap; i++)
-		vec_push(&p->tasks, (struct task){.comm = profile_cstr(p, LOST)});
-	size_t from = p->tasks.n;
-	uint64_t last = 0;
-	for (size_t i = 0; i < range.n; i++)
-		vec_add(&p->tasks)->pid = (int32_t)delta(in, &last);
-	struct task *t = p->tasks.p + from;
-	last = 0;
-	for (size_t i = 0; i < range.n; i++)
-		t[i].tid = (int32_t)delta(in, &last);
-	for (size_t i = 0; i < range.n; i++)
-		t[i].comm = get_str(r, rd_uleb(in));
-	last = 0;
-	for (size_t i = 0; i < range.n; i++)
-		t[i].start_ns = delta(in, &last);
-	for (size_t i = 0; i < range.n; i++)
-		t[i].end_ns = rd_uleb(in);
+	if (f->max && v > f->max)
+		v = f->instead;
+	if (f->ref == SECTION_STRINGS)
+		return get_str(r, v);
+	return f->ref ? check_id(r, v, nr) : (v & ~(uint64_t)f->dropped) - f->bias;
+}
+
+static int get_columns(struct assayfile_reader *r, struct rd *in, enum assayfile_section type,
+		       const struct range *range)
+{
+	const struct assayfile_columns *columns = &assayfile_columns[type];
+	struct assayfile_vec elements = extend(r->p, type, range);
+	size_t from = elements.n - range->n;
+	for (size_t c = 0; c < columns->nr; c++) {
+		const struct assayfile_field *f = &columns->fields[c];
+		size_t nr = f->ref ? assayfile_vec(r->p, f->ref).n : 0;
+		uint8_t *at = elements.p + from * columns->each_bytes + f->offset;
+		uint64_t last = 0;
+		for (size_t i = from; i < elements.n; i++, at += columns->each_bytes) {
+			if (f->is_optional && !rd_left(in))
+				break;
+			uint64_t v = f->is_delta ? delta(in, &last) : rd_uleb(in);
+			v = field_from(r, f, v, nr);
+			memcpy(at, &v, f->nr_bytes);
+		}
+	}
+	struct location *l = r->p->locations.p;
+	for (size_t i = from; type == SECTION_LOCATIONS && i < elements.n; i++)
+		if (r->p->modules.p[l[i].module].kind == MODULE_PSEUDO) /* it is a function's id */
+			l[i].offset = check_id(r, l[i].offset, r->p->functions.n);
 	return 0;
 }
 
-static int get_tags(struct assayfile_reader *r, struct rd *in, struct err *err)
+/* Sections of elements that are numbered on through the file. */
+static int get_elements(struct assayfile_reader *r, struct rd *in, enum assayfile_section type,
+			struct err *err)
 {
-	struct profile *p = r->p;
-	struct range range;
-	TRY(get_range(r, &range, in, p->tags.n, 8, err));
-	for (size_t i = 0; i < range.gap; i++)
-		vec_push(&p->tags,
-			 (struct tag){.reason = WAIT_UNKNOWN, .log2_ns = LOG2_NONE, .syscall = -1});
-	size_t from = p->tags.n;
-	for (size_t i = 0; i < range.n; i++) {
-		uint64_t reason = rd_uleb(in);
-		vec_add(&p->tags)->reason = reason < WAIT_NR ? (uint8_t)reason : WAIT_OTHER;
-	}
-	struct tag *t = p->tags.p + from;
-	for (size_t i = 0; i < range.n; i++)
-		t[i].evidence = (uint8_t)rd_uleb(in);
-	for (size_t i = 0; i < range.n; i++) {
-		uint64_t log2_ns = rd_uleb(in);
-		t[i].log2_ns = log2_ns < 64 ? (uint8_t)log2_ns : LOG2_NONE;
-	}
-	for (size_t i = 0; i < range.n; i++) {
-		uint64_t nr = rd_uleb(in);
-		t[i].syscall = nr <= INT16_MAX ? (int16_t)((int)nr - 1) : -1;
-	}
-	uint64_t last = 0;
-	for (size_t i = 0; i < range.n; i++)
-		t[i].object = get_str(r, delta(in, &last));
-	last = 0;
-	for (size_t i = 0; i < range.n; i++)
-		t[i].detail = get_str(r, delta(in, &last));
-	last = 0;
-	for (size_t i = 0; i < range.n; i++)
-		t[i].other = check_id(r, delta(in, &last), p->tasks.n);
-	last = 0;
-	for (size_t i = 0; i < range.n; i++)
-		t[i].other_stack = check_id(r, delta(in, &last), p->stacks.n);
-	for (size_t i = 0; i < range.n && rd_left(in); i++) /* 1.1 had none */
-		t[i].size_class = (uint16_t)rd_uleb(in);
-	return 0;
-}
-
-static int get_marks(struct assayfile_reader *r, struct rd *in, struct err *err)
-{
-	struct profile *p = r->p;
-	struct range range;
-	TRY(get_range(r, &range, in, r->nr_marks, 2, err));
-	r->nr_marks += range.gap + range.n;
-	size_t from = p->marks.n;
-	uint64_t last = 0;
-	for (size_t i = 0; i < range.n; i++)
-		vec_add(&p->marks)->time_ns = delta(in, &last);
-	for (size_t i = 0; i < range.n; i++)
-		p->marks.p[from + i].text = get_str(r, rd_uleb(in));
-	return 0;
+	struct range range = {0};
+	TRY(get_range(r, &range, in, type, err));
+	if (type == SECTION_STRINGS)
+		return get_strings(r, in, &range, err);
+	if (type == SECTION_MODULES)
+		return get_modules(r, in, &range, err);
+	if (type == SECTION_NAMES)
+		return get_names(r, in, &range, err);
+	if (type == SECTION_STACKS)
+		return get_stacks(r, in, &range, err);
+	return get_columns(r, in, type, &range);
 }
 
 static int get_table(struct assayfile_reader *r, struct rd *in, struct err *err)
@@ -370,6 +288,7 @@ static int get_table(struct assayfile_reader *r, struct rd *in, struct err *err)
 	t.id = tables_identify(r->p, &t);
 	vec_push(&r->p->tables, t);
 	vec_push(&r->table_rows, 0);
+	r->held[SECTION_TABLE] = r->p->tables.n;
 	return 0;
 }
 
@@ -467,20 +386,18 @@ static int get_state(struct assayfile_reader *r, struct rd *in, struct err *err)
 	return 0;
 }
 
-static int (*const decoders[])(struct assayfile_reader *r, struct rd *in, struct err *err) = {
-	[SECTION_STRINGS] = get_strings,     [SECTION_MODULES] = get_modules,
-	[SECTION_MAPPINGS] = get_mappings,   [SECTION_FUNCTIONS] = get_functions,
-	[SECTION_LOCATIONS] = get_locations, [SECTION_NAMES] = get_names,
-	[SECTION_STACKS] = get_stacks,       [SECTION_TASKS] = get_tasks,
-	[SECTION_TABLE] = get_table,         [SECTION_SAMPLES] = get_samples,
-	[SECTION_MARKS] = get_marks,         [SECTION_STATE] = get_state,
-	[SECTION_UPDATES] = get_updates,     [SECTION_TAGS] = get_tags,
-};
-
 static int decode_section(struct assayfile_reader *r, uint8_t type, struct rd *in, struct err *err)
 {
-	if (type < ARRAY_LEN(decoders) && decoders[type])
-		return decoders[type](r, in, err);
+	if (type < ASSAYFILE_SECTIONS && assayfile_columns[type].least)
+		return get_elements(r, in, (enum assayfile_section)type, err);
+	if (type == SECTION_TABLE)
+		return get_table(r, in, err);
+	if (type == SECTION_SAMPLES)
+		return get_samples(r, in, err);
+	if (type == SECTION_STATE)
+		return get_state(r, in, err);
+	if (type == SECTION_UPDATES)
+		return get_updates(r, in, err);
 	if (type & SECTION_CRITICAL)
 		return err_set(err, -ENOTSUP, "section %u needs a newer assay", type);
 	r->nr_skipped++;

@@ -28,9 +28,8 @@ static void add_range(struct buf *to, size_t from, size_t n)
 	buf_add_uleb(to, n);
 }
 
-void encode_strings(struct buf *to, const struct profile *p, size_t from, size_t n)
+static void encode_strings(struct buf *to, const struct profile *p, size_t from, size_t n)
 {
-	add_range(to, from, n);
 	COLUMN(MIN(profile_sv(p, (str_id)i_).n, ASSAYFILE_STRING_MAX));
 	for (size_t i = from; i < from + n; i++) {
 		struct sv s = profile_sv(p, (str_id)i);
@@ -38,9 +37,8 @@ void encode_strings(struct buf *to, const struct profile *p, size_t from, size_t
 	}
 }
 
-void encode_modules(struct buf *to, const struct profile *p, size_t from, size_t n)
+static void encode_modules(struct buf *to, const struct profile *p, size_t from, size_t n)
 {
-	add_range(to, from, n);
 	for (size_t i = from; i < from + n; i++) {
 		const struct module *m = &p->modules.p[i];
 		buf_add_uleb(to, (uint64_t)m->kind);
@@ -54,43 +52,9 @@ void encode_modules(struct buf *to, const struct profile *p, size_t from, size_t
 	}
 }
 
-void encode_mappings(struct buf *to, const struct profile *p, size_t from, size_t n)
-{
-	const struct mapping *m = p->mappings.p;
-	add_range(to, from, n);
-	COLUMN(m[i_].module);
-	COLUMN_DELTA((int64_t)m[i_].pid);
-	COLUMN_DELTA(m[i_].start);
-	COLUMN(m[i_].len);
-	COLUMN(m[i_].pgoff);
-	COLUMN_DELTA(m[i_].from_ns);
-	COLUMN(m[i_].to_ns + 1); /* "until the end" becomes 0 */
-}
-
-void encode_functions(struct buf *to, const struct profile *p, size_t from, size_t n)
-{
-	const struct function *f = p->functions.p;
-	add_range(to, from, n);
-	COLUMN_DELTA(f[i_].name);
-	COLUMN_DELTA(f[i_].linkage);
-	COLUMN(f[i_].module);
-	COLUMN(f[i_].flags);
-	COLUMN_DELTA(f[i_].start);
-}
-
-void encode_locations(struct buf *to, const struct profile *p, size_t from, size_t n)
-{
-	const struct location *l = p->locations.p;
-	add_range(to, from, n);
-	COLUMN(l[i_].module);
-	COLUMN(l[i_].flags & ~(uint32_t)LOCATION_NAMED); /* naming has its own section */
-	COLUMN_DELTA(l[i_].offset);
-}
-
-void encode_names(struct buf *to, const struct profile *p, size_t from, size_t n)
+static void encode_names(struct buf *to, const struct profile *p, size_t from, size_t n)
 {
 	const loc_id *log = p->named_log.p;
-	add_range(to, from, n);
 	COLUMN_DELTA(log[i_]);
 	COLUMN(p->locations.p[log[i_]].nr_frames);
 	COLUMN(p->locations.p[log[i_]].unsym);
@@ -112,46 +76,57 @@ void encode_names(struct buf *to, const struct profile *p, size_t from, size_t n
 	}
 }
 
-void encode_stacks(struct buf *to, const struct profile *p, size_t from, size_t n)
+/* As it is stored. */
+static uint64_t field_value(const uint8_t *element, const struct assayfile_field *f)
+{
+	uint64_t v = 0;
+	memcpy(&v, element + f->offset, f->nr_bytes);
+	unsigned nr_spare = 64 - 8u * f->nr_bytes;
+	if (f->is_signed)
+		v = (uint64_t)((int64_t)(v << nr_spare) >> nr_spare);
+	return (v & ~(uint64_t)f->dropped) + f->bias;
+}
+
+static void encode_stacks(struct buf *to, const struct profile *p, size_t from, size_t n)
 {
 	const struct stack_node *s = p->stacks.p;
-	add_range(to, from, n);
 	COLUMN(i_ - s[i_].parent); /* 1 down a chain of new nodes */
 	COLUMN_DELTA(s[i_].loc);
 }
 
-void encode_tasks(struct buf *to, const struct profile *p, size_t from, size_t n)
+static void encode_columns(struct buf *to, const struct profile *p, enum assayfile_section type,
+			   size_t from, size_t n)
 {
-	const struct task *t = p->tasks.p;
-	add_range(to, from, n);
-	COLUMN_DELTA((int64_t)t[i_].pid);
-	COLUMN_DELTA((int64_t)t[i_].tid);
-	COLUMN(t[i_].comm);
-	COLUMN_DELTA(t[i_].start_ns);
-	COLUMN(t[i_].end_ns);
+	const struct assayfile_columns *columns = &assayfile_columns[type];
+	const uint8_t *elements = assayfile_vec(p, type).p;
+	for (size_t c = 0; c < columns->nr; c++) {
+		const struct assayfile_field *f = &columns->fields[c];
+		uint64_t last = 0;
+		for (size_t i = from; i < from + n; i++) {
+			uint64_t v = field_value(elements + i * columns->each_bytes, f);
+			if (f->is_delta)
+				buf_add_zigzag(to, (int64_t)(v - last));
+			else
+				buf_add_uleb(to, v);
+			last = v;
+		}
+	}
 }
 
-void encode_tags(struct buf *to, const struct profile *p, size_t from, size_t n)
+void encode_elements(struct buf *to, const struct profile *p, enum assayfile_section type,
+		     size_t from, size_t n)
 {
-	const struct tag *t = p->tags.p;
 	add_range(to, from, n);
-	COLUMN(t[i_].reason);
-	COLUMN(t[i_].evidence);
-	COLUMN(t[i_].log2_ns);
-	COLUMN((uint64_t)(t[i_].syscall + 1)); /* "none" becomes 0 */
-	COLUMN_DELTA(t[i_].object);
-	COLUMN_DELTA(t[i_].detail);
-	COLUMN_DELTA(t[i_].other);
-	COLUMN_DELTA(t[i_].other_stack);
-	COLUMN(t[i_].size_class);
-}
-
-void encode_marks(struct buf *to, const struct profile *p, size_t from, size_t n)
-{
-	const struct mark *m = p->marks.p;
-	add_range(to, from, n);
-	COLUMN_DELTA(m[i_].time_ns);
-	COLUMN(m[i_].text);
+	if (type == SECTION_STRINGS)
+		encode_strings(to, p, from, n);
+	else if (type == SECTION_MODULES)
+		encode_modules(to, p, from, n);
+	else if (type == SECTION_NAMES)
+		encode_names(to, p, from, n);
+	else if (type == SECTION_STACKS)
+		encode_stacks(to, p, from, n);
+	else
+		encode_columns(to, p, type, from, n);
 }
 
 void encode_table(struct buf *to, const struct profile *p, size_t table)

@@ -95,17 +95,45 @@ enum assayfile_section {
 	SECTION_CRITICAL = 128, /* this bit: a reader that does not know it must refuse */
 };
 
-/* ---- encoding (assayfile_encode.c): elements [from, from + n) of one table, as a payload ---- */
-void encode_strings(struct buf *to, const struct profile *p, size_t from, size_t n);
-void encode_modules(struct buf *to, const struct profile *p, size_t from, size_t n);
-void encode_mappings(struct buf *to, const struct profile *p, size_t from, size_t n);
-void encode_functions(struct buf *to, const struct profile *p, size_t from, size_t n);
-void encode_locations(struct buf *to, const struct profile *p, size_t from, size_t n);
-void encode_names(struct buf *to, const struct profile *p, size_t from, size_t n);
-void encode_stacks(struct buf *to, const struct profile *p, size_t from, size_t n);
-void encode_tasks(struct buf *to, const struct profile *p, size_t from, size_t n);
-void encode_tags(struct buf *to, const struct profile *p, size_t from, size_t n);
-void encode_marks(struct buf *to, const struct profile *p, size_t from, size_t n);
+/* ---- columns (assayfile_columns.c): what writer and reader know of the elements' fields ------- */
+/* A field of each element. The file has it + bias, or the difference to the element before. */
+struct assayfile_field {
+	uint16_t offset; /* in the element */
+	uint8_t nr_bytes;
+	bool is_signed;
+	bool is_delta;
+	bool is_optional; /* of a later minor version */
+	uint8_t bias;
+	enum assayfile_section ref; /* whose elements it is an id of, 0 = none */
+	uint32_t dropped;           /* bits that are not stored */
+	uint64_t max; /* what is stored above this (0: nothing is) reads as `instead` */
+	uint64_t instead;
+};
+
+struct assayfile_columns {
+	const struct assayfile_field *fields; /* NULL: the section has its own encoding */
+	size_t nr;
+	size_t least;      /* bytes of an element in the file; 0: the section holds no elements */
+	size_t vec;        /* offset of their VEC in struct profile */
+	size_t each_bytes; /* in it */
+};
+extern const struct assayfile_columns assayfile_columns[ASSAYFILE_SECTIONS];
+
+/* The VEC of a section's elements, whose layout is that of every VEC: a copy, to be stored back. */
+struct assayfile_vec {
+	uint8_t *p;
+	size_t n;
+	size_t cap;
+};
+struct assayfile_vec assayfile_vec(const struct profile *p, enum assayfile_section type);
+
+/* How many elements a file has before its first section: the dummies that every profile has. */
+extern const size_t assayfile_held_first[ASSAYFILE_SECTIONS];
+
+/* ---- encoding (assayfile_encode.c) ----------------------------------------------------------- */
+/* Elements [from, from + n) as a section's payload. */
+void encode_elements(struct buf *to, const struct profile *p, enum assayfile_section type,
+		     size_t from, size_t n);
 void encode_table(struct buf *to, const struct profile *p, size_t table);
 void encode_samples(struct buf *to, const struct profile *p, size_t table, size_t from, size_t n);
 void encode_state(struct buf *to, const struct profile *p);
@@ -114,11 +142,9 @@ void encode_state(struct buf *to, const struct profile *p);
 struct assayfile_reader {
 	struct profile *p;
 	VEC(str_id) str_ids; /* the file's string ids -> the profile's */
-	VEC(uint64_t)
-	table_rows;        /* by table: samples that the file has had, the lost ones included */
-	uint64_t nr_named; /* entries of these that the file has had */
-	uint64_t nr_marks;
-	uint64_t nr_mappings;
+	/* Elements and, by table, samples that the file has had, the lost ones included. */
+	size_t held[ASSAYFILE_SECTIONS];
+	VEC(uint64_t) table_rows;
 	uint64_t nr_samples;    /* in the profile */
 	uint64_t chunk_samples; /* that should be, by the header of the chunk in hand */
 	uint64_t state_samples; /* the same when the losses in the profile were stored */

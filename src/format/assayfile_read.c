@@ -176,30 +176,6 @@ static void settle(struct profile *p, const struct walk *w, const struct assayfi
 	}
 }
 
-static struct assayfile_pos make_pos(const struct walk *w, const struct assayfile_reader *r,
-				     const struct assayfile_header *h)
-{
-	const struct profile *p = r->p;
-	struct assayfile_pos pos = {
-		.end = w->end,
-		.can_append = !r->has_damage && !r->has_remap && !r->nr_skipped && h->major,
-		.strings = r->str_ids.n,
-		.modules = p->modules.n,
-		.mappings = p->mappings.n,
-		.functions = p->functions.n,
-		.locations = p->locations.n,
-		.named = p->named_log.n,
-		.stacks = p->stacks.n,
-		.tasks = p->tasks.n,
-		.tags = p->tags.n,
-		.marks = p->marks.n,
-		.tables = p->tables.n,
-		.nr_samples = r->nr_samples,
-	};
-	memcpy(pos.kind, h->kind, sizeof(pos.kind));
-	return pos;
-}
-
 static int read_into(struct profile *p, struct assayfile_pos *ret_pos, const void *bytes, size_t n,
 		     struct err *err)
 {
@@ -211,6 +187,7 @@ static int read_into(struct profile *p, struct assayfile_pos *ret_pos, const voi
 		.gap_budget = (1u << 20) + n,
 		.has_damage = !is_good && n >= HEADER_BYTES,
 	};
+	memcpy(r.held, assayfile_held_first, sizeof(r.held));
 	vec_push(&r.str_ids, 0);
 	struct walk w = {
 		.p = bytes,
@@ -222,7 +199,13 @@ static int read_into(struct profile *p, struct assayfile_pos *ret_pos, const voi
 	};
 	int rc = read_chunks(&w, &r, err);
 	if (!rc) {
-		struct assayfile_pos pos = make_pos(&w, &r, &h);
+		struct assayfile_pos pos = {
+			.end = w.end,
+			.can_append = !r.has_damage && !r.has_remap && !r.nr_skipped && h.major,
+			.nr_samples = r.nr_samples,
+		};
+		memcpy(pos.held, r.held, sizeof(pos.held));
+		memcpy(pos.kind, h.kind, sizeof(pos.kind));
 		settle(p, &w, &r, &h);
 		if (ret_pos)
 			*ret_pos = pos;

@@ -20,8 +20,7 @@
 
 /* What the file holds of each table, and of the few fields that change after they were added. */
 struct cursors {
-	size_t strings, modules, mappings, functions, locations, named, stacks, tasks, tags, marks;
-	size_t tables; /* shapes */
+	size_t held[ASSAYFILE_SECTIONS];
 	uint64_t state_hash;
 };
 
@@ -57,14 +56,7 @@ struct assayfile_writer *assayfile_writer_new(int fd, const char *kind)
 	struct assayfile_writer *w = xcalloc(1, sizeof(*w));
 	w->fd = fd;
 	w->is_seekable = fd >= 0 && file_is_seekable(fd);
-	/* Element 0 of these tables is the dummy that every profile has. */
-	w->done = (struct cursors){.strings = 1,
-				   .modules = 1,
-				   .functions = 1,
-				   .locations = 1,
-				   .stacks = 1,
-				   .tasks = 1,
-				   .tags = 1};
+	memcpy(w->done.held, assayfile_held_first, sizeof(w->done.held));
 	snprintf(w->kind, sizeof(w->kind), "%s", kind);
 	return w;
 }
@@ -162,55 +154,43 @@ static int add_section(struct assayfile_writer *w, const struct profile *p,
 	return w->raw.n < CHUNK_TARGET ? 0 : close_chunk(w, p, err);
 }
 
-typedef void (*encode_fn)(struct buf *to, const struct profile *p, size_t from, size_t n);
-
-static int add_table(struct assayfile_writer *w, const struct profile *p,
-		     enum assayfile_section type, encode_fn encode, size_t *cursor, size_t end,
-		     struct err *err)
+/* How many of `left` elements one section takes: those of unbounded size fewer. */
+static size_t batch_of(const struct profile *p, enum assayfile_section type, size_t from,
+		       size_t left)
 {
-	while (*cursor < end) {
-		size_t n = MIN(end - *cursor, (size_t)BATCH);
-		encode(&w->section, p, *cursor, n);
+	size_t most = MIN(left, (size_t)BATCH);
+	size_t n = 0;
+	size_t bytes = 0;
+	size_t frames = 0;
+	if (type == SECTION_STRINGS)
+		while (n < most && bytes < CHUNK_TARGET)
+			bytes += profile_sv(p, (str_id)(from + n++)).n;
+	else if (type == SECTION_NAMES)
+		while (n < most && frames < 4 * BATCH)
+			frames += p->locations.p[p->named_log.p[from + n++]].nr_frames;
+	else
+		n = most;
+	return n;
+}
+
+static int add_elements(struct assayfile_writer *w, const struct profile *p,
+			enum assayfile_section type, struct err *err)
+{
+	size_t *held = &w->next.held[type];
+	size_t end = assayfile_vec(p, type).n;
+	while (*held < end) {
+		size_t n = batch_of(p, type, *held, end - *held);
+		encode_elements(&w->section, p, type, *held, n);
 		TRY(add_section(w, p, type, err));
-		*cursor += n;
-	}
-	return 0;
-}
-
-/* Elements of unbounded size: fewer in a section, so that no chunk exceeds its limit. */
-static int add_strings(struct assayfile_writer *w, const struct profile *p, struct err *err)
-{
-	size_t end = intern_count(&p->strings);
-	while (w->next.strings < end) {
-		size_t n = 0;
-		size_t bytes = 0;
-		while (w->next.strings + n < end && n < BATCH && bytes < CHUNK_TARGET)
-			bytes += profile_sv(p, (str_id)(w->next.strings + n++)).n;
-		encode_strings(&w->section, p, w->next.strings, n);
-		TRY(add_section(w, p, SECTION_STRINGS, err));
-		w->next.strings += n;
-	}
-	return 0;
-}
-
-static int add_names(struct assayfile_writer *w, const struct profile *p, struct err *err)
-{
-	while (w->next.named < p->named_log.n) {
-		size_t n = 0;
-		size_t frames = 0;
-		while (w->next.named + n < p->named_log.n && n < BATCH && frames < 4 * BATCH)
-			frames += p->locations.p[p->named_log.p[w->next.named + n++]].nr_frames;
-		encode_names(&w->section, p, w->next.named, n);
-		TRY(add_section(w, p, SECTION_NAMES, err));
-		w->next.named += n;
+		*held += n;
 	}
 	return 0;
 }
 
 static int add_samples(struct assayfile_writer *w, const struct profile *p, struct err *err)
 {
-	for (; w->next.tables < p->tables.n; w->next.tables++) {
-		encode_table(&w->section, p, w->next.tables);
+	for (size_t *held = &w->next.held[SECTION_TABLE]; *held < p->tables.n; ++*held) {
+		encode_table(&w->section, p, *held);
 		TRY(add_section(w, p, SECTION_TABLE, err));
 		vec_push(&w->next_rows, 0);
 	}
@@ -274,21 +254,16 @@ static int add_state(struct assayfile_writer *w, const struct profile *p, struct
 /* Definitions before uses: a reader that stops anywhere has everything that it refers to. */
 static int encode_gains(struct assayfile_writer *w, const struct profile *p, struct err *err)
 {
-	struct cursors *c = &w->next;
-	TRY(add_strings(w, p, err));
-	TRY(add_table(w, p, SECTION_MODULES, encode_modules, &c->modules, p->modules.n, err));
-	TRY(add_table(w, p, SECTION_MAPPINGS, encode_mappings, &c->mappings, p->mappings.n, err));
-	TRY(add_table(w, p, SECTION_FUNCTIONS, encode_functions, &c->functions, p->functions.n,
-		      err));
-	TRY(add_table(w, p, SECTION_LOCATIONS, encode_locations, &c->locations, p->locations.n,
-		      err));
-	TRY(add_names(w, p, err));
-	TRY(add_table(w, p, SECTION_STACKS, encode_stacks, &c->stacks, p->stacks.n, err));
-	TRY(add_table(w, p, SECTION_TASKS, encode_tasks, &c->tasks, p->tasks.n, err));
-	TRY(add_table(w, p, SECTION_TAGS, encode_tags, &c->tags, p->tags.n, err));
+	static const enum assayfile_section defined[] = {
+		SECTION_STRINGS,   SECTION_MODULES,   SECTION_MAPPINGS,
+		SECTION_FUNCTIONS, SECTION_LOCATIONS, SECTION_NAMES,
+		SECTION_STACKS,    SECTION_TASKS,     SECTION_TAGS,
+	};
+	for (size_t i = 0; i < ARRAY_LEN(defined); i++)
+		TRY(add_elements(w, p, defined[i], err));
 	TRY(add_updates(w, p, err));
 	TRY(add_samples(w, p, err));
-	TRY(add_table(w, p, SECTION_MARKS, encode_marks, &c->marks, p->marks.n, err));
+	TRY(add_elements(w, p, SECTION_MARKS, err));
 	TRY(add_state(w, p, err));
 	return close_chunk(w, p, err);
 }
@@ -461,23 +436,13 @@ int assayfile_writer_resume(struct assayfile_writer **ret_w, int fd,
 	w->offset = pos->end;
 	w->nr_samples = pos->nr_samples;
 	w->next_samples = pos->nr_samples;
-	w->next = (struct cursors){.strings = pos->strings,
-				   .modules = pos->modules,
-				   .mappings = pos->mappings,
-				   .functions = pos->functions,
-				   .locations = pos->locations,
-				   .named = pos->named,
-				   .stacks = pos->stacks,
-				   .tasks = pos->tasks,
-				   .tags = pos->tags,
-				   .marks = pos->marks,
-				   .tables = pos->tables};
-	for (size_t t = 0; t < pos->tables; t++)
+	memcpy(w->next.held, pos->held, sizeof(w->next.held));
+	for (size_t t = 0; t < pos->held[SECTION_TABLE]; t++)
 		vec_push(&w->next_rows, p->tables.p[t].n);
 	remember(w, p);
-	w->map_ends.n = MIN(w->map_ends.n, pos->mappings);
-	w->task_ends.n = MIN(w->task_ends.n, pos->tasks);
-	w->module_deleted.n = MIN(w->module_deleted.n, pos->modules);
+	w->map_ends.n = MIN(w->map_ends.n, pos->held[SECTION_MAPPINGS]);
+	w->task_ends.n = MIN(w->task_ends.n, pos->held[SECTION_TASKS]);
+	w->module_deleted.n = MIN(w->module_deleted.n, pos->held[SECTION_MODULES]);
 	*ret_w = w;
 	return 0;
 }
