@@ -105,8 +105,8 @@ __noinline bool stack_tell(struct walk *w, __u64 ref, __u32 flags, __u32 end)
 /* Whether user space could find more than was found here. */
 static __always_inline bool stack_is_unfinished(__u32 end)
 {
-	return end == KEND_NO_MAP || end == KEND_NO_RULE || end == KEND_NO_FILE ||
-	       end == KEND_JIT || end == KEND_FULL_WALK;
+	return end == WALK_NO_MAP || end == WALK_NO_RULE || end == WALK_NO_FILE ||
+	       end == WALK_JIT || end == WALK_FULL;
 }
 
 /* An unfinished stack as registers and bytes; 0: it cannot be told so. */
@@ -193,7 +193,7 @@ static __always_inline bool walk_init(struct walker *k, struct task_struct *t,
 	walk_forget_maps(w);
 	w->window_bytes = 0;
 	w->nr_frames = w->nr_words = w->nr_rule_misses = w->nr_map_searches = 0;
-	w->end = KEND_DEPTH;
+	w->end = WALK_DEPTH;
 	w->is_chained = w->has_regs = w->is_odd = false;
 	return true;
 }
@@ -252,7 +252,7 @@ static __always_inline bool is_stack_gone(struct walk *w, struct task_struct *t)
 {
 	__u64 word;
 
-	if (w->end == KEND_ROOT || w->nr_frames > 1 || !BPF_CORE_READ_BITFIELD(t, in_execve))
+	if (w->end == WALK_ROOT || w->nr_frames > 1 || !BPF_CORE_READ_BITFIELD(t, in_execve))
 		return false;
 	return bpf_probe_read_user(&word, sizeof(word), (void *)w->sp_0) != 0;
 }
@@ -312,7 +312,7 @@ __noinline __u64 kernel_stack_by(struct walk *w, long nr_bytes)
 	__u64 ref = w->hash | 1;
 	if (told_has(ref))
 		return ref;
-	return stack_tell(w, ref, KSTACK_KERNEL, KEND_ROOT) ? ref : 0;
+	return stack_tell(w, ref, KSTACK_KERNEL, WALK_ROOT) ? ref : 0;
 }
 
 static __always_inline __u64 kernel_stack(void *ctx, __u32 skip)

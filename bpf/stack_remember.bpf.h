@@ -50,7 +50,7 @@ __noinline int memo_keep(struct walk *w, struct walk_memo *m, __u64 ref)
 		return 0;
 	__u32 nr = w->nr_words;
 
-	if (w->end != KEND_ROOT || w->is_odd || nr > WALK_MEMO_WORDS || w->sp_0 & 7)
+	if (w->end != WALK_ROOT || w->is_odd || nr > WALK_MEMO_WORDS || w->sp_0 & 7)
 		return 0;
 	m->span = 0;
 	for (__u32 i = 0; i < WALK_MEMO_WORDS && i < nr; i++) {

@@ -12,6 +12,8 @@
 #ifndef ASSAY_BPF_STACK_TRAIL_H
 #define ASSAY_BPF_STACK_TRAIL_H
 
+#define TRAIL_NO_SLOT 0x4000 /* past 15 bits: the step was not by a row of kind SP, FP or PLT */
+
 /* The frame nearest to the thread's start is the first. */
 struct walk_trail {
 	__u32 generation;
@@ -95,10 +97,10 @@ static long trail_next(__u32 i, struct walker *k)
 		w->is_trail_broken = true;
 	/* An interrupted frame's rule is another than that of a call at the same address. */
 	bool is_call = w->is_call;
-	w->is_plain = false;
+	w->fp_slot = TRAIL_NO_SLOT;
 	if (walk_one(k, false) != STEP_OK)
 		return 1;
-	if (w->is_plain && is_call) {
+	if (w->fp_slot != TRAIL_NO_SLOT && is_call) {
 		step->fp_slot = w->fp_slot;
 		step->is_plain = 1;
 	}
@@ -124,7 +126,7 @@ __noinline int trail_keep(struct walk *w, struct walk_trail *t)
 	__u32 nr = w->nr_steps;
 	__u32 nr_new = nr;
 
-	if (w->end != KEND_ROOT || nr > TRAIL_FRAMES)
+	if (w->end != WALK_ROOT || nr > TRAIL_FRAMES)
 		return 0;
 	if (w->met_at && !w->is_trail_broken && w->met_steps + w->met_at == nr)
 		nr_new = w->met_steps;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Walks the current thread's user stack by the published rows (wire/kernel_tables.h); the same
- * rules as src/unwind/walk.c, and tests compare the two. What this one cannot say is left to that
- * one (stack_copy.bpf.h).
+ * Walks the current thread's user stack by the published rows (wire/kernel_tables.h), in the
+ * steps of wire/unwind_core.h, as src/unwind/walk.c does; tests compare the two. What this one
+ * cannot say is left to that one (stack_copy.bpf.h).
  *
  * A frame costs three small things: is the address still in the mapping of the frame before;
  * the rule, from a cache; two words of stack, from a window that was read at once.
@@ -87,7 +87,7 @@ struct walk {
 	__u32 nr_maps;
 	__u32 nr_frames;
 	__u32 max_frames;
-	__u32 end; /* enum kernel_end */
+	__u32 end; /* enum walk_end */
 	__u32 window_bytes;
 	__u64 window_start;
 	__u64 pc_0;
@@ -107,10 +107,9 @@ struct walk {
 	bool is_chained;
 	bool is_leaf; /* no frame was left yet: all registers are known */
 	bool has_regs;
-	bool is_odd;   /* depended on more than the words read */
-	bool is_plain; /* of the last step, see struct trail_frame */
+	bool is_odd; /* depended on more than the words read */
 	bool is_trail_broken;
-	__s32 fp_slot;
+	__s32 fp_slot; /* unwind_core.h */
 	__u32 nr_steps;
 	__u32 trail_at; /* 1 + index into the trail, of the frame that comes next; 0: none */
 	__u32 met_at;   /* the same, where the walk came upon the trail */
@@ -139,15 +138,6 @@ struct walker {
 	struct rule_cache *rules;
 	struct walk_trail *trail;
 };
-
-#define STEP_OK   0
-#define STEP_STOP 1
-
-static __always_inline long walk_stop(struct walk *w, __u32 end)
-{
-	w->end = end;
-	return STEP_STOP;
-}
 
 static __always_inline __u64 hash_mix(__u64 h, __u64 v)
 {
@@ -350,77 +340,6 @@ static __always_inline __u32 walk_rule(struct walker *k, __u64 addr, bool is_lea
 	return rule;
 }
 
-/* Goes on to the caller. */
-static __always_inline long walk_go(struct walk *w, __u64 ra, __u64 cfa, __u64 fp)
-{
-	w->pc = ARCH_RA_STRIP(ra);
-	w->sp = cfa;
-	w->fp = fp;
-	w->is_call = true;
-	w->is_chained = false;
-	if (!w->pc)
-		return walk_stop(w, KEND_ROOT);
-	return STEP_OK;
-}
-
-static __always_inline bool walk_is_cfa_good(const struct walk *w, __u64 cfa)
-{
-	return !(cfa & 7) && (cfa > w->sp || (cfa == w->sp && !w->is_call));
-}
-
-/* A row of kind SP, FP or PLT. */
-static __always_inline long walk_step_cfa(struct walk *w, __u64 cfa, __s32 slot)
-{
-	__u64 fp = w->fp;
-	__u64 ra;
-
-	if (UNLIKELY(!walk_is_cfa_good(w, cfa)))
-		return walk_stop(w, KEND_BAD_FRAME);
-	/* The lower word first: the window begins there. A slot below sp: an epilogue has popped
-	 * it, and the register has its value again. */
-	w->fp_slot = ROW_FP_SAME;
-	if (slot != ROW_FP_SAME) {
-		__u64 at = cfa + (__u64)((__s64)slot * 8);
-		if (at >= w->sp) {
-			w->fp_slot = slot;
-			if (UNLIKELY(!walk_read(w, at, &fp)))
-				return walk_stop(w, KEND_UNREADABLE);
-		}
-	}
-#ifdef ARCH_RA_BESIDE_FP
-	if (slot == ROW_FP_SAME) {
-		if (!w->is_leaf)
-			return walk_stop(w, KEND_BAD_FRAME);
-		return walk_stop(w, KEND_FULL_WALK);
-	}
-	if (UNLIKELY(!walk_read(w, cfa + (__u64)((__s64)slot * 8 + 8), &ra)))
-		return walk_stop(w, KEND_UNREADABLE);
-#else
-	if (UNLIKELY(!walk_read(w, cfa + (__u64)(__s64)ARCH_RA_AT_CFA, &ra)))
-		return walk_stop(w, KEND_UNREADABLE);
-	w->is_plain = true;
-#endif
-	return walk_go(w, ra, cfa, fp);
-}
-
-static __always_inline long walk_step_signal(struct walk *w, __u32 rule)
-{
-	static const __u16 off[] = ARCH_SIGFRAME_FROM_DWARF;
-	__u64 uc = w->sp + row_cfa_bytes(rule);
-	__u64 pc, sp, fp;
-
-	if (uc & 7 || !walk_read(w, uc + off[ARCH_DWARF_FP], &fp) ||
-	    !walk_read(w, uc + off[ARCH_DWARF_SP], &sp) ||
-	    !walk_read(w, uc + off[ARCH_DWARF_PC], &pc))
-		return walk_stop(w, KEND_UNREADABLE);
-	w->pc = pc;
-	w->sp = sp; /* may be anywhere: the handler may have had a stack of its own */
-	w->fp = fp;
-	w->is_call = false;
-	w->is_chained = false;
-	return STEP_OK;
-}
-
 /* The registers of the leaf, by DWARF number. */
 __noinline bool walk_load_regs(struct walk *w)
 {
@@ -436,17 +355,8 @@ __noinline bool walk_load_regs(struct walk *w)
 	return true;
 }
 
-/* A register's value, as far as it is followed. */
-static __always_inline bool walk_reg(struct walk *w, __u32 reg, __u64 *ret_v)
+static __always_inline bool walk_leaf_reg(struct walk *w, __u32 reg, __u64 *ret_v)
 {
-	if (reg == ARCH_DWARF_SP) {
-		*ret_v = w->sp;
-		return true;
-	}
-	if (reg == ARCH_DWARF_FP) {
-		*ret_v = w->fp;
-		return true;
-	}
 	if (!w->is_leaf || reg >= ARCH_NR_DWARF_REG || !walk_load_regs(w))
 		return false;
 	w->is_odd = true;
@@ -454,132 +364,48 @@ static __always_inline bool walk_reg(struct walk *w, __u32 reg, __u64 *ret_v)
 	return true;
 }
 
-static __always_inline long walk_read_any(struct walk *w, __u64 addr, __u64 *ret_v)
+static __always_inline bool walk_is_caller(struct walk *w, __u64 ra, bool needs_rule)
 {
-	if (addr & 7)
-		return walk_stop(w, KEND_BAD_FRAME);
-	return walk_read(w, addr, ret_v) ? STEP_OK : walk_stop(w, KEND_UNREADABLE);
-}
-
-/* A register's value in the caller. */
-static __noinline long walk_special_value(struct walk *w, __u64 cfa, __u32 kind_reg, __s32 off,
-					  __u64 *ret_v)
-{
-	__u32 kind = kind_reg & 0xff;
-	__u64 v = 0;
-
-	if (kind == SPECIAL_SAME)
-		return STEP_OK;
-	if (kind == SPECIAL_AT_CFA) {
-		__u64 at = cfa + (__u64)(__s64)off;
-		if (at < w->sp) /* popped already: the register has its value again */
-			return STEP_OK;
-		return walk_read_any(w, at, ret_v);
-	}
-	if (!walk_reg(w, kind_reg >> 8, &v))
-		return walk_stop(w, KEND_FULL_WALK);
-	if (kind == SPECIAL_IN_REG) {
-		*ret_v = v;
-		return STEP_OK;
-	}
-	return walk_read_any(w, v + (__u64)(__s64)off, ret_v);
-}
-
-__noinline long walk_step_special(struct walk *w, __u32 rule)
-{
-	struct ktables_head *h = tables_head();
-	__u64 ra = 0, cfa = 0, fp;
-
-	if (!w || !h)
-		return STEP_STOP;
-	fp = w->fp;
-	__u32 first = h->maps[w->map_idx & (KTABLES_NR_MAPS - 1)].first_special;
-	struct unwind_special *sp =
-		&h->specials[(first + row_special_idx(rule)) & (KTABLES_NR_SPECIALS - 1)];
-	if (sp->cfa_kind == SPECIAL_CFA_FULL || !walk_reg(w, sp->cfa_reg, &cfa))
-		return walk_stop(w, KEND_FULL_WALK);
-	cfa += (__u64)(__s64)sp->cfa_off;
-	if (sp->cfa_kind == SPECIAL_CFA_DEREF) {
-		if (walk_read_any(w, cfa, &cfa))
-			return STEP_STOP;
-		cfa += (__u64)(__s64)sp->cfa_off2;
-	}
-	if (!walk_is_cfa_good(w, cfa))
-		return walk_stop(w, KEND_BAD_FRAME);
-	if (walk_special_value(w, cfa, sp->ra_kind | (__u32)sp->ra_reg << 8, sp->ra_off, &ra) ||
-	    walk_special_value(w, cfa, sp->fp_kind | (__u32)sp->fp_reg << 8, sp->fp_off, &fp))
-		return STEP_STOP;
-	return walk_go(w, ra, cfa, fp);
-}
-
-/* Code without rules: by the frame pointer, if it leads upwards and to code. */
-__noinline long walk_step_gap(struct walk *w)
-{
-	if (!w)
-		return STEP_STOP;
-	__u32 kind = w->map_kind;
-	__u64 at = w->fp;
-	__u64 fp = 0, ra = 0;
-	__u32 why = kind == KMAP_JIT       ? KEND_JIT
-		    : kind == KMAP_MISSING ? KEND_NO_FILE
-					   : KEND_NO_RULE;
-
-	if (w->fp == 0 && w->is_chained)
-		return walk_stop(w, KEND_ROOT);
-	/* A leaf that has not touched the stack is for user space to tell. */
-	if (w->is_leaf && !w->is_call && kind != KMAP_JIT)
-		return walk_stop(w, why);
-	if (at & 7 || at < w->sp || !walk_read(w, at, &fp) || !walk_read(w, at + 8, &ra))
-		return walk_stop(w, why);
-	ra = ARCH_RA_STRIP(ra);
-	if (ra == 0)
-		return walk_stop(w, fp == 0 ? KEND_ROOT : why);
 	w->is_call = true;
 	if (ra - 1 - w->map_start >= w->map_bytes && !walk_find_map(w, ra - 1))
-		return walk_stop(w, why);
-	/* A chain leads upwards. One that does not may still end in code that has rules and uses
-	 * the register for something else. */
-	if (fp <= at && fp != 0 &&
-	    (w->map_kind != KMAP_RULES || row_kind(walk_find_rule(w, ra - 1)) == ROW_OWN))
-		return walk_stop(w, why);
-	w->pc = ra;
-	w->sp = at + 16;
-	w->fp = fp;
-	w->is_chained = true;
-	return STEP_OK;
+		return false;
+	return !needs_rule ||
+	       (w->map_kind == KMAP_RULES && row_kind(walk_find_rule(w, ra - 1)) != ROW_OWN);
 }
 
-static __always_inline long walk_step(struct walker *k, __u32 rule)
+__noinline int walk_step_special(struct walk *w, __u32 rule);
+__noinline int walk_step_gap(struct walk *w);
+
+#include "unwind_core.h"
+
+__noinline int walk_step_special(struct walk *w, __u32 rule)
 {
-	struct walk *w = k->w;
-	__u32 off = row_cfa_bytes(rule);
-	__s32 slot = row_fp_slot(rule);
+	struct ktables_head *h = tables_head();
 
-	__u64 cfa;
-
-	switch (row_kind(rule)) {
-	case ROW_SP:
-		cfa = w->sp + off;
-		break;
-	case ROW_FP:
-		cfa = w->fp + off;
-		break;
-	case ROW_PLT:
-		cfa = w->sp + ((w->pc & 15) >= off / 8 ? 16 : 8);
-		break;
-	case ROW_STOP:
-		return walk_stop(w, KEND_ROOT);
-	case ROW_SIGNAL:
-		return walk_step_signal(w, rule);
-	case ROW_SPECIAL:
-		return walk_step_special(w, rule);
-	default:
-		return walk_step_gap(w);
-	}
-	return walk_step_cfa(w, cfa, slot);
+	if (!w || !h)
+		return WALK_FULL;
+	__u32 first = h->maps[w->map_idx & (KTABLES_NR_MAPS - 1)].first_special;
+	return unwind_step_special(
+		w, &h->specials[(first + row_special_idx(rule)) & (KTABLES_NR_SPECIALS - 1)]);
 }
 
-static __always_inline long walk_one(struct walker *k, bool is_leaf)
+__noinline int walk_step_gap(struct walk *w)
+{
+	if (!w)
+		return WALK_NO_RULE;
+	__u32 kind = w->map_kind;
+	int end = WALK_NO_RULE;
+
+	/* A leaf that has not touched the stack is for user space to tell. */
+	if (!w->is_leaf || w->is_call || kind == KMAP_JIT)
+		end = unwind_step_chain(w);
+	if (end != WALK_NO_RULE)
+		return end;
+	return kind == KMAP_JIT ? WALK_JIT : kind == KMAP_MISSING ? WALK_NO_FILE : WALK_NO_RULE;
+}
+
+/* STEP_OK, or the walk is over. */
+static __always_inline int walk_one(struct walker *k, bool is_leaf)
 {
 	struct walk *w = k->w;
 	__u64 addr = w->pc - w->is_call;
@@ -594,17 +420,19 @@ static __always_inline long walk_one(struct walker *k, bool is_leaf)
 	}
 	/* A return address that is nowhere is not a frame; an interrupted pc is one. */
 	if (UNLIKELY(!has_map && w->is_call))
-		return walk_stop(w, KEND_NO_MAP);
+		return w->end = WALK_NO_MAP;
 	if (UNLIKELY(n >= w->max_frames))
-		return walk_stop(w, KEND_DEPTH);
+		return w->end = WALK_DEPTH;
 	w->frames[n & (WALK_FRAMES_MAX - 1)] = w->pc;
 	w->nr_frames = n + 1;
 	w->hash = hash_mix(w->hash, w->pc);
 	if (UNLIKELY(!has_map))
-		return walk_stop(w, KEND_NO_MAP);
-	if (UNLIKELY(w->map_kind != KMAP_RULES))
-		return walk_step_gap(w);
-	return walk_step(k, walk_rule(k, addr, is_leaf));
+		return w->end = WALK_NO_MAP;
+	int end = LIKELY(w->map_kind == KMAP_RULES) ? unwind_step(w, walk_rule(k, addr, is_leaf))
+						    : walk_step_gap(w);
+	if (end != STEP_OK)
+		w->end = end;
+	return end;
 }
 
 static long walk_next(__u32 i, struct walker *k)

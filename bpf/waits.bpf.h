@@ -569,7 +569,7 @@ static __always_inline void first_stack(struct task_struct *t, struct wait_cause
 	r->head.flags = c->syscall >= 0 ? KSTACK_CALLERS : 0;
 	r->ref = c->user_ref = hash_mix((__u64)t->pid << 32 | t->tgid, r->head.time_ns) | 1;
 	r->nr_stack = at;
-	r->end = KEND_ROOT;
+	r->end = WALK_ROOT;
 	for (__u32 i = 0; i < ARCH_NR_DWARF_REG; i++)
 		r->regs[i] = all[i];
 	ring_submit(r);

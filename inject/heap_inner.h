@@ -100,7 +100,7 @@ struct heap_memo {
 	uint32_t generation;
 	uint32_t top;   /* index of the leaf; HEAP_FRAMES_MAX: nothing known */
 	uint32_t plain; /* from here on no frame is odd */
-	uint32_t end;   /* enum heap_stack_end */
+	uint32_t end;   /* enum walk_end */
 	uint32_t stack; /* its number; 0: to be looked up */
 	uint32_t recall_next;
 	uint64_t recall_key; /* of the last walk, if it looked for its stack and did not find it */

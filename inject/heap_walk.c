@@ -6,7 +6,6 @@
  */
 #include "heap_walk.h"
 
-#include "arch_x86_64.h"
 #include "heap_recall.h"
 #include "heap_slot.h"
 #include "kernel_tables.h"
@@ -31,10 +30,7 @@ struct walk {
 	uint64_t fp;
 	bool is_call;
 	bool is_chained;
-	/* Of the step that was made last. */
-	bool needs_fp;
-	bool is_odd;
-	uint64_t fp_at; /* where the caller's fp came from, 0: it is unchanged */
+	int32_t fp_slot; /* unwind_core.h */
 	/* Readable. */
 	uint64_t lo;
 	uint64_t hi;
@@ -44,16 +40,8 @@ struct walk {
 	uint32_t first_map;
 	uint32_t nr_maps;
 	uint32_t generation;
-	enum heap_stack_end end;
+	enum walk_end end;
 };
-
-enum { STEP_OK = 0, STEP_STOP = 1 };
-
-static int stop(struct walk *w, enum heap_stack_end end)
-{
-	w->end = end;
-	return STEP_STOP;
-}
 
 /* ---- memory ---------------------------------------------------------------------------- */
 
@@ -153,7 +141,7 @@ static NOINLINE bool reach(struct walk *w, uint64_t addr)
 	return true;
 }
 
-static inline bool load(struct walk *w, uint64_t addr, uint64_t *ret_v)
+static inline bool walk_read(struct walk *w, uint64_t addr, uint64_t *ret_v)
 {
 	/* hi is a multiple of 8, as is every address below it that passes. */
 	if (UNLIKELY(addr - w->lo >= w->hi - w->lo || addr & 7) && !reach(w, addr))
@@ -281,177 +269,41 @@ static inline uint32_t find_rule(const struct walk *w, uint64_t addr)
 
 /* ---- steps --------------------------------------------------------------------------------- */
 
-static inline int go(struct walk *w, uint64_t ra, uint64_t cfa, uint64_t fp)
+/* Of the leaf sp and fp alone are known, as of any frame. */
+static inline bool walk_leaf_reg(const struct walk *w, uint32_t reg, uint64_t *ret_v)
 {
-	w->pc = ra;
-	w->sp = cfa;
-	w->fp = fp;
-	w->is_call = true;
-	w->is_chained = false;
-	return ra ? STEP_OK : stop(w, HEAP_STACK_WHOLE);
+	(void)w, (void)reg, (void)ret_v;
+	return false;
 }
 
-static inline bool is_cfa_good(const struct walk *w, uint64_t cfa)
-{
-	return !(cfa & 7) && (cfa > w->sp || (cfa == w->sp && !w->is_call));
-}
-
-static inline int step_cfa(struct walk *w, uint64_t cfa, int32_t slot)
-{
-	uint64_t fp = w->fp;
-	uint64_t ra;
-
-	if (UNLIKELY(!is_cfa_good(w, cfa)))
-		return stop(w, HEAP_STACK_BAD);
-	w->fp_at = 0;
-	if (slot != ROW_FP_SAME) {
-		/* Below sp: an epilogue has popped it, and the register has its value again. */
-		uint64_t at = cfa + (uint64_t)((int64_t)slot * 8);
-		if (at >= w->sp) {
-			w->fp_at = at;
-			if (UNLIKELY(!load(w, at, &fp)))
-				return stop(w, HEAP_STACK_LIMIT);
-		}
-	}
-	if (UNLIKELY(!load(w, cfa - 8, &ra)))
-		return stop(w, HEAP_STACK_LIMIT);
-	return go(w, ra, cfa, fp);
-}
-
-static int step_signal(struct walk *w, uint32_t rule)
-{
-	static const uint16_t off[] = ARCH_SIGFRAME_FROM_DWARF;
-	uint64_t uc = w->sp + row_cfa_bytes(rule);
-	uint64_t pc, sp, fp;
-
-	w->is_odd = true;
-	if (!load(w, uc + off[ARCH_DWARF_PC], &pc) || !load(w, uc + off[ARCH_DWARF_SP], &sp) ||
-	    !load(w, uc + off[ARCH_DWARF_FP], &fp))
-		return stop(w, HEAP_STACK_LIMIT);
-	w->pc = pc;
-	w->sp = sp; /* may be anywhere: the handler may have had a stack of its own */
-	w->fp = fp;
-	w->is_call = false;
-	w->is_chained = false;
-	return STEP_OK;
-}
-
-static bool known_reg(const struct walk *w, uint32_t reg, uint64_t *ret_v)
-{
-	if (reg == ARCH_DWARF_SP)
-		*ret_v = w->sp;
-	else if (reg == ARCH_DWARF_FP)
-		*ret_v = w->fp;
-	else
-		return false;
-	return true;
-}
-
-static int special_value(struct walk *w, uint64_t cfa, uint32_t kind, uint32_t reg, int32_t off,
-			 uint64_t *ret_v)
-{
-	uint64_t v;
-
-	if (kind == SPECIAL_SAME)
-		return STEP_OK;
-	if (kind == SPECIAL_AT_CFA) {
-		uint64_t at = cfa + (uint64_t)(int64_t)off;
-		if (at < w->sp) /* popped already: the register has its value again */
-			return STEP_OK;
-		return load(w, at, ret_v) ? STEP_OK : stop(w, HEAP_STACK_LIMIT);
-	}
-	if (!known_reg(w, reg, &v))
-		return stop(w, HEAP_STACK_NO_RULE);
-	if (kind == SPECIAL_IN_REG) {
-		*ret_v = v;
-		return STEP_OK;
-	}
-	return load(w, v + (uint64_t)(int64_t)off, ret_v) ? STEP_OK : stop(w, HEAP_STACK_LIMIT);
-}
-
-static int step_special(struct walk *w, uint32_t rule)
-{
-	const struct unwind_special *s =
-		&w->tables->specials[row_special_idx(rule) & (KTABLES_NR_SPECIALS - 1)];
-	uint64_t ra = 0, cfa = 0;
-	uint64_t fp = w->fp;
-
-	w->is_odd = true;
-	if (s->cfa_kind == SPECIAL_CFA_FULL || !known_reg(w, s->cfa_reg, &cfa))
-		return stop(w, HEAP_STACK_NO_RULE);
-	cfa += (uint64_t)(int64_t)s->cfa_off;
-	if (s->cfa_kind == SPECIAL_CFA_DEREF) {
-		if (!load(w, cfa, &cfa))
-			return stop(w, HEAP_STACK_LIMIT);
-		cfa += (uint64_t)(int64_t)s->cfa_off2;
-	}
-	if (!is_cfa_good(w, cfa))
-		return stop(w, HEAP_STACK_BAD);
-	if (special_value(w, cfa, s->ra_kind, s->ra_reg, s->ra_off, &ra) ||
-	    special_value(w, cfa, s->fp_kind, s->fp_reg, s->fp_off, &fp))
-		return STEP_STOP;
-	return go(w, ra, cfa, fp);
-}
-
-static bool is_rule(uint32_t rule)
+static inline bool is_rule(uint32_t rule)
 {
 	return row_kind(rule) != ROW_NONE && row_kind(rule) != ROW_OWN;
 }
 
-/* Code without rules: by the frame pointer, if it leads upwards and to code. */
-static NOINLINE int step_gap(struct walk *w)
+static bool walk_is_caller(struct walk *w, uint64_t ra, bool needs_rule)
 {
-	uint64_t at = w->fp;
-	uint64_t fp, ra;
-
-	w->needs_fp = true;
-	if (at == 0 && w->is_chained)
-		return stop(w, HEAP_STACK_WHOLE);
-	if (at & 7 || at < w->sp || !load(w, at, &fp) || !load(w, at + 8, &ra))
-		return stop(w, HEAP_STACK_NO_RULE);
-	if (ra < ADDR_MIN || ra > HEAP_ADDR_MASK)
-		return stop(w, ra == 0 && fp == 0 ? HEAP_STACK_WHOLE : HEAP_STACK_NO_RULE);
 	w->is_call = true;
+	if (ra < ADDR_MIN || ra > HEAP_ADDR_MASK)
+		return false;
 	uint32_t rule = find_rule(w, ra - 1);
-	if (rule == own(OWN_NO_MAP))
-		return stop(w, HEAP_STACK_NO_RULE);
-	/* A chain leads upwards. One that does not may still end in code that has rules and uses
-	 * the register for something else. */
-	if (fp <= at && fp != 0 && !is_rule(rule))
-		return stop(w, HEAP_STACK_NO_RULE);
-	w->fp_at = at;
-	w->pc = ra;
-	w->sp = at + 16;
-	w->fp = fp;
-	w->is_chained = true;
-	return STEP_OK;
+	return rule != own(OWN_NO_MAP) && (!needs_rule || is_rule(rule));
 }
 
-static inline int step(struct walk *w, uint32_t rule)
-{
-	uint32_t off = row_cfa_bytes(rule);
-	int32_t slot = row_fp_slot(rule);
+static int walk_step_special(struct walk *w, uint32_t rule);
+static int walk_step_gap(struct walk *w);
 
-	w->needs_fp = false;
-	w->is_odd = false;
-	w->fp_at = 0;
-	switch (row_kind(rule)) {
-	case ROW_SP:
-		return step_cfa(w, w->sp + off, slot);
-	case ROW_FP:
-		w->needs_fp = true;
-		return step_cfa(w, w->fp + off, slot);
-	case ROW_PLT:
-		return step_cfa(w, w->sp + ((w->pc & 15) >= off / 8 ? 16 : 8), slot);
-	case ROW_STOP:
-		return stop(w, HEAP_STACK_WHOLE);
-	case ROW_SIGNAL:
-		return step_signal(w, rule);
-	case ROW_SPECIAL:
-		return step_special(w, rule);
-	default:
-		return step_gap(w);
-	}
+#include "unwind_core.h"
+
+static int walk_step_special(struct walk *w, uint32_t rule)
+{
+	return unwind_step_special(
+		w, &w->tables->specials[row_special_idx(rule) & (KTABLES_NR_SPECIALS - 1)]);
+}
+
+static NOINLINE int walk_step_gap(struct walk *w)
+{
+	return unwind_step_chain(w);
 }
 
 /* ---- the last stack ------------------------------------------------------------------------- */
@@ -537,13 +389,23 @@ static inline bool step_quickly(struct pace *p, uint32_t rule, uint64_t hi)
 
 static NOINLINE int step_slowly(struct walk *w, struct pace *p, uint32_t rule)
 {
+	uint32_t kind = row_kind(rule);
+	bool is_gap = !is_rule(rule);
+
 	pace_to_walk(w, p);
-	int next = step(w, rule);
+	w->fp_slot = ROW_FP_SAME;
+	int next = unwind_step(w, rule);
+	if (is_gap)
+		p->fp_at = p->fp;
+	else if (w->fp_slot != ROW_FP_SAME)
+		p->fp_at = w->sp + (uint64_t)((int64_t)w->fp_slot * 8);
+	else
+		p->fp_at = 0;
 	p->pc = w->pc;
 	p->sp = w->sp;
 	p->fp = w->fp;
-	p->fp_at = w->fp_at;
-	p->bits |= (w->needs_fp ? FRAME_NEEDS_FP : 0) | (w->is_odd ? FRAME_ODD : 0);
+	p->bits |= kind == ROW_FP || is_gap ? FRAME_NEEDS_FP : 0;
+	p->bits |= kind == ROW_SIGNAL || kind == ROW_SPECIAL ? FRAME_ODD : 0;
 	return next;
 }
 
@@ -596,7 +458,7 @@ static inline uint32_t walk_fresh(struct walk *w, bool is_hook, uint32_t *ret_me
 		uint32_t rule = find_rule(w, p.pc - w->is_call);
 		/* A return address that is nowhere is not a frame; an interrupted pc is one. */
 		if (UNLIKELY(rule == own(OWN_NO_MAP) && w->is_call)) {
-			w->end = HEAP_STACK_NO_MAP;
+			w->end = WALK_NO_MAP;
 			if (!n)
 				n = add_caller(m, &p);
 			break;
@@ -604,7 +466,7 @@ static inline uint32_t walk_fresh(struct walk *w, bool is_hook, uint32_t *ret_me
 		if (UNLIKELY(n >= known)) {
 			known = END_IDX; /* no room for what was known */
 			if (n >= END_IDX) {
-				w->end = HEAP_STACK_DEEP;
+				w->end = WALK_DEPTH;
 				break;
 			}
 		}
@@ -623,6 +485,7 @@ static inline uint32_t walk_fresh(struct walk *w, bool is_hook, uint32_t *ret_me
 		m->frames[n].pc = p.bits;
 		m->origins[n].fp_at = p.fp_at;
 		if (UNLIKELY(next != STEP_OK)) {
+			w->end = (enum walk_end)next;
 			n++;
 			break;
 		}
@@ -692,7 +555,7 @@ static void begin(struct walk *w, struct heap_ctx *x, const struct heap_call *c)
 	w->fp = c->caller_fp;
 	w->is_call = true;
 	w->is_chained = false;
-	w->end = HEAP_STACK_WHOLE;
+	w->end = WALK_ROOT;
 	w->tables = (const struct ktables_head *)w->l->tables;
 	w->nr_maps = 0;
 	w->generation = 0;
@@ -745,7 +608,7 @@ uint32_t walk_stack(struct heap_ctx *x, const struct heap_call *c, bool is_hook,
 		settle(m, top, n, (uint64_t)m->end + 1);
 	m->top = top;
 	/* What cannot be compared later is not remembered. */
-	if (m->end == HEAP_STACK_DEEP || m->end == HEAP_STACK_BAD || m->end == HEAP_STACK_LIMIT)
+	if (m->end == WALK_DEPTH || m->end == WALK_BAD_FRAME || m->end == WALK_UNREADABLE)
 		m->top = END_IDX;
 	return top;
 }

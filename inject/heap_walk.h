@@ -1,6 +1,6 @@
 /*
- * Walks the thread's own stack by the shared tables (wire/kernel_tables.h, space 0), by the rules
- * of src/unwind/walk.c as far as pc, sp and fp go. Reads no memory that is not known to be there,
+ * Walks the thread's own stack by the shared tables (wire/kernel_tables.h, space 0), in the steps
+ * of wire/unwind_core.h as far as pc, sp and fp go. Reads no memory that is not known to be there,
  * ends for any rules.
  */
 #ifndef ASSAY_INJECT_HEAP_WALK_H

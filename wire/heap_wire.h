@@ -65,6 +65,7 @@
 #ifndef ASSAY_WIRE_HEAP_WIRE_H
 #define ASSAY_WIRE_HEAP_WIRE_H
 
+#include "walk_end.h"
 #include "wire_types.h"
 
 #define HEAP_WIRE_MAGIC   0x70616568u /* "heap" */
@@ -250,7 +251,7 @@ struct heap_slot {
  *	ALLOC    1: block (48 bits) | stack bits 0..15 << 48
  *	         2: size (48 bits) | stack bits 16..31 << 48
  *	FREE     1: block
- *	STACK    1: stack (32 bits) | frames << 32 | enum heap_stack_end << 48
+ *	STACK    1: stack (32 bits) | frames << 32 | enum walk_end << 48
  *	         then the frames: return addresses, leaf first. Told before the first record that
  *	         names it, or in another ring at about that time; perhaps in several rings
  *	MAP      1: address | stack bits 0..15 << 48   2: length | stack bits 16..31 << 48
@@ -276,16 +277,6 @@ enum heap_record {
 #define HEAP_ADDR_BITS   48
 #define HEAP_ADDR_MASK   (((wire_u64)1 << HEAP_ADDR_BITS) - 1)
 #define HEAP_STACK_SHIFT 48
-
-enum heap_stack_end {
-	HEAP_STACK_WHOLE = 0, /* reached the thread's start */
-	HEAP_STACK_NO_RULE = 1,
-	HEAP_STACK_NO_MAP = 2,
-	HEAP_STACK_BAD = 3,   /* a frame that cannot be */
-	HEAP_STACK_DEEP = 4,  /* HEAP_FRAMES_MAX */
-	HEAP_STACK_LIMIT = 5, /* memory beyond what is known to be stack */
-	HEAP_STACK_END_NR
-};
 
 #if !defined(__bpf__) && !defined(__cplusplus)
 _Static_assert(sizeof(struct heap_slot) == 128, "slot size");

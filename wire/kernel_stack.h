@@ -10,6 +10,7 @@
 
 #include "arch.h"
 #include "kernel_record.h"
+#include "walk_end.h"
 
 enum kernel_stack_flags {                    /* kernel_record.flags */
 			  KSTACK_KERNEL = 1, /* kernel addresses */
@@ -22,25 +23,11 @@ enum kernel_stack_flags {                    /* kernel_record.flags */
 					       * sort has KSTACK_CALLERS alone */
 };
 
-/* Why a stack ends where it does. */
-enum kernel_end {
-	KEND_ROOT = 0,   /* the thread's start */
-	KEND_NO_MAP,     /* an address in no mapping that was published */
-	KEND_NO_RULE,    /* code without rules, and no frame pointer to follow */
-	KEND_NO_FILE,    /* KMAP_MISSING */
-	KEND_JIT,        /* JIT code whose frame pointer leads nowhere */
-	KEND_BAD_FRAME,  /* a frame that cannot be */
-	KEND_UNREADABLE, /* the stack's page is not in memory */
-	KEND_DEPTH,      /* deeper than what was asked for */
-	KEND_FULL_WALK,  /* needs more registers than the kernel side follows */
-	KEND_NR
-};
-
 struct kernel_stack {
 	struct kernel_record head;
 	wire_u64 ref;
 	wire_u32 nr_frames;
-	wire_u32 end;      /* enum kernel_end; KEND_ROOT for kernel stacks */
+	wire_u32 end;      /* enum walk_end; WALK_ROOT for kernel stacks */
 	wire_u64 frames[]; /* leaf first */
 };
 

@@ -126,7 +126,7 @@ struct kernel_counts {
 	wire_u64 nr_frames;
 	wire_u64 nr_rule_misses; /* rules that the cache did not have */
 	wire_u64 nr_map_searches;
-	wire_u64 nr_ends[16]; /* how walks ended, by enum kernel_end */
+	wire_u64 nr_ends[16]; /* how walks ended, by enum walk_end */
 };
 
 /* Self-timing: index into the per-CPU array "costs" of struct kernel_cost. */

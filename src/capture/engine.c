@@ -510,7 +510,7 @@ static void add_counts(const struct engine *e, struct engine_info *info)
 	info->nr_memo_hits = c.nr_memo_hits;
 	info->nr_frames = c.nr_frames;
 	info->nr_rule_misses = c.nr_rule_misses;
-	for (size_t i = 0; i < KEND_NR; i++)
+	for (size_t i = 0; i < WALK_END_NR; i++)
 		log_debug(LOG_BPF, 2, "walks that ended by cause %zu: %" PRIu64, i,
 			  (uint64_t)c.nr_ends[i]);
 }

@@ -132,32 +132,15 @@ static void on_thread(void *ctx, uint16_t slot, int32_t tid)
 	heapbook_thread(p->book, slot, outer_tid(p, tid));
 }
 
-static enum loss_kind loss_of(enum heap_stack_end end)
-{
-	switch (end) {
-	case HEAP_STACK_WHOLE:
-		return LOSS_NR;
-	case HEAP_STACK_NO_RULE:
-		return LOSS_TRUNC_NO_RULE;
-	case HEAP_STACK_NO_MAP:
-		return LOSS_TRUNC_NO_MAP;
-	case HEAP_STACK_DEEP:
-		return LOSS_TRUNC_DEPTH;
-	case HEAP_STACK_BAD:
-	case HEAP_STACK_LIMIT:
-	case HEAP_STACK_END_NR:
-		break;
-	}
-	return LOSS_TRUNC_BAD_FRAME;
-}
-
 static void on_stack(void *ctx, uint32_t stack, const uint64_t *frames, uint32_t nr,
-		     enum heap_stack_end end)
+		     enum walk_end end)
 {
 	struct heapprocess *p = ctx;
+	if (end == WALK_UNREADABLE) /* nothing was copied: beyond what is known to be stack */
+		end = WALK_BAD_FRAME;
 	vec_push(&p->batch.stacks, (struct heapqueue_stack){.pid = p->spec.pid,
 							    .ref = heapqueue_ref(p->seed, stack),
-							    .loss = loss_of(end),
+							    .loss = loss_of_walk(end),
 							    .nr_frames = nr});
 	for (uint32_t i = 0; i < nr; i++)
 		vec_push(&p->batch.frames, frames[i]);

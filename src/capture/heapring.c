@@ -140,7 +140,7 @@ static bool take_stack(struct heapring *r, struct heapring_reader *d)
 	uint64_t word = word_at(d, 1);
 	uint32_t nr = (uint32_t)(word >> 32) & 0xffff;
 	uint32_t end = (uint32_t)(word >> 48);
-	if (nr > HEAP_FRAMES_MAX || end >= HEAP_STACK_END_NR || !has_words(d, 2 + nr) ||
+	if (nr > HEAP_FRAMES_MAX || end >= WALK_END_NR || !has_words(d, 2 + nr) ||
 	    r->nr_stacks >= STACKS_MAX || r->nr_frames + nr > FRAMES_MAX)
 		return false;
 	r->nr_stacks++;
@@ -148,7 +148,7 @@ static bool take_stack(struct heapring *r, struct heapring_reader *d)
 	uint64_t frames[HEAP_FRAMES_MAX];
 	for (uint32_t i = 0; i < nr; i++)
 		frames[i] = word_at(d, 2 + i);
-	r->spec.on_stack(r->spec.ctx, (uint32_t)word, frames, nr, (enum heap_stack_end)end);
+	r->spec.on_stack(r->spec.ctx, (uint32_t)word, frames, nr, (enum walk_end)end);
 	d->at += 8 * (2 + (uint64_t)nr);
 	return true;
 }

@@ -38,7 +38,7 @@ struct heapring_spec {
 	void (*on_thread)(void *ctx, uint16_t slot, int32_t tid);
 	/* Leaf first; borrowed until it returns. */
 	void (*on_stack)(void *ctx, uint32_t stack, const uint64_t *frames, uint32_t nr,
-			 enum heap_stack_end end);
+			 enum walk_end end);
 	void *ctx;
 };
 

@@ -37,31 +37,6 @@ bool kernelrecord_is_sane(const struct kernel_record *r, uint32_t nr_bytes)
 	}
 }
 
-static enum loss_kind loss_of(uint32_t end)
-{
-	switch ((enum kernel_end)end) {
-	case KEND_ROOT:
-		return LOSS_NR;
-	case KEND_NO_MAP:
-		return LOSS_TRUNC_NO_MAP;
-	case KEND_NO_RULE:
-	case KEND_FULL_WALK:
-		return LOSS_TRUNC_NO_RULE;
-	case KEND_NO_FILE:
-		return LOSS_TRUNC_NO_FILE;
-	case KEND_JIT:
-		return LOSS_TRUNC_JIT;
-	case KEND_UNREADABLE:
-		return LOSS_TRUNC_COPY;
-	case KEND_DEPTH:
-		return LOSS_TRUNC_DEPTH;
-	case KEND_BAD_FRAME:
-	case KEND_NR:
-		break;
-	}
-	return LOSS_TRUNC_BAD_FRAME;
-}
-
 static void decode_sample(const struct kernel_sample *s, struct event *ev)
 {
 	ev->kind = EVENT_SAMPLE;
@@ -82,7 +57,7 @@ static void decode_stack(const struct kernel_stack *s, struct event *ev)
 					 .is_callers = s->head.flags & KSTACK_CALLERS,
 					 .chain = (const uint64_t *)s->frames,
 					 .nr_chain = s->nr_frames,
-					 .loss = loss_of(s->end)};
+					 .loss = loss_of_walk((enum walk_end)s->end)};
 }
 
 /* The walker takes registers in the kernel's order of bits; those by DWARF number come here. */
@@ -100,7 +75,7 @@ static void decode_copy(const struct kernel_copy *c, struct kernelrecord_scratch
 	ev->kind = EVENT_STACK;
 	ev->stack = (struct event_stack){.ref = c->ref,
 					 .is_callers = c->head.flags & KSTACK_NO_LEAF,
-					 .loss = loss_of(c->end),
+					 .loss = loss_of_walk((enum walk_end)c->end),
 					 .regs = scratch->regs,
 					 .regs_mask = mask,
 					 .stack = c->stack,

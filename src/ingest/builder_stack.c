@@ -77,29 +77,6 @@ static uint32_t push_kernel_chain(struct builder *b, const struct event_sample *
 	return s->nr_chain;
 }
 
-static enum loss_kind loss_of_walk(enum walk_end end)
-{
-	switch (end) {
-	case WALK_ROOT:
-		return LOSS_NR;
-	case WALK_COPY:
-		return LOSS_TRUNC_COPY;
-	case WALK_NO_RULE:
-		return LOSS_TRUNC_NO_RULE;
-	case WALK_NO_FILE:
-		return LOSS_TRUNC_NO_FILE;
-	case WALK_NO_MAP:
-		return LOSS_TRUNC_NO_MAP;
-	case WALK_BAD_FRAME:
-		return LOSS_TRUNC_BAD_FRAME;
-	case WALK_DEPTH:
-		return LOSS_TRUNC_DEPTH;
-	case WALK_JIT:
-		return LOSS_TRUNC_JIT;
-	}
-	return LOSS_TRUNC_BAD_FRAME;
-}
-
 enum loss_kind builder_walk(struct builder *b, const struct event *ev, const struct walk_input *in)
 {
 	const struct walk_frame *frames;

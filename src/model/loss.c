@@ -104,6 +104,22 @@ void losses_merge(struct losses *to, const struct losses *from)
 		to->nr[i] += from->nr[i];
 }
 
+enum loss_kind loss_of_walk(enum walk_end end)
+{
+	static const uint8_t losses[WALK_END_NR] = {
+		[WALK_ROOT] = LOSS_NR,
+		[WALK_NO_MAP] = LOSS_TRUNC_NO_MAP,
+		[WALK_NO_RULE] = LOSS_TRUNC_NO_RULE,
+		[WALK_NO_FILE] = LOSS_TRUNC_NO_FILE,
+		[WALK_JIT] = LOSS_TRUNC_JIT,
+		[WALK_BAD_FRAME] = LOSS_TRUNC_BAD_FRAME,
+		[WALK_UNREADABLE] = LOSS_TRUNC_COPY,
+		[WALK_DEPTH] = LOSS_TRUNC_DEPTH,
+		[WALK_FULL] = LOSS_TRUNC_NO_RULE,
+	};
+	return (uint32_t)end < WALK_END_NR ? (enum loss_kind)losses[end] : LOSS_TRUNC_BAD_FRAME;
+}
+
 static uint64_t sum_class(const struct losses *l, enum loss_class class)
 {
 	uint64_t sum = 0;

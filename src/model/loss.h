@@ -12,6 +12,7 @@
 #define ASSAY_MODEL_LOSS_H
 
 #include "base/base.h"
+#include "walk_end.h"
 
 /* Values reach files: append only. */
 enum loss_kind {
@@ -92,6 +93,8 @@ struct losses {
 const char *loss_key(enum loss_kind kind);
 const char *loss_text(enum loss_kind kind);
 enum loss_class loss_class(enum loss_kind kind);
+/* Why a walked stack is cut; LOSS_NR: it is whole. */
+enum loss_kind loss_of_walk(enum walk_end end);
 void losses_merge(struct losses *to, const struct losses *from);
 /* Whether anything but what is beside the samples is known: a file of others may have no ledger. */
 bool losses_has_ledger(const struct losses *l);

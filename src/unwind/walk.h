@@ -26,19 +26,9 @@
 
 #include "base/base.h"
 #include "unwind/space.h"
+#include "walk_end.h"
 
 #define WALK_DEPTH_MAX 4096
-
-enum walk_end {
-	WALK_ROOT = 0,  /* reached the thread's start */
-	WALK_COPY,      /* needs stack bytes past the copied ones */
-	WALK_NO_RULE,   /* code without rules, and no frame pointer to follow */
-	WALK_NO_FILE,   /* the module's file could not be opened */
-	WALK_NO_MAP,    /* an address in no mapping */
-	WALK_BAD_FRAME, /* a frame that cannot be: CFA did not grow, unaligned, outside the stack */
-	WALK_DEPTH,     /* WALK_DEPTH_MAX or the caller's limit */
-	WALK_JIT,       /* JIT code, and its frame pointer leads nowhere */
-};
 
 struct walk_frame {
 	uint64_t addr;               /* runtime address as found: sampled pc or return address */

@@ -17,6 +17,8 @@ enum own_rule { OWN_NO_MAP = 0, OWN_NO_FILE, OWN_NO_TABLE, OWN_JIT };
 #define WALK_CACHE_BITS 14 /* 16 Ki entries of 16 bytes */
 #define WALK_NR_CACHE   (1u << WALK_CACHE_BITS)
 #define WALK_NR_FULL    64
+/* Past the copied bytes but this near: the rest of the stack. Further off: nonsense. */
+#define STACK_REACH_BYTES ((uint64_t)256 << 20)
 
 /* addr (48 bits) and the mapping's index (16 bits) in one word. generation 0: empty. */
 struct walk_cache {
@@ -31,20 +33,6 @@ struct walk_full {
 	bool is_found;
 	struct cfi_rules rules;
 };
-
-/* What must be known of a frame to find the next one. */
-struct cursor {
-	uint64_t pc;
-	uint64_t sp;
-	uint64_t fp;
-	bool is_call;
-	bool is_chained; /* found by a frame pointer */
-};
-
-/* What step functions give; the negative of a walk_end minus one says that the walk ends. */
-enum { STEP_OK = 0 };
-#define STEP_END(end)     (-1 - (int)(end))
-#define STEP_TO_END(step) ((enum walk_end)(-1 - (step)))
 
 struct walker {
 	const struct walk_input *in;
@@ -61,35 +49,57 @@ struct walker {
 	struct cfi_run run;
 };
 
+/* A walk and the frame that it is at. */
+struct walk {
+	uint64_t pc;
+	uint64_t sp;
+	uint64_t fp;
+	/* Of pc, once walk_rule has been there. */
+	const struct space_map *map; /* NULL: in none */
+	uint32_t rule;               /* ROW_OWN: there can be none */
+	int32_t fp_slot;             /* unwind_core.h */
+	bool is_call;
+	bool is_chained;
+	struct walker *walker;
+};
+
 /* False if not copied, and wanted_bytes says what was asked for. */
-bool walk_read_slow(struct walker *w, uint64_t addr, size_t n, uint64_t *ret_v);
-static inline bool walk_read(struct walker *w, uint64_t addr, uint64_t *ret_v)
+bool walk_read_slow(struct walker *k, uint64_t addr, size_t n, uint64_t *ret_v);
+static inline bool walk_read(struct walk *w, uint64_t addr, uint64_t *ret_v)
 {
-	uint64_t off = addr - w->stack_start;
-	if (LIKELY(off + 8 <= w->in->nr_stack && off + 8 > off)) {
-		memcpy(ret_v, w->in->stack + off, 8);
+	const struct walker *k = w->walker;
+	uint64_t off = addr - k->stack_start;
+
+	if (LIKELY(off + 8 <= k->in->nr_stack && off + 8 > off)) {
+		memcpy(ret_v, k->in->stack + off, 8);
 		return true;
 	}
-	return walk_read_slow(w, addr, 8, ret_v);
+	return walk_read_slow(w->walker, addr, 8, ret_v);
 }
-/* After a read that failed. */
-int walk_read_end(const struct walker *w);
 
-/* The rule for a frame (ROW_OWN if none can be) and its mapping. */
-uint32_t walk_rule(struct walker *w, const struct cursor *c, const struct space_map **ret_map);
-/* One step by a row of kind SP, FP, PLT; STEP_OK or STEP_END. */
-int walk_step_plain(struct walker *w, struct cursor *c, uint32_t rule);
-int walk_step_signal(struct walker *w, struct cursor *c, uint32_t rule);
-/* One step through code without rules. @rule: ROW_NONE or ROW_OWN. */
-int walk_step_gap(struct walker *w, struct cursor *c, uint32_t rule);
-/* From frame 0 with all registers. */
-enum walk_end walk_fully(struct walker *w);
-
-static inline bool walk_is_cfa_good(const struct cursor *c, uint64_t cfa)
+static inline bool walk_leaf_reg(const struct walk *w, uint32_t reg, uint64_t *ret_v)
 {
-	/* A caller's frame lies above; a leaf that keeps its return address in a register may
-	 * have none. */
-	return cfa % 8 == 0 && (cfa > c->sp || (cfa == c->sp && !c->is_call));
+	const struct walker *k = w->walker;
+
+	if (k->nr_frames != 1 || reg >= ARCH_NR_DWARF_REG || !(k->valid >> reg & 1))
+		return false;
+	*ret_v = k->regs[reg];
+	return true;
 }
+
+bool walk_is_caller(const struct walk *w, uint64_t ra, bool needs_rule);
+int walk_step_special(struct walk *w, uint32_t rule);
+int walk_step_gap(struct walk *w);
+
+#include "unwind_core.h"
+
+/* At frame 0. */
+struct walk walk_begin(struct walker *k);
+/* The walk's next frame is noted. STEP_OK, or why it is none. */
+int walk_add_frame(struct walk *w);
+/* Finds the rule and mapping of pc. */
+void walk_rule(struct walk *w);
+/* From frame 0 with all registers. */
+enum walk_end walk_fully(struct walker *k);
 
 #endif

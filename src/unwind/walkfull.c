@@ -8,26 +8,26 @@
 #include "unwind/walkcore.h"
 
 struct full {
-	struct walker *w;
-	struct cursor c;
+	struct walk w;
 	uint64_t regs[ARCH_NR_DWARF_REG];
 	uint64_t valid;
 };
 
-static const struct cfi_rules *find_rules(struct walker *w, const struct cursor *c,
-					  const struct space_map *map)
+static const struct cfi_rules *find_rules(const struct walk *w)
 {
-	uint64_t addr = c->pc - c->is_call;
-	uint32_t generation = w->in->space->generation;
+	struct walker *k = w->walker;
+	uint64_t addr = w->pc - w->is_call;
+	uint64_t vaddr = addr - w->map->bias;
+	uint32_t generation = k->in->space->generation;
 	uint64_t hash = (addr ^ (uint64_t)generation << 32) * 0x9e3779b97f4a7c15u;
-	struct walk_full *entry = &w->fulls[(hash >> 32) % WALK_NR_FULL];
+	struct walk_full *entry = &k->fulls[(hash >> 32) % WALK_NR_FULL];
 
 	if (entry->addr != addr || entry->generation != generation) {
 		struct ehframe_fde fde;
 		struct ehframe_cie cie;
 		const struct cfi_rules *rules = NULL;
-		if (unwind_table_fde(map->module->table, addr - map->bias, &fde, &cie))
-			rules = cfi_at(&w->run, &fde, addr - map->bias);
+		if (unwind_table_fde(w->map->module->table, vaddr, &fde, &cie))
+			rules = cfi_at(&k->run, &fde, vaddr);
 		entry->addr = addr;
 		entry->generation = generation;
 		entry->is_found = rules != NULL;
@@ -43,41 +43,40 @@ static bool read_for_expr(const void *ctx, uint64_t addr, size_t n, uint64_t *re
 	return walk_read_slow((struct walker *)(uintptr_t)ctx, addr, n, ret_v);
 }
 
-static struct expr_env make_env(const struct full *f, const struct space_map *map, uint64_t cfa)
+static struct expr_env make_env(const struct full *f, uint64_t cfa)
 {
 	return (struct expr_env){.regs = f->regs,
 				 .valid = f->valid,
 				 .cfa = cfa,
-				 .bias = map->bias,
+				 .bias = f->w.map->bias,
 				 .read = read_for_expr,
-				 .ctx = f->w};
+				 .ctx = f->w.walker};
 }
 
-static int fail(const struct walker *w)
+static int fail(const struct walk *w)
 {
-	return w->wanted_bytes ? walk_read_end(w) : STEP_END(WALK_NO_RULE);
+	return w->walker->wanted_bytes ? WALK_UNREADABLE : WALK_NO_RULE;
 }
 
-static int find_cfa(const struct full *f, const struct cfi_rules *r, const struct space_map *map,
-		    uint64_t *ret_cfa)
+static int find_cfa(const struct full *f, const struct cfi_rules *r, uint64_t *ret_cfa)
 {
-	struct expr_env env = make_env(f, map, 0);
+	struct expr_env env = make_env(f, 0);
 
 	switch (r->cfa_kind) {
 	case CFI_CFA_REG:
 		if (r->cfa_reg >= ARCH_NR_DWARF_REG || !(f->valid >> r->cfa_reg & 1))
-			return STEP_END(WALK_NO_RULE);
+			return WALK_NO_RULE;
 		*ret_cfa = f->regs[r->cfa_reg] + (uint64_t)r->cfa_off;
 		return STEP_OK;
 	case CFI_CFA_EXPR:
 		return expr_eval(&env, r->cfa_expr, r->nr_cfa_expr, NULL, ret_cfa) ? STEP_OK
-										   : fail(f->w);
+										   : fail(&f->w);
 	}
-	return STEP_END(WALK_NO_RULE);
+	return WALK_NO_RULE;
 }
 
 /* The value of @reg in the caller; false if it is unknown there. */
-static bool find_reg(const struct full *f, const struct cfi_rule *rule, uint32_t reg,
+static bool find_reg(struct full *f, const struct cfi_rule *rule, uint32_t reg,
 		     const struct expr_env *env, uint64_t *ret_v)
 {
 	uint64_t addr;
@@ -88,11 +87,11 @@ static bool find_reg(const struct full *f, const struct cfi_rule *rule, uint32_t
 		return f->valid >> reg & 1;
 	case CFI_OFFSET:
 		addr = env->cfa + (uint64_t)rule->value;
-		if (addr < f->c.sp && reg != ARCH_DWARF_RA) { /* popped already */
+		if (addr < f->w.sp && reg != ARCH_DWARF_RA) { /* popped already */
 			*ret_v = f->regs[reg];
 			return f->valid >> reg & 1;
 		}
-		return walk_read(f->w, addr, ret_v);
+		return walk_read(&f->w, addr, ret_v);
 	case CFI_VAL_OFFSET:
 		*ret_v = env->cfa + (uint64_t)rule->value;
 		return true;
@@ -103,28 +102,28 @@ static bool find_reg(const struct full *f, const struct cfi_rule *rule, uint32_t
 		return f->valid >> rule->value & 1;
 	case CFI_EXPR:
 		return expr_eval(env, rule->expr, rule->nr_expr, &env->cfa, &addr) &&
-		       walk_read(f->w, addr, ret_v);
+		       walk_read(&f->w, addr, ret_v);
 	case CFI_VAL_EXPR:
 		return expr_eval(env, rule->expr, rule->nr_expr, &env->cfa, ret_v);
 	}
 	return false;
 }
 
-static int step_rules(struct full *f, const struct cfi_rules *r, const struct space_map *map)
+static int step_rules(struct full *f, const struct cfi_rules *r)
 {
 	uint64_t cfa;
 	uint64_t regs[ARCH_NR_DWARF_REG] = {0};
 	uint64_t valid = 0;
 	bool is_signal = r->is_signal_frame;
 
-	f->w->wanted_bytes = 0;
-	int step = find_cfa(f, r, map, &cfa);
-	if (step)
-		return step;
+	f->w.walker->wanted_bytes = 0;
+	int end = find_cfa(f, r, &cfa);
+	if (end != STEP_OK)
+		return end;
 	/* A signal handler may have run on a stack of its own. */
-	if (!is_signal && !walk_is_cfa_good(&f->c, cfa))
-		return STEP_END(WALK_BAD_FRAME);
-	struct expr_env env = make_env(f, map, cfa);
+	if (!is_signal && !unwind_is_cfa_good(&f->w, cfa))
+		return WALK_BAD_FRAME;
+	struct expr_env env = make_env(f, cfa);
 	for (uint32_t reg = 0; reg < ARCH_NR_DWARF_REG; reg++) {
 		const struct cfi_rule *rule = &r->reg[reg];
 		if (reg == ARCH_DWARF_SP && rule->kind == CFI_SAME) {
@@ -140,30 +139,27 @@ static int step_rules(struct full *f, const struct cfi_rules *r, const struct sp
 			valid |= (uint64_t)1 << reg;
 	}
 	if (!(valid >> r->ra_column & 1) || !(valid >> ARCH_DWARF_SP & 1))
-		return fail(f->w);
+		return fail(&f->w);
 	/* Where pc has a column of its own, a signal frame says it there, or by its return column.
 	 */
-	f->c.pc = ARCH_RA_STRIP(regs[r->ra_column]);
-	f->c.sp = regs[ARCH_DWARF_SP];
-	f->c.fp = regs[ARCH_DWARF_FP];
-	f->c.is_call = !is_signal;
-	f->c.is_chained = false;
+	end = unwind_return(&f->w, regs[r->ra_column], regs[ARCH_DWARF_SP], regs[ARCH_DWARF_FP]);
+	f->w.is_call = !is_signal;
 	memcpy(f->regs, regs, sizeof(regs));
 	f->valid = valid;
-	return STEP_OK;
+	return is_signal ? STEP_OK : end;
 }
 
-static int step_signal(struct full *f, uint32_t rule)
+static int step_signal(struct full *f)
 {
 	static const uint16_t off[] = ARCH_SIGFRAME_FROM_DWARF;
-	uint64_t uc = f->c.sp + row_cfa_bytes(rule);
+	uint64_t uc = f->w.sp + row_cfa_bytes(f->w.rule);
 
-	int step = walk_step_signal(f->w, &f->c, rule);
-	if (step)
-		return step;
+	int end = unwind_step_signal(&f->w, f->w.rule);
+	if (end != STEP_OK)
+		return end;
 	f->valid = 0;
 	for (uint32_t reg = 0; reg < ARCH_NR_DWARF_REG; reg++)
-		if (walk_read(f->w, uc + off[reg], &f->regs[reg]))
+		if (walk_read(&f->w, uc + off[reg], &f->regs[reg]))
 			f->valid |= (uint64_t)1 << reg;
 	return STEP_OK;
 }
@@ -175,63 +171,51 @@ static void keep_known(struct full *f, bool are_others_kept)
 		f->valid = 0;
 	f->valid &= ARCH_DWARF_CALLEE_SAVED;
 	f->valid |= (uint64_t)1 << ARCH_DWARF_SP | (uint64_t)1 << ARCH_DWARF_FP;
-	f->regs[ARCH_DWARF_SP] = f->c.sp;
-	f->regs[ARCH_DWARF_FP] = f->c.fp;
+	f->regs[ARCH_DWARF_SP] = f->w.sp;
+	f->regs[ARCH_DWARF_FP] = f->w.fp;
 }
 
-static int step(struct full *f, uint32_t rule, const struct space_map *map)
+static int step(struct full *f)
 {
-	int next;
+	int end;
 
-	switch (row_kind(rule)) {
+	switch (row_kind(f->w.rule)) {
 	case ROW_STOP:
-		return STEP_END(WALK_ROOT);
+		return WALK_ROOT;
 	case ROW_SIGNAL:
-		return step_signal(f, rule);
+		return step_signal(f);
 	case ROW_NONE:
 	case ROW_OWN:
-		next = walk_step_gap(f->w, &f->c, rule);
+		end = walk_step_gap(&f->w);
 		keep_known(f, false);
-		return next;
+		return end;
 	default:
 		break;
 	}
-	const struct cfi_rules *rules = find_rules(f->w, &f->c, map);
+	const struct cfi_rules *rules = find_rules(&f->w);
 	if (rules)
-		return step_rules(f, rules, map);
-	if (row_kind(rule) == ROW_SPECIAL)
-		return STEP_END(WALK_NO_RULE);
+		return step_rules(f, rules);
+	if (row_kind(f->w.rule) == ROW_SPECIAL)
+		return WALK_NO_RULE;
 	/* A stub that the table knows without an FDE: it saves nothing. */
-	next = walk_step_plain(f->w, &f->c, rule);
+	end = unwind_step_row(&f->w, f->w.rule);
 	keep_known(f, true);
-	return next;
+	return end;
 }
 
-enum walk_end walk_fully(struct walker *w)
+enum walk_end walk_fully(struct walker *k)
 {
-	struct full f = {.w = w, .valid = w->valid};
+	struct full f = {.w = walk_begin(k), .valid = k->valid};
 
-	memcpy(f.regs, w->regs, sizeof(f.regs));
-	f.c.pc = w->regs[ARCH_DWARF_PC];
-	f.c.sp = w->regs[ARCH_DWARF_SP];
-	f.c.fp = w->valid >> ARCH_DWARF_FP & 1 ? w->regs[ARCH_DWARF_FP] : 0;
-	w->nr_frames = 0;
+	memcpy(f.regs, k->regs, sizeof(f.regs));
 	for (;;) {
-		const struct space_map *map;
-		uint32_t rule = walk_rule(w, &f.c, &map);
-		if (!map && f.c.is_call)
-			return WALK_NO_MAP;
-		if (w->nr_frames == WALK_DEPTH_MAX)
-			return WALK_DEPTH;
-		w->frames[w->nr_frames++] = (struct walk_frame){f.c.pc, map, f.c.is_call};
-
-		int next = step(&f, rule, map);
-		if (next < 0)
-			return STEP_TO_END(next);
-		if (f.c.pc == 0 && f.c.is_call)
-			return WALK_ROOT;
+		int end = walk_add_frame(&f.w);
+		if (end == STEP_OK)
+			end = step(&f);
+		if (end != STEP_OK)
+			return (enum walk_end)end;
 		/* Expressions may look at the frame's own pc. */
-		f.regs[ARCH_DWARF_PC] = f.c.pc;
+		f.regs[ARCH_DWARF_PC] = f.w.pc;
 		f.valid |= (uint64_t)1 << ARCH_DWARF_PC;
 	}
 }

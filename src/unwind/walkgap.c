@@ -4,23 +4,25 @@
 #include "base/base.h"
 #include "unwind/walkcore.h"
 
-static bool is_rule(uint32_t rule)
-{
-	return row_kind(rule) != ROW_NONE && row_kind(rule) != ROW_OWN;
-}
-
 static bool is_own(uint32_t rule, enum own_rule why)
 {
 	return rule == (ROW_OWN | (uint32_t)why << ROW_KIND_BITS);
 }
 
-/* Whether a caller at @c is followed by rules, and these lead on. */
-static bool is_likely_caller(struct walker *w, struct cursor c)
+bool walk_is_caller(const struct walk *w, uint64_t ra, bool needs_rule)
 {
-	const struct space_map *map;
-	uint32_t rule = walk_rule(w, &c, &map);
+	struct walk caller = {.pc = ra, .is_call = true, .walker = w->walker};
 
-	switch (row_kind(rule)) {
+	walk_rule(&caller);
+	uint32_t kind = row_kind(caller.rule);
+	return caller.map && (!needs_rule || (kind != ROW_NONE && kind != ROW_OWN));
+}
+
+/* Whether @w, at a caller, is followed by rules, and these lead on. */
+static bool is_likely_caller(struct walk w)
+{
+	walk_rule(&w);
+	switch (row_kind(w.rule)) {
 	case ROW_STOP:
 	case ROW_SPECIAL:
 		return true;
@@ -30,76 +32,49 @@ static bool is_likely_caller(struct walker *w, struct cursor c)
 	default: /* a PLT stub or a restorer does not call */
 		return false;
 	}
-	if (walk_step_plain(w, &c, rule) != STEP_OK)
-		return false;
-	(void)walk_rule(w, &c, &map);
-	return map || c.pc == 0;
+	int end = unwind_step_row(&w, w.rule);
+	return end == WALK_ROOT || (end == STEP_OK && walk_is_caller(&w, w.pc, false));
 }
 
 /* A leaf that has not touched the stack. */
-static bool step_bare_leaf(struct walker *w, struct cursor *c)
+static bool step_bare_leaf(struct walk *w)
 {
-	struct cursor caller = {.fp = c->fp, .is_call = true};
+	struct walk caller = {.fp = w->fp, .is_call = true, .walker = w->walker};
 
 #ifdef ARCH_RA_BESIDE_FP
-	if (w->nr_frames != 1 || !(w->valid >> ARCH_DWARF_RA & 1))
+	if (!walk_leaf_reg(w, ARCH_DWARF_RA, &caller.pc))
 		return false;
-	caller.pc = ARCH_RA_STRIP(w->regs[ARCH_DWARF_RA]);
-	caller.sp = c->sp;
+	caller.pc = ARCH_RA_STRIP(caller.pc);
+	caller.sp = w->sp;
 #else
-	if (!walk_read(w, c->sp, &caller.pc))
+	if (!walk_read(w, w->sp, &caller.pc))
 		return false;
-	caller.sp = c->sp + 8;
+	caller.sp = w->sp + 8;
 #endif
-	if (!is_likely_caller(w, caller))
+	if (!is_likely_caller(caller))
 		return false;
-	*c = caller;
+	*w = caller;
 	return true;
 }
 
-static bool step_frame_pointer(struct walker *w, struct cursor *c)
+int walk_step_gap(struct walk *w)
 {
-	struct cursor caller = {.sp = c->fp + 16, .is_call = true, .is_chained = true};
-	const struct space_map *map;
-	uint64_t ra;
-
-	if (c->fp % 8 || c->fp < c->sp || !walk_read(w, c->fp, &caller.fp) ||
-	    !walk_read(w, c->fp + 8, &ra))
-		return false;
-	caller.pc = ARCH_RA_STRIP(ra);
-	if (caller.pc == 0 && caller.fp == 0) { /* the chain's end, as clone starts it */
-		*c = caller;
-		return true;
-	}
-	uint32_t rule = walk_rule(w, &caller, &map);
-	if (!map)
-		return false;
-	/* A chain leads upwards. One that does not may still end in code that has rules and uses
-	 * the register for something else. */
-	if (caller.fp <= c->fp && caller.fp != 0 && !is_rule(rule))
-		return false;
-	*c = caller;
-	return true;
-}
-
-int walk_step_gap(struct walker *w, struct cursor *c, uint32_t rule)
-{
+	struct walker *k = w->walker;
+	uint32_t rule = w->rule;
 	bool is_jit = is_own(rule, OWN_JIT);
+	bool is_nowhere = is_own(rule, OWN_NO_MAP);
 
-	w->wanted_bytes = 0;
-	if (!c->is_call && !is_jit && step_bare_leaf(w, c))
+	if (!w->is_call && !is_jit && step_bare_leaf(w))
 		return STEP_OK;
-	w->wanted_bytes = 0;
-	if (step_frame_pointer(w, c))
-		return STEP_OK;
-	if (c->fp == 0 && c->is_chained)
-		return STEP_END(WALK_ROOT);
-	if (w->wanted_bytes && walk_read_end(w) == STEP_END(WALK_COPY) && c->fp % 8 == 0 &&
-	    !is_own(rule, OWN_NO_MAP))
-		return STEP_END(WALK_COPY);
-	if (is_own(rule, OWN_NO_MAP))
-		return STEP_END(WALK_NO_MAP);
+	k->wanted_bytes = 0;
+	int end = unwind_step_chain(w);
+	if (end != WALK_NO_RULE)
+		return end;
+	if (is_nowhere)
+		return WALK_NO_MAP;
+	if (k->wanted_bytes && k->wanted_bytes < STACK_REACH_BYTES && w->fp % 8 == 0)
+		return WALK_UNREADABLE;
 	if (is_own(rule, OWN_NO_FILE))
-		return STEP_END(WALK_NO_FILE);
-	return STEP_END(is_jit ? WALK_JIT : WALK_NO_RULE);
+		return WALK_NO_FILE;
+	return is_jit ? WALK_JIT : WALK_NO_RULE;
 }

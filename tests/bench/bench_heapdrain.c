@@ -108,7 +108,7 @@ static void on_thread(void *ctx, uint16_t slot, int32_t tid)
 }
 
 static void on_stack(void *ctx, uint32_t stack, const uint64_t *frames, uint32_t nr,
-		     enum heap_stack_end end)
+		     enum walk_end end)
 {
 	(void)ctx, (void)stack, (void)frames, (void)nr, (void)end;
 }

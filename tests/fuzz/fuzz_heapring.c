@@ -30,12 +30,12 @@ static void on_thread(void *ctx, uint16_t slot, int32_t tid)
 }
 
 static void on_stack(void *ctx, uint32_t stack, const uint64_t *frames, uint32_t nr,
-		     enum heap_stack_end end)
+		     enum walk_end end)
 {
 	(void)ctx;
 	(void)stack;
 	(void)frames;
-	ASSERT(nr <= HEAP_FRAMES_MAX && end < HEAP_STACK_END_NR);
+	ASSERT(nr <= HEAP_FRAMES_MAX && end < WALK_END_NR);
 }
 
 static void on_row(void *ctx, const struct heapbook_row *row)

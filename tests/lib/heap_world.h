@@ -52,7 +52,7 @@ struct heap_seen {
 	uint64_t block; /* or address */
 	uint64_t n;     /* size or length */
 	uint32_t stack;
-	uint32_t end; /* of a stack: enum heap_stack_end */
+	uint32_t end; /* of a stack: enum walk_end */
 	uint32_t nr_frames;
 	uint64_t frames[HEAP_FRAMES_MAX];
 };

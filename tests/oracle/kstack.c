@@ -99,19 +99,19 @@ static void compare(struct judge *j, const struct kstack_both *b)
 	j->nr++;
 	j->nr_frames += b->nr_frames;
 	j->nr_ends[b->end & 15]++;
-	if (b->end == KEND_ROOT)
+	if (b->end == WALK_ROOT)
 		j->nr_root++;
 	uint32_t n = MIN(nr, b->nr_frames);
 	uint32_t same = 0;
 	while (same < n && frames[same].addr == b->frames[same])
 		same++;
 	bool is_whole =
-		nr == b->nr_frames && same == nr && (end == WALK_ROOT) == (b->end == KEND_ROOT);
+		nr == b->nr_frames && same == nr && (end == WALK_ROOT) == (b->end == WALK_ROOT);
 	/* Past the copied bytes the walker here cannot go; the one there leaves some to it. */
-	bool is_cut = end == WALK_COPY && same == nr;
-	bool is_left = b->end != KEND_ROOT && same == b->nr_frames;
+	bool is_cut = end == WALK_UNREADABLE && same == nr;
+	bool is_left = b->end != WALK_ROOT && same == b->nr_frames;
 	/* Nor to words that are not among the copied: below the stack pointer, on other stacks. */
-	bool is_further = end == WALK_BAD_FRAME && same == nr && b->end == KEND_ROOT;
+	bool is_further = end == WALK_BAD_FRAME && same == nr && b->end == WALK_ROOT;
 	if (is_whole)
 		j->nr_same++;
 	else if (is_left)
@@ -122,7 +122,7 @@ static void compare(struct judge *j, const struct kstack_both *b)
 		j->nr_further++;
 	else if (j->nr_differ++ < 3)
 		say_difference(b, frames, nr, end);
-	if (is_left && b->end != KEND_FULL_WALK && j->nr_left <= 2)
+	if (is_left && b->end != WALK_FULL && j->nr_left <= 2)
 		say_difference(b, frames, nr, end);
 }
 
@@ -215,7 +215,7 @@ static void report(struct judge *j, const char *what)
 		       100.0 * (double)j->nr_same / (double)MAX(j->nr, 1u),
 		       100.0 * (double)j->nr_left / (double)MAX(j->nr, 1u), j->nr_further,
 		       j->nr_differ, 100.0 * (double)j->nr_root / (double)MAX(j->nr, 1u));
-		for (uint32_t i = 0; i < KEND_NR; i++)
+		for (uint32_t i = 0; i < WALK_END_NR; i++)
 			printf(" %" PRIu64, j->nr_ends[i]);
 		printf("\n");
 		return;

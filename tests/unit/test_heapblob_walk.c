@@ -108,7 +108,7 @@ static void compare(const struct shot *s)
 	bool is_deep = nr > HEAP_FRAMES_MAX;
 	uint32_t nr_kept = is_deep ? HEAP_FRAMES_MAX : nr;
 	if (nr_told[stack] != nr_kept || (!is_deep && end == WALK_ROOT && end_told[stack]) ||
-	    (is_deep && end_told[stack] != HEAP_STACK_DEEP))
+	    (is_deep && end_told[stack] != WALK_DEPTH))
 		tap_fail(__FILE__, __LINE__, "%u frames, end %u; %u frames, end %d", nr_told[stack],
 			 end_told[stack], nr, (int)end);
 	/* The leaf is in the same function. */
@@ -340,11 +340,11 @@ TEST(heapblob_walk_comes_from_a_signal_stack_to_the_thread_s)
 	struct sigaction sa = {.sa_handler = on_signal_elsewhere, .sa_flags = SA_ONSTACK};
 	sigaction(SIGUSR1, &sa, NULL);
 	raise_deep(30);
-	CHECK_U64(end_elsewhere, HEAP_STACK_WHOLE);
+	CHECK_U64(end_elsewhere, WALK_ROOT);
 	CHECK(nr_elsewhere > 35);
 	for (int i = 0; i < 20; i++) {
 		raise_deep((int)draw(20));
-		CHECK_U64(end_elsewhere, HEAP_STACK_WHOLE);
+		CHECK_U64(end_elsewhere, WALK_ROOT);
 	}
 	CHECK(nr_compared > 20);
 	heap_world_free(hw);
@@ -476,7 +476,7 @@ TEST(heapblob_walk_tells_a_caller_in_a_library_that_is_not_known_yet)
 		CHECK_U64(stack, first);
 		CHECK_U64(nr_told[stack], 1);
 		CHECK_U64(told[stack][0], (uint64_t)(uintptr_t)text + CALLER_RETURNS);
-		CHECK_U64(end_told[stack], HEAP_STACK_NO_MAP);
+		CHECK_U64(end_told[stack], WALK_NO_MAP);
 		leaf_a(); /* with a whole stack, in between */
 	}
 	CHECK_U64(__atomic_load_n(&hw->shared->nr_no_stack, __ATOMIC_RELAXED), 0);
@@ -665,7 +665,7 @@ static void check_event(int line, uint32_t kind, const void *block, uint64_t n)
 	    (kind == HEAP_RECORD_ALLOC && r.n != n) || r.site != HEAP_SITE_NONE)
 		tap_fail(__FILE__, line, "kind %u block 0x%" PRIx64 " n %" PRIu64, (unsigned)r.kind,
 			 r.block, r.n);
-	if (kind == HEAP_RECORD_ALLOC && (!told[r.stack] || end_told[r.stack] != HEAP_STACK_WHOLE))
+	if (kind == HEAP_RECORD_ALLOC && (!told[r.stack] || end_told[r.stack] != WALK_ROOT))
 		tap_fail(__FILE__, line, "stack ends with %u", end_told[r.stack]);
 }
 #define CHECK_EVENT(kind, block, n) check_event(__LINE__, kind, block, n)

@@ -73,7 +73,7 @@ TEST(heapring_gives_up_a_ring_with_impossible_records)
 		{HEAP_RECORD_ALLOC | START << HEAP_TSC_SHIFT, 0x1000}, /* cut */
 		{HEAP_RECORD_STACK, (uint64_t)600 << 32},              /* too deep */
 		{HEAP_RECORD_STACK, (uint64_t)5 << 32},                /* frames missing */
-		{HEAP_RECORD_STACK, (uint64_t)HEAP_STACK_END_NR << 48},
+		{HEAP_RECORD_STACK, (uint64_t)WALK_END_NR << 48},
 		{HEAP_RECORD_FREE | (START + ((uint64_t)1 << 40)) << HEAP_TSC_SHIFT, 8}, /* ahead */
 		{HEAP_RECORD_PAD, 0},
 	};

@@ -22,7 +22,7 @@ TEST(kernelrecord_stack_with_more_frames_than_bytes_is_refused)
 	s->head = (struct kernel_record){
 		.kind = RECORD_STACK, .nr_bytes = sizeof(*s) + 16, .time_ns = 1, .tgid = 7};
 	s->nr_frames = 2;
-	s->end = KEND_NO_MAP;
+	s->end = WALK_NO_MAP;
 	s->head.flags = KSTACK_CALLERS;
 	CHECK(kernelrecord_is_sane(&s->head, sizeof(*s) + 16));
 	CHECK(!kernelrecord_is_sane(&s->head, sizeof(*s) + 8));
