@@ -9,11 +9,12 @@ help:
 	@echo 'make check       everything that CI runs (root, at most 9 minutes on 2 cores)'
 	@echo 'make check-long  random kills, fuzzing, soak: LONG minutes (root); result in tests/long/RESULT'
 	@echo 'make check-fast  lint, unit and golden tests (no root, at most 60 s)'
-	@echo 'make unit golden e2e lint san fuzz-replay clang    one part of it'
-	@echo 'make golden-update   show what golden outputs would change, then take it'
+	@echo 'make unit golden e2e lint san fuzz-replay clang    one part of it; make e2e E2E=heap_*'
+	@echo 'make golden-update   take changed outputs and the options of manual pages; see git diff'
 	@echo 'make bench       ratios against perf and friends, measured side by side'
 	@echo 'make install     prefix=/usr/local DESTDIR='
-	@echo 'variables: V=1 CC=clang SAN=address,undefined STATIC=1 DEV= O=dir LONG=180'
+	@echo 'make targets     the programs that tests profile; make clean removes what was built'
+	@echo 'variables: V=1 CC=clang SAN=address,undefined STATIC=1 BPF=0 ISAL=0 DEV= O=dir E2E= LONG=180'
 
 # For targets that build on their own: as many jobs as there are CPUs, unless -j says.
 JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
@@ -33,6 +34,7 @@ lint:
 golden: $(BIN)
 	$(Q)tests/lib/golden.sh $(BIN) tests/golden
 golden-update: $(BIN)
+	$(Q)tests/lib/man_options.sh $(BIN)
 	$(Q)tests/lib/golden.sh --update $(BIN) tests/golden
 
 e2e: $(BIN) targets $(O)/tests/oracle/waits_rows $(O)/tests/oracle/heap_cycle $(if $(filter 0,$(BPF)),,$(O)/tests/oracle/kstack)

@@ -63,6 +63,7 @@ chmod 755 "$tmp"
 trap 'rm -rf "$tmp"' EXIT
 
 for t in "$dir"/${E2E:-*}.sh; do
+	[ -e "$t" ] || { echo "no test is called '$E2E' (E2E is a pattern of names)"; exit 1; }
 	name=$(basename "$t" .sh)
 	if grep -q '^# alone: ' "$t"; then echo "$name" >> "$tmp/alone"; else echo "$name" >> "$tmp/together"; fi
 	echo "not ok - $name (not run)" > "$tmp/$name.verdict"

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Golden tests: golden.sh [--update] BINARY DIR. A case is a folder with
+# Golden tests: golden.sh [--update] BINARY DIR. --update takes outputs that differ, where the status is
+# as expected. A case is a folder with
 #	cmd             shell text; $ASSAY is the binary, $CASE the folder; runs in a scratch folder
 #	stdout.exact    expected bytes, or stdout.glob: lines are shell patterns, "..." is any lines
 #	stderr.exact|glob   the same; absent: anything goes
@@ -10,7 +11,7 @@ update=""
 ASSAY=$(readlink -f "$1")
 dir=$2
 export ASSAY ASSAY_PROGRESS=never LC_ALL=C NO_COLOR=1
-nr=0 bad=0
+nr=0 bad=0 nr_updated=0
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
@@ -38,7 +39,7 @@ matches() {
 for c in $(find "$dir" -name cmd | sort); do
 	CASE=$(readlink -f "$(dirname "$c")")
 	export CASE
-	nr=$((nr + 1)) why=""
+	nr=$((nr + 1)) why="" taken=""
 	mkdir -p "$tmp/$nr" && cd "$tmp/$nr" || exit 1
 	sh "$CASE/cmd" > ../out 2> ../err
 	status=$?
@@ -50,14 +51,22 @@ for c in $(find "$dir" -name cmd | sort); do
 		f=$tmp/out
 		[ $s = stderr ] && f=$tmp/err
 		if [ -f "$CASE/$s.exact" ] && ! cmp -s "$f" "$CASE/$s.exact"; then
-			why="$why; $s differs"
 			diff -u "$CASE/$s.exact" "$f" | sed 's/^/# /' | head -40
-			[ -n "$update" ] && cp "$f" "$CASE/$s.exact"
+			if [ -n "$update" ] && [ "$status" = "$want" ]; then
+				cp "$f" "$CASE/$s.exact"
+				taken=1
+			else
+				why="$why; $s differs"
+			fi
 		elif [ -f "$CASE/$s.glob" ] && ! matches "$f" "$CASE/$s.glob"; then
 			why="$why; $s does not match"
 			sed 's/^/# /' "$f" | head -40
 		fi
 	done
+	if [ -n "$taken" ]; then
+		nr_updated=$((nr_updated + 1))
+		echo "updated - ${CASE#*/tests/golden/}"
+	fi
 	if [ -z "$why" ]; then
 		echo "ok $nr - ${CASE#*/tests/golden/}"
 	else
@@ -67,5 +76,6 @@ for c in $(find "$dir" -name cmd | sort); do
 	fi
 done
 echo "1..$nr"
+[ -z "$update" ] || echo "golden: $nr_updated updated, see git diff tests/golden"
 echo "golden: $((nr - bad)) passed, $bad failed"
 [ $bad = 0 ]

@@ -2,7 +2,7 @@
 # The rules that a machine can check. Prints every violation and fails if there was one.
 #   folder law       which folder may include which (docs/internals.md, "The law", has the same table)
 #   names            file names are unique in the tree
-#   sizes            files under 800 lines, functions under 100
+#   sizes            files under 800 lines, functions of 60 at most
 #   fixtures         each folder's provenance is told, files under 256 kB
 #   calls            no exit, stderr, realloc patterns where they do not belong
 #   comments         no // in C
@@ -11,6 +11,8 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 bad=0
+# New files count before they are added to git; deleted ones do not.
+files() { git ls-files -co --exclude-standard --deduplicate -- "$@" | while read -r f; do [ -e "$f" ] && echo "$f"; done; }
 say() { printf '%s\n' "$*"; bad=1; }
 
 # ---- folder law -----------------------------------------------------------------------------
@@ -42,7 +44,7 @@ FNR == NR { split($0, a, ":"); if (a[1] != "") may[a[1]] = " " a[2] " "; next }
 	if (to == from) next
 	if (index(may[from], " " to " ") || index(may[from], " " inc " ")) next
 	printf "%s:%d: %s/ may not include %s\n", FILENAME, FNR, from, inc
-}' - $(git ls-files 'src/*/*.c' 'src/*/*.h'))
+}' - $(files 'src/*/*.c' 'src/*/*.h'))
 [ -z "$out" ] || say "$out"
 # Rows stand from low to high: a row names none below it, so no include leads from a lower folder to
 # a higher one, and no circle of files leaves its folder.
@@ -54,14 +56,14 @@ out=$(sed -n '/^## The law/,/^## 1/s/^| \([a-z]*\) | *\([^|]*[^ |]\)* *|.*/\1:\2
 	grep -v '^folder:')
 [ "$out" = "$(printf '%s' "$law" | sed '/^$/d')" ] || say "docs/internals.md: its law is not that of $0"
 
-out=$(grep -nE '^#include "([^"]*/)' $(git ls-files 'bpf/*' 'inject/*' 'wire/*.h'))
+out=$(grep -nE '^#include "([^"]*/)' $(files 'bpf/*' 'inject/*' 'wire/*.h'))
 [ -z "$out" ] || say "bpf, inject and wire include wire only: $out"
 
 # ---- names, sizes ---------------------------------------------------------------------------
-out=$(git ls-files src wire bpf inject tests/unit tests/lib tests/fuzz tests/bench tests/targets |
+out=$(files src wire bpf inject tests/unit tests/lib tests/fuzz tests/bench tests/targets |
 	grep -E '\.(c|h)$' | sed 's|.*/||' | sort | uniq -d)
 [ -z "$out" ] || say "file names that occur twice: $out"
-for f in $(git ls-files '*.c' '*.h' '*.js'); do
+for f in $(files '*.c' '*.h' '*.js'); do
 	n=$(wc -l < "$f")
 	[ "$n" -le 800 ] || say "$f: $n lines (limit 800)"
 done
@@ -69,28 +71,28 @@ out=$(awk '
 FNR == 1 { start = 0 }
 /^[a-zA-Z_].*[^;,]$/ { sig = $0 }
 /^\{/ { start = FNR; name = sig }
-/^\}/ { if (start && FNR - start > 100) printf "%s:%d: function of %d lines: %s\n", FILENAME, start, FNR - start, name; start = 0 }
-' $(git ls-files 'src/*.c'))
+/^\}/ { if (start && FNR - start > 60) printf "%s:%d: function of %d lines: %s\n", FILENAME, start, FNR - start, name; start = 0 }
+' $(files 'src/*.c'))
 [ -z "$out" ] || say "$out"
 
 # ---- fixtures -------------------------------------------------------------------------------
-for d in $(git ls-files tests/fixtures | sed -n 's|^tests/fixtures/\([^/]*\)/.*|\1|p' | sort -u); do
+for d in $(files tests/fixtures | sed -n 's|^tests/fixtures/\([^/]*\)/.*|\1|p' | sort -u); do
 	grep -q "^$d/" tests/fixtures/README || say "tests/fixtures/README does not say where $d/ comes from"
 done
-for f in $(git ls-files tests/fixtures tests/fuzz/corpus docs); do
+for f in $(files tests/fixtures tests/fuzz/corpus docs); do
 	[ "$(wc -c < "$f")" -lt 262144 ] || say "$f: 256 kB or more"
 done
 
 # ---- calls ----------------------------------------------------------------------------------
-grep -nE '(^|[^_a-z.>])exit\(' $(git ls-files 'src/*.c') | grep -vE '^src/(main|base/mem|base/spawn)\.c:' |
+grep -nE '(^|[^_a-z.>])exit\(' $(files 'src/*.c') | grep -vE '^src/(main|base/mem|base/spawn)\.c:' |
 	grep -vE '/\*.*exit\(' && say "exit outside main.c and base/mem.c"
-grep -nE 'fprintf\(stderr|fputs\(.*stderr' $(git ls-files 'src/*.c') |
+grep -nE 'fprintf\(stderr|fputs\(.*stderr' $(files 'src/*.c') |
 	grep -vE '^src/base/(log|progress)\.c:' && say "stderr outside base/log.c"
-grep -nE '([a-z_>.-]+) = (x?realloc)\(\1,' $(git ls-files 'src/*.c') | grep -v xrealloc &&
+grep -nE '([a-z_>.-]+) = (x?realloc)\(\1,' $(files 'src/*.c') | grep -v xrealloc &&
 	say "x = realloc(x, ...) loses x"
-grep -nE '\<(MIN|MAX)\(([^()]|\([^()]*\))*\<rd_[a-z0-9]+\(' $(git ls-files '*.c' '*.h') | grep -v rd_left &&
+grep -nE '\<(MIN|MAX)\(([^()]|\([^()]*\))*\<rd_[a-z0-9]+\(' $(files '*.c' '*.h') | grep -v rd_left &&
 	say "MIN and MAX read twice"
-grep -nE '^([^"]*[^:"/])?//([^"]*|[^"]*"[^"]*"[^"]*)$' $(git ls-files '*.c' '*.h') | grep -vE 'https?://|/\*' &&
+grep -nE '^([^"]*[^:"/])?//([^"]*|[^"]*"[^"]*"[^"]*)$' $(files '*.c' '*.h') | grep -vE 'https?://|/\*' &&
 	say "// comments"
 
 # ---- headers alone, format: the slow ones, on all CPUs ---------------------------------------
@@ -98,7 +100,7 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 export CC="${CC:-gcc}" tmp
 cpus=$(nproc)
-git ls-files 'src/*/*.h' 'wire/*.h' | grep -vE '^wire/arch_|core\.h$' |
+files 'src/*/*.h' 'wire/*.h' | grep -vE '^wire/arch_|core\.h$' |
 	xargs -P "$cpus" -n 8 sh -c 'for h; do
 		printf "#include \"base/base.h\"\n#include \"%s\"\n" "$h" > "$tmp/$$.c"
 		"$CC" -std=gnu11 -D_GNU_SOURCE -DASSAY_NO_BPF -Isrc -Iwire -I. -fsyntax-only "$tmp/$$.c" 2> "$tmp/$$.err" ||
@@ -106,7 +108,7 @@ git ls-files 'src/*/*.h' 'wire/*.h' | grep -vE '^wire/arch_|core\.h$' |
 	done' sh > "$tmp/headers"
 [ -s "$tmp/headers" ] && say "$(cat "$tmp/headers")"
 if command -v clang-format > /dev/null; then
-	git ls-files '*.c' '*.h' | xargs -P "$cpus" -n 16 clang-format --dry-run -Werror 2>&1 |
+	files '*.c' '*.h' | xargs -P "$cpus" -n 16 clang-format --dry-run -Werror 2>&1 |
 		sed -n 's/^\([^: ]*\):.*code should be clang-formatted.*/\1: run clang-format -i \1/p' |
 		sort -u > "$tmp/format"
 	[ -s "$tmp/format" ] && say "$(cat "$tmp/format")"

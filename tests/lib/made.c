@@ -68,5 +68,5 @@ void made_sample(struct profile *p, uint32_t table, const struct made *m)
 	int64_t values[2] = {m->nr ? m->nr : 1, m->weight};
 	if (!m->weight)
 		values[1] = values[0];
-	profile_sample(p, table, m->ns, made_stack(p, m->stack), task, 0, values);
+	profile_sample(p, table, m->ns, made_stack(p, m->stack), task, m->cpu, values);
 }

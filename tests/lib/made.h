@@ -20,6 +20,7 @@ struct made {
 	const char *comm;  /* "comm" when NULL */
 	int32_t pid;       /* 1 when 0 */
 	int32_t tid;       /* pid when 0 */
+	int32_t cpu;
 	uint64_t ns;
 	int64_t nr;     /* 1 when 0 */
 	int64_t weight; /* nr when 0 */

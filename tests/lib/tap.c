@@ -87,6 +87,10 @@ int main(int argc, char **argv)
 		printf("%s %zu - %s%s\n", is_ok ? "ok" : "not ok", nr_run, tests[i].name,
 		       is_skip ? " # SKIP" : "");
 	}
+	if (!nr_run) {
+		printf("no test's name or file has '%s' in it\n", argc > 1 ? argv[1] : "");
+		return 1;
+	}
 	printf("1..%zu\n", nr_run);
 	printf("%zu passed, %zu failed, %zu skipped\n", nr_run - nr_bad - nr_skipped, nr_bad,
 	       nr_skipped);
