@@ -5,7 +5,7 @@
  *
  * RSS, its parts, swap and virtual memory are read each time. PSS and the stacks of threads need a
  * walk of the page tables, under the target's lock for mappings: they are read at most once a
- * second, and so seldom that the walks take less than a hundredth of the time; rows between carry
+ * second, and so seldom that the walks take a four-hundredth of the time at most; rows between carry
  * the last ones. A target that has ended gives no more rows.
  */
 #ifndef ASSAY_CAPTURE_MEMORYSOURCE_H

@@ -51,13 +51,17 @@ struct source_env {
 
 struct source {
 	const char *name;
-	table_set fills; /* opened if one of these is wanted */
+	/*
+	 * Opened if one of these is wanted. Rows of several sources in one table are added up: where
+	 * several can fill it, what follows decides which one of them is opened.
+	 */
+	table_set fills;
 	/*
 	 * Of the names of its programs and maps in the kernel ("wait_"), which are left out where
 	 * it is not opened; NULL: it needs no engine.
 	 */
 	const char *prefix;
-	bool is_fallback; /* only without an engine */
+	bool is_fallback; /* opened where there is no engine, for a source with a prefix */
 	/* Whether it is the one to fill them, of several that can; NULL: yes. */
 	bool (*is_wanted)(const struct source_env *env);
 	unsigned patience_ms; /* 0 = a second will do, unless patience says otherwise */

@@ -79,14 +79,19 @@ struct event_stack {
 	uint64_t nr_stack;
 };
 
-/* A row of a table with tags; time_ns is the start of its second (or of the interval). */
+/*
+ * A row of a table with tags; time_ns is the start of its second where rows are added up by second
+ * (TABLE_TIME_SLICE), else the moment.
+ */
 struct event_tally {
-	uint32_t spec; /* which table: index into the source's specs */
+	/* enum table_id, or TABLE_EVENTS + index of the event for events by name. Rows of a table
+	 * that the capture did not ask for are dropped. */
+	uint32_t spec;
 	uint64_t user_ref;
 	uint64_t kernel_ref;
-	uint8_t reason;   /* enum wait_reason */
-	uint8_t evidence; /* enum wait_evidence */
-	uint8_t log2_ns;
+	uint8_t reason;      /* enum wait_reason */
+	uint8_t evidence;    /* enum wait_evidence */
+	uint8_t log2_ns;     /* class of duration; LOG2_NONE = none */
 	uint16_t size_class; /* model/heap.h, 0 = none */
 	int16_t syscall;     /* -1 = none */
 	const char *object;  /* NULL = none */

@@ -8,7 +8,7 @@
  *	          location.first_frame/nr_frames is a run of `frames`, innermost inlined first
  *	stacks    prefix tree: a node is (parent, location); root = 0; a sample holds its leaf node
  *	tasks     threads under one name
- *	tables    one per event, columnar samples
+ *	tables    rows by column: samples of an event, or what a source added up (tables.h)
  *	tags      what a row of a table of waits or events says besides its stack, interned
  *	marks, facts, losses
  *
@@ -151,8 +151,8 @@ enum table_time {
 #define TABLE_COLUMNS_MAX 12
 
 /*
- * Samples of one event. Column 0 is the count of samples (its value may exceed 1 in aggregated
- * inputs); column 1, where present, the weight in its unit. Views weigh by `weight_column`.
+ * Rows of one kind. Column 0 is a count (of samples, waits, calls; more than 1 where rows are added
+ * up), the others are as the kind has them (tables.h). Views weigh by `weight_column`.
  */
 struct table {
 	str_id event;
