@@ -11,16 +11,6 @@
 #include "base/sv.h"
 #include "model/heap.h"
 
-enum part {
-	PART_ALLOCATED,
-	PART_FREED,
-	PART_OLDER,
-	PART_LIVE,
-	PART_PEAK,
-	PART_MAPPED,
-	PART_GROWTH
-};
-
 static int64_t add_i64(int64_t a, int64_t b)
 {
 	int64_t sum;
@@ -37,17 +27,8 @@ void heap_sum_add(struct heap_sum *to, const struct heap_sum *from)
 
 void heap_figures_add(struct heap_figures *to, const struct heap_figures *from)
 {
-	heap_sum_add(&to->allocated, &from->allocated);
-	heap_sum_add(&to->temporary, &from->temporary);
-	heap_sum_add(&to->freed, &from->freed);
-	heap_sum_add(&to->older, &from->older);
-	heap_sum_add(&to->live, &from->live);
-	heap_sum_add(&to->leaked, &from->leaked);
-	heap_sum_add(&to->suppressed, &from->suppressed);
-	heap_sum_add(&to->peak, &from->peak);
-	heap_sum_add(&to->mapped, &from->mapped);
-	heap_sum_add(&to->unmapped, &from->unmapped);
-	heap_sum_add(&to->growth, &from->growth);
+	for (size_t i = 0; i < HEAP_SUM_NR; i++)
+		heap_sum_add(&to->of[i], &from->of[i]);
 	if (from->oldest_leak_ns &&
 	    (!to->oldest_leak_ns || from->oldest_leak_ns < to->oldest_leak_ns))
 		to->oldest_leak_ns = from->oldest_leak_ns;
@@ -63,48 +44,23 @@ static struct heap_sum temporary_of(const struct heaprow *r)
 				 r->count_variance * of_nr};
 }
 
-static void fill_live(const struct heapfigures *f, const struct heaprow *r, struct heap_sum sum,
-		      struct heap_figures *to)
-{
-	to->live = sum;
-	if (!leaks_has(&f->leaks, r->time_ns))
-		return;
-	to->leaked = sum;
-	to->oldest_leak_ns = r->time_ns;
-	if (suppress_has(f->suppress, r->stack))
-		to->suppressed = sum;
-}
-
 static struct heap_figures figures_of(const struct heapfigures *f, const struct heaprow *r,
-				      enum part part)
+				      enum heap_sum_id part)
 {
 	struct heap_figures to = {0};
 	struct heap_sum sum = {r->nr, r->bytes, r->variance, r->count_variance};
-	switch (part) {
-	case PART_ALLOCATED:
-		to.allocated = sum;
-		to.temporary = temporary_of(r);
-		break;
-	case PART_FREED:
-		to.freed = sum;
-		break;
-	case PART_OLDER:
-		to.older = sum;
-		break;
-	case PART_LIVE:
-		fill_live(f, r, sum, &to);
-		break;
-	case PART_PEAK:
-		to.peak = sum;
-		break;
-	case PART_MAPPED:
-		to.mapped = (struct heap_sum){.nr = r->bytes ? r->nr : 0, .bytes = r->bytes};
-		to.unmapped =
-			(struct heap_sum){.nr = r->bytes ? 0 : r->nr, .bytes = r->unmapped_bytes};
-		break;
-	case PART_GROWTH:
-		to.growth = sum;
-		break;
+	to.of[part] = sum;
+	if (part == HEAP_SUM_ALLOCATED) {
+		to.of[HEAP_SUM_TEMPORARY] = temporary_of(r);
+	} else if (part == HEAP_SUM_MAPPED) {
+		to.of[HEAP_SUM_MAPPED] = (struct heap_sum){r->bytes ? r->nr : 0, r->bytes};
+		to.of[HEAP_SUM_UNMAPPED] =
+			(struct heap_sum){r->bytes ? 0 : r->nr, r->unmapped_bytes};
+	} else if (part == HEAP_SUM_LIVE && leaks_has(&f->leaks, r->time_ns)) {
+		to.of[HEAP_SUM_LEAKED] = sum;
+		to.oldest_leak_ns = r->time_ns;
+		if (suppress_has(f->suppress, r->stack))
+			to.of[HEAP_SUM_SUPPRESSED] = sum;
 	}
 	return to;
 }
@@ -133,11 +89,6 @@ static void add_to_function(struct heapfigures *f, const struct heapframe *frame
 	heap_figures_add(&g->f, fig);
 }
 
-uint64_t heapfigures_site_key(const struct heapframe *frame)
-{
-	return frame->site;
-}
-
 static unsigned size_log2(uint16_t size_class)
 {
 	uint64_t min = heap_class_min(size_class);
@@ -147,23 +98,23 @@ static unsigned size_log2(uint16_t size_class)
 	return log2 < HEAP_SIZE_FIRST ? 0 : log2;
 }
 
-static void add_row(struct heapfigures *f, const struct heaprow *r, enum part part)
+static void add_row(struct heapfigures *f, const struct heaprow *r, enum heap_sum_id part)
 {
 	struct heap_figures fig = figures_of(f, r, part);
 	f->is_sampled |= r->variance > 0;
 	heap_figures_add(&f->total, &fig);
-	if (part == PART_OLDER)
+	if (part == HEAP_SUM_OLDER)
 		return;
 	const struct heapframe *frame = heapframes_of(f->frames, r->stack);
 	add_to_function(f, frame, &fig);
-	struct heap_group *g = group_at(&f->sites, heapfigures_site_key(frame));
+	struct heap_group *g = group_at(&f->sites, frame->site);
 	g->frame = *frame;
 	heap_figures_add(&g->f, &fig);
 	const struct task *t = &f->p->tasks.p[r->task];
 	g = group_at(&f->threads, (uint64_t)(uint32_t)t->pid << 32 | (uint32_t)t->tid);
 	g->task = r->task;
 	heap_figures_add(&g->f, &fig);
-	if (part == PART_MAPPED || part == PART_GROWTH)
+	if (part == HEAP_SUM_MAPPED || part == HEAP_SUM_GROWTH)
 		return;
 	unsigned log2 = size_log2(r->tag->size_class);
 	g = group_at(&f->sizes, log2 + 1);
@@ -171,7 +122,7 @@ static void add_row(struct heapfigures *f, const struct heaprow *r, enum part pa
 	heap_figures_add(&g->f, &fig);
 }
 
-static int add_table(struct heapfigures *f, enum table_id table, enum part part,
+static int add_table(struct heapfigures *f, enum table_id table, enum heap_sum_id part,
 		     const struct select_spec *spec, struct err *err)
 {
 	struct heaprows rows;
@@ -184,12 +135,12 @@ static int add_table(struct heapfigures *f, enum table_id table, enum part part,
 	CLEANUP(map_release) struct map peaks = {0};
 	while (heaprows_next(&rows, &row)) {
 		add_row(f, &row, part);
-		if (part != PART_PEAK)
+		if (part != HEAP_SUM_PEAK)
 			continue;
 		f->peak_ns = MAX(f->peak_ns, row.time_ns);
 		(void)map_put(&peaks, (uint32_t)f->p->tasks.p[row.task].pid, NULL);
 	}
-	if (part == PART_PEAK)
+	if (part == HEAP_SUM_PEAK)
 		f->nr_peaks = peaks.n;
 	return 0;
 }
@@ -199,20 +150,19 @@ int heapfigures_collect(struct heapfigures *f, struct arena *a, const struct pro
 {
 	static const struct {
 		enum table_id table;
-		enum part part;
+		enum heap_sum_id part;
 	} parts[] = {
-		{TABLE_ALLOCATED, PART_ALLOCATED}, {TABLE_FREED, PART_FREED},
-		{TABLE_OLDER, PART_OLDER},         {TABLE_LIVE, PART_LIVE},
-		{TABLE_PEAK, PART_PEAK},           {TABLE_MAPPED, PART_MAPPED},
-		{TABLE_GROWTH, PART_GROWTH},
+		{TABLE_ALLOCATED, HEAP_SUM_ALLOCATED}, {TABLE_FREED, HEAP_SUM_FREED},
+		{TABLE_OLDER, HEAP_SUM_OLDER},         {TABLE_LIVE, HEAP_SUM_LIVE},
+		{TABLE_PEAK, HEAP_SUM_PEAK},           {TABLE_MAPPED, HEAP_SUM_MAPPED},
+		{TABLE_GROWTH, HEAP_SUM_GROWTH},
 	};
 	*f = (struct heapfigures){.p = p, .arena = a, .frames = heapframes_new(a, p)};
-	int rc = leaks_limit(p, spec->heap.older_than, &f->leaks, err);
-	if (!rc)
-		rc = suppress_new(&f->suppress, a, p, spec->heap.suppress, err);
-	for (size_t i = 0; !rc && i < ARRAY_LEN(parts); i++)
-		rc = add_table(f, parts[i].table, parts[i].part, spec, err);
-	return rc;
+	TRY(leaks_limit(p, spec->heap.older_than, &f->leaks, err));
+	TRY(suppress_new(&f->suppress, a, p, spec->heap.suppress, err));
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+		TRY(add_table(f, parts[i].table, parts[i].part, spec, err));
+	return 0;
 }
 
 static void groups_release(struct heap_groups *g)
@@ -231,37 +181,28 @@ void heapfigures_release(struct heapfigures *f)
 
 /* ---- order --------------------------------------------------------------------------------- */
 
-struct ranked {
-	int64_t weight;
-	size_t at;
+struct order {
+	enum heap_sum_id of;
+	bool by_number;
 };
 
-static int by_weight(const void *x, const void *y)
+static int by_sum(const void *x, const void *y, void *ctx)
 {
-	const struct ranked *a = x;
-	const struct ranked *b = y;
-	if (a->weight != b->weight)
-		return a->weight > b->weight ? -1 : 1;
-	return a->at < b->at ? -1 : a->at > b->at;
+	const struct heap_group *a = x;
+	const struct heap_group *b = y;
+	const struct order *o = ctx;
+	int64_t v = o->by_number ? a->f.of[o->of].nr : a->f.of[o->of].bytes;
+	int64_t w = o->by_number ? b->f.of[o->of].nr : b->f.of[o->of].bytes;
+	return v != w ? (v > w ? -1 : 1) : (a->idx > b->idx) - (a->idx < b->idx);
 }
 
-void heap_groups_sort(struct heap_groups *g, heap_sum_of of, bool by_number)
+void heap_groups_sort(struct heap_groups *g, enum heap_sum_id of, bool by_number)
 {
 	size_t n = g->rows.n;
-	VEC(struct ranked) ranks = {0};
-	VEC(struct heap_group) sorted = {0};
-	for (size_t i = 0; i < n; i++) {
-		const struct heap_sum *s = of(&g->rows.p[i].f);
-		vec_push(&ranks, (struct ranked){by_number ? s->nr : s->bytes, i});
-	}
-	if (n)
-		qsort(ranks.p, n, sizeof(*ranks.p), by_weight);
-	vec_foreach(r, &ranks)
-		vec_push(&sorted, g->rows.p[r->at]);
 	for (size_t i = 0; i < n; i++)
-		g->rows.p[i] = sorted.p[i];
-	vec_release(&ranks);
-	vec_release(&sorted);
+		g->rows.p[i].idx = i;
+	if (n)
+		qsort_r(g->rows.p, n, sizeof(*g->rows.p), by_sum, &(struct order){of, by_number});
 }
 
 /* ---- cells --------------------------------------------------------------------------------- */
@@ -278,14 +219,6 @@ static union cell cell_of(int64_t value, double variance)
 union cell heap_cell_bytes(const struct heap_sum *s)
 {
 	return cell_of(s->bytes, s->variance);
-}
-
-uint64_t heap_sampling_bytes(const struct profile *p)
-{
-	const char *sampling = profile_get_fact(p, FACT_HEAP_SAMPLING);
-	uint64_t interval;
-	bool is_known = sampling && sv_to_u64(sv_from_str(sampling), &interval);
-	return is_known && interval >= 2 ? interval : 0;
 }
 
 bool heap_sum_is_none(const struct heap_sum *s)

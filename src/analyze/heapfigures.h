@@ -24,18 +24,23 @@ struct heap_sum {
 	double count_variance; /* of nr */
 };
 
+enum heap_sum_id {
+	HEAP_SUM_ALLOCATED,
+	HEAP_SUM_TEMPORARY, /* of allocated */
+	HEAP_SUM_FREED,
+	HEAP_SUM_OLDER, /* blocks from before the capture */
+	HEAP_SUM_LIVE,
+	HEAP_SUM_LEAKED,     /* of live, suppressed ones included */
+	HEAP_SUM_SUPPRESSED, /* of leaked */
+	HEAP_SUM_PEAK,
+	HEAP_SUM_MAPPED,
+	HEAP_SUM_UNMAPPED,
+	HEAP_SUM_GROWTH, /* touched for the first time */
+	HEAP_SUM_NR
+};
+
 struct heap_figures {
-	struct heap_sum allocated;
-	struct heap_sum temporary; /* of allocated */
-	struct heap_sum freed;
-	struct heap_sum older; /* blocks from before the capture */
-	struct heap_sum live;
-	struct heap_sum leaked;     /* of live, suppressed ones included */
-	struct heap_sum suppressed; /* of leaked */
-	struct heap_sum peak;
-	struct heap_sum mapped;
-	struct heap_sum unmapped;
-	struct heap_sum growth;  /* touched for the first time */
+	struct heap_sum of[HEAP_SUM_NR];
 	uint64_t oldest_leak_ns; /* its second; 0 = none, or not known */
 };
 
@@ -43,6 +48,7 @@ struct heap_group {
 	struct heapframe frame; /* functions, sites */
 	task_id task;           /* threads: the last name */
 	unsigned log2;          /* sizes: from 2^log2 bytes; HEAP_SIZE_UNKNOWN */
+	size_t idx;             /* before they were sorted last */
 	struct heap_figures f;
 };
 
@@ -75,19 +81,14 @@ int heapfigures_collect(struct heapfigures *f, struct arena *a, const struct pro
 			const struct select_spec *spec, struct err *err);
 void heapfigures_release(struct heapfigures *f);
 
-/* Largest first by one of the sums, by bytes or by number; ties by the order of first sight. */
-typedef const struct heap_sum *(*heap_sum_of)(const struct heap_figures *f);
-void heap_groups_sort(struct heap_groups *g, heap_sum_of of, bool by_number);
-/* Equal for stacks of one site. */
-uint64_t heapfigures_site_key(const struct heapframe *frame);
+/* Largest first by one of the sums, by bytes or by number; ties as they were. */
+void heap_groups_sort(struct heap_groups *g, enum heap_sum_id of, bool by_number);
 void heap_figures_add(struct heap_figures *to, const struct heap_figures *from);
 
 /* Saturates. */
 void heap_sum_add(struct heap_sum *to, const struct heap_sum *from);
 /* Bytes or a number of anything; some sources know one of them only. */
 bool heap_sum_is_none(const struct heap_sum *s);
-/* Bytes between samples, on average; 0: every allocation, or not known. */
-uint64_t heap_sampling_bytes(const struct profile *p);
 /* Cells of sums: the value and half of its interval. */
 union cell heap_cell_bytes(const struct heap_sum *s);
 union cell heap_cell_count(const struct heap_sum *s);

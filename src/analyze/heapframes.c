@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyze/funcglob.h"
+#include "base/buf.h"
 #include "base/hash.h"
 
 /*
@@ -402,8 +403,9 @@ static void add_times(struct buf *to, size_t nr_times)
 		buf_addf(to, " x%zu", nr_times);
 }
 
-void heapframe_add_callers(struct buf *to, const struct profile *p, const struct heapframe *f,
-			   size_t max)
+/* The function and its callers, leaf first. */
+static void add_callers(struct buf *to, const struct profile *p, const struct heapframe *f,
+			size_t max)
 {
 	const char *last = NULL;
 	size_t nr_times = 0;
@@ -430,4 +432,13 @@ void heapframe_add_callers(struct buf *to, const struct profile *p, const struct
 	add_times(to, nr_times);
 	if (!n)
 		buf_add_str(to, "[no stack]");
+}
+
+const char *heapframe_callers(struct arena *a, const struct profile *p, const struct heapframe *f,
+			      size_t max)
+{
+	CLEANUP(buf_release) struct buf all = {0};
+	add_callers(&all, p, f, max);
+	const char *rest = strstr(buf_str(&all), " < ");
+	return rest ? arena_strdup(a, rest + strlen(" < ")) : "-";
 }

@@ -11,7 +11,6 @@
 
 #include "base/arena.h"
 #include "base/base.h"
-#include "base/buf.h"
 #include "base/sv.h"
 #include "model/profile.h"
 
@@ -44,8 +43,8 @@ const struct heapframe *heapframes_of(struct heapframes *hf, stack_id stack);
 const uint16_t *heapframes_leaves(struct heapframes *hf);
 /* Never NULL or empty: "[no stack]", "[unknown]". */
 const char *heapframe_name(const struct profile *p, const struct heapframe *f);
-/* The function and its callers, leaf first, " < " between, at most @max of them. */
-void heapframe_add_callers(struct buf *to, const struct profile *p, const struct heapframe *f,
-			   size_t max);
+/* Its callers, the nearest first, " < " between, with it at most @max of them; "-". In the arena. */
+const char *heapframe_callers(struct arena *a, const struct profile *p, const struct heapframe *f,
+			      size_t max);
 
 #endif

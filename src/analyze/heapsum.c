@@ -35,17 +35,22 @@ static const char *const spare[] = {"count_per_s", "bytes_per_s", NULL};
 
 struct page {
 	struct report *r;
-	struct report_table *totals;
 	struct heapfigures *f;
 	double seconds;
 };
 
-enum total_kind { TOTAL_FLOW, TOTAL_LEVEL };
+struct total {
+	bool is_there;
+	enum { LEVEL, FLOW } kind; /* what flows is also per second */
+	const struct heap_sum *sum;
+	const char *what;
+	const char *remark;
+};
 
-static void add_total(struct page *g, const struct heap_sum *s, enum total_kind kind,
-		      const char *what, const char *remark)
+static void add_total(const struct page *g, struct report_table *to, const struct total *t)
 {
-	bool is_flow = kind == TOTAL_FLOW && g->seconds > 0;
+	const struct heap_sum *s = t->sum;
+	bool is_flow = t->kind == FLOW && g->seconds > 0;
 	union cell rate = {.estimate = {.value = CELL_NO_ESTIMATE}};
 	if (is_flow) {
 		rate = heap_cell_bytes(s);
@@ -60,78 +65,62 @@ static void add_total(struct page *g, const struct heap_sum *s, enum total_kind 
 		heap_cell_count(s),
 		rate,
 		{.d = is_flow ? (double)MAX(s->nr, 0) / g->seconds : (double)NAN},
-		{.text = what},
-		{.text = remark},
+		{.text = t->what},
+		{.text = t->remark},
 	};
-	report_add_row(g->r, g->totals, cells);
-	g->totals->nr_rows_total = g->totals->nr_rows;
+	report_add_row(g->r, to, cells);
 }
 
-static void add_moment(struct buf *to, const struct profile *p, uint64_t time_ns)
+static struct num_text moment(const struct profile *p, uint64_t time_ns)
 {
 	struct window w = window_of_profile(p);
-	num_add_ns(to, time_ns > w.from_ns ? time_ns - w.from_ns : 0);
+	return num_ns(time_ns > w.from_ns ? time_ns - w.from_ns : 0);
 }
 
-static const char *peak_remark(struct page *g)
+static const char *peak_remark(const struct heapfigures *f)
 {
-	CLEANUP(buf_release) struct buf b = {0};
-	if (!g->f->peak_ns)
+	if (!f->peak_ns)
 		return "";
-	if (g->f->nr_peaks > 1) {
-		buf_addf(&b, "sum of %zu processes, each at its own moment", g->f->nr_peaks);
-	} else {
-		buf_add_str(&b, "after ");
-		add_moment(&b, g->f->p, g->f->peak_ns);
-	}
-	return arena_strdup(g->f->arena, buf_str(&b));
+	if (f->nr_peaks > 1)
+		return arena_fmt(f->arena, "sum of %zu processes, each at its own moment",
+				 f->nr_peaks);
+	return arena_fmt(f->arena, "after %s", moment(f->p, f->peak_ns).s);
 }
 
-static const char *leak_remark(struct page *g)
+static const char *leak_remark(const struct heapfigures *f)
 {
-	CLEANUP(buf_release) struct buf b = {0};
-	switch (g->f->leaks.rule) {
-	case LEAKS_ALL:
-		return "all that lived when the program ended";
-	case LEAKS_UNKNOWN:
-		return "";
-	case LEAKS_OLDER:
-		break;
-	}
-	buf_add_str(&b, "of it older than ");
-	num_add_ns(&b, g->f->leaks.min_age_ns);
-	return arena_strdup(g->f->arena, buf_str(&b));
+	if (f->leaks.rule != LEAKS_OLDER)
+		return f->leaks.rule == LEAKS_ALL ? "all that lived when the program ended" : "";
+	return arena_fmt(f->arena, "of it older than %s", num_ns(f->leaks.min_age_ns).s);
 }
 
-static const char *share_remark(struct page *g, int64_t part, int64_t whole, const char *of)
+static const char *share_remark(const struct heapfigures *f, int64_t part, int64_t whole,
+				const char *of)
 {
-	CLEANUP(buf_release) struct buf b = {0};
 	if (part < 0 || whole <= 0)
 		return "";
-	num_add_pct(&b, 100.0 * (double)part / (double)whole);
-	buf_addf(&b, " %% of %s", of);
-	return arena_strdup(g->f->arena, buf_str(&b));
+	return arena_fmt(f->arena, "%s %% of %s", num_pct(100.0 * (double)part / (double)whole).s,
+			 of);
 }
 
 /* @live: blocks of the capture, -1 where their share says nothing. */
-static const char *resident_remark(struct page *g, int64_t live, int64_t resident,
+static const char *resident_remark(const struct heapfigures *f, int64_t live, int64_t resident,
 				   size_t nr_processes)
 {
-	CLEANUP(buf_release) struct buf b = {0};
-	if (nr_processes > 1)
-		buf_addf(&b, "sum of %zu processes, what they share counts once for each%s",
-			 nr_processes, live < 0 ? "" : "; ");
-	buf_add_str(&b, share_remark(g, live, resident,
-				     "it are live blocks of the capture; the rest: older blocks, "
-				     "the allocator's reserves, stacks, code, files"));
-	return arena_strdup(g->f->arena, buf_str(&b));
+	const char *share = share_remark(f, live, resident,
+					 "it are live blocks of the capture; the rest: older "
+					 "blocks, the allocator's reserves, stacks, code, files");
+	if (nr_processes <= 1)
+		return share;
+	return arena_fmt(f->arena, "sum of %zu processes, what they share counts once for each%s%s",
+			 nr_processes, live < 0 ? "" : "; ", share);
 }
 
 /* What the kernel said at the end, and the most that it said. */
-static void add_resident(struct page *g)
+static void add_resident(const struct page *g, struct report_table *to)
 {
-	const struct table *t = tables_find_rows(g->f->p, TABLE_MEMORY);
 	const struct profile *p = g->f->p;
+	const struct table *t = tables_find_rows(p, TABLE_MEMORY);
 	if (!t)
 		return;
 	CLEANUP(map_release) struct map last = {0}; /* sample by process */
@@ -153,83 +142,68 @@ static void add_resident(struct page *g)
 	}
 	if (!most.bytes) /* a file of a tool that did not look */
 		return;
-	CLEANUP(buf_release) struct buf b = {0};
-	buf_add_str(&b, "of one process, after ");
-	add_moment(&b, p, most_ns);
 	/* A reading from before the end may be smaller than what was allocated since. */
-	bool has_live = g->f->total.live.bytes > 0 && g->f->total.live.bytes <= end.bytes &&
-			g->f->leaks.rule != LEAKS_ALL;
-	add_total(g, &end, TOTAL_LEVEL, "resident at the end",
-		  resident_remark(g, has_live ? g->f->total.live.bytes : -1, end.bytes, last.n));
-	add_total(g, &most, TOTAL_LEVEL, "most resident", arena_strdup(g->f->arena, buf_str(&b)));
+	int64_t live = g->f->total.of[HEAP_SUM_LIVE].bytes;
+	bool has_live = live > 0 && live <= end.bytes && g->f->leaks.rule != LEAKS_ALL;
+	const struct total rows[] = {
+		{true, LEVEL, &end, "resident at the end",
+		 resident_remark(g->f, has_live ? live : -1, end.bytes, last.n)},
+		{true, LEVEL, &most, "most resident",
+		 arena_fmt(g->f->arena, "of one process, after %s", moment(p, most_ns).s)},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		add_total(g, to, &rows[i]);
 }
 
-static bool fact_u64(const struct profile *p, enum fact_id id, int64_t *ret_v)
+static void add_totals(const struct page *g)
 {
-	const char *text = profile_get_fact(p, id);
-	uint64_t v;
-	if (!text || !sv_to_u64(sv_from_str(text), &v) || v > INT64_MAX)
-		return false;
-	*ret_v = (int64_t)v;
-	return true;
-}
-
-/* What the recorder counted beside its samples is the truth about all of them. */
-static void add_counted(struct page *g)
-{
-	struct heap_sum s = {0};
-	if (g->f->is_sampled && fact_u64(g->f->p, FACT_HEAP_BYTES, &s.bytes) &&
-	    fact_u64(g->f->p, FACT_HEAP_ALLOCATIONS, &s.nr))
-		add_total(g, &s, TOTAL_FLOW, "counted",
-			  "all of them, exactly; whatever is in view");
-}
-
-static const char *mapped_by(const struct page *g)
-{
-	bool has_heap = g->f->total.allocated.nr > 0 || g->f->total.live.nr > 0;
-	return has_heap ? "by the program itself" : "by the program and its allocator";
-}
-
-static void add_totals(struct page *g)
-{
-	const struct heap_figures *t = &g->f->total;
-	g->totals =
+	const struct heapfigures *f = g->f;
+	const struct heap_sum *of = f->total.of;
+	bool has_flow = tables_find_rows(f->p, TABLE_ALLOCATED) != NULL;
+	bool has_heap = of[HEAP_SUM_ALLOCATED].nr > 0 || of[HEAP_SUM_LIVE].nr > 0;
+	bool has[HEAP_SUM_NR];
+	for (size_t i = 0; i < HEAP_SUM_NR; i++)
+		has[i] = !heap_sum_is_none(&of[i]);
+	/* What the recorder counted beside its samples is the truth about all of them. */
+	const struct heap_sum counted = {
+		.nr = (int64_t)MIN(profile_get_fact_nr(f->p, FACT_HEAP_ALLOCATIONS), INT64_MAX),
+		.bytes = (int64_t)MIN(profile_get_fact_nr(f->p, FACT_HEAP_BYTES), INT64_MAX)};
+	const char *mapped_by =
+		has_heap ? "by the program itself" : "by the program and its allocator";
+	const struct total rows[] = {
+		{has_flow, FLOW, &of[HEAP_SUM_ALLOCATED], "allocated", ""},
+		{has_flow && f->is_sampled && counted.nr && counted.bytes, FLOW, &counted,
+		 "counted", "all of them, exactly; whatever is in view"},
+		{has_flow && of[HEAP_SUM_TEMPORARY].nr > 0, FLOW, &of[HEAP_SUM_TEMPORARY],
+		 "temporary",
+		 share_remark(f, of[HEAP_SUM_TEMPORARY].nr, of[HEAP_SUM_ALLOCATED].nr,
+			      "allocations are freed before their thread's next one")},
+		{has_flow, FLOW, &of[HEAP_SUM_FREED], "freed",
+		 "of what was allocated in the capture"},
+		{has[HEAP_SUM_OLDER], FLOW, &of[HEAP_SUM_OLDER], "older blocks freed",
+		 of[HEAP_SUM_OLDER].bytes
+			 ? "allocated before the capture; their size is not always known"
+			 : "allocated before the capture; their size is not known"},
+		{has_flow || has[HEAP_SUM_LIVE], LEVEL, &of[HEAP_SUM_LIVE], "live",
+		 has_flow ? "at the end, allocated in the capture" : "at the end"},
+		{f->leaks.rule != LEAKS_UNKNOWN && (has_flow || has[HEAP_SUM_LEAKED]), LEVEL,
+		 &of[HEAP_SUM_LEAKED], "leaked", leak_remark(f)},
+		{has[HEAP_SUM_SUPPRESSED], LEVEL, &of[HEAP_SUM_SUPPRESSED], "suppressed",
+		 "known leaks, of leaked"},
+		{has[HEAP_SUM_PEAK], LEVEL, &of[HEAP_SUM_PEAK], "peak", peak_remark(f)},
+		{has[HEAP_SUM_MAPPED], FLOW, &of[HEAP_SUM_MAPPED], "mapped", mapped_by},
+		{has[HEAP_SUM_UNMAPPED], FLOW, &of[HEAP_SUM_UNMAPPED], "unmapped", mapped_by},
+		{has[HEAP_SUM_GROWTH], FLOW, &of[HEAP_SUM_GROWTH], "touched first",
+		 "page faults of anonymous memory"},
+	};
+	struct report_table *to =
 		report_add_table(g->r, "memory", "memory", total_columns, ARRAY_LEN(total_columns));
-	g->totals->spare = spare;
-	bool has_flow = tables_find_rows(g->f->p, TABLE_ALLOCATED) != NULL;
-	if (has_flow) {
-		add_total(g, &t->allocated, TOTAL_FLOW, "allocated", "");
-		add_counted(g);
-		if (t->temporary.nr > 0)
-			add_total(g, &t->temporary, TOTAL_FLOW, "temporary",
-				  share_remark(
-					  g, t->temporary.nr, t->allocated.nr,
-					  "allocations are freed before their thread's next one"));
-		add_total(g, &t->freed, TOTAL_FLOW, "freed",
-			  "of what was allocated in the capture");
-	}
-	if (!heap_sum_is_none(&t->older))
-		add_total(g, &t->older, TOTAL_FLOW, "older blocks freed",
-			  t->older.bytes
-				  ? "allocated before the capture; their size is not always known"
-				  : "allocated before the capture; their size is not known");
-	if (has_flow || !heap_sum_is_none(&t->live))
-		add_total(g, &t->live, TOTAL_LEVEL, "live",
-			  has_flow ? "at the end, allocated in the capture" : "at the end");
-	if (g->f->leaks.rule != LEAKS_UNKNOWN && (has_flow || !heap_sum_is_none(&t->leaked)))
-		add_total(g, &t->leaked, TOTAL_LEVEL, "leaked", leak_remark(g));
-	if (!heap_sum_is_none(&t->suppressed))
-		add_total(g, &t->suppressed, TOTAL_LEVEL, "suppressed", "known leaks, of leaked");
-	if (!heap_sum_is_none(&t->peak))
-		add_total(g, &t->peak, TOTAL_LEVEL, "peak", peak_remark(g));
-	if (!heap_sum_is_none(&t->mapped))
-		add_total(g, &t->mapped, TOTAL_FLOW, "mapped", mapped_by(g));
-	if (!heap_sum_is_none(&t->unmapped))
-		add_total(g, &t->unmapped, TOTAL_FLOW, "unmapped", mapped_by(g));
-	if (!heap_sum_is_none(&t->growth))
-		add_total(g, &t->growth, TOTAL_FLOW, "touched first",
-			  "page faults of anonymous memory");
-	add_resident(g);
+	to->spare = spare;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (rows[i].is_there)
+			add_total(g, to, &rows[i]);
+	add_resident(g, to);
+	to->nr_rows_total = to->nr_rows;
 }
 
 /* ---- notes --------------------------------------------------------------------------------- */
@@ -240,14 +214,10 @@ static void note_sampling(struct report *r, const struct profile *p)
 	uint64_t interval = heap_sampling_bytes(p);
 	if (!interval)
 		return;
-	CLEANUP(buf_release) struct buf every = {0};
-	CLEANUP(buf_release) struct buf unseen = {0};
-	num_add_bytes(&every, interval);
-	num_add_bytes(&unseen, 3 * interval);
 	report_note(r,
 		    "sampled, one block every %s on average: numbers are unbiased estimates, +- is "
 		    "half of the 95 %% interval; what no sample hit may be up to %s",
-		    buf_str(&every), buf_str(&unseen));
+		    num_bytes(interval).s, num_bytes(3 * interval).s);
 }
 
 static void note_dropped(struct report *r, const struct profile *p)
@@ -277,12 +247,10 @@ static void note_suppressed(struct report *r, const struct selection *sel)
 	for (size_t i = 0; i < sel->nr_rows; i++)
 		if (sel->rows[i].tip == SELECT_TIP_SUPPRESSED)
 			bytes += sel->rows[i].weight;
-	CLEANUP(buf_release) struct buf b = {0};
-	num_add_bytes(&b, bytes);
 	if (bytes)
 		report_note(r,
 			    "known leaks, %s, are '[suppressed]' in trees, '[no stack]' in tables",
-			    buf_str(&b));
+			    num_bytes(bytes).s);
 }
 
 /* Why the function of an allocation has no name; what has only a guessed start is stripped. */
@@ -301,7 +269,6 @@ static enum loss_kind nameless_why(const struct profile *p, const struct heapfra
 static void note_nameless(struct report *r, const struct selection *sel)
 {
 	CLEANUP(arena_release) struct arena a = {0};
-	CLEANUP(buf_release) struct buf b = {0};
 	CLEANUP(buf_release) struct buf why = {0};
 	struct heapframes *frames = heapframes_new(&a, sel->p);
 	uint64_t nameless = 0;
@@ -323,24 +290,20 @@ static void note_nameless(struct report *r, const struct selection *sel)
 	for (enum loss_kind k = 0; k < LOSS_NR; k++)
 		if (100 * by_kind[k] >= sel->weight)
 			buf_addf(&why, "%s%s", why.n ? ", " : ": ", loss_text(k));
-	num_add_pct(&b, view_pct(nameless, sel->weight));
-	report_note(r, "%s %% of what is shown belongs to functions without a name%s", buf_str(&b),
-		    buf_str(&why));
+	report_note(r, "%s %% of what is shown belongs to functions without a name%s",
+		    num_pct(view_pct(nameless, sel->weight)).s, buf_str(&why));
 }
 
 void heapsum_begin(struct report *r, const struct profile *p, const struct selection *sel)
 {
-	CLEANUP(buf_release) struct buf b = {0};
 	view_begin(r, sel, "assay report");
 	note_cut(r, p);
 	note_nameless(r, sel);
 	const char *sampling = profile_get_fact(p, FACT_HEAP_SAMPLING);
 	bool is_sampled = sampling && sampling[0] >= '0' && sampling[0] <= '9';
 	r->noun = is_sampled ? "events (estimated from samples)" : "events";
-	if (view_duration_ns(sel)) {
-		num_add_ns(&b, view_duration_ns(sel));
-		report_fact(r, FACT_DURATION, buf_str(&b));
-	}
+	if (view_duration_ns(sel))
+		report_fact(r, FACT_DURATION, num_ns(view_duration_ns(sel)).s);
 	note_sampling(r, p);
 	note_dropped(r, p);
 	note_suppressed(r, sel);
@@ -355,7 +318,7 @@ static void add_capture_hints(struct report *r, const struct heapfigures *f)
 {
 	const struct table *t = tables_find_rows(f->p, TABLE_MEMORY);
 	uint64_t interval = heap_sampling_bytes(f->p);
-	const struct heap_sum *live = &f->total.live;
+	const struct heap_sum *live = &f->total.of[HEAP_SUM_LIVE];
 	double error = stat_estimate_error((double)live->bytes, live->variance);
 	if (!t || f->leaks.rule == LEAKS_ALL || interval < 16 * 1024 ||
 	    error * 2 < (double)live->bytes)
@@ -375,7 +338,7 @@ static void add_hints(struct report *r, const struct heapfigures *f, const char 
 	report_hint(r, &(struct report_hint){HINT_FLAME, input, {{HINT_WEIGHT, key}}});
 	report_hint(r, &(struct report_hint){
 			       HINT_REPORT, input, {{HINT_WEIGHT, key}, {HINT_TREE, NULL}}});
-	if (!heap_sum_is_none(&f->total.leaked) &&
+	if (!heap_sum_is_none(&f->total.of[HEAP_SUM_LEAKED]) &&
 	    overview_add_name(&name, heapframe_name(f->p, &f->sites.rows.p[0].frame)))
 		report_hint(r, &(struct report_hint){HINT_REPORT,
 						     input,
@@ -389,22 +352,19 @@ static int add_page(struct page *g, const struct select_spec *spec, const char *
 {
 	struct view_limits few = *limits;
 	few.max_rows = limits->max_rows ? MIN(limits->max_rows, (uint64_t)FEW_ROWS) : 0;
-	const struct heap_figures *t = &g->f->total;
-	int rc = 0;
+	const struct heap_sum *of = g->f->total.of;
 	add_totals(g);
 	heapviews_functions(g->r, g->f, limits);
-	if (!heap_sum_is_none(&t->leaked))
-		rc = leaktable_add(g->r, g->f, spec, &few, err);
-	if (rc)
-		return rc;
+	if (!heap_sum_is_none(&of[HEAP_SUM_LEAKED]))
+		TRY(leaktable_add(g->r, g->f, spec, &few, err));
 	add_hints(g->r, g->f, input);
-	if (t->temporary.nr > 0)
+	if (of[HEAP_SUM_TEMPORARY].nr > 0)
 		heapviews_temporary(g->r, g->f, &few);
 	heapviews_sizes(g->r, g->f);
 	heapviews_threads(g->r, g->f, &few);
-	if (!heap_sum_is_none(&t->mapped) || !heap_sum_is_none(&t->unmapped))
+	if (!heap_sum_is_none(&of[HEAP_SUM_MAPPED]) || !heap_sum_is_none(&of[HEAP_SUM_UNMAPPED]))
 		heapviews_mapped(g->r, g->f, &few);
-	if (!heap_sum_is_none(&t->growth))
+	if (!heap_sum_is_none(&of[HEAP_SUM_GROWTH]))
 		heapviews_growth(g->r, g->f, limits);
 	return 0;
 }

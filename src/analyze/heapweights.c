@@ -15,54 +15,51 @@
 #include "analyze/leaks.h"
 #include "analyze/suppress.h"
 #include "analyze/window.h"
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/num.h"
 #include "base/sv.h"
 #include "base/vec.h"
 #include "model/heap.h"
 
+#define NOTHING_LIVES "all that was allocated in the capture was freed in it"
+#define NOTHING_ALLOCATED \
+	"nothing was allocated in the capture, or this profile is a dump of what lives"
+
 static const struct {
 	const char *key;
 	enum table_id table;
+	uint32_t column; /* that counts */
 	const char *title;
 	const char *noun;  /* of rows */
-	const char *count; /* weights of UNIT_COUNT count these */
-	enum unit unit;
+	const char *count; /* what weights count; NULL: they are bytes */
 	const char *empty; /* why there is nothing, where the table is not there */
 } weights[HEAP_WEIGHT_NR] = {
-	[HEAP_WEIGHT_LIVE] = {"live", TABLE_LIVE, "bytes in use at the end", "blocks", NULL,
-			      UNIT_BYTES, "all that was allocated in the capture was freed in it"},
-	[HEAP_WEIGHT_PEAK] = {"peak", TABLE_PEAK, "bytes in use at the peak", "blocks", NULL,
-			      UNIT_BYTES, "no peak is known of this profile"},
-	[HEAP_WEIGHT_LEAKED] = {"leaked", TABLE_LIVE, "leaked bytes", "blocks", NULL, UNIT_BYTES,
-				"all that was allocated in the capture was freed in it"},
-	[HEAP_WEIGHT_ALLOCATED] = {"allocated", TABLE_ALLOCATED, "bytes allocated", "allocations",
-				   NULL, UNIT_BYTES,
-				   "nothing was allocated in the capture, or this profile is a "
-				   "dump of what lives"},
-	[HEAP_WEIGHT_CALLS] = {"calls", TABLE_ALLOCATED, "allocations", "allocations",
-			       "allocations", UNIT_COUNT,
-			       "nothing was allocated in the capture, or this profile is a dump of "
-			       "what lives"},
-	[HEAP_WEIGHT_TEMPORARY] = {"temporary", TABLE_ALLOCATED, "temporary allocations",
-				   "allocations", "allocations", UNIT_COUNT,
-				   "nothing was allocated in the capture, or this profile is a "
-				   "dump of what lives"},
+	[HEAP_WEIGHT_LIVE] = {"live", TABLE_LIVE, HEAP_BYTES, "bytes in use at the end", "blocks",
+			      NULL, NOTHING_LIVES},
+	[HEAP_WEIGHT_PEAK] = {"peak", TABLE_PEAK, HEAP_BYTES, "bytes in use at the peak", "blocks",
+			      NULL, "no peak is known of this profile"},
+	[HEAP_WEIGHT_LEAKED] = {"leaked", TABLE_LIVE, HEAP_BYTES, "leaked bytes", "blocks", NULL,
+				NOTHING_LIVES},
+	[HEAP_WEIGHT_ALLOCATED] = {"allocated", TABLE_ALLOCATED, HEAP_ALLOCATED_BYTES,
+				   "bytes allocated", "allocations", NULL, NOTHING_ALLOCATED},
+	[HEAP_WEIGHT_CALLS] = {"calls", TABLE_ALLOCATED, HEAP_ALLOCATED_CALLS, "allocations",
+			       "allocations", "allocations", NOTHING_ALLOCATED},
+	[HEAP_WEIGHT_TEMPORARY] = {"temporary", TABLE_ALLOCATED, HEAP_ALLOCATED_TEMPORARY,
+				   "temporary allocations", "allocations", "allocations",
+				   NOTHING_ALLOCATED},
 	[HEAP_WEIGHT_TEMPORARY_BYTES] = {"temporary-bytes", TABLE_ALLOCATED,
+					 HEAP_ALLOCATED_TEMPORARY_BYTES,
 					 "bytes of temporary allocations", "allocations", NULL,
-					 UNIT_BYTES,
-					 "nothing was allocated in the capture, or this profile is "
-					 "a dump of what lives"},
-	[HEAP_WEIGHT_FREED] = {"freed", TABLE_FREED, "bytes freed, by who allocated them", "frees",
-			       NULL, UNIT_BYTES,
+					 NOTHING_ALLOCATED},
+	[HEAP_WEIGHT_FREED] = {"freed", TABLE_FREED, HEAP_BYTES,
+			       "bytes freed, by who allocated them", "frees", NULL,
 			       "nothing that was allocated in the capture was freed in it"},
-	[HEAP_WEIGHT_MAPPED] = {"mapped", TABLE_MAPPED, "bytes mapped by the program itself",
-				"calls", NULL, UNIT_BYTES,
+	[HEAP_WEIGHT_MAPPED] = {"mapped", TABLE_MAPPED, HEAP_BYTES,
+				"bytes mapped by the program itself", "calls", NULL,
 				"the program mapped no memory itself (mmap, brk outside of its "
 				"allocator)"},
-	[HEAP_WEIGHT_GROWTH] = {"growth", TABLE_GROWTH, "memory touched for the first time",
-				"faults", NULL, UNIT_BYTES,
+	[HEAP_WEIGHT_GROWTH] = {"growth", TABLE_GROWTH, HEAP_BYTES,
+				"memory touched for the first time", "faults", NULL,
 				"no memory was touched for the first time"},
 };
 
@@ -91,10 +88,10 @@ bool heap_weight_from_key(const char *key, enum heap_weight *ret_w)
 	return false;
 }
 
-const char *heap_weight_keys(void)
+uint64_t heap_sampling_bytes(const struct profile *p)
 {
-	return "allocated, calls, live, leaked, peak, temporary, temporary-bytes, freed, mapped, "
-	       "growth";
+	uint64_t interval = profile_get_fact_nr(p, FACT_HEAP_SAMPLING);
+	return interval >= 2 ? interval : 0;
 }
 
 bool heapweights_are_there(const struct profile *p)
@@ -213,8 +210,8 @@ bool heaprows_next(struct heaprows *r, struct heaprow *ret_row)
 /* ---- a selection --------------------------------------------------------------------------- */
 
 struct piece {
-	struct select_row row;
-	int64_t weight; /* signed, of what may be taken away again */
+	struct select_row row; /* first: what select_row_compare sorts by */
+	int64_t weight;        /* signed, of what may be taken away again */
 	int64_t nr;
 	double variance;
 };
@@ -226,7 +223,7 @@ struct gather {
 	enum heap_weight weight;
 	uint64_t until_ns; /* --at: rows before this; 0 = all */
 	struct leak_limit leaks;
-	const struct suppress *suppress;
+	struct suppress *suppress;
 	struct heapframes *frames; /* SELECT_CUT_STACKS, else NULL */
 	struct selection sel;
 	VEC(struct piece) pieces;
@@ -246,28 +243,19 @@ static double share_of(double variance, int64_t part, int64_t whole)
 /* What a row counts by the weight: weight, number, variance. */
 static struct piece piece_of(const struct gather *g, const struct heaprow *r)
 {
-	switch (g->weight) {
-	case HEAP_WEIGHT_CALLS:
+	switch (weights[g->weight].column) {
+	case HEAP_ALLOCATED_CALLS:
 		return (struct piece){.weight = r->nr, .nr = r->nr, .variance = r->count_variance};
-	case HEAP_WEIGHT_TEMPORARY:
+	case HEAP_ALLOCATED_TEMPORARY:
 		return (struct piece){.weight = r->nr_temporary,
 				      .nr = r->nr_temporary,
 				      .variance =
 					      share_of(r->count_variance, r->nr_temporary, r->nr)};
-	case HEAP_WEIGHT_TEMPORARY_BYTES:
+	case HEAP_ALLOCATED_TEMPORARY_BYTES:
 		return (struct piece){.weight = r->temporary_bytes,
 				      .nr = r->nr_temporary,
 				      .variance =
 					      share_of(r->variance, r->temporary_bytes, r->bytes)};
-	case HEAP_WEIGHT_LIVE:
-	case HEAP_WEIGHT_PEAK:
-	case HEAP_WEIGHT_LEAKED:
-	case HEAP_WEIGHT_ALLOCATED:
-	case HEAP_WEIGHT_FREED:
-	case HEAP_WEIGHT_MAPPED:
-	case HEAP_WEIGHT_GROWTH:
-	case HEAP_WEIGHT_NR:
-		break;
 	}
 	return (struct piece){.weight = r->bytes, .nr = r->nr, .variance = r->variance};
 }
@@ -358,21 +346,6 @@ static int gather_rows(struct gather *g, struct err *err)
 	return rc;
 }
 
-static int by_key(const void *x, const void *y)
-{
-	const struct piece *a = x;
-	const struct piece *b = y;
-#define ORDER(field)                      \
-	if (a->row.field != b->row.field) \
-	return a->row.field < b->row.field ? -1 : 1
-	ORDER(stack);
-	ORDER(task);
-	ORDER(phase);
-	ORDER(tip);
-#undef ORDER
-	return 0;
-}
-
 /* What a file claims may be anything. */
 static int64_t add_i64(int64_t a, int64_t b)
 {
@@ -384,9 +357,9 @@ static size_t merge_pieces(struct piece *p, size_t n)
 {
 	size_t to = 0;
 	if (n)
-		qsort(p, n, sizeof(*p), by_key);
+		qsort(p, n, sizeof(*p), select_row_compare);
 	for (size_t i = 0; i < n; i++) {
-		if (to && !by_key(&p[to - 1], &p[i])) {
+		if (to && !select_row_compare(&p[to - 1].row, &p[i].row)) {
 			p[to - 1].weight = add_i64(p[to - 1].weight, p[i].weight);
 			p[to - 1].nr = add_i64(p[to - 1].nr, p[i].nr);
 			p[to - 1].variance += p[i].variance;
@@ -418,7 +391,7 @@ static void finish_rows(struct gather *g)
 		sel->nr_samples += row->nr_samples;
 	}
 	sel->variance = has_variance ? variance : NULL;
-	sel->unit = weights[g->weight].unit;
+	sel->unit = weights[g->weight].count ? UNIT_COUNT : UNIT_BYTES;
 	sel->id = weights[g->weight].table;
 	sel->event = weights[g->weight].key;
 	sel->noun = weights[g->weight].noun;
@@ -440,7 +413,8 @@ static int parse_weight(struct gather *g, struct err *err)
 	if (!key || heap_weight_from_key(key, &g->weight))
 		return 0;
 	err_set(err, -EINVAL, "'%s' is nothing that a profile of memory is weighed by", key);
-	return err_hint(err, "there are: %s", heap_weight_keys());
+	return err_hint(err, "there are: allocated, calls, live, leaked, peak, temporary, "
+			     "temporary-bytes, freed, mapped, growth");
 }
 
 static int parse_moment(struct gather *g, struct err *err)
@@ -465,18 +439,11 @@ static int parse_moment(struct gather *g, struct err *err)
 	return 0;
 }
 
-static bool is_sampled(const struct profile *p)
-{
-	const char *sampling = profile_get_fact(p, FACT_HEAP_SAMPLING);
-	uint64_t interval;
-	return sampling && sv_to_u64(sv_from_str(sampling), &interval) && interval > 1;
-}
-
 static const char *why_empty(const struct gather *g)
 {
 	bool is_of_every = g->weight == HEAP_WEIGHT_PEAK || g->weight == HEAP_WEIGHT_TEMPORARY ||
 			   g->weight == HEAP_WEIGHT_TEMPORARY_BYTES;
-	if (is_of_every && is_sampled(g->p))
+	if (is_of_every && heap_sampling_bytes(g->p))
 		return "a sample does not say this: record every allocation (assay heap --all-allocations)";
 	if (!heap_weight_has_rows(g->p, g->weight))
 		return weights[g->weight].empty;
@@ -488,10 +455,8 @@ static const char *why_empty(const struct gather *g)
 		return "filters leave nothing in view";
 	if (g->leaks.rule == LEAKS_UNKNOWN)
 		return "a dump does not say how old blocks are: compare two with assay diff";
-	CLEANUP(buf_release) struct buf age = {0};
-	num_add_ns(&age, g->leaks.min_age_ns);
 	return arena_fmt(g->arena, "nothing in view that lives at the end is older than %s",
-			 buf_str(&age));
+			 num_ns(g->leaks.min_age_ns).s);
 }
 
 int heapweights_select(struct arena *a, const struct profile *p, const struct select_spec *spec,
@@ -499,22 +464,16 @@ int heapweights_select(struct arena *a, const struct profile *p, const struct se
 {
 	struct select_spec own = *spec;
 	struct gather g = {.arena = a, .p = p, .spec = spec};
-	int rc = parse_weight(&g, err);
-	if (!rc)
-		rc = parse_moment(&g, err);
-	if (!rc)
-		rc = leaks_limit(p, spec->heap.older_than, &g.leaks, err);
-	struct suppress *suppress = NULL;
-	if (!rc && g.weight == HEAP_WEIGHT_LEAKED)
-		rc = suppress_new(&suppress, a, p, spec->heap.suppress, err);
-	if (rc)
-		return rc;
-	g.suppress = suppress;
+	TRY(parse_weight(&g, err));
+	TRY(parse_moment(&g, err));
+	TRY(leaks_limit(p, spec->heap.older_than, &g.leaks, err));
+	if (g.weight == HEAP_WEIGHT_LEAKED)
+		TRY(suppress_new(&g.suppress, a, p, spec->heap.suppress, err));
 	if (spec->flags & SELECT_CUT_STACKS)
 		g.frames = heapframes_new(a, p);
 	own.event = NULL;
 	g.spec = &own;
-	rc = gather_rows(&g, err);
+	int rc = gather_rows(&g, err);
 	if (!rc) {
 		finish_rows(&g);
 		if (g.frames)
@@ -529,22 +488,10 @@ int heapweights_select(struct arena *a, const struct profile *p, const struct se
 
 void heapweights_set(struct profile *p, enum heap_weight w, const char **ret_event)
 {
-	static const uint32_t columns[HEAP_WEIGHT_NR] = {
-		[HEAP_WEIGHT_LIVE] = HEAP_BYTES,
-		[HEAP_WEIGHT_PEAK] = HEAP_BYTES,
-		[HEAP_WEIGHT_LEAKED] = HEAP_BYTES,
-		[HEAP_WEIGHT_ALLOCATED] = HEAP_BYTES,
-		[HEAP_WEIGHT_CALLS] = HEAP_ALLOCATED_CALLS,
-		[HEAP_WEIGHT_TEMPORARY] = HEAP_ALLOCATED_TEMPORARY,
-		[HEAP_WEIGHT_TEMPORARY_BYTES] = HEAP_ALLOCATED_TEMPORARY_BYTES,
-		[HEAP_WEIGHT_FREED] = HEAP_BYTES,
-		[HEAP_WEIGHT_MAPPED] = HEAP_BYTES,
-		[HEAP_WEIGHT_GROWTH] = HEAP_BYTES,
-	};
 	*ret_event = table_key(weights[w].table);
 	vec_foreach(t, &p->tables)
-		if (t->id == weights[w].table && columns[w] < t->nr_columns)
-			t->weight_column = columns[w];
+		if (t->id == weights[w].table && weights[w].column < t->nr_columns)
+			t->weight_column = weights[w].column;
 }
 
 bool heapweights_is_one(const struct selection *sel)

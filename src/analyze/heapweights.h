@@ -40,14 +40,14 @@ enum heap_weight {
 	HEAP_WEIGHT_NR
 };
 
+/* Bytes between samples, on average; 0: every allocation, or not known. */
+uint64_t heap_sampling_bytes(const struct profile *p);
 /* Has the profile any row with a stack of memory? */
 bool heapweights_are_there(const struct profile *p);
 const char *heap_weight_key(enum heap_weight w);   /* "temporary-bytes" */
 const char *heap_weight_title(enum heap_weight w); /* "bytes in use at the end" */
 enum table_id heap_weight_table(enum heap_weight w);
 bool heap_weight_from_key(const char *key, enum heap_weight *ret_w);
-/* "allocated, calls, live, ..." */
-const char *heap_weight_keys(void);
 enum heap_weight heap_weight_default(const struct profile *p);
 /* Whether the profile has rows for it, whatever filters say. */
 bool heap_weight_has_rows(const struct profile *p, enum heap_weight w);

@@ -167,16 +167,9 @@ static int by_thread(const void *x, const void *y)
 {
 	const struct hot *a = x;
 	const struct hot *b = y;
-#define ORDER(field)              \
-	if (a->field != b->field) \
-	return a->field < b->field ? -1 : 1
-	ORDER(task);
-	ORDER(slice);
-	ORDER(stack);
-	ORDER(nr);
-	ORDER(weight);
-#undef ORDER
-	return 0;
+	return COMPARE(a->task, b->task) ?: COMPARE(a->slice, b->slice)
+	       ?: COMPARE(a->stack, b->stack) ?: COMPARE(a->nr, b->nr)
+	       ?: COMPARE(a->weight, b->weight);
 }
 
 /* Shares a second's run time among its samples; the last one takes what rounding left. */
@@ -270,28 +263,13 @@ static int add_cold(struct mixer *m, struct err *err)
 
 /* ---- together ------------------------------------------------------------------------------ */
 
-static int by_stack(const void *x, const void *y)
-{
-	const struct select_row *a = x;
-	const struct select_row *b = y;
-#define ORDER(field)              \
-	if (a->field != b->field) \
-	return a->field < b->field ? -1 : 1
-	ORDER(stack);
-	ORDER(task);
-	ORDER(phase);
-	ORDER(tip);
-#undef ORDER
-	return 0;
-}
-
 static void merge_rows(row_vec *rows)
 {
 	size_t n = 0;
 	if (rows->n)
-		qsort(rows->p, rows->n, sizeof(*rows->p), by_stack);
+		qsort(rows->p, rows->n, sizeof(*rows->p), select_row_compare);
 	for (size_t i = 0; i < rows->n; i++) {
-		if (n && !by_stack(&rows->p[n - 1], &rows->p[i])) {
+		if (n && !select_row_compare(&rows->p[n - 1], &rows->p[i])) {
 			rows->p[n - 1].weight += rows->p[i].weight;
 			rows->p[n - 1].nr_samples += rows->p[i].nr_samples;
 			continue;

@@ -8,11 +8,9 @@
 
 #include "analyze/heapweights.h"
 #include "analyze/window.h"
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/num.h"
 #include "base/stat.h"
-#include "model/heap.h"
 
 #define FRAMES_MAX   12
 #define SLICES_MAX   100000            /* of a site */
@@ -103,8 +101,7 @@ static int add_net(struct slices *s, struct heapfigures *f, enum table_id table,
 	if (rc)
 		return rc == -ENOENT && !tables_find_rows(f->p, table) ? 0 : rc;
 	while (heaprows_next(&rows, &row)) {
-		const uint32_t *at = map_get(
-			&s->rows, heapfigures_site_key(heapframes_of(f->frames, row.stack)));
+		const uint32_t *at = map_get(&s->rows, heapframes_of(f->frames, row.stack)->site);
 		uint64_t k =
 			row.time_ns >= s->start_ns ? (row.time_ns - s->start_ns) / s->step_ns : 0;
 		if (at && k < s->n)
@@ -129,10 +126,11 @@ static int fill_slices(struct slices *s, struct heapfigures *f, size_t nr_rows,
 		s->n = 0;
 	s->net = arena_calloc(f->arena, nr_rows * s->n + 1, sizeof(*s->net));
 	for (size_t i = 0; i < nr_rows; i++)
-		*map_put(&s->rows, heapfigures_site_key(&f->sites.rows.p[i].frame), NULL) =
-			(uint32_t)i;
-	int rc = s->n ? add_net(s, f, TABLE_ALLOCATED, 1, &own, err) : 0;
-	return rc || !s->n ? rc : add_net(s, f, TABLE_FREED, -1, &own, err);
+		*map_put(&s->rows, f->sites.rows.p[i].frame.site, NULL) = (uint32_t)i;
+	if (!s->n)
+		return 0;
+	TRY(add_net(s, f, TABLE_ALLOCATED, 1, &own, err));
+	return add_net(s, f, TABLE_FREED, -1, &own, err);
 }
 
 static struct leak_growth growth_of(const struct slices *s, size_t row)
@@ -144,96 +142,69 @@ static struct leak_growth growth_of(const struct slices *s, size_t row)
 	return g;
 }
 
-static const struct heap_sum *leaked_of(const struct heap_figures *f)
-{
-	return &f->leaked;
-}
-
-/* Callers without the function itself, which has a column. */
-static void add_callers(struct buf *to, const struct profile *p, const struct heapframe *f)
-{
-	CLEANUP(buf_release) struct buf all = {0};
-	heapframe_add_callers(&all, p, f, FRAMES_MAX);
-	const char *rest = strstr(buf_str(&all), " < ");
-	buf_add_str(to, rest ? rest + strlen(" < ") : "-");
-}
-
 /* A site with its verdict; those that grow come first, the fastest before the others. */
 struct site {
-	struct heap_group group;
+	struct heapframe frame;
+	struct heap_sum leaked; /* without what is known, which has a row of its own */
+	uint64_t oldest_ns;
 	size_t rank; /* by size */
 	struct leak_growth growth;
 	const char *verdict;
 	bool grows;
 };
 
-static struct site judge_site(const struct heapfigures *f, const struct heap_group *g,
-			      const struct slices *slices, size_t row)
+static void judge(struct site *s, const struct heapfigures *f, const struct slices *slices)
 {
 	struct window w = window_of_profile(f->p);
-	struct site s = {.group = *g, .rank = row, .growth = growth_of(slices, row)};
 	double half_s = (double)(slices->n - slices->n / 2) * (double)slices->step_ns / 1e9;
-	double error = stat_estimate_error((double)g->f.leaked.bytes, g->f.leaked.variance);
+	double bytes = (double)s->leaked.bytes;
+	s->growth = growth_of(slices, s->rank);
 	/* That no sample came in so many seconds: of a Poisson count of 0 the limit is 3. */
-	if (s.growth.is_known && g->f.leaked.variance > 0 && !s.growth.per_min &&
-	    !s.growth.per_min_error)
-		s.growth.per_min_error = 3 * 60 * (double)heap_sampling_bytes(f->p) / half_s;
-	s.verdict = leak_verdict(&s.growth, g->f.leaked.bytes, w.to_ns - w.from_ns);
-	s.grows = !strcmp(s.verdict, "grows");
-	if (error >= (double)g->f.leaked.bytes && !s.grows)
-		s.verdict = "too few samples"; /* up to three: that none came since says nothing */
-	else if (f->leaks.rule == LEAKS_ALL && !s.grows)
-		s.verdict = "not freed"; /* nothing can free it any more */
-	return s;
+	if (s->growth.is_known && s->leaked.variance > 0 && !s->growth.per_min &&
+	    !s->growth.per_min_error)
+		s->growth.per_min_error = 3 * 60 * (double)heap_sampling_bytes(f->p) / half_s;
+	s->verdict = leak_verdict(&s->growth, s->leaked.bytes, w.to_ns - w.from_ns);
+	s->grows = !strcmp(s->verdict, "grows");
+	if (stat_estimate_error(bytes, s->leaked.variance) >= bytes && !s->grows)
+		s->verdict = "too few samples"; /* up to three: that none came since says nothing */
+	else if (f->leaks.rule == LEAKS_ALL && !s->grows)
+		s->verdict = "not freed"; /* nothing can free it any more */
 }
 
 static int by_growth(const void *x, const void *y)
 {
 	const struct site *a = x;
 	const struct site *b = y;
-	if (a->grows != b->grows)
-		return a->grows ? -1 : 1;
-	if (a->grows && a->growth.per_min != b->growth.per_min)
-		return a->growth.per_min > b->growth.per_min ? -1 : 1;
-	return a->rank < b->rank ? -1 : a->rank > b->rank;
+	double x_min = a->grows ? a->growth.per_min : 0;
+	double y_min = b->grows ? b->growth.per_min : 0;
+	return COMPARE(b->grows, a->grows) ?: COMPARE(y_min, x_min) ?: COMPARE(a->rank, b->rank);
 }
 
 /* The first thing that somebody who looks for a leak wants to read. */
 static void note_leak(struct report *r, const struct heapfigures *f, const struct site *s,
 		      size_t nr_growing)
 {
-	CLEANUP(buf_release) struct buf b = {0};
-	buf_addf(&b, "%s grows by ", heapframe_name(f->p, &s->group.frame));
-	num_add_bytes(&b, (uint64_t)s->growth.per_min);
-	buf_add_str(&b, "/min (95 %: ");
-	num_add_bytes(&b, (uint64_t)MAX(s->growth.per_min - s->growth.per_min_error, 0.0));
-	buf_add_str(&b, " to ");
-	num_add_bytes(&b, (uint64_t)MIN(s->growth.per_min + s->growth.per_min_error, 9e18));
-	buf_add_str(&b, "): a leak, or a cache without a limit");
-	if (nr_growing > 1)
-		buf_addf(&b, "; %zu more sites grow", nr_growing - 1);
-	report_note(r, "%s", buf_str(&b));
+	const struct leak_growth *g = &s->growth;
+	const char *more =
+		nr_growing > 1 ? arena_fmt(f->arena, "; %zu more sites grow", nr_growing - 1) : "";
+	report_note(r, "%s grows by %s/min (95 %%: %s to %s): a leak, or a cache without a limit%s",
+		    heapframe_name(f->p, &s->frame), num_bytes((uint64_t)g->per_min).s,
+		    num_bytes((uint64_t)MAX(g->per_min - g->per_min_error, 0.0)).s,
+		    num_bytes((uint64_t)MIN(g->per_min + g->per_min_error, 9e18)).s, more);
 }
 
-static void add_site(struct report *r, struct report_table *t, const struct heapfigures *f,
-		     const struct site *s)
+static void add_row(struct report *r, struct report_table *t, const struct heap_sum *s,
+		    uint64_t age_ns, const struct leak_growth *g, const char *verdict,
+		    const char *name, const char *callers)
 {
-	const struct heap_group *g = &s->group;
-	CLEANUP(buf_release) struct buf callers = {0};
-	add_callers(&callers, f->p, &g->frame);
 	union cell change = {.estimate = {.change = CELL_NO_CHANGE}};
-	if (s->growth.is_known) {
-		change.estimate.change = llrint(s->growth.per_min);
-		change.estimate.error = (uint64_t)llrint(MIN(s->growth.per_min_error, 9e18));
+	if (g->is_known) {
+		change.estimate.change = llrint(g->per_min);
+		change.estimate.error = (uint64_t)llrint(MIN(g->per_min_error, 9e18));
 	}
 	union cell cells[] = {
-		heap_cell_bytes(&g->f.leaked),
-		heap_cell_count(&g->f.leaked),
-		{.u = leaks_age_ns(&f->leaks, g->f.oldest_leak_ns)},
-		change,
-		{.text = s->verdict},
-		{.text = heapframe_name(f->p, &g->frame)},
-		{.text = buf_str(&callers)},
+		heap_cell_bytes(s), heap_cell_count(s), {.u = age_ns},     change,
+		{.text = verdict},  {.text = name},     {.text = callers},
 	};
 	report_add_row(r, t, cells);
 }
@@ -241,32 +212,23 @@ static void add_site(struct report *r, struct report_table *t, const struct heap
 static void add_sum_row(struct report *r, struct report_table *t, const struct heap_sum *s,
 			const char *name)
 {
-	if (s->nr <= 0 && s->bytes <= 0)
-		return;
-	union cell cells[] = {
-		heap_cell_bytes(s),  heap_cell_count(s),
-		{.u = CELL_NS_NONE}, {.estimate = {.change = CELL_NO_CHANGE}},
-		{.text = "-"},       {.text = name},
-		{.text = "-"},
-	};
-	report_add_row(r, t, cells);
+	if (!heap_sum_is_none(s))
+		add_row(r, t, s, CELL_NS_NONE, &(struct leak_growth){0}, "-", name, "-");
 }
 
 static const char *title_of(struct heapfigures *f)
 {
-	CLEANUP(buf_release) struct buf age = {0};
 	if (f->leaks.rule == LEAKS_ALL)
 		return "leaked: not freed when the program ended, by site";
-	num_add_ns(&age, f->leaks.min_age_ns);
 	return arena_fmt(f->arena, "leaked: alive at the end and older than %s, by site",
-			 buf_str(&age));
+			 num_ns(f->leaks.min_age_ns).s);
 }
 
 /* Of a site some stacks may be known leaks, which have a row of their own, and others not. */
 static struct heap_sum unknown_of(const struct heap_group *g)
 {
-	const struct heap_sum *all = &g->f.leaked;
-	const struct heap_sum *known = &g->f.suppressed;
+	const struct heap_sum *all = &g->f.of[HEAP_SUM_LEAKED];
+	const struct heap_sum *known = &g->f.of[HEAP_SUM_SUPPRESSED];
 	return (struct heap_sum){.nr = MAX(all->nr - known->nr, 0),
 				 .bytes = MAX(all->bytes - known->bytes, 0),
 				 .variance = MAX(all->variance - known->variance, 0),
@@ -274,24 +236,24 @@ static struct heap_sum unknown_of(const struct heap_group *g)
 					 MAX(all->count_variance - known->count_variance, 0)};
 }
 
-/* The site without its known leaks; false: nothing is left. */
-static bool unknown_part(struct heap_group *ret_g, const struct heap_group *g)
-{
-	*ret_g = *g;
-	ret_g->f.leaked = unknown_of(g);
-	return !heap_sum_is_none(&ret_g->f.leaked);
-}
-
 /* Verdicts of the @nr_judged largest sites, those that grow first. */
-static struct site *judge_sites(struct heapfigures *f, const struct slices *s, size_t nr_judged,
-				size_t *ret_n)
+static struct site *judge_sites(struct heapfigures *f, const struct slices *slices,
+				size_t nr_judged, size_t *ret_n)
 {
 	struct site *sites = arena_calloc(f->arena, nr_judged + 1, sizeof(*sites));
-	struct heap_group g;
 	size_t n = 0;
-	for (size_t i = 0; i < nr_judged; i++)
-		if (unknown_part(&g, &f->sites.rows.p[i]))
-			sites[n++] = judge_site(f, &g, s, i);
+	for (size_t i = 0; i < nr_judged; i++) {
+		const struct heap_group *g = &f->sites.rows.p[i];
+		struct site *s = &sites[n];
+		*s = (struct site){.frame = g->frame,
+				   .leaked = unknown_of(g),
+				   .oldest_ns = g->f.oldest_leak_ns,
+				   .rank = i};
+		if (heap_sum_is_none(&s->leaked))
+			continue;
+		judge(s, f, slices);
+		n++;
+	}
 	if (n)
 		qsort(sites, n, sizeof(*sites), by_growth);
 	*ret_n = n;
@@ -299,26 +261,32 @@ static struct site *judge_sites(struct heapfigures *f, const struct slices *s, s
 }
 
 static void add_rows(struct report *r, struct report_table *t, struct heapfigures *f,
-		     const struct slices *s, size_t nr_judged, size_t nr_rows)
+		     const struct slices *slices, size_t nr_judged, size_t nr_rows)
 {
 	struct heap_sum other = {0};
-	struct heap_group g;
 	size_t n;
-	const struct site *sites = judge_sites(f, s, nr_judged, &n);
+	const struct site *sites = judge_sites(f, slices, nr_judged, &n);
 	size_t nr_growing = 0;
 	while (nr_growing < n && sites[nr_growing].grows)
 		nr_growing++;
 	if (nr_growing)
 		note_leak(r, f, sites, nr_growing);
-	for (size_t i = 0; i < MIN(n, nr_rows); i++)
-		add_site(r, t, f, &sites[i]);
-	for (size_t i = nr_rows; i < n; i++)
-		heap_sum_add(&other, &sites[i].group.f.leaked);
-	for (size_t i = nr_judged; i < f->sites.rows.n; i++)
-		if (unknown_part(&g, &f->sites.rows.p[i]))
-			heap_sum_add(&other, &g.f.leaked);
+	for (size_t i = 0; i < n; i++) {
+		const struct site *s = &sites[i];
+		if (i < nr_rows)
+			add_row(r, t, &s->leaked, leaks_age_ns(&f->leaks, s->oldest_ns), &s->growth,
+				s->verdict, heapframe_name(f->p, &s->frame),
+				heapframe_callers(f->arena, f->p, &s->frame, FRAMES_MAX));
+		else
+			heap_sum_add(&other, &s->leaked);
+	}
+	for (size_t i = nr_judged; i < f->sites.rows.n; i++) {
+		struct heap_sum unknown = unknown_of(&f->sites.rows.p[i]);
+		if (!heap_sum_is_none(&unknown))
+			heap_sum_add(&other, &unknown);
+	}
 	add_sum_row(r, t, &other, "<other>");
-	add_sum_row(r, t, &f->total.suppressed, "<suppressed>");
+	add_sum_row(r, t, &f->total.of[HEAP_SUM_SUPPRESSED], "<suppressed>");
 }
 
 int leaktable_add(struct report *r, struct heapfigures *f, const struct select_spec *spec,
@@ -326,8 +294,9 @@ int leaktable_add(struct report *r, struct heapfigures *f, const struct select_s
 {
 	struct slices s = {0};
 	size_t nr_sites = 0;
-	heap_groups_sort(&f->sites, leaked_of, false);
-	while (nr_sites < f->sites.rows.n && !heap_sum_is_none(&f->sites.rows.p[nr_sites].f.leaked))
+	heap_groups_sort(&f->sites, HEAP_SUM_LEAKED, false);
+	while (nr_sites < f->sites.rows.n &&
+	       !heap_sum_is_none(&f->sites.rows.p[nr_sites].f.of[HEAP_SUM_LEAKED]))
 		nr_sites++;
 	struct report_table *t =
 		report_add_table(r, "leaks", title_of(f), columns, ARRAY_LEN(columns));

@@ -110,6 +110,15 @@ struct select_row {
 	uint64_t weight; /* in the selection's unit */
 };
 
+/* By what it is of: 0 where two rows are to be added up. */
+static inline int select_row_compare(const void *x, const void *y)
+{
+	const struct select_row *a = x;
+	const struct select_row *b = y;
+	return COMPARE(a->stack, b->stack) ?: COMPARE(a->task, b->task)
+	       ?: COMPARE(a->phase, b->phase) ?: COMPARE(a->tip, b->tip);
+}
+
 /* Rows of a table with tags, as fine as the filters see them: one a (stack, task, phase, tag). */
 struct select_tagged {
 	stack_id stack;

@@ -20,6 +20,8 @@
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define MIN(a, b)    ((a) < (b) ? (a) : (b))
 #define MAX(a, b)    ((a) > (b) ? (a) : (b))
+/* For qsort, the smaller first: COMPARE(a->x, b->x) ?: COMPARE(a->y, b->y). */
+#define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
 
 #define PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define CLEANUP(fn)       __attribute__((cleanup(fn)))
