@@ -100,15 +100,9 @@ static int by_unused(const void *a, const void *b)
 {
 	const struct allocstats_class *x = a;
 	const struct allocstats_class *y = b;
-	uint64_t ux = allocstats_unused(x);
-	uint64_t uy = allocstats_unused(y);
-	if (ux != uy)
-		return ux > uy ? -1 : 1;
-	uint64_t lx = times(x->nr_live, x->size_bytes);
-	uint64_t ly = times(y->nr_live, y->size_bytes);
-	if (lx != ly)
-		return lx > ly ? -1 : 1;
-	return x->size_bytes < y->size_bytes ? -1 : x->size_bytes > y->size_bytes;
+	return COMPARE(allocstats_unused(y), allocstats_unused(x))
+	       ?: COMPARE(times(y->nr_live, y->size_bytes), times(x->nr_live, x->size_bytes))
+	       ?: COMPARE(x->size_bytes, y->size_bytes);
 }
 
 static void add_classes(struct report *r, const struct allocstats *s,

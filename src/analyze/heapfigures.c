@@ -193,7 +193,7 @@ static int by_sum(const void *x, const void *y, void *ctx)
 	const struct order *o = ctx;
 	int64_t v = o->by_number ? a->f.of[o->of].nr : a->f.of[o->of].bytes;
 	int64_t w = o->by_number ? b->f.of[o->of].nr : b->f.of[o->of].bytes;
-	return v != w ? (v > w ? -1 : 1) : (a->idx > b->idx) - (a->idx < b->idx);
+	return COMPARE(w, v) ?: COMPARE(a->idx, b->idx);
 }
 
 void heap_groups_sort(struct heap_groups *g, enum heap_sum_id of, bool by_number)

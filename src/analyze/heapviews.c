@@ -385,7 +385,7 @@ static int by_size(const void *x, const void *y)
 {
 	const struct heap_group *a = x;
 	const struct heap_group *b = y;
-	return a->log2 < b->log2 ? -1 : a->log2 > b->log2;
+	return COMPARE(a->log2, b->log2);
 }
 
 void heapviews_sizes(struct report *r, struct heapfigures *f)

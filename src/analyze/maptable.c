@@ -33,18 +33,15 @@ static int compare_rss(const void *x, const void *y)
 {
 	const struct ranked *a = x;
 	const struct ranked *b = y;
-	if (a->one->rss_bytes != b->one->rss_bytes)
-		return a->one->rss_bytes < b->one->rss_bytes ? 1 : -1;
-	return (a->one->start > b->one->start) - (a->one->start < b->one->start);
+	return COMPARE(b->one->rss_bytes, a->one->rss_bytes)
+		       ?: COMPARE(a->one->start, b->one->start);
 }
 
 static int compare_address(const void *x, const void *y)
 {
 	const struct ranked *a = x;
 	const struct ranked *b = y;
-	if (a->process != b->process)
-		return a->process < b->process ? -1 : 1;
-	return (a->one->start > b->one->start) - (a->one->start < b->one->start);
+	return COMPARE(a->process, b->process) ?: COMPARE(a->one->start, b->one->start);
 }
 
 static void add_mapping(struct report *r, struct report_table *t, const struct memmaps *m,

@@ -4,27 +4,21 @@
 
 #include <stdlib.h>
 
+#include "analyze/view.h"
 #include "base/buf.h"
 #include "base/intern.h"
 #include "base/mem.h"
 #include "base/num.h"
 
-struct group {
-	enum memexplain_kind kind;
-	uint32_t key; /* in names: kind and name */
-	uint32_t name;
-	uint64_t nr_mappings;
-	uint64_t rss_bytes;
-	uint64_t pss_bytes;
-	uint64_t anon_bytes;
-	uint64_t swap_bytes;
-	uint64_t virtual_bytes;
+struct part_group {
+	struct memexplain_part sum; /* its name is interned */
+	uint32_t key;               /* in order of first sight */
 };
 
 struct memexplain {
 	struct intern keys;
 	struct intern names;
-	VEC(struct group) groups; /* by key - 1 */
+	VEC(struct part_group) groups; /* by key - 1 */
 };
 
 struct memexplain *memexplain_new(void)
@@ -32,63 +26,56 @@ struct memexplain *memexplain_new(void)
 	return xcalloc(1, sizeof(struct memexplain));
 }
 
-void memexplain_free(struct memexplain *e)
-{
-	if (!e)
-		return;
-	intern_release(&e->keys);
-	intern_release(&e->names);
-	vec_release(&e->groups);
-	free(e);
-}
-
 void memexplain_free_p(struct memexplain **e)
 {
-	memexplain_free(*e);
+	if (!*e)
+		return;
+	intern_release(&(*e)->keys);
+	intern_release(&(*e)->names);
+	vec_release(&(*e)->groups);
+	free_p(e);
 }
 
-const char *memexplain_kind_name(enum memexplain_kind kind)
+static const char *const kind_names[] = {
+	[MEMEXPLAIN_HEAP] = "heap",
+	[MEMEXPLAIN_ALLOCATOR] = "allocator",
+	[MEMEXPLAIN_RUNTIME] = "runtime",
+	[MEMEXPLAIN_STACKS] = "stacks",
+	[MEMEXPLAIN_CODE] = "code",
+	[MEMEXPLAIN_DATA] = "data",
+	[MEMEXPLAIN_FILES] = "file",
+	[MEMEXPLAIN_SHMEM] = "shared memory",
+	[MEMEXPLAIN_JIT] = "JIT code",
+	[MEMEXPLAIN_NAMED] = "named",
+	[MEMEXPLAIN_KERNEL] = "kernel",
+	[MEMEXPLAIN_PRESUMED] = "presumably",
+	[MEMEXPLAIN_UNKNOWN] = "[unexplained]",
+};
+
+static const char *keep_name(struct memexplain *e, const char *name)
 {
-	static const char *const names[] = {
-		[MEMEXPLAIN_HEAP] = "heap",
-		[MEMEXPLAIN_ALLOCATOR] = "allocator",
-		[MEMEXPLAIN_RUNTIME] = "runtime",
-		[MEMEXPLAIN_STACKS] = "stacks",
-		[MEMEXPLAIN_CODE] = "code",
-		[MEMEXPLAIN_DATA] = "data",
-		[MEMEXPLAIN_FILES] = "file",
-		[MEMEXPLAIN_SHMEM] = "shared memory",
-		[MEMEXPLAIN_JIT] = "JIT code",
-		[MEMEXPLAIN_NAMED] = "named",
-		[MEMEXPLAIN_KERNEL] = "kernel",
-		[MEMEXPLAIN_PRESUMED] = "presumably",
-		[MEMEXPLAIN_UNKNOWN] = "[unexplained]",
-	};
-	return kind < MEMEXPLAIN_NR ? names[kind] : "";
+	return intern_str(&e->names, intern_add_str(&e->names, name));
 }
 
-static struct group *group_of(struct memexplain *e, enum memexplain_kind kind, const char *name)
+static void add_part(struct memexplain_part *to, const struct memexplain_part *part)
 {
-	CLEANUP(buf_release) struct buf key = {0};
-	buf_addf(&key, "%d ", (int)kind);
-	buf_add_str(&key, name);
-	uint32_t id = intern_add(&e->keys, key.p, key.n);
-	if (id > e->groups.n)
-		vec_push(&e->groups, (struct group){.kind = kind,
-						    .key = id,
-						    .name = intern_add_str(&e->names, name)});
-	return &e->groups.p[id - 1];
+	to->nr_mappings += part->nr_mappings;
+	to->rss_bytes += part->rss_bytes;
+	to->pss_bytes += part->pss_bytes;
+	to->anon_bytes += part->anon_bytes;
+	to->swap_bytes += part->swap_bytes;
+	to->virtual_bytes += part->virtual_bytes;
 }
 
 void memexplain_add(struct memexplain *e, const struct memexplain_part *part)
 {
-	struct group *g = group_of(e, part->kind, part->name);
-	g->nr_mappings++;
-	g->rss_bytes += part->rss_bytes;
-	g->pss_bytes += part->pss_bytes;
-	g->anon_bytes += part->anon_bytes;
-	g->swap_bytes += part->swap_bytes;
-	g->virtual_bytes += part->virtual_bytes;
+	CLEANUP(buf_release) struct buf key = {0};
+	buf_addf(&key, "%d %s", (int)part->kind, part->name);
+	uint32_t id = intern_add(&e->keys, key.p, key.n);
+	if (id > e->groups.n)
+		vec_push(&e->groups,
+			 (struct part_group){{part->kind, keep_name(e, part->name)}, id});
+	add_part(&e->groups.p[id - 1].sum, part);
 }
 
 /* ---- parts of mappings --------------------------------------------------------------------- */
@@ -99,6 +86,7 @@ static struct memexplain_part part_of(const struct memmap *one, enum memexplain_
 	return (struct memexplain_part){
 		.kind = kind,
 		.name = name,
+		.nr_mappings = 1,
 		.rss_bytes = one->rss_bytes,
 		.pss_bytes = one->pss_bytes,
 		.anon_bytes = MIN(one->anon_bytes, one->rss_bytes),
@@ -177,8 +165,9 @@ void memexplain_maps(struct memexplain *e, const struct memmaps *m)
 void memexplain_allocator(struct memexplain *e, const char *name, uint64_t resident_bytes)
 {
 	uint64_t left = resident_bytes;
-	struct group sum = {0};
-	vec_foreach(g, &e->groups) {
+	struct memexplain_part sum = {.kind = MEMEXPLAIN_ALLOCATOR, .name = name, .nr_mappings = 1};
+	vec_foreach(group, &e->groups) {
+		struct memexplain_part *g = &group->sum;
 		if (g->kind != MEMEXPLAIN_UNKNOWN || !g->rss_bytes)
 			continue;
 		uint64_t taken = MIN(left, g->rss_bytes);
@@ -193,23 +182,16 @@ void memexplain_allocator(struct memexplain *e, const char *name, uint64_t resid
 		g->pss_bytes -= MIN(pss, g->pss_bytes);
 		g->anon_bytes -= MIN(taken, g->anon_bytes);
 	}
-	if (!sum.rss_bytes)
-		return;
-	const struct memexplain_part part = {.kind = MEMEXPLAIN_ALLOCATOR,
-					     .name = name,
-					     .rss_bytes = sum.rss_bytes,
-					     .pss_bytes = sum.pss_bytes,
-					     .anon_bytes = sum.anon_bytes};
-	memexplain_add(e, &part);
+	if (sum.rss_bytes)
+		memexplain_add(e, &sum);
 }
 
 void memexplain_presume(struct memexplain *e, const char *name)
 {
-	uint32_t id = intern_add_str(&e->names, name);
 	vec_foreach(g, &e->groups)
-		if (g->kind == MEMEXPLAIN_UNKNOWN && g->rss_bytes) {
-			g->kind = MEMEXPLAIN_PRESUMED;
-			g->name = id;
+		if (g->sum.kind == MEMEXPLAIN_UNKNOWN && g->sum.rss_bytes) {
+			g->sum.kind = MEMEXPLAIN_PRESUMED;
+			g->sum.name = keep_name(e, name);
 		}
 }
 
@@ -217,11 +199,11 @@ struct memexplain_sum memexplain_sum(const struct memexplain *e)
 {
 	struct memexplain_sum s = {0};
 	vec_foreach(g, &e->groups) {
-		s.rss_bytes += g->rss_bytes;
-		if (g->kind == MEMEXPLAIN_PRESUMED)
-			s.presumed_bytes += g->rss_bytes;
-		else if (g->kind != MEMEXPLAIN_UNKNOWN)
-			s.explained_bytes += g->rss_bytes;
+		s.rss_bytes += g->sum.rss_bytes;
+		if (g->sum.kind == MEMEXPLAIN_PRESUMED)
+			s.presumed_bytes += g->sum.rss_bytes;
+		else if (g->sum.kind != MEMEXPLAIN_UNKNOWN)
+			s.explained_bytes += g->sum.rss_bytes;
 	}
 	return s;
 }
@@ -241,44 +223,34 @@ static const struct report_column columns[] = {
 /* Unexplained memory last, so that the table reads as an account. */
 static int compare(const void *x, const void *y)
 {
-	const struct group *a = x;
-	const struct group *b = y;
-	bool a_last = a->kind == MEMEXPLAIN_UNKNOWN;
-	bool b_last = b->kind == MEMEXPLAIN_UNKNOWN;
-	if (a_last != b_last)
-		return a_last ? 1 : -1;
-	if (a->rss_bytes != b->rss_bytes)
-		return a->rss_bytes < b->rss_bytes ? 1 : -1;
-	if (a->virtual_bytes != b->virtual_bytes)
-		return a->virtual_bytes < b->virtual_bytes ? 1 : -1;
-	return (a->key > b->key) - (a->key < b->key);
+	const struct part_group *a = x;
+	const struct part_group *b = y;
+	const struct memexplain_part *p = &a->sum;
+	const struct memexplain_part *q = &b->sum;
+	return COMPARE(p->kind == MEMEXPLAIN_UNKNOWN, q->kind == MEMEXPLAIN_UNKNOWN)
+	       ?: COMPARE(q->rss_bytes, p->rss_bytes)
+	       ?: COMPARE(q->virtual_bytes, p->virtual_bytes) ?: COMPARE(a->key, b->key);
 }
 
-static void add_row(struct report *r, struct report_table *t, const struct group *g,
-		    const char *kind, const char *name, uint64_t rss_bytes)
+static void add_row(struct report *r, struct report_table *t, const struct memexplain_part *p,
+		    const char *kind, uint64_t rss_bytes)
 {
 	const union cell cells[] = {
-		{.u = g->rss_bytes},
-		{.d = rss_bytes ? 100.0 * (double)g->rss_bytes / (double)rss_bytes : 0},
-		{.u = g->pss_bytes},
-		{.u = g->anon_bytes},
-		{.u = g->swap_bytes},
-		{.u = g->virtual_bytes},
-		{.u = g->nr_mappings},
-		{.text = kind},
-		{.text = name},
+		{.u = p->rss_bytes},   {.d = view_pct(p->rss_bytes, rss_bytes)},
+		{.u = p->pss_bytes},   {.u = p->anon_bytes},
+		{.u = p->swap_bytes},  {.u = p->virtual_bytes},
+		{.u = p->nr_mappings}, {.text = kind},
+		{.text = p->name},
 	};
 	report_add_row(r, t, cells);
 }
 
-static void add_group(struct group *to, const struct group *g)
+static void add_other(struct report *r, struct report_table *t, struct memexplain_part *other,
+		      uint64_t rss_bytes)
 {
-	to->nr_mappings += g->nr_mappings;
-	to->rss_bytes += g->rss_bytes;
-	to->pss_bytes += g->pss_bytes;
-	to->anon_bytes += g->anon_bytes;
-	to->swap_bytes += g->swap_bytes;
-	to->virtual_bytes += g->virtual_bytes;
+	if (other->nr_mappings)
+		add_row(r, t, other, "", rss_bytes);
+	*other = (struct memexplain_part){.name = "<other>"};
 }
 
 static void say_sum(struct report *r, struct report_table *t, const struct memexplain *e,
@@ -286,23 +258,16 @@ static void say_sum(struct report *r, struct report_table *t, const struct memex
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	struct memexplain_sum s = memexplain_sum(e);
-	num_add_pct(&b, s.rss_bytes ? 100.0 * (double)s.explained_bytes / (double)s.rss_bytes : 0);
-	buf_add_str(&b, " % of ");
-	num_add_bytes(&b, s.rss_bytes);
-	buf_add_str(&b, " is explained");
-	if (s.presumed_bytes) {
-		buf_add_str(&b, ", ");
-		num_add_pct(&b, 100.0 * (double)s.presumed_bytes / (double)s.rss_bytes);
-		buf_add_str(&b, " % more presumably (--allocator asks)");
-	}
-	if (page_table_bytes) {
-		buf_add_str(&b, "; page tables, which are not part of it, take ");
-		num_add_bytes(&b, page_table_bytes);
-	}
-	if (rss_bytes > s.rss_bytes + s.rss_bytes / 50) {
-		buf_add_str(&b, "; the kernel's counters say ");
-		num_add_bytes(&b, rss_bytes);
-	}
+	buf_addf(&b, "%s %% of %s is explained",
+		 num_pct(view_pct(s.explained_bytes, s.rss_bytes)).s, num_bytes(s.rss_bytes).s);
+	if (s.presumed_bytes)
+		buf_addf(&b, ", %s %% more presumably (--allocator asks)",
+			 num_pct(view_pct(s.presumed_bytes, s.rss_bytes)).s);
+	if (page_table_bytes)
+		buf_addf(&b, "; page tables, which are not part of it, take %s",
+			 num_bytes(page_table_bytes).s);
+	if (rss_bytes > s.rss_bytes + s.rss_bytes / 50)
+		buf_addf(&b, "; the kernel's counters say %s", num_bytes(rss_bytes).s);
 	t->note = arena_strdup(&r->arena, buf_str(&b));
 }
 
@@ -316,26 +281,23 @@ void memexplain_report(struct report *r, const struct memexplain *e, uint64_t rs
 	uint64_t whole = memexplain_sum(e).rss_bytes;
 	if (!n)
 		return;
-	struct group *sorted = xmemdup(e->groups.p, n * sizeof(*sorted));
+	struct part_group *sorted = xmemdup(e->groups.p, n * sizeof(*sorted));
 	qsort(sorted, n, sizeof(*sorted), compare);
-	struct group other = {0};
+	struct memexplain_part other = {.name = "<other>"};
 	size_t nr_shown = 0;
 	for (size_t i = 0; i < n; i++) {
-		bool is_unknown = sorted[i].kind == MEMEXPLAIN_UNKNOWN;
+		const struct memexplain_part *one = &sorted[i].sum;
+		bool is_unknown = one->kind == MEMEXPLAIN_UNKNOWN;
 		if (max_rows && nr_shown + 1 >= max_rows && !is_unknown && n > max_rows) {
-			add_group(&other, &sorted[i]);
+			add_part(&other, one);
 			continue;
 		}
-		if (is_unknown && other.nr_mappings) {
-			add_row(r, t, &other, "", "<other>", whole);
-			other = (struct group){0};
-		}
-		add_row(r, t, &sorted[i], memexplain_kind_name(sorted[i].kind),
-			intern_str(&e->names, sorted[i].name), whole);
+		if (is_unknown)
+			add_other(r, t, &other, whole);
+		add_row(r, t, one, kind_names[one->kind], whole);
 		nr_shown++;
 	}
-	if (other.nr_mappings)
-		add_row(r, t, &other, "", "<other>", whole);
+	add_other(r, t, &other, whole);
 	t->nr_rows_total = n;
 	free(sorted);
 }

@@ -35,6 +35,7 @@ enum memexplain_kind {
 struct memexplain_part {
 	enum memexplain_kind kind;
 	const char *name; /* of the file, "glibc: arenas of threads"...; borrowed while adding */
+	uint64_t nr_mappings;
 	uint64_t rss_bytes;
 	uint64_t pss_bytes;
 	uint64_t anon_bytes; /* of rss: private copies */
@@ -45,7 +46,6 @@ struct memexplain_part {
 struct memexplain;
 
 struct memexplain *memexplain_new(void);
-void memexplain_free(struct memexplain *e);
 void memexplain_free_p(struct memexplain **e);
 /* One mapping, or a part of it. Those of the same kind and name are added up. */
 void memexplain_add(struct memexplain *e, const struct memexplain_part *part);
@@ -74,6 +74,5 @@ struct memexplain_sum memexplain_sum(const struct memexplain *e);
  */
 void memexplain_report(struct report *r, const struct memexplain *e, uint64_t rss_bytes,
 		       uint64_t page_table_bytes, uint64_t max_rows);
-const char *memexplain_kind_name(enum memexplain_kind kind);
 
 #endif

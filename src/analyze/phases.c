@@ -96,7 +96,7 @@ static int by_time(const void *x, const void *y)
 {
 	const struct mark *a = x;
 	const struct mark *b = y;
-	return a->time_ns < b->time_ns ? -1 : a->time_ns > b->time_ns;
+	return COMPARE(a->time_ns, b->time_ns);
 }
 
 struct phase_rule *phases_from_marks(struct arena *a, const struct profile *p, size_t *ret_nr)

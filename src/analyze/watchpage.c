@@ -41,25 +41,19 @@ struct memverdict watchpage_verdict(const struct watchpage *p, struct arena *a)
 
 static void add_facts(struct report *r, const struct watchpage *p)
 {
-	CLEANUP(buf_release) struct buf b = {0};
 	const struct memgroup_numbers *g = &p->last.group;
 	report_fact(r, FACT_TARGET, p->target);
-	if (p->machine_bytes) {
-		num_add_bytes(&b, p->machine_bytes);
-		report_fact(r, FACT_MACHINE, buf_str(&b));
-	}
+	if (p->machine_bytes)
+		report_fact(r, FACT_MACHINE, num_bytes(p->machine_bytes).s);
 	if (p->allocator)
 		report_fact(r, FACT_ALLOCATOR, p->allocator);
 	if (!p->last.has_group)
 		return;
-	buf_clear(&b);
-	buf_addf(&b, "%s, ", p->group);
-	num_add_bytes(&b, g->usage_bytes);
-	if (g->limit_bytes != MEMGROUP_NO_LIMIT) {
-		buf_add_str(&b, " of ");
-		num_add_bytes(&b, g->limit_bytes);
-	}
-	report_fact(r, FACT_CGROUP, buf_str(&b));
+	bool has_limit = g->limit_bytes != MEMGROUP_NO_LIMIT;
+	report_fact(r, FACT_CGROUP,
+		    arena_fmt(&r->arena, "%s, %s%s%s", p->group, num_bytes(g->usage_bytes).s,
+			      has_limit ? " of " : "",
+			      has_limit ? num_bytes(g->limit_bytes).s : ""));
 }
 
 static void explain(struct report *r, const struct watchpage *p)

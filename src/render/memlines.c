@@ -309,25 +309,19 @@ void memlines_head(struct buf *to, const struct memlines *l, const struct memrea
 		buf_addf(to, ": process %d, ", pid);
 	else
 		buf_addf(to, ": %u processes, ", t->m.nr_processes);
-	buf_addf(to, "%u thread%s; ", t->m.nr_threads, t->m.nr_threads == 1 ? "" : "s");
-	num_add_ns(to, t->time_ns - l->start_ns);
-	buf_add_str(to, "   q quit, m mappings, space now\npage tables ");
-	num_add_bytes(to, t->m.page_table_bytes);
-	if (t->has_pss) {
-		buf_add_str(to, "; private ");
-		num_add_bytes(to, t->m.private_clean_bytes + t->m.private_dirty_bytes);
-		buf_add_str(to, ", huge pages ");
-		num_add_bytes(to, memstat_huge(&t->m));
-	} else {
+	buf_addf(to, "%u thread%s; %s   q quit, m mappings, space now\npage tables %s",
+		 t->m.nr_threads, t->m.nr_threads == 1 ? "" : "s",
+		 num_ns(t->time_ns - l->start_ns).s, num_bytes(t->m.page_table_bytes).s);
+	if (t->has_pss)
+		buf_addf(to, "; private %s, huge pages %s",
+			 num_bytes(t->m.private_clean_bytes + t->m.private_dirty_bytes).s,
+			 num_bytes(memstat_huge(&t->m)).s);
+	else
 		buf_add_str(to, "; PSS: no right to read it");
-	}
 	if (t->has_group) {
-		buf_add_str(to, "; cgroup ");
-		num_add_bytes(to, t->group.usage_bytes);
-		if (t->group.limit_bytes != MEMGROUP_NO_LIMIT) {
-			buf_add_str(to, " of ");
-			num_add_bytes(to, t->group.limit_bytes);
-		}
+		buf_addf(to, "; cgroup %s", num_bytes(t->group.usage_bytes).s);
+		if (t->group.limit_bytes != MEMGROUP_NO_LIMIT)
+			buf_addf(to, " of %s", num_bytes(t->group.limit_bytes).s);
 		buf_add_str(to, " (");
 		escape_term(to, sv_from_str(l->group));
 		buf_add_ch(to, ')');

@@ -132,14 +132,8 @@ static int by_process_and_time(const void *a, const void *b)
 {
 	const struct dump_file *x = a;
 	const struct dump_file *y = b;
-	int c = strcmp(x->process, y->process);
-	if (c)
-		return c;
-	if (x->sequence != y->sequence)
-		return x->sequence < y->sequence ? -1 : 1;
-	if (x->written_ns != y->written_ns)
-		return x->written_ns < y->written_ns ? -1 : 1;
-	return strcmp(x->path, y->path);
+	return strcmp(x->process, y->process) ?: COMPARE(x->sequence, y->sequence)
+	       ?: COMPARE(x->written_ns, y->written_ns) ?: strcmp(x->path, y->path);
 }
 
 /* ---- selection ---------------------------------------------------------------------------- */
@@ -343,11 +337,7 @@ static int by_place(const void *a, const void *b)
 {
 	const struct mean_row *x = a;
 	const struct mean_row *y = b;
-	if (x->stack != y->stack)
-		return x->stack < y->stack ? -1 : 1;
-	if (x->task != y->task)
-		return x->task < y->task ? -1 : 1;
-	return x->tag < y->tag ? -1 : x->tag > y->tag;
+	return COMPARE(x->stack, y->stack) ?: COMPARE(x->task, y->task) ?: COMPARE(x->tag, y->tag);
 }
 
 /*

@@ -112,8 +112,12 @@ TEST(memanon_finds_a_large_block_of_this_process)
 
 static void add(struct memexplain *e, enum memexplain_kind kind, const char *name, uint64_t rss)
 {
-	const struct memexplain_part part = {
-		.kind = kind, .name = name, .rss_bytes = rss, .pss_bytes = rss, .anon_bytes = rss};
+	const struct memexplain_part part = {.kind = kind,
+					     .name = name,
+					     .nr_mappings = 1,
+					     .rss_bytes = rss,
+					     .pss_bytes = rss,
+					     .anon_bytes = rss};
 	memexplain_add(e, &part);
 }
 
