@@ -4,6 +4,7 @@
 
 #include "analyze/heapframes.h"
 #include "analyze/tallygroups.h"
+#include "analyze/view.h"
 #include "base/num.h"
 
 #define NAMED_MAX 3
@@ -35,24 +36,16 @@ static struct tally_row reclaim_of(const struct profile *p)
 	return sum;
 }
 
-static void add_limit_text(struct buf *to, const struct limit_spec *spec,
-			   const struct limit_story *s)
+static const char *limit_text(struct arena *a, const struct limit_spec *spec,
+			      const struct limit_story *s)
 {
-	num_add_bytes(to, spec->memory_bytes);
-	if (!s->has_group) {
-		buf_add_str(to, " of private memory asked for, each process (RLIMIT_DATA)");
-	} else if (s->has_swap) {
-		buf_add_str(to, " and ");
-		num_add_bytes(to, spec->swap_bytes);
-		buf_add_str(to, " of swap");
-	}
-}
-
-static void add_share(struct buf *to, uint64_t part, uint64_t all)
-{
-	buf_add_str(to, " (");
-	num_add_pct(to, all ? 100.0 * (double)part / (double)all : 0);
-	buf_add_str(to, " %");
+	const char *memory = arena_fmt(a, "%s", num_bytes(spec->memory_bytes).s);
+	if (!s->has_group)
+		return arena_fmt(a, "%s of private memory asked for, each process (RLIMIT_DATA)",
+				 memory);
+	return !s->has_swap
+		       ? memory
+		       : arena_fmt(a, "%s and %s of swap", memory, num_bytes(spec->swap_bytes).s);
 }
 
 /* ---- killed ------------------------------------------------------------------------------- */
@@ -81,14 +74,12 @@ static void add_allocators(struct buf *to, const struct profile *p)
 	tally_groups_sort(&functions, weight_of);
 	for (size_t i = 0; all && i < MIN(functions.groups.n, (size_t)NAMED_MAX); i++) {
 		const struct tally_group *one = &functions.groups.p[i];
-		buf_addf(to, "%s%s ", i ? ", " : "; largest allocators: ", one->texts[0]);
-		num_add_bytes(to, weight_of(one));
-		add_share(to, weight_of(one), all);
-		buf_add_ch(to, ')');
+		buf_addf(to, "%s%s %s (%s %%)", i ? ", " : "; largest allocators: ", one->texts[0],
+			 num_bytes(weight_of(one)).s, num_pct(view_pct(weight_of(one), all)).s);
 	}
 }
 
-void limit_kill_sentence(struct buf *to, const struct limit_end *e)
+static void kill_sentence(struct buf *to, const struct limit_end *e)
 {
 	const struct limit_story *s = e->story;
 	uint64_t nr = s->numbers.nr_oom_kill;
@@ -97,52 +88,36 @@ void limit_kill_sentence(struct buf *to, const struct limit_end *e)
 	const struct limit_point *at = s->at_kill.usage_bytes ? &s->at_kill : &s->largest;
 	if (nr > 1)
 		buf_addf(to, "%" PRIu64 " processes, the last one ", nr);
-	buf_add_str(to, "killed by the kernel at ");
-	num_add_bytes(to, MAX(at->usage_bytes, MIN(s->numbers.peak_bytes, e->spec->memory_bytes)));
-	buf_add_str(to, ", the limit: ");
-	num_add_bytes(to, at->anon_bytes);
-	buf_add_str(to, " of it anonymous, ");
-	num_add_bytes(to, at->file_bytes);
-	buf_add_str(to, " page cache");
-	if (at->swap_bytes) {
-		buf_add_str(to, ", and ");
-		num_add_bytes(to, at->swap_bytes);
-		buf_add_str(to, " in swap");
-	}
+	buf_addf(to, "killed by the kernel at %s, the limit: %s of it anonymous, %s page cache",
+		 num_bytes(MAX(at->usage_bytes, MIN(s->numbers.peak_bytes, e->spec->memory_bytes)))
+			 .s,
+		 num_bytes(at->anon_bytes).s, num_bytes(at->file_bytes).s);
+	if (at->swap_bytes)
+		buf_addf(to, ", and %s in swap", num_bytes(at->swap_bytes).s);
 	add_allocators(to, e->profile);
 }
 
 /* ---- facts -------------------------------------------------------------------------------- */
 
-static void add_pressure(struct buf *to, const struct limit_story *s)
+static const char *pressure_text(struct arena *a, const struct limit_story *s)
 {
 	const struct memgroup_numbers *n = &s->numbers;
 	uint64_t all_us = s->duration_ns / 1000;
-	if (!(n->has & MEMGROUP_HAS_PRESSURE))
-		return;
-	buf_add_str(to, "some waited for memory ");
-	num_add_ns(to, n->some_us * 1000);
-	add_share(to, n->some_us, all_us);
-	buf_add_str(to, "), all ");
-	num_add_ns(to, n->full_us * 1000);
-	add_share(to, n->full_us, all_us);
-	buf_add_str(to, n->has & MEMGROUP_HAS_OWN_PRESSURE ? ")" : "), the whole machine's");
+	return arena_fmt(a, "some waited for memory %s (%s %%), all %s (%s %%)%s",
+			 num_ns(n->some_us * 1000).s, num_pct(view_pct(n->some_us, all_us)).s,
+			 num_ns(n->full_us * 1000).s, num_pct(view_pct(n->full_us, all_us)).s,
+			 n->has & MEMGROUP_HAS_OWN_PRESSURE ? "" : ", the whole machine's");
 }
 
 void limit_facts(struct profile *p, const struct limit_spec *spec, const struct limit_story *s)
 {
+	CLEANUP(arena_release) struct arena a = {0};
 	CLEANUP(buf_release) struct buf b = {0};
-	add_limit_text(&b, spec, s);
-	profile_fact(p, FACT_MEMORY_LIMIT, buf_str(&b));
-	buf_clear(&b);
-	num_add_bytes(&b, s->numbers.peak_bytes);
-	profile_fact(p, FACT_MEMORY_PEAK, buf_str(&b));
-	buf_clear(&b);
-	buf_addf(&b, "%" PRIu64 " times", s->numbers.nr_at_limit);
-	profile_fact(p, FACT_AT_LIMIT, buf_str(&b));
+	profile_fact(p, FACT_MEMORY_LIMIT, limit_text(&a, spec, s));
+	profile_fact(p, FACT_MEMORY_PEAK, num_bytes(s->numbers.peak_bytes).s);
+	profile_factf(p, FACT_AT_LIMIT, "%" PRIu64 " times", s->numbers.nr_at_limit);
 	const struct limit_end end = {.spec = spec, .story = s}; /* names come later */
-	buf_clear(&b);
-	limit_kill_sentence(&b, &end);
+	kill_sentence(&b, &end);
 	if (b.n)
 		profile_fact(p, FACT_OUT_OF_MEMORY, buf_str(&b));
 }
@@ -155,37 +130,37 @@ static const struct report_column byte_columns[] = {
 	{"what", "memory", CELL_TEXT, NULL},
 };
 
-static void add_bytes(struct report *r, struct report_table *t, const struct limit_end *e,
-		      const char *what, uint64_t bytes)
-{
-	union cell cells[] = {
-		{.u = bytes},
-		{.d = 100.0 * (double)bytes / (double)MAX(e->spec->memory_bytes, (uint64_t)1)},
-		{.text = what},
-	};
-	report_add_row(r, t, cells);
-}
-
 static void add_memory(struct report *r, const struct limit_end *e)
 {
 	const struct limit_story *s = e->story;
 	const struct memgroup_numbers *n = &s->numbers;
+	uint64_t limit = e->spec->memory_bytes;
+	uint64_t swap = s->largest.swap_bytes;
+	vec_foreach(p, &s->points)
+		swap = MAX(swap, p->swap_bytes);
+	const struct {
+		bool is_there;
+		const char *what;
+		uint64_t bytes;
+	} rows[] = {
+		{true, "limit", limit},
+		{n->limit_above_bytes < limit, "limit of the groups above", n->limit_above_bytes},
+		{true, "peak", n->peak_bytes},
+		{true, "largest seen: anonymous", s->largest.anon_bytes},
+		{true, "largest seen: page cache", s->largest.file_bytes},
+		{n->has & MEMGROUP_HAS_SWAP, "swap, largest seen", swap},
+	};
 	struct report_table *t =
 		report_add_table(r, "memory", "memory", byte_columns, ARRAY_LEN(byte_columns));
-	bool has_peak = n->has & MEMGROUP_HAS_PEAK;
-	t->note = has_peak ? NULL : "this kernel keeps no peak: the largest that was seen";
-	add_bytes(r, t, e, "limit", e->spec->memory_bytes);
-	if (n->limit_above_bytes < e->spec->memory_bytes)
-		add_bytes(r, t, e, "limit of the groups above", n->limit_above_bytes);
-	add_bytes(r, t, e, "peak", n->peak_bytes);
-	add_bytes(r, t, e, "largest seen: anonymous", s->largest.anon_bytes);
-	add_bytes(r, t, e, "largest seen: page cache", s->largest.file_bytes);
-	if (n->has & MEMGROUP_HAS_SWAP) {
-		uint64_t swap = s->largest.swap_bytes;
-		vec_foreach(p, &s->points)
-			swap = MAX(swap, p->swap_bytes);
-		add_bytes(r, t, e, "swap, largest seen", swap);
-	}
+	if (!(n->has & MEMGROUP_HAS_PEAK))
+		t->note = "this kernel keeps no peak: the largest that was seen";
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (rows[i].is_there)
+			report_add_row(r, t,
+				       (union cell[]){{.u = rows[i].bytes},
+						      {.d = 100.0 * (double)rows[i].bytes /
+							    (double)MAX(limit, (uint64_t)1)},
+						      {.text = rows[i].what}});
 }
 
 static const struct report_column count_columns[] = {
@@ -193,35 +168,35 @@ static const struct report_column count_columns[] = {
 	{"what", "what", CELL_TEXT, NULL},
 };
 
-static void add_count(struct report *r, struct report_table *t, const char *what, uint64_t nr)
-{
-	union cell cells[] = {{.u = nr}, {.text = what}};
-	report_add_row(r, t, cells);
-}
-
 static void add_counts(struct report *r, const struct limit_end *e)
 {
 	const struct memgroup_numbers *n = &e->story->numbers;
+	const struct tally_row reclaim = reclaim_of(e->profile);
+	bool has_reclaim = n->has & MEMGROUP_HAS_RECLAIM;
+	const struct {
+		bool is_there;
+		const char *what;
+		uint64_t nr;
+	} rows[] = {
+		{true, "at the limit", n->nr_at_limit},
+		{n->nr_high, "above its high mark", n->nr_high},
+		{e->has_reclaim, "direct reclaims", reclaim.nr},
+		{e->has_reclaim, "pages given back by them", reclaim.pages},
+		{has_reclaim, "pages looked at", n->nr_scanned},
+		{has_reclaim, "pages given back", n->nr_stolen},
+		{has_reclaim, "of these by its own threads", n->nr_stolen_direct},
+		{true, "pages of files read again", n->nr_refault_file},
+		{true, "anonymous pages fetched again", n->nr_refault_anon},
+		{true, "page faults", n->nr_faults},
+		{true, "major page faults", n->nr_major},
+		{true, "processes killed", n->nr_oom_kill},
+	};
 	struct report_table *t =
 		report_add_table(r, "counts", "how often", count_columns, ARRAY_LEN(count_columns));
-	struct tally_row reclaim = reclaim_of(e->profile);
-	add_count(r, t, "at the limit", n->nr_at_limit);
-	if (n->nr_high)
-		add_count(r, t, "above its high mark", n->nr_high);
-	if (e->has_reclaim) {
-		add_count(r, t, "direct reclaims", reclaim.nr);
-		add_count(r, t, "pages given back by them", reclaim.pages);
-	}
-	if (n->has & MEMGROUP_HAS_RECLAIM) {
-		add_count(r, t, "pages looked at", n->nr_scanned);
-		add_count(r, t, "pages given back", n->nr_stolen);
-		add_count(r, t, "of these by its own threads", n->nr_stolen_direct);
-	}
-	add_count(r, t, "pages of files read again", n->nr_refault_file);
-	add_count(r, t, "anonymous pages fetched again", n->nr_refault_anon);
-	add_count(r, t, "page faults", n->nr_faults);
-	add_count(r, t, "major page faults", n->nr_major);
-	add_count(r, t, "processes killed", n->nr_oom_kill);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (rows[i].is_there)
+			report_add_row(r, t,
+				       (union cell[]){{.u = rows[i].nr}, {.text = rows[i].what}});
 }
 
 static const struct report_column time_columns[] = {
@@ -286,7 +261,7 @@ static void add_notes(struct report *r, const struct limit_end *e)
 {
 	const struct limit_story *s = e->story;
 	CLEANUP(buf_release) struct buf b = {0};
-	limit_kill_sentence(&b, e);
+	kill_sentence(&b, e);
 	if (b.n)
 		report_note(r, "%s", buf_str(&b));
 	else if (e->exit_code == 137)
@@ -302,19 +277,13 @@ static void add_notes(struct report *r, const struct limit_end *e)
 
 void limit_report(struct report *r, const struct limit_end *e, size_t max_rows)
 {
-	CLEANUP(buf_release) struct buf b = {0};
 	r->title = "memory under a limit";
 	r->has_no_samples = true;
 	report_fact(r, FACT_COMMAND, e->command);
-	add_limit_text(&b, e->spec, e->story);
-	report_fact(r, FACT_LIMIT, buf_str(&b));
-	buf_clear(&b);
-	num_add_ns(&b, e->story->duration_ns);
-	report_fact(r, FACT_TIME, buf_str(&b));
-	buf_clear(&b);
-	add_pressure(&b, e->story);
-	if (b.n)
-		report_fact(r, FACT_PRESSURE, buf_str(&b));
+	report_fact(r, FACT_LIMIT, limit_text(&r->arena, e->spec, e->story));
+	report_fact(r, FACT_TIME, num_ns(e->story->duration_ns).s);
+	if (e->story->numbers.has & MEMGROUP_HAS_PRESSURE)
+		report_fact(r, FACT_PRESSURE, pressure_text(&r->arena, e->story));
 	add_notes(r, e);
 	add_memory(r, e);
 	if (e->story->has_group) {

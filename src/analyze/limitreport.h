@@ -4,7 +4,6 @@
 
 #include "analyze/report.h"
 #include "base/base.h"
-#include "base/buf.h"
 #include "model/memory.h"
 #include "model/profile.h"
 
@@ -17,8 +16,6 @@ struct limit_end {
 	int exit_code;                 /* of the command */
 };
 
-/* "killed at 2.00 GiB: 1.71 GiB of it anonymous ..."; appends nothing if nothing was killed. */
-void limit_kill_sentence(struct buf *to, const struct limit_end *e);
 void limit_facts(struct profile *p, const struct limit_spec *spec, const struct limit_story *s);
 /* @max_rows: of memory over time, 0 for all. */
 void limit_report(struct report *r, const struct limit_end *e, size_t max_rows);
