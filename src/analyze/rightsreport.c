@@ -343,82 +343,81 @@ static const struct report_column host_columns[] = {
 	{"meaning", "", CELL_TEXT, NULL},
 };
 
-static void add_tried(struct report *r, struct report_table *t, const char *name, int rc,
-		      const char *meaning)
+static const char *tried(struct arena *a, int rc)
 {
-	const char *state = !rc ? "yes" : rc == FEATURES_NO_OTHERS ? "not tried" : strerror(-rc);
-	report_add_texts(r, t, name, state, meaning);
+	return !rc                        ? "yes"
+	       : rc == FEATURES_NO_OTHERS ? "not tried"
+					  : arena_strdup(a, strerror(-rc));
 }
 
-static void add_setting(struct report *r, struct report_table *t, const char *name, int64_t v,
-			const char *meaning)
+static const char *number(struct arena *a, int64_t v)
 {
-	CLEANUP(buf_release) struct buf b = {0};
-	if (v == -1 && strcmp(name, "kernel.perf_event_paranoid") != 0)
-		buf_add_str(&b, "-");
-	else
-		buf_addf(&b, "%" PRId64, v);
-	report_add_texts(r, t, name, buf_str(&b), meaning);
+	return arena_fmt(a, "%" PRId64, v);
 }
 
-static void add_trials(struct report *r, struct report_table *t, const struct features *f)
+/* -1: this kernel has none. */
+static const char *setting(struct arena *a, int64_t v)
 {
+	return v == -1 ? "-" : number(a, v);
+}
+
+static const char *yes_no(bool is_so)
+{
+	return is_so ? "yes" : "no";
+}
+
+void rights_host_report(struct report *r, const struct features *f)
+{
+	struct arena *a = &r->arena;
 	CLEANUP(buf_release) struct buf caps = {0};
 	uint64_t have = 0;
 	for (size_t i = 0; i < ARRAY_LEN(cap_names); i++)
 		have |= f->caps & BIT(cap_names[i].cap);
 	add_caps(&caps, have);
-	report_add_texts(r, t, "capabilities", buf_str(&caps), "of those that assay can use");
-	add_tried(r, t, "perf events, user code", f->perf_own, "of own processes");
-	add_tried(r, t, "perf events, kernel code", f->perf_kernel, "of own processes");
-	add_tried(r, t, "perf events of others", f->perf_others, "");
-	add_tried(r, t, "perf events, whole system", f->perf_system, "");
-	add_tried(r, t, "hardware counters (PMU)", f->pmu,
-		  f->pmu ? "sampling is by cpu-clock" : "sampling is by cycles");
-	add_tried(r, t, "BPF programs", f->bpf, "load and run");
-	report_add_texts(r, t, "BTF", f->has_btf ? "yes" : "no", "the kernel describes its types");
-	add_tried(r, t, "tracepoints by name", f->tracepoints, "tracefs");
-	add_tried(r, t, "probes on functions", f->uprobes, "uprobes");
-	report_add_texts(r, t, "names of kernel functions", f->has_kernel_names ? "yes" : "hidden",
-			 "/proc/kallsyms");
-	add_tried(r, t, "mappings of others", f->foreign_maps, "/proc/PID/maps");
-	add_tried(r, t, "files of others", f->foreign_root, "/proc/PID/root");
-}
-
-void rights_host_report(struct report *r, const struct features *f)
-{
+	const char *const rows[][3] = {
+		{"capabilities", buf_str(&caps), "of those that assay can use"},
+		{"perf events, user code", tried(a, f->perf_own), "of own processes"},
+		{"perf events, kernel code", tried(a, f->perf_kernel), "of own processes"},
+		{"perf events of others", tried(a, f->perf_others), ""},
+		{"perf events, whole system", tried(a, f->perf_system), ""},
+		{"hardware counters (PMU)", tried(a, f->pmu),
+		 f->pmu ? "sampling is by cpu-clock" : "sampling is by cycles"},
+		{"BPF programs", tried(a, f->bpf), "load and run"},
+		{"BTF", yes_no(f->has_btf), "the kernel describes its types"},
+		{"tracepoints by name", tried(a, f->tracepoints), "tracefs"},
+		{"probes on functions", tried(a, f->uprobes), "uprobes"},
+		{"names of kernel functions", f->has_kernel_names ? "yes" : "hidden",
+		 "/proc/kallsyms"},
+		{"mappings of others", tried(a, f->foreign_maps), "/proc/PID/maps"},
+		{"files of others", tried(a, f->foreign_root), "/proc/PID/root"},
+		{"PID namespace", f->is_first_pidns ? "the host's" : "a container's",
+		 f->is_first_pidns ? "" : "programs in the kernel see other numbers: --pid=host"},
+		{"seccomp filter", f->seccomp < 0 ? "-" : yes_no(f->seccomp == 2), ""},
+		{"no new privileges", yes_no(f->has_no_new_privs),
+		 f->has_no_new_privs ? "sudo and setcap have no effect" : ""},
+		{"cgroups",
+		 f->has_cgroup_v1 ? (f->has_cgroup_v2 ? "v1 and v2" : "v1")
+				  : (f->has_cgroup_v2 ? "v2" : "none"),
+		 ""},
+		{"kernel.perf_event_paranoid", number(a, f->paranoid),
+		 "2: own processes, user code; 1: kernel code; 0: whole system"},
+		{"kernel.kptr_restrict", setting(a, f->kptr_restrict),
+		 "1: CAP_SYSLOG for kernel names; 2: nobody"},
+		{"kernel.unprivileged_bpf_disabled", setting(a, f->unprivileged_bpf), ""},
+		{"kernel.yama.ptrace_scope", setting(a, f->ptrace_scope), ""},
+		{"kernel.perf_event_max_sample_rate", setting(a, f->max_sample_rate), "Hz"},
+		{"kernel.perf_event_max_stack", setting(a, f->max_stack), "frames"},
+		{"kernel.perf_event_mlock_kb", setting(a, f->mlock_kb),
+		 "KiB of rings a CPU and user"},
+		{"open files", number(a, (int64_t)MIN(f->nofile, (uint64_t)INT64_MAX)),
+		 "threads x CPUs need one each"},
+		{"locked memory",
+		 f->memlock == UINT64_MAX ? "no limit"
+					  : arena_fmt(a, "%s", num_bytes(f->memlock).s),
+		 "more of it makes rings larger"},
+	};
 	struct report_table *t = report_add_table(r, "host", "what this host and user allow, tried",
 						  host_columns, ARRAY_LEN(host_columns));
-	add_trials(r, t, f);
-	report_add_texts(
-		r, t, "PID namespace", f->is_first_pidns ? "the host's" : "a container's",
-		f->is_first_pidns ? "" : "programs in the kernel see other numbers: --pid=host");
-	report_add_texts(r, t, "seccomp filter",
-			 f->seccomp == 2  ? "yes"
-			 : f->seccomp < 0 ? "-"
-					  : "no",
-			 "");
-	report_add_texts(r, t, "no new privileges", f->has_no_new_privs ? "yes" : "no",
-			 f->has_no_new_privs ? "sudo and setcap have no effect" : "");
-	report_add_texts(r, t, "cgroups",
-			 f->has_cgroup_v1 ? (f->has_cgroup_v2 ? "v1 and v2" : "v1")
-					  : (f->has_cgroup_v2 ? "v2" : "none"),
-			 "");
-	add_setting(r, t, "kernel.perf_event_paranoid", f->paranoid,
-		    "2: own processes, user code; 1: kernel code; 0: whole system");
-	add_setting(r, t, "kernel.kptr_restrict", f->kptr_restrict,
-		    "1: CAP_SYSLOG for kernel names; 2: nobody");
-	add_setting(r, t, "kernel.unprivileged_bpf_disabled", f->unprivileged_bpf, "");
-	add_setting(r, t, "kernel.yama.ptrace_scope", f->ptrace_scope, "");
-	add_setting(r, t, "kernel.perf_event_max_sample_rate", f->max_sample_rate, "Hz");
-	add_setting(r, t, "kernel.perf_event_max_stack", f->max_stack, "frames");
-	add_setting(r, t, "kernel.perf_event_mlock_kb", f->mlock_kb, "KiB of rings a CPU and user");
-	add_setting(r, t, "open files", (int64_t)MIN(f->nofile, (uint64_t)INT64_MAX),
-		    "threads x CPUs need one each");
-	CLEANUP(buf_release) struct buf lock = {0};
-	if (f->memlock == UINT64_MAX)
-		buf_add_str(&lock, "no limit");
-	else
-		num_add_bytes(&lock, f->memlock);
-	report_add_texts(r, t, "locked memory", buf_str(&lock), "more of it makes rings larger");
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		report_add_texts(r, t, rows[i][0], rows[i][1], rows[i][2]);
 }
