@@ -129,9 +129,7 @@ static int add_table(struct heapfigures *f, enum table_id table, enum heap_sum_i
 	struct heaprow row;
 	struct select_spec own = *spec;
 	own.event = NULL;
-	int rc = heaprows_open(&rows, f->arena, f->p, table, &own, err);
-	if (rc)
-		return rc == -ENOENT && !tables_find_rows(f->p, table) ? 0 : rc;
+	TRY(heaprows_open(&rows, f->arena, f->p, table, &own, err));
 	CLEANUP(map_release) struct map peaks = {0};
 	while (heaprows_next(&rows, &row)) {
 		add_row(f, &row, part);

@@ -129,24 +129,21 @@ static uint32_t find_table(const struct profile *p, const struct table *t)
 	return (uint32_t)(t - p->tables.p);
 }
 
-static void rows_of(struct heaprows *r, const struct profile *p, const struct table *t,
-		    struct sieve *sieve)
+static struct heaprows rows_of(const struct profile *p, const struct table *t, struct sieve *sieve)
 {
-	*r = (struct heaprows){.p = p, .t = t, .sieve = sieve};
-	r->is_blocks = t->id != TABLE_MAPPED && t->id != TABLE_GROWTH;
+	bool is_blocks = t && t->id != TABLE_MAPPED && t->id != TABLE_GROWTH;
+	return (struct heaprows){.p = p, .t = t, .sieve = sieve, .is_blocks = is_blocks};
 }
 
 int heaprows_open(struct heaprows *ret_r, struct arena *a, const struct profile *p,
 		  enum table_id id, const struct select_spec *spec, struct err *err)
 {
 	const struct table *t = tables_find_rows(p, id);
-	struct sieve *sieve;
-	if (!t)
-		return -ENOENT;
-	int rc = select_compile(a, p, find_table(p, t), spec, &sieve, err);
-	if (!rc)
-		rows_of(ret_r, p, t, sieve);
-	return rc;
+	struct sieve *sieve = NULL;
+	if (t)
+		TRY(select_compile(a, p, find_table(p, t), spec, &sieve, err));
+	*ret_r = rows_of(p, t, sieve);
+	return 0;
 }
 
 static int64_t value(const struct heaprows *r, size_t i, uint32_t column)
@@ -199,9 +196,10 @@ static bool is_recorders(const struct heaprows *r, size_t i)
 
 bool heaprows_next(struct heaprows *r, struct heaprow *ret_row)
 {
-	while (r->next < r->t->n && (!select_has(r->sieve, r->next) || is_recorders(r, r->next)))
+	while (r->t && r->next < r->t->n &&
+	       (!select_has(r->sieve, r->next) || is_recorders(r, r->next)))
 		r->next++;
-	if (r->next >= r->t->n)
+	if (!r->t || r->next >= r->t->n)
 		return false;
 	fill_row(r, r->next++, ret_row);
 	return true;
@@ -296,9 +294,8 @@ static void add_piece(struct gather *g, const struct heaprow *r, uint32_t phase,
 
 static void add_rows(struct gather *g, const struct table *t, struct sieve *sieve, int sign)
 {
-	struct heaprows rows;
+	struct heaprows rows = rows_of(g->p, t, sieve);
 	struct heaprow row;
-	rows_of(&rows, g->p, t, sieve);
 	for (size_t i = 0; i < t->n; i++) {
 		if ((g->until_ns && t->time_ns[i] >= g->until_ns) || is_recorders(&rows, i))
 			continue;

@@ -91,13 +91,13 @@ struct heaprow {
 
 struct heaprows {
 	const struct profile *p;
-	const struct table *t;
+	const struct table *t; /* NULL: it is not there */
 	struct sieve *sieve;
 	size_t next;
 	bool is_blocks; /* columns of samples and variance are there */
 };
 
-/* -ENOENT without @err: there is no such table, or it is empty. Else errors of select_compile. */
+/* Of a table that is not there there are no rows. Errors of select_compile. */
 int heaprows_open(struct heaprows *ret_r, struct arena *a, const struct profile *p,
 		  enum table_id id, const struct select_spec *spec, struct err *err);
 bool heaprows_next(struct heaprows *r, struct heaprow *ret_row);

@@ -33,8 +33,12 @@ struct mixer {
 	uint64_t nr_samples;
 	uint64_t weight;
 	struct selection off; /* the waits */
-	bool has_hot;         /* filters leave what ran in view */
 };
+
+static void mixer_release(struct mixer *m)
+{
+	vec_release(&m->rows);
+}
 
 /* The event with most samples among those without tags, unless one is named. */
 static bool find_cpu_table(const struct profile *p, uint32_t *ret_table)
@@ -87,21 +91,21 @@ static uint64_t slice_of(const struct profile *p, uint64_t time_ns)
 	return time_ns > p->start_ns ? (time_ns - p->start_ns) / NS_PER_SEC : 0;
 }
 
-/* A renamed thread is one thread: rows of all its tasks share one budget. */
-static task_id *first_tasks(struct arena *a, const struct profile *p)
+static uint64_t thread_key(const struct profile *p, task_id t)
+{
+	return (uint64_t)(uint32_t)p->tasks.p[t].pid << 32 | (uint32_t)p->tasks.p[t].tid;
+}
+
+/* A renamed thread is one thread with one budget; its last task has the name by which it goes. */
+static task_id *last_tasks(struct arena *a, const struct profile *p)
 {
 	CLEANUP(map_release) struct map index = {0};
-	task_id *first = arena_calloc(a, p->tasks.n, sizeof(*first));
-	for (task_id t = 0; t < p->tasks.n; t++) {
-		uint64_t key =
-			(uint64_t)(uint32_t)p->tasks.p[t].pid << 32 | (uint32_t)p->tasks.p[t].tid;
-		bool is_new;
-		uint32_t *at = map_put(&index, key, &is_new);
-		if (is_new)
-			*at = t;
-		first[t] = *at;
-	}
-	return first;
+	task_id *last = arena_calloc(a, p->tasks.n, sizeof(*last));
+	for (task_id t = 0; t < p->tasks.n; t++)
+		*map_put(&index, thread_key(p, t), NULL) = t;
+	for (task_id t = 0; t < p->tasks.n; t++)
+		last[t] = *map_get(&index, thread_key(p, t));
+	return last;
 }
 
 /* The filters that hold for run time as well as for samples. */
@@ -119,10 +123,9 @@ static int collect_samples(struct mixer *m, hot_vec *to, struct err *err)
 	narrow.reason = NULL;
 	struct sieve *in_budget;
 	struct sieve *in_view;
-	int rc = select_compile(m->arena, m->p, m->cpu_table, &wide, &in_budget, err);
-	if (!rc)
-		rc = select_compile(m->arena, m->p, m->cpu_table, &narrow, &in_view, err);
-	for (size_t i = 0; !rc && i < t->n; i++) {
+	TRY(select_compile(m->arena, m->p, m->cpu_table, &wide, &in_budget, err));
+	TRY(select_compile(m->arena, m->p, m->cpu_table, &narrow, &in_view, err));
+	for (size_t i = 0; i < t->n; i++) {
 		if (!select_has(in_budget, i))
 			continue;
 		const int64_t *v = &t->values[i * t->nr_columns];
@@ -136,7 +139,7 @@ static int collect_samples(struct mixer *m, hot_vec *to, struct err *err)
 				     .weight = (uint64_t)MAX(v[t->weight_column], 0),
 			     });
 	}
-	return rc;
+	return 0;
 }
 
 static int collect_budgets(struct mixer *m, hot_vec *to, struct err *err)
@@ -145,11 +148,11 @@ static int collect_budgets(struct mixer *m, hot_vec *to, struct err *err)
 	const struct select_spec *spec = m->spec;
 	struct select_spec wide = of_threads(spec);
 	struct sieve *sieve;
-	int rc = select_compile(m->arena, m->p, (uint32_t)(t - m->p->tables.p), &wide, &sieve, err);
+	TRY(select_compile(m->arena, m->p, (uint32_t)(t - m->p->tables.p), &wide, &sieve, err));
 	/* Time without a sample has no stack, so it passes no filter on stacks. */
 	bool is_in = !spec->function && !spec->within && !spec->module && !spec->phase &&
 		     spec->mode == SELECT_ANY;
-	for (size_t i = 0; !rc && i < t->n; i++)
+	for (size_t i = 0; i < t->n; i++)
 		if (select_has(sieve, i))
 			vec_push(to, (struct hot){
 					     .task = t->task[i],
@@ -160,7 +163,7 @@ static int collect_budgets(struct mixer *m, hot_vec *to, struct err *err)
 					     .weight = (uint64_t)MAX(
 						     t->values[i * t->nr_columns + 1], 0),
 				     });
-	return rc;
+	return 0;
 }
 
 static int by_thread(const void *x, const void *y)
@@ -173,7 +176,7 @@ static int by_thread(const void *x, const void *y)
 }
 
 /* Shares a second's run time among its samples; the last one takes what rounding left. */
-static void add_second(struct mixer *m, const struct hot *hot, size_t n, const task_id *shown)
+static void add_second(struct mixer *m, const struct hot *hot, size_t n)
 {
 	uint64_t budget = 0;
 	uint64_t weight = 0;
@@ -181,7 +184,7 @@ static void add_second(struct mixer *m, const struct hot *hot, size_t n, const t
 		*(hot[i].is_budget ? &budget : &weight) += hot[i].weight;
 	if (!weight) {
 		if (budget && hot->is_in)
-			add_row(m, &(struct select_row){.task = shown[hot->task],
+			add_row(m, &(struct select_row){.task = hot->task,
 							.phase = hot->phase & 0xffffff,
 							.tip = SELECT_TIP_UNSAMPLED,
 							.weight = budget});
@@ -196,7 +199,7 @@ static void add_second(struct mixer *m, const struct hot *hot, size_t n, const t
 		uint64_t upto = (uint64_t)((unsigned __int128)budget * sum / weight);
 		if (hot[i].is_in)
 			add_row(m, &(struct select_row){.stack = hot[i].stack,
-							.task = shown[hot[i].task],
+							.task = hot[i].task,
 							.phase = hot[i].phase & 0xffffff,
 							.nr_samples = hot[i].nr,
 							.weight = upto - given});
@@ -204,37 +207,30 @@ static void add_second(struct mixer *m, const struct hot *hot, size_t n, const t
 	}
 }
 
-/* The last task of a thread has the name by which it goes. */
-static task_id *last_tasks(struct arena *a, const struct profile *p, const task_id *first)
+static void hot_vec_release(hot_vec *v)
 {
-	task_id *last = arena_calloc(a, p->tasks.n, sizeof(*last));
-	for (task_id t = 0; t < p->tasks.n; t++)
-		last[first[t]] = t;
-	return last;
+	vec_release(v);
 }
 
 static int add_hot(struct mixer *m, struct err *err)
 {
-	hot_vec hot = {0};
-	task_id *first = first_tasks(m->arena, m->p);
-	int rc = collect_samples(m, &hot, err);
-	if (!rc)
-		rc = collect_budgets(m, &hot, err);
-	for (size_t i = 0; i < hot.n; i++)
-		hot.p[i].task = first[hot.p[i].task];
-	if (!rc && hot.n)
+	CLEANUP(hot_vec_release) hot_vec hot = {0};
+	const task_id *last = last_tasks(m->arena, m->p);
+	TRY(collect_samples(m, &hot, err));
+	TRY(collect_budgets(m, &hot, err));
+	vec_foreach(h, &hot)
+		h->task = last[h->task];
+	if (hot.n)
 		qsort(hot.p, hot.n, sizeof(*hot.p), by_thread);
-	task_id *last = last_tasks(m->arena, m->p, first);
-	for (size_t i = 0; !rc && i < hot.n;) {
+	for (size_t i = 0; i < hot.n;) {
 		size_t n = 1;
 		while (i + n < hot.n && hot.p[i + n].task == hot.p[i].task &&
 		       hot.p[i + n].slice == hot.p[i].slice)
 			n++;
-		add_second(m, &hot.p[i], n, last);
+		add_second(m, &hot.p[i], n);
 		i += n;
 	}
-	vec_release(&hot);
-	return rc;
+	return 0;
 }
 
 /* ---- what waited --------------------------------------------------------------------------- */
@@ -294,29 +290,26 @@ static bool wants_hot(const struct select_spec *spec)
 int hotcold_run(struct arena *a, const struct profile *p, const struct select_spec *spec,
 		struct selection *ret_sel, struct err *err)
 {
-	struct mixer m = {.arena = a, .p = p, .spec = spec, .has_hot = wants_hot(spec)};
+	CLEANUP(mixer_release) struct mixer m = {.arena = a, .p = p, .spec = spec};
 	if (!hotcold_is_there(p) || !find_cpu_table(p, &m.cpu_table)) {
 		err_set(err, -ENODATA, "this recording does not hold both CPU samples and waits");
 		return err_hint(err, "record them together: assay cpu --offcpu");
 	}
-	int rc = add_cold(&m, err);
-	if (!rc && m.has_hot)
-		rc = add_hot(&m, err);
-	if (!rc) {
-		merge_rows(&m.rows);
-		*ret_sel = m.off;
-		ret_sel->p = p;
-		ret_sel->rows = arena_dup(a, m.rows.p, m.rows.n * sizeof(*m.rows.p));
-		ret_sel->nr_rows = m.rows.n;
-		ret_sel->tagged = NULL;
-		ret_sel->nr_tagged = 0;
-		ret_sel->nr_samples = m.nr_samples;
-		ret_sel->weight = m.weight;
-		ret_sel->unit = UNIT_NS;
-		ret_sel->id = TABLE_THREAD_TIME;
-		ret_sel->event = table_key(TABLE_THREAD_TIME);
-		ret_sel->noun = "samples and waits";
-	}
-	vec_release(&m.rows);
-	return rc;
+	TRY(add_cold(&m, err));
+	if (wants_hot(spec))
+		TRY(add_hot(&m, err));
+	merge_rows(&m.rows);
+	*ret_sel = m.off;
+	ret_sel->p = p;
+	ret_sel->rows = arena_dup(a, m.rows.p, m.rows.n * sizeof(*m.rows.p));
+	ret_sel->nr_rows = m.rows.n;
+	ret_sel->tagged = NULL;
+	ret_sel->nr_tagged = 0;
+	ret_sel->nr_samples = m.nr_samples;
+	ret_sel->weight = m.weight;
+	ret_sel->unit = UNIT_NS;
+	ret_sel->id = TABLE_THREAD_TIME;
+	ret_sel->event = table_key(TABLE_THREAD_TIME);
+	ret_sel->noun = "samples and waits";
+	return 0;
 }

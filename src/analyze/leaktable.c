@@ -97,9 +97,7 @@ static int add_net(struct slices *s, struct heapfigures *f, enum table_id table,
 {
 	struct heaprows rows;
 	struct heaprow row;
-	int rc = heaprows_open(&rows, f->arena, f->p, table, spec, err);
-	if (rc)
-		return rc == -ENOENT && !tables_find_rows(f->p, table) ? 0 : rc;
+	TRY(heaprows_open(&rows, f->arena, f->p, table, spec, err));
 	while (heaprows_next(&rows, &row)) {
 		const uint32_t *at = map_get(&s->rows, heapframes_of(f->frames, row.stack)->site);
 		uint64_t k =

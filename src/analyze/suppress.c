@@ -41,36 +41,33 @@ struct rules {
 	size_t cap;
 };
 
-/* Glob with '*' alone: the parts in order; unanchored ends match anywhere. */
+/* '*' is any text, '^' and '$' at the ends anchor them. Backtracks to the last '*' only. */
 static bool is_like(struct sv pattern, struct sv name)
 {
-	bool is_start = pattern.n && pattern.p[0] == '^';
-	if (is_start)
-		pattern = sv_from_idx(pattern, 1);
-	bool is_end = pattern.n && pattern.p[pattern.n - 1] == '$';
-	if (is_end)
-		pattern.n--;
-	size_t at = 0;
-	bool is_first = true;
+	const char *p = pattern.p;
+	const char *end = p + pattern.n;
+	bool is_start = p < end && *p == '^';
+	p += is_start;
+	bool is_end = p < end && end[-1] == '$';
+	end -= is_end;
+	const char *star = is_start ? NULL : p;
+	size_t star_at = 0;
+	size_t i = 0;
 	for (;;) {
-		struct sv part = sv_split(&pattern, '*');
-		bool is_last = !pattern.n && part.p + part.n == pattern.p;
-		struct sv rest = sv_from_idx(name, at);
-		if (is_first && is_start) {
-			if (!sv_has_prefix(rest, part))
+		if (p == end && (!is_end || i == name.n))
+			return true;
+		if (p < end && *p == '*') {
+			star = ++p;
+			star_at = i;
+		} else if (p < end && i < name.n && *p == name.p[i]) {
+			p++;
+			i++;
+		} else {
+			if (!star || star_at >= name.n)
 				return false;
-			at += part.n;
-		} else if (is_last && is_end) {
-			return rest.n >= part.n && sv_has_suffix(rest, part);
-		} else if (part.n) {
-			const char *hit = memmem(rest.p, rest.n, part.p, part.n);
-			if (!hit)
-				return false;
-			at += (size_t)(hit - rest.p) + part.n;
+			p = star;
+			i = ++star_at;
 		}
-		is_first = false;
-		if (is_last)
-			return !is_end || at == name.n;
 	}
 }
 

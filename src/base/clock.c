@@ -14,6 +14,16 @@ static int64_t clock_ns(clockid_t id)
 	return (int64_t)ts.tv_sec * (int64_t)NS_PER_SEC + ts.tv_nsec;
 }
 
+uint64_t clock_process_cpu_ns(void)
+{
+	return (uint64_t)clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+uint64_t clock_thread_cpu_ns(void)
+{
+	return (uint64_t)clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
 uint64_t clock_mono_ns(void)
 {
 	return (uint64_t)clock_ns(CLOCK_MONOTONIC);

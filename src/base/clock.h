@@ -17,6 +17,9 @@
 
 uint64_t clock_mono_ns(void);
 int64_t clock_real_ns(void); /* since 1970, UTC */
+/* CPU time that this process, this thread has had. */
+uint64_t clock_process_cpu_ns(void);
+uint64_t clock_thread_cpu_ns(void);
 
 /*
  * "10" (seconds), "0.5", "10s", "500ms", "250us", "40ns", "2m", "1h", "7d", "1m30s": units once

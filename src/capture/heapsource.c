@@ -169,9 +169,7 @@ static void *drainer(void *arg)
 		passed_ns = h->list.n ? now : 0;
 		uint32_t fullest = pass_all(h, retires);
 		retired_ns = retires ? now : retired_ns;
-		struct timespec cpu;
-		(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu); /* cannot fail here */
-		h->drain_ns = (uint64_t)cpu.tv_sec * NS_PER_SEC + (uint64_t)cpu.tv_nsec;
+		h->drain_ns = clock_thread_cpu_ns();
 		pause_ns = next_pause(pause_ns, fullest, longest_pause(h));
 		if (pause_ns > PAUSE_MAX)
 			pause_ns = nap_for(h, pause_ns) ? PAUSE_FIRST : pause_ns;

@@ -3,7 +3,6 @@
 #include "cmd/cmd.h"
 
 #include <poll.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "analyze/maptable.h"
@@ -105,14 +104,6 @@ struct run {
 	uint64_t cpu_before_ns;
 };
 
-static uint64_t cpu_ns(void)
-{
-	struct timespec ts;
-	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts))
-		return 0;
-	return (uint64_t)ts.tv_sec * NS_PER_SEC + (uint64_t)ts.tv_nsec;
-}
-
 static void run_release(struct run *r)
 {
 	memwatch_release(&r->memory);
@@ -126,7 +117,7 @@ static int run_open(struct run *r, const struct chosen_target *t, const struct o
 {
 	const struct watch_opts *o = r->o;
 	const char *name = t->has_target ? t->target.name : path_base(args->command[0]);
-	r->cpu_before_ns = cpu_ns();
+	r->cpu_before_ns = clock_process_cpu_ns();
 	r->deadline_ns = t->duration_ns ? clock_mono_ns() + t->duration_ns : UINT64_MAX;
 	r->shows_mappings = o->shows_mappings;
 	r->lines_fd = args->command && !o->is_csv && !o->is_json ? STDERR_FILENO : STDOUT_FILENO;
@@ -357,7 +348,7 @@ static void say_cost(const struct run *r)
 	const struct memwatch *m = &r->memory;
 	CLEANUP(buf_release) struct buf b = {0};
 	buf_addf(&b, "%s of CPU time for %" PRIu64 " readings",
-		 num_ns(cpu_ns() - r->cpu_before_ns).s, m->nr_readings);
+		 num_ns(clock_process_cpu_ns() - r->cpu_before_ns).s, m->nr_readings);
 	if (m->nr_walks)
 		buf_addf(&b,
 			 "; %" PRIu64

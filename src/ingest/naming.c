@@ -326,11 +326,10 @@ static void *worker_main(void *arg)
 		pthread_mutex_unlock(&n->lock);
 
 		name_batch(n, b);
-		struct timespec ts;
-		(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts); /* cannot fail here */
+		uint64_t cpu_ns = clock_thread_cpu_ns();
 
 		pthread_mutex_lock(&n->lock);
-		n->cpu_ns = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+		n->cpu_ns = cpu_ns;
 		*n->done_tail = b;
 		n->done_tail = &b->next;
 		n->nr_done += b->locs.n;

@@ -381,3 +381,12 @@ const struct heaptarget_image *heaptarget_jemalloc(const struct heaptarget *h)
 	}
 	return found;
 }
+
+char *heaptargets_variable(struct heaptargets *t, int32_t pid)
+{
+	CLEANUP(heaptarget_release) struct heaptarget h = {0};
+	if (heaptargets_look(t, pid, &h, NULL))
+		return NULL;
+	const struct heaptarget_image *m = heaptarget_jemalloc(&h);
+	return m && m->found->jemalloc.variable ? xstrdup(m->found->jemalloc.variable) : NULL;
+}

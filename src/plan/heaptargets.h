@@ -55,6 +55,8 @@ int heaptargets_look(struct heaptargets *t, int32_t pid, struct heaptarget *ret_
 void heaptarget_release(struct heaptarget *h);
 /* The image whose jemalloc is to be spoken to, or NULL: the one whose calls are used, else any. */
 const struct heaptarget_image *heaptarget_jemalloc(const struct heaptarget *h);
+/* The variable that a process's jemalloc reads, for advice; owned by the caller, may be NULL. */
+char *heaptargets_variable(struct heaptargets *t, int32_t pid);
 
 /* A binary that does not run yet, by descriptor (assay env): what is in it. */
 int heaptargets_file(struct heaptargets *t, int fd, const char *path,

@@ -60,13 +60,6 @@ struct capture {
 	struct markbox *marks; /* NULL = `assay mark` does not reach us */
 };
 
-static uint64_t process_cpu_ns(void)
-{
-	struct timespec ts;
-	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts); /* cannot fail here */
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 static void keep_naming_caps(void)
 {
 	host_lower_priority();
@@ -462,7 +455,7 @@ static void finish_writing(struct capture *c, struct capture_result *r)
 
 static int run(struct capture *c, struct capture_result *r, struct err *err)
 {
-	uint64_t cpu_before = process_cpu_ns();
+	uint64_t cpu_before = clock_process_cpu_ns();
 	int rc = start(c, err);
 	if (rc) {
 		if (c->has_child && c->child.is_reaped) {
@@ -478,7 +471,7 @@ static int run(struct capture *c, struct capture_result *r, struct err *err)
 	c->p->end_ns = exact_ns ? exact_ns /* stopping takes a while */
 				: MAX(c->p->end_ns, builder_last_ns(c->builder));
 	r->duration_ns = c->p->end_ns - c->start_ns;
-	r->own_cpu_ns = process_cpu_ns() - cpu_before;
+	r->own_cpu_ns = clock_process_cpu_ns() - cpu_before;
 	uint64_t naming_during = namer_cpu_ns(c->namer);
 	r->own_cpu_ns -= MIN(naming_during, r->own_cpu_ns);
 	sources_result(&c->sources, r);

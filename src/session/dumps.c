@@ -107,12 +107,7 @@ int dumps_add(struct dumps *d, int32_t pid, const char *what, struct err *err)
 	TRY(check_tracer(pid, err));
 	buf_addf(&label, " (%d)", pid);
 	TRY(heapplanner_plan(d->targets, pid, HEAP_TIER_NONE, &p.plan, err));
-	CLEANUP(heaptarget_release) struct heaptarget h = {0};
-	if (!heaptargets_look(d->targets, pid, &h, NULL)) {
-		const struct heaptarget_image *m = heaptarget_jemalloc(&h);
-		if (m && m->found->jemalloc.variable)
-			p.variable = xstrdup(m->found->jemalloc.variable);
-	}
+	p.variable = heaptargets_variable(d->targets, pid);
 	p.label = buf_detach(&label);
 	vec_push(&d->list, p);
 	if (p.plan.allocator != HEAP_ALLOCATOR_JEMALLOC || !p.plan.mallctl)

@@ -301,23 +301,13 @@ int dumpset_select(struct dumpset *ret_set, const char *const *operands, size_t 
 
 /* ---- one profile of several dumps --------------------------------------------------------- */
 
-static struct table *table_of(struct profile *p, enum table_id kind)
-{
-	for (size_t i = 0; i < p->tables.n; i++)
-		if (p->tables.p[i].id == kind)
-			return &p->tables.p[i];
-	return NULL;
-}
-
 /* "live" becomes rows of "snapshots"; of a dump that others follow nothing else stays. */
 static void to_snapshots(struct profile *p, uint64_t time_ns, bool is_last)
 {
-	bool is_estimate = false;
-	const struct table *live = table_of(p, TABLE_LIVE);
-	if (live)
-		is_estimate = live->columns[HEAP_BYTES].is_estimate;
+	const struct table *live = tables_find(p, TABLE_LIVE);
+	bool is_estimate = live && live->columns[HEAP_BYTES].is_estimate;
 	uint32_t to = tables_add(p, TABLE_SNAPSHOTS, is_estimate ? TABLES_ESTIMATE : 0);
-	live = table_of(p, TABLE_LIVE);
+	live = tables_find(p, TABLE_LIVE);
 	for (size_t i = 0; live && i < live->n; i++)
 		profile_tagged_sample(p, to, time_ns, live->stack[i], live->task[i], -1,
 				      live->tag[i], &live->values[i * live->nr_columns]);
@@ -346,10 +336,10 @@ static int by_place(const void *a, const void *b)
  */
 static void add_means(struct profile *p, size_t nr)
 {
-	const struct table *t = table_of(p, TABLE_SNAPSHOTS);
+	const struct table *t = tables_find(p, TABLE_SNAPSHOTS);
 	bool is_estimate = t->columns[HEAP_BYTES].is_estimate;
 	uint32_t live = tables_add(p, TABLE_LIVE, is_estimate ? TABLES_ESTIMATE : 0);
-	t = table_of(p, TABLE_SNAPSHOTS);
+	t = tables_find(p, TABLE_SNAPSHOTS);
 	VEC(struct mean_row) rows = {0};
 	for (size_t i = 0; i < t->n; i++) {
 		struct mean_row r = {t->stack[i], t->task[i], t->tag[i], {0}};
@@ -396,16 +386,12 @@ static void say_series(struct profile *p, const struct dumpset *set, uint64_t la
 	if (set->files.n > 1) {
 		int64_t first = bytes_at(p, START_NS);
 		int64_t last = bytes_at(p, last_ns);
-		buf_addf(&b, "mean of %zu; first ", set->files.n);
-		num_add_bytes(&b, (uint64_t)MAX(first, 0));
-		buf_add_str(&b, ", last ");
-		num_add_bytes(&b, (uint64_t)MAX(last, 0));
-		buf_addf(&b, ", %s ", last < first ? "shrunk by" : "grown by");
-		num_add_bytes(&b, (uint64_t)(last < first ? first - last : last - first));
-		if (last_ns - START_NS >= SHORTEST_NS) {
-			buf_add_str(&b, " in ");
-			num_add_ns(&b, last_ns - START_NS);
-		}
+		buf_addf(&b, "mean of %zu; first %s, last %s, %s by %s", set->files.n,
+			 num_bytes((uint64_t)MAX(first, 0)).s, num_bytes((uint64_t)MAX(last, 0)).s,
+			 last < first ? "shrunk" : "grown",
+			 num_bytes((uint64_t)(last < first ? first - last : last - first)).s);
+		if (last_ns - START_NS >= SHORTEST_NS)
+			buf_addf(&b, " in %s", num_ns(last_ns - START_NS).s);
 	} else {
 		buf_add_str(&b, path_base(set->files.p[0].path));
 	}

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <sys/resource.h>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -21,15 +20,6 @@
 #define DUMP_BYTES_MAX ((size_t)1 << 30)
 #define TICK_MS        200
 #define OPEN_TRIES     20 /* every thread was in the allocator: again a little later */
-
-static uint64_t own_cpu_ns(void)
-{
-	struct rusage u;
-	if (getrusage(RUSAGE_SELF, &u))
-		return 0;
-	return (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * NS_PER_SEC +
-	       (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * NS_PER_US;
-}
 
 static int32_t pid_of(const struct prof_capture *p)
 {
@@ -57,16 +47,6 @@ static int in_session(struct prof_capture *p, ask_fn ask, void *ctx, struct err 
 	p->stopped_ns = MAX(p->stopped_ns, jemalloc_stopped_ns(j));
 	jemalloc_close(j);
 	return rc;
-}
-
-/* The variable that this binary reads, for advice; owned by the caller, may be NULL. */
-static char *variable_of(struct heaptargets *t, int32_t pid)
-{
-	CLEANUP(heaptarget_release) struct heaptarget h = {0};
-	if (heaptargets_look(t, pid, &h, NULL))
-		return NULL;
-	const struct heaptarget_image *m = heaptarget_jemalloc(&h);
-	return m && m->found->jemalloc.variable ? xstrdup(m->found->jemalloc.variable) : NULL;
 }
 
 static unsigned lg_of(uint64_t bytes)
@@ -126,9 +106,9 @@ static void take_walk_back(struct prof_capture *p)
 int prof_capture_begin(struct prof_capture *p, struct err *err)
 {
 	CLEANUP(heaptargets_free_p) struct heaptargets *t = heapplanner_new();
-	CLEANUP(free_p) char *variable = variable_of(t, pid_of(p));
+	CLEANUP(free_p) char *variable = heaptargets_variable(t, pid_of(p));
 	p->watch = (struct watch)WATCH_INIT(p->target);
-	p->cpu_ns = own_cpu_ns();
+	p->cpu_ns = clock_process_cpu_ns();
 	TRY(heapplanner_plan(t, pid_of(p), HEAP_TIER_PROF, &p->plan, err));
 	TRY(in_session(p, check, variable, err));
 	lend_walk(p, t);
@@ -182,9 +162,7 @@ void prof_capture_add_walk(const struct prof_capture *p, struct buf *to)
 
 static void add_facts(const struct prof_capture *p, struct profile *profile)
 {
-	CLEANUP(buf_release) struct buf held = {0};
 	CLEANUP(buf_release) struct buf tier = {0};
-	num_add_ns(&held, p->stopped_ns);
 	buf_add_str(&tier, p->is_reset ? "jemalloc-prof: what was sampled in the capture"
 			   : p->is_changed
 				   ? "jemalloc-prof: sampled in the capture, and before when it "
@@ -195,7 +173,7 @@ static void add_facts(const struct prof_capture *p, struct profile *profile)
 	profile_fact(profile, FACT_HEAP_ALLOCATOR, p->plan.allocator_text);
 	profile_fact(profile, FACT_HEAP_ATTACHED, "attach");
 	profile_fact(profile, FACT_HEAP_TIER, buf_str(&tier));
-	profile_fact(profile, FACT_HEAP_LONGEST_STOP, buf_str(&held));
+	profile_fact_ns(profile, FACT_HEAP_LONGEST_STOP, p->stopped_ns);
 }
 
 int prof_capture_end(struct prof_capture *p, const struct store_place *place, int recording_fd,
@@ -210,7 +188,7 @@ int prof_capture_end(struct prof_capture *p, const struct store_place *place, in
 	if (rc == -ESRCH)
 		return err_set(err, rc, "the process ended before its profile could be dumped");
 	take_walk_back(p);
-	ret_r->own_cpu_ns = own_cpu_ns() - p->cpu_ns;
+	ret_r->own_cpu_ns = clock_process_cpu_ns() - p->cpu_ns;
 	host_keep_caps(HOST_NAMING);
 	TRY(rc);
 	TRY(save_dump(place, fd, &path, err));
