@@ -227,6 +227,11 @@ struct gather {
 	VEC(struct piece) pieces;
 };
 
+static void gather_release(struct gather *g)
+{
+	vec_release(&g->pieces);
+}
+
 static bool is_net(const struct gather *g)
 {
 	return g->until_ns ||
@@ -328,19 +333,16 @@ static int gather_rows(struct gather *g, struct err *err)
 	const struct table *t;
 	bool nets = is_net(g);
 	if (nets) { /* the second first: the selection is that of what was allocated */
-		struct gather freed = *g;
-		TRY(open_table(&freed, TABLE_FREED, &sieve, &t, err));
+		TRY(open_table(g, TABLE_FREED, &sieve, &t, err));
 		if (t)
-			add_rows(&freed, t, sieve, -1);
-		g->pieces.p = freed.pieces.p;
-		g->pieces.n = freed.pieces.n;
-		g->pieces.cap = freed.pieces.cap;
+			add_rows(g, t, sieve, -1);
+		g->sel = (struct selection){0};
 	}
 	enum table_id id = nets ? TABLE_ALLOCATED : weights[g->weight].table;
-	int rc = open_table(g, id, &sieve, &t, err);
-	if (!rc && t)
+	TRY(open_table(g, id, &sieve, &t, err));
+	if (t)
 		add_rows(g, t, sieve, 1);
-	return rc;
+	return 0;
 }
 
 /* What a file claims may be anything. */
@@ -460,7 +462,7 @@ int heapweights_select(struct arena *a, const struct profile *p, const struct se
 		       struct selection *ret_sel, struct err *err)
 {
 	struct select_spec own = *spec;
-	struct gather g = {.arena = a, .p = p, .spec = spec};
+	CLEANUP(gather_release) struct gather g = {.arena = a, .p = p, .spec = spec};
 	TRY(parse_weight(&g, err));
 	TRY(parse_moment(&g, err));
 	TRY(leaks_limit(p, spec->heap.older_than, &g.leaks, err));
@@ -470,17 +472,14 @@ int heapweights_select(struct arena *a, const struct profile *p, const struct se
 		g.frames = heapframes_new(a, p);
 	own.event = NULL;
 	g.spec = &own;
-	int rc = gather_rows(&g, err);
-	if (!rc) {
-		finish_rows(&g);
-		if (g.frames)
-			g.sel.leaf_frames = heapframes_leaves(g.frames);
-		if (!g.sel.nr_rows)
-			g.sel.why_empty = why_empty(&g);
-		*ret_sel = g.sel;
-	}
-	vec_release(&g.pieces);
-	return rc;
+	TRY(gather_rows(&g, err));
+	finish_rows(&g);
+	if (g.frames)
+		g.sel.leaf_frames = heapframes_leaves(g.frames);
+	if (!g.sel.nr_rows)
+		g.sel.why_empty = why_empty(&g);
+	*ret_sel = g.sel;
+	return 0;
 }
 
 void heapweights_set(struct profile *p, enum heap_weight w, const char **ret_event)

@@ -42,7 +42,7 @@ struct field {
 	enum field_kind kind;
 	unsigned width;
 	enum when when;
-	size_t at; /* in struct memreading: uint64_t or double, by the kind */
+	size_t at; /* in struct memreading: uint64_t, double or uint32_t (counts) */
 	struct field_value (*get)(const struct memlines *l,
 				  const struct memreading *t); /* instead */
 };
@@ -82,18 +82,6 @@ static struct field_value get_huge(const struct memlines *l, const struct memrea
 	return whole(memstat_huge(&t->m));
 }
 
-static struct field_value get_threads(const struct memlines *l, const struct memreading *t)
-{
-	(void)l;
-	return whole(t->m.nr_threads);
-}
-
-static struct field_value get_processes(const struct memlines *l, const struct memreading *t)
-{
-	(void)l;
-	return whole(t->m.nr_processes);
-}
-
 #define AT(member) offsetof(struct memreading, member), NULL
 static const struct field fields[] = {
 	{"time_s", "time", FIELD_SECONDS, 7, ALWAYS, 0, get_time},
@@ -116,8 +104,8 @@ static const struct field fields[] = {
 	{"huge_pages_bytes", NULL, FIELD_BYTES, 0, PSS, 0, get_huge},
 	{"page_table_bytes", NULL, FIELD_BYTES, 0, SPLIT, AT(m.page_table_bytes)},
 	{"locked_bytes", NULL, FIELD_BYTES, 0, SPLIT, AT(m.locked_bytes)},
-	{"threads", NULL, FIELD_COUNT, 0, ALWAYS, 0, get_threads},
-	{"processes", NULL, FIELD_COUNT, 0, ALWAYS, 0, get_processes},
+	{"threads", NULL, FIELD_COUNT, 0, ALWAYS, AT(m.nr_threads)},
+	{"processes", NULL, FIELD_COUNT, 0, ALWAYS, AT(m.nr_processes)},
 	{"allocator_in_use_bytes", "in use", FIELD_BYTES, 9, ALLOCATOR, AT(allocator.in_use_bytes)},
 	{"allocator_active_bytes", NULL, FIELD_BYTES, 0, ALLOCATOR, AT(allocator.active_bytes)},
 	{"allocator_resident_bytes", "resident", FIELD_BYTES, 9, ALLOCATOR,
@@ -171,6 +159,8 @@ static struct field_value value_of(const struct field *f, const struct memlines 
 	if (f->get)
 		return f->get(l, t);
 	const void *at = (const char *)t + f->at;
+	if (f->kind == FIELD_COUNT)
+		return whole(*(const uint32_t *)at);
 	return is_whole(f) ? whole(*(const uint64_t *)at) : real(true, *(const double *)at);
 }
 
