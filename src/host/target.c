@@ -34,12 +34,18 @@ void target_candidates_release(struct target_candidates *c)
 	vec_release(&c->list);
 }
 
-static void add_pid(struct pid_list *l, int32_t pid)
+static bool has_pid(const struct pid_list *l, int32_t pid)
 {
 	for (size_t i = 0; i < l->pids.n; i++)
 		if (l->pids.p[i] == pid)
-			return;
-	vec_push(&l->pids, pid);
+			return true;
+	return false;
+}
+
+static void add_pid(struct pid_list *l, int32_t pid)
+{
+	if (!has_pid(l, pid))
+		vec_push(&l->pids, pid);
 }
 
 static bool is_ourselves(int32_t pid)
@@ -111,26 +117,42 @@ static int not_found(const struct pid_list *all, const char *name, struct err *e
 	return -ESRCH;
 }
 
+/* One, or all of several; @what is "processes are named 'x'". Takes @found over. */
+static int take_found(struct target *t, struct target_candidates *found, const char *what,
+		      bool takes_all, struct target_candidates *ret_c, struct err *err)
+{
+	if (found->list.n > 1 && !takes_all) {
+		err_set(err, -ENOTUNIQ, "%zu %s", found->list.n, what);
+		*ret_c = *found;
+		return err_hint(err, "choose one with -p PID, or take all of them with "
+				     "--all-matching");
+	}
+	vec_foreach(e, &found->list)
+		add_pid(&t->pids, e->pid);
+	target_candidates_release(found);
+	return 0;
+}
+
 static int resolve_name(struct target *t, const char *name, const struct pid_list *all,
 			bool takes_all, struct target_candidates *ret_c, struct err *err)
 {
+	CLEANUP(free_p) char *what = xasprintf("processes are named '%s'", name);
 	struct target_candidates found = {0};
 	for (size_t i = 0; i < all->pids.n; i++)
 		if (!is_ourselves(all->pids.p[i]) && has_name(all->pids.p[i], name))
 			add_candidate(&found, all->pids.p[i]);
-	int rc = 0;
-	if (!found.list.n) {
-		rc = not_found(all, name, err);
-	} else if (found.list.n > 1 && !takes_all) {
-		rc = err_set(err, -ENOTUNIQ, "%zu processes are named '%s'", found.list.n, name);
-		err_hint(err, "choose one with -p PID, or take all of them with --all-matching");
-		*ret_c = found;
-		return rc;
+	return found.list.n ? take_found(t, &found, what, takes_all, ret_c, err)
+			    : not_found(all, name, err);
+}
+
+/* Those that started us may have our command line in theirs: sudo, timeout, a script. */
+static void list_ancestors(struct pid_list *l)
+{
+	for (int32_t pid = getpid(); pid > 1 && !has_pid(l, pid);) {
+		vec_push(&l->pids, pid);
+		if (proc_parent(pid, &pid, NULL))
+			return;
 	}
-	vec_foreach(e, &found.list)
-		add_pid(&t->pids, e->pid);
-	target_candidates_release(&found);
-	return rc;
 }
 
 static int resolve_match(struct target *t, const char *pattern, const struct pid_list *all,
@@ -139,29 +161,23 @@ static int resolve_match(struct target *t, const char *pattern, const struct pid
 	CLEANUP(regex_free_p) struct regex *re = NULL;
 	if (regex_new(&re, pattern, 0, err))
 		return err_wrap(err, "--match");
-	struct target_candidates found = {0};
+	CLEANUP(free_p) char *what = xasprintf("command lines match '%s'", pattern);
+	CLEANUP(pid_list_release) struct pid_list ours = {0};
 	CLEANUP(buf_release) struct buf text = {0};
+	struct target_candidates found = {0};
+	list_ancestors(&ours);
 	for (size_t i = 0; i < all->pids.n; i++) {
+		int32_t pid = all->pids.p[i];
 		buf_clear(&text);
-		if (is_ourselves(all->pids.p[i]) || proc_cmdline(&text, all->pids.p[i], NULL))
+		if (has_pid(&ours, pid) || proc_cmdline(&text, pid, NULL))
 			continue;
 		if (text.n && regex_match(re, buf_sv(&text)))
-			add_candidate(&found, all->pids.p[i]);
+			add_candidate(&found, pid);
 	}
-	int rc = 0;
-	if (!found.list.n) {
-		rc = err_set(err, -ESRCH, "no command line matches '%s'", pattern);
-		err_hint(err, "list command lines with: ps -eo pid,args");
-	} else if (found.list.n > 1 && !takes_all) {
-		rc = err_set(err, -ENOTUNIQ, "%zu command lines match '%s'", found.list.n, pattern);
-		err_hint(err, "choose one with -p PID, or take all of them with --all-matching");
-		*ret_c = found;
-		return rc;
-	}
-	vec_foreach(e, &found.list)
-		add_pid(&t->pids, e->pid);
-	target_candidates_release(&found);
-	return rc;
+	if (found.list.n)
+		return take_found(t, &found, what, takes_all, ret_c, err);
+	err_set(err, -ESRCH, "no command line matches '%s'", pattern);
+	return err_hint(err, "list command lines with: ps -eo pid,args");
 }
 
 static int check_pid(int32_t pid, struct err *err)
@@ -195,14 +211,6 @@ static int resolve_numbers(struct target *t, const struct target_spec *spec, str
 		add_pid(&t->tids, spec->tids.p[i]);
 	}
 	return 0;
-}
-
-static bool has_pid(const struct pid_list *l, int32_t pid)
-{
-	for (size_t i = 0; i < l->pids.n; i++)
-		if (l->pids.p[i] == pid)
-			return true;
-	return false;
 }
 
 /*
@@ -271,6 +279,9 @@ int target_resolve(struct target *ret_t, const struct target_spec *spec,
 {
 	CLEANUP(target_release) struct target t = {.is_system = spec->is_system};
 	CLEANUP(pid_list_release) struct pid_list all = {0};
+	if (spec->is_system &&
+	    (spec->pids.n || spec->tids.n || spec->names.n || spec->match || spec->takes_children))
+		return err_set(err, -EINVAL, "-a is the whole system: it takes no other target");
 	TRY(proc_list(&all, err));
 	TRY(resolve_numbers(&t, spec, err));
 	for (size_t i = 0; i < spec->names.n; i++)

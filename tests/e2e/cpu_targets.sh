@@ -17,6 +17,10 @@ $ASSAY cpu -p $one 0.5 -o bypid.assay > out 2>&1 || fail "by pid: $(cat out)"
 $ASSAY cpu -t $one 0.5 -o bytid.assay > out 2>&1 || fail "by tid: $(cat out)"
 [ "$(total bytid.folded just_burn)" -ge 5 ] || fail "by tid: few samples"
 $ASSAY cpu --match "$a burn" 0.5 -o match.assay > out 2>&1 || fail "by match: $(cat out)"
+# whoever started us has the pattern in its command line, too
+timeout 60 sh -c '"$0" cpu --match "$1" 0.5 -o wrapped.assay; exit $?' "$ASSAY" "$a burn" > out 2>&1 || fail "by match, under others: $(cat out)"
+$ASSAY cpu --match no-such-line-here-either 0.5 -o no.assay > out 2>&1
+[ $? = 2 ] || [ ! -e no.assay ] || fail "a pattern that only we have: $(cat out)"
 
 $ASSAY cpu $twin 1 > out 2>&1
 [ $? = 2 ] || fail "an ambiguous name must be a usage error"
