@@ -76,11 +76,11 @@ enum loss_kind {
 };
 
 enum loss_class {
+	LOSS_CLASS_BESIDE, /* no samples; of kinds that say no class */
 	LOSS_CLASS_COUNT,
 	LOSS_CLASS_LOST,
 	LOSS_CLASS_TRUNC,
 	LOSS_CLASS_UNSYM,
-	LOSS_CLASS_BESIDE,
 };
 
 struct buf;

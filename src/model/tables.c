@@ -7,41 +7,17 @@
 #include "model/heap.h"
 #include "model/profile.h"
 
-#define COUNT(name)                               \
-	{                                         \
-		name, COLUMN_COUNT, UNIT_COUNT, 0 \
-	}
-#define ESTIMATED(name)                                             \
-	{                                                           \
-		name, COLUMN_COUNT, UNIT_COUNT, COLUMN_IS_ESTIMATED \
-	}
-#define BYTES                                        \
+/* Columns; their role, unit and flags are 0 where nothing is said of them. */
+#define BYTES           "bytes", COLUMN_BYTES, UNIT_BYTES
+#define TIME            "time", COLUMN_TIME, UNIT_NS
+#define LONGEST         "longest", COLUMN_LONGEST, UNIT_NS, COLUMN_IS_LEVEL
+#define MEMORY(name)    name, COLUMN_OTHER, UNIT_BYTES, COLUMN_IS_LEVEL
+#define ESTIMATED(name) name, COLUMN_COUNT, UNIT_COUNT, COLUMN_IS_ESTIMATED
+#define EST_BYTES       BYTES, COLUMN_IS_ESTIMATED
+#define BLOCKS(name)                                 \
+	{ESTIMATED(name)}, {EST_BYTES}, {"samples"}, \
 	{                                            \
-		"bytes", COLUMN_BYTES, UNIT_BYTES, 0 \
-	}
-#define EST_BYTES                                                      \
-	{                                                              \
-		"bytes", COLUMN_BYTES, UNIT_BYTES, COLUMN_IS_ESTIMATED \
-	}
-#define TIME                                    \
-	{                                       \
-		"time", COLUMN_TIME, UNIT_NS, 0 \
-	}
-#define LONGEST                                                     \
-	{                                                           \
-		"longest", COLUMN_LONGEST, UNIT_NS, COLUMN_IS_LEVEL \
-	}
-#define PAGES                                        \
-	{                                            \
-		"pages", COLUMN_PAGES, UNIT_COUNT, 0 \
-	}
-#define OTHER(name)                               \
-	{                                         \
-		name, COLUMN_OTHER, UNIT_COUNT, 0 \
-	}
-#define MEMORY(name)                                            \
-	{                                                       \
-		name, COLUMN_OTHER, UNIT_BYTES, COLUMN_IS_LEVEL \
+		"variance"                           \
 	}
 
 /* Rows of flows, by second. */
@@ -54,100 +30,99 @@ static const struct table_kind kinds[TABLE_ID_NR] = {
 	[TABLE_SAMPLES] = {.group = TABLE_GROUP_CPU, .rank = TABLE_RANK_SAMPLES},
 	[TABLE_OFF_CPU] = {.key = "off-cpu",
 			   SLICES(WAITS, WAITS, 1),
-			   .columns = {COUNT("waits"), TIME, LONGEST}},
+			   .columns = {{"waits", COLUMN_COUNT}, {TIME}, {LONGEST}}},
 	[TABLE_ON_CPU] = {.key = "on-cpu",
 			  SLICES(WAITS, SIDE, 1),
 			  .is_derived = true,
-			  .columns = {COUNT("runs"), TIME}},
+			  .columns = {{"runs", COLUMN_COUNT}, {TIME}}},
 	[TABLE_BLAME] = {.key = "blame",
 			 SLICES(WAITS, SIDE, 1),
 			 .is_derived = true,
-			 .columns = {COUNT("waits"), TIME}},
+			 .columns = {{"waits", COLUMN_COUNT}, {TIME}}},
 	[TABLE_THREAD_TIME] = {.key = "thread-time", .group = TABLE_GROUP_WAITS},
 	[TABLE_IO] = {.key = "io",
 		      SLICES(IO, OTHER, 1),
-		      .columns = {COUNT("calls"), BYTES, TIME, LONGEST}},
+		      .columns = {{"calls", COLUMN_COUNT}, {BYTES}, {TIME}, {LONGEST}}},
 	[TABLE_BLOCK] = {.key = "block",
 			 SLICES(IO, OTHER, 1),
-			 .columns = {COUNT("requests"), BYTES, TIME, LONGEST}},
+			 .columns = {{"requests", COLUMN_COUNT}, {BYTES}, {TIME}, {LONGEST}}},
 	[TABLE_FAULTS] = {.key = "faults",
 			  SLICES(FAULTS, OTHER, 0),
-			  .columns = {COUNT("faults"), TIME, LONGEST}},
-	[TABLE_RECLAIM] = {.key = "reclaim",
-			   SLICES(FAULTS, OTHER, 1),
-			   .columns = {COUNT("times"), TIME, PAGES, LONGEST}},
+			  .columns = {{"faults", COLUMN_COUNT}, {TIME}, {LONGEST}}},
+	[TABLE_RECLAIM] =
+		{.key = "reclaim",
+		 SLICES(FAULTS, OTHER, 1),
+		 .columns = {{"times", COLUMN_COUNT}, {TIME}, {"pages", COLUMN_PAGES}, {LONGEST}}},
 	[TABLE_SPANS] = {.key = "spans",
 			 SLICES(SPANS, OTHER, 1),
-			 .columns = {COUNT("calls"), TIME, LONGEST}},
+			 .columns = {{"calls", COLUMN_COUNT}, {TIME}, {LONGEST}}},
 	[TABLE_SPAN_TIME] = {.key = "span-time",
 			     SLICES(SPANS, OTHER, 1),
 			     .is_derived = true,
-			     .columns = {COUNT("calls"), TIME, LONGEST}},
+			     .columns = {{"calls", COLUMN_COUNT}, {TIME}, {LONGEST}}},
 	[TABLE_SLOWEST_SPANS] = {.key = "slowest-spans",
 				 SLICES(SPANS, OTHER, 1),
 				 .is_derived = true,
-				 .columns = {COUNT("calls"), TIME, LONGEST}},
+				 .columns = {{"calls", COLUMN_COUNT}, {TIME}, {LONGEST}}},
 	[TABLE_ALLOCATED] =
 		{.key = "allocated",
 		 SLICES(HEAP, OTHER, HEAP_BYTES),
-		 .columns = {ESTIMATED("allocations"),
-			     EST_BYTES,
-			     OTHER("samples"),
-			     OTHER("variance"),
+		 .columns = {BLOCKS("allocations"),
 			     {"temporary", COLUMN_OTHER, UNIT_COUNT, COLUMN_IS_ESTIMATED},
 			     {"temporary bytes", COLUMN_OTHER, UNIT_BYTES, COLUMN_IS_ESTIMATED}}},
 	[TABLE_LIVE] = {.key = "live",
 			SLICES(HEAP, OTHER, HEAP_BYTES),
 			.is_derived = true,
-			.columns = {ESTIMATED("blocks"), EST_BYTES, OTHER("samples"),
-				    OTHER("variance")}},
+			.columns = {BLOCKS("blocks")}},
 	[TABLE_PEAK] = {.key = "peak",
 			SLICES(HEAP, OTHER, HEAP_BYTES),
 			.is_derived = true,
-			.columns = {ESTIMATED("blocks"), EST_BYTES, OTHER("samples"),
-				    OTHER("variance")}},
+			.columns = {BLOCKS("blocks")}},
 	[TABLE_FREED] = {.key = "freed",
 			 SLICES(HEAP, OTHER, HEAP_BYTES),
 			 .is_derived = true,
-			 .columns = {ESTIMATED("frees"), EST_BYTES, OTHER("samples"),
-				     OTHER("variance")}},
+			 .columns = {BLOCKS("frees")}},
 	[TABLE_OLDER] = {.key = "freed-older",
 			 SLICES(HEAP, OTHER, HEAP_BYTES),
 			 .is_derived = true,
-			 .columns = {ESTIMATED("frees"), EST_BYTES, OTHER("samples"),
-				     OTHER("variance")}},
+			 .columns = {BLOCKS("frees")}},
 	[TABLE_GROWTH] = {.key = "growth",
 			  SLICES(HEAP, OTHER, HEAP_BYTES),
-			  .columns = {ESTIMATED("faults"), EST_BYTES}},
+			  .columns = {{ESTIMATED("faults")}, {EST_BYTES}}},
 	[TABLE_MAPPED] = {.key = "mapped",
 			  SLICES(HEAP, OTHER, HEAP_BYTES),
 			  .is_derived = true,
-			  .columns = {COUNT("calls"),
-				      BYTES,
-				      {"bytes unmapped", COLUMN_OTHER, UNIT_BYTES, 0}}},
+			  .columns = {{"calls", COLUMN_COUNT},
+				      {BYTES},
+				      {"bytes unmapped", COLUMN_OTHER, UNIT_BYTES}}},
 	[TABLE_MEMORY] = {.key = "memory",
 			  .group = TABLE_GROUP_MEMORY,
 			  .rank = TABLE_RANK_OTHER,
 			  .time_kind = TABLE_TIME_INSTANT,
 			  .has_tags = true,
 			  .is_derived = true,
-			  .columns = {MEMORY("RSS"), MEMORY("PSS"), MEMORY("anonymous"),
-				      MEMORY("file"), MEMORY("shared"), MEMORY("swap"),
-				      MEMORY("stacks"), MEMORY("virtual"), MEMORY("live")}},
+			  .columns = {{MEMORY("RSS")},
+				      {MEMORY("PSS")},
+				      {MEMORY("anonymous")},
+				      {MEMORY("file")},
+				      {MEMORY("shared")},
+				      {MEMORY("swap")},
+				      {MEMORY("stacks")},
+				      {MEMORY("virtual")},
+				      {MEMORY("live")}}},
 	[TABLE_SNAPSHOTS] = {.key = "snapshots",
 			     .group = TABLE_GROUP_MEMORY,
 			     .rank = TABLE_RANK_OTHER,
 			     .time_kind = TABLE_TIME_INSTANT,
 			     .weight_column = HEAP_BYTES,
 			     .has_tags = true,
-			     .columns = {ESTIMATED("blocks"), EST_BYTES, OTHER("samples"),
-					 OTHER("variance")}},
+			     .columns = {BLOCKS("blocks")}},
 	[TABLE_UNKNOWN] = {.rank = TABLE_RANK_OTHER, .has_tags = true},
 	[TABLE_EVENTS] = {.group = TABLE_GROUP_EVENTS,
 			  .rank = TABLE_RANK_OTHER,
 			  .time_kind = TABLE_TIME_SLICE,
 			  .has_tags = true,
-			  .columns = {COUNT("events")}},
+			  .columns = {{"events", COLUMN_COUNT}}},
 };
 
 _Static_assert(HEAP_MEMORY_NR <= TABLE_KIND_COLUMNS_MAX && HEAP_ALLOCATED_NR == 6,
