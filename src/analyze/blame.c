@@ -57,9 +57,7 @@ static int by_key(const void *x, const void *y)
 {
 	const struct keyed *a = x;
 	const struct keyed *b = y;
-	if (a->key != b->key)
-		return a->key < b->key ? -1 : 1;
-	return a->idx < b->idx ? -1 : a->idx > b->idx;
+	return COMPARE(a->key, b->key) ?: COMPARE(a->idx, b->idx);
 }
 
 static uint64_t place_key(const struct profile *p, task_id task, stack_id stack)
@@ -183,40 +181,30 @@ static void pass_on(struct maker *m, const struct select_tagged *first, const st
 
 /* ---- rows ---------------------------------------------------------------------------------- */
 
+/* 0: of the same waiter and culprit. Tags differ in durations, which do not matter here. */
+static int compare(const struct blame_row *a, const struct blame_row *b)
+{
+	return COMPARE(a->waiter_stack, b->waiter_stack)
+		       ?: COMPARE(a->waiter, b->waiter)
+		       ?: COMPARE(a->culprit, b->culprit)
+		       ?: COMPARE(a->culprit_stack, b->culprit_stack)
+		       ?: COMPARE(a->doing, b->doing)
+		       ?: COMPARE(a->is_convoy, b->is_convoy)
+		       ?: COMPARE(a->nr_steps, b->nr_steps);
+}
+
 static int by_what(const void *x, const void *y)
 {
 	const struct blame_row *a = x;
 	const struct blame_row *b = y;
-#define ORDER(field)              \
-	if (a->field != b->field) \
-	return a->field < b->field ? -1 : 1
-	ORDER(waiter_stack);
-	ORDER(waiter);
-	ORDER(culprit);
-	ORDER(culprit_stack);
-	ORDER(doing);
-	ORDER(is_convoy);
-	ORDER(nr_steps);
-	ORDER(tag);
-#undef ORDER
-	return 0;
+	return compare(a, b) ?: COMPARE(a->tag, b->tag);
 }
 
 static int by_time(const void *x, const void *y)
 {
 	const struct blame_row *a = x;
 	const struct blame_row *b = y;
-	if (a->ns != b->ns)
-		return a->ns > b->ns ? -1 : 1;
-	return by_what(x, y);
-}
-
-/* Tags differ in durations, which do not matter here. */
-static bool is_same(const struct blame_row *a, const struct blame_row *b)
-{
-	return a->waiter_stack == b->waiter_stack && a->waiter == b->waiter &&
-	       a->culprit == b->culprit && a->culprit_stack == b->culprit_stack &&
-	       a->doing == b->doing && a->is_convoy == b->is_convoy && a->nr_steps == b->nr_steps;
+	return COMPARE(b->ns, a->ns) ?: by_what(x, y);
 }
 
 static void merge_rows(struct maker *m)
@@ -228,7 +216,7 @@ static void merge_rows(struct maker *m)
 	for (size_t i = 0; i < m->rows.n; i++) {
 		struct blame_row *row = &m->rows.p[i];
 		m->b->ns += row->ns;
-		if (n && is_same(&m->rows.p[n - 1], row)) {
+		if (n && !compare(&m->rows.p[n - 1], row)) {
 			m->rows.p[n - 1].ns += row->ns;
 			m->rows.p[n - 1].nr_waits += row->nr_waits;
 			continue;

@@ -34,9 +34,7 @@ static int by_total(const void *x, const void *y)
 {
 	const struct todo *a = x;
 	const struct todo *b = y;
-	if (a->total != b->total)
-		return a->total > b->total ? -1 : 1;
-	return a->node < b->node ? -1 : a->node > b->node;
+	return COMPARE(b->total, a->total) ?: COMPARE(a->node, b->node);
 }
 
 static uint32_t emit(struct pruner *p, const struct todo *t)

@@ -272,9 +272,7 @@ static int by_root(const void *a, const void *b)
 {
 	const struct grouped *x = a;
 	const struct grouped *y = b;
-	if (x->root != y->root)
-		return x->root < y->root ? -1 : 1;
-	return x->row < y->row ? -1 : x->row > y->row;
+	return COMPARE(x->root, y->root) ?: COMPARE(x->row, y->row);
 }
 
 static struct step root_step(str_id name)

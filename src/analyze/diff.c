@@ -193,13 +193,10 @@ static int by_change(const void *x, const void *y)
 {
 	const struct diff_item *a = x;
 	const struct diff_item *b = y;
-	double d = fabs(b->change) - fabs(a->change);
-	if (d == 0)
-		d = fabs(b->total_change) - fabs(a->total_change);
-	if (d != 0)
-		return d > 0 ? 1 : -1;
-	int c = strcmp(a->name, b->name);
-	return c ? c : strcmp(a->module, b->module);
+	return COMPARE(fabs(b->change), fabs(a->change))
+		       ?: COMPARE(fabs(b->total_change), fabs(a->total_change))
+		       ?: strcmp(a->name, b->name)
+		       ?: strcmp(a->module, b->module);
 }
 
 static void finish_item(const struct diff *d, struct diff_item *it)

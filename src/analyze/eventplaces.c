@@ -167,16 +167,14 @@ static int by_place(const void *a, const void *b)
 {
 	const struct place *x = a;
 	const struct place *y = b;
-	int c = strcmp(x->function, y->function);
-	c = c ? c : strcmp(x->call, y->call);
-	return c ? c : strcmp(x->module, y->module);
+	return strcmp(x->function, y->function) ?: strcmp(x->call, y->call) ?: strcmp(x->module, y->module);
 }
 
 static int by_count(const void *a, const void *b)
 {
 	const struct place *x = a;
 	const struct place *y = b;
-	return x->nr != y->nr ? (x->nr < y->nr ? 1 : -1) : by_place(a, b);
+	return COMPARE(y->nr, x->nr) ?: by_place(a, b);
 }
 
 /* Equal places become one; returns how many are left. */
@@ -228,9 +226,7 @@ static int by_weight(const void *a, const void *b)
 {
 	const struct select_row *x = a;
 	const struct select_row *y = b;
-	if (x->weight != y->weight)
-		return x->weight < y->weight ? 1 : -1;
-	return (x->stack > y->stack) - (x->stack < y->stack);
+	return COMPARE(y->weight, x->weight) ?: COMPARE(x->stack, y->stack);
 }
 
 static void add_stack(struct event_places *ep, const struct selection *sel,

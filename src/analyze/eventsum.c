@@ -344,9 +344,7 @@ static int by_count(const void *a, const void *b)
 {
 	const struct outcome *x = a;
 	const struct outcome *y = b;
-	if (x->nr != y->nr)
-		return x->nr < y->nr ? 1 : -1;
-	return (x->text > y->text) - (x->text < y->text);
+	return COMPARE(y->nr, x->nr) ?: COMPARE(x->text, y->text);
 }
 
 static void add_event_row(struct report *r, struct report_table *t, const struct summary *s,

@@ -88,9 +88,7 @@ static int by_row_and_start(const void *x, const void *y)
 {
 	const struct life *a = x;
 	const struct life *b = y;
-	if (a->row != b->row)
-		return a->row < b->row ? -1 : 1;
-	return a->from_ns < b->from_ns ? -1 : a->from_ns > b->from_ns;
+	return COMPARE(a->row, b->row) ?: COMPARE(a->from_ns, b->from_ns);
 }
 
 /* A thread that was renamed, or a number that was given again, has several tasks in a row. */
@@ -222,14 +220,10 @@ int ledger_compare(const void *x, const void *y)
 {
 	const struct ledger_row *a = x;
 	const struct ledger_row *b = y;
-	uint64_t values[2][2] = {{ledger_blocked_ns(a), ledger_blocked_ns(b)},
-				 {a->ns[WAIT_ON_CPU], b->ns[WAIT_ON_CPU]}};
-	for (size_t i = 0; i < ARRAY_LEN(values); i++)
-		if (values[i][0] != values[i][1])
-			return values[i][0] > values[i][1] ? -1 : 1;
-	if (a->pid != b->pid)
-		return a->pid < b->pid ? -1 : 1;
-	return a->tid < b->tid ? -1 : a->tid > b->tid;
+	return COMPARE(ledger_blocked_ns(b), ledger_blocked_ns(a))
+		       ?: COMPARE(b->ns[WAIT_ON_CPU], a->ns[WAIT_ON_CPU])
+		       ?: COMPARE(a->pid, b->pid)
+		       ?: COMPARE(a->tid, b->tid);
 }
 
 static void finish(struct maker *m)

@@ -80,9 +80,7 @@ static int by_time(const void *x, const void *y)
 {
 	const struct ranked *a = x;
 	const struct ranked *b = y;
-	if (a->ns != b->ns)
-		return a->ns > b->ns ? -1 : 1;
-	return a->reason < b->reason ? -1 : a->reason > b->reason;
+	return COMPARE(b->ns, a->ns) ?: COMPARE(a->reason, b->reason);
 }
 
 /* Reasons that occur, run queue and CPU apart, largest first; returns how many. */

@@ -92,22 +92,18 @@ static struct spread spread_of(const struct run_rows *t, const struct weight *se
 	return s;
 }
 
-static int by_mean(const void *x, const void *y)
-{
-	const struct run_row *a = x;
-	const struct run_row *b = y;
-	if (a->mean_pct != b->mean_pct)
-		return a->mean_pct > b->mean_pct ? -1 : 1;
-	int c = strcmp(a->name, b->name);
-	return c ? c : strcmp(a->module, b->module);
-}
-
 static int by_name(const void *x, const void *y)
 {
 	const struct run_row *a = x;
 	const struct run_row *b = y;
-	int c = strcmp(a->name, b->name);
-	return c ? c : strcmp(a->module, b->module);
+	return strcmp(a->name, b->name) ?: strcmp(a->module, b->module);
+}
+
+static int by_mean(const void *x, const void *y)
+{
+	const struct run_row *a = x;
+	const struct run_row *b = y;
+	return COMPARE(b->mean_pct, a->mean_pct) ?: by_name(x, y);
 }
 
 /* ---- tables -------------------------------------------------------------------------------- */

@@ -260,16 +260,11 @@ static int by_key(const void *x, const void *y)
 {
 	const struct keyed *a = x;
 	const struct keyed *b = y;
-#define ORDER(field)              \
-	if (a->field != b->field) \
-	return a->field < b->field ? -1 : 1
-	ORDER(stack);
-	ORDER(task);
-	ORDER(phase);
-	ORDER(tag);
-	ORDER(sample);
-#undef ORDER
-	return 0;
+	return COMPARE(a->stack, b->stack)
+		       ?: COMPARE(a->task, b->task)
+		       ?: COMPARE(a->phase, b->phase)
+		       ?: COMPARE(a->tag, b->tag)
+		       ?: COMPARE(a->sample, b->sample);
 }
 
 static void add_values(struct select_tagged *row, const struct table *t, size_t i)

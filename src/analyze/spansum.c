@@ -176,7 +176,7 @@ static int by_time_and_task(const void *a, const void *b)
 {
 	const struct slow_span *x = a;
 	const struct slow_span *y = b;
-	return (x->ns < y->ns) - (x->ns > y->ns);
+	return COMPARE(y->ns, x->ns);
 }
 
 static void add_ledger_text(struct buf *to, const struct slow_span *w)

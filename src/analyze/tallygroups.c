@@ -115,16 +115,10 @@ static int by_weight(const void *x, const void *y)
 {
 	const struct ranked *a = x;
 	const struct ranked *b = y;
-	if (a->weight != b->weight)
-		return a->weight > b->weight ? -1 : 1;
-	for (size_t i = 0; i < TALLY_TEXTS; i++) {
-		if (!a->group.texts[i] || !b->group.texts[i])
-			break;
-		int c = strcmp(a->group.texts[i], b->group.texts[i]);
-		if (c)
-			return c;
-	}
-	return 0;
+	int c = COMPARE(b->weight, a->weight);
+	for (size_t i = 0; !c && i < TALLY_TEXTS && a->group.texts[i] && b->group.texts[i]; i++)
+		c = strcmp(a->group.texts[i], b->group.texts[i]);
+	return c;
 }
 
 void tally_groups_sort(struct tally_groups *g, uint64_t (*weight)(const struct tally_group *g))

@@ -16,8 +16,8 @@ static int by_text(const void *a, const void *b)
 {
 	const struct ranked *x = a;
 	const struct ranked *y = b;
-	int c = memcmp(x->text.p, y->text.p, MIN(x->text.n, y->text.n));
-	return c ? c : x->text.n < y->text.n ? -1 : x->text.n > y->text.n;
+	return memcmp(x->text.p, y->text.p, MIN(x->text.n, y->text.n))
+		       ?: COMPARE(x->text.n, y->text.n);
 }
 
 /* By str_id: the place of the name among the names of the tree, sorted by bytes. */
@@ -55,9 +55,7 @@ static int by_rank(const void *a, const void *b)
 {
 	const struct sibling *x = a;
 	const struct sibling *y = b;
-	if (x->rank != y->rank)
-		return x->rank < y->rank ? -1 : 1;
-	return x->id < y->id ? -1 : x->id > y->id;
+	return COMPARE(x->rank, y->rank) ?: COMPARE(x->id, y->id);
 }
 
 /* Puts each list of siblings into the order of names; most lists have one element. */

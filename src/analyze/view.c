@@ -60,38 +60,27 @@ double view_cpus(const struct selection *sel, struct weight w)
 
 /* ---- tables ---------------------------------------------------------------------------- */
 
-static int by_name(const struct view_item *a, const struct view_item *b)
+static int by_name(const void *x, const void *y)
 {
-	int c = strcmp(a->name, b->name);
-	return c ? c : strcmp(a->module, b->module);
-}
-
-static int descending(uint64_t a, uint64_t b)
-{
-	return a > b ? -1 : a < b;
+	const struct view_item *a = x;
+	const struct view_item *b = y;
+	return strcmp(a->name, b->name) ?: strcmp(a->module, b->module);
 }
 
 static int by_self(const void *x, const void *y)
 {
 	const struct view_item *a = x;
 	const struct view_item *b = y;
-	int c = descending(a->self.weight, b->self.weight);
-	c = c ? c : descending(a->total.weight, b->total.weight);
-	return c ? c : by_name(a, b);
+	return COMPARE(b->self.weight, a->self.weight)
+		       ?: COMPARE(b->total.weight, a->total.weight)
+		       ?: by_name(a, b);
 }
 
 static int by_total(const void *x, const void *y)
 {
 	const struct view_item *a = x;
 	const struct view_item *b = y;
-	int c = descending(a->total.weight, b->total.weight);
-	c = c ? c : descending(a->self.weight, b->self.weight);
-	return c ? c : by_name(a, b);
-}
-
-static int by_text(const void *x, const void *y)
-{
-	return by_name(x, y);
+	return COMPARE(b->total.weight, a->total.weight) ?: by_self(a, b);
 }
 
 static size_t drop_weightless(struct view_item *items, size_t n)
@@ -181,7 +170,7 @@ void view_add_table(struct report *r, const struct selection *sel, const struct 
 	qsort(items, n, sizeof(*items),
 	      limits->sort == VIEW_BY_SELF    ? by_self
 	      : limits->sort == VIEW_BY_TOTAL ? by_total
-					      : by_text);
+					      : by_name);
 	struct columns c = make_columns(sel, spec);
 	struct report_table *t = report_add_table(r, spec->key, spec->title, c.c, c.n);
 	struct view_item other = {.name = "<other>", .module = "", .total.weight = UINT64_MAX};

@@ -114,14 +114,10 @@ static int by_time(const void *x, const void *y)
 {
 	const struct waitgroup *a = *(const struct waitgroup *const *)x;
 	const struct waitgroup *b = *(const struct waitgroup *const *)y;
-	if (a->q.ns_all != b->q.ns_all)
-		return a->q.ns_all > b->q.ns_all ? -1 : 1;
-	for (size_t i = 0; i < WAITGROUP_TEXTS_MAX && a->texts[i] && b->texts[i]; i++) {
-		int c = strcmp(a->texts[i], b->texts[i]);
-		if (c)
-			return c;
-	}
-	return 0;
+	int c = COMPARE(b->q.ns_all, a->q.ns_all);
+	for (size_t i = 0; !c && i < WAITGROUP_TEXTS_MAX && a->texts[i] && b->texts[i]; i++)
+		c = strcmp(a->texts[i], b->texts[i]);
+	return c;
 }
 
 void waitgroups_report(struct report *r, const struct waitgroups *g,

@@ -154,9 +154,7 @@ static int by_time(const void *x, const void *y)
 {
 	const struct lock *a = x;
 	const struct lock *b = y;
-	if (a->q.ns_all != b->q.ns_all)
-		return a->q.ns_all > b->q.ns_all ? -1 : 1;
-	return strcmp(a->name, b->name);
+	return COMPARE(b->q.ns_all, a->q.ns_all) ?: strcmp(a->name, b->name);
 }
 
 static const char *best_text(struct report *r, const struct locks *l, const struct lock *lock,

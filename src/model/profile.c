@@ -350,9 +350,7 @@ static int by_time(const void *a, const void *b)
 {
 	const struct order *x = a;
 	const struct order *y = b;
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	return x->idx < y->idx ? -1 : x->idx > y->idx;
+	return COMPARE(x->time_ns, y->time_ns) ?: COMPARE(x->idx, y->idx);
 }
 
 #define PERMUTE(column, width)                                                 \

@@ -45,9 +45,7 @@ static int by_usage(const void *a, const void *b)
 {
 	const struct usage *x = a;
 	const struct usage *y = b;
-	if (x->nr_nodes != y->nr_nodes)
-		return x->nr_nodes > y->nr_nodes ? -1 : 1;
-	return x->id < y->id ? -1 : x->id > y->id;
+	return COMPARE(y->nr_nodes, x->nr_nodes) ?: COMPARE(x->id, y->id);
 }
 
 static void sort_symbols(struct flame *f, const struct symtab *tab)
