@@ -250,14 +250,14 @@ void diff_make(struct diff *ret_d, struct arena *a, const struct diff_spec *spec
 
 /* ---- the report ---------------------------------------------------------------------------- */
 
-#define CELLS_MAX 12
-
-struct shape {
-	const struct diff *d;
-	bool is_shares;
-	bool has_rate; /* per minute */
-	bool has_total;
-	bool has_module;
+/* Which columns a table has. */
+enum {
+	OF_SHARES = 1 << 0,
+	OF_AMOUNTS = 1 << 1,
+	HAS_RATE = 1 << 2,        /* per minute */
+	HAS_SHARE_TOTAL = 1 << 3, /* with what it calls */
+	HAS_AMOUNT_TOTAL = 1 << 4,
+	HAS_MODULE = 1 << 5,
 };
 
 /* Levels of a program that runs on: the difference over the time between is how fast it grows. */
@@ -267,46 +267,6 @@ static bool has_rate(const struct diff *d)
 	return d->spec.how == DIFF_AMOUNTS && d->minutes > 0 && heapweights_is_one(after) &&
 	       !is_flow(after) && after->id != TABLE_PEAK &&
 	       !(is_launched(after->p) && is_launched(d->spec.before->p));
-}
-
-static size_t add_share_columns(struct report_column *c, const struct shape *s)
-{
-	size_t n = 0;
-	c[n++] = (struct report_column){"before_pct", "before %", CELL_PERCENT,
-					"share of all before"};
-	c[n++] = (struct report_column){"after_pct", "after %", CELL_PERCENT, "share of all after"};
-	c[n++] =
-		(struct report_column){"change_points", "change", CELL_FLOAT, "points of per cent"};
-	c[n++] = (struct report_column){"change_error_points", "+-", CELL_FLOAT,
-					"half of its 95 % interval"};
-	if (s->has_total)
-		c[n++] = (struct report_column){"total_change_points", "total change", CELL_FLOAT,
-						"the same with what it calls"};
-	return n;
-}
-
-static size_t add_amount_columns(struct report_column *c, const struct shape *s)
-{
-	static const enum cell_kind changes[] = {[UNIT_COUNT] = CELL_COUNT_CHANGE,
-						 [UNIT_NS] = CELL_NS_CHANGE,
-						 [UNIT_BYTES] = CELL_BYTES_CHANGE};
-	static const enum cell_kind amounts[] = {[UNIT_COUNT] = CELL_COUNT_ESTIMATE,
-						 [UNIT_NS] = CELL_NS_ESTIMATE,
-						 [UNIT_BYTES] = CELL_BYTES_ESTIMATE};
-	enum cell_kind change = changes[s->d->spec.after->unit];
-	enum cell_kind amount = amounts[s->d->spec.after->unit];
-	size_t n = 0;
-	c[n++] = (struct report_column){"change", "change", change, "after - before"};
-	c[n++] = (struct report_column){"change_pct", "%", CELL_PERCENT, "of before"};
-	if (s->has_rate)
-		c[n++] = (struct report_column){"per_min", "per minute", change,
-						"over the time between the two"};
-	c[n++] = (struct report_column){"before", "before", amount, NULL};
-	c[n++] = (struct report_column){"after", "after", amount, NULL};
-	if (s->has_total)
-		c[n++] = (struct report_column){"total_change", "total change", change,
-						"the same with what it calls"};
-	return n;
 }
 
 static union cell estimate(const struct weight *w)
@@ -322,33 +282,6 @@ static union cell change_cell(double change, double error)
 	union cell c = {.estimate = {.change = llrint(MAX(MIN(change, 9e18), -9e18))}};
 	c.estimate.error = (uint64_t)llrint(MIN(error, 9e18));
 	return c;
-}
-
-static size_t add_amount_cells(union cell *c, const struct shape *s, const struct diff_item *it)
-{
-	size_t n = 0;
-	double before = (double)it->self[BEFORE].weight;
-	c[n++] = change_cell(it->change, it->error);
-	c[n++].d = before > 0 ? 100 * it->change / before : (double)NAN;
-	if (s->has_rate)
-		c[n++] = change_cell(it->change / s->d->minutes, it->error / s->d->minutes);
-	c[n++] = estimate(&it->self[BEFORE]);
-	c[n++] = estimate(&it->self[AFTER]);
-	if (s->has_total)
-		c[n++] = change_cell(it->total_change, it->total_error);
-	return n;
-}
-
-static size_t add_share_cells(union cell *c, const struct shape *s, const struct diff_item *it)
-{
-	size_t n = 0;
-	c[n++].d = amount_of(&s->d->spec, s->d->spec.before, &it->self[BEFORE]);
-	c[n++].d = amount_of(&s->d->spec, s->d->spec.after, &it->self[AFTER]);
-	c[n++].d = it->change;
-	c[n++].d = it->error;
-	if (s->has_total)
-		c[n++].d = it->total_change;
-	return n;
 }
 
 static bool is_none(const struct weight *w)
@@ -370,15 +303,27 @@ static const char *remark_of(const struct diff_item *it)
 	return is_none(&it->total[AFTER]) ? "gone" : "";
 }
 
-static void add_item(struct report *r, struct report_table *t, const struct shape *s,
+static void add_item(struct report *r, struct report_table *t, const struct diff *d,
 		     const struct diff_item *it, const char *name)
 {
-	union cell cells[CELLS_MAX];
-	size_t n = s->is_shares ? add_share_cells(cells, s, it) : add_amount_cells(cells, s, it);
-	cells[n++].text = remark_of(it);
-	cells[n++].text = name;
-	if (s->has_module)
-		cells[n++].text = it->module;
+	const struct diff_spec *s = &d->spec;
+	double before = (double)it->self[BEFORE].weight;
+	const union cell cells[] = {
+		{.d = view_pct(it->self[BEFORE].weight, s->before->weight)},
+		{.d = view_pct(it->self[AFTER].weight, s->after->weight)},
+		{.d = it->change},
+		{.d = it->error},
+		{.d = it->total_change},
+		change_cell(it->change, it->error),
+		{.d = before > 0 ? 100 * it->change / before : (double)NAN},
+		change_cell(it->change / d->minutes, it->error / d->minutes),
+		estimate(&it->self[BEFORE]),
+		estimate(&it->self[AFTER]),
+		change_cell(it->total_change, it->total_error),
+		{.text = remark_of(it)},
+		{.text = name},
+		{.text = it->module},
+	};
 	report_add_row(r, t, cells);
 }
 
@@ -404,25 +349,45 @@ static void add_into(struct diff_item *to, const struct diff_item *it)
 	to->error = sqrt(to->error * to->error + it->error * it->error);
 }
 
-static struct report_table *add_table(struct report *r, const struct shape *s, const char *key,
-				      const char *title, const char *name)
+static struct report_table *add_table(struct report *r, const struct diff *d, unsigned flags,
+				      const char *key, const char *title, const char *name)
 {
-	struct report_column c[CELLS_MAX];
-	size_t n = s->is_shares ? add_share_columns(c, s) : add_amount_columns(c, s);
-	c[n++] = (struct report_column){"remark", "remark", CELL_TEXT,
-					"new, gone, same, within noise: less than chance"};
-	c[n++] = (struct report_column){name, name, CELL_TEXT, NULL};
-	if (s->has_module)
-		c[n++] = (struct report_column){"module", "module", CELL_TEXT, NULL};
-	return report_add_table(r, key, title, c, n);
+	static const enum cell_kind changes[] = {[UNIT_COUNT] = CELL_COUNT_CHANGE,
+						 [UNIT_NS] = CELL_NS_CHANGE,
+						 [UNIT_BYTES] = CELL_BYTES_CHANGE};
+	static const enum cell_kind amounts[] = {[UNIT_COUNT] = CELL_COUNT_ESTIMATE,
+						 [UNIT_NS] = CELL_NS_ESTIMATE,
+						 [UNIT_BYTES] = CELL_BYTES_ESTIMATE};
+	enum cell_kind change = changes[d->spec.after->unit];
+	enum cell_kind amount = amounts[d->spec.after->unit];
+	const struct report_column columns[] = {
+		{"before_pct", "before %", CELL_PERCENT, "share of all before", OF_SHARES},
+		{"after_pct", "after %", CELL_PERCENT, "share of all after", OF_SHARES},
+		{"change_points", "change", CELL_FLOAT, "points of per cent", OF_SHARES},
+		{"change_error_points", "+-", CELL_FLOAT, "half of its 95 % interval", OF_SHARES},
+		{"total_change_points", "total change", CELL_FLOAT, "the same with what it calls",
+		 HAS_SHARE_TOTAL},
+		{"change", "change", change, "after - before", OF_AMOUNTS},
+		{"change_pct", "%", CELL_PERCENT, "of before", OF_AMOUNTS},
+		{"per_min", "per minute", change, "over the time between the two", HAS_RATE},
+		{"before", "before", amount, NULL, OF_AMOUNTS},
+		{"after", "after", amount, NULL, OF_AMOUNTS},
+		{"total_change", "total change", change, "the same with what it calls",
+		 HAS_AMOUNT_TOTAL},
+		{"remark", "remark", CELL_TEXT, "new, gone, same, within noise: less than chance"},
+		{name, name, CELL_TEXT},
+		{"module", "module", CELL_TEXT, NULL, HAS_MODULE},
+	};
+	return report_add_table_of(r, key, title, columns, ARRAY_LEN(columns), flags);
 }
 
-static void add_items(struct report *r, const struct diff *d, const struct shape *s,
+static void add_items(struct report *r, const struct diff *d, unsigned flags,
 		      const struct view_limits *limits)
 {
 	unsigned by = d->spec.by;
 	struct diff_item other = {.module = ""};
-	struct report_table *t = add_table(r, s, kinds[by].key, kinds[by].title, kinds[by].name);
+	struct report_table *t =
+		add_table(r, d, flags, kinds[by].key, kinds[by].title, kinds[by].name);
 	size_t nr_left = 0;
 	for (size_t i = 0; i < d->n; i++) {
 		const struct diff_item *it = &d->items[i];
@@ -430,7 +395,7 @@ static void add_items(struct report *r, const struct diff *d, const struct shape
 			continue;
 		t->nr_rows_total++;
 		if (!limits->max_rows || t->nr_rows < limits->max_rows) {
-			add_item(r, t, s, it, it->name);
+			add_item(r, t, d, it, it->name);
 			continue;
 		}
 		add_into(&other, it);
@@ -442,7 +407,7 @@ static void add_items(struct report *r, const struct diff *d, const struct shape
 		other.total[side] = other.self[side];
 	other.total_change = other.change; /* inclusive amounts of several rows overlap */
 	other.total_error = other.error;
-	add_item(r, t, s, &other, "<other>");
+	add_item(r, t, d, &other, "<other>");
 }
 
 static void add_notes(struct report *r, const struct diff *d)
@@ -469,14 +434,16 @@ static void add_notes(struct report *r, const struct diff *d)
 
 void diff_report(struct report *r, const struct diff *d, const struct view_limits *limits)
 {
-	struct shape s = {.d = d, .is_shares = d->spec.how == DIFF_SHARES, .has_rate = has_rate(d)};
+	bool is_shares = d->spec.how == DIFF_SHARES;
+	unsigned flags = (is_shares ? OF_SHARES : OF_AMOUNTS) | (has_rate(d) ? HAS_RATE : 0);
 	add_notes(r, d);
-	if (!s.is_shares) {
-		struct report_table *t = add_table(r, &s, "total", "all in view", "what");
-		add_item(r, t, &s, &d->all, d->spec.after->event);
-		t->nr_rows_total = 1;
+	if (!is_shares) {
+		struct report_table *t = add_table(r, d, flags, "total", "all in view", "what");
+		add_item(r, t, d, &d->all, d->spec.after->event);
 	}
-	s.has_total = d->spec.by != DIFF_BY_STACK;
-	s.has_module = kinds[d->spec.by].has_module;
-	add_items(r, d, &s, limits);
+	if (d->spec.by != DIFF_BY_STACK)
+		flags |= is_shares ? HAS_SHARE_TOTAL : HAS_AMOUNT_TOTAL;
+	if (kinds[d->spec.by].has_module)
+		flags |= HAS_MODULE;
+	add_items(r, d, flags, limits);
 }

@@ -6,7 +6,6 @@
 
 #include "analyze/heapsum.h"
 #include "analyze/ledger.h"
-#include "analyze/processes.h"
 #include "analyze/threads.h"
 #include "analyze/top.h"
 #include "analyze/waittables.h"

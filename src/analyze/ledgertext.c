@@ -10,6 +10,7 @@
 
 #define CLOSES_PCT     0.5 /* coverage within this of 100 % needs no column */
 #define REASON_COLUMNS 5
+#define REASONS_AT     5                 /* columns before them */
 #define SHORT_NS       (100 * NS_PER_MS) /* threads this young close roughly */
 
 static double nan_cell(void)
@@ -167,24 +168,14 @@ void ledger_report(struct report *r, const struct ledger *l)
 
 /* ---- a row a thread ------------------------------------------------------------------------ */
 
-#define THREAD_COLUMNS_MAX (REASON_COLUMNS + 14)
-
-struct thread_table {
-	struct report_column c[THREAD_COLUMNS_MAX];
-	size_t n;
-	struct ranked shown[WAIT_NR]; /* reasons with a column of their own */
-	size_t nr_shown;
-	bool has_other;
-	bool has_covered;
-	unsigned flags;
+/* Which columns the table has; then a bit for each of shown. */
+enum {
+	OF_THREADS = 1 << 0,
+	OF_GROUPS = 1 << 1,
+	HAS_OTHER = 1 << 2,
+	HAS_COVERED = 1 << 3,
+	SHOWN = 4
 };
-
-static void add_column(struct thread_table *tt, const char *key, const char *title,
-		       enum cell_kind kind, const char *help)
-{
-	ASSERT(tt->n < THREAD_COLUMNS_MAX);
-	tt->c[tt->n++] = (struct report_column){key, title, kind, help};
-}
 
 static bool closes(const struct ledger_row *row)
 {
@@ -192,40 +183,37 @@ static bool closes(const struct ledger_row *row)
 	return pct >= 100 - CLOSES_PCT && pct <= 100 + CLOSES_PCT;
 }
 
-static void make_columns(struct report *r, const struct ledger *l, struct thread_table *tt,
-			 const struct ledger_row *rows, size_t nr_rows)
+/* @shown: the reasons with a column of their own. */
+static struct report_table *begin_threads(struct report *r, unsigned bits,
+					  const enum wait_reason shown[REASON_COLUMNS])
 {
-	size_t nr = rank_reasons(l, false, tt->shown);
-	tt->nr_shown = MIN(nr, REASON_COLUMNS);
-	tt->has_other = nr > tt->nr_shown;
-	for (size_t i = 0; i < nr_rows; i++)
-		tt->has_covered |= rows[i].wall_ns >= SHORT_NS && !closes(&rows[i]);
-	add_column(tt, "wall_ns", "wall", CELL_NS, "time for which it was watched");
-	add_column(tt, "on_cpu_ns", "on CPU", CELL_NS, NULL);
-	if (tt->flags & LEDGER_GROUPS) {
-		add_column(tt, "run_queue_ns", "run queue", CELL_NS, "could run, had no CPU");
-	} else {
-		add_column(tt, "preempted_ns", "preempted", CELL_NS, "could run, lost the CPU");
-		add_column(tt, "woken_ns", "woken", CELL_NS, "woken, and no CPU yet");
-	}
-	for (size_t i = 0; i < tt->nr_shown; i++)
-		add_column(tt, arena_fmt(&r->arena, "%s_ns", wait_key(tt->shown[i].reason)),
-			   wait_key(tt->shown[i].reason), CELL_NS, NULL);
-	if (tt->has_other)
-		add_column(tt, "other_waits_ns", "other", CELL_NS, "waits for other reasons");
-	add_column(tt, "idle_ns", "idle", CELL_NS, "waited for something to do");
-	if (tt->has_covered)
-		add_column(tt, "covered_pct", "covered %", CELL_PERCENT,
-			   "sum of all that, over wall time");
-	add_column(tt, "voluntary", "waits", CELL_COUNT, "switches out to wait");
-	add_column(tt, "involuntary", "preempts", CELL_COUNT, "switches out while it could run");
-	if (tt->flags & LEDGER_GROUPS) {
-		add_column(tt, "threads", "threads", CELL_COUNT, NULL);
-	} else {
-		add_column(tt, "pid", "pid", CELL_ID, NULL);
-		add_column(tt, "tid", "tid", CELL_ID, NULL);
-	}
-	add_column(tt, "thread", "thread", CELL_TEXT, NULL);
+	bool is_grouped = bits & OF_GROUPS;
+	struct report_column c[] = {
+		{"wall_ns", "wall", CELL_NS, "time for which it was watched"},
+		{"on_cpu_ns", "on CPU", CELL_NS},
+		{"run_queue_ns", "run queue", CELL_NS, "could run, had no CPU", OF_GROUPS},
+		{"preempted_ns", "preempted", CELL_NS, "could run, lost the CPU", OF_THREADS},
+		{"woken_ns", "woken", CELL_NS, "woken, and no CPU yet", OF_THREADS},
+		[REASONS_AT + REASON_COLUMNS] = {"other_waits_ns", "other", CELL_NS,
+						 "waits for other reasons", HAS_OTHER},
+		{"idle_ns", "idle", CELL_NS, "waited for something to do"},
+		{"covered_pct", "covered %", CELL_PERCENT, "sum of all that, over wall time",
+		 HAS_COVERED},
+		{"voluntary", "waits", CELL_COUNT, "switches out to wait"},
+		{"involuntary", "preempts", CELL_COUNT, "switches out while it could run"},
+		{"threads", "threads", CELL_COUNT, NULL, OF_GROUPS},
+		{"pid", "pid", CELL_ID, NULL, OF_THREADS},
+		{"tid", "tid", CELL_ID, NULL, OF_THREADS},
+		{"thread", "thread", CELL_TEXT},
+	};
+	for (unsigned i = 0; i < REASON_COLUMNS; i++)
+		c[REASONS_AT + i] =
+			(struct report_column){arena_fmt(&r->arena, "%s_ns", wait_key(shown[i])),
+					       wait_key(shown[i]), CELL_NS, NULL,
+					       1u << (SHOWN + i)};
+	return report_add_table_of(r, is_grouped ? "ledger_groups" : "ledger_threads",
+				   is_grouped ? "threads, numbers in their names as #" : "threads",
+				   c, ARRAY_LEN(c), bits);
 }
 
 static uint64_t id_or_none(int32_t id)
@@ -233,39 +221,31 @@ static uint64_t id_or_none(int32_t id)
 	return id > 0 ? (uint64_t)id : CELL_NO_ID;
 }
 
-static void add_thread(struct report *r, struct report_table *t, const struct thread_table *tt,
-		       const struct ledger_row *row)
+static void add_thread(struct report *r, struct report_table *t,
+		       const enum wait_reason shown[REASON_COLUMNS], const struct ledger_row *row)
 {
-	union cell cells[THREAD_COLUMNS_MAX];
-	size_t n = 0;
-	uint64_t shown = row->ns[WAIT_RUN_QUEUE];
-	cells[n++].u = row->wall_ns;
-	cells[n++].u = row->ns[WAIT_ON_CPU];
-	if (tt->flags & LEDGER_GROUPS) {
-		cells[n++].u = row->ns[WAIT_RUN_QUEUE];
-	} else {
-		cells[n++].u = row->preempted_ns;
-		cells[n++].u = row->woken_ns;
+	uint64_t rest_ns = ledger_blocked_ns(row) - row->ns[WAIT_RUN_QUEUE];
+	union cell cells[] = {
+		{.u = row->wall_ns},
+		{.u = row->ns[WAIT_ON_CPU]},
+		{.u = row->ns[WAIT_RUN_QUEUE]},
+		{.u = row->preempted_ns},
+		{.u = row->woken_ns},
+		[REASONS_AT + REASON_COLUMNS] = {.u = 0},
+		{.u = ledger_idle_ns(row)},
+		{.d = ledger_covered_pct(row)},
+		{.u = row->nr_voluntary},
+		{.u = row->nr_involuntary},
+		{.u = row->nr_threads},
+		{.u = id_or_none(row->pid)},
+		{.u = id_or_none(row->tid)},
+		{.text = row->name},
+	};
+	for (size_t i = 0; i < REASON_COLUMNS; i++) {
+		cells[REASONS_AT + i].u = row->ns[shown[i]];
+		rest_ns -= row->ns[shown[i]];
 	}
-	for (size_t i = 0; i < tt->nr_shown; i++) {
-		shown += row->ns[tt->shown[i].reason];
-		cells[n++].u = row->ns[tt->shown[i].reason];
-	}
-	if (tt->has_other)
-		cells[n++].u = ledger_blocked_ns(row) - shown;
-	cells[n++].u = ledger_idle_ns(row);
-	if (tt->has_covered)
-		cells[n++].d = ledger_covered_pct(row);
-	cells[n++].u = row->nr_voluntary;
-	cells[n++].u = row->nr_involuntary;
-	if (tt->flags & LEDGER_GROUPS) {
-		cells[n++].u = row->nr_threads;
-	} else {
-		cells[n++].u = id_or_none(row->pid);
-		cells[n++].u = id_or_none(row->tid);
-	}
-	cells[n++].text = row->name;
-	ASSERT(n == tt->n);
+	cells[REASONS_AT + REASON_COLUMNS].u = rest_ns;
 	report_add_row(r, t, cells);
 }
 
@@ -295,23 +275,29 @@ void ledger_threads_report(struct report *r, const struct ledger *l, unsigned fl
 			   const struct view_limits *limits)
 {
 	CLEANUP(arena_release) struct arena a = {0};
-	struct thread_table tt = {.flags = flags};
 	bool is_grouped = flags & LEDGER_GROUPS;
 	struct ledger_row *rows = l->rows;
 	size_t nr = is_grouped ? group_rows(&a, l, &rows) : l->nr_rows;
-	make_columns(r, l, &tt, rows, nr);
-	struct report_table *t =
-		report_add_table(r, is_grouped ? "ledger_groups" : "ledger_threads",
-				 is_grouped ? "threads, numbers in their names as #" : "threads",
-				 tt.c, tt.n);
+	struct ranked ranked[WAIT_NR];
+	enum wait_reason shown[REASON_COLUMNS] = {WAIT_NONE};
+	size_t nr_reasons = rank_reasons(l, false, ranked);
+	unsigned bits = is_grouped ? OF_GROUPS : OF_THREADS;
+	bits |= nr_reasons > REASON_COLUMNS ? HAS_OTHER : 0;
+	for (size_t i = 0; i < nr_reasons && i < REASON_COLUMNS; i++) {
+		shown[i] = ranked[i].reason;
+		bits |= 1u << (SHOWN + i);
+	}
+	for (size_t i = 0; i < nr; i++)
+		bits |= rows[i].wall_ns >= SHORT_NS && !closes(&rows[i]) ? HAS_COVERED : 0;
+	struct report_table *t = begin_threads(r, bits, shown);
 	struct ledger_row other = {.name = "<other>"};
 	for (size_t i = 0; i < nr; i++) {
 		if (!limits->max_rows || i < limits->max_rows)
-			add_thread(r, t, &tt, &rows[i]);
+			add_thread(r, t, shown, &rows[i]);
 		else
 			ledger_add(&other, &rows[i]);
 	}
 	if (other.nr_threads)
-		add_thread(r, t, &tt, &other);
+		add_thread(r, t, shown, &other);
 	t->nr_rows_total = nr;
 }

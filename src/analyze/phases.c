@@ -15,32 +15,27 @@ static const char *phase_name(const struct selection *sel, size_t phase)
 
 static void add_phases(struct report *r, const struct selection *sel, const struct weight *w)
 {
-	struct report_column columns[5] = {
+	bool is_ns = sel->unit == UNIT_NS;
+	const struct report_column columns[] = {
 		{"pct", "%", CELL_PERCENT, "share of everything in view"},
 		{"error_pct", "+-", CELL_PERCENT, "half of the 95 % interval, in points"},
-		{"samples", "samples", CELL_COUNT, NULL},
+		{"samples", "samples", CELL_COUNT},
+		{"weight", is_ns ? "time" : "bytes", is_ns ? CELL_NS : CELL_BYTES,
+		 "what the samples stand for", .when = 1},
+		{"phase", "phase", CELL_TEXT},
 	};
-	size_t n = 3;
-	bool is_weighed = sel->unit != UNIT_COUNT;
-	if (is_weighed)
-		columns[n++] =
-			(struct report_column){"weight", sel->unit == UNIT_NS ? "time" : "bytes",
-					       sel->unit == UNIT_NS ? CELL_NS : CELL_BYTES,
-					       "what the samples stand for"};
-	columns[n++] = (struct report_column){"phase", "phase", CELL_TEXT, NULL};
-	struct report_table *t = report_add_table(r, "phases", "phases", columns, n);
+	struct report_table *t = report_add_table_of(r, "phases", "phases", columns,
+						     ARRAY_LEN(columns), sel->unit != UNIT_COUNT);
 	for (size_t i = 0; i <= sel->nr_rules; i++) {
 		if (i == sel->nr_rules && !w[i].nr_samples)
 			continue;
-		union cell cells[5] = {
+		const union cell cells[] = {
 			{.d = view_pct(w[i].weight, sel->weight)},
 			{.d = view_error(sel, w[i], view_all(sel))},
 			{.u = w[i].nr_samples},
+			{.u = w[i].weight},
+			{.text = phase_name(sel, i)},
 		};
-		size_t c = 3;
-		if (is_weighed)
-			cells[c++].u = w[i].weight;
-		cells[c].text = phase_name(sel, i);
 		report_add_row(r, t, cells);
 	}
 }

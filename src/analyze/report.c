@@ -33,15 +33,27 @@ void report_free_p(struct report **r)
 	report_free(*r);
 }
 
-struct report_table *report_add_table(struct report *r, const char *key, const char *title,
-				      const struct report_column *columns, size_t nr_columns)
+struct report_table *report_add_table_of(struct report *r, const char *key, const char *title,
+					 const struct report_column *columns, size_t nr_columns,
+					 unsigned bits)
 {
 	struct report_table *t = vec_add(&r->tables);
 	t->key = arena_strdup(&r->arena, key);
 	t->title = arena_strdup(&r->arena, title);
-	t->columns = arena_dup(&r->arena, columns, nr_columns * sizeof(*columns));
-	t->nr_columns = nr_columns;
+	t->columns = arena_alloc(&r->arena, nr_columns * sizeof(*columns));
+	for (size_t i = 0; i < nr_columns; i++) {
+		if (!columns[i].when || columns[i].when & bits)
+			t->columns[t->nr_columns++] = columns[i];
+		else
+			t->left_out |= 1ull << i;
+	}
 	return t;
+}
+
+struct report_table *report_add_table(struct report *r, const char *key, const char *title,
+				      const struct report_column *columns, size_t nr_columns)
+{
+	return report_add_table_of(r, key, title, columns, nr_columns, 0);
 }
 
 /* Rows double: the cells move when the number of rows is a power of two. */
@@ -61,10 +73,14 @@ void report_add_row(struct report *r, struct report_table *t, const union cell *
 {
 	grow_rows(r, t);
 	union cell *row = t->cells + t->nr_rows * t->nr_columns;
-	for (size_t i = 0; i < t->nr_columns; i++) {
-		row[i] = cells[i];
+	uint64_t left_out = t->left_out;
+	for (size_t i = 0; i < t->nr_columns; i++, cells++) {
+		for (; left_out & 1; left_out >>= 1)
+			cells++;
+		left_out >>= 1;
+		row[i] = *cells;
 		if (t->columns[i].kind == CELL_TEXT)
-			row[i].text = arena_strdup(&r->arena, cells[i].text ? cells[i].text : "");
+			row[i].text = arena_strdup(&r->arena, cells->text ? cells->text : "");
 	}
 	t->nr_rows++;
 	t->nr_rows_total = MAX(t->nr_rows_total, t->nr_rows);

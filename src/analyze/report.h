@@ -39,6 +39,7 @@ struct report_column {
 	const char *title; /* for people: "self %" */
 	enum cell_kind kind;
 	const char *help; /* one sentence, may be NULL */
+	unsigned when;    /* bits of report_add_table_of, 0 = always there */
 };
 
 struct cell_estimate {
@@ -64,6 +65,8 @@ struct report_table {
 	const char *const *spare; /* may be NULL */
 	struct report_column *columns;
 	size_t nr_columns;
+	uint64_t
+		left_out; /* bits by column of those that rows are given, see report_add_table_of */
 	union cell *cells; /* nr_rows x nr_columns */
 	size_t nr_rows;
 	size_t nr_rows_total; /* before a limit cut it */
@@ -195,7 +198,11 @@ void report_free(struct report *r);
 void report_free_p(struct report **r);
 struct report_table *report_add_table(struct report *r, const char *key, const char *title,
 				      const struct report_column *columns, size_t nr_columns);
-/* Adds a row; cells in the columns' order. Text is copied into the arena. */
+/* The same with those columns alone that have one of these bits in `when`, or none at all. */
+struct report_table *report_add_table_of(struct report *r, const char *key, const char *title,
+					 const struct report_column *columns, size_t nr_columns,
+					 unsigned bits);
+/* Adds a row; a cell for each column given, also where it is left out. Text is copied. */
 void report_add_row(struct report *r, struct report_table *t, const union cell *cells);
 /* The same where all columns are text: one string for each. */
 void report_add_texts(struct report *r, struct report_table *t, ...);

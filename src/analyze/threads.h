@@ -1,5 +1,5 @@
 /*
- * Weight by thread, and by groups of threads whose names differ in their numbers only
+ * Weight by thread, by process, and by groups of threads whose names differ in their numbers only
  * ("worker-1", "worker-12" -> "worker-#").
  */
 #ifndef ASSAY_ANALYZE_THREADS_H
@@ -9,6 +9,9 @@
 #include "base/base.h"
 #include "base/buf.h"
 
+/* By process id; a process is called like its main thread. */
+void processes_report(struct report *r, const struct selection *sel,
+		      const struct view_limits *limits);
 void threads_report(struct report *r, const struct selection *sel,
 		    const struct view_limits *limits);
 void thread_groups_report(struct report *r, const struct selection *sel,

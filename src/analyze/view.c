@@ -92,75 +92,57 @@ static size_t drop_weightless(struct view_item *items, size_t n)
 	return to;
 }
 
-#define COLUMNS_MAX 10
+enum { IS_ESTIMATE = 1 << 8, IS_WEIGHED = 1 << 9 }; /* beside enum view_columns */
 
-struct columns {
-	struct report_column c[COLUMNS_MAX];
-	size_t n;
-};
-
-static void add_column(struct columns *c, const char *key, const char *title, enum cell_kind kind,
-		       const char *help)
+static struct report_table *begin_table(struct report *r, const struct selection *sel,
+					const struct view_spec *spec)
 {
-	ASSERT(c->n < COLUMNS_MAX);
-	c->c[c->n++] = (struct report_column){key, title, kind, help};
-}
-
-static bool is_weighed(const struct selection *sel)
-{
-	return sel->unit != UNIT_COUNT;
-}
-
-static struct columns make_columns(const struct selection *sel, const struct view_spec *spec)
-{
-	struct columns c = {0};
-	bool is_total = spec->flags & VIEW_TOTAL;
+	bool has_total = spec->flags & VIEW_TOTAL;
 	bool is_time = sel->unit != UNIT_BYTES;
-	add_column(&c, "self_pct", is_total ? "self %" : "%", CELL_PERCENT,
-		   is_time ? "share of the time that was spent here itself"
-			   : "share of the bytes that belong here itself");
-	if (!view_is_exact(sel))
-		add_column(&c, "self_error_pct", "+-", CELL_PERCENT,
-			   "half of the 95 % interval of that share, in percentage points");
-	if (spec->flags & VIEW_OF_ALL)
-		add_column(&c, "all_pct", "% of all", CELL_PERCENT,
-			   "the same as a share of everything in view");
-	if (is_total)
-		add_column(&c, "total_pct", "total %", CELL_PERCENT,
-			   is_time ? "share of the time that was spent here and in what it called"
-				   : "share of the bytes of this and of what it called");
-	add_column(&c, "samples", select_noun(sel), CELL_COUNT, "samples that hit here itself");
-	if (is_weighed(sel))
-		add_column(&c, "self", sel->unit == UNIT_NS ? "time" : "bytes",
-			   sel->unit == UNIT_NS ? CELL_NS : CELL_BYTES,
-			   "what those samples stand for");
-	add_column(&c, spec->name_key, spec->name_key, CELL_TEXT, NULL);
-	if (spec->flags & VIEW_MODULE)
-		add_column(&c, spec->module_key, spec->module_key, CELL_TEXT, NULL);
-	return c;
+	bool is_ns = sel->unit == UNIT_NS;
+	const struct report_column columns[] = {
+		{"self_pct", has_total ? "self %" : "%", CELL_PERCENT,
+		 is_time ? "share of the time that was spent here itself"
+			 : "share of the bytes that belong here itself"},
+		{"self_error_pct", "+-", CELL_PERCENT,
+		 "half of the 95 % interval of that share, in percentage points", IS_ESTIMATE},
+		{"all_pct", "% of all", CELL_PERCENT, "the same as a share of everything in view",
+		 VIEW_OF_ALL},
+		{"total_pct", "total %", CELL_PERCENT,
+		 is_time ? "share of the time that was spent here and in what it called"
+			 : "share of the bytes of this and of what it called",
+		 VIEW_TOTAL},
+		{"samples", select_noun(sel), CELL_COUNT, "samples that hit here itself"},
+		{"self", is_ns ? "time" : "bytes", is_ns ? CELL_NS : CELL_BYTES,
+		 "what those samples stand for", IS_WEIGHED},
+		{spec->name_key, spec->name_key, CELL_TEXT},
+		{spec->module_key, spec->module_key, CELL_TEXT, NULL, VIEW_MODULE},
+	};
+	unsigned bits = spec->flags | (view_is_exact(sel) ? 0 : IS_ESTIMATE) |
+			(sel->unit == UNIT_COUNT ? 0 : IS_WEIGHED);
+	return report_add_table_of(r, spec->key, spec->title, columns, ARRAY_LEN(columns), bits);
 }
 
 static void add_item(struct report *r, struct report_table *t, const struct selection *sel,
 		     const struct view_spec *spec, const struct view_item *it)
 {
-	union cell cells[COLUMNS_MAX];
-	size_t n = 0;
-	cells[n++].d = view_pct(it->self.weight, spec->of.weight);
-	if (!view_is_exact(sel))
-		cells[n++].d = view_error(sel, it->self, spec->of);
-	if (spec->flags & VIEW_OF_ALL)
-		cells[n++].d = view_pct(it->self.weight, sel->weight);
-	if (spec->flags & VIEW_TOTAL)
-		cells[n++].d = it->total.weight == UINT64_MAX
-				       ? (double)NAN
-				       : view_pct(it->total.weight, spec->of.weight);
-	cells[n++].u = it->self.nr_samples;
-	if (is_weighed(sel))
-		cells[n++].u = it->self.weight;
-	cells[n++].text = it->name;
-	if (spec->flags & VIEW_MODULE)
-		cells[n++].text = it->module;
+	bool has_total = it->total.weight != UINT64_MAX;
+	const union cell cells[] = {
+		{.d = view_pct(it->self.weight, spec->of.weight)},
+		{.d = view_error(sel, it->self, spec->of)},
+		{.d = view_pct(it->self.weight, sel->weight)},
+		{.d = has_total ? view_pct(it->total.weight, spec->of.weight) : (double)NAN},
+		{.u = it->self.nr_samples},
+		{.u = it->self.weight},
+		{.text = it->name},
+		{.text = it->module},
+	};
 	report_add_row(r, t, cells);
+}
+
+bool view_has_room(const struct view_limits *limits, const struct report_table *t, double pct)
+{
+	return (!limits->max_rows || t->nr_rows < limits->max_rows) && pct >= limits->min_pct;
 }
 
 void view_add_table(struct report *r, const struct selection *sel, const struct view_spec *spec,
@@ -171,17 +153,14 @@ void view_add_table(struct report *r, const struct selection *sel, const struct 
 	      limits->sort == VIEW_BY_SELF    ? by_self
 	      : limits->sort == VIEW_BY_TOTAL ? by_total
 					      : by_name);
-	struct columns c = make_columns(sel, spec);
-	struct report_table *t = report_add_table(r, spec->key, spec->title, c.c, c.n);
+	struct report_table *t = begin_table(r, sel, spec);
 	struct view_item other = {.name = "<other>", .module = "", .total.weight = UINT64_MAX};
 	size_t nr_cut = 0;
 	for (size_t i = 0; i < n; i++) {
 		const struct view_item *it = &items[i];
 		uint64_t ranked =
 			limits->sort == VIEW_BY_TOTAL ? it->total.weight : it->self.weight;
-		bool is_in = (!limits->max_rows || t->nr_rows < limits->max_rows) &&
-			     view_pct(ranked, spec->of.weight) >= limits->min_pct;
-		if (is_in) {
+		if (view_has_room(limits, t, view_pct(ranked, spec->of.weight))) {
 			add_item(r, t, sel, spec, it);
 			continue;
 		}

@@ -46,6 +46,8 @@ double view_pct(uint64_t part, uint64_t whole);
 bool view_is_exact(const struct selection *sel);
 /* Half of the 95 % interval of a share, in percentage points; NaN where there is none. */
 double view_error(const struct selection *sel, struct weight part, struct weight of);
+/* Whether the table shows a row of that share; else it is a part of "<other>". */
+bool view_has_room(const struct view_limits *limits, const struct report_table *t, double pct);
 /*
  * Adds a table of the items, largest first; items without weight are left out. What the limits
  * cut becomes a last row "<other>". Sorts @items in place.
