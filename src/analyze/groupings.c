@@ -34,11 +34,11 @@ GROUPING_OF_ROWS(by_line, top_report(r, sel, BY_LINE, limits))
 GROUPING_OF_ROWS(by_thread, threads_report(r, sel, limits))
 GROUPING_OF_ROWS(by_thread_group, thread_groups_report(r, sel, limits))
 GROUPING_OF_ROWS(by_process, processes_report(r, sel, limits))
-GROUPING_OF_ROWS(by_reason, waits_reasons(r, sel))
-GROUPING_OF_ROWS(by_waiter, waits_functions(r, sel, limits))
-GROUPING_OF_ROWS(by_stack, waits_stacks(r, sel, limits))
-GROUPING_OF_ROWS(by_waker, waits_wakers(r, sel, limits))
-GROUPING_OF_ROWS(by_object, waits_objects(r, sel, limits))
+GROUPING_OF_ROWS(by_reason, waits_table(r, sel, WAITS_REASONS, limits))
+GROUPING_OF_ROWS(by_waiter, waits_table(r, sel, WAITS_FUNCTIONS, limits))
+GROUPING_OF_ROWS(by_stack, waits_table(r, sel, WAITS_STACKS, limits))
+GROUPING_OF_ROWS(by_waker, waits_table(r, sel, WAITS_WAKERS, limits))
+GROUPING_OF_ROWS(by_object, waits_table(r, sel, WAITS_OBJECTS, limits))
 
 /* Threads of waits are rows of the ledger, which has their time on a CPU as well. */
 static int add_ledger(struct report *r, const struct profile *p, const struct select_spec *spec,

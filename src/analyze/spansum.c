@@ -297,7 +297,7 @@ static int add_waits_within(struct spansum *s, const struct select_spec *spec, s
 	if (rc == -ENOENT)
 		return 0;
 	if (!rc && sel.nr_rows)
-		waits_stacks(s->r, &sel, s->limits);
+		waits_table(s->r, &sel, WAITS_STACKS, s->limits);
 	return rc;
 }
 

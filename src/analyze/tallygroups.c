@@ -74,8 +74,9 @@ struct tally_group *tally_groups_at(struct tally_groups *g, const char *const *t
 	size_t idx = intern_add(&g->keys, g->key.p, g->key.n) - 1u;
 	if (idx < g->groups.n)
 		return &g->groups.p[idx];
+	size_t nr_amounts = g->nr_amounts ? g->nr_amounts : TALLY_AMOUNTS;
 	struct tally_group group = {
-		.amounts = arena_calloc(g->arena, TALLY_AMOUNTS, sizeof(*group.amounts))};
+		.amounts = arena_calloc(g->arena, nr_amounts, sizeof(*group.amounts))};
 	for (size_t i = 0; i < n; i++)
 		group.texts[i] = arena_strdup(g->arena, texts[i] ? texts[i] : "");
 	vec_push(&g->groups, group);

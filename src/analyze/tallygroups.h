@@ -59,12 +59,13 @@ struct amount {
 	uint64_t nr_failed; /* of nr */
 };
 
-#define TALLY_TEXTS   3
+#define TALLY_TEXTS   5
 #define TALLY_AMOUNTS 3
 
 struct tally_group {
 	const char *texts[TALLY_TEXTS];
-	struct amount *amounts; /* TALLY_AMOUNTS */
+	struct amount *amounts; /* nr_amounts of tally_groups */
+	uint64_t nr_threads;    /* distinct ones; of waits alone (waitgroups.h) */
 };
 
 struct tally_groups {
@@ -72,6 +73,7 @@ struct tally_groups {
 	struct intern keys;
 	VEC(struct tally_group) groups;
 	struct buf key;
+	size_t nr_amounts; /* of a group, 0 = TALLY_AMOUNTS */
 };
 
 void tally_groups_release(struct tally_groups *g);

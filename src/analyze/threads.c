@@ -166,6 +166,12 @@ void threads_fold_numbers(struct buf *to, const char *name)
 	}
 }
 
+const char *threads_name(struct buf *scratch, const struct profile *p, task_id id)
+{
+	threads_fold_numbers(scratch, profile_text(p, p->tasks.p[id].comm));
+	return scratch->n ? scratch->p : "[no name]";
+}
+
 void thread_groups_report(struct report *r, const struct selection *sel,
 			  const struct view_limits *limits)
 {

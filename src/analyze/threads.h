@@ -19,5 +19,7 @@ void thread_groups_report(struct report *r, const struct selection *sel,
 
 /* "worker-12" -> "worker-#"; replaces what is in the buffer. */
 void threads_fold_numbers(struct buf *to, const char *name);
+/* A thread's name that way, or "[no name]"; borrowed from @scratch. */
+const char *threads_name(struct buf *scratch, const struct profile *p, task_id id);
 
 #endif

@@ -2,149 +2,106 @@
 #include "base/base.h"
 #include "analyze/waitgroups.h"
 
-#include <stdlib.h>
-
-void waitgroups_release(struct waitgroups *g)
+struct waitgroups waitgroups_new(struct arena *a, const struct waitgroups_table *table)
 {
-	intern_release(&g->keys);
-	vec_release(&g->groups);
-	map_release(&g->threads);
-	buf_release(&g->key);
+	return (struct waitgroups){.table = table, .g = {.arena = a, .nr_amounts = 1}};
 }
 
-struct waitgroup *waitgroups_at(struct waitgroups *g, const char *const *texts, size_t nr_texts)
+void waitgroups_release(struct waitgroups *w)
 {
-	ASSERT(nr_texts && nr_texts <= WAITGROUP_TEXTS_MAX);
-	buf_clear(&g->key);
-	for (size_t i = 0; i < nr_texts; i++) {
-		buf_add_str(&g->key, texts[i] ? texts[i] : "");
-		buf_add_ch(&g->key, '\n');
-	}
-	uint32_t at = intern_add(&g->keys, g->key.p, g->key.n) - 1; /* id 0 is the empty string */
-	if (at < g->groups.n)
-		return &g->groups.p[at];
-	struct waitgroup *group = vec_add(&g->groups);
-	for (size_t i = 0; i < nr_texts; i++)
-		group->texts[i] = arena_strdup(g->arena, texts[i] ? texts[i] : "");
-	return group;
+	tally_groups_release(&w->g);
+	map_release(&w->threads);
 }
 
-void waitgroups_add(struct waitgroups *g, struct waitgroup *group, const struct selection *sel,
-		    const struct select_tagged *row)
+static size_t nr_texts_of(const struct waitgroups_table *table)
 {
-	const struct table *t = &sel->p->tables.p[sel->table];
-	uint64_t nr = (uint64_t)MAX(row->values[0], 0);
-	uint64_t ns = (uint64_t)MAX(row->values[t->weight_column], 0);
-	uint64_t longest = 0;
-	for (uint32_t c = 1; c < t->nr_columns; c++)
-		if (t->columns[c].is_level)
-			longest = (uint64_t)MAX(row->values[c], 0);
-	quantile_add(&group->q, sel->p->tags.p[row->tag].log2_ns, nr, ns, longest);
+	size_t n = 0;
+	while (n < TALLY_TEXTS && table->texts[n].key)
+		n++;
+	return n;
+}
+
+struct quantile *waitgroups_at(struct waitgroups *w, const char *const *texts, task_id waiter)
+{
+	struct tally_group *group = tally_groups_at(&w->g, texts, nr_texts_of(w->table));
 	bool is_new;
-	uint64_t at = (uint64_t)(group - g->groups.p);
-	(void)map_put(&g->threads, at << 32 | row->task, &is_new);
+	uint64_t at = (uint64_t)(group - w->g.groups.p);
+	(void)map_put(&w->threads, at << 32 | waiter, &is_new);
 	group->nr_threads += is_new;
+	return &group->amounts->q;
 }
 
 /* ---- the table ---------------------------------------------------------------------------- */
 
-#define COLUMNS_MAX (WAITGROUP_TEXTS_MAX + 8)
+#define NUMBERS     8 /* columns before the texts */
+#define COLUMNS_MAX (NUMBERS + TALLY_TEXTS)
 
-struct columns {
-	struct report_column c[COLUMNS_MAX];
-	size_t n;
-};
-
-static void add_column(struct columns *c, const char *key, const char *title, enum cell_kind kind,
-		       const char *help)
+static struct report_table *begin_table(struct report *r, const struct waitgroups_table *table)
 {
-	ASSERT(c->n < COLUMNS_MAX);
-	c->c[c->n++] = (struct report_column){key, title, kind, help};
+	struct report_column c[COLUMNS_MAX] = {
+		{"time_ns", "time", CELL_NS, "time waited"},
+		{"pct", "%", CELL_PERCENT, "share of the time in view"},
+		{"waits", "waits", CELL_COUNT, "waits that ended in the window"},
+		{"mean_ns", "mean", CELL_NS},
+		{"p50_ns", "p50", CELL_NS, "interpolated within a log2 class of durations",
+		 WAITGROUPS_QUANTILES},
+		{"p99_ns", "p99", CELL_NS, "interpolated within a log2 class of durations",
+		 WAITGROUPS_QUANTILES},
+		{"longest_ns", "longest", CELL_NS, NULL, WAITGROUPS_QUANTILES},
+		{"threads", "threads", CELL_COUNT, "threads that waited", WAITGROUPS_THREADS},
+	};
+	size_t nr_texts = nr_texts_of(table);
+	for (size_t i = 0; i < nr_texts; i++)
+		c[NUMBERS + i] = (struct report_column){table->texts[i].key, table->texts[i].title,
+							CELL_TEXT};
+	struct report_table *t = report_add_table_of(r, table->key, table->title, c,
+						     NUMBERS + nr_texts, table->flags);
+	t->note = table->note;
+	return t;
 }
 
-static struct columns make_columns(const struct waitgroups_table *spec)
+static void add_group(struct report *r, struct report_table *t, const struct tally_group *g,
+		      uint64_t of_ns)
 {
-	struct columns c = {0};
-	add_column(&c, "time_ns", "time", CELL_NS, "time waited");
-	add_column(&c, "pct", "%", CELL_PERCENT, "share of the time in view");
-	add_column(&c, "waits", "waits", CELL_COUNT, "waits that ended in the window");
-	add_column(&c, "mean_ns", "mean", CELL_NS, NULL);
-	if (spec->flags & WAITGROUPS_QUANTILES) {
-		add_column(&c, "p50_ns", "p50", CELL_NS,
-			   "interpolated within a log2 class of durations");
-		add_column(&c, "p99_ns", "p99", CELL_NS,
-			   "interpolated within a log2 class of durations");
-		add_column(&c, "longest_ns", "longest", CELL_NS, NULL);
-	}
-	if (spec->flags & WAITGROUPS_THREADS)
-		add_column(&c, "threads", "threads", CELL_COUNT, "threads that waited");
-	for (size_t i = 0; i < spec->nr_texts; i++)
-		add_column(&c, spec->text_keys[i], spec->text_titles[i], CELL_TEXT, NULL);
-	return c;
-}
-
-static uint64_t mean_of(const struct quantile *q)
-{
-	return q->nr_all ? quantile_mean(q) : CELL_NS_NONE;
-}
-
-static void add_group(struct report *r, struct report_table *t, const struct waitgroups_table *spec,
-		      const struct waitgroup *g, uint64_t of_ns)
-{
-	union cell cells[COLUMNS_MAX];
-	size_t n = 0;
-	cells[n++].u = g->q.ns_all;
-	cells[n++].d = view_pct(g->q.ns_all, of_ns);
-	cells[n++].u = g->q.nr_all;
-	cells[n++].u = mean_of(&g->q);
-	if (spec->flags & WAITGROUPS_QUANTILES) {
-		bool is_known = g->q.nr_all;
-		cells[n++].u = is_known ? quantile_at(&g->q, 0.5) : CELL_NS_NONE;
-		cells[n++].u = is_known ? quantile_at(&g->q, 0.99) : CELL_NS_NONE;
-		cells[n++].u = g->q.longest_ns ? g->q.longest_ns : CELL_NS_NONE;
-	}
-	if (spec->flags & WAITGROUPS_THREADS)
-		cells[n++].u = g->nr_threads;
-	for (size_t i = 0; i < spec->nr_texts; i++)
-		cells[n++].text = g->texts[i] ? g->texts[i] : "";
+	const struct quantile *q = &g->amounts->q;
+	bool is_known = q->nr_all;
+	union cell cells[COLUMNS_MAX] = {
+		{.u = q->ns_all},
+		{.d = view_pct(q->ns_all, of_ns)},
+		{.u = q->nr_all},
+		{.u = is_known ? quantile_mean(q) : CELL_NS_NONE},
+		{.u = is_known ? quantile_at(q, 0.5) : CELL_NS_NONE},
+		{.u = is_known ? quantile_at(q, 0.99) : CELL_NS_NONE},
+		{.u = q->longest_ns ? q->longest_ns : CELL_NS_NONE},
+		{.u = g->nr_threads},
+	};
+	for (size_t i = 0; i < TALLY_TEXTS; i++)
+		cells[NUMBERS + i].text = g->texts[i];
 	report_add_row(r, t, cells);
 }
 
-static int by_time(const void *x, const void *y)
+static uint64_t time_of(const struct tally_group *g)
 {
-	const struct waitgroup *a = *(const struct waitgroup *const *)x;
-	const struct waitgroup *b = *(const struct waitgroup *const *)y;
-	int c = COMPARE(b->q.ns_all, a->q.ns_all);
-	for (size_t i = 0; !c && i < WAITGROUP_TEXTS_MAX && a->texts[i] && b->texts[i]; i++)
-		c = strcmp(a->texts[i], b->texts[i]);
-	return c;
+	return g->amounts->q.ns_all;
 }
 
-void waitgroups_report(struct report *r, const struct waitgroups *g,
-		       const struct waitgroups_table *spec, uint64_t of_ns,
+void waitgroups_report(struct report *r, struct waitgroups *w, uint64_t of_ns,
 		       const struct view_limits *limits)
 {
-	CLEANUP(arena_release) struct arena a = {0};
-	struct columns c = make_columns(spec);
-	struct report_table *t = report_add_table(r, spec->key, spec->title, c.c, c.n);
-	t->note = spec->note ? arena_strdup(&r->arena, spec->note) : NULL;
-	struct waitgroup **order = arena_calloc(&a, g->groups.n + 1, sizeof(struct waitgroup *));
-	for (size_t i = 0; i < g->groups.n; i++)
-		order[i] = &g->groups.p[i];
-	qsort(order, g->groups.n, sizeof(struct waitgroup *), by_time);
-	struct waitgroup other = {0};
-	other.texts[spec->other_at] = "<other>";
-	for (size_t i = 0; i < g->groups.n; i++) {
-		bool is_in = (!limits->max_rows || t->nr_rows < limits->max_rows) &&
-			     view_pct(order[i]->q.ns_all, of_ns) >= limits->min_pct;
-		if (is_in) {
-			add_group(r, t, spec, order[i], of_ns);
+	struct report_table *t = begin_table(r, w->table);
+	struct amount rest = {0};
+	struct tally_group other = {.amounts = &rest};
+	other.texts[w->table->other_at] = "<other>";
+	tally_groups_sort(&w->g, time_of);
+	vec_foreach(g, &w->g.groups) {
+		if (view_has_room(limits, t, view_pct(time_of(g), of_ns))) {
+			add_group(r, t, g, of_ns);
 			continue;
 		}
-		quantile_merge(&other.q, &order[i]->q);
-		other.nr_threads = MAX(other.nr_threads, order[i]->nr_threads);
+		quantile_merge(&rest.q, &g->amounts->q);
+		other.nr_threads = MAX(other.nr_threads, g->nr_threads);
 	}
-	if (other.q.nr_all || other.q.ns_all)
-		add_group(r, t, spec, &other, of_ns);
-	t->nr_rows_total = g->groups.n;
+	if (rest.q.nr_all || rest.q.ns_all)
+		add_group(r, t, &other, of_ns);
+	t->nr_rows_total = w->g.groups.n;
 }

@@ -208,9 +208,9 @@ static int fill_page(struct report *r, const struct select_spec *spec, const str
 	add_facts(&pg);
 	ledger_report(r, &l);
 	ledger_threads_report(r, &l, LEDGER_GROUPS, &few);
-	waits_functions(r, sel, limits);
+	waits_table(r, sel, WAITS_FUNCTIONS, limits);
 	waits_locks(r, sel, has_blame ? &blame : NULL, &few);
-	waits_objects(r, sel, &few);
+	waits_table(r, sel, WAITS_OBJECTS, &few);
 	if (!note_idle(&pg)) {
 		note_starved(&pg);
 		note_locks(&pg);

@@ -5,6 +5,7 @@
 #include "analyze/threads.h"
 #include "analyze/waitframes.h"
 #include "analyze/waitgroups.h"
+#include "base/buf.h"
 
 #define QUANTILE_NOTE "p50 and p99 are interpolated within classes of durations, powers of two"
 
@@ -22,120 +23,49 @@ int waits_reasons_in_view(const struct profile *p, const struct select_spec *spe
 	return rc;
 }
 
-/* What the tables share. Lives on the stack; its arena holds texts until the table is made. */
 struct maker {
-	struct arena a;
-	struct waitgroups g;
+	const struct selection *sel;
 	struct waitframes *frames;
-	struct buf text;
+	struct buf text; /* scratch */
 };
 
-static void maker_release(struct maker *m)
+/* ---- what rows go by ----------------------------------------------------------------------- */
+
+/* Texts of a row behind its reason's key; false: the table leaves it out. */
+typedef bool texts_fn(struct maker *m, const struct select_tagged *row, const char **ret_texts);
+
+static bool texts_of_reason(struct maker *m, const struct select_tagged *row,
+			    const char **ret_texts)
 {
-	waitgroups_release(&m->g);
-	buf_release(&m->text);
-	arena_release(&m->a);
+	(void)m;
+	ret_texts[0] = wait_text(row->reason);
+	return true;
 }
 
-static void maker_init(struct maker *m, const struct selection *sel)
+static bool texts_of_function(struct maker *m, const struct select_tagged *row,
+			      const char **ret_texts)
 {
-	*m = (struct maker){0};
-	m->g.arena = &m->a;
-	m->frames = waitframes_new(&m->a, sel->p);
+	const struct profile *p = m->sel->p;
+	struct waitframe f = waitframe_of(m->frames, row->stack);
+	ret_texts[0] = waitframe_name(p, &f);
+	ret_texts[1] = profile_text(p, f.via);
+	ret_texts[2] = f.module ? profile_module_name(p, f.module) : "";
+	return true;
 }
 
-/* ---- by reason ---------------------------------------------------------------------------- */
-
-void waits_reasons(struct report *r, const struct selection *sel)
+static bool texts_of_stack(struct maker *m, const struct select_tagged *row, const char **ret_texts)
 {
-	struct maker m CLEANUP(maker_release);
-	maker_init(&m, sel);
-	for (size_t i = 0; i < sel->nr_tagged; i++) {
-		const struct select_tagged *row = &sel->tagged[i];
-		const char *texts[] = {wait_key(row->reason), wait_text(row->reason)};
-		waitgroups_add(&m.g, waitgroups_at(&m.g, texts, ARRAY_LEN(texts)), sel, row);
-	}
-	waitgroups_report(r, &m.g,
-			  &(struct waitgroups_table){
-				  .key = "reasons",
-				  .title = "reasons of waiting",
-				  .note = QUANTILE_NOTE,
-				  .text_keys = {"reason", "what"},
-				  .text_titles = {"reason", ""},
-				  .nr_texts = 2,
-				  .flags = WAITGROUPS_QUANTILES | WAITGROUPS_THREADS,
-			  },
-			  sel->weight, &(struct view_limits){0});
-}
-
-/* ---- by function --------------------------------------------------------------------------- */
-
-void waits_functions(struct report *r, const struct selection *sel,
-		     const struct view_limits *limits)
-{
-	struct maker m CLEANUP(maker_release);
-	maker_init(&m, sel);
-	for (size_t i = 0; i < sel->nr_tagged; i++) {
-		const struct select_tagged *row = &sel->tagged[i];
-		struct waitframe f = waitframe_of(m.frames, row->stack);
-		const char *texts[] = {
-			wait_key(row->reason),
-			waitframe_name(sel->p, &f),
-			profile_text(sel->p, f.via),
-			f.module ? profile_module_name(sel->p, f.module) : "",
-		};
-		waitgroups_add(&m.g, waitgroups_at(&m.g, texts, ARRAY_LEN(texts)), sel, row);
-	}
-	waitgroups_report(r, &m.g,
-			  &(struct waitgroups_table){
-				  .key = "waiting_functions",
-				  .title = "functions that waited",
-				  .text_keys = {"reason", "function", "in", "module"},
-				  .text_titles = {"reason", "function", "in", "module"},
-				  .nr_texts = 4,
-				  .other_at = 1,
-				  .flags = WAITGROUPS_QUANTILES,
-			  },
-			  sel->weight, limits);
-}
-
-void waits_stacks(struct report *r, const struct selection *sel, const struct view_limits *limits)
-{
-	struct maker m CLEANUP(maker_release);
-	maker_init(&m, sel);
-	for (size_t i = 0; i < sel->nr_tagged; i++) {
-		const struct select_tagged *row = &sel->tagged[i];
-		buf_clear(&m.text);
-		waitframes_add_stack(&m.text, sel->p, row->stack);
-		const char *texts[] = {wait_key(row->reason), buf_str(&m.text)};
-		waitgroups_add(&m.g, waitgroups_at(&m.g, texts, ARRAY_LEN(texts)), sel, row);
-	}
-	waitgroups_report(r, &m.g,
-			  &(struct waitgroups_table){
-				  .key = "waiting_stacks",
-				  .title = "stacks that waited",
-				  .text_keys = {"reason", "stack"},
-				  .text_titles = {"reason", "stack, from where it waited"},
-				  .nr_texts = 2,
-				  .other_at = 1,
-				  .flags = WAITGROUPS_QUANTILES,
-			  },
-			  sel->weight, limits);
-}
-
-/* ---- who ended them ------------------------------------------------------------------------ */
-
-static const char *thread_name(struct maker *m, const struct profile *p, task_id id)
-{
-	threads_fold_numbers(&m->text, profile_text(p, p->tasks.p[id].comm));
-	return m->text.n ? buf_str(&m->text) : "[no name]";
+	buf_clear(&m->text);
+	waitframes_add_stack(&m->text, m->sel->p, row->stack);
+	ret_texts[0] = buf_str(&m->text);
+	return true;
 }
 
 /* The thread that ended a wait, or what did if it was none. */
-static const char *waker_name(struct maker *m, const struct profile *p, const struct tag *tag)
+static const char *waker_name(struct maker *m, const struct tag *tag)
 {
 	if (tag->other)
-		return thread_name(m, p, tag->other);
+		return threads_name(&m->text, m->sel->p, tag->other);
 	if (tag->evidence & EVIDENCE_BY_IRQ)
 		return "[device or timer]";
 	if (tag->evidence & EVIDENCE_SELF)
@@ -143,76 +73,105 @@ static const char *waker_name(struct maker *m, const struct profile *p, const st
 	return tag->evidence & EVIDENCE_OPEN ? "[still waiting]" : "[not seen]";
 }
 
-static const char *waking_function(struct maker *m, const struct profile *p, const struct tag *tag)
+static bool texts_of_waker(struct maker *m, const struct select_tagged *row, const char **ret_texts)
 {
-	if (!tag->other_stack)
-		return "";
-	struct waitframe f = waitframe_of(m->frames, tag->other_stack);
-	return waitframe_name(p, &f);
+	const struct profile *p = m->sel->p;
+	const struct tag *tag = &p->tags.p[row->tag];
+	if (row->reason == WAIT_RUN_QUEUE)
+		return false; /* nobody has to wake those */
+	struct waitframe f = waitframe_of(m->frames, row->stack);
+	struct waitframe waking = waitframe_of(m->frames, tag->other_stack);
+	ret_texts[0] = waitframe_name(p, &f);
+	ret_texts[1] = waker_name(m, tag);
+	ret_texts[2] = tag->other_stack ? waitframe_name(p, &waking) : "";
+	return true;
 }
 
-void waits_wakers(struct report *r, const struct selection *sel, const struct view_limits *limits)
+static bool texts_of_object(struct maker *m, const struct select_tagged *row,
+			    const char **ret_texts)
 {
-	struct maker m CLEANUP(maker_release);
-	maker_init(&m, sel);
-	for (size_t i = 0; i < sel->nr_tagged; i++) {
-		const struct select_tagged *row = &sel->tagged[i];
-		const struct tag *tag = &sel->p->tags.p[row->tag];
-		if (row->reason == WAIT_RUN_QUEUE)
-			continue; /* nobody has to wake those */
-		struct waitframe f = waitframe_of(m.frames, row->stack);
-		const char *texts[] = {
-			wait_key(row->reason),
-			waitframe_name(sel->p, &f),
-			waker_name(&m, sel->p, tag),
-			waking_function(&m, sel->p, tag),
-		};
-		waitgroups_add(&m.g, waitgroups_at(&m.g, texts, ARRAY_LEN(texts)), sel, row);
-	}
-	waitgroups_report(r, &m.g,
-			  &(struct waitgroups_table){
-				  .key = "wakers",
-				  .title = "who ended the waits",
-				  .text_keys = {"reason", "function", "waker", "waking_function"},
-				  .text_titles = {"reason", "waiting function", "woken by", "in"},
-				  .nr_texts = 4,
-				  .other_at = 1,
-			  },
-			  sel->weight, limits);
+	str_id object = m->sel->p->tags.p[row->tag].object;
+	bool is_of_futex =
+		row->reason == WAIT_LOCK || row->reason == WAIT_SYNC || row->reason == WAIT_PARK;
+	ret_texts[0] = profile_text(m->sel->p, object);
+	return object && !is_of_futex && row->reason != WAIT_RUN_QUEUE;
 }
 
-/* ---- files and peers ----------------------------------------------------------------------- */
+static const struct {
+	struct waitgroups_table table;
+	texts_fn *texts;
+} kinds[] = {
+	[WAITS_REASONS] = {{.key = "reasons",
+			    .title = "reasons of waiting",
+			    .note = QUANTILE_NOTE,
+			    .texts = {{"reason", "reason"}, {"what", ""}},
+			    .flags = WAITGROUPS_QUANTILES | WAITGROUPS_THREADS},
+			   texts_of_reason},
+	[WAITS_FUNCTIONS] = {{.key = "waiting_functions",
+			      .title = "functions that waited",
+			      .texts = {{"reason", "reason"},
+					{"function", "function"},
+					{"in", "in"},
+					{"module", "module"}},
+			      .other_at = 1,
+			      .flags = WAITGROUPS_QUANTILES},
+			     texts_of_function},
+	[WAITS_STACKS] = {{.key = "waiting_stacks",
+			   .title = "stacks that waited",
+			   .texts = {{"reason", "reason"},
+				     {"stack", "stack, from where it waited"}},
+			   .other_at = 1,
+			   .flags = WAITGROUPS_QUANTILES},
+			  texts_of_stack},
+	[WAITS_WAKERS] = {{.key = "wakers",
+			   .title = "who ended the waits",
+			   .texts = {{"reason", "reason"},
+				     {"function", "waiting function"},
+				     {"waker", "woken by"},
+				     {"waking_function", "in"}},
+			   .other_at = 1},
+			  texts_of_waker},
+	[WAITS_OBJECTS] = {{.key = "wait_objects",
+			    .title = "files and peers that were waited for",
+			    .texts = {{"reason", "reason"}, {"object", "file or peer"}},
+			    .other_at = 1,
+			    .flags = WAITGROUPS_QUANTILES | WAITGROUPS_THREADS},
+			   texts_of_object},
+};
 
-static bool is_of_futex(enum wait_reason r)
+static void add_row(struct quantile *to, const struct selection *sel,
+		    const struct select_tagged *row)
 {
-	return r == WAIT_LOCK || r == WAIT_SYNC || r == WAIT_PARK;
+	const struct table *t = &sel->p->tables.p[sel->table];
+	uint64_t longest_ns = 0;
+	for (uint32_t c = 1; c < t->nr_columns; c++)
+		if (t->columns[c].is_level)
+			longest_ns = (uint64_t)MAX(row->values[c], 0);
+	quantile_add(to, sel->p->tags.p[row->tag].log2_ns, (uint64_t)MAX(row->values[0], 0),
+		     (uint64_t)MAX(row->values[t->weight_column], 0), longest_ns);
 }
 
-void waits_objects(struct report *r, const struct selection *sel, const struct view_limits *limits)
+void waits_table(struct report *r, const struct selection *sel, enum waits_table kind,
+		 const struct view_limits *limits)
 {
-	struct maker m CLEANUP(maker_release);
-	maker_init(&m, sel);
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(waitgroups_release)
+	struct waitgroups g = waitgroups_new(&a, &kinds[kind].table);
+	struct maker m = {.sel = sel, .frames = waitframes_new(&a, sel->p)};
+	static const struct view_limits none;
 	uint64_t ns = 0;
 	for (size_t i = 0; i < sel->nr_tagged; i++) {
 		const struct select_tagged *row = &sel->tagged[i];
-		const struct tag *tag = &sel->p->tags.p[row->tag];
-		if (!tag->object || is_of_futex(row->reason) || row->reason == WAIT_RUN_QUEUE)
+		const char *texts[TALLY_TEXTS] = {wait_key(row->reason)};
+		if (!kinds[kind].texts(&m, row, texts + 1))
 			continue;
-		const char *texts[] = {wait_key(row->reason), profile_text(sel->p, tag->object)};
-		waitgroups_add(&m.g, waitgroups_at(&m.g, texts, ARRAY_LEN(texts)), sel, row);
+		add_row(waitgroups_at(&g, texts, row->task), sel, row);
 		ns += (uint64_t)MAX(row->values[1], 0);
 	}
-	if (!m.g.groups.n)
+	buf_release(&m.text);
+	if (kind != WAITS_OBJECTS)
+		ns = sel->weight;
+	else if (!g.g.groups.n)
 		return;
-	waitgroups_report(r, &m.g,
-			  &(struct waitgroups_table){
-				  .key = "wait_objects",
-				  .title = "files and peers that were waited for",
-				  .text_keys = {"reason", "object"},
-				  .text_titles = {"reason", "file or peer"},
-				  .nr_texts = 2,
-				  .other_at = 1,
-				  .flags = WAITGROUPS_QUANTILES | WAITGROUPS_THREADS,
-			  },
-			  ns, limits);
+	waitgroups_report(r, &g, ns, kind == WAITS_REASONS ? &none : limits);
 }

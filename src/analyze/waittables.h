@@ -15,26 +15,25 @@
 #include "analyze/view.h"
 #include "base/base.h"
 
-/* "reasons": time, share, waits, mean, p50, p99, longest. */
-void waits_reasons(struct report *r, const struct selection *sel);
-/*
- * "waiting_functions": by reason, the program's own function nearest to the wait, and what it
- * called of libc, the runtime or a locking library (waitframes.h).
- */
-void waits_functions(struct report *r, const struct selection *sel,
-		     const struct view_limits *limits);
-/* "waiting_stacks": by reason and stack; frames in one text, from the leaf. */
-void waits_stacks(struct report *r, const struct selection *sel, const struct view_limits *limits);
-/* "wakers": who ended the waits, by waiting function, waking thread and function. */
-void waits_wakers(struct report *r, const struct selection *sel, const struct view_limits *limits);
+enum waits_table {
+	WAITS_REASONS, /* "reasons": time, share, waits, mean, p50, p99, longest; has no limits */
+	/*
+	 * "waiting_functions": by reason, the program's own function nearest to the wait, and what
+	 * it called of libc, the runtime or a locking library (waitframes.h).
+	 */
+	WAITS_FUNCTIONS,
+	WAITS_STACKS,  /* "waiting_stacks": by reason and stack; one text, from the leaf */
+	WAITS_WAKERS,  /* "wakers": by waiting function, waking thread and function */
+	WAITS_OBJECTS, /* "wait_objects": files, devices and peers that were waited for */
+};
+void waits_table(struct report *r, const struct selection *sel, enum waits_table kind,
+		 const struct view_limits *limits);
 /*
  * "locks": by the lock's word or, for locks whose waiters park, by the function that waits. @blame
  * is a selection of the table of blame, or NULL: it says what holders did meanwhile.
  */
 void waits_locks(struct report *r, const struct selection *sel, const struct selection *blame,
 		 const struct view_limits *limits);
-/* "wait_objects": files, devices and peers that were waited for. */
-void waits_objects(struct report *r, const struct selection *sel, const struct view_limits *limits);
 
 /*
  * The first page of a recording of waits: ledger, reasons, top waits, locks, files and peers, notes

@@ -302,9 +302,9 @@ TEST(waits_tables_add_up_to_what_is_in_view)
 {
 	CLEANUP(fixture_release) struct fixture f = make_fixture(false, &(struct select_spec){0});
 	struct view_limits two = {.max_rows = 2};
-	waits_reasons(f.r, &f.sel);
-	waits_functions(f.r, &f.sel, &two);
-	waits_stacks(f.r, &f.sel, &two);
+	waits_table(f.r, &f.sel, WAITS_REASONS, &two);
+	waits_table(f.r, &f.sel, WAITS_FUNCTIONS, &two);
+	waits_table(f.r, &f.sel, WAITS_STACKS, &two);
 	static const char *const keys[] = {"reasons", "waiting_functions", "waiting_stacks"};
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
 		const struct report_table *t = find_table(f.r, keys[i]);
