@@ -10,11 +10,6 @@
 #include "base/map.h"
 #include "base/mem.h"
 
-bool ledger_is_there(const struct profile *p)
-{
-	return tables_has_rows(p, TABLE_ON_CPU) || tables_has_rows(p, TABLE_OFF_CPU);
-}
-
 uint64_t ledger_sum_ns(const struct ledger_row *row)
 {
 	uint64_t sum = 0;

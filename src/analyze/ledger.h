@@ -46,8 +46,6 @@ struct ledger {
 	uint64_t polled_ns;   /* seen by looking from time to time, not by switches */
 };
 
-/* Has the profile a ledger at all (a table "on-cpu" or "off-cpu")? */
-bool ledger_is_there(const struct profile *p);
 /* Of @spec the filters on time, threads and processes hold. Errors as select_run. */
 int ledger_make(struct arena *a, const struct profile *p, const struct select_spec *spec,
 		struct ledger *ret_l, struct err *err);

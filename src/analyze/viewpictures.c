@@ -34,6 +34,7 @@ static uint64_t weight_of(const struct profile *p, const struct select_spec *spe
 
 VIEWPICTURES(samples)
 {
+	(void)v;
 	(void)p;
 	(void)flags;
 	struct view_pictures to = room_for(a, 1);
@@ -51,6 +52,7 @@ static uint32_t reasons_of(const struct profile *p, const struct select_spec *sp
 
 VIEWPICTURES(waits)
 {
+	(void)v;
 	struct view_pictures to = room_for(a, 1 + WAIT_NR);
 	struct select_spec own = *spec;
 	own.event = table_key(hotcold_is_there(p) ? TABLE_THREAD_TIME : TABLE_OFF_CPU);
@@ -85,6 +87,7 @@ static bool is_worth(const struct profile *p, enum heap_weight w)
 
 VIEWPICTURES(heap)
 {
+	(void)v;
 	struct view_pictures to = room_for(a, HEAP_WEIGHT_NR);
 	size_t nr = ARRAY_LEN(usual) + (flags & VIEW_PICTURES_ALL ? ARRAY_LEN(rest) : 0);
 	struct select_spec own = *spec;
@@ -104,40 +107,22 @@ VIEWPICTURES(heap)
 }
 
 /* The first table has the plain name, others their own: ".block.svg". */
-static struct view_pictures of_tables(struct arena *a, const struct profile *p,
-				      const struct select_spec *spec, const enum table_id *tables,
-				      size_t nr)
+VIEWPICTURES(tables)
 {
-	struct view_pictures to = room_for(a, nr);
+	(void)flags;
+	struct view_pictures to = room_for(a, TABLE_ID_NR);
 	struct select_spec own = *spec;
-	for (size_t i = 0; i < nr; i++) {
-		own.event = table_key(tables[i]);
+	bool is_first = true;
+	for (enum table_id id = 0; id < TABLE_ID_NR; id++) {
+		if (!(v->drawn >> id & 1))
+			continue;
+		own.event = table_key(id);
 		/* rows without weight, calls that moved no bytes, are no picture */
 		if (weight_of(p, &own))
-			add(&to, &own, i ? arena_fmt(a, ".%s.svg", own.event) : ".svg");
+			add(&to, &own, is_first ? ".svg" : arena_fmt(a, ".%s.svg", own.event));
+		is_first = false;
 	}
 	return to;
-}
-
-VIEWPICTURES(io)
-{
-	(void)flags;
-	static const enum table_id tables[] = {TABLE_IO, TABLE_BLOCK};
-	return of_tables(a, p, spec, tables, ARRAY_LEN(tables));
-}
-
-VIEWPICTURES(faults)
-{
-	(void)flags;
-	static const enum table_id tables[] = {TABLE_FAULTS, TABLE_RECLAIM};
-	return of_tables(a, p, spec, tables, ARRAY_LEN(tables));
-}
-
-VIEWPICTURES(spans)
-{
-	(void)flags;
-	static const enum table_id tables[] = {TABLE_SPAN_TIME};
-	return of_tables(a, p, spec, tables, ARRAY_LEN(tables));
 }
 
 static bool has_stacks(const struct table *t)
@@ -159,6 +144,7 @@ static const char *suffix_of_event(struct arena *a, const char *event)
 
 VIEWPICTURES(events)
 {
+	(void)v;
 	(void)flags;
 	struct view_pictures to = room_for(a, p->tables.n + 1);
 	struct select_spec own = *spec;

@@ -8,16 +8,15 @@
 #include "analyze/views.h"
 #include "base/base.h"
 
-#define VIEWPICTURES(of)                                                                    \
-	struct view_pictures viewpictures_of_##of(struct arena *a, const struct profile *p, \
+#define VIEWPICTURES(of)                                                                 \
+	struct view_pictures viewpictures_of_##of(struct arena *a, const struct view *v, \
+						  const struct profile *p,               \
 						  const struct select_spec *spec, unsigned flags)
 
 VIEWPICTURES(samples);
 VIEWPICTURES(waits); /* also of thread time */
 VIEWPICTURES(heap);
-VIEWPICTURES(io);
-VIEWPICTURES(faults);
-VIEWPICTURES(spans);
+VIEWPICTURES(tables); /* view.drawn */
 VIEWPICTURES(events);
 
 #endif

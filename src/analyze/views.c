@@ -10,7 +10,6 @@
 #include "analyze/heapweights.h"
 #include "analyze/hotcold.h"
 #include "analyze/iosum.h"
-#include "analyze/ledger.h"
 #include "analyze/memtime.h"
 #include "analyze/overview.h"
 #include "analyze/selecttags.h"
@@ -21,11 +20,6 @@
 #define BIT(id) (1u << (id))
 
 /* ---- CPU samples, and stacks of any event -------------------------------------------------- */
-
-static bool has_samples(const struct profile *p)
-{
-	return tables_has_rows(p, TABLE_SAMPLES);
-}
 
 static int samples_page(struct report *r, const struct profile *p, const struct select_spec *spec,
 			const char *input, const struct view_limits *limits, struct err *err)
@@ -59,58 +53,17 @@ static int thread_time_page(struct report *r, const struct profile *p,
 	return spec->event ? 0 : waits_page(r, p, spec, limits, err);
 }
 
-static bool has_waits(const struct profile *p)
-{
-	return tables_has_rows(p, TABLE_OFF_CPU);
-}
-
 /* Time, which a ledger has; not the number of waits. */
 static bool is_of_waits(const struct selection *sel)
 {
 	return sel->tagged && sel->id == TABLE_OFF_CPU && sel->unit == UNIT_NS;
 }
 
-/* ---- what the kernel counts ---------------------------------------------------------------- */
-
-static bool has_io(const struct profile *p)
-{
-	return tables_has_group(p, TABLE_GROUP_IO);
-}
-
-/* Requests are those of the whole machine. */
-static bool has_calls(const struct profile *p)
-{
-	return tables_has_rows(p, TABLE_IO);
-}
-
-static bool has_faults(const struct profile *p)
-{
-	return tables_has_group(p, TABLE_GROUP_FAULTS);
-}
-
-static bool has_page_faults(const struct profile *p)
-{
-	return tables_has_rows(p, TABLE_FAULTS);
-}
-
-static bool has_spans(const struct profile *p)
-{
-	return tables_has_rows(p, TABLE_SPANS);
-}
-
-static bool has_span_time(const struct profile *p)
-{
-	return tables_has_rows(p, TABLE_SPAN_TIME);
-}
+/* ---- events -------------------------------------------------------------------------------- */
 
 static bool has_events(const struct profile *p)
 {
 	return tables_find(p, TABLE_EVENTS) != NULL;
-}
-
-static bool has_counts(const struct profile *p)
-{
-	return tables_has_rows(p, TABLE_EVENTS);
 }
 
 static int events_page(struct report *r, const struct profile *p, const struct select_spec *spec,
@@ -139,11 +92,6 @@ static int heap_page(struct report *r, const struct profile *p, const struct sel
 	return (spec->event ? samples_page : heapsum_report)(r, p, spec, input, limits, err);
 }
 
-static bool has_memory(const struct profile *p)
-{
-	return tables_has_rows(p, TABLE_MEMORY);
-}
-
 /* Levels added up over time would be a number of nothing. */
 static int memory_select(struct arena *a, const struct profile *p, const struct select_spec *spec,
 			 struct selection *ret_sel, struct err *err)
@@ -168,23 +116,23 @@ static const struct view views[VIEW_NR] = {
 	[VIEW_SPANS] = {.key = "spans",
 			.title = "latency of operations",
 			.tables = BIT(TABLE_SPANS),
-			.has = has_spans,
-			.is_recorded = has_span_time,
+			.recorded = BIT(TABLE_SPAN_TIME),
+			.drawn = BIT(TABLE_SPAN_TIME),
 			.select = select_run,
 			.page = spansum_report,
-			.pictures = viewpictures_of_spans},
+			.pictures = viewpictures_of_tables},
 	[VIEW_THREAD_TIME] = {.key = "thread-time",
 			      .title = "time of threads, on and off the CPU",
 			      .tables = BIT(TABLE_THREAD_TIME),
 			      .is_mixed = true,
 			      .has = hotcold_is_there,
-			      .is_recorded = ledger_is_there,
+			      .recorded = BIT(TABLE_ON_CPU) | BIT(TABLE_OFF_CPU),
 			      .select = thread_time_select,
 			      .page = thread_time_page,
 			      .pictures = viewpictures_of_waits},
 	[VIEW_CPU] = {.key = "cpu",
 		      .title = "CPU time",
-		      .has = has_samples,
+		      .tables = BIT(TABLE_SAMPLES),
 		      .select = select_run,
 		      .page = samples_page,
 		      .pictures = viewpictures_of_samples},
@@ -194,8 +142,7 @@ static const struct view views[VIEW_NR] = {
 			.record = "assay offcpu, assay cpu --offcpu",
 			.is_of = is_of_waits,
 			.tables = BIT(TABLE_OFF_CPU),
-			.has = has_waits,
-			.is_recorded = ledger_is_there,
+			.recorded = BIT(TABLE_ON_CPU) | BIT(TABLE_OFF_CPU),
 			.select = select_run,
 			.page = waits_overview,
 			.pictures = viewpictures_of_waits},
@@ -214,30 +161,29 @@ static const struct view views[VIEW_NR] = {
 	[VIEW_IO] = {.key = "io",
 		     .title = "input and output",
 		     .tables = BIT(TABLE_IO) | BIT(TABLE_BLOCK),
-		     .has = has_io,
-		     .is_recorded = has_calls,
+		     .recorded = BIT(TABLE_IO), /* requests are those of the whole machine */
+		     .drawn = BIT(TABLE_IO) | BIT(TABLE_BLOCK),
 		     .select = select_run,
 		     .page = iosum_report,
-		     .pictures = viewpictures_of_io},
+		     .pictures = viewpictures_of_tables},
 	[VIEW_FAULTS] = {.key = "faults",
 			 .title = "page faults",
 			 .tables = BIT(TABLE_FAULTS) | BIT(TABLE_RECLAIM),
-			 .has = has_faults,
-			 .is_recorded = has_page_faults,
+			 .recorded = BIT(TABLE_FAULTS),
+			 .drawn = BIT(TABLE_FAULTS) | BIT(TABLE_RECLAIM),
 			 .select = select_run,
 			 .page = faultsum_report,
-			 .pictures = viewpictures_of_faults},
+			 .pictures = viewpictures_of_tables},
 	[VIEW_EVENTS] = {.key = "events",
 			 .title = "events",
 			 .has = has_events,
-			 .is_recorded = has_counts,
+			 .recorded = BIT(TABLE_EVENTS),
 			 .select = select_run,
 			 .page = events_page,
 			 .pictures = viewpictures_of_events},
 	[VIEW_MEMORY] = {.key = "memory",
 			 .title = "memory over time",
 			 .tables = BIT(TABLE_MEMORY),
-			 .has = has_memory,
 			 .select = memory_select,
 			 .page = memory_page},
 };
@@ -248,10 +194,28 @@ const struct view *views_at(enum view_id id)
 	return &views[id];
 }
 
+static bool has_any_of(const struct profile *p, uint32_t tables)
+{
+	vec_foreach(t, &p->tables)
+		if (t->n && tables & BIT(t->id))
+			return true;
+	return false;
+}
+
+bool views_has(const struct view *v, const struct profile *p)
+{
+	return v->has ? v->has(p) : has_any_of(p, v->tables);
+}
+
+bool views_is_recorded(const struct view *v, const struct profile *p)
+{
+	return v->recorded ? has_any_of(p, v->recorded) : views_has(v, p);
+}
+
 static enum view_id default_of(const struct profile *p)
 {
 	for (enum view_id id = 0; id < VIEW_NR; id++)
-		if (views[id].has(p))
+		if (views_has(&views[id], p))
 			return id;
 	return VIEW_CPU;
 }

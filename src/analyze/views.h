@@ -52,18 +52,19 @@ struct view {
 	const char *key; /* "thread-time" */
 	const char *title;
 	const char *palette; /* of its flame graphs; NULL: the usual one */
-	uint32_t tables;     /* bits by enum table_id: an event of these asks for the view */
-	bool is_mixed;       /* several tables at once, which no column of one weighs */
-	bool has_weights;    /* what it is weighed by is no column (heapweights.h) */
+	/* Bits by enum table_id. */
+	uint32_t tables;   /* one with rows is something to see; an event of these asks for it */
+	uint32_t recorded; /* what a capture for this view records; 0: what there is to see */
+	uint32_t drawn;    /* of viewpictures_of_tables */
+	bool is_mixed;     /* several tables at once, which no column of one weighs */
+	bool has_weights;  /* what it is weighed by is no column (heapweights.h) */
 	/* Of views that have groupings of their own (groupings.h): what rows are called, commands that
 	 * record them, and whether a selection's are such. */
 	const char *rows;
 	const char *record;
 	bool (*is_of)(const struct selection *sel);
-	/* Is there anything to see? */
+	/* Is there anything to see? NULL: as the tables say. */
 	bool (*has)(const struct profile *p);
-	/* Did a capture for this view record what it is for? NULL: as has. */
-	bool (*is_recorded)(const struct profile *p);
 	/* Asks a spec for it otherwise than by an event of its tables? May be NULL. */
 	bool (*is_asked)(const struct profile *p, const struct select_spec *spec);
 	/* Errors as select_run. */
@@ -76,11 +77,16 @@ struct view {
 	 * The flame graphs that a capture leaves, without those that would be empty. The spec tells
 	 * idle time and ages of leaks; flags: enum view_pictures_flags. NULL: there are none.
 	 */
-	struct view_pictures (*pictures)(struct arena *a, const struct profile *p,
-					 const struct select_spec *spec, unsigned flags);
+	struct view_pictures (*pictures)(struct arena *a, const struct view *v,
+					 const struct profile *p, const struct select_spec *spec,
+					 unsigned flags);
 };
 
 const struct view *views_at(enum view_id id);
+/* Is there anything to see? */
+bool views_has(const struct view *v, const struct profile *p);
+/* Did a capture for this view record what it is for? */
+bool views_is_recorded(const struct view *v, const struct profile *p);
 /* The view that the spec asks for; where it names nothing the profile's first one. Never NULL. */
 const struct view *views_find(const struct profile *p, const struct select_spec *spec);
 /* The same for a spec that names nothing. */

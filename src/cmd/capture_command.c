@@ -107,18 +107,12 @@ static void show_status(void *ctx, const struct capture_status *s)
 
 /* ---- the end ------------------------------------------------------------------------------ */
 
-static bool is_recorded(const struct capture_job *job, const struct profile *p)
-{
-	const struct view *v = job->view;
-	return !v || (v->is_recorded ? v->is_recorded(p) : v->has(p));
-}
-
 static int print_view(struct capture_job *job, struct outputs *out, const struct profile *p,
 		      struct err *err)
 {
 	CLEANUP(report_free_p) struct report *report = report_new();
 	struct view_limits limits = capture_job_limits(job);
-	if (!job->view || !(job->view->has(p) || is_recorded(job, p)))
+	if (!job->view || !(views_has(job->view, p) || views_is_recorded(job->view, p)))
 		return EXIT_OK;
 	TRY(job->view->page(report, p, &job->spec, NULL, &limits, err));
 	return outputs_print(out, report);
@@ -156,7 +150,8 @@ static int write_pictures(const struct capture_job *job, struct outputs *out,
 	if (!job->view || !job->view->pictures)
 		return EXIT_OK;
 	spec.flags |= job->draws_idle ? SELECT_IDLE : 0;
-	struct view_pictures list = job->view->pictures(&a, p, &spec, job->picture_flags);
+	struct view_pictures list =
+		job->view->pictures(&a, job->view, p, &spec, job->picture_flags);
 	if (job->folded == CAPTURE_FOLDED_COUNTS)
 		status = outputs_folded_samples(out, p);
 	for (size_t i = 0; i < list.n; i++) {
@@ -177,7 +172,7 @@ static int finish(struct capture_job *job, struct outputs *out, const struct cap
 {
 	const struct capture_command *c = job->command;
 	const struct profile *p = r->profile;
-	bool has_any = is_recorded(job, p);
+	bool has_any = !job->view || views_is_recorded(job->view, p);
 	bool has_pictures = has_any && !job->is_unrecorded && !job->common.has_no_pictures;
 	int status = r->disk.code ? EXIT_FAILED : EXIT_OK;
 	outputs_say_disk(out, r);

@@ -21,82 +21,68 @@
 	}
 
 /* Rows of flows, by second. */
-#define SLICES(the_group, the_rank, weight)                              \
-	.group = TABLE_GROUP_##the_group, .rank = TABLE_RANK_##the_rank, \
-	.time_kind = TABLE_TIME_SLICE, .weight_column = (weight), .has_tags = true
+#define SLICES(the_rank, weight)                                                                 \
+	.rank = TABLE_RANK_##the_rank, .time_kind = TABLE_TIME_SLICE, .weight_column = (weight), \
+	.has_tags = true
+/* The same, which say again what other rows do. */
+#define DERIVED(the_rank, weight) SLICES(the_rank, weight), .is_derived = true
 
 /* In the order in which views that are told no table look for one with rows. */
 static const struct table_kind kinds[TABLE_ID_NR] = {
-	[TABLE_SAMPLES] = {.group = TABLE_GROUP_CPU, .rank = TABLE_RANK_SAMPLES},
+	[TABLE_SAMPLES] = {.rank = TABLE_RANK_SAMPLES},
 	[TABLE_OFF_CPU] = {.key = "off-cpu",
-			   SLICES(WAITS, WAITS, 1),
+			   SLICES(WAITS, 1),
 			   .columns = {{"waits", COLUMN_COUNT}, {TIME}, {LONGEST}}},
 	[TABLE_ON_CPU] = {.key = "on-cpu",
-			  SLICES(WAITS, SIDE, 1),
-			  .is_derived = true,
+			  DERIVED(SIDE, 1),
 			  .columns = {{"runs", COLUMN_COUNT}, {TIME}}},
 	[TABLE_BLAME] = {.key = "blame",
-			 SLICES(WAITS, SIDE, 1),
-			 .is_derived = true,
+			 DERIVED(SIDE, 1),
 			 .columns = {{"waits", COLUMN_COUNT}, {TIME}}},
-	[TABLE_THREAD_TIME] = {.key = "thread-time", .group = TABLE_GROUP_WAITS},
+	[TABLE_THREAD_TIME] = {.key = "thread-time"},
 	[TABLE_IO] = {.key = "io",
-		      SLICES(IO, OTHER, 1),
+		      SLICES(OTHER, 1),
 		      .columns = {{"calls", COLUMN_COUNT}, {BYTES}, {TIME}, {LONGEST}}},
 	[TABLE_BLOCK] = {.key = "block",
-			 SLICES(IO, OTHER, 1),
+			 SLICES(OTHER, 1),
 			 .columns = {{"requests", COLUMN_COUNT}, {BYTES}, {TIME}, {LONGEST}}},
 	[TABLE_FAULTS] = {.key = "faults",
-			  SLICES(FAULTS, OTHER, 0),
+			  SLICES(OTHER, 0),
 			  .columns = {{"faults", COLUMN_COUNT}, {TIME}, {LONGEST}}},
 	[TABLE_RECLAIM] =
 		{.key = "reclaim",
-		 SLICES(FAULTS, OTHER, 1),
+		 SLICES(OTHER, 1),
 		 .columns = {{"times", COLUMN_COUNT}, {TIME}, {"pages", COLUMN_PAGES}, {LONGEST}}},
 	[TABLE_SPANS] = {.key = "spans",
-			 SLICES(SPANS, OTHER, 1),
+			 SLICES(OTHER, 1),
 			 .columns = {{"calls", COLUMN_COUNT}, {TIME}, {LONGEST}}},
 	[TABLE_SPAN_TIME] = {.key = "span-time",
-			     SLICES(SPANS, OTHER, 1),
-			     .is_derived = true,
+			     DERIVED(OTHER, 1),
 			     .columns = {{"calls", COLUMN_COUNT}, {TIME}, {LONGEST}}},
 	[TABLE_SLOWEST_SPANS] = {.key = "slowest-spans",
-				 SLICES(SPANS, OTHER, 1),
-				 .is_derived = true,
+				 DERIVED(OTHER, 1),
 				 .columns = {{"calls", COLUMN_COUNT}, {TIME}, {LONGEST}}},
 	[TABLE_ALLOCATED] =
 		{.key = "allocated",
-		 SLICES(HEAP, OTHER, HEAP_BYTES),
+		 SLICES(OTHER, HEAP_BYTES),
 		 .columns = {BLOCKS("allocations"),
 			     {"temporary", COLUMN_OTHER, UNIT_COUNT, COLUMN_IS_ESTIMATED},
 			     {"temporary bytes", COLUMN_OTHER, UNIT_BYTES, COLUMN_IS_ESTIMATED}}},
-	[TABLE_LIVE] = {.key = "live",
-			SLICES(HEAP, OTHER, HEAP_BYTES),
-			.is_derived = true,
-			.columns = {BLOCKS("blocks")}},
-	[TABLE_PEAK] = {.key = "peak",
-			SLICES(HEAP, OTHER, HEAP_BYTES),
-			.is_derived = true,
-			.columns = {BLOCKS("blocks")}},
-	[TABLE_FREED] = {.key = "freed",
-			 SLICES(HEAP, OTHER, HEAP_BYTES),
-			 .is_derived = true,
-			 .columns = {BLOCKS("frees")}},
+	[TABLE_LIVE] = {.key = "live", DERIVED(OTHER, HEAP_BYTES), .columns = {BLOCKS("blocks")}},
+	[TABLE_PEAK] = {.key = "peak", DERIVED(OTHER, HEAP_BYTES), .columns = {BLOCKS("blocks")}},
+	[TABLE_FREED] = {.key = "freed", DERIVED(OTHER, HEAP_BYTES), .columns = {BLOCKS("frees")}},
 	[TABLE_OLDER] = {.key = "freed-older",
-			 SLICES(HEAP, OTHER, HEAP_BYTES),
-			 .is_derived = true,
+			 DERIVED(OTHER, HEAP_BYTES),
 			 .columns = {BLOCKS("frees")}},
 	[TABLE_GROWTH] = {.key = "growth",
-			  SLICES(HEAP, OTHER, HEAP_BYTES),
+			  SLICES(OTHER, HEAP_BYTES),
 			  .columns = {{ESTIMATED("faults")}, {EST_BYTES}}},
 	[TABLE_MAPPED] = {.key = "mapped",
-			  SLICES(HEAP, OTHER, HEAP_BYTES),
-			  .is_derived = true,
+			  DERIVED(OTHER, HEAP_BYTES),
 			  .columns = {{"calls", COLUMN_COUNT},
 				      {BYTES},
 				      {"bytes unmapped", COLUMN_OTHER, UNIT_BYTES}}},
 	[TABLE_MEMORY] = {.key = "memory",
-			  .group = TABLE_GROUP_MEMORY,
 			  .rank = TABLE_RANK_OTHER,
 			  .time_kind = TABLE_TIME_INSTANT,
 			  .has_tags = true,
@@ -111,15 +97,13 @@ static const struct table_kind kinds[TABLE_ID_NR] = {
 				      {MEMORY("virtual")},
 				      {MEMORY("live")}}},
 	[TABLE_SNAPSHOTS] = {.key = "snapshots",
-			     .group = TABLE_GROUP_MEMORY,
 			     .rank = TABLE_RANK_OTHER,
 			     .time_kind = TABLE_TIME_INSTANT,
 			     .weight_column = HEAP_BYTES,
 			     .has_tags = true,
 			     .columns = {BLOCKS("blocks")}},
 	[TABLE_UNKNOWN] = {.rank = TABLE_RANK_OTHER, .has_tags = true},
-	[TABLE_EVENTS] = {.group = TABLE_GROUP_EVENTS,
-			  .rank = TABLE_RANK_OTHER,
+	[TABLE_EVENTS] = {.rank = TABLE_RANK_OTHER,
 			  .time_kind = TABLE_TIME_SLICE,
 			  .has_tags = true,
 			  .columns = {{"events", COLUMN_COUNT}}},
@@ -222,14 +206,6 @@ const struct table *tables_find_rows(const struct profile *p, enum table_id id)
 bool tables_has_rows(const struct profile *p, enum table_id id)
 {
 	return tables_find_rows(p, id) != NULL;
-}
-
-bool tables_has_group(const struct profile *p, enum table_group group)
-{
-	vec_foreach(t, &p->tables)
-		if (t->n && kinds[t->id].group == group)
-			return true;
-	return false;
 }
 
 bool tables_are_difference(const struct profile *p)

@@ -90,23 +90,10 @@ enum table_rank {
 	TABLE_RANK_SAMPLES,
 };
 
-enum table_group {
-	TABLE_GROUP_NONE,
-	TABLE_GROUP_CPU,
-	TABLE_GROUP_WAITS,
-	TABLE_GROUP_IO,
-	TABLE_GROUP_FAULTS,
-	TABLE_GROUP_SPANS,
-	TABLE_GROUP_HEAP,
-	TABLE_GROUP_MEMORY,
-	TABLE_GROUP_EVENTS,
-};
-
 #define TABLE_KIND_COLUMNS_MAX 9
 
 struct table_kind {
 	const char *key;       /* in files and options: "off-cpu"; NULL: the event's name */
-	uint8_t group;         /* enum table_group: what question it is about */
 	uint8_t rank;          /* enum table_rank */
 	uint8_t time_kind;     /* enum table_time */
 	uint8_t weight_column; /* index into columns */
@@ -138,8 +125,6 @@ const struct table *tables_find(const struct profile *p, enum table_id id);
 /* The same if it has rows, else NULL. */
 const struct table *tables_find_rows(const struct profile *p, enum table_id id);
 bool tables_has_rows(const struct profile *p, enum table_id id);
-/* Is there a table of that group that has rows? */
-bool tables_has_group(const struct profile *p, enum table_group group);
 /* A folded difference is two tables of these names, of samples: is the profile one? */
 #define TABLES_BEFORE "before"
 #define TABLES_AFTER  "after"

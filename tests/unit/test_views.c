@@ -41,7 +41,7 @@ static void check_pictures(const struct profile *p, enum view_id id, unsigned fl
 	CLEANUP(arena_release) struct arena a = {0};
 	CLEANUP(buf_release) struct buf b = {0};
 	struct view_pictures pictures =
-		views_at(id)->pictures(&a, p, &(struct select_spec){0}, flags);
+		views_at(id)->pictures(&a, views_at(id), p, &(struct select_spec){0}, flags);
 	for (size_t i = 0; i < pictures.n; i++)
 		buf_addf(&b, "%s%s", i ? " " : "", pictures.p[i].suffix);
 	CHECK_STR(buf_str(&b), wanted);
