@@ -28,8 +28,9 @@
 #define NO_ROW     UINT32_MAX
 
 /* The compiled spec. Verdicts: 0 = in view, else 1 + enum select_out. */
-struct plan {
+struct sieve {
 	const struct table *t;
+	size_t nr_rules;
 	struct window window;
 	bool has_window;
 	uint8_t *stack_verdict;
@@ -134,6 +135,14 @@ int select_table(const struct profile *p, const char *event, uint32_t *ret_table
 
 /* ---- tasks ----------------------------------------------------------------------------- */
 
+/* Returns whether it is. */
+static bool keep_task(uint8_t *verdict, bool is_in)
+{
+	if (!is_in)
+		*verdict = 1 + SELECT_OUT_TASK;
+	return is_in;
+}
+
 static int no_task(const struct profile *p, const char *option, const char *wanted, struct err *err)
 {
 	struct near near = {.wanted = wanted};
@@ -154,11 +163,9 @@ static int keep_threads(const struct profile *p, const char *wanted, uint8_t *ve
 	size_t nr = 0;
 	for (task_id t = 0; t < p->tasks.n; t++) {
 		const struct task *task = &p->tasks.p[t];
-		bool is_in = t && (is_tid ? (uint64_t)task->tid == tid
-					  : regex_match(re, profile_sv(p, task->comm)));
-		if (!is_in)
-			verdict[t] = 1 + SELECT_OUT_TASK;
-		nr += is_in;
+		nr += keep_task(&verdict[t],
+				t && (is_tid ? (uint64_t)task->tid == tid
+					     : regex_match(re, profile_sv(p, task->comm))));
 	}
 	return nr ? 0 : no_task(p, "--thread", wanted, err);
 }
@@ -175,12 +182,8 @@ static int keep_pids(const struct profile *p, const char *wanted, uint8_t *verdi
 		(void)map_put(&pids, pid, NULL);
 	}
 	size_t nr = 0;
-	for (task_id t = 0; t < p->tasks.n; t++) {
-		bool is_in = t && map_get(&pids, (uint32_t)p->tasks.p[t].pid);
-		if (!is_in)
-			verdict[t] = 1 + SELECT_OUT_TASK;
-		nr += is_in;
-	}
+	for (task_id t = 0; t < p->tasks.n; t++)
+		nr += keep_task(&verdict[t], t && map_get(&pids, (uint32_t)p->tasks.p[t].pid));
 	return nr ? 0 : err_set(err, -ENOENT, "--pid: no samples of process %s", wanted);
 }
 
@@ -199,28 +202,19 @@ static int keep_comms(const struct profile *p, const char *wanted, uint8_t *verd
 	for (task_id t = 0; t < p->tasks.n; t++) {
 		const uint32_t *main_task = map_get(&mains, (uint32_t)p->tasks.p[t].pid);
 		str_id comm = p->tasks.p[main_task ? *main_task : t].comm;
-		bool is_in = t && regex_match(re, profile_sv(p, comm));
-		if (!is_in)
-			verdict[t] = 1 + SELECT_OUT_TASK;
-		nr += is_in;
+		nr += keep_task(&verdict[t], t && regex_match(re, profile_sv(p, comm)));
 	}
 	return nr ? 0 : no_task(p, "--comm", wanted, err);
 }
 
 /* ---- stacks ---------------------------------------------------------------------------- */
 
-static void reject(uint8_t *verdict, enum select_out out)
-{
-	if (!*verdict || *verdict > 1 + (uint8_t)out)
-		*verdict = 1 + (uint8_t)out;
-}
-
 static void keep_mode(const struct profile *p, enum select_mode mode, uint8_t *verdict)
 {
 	for (stack_id s = 0; s < p->stacks.n; s++) {
 		bool is_kernel = p->locations.p[p->stacks.p[s].loc].flags & LOCATION_KERNEL;
 		if (is_kernel != (mode == SELECT_KERNEL))
-			reject(&verdict[s], SELECT_OUT_MODE);
+			selecttags_reject(&verdict[s], SELECT_OUT_MODE);
 	}
 }
 
@@ -246,7 +240,7 @@ static int keep_modules(struct arena *a, const struct profile *p, const char *wa
 	}
 	for (stack_id s = 0; s < p->stacks.n; s++)
 		if (!is_in[p->locations.p[p->stacks.p[s].loc].module])
-			reject(&verdict[s], SELECT_OUT_MODULE);
+			selecttags_reject(&verdict[s], SELECT_OUT_MODULE);
 	return 0;
 }
 
@@ -262,7 +256,7 @@ static int keep_functions(struct arena *a, const struct profile *p, const char *
 		const struct stack_node *node = &p->stacks.p[s];
 		has[s] = (s && has[node->parent]) || m.outermost[node->loc] != MATCH_NONE;
 		if (has[s] == is_exclude)
-			reject(&verdict[s], out);
+			selecttags_reject(&verdict[s], out);
 	}
 	return 0;
 }
@@ -273,14 +267,14 @@ static int root_at(struct arena *a, const struct profile *p, const char *wanted,
 	struct match m;
 	TRY(match_functions(a, p, "--within", wanted, &m, err));
 	stack_id *roots = arena_calloc(a, p->stacks.n, sizeof(*roots));
-	reject(&verdict[0], SELECT_OUT_WITHIN);
+	selecttags_reject(&verdict[0], SELECT_OUT_WITHIN);
 	for (stack_id s = 1; s < p->stacks.n; s++) {
 		const struct stack_node *node = &p->stacks.p[s];
 		roots[s] = roots[node->parent];
 		if (!roots[s] && m.outermost[node->loc] != MATCH_NONE)
 			roots[s] = s;
 		if (!roots[s])
-			reject(&verdict[s], SELECT_OUT_WITHIN);
+			selecttags_reject(&verdict[s], SELECT_OUT_WITHIN);
 	}
 	sel->roots = roots;
 	sel->root_frames = m.outermost;
@@ -307,7 +301,7 @@ static uint8_t phase_of_location(const struct match *rules, const uint8_t *is_fr
 }
 
 static int compile_phases(struct arena *a, const struct profile *p, const struct select_spec *spec,
-			  struct plan *plan, struct err *err)
+			  struct sieve *plan, struct err *err)
 {
 	size_t nr = spec->nr_rules;
 	if (nr > PHASES_MAX - 1)
@@ -353,60 +347,50 @@ static int find_phase(const struct select_spec *spec, uint32_t *ret_phase, struc
 	return near_hint(&near, err);
 }
 
-static uint32_t phase_of_sample(const struct plan *plan, size_t nr_rules, stack_id stack,
-				uint64_t time_ns)
+uint32_t select_phase(const struct sieve *s, size_t i)
 {
-	if (plan->has_rule_windows)
-		for (uint32_t r = 0; r < nr_rules; r++)
-			if (time_ns >= plan->rule_windows[r].from_ns &&
-			    time_ns < plan->rule_windows[r].to_ns)
-				return r;
-	return plan->stack_phase[stack];
+	uint64_t time_ns = s->t->time_ns[i];
+	for (uint32_t r = 0; s->has_rule_windows && r < s->nr_rules; r++)
+		if (time_ns >= s->rule_windows[r].from_ns && time_ns < s->rule_windows[r].to_ns)
+			return r;
+	return s->stack_phase[s->t->stack[i]];
 }
 
 /* ---- compile and scan ------------------------------------------------------------------ */
 
-static int compile(struct arena *a, const struct select_spec *spec, struct plan *plan,
+static int compile(struct arena *a, const struct select_spec *spec, struct sieve *plan,
 		   struct selection *sel, struct err *err)
 {
 	const struct profile *p = sel->p;
-	int rc = 0;
-	plan->stack_verdict = arena_calloc(a, p->stacks.n, 1);
-	plan->task_verdict = arena_calloc(a, p->tasks.n, 1);
+	uint8_t *of_task = plan->task_verdict = arena_calloc(a, p->tasks.n, 1);
+	uint8_t *of_stack = plan->stack_verdict = arena_calloc(a, p->stacks.n, 1);
 	plan->only_phase = NO_ROW;
-	if (spec->time) {
-		rc = window_parse(p, spec->time, &plan->window, err);
-		if (rc)
-			return err_wrap(err, "--time");
-		plan->has_window = true;
-	}
-	if (!rc && spec->thread)
-		rc = keep_threads(p, spec->thread, plan->task_verdict, err);
-	if (!rc && spec->pid)
-		rc = keep_pids(p, spec->pid, plan->task_verdict, err);
-	if (!rc && spec->comm)
-		rc = keep_comms(p, spec->comm, plan->task_verdict, err);
-	if (!rc && spec->mode != SELECT_ANY)
-		keep_mode(p, spec->mode, plan->stack_verdict);
-	if (!rc && spec->module)
-		rc = keep_modules(a, p, spec->module, plan->stack_verdict, err);
-	if (!rc && spec->function)
-		rc = keep_functions(a, p, spec->function, SELECT_OUT_FUNCTION, plan->stack_verdict,
-				    err);
-	if (!rc && spec->exclude)
-		rc = keep_functions(a, p, spec->exclude, SELECT_OUT_EXCLUDE, plan->stack_verdict,
-				    err);
-	if (!rc && spec->within)
-		rc = root_at(a, p, spec->within, plan->stack_verdict, sel, err);
-	if (!rc)
-		rc = compile_phases(a, p, spec, plan, err);
-	if (!rc && spec->phase)
-		rc = find_phase(spec, &plan->only_phase, err);
-	return rc ? rc : selecttags_compile(a, spec, &plan->tags, sel, err);
+	plan->has_window = spec->time != NULL;
+	if (spec->time && window_parse(p, spec->time, &plan->window, err))
+		return err_wrap(err, "--time");
+	if (spec->thread)
+		TRY(keep_threads(p, spec->thread, of_task, err));
+	if (spec->pid)
+		TRY(keep_pids(p, spec->pid, of_task, err));
+	if (spec->comm)
+		TRY(keep_comms(p, spec->comm, of_task, err));
+	if (spec->mode != SELECT_ANY)
+		keep_mode(p, spec->mode, of_stack);
+	if (spec->module)
+		TRY(keep_modules(a, p, spec->module, of_stack, err));
+	if (spec->function)
+		TRY(keep_functions(a, p, spec->function, SELECT_OUT_FUNCTION, of_stack, err));
+	if (spec->exclude)
+		TRY(keep_functions(a, p, spec->exclude, SELECT_OUT_EXCLUDE, of_stack, err));
+	if (spec->within)
+		TRY(root_at(a, p, spec->within, of_stack, sel, err));
+	TRY(compile_phases(a, p, spec, plan, err));
+	if (spec->phase)
+		TRY(find_phase(spec, &plan->only_phase, err));
+	return selecttags_compile(a, spec, &plan->tags, sel, err);
 }
 
-/* 0 and *ret_phase, or 1 + the reason why the sample is not in view. */
-static unsigned judge(const struct plan *plan, size_t nr_rules, size_t i, uint32_t *ret_phase)
+static unsigned judge(const struct sieve *plan, size_t i)
 {
 	enum wait_reason reason;
 	const struct table *t = plan->t;
@@ -418,8 +402,7 @@ static unsigned judge(const struct plan *plan, size_t nr_rules, size_t i, uint32
 		verdict = plan->stack_verdict[t->stack[i]];
 	if (verdict)
 		return verdict;
-	*ret_phase = phase_of_sample(plan, nr_rules, t->stack[i], t->time_ns[i]);
-	if (plan->only_phase != NO_ROW && *ret_phase != plan->only_phase)
+	if (plan->only_phase != NO_ROW && select_phase(plan, i) != plan->only_phase)
 		return 1 + SELECT_OUT_PHASE;
 	return selecttags_judge(&plan->tags, i, &reason);
 }
@@ -449,15 +432,14 @@ static struct select_row *new_row(select_rows *rows, stack_id stack, task_id tas
 }
 
 /* Indexes of the samples in view, in order of time. Counts what is in and out. */
-static uint32_t *samples_in_view(const struct plan *plan, struct selection *sel, size_t *ret_n)
+static uint32_t *samples_in_view(const struct sieve *plan, struct selection *sel, size_t *ret_n)
 {
 	const struct table *t = plan->t;
 	ASSERT(t->n < UINT32_MAX);
 	uint32_t *in = xreallocarray(NULL, t->n + 1, sizeof(*in));
 	size_t n = 0;
 	for (size_t i = 0; i < t->n; i++) {
-		uint32_t phase;
-		unsigned verdict = judge(plan, sel->nr_rules, i, &phase);
+		unsigned verdict = judge(plan, i);
 		if (verdict) {
 			sel->nr_out[verdict - 1] += samples_of(t, i);
 			sel->weight_out += weight_of(t, i);
@@ -485,7 +467,7 @@ static void by_stack_release(struct by_stack *b)
 	free(b->ends);
 }
 
-static struct by_stack sort_by_stack(const struct plan *plan, size_t nr_stacks, const uint32_t *in,
+static struct by_stack sort_by_stack(const struct sieve *plan, size_t nr_stacks, const uint32_t *in,
 				     size_t n)
 {
 	const stack_id *stack = plan->t->stack;
@@ -507,7 +489,7 @@ static struct by_stack sort_by_stack(const struct plan *plan, size_t nr_stacks, 
  * is of this stack, task and phase, so nothing is cleared between stacks. Where phases do not
  * depend on time, a stack has one phase.
  */
-static void aggregate(const struct plan *plan, const struct selection *sel,
+static void aggregate(const struct sieve *plan, const struct selection *sel,
 		      const struct by_stack *by, size_t n, select_rows *rows)
 {
 	const struct table *t = plan->t;
@@ -525,7 +507,7 @@ static void aggregate(const struct plan *plan, const struct selection *sel,
 		task_id task = t->task[i];
 		size_t key = task * nr_phases;
 		if (plan->has_rule_windows)
-			key += phase = phase_of_sample(plan, sel->nr_rules, stack, t->time_ns[i]);
+			key += phase = select_phase(plan, i);
 		else
 			phase = plan->stack_phase[stack];
 		struct select_row *row = row_of[key] < rows->n ? &rows->p[row_of[key]] : NULL;
@@ -538,13 +520,12 @@ static void aggregate(const struct plan *plan, const struct selection *sel,
 }
 
 /* Equal neighbours in time are one row, no more. */
-static void merge_runs(const struct plan *plan, const struct selection *sel, const uint32_t *in,
-		       size_t n, select_rows *rows)
+static void merge_runs(const struct sieve *plan, const uint32_t *in, size_t n, select_rows *rows)
 {
 	const struct table *t = plan->t;
 	for (size_t k = 0; k < n; k++) {
 		size_t i = in[k];
-		uint32_t phase = phase_of_sample(plan, sel->nr_rules, t->stack[i], t->time_ns[i]);
+		uint32_t phase = select_phase(plan, i);
 		struct select_row *row = rows->n ? vec_last(rows) : NULL;
 		enum wait_reason tip;
 		(void)selecttags_judge(&plan->tags, i, &tip); /* it is in view */
@@ -557,31 +538,18 @@ static void merge_runs(const struct plan *plan, const struct selection *sel, con
 	}
 }
 
-struct phase_ctx {
-	const struct plan *plan;
-	size_t nr_rules;
-};
-
-static uint32_t phase_at(void *ctx, size_t i)
-{
-	const struct phase_ctx *c = ctx;
-	const struct table *t = c->plan->t;
-	return phase_of_sample(c->plan, c->nr_rules, t->stack[i], t->time_ns[i]);
-}
-
-static void scan(struct arena *a, const struct plan *plan, const struct select_spec *spec,
+static void scan(struct arena *a, const struct sieve *plan, const struct select_spec *spec,
 		 struct selection *sel)
 {
 	size_t n;
 	CLEANUP(free_p) uint32_t *in = samples_in_view(plan, sel, &n);
 	select_rows rows = {0};
 	if (plan->tags.t && !(spec->flags & SELECT_TIME_ORDER)) {
-		struct phase_ctx ctx = {plan, sel->nr_rules};
-		selecttags_aggregate(a, &plan->tags, sel, in, n, phase_at, &ctx);
+		selecttags_aggregate(a, &plan->tags, sel, in, n, plan);
 		return;
 	}
 	if (spec->flags & SELECT_TIME_ORDER) {
-		merge_runs(plan, sel, in, n, &rows);
+		merge_runs(plan, in, n, &rows);
 	} else {
 		CLEANUP(by_stack_release)
 		struct by_stack by = sort_by_stack(plan, sel->p->stacks.n, in, n);
@@ -603,38 +571,12 @@ static int find_table(const struct profile *p, const struct select_spec *spec, u
 	return select_table(p, spec->event, ret_table, err);
 }
 
-static void set_window(const struct plan *plan, struct selection *sel)
+static void set_window(const struct sieve *plan, struct selection *sel)
 {
 	struct window all = window_of_profile(sel->p);
 	sel->first_ns = plan->has_window ? MAX(plan->window.from_ns, all.from_ns) : all.from_ns;
 	sel->last_ns = plan->has_window ? MIN(plan->window.to_ns, all.to_ns) : all.to_ns;
 }
-
-int select_run(struct arena *a, const struct profile *p, const struct select_spec *spec,
-	       struct selection *ret_sel, struct err *err)
-{
-	struct selection sel = {
-		.p = p, .event = "", .rules = spec->rules, .nr_rules = spec->nr_rules};
-	if (!p->tables.n && !spec->event) {
-		*ret_sel = sel;
-		return 0;
-	}
-	TRY(find_table(p, spec, &sel.table, err));
-	struct plan plan = {.t = &p->tables.p[sel.table]};
-	sel.id = plan.t->id;
-	sel.event = profile_text(p, plan.t->event);
-	sel.unit = plan.t->columns[plan.t->weight_column].unit;
-	TRY(compile(a, spec, &plan, &sel, err));
-	set_window(&plan, &sel);
-	scan(a, &plan, spec, &sel);
-	*ret_sel = sel;
-	return 0;
-}
-
-struct sieve {
-	struct plan plan;
-	size_t nr_rules;
-};
 
 int select_open(struct arena *a, const struct profile *p, uint32_t table,
 		const struct select_spec *spec, struct selection *ret_sel, struct sieve **ret_s,
@@ -650,12 +592,28 @@ int select_open(struct arena *a, const struct profile *p, uint32_t table,
 				.unit = t->columns[t->weight_column].unit,
 				.rules = spec->rules,
 				.nr_rules = spec->nr_rules};
-	s->plan.t = t;
+	s->t = t;
 	s->nr_rules = spec->nr_rules;
-	TRY(compile(a, spec, &s->plan, &sel, err));
-	set_window(&s->plan, &sel);
+	TRY(compile(a, spec, s, &sel, err));
+	set_window(s, &sel);
 	*ret_sel = sel;
 	*ret_s = s;
+	return 0;
+}
+
+int select_run(struct arena *a, const struct profile *p, const struct select_spec *spec,
+	       struct selection *ret_sel, struct err *err)
+{
+	struct selection sel = {
+		.p = p, .event = "", .rules = spec->rules, .nr_rules = spec->nr_rules};
+	struct sieve *s;
+	uint32_t table;
+	if (p->tables.n || spec->event) {
+		TRY(find_table(p, spec, &table, err));
+		TRY(select_open(a, p, table, spec, &sel, &s, err));
+		scan(a, s, spec, &sel);
+	}
+	*ret_sel = sel;
 	return 0;
 }
 
@@ -668,20 +626,13 @@ int select_compile(struct arena *a, const struct profile *p, uint32_t table,
 
 unsigned select_verdict(const struct sieve *s, size_t sample_idx)
 {
-	uint32_t phase;
-	ASSERT(sample_idx < s->plan.t->n);
-	return judge(&s->plan, s->nr_rules, sample_idx, &phase);
+	ASSERT(sample_idx < s->t->n);
+	return judge(s, sample_idx);
 }
 
 bool select_has(const struct sieve *s, size_t sample_idx)
 {
 	return !select_verdict(s, sample_idx);
-}
-
-uint32_t select_phase(const struct sieve *s, size_t i)
-{
-	const struct table *t = s->plan.t;
-	return phase_of_sample(&s->plan, s->nr_rules, t->stack[i], t->time_ns[i]);
 }
 
 struct frame_it select_frames(const struct selection *s, stack_id stack)

@@ -85,12 +85,6 @@ static int parse_reasons(const char *text, uint32_t *ret_bits, struct err *err)
 
 /* ---- durations, objects, wakers ---------------------------------------------------------- */
 
-static void reject(uint8_t *verdict, enum select_out out)
-{
-	if (!*verdict)
-		*verdict = 1 + (uint8_t)out;
-}
-
 static int parse_duration(const char *option, const char *text, uint64_t *ret_ns, struct err *err)
 {
 	if (clock_parse_duration(sv_from_str(text), ret_ns))
@@ -126,7 +120,7 @@ static int keep_durations(const struct select_spec *spec, struct tagplan *plan,
 	for (uint32_t i = 0; i < plan->p->tags.n; i++) {
 		uint8_t k = plan->p->tags.p[i].log2_ns;
 		if (k == LOG2_NONE || k < first || k > last)
-			reject(&plan->verdict[i], SELECT_OUT_DURATION);
+			selecttags_reject(&plan->verdict[i], SELECT_OUT_DURATION);
 	}
 	return 0;
 }
@@ -142,7 +136,7 @@ static int keep_objects(const char *wanted, struct tagplan *plan, struct err *er
 		struct sv object = profile_sv(plan->p, plan->p->tags.p[i].object);
 		bool is_in = object.n && regex_match(re, object);
 		if (!is_in)
-			reject(&plan->verdict[i], SELECT_OUT_OBJECT);
+			selecttags_reject(&plan->verdict[i], SELECT_OUT_OBJECT);
 		if (object.n)
 			near_add(&near, profile_text(plan->p, plan->p->tags.p[i].object));
 		nr += is_in;
@@ -173,7 +167,7 @@ static int keep_wakers(struct arena *a, const char *wanted, struct tagplan *plan
 		bool is_in = (tag->other && regex_match(re, profile_sv(p, comm))) ||
 			     has[tag->other_stack];
 		if (!is_in)
-			reject(&plan->verdict[i], SELECT_OUT_WAKER);
+			selecttags_reject(&plan->verdict[i], SELECT_OUT_WAKER);
 		if (tag->other)
 			near_add(&near, profile_text(p, comm));
 		nr += is_in;
@@ -332,8 +326,7 @@ static stack_id without_scheduler(const struct profile *p, uint8_t *memo, stack_
 }
 
 void selecttags_aggregate(struct arena *a, const struct tagplan *plan, struct selection *sel,
-			  const uint32_t *samples, size_t n,
-			  uint32_t (*phase_of)(void *ctx, size_t sample_idx), void *ctx)
+			  const uint32_t *samples, size_t n, const struct sieve *sieve)
 {
 	const struct table *t = plan->t;
 	CLEANUP(free_p) struct keyed *keys = xreallocarray(NULL, n + 1, sizeof(*keys));
@@ -342,7 +335,7 @@ void selecttags_aggregate(struct arena *a, const struct tagplan *plan, struct se
 		uint32_t i = samples[k];
 		stack_id stack = plan->is_of_waits ? without_scheduler(plan->p, memo, t->stack[i])
 						   : t->stack[i];
-		keys[k] = (struct keyed){stack, t->task[i], phase_of(ctx, i), t->tag[i], i};
+		keys[k] = (struct keyed){stack, t->task[i], select_phase(sieve, i), t->tag[i], i};
 	}
 	qsort(keys, n, sizeof(*keys), by_key);
 	VEC(struct select_tagged) tagged = {0};

@@ -19,6 +19,13 @@ struct tagplan {
 	bool hides_idle;
 };
 
+/* Of several reasons why something is not in view the first in the order of the enum counts. */
+static inline void selecttags_reject(uint8_t *verdict, enum select_out out)
+{
+	if (!*verdict || *verdict > 1 + (uint8_t)out)
+		*verdict = 1 + (uint8_t)out;
+}
+
 /* Whether a spec asks for anything that only rows with tags can answer. */
 bool selecttags_is_asked(const struct select_spec *spec);
 /* Errors as select_run. Fills the selection's reasons and what became of durations. */
@@ -28,7 +35,6 @@ int selecttags_compile(struct arena *a, const struct select_spec *spec, struct t
 unsigned selecttags_judge(const struct tagplan *plan, size_t i, enum wait_reason *ret_reason);
 /* Fills rows and tagged of the selection from the samples in view, sorted by stack. */
 void selecttags_aggregate(struct arena *a, const struct tagplan *plan, struct selection *sel,
-			  const uint32_t *samples, size_t n,
-			  uint32_t (*phase_of)(void *ctx, size_t sample_idx), void *ctx);
+			  const uint32_t *samples, size_t n, const struct sieve *sieve);
 
 #endif
