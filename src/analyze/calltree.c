@@ -317,32 +317,21 @@ static void add_row(struct input *in, const struct select_row *row, str_id root)
 	add_weight(ct, at, row->weight, in->is_before);
 }
 
-/* Root frames by task_id; owned by the caller. */
-static str_id *task_roots(struct input *in)
-{
-	str_id *roots = xcalloc(in->p->tasks.n, sizeof(*roots));
-	for (size_t i = 0; in->ct->flags & ROOT_FLAGS && i < in->sel->nr_rows; i++) {
-		task_id task = in->sel->rows[i].task;
-		if (!roots[task])
-			roots[task] = root_name(in, task);
-	}
-	return roots;
-}
-
 /* Rows in the order of their root frames, so that seats are valid for one root at a time. */
-static struct grouped *group_rows(struct input *in)
+static struct grouped *group_rows(struct input *in, const struct select_row *rows, size_t n)
 {
-	const struct selection *sel = in->sel;
-	struct grouped *g = xreallocarray(NULL, sel->nr_rows + 1, sizeof(*g));
-	str_id *roots = task_roots(in);
+	struct grouped *g = xreallocarray(NULL, n + 1, sizeof(*g));
+	CLEANUP(free_p) str_id *roots = xcalloc(in->p->tasks.n, sizeof(*roots));
 	bool is_sorted = true;
-	for (size_t i = 0; i < sel->nr_rows; i++) {
-		g[i] = (struct grouped){roots[sel->rows[i].task], (uint32_t)i};
+	for (size_t i = 0; i < n; i++) {
+		task_id task = rows[i].task;
+		if (in->ct->flags & ROOT_FLAGS && !roots[task])
+			roots[task] = root_name(in, task);
+		g[i] = (struct grouped){roots[task], (uint32_t)i};
 		is_sorted &= !i || g[i - 1].root <= g[i].root;
 	}
 	if (!is_sorted)
-		qsort(g, sel->nr_rows, sizeof(*g), by_root);
-	free(roots);
+		qsort(g, n, sizeof(*g), by_root);
 	return g;
 }
 
@@ -369,7 +358,7 @@ static bool has_distinct_names(const struct input *in)
 
 static void add_rows(struct input *in)
 {
-	CLEANUP(free_p) struct grouped *g = group_rows(in);
+	CLEANUP(free_p) struct grouped *g = group_rows(in, in->sel->rows, in->sel->nr_rows);
 	size_t nr_stacks = in->p->stacks.n;
 	/* A stack without a root frame may begin with a name that is one elsewhere. */
 	if (in->sel->nr_rows && !g[0].root && g[in->sel->nr_rows - 1].root)
@@ -383,36 +372,33 @@ static void add_rows(struct input *in)
 
 /* ---- flame charts: samples in the order of time ------------------------------------------- */
 
-struct moment {
-	str_id root;
-	stack_id stack;
-	unsigned tip;
-	uint64_t weight;
-};
+typedef VEC(struct step) step_vec;
 
-static bool is_same_step(const struct calltree *ct, uint32_t node, struct step s)
+/* The frames of a stack, from the leaf outwards. */
+static void add_frames(struct input *in, stack_id stack, step_vec *steps)
 {
-	return ct->nodes.p[node].name == s.name;
+	struct frame_ref f;
+	for (struct frame_it it = select_frames(in->sel, stack); frame_next(&it, &f);)
+		vec_push(steps, step_of(in, &f));
 }
 
-/* Continues the frames that the moment before had as well, from the root on. */
-static void add_moment(struct input *in, const struct moment *m)
+/* Continues the frames that the row before had as well, from the root on. */
+static void add_in_turn(struct input *in, const struct select_row *row, str_id root,
+			step_vec *steps)
 {
 	struct calltree *ct = in->ct;
-	VEC(struct step) steps = {0};
-	struct frame_ref f;
-	const char *tip = select_tip_name(m->tip);
+	const char *tip = select_tip_name(row->tip);
+	vec_clear(steps);
 	if (tip)
-		vec_push(&steps, root_step(intern_add_str(&ct->r->names, tip)));
-	for (struct frame_it it = select_frames(in->sel, m->stack); frame_next(&it, &f);)
-		vec_push(&steps, step_of(in, &f));
-	if (m->root)
-		vec_push(&steps, root_step(m->root));
+		vec_push(steps, root_step(intern_add_str(&ct->r->names, tip)));
+	add_frames(in, row->stack, steps);
+	if (root)
+		vec_push(steps, root_step(root));
 	size_t depth = 0;
 	uint32_t at = 0;
-	for (size_t i = steps.n; i-- > 0; depth++) {
-		struct step s = steps.p[ct->flags & CALLTREE_REVERSE ? steps.n - 1 - i : i];
-		bool is_open = depth < ct->open.n && is_same_step(ct, ct->open.p[depth], s);
+	for (size_t i = steps->n; i-- > 0; depth++) {
+		struct step s = steps->p[ct->flags & CALLTREE_REVERSE ? steps->n - 1 - i : i];
+		bool is_open = depth < ct->open.n && ct->nodes.p[ct->open.p[depth]].name == s.name;
 		if (is_open) {
 			at = ct->open.p[depth];
 			continue;
@@ -422,26 +408,23 @@ static void add_moment(struct input *in, const struct moment *m)
 		vec_push(&ct->open, at);
 	}
 	ct->open.n = MIN(ct->open.n, depth);
-	add_weight(ct, at, m->weight, in->is_before);
-	vec_release(&steps);
+	add_weight(ct, at, row->weight, in->is_before);
 }
 
-struct moments {
-	struct moment *p;
-	size_t n;
-	size_t cap;
-};
+typedef VEC(struct select_row) row_vec;
 
 /*
  * A selection's rows are sums without times, so the samples are gone through again: those of a
  * stack and task that has a row, within the window. Where that is not all that the rows hold
  * (phases by time, inputs without times), the rows themselves are taken, in order of first sight.
  */
-static bool add_samples(struct input *in, const str_id *roots, struct moments *to)
+static bool collect_samples(struct input *in, row_vec *to)
 {
 	const struct selection *sel = in->sel;
+	if (sel->table >= in->p->tables.n || in->p->tables.p[sel->table].has_tags)
+		return false;
 	const struct table *t = &in->p->tables.p[sel->table];
-	struct map in_view = {0};
+	CLEANUP(map_release) struct map in_view = {0};
 	for (size_t i = 0; i < sel->nr_rows; i++)
 		*map_put(&in_view, (uint64_t)sel->rows[i].stack << 32 | sel->rows[i].task, NULL) =
 			1;
@@ -451,38 +434,28 @@ static bool add_samples(struct input *in, const str_id *roots, struct moments *t
 				 (t->time_ns[i] >= sel->first_ns && t->time_ns[i] <= sel->last_ns);
 		if (!is_timely || !map_get(&in_view, (uint64_t)t->stack[i] << 32 | t->task[i]))
 			continue;
-		int64_t v = t->values[i * t->nr_columns + t->weight_column];
-		uint64_t weight = v > 0 ? (uint64_t)v : 0;
-		vec_push(to, (struct moment){roots[t->task[i]], t->stack[i], 0, weight});
+		uint64_t weight = (uint64_t)MAX(t->values[i * t->nr_columns + t->weight_column], 0);
+		vec_push(to, (struct select_row){
+				     .stack = t->stack[i], .task = t->task[i], .weight = weight});
 		sum += weight;
 	}
-	map_release(&in_view);
 	return sum == sel->weight;
 }
 
 static void add_in_time(struct input *in)
 {
-	const struct selection *sel = in->sel;
-	struct moments moments = {0};
-	str_id *roots = task_roots(in);
-	bool has_tips = sel->table < in->p->tables.n && in->p->tables.p[sel->table].has_tags;
-	if (sel->table >= in->p->tables.n || has_tips || !add_samples(in, roots, &moments)) {
-		vec_clear(&moments);
-		for (size_t i = 0; i < sel->nr_rows; i++)
-			vec_push(&moments,
-				 (struct moment){roots[sel->rows[i].task], sel->rows[i].stack,
-						 sel->rows[i].tip, sel->rows[i].weight});
-	}
+	row_vec samples = {0};
+	step_vec steps = {0};
+	bool has_samples = collect_samples(in, &samples);
+	const struct select_row *rows = has_samples ? samples.p : in->sel->rows;
+	size_t n = has_samples ? samples.n : in->sel->nr_rows;
 	/* Threads one after another: mixed, no frame would last. */
-	CLEANUP(free_p) struct grouped *g = xreallocarray(NULL, moments.n + 1, sizeof(*g));
-	for (size_t i = 0; i < moments.n; i++)
-		g[i] = (struct grouped){moments.p[i].root, (uint32_t)i};
-	qsort(g, moments.n, sizeof(*g), by_root);
+	CLEANUP(free_p) struct grouped *g = group_rows(in, rows, n);
 	vec_clear(&in->ct->open);
-	for (size_t i = 0; i < moments.n; i++)
-		add_moment(in, &moments.p[g[i].row]);
-	free(roots);
-	vec_release(&moments);
+	for (size_t i = 0; i < n; i++)
+		add_in_turn(in, &rows[g[i].row], g[i].root, &steps);
+	vec_release(&steps);
+	vec_release(&samples);
 }
 
 /* ---- one profile -------------------------------------------------------------------------- */
@@ -493,6 +466,7 @@ static struct input open_input(struct calltree *ct, const struct selection *sel,
 	ct->r->unit = sel->unit;
 	ct->nr_samples += is_before ? 0 : sel->nr_samples;
 	ct->has_input = true;
+	ct->has_before |= is_before;
 	struct input in = {.ct = ct, .sel = sel, .p = p, .is_before = is_before};
 	in.func_names = xcalloc(p->functions.n, sizeof(*in.func_names));
 	in.module_names = xcalloc(p->modules.n, sizeof(*in.module_names));
@@ -500,7 +474,7 @@ static struct input open_input(struct calltree *ct, const struct selection *sel,
 	return in;
 }
 
-static void close_input(struct input *in)
+static void input_release(struct input *in)
 {
 	vec_release(&in->path);
 	free(in->seats);
@@ -510,7 +484,7 @@ static void close_input(struct input *in)
 
 static void add_input(struct calltree *ct, const struct selection *sel, bool is_before)
 {
-	struct input in = open_input(ct, sel, is_before);
+	CLEANUP(input_release) struct input in = open_input(ct, sel, is_before);
 	in.is_distinct = has_distinct_names(&in);
 	if (in.is_distinct)
 		vec_reserve(&ct->nodes, in.p->stacks.n + 1);
@@ -518,7 +492,6 @@ static void add_input(struct calltree *ct, const struct selection *sel, bool is_
 		add_in_time(&in);
 	else
 		add_rows(&in);
-	close_input(&in);
 }
 
 void calltree_add(struct calltree *ct, const struct selection *sel)
@@ -528,13 +501,10 @@ void calltree_add(struct calltree *ct, const struct selection *sel)
 
 void calltree_add_before(struct calltree *ct, const struct selection *sel)
 {
-	ct->has_before = true;
 	add_input(ct, sel, true);
 }
 
 /* ---- stacks put together ------------------------------------------------------------------ */
-
-typedef VEC(struct step) step_vec;
 
 /* From the part's root outwards to its leaf. */
 static void add_part_steps(struct input *in, const struct calltree_part *part, step_vec *steps)
@@ -544,9 +514,7 @@ static void add_part_steps(struct input *in, const struct calltree_part *part, s
 		return;
 	}
 	size_t first = steps->n;
-	struct frame_ref f;
-	for (struct frame_it it = select_frames(in->sel, part->stack); frame_next(&it, &f);)
-		vec_push(steps, step_of(in, &f));
+	add_frames(in, part->stack, steps);
 	for (size_t i = first, k = steps->n; i + 1 < k; i++) {
 		struct step swap = steps->p[i];
 		steps->p[i] = steps->p[--k];
@@ -557,7 +525,7 @@ static void add_part_steps(struct input *in, const struct calltree_part *part, s
 void calltree_add_parts(struct calltree *ct, const struct selection *sel,
 			const struct calltree_row *rows, size_t nr)
 {
-	struct input in = open_input(ct, sel, false);
+	CLEANUP(input_release) struct input in = open_input(ct, sel, false);
 	step_vec steps = {0};
 	for (size_t i = 0; i < nr; i++) {
 		vec_clear(&steps);
@@ -573,7 +541,6 @@ void calltree_add_parts(struct calltree *ct, const struct selection *sel,
 		add_weight(ct, at, rows[i].weight, false);
 	}
 	vec_release(&steps);
-	close_input(&in);
 }
 
 void calltree_add_names(struct calltree *ct, const struct sv *names, size_t nr, uint64_t weight,
