@@ -6,6 +6,41 @@
 
 #define TEXTS_MAX 8
 
+static const struct {
+	const char *name;
+	enum unit unit;
+	enum cell_form form;
+} kinds[] = {
+	[CELL_TEXT] = {"text"},
+	[CELL_COUNT] = {"count"},
+	[CELL_NS] = {"ns", UNIT_NS},
+	[CELL_BYTES] = {"bytes", UNIT_BYTES},
+	[CELL_PERCENT] = {"percent"},
+	[CELL_FLOAT] = {"float"},
+	[CELL_ID] = {"id"},
+	[CELL_BYTES_ESTIMATE] = {"bytes", UNIT_BYTES, CELL_ESTIMATE},
+	[CELL_COUNT_ESTIMATE] = {"count", UNIT_COUNT, CELL_ESTIMATE},
+	[CELL_NS_ESTIMATE] = {"ns", UNIT_NS, CELL_ESTIMATE},
+	[CELL_BYTES_CHANGE] = {"bytes", UNIT_BYTES, CELL_CHANGE},
+	[CELL_COUNT_CHANGE] = {"count", UNIT_COUNT, CELL_CHANGE},
+	[CELL_NS_CHANGE] = {"ns", UNIT_NS, CELL_CHANGE},
+};
+
+enum cell_form cell_form(enum cell_kind kind)
+{
+	return kinds[kind].form;
+}
+
+enum unit cell_unit(enum cell_kind kind)
+{
+	return kinds[kind].unit;
+}
+
+const char *cell_name(enum cell_kind kind)
+{
+	return kinds[kind].name;
+}
+
 struct report *report_new(void)
 {
 	struct report *r = xcalloc(1, sizeof(*r));

@@ -34,6 +34,14 @@ enum cell_kind {
 #define CELL_NO_ESTIMATE UINT64_MAX
 #define CELL_NO_CHANGE   INT64_MIN
 
+/* What a kind of cell is made of. */
+enum cell_form { CELL_PLAIN, CELL_ESTIMATE, CELL_CHANGE };
+enum cell_form cell_form(enum cell_kind kind);
+/* Of estimates, changes, CELL_COUNT, CELL_NS and CELL_BYTES. */
+enum unit cell_unit(enum cell_kind kind);
+/* Its name for programs: "bytes", also of estimates and changes. */
+const char *cell_name(enum cell_kind kind);
+
 struct report_column {
 	const char *key;   /* stable, for JSON: "self_pct" */
 	const char *title; /* for people: "self %" */

@@ -12,29 +12,10 @@ static const char *unit_name(enum unit unit)
 	return names[unit];
 }
 
-static const char *kind_name(enum cell_kind kind)
-{
-	static const char *const names[] = {[CELL_TEXT] = "text",
-					    [CELL_COUNT] = "count",
-					    [CELL_NS] = "ns",
-					    [CELL_BYTES] = "bytes",
-					    [CELL_PERCENT] = "percent",
-					    [CELL_FLOAT] = "float",
-					    [CELL_ID] = "id",
-					    [CELL_BYTES_ESTIMATE] = "bytes",
-					    [CELL_COUNT_ESTIMATE] = "count",
-					    [CELL_BYTES_CHANGE] = "bytes",
-					    [CELL_COUNT_CHANGE] = "count",
-					    [CELL_NS_ESTIMATE] = "ns",
-					    [CELL_NS_CHANGE] = "ns"};
-	return names[kind];
-}
-
 /* "live", and beside it "live_error". */
 static void add_estimate(struct json *j, const struct report_column *c, const union cell *v)
 {
-	bool is_change = c->kind == CELL_BYTES_CHANGE || c->kind == CELL_COUNT_CHANGE ||
-			 c->kind == CELL_NS_CHANGE;
+	bool is_change = cell_form(c->kind) == CELL_CHANGE;
 	bool is_known = is_change ? v->estimate.change != CELL_NO_CHANGE
 				  : v->estimate.value != CELL_NO_ESTIMATE;
 	if (!is_known)
@@ -54,40 +35,19 @@ static void add_estimate(struct json *j, const struct report_column *c, const un
 
 static void add_cell(struct json *j, const struct report_column *c, const union cell *v)
 {
+	bool is_unknown = (c->kind == CELL_NS && v->u == CELL_NS_NONE) ||
+			  (c->kind == CELL_ID && v->u == CELL_NO_ID);
 	json_key(j, c->key);
-	switch (c->kind) {
-	case CELL_TEXT:
-		json_str(j, v->text);
-		break;
-	case CELL_COUNT:
-	case CELL_BYTES:
-		json_u64(j, v->u);
-		break;
-	case CELL_NS:
-		if (v->u == CELL_NS_NONE)
-			json_null(j);
-		else
-			json_u64(j, v->u);
-		break;
-	case CELL_ID:
-		if (v->u == CELL_NO_ID)
-			json_null(j);
-		else
-			json_u64(j, v->u);
-		break;
-	case CELL_PERCENT:
-	case CELL_FLOAT:
-		json_double(j, v->d, 4);
-		break;
-	case CELL_BYTES_ESTIMATE:
-	case CELL_COUNT_ESTIMATE:
-	case CELL_BYTES_CHANGE:
-	case CELL_COUNT_CHANGE:
-	case CELL_NS_ESTIMATE:
-	case CELL_NS_CHANGE:
+	if (cell_form(c->kind) != CELL_PLAIN)
 		add_estimate(j, c, v);
-		break;
-	}
+	else if (c->kind == CELL_TEXT)
+		json_str(j, v->text);
+	else if (c->kind == CELL_PERCENT || c->kind == CELL_FLOAT)
+		json_double(j, v->d, 4);
+	else if (is_unknown)
+		json_null(j);
+	else
+		json_u64(j, v->u);
 }
 
 static void add_columns(struct json *j, const struct report_table *t)
@@ -97,7 +57,7 @@ static void add_columns(struct json *j, const struct report_table *t)
 		json_obj(j);
 		json_put_str(j, "key", t->columns[c].key);
 		json_put_str(j, "title", t->columns[c].title);
-		json_put_str(j, "kind", kind_name(t->columns[c].kind));
+		json_put_str(j, "kind", cell_name(t->columns[c].kind));
 		if (t->columns[c].help)
 			json_put_str(j, "help", t->columns[c].help);
 		json_end(j);

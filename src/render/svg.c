@@ -21,6 +21,7 @@
 #include "base/zio.h"
 #include "render/assets.h"
 #include "render/flame.h"
+#include "render/text_table.h"
 
 #define PAD_PX      12.0
 #define THIN_PX     3.0
@@ -134,12 +135,7 @@ static void add_total(struct buf *to, const struct svg *s)
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	uint64_t total = s->t->nodes[0].total;
-	if (s->t->unit == UNIT_NS)
-		num_add_ns(&b, total);
-	else if (s->t->unit == UNIT_BYTES)
-		num_add_bytes(&b, total);
-	else
-		num_add_count(&b, total);
+	text_add_number(&b, s->t->unit, total);
 	if (s->t->unit == UNIT_COUNT || s->o->count_name)
 		buf_addf(&b, " %s", count_name(s));
 	bool is_of_samples = !s->r->noun || !strcmp(s->r->noun, "samples");
@@ -316,15 +312,10 @@ static double share_of(uint64_t part, uint64_t whole)
 /* A name for what is counted is the user's: then the number is exact. */
 static void add_weight(struct svg *s, uint64_t v)
 {
-	if (s->t->unit == UNIT_NS && !s->o->count_name) {
-		num_add_ns(s->to, v);
+	enum unit unit = s->o->count_name ? UNIT_COUNT : s->t->unit;
+	text_add_number(s->to, unit, v);
+	if (unit != UNIT_COUNT)
 		return;
-	}
-	if (s->t->unit == UNIT_BYTES && !s->o->count_name) {
-		num_add_bytes(s->to, v);
-		return;
-	}
-	num_add_count(s->to, v);
 	buf_add_ch(s->to, ' ');
 	escape_xml(s->to, sv_from_str(count_name(s)));
 }

@@ -90,7 +90,7 @@ static void end_line(struct buf *to)
 
 /* ---- tables ---------------------------------------------------------------------------- */
 
-static void add_number(struct buf *to, enum unit unit, uint64_t v)
+void text_add_number(struct buf *to, enum unit unit, uint64_t v)
 {
 	switch (unit) {
 	case UNIT_COUNT:
@@ -112,7 +112,7 @@ static void add_estimate(struct buf *to, enum unit unit, const struct cell_estim
 		buf_add_ch(to, '-');
 		return;
 	}
-	add_number(to, unit, e->value);
+	text_add_number(to, unit, e->value);
 	if (!e->error || !e->value)
 		return;
 	buf_add_str(to, " +-");
@@ -133,65 +133,41 @@ static void add_change(struct buf *to, enum unit unit, const struct cell_estimat
 	}
 	if (e->change)
 		buf_add_ch(to, e->change < 0 ? '-' : '+');
-	add_number(to, unit, e->change < 0 ? 0 - (uint64_t)e->change : (uint64_t)e->change);
+	text_add_number(to, unit, e->change < 0 ? 0 - (uint64_t)e->change : (uint64_t)e->change);
 	if (!e->error)
 		return;
 	buf_add_str(to, " +-");
-	add_number(to, unit, e->error);
+	text_add_number(to, unit, e->error);
+}
+
+static void add_float(struct buf *to, double v)
+{
+	if (isnan(v))
+		buf_add_ch(to, '-');
+	else if (v >= 10000 && v < 1e15) /* what follows the point says nothing */
+		num_add_count(to, (uint64_t)(v + 0.5));
+	else
+		num_add_double(to, v, 2);
 }
 
 void text_add_cell(struct buf *to, const struct report_column *c, const union cell *v)
 {
-	switch (c->kind) {
-	case CELL_TEXT:
+	enum unit unit = cell_unit(c->kind);
+	if (cell_form(c->kind) == CELL_ESTIMATE)
+		add_estimate(to, unit, &v->estimate);
+	else if (cell_form(c->kind) == CELL_CHANGE)
+		add_change(to, unit, &v->estimate);
+	else if (c->kind == CELL_TEXT)
 		escape_term(to, sv_from_str(v->text));
-		break;
-	case CELL_COUNT:
-		num_add_count(to, v->u);
-		break;
-	case CELL_ID:
-		if (v->u == CELL_NO_ID)
-			buf_add_ch(to, '-');
-		else
-			buf_add_u64(to, v->u);
-		break;
-	case CELL_NS:
-		if (v->u == CELL_NS_NONE)
-			buf_add_ch(to, '-');
-		else
-			num_add_ns(to, v->u);
-		break;
-	case CELL_BYTES:
-		num_add_bytes(to, v->u);
-		break;
-	case CELL_PERCENT:
-	case CELL_FLOAT:
-		if (isnan(v->d))
-			buf_add_ch(to, '-');
-		else if (v->d >= 10000 && v->d < 1e15) /* what follows the point says nothing */
-			num_add_count(to, (uint64_t)(v->d + 0.5));
-		else
-			num_add_double(to, v->d, 2);
-		break;
-	case CELL_BYTES_ESTIMATE:
-		add_estimate(to, UNIT_BYTES, &v->estimate);
-		break;
-	case CELL_COUNT_ESTIMATE:
-		add_estimate(to, UNIT_COUNT, &v->estimate);
-		break;
-	case CELL_NS_ESTIMATE:
-		add_estimate(to, UNIT_NS, &v->estimate);
-		break;
-	case CELL_BYTES_CHANGE:
-		add_change(to, UNIT_BYTES, &v->estimate);
-		break;
-	case CELL_COUNT_CHANGE:
-		add_change(to, UNIT_COUNT, &v->estimate);
-		break;
-	case CELL_NS_CHANGE:
-		add_change(to, UNIT_NS, &v->estimate);
-		break;
-	}
+	else if (c->kind == CELL_PERCENT || c->kind == CELL_FLOAT)
+		add_float(to, v->d);
+	else if ((c->kind == CELL_ID && v->u == CELL_NO_ID) ||
+		 (c->kind == CELL_NS && v->u == CELL_NS_NONE))
+		buf_add_ch(to, '-');
+	else if (c->kind == CELL_ID)
+		buf_add_u64(to, v->u);
+	else
+		text_add_number(to, unit, v->u);
 }
 
 static size_t widest(const struct report_table *t, size_t c, struct buf *scratch)
