@@ -145,23 +145,6 @@ loc_id profile_location(struct profile *p, module_id module, uint64_t offset, ui
 	}
 }
 
-loc_id profile_named(struct profile *p, struct sv name, struct sv module_path, uint32_t flags)
-{
-	module_id mod = profile_module(
-		p, &(struct module){.kind = MODULE_NAMED,
-				    .path = profile_str(p, module_path.p, module_path.n)});
-	str_id text = profile_str(p, name.p, name.n);
-	/* A named frame has no address: its function stands in for the offset. */
-	func_id fn = profile_function(
-		p, &(struct function){.name = text,
-				      .module = mod,
-				      .flags = flags & LOCATION_KERNEL ? FUNC_KERNEL : 0});
-	loc_id loc = profile_location(p, mod, fn, flags);
-	if (!(p->locations.p[loc].flags & LOCATION_NAMED))
-		profile_name_location(p, loc, &(struct frame){.func = fn}, 1, 0);
-	return loc;
-}
-
 loc_id profile_pseudo(struct profile *p, const char *name)
 {
 	module_id mod = profile_module(p, &(struct module){.kind = MODULE_PSEUDO});

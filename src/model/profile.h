@@ -230,8 +230,6 @@ module_id profile_module(struct profile *p, const struct module *m);
 loc_id profile_location(struct profile *p, module_id module, uint64_t offset, uint32_t flags);
 /* A frame that is no code, already named: "[truncated]", an event's or a thread's name. */
 loc_id profile_pseudo(struct profile *p, const char *name);
-/* A frame known by name only (text formats). @module_path may be NULL; flags of location. */
-loc_id profile_named(struct profile *p, struct sv name, struct sv module_path, uint32_t flags);
 /* Finds or adds by (module, linkage or name, start). */
 func_id profile_function(struct profile *p, const struct function *f);
 /* Names a location: frames are copied, innermost first. nr may be 0 with a reason in unsym. */

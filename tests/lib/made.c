@@ -16,6 +16,23 @@ uint32_t made_table(struct profile *p, const char *event, uint32_t nr_columns)
 	return profile_table(p, &shape);
 }
 
+loc_id made_named(struct profile *p, struct sv name, struct sv module_path, uint32_t flags)
+{
+	module_id mod = profile_module(
+		p, &(struct module){.kind = MODULE_NAMED,
+				    .path = profile_str(p, module_path.p, module_path.n)});
+	str_id text = profile_str(p, name.p, name.n);
+	/* A named frame has no address: its function stands in for the offset. */
+	func_id fn = profile_function(
+		p, &(struct function){.name = text,
+				      .module = mod,
+				      .flags = flags & LOCATION_KERNEL ? FUNC_KERNEL : 0});
+	loc_id loc = profile_location(p, mod, fn, flags);
+	if (!(p->locations.p[loc].flags & LOCATION_NAMED))
+		profile_name_location(p, loc, &(struct frame){.func = fn}, 1, 0);
+	return loc;
+}
+
 static loc_id inlined(struct profile *p, struct sv inner, struct sv outer, struct sv module)
 {
 	module_id mod =
@@ -53,8 +70,8 @@ stack_id made_stack(struct profile *p, const char *stack)
 			loc = inlined(p, sv_from(name.p, (size_t)at),
 				      sv_from_idx(name, (size_t)at + 1), module);
 		else
-			loc = profile_named(p, name, is_kernel ? SV("[kernel]") : module,
-					    is_kernel ? LOCATION_KERNEL : 0);
+			loc = made_named(p, name, is_kernel ? SV("[kernel]") : module,
+					 is_kernel ? LOCATION_KERNEL : 0);
 		s = profile_stack(p, s, loc);
 	}
 	return s;

@@ -28,6 +28,8 @@ struct made {
 
 /* A table with the given number of columns: samples, then a weight in ns. */
 uint32_t made_table(struct profile *p, const char *event, uint32_t nr_columns);
+/* A frame known by name only, as of text formats; flags of location. */
+loc_id made_named(struct profile *p, struct sv name, struct sv module_path, uint32_t flags);
 stack_id made_stack(struct profile *p, const char *stack);
 void made_sample(struct profile *p, uint32_t table, const struct made *m);
 

@@ -3,6 +3,7 @@
 #include "tap.h"
 
 #include "analyze/calltree.h"
+#include "made.h"
 
 static void add(struct calltree *ct, const char *line, uint64_t weight, uint64_t before)
 {
@@ -135,7 +136,7 @@ static void sample(struct profile *p, uint64_t time_ns, const char *comm, int ti
 	struct sv s = sv_from_str(path);
 	stack_id at = 0;
 	while (s.n) {
-		loc_id loc = profile_named(p, sv_split(&s, ';'), sv_from("", 0), 0);
+		loc_id loc = made_named(p, sv_split(&s, ';'), sv_from("", 0), 0);
 		at = profile_stack(p, at, loc);
 	}
 	task_id task = profile_task(p, 100, tid, profile_cstr(p, comm), time_ns);
@@ -172,8 +173,8 @@ TEST(profiles_merge_by_name_with_or_without_distinct_names)
 	sample(q, 1, "x", 100, "main;a", 10);
 	sample(q, 2, "x", 100, "main;c", 1);
 	/* A second location with a name that is taken: the slow path. */
-	loc_id twin = profile_named(q, SV("a"), SV("libx.so"), 0);
-	stack_id at = profile_stack(q, 0, profile_named(q, SV("main"), sv_from("", 0), 0));
+	loc_id twin = made_named(q, SV("a"), SV("libx.so"), 0);
+	stack_id at = profile_stack(q, 0, made_named(q, SV("main"), sv_from("", 0), 0));
 	profile_sample(q, 0, 3, profile_stack(q, at, twin), 1, 0, &(int64_t){5});
 	CHECK_STR(tree_of(p, NULL, 0), "all:5/0 .main:5/0 ..a:5/3 ...b:2/2");
 	CHECK_STR(tree_of(q, NULL, 0), "all:16/0 .main:16/0 ..a:15/15 ..c:1/1");

@@ -12,6 +12,7 @@
 #include "base/vec.h"
 #include "format/format.h"
 #include "format/perfdata.h"
+#include "made.h"
 #include "model/profile.h"
 
 #define START_NS 5000000000ull
@@ -183,9 +184,9 @@ TEST(perfdata_write_gives_back_addresses_contexts_and_facts)
 TEST(perfdata_write_expands_rows_and_keeps_their_weight)
 {
 	CLEANUP(profile_free_p) struct profile *p = profile_new();
-	stack_id s = profile_stack(p, 0, profile_named(p, SV("main"), (struct sv){0}, 0));
-	stack_id leaf = profile_stack(p, s, profile_named(p, SV("work"), (struct sv){0}, 0));
-	stack_id again = profile_stack(p, leaf, profile_named(p, SV("main"), SV("libm.so"), 0));
+	stack_id s = profile_stack(p, 0, made_named(p, SV("main"), (struct sv){0}, 0));
+	stack_id leaf = profile_stack(p, s, made_named(p, SV("work"), (struct sv){0}, 0));
+	stack_id again = profile_stack(p, leaf, made_named(p, SV("main"), SV("libm.so"), 0));
 	task_id task = profile_task(p, 0, 0, profile_cstr(p, "java"), 0);
 	uint32_t t = add_table(p, "samples", TABLE_TIME_TIMELESS);
 	profile_sample(p, t, 0, leaf, task, -1, (int64_t[]){7, 100});

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "format/format.h"
 #include "format/scriptline.h"
+#include "made.h"
 
 static struct profile *read_as(const char *format, const char *text,
 			       const struct format_options *options)
@@ -512,8 +513,8 @@ TEST(names_cannot_break_a_folded_line)
 	CLEANUP(profile_free_p) struct profile *p = profile_new();
 	struct table shape = {.event = profile_cstr(p, "e"), .nr_columns = 1};
 	uint32_t t = profile_table(p, &shape);
-	stack_id s = profile_stack(p, 0, profile_named(p, SV("[u8; 8]\n\x01x"), SV(""), 0));
-	s = profile_stack(p, s, profile_named(p, SV("\n"), SV(""), 0));
+	stack_id s = profile_stack(p, 0, made_named(p, SV("[u8; 8]\n\x01x"), SV(""), 0));
+	s = profile_stack(p, s, made_named(p, SV("\n"), SV(""), 0));
 	task_id task = profile_task(p, 1, 1, profile_cstr(p, "c;d e"), 0);
 	profile_sample(p, t, 0, s, task, -1, &(int64_t){3});
 	profile_sample(p, t, 0, 0, task, -1, &(int64_t){4});
