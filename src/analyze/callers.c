@@ -105,35 +105,18 @@ static void add_table(struct report *r, struct arena *a, const struct search *q,
 	view_add_table(r, q->sel, &spec, items, g->n, &by_self);
 }
 
-static int search_report(struct report *r, const struct selection *sel, const char *pattern,
-			 const char *nearest, enum group_by by, bool is_callees,
-			 const struct view_limits *limits, struct err *err)
+int callers_report(struct report *r, const struct selection *sel, const struct callers_spec *spec,
+		   const struct view_limits *limits, struct err *err)
 {
 	CLEANUP(arena_release) struct arena a = {0};
 	struct match match;
 	struct match near_match;
-	int rc = match_functions(&a, sel->p, is_callees ? "--callees" : "--callers", pattern,
-				 &match, err);
-	if (!rc && nearest)
-		rc = match_functions(&a, sel->p, "--nearest", nearest, &near_match, err);
-	if (rc)
-		return rc;
-	struct groups g = groups_by(&a, sel->p, by);
-	struct search q = {sel, &g, &match, nearest ? &near_match : NULL, is_callees};
-	add_table(r, &a, &q, pattern, limits);
+	const char *option = spec->is_callees ? "--callees" : "--callers";
+	TRY(match_functions(&a, sel->p, option, spec->pattern, &match, err));
+	if (spec->nearest)
+		TRY(match_functions(&a, sel->p, "--nearest", spec->nearest, &near_match, err));
+	struct groups g = groups_by(&a, sel->p, spec->by);
+	struct search q = {sel, &g, &match, spec->nearest ? &near_match : NULL, spec->is_callees};
+	add_table(r, &a, &q, spec->pattern, limits);
 	return 0;
-}
-
-int callers_report(struct report *r, const struct selection *sel, const char *pattern,
-		   const char *nearest, enum group_by by, const struct view_limits *limits,
-		   struct err *err)
-{
-	return search_report(r, sel, pattern, nearest, by, false, limits, err);
-}
-
-int callees_report(struct report *r, const struct selection *sel, const char *pattern,
-		   const char *nearest, enum group_by by, const struct view_limits *limits,
-		   struct err *err)
-{
-	return search_report(r, sel, pattern, nearest, by, true, limits, err);
 }

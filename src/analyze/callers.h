@@ -13,12 +13,15 @@
 #include "base/base.h"
 #include "base/err.h"
 
-/* @nearest may be NULL. -EINVAL, -ENOENT as match_functions. */
-int callers_report(struct report *r, const struct selection *sel, const char *pattern,
-		   const char *nearest, enum group_by by, const struct view_limits *limits,
-		   struct err *err);
-int callees_report(struct report *r, const struct selection *sel, const char *pattern,
-		   const char *nearest, enum group_by by, const struct view_limits *limits,
-		   struct err *err);
+struct callers_spec {
+	const char *pattern;
+	const char *nearest; /* may be NULL */
+	enum group_by by;
+	bool is_callees;
+};
+
+/* Table "callers" or "callees". -EINVAL, -ENOENT as match_functions. */
+int callers_report(struct report *r, const struct selection *sel, const struct callers_spec *spec,
+		   const struct view_limits *limits, struct err *err);
 
 #endif

@@ -109,14 +109,9 @@ static void add_groups(struct aligner *al, const struct selection *sel, unsigned
 static void add_name_of_stack(struct buf *to, const struct selection *sel,
 			      const struct select_row *row)
 {
-	struct frame_ref f;
 	const char *tip = select_tip_name(row->tip);
 	buf_add_str(to, tip ? tip : "");
-	for (struct frame_it it = select_frames(sel, row->stack); frame_next(&it, &f);)
-		buf_addf(to, "%s%s", to->n ? " < " : "",
-			 f.frame_idx == UINT32_MAX
-				 ? "[unknown]"
-				 : profile_frame_name(sel->p, &sel->p->frames.p[f.frame_idx]));
+	frames_add(to, select_frames(sel, row->stack), tip ? " < " : "");
 	if (!to->n)
 		buf_add_str(to, "[no stack]");
 }

@@ -89,12 +89,6 @@ static bool is_kernel(const struct profile *p, const struct location *l)
 	return kind == MODULE_KERNEL || kind == MODULE_KMODULE || (l->flags & LOCATION_KERNEL);
 }
 
-static const char *name_of(const struct profile *p, const struct frame_ref *f)
-{
-	return f->frame_idx == UINT32_MAX ? "[unknown]"
-					  : profile_frame_name(p, &p->frames.p[f->frame_idx]);
-}
-
 /* The tracepoint's own frames and the scheduler's entry say nothing of who came there. */
 static bool is_machinery(const char *name)
 {
@@ -141,7 +135,7 @@ static struct place place_of(const struct selection *sel, const struct select_ro
 	bool has_call = false;
 	for (struct frame_it it = select_frames(sel, row->stack); frame_next(&it, &f);) {
 		const struct location *l = &p->locations.p[f.loc];
-		const char *name = name_of(p, &f);
+		const char *name = frame_name(p, &f);
 		bool is_of_kernel = is_kernel(p, l);
 		if (is_of_kernel && (has_call || has_kernel || is_machinery(name)))
 			continue;
@@ -237,7 +231,7 @@ static void add_stack(struct event_places *ep, const struct selection *sel,
 	size_t n = 0;
 	for (struct frame_it it = select_frames(sel, row->stack); frame_next(&it, &f); n++)
 		if (n < STACK_FRAMES)
-			buf_addf(&text, "%s%s", n ? " < " : "", name_of(sel->p, &f));
+			buf_addf(&text, "%s%s", n ? " < " : "", frame_name(sel->p, &f));
 	if (n > STACK_FRAMES)
 		buf_addf(&text, " < ... %zu more", n - STACK_FRAMES);
 	union cell cells[] = {{.text = sel->event},

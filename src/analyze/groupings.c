@@ -63,9 +63,6 @@ GROUPING(by_waiting_thread_group)
 
 GROUPING(by_lock)
 {
-	CLEANUP(arena_release) struct arena a = {0};
-	struct selection blame;
-	struct select_spec of_blame = *spec;
 	size_t i = 0;
 	while (i < sel->nr_tagged && sel->tagged[i].reason != WAIT_LOCK)
 		i++;
@@ -73,11 +70,7 @@ GROUPING(by_lock)
 		err_set(err, -ENODATA, "nothing in view waited for a lock");
 		return err_hint(err, "what was waited for: assay report --by reason");
 	}
-	of_blame.event = table_key(TABLE_BLAME);
-	of_blame.reason = NULL;
-	bool has_blame = tables_has_rows(sel->p, TABLE_BLAME) &&
-			 !select_run(&a, sel->p, &of_blame, &blame, NULL);
-	waits_locks(r, sel, has_blame ? &blame : NULL, limits);
+	waits_locks(r, sel, spec, limits);
 	return 0;
 }
 

@@ -24,14 +24,9 @@ static void add_cpus(struct buf *to, double cpus)
 static void add_facts(struct report *r, const struct selection *sel)
 {
 	CLEANUP(buf_release) struct buf b = {0};
-	uint64_t ns = view_duration_ns(sel);
-	if (ns) {
-		num_add_ns(&b, ns);
-		report_fact(r, FACT_DURATION, buf_str(&b));
-	}
 	double cpus = view_cpus(sel, view_all(sel));
+	report_fact_duration(r, view_duration_ns(sel));
 	if (cpus >= 0) {
-		buf_clear(&b);
 		add_cpus(&b, cpus);
 		buf_add_str(&b, " on average");
 		report_fact(r, FACT_CPUS_IN_USE, buf_str(&b));

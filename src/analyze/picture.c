@@ -59,15 +59,6 @@ static int check_kind(struct drawing *d, const struct selection *sel, const char
 	return err_hint(err, "choose one that all of them have with --event");
 }
 
-static void add_duration(struct report *r, const struct selection *sel)
-{
-	CLEANUP(buf_release) struct buf b = {0};
-	if (!view_duration_ns(sel))
-		return;
-	num_add_ns(&b, view_duration_ns(sel));
-	report_fact(r, FACT_DURATION, buf_str(&b));
-}
-
 /* "+-12 %": half of the 95 % interval of all that is in view. */
 static void add_heap_error(struct report *r, const struct selection *sel)
 {
@@ -93,7 +84,7 @@ static void begin(struct report *r, const struct selection *sel)
 		return;
 	}
 	view_begin(r, sel, "");
-	add_duration(r, sel);
+	report_fact_duration(r, view_duration_ns(sel));
 }
 
 static int add_selection(struct drawing *d, const struct picture_input *in, const char *event,

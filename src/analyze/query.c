@@ -58,9 +58,12 @@ static int add_tables(struct report *r, const struct selection *sel, const struc
 	if (sel->nr_rules)
 		phases_report(r, sel, PHASE_FUNCTIONS);
 	if (q->callers)
-		TRY(callers_report(r, sel, q->callers, q->nearest, by, &q->limits, err));
+		TRY(callers_report(r, sel,
+				   &(struct callers_spec){q->callers, q->nearest, by, false},
+				   &q->limits, err));
 	if (q->callees)
-		TRY(callees_report(r, sel, q->callees, q->nearest, by, &q->limits, err));
+		TRY(callers_report(r, sel, &(struct callers_spec){q->callees, q->nearest, by, true},
+				   &q->limits, err));
 	if (q->named)
 		TRY(named_report(r, sel, q->named, q->nr_named, q->named_nearest, err));
 	add_trees(r, sel, q);

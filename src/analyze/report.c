@@ -2,7 +2,9 @@
 #include "base/base.h"
 #include "analyze/report.h"
 
+#include "base/buf.h"
 #include "base/mem.h"
+#include "base/num.h"
 
 #define TEXTS_MAX 8
 
@@ -169,6 +171,14 @@ void report_fact_text(struct report *r, const char *key, const char *value)
 void report_fact(struct report *r, enum fact_id id, const char *value)
 {
 	report_fact_text(r, fact_key(id), value);
+}
+
+void report_fact_duration(struct report *r, uint64_t ns)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	num_add_ns(&b, ns);
+	if (ns)
+		report_fact(r, FACT_DURATION, buf_str(&b));
 }
 
 void report_facts(struct report *r, const struct profile *p)

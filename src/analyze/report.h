@@ -218,6 +218,7 @@ void report_note(struct report *r, const char *fmt, ...) PRINTF(2, 3);
 void report_hint(struct report *r, const struct report_hint *h);        /* texts are copied */
 void report_fact(struct report *r, enum fact_id id, const char *value); /* replaces */
 void report_fact_text(struct report *r, const char *key, const char *value);
+void report_fact_duration(struct report *r, uint64_t ns);             /* none of 0 */
 void report_facts(struct report *r, const struct profile *p);         /* all that it has */
 const char *report_get_fact(const struct report *r, enum fact_id id); /* or NULL */
 

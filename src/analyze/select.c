@@ -646,3 +646,15 @@ struct frame_it select_frames(const struct selection *s, stack_id stack)
 	}
 	return it;
 }
+
+const char *frame_name(const struct profile *p, const struct frame_ref *f)
+{
+	return f->frame_idx == UINT32_MAX ? "[unknown]"
+					  : profile_frame_name(p, &p->frames.p[f->frame_idx]);
+}
+
+void frames_add(struct buf *to, struct frame_it it, const char *sep)
+{
+	for (struct frame_ref f; frame_next(&it, &f); sep = " < ")
+		buf_addf(to, "%s%s", sep, frame_name(it.p, &f));
+}

@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/base.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include "model/profile.h"
 
@@ -239,6 +240,11 @@ static inline uint32_t select_nr_frames(const struct selection *s, stack_id node
 }
 
 struct frame_it select_frames(const struct selection *s, stack_id stack);
+
+/* "[unknown]" for a location without a name. */
+const char *frame_name(const struct profile *p, const struct frame_ref *f);
+/* The names of the frames, " < " between them; @sep stands before the first. */
+void frames_add(struct buf *to, struct frame_it it, const char *sep);
 
 static inline bool frame_next(struct frame_it *it, struct frame_ref *ret_f)
 {

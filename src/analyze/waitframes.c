@@ -175,16 +175,9 @@ const char *waitframe_name(const struct profile *p, const struct waitframe *f)
 
 void waitframes_add_stack(struct buf *to, const struct profile *p, stack_id stack)
 {
-	size_t n = 0;
-	for (stack_id s = stack; s; s = p->stacks.p[s].parent) {
-		const struct location *l = &p->locations.p[p->stacks.p[s].loc];
-		if (!l->nr_frames)
-			buf_addf(to, "%s[unknown]", n++ ? " < " : "");
-		for (uint32_t i = 0; i < l->nr_frames; i++)
-			buf_addf(to, "%s%s", n++ ? " < " : "",
-				 profile_frame_name(p, &p->frames.p[l->first_frame + i]));
-	}
-	if (!n)
+	if (stack)
+		frames_add(to, (struct frame_it){.p = p, .node = stack}, "");
+	else
 		buf_add_str(to, "[no stack]");
 }
 

@@ -214,10 +214,14 @@ static void add_row(struct report *r, struct report_table *t, const struct locks
 	report_add_row(r, t, cells);
 }
 
-void waits_locks(struct report *r, const struct selection *sel, const struct selection *blame,
+void waits_locks(struct report *r, const struct selection *sel, const struct select_spec *spec,
 		 const struct view_limits *limits)
 {
 	struct locks l CLEANUP(locks_release) = {.sel = sel};
+	struct select_spec of_blame = *spec;
+	struct selection blame;
+	of_blame.event = table_key(TABLE_BLAME);
+	of_blame.reason = NULL;
 	l.frames = waitframes_new(&l.a, sel->p);
 	(void)intern_add_str(&l.texts, ""); /* id 0: nothing */
 	uint64_t ns = 0;
@@ -229,8 +233,9 @@ void waits_locks(struct report *r, const struct selection *sel, const struct sel
 	}
 	if (!l.locks.n)
 		return;
-	if (blame)
-		add_blame(&l, blame);
+	if (tables_has_rows(sel->p, TABLE_BLAME) &&
+	    !select_run(&l.a, sel->p, &of_blame, &blame, NULL))
+		add_blame(&l, &blame);
 	qsort(l.locks.p, l.locks.n, sizeof(*l.locks.p), by_time);
 	struct report_table *t = report_add_table(r, "locks", "locks that were waited for", columns,
 						  ARRAY_LEN(columns));

@@ -164,11 +164,7 @@ static void note_io(const struct page *pg)
 static void add_facts(const struct page *pg)
 {
 	CLEANUP(buf_release) struct buf b = {0};
-	if (pg->l->window_ns) {
-		num_add_ns(&b, pg->l->window_ns);
-		report_fact(pg->r, FACT_DURATION, buf_str(&b));
-	}
-	buf_clear(&b);
+	report_fact_duration(pg->r, pg->l->window_ns);
 	num_add_count(&b, pg->l->total.nr_voluntary + pg->l->total.nr_involuntary);
 	report_fact(pg->r, FACT_CONTEXT_SWITCHES, buf_str(&b));
 }
@@ -195,13 +191,8 @@ static int fill_page(struct report *r, const struct select_spec *spec, const str
 {
 	CLEANUP(arena_release) struct arena a = {0};
 	const struct profile *p = sel->p;
-	struct select_spec own = *spec;
-	struct selection blame;
 	struct ledger l;
 	TRY(ledger_make(&a, p, spec, &l, err));
-	own.event = table_key(TABLE_BLAME);
-	own.reason = NULL;
-	bool has_blame = tables_has_rows(p, TABLE_BLAME) && !select_run(&a, p, &own, &blame, NULL);
 	struct page pg = {r, p, &l, sel, ledger_sum_ns(&l.total) - ledger_idle_ns(&l.total)};
 	struct view_limits few = *limits;
 	few.max_rows = limits->max_rows ? MIN(limits->max_rows, PAGE_ROWS) : 0;
@@ -209,7 +200,7 @@ static int fill_page(struct report *r, const struct select_spec *spec, const str
 	ledger_report(r, &l);
 	ledger_threads_report(r, &l, LEDGER_GROUPS, &few);
 	waits_table(r, sel, WAITS_FUNCTIONS, limits);
-	waits_locks(r, sel, has_blame ? &blame : NULL, &few);
+	waits_locks(r, sel, spec, &few);
 	waits_table(r, sel, WAITS_OBJECTS, &few);
 	if (!note_idle(&pg)) {
 		note_starved(&pg);

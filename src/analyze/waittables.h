@@ -29,10 +29,10 @@ enum waits_table {
 void waits_table(struct report *r, const struct selection *sel, enum waits_table kind,
 		 const struct view_limits *limits);
 /*
- * "locks": by the lock's word or, for locks whose waiters park, by the function that waits. @blame
- * is a selection of the table of blame, or NULL: it says what holders did meanwhile.
+ * "locks": by the lock's word or, for locks whose waiters park, by the function that waits. @spec
+ * is what the selection was made of: what holders did meanwhile is selected from the table of blame.
  */
-void waits_locks(struct report *r, const struct selection *sel, const struct selection *blame,
+void waits_locks(struct report *r, const struct selection *sel, const struct select_spec *spec,
 		 const struct view_limits *limits);
 
 /*

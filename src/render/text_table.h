@@ -13,9 +13,9 @@ enum text_side { TEXT_LEFT, TEXT_RIGHT };
 /* Columns on a terminal, one a code point. */
 size_t text_columns(struct sv s);
 void text_add_heading(struct buf *to, const struct text_style *style, const char *text);
-/* The value as people read it, on one line, safe for a terminal. */
-/* In words of its unit: "1.20 MiB". */
+/* With its unit: "1.20 MiB". */
 void text_add_number(struct buf *to, enum unit unit, uint64_t v);
+/* The value as people read it, on one line, safe for a terminal. */
 void text_add_cell(struct buf *to, const struct report_column *c, const union cell *v);
 void text_add_table(struct buf *to, const struct report_table *t, const struct text_style *style);
 void text_add_tree(struct buf *to, const struct report *r, const struct report_tree *t,

@@ -322,10 +322,7 @@ TEST(waits_tables_add_up_to_what_is_in_view)
 TEST(waits_a_lock_has_its_waiters_releaser_and_what_holders_did)
 {
 	CLEANUP(fixture_release) struct fixture f = make_fixture(false, &(struct select_spec){0});
-	struct selection blame;
-	struct select_spec spec = {.event = "blame"};
-	CHECK(!select_run(&f.a, f.p, &spec, &blame, NULL));
-	waits_locks(f.r, &f.sel, &blame, &(struct view_limits){0});
+	waits_locks(f.r, &f.sel, &(struct select_spec){0}, &(struct view_limits){0});
 	const struct report_table *t = find_table(f.r, "locks");
 	CHECK_U64(t->nr_rows, 1);
 	CHECK_U64(cell_at(t, 0, "time_ns")->u, 2400 * MS);
@@ -358,7 +355,7 @@ TEST(waits_locks_that_park_go_by_where_they_are_taken)
 	profile_seal(p);
 	struct selection sel;
 	CHECK(!select_run(&a, p, &(struct select_spec){0}, &sel, NULL));
-	waits_locks(r, &sel, NULL, &(struct view_limits){0});
+	waits_locks(r, &sel, &(struct select_spec){0}, &(struct view_limits){0});
 	CHECK_U64(find_table(r, "locks")->nr_rows, 1);
 	CHECK_STR(cell_at(find_table(r, "locks"), 0, "lock")->text, "taken in app::get");
 }
