@@ -58,12 +58,29 @@ static void take_modrm(struct decoder *d, struct x86_insn *i)
 	i->disp = (int32_t)take_signed(d, nr_disp);
 }
 
-/* Bit a value of the low nibble: which opcodes of the row have a ModRM byte. */
-static const uint16_t MODRM_ONE[16] = {0x0f0f, 0x0f0f, 0x0f0f, 0x0f0f, 0,      0, 0x0a08, 0, 0xfffb,
-				       0,      0,      0,      0x00c3, 0xff0f, 0, 0xc0c0};
-static const uint16_t MODRM_0F[16] = {0xa00f, 0xffff, 0xffff, 0,      0xffff, 0xffff,
-				      0xffff, 0xff7f, 0,      0xffff, 0xf838, 0xffff,
-				      0x00ff, 0xffff, 0xffff, 0xffff};
+/* A set of opcodes: a word a high nibble, in it a bit a low nibble. */
+typedef uint16_t opcode_set[16];
+
+static const opcode_set MODRM_ONE = {0x0f0f, 0x0f0f, 0x0f0f, 0x0f0f, 0,      0, 0x0a08, 0, 0xfffb,
+				     0,      0,      0,      0x00c3, 0xff0f, 0, 0xc0c0};
+static const opcode_set MODRM_0F = {0xa00f, 0xffff, 0xffff, 0,      0xffff, 0xffff, 0xffff, 0xff7f,
+				    0,      0xffff, 0xf838, 0xffff, 0x00ff, 0xffff, 0xffff, 0xffff};
+static const opcode_set INVALID_ONE = {
+	[0x0] = 0x40c0, [0x1] = 0xc0c0, [0x2] = 0x8080, [0x3] = 0x8080, [0x6] = 0x0003,
+	[0x8] = 0x0004, [0x9] = 0x0400, [0xc] = 0x4000, [0xd] = 0x0070, [0xe] = 0x0400};
+/* With an immediate of one byte; of 4, or 2 with operands of 16 bits. */
+static const opcode_set IMM_ONE = {[0x0] = 0x1010, [0x1] = 0x1010, [0x2] = 0x1010, [0x3] = 0x1010,
+				   [0x6] = 0x0c00, [0x7] = 0xffff, [0x8] = 0x0009, [0xa] = 0x0100,
+				   [0xb] = 0x00ff, [0xc] = 0x2043, [0xe] = 0x08ff};
+static const opcode_set IMM_Z = {[0x0] = 0x2020, [0x1] = 0x2020, [0x2] = 0x2020, [0x3] = 0x2020,
+				 [0x6] = 0x0300, [0x8] = 0x0002, [0xa] = 0x0200, [0xc] = 0x0080};
+static const opcode_set IMM_0F = {
+	[0x0] = 0x8000, [0x7] = 0x000f, [0xa] = 0x1010, [0xb] = 0x0400, [0xc] = 0x0074};
+
+static bool has(const opcode_set set, uint8_t op)
+{
+	return set[op >> 4] >> (op & 15) & 1;
+}
 
 /* Immediate bytes of a one-byte opcode. */
 static size_t imm_one(const struct decoder *d, const struct x86_insn *i)
@@ -71,28 +88,13 @@ static size_t imm_one(const struct decoder *d, const struct x86_insn *i)
 	uint8_t op = i->opcode;
 	size_t nr_z = d->has_66 && !(i->rex & 8) ? 2 : 4;
 
-	if (op < 0x40)
-		return (op & 7) == 4 ? 1 : (op & 7) == 5 ? nr_z : 0;
-	if ((op & 0xf0) == 0x70 || (op >= 0xb0 && op <= 0xb7) || (op >= 0xe0 && op <= 0xe7))
+	if (has(IMM_ONE, op))
 		return 1;
-	switch (op) {
-	case 0x68:
-	case 0x69:
-	case 0x81:
-	case 0xa9:
-	case 0xc7:
+	if (has(IMM_Z, op))
 		return nr_z;
-	case 0x6a:
-	case 0x6b:
-	case 0x80:
-	case 0x83:
-	case 0xa8:
-	case 0xc0:
-	case 0xc1:
-	case 0xc6:
-	case 0xcd:
-	case 0xeb:
-		return 1;
+	if (op >= 0xb8 && op <= 0xbf)
+		return i->rex & 8 ? 8 : nr_z;
+	switch (op) {
 	case 0xa0:
 	case 0xa1:
 	case 0xa2:
@@ -111,59 +113,12 @@ static size_t imm_one(const struct decoder *d, const struct x86_insn *i)
 	case 0xf7:
 		return (i->modrm >> 3 & 7) < 2 ? nr_z : 0;
 	}
-	if (op >= 0xb8 && op <= 0xbf)
-		return i->rex & 8 ? 8 : nr_z;
 	return 0;
-}
-
-static bool is_valid_one(uint8_t op)
-{
-	switch (op) {
-	case 0x06:
-	case 0x07:
-	case 0x0e:
-	case 0x16:
-	case 0x17:
-	case 0x1e:
-	case 0x1f:
-	case 0x27:
-	case 0x2f:
-	case 0x37:
-	case 0x3f:
-	case 0x60:
-	case 0x61:
-	case 0x82:
-	case 0x9a:
-	case 0xce:
-	case 0xd4:
-	case 0xd5:
-	case 0xd6:
-	case 0xea:
-		return false;
-	}
-	return true;
 }
 
 static size_t imm_0f(uint8_t op)
 {
-	if ((op & 0xf0) == 0x80)
-		return 4;
-	switch (op) {
-	case 0x0f:
-	case 0x70:
-	case 0x71:
-	case 0x72:
-	case 0x73:
-	case 0xa4:
-	case 0xac:
-	case 0xba:
-	case 0xc2:
-	case 0xc4:
-	case 0xc5:
-	case 0xc6:
-		return 1;
-	}
-	return 0;
+	return (op & 0xf0) == 0x80 ? 4 : has(IMM_0F, op);
 }
 
 static void take_legacy(struct decoder *d, struct x86_insn *i, uint8_t op)
@@ -172,15 +127,15 @@ static void take_legacy(struct decoder *d, struct x86_insn *i, uint8_t op)
 
 	if (op != 0x0f) {
 		i->opcode = op;
-		d->is_bad |= !is_valid_one(op);
-		if (MODRM_ONE[op >> 4] >> (op & 15) & 1)
+		d->is_bad |= has(INVALID_ONE, op);
+		if (has(MODRM_ONE, op))
 			take_modrm(d, i);
 		nr_imm = imm_one(d, i);
 	} else {
 		op = (uint8_t)take(d, 1);
 		i->map = op == 0x38 ? 2 : op == 0x3a ? 3 : 1;
 		i->opcode = i->map > 1 ? (uint8_t)take(d, 1) : op;
-		if (i->map > 1 || MODRM_0F[op >> 4] >> (op & 15) & 1)
+		if (i->map > 1 || has(MODRM_0F, op))
 			take_modrm(d, i);
 		nr_imm = i->map == 3 ? 1 : i->map == 2 ? 0 : imm_0f(op);
 	}
