@@ -77,25 +77,18 @@ static bool read_abbrev(struct dw_abbrevs *t, struct rd *r, const struct dw_unit
 	a.tag = (uint16_t)MIN(tag, UINT16_MAX);
 	a.has_children = rd_u8(r);
 	unsigned has_slots = 0;
-	for (;;) {
-		uint64_t attr = rd_uleb(r);
-		uint64_t form = rd_uleb(r);
-		int64_t implicit = form == DW_FORM_implicit_const ? rd_sleb(r) : 0;
-		if (r->is_bad || form > UINT16_MAX)
-			return false;
-		if (!attr && !form)
-			break;
+	struct dw_spec s;
+	int more;
+	while ((more = dw_spec_read(r, &s)) > 0) {
 		if (a.nr_specs == UINT16_MAX)
 			return false;
-		struct dw_spec s = {.form = (uint16_t)form,
-				    .slot = dw_slot_from_attr(attr),
-				    .implicit = implicit};
 		has_slots |= 1u << s.slot;
 		vec_push(&t->specs, s);
 		a.nr_specs++;
-		int n = dw_form_bytes(form, u->version, u->addr_bytes, u->offset_bytes);
-		add_skip(t, &a, s.form, n);
+		add_skip(t, &a, s.form, dw_form_bytes(s.form, u));
 	}
+	if (more < 0)
+		return false;
 	a.fixed_bytes = DW_ABBREV_VARIABLE;
 	if (!a.nr_skips)
 		a.fixed_bytes = 0;

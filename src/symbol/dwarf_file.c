@@ -75,6 +75,13 @@ uint64_t dw_rd_offset(struct rd *r, unsigned offset_bytes)
 	return offset_bytes == 8 ? rd_u64(r) : rd_u32(r);
 }
 
+uint64_t dw_rd_length(struct rd *r, uint8_t *ret_offset_bytes)
+{
+	uint64_t n = rd_u32(r);
+	*ret_offset_bytes = n == 0xffffffff ? 8 : 4;
+	return n == 0xffffffff ? rd_u64(r) : n;
+}
+
 /* The first unit that ends behind offset. */
 static const struct dw_unit *first_unit_behind(const struct dw_file *f, uint64_t offset)
 {
@@ -119,21 +126,15 @@ static int find_abbrev(const struct dw_unit *u, uint64_t code, struct dw_spec *s
 			return -1;
 		uint64_t tag = rd_uleb(&r);
 		uint8_t has_children = rd_u8(&r);
-		int nr = 0;
-		for (;;) {
-			uint64_t attr = rd_uleb(&r);
-			uint64_t form = rd_uleb(&r);
-			int64_t implicit = form == DW_FORM_implicit_const ? rd_sleb(&r) : 0;
-			if (r.is_bad || form > UINT16_MAX)
-				return -1;
-			if (!attr && !form)
-				break;
+		int nr = 0, more;
+		struct dw_spec spec;
+		while ((more = dw_spec_read(&r, &spec)) > 0) {
 			if (nr == TOP_SPECS_MAX)
 				return -1;
-			specs[nr++] = (struct dw_spec){.form = (uint16_t)form,
-						       .slot = dw_slot_from_attr(attr),
-						       .implicit = implicit};
+			specs[nr++] = spec;
 		}
+		if (more < 0)
+			return -1;
 		if (c == code) {
 			ret->tag = (uint16_t)MIN(tag, UINT16_MAX);
 			ret->has_children = has_children;
@@ -229,12 +230,7 @@ static bool read_extent(struct dw_unit *u, struct rd *ret_body)
 {
 	struct rd r = dw_section_rd(u->file, DW_SEC_INFO, u->offset);
 	const uint8_t *start = r.p - u->offset;
-	u->offset_bytes = 4;
-	uint64_t nr_bytes = rd_u32(&r);
-	if (nr_bytes == 0xffffffff) {
-		u->offset_bytes = 8;
-		nr_bytes = rd_u64(&r);
-	}
+	uint64_t nr_bytes = dw_rd_length(&r, &u->offset_bytes);
 	if (r.is_bad || nr_bytes > rd_left(&r))
 		return false;
 	*ret_body = rd_sub(&r, nr_bytes);

@@ -131,7 +131,6 @@ struct dw_value {
 };
 
 struct dw_spec {
-	uint16_t attr;
 	uint16_t form;
 	uint8_t slot;
 	int64_t implicit;
@@ -162,8 +161,12 @@ uint64_t dw_rd_offset(struct rd *r, unsigned offset_bytes);
 struct rd dw_section_rd(const struct dw_file *f, enum dw_section s, uint64_t offset);
 
 uint8_t dw_slot_from_attr(uint64_t attr);
+/* The next attribute of an abbreviation: 1; 0 at its end, -1 if damaged. */
+int dw_spec_read(struct rd *r, struct dw_spec *ret_s);
+/* The length that units, tables and sets start with; 0xffffffff: it has 8 bytes, as all offsets. */
+uint64_t dw_rd_length(struct rd *r, uint8_t *ret_offset_bytes);
 /* Bytes of a form of fixed size in this unit, or -1. */
-int dw_form_bytes(uint64_t form, unsigned version, unsigned addr_bytes, unsigned offset_bytes);
+int dw_form_bytes(uint64_t form, const struct dw_unit *u);
 /* Reads one value; false (and a bad reader) if the form is unknown or runs over the end. */
 bool dw_form_read(struct rd *r, const struct dw_unit *u, const struct dw_spec *s,
 		  struct dw_value *ret_v);

@@ -4,98 +4,160 @@
 
 uint8_t dw_slot_from_attr(uint64_t attr)
 {
+	static const uint8_t slots[] = {
+		[DW_AT_low_pc] = DW_SLOT_LOW_PC,
+		[DW_AT_high_pc] = DW_SLOT_HIGH_PC,
+		[DW_AT_ranges] = DW_SLOT_RANGES,
+		[DW_AT_abstract_origin] = DW_SLOT_ORIGIN,
+		[DW_AT_specification] = DW_SLOT_SPECIFICATION,
+		[DW_AT_name] = DW_SLOT_NAME,
+		[DW_AT_linkage_name] = DW_SLOT_LINKAGE_NAME,
+		[DW_AT_call_file] = DW_SLOT_CALL_FILE,
+		[DW_AT_call_line] = DW_SLOT_CALL_LINE,
+		[DW_AT_stmt_list] = DW_SLOT_STMT_LIST,
+		[DW_AT_comp_dir] = DW_SLOT_COMP_DIR,
+		[DW_AT_dwo_name] = DW_SLOT_DWO_NAME,
+		[DW_AT_addr_base] = DW_SLOT_ADDR_BASE,
+		[DW_AT_str_offsets_base] = DW_SLOT_STR_OFFSETS_BASE,
+		[DW_AT_rnglists_base] = DW_SLOT_RNGLISTS_BASE,
+		[DW_AT_language] = DW_SLOT_LANGUAGE,
+	};
+	if (attr < ARRAY_LEN(slots))
+		return slots[attr];
 	switch (attr) {
-	case DW_AT_low_pc:
-		return DW_SLOT_LOW_PC;
-	case DW_AT_high_pc:
-		return DW_SLOT_HIGH_PC;
-	case DW_AT_ranges:
-		return DW_SLOT_RANGES;
-	case DW_AT_abstract_origin:
-		return DW_SLOT_ORIGIN;
-	case DW_AT_specification:
-		return DW_SLOT_SPECIFICATION;
-	case DW_AT_name:
-		return DW_SLOT_NAME;
-	case DW_AT_linkage_name:
 	case DW_AT_MIPS_linkage_name:
 		return DW_SLOT_LINKAGE_NAME;
-	case DW_AT_call_file:
-		return DW_SLOT_CALL_FILE;
-	case DW_AT_call_line:
-		return DW_SLOT_CALL_LINE;
-	case DW_AT_stmt_list:
-		return DW_SLOT_STMT_LIST;
-	case DW_AT_comp_dir:
-		return DW_SLOT_COMP_DIR;
-	case DW_AT_dwo_name:
 	case DW_AT_GNU_dwo_name:
 		return DW_SLOT_DWO_NAME;
 	case DW_AT_GNU_dwo_id:
 		return DW_SLOT_DWO_ID;
-	case DW_AT_addr_base:
 	case DW_AT_GNU_addr_base:
 		return DW_SLOT_ADDR_BASE;
-	case DW_AT_str_offsets_base:
-		return DW_SLOT_STR_OFFSETS_BASE;
-	case DW_AT_rnglists_base:
-		return DW_SLOT_RNGLISTS_BASE;
 	case DW_AT_GNU_ranges_base:
 		return DW_SLOT_RANGES_BASE;
-	case DW_AT_language:
-		return DW_SLOT_LANGUAGE;
 	default:
 		return DW_SLOT_NONE;
 	}
 }
 
-int dw_form_bytes(uint64_t form, unsigned version, unsigned addr_bytes, unsigned offset_bytes)
+int dw_spec_read(struct rd *r, struct dw_spec *ret_s)
 {
+	uint64_t attr = rd_uleb(r);
+	uint64_t form = rd_uleb(r);
+	int64_t implicit = form == DW_FORM_implicit_const ? rd_sleb(r) : 0;
+	if (r->is_bad || form > UINT16_MAX)
+		return -1;
+	*ret_s = (struct dw_spec){
+		.form = (uint16_t)form, .slot = dw_slot_from_attr(attr), .implicit = implicit};
+	return attr || form;
+}
+
+/* How long a value is: so many bytes, or one of these. */
+enum form_size {
+	SIZE_UNKNOWN = 0, /* no such form */
+	SIZE_FIXED_MAX = 16,
+	SIZE_NONE, /* nothing is stored */
+	SIZE_ADDR,
+	SIZE_OFFSET,
+	SIZE_REF_ADDR, /* an address up to version 2, then an offset */
+	/* Its bytes tell. */
+	SIZE_ULEB,
+	SIZE_SLEB,
+	SIZE_TEXT,
+	SIZE_BLOCK1, /* a length of 1, 2, 4 bytes or LEB128 comes first */
+	SIZE_BLOCK2,
+	SIZE_BLOCK4,
+	SIZE_BLOCK,
+};
+
+struct form {
+	uint8_t cls; /* enum dw_class; blocks and signatures carry nothing for us */
+	uint8_t size;
+};
+
+static struct form form_of(uint64_t form)
+{
+	static const struct form standard[] = {
+		[DW_FORM_addr] = {DW_CLASS_ADDR, SIZE_ADDR},
+		[DW_FORM_addrx] = {DW_CLASS_ADDRX, SIZE_ULEB},
+		[DW_FORM_addrx1] = {DW_CLASS_ADDRX, 1},
+		[DW_FORM_addrx2] = {DW_CLASS_ADDRX, 2},
+		[DW_FORM_addrx3] = {DW_CLASS_ADDRX, 3},
+		[DW_FORM_addrx4] = {DW_CLASS_ADDRX, 4},
+		[DW_FORM_data1] = {DW_CLASS_CONST, 1},
+		[DW_FORM_data2] = {DW_CLASS_CONST, 2},
+		[DW_FORM_data4] = {DW_CLASS_CONST, 4},
+		[DW_FORM_data8] = {DW_CLASS_CONST, 8},
+		[DW_FORM_data16] = {DW_CLASS_NONE, 16},
+		[DW_FORM_udata] = {DW_CLASS_CONST, SIZE_ULEB},
+		[DW_FORM_sdata] = {DW_CLASS_CONST, SIZE_SLEB},
+		[DW_FORM_implicit_const] = {DW_CLASS_CONST, SIZE_NONE},
+		[DW_FORM_flag] = {DW_CLASS_CONST, 1},
+		[DW_FORM_flag_present] = {DW_CLASS_CONST, SIZE_NONE},
+		[DW_FORM_string] = {DW_CLASS_TEXT, SIZE_TEXT},
+		[DW_FORM_strp] = {DW_CLASS_STRP, SIZE_OFFSET},
+		[DW_FORM_line_strp] = {DW_CLASS_LINE_STRP, SIZE_OFFSET},
+		[DW_FORM_strx] = {DW_CLASS_STRX, SIZE_ULEB},
+		[DW_FORM_strx1] = {DW_CLASS_STRX, 1},
+		[DW_FORM_strx2] = {DW_CLASS_STRX, 2},
+		[DW_FORM_strx3] = {DW_CLASS_STRX, 3},
+		[DW_FORM_strx4] = {DW_CLASS_STRX, 4},
+		[DW_FORM_strp_sup] = {DW_CLASS_STRP_ALT, SIZE_OFFSET},
+		[DW_FORM_ref1] = {DW_CLASS_REF, 1},
+		[DW_FORM_ref2] = {DW_CLASS_REF, 2},
+		[DW_FORM_ref4] = {DW_CLASS_REF, 4},
+		[DW_FORM_ref8] = {DW_CLASS_REF, 8},
+		[DW_FORM_ref_udata] = {DW_CLASS_REF, SIZE_ULEB},
+		[DW_FORM_ref_addr] = {DW_CLASS_REF, SIZE_REF_ADDR},
+		[DW_FORM_ref_sig8] = {DW_CLASS_NONE, 8},
+		[DW_FORM_ref_sup4] = {DW_CLASS_REF_ALT, 4},
+		[DW_FORM_ref_sup8] = {DW_CLASS_REF_ALT, 8},
+		[DW_FORM_sec_offset] = {DW_CLASS_OFFSET, SIZE_OFFSET},
+		[DW_FORM_rnglistx] = {DW_CLASS_LISTX, SIZE_ULEB},
+		[DW_FORM_loclistx] = {DW_CLASS_NONE, SIZE_ULEB},
+		[DW_FORM_block1] = {DW_CLASS_NONE, SIZE_BLOCK1},
+		[DW_FORM_block2] = {DW_CLASS_NONE, SIZE_BLOCK2},
+		[DW_FORM_block4] = {DW_CLASS_NONE, SIZE_BLOCK4},
+		[DW_FORM_block] = {DW_CLASS_NONE, SIZE_BLOCK},
+		[DW_FORM_exprloc] = {DW_CLASS_NONE, SIZE_BLOCK},
+	};
+	if (LIKELY(form < ARRAY_LEN(standard)))
+		return standard[form];
 	switch (form) {
-	case DW_FORM_implicit_const:
-	case DW_FORM_flag_present:
-		return 0;
-	case DW_FORM_data1:
-	case DW_FORM_ref1:
-	case DW_FORM_flag:
-	case DW_FORM_strx1:
-	case DW_FORM_addrx1:
-		return 1;
-	case DW_FORM_data2:
-	case DW_FORM_ref2:
-	case DW_FORM_strx2:
-	case DW_FORM_addrx2:
-		return 2;
-	case DW_FORM_strx3:
-	case DW_FORM_addrx3:
-		return 3;
-	case DW_FORM_data4:
-	case DW_FORM_ref4:
-	case DW_FORM_strx4:
-	case DW_FORM_addrx4:
-	case DW_FORM_ref_sup4:
-		return 4;
-	case DW_FORM_data8:
-	case DW_FORM_ref8:
-	case DW_FORM_ref_sig8:
-	case DW_FORM_ref_sup8:
-		return 8;
-	case DW_FORM_data16:
-		return 16;
-	case DW_FORM_addr:
-		return (int)addr_bytes;
-	case DW_FORM_ref_addr:
-		return (int)(version <= 2 ? addr_bytes : offset_bytes);
-	case DW_FORM_strp:
-	case DW_FORM_line_strp:
-	case DW_FORM_strp_sup:
-	case DW_FORM_sec_offset:
+	case DW_FORM_GNU_addr_index:
+		return (struct form){DW_CLASS_ADDRX, SIZE_ULEB};
+	case DW_FORM_GNU_str_index:
+		return (struct form){DW_CLASS_STRX, SIZE_ULEB};
 	case DW_FORM_GNU_ref_alt:
+		return (struct form){DW_CLASS_REF_ALT, SIZE_OFFSET};
 	case DW_FORM_GNU_strp_alt:
-		return (int)offset_bytes;
+		return (struct form){DW_CLASS_STRP_ALT, SIZE_OFFSET};
+	default:
+		return (struct form){DW_CLASS_NONE, SIZE_UNKNOWN};
+	}
+}
+
+static int fixed_bytes(uint8_t size, const struct dw_unit *u)
+{
+	if (size > SIZE_UNKNOWN && size <= SIZE_FIXED_MAX)
+		return size;
+	switch (size) {
+	case SIZE_NONE:
+		return 0;
+	case SIZE_ADDR:
+		return u->addr_bytes;
+	case SIZE_OFFSET:
+		return u->offset_bytes;
+	case SIZE_REF_ADDR:
+		return u->version <= 2 ? u->addr_bytes : u->offset_bytes;
 	default:
 		return -1;
 	}
+}
+
+int dw_form_bytes(uint64_t form, const struct dw_unit *u)
+{
+	return fixed_bytes(form_of(form).size, u);
 }
 
 static uint64_t rd_bytes_le(struct rd *r, unsigned n)
@@ -107,102 +169,34 @@ static uint64_t rd_bytes_le(struct rd *r, unsigned n)
 	return v;
 }
 
-/* What a form's number means; the forms of blocks and signatures carry nothing for us. */
-static uint8_t class_of(uint64_t form)
+static bool read_variable(struct rd *r, uint8_t size, struct dw_value *v)
 {
-	switch (form) {
-	case DW_FORM_addr:
-		return DW_CLASS_ADDR;
-	case DW_FORM_addrx:
-	case DW_FORM_addrx1:
-	case DW_FORM_addrx2:
-	case DW_FORM_addrx3:
-	case DW_FORM_addrx4:
-	case DW_FORM_GNU_addr_index:
-		return DW_CLASS_ADDRX;
-	case DW_FORM_data1:
-	case DW_FORM_data2:
-	case DW_FORM_data4:
-	case DW_FORM_data8:
-	case DW_FORM_udata:
-	case DW_FORM_sdata:
-	case DW_FORM_implicit_const:
-	case DW_FORM_flag:
-	case DW_FORM_flag_present:
-		return DW_CLASS_CONST;
-	case DW_FORM_string:
-		return DW_CLASS_TEXT;
-	case DW_FORM_strp:
-		return DW_CLASS_STRP;
-	case DW_FORM_line_strp:
-		return DW_CLASS_LINE_STRP;
-	case DW_FORM_strx:
-	case DW_FORM_strx1:
-	case DW_FORM_strx2:
-	case DW_FORM_strx3:
-	case DW_FORM_strx4:
-	case DW_FORM_GNU_str_index:
-		return DW_CLASS_STRX;
-	case DW_FORM_strp_sup:
-	case DW_FORM_GNU_strp_alt:
-		return DW_CLASS_STRP_ALT;
-	case DW_FORM_ref1:
-	case DW_FORM_ref2:
-	case DW_FORM_ref4:
-	case DW_FORM_ref8:
-	case DW_FORM_ref_udata:
-	case DW_FORM_ref_addr:
-		return DW_CLASS_REF;
-	case DW_FORM_GNU_ref_alt:
-	case DW_FORM_ref_sup4:
-	case DW_FORM_ref_sup8:
-		return DW_CLASS_REF_ALT;
-	case DW_FORM_sec_offset:
-		return DW_CLASS_OFFSET;
-	case DW_FORM_rnglistx:
-		return DW_CLASS_LISTX;
-	default:
-		return DW_CLASS_NONE;
-	}
-}
-
-/* The forms whose size their bytes tell. */
-static bool read_variable(struct rd *r, uint64_t form, struct dw_value *v)
-{
-	switch (form) {
-	case DW_FORM_string:
-		v->text = rd_cstr(r);
-		return !r->is_bad;
-	case DW_FORM_sdata:
-		v->u = (uint64_t)rd_sleb(r);
-		return !r->is_bad;
-	case DW_FORM_udata:
-	case DW_FORM_ref_udata:
-	case DW_FORM_strx:
-	case DW_FORM_addrx:
-	case DW_FORM_rnglistx:
-	case DW_FORM_loclistx:
-	case DW_FORM_GNU_addr_index:
-	case DW_FORM_GNU_str_index:
+	switch (size) {
+	case SIZE_ULEB:
 		v->u = rd_uleb(r);
-		return !r->is_bad;
-	case DW_FORM_block1:
+		break;
+	case SIZE_SLEB:
+		v->u = (uint64_t)rd_sleb(r);
+		break;
+	case SIZE_TEXT:
+		v->text = rd_cstr(r);
+		break;
+	case SIZE_BLOCK1:
 		rd_skip(r, rd_u8(r));
-		return !r->is_bad;
-	case DW_FORM_block2:
+		break;
+	case SIZE_BLOCK2:
 		rd_skip(r, rd_u16(r));
-		return !r->is_bad;
-	case DW_FORM_block4:
+		break;
+	case SIZE_BLOCK4:
 		rd_skip(r, rd_u32(r));
-		return !r->is_bad;
-	case DW_FORM_block:
-	case DW_FORM_exprloc:
+		break;
+	case SIZE_BLOCK:
 		rd_skip(r, rd_uleb(r));
-		return !r->is_bad;
+		break;
 	default:
 		r->is_bad = true;
-		return false;
 	}
+	return !r->is_bad;
 }
 
 bool dw_form_read(struct rd *r, const struct dw_unit *u, const struct dw_spec *s,
@@ -216,8 +210,9 @@ bool dw_form_read(struct rd *r, const struct dw_unit *u, const struct dw_spec *s
 		if (r->is_bad)
 			return false;
 	}
-	struct dw_value v = {.cls = class_of(form)};
-	int n = dw_form_bytes(form, u->version, u->addr_bytes, u->offset_bytes);
+	struct form f = form_of(form);
+	struct dw_value v = {.cls = f.cls};
+	int n = fixed_bytes(f.size, u);
 	if (form == DW_FORM_implicit_const)
 		v.u = (uint64_t)s->implicit;
 	else if (form == DW_FORM_flag_present)
@@ -226,7 +221,7 @@ bool dw_form_read(struct rd *r, const struct dw_unit *u, const struct dw_spec *s
 		rd_skip(r, (size_t)n);
 	else if (n > 0)
 		v.u = rd_bytes_le(r, (unsigned)n);
-	else if (!read_variable(r, form, &v))
+	else if (!read_variable(r, f.size, &v))
 		return false;
 	/* References are given from the unit's header, but for DW_FORM_ref_addr. */
 	if (v.cls == DW_CLASS_REF && form != DW_FORM_ref_addr &&
@@ -240,13 +235,13 @@ bool dw_form_skip(struct rd *r, const struct dw_unit *u, uint64_t form)
 {
 	if (form == DW_FORM_indirect)
 		form = rd_uleb(r);
-	int n = dw_form_bytes(form, u->version, u->addr_bytes, u->offset_bytes);
-	if (n >= 0) {
-		rd_skip(r, (size_t)n);
-		return !r->is_bad;
-	}
+	struct form f = form_of(form);
+	int n = fixed_bytes(f.size, u);
 	struct dw_value v;
-	return read_variable(r, form, &v);
+	if (n < 0)
+		return read_variable(r, f.size, &v);
+	rd_skip(r, (size_t)n);
+	return !r->is_bad;
 }
 
 static struct sv text_at(struct sv section, uint64_t offset)

@@ -113,12 +113,7 @@ bool dw_lines_open(struct dw_lines *l, const struct dw_unit *u)
 	if (u->stmt_list == DW_NO_OFFSET)
 		return false;
 	struct rd r = dw_section_rd(u->file, DW_SEC_LINE, u->stmt_list);
-	l->offset_bytes = 4;
-	uint64_t nr_bytes = rd_u32(&r);
-	if (nr_bytes == 0xffffffff) {
-		l->offset_bytes = 8;
-		nr_bytes = rd_u64(&r);
-	}
+	uint64_t nr_bytes = dw_rd_length(&r, &l->offset_bytes);
 	r = rd_sub(&r, nr_bytes);
 	unsigned version = rd_u16(&r);
 	if (r.is_bad || version < 2 || version > 5)

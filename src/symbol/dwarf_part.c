@@ -118,14 +118,7 @@ static bool find_units(struct loader *l)
 	while (dw_aranges_next(&it, &range)) {
 		if (range.lo < w->min_vaddr || range.hi <= range.lo)
 			continue;
-		size_t lo = 0, hi = w->nr_vaddrs;
-		while (lo < hi) {
-			size_t mid = (lo + hi) / 2;
-			if (w->vaddrs[mid] < range.lo)
-				lo = mid + 1;
-			else
-				hi = mid;
-		}
+		size_t lo = dw_lower_bound(w->vaddrs, w->nr_vaddrs, range.lo);
 		if (lo < w->nr_vaddrs && w->vaddrs[lo] < range.hi)
 			vec_push(&l->offsets, range.unit_offset);
 		for (; lo < w->nr_vaddrs && w->vaddrs[lo] < range.hi; lo++)
@@ -162,16 +155,13 @@ static bool load_units(struct loader *l)
 static bool has_table_end(const uint8_t *p, uint64_t n)
 {
 	struct rd r = rd_from(p, n);
-	while (rd_uleb(&r)) {
-		uint64_t attr, form;
+	struct dw_spec spec;
+	int more = 0;
+	while (!more && rd_uleb(&r)) {
 		(void)rd_uleb(&r); /* tag */
 		(void)rd_u8(&r);
-		do {
-			attr = rd_uleb(&r);
-			form = rd_uleb(&r);
-			if (form == DW_FORM_implicit_const)
-				(void)rd_sleb(&r);
-		} while ((attr || form) && !r.is_bad);
+		while ((more = dw_spec_read(&r, &spec)) > 0)
+			;
 	}
 	return !r.is_bad;
 }
@@ -215,13 +205,11 @@ static bool load_lines(struct loader *l)
 		if (!fill(&l->line, *offset, *offset + MIN(nr_left, 12)))
 			return false;
 		struct rd r = dw_section_rd(l->file, DW_SEC_LINE, *offset);
-		uint64_t nr_head = 4, nr_bytes = rd_u32(&r);
-		if (nr_bytes == 0xffffffff) {
-			nr_bytes = rd_u64(&r);
-			nr_head = 12;
-		}
-		if (r.is_bad || !fill(&l->line, *offset,
-				      *offset + MIN(nr_left, nr_head + MIN(nr_bytes, nr_left))))
+		uint8_t offset_bytes;
+		uint64_t nr_bytes = MIN(dw_rd_length(&r, &offset_bytes), nr_left);
+		uint64_t nr_head = offset_bytes == 8 ? 12 : 4;
+		if (r.is_bad ||
+		    !fill(&l->line, *offset, *offset + MIN(nr_left, nr_head + nr_bytes)))
 			return false;
 	}
 	return true;

@@ -163,13 +163,9 @@ void dw_aranges_init(struct dw_aranges *it, const struct dw_file *f)
 static bool next_set(struct dw_aranges *it)
 {
 	while (rd_left(&it->r)) {
-		unsigned offset_bytes = 4;
+		uint8_t offset_bytes;
 		const uint8_t *start = it->r.p;
-		uint64_t nr_bytes = rd_u32(&it->r);
-		if (nr_bytes == 0xffffffff) {
-			offset_bytes = 8;
-			nr_bytes = rd_u64(&it->r);
-		}
+		uint64_t nr_bytes = dw_rd_length(&it->r, &offset_bytes);
 		it->set = rd_sub(&it->r, nr_bytes);
 		unsigned version = rd_u16(&it->set);
 		it->unit_offset = dw_rd_offset(&it->set, offset_bytes);
