@@ -177,11 +177,11 @@ static void name_elf(struct namer *n, struct batch *b)
 		w->search = (struct debug_search){im->root_fd, n->options.debug_dirs,
 						  n->options.nr_debug_dirs};
 		struct elf *elf = TAKE(b->elf);
-		if (elf && symbolizer_new_elf(&w->symbolizer, elf, im->path, &w->search,
-					      n->options.symbolizer_flags, NULL))
-			w->symbolizer = NULL;
-		if (w->symbolizer)
+		if (elf) {
+			w->symbolizer = symbolizer_new(elf, im->path, &w->search,
+						       n->options.symbolizer_flags);
 			symbolizer_use_cache(w->symbolizer, n->options.cache_dir);
+		}
 	}
 	if (!w->symbolizer) {
 		all_unnamed(b, im->missing == MODULE_CHANGED ? LOSS_UNSYM_CHANGED

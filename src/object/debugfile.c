@@ -188,10 +188,9 @@ static struct sv dir_of(const char *path)
 	return slash ? sv_from(path, (size_t)(slash - path)) : SV("");
 }
 
-int debugfile_find(struct elf **ret_debug, char **ret_path, struct elf *binary,
-		   const char *binary_path, const struct debug_search *search, struct err *err)
+struct elf *debugfile_find(struct elf *binary, const char *binary_path,
+			   const struct debug_search *search, char **ret_path)
 {
-	(void)err; /* nothing that a binary may say stops its naming */
 	struct wanted w = {.machine = elf_machine(binary), .has_any_use = true};
 	w.nr_id = elf_build_id(binary, w.id);
 	struct sv link = SV("");
@@ -207,10 +206,9 @@ int debugfile_find(struct elf **ret_debug, char **ret_path, struct elf *binary,
 		if (!found && w.has_crc && is_absolute)
 			found = find_by_link(&p, &w, dir, link, &path);
 	}
-	*ret_debug = found;
 	if (ret_path)
 		*ret_path = found ? buf_detach(&path) : NULL;
-	return 0;
+	return found;
 }
 
 /* ---- files that debug information names ---- */
@@ -238,31 +236,26 @@ static void join(struct buf *to, struct sv dir, const char *path)
 	buf_add_str(to, path);
 }
 
-int debugfile_open(struct elf **ret_file, const char *dir, const char *path,
-		   const struct debug_search *search, struct err *err)
+struct elf *debugfile_open(const char *dir, const char *path, const struct debug_search *search)
 {
-	(void)err;
-	*ret_file = NULL;
 	CLEANUP(buf_release) struct buf full = {0};
 	join(&full, dir ? sv_from_str(dir) : SV(""), path);
-	if (buf_str(&full)[0] == '/' && full.n <= LINK_BYTES_MAX)
-		*ret_file = open_named(search, buf_str(&full), NULL);
-	return 0;
+	if (buf_str(&full)[0] != '/' || full.n > LINK_BYTES_MAX)
+		return NULL;
+	return open_named(search, buf_str(&full), NULL);
 }
 
-int debugfile_find_alt(struct elf **ret_alt, struct elf *debug, const char *debug_path,
-		       const struct debug_search *search, struct err *err)
+struct elf *debugfile_find_alt(struct elf *debug, const char *debug_path,
+			       const struct debug_search *search)
 {
-	(void)err;
-	*ret_alt = NULL;
 	struct sv bytes;
 	if (elf_named_bytes(debug, ".gnu_debugaltlink", &bytes, NULL) || bytes.n > LINK_BYTES_MAX)
-		return 0;
+		return NULL;
 	struct rd r = rd_from(bytes.p, bytes.n);
 	struct sv name = rd_cstr(&r);
 	struct wanted w = {.machine = elf_machine(debug), .nr_id = rd_left(&r)};
 	if (r.is_bad || !name.n || !w.nr_id || w.nr_id > sizeof(w.id))
-		return 0;
+		return NULL;
 	memcpy(w.id, r.p, w.nr_id);
 
 	CLEANUP(buf_release) struct buf path = {0};
@@ -274,8 +267,7 @@ int debugfile_find_alt(struct elf **ret_alt, struct elf *debug, const char *debu
 		struct place p = place_at(search, i);
 		found = find_by_id(&p, &w, &path);
 	}
-	*ret_alt = found;
-	return 0;
+	return found;
 }
 
 int debugfile_mini(struct elf **ret_mini, struct elf *binary, struct err *err)

@@ -29,21 +29,21 @@ struct debug_search {
 };
 
 /*
+ * Files are owned by the caller, NULL: none was found. @search may be NULL: the host only.
+ *
  * The debug file (with .debug_info or .symtab). @binary_path: as the target sees it. *ret_path
  * (ret_path may be NULL): where it was found, owned by the caller, for alt and .dwp look-ups.
- * @search may be NULL: the host only.
  */
-int debugfile_find(struct elf **ret_debug, char **ret_path, struct elf *binary,
-		   const char *binary_path, const struct debug_search *search, struct err *err);
+struct elf *debugfile_find(struct elf *binary, const char *binary_path,
+			   const struct debug_search *search, char **ret_path);
 /* The dwz supplementary file of @debug, whose path is @debug_path. */
-int debugfile_find_alt(struct elf **ret_alt, struct elf *debug, const char *debug_path,
-		       const struct debug_search *search, struct err *err);
+struct elf *debugfile_find_alt(struct elf *debug, const char *debug_path,
+			       const struct debug_search *search);
 /*
  * A file that debug information names (.dwo, .dwp): @path, relative ones to @dir (may be NULL).
  * Nothing is checked but that it is an ELF image; the caller compares the DWO id.
  */
-int debugfile_open(struct elf **ret_file, const char *dir, const char *path,
-		   const struct debug_search *search, struct err *err);
+struct elf *debugfile_open(const char *dir, const char *path, const struct debug_search *search);
 /* The image in .gnu_debugdata (xz). */
 int debugfile_mini(struct elf **ret_mini, struct elf *binary, struct err *err);
 

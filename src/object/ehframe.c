@@ -267,20 +267,24 @@ static const struct ehframe_cie *iter_cie(struct ehframe_iter *it, const struct 
 	return &it->cies[slot];
 }
 
-void ehframe_start_section(struct ehframe_iter *it, const struct ehframe_section *s)
+void ehframe_start(struct ehframe_iter *it, const struct ehframe_section *s)
 {
 	memset(it, 0, sizeof(*it));
 	it->section = *s;
 }
 
-void ehframe_start(struct ehframe_iter *it, struct sv section, uint64_t section_vaddr,
-		   bool is_debug_frame)
+bool ehframe_start_elf(struct ehframe_iter *it, struct elf *e, const char *section)
 {
-	struct ehframe_section s = {.p = (const uint8_t *)section.p,
-				    .n = section.n,
-				    .vaddr = section_vaddr,
-				    .is_debug_frame = is_debug_frame};
-	ehframe_start_section(it, &s);
+	const struct elf_section *s = elf_section(e, section);
+	struct sv bytes;
+	if (!s || elf_section_bytes(e, s, &bytes, NULL))
+		return false;
+	ehframe_start(it, &(struct ehframe_section){.p = (const uint8_t *)bytes.p,
+						    .n = bytes.n,
+						    .vaddr = s->vaddr,
+						    .is_debug_frame =
+							    !strcmp(section, ".debug_frame")});
+	return true;
 }
 
 bool ehframe_next(struct ehframe_iter *it, struct ehframe_fde *ret_fde)

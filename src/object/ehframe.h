@@ -55,10 +55,9 @@ struct ehframe_iter {
 	uint64_t nr_bad; /* entries that were skipped because they make no sense */
 };
 
-/* @is_debug_frame: the 64-bit/32-bit .debug_frame rules instead of .eh_frame's. */
-void ehframe_start(struct ehframe_iter *it, struct sv section, uint64_t section_vaddr,
-		   bool is_debug_frame);
-void ehframe_start_section(struct ehframe_iter *it, const struct ehframe_section *s);
+void ehframe_start(struct ehframe_iter *it, const struct ehframe_section *s);
+/* Over an image's .eh_frame or .debug_frame; false if it has none. */
+bool ehframe_start_elf(struct ehframe_iter *it, struct elf *e, const char *section);
 /* False at the end. Malformed entries are skipped and counted in nr_bad. */
 bool ehframe_next(struct ehframe_iter *it, struct ehframe_fde *ret_fde);
 

@@ -449,3 +449,13 @@ bool elf_offset_from_vaddr(const struct elf *e, uint64_t vaddr, uint64_t *ret_of
 	}
 	return false;
 }
+
+bool elf_is_code(const struct elf *e, uint64_t vaddr)
+{
+	for (size_t i = 0; i < e->nr_segments; i++) {
+		const struct elf_segment *s = &e->segments[i];
+		if (s->type == PT_LOAD && s->flags & PF_X && vaddr - s->vaddr < s->nr_mem_bytes)
+			return true;
+	}
+	return false;
+}

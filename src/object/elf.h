@@ -91,6 +91,8 @@ int elf_read(const struct elf *e, void *to, size_t n, uint64_t offset, struct er
  */
 bool elf_vaddr_from_offset(const struct elf *e, uint64_t offset, uint64_t *ret_vaddr);
 bool elf_offset_from_vaddr(const struct elf *e, uint64_t vaddr, uint64_t *ret_offset);
+/* Whether a link-time address is in an executable segment. */
+bool elf_is_code(const struct elf *e, uint64_t vaddr);
 
 /* Length of the build-id (0 = none), copied to @to. From PT_NOTE or SHT_NOTE. */
 size_t elf_build_id(const struct elf *e, uint8_t to[ELF_BUILD_ID_MAX]);

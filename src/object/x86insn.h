@@ -21,6 +21,28 @@ struct x86_insn {
 	uint8_t disp_at; /* offset of the displacement in the instruction, 0 = none */
 };
 
+/* e8, or through a register or memory. */
+static inline bool x86_is_call(const struct x86_insn *i)
+{
+	return i->map == 0 &&
+	       (i->opcode == 0xe8 || (i->opcode == 0xff && (i->modrm >> 3 & 7) == 2));
+}
+static inline bool x86_is_jump(const struct x86_insn *i)
+{
+	return i->map == 0 && (i->opcode == 0xe9 || i->opcode == 0xeb);
+}
+/* jmp *target: a switch's table (of this function) or a tail call (its state is the entry's). */
+static inline bool x86_is_indirect_jump(const struct x86_insn *i)
+{
+	return i->map == 0 && i->opcode == 0xff && (i->modrm >> 3 & 7) == 4;
+}
+/* nop and int3 */
+static inline bool x86_is_padding(const struct x86_insn *i)
+{
+	return (i->map == 0 && (i->opcode == 0x90 || i->opcode == 0xcc)) ||
+	       (i->map == 1 && i->opcode == 0x1f);
+}
+
 /* False if the bytes are no instruction (or not one that user space may run), or end too early. */
 bool x86_decode(const uint8_t *p, size_t n, struct x86_insn *ret_insn);
 

@@ -313,13 +313,10 @@ static void find_ends(struct finder *f)
 	bool is_open = false;
 	vec_foreach(fn, &f->to->functions)
 		is_open |= !fn->end;
-	const struct elf_section *s = elf_section(f->image, ".eh_frame");
-	struct sv bytes;
-	if (!is_open || !s || elf_section_bytes(f->image, s, &bytes, NULL))
-		return;
 	struct ehframe_iter it;
 	struct ehframe_fde fde;
-	ehframe_start(&it, bytes, s->vaddr, false);
+	if (!is_open || !ehframe_start_elf(&it, f->image, ".eh_frame"))
+		return;
 	while (ehframe_next(&it, &fde))
 		vec_foreach(fn, &f->to->functions)
 			if (fn->vaddr == fde.start && !fn->end)

@@ -205,14 +205,11 @@ static void drop_overlaps(struct stripped *s)
 
 static bool read_functions(struct stripped *s)
 {
-	const struct elf_section *eh = elf_section(s->e, ".eh_frame");
-	struct sv bytes;
-	if (!eh || elf_section_bytes(s->e, eh, &bytes, NULL))
-		return false;
 	struct ehframe_iter it;
 	struct ehframe_fde fde;
 	uint64_t end = s->code_vaddr + s->code.n;
-	ehframe_start(&it, bytes, eh->vaddr, false);
+	if (!ehframe_start_elf(&it, s->e, ".eh_frame"))
+		return false;
 	while (ehframe_next(&it, &fde))
 		if (fde.start >= s->code_vaddr && fde.end <= end && fde.start < fde.end)
 			vec_push(&s->functions,

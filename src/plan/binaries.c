@@ -37,13 +37,10 @@ static bool has_frame_prolog(const uint8_t *p)
 /* "yes", "no", or "some": of the functions that unwind tables name. */
 static const char *frame_pointers(struct elf *e)
 {
-	const struct elf_section *s = elf_section(e, ".eh_frame");
-	struct sv bytes;
-	if (elf_machine(e) != ELF_MACHINE_X86_64 || !s || elf_section_bytes(e, s, &bytes, NULL))
-		return "-";
 	struct ehframe_iter it;
 	struct ehframe_fde fde;
-	ehframe_start(&it, bytes, s->vaddr, false);
+	if (elf_machine(e) != ELF_MACHINE_X86_64 || !ehframe_start_elf(&it, e, ".eh_frame"))
+		return "-";
 	uint64_t nr = 0;
 	uint64_t nr_with = 0;
 	while (nr < NR_LOOKED && ehframe_next(&it, &fde)) {
@@ -65,9 +62,8 @@ static const char *debug_text(const struct reader *r, struct elf *e, const char 
 {
 	if (elf_section(e, ".debug_info") || elf_section(e, ".zdebug_info"))
 		return "inside";
-	struct elf *found CLEANUP(elf_free_p) = NULL;
 	struct debug_search search = {.root_fd = r->root_fd};
-	(void)debugfile_find(&found, NULL, e, path, &search, NULL);
+	struct elf *found CLEANUP(elf_free_p) = debugfile_find(e, path, &search, NULL);
 	if (!found)
 		return "none";
 	*ret_has_symbols |= elf_section(found, ".symtab") != NULL;

@@ -110,13 +110,11 @@ static int find_allocators(struct known *k, const char *path, int root_fd, bool 
 	bool is_hinted = k->found.jemalloc.version_text && !k->found.jemalloc.mallctl;
 	if (!is_hinted && !(is_program && !k->has_interp))
 		return 0;
-	struct elf *debug CLEANUP(elf_free_p) = NULL;
-	struct elf *mini CLEANUP(elf_free_p) = NULL;
 	struct debug_search search = {.root_fd = root_fd};
-	CLEANUP(err_release) struct err hidden = {0}; /* none is no error, a bad one is as none */
-	(void)debugfile_find(&debug, NULL, k->elf, path, &search, &hidden);
-	if (!debug)
-		(void)debugfile_mini(&mini, k->elf, &hidden);
+	struct elf *debug CLEANUP(elf_free_p) = debugfile_find(k->elf, path, &search, NULL);
+	struct elf *mini CLEANUP(elf_free_p) = NULL;
+	if (!debug) /* none is no error, a bad one is as none */
+		(void)debugfile_mini(&mini, k->elf, NULL);
 	if (!debug && !mini)
 		return 0;
 	allocfind_release(&k->found);

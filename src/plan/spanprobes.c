@@ -75,7 +75,7 @@ static void add_binary(struct finder *f, int fd, const char *path)
 	if (!elf_section(b.elf, ".symtab")) {
 		(void)debugfile_mini(&b.debug, b.elf, &err);
 		if (!b.debug)
-			(void)debugfile_find(&b.debug, NULL, b.elf, path, NULL, &err);
+			b.debug = debugfile_find(b.elf, path, NULL, NULL);
 	}
 	vec_push(&f->binaries, b);
 }

@@ -60,15 +60,14 @@ static uint64_t lowest_code(const struct elf *e)
 
 static void load_alt(struct dwarf *d, struct elf *elf)
 {
-	CLEANUP(err_release) struct err err = {0};
 	if (elf_section(elf, ".gnu_debugaltlink"))
-		(void)debugfile_find_alt(&d->alt_elf, elf, d->path, d->search, &err);
+		d->alt_elf = debugfile_find_alt(elf, d->path, d->search);
 	else if (elf_section(elf, ".debug_sup"))
 		d->alt_elf = dw_sup_open(elf, d->path, d->search);
 	if (!d->alt_elf)
 		return;
 	d->alt.number = 1;
-	if (dw_file_load(&d->alt, d->alt_elf, false, &err)) {
+	if (dw_file_load(&d->alt, d->alt_elf, false, NULL)) {
 		elf_free_p(&d->alt_elf);
 		return;
 	}

@@ -24,18 +24,15 @@ void dw_package_release(struct dw_package *p)
 
 void dw_package_open(struct dw_package *p, const char *path, const struct debug_search *search)
 {
-	CLEANUP(err_release) struct err err = {0};
 	CLEANUP(buf_release) struct buf name = {0};
 	buf_addf(&name, "%s.dwp", path);
-	struct elf *e = NULL;
-	if (debugfile_open(&e, NULL, buf_str(&name), search, &err) || !e)
+	CLEANUP(elf_free_p) struct elf *e = debugfile_open(NULL, buf_str(&name), search);
+	if (!e)
 		return;
-	if (dw_file_load(&p->file, e, true, &err) < 0 ||
-	    elf_named_bytes(e, ".debug_cu_index", &p->index, &err) < 0 || !p->index.n) {
-		elf_free(e);
+	if (dw_file_load(&p->file, e, true, NULL) < 0 ||
+	    elf_named_bytes(e, ".debug_cu_index", &p->index, NULL) < 0 || !p->index.n)
 		return;
-	}
-	p->elf = e;
+	p->elf = TAKE(e);
 }
 
 struct package_index {
@@ -162,28 +159,23 @@ static bool find_unit(struct dw_split *s, const struct dw_unit *skeleton)
 }
 
 static struct elf *open_dwo(const struct dw_unit *skeleton, const char *path,
-			    const struct debug_search *search, struct err *err)
+			    const struct debug_search *search)
 {
-	struct elf *e = NULL;
 	CLEANUP(free_p) char *name = xstrndup(skeleton->dwo_name.p, skeleton->dwo_name.n);
 	CLEANUP(free_p) char *comp_dir = xstrndup(skeleton->comp_dir.p, skeleton->comp_dir.n);
-	if (!debugfile_open(&e, comp_dir, name, search, err) && e)
+	struct elf *e = debugfile_open(comp_dir, name, search);
+	if (e)
 		return e;
-	err_clear(err);
 	/* Moved with the binary: beside it. */
 	const char *slash = strrchr(path, '/');
 	const char *base = strrchr(name, '/');
 	CLEANUP(free_p) char *dir = slash ? xstrndup(path, (size_t)(slash - path)) : xstrdup(".");
-	if (!debugfile_open(&e, dir, base ? base + 1 : name, search, err) && e)
-		return e;
-	err_clear(err);
-	return NULL;
+	return debugfile_open(dir, base ? base + 1 : name, search);
 }
 
 bool dw_split_open(struct dw_split *s, const struct dw_unit *skeleton, const struct dw_package *p,
 		   const char *path, const struct debug_search *search, uint32_t number)
 {
-	CLEANUP(err_release) struct err err = {0};
 	*s = (struct dw_split){.file = {.number = number, .is_dwo = true}};
 	if (p->elf && open_contribution(&s->file, p, skeleton->dwo_id)) {
 		if (find_unit(s, skeleton))
@@ -193,8 +185,8 @@ bool dw_split_open(struct dw_split *s, const struct dw_unit *skeleton, const str
 	}
 	if (!skeleton->dwo_name.n)
 		return false;
-	s->elf = open_dwo(skeleton, path, search, &err);
-	if (s->elf && !dw_file_load(&s->file, s->elf, true, &err) && find_unit(s, skeleton))
+	s->elf = open_dwo(skeleton, path, search);
+	if (s->elf && !dw_file_load(&s->file, s->elf, true, NULL) && find_unit(s, skeleton))
 		return true;
 	dw_split_release(s);
 	return false;
@@ -232,15 +224,13 @@ static bool read_sup(struct elf *e, struct sup *ret_s)
 struct elf *dw_sup_open(struct elf *e, const char *path, const struct debug_search *search)
 {
 	struct sup wanted, found;
-	struct elf *sup = NULL;
 	if (!read_sup(e, &wanted) || wanted.is_supplement)
 		return NULL;
 	const char *slash = strrchr(path, '/');
 	CLEANUP(free_p) char *dir = xstrndup(path, slash ? (size_t)(slash - path) : 0);
-	if (debugfile_open(&sup, dir, wanted.name.p, search, NULL) || !sup)
+	CLEANUP(elf_free_p) struct elf *sup = debugfile_open(dir, wanted.name.p, search);
+	if (!sup || !read_sup(sup, &found) || !found.is_supplement ||
+	    !sv_eq(found.checksum, wanted.checksum))
 		return NULL;
-	if (read_sup(sup, &found) && found.is_supplement && sv_eq(found.checksum, wanted.checksum))
-		return sup;
-	elf_free(sup);
-	return NULL;
+	return TAKE(sup);
 }

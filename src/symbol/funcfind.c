@@ -95,22 +95,10 @@ struct search {
 	struct buf shown;
 };
 
-static bool is_code(const struct elf *e, uint64_t vaddr)
-{
-	size_t n;
-	const struct elf_segment *segments = elf_segments(e, &n);
-	for (size_t i = 0; i < n; i++)
-		if (segments[i].type == PT_LOAD && (segments[i].flags & PF_X) &&
-		    vaddr >= segments[i].vaddr &&
-		    vaddr - segments[i].vaddr < segments[i].nr_file_bytes)
-			return true;
-	return false;
-}
-
 static void take(struct search *s, uint64_t vaddr)
 {
 	struct func_found f = {.vaddr = vaddr};
-	if (!is_code(s->code, vaddr) || !elf_offset_from_vaddr(s->code, vaddr, &f.offset))
+	if (!elf_is_code(s->code, vaddr) || !elf_offset_from_vaddr(s->code, vaddr, &f.offset))
 		return;
 	vec_foreach(one, &s->found->list)
 		if (one->vaddr == vaddr)

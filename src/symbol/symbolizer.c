@@ -55,17 +55,15 @@ struct batch {
 	VEC(struct symbol_frame) frames;
 };
 
-int symbolizer_new_elf(struct symbolizer **ret_s, struct elf *elf, const char *path,
-		       const struct debug_search *search, unsigned flags, struct err *err)
+struct symbolizer *symbolizer_new(struct elf *elf, const char *path,
+				  const struct debug_search *search, unsigned flags)
 {
-	(void)err; /* opening looks at nothing yet */
 	struct symbolizer *s = xcalloc(1, sizeof(*s));
 	s->elf = elf;
 	s->path = xstrdup(path ? path : "");
 	s->search = search;
 	s->flags = flags;
-	*ret_s = s;
-	return 0;
+	return s;
 }
 
 void symbolizer_use_cache(struct symbolizer *s, const char *cache_dir)
@@ -154,8 +152,7 @@ static void open_cache(struct symbolizer *s)
 	if (!s->cache_dir || !is_cacheable(s->elf) || (s->debug && !is_cacheable(s->debug)))
 		return;
 	if (!(s->flags & SYMBOLIZER_NO_DWARF))
-		(void)debugfile_find_alt(&alt, info, has_own ? s->path : s->debug_path, s->search,
-					 NULL);
+		alt = debugfile_find_alt(info, has_own ? s->path : s->debug_path, s->search);
 	struct name_cache_sources from = {s->elf, s->debug, alt, s->flags};
 	s->cache = name_cache_open(s->cache_dir, &from);
 }
@@ -168,7 +165,7 @@ static void open_debug(struct symbolizer *s)
 	bool needs_debug = !elf_section(s->elf, ".symtab") ||
 			   (!has_debug_info(s->elf) && !(s->flags & SYMBOLIZER_NO_DWARF));
 	if (needs_debug)
-		(void)debugfile_find(&s->debug, &s->debug_path, s->elf, s->path, s->search, NULL);
+		s->debug = debugfile_find(s->elf, s->path, s->search, &s->debug_path);
 	open_cache(s);
 }
 
@@ -181,16 +178,13 @@ static void open_all(struct symbolizer *s)
 }
 
 /* Returns how many bytes of code the table covers. */
-static uint64_t add_starts(struct symbolizer *s, const char *section, bool is_debug_frame)
+static uint64_t add_starts(struct symbolizer *s, const char *section)
 {
 	uint64_t nr_covered = 0;
-	const struct elf_section *at = elf_section(s->elf, section);
-	struct sv bytes;
-	if (!at || elf_named_bytes(s->elf, section, &bytes, NULL))
-		return 0;
 	struct ehframe_iter it;
 	struct ehframe_fde fde;
-	ehframe_start(&it, bytes, at->vaddr, is_debug_frame);
+	if (!ehframe_start_elf(&it, s->elf, section))
+		return 0;
 	while (ehframe_next(&it, &fde)) {
 		if (fde.end <= fde.start || !fde.start)
 			continue;
@@ -219,9 +213,9 @@ static void open_guesses(struct symbolizer *s)
 	s->guesses = symtab_new();
 	if (plt_add(s->guesses, s->elf, s->names, SYMBOL_PLT, NULL))
 		s->stats.nr_bad_sections++;
-	uint64_t nr_covered = add_starts(s, ".eh_frame", false);
+	uint64_t nr_covered = add_starts(s, ".eh_frame");
 	if (nr_covered < nr_code_bytes(s->elf) / 2)
-		nr_covered += add_starts(s, ".debug_frame", true);
+		nr_covered += add_starts(s, ".debug_frame");
 	if (nr_covered < nr_code_bytes(s->elf) / 2 &&
 	    callscan_add(s->guesses, s->elf, SYMBOL_CALLED, NULL))
 		s->stats.nr_bad_sections++;

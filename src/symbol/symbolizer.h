@@ -71,8 +71,8 @@ struct symbolizer; /* opaque */
  * @elf: the binary, taken over. @path: for debug file search and messages. @search: borrowed
  * while in use. Opening is cheap; tables are built by the first query that needs them.
  */
-int symbolizer_new_elf(struct symbolizer **ret_s, struct elf *elf, const char *path,
-		       const struct debug_search *search, unsigned flags, struct err *err);
+struct symbolizer *symbolizer_new(struct elf *elf, const char *path,
+				  const struct debug_search *search, unsigned flags);
 /*
  * Before the first query: answers are taken from and put into the cache of this folder
  * (symbol/namecache.h), written by symbolizer_free.

@@ -209,28 +209,17 @@ static void step(struct state *s, const struct x86_insn *i)
 		step_fp_write(s, i);
 }
 
-static bool is_jump(const struct x86_insn *i)
-{
-	return i->map == 0 && (i->opcode == 0xe9 || i->opcode == 0xeb);
-}
-
 static bool is_branch(const struct x86_insn *i)
 {
 	return (i->map == 0 && ((i->opcode & 0xf0) == 0x70 || (i->opcode & 0xfc) == 0xe0)) ||
 	       (i->map == 1 && (i->opcode & 0xf0) == 0x80);
 }
 
-/* jmp *target: a switch's table (of this function) or a tail call (its state is the entry's). */
-static bool is_indirect_jump(const struct x86_insn *i)
-{
-	return i->map == 0 && i->opcode == 0xff && (i->modrm >> 3 & 7) == 4;
-}
-
 static bool is_end(const struct x86_insn *i)
 {
 	return (i->map == 0 && (i->opcode == 0xc3 || i->opcode == 0xc2 || i->opcode == 0xf4 ||
 				i->opcode == 0xcc)) ||
-	       (i->map == 1 && i->opcode == 0x0b) || is_jump(i) || is_indirect_jump(i);
+	       (i->map == 1 && i->opcode == 0x0b) || x86_is_jump(i) || x86_is_indirect_jump(i);
 }
 
 static void arrive(struct scan *s, size_t from, const struct x86_insn *i, const struct state *state)
@@ -244,18 +233,6 @@ static void arrive(struct scan *s, size_t from, const struct x86_insn *i, const 
 		s->at[to] = *state;
 		s->has_changed = true;
 	}
-}
-
-static bool is_call(const struct x86_insn *i)
-{
-	return i->map == 0 &&
-	       (i->opcode == 0xe8 || (i->opcode == 0xff && (i->modrm >> 3 & 7) == 2));
-}
-
-static bool is_padding(const struct x86_insn *i)
-{
-	return (i->map == 0 && (i->opcode == 0x90 || i->opcode == 0xcc)) ||
-	       (i->map == 1 && i->opcode == 0x1f);
 }
 
 /*
@@ -274,7 +251,7 @@ static int fits(const struct scan *s, size_t idx, const struct state *from)
 			return -1;
 		if (i->map == 0 && (i->opcode == 0xc3 || i->opcode == 0xc2))
 			return state.depth == 8 ? 1 : -1;
-		if ((is_jump(i) || is_branch(i)) && to < s->n && s->at[to].is_known)
+		if ((x86_is_jump(i) || is_branch(i)) && to < s->n && s->at[to].is_known)
 			return s->at[to].depth == state.depth ? 1 : -1;
 		if (is_end(i))
 			return 0;
@@ -312,24 +289,33 @@ static void pass(struct scan *s, bool promotes)
 			table.is_known = false;
 		/* A call that is followed by padding and then by what nobody jumps to did not
 		 * return. */
-		bool is_pad = is_padding(i);
+		bool is_pad = x86_is_padding(i);
 		if (is_pad && is_after_call && !(s->marks[at + i->nr_bytes] & IS_TARGET))
 			state.is_known = false;
-		is_after_call = is_call(i) || (is_after_call && is_pad);
+		is_after_call = x86_is_call(i) || (is_after_call && is_pad);
 		if (s->at[at].is_known)
 			state = s->at[at];
 		else if (!state.is_known && !is_pad && promotes)
 			s->has_changed |= guess(s, idx, &table, &state);
 		if (state.is_known && !s->at[at].is_known)
 			s->at[at] = state;
-		if (is_jump(i) || is_branch(i))
+		if (x86_is_jump(i) || is_branch(i))
 			arrive(s, at, i, &state);
-		if (is_indirect_jump(i) && state.is_known && state.depth != 8)
+		if (x86_is_indirect_jump(i) && state.is_known && state.depth != 8)
 			table = state;
 		if (state.is_known)
 			step(&state, i);
 		if (is_end(i))
 			state.is_known = false;
+	}
+}
+
+static void pass_until_known(struct scan *s, bool promotes)
+{
+	s->has_changed = true;
+	for (int i = 0; i < PASSES_MAX && s->has_changed; i++) {
+		s->has_changed = false;
+		pass(s, promotes);
 	}
 }
 
@@ -360,7 +346,7 @@ static void find_starts(struct scan *s)
 			continue;
 		if (k->i.map == 0 && k->i.opcode == 0xe8 && k->i.imm)
 			mark_start(s, to);
-		else if ((is_jump(&k->i) || is_branch(&k->i)) && to < s->n)
+		else if ((x86_is_jump(&k->i) || is_branch(&k->i)) && to < s->n)
 			s->marks[to] |= IS_TARGET;
 	}
 }
@@ -390,18 +376,8 @@ void code_scan(const uint8_t *code, size_t n, const uint64_t *starts, size_t nr_
 	find_starts(&s);
 	for (size_t i = 0; i < nr_starts; i++)
 		mark_start(&s, starts[i]);
-	for (int i = 0; i < PASSES_MAX; i++) {
-		s.has_changed = false;
-		pass(&s, false);
-		if (!s.has_changed)
-			break;
-	}
-	for (int i = 0; i < PASSES_MAX; i++) {
-		s.has_changed = false;
-		pass(&s, true);
-		if (!s.has_changed)
-			break;
-	}
+	pass_until_known(&s, false);
+	pass_until_known(&s, true);
 	write_rules(&s, rules);
 	vec_release(&s.insns);
 }

@@ -55,13 +55,7 @@ static void add_symbols(struct gap_code *g, struct elf *elf, const char *section
 
 void gap_code_init(struct gap_code *g, struct elf *elf)
 {
-	enum { EHDR_ENTRY_OFFSET = 24 };
-	uint8_t le[8];
-	uint64_t entry = 0;
-
-	if (!elf_read(elf, le, sizeof(le), EHDR_ENTRY_OFFSET, NULL))
-		memcpy(&entry, le, sizeof(entry));
-	g->entry = entry;
+	g->entry = elf_entry(elf);
 	add_symbols(g, elf, ".dynsym");
 	add_symbols(g, elf, ".symtab");
 	sort_starts(g);
@@ -294,15 +288,11 @@ static uint64_t entry_bytes(struct elf *elf, uint64_t entry)
 		struct x86_insn i;
 		if (!x86_decode(code + at, sizeof(code) - at, &i))
 			return at + 1;
-		unsigned sub = i.has_modrm ? i.modrm >> 3 & 7 : 0;
-		bool is_nop = (i.map == 0 && (i.opcode == 0x90 || i.opcode == 0xcc)) ||
-			      (i.map == 1 && i.opcode == 0x1f);
-		if (is_nop && is_after_call)
+		if (x86_is_padding(&i) && is_after_call)
 			return at;
 		at += i.nr_bytes;
-		is_after_call = i.map == 0 && (i.opcode == 0xe8 || (i.opcode == 0xff && sub == 2));
-		if (i.map == 0 && (i.opcode == 0xe9 || i.opcode == 0xeb || i.opcode == 0xf4 ||
-				   (i.opcode == 0xff && sub == 4)))
+		is_after_call = x86_is_call(&i);
+		if (x86_is_jump(&i) || x86_is_indirect_jump(&i) || (i.map == 0 && i.opcode == 0xf4))
 			return at;
 	}
 	return sizeof(code);

@@ -93,29 +93,17 @@ static bool code_span(struct elf *elf, uint64_t *ret_base, uint64_t *ret_end)
 	return true;
 }
 
-static bool is_code(struct elf *elf, uint64_t vaddr)
-{
-	size_t nr;
-	const struct elf_segment *seg = elf_segments(elf, &nr);
-
-	for (size_t i = 0; i < nr; i++)
-		if (seg[i].type == 1 && seg[i].flags & 1 &&
-		    vaddr - seg[i].vaddr < seg[i].nr_mem_bytes)
-			return true;
-	return false;
-}
-
 static void collect(struct builder *b, enum unwind_section which, uint64_t code_end)
 {
 	struct ehframe_iter *it = &b->iters[which];
 	struct ehframe_fde fde;
 	struct unwind_table *t = b->t;
 
-	ehframe_start_section(it, &t->cfi[which]);
+	ehframe_start(it, &t->cfi[which]);
 	while (ehframe_next(it, &fde)) {
 		/* Linkers leave the FDEs of dropped sections at address 0. */
 		if (fde.start < t->base || fde.start >= code_end || fde.start == fde.end ||
-		    !is_code(b->elf, fde.start))
+		    !elf_is_code(b->elf, fde.start))
 			continue;
 		vec_push(&b->refs,
 			 (struct fde_ref){(uint32_t)(fde.start - t->base),

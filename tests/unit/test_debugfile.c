@@ -67,7 +67,7 @@ static char *found_at(const char *fixture, const char *at, const char *as)
 	CLEANUP(elf_free_p) struct elf *e = open_fixture(fixture);
 	CLEANUP(elf_free_p) struct elf *debug = NULL;
 	char *path = NULL;
-	CHECK(!debugfile_find(&debug, &path, e, "/srv/bin/prog", &search, NULL));
+	debug = debugfile_find(e, "/srv/bin/prog", &search, &path);
 	CHECK((debug != NULL) == (path != NULL));
 	CHECK(!debug || elf_section(debug, ".debug_info"));
 	return path ? path : xstrdup("none");
@@ -108,7 +108,7 @@ TEST(debugfile_is_found_by_build_id_in_a_folder_of_the_user)
 	const char *dirs[] = {"/absent", root};
 	struct debug_search search = {.root_fd = -1, .dirs = dirs, .nr_dirs = 2};
 	CLEANUP(elf_free_p) struct elf *debug = NULL;
-	CHECK(!debugfile_find(&debug, NULL, e, NULL, &search, NULL));
+	debug = debugfile_find(e, NULL, &search, NULL);
 	CHECK(debug != NULL);
 }
 
@@ -134,11 +134,11 @@ TEST(debugfile_links_do_not_leave_the_target_root)
 	struct debug_search search = {.root_fd = fd};
 	CLEANUP(elf_free_p) struct elf *e = open_fixture("prog");
 	CLEANUP(elf_free_p) struct elf *debug = NULL;
-	CHECK(!debugfile_find(&debug, NULL, e, "/srv/bin/prog", &search, NULL));
+	debug = debugfile_find(e, "/srv/bin/prog", &search, NULL);
 	CHECK(!debug);
 	/* The same link is followed where the root is the host's. */
 	char *host CLEANUP(free_p) = xasprintf("%s/srv/bin/prog", jail);
-	CHECK(!debugfile_find(&debug, NULL, e, host, NULL, NULL));
+	debug = debugfile_find(e, host, NULL, NULL);
 	CHECK(debug != NULL);
 }
 
@@ -150,7 +150,7 @@ TEST(debugfile_fifo_in_its_place_does_not_hang)
 	CHECK(!mkfifo(fifo, 0600));
 	CLEANUP(elf_free_p) struct elf *e = open_fixture("prog");
 	CLEANUP(elf_free_p) struct elf *debug = NULL;
-	CHECK(!debugfile_find(&debug, NULL, e, prog, NULL, NULL));
+	debug = debugfile_find(e, prog, NULL, NULL);
 	CHECK(!debug);
 }
 
@@ -174,11 +174,11 @@ TEST(debugfile_alt_is_found_beside_the_debug_file_by_build_id)
 	struct debug_search search = {.root_fd = fd};
 	CLEANUP(elf_free_p) struct elf *debug = open_fixture("withalt.debug");
 	CLEANUP(elf_free_p) struct elf *alt = NULL;
-	CHECK(!debugfile_find_alt(&alt, debug, "/elsewhere/x.debug", &search, NULL));
+	alt = debugfile_find_alt(debug, "/elsewhere/x.debug", &search);
 	CHECK(!alt);
-	CHECK(!debugfile_find_alt(&alt, debug, "/d/x.debug", &search, NULL));
+	alt = debugfile_find_alt(debug, "/d/x.debug", &search);
 	CHECK(alt != NULL);
 	CLEANUP(elf_free_p) struct elf *named = NULL;
-	CHECK(!debugfile_open(&named, "/d", "../d/prog.debug", &search, NULL));
+	named = debugfile_open("/d", "../d/prog.debug", &search);
 	CHECK(named != NULL);
 }

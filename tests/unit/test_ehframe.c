@@ -40,10 +40,18 @@ static size_t add_fde(struct buf *b, const void *range, size_t nr_range, const c
 	return at;
 }
 
+static void start_at(struct ehframe_iter *it, struct sv bytes, uint64_t vaddr, bool is_debug_frame)
+{
+	ehframe_start(it, &(struct ehframe_section){.p = (const uint8_t *)bytes.p,
+						    .n = bytes.n,
+						    .vaddr = vaddr,
+						    .is_debug_frame = is_debug_frame});
+}
+
 static struct ehframe_iter start(const struct buf *b)
 {
 	struct ehframe_iter it;
-	ehframe_start(&it, buf_sv(b), VADDR, false);
+	start_at(&it, buf_sv(b), VADDR, false);
 	return it;
 }
 
@@ -156,7 +164,7 @@ TEST(ehframe_cut_at_any_byte_ends)
 		uint32_t nr = 0;
 		CLEANUP(buf_release) struct buf cut = {0}; /* its end is watched by the sanitizer */
 		buf_add(&cut, b.p, n);
-		ehframe_start(&it, buf_sv(&cut), VADDR, false);
+		start_at(&it, buf_sv(&cut), VADDR, false);
 		while (ehframe_next(&it, &f))
 			nr++;
 		CHECK(nr <= 3);
@@ -181,7 +189,7 @@ TEST(debug_frame_64_bit_dwarf_names_its_cie_by_offset)
 	buf_add_u64le(&b, 0x401000);
 	buf_add_u64le(&b, 0x20);
 	buf_add_ch(&b, 0x41);
-	ehframe_start(&it, buf_sv(&b), 0, true);
+	start_at(&it, buf_sv(&b), 0, true);
 	CHECK(ehframe_next(&it, &f));
 	CHECK_U64(f.start, 0x401000);
 	CHECK_U64(f.end, 0x401020);

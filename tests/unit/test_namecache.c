@@ -75,7 +75,7 @@ static bool ask(struct buf *to, const char *cache_dir, unsigned flags)
 	struct elf *e = NULL;
 	CLEANUP(symbolizer_free_p) struct symbolizer *s = NULL;
 	CHECK(!elf_open_path(&e, binary, NULL));
-	CHECK(!symbolizer_new_elf(&s, e, "/srv/bin/prog", &search, flags, NULL));
+	s = symbolizer_new(e, "/srv/bin/prog", &search, flags);
 	symbolizer_use_cache(s, cache_dir);
 	buf_clear(to);
 	CHECK(!symbolizer_query(s, asked, ARRAY_LEN(asked), join, to, NULL));

@@ -60,7 +60,7 @@ static struct symbolizer *open_symbolizer(const char *path, const struct debug_s
 	struct elf *e = NULL;
 	struct symbolizer *s = NULL;
 	CHECK(!elf_open_path(&e, path, NULL));
-	CHECK(!symbolizer_new_elf(&s, e, path, search, flags, NULL));
+	s = symbolizer_new(e, path, search, flags);
 	return s;
 }
 
@@ -80,7 +80,7 @@ TEST(symbolizer_names_with_the_debug_file_of_a_folder)
 	struct elf *e = NULL;
 	CHECK(!elf_open_path(&e, FIXTURES "prog", NULL));
 	CLEANUP(symbolizer_free_p) struct symbolizer *s = NULL;
-	CHECK(!symbolizer_new_elf(&s, e, "/srv/bin/prog", &search, 0, NULL));
+	s = symbolizer_new(e, "/srv/bin/prog", &search, 0);
 	check_answer(s, 0x401014, "hidden_function prog.c:13 (debug)");
 	check_answer(s, 0x401006,
 		     "deepest prog.c:4 < middle prog.c:9 < hidden_function prog.c:13 "
@@ -105,7 +105,7 @@ TEST(symbolizer_flags_leave_out_inlines_lines_and_dwarf)
 		struct elf *e = NULL;
 		CHECK(!elf_open_path(&e, FIXTURES "prog", NULL));
 		CLEANUP(symbolizer_free_p) struct symbolizer *s = NULL;
-		CHECK(!symbolizer_new_elf(&s, e, "/srv/bin/prog", &search, cases[i].flags, NULL));
+		s = symbolizer_new(e, "/srv/bin/prog", &search, cases[i].flags);
 		check_answer(s, 0x401006, cases[i].expected);
 	}
 }
@@ -123,7 +123,7 @@ TEST(symbolizer_tells_stripped_functions_apart)
 	struct elf *e = NULL;
 	CHECK(!elf_open_path(&e, FIXTURES "noid", NULL));
 	CLEANUP(symbolizer_free_p) struct symbolizer *s = NULL;
-	CHECK(!symbolizer_new_elf(&s, e, "/elsewhere/noid", NULL, 0, NULL));
+	s = symbolizer_new(e, "/elsewhere/noid", NULL, 0);
 	check_answer(s, 0x401006, "fn_401000 (ehframe)");
 	check_answer(s, 0x401021, "fn_401020 (ehframe)");
 }
@@ -134,7 +134,7 @@ TEST(symbolizer_without_unwind_tables_takes_the_targets_of_calls)
 	CHECK(!elf_open_path(&e, FIXTURES "noeh", NULL));
 	CHECK(!elf_section(e, ".eh_frame"));
 	CLEANUP(symbolizer_free_p) struct symbolizer *s = NULL;
-	CHECK(!symbolizer_new_elf(&s, e, "/elsewhere/noeh", NULL, 0, NULL));
+	s = symbolizer_new(e, "/elsewhere/noeh", NULL, 0);
 	check_answer(s, 0x401023, "fn_401020 (called)"); /* called by _start */
 	check_answer(s, 0x401035, "fn_401030 (called)"); /* the entry point */
 	check_answer(s, 0x401002, "? (none)");
@@ -166,7 +166,7 @@ TEST(symbolizer_names_the_vdso)
 	struct elf *e = NULL;
 	CHECK(!elf_open_bytes(&e, vdso, eh.e_shoff + (size_t)eh.e_shnum * eh.e_shentsize, NULL));
 	CLEANUP(symbolizer_free_p) struct symbolizer *s = NULL;
-	CHECK(!symbolizer_new_elf(&s, e, "[vdso]", NULL, 0, NULL));
+	s = symbolizer_new(e, "[vdso]", NULL, 0);
 	const struct elf_section *text = elf_section(e, ".text");
 	CHECK(text != NULL);
 	bool has_clock = false;
@@ -197,8 +197,8 @@ TEST(symbolizer_without_section_headers_uses_the_dynamic_segment)
 	CHECK_U64(nr_sections, 0);
 
 	struct symbolizer *s[2];
-	CHECK(!symbolizer_new_elf(&s[0], whole, NULL, NULL, SYMBOLIZER_NO_DWARF, NULL));
-	CHECK(!symbolizer_new_elf(&s[1], cut, NULL, NULL, SYMBOLIZER_NO_DWARF, NULL));
+	s[0] = symbolizer_new(whole, NULL, NULL, SYMBOLIZER_NO_DWARF);
+	s[1] = symbolizer_new(cut, NULL, NULL, SYMBOLIZER_NO_DWARF);
 	uint64_t asked = 0x80000;
 	for (int i = 0; i < 2; i++) {
 		CLEANUP(answers_release) struct answers a = {.asked = &asked};
