@@ -157,48 +157,45 @@ static void step_cfa(struct cfi_run *run, uint8_t op)
 	}
 }
 
+/* A register's number comes first. */
 static void step_register(struct cfi_run *run, uint8_t op)
 {
 	struct rd *r = &run->program;
 	uint64_t reg = rd_uleb(r);
+	int64_t value;
 
 	switch (op) {
 	case CFA_OFFSET_EXTENDED:
-		set_rule(run, reg, CFI_OFFSET, factored(run, rd_uleb(r)));
+	case CFA_VAL_OFFSET:
+		value = factored(run, rd_uleb(r));
 		break;
 	case CFA_OFFSET_EXTENDED_SF:
-		set_rule(run, reg, CFI_OFFSET, factored(run, (uint64_t)rd_sleb(r)));
+	case CFA_VAL_OFFSET_SF:
+		value = factored(run, (uint64_t)rd_sleb(r));
 		break;
 	case CFA_GNU_NEGATIVE_OFFSET_EXTENDED:
-		set_rule(run, reg, CFI_OFFSET, factored(run, 0 - rd_uleb(r)));
-		break;
-	case CFA_VAL_OFFSET:
-		set_rule(run, reg, CFI_VAL_OFFSET, factored(run, rd_uleb(r)));
-		break;
-	case CFA_VAL_OFFSET_SF:
-		set_rule(run, reg, CFI_VAL_OFFSET, factored(run, (uint64_t)rd_sleb(r)));
-		break;
-	case CFA_RESTORE_EXTENDED:
-		restore_rule(run, reg);
-		break;
-	case CFA_UNDEFINED:
-		set_rule(run, reg, CFI_UNDEFINED, 0);
-		break;
-	case CFA_SAME_VALUE:
-		set_rule(run, reg, CFI_SAME, 0);
+		value = factored(run, 0 - rd_uleb(r));
 		break;
 	case CFA_REGISTER:
 		set_rule(run, reg, CFI_REGISTER, (int64_t)rd_uleb(r));
-		break;
+		return;
+	case CFA_RESTORE_EXTENDED:
+		restore_rule(run, reg);
+		return;
+	case CFA_UNDEFINED:
+	case CFA_SAME_VALUE:
+		set_rule(run, reg, op == CFA_UNDEFINED ? CFI_UNDEFINED : CFI_SAME, 0);
+		return;
 	case CFA_EXPRESSION:
-		set_expr(run, reg, CFI_EXPR);
-		break;
 	case CFA_VAL_EXPRESSION:
-		set_expr(run, reg, CFI_VAL_EXPR);
-		break;
+		set_expr(run, reg, op == CFA_EXPRESSION ? CFI_EXPR : CFI_VAL_EXPR);
+		return;
 	default:
 		run->is_bad = true;
+		return;
 	}
+	bool is_value = op == CFA_VAL_OFFSET || op == CFA_VAL_OFFSET_SF;
+	set_rule(run, reg, is_value ? CFI_VAL_OFFSET : CFI_OFFSET, value);
 }
 
 /* The instructions without packed operand. */

@@ -38,36 +38,36 @@ static bool is_s32(int64_t v)
 }
 
 /* breg N, or breg N deref, or breg N deref plus_uconst M. */
-static bool parse_breg(const uint8_t *p, size_t n, uint8_t *ret_reg, int64_t *ret_off,
-		       bool *ret_is_deref, int64_t *ret_off2)
+struct breg {
+	uint8_t reg;
+	bool is_deref;
+	int64_t off;
+	int64_t off2;
+};
+
+static bool parse_breg(const uint8_t *p, size_t n, struct breg *ret)
 {
 	struct rd r = rd_from(p, n);
 	uint8_t op = rd_u8(&r);
 
 	if (r.is_bad || op < OP_BREG0 || op >= OP_BREG0 + 32 || op - OP_BREG0 >= ARCH_NR_DWARF_REG)
 		return false;
-	*ret_reg = (uint8_t)(op - OP_BREG0);
-	*ret_off = rd_sleb(&r);
-	*ret_off2 = 0;
-	*ret_is_deref = false;
-	if (rd_left(&r)) {
-		if (rd_u8(&r) != OP_DEREF)
-			return false;
-		*ret_is_deref = true;
-	}
+	*ret = (struct breg){.reg = (uint8_t)(op - OP_BREG0), .off = rd_sleb(&r)};
+	ret->is_deref = rd_left(&r) > 0;
+	if (ret->is_deref && rd_u8(&r) != OP_DEREF)
+		return false;
 	if (rd_left(&r)) {
 		if (rd_u8(&r) != OP_PLUS_UCONST)
 			return false;
-		*ret_off2 = (int64_t)rd_uleb(&r);
+		ret->off2 = (int64_t)rd_uleb(&r);
 	}
-	return !r.is_bad && !rd_left(&r) && is_s32(*ret_off) && is_s32(*ret_off2);
+	return !r.is_bad && !rd_left(&r) && is_s32(ret->off) && is_s32(ret->off2);
 }
 
 static bool special_reg(const struct cfi_rule *rule, uint8_t *ret_kind, uint8_t *ret_reg,
 			int32_t *ret_off)
 {
-	int64_t off, off2;
-	bool is_deref;
+	struct breg at;
 
 	switch (rule->kind) {
 	case CFI_SAME:
@@ -87,11 +87,11 @@ static bool special_reg(const struct cfi_rule *rule, uint8_t *ret_kind, uint8_t 
 		*ret_reg = (uint8_t)rule->value;
 		return true;
 	case CFI_EXPR:
-		if (!parse_breg(rule->expr, rule->nr_expr, ret_reg, &off, &is_deref, &off2) ||
-		    is_deref)
+		if (!parse_breg(rule->expr, rule->nr_expr, &at) || at.is_deref)
 			return false;
 		*ret_kind = SPECIAL_AT_REG;
-		*ret_off = (int32_t)off;
+		*ret_reg = at.reg;
+		*ret_off = (int32_t)at.off;
 		return true;
 	}
 	return false;
@@ -112,16 +112,14 @@ static uint32_t code_odd(struct row_coder *c, const struct cfi_rules *rules)
 		s.cfa_reg = (uint8_t)rules->cfa_reg;
 		s.cfa_off = (int32_t)rules->cfa_off;
 	} else {
-		int64_t off, off2;
-		bool is_deref;
+		struct breg cfa;
 		/* Without a load it would be a value, which a plain def_cfa says: never seen. */
-		if (!parse_breg(rules->cfa_expr, rules->nr_cfa_expr, &s.cfa_reg, &off, &is_deref,
-				&off2) ||
-		    !is_deref)
+		if (!parse_breg(rules->cfa_expr, rules->nr_cfa_expr, &cfa) || !cfa.is_deref)
 			return code_full(c, rules);
 		s.cfa_kind = SPECIAL_CFA_DEREF;
-		s.cfa_off = (int32_t)off;
-		s.cfa_off2 = (int32_t)off2;
+		s.cfa_reg = cfa.reg;
+		s.cfa_off = (int32_t)cfa.off;
+		s.cfa_off2 = (int32_t)cfa.off2;
 	}
 	if (!special_reg(&rules->reg[ARCH_DWARF_FP], &s.fp_kind, &s.fp_reg, &s.fp_off) ||
 	    !special_reg(ra, &s.ra_kind, &s.ra_reg, &s.ra_off))
@@ -157,15 +155,13 @@ static bool code_plt(const struct cfi_rules *rules, uint32_t *ret_rule)
 static bool code_signal(const struct cfi_rules *rules, uint32_t *ret_rule)
 {
 	static const uint8_t reg_off[] = ARCH_SIGFRAME_FROM_DWARF;
-	uint8_t reg;
-	int64_t off, off2;
-	bool is_deref;
+	struct breg cfa;
 
 	if (rules->cfa_kind != CFI_CFA_EXPR ||
-	    !parse_breg(rules->cfa_expr, rules->nr_cfa_expr, &reg, &off, &is_deref, &off2) ||
-	    !is_deref || off2 || reg != ARCH_DWARF_SP)
+	    !parse_breg(rules->cfa_expr, rules->nr_cfa_expr, &cfa) || !cfa.is_deref || cfa.off2 ||
+	    cfa.reg != ARCH_DWARF_SP)
 		return false;
-	int64_t uc = off - reg_off[ARCH_DWARF_SP];
+	int64_t uc = cfa.off - reg_off[ARCH_DWARF_SP];
 	if (uc < 0 || uc % 8 || uc >= (int64_t)ROW_CFA_REACH)
 		return false;
 	*ret_rule = row_make(ROW_SIGNAL, (uint32_t)uc, ROW_FP_SAME);
