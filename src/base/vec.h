@@ -49,4 +49,36 @@
 	} while (0)
 #define vec_foreach(it, v) for (__typeof__(*(v)->p) *it = (v)->p; it && it < (v)->p + (v)->n; it++)
 
+/*
+ * Binary search: how many of the @n elements at @p, which ascend by @member, have it below @key;
+ * at or below it. So the latter is the index after the last one that may cover an address.
+ */
+#define nr_below(p, n, member, key) nr_first(p, n, member, <, key)
+#define nr_upto(p, n, member, key)  nr_first(p, n, member, <=, key)
+#define nr_first(p, n, member, is, key)                      \
+	({                                                   \
+		size_t lo_ = 0, hi_ = (n);                   \
+		while (lo_ < hi_) {                          \
+			size_t mid_ = lo_ + (hi_ - lo_) / 2; \
+			if ((p)[mid_].member is(key))        \
+				lo_ = mid_ + 1;              \
+			else                                 \
+				hi_ = mid_;                  \
+		}                                            \
+		lo_;                                         \
+	})
+/* The same over numbers. */
+static inline size_t u64_nr_below(const uint64_t *v, size_t n, uint64_t key)
+{
+	size_t lo = 0, hi = n;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (v[mid] < key)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
 #endif

@@ -107,14 +107,8 @@ static bool sort_codes(struct dw_abbrevs *t)
 	for (size_t i = 1; i < t->codes.n; i++) {
 		uint64_t code = t->codes.p[i];
 		struct dw_abbrev a = t->abbrevs.p[i];
-		size_t lo = 0, hi = i;
-		while (lo < hi) {
-			size_t mid = (lo + hi) / 2;
-			if (t->codes.p[mid] <= code)
-				lo = mid + 1;
-			else
-				hi = mid;
-		}
+		/* Behind equal ones: the first of them is found. */
+		size_t lo = code < UINT64_MAX ? u64_nr_below(t->codes.p, i, code + 1) : i;
 		memmove(&t->codes.p[lo + 1], &t->codes.p[lo], (i - lo) * sizeof(code));
 		memmove(&t->abbrevs.p[lo + 1], &t->abbrevs.p[lo], (i - lo) * sizeof(a));
 		t->codes.p[lo] = code;
@@ -172,14 +166,7 @@ const struct dw_abbrev *dw_abbrev_find_slow(const struct dw_abbrevs *t, uint64_t
 {
 	if (t->is_dense)
 		return NULL;
-	size_t lo = 0, hi = t->codes.n;
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-		if (t->codes.p[mid] < code)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	size_t lo = u64_nr_below(t->codes.p, t->codes.n, code);
 	return lo < t->codes.n && t->codes.p[lo] == code ? &t->abbrevs.p[lo] : NULL;
 }
 

@@ -85,15 +85,8 @@ uint64_t dw_rd_length(struct rd *r, uint8_t *ret_offset_bytes)
 /* The first unit that ends behind offset. */
 static const struct dw_unit *first_unit_behind(const struct dw_file *f, uint64_t offset)
 {
-	size_t lo = 0, hi = f->units.n;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (f->units.p[mid].end <= offset)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < f->units.n ? &f->units.p[lo] : NULL;
+	size_t i = nr_upto(f->units.p, f->units.n, end, offset);
+	return i < f->units.n ? &f->units.p[i] : NULL;
 }
 
 const struct dw_unit *dw_unit_at(const struct dw_file *f, uint64_t offset)

@@ -123,15 +123,8 @@ static const struct dw_scope_map *scope_map(struct dw_names *n, const struct dw_
 /* Innermost scope that encloses (and is not) the DIE at offset. */
 static uint32_t enclosing(const struct dw_scope_map *m, uint64_t offset)
 {
-	size_t lo = 0, hi = m->scopes.n;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (m->scopes.p[mid].offset < offset)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	uint32_t i = lo ? (uint32_t)(lo - 1) : UINT32_MAX;
+	size_t nr = nr_below(m->scopes.p, m->scopes.n, offset, offset);
+	uint32_t i = nr ? (uint32_t)(nr - 1) : UINT32_MAX;
 	while (i != UINT32_MAX && m->scopes.p[i].end <= offset)
 		i = m->scopes.p[i].parent;
 	return i;

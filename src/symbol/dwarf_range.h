@@ -28,20 +28,6 @@ void dw_ranges_init(struct dw_ranges *it, const struct dw_unit *u, const struct 
 void dw_ranges_init_unit(struct dw_ranges *it, const struct dw_unit *u);
 /* The next non-empty range; false at the end or at damage. */
 bool dw_ranges_next(struct dw_ranges *it, uint64_t *ret_lo, uint64_t *ret_hi);
-/* The first of @nr sorted addresses that is not below @addr. */
-static inline size_t dw_lower_bound(const uint64_t *v, size_t nr, uint64_t addr)
-{
-	size_t lo = 0, hi = nr;
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-		if (v[mid] < addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
 /* .debug_aranges: code by unit. What compilers wrote; it need not name all units. */
 struct dw_arange {
 	uint64_t unit_offset; /* of its header in .debug_info */

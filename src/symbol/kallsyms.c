@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "base/vec.h"
 
 #define TEXT_BYTES_MAX ((size_t)1 << 30)
@@ -36,11 +37,6 @@ void kallsyms_free(struct kallsyms *k)
 	vec_release(&k->syms);
 	vec_release(&k->modules);
 	free(k);
-}
-
-size_t kallsyms_count(const struct kallsyms *k)
-{
-	return k->syms.n;
 }
 
 /* ---- reading ---- */
@@ -108,39 +104,6 @@ static bool read_line(struct kallsyms *k, const char *p, const char *end)
 }
 
 /* ---- order ---- */
-
-static void sort_syms(struct kallsyms *k)
-{
-	size_t n = k->syms.n;
-	uint64_t any = 0;
-	bool is_sorted = true;
-	for (size_t i = 1; i < n; i++) {
-		any |= k->syms.p[i].start ^ k->syms.p[0].start;
-		is_sorted = is_sorted && k->syms.p[i - 1].start <= k->syms.p[i].start;
-	}
-	if (is_sorted)
-		return;
-	struct ksym *other = xcalloc(n, sizeof(*other));
-	struct ksym *from = k->syms.p;
-	struct ksym *to = other;
-	for (unsigned shift = 0; shift < 64; shift += 8) {
-		if (!((any >> shift) & 0xff))
-			continue;
-		size_t at[257] = {0};
-		for (size_t i = 0; i < n; i++)
-			at[((from[i].start >> shift) & 0xff) + 1]++;
-		for (size_t i = 1; i < 256; i++)
-			at[i] += at[i - 1];
-		for (size_t i = 0; i < n; i++)
-			to[at[(from[i].start >> shift) & 0xff]++] = from[i];
-		struct ksym *swap = from;
-		from = to;
-		to = swap;
-	}
-	if (from != k->syms.p)
-		memcpy(k->syms.p, from, n * sizeof(*from));
-	free(other);
-}
 
 static unsigned binding(const struct kallsyms *k, const struct ksym *s)
 {
@@ -211,7 +174,7 @@ int kallsyms_parse(struct kallsyms **ret_k, struct sv text, struct err *err)
 		return err_set(err, -ENODATA, "no kernel symbols");
 	if (!k->syms.n)
 		return err_set(err, -EACCES, "kernel symbols have no addresses (kptr_restrict)");
-	sort_syms(k);
+	sort_records(k->syms.p, k->syms.n, sizeof(*k->syms.p), UINT64_MAX);
 	drop_aliases(k);
 	*ret_k = TAKE(k);
 	return 0;
@@ -233,18 +196,10 @@ static uint64_t end_of(const struct kallsyms *k, size_t i)
 bool kallsyms_find(const struct kallsyms *k, uint64_t addr, struct sv *ret_name,
 		   struct sv *ret_module, uint64_t *ret_start)
 {
-	size_t lo = 0;
-	size_t hi = k->syms.n;
-	while (lo < hi) { /* the last symbol at or below addr */
-		size_t mid = lo + (hi - lo) / 2;
-		if (k->syms.p[mid].start <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (!lo || addr >= end_of(k, lo - 1))
+	size_t nr = nr_upto(k->syms.p, k->syms.n, start, addr);
+	if (!nr || addr >= end_of(k, nr - 1))
 		return false;
-	const struct ksym *s = &k->syms.p[lo - 1];
+	const struct ksym *s = &k->syms.p[nr - 1];
 	*ret_name = sv_from(k->text + s->name_at, s->nr_name_bytes);
 	*ret_module = k->modules.p[s->module];
 	*ret_start = s->start;

@@ -19,7 +19,6 @@ struct kallsyms;
 int kallsyms_parse(struct kallsyms **ret_k, struct sv text, struct err *err);
 void kallsyms_free(struct kallsyms *k);
 DEFINE_FREE_P(kallsyms, struct kallsyms)
-size_t kallsyms_count(const struct kallsyms *k);
 /* Name and module ("" = kernel proper) of the symbol that covers addr; false if none. */
 bool kallsyms_find(const struct kallsyms *k, uint64_t addr, struct sv *ret_name,
 		   struct sv *ret_module, uint64_t *ret_start);

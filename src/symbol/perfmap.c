@@ -22,16 +22,6 @@ void perfmap_free(struct perfmap *m)
 	free(m);
 }
 
-size_t perfmap_count(const struct perfmap *m)
-{
-	return m->ranges.n;
-}
-
-uint64_t perfmap_nr_bad(const struct perfmap *m)
-{
-	return m->nr_bad;
-}
-
 /* ---- the tree ---- */
 
 uint32_t jitcode_add_name(struct perfmap *m, struct sv name, uint32_t *ret_nr_bytes)
@@ -127,18 +117,11 @@ static void find_line(const struct perfmap *m, const struct jitcode_range *r, ui
 	*ret_file = SV("");
 	*ret_line = 0;
 	uint64_t at = addr - r->start;
-	size_t lo = 0;
-	size_t hi = r->nr_lines;
-	while (lo < hi) { /* the last line at or below it */
-		size_t mid = lo + (hi - lo) / 2;
-		if (m->lines.p[r->lines + mid].at <= at)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (!lo)
+	const struct jitcode_line *lines = m->lines.p + r->lines;
+	size_t nr = nr_upto(lines, r->nr_lines, at, at);
+	if (!nr)
 		return;
-	const struct jitcode_line *l = &m->lines.p[r->lines + lo - 1];
+	const struct jitcode_line *l = &lines[nr - 1];
 	*ret_file = sv_from(m->names.p + l->file_at, l->nr_file_bytes);
 	*ret_line = l->line;
 }
@@ -159,33 +142,22 @@ bool perfmap_find(const struct perfmap *m, uint64_t addr, uint64_t time_ns, stru
 
 /* ---- /tmp/perf-PID.map ---- */
 
-static int digit(char c)
+static bool is_blank(char c)
 {
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+	return c == ' ' || c == '\t';
 }
 
 /* A hexadecimal number and the blanks behind it. */
 static bool take_hex(const char **p, const char *end, uint64_t *ret_v)
 {
 	const char *q = *p;
-	if (end - q > 2 && q[0] == '0' && (q[1] | 0x20) == 'x')
-		q += 2;
-	const char *first = q;
-	uint64_t v = 0;
-	for (; q < end && digit(*q) >= 0; q++) {
-		if (v >> 60)
-			return false;
-		v = v << 4 | (uint64_t)digit(*q);
-	}
-	if (q == first || q == end || (*q != ' ' && *q != '\t'))
+	while (q < end && !is_blank(*q))
+		q++;
+	if (q == end || !sv_to_hex(sv_from(*p, (size_t)(q - *p)), ret_v))
 		return false;
-	while (q < end && (*q == ' ' || *q == '\t'))
+	while (q < end && is_blank(*q))
 		q++;
 	*p = q;
-	*ret_v = v;
 	return true;
 }
 

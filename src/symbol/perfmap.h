@@ -22,8 +22,6 @@ int perfmap_parse(struct perfmap **ret_m, struct sv text, struct err *err);
 int perfmap_parse_jitdump(struct perfmap **ret_m, struct sv bytes, struct err *err);
 void perfmap_free(struct perfmap *m);
 DEFINE_FREE_P(perfmap, struct perfmap)
-size_t perfmap_count(const struct perfmap *m);
-uint64_t perfmap_nr_bad(const struct perfmap *m); /* lines or records passed over */
 /*
  * @time_ns: as of then (jitdump; code that was only announced later is better than none),
  * 0 = the last state. *ret_file and *ret_line: empty and 0 when unknown.

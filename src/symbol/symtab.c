@@ -1,9 +1,8 @@
 /*
  * Function symbols, sorted; see symtab.h.
  *
- * Sealing sorts the entries by start (radix: a binary has 10^5 of them, compared sorting would
- * cost five times as much) and then sweeps them once with a stack of what is open, so that nested
- * and overlapping symbols become a flat array of borders:
+ * Sealing sorts the entries by start and then sweeps them once with a stack of what is open, so
+ * that nested and overlapping symbols become a flat array of borders:
  *
  *	outer  [--------------------)          starts: a   b   c       d
  *	inner       [-----)              ->    entry:  o   i   o      none
@@ -17,6 +16,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/sort.h"
 #include "base/vec.h"
 
 #define NAME_BYTES_MAX ((size_t)32 << 10)
@@ -357,37 +357,6 @@ void symtab_add(struct symtab *t, uint64_t start, uint64_t nr_bytes, struct sv n
 
 /* ---- sealing ---- */
 
-/* By start, stable; only the bytes in which the starts differ are sorted on. */
-static void sort_entries(struct symtab *t)
-{
-	size_t n = t->entries.n;
-	if (n < 2)
-		return;
-	uint64_t any = 0;
-	for (size_t i = 0; i < n; i++)
-		any |= t->entries.p[i].start ^ t->entries.p[0].start;
-	struct entry *from = t->entries.p;
-	struct entry *other = xcalloc(n, sizeof(*other));
-	struct entry *to = other;
-	for (unsigned shift = 0; shift < 64; shift += 8) {
-		if (!((any >> shift) & 0xff))
-			continue;
-		size_t at[257] = {0};
-		for (size_t i = 0; i < n; i++)
-			at[((from[i].start >> shift) & 0xff) + 1]++;
-		for (size_t i = 1; i < 256; i++)
-			at[i] += at[i - 1];
-		for (size_t i = 0; i < n; i++)
-			to[at[(from[i].start >> shift) & 0xff]++] = from[i];
-		struct entry *swap = from;
-		from = to;
-		to = swap;
-	}
-	if (from != t->entries.p)
-		memcpy(t->entries.p, from, n * sizeof(*from));
-	free(other);
-}
-
 /* Entries without size end where the next typed symbol starts, or with their section. */
 static void close_ends(struct symtab *t)
 {
@@ -459,7 +428,7 @@ void symtab_seal(struct symtab *t)
 	for (size_t i = 0; i < ARRAY_LEN(t->own_table); i++)
 		if (t->own_table[i])
 			t->tables[t->own_table[i] - 1].names = buf_sv(&t->own_names);
-	sort_entries(t);
+	sort_records(t->entries.p, t->entries.n, sizeof(*t->entries.p), UINT64_MAX);
 	close_ends(t);
 	struct sweep s = {.nr_open = 0};
 	vec_reserve(&t->borders, t->entries.n + t->entries.n / 2);
@@ -481,18 +450,10 @@ void symtab_seal(struct symtab *t)
 bool symtab_find(const struct symtab *t, uint64_t vaddr, struct symtab_hit *ret_hit)
 {
 	ASSERT(t->is_sealed);
-	size_t lo = 0;
-	size_t hi = t->borders.n;
-	while (lo < hi) { /* the last border at or below vaddr */
-		size_t mid = lo + (hi - lo) / 2;
-		if (t->borders.p[mid].start <= vaddr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (!lo || t->borders.p[lo - 1].entry == NONE)
+	size_t nr = nr_upto(t->borders.p, t->borders.n, start, vaddr);
+	if (!nr || t->borders.p[nr - 1].entry == NONE)
 		return false;
-	const struct entry *e = &t->entries.p[t->borders.p[lo - 1].entry];
+	const struct entry *e = &t->entries.p[t->borders.p[nr - 1].entry];
 	*ret_hit = (struct symtab_hit){
 		.start = e->start,
 		.end = e->end,
@@ -507,17 +468,9 @@ bool symtab_find(const struct symtab *t, uint64_t vaddr, struct symtab_hit *ret_
 bool symtab_has_alias(const struct symtab *t, uint64_t start, struct sv name)
 {
 	ASSERT(t->is_sealed);
-	size_t lo = 0;
-	size_t hi = t->entries.n;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (t->entries.p[mid].start < start)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	for (; lo < t->entries.n && t->entries.p[lo].start == start; lo++)
-		if (sv_eq(name_of(t, &t->entries.p[lo]), name))
+	size_t i = nr_below(t->entries.p, t->entries.n, start, start);
+	for (; i < t->entries.n && t->entries.p[i].start == start; i++)
+		if (sv_eq(name_of(t, &t->entries.p[i]), name))
 			return true;
 	return false;
 }

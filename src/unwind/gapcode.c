@@ -190,21 +190,6 @@ static void match_syscall(struct gap_code *g, const uint8_t *p, size_t nr_before
 #undef ENDS_WITH
 }
 
-static size_t first_start(const struct gap_code *g, uint64_t addr)
-{
-	size_t low = 0;
-	size_t high = g->starts.n;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		if (g->starts.p[mid] < addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
 /* What the instructions do, where nothing better is known. */
 static void follow_code(struct gap_code *g, struct elf *elf, uint64_t start, uint64_t end)
 {
@@ -223,7 +208,7 @@ static void follow_code(struct gap_code *g, struct elf *elf, uint64_t start, uin
 		for (uint64_t at = r->start; at < r->end; at++)
 			rules[at - start] = r->rule;
 	VEC(uint64_t) starts = {0};
-	size_t first = first_start(g, start);
+	size_t first = u64_nr_below(g->starts.p, g->starts.n, start);
 	for (size_t i = first; i < g->starts.n && g->starts.p[i] < end; i++)
 		vec_push(&starts, g->starts.p[i] - start);
 	code_scan(code, n, starts.p, starts.n, rules);

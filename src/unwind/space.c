@@ -141,17 +141,7 @@ void spaces_exit(struct spaces *s, int32_t pid)
 /* Index of the first mapping that ends after addr. */
 static size_t first_after(const struct space *sp, uint64_t addr)
 {
-	size_t low = 0;
-	size_t high = sp->maps.n;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		if (sp->maps.p[mid].end <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return nr_upto(sp->maps.p, sp->maps.n, end, addr);
 }
 
 static void insert(struct space *sp, size_t at, const struct space_map *m)
@@ -215,11 +205,6 @@ void space_add(struct spaces *s, struct space *sp, const struct space_map *m)
 		insert(sp, at, m);
 	else
 		sp->nr_dropped++;
-	new_generation(s, sp);
-}
-
-void space_touch(struct spaces *s, struct space *sp)
-{
 	new_generation(s, sp);
 }
 

@@ -59,8 +59,6 @@ void spaces_exec(struct spaces *s, int32_t pid); /* empties */
 void spaces_exit(struct spaces *s, int32_t pid);
 /* Maps over what was there: overlapped older mappings are cut or split. */
 void space_add(struct spaces *s, struct space *sp, const struct space_map *m);
-/* After a module's table came or went: forgets what walkers cached of this space. */
-void space_touch(struct spaces *s, struct space *sp);
 /* The result is valid until the space changes. */
 const struct space_map *space_find(struct space *sp, uint64_t addr);
 

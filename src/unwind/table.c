@@ -2,7 +2,7 @@
  * From FDEs to rows.
  *
  *	collect   start, end and place of each FDE that lies in an executable segment
- *	sort      only if the linker left them unsorted; radix, no comparison per row
+ *	sort      if the linker left them unsorted
  *	compile   each program once, in address order; equal neighbours become one row
  *	index     the first row of every page
  *
@@ -16,6 +16,7 @@
 
 #include "arch.h"
 #include "base/mem.h"
+#include "base/sort.h"
 #include "base/vec.h"
 #include "unwind/cfi.h"
 #include "unwind/gapcode.h"
@@ -114,43 +115,10 @@ static void collect(struct builder *b, enum unwind_section which, uint64_t code_
 	t->nr_bad += it->nr_bad;
 }
 
-static bool is_sorted(const struct fde_ref *p, size_t n)
-{
-	for (size_t i = 1; i < n; i++)
-		if (p[i].start < p[i - 1].start)
-			return false;
-	return true;
-}
-
-/* Stable, by start, least significant digit first. */
+/* By start, stable. */
 static void refs_sort(struct fde_ref *p, size_t n)
 {
-	enum { DIGIT_BITS = 11, NR_DIGITS = 1 << DIGIT_BITS };
-
-	if (is_sorted(p, n))
-		return;
-	CLEANUP(free_p) struct fde_ref *tmp = xreallocarray(NULL, n, sizeof(*tmp));
-	CLEANUP(free_p) uint32_t *at = xcalloc(NR_DIGITS, sizeof(*at));
-	struct fde_ref *from = p;
-	struct fde_ref *to = tmp;
-	for (unsigned shift = 0; shift < 32; shift += DIGIT_BITS) {
-		memset(at, 0, NR_DIGITS * sizeof(*at));
-		for (size_t i = 0; i < n; i++)
-			at[from[i].start >> shift & (NR_DIGITS - 1)]++;
-		uint32_t sum = 0;
-		for (size_t i = 0; i < NR_DIGITS; i++) {
-			uint32_t nr = at[i];
-			at[i] = sum;
-			sum += nr;
-		}
-		for (size_t i = 0; i < n; i++)
-			to[at[from[i].start >> shift & (NR_DIGITS - 1)]++] = from[i];
-		struct fde_ref *swap = from;
-		from = to;
-		to = swap;
-	}
-	if (from != p)
-		memcpy(p, from, n * sizeof(*p));
+	sort_records(p, n, sizeof(*p), UINT32_MAX);
 }
 
 static void emit(struct builder *b, uint32_t pc, uint32_t rule)
@@ -457,16 +425,9 @@ const struct unwind_row *unwind_table_find(const struct unwind_table *t, uint64_
 	uint32_t pc = (uint32_t)(vaddr - t->base);
 	uint32_t page = pc >> PAGE_SHIFT;
 	/* The last row at or before pc: among those of its page, or the one before them. */
-	uint32_t low = t->pages[page];
-	uint32_t high = t->pages[page + 1];
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-		if (t->rows[mid].pc <= pc)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low ? &t->rows[low - 1] : NULL;
+	uint32_t first = t->pages[page];
+	size_t nr = first + nr_upto(t->rows + first, t->pages[page + 1] - first, pc, pc);
+	return nr ? &t->rows[nr - 1] : NULL;
 }
 
 bool unwind_table_fde(const struct unwind_table *t, uint64_t vaddr, struct ehframe_fde *ret_fde,
@@ -475,18 +436,10 @@ bool unwind_table_fde(const struct unwind_table *t, uint64_t vaddr, struct ehfra
 	if (vaddr < t->base || vaddr >= t->end)
 		return false;
 	uint32_t pc = (uint32_t)(vaddr - t->base);
-	uint32_t low = 0;
-	uint32_t high = t->nr_fdes;
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-		if (t->fdes[mid].pc <= pc)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (!low)
+	size_t nr = nr_upto(t->fdes, t->nr_fdes, pc, pc);
+	if (!nr)
 		return false;
-	uint32_t where = t->fdes[low - 1].where;
+	uint32_t where = t->fdes[nr - 1].where;
 	return ehframe_fde_at(&t->cfi[where >> UNWIND_FDE_SECTION_SHIFT],
 			      where & ~(1u << UNWIND_FDE_SECTION_SHIFT), ret_fde, ret_cie) &&
 	       vaddr >= ret_fde->start && vaddr < ret_fde->end;

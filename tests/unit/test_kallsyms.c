@@ -37,7 +37,6 @@ TEST(kallsyms_functions_reach_to_the_next_in_their_module)
 				   "ffffffffc0002010 t in_two\t[two]\n"
 				   "ffffffffc0001000 t in_one\t[one]\n"
 				   "ffffffffc0009000 t bpf_prog_6deef7357e7b4530_sd_fw\t[bpf]");
-	CHECK_U64(kallsyms_count(k), 5);
 	CHECK_STR(at(k, 0xffffffff80ffffff), "-");
 	CHECK_STR(at(k, 0xffffffff810001ff), "first[]+511");
 	CHECK_STR(at(k, 0xffffffff81000200), "second[]+0");
@@ -76,7 +75,6 @@ TEST(kallsyms_hostile_lines_are_passed_over)
 		parse("\n\n \nzz\nffffffff81000000\nffffffff81000000 T\nffffffff81000000 T \n"
 		      "fffffffffffffffff81000000 T long\n0 t zero\nffffffff81000000 t  \t[x]\n"
 		      "ffffffffffffffff T last\t[\nfffffffff1000000 T ok");
-	CHECK_U64(kallsyms_count(k), 2);
 	CHECK_STR(at(k, 0xffffffffffffffff), "-");
 	CHECK_STR(at(k, 0xfffffffff1000001), "ok[]+1");
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "base/buf.h"
+#include "symbol/jitcode.h"
 #include "symbol/perfmap.h"
 
 static const char *at(const struct perfmap *m, uint64_t addr, uint64_t time_ns)
@@ -66,8 +67,8 @@ TEST(perfmap_lines_come_in_many_shapes)
 	CHECK_STR(at(m, 0x3001, 0), "tabbed");
 	CHECK_STR(at(m, 0x4100, 0), "sizeless");
 	CHECK_STR(at(m, 0x6001, 0), "last");
-	CHECK_U64(perfmap_nr_bad(m), 4);
-	CHECK_U64(perfmap_count(m), 4);
+	CHECK_U64(m->nr_bad, 4);
+	CHECK_U64(m->ranges.n, 4);
 }
 
 TEST(perfmap_thousand_layers_still_answer)
@@ -174,7 +175,7 @@ TEST(jitdump_answers_as_of_the_time)
 	CHECK_STR(at(m, 0x1004, 0), "second");
 	CHECK_STR(at(m, 0x1004, 50), "first"); /* announced late */
 	CHECK_STR(at(m, 0x3000, 350), "-");
-	CHECK_U64(perfmap_nr_bad(m), 0);
+	CHECK_U64(m->nr_bad, 0);
 }
 
 TEST(jitdump_with_processor_time_stamps_answers_with_its_last_state)
