@@ -241,18 +241,6 @@ int elf_open_fd(struct elf **ret_e, int fd, struct err *err)
 	return open_image(ret_e, own, NULL, (uint64_t)st.st_size, err);
 }
 
-int elf_open_path(struct elf **ret_e, const char *path, struct err *err)
-{
-	/* O_NONBLOCK: a fifo in the place of a binary must not hang us. */
-	CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	if (fd < 0)
-		return err_sys(err, "cannot open '%s'", path);
-	int rc = elf_open_fd(ret_e, fd, err);
-	if (rc)
-		err_wrap(err, "reading '%s'", path);
-	return rc;
-}
-
 int elf_open_bytes(struct elf **ret_e, const void *p, size_t n, struct err *err)
 {
 	return open_image(ret_e, -1, xmemdup(p, n), n, err);

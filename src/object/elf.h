@@ -50,7 +50,6 @@ struct elf; /* opaque */
 
 /* Takes a duplicate of @fd, which must be a regular file. Not an ELF image: -ENOEXEC. */
 int elf_open_fd(struct elf **ret_e, int fd, struct err *err);
-int elf_open_path(struct elf **ret_e, const char *path, struct err *err);
 /* From memory (vDSO, .gnu_debugdata); the bytes are copied. */
 int elf_open_bytes(struct elf **ret_e, const void *p, size_t n, struct err *err);
 void elf_free(struct elf *e);

@@ -38,8 +38,7 @@ struct dwarf {
 	struct elf *alt_elf;
 	struct dw_package package;
 	char *path;
-	const struct debug_search *search;
-	uint64_t min_vaddr;
+	struct dw_env env;
 	struct dw_index index;
 	struct dw_worker *workers;
 	unsigned nr_workers;
@@ -61,9 +60,9 @@ static uint64_t lowest_code(const struct elf *e)
 static void load_alt(struct dwarf *d, struct elf *elf)
 {
 	if (elf_section(elf, ".gnu_debugaltlink"))
-		d->alt_elf = debugfile_find_alt(elf, d->path, d->search);
+		d->alt_elf = debugfile_find_alt(elf, d->path, d->env.search);
 	else if (elf_section(elf, ".debug_sup"))
-		d->alt_elf = dw_sup_open(elf, d->path, d->search);
+		d->alt_elf = dw_sup_open(elf, d->path, d->env.search);
 	if (!d->alt_elf)
 		return;
 	d->alt.number = 1;
@@ -95,7 +94,8 @@ static struct dwarf *dwarf_alloc(const char *path, const struct debug_search *se
 {
 	struct dwarf *d = xcalloc(1, sizeof(*d));
 	d->path = absolute_path(path ? path : "");
-	d->search = search;
+	d->env = (struct dw_env){
+		.main = &d->main, .package = &d->package, .path = d->path, .search = search};
 	d->nr_workers = work_threads_wanted(nr_threads);
 	d->workers = xcalloc(d->nr_workers, sizeof(*d->workers));
 	for (unsigned i = 0; i < d->nr_workers; i++)
@@ -107,7 +107,7 @@ static void build_index(struct dwarf *d)
 {
 	d->workers[0].abbrevs.budget_bytes =
 		4 * (uint64_t)d->main.sec[DW_SEC_ABBREV].n + (64 << 20);
-	dw_index_build(&d->index, &d->main, &d->workers[0].abbrevs, d->min_vaddr);
+	dw_index_build(&d->index, &d->main, &d->workers[0].abbrevs, d->env.min_vaddr);
 }
 
 static void index_units(struct dwarf *d)
@@ -126,7 +126,7 @@ static int load_whole(struct dwarf *d, struct err *err)
 	load_alt(d, d->elf);
 	index_units(d);
 	if (has_split_units(&d->main))
-		dw_package_open(&d->package, d->path, d->search);
+		dw_package_open(&d->package, d->path, d->env.search);
 	return 0;
 }
 
@@ -140,7 +140,7 @@ int dwarf_new(struct dwarf **ret_d, struct elf *elf, const char *path,
 	}
 	struct dwarf *d = dwarf_alloc(path, search, nr_threads);
 	d->elf = elf;
-	d->min_vaddr = lowest_code(elf);
+	d->env.min_vaddr = lowest_code(elf);
 	/* What can be loaded in part waits for the first query. */
 	int r = dw_part_is_possible(elf) ? 0 : load_whole(d, err);
 	if (r < 0)
@@ -154,7 +154,7 @@ struct dwarf *dwarf_new_sections(const struct sv sections[DW_SEC_NR], const stru
 				 uint64_t min_vaddr, unsigned nr_threads)
 {
 	struct dwarf *d = dwarf_alloc(NULL, NULL, nr_threads);
-	d->min_vaddr = min_vaddr;
+	d->env.min_vaddr = min_vaddr;
 	memcpy(d->main.sec, sections, sizeof(d->main.sec));
 	if (alt) {
 		memcpy(d->alt.sec, alt, sizeof(d->alt.sec));
@@ -199,7 +199,6 @@ struct dwarf_stats dwarf_stats(const struct dwarf *d)
 /* One query in work: pairs grouped by unit into slots. */
 struct query {
 	struct dwarf *d;
-	struct dw_env env;
 	dw_hits hits;      /* by query */
 	uint32_t *slot_of; /* by hit */
 	uint32_t *job_of;  /* by unit: idx + 1 */
@@ -272,7 +271,7 @@ static void run_job(void *ctx, size_t item, unsigned worker)
 {
 	struct query *q = ctx;
 	struct dw_job *job = &q->jobs.p[q->order[item]];
-	dw_job_run(job, &q->env, &q->d->workers[worker], q->vaddrs + job->first_slot,
+	dw_job_run(job, &q->d->env, &q->d->workers[worker], q->vaddrs + job->first_slot,
 		   q->rows + job->first_slot);
 }
 
@@ -388,9 +387,8 @@ static void run_query(struct query *q, const uint64_t *vaddrs, size_t nr)
 	if (!atomic_load(&d->part.is_missed))
 		return;
 	/* Something refers into a unit that was not loaded. */
-	struct dw_env env = q->env;
 	query_release(q);
-	*q = (struct query){.d = d, .env = env};
+	*q = (struct query){.d = d};
 	reload_whole(d);
 	run_query(q, vaddrs, nr);
 }
@@ -403,15 +401,10 @@ int dwarf_query(struct dwarf *d, const uint64_t *vaddrs, size_t nr, unsigned fla
 	for (size_t i = 1; i < nr; i++)
 		ASSERT(vaddrs[i - 1] <= vaddrs[i]);
 
-	const struct dw_part_wish wish = {vaddrs, nr, d->min_vaddr, !(flags & DWARF_NO_LINES)};
+	const struct dw_part_wish wish = {vaddrs, nr, d->env.min_vaddr, !(flags & DWARF_NO_LINES)};
 	load_for(d, &wish);
 	CLEANUP(query_release) struct query q = {.d = d};
-	q.env = (struct dw_env){.main = &d->main,
-				.package = &d->package,
-				.path = d->path,
-				.search = d->search,
-				.min_vaddr = d->min_vaddr,
-				.flags = flags};
+	d->env.flags = flags;
 	run_query(&q, vaddrs, nr);
 	give_results(&q, nr, result, ctx);
 	for (unsigned i = 0; i < d->nr_workers; i++)

@@ -160,7 +160,6 @@ uint64_t dw_rd_offset(struct rd *r, unsigned offset_bytes);
 /* The section's bytes from offset on; empty if past the end. */
 struct rd dw_section_rd(const struct dw_file *f, enum dw_section s, uint64_t offset);
 
-uint8_t dw_slot_from_attr(uint64_t attr);
 /* The next attribute of an abbreviation: 1; 0 at its end, -1 if damaged. */
 int dw_spec_read(struct rd *r, struct dw_spec *ret_s);
 /* The length that units, tables and sets start with; 0xffffffff: it has 8 bytes, as all offsets. */

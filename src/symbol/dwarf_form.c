@@ -2,7 +2,7 @@
 #include "base/base.h"
 #include "symbol/dwarf_file.h"
 
-uint8_t dw_slot_from_attr(uint64_t attr)
+static uint8_t slot_from_attr(uint64_t attr)
 {
 	static const uint8_t slots[] = {
 		[DW_AT_low_pc] = DW_SLOT_LOW_PC,
@@ -48,7 +48,7 @@ int dw_spec_read(struct rd *r, struct dw_spec *ret_s)
 	if (r->is_bad || form > UINT16_MAX)
 		return -1;
 	*ret_s = (struct dw_spec){
-		.form = (uint16_t)form, .slot = dw_slot_from_attr(attr), .implicit = implicit};
+		.form = (uint16_t)form, .slot = slot_from_attr(attr), .implicit = implicit};
 	return attr || form;
 }
 

@@ -128,7 +128,7 @@ void dw_job_run(struct dw_job *job, const struct dw_env *env, struct dw_worker *
 	s->vaddrs = vaddrs;
 	s->nr_vaddrs = job->nr_slots;
 	s->min_vaddr = env->min_vaddr;
-	s->flags = env->flags & DWARF_NO_INLINES ? DW_SCAN_NO_INLINES : 0;
+	s->flags = env->flags;
 	for (size_t i = 0; i < job->nr_slots; i++)
 		s->leaves[i] = DW_NO_NODE;
 	vec_clear(&w->order);

@@ -2,6 +2,7 @@
 #include "base/base.h"
 #include "symbol/dwarf_scan.h"
 
+#include "symbol/dwarf.h"
 #include "symbol/dwarf_range.h"
 
 void dw_scan_release(struct dw_scan *s)
@@ -92,7 +93,7 @@ bool dw_scan_run(struct dw_scan *s)
 	const struct dw_abbrevs *t = s->abbrevs;
 	const uint8_t *info = (const uint8_t *)u->file->sec[DW_SEC_INFO].p;
 	struct rd r = dw_unit_rd(u, u->die_offset);
-	bool has_inlines = !(s->flags & DW_SCAN_NO_INLINES);
+	bool has_inlines = !(s->flags & DWARF_NO_INLINES);
 	uint32_t depth = 0;
 
 	for (size_t i = 0; i < s->nr_vaddrs; i++)

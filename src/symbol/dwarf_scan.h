@@ -40,18 +40,14 @@ struct dw_open_node {
 	uint32_t depth;
 };
 
-enum dw_scan_flags {
-	DW_SCAN_NO_INLINES = 1 << 0,
-};
-
 struct dw_scan {
 	const struct dw_unit *unit;
 	const struct dw_abbrevs *abbrevs;
 	const uint64_t *vaddrs; /* ascending */
 	size_t nr_vaddrs;
 	uint64_t min_vaddr; /* code below is discarded code */
-	unsigned flags;
-	uint32_t *leaves; /* by address: node, or DW_NO_NODE */
+	unsigned flags;     /* dwarf_flags */
+	uint32_t *leaves;   /* by address: node, or DW_NO_NODE */
 	VEC(struct dw_node) nodes;
 	VEC(struct dw_open_node) open; /* scratch */
 	uint64_t range_budget;

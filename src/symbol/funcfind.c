@@ -12,13 +12,6 @@
 #include "base/mem.h"
 #include "symbol/demangle.h"
 
-void funcs_found_release(struct funcs_found *f)
-{
-	vec_foreach(one, &f->list)
-		free_p(&one->name);
-	vec_release(&f->list);
-}
-
 bool func_matches(const char *pattern, const char *name)
 {
 	if (strpbrk(pattern, "*?"))

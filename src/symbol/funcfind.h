@@ -25,7 +25,6 @@ struct funcs_found {
 	VEC(struct func_found) list; /* by address; each address once */
 };
 
-void funcs_found_release(struct funcs_found *f);
 /*
  * Adds what matches. @symbols: the image whose tables are looked through, NULL = @e itself. Takes
  * at most @max (the rest is counted in *ret_nr_more). A binary without any symbols is no error.

@@ -22,6 +22,7 @@
 #include "base/vec.h"
 #include "object/elf.h"
 #include "symbol/dwarf.h"
+#include "../lib/elf_path.h"
 
 typedef VEC(uint64_t) addrs_vec;
 

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "object/elf.h"
 #include "unwind_world.h"
+#include "elf_path.h"
 
 /* CPU time: other people use the machine too. */
 static double now_ns(void)

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "remote/heapimage.h"
 #include "object/elf.h"
+#include "elf_path.h"
 
 struct map_line {
 	uint64_t start, end, pgoff;

@@ -14,6 +14,7 @@
 #include "plan/heapchoice.h"
 #include "plan/heaptargets.h"
 #include "session/dumps.h"
+#include "elf_path.h"
 
 #define CODE_AT    0x1000u
 #define CODE_BYTES 0x1000u

@@ -10,6 +10,7 @@
 #include "object/elf.h"
 #include "unwind/table.h"
 #include "object/x86insn.h"
+#include "elf_path.h"
 
 #if defined(__x86_64__)
 

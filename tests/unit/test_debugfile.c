@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "object/debugfile.h"
+#include "elf_path.h"
 
 #define FIXTURES "tests/fixtures/debug/"
 

@@ -12,6 +12,7 @@
 #include "object/elf.h"
 #include "symbol/dwarf.h"
 #include "symbol/dwarf_sections.h"
+#include "elf_path.h"
 
 #define FIXTURES "tests/fixtures/dwarf/"
 

@@ -4,6 +4,7 @@
 #include "symbol/funcfind.h"
 
 #include "tap.h"
+#include "elf_path.h"
 
 __attribute__((noinline)) int funcfind_example_one(int x);
 __attribute__((noinline)) int funcfind_example_two(int x);
@@ -15,6 +16,13 @@ int funcfind_example_one(int x)
 int funcfind_example_two(int x)
 {
 	return funcfind_example_one(x) * 2;
+}
+
+static void funcs_found_release(struct funcs_found *f)
+{
+	vec_foreach(one, &f->list)
+		free_p(&one->name);
+	vec_release(&f->list);
 }
 
 static size_t count(const char *pattern, size_t max, size_t *ret_more)

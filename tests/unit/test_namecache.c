@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "symbol/namecache.h"
 #include "symbol/symbolizer.h"
+#include "elf_path.h"
 
 #define FIXTURES "tests/fixtures/debug/"
 #define INSIDE   0x401006 /* deepest, inlined into middle, inlined into hidden_function */

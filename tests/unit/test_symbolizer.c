@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "symbol/symbolizer.h"
+#include "elf_path.h"
 
 #define FIXTURES "tests/fixtures/debug/"
 

@@ -7,6 +7,7 @@
 #include "object/elf.h"
 #include "symbol/plt.h"
 #include "symbol/symtab.h"
+#include "elf_path.h"
 
 #define FIXTURES "tests/fixtures/debug/"
 

@@ -13,6 +13,7 @@
 #include "cfi_image.h"
 #include "unwind/cfi.h"
 #include "unwind/rowcode.h"
+#include "elf_path.h"
 
 static struct unwind_table *build(const char *path, const char *cache_dir)
 {
