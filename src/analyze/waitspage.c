@@ -50,10 +50,13 @@ static void note_accuracy(const struct page *pg)
 {
 	const struct ledger *l = pg->l;
 	double covered = ledger_covered_pct(&l->total);
+	uint64_t off_ns = ledger_sum_ns(&l->total) - l->total.ns[WAIT_ON_CPU];
 	if (l->polled_ns)
-		report_note(pg->r,
-			    "waits were seen by looking from time to time, not by each switch: "
-			    "short ones are missing");
+		report_note(
+			pg->r,
+			"%s %% of the time off the CPU was seen by looks from time to time, not "
+			"by switches: what it was waited for is estimated there",
+			pct_text(pg, view_pct(l->polled_ns, off_ns)));
 	if (covered < 100 - CLOSES_PCT) /* too much is noted with the ledger itself */
 		report_note(pg->r, "the ledger covers %s %% of the threads' wall time",
 			    pct_text(pg, covered));

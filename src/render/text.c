@@ -46,6 +46,11 @@ static void add_samples(struct buf *to, const struct losses *l, uint64_t nr_samp
 		buf_add_str(to, nr_samples ? "; this input does not say what was lost\n" : "\n");
 		return;
 	}
+	if (nr_samples &&
+	    nr_samples != l->nr[LOSS_WRITTEN]) { /* a selection, or one of its tables */
+		num_add_count(to, nr_samples);
+		buf_add_str(to, " here; the whole recording: ");
+	}
 	num_add_count(to, l->nr[LOSS_SEEN]);
 	buf_add_str(to, " seen, ");
 	num_add_count(to, l->nr[LOSS_WRITTEN]);
@@ -65,7 +70,9 @@ static void add_samples(struct buf *to, const struct losses *l, uint64_t nr_samp
 		num_add_count(to, l->nr[rest[i].kind]);
 		buf_addf(to, " %s", rest[i].text);
 	}
-	buf_addf(to, "; throttled %" PRIu64 " times\n", l->nr[LOSS_THROTTLED]);
+	if (l->nr[LOSS_THROTTLED])
+		buf_addf(to, "; throttled %" PRIu64 " times", l->nr[LOSS_THROTTLED]);
+	buf_add_ch(to, '\n');
 	add_causes(to, l, LOSS_CLASS_TRUNC, "stacks cut short: ", losses_truncated(l));
 	add_causes(to, l, LOSS_CLASS_UNSYM, "without a name: ", losses_unsymbolized(l));
 }
