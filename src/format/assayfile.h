@@ -49,8 +49,6 @@ uint64_t assayfile_unsaved(const struct assayfile_writer *w, const struct profil
 /* The whole file of a profile, appended to a buffer. */
 int assayfile_write(struct buf *to, const struct profile *p, const char *kind, struct err *err);
 
-bool assayfile_sniff(const void *p, size_t n); /* by the first bytes */
-
 /*
  * Where a file stood when it was read, so that names found later can be appended: read with
  * assayfile_read_at, name locations, then assayfile_writer_resume and assayfile_finish.
@@ -86,15 +84,5 @@ struct assayfile_info {
 };
 /* A regular file. -EBADMSG when it is no recording. */
 int assayfile_info(struct assayfile_info *ret_info, int fd, struct err *err);
-
-/* For the table of formats (format.h). */
-struct format_input;
-struct format_options;
-struct format_output;
-int assayfile_format_sniff(struct sv head);
-int assayfile_format_read(struct profile *p, const struct format_input *in,
-			  const struct format_options *options, struct err *err);
-int assayfile_format_write(struct format_output *to, const struct profile *p,
-			   const struct format_options *options, struct err *err);
 
 #endif

@@ -30,9 +30,9 @@ struct walk {
 	bool has_end;
 };
 
-bool assayfile_sniff(const void *p, size_t n)
+int assayfile_sniff(struct sv head)
 {
-	return n >= ASSAYFILE_MAGIC_LEN && !memcmp(p, ASSAYFILE_MAGIC, ASSAYFILE_MAGIC_LEN);
+	return sv_has_prefix(head, sv_from(ASSAYFILE_MAGIC, ASSAYFILE_MAGIC_LEN)) ? 100 : 0;
 }
 
 static bool is_good_chunk(const struct assayfile_chunk *c)
@@ -123,7 +123,7 @@ static int read_chunks(struct walk *w, struct assayfile_reader *r, struct err *e
 static int read_header(struct assayfile_header *ret_h, bool *ret_is_good, const void *p, size_t n,
 		       struct err *err)
 {
-	if (!assayfile_sniff(p, n))
+	if (!assayfile_sniff(sv_from(p, n)))
 		return err_set(err, -EBADMSG, "not an assay recording");
 	struct assayfile_header h = {0};
 	memcpy(&h, p, MIN(n, HEADER_BYTES));
@@ -267,11 +267,6 @@ int assayfile_info(struct assayfile_info *ret_info, int fd, struct err *err)
 }
 
 /* ---- the row in format.c ------------------------------------------------------------------ */
-
-int assayfile_format_sniff(struct sv head)
-{
-	return assayfile_sniff(head.p, head.n) ? 100 : 0;
-}
 
 int assayfile_format_read(struct profile *p, const struct format_input *in,
 			  const struct format_options *options, struct err *err)

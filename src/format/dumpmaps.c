@@ -258,27 +258,15 @@ void dumpmaps_parse(struct dumpmaps *m, struct profile *p, int32_t pid, struct s
 
 void dumpmaps_say_damage(const struct dumpmaps *m, uint64_t got, uint64_t wanted)
 {
-	CLEANUP(buf_release) struct buf b = {0};
 	if (m->is_cut || (!m->has_main_stack && m->nr_outside)) {
+		CLEANUP(buf_release) struct buf b = {0};
 		buf_add_str(&b, "cut short: its list of mapped files is not whole");
 		if ((double)got < 0.99 * (double)wanted) /* heads of gperftools are a little off */
 			buf_addf(&b, ", its stacks hold %.0f %% of the bytes that its head counts",
 				 100.0 * (double)got / (double)wanted);
 		profile_fact(m->p, FACT_HEAP_DUMP, buf_str(&b));
 	}
-	if (!m->first_bad_nr)
-		return;
-	buf_clear(&b);
-	buf_add_u64(&b, m->first_bad_nr);
-	profile_fact(m->p, FACT_HEAP_DUMP_BAD_LINE, buf_str(&b));
-}
-
-void dumpmaps_bad_line(struct dumpmaps *m, uint64_t line_nr)
-{
-	m->p->losses.nr[LOSS_SEEN]++;
-	m->p->losses.nr[LOSS_UNPARSED]++;
-	if (!m->first_bad_nr)
-		m->first_bad_nr = line_nr;
+	profile_fact_nr(m->p, FACT_HEAP_DUMP_BAD_LINE, m->first_bad_nr);
 }
 
 void dumpmaps_release(struct dumpmaps *m)

@@ -50,9 +50,6 @@ void dumpmaps_release(struct dumpmaps *m);
  */
 void dumpmaps_say_damage(const struct dumpmaps *m, uint64_t got, uint64_t wanted);
 
-/* A line of a stack or a row that made no sense: counted. */
-void dumpmaps_bad_line(struct dumpmaps *m, uint64_t line_nr);
-
 /*
  * The stack behind "@": addresses in hex, separated by blanks, leaf first. All but the first are
  * return addresses; the first is what @first_flags says (enum location_flags). False, and

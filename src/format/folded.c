@@ -221,10 +221,7 @@ static void add_line(struct folded_reader *r, struct sv text, uint64_t line_nr)
 	int64_t before = 0;
 	if (!split_line(text, r->is_difference, &l) || !parse_count(r, l.count, &count) ||
 	    (r->is_difference && !parse_count(r, l.before, &before))) {
-		p->losses.nr[LOSS_UNPARSED]++;
-		p->losses.nr[LOSS_SEEN]++;
-		if (!r->first_bad_nr)
-			r->first_bad_nr = line_nr;
+		format_bad_line(p, line_nr, &r->first_bad_nr);
 		return;
 	}
 	task_id task = 0;
@@ -254,21 +251,6 @@ static void reader_release(struct folded_reader *r)
 	vec_release(&r->group);
 }
 
-static void note_oddities(struct folded_reader *r)
-{
-	CLEANUP(buf_release) struct buf b = {0};
-	profile_fact(r->p, FACT_SOURCE, "folded");
-	if (r->nr_rounded) {
-		buf_add_u64(&b, r->nr_rounded);
-		profile_fact(r->p, FACT_FOLDED_ROUNDED, buf_str(&b));
-	}
-	if (r->first_bad_nr) {
-		buf_clear(&b);
-		buf_add_u64(&b, r->first_bad_nr);
-		profile_fact(r->p, FACT_FOLDED_BAD_LINE, buf_str(&b));
-	}
-}
-
 int folded_read(struct profile *p, const struct format_input *in,
 		const struct format_options *options, struct err *err)
 {
@@ -294,7 +276,9 @@ int folded_read(struct profile *p, const struct format_input *in,
 	if (!nr_good && r.first_bad_nr)
 		return err_set(err, -EINVAL, "line %" PRIu64 ": expected 'frame;frame count'",
 			       r.first_bad_nr);
-	note_oddities(&r);
+	profile_fact(p, FACT_SOURCE, "folded");
+	profile_fact_nr(p, FACT_FOLDED_ROUNDED, r.nr_rounded);
+	profile_fact_nr(p, FACT_FOLDED_BAD_LINE, r.first_bad_nr);
 	return 0;
 }
 

@@ -15,10 +15,6 @@
 #include "base/err.h"
 #include "model/profile.h"
 
-struct format_input;
-struct format_options;
-struct format_output;
-
 enum folded_flags {
 	/* writing */
 	FOLDED_PID = 1 << 0,       /* comm-PID at the root */
@@ -47,19 +43,13 @@ struct folded_options {
 };
 
 /*
- * Gives one table of samples without times. A file whose every line ends with two counts is a
- * difference and gives two tables, "before" and "after". Fractional counts are rounded. Lines
+ * Reading gives one table of samples without times. A file whose every line ends with two counts is
+ * a difference and gives two tables, "before" and "after". Fractional counts are rounded. Lines
  * that make no sense are LOSS_UNPARSED; -EINVAL when there is no other.
- */
-int folded_read(struct profile *p, const struct format_input *in,
-		const struct format_options *options, struct err *err);
-/*
- * Lines are sorted by the bytes of the stack, each stack occurs once, and the counts add up to
- * the table's samples. In names, ';' becomes ':' and control bytes vanish; blanks in a thread's
+ *
+ * Written lines are sorted by the bytes of the stack, each stack occurs once, and the counts add up
+ * to the table's samples. In names, ';' becomes ':' and control bytes vanish; blanks in a thread's
  * name become '_'.
  */
-int folded_write(struct format_output *to, const struct profile *p,
-		 const struct format_options *options, struct err *err);
-int folded_sniff(struct sv head);
 
 #endif

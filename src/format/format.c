@@ -4,15 +4,12 @@
 
 #include <errno.h>
 
-#include "format/assayfile.h"
-#include "format/speedscope.h"
-
 static const struct format formats[] = {
 	{
 		.name = "assay",
 		.title = "assay's recording",
 		.suffixes = ".assay",
-		.sniff = assayfile_format_sniff,
+		.sniff = assayfile_sniff,
 		.read = assayfile_format_read,
 		.write = assayfile_format_write,
 	},
@@ -170,6 +167,38 @@ int format_input_text(const struct format_input *in, struct buf *all, struct sv 
 	int rc = in->fd < 0 ? 0 : format_input_read_all(in, all, FILE_LIMIT, err);
 	*ret_text = in->fd < 0 ? in->head : buf_sv(all);
 	return rc;
+}
+
+int format_input_lines(const struct format_input *in, size_t step, size_t line_max,
+		       int (*take)(void *ctx, struct sv lines), void *ctx, struct err *err)
+{
+	if (in->fd < 0)
+		return take(ctx, in->head);
+	CLEANUP(buf_release) struct buf b = {0};
+	buf_add_sv(&b, in->head);
+	for (size_t nr_seen = 0;;) {
+		const char *last = b.n ? memrchr(b.p + nr_seen, '\n', b.n - nr_seen) : NULL;
+		size_t nr_whole = last ? (size_t)(last + 1 - b.p) : 0;
+		TRY(nr_whole ? take(ctx, sv_from(b.p, nr_whole)) : 0);
+		b.n = MIN(b.n - nr_whole, line_max);
+		if (nr_whole)
+			memmove(b.p, b.p + nr_whole, b.n);
+		nr_seen = b.n;
+		ssize_t n = file_read_some(in->fd, buf_reserve(&b, step), step, err);
+		if (n < 0)
+			return (int)n;
+		if (!n)
+			return b.n ? take(ctx, buf_sv(&b)) : 0;
+		b.n += (size_t)n;
+	}
+}
+
+void format_bad_line(struct profile *p, uint64_t line_nr, uint64_t *first_nr)
+{
+	profile_lose(p, LOSS_SEEN, 1);
+	profile_lose(p, LOSS_UNPARSED, 1);
+	if (!*first_nr)
+		*first_nr = line_nr;
 }
 
 /* ---- events ------------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /*
  * The table of formats: what `assay report FILE` recognises and `assay convert --to NAME` writes.
- * To add one: a pair of files here, a row in format.c, docs/formats/NAME.md, fixtures.
+ * To add one: a file here, a row in format.c, docs/formats/NAME.md, fixtures.
  *
  * A reader fills a new profile and leaves sealing to the caller. What it cannot parse it counts
  * in the profile's losses and goes on; it fails only when the input is not of its format at all.
@@ -14,14 +14,10 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "format/folded.h"
-#include "format/gperfheap.h"
 #include "format/heapsteps.h"
-#include "format/heaptrack.h"
 #include "format/jemallocheap.h"
-#include "format/massif.h"
 #include "format/perfdata.h"
 #include "format/perfscript.h"
-#include "format/profilejson.h"
 #include "model/profile.h"
 
 /* What a reader reads: bytes that are there, then, if fd is not -1, the rest of a stream. */
@@ -50,7 +46,6 @@ struct format_options {
 	const char *event;
 	struct folded_options folded;
 	struct perfscript_options perfscript;
-	struct profilejson_options json;
 	struct perfdata_options perfdata;
 	struct jemallocheap_options jemallocheap;
 	struct heapwrite_options heapwrite;
@@ -61,19 +56,30 @@ enum format_flags {
 	FORMAT_NEEDS_NAMES = 1 << 1,  /* holds addresses: `read` leaves locations unnamed */
 };
 
+/* How sure the head is of this format, 0 (is not) to 100. */
+typedef int format_sniff_fn(struct sv head);
+typedef int format_read_fn(struct profile *p, const struct format_input *in,
+			   const struct format_options *options, struct err *err);
+typedef int format_write_fn(struct format_output *to, const struct profile *p,
+			    const struct format_options *options, struct err *err);
+
 struct format {
 	const char *name;     /* as in --to NAME */
 	const char *title;    /* for help texts */
 	const char *suffixes; /* of file names, separated by blanks: ".folded .collapsed" */
 	unsigned flags;
-	/* How sure the head is of this format, 0 (is not) to 100. NULL: never read. */
-	int (*sniff)(struct sv head);
-	int (*read)(struct profile *p, const struct format_input *in,
-		    const struct format_options *options, struct err *err);
-	/* NULL: never written. */
-	int (*write)(struct format_output *to, const struct profile *p,
-		     const struct format_options *options, struct err *err);
+	format_sniff_fn *sniff; /* NULL: never read */
+	format_read_fn *read;
+	format_write_fn *write; /* NULL: never written */
 };
+
+/* The functions of the rows, each in the file of its format, which says what is special. */
+format_sniff_fn assayfile_sniff, folded_sniff, gperfheap_sniff, heaptrack_sniff, jemallocheap_sniff,
+	massif_sniff, perfdata_sniff, perfscript_sniff;
+format_read_fn assayfile_format_read, folded_read, gperfheap_read, heaptrack_read,
+	jemallocheap_read, massif_read, perfscript_read;
+format_write_fn assayfile_format_write, folded_write, heaptrack_write, massif_write, perfdata_write,
+	perfscript_write, profilejson_write, speedscope_write;
 
 #define FORMAT_SNIFF_BYTES ((size_t)64 << 10) /* enough of a head for every sniffer */
 
@@ -101,5 +107,13 @@ int format_input_read_all(const struct format_input *in, struct buf *to, size_t 
 /* The same as text: what is in memory is borrowed, a file is read into @all. */
 int format_input_text(const struct format_input *in, struct buf *all, struct sv *ret_text,
 		      struct err *err);
+/*
+ * Hands an input on in pieces of whole lines, of about step bytes; only the last line may lack its
+ * newline. Of a line longer than line_max some of the rest is dropped. Ends at what is not 0.
+ */
+int format_input_lines(const struct format_input *in, size_t step, size_t line_max,
+		       int (*take)(void *ctx, struct sv lines), void *ctx, struct err *err);
+/* Counts a line that makes no sense; *first_nr (0 = none) becomes the number of the first one. */
+void format_bad_line(struct profile *p, uint64_t line_nr, uint64_t *first_nr);
 
 #endif

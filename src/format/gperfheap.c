@@ -1,13 +1,28 @@
-/* Reader of gperftools' heap profiles; see gperfheap.h. */
+/*
+ * Heap profiles of gperftools (HEAPPROFILE, HeapProfilerDump) and those that tcmalloc samples
+ * (MallocExtension's heap and growth). docs/formats/gperftools-heap.md has the grammar.
+ * Reader only.
+ *
+ *	heap profile:  1246:  8800744 [  1246:  8800744] @ heapprofile
+ *	     1:   81920 [     1:   81920] @ 0x7f21 0x7f20 ...	live [allocated] @ stack, leaf first
+ *	MAPPED_LIBRARIES:
+ *
+ * What follows the "@" of the first line says how the numbers came about:
+ *	heapprofile	every allocation: "live" and "allocated" are exact
+ *	..._v2/N	a Poisson sample with N bytes in between: each row is scaled by its mean
+ *			size before any sum (dumpmaps_unbias)
+ *	heap/N		the older sample: a block of s bytes was seen with s / (N / 2)
+ *	growth...	what the allocator got from the system, by stack: "mapped"
+ * Without an "@", equal numbers before and in the brackets mean the older sample with 128 KiB.
+ */
 #include "base/base.h"
-#include "format/gperfheap.h"
+#include "format/format.h"
 
 #include <errno.h>
 
 #include "base/file.h"
 #include "base/lines.h"
 #include "format/dumpmaps.h"
-#include "format/format.h"
 #include "model/heap.h"
 #include "model/tables.h"
 
@@ -174,7 +189,7 @@ int gperfheap_read(struct profile *p, const struct format_input *in,
 	while (lines_next(&lines, &line)) {
 		line = sv_trim(line);
 		if (line.n && !take_line(&r, line))
-			dumpmaps_bad_line(&r.maps, lines.nr);
+			format_bad_line(r.p, lines.nr, &r.maps.first_bad_nr);
 	}
 	set_facts(&r);
 	dumpmaps_release(&r.maps);

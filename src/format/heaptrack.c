@@ -1,11 +1,30 @@
 /*
- * Reader of heaptrack's files; see heaptrack.h.
+ * heaptrack's files: version 3 as heaptrack_interpret writes them and heaptrack_gui opens them, and
+ * the older versions. docs/formats/heaptrack.md has the grammar. Raw files (heaptrack -r) have to
+ * go through heaptrack_interpret first: the error says so.
+ *
+ *	s <len> <text>                   strings, numbered from 1
+ *	i <ip> <module> [<fn> <file> <line>]*   addresses with the functions there, innermost first
+ *	t <address> <parent>             stacks, a node is a leaf; parent 0 = the root
+ *	a <size> <stack>                 what was allocated where
+ *	+ <a>   - <a>                    an allocation, a free
+ *	c <ms>  R <pages>                the time, the resident set
+ *
+ * Reading keeps all numbers exact: "allocated" and "freed" in one-second slices, "live" at the
+ * end, "peak" at the moment at which live bytes were most (the first one, if there are several),
+ * temporary allocations by heaptrack's rule (the next event frees what was allocated). A free names
+ * no block but where and how large: the age of live blocks is unknown.
+ *
+ * Peak: each site remembers what it held when it last changed after a new peak, so a peak costs
+ * nothing but a new number, and none of the sites has to be visited.
+ *
+ * -EINVAL where the first line is no version, or the file is raw.
  *
  * Events are most of a file, so theirs is the one loop that matters: no line is copied, hex digits
  * are looked up in a table, and all that an event touches is one entry of `infos` and its site.
  */
 #include "base/base.h"
-#include "format/heaptrack.h"
+#include "format/format.h"
 
 #include <errno.h>
 
@@ -14,7 +33,6 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/vec.h"
-#include "format/format.h"
 #include "format/textframes.h"
 #include "model/heap.h"
 #include "model/tables.h"
@@ -94,7 +112,6 @@ struct reader {
 	uint32_t memory;
 	uint64_t line_nr;
 	uint64_t first_bad_nr;
-	struct buf carry; /* a line whose end has not come yet */
 };
 
 static void reader_release(struct reader *r)
@@ -109,7 +126,6 @@ static void reader_release(struct reader *r)
 	map_release(&r->by_site);
 	map_release(&r->by_info);
 	map_release(&r->blocks);
-	buf_release(&r->carry);
 }
 
 /* ---- fields ------------------------------------------------------------------------------- */
@@ -577,39 +593,26 @@ static void take_any_line(struct reader *r, struct sv line)
 	}
 	if (take_line(r, line))
 		return;
-	r->p->losses.nr[LOSS_SEEN]++;
-	r->p->losses.nr[LOSS_UNPARSED]++;
-	if (!r->first_bad_nr)
-		r->first_bad_nr = r->line_nr;
+	format_bad_line(r->p, r->line_nr, &r->first_bad_nr);
 }
 
-/* Whole lines: what comes behind the last newline waits for the next time. */
-static void push(struct reader *r, const char *text, size_t n)
+static int take_lines(void *ctx, struct sv text)
 {
-	const char *end = text + n;
-	const char *last = memrchr(text, '\n', n);
-	const char *p = text;
-	if (r->carry.n) {
-		const char *nl = memchr(text, '\n', n);
-		size_t room = LINE_MAX_BYTES - MIN(r->carry.n, LINE_MAX_BYTES);
-		buf_add(&r->carry, text, MIN((size_t)((nl ? nl : end) - text), room));
-		if (!nl)
-			return;
-		take_any_line(r, buf_sv(&r->carry));
-		buf_clear(&r->carry);
-		p = nl + 1;
-	}
-	while (last && p <= last && !r->rc) {
-		if (r->file_version)
+	struct reader *r = ctx;
+	const char *p = text.p;
+	const char *end = p + text.n;
+	const char *last = text.n ? memrchr(p, '\n', text.n) : NULL;
+	while (p < end && !r->rc) {
+		if (last && r->file_version)
 			p = take_events(r, p, last + 1);
-		if (p > last)
+		if (p == end)
 			break;
-		const char *nl = memchr(p, '\n', (size_t)(last + 1 - p));
-		take_any_line(r, sv_from(p, (size_t)(nl - p)));
-		p = nl + 1;
+		const char *nl = memchr(p, '\n', (size_t)(end - p));
+		size_t n = (size_t)((nl ? nl : end) - p);
+		take_any_line(r, sv_from(p, MIN(n, LINE_MAX_BYTES)));
+		p = nl ? nl + 1 : end;
 	}
-	if (p < end)
-		buf_add(&r->carry, p, MIN((size_t)(end - p), LINE_MAX_BYTES));
+	return r->rc;
 }
 
 /* ---- the whole file ----------------------------------------------------------------------- */
@@ -662,8 +665,6 @@ static void join_classes(struct reader *r)
 
 static void finish(struct reader *r)
 {
-	if (r->carry.n)
-		take_any_line(r, buf_sv(&r->carry));
 	close_second(r);
 	write_rss(r);
 	vec_foreach(info, &r->infos) {
@@ -685,11 +686,7 @@ static void finish(struct reader *r)
 	profile_fact(p, FACT_HEAP_SAMPLING, "every allocation");
 	if (!profile_get_fact(p, FACT_HEAP_ATTACHED))
 		profile_fact(p, FACT_HEAP_ATTACHED, "launch");
-	if (!r->first_bad_nr)
-		return;
-	CLEANUP(buf_release) struct buf b = {0};
-	buf_add_u64(&b, r->first_bad_nr);
-	profile_fact(p, FACT_HEAPTRACK_BAD_LINE, buf_str(&b));
+	profile_fact_nr(p, FACT_HEAPTRACK_BAD_LINE, r->first_bad_nr);
 }
 
 #define READ_STEP ((size_t)256 << 10)
@@ -700,19 +697,9 @@ int heaptrack_read(struct profile *p, const struct format_input *in,
 	(void)options;
 	CLEANUP(reader_release) struct reader r = {.p = p, .err = err};
 	make_tables(&r);
-	push(&r, in->head.p, in->head.n);
-	CLEANUP(free_p) char *step = in->fd >= 0 ? xmalloc(READ_STEP) : NULL;
-	while (step && !r.rc) {
-		ssize_t n = file_read_some(in->fd, step, READ_STEP, err);
-		if (n < 0)
-			return (int)n;
-		if (!n)
-			break;
-		push(&r, step, (size_t)n);
-	}
-	if (!r.rc)
-		finish(&r);
-	return r.rc;
+	TRY(format_input_lines(in, READ_STEP, LINE_MAX_BYTES, take_lines, &r, err));
+	finish(&r);
+	return 0;
 }
 
 int heaptrack_sniff(struct sv head)

@@ -1,5 +1,9 @@
 /*
- * Writer of heaptrack's files, version 3; see heaptrack.h.
+ * Writer of heaptrack's files, version 3; see heaptrack.c.
+ *
+ * Rows know seconds, not events: those of a second are ordered such that totals, live bytes at each
+ * second's end, and the peak are those of the profile, and no moment in between is above the peak.
+ * Blocks of one row get sizes that differ by one byte at most and add up to the row's bytes.
  *
  * A second's blocks become runs of equal size, and the runs are put in an order in which the level
  * stays between 0 and the higher of the second's two ends: frees go first as long as there is
@@ -9,7 +13,7 @@
  * temporary; pairs that are temporary do, and are told where the level leaves room for them.
  */
 #include "base/base.h"
-#include "format/heaptrack.h"
+#include "format/format.h"
 
 #include <errno.h>
 
@@ -17,7 +21,6 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/vec.h"
-#include "format/format.h"
 #include "format/heapsteps.h"
 #include "model/heap.h"
 #include "model/tables.h"

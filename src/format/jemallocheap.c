@@ -215,13 +215,13 @@ static void take_line(struct dump *d, struct sv text, uint64_t line_nr, bool *is
 		d->is_open =
 			dumpmaps_stack(&d->maps, sv_from_idx(line, 1), 0, &d->stack, &d->depth);
 		if (!d->is_open)
-			dumpmaps_bad_line(&d->maps, line_nr);
+			format_bad_line(d->p, line_nr, &d->maps.first_bad_nr);
 		return;
 	}
 	/* rows of a stack that made no sense went with it */
 	bool is_orphan = !*is_header && !d->is_open;
 	if (!is_orphan && !take_row(d, line, *is_header))
-		dumpmaps_bad_line(&d->maps, line_nr);
+		format_bad_line(d->p, line_nr, &d->maps.first_bad_nr);
 }
 
 static void set_facts(struct dump *d)

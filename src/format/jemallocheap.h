@@ -24,12 +24,7 @@
 #define ASSAY_FORMAT_JEMALLOCHEAP_H
 
 #include "base/base.h"
-#include "base/err.h"
 #include "base/sv.h"
-#include "model/profile.h"
-
-struct format_input;
-struct format_options;
 
 struct jemallocheap_options {
 	int32_t pid; /* the process that was dumped, as the file's name says; 0 = unknown */
@@ -43,9 +38,5 @@ struct jemallocheap_name {
 	char kind;         /* f: final, i: interval, m: asked for, u: growth */
 };
 bool jemallocheap_parse_name(struct sv path, struct jemallocheap_name *ret_n);
-
-int jemallocheap_sniff(struct sv head);
-int jemallocheap_read(struct profile *p, const struct format_input *in,
-		      const struct format_options *options, struct err *err);
 
 #endif

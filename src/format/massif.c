@@ -286,11 +286,7 @@ static void set_facts(struct reader *r)
 	profile_fact(r->p, FACT_SOURCE, "massif");
 	profile_fact(r->p, FACT_HEAP_TIER, "dump: read from a file of massif's");
 	profile_fact(r->p, FACT_HEAP_SAMPLING, "every allocation");
-	if (!r->first_bad_nr)
-		return;
-	CLEANUP(buf_release) struct buf b = {0};
-	buf_add_u64(&b, r->first_bad_nr);
-	profile_fact(r->p, FACT_MASSIF_BAD_LINE, buf_str(&b));
+	profile_fact_nr(r->p, FACT_MASSIF_BAD_LINE, r->first_bad_nr);
 }
 
 static void read_lines(struct reader *r, struct sv text)
@@ -298,12 +294,8 @@ static void read_lines(struct reader *r, struct sv text)
 	struct lines lines = lines_from(text.p, text.n);
 	struct sv line;
 	while (lines_next(&lines, &line)) {
-		if (take_line(r, line))
-			continue;
-		r->p->losses.nr[LOSS_SEEN]++;
-		r->p->losses.nr[LOSS_UNPARSED]++;
-		if (!r->first_bad_nr)
-			r->first_bad_nr = lines.nr;
+		if (!take_line(r, line))
+			format_bad_line(r->p, lines.nr, &r->first_bad_nr);
 	}
 	close_snapshot(r);
 }

@@ -17,32 +17,15 @@
  * of the peak is "peak". Trees have no counts of blocks (0), and leave out what is below a
  * threshold, which becomes a frame of its own. Units other than ms (instructions, bytes) count as
  * nanoseconds; FACT_MASSIF_UNIT says so.
+ *
+ * Written: live bytes by second, from what was allocated and freed in it (or from "snapshots", or
+ * from "live" alone), with at most 100 snapshots: the peak among them, exact, with its tree. Trees
+ * are kept at the peak, at the end and at some in between; sites below 1 % are put together. What
+ * threads' stacks take comes from "memory".
  */
 #ifndef ASSAY_FORMAT_MASSIF_H
 #define ASSAY_FORMAT_MASSIF_H
 
-#include "base/base.h"
-#include "base/err.h"
-#include "base/sv.h"
-#include "model/profile.h"
-
-struct format_input;
-struct format_options;
-struct format_output;
-
 #define MASSIF_BELOW "[below massif's threshold]"
-
-int massif_sniff(struct sv head);
-int massif_read(struct profile *p, const struct format_input *in,
-		const struct format_options *options, struct err *err);
-
-/*
- * Live bytes by second, from what was allocated and freed in it (or from "snapshots", or from
- * "live" alone), with at most 100 snapshots: the peak among them, exact, with its tree. Trees
- * are kept at the peak, at the end and at some in between; sites below 1 % are put together. What
- * threads' stacks take comes from "memory".
- */
-int massif_write(struct format_output *to, const struct profile *p,
-		 const struct format_options *options, struct err *err);
 
 #endif

@@ -29,11 +29,6 @@
 #include "base/vec.h"
 #include "model/event.h"
 
-struct format_options;
-struct format_output;
-struct profile;
-struct sv;
-
 /* One recorded event; event_sample.spec is an index into perfdata_info.specs. */
 struct perfdata_spec {
 	const char *name; /* as given to perf: "cycles:u", "sched:sched_switch"; never NULL */
@@ -101,9 +96,6 @@ struct perfdata_info {
 
 void perfdata_info_release(struct perfdata_info *info);
 
-/* True if these first bytes (16 are enough) are those of a perf.data file or pipe. */
-bool perfdata_is(const void *p, size_t n);
-
 /*
  * Reads everything and hands it to the sink. *info starts as {0} and must outlive the call.
  * _fd: from the start of a regular file, or from where a pipe stands; the descriptor stays open.
@@ -127,6 +119,9 @@ int perfdata_read_fd(int fd, const struct event_sink *sink, struct perfdata_info
  * address at all (named by a text format, "[truncated]") are written as symbols of kernel code
  * (KSYMBOL), which is the one record that carries a name: perf shows them with it, as kernel
  * frames; Hotspot as unknown ones.
+ *
+ * An output that is a new file is written as it goes; a pipe is held in memory until the end, for
+ * the header has to say what follows.
  */
 struct perfdata_written {
 	uint64_t nr_samples; /* records */
@@ -142,13 +137,5 @@ struct perfdata_options {
 	/* Where the writer tells what was lost; may be NULL. */
 	struct perfdata_written *ret_written;
 };
-
-/*
- * A writer of the table of formats (format.h). An output that is a new file is written as it
- * goes; a pipe is held in memory until the end, for the header has to say what follows.
- */
-int perfdata_write(struct format_output *to, const struct profile *p,
-		   const struct format_options *options, struct err *err);
-int perfdata_sniff(struct sv head);
 
 #endif

@@ -18,6 +18,7 @@
 #include <zstd.h>
 
 #include "base/mem.h"
+#include "format/format.h"
 
 #define CHUNK_BYTES ((size_t)256 << 10)
 
@@ -420,13 +421,11 @@ static int read_pipe(struct pd_reader *r, struct err *err)
 	return rc;
 }
 
-bool perfdata_is(const void *p, size_t n)
+int perfdata_sniff(struct sv head)
 {
-	uint64_t magic = 0;
-	if (n < sizeof(magic))
-		return false;
-	memcpy(&magic, p, sizeof(magic));
-	return magic == PD_MAGIC || magic == PD_MAGIC_SWAPPED || magic == PD_MAGIC_V1;
+	struct rd rd = rd_from(head.p, head.n);
+	uint64_t magic = rd_u64(&rd);
+	return magic == PD_MAGIC || magic == PD_MAGIC_SWAPPED || magic == PD_MAGIC_V1 ? 100 : 0;
 }
 
 /* Reads on after the first 16 bytes, which say what follows. */
@@ -434,7 +433,7 @@ static int read_any(struct pd_reader *r, const uint8_t *start, size_t n, struct 
 {
 	if (!n)
 		return err_set(err, -ENODATA, "is empty");
-	if (n < 16 || !perfdata_is(start, n))
+	if (n < 16 || !perfdata_sniff(sv_from((const char *)start, n)))
 		return err_set(err, -EBADMSG, "is not a perf.data file");
 	uint64_t magic = pd_u64(start);
 	uint64_t header_size = pd_u64(start + 8);
@@ -533,7 +532,7 @@ int perfdata_read_fd(int fd, const struct event_sink *sink, struct perfdata_info
 		n += (size_t)got;
 	}
 	bool is_pipe_mode = n == sizeof(start) && pd_u64(start + 8) == sizeof(start);
-	if (!r->in.has_seek && perfdata_is(start, n) && !is_pipe_mode)
+	if (!r->in.has_seek && perfdata_sniff(sv_from((const char *)start, n)) && !is_pipe_mode)
 		return read_spooled(sink, info, fd, start, n, err);
 	return read_any(r, start, n, err);
 }

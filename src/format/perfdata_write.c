@@ -717,8 +717,3 @@ int perfdata_write(struct format_output *to, const struct profile *p,
 		*options->perfdata.ret_written = w.stats;
 	return rc;
 }
-
-int perfdata_sniff(struct sv head)
-{
-	return perfdata_is(head.p, head.n) ? 100 : 0;
-}

@@ -10,7 +10,7 @@
  *	                   (parsed once)   (of the open sample, leaf first)
  */
 #include "base/base.h"
-#include "format/perfscript.h"
+#include "format/format.h"
 
 #include <errno.h>
 
@@ -20,7 +20,6 @@
 #include "base/lines.h"
 #include "base/map.h"
 #include "base/vec.h"
-#include "format/format.h"
 #include "format/scriptline.h"
 #include "format/textframes.h"
 
@@ -66,7 +65,7 @@ struct known_event {
 	uint32_t table;
 };
 
-struct perfscript_reader {
+struct reader {
 	struct profile *p;
 	const char *only_event; /* NULL: all */
 	struct arena text;
@@ -77,7 +76,6 @@ struct perfscript_reader {
 	size_t nr_slots;   /* a power of two */
 	struct map groups; /* hash of items -> loc */
 
-	struct buf carry; /* a line whose end has not come yet */
 	uint64_t line_nr;
 	uint64_t first_bad_nr;
 	struct sv first_bad;
@@ -94,53 +92,37 @@ struct perfscript_reader {
 	uint64_t nr_samples;
 };
 
-struct perfscript_reader *perfscript_reader_new(struct profile *p, const char *only_event)
+static void reader_release(struct reader *r)
 {
-	struct perfscript_reader *r = xcalloc(1, sizeof(*r));
-	r->p = p;
-	r->only_event = only_event;
-	r->before_first = arena_calloc(&r->text, 1, sizeof(*r->before_first));
-	r->nr_slots = 4096;
-	r->slots = xcalloc(r->nr_slots, sizeof(*r->slots));
-	return r;
-}
-
-void perfscript_reader_free(struct perfscript_reader *r)
-{
-	if (!r)
-		return;
 	arena_release(&r->text);
 	vec_release(&r->frames);
 	free(r->slots);
 	map_release(&r->groups);
-	buf_release(&r->carry);
 	vec_release(&r->events);
 	vec_release(&r->items);
 	vec_release(&r->locs);
 	vec_release(&r->last_locs);
 	vec_release(&r->last_stacks);
-	free(r);
 }
 
-static void count_bad(struct perfscript_reader *r, struct sv line)
+static void count_bad(struct reader *r, struct sv line)
 {
-	r->p->losses.nr[LOSS_SEEN]++;
-	r->p->losses.nr[LOSS_UNPARSED]++;
-	if (r->first_bad_nr)
+	bool is_first = !r->first_bad_nr;
+	format_bad_line(r->p, r->line_nr, &r->first_bad_nr);
+	if (!is_first)
 		return;
-	r->first_bad_nr = r->line_nr;
 	size_t n = MIN(line.n, 80);
 	r->first_bad = sv_from(arena_strndup(&r->text, line.p, n), n);
 }
 
 /* ---- distinct lines ----------------------------------------------------------------------- */
 
-static str_id str_of(struct perfscript_reader *r, struct sv s)
+static str_id str_of(struct reader *r, struct sv s)
 {
 	return profile_str(r->p, s.p, s.n);
 }
 
-static void parse_line(struct perfscript_reader *r, struct line *l)
+static void parse_line(struct reader *r, struct line *l)
 {
 	struct text_frame *frame = &r->frames.p[l->frame_idx];
 	struct sv text = sv_from(l->text, l->nr_bytes);
@@ -165,7 +147,7 @@ static void parse_line(struct perfscript_reader *r, struct line *l)
 	}
 }
 
-static void grow_slots(struct perfscript_reader *r)
+static void grow_slots(struct reader *r)
 {
 	struct slot *old = r->slots;
 	size_t nr_old = r->nr_slots;
@@ -182,7 +164,7 @@ static void grow_slots(struct perfscript_reader *r)
 	free(old);
 }
 
-static struct line *add_line(struct perfscript_reader *r, struct sv text)
+static struct line *add_line(struct reader *r, struct sv text)
 {
 	struct line *l = arena_alloc(&r->text, sizeof(*l) + text.n);
 	*l = (struct line){.nr_bytes = (uint32_t)text.n, .frame_idx = (uint32_t)r->frames.n};
@@ -192,7 +174,7 @@ static struct line *add_line(struct perfscript_reader *r, struct sv text)
 	return l;
 }
 
-static struct line *find_line(struct perfscript_reader *r, struct sv text)
+static struct line *find_line(struct reader *r, struct sv text)
 {
 	uint64_t hash = hash_bytes(text.p, text.n);
 	size_t at = hash & (r->nr_slots - 1);
@@ -211,7 +193,7 @@ static struct line *find_line(struct perfscript_reader *r, struct sv text)
 
 /* ---- the open sample ---------------------------------------------------------------------- */
 
-static loc_id loc_of_line(struct perfscript_reader *r, struct line *l)
+static loc_id loc_of_line(struct reader *r, struct line *l)
 {
 	const struct text_frame *frame = &r->frames.p[l->frame_idx];
 	if (l->loc)
@@ -234,7 +216,7 @@ static bool is_inlined(const struct item *it)
 }
 
 /* Frames [from, to) are one address: functions inlined into each other, or one with a source. */
-static loc_id loc_of_group(struct perfscript_reader *r, size_t from, size_t to)
+static loc_id loc_of_group(struct reader *r, size_t from, size_t to)
 {
 	uint64_t h = 0;
 	for (size_t i = from; i < to; i++)
@@ -259,7 +241,7 @@ static loc_id loc_of_group(struct perfscript_reader *r, size_t from, size_t to)
 	return *loc;
 }
 
-static void resolve_items(struct perfscript_reader *r)
+static void resolve_items(struct reader *r)
 {
 	vec_clear(&r->locs);
 	for (size_t i = 0; i < r->items.n;) {
@@ -279,7 +261,7 @@ static void resolve_items(struct perfscript_reader *r)
 	}
 }
 
-static stack_id build_stack(struct perfscript_reader *r)
+static stack_id build_stack(struct reader *r)
 {
 	size_t n = r->locs.n;
 	size_t shared = 0;
@@ -299,7 +281,7 @@ static stack_id build_stack(struct perfscript_reader *r)
 	return stack;
 }
 
-static void close_sample(struct perfscript_reader *r)
+static void close_sample(struct reader *r)
 {
 	if (!r->is_open)
 		return;
@@ -333,7 +315,7 @@ static enum unit unit_of_period(struct sv event)
 	return is_clock ? UNIT_NS : UNIT_COUNT;
 }
 
-static uint32_t table_of_event(struct perfscript_reader *r, const struct script_event *e)
+static uint32_t table_of_event(struct reader *r, const struct script_event *e)
 {
 	str_id name = str_of(r, e->event.n ? e->event : SV("samples"));
 	for (size_t i = r->events.n; i--;)
@@ -350,7 +332,7 @@ static uint32_t table_of_event(struct perfscript_reader *r, const struct script_
 	return table;
 }
 
-static void add_frame_line(struct perfscript_reader *r, struct sv text)
+static void add_frame_line(struct reader *r, struct sv text)
 {
 	struct line *l = find_line(r, text);
 	r->last_line->next = l;
@@ -371,7 +353,7 @@ static void add_frame_line(struct perfscript_reader *r, struct sv text)
 }
 
 /* "PERF_RECORD_LOST lost 12", as --show-lost-events prints it; other records say nothing here. */
-static void take_record_line(struct perfscript_reader *r, struct sv text)
+static void take_record_line(struct reader *r, struct sv text)
 {
 	uint64_t nr;
 	if (!sv_has_prefix(text, SV("PERF_RECORD_LOST lost ")) ||
@@ -382,7 +364,7 @@ static void take_record_line(struct perfscript_reader *r, struct sv text)
 }
 
 /* Whether the text goes on with the frame that followed the last line before; its bytes, or 0. */
-static size_t take_predicted(struct perfscript_reader *r, const char *text, size_t n)
+static size_t take_predicted(struct reader *r, const char *text, size_t n)
 {
 	struct line *l = r->last_line->next;
 	if (!l || l->kind != LINE_FRAME || n <= l->nr_bytes || text[l->nr_bytes] != '\n' ||
@@ -394,7 +376,7 @@ static size_t take_predicted(struct perfscript_reader *r, const char *text, size
 	return l->nr_bytes + 1;
 }
 
-static bool take_event_line(struct perfscript_reader *r, struct sv line)
+static bool take_event_line(struct reader *r, struct sv line)
 {
 	struct script_event e;
 	if (!script_parse_event(line, r->has_anchors ? SCRIPT_NEED_ANCHOR : 0, &e))
@@ -426,7 +408,7 @@ static bool take_event_line(struct perfscript_reader *r, struct sv line)
 /* ---- lines -------------------------------------------------------------------------------- */
 
 /* "# hostname : vm": what the header tells of the machine and the command. */
-static void take_comment(struct perfscript_reader *r, struct sv line)
+static void take_comment(struct reader *r, struct sv line)
 {
 	static const char *const keys[] = {"captured on", "hostname", "os release", "perf version",
 					   "arch",        "cpudesc",  "cmdline"};
@@ -459,7 +441,7 @@ static bool is_comment(struct sv s)
 }
 
 /* "comm 12 [000] 1.000001: PERF_RECORD_LOST lost 5": no event, as no colon follows. */
-static bool take_record(struct perfscript_reader *r, struct sv line)
+static bool take_record(struct reader *r, struct sv line)
 {
 	static const char mark[] = ": PERF_RECORD_";
 	const char *at = memmem(line.p, line.n, mark, sizeof(mark) - 1);
@@ -470,7 +452,7 @@ static bool take_record(struct perfscript_reader *r, struct sv line)
 	return true;
 }
 
-static void take_line(struct perfscript_reader *r, struct sv line)
+static void take_line(struct reader *r, struct sv line)
 {
 	r->line_nr++;
 	if (line.n && line.p[line.n - 1] == '\r')
@@ -509,39 +491,22 @@ static void take_line(struct perfscript_reader *r, struct sv line)
 	count_bad(r, line);
 }
 
-void perfscript_reader_push(struct perfscript_reader *r, const char *text, size_t n)
+static int take_lines(void *ctx, struct sv text)
 {
-	const char *end = text + n;
-	while (text < end) {
-		size_t nr_taken = 0;
-		if (r->is_open && !r->is_skipped && !r->carry.n)
-			nr_taken = take_predicted(r, text, (size_t)(end - text));
-		text += nr_taken;
-		if (nr_taken)
+	struct reader *r = ctx;
+	const char *end = text.p + text.n;
+	for (const char *p = text.p; p < end;) {
+		size_t left = (size_t)(end - p);
+		size_t n = r->is_open && !r->is_skipped ? take_predicted(r, p, left) : 0;
+		p += n;
+		if (n)
 			continue;
-		const char *nl = memchr(text, '\n', (size_t)(end - text));
-		size_t nr_bytes = (size_t)((nl ? nl : end) - text);
-		if (nl && !r->carry.n) {
-			take_line(r, sv_from(text, MIN(nr_bytes, LINE_MAX_BYTES)));
-		} else {
-			size_t room = LINE_MAX_BYTES - MIN(r->carry.n, LINE_MAX_BYTES);
-			buf_add(&r->carry, text, MIN(nr_bytes, room));
-			if (nl) {
-				take_line(r, buf_sv(&r->carry));
-				buf_clear(&r->carry);
-			}
-		}
-		text = nl ? nl + 1 : end;
+		const char *nl = memchr(p, '\n', left);
+		n = nl ? (size_t)(nl - p) : left;
+		take_line(r, sv_from(p, MIN(n, LINE_MAX_BYTES)));
+		p = nl ? nl + 1 : end;
 	}
-}
-
-void perfscript_reader_finish(struct perfscript_reader *r)
-{
-	if (r->carry.n)
-		take_line(r, buf_sv(&r->carry));
-	buf_clear(&r->carry);
-	close_sample(r);
-	profile_fact(r->p, FACT_SOURCE, "perf script");
+	return 0;
 }
 
 #define READ_STEP ((size_t)64 << 10) /* stays in the cache: 256 KiB takes a quarter longer */
@@ -549,26 +514,18 @@ void perfscript_reader_finish(struct perfscript_reader *r)
 int perfscript_read(struct profile *p, const struct format_input *in,
 		    const struct format_options *options, struct err *err)
 {
-	CLEANUP(perfscript_reader_free_p)
-	struct perfscript_reader *r = perfscript_reader_new(p, options->event);
-	perfscript_reader_push(r, in->head.p, in->head.n);
-	if (in->fd >= 0) {
-		CLEANUP(free_p) char *step = xmalloc(READ_STEP);
-		for (;;) {
-			ssize_t n = file_read_some(in->fd, step, READ_STEP, err);
-			if (n < 0)
-				return (int)n;
-			if (!n)
-				break;
-			perfscript_reader_push(r, step, (size_t)n);
-		}
-	}
-	perfscript_reader_finish(r);
-	if (!p->losses.nr[LOSS_WRITTEN] && !p->losses.nr[LOSS_FILTERED] && r->first_bad_nr)
+	CLEANUP(reader_release)
+	struct reader r = {.p = p, .only_event = options->event, .nr_slots = 4096};
+	r.before_first = arena_calloc(&r.text, 1, sizeof(*r.before_first));
+	r.slots = xcalloc(r.nr_slots, sizeof(*r.slots));
+	TRY(format_input_lines(in, READ_STEP, LINE_MAX_BYTES, take_lines, &r, err));
+	close_sample(&r);
+	profile_fact(p, FACT_SOURCE, "perf script");
+	if (!p->losses.nr[LOSS_WRITTEN] && !p->losses.nr[LOSS_FILTERED] && r.first_bad_nr)
 		return err_set(err, -EINVAL,
 			       "line %" PRIu64 ": expected 'comm pid [cpu] time: event:', "
 			       "found '%.*s'",
-			       r->first_bad_nr, SV_ARGS(r->first_bad));
+			       r.first_bad_nr, SV_ARGS(r.first_bad));
 	return 0;
 }
 

@@ -1,12 +1,15 @@
-/* A profile as JSON; see profilejson.h. */
+/*
+ * A profile as JSON, aggregated: facts, losses, modules, functions, and per event each distinct
+ * (thread, stack) with its sums. For scripts; docs/formats/profile-json.md is the schema. Only
+ * written.
+ */
 #include "base/base.h"
-#include "format/profilejson.h"
+#include "format/format.h"
 
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/map.h"
 #include "base/vec.h"
-#include "format/format.h"
 
 static const char *kind_name(enum module_kind kind)
 {
@@ -45,7 +48,7 @@ static void key_i64(struct json *j, const char *key, int64_t v)
 static void add_head(struct json *j, const struct profile *p)
 {
 	key_sv(j, "schema", SV("assay-profile"));
-	key_u64(j, "version", PROFILEJSON_VERSION);
+	key_u64(j, "version", 1);
 	json_put_bool(j, "is_incomplete", p->is_incomplete);
 	key_u64(j, "start_ns", p->start_ns);
 	key_u64(j, "end_ns", p->end_ns);

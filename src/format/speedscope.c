@@ -1,6 +1,13 @@
-/* Writer of speedscope's JSON; see speedscope.h. */
+/*
+ * A profile for speedscope (https://www.speedscope.app): its JSON file format, "sampled" profiles.
+ * One profile a thread that has rows, heaviest first, in the order of time, weighed by the event's
+ * weight (ns, bytes or counts); frames have file and line where they are known. Only written.
+ *
+ * What it cannot hold: losses, intervals of uncertainty, marks, tags (reasons of waits).
+ * docs/formats/speedscope.md
+ */
 #include "base/base.h"
-#include "format/speedscope.h"
+#include "format/format.h"
 
 #include <stdlib.h>
 
@@ -8,7 +15,6 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/vec.h"
-#include "format/format.h"
 #include "format/textframes.h"
 
 /* The rows of one thread, in the order of the table, which is that of time. */

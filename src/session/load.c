@@ -191,9 +191,9 @@ static int load_unsealed(struct profile **ret_p, const char *path,
 	CLEANUP(input_release) struct input in = {.fd = -1};
 	TRY(input_open(&in, path, err));
 	int rc;
-	if (assayfile_sniff(in.head.p, in.head.n))
+	if (assayfile_sniff(buf_sv(&in.head)))
 		rc = load_recording(ret_p, path, &in, options, err);
-	else if (perfdata_is(in.head.p, in.head.n))
+	else if (perfdata_sniff(buf_sv(&in.head)))
 		rc = load_events(ret_p, &in, options, err);
 	else
 		rc = load_stacks(ret_p, path, &in, options, err);

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "format/assayfile.h"
+#include "format/format.h"
 
 #define HEAD_BYTES     1024
 #define MANIFEST_LIMIT ((size_t)16 << 20)
@@ -60,7 +60,7 @@ bool store_mark_read(struct store_mark *ret_m, int dirfd, const char *name)
 		.mtime_ns = (int64_t)st.st_mtim.tv_sec * (int64_t)NS_PER_SEC + st.st_mtim.tv_nsec,
 		.dev = st.st_dev,
 		.inode = st.st_ino,
-		.is_recording = assayfile_sniff(head, have),
+		.is_recording = assayfile_sniff(sv_from(head, have)),
 	};
 	m.is_ours =
 		m.is_recording || has_mark(head, have) || is_in_manifest(dirfd, name, st.st_ino);

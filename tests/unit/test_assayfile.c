@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "base/zio.h"
 #include "format/assayfile.h"
+#include "format/format.h"
 #include "format/assayfile_layout.h"
 
 /* ---- a synthetic capture that grows by seconds ------------------------------------------- */
@@ -370,7 +371,7 @@ TEST(a_recording_reads_back_equal_and_writes_the_same_bytes_again)
 	p->mappings.p[3].to_ns = s.now_ns;
 	CLEANUP(buf_release) struct buf a = {0};
 	CHECK(!assayfile_write(&a, p, "cpu", NULL));
-	CHECK(assayfile_sniff(a.p, a.n));
+	CHECK(assayfile_sniff(buf_sv(&a)));
 	CLEANUP(profile_free_p) struct profile *q = read_ok(a.p, a.n);
 	CHECK(!q->is_incomplete);
 	check_equal(p, q);

@@ -3,6 +3,8 @@
 #include "tap.h"
 
 #include <jansson.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "base/file.h"
@@ -335,19 +337,38 @@ TEST(threads_and_processes_can_be_at_the_root)
 	expect_folded(script, &options, "x 2\n");
 }
 
+static struct profile *read_from_file(struct sv text, size_t nr_head)
+{
+	struct profile *p = profile_new();
+	int fd = memfd_create("rest", 0);
+	struct format_input in = {sv_from(text.p, nr_head), fd};
+	CHECK(write(fd, text.p + nr_head, text.n - nr_head) == (ssize_t)(text.n - nr_head));
+	CHECK(lseek(fd, 0, SEEK_SET) == 0);
+	CHECK(!perfscript_read(p, &in, &(struct format_options){0}, NULL));
+	close(fd);
+	profile_seal(p);
+	return p;
+}
+
+TEST(a_text_longer_than_any_line_may_be_is_read_whole)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	for (int i = 0; i < 40000; i++)
+		buf_addf(&text, "a 1 %d.000000: 7 cycles: \n\t 2 leaf+0x1 (/bin/a)\n\n", i);
+	CHECK(text.n > (1 << 20) * 3 / 2);
+	CLEANUP(profile_free_p) struct profile *p = read_from_file(buf_sv(&text), 1000);
+	expect_as("folded", p, NULL, "a;leaf 40000\n");
+	CHECK(!p->losses.nr[LOSS_UNPARSED]);
+}
+
 TEST(pieces_of_any_size_give_the_same_profile)
 {
 	static const char script[] = "a 1 1.000000: 7 cycles: \r\n\t 2 leaf+0x1 (/bin/a)\r\n"
 				     "\t 1 main (/bin/a)\r\n\r\na 1 [000] 2.0000000: 9 cycles: \n"
 				     "\t 2 leaf+0x1 (/bin/a)\n\t 1 main (/bin/a)";
-	for (size_t step = 1; step < sizeof(script); step++) {
-		CLEANUP(profile_free_p) struct profile *p = profile_new();
-		CLEANUP(perfscript_reader_free_p)
-		struct perfscript_reader *r = perfscript_reader_new(p, NULL);
-		for (size_t i = 0; i < sizeof(script) - 1; i += step)
-			perfscript_reader_push(r, script + i, MIN(step, sizeof(script) - 1 - i));
-		perfscript_reader_finish(r);
-		profile_seal(p);
+	for (size_t step = 0; step < sizeof(script); step++) {
+		CLEANUP(profile_free_p)
+		struct profile *p = read_from_file(sv_from(script, sizeof(script) - 1), step);
 		expect_as("folded", p, NULL, "a;main;leaf 2\n");
 	}
 }
