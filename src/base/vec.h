@@ -81,4 +81,7 @@ static inline size_t u64_nr_below(const uint64_t *v, size_t n, uint64_t key)
 	return lo;
 }
 
+/* For CLEANUP of one, or of a struct that begins with one: free_p sees its pointer. */
+#define vec_free_p free_p
+
 #endif

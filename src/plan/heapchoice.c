@@ -202,7 +202,6 @@ static void add_jemalloc_facts(struct heap_plan *p, const struct heaptarget *h)
 	p->must_say = j->is_stripped && j->version_text ? xstrdup(j->version_text) : NULL;
 	memcpy(p->version, j->version, sizeof(p->version));
 	p->has_prof = j->has_prof;
-	p->prefix = xstrdup(j->prefix ? j->prefix : "");
 }
 
 /* ---- the choice ---------------------------------------------------------------------------- */

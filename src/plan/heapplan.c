@@ -62,6 +62,5 @@ void heap_plan_release(struct heap_plan *p)
 	free_p(&p->allocator_text);
 	free_p(&p->reason);
 	free_p(&p->must_say);
-	free_p(&p->prefix);
 	*p = (struct heap_plan){0};
 }

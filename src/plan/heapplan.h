@@ -72,7 +72,6 @@ struct heap_plan {
 	char *must_say;
 	uint32_t version[3]; /* 5, 3, 0 */
 	bool has_prof; /* built with profiling; whether opt.prof is set only mallctl can say */
-	char *prefix;  /* "_rjem_", "je_", ""; owned */
 	/*
 	 * Tier PATCH was chosen though jemalloc has hooks: all of the allocator's functions or
 	 * none. If one cannot be patched attaching fails with -ENOTSUP, nothing changed.

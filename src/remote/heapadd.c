@@ -51,22 +51,16 @@ static int write_originals(struct heapinject *more, struct err *err)
 				data.twin + more->first_site, n, err);
 }
 
-static int patch(struct heapinject *more, const struct stub_code *c, struct err *err)
+static int patch(struct heapinject *more, const struct buf *code, struct err *err)
 {
-	CLEANUP(remote_close_p) struct remote *r = NULL;
-	int rc = heapinject_open(more, &r, false, err);
-	if (!rc && more->has_filter)
-		rc = err_set(err, -EPERM, "pid %d has a seccomp filter by now", more->pid);
-	if (!rc)
-		rc = heapattach_map_stubs(more, r, c, err);
-	if (!rc)
-		rc = write_originals(more, err);
-	if (!rc) {
-		more->is_changing = true;
-		rc = heaptext_patch(more, r, err);
-	}
-	heapinject_close(more, TAKE(r));
-	return rc ? rc : heaptext_wide(more, false, err);
+	CLEANUP(heapinject_close) struct heap_session s = {0};
+	TRY(heapinject_open(&s, more, false, err));
+	if (more->has_filter)
+		return err_set(err, -EPERM, "pid %d has a seccomp filter by now", more->pid);
+	TRY(heapattach_map_stubs(more, s.r, code, err));
+	TRY(write_originals(more, err));
+	more->is_changing = true;
+	return heaptext_patch(more, s.r, err);
 }
 
 /* What the attachment has from now on. */
@@ -82,28 +76,28 @@ static void take_over(struct heapinject *h, struct heapinject *more)
 	h->info.nr_unpatched += more->info.nr_unpatched;
 	h->info.nr_unpatched_heap += more->info.nr_unpatched_heap;
 	h->info.had_to_stop_all |= more->info.had_to_stop_all;
-	if (!h->unpatched)
-		h->unpatched = TAKE(more->unpatched);
-	h->info.unpatched = h->unpatched;
+	if (!h->info.unpatched)
+		h->info.unpatched = TAKE(more->info.unpatched);
 }
 
 static int add(struct heapinject *h, struct heapinject *more, struct err *err)
 {
-	struct stub_code c = {0};
+	CLEANUP(buf_release) struct buf code = {0};
 	TRY(heapinject_look_at_threads(more, err));
 	TRY(heapspace_read(&more->space, h->pid, err));
 	heapstubs_plan(more);
 	heapstubs_place(more);
 	if (h->regions.n + more->regions.n > REGIONS_MAX)
 		return err_set(err, -ENOSPC, "too many libraries with allocators were loaded");
-	heapstubs_make(more, &c);
+	heapstubs_make(more, &code);
 	heapstubs_tell(more);
 	int rc = 0;
 	if (!more->info.nr_patched) /* none can be: nothing of it is mapped */
 		vec_clear(&more->regions);
 	else
-		rc = patch(more, &c, err);
-	free(c.p);
+		rc = patch(more, &code, err);
+	if (!rc)
+		rc = heaptext_wide(more, false, err);
 	h->info.stopped_ns = MAX(h->info.stopped_ns, more->info.stopped_ns);
 	if (!rc || more->is_changing)
 		take_over(h, more);
@@ -128,13 +122,11 @@ static void find_renewed(const struct heapinject *h, const struct heap_plan *pla
 {
 	struct text_patch t;
 	vec_foreach(s, &plan->sites) {
-		bool is_found = false;
 		vec_foreach(p, &h->patches) {
-			if (is_found || p->function != s->addr || !is_as_before(h, p) ||
-			    !heapstubs_text(p, &t))
+			if (p->function != s->addr || !is_as_before(h, p) || !heapstubs_text(p, &t))
 				continue;
 			vec_push(&to->patches, t);
-			is_found = true;
+			break;
 		}
 	}
 }
@@ -157,55 +149,41 @@ static struct heapinject part_of(const struct heapinject *h, const struct heapin
 	};
 }
 
-static void part_release(struct heapinject *part)
+static int renew(struct heapinject *part, struct err *err)
 {
-	heapspace_release(&part->space);
-	vec_release(&part->patches);
-	vec_foreach(g, &part->regions)
-		vec_release(&g->patches);
-	vec_release(&part->regions);
-	free(part->unpatched);
-}
-
-static int renew(struct heapinject *h, struct heapinject *part, struct err *err)
-{
-	CLEANUP(remote_close_p) struct remote *r = NULL;
-	int rc = heapspace_read(&part->space, h->pid, err);
-	if (!rc)
-		rc = heapinject_open(part, &r, false, err);
-	if (!rc)
-		rc = heaptext_patch(part, r, err);
-	heapinject_close(part, TAKE(r));
-	if (!rc)
-		rc = heaptext_wide(part, false, err);
-	h->info.stopped_ns = MAX(h->info.stopped_ns, part->info.stopped_ns);
-	return rc;
+	CLEANUP(heapinject_close) struct heap_session s = {0};
+	TRY(heapspace_read(&part->space, part->pid, err));
+	TRY(heapinject_open(&s, part, false, err));
+	return heaptext_patch(part, s.r, err);
 }
 
 int heapinject_renew(struct heapinject *h, const struct heap_plan *plan, size_t *ret_nr,
 		     struct err *err)
 {
 	struct heapinject_spec spec = {.pid = h->pid, .plan = plan};
-	struct heapinject part = part_of(h, &spec);
+	CLEANUP(heapinject_release) struct heapinject part = part_of(h, &spec);
 	struct stub_region *g = vec_add(&part.regions);
 	find_renewed(h, plan, g);
-	int rc = g->patches.n ? renew(h, &part, err) : 0;
-	*ret_nr = rc ? 0 : g->patches.n;
-	part_release(&part);
-	return rc;
+	*ret_nr = 0;
+	if (!g->patches.n)
+		return 0;
+	int rc = renew(&part, err);
+	if (!rc)
+		rc = heaptext_wide(&part, false, err);
+	h->info.stopped_ns = MAX(h->info.stopped_ns, part.info.stopped_ns);
+	TRY(rc);
+	*ret_nr = g->patches.n;
+	return 0;
 }
 
 int heapinject_add(struct heapinject *h, const struct heap_plan *plan, struct err *err)
 {
 	struct heapinject_spec spec = {.pid = h->pid, .plan = plan};
-	struct heapinject more = part_of(h, &spec);
+	CLEANUP(heapinject_release) struct heapinject more = part_of(h, &spec);
 	if (h->tier != HEAP_TIER_PATCH || h->is_stopped || h->is_detached)
 		return err_set(err, -EINVAL, "functions are added to a recorder that patches");
 	if (plan->sites.n > HEAP_SITE_NONE - MIN(h->nr_sites, HEAP_SITE_NONE))
 		return err_set(err, -ENOSPC, "pid %d has more functions than can be recorded",
 			       h->pid);
-	int rc = add(h, &more, err);
-	h->is_gone |= more.is_gone;
-	part_release(&more);
-	return rc;
+	return add(h, &more, err);
 }

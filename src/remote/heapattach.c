@@ -190,23 +190,8 @@ static int recover(struct heapinject *h, struct err *err)
 	bool is_left = h->hooks || h->backtrace;
 	vec_foreach(g, &h->regions)
 		is_left |= g->patches.n > 0;
-	int rc = check_busy(h, err);
-	if (rc || !is_left)
-		return rc;
-	bool has_calls = h->mallctl && (h->hooks || h->backtrace);
-	CLEANUP(remote_close_p) struct remote *r = NULL;
-	TRY(heapinject_open(h, &r, has_calls, err));
-	if (has_calls) {
-		rc = heaphooks_remove(h, r, err);
-		if (!rc)
-			rc = heaphooks_backtrace(h, r, false, err);
-	}
-	if (!rc)
-		rc = heaptext_restore(h, r, err);
-	heapinject_close(h, TAKE(r));
-	if (!rc)
-		rc = heaptext_wide(h, true, err);
-	return rc ? rc : heaptext_settle(h, err);
+	TRY(check_busy(h, err));
+	return is_left ? heapinject_undo(h, h->mallctl && (h->hooks || h->backtrace), err) : 0;
 }
 
 static int inspect(struct heapinject *h, struct err *err)
@@ -308,21 +293,7 @@ static int choose_places(struct heapinject *h, struct err *err)
 	return 0;
 }
 
-static uint64_t bytes_of(const struct heap_places *p)
-{
-	return p->local_bytes + p->shared_bytes + p->tables_bytes;
-}
-
 /* ---- doing it -------------------------------------------------------------------------------- */
-
-struct op_list {
-	VEC(struct heapcode_op) v;
-};
-
-static void op_list_release(struct op_list *l)
-{
-	vec_release(&l->v);
-}
 
 /*
  * The target has the file as well: only what has its size after it was sealed may be touched here,
@@ -354,11 +325,13 @@ static int memfd_refused(struct heapinject *h, int64_t code, struct err *err)
 	return (int)code;
 }
 
-static int one_syscall(struct remote *r, long nr, uint64_t a0, uint64_t a1, uint64_t a2,
-		       uint64_t a3, uint64_t a4, uint64_t a5, int64_t *ret, struct err *err)
+/* Nothing of ours stays open in a target. */
+static void close_theirs(struct remote *r, int64_t fd)
 {
-	uint64_t args[REMOTE_ARGS_MAX] = {a0, a1, a2, a3, a4, a5};
-	return remote_syscall(r, nr, args, ret, err);
+	int64_t closed;
+	if (fd >= 0)
+		(void)remote_syscall(r, SYS_close, (uint64_t[REMOTE_ARGS_MAX]){(uint64_t)fd},
+				     &closed, NULL);
 }
 
 /* A name for memfd_create, in scratch memory. */
@@ -369,7 +342,7 @@ static int put_name(struct remote *r, const char *name, uint64_t *ret_at, struct
 }
 
 /* Regions that are new come out of one file, which is complete before it is mapped. */
-static int fill_stubs(struct heapinject *h, int fd, const struct stub_code *c, struct err *err)
+static int fill_stubs(struct heapinject *h, int fd, const struct buf *code, struct err *err)
 {
 	uint64_t off = 0;
 	size_t at = 0;
@@ -381,7 +354,7 @@ static int fill_stubs(struct heapinject *h, int fd, const struct stub_code *c, s
 		if (g->is_new) {
 			uint64_t code_at = off + (stub_region_batch(g) - g->addr);
 			TRY(file_pwrite_all(fd, &head, sizeof(head), off, err));
-			TRY(file_pwrite_all(fd, c->p + at, stub_region_code_bytes(g), code_at,
+			TRY(file_pwrite_all(fd, code->p + at, stub_region_code_bytes(g), code_at,
 					    err));
 			off += stub_region_bytes(g->nr_stubs);
 		}
@@ -393,56 +366,59 @@ static int fill_stubs(struct heapinject *h, int fd, const struct stub_code *c, s
 	return 0;
 }
 
-int heapattach_map_stubs(struct heapinject *h, struct remote *r, const struct stub_code *c,
+static int map_regions(struct heapinject *h, struct remote *r, int64_t theirs,
+		       const struct buf *code, struct err *err)
+{
+	CLEANUP(close_p) int fd = -1;
+	uint64_t off = 0;
+	TRY(remote_get_fd(r, (int)theirs, &fd, err));
+	TRY(fill_stubs(h, fd, code, err));
+	vec_foreach(g, &h->regions) {
+		if (!g->is_new)
+			continue;
+		int64_t got = 0;
+		uint64_t n = stub_region_bytes(g->nr_stubs);
+		const uint64_t args[REMOTE_ARGS_MAX] = {
+			g->addr,          n,  PROT_READ | PROT_EXEC, MAP_PRIVATE | FIXED_NOREPLACE,
+			(uint64_t)theirs, off};
+		TRY(remote_syscall(r, SYS_mmap, args, &got, err));
+		if (got != (int64_t)g->addr)
+			return err_set(err, got < 0 ? (int)got : -EEXIST,
+				       "cannot map the recorder's stubs in pid %d at 0x%" PRIx64
+				       ": %" PRId64,
+				       h->pid, g->addr, got);
+		off += n;
+		h->batch = stub_region_batch(g);
+	}
+	return 0;
+}
+
+int heapattach_map_stubs(struct heapinject *h, struct remote *r, const struct buf *code,
 			 struct err *err)
 {
-	uint64_t name = 0;
+	uint64_t args[REMOTE_ARGS_MAX] = {0, MFD_CLOEXEC | MFD_ALLOW_SEALING};
 	int64_t theirs = 0;
-	int64_t got = 0;
-	CLEANUP(close_p) int fd = -1;
 	bool has_new = false;
 	vec_foreach(g, &h->regions)
 		has_new |= g->is_new;
 	if (!has_new)
 		return 0;
-	int rc = put_name(r, HEAPSPACE_STUBS, &name, err);
-	if (!rc)
-		rc = one_syscall(r, SYS_memfd_create, name, MFD_CLOEXEC | MFD_ALLOW_SEALING, 0, 0,
-				 0, 0, &theirs, err);
-	if (!rc && theirs < 0)
-		rc = memfd_refused(h, theirs, err);
-	if (!rc)
-		rc = remote_get_fd(r, (int)theirs, &fd, err);
-	if (!rc)
-		rc = fill_stubs(h, fd, c, err);
-	uint64_t off = 0;
-	vec_foreach(g, &h->regions) {
-		if (rc || !g->is_new)
-			continue;
-		uint64_t n = stub_region_bytes(g->nr_stubs);
-		rc = one_syscall(r, SYS_mmap, g->addr, n, PROT_READ | PROT_EXEC,
-				 MAP_PRIVATE | FIXED_NOREPLACE, (uint64_t)theirs, off, &got, err);
-		if (!rc && got != (int64_t)g->addr)
-			rc = err_set(err, got < 0 ? (int)got : -EEXIST,
-				     "cannot map the recorder's stubs in pid %d at 0x%" PRIx64
-				     ": %" PRId64,
-				     h->pid, g->addr, got);
-		off += n;
-		h->batch = stub_region_batch(g);
-	}
-	int64_t closed;
-	if (theirs >= 0)
-		(void)one_syscall(r, SYS_close, (uint64_t)theirs, 0, 0, 0, 0, 0, &closed, NULL);
+	TRY(put_name(r, HEAPSPACE_STUBS, &args[0], err));
+	TRY(remote_syscall(r, SYS_memfd_create, args, &theirs, err));
+	if (theirs < 0)
+		return memfd_refused(h, theirs, err);
+	int rc = map_regions(h, r, theirs, code, err);
+	close_theirs(r, theirs);
 	return rc;
 }
 
 /* Stubs of regions that are there already: nobody executes them now. */
-static int write_stubs(struct heapinject *h, const struct stub_code *c, struct err *err)
+static int write_stubs(struct heapinject *h, const struct buf *code, struct err *err)
 {
 	size_t at = 0;
 	vec_foreach(g, &h->regions) {
 		if (!g->is_new) {
-			TRY(heapinject_write(h, stub_region_batch(g), c->p + at,
+			TRY(heapinject_write(h, stub_region_batch(g), code->p + at,
 					     stub_region_code_bytes(g), err));
 		}
 		at += stub_region_code_bytes(g);
@@ -507,15 +483,15 @@ static int fill_files(struct heapinject *h, struct remote *r, const int64_t thei
 	return 0;
 }
 
-static void add_op(struct op_list *l, long nr, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3,
-		   int64_t a4, uint64_t a5)
+static void add_op(struct heapcode_ops *l, long nr, uint64_t a0, uint64_t a1, uint64_t a2,
+		   uint64_t a3, int64_t a4, uint64_t a5)
 {
 	vec_push(&l->v, (struct heapcode_op){.nr = (uint64_t)nr,
 					     .args = {a0, a1, a2, a3, (uint64_t)a4, a5}});
 }
 
 /* What the batch has closed is not the target's any more. */
-static void forget_closed(const struct op_list *l, int64_t theirs[FILE_NR])
+static void forget_closed(const struct heapcode_ops *l, int64_t theirs[FILE_NR])
 {
 	vec_foreach(op, &l->v)
 		for (size_t i = 0; i < FILE_NR; i++)
@@ -523,18 +499,8 @@ static void forget_closed(const struct op_list *l, int64_t theirs[FILE_NR])
 				theirs[i] = -1;
 }
 
-/* Nothing of ours stays open in a target that could not be attached to. */
-static void close_files(struct remote *r, const int64_t theirs[FILE_NR])
-{
-	int64_t closed;
-	for (size_t i = 0; i < FILE_NR; i++)
-		if (theirs[i] >= 0)
-			(void)one_syscall(r, SYS_close, (uint64_t)theirs[i], 0, 0, 0, 0, 0, &closed,
-					  NULL);
-}
-
 /* Rings and tables of recorders that were killed, where this one does not come back to. */
-static void drop_dead(const struct heapinject *h, struct op_list *l)
+static void drop_dead(const struct heapinject *h, struct heapcode_ops *l)
 {
 	const struct heap_places *p = &h->places;
 	vec_foreach(m, &h->space.maps) {
@@ -549,7 +515,7 @@ static void drop_dead(const struct heapinject *h, struct op_list *l)
 
 static int map_all(struct heapinject *h, struct remote *r, int64_t theirs[FILE_NR], struct err *err)
 {
-	CLEANUP(op_list_release) struct op_list l = {0};
+	CLEANUP(vec_free_p) struct heapcode_ops l = {0};
 	const struct heap_image *im = heap_image();
 	const struct heap_places *p = &h->places;
 	/* Over our own place of before, else only where nothing is. */
@@ -595,13 +561,6 @@ static int map_all(struct heapinject *h, struct remote *r, int64_t theirs[FILE_N
 	return rc;
 }
 
-static void stack_limits(const struct heapinject *h, struct heap_local *l)
-{
-	const struct heapspace_map *m = heapspace_first(&h->space, HEAPSPACE_IS_STACK);
-	l->main_stack_lo = m ? m->start : 0;
-	l->main_stack_hi = m ? m->end : 0;
-}
-
 /* For hooks: jemalloc's own frames. The range that has most of its code. */
 static void skip_allocator(const struct heapinject *h, struct heap_local *l)
 {
@@ -638,6 +597,7 @@ static int write_local(struct heapinject *h, uint64_t per_us, struct err *err)
 {
 	const struct heap_image *im = heap_image();
 	const struct heap_places *p = &h->places;
+	const struct heapspace_map *stack = heapspace_first(&h->space, HEAPSPACE_IS_STACK);
 	struct heap_local l = {
 		.generation = (uint32_t)clock_mono_ns() | 1,
 		.shared = p->shared,
@@ -652,6 +612,8 @@ static int write_local(struct heapinject *h, uint64_t per_us, struct err *err)
 		.rules = p->local + rules_at(p),
 		.nr_rules = HEAP_RULES_DEFAULT,
 		.tid_off = h->tid_off,
+		.main_stack_lo = stack ? stack->start : 0,
+		.main_stack_hi = stack ? stack->end : 0,
 		.image_lo = h->image,
 		.image_hi = h->image + pages(im->text_bytes),
 		.nr_slots = p->nr_slots,
@@ -663,7 +625,6 @@ static int write_local(struct heapinject *h, uint64_t per_us, struct err *err)
 		.silent_tsc = per_us * (SILENT_NS / NS_PER_US),
 		.wait_tsc = per_us * ((h->spec->wait_ns ? h->spec->wait_ns : WAIT_NS) / NS_PER_US),
 	};
-	stack_limits(h, &l);
 	skip_allocator(h, &l);
 	h->is_free_to_call &= !h->has_filter;
 	if (h->is_free_to_call)
@@ -688,32 +649,33 @@ static int install(struct heapinject *h, struct remote *r, struct err *err)
 	return h->tier != HEAP_TIER_PATCH ? heaptext_write_heads(h, err) : 0; /* with the handles */
 }
 
-static int map_in(struct heapinject *h, struct remote *r, const struct stub_code *c,
+static int map_in(struct heapinject *h, struct remote *r, const struct buf *code,
 		  int64_t theirs[FILE_NR], struct err *err)
 {
 	/* From here on it cannot execute another program without our knowing. */
 	uint64_t image = h->spec->plan->image;
 	if (image && proc_image(h->pid) != image)
 		return err_set(err, -ESTALE, "pid %d executed another program meanwhile", h->pid);
-	TRY(heapattach_map_stubs(h, r, c, err));
-	TRY(write_stubs(h, c, err));
+	TRY(heapattach_map_stubs(h, r, code, err));
+	TRY(write_stubs(h, code, err));
 	TRY(make_files(h, r, theirs, err));
 	TRY(fill_files(h, r, theirs, err));
 	return map_all(h, r, theirs, err);
 }
 
-static int put_in(struct heapinject *h, struct remote *r, const struct stub_code *c,
-		  uint64_t per_us, struct err *err)
+static int put_in(struct heapinject *h, const struct buf *code, uint64_t per_us, struct err *err)
 {
+	CLEANUP(heapinject_close) struct heap_session s = {0};
 	int64_t theirs[FILE_NR] = {-1, -1, -1};
-	int rc = map_in(h, r, c, theirs, err);
-	close_files(r, theirs);
+	TRY(heapinject_open(&s, h, h->tier != HEAP_TIER_PATCH, err));
+	int rc = map_in(h, s.r, code, theirs, err);
+	for (size_t i = 0; i < FILE_NR; i++)
+		close_theirs(s.r, theirs[i]);
 	h->is_mapped = !rc;
-	if (rc)
-		return rc;
+	TRY(rc);
 	h->kept[h->spec->is_every] = h->places;
 	TRY(write_local(h, per_us, err));
-	return install(h, r, err);
+	return install(h, s.r, err);
 }
 
 /* A function that is left out would be allocations that nobody sees. */
@@ -739,23 +701,18 @@ int heapattach_run(struct heapinject *h, struct err *err)
 	heapstubs_place(h);
 	choose_sizes(h);
 	TRY(choose_places(h, err));
-	if (h->is_local_new)
-		TRY(heapspace_check_limit(&h->space, h->pid, bytes_of(&h->places), err));
-	CLEANUP(free_p) uint8_t *code = NULL;
-	struct stub_code c = {0};
-	heapstubs_make(h, &c);
-	code = c.p;
+	const struct heap_places *p = &h->places;
+	uint64_t nr_bytes = p->local_bytes + p->shared_bytes + p->tables_bytes;
+	TRY(h->is_local_new ? heapspace_check_limit(&h->space, h->pid, nr_bytes, err) : 0);
+	CLEANUP(buf_release) struct buf code = {0};
+	heapstubs_make(h, &code);
 	heapstubs_tell(h);
 	if (h->tier == HEAP_TIER_PATCH && !h->info.nr_patched)
 		return err_set(err, -ENOTSUP, "no function of pid %d can be patched: %s", h->pid,
-			       h->unpatched ? h->unpatched : "none was found");
+			       h->info.unpatched ? h->info.unpatched : "none was found");
 	TRY(check_all(h, err));
 	if (!h->regions.n)
 		return err_set(err, -ENOMEM, "no address space left in pid %d", h->pid);
-
-	struct remote *r = NULL;
-	TRY(heapinject_open(h, &r, h->tier != HEAP_TIER_PATCH, err));
-	int rc = put_in(h, r, &c, per_us, err);
-	heapinject_close(h, r);
-	return rc ? rc : heaptext_wide(h, false, err);
+	TRY(put_in(h, &code, per_us, err));
+	return heaptext_wide(h, false, err);
 }

@@ -14,6 +14,7 @@
 #define ASSAY_REMOTE_HEAPCODE_H
 
 #include "base/base.h"
+#include "base/vec.h"
 
 #define HEAPCODE_STUB_BYTES    128u /* of a stub with its trampoline */
 #define HEAPCODE_TRAMPOLINE    56u  /* where in it */
@@ -54,6 +55,9 @@ struct heapcode_op {
 	uint64_t nr;
 	uint64_t args[6];
 	int64_t result;
+};
+struct heapcode_ops {
+	VEC(struct heapcode_op) v;
 };
 const uint8_t *heapcode_batch(size_t *ret_n);
 

@@ -32,10 +32,8 @@ int heapinject_write(struct heapinject *h, uint64_t addr, const void *from, size
 	ssize_t put = pwrite(h->mem_fd, from, n, (off_t)addr);
 	if (put == (ssize_t)n)
 		return 0;
-	if (!put || (put < 0 && (errno == ESRCH || kill(h->pid, 0)))) {
-		h->is_gone = true;
+	if (!put || (put < 0 && (errno == ESRCH || kill(h->pid, 0))))
 		return err_set(err, -ESRCH, "pid %d has ended or executed another program", h->pid);
-	}
 	return err_set(err, -EFAULT, "cannot write memory of pid %d at 0x%" PRIx64, h->pid, addr);
 }
 
@@ -59,7 +57,7 @@ static uint32_t find_tid_offset(const struct heapinject *h, struct remote *r)
 	return 0;
 }
 
-int heapinject_open(struct heapinject *h, struct remote **ret_r, bool is_call, struct err *err)
+int heapinject_open(struct heap_session *ret_s, struct heapinject *h, bool is_call, struct err *err)
 {
 	/* Local memory ends with room for sessions, this attach's or an earlier one's. */
 	const struct heap_places *p = &h->kept[0];
@@ -68,25 +66,23 @@ int heapinject_open(struct heapinject *h, struct remote **ret_r, bool is_call, s
 	else if (!p->local)
 		p = &h->kept[1];
 	struct remote_options options = {
+		.avoid = is_call ? &h->avoid : NULL,
 		.area = p->local ? p->local + p->local_bytes - REMOTE_AREA_BYTES : 0};
-	if (is_call) {
-		options.avoid = h->avoid.p;
-		options.nr_avoid = h->avoid.n;
-	}
-	TRY(h->is_held ? remote_adopt(ret_r, h->pid, h->pid, &options, err)
-		       : remote_open(ret_r, h->pid, &options, err));
-	h->has_filter = remote_has_filter(*ret_r);
-	h->tid_off = find_tid_offset(h, *ret_r);
+	TRY(h->is_held ? remote_adopt(&ret_s->r, h->pid, h->pid, &options, err)
+		       : remote_open(&ret_s->r, h->pid, &options, err));
+	ret_s->h = h;
+	h->has_filter = remote_has_filter(ret_s->r);
+	h->tid_off = find_tid_offset(h, ret_s->r);
 	return 0;
 }
 
-void heapinject_close(struct heapinject *h, struct remote *r)
+void heapinject_close(struct heap_session *s)
 {
-	if (!r)
+	if (!s->r)
 		return;
-	uint64_t ns = remote_stopped_ns(r);
-	h->info.stopped_ns = MAX(h->info.stopped_ns, ns);
-	remote_close(r);
+	uint64_t ns = remote_stopped_ns(s->r);
+	s->h->info.stopped_ns = MAX(s->h->info.stopped_ns, ns);
+	remote_close(s->r);
 }
 
 int heapinject_batch(struct heapinject *h, struct remote *r, struct heapcode_op *ops, size_t n,
@@ -119,8 +115,6 @@ static struct heapinject *inject_new(const struct heapinject_spec *spec)
 	h->nr_sites = (uint32_t)MIN(spec->plan->sites.n, HEAP_SITES_MAX);
 	h->tier = spec->plan->tier;
 	h->mallctl = spec->plan->mallctl;
-	h->has_pvalloc = spec->plan->version[0] == 5 && spec->plan->version[1] == 3 &&
-			 spec->plan->version[2] >= 1;
 	h->mem_fd = -1;
 	vec_foreach(a, &spec->plan->allocator_code)
 		vec_push(&h->avoid, *a);
@@ -235,49 +229,50 @@ static int drop_shared(struct heapinject *h, struct remote *r, struct err *err)
 	return heapinject_batch(h, r, ops, ARRAY_LEN(ops), err);
 }
 
+static int undo_on_thread(struct heapinject *h, bool has_calls, struct err *err)
+{
+	CLEANUP(heapinject_close) struct heap_session s = {0};
+	TRY(heapinject_open(&s, h, has_calls, err));
+	if (has_calls) {
+		TRY(heaphooks_remove(h, s.r, err));
+		TRY(heaphooks_backtrace(h, s.r, false, err));
+	}
+	return heaptext_restore(h, s.r, err);
+}
+
+int heapinject_undo(struct heapinject *h, bool has_calls, struct err *err)
+{
+	TRY(undo_on_thread(h, has_calls, err));
+	TRY(heaptext_wide(h, true, err));
+	return heaptext_settle(h, err);
+}
+
 static int take_out(struct heapinject *h, struct err *err)
 {
-	struct remote *r = NULL;
-	TRY(heapinject_open(h, &r, h->tier != HEAP_TIER_PATCH, err));
-	int rc = heaphooks_remove(h, r, err);
-	if (!rc)
-		rc = heaphooks_backtrace(h, r, false, err);
-	if (!rc)
-		rc = heaptext_restore(h, r, err);
-	heapinject_close(h, r);
-	if (rc)
-		return rc;
-	TRY(heaptext_wide(h, true, err));
-	TRY(heaptext_settle(h, err));
-	r = NULL;
-	rc = heapinject_open(h, &r, false, err);
-	if (!rc && !h->has_filter) /* else it stays mapped, and nobody comes by it */
-		rc = drop_shared(h, r, err);
-	heapinject_close(h, r);
-	return rc;
+	TRY(heapinject_undo(h, h->tier != HEAP_TIER_PATCH, err));
+	CLEANUP(heapinject_close) struct heap_session s = {0};
+	TRY(heapinject_open(&s, h, false, err));
+	/* with a filter it stays mapped, and nobody comes by it */
+	return h->has_filter ? 0 : drop_shared(h, s.r, err);
 }
 
 static int attach_once(struct heapinject **ret_h, const struct heapinject_spec *spec,
 		       struct err *err)
 {
-	struct heapinject *h = inject_new(spec);
+	CLEANUP(heapinject_free_p) struct heapinject *h = inject_new(spec);
 	char path[64];
 	(void)snprintf(path, sizeof(path), "/proc/%d/mem", h->pid);
 	h->mem_fd = open(path, O_RDWR | O_CLOEXEC);
-	int rc = 0;
+	if (h->mem_fd < 0 && errno == ENOENT)
+		return err_set(err, -ESRCH, "pid %d has ended", h->pid);
 	if (h->mem_fd < 0)
-		rc = errno == ENOENT ? err_set(err, -ESRCH, "pid %d has ended", h->pid)
-				     : err_sys(err, "cannot open memory of pid %d", h->pid);
-	if (!rc)
-		rc = heapattach_run(h, err);
+		return err_sys(err, "cannot open memory of pid %d", h->pid);
+	int rc = heapattach_run(h, err);
 	h->spec = NULL;
-	if (rc) {
-		if (h->is_changing && rc != -ESRCH)
-			(void)take_out(h, NULL); /* else the next attach does it */
-		heapinject_free(h);
-		return rc;
-	}
-	*ret_h = h;
+	if (rc && h->is_changing && rc != -ESRCH)
+		(void)take_out(h, NULL); /* else the next attach does it */
+	TRY(rc);
+	*ret_h = TAKE(h);
 	return 0;
 }
 
@@ -307,6 +302,16 @@ int heapinject_detach(struct heapinject *h, struct err *err)
 	return rc;
 }
 
+void heapinject_release(struct heapinject *h)
+{
+	heapspace_release(&h->space);
+	vec_release(&h->patches);
+	vec_foreach(g, &h->regions)
+		vec_release(&g->patches);
+	vec_release(&h->regions);
+	free(h->info.unpatched);
+}
+
 void heapinject_free(struct heapinject *h)
 {
 	if (!h)
@@ -316,13 +321,8 @@ void heapinject_free(struct heapinject *h)
 	if (h->tables && h->tables != MAP_FAILED)
 		(void)munmap(h->tables, h->places.tables_bytes);
 	close_p(&h->mem_fd);
-	heapspace_release(&h->space);
-	vec_release(&h->patches);
-	vec_foreach(g, &h->regions)
-		vec_release(&g->patches);
-	vec_release(&h->regions);
-	vec_release(&h->avoid);
-	free(h->unpatched);
+	heap_ranges_release(&h->avoid);
+	heapinject_release(h);
 	free(h);
 }
 

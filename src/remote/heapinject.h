@@ -44,7 +44,7 @@ struct heapinject_info {
 	size_t nr_patched;
 	size_t nr_unpatched;      /* functions that could not be patched */
 	size_t nr_unpatched_heap; /* of these: functions that allocate or free */
-	const char *unpatched;    /* one of them, or NULL */
+	char *unpatched;          /* one of them, or NULL; borrowed */
 	uint64_t stopped_ns;      /* longest stop of one thread, so far */
 	bool had_to_stop_all;
 	bool is_reused; /* the image was there from before */

@@ -13,6 +13,7 @@
 #define ASSAY_REMOTE_HEAPINJECTPRIV_H
 
 #include "base/base.h"
+#include "base/buf.h"
 #include "base/vec.h"
 #include "remote/heapcode.h"
 #include "remote/heapinject.h"
@@ -86,16 +87,14 @@ struct heapinject {
 	bool is_changing; /* from the first change of text, or hook, on */
 	bool is_stopped;  /* heapinject_stop */
 	bool is_detached;
-	bool is_gone;
 	struct heap_places places;
 	uint32_t first_site;            /* of the plan's functions: those that come later */
 	uint32_t nr_sites;              /* of all of them */
 	VEC(struct heap_patch) patches; /* their sites are indices into their plan's */
 	VEC(struct stub_region) regions;
-	VEC(struct heap_range) avoid; /* allocator's code, for calls of mallctl */
+	struct heap_ranges avoid; /* allocator's code, for calls of mallctl */
 	uint64_t mallctl;
-	bool has_pvalloc; /* jemalloc 5.3.1 */
-	uint64_t hooks;   /* handle */
+	uint64_t hooks; /* handle */
 	uint64_t backtrace;
 	bool is_mapped; /* places are */
 	bool is_image_new;
@@ -113,14 +112,22 @@ struct heapinject {
 	uint64_t slots_off;
 	uint64_t rings_off;
 	struct heapinject_info info;
-	char *unpatched;
 };
 
 /* Before attaching: sets is_free_to_call; -ENOTSUP with a hint: it must not be. */
 int heapinject_look_at_threads(struct heapinject *h, struct err *err);
-/* A session on one thread, or on the one that is held. */
-int heapinject_open(struct heapinject *h, struct remote **ret_r, bool is_call, struct err *err);
-void heapinject_close(struct heapinject *h, struct remote *r);
+/* A session on one thread, or on the one that is held; for CLEANUP(heapinject_close). */
+struct heap_session {
+	struct heapinject *h;
+	struct remote *r; /* NULL: not open */
+};
+int heapinject_open(struct heap_session *ret_s, struct heapinject *h, bool is_call,
+		    struct err *err);
+void heapinject_close(struct heap_session *s);
+/* Hooks (if @has_calls) and text as they were, by sessions of its own. */
+int heapinject_undo(struct heapinject *h, bool has_calls, struct err *err);
+/* Patches and regions: what a part of it has, too. */
+void heapinject_release(struct heapinject *h);
 int heapinject_read(void *ctx, uint64_t addr, void *to, size_t n);
 int heapinject_write(struct heapinject *h, uint64_t addr, const void *from, size_t n,
 		     struct err *err);
@@ -130,22 +137,17 @@ int heapinject_batch(struct heapinject *h, struct remote *r, struct heapcode_op 
 
 /* heapattach.c */
 int heapattach_run(struct heapinject *h, struct err *err);
-/* Bytes of each region's stubs; see heapstubs_make. */
-struct stub_code;
-int heapattach_map_stubs(struct heapinject *h, struct remote *r, const struct stub_code *c,
+/* @code: what heapstubs_make has made. */
+int heapattach_map_stubs(struct heapinject *h, struct remote *r, const struct buf *code,
 			 struct err *err);
 /* What stubs go on with, and what is called for functions that throw. */
 void heapattach_originals(const struct heapinject *h, struct heap_data *data);
 
 /* heapstubs.c, in this order. */
-/* Stubs of each region, to be written or mapped. */
-struct stub_code {
-	uint8_t *p; /* of all regions, one behind the other, from their first stub on */
-	size_t n;
-};
 void heapstubs_plan(struct heapinject *h);
 void heapstubs_place(struct heapinject *h); /* every patch gets the address of its stub */
-void heapstubs_make(struct heapinject *h, struct stub_code *ret_c);
+/* The bytes of all regions, one behind the other, from their first stub on. */
+void heapstubs_make(struct heapinject *h, struct buf *ret_code);
 void heapstubs_tell(struct heapinject *h); /* info */
 /* What of text is to be changed for a patch whose stub has its place; false: it is too far. */
 bool heapstubs_text(const struct heap_patch *p, struct text_patch *ret_t);

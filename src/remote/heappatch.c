@@ -13,16 +13,6 @@
 #define SHORT_REACH 127
 #define FDES_MAX    (1u << 20)
 
-void heap_bounds_release(struct heap_bounds *b)
-{
-	vec_release(&b->v);
-}
-
-void heap_gaps_release(struct heap_gaps *g)
-{
-	vec_release(&g->taken);
-}
-
 /* ---- bounds of functions ------------------------------------------------------------------------
  */
 

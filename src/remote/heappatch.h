@@ -50,7 +50,6 @@ typedef int (*heappatch_read_fn)(void *ctx, uint64_t addr, void *to, size_t n);
 struct heap_bounds {
 	VEC(struct heap_range) v;
 };
-void heap_bounds_release(struct heap_bounds *b);
 /*
  * Of the functions that touch [lo, hi), out of the binary whose first page is mapped at @base.
  * Leaves *b empty where there is no table.
@@ -62,7 +61,6 @@ void heap_bounds_load(struct heap_bounds *b, uint64_t base, uint64_t lo, uint64_
 struct heap_gaps {
 	VEC(uint64_t) taken;
 };
-void heap_gaps_release(struct heap_gaps *g);
 
 /* @may_be_wide: nobody can be in the function's first bytes. PATCH_NONE: why says so. */
 void heappatch_plan(struct heap_patch *ret_p, const struct heap_site *site, uint32_t number,

@@ -22,10 +22,10 @@ size_t stub_region_code_bytes(const struct stub_region *g)
 void heapstubs_plan(struct heapinject *h)
 {
 	const struct heap_plan *plan = h->spec->plan;
-	CLEANUP(heap_gaps_release) struct heap_gaps gaps = {0};
+	CLEANUP(vec_free_p) struct heap_gaps gaps = {0};
 	for (size_t i = 0; i < plan->sites.n && i < HEAP_SITES_MAX; i++) {
 		const struct heap_site *site = &plan->sites.p[i];
-		CLEANUP(heap_bounds_release) struct heap_bounds bounds = {0};
+		CLEANUP(vec_free_p) struct heap_bounds bounds = {0};
 		struct heap_patch p = {.site = (uint32_t)i,
 				       .function = site->addr,
 				       .why = "another name of it is patched"};
@@ -176,32 +176,29 @@ void heapstubs_tell(struct heapinject *h)
 			continue;
 		h->info.nr_unpatched++;
 		h->info.nr_unpatched_heap += h->spec->plan->sites.p[p->site].shape < HEAP_MMAP;
-		if (!h->unpatched && p->why)
-			h->unpatched =
+		if (!h->info.unpatched && p->why)
+			h->info.unpatched =
 				xasprintf("%s (%s)", h->spec->plan->sites.p[p->site].name, p->why);
 	}
-	h->info.unpatched = h->unpatched;
 }
 
-void heapstubs_make(struct heapinject *h, struct stub_code *c)
+void heapstubs_make(struct heapinject *h, struct buf *ret_code)
 {
 	size_t nr_batch;
 	const uint8_t *batch = heapcode_batch(&nr_batch);
-	vec_foreach(g, &h->regions)
-		c->n += stub_region_code_bytes(g);
-	c->p = xmalloc(MAX(c->n, 1));
-	memset(c->p, 0xcc, c->n);
-	size_t at = 0;
 	vec_foreach(g, &h->regions) {
-		memcpy(c->p + at, batch, nr_batch);
+		size_t n = stub_region_code_bytes(g);
+		uint8_t *code = (uint8_t *)buf_reserve(ret_code, n);
+		ret_code->n += n;
+		memset(code, 0xcc, n);
+		memcpy(code, batch, nr_batch);
 		vec_foreach(p, &h->patches) {
 			if (p->kind == PATCH_NONE || region_of(h, p->stub) != g)
 				continue;
-			if (!make_patch(h, p, c->p + at + (p->stub - stub_region_batch(g)))) {
+			if (!make_patch(h, p, code + (p->stub - stub_region_batch(g)))) {
 				p->kind = PATCH_NONE;
 				p->why = "its first instruction cannot be moved that far";
 			}
 		}
-		at += stub_region_code_bytes(g);
 	}
 }

@@ -12,7 +12,7 @@
  * padding is given back, where it matters, the wait is on our side (membarrier GLOBAL).
  *
  * Undone in the other order: entries first; then each thread is seen outside of padding, stubs and
- * image once (heapsettle.h); then the padding.
+ * image once (heapstop.h); then the padding.
  */
 #include "base/base.h"
 #include "remote/heapinjectpriv.h"
@@ -27,7 +27,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "remote/heapimage.h"
-#include "remote/heapsettle.h"
 #include "remote/heapstop.h"
 
 #define SETTLE_NS  (2 * NS_PER_SEC)
@@ -42,11 +41,6 @@ struct stores {
 	VEC(struct store) v;
 };
 
-static void stores_release(struct stores *s)
-{
-	vec_release(&s->v);
-}
-
 static int by_word(const void *a, const void *b)
 {
 	const struct store *x = a;
@@ -54,27 +48,21 @@ static int by_word(const void *a, const void *b)
 	return x->word < y->word ? -1 : x->word > y->word;
 }
 
-static struct store *find_store(struct stores *s, uint64_t word)
-{
-	vec_foreach(st, &s->v)
-		if (st->word == word)
-			return st;
-	return NULL;
-}
-
 /* The word around a change, with other changes that are to be made to it already. */
 static int add_store(struct heapinject *h, struct stores *s, const struct text_patch *p,
 		     const uint8_t *from, const uint8_t *to)
 {
 	uint64_t word = p->at & ~7ull;
-	struct store *st = find_store(s, word);
+	struct store *st = NULL;
+	vec_foreach(known, &s->v)
+		if (known->word == word)
+			st = known;
 	if (!st) {
-		st = vec_add(&s->v);
-		st->word = word;
-		if (heapinject_read(h, word, &st->value, 8)) {
-			s->v.n--;
+		struct store new = {.word = word};
+		if (heapinject_read(h, word, &new.value, 8))
 			return -EFAULT;
-		}
+		vec_push(&s->v, new);
+		st = vec_last(&s->v);
 	}
 	uint8_t bytes[8];
 	memcpy(bytes, &st->value, 8);
@@ -87,9 +75,8 @@ static int add_store(struct heapinject *h, struct stores *s, const struct text_p
 
 static int store_by_mem(struct heapinject *h, const struct stores *s, struct err *err)
 {
-	for (size_t i = 0; i < s->v.n; i++) {
-		TRY(heapinject_write(h, s->v.p[i].word, &s->v.p[i].value, 8, err));
-	}
+	vec_foreach(st, &s->v)
+		TRY(heapinject_write(h, st->word, &st->value, 8, err));
 	return 0;
 }
 
@@ -109,9 +96,7 @@ static int prot_of(const struct heapinject *h, uint64_t page)
 static int store_in_target(struct heapinject *h, struct remote *r, struct stores *s,
 			   struct err *err)
 {
-	struct {
-		VEC(struct heapcode_op) v;
-	} ops = {0};
+	CLEANUP(vec_free_p) struct heapcode_ops ops = {0};
 	qsort(s->v.p, s->v.n, sizeof(*s->v.p), by_word);
 	for (size_t i = 0; i < s->v.n; i++) {
 		const struct store *st = &s->v.p[i];
@@ -126,9 +111,8 @@ static int store_in_target(struct heapinject *h, struct remote *r, struct stores
 	int rc = heapinject_batch(h, r, ops.v.p, ops.v.n, err);
 	if (rc == -EACCES || rc == -EPERM || rc == -ENOMEM) {
 		err_clear(err);
-		rc = store_by_mem(h, s, err);
+		return store_by_mem(h, s, err);
 	}
-	vec_release(&ops.v);
 	return rc;
 }
 
@@ -153,20 +137,17 @@ static int write_head(struct heapinject *h, const struct stub_region *g, struct 
 		.hooks = h->hooks,
 		.backtrace = h->backtrace,
 	};
-	int rc = 0;
 	if (g->patches.n)
-		rc = heapinject_write(h, g->addr + sizeof(head), g->patches.p,
-				      g->patches.n * sizeof(*g->patches.p), err);
-	return rc ? rc : heapinject_write(h, g->addr, &head, sizeof(head), err);
+		TRY(heapinject_write(h, g->addr + sizeof(head), g->patches.p,
+				     g->patches.n * sizeof(*g->patches.p), err));
+	return heapinject_write(h, g->addr, &head, sizeof(head), err);
 }
 
 int heaptext_write_heads(struct heapinject *h, struct err *err)
 {
-	int rc = 0;
 	vec_foreach(g, &h->regions)
-		if (!rc)
-			rc = write_head(h, g, err);
-	return rc;
+		TRY(write_head(h, g, err));
+	return 0;
 }
 
 /* Padding is written first: the words of stores may hold some of it. */
@@ -174,35 +155,39 @@ static int write_gaps(struct heapinject *h, struct err *err)
 {
 	vec_foreach(g, &h->regions) {
 		/* What undoes it is in place before it is done. */
-		int rc = g->addr ? write_head(h, g, err) : 0;
+		TRY(g->addr ? write_head(h, g, err) : 0);
 		vec_foreach(p, &g->patches)
-			if (!rc && p->has_gap)
-				rc = heapinject_write(h, p->gap, p->gap_new, 5, err);
-		if (rc)
-			return rc;
+			if (p->has_gap)
+				TRY(heapinject_write(h, p->gap, p->gap_new, 5, err));
 	}
 	return 0;
 }
 
 int heaptext_patch(struct heapinject *h, struct remote *r, struct err *err)
 {
-	CLEANUP(stores_release) struct stores s = {0};
-	int rc = write_gaps(h, err);
+	CLEANUP(vec_free_p) struct stores s = {0};
+	TRY(write_gaps(h, err));
 	vec_foreach(g, &h->regions)
 		vec_foreach(p, &g->patches)
-			if (!rc && !p->is_wide && add_store(h, &s, p, p->old, p->new))
-				rc = err_set(err, -ESTALE, "code of pid %d has changed", h->pid);
-	return rc ? rc : store_all(h, r, &s, err);
+			if (!p->is_wide && add_store(h, &s, p, p->old, p->new))
+				return err_set(err, -ESTALE, "code of pid %d has changed", h->pid);
+	return store_all(h, r, &s, err);
 }
 
 int heaptext_restore(struct heapinject *h, struct remote *r, struct err *err)
 {
-	CLEANUP(stores_release) struct stores s = {0};
+	CLEANUP(vec_free_p) struct stores s = {0};
 	vec_foreach(g, &h->regions)
 		vec_foreach(p, &g->patches)
 			if (!p->is_wide) /* what is not ours any more is left alone */
 				(void)add_store(h, &s, p, p->new, p->old);
 	return store_all(h, r, &s, err);
+}
+
+static bool has_bytes(struct heapinject *h, uint64_t at, const uint8_t bytes[5])
+{
+	uint8_t now[5];
+	return !heapinject_read(h, at, now, sizeof(now)) && !memcmp(now, bytes, sizeof(now));
 }
 
 /* Several instructions at once: threads stand meanwhile. */
@@ -214,38 +199,31 @@ struct wide {
 static int change_wide(void *ctx, struct err *err)
 {
 	const struct wide *w = ctx;
-	int rc = 0;
 	vec_foreach(g, &w->h->regions) {
 		vec_foreach(p, &g->patches) {
 			const uint8_t *from = w->is_restore ? p->new : p->old;
-			uint8_t now[5];
-			if (rc || !p->is_wide || heapinject_read(w->h, p->at, now, 5) ||
-			    memcmp(now, from, 5))
-				continue;
-			rc = heapinject_write(w->h, p->at, w->is_restore ? p->old : p->new, 5, err);
+			const uint8_t *to = w->is_restore ? p->old : p->new;
+			if (p->is_wide && has_bytes(w->h, p->at, from))
+				TRY(heapinject_write(w->h, p->at, to, 5, err));
 		}
 	}
-	return rc;
+	return 0;
 }
 
 int heaptext_wide(struct heapinject *h, bool is_restore, struct err *err)
 {
-	struct {
-		VEC(struct heap_range) v;
-	} ranges = {0};
+	CLEANUP(heap_ranges_release) struct heap_ranges ranges = {0};
 	struct wide w = {h, is_restore};
 	uint64_t longest_ns = 0;
 	vec_foreach(g, &h->regions)
 		vec_foreach(p, &g->patches)
 			if (p->is_wide) /* at its first byte a thread may stand */
-				vec_push(&ranges.v,
+				vec_push(&ranges,
 					 (struct heap_range){p->at + 1, p->at + p->nr_wide});
-	if (!ranges.v.n)
+	if (!ranges.n)
 		return 0;
 	int rc = h->is_held ? change_wide(&w, err)
-			    : heapstop_all(h->pid, ranges.v.p, ranges.v.n, change_wide, &w,
-					   &longest_ns, err);
-	vec_release(&ranges.v);
+			    : heapstop_all(h->pid, &ranges, change_wide, &w, &longest_ns, err);
 	h->info.had_to_stop_all |= !h->is_held;
 	h->info.stopped_ns = MAX(h->info.stopped_ns, longest_ns);
 	return rc;
@@ -254,13 +232,9 @@ int heaptext_wide(struct heapinject *h, bool is_restore, struct err *err)
 static int restore_gaps(struct heapinject *h, struct err *err)
 {
 	vec_foreach(g, &h->regions) {
-		vec_foreach(p, &g->patches) {
-			uint8_t now[5];
-			if (!p->has_gap || heapinject_read(h, p->gap, now, 5) ||
-			    memcmp(now, p->gap_new, 5))
-				continue;
-			TRY(heapinject_write(h, p->gap, p->gap_old, 5, err));
-		}
+		vec_foreach(p, &g->patches)
+			if (p->has_gap && has_bytes(h, p->gap, p->gap_new))
+				TRY(heapinject_write(h, p->gap, p->gap_old, 5, err));
 		vec_clear(&g->patches);
 		TRY(write_head(h, g, err));
 	}
@@ -269,25 +243,22 @@ static int restore_gaps(struct heapinject *h, struct err *err)
 
 int heaptext_settle(struct heapinject *h, struct err *err)
 {
-	struct {
-		VEC(struct heap_range) v;
-	} ranges = {0};
-	vec_push(&ranges.v, (struct heap_range){h->image, h->image + heap_image()->text_bytes});
+	CLEANUP(heap_ranges_release) struct heap_ranges ranges = {0};
+	vec_push(&ranges, (struct heap_range){h->image, h->image + heap_image()->text_bytes});
 	vec_foreach(g, &h->regions) {
-		vec_push(&ranges.v,
+		vec_push(&ranges,
 			 (struct heap_range){g->addr, g->addr + stub_region_bytes(g->nr_stubs)});
 		vec_foreach(p, &g->patches)
 			if (p->has_gap)
-				vec_push(&ranges.v, (struct heap_range){p->gap, p->gap + 5});
+				vec_push(&ranges, (struct heap_range){p->gap, p->gap + 5});
 	}
 	uint64_t longest_ns = 0;
 	/* Every CPU has been through the kernel after this. */
 	if (!h->is_held && syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
 		(void)nanosleep(&(struct timespec){.tv_nsec = BARRIER_NS}, NULL);
 	int rc = h->is_held ? 0
-			    : heapsettle(h->pid, ranges.v.p, ranges.v.n,
-					 clock_mono_ns() + SETTLE_NS, &longest_ns, err);
-	vec_release(&ranges.v);
+			    : heapstop_settle(h->pid, &ranges, clock_mono_ns() + SETTLE_NS,
+					      &longest_ns, err);
 	h->info.stopped_ns = MAX(h->info.stopped_ns, longest_ns);
 	return rc ? rc : restore_gaps(h, err);
 }

@@ -30,12 +30,6 @@ struct scratch {
 	char path[64];
 };
 
-struct jemalloc {
-	struct remote *r;
-	uint64_t mallctl;
-	uint64_t at; /* of struct scratch there */
-};
-
 /* ---- a call -------------------------------------------------------------------------------- */
 
 static int answer_to_err(int answer, const char *name, struct err *err)
@@ -58,8 +52,8 @@ static int answer_to_err(int answer, const char *name, struct err *err)
 }
 
 /* mallctl(name, oldp, oldlenp, newp, newlen) */
-static int ctl(struct jemalloc *j, const char *name, void *old, size_t nr_old, const void *new,
-	       size_t nr_new, struct err *err)
+int jemalloc_control(struct jemalloc *j, const char *name, void *old, size_t nr_old,
+		     const void *new, size_t nr_new, struct err *err)
 {
 	struct scratch s = {.old_bytes = nr_old};
 	size_t n = strlen(name);
@@ -92,7 +86,7 @@ static int ctl(struct jemalloc *j, const char *name, void *old, size_t nr_old, c
 
 int jemalloc_read(struct jemalloc *j, const char *name, void *to, size_t n, struct err *err)
 {
-	return ctl(j, name, to, n, NULL, 0, err);
+	return jemalloc_control(j, name, to, n, NULL, 0, err);
 }
 
 int jemalloc_read_bool(struct jemalloc *j, const char *name, bool *ret, struct err *err)
@@ -101,11 +95,6 @@ int jemalloc_read_bool(struct jemalloc *j, const char *name, bool *ret, struct e
 	TRY(jemalloc_read(j, name, &v, sizeof(v), err));
 	*ret = v != 0;
 	return 0;
-}
-
-int jemalloc_read_size(struct jemalloc *j, const char *name, uint64_t *ret, struct err *err)
-{
-	return jemalloc_read(j, name, ret, sizeof(*ret), err);
 }
 
 /* A byte at a time near the end of a page only: what lies behind may not be mapped. */
@@ -127,7 +116,7 @@ static int read_str(struct jemalloc *j, uint64_t addr, struct buf *to, struct er
 int jemalloc_write(struct jemalloc *j, const char *name, const void *from, size_t n,
 		   struct err *err)
 {
-	return ctl(j, name, NULL, 0, from, n, err);
+	return jemalloc_control(j, name, NULL, 0, from, n, err);
 }
 
 int jemalloc_write_bool(struct jemalloc *j, const char *name, bool is_on, struct err *err)
@@ -157,7 +146,7 @@ static int verify(struct jemalloc *j, const char *must_say, struct err *err)
 {
 	CLEANUP(buf_release) struct buf text = {0};
 	uint64_t at = 0;
-	TRY(jemalloc_read_size(j, "version", &at, err));
+	TRY(jemalloc_read(j, "version", &at, sizeof(at), err));
 	if (at)
 		TRY(read_str(j, at, &text, err));
 	if (!is_version(buf_str(&text)))
@@ -167,6 +156,11 @@ static int verify(struct jemalloc *j, const char *must_say, struct err *err)
 	return 0;
 }
 
+int jemalloc_prepare(struct jemalloc *j, struct err *err)
+{
+	return remote_scratch(j->r, sizeof(struct scratch), &j->at, err);
+}
+
 int jemalloc_open(struct jemalloc **ret_j, int32_t pid, const struct heap_plan *plan,
 		  struct err *err)
 {
@@ -174,15 +168,14 @@ int jemalloc_open(struct jemalloc **ret_j, int32_t pid, const struct heap_plan *
 		return err_set(err, -ENOTSUP, "process %d has no mallctl to speak to (%s)", pid,
 			       plan->allocator_text);
 	struct jemalloc *j CLEANUP(jemalloc_close_p) = xcalloc(1, sizeof(*j));
-	const struct remote_options options = {.avoid = plan->allocator_code.p,
-					       .nr_avoid = plan->allocator_code.n,
+	const struct remote_options options = {.avoid = &plan->allocator_code,
 					       .timeout_ns = CALL_TIMEOUT_NS};
 	j->mallctl = plan->mallctl;
 	TRY(remote_open(&j->r, pid, &options, err));
 	/* Series of dumps and watches last: the number may be another program's by now. */
 	if (plan->image && proc_image(pid) != plan->image)
 		return err_set(err, -ESRCH, "pid %d has ended or executed another program", pid);
-	TRY(remote_scratch(j->r, sizeof(struct scratch), &j->at, err));
+	TRY(jemalloc_prepare(j, err));
 	TRY(verify(j, plan->must_say, err));
 	*ret_j = TAKE(j);
 	return 0;
@@ -216,8 +209,7 @@ int jemalloc_prof_state(struct jemalloc *j, struct jemalloc_prof *ret_p, struct 
 	TRY(p.is_built_in ? jemalloc_read_bool(j, "opt.prof", &p.is_possible, err) : 0);
 	if (p.is_possible) {
 		TRY(jemalloc_read_bool(j, "prof.active", &p.is_active, err));
-		TRY(jemalloc_read_bool(j, "opt.prof_accum", &p.has_accum, err));
-		TRY(jemalloc_read_size(j, "prof.lg_sample", &p.lg_sample, err));
+		TRY(jemalloc_read(j, "prof.lg_sample", &p.lg_sample, sizeof(p.lg_sample), err));
 	}
 	*ret_p = p;
 	return 0;

@@ -19,20 +19,34 @@
 #include "model/memory.h"
 #include "plan/heapplan.h"
 
-struct jemalloc; /* a session */
+struct remote;
+
+/* A session. */
+struct jemalloc {
+	struct remote *r;
+	uint64_t mallctl; /* its address */
+	uint64_t at;      /* of memory there, for arguments; by jemalloc_prepare */
+};
 
 /* -ENOTSUP: no mallctl, or it is not one. Others as remote_open. */
 int jemalloc_open(struct jemalloc **ret_j, int32_t pid, const struct heap_plan *plan,
 		  struct err *err);
+/* For calls on a thread that the caller has borrowed: r and mallctl are set. */
+int jemalloc_prepare(struct jemalloc *j, struct err *err);
 void jemalloc_close(struct jemalloc *j);
 void jemalloc_close_p(struct jemalloc **j);
 /* How long the thread has been held. */
 uint64_t jemalloc_stopped_ns(const struct jemalloc *j);
 
-/* One value of exactly @n bytes. -ENOENT: this jemalloc has no such name. */
+/*
+ * mallctl: reads and writes a value, where @old and @new are not NULL. -ENOENT: this jemalloc has
+ * no such name.
+ */
+int jemalloc_control(struct jemalloc *j, const char *name, void *old, size_t nr_old,
+		     const void *new, size_t nr_new, struct err *err);
+/* One value of exactly @n bytes. */
 int jemalloc_read(struct jemalloc *j, const char *name, void *to, size_t n, struct err *err);
 int jemalloc_read_bool(struct jemalloc *j, const char *name, bool *ret, struct err *err);
-int jemalloc_read_size(struct jemalloc *j, const char *name, uint64_t *ret, struct err *err);
 int jemalloc_write(struct jemalloc *j, const char *name, const void *from, size_t n,
 		   struct err *err);
 int jemalloc_write_bool(struct jemalloc *j, const char *name, bool is_on, struct err *err);
@@ -43,7 +57,6 @@ struct jemalloc_prof {
 	bool is_built_in;   /* config.prof */
 	bool is_possible;   /* opt.prof: set when the process started, else nothing helps */
 	bool is_active;     /* prof.active */
-	bool has_accum;     /* opt.prof_accum: dumps tell what was allocated in all */
 	uint64_t lg_sample; /* prof.lg_sample */
 };
 int jemalloc_prof_state(struct jemalloc *j, struct jemalloc_prof *ret_p, struct err *err);

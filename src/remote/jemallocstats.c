@@ -54,6 +54,14 @@ static int ask_value(struct asker *a, void *ret, size_t n, struct err *err, cons
 	return jemalloc_read(a->j, name, ret, n, err);
 }
 
+/* From here on answers are those of this moment. */
+static int begin_epoch(struct asker *a, struct err *err)
+{
+	uint64_t epoch = 1;
+	TRY(borrow(a, err));
+	return jemalloc_write(a->j, "epoch", &epoch, sizeof(epoch), err);
+}
+
 #define ALL "stats.arenas.4096." /* MALLCTL_ARENAS_ALL */
 
 /* Names that not every version has: their absence is no error. */
@@ -65,19 +73,31 @@ static int absent_ok(int rc, struct err *err)
 	return 0;
 }
 
-static int ask_totals(struct asker *a, struct err *err)
+static int ask_sums(struct asker *a, bool is_all, struct err *err)
 {
 	struct allocstats *s = a->to;
 	const struct {
 		const char *name;
 		uint64_t *to;
-	} totals[] = {
-		{"stats.allocated", &s->allocated_bytes}, {"stats.active", &s->active_bytes},
-		{"stats.metadata", &s->metadata_bytes},   {"stats.resident", &s->resident_bytes},
-		{"stats.mapped", &s->mapped_bytes},       {"stats.retained", &s->retained_bytes},
+		bool is_among_few;
+	} sums[] = {
+		{"stats.allocated", &s->allocated_bytes, true},
+		{"stats.active", &s->active_bytes, true},
+		{"stats.metadata", &s->metadata_bytes, false},
+		{"stats.resident", &s->resident_bytes, true},
+		{"stats.mapped", &s->mapped_bytes, false},
+		{"stats.retained", &s->retained_bytes, true},
 	};
-	for (size_t i = 0; i < ARRAY_LEN(totals); i++)
-		TRY(ask_value(a, totals[i].to, sizeof(*totals[i].to), err, "%s", totals[i].name));
+	for (size_t i = 0; i < ARRAY_LEN(sums); i++)
+		if (is_all || sums[i].is_among_few)
+			TRY(ask_value(a, sums[i].to, sizeof(uint64_t), err, "%s", sums[i].name));
+	return 0;
+}
+
+static int ask_totals(struct asker *a, struct err *err)
+{
+	struct allocstats *s = a->to;
+	TRY(ask_sums(a, true, err));
 	s->tcache_bytes = ALLOCSTATS_UNKNOWN;
 	TRY(absent_ok(ask_value(a, &s->tcache_bytes, sizeof(s->tcache_bytes), err,
 				ALL "tcache_bytes"),
@@ -142,14 +162,12 @@ static int ask_large(struct asker *a, struct err *err)
 
 static int ask_all(struct asker *a, struct err *err)
 {
-	uint64_t epoch = 1;
 	TRY(borrow(a, err));
 	TRY(jemalloc_read_bool(a->j, "config.stats", &a->to->has_stats, err));
 	TRY(ask_options(a, err));
 	if (!a->to->has_stats)
 		return 0;
-	TRY(borrow(a, err));
-	TRY(jemalloc_write(a->j, "epoch", &epoch, sizeof(epoch), err));
+	TRY(begin_epoch(a, err));
 	TRY(ask_totals(a, err));
 	TRY(ask_bins(a, err));
 	return ask_large(a, err);
@@ -157,25 +175,12 @@ static int ask_all(struct asker *a, struct err *err)
 
 static int ask_few(struct asker *a, struct err *err)
 {
-	struct allocstats *s = a->to;
-	const struct {
-		const char *name;
-		uint64_t *to;
-	} totals[] = {
-		{"stats.allocated", &s->allocated_bytes},
-		{"stats.active", &s->active_bytes},
-		{"stats.resident", &s->resident_bytes},
-		{"stats.retained", &s->retained_bytes},
-	};
-	uint64_t epoch = 1;
 	TRY(borrow(a, err));
-	TRY(jemalloc_read_bool(a->j, "config.stats", &s->has_stats, err));
-	if (!s->has_stats)
+	TRY(jemalloc_read_bool(a->j, "config.stats", &a->to->has_stats, err));
+	if (!a->to->has_stats)
 		return 0;
-	TRY(jemalloc_write(a->j, "epoch", &epoch, sizeof(epoch), err));
-	for (size_t i = 0; i < ARRAY_LEN(totals); i++)
-		TRY(ask_value(a, totals[i].to, sizeof(*totals[i].to), err, "%s", totals[i].name));
-	return 0;
+	TRY(begin_epoch(a, err));
+	return ask_sums(a, false, err);
 }
 
 static int ask(struct allocstats *ret_s, int32_t pid, const struct heap_plan *plan,
@@ -185,8 +190,7 @@ static int ask(struct allocstats *ret_s, int32_t pid, const struct heap_plan *pl
 	struct asker a = {.pid = pid, .plan = plan, .to = &s};
 	int rc = what(&a, err);
 	let_go(&a);
-	if (rc)
-		return rc;
+	TRY(rc);
 	*ret_s = s;
 	s = (struct allocstats){0};
 	return 0;
@@ -224,11 +228,9 @@ static int add_ever(struct asker *a, const char *what, const char *size, uint32_
 
 static int ask_ever(struct asker *a, uint64_t *total, struct err *err)
 {
-	uint64_t epoch = 1;
 	uint32_t nr_bins = 0;
 	uint32_t nr_large = 0;
-	TRY(borrow(a, err));
-	TRY(jemalloc_write(a->j, "epoch", &epoch, sizeof(epoch), err));
+	TRY(begin_epoch(a, err));
 	TRY(ask_value(a, &nr_bins, sizeof(nr_bins), err, "arenas.nbins"));
 	TRY(ask_value(a, &nr_large, sizeof(nr_large), err, "arenas.nlextents"));
 	TRY(add_ever(a, "bins", "bin", nr_bins, total, err));

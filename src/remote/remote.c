@@ -28,38 +28,20 @@
 
 #define TIMEOUT_NS NS_PER_SEC
 
-static int by_start(const void *a, const void *b)
-{
-	const struct heap_range *x = a;
-	const struct heap_range *y = b;
-	return x->start < y->start ? -1 : x->start > y->start;
-}
-
-static void set_avoid(struct remote *r, const struct heap_range *avoid, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (avoid[i].start < avoid[i].end)
-			vec_push(&r->avoid, avoid[i]);
-	if (!r->avoid.n)
-		return;
-	qsort(r->avoid.p, r->avoid.n, sizeof(*r->avoid.p), by_start);
-	size_t last = 0;
-	for (size_t i = 1; i < r->avoid.n; i++) {
-		if (r->avoid.p[i].start <= r->avoid.p[last].end)
-			r->avoid.p[last].end = MAX(r->avoid.p[last].end, r->avoid.p[i].end);
-		else
-			r->avoid.p[++last] = r->avoid.p[i];
-	}
-	r->avoid.n = last + 1;
-}
-
 static void remote_destroy(struct remote *r)
 {
+	if (!r)
+		return;
 	host_urgent_end(&r->urgency);
 	close_p(&r->mem_fd);
-	vec_release(&r->avoid);
+	heap_ranges_release(&r->avoid);
 	free(r->xstate);
 	free(r);
+}
+
+static void remote_destroy_p(struct remote **r)
+{
+	remote_destroy(*r);
 }
 
 static int prepare(struct remote **ret_r, int32_t pid, const struct remote_options *options,
@@ -76,7 +58,9 @@ static int prepare(struct remote **ret_r, int32_t pid, const struct remote_optio
 	r->mem_fd = fd;
 	r->timeout_ns = options && options->timeout_ns ? options->timeout_ns : TIMEOUT_NS;
 	if (options) {
-		set_avoid(r, options->avoid, options->nr_avoid);
+		for (size_t i = 0; options->avoid && i < options->avoid->n; i++)
+			vec_push(&r->avoid, options->avoid->p[i]);
+		heap_ranges_join(&r->avoid, 0);
 		r->lent = options->area;
 	}
 	if (fd >= 0)
@@ -88,22 +72,18 @@ static int prepare(struct remote **ret_r, int32_t pid, const struct remote_optio
 int remote_open(struct remote **ret_r, int32_t pid, const struct remote_options *options,
 		struct err *err)
 {
-	struct remote *r = NULL;
+	CLEANUP(remote_destroy_p) struct remote *r = NULL;
 	TRY(prepare(&r, pid, options, err));
 	host_urgent_begin(&r->urgency);
-	int rc = remote_pick(r, err);
-	if (rc) {
-		remote_destroy(r);
-		return rc;
-	}
-	*ret_r = r;
+	TRY(remote_pick(r, err));
+	*ret_r = TAKE(r);
 	return 0;
 }
 
 int remote_adopt(struct remote **ret_r, int32_t pid, int32_t tid,
 		 const struct remote_options *options, struct err *err)
 {
-	struct remote *r = NULL;
+	CLEANUP(remote_destroy_p) struct remote *r = NULL;
 	struct proc_task facts = {0};
 	TRY(prepare(&r, pid, options, err));
 	r->tid = tid;
@@ -119,40 +99,31 @@ int remote_adopt(struct remote **ret_r, int32_t pid, int32_t tid,
 		rc = tracee_get_regs(tid, &r->saved);
 	if (!rc)
 		rc = remote_take(r, false);
-	if (rc) {
-		remote_destroy(r);
+	if (rc)
 		return err_set(err, rc == -EAGAIN ? -EIO : rc,
 			       "cannot use the traced thread %d: %s", tid, strerror(-rc));
-	}
-	*ret_r = r;
+	*ret_r = TAKE(r);
 	return 0;
 }
 
 static int put_back(struct remote *r)
 {
-	int rc = 0;
 	if (r->is_at_syscall) {
 		/* The kernel restarts an interrupted call only from here. */
 		struct user_regs_struct ignored;
-		rc = tracee_set_regs(r->tid, &r->saved);
-		if (!rc &&
-		    (ptrace(PTRACE_INTERRUPT, r->tid, 0, 0) || ptrace(PTRACE_CONT, r->tid, 0, 0)))
-			rc = -errno;
-		if (!rc)
-			rc = tracee_halt(r->tid, r->is_child, clock_mono_ns() + r->timeout_ns,
-					 &ignored);
 		r->is_at_syscall = false;
+		TRY(tracee_set_regs(r->tid, &r->saved));
+		if (ptrace(PTRACE_INTERRUPT, r->tid, 0, 0) || ptrace(PTRACE_CONT, r->tid, 0, 0))
+			return -errno;
+		TRY(tracee_halt(r->tid, r->is_child, clock_mono_ns() + r->timeout_ns, &ignored));
 	}
-	if (!rc && r->nr_xstate) {
-		struct iovec v = {r->xstate, r->nr_xstate};
-		rc = ptrace(PTRACE_SETREGSET, r->tid, NT_X86_XSTATE, &v) ? -errno : 0;
-	}
-	if (!rc)
-		rc = tracee_set_regs(r->tid, &r->saved);
-	if (!rc && r->has_mask &&
-	    ptrace(PTRACE_SETSIGMASK, r->tid, sizeof(r->saved_mask), &r->saved_mask))
-		rc = -errno;
-	return rc;
+	struct iovec v = {r->xstate, r->nr_xstate};
+	if (r->nr_xstate && ptrace(PTRACE_SETREGSET, r->tid, NT_X86_XSTATE, &v))
+		return -errno;
+	TRY(tracee_set_regs(r->tid, &r->saved));
+	if (r->has_mask && ptrace(PTRACE_SETSIGMASK, r->tid, sizeof(r->saved_mask), &r->saved_mask))
+		return -errno;
+	return 0;
 }
 
 /* What could not be blocked is sent again, by us. */

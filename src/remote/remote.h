@@ -29,9 +29,8 @@
 struct remote;
 
 struct remote_options {
-	const struct heap_range *avoid; /* code in which the thread must not be; may be NULL */
-	size_t nr_avoid;
-	uint64_t timeout_ns; /* of one call, and of finding a thread; 0 = 1 s */
+	const struct heap_ranges *avoid; /* code in which the thread must not be; may be NULL */
+	uint64_t timeout_ns;             /* of one call, and of finding a thread; 0 = 1 s */
 	/*
 	 * REMOTE_AREA_BYTES of the target that are free for the session's stack and arguments;
 	 * 0: they are mapped for it, which takes two system calls.

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 
-#include "remote/heapsettle.h"
 #include "remote/heapstop.h"
 
 static int refuse(struct err *err)
@@ -15,25 +14,20 @@ static int refuse(struct err *err)
 	return -ENOTSUP;
 }
 
-int remote_open(struct remote **ret_r, int32_t pid, const struct remote_options *options,
-		struct err *err)
+int remote_open(struct remote **ret_r UNUSED, int32_t pid UNUSED,
+		const struct remote_options *options UNUSED, struct err *err)
 {
-	(void)ret_r;
-	(void)pid;
-	(void)options;
 	return refuse(err);
 }
 
-int remote_adopt(struct remote **ret_r, int32_t pid, int32_t tid,
+int remote_adopt(struct remote **ret_r, int32_t pid, int32_t tid UNUSED,
 		 const struct remote_options *options, struct err *err)
 {
-	(void)tid;
 	return remote_open(ret_r, pid, options, err);
 }
 
-void remote_close(struct remote *r)
+void remote_close(struct remote *r UNUSED)
 {
-	(void)r;
 }
 
 void remote_close_p(struct remote **r)
@@ -41,105 +35,73 @@ void remote_close_p(struct remote **r)
 	*r = NULL;
 }
 
-int remote_syscall(struct remote *r, long nr, const uint64_t args[REMOTE_ARGS_MAX],
-		   int64_t *ret_result, struct err *err)
+int remote_syscall(struct remote *r UNUSED, long nr UNUSED,
+		   const uint64_t args[REMOTE_ARGS_MAX] UNUSED, int64_t *ret_result UNUSED,
+		   struct err *err)
 {
-	(void)r;
-	(void)nr;
-	(void)args;
-	(void)ret_result;
 	return refuse(err);
 }
 
-int remote_call(struct remote *r, uint64_t function, const uint64_t args[REMOTE_ARGS_MAX],
-		uint64_t *ret_result, struct err *err)
+int remote_call(struct remote *r UNUSED, uint64_t function UNUSED,
+		const uint64_t args[REMOTE_ARGS_MAX] UNUSED, uint64_t *ret_result UNUSED,
+		struct err *err)
 {
-	(void)r;
-	(void)function;
-	(void)args;
-	(void)ret_result;
 	return refuse(err);
 }
 
-int remote_scratch(struct remote *r, size_t nr_bytes, uint64_t *ret_addr, struct err *err)
+int remote_scratch(struct remote *r UNUSED, size_t nr_bytes UNUSED, uint64_t *ret_addr UNUSED,
+		   struct err *err)
 {
-	(void)r;
-	(void)nr_bytes;
-	(void)ret_addr;
 	return refuse(err);
 }
 
-int remote_read(struct remote *r, uint64_t addr, void *to, size_t n, struct err *err)
+int remote_read(struct remote *r UNUSED, uint64_t addr UNUSED, void *to UNUSED, size_t n UNUSED,
+		struct err *err)
 {
-	(void)r;
-	(void)addr;
-	(void)to;
-	(void)n;
 	return refuse(err);
 }
 
-int remote_write(struct remote *r, uint64_t addr, const void *from, size_t n, struct err *err)
+int remote_write(struct remote *r UNUSED, uint64_t addr UNUSED, const void *from UNUSED,
+		 size_t n UNUSED, struct err *err)
 {
-	(void)r;
-	(void)addr;
-	(void)from;
-	(void)n;
 	return refuse(err);
 }
 
-int remote_get_fd(struct remote *r, int fd, int *ret_fd, struct err *err)
+int remote_get_fd(struct remote *r UNUSED, int fd UNUSED, int *ret_fd UNUSED, struct err *err)
 {
-	(void)r;
-	(void)fd;
-	(void)ret_fd;
 	return refuse(err);
 }
 
-int32_t remote_tid(const struct remote *r)
+int32_t remote_tid(const struct remote *r UNUSED)
 {
-	(void)r;
 	return 0;
 }
 
-uint64_t remote_thread_pointer(const struct remote *r)
+uint64_t remote_thread_pointer(const struct remote *r UNUSED)
 {
-	(void)r;
 	return 0;
 }
 
-bool remote_has_filter(const struct remote *r)
+bool remote_has_filter(const struct remote *r UNUSED)
 {
-	(void)r;
 	return false;
 }
 
-uint64_t remote_stopped_ns(const struct remote *r)
+uint64_t remote_stopped_ns(const struct remote *r UNUSED)
 {
-	(void)r;
 	return 0;
 }
 
-int heapsettle(int32_t pid, const struct heap_range *ranges, size_t nr_ranges, uint64_t deadline_ns,
-	       uint64_t *ret_longest_ns, struct err *err)
+int heapstop_settle(int32_t pid UNUSED, const struct heap_ranges *ranges UNUSED,
+		    uint64_t deadline_ns UNUSED, uint64_t *ret_longest_ns UNUSED, struct err *err)
 {
-	(void)pid;
-	(void)ranges;
-	(void)nr_ranges;
-	(void)deadline_ns;
-	(void)ret_longest_ns;
 	return refuse(err);
 }
 
-int heapstop_all(int32_t pid, const struct heap_range *ranges, size_t nr_ranges,
-		 int (*change)(void *ctx, struct err *err), void *ctx, uint64_t *ret_longest_ns,
-		 struct err *err)
+int heapstop_all(int32_t pid UNUSED, const struct heap_ranges *ranges UNUSED,
+		 int (*change)(void *ctx, struct err *err) UNUSED, void *ctx UNUSED,
+		 uint64_t *ret_longest_ns UNUSED, struct err *err)
 {
-	(void)pid;
-	(void)ranges;
-	(void)nr_ranges;
-	(void)change;
-	(void)ctx;
-	(void)ret_longest_ns;
 	return refuse(err);
 }
 

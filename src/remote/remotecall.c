@@ -70,7 +70,7 @@ static int run_until(struct remote *r, int request, uint64_t deadline_ns, struct
 {
 	for (;;) {
 		if (ptrace(request, r->tid, 0, 0))
-			return errno == ESRCH ? -ESRCH : -errno;
+			return -errno;
 		TRY(tracee_wait(r->tid, r->is_child, deadline_ns, ret_s));
 		if (ret_s->event == PTRACE_EVENT_STOP)
 			continue; /* the process is being stopped, or continued: not our thread */
@@ -111,6 +111,23 @@ static int step_quietly(struct remote *r, struct user_regs_struct *regs, struct 
 	return 0;
 }
 
+/* As the thread stands, but at @pc with arguments: the fourth of system calls is in r10. */
+static struct user_regs_struct regs_for(const struct remote *r, uint64_t pc,
+					const uint64_t args[REMOTE_ARGS_MAX])
+{
+	struct user_regs_struct regs = r->saved;
+	regs.rip = pc;
+	regs.rdi = args[0];
+	regs.rsi = args[1];
+	regs.rdx = args[2];
+	regs.rcx = regs.r10 = args[3];
+	regs.r8 = args[4];
+	regs.r9 = args[5];
+	regs.orig_rax = ~0ull;
+	regs.eflags &= ~(unsigned long long)(FLAG_TF | FLAG_DF | FLAG_AC);
+	return regs;
+}
+
 int remote_syscall(struct remote *r, long nr, const uint64_t args[REMOTE_ARGS_MAX],
 		   int64_t *ret_result, struct err *err)
 {
@@ -126,26 +143,14 @@ int remote_syscall(struct remote *r, long nr, const uint64_t args[REMOTE_ARGS_MA
 				     "filter can be suspended for the call");
 	}
 	TRY(remote_find_syscall(r, err));
-	struct user_regs_struct regs = r->saved;
+	struct user_regs_struct regs = regs_for(r, r->syscall_insn, args);
 	regs.rax = (unsigned long long)nr;
-	regs.rdi = args[0];
-	regs.rsi = args[1];
-	regs.rdx = args[2];
-	regs.r10 = args[3];
-	regs.r8 = args[4];
-	regs.r9 = args[5];
-	regs.rip = r->syscall_insn;
-	regs.orig_rax = ~0ull;
-	regs.eflags &= ~(unsigned long long)(FLAG_TF | FLAG_DF | FLAG_AC);
 	int rc = tracee_set_regs(r->tid, &regs);
 	if (rc)
 		return remote_fail(r, rc, "make a system call", err);
-	if (r->ignored & BIT(SIGTRAP))
-		rc = step_quietly(r, &regs, err);
-	else
-		rc = run_or_abandon(r, PTRACE_SINGLESTEP, "make a system call", &s, &regs, err);
-	if (rc)
-		return rc;
+	TRY(r->ignored & BIT(SIGTRAP)
+		    ? step_quietly(r, &regs, err)
+		    : run_or_abandon(r, PTRACE_SINGLESTEP, "make a system call", &s, &regs, err));
 	if (regs.rip != r->syscall_insn + 2)
 		return err_set(err, -EFAULT, "a system call in pid %d ended at 0x%llx", r->pid,
 			       regs.rip);
@@ -226,21 +231,12 @@ int remote_call(struct remote *r, uint64_t function, const uint64_t args[REMOTE_
 	int rc = save_xstate(r);
 	if (rc)
 		return remote_fail(r, rc, "save the state of a thread", err);
-	struct user_regs_struct regs = r->saved;
+	struct user_regs_struct regs = regs_for(r, function, args);
 	uint64_t back = RETURN_ADDR;
 	regs.rsp = (r->stack & ~15ull) - 8; /* as behind a call */
 	TRY(remote_write(r, regs.rsp, &back, sizeof(back), err));
-	regs.rdi = args[0];
-	regs.rsi = args[1];
-	regs.rdx = args[2];
-	regs.rcx = args[3];
-	regs.r8 = args[4];
-	regs.r9 = args[5];
 	regs.rax = 0;
 	regs.rbp = 0; /* walks by frame pointers end here */
-	regs.rip = function;
-	regs.orig_rax = ~0ull;
-	regs.eflags &= ~(unsigned long long)(FLAG_TF | FLAG_DF | FLAG_AC);
 	rc = tracee_set_regs(r->tid, &regs);
 	if (rc)
 		return remote_fail(r, rc, "call a function", err);
@@ -254,26 +250,18 @@ int remote_call(struct remote *r, uint64_t function, const uint64_t args[REMOTE_
 }
 
 struct code {
-	VEC(struct heap_range) v;
+	struct heap_ranges others;
 	struct heap_range vdso;
 };
 
-static void code_release(struct code *c)
-{
-	vec_release(&c->v);
-}
-
-static int add_code(void *ctx, const struct proc_map *m, struct err *err)
+static int add_code(void *ctx, const struct proc_map *m, struct err *err UNUSED)
 {
 	struct code *c = ctx;
-	(void)err;
 	struct heap_range range = {m->start, m->end};
-	if (!m->is_exec || !strcmp(m->path, "[vsyscall]"))
-		return 0;
 	if (!strcmp(m->path, "[vdso]"))
 		c->vdso = range;
-	else
-		vec_push(&c->v, range);
+	else if (m->is_exec && strcmp(m->path, "[vsyscall]") != 0)
+		vec_push(&c->others, range);
 	return 0;
 }
 
@@ -293,13 +281,15 @@ int remote_find_syscall(struct remote *r, struct err *err)
 {
 	if (r->syscall_insn)
 		return 0;
-	CLEANUP(code_release) struct code c = {0};
-	TRY(proc_maps(r->pid, add_code, &c, err));
+	struct code c = {0};
+	int rc = proc_maps(r->pid, add_code, &c, err);
+	CLEANUP(heap_ranges_release) struct heap_ranges others = c.others;
+	TRY(rc);
 	if (c.vdso.start)
 		r->syscall_insn = find_in(r, &c.vdso);
 	/* The C library is mapped last among binaries; the program itself may be large. */
-	for (size_t i = c.v.n; i-- && !r->syscall_insn;)
-		r->syscall_insn = find_in(r, &c.v.p[i]);
+	for (size_t i = others.n; i-- && !r->syscall_insn;)
+		r->syscall_insn = find_in(r, &others.p[i]);
 	if (!r->syscall_insn)
 		return err_set(err, -ENOEXEC, "no system call instruction in the code of pid %d",
 			       r->pid);

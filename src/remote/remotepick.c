@@ -47,11 +47,6 @@ struct candidates {
 	VEC(struct candidate) v;
 };
 
-static void candidates_release(struct candidates *c)
-{
-	vec_release(&c->v);
-}
-
 static bool waits_for_input(int64_t nr)
 {
 	switch (nr) {
@@ -282,7 +277,7 @@ int remote_pick(struct remote *r, struct err *err)
 	uint64_t start_ns = clock_mono_ns();
 	uint64_t wait_ns = 50000;
 	for (;;) {
-		CLEANUP(candidates_release) struct candidates c = {0};
+		CLEANUP(vec_free_p) struct candidates c = {0};
 		uint64_t spent_ns = clock_mono_ns() - start_ns;
 		bool is_strict = spent_ns < r->timeout_ns / 2;
 		TRY(find_candidates(r, &c, is_strict, err));

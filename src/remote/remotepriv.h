@@ -24,8 +24,8 @@ struct remote {
 	uint64_t timeout_ns;
 	struct host_urgency urgency;
 	uint64_t stopped_at_ns;
-	VEC(struct heap_range) avoid; /* sorted, merged */
-	uint64_t syscall_insn;        /* where one stands in the target; 0 = not looked for */
+	struct heap_ranges avoid; /* sorted, merged */
+	uint64_t syscall_insn;    /* where one stands in the target; 0 = not looked for */
 	struct user_regs_struct saved;
 	uint64_t saved_mask;
 	bool has_mask; /* saved_mask is to be restored */

@@ -1,6 +1,6 @@
 /*
  * One thread of another process, stopped by ptrace and let go: the steps that remote.c,
- * heapsettle.c and heaplaunch.c share. PTRACE_SEIZE and PTRACE_INTERRUPT only: no SIGSTOP that
+ * heapstop.c and heaplaunch.c share. PTRACE_SEIZE and PTRACE_INTERRUPT only: no SIGSTOP that
  * others could see, nothing that kills the target when we die.
  *
  * A thread that is stopped in a blocking system call sees the call restarted. Some calls

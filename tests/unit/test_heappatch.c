@@ -30,7 +30,7 @@ static uint8_t *code_page(void)
 
 static void plan_at(struct heap_patch *p, const uint8_t *at, size_t n, bool may_be_wide)
 {
-	CLEANUP(heap_gaps_release) struct heap_gaps gaps = {0};
+	CLEANUP(vec_free_p) struct heap_gaps gaps = {0};
 	struct heap_bounds none = {0};
 	struct heap_site site = {.addr = (uint64_t)(uintptr_t)at,
 				 .end = (uint64_t)(uintptr_t)at + n};

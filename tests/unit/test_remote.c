@@ -284,10 +284,10 @@ static int child_holds(void)
 TEST(remote_borrows_no_thread_inside_an_allocator)
 {
 	pid_t pid = start(child_holds);
-	struct heap_range avoid = {(uint64_t)(uintptr_t)__start_remote_hold,
-				   (uint64_t)(uintptr_t)__stop_remote_hold};
-	struct remote_options options = {
-		.avoid = &avoid, .nr_avoid = 1, .timeout_ns = 3 * NS_PER_SEC};
+	struct heap_range held = {(uint64_t)(uintptr_t)__start_remote_hold,
+				  (uint64_t)(uintptr_t)__stop_remote_hold};
+	struct heap_ranges avoid = {.p = &held, .n = 1};
+	struct remote_options options = {.avoid = &avoid, .timeout_ns = 3 * NS_PER_SEC};
 	uint64_t before = shared->nr_rounds;
 	for (int i = 0; i < 100; i++) {
 		struct remote *r = NULL;
