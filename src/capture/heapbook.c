@@ -265,8 +265,8 @@ static void keep_peak(struct heapbook *b, struct heap_site *s, uint32_t idx)
 {
 	if (s->peak >> 1 != b->peak) {
 		s->peak = b->peak << 1 | (s->peak & HEAP_SITE_DIRTY);
-		s->at_peak.nr = s->allocated.nr - s->freed.nr;
-		s->at_peak.nr_bytes = s->allocated.nr_bytes - s->freed.nr_bytes;
+		s->at_peak = s->allocated;
+		heap_flow_sub(&s->at_peak, &s->freed);
 		if (b->spec.interval_bytes) {
 			struct heap_site_samples *m = &b->samples.p[idx];
 			m->nr_at_peak = m->nr_live;
@@ -291,8 +291,7 @@ static struct heap_site *touch(struct heapbook *b, uint32_t idx)
 /* ---- what a block stands for -------------------------------------------------------------- */
 
 struct weight {
-	double nr;
-	double nr_bytes;
+	struct heap_flow flow;
 	double variance;
 };
 
@@ -300,21 +299,19 @@ static struct weight weight_of(const struct heapbook *b, uint64_t nr_bytes)
 {
 	double bytes = (double)nr_bytes;
 	if (LIKELY(!b->spec.interval_bytes))
-		return (struct weight){1, bytes, 0};
+		return (struct weight){{1, bytes}, 0};
 	double share = heapbook_share(nr_bytes, b->spec.interval_bytes);
-	return (struct weight){1 / share, bytes / share,
+	return (struct weight){{1 / share, bytes / share},
 			       bytes * bytes * (1 - share) / (share * share)};
 }
 
 static void add_alloc(struct heapbook *b, uint32_t idx, const struct weight *w)
 {
 	struct heap_site *s = touch(b, idx);
-	s->allocated.nr += w->nr;
-	s->allocated.nr_bytes += w->nr_bytes;
-	b->live.nr += w->nr;
-	b->live.nr_bytes += w->nr_bytes;
-	b->info.nr_allocs += w->nr;
-	b->info.nr_alloc_bytes += w->nr_bytes;
+	heap_flow_add(&s->allocated, &w->flow);
+	heap_flow_add(&b->live, &w->flow);
+	b->info.nr_allocs += w->flow.nr;
+	b->info.nr_alloc_bytes += w->flow.nr_bytes;
 	if (b->spec.interval_bytes) {
 		struct heap_site_samples *m = &b->samples.p[idx];
 		m->nr_allocated++;
@@ -328,11 +325,9 @@ static void add_alloc(struct heapbook *b, uint32_t idx, const struct weight *w)
 static void add_free(struct heapbook *b, uint32_t idx, const struct weight *w)
 {
 	struct heap_site *s = touch(b, idx);
-	s->freed.nr += w->nr;
-	s->freed.nr_bytes += w->nr_bytes;
-	b->live.nr -= w->nr;
-	b->live.nr_bytes -= w->nr_bytes;
-	b->info.nr_frees += w->nr;
+	heap_flow_add(&s->freed, &w->flow);
+	heap_flow_sub(&b->live, &w->flow);
+	b->info.nr_frees += w->flow.nr;
 	if (b->spec.interval_bytes) {
 		struct heap_site_samples *m = &b->samples.p[idx];
 		m->nr_freed++;
@@ -341,8 +336,8 @@ static void add_free(struct heapbook *b, uint32_t idx, const struct weight *w)
 		m->live_variance -= w->variance;
 		if (!m->nr_live) { /* what rounding left */
 			struct heap_flow *told = &b->more.p[idx].told;
-			told->nr = s->freed.nr - s->allocated.nr;
-			told->nr_bytes = s->freed.nr_bytes - s->allocated.nr_bytes;
+			*told = s->freed;
+			heap_flow_sub(told, &s->allocated);
 			m->live_variance = 0;
 		}
 	}
@@ -511,11 +506,8 @@ static void on_free(struct heapbook *b, const struct heapring_event *ev, uint64_
 	add_free(b, block->site, &w);
 	if (t->last_addr == ev->addr && !b->spec.interval_bytes) {
 		uint16_t by = heap_site_thread(&b->sites.p[block->site]);
-		if (by == thread || !by) {
-			struct heap_flow *temporary = &b->more.p[block->site].temporary;
-			temporary->nr += w.nr;
-			temporary->nr_bytes += w.nr_bytes;
-		}
+		if (by == thread || !by)
+			heap_flow_add(&b->more.p[block->site].temporary, &w.flow);
 		t->last_addr = 0;
 	}
 	heapblocks_remove(&b->blocks, block, hash);

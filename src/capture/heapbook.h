@@ -27,6 +27,7 @@
 #include "base/vec.h"
 #include "capture/heapblocks.h"
 #include "capture/heapring.h"
+#include "model/event.h"
 
 /* Time stamps to nanoseconds of CLOCK_MONOTONIC: a line through two moments. */
 struct heapclock {
@@ -45,6 +46,9 @@ struct heapbook_row {
 	uint64_t time_ns;
 	int64_t values[6]; /* model/heap.h */
 };
+
+/* Of a row of process @pid, for a sink; borrows the row. */
+struct event heapbook_event(const struct heapbook_row *row, int32_t pid, uint64_t stack_ref);
 
 struct heapbook_spec {
 	uint64_t start_ns;       /* second 0 begins */

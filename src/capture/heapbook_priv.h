@@ -14,6 +14,17 @@ struct heap_flow {
 	double nr_bytes;
 };
 
+static inline void heap_flow_add(struct heap_flow *to, const struct heap_flow *more)
+{
+	to->nr += more->nr;
+	to->nr_bytes += more->nr_bytes;
+}
+static inline void heap_flow_sub(struct heap_flow *from, const struct heap_flow *less)
+{
+	from->nr -= less->nr;
+	from->nr_bytes -= less->nr_bytes;
+}
+
 /*
  * What an event changes, in one line of memory. What lives is not: it is what lived when rows were
  * told last, and what was allocated and freed since.
@@ -141,9 +152,10 @@ struct heapbook {
 static inline struct heap_flow heap_site_live(const struct heapbook *b, uint32_t idx)
 {
 	const struct heap_site *s = &b->sites.p[idx];
-	const struct heap_flow *told = &b->more.p[idx].told;
-	return (struct heap_flow){told->nr + s->allocated.nr - s->freed.nr,
-				  told->nr_bytes + s->allocated.nr_bytes - s->freed.nr_bytes};
+	struct heap_flow live = b->more.p[idx].told;
+	heap_flow_add(&live, &s->allocated);
+	heap_flow_sub(&live, &s->freed);
+	return live;
 }
 
 /* Rows of the second that is being summed up. */

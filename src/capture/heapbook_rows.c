@@ -8,6 +8,7 @@
 #include "capture/heapbook_priv.h"
 #include "model/heap.h"
 #include "model/tables.h"
+#include "model/wait.h"
 
 #define SECOND_NS 1000000000u
 /* Seconds of allocation of live blocks are told apart up to so many, then in larger steps. */
@@ -33,12 +34,6 @@ static struct heap_flow take_flow(struct heap_flow *f)
 	return (struct heap_flow){nr, take(&f->nr_bytes)};
 }
 
-static void add_flow(struct heap_flow *to, const struct heap_flow *more, double factor)
-{
-	to->nr += factor * more->nr;
-	to->nr_bytes += factor * more->nr_bytes;
-}
-
 static struct heapbook_row row_of(const struct heapbook *b, const struct heap_site *s,
 				  uint32_t spec)
 {
@@ -59,6 +54,22 @@ static void tell(struct heapbook *b, const struct heapbook_row *row)
 		}
 }
 
+struct event heapbook_event(const struct heapbook_row *row, int32_t pid, uint64_t stack_ref)
+{
+	return (struct event){.kind = EVENT_TALLY,
+			      .time_ns = row->time_ns,
+			      .pid = pid,
+			      .tid = row->tid > 0 ? row->tid : pid,
+			      .cpu = -1,
+			      .tally = {.spec = row->spec,
+					.user_ref = stack_ref,
+					.log2_ns = LOG2_NONE,
+					.size_class = row->size_class,
+					.syscall = -1,
+					.detail = row->detail,
+					.values = row->values}};
+}
+
 /* ---- each second -------------------------------------------------------------------------- */
 
 static void tell_site(struct heapbook *b, uint32_t idx)
@@ -70,10 +81,10 @@ static void tell_site(struct heapbook *b, uint32_t idx)
 	struct heap_flow allocated = take_flow(&s->allocated);
 	struct heap_flow freed = take_flow(&s->freed);
 	struct heap_flow temporary = take_flow(&more->temporary);
-	add_flow(&more->told, &allocated, 1);
-	add_flow(&more->told, &freed, -1);
-	add_flow(&s->at_peak, &allocated, -1);
-	add_flow(&s->at_peak, &freed, 1);
+	heap_flow_add(&more->told, &allocated);
+	heap_flow_sub(&more->told, &freed);
+	heap_flow_sub(&s->at_peak, &allocated);
+	heap_flow_add(&s->at_peak, &freed);
 	s->peak &= ~HEAP_SITE_DIRTY;
 	a.values[HEAP_ALLOCATED_CALLS] = a.values[HEAP_ALLOCATED_SAMPLES] = saturate(allocated.nr);
 	a.values[HEAP_ALLOCATED_BYTES] = saturate(allocated.nr_bytes);
@@ -161,7 +172,7 @@ static void tell_peak(struct heapbook *b)
 		if (is_older)
 			at = heap_site_live(b, i);
 		else
-			add_flow(&at, &s->at_peak, 1);
+			heap_flow_add(&at, &s->at_peak);
 		struct heapbook_row row = row_of(b, s, TABLE_PEAK);
 		row.time_ns = b->peak_ns;
 		row.values[HEAP_BLOCKS] = row.values[HEAP_SAMPLES] = saturate(at.nr);

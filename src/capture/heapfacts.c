@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/buf.h"
+#include "base/mem.h"
 #include "base/num.h"
 #include "base/stat.h"
 #include "model/heap.h"
@@ -30,6 +31,8 @@ void heapfacts_count(struct heapsource_info *sum, const struct heapprocess *p)
 	sum->stopped_ns = MAX(sum->stopped_ns, i.stopped_ns);
 	sum->had_to_stop_all |= i.had_to_stop_all;
 	sum->nr_unpatched += i.nr_unpatched;
+	if (i.unpatched && !sum->unpatched)
+		sum->unpatched = xstrdup(i.unpatched);
 }
 
 /* "sampled 41.2 GiB +- 0.9 GiB, counted 41.3 GiB": an estimate beside its truth. */
@@ -57,9 +60,10 @@ void heapfacts_add_sampling(struct profile *p, uint64_t interval_bytes, bool is_
 void heapfacts_add(struct profile *p, const struct heapsource_info *i,
 		   const struct heapsource_spec *spec, bool is_launch)
 {
+	const char *reason = i->reason ? i->reason : "";
 	profile_factf(p, FACT_HEAP_TIER, "%s%s%s", heapchoice_tier_name(i->tier),
-		      i->reason[0] ? ": " : "", i->reason);
-	if (i->allocator[0])
+		      reason[0] ? ": " : "", reason);
+	if (i->allocator && i->allocator[0])
 		profile_fact(p, FACT_HEAP_ALLOCATOR, i->allocator);
 	if (i->nr_processes || !i->nr_grown) /* growth knows no allocations */
 		heapfacts_add_sampling(p, spec->is_every ? 0 : spec->interval_bytes, is_launch);
@@ -79,9 +83,9 @@ void heapfacts_add(struct profile *p, const struct heapsource_info *i,
 	profile_lose(p, LOSS_HEAP_NO_STACK, i->nr_no_stack);
 	profile_lose(p, LOSS_HEAP_UNBOOKED, i->nr_unbooked);
 	profile_lose(p, LOSS_HEAP_UNPATCHED, i->nr_unpatched);
-	if (i->unpatched[0])
+	if (i->unpatched)
 		profile_fact(p, FACT_HEAP_UNPATCHED_NAME, i->unpatched);
-	if (i->late[0])
+	if (i->late)
 		profile_fact(p, FACT_HEAP_LATE, i->late);
 	if (i->has_gone_silent)
 		profile_fact(p, FACT_HEAP_STOPPED, "yes");

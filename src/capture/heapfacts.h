@@ -29,11 +29,11 @@ struct heapsource_info {
 	uint64_t longest_gap_ns; /* between two of its passes */
 	size_t nr_unpatched;
 	bool had_to_stop_all;
-	/* Of the first process; "" before it is known. Borrowed. */
-	const char *allocator;
-	const char *reason;
-	const char *unpatched;
-	const char *late; /* a library with an allocator that was loaded later: not seen */
+	/* Of the first process; NULL before it is known. Owned. */
+	char *allocator;
+	char *reason;
+	char *unpatched;
+	char *late; /* a library with an allocator that was loaded later: not seen */
 	enum heap_tier tier;
 };
 

@@ -176,6 +176,13 @@ struct probe_set {
 	VEC(uint64_t) cookies;
 };
 
+static void probe_set_release(struct probe_set *set)
+{
+	vec_release(&set->offsets);
+	vec_release(&set->cookies);
+	close_p(&set->fd);
+}
+
 static bool is_probed(enum heap_shape shape)
 {
 	return shape > HEAP_SHAPE_NONE && shape <= HEAP_FREE_0;
@@ -251,11 +258,7 @@ static int attach_set(struct heapprobes *h, const struct probe_set *set, int32_t
 		      const char *path, struct err *err)
 {
 	CLEANUP(free_p) char *file = xasprintf("/proc/self/fd/%d", set->fd);
-	int rc = 0;
-	if (!set->offsets.n)
-		return 0;
-	if (h->has_sessions)
-		rc = attach_session(h, set, pid, file);
+	int rc = h->has_sessions && set->offsets.n ? attach_session(h, set, pid, file) : 0;
 	for (size_t i = 0; !h->has_sessions && !rc && i < set->offsets.n; i++)
 		rc = attach_single(h, set, i, pid, file);
 	return rc ? refused(err, rc, path) : 0;
@@ -266,7 +269,7 @@ static int attach_binary(struct heapprobes *h, const struct heap_plan *plan, siz
 			 int32_t pid, int root_fd, struct err *err)
 {
 	const char *path = plan->sites.p[first].path;
-	struct probe_set set = {.fd = host_open_in_root(root_fd, path)};
+	CLEANUP(probe_set_release) struct probe_set set = {.fd = host_open_in_root(root_fd, path)};
 	if (set.fd < 0)
 		return err_set(err, set.fd, "cannot open '%s' of process %d: %s", path, pid,
 			       strerror(-set.fd));
@@ -275,31 +278,25 @@ static int attach_binary(struct heapprobes *h, const struct heap_plan *plan, siz
 		if (is_probed(s->shape) && !strcmp(s->path, path))
 			add_site(h, &set, s, i);
 	}
-	int rc = attach_set(h, &set, pid, path, err);
-	vec_release(&set.offsets);
-	vec_release(&set.cookies);
-	close_p(&set.fd);
-	return rc;
+	return attach_set(h, &set, pid, path, err);
 }
 
 static int attach_plan(struct heapprobes *h, const struct heap_plan *plan, int32_t pid,
 		       struct err *err)
 {
-	int root_fd = host_open_root(pid);
+	CLEANUP(close_p) int root_fd = host_open_root(pid);
 	if (root_fd < 0)
 		return err_set(err, root_fd, "cannot look into process %d: %s", pid,
 			       strerror(-root_fd));
-	int rc = 0;
-	for (size_t i = 0; !rc && i < plan->sites.n; i++) {
+	for (size_t i = 0; i < plan->sites.n; i++) {
 		bool is_seen = !is_probed(plan->sites.p[i].shape) || !plan->sites.p[i].path;
 		for (size_t k = 0; k < i && !is_seen; k++)
 			is_seen = is_probed(plan->sites.p[k].shape) &&
 				  !strcmp(plan->sites.p[k].path, plan->sites.p[i].path);
 		if (!is_seen)
-			rc = attach_binary(h, plan, i, pid, root_fd, err);
+			TRY(attach_binary(h, plan, i, pid, root_fd, err));
 	}
-	close_p(&root_fd);
-	return rc;
+	return 0;
 }
 
 /* ---- processes ---------------------------------------------------------------------------- */
@@ -310,18 +307,8 @@ static void take_row(void *ctx, const struct heapbook_row *row)
 	struct heapprobes *h = p->owner;
 	if (h->rc || !h->sink)
 		return;
-	struct event ev = {.kind = EVENT_TALLY,
-			   .time_ns = row->time_ns,
-			   .pid = p->pid,
-			   .tid = row->tid ? row->tid : p->pid,
-			   .cpu = -1};
-	ev.tally.spec = row->spec;
-	ev.tally.user_ref = row->stack < h->stacks.n ? h->stacks.p[row->stack] : 0;
-	ev.tally.log2_ns = LOG2_NONE;
-	ev.tally.size_class = row->size_class;
-	ev.tally.syscall = -1;
-	ev.tally.detail = row->detail;
-	ev.tally.values = row->values;
+	uint64_t ref = row->stack < h->stacks.n ? h->stacks.p[row->stack] : 0;
+	struct event ev = heapbook_event(row, p->pid, ref);
 	h->rc = h->sink->event(h->sink->ctx, &ev, h->err);
 }
 
@@ -363,9 +350,8 @@ static int plan_process(struct heapprobes *h, int32_t pid, bool is_late, struct 
 	h->nr_sites_before = rc ? 0 : plan.sites.n;
 	if (is_late && !is_settled)
 		return -EAGAIN;
-	rc = rc ? rc : attach_plan(h, &plan, pid, err);
-	if (rc)
-		return rc;
+	TRY(rc);
+	TRY(attach_plan(h, &plan, pid, err));
 	add_process(h, pid);
 	if (!h->allocator && plan.allocator_text)
 		h->allocator = xstrdup(plan.allocator_text);

@@ -30,35 +30,21 @@ static bool is_emulated(const uint8_t *p, const struct x86_insn *i)
 /* Registers that the probe's program reads, and the one that it knows the call by. */
 static unsigned needed_by(enum heap_shape shape)
 {
-	switch (shape) {
-	case HEAP_FREE_0:
-		return BIT(X86_DI);
-	case HEAP_ALLOC_0:
-		return BIT(X86_SP) | BIT(X86_DI);
-	case HEAP_ALLOC_1:
-		return BIT(X86_SP) | BIT(X86_SI);
-	case HEAP_ALLOC_01:
-	case HEAP_REALLOC_1:
-	case HEAP_RESIZE:
-		return BIT(X86_SP) | BIT(X86_DI) | BIT(X86_SI);
-	case HEAP_ALLOC_12:
-	case HEAP_REALLOC_2:
-		return BIT(X86_SP) | BIT(X86_SI) | BIT(X86_DX);
-	case HEAP_ALLOC_OUT:
-		return BIT(X86_SP) | BIT(X86_DI) | BIT(X86_DX);
-	case HEAP_REALLOC_12:
-	case HEAP_SHAPE_NONE:
-	case HEAP_MMAP:
-	case HEAP_MUNMAP:
-	case HEAP_MREMAP:
-	case HEAP_BRK:
-	case HEAP_SBRK:
-	case HEAP_PRCTL:
-	case HEAP_SYSCALL:
-	case HEAP_SHAPE_NR:
-		break;
-	}
-	return BIT(X86_SP) | BIT(X86_DI) | BIT(X86_SI) | BIT(X86_DX);
+	static const unsigned args[HEAP_SHAPE_NR] = {
+		[HEAP_FREE_0] = BIT(X86_DI),
+		[HEAP_ALLOC_0] = BIT(X86_DI),
+		[HEAP_ALLOC_1] = BIT(X86_SI),
+		[HEAP_ALLOC_01] = BIT(X86_DI) | BIT(X86_SI),
+		[HEAP_REALLOC_1] = BIT(X86_DI) | BIT(X86_SI),
+		[HEAP_RESIZE] = BIT(X86_DI) | BIT(X86_SI),
+		[HEAP_ALLOC_12] = BIT(X86_SI) | BIT(X86_DX),
+		[HEAP_REALLOC_2] = BIT(X86_SI) | BIT(X86_DX),
+		[HEAP_ALLOC_OUT] = BIT(X86_DI) | BIT(X86_DX),
+	};
+	if (shape == HEAP_FREE_0)
+		return args[shape];
+	unsigned all = BIT(X86_DI) | BIT(X86_SI) | BIT(X86_DX);
+	return BIT(X86_SP) | (args[shape] ? args[shape] : all);
 }
 
 static unsigned reg_of(const struct x86_insn *i)

@@ -236,22 +236,10 @@ void heapprocess_space(struct heapprocess *p, const struct space *sp)
 	kerneltables_applied(&p->tables, clock_mono_ns(), clock_mono_ns());
 }
 
-static const char *name_of_shape(enum heap_shape shape)
-{
-	switch (shape) {
-	case HEAP_MMAP:
-		return "mmap";
-	case HEAP_MUNMAP:
-		return "munmap";
-	case HEAP_MREMAP:
-		return "mremap";
-	case HEAP_BRK:
-	case HEAP_SBRK:
-		return "brk";
-	default:
-		return NULL;
-	}
-}
+static const char *const names_of_mappings[HEAP_SHAPE_NR] = {
+	[HEAP_MMAP] = "mmap", [HEAP_MUNMAP] = "munmap", [HEAP_MREMAP] = "mremap",
+	[HEAP_BRK] = "brk",   [HEAP_SBRK] = "brk",
+};
 
 static void open_books(struct heapprocess *p)
 {
@@ -268,7 +256,8 @@ static void open_books(struct heapprocess *p)
 		.on_row = on_row,
 		.ctx = p});
 	for (size_t i = 0; i < p->plan.sites.n && i < HEAP_SITES_MAX; i++)
-		heapbook_site_name(p->book, (uint8_t)i, name_of_shape(p->plan.sites.p[i].shape));
+		heapbook_site_name(p->book, (uint8_t)i,
+				   names_of_mappings[p->plan.sites.p[i].shape]);
 	heapring_init(&p->ring, &(struct heapring_spec){.shared = heapinject_shared(p->inject),
 							.slots = slots,
 							.nr_slots = nr_slots,
@@ -429,11 +418,6 @@ void heapprocess_free(struct heapprocess *p)
 	map_release(&p->tid_of);
 	free(p->rings);
 	free(p);
-}
-
-void heapprocess_free_p(struct heapprocess **p)
-{
-	heapprocess_free(*p);
 }
 
 int32_t heapprocess_pid(const struct heapprocess *p)

@@ -65,7 +65,7 @@ void heapprocess_stop(struct heapprocess *p);
 /* Stopped, and the last pass done: the last rows go to the queue, the process is left. */
 void heapprocess_end(struct heapprocess *p);
 void heapprocess_free(struct heapprocess *p);
-void heapprocess_free_p(struct heapprocess **p);
+DEFINE_FREE_P(heapprocess, struct heapprocess)
 
 int32_t heapprocess_pid(const struct heapprocess *p);
 const struct heap_plan *heapprocess_plan(const struct heapprocess *p);

@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "model/wait.h"
 
 void heapqueue_init(struct heapqueue *q)
 {
@@ -58,9 +57,7 @@ static int tell_stacks(const struct heapqueue_batch *b, const struct event_sink 
 {
 	const uint64_t *frames = b->frames.p;
 	uint64_t now_ns = clock_mono_ns();
-	int rc = 0;
-	for (size_t i = 0; !rc && i < b->stacks.n; i++) {
-		const struct heapqueue_stack *s = &b->stacks.p[i];
+	vec_foreach(s, &b->stacks) {
 		struct event ev = {.kind = EVENT_STACK,
 				   .time_ns = now_ns,
 				   .pid = s->pid,
@@ -72,33 +69,20 @@ static int tell_stacks(const struct heapqueue_batch *b, const struct event_sink 
 					     .nr_chain = s->nr_frames,
 					     .loss = s->loss}};
 		frames += s->nr_frames;
-		rc = sink->event(sink->ctx, &ev, err);
+		TRY(sink->event(sink->ctx, &ev, err));
 	}
-	return rc;
+	return 0;
 }
 
 static int tell_rows(const struct heapqueue_batch *b, const struct event_sink *sink,
 		     struct err *err)
 {
-	int rc = 0;
-	for (size_t i = 0; !rc && i < b->rows.n; i++) {
-		const struct heapqueue_row *q = &b->rows.p[i];
-		const struct heapbook_row *row = &q->row;
-		struct event ev = {.kind = EVENT_TALLY,
-				   .time_ns = row->time_ns,
-				   .pid = q->pid,
-				   .tid = row->tid > 0 ? row->tid : q->pid,
-				   .cpu = -1,
-				   .tally = {.spec = row->spec,
-					     .user_ref = heapqueue_ref(q->seed, row->stack),
-					     .log2_ns = LOG2_NONE,
-					     .size_class = row->size_class,
-					     .syscall = -1,
-					     .detail = row->detail,
-					     .values = row->values}};
-		rc = sink->event(sink->ctx, &ev, err);
+	vec_foreach(q, &b->rows) {
+		uint64_t ref = heapqueue_ref(q->seed, q->row.stack);
+		struct event ev = heapbook_event(&q->row, q->pid, ref);
+		TRY(sink->event(sink->ctx, &ev, err));
 	}
-	return rc;
+	return 0;
 }
 
 int heapqueue_deliver(struct heapqueue *q, const struct event_sink *sink, struct err *err)

@@ -24,13 +24,9 @@ struct heapring_reader {
 	uint32_t ring_bytes;
 	int32_t tid; /* 0 = nobody */
 	bool is_broken;
-	bool is_taken;        /* in r->taken */
-	uint64_t given_up_ns; /* when its thread had ended; 0 = it has not */
-	uint32_t nr_dropped;  /* as last seen, and so on: they may begin anew */
-	uint64_t nr_allocs;
-	uint64_t nr_bytes;
-	uint64_t nr_frees;
-	uint64_t dropped_bytes;
+	bool is_taken;               /* in r->taken */
+	uint64_t given_up_ns;        /* when its thread had ended; 0 = it has not */
+	struct heapring_counts seen; /* of its slot: they may begin anew */
 	struct heapring_counts sum;
 };
 
@@ -113,20 +109,10 @@ static uint64_t tsc_of(const struct heapring *r, uint64_t word)
 	return r->now_tsc + (uint64_t)((int64_t)((low - r->now_tsc) << up) >> up);
 }
 
-static uint32_t nr_words(unsigned kind)
-{
-	switch (kind) {
-	case HEAP_RECORD_ALLOC:
-	case HEAP_RECORD_MAP:
-	case HEAP_RECORD_UNMAP:
-		return 3;
-	case HEAP_RECORD_FREE:
-	case HEAP_RECORD_STACK:
-		return 2;
-	default:
-		return 0;
-	}
-}
+static const uint8_t nr_words[HEAP_KIND_MASK + 1] = {
+	[HEAP_RECORD_ALLOC] = 3, [HEAP_RECORD_MAP] = 3,   [HEAP_RECORD_UNMAP] = 3,
+	[HEAP_RECORD_FREE] = 2,  [HEAP_RECORD_STACK] = 2,
+};
 
 /* Whether so many words from the reader's place on are there, in one piece. */
 static bool has_words(const struct heapring_reader *d, uint32_t nr)
@@ -169,7 +155,7 @@ static bool find_next(struct heapring *r, struct heapring_reader *d)
 			d->at += to_end;
 			continue;
 		}
-		uint32_t nr = nr_words(kind);
+		uint32_t nr = nr_words[kind];
 		if (!nr || !has_words(d, nr))
 			break;
 		if (kind == HEAP_RECORD_STACK) {
@@ -242,28 +228,21 @@ static void remove_top(struct heapring *r)
 
 /* ---- passes ------------------------------------------------------------------------------- */
 
-static uint64_t grown(uint64_t now, uint64_t before)
+/* What a count has grown by since it was seen; if it is less now, it began anew. */
+static uint64_t growth(uint64_t *seen, uint64_t now)
 {
-	return now >= before ? now - before : now; /* less: it began anew */
+	uint64_t by = now >= *seen ? now - *seen : now;
+	*seen = now;
+	return by;
 }
 
 static void add_counts(struct heapring_reader *d, const struct heap_slot *s)
 {
-	uint64_t nr_allocs = once(&s->nr_allocs);
-	uint64_t nr_bytes = once(&s->nr_bytes);
-	uint64_t nr_frees = once(&s->nr_frees);
-	uint64_t dropped_bytes = once(&s->dropped_bytes);
-	uint32_t nr_dropped = once32(&s->nr_dropped);
-	d->sum.nr_allocs += grown(nr_allocs, d->nr_allocs);
-	d->sum.nr_bytes += grown(nr_bytes, d->nr_bytes);
-	d->sum.nr_frees += grown(nr_frees, d->nr_frees);
-	d->sum.dropped_bytes += grown(dropped_bytes, d->dropped_bytes);
-	d->sum.nr_dropped += grown(nr_dropped, d->nr_dropped);
-	d->nr_allocs = nr_allocs;
-	d->nr_bytes = nr_bytes;
-	d->nr_frees = nr_frees;
-	d->dropped_bytes = dropped_bytes;
-	d->nr_dropped = nr_dropped;
+	d->sum.nr_allocs += growth(&d->seen.nr_allocs, once(&s->nr_allocs));
+	d->sum.nr_bytes += growth(&d->seen.nr_bytes, once(&s->nr_bytes));
+	d->sum.nr_frees += growth(&d->seen.nr_frees, once(&s->nr_frees));
+	d->sum.dropped_bytes += growth(&d->seen.dropped_bytes, once(&s->dropped_bytes));
+	d->sum.nr_dropped += growth(&d->seen.nr_dropped, once32(&s->nr_dropped));
 }
 
 static void note_thread(struct heapring *r, struct heapring_reader *d, const struct heap_slot *s)

@@ -90,14 +90,8 @@ struct heapsource {
 	struct heapnap nap;
 	VEC(struct heapprocess *) list;
 	struct heapqueue queue;
-	uint64_t drain_ns;
-	uint64_t longest_gap_ns;
 	struct heapsource_info info;
-	int32_t noted_pid; /* whose these are */
-	char *allocator;
-	char *reason;
-	char *unpatched;
-	char *late;
+	int32_t noted_pid; /* whose plan is in it */
 };
 
 /* ---- the drainer -------------------------------------------------------------------------- */
@@ -164,12 +158,12 @@ static void *drainer(void *arg)
 	while (!h->is_stopping) {
 		uint64_t now = clock_mono_ns();
 		bool retires = now - retired_ns > RETIRE_NS;
-		h->longest_gap_ns =
-			MAX(h->longest_gap_ns, h->list.n && passed_ns ? now - passed_ns : 0);
+		h->info.longest_gap_ns =
+			MAX(h->info.longest_gap_ns, h->list.n && passed_ns ? now - passed_ns : 0);
 		passed_ns = h->list.n ? now : 0;
 		uint32_t fullest = pass_all(h, retires);
 		retired_ns = retires ? now : retired_ns;
-		h->drain_ns = clock_thread_cpu_ns();
+		h->info.drain_ns = clock_thread_cpu_ns();
 		pause_ns = next_pause(pause_ns, fullest, longest_pause(h));
 		if (pause_ns > PAUSE_MAX)
 			pause_ns = nap_for(h, pause_ns) ? PAUSE_FIRST : pause_ns;
@@ -223,15 +217,6 @@ static int heap_open(void **ret_h, const struct source_env *env, struct err *err
 	return 0;
 }
 
-static int start_drainer(struct heapsource *h, struct err *err)
-{
-	int rc = pthread_create(&h->thread, NULL, drainer, h);
-	if (rc)
-		return err_set(err, -rc, "cannot start a thread: %s", strerror(rc));
-	h->has_thread = true;
-	return 0;
-}
-
 static void heap_free(void *self)
 {
 	struct heapsource *h = self;
@@ -255,10 +240,10 @@ static void heap_free(void *self)
 	heaplaunch_free(h->launch);
 	pthread_cond_destroy(&h->wakes);
 	pthread_mutex_destroy(&h->lock);
-	free(h->allocator);
-	free(h->reason);
-	free(h->unpatched);
-	free(h->late);
+	free(h->info.allocator);
+	free(h->info.reason);
+	free(h->info.unpatched);
+	free(h->info.late);
 	free(h);
 }
 
@@ -299,13 +284,13 @@ static void heap_space(void *self, int32_t pid, const struct space *sp)
 static void note_plan(struct heapsource *h, int32_t pid, const struct heap_plan *plan)
 {
 	/* of the first process, and of it the last program: not the shells that led to it */
-	if (h->reason && pid != h->noted_pid)
+	if (h->info.reason && pid != h->noted_pid)
 		return;
 	h->noted_pid = pid;
-	free_p(&h->reason);
-	free_p(&h->allocator);
-	h->reason = xstrdup(plan->reason ? plan->reason : "");
-	h->allocator = xstrdup(plan->allocator_text ? plan->allocator_text : "");
+	free_p(&h->info.reason);
+	free_p(&h->info.allocator);
+	h->info.reason = xstrdup(plan->reason ? plan->reason : "");
+	h->info.allocator = xstrdup(plan->allocator_text ? plan->allocator_text : "");
 	h->info.tier = plan->tier;
 }
 
@@ -477,9 +462,6 @@ static void finish(struct heapsource *h, struct heapprocess *p)
 	unlock(h);
 	heapprocess_end(p);
 	heapfacts_count(&h->info, p);
-	const char *unpatched = heapprocess_inject_info(p).unpatched;
-	if (unpatched && !h->unpatched)
-		h->unpatched = xstrdup(unpatched);
 	heapprocess_free(p);
 }
 
@@ -608,7 +590,10 @@ static int heap_start(void *self, const struct source_env *env, const struct eve
 	h->tells_mappings = !env->has_sampler;
 	h->start_ns = env->start_ns;
 	h->sink = sink;
-	TRY(start_drainer(h, err));
+	int rc = pthread_create(&h->thread, NULL, drainer, h);
+	if (rc)
+		return err_set(err, -rc, "cannot start a thread: %s", strerror(rc));
+	h->has_thread = true;
 	int32_t child = env->target->child;
 	return child ? heaplaunch_open(&h->launch, child, err) : start_pids(h, err);
 }
@@ -623,10 +608,8 @@ static void attach_held(struct heapsource *h)
 	if (attach(h, h->env.target->child, NULL, &why))
 		refuse(h, h->env.target->child, &why);
 	h->held_ns = 0;
-	if (heaplaunch_continue(h->launch, NULL)) {
-		heaplaunch_free(h->launch);
-		h->launch = NULL;
-	}
+	if (heaplaunch_continue(h->launch, NULL))
+		heaplaunch_free(TAKE(h->launch));
 }
 
 /*
@@ -641,8 +624,7 @@ static void follow_launch(struct heapsource *h)
 	if (!h->held_ns) {
 		bool is_held = false;
 		if (heaplaunch_poll(h->launch, 0, &is_held, NULL)) { /* it has ended */
-			heaplaunch_free(h->launch);
-			h->launch = NULL;
+			heaplaunch_free(TAKE(h->launch));
 			return;
 		}
 		h->held_ns = is_held ? now : 0;
@@ -694,18 +676,18 @@ static void add_late(struct heapsource *h, struct known_space *known)
 	struct heapprocess *p = process_of(h, known->pid);
 	bool has_more =
 		p && heaplate_add(&known->late, p, h->spec.targets, h->start_ns, &text, &lost);
-	if (!h->late)
-		h->late = TAKE(lost);
+	if (!h->info.late)
+		h->info.late = TAKE(lost);
 	if (!has_more)
 		return;
 	struct heap_plan told = *heapprocess_plan(p);
 	told.reason = text;
 	tell_plan(h, known->pid, &told);
-	if (known->pid != h->noted_pid || strstr(h->reason, text))
+	if (known->pid != h->noted_pid || strstr(h->info.reason, text))
 		return;
-	char *reason = xasprintf("%s; %s", h->reason, text);
-	free(h->reason);
-	h->reason = reason;
+	char *reason = xasprintf("%s; %s", h->info.reason, text);
+	free(h->info.reason);
+	h->info.reason = reason;
 }
 
 static int heap_drain(void *self, const struct event_sink *sink, struct err *err)
@@ -731,8 +713,8 @@ static int heap_stop(void *self, const struct event_sink *sink, struct err *err)
 	heaplaunch_free(TAKE(h->launch));
 	vec_foreach(p, &h->list) /* all end at about the same time */
 		heapprocess_stop(*p);
-	for (size_t i = 0; i < h->list.n && !h->late; i++)
-		h->late = heaplate_unseen(h->list.p[i], h->spec.targets);
+	for (size_t i = 0; i < h->list.n && !h->info.late; i++)
+		h->info.late = heaplate_unseen(h->list.p[i], h->spec.targets);
 	while (h->list.n)
 		finish(h, h->list.p[0]);
 	return heapqueue_deliver(&h->queue, sink, err);
@@ -741,14 +723,7 @@ static int heap_stop(void *self, const struct event_sink *sink, struct err *err)
 static void heap_facts(const void *self, struct profile *p)
 {
 	const struct heapsource *h = self;
-	struct heapsource_info info = h->info;
-	info.drain_ns = h->drain_ns;
-	info.longest_gap_ns = h->longest_gap_ns;
-	info.allocator = h->allocator ? h->allocator : "";
-	info.reason = h->reason ? h->reason : "";
-	info.late = h->late ? h->late : "";
-	info.unpatched = h->unpatched ? h->unpatched : "";
-	heapfacts_add(p, &info, &h->spec, h->env.target->child != 0);
+	heapfacts_add(p, &h->info, &h->spec, h->env.target->child != 0);
 }
 
 static unsigned heap_patience(const void *self)
