@@ -10,9 +10,17 @@
 #include "heap_slot.h"
 #include "heap_walk.h"
 
+/* heap_before_*, heap_free_begun, heap_after_* and heap_inner_* are called by heap_entry.S alone. */
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+
 struct heap_data heap_data = {.magic = HEAP_WIRE_MAGIC, .version = HEAP_WIRE_VERSION};
 
 #define SIZE_FITS(size) ((size) < HEAP_ADDR_MASK ? (size) : HEAP_ADDR_MASK)
+
+static inline struct heap_ctx ctx_of(struct heap_local *l, struct heap_memo *m, uint64_t tsc)
+{
+	return (struct heap_ctx){l, m->slot, m, (struct heap_shared *)l->shared, tsc};
+}
 
 /* ---- records -------------------------------------------------------------------------------- */
 
@@ -38,7 +46,7 @@ static bool put_block(struct heap_ctx *x, enum heap_record kind, uint64_t site, 
 	return true;
 }
 
-static void put_free(struct heap_ctx *x, uint64_t site, uint64_t tsc, uint64_t block)
+static void put_free(struct heap_ctx *x, uint64_t site, uint64_t block)
 {
 	uint64_t head;
 	uint64_t *p = ring_reserve(x, 2, &head);
@@ -47,23 +55,8 @@ static void put_free(struct heap_ctx *x, uint64_t site, uint64_t tsc, uint64_t b
 		slot_drop(x->slot, 0);
 		return;
 	}
-	p[0] = word_0(HEAP_RECORD_FREE, site, tsc);
+	p[0] = word_0(HEAP_RECORD_FREE, site, x->tsc);
 	p[1] = block & HEAP_ADDR_MASK;
-	ring_commit(x, head);
-}
-
-static void put_unmap(struct heap_ctx *x, uint64_t site, uint64_t tsc, uint64_t addr, uint64_t len)
-{
-	uint64_t head;
-	uint64_t *p = ring_reserve(x, 3, &head);
-
-	if (UNLIKELY(!p)) {
-		slot_drop(x->slot, 0);
-		return;
-	}
-	p[0] = word_0(HEAP_RECORD_UNMAP, site, tsc);
-	p[1] = addr;
-	p[2] = len;
 	ring_commit(x, head);
 }
 
@@ -73,7 +66,7 @@ static void put_unmap(struct heap_ctx *x, uint64_t site, uint64_t tsc, uint64_t 
 static void count_alloc(struct heap_local *l, struct heap_memo *m, const struct heap_call *c,
 			uint64_t site, uint64_t block, uint64_t size)
 {
-	struct heap_ctx x = {l, m->slot, m, (struct heap_shared *)l->shared, 0};
+	struct heap_ctx x = ctx_of(l, m, 0);
 
 	x.slot->nr_allocs++;
 	x.slot->nr_bytes += size;
@@ -97,40 +90,17 @@ static bool is_free_told(const struct heap_local *l, const struct heap_memo *m, 
 
 static void count_free(struct heap_local *l, struct heap_memo *m, uint64_t site, uint64_t block)
 {
-	struct heap_ctx x = {l, m->slot, m, (struct heap_shared *)l->shared, 0};
+	struct heap_ctx x = ctx_of(l, m, 0);
 
 	x.slot->nr_frees++;
 	if (!is_free_told(l, m, block))
 		return;
 	x.tsc = heap_tsc();
-	put_free(&x, site, x.tsc, block);
+	put_free(&x, site, block);
 }
 
 /* ---- before and after --------------------------------------------------------------------------
  */
-
-/* For heap_entry.S. */
-void heap_before_alloc(struct heap_call *c, struct heap_local *l);
-void heap_before_realloc_0(struct heap_call *c, struct heap_local *l);
-void heap_before_realloc_1(struct heap_call *c, struct heap_local *l);
-void heap_before_free(struct heap_call *c, struct heap_local *l);
-void heap_free_begun(struct heap_call *c, struct heap_local *l);
-void heap_before_map(struct heap_call *c, struct heap_local *l);
-void heap_before_brk(struct heap_call *c, struct heap_local *l);
-void heap_after_alloc_0(struct heap_call *c);
-void heap_after_alloc_1(struct heap_call *c);
-void heap_after_alloc_01(struct heap_call *c);
-void heap_after_alloc_12(struct heap_call *c);
-void heap_after_alloc_out(struct heap_call *c);
-void heap_after_realloc_1(struct heap_call *c);
-void heap_after_realloc_12(struct heap_call *c);
-void heap_after_realloc_2(struct heap_call *c);
-void heap_after_resize(struct heap_call *c);
-void heap_after_mmap(struct heap_call *c);
-void heap_after_munmap(struct heap_call *c);
-void heap_after_mremap(struct heap_call *c);
-void heap_after_brk(struct heap_call *c);
-void heap_after_sbrk(struct heap_call *c);
 
 /* What memo is for a thread without a slot. Nothing of it but its first line is used. */
 static uint64_t nobody[8] __attribute__((aligned(64)));
@@ -296,11 +266,10 @@ static inline void after_realloc(struct heap_call *c, bool is_gone, uint64_t blo
 	if (!call_end(c, block, size))
 		return;
 	if (is_gone && c->block) {
-		struct heap_ctx x = {c->local, c->memo->slot, c->memo,
-				     (struct heap_shared *)c->local->shared, c->tsc};
+		struct heap_ctx x = ctx_of(c->local, c->memo, c->tsc);
 		x.slot->nr_frees++;
 		if (is_told)
-			put_free(&x, c->site, c->tsc, c->block);
+			put_free(&x, c->site, c->block);
 	} else if (is_told && c->memo->hash_mask) {
 		(void)blocks_add(c->local, c->block);
 	}
@@ -361,10 +330,9 @@ static inline void after_map(struct heap_call *c, uint64_t gone, uint64_t gone_l
 {
 	if (!call_end(c, 1, 0))
 		return;
-	struct heap_ctx x = {c->local, c->memo->slot, c->memo,
-			     (struct heap_shared *)c->local->shared, c->tsc};
+	struct heap_ctx x = ctx_of(c->local, c->memo, c->tsc);
 	if (gone_len)
-		put_unmap(&x, c->site, c->tsc, gone, gone_len);
+		(void)put_block(&x, HEAP_RECORD_UNMAP, c->site, gone, gone_len, 0);
 	if (len) {
 		x.tsc = heap_tsc();
 		uint32_t stack = walk_number(&x, c, false);
@@ -424,10 +392,6 @@ void heap_after_sbrk(struct heap_call *c)
 /* ---- jemalloc's hooks ------------------------------------------------------------------------ */
 
 /* Through heap_entry.S; a call's args are the hook's. */
-void heap_inner_alloc(struct heap_call *c);
-void heap_inner_dalloc(struct heap_call *c);
-void heap_inner_expand(struct heap_call *c);
-uint32_t heap_inner_backtrace(struct heap_call *c);
 
 /* Which of a function's arguments are the size: jemalloc's enum hook_alloc_e, in order. */
 enum { HOOK_POSIX_MEMALIGN = 1, HOOK_ALIGNED_ALLOC, HOOK_CALLOC, HOOK_MEMALIGN, HOOK_REALLOC = 7 };
@@ -523,7 +487,7 @@ uint32_t heap_inner_backtrace(struct heap_call *c)
 	struct heap_memo *m = hook_enter(c);
 	if (!m)
 		return 0;
-	struct heap_ctx x = {c->local, m->slot, m, (struct heap_shared *)c->local->shared, 0};
+	struct heap_ctx x = ctx_of(c->local, m, 0);
 	/* Without assay nobody tells what is mapped meanwhile. */
 	if (!slot_is_silent(&x, heap_tsc())) {
 		for (uint32_t i = walk_stack(&x, c, true, NULL); i < HEAP_FRAMES_MAX && n < max;
