@@ -112,10 +112,9 @@ char *heaplate_unseen(const struct heapprocess *p, struct heaptargets *t)
 	return path ? xstrdup(path) : NULL;
 }
 
-static int is_map_known(void *ctx, const struct proc_map *m, struct err *err)
+static int is_map_known(void *ctx, const struct proc_map *m, struct err *err UNUSED)
 {
 	const struct space *sp = ctx;
-	(void)err;
 	if (!m->is_exec || !m->inode)
 		return 0;
 	for (size_t i = 0; i < sp->maps.n; i++)

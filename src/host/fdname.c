@@ -59,59 +59,22 @@ void fdnames_free(struct fdnames *f)
 	free(f);
 }
 
-void fdnames_free_p(struct fdnames **f)
-{
-	fdnames_free(*f);
-	*f = NULL;
-}
-
 /* ---- tables of sockets ------------------------------------------------------------------- */
 
 /* The next word of a line; words are separated by blanks. */
 static struct sv take_word(struct sv *line)
 {
-	while (line->n && line->p[0] == ' ') {
-		line->p++;
-		line->n--;
-	}
-	struct sv word = {line->p, 0};
-	while (word.n < line->n && line->p[word.n] != ' ')
-		word.n++;
-	line->p += word.n;
-	line->n -= word.n;
-	return word;
+	while (line->n && line->p[0] == ' ')
+		*line = sv_from_idx(*line, 1);
+	return sv_split(line, ' ');
 }
 
 static bool hex_value(struct sv s, uint32_t *ret_v)
 {
-	uint32_t v = 0;
-	if (!s.n || s.n > 8)
+	uint64_t v;
+	if (s.n > 8 || !sv_to_hex(s, &v))
 		return false;
-	for (size_t i = 0; i < s.n; i++) {
-		char c = s.p[i];
-		uint32_t d = c >= '0' && c <= '9'   ? (uint32_t)(c - '0')
-			     : c >= 'A' && c <= 'F' ? (uint32_t)(c - 'A' + 10)
-			     : c >= 'a' && c <= 'f' ? (uint32_t)(c - 'a' + 10)
-						    : 16;
-		if (d == 16)
-			return false;
-		v = v << 4 | d;
-	}
-	*ret_v = v;
-	return true;
-}
-
-static bool decimal_value(struct sv s, uint64_t *ret_v)
-{
-	uint64_t v = 0;
-	if (!s.n || s.n > 19)
-		return false;
-	for (size_t i = 0; i < s.n; i++) {
-		if (s.p[i] < '0' || s.p[i] > '9')
-			return false;
-		v = v * 10 + (uint64_t)(s.p[i] - '0');
-	}
-	*ret_v = v;
+	*ret_v = (uint32_t)v;
 	return true;
 }
 
@@ -157,7 +120,7 @@ static void read_inet_line(struct fdnames *f, const char *kind, struct sv line)
 	bool is_any;
 	buf_clear(&f->text);
 	buf_addf(&f->text, "%s ", kind);
-	if (!decimal_value(words[9], &inode) || !hex_value(words[3], &state) ||
+	if (!sv_to_u64(words[9], &inode) || !hex_value(words[3], &state) ||
 	    !add_address(&f->text, words[1], &is_any))
 		return;
 	size_t mark = f->text.n;
@@ -179,12 +142,10 @@ static void read_unix_line(struct fdnames *f, struct sv line)
 	uint64_t inode;
 	for (size_t i = 0; i < 7; i++)
 		word = take_word(&line);
-	if (!decimal_value(word, &inode))
+	if (!sv_to_u64(word, &inode))
 		return;
-	while (line.n && line.p[0] == ' ') {
-		line.p++;
-		line.n--;
-	}
+	while (line.n && line.p[0] == ' ')
+		line = sv_from_idx(line, 1);
 	buf_clear(&f->text);
 	if (line.n)
 		buf_addf(&f->text, "unix %.*s", SV_ARGS(line));
@@ -201,19 +162,14 @@ static void read_socket_table(struct fdnames *f, int32_t pid, const char *table)
 	/* A process that is gone, or a protocol that this kernel does not have. */
 	if (file_read(&f->table, buf_str(&path), TABLE_LIMIT, NULL))
 		return;
-	struct sv rest = buf_sv(&f->table);
-	bool is_head = true;
-	while (rest.n) {
-		const char *end = memchr(rest.p, '\n', rest.n);
-		size_t n = end ? (size_t)(end - rest.p) : rest.n;
-		struct sv line = {rest.p, n};
-		rest.p += MIN(n + 1, rest.n);
-		rest.n -= MIN(n + 1, rest.n);
-		if (!is_head && table[0] == 'u' && table[1] == 'n')
+	struct lines in = lines_from(f->table.p, f->table.n);
+	struct sv line;
+	(void)lines_next(&in, &line); /* the head */
+	while (lines_next(&in, &line)) {
+		if (table[0] == 'u' && table[1] == 'n')
 			read_unix_line(f, line);
-		else if (!is_head)
+		else
 			read_inet_line(f, table[0] == 't' ? "tcp" : "udp", line);
-		is_head = false;
 	}
 }
 

@@ -19,7 +19,7 @@ struct fdnames;
 
 struct fdnames *fdnames_new(void);
 void fdnames_free(struct fdnames *f);
-void fdnames_free_p(struct fdnames **f);
+DEFINE_FREE_P(fdnames, struct fdnames)
 
 /*
  * The name of what process @pid has open as @fd, if its inode is @inode (0: whatever it is). An

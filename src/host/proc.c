@@ -25,6 +25,20 @@ static int compare_pid(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+void pid_list_sort(struct pid_list *l)
+{
+	if (l->pids.n)
+		qsort(l->pids.p, l->pids.n, sizeof(*l->pids.p), compare_pid);
+}
+
+bool pid_list_has(const struct pid_list *l, int32_t pid)
+{
+	vec_foreach(known, &l->pids)
+		if (*known == pid)
+			return true;
+	return false;
+}
+
 static int list_numbers(struct pid_list *ret_l, const char *dir_path, struct err *err)
 {
 	DIR *dir = opendir(dir_path);
@@ -37,8 +51,7 @@ static int list_numbers(struct pid_list *ret_l, const char *dir_path, struct err
 			vec_push(&l.pids, (int32_t)v);
 	}
 	(void)closedir(dir);
-	if (l.pids.n)
-		qsort(l.pids.p, l.pids.n, sizeof(*l.pids.p), compare_pid);
+	pid_list_sort(&l);
 	*ret_l = l;
 	return 0;
 }

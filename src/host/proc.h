@@ -17,6 +17,8 @@ struct pid_list {
 };
 
 void pid_list_release(struct pid_list *l);
+void pid_list_sort(struct pid_list *l);
+bool pid_list_has(const struct pid_list *l, int32_t pid);
 
 /* All processes, ascending. */
 int proc_list(struct pid_list *ret_l, struct err *err);

@@ -34,17 +34,9 @@ void target_candidates_release(struct target_candidates *c)
 	vec_release(&c->list);
 }
 
-static bool has_pid(const struct pid_list *l, int32_t pid)
-{
-	for (size_t i = 0; i < l->pids.n; i++)
-		if (l->pids.p[i] == pid)
-			return true;
-	return false;
-}
-
 static void add_pid(struct pid_list *l, int32_t pid)
 {
-	if (!has_pid(l, pid))
+	if (!pid_list_has(l, pid))
 		vec_push(&l->pids, pid);
 }
 
@@ -148,7 +140,7 @@ static int resolve_name(struct target *t, const char *name, const struct pid_lis
 /* Those that started us may have our command line in theirs: sudo, timeout, a script. */
 static void list_ancestors(struct pid_list *l)
 {
-	for (int32_t pid = getpid(); pid > 1 && !has_pid(l, pid);) {
+	for (int32_t pid = getpid(); pid > 1 && !pid_list_has(l, pid);) {
 		vec_push(&l->pids, pid);
 		if (proc_parent(pid, &pid, NULL))
 			return;
@@ -169,7 +161,7 @@ static int resolve_match(struct target *t, const char *pattern, const struct pid
 	for (size_t i = 0; i < all->pids.n; i++) {
 		int32_t pid = all->pids.p[i];
 		buf_clear(&text);
-		if (has_pid(&ours, pid) || proc_cmdline(&text, pid, NULL))
+		if (pid_list_has(&ours, pid) || proc_cmdline(&text, pid, NULL))
 			continue;
 		if (text.n && regex_match(re, buf_sv(&text)))
 			add_candidate(&found, pid);
@@ -227,22 +219,15 @@ static void find_descendants(struct pid_list *ret_found, const struct pid_list *
 		is_more = false;
 		for (size_t i = 0; i < all->pids.n; i++) {
 			int32_t pid = all->pids.p[i];
-			if (!parents[i] || pid == getpid() || has_pid(of, pid) ||
-			    has_pid(ret_found, pid))
+			if (!parents[i] || pid == getpid() || pid_list_has(of, pid) ||
+			    pid_list_has(ret_found, pid))
 				continue;
-			if (has_pid(of, parents[i]) || has_pid(ret_found, parents[i])) {
+			if (pid_list_has(of, parents[i]) || pid_list_has(ret_found, parents[i])) {
 				vec_push(&ret_found->pids, pid);
 				is_more = true;
 			}
 		}
 	}
-}
-
-static int by_number(const void *a, const void *b)
-{
-	int32_t x = *(const int32_t *)a;
-	int32_t y = *(const int32_t *)b;
-	return x < y ? -1 : x > y;
 }
 
 static void resolve_children(struct target *t, const struct target_spec *spec,
@@ -256,9 +241,9 @@ static void resolve_children(struct target *t, const struct target_spec *spec,
 		t->nr_children = (uint32_t)found.pids.n;
 		return;
 	}
-	for (size_t i = 0; i < found.pids.n; i++)
-		vec_push(&t->pids.pids, found.pids.p[i]);
-	qsort(t->pids.pids.p, t->pids.pids.n, sizeof(*t->pids.pids.p), by_number);
+	vec_foreach(pid, &found.pids)
+		vec_push(&t->pids.pids, *pid);
+	pid_list_sort(&t->pids);
 }
 
 static char *target_name(const struct target *t, const struct target_spec *spec)

@@ -41,6 +41,12 @@ struct finder {
 	uint64_t free_vaddr;
 };
 
+static void finder_release(struct finder *f)
+{
+	vec_release(&f->symbols);
+	vec_release(&f->prefixes);
+}
+
 void allocfind_release(struct allocfind *f)
 {
 	vec_foreach(fn, &f->functions)
@@ -323,14 +329,6 @@ static void find_ends(struct finder *f)
 				fn->end = fde.end;
 }
 
-static int take_all(struct finder *f, struct elf *debug, struct elf *mini, struct err *err)
-{
-	TRY(take_symbols(f, f->image, SHT_DYNSYM, err));
-	TRY(take_symbols(f, f->image, SHT_SYMTAB, err));
-	TRY(debug ? take_symbols(f, debug, SHT_SYMTAB, err) : 0);
-	return mini ? take_symbols(f, mini, SHT_SYMTAB, err) : 0;
-}
-
 static void decide(struct finder *f)
 {
 	f->to->is_libc = has(f, "__libc_start_main");
@@ -352,23 +350,19 @@ static void decide(struct finder *f)
 int allocfind_image(struct allocfind *ret_f, struct elf *image, struct elf *debug, struct elf *mini,
 		    struct err *err)
 {
-	struct allocfind found = {0};
-	struct finder f = {.image = image, .to = &found};
-	int rc = take_all(&f, debug, mini, err);
-	if (!rc) {
-		decide(&f);
-		alloccode_facts(&found, image);
-		if (found.jemalloc.prefix)
-			alloccode_ranges(&found, debug ? debug : mini ? mini : image);
-		else if (found.jemalloc.version_text)
-			(void)allocstrip_find(&found, image); /* what is missing tells */
-	}
-	vec_release(&f.symbols);
-	vec_release(&f.prefixes);
-	if (rc) {
-		allocfind_release(&found);
-		return rc;
-	}
+	CLEANUP(allocfind_release) struct allocfind found = {0};
+	CLEANUP(finder_release) struct finder f = {.image = image, .to = &found};
+	TRY(take_symbols(&f, image, SHT_DYNSYM, err));
+	TRY(take_symbols(&f, image, SHT_SYMTAB, err));
+	TRY(debug ? take_symbols(&f, debug, SHT_SYMTAB, err) : 0);
+	TRY(mini ? take_symbols(&f, mini, SHT_SYMTAB, err) : 0);
+	decide(&f);
+	alloccode_facts(&found, image);
+	if (found.jemalloc.prefix)
+		alloccode_ranges(&found, debug ? debug : mini ? mini : image);
+	else if (found.jemalloc.version_text)
+		(void)allocstrip_find(&found, image); /* what is missing tells */
 	*ret_f = found;
+	found = (struct allocfind){0};
 	return 0;
 }

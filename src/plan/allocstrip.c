@@ -319,11 +319,6 @@ struct indexes {
 	VEC(uint32_t) v;
 };
 
-static void indexes_release(struct indexes *l)
-{
-	vec_release(&l->v);
-}
-
 /* In no jemalloc so many call one function: what is made up does not take all our time. */
 static void add_index(struct indexes *l, uint32_t i)
 {
@@ -349,7 +344,7 @@ static bool best_caller(const struct stripped *s, const struct indexes *inner, u
 	size_t most = CALLS_MIN - 1;
 	bool is_found = false;
 	vec_foreach(f, &inner->v) {
-		CLEANUP(indexes_release) struct indexes outer = {0};
+		CLEANUP(vec_free_p) struct indexes outer = {0};
 		add_callers(s, *f, &outer);
 		if (outer.v.n != 1) /* ctl_byname has one: mallctl */
 			continue;
@@ -366,7 +361,7 @@ static bool best_caller(const struct stripped *s, const struct indexes *inner, u
 
 static bool find_mallctl(const struct stripped *s, uint64_t super_root, uint32_t *ret_idx)
 {
-	CLEANUP(indexes_release) struct indexes by_name = {0};
+	CLEANUP(vec_free_p) struct indexes by_name = {0};
 	for (size_t i = 0; i < s->functions.n; i++) {
 		const struct function *f = &s->functions.p[i];
 		for (uint64_t at = f->start; at < f->end; at++)
@@ -376,7 +371,7 @@ static bool find_mallctl(const struct stripped *s, uint64_t super_root, uint32_t
 	if (best_caller(s, &by_name, ret_idx))
 		return true;
 	/* 5.2 and before: ctl_lookup refers to it, which both call. */
-	CLEANUP(indexes_release) struct indexes middle = {0};
+	CLEANUP(vec_free_p) struct indexes middle = {0};
 	vec_foreach(f, &by_name.v)
 		add_callers(s, *f, &middle);
 	return best_caller(s, &middle, ret_idx);

@@ -116,6 +116,17 @@ void heap_bounds_load(struct heap_bounds *b, uint64_t base, uint64_t lo, uint64_
 	}
 }
 
+/* What is looked for in a function, and by what. */
+struct search {
+	const struct heap_site *site;
+	const struct heap_bounds *bounds;
+	struct heap_gaps *gaps;
+	heappatch_read_fn read;
+	void *ctx;
+	const uint8_t *code;
+	size_t nr_code;
+};
+
 /* ---- padding --------------------------------------------------------------------------------- */
 
 static bool is_padding_insn(const uint8_t *p, const struct x86_insn *i)
@@ -162,9 +173,9 @@ static bool take_gap(struct heap_patch *p, struct heap_gaps *g, uint64_t addr, c
 	return true;
 }
 
-static bool gap_by_bounds(struct heap_patch *p, const struct heap_bounds *b, struct heap_gaps *g,
-			  heappatch_read_fn read, void *ctx)
+static bool gap_by_bounds(struct heap_patch *p, const struct search *s)
 {
+	const struct heap_bounds *b = s->bounds;
 	uint8_t code[GAP_MAX];
 	for (size_t i = 0; i + 1 < b->v.n; i++) {
 		uint64_t lo = b->v.p[i].end;
@@ -172,10 +183,10 @@ static bool gap_by_bounds(struct heap_patch *p, const struct heap_bounds *b, str
 		if (hi < lo + 5 || hi - lo > GAP_MAX || hi + 256 < p->at || lo > p->at + 256)
 			continue;
 		size_t n = (size_t)(hi - lo);
-		if (read(ctx, lo, code, n) || !is_padding(code, n))
+		if (s->read(s->ctx, lo, code, n) || !is_padding(code, n))
 			continue;
 		for (size_t at = 0; at + 5 <= n; at++)
-			if (take_gap(p, g, hi - 5 - at, code + n - 5 - at))
+			if (take_gap(p, s->gaps, hi - 5 - at, code + n - 5 - at))
 				return true;
 	}
 	return false;
@@ -189,16 +200,16 @@ static bool is_end_of_code(const uint8_t *end, size_t n)
 	       (n >= 5 && end[-5] == 0xe9);
 }
 
-static bool gap_before(struct heap_patch *p, struct heap_gaps *g, heappatch_read_fn read, void *ctx)
+static bool gap_before(struct heap_patch *p, const struct search *s)
 {
 	uint8_t code[GAP_MAX];
 	size_t n = sizeof(code);
-	if (p->function % 16 || read(ctx, p->function - n, code, n))
+	if (p->function % 16 || s->read(s->ctx, p->function - n, code, n))
 		return false;
 	for (size_t len = 16; len >= 5; len--) {
 		const uint8_t *start = code + n - len;
 		if (is_padding(start, len) && is_end_of_code(start, n - len))
-			return take_gap(p, g, p->function - 5, code + n - 5);
+			return take_gap(p, s->gaps, p->function - 5, code + n - 5);
 	}
 	return false;
 }
@@ -326,14 +337,14 @@ static bool is_movable(const uint8_t *p, size_t n, uint64_t addr)
 }
 
 /* A branch of the function into the bytes behind the first would miss the instructions there. */
-static bool is_branched_into(const struct heap_site *site, uint64_t lo, uint64_t hi,
-			     heappatch_read_fn read, void *ctx)
+static bool is_branched_into(const struct search *s, uint64_t lo, uint64_t hi)
 {
+	const struct heap_site *site = s->site;
 	if (site->end <= site->addr || site->end - site->addr > WIDE_BYTES)
 		return true;
 	size_t n = (size_t)(site->end - site->addr);
 	CLEANUP(free_p) uint8_t *code = xmalloc(n);
-	if (read(ctx, site->addr, code, n))
+	if (s->read(s->ctx, site->addr, code, n))
 		return true;
 	for (size_t at = 0; at < n;) {
 		struct x86_insn i;
@@ -351,19 +362,19 @@ static bool is_branched_into(const struct heap_site *site, uint64_t lo, uint64_t
 	return false;
 }
 
-static void plan_wide(struct heap_patch *p, const struct heap_site *site, const uint8_t *code,
-		      size_t n, heappatch_read_fn read, void *ctx)
+static void plan_wide(struct heap_patch *p, const struct search *s)
 {
+	const struct heap_site *site = s->site;
 	size_t len = 0;
 	while (len < 5) {
 		struct x86_insn i;
-		if (!x86_decode(code + len, n - len, &i))
+		if (!x86_decode(s->code + len, s->nr_code - len, &i))
 			return;
 		len += i.nr_bytes;
 	}
-	if (len > sizeof(p->displaced) || !is_movable(code, len, site->addr) ||
+	if (len > sizeof(p->displaced) || !is_movable(s->code, len, site->addr) ||
 	    (site->end && site->addr + len > site->end) ||
-	    is_branched_into(site, site->addr + 1, site->addr + len, read, ctx))
+	    is_branched_into(s, site->addr + 1, site->addr + len))
 		return;
 	p->kind = PATCH_WIDE;
 	p->at = site->addr;
@@ -371,23 +382,11 @@ static void plan_wide(struct heap_patch *p, const struct heap_site *site, const 
 	p->nr_displaced = len;
 }
 
-struct search {
-	const struct heap_site *site;
-	const struct heap_bounds *bounds;
-	struct heap_gaps *gaps;
-	heappatch_read_fn read;
-	void *ctx;
-	const uint8_t *code;
-	size_t nr_code;
-};
-
 static bool find_gap(struct heap_patch *p, const struct search *s)
 {
 	if (p->at % 8 == 7)
 		return false;
-	if (s->bounds->v.n)
-		return gap_by_bounds(p, s->bounds, s->gaps, s->read, s->ctx);
-	return gap_before(p, s->gaps, s->read, s->ctx);
+	return s->bounds->v.n ? gap_by_bounds(p, s) : gap_before(p, s);
 }
 
 /* The first instruction that a jump of the kind fits over. False: none; p->why says so. */
@@ -406,8 +405,7 @@ static bool find_insn(struct heap_patch *p, enum patch_kind kind, const struct s
 		bool is_direct = i.nr_bytes >= 5 && p->at % 8 <= 3;
 		bool fits = kind == PATCH_DIRECT ? is_direct : i.nr_bytes >= 2;
 		if (fits && is_movable(s->code, p->nr_displaced, s->site->addr) &&
-		    (!at ||
-		     !is_branched_into(s->site, s->site->addr + 1, p->at + 1, s->read, s->ctx)) &&
+		    (!at || !is_branched_into(s, s->site->addr + 1, p->at + 1)) &&
 		    (kind == PATCH_DIRECT || find_gap(p, s)))
 			break;
 		if (!follow(&pro, s->code + at, &i))
@@ -434,7 +432,7 @@ void heappatch_plan(struct heap_patch *ret_p, const struct heap_site *site, uint
 	struct search s = {site, bounds, gaps, read, ctx, code, sizeof(code)};
 	if (!find_insn(p, PATCH_DIRECT, &s) && !find_insn(p, PATCH_GAP, &s)) {
 		if (may_be_wide)
-			plan_wide(p, site, code, sizeof(code), read, ctx);
+			plan_wide(p, &s);
 		if (p->kind == PATCH_NONE)
 			p->why = "no jump fits into its first instructions";
 	}

@@ -44,10 +44,9 @@ static enum heapspace_kind kind_of(const char *path)
 	return HEAPSPACE_OTHER;
 }
 
-static int add_map(void *ctx, const struct proc_map *m, struct err *err)
+static int add_map(void *ctx, const struct proc_map *m, struct err *err UNUSED)
 {
 	struct heapspace *s = ctx;
-	(void)err;
 	vec_push(&s->maps,
 		 (struct heapspace_map){
 			 .start = m->start,
@@ -66,15 +65,12 @@ static int add_map(void *ctx, const struct proc_map *m, struct err *err)
 
 int heapspace_read(struct heapspace *ret_s, int32_t pid, struct err *err)
 {
-	struct heapspace s = {0};
-	int rc = proc_maps(pid, add_map, &s, err);
-	if (!rc && !s.maps.n)
-		rc = err_set(err, -ESRCH, "pid %d has ended", pid);
-	if (rc) {
-		heapspace_release(&s);
-		return rc;
-	}
+	CLEANUP(heapspace_release) struct heapspace s = {0};
+	TRY(proc_maps(pid, add_map, &s, err));
+	if (!s.maps.n)
+		return err_set(err, -ESRCH, "pid %d has ended", pid);
 	*ret_s = s;
+	s = (struct heapspace){0};
 	return 0;
 }
 
