@@ -67,6 +67,13 @@
 	ret
 	.endm
 
+	.macro SAVE_4_ARGS
+	mov %rdi, 0(%rsp)
+	mov %rsi, 8(%rsp)
+	mov %rdx, 16(%rsp)
+	mov %rcx, 24(%rsp)
+	.endm
+
 	.macro ENTRY_BEGIN name
 	GLOBAL heap_entry_\name
 	.cfi_startproc
@@ -77,10 +84,7 @@
 	je heap_pass
 	FRAME_BEGIN
 	sub $CALL_BYTES, %rsp
-	mov %rdi, 0(%rsp)
-	mov %rsi, 8(%rsp)
-	mov %rdx, 16(%rsp)
-	mov %rcx, 24(%rsp)
+	SAVE_4_ARGS
 	mov %rax, CALL_RAX(%rsp)
 	mov %r11, CALL_SITE(%rsp)
 	.endm
@@ -191,18 +195,22 @@ heap_pass:
 	 * filter), or even the time stamp counter (strict mode, PR_SET_TSC). It is given up before,
 	 * for all threads. Only r10 and the flags are used.
 	 */
-	GLOBAL heap_entry_prctl
-	.cfi_startproc
-	cmp $PR_SET_TSC, %edi
-	je 1f
-	cmp $PR_SET_SECCOMP, %edi
+	.macro PRCTL option, value
+	cmp $PR_SET_TSC, \option
+	je 9f
+	cmp $PR_SET_SECCOMP, \option
 	jne heap_pass
-	cmp $SECCOMP_MODE_STRICT, %rsi
+	cmp $SECCOMP_MODE_STRICT, \value
 	je heap_shut
 	jmp heap_still
-1:	cmp $PR_TSC_SIGSEGV, %rsi
+9:	cmp $PR_TSC_SIGSEGV, \value
 	je heap_shut
 	jmp heap_pass
+	.endm
+
+	GLOBAL heap_entry_prctl
+	.cfi_startproc
+	PRCTL %edi, %rsi
 	ENTRY_END prctl
 
 	GLOBAL heap_entry_syscall
@@ -216,16 +224,7 @@ heap_pass:
 	cmp $SECCOMP_SET_MODE_FILTER, %esi
 	je heap_still
 	jmp heap_pass
-1:	cmp $PR_SET_TSC, %esi
-	je 2f
-	cmp $PR_SET_SECCOMP, %esi
-	jne heap_pass
-	cmp $SECCOMP_MODE_STRICT, %rdx
-	je heap_shut
-	jmp heap_still
-2:	cmp $PR_TSC_SIGSEGV, %rdx
-	je heap_shut
-	jmp heap_pass
+1:	PRCTL %esi, %rdx
 	ENTRY_END syscall
 
 heap_shut:
@@ -350,10 +349,7 @@ heap_still:
 	.cfi_startproc
 	FRAME_BEGIN
 	sub $CALL_BYTES, %rsp
-	mov %rdi, 0(%rsp)
-	mov %rsi, 8(%rsp)
-	mov %rdx, 16(%rsp)
-	mov %rcx, 24(%rsp)
+	SAVE_4_ARGS
 	mov %r8, 32(%rsp)
 	mov %r9, 40(%rsp)
 	mov 16(%rbp), %rax

@@ -70,10 +70,7 @@ static bool parse_head(struct memmaps *m, struct sv line, struct memmap *ret_one
 
 static void add_number(struct memmap *m, struct sv key, uint64_t v)
 {
-	static const struct {
-		const char *key;
-		size_t at;
-	} fields[] = {
+	static const struct memstat_field fields[] = {
 		{"Rss", offsetof(struct memmap, rss_bytes)},
 		{"Pss", offsetof(struct memmap, pss_bytes)},
 		{"Shared_Clean", offsetof(struct memmap, shared_clean_bytes)},
@@ -88,13 +85,7 @@ static void add_number(struct memmap *m, struct sv key, uint64_t v)
 		{"SwapPss", offsetof(struct memmap, swap_pss_bytes)},
 		{"Locked", offsetof(struct memmap, locked_bytes)},
 	};
-	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
-		if (!sv_eq_str(key, fields[i].key))
-			continue;
-		uint64_t *to = (uint64_t *)(void *)((char *)m + fields[i].at);
-		*to = *to + v < v ? UINT64_MAX : *to + v;
-		return;
-	}
+	(void)memstat_add_field(m, fields, ARRAY_LEN(fields), key, v); /* others do not matter */
 }
 
 static bool has_prefix(const char *s, const char *prefix)

@@ -33,31 +33,35 @@ bool memstat_line(struct sv line, struct sv *ret_key, uint64_t *ret_v)
 	return true;
 }
 
-struct field {
-	const char *key;
-	size_t at; /* in struct memstat */
-};
+bool memstat_add_field(void *to, const struct memstat_field *fields, size_t nr, struct sv key,
+		       uint64_t v)
+{
+	for (size_t i = 0; i < nr; i++) {
+		if (!sv_eq_str(key, fields[i].key))
+			continue;
+		uint64_t *at = (uint64_t *)(void *)((char *)to + fields[i].at);
+		if (__builtin_add_overflow(*at, v, at))
+			*at = UINT64_MAX;
+		return true;
+	}
+	return false;
+}
 
 #define FIELD(key, member)                            \
 	{                                             \
 		key, offsetof(struct memstat, member) \
 	}
 
-static bool parse_fields(struct memstat *m, struct sv text, const struct field *fields, size_t nr)
+static bool parse_fields(struct memstat *m, struct sv text, const struct memstat_field *fields,
+			 size_t nr)
 {
 	struct lines in = lines_from(text.p, text.n);
 	struct sv line, key;
 	uint64_t v;
 	bool has_any = false;
-	while (lines_next(&in, &line)) {
-		if (!memstat_line(line, &key, &v))
-			continue;
-		for (size_t i = 0; i < nr; i++)
-			if (sv_eq_str(key, fields[i].key)) {
-				memcpy((char *)m + fields[i].at, &v, sizeof(v));
-				has_any = true;
-			}
-	}
+	while (lines_next(&in, &line))
+		if (memstat_line(line, &key, &v))
+			has_any |= memstat_add_field(m, fields, nr, key, v);
 	return has_any;
 }
 
@@ -74,7 +78,7 @@ static bool has_key(struct sv text, const char *key)
 
 bool memstat_parse_status(struct memstat *m, struct sv text)
 {
-	static const struct field fields[] = {
+	static const struct memstat_field fields[] = {
 		FIELD("VmPeak", peak_virtual_bytes), FIELD("VmSize", virtual_bytes),
 		FIELD("VmLck", locked_bytes),        FIELD("VmHWM", peak_rss_bytes),
 		FIELD("RssAnon", anon_bytes),        FIELD("RssFile", file_bytes),
@@ -86,7 +90,7 @@ bool memstat_parse_status(struct memstat *m, struct sv text)
 	if (!has_key(text, "RssAnon") || !parse_fields(m, text, fields, ARRAY_LEN(fields)))
 		return false;
 	struct memstat threads = {0};
-	static const struct field nr[] = {FIELD("Threads", nr_minor)};
+	static const struct memstat_field nr[] = {FIELD("Threads", nr_minor)};
 	if (parse_fields(&threads, text, nr, ARRAY_LEN(nr)))
 		m->nr_threads = (uint32_t)MIN(threads.nr_minor, (uint64_t)UINT32_MAX);
 	/* The three counters are read one after the other, VmRSS is their sum at another moment. */
@@ -140,7 +144,7 @@ bool memstat_parse_stat(struct memstat *m, struct sv text)
 
 bool memstat_parse_rollup(struct memstat *m, struct sv text)
 {
-	static const struct field fields[] = {
+	static const struct memstat_field fields[] = {
 		FIELD("Rss", walked_rss_bytes),
 		FIELD("Pss", pss_bytes),
 		FIELD("Pss_Anon", pss_anon_bytes),
@@ -194,9 +198,8 @@ int memstat_read(struct memstat *ret_m, int32_t pid, unsigned parts, int *ret_re
 {
 	struct memstat m = {.nr_processes = 1};
 	int refused = 0;
-	if (parts & MEMSTAT_COUNTERS) {
+	if (parts & MEMSTAT_COUNTERS)
 		TRY(read_counters(&m, pid, err));
-	}
 	if (parts & MEMSTAT_ROLLUP) {
 		CLEANUP(buf_release) struct buf b = {0};
 		CLEANUP(err_release) struct err why = {0};

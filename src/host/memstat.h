@@ -45,6 +45,14 @@ bool memstat_parse_statm(struct memstat *m, struct sv text, uint64_t page_bytes)
 bool memstat_parse_stat(struct memstat *m, struct sv text);
 bool memstat_parse_rollup(struct memstat *m, struct sv text);
 
+/* Where a number by that name belongs in a struct. */
+struct memstat_field {
+	const char *key;
+	size_t at;
+};
+/* Adds it where it belongs; false: nowhere. */
+bool memstat_add_field(void *to, const struct memstat_field *fields, size_t nr, struct sv key,
+		       uint64_t v);
 /*
  * "Key:  123 kB" lines. True and the bytes (a number without kB as it is) if @line is one; *ret_key
  * is what stands before the colon.

@@ -10,10 +10,10 @@
 #include "base/mem.h"
 #include "host/proc.h"
 
-int host_open_mem(int32_t pid)
+int host_open_mem(int32_t pid, int access)
 {
 	char *path CLEANUP(free_p) = xasprintf("/proc/%d/mem", pid);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = open(path, access | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
 

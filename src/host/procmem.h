@@ -8,8 +8,10 @@
 #include "base/base.h"
 #include "base/buf.h"
 
-/* A descriptor, or -errno: -EACCES and -EPERM where tracing is refused. */
-int host_open_mem(int32_t pid);
+/*
+ * A descriptor, or -errno: -EACCES and -EPERM where tracing is refused. @access: O_RDONLY, O_RDWR.
+ */
+int host_open_mem(int32_t pid, int access);
 /* Exactly @n bytes; 0 or -errno. */
 int host_read_mem(int mem_fd, uint64_t addr, void *to, size_t n);
 /* The process that traces it, 0 = none; its seccomp mode (0, 1, 2). -errno. */

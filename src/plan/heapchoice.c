@@ -3,6 +3,7 @@
 #include "plan/heapchoice.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <unistd.h>
 
@@ -231,7 +232,7 @@ static int stays_traced(int32_t pid, int32_t *ret_tracer, unsigned *ret_seccomp)
 /* Whether we may hold one of its threads and have it make system calls; else why not. */
 static bool may_inject(int32_t pid, struct buf *why)
 {
-	int mem CLEANUP(close_p) = host_open_mem(pid);
+	int mem CLEANUP(close_p) = host_open_mem(pid, O_RDONLY);
 	if (mem < 0) {
 		buf_addf(why, "tracing it is refused (%s)", strerror(-mem));
 		return false;
@@ -256,23 +257,12 @@ static bool may_inject(int32_t pid, struct buf *why)
 	return true;
 }
 
-static bool is_heap(enum heap_shape s)
-{
-	return s < HEAP_MMAP;
-}
-
 static size_t nr_heap_sites(const struct heap_plan *p)
 {
 	size_t n = 0;
 	vec_foreach(s, &p->sites)
-		n += is_heap(s->shape);
+		n += s->shape < HEAP_MMAP;
 	return n;
-}
-
-static size_t nr_jemalloc_sites(const struct heaptarget *h)
-{
-	const struct heaptarget_image *m;
-	return count(h, HEAP_ALLOCATOR_JEMALLOC, &m);
 }
 
 static void set_reason(struct heap_plan *p, enum heap_tier tier, struct buf *text)
@@ -284,6 +274,8 @@ static void set_reason(struct heap_plan *p, enum heap_tier tier, struct buf *tex
 /* A runtime with a heap of its own, or an allocator whose functions cannot be found. */
 static bool needs_growth(struct heap_plan *p, const struct heaptarget *h, struct buf *why)
 {
+	const struct heaptarget_image *m;
+	bool has_sites = count(h, HEAP_ALLOCATOR_JEMALLOC, &m) > 0;
 	if (!h->has_recorder)
 		buf_add_str(why, "the recorder that is put into processes is for x86-64 only");
 	else if (h->is_32bit)
@@ -295,7 +287,7 @@ static bool needs_growth(struct heap_plan *p, const struct heaptarget *h, struct
 	else if (h->is_jvm)
 		buf_add_str(why, "the Java virtual machine manages its own heap; --tier patch "
 				 "watches what its native code takes from malloc");
-	else if (p->allocator == HEAP_ALLOCATOR_JEMALLOC && h->is_held && !nr_jemalloc_sites(h))
+	else if (p->allocator == HEAP_ALLOCATOR_JEMALLOC && h->is_held && !has_sites)
 		buf_add_str(why, "its jemalloc has no symbols, and can be asked only when it runs: "
 				 "start it, then `assay heap` by its name");
 	else if (p->allocator == HEAP_ALLOCATOR_JEMALLOC && !p->mallctl)
@@ -370,53 +362,50 @@ static int force_jemalloc(const struct heap_plan *p, const struct heaptarget *h,
 			  enum heap_tier tier, struct err *err)
 {
 	const char *name = heapchoice_tier_name(tier);
-	int rc = 0;
 	if (p->allocator != HEAP_ALLOCATOR_JEMALLOC) {
-		rc = err_set(err, -ENOTSUP, "tier %s: process %d does not use jemalloc (%s)", name,
-			     h->pid, p->allocator_text);
+		(void)err_set(err, -ENOTSUP, "tier %s: process %d does not use jemalloc (%s)", name,
+			      h->pid, p->allocator_text);
 		return err_hint(err, "leave out --tier: assay chooses one that works");
 	}
 	if (!p->mallctl) {
-		rc = err_set(err, -ENOTSUP, "tier %s: mallctl was not found in process %d (%s)",
-			     name, h->pid, p->allocator_text);
+		(void)err_set(err, -ENOTSUP, "tier %s: mallctl was not found in process %d (%s)",
+			      name, h->pid, p->allocator_text);
 		return err_hint(err, "keep symbols (cargo: strip = false) or install the "
 				     "binary's debug file");
 	}
 	if (tier == HEAP_TIER_PROF && !p->has_prof) {
-		rc = err_set(err, -ENOTSUP,
-			     "tier %s: this jemalloc was built without profiling (%s)", name,
-			     p->allocator_text);
+		(void)err_set(err, -ENOTSUP,
+			      "tier %s: this jemalloc was built without profiling (%s)", name,
+			      p->allocator_text);
 		return err_hint(err, "build it with --enable-prof (tikv-jemallocator: feature "
 				     "\"profiling\"), or use --tier hooks or patch");
 	}
 	if (h->is_held) {
-		rc = err_set(err, -ENOTSUP,
-			     "tier %s: jemalloc cannot be called before the program has started",
-			     name);
+		(void)err_set(err, -ENOTSUP,
+			      "tier %s: jemalloc cannot be called before the program has started",
+			      name);
 		return err_hint(err, "start it, then `assay heap --tier %s` by its name", name);
 	}
 	if (tier == HEAP_TIER_HOOKS && !heapchoice_has_hooks(p->version)) {
-		rc = err_set(err, -ENOTSUP,
-			     "tier %s: hooks are in jemalloc 5.2.0 to 5.3.1, this is %s", name,
-			     p->allocator_text);
+		(void)err_set(err, -ENOTSUP,
+			      "tier %s: hooks are in jemalloc 5.2.0 to 5.3.1, this is %s", name,
+			      p->allocator_text);
 		return err_hint(err, "use --tier patch");
 	}
-	return rc;
+	return 0;
 }
 
 static int force(struct heap_plan *p, const struct heaptarget *h, enum heap_tier tier,
 		 struct err *err)
 {
-	if (tier == HEAP_TIER_PROF || tier == HEAP_TIER_HOOKS) {
+	if (tier == HEAP_TIER_PROF || tier == HEAP_TIER_HOOKS)
 		TRY(force_jemalloc(p, h, tier, err));
-	}
 	if ((tier == HEAP_TIER_PATCH || tier == HEAP_TIER_UPROBES) && !nr_heap_sites(p)) {
 		(void)err_set(err, -ENOTSUP,
 			      "tier %s: no allocator's functions were found in process %d (%s)",
 			      heapchoice_tier_name(tier), h->pid, p->allocator_text);
 		return err_hint(err, "use --tier growth, which needs none");
 	}
-	CLEANUP(buf_release) struct buf why = {0};
 	CLEANUP(buf_release) struct buf refusal = {0};
 	bool is_injected = tier != HEAP_TIER_UPROBES && tier != HEAP_TIER_GROWTH;
 	if (is_injected && !may_inject(h->pid, &refusal)) {
@@ -425,8 +414,8 @@ static int force(struct heap_plan *p, const struct heaptarget *h, enum heap_tier
 		return err_hint(err, "run as root, or give assay CAP_SYS_PTRACE; --tier uprobes "
 				     "and --tier growth do without");
 	}
-	buf_add_str(&why, "as asked by --tier");
-	set_reason(p, tier, &why);
+	p->tier = tier;
+	p->reason = xstrdup("as asked by --tier");
 	return 0;
 }
 
@@ -447,18 +436,13 @@ int heapchoice_plan(const struct heaptarget *h, enum heap_tier forced, const cha
 	}
 	add_sites(&p, h, true);
 	add_code(&p, h);
-	if (forced == HEAP_TIER_NONE) {
+	if (forced == HEAP_TIER_NONE)
 		choose(&p, h);
-	} else {
+	else
 		TRY(force(&p, h, forced, err));
-	}
 	if (p.tier == HEAP_TIER_HOOKS || p.tier == HEAP_TIER_PROF) {
 		/* jemalloc tells of its own; what is left to patch are the others beside it. */
-		vec_foreach(s, &p.sites) {
-			free_p(&s->name);
-			free_p(&s->path);
-		}
-		vec_clear(&p.sites);
+		heap_plan_clear_sites(&p);
 		if (p.tier == HEAP_TIER_HOOKS)
 			add_sites(&p, h, false);
 	}

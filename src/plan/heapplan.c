@@ -51,12 +51,18 @@ const char *heap_allocator_name(enum heap_allocator a)
 	return names[a];
 }
 
-void heap_plan_release(struct heap_plan *p)
+void heap_plan_clear_sites(struct heap_plan *p)
 {
 	vec_foreach(s, &p->sites) {
 		free_p(&s->name);
 		free_p(&s->path);
 	}
+	vec_clear(&p->sites);
+}
+
+void heap_plan_release(struct heap_plan *p)
+{
+	heap_plan_clear_sites(p);
 	vec_release(&p->sites);
 	heap_ranges_release(&p->allocator_code);
 	free_p(&p->allocator_text);

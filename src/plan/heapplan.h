@@ -85,5 +85,6 @@ struct heap_plan {
 };
 
 void heap_plan_release(struct heap_plan *p);
+void heap_plan_clear_sites(struct heap_plan *p);
 
 #endif

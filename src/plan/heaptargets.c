@@ -6,6 +6,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <link.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -250,7 +251,7 @@ static void find_exe(struct looker *l)
 static void ask_linker(struct looker *l)
 {
 	struct dynlinker d;
-	int mem CLEANUP(close_p) = host_open_mem(l->h->pid);
+	int mem CLEANUP(close_p) = host_open_mem(l->h->pid, O_RDONLY);
 	if (mem < 0)
 		return;
 	int rc = dynlinker_find(&d, l->h->pid, mem);
@@ -262,7 +263,7 @@ static void ask_linker(struct looker *l)
 static bool first_by_linker(struct looker *l, size_t *ret_idx)
 {
 	uint64_t next = l->first_map;
-	int mem CLEANUP(close_p) = next ? host_open_mem(l->h->pid) : -1;
+	int mem CLEANUP(close_p) = next ? host_open_mem(l->h->pid, O_RDONLY) : -1;
 	if (mem < 0)
 		return false;
 	for (size_t nr = 0; next && nr < LINK_MAPS_MAX; nr++) {

@@ -16,6 +16,7 @@
 #include "remote/heapimage.h"
 #include "remote/heapinjectpriv.h"
 #include "host/proc.h"
+#include "host/procmem.h"
 
 #define PLACE_TRIES 5
 #define QUIET_NS    NS_PER_SEC /* how long threads inside the recorder are waited for */
@@ -260,13 +261,12 @@ static int attach_once(struct heapinject **ret_h, const struct heapinject_spec *
 		       struct err *err)
 {
 	CLEANUP(heapinject_free_p) struct heapinject *h = inject_new(spec);
-	char path[64];
-	(void)snprintf(path, sizeof(path), "/proc/%d/mem", h->pid);
-	h->mem_fd = open(path, O_RDWR | O_CLOEXEC);
-	if (h->mem_fd < 0 && errno == ENOENT)
+	h->mem_fd = host_open_mem(h->pid, O_RDWR);
+	if (h->mem_fd == -ENOENT)
 		return err_set(err, -ESRCH, "pid %d has ended", h->pid);
 	if (h->mem_fd < 0)
-		return err_sys(err, "cannot open memory of pid %d", h->pid);
+		return err_set(err, h->mem_fd, "cannot open memory of pid %d: %s", h->pid,
+			       strerror(-h->mem_fd));
 	int rc = heapattach_run(h, err);
 	h->spec = NULL;
 	if (rc && h->is_changing && rc != -ESRCH)

@@ -30,6 +30,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "host/dynlinker.h"
+#include "host/procmem.h"
 #include "remote/tracee.h"
 
 #define ARMED_NS    (10 * NS_PER_MS)
@@ -162,13 +163,11 @@ static bool is_our_code(const struct user_regs_struct *regs)
 /* At the stop of its exec: nothing of the program has run. */
 static void arm(struct heaplaunch *l)
 {
-	char path[64];
 	struct dynlinker d;
 	struct user_regs_struct regs;
 	uint64_t point = 0;
-	(void)snprintf(path, sizeof(path), "/proc/%d/mem", l->pid);
 	close_p(&l->mem_fd); /* that was the former program's memory */
-	l->mem_fd = open(path, O_RDWR | O_CLOEXEC);
+	l->mem_fd = host_open_mem(l->pid, O_RDWR);
 	l->state = WATCHED;
 	l->r_debug = 0;
 	memset(l->points, 0, sizeof(l->points));

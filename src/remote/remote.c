@@ -24,6 +24,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "host/proc.h"
+#include "host/procmem.h"
 #include "remote/remotepriv.h"
 
 #define TIMEOUT_NS NS_PER_SEC
@@ -47,10 +48,8 @@ static void remote_destroy_p(struct remote **r)
 static int prepare(struct remote **ret_r, int32_t pid, const struct remote_options *options,
 		   struct err *err)
 {
-	char path[64];
-	(void)snprintf(path, sizeof(path), "/proc/%d/mem", pid);
-	int fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd < 0 && errno == ENOENT)
+	int fd = host_open_mem(pid, O_RDWR);
+	if (fd == -ENOENT)
 		return err_set(err, -ESRCH, "pid %d has ended", pid);
 	/* EACCES: ptrace will say the same, with the reason. */
 	struct remote *r = xcalloc(1, sizeof(*r));

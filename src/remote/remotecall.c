@@ -176,29 +176,29 @@ static int map_area(struct remote *r, struct err *err)
 {
 	if (r->stack)
 		return 0;
-	size_t n = REMOTE_AREA_BYTES;
-	if (r->lent) {
-		r->stack = r->lent + REMOTE_STACK_BYTES;
-		r->scratch = r->stack;
-		r->scratch_end = r->lent + n;
-		return 0;
-	}
-	if (r->has_filter) {
+	if (r->has_filter && !r->lent) {
 		r->scratch = (r->saved.rsp - RED_ZONE - REMOTE_SCRATCH_BYTES) & ~63ull;
 		r->scratch_end = r->scratch + REMOTE_SCRATCH_BYTES;
 		r->stack = r->scratch;
 		return 0;
 	}
-	uint64_t args[REMOTE_ARGS_MAX] = {
-		0, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, ~0ull, 0};
-	int64_t got = 0;
-	TRY(remote_syscall(r, SYS_mmap, args, &got, err));
-	if (got < 0 && got > -4096)
-		return remote_fail(r, (int)got, "map memory", err);
-	r->area = (uint64_t)got;
-	r->stack = r->area + REMOTE_STACK_BYTES;
+	if (!r->lent) {
+		const uint64_t args[REMOTE_ARGS_MAX] = {0,
+							REMOTE_AREA_BYTES,
+							PROT_READ | PROT_WRITE,
+							MAP_PRIVATE | MAP_ANONYMOUS,
+							~0ull,
+							0};
+		int64_t got = 0;
+		TRY(remote_syscall(r, SYS_mmap, args, &got, err));
+		if (got < 0 && got > -4096)
+			return remote_fail(r, (int)got, "map memory", err);
+		r->area = (uint64_t)got;
+	}
+	uint64_t area = r->lent ? r->lent : r->area;
+	r->stack = area + REMOTE_STACK_BYTES;
 	r->scratch = r->stack;
-	r->scratch_end = r->area + n;
+	r->scratch_end = area + REMOTE_AREA_BYTES;
 	return 0;
 }
 
