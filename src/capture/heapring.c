@@ -14,6 +14,15 @@
 #define STACKS_MAX (1u << 21)
 #define FRAMES_MAX (1u << 26) /* of all stacks together: 131072 of the deepest ones */
 
+/* What the recorder counts in a slot. */
+struct slot_counts {
+	uint64_t nr_allocs;
+	uint64_t nr_bytes;
+	uint64_t nr_frees;
+	uint64_t nr_dropped;
+	uint64_t dropped_bytes;
+};
+
 struct heapring_reader {
 	const uint8_t *ring;
 	uint64_t at;       /* bytes ever read */
@@ -24,10 +33,10 @@ struct heapring_reader {
 	uint32_t ring_bytes;
 	int32_t tid; /* 0 = nobody */
 	bool is_broken;
-	bool is_taken;               /* in r->taken */
-	uint64_t given_up_ns;        /* when its thread had ended; 0 = it has not */
-	struct heapring_counts seen; /* of its slot: they may begin anew */
-	struct heapring_counts sum;
+	bool is_taken;           /* in r->taken */
+	uint64_t given_up_ns;    /* when its thread had ended; 0 = it has not */
+	struct slot_counts seen; /* they may begin anew */
+	struct slot_counts sum;
 };
 
 /* Memory that the target writes is read once, by this. */
