@@ -406,10 +406,9 @@ static int grow_instead(struct heapsource *h, int32_t pid, const char *why, stru
 	CLEANUP(free_p) char *reason = xasprintf("%s: growth by page faults and mappings", why);
 	struct heap_plan plan = {.tier = HEAP_TIER_GROWTH, .reason = reason};
 	note_plan(h, pid, &plan);
-	int rc = grow(h, pid, err);
-	if (!rc)
-		tell_plan(h, pid, &plan);
-	return rc;
+	TRY(grow(h, pid, err));
+	tell_plan(h, pid, &plan);
+	return 0;
 }
 
 /* @w: of one that runs; -EINPROGRESS: again in a moment. NULL: it is held, and ready. */
@@ -417,11 +416,9 @@ static int attach(struct heapsource *h, int32_t pid, struct heap_wish *w, struct
 {
 	CLEANUP(heap_plan_release) struct heap_plan plan = {0};
 	TRY(h->tells_mappings ? tell_mappings(h, pid, err) : 0);
-	int rc = heapplanner_plan(h->spec.targets, pid, h->spec.forced, &plan, err);
-	if (!rc && w && !is_ready(h, w, &plan))
-		rc = err_set(err, -EINPROGRESS, "process %d is still being loaded", pid);
-	if (rc)
-		return rc;
+	TRY(heapplanner_plan(h->spec.targets, pid, h->spec.forced, &plan, err));
+	if (w && !is_ready(h, w, &plan))
+		return err_set(err, -EINPROGRESS, "process %d is still being loaded", pid);
 	if (plan.is_all_or_none)
 		return attach_all_or_hooks(h, pid, &plan, err);
 	note_plan(h, pid, &plan);
@@ -435,7 +432,7 @@ static int attach(struct heapsource *h, int32_t pid, struct heap_wish *w, struct
 		return err_set(err, -ENOTSUP, "nothing to record with: %s",
 			       plan.reason ? plan.reason : "no allocator was found");
 	CLEANUP(err_release) struct err why = {0};
-	rc = attach_planned(h, pid, &plan, !w, &why);
+	int rc = attach_planned(h, pid, &plan, !w, &why);
 	if (rc == -ENOMEM && h->spec.forced == HEAP_TIER_NONE && h->env.grow)
 		return grow_instead(h, pid, err_msg(&why), err);
 	return rc ? err_move(err, &why) : 0;

@@ -34,6 +34,16 @@ struct known {
 	bool has_interp;
 };
 
+static void known_free(struct known *k)
+{
+	if (!k)
+		return;
+	elf_free(k->elf);
+	allocfind_release(&k->found);
+	free(k);
+}
+DEFINE_FREE_P(known, struct known)
+
 struct heaptargets {
 	unsigned flags;
 	VEC(struct known *) known;
@@ -71,11 +81,8 @@ void heaptargets_free(struct heaptargets *t)
 {
 	if (!t)
 		return;
-	vec_foreach(k, &t->known) {
-		elf_free((*k)->elf);
-		allocfind_release(&(*k)->found);
-		free(*k);
-	}
+	vec_foreach(k, &t->known)
+		known_free(*k);
 	vec_release(&t->known);
 	free(t);
 }
@@ -131,20 +138,13 @@ static int known_add(struct heaptargets *t, uint64_t key, int fd, const char *pa
 			return 0;
 		}
 	}
-	struct known *k = xcalloc(1, sizeof(*k));
-	int rc = elf_open_fd(&k->elf, fd, err);
-	if (!rc) {
-		note_segments(k);
-		rc = find_allocators(k, path, root_fd, is_program, err);
-	}
-	if (rc) {
-		elf_free(k->elf);
-		free(k);
-		return rc;
-	}
+	CLEANUP(known_free_p) struct known *k = xcalloc(1, sizeof(*k));
+	TRY(elf_open_fd(&k->elf, fd, err));
+	note_segments(k);
+	TRY(find_allocators(k, path, root_fd, is_program, err));
 	k->key = key;
-	vec_push(&t->known, k);
 	*ret_k = k;
+	vec_push(&t->known, TAKE(k));
 	return 0;
 }
 

@@ -314,8 +314,7 @@ int heaplaunch_poll(struct heaplaunch *l, int timeout_ms, bool *ret_is_held, str
 		int rc = tracee_wait(l->pid, true, until_ns, &s);
 		if (rc == -ETIMEDOUT)
 			return 0;
-		if (!rc)
-			rc = on_stop(l, &s, ret_is_held);
+		rc = rc ? rc : on_stop(l, &s, ret_is_held);
 		if (rc) {
 			l->is_gone |= rc == -ESRCH;
 			return err_set(err, rc, "cannot follow pid %d: %s", l->pid, strerror(-rc));
@@ -339,14 +338,12 @@ void heaplaunch_free(struct heaplaunch *l)
 	struct user_regs_struct regs;
 	if (!l)
 		return;
-	if (!l->is_gone) {
-		/* Whatever it does, it must stand to be let go. */
-		if (l->state == HELD ||
-		    !tracee_halt(l->pid, true, clock_mono_ns() + NS_PER_SEC, &regs)) {
-			if (l->state == ARMED)
-				disarm(l);
-			tracee_detach(l->pid);
-		}
+	/* Whatever it does, it must stand to be let go. */
+	if (!l->is_gone &&
+	    (l->state == HELD || !tracee_halt(l->pid, true, clock_mono_ns() + NS_PER_SEC, &regs))) {
+		if (l->state == ARMED)
+			disarm(l);
+		tracee_detach(l->pid);
 	}
 	close_p(&l->mem_fd);
 	free(l);

@@ -243,13 +243,11 @@ static int make_memory(struct jemalloc *j, int64_t *ret_fd, struct err *err)
 	uint64_t at = j->at + offsetof(struct scratch, path);
 	TRY(remote_write(j->r, at, name, sizeof(name), err));
 	uint64_t args[REMOTE_ARGS_MAX] = {at, MFD_CLOEXEC | MFD_NOEXEC_SEAL};
-	int rc = remote_syscall(j->r, SYS_memfd_create, args, ret_fd, err);
-	if (!rc && *ret_fd == -EINVAL) { /* a kernel before 6.3 */
+	TRY(remote_syscall(j->r, SYS_memfd_create, args, ret_fd, err));
+	if (*ret_fd == -EINVAL) { /* a kernel before 6.3 */
 		args[1] = MFD_CLOEXEC;
-		rc = remote_syscall(j->r, SYS_memfd_create, args, ret_fd, err);
+		TRY(remote_syscall(j->r, SYS_memfd_create, args, ret_fd, err));
 	}
-	if (rc)
-		return rc;
 	if (*ret_fd < 0)
 		return err_set(err, (int)*ret_fd, "making memory for the dump in the process: %s",
 			       strerror((int)-*ret_fd));
