@@ -83,12 +83,7 @@ struct block_request {
 	__u32 what;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, IO_REQUESTS);
-	__type(key, __u64);
-	__type(value, struct block_request);
-} io_requests SEC(".maps");
+DEFINE_MAP(HASH, io_requests, IO_REQUESTS, __u64, struct block_request);
 
 static __always_inline __u32 block_what(const struct request___io *rq)
 {
@@ -147,7 +142,7 @@ static __noinline __u64 block_object(struct request___io *rq)
 	if (is_file_told(id))
 		return id;
 	struct hlist_node___io *alias = BPF_CORE_READ(inode, i_dentry.first);
-	struct kernel_file *r = file_scratch();
+	struct kernel_file *r = only_of(&io_scratch);
 	if (!alias || !r)
 		return IO_OBJECT_NONE;
 	file_clear(r, inode);

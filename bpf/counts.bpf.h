@@ -25,33 +25,11 @@ volatile __u32 count_no_singles = 0; /* the file has reached its limit */
 #define COUNT_DEPTH      1024u
 #define COUNT_SPARSE_MAX 12
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1); /* as many as events, set before loading */
-	__type(key, __u32);
-	__type(value, struct count_config);
-} count_configs SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct count_total);
-} count_totals SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, struct count_key);
-	__type(value, struct count_value);
-} count_sums SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, struct count_key);
-	__type(value, struct count_value);
-} count_spills SEC(".maps");
+/* How many elements these have is set before loading. */
+DEFINE_MAP(ARRAY, count_configs, 1, __u32, struct count_config);
+DEFINE_MAP(PERCPU_ARRAY, count_totals, 1, __u32, struct count_total);
+DEFINE_MAP(HASH, count_sums, 1, struct count_key, struct count_value);
+DEFINE_MAP(HASH, count_spills, 1, struct count_key, struct count_value);
 
 /*
  * Whether it hit in an interrupt: the thread that was interrupted has nothing to do with it.

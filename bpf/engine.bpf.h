@@ -12,6 +12,7 @@
  *	                                   none
  *	ring_reserve, ring_submit          records; the reader polls, so no wake-ups
  *	count_loss(loss)                   one more of enum kernel_loss
+ *	count_done(field)                  one more of struct kernel_counts
  *	COST_BEGIN(id) ... COST_END(id)    around a program's body: its cost, timed every 64th run;
  *	                                   COSTED(id, call) where that is one call
  */
@@ -25,31 +26,10 @@
 #include "kernel_tables.h"
 #include "task_state.bpf.h"
 
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 16 << 20);
-} ring SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, KLOSS_NR);
-	__type(key, __u32);
-	__type(value, __u64);
-} losses SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct kernel_counts);
-} engine_counts SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, COST_NR);
-	__type(key, __u32);
-	__type(value, struct kernel_cost);
-} costs SEC(".maps");
+DEFINE_RING(ring, 16 << 20);
+DEFINE_MAP(PERCPU_ARRAY, losses, KLOSS_NR, __u32, __u64);
+DEFINE_MAP(PERCPU_ARRAY, engine_counts, 1, __u32, struct kernel_counts);
+DEFINE_MAP(PERCPU_ARRAY, costs, COST_NR, __u32, struct kernel_cost);
 
 static __always_inline void count_loss(__u32 loss)
 {
@@ -57,6 +37,14 @@ static __always_inline void count_loss(__u32 loss)
 	if (v)
 		*v += 1;
 }
+
+/* One more of a field of struct kernel_counts. */
+#define count_done(field)                                              \
+	do {                                                           \
+		struct kernel_counts *done_ = only_of(&engine_counts); \
+		if (done_)                                             \
+			done_->field++;                                \
+	} while (0)
 
 #define COST_EVERY 64u
 

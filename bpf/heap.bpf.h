@@ -27,19 +27,11 @@
 #define LOG_BITS       24
 #define LN2_24         11629080u /* ln 2 * 2^24 */
 
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 8 << 20);
-} heap_ring SEC(".maps");
+DEFINE_RING(heap_ring, 8 << 20);
 
 /* Sampled: blocks that were told. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, HEAP_BLOCKS);
-	__type(key, struct kernel_heap_block);
-	__type(value, __u64);
-} heap_blocks SEC(".maps");
+DEFINE_MAP_FLAGS(HASH, heap_blocks, BPF_F_NO_PREALLOC, HEAP_BLOCKS, struct kernel_heap_block,
+		 __u64);
 
 volatile __u64 heap_epoch_ns = 0;
 volatile __u64 heap_interval_bytes = 0; /* 0: every allocation */

@@ -138,40 +138,19 @@ struct unix_sock___io {
 
 /* ---- maps ---- */
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, IO_ROWS);
-	__type(key, struct io_key);
-	__type(value, struct io_sum);
-} io_rows_a SEC(".maps"), io_rows_b SEC(".maps");
+DEFINE_MAP(HASH, io_rows_a, IO_ROWS, struct io_key, struct io_sum);
+DEFINE_MAP(HASH, io_rows_b, IO_ROWS, struct io_key, struct io_sum);
 
 /* What had no room there, without stack and object. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, IO_REST_ROWS);
-	__type(key, struct io_key);
-	__type(value, struct io_sum);
-} io_rest_a SEC(".maps"), io_rest_b SEC(".maps");
+DEFINE_MAP(HASH, io_rest_a, IO_REST_ROWS, struct io_key, struct io_sum);
+DEFINE_MAP(HASH, io_rest_b, IO_REST_ROWS, struct io_key, struct io_sum);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, IO_FILES);
-	__type(key, __u64);
-	__type(value, __u64);
-} io_files SEC(".maps");
+DEFINE_MAP(LRU_HASH, io_files, IO_FILES, __u64, __u64);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, IO_CALLS_MAX);
-	__type(key, __u32);
-	__type(value, struct io_call);
-} io_calls SEC(".maps");
+DEFINE_MAP(ARRAY, io_calls, IO_CALLS_MAX, __u32, struct io_call);
 
 /* Names of files, apart from the engine's ring: they are wanted before the rows, at any time. */
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 1 << 20);
-} io_names SEC(".maps");
+DEFINE_RING(io_names, 1 << 20);
 
 volatile __u32 io_page = 0;
 volatile __u64 io_epoch_ns = 0; /* where second 0 starts; 0 = nothing is counted yet */
@@ -249,18 +228,7 @@ static __always_inline __u64 inode_id(struct inode___io *inode)
 }
 
 /* Room to build a record in: 1.4 KB is more than a program's stack. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct kernel_file);
-} io_scratch SEC(".maps");
-
-static __always_inline struct kernel_file *file_scratch(void)
-{
-	__u32 zero = 0;
-	return bpf_map_lookup_elem(&io_scratch, &zero);
-}
+DEFINE_MAP(PERCPU_ARRAY, io_scratch, 1, __u32, struct kernel_file);
 
 struct path_walk {
 	struct dentry___io *dentry;
@@ -294,7 +262,7 @@ static long path_part(__u32 i, void *ctx)
 		w->mount = up;
 		return 0;
 	}
-	struct kernel_file *r = file_scratch();
+	struct kernel_file *r = only_of(&io_scratch);
 	__u32 n = w->n;
 	if (!r || n > KERNEL_FILE_NAMES - IO_NAME_MAX)
 		return 1;
@@ -412,7 +380,7 @@ static __noinline __u64 file_object(struct file___io *file)
 	__u32 type = BPF_CORE_READ(inode, i_mode) & S_IFMT___io;
 	if (type != S_IFSOCK___io && is_file_told(id))
 		return id;
-	struct kernel_file *r = file_scratch();
+	struct kernel_file *r = only_of(&io_scratch);
 	if (!r)
 		return IO_OBJECT_UNKNOWN;
 	file_clear(r, inode);

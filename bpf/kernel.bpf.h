@@ -42,6 +42,32 @@ struct bpf_perf_event_data {
 
 #define CORE __attribute__((preserve_access_index))
 
+#define DEFINE_MAP_FLAGS(map_type, name, flags, nr, key_type, value_type) \
+	struct {                                                          \
+		__uint(type, BPF_MAP_TYPE_##map_type);                    \
+		__uint(map_flags, flags);                                 \
+		__uint(max_entries, nr);                                  \
+		__type(key, key_type);                                    \
+		__type(value, value_type);                                \
+	} name SEC(".maps")
+#define DEFINE_MAP(map_type, name, nr, key_type, value_type) \
+	DEFINE_MAP_FLAGS(map_type, name, 0, nr, key_type, value_type)
+#define DEFINE_RING(name, nr_bytes)                 \
+	struct {                                    \
+		__uint(type, BPF_MAP_TYPE_RINGBUF); \
+		__uint(max_entries, nr_bytes);      \
+	} name SEC(".maps")
+/* Kept with each thread. */
+#define DEFINE_TASK_STORAGE(name, value_type) \
+	DEFINE_MAP_FLAGS(TASK_STORAGE, name, BPF_F_NO_PREALLOC, 0, int, value_type)
+
+/* The element of an array that has one, on this CPU where it is a per-CPU array. */
+static __always_inline void *only_of(void *map)
+{
+	__u32 zero = 0;
+	return bpf_map_lookup_elem(map, &zero);
+}
+
 #if defined(__TARGET_ARCH_x86)
 struct pt_regs___kernel {
 	unsigned long r15;

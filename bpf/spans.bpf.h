@@ -17,33 +17,16 @@
 #define SPAN_ROWS      8192
 #define SPAN_STACK_MAX 256
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, SPAN_ROWS);
-	__type(key, struct span_key);
-	__type(value, struct span_sum);
-} span_rows_a SEC(".maps"), span_rows_b SEC(".maps");
+DEFINE_MAP(HASH, span_rows_a, SPAN_ROWS, struct span_key, struct span_sum);
+DEFINE_MAP(HASH, span_rows_b, SPAN_ROWS, struct span_key, struct span_sum);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, SPANS_MAX);
-	__type(key, __u32);
-	__type(value, struct span_slot);
-} span_slots SEC(".maps");
+DEFINE_MAP(ARRAY, span_slots, SPANS_MAX, __u32, struct span_slot);
 
 /* A new row, which is more than a program's stack has room for. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct span_sum);
-} span_scratch SEC(".maps");
+DEFINE_MAP(PERCPU_ARRAY, span_scratch, 1, __u32, struct span_sum);
 
 /* Slow ones, apart from the engine's ring: they are wanted before the capture's end. */
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 4 << 20);
-} span_ring SEC(".maps");
+DEFINE_RING(span_ring, 4 << 20);
 
 volatile __u32 span_page = 0;
 volatile __u64 span_epoch_ns = 0;
@@ -58,8 +41,7 @@ static __always_inline struct span_sum *span_row(const struct span_key *key)
 				  : bpf_map_lookup_elem(&span_rows_a, key);
 	if (s)
 		return s;
-	__u32 zero = 0;
-	struct span_sum *none = bpf_map_lookup_elem(&span_scratch, &zero);
+	struct span_sum *none = only_of(&span_scratch);
 	if (!none)
 		return NULL;
 	if (is_b) {

@@ -21,18 +21,12 @@ struct told {
 	__u64 refs[TOLD_NR];
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct told);
-} told SEC(".maps");
+DEFINE_MAP(ARRAY, told, 1, __u32, struct told);
 
 /* The first way of the reference's set, or NULL; its set has TOLD_WAYS of them. */
 static __always_inline __u64 *told_set(__u64 ref)
 {
-	__u32 zero = 0;
-	struct told *all = bpf_map_lookup_elem(&told, &zero);
+	struct told *all = only_of(&told);
 
 	return all ? &all->refs[ref >> 20 & (TOLD_NR - TOLD_WAYS)] : NULL;
 }
@@ -95,9 +89,7 @@ __noinline bool stack_tell(struct walk *w, __u64 ref, __u32 flags, __u32 end)
 		count_loss(KLOSS_RING_FULL);
 		return false;
 	}
-	struct kernel_counts *counts = counts_of_cpu();
-	if (counts)
-		counts->nr_stacks++;
+	count_done(nr_stacks);
 	told_add(ref);
 	return true;
 }
@@ -123,9 +115,7 @@ __noinline __u64 stack_refer_copy(struct walk *w, __u32 flags, __u32 copy_max)
 		return ref;
 	if (!copy_send(w, ref, flags, copy_max))
 		return 0;
-	struct kernel_counts *counts = counts_of_cpu();
-	if (counts)
-		counts->nr_copies++;
+	count_done(nr_copies);
 	told_add(ref);
 	return ref;
 }
@@ -152,7 +142,7 @@ __noinline __u64 stack_refer(struct walk *w, __u32 flags, __u32 copy_max)
 
 static __always_inline void walk_count(struct walk *w)
 {
-	struct kernel_counts *counts = counts_of_cpu();
+	struct kernel_counts *counts = only_of(&engine_counts);
 
 	if (!counts)
 		return;
@@ -169,12 +159,11 @@ static __always_inline bool walk_init(struct walker *k, struct task_struct *t,
 {
 	struct walk *w = k->w;
 	struct pt_regs___kernel *r = (void *)bpf_task_pt_regs(t);
-	__u32 zero = 0;
 
 	if (t->flags & (PF_KTHREAD | PF_EXITING) || !REGS_IS_64(r))
 		return false;
-	k->tables = tables_head();
-	k->rules = bpf_map_lookup_elem(&rule_cache, &zero);
+	k->tables = only_of(&tables);
+	k->rules = only_of(&rule_cache);
 	if (!k->tables || !k->rules)
 		return false;
 	struct kspace *space = space_of(k->tables, t, st);
@@ -210,9 +199,7 @@ static __always_inline __u64 user_stack_by(struct walker *k, struct walk_memo *m
 	struct walk *w = k->w;
 
 	if (memo_holds(w, m)) {
-		struct kernel_counts *counts = counts_of_cpu();
-		if (counts)
-			counts->nr_memo_hits++;
+		count_done(nr_memo_hits);
 		return m->ref;
 	}
 	__u32 flags = w->is_call ? KSTACK_CALLERS : 0;

@@ -21,28 +21,16 @@
 /* Nearer than this to the stack pointer: data of the stack, no code. */
 #define COPY_STACK_REACH (16ull << 20)
 
-static __always_inline struct kernel_counts *counts_of_cpu(void)
-{
-	__u32 zero = 0;
-	return bpf_map_lookup_elem(&engine_counts, &zero);
-}
-
 struct copy_budget {
 	__u64 second;
 	__u64 nr_bytes;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct copy_budget);
-} copy_budgets SEC(".maps");
+DEFINE_MAP(PERCPU_ARRAY, copy_budgets, 1, __u32, struct copy_budget);
 
 static __always_inline bool copy_is_affordable(__u32 nr_bytes)
 {
-	__u32 zero = 0;
-	struct copy_budget *b = bpf_map_lookup_elem(&copy_budgets, &zero);
+	struct copy_budget *b = only_of(&copy_budgets);
 	__u64 second = bpf_ktime_get_ns() >> 30;
 
 	if (!b)
@@ -152,9 +140,7 @@ __noinline bool copy_send(struct walk *w, __u64 ref, __u32 flags, __u32 max)
 		return false;
 	nr = copy_readable(w->sp_0, max);
 	if (!copy_is_affordable(nr)) {
-		struct kernel_counts *counts = counts_of_cpu();
-		if (counts)
-			counts->nr_copies_held++;
+		count_done(nr_copies_held);
 		return false;
 	}
 	/* Less one page, as the first may be a part of one. */

@@ -22,20 +22,9 @@ struct {
 	__uint(value_size, KTABLES_HEAD_BYTES + KTABLES_ROWS_DEFAULT * 8);
 } tables SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, KTABLES_NR_SPACES);
-	__type(key, __u32);
-	__type(value, struct kproc);
-} procs SEC(".maps");
+DEFINE_MAP(HASH, procs, KTABLES_NR_SPACES, __u32, struct kproc);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 65536);
-	__type(key, __u32);
-	__type(value, __u8);
-} tids SEC(".maps");
+DEFINE_MAP_FLAGS(HASH, tids, BPF_F_NO_PREALLOC, 65536, __u32, __u8);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_QUEUE);
@@ -43,18 +32,7 @@ struct {
 	__uint(value_size, 4);
 } free_spaces SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct task_state);
-} task_states SEC(".maps");
-
-static __always_inline struct ktables_head *tables_head(void)
-{
-	__u32 zero = 0;
-	return bpf_map_lookup_elem(&tables, &zero);
-}
+DEFINE_TASK_STORAGE(task_states, struct task_state);
 
 /* Nothing is published; the upper half differs each time, as user space compares and swaps. */
 static __always_inline void space_begin_anew(struct kspace *sp, __u64 now)
@@ -89,7 +67,7 @@ static __always_inline void space_give_back(__u32 idx)
 /* @from: the space whose mappings it starts with, KTABLES_NR_SPACES: none. False: no room. */
 __noinline bool proc_add(__u32 tgid, __u32 flags, __u32 from)
 {
-	struct ktables_head *h = tables_head();
+	struct ktables_head *h = only_of(&tables);
 	struct kproc p = {.flags = flags};
 
 	if (!h)
@@ -203,7 +181,7 @@ int BPF_PROG(life_exec, struct task_struct *t)
 {
 	__u32 tgid = (__u32)t->tgid;
 	struct kproc *p = bpf_map_lookup_elem(&procs, &tgid);
-	struct ktables_head *h = tables_head();
+	struct ktables_head *h = only_of(&tables);
 
 	if (!p)
 		return 0;

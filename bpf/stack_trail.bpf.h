@@ -21,12 +21,7 @@ struct walk_trail {
 	struct trail_frame frames[TRAIL_FRAMES];
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct walk_trail);
-} trails SEC(".maps");
+DEFINE_TASK_STORAGE(trails, struct walk_trail);
 
 static __always_inline bool trail_is_at(const struct trail_frame *f, const struct walk *w)
 {

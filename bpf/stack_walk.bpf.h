@@ -39,12 +39,7 @@ struct rule_cache {
 	__u64 leaf[RULES_LEAF];
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct rule_cache);
-} rule_cache SEC(".maps");
+DEFINE_MAP(ARRAY, rule_cache, 1, __u32, struct rule_cache);
 
 /* A mapping as far as its table covers it. */
 struct walk_map {
@@ -124,12 +119,7 @@ struct walk {
 
 /* A program can be interrupted by another (sample in a switch), to this depth. */
 #define WALK_NESTING 6
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, WALK_NESTING);
-	__type(key, __u32);
-	__type(value, struct walk);
-} walks SEC(".maps");
+DEFINE_MAP(PERCPU_ARRAY, walks, WALK_NESTING, __u32, struct walk);
 
 /* What a walk uses, on the program's stack: a map cannot hold pointers. */
 struct walker {
@@ -185,7 +175,7 @@ static __always_inline bool walk_read(struct walk *w, __u64 addr, __u64 *ret_v)
 /* The mapping of @addr becomes the walk's; false: there is none. */
 __noinline bool walk_search_map(struct walk *w, __u64 addr)
 {
-	struct ktables_head *h = tables_head();
+	struct ktables_head *h = only_of(&tables);
 
 	if (!w || !h)
 		return false;
@@ -277,7 +267,7 @@ static __always_inline struct unwind_row *row_at(struct ktables_head *h, __u32 i
 /* @addr: in the walk's mapping, of kind RULES. ROW_OWN: there is no rule. */
 __noinline __u32 walk_find_rule(struct walk *w, __u64 addr)
 {
-	struct ktables_head *h = tables_head();
+	struct ktables_head *h = only_of(&tables);
 
 	if (!w || !h)
 		return ROW_OWN;
@@ -380,7 +370,7 @@ __noinline int walk_step_gap(struct walk *w);
 
 __noinline int walk_step_special(struct walk *w, __u32 rule)
 {
-	struct ktables_head *h = tables_head();
+	struct ktables_head *h = only_of(&tables);
 
 	if (!w || !h)
 		return WALK_FULL;

@@ -36,19 +36,8 @@ struct wait_loss wait_loss;
 /* CLOCK_MONOTONIC less the scheduler's clock: they run apart by some millionths. */
 __u64 wait_offset_ns;
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, WAIT_ROWS);
-	__type(key, struct wait_key);
-	__type(value, struct wait_row);
-} wait_rows0 SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, WAIT_ROWS);
-	__type(key, struct wait_key);
-	__type(value, struct wait_row);
-} wait_rows1 SEC(".maps");
+DEFINE_MAP(HASH, wait_rows0, WAIT_ROWS, struct wait_key, struct wait_row);
+DEFINE_MAP(HASH, wait_rows1, WAIT_ROWS, struct wait_key, struct wait_row);
 
 /* Kernel stacks by where a wait began: taken once, forgotten when another needs the place. */
 /* The program itself and what calls it at a tracepoint. */
@@ -58,12 +47,7 @@ struct wait_kernel {
 	__u64 tag;
 	__u64 ref;
 };
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, WAIT_KERNELS);
-	__type(key, __u32);
-	__type(value, struct wait_kernel);
-} wait_kernels SEC(".maps");
+DEFINE_MAP(ARRAY, wait_kernels, WAIT_KERNELS, __u32, struct wait_kernel);
 
 static __always_inline __u32 second_of(struct wait_state *w, __u64 now)
 {
@@ -278,12 +262,7 @@ static __always_inline void kernel_part(void *ctx, struct wait_cause *c)
 
 /* Files told of lately. */
 #define WAIT_FILES 1024
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, WAIT_FILES);
-	__type(key, __u32);
-	__type(value, __u64);
-} wait_files SEC(".maps");
+DEFINE_MAP(ARRAY, wait_files, WAIT_FILES, __u32, __u64);
 
 /*
  * What a descriptor is can be asked only while the process lives and has it open, so user space is

@@ -41,7 +41,7 @@ static __always_inline __u32 walk_by_fp(void *ctx)
 
 static __always_inline void counts_so_far(struct kernel_counts *c)
 {
-	struct kernel_counts *counts = counts_of_cpu();
+	struct kernel_counts *counts = only_of(&engine_counts);
 
 	if (!counts)
 		return;
