@@ -15,7 +15,7 @@
 #include "io.bpf.h"
 
 struct address_space___io {
-	struct inode___io *host;
+	struct inode *host;
 } CORE;
 
 struct page___io {
@@ -133,7 +133,7 @@ static __noinline __u64 block_object(struct request___io *rq)
 	unsigned long mapping = (unsigned long)BPF_CORE_READ(page, mapping);
 	if (!mapping || mapping & PAGE_MAPPING_BITS)
 		return IO_OBJECT_NONE;
-	struct inode___io *inode = BPF_CORE_READ((struct address_space___io *)mapping, host);
+	struct inode *inode = BPF_CORE_READ((struct address_space___io *)mapping, host);
 	if (!inode)
 		return IO_OBJECT_NONE;
 	if (BPF_CORE_READ(inode, i_sb, s_magic) == BDEVFS_MAGIC___io)
@@ -141,13 +141,13 @@ static __noinline __u64 block_object(struct request___io *rq)
 	__u64 id = inode_id(inode);
 	if (is_file_told(id))
 		return id;
-	struct hlist_node___io *alias = BPF_CORE_READ(inode, i_dentry.first);
+	struct hlist_node *alias = BPF_CORE_READ(inode, i_dentry.first);
 	struct kernel_file *r = only_of(&io_scratch);
 	if (!alias || !r)
 		return IO_OBJECT_NONE;
 	file_clear(r, inode);
 	r->kind = KFILE_PATH;
-	tell_path(r, (void *)alias - bpf_core_field_offset(struct dentry___io, d_u.d_alias), NULL);
+	tell_path(r, (void *)alias - bpf_core_field_offset(struct dentry, d_u.d_alias), NULL);
 	tell_file(r, id);
 	return id;
 }

@@ -44,7 +44,7 @@ static __always_inline bool in_interrupt(struct task_struct *t, __u64 sp)
 
 static __always_inline bool was_interrupted(struct task_struct *t)
 {
-	struct pt_regs___kernel *r = (void *)bpf_task_pt_regs(t);
+	struct pt_regs___kernel *r = regs_of(t);
 	return !REGS_IS_SYSCALL(r);
 }
 

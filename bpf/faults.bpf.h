@@ -11,43 +11,22 @@
 
 #include "io.bpf.h"
 
-struct mm_struct___io {
-	unsigned long start_brk;
-	unsigned long brk;
-	unsigned long start_stack;
-} CORE;
-
 struct vm_area_struct {
 	unsigned long vm_start;
 	unsigned long vm_end;
-	struct mm_struct___io *vm_mm;
-	struct file___io *vm_file;
-} CORE;
-
-struct seqcount___vma {
-	unsigned int sequence;
-} CORE;
-
-struct mm_struct___vma {
-	struct seqcount___vma mm_lock_seq; /* since 6.13, with CONFIG_PER_VMA_LOCK */
-} CORE;
-
-struct task_struct___vma {
-	struct mm_struct___vma *mm;
-} CORE;
-
-struct vm_area_struct___vma {
 	unsigned long vm_flags;
+	struct mm_struct *vm_mm;
+	struct file *vm_file;
 } CORE;
 
-#define VM_SHARED___vma 0x8
-#define VMA_SEQ_NONE    1u /* nothing is remembered */
+#define VM_SHARED    0x8
+#define VMA_SEQ_NONE 1u /* nothing is remembered */
 
 /*
  * Changes whenever mappings of the process may have changed; odd: they are being changed, or this
  * kernel does not count.
  */
-static __always_inline __u32 mappings_seq(struct mm_struct___vma *mm)
+static __always_inline __u32 mappings_seq(struct mm_struct *mm)
 {
 	if (!bpf_core_field_exists(mm->mm_lock_seq.sequence))
 		return VMA_SEQ_NONE;
@@ -57,12 +36,11 @@ static __always_inline __u32 mappings_seq(struct mm_struct___vma *mm)
 static long mapping_vma(struct task_struct *t, struct vm_area_struct *vma, void *ctx)
 {
 	struct vma_memo *m = ctx;
-	struct vm_area_struct___vma *v = (void *)vma;
-	struct mm_struct___io *mm = vma->vm_mm;
+	struct mm_struct *mm = vma->vm_mm;
 	unsigned long stack = BPF_CORE_READ(mm, start_stack);
 	m->start = vma->vm_start;
 	m->end = vma->vm_end;
-	m->flags = BPF_CORE_READ(v, vm_flags) & VM_SHARED___vma ? VMA_IS_SHARED : 0;
+	m->flags = BPF_CORE_READ(vma, vm_flags) & VM_SHARED ? VMA_IS_SHARED : 0;
 	if (vma->vm_file) {
 		m->flags |= VMA_HAS_FILE;
 		m->object = file_object(vma->vm_file);
@@ -80,8 +58,7 @@ static long mapping_vma(struct task_struct *t, struct vm_area_struct *vma, void 
  */
 static __always_inline void vma_look(struct task_struct *t, struct vma_memo *m, __u64 addr)
 {
-	struct task_struct___vma *task = (void *)bpf_get_current_task();
-	struct mm_struct___vma *mm = BPF_CORE_READ(task, mm);
+	struct mm_struct *mm = BPF_CORE_READ(t, mm);
 	__u32 seq = mappings_seq(mm);
 	bool is_steady = !(seq & 1);
 	if (is_steady && m->mm == (__u64)mm && m->seq == seq && addr >= m->start && addr < m->end)

@@ -25,14 +25,6 @@ enum growth_flags {
 	GROWTH_WRITE = 1 << 1,
 };
 
-struct mm_struct___growth {
-	unsigned long brk;
-} CORE;
-
-struct task_struct___growth {
-	struct mm_struct___growth *mm;
-} CORE;
-
 /* ---- what the kernel hands out ---- */
 
 SEC("tp_btf/mm_page_alloc")
@@ -131,40 +123,22 @@ int io_growth_fault(struct bpf_perf_event_data *ctx)
 
 /* ---- calls that map ---- */
 
-#if defined(__TARGET_ARCH_x86)
-#define CALL_ARG_0(r) ((r)->di)
-#define CALL_ARG_1(r) ((r)->si)
-#define CALL_ARG_2(r) ((r)->dx)
-#define CALL_ARG_3(r) ((r)->r10)
-#else
-#define CALL_ARG_0(r) ((r)->orig_x0)
-#define CALL_ARG_1(r) ((r)->regs[1])
-#define CALL_ARG_2(r) ((r)->regs[2])
-#define CALL_ARG_3(r) ((r)->regs[3])
-#endif
-
-static __always_inline __u64 heap_end(void)
-{
-	struct task_struct___growth *t = (void *)bpf_get_current_task();
-	return BPF_CORE_READ(t, mm, brk);
-}
-
 static __always_inline int map_begin(__u32 what)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
 	struct task_state *state = io_epoch_ns ? target_state(t) : NULL;
 	if (!state)
 		return 0;
-	struct pt_regs___kernel *regs = (struct pt_regs___kernel *)bpf_task_pt_regs(t);
+	struct pt_regs___kernel *regs = regs_of(t);
 	struct io_state *s = &state->io;
 	s->map_stack = user_stack(t, WALK_EVENT, IO_STACK_MAX);
-	s->map_bytes = what == IO_BRK ? heap_end() : CALL_ARG_1(regs);
+	s->map_bytes = what == IO_BRK ? BPF_CORE_READ(t, mm, brk) : REGS_ARG_1(regs);
 	s->map_flags = 0;
 	if (what == IO_MREMAP) {
-		s->map_old_bytes = CALL_ARG_1(regs);
-		s->map_bytes = CALL_ARG_2(regs);
+		s->map_old_bytes = REGS_ARG_1(regs);
+		s->map_bytes = REGS_ARG_2(regs);
 	} else if (what == IO_MMAP) {
-		s->map_flags = CALL_ARG_3(regs);
+		s->map_flags = REGS_ARG_3(regs);
 		if (!(s->map_flags & MAP_ANONYMOUS___growth))
 			what = IO_MMAP_FILE;
 	}

@@ -25,70 +25,12 @@
 #define IO_STACK_MAX  256
 #define SECOND_NS     1000000000ull
 
-/* ---- the kernel's types, as far as they are looked at here; flavours of kernel.bpf.h's ---- */
-
-struct super_block___io {
-	__u32 s_dev;
-	unsigned long s_magic;
-} CORE;
-
-struct hlist_node___io {
-	struct hlist_node___io *next;
-} CORE;
-
-struct hlist_head___io {
-	struct hlist_node___io *first;
-} CORE;
-
-struct inode___io {
-	unsigned short i_mode;
-	unsigned long i_ino;
-	__u32 i_generation;
-	unsigned int i_nlink;
-	struct super_block___io *i_sb;
-	struct hlist_head___io i_dentry;
-} CORE;
-
-struct qstr___io {
-	const unsigned char *name;
-} CORE;
-
-struct dentry___io {
-	struct dentry___io *d_parent;
-	struct qstr___io d_name;
-	union {
-		struct hlist_node___io d_alias;
-	} d_u;
-} CORE;
-
-struct vfsmount___io {
-	struct dentry___io *mnt_root;
-} CORE;
+/* ---- the kernel's types, as far as they are looked at here---- */
 
 struct mount___io {
 	struct mount___io *mnt_parent;
-	struct dentry___io *mnt_mountpoint;
-	struct vfsmount___io mnt;
-} CORE;
-
-struct path___io {
-	struct vfsmount___io *mnt;
-	struct dentry___io *dentry;
-} CORE;
-
-struct file___io {
-	struct inode___io *f_inode;
-	struct path___io f_path;
-	void *private_data;
-} CORE;
-
-struct fdtable___io {
-	unsigned int max_fds;
-	struct file___io **fd;
-} CORE;
-
-struct files_struct___io {
-	struct fdtable___io *fdt;
+	struct dentry *mnt_mountpoint;
+	struct vfsmount mnt;
 } CORE;
 
 struct in6_addr___io {
@@ -220,7 +162,7 @@ static __always_inline __u64 io_id(__u64 h)
 	return h < IO_OBJECT_FIRST_FILE ? h + IO_OBJECT_FIRST_FILE : h;
 }
 
-static __always_inline __u64 inode_id(struct inode___io *inode)
+static __always_inline __u64 inode_id(struct inode *inode)
 {
 	__u64 dev = BPF_CORE_READ(inode, i_sb, s_dev);
 	__u64 generation = BPF_CORE_READ(inode, i_generation);
@@ -231,13 +173,13 @@ static __always_inline __u64 inode_id(struct inode___io *inode)
 DEFINE_MAP(PERCPU_ARRAY, io_scratch, 1, __u32, struct kernel_file);
 
 struct path_walk {
-	struct dentry___io *dentry;
+	struct dentry *dentry;
 	struct mount___io *mount; /* NULL: stays below the mount's root */
 	__u32 n;
 	bool is_whole;
 };
 
-static __always_inline struct mount___io *mount_of(struct vfsmount___io *mnt)
+static __always_inline struct mount___io *mount_of(struct vfsmount *mnt)
 {
 	if (!mnt)
 		return NULL;
@@ -249,9 +191,9 @@ static long path_part(__u32 i, void *ctx)
 {
 	struct path_walk *w = ctx;
 	struct mount___io *mount = w->mount;
-	struct dentry___io *dentry = w->dentry;
-	struct dentry___io *root = mount ? BPF_CORE_READ(mount, mnt.mnt_root) : NULL;
-	struct dentry___io *parent = BPF_CORE_READ(dentry, d_parent);
+	struct dentry *dentry = w->dentry;
+	struct dentry *root = mount ? BPF_CORE_READ(mount, mnt.mnt_root) : NULL;
+	struct dentry *parent = BPF_CORE_READ(dentry, d_parent);
 	if (dentry == root || dentry == parent) {
 		struct mount___io *up = mount ? BPF_CORE_READ(mount, mnt_parent) : NULL;
 		if (!up || up == mount || dentry != root) {
@@ -275,7 +217,7 @@ static long path_part(__u32 i, void *ctx)
 	return 0;
 }
 
-static __always_inline void tell_path(struct kernel_file *r, struct dentry___io *dentry,
+static __always_inline void tell_path(struct kernel_file *r, struct dentry *dentry,
 				      struct mount___io *mount)
 {
 	struct path_walk w = {.dentry = dentry, .mount = mount};
@@ -361,7 +303,7 @@ static __always_inline void tell_file(struct kernel_file *r, __u64 id)
 	bpf_map_update_elem(&io_files, &id, &now, BPF_ANY);
 }
 
-static __always_inline void file_clear(struct kernel_file *r, struct inode___io *inode)
+static __always_inline void file_clear(struct kernel_file *r, struct inode *inode)
 {
 	__builtin_memset(r, 0, __builtin_offsetof(struct kernel_file, names));
 	r->mode = BPF_CORE_READ(inode, i_mode);
@@ -371,9 +313,9 @@ static __always_inline void file_clear(struct kernel_file *r, struct inode___io 
 }
 
 /* The id of an open file; its name is told when it is new. */
-static __noinline __u64 file_object(struct file___io *file)
+static __noinline __u64 file_object(struct file *file)
 {
-	struct inode___io *inode = BPF_CORE_READ(file, f_inode);
+	struct inode *inode = BPF_CORE_READ(file, f_inode);
 	if (!inode)
 		return IO_OBJECT_UNKNOWN;
 	__u64 id = inode_id(inode);
@@ -384,7 +326,7 @@ static __noinline __u64 file_object(struct file___io *file)
 	if (!r)
 		return IO_OBJECT_UNKNOWN;
 	file_clear(r, inode);
-	struct path___io path;
+	struct path path;
 	path.dentry = BPF_CORE_READ(file, f_path.dentry);
 	path.mnt = BPF_CORE_READ(file, f_path.mnt);
 	if (type == S_IFSOCK___io) {
@@ -407,12 +349,12 @@ static __noinline __u64 file_object(struct file___io *file)
 
 static __always_inline __u64 fd_object(struct task_struct *t, __u32 fd)
 {
-	struct files_struct___io *files = (void *)BPF_CORE_READ(t, files);
-	struct fdtable___io *fdt = BPF_CORE_READ(files, fdt);
+	struct files_struct *files = (void *)BPF_CORE_READ(t, files);
+	struct fdtable *fdt = BPF_CORE_READ(files, fdt);
 	if (!fdt || fd >= BPF_CORE_READ(fdt, max_fds))
 		return IO_OBJECT_BAD_FD;
-	struct file___io **slot = BPF_CORE_READ(fdt, fd);
-	struct file___io *file = NULL;
+	struct file **slot = BPF_CORE_READ(fdt, fd);
+	struct file *file = NULL;
 	bpf_probe_read_kernel(&file, sizeof(file), slot + fd);
 	return file ? file_object(file) : IO_OBJECT_BAD_FD;
 }
@@ -440,12 +382,8 @@ struct call_exit {
  */
 static __always_inline __u32 call_fd(struct task_struct *t, __u32 fd_arg)
 {
-	struct pt_regs___kernel *regs = (struct pt_regs___kernel *)bpf_task_pt_regs(t);
-#if defined(__TARGET_ARCH_x86)
-	return fd_arg == 2 ? regs->dx : regs->di;
-#else
-	return fd_arg == 2 ? regs->regs[2] : regs->orig_x0;
-#endif
+	struct pt_regs___kernel *regs = regs_of(t);
+	return fd_arg == 2 ? REGS_ARG_2(regs) : REGS_ARG_0(regs);
 }
 
 static __always_inline int call_begin(__u32 nr)

@@ -99,10 +99,18 @@ struct pt_regs___kernel {
 #define REGS_IS_SYSCALL(r) ((long)(r)->orig_ax != -1)
 /* A 64-bit program (__USER_CS). */
 #define REGS_IS_64(r) (((r)->cs & 0xffff) == 0x33)
+#define REGS_IS_32(r) ((r)->cs == 0x23) /* __USER32_CS */
 
 /* Of a perf event's context: fields of 8 bytes, or the kernel refuses. */
 #define PERF_REGS_ARE_USER(ctx) (*(const volatile __u64 *)&(ctx)->regs.cs & 3)
 #define PERF_REGS_IP(ctx)       ((ctx)->regs.rip)
+
+/* Arguments of a system call. */
+#define REGS_ARG_0(r) ((r)->di)
+#define REGS_ARG_1(r) ((r)->si)
+#define REGS_ARG_2(r) ((r)->dx)
+#define REGS_ARG_3(r) ((r)->r10)
+#define REGS_CALL(r)  ((r)->orig_ax)
 
 /* All registers, by DWARF number (wire/arch_x86_64.h). */
 static __always_inline void regs_by_dwarf(const struct pt_regs___kernel *r, __u64 *to)
@@ -141,9 +149,16 @@ struct pt_regs___kernel {
 #define REGS_IS_SYSCALL(r) ((r)->syscallno != -1)
 /* PSR_MODE32_BIT */
 #define REGS_IS_64(r)      (!((r)->pstate & 0x10))
+#define REGS_IS_32(r)      (!REGS_IS_64(r))
 
 #define PERF_REGS_ARE_USER(ctx) (((ctx)->regs.pstate & 0xf) == 0)
 #define PERF_REGS_IP(ctx)       ((ctx)->regs.pc)
+
+#define REGS_ARG_0(r) ((r)->orig_x0)
+#define REGS_ARG_1(r) ((r)->regs[1])
+#define REGS_ARG_2(r) ((r)->regs[2])
+#define REGS_ARG_3(r) ((r)->regs[3])
+#define REGS_CALL(r)  ((r)->syscallno)
 
 /* All registers, by DWARF number (wire/arch_arm64.h). */
 static __always_inline void regs_by_dwarf(const struct pt_regs___kernel *r, __u64 *to)
@@ -164,14 +179,44 @@ struct super_block {
 	unsigned long s_magic;
 } CORE;
 
+struct hlist_node {
+	struct hlist_node *next;
+} CORE;
+
+struct hlist_head {
+	struct hlist_node *first;
+} CORE;
+
 struct inode {
 	unsigned short i_mode;
 	unsigned long i_ino;
+	__u32 i_generation;
+	unsigned int i_nlink;
 	struct super_block *i_sb;
+	struct hlist_head i_dentry;
+} CORE;
+
+struct dentry {
+	struct dentry *d_parent;
+	struct qstr d_name;
+	union {
+		struct hlist_node d_alias;
+	} d_u;
+} CORE;
+
+struct vfsmount {
+	struct dentry *mnt_root;
+} CORE;
+
+struct path {
+	struct vfsmount *mnt;
+	struct dentry *dentry;
 } CORE;
 
 struct file {
 	struct inode *f_inode;
+	struct path f_path;
+	void *private_data;
 } CORE;
 
 struct fdtable {
@@ -184,6 +229,7 @@ struct files_struct {
 } CORE;
 
 struct pid;
+struct uprobe_task;
 
 /* Times of the scheduler's own clock. */
 struct sched_info {
@@ -192,8 +238,24 @@ struct sched_info {
 	unsigned long long last_queued;
 } CORE;
 
+struct seqcount {
+	unsigned int sequence;
+} CORE;
+
+struct xol_area {
+	unsigned long vaddr; /* the return probes' trampoline is its first instruction */
+} CORE;
+
+struct uprobes_state {
+	struct xol_area *xol_area;
+} CORE;
+
 struct mm_struct {
+	unsigned long start_brk;
+	unsigned long brk;
 	unsigned long start_stack;
+	struct seqcount mm_lock_seq; /* since 6.13, with CONFIG_PER_VMA_LOCK */
+	struct uprobes_state uprobes_state;
 } CORE;
 
 typedef struct {
@@ -219,6 +281,7 @@ struct task_struct {
 	struct mm_struct *mm;
 	struct files_struct *files;
 	struct signal_struct *signal;
+	struct uprobe_task *utask;
 	unsigned int in_execve : 1;
 	unsigned int in_iowait : 1;
 	unsigned int in_memstall : 1;
@@ -237,6 +300,12 @@ struct task_struct {
 		core_bits <<= __CORE_RELO((p), field, LSHIFT_U64);                        \
 		core_bits >> __CORE_RELO((p), field, RSHIFT_U64);                         \
 	})
+
+/* With which a thread entered the kernel last. */
+static __always_inline struct pt_regs___kernel *regs_of(struct task_struct *t)
+{
+	return (void *)bpf_task_pt_regs(t);
+}
 
 /* THREAD_SIZE of x86-64 and arm64. */
 #define KERNEL_STACK_BYTES 16384u

@@ -184,18 +184,11 @@ struct call_regs {
 
 static __always_inline void call_regs_of(struct task_struct *t, struct call_regs *r)
 {
-	struct pt_regs___kernel *regs = (struct pt_regs___kernel *)bpf_task_pt_regs(t);
-#if defined(__x86_64__)
-	r->arg0 = regs->di;
-	r->arg1 = regs->si;
-	r->nr = (__s32)regs->orig_ax;
-	r->is_compat = regs->cs == 0x23; /* __USER32_CS */
-#else
-	r->arg0 = regs->orig_x0;
-	r->arg1 = regs->regs[1];
-	r->nr = regs->syscallno;
-	r->is_compat = (regs->pstate & 0x10) != 0; /* PSR_MODE32_BIT */
-#endif
+	struct pt_regs___kernel *regs = regs_of(t);
+	r->arg0 = REGS_ARG_0(regs);
+	r->arg1 = REGS_ARG_1(regs);
+	r->nr = (__s32)REGS_CALL(regs);
+	r->is_compat = REGS_IS_32(regs);
 }
 
 #define MODE_MASK      0170000u

@@ -158,7 +158,7 @@ static __always_inline bool walk_init(struct walker *k, struct task_struct *t,
 				      struct task_state *st, __u32 max_depth, bool is_exact)
 {
 	struct walk *w = k->w;
-	struct pt_regs___kernel *r = (void *)bpf_task_pt_regs(t);
+	struct pt_regs___kernel *r = regs_of(t);
 
 	if (t->flags & (PF_KTHREAD | PF_EXITING) || !REGS_IS_64(r))
 		return false;

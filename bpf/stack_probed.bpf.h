@@ -6,32 +6,15 @@
 #ifndef ASSAY_BPF_STACK_PROBED_H
 #define ASSAY_BPF_STACK_PROBED_H
 
-struct xol_area___probed {
-	unsigned long vaddr; /* the trampoline is its first instruction */
-} CORE;
-
-struct uprobes_state___probed {
-	struct xol_area___probed *xol_area;
-} CORE;
-
-struct mm_struct___probed {
-	struct uprobes_state___probed uprobes_state;
-} CORE;
-
-struct return_instance___probed {
+struct return_instance {
 	unsigned long stack; /* sp at the function's entry */
 	unsigned long orig_ret_vaddr;
 	bool chained; /* orig_ret_vaddr is the trampoline: another probe was there before */
-	struct return_instance___probed *next;
+	struct return_instance *next;
 } CORE;
 
-struct uprobe_task___probed {
-	struct return_instance___probed *return_instances;
-} CORE;
-
-struct task_struct___probed {
-	struct mm_struct___probed *mm;
-	struct uprobe_task___probed *utask;
+struct uprobe_task {
+	struct return_instance *return_instances;
 } CORE;
 
 #define PROBED_DEPTH_MAX 64 /* the kernel's own limit (MAX_URETPROBE_DEPTH) */
@@ -43,13 +26,13 @@ struct task_struct___probed {
 
 struct probed_search {
 	struct walk *w;
-	struct return_instance___probed *r;
+	struct return_instance *r;
 	bool is_found;
 };
 
 static long probed_next(__u32 i, struct probed_search *s)
 {
-	struct return_instance___probed *r = s->r;
+	struct return_instance *r = s->r;
 	struct walk *w = s->w;
 
 	if (!r)
@@ -69,10 +52,10 @@ static long probed_next(__u32 i, struct probed_search *s)
 /* The walk's pc is the trampoline: the true address takes its place. */
 __noinline bool walk_see_through_probe(struct walk *w)
 {
-	struct task_struct___probed *t = (void *)bpf_get_current_task();
+	struct task_struct *t = bpf_get_current_task_btf();
 	if (!w || !bpf_core_field_exists(t->utask))
 		return false;
-	struct xol_area___probed *area = BPF_CORE_READ(t, mm, uprobes_state.xol_area);
+	struct xol_area *area = BPF_CORE_READ(t, mm, uprobes_state.xol_area);
 	if (!area || BPF_CORE_READ(area, vaddr) != w->pc)
 		return false;
 	struct probed_search s = {.w = w, .r = BPF_CORE_READ(t, utask, return_instances)};

@@ -339,7 +339,7 @@ __noinline bool walk_load_regs(struct walk *w)
 	if (w->has_regs)
 		return true;
 	struct task_struct *t = bpf_get_current_task_btf();
-	struct pt_regs___kernel *r = (void *)bpf_task_pt_regs(t);
+	struct pt_regs___kernel *r = regs_of(t);
 	regs_by_dwarf(r, w->regs);
 	w->has_regs = true;
 	return true;

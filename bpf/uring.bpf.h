@@ -10,7 +10,7 @@
 #include "block.bpf.h"
 
 struct io_kiocb___io {
-	struct file___io *file;
+	struct file *file;
 	__u8 opcode;
 } CORE;
 
@@ -76,7 +76,7 @@ int BPF_PROG(io_uring_end, void *ring_ctx, struct io_kiocb___io *req, struct io_
 	if (!io_epoch_ns || !req || !b)
 		return 0;
 	__s32 res = BPF_CORE_READ(cqe, res);
-	struct file___io *file = BPF_CORE_READ(req, file);
+	struct file *file = BPF_CORE_READ(req, file);
 	__u64 ns = bpf_ktime_get_ns() - b->issue_ns;
 	struct io_key key = {
 		.stack = b->stack,

@@ -529,7 +529,7 @@ struct bpf_iter__task {
  */
 static __always_inline void first_stack(struct task_struct *t, struct wait_cause *c)
 {
-	struct pt_regs___kernel *regs = (struct pt_regs___kernel *)bpf_task_pt_regs(t);
+	struct pt_regs___kernel *regs = regs_of(t);
 	struct kernel_copy *r = ring_reserve(sizeof(*r) + FIRST_BYTES);
 	if (!r)
 		return;
