@@ -160,7 +160,7 @@ static __always_inline void block_whose(struct block_request *b, struct request_
 	b->object = block_object(rq);
 	struct task_state *state = is_target(t) ? state_of(t, false) : NULL;
 	if (state)
-		b->stack = user_stack(t, WALK_EVENT, IO_STACK_MAX);
+		b->stack = user_stack(WALK_EVENT, IO_STACK_MAX);
 	if (!b->object && state && state->io.enter_ns)
 		b->object = state->io.object;
 	if (!b->object && t->flags & PF_KTHREAD)
@@ -219,9 +219,22 @@ static __always_inline int block_unissued(struct request___io *rq)
 		.table = IO_TABLE_BLOCK,
 		.what = block_what(rq),
 	};
-	struct io_sum v = {.nr = 1};
 	__sync_fetch_and_add(&io_counts.nr_no_issue, 1);
-	return key.what == IO_FLUSH ? io_book(&key, &v) : 0;
+	return key.what == IO_FLUSH ? io_book_one(&key, 0, 0) : 0;
+}
+
+static __always_inline struct io_key request_key(const struct block_request *b, bool has_failed)
+{
+	return (struct io_key){
+		.stack = b->stack,
+		.object = b->object,
+		.tgid = b->tgid,
+		.pid = b->pid,
+		.dev = b->dev,
+		.syscall = -1,
+		.table = IO_TABLE_BLOCK,
+		.what = b->what | (has_failed ? IO_FAILED : 0),
+	};
 }
 
 static __always_inline int block_completed(struct request___io *rq, int error,
@@ -238,20 +251,11 @@ static __always_inline int block_completed(struct request___io *rq, int error,
 		return 0;
 	}
 	__u64 ns = bpf_ktime_get_ns() - b->issue_ns;
-	struct io_key key = {
-		.stack = b->stack,
-		.object = b->object,
-		.tgid = b->tgid,
-		.pid = b->pid,
-		.dev = b->dev,
-		.syscall = -1,
-		.table = IO_TABLE_BLOCK,
-		.what = b->what | (error ? IO_FAILED : 0),
-	};
-	struct io_sum v = {.nr = 1, .bytes = b->bytes, .ns = ns, .longest_ns = ns};
+	__u64 bytes = b->bytes;
+	struct io_key key = request_key(b, error);
 	bpf_map_delete_elem(&io_requests, &id);
 	__sync_fetch_and_add(&io_counts.nr_inflight, -1);
-	return io_book(&key, &v);
+	return io_book_one(&key, bytes, ns);
 }
 
 SEC("tp_btf/block_io_start")

@@ -122,7 +122,7 @@ static __always_inline void take_stacks(struct count_total *t, const struct coun
 {
 	if ((c->flags & COUNT_NO_STACK) || !wants_stack(t, now))
 		return;
-	k->user_ref = user_stack(task, WALK_EVENT, COUNT_DEPTH);
+	k->user_ref = user_stack(WALK_EVENT, COUNT_DEPTH);
 	/* Kernel threads have no other. */
 	if ((c->flags & COUNT_KERNEL_STACK) || (task->flags & PF_KTHREAD))
 		k->kernel_ref = kernel_stack(ctx, 0);
@@ -189,12 +189,7 @@ static __always_inline bool send_record(__u32 nr_bytes, const struct count_confi
 	struct kernel_event *r = bpf_ringbuf_reserve(&ring, nr_bytes, 0);
 	if (!r) /* no loss: it is added up instead */
 		return false;
-	r->head.kind = RECORD_EVENT;
-	r->head.flags = 0;
-	r->head.nr_bytes = nr_bytes;
-	r->head.time_ns = now;
-	r->head.tgid = k->tgid;
-	r->head.pid = k->tid;
+	record_head_at(&r->head, RECORD_EVENT, nr_bytes, now, k->tgid, k->tid);
 	r->user_ref = k->user_ref;
 	r->kernel_ref = k->kernel_ref;
 	r->event = k->event;

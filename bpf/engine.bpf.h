@@ -7,7 +7,7 @@
  *	                                   not watched (or no memory, counted). One look-up for
  *	                                   is_target and state_of together
  *	state_of(t, create)                its state, NULL: none (yet), or no memory (counted)
- *	user_stack(t, slot, max_depth)     ref of the current thread's user stack, 0 = it has none
+ *	user_stack(slot, max_depth)     ref of the current thread's user stack, 0 = it has none
  *	kernel_stack(ctx, skip)            ref of the kernel stack without its first frames, 0 =
  *	                                   none
  *	ring_reserve, ring_submit          records; the reader polls, so no wake-ups
@@ -87,15 +87,27 @@ static __always_inline void cost_end(struct kernel_cost *c, __u64 begin_ns)
 	})
 #define ring_submit(rec) bpf_ringbuf_submit((rec), BPF_RB_NO_WAKEUP)
 
-static __always_inline void record_head(struct kernel_record *r, __u16 kind, __u32 nr_bytes,
-					struct task_struct *t)
+/* A thread's numbers as one, for functions that are verified by themselves: no task is given to them. */
+static __always_inline __u64 ids_of(struct task_struct *t)
+{
+	return (__u64)(__u32)t->tgid << 32 | (__u32)t->pid;
+}
+
+static __always_inline void record_head_at(struct kernel_record *r, __u16 kind, __u32 nr_bytes,
+					   __u64 time_ns, __s32 tgid, __s32 pid)
 {
 	r->kind = kind;
 	r->flags = 0;
 	r->nr_bytes = nr_bytes;
-	r->time_ns = bpf_ktime_get_ns();
-	r->tgid = t->tgid;
-	r->pid = t->pid;
+	r->time_ns = time_ns;
+	r->tgid = tgid;
+	r->pid = pid;
+}
+
+static __always_inline void record_head(struct kernel_record *r, __u16 kind, __u32 nr_bytes,
+					struct task_struct *t)
+{
+	record_head_at(r, kind, nr_bytes, bpf_ktime_get_ns(), t->tgid, t->pid);
 }
 
 #include "stack_space.bpf.h"

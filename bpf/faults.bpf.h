@@ -89,22 +89,15 @@ static __always_inline int fault_book(struct bpf_perf_event_data *ctx, __u8 what
 	if (!io_epoch_ns || !is_target(t))
 		return 0;
 	struct task_state *state = state_of(t, true);
-	struct io_key key = {
-		.stack = user_stack(t, WALK_EVENT, IO_STACK_MAX),
-		.object = fault_object(t, state, ctx->addr, PT_REGS_SP(&ctx->regs)),
-		.tgid = t->tgid,
-		.pid = t->pid,
-		.syscall = -1,
-		.table = IO_TABLE_FAULTS,
-		.what = what,
-	};
-	struct io_sum v = {.nr = 1};
+	struct io_key key = io_key_of(t, IO_TABLE_FAULTS, what);
+	__u64 ns = 0;
+	key.stack = user_stack(WALK_EVENT, IO_STACK_MAX);
+	key.object = fault_object(t, state, ctx->addr, PT_REGS_SP(&ctx->regs));
 	if (state && state->io.fault_ns) {
-		v.ns = bpf_ktime_get_ns() - state->io.fault_ns;
-		v.longest_ns = v.ns;
+		ns = bpf_ktime_get_ns() - state->io.fault_ns;
 		state->io.fault_ns = 0;
 	}
-	return io_book(&key, &v);
+	return io_book_one(&key, 0, ns);
 }
 
 SEC("perf_event")
@@ -121,10 +114,9 @@ int io_fault_minor(struct bpf_perf_event_data *ctx)
 
 static __always_inline int fault_begin(void)
 {
-	struct task_struct *t = bpf_get_current_task_btf();
-	struct task_state *state = io_epoch_ns ? target_state(t) : NULL;
-	if (state)
-		state->io.fault_ns = bpf_ktime_get_ns();
+	struct io_state *s = io_state_of(bpf_get_current_task_btf());
+	if (s)
+		s->fault_ns = bpf_ktime_get_ns();
 	return 0;
 }
 
@@ -146,35 +138,25 @@ int BPF_PROG(io_fault_kernel)
 SEC("raw_tp")
 int io_reclaim_begin(void *ctx)
 {
-	struct task_struct *t = bpf_get_current_task_btf();
-	struct task_state *state = io_epoch_ns ? target_state(t) : NULL;
-	if (!state)
+	struct io_state *s = io_state_of(bpf_get_current_task_btf());
+	if (!s)
 		return 0;
-	state->io.reclaim_stack = user_stack(t, WALK_EVENT, IO_STACK_MAX);
-	state->io.reclaim_ns = bpf_ktime_get_ns();
+	s->reclaim_stack = user_stack(WALK_EVENT, IO_STACK_MAX);
+	s->reclaim_ns = bpf_ktime_get_ns();
 	return 0;
 }
 
 static __always_inline int reclaim_end(__u8 what, __u64 nr_pages)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
-	if (!io_epoch_ns || !is_target(t))
+	struct io_state *s = io_state_of(t);
+	if (!s || !s->reclaim_ns)
 		return 0;
-	struct task_state *state = state_of(t, false);
-	if (!state || !state->io.reclaim_ns)
-		return 0;
-	struct io_key key = {
-		.stack = state->io.reclaim_stack,
-		.tgid = t->tgid,
-		.pid = t->pid,
-		.syscall = -1,
-		.table = IO_TABLE_RECLAIM,
-		.what = what,
-	};
-	__u64 ns = bpf_ktime_get_ns() - state->io.reclaim_ns;
-	struct io_sum v = {.nr = 1, .bytes = nr_pages, .ns = ns, .longest_ns = ns};
-	state->io.reclaim_ns = 0;
-	return io_book(&key, &v);
+	struct io_key key = io_key_of(t, IO_TABLE_RECLAIM, what);
+	__u64 ns = bpf_ktime_get_ns() - s->reclaim_ns;
+	key.stack = s->reclaim_stack;
+	s->reclaim_ns = 0;
+	return io_book_one(&key, nr_pages, ns);
 }
 
 SEC("tp_btf/mm_vmscan_direct_reclaim_end")
@@ -199,16 +181,8 @@ int BPF_PROG(io_reclaim_node_end, unsigned long nr_pages)
 SEC("tp_btf/mm_vmscan_kswapd_wake")
 int BPF_PROG(io_reclaim_kswapd)
 {
-	struct task_struct *t = bpf_get_current_task_btf();
-	struct io_key key = {
-		.tgid = t->tgid,
-		.pid = t->pid,
-		.syscall = -1,
-		.table = IO_TABLE_RECLAIM,
-		.what = IO_KSWAPD,
-	};
-	struct io_sum v = {.nr = 1};
-	return io_book(&key, &v);
+	struct io_key key = io_key_of(bpf_get_current_task_btf(), IO_TABLE_RECLAIM, IO_KSWAPD);
+	return io_book_one(&key, 0, 0);
 }
 
 #endif

@@ -30,25 +30,21 @@ enum growth_flags {
 SEC("tp_btf/mm_page_alloc")
 int BPF_PROG(io_growth_page, void *page, unsigned int order, unsigned int gfp, int migratetype)
 {
-	if (migratetype != MIGRATE_MOVABLE || !page || !io_epoch_ns)
+	if (migratetype != MIGRATE_MOVABLE || !page)
 		return 0;
-	struct task_struct *t = bpf_get_current_task_btf();
-	if (!is_target(t))
-		return 0;
-	struct task_state *state = state_of(t, true);
-	if (state)
-		state->io.growth_pages += 1u << (order & 31);
+	struct io_state *s = io_state_of(bpf_get_current_task_btf());
+	if (s)
+		s->growth_pages += 1u << (order & 31);
 	return 0;
 }
 
 static __always_inline int growth_begin(unsigned long error_code)
 {
-	struct task_struct *t = bpf_get_current_task_btf();
-	struct task_state *state = io_epoch_ns ? target_state(t) : NULL;
-	if (!state)
+	struct io_state *s = io_state_of(bpf_get_current_task_btf());
+	if (!s)
 		return 0;
-	state->io.growth_pages = 0;
-	state->io.growth_flags = GROWTH_IN_FAULT | (error_code & FAULT_IS_WRITE ? GROWTH_WRITE : 0);
+	s->growth_pages = 0;
+	s->growth_flags = GROWTH_IN_FAULT | (error_code & FAULT_IS_WRITE ? GROWTH_WRITE : 0);
 	return 0;
 }
 
@@ -96,22 +92,16 @@ static __always_inline __u64 growth_pages_of(struct task_struct *t, struct io_st
 static __always_inline int growth_book(struct bpf_perf_event_data *ctx)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
-	struct task_state *state = io_epoch_ns ? target_state(t) : NULL;
-	if (!state)
+	struct io_state *s = io_state_of(t);
+	if (!s)
 		return 0;
-	struct io_key key = {
-		.tgid = t->tgid,
-		.pid = t->pid,
-		.syscall = -1,
-		.table = IO_TABLE_GROWTH,
-	};
+	struct io_key key = io_key_of(t, IO_TABLE_GROWTH, IO_NONE);
 	__u64 sp = PT_REGS_SP(&ctx->regs);
-	__u64 nr = growth_pages_of(t, &state->io, ctx->addr, sp, &key.object);
+	__u64 nr = growth_pages_of(t, s, ctx->addr, sp, &key.object);
 	if (!nr)
 		return 0;
-	key.stack = user_stack(t, WALK_EVENT, IO_STACK_MAX);
-	struct io_sum v = {.nr = 1, .bytes = nr * PAGE_BYTES};
-	return io_book(&key, &v);
+	key.stack = user_stack(WALK_EVENT, IO_STACK_MAX);
+	return io_book_one(&key, nr * PAGE_BYTES, 0);
 }
 
 /* Behind the counters of minor and of major faults. */
@@ -126,12 +116,11 @@ int io_growth_fault(struct bpf_perf_event_data *ctx)
 static __always_inline int map_begin(__u32 what)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
-	struct task_state *state = io_epoch_ns ? target_state(t) : NULL;
-	if (!state)
+	struct io_state *s = io_state_of(t);
+	if (!s)
 		return 0;
 	struct pt_regs___kernel *regs = regs_of(t);
-	struct io_state *s = &state->io;
-	s->map_stack = user_stack(t, WALK_EVENT, IO_STACK_MAX);
+	s->map_stack = user_stack(WALK_EVENT, IO_STACK_MAX);
 	s->map_bytes = what == IO_BRK ? BPF_CORE_READ(t, mm, brk) : REGS_ARG_1(regs);
 	s->map_flags = 0;
 	if (what == IO_MREMAP) {
@@ -170,23 +159,14 @@ static __always_inline void map_amount(struct io_state *s, long ret, struct io_s
 static __always_inline int map_end(long ret)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
-	if (!io_epoch_ns || !is_target(t))
+	struct io_state *s = io_state_of(t);
+	if (!s || !s->map_what)
 		return 0;
-	struct task_state *state = state_of(t, false);
-	if (!state || !state->io.map_what)
-		return 0;
-	struct io_state *s = &state->io;
 	struct io_sum v = {.nr = 1};
 	map_amount(s, ret, &v);
 	bool has_failed = ret < 0 && ret > -PAGE_BYTES;
-	struct io_key key = {
-		.stack = s->map_stack,
-		.tgid = t->tgid,
-		.pid = t->pid,
-		.syscall = -1,
-		.table = IO_TABLE_MAPPED,
-		.what = s->map_what,
-	};
+	struct io_key key = io_key_of(t, IO_TABLE_MAPPED, s->map_what);
+	key.stack = s->map_stack;
 	__u64 nr_pages = s->growth_pages;
 	bool is_anon = s->map_what == IO_MMAP || s->map_what == IO_BRK;
 	s->map_what = 0;

@@ -95,8 +95,8 @@ static __always_inline bool heap_tell(__u16 kind, __u64 time_ns, __u64 block, __
 		__sync_fetch_and_add(&heap_counts.dropped_bytes, nr_bytes);
 		return false;
 	}
-	record_head(&r->head, kind, sizeof(*r), bpf_get_current_task_btf());
-	r->head.time_ns = time_ns;
+	__u64 who = bpf_get_current_pid_tgid();
+	record_head_at(&r->head, kind, sizeof(*r), time_ns, who >> 32, (__u32)who);
 	r->block = block;
 	r->nr_bytes = nr_bytes;
 	r->stack = stack;
@@ -222,7 +222,7 @@ static __always_inline int heap_enter(struct heap_state *s, __u64 cookie, const 
 	s->old_ns = bpf_ktime_get_ns();
 	s->stack = 0;
 	if (is_chosen)
-		s->stack = user_stack(bpf_get_current_task_btf(), WALK_EVENT, HEAP_STACK_MAX);
+		s->stack = user_stack(WALK_EVENT, HEAP_STACK_MAX);
 	s->sp = c->sp;
 	return 0;
 }

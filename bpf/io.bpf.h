@@ -25,7 +25,7 @@
 #define IO_STACK_MAX  256
 #define SECOND_NS     1000000000ull
 
-/* ---- the kernel's types, as far as they are looked at here---- */
+/* ---- the kernel's types, as far as they are looked at here ---- */
 
 struct mount___io {
 	struct mount___io *mnt_parent;
@@ -106,8 +106,7 @@ static __always_inline void io_sum_add(struct io_sum *to, const struct io_sum *v
 	__sync_fetch_and_add(&to->nr, v->nr);
 	__sync_fetch_and_add(&to->bytes, v->bytes);
 	__sync_fetch_and_add(&to->ns, v->ns);
-	if (v->longest_ns > to->longest_ns)
-		to->longest_ns = v->longest_ns;
+	raise_to(&to->longest_ns, v->longest_ns);
 }
 
 static __always_inline int io_row_add(void *map, const struct io_key *key, const struct io_sum *v)
@@ -143,6 +142,27 @@ static __noinline int io_book(struct io_key *key, struct io_sum *v)
 	if (is_b ? io_row_add(&io_rest_b, &rest, v) : io_row_add(&io_rest_a, &rest, v))
 		__sync_fetch_and_add(&io_counts.nr_lost, v->nr);
 	return 0;
+}
+
+/* One more, of so many bytes, that took so long. */
+static __always_inline int io_book_one(struct io_key *key, __u64 bytes, __u64 ns)
+{
+	struct io_sum v = {.nr = 1, .bytes = bytes, .ns = ns, .longest_ns = ns};
+	return io_book(key, &v);
+}
+
+/* Of no system call, no stack and no object yet. */
+static __always_inline struct io_key io_key_of(struct task_struct *t, __u8 table, __u8 what)
+{
+	return (struct io_key){
+		.tgid = t->tgid, .pid = t->pid, .syscall = -1, .table = table, .what = what};
+}
+
+/* What is kept with a watched thread; NULL: it is not, or nothing is counted yet. */
+static __always_inline struct io_state *io_state_of(struct task_struct *t)
+{
+	struct task_state *state = io_epoch_ns ? target_state(t) : NULL;
+	return state ? &state->io : NULL;
 }
 
 /* ---- files ---- */
@@ -290,12 +310,7 @@ static __always_inline void tell_file(struct kernel_file *r, __u64 id)
 		return;
 	n += __builtin_offsetof(struct kernel_file, names);
 	r->id = id;
-	r->head.kind = RECORD_FILE;
-	r->head.flags = 0;
-	r->head.nr_bytes = n;
-	r->head.time_ns = now;
-	r->head.tgid = who >> 32;
-	r->head.pid = (__u32)who;
+	record_head_at(&r->head, RECORD_FILE, n, now, who >> 32, (__u32)who);
 	if (bpf_ringbuf_output(&io_names, r, n, BPF_RB_NO_WAKEUP)) {
 		__sync_fetch_and_add(&io_counts.nr_files_lost, 1);
 		return;
@@ -389,16 +404,13 @@ static __always_inline __u32 call_fd(struct task_struct *t, __u32 fd_arg)
 static __always_inline int call_begin(__u32 nr)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
-	if (!io_epoch_ns || !is_target(t))
-		return 0;
+	struct io_state *s = io_state_of(t);
 	struct io_call *call = bpf_map_lookup_elem(&io_calls, &nr);
-	struct task_state *state = state_of(t, true);
-	if (!call || call->what == IO_NONE || !state)
+	if (!s || !call || call->what == IO_NONE)
 		return 0;
-	struct io_state *s = &state->io;
 	s->object = call->fd_arg == IO_FD_NONE ? IO_OBJECT_NONE
 					       : fd_object(t, call_fd(t, call->fd_arg));
-	s->stack = user_stack(t, WALK_EVENT, IO_STACK_MAX);
+	s->stack = user_stack(WALK_EVENT, IO_STACK_MAX);
 	s->syscall = nr;
 	s->what = call->what;
 	s->enter_ns = bpf_ktime_get_ns();
@@ -414,33 +426,21 @@ int io_enter(struct call_enter *ctx)
 static __always_inline int call_end(struct call_exit *ctx)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
-	if (!io_epoch_ns || !is_target(t))
+	struct io_state *s = io_state_of(t);
+	if (!s)
 		return 0;
-	struct task_state *state = state_of(t, false);
-	if (!state || !state->io.enter_ns || state->io.syscall != ctx->syscall) {
+	if (!s->enter_ns || s->syscall != ctx->syscall) {
 		__sync_fetch_and_add(&io_counts.nr_no_start, 1);
 		return 0;
 	}
-	struct io_state *s = &state->io;
 	__u64 ns = bpf_ktime_get_ns() - s->enter_ns;
 	bool has_bytes = s->what == IO_READ || s->what == IO_WRITE || s->what == IO_COPY;
-	struct io_key key = {
-		.stack = s->stack,
-		.object = s->object,
-		.tgid = t->tgid,
-		.pid = t->pid,
-		.syscall = ctx->syscall,
-		.table = IO_TABLE_CALLS,
-		.what = s->what | (ctx->ret < 0 ? IO_FAILED : 0),
-	};
-	struct io_sum v = {
-		.nr = 1,
-		.bytes = has_bytes && ctx->ret > 0 ? ctx->ret : 0,
-		.ns = ns,
-		.longest_ns = ns,
-	};
+	struct io_key key = io_key_of(t, IO_TABLE_CALLS, s->what | (ctx->ret < 0 ? IO_FAILED : 0));
+	key.stack = s->stack;
+	key.object = s->object;
+	key.syscall = ctx->syscall;
 	s->enter_ns = 0;
-	return io_book(&key, &v);
+	return io_book_one(&key, has_bytes && ctx->ret > 0 ? ctx->ret : 0, ns);
 }
 
 SEC("tracepoint")

@@ -314,6 +314,12 @@ static __always_inline struct pt_regs___kernel *regs_of(struct task_struct *t)
 #define PF_MEMALLOC 0x00000800u
 #define PF_KTHREAD  0x00200000u
 
+static __always_inline void raise_to(__u64 *max, __u64 v)
+{
+	if (v > *max)
+		*max = v;
+}
+
 /* Rounded down; 0 for 0. Without branches: the verifier would follow each combination of them. @n <
  * 2^63 */
 static __always_inline __u8 log2_of(__u64 n)

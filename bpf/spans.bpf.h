@@ -60,8 +60,7 @@ static __always_inline void span_send(struct task_struct *t, const struct span_s
 		__sync_fetch_and_add(&slot->nr_unsent, 1);
 		return;
 	}
-	record_head(&r->head, RECORD_SPAN, sizeof(*r), t);
-	r->head.time_ns = now;
+	record_head_at(&r->head, RECORD_SPAN, sizeof(*r), now, t->tgid, t->pid);
 	r->start_ns = start;
 	r->stack = s->stack;
 	__builtin_memcpy(r->by_reason_ns, s->by_reason_ns, sizeof(r->by_reason_ns));
@@ -123,8 +122,7 @@ static __noinline int span_close(struct task_struct *t, struct span_state *s)
 	if (sum) {
 		__sync_fetch_and_add(&sum->nr, 1);
 		__sync_fetch_and_add(&sum->ns, ns);
-		if (ns > sum->longest_ns)
-			sum->longest_ns = ns;
+		raise_to(&sum->longest_ns, ns);
 		for (int i = 0; i < WAIT_NR; i++)
 			if (s->by_reason_ns[i])
 				__sync_fetch_and_add(&sum->by_reason_ns[i], s->by_reason_ns[i]);
@@ -154,7 +152,7 @@ static __always_inline void span_begin(struct task_struct *t, struct span_state 
 	s->span = idx;
 	s->depth = 1;
 	s->sp = sp;
-	s->stack = user_stack(t, WALK_EVENT, SPAN_STACK_MAX);
+	s->stack = user_stack(WALK_EVENT, SPAN_STACK_MAX);
 	__sync_fetch_and_add(&slot->nr_started, 1);
 	s->start_ns = bpf_ktime_get_ns();
 }

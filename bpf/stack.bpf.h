@@ -214,7 +214,7 @@ static __always_inline __u64 user_stack_by(struct walker *k, struct walk_memo *m
 	return ref;
 }
 
-__noinline __u64 user_stack_of_current(__u32 slot, __u32 max_depth)
+__noinline __u64 user_stack(__u32 slot, __u32 max_depth)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
 	struct task_state *st = state_of(t, true);
@@ -227,11 +227,6 @@ __noinline __u64 user_stack_of_current(__u32 slot, __u32 max_depth)
 		ref = user_stack_by(&k, &st->memos[memo_idx(k.w, slot)]);
 	walk_give_back(k.w);
 	return ref;
-}
-
-static __always_inline __u64 user_stack(struct task_struct *t, __u32 slot, __u32 max_depth)
-{
-	return user_stack_of_current(slot, max_depth);
 }
 
 /* In an exec the old stack goes before the registers do: there is none, rather than a part. */

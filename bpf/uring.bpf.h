@@ -61,7 +61,7 @@ int BPF_PROG(io_uring_begin, struct io_kiocb___io *req)
 		return 0;
 	b.tgid = t->tgid;
 	b.pid = t->pid;
-	b.stack = user_stack(t, WALK_EVENT, IO_STACK_MAX);
+	b.stack = user_stack(WALK_EVENT, IO_STACK_MAX);
 	b.issue_ns = bpf_ktime_get_ns();
 	if (bpf_map_update_elem(&io_requests, &key, &b, BPF_ANY))
 		__sync_fetch_and_add(&io_counts.nr_requests_full, 1);
@@ -78,20 +78,13 @@ int BPF_PROG(io_uring_end, void *ring_ctx, struct io_kiocb___io *req, struct io_
 	__s32 res = BPF_CORE_READ(cqe, res);
 	struct file *file = BPF_CORE_READ(req, file);
 	__u64 ns = bpf_ktime_get_ns() - b->issue_ns;
-	struct io_key key = {
-		.stack = b->stack,
-		.object = file ? file_object(file) : IO_OBJECT_NONE,
-		.tgid = b->tgid,
-		.pid = b->pid,
-		.syscall = URING_SYSCALL,
-		.table = IO_TABLE_CALLS,
-		.what = b->what | (res < 0 ? IO_FAILED : 0),
-	};
-	struct io_sum v = {.nr = 1, .ns = ns, .longest_ns = ns};
-	if (res > 0 && b->what != IO_FSYNC)
-		v.bytes = res;
+	__u64 bytes = res > 0 && b->what != IO_FSYNC ? res : 0;
+	struct io_key key = request_key(b, res < 0);
+	key.object = file ? file_object(file) : IO_OBJECT_NONE;
+	key.syscall = URING_SYSCALL;
+	key.table = IO_TABLE_CALLS;
 	bpf_map_delete_elem(&io_requests, &id);
-	return io_book(&key, &v);
+	return io_book_one(&key, bytes, ns);
 }
 
 #endif

@@ -7,21 +7,25 @@
 #ifndef ASSAY_BPF_WAIT_ROWS_H
 #define ASSAY_BPF_WAIT_ROWS_H
 
+/* All but the times in the run queue by duration. */
+static __always_inline void row_sum(struct wait_row *to, const struct wait_row *r)
+{
+	to->ns += r->ns;
+	to->queue_ns += r->queue_ns;
+	to->count += r->count;
+	raise_to(&to->max_ns, r->max_ns);
+	raise_to(&to->max_queue_ns, r->max_queue_ns);
+}
+
 static __always_inline bool row_add(void *map, const struct wait_key *k, const struct wait_row *r)
 {
 	struct wait_row *have = bpf_map_lookup_elem(map, k);
 	if (!have)
 		return bpf_map_update_elem(map, k, r, BPF_NOEXIST) == 0;
 	/* A row has one writer at a time, as a thread's state has. */
-	have->ns += r->ns;
-	have->queue_ns += r->queue_ns;
-	have->count += r->count;
+	row_sum(have, r);
 	for (__u32 i = 0; i < WAIT_QUEUE_CLASSES; i++)
 		have->queued[i] += r->queued[i];
-	if (r->max_ns > have->max_ns)
-		have->max_ns = r->max_ns;
-	if (r->max_queue_ns > have->max_queue_ns)
-		have->max_queue_ns = r->max_queue_ns;
 	return true;
 }
 
@@ -88,14 +92,8 @@ __noinline int memo_add(struct wait_state *w, struct wait_memo *m, const struct 
 		m->row.queued[queue_class(r->queue_ns)] = k->how == HOW_BLOCKED;
 		return 0;
 	}
-	m->row.ns += r->ns;
-	m->row.queue_ns += r->queue_ns;
-	m->row.count += r->count;
+	row_sum(&m->row, r);
 	m->row.queued[queue_class(r->queue_ns)] += k->how == HOW_BLOCKED;
-	if (r->max_ns > m->row.max_ns)
-		m->row.max_ns = r->max_ns;
-	if (r->max_queue_ns > m->row.max_queue_ns)
-		m->row.max_queue_ns = r->max_queue_ns;
 	RETURN_NOTHING();
 }
 
@@ -104,15 +102,6 @@ static __always_inline void book(struct wait_state *w, const struct wait_key *k,
 {
 	__u32 idx = (__u32)(k->user_ref ^ k->other_ref) + k->log2_ns;
 	memo_add(w, &w->memo[idx & (WAIT_MEMOS - 1)], k, r);
-}
-
-/*
- * Functions that are not static are verified once, whoever calls them, and cannot be given tasks:
- * a thread's numbers, as one.
- */
-static __always_inline __u64 ids_of(struct task_struct *t)
-{
-	return (__u64)(__u32)t->tgid << 32 | (__u32)t->pid;
 }
 
 static __always_inline void key_of_thread(struct wait_key *k, __u64 ids, __u8 which)
@@ -134,12 +123,7 @@ __noinline bool single_send(const struct wait_key *k, const struct wait_row *r, 
 	struct wait_single *s = bpf_ringbuf_reserve(&ring, sizeof(*s), 0);
 	if (!s)
 		return false;
-	s->head.kind = RECORD_WAIT;
-	s->head.flags = 0;
-	s->head.nr_bytes = sizeof(*s);
-	s->head.time_ns = bpf_ktime_get_ns();
-	s->head.tgid = k->tgid;
-	s->head.pid = k->tid;
+	record_head_at(&s->head, RECORD_WAIT, sizeof(*s), bpf_ktime_get_ns(), k->tgid, k->tid);
 	s->key = *k;
 	s->start_ns = start_ns;
 	s->woken_ns = woken_ns;

@@ -341,7 +341,7 @@ static __always_inline void switch_out(void *ctx, struct task_struct *t, bool is
 		object_note(t, &w->now);
 	w->now.user_ref = 0;
 	if (wait_has_stacks && !(t->flags & (PF_KTHREAD | PF_EXITING)))
-		w->now.user_ref = user_stack(t, WALK_WAIT, WAIT_DEPTH);
+		w->now.user_ref = user_stack(WALK_WAIT, WAIT_DEPTH);
 	if (wait_has_stacks && w->now.how == HOW_BLOCKED)
 		kernel_part(ctx, &w->now);
 	/* Last: a waker on another CPU looks at the rest when it sees this. */
@@ -476,7 +476,7 @@ static __always_inline void woken_by(struct wait_state *w, struct task_struct *t
 	struct task_state *s = state_of(by, false);
 	if (!s || !(s->flags & TASK_IS_TARGET))
 		return;
-	w->wake.ref = user_stack(by, WALK_WAKE, WAIT_DEPTH);
+	w->wake.ref = user_stack(WALK_WAKE, WAIT_DEPTH);
 	blame_wait(w, t, &s->wait, by, w->wake.ref, now);
 }
 

@@ -112,7 +112,7 @@ int BPF_PROG(time_switch, bool is_preempted, struct task_struct *prev, struct ta
 	counts_so_far(&before);
 	if (without_memory)
 		st->memos[WALK_WAIT].ref = st->memos[WALK_NR].ref = 0;
-	t.ref = user_stack(prev, WALK_WAIT, 256);
+	t.ref = user_stack(WALK_WAIT, 256);
 	t.own_ns = bpf_ktime_get_ns() - t0;
 	put_counts(&t, &before);
 	send_timing(&t);
