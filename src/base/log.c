@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/escape.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/suggest.h"
 
@@ -87,71 +88,27 @@ static void emit(const struct buf *line)
 	buf_add(&whole, buf_str(line), line->n);
 	if (state.status)
 		buf_add_str(&whole, state.status);
-	const char *p = whole.p;
-	size_t n = whole.n;
-	while (n) {
-		ssize_t put = write(STDERR_FILENO, p, n);
-		if (put < 0 && errno == EINTR)
-			continue;
-		if (put <= 0)
-			break; /* nobody listens: there is no one left to tell */
-		p += put;
-		n -= (size_t)put;
-	}
+	(void)file_write_all(STDERR_FILENO, whole.p, whole.n, NULL); /* nobody is left to tell */
 	pthread_mutex_unlock(&state.lock);
 }
 
-static void add_prefix(struct buf *line)
+void log_at(enum log_level level, const char *tag, const char *fmt, ...)
 {
-	buf_add_str(line, "assay");
-	if (state.command)
-		buf_addf(line, " %s", state.command);
-	buf_add_str(line, ": ");
-}
-
-PRINTF(3, 0)
-static void say(enum log_level level, const char *tag, const char *fmt, va_list ap)
-{
+	int saved = errno;
 	if (level > state.level)
 		return;
 	CLEANUP(buf_release) struct buf text = {0};
+	va_list ap;
+	va_start(ap, fmt);
 	buf_vaddf(&text, fmt, ap);
+	va_end(ap);
 	CLEANUP(buf_release) struct buf line = {0};
-	add_prefix(&line);
-	buf_add_str(&line, tag);
+	buf_addf(&line, "assay%s%s: %s", state.command ? " " : "",
+		 state.command ? state.command : "", tag);
 	escape_term(&line, buf_sv(&text));
 	buf_add_ch(&line, '\n');
 	emit(&line);
-}
-
-#define SAY(level, tag)                   \
-	do {                              \
-		int saved = errno;        \
-		va_list ap;               \
-		va_start(ap, fmt);        \
-		say(level, tag, fmt, ap); \
-		va_end(ap);               \
-		errno = saved;            \
-	} while (0)
-
-void log_error(const char *fmt, ...)
-{
-	SAY(LOG_ERROR, "");
-}
-
-void log_warn(const char *fmt, ...)
-{
-	SAY(LOG_WARN, "warning: ");
-}
-
-void log_note(const char *fmt, ...)
-{
-	SAY(LOG_NOTE, "");
-}
-
-void log_info(const char *fmt, ...)
-{
-	SAY(LOG_INFO, "");
+	errno = saved;
 }
 
 /* Hints may hold several lines; each is one of ours with its own tag. */
@@ -214,9 +171,9 @@ void log_status(const char *line)
 	free(state.status);
 	state.status = NULL;
 	if (line) {
-		CLEANUP(buf_release) struct buf safe = {0};
+		struct buf safe = {0};
 		escape_term(&safe, sv_from_str(line));
-		state.status = xstrdup(buf_str(&safe));
+		state.status = buf_detach(&safe);
 	}
 	pthread_mutex_unlock(&state.lock);
 	if (had && !line) {

@@ -36,10 +36,11 @@ enum log_level log_get_level(void);
 /* "perf,bpf:2,all": levels 1 to 3 of debug talk by domain. */
 int log_set_debug(const char *domains, struct err *err);
 
-void log_error(const char *fmt, ...) PRINTF(1, 2);
-void log_warn(const char *fmt, ...) PRINTF(1, 2); /* "warning: " in front */
-void log_note(const char *fmt, ...) PRINTF(1, 2);
-void log_info(const char *fmt, ...) PRINTF(1, 2);
+void log_at(enum log_level level, const char *tag, const char *fmt, ...) PRINTF(3, 4);
+#define log_error(...) log_at(LOG_ERROR, "", __VA_ARGS__)
+#define log_warn(...)  log_at(LOG_WARN, "warning: ", __VA_ARGS__)
+#define log_note(...)  log_at(LOG_NOTE, "", __VA_ARGS__)
+#define log_info(...)  log_at(LOG_INFO, "", __VA_ARGS__)
 /* A line of its own, "hint: " in front; shown with notes. */
 void log_hint(const char *fmt, ...) PRINTF(1, 2);
 /* The error's message and, if there is one, its hint. */
