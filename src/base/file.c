@@ -4,33 +4,33 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "base/zio.h"
 
 #define READ_STEP ((size_t)64 << 10)
+
+ssize_t file_read_some(int fd, void *p, size_t n, struct err *err)
+{
+	ssize_t got;
+	do
+		got = read(fd, p, n);
+	while (got < 0 && errno == EINTR);
+	return got < 0 ? err_sys(err, "cannot read") : got;
+}
 
 int file_read_fd(struct buf *to, int fd, size_t limit, struct err *err)
 {
 	size_t start = to->n;
-	for (;;) {
-		char *p = buf_reserve(to, READ_STEP);
-		ssize_t n = read(fd, p, READ_STEP);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return err_sys(err, "cannot read");
-		if (n == 0)
-			break;
+	ssize_t n;
+	while ((n = file_read_some(fd, buf_reserve(to, READ_STEP), READ_STEP, err)) > 0) {
 		to->n += (size_t)n;
 		to->p[to->n] = 0;
 		if (to->n - start > limit)
 			return err_set(err, -EFBIG, "larger than %zu bytes", limit);
 	}
-	return 0;
+	return (int)n;
 }
 
 int file_read_at(struct buf *to, int dirfd, const char *path, size_t limit, struct err *err)
@@ -48,15 +48,22 @@ int file_read(struct buf *to, const char *path, size_t limit, struct err *err)
 	return file_read_at(to, AT_FDCWD, path, limit, err);
 }
 
+ssize_t file_pread_some(int fd, void *p, size_t n, uint64_t off, struct err *err)
+{
+	ssize_t got;
+	do
+		got = pread(fd, p, n, (off_t)off);
+	while (got < 0 && errno == EINTR);
+	return got < 0 ? err_sys(err, "cannot read at offset %" PRIu64, off) : got;
+}
+
 int file_pread(int fd, void *p, size_t n, uint64_t off, struct err *err)
 {
 	char *to = p;
 	while (n) {
-		ssize_t got = pread(fd, to, n, (off_t)off);
-		if (got < 0 && errno == EINTR)
-			continue;
+		ssize_t got = file_pread_some(fd, to, n, off, err);
 		if (got < 0)
-			return err_sys(err, "cannot read at offset %" PRIu64, off);
+			return (int)got;
 		if (got == 0)
 			return err_set(err, -ENODATA,
 				       "file ends at offset %" PRIu64 ", %zu bytes short", off, n);
@@ -65,24 +72,6 @@ int file_pread(int fd, void *p, size_t n, uint64_t off, struct err *err)
 		n -= (size_t)got;
 	}
 	return 0;
-}
-
-ssize_t file_read_some(int fd, void *p, size_t n, struct err *err)
-{
-	ssize_t got;
-	do
-		got = read(fd, p, n);
-	while (got < 0 && errno == EINTR);
-	return got < 0 ? err_sys(err, "cannot read") : got;
-}
-
-ssize_t file_pread_some(int fd, void *p, size_t n, uint64_t off, struct err *err)
-{
-	ssize_t got;
-	do
-		got = pread(fd, p, n, (off_t)off);
-	while (got < 0 && errno == EINTR);
-	return got < 0 ? err_sys(err, "cannot read at offset %" PRIu64, off) : got;
 }
 
 int file_facts_fd(struct file_facts *ret_f, int fd, struct err *err)
@@ -97,35 +86,30 @@ int file_facts_fd(struct file_facts *ret_f, int fd, struct err *err)
 	return 0;
 }
 
-int file_write_all(int fd, const void *p, size_t n, struct err *err)
+/* @off negative: where the descriptor stands. */
+static int write_all(int fd, const char *from, size_t n, off_t off, struct err *err)
 {
-	const char *from = p;
 	while (n) {
-		ssize_t put = write(fd, from, n);
+		ssize_t put = off < 0 ? write(fd, from, n) : pwrite(fd, from, n, off);
 		if (put < 0 && errno == EINTR)
 			continue;
 		if (put < 0)
 			return err_sys(err, "cannot write");
 		from += put;
+		off += off < 0 ? 0 : put;
 		n -= (size_t)put;
 	}
 	return 0;
 }
 
+int file_write_all(int fd, const void *p, size_t n, struct err *err)
+{
+	return write_all(fd, p, n, -1, err);
+}
+
 int file_pwrite_all(int fd, const void *p, size_t n, uint64_t off, struct err *err)
 {
-	const char *from = p;
-	while (n) {
-		ssize_t put = pwrite(fd, from, n, (off_t)off);
-		if (put < 0 && errno == EINTR)
-			continue;
-		if (put < 0)
-			return err_sys(err, "cannot write");
-		from += put;
-		off += (uint64_t)put;
-		n -= (size_t)put;
-	}
-	return 0;
+	return write_all(fd, p, n, (off_t)off, err);
 }
 
 bool file_is_seekable(int fd)
@@ -142,123 +126,24 @@ int file_truncate(int fd, uint64_t n, struct err *err)
 	return 0;
 }
 
-static int decompress_in_place(struct file_view *v, size_t limit, struct err *err)
-{
-	enum zkind kind = zio_sniff(v->p, v->n);
-	if (kind == ZKIND_NONE)
-		return 0;
-	CLEANUP(buf_release) struct buf plain = {0};
-	int rc = zio_decompress(&plain, kind, v->p, v->n, limit, err);
-	if (rc && rc != -ENODATA)
-		return rc;
-	if (rc && !plain.n)
-		return rc;
-	err_clear(err); /* a truncated stream still gives what it holds */
-	file_view_release(v);
-	*v = (struct file_view){(const uint8_t *)plain.p, plain.n, false};
-	plain = (struct buf){0};
-	return 0;
-}
-
-int file_view_open_fd(struct file_view *ret_v, int fd, unsigned flags, size_t limit,
-		      struct err *err)
-{
-	struct stat st;
-	if (fstat(fd, &st))
-		return err_sys(err, "cannot stat");
-	if (S_ISDIR(st.st_mode))
-		return err_set(err, -EISDIR, "is a directory");
-
-	struct file_view v = {0};
-	struct buf raw = {0};
-	bool is_regular = S_ISREG(st.st_mode) && st.st_size > 0;
-	if (is_regular && (uint64_t)st.st_size > limit)
-		return err_set(err, -EFBIG, "%jd bytes is over the limit of %zu",
-			       (intmax_t)st.st_size, limit);
-	if (is_regular && (flags & VIEW_MAP)) {
-		void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-		if (p != MAP_FAILED)
-			v = (struct file_view){p, (size_t)st.st_size, true};
-	}
-	if (!v.p) {
-		if (is_regular) {
-			(void)buf_reserve(&raw, (size_t)st.st_size + READ_STEP);
-			(void)lseek(fd, 0, SEEK_SET); /* pipes have no start to go back to */
-		}
-		if (file_read_fd(&raw, fd, limit, err)) {
-			buf_release(&raw);
-			return err->code;
-		}
-		v = (struct file_view){(const uint8_t *)buf_str(&raw), raw.n, false};
-		if (!raw.p)
-			v.p = (const uint8_t *)buf_detach(&raw);
-	}
-	if (flags & VIEW_DECOMPRESS) {
-		int rc = decompress_in_place(&v, limit, err);
-		if (rc) {
-			file_view_release(&v);
-			return rc;
-		}
-	}
-	*ret_v = v;
-	return 0;
-}
-
-int file_view_open(struct file_view *ret_v, const char *path, unsigned flags, size_t limit,
-		   struct err *err)
-{
-	struct err local = {0};
-	if (!err)
-		err = &local;
-	CLEANUP(close_p) int own = -1;
-	int fd = STDIN_FILENO;
-	if (strcmp(path, "-")) {
-		own = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-		if (own < 0) {
-			int rc = err_sys(err, "cannot open '%s'", path);
-			err_clear(&local);
-			return rc;
-		}
-		fd = own;
-	}
-	int rc = file_view_open_fd(ret_v, fd, flags, limit, err);
-	if (rc)
-		err_wrap(err, "reading '%s'", path);
-	err_clear(&local);
-	return rc;
-}
-
-void file_view_release(struct file_view *v)
-{
-	if (v->is_mapped)
-		munmap((void *)(uintptr_t)v->p, v->n);
-	else
-		free((void *)(uintptr_t)v->p);
-	*v = (struct file_view){0};
-}
-
 int out_open(struct out *ret_o, const char *path, mode_t mode, struct err *err)
 {
-	if (!strcmp(path, "-")) {
-		*ret_o = (struct out){STDOUT_FILENO, xstrdup(path), NULL};
-		return 0;
-	}
 	struct stat st;
-	if (!stat(path, &st) && !S_ISREG(st.st_mode)) { /* /dev/null, a fifo: write in place */
-		int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-		if (fd < 0)
-			return err_sys(err, "cannot open '%s' for writing", path);
-		*ret_o = (struct out){fd, xstrdup(path), NULL};
-		return 0;
+	bool is_stdout = !strcmp(path, "-");
+	/* /dev/null, a fifo: write in place */
+	bool is_special = !is_stdout && !stat(path, &st) && !S_ISREG(st.st_mode);
+	CLEANUP(free_p) char *tmp = NULL;
+	int fd = STDOUT_FILENO;
+	if (is_special) {
+		fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	} else if (!is_stdout) {
+		tmp = xasprintf("%s.%d.tmp", path, (int)getpid());
+		fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
 	}
-	char *tmp = xasprintf("%s.%d.tmp", path, (int)getpid());
-	int fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
-	if (fd < 0) {
-		int rc = err_sys(err, "cannot create '%s'", path);
-		free(tmp);
-		return rc;
-	}
-	*ret_o = (struct out){fd, xstrdup(path), tmp};
+	if (fd < 0)
+		return is_special ? err_sys(err, "cannot open '%s' for writing", path)
+				  : err_sys(err, "cannot create '%s'", path);
+	*ret_o = (struct out){fd, xstrdup(path), TAKE(tmp)};
 	return 0;
 }
 
@@ -267,12 +152,6 @@ int out_write(struct out *o, const void *p, size_t n, struct err *err)
 	if (file_write_all(o->fd, p, n, err))
 		return err_wrap(err, "writing '%s'", o->path);
 	return 0;
-}
-
-bool out_can_patch(const struct out *o)
-{
-	return o->tmp_path !=
-	       NULL; /* made by out_open; what was there may be a pipe or appended to */
 }
 
 int out_patch(struct out *o, const void *p, size_t n, uint64_t off, struct err *err)
@@ -292,6 +171,14 @@ int out_commit(struct out *o, struct err *err)
 		return err_sys(err, "cannot rename to '%s'", o->path);
 	free(TAKE(o->tmp_path));
 	return 0;
+}
+
+int out_file(const char *path, mode_t mode, const struct buf *text, struct err *err)
+{
+	CLEANUP(out_release) struct out o = {.fd = -1};
+	TRY(out_open(&o, path, mode, err));
+	TRY(out_write(&o, text->p, text->n, err));
+	return out_commit(&o, err);
 }
 
 void out_release(struct out *o)

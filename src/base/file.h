@@ -1,10 +1,8 @@
 /*
- * Files: whole-file views, small-file reads, safe output.
+ * Files: reads of whole files and of parts, safe output.
  *
- * A view borrows a private read-only mapping of a regular file, or owns a copy when the file
- * cannot be mapped (pipe, /proc, compressed). A mapped file that shrinks under us would raise
- * SIGBUS: foreign files (targets' binaries, recordings) are therefore read by pread unless the
- * caller says VIEW_MAP and accepts that only for files that it owns or guards.
+ * A mapped file that shrinks under us would raise SIGBUS: foreign files (targets' binaries,
+ * recordings) are therefore read, not mapped.
  */
 #ifndef ASSAY_BASE_FILE_H
 #define ASSAY_BASE_FILE_H
@@ -15,26 +13,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-enum view_flags {
-	VIEW_MAP = 1 << 0,        /* mmap instead of reading (trusted or guarded files) */
-	VIEW_DECOMPRESS = 1 << 1, /* .gz, .xz, .zst by content, transparently */
-};
-
-struct file_view {
-	const uint8_t *p;
-	size_t n;
-	bool is_mapped;
-};
-
 #define FILE_LIMIT ((size_t)8 << 30) /* default cap of what is read into memory */
-
-/* "-" is standard input. @limit: largest size accepted, after decompression. */
-int file_view_open(struct file_view *ret_v, const char *path, unsigned flags, size_t limit,
-		   struct err *err);
-/* From the descriptor's start; the descriptor stays open and the caller's. */
-int file_view_open_fd(struct file_view *ret_v, int fd, unsigned flags, size_t limit,
-		      struct err *err);
-void file_view_release(struct file_view *v);
 
 /* Appends the file's bytes (for /proc and other small files). */
 int file_read(struct buf *to, const char *path, size_t limit, struct err *err);
@@ -65,16 +44,16 @@ int file_truncate(int fd, uint64_t n, struct err *err);
 struct out {
 	int fd;
 	char *path;
-	char *tmp_path; /* NULL for standard output */
+	char *tmp_path; /* NULL for standard output, a fifo and the like */
 };
 int out_open(struct out *ret_o, const char *path, mode_t mode, struct err *err);
 int out_write(struct out *o, const void *p, size_t n, struct err *err);
-/* True if bytes already written may be changed: a regular file, written from its start. */
-bool out_can_patch(const struct out *o);
-/* Replaces n bytes at an offset that was written before. */
+/* Replaces n bytes at an offset that was written before; not where tmp_path is NULL. */
 int out_patch(struct out *o, const void *p, size_t n, uint64_t off, struct err *err);
 int out_commit(struct out *o, struct err *err);
 void out_release(struct out *o);
+/* All of it at once. */
+int out_file(const char *path, mode_t mode, const struct buf *text, struct err *err);
 
 /* mkdir -p. */
 int dir_make(const char *path, mode_t mode, struct err *err);

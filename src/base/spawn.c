@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/stop.h"
 #include "base/sv.h"
@@ -44,11 +45,7 @@ static void child(char *const argv[], int gate_fd, int status_fd) NORETURN;
 static void child(char *const argv[], int gate_fd, int status_fd)
 {
 	char go = 0;
-	ssize_t n;
-	do
-		n = read(gate_fd, &go, 1);
-	while (n < 0 && errno == EINTR);
-	if (n != 1)
+	if (file_read_some(gate_fd, &go, 1, NULL) != 1)
 		_exit(127); /* the profiler gave up before the gate opened */
 
 	int e = -drop_to_invoker();
@@ -61,35 +58,34 @@ static void child(char *const argv[], int gate_fd, int status_fd)
 	_exit(e == ENOENT ? 127 : 126);
 }
 
+/* Both ends; closed by CLEANUP unless taken. */
+struct spawn_pipe {
+	int fd[2];
+};
+
+static void pipe_release(struct spawn_pipe *p)
+{
+	close_p(&p->fd[0]);
+	close_p(&p->fd[1]);
+}
+
 int spawn_open(struct spawn *ret_s, char *const argv[], struct err *err)
 {
-	int gate[2];
-	int status[2];
-	if (pipe2(gate, O_CLOEXEC))
+	CLEANUP(pipe_release) struct spawn_pipe gate = {{-1, -1}};
+	CLEANUP(pipe_release) struct spawn_pipe status = {{-1, -1}};
+	if (pipe2(gate.fd, O_CLOEXEC) || pipe2(status.fd, O_CLOEXEC))
 		return err_sys(err, "cannot make a pipe");
-	if (pipe2(status, O_CLOEXEC)) {
-		int rc = err_sys(err, "cannot make a pipe");
-		close(gate[0]);
-		close(gate[1]);
-		return rc;
-	}
 	(void)fflush(NULL); /* or the child would write our buffers again */
 	pid_t pid = fork();
-	if (pid == 0) {
-		close(gate[1]);
-		close(status[0]);
-		child(argv, gate[0], status[1]);
-	}
-	int e = errno;
-	close(gate[0]);
-	close(status[1]);
-	if (pid < 0) {
-		close(gate[1]);
-		close(status[0]);
-		errno = e;
+	if (pid < 0)
 		return err_sys(err, "cannot start a process");
+	if (pid == 0) {
+		close(gate.fd[1]);
+		close(status.fd[0]);
+		child(argv, gate.fd[0], status.fd[1]);
 	}
-	*ret_s = (struct spawn){.pid = pid, .gate_fd = gate[1], .status_fd = status[0]};
+	*ret_s = (struct spawn){
+		.pid = pid, .gate_fd = take_fd(&gate.fd[1]), .status_fd = take_fd(&status.fd[0])};
 	return 0;
 }
 
@@ -101,10 +97,8 @@ int spawn_release_gate(struct spawn *s, const char *name, struct err *err)
 	if (put != 1)
 		return err_set(err, -EPIPE, "cannot start '%s': the child ended early", name);
 	int e = 0;
-	ssize_t n;
-	do
-		n = read(s->status_fd, &e, sizeof(e)); /* 0 = exec closed it: success */
-	while (n < 0 && errno == EINTR);
+	/* 0 = exec closed it: success */
+	ssize_t n = file_read_some(s->status_fd, &e, sizeof(e), NULL);
 	close_p(&s->status_fd);
 	if (n != sizeof(e))
 		return 0;

@@ -76,10 +76,10 @@ int event_set_add_text(struct event_set *s, struct sv text, const char *name, st
 
 int event_set_add_file(struct event_set *s, const char *path, struct err *err)
 {
-	CLEANUP(file_view_release) struct file_view v = {0};
-	TRY(file_view_open(&v, path, 0, FILE_BYTES_MAX, err));
-	return event_set_add_text(s, sv_from((const char *)v.p, v.n), arena_strdup(&s->arena, path),
-				  err);
+	CLEANUP(buf_release) struct buf text = {0};
+	TRY(strcmp(path, "-") ? file_read(&text, path, FILE_BYTES_MAX, err)
+			      : file_read_fd(&text, STDIN_FILENO, FILE_BYTES_MAX, err));
+	return event_set_add_text(s, buf_sv(&text), arena_strdup(&s->arena, path), err);
 }
 
 int event_set_add_ready(struct event_set *s, const char *name, struct err *err)
@@ -429,7 +429,7 @@ static int match_software(struct event_set *s, struct err *err)
 		return err->code;
 	vec_push(&s->notes,
 		 arena_fmt(&s->arena, "%s: left out: %s", err_msg(err), buf_str(&closed)));
-	err_clear(err);
+	err_release(err);
 	return 0;
 }
 

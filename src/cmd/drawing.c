@@ -19,11 +19,8 @@ int drawing_file(const char *path, const struct picture *pic, const struct svg_o
 		 struct err *err)
 {
 	CLEANUP(buf_release) struct buf text = {0};
-	CLEANUP(out_release) struct out out = {.fd = -1};
 	TRY(drawing_svg(&text, pic, svg, err));
-	TRY(out_open(&out, path, 0644, err));
-	TRY(out_write(&out, text.p, text.n, err));
-	return out_commit(&out, err);
+	return out_file(path, 0644, &text, err);
 }
 
 int drawing_folded(struct buf *to, const struct picture *pic, struct err *err)

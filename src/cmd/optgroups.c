@@ -171,9 +171,5 @@ int output_write(const struct output_opts *o, const struct buf *b)
 	if (is_stdout(o))
 		return cmd_print(b);
 	CLEANUP(err_release) struct err err = {0};
-	CLEANUP(out_release) struct out out = {.fd = -1};
-	if (out_open(&out, o->path, 0644, &err) || out_write(&out, buf_str(b), b->n, &err) ||
-	    out_commit(&out, &err))
-		return cmd_fail(&err);
-	return EXIT_OK;
+	return out_file(o->path, 0644, b, &err) ? cmd_fail(&err) : EXIT_OK;
 }

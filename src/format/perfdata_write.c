@@ -700,7 +700,7 @@ int perfdata_write(struct format_output *to, const struct profile *p,
 	CLEANUP(err_release) struct err local = {0};
 	err = err ? err : &local;
 	/* Only what nothing was written to yet has its header where it will be looked for. */
-	bool is_direct = to->file && !to->buf.n && out_can_patch(to->file);
+	bool is_direct = to->file && !to->buf.n && to->file->tmp_path;
 	struct pw_writer w = {.p = p, .out = is_direct ? to->file : NULL};
 	int rc = pick_tables(&w, options->event, err);
 	if (!rc) {

@@ -84,9 +84,7 @@ static void keep(struct sv text, const char *cache_dir)
 	if (b.n == nr_key) /* addresses are hidden from this user */
 		return;
 	CLEANUP(free_p) char *path = copy_path(cache_dir);
-	CLEANUP(out_release) struct out o = {.fd = -1};
-	if (!out_open(&o, path, 0600, NULL) && !out_write(&o, b.p, b.n, NULL))
-		(void)out_commit(&o, NULL); /* best effort: it is read again next time */
+	(void)out_file(path, 0600, &b, NULL); /* best effort: it is read again next time */
 }
 
 int kernelsyms_read(struct buf *to, const char *cache_dir)

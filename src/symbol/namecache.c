@@ -389,13 +389,10 @@ static void make_room(const char *dir)
 void name_cache_store(struct name_cache *c)
 {
 	CLEANUP(buf_release) struct buf b = {0};
-	CLEANUP(out_release) struct out o = {.fd = -1};
 	if (!c->is_changed || dir_make(c->dir, 0700, NULL))
 		return;
 	to_bytes(c, &b);
 	c->is_changed = false;
-	if (b.n > FILE_BYTES || out_open(&o, c->path, 0600, NULL) || out_write(&o, b.p, b.n, NULL))
-		return;
-	if (!out_commit(&o, NULL))
+	if (b.n <= FILE_BYTES && !out_file(c->path, 0600, &b, NULL))
 		make_room(c->dir);
 }

@@ -265,11 +265,8 @@ void table_cache_store(const struct unwind_table *t, struct elf *elf, const char
 		return;
 	CLEANUP(free_p) char *path = cache_path(&h, cache_dir);
 	CLEANUP(buf_release) struct buf b = {0};
-	CLEANUP(out_release) struct out o = {.fd = -1};
 	table_to_buf(t, &h, &b);
-	if (out_open(&o, path, 0600, NULL) || out_write(&o, b.p, b.n, NULL))
-		return;
-	(void)out_commit(&o, NULL); /* best effort: it is built again next time */
+	(void)out_file(path, 0600, &b, NULL); /* best effort: it is built again next time */
 }
 
 void table_cache_unmap(struct unwind_table *t)

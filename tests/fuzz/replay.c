@@ -17,11 +17,10 @@ int main(int argc, char **argv)
 			continue;
 		for (struct dirent *e; (e = readdir(dir));) {
 			CLEANUP(free_p) char *path = xasprintf("%s/%s", argv[i], e->d_name);
-			struct file_view v;
-			if (e->d_name[0] == '.' || file_view_open(&v, path, 0, FILE_LIMIT, NULL))
+			CLEANUP(buf_release) struct buf bytes = {0};
+			if (e->d_name[0] == '.' || file_read(&bytes, path, FILE_LIMIT, NULL))
 				continue;
-			(void)LLVMFuzzerTestOneInput(v.p, v.n);
-			file_view_release(&v);
+			(void)LLVMFuzzerTestOneInput((const uint8_t *)buf_str(&bytes), bytes.n);
 			nr++;
 		}
 		(void)closedir(dir);

@@ -348,11 +348,11 @@ static int temp_file(void)
 	return fd;
 }
 
-static struct file_view view_of(int fd)
+static struct buf bytes_of(int fd)
 {
-	struct file_view v = {0};
+	struct buf v = {0};
 	CLEANUP(err_release) struct err err = {0};
-	if (file_view_open_fd(&v, fd, 0, FILE_LIMIT, &err))
+	if (lseek(fd, 0, SEEK_SET) || file_read_fd(&v, fd, FILE_LIMIT, &err))
 		tap_fail(__FILE__, __LINE__, "%s", err_msg(&err));
 	return v;
 }
@@ -397,7 +397,7 @@ TEST(flushes_append_only_what_is_new_and_later_changes_arrive)
 		CHECK(!assayfile_flush(w, p, NULL));
 		if (!sec)
 			first_bytes = assayfile_bytes(w);
-		CLEANUP(file_view_release) struct file_view v = view_of(fd);
+		CLEANUP(buf_release) struct buf v = bytes_of(fd);
 		CLEANUP(profile_free_p) struct profile *q = read_ok(v.p, v.n);
 		CHECK(q->is_incomplete);
 		check_equal(p, q);
@@ -411,7 +411,7 @@ TEST(flushes_append_only_what_is_new_and_later_changes_arrive)
 	p->modules.p[2].is_deleted = true;
 	profile_fact_text(p, "cost", "cheap");
 	CHECK(!assayfile_finish(w, p, NULL));
-	CLEANUP(file_view_release) struct file_view v = view_of(fd);
+	CLEANUP(buf_release) struct buf v = bytes_of(fd);
 	CLEANUP(profile_free_p) struct profile *q = read_ok(v.p, v.n);
 	CHECK(!q->is_incomplete);
 	check_equal(p, q);
@@ -606,7 +606,7 @@ TEST(names_found_later_are_appended)
 	assayfile_writer_free(w);
 
 	struct assayfile_pos pos;
-	CLEANUP(file_view_release) struct file_view v = view_of(fd);
+	CLEANUP(buf_release) struct buf v = bytes_of(fd);
 	CLEANUP(profile_free_p) struct profile *q = NULL;
 	CHECK(!assayfile_read_at(&q, &pos, v.p, v.n, NULL));
 	CHECK(pos.can_append);
@@ -618,7 +618,7 @@ TEST(names_found_later_are_appended)
 	CHECK(assayfile_bytes(w) > v.n);
 	assayfile_writer_free(w);
 
-	CLEANUP(file_view_release) struct file_view v2 = view_of(fd);
+	CLEANUP(buf_release) struct buf v2 = bytes_of(fd);
 	CHECK(!memcmp(v.p + sizeof(struct assayfile_header), v2.p + sizeof(struct assayfile_header),
 		      v.n - sizeof(struct assayfile_header)));
 	CLEANUP(profile_free_p) struct profile *q2 = read_ok(v2.p, v2.n);
@@ -648,7 +648,7 @@ TEST(a_full_disk_keeps_whole_flushes_and_counts_the_rest)
 	CHECK(assayfile_flush(w, p, &err) < 0);
 	CHECK_U64(assayfile_unsaved(w, p), PER_SECOND);
 	{
-		CLEANUP(file_view_release) struct file_view v = view_of(fd);
+		CLEANUP(buf_release) struct buf v = bytes_of(fd);
 		CHECK_U64(v.n, assayfile_bytes(w));
 	}
 	setrlimit(RLIMIT_FSIZE, &old);                 /* space again: nothing was forgotten */
@@ -661,7 +661,7 @@ TEST(a_full_disk_keeps_whole_flushes_and_counts_the_rest)
 	setrlimit(RLIMIT_FSIZE, &old);
 	assayfile_writer_free(w);
 
-	CLEANUP(file_view_release) struct file_view v = view_of(fd);
+	CLEANUP(buf_release) struct buf v = bytes_of(fd);
 	CLEANUP(profile_free_p) struct profile *q = read_ok(v.p, v.n);
 	CHECK(q->is_incomplete);
 	CHECK_U64(q->tables.p[0].n, 2 * 1998);
@@ -710,7 +710,7 @@ TEST(a_hundred_killed_recorders_leave_a_hundred_files_with_every_flush)
 		usleep((useconds_t)rnd(&s, 12000));
 		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);
-		CLEANUP(file_view_release) struct file_view v = view_of(fd);
+		CLEANUP(buf_release) struct buf v = bytes_of(fd);
 		CLEANUP(profile_free_p) struct profile *q = read_ok(v.p, v.n);
 		CHECK(q->is_incomplete);
 		CHECK(q->tables.p[0].n >= *nr_safe);
