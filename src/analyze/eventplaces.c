@@ -10,14 +10,6 @@
 #define STACK_FRAMES 12 /* shown of a stack; the rest is a number */
 #define STACK_ROWS   3  /* of an event */
 
-struct event_places {
-	struct report *r;
-	const struct view_limits *limits;
-	size_t functions; /* index into the report's tables */
-	size_t stacks;
-	bool has_stacks;
-};
-
 static const struct report_column function_columns[] = {
 	{"event", "event", CELL_TEXT, NULL},
 	{"count", "count", CELL_COUNT, "exact, where every hit has a stack"},
@@ -33,30 +25,6 @@ static const struct report_column stack_columns[] = {
 	{"pct", "%", CELL_PERCENT, "of the event"},
 	{"stack", "stack, innermost first", CELL_TEXT, NULL},
 };
-
-struct event_places *event_places_begin(struct report *r, const struct view_limits *limits,
-					bool has_stacks)
-{
-	struct event_places *ep = arena_calloc(&r->arena, 1, sizeof(*ep));
-	*ep = (struct event_places){.r = r, .limits = limits, .has_stacks = has_stacks};
-	ep->functions = r->tables.n;
-	(void)report_add_table(r, "event_functions", "where they come from", function_columns,
-			       ARRAY_LEN(function_columns));
-	ep->stacks = r->tables.n;
-	if (has_stacks)
-		(void)report_add_table(r, "event_stacks", "commonest stacks", stack_columns,
-				       ARRAY_LEN(stack_columns));
-	return ep;
-}
-
-void event_places_end(struct event_places *ep)
-{
-	struct report *r = ep->r;
-	if (ep->has_stacks && !r->tables.p[ep->stacks].nr_rows)
-		r->tables.n = ep->stacks;
-	if (r->tables.n == ep->functions + 1 && !r->tables.p[ep->functions].nr_rows)
-		r->tables.n = ep->functions;
-}
 
 /* ---- functions ---------------------------------------------------------------------------- */
 
@@ -175,29 +143,28 @@ static int by_count(const void *a, const void *b)
 static size_t merge_places(struct place *places, size_t n)
 {
 	size_t kept = 0;
-	if (n)
-		qsort(places, n, sizeof(*places), by_place);
+	qsort(places, n, sizeof(*places), by_place);
 	for (size_t i = 0; i < n; i++) {
 		if (kept && !by_place(&places[kept - 1], &places[i]))
 			places[kept - 1].nr += places[i].nr;
 		else
 			places[kept++] = places[i];
 	}
-	if (kept)
-		qsort(places, kept, sizeof(*places), by_count);
+	qsort(places, kept, sizeof(*places), by_count);
 	return kept;
 }
 
-static void add_function(struct event_places *ep, const struct selection *sel,
+static void add_function(struct report *r, struct report_table *t, const struct selection *sel,
 			 const struct place *at)
 {
 	union cell cells[] = {
 		{.text = sel->event},   {.u = at->nr},      {.d = view_pct(at->nr, sel->weight)},
 		{.text = at->function}, {.text = at->call}, {.text = at->module}};
-	report_add_row(ep->r, &ep->r->tables.p[ep->functions], cells);
+	report_add_row(r, t, cells);
 }
 
-static void add_functions(struct event_places *ep, struct arena *a, const struct selection *sel)
+static void add_functions(struct report *r, struct report_table *t, struct arena *a,
+			  const struct selection *sel, const struct view_limits *limits)
 {
 	struct place *places = arena_calloc(a, sel->nr_rows + 1, sizeof(*places));
 	for (size_t i = 0; i < sel->nr_rows; i++)
@@ -205,13 +172,13 @@ static void add_functions(struct event_places *ep, struct arena *a, const struct
 	size_t n = merge_places(places, sel->nr_rows);
 	struct place other = {.function = "<other>", .call = "", .module = ""};
 	for (size_t i = 0; i < n; i++) {
-		if (!ep->limits->max_rows || i < ep->limits->max_rows)
-			add_function(ep, sel, &places[i]);
+		if (!limits->max_rows || i < limits->max_rows)
+			add_function(r, t, sel, &places[i]);
 		else
 			other.nr += places[i].nr;
 	}
 	if (other.nr)
-		add_function(ep, sel, &other);
+		add_function(r, t, sel, &other);
 }
 
 /* ---- stacks ------------------------------------------------------------------------------- */
@@ -223,7 +190,7 @@ static int by_weight(const void *a, const void *b)
 	return COMPARE(y->weight, x->weight) ?: COMPARE(x->stack, y->stack);
 }
 
-static void add_stack(struct event_places *ep, const struct selection *sel,
+static void add_stack(struct report *r, struct report_table *t, const struct selection *sel,
 		      const struct select_row *row)
 {
 	CLEANUP(buf_release) struct buf text = {0};
@@ -238,10 +205,11 @@ static void add_stack(struct event_places *ep, const struct selection *sel,
 			      {.u = row->weight},
 			      {.d = view_pct(row->weight, sel->weight)},
 			      {.text = buf_str(&text)}};
-	report_add_row(ep->r, &ep->r->tables.p[ep->stacks], cells);
+	report_add_row(r, t, cells);
 }
 
-static void add_stacks(struct event_places *ep, struct arena *a, const struct selection *sel)
+static void add_stacks(struct report *r, struct report_table *t, struct arena *a,
+		       const struct selection *sel)
 {
 	struct select_row *rows = arena_calloc(a, sel->nr_rows + 1, sizeof(*rows));
 	size_t n = 0;
@@ -253,22 +221,31 @@ static void add_stacks(struct event_places *ep, struct arena *a, const struct se
 		else
 			rows[n++] = sel->rows[i];
 	}
-	if (n)
-		qsort(rows, n, sizeof(*rows), by_weight);
+	qsort(rows, n, sizeof(*rows), by_weight);
 	for (size_t i = 0; i < n && i < STACK_ROWS; i++)
-		add_stack(ep, sel, &rows[i]);
+		add_stack(r, t, sel, &rows[i]);
 }
 
-int event_places_add(struct event_places *ep, const struct profile *p,
-		     const struct select_spec *spec, uint32_t table, struct err *err)
+int event_places_report(struct report *r, const struct profile *p, const struct select_spec *spec,
+			const struct event_places *places, struct err *err)
 {
-	CLEANUP(arena_release) struct arena a = {0};
-	struct select_spec one = *spec;
-	struct selection sel;
-	one.event = profile_text(p, p->tables.p[table].event);
-	TRY(select_run(&a, p, &one, &sel, err));
-	add_functions(ep, &a, &sel);
-	if (ep->has_stacks)
-		add_stacks(ep, &a, &sel);
+	size_t first = r->tables.n;
+	(void)report_add_table(r, "event_functions", "where they come from", function_columns,
+			       ARRAY_LEN(function_columns));
+	(void)report_add_table(r, "event_stacks", "commonest stacks", stack_columns,
+			       ARRAY_LEN(stack_columns));
+	struct report_table *tables = &r->tables.p[first];
+	for (size_t i = 0; i < places->n; i++) {
+		CLEANUP(arena_release) struct arena a = {0};
+		struct select_spec one = *spec;
+		struct selection sel;
+		one.event = places->events[i];
+		TRY(select_run(&a, p, &one, &sel, err));
+		add_functions(r, &tables[0], &a, &sel, places->limits);
+		if (places->has_stacks)
+			add_stacks(r, &tables[1], &a, &sel);
+	}
+	while (r->tables.n > first && !vec_last(&r->tables)->nr_rows)
+		r->tables.n--;
 	return 0;
 }

@@ -11,14 +11,15 @@
 #include "base/base.h"
 #include "base/err.h"
 
-struct event_places;
+struct event_places {
+	const char *const *events;
+	size_t n;
+	const struct view_limits *limits; /* rows of an event */
+	bool has_stacks;
+};
 
-/* Tables "event_functions" and, if asked for, "event_stacks". Lives in the report's arena. */
-struct event_places *event_places_begin(struct report *r, const struct view_limits *limits,
-					bool has_stacks);
-int event_places_add(struct event_places *ep, const struct profile *p,
-		     const struct select_spec *spec, uint32_t table, struct err *err);
-/* Tables without rows are taken out. */
-void event_places_end(struct event_places *ep);
+/* Tables "event_functions" and, if asked for, "event_stacks", where they have rows. */
+int event_places_report(struct report *r, const struct profile *p, const struct select_spec *spec,
+			const struct event_places *places, struct err *err);
 
 #endif

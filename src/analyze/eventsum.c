@@ -83,9 +83,10 @@ static int count_all(struct summary *s, struct arena *a, const struct select_spe
 {
 	const struct profile *p = s->p;
 	uint32_t only = 0;
-	int rc = spec->event ? select_table(p, spec->event, &only, err) : 0;
+	if (spec->event)
+		TRY(select_table(p, spec->event, &only, err));
 	s->events = arena_calloc(a, p->tables.n + 1, sizeof(*s->events));
-	for (uint32_t t = 0; t < p->tables.n && !rc; t++) {
+	for (uint32_t t = 0; t < p->tables.n; t++) {
 		struct sieve *sieve;
 		if (p->tables.p[t].id != TABLE_EVENTS || (spec->event && t != only) ||
 		    is_refused(p, p->tables.p[t].event))
@@ -95,11 +96,10 @@ static int count_all(struct summary *s, struct arena *a, const struct select_spe
 		e->table = t;
 		e->name = profile_text(p, table->event);
 		e->has_bytes = table->nr_columns > 1 && table->columns[1].unit == UNIT_BYTES;
-		rc = select_compile(a, p, t, spec, &sieve, err);
-		if (!rc)
-			count_rows(p, e, sieve);
+		TRY(select_compile(a, p, t, spec, &sieve, err));
+		count_rows(p, e, sieve);
 	}
-	return rc;
+	return 0;
 }
 
 static const struct event_count *find(const struct summary *s, const char *name)
@@ -455,19 +455,19 @@ int eventsum_report(struct report *r, const struct profile *p, const struct sele
 {
 	CLEANUP(arena_release) struct arena scratch = {0};
 	struct summary s = {.p = p, .seconds = seconds_of(p)};
-	int rc = count_all(&s, &scratch, spec, err);
-	if (rc)
-		return rc;
+	TRY(count_all(&s, &scratch, spec, err));
+	const char **seen = arena_calloc(&scratch, s.n + 1, sizeof(const char *));
+	struct event_places places = {
+		.events = seen, .limits = limits, .has_stacks = flags & EVENTSUM_STACKS};
+	for (size_t i = 0; i < s.n; i++)
+		if (s.events[i].nr)
+			seen[places.n++] = s.events[i].name;
 	begin(r, &s);
 	add_summary(r, &s);
 	add_events(r, &s);
-	struct event_places *places = event_places_begin(r, limits, flags & EVENTSUM_STACKS);
-	for (size_t i = 0; i < s.n && !rc; i++)
-		if (s.events[i].nr)
-			rc = event_places_add(places, p, spec, s.events[i].table, err);
-	event_places_end(places);
+	TRY(event_places_report(r, p, spec, &places, err));
 	add_notes(r, &s);
 	note_absent(r, &s);
 	add_hints(r, &s, input);
-	return rc;
+	return 0;
 }

@@ -56,25 +56,10 @@ static uint32_t find_named(struct builder *b, const char *name, size_t n, uint32
 
 static uint32_t flags_of(const struct profile *p, const struct location *l, const struct frame *f)
 {
-	uint32_t flags = 0;
-	if (l->flags & LOCATION_KERNEL)
-		flags |= TREE_KERNEL;
-	switch (p->modules.p[l->module].kind) {
-	case MODULE_JIT:
-		flags |= TREE_JIT;
-		break;
-	case MODULE_PSEUDO:
-		flags |= TREE_PSEUDO;
-		break;
-	case MODULE_NONE:
-	case MODULE_ELF:
-	case MODULE_KERNEL:
-	case MODULE_KMODULE:
-	case MODULE_VDSO:
-	case MODULE_UNKNOWN:
-	case MODULE_NAMED:
-		break;
-	}
+	enum module_kind kind = p->modules.p[l->module].kind;
+	uint32_t flags = l->flags & LOCATION_KERNEL ? TREE_KERNEL : 0;
+	flags |= kind == MODULE_JIT ? TREE_JIT : 0;
+	flags |= kind == MODULE_PSEUDO ? TREE_PSEUDO : 0;
 	if (!f)
 		return flags;
 	if (f->is_inlined)

@@ -2,49 +2,21 @@
 #include "base/base.h"
 #include "render/assets.h"
 
-#define ASSET(name, file)                                  \
-	__asm__(".section .rodata\n"                       \
-		".balign 16\n"                             \
-		"asset_" #name ":\n"                       \
-		".incbin \"src/render/assets/" file "\"\n" \
-		"asset_" #name "_end:\n"                   \
-		".byte 0\n"                                \
-		".previous\n");                            \
-	extern const char asset_##name[];                  \
-	extern const char asset_##name##_end[]
+#define ASSET(name, file)                                                        \
+	__asm__(".section .rodata\n"                                             \
+		".balign 16\n" #name "_text:\n"                                  \
+		".incbin \"src/render/assets/" file "\"\n" #name "_end:\n"       \
+		".byte 0\n"                                                      \
+		".previous\n");                                                  \
+	extern const char name##_text[];                                         \
+	extern const char name##_end[];                                          \
+	struct sv name(void)                                                     \
+	{                                                                        \
+		return sv_from(name##_text, (size_t)(name##_end - name##_text)); \
+	}
 
-ASSET(unpack_js_text, "unpack.js");
-ASSET(flame_js_text, "flame.js");
-ASSET(flame_css_text, "flame.css");
-ASSET(chart_js_text, "chart.js");
-ASSET(chart_css_text, "chart.css");
-
-struct sv asset_unpack_js(void)
-{
-	return sv_from(asset_unpack_js_text,
-		       (size_t)(asset_unpack_js_text_end - asset_unpack_js_text));
-}
-
-struct sv asset_flame_js(void)
-{
-	return sv_from(asset_flame_js_text,
-		       (size_t)(asset_flame_js_text_end - asset_flame_js_text));
-}
-
-struct sv asset_flame_css(void)
-{
-	return sv_from(asset_flame_css_text,
-		       (size_t)(asset_flame_css_text_end - asset_flame_css_text));
-}
-
-struct sv asset_chart_js(void)
-{
-	return sv_from(asset_chart_js_text,
-		       (size_t)(asset_chart_js_text_end - asset_chart_js_text));
-}
-
-struct sv asset_chart_css(void)
-{
-	return sv_from(asset_chart_css_text,
-		       (size_t)(asset_chart_css_text_end - asset_chart_css_text));
-}
+ASSET(asset_unpack_js, "unpack.js")
+ASSET(asset_flame_js, "flame.js")
+ASSET(asset_flame_css, "flame.css")
+ASSET(asset_chart_js, "chart.js")
+ASSET(asset_chart_css, "chart.css")

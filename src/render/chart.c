@@ -50,6 +50,13 @@ static void add_px(struct buf *to, double v)
 		buf_addf(to, ".%ld", labs(n) % 10);
 }
 
+static void add_coord(struct buf *to, const char *key, double v)
+{
+	buf_addf(to, " %s=\"", key);
+	add_px(to, v);
+	buf_add_ch(to, '"');
+}
+
 static double x_of(const struct draw *d, uint64_t ns)
 {
 	const struct chart *c = d->c;
@@ -130,25 +137,27 @@ static double nice_seconds(double about)
 static void add_text(struct draw *d, const char *class, double x, double y, const char *anchor,
 		     const char *text)
 {
-	buf_addf(d->to, "<text class=\"%s\" x=\"", class);
-	add_px(d->to, x);
-	buf_add_str(d->to, "\" y=\"");
-	add_px(d->to, y);
-	buf_addf(d->to, "\" text-anchor=\"%s\">", anchor);
+	buf_addf(d->to, "<text class=\"%s\"", class);
+	add_coord(d->to, "x", x);
+	add_coord(d->to, "y", y);
+	buf_addf(d->to, " text-anchor=\"%s\">", anchor);
 	escape_xml(d->to, sv_from_str(text));
 	buf_add_str(d->to, "</text>\n");
 }
 
+static void add_point(struct draw *d, char op, double x, double y)
+{
+	buf_add_ch(d->to, op);
+	add_px(d->to, x);
+	buf_add_ch(d->to, ' ');
+	add_px(d->to, y);
+}
+
 static void add_line(struct draw *d, const char *class, double x1, double y1, double x2, double y2)
 {
-	buf_addf(d->to, "<path class=\"%s\" d=\"M", class);
-	add_px(d->to, x1);
-	buf_add_ch(d->to, ' ');
-	add_px(d->to, y1);
-	buf_add_ch(d->to, 'L');
-	add_px(d->to, x2);
-	buf_add_ch(d->to, ' ');
-	add_px(d->to, y2);
+	buf_addf(d->to, "<path class=\"%s\" d=\"", class);
+	add_point(d, 'M', x1, y1);
+	add_point(d, 'L', x2, y2);
 	buf_add_str(d->to, "\"/>\n");
 }
 
@@ -189,55 +198,51 @@ static void add_x_axis(struct draw *d)
 
 /* ---- curves ------------------------------------------------------------------------------- */
 
-static void add_point(struct draw *d, char op, size_t row, double bytes)
+static void end_path(struct draw *d, const struct chart_series *series)
 {
-	buf_add_ch(d->to, op);
-	add_px(d->to, x_of(d, d->c->ns[row]));
-	buf_add_ch(d->to, ' ');
-	add_px(d->to, y_of(d, bytes));
+	buf_add_str(d->to, "\"><title>");
+	escape_xml(d->to, sv_from_str(series->name));
+	buf_add_str(d->to, "</title></path>\n");
 }
 
 static void add_area(struct draw *d, size_t s)
 {
+	const struct chart *c = d->c;
 	buf_addf(d->to, "<path class=\"area\" style=\"fill:var(--s%u);stroke:var(--s%u)\" d=\"",
-		 d->c->series[s].color, d->c->series[s].color);
+		 c->series[s].color, c->series[s].color);
 	for (size_t i = 0; i < d->nr_rows; i++)
-		add_point(d, i ? 'L' : 'M', d->rows[i], stacked_at(d->c, d->rows[i], s + 1));
+		add_point(d, i ? 'L' : 'M', x_of(d, c->ns[d->rows[i]]),
+			  y_of(d, stacked_at(c, d->rows[i], s + 1)));
 	for (size_t i = d->nr_rows; i-- > 0;)
-		add_point(d, 'L', d->rows[i], stacked_at(d->c, d->rows[i], s));
-	buf_add_str(d->to, "z\"><title>");
-	escape_xml(d->to, sv_from_str(d->c->series[s].name));
-	buf_add_str(d->to, "</title></path>\n");
+		add_point(d, 'L', x_of(d, c->ns[d->rows[i]]),
+			  y_of(d, stacked_at(c, d->rows[i], s)));
+	buf_add_ch(d->to, 'z');
+	end_path(d, &c->series[s]);
 }
 
-static void add_curve(struct draw *d, size_t s)
+static void add_curve(struct draw *d, const struct chart_series *series)
 {
-	buf_addf(d->to, "<path class=\"curve\" style=\"stroke:var(--s%u)\" d=\"",
-		 d->c->series[s].color);
+	buf_addf(d->to, "<path class=\"curve\" style=\"stroke:var(--s%u)\" d=\"", series->color);
 	for (size_t i = 0; i < d->nr_rows; i++)
-		add_point(d, i ? 'L' : 'M', d->rows[i], (double)d->c->series[s].bytes[d->rows[i]]);
-	buf_add_str(d->to, "\"><title>");
-	escape_xml(d->to, sv_from_str(d->c->series[s].name));
-	buf_add_str(d->to, "</title></path>\n");
+		add_point(d, i ? 'L' : 'M', x_of(d, d->c->ns[d->rows[i]]),
+			  y_of(d, (double)series->bytes[d->rows[i]]));
+	end_path(d, series);
 }
 
 static void add_plot(struct draw *d)
 {
-	buf_add_str(d->to, "<g class=\"plot\" tabindex=\"0\" role=\"img\">\n<rect x=\"");
-	add_px(d->to, LEFT);
-	buf_add_str(d->to, "\" y=\"");
-	add_px(d->to, TOP);
-	buf_add_str(d->to, "\" width=\"");
-	add_px(d->to, RIGHT - LEFT);
-	buf_add_str(d->to, "\" height=\"");
-	add_px(d->to, BOTTOM - TOP);
-	buf_add_str(d->to, "\" fill=\"transparent\"/>\n");
+	buf_add_str(d->to, "<g class=\"plot\" tabindex=\"0\" role=\"img\">\n<rect");
+	add_coord(d->to, "x", LEFT);
+	add_coord(d->to, "y", TOP);
+	add_coord(d->to, "width", RIGHT - LEFT);
+	add_coord(d->to, "height", BOTTOM - TOP);
+	buf_add_str(d->to, " fill=\"transparent\"/>\n");
 	for (size_t s = 0; s < d->c->nr_series; s++)
 		if (d->c->series[s].kind == CHART_AREA)
 			add_area(d, s);
 	for (size_t s = 0; s < d->c->nr_series; s++)
 		if (d->c->series[s].kind == CHART_LINE)
-			add_curve(d, s);
+			add_curve(d, &d->c->series[s]);
 	for (size_t i = 0; i < d->c->nr_marks; i++) {
 		double x = x_of(d, d->c->marks[i].ns);
 		bool is_right = x > (LEFT + RIGHT) / 2;
@@ -253,10 +258,10 @@ static void add_legend(struct draw *d)
 	double x = LEFT;
 	for (size_t s = 0; s < d->c->nr_series; s++) {
 		bool is_line = d->c->series[s].kind == CHART_LINE;
-		buf_addf(d->to, "<rect style=\"fill:var(--s%u)\" width=\"12\" height=\"%d\" x=\"",
+		buf_addf(d->to, "<rect style=\"fill:var(--s%u)\" width=\"12\" height=\"%d\"",
 			 d->c->series[s].color, is_line ? 3 : 12);
-		add_px(d->to, x);
-		buf_addf(d->to, "\" y=\"%d\"/>\n", is_line ? 84 : 80);
+		add_coord(d->to, "x", x);
+		buf_addf(d->to, " y=\"%d\"/>\n", is_line ? 84 : 80);
 		add_text(d, "key", x + 17, 90, "start", d->c->series[s].name);
 		x += 17 + flame_text_px(sv_from_str(d->c->series[s].name), 12) + 20;
 	}
