@@ -57,6 +57,9 @@ static inline __attribute__((always_inline)) void sort(uint8_t *p, size_t n, siz
 void sort_records(void *records, size_t n, size_t record_bytes, uint64_t key_mask)
 {
 	switch (record_bytes) { /* those in use */
+	case 8:
+		sort(records, n, 8, key_mask);
+		break;
 	case 12:
 		sort(records, n, 12, key_mask);
 		break;

@@ -42,16 +42,7 @@ static struct copyref_code *code_of(struct copyrefs *c, int32_t pid)
 /* The first range that ends behind the address. */
 static size_t find_range(const struct copyref_code *code, uint64_t addr)
 {
-	size_t lo = 0;
-	size_t hi = code->ranges.n;
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-		if (code->ranges.p[mid].end <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return nr_upto(code->ranges.p, code->ranges.n, end, addr);
 }
 
 /* Ranges that were unmapped stay: a word too many only makes another reference. */

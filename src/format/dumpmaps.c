@@ -278,16 +278,8 @@ void dumpmaps_release(struct dumpmaps *m)
 
 static const struct dump_map *find_map(const struct dumpmaps *m, uint64_t address)
 {
-	size_t lo = 0;
-	size_t hi = m->maps.n;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (m->maps.p[mid].start <= address)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	const struct dump_map *found = lo ? &m->maps.p[lo - 1] : NULL;
+	size_t nr = nr_upto(m->maps.p, m->maps.n, start, address);
+	const struct dump_map *found = nr ? &m->maps.p[nr - 1] : NULL;
 	return found && address < found->end ? found : NULL;
 }
 

@@ -175,16 +175,8 @@ static bool may_be_stack(const struct memmaps *m, size_t i)
 
 static ssize_t find_map(const struct memmaps *m, uint64_t addr)
 {
-	size_t lo = 0;
-	size_t hi = m->list.n;
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-		if (m->list.p[mid].end <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < m->list.n && m->list.p[lo].start <= addr ? (ssize_t)lo : -1;
+	size_t i = nr_upto(m->list.p, m->list.n, end, addr);
+	return i < m->list.n && m->list.p[i].start <= addr ? (ssize_t)i : -1;
 }
 
 static int compare_u64(const void *a, const void *b)

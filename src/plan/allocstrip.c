@@ -222,18 +222,10 @@ static bool read_functions(struct stripped *s)
 
 static struct function *function_at(const struct stripped *s, uint64_t vaddr)
 {
-	size_t lo = 0;
-	size_t hi = s->functions.n;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (s->functions.p[mid].start <= vaddr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (!lo || vaddr >= s->functions.p[lo - 1].end)
+	size_t nr = nr_upto(s->functions.p, s->functions.n, start, vaddr);
+	if (!nr || vaddr >= s->functions.p[nr - 1].end)
 		return NULL;
-	return &s->functions.p[lo - 1];
+	return &s->functions.p[nr - 1];
 }
 
 static const uint8_t *code_at(const struct stripped *s, uint64_t vaddr)
@@ -299,19 +291,11 @@ static void find_edges(struct stripped *s)
 /* The edges to a function: [*ret, *ret + n). */
 static size_t edges_to(const struct stripped *s, uint32_t to, const struct edge **ret)
 {
-	size_t lo = 0;
-	size_t hi = s->edges.n;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (s->edges.p[mid].to < to)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	size_t first = nr_below(s->edges.p, s->edges.n, to, to);
 	size_t n = 0;
-	while (lo + n < s->edges.n && s->edges.p[lo + n].to == to)
+	while (first + n < s->edges.n && s->edges.p[first + n].to == to)
 		n++;
-	*ret = n ? s->edges.p + lo : NULL;
+	*ret = n ? s->edges.p + first : NULL;
 	return n;
 }
 

@@ -76,18 +76,8 @@ static int by_worth(const void *a, const void *b)
 
 static bool is_avoided(const struct remote *r, uint64_t addr)
 {
-	size_t lo = 0;
-	size_t hi = r->avoid.n;
-	if (!hi || addr < r->avoid.p[0].start || addr >= r->avoid.p[hi - 1].end)
-		return false;
-	while (hi - lo > 1) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (addr < r->avoid.p[mid].start)
-			hi = mid;
-		else
-			lo = mid;
-	}
-	return addr < r->avoid.p[lo].end;
+	size_t nr = nr_upto(r->avoid.p, r->avoid.n, start, addr);
+	return nr && addr < r->avoid.p[nr - 1].end;
 }
 
 /* Does a call instruction end here? Intel SDM volume 2, CALL: e8, and ff /2 with its operands. */

@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/sort.h"
 #include "base/vec.h"
 
 #define CODE_BYTES_MAX ((uint64_t)256 << 20)
@@ -78,13 +79,6 @@ static void scan_arm64(struct starts *s, const struct code *c)
 	}
 }
 
-static int compare(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a;
-	uint64_t y = *(const uint64_t *)b;
-	return x < y ? -1 : x > y;
-}
-
 static void scan(struct symtab *to, const struct elf *e, const struct code *c, unsigned tag)
 {
 	CLEANUP(starts_release) struct starts s = {0};
@@ -95,9 +89,7 @@ static void scan(struct symtab *to, const struct elf *e, const struct code *c, u
 		scan_arm64(&s, c);
 	if (entry >= c->vaddr && entry - c->vaddr < c->n)
 		vec_push(&s.v, entry);
-	if (!s.v.n)
-		return;
-	qsort(s.v.p, s.v.n, sizeof(*s.v.p), compare);
+	sort_records(s.v.p, s.v.n, sizeof(*s.v.p), UINT64_MAX);
 	for (size_t i = 0; i < s.v.n; i++) {
 		uint64_t next = i + 1 < s.v.n ? s.v.p[i + 1] : c->vaddr + c->n;
 		if (next > s.v.p[i])

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "object/elfstream.h"
 #include "symbol/dwarf_range.h"
 
@@ -76,17 +77,10 @@ static bool fill(struct partial *s, uint64_t from, uint64_t end)
 	       !elf_stream_read(s->stream, s->bytes + from, (size_t)(end - from), from, NULL);
 }
 
-static int by_value(const void *pa, const void *pb)
-{
-	uint64_t a = *(const uint64_t *)pa, b = *(const uint64_t *)pb;
-	return a < b ? -1 : a > b;
-}
-
 static void sort_offsets(struct loader *l)
 {
 	size_t nr = 0;
-	if (l->offsets.n)
-		qsort(l->offsets.p, l->offsets.n, sizeof(*l->offsets.p), by_value);
+	sort_records(l->offsets.p, l->offsets.n, sizeof(*l->offsets.p), UINT64_MAX);
 	for (size_t i = 0; i < l->offsets.n; i++)
 		if (!nr || l->offsets.p[nr - 1] != l->offsets.p[i])
 			l->offsets.p[nr++] = l->offsets.p[i];

@@ -5,6 +5,7 @@
 
 #include "arch.h"
 #include "base/mem.h"
+#include "base/sort.h"
 #include "unwind/codescan.h"
 #include "object/x86insn.h"
 #include "unwind_row.h"
@@ -20,19 +21,6 @@
 #define CALLS_MAX_BYTES    ((uint64_t)4 << 20) /* of code that is searched for calls */
 #define ENTRY_BYTES        96                  /* longer than any _start */
 #define OVERLAP_BYTES      32                  /* longer than any pattern */
-
-static int by_value(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a;
-	uint64_t y = *(const uint64_t *)b;
-	return x < y ? -1 : x > y;
-}
-
-static void sort_starts(struct gap_code *g)
-{
-	if (g->starts.n)
-		qsort(g->starts.p, g->starts.n, sizeof(*g->starts.p), by_value);
-}
 
 /* Only for binaries without CFI: in the others the gaps are few and small. */
 static void add_symbols(struct gap_code *g, struct elf *elf, const char *section)
@@ -58,7 +46,7 @@ void gap_code_init(struct gap_code *g, struct elf *elf)
 	g->entry = elf_entry(elf);
 	add_symbols(g, elf, ".dynsym");
 	add_symbols(g, elf, ".symtab");
-	sort_starts(g);
+	sort_records(g->starts.p, g->starts.n, sizeof(*g->starts.p), UINT64_MAX);
 }
 
 void gap_code_find_calls(struct gap_code *g, struct elf *elf, uint64_t start, uint64_t end)
@@ -86,7 +74,7 @@ void gap_code_find_calls(struct gap_code *g, struct elf *elf, uint64_t start, ui
 				vec_push(&g->starts, seg[i].vaddr + at + (uint64_t)insn.imm);
 		}
 	}
-	sort_starts(g);
+	sort_records(g->starts.p, g->starts.n, sizeof(*g->starts.p), UINT64_MAX);
 #else
 	(void)g;
 	(void)elf;
