@@ -165,3 +165,13 @@ int match_functions(struct arena *a, const struct profile *p, const char *option
 	*ret_m = m;
 	return 0;
 }
+
+const uint8_t *match_stacks(struct arena *a, const struct profile *p, const struct match *m)
+{
+	uint8_t *has = arena_calloc(a, p->stacks.n, 1);
+	for (stack_id s = 1; s < p->stacks.n; s++) {
+		const struct stack_node *node = &p->stacks.p[s];
+		has[s] = has[node->parent] || m->outermost[node->loc] != MATCH_NONE;
+	}
+	return has;
+}

@@ -31,6 +31,9 @@ int match_functions(struct arena *a, const struct profile *p, const char *option
 int match_functions_if_any(struct arena *a, const struct profile *p, const char *option,
 			   const char *pattern, struct match *ret_m, struct err *err);
 
+/* 0 or 1 by stack_id: whether some frame of the stack matches. In the arena. */
+const uint8_t *match_stacks(struct arena *a, const struct profile *p, const struct match *m);
+
 /* The best few candidates for a name that is not there, for hints. */
 #define NEAR_MAX 3
 struct near {

@@ -251,13 +251,10 @@ static int keep_functions(struct arena *a, const struct profile *p, const char *
 	bool is_exclude = out == SELECT_OUT_EXCLUDE;
 	struct match m;
 	TRY(match_functions(a, p, is_exclude ? "--exclude" : "--function", wanted, &m, err));
-	uint8_t *has = arena_calloc(a, p->stacks.n, 1);
-	for (stack_id s = 0; s < p->stacks.n; s++) {
-		const struct stack_node *node = &p->stacks.p[s];
-		has[s] = (s && has[node->parent]) || m.outermost[node->loc] != MATCH_NONE;
+	const uint8_t *has = match_stacks(a, p, &m);
+	for (stack_id s = 0; s < p->stacks.n; s++)
 		if (has[s] == is_exclude)
 			selecttags_reject(&verdict[s], out);
-	}
 	return 0;
 }
 

@@ -155,10 +155,7 @@ static int keep_wakers(struct arena *a, const char *wanted, struct tagplan *plan
 	if (regex_new(&re, wanted, 0, err))
 		return err_wrap(err, "--waker");
 	TRY(match_functions_if_any(a, p, "--waker", wanted, &m, err));
-	uint8_t *has = arena_calloc(a, p->stacks.n, 1);
-	for (stack_id s = 1; s < p->stacks.n; s++)
-		has[s] =
-			has[p->stacks.p[s].parent] || m.outermost[p->stacks.p[s].loc] != MATCH_NONE;
+	const uint8_t *has = match_stacks(a, p, &m);
 	struct near near = {.wanted = wanted};
 	size_t nr = 0;
 	for (uint32_t i = 0; i < p->tags.n; i++) {

@@ -18,7 +18,7 @@ struct spansum {
 	const struct view_limits *limits;
 	struct arena *a;
 	double seconds;
-	struct tally_groups spans;
+	struct tally_groups *spans;
 };
 
 static uint64_t weight_of_time(const struct tally_group *g)
@@ -55,7 +55,7 @@ static void add_histogram(struct spansum *s)
 {
 	struct report_table *t = report_add_table(s->r, "span_histogram", "calls by duration",
 						  histogram_columns, ARRAY_LEN(histogram_columns));
-	vec_foreach(g, &s->spans.groups) {
+	vec_foreach(g, &s->spans->groups) {
 		const struct quantile *q = &g->amounts->q;
 		uint64_t sum = 0;
 		for (unsigned k = 0; k < QUANTILE_CLASSES - 1; k++) {
@@ -85,7 +85,7 @@ static int collect_spans(struct spansum *s, const struct select_spec *spec, stru
 		return rc == -ENOENT ? 0 : rc;
 	while (tally_rows_next(&rows, &row)) {
 		const char *name = profile_text(s->p, row.tag->object);
-		amount_add(tally_groups_at(&s->spans, &name, 1)->amounts, &row);
+		amount_add(tally_groups_at(s->spans, &name, 1)->amounts, &row);
 	}
 	return 0;
 }
@@ -140,7 +140,7 @@ static int add_ledger(struct spansum *s, const struct select_spec *spec, struct 
 	struct report_table *t =
 		report_add_table(s->r, "span_ledger", "where the time of calls goes",
 				 ledger_columns, ARRAY_LEN(ledger_columns));
-	vec_foreach(span, &s->spans.groups)
+	vec_foreach(span, &s->spans->groups)
 		vec_foreach(g, &groups.groups)
 			if (!strcmp(span->texts[0], g->texts[0]))
 				add_ledger_row(s, t, g, span, g->texts[2]);
@@ -282,10 +282,10 @@ static void add_escaped(struct buf *to, const char *name)
 /* By the frames of the stacks, so waits in calls that have not returned are among them. */
 static int add_waits_within(struct spansum *s, const struct select_spec *spec, struct err *err)
 {
-	if (!tables_has_rows(s->p, TABLE_OFF_CPU) || !s->spans.groups.n)
+	if (!tables_has_rows(s->p, TABLE_OFF_CPU) || !s->spans->groups.n)
 		return 0;
 	CLEANUP(buf_release) struct buf regex = {0};
-	vec_foreach(g, &s->spans.groups) {
+	vec_foreach(g, &s->spans->groups) {
 		buf_add_str(&regex, regex.n ? "|^" : "^");
 		add_escaped(&regex, g->texts[0]);
 	}
@@ -303,7 +303,7 @@ static int add_waits_within(struct spansum *s, const struct select_spec *spec, s
 
 static void add_notes(struct spansum *s, const char *input)
 {
-	vec_foreach(g, &s->spans.groups) {
+	vec_foreach(g, &s->spans->groups) {
 		if (!strstr(g->texts[0], "{{closure}}") && !strstr(g->texts[0], "::poll"))
 			continue;
 		report_note(s->r,
@@ -326,26 +326,22 @@ int spansum_report(struct report *r, const struct profile *p, const struct selec
 	struct selection sel;
 	own.event = table_key(TABLE_SPANS);
 	TRY(select_run(&scratch, p, &own, &sel, err));
+	CLEANUP(tally_groups_release) struct tally_groups spans = {.arena = &scratch};
 	struct spansum s = {
 		.r = r,
 		.p = p,
 		.limits = limits,
 		.a = &scratch,
 		.seconds = (double)view_duration_ns(&sel) / 1e9,
-		.spans.arena = &scratch,
+		.spans = &spans,
 	};
 	view_begin(r, &sel, "latency of operations");
-	int rc = collect_spans(&s, &own, err);
-	if (!rc) {
-		tally_report(&s.spans, r, &spans_table, 0, s.seconds);
-		rc = add_ledger(&s, &own, err);
-	}
-	rc = rc ? rc : add_slowest(&s, &own, err);
-	if (!rc)
-		add_histogram(&s);
-	rc = rc ? rc : add_waits_within(&s, &own, err);
-	if (!rc)
-		add_notes(&s, input);
-	tally_groups_release(&s.spans);
-	return rc;
+	TRY(collect_spans(&s, &own, err));
+	tally_report(&spans, r, &spans_table, 0, s.seconds);
+	TRY(add_ledger(&s, &own, err));
+	TRY(add_slowest(&s, &own, err));
+	add_histogram(&s);
+	TRY(add_waits_within(&s, &own, err));
+	add_notes(&s, input);
+	return 0;
 }

@@ -2,10 +2,12 @@
 #include "base/base.h"
 #include "model/profile.h"
 
+#include "base/arena.h"
 #include "base/hash.h"
 #include "base/mem.h"
 
 struct merge {
+	struct arena arena; /* of the ids below */
 	struct profile *to;
 	const struct profile *from;
 	str_id *str;
@@ -17,15 +19,15 @@ struct merge {
 	uint32_t *tag;
 };
 
-static uint32_t *ids(size_t n)
+static uint32_t *ids(struct merge *m, size_t n)
 {
-	return xcalloc(n, sizeof(uint32_t));
+	return arena_calloc(&m->arena, n, sizeof(uint32_t));
 }
 
 static void merge_strings(struct merge *m)
 {
 	size_t n = intern_count(&m->from->strings);
-	m->str = ids(n);
+	m->str = ids(m, n);
 	for (size_t i = 1; i < n; i++) {
 		struct sv s = profile_sv(m->from, (str_id)i);
 		m->str[i] = profile_str(m->to, s.p, s.n);
@@ -34,7 +36,7 @@ static void merge_strings(struct merge *m)
 
 static void merge_modules(struct merge *m)
 {
-	m->module = ids(m->from->modules.n);
+	m->module = ids(m, m->from->modules.n);
 	for (size_t i = 1; i < m->from->modules.n; i++) {
 		struct module mod = m->from->modules.p[i];
 		mod.path = m->str[mod.path];
@@ -49,7 +51,7 @@ static void merge_modules(struct merge *m)
 
 static void merge_functions(struct merge *m)
 {
-	m->func = ids(m->from->functions.n);
+	m->func = ids(m, m->from->functions.n);
 	for (size_t i = 1; i < m->from->functions.n; i++) {
 		struct function f = m->from->functions.p[i];
 		f.name = m->str[f.name];
@@ -100,7 +102,7 @@ static uint64_t named_offset(const struct merge *m, const struct location *l)
 
 static void merge_locations(struct merge *m)
 {
-	m->loc = ids(m->from->locations.n);
+	m->loc = ids(m, m->from->locations.n);
 	for (size_t i = 1; i < m->from->locations.n; i++) {
 		const struct location *l = &m->from->locations.p[i];
 		enum module_kind kind = m->from->modules.p[l->module].kind;
@@ -116,13 +118,13 @@ static void merge_locations(struct merge *m)
 
 static void merge_stacks(struct merge *m)
 {
-	m->stack = ids(m->from->stacks.n);
+	m->stack = ids(m, m->from->stacks.n);
 	for (size_t i = 1; i < m->from->stacks.n; i++) { /* parents come before children */
 		const struct stack_node *s = &m->from->stacks.p[i];
 		ASSERT(s->parent < i);
 		m->stack[i] = profile_stack(m->to, m->stack[s->parent], m->loc[s->loc]);
 	}
-	m->task = ids(m->from->tasks.n);
+	m->task = ids(m, m->from->tasks.n);
 	for (size_t i = 1; i < m->from->tasks.n; i++) {
 		const struct task *t = &m->from->tasks.p[i];
 		m->task[i] = profile_task(m->to, t->pid, t->tid, m->str[t->comm], t->start_ns);
@@ -131,7 +133,7 @@ static void merge_stacks(struct merge *m)
 
 static void merge_tags(struct merge *m)
 {
-	m->tag = ids(m->from->tags.n);
+	m->tag = ids(m, m->from->tags.n);
 	for (size_t i = 1; i < m->from->tags.n; i++) {
 		struct tag tag = m->from->tags.p[i];
 		tag.object = m->str[tag.object];
@@ -183,11 +185,5 @@ void profile_merge(struct profile *to, const struct profile *from)
 	if (!to->wall_start_ns)
 		to->wall_start_ns = from->wall_start_ns;
 	to->is_incomplete |= from->is_incomplete;
-	free(m.str);
-	free(m.module);
-	free(m.func);
-	free(m.loc);
-	free(m.stack);
-	free(m.task);
-	free(m.tag);
+	arena_release(&m.arena);
 }
