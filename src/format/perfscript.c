@@ -529,10 +529,13 @@ int perfscript_read(struct profile *p, const struct format_input *in,
 	return 0;
 }
 
+/* Lines without brackets or times can be prose: most that are not indented, as frames are, parse. */
 int perfscript_sniff(struct sv head)
 {
 	struct lines in = lines_from(head.p, head.n);
 	struct sv line;
+	size_t nr_events = 0;
+	size_t nr_others = 0;
 	while (lines_next(&in, &line)) {
 		struct script_event e;
 		if (!line.n || is_comment(line) || in.p == in.end)
@@ -540,7 +543,9 @@ int perfscript_sniff(struct sv head)
 		if (script_parse_event(line, SCRIPT_NEED_ANCHOR, &e))
 			return 90;
 		if (script_parse_event(line, 0, &e) && e.event.n)
-			return 40;
+			nr_events++;
+		else if (line.p[0] != ' ' && line.p[0] != '\t')
+			nr_others++;
 	}
-	return 0;
+	return nr_events > nr_others ? 40 : 0;
 }
