@@ -88,15 +88,14 @@ static void add_table(struct report *r, struct arena *a, const struct search *q,
 		weight_add_row(&items[s->group].self, q->sel, i);
 		weight_add_row(&of, q->sel, i);
 	}
-	CLEANUP(buf_release) struct buf share = {0};
-	num_add_pct(&share, view_pct(of.weight, q->sel->weight));
 	struct view_limits by_self = *limits;
 	if (by_self.sort == VIEW_BY_TOTAL)
 		by_self.sort = VIEW_BY_SELF;
 	struct view_spec spec = {
 		.key = q->is_callees ? "callees" : "callers",
 		.title = arena_fmt(a, "%s of '%s' (%s %% of all)",
-				   q->is_callees ? "callees" : "callers", pattern, buf_str(&share)),
+				   q->is_callees ? "callees" : "callers", pattern,
+				   num_pct(view_pct(of.weight, q->sel->weight)).s),
 		.name_key = q->is_callees ? "callee" : "caller",
 		.module_key = "module",
 		.of = of,

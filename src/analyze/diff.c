@@ -407,7 +407,6 @@ static void add_items(struct report *r, const struct diff *d, unsigned flags,
 
 static void add_notes(struct report *r, const struct diff *d)
 {
-	CLEANUP(buf_release) struct buf b = {0};
 	switch (d->spec.how) {
 	case DIFF_AMOUNTS:
 		break;
@@ -415,11 +414,10 @@ static void add_notes(struct report *r, const struct diff *d)
 		report_note(r, "compared by share of the totals; --absolute compares amounts");
 		break;
 	case DIFF_PER_TIME:
-		num_add_double(&b, d->scale, 3);
 		report_note(r,
 			    "amounts of before are scaled by %s to the duration of after; "
 			    "--absolute compares them as they are",
-			    buf_str(&b));
+			    num_double(d->scale, 3).s);
 		break;
 	}
 	if (d->spec.before->variance || d->spec.after->variance || d->spec.how == DIFF_SHARES)

@@ -283,11 +283,9 @@ static void add_calls(struct report *r, struct report_table *t, const struct sum
 			sum.amount = ended.amount;
 		else if (sum.amount)
 			buf_add_str(&remark, "bytes asked for");
-		if (failed.nr && is_told_apart(find(s, leave))) {
-			buf_add_str(&remark, remark.n ? ", " : "");
-			num_add_count(&remark, failed.nr);
-			buf_add_str(&remark, " failed");
-		}
+		if (failed.nr && is_told_apart(find(s, leave)))
+			buf_addf(&remark, "%s%s failed", remark.n ? ", " : "",
+				 num_count(failed.nr).s);
 		add_line(r, t, s, arena_fmt(&r->arena, "%s calls", io_calls[i]), sum,
 			 buf_str(&remark));
 	}

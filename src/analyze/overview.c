@@ -16,42 +16,37 @@
 #define SHORT_NS      (2 * NS_PER_SEC)
 #define OVERVIEW_ROWS 10
 
-static void add_cpus(struct buf *to, double cpus)
+static struct num_text cpus_text(double cpus)
 {
-	num_add_double(to, cpus, cpus < 0.1 ? 4 : 2);
+	return num_double(cpus, cpus < 0.1 ? 4 : 2);
 }
 
 static void add_facts(struct report *r, const struct selection *sel)
 {
-	CLEANUP(buf_release) struct buf b = {0};
 	double cpus = view_cpus(sel, view_all(sel));
 	report_fact_duration(r, view_duration_ns(sel));
-	if (cpus >= 0) {
-		add_cpus(&b, cpus);
-		buf_add_str(&b, " on average");
-		report_fact(r, FACT_CPUS_IN_USE, buf_str(&b));
-	}
+	if (cpus >= 0)
+		report_fact(r, FACT_CPUS_IN_USE,
+			    arena_fmt(&r->arena, "%s on average", cpus_text(cpus).s));
 }
 
 /* Why there are few samples, as far as the numbers say. */
-static void add_reason(struct buf *to, const struct selection *sel)
+static const char *few_because(struct arena *a, const struct selection *sel)
 {
 	double cpus = view_cpus(sel, view_all(sel));
 	uint64_t ns = view_duration_ns(sel);
 	uint64_t nr_out = 0;
 	for (size_t i = 0; i < SELECT_OUT_NR; i++)
 		nr_out += sel->nr_out[i];
-	if (nr_out + sel->nr_samples >= OVERVIEW_FEW_SAMPLES) {
-		buf_add_str(to, "; the filters leave out the rest");
-	} else if (cpus >= 0 && cpus < IDLE_CPUS && ns) {
-		buf_add_str(to, "; the target was mostly idle: it used ");
-		add_cpus(to, cpus);
-		buf_add_str(to, " CPUs on average over ");
-		num_add_ns(to, ns);
-	} else if (ns && ns < SHORT_NS) {
-		buf_add_str(to, "; the capture lasted only ");
-		num_add_ns(to, ns);
-	}
+	if (nr_out + sel->nr_samples >= OVERVIEW_FEW_SAMPLES)
+		return "; the filters leave out the rest";
+	if (cpus >= 0 && cpus < IDLE_CPUS && ns)
+		return arena_fmt(a,
+				 "; the target was mostly idle: it used %s CPUs on average over %s",
+				 cpus_text(cpus).s, num_ns(ns).s);
+	if (ns && ns < SHORT_NS)
+		return arena_fmt(a, "; the capture lasted only %s", num_ns(ns).s);
+	return "";
 }
 
 static void note_few_samples(struct report *r, const struct selection *sel)
@@ -59,21 +54,13 @@ static void note_few_samples(struct report *r, const struct selection *sel)
 	uint64_t n = sel->nr_samples;
 	if (n >= OVERVIEW_FEW_SAMPLES)
 		return;
-	CLEANUP(buf_release) struct buf b = {0};
-	if (!n) {
-		buf_add_str(&b, "no samples in view");
-		add_reason(&b, sel);
-		report_note(r, "%s", buf_str(&b));
-		return;
-	}
-	buf_add_str(&b, "only ");
-	num_add_count(&b, n);
-	buf_add_str(&b, n == 1 ? " sample" : " samples");
-	add_reason(&b, sel);
-	buf_add_str(&b, "; a share of 50 % is uncertain by +-");
-	num_add_pct(&b, stat_share_pct_error((double)n / 2, (double)n));
-	buf_add_str(&b, " points");
-	report_note(r, "%s", buf_str(&b));
+	const char *reason = few_because(&r->arena, sel);
+	if (n)
+		report_note(r, "only %s sample%s%s; a share of 50 %% is uncertain by +-%s points",
+			    num_count(n).s, n == 1 ? "" : "s", reason,
+			    num_pct(stat_share_pct_error((double)n / 2, (double)n)).s);
+	else
+		report_note(r, "no samples in view%s", reason);
 }
 
 static void note_other_events(struct report *r, const struct selection *sel)

@@ -62,17 +62,14 @@ static int check_kind(struct drawing *d, const struct selection *sel, const char
 /* "+-12 %": half of the 95 % interval of all that is in view. */
 static void add_heap_error(struct report *r, const struct selection *sel)
 {
-	CLEANUP(buf_release) struct buf b = {0};
 	double variance = 0;
 	for (size_t i = 0; sel->variance && i < sel->nr_rows; i++)
 		variance += sel->variance[i];
 	if (!(variance > 0) || !sel->weight)
 		return;
-	buf_add_str(&b, "+-");
-	num_add_pct(&b,
-		    100 * stat_estimate_error((double)sel->weight, variance) / (double)sel->weight);
-	buf_add_str(&b, " %");
-	report_fact(r, FACT_VIEW, buf_str(&b));
+	double error = stat_estimate_error((double)sel->weight, variance);
+	report_fact(r, FACT_VIEW,
+		    arena_fmt(&r->arena, "+-%s %%", num_pct(100 * error / (double)sel->weight).s));
 }
 
 static void begin(struct report *r, const struct selection *sel)

@@ -175,10 +175,8 @@ void report_fact(struct report *r, enum fact_id id, const char *value)
 
 void report_fact_duration(struct report *r, uint64_t ns)
 {
-	CLEANUP(buf_release) struct buf b = {0};
-	num_add_ns(&b, ns);
 	if (ns)
-		report_fact(r, FACT_DURATION, buf_str(&b));
+		report_fact(r, FACT_DURATION, num_ns(ns).s);
 }
 
 void report_facts(struct report *r, const struct profile *p)

@@ -191,8 +191,8 @@ static void add_ledger_text(struct buf *to, const struct slow_span *w)
 		if (best < 0)
 			break;
 		used[best] = true;
-		buf_addf(to, "%s%s ", n ? ", " : "", reason_key((enum wait_reason)best));
-		num_add_ns(to, w->by_reason_ns[best]);
+		buf_addf(to, "%s%s %s", n ? ", " : "", reason_key((enum wait_reason)best),
+			 num_ns(w->by_reason_ns[best]).s);
 	}
 }
 

@@ -181,27 +181,19 @@ static void note_filtered(struct report *r, const struct selection *sel)
 	for (size_t i = 0; i < SELECT_OUT_NR; i++) {
 		if (!sel->nr_out[i])
 			continue;
-		buf_add_str(&b, b.n ? ", " : "");
-		num_add_count(&b, sel->nr_out[i]);
-		buf_addf(&b, " %s", select_out_text((enum select_out)i));
+		buf_addf(&b, "%s%s %s", b.n ? ", " : "", num_count(sel->nr_out[i]).s,
+			 select_out_text((enum select_out)i));
 		nr_out += sel->nr_out[i];
 	}
 	if (!nr_out)
 		return;
-	CLEANUP(buf_release) struct buf in = {0};
-	if (sel->tagged && sel->unit == UNIT_NS) {
-		num_add_ns(&in, sel->weight);
-		buf_add_str(&in, " of ");
-		num_add_ns(&in, sel->weight + sel->weight_out);
-		report_note(r, "in view: %s of waiting; left out (%s): %s", buf_str(&in),
+	if (sel->tagged && sel->unit == UNIT_NS)
+		report_note(r, "in view: %s of %s of waiting; left out (%s): %s",
+			    num_ns(sel->weight).s, num_ns(sel->weight + sel->weight_out).s,
 			    select_noun(sel), buf_str(&b));
-		return;
-	}
-	num_add_count(&in, sel->nr_samples);
-	buf_add_str(&in, " of ");
-	num_add_count(&in, sel->nr_samples + nr_out);
-	report_note(r, "in view: %s %s (left out: %s)", buf_str(&in), select_noun(sel),
-		    buf_str(&b));
+	else
+		report_note(r, "in view: %s of %s %s (left out: %s)", num_count(sel->nr_samples).s,
+			    num_count(sel->nr_samples + nr_out).s, select_noun(sel), buf_str(&b));
 }
 
 /* Tables with tags count things that have a name; others samples. */

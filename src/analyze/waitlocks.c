@@ -184,10 +184,9 @@ static const char *holder_text(struct report *r, const struct lock *lock)
 		if (best == WAIT_NONE || view_pct(lock->holder_ns[best], all) < 1)
 			break;
 		is_told[best] = true;
-		buf_addf(&b, "%s%s ", b.n ? ", " : "",
-			 best == WAIT_ON_CPU ? "ran" : wait_text(best));
-		num_add_double(&b, view_pct(lock->holder_ns[best], all), 0);
-		buf_add_str(&b, " %");
+		buf_addf(&b, "%s%s %s %%", b.n ? ", " : "",
+			 best == WAIT_ON_CPU ? "ran" : wait_text(best),
+			 num_double(view_pct(lock->holder_ns[best], all), 0).s);
 	}
 	return arena_strdup(&r->arena, buf_str(&b));
 }

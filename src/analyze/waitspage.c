@@ -37,11 +37,9 @@ static bool has_evidence(uint64_t ns, uint64_t nr)
 	return ns >= EVIDENCE_NS || nr >= EVIDENCE_WAITS;
 }
 
-static const char *pct_text(const struct page *pg, double pct)
+static struct num_text pct_text(double pct)
 {
-	CLEANUP(buf_release) struct buf b = {0};
-	num_add_double(&b, pct, pct < 10 ? 1 : 0);
-	return arena_strdup(&pg->r->arena, buf_str(&b));
+	return num_double(pct, pct < 10 ? 1 : 0);
 }
 
 /* ---- how far the numbers go ---------------------------------------------------------------- */
@@ -56,17 +54,17 @@ static void note_accuracy(const struct page *pg)
 			pg->r,
 			"%s %% of the time off the CPU was seen by looks from time to time, not "
 			"by switches: what it was waited for is estimated there",
-			pct_text(pg, view_pct(l->polled_ns, off_ns)));
+			pct_text(view_pct(l->polled_ns, off_ns)).s);
 	if (covered < 100 - CLOSES_PCT) /* too much is noted with the ledger itself */
 		report_note(pg->r, "the ledger covers %s %% of the threads' wall time",
-			    pct_text(pg, covered));
+			    pct_text(covered).s);
 	uint64_t futex = l->total.ns[WAIT_SYNC] + l->total.ns[WAIT_LOCK] + l->total.ns[WAIT_PARK];
 	double untold = view_pct(l->total.ns[WAIT_SYNC], futex);
 	if (untold >= 10 && has_evidence(l->total.ns[WAIT_SYNC], 0))
 		report_note(pg->r,
 			    "%s %% of the time on futexes cannot be told apart into locks and "
 			    "parking: no known function is on those stacks",
-			    pct_text(pg, untold));
+			    pct_text(untold).s);
 }
 
 static void note_window(const struct page *pg, const struct select_spec *spec)
@@ -76,15 +74,9 @@ static void note_window(const struct page *pg, const struct select_spec *spec)
 				   "seconds that begin in it");
 	if (!spec->min_duration && !spec->max_duration)
 		return;
-	CLEANUP(buf_release) struct buf b = {0};
-	num_add_ns(&b, pg->sel->min_ns);
-	buf_add_str(&b, " to ");
-	if (pg->sel->max_ns)
-		num_add_ns(&b, pg->sel->max_ns);
-	else
-		buf_add_str(&b, "any length");
-	report_note(pg->r, "durations are kept by powers of two: in view are waits of %s",
-		    buf_str(&b));
+	report_note(pg->r, "durations are kept by powers of two: in view are waits of %s to %s",
+		    num_ns(pg->sel->min_ns).s,
+		    pg->sel->max_ns ? num_ns(pg->sel->max_ns).s : "any length");
 }
 
 /* ---- what it comes to ---------------------------------------------------------------------- */
@@ -98,7 +90,7 @@ static bool note_idle(const struct page *pg)
 	report_note(pg->r,
 		    "mostly idle: %s %% of the threads' time they waited for something to do; to "
 		    "see what slows it, record under load",
-		    pct_text(pg, idle));
+		    pct_text(idle).s);
 	return true;
 }
 
@@ -111,7 +103,7 @@ static void note_starved(const struct page *pg)
 		return;
 	report_note(pg->r,
 		    "short of CPU: %s %% of active time was spent in the run queue, ready to run",
-		    pct_text(pg, pct));
+		    pct_text(pct).s);
 }
 
 /* The heaviest lock, from the table of locks: its share and text, or NULL. */
@@ -133,7 +125,7 @@ static void note_locks(const struct page *pg)
 		return;
 	bool is_one = top[1].d >= TOP_LOCK_PCT;
 	report_note(pg->r, "lock contention: %s %% of active time waits for locks%s%s%s",
-		    pct_text(pg, pct), is_one ? "; most of it for one, waited for in " : "",
+		    pct_text(pct).s, is_one ? "; most of it for one, waited for in " : "",
 		    is_one ? top[8].text : "",
 		    is_one && top[11].text[0]
 			    ? arena_fmt(&pg->r->arena, ", whose holder meanwhile: %s", top[11].text)
@@ -157,7 +149,7 @@ static void note_io(const struct page *pg)
 		uint64_t ns = pg->l->total.ns[kinds[i].reason];
 		double pct = active_pct(pg, ns);
 		if (pct >= IO_PCT && has_evidence(ns, pg->l->total.nr_waits[kinds[i].reason]))
-			report_note(pg->r, "%s %% of active time %s", pct_text(pg, pct),
+			report_note(pg->r, "%s %% of active time %s", pct_text(pct).s,
 				    kinds[i].text);
 	}
 }
@@ -166,10 +158,10 @@ static void note_io(const struct page *pg)
 
 static void add_facts(const struct page *pg)
 {
-	CLEANUP(buf_release) struct buf b = {0};
+	const struct ledger_row *total = &pg->l->total;
 	report_fact_duration(pg->r, pg->l->window_ns);
-	num_add_count(&b, pg->l->total.nr_voluntary + pg->l->total.nr_involuntary);
-	report_fact(pg->r, FACT_CONTEXT_SWITCHES, buf_str(&b));
+	report_fact(pg->r, FACT_CONTEXT_SWITCHES,
+		    num_count(total->nr_voluntary + total->nr_involuntary).s);
 }
 
 static void add_hints(struct report *r, const struct profile *p, const char *input)

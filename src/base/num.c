@@ -241,6 +241,13 @@ bool num_parse_count(struct sv s, uint64_t *ret_v)
 	return num_parse_scaled(number, unit, ret_v);
 }
 
+struct num_text num_count(uint64_t v)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	num_add_count(&b, v);
+	return text_of(&b);
+}
+
 struct num_text num_bytes(uint64_t v)
 {
 	CLEANUP(buf_release) struct buf b = {0};
@@ -259,5 +266,12 @@ struct num_text num_pct(double pct)
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	num_add_pct(&b, pct);
+	return text_of(&b);
+}
+
+struct num_text num_double(double v, int decimals)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	num_add_double(&b, v, decimals);
 	return text_of(&b);
 }

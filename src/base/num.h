@@ -23,9 +23,11 @@ void num_add_pct(struct buf *to, double pct);
 struct num_text {
 	char s[32];
 };
+struct num_text num_count(uint64_t v);
 struct num_text num_bytes(uint64_t v);
 struct num_text num_ns(uint64_t ns);
 struct num_text num_pct(double pct);
+struct num_text num_double(double v, int decimals);
 /* Rounded half away from zero. "nan", "inf", "-inf" for what is no number. decimals <= 9. */
 void num_add_double(struct buf *to, double v, int decimals);
 /* v / unit exactly, without trailing zeros; unit a power of ten: num_add_scaled(b, 1500, 1000)
