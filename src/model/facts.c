@@ -193,9 +193,7 @@ void profile_fact_nr(struct profile *p, enum fact_id id, uint64_t nr)
 
 void profile_fact_ns(struct profile *p, enum fact_id id, uint64_t ns)
 {
-	CLEANUP(buf_release) struct buf b = {0};
-	num_add_ns(&b, ns);
-	profile_fact(p, id, buf_str(&b));
+	profile_fact(p, id, num_ns(ns).s);
 }
 
 void profile_lose(struct profile *p, enum loss_kind kind, uint64_t nr)

@@ -124,12 +124,9 @@ void losses_add_beside(struct buf *to, const struct losses *l)
 	for (size_t i = 0; i < LOSS_NR; i++) {
 		if (!l->nr[i] || kinds[i].class != LOSS_CLASS_BESIDE)
 			continue;
-		buf_add_str(to, sep);
-		if (i == LOSS_WAITS_NO_ROW_NS)
-			num_add_ns(to, l->nr[i]);
-		else
-			num_add_count(to, l->nr[i]);
-		buf_addf(to, " %s", kinds[i].text);
+		struct num_text nr =
+			i == LOSS_WAITS_NO_ROW_NS ? num_ns(l->nr[i]) : num_count(l->nr[i]);
+		buf_addf(to, "%s%s %s", sep, nr.s, kinds[i].text);
 		sep = ", ";
 	}
 }

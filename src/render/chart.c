@@ -169,10 +169,8 @@ static void add_y_axis(struct draw *d)
 	double step = nice_bytes(most / Y_TICKS);
 	d->top_bytes = MAX(ceil(most / step), 1.0) * step;
 	for (double v = 0; v <= d->top_bytes + step / 2; v += step) {
-		CLEANUP(buf_release) struct buf b = {0};
-		num_add_bytes(&b, (uint64_t)v);
 		add_line(d, "grid", LEFT, y_of(d, v), RIGHT, y_of(d, v));
-		add_text(d, "tick", LEFT - 8, y_of(d, v) + 4, "end", buf_str(&b));
+		add_text(d, "tick", LEFT - 8, y_of(d, v) + 4, "end", num_bytes((uint64_t)v).s);
 	}
 }
 
@@ -183,15 +181,10 @@ static void add_x_axis(struct draw *d)
 	double last = (double)c->ns[c->nr_points - 1] / 1e9;
 	double step = nice_seconds(MAX((last - first) / X_TICKS, 1e-3));
 	for (double t = ceil(first / step) * step; t <= last + step * 1e-6; t += step) {
-		CLEANUP(buf_release) struct buf b = {0};
 		uint64_t ns = (uint64_t)llround(MAX(t, 0.0) * 1e9);
-		if (ns)
-			num_add_ns(&b, ns);
-		else
-			buf_add_ch(&b, '0');
 		double x = x_of(d, ns);
 		add_line(d, "axis", x, BOTTOM, x, BOTTOM + 4);
-		add_text(d, "tick", x, BOTTOM + 18, "middle", buf_str(&b));
+		add_text(d, "tick", x, BOTTOM + 18, "middle", ns ? num_ns(ns).s : "0");
 	}
 	add_line(d, "axis", LEFT, BOTTOM, RIGHT, BOTTOM);
 }

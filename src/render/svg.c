@@ -140,9 +140,7 @@ static void add_total(struct buf *to, const struct svg *s)
 		buf_addf(&b, " %s", count_name(s));
 	bool is_of_samples = !s->r->noun || !strcmp(s->r->noun, "samples");
 	if (!is_of_samples && s->t->unit != UNIT_COUNT) {
-		buf_add_str(&b, " in ");
-		num_add_count(&b, s->r->nr_samples);
-		buf_addf(&b, " %s", s->r->noun);
+		buf_addf(&b, " in %s %s", num_count(s->r->nr_samples).s, s->r->noun);
 		add_part(to, buf_str(&b));
 		return;
 	}
@@ -150,8 +148,7 @@ static void add_total(struct buf *to, const struct svg *s)
 	if (s->t->unit == UNIT_COUNT || !s->r->nr_samples)
 		return;
 	buf_clear(&b);
-	num_add_count(&b, s->r->nr_samples);
-	buf_add_str(&b, " samples");
+	buf_addf(&b, "%s samples", num_count(s->r->nr_samples).s);
 	add_part(to, buf_str(&b));
 }
 
@@ -171,8 +168,7 @@ static void add_subtitle(struct buf *to, const struct svg *s)
 static void add_loss(struct buf *to, const char *what, uint64_t nr, uint64_t of)
 {
 	CLEANUP(buf_release) struct buf b = {0};
-	num_add_count(&b, nr);
-	buf_addf(&b, " %s", what);
+	buf_addf(&b, "%s %s", num_count(nr).s, what);
 	if (nr && of)
 		buf_addf(&b, " (%.2f %%)", 100.0 * (double)nr / (double)of);
 	add_part(to, buf_str(&b));

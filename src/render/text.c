@@ -14,9 +14,7 @@ static void add_share(struct buf *to, uint64_t n, uint64_t of)
 	num_add_count(to, n);
 	if (!of || n > of) /* counts of files that count something else in their rows */
 		return;
-	buf_add_str(to, " (");
-	num_add_pct(to, 100.0 * (double)n / (double)of);
-	buf_add_str(to, " %)");
+	buf_addf(to, " (%s %%)", num_pct(100.0 * (double)n / (double)of).s);
 }
 
 static void add_causes(struct buf *to, const struct losses *l, enum loss_class class,
@@ -30,8 +28,7 @@ static void add_causes(struct buf *to, const struct losses *l, enum loss_class c
 	for (enum loss_kind k = 0; k < LOSS_NR; k++) {
 		if (loss_class(k) != class || !l->nr[k])
 			continue;
-		buf_addf(to, "%s%s ", sep, loss_text(k));
-		num_add_count(to, l->nr[k]);
+		buf_addf(to, "%s%s %s", sep, loss_text(k), num_count(l->nr[k]).s);
 		sep = ", ";
 	}
 	buf_add_ch(to, '\n');
@@ -42,19 +39,14 @@ static void add_samples(struct buf *to, const struct losses *l, uint64_t nr_samp
 {
 	buf_addf(to, "%s: ", noun);
 	if (!losses_has_ledger(l)) {
-		num_add_count(to, nr_samples);
-		buf_add_str(to, nr_samples ? "; this input does not say what was lost\n" : "\n");
+		buf_addf(to, "%s%s\n", num_count(nr_samples).s,
+			 nr_samples ? "; this input does not say what was lost" : "");
 		return;
 	}
-	if (nr_samples &&
-	    nr_samples != l->nr[LOSS_WRITTEN]) { /* a selection, or one of its tables */
-		num_add_count(to, nr_samples);
-		buf_add_str(to, " here; the whole recording: ");
-	}
-	num_add_count(to, l->nr[LOSS_SEEN]);
-	buf_add_str(to, " seen, ");
-	num_add_count(to, l->nr[LOSS_WRITTEN]);
-	buf_add_str(to, " written, ");
+	if (nr_samples && nr_samples != l->nr[LOSS_WRITTEN]) /* a selection, or one of its tables */
+		buf_addf(to, "%s here; the whole recording: ", num_count(nr_samples).s);
+	buf_addf(to, "%s seen, %s written, ", num_count(l->nr[LOSS_SEEN]).s,
+		 num_count(l->nr[LOSS_WRITTEN]).s);
 	add_share(to, l->nr[LOSS_LOST], l->nr[LOSS_LOST] ? l->nr[LOSS_SEEN] : 0);
 	buf_add_str(to, " lost");
 	static const struct {
@@ -64,11 +56,9 @@ static void add_samples(struct buf *to, const struct losses *l, uint64_t nr_samp
 		    {LOSS_FILTERED, "left out by a filter"},
 		    {LOSS_DISK, "not written (disk full)"}};
 	for (size_t i = 0; i < ARRAY_LEN(rest); i++) {
-		if (!l->nr[rest[i].kind])
-			continue;
-		buf_add_str(to, ", ");
-		num_add_count(to, l->nr[rest[i].kind]);
-		buf_addf(to, " %s", rest[i].text);
+		uint64_t nr = l->nr[rest[i].kind];
+		if (nr)
+			buf_addf(to, ", %s %s", num_count(nr).s, rest[i].text);
 	}
 	if (l->nr[LOSS_THROTTLED])
 		buf_addf(to, "; throttled %" PRIu64 " times", l->nr[LOSS_THROTTLED]);

@@ -115,13 +115,8 @@ static void add_estimate(struct buf *to, enum unit unit, const struct cell_estim
 	text_add_number(to, unit, e->value);
 	if (!e->error || !e->value)
 		return;
-	buf_add_str(to, " +-");
 	double pct = 100.0 * (double)e->error / (double)e->value;
-	if (pct < 0.1)
-		buf_add_str(to, "<0.1");
-	else
-		num_add_double(to, pct, pct < 10 ? 1 : 0);
-	buf_add_str(to, " %");
+	buf_addf(to, " +-%s %%", pct < 0.1 ? "<0.1" : num_double(pct, pct < 10 ? 1 : 0).s);
 }
 
 /* "+1.20 MiB +-310 KiB" */
