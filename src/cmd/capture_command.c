@@ -90,14 +90,10 @@ static void show_status(void *ctx, const struct capture_status *s)
 		return;
 	}
 	CLEANUP(buf_release) struct buf text = {0};
-	if (shown->noun) {
-		num_add_count(&text, s->losses->nr[LOSS_WRITTEN]);
-		buf_addf(&text, " %s, ", shown->noun);
-	}
-	if (s->losses->nr[LOSS_LOST]) {
-		num_add_count(&text, s->losses->nr[LOSS_LOST]);
-		buf_add_str(&text, " lost, ");
-	}
+	if (shown->noun)
+		buf_addf(&text, "%s %s, ", num_count(s->losses->nr[LOSS_WRITTEN]).s, shown->noun);
+	if (s->losses->nr[LOSS_LOST])
+		buf_addf(&text, "%s lost, ", num_count(s->losses->nr[LOSS_LOST]).s);
 	if (s->left_ns != UINT64_MAX)
 		buf_addf(&text, "%" PRIu64 " s left", (s->left_ns + 999999999u) / 1000000000u);
 	else

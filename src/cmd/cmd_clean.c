@@ -47,9 +47,7 @@ static void add_line(struct buf *to, const char *verb, const struct store_entry 
 	if (e->files.n > 1)
 		buf_addf(to, " and %zu file%s beside it", e->files.n - 1,
 			 e->files.n == 2 ? "" : "s");
-	buf_add_str(to, " (");
-	num_add_bytes(to, bytes);
-	buf_add_str(to, ")\n");
+	buf_addf(to, " (%s)\n", num_bytes(bytes).s);
 }
 
 static int clean(struct buf *to, const struct clean_opts *o, const struct store_list *l,
@@ -78,9 +76,8 @@ static int clean(struct buf *to, const struct clean_opts *o, const struct store_
 		total += bytes;
 		nr++;
 	}
-	buf_addf(to, "%zu recording%s, ", nr, nr == 1 ? "" : "s");
-	num_add_bytes(to, total);
-	buf_add_str(to, o->is_dry ? " would be freed\n" : " freed\n");
+	buf_addf(to, "%zu recording%s, %s %s\n", nr, nr == 1 ? "" : "s", num_bytes(total).s,
+		 o->is_dry ? "would be freed" : "freed");
 	return status;
 }
 

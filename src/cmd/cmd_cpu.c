@@ -149,10 +149,8 @@ static void say_unsampled(const struct capture_result *r)
 	if (missing_ns < UNSAMPLED_MIN_NS ||
 	    missing_ns < UNSAMPLED_MIN_SHARE * (double)r->info.cpu_ns)
 		return;
-	CLEANUP(buf_release) struct buf used = {0};
-	num_add_ns(&used, r->info.cpu_ns);
 	log_warn("of %s of CPU time that the target used, samples stand for %.0f %%",
-		 buf_str(&used), 100.0 * sampled_ns / (double)r->info.cpu_ns);
+		 num_ns(r->info.cpu_ns).s, 100.0 * sampled_ns / (double)r->info.cpu_ns);
 	log_hint("threads and processes that run for less than a sample's period leave none: a "
 		 "higher rate finds more of them (-F 9999), and so does the whole system (-a)");
 }

@@ -193,14 +193,10 @@ static void begin(struct report *r, const struct comparison *c)
 	losses_merge(&r->losses, &c->before.p->losses);
 	r->noun = heapweights_is_one(&c->after.sel) ? "events" : r->noun;
 	for (size_t i = 0; i < ARRAY_LEN(sides); i++) {
-		CLEANUP(buf_release) struct buf b = {0};
 		uint64_t ns = view_duration_ns(&sides[i]->sel);
-		buf_add_str(&b, sides[i]->path);
-		if (ns) {
-			buf_add_str(&b, ", ");
-			num_add_ns(&b, ns);
-		}
-		report_fact(r, names[i], buf_str(&b));
+		report_fact(r, names[i],
+			    arena_fmt(&r->arena, "%s%s%s", sides[i]->path, ns ? ", " : "",
+				      ns ? num_ns(ns).s : ""));
 		if (sides[i]->sel.why_empty)
 			report_note(r, "'%s': %s", sides[i]->path, sides[i]->sel.why_empty);
 	}
@@ -277,14 +273,12 @@ static int verdict(const struct diff_opts *o, const struct diff *d)
 				 o->fail_above);
 	if (d->all.change <= limit)
 		return EXIT_OK;
-	CLEANUP(buf_release) struct buf by = {0};
-	if (d->spec.after->unit == UNIT_BYTES)
-		num_add_bytes(&by, (uint64_t)d->all.change);
-	else
-		num_add_count(&by, (uint64_t)d->all.change);
+	uint64_t change = (uint64_t)d->all.change;
+	bool is_bytes = d->spec.after->unit == UNIT_BYTES;
 	bool is_certain = d->all.change - d->all.error > limit;
-	log_note("'%s' grew by %s, more than %s%s", d->spec.after->event, buf_str(&by),
-		 o->fail_above, is_certain ? "" : ", but that may be chance");
+	log_note("'%s' grew by %s, more than %s%s", d->spec.after->event,
+		 is_bytes ? num_bytes(change).s : num_count(change).s, o->fail_above,
+		 is_certain ? "" : ", but that may be chance");
 	return is_certain ? EXIT_THRESHOLD : EXIT_INCONCLUSIVE;
 }
 

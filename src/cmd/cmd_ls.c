@@ -90,9 +90,7 @@ static void add_text(struct buf *to, const struct store_entry *const *entries, s
 		bytes += entries[i]->bytes;
 	}
 	add_table(to, rows, nr + 1);
-	buf_addf(to, "%zu recording%s, ", nr, nr == 1 ? "" : "s");
-	num_add_bytes(to, bytes);
-	buf_add_ch(to, '\n');
+	buf_addf(to, "%zu recording%s, %s\n", nr, nr == 1 ? "" : "s", num_bytes(bytes).s);
 	for (size_t i = 0; i <= nr; i++)
 		for (size_t c = 0; c < LS_NR; c++)
 			buf_release(&rows[i].cells[c]);

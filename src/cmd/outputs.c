@@ -143,22 +143,14 @@ void outputs_say_disk(const struct outputs *o, const struct capture_result *r)
 void outputs_say_cost(const struct capture_result *r)
 {
 	CLEANUP(buf_release) struct buf text = {0};
-	buf_addf(&text, "assay used ");
-	num_add_ns(&text, r->own_cpu_ns);
-	buf_addf(&text, " of CPU while recording (%.2f %% of one core)",
-		 r->duration_ns ? 100.0 * (double)r->own_cpu_ns / (double)r->duration_ns : 0.0);
-	if (r->naming_cpu_ns) {
-		buf_add_str(&text, " and ");
-		num_add_ns(&text, r->naming_cpu_ns);
-		buf_add_str(&text, " for symbolization");
-	}
-	if (r->has_engine && r->engine.own_ns) {
-		buf_add_str(&text, ", ");
-		num_add_ns(&text, r->engine.own_ns);
-		buf_addf(&text, " in the kernel (%.2f %%)",
-			 r->duration_ns ? 100.0 * (double)r->engine.own_ns / (double)r->duration_ns
-					: 0.0);
-	}
+	double all_ns = (double)r->duration_ns;
+	buf_addf(&text, "assay used %s of CPU while recording (%.2f %% of one core)",
+		 num_ns(r->own_cpu_ns).s, all_ns > 0 ? 100.0 * (double)r->own_cpu_ns / all_ns : 0);
+	if (r->naming_cpu_ns)
+		buf_addf(&text, " and %s for symbolization", num_ns(r->naming_cpu_ns).s);
+	if (r->has_engine && r->engine.own_ns)
+		buf_addf(&text, ", %s in the kernel (%.2f %%)", num_ns(r->engine.own_ns).s,
+			 all_ns > 0 ? 100.0 * (double)r->engine.own_ns / all_ns : 0);
 	log_note("%s", buf_str(&text));
 }
 
@@ -175,15 +167,13 @@ static void say_flames(const struct outputs *o)
 
 void outputs_say_files(const struct outputs *o, const struct capture_result *r)
 {
-	CLEANUP(buf_release) struct buf text = {0};
 	CLEANUP(free_p) char *recording = store_path(&o->place, STORE_SUFFIX);
-	num_add_bytes(&text, r->nr_bytes);
 	say_flames(o);
 	if (!r->nr_bytes || (r->disk.code && r->nr_unsaved == capture_nr_rows(r))) {
 		log_note("recording:   none, nothing of it could be written");
 		return;
 	}
-	log_note("recording:   %s (%s)", recording, buf_str(&text));
+	log_note("recording:   %s (%s)", recording, num_bytes(r->nr_bytes).s);
 	if (o->flags & OUTPUTS_ONE_OF_RUNS)
 		return;
 	CLEANUP(buf_release) struct buf word = {0};
