@@ -384,13 +384,6 @@ static int counts_stop(void *s, const struct event_sink *sink, struct err *err)
 	return 0;
 }
 
-static void add_share(struct buf *to, const char *name, const struct counts_total *t)
-{
-	buf_addf(to, "%s%s ", to->n ? ", " : "", name);
-	num_add_pct(to, 100.0 * (double)t->nr_stacks / (double)t->nr);
-	buf_add_str(to, " %");
-}
-
 static void counts_facts(const void *s, struct profile *p)
 {
 	const struct counts *c = s;
@@ -405,7 +398,8 @@ static void counts_facts(const void *s, struct profile *p)
 		if (is_machine && t->nr)
 			buf_addf(&machine, "%s%s", machine.n ? ", " : "", e->name);
 		else if (!is_machine && t->nr_stacks < t->nr && !c->spec.has_no_stacks)
-			add_share(&shares, e->name, t);
+			buf_addf(&shares, "%s%s %s %%", shares.n ? ", " : "", e->name,
+				 num_pct(100.0 * (double)t->nr_stacks / (double)t->nr).s);
 	}
 	if (shares.n)
 		profile_fact(p, FACT_EVENTS_WITH_STACKS, buf_str(&shares));

@@ -38,14 +38,10 @@ void heapfacts_count(struct heapsource_info *sum, const struct heapprocess *p)
 /* "sampled 41.2 GiB +- 0.9 GiB, counted 41.3 GiB": an estimate beside its truth. */
 static void add_check(struct profile *p, const struct heapsource_info *i)
 {
-	CLEANUP(buf_release) struct buf b = {0};
-	buf_add_str(&b, "sampled ");
-	num_add_bytes(&b, (uint64_t)i->booked_bytes);
-	buf_add_str(&b, " +- ");
-	num_add_bytes(&b, (uint64_t)(STAT_Z95 * sqrt(i->booked_variance)));
-	buf_add_str(&b, ", counted ");
-	num_add_bytes(&b, i->nr_alloc_bytes);
-	profile_fact(p, FACT_HEAP_CHECK, buf_str(&b));
+	profile_factf(p, FACT_HEAP_CHECK, "sampled %s +- %s, counted %s",
+		      num_bytes((uint64_t)i->booked_bytes).s,
+		      num_bytes((uint64_t)(STAT_Z95 * sqrt(i->booked_variance))).s,
+		      num_bytes(i->nr_alloc_bytes).s);
 }
 
 void heapfacts_add_sampling(struct profile *p, uint64_t interval_bytes, bool is_launch)

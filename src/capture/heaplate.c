@@ -64,14 +64,12 @@ static int plan_again(const struct heapprocess *p, struct heaptargets *t, struct
 /* Without a time where it may be told many times. */
 static char *text_of(const struct heapprocess_added *a, uint64_t after_ns)
 {
-	CLEANUP(buf_release) struct buf text = {0};
 	const char *name = a->path ? path_base(a->path) : "a library";
 	if (!a->nr)
 		return xasprintf("%zu functions of %s, which is loaded again, are patched again",
 				 a->nr_again, name);
-	buf_addf(&text, "%zu more functions of %s are patched after ", a->nr, name);
-	num_add_ns(&text, after_ns);
-	return buf_detach(&text);
+	return xasprintf("%zu more functions of %s are patched after %s", a->nr, name,
+			 num_ns(after_ns).s);
 }
 
 bool heaplate_add(struct heaplate *l, struct heapprocess *p, struct heaptargets *t,

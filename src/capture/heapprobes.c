@@ -530,7 +530,6 @@ static void probes_facts(const void *self, struct profile *p)
 	const struct heapprobes *h = self;
 	const struct kernel_heap_counts *c = (const void *)&h->skel->bss->heap_counts;
 	const char *why = h->spec.why ? h->spec.why : "";
-	CLEANUP(buf_release) struct buf b = {0};
 	profile_factf(p, FACT_HEAP_TIER, "uprobes%s%s", why[0] ? ": " : "", why);
 	heapfacts_add_sampling(p, h->spec.is_every ? 0 : h->spec.interval_bytes,
 			       h->target->child != 0);
@@ -541,8 +540,9 @@ static void probes_facts(const void *self, struct profile *p)
 	profile_fact_nr(p, FACT_HEAP_BYTES, c->nr_bytes);
 	profile_fact_nr(p, FACT_HEAP_FREES, c->nr_frees);
 	profile_lose(p, LOSS_HEAP_NO_FREE, c->nr_no_room);
-	num_add_count(&b, c->nr_hits);
-	buf_addf(&b, " calls trapped, of %zu functions; %s", h->nr_probes,
+	CLEANUP(buf_release) struct buf b = {0};
+	buf_addf(&b, "%s calls trapped, of %zu functions; %s", num_count(c->nr_hits).s,
+		 h->nr_probes,
 		 h->has_sessions ? "a second trap at the return only where a block is told"
 				 : "allocations a second time at their return");
 	if (h->nr_stepped)

@@ -454,14 +454,10 @@ static void add_reads_fact(struct profile *p, const struct io *s)
 	if (!disk_bytes && !nr_major)
 		return;
 	CLEANUP(buf_release) struct buf b = {0};
-	num_add_bytes(&b, disk_bytes);
-	buf_addf(&b, " from disk, %" PRIu64 " major faults", nr_major);
+	buf_addf(&b, "%s from disk, %" PRIu64 " major faults", num_bytes(disk_bytes).s, nr_major);
 	/* Where calls read as well, nobody knows which bytes are whose. */
-	if (nr_major && call_bytes < disk_bytes / 10) {
-		buf_add_str(&b, ": ");
-		num_add_bytes(&b, disk_bytes / nr_major);
-		buf_add_str(&b, " each");
-	}
+	if (nr_major && call_bytes < disk_bytes / 10)
+		buf_addf(&b, ": %s each", num_bytes(disk_bytes / nr_major).s);
 	profile_fact(p, FACT_READ_FOR, buf_str(&b));
 }
 

@@ -148,18 +148,15 @@ static int memory_read(void *self, const struct event_sink *sink, struct err *er
 static void memory_facts(const void *self, struct profile *p)
 {
 	const struct memory_info *i = &((const struct memory *)self)->info;
-	CLEANUP(buf_release) struct buf text = {0};
 	if (i->is_refused)
 		profile_fact(p, FACT_MEMORY_REFUSED,
 			     "PSS and stacks: no right to trace the target");
-	if (!i->nr_walks)
-		return;
-	buf_addf(&text, "%" PRIu64 " readings, %" PRIu64 " walks of page tables: ", i->nr_readings,
-		 i->nr_walks);
-	num_add_ns(&text, i->walks_ns);
-	buf_add_str(&text, ", longest ");
-	num_add_ns(&text, i->longest_ns);
-	profile_fact(p, FACT_MEMORY_READINGS, buf_str(&text));
+	if (i->nr_walks)
+		profile_factf(p, FACT_MEMORY_READINGS,
+			      "%" PRIu64 " readings, %" PRIu64
+			      " walks of page tables: %s, longest %s",
+			      i->nr_readings, i->nr_walks, num_ns(i->walks_ns).s,
+			      num_ns(i->longest_ns).s);
 }
 
 static unsigned memory_patience(const void *self)

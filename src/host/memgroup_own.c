@@ -216,10 +216,8 @@ static uint64_t sum_of(uint64_t a, uint64_t b)
 static int refused_limit(struct err *err, int code, const struct memgroup *g, const char *what,
 			 uint64_t bytes)
 {
-	CLEANUP(buf_release) struct buf b = {0};
-	num_add_bytes(&b, bytes);
 	return err_set(err, code, "cannot limit the %s of '%s' to %s: %s", what, g->path,
-		       buf_str(&b), strerror(-code));
+		       num_bytes(bytes).s, strerror(-code));
 }
 
 int memgroup_limit(struct memgroup *g, uint64_t memory_bytes, uint64_t swap_bytes,

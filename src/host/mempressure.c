@@ -68,11 +68,10 @@ void mempressure_add_machine(struct buf *to, const struct mempressure *before,
 {
 	if (!before->has_psi || !after->has_psi)
 		return;
-	buf_add_str(to, "some threads waited for memory for ");
-	num_add_ns(to, (after->some_us - MIN(before->some_us, after->some_us)) * NS_PER_US);
-	buf_add_str(to, ", all for ");
-	num_add_ns(to, (after->full_us - MIN(before->full_us, after->full_us)) * NS_PER_US);
-	buf_add_str(to, " (whole machine)");
+	uint64_t some_us = after->some_us - MIN(before->some_us, after->some_us);
+	uint64_t full_us = after->full_us - MIN(before->full_us, after->full_us);
+	buf_addf(to, "some threads waited for memory for %s, all for %s (whole machine)",
+		 num_ns(some_us * NS_PER_US).s, num_ns(full_us * NS_PER_US).s);
 }
 
 void mempressure_add_group(struct buf *to, const struct mempressure *before,
@@ -81,12 +80,8 @@ void mempressure_add_group(struct buf *to, const struct mempressure *before,
 	if (!before->has_group || !after->has_group)
 		return;
 	struct memgroup_numbers n = memgroup_since(&before->numbers, &after->numbers);
-	if (n.limit_bytes == MEMGROUP_NO_LIMIT) {
-		buf_add_str(to, "no limit");
-	} else {
-		buf_add_str(to, "limit ");
-		num_add_bytes(to, n.limit_bytes);
-	}
-	buf_addf(to, ", %" PRIu64 " times at it, %" PRIu64 " pages read again", n.nr_at_limit,
-		 n.nr_refault_anon + n.nr_refault_file);
+	bool has_limit = n.limit_bytes != MEMGROUP_NO_LIMIT;
+	buf_addf(to, "%s%s, %" PRIu64 " times at it, %" PRIu64 " pages read again",
+		 has_limit ? "limit " : "no limit", has_limit ? num_bytes(n.limit_bytes).s : "",
+		 n.nr_at_limit, n.nr_refault_anon + n.nr_refault_file);
 }
