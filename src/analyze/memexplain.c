@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "analyze/heapframes.h"
 #include "analyze/view.h"
 #include "base/buf.h"
 #include "base/intern.h"
@@ -147,6 +148,8 @@ static void add_map(struct memexplain *e, const struct memmaps *m, const struct 
 	const char *name = memmaps_path(m, one);
 	if (one->kind == MEMMAP_STACK)
 		name = "stacks of threads";
+	else if (name[0] == '/' && heapframes_is_recorder(name + 1))
+		name = "the recorder of assay heap";
 	else if (one->kind == MEMMAP_JIT)
 		name = "executable memory without a file";
 	const struct memexplain_part part = part_of(one, kinds[one->kind], name);

@@ -128,6 +128,24 @@ static const struct report_table *report(struct report *r, const struct memexpla
 	return vec_last(&r->tables);
 }
 
+TEST(memexplain_names_the_recorder_of_assay)
+{
+	CLEANUP(memmaps_release) struct memmaps m = {0};
+	memmaps_parse(&m, SV("7f0000000000-7f0000010000 r-xp 00000000 00:01 7 "
+			     "/memfd:assay-heap (deleted)\nRss: 64 kB\n"
+			     "7f0000100000-7f0000110000 r-xp 00000000 00:01 8 "
+			     "/memfd:other (deleted)\nRss: 64 kB\n"));
+	struct memexplain *e CLEANUP(memexplain_free_p) = memexplain_new();
+	memexplain_maps(e, &m);
+	CLEANUP(report_free_p) struct report *r = report_new();
+	const struct report_table *t = report(r, e, 10);
+	bool is_named = false;
+	for (size_t i = 0; i < t->nr_rows; i++)
+		is_named |= !strcmp(t->cells[i * t->nr_columns + 8].text,
+				    "the recorder of assay heap");
+	CHECK(is_named);
+}
+
 TEST(memexplain_parts_add_up_and_an_allocator_explains_what_it_holds)
 {
 	CLEANUP(memexplain_free_p) struct memexplain *e = memexplain_new();
