@@ -90,45 +90,41 @@ void buf_addf(struct buf *b, const char *fmt, ...)
 	va_end(ap);
 }
 
-void buf_add_u64(struct buf *b, uint64_t v)
+static inline void add_digits(struct buf *b, uint64_t v, unsigned base)
 {
 	char text[20];
 	size_t i = sizeof(text);
 	do {
-		text[--i] = (char)('0' + v % 10);
-		v /= 10;
+		text[--i] = "0123456789abcdef"[v % base];
+		v /= base;
 	} while (v);
 	buf_add(b, text + i, sizeof(text) - i);
+}
+
+void buf_add_u64(struct buf *b, uint64_t v)
+{
+	add_digits(b, v, 10);
 }
 
 void buf_add_hex(struct buf *b, uint64_t v)
 {
-	char text[16];
-	size_t i = sizeof(text);
-	do {
-		text[--i] = "0123456789abcdef"[v & 15];
-		v >>= 4;
-	} while (v);
-	buf_add(b, text + i, sizeof(text) - i);
+	add_digits(b, v, 16);
 }
 
+/* Both supported machines are little-endian. */
 void buf_add_u16le(struct buf *b, uint16_t v)
 {
-	unsigned char le[2] = {(unsigned char)v, (unsigned char)(v >> 8)};
-	buf_add(b, le, 2);
+	buf_add(b, &v, sizeof(v));
 }
 
 void buf_add_u32le(struct buf *b, uint32_t v)
 {
-	unsigned char le[4] = {(unsigned char)v, (unsigned char)(v >> 8), (unsigned char)(v >> 16),
-			       (unsigned char)(v >> 24)};
-	buf_add(b, le, 4);
+	buf_add(b, &v, sizeof(v));
 }
 
 void buf_add_u64le(struct buf *b, uint64_t v)
 {
-	buf_add_u32le(b, (uint32_t)v);
-	buf_add_u32le(b, (uint32_t)(v >> 32));
+	buf_add(b, &v, sizeof(v));
 }
 
 void buf_add_uleb(struct buf *b, uint64_t v)

@@ -46,22 +46,6 @@ static const struct duration_unit units[] = {
 	{{"d", 1}, 86400 * NS_PER_SEC}, /* read, never printed: hence the last */
 };
 
-static size_t number_len(struct sv s)
-{
-	size_t n = 0;
-	while (n < s.n && ((s.p[n] >= '0' && s.p[n] <= '9') || s.p[n] == '.'))
-		n++;
-	return n;
-}
-
-static size_t word_len(struct sv s)
-{
-	size_t n = 0;
-	while (n < s.n && s.p[n] >= 'a' && s.p[n] <= 'z')
-		n++;
-	return n;
-}
-
 static const struct duration_unit *find_unit(struct sv name)
 {
 	for (size_t i = 0; i < ARRAY_LEN(units); i++)
@@ -78,10 +62,8 @@ bool clock_parse_duration(struct sv s, uint64_t *ret_ns)
 	if (!s.n)
 		return false;
 	while (s.n) {
-		struct sv digits = sv_from(s.p, number_len(s));
-		s = sv_from_idx(s, digits.n);
-		struct sv name = sv_from(s.p, word_len(s));
-		s = sv_from_idx(s, name.n);
+		struct sv digits = sv_take(&s, "0123456789.");
+		struct sv name = sv_take(&s, "dhmnsu");
 		if (!name.n && is_first && !s.n)
 			name = SV("s");
 		const struct duration_unit *unit = find_unit(name);
@@ -105,11 +87,7 @@ static time_t whole_seconds(int64_t real_ns)
 	return (time_t)(real_ns % (int64_t)NS_PER_SEC < 0 ? sec - 1 : sec);
 }
 
-static void add_iso(struct buf *to, const struct tm *tm)
-{
-	buf_addf(to, "%04d-%02d-%02dT%02d:%02d:%02d", tm->tm_year + 1900, tm->tm_mon + 1,
-		 tm->tm_mday, tm->tm_hour, tm->tm_min, tm->tm_sec);
-}
+#define TIME_MAX 32
 
 void clock_add_iso_utc(struct buf *to, int64_t real_ns)
 {
@@ -117,28 +95,26 @@ void clock_add_iso_utc(struct buf *to, int64_t real_ns)
 	struct tm tm = {0};
 	if (!gmtime_r(&sec, &tm))
 		BUG("year out of range");
-	add_iso(to, &tm);
-	buf_add_ch(to, 'Z');
+	to->n += strftime(buf_reserve(to, TIME_MAX), TIME_MAX, "%Y-%m-%dT%H:%M:%SZ", &tm);
 }
 
-void clock_add_iso_local(struct buf *to, int64_t real_ns)
+static struct tm local_time(int64_t real_ns)
 {
 	time_t sec = whole_seconds(real_ns);
 	struct tm tm = {0};
 	if (!localtime_r(&sec, &tm))
 		BUG("year out of range");
-	add_iso(to, &tm);
-	long off_min = tm.tm_gmtoff / 60;
-	buf_addf(to, "%c%02ld:%02ld", off_min < 0 ? '-' : '+', labs(off_min) / 60,
-		 labs(off_min) % 60);
+	return tm;
+}
+
+void clock_add_local(struct buf *to, int64_t real_ns)
+{
+	struct tm tm = local_time(real_ns);
+	to->n += strftime(buf_reserve(to, TIME_MAX), TIME_MAX, "%Y-%m-%d %H:%M:%S", &tm);
 }
 
 void clock_add_stamp(struct buf *to, int64_t real_ns)
 {
-	time_t sec = whole_seconds(real_ns);
-	struct tm tm = {0};
-	if (!localtime_r(&sec, &tm))
-		BUG("year out of range");
-	buf_addf(to, "%04d%02d%02d-%02d%02d%02d", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday,
-		 tm.tm_hour, tm.tm_min, tm.tm_sec);
+	struct tm tm = local_time(real_ns);
+	to->n += strftime(buf_reserve(to, TIME_MAX), TIME_MAX, "%Y%m%d-%H%M%S", &tm);
 }

@@ -29,8 +29,8 @@ bool clock_parse_duration(struct sv s, uint64_t *ret_ns);
 
 /* @real_ns as clock_real_ns gives it. "2026-11-21T01:50:08Z" */
 void clock_add_iso_utc(struct buf *to, int64_t real_ns);
-/* "2026-11-21T03:50:08+02:00" */
-void clock_add_iso_local(struct buf *to, int64_t real_ns);
+/* "2026-11-21 03:50:08", local time. */
+void clock_add_local(struct buf *to, int64_t real_ns);
 /* "20261121-035008", local time: for names of files. */
 void clock_add_stamp(struct buf *to, int64_t real_ns);
 

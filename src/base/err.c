@@ -9,25 +9,16 @@
 
 void err_release(struct err *err)
 {
+	if (!err)
+		return;
 	free(err->msg);
 	free(err->hint);
 	*err = (struct err){0};
 }
 
-void err_clear(struct err *err)
-{
-	if (err)
-		err_release(err);
-}
-
-static int negative(int code)
-{
-	return code > 0 ? -code : code;
-}
-
 int err_set(struct err *err, int code, const char *fmt, ...)
 {
-	code = negative(code);
+	code = code > 0 ? -code : code;
 	ASSERT(code != 0);
 	if (!err)
 		return code;

@@ -24,7 +24,6 @@ struct err {
 };
 
 void err_release(struct err *err);
-void err_clear(struct err *err);
 
 /* Replaces any message. @code: negative errno (or positive, negated). Returns the negative code. */
 int err_set(struct err *err, int code, const char *fmt, ...) PRINTF(3, 4);

@@ -97,12 +97,6 @@ void json_double(struct json *j, double v, int decimals)
 		buf_addf(j->to, "%.*f", decimals, v);
 }
 
-void json_bool(struct json *j, bool v)
-{
-	before_value(j);
-	buf_add_str(j->to, v ? "true" : "false");
-}
-
 void json_null(struct json *j)
 {
 	before_value(j);
@@ -130,7 +124,8 @@ void json_put_double(struct json *j, const char *key, double v, int decimals)
 void json_put_bool(struct json *j, const char *key, bool v)
 {
 	json_key(j, key);
-	json_bool(j, v);
+	before_value(j);
+	buf_add_str(j->to, v ? "true" : "false");
 }
 
 void json_put_obj(struct json *j, const char *key)

@@ -28,7 +28,6 @@ void json_sv(struct json *j, struct sv s);
 void json_u64(struct json *j, uint64_t v);
 void json_i64(struct json *j, int64_t v);
 void json_double(struct json *j, double v, int decimals); /* null for NaN and infinities */
-void json_bool(struct json *j, bool v);
 void json_null(struct json *j);
 
 /* A key with its value. */

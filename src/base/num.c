@@ -147,20 +147,6 @@ void num_add_pct(struct buf *to, double pct)
 	num_add_double(to, pct, a < 0.0995 ? 3 : a < 9.995 ? 2 : a < 999.95 ? 1 : 0);
 }
 
-void num_add_scaled(struct buf *to, uint64_t v, uint64_t unit)
-{
-	buf_add_u64(to, v / unit);
-	uint64_t frac = v % unit;
-	if (!frac)
-		return;
-	buf_add_ch(to, '.');
-	while (frac && unit > 1) {
-		unit /= 10;
-		buf_add_ch(to, (char)('0' + frac / unit % 10));
-		frac %= unit;
-	}
-}
-
 bool num_parse_scaled(struct sv s, uint64_t unit, uint64_t *ret_v)
 {
 	struct sv frac = s;
@@ -203,21 +189,16 @@ static bool unit_of_letter(char c, uint64_t step, uint64_t *ret_unit)
 	return true;
 }
 
-static struct sv split_number(struct sv *s)
+static struct sv take_number(struct sv *s)
 {
-	size_t n = 0;
-	while (n < s->n && ((s->p[n] >= '0' && s->p[n] <= '9') || s->p[n] == '.'))
-		n++;
-	struct sv number = sv_from(s->p, n);
-	*s = sv_from_idx(*s, n);
-	while (s->n && s->p[0] == ' ')
-		*s = sv_from_idx(*s, 1);
+	struct sv number = sv_take(s, "0123456789.");
+	(void)sv_take(s, " ");
 	return number;
 }
 
 bool num_parse_bytes(struct sv s, uint64_t *ret_bytes)
 {
-	struct sv number = split_number(&s);
+	struct sv number = take_number(&s);
 	uint64_t unit = 1;
 	if (s.n && (s.p[0] | 0x20) != 'b') {
 		bool is_si = s.n == 2 && (s.p[1] | 0x20) == 'b';
@@ -234,7 +215,7 @@ bool num_parse_bytes(struct sv s, uint64_t *ret_bytes)
 
 bool num_parse_count(struct sv s, uint64_t *ret_v)
 {
-	struct sv number = split_number(&s);
+	struct sv number = take_number(&s);
 	uint64_t unit = 1;
 	if (s.n > 1 || (s.n == 1 && !unit_of_letter(s.p[0], 1000, &unit)))
 		return false;

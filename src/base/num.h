@@ -30,9 +30,6 @@ struct num_text num_pct(double pct);
 struct num_text num_double(double v, int decimals);
 /* Rounded half away from zero. "nan", "inf", "-inf" for what is no number. decimals <= 9. */
 void num_add_double(struct buf *to, double v, int decimals);
-/* v / unit exactly, without trailing zeros; unit a power of ten: num_add_scaled(b, 1500, 1000)
- * is "1.5". */
-void num_add_scaled(struct buf *to, uint64_t v, uint64_t unit);
 
 /*
  * Parsers: the whole view must be the number. False, and the result untouched, for anything else,

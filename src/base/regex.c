@@ -18,7 +18,6 @@ struct regex {
 	pcre2_code *code;
 	pcre2_match_data *match;
 	pcre2_match_context *limits;
-	char *pattern;
 	uint64_t nr_gave_up;
 };
 
@@ -29,7 +28,6 @@ void regex_free(struct regex *re)
 	pcre2_match_context_free(re->limits);
 	pcre2_match_data_free(re->match);
 	pcre2_code_free(re->code);
-	free(re->pattern);
 	free(re);
 }
 
@@ -71,7 +69,6 @@ int regex_new(struct regex **ret_re, const char *pattern, unsigned flags, struct
 	pcre2_set_match_limit(re->limits, MATCH_LIMIT);
 	pcre2_set_depth_limit(re->limits, DEPTH_LIMIT);
 	pcre2_set_heap_limit(re->limits, HEAP_LIMIT_KIB);
-	re->pattern = xstrdup(pattern);
 	*ret_re = TAKE(re);
 	return 0;
 }

@@ -54,39 +54,39 @@ double stat_median(double *v, size_t n)
 	return stat_quantile(v, n, 0.5);
 }
 
-struct stat_interval stat_wilson(double hits, double n, double z)
+struct stat_interval stat_wilson(double hits, double n)
 {
 	if (!(n > 0))
 		return (struct stat_interval){0, 1};
 	double p = MIN(MAX(hits / n, 0.0), 1.0);
-	double z2 = z * z;
+	double z2 = STAT_Z95 * STAT_Z95;
 	double mid = (p + z2 / (2 * n)) / (1 + z2 / n);
-	double half = z / (1 + z2 / n) * sqrt(p * (1 - p) / n + z2 / (4 * n * n));
+	double half = STAT_Z95 / (1 + z2 / n) * sqrt(p * (1 - p) / n + z2 / (4 * n * n));
 	return (struct stat_interval){MAX(mid - half, 0.0), MIN(mid + half, 1.0)};
 }
 
 double stat_share_pct_error(double hits, double n)
 {
-	struct stat_interval i = stat_wilson(hits, n, STAT_Z95);
+	struct stat_interval i = stat_wilson(hits, n);
 	return (i.high - i.low) * 50;
 }
 
 /* Exact quantiles of a Poisson count lie within 1 % of these from a count of 1 on. */
-struct stat_range stat_estimate(double sum, double variance)
+struct stat_interval stat_estimate(double sum, double variance)
 {
 	if (!(sum > 0) || !(variance > 0))
-		return (struct stat_range){sum, sum};
+		return (struct stat_interval){sum, sum};
 	double n = sum * sum / variance;
 	double down = 1 - 1 / (9 * n) - STAT_Z95 / (3 * sqrt(n));
 	double up = 1 - 1 / (9 * (n + 1)) + STAT_Z95 / (3 * sqrt(n + 1));
 	double low = down > 0 ? n * down * down * down : 0;
 	double high = (n + 1) * up * up * up;
-	return (struct stat_range){sum * low / n, sum * high / n};
+	return (struct stat_interval){sum * low / n, sum * high / n};
 }
 
 double stat_estimate_error(double sum, double variance)
 {
-	struct stat_range r = stat_estimate(sum, variance);
+	struct stat_interval r = stat_estimate(sum, variance);
 	return MAX(r.high - sum, sum - r.low);
 }
 

@@ -33,12 +33,12 @@ double stat_median(double *v, size_t n);
 double stat_quantile(double *v, size_t n, double q);
 
 struct stat_interval {
-	double low; /* 0..1 */
+	double low;
 	double high;
 };
 
-/* Of the share hits / n, at @z (STAT_Z95); n = 0 gives [0, 1]. */
-struct stat_interval stat_wilson(double hits, double n, double z);
+/* Of the share hits / n, within 0..1; n = 0 gives [0, 1]. */
+struct stat_interval stat_wilson(double hits, double n);
 /* Half the width of the 95 % interval, in percentage points: what is printed after +-. */
 double stat_share_pct_error(double hits, double n);
 
@@ -48,11 +48,7 @@ double stat_share_pct_error(double hits, double n);
  * same relative variance (sum^2 / variance samples; Byar's approximation), scaled: one sample of
  * weight w gives 0.02 w .. 5.6 w, many give sum +- 1.96 sqrt(variance). variance 0: exact.
  */
-struct stat_range {
-	double low;
-	double high;
-};
-struct stat_range stat_estimate(double sum, double variance);
+struct stat_interval stat_estimate(double sum, double variance);
 /* The larger half of that interval: sum +- this holds in at least 95 % of all cases. */
 double stat_estimate_error(double sum, double variance);
 /* Two-sided 95 % quantile of Student's t distribution; infinite for 0 degrees of freedom. */

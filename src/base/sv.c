@@ -75,6 +75,15 @@ bool sv_has_item(struct sv list, char separator, struct sv item)
 	return false;
 }
 
+struct sv sv_take(struct sv *s, const char *bytes)
+{
+	struct sv head = sv_from(s->p, 0);
+	while (head.n < s->n && s->p[head.n] && strchr(bytes, s->p[head.n]))
+		head.n++;
+	*s = sv_from_idx(*s, head.n);
+	return head;
+}
+
 struct sv sv_from_idx(struct sv s, size_t from)
 {
 	from = MIN(from, s.n);

@@ -32,6 +32,8 @@ ssize_t sv_rindex(struct sv s, char c);
 struct sv sv_split(struct sv *s, char c);
 /* Whether one of the parts between separators is @item, blanks around it aside. */
 bool sv_has_item(struct sv list, char separator, struct sv item);
+/* Takes the bytes at the front of *s that are among @bytes. */
+struct sv sv_take(struct sv *s, const char *bytes);
 /* Bytes [from, n); an empty view when from is past the end. */
 struct sv sv_from_idx(struct sv s, size_t from);
 

@@ -167,12 +167,7 @@ uint32_t zio_crc32(const void *p, size_t n)
 	return (uint32_t)crc32_z(0, p, n);
 }
 
-int zio_compress_gzip(struct buf *to, const void *p, size_t n, struct err *err)
-{
-	return zio_compress_gzip_at(to, p, n, 6, err);
-}
-
-int zio_compress_gzip_at(struct buf *to, const void *p, size_t n, int level, struct err *err)
+int zio_compress_gzip(struct buf *to, const void *p, size_t n, int level, struct err *err)
 {
 	z_stream z = {.next_in = (Bytef *)(uintptr_t)p};
 	if (n > UINT32_MAX ||

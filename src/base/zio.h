@@ -19,8 +19,7 @@ int zio_decompress(struct buf *to, enum zkind kind, const void *p, size_t n, siz
 int zio_compress_zstd(struct buf *to, const void *p, size_t n, int level, struct err *err);
 /* CRC-32 as zlib, gzip and .gnu_debuglink have it. */
 uint32_t zio_crc32(const void *p, size_t n);
-int zio_compress_gzip(struct buf *to, const void *p, size_t n, struct err *err);
-/* Level 1 (fast) to 9 (small); zio_compress_gzip takes 6. */
-int zio_compress_gzip_at(struct buf *to, const void *p, size_t n, int level, struct err *err);
+/* @level: 1 (fast) to 9 (small). */
+int zio_compress_gzip(struct buf *to, const void *p, size_t n, int level, struct err *err);
 
 #endif

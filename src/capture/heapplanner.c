@@ -25,7 +25,7 @@ static int ask(int32_t pid, const struct heap_plan *p, struct err *err)
 	struct jemalloc *j CLEANUP(jemalloc_close_p) = NULL;
 	int rc = -EAGAIN;
 	for (int i = 0; i < ASK_TRIES && rc == -EAGAIN; i++) {
-		err_clear(err);
+		err_release(err);
 		rc = jemalloc_open(&j, pid, p, err);
 	}
 	return rc;

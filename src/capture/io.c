@@ -174,7 +174,7 @@ static int attach_calls(struct io *s, struct err *err)
 			return rc;
 		nr_attached += !rc;
 	}
-	err_clear(err);
+	err_release(err);
 	return nr_attached ? 0
 			   : err_set(err, -ENOTSUP,
 				     "this kernel has no tracepoints of system "

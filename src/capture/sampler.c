@@ -101,7 +101,7 @@ static int open_ring(struct sampler *s, int32_t cpu, uint32_t *bytes, struct err
 	/* An ordinary user may lock kernel.perf_event_mlock_kb a CPU: less ring, not no ring. */
 	while ((rc == -EPERM || rc == -ENOMEM) && *bytes > RING_MIN_BYTES) {
 		*bytes /= 2;
-		err_clear(err);
+		err_release(err);
 		rc = ring_open(&ring, fd, *bytes / page_bytes, err);
 	}
 	if (rc) {
@@ -193,7 +193,7 @@ static int add_thread(struct sampler *s, int32_t tid, struct err *err)
 	*of = (uint32_t)s->groups.n;
 	int rc = open_thread(s, g, tid, err);
 	if (rc == -ESRCH) {
-		err_clear(err);
+		err_release(err);
 		return 0;
 	}
 	s->info.nr_threads += !rc;

@@ -34,19 +34,9 @@ static bool is_right_aligned(size_t column)
 	return column == LS_DURATION || column == LS_SAMPLES || column == LS_SIZE;
 }
 
-/* "2026-11-21 03:50:08", local time. */
-static void add_time(struct buf *to, int64_t real_ns)
-{
-	CLEANUP(buf_release) struct buf iso = {0};
-	clock_add_iso_local(&iso, real_ns);
-	size_t n = MIN(iso.n, (size_t)19);
-	for (size_t i = 0; i < n; i++)
-		buf_add_ch(to, iso.p[i] == 'T' ? ' ' : iso.p[i]);
-}
-
 static void fill_row(struct row *r, const struct store_entry *e)
 {
-	add_time(&r->cells[LS_TIME], e->time_ns);
+	clock_add_local(&r->cells[LS_TIME], e->time_ns);
 	buf_add_str(&r->cells[LS_KIND], e->info.kind[0] ? e->info.kind : "?");
 	escape_term(&r->cells[LS_TARGET], sv_from_str(e->target));
 	num_add_ns(&r->cells[LS_DURATION], e->info.duration_ns);

@@ -253,7 +253,7 @@ static int watch(struct run *r, struct err *err)
 			/* The end of a target is the end of the watch, not a failure. */
 			if (!r->page.points.n && !r->child)
 				return err->code;
-			err_clear(err);
+			err_release(err);
 			return 0;
 		}
 		watchpage_add(&r->page, &t);

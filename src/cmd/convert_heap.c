@@ -4,6 +4,7 @@
 
 #include "analyze/heapframes.h"
 
+#define GZIP_LEVEL 6
 #define ZSTD_LEVEL 3
 
 struct trim {
@@ -68,7 +69,7 @@ enum zkind convert_heap_packing(const struct format *f, const char *path)
 int convert_heap_pack(struct format_output *to, enum zkind kind, struct out *out, struct err *err)
 {
 	CLEANUP(buf_release) struct buf packed = {0};
-	TRY(kind == ZKIND_GZIP ? zio_compress_gzip(&packed, to->buf.p, to->buf.n, err)
+	TRY(kind == ZKIND_GZIP ? zio_compress_gzip(&packed, to->buf.p, to->buf.n, GZIP_LEVEL, err)
 			       : zio_compress_zstd(&packed, to->buf.p, to->buf.n, ZSTD_LEVEL, err));
 	buf_clear(&to->buf);
 	return out_write(out, packed.p, packed.n, err);

@@ -93,7 +93,7 @@ static int dump_once(struct dumps *d)
 			status = cmd_fail(&err);
 		else
 			tell_dump(p);
-		err_clear(&err);
+		err_release(&err);
 	}
 	dumps_open_roots(d);
 	host_lower_priority();
@@ -101,7 +101,7 @@ static int dump_once(struct dumps *d)
 	vec_foreach(p, &d->list) {
 		if (p->newest && print_page(p, &err))
 			status = err.code == -EPIPE ? EXIT_FAILED : cmd_fail(&err);
-		err_clear(&err);
+		err_release(&err);
 	}
 	return status;
 }
@@ -149,7 +149,7 @@ static int dump_series(struct dumps *d, uint64_t duration_ns)
 			status = cmd_fail(&err);
 			break;
 		}
-		err_clear(&err);
+		err_release(&err);
 	}
 }
 

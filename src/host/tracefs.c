@@ -103,7 +103,7 @@ int tracefs_list(struct tracefs_names *ret_n, int fd, struct err *err)
 	CLEANUP(buf_release) struct buf text = {0};
 	int rc = file_read_at(&text, fd, "available_events", LIST_LIMIT, err);
 	if (rc == -EACCES || rc == -EPERM) { /* of a private mount, too, the files are root's */
-		err_clear(err);
+		err_release(err);
 		return tracefs_refused(err);
 	}
 	if (rc)

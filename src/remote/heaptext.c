@@ -110,7 +110,7 @@ static int store_in_target(struct heapinject *h, struct remote *r, struct stores
 	}
 	int rc = heapinject_batch(h, r, ops.v.p, ops.v.n, err);
 	if (rc == -EACCES || rc == -EPERM || rc == -ENOMEM) {
-		err_clear(err);
+		err_release(err);
 		return store_by_mem(h, s, err);
 	}
 	return rc;

@@ -69,7 +69,7 @@ static int absent_ok(int rc, struct err *err)
 {
 	if (rc != -ENOENT)
 		return rc;
-	err_clear(err);
+	err_release(err);
 	return 0;
 }
 

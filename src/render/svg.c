@@ -495,7 +495,7 @@ static void add_data(struct svg *s)
 	CLEANUP(buf_release) struct buf z = {0};
 	flame_pack(&packed, &s->f);
 	int level = packed.n > PACK_FAST_BYTES ? 1 : 6;
-	bool is_zipped = !zio_compress_gzip_at(&z, packed.p, packed.n, level, NULL);
+	bool is_zipped = !zio_compress_gzip(&z, packed.p, packed.n, level, NULL);
 	struct sv data = buf_sv(is_zipped ? &z : &packed);
 	while (data.n) {
 		struct sv part = sv_from(data.p, MIN(data.n, DATA_CHUNK));

@@ -320,7 +320,7 @@ enum dumps_event dumps_next(struct dumps *d, uint64_t end_ns, struct dumped **re
 			int rc = look(d, p, err);
 			if (rc == -EAGAIN) { /* every thread was in the allocator: again soon */
 				p->next_look_ns = clock_mono_ns() + LOOK_NS / 5;
-				err_clear(err);
+				err_release(err);
 			} else if (rc) {
 				p->is_gone = true;
 				return is_end(rc) && p->nr_dumps ? DUMPS_ENDED : DUMPS_FAILED;

@@ -64,7 +64,7 @@ static int read_whole(struct input *in, struct err *err)
 		int rc = zio_decompress(&plain, kind, in->head.p, in->head.n, FILE_LIMIT, err);
 		if (rc && (rc != -ENODATA || !plain.n))
 			return rc;
-		err_clear(err); /* a truncated stream still gives what it holds */
+		err_release(err); /* a truncated stream still gives what it holds */
 		struct buf packed = in->head;
 		in->head = plain;
 		plain = packed;

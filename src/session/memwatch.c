@@ -73,7 +73,7 @@ static void ask(struct memwatch *w, uint64_t now)
 	if (!(w->flags & MEMWATCH_ASK) || now < w->next_ask_ns)
 		return;
 	if (!w->is_asking) {
-		err_clear(&w->not_asked);
+		err_release(&w->not_asked);
 		w->next_ask_ns = now + NS_PER_SEC;
 		if (begin_asking(w, &w->not_asked))
 			return;
@@ -248,7 +248,7 @@ static int sum_up(struct memwatch *w, struct memreading *t, unsigned parts, stru
 	}
 	if (!t->m.nr_processes)
 		return -ESRCH;
-	err_clear(err); /* others live */
+	err_release(err); /* others live */
 	return 0;
 }
 

@@ -32,7 +32,7 @@ static int open_again(struct prof_capture *p, struct jemalloc **ret_j, struct er
 		int rc = jemalloc_open(ret_j, pid_of(p), &p->plan, err);
 		if (rc != -EAGAIN || i == OPEN_TRIES)
 			return rc;
-		err_clear(err);
+		err_release(err);
 	}
 }
 

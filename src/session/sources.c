@@ -213,7 +213,7 @@ static int open_sampler(struct sources *s, struct err *err)
 		return 0;
 	}
 	log_debug(LOG_SESSION, 1, "%s", err_msg(err)); /* the source looks at mappings itself */
-	err_clear(err);
+	err_release(err);
 	return 0;
 }
 

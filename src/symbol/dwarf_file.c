@@ -33,7 +33,7 @@ int dw_file_load(struct dw_file *f, struct elf *e, bool is_dwo, struct err *err)
 			return err_wrap(err, "reading '%s'", names[i]);
 		if (r < 0) { /* the others only make answers poorer */
 			f->sec[i] = sv_from("", 0);
-			err_clear(err);
+			err_release(err);
 		}
 	}
 	return 0;

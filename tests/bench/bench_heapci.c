@@ -149,7 +149,7 @@ static void run(struct bench *b, uint64_t heap_bytes, struct result *r)
 			r->nr_unseen++;
 			continue;
 		}
-		struct stat_range range = stat_estimate(seen.live[i], seen.variance[i]);
+		struct stat_interval range = stat_estimate(seen.live[i], seen.variance[i]);
 		r->nr++;
 		r->nr_within += t.live[i] >= range.low && t.live[i] <= range.high;
 	}

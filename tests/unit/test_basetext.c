@@ -47,10 +47,10 @@ TEST(stamps_follow_the_time_zone)
 	setenv("TZ", "AAA-02:30", 1);
 	clock_add_iso_utc(&b, 1795225808 * (int64_t)NS_PER_SEC + 5);
 	buf_add_ch(&b, ' ');
-	clock_add_iso_local(&b, 1795225808 * (int64_t)NS_PER_SEC);
+	clock_add_local(&b, 1795225808 * (int64_t)NS_PER_SEC);
 	buf_add_ch(&b, ' ');
 	clock_add_stamp(&b, 1795225808 * (int64_t)NS_PER_SEC);
-	CHECK_STR(buf_str(&b), "2026-11-21T01:50:08Z 2026-11-21T04:20:08+02:30 20261121-042008");
+	CHECK_STR(buf_str(&b), "2026-11-21T01:50:08Z 2026-11-21 04:20:08 20261121-042008");
 	buf_clear(&b);
 	clock_add_iso_utc(&b, -1);
 	CHECK_STR(buf_str(&b), "1969-12-31T23:59:59Z");
@@ -204,10 +204,10 @@ TEST(wilson_interval_matches_published_values)
 					  {0, 20, 0, 0.1611},
 					  {1, 29, 0.0061, 0.1718}};
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct stat_interval w = stat_wilson(cases[i][0], cases[i][1], STAT_Z95);
+		struct stat_interval w = stat_wilson(cases[i][0], cases[i][1]);
 		CHECK(is_near(w.low, cases[i][2]) && is_near(w.high, cases[i][3]));
 	}
-	CHECK(stat_wilson(0, 0, STAT_Z95).high == 1);
+	CHECK(stat_wilson(0, 0).high == 1);
 	CHECK(fabs(stat_share_pct_error(5000, 10000) - 0.98) < 0.01);
 }
 

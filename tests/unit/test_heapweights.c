@@ -318,9 +318,9 @@ TEST(suppressions_match_as_leaksanitizer_does)
 
 TEST(stat_estimates_are_wide_for_few_samples)
 {
-	struct stat_range one = stat_estimate(100, 100.0 * 100);
+	struct stat_interval one = stat_estimate(100, 100.0 * 100);
 	CHECK(one.low > 0 && one.low < 5 && one.high > 550 && one.high < 565);
-	struct stat_range many = stat_estimate(1e6, 1e6);
+	struct stat_interval many = stat_estimate(1e6, 1e6);
 	CHECK(fabs(many.high - 1e6 - 1960) < 5 && fabs(1e6 - many.low - 1960) < 5);
 	CHECK(stat_estimate_error(50, 0) == 0);
 	CHECK(fabs(stat_t95(4) - 2.776) < 0.001 && fabs(stat_t95(30) - 2.042) < 0.001);

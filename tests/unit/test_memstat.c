@@ -146,7 +146,7 @@ TEST(memstat_of_nobody_is_no_such_process)
 	struct memstat m;
 	CLEANUP(err_release) struct err err = {0};
 	CHECK(memstat_read(&m, 2, MEMSTAT_COUNTERS, NULL, &err) == -ESRCH || geteuid());
-	err_clear(&err);
+	err_release(&err);
 	CHECK(memstat_read(&m, INT32_MAX, MEMSTAT_COUNTERS, NULL, &err) == -ESRCH);
 	CHECK(memstat_machine_bytes() > (64 << 20));
 }
