@@ -7,34 +7,38 @@
 #include "base/opt_value.h"
 #include "base/suggest.h"
 
-struct found {
-	const struct opt *opt;
-	void *to;
-};
-
-void opt_list_release(struct opt_list *l)
-{
-	vec_release(l);
-}
-
 void opt_args_release(struct opt_args *a)
 {
+	vec_foreach(l, &a->lists)
+		vec_release(*l);
+	vec_release(&a->lists);
 	vec_release(&a->operands);
 	*a = (struct opt_args){0};
 }
 
-/* By either name; the other one is empty or 0. */
-static bool find_option(struct found *ret_f, const struct opt_cmd *cmd, struct sv name, char letter)
+bool opt_next(const struct opt_cmd *cmd, struct opt_at *at)
 {
-	for (const struct opt_bind *b = cmd->groups; b < cmd->groups + OPT_GROUPS_MAX && b->group;
-	     b++) {
-		for (const struct opt *o = b->group->opts; o->kind; o++) {
-			if (letter ? o->short_name != letter
-				   : !o->long_name || !sv_eq_str(name, o->long_name))
-				continue;
-			*ret_f = (struct found){o, b->to};
+	const struct opt *next = at->opt ? at->opt + 1 : NULL;
+	while (!next || !next->kind) {
+		at->bind = at->bind ? at->bind + 1 : cmd->groups;
+		if (at->bind == cmd->groups + OPT_GROUPS_MAX || !at->bind->group)
+			return false;
+		next = at->bind->group->opts;
+	}
+	at->opt = next;
+	return true;
+}
+
+/* By either name; the other one is empty or 0. */
+static bool find_option(struct opt_at *ret_at, const struct opt_cmd *cmd, struct sv name,
+			char letter)
+{
+	*ret_at = (struct opt_at){0};
+	while (opt_next(cmd, ret_at)) {
+		const struct opt *o = ret_at->opt;
+		if (letter ? o->short_name == letter
+			   : o->long_name && sv_eq_str(name, o->long_name))
 			return true;
-		}
 	}
 	return false;
 }
@@ -43,11 +47,9 @@ static int unknown_long(const struct opt_cmd *cmd, struct sv name, struct err *e
 {
 	err_set(err, -EINVAL, "unknown option '--%.*s'", SV_ARGS(name));
 	struct suggest s = suggest_for(name);
-	for (const struct opt_bind *b = cmd->groups; b < cmd->groups + OPT_GROUPS_MAX && b->group;
-	     b++)
-		for (const struct opt *o = b->group->opts; o->kind; o++)
-			if (o->long_name && !(o->flags & OPT_HIDDEN))
-				suggest_offer(&s, sv_from_str(o->long_name));
+	for (struct opt_at at = {0}; opt_next(cmd, &at);)
+		if (at.opt->long_name && !(at.opt->flags & OPT_HIDDEN))
+			suggest_offer(&s, sv_from_str(at.opt->long_name));
 	if (s.best.n)
 		err_hint(err, "did you mean '--%.*s'?", SV_ARGS(s.best));
 	return -EINVAL;
@@ -60,7 +62,7 @@ static int parse_long(const struct opt_cmd *cmd, int argc, char **argv, int *i, 
 	const char *eq = strchr(argv[*i], '=');
 	struct sv name = sv_split(&rest, '=');
 	const char *arg = eq ? eq + 1 : NULL;
-	struct found f;
+	struct opt_at f;
 	if (!find_option(&f, cmd, name, 0))
 		return unknown_long(cmd, name, err);
 	if (!opt_takes_arg(f.opt)) {
@@ -75,13 +77,13 @@ static int parse_long(const struct opt_cmd *cmd, int argc, char **argv, int *i, 
 		}
 		arg = argv[++*i];
 	}
-	return opt_set_value(f.opt, f.to, arg, err);
+	return opt_set_value(f.opt, f.bind->to, arg, err);
 }
 
 static int parse_shorts(const struct opt_cmd *cmd, int argc, char **argv, int *i, struct err *err)
 {
 	for (const char *s = argv[*i] + 1; *s; s++) {
-		struct found f;
+		struct opt_at f;
 		if (!find_option(&f, cmd, SV(""), *s)) {
 			err_set(err, -EINVAL, "unknown option '-%c'", *s);
 			if (s == argv[*i] + 1 && s[1] && find_option(&f, cmd, sv_from_str(s), 0))
@@ -89,7 +91,7 @@ static int parse_shorts(const struct opt_cmd *cmd, int argc, char **argv, int *i
 			return -EINVAL;
 		}
 		if (!opt_takes_arg(f.opt)) {
-			TRY(opt_set_value(f.opt, f.to, NULL, err));
+			TRY(opt_set_value(f.opt, f.bind->to, NULL, err));
 			continue;
 		}
 		const char *arg = s[1] ? s + 1 : NULL;
@@ -99,7 +101,7 @@ static int parse_shorts(const struct opt_cmd *cmd, int argc, char **argv, int *i
 					       *s, f.opt->arg ? f.opt->arg : "");
 			arg = argv[++*i];
 		}
-		return opt_set_value(f.opt, f.to, arg, err);
+		return opt_set_value(f.opt, f.bind->to, arg, err);
 	}
 	return 0;
 }
@@ -107,10 +109,12 @@ static int parse_shorts(const struct opt_cmd *cmd, int argc, char **argv, int *i
 int opt_parse(struct opt_args *ret_args, const struct opt_cmd *cmd, int argc, char **argv,
 	      struct err *err)
 {
-	struct opt_args args = {0};
+	CLEANUP(opt_args_release) struct opt_args args = {0};
+	for (struct opt_at at = {0}; opt_next(cmd, &at);)
+		if (at.opt->kind == OPT_KIND_LIST)
+			vec_push(&args.lists, (void *)((char *)at.bind->to + at.opt->at));
 	for (int i = 1; i < argc; i++) {
 		const char *word = argv[i];
-		int rc = 0;
 		if (!strcmp(word, "--")) {
 			args.command = argv + i + 1;
 			args.nr_command = argc - i - 1;
@@ -119,14 +123,11 @@ int opt_parse(struct opt_args *ret_args, const struct opt_cmd *cmd, int argc, ch
 		if (word[0] != '-' || !word[1])
 			vec_push(&args.operands, argv[i]);
 		else if (word[1] == '-')
-			rc = parse_long(cmd, argc, argv, &i, err);
+			TRY(parse_long(cmd, argc, argv, &i, err));
 		else
-			rc = parse_shorts(cmd, argc, argv, &i, err);
-		if (rc) {
-			opt_args_release(&args);
-			return rc;
-		}
+			TRY(parse_shorts(cmd, argc, argv, &i, err));
 	}
 	*ret_args = args;
+	args = (struct opt_args){0};
 	return 0;
 }

@@ -26,7 +26,7 @@
  * follows "--" is kept apart: it is a command to run. A lone "-" is an operand.
  * Values: durations are seconds unless ns, us, ms, s, m, h or d follows (1.5s, 7d); sizes are
  * bytes, as num.h and clock.h read them.
- * Strings are borrowed from argv. Lists are owned by the bound structure (opt_list_release).
+ * Strings are borrowed from argv. Lists in the bound structures live until opt_args_release.
  */
 #ifndef ASSAY_BASE_OPT_H
 #define ASSAY_BASE_OPT_H
@@ -56,7 +56,6 @@ struct opt_list {
 	size_t n;
 	size_t cap;
 };
-void opt_list_release(struct opt_list *l);
 
 struct opt_choice {
 	const char *name;
@@ -157,7 +156,9 @@ struct opt_args {
 	VEC(char *) operands; /* borrowed from argv */
 	char **command;       /* what follows "--", NULL-terminated; NULL = there was no "--" */
 	int nr_command;
+	VEC(struct opt_list *) lists; /* in the bound structures */
 };
+/* While the bound structures are there. */
 void opt_args_release(struct opt_args *a);
 
 /* argv[0] is skipped. -EINVAL with a message for a usage error. */

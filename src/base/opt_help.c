@@ -87,12 +87,19 @@ static void add_examples(struct buf *to, const char *examples)
 	}
 }
 
-static bool is_visible(const struct opt_group *g)
+/* Titles of groups that have an option to be shown, between @before and @after. */
+static void add_groups(struct buf *to, const struct opt_cmd *cmd, const char *before,
+		       const char *after, void (*add)(struct buf *to, const struct opt *o))
 {
-	for (const struct opt *o = g->opts; o->kind; o++)
-		if (!(o->flags & OPT_HIDDEN))
-			return true;
-	return false;
+	const struct opt_group *group = NULL;
+	for (struct opt_at at = {0}; opt_next(cmd, &at);) {
+		if (at.opt->flags & OPT_HIDDEN)
+			continue;
+		if (group != at.bind->group)
+			buf_addf(to, "%s%s%s", before, at.bind->group->title, after);
+		group = at.bind->group;
+		add(to, at.opt);
+	}
 }
 
 void opt_help(struct buf *to, const struct opt_cmd *cmd)
@@ -104,15 +111,7 @@ void opt_help(struct buf *to, const struct opt_cmd *cmd)
 		buf_addf(to, "\n%s\n", cmd->summary);
 	if (cmd->details)
 		buf_addf(to, "\n%s\n", cmd->details);
-	for (size_t g = 0; g < OPT_GROUPS_MAX && cmd->groups[g].group; g++) {
-		const struct opt_group *group = cmd->groups[g].group;
-		if (!is_visible(group))
-			continue;
-		buf_addf(to, "\n%s:\n", group->title);
-		for (const struct opt *o = group->opts; o->kind; o++)
-			if (!(o->flags & OPT_HIDDEN))
-				add_option(to, o);
-	}
+	add_groups(to, cmd, "\n", ":\n", add_option);
 	if (cmd->examples)
 		add_examples(to, cmd->examples);
 }
@@ -137,29 +136,19 @@ static void add_man_option(struct buf *to, const struct opt *o)
 
 void opt_man(struct buf *to, const struct opt_cmd *cmd)
 {
-	for (size_t g = 0; g < OPT_GROUPS_MAX && cmd->groups[g].group; g++) {
-		const struct opt_group *group = cmd->groups[g].group;
-		if (!is_visible(group))
-			continue;
-		buf_addf(to, "\n## %s\n", group->title);
-		for (const struct opt *o = group->opts; o->kind; o++)
-			if (!(o->flags & OPT_HIDDEN))
-				add_man_option(to, o);
-	}
+	add_groups(to, cmd, "\n## ", "\n", add_man_option);
 }
 
 void opt_words(struct buf *to, const struct opt_cmd *cmd)
 {
-	for (size_t g = 0; g < OPT_GROUPS_MAX && cmd->groups[g].group; g++) {
-		for (const struct opt *o = cmd->groups[g].group->opts; o->kind; o++) {
-			if (o->flags & OPT_HIDDEN)
-				continue;
-			if (o->short_name)
-				buf_addf(to, "-%c\n", o->short_name);
-			if (o->long_name)
-				buf_addf(to, "--%s%s%s\n", o->long_name,
-					 opt_takes_arg(o) ? "=" : "",
-					 opt_takes_arg(o) && o->arg ? o->arg : "");
-		}
+	for (struct opt_at at = {0}; opt_next(cmd, &at);) {
+		const struct opt *o = at.opt;
+		if (o->flags & OPT_HIDDEN)
+			continue;
+		if (o->short_name)
+			buf_addf(to, "-%c\n", o->short_name);
+		if (o->long_name)
+			buf_addf(to, "--%s%s%s\n", o->long_name, opt_takes_arg(o) ? "=" : "",
+				 opt_takes_arg(o) && o->arg ? o->arg : "");
 	}
 }

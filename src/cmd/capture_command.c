@@ -45,8 +45,6 @@ static const struct opt_group capture_group = {"Capture and output", capture_tab
 
 static void job_release(struct capture_job *job)
 {
-	target_opts_release(&job->common.target);
-	opt_list_release(&job->common.debug_dirs);
 	chosen_target_release(&job->target);
 	opt_args_release(&job->args);
 	free((void *)job->options.cache_dir);

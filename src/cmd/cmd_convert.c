@@ -86,16 +86,18 @@ static const struct opt_group names_group = {"Names (for files without)", names_
 
 #define SVG_NAME "svg"
 
-static void list_formats(struct buf *to)
+static int list_formats(void)
 {
+	CLEANUP(buf_release) struct buf b = {0};
 	const struct format *f = NULL;
 	for (size_t i = 0; (f = format_at(i)); i++) {
 		bool can_read = f->read || (f->flags & FORMAT_NEEDS_INGEST);
-		buf_addf(to, "%-12s %-6s %-6s %s\n", f->name, can_read ? "read" : "",
+		buf_addf(&b, "%-12s %-6s %-6s %s\n", f->name, can_read ? "read" : "",
 			 f->write ? "write" : "", f->title);
 	}
-	buf_addf(to, "%-12s %-6s %-6s %s\n", SVG_NAME, "", "write",
+	buf_addf(&b, "%-12s %-6s %-6s %s\n", SVG_NAME, "", "write",
 		 "flame graph (see assay flame)");
+	return cmd_print(&b);
 }
 
 /* *ret_f NULL: a flame graph. */
@@ -331,15 +333,11 @@ int cmd_convert(int argc, char **argv)
 	};
 	CLEANUP(opt_args_release) struct opt_args args = {0};
 	int status;
-	if (cmd_parse(&args, &cmd, argc, argv, &status)) {
-		CLEANUP(buf_release) struct buf list = {0};
-		list_formats(&list);
-		status = o.wants_list ? cmd_print(&list)
-			 : args.command
-				 ? cmd_usage("convert", "a command to run makes no sense here")
-				 : convert(&o, &args);
-	}
-	opt_list_release(&o.debug_dirs);
-	opt_list_release(&o.outputs);
-	return status;
+	if (!cmd_parse(&args, &cmd, argc, argv, &status))
+		return status;
+	if (o.wants_list)
+		return list_formats();
+	if (args.command)
+		return cmd_usage("convert", "a command to run makes no sense here");
+	return convert(&o, &args);
 }

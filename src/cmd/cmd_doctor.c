@@ -206,7 +206,6 @@ static int examine(const struct doctor_opts *o, const struct chosen_target *t)
 
 int cmd_doctor(int argc, char **argv)
 {
-	CLEANUP(opt_args_release) struct opt_args args = {0};
 	struct doctor_opts o = {0};
 	const struct opt_cmd cmd = {
 		.name = "doctor",
@@ -218,15 +217,15 @@ int cmd_doctor(int argc, char **argv)
 			   {&doctor_group, &o},
 			   {&renderer_group, &o.form}},
 	};
-	int status;
+	CLEANUP(opt_args_release) struct opt_args args = {0};
 	CLEANUP(chosen_target_release) struct chosen_target target = {0};
-	if (cmd_parse(&args, &cmd, argc, argv, &status)) {
-		const struct target_opts *t = &o.target;
-		bool has_target = args.operands.n || t->pids.n || t->tids.n || t->names.n ||
-				  t->match || t->is_system;
-		if (!has_target || target_opts_choose(&target, t, &args, &status))
-			status = examine(&o, &target);
-	}
-	target_opts_release(&o.target);
-	return status;
+	int status;
+	if (!cmd_parse(&args, &cmd, argc, argv, &status))
+		return status;
+	const struct target_opts *t = &o.target;
+	bool has_target =
+		args.operands.n || t->pids.n || t->tids.n || t->names.n || t->match || t->is_system;
+	if (has_target && !target_opts_choose(&target, t, &args, &status))
+		return status;
+	return examine(&o, &target);
 }

@@ -213,8 +213,5 @@ int cmd_events(int argc, char **argv)
 				.stack_pct = COUNTS_STACK_BUDGET_PCT};
 	int status = capture_command(&command, &o, argc, argv);
 	event_set_release(&o.set);
-	opt_list_release(&o.events);
-	opt_list_release(&o.sets);
-	opt_list_release(&o.files);
 	return status;
 }

@@ -132,6 +132,5 @@ int cmd_latency(int argc, char **argv)
 	struct latency_opts o = {0};
 	int status = capture_command(&command, &o, argc, argv);
 	span_probes_release(&o.probes);
-	opt_list_release(&o.spans);
 	return status;
 }

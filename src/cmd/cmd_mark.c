@@ -5,19 +5,19 @@
 #include <errno.h>
 
 #include "base/log.h"
-#include "base/sv.h"
+#include "cmd/targetopts.h"
 #include "host/target.h"
 #include "session/markbox.h"
 
 struct mark_opts {
-	struct opt_list pids;
-	struct opt_list names;
+	struct target_opts target; /* pids and names of it */
 	bool is_all;
 };
 
 static const struct opt mark_opts[] = {
-	OPT_LIST('p', "pid", struct mark_opts, pids, "PID[,PID]", "captures of these processes"),
-	OPT_LIST('n', "name", struct mark_opts, names, "NAME",
+	OPT_LIST('p', "pid", struct mark_opts, target.pids, "PID[,PID]",
+		 "captures of these processes"),
+	OPT_LIST('n', "name", struct mark_opts, target.names, "NAME",
 		 "captures of the processes of exactly this name (a bare word is the same)"),
 	OPT_FLAG('a', "all", struct mark_opts, is_all, "all captures that run"),
 	OPT_END,
@@ -35,24 +35,6 @@ static const char examples[] = "assay mark redis-server \"load starts\"\t\n"
 			       "assay mark -a \"deploy of 1.4\"\tin all captures that run\n"
 			       "assay report --marks\tthe phases of the newest recording\n";
 
-static void mark_opts_release(struct mark_opts *o)
-{
-	opt_list_release(&o->pids);
-	opt_list_release(&o->names);
-}
-
-static int add_pids(struct target_spec *spec, const char *text, struct err *err)
-{
-	struct sv rest = sv_from_str(text);
-	do {
-		uint64_t v;
-		if (!sv_to_u64(sv_trim(sv_split(&rest, ',')), &v) || !v || v > INT32_MAX)
-			return err_set(err, -EINVAL, "'%s' is not a process id", text);
-		vec_push(&spec->pids, (int32_t)v);
-	} while (rest.n);
-	return 0;
-}
-
 /* The words after the target, with blanks between. */
 static void join_words(struct buf *to, const struct opt_args *args, size_t first)
 {
@@ -64,24 +46,21 @@ static void join_words(struct buf *to, const struct opt_args *args, size_t first
 static int read_request(struct target *ret_t, struct buf *text, const struct mark_opts *o,
 			const struct opt_args *args, struct err *err)
 {
-	CLEANUP(target_spec_release) struct target_spec spec = {.takes_all = true};
+	CLEANUP(target_spec_release) struct target_spec spec = {0};
 	CLEANUP(target_candidates_release) struct target_candidates none = {0};
-	bool has_option = o->is_all || o->pids.n || o->names.n;
-	if (o->is_all && (o->pids.n || o->names.n))
+	bool has_option = o->is_all || o->target.pids.n || o->target.names.n;
+	if (o->is_all && (o->target.pids.n || o->target.names.n))
 		return err_set(err, -EINVAL, "-a is all captures: no -p, no -n with it");
 	if (args->operands.n < (has_option ? 1 : 2))
 		return err_set(err, -EINVAL, "%s is missing",
 			       has_option || args->operands.n ? "the mark's TEXT"
 							      : "TARGET and the mark's TEXT");
-	int rc = 0;
-	for (size_t i = 0; !rc && i < o->pids.n; i++)
-		rc = add_pids(&spec, o->pids.p[i], err);
-	for (size_t i = 0; i < o->names.n; i++)
-		vec_push(&spec.names, o->names.p[i]);
+	TRY(target_opts_spec(&spec, &o->target, err));
+	spec.takes_all = true;
 	if (!has_option)
 		vec_push(&spec.names, args->operands.p[0]);
 	join_words(text, args, has_option ? 0 : 1);
-	return rc || o->is_all ? rc : target_resolve(ret_t, &spec, &none, err);
+	return o->is_all ? 0 : target_resolve(ret_t, &spec, &none, err);
 }
 
 static int tell(const struct mark_answer *a, const char *text)
@@ -128,7 +107,7 @@ static int mark(const struct mark_opts *o, const struct opt_args *args)
 
 int cmd_mark(int argc, char **argv)
 {
-	CLEANUP(mark_opts_release) struct mark_opts o = {0};
+	struct mark_opts o = {0};
 	const struct opt_cmd cmd = {
 		.name = "mark",
 		.usage = {"TARGET TEXT...", "-p PID TEXT...", "-a TEXT..."},

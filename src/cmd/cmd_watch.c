@@ -464,9 +464,9 @@ static int start(const struct watch_opts *o, const struct chosen_target *t,
 
 int cmd_watch(int argc, char **argv)
 {
+	struct watch_opts o = {.every_ns = NS_PER_SEC, .limit = 15};
 	CLEANUP(opt_args_release) struct opt_args args = {0};
 	CLEANUP(chosen_target_release) struct chosen_target target = {0};
-	struct watch_opts o = {.every_ns = NS_PER_SEC, .limit = 15};
 	const struct opt_cmd cmd = {
 		.name = "watch",
 		.usage = {"[options] TARGET [SECONDS]",
@@ -488,6 +488,5 @@ int cmd_watch(int argc, char **argv)
 		else if (target_opts_choose(&target, &o.target, &args, &status))
 			status = start(&o, &target, &args);
 	}
-	target_opts_release(&o.target);
 	return status;
 }

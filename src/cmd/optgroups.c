@@ -100,10 +100,7 @@ int filter_finish(struct filter_opts *f, struct err *err)
 			return err_wrap(err, "--suppress '%s'", f->suppress_path);
 		f->spec.heap.suppress = buf_str(&f->suppress);
 	}
-	if (!f->phases.n)
-		return 0;
-	f->rules = xcalloc(f->phases.n, sizeof(*f->rules));
-	f->names = xcalloc(f->phases.n, sizeof(*f->names));
+	struct phase_rule *rules = arena_calloc(&f->arena, f->phases.n, sizeof(*rules));
 	for (size_t i = 0; i < f->phases.n; i++) {
 		const char *text = f->phases.p[i];
 		const char *eq = strchr(text, '=');
@@ -112,10 +109,10 @@ int filter_finish(struct filter_opts *f, struct err *err)
 			return err_hint(err, "for example --phase 'load=^read_input$' or "
 					     "--phase 'warm-up=@0..5'");
 		}
-		f->names[i] = xstrndup(text, (size_t)(eq - text));
-		f->rules[i] = (struct phase_rule){f->names[i], eq + 1};
+		rules[i] = (struct phase_rule){arena_strndup(&f->arena, text, (size_t)(eq - text)),
+					       eq + 1};
 	}
-	f->spec.rules = f->rules;
+	f->spec.rules = rules;
 	f->spec.nr_rules = f->phases.n;
 	return 0;
 }
@@ -129,12 +126,8 @@ int filter_weigh(const struct filter_opts *f, struct profile *p, struct err *err
 
 void filter_release(struct filter_opts *f)
 {
-	for (size_t i = 0; f->names && i < f->phases.n; i++)
-		free(f->names[i]);
-	free(f->names);
-	free(f->rules);
+	arena_release(&f->arena);
 	buf_release(&f->suppress);
-	opt_list_release(&f->phases);
 }
 
 static const struct opt output_opts[] = {

@@ -27,8 +27,7 @@ struct filter_opts {
 	struct buf suppress;       /* its text */
 	bool shows_idle;
 	struct opt_list phases; /* NAME=RULE */
-	struct phase_rule *rules;
-	char **names; /* owned copies of the rules' names */
+	struct arena arena;     /* of the phases' rules */
 };
 
 extern const struct opt_group filter_group;

@@ -26,13 +26,6 @@ static const struct opt target_opts_table[] = {
 };
 const struct opt_group target_group = {"Target", target_opts_table};
 
-void target_opts_release(struct target_opts *o)
-{
-	opt_list_release(&o->pids);
-	opt_list_release(&o->tids);
-	opt_list_release(&o->names);
-}
-
 void chosen_target_release(struct chosen_target *c)
 {
 	target_release(&c->target);
@@ -79,21 +72,19 @@ static int add_operands(struct target_spec *spec, const struct opt_args *args,
 	return 0;
 }
 
-static int build_spec(struct target_spec *spec, const struct target_opts *o,
-		      const struct opt_args *args, uint64_t *ret_duration_ns, struct err *err)
+int target_opts_spec(struct target_spec *spec, const struct target_opts *o, struct err *err)
 {
-	int rc = add_operands(spec, args, ret_duration_ns, err);
-	for (size_t i = 0; !rc && i < o->pids.n; i++)
-		rc = add_numbers(spec, false, o->pids.p[i], err);
-	for (size_t i = 0; !rc && i < o->tids.n; i++)
-		rc = add_numbers(spec, true, o->tids.p[i], err);
-	for (size_t i = 0; !rc && i < o->names.n; i++)
+	for (size_t i = 0; i < o->pids.n; i++)
+		TRY(add_numbers(spec, false, o->pids.p[i], err));
+	for (size_t i = 0; i < o->tids.n; i++)
+		TRY(add_numbers(spec, true, o->tids.p[i], err));
+	for (size_t i = 0; i < o->names.n; i++)
 		vec_push(&spec->names, o->names.p[i]);
 	spec->match = o->match;
 	spec->is_system = o->is_system;
 	spec->takes_all = o->takes_all;
 	spec->takes_children = o->takes_children;
-	return rc;
+	return 0;
 }
 
 static void list_candidates(const struct target_candidates *c)
@@ -122,7 +113,8 @@ bool target_opts_choose(struct chosen_target *ret_c, const struct target_opts *o
 	CLEANUP(target_candidates_release) struct target_candidates candidates = {0};
 	CLEANUP(err_release) struct err err = {0};
 	struct chosen_target c = {0};
-	int rc = build_spec(&spec, o, args, &c.duration_ns, &err);
+	int rc = add_operands(&spec, args, &c.duration_ns, &err);
+	rc = rc ? rc : target_opts_spec(&spec, o, &err);
 	c.has_target = spec.pids.n || spec.tids.n || spec.names.n || spec.match || spec.is_system;
 	if (!rc && !c.has_target && !args->command) {
 		rc = err_set(&err, -EINVAL, "what is to be profiled?");

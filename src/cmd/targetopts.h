@@ -22,7 +22,8 @@ struct target_opts {
 
 extern const struct opt_group target_group;
 
-void target_opts_release(struct target_opts *o);
+/* What the options alone say, added to @spec (host/target.h). */
+int target_opts_spec(struct target_spec *spec, const struct target_opts *o, struct err *err);
 
 struct chosen_target {
 	struct target target;

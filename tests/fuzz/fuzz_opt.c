@@ -62,7 +62,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		ASSERT(!o.number || o.number <= 100000);
 		ASSERT(args.operands.n + (size_t)args.nr_command < argv.n);
 	}
-	opt_list_release(&o.list);
 	vec_release(&argv);
 	return 0;
 }

@@ -100,7 +100,6 @@ TEST(every_kind_of_option_is_stored)
 	CHECK_U64(o.fmt, FMT_JSON);
 	CHECK_U64(o.seen, 1);
 	CHECK_U64(o.freq, 16);
-	opt_list_release(&o.threads);
 }
 
 TEST(an_empty_command_after_the_double_dash_is_seen)
