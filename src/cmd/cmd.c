@@ -13,43 +13,27 @@
 
 /* In the order of the help: capture, read, around. */
 const struct cmd cmd_table[] = {
-	{.name = "cpu", .summary = "where the CPU time of a program goes", .run = cmd_cpu},
-	{.name = "events",
-	 .summary = "count events by name, exactly, with their stacks",
-	 .run = cmd_events},
-	{.name = "io", .summary = "what a program reads, writes and syncs", .run = cmd_io},
-	{.name = "faults", .summary = "page faults and memory pressure", .run = cmd_faults},
-	{.name = "offcpu", .summary = "what the threads of a program wait for", .run = cmd_offcpu},
-	{.name = "latency",
-	 .summary = "how long calls of a function take, and why",
-	 .run = cmd_latency},
-	{.name = "heap",
-	 .summary = "who allocates memory, what lives, what leaks",
-	 .run = cmd_heap},
-	{.name = "limit",
-	 .summary = "run a command under a limit of memory, and see what that costs",
-	 .run = cmd_limit},
-	{.name = "env",
-	 .summary = "run a command with jemalloc's profiling switched on",
-	 .run = cmd_env},
-	{.name = "watch", .summary = "the memory of a program, live", .run = cmd_watch},
-	{.name = "report", .summary = "where the time goes: tables and trees", .run = cmd_report},
-	{.name = "flame", .summary = "draw a flame graph (SVG)", .run = cmd_flame},
-	{.name = "diff",
-	 .summary = "compare two profiles: what grew, what shrank",
-	 .run = cmd_diff},
-	{.name = "convert", .summary = "write a profile in another format", .run = cmd_convert},
-	{.name = "script",
-	 .summary = "samples one by one, as perf script prints them",
-	 .run = cmd_script},
-	{.name = "ls", .summary = "list recordings", .run = cmd_ls},
-	{.name = "list", .summary = "what can be counted by name; recordings", .run = cmd_list},
-	{.name = "clean", .summary = "remove old recordings", .run = cmd_clean},
-	{.name = "mark", .summary = "set a phase boundary in running captures", .run = cmd_mark},
-	{.name = "doctor",
-	 .summary = "what may be measured here, what not, and the remedy",
-	 .run = cmd_doctor},
-	{.name = "help", .summary = "show help for a command", .run = cmd_help},
+	{"cpu", "where the CPU time of a program goes", cmd_cpu},
+	{"events", "count events by name, exactly, with their stacks", cmd_events},
+	{"io", "what a program reads, writes and syncs", cmd_io},
+	{"faults", "page faults and memory pressure", cmd_faults},
+	{"offcpu", "what the threads of a program wait for", cmd_offcpu},
+	{"latency", "how long calls of a function take, and why", cmd_latency},
+	{"heap", "who allocates memory, what lives, what leaks", cmd_heap},
+	{"limit", "run a command under a limit of memory, and see what that costs", cmd_limit},
+	{"env", "run a command with jemalloc's profiling switched on", cmd_env},
+	{"watch", "the memory of a program, live", cmd_watch},
+	{"report", "where the time goes: tables and trees", cmd_report},
+	{"flame", "draw a flame graph (SVG)", cmd_flame},
+	{"diff", "compare two profiles: what grew, what shrank", cmd_diff},
+	{"convert", "write a profile in another format", cmd_convert},
+	{"script", "samples one by one, as perf script prints them", cmd_script},
+	{"ls", "list recordings", cmd_ls},
+	{"list", "what can be counted by name; recordings", cmd_list},
+	{"clean", "remove old recordings", cmd_clean},
+	{"mark", "set a phase boundary in running captures", cmd_mark},
+	{"doctor", "what may be measured here, what not, and the remedy", cmd_doctor},
+	{"help", "show help for a command", cmd_help},
 };
 const size_t nr_cmds = ARRAY_LEN(cmd_table);
 
@@ -163,6 +147,12 @@ int cmd_fail(const struct err *err)
 {
 	log_err(err);
 	return EXIT_FAILED;
+}
+
+int cmd_refuse(const struct err *err)
+{
+	log_err(err);
+	return err->code == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 }
 
 int cmd_usage(const char *name, const char *fmt, ...)

@@ -39,7 +39,6 @@ struct cmd {
 	const char *name;
 	const char *summary;
 	int (*run)(int argc, char **argv);
-	bool is_alias; /* another name for the row above: not listed */
 };
 
 int cmd_main(int argc, char **argv);
@@ -54,6 +53,8 @@ bool cmd_parse(struct opt_args *ret_args, const struct opt_cmd *cmd, int argc, c
 enum term_when cmd_color(void);
 /* Tells the error; EXIT_FAILED, or EXIT_USAGE for cmd_usage, which adds "see assay X --help". */
 int cmd_fail(const struct err *err);
+/* The same, where -EINVAL says that the command line is wrong: EXIT_USAGE. */
+int cmd_refuse(const struct err *err);
 int cmd_usage(const char *name, const char *fmt, ...) PRINTF(2, 3);
 /* Writes the result to stdout and flushes; EXIT_OK, quiet EXIT_FAILED when the reader left. */
 int cmd_print(const struct buf *b);

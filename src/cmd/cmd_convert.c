@@ -15,11 +15,9 @@
 #include "base/suggest.h"
 #include "cmd/convert_heap.h"
 #include "cmd/drawing.h"
+#include "cmd/inputs.h"
 #include "format/format.h"
-#include "host/cachedir.h"
 #include "model/wait.h"
-#include "session/load.h"
-#include "session/store.h"
 #include "symbol/demangle.h"
 #include "symbol/symbolizer.h"
 
@@ -151,9 +149,8 @@ static struct format_options options_from(const struct convert_opts *o,
 static int load(struct profile **ret_p, const struct convert_opts *o, const struct opt_args *args,
 		struct err *err)
 {
-	CLEANUP(free_p) char *cache_dir = host_cache_dir();
+	CLEANUP(inputs_release) struct inputs in = {0};
 	struct load_options options = {
-		.cache_dir = cache_dir,
 		.symfs = o->symfs,
 		.dumps = o->dumps,
 		.debug_dirs = o->debug_dirs.p,
@@ -161,12 +158,8 @@ static int load(struct profile **ret_p, const struct convert_opts *o, const stru
 		.symbolizer_flags = o->has_no_inlines ? SYMBOLIZER_NO_INLINES : 0,
 		.demangle_flags = o->has_hashes ? DEMANGLE_HASHES : 0,
 	};
-	if (args->operands.n)
-		return load_profiles(ret_p, (const char *const *)args->operands.p, args->operands.n,
-				     &options, err);
-	CLEANUP(free_p) char *newest = NULL;
-	TRY(store_newest_path(&newest, NULL, NULL, err));
-	return load_profile(ret_p, newest, &options, err);
+	TRY(inputs_find(&in, args, err));
+	return inputs_load(ret_p, in.paths, in.nr, &options, err);
 }
 
 static int write_svg(struct format_output *to, const struct profile *p,
@@ -301,10 +294,8 @@ static int convert(const struct convert_opts *asked, const struct opt_args *args
 	bool is_picture = true;
 	for (size_t i = 0; i < nr; i++)
 		is_picture &= !outputs[i].format;
-	if (weigh(o, p, is_picture, &err)) {
-		(void)cmd_fail(&err);
-		return err.code == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
-	}
+	if (weigh(o, p, is_picture, &err))
+		return cmd_refuse(&err);
 	const char *title = args->operands.n == 1 ? args->operands.p[0] : "profile";
 	for (size_t i = 0; i < nr; i++) {
 		int rc = write_one(o, outputs[i].format, outputs[i].path, p, title, &err);

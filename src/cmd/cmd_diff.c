@@ -16,10 +16,9 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "cmd/drawing.h"
+#include "cmd/inputs.h"
 #include "cmd/optgroups.h"
-#include "host/cachedir.h"
 #include "session/dumpset.h"
-#include "session/load.h"
 
 struct diff_opts {
 	int by; /* enum group_by or DIFF_BY_STACK */
@@ -157,12 +156,10 @@ static int choose_of_series(struct comparison *c, const char *operand, const cha
 
 static int load(struct comparison *c, const struct filter_opts *filter, struct err *err)
 {
-	CLEANUP(free_p) char *cache_dir = host_cache_dir();
-	struct load_options options = {.cache_dir = cache_dir,
-				       .dumps = c->series.files.n ? NULL : filter->dumps};
+	struct load_options options = {.dumps = c->series.files.n ? NULL : filter->dumps};
 	struct side *sides[] = {&c->before, &c->after};
 	for (size_t i = 0; i < ARRAY_LEN(sides); i++) {
-		TRY(load_profile(&sides[i]->p, sides[i]->path, &options, err));
+		TRY(inputs_load(&sides[i]->p, &sides[i]->path, 1, &options, err));
 		TRY(filter_weigh(filter, sides[i]->p, err));
 		set_time(sides[i]);
 	}
@@ -200,13 +197,6 @@ static void begin(struct report *r, const struct comparison *c)
 		if (sides[i]->sel.why_empty)
 			report_note(r, "'%s': %s", sides[i]->path, sides[i]->sel.why_empty);
 	}
-}
-
-static int write_report(const struct report *r, const struct output_opts *out)
-{
-	CLEANUP(buf_release) struct buf b = {0};
-	output_render(out, &b, r);
-	return output_write(out, &b);
 }
 
 /* ---- the picture --------------------------------------------------------------------------- */
@@ -284,12 +274,6 @@ static int verdict(const struct diff_opts *o, const struct diff *d)
 
 /* ---- the command --------------------------------------------------------------------------- */
 
-static int fail(const struct err *err)
-{
-	int status = cmd_fail(err);
-	return err->code == -EINVAL ? EXIT_USAGE : status;
-}
-
 static int run(struct comparison *c, const struct diff_opts *o, struct select_spec *spec,
 	       struct output_opts *out)
 {
@@ -297,7 +281,7 @@ static int run(struct comparison *c, const struct diff_opts *o, struct select_sp
 	CLEANUP(report_free_p) struct report *r = report_new();
 	CLEANUP(buf_release) struct buf picture = {0};
 	if (select_both(c, spec, o, &err))
-		return fail(&err);
+		return cmd_refuse(&err);
 	struct diff_spec ds = {&c->before.sel, &c->after.sel,
 			       o->how == HOW_DEFAULT ? diff_how_of(&c->before.sel, &c->after.sel)
 						     : (enum diff_how)o->how,
@@ -312,9 +296,9 @@ static int run(struct comparison *c, const struct diff_opts *o, struct select_sp
 	} else if (o->is_flame) {
 		add_picture_path(&picture, c->after.path);
 	}
-	int status = write_report(r, out);
+	int status = output_report(out, r);
 	if (status == EXIT_OK && picture.n && draw(c, spec, ds.how, buf_str(&picture), &err))
-		return fail(&err);
+		return cmd_refuse(&err);
 	return status == EXIT_OK ? verdict(o, &d) : status;
 }
 
@@ -344,14 +328,14 @@ int cmd_diff(int argc, char **argv)
 	if ((args.operands.n != 2 && !is_series) || args.command)
 		return cmd_usage("diff", "two profiles are compared: BEFORE and AFTER");
 	if (filter_finish(&filter, &err))
-		return fail(&err);
+		return cmd_refuse(&err);
 	if (is_series && choose_of_series(&c, args.operands.p[0], filter.dumps, &err))
-		return fail(&err);
+		return cmd_refuse(&err);
 	if (!is_series) {
 		c.before.path = args.operands.p[0];
 		c.after.path = args.operands.p[1];
 	}
 	if (load(&c, &filter, &err))
-		return fail(&err);
+		return cmd_refuse(&err);
 	return run(&c, &o, &filter.spec, &out);
 }

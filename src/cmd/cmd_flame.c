@@ -11,10 +11,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cmd/drawing.h"
+#include "cmd/inputs.h"
 #include "cmd/optgroups.h"
-#include "host/cachedir.h"
-#include "session/load.h"
-#include "session/store.h"
 
 struct flame_opts {
 	const char *output;
@@ -198,31 +196,30 @@ static void add_output_path(struct buf *to, const char *input, const struct flam
 	buf_add_str(to, ".svg");
 }
 
-struct inputs {
-	VEC(struct profile *) profiles;
+struct profiles {
+	VEC(struct profile *) list;
 };
 
-static void inputs_release(struct inputs *in)
+static void profiles_release(struct profiles *all)
 {
-	vec_foreach(p, &in->profiles)
+	vec_foreach(p, &all->list)
 		profile_free(*p);
-	vec_release(&in->profiles);
+	vec_release(&all->list);
 }
 
-static int load_all(struct inputs *in, struct picture *pic, const struct filter_opts *filter,
-		    char *const *paths, size_t nr, bool is_differential, struct err *err)
+static int load_all(struct profiles *all, struct picture *pic, const struct filter_opts *filter,
+		    const struct inputs *in, bool is_differential, struct err *err)
 {
-	CLEANUP(free_p) char *cache_dir = host_cache_dir();
-	struct load_options options = {.cache_dir = cache_dir, .dumps = filter->dumps};
-	for (size_t i = 0; i < nr; i++) {
+	const struct load_options options = {.dumps = filter->dumps};
+	for (size_t i = 0; i < in->nr; i++) {
 		struct profile *p = NULL;
-		TRY(load_profile(&p, paths[i], &options, err));
-		vec_push(&in->profiles, p);
+		TRY(inputs_load(&p, &in->paths[i], 1, &options, err));
+		vec_push(&all->list, p);
 		TRY(filter_weigh(filter, p, err));
 		if (is_differential && !i)
-			picture_add_before(pic, p, paths[i]);
+			picture_add_before(pic, p, in->paths[i]);
 		else
-			picture_add(pic, p, paths[i]);
+			picture_add(pic, p, in->paths[i]);
 	}
 	return 0;
 }
@@ -285,20 +282,22 @@ static int draw_by_reason(const struct flame_opts *o, struct picture *pic,
 	return 0;
 }
 
-static int run(const struct flame_opts *o, struct filter_opts *filter, char *const *paths,
-	       size_t nr_paths, struct err *err)
+static int run(const struct flame_opts *o, struct filter_opts *filter, const struct opt_args *args,
+	       struct err *err)
 {
 	CLEANUP(picture_release) struct picture pic = {0};
-	CLEANUP(inputs_release) struct inputs inputs = {0};
+	CLEANUP(profiles_release) struct profiles profiles = {0};
+	CLEANUP(inputs_release) struct inputs in = {0};
 	struct svg_options svg;
+	TRY(inputs_find(&in, args, err));
 	TRY(fill_svg(&svg, o, err));
 	TRY(filter_finish(filter, err));
 	pic.tree_flags = tree_flags(o);
 	pic.is_blame = o->is_blame;
 	pic.spec = filter->spec;
 	pic.spec.flags |= o->is_time_ordered ? SELECT_TIME_ORDER : 0;
-	TRY(load_all(&inputs, &pic, filter, paths, nr_paths, o->is_differential, err));
-	const char *input = paths[o->is_differential ? 1 : 0];
+	TRY(load_all(&profiles, &pic, filter, &in, o->is_differential, err));
+	const char *input = in.paths[o->is_differential ? 1 : 0];
 	return o->is_by_reason ? draw_by_reason(o, &pic, &svg, input, err)
 			       : draw(o, &pic, &svg, input, NULL, err);
 }
@@ -348,11 +347,7 @@ int cmd_flame(int argc, char **argv)
 	if (check_kinds(&o))
 		return cmd_usage("flame", "%s", check_kinds(&o));
 	CLEANUP(err_release) struct err err = {0};
-	CLEANUP(free_p) char *newest = NULL;
-	int rc = args.operands.n ? 0 : store_newest_path(&newest, NULL, NULL, &err);
-	if (!rc)
-		rc = run(&o, &filter, newest ? &newest : args.operands.p,
-			 newest ? 1 : args.operands.n, &err);
+	int rc = run(&o, &filter, &args, &err);
 	if (!rc)
 		return EXIT_OK;
 	if (err.code)

@@ -47,8 +47,7 @@ static int print_commands(void)
 		"usage: assay COMMAND [OPTION...] [ARGUMENT...]\n\n"
 		"A profiler: CPU time, waiting and memory of a running program.\n\nCommands:\n");
 	for (size_t i = 0; i < nr_cmds; i++)
-		if (!cmd_table[i].is_alias)
-			buf_addf(&b, "  %-10s %s\n", cmd_table[i].name, cmd_table[i].summary);
+		buf_addf(&b, "  %-10s %s\n", cmd_table[i].name, cmd_table[i].summary);
 	buf_add_str(
 		&b,
 		"\n`assay help COMMAND` explains one; `assay --version` lists what is built in.\n");

@@ -87,18 +87,8 @@ static int add_tracepoints(struct event_rows *r, const char *glob, struct err *e
 	return 0;
 }
 
-static const char *cost_text(enum event_cost cost)
-{
-	switch (cost) {
-	case EVENT_COST_LOW:
-		return "low";
-	case EVENT_COST_CALL:
-		return "call";
-	case EVENT_COST_HIGH:
-		return "high";
-	}
-	return "";
-}
+static const char *const cost_texts[] = {
+	[EVENT_COST_LOW] = "low", [EVENT_COST_CALL] = "call", [EVENT_COST_HIGH] = "high"};
 
 /* Some of one's own processes are counted for everybody, all else needs rights. */
 static const char *right_text(const struct named_event *e)
@@ -113,7 +103,7 @@ static void add_text(struct buf *to, const struct event_rows *r)
 		width = MAX(width, strlen(e->name));
 	buf_addf(to, "%-*s  COST  NEEDS  TELLS\n", (int)width, "EVENT");
 	vec_foreach(e, &r->events) {
-		buf_addf(to, "%-*s  %-4s  %-5s", (int)width, e->name, cost_text(e->cost),
+		buf_addf(to, "%-*s  %-4s  %-5s", (int)width, e->name, cost_texts[e->cost],
 			 right_text(e));
 		size_t before = to->n;
 		buf_add_str(to, "  ");
@@ -125,18 +115,12 @@ static void add_text(struct buf *to, const struct event_rows *r)
 	buf_addf(to, "%zu event%s\n", r->events.n, r->events.n == 1 ? "" : "s");
 }
 
-static void add_names(struct buf *to, const struct event_rows *r)
-{
-	vec_foreach(e, &r->events)
-		buf_addf(to, "%s\n", e->name);
-}
-
 static void add_json_event(struct json *j, const struct named_event *e)
 {
 	json_obj(j);
 	json_put_str(j, "name", e->name);
 	json_put_str(j, "kind", e->software ? "software" : "tracepoint");
-	json_put_str(j, "cost", cost_text(e->cost));
+	json_put_str(j, "cost", cost_texts[e->cost]);
 	json_put_str(j, "needs", right_text(e));
 	json_put_bool(j, "machine_wide", e->count.flags & COUNT_MACHINE);
 	json_put_arr(j, "arguments");
@@ -185,14 +169,14 @@ static int list_events(const struct list_opts *o, const char *glob)
 		return EXIT_FAILED;
 	}
 	CLEANUP(buf_release) struct buf b = {0};
-	if (o->is_json)
+	if (o->is_json) {
 		add_json(&b, &rows);
-	else if (o->has_names_only)
-		add_names(&b, &rows);
-	else
+	} else if (o->has_names_only) {
+		vec_foreach(e, &rows.events)
+			buf_addf(&b, "%s\n", e->name);
+	} else {
 		add_text(&b, &rows);
-	if (!o->is_json && !o->has_names_only && !glob && isatty(STDERR_FILENO)) {
-		for (size_t i = 0; ready_sets[i].name; i++)
+		for (size_t i = 0; !glob && isatty(STDERR_FILENO) && ready_sets[i].name; i++)
 			log_note("ready set %s: %s", ready_sets[i].name, ready_sets[i].help);
 	}
 	return cmd_print(&b);

@@ -25,41 +25,46 @@ static const struct opt_group ls_group = {"Options", ls_opts};
 
 enum { LS_TIME, LS_KIND, LS_TARGET, LS_DURATION, LS_SAMPLES, LS_SIZE, LS_FILE, LS_NR };
 
-struct row {
-	struct buf cells[LS_NR];
-};
-
 static bool is_right_aligned(size_t column)
 {
 	return column == LS_DURATION || column == LS_SAMPLES || column == LS_SIZE;
 }
 
-static void fill_row(struct row *r, const struct store_entry *e)
+/* Cells with tabs between, which names cannot have once they are escaped. */
+static void add_row(struct buf *to, const struct store_entry *e)
 {
-	clock_add_local(&r->cells[LS_TIME], e->time_ns);
-	buf_add_str(&r->cells[LS_KIND], e->info.kind[0] ? e->info.kind : "?");
-	escape_term(&r->cells[LS_TARGET], sv_from_str(e->target));
-	num_add_ns(&r->cells[LS_DURATION], e->info.duration_ns);
-	num_add_count(&r->cells[LS_SAMPLES], e->info.nr_samples);
-	num_add_bytes(&r->cells[LS_SIZE], e->bytes);
-	escape_term(&r->cells[LS_FILE], sv_from_str(e->path));
-	if (e->info.is_incomplete)
-		buf_add_str(&r->cells[LS_FILE], " (incomplete)");
+	clock_add_local(to, e->time_ns);
+	buf_addf(to, "\t%s\t", e->info.kind[0] ? e->info.kind : "?");
+	escape_term(to, sv_from_str(e->target));
+	buf_add_ch(to, '\t');
+	num_add_ns(to, e->info.duration_ns);
+	buf_add_ch(to, '\t');
+	num_add_count(to, e->info.nr_samples);
+	buf_add_ch(to, '\t');
+	num_add_bytes(to, e->bytes);
+	buf_add_ch(to, '\t');
+	escape_term(to, sv_from_str(e->path));
+	buf_add_str(to, e->info.is_incomplete ? " (incomplete)\n" : "\n");
 }
 
-static void add_table(struct buf *to, struct row *rows, size_t nr)
+static void add_table(struct buf *to, struct sv rows)
 {
 	size_t width[LS_NR] = {0};
-	for (size_t i = 0; i < nr; i++)
-		for (size_t c = 0; c < LS_NR; c++)
-			width[c] = MAX(width[c], rows[i].cells[c].n);
-	for (size_t i = 0; i < nr; i++) {
+	for (struct sv left = rows; left.n;) {
+		struct sv row = sv_split(&left, '\n');
 		for (size_t c = 0; c < LS_NR; c++) {
-			const struct buf *cell = &rows[i].cells[c];
-			size_t pad = width[c] - cell->n;
+			size_t n = sv_split(&row, '\t').n;
+			width[c] = MAX(width[c], n);
+		}
+	}
+	while (rows.n) {
+		struct sv row = sv_split(&rows, '\n');
+		for (size_t c = 0; c < LS_NR; c++) {
+			struct sv cell = sv_split(&row, '\t');
+			size_t pad = width[c] - cell.n;
 			if (is_right_aligned(c))
 				buf_add_repeat(to, ' ', pad);
-			buf_add(to, buf_str(cell), cell->n);
+			buf_add_sv(to, cell);
 			if (c + 1 < LS_NR)
 				buf_add_repeat(to, ' ', is_right_aligned(c) ? 2 : pad + 2);
 		}
@@ -69,22 +74,15 @@ static void add_table(struct buf *to, struct row *rows, size_t nr)
 
 static void add_text(struct buf *to, const struct store_entry *const *entries, size_t nr)
 {
-	static const char *const titles[LS_NR] = {"TIME",    "KIND", "TARGET", "DURATION",
-						  "SAMPLES", "SIZE", "FILE"};
-	struct row *rows = xcalloc(nr + 1, sizeof(*rows));
+	CLEANUP(buf_release) struct buf rows = {0};
 	uint64_t bytes = 0;
-	for (size_t c = 0; c < LS_NR; c++)
-		buf_add_str(&rows[0].cells[c], titles[c]);
+	buf_add_str(&rows, "TIME\tKIND\tTARGET\tDURATION\tSAMPLES\tSIZE\tFILE\n");
 	for (size_t i = 0; i < nr; i++) {
-		fill_row(&rows[i + 1], entries[i]);
+		add_row(&rows, entries[i]);
 		bytes += entries[i]->bytes;
 	}
-	add_table(to, rows, nr + 1);
+	add_table(to, buf_sv(&rows));
 	buf_addf(to, "%zu recording%s, %s\n", nr, nr == 1 ? "" : "s", num_bytes(bytes).s);
-	for (size_t i = 0; i <= nr; i++)
-		for (size_t c = 0; c < LS_NR; c++)
-			buf_release(&rows[i].cells[c]);
-	free(rows);
 }
 
 static void add_json_entry(struct json *j, const struct store_entry *e)

@@ -99,10 +99,7 @@ static int mark(const struct mark_opts *o, const struct opt_args *args)
 		.pids = target.pids.pids.p, .nr_pids = target.pids.pids.n, .text = buf_str(&text)};
 	if (!rc)
 		rc = mark_send(&answer, &request, &err);
-	if (!rc)
-		return tell(&answer, buf_str(&text));
-	int status = cmd_fail(&err);
-	return rc == -EINVAL ? EXIT_USAGE : status;
+	return rc ? cmd_refuse(&err) : tell(&answer, buf_str(&text));
 }
 
 int cmd_mark(int argc, char **argv)

@@ -14,12 +14,10 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "cmd/inputs.h"
 #include "cmd/memchart.h"
 #include "cmd/optgroups.h"
 #include "cmd/runs_view.h"
-#include "host/cachedir.h"
-#include "session/load.h"
-#include "session/store.h"
 
 #define TABLE_FILE_BYTES_MAX ((size_t)1 << 20)
 #define TREE_PCT             0.5 /* below it, parts of trees are put together */
@@ -128,13 +126,6 @@ static const char examples[] =
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-/* A wrong filter is a usage error, a filter that finds nothing is not. */
-static int fail(const struct err *err)
-{
-	int status = cmd_fail(err);
-	return err->code == -EINVAL ? EXIT_USAGE : status;
-}
-
 static int read_rules(struct arena *a, const char *path, struct query *q, struct err *err)
 {
 	CLEANUP(buf_release) struct buf text = {0};
@@ -172,7 +163,6 @@ static int report_profile(const struct profile *p, const struct report_opts *o,
 	CLEANUP(err_release) struct err err = {0};
 	CLEANUP(arena_release) struct arena a = {0};
 	CLEANUP(report_free_p) struct report *r = report_new();
-	CLEANUP(buf_release) struct buf b = {0};
 	struct query q = query_of(o, spec);
 	q.input = input;
 	if (o->is_marks && !spec->nr_rules) {
@@ -181,9 +171,8 @@ static int report_profile(const struct profile *p, const struct report_opts *o,
 			log_note("this profile has no marks; `assay mark` sets them");
 	}
 	if ((o->table && read_rules(&a, o->table, &q, &err)) || query_run(r, p, &q, &err))
-		return fail(&err);
-	output_render(out, &b, r);
-	return output_write(out, &b);
+		return cmd_refuse(&err);
+	return output_report(out, r);
 }
 
 /* --over-time: of the whole profile, no selection. */
@@ -192,14 +181,12 @@ static int report_over_time(const struct profile *p, const struct report_opts *o
 {
 	CLEANUP(err_release) struct err err = {0};
 	CLEANUP(report_free_p) struct report *r = report_new();
-	CLEANUP(buf_release) struct buf b = {0};
 	const struct view_limits limits = {.max_rows = o->limit};
 	double min_pct = o->percent_limit >= 0 ? o->percent_limit : MEMTIME_TREE_PCT;
 	if (memtime_report(r, p, &limits, min_pct, &err) ||
 	    (o->chart && memchart_file(o->chart, p, &err)))
-		return fail(&err);
-	output_render(out, &b, r);
-	return output_write(out, &b);
+		return cmd_refuse(&err);
+	return output_report(out, r);
 }
 
 /* --runs: files are compared with each other, not added up. */
@@ -217,35 +204,14 @@ static int report_runs(const struct report_opts *o, const struct select_spec *sp
 		return cmd_usage("report", "--runs needs the FILEs to compare");
 	if (runs_view(r, (const char *const *)args->operands.p, args->operands.n, spec, &limits,
 		      &err))
-		return fail(&err);
-	CLEANUP(buf_release) struct buf b = {0};
-	output_render(out, &b, r);
-	return output_write(out, &b);
-}
-
-/* @newest: the newest recording's path, where no file was named; owned by the caller. */
-static int load_inputs(struct profile **ret_p, const struct opt_args *args, const char *dumps,
-		       char **newest, struct err *err)
-{
-	CLEANUP(free_p) char *cache_dir = host_cache_dir();
-	struct load_options options = {.cache_dir = cache_dir, .dumps = dumps};
-	if (args->operands.n > 1)
-		return load_profiles(ret_p, (const char *const *)args->operands.p, args->operands.n,
-				     &options, err);
-	if (args->operands.n)
-		return load_profile(ret_p, args->operands.p[0], &options, err);
-	if (store_newest_path(newest, NULL, NULL, err))
-		return err->code;
-	return load_profile(ret_p, *newest, &options, err);
+		return cmd_refuse(&err);
+	return output_report(out, r);
 }
 
 /* What hints call the input: nothing that cannot be typed again. */
-static const char *input_name(const struct opt_args *args, const char *newest)
+static const char *input_name(const struct inputs *in)
 {
-	if (args->operands.n > 1)
-		return NULL;
-	const char *name = args->operands.n ? args->operands.p[0] : newest;
-	return strcmp(name, "-") ? name : NULL;
+	return in->nr == 1 && strcmp(in->paths[0], "-") ? in->paths[0] : NULL;
 }
 
 int cmd_report(int argc, char **argv)
@@ -284,22 +250,22 @@ int cmd_report(int argc, char **argv)
 				 "--weight is for functions, modules, threads and trees; "
 				 "the tables of waits and runs have columns of their own");
 	if (filter_finish(&filter, &err))
-		return fail(&err);
+		return cmd_refuse(&err);
 	if (o.chart && !o.is_over_time)
 		return cmd_usage("report", "--chart needs --over-time");
 	if (o.is_runs)
 		return report_runs(&o, &filter.spec, &out, &args);
 	CLEANUP(profile_free_p) struct profile *p = NULL;
-	CLEANUP(free_p) char *newest = NULL;
-	if (load_inputs(&p, &args, filter.dumps, &newest, &err))
+	CLEANUP(inputs_release) struct inputs in = {0};
+	if (inputs_find(&in, &args, &err) ||
+	    inputs_load(&p, in.paths, in.nr, &(struct load_options){.dumps = filter.dumps}, &err))
 		return cmd_fail(&err);
 	if (filter_weigh(&filter, p, &err))
-		return fail(&err);
+		return cmd_refuse(&err);
 	if (o.is_over_time)
 		return report_over_time(p, &o, &out);
 	bool is_weighed = filter.weight || filter.spec.heap.at;
 	if (is_weighed && o.by == QUERY_BY_NONE) /* the first page has all columns */
 		o.by = BY_FUNCTION;
-	const char *input = input_name(&args, newest);
-	return report_profile(p, &o, &filter.spec, &out, input);
+	return report_profile(p, &o, &filter.spec, &out, input_name(&in));
 }

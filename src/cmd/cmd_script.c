@@ -9,11 +9,9 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "cmd/inputs.h"
 #include "cmd/optgroups.h"
 #include "format/format.h"
-#include "host/cachedir.h"
-#include "session/load.h"
-#include "session/store.h"
 
 struct script_opts {
 	const char *output;
@@ -82,33 +80,15 @@ static int write_script(const struct script_opts *o, const struct profile *p, st
 	return rc ? rc : out_commit(&out, err);
 }
 
-static int load(struct profile **ret_p, const struct opt_args *args, const char *dumps,
-		struct err *err)
-{
-	CLEANUP(free_p) char *cache_dir = host_cache_dir();
-	struct load_options options = {.cache_dir = cache_dir, .dumps = dumps};
-	if (args->operands.n)
-		return load_profiles(ret_p, (const char *const *)args->operands.p, args->operands.n,
-				     &options, err);
-	CLEANUP(free_p) char *newest = NULL;
-	TRY(store_newest_path(&newest, NULL, NULL, err));
-	return load_profile(ret_p, newest, &options, err);
-}
-
-/* A wrong filter is a usage error; one that finds nothing is not. */
-static int fail(const struct err *err)
-{
-	int status = cmd_fail(err);
-	return err->code == -EINVAL ? EXIT_USAGE : status;
-}
-
 static int script(const struct script_opts *o, const struct filter_opts *filter,
 		  const struct opt_args *args)
 {
 	CLEANUP(err_release) struct err err = {0};
 	CLEANUP(sieves_release) struct sieves sieves = {0};
 	CLEANUP(profile_free_p) struct profile *p = NULL;
-	if (load(&p, args, filter->dumps, &err))
+	CLEANUP(inputs_release) struct inputs in = {0};
+	if (inputs_find(&in, args, &err) ||
+	    inputs_load(&p, in.paths, in.nr, &(struct load_options){.dumps = filter->dumps}, &err))
 		return cmd_fail(&err);
 	if (p->is_incomplete)
 		log_note("the input is incomplete: its recorder was killed, or part of it is "
@@ -123,7 +103,7 @@ static int script(const struct script_opts *o, const struct filter_opts *filter,
 	if (is_heap)
 		heapweights_set(p, weight, &spec.event);
 	if (filter_weigh(filter, p, &err) || compile(&sieves, p, &spec, &err))
-		return fail(&err);
+		return cmd_refuse(&err);
 	int rc = write_script(o, p, &sieves, &err);
 	if (!rc)
 		return EXIT_OK;
@@ -150,6 +130,6 @@ int cmd_script(int argc, char **argv)
 	if (args.command)
 		return cmd_usage("script", "a command to run makes no sense here");
 	if (filter_finish(&filter, &err))
-		return fail(&err);
+		return cmd_refuse(&err);
 	return script(&o, &filter, &args);
 }

@@ -166,3 +166,10 @@ int output_write(const struct output_opts *o, const struct buf *b)
 	CLEANUP(err_release) struct err err = {0};
 	return out_file(o->path, 0644, b, &err) ? cmd_fail(&err) : EXIT_OK;
 }
+
+int output_report(const struct output_opts *o, const struct report *r)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	output_render(o, &b, r);
+	return output_write(o, &b);
+}

@@ -47,6 +47,8 @@ extern const struct opt_group output_group;
 
 /* The report in the form that was asked for, as output_write takes it. */
 void output_render(const struct output_opts *o, struct buf *to, const struct report *r);
+/* Both: an exit code. */
+int output_report(const struct output_opts *o, const struct report *r);
 /* How text looks there: names cut and headings bold on terminals only. */
 struct text_style output_style(int fd);
 /* To the file, whole or not at all, or to standard output. An exit code; errors are told. */
