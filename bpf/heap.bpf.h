@@ -119,15 +119,19 @@ static __always_inline bool heap_forget(__u64 block)
 	return !bpf_map_delete_elem(&heap_blocks, &key);
 }
 
-static __always_inline void heap_tell_block(struct heap_state *s, __u64 block)
+/* Its free is to be told. */
+static __always_inline void heap_remember(__u64 block)
 {
-	if (!heap_tell(RECORD_ALLOC, bpf_ktime_get_ns(), block, s->nr_bytes, s->stack) ||
-	    !heap_interval_bytes)
-		return;
 	struct kernel_heap_block key = heap_key(block);
 	__u64 one = 1;
-	if (bpf_map_update_elem(&heap_blocks, &key, &one, BPF_ANY))
+	if (heap_interval_bytes && bpf_map_update_elem(&heap_blocks, &key, &one, BPF_ANY))
 		__sync_fetch_and_add(&heap_counts.nr_no_room, 1);
+}
+
+static __always_inline void heap_tell_block(struct heap_state *s, __u64 block)
+{
+	if (heap_tell(RECORD_ALLOC, bpf_ktime_get_ns(), block, s->nr_bytes, s->stack))
+		heap_remember(block);
 }
 
 /* ---- the two ends of a call ---- */
@@ -250,14 +254,10 @@ static __always_inline int heap_leave(struct heap_state *s, __u64 ret)
 	/* realloc(p, 0) frees and gives nothing; one that failed leaves the old block alone */
 	bool has_failed = !block && s->nr_bytes;
 	if (s->flags & HEAP_OLD_IS_TOLD) {
-		if (has_failed) {
-			struct kernel_heap_block key = heap_key(s->old);
-			__u64 one = 1;
-			if (heap_interval_bytes)
-				bpf_map_update_elem(&heap_blocks, &key, &one, BPF_ANY);
-		} else {
+		if (has_failed)
+			heap_remember(s->old);
+		else
 			heap_tell(RECORD_FREE, s->old_ns, s->old, 0, 0);
-		}
 	}
 	if (block && s->flags & HEAP_IS_CHOSEN)
 		heap_tell_block(s, block);

@@ -89,7 +89,6 @@ struct pt_regs___kernel {
 	unsigned long ip;
 	unsigned long cs;
 	unsigned long sp;
-	unsigned long ss;
 } CORE;
 
 #define REGS_IP(r) ((r)->ip)
@@ -273,7 +272,6 @@ struct task_struct {
 	int tgid;
 	int exit_state;
 	int on_cpu;
-	__u64 self_exec_id;
 	__u64 start_time;
 	void *stack;
 	struct sched_info sched_info;

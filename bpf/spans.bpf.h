@@ -157,7 +157,8 @@ static __always_inline void span_begin(struct task_struct *t, struct span_state 
 	s->start_ns = bpf_ktime_get_ns();
 }
 
-static __always_inline int on_enter(struct pt_regs *ctx)
+/* @is_pair: every time anew, for nothing says that the other end was to come first. */
+static __always_inline int on_enter(struct pt_regs *ctx, bool is_pair)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
 	struct span_state *s = span_of(t, true);
@@ -165,8 +166,8 @@ static __always_inline int on_enter(struct pt_regs *ctx)
 	struct span_slot *slot = bpf_map_lookup_elem(&span_slots, &idx);
 	if (!s || !slot)
 		return 0;
-	__u64 sp = PT_REGS_SP(ctx);
-	if (s->start_ns && sp < s->sp) {
+	__u64 sp = is_pair ? 0 : PT_REGS_SP(ctx);
+	if (!is_pair && s->start_ns && sp < s->sp) {
 		if (s->span == idx)
 			s->depth++;
 		else
@@ -191,24 +192,11 @@ static __always_inline int on_leave(struct pt_regs *ctx)
 	return span_close(t, s);
 }
 
-/* The begin of a pair: every time anew, for nothing says that the other was to come first. */
-static __always_inline int on_from(struct pt_regs *ctx)
-{
-	struct task_struct *t = bpf_get_current_task_btf();
-	struct span_state *s = span_of(t, true);
-	__u32 idx = bpf_get_attach_cookie(ctx);
-	struct span_slot *slot = bpf_map_lookup_elem(&span_slots, &idx);
-	if (!s || !slot)
-		return 0;
-	span_begin(t, s, slot, idx, 0);
-	return 0;
-}
-
 /* Without what the trap itself costs, which is more. */
 SEC("uprobe")
 int span_enter(struct pt_regs *ctx)
 {
-	return COSTED(COST_SPAN, on_enter(ctx));
+	return COSTED(COST_SPAN, on_enter(ctx, false));
 }
 
 SEC("uretprobe")
@@ -220,7 +208,7 @@ int span_leave(struct pt_regs *ctx)
 SEC("uprobe")
 int span_from(struct pt_regs *ctx)
 {
-	return COSTED(COST_SPAN, on_from(ctx));
+	return COSTED(COST_SPAN, on_enter(ctx, true));
 }
 
 SEC("uprobe")

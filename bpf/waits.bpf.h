@@ -59,6 +59,14 @@ static __always_inline __u32 second_of(struct wait_state *w, __u64 now)
 	return w->second;
 }
 
+/* Watched since then, before any switch of it was seen. */
+static __always_inline void seen_since(struct wait_state *w, __u64 ns)
+{
+	w->is_seen = 1;
+	second_of(w, ns);
+	w->run_second = w->second;
+}
+
 #include "wait_rows.bpf.h"
 
 /* ---- runs ---------------------------------------------------------------------------------- */
@@ -313,11 +321,9 @@ static __always_inline void switch_out(void *ctx, struct task_struct *t, bool is
 		return;
 	struct wait_state *w = &s->wait;
 	if (!w->is_seen) {
-		w->is_seen = 1;
 		w->is_on = 2; /* but not since on_ns by the scheduler's book */
 		w->on_ns = first_ns(t);
-		second_of(w, w->on_ns);
-		w->run_second = w->second;
+		seen_since(w, w->on_ns);
 	}
 	if (!w->is_on)
 		missed_in(w, t, now);
@@ -352,11 +358,9 @@ static __always_inline void switch_out(void *ctx, struct task_struct *t, bool is
 /* The first that is seen of a thread is that it comes back. */
 static __always_inline void first_in(struct wait_state *w, struct task_struct *t)
 {
-	w->is_seen = 1;
 	w->off_ns = first_ns(t);
 	w->delay_ns = bpf_core_field_exists(t->sched_info) ? t->sched_info.run_delay : 0;
-	second_of(w, w->off_ns);
-	w->run_second = w->second;
+	seen_since(w, w->off_ns);
 	bool is_born = t->start_time > wait_clock.start_ns;
 	if (!is_born && w->first.is_valid) {
 		w->now = w->first;
@@ -607,8 +611,7 @@ int wait_sweep_last(struct bpf_iter__task *ctx)
 	if (!w->is_seen && ran_throughout(t)) {
 		w->is_on = 1;
 		w->on_ns = first_ns(t);
-		second_of(w, w->on_ns);
-		w->run_second = w->second;
+		seen_since(w, w->on_ns);
 	} else if (!w->is_seen) {
 		first_in(w, t);
 	}
