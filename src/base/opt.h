@@ -41,6 +41,7 @@ enum opt_kind {
 	OPT_KIND_FLAG,     /* bool = true */
 	OPT_KIND_COUNT,    /* int++ */
 	OPT_KIND_SET,      /* int = value */
+	OPT_KIND_BITS,     /* unsigned |= value */
 	OPT_KIND_STR,      /* const char *; this and what follows take an argument */
 	OPT_KIND_U64,      /* uint64_t, decimal or 0x */
 	OPT_KIND_DOUBLE,   /* double */
@@ -82,7 +83,7 @@ struct opt {
 	unsigned flags;        /* enum opt_flags */
 	uint64_t min;          /* U64, DURATION, SIZE: smallest and largest value; max 0 = any */
 	uint64_t max;
-	int value; /* SET */
+	int value; /* SET, BITS */
 	const char *absent;
 	const struct opt_choice *choices; /* ends with a NULL name */
 	opt_call_fn call;
@@ -109,6 +110,8 @@ struct opt {
 #define OPT_COUNT(s, l, type, field, text) \
 	OPT_(COUNT, s, l, text, .at = OPT_FIELD_(type, field, int))
 #define OPT_SET(s, l, type, field, v, text) OPT_AT_(SET, s, l, type, field, int, text, .value = (v))
+#define OPT_BITS(s, l, type, field, v, text) \
+	OPT_AT_(BITS, s, l, type, field, unsigned, text, .value = (v))
 #define OPT_STR(s, l, type, field, a, text) \
 	OPT_AT_(STR, s, l, type, field, const char *, text, .arg = (a))
 #define OPT_STR_OPTIONAL(s, l, type, field, a, without, text)                                      \

@@ -89,6 +89,9 @@ static int set_value(const struct opt *o, void *to, const char *arg, struct err 
 	case OPT_KIND_SET:
 		*(int *)at = o->value;
 		break;
+	case OPT_KIND_BITS:
+		*(unsigned *)at |= (unsigned)o->value;
+		break;
 	case OPT_KIND_STR:
 		*(const char **)at = arg ? arg : o->absent;
 		break;

@@ -14,9 +14,7 @@
 
 struct clean_opts {
 	uint64_t older_than_ns;
-	const char *kind;
-	const char *target;
-	uint64_t keep;
+	struct store_filter filter; /* but for the time */
 	const char *dir;
 	bool is_all;
 	bool is_dry;
@@ -26,9 +24,10 @@ struct clean_opts {
 static const struct opt clean_opts[] = {
 	OPT_DURATION(0, "older-than", struct clean_opts, older_than_ns, "TIME",
 		     "those that began longer ago: 7d, 12h, 30m"),
-	OPT_STR('k', "kind", struct clean_opts, kind, "KIND", "those of this kind: cpu, ..."),
-	OPT_STR(0, "target", struct clean_opts, target, "NAME", "those of this target"),
-	OPT_U64_IN(0, "keep", struct clean_opts, keep, 1, UINT64_MAX, "N",
+	OPT_STR('k', "kind", struct clean_opts, filter.kind, "KIND",
+		"those of this kind: cpu, ..."),
+	OPT_STR(0, "target", struct clean_opts, filter.target, "NAME", "those of this target"),
+	OPT_U64_IN(0, "keep", struct clean_opts, filter.keep, 1, UINT64_MAX, "N",
 		   "all but the newest N of each target and kind"),
 	OPT_FLAG(0, "all", struct clean_opts, is_all, "every recording"),
 	OPT_FLAG('n', "dry-run", struct clean_opts, is_dry, "only say what would be removed"),
@@ -117,7 +116,8 @@ int cmd_clean(int argc, char **argv)
 		return status;
 	if (args.operands.n)
 		return cmd_usage("clean", "unexpected '%s'", args.operands.p[0]);
-	bool has_condition = o.older_than_ns != NOT_GIVEN || o.kind || o.target || o.keep;
+	bool has_condition =
+		o.older_than_ns != NOT_GIVEN || o.filter.kind || o.filter.target || o.filter.keep;
 	if (o.has_groups) {
 		status = clean_groups(&o);
 		if (status || (!has_condition && !o.is_all))
@@ -133,11 +133,10 @@ int cmd_clean(int argc, char **argv)
 	CLEANUP(store_list_release) struct store_list l = {0};
 	if (store_list_read(&l, o.dir, &err))
 		return cmd_fail(&err);
-	struct store_filter f = {.kind = o.kind, .target = o.target, .keep = o.keep};
 	if (o.older_than_ns != NOT_GIVEN)
-		f.older_than_ns = clock_real_ns() - (int64_t)o.older_than_ns;
+		o.filter.older_than_ns = clock_real_ns() - (int64_t)o.older_than_ns;
 	CLEANUP(free_p) bool *marks = xcalloc(l.entries.n + 1, sizeof(*marks));
-	store_match(&l, &f, marks);
+	store_match(&l, &o.filter, marks);
 	CLEANUP(buf_release) struct buf b = {0};
 	status = clean(&b, &o, &l, marks);
 	int printed = cmd_print(&b);

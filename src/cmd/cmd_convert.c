@@ -30,12 +30,8 @@ struct convert_opts {
 	struct opt_list debug_dirs;
 	bool wants_list;
 	bool has_no_inlines;
-	bool has_hashes;
-	bool has_pid;
-	bool has_tid;
-	bool has_no_comm;
-	bool has_annotations;
-	bool has_addresses;
+	unsigned demangle_flags;
+	unsigned folded_flags;
 	const char *weight;      /* a column's name; "": the event's own */
 	const char *heap_weight; /* the same of a profile of memory, for pictures */
 };
@@ -60,12 +56,15 @@ static const struct opt convert_opts[] = {
 static const struct opt_group convert_group = {"Output", convert_opts};
 
 static const struct opt folded_opts[] = {
-	OPT_FLAG(0, "pid", struct convert_opts, has_pid, "comm-PID at the root"),
-	OPT_FLAG(0, "tid", struct convert_opts, has_tid, "comm-PID/TID at the root"),
-	OPT_FLAG(0, "no-comm", struct convert_opts, has_no_comm, "no thread at the root"),
-	OPT_FLAG(0, "annotate", struct convert_opts, has_annotations,
+	OPT_BITS(0, "pid", struct convert_opts, folded_flags, FOLDED_PID, "comm-PID at the root"),
+	OPT_BITS(0, "tid", struct convert_opts, folded_flags, FOLDED_TID,
+		 "comm-PID/TID at the root"),
+	OPT_BITS(0, "no-comm", struct convert_opts, folded_flags, FOLDED_NO_COMM,
+		 "no thread at the root"),
+	OPT_BITS(0, "annotate", struct convert_opts, folded_flags,
+		 FOLDED_KERNEL | FOLDED_INLINE | FOLDED_JIT,
 		 "mark kernel, inlined and JIT frames: _[k] _[i] _[j]"),
-	OPT_FLAG(0, "addresses", struct convert_opts, has_addresses,
+	OPT_BITS(0, "addresses", struct convert_opts, folded_flags, FOLDED_ADDRS,
 		 "[module <address>] for frames without a name"),
 	OPT_END,
 };
@@ -73,7 +72,7 @@ static const struct opt_group folded_group = {"Folded stacks", folded_opts};
 
 static const struct opt names_opts[] = {
 	OPT_FLAG(0, "no-inlines", struct convert_opts, has_no_inlines, "physical functions only"),
-	OPT_FLAG(0, "hashes", struct convert_opts, has_hashes,
+	OPT_BITS(0, "hashes", struct convert_opts, demangle_flags, DEMANGLE_HASHES,
 		 "keep hashes and disambiguators in Rust names"),
 	OPT_STR(0, "symfs", struct convert_opts, symfs, "DIR", "look for binaries below DIR"),
 	OPT_LIST(0, "debug-dir", struct convert_opts, debug_dirs, "DIR",
@@ -134,10 +133,7 @@ static int choose_format(const struct format **ret_f, const struct convert_opts 
 static struct format_options options_from(const struct convert_opts *o,
 					  struct perfdata_written *written)
 {
-	unsigned flags = (o->has_pid ? FOLDED_PID : 0) | (o->has_tid ? FOLDED_TID : 0) |
-			 (o->has_no_comm ? FOLDED_NO_COMM : 0) |
-			 (o->has_annotations ? FOLDED_KERNEL | FOLDED_INLINE | FOLDED_JIT : 0) |
-			 (o->has_addresses ? FOLDED_ADDRS : 0) | (o->weight ? FOLDED_WEIGHT : 0) |
+	unsigned flags = o->folded_flags | (o->weight ? FOLDED_WEIGHT : 0) |
 			 (o->has_no_inlines ? FOLDED_NO_INLINE : 0);
 	return (struct format_options){
 		.event = o->event,
@@ -156,7 +152,7 @@ static int load(struct profile **ret_p, const struct convert_opts *o, const stru
 		.debug_dirs = o->debug_dirs.p,
 		.nr_debug_dirs = o->debug_dirs.n,
 		.symbolizer_flags = o->has_no_inlines ? SYMBOLIZER_NO_INLINES : 0,
-		.demangle_flags = o->has_hashes ? DEMANGLE_HASHES : 0,
+		.demangle_flags = o->demangle_flags,
 	};
 	TRY(inputs_find(&in, args, err));
 	return inputs_load(ret_p, in.paths, in.nr, &options, err);

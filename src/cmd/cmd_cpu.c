@@ -18,20 +18,17 @@
 
 struct cpu_opts {
 	const char *event;
-	uint64_t nr_runs; /* 0 = one, without more words */
-	int call_graph;
-	bool is_user_only;
-	bool wants_graph; /* -g, as perf has it: it is always on */
+	uint64_t nr_runs;       /* 0 = one, without more words */
+	int call_graph;         /* enum perfopen_flags, or 0 */
+	unsigned sampler_flags; /* the same */
 	bool has_waits;
 	bool has_no_wakers;
 };
 
-enum { CALL_GRAPH_AUTO, CALL_GRAPH_FP, CALL_GRAPH_NONE };
-
 static const struct opt_choice call_graphs[] = {
-	{"auto", CALL_GRAPH_AUTO, "unwind tables, frame pointers where there are none"},
-	{"fp", CALL_GRAPH_FP, "frame pointers, in the kernel"},
-	{"none", CALL_GRAPH_NONE, "only where it hit"},
+	{"auto", 0, "unwind tables, frame pointers where there are none"},
+	{"fp", PERFOPEN_FP, "frame pointers, in the kernel"},
+	{"none", PERFOPEN_NO_STACKS, "only where it hit"},
 	{0},
 };
 
@@ -40,10 +37,11 @@ static const struct opt cpu_table[] = {
 		"what to count: cycles, cpu-clock, task-clock, instructions (default: the best)"),
 	OPT_U64_IN(0, "runs", struct cpu_opts, nr_runs, 2, RUNS_MAX, "N",
 		   "capture N times, a recording each, and show each function's spread"),
-	OPT_FLAG('u', "user", struct cpu_opts, is_user_only, "leave the kernel out"),
+	OPT_BITS('u', "user", struct cpu_opts, sampler_flags, PERFOPEN_USER_ONLY,
+		 "leave the kernel out"),
 	OPT_ENUM(0, "call-graph", struct cpu_opts, call_graph, call_graphs, "HOW",
 		 "how stacks are taken"),
-	OPT_FLAG('g', NULL, struct cpu_opts, wants_graph, "call stacks; always on"),
+	OPT_BITS('g', NULL, struct cpu_opts, sampler_flags, 0, "call stacks; always on"),
 	OPT_FLAG(0, "offcpu", struct cpu_opts, has_waits,
 		 "record what threads wait for as well: one graph of all their time"),
 	OPT_FLAG(0, "no-wakers", struct cpu_opts, has_no_wakers,
@@ -106,10 +104,7 @@ static int prepare(struct capture_job *job, struct err *err)
 		c->tables |= o->has_no_wakers ? WAIT_TABLES & ~TABLE_SET(BLAME) : WAIT_TABLES;
 	c->event = o->event;
 	c->freq_hz = job->common.freq_hz ? (uint32_t)job->common.freq_hz : FREQ_DEFAULT;
-	c->sampler_flags = (o->is_user_only ? PERFOPEN_USER_ONLY : 0) |
-			   (o->call_graph == CALL_GRAPH_FP     ? PERFOPEN_FP
-			    : o->call_graph == CALL_GRAPH_NONE ? PERFOPEN_NO_STACKS
-							       : 0);
+	c->sampler_flags = o->sampler_flags | (unsigned)o->call_graph;
 	job->nr_runs = o->nr_runs;
 	if (o->has_waits) {
 		job->view = views_at(VIEW_THREAD_TIME);

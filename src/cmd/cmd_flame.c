@@ -16,31 +16,15 @@
 
 struct flame_opts {
 	const char *output;
-	const char *title;
-	const char *subtitle;
-	const char *notes;
-	const char *count_name;
-	const char *name_type;
-	const char *font;
-	const char *colors;
-	const char *background;
+	struct svg_options svg; /* bound to the options, completed by finish_svg */
 	const char *width;
-	double font_px;
-	double min_width_px;
 	uint64_t row_px;
-	int root; /* enum calltree_flags, or 0 */
-	bool is_inverted;
-	bool is_reverse;
-	bool is_time_ordered;
-	bool folds_recursion;
-	bool marks_kinds;
-	bool is_static;
+	unsigned tree_flags; /* enum calltree_flags */
+	int root;            /* one of these, or 0 */
 	bool is_blame;
 	bool is_by_reason;
 	bool is_differential;
 	bool is_absolute;
-	bool is_negated;
-	bool is_hashed; /* what colours always are; scripts that say it keep working */
 };
 
 static const struct opt_choice root_choices[] = {
@@ -59,15 +43,16 @@ static const struct opt out_opts[] = {
 static const struct opt_group out_group = {"Output", out_opts};
 
 static const struct opt tree_opts[] = {
-	OPT_FLAG('r', "reverse", struct flame_opts, is_reverse,
+	OPT_BITS('r', "reverse", struct flame_opts, tree_flags, CALLTREE_REVERSE,
 		 "leaf functions at the root, their callers above them"),
-	OPT_FLAG(0, "flamechart", struct flame_opts, is_time_ordered,
+	OPT_BITS(0, "flamechart", struct flame_opts, tree_flags, CALLTREE_TIME_ORDER,
 		 "in the order of time; equal stacks merge only where they follow each other"),
 	OPT_ENUM(0, "root", struct flame_opts, root, root_choices, "WHAT",
 		 "first frame of each stack (default comm)"),
-	OPT_FLAG(0, "fold-recursion", struct flame_opts, folds_recursion,
+	OPT_BITS(0, "fold-recursion", struct flame_opts, tree_flags, CALLTREE_FOLD_RECURSION,
 		 "a function that calls itself becomes one frame"),
-	OPT_FLAG(0, "annotate", struct flame_opts, marks_kinds,
+	OPT_BITS(0, "annotate", struct flame_opts, tree_flags,
+		 CALLTREE_MARK_KERNEL | CALLTREE_MARK_JIT | CALLTREE_MARK_INLINED,
 		 "_[k], _[j], _[i] behind kernel, JIT and inlined functions"),
 	OPT_FLAG(0, "blame", struct flame_opts, is_blame,
 		 "who waited, and on top whom for: what that thread did meanwhile"),
@@ -77,89 +62,69 @@ static const struct opt tree_opts[] = {
 		 "compare: the first file is before, the others are after"),
 	OPT_FLAG(0, "absolute", struct flame_opts, is_absolute,
 		 "compare numbers, not shares of the totals"),
-	OPT_FLAG(0, "negate", struct flame_opts, is_negated, "swap the two hues of a comparison"),
+	OPT_BITS(0, "negate", struct flame_opts, svg.flags, SVG_NEGATE,
+		 "swap the two hues of a comparison"),
 	OPT_END,
 };
 static const struct opt_group tree_group = {"What is drawn", tree_opts};
 
 static const struct opt look_opts[] = {
-	OPT_FLAG('i', "inverted", struct flame_opts, is_inverted, "icicle: root at the top"),
-	OPT_STR(0, "title", struct flame_opts, title, "TEXT", "title"),
-	OPT_STR(0, "subtitle", struct flame_opts, subtitle, "TEXT",
+	OPT_BITS('i', "inverted", struct flame_opts, svg.flags, SVG_INVERTED,
+		 "icicle: root at the top"),
+	OPT_STR(0, "title", struct flame_opts, svg.title, "TEXT", "title"),
+	OPT_STR(0, "subtitle", struct flame_opts, svg.subtitle, "TEXT",
 		"second line (default: event, duration, samples)"),
-	OPT_STR(0, "notes", struct flame_opts, notes, "TEXT", "a line below the losses"),
+	OPT_STR(0, "notes", struct flame_opts, svg.notes, "TEXT", "a line below the losses"),
 	OPT_STR(0, "width", struct flame_opts, width, "PX",
 		"width in pixels (default: as wide as the window)"),
 	OPT_U64_IN(0, "height", struct flame_opts, row_px, 4, 200, "PX",
 		   "height of a frame (default 17)"),
-	OPT_DOUBLE(0, "min-width", struct flame_opts, min_width_px, "PX",
+	OPT_DOUBLE(0, "min-width", struct flame_opts, svg.min_width_px, "PX",
 		   "frames narrower than this are drawn when zoomed only (default 0.3)"),
-	OPT_STR(0, "font", struct flame_opts, font, "FAMILY", "font (default: the system's)"),
-	OPT_DOUBLE(0, "fontsize", struct flame_opts, font_px, "PX", "font size (default 12)"),
-	OPT_STR(0, "colors", struct flame_opts, colors, "PALETTE",
+	OPT_STR(0, "font", struct flame_opts, svg.font, "FAMILY", "font (default: the system's)"),
+	OPT_DOUBLE(0, "fontsize", struct flame_opts, svg.font_px, "PX", "font size (default 12)"),
+	OPT_STR(0, "colors", struct flame_opts, svg.palette, "PALETTE",
 		"default, hot, mem, io, java, rust, module, chain, red, green, blue, aqua, "
 		"yellow, purple, orange"),
-	OPT_STR(0, "bgcolors", struct flame_opts, background, "COLOR",
+	OPT_STR(0, "bgcolors", struct flame_opts, svg.background, "COLOR",
 		"background: yellow, blue, green, grey or #rrggbb"),
-	OPT_STR(0, "countname", struct flame_opts, count_name, "TEXT",
+	OPT_STR(0, "countname", struct flame_opts, svg.count_name, "TEXT",
 		"what is counted (default: samples, ns or bytes)"),
-	OPT_STR(0, "nametype", struct flame_opts, name_type, "TEXT",
+	OPT_STR(0, "nametype", struct flame_opts, svg.name_type, "TEXT",
 		"text before names in details"),
-	OPT_FLAG(0, "static", struct flame_opts, is_static,
+	OPT_BITS(0, "static", struct flame_opts, svg.flags, SVG_STATIC,
 		 "no script in the file: no zoom, no search"),
-	{.kind = OPT_KIND_FLAG,
+	/* What colours always are; scripts that say it keep working. */
+	{.kind = OPT_KIND_BITS,
 	 .long_name = "hash",
-	 .at = offsetof(struct flame_opts, is_hashed),
+	 .at = offsetof(struct flame_opts, svg.flags),
 	 .flags = OPT_HIDDEN},
 	{.kind = OPT_KIND_STR,
 	 .long_name = "fonttype",
-	 .at = offsetof(struct flame_opts, font),
+	 .at = offsetof(struct flame_opts, svg.font),
 	 .flags = OPT_HIDDEN},
 	{.kind = OPT_KIND_DOUBLE,
 	 .long_name = "minwidth",
-	 .at = offsetof(struct flame_opts, min_width_px),
+	 .at = offsetof(struct flame_opts, svg.min_width_px),
 	 .flags = OPT_HIDDEN},
 	OPT_END,
 };
 static const struct opt_group look_group = {"Looks", look_opts};
 
-static unsigned tree_flags(const struct flame_opts *o)
+static int finish_svg(struct flame_opts *o, struct err *err)
 {
-	unsigned marks = CALLTREE_MARK_KERNEL | CALLTREE_MARK_JIT | CALLTREE_MARK_INLINED;
-	return (unsigned)o->root | (o->is_reverse ? CALLTREE_REVERSE : 0u) |
-	       (o->is_time_ordered ? CALLTREE_TIME_ORDER : 0u) |
-	       (o->folds_recursion ? CALLTREE_FOLD_RECURSION : 0u) | (o->marks_kinds ? marks : 0u) |
-	       (o->is_absolute ? 0u : CALLTREE_NORMALISE);
-}
-
-static int fill_svg(struct svg_options *svg, const struct flame_opts *o, struct err *err)
-{
-	*svg = (struct svg_options){
-		.title = o->title,
-		.subtitle = o->subtitle,
-		.notes = o->notes,
-		.count_name = o->count_name,
-		.name_type = o->name_type,
-		.font = o->font,
-		.background = o->background,
-		.palette = o->colors,
-		.font_px = o->font_px,
-		.min_width_px = o->min_width_px,
-		.row_px = (unsigned)o->row_px,
-		.flags = (o->is_inverted ? SVG_INVERTED : 0u) | (o->is_negated ? SVG_NEGATE : 0u) |
-			 (o->is_static ? SVG_STATIC : 0u),
-	};
-	if (o->colors && palette_from_name(o->colors) < 0)
-		return err_set(err, -EINVAL, "'%s' is no palette: choose one of %s", o->colors,
+	struct svg_options *svg = &o->svg;
+	if (svg->palette && palette_from_name(svg->palette) < 0)
+		return err_set(err, -EINVAL, "'%s' is no palette: choose one of %s", svg->palette,
 			       palette_names());
 	struct rgb light;
 	struct rgb dark;
-	if (o->background && !palette_background(o->background, &light, &dark))
+	if (svg->background && !palette_background(svg->background, &light, &dark))
 		return err_set(err, -EINVAL,
 			       "'%s' is no background: yellow, blue, green, grey or #rrggbb",
-			       o->background);
-	if (o->font_px != 0 && !(o->font_px >= 4 && o->font_px <= 100))
-		return err_set(err, -EINVAL, "font size %g is not in 4..100", o->font_px);
+			       svg->background);
+	if (svg->font_px != 0 && !(svg->font_px >= 4 && svg->font_px <= 100))
+		return err_set(err, -EINVAL, "font size %g is not in 4..100", svg->font_px);
 	uint64_t width = 0;
 	bool is_fluid = !o->width || !strcmp(o->width, "100%");
 	if (!is_fluid && (!sv_to_u64(sv_from_str(o->width), &width) || width < SVG_WIDTH_MIN ||
@@ -167,6 +132,7 @@ static int fill_svg(struct svg_options *svg, const struct flame_opts *o, struct 
 		return err_set(err, -EINVAL, "width '%s' is not in %d..%d, and not 100%%", o->width,
 			       SVG_WIDTH_MIN, SVG_WIDTH_MAX);
 	svg->width_px = (unsigned)width;
+	svg->row_px = (unsigned)o->row_px;
 	return 0;
 }
 
@@ -185,9 +151,9 @@ static void add_output_path(struct buf *to, const char *input, const struct flam
 	buf_add_sv(to, s);
 	if (o->is_differential)
 		buf_add_str(to, "-diff");
-	if (o->is_reverse)
+	if (o->tree_flags & CALLTREE_REVERSE)
 		buf_add_str(to, "-reverse");
-	if (o->is_time_ordered)
+	if (o->tree_flags & CALLTREE_TIME_ORDER)
 		buf_add_str(to, "-chart");
 	if (o->is_blame)
 		buf_add_str(to, "-blame");
@@ -245,26 +211,25 @@ static const char *heap_weight_of(const struct flame_opts *o, const struct pictu
 	return is_named ? pic->spec.heap.weight : NULL;
 }
 
-static int draw(const struct flame_opts *o, const struct picture *pic,
-		const struct svg_options *svg, const char *input, const char *reason,
-		struct err *err)
+static int draw(const struct flame_opts *o, const struct picture *pic, const char *input,
+		const char *reason, struct err *err)
 {
 	CLEANUP(buf_release) struct buf text = {0};
 	CLEANUP(buf_release) struct buf path = {0};
 	const char *suffix = reason ? reason : heap_weight_of(o, pic);
 	const char *to = output_path(&path, o, input, suffix);
 	if (!to) {
-		TRY(drawing_svg(&text, pic, svg, err));
+		TRY(drawing_svg(&text, pic, &o->svg, err));
 		return cmd_print(&text) == EXIT_OK ? 0 : -EPIPE; /* told by cmd_print */
 	}
-	TRY(drawing_file(to, pic, svg, err));
+	TRY(drawing_file(to, pic, &o->svg, err));
 	buf_add_ch(&path, '\n');
 	(void)cmd_print(&path); /* the file is written, whoever listens */
 	return 0;
 }
 
-static int draw_by_reason(const struct flame_opts *o, struct picture *pic,
-			  const struct svg_options *svg, const char *input, struct err *err)
+static int draw_by_reason(const struct flame_opts *o, struct picture *pic, const char *input,
+			  struct err *err)
 {
 	uint32_t reasons = 0;
 	vec_foreach(in, &pic->inputs) {
@@ -277,35 +242,36 @@ static int draw_by_reason(const struct flame_opts *o, struct picture *pic,
 		if (!(reasons >> r & 1))
 			continue;
 		pic->spec.reason = wait_key(r);
-		TRY(draw(o, pic, svg, input, wait_key(r), err));
+		TRY(draw(o, pic, input, wait_key(r), err));
 	}
 	return 0;
 }
 
-static int run(const struct flame_opts *o, struct filter_opts *filter, const struct opt_args *args,
+static int run(struct flame_opts *o, struct filter_opts *filter, const struct opt_args *args,
 	       struct err *err)
 {
 	CLEANUP(picture_release) struct picture pic = {0};
 	CLEANUP(profiles_release) struct profiles profiles = {0};
 	CLEANUP(inputs_release) struct inputs in = {0};
-	struct svg_options svg;
 	TRY(inputs_find(&in, args, err));
-	TRY(fill_svg(&svg, o, err));
+	TRY(finish_svg(o, err));
 	TRY(filter_finish(filter, err));
-	pic.tree_flags = tree_flags(o);
+	pic.tree_flags =
+		o->tree_flags | (unsigned)o->root | (o->is_absolute ? 0u : CALLTREE_NORMALISE);
 	pic.is_blame = o->is_blame;
 	pic.spec = filter->spec;
-	pic.spec.flags |= o->is_time_ordered ? SELECT_TIME_ORDER : 0;
+	pic.spec.flags |= o->tree_flags & CALLTREE_TIME_ORDER ? SELECT_TIME_ORDER : 0;
 	TRY(load_all(&profiles, &pic, filter, &in, o->is_differential, err));
 	const char *input = in.paths[o->is_differential ? 1 : 0];
-	return o->is_by_reason ? draw_by_reason(o, &pic, &svg, input, err)
-			       : draw(o, &pic, &svg, input, NULL, err);
+	return o->is_by_reason ? draw_by_reason(o, &pic, input, err)
+			       : draw(o, &pic, input, NULL, err);
 }
 
 /* NULL, or why these options do not go together. */
 static const char *check_kinds(const struct flame_opts *o)
 {
-	if (o->is_blame && (o->is_differential || o->is_time_ordered || o->is_by_reason))
+	if (o->is_blame &&
+	    (o->is_differential || o->is_by_reason || o->tree_flags & CALLTREE_TIME_ORDER))
 		return "--blame is a picture of its own";
 	if (o->is_by_reason && o->is_differential)
 		return "--by-reason compares nothing: give --reason with --differential";
@@ -316,7 +282,7 @@ static const char *check_kinds(const struct flame_opts *o)
 
 int cmd_flame(int argc, char **argv)
 {
-	struct flame_opts o = {.min_width_px = -1, .root = CALLTREE_ROOT_COMM};
+	struct flame_opts o = {.svg.min_width_px = -1, .root = CALLTREE_ROOT_COMM};
 	CLEANUP(filter_release) struct filter_opts filter = {0};
 	const struct opt_cmd cmd = {
 		.name = "flame",

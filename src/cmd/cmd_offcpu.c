@@ -8,17 +8,17 @@
 
 struct offcpu_opts {
 	bool has_no_wakers;
-	bool has_no_stacks;
-	bool is_by_reason;
+	unsigned capture_flags; /* enum capture_flags */
+	unsigned picture_flags; /* enum view_pictures_flags */
 	bool has_idle;
 };
 
 static const struct opt offcpu_table[] = {
 	OPT_FLAG(0, "no-wakers", struct offcpu_opts, has_no_wakers,
 		 "do not ask who ended a wait: costs less, no owners of locks"),
-	OPT_FLAG(0, "no-stacks", struct offcpu_opts, has_no_stacks,
+	OPT_BITS(0, "no-stacks", struct offcpu_opts, capture_flags, CAPTURE_NO_WAIT_STACKS,
 		 "durations and reasons only: costs least"),
-	OPT_FLAG(0, "by-reason", struct offcpu_opts, is_by_reason,
+	OPT_BITS(0, "by-reason", struct offcpu_opts, picture_flags, VIEW_PICTURES_BY_REASON,
 		 "besides the flame graph of all, one a reason: STEM-lock.svg, STEM-fsync.svg ..."),
 	OPT_FLAG(0, "idle", struct offcpu_opts, has_idle,
 		 "keep waits for something to do in the pictures"),
@@ -47,8 +47,8 @@ static int prepare(struct capture_job *job, struct err *err)
 	const struct offcpu_opts *o = job->own;
 	(void)err;
 	job->options.tables = o->has_no_wakers ? WAIT_TABLES & ~TABLE_SET(BLAME) : WAIT_TABLES;
-	job->options.flags |= o->has_no_stacks ? CAPTURE_NO_WAIT_STACKS : 0;
-	job->picture_flags = o->is_by_reason ? VIEW_PICTURES_BY_REASON : 0;
+	job->options.flags |= o->capture_flags;
+	job->picture_flags = o->picture_flags;
 	job->draws_idle = o->has_idle;
 	return 0;
 }

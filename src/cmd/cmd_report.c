@@ -23,24 +23,15 @@
 #define TREE_PCT             0.5 /* below it, parts of trees are put together */
 
 struct report_opts {
-	int by; /* of groupings.h */
+	struct query query; /* bound to the options, completed by finish_query */
 	int sort;
-	uint64_t limit;
 	double percent_limit;
-	const char *callers;
-	const char *callees;
-	const char *nearest;
-	bool is_tree;
-	bool is_reverse;
-	uint64_t depth;
 	const char *table;
 	bool is_outermost;
-	bool is_blame;
 	bool is_marks;
 	bool is_runs;
 	bool is_over_time;
 	const char *chart;
-	bool has_allocators;
 };
 
 #define GROUPINGS_MAX 31
@@ -54,28 +45,30 @@ static const struct opt_choice sort_choices[] = {
 };
 
 static const struct opt view_opts[] = {
-	OPT_ENUM(0, "by", struct report_opts, by, by_choices, "WHAT",
+	OPT_ENUM(0, "by", struct report_opts, query.by, by_choices, "WHAT",
 		 "self and total, or what waits and memory have of their own, by"),
-	OPT_SET(0, "lines", struct report_opts, by, BY_LINE, "the same as --by line"),
-	OPT_STR(0, "callers", struct report_opts, callers, "REGEX",
+	OPT_SET(0, "lines", struct report_opts, query.by, BY_LINE, "the same as --by line"),
+	OPT_STR(0, "callers", struct report_opts, query.callers, "REGEX",
 		"who calls the matching functions"),
-	OPT_STR(0, "callees", struct report_opts, callees, "REGEX",
+	OPT_STR(0, "callees", struct report_opts, query.callees, "REGEX",
 		"what the matching functions call"),
-	OPT_STR(0, "nearest", struct report_opts, nearest, "REGEX",
+	OPT_STR(0, "nearest", struct report_opts, query.nearest, "REGEX",
 		"with --callers, --callees: not the next frame, the nearest that "
 		"matches"),
-	OPT_FLAG(0, "tree", struct report_opts, is_tree, "call tree from the root down"),
-	OPT_FLAG(0, "reverse", struct report_opts, is_reverse,
+	OPT_BITS(0, "tree", struct report_opts, query.flags, QUERY_TREE,
+		 "call tree from the root down"),
+	OPT_BITS(0, "reverse", struct report_opts, query.flags, QUERY_REVERSE,
 		 "call tree from the leaf functions to what leads to them"),
-	OPT_U64(0, "depth", struct report_opts, depth, "N", "levels of the tree (default all)"),
+	OPT_U64(0, "depth", struct report_opts, query.tree_depth, "N",
+		"levels of the tree (default all)"),
 	OPT_STR(0, "table", struct report_opts, table, "FILE",
 		"rows of your own: lines NAME REGEX REMARK; with <other> they add "
 		"up to 100 %"),
 	OPT_FLAG(0, "outermost", struct report_opts, is_outermost,
 		 "with --table: the match nearest to the root decides, not to the leaf"),
-	OPT_FLAG(0, "blame", struct report_opts, is_blame,
+	OPT_BITS(0, "blame", struct report_opts, query.flags, QUERY_BLAME,
 		 "waits moved to their cause: what those who were waited for did meanwhile"),
-	OPT_FLAG(0, "allocators", struct report_opts, has_allocators,
+	OPT_BITS(0, "allocators", struct report_opts, query.flags, QUERY_ALLOCATORS,
 		 "of memory: with the frames of allocators and of the containers and strings of "
 		 "standard libraries, which are left out at the ends of stacks else"),
 	OPT_FLAG(0, "marks", struct report_opts, is_marks,
@@ -92,7 +85,7 @@ static const struct opt view_opts[] = {
 static const struct opt_group view_group = {"Views (default: an overview)", view_opts};
 
 static const struct opt limit_opts[] = {
-	OPT_U64('n', "limit", struct report_opts, limit, "N",
+	OPT_U64('n', "limit", struct report_opts, query.limits.max_rows, "N",
 		"rows of a table, 0 for all (default 20)"),
 	OPT_DOUBLE(0, "percent-limit", struct report_opts, percent_limit, "PCT",
 		   "leave out rows below PCT (default 0; trees 0.5)"),
@@ -138,22 +131,14 @@ static int read_rules(struct arena *a, const char *path, struct query *q, struct
 	return 0;
 }
 
-static struct query query_of(const struct report_opts *o, const struct select_spec *spec)
+static void finish_query(struct report_opts *o, const struct select_spec *spec)
 {
-	return (struct query){
-		.spec = spec,
-		.by = o->by,
-		.flags = (o->is_tree ? QUERY_TREE : 0u) | (o->is_reverse ? QUERY_REVERSE : 0u) |
-			 (o->is_blame ? QUERY_BLAME : 0u) |
-			 (o->has_allocators ? QUERY_ALLOCATORS : 0u),
-		.callers = o->callers,
-		.callees = o->callees,
-		.nearest = o->nearest,
-		.named_nearest = o->is_outermost ? NAMED_NEAREST_ROOT : NAMED_NEAREST_LEAF,
-		.tree_min_pct = o->percent_limit >= 0 ? o->percent_limit : TREE_PCT,
-		.tree_depth = o->depth,
-		.limits = {o->limit, MAX(o->percent_limit, 0), (enum view_sort)o->sort},
-	};
+	struct query *q = &o->query;
+	q->spec = spec;
+	q->named_nearest = o->is_outermost ? NAMED_NEAREST_ROOT : NAMED_NEAREST_LEAF;
+	q->tree_min_pct = o->percent_limit >= 0 ? o->percent_limit : TREE_PCT;
+	q->limits.min_pct = MAX(o->percent_limit, 0);
+	q->limits.sort = (enum view_sort)o->sort;
 }
 
 static int report_profile(const struct profile *p, const struct report_opts *o,
@@ -163,7 +148,7 @@ static int report_profile(const struct profile *p, const struct report_opts *o,
 	CLEANUP(err_release) struct err err = {0};
 	CLEANUP(arena_release) struct arena a = {0};
 	CLEANUP(report_free_p) struct report *r = report_new();
-	struct query q = query_of(o, spec);
+	struct query q = o->query;
 	q.input = input;
 	if (o->is_marks && !spec->nr_rules) {
 		spec->rules = phases_from_marks(&a, p, &spec->nr_rules);
@@ -181,7 +166,7 @@ static int report_over_time(const struct profile *p, const struct report_opts *o
 {
 	CLEANUP(err_release) struct err err = {0};
 	CLEANUP(report_free_p) struct report *r = report_new();
-	const struct view_limits limits = {.max_rows = o->limit};
+	const struct view_limits limits = {.max_rows = o->query.limits.max_rows};
 	double min_pct = o->percent_limit >= 0 ? o->percent_limit : MEMTIME_TREE_PCT;
 	if (memtime_report(r, p, &limits, min_pct, &err) ||
 	    (o->chart && memchart_file(o->chart, p, &err)))
@@ -195,14 +180,15 @@ static int report_runs(const struct report_opts *o, const struct select_spec *sp
 {
 	CLEANUP(err_release) struct err err = {0};
 	CLEANUP(report_free_p) struct report *r = report_new();
-	struct view_limits limits = {o->limit, MAX(o->percent_limit, 0), (enum view_sort)o->sort};
-	if (o->by != QUERY_BY_NONE || o->callers || o->callees || o->is_tree || o->is_reverse ||
-	    o->table || o->is_marks || spec->nr_rules || o->sort == VIEW_BY_TOTAL)
+	const struct query *q = &o->query;
+	if (q->by != QUERY_BY_NONE || q->callers || q->callees ||
+	    q->flags & (QUERY_TREE | QUERY_REVERSE) || o->table || o->is_marks || spec->nr_rules ||
+	    o->sort == VIEW_BY_TOTAL)
 		return cmd_usage("report", "--runs is a view of its own, of self shares of "
 					   "functions");
 	if (!args->operands.n)
 		return cmd_usage("report", "--runs needs the FILEs to compare");
-	if (runs_view(r, (const char *const *)args->operands.p, args->operands.n, spec, &limits,
+	if (runs_view(r, (const char *const *)args->operands.p, args->operands.n, spec, &q->limits,
 		      &err))
 		return cmd_refuse(&err);
 	return output_report(out, r);
@@ -216,8 +202,10 @@ static const char *input_name(const struct inputs *in)
 
 int cmd_report(int argc, char **argv)
 {
-	struct report_opts o = {
-		.by = QUERY_BY_NONE, .sort = VIEW_BY_SELF, .limit = 20, .percent_limit = -1};
+	struct report_opts o = {.query.by = QUERY_BY_NONE,
+				.query.limits.max_rows = 20,
+				.sort = VIEW_BY_SELF,
+				.percent_limit = -1};
 	CLEANUP(filter_release) struct filter_opts filter = {0};
 	struct output_opts out = {0};
 	const struct opt_cmd cmd = {
@@ -242,10 +230,10 @@ int cmd_report(int argc, char **argv)
 		return status;
 	if (args.command)
 		return cmd_usage("report", "a command to run makes no sense here");
-	if (o.nearest && !o.callers && !o.callees)
+	if (o.query.nearest && !o.query.callers && !o.query.callees)
 		return cmd_usage("report", "--nearest needs --callers or --callees");
-	struct query q = query_of(&o, &filter.spec);
-	if (filter.weight && (query_is_of_waits(&q) || o.is_runs))
+	finish_query(&o, &filter.spec);
+	if (filter.weight && (query_is_of_waits(&o.query) || o.is_runs))
 		return cmd_usage("report",
 				 "--weight is for functions, modules, threads and trees; "
 				 "the tables of waits and runs have columns of their own");
@@ -265,7 +253,7 @@ int cmd_report(int argc, char **argv)
 	if (o.is_over_time)
 		return report_over_time(p, &o, &out);
 	bool is_weighed = filter.weight || filter.spec.heap.at;
-	if (is_weighed && o.by == QUERY_BY_NONE) /* the first page has all columns */
-		o.by = BY_FUNCTION;
+	if (is_weighed && o.query.by == QUERY_BY_NONE) /* the first page has all columns */
+		o.query.by = BY_FUNCTION;
 	return report_profile(p, &o, &filter.spec, &out, input_name(&in));
 }
