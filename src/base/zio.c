@@ -32,11 +32,10 @@ static int too_large(size_t limit, struct err *err)
 static int inflate_all(struct buf *to, int window_bits, const void *p, size_t n, size_t limit,
 		       struct err *err)
 {
-	z_stream z = {.next_in = (Bytef *)(uintptr_t)p};
+	CLEANUP(inflateEnd) z_stream z = {.next_in = (Bytef *)(uintptr_t)p};
 	if (inflateInit2(&z, window_bits) != Z_OK)
 		return err_set(err, -ENOMEM, "cannot start zlib");
 	int rc = Z_OK;
-	int ret = 0;
 	size_t start = to->n;
 	size_t left = n;
 	while (rc != Z_STREAM_END) {
@@ -48,107 +47,94 @@ static int inflate_all(struct buf *to, int window_bits, const void *p, size_t n,
 		z.avail_out = (uInt)STEP;
 		rc = inflate(&z, Z_NO_FLUSH);
 		to->n += STEP - z.avail_out;
-		if (to->n - start > limit) {
-			ret = too_large(limit, err);
-			break;
-		}
+		if (to->n - start > limit)
+			return too_large(limit, err);
+		if (rc == Z_BUF_ERROR && !z.avail_in && !left)
+			return err_set(err, -ENODATA, "compressed data is truncated");
+		if (rc != Z_OK && rc != Z_STREAM_END)
+			return err_set(err, -EBADMSG, "%s", z.msg ? z.msg : "bad compressed data");
 		if (rc == Z_STREAM_END && (z.avail_in || left) && window_bits > 15 &&
-		    inflateReset(&z) == Z_OK && (z.avail_in + left) > 2) {
+		    inflateReset(&z) == Z_OK && (z.avail_in + left) > 2)
 			rc = Z_OK; /* concatenated members */
-			continue;
-		}
-		if (rc != Z_OK && rc != Z_STREAM_END) {
-			bool is_short = rc == Z_BUF_ERROR && !z.avail_in && !left;
-			ret = err_set(err, is_short ? -ENODATA : -EBADMSG, "%s",
-				      is_short ? "compressed data is truncated"
-					       : (z.msg ? z.msg : "bad compressed data"));
-			break;
-		}
 	}
-	inflateEnd(&z);
-	return ret;
+	return 0;
 }
 
 static int unxz_all(struct buf *to, const void *p, size_t n, size_t limit, struct err *err)
 {
-	lzma_stream z = LZMA_STREAM_INIT;
+	CLEANUP(lzma_end) lzma_stream z = LZMA_STREAM_INIT;
 	if (lzma_stream_decoder(&z, (uint64_t)512 << 20, LZMA_CONCATENATED) != LZMA_OK)
 		return err_set(err, -ENOMEM, "cannot start the xz decoder");
 	z.next_in = p;
 	z.avail_in = n;
 	lzma_ret rc = LZMA_OK;
-	int ret = 0;
 	size_t start = to->n;
 	while (rc == LZMA_OK) {
 		z.next_out = (uint8_t *)buf_reserve(to, STEP);
 		z.avail_out = STEP;
 		rc = lzma_code(&z, LZMA_FINISH);
 		to->n += STEP - z.avail_out;
-		if (to->n - start > limit) {
-			ret = too_large(limit, err);
-			break;
-		}
+		if (to->n - start > limit)
+			return too_large(limit, err);
 	}
-	if (!ret && rc != LZMA_STREAM_END)
-		ret = err_set(err, rc == LZMA_BUF_ERROR ? -ENODATA : -EBADMSG,
-			      rc == LZMA_BUF_ERROR ? "xz data is truncated" : "bad xz data");
-	lzma_end(&z);
-	return ret;
+	if (rc == LZMA_BUF_ERROR)
+		return err_set(err, -ENODATA, "xz data is truncated");
+	return rc == LZMA_STREAM_END ? 0 : err_set(err, -EBADMSG, "bad xz data");
+}
+
+static void free_dctx(ZSTD_DCtx **d)
+{
+	(void)ZSTD_freeDCtx(*d); /* cannot fail */
 }
 
 static int unzstd_all(struct buf *to, const void *p, size_t n, size_t limit, struct err *err)
 {
-	ZSTD_DCtx *d = ZSTD_createDCtx();
+	CLEANUP(free_dctx) ZSTD_DCtx *d = ZSTD_createDCtx();
 	if (!d)
 		return err_set(err, -ENOMEM, "cannot start the zstd decoder");
 	ZSTD_inBuffer in = {p, n, 0};
 	size_t start = to->n;
-	size_t rc = 1;
-	int ret = 0;
-	while (!ret) {
+	for (;;) {
 		ZSTD_outBuffer o = {buf_reserve(to, STEP), STEP, 0};
-		rc = ZSTD_decompressStream(d, &o, &in);
+		size_t rc = ZSTD_decompressStream(d, &o, &in);
 		to->n += o.pos;
 		if (ZSTD_isError(rc))
-			ret = err_set(err, -EBADMSG, "bad zstd data: %s", ZSTD_getErrorName(rc));
-		else if (to->n - start > limit)
-			ret = too_large(limit, err);
-		else if (in.pos == in.size && o.pos < o.size)
-			break;
+			return err_set(err, -EBADMSG, "bad zstd data: %s", ZSTD_getErrorName(rc));
+		if (to->n - start > limit)
+			return too_large(limit, err);
+		if (in.pos == in.size && o.pos < o.size)
+			return rc ? err_set(err, -ENODATA, "zstd data is truncated") : 0;
 	}
-	if (!ret && rc != 0)
-		ret = err_set(err, -ENODATA, "zstd data is truncated");
-	ZSTD_freeDCtx(d);
-	return ret;
+}
+
+static int decompress(struct buf *to, enum zkind kind, const void *p, size_t n, size_t limit,
+		      struct err *err)
+{
+	switch (kind) {
+	case ZKIND_GZIP:
+		return inflate_all(to, 15 + 16, p, n, limit, err);
+	case ZKIND_ZLIB:
+		return inflate_all(to, 15, p, n, limit, err);
+	case ZKIND_XZ:
+		return unxz_all(to, p, n, limit, err);
+	case ZKIND_ZSTD:
+		return unzstd_all(to, p, n, limit, err);
+	case ZKIND_NONE:
+		break;
+	}
+	if (n > limit)
+		return too_large(limit, err);
+	buf_add(to, p, n);
+	return 0;
 }
 
 int zio_decompress(struct buf *to, enum zkind kind, const void *p, size_t n, size_t limit,
 		   struct err *err)
 {
-	int ret;
-	switch (kind) {
-	case ZKIND_GZIP:
-		ret = inflate_all(to, 15 + 16, p, n, limit, err);
-		break;
-	case ZKIND_ZLIB:
-		ret = inflate_all(to, 15, p, n, limit, err);
-		break;
-	case ZKIND_XZ:
-		ret = unxz_all(to, p, n, limit, err);
-		break;
-	case ZKIND_ZSTD:
-		ret = unzstd_all(to, p, n, limit, err);
-		break;
-	case ZKIND_NONE:
-	default:
-		if (n > limit)
-			return too_large(limit, err);
-		buf_add(to, p, n);
-		return 0;
-	}
+	int rc = decompress(to, kind, p, n, limit, err);
 	if (to->p)
 		to->p[to->n] = 0;
-	return ret;
+	return rc;
 }
 
 int zio_compress_zstd(struct buf *to, const void *p, size_t n, int level, struct err *err)
@@ -169,7 +155,7 @@ uint32_t zio_crc32(const void *p, size_t n)
 
 int zio_compress_gzip(struct buf *to, const void *p, size_t n, int level, struct err *err)
 {
-	z_stream z = {.next_in = (Bytef *)(uintptr_t)p};
+	CLEANUP(deflateEnd) z_stream z = {.next_in = (Bytef *)(uintptr_t)p};
 	if (n > UINT32_MAX ||
 	    deflateInit2(&z, level, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
 		return err_set(err, -EIO, "cannot gzip %zu bytes", n);
@@ -180,6 +166,5 @@ int zio_compress_gzip(struct buf *to, const void *p, size_t n, int level, struct
 	int rc = deflate(&z, Z_FINISH);
 	to->n += bound - z.avail_out;
 	to->p[to->n] = 0;
-	deflateEnd(&z);
 	return rc == Z_STREAM_END ? 0 : err_set(err, -EIO, "gzip failed");
 }
