@@ -15,7 +15,6 @@
 #include "capture/deferclose.h"
 #include "capture/skeleton.h"
 #include "host/limits.h"
-#include "wait_reason.h"
 
 #define SUMS_MAX   65536
 #define SPILLS_MAX 8192
@@ -161,16 +160,6 @@ static int configure(struct counts *c, uint32_t idx, struct err *err)
 
 /* ---- delivering --------------------------------------------------------------------------- */
 
-static struct event row_event(const struct counts *c, uint32_t event, int32_t tgid, int32_t tid)
-{
-	return (struct event){
-		.kind = EVENT_TALLY,
-		.pid = tgid,
-		.tid = tid,
-		.cpu = -1,
-		.tally = {.spec = c->spec.first_spec + event, .log2_ns = LOG2_NONE, .syscall = -1}};
-}
-
 static void set_outcome(struct counts *c, struct event *ev, const struct named_event *e,
 			int32_t outcome)
 {
@@ -187,12 +176,11 @@ static int deliver_sum(struct counts *c, const struct count_key *k, const struct
 {
 	if (k->event >= c->spec.set->events.n)
 		return 0;
-	struct event ev = row_event(c, k->event, k->tgid, k->tid);
 	int64_t values[] = {(int64_t)v->nr, (int64_t)v->amount};
-	ev.time_ns = c->start_ns + k->slice * NS_PER_SEC;
+	struct event ev = event_tally(c->spec.first_spec + k->event, k->tgid, k->tid,
+				      c->start_ns + k->slice * NS_PER_SEC, values);
 	ev.tally.user_ref = k->user_ref;
 	ev.tally.kernel_ref = k->kernel_ref;
-	ev.tally.values = values;
 	set_outcome(c, &ev, &c->spec.set->events.p[k->event], k->outcome);
 	return sink->event(sink->ctx, &ev, err);
 }
@@ -218,16 +206,15 @@ static int on_single(void *ctx, const struct kernel_record *r, const struct even
 	    s->nr_raw > r->nr_bytes - sizeof(*s))
 		return 0;
 	const struct named_event *e = &c->spec.set->events.p[s->event];
-	struct event ev = row_event(c, s->event, r->tgid, r->pid);
 	int64_t values[] = {1, (int64_t)s->amount};
+	struct event ev =
+		event_tally(c->spec.first_spec + s->event, r->tgid, r->pid, r->time_ns, values);
 	CLEANUP(buf_release) struct buf args = {0};
 	if (!e->software)
 		trace_format_print(&args, &e->format, s->raw, s->nr_raw);
-	ev.time_ns = r->time_ns;
 	ev.cpu = s->cpu;
 	ev.tally.user_ref = s->user_ref;
 	ev.tally.kernel_ref = s->kernel_ref;
-	ev.tally.values = values;
 	ev.tally.object = args.n ? buf_str(&args) : NULL;
 	limit_singles(c, r->time_ns, args.n);
 	set_outcome(c, &ev, e, s->outcome);
@@ -330,10 +317,9 @@ static int deliver_rest(struct counts *c, uint32_t idx, const struct event_sink 
 	c->totals[idx] = (struct counts_total){t.nr, t.nr_stacks, t.nr_full};
 	if (!t.nr_full)
 		return 0;
-	struct event ev = row_event(c, idx, COUNTS_ELSEWHERE, COUNTS_ELSEWHERE);
 	int64_t values[] = {(int64_t)t.nr_full, (int64_t)t.full_amount};
-	ev.time_ns = c->start_ns;
-	ev.tally.values = values;
+	struct event ev = event_tally(c->spec.first_spec + idx, COUNTS_ELSEWHERE, COUNTS_ELSEWHERE,
+				      c->start_ns, values);
 	ev.tally.detail = COUNTS_NO_ROOM;
 	return sink->event(sink->ctx, &ev, err);
 }
@@ -357,15 +343,10 @@ static int counts_start(void *s, const struct source_env *env, const struct even
 			struct err *err)
 {
 	struct counts *c = s;
-	uint64_t start_ns = env->start_ns;
-	struct event name = {.kind = EVENT_COMM,
-			     .time_ns = start_ns,
-			     .pid = COUNTS_ELSEWHERE,
-			     .tid = COUNTS_ELSEWHERE,
-			     .cpu = -1,
-			     .comm = {.name = COUNTS_ELSEWHERE_NAME}};
-	c->start_ns = start_ns;
-	c->skel->bss->count_start_ns = start_ns;
+	struct event name = event_comm(COUNTS_ELSEWHERE, COUNTS_ELSEWHERE, env->start_ns,
+				       COUNTS_ELSEWHERE_NAME);
+	c->start_ns = env->start_ns;
+	c->skel->bss->count_start_ns = env->start_ns;
 	return sink->event(sink->ctx, &name, err);
 }
 

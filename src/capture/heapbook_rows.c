@@ -8,7 +8,6 @@
 #include "capture/heapbook_priv.h"
 #include "model/heap.h"
 #include "model/tables.h"
-#include "model/wait.h"
 
 #define SECOND_NS 1000000000u
 /* Seconds of allocation of live blocks are told apart up to so many, then in larger steps. */
@@ -56,18 +55,12 @@ static void tell(struct heapbook *b, const struct heapbook_row *row)
 
 struct event heapbook_event(const struct heapbook_row *row, int32_t pid, uint64_t stack_ref)
 {
-	return (struct event){.kind = EVENT_TALLY,
-			      .time_ns = row->time_ns,
-			      .pid = pid,
-			      .tid = row->tid > 0 ? row->tid : pid,
-			      .cpu = -1,
-			      .tally = {.spec = row->spec,
-					.user_ref = stack_ref,
-					.log2_ns = LOG2_NONE,
-					.size_class = row->size_class,
-					.syscall = -1,
-					.detail = row->detail,
-					.values = row->values}};
+	struct event ev = event_tally(row->spec, pid, row->tid > 0 ? row->tid : pid, row->time_ns,
+				      row->values);
+	ev.tally.user_ref = stack_ref;
+	ev.tally.size_class = row->size_class;
+	ev.tally.detail = row->detail;
+	return ev;
 }
 
 /* ---- each second -------------------------------------------------------------------------- */

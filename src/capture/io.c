@@ -32,9 +32,10 @@
 #include "capture/heapgrowth.h"
 #include "capture/heapsource.h"
 #include "capture/skeleton.h"
+#include "capture/synth.h"
+#include "capture/syscallprobe.h"
 #include "host/mempressure.h"
 #include "host/proc.h"
-#include "capture/syscallprobe.h"
 #include "host/tracefs.h"
 #include "kernel_io.h"
 #include "model/heap.h"
@@ -319,16 +320,7 @@ static int tell_thread(struct io *s, const struct io_key *k, uint64_t time_ns,
 {
 	bool is_new;
 	(void)map_put(&s->told, (uint32_t)k->pid, &is_new);
-	if (!is_new)
-		return 0;
-	CLEANUP(buf_release) struct buf name = {0};
-	CLEANUP(err_release) struct err gone = {0};
-	if (proc_comm(&name, k->tgid, k->pid, &gone))
-		return 0;
-	struct event ev = {.kind = EVENT_COMM, .time_ns = time_ns, .pid = k->tgid, .tid = k->pid};
-	ev.cpu = -1;
-	ev.comm.name = buf_str(&name);
-	return sink->event(sink->ctx, &ev, err);
+	return is_new ? synth_name(k->tgid, k->pid, time_ns, sink, err) : 0;
 }
 
 static int deliver_row(struct io *s, const struct io_key *k, const struct io_sum *v,
@@ -339,13 +331,11 @@ static int deliver_row(struct io *s, const struct io_key *k, const struct io_sum
 			   (int64_t)v->longest_ns};
 	int64_t no_bytes[3] = {sums[0], sums[2], sums[3]};
 	int64_t pages[4] = {sums[0], sums[2], sums[1], sums[3]};
-	struct event ev = {.kind = EVENT_TALLY, .time_ns = time_ns, .pid = k->tgid, .tid = k->pid};
-	ev.cpu = -1;
+	struct event ev = event_tally(TABLE_IO, k->tgid, k->pid, time_ns, sums);
 	ev.tally.user_ref = k->stack;
 	ev.tally.log2_ns = k->log2_ns;
 	ev.tally.syscall = k->syscall;
 	ev.tally.detail = detail_text(k->what);
-	ev.tally.values = sums;
 	CLEANUP(buf_release) struct buf object = {0};
 	const char *name = object_text(s, k->object);
 	if (k->table == IO_TABLE_BLOCK) {
@@ -358,7 +348,6 @@ static int deliver_row(struct io *s, const struct io_key *k, const struct io_sum
 	ev.tally.object = name;
 	switch ((enum io_table)k->table) {
 	case IO_TABLE_CALLS:
-		ev.tally.spec = TABLE_IO;
 		break;
 	case IO_TABLE_BLOCK:
 		ev.tally.spec = TABLE_BLOCK;

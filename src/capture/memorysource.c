@@ -2,7 +2,6 @@
 #include "base/base.h"
 #include "capture/memorysource.h"
 
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/num.h"
@@ -11,7 +10,6 @@
 #include "host/memstat.h"
 #include "host/proc.h"
 #include "model/heap.h"
-#include "model/wait.h"
 #include "model/tables.h"
 
 /* Walks take one part in so many of the time; the target's own page faults wait meanwhile. */
@@ -109,17 +107,7 @@ static int tell(const struct one_process *one, const struct memstat *m, uint64_t
 		[HEAP_MEMORY_STACKS] = (int64_t)one->stack_bytes,
 		[HEAP_MEMORY_VIRTUAL] = (int64_t)m->virtual_bytes,
 	};
-	const struct event ev = {
-		.kind = EVENT_TALLY,
-		.time_ns = now,
-		.pid = one->pid,
-		.tid = one->pid,
-		.cpu = -1,
-		.tally = {.spec = TABLE_MEMORY,
-			  .log2_ns = LOG2_NONE,
-			  .syscall = -1,
-			  .values = values},
-	};
+	const struct event ev = event_tally(TABLE_MEMORY, one->pid, one->pid, now, values);
 	return sink->event(sink->ctx, &ev, err);
 }
 

@@ -13,8 +13,8 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "capture/counts.h"
+#include "capture/synth.h"
 #include "host/limits.h"
-#include "wait_reason.h"
 
 #define CPUS_MAX 4096
 
@@ -168,18 +168,9 @@ static int perfcounts_open(void **ret_c, const struct source_env *env, struct er
 static int tell_name(const struct counter *one, uint64_t time_ns, const struct event_sink *sink,
 		     struct err *err)
 {
-	CLEANUP(buf_release) struct buf name = {0};
-	if (one->pid < 0)
-		buf_add_str(&name, COUNTS_ELSEWHERE_NAME);
-	else if (proc_comm(&name, one->pid, one->tid, NULL))
-		return 0;
-	struct event ev = {.kind = EVENT_COMM,
-			   .time_ns = time_ns,
-			   .pid = one->pid,
-			   .tid = one->tid,
-			   .cpu = -1,
-			   .comm = {.name = buf_str(&name)}};
-	return sink->event(sink->ctx, &ev, err);
+	struct event ev = event_comm(one->pid, one->tid, time_ns, COUNTS_ELSEWHERE_NAME);
+	return one->pid < 0 ? sink->event(sink->ctx, &ev, err)
+			    : synth_name(one->pid, one->tid, time_ns, sink, err);
 }
 
 static int perfcounts_start(void *s, const struct source_env *env, const struct event_sink *sink,
@@ -209,15 +200,9 @@ static int perfcounts_drain(void *s, const struct event_sink *sink, struct err *
 			continue;
 		int64_t values[] = {(int64_t)(value - one->value), 0};
 		one->value = value;
-		struct event ev = {.kind = EVENT_TALLY,
-				   .time_ns = c->start_ns + second * NS_PER_SEC,
-				   .pid = one->pid,
-				   .tid = one->pid < 0 ? COUNTS_ELSEWHERE : one->tid,
-				   .cpu = -1,
-				   .tally = {.spec = c->counts->first_spec + one->event,
-					     .log2_ns = LOG2_NONE,
-					     .syscall = -1,
-					     .values = values}};
+		struct event ev = event_tally(c->counts->first_spec + one->event, one->pid,
+					      one->pid < 0 ? COUNTS_ELSEWHERE : one->tid,
+					      c->start_ns + second * NS_PER_SEC, values);
 		TRY(sink->event(sink->ctx, &ev, err));
 	}
 	return 0;

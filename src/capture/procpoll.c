@@ -231,12 +231,8 @@ static int tell_process(struct polled_process *pr, const struct procpoll_to *to,
 	if (pr->image && image != pr->image) {
 		CLEANUP(buf_release) struct buf comm = {0};
 		(void)proc_comm(&comm, pr->pid, pr->pid, NULL);
-		struct event ev = {.kind = EVENT_COMM,
-				   .time_ns = now,
-				   .pid = pr->pid,
-				   .tid = pr->pid,
-				   .cpu = -1,
-				   .comm = {.name = buf_str(&comm), .is_exec = true}};
+		struct event ev = event_comm(pr->pid, pr->pid, now, buf_str(&comm));
+		ev.comm.is_exec = true;
 		TRY(sink.event(sink.ctx, &ev, err));
 	}
 	pr->image = image;
@@ -284,21 +280,9 @@ static void find_threads(struct procpoll *p, struct polled_process *pr, uint64_t
 static int tell_names(struct procpoll *p, const struct procpoll_to *to, uint64_t now,
 		      struct err *err)
 {
-	CLEANUP(buf_release) struct buf comm = {0};
-	vec_foreach(t, &p->threads) {
-		if (now - t->born_ns > 5 * NAME_NS)
-			continue;
-		buf_clear(&comm);
-		if (proc_comm(&comm, t->pid, t->tid, NULL))
-			continue;
-		struct event ev = {.kind = EVENT_COMM,
-				   .time_ns = now,
-				   .pid = t->pid,
-				   .tid = t->tid,
-				   .cpu = -1,
-				   .comm = {.name = buf_str(&comm)}};
-		TRY(to->sink->event(to->sink->ctx, &ev, err));
-	}
+	vec_foreach(t, &p->threads)
+		if (now - t->born_ns <= 5 * NAME_NS)
+			TRY(synth_name(t->pid, t->tid, now, to->sink, err));
 	return 0;
 }
 

@@ -183,11 +183,8 @@ static int tell(const struct event_sink *sink, struct event *ev, uint32_t spec, 
 static struct event row_of(const struct spans *s, uint64_t time_ns, int32_t tgid, int32_t pid,
 			   uint64_t stack, unsigned span)
 {
-	struct event ev = {.kind = EVENT_TALLY, .time_ns = time_ns, .pid = tgid, .tid = pid};
-	ev.cpu = -1;
+	struct event ev = event_tally(TABLE_SPANS, tgid, pid, time_ns, NULL);
 	ev.tally.user_ref = stack;
-	ev.tally.log2_ns = LOG2_NONE;
-	ev.tally.syscall = -1;
 	ev.tally.object = span < s->spec->nr_probes ? s->spec->probes[span].name : NULL;
 	return ev;
 }

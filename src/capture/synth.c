@@ -33,25 +33,23 @@ static int synth_map(void *ctx, const struct proc_map *m, struct err *err)
 	return s->sink->event(s->sink->ctx, &ev, err);
 }
 
+int synth_name(int32_t pid, int32_t tid, uint64_t time_ns, const struct event_sink *sink,
+	       struct err *err)
+{
+	CLEANUP(buf_release) struct buf comm = {0};
+	if (proc_comm(&comm, pid, tid, NULL))
+		return 0;
+	struct event ev = event_comm(pid, tid, time_ns, buf_str(&comm));
+	return sink->event(sink->ctx, &ev, err);
+}
+
 int synth_process(int32_t pid, uint64_t time_ns, const struct event_sink *sink, struct err *err)
 {
 	CLEANUP(pid_list_release) struct pid_list tids = {0};
 	if (proc_threads(&tids, pid, NULL))
 		return 0;
-	CLEANUP(buf_release) struct buf comm = {0};
-	for (size_t i = 0; i < tids.pids.n; i++) {
-		int32_t tid = tids.pids.p[i];
-		buf_clear(&comm);
-		if (proc_comm(&comm, pid, tid, NULL))
-			continue;
-		struct event ev = {.kind = EVENT_COMM,
-				   .time_ns = time_ns,
-				   .pid = pid,
-				   .tid = tid,
-				   .cpu = -1,
-				   .comm = {.name = buf_str(&comm)}};
-		TRY(sink->event(sink->ctx, &ev, err));
-	}
+	for (size_t i = 0; i < tids.pids.n; i++)
+		TRY(synth_name(pid, tids.pids.p[i], time_ns, sink, err));
 	struct synth s = {pid, time_ns, sink};
 	CLEANUP(err_release) struct err gone = {0};
 	int rc = proc_maps(pid, synth_map, &s, &gone);

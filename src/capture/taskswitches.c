@@ -10,9 +10,9 @@
 #include "base/sv.h"
 #include "base/vec.h"
 #include "capture/counts.h"
+#include "capture/synth.h"
 #include "host/limits.h"
 #include "host/proc.h"
-#include "model/wait.h"
 
 #define STATUS_BYTES_MAX (64 << 10)
 /* Readings take one part in so many of the time, and are not further apart than a second. */
@@ -103,54 +103,31 @@ static bool read_counts(struct taskswitches *s, int32_t tid, uint64_t nr[SWITCH_
 	return found == (1u << SWITCH_NR) - 1;
 }
 
-static int tell_name(struct taskswitches *s, struct event ev, const struct event_sink *sink,
-		     struct err *err)
-{
-	buf_clear(&s->text);
-	if (proc_comm(&s->text, ev.pid, ev.tid, NULL))
-		return 0;
-	ev.kind = EVENT_COMM;
-	ev.comm.name = buf_str(&s->text);
-	return sink->event(sink->ctx, &ev, err);
-}
-
-static int tell(const struct taskswitches *s, struct event ev, unsigned kind, uint64_t nr,
-		const struct event_sink *sink, struct err *err)
-{
-	int64_t values[] = {(int64_t)nr, 0};
-	ev.kind = EVENT_TALLY;
-	ev.tally.spec = s->spec;
-	ev.tally.detail = kinds[kind].outcome;
-	ev.tally.log2_ns = LOG2_NONE;
-	ev.tally.syscall = -1;
-	ev.tally.values = values;
-	return nr ? sink->event(sink->ctx, &ev, err) : 0;
-}
-
 /* What a thread had done before the capture is not told; one that is born in it begins at 0. */
 static int read_task(struct taskswitches *s, int32_t pid, int32_t tid,
 		     const struct event_sink *sink, struct err *err)
 {
 	uint64_t nr[SWITCH_NR];
-	uint64_t now_ns = clock_mono_ns();
+	uint64_t now_ns = MAX(clock_mono_ns(), s->start_ns);
 	if (!read_counts(s, tid, nr))
 		return 0; /* gone */
-	struct event ev = {.time_ns = MAX(now_ns, s->start_ns), .pid = pid, .tid = tid, .cpu = -1};
 	uint32_t *idx = map_put(&s->by_tid, (uint32_t)tid, NULL);
 	bool is_new = !*idx || s->tasks.p[*idx - 1].has_ended;
 	if (is_new) {
 		vec_push(&s->tasks, (struct task){.tid = tid});
 		*idx = (uint32_t)s->tasks.n;
-		TRY(tell_name(s, ev, sink, err));
+		TRY(synth_name(pid, tid, now_ns, sink, err));
 	}
 	struct task *t = &s->tasks.p[*idx - 1];
 	bool is_before = is_new && s->round == 1;
 	t->round = s->round;
 	for (unsigned i = 0; i < SWITCH_NR; i++) {
-		uint64_t last = t->nr[i];
+		const int64_t values[] = {(int64_t)(nr[i] - t->nr[i]), 0};
+		struct event ev = event_tally(s->spec, pid, tid, now_ns, values);
+		ev.tally.detail = kinds[i].outcome;
+		if (!is_before && nr[i] > t->nr[i])
+			TRY(sink->event(sink->ctx, &ev, err));
 		t->nr[i] = nr[i];
-		if (!is_before && nr[i] > last)
-			TRY(tell(s, ev, i, nr[i] - last, sink, err));
 	}
 	return 0;
 }

@@ -359,22 +359,15 @@ int book_flush(struct book *b, const struct event_sink *sink, struct err *err)
 		const struct book_row *r = &b->rows.p[i];
 		const struct book_thread *t = &b->threads.p[r->thread];
 		int64_t values[] = {(int64_t)r->nr, (int64_t)r->ns, (int64_t)r->longest_ns};
-		struct event ev = {
-			.kind = EVENT_TALLY,
-			.time_ns = b->start_ns + r->second * NS_PER_SEC,
-			.pid = t->pid,
-			.tid = t->tid,
-			.cpu = -1,
-			.tally = {.spec = r->is_on_cpu ? TABLE_ON_CPU : TABLE_OFF_CPU,
-				  .user_ref = r->why.ref,
-				  .reason = r->why.reason,
-				  .evidence = r->why.evidence,
-				  .log2_ns = r->log2_ns,
-				  .syscall = r->why.syscall,
-				  .object = r->why.object ? intern_str(&b->objects, r->why.object)
-							  : NULL,
-				  .detail = details[r->how],
-				  .values = values}};
+		struct event ev = event_tally(r->is_on_cpu ? TABLE_ON_CPU : TABLE_OFF_CPU, t->pid,
+					      t->tid, b->start_ns + r->second * NS_PER_SEC, values);
+		ev.tally.user_ref = r->why.ref;
+		ev.tally.reason = r->why.reason;
+		ev.tally.evidence = r->why.evidence;
+		ev.tally.log2_ns = r->log2_ns;
+		ev.tally.syscall = r->why.syscall;
+		ev.tally.object = r->why.object ? intern_str(&b->objects, r->why.object) : NULL;
+		ev.tally.detail = details[r->how];
 		rc = sink->event(sink->ctx, &ev, err);
 	}
 	vec_clear(&b->rows);

@@ -364,29 +364,19 @@ static int tell_row(struct waits *w, const struct row *r, const struct event_sin
 {
 	const struct row_key *k = &r->key;
 	const int64_t values[] = {r->count, r->ns, r->longest_ns};
-	struct event ev = {
-		.kind = EVENT_TALLY,
-		.time_ns = w->epoch_ns + k->second * NS_PER_SEC,
-		.pid = k->tgid,
-		.tid = k->tid,
-		.cpu = -1,
-		.tally =
-			{
-				.spec = k->spec,
-				.user_ref = k->user_ref,
-				.kernel_ref = r->kernel_ref,
-				.reason = k->reason,
-				.evidence = k->evidence,
-				.log2_ns = k->log2_ns,
-				.syscall = k->syscall,
-				.object = object_text(w, k),
-				.detail = details[k->detail],
-				.other_pid = r->other_tgid,
-				.other_tid = k->other_tid,
-				.other_ref = k->other_ref,
-				.values = values,
-			},
-	};
+	struct event ev =
+		event_tally(k->spec, k->tgid, k->tid, w->epoch_ns + k->second * NS_PER_SEC, values);
+	ev.tally.user_ref = k->user_ref;
+	ev.tally.kernel_ref = r->kernel_ref;
+	ev.tally.reason = k->reason;
+	ev.tally.evidence = k->evidence;
+	ev.tally.log2_ns = k->log2_ns;
+	ev.tally.syscall = k->syscall;
+	ev.tally.object = object_text(w, k);
+	ev.tally.detail = details[k->detail];
+	ev.tally.other_pid = r->other_tgid;
+	ev.tally.other_tid = k->other_tid;
+	ev.tally.other_ref = k->other_ref;
 	return sink->event(sink->ctx, &ev, err);
 }
 

@@ -11,6 +11,7 @@
 #include "base/base.h"
 #include "base/err.h"
 #include "model/loss.h"
+#include "wait_reason.h"
 
 enum event_kind {
 	EVENT_SAMPLE = 1,
@@ -151,6 +152,30 @@ struct event {
 		struct event_tally tally;
 	};
 };
+
+/* The name of thread @tid, borrowed. */
+static inline struct event event_comm(int32_t pid, int32_t tid, uint64_t time_ns, const char *name)
+{
+	return (struct event){.kind = EVENT_COMM,
+			      .time_ns = time_ns,
+			      .pid = pid,
+			      .tid = tid,
+			      .cpu = -1,
+			      .comm = {.name = name}};
+}
+
+/* A row of @spec with borrowed @values; what else applies to it is for the caller to set. */
+static inline struct event event_tally(uint32_t spec, int32_t pid, int32_t tid, uint64_t time_ns,
+				       const int64_t *values)
+{
+	return (struct event){
+		.kind = EVENT_TALLY,
+		.time_ns = time_ns,
+		.pid = pid,
+		.tid = tid,
+		.cpu = -1,
+		.tally = {.spec = spec, .log2_ns = LOG2_NONE, .syscall = -1, .values = values}};
+}
 
 /* Receives events; returns 0, or negative to stop the source with an error. */
 struct event_sink {

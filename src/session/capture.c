@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "base/spawn.h"
 #include "base/stop.h"
+#include "capture/synth.h"
 #include "format/assayfile.h"
 #include "host/caps.h"
 #include "host/limits.h"
@@ -138,17 +139,9 @@ static void set_fds(struct capture *c)
 static int introduce(struct capture *c, const struct event *ev, struct err *err)
 {
 	const struct event_tally *t = &ev->tally;
-	CLEANUP(buf_release) struct buf comm = {0};
-	if (t->other_tid <= 0 || builder_knows_thread(c->builder, t->other_pid, t->other_tid) ||
-	    proc_comm(&comm, t->other_pid, t->other_tid, NULL))
+	if (t->other_tid <= 0 || builder_knows_thread(c->builder, t->other_pid, t->other_tid))
 		return 0;
-	struct event name = {.kind = EVENT_COMM,
-			     .time_ns = ev->time_ns,
-			     .pid = t->other_pid,
-			     .tid = t->other_tid,
-			     .cpu = -1,
-			     .comm = {.name = buf_str(&comm)}};
-	return c->builder_sink.event(c->builder_sink.ctx, &name, err);
+	return synth_name(t->other_pid, t->other_tid, ev->time_ns, &c->builder_sink, err);
 }
 
 static int take_event(void *ctx, const struct event *ev, struct err *err)
