@@ -80,6 +80,11 @@ static int parse_long(const struct opt_cmd *cmd, int argc, char **argv, int *i, 
 	return opt_set_value(f.opt, f.bind->to, arg, err);
 }
 
+static bool takes_seconds(const struct opt_cmd *cmd)
+{
+	return cmd->usage[0] && strstr(cmd->usage[0], "SECONDS");
+}
+
 static int parse_shorts(const struct opt_cmd *cmd, int argc, char **argv, int *i, struct err *err)
 {
 	for (const char *s = argv[*i] + 1; *s; s++) {
@@ -88,6 +93,8 @@ static int parse_shorts(const struct opt_cmd *cmd, int argc, char **argv, int *i
 			err_set(err, -EINVAL, "unknown option '-%c'", *s);
 			if (s == argv[*i] + 1 && s[1] && find_option(&f, cmd, sv_from_str(s), 0))
 				err_hint(err, "did you mean '--%s'?", s);
+			else if (*s >= '0' && *s <= '9' && takes_seconds(cmd))
+				err_hint(err, "SECONDS is a positive number");
 			return -EINVAL;
 		}
 		if (!opt_takes_arg(f.opt)) {

@@ -270,6 +270,19 @@ static bool is_sampled(const char *word)
 	return false;
 }
 
+/* Other names that perf has for counters of the CPU. */
+static bool is_hardware(const char *word)
+{
+	static const char *const starts[] = {
+		"cache-", "branch", "ref-cycles", "bus-cycles", "stalled-cycles",
+		"L1-",    "LLC-",   "dTLB-",      "iTLB-",      "node-",
+	};
+	for (size_t i = 0; i < ARRAY_LEN(starts); i++)
+		if (!strncmp(word, starts[i], strlen(starts[i])))
+			return true;
+	return false;
+}
+
 static int refuse(const struct event_word *w, const struct near_names *near, struct err *err)
 {
 	CLEANUP(buf_release) struct buf names = {0};
@@ -279,6 +292,13 @@ static int refuse(const struct event_word *w, const struct near_names *near, str
 		w->where ? ": " : "", w->text);
 	if (is_sampled(w->text))
 		return err_hint(err, "it is sampled, not counted by name: assay cpu -e %s",
+				w->text);
+	if (is_hardware(w->text))
+		return err_hint(err,
+				"it is a hardware event, which is sampled, not counted by name: "
+				"assay cpu -e cycles or -e instructions where the machine has "
+				"counters; others: perf record -g -e %s, then assay report "
+				"perf.data",
 				w->text);
 	if (near->n)
 		return err_hint(err, "did you mean %s?", buf_str(&names));

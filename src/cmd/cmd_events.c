@@ -12,6 +12,7 @@
 #include "capture/eventset.h"
 #include "cmd/capture_command.h"
 #include "cmd/cmd.h"
+#include "host/bpfrights.h"
 #include "host/limits.h"
 #include "model/tables.h"
 
@@ -109,9 +110,12 @@ static int add_words(struct event_set *set, const struct events_opts *o, struct 
 	return rc;
 }
 
-/* What was asked for by name and can be dear. */
-static void warn_of_cost(const struct event_set *set)
+/* What was asked for by name and can be dear. Without BPF programs nothing of it has a stack. */
+static void warn_of_cost(const struct event_set *set, const struct capture_job *job)
 {
+	const struct events_opts *o = job->own;
+	bool has_stacks = !o->has_no_stacks && !job->common.has_no_bpf &&
+			  !host_bpf_rights(HOST_BTF_PATH, NULL);
 	CLEANUP(buf_release) struct buf names = {0};
 	size_t nr = 0;
 	vec_foreach(e, &set->events) {
@@ -124,13 +128,13 @@ static void warn_of_cost(const struct event_set *set)
 		return;
 	if (nr > 4)
 		buf_addf(&names, " and %zu more", nr - 4);
-	log_note("these can come very often: %s; every one is counted, stacks are limited by their "
-		 "cost",
-		 buf_str(&names));
+	log_note("these can come very often: %s; every one is counted%s", buf_str(&names),
+		 has_stacks ? ", stacks are limited by their cost" : "");
 }
 
-static int choose_events(struct event_set *set, const struct events_opts *o, struct err *err)
+static int choose_events(struct event_set *set, const struct capture_job *job, struct err *err)
 {
+	const struct events_opts *o = job->own;
 	int rc = add_words(set, o, err);
 	rc = rc ? rc : event_set_resolve(set, err);
 	/* A ready set knows what may be missing; the user's own list is told what was. */
@@ -140,7 +144,7 @@ static int choose_events(struct event_set *set, const struct events_opts *o, str
 		if (is_own || rc || !is_root)
 			log_note("%s", *note);
 	if (!rc && (is_own || o->sets.n))
-		warn_of_cost(set);
+		warn_of_cost(set, job);
 	return rc;
 }
 
@@ -156,7 +160,7 @@ static int check(struct capture_job *job, struct err *err)
 static int prepare(struct capture_job *job, struct err *err)
 {
 	struct events_opts *o = job->own;
-	TRY(choose_events(&o->set, o, err));
+	TRY(choose_events(&o->set, job, err));
 	o->counts = (struct counts_spec){.set = &o->set,
 					 .first_spec = TABLE_EVENTS,
 					 .keeps_singles = o->is_each,
@@ -176,12 +180,23 @@ static int page(struct capture_job *job, const struct capture_result *r, struct 
 	return eventsum_report(report, r->profile, &job->spec, NULL, &limits, 0, err);
 }
 
+/* Context switches from /proc have outcomes: blocked, preempted. */
+static bool has_outcomes(const struct profile *p)
+{
+	for (size_t i = 1; i < p->tags.n; i++)
+		if (p->tags.p[i].detail)
+			return true;
+	return false;
+}
+
 static void say(const struct capture_job *job, const struct capture_result *r)
 {
 	const struct events_opts *o = job->own;
 	if (r->has_engine || !r->no_engine.code)
 		return;
-	log_warn("counts by thread only, without outcomes and stacks: %s", err_msg(&r->no_engine));
+	log_warn("counts by thread only, without %s: %s",
+		 has_outcomes(r->profile) ? "stacks" : "outcomes and stacks",
+		 err_msg(&r->no_engine));
 	if (r->no_engine.hint)
 		log_hint("%s", r->no_engine.hint);
 	if (o->is_each)

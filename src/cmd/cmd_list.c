@@ -158,14 +158,19 @@ static int list_events(const struct list_opts *o, const char *glob)
 	CLEANUP(event_rows_release) struct event_rows rows = {0};
 	CLEANUP(err_release) struct err err = {0};
 	add_software(&rows, glob);
-	if (add_tracepoints(&rows, glob, &err)) {
+	bool is_part = add_tracepoints(&rows, glob, &err) != 0;
+	if (is_part) {
 		log_warn("%s", err_msg(&err));
 		if (err.hint)
 			log_hint("%s", err.hint);
 	}
 	if (!rows.events.n) {
 		log_error("no event matches '%s'", glob ? glob : "*");
-		log_hint("a part of a name finds all that have it: assay list events futex");
+		if (is_part)
+			log_hint("only software events were searched: assay list events");
+		else
+			log_hint("a part of a name finds all that have it: assay list events "
+				 "futex");
 		return EXIT_FAILED;
 	}
 	CLEANUP(buf_release) struct buf b = {0};

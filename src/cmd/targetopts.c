@@ -56,7 +56,11 @@ static int add_operands(struct target_spec *spec, const struct opt_args *args,
 		const char *word = args->operands.p[i];
 		bool is_number = word[0] >= '0' && word[0] <= '9';
 		uint64_t ns;
-		if (!is_number || opt_to_duration(&ns, word, NULL)) {
+		bool is_duration = is_number && !opt_to_duration(&ns, word, NULL);
+		/* A name comes first; "7zip" is one, "2x" behind it is a mistyped time. */
+		if (is_number && !is_duration && i > 0)
+			return opt_to_duration(&ns, word, err);
+		if (!is_duration) {
 			vec_push(&spec->names, word);
 			continue;
 		}
