@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "analyze/waitframes.h"
-#include "analyze/waittables.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/vec.h"

@@ -5,7 +5,6 @@
 #include "analyze/threads.h"
 #include "analyze/waitframes.h"
 #include "analyze/waitgroups.h"
-#include "base/mem.h"
 
 static const char *doing_text(const struct blame_row *row)
 {

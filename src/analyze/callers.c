@@ -7,7 +7,6 @@
 #include "analyze/callers.h"
 
 #include "analyze/match.h"
-#include "base/buf.h"
 #include "base/num.h"
 
 struct state {

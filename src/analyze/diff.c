@@ -14,7 +14,6 @@
 #include "base/stat.h"
 #include "base/sv.h"
 #include "base/vec.h"
-#include "model/heap.h"
 
 enum { BEFORE = 0, AFTER = 1 };
 

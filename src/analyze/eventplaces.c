@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
-#include "base/map.h"
 
 #define STACK_FRAMES 12 /* shown of a stack; the rest is a number */
 #define STACK_ROWS   3  /* of an event */

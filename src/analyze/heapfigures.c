@@ -2,13 +2,11 @@
 #include "base/base.h"
 #include "analyze/heapfigures.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "analyze/heapweights.h"
 #include "base/stat.h"
-#include "base/sv.h"
 #include "model/heap.h"
 
 static int64_t add_i64(int64_t a, int64_t b)

@@ -2,7 +2,6 @@
 #include "base/base.h"
 #include "analyze/heapsum.h"
 
-#include <errno.h>
 #include <math.h>
 
 #include "analyze/heapfigures.h"
@@ -12,10 +11,8 @@
 #include "analyze/overview.h"
 #include "analyze/window.h"
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/num.h"
 #include "base/stat.h"
-#include "base/sv.h"
 #include "model/heap.h"
 
 #define FEW_ROWS 8 /* of tables below the first */

@@ -16,10 +16,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "analyze/ledger.h"
 #include "base/clock.h"
 #include "base/map.h"
-#include "base/mem.h"
 #include "base/vec.h"
 
 typedef VEC(struct select_row) row_vec;

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "analyze/overview.h"
 #include "analyze/tallygroups.h"
 #include "analyze/waitframes.h"
 #include "base/iocalls.h"

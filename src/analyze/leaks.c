@@ -5,12 +5,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "analyze/heapweights.h"
 #include "analyze/report.h"
 #include "analyze/window.h"
 #include "base/clock.h"
 #include "base/map.h"
-#include "model/heap.h"
 
 /* Every process that has live blocks is gone: its threads have ended, the main one among them. */
 static bool has_ended(const struct profile *p, const struct table *live)

@@ -2,7 +2,6 @@
 #include "base/base.h"
 #include "analyze/leaktable.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 

@@ -2,7 +2,6 @@
 #include "base/base.h"
 #include "analyze/ledger.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "analyze/window.h"

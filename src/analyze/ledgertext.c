@@ -6,7 +6,6 @@
 
 #include "analyze/threads.h"
 #include "base/clock.h"
-#include "base/mem.h"
 
 #define CLOSES_PCT     0.5 /* coverage within this of 100 % needs no column */
 #define REASON_COLUMNS 5

@@ -8,10 +8,8 @@
 #include "analyze/calltext.h"
 #include "analyze/calltree.h"
 #include "analyze/select.h"
-#include "base/buf.h"
 #include "base/map.h"
 #include "base/num.h"
-#include "model/memory.h"
 #include "model/tables.h"
 
 #define SLICE_NS 1000000000ull

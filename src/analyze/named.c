@@ -5,7 +5,6 @@
 #include <errno.h>
 
 #include "analyze/match.h"
-#include "base/vec.h"
 
 #define NAMED_RULES_MAX 1000
 

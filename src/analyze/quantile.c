@@ -4,8 +4,6 @@
 
 #include <math.h>
 
-#include "model/wait.h"
-
 static unsigned class_of(uint64_t ns)
 {
 	return ns ? 63u - (unsigned)__builtin_clzll(ns) : 0;

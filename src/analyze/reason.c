@@ -9,8 +9,6 @@
 #include "base/base.h"
 #include "analyze/reason.h"
 
-#include "base/vec.h"
-
 #define REACH_FRAMES 8
 #define NOT_YET      0xff
 

@@ -2,7 +2,6 @@
 #include "base/base.h"
 #include "analyze/report.h"
 
-#include "base/buf.h"
 #include "base/mem.h"
 #include "base/num.h"
 

@@ -6,7 +6,6 @@
 
 #include "analyze/groups.h"
 #include "analyze/weigh.h"
-#include "base/mem.h"
 #include "base/stat.h"
 
 /* A function, found in at least one run. */

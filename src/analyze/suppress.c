@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "base/sv.h"
 #include "base/vec.h"
 

@@ -2,9 +2,6 @@
 #include "base/base.h"
 #include "analyze/waittables.h"
 
-#include "analyze/blame.h"
-#include "analyze/hotcold.h"
-#include "analyze/overview.h"
 #include "base/clock.h"
 #include "base/num.h"
 

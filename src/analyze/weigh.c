@@ -8,8 +8,6 @@
 #include "base/base.h"
 #include "analyze/weigh.h"
 
-#include "base/mem.h"
-
 struct weighed weigh(struct arena *a, const struct selection *sel, uint32_t phase)
 {
 	const struct profile *p = sel->p;

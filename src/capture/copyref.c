@@ -4,7 +4,6 @@
 
 #include "arch.h"
 #include "base/hash.h"
-#include "base/mem.h"
 
 #define TOLD_MAX 1000000 /* then all are told again */
 

@@ -9,7 +9,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -20,8 +19,6 @@
 #include "capture/skeleton.h"
 #include "host/bpfrights.h"
 #include "host/limits.h"
-#include "kernel_sample.h"
-#include "kernel_stack.h"
 
 #define NR_KINDS   16 /* of records */
 #define PRINT_MAX  1000

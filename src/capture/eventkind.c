@@ -2,7 +2,6 @@
 #include "base/base.h"
 #include "capture/eventset.h"
 
-#include <errno.h>
 #include <fnmatch.h>
 #include <linux/perf_event.h>
 

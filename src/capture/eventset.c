@@ -10,7 +10,6 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/lines.h"
-#include "base/mem.h"
 #include "base/suggest.h"
 #include "capture/readysets.h"
 

@@ -5,7 +5,6 @@
 #include "base/base.h"
 #include "capture/faults.h"
 
-#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/perf_event.h>

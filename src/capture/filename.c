@@ -7,7 +7,6 @@
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
 /* The names come leaf first: the path is built from the end of the record. */
 static void add_path(struct buf *to, const char *names, size_t n, bool is_cut)

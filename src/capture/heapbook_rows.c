@@ -4,7 +4,6 @@
 
 #include <math.h>
 
-#include "base/hash.h"
 #include "capture/heapbook_priv.h"
 #include "model/heap.h"
 #include "model/tables.h"

@@ -4,11 +4,9 @@
 
 #include <math.h>
 
-#include "base/buf.h"
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/stat.h"
-#include "model/heap.h"
 #include "plan/heapchoice.h"
 
 void heapfacts_count(struct heapsource_info *sum, const struct heapprocess *p)

@@ -2,9 +2,7 @@
 #include "base/base.h"
 #include "capture/heapgrowth.h"
 
-#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <errno.h>
 #include <linux/perf_event.h>
 #include <string.h>
 

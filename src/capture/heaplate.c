@@ -4,7 +4,6 @@
 
 #include <errno.h>
 
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/hash.h"

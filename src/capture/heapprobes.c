@@ -2,7 +2,6 @@
 #include "base/base.h"
 #include "capture/heapprobes.h"
 
-#include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -27,7 +26,6 @@
 #include "capture/skeleton.h"
 #include "host/mapped.h"
 #include "kernel_heap.h"
-#include "model/heap.h"
 
 #define SLOTS_MAX   4096 /* threads told apart in one process */
 #define CODE_BYTES  192

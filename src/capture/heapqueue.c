@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "base/mem.h"
 
 void heapqueue_init(struct heapqueue *q)
 {

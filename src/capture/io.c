@@ -38,7 +38,6 @@
 #include "host/proc.h"
 #include "host/tracefs.h"
 #include "kernel_io.h"
-#include "model/heap.h"
 #include "model/tables.h"
 
 #define SECOND_NS 1000000000ull

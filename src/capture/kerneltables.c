@@ -2,8 +2,6 @@
 #include "base/base.h"
 #include "capture/kerneltables.h"
 
-#include "base/mem.h"
-
 #define QUARANTINE_NS 1000000000u /* longer than any walk */
 #define COLLECT_NS    1000000000u
 #define SWAP_TRIES    8

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "arch.h"
-#include "base/mem.h"
 
 #ifndef PERF_FORMAT_LOST
 #define PERF_FORMAT_LOST (1U << 4)

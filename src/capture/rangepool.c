@@ -2,8 +2,6 @@
 #include "base/base.h"
 #include "capture/rangepool.h"
 
-#include "base/mem.h"
-
 void rangepool_init(struct rangepool *p, uint32_t start, uint32_t n)
 {
 	*p = (struct rangepool){0};

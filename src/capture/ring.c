@@ -2,7 +2,6 @@
 #include "base/base.h"
 #include "capture/ring.h"
 
-#include <errno.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

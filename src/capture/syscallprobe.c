@@ -9,7 +9,6 @@
 
 #include <bpf/libbpf.h>
 
-#include "base/file.h"
 #include "base/mem.h"
 #include "host/tracefs.h"
 

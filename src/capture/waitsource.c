@@ -24,7 +24,6 @@
 #include "capture/skeleton.h"
 #include "host/fdname.h"
 #include "kernel_wait.h"
-#include "model/wait.h"
 #include "model/tables.h"
 
 #define BATCH 2048

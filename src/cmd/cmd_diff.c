@@ -3,17 +3,13 @@
 #include "cmd/cmd.h"
 
 #include <errno.h>
-#include <math.h>
-#include <unistd.h>
 
 #include "analyze/calltree.h"
 #include "analyze/diff.h"
-#include "analyze/heapsum.h"
 #include "analyze/heapweights.h"
 #include "analyze/views.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "base/num.h"
 #include "cmd/drawing.h"
 #include "cmd/inputs.h"

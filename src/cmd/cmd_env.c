@@ -14,7 +14,6 @@
 
 #include "base/buf.h"
 #include "base/log.h"
-#include "base/num.h"
 #include "plan/jemallocenv.h"
 
 #define EXIT_NOT_EXECUTABLE 126

@@ -1,7 +1,6 @@
 /* assay events: counts events by name. */
 #include "base/base.h"
 
-#include <errno.h>
 #include <sys/stat.h>
 
 #include "analyze/eventsum.h"

@@ -8,8 +8,6 @@
 #include "analyze/views.h"
 #include "analyze/waittables.h"
 #include "base/file.h"
-#include "base/log.h"
-#include "base/mem.h"
 #include "cmd/drawing.h"
 #include "cmd/inputs.h"
 #include "cmd/optgroups.h"

@@ -5,7 +5,6 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include "base/log.h"
 #include "cmd/cmd_table.h"
 
 #ifndef ASSAY_VERSION

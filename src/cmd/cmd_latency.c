@@ -5,7 +5,6 @@
 #include <errno.h>
 
 #include "base/log.h"
-#include "base/num.h"
 #include "capture/spans.h"
 #include "capture/waitsource.h"
 #include "cmd/capture_command.h"

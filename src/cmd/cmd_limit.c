@@ -6,7 +6,6 @@
 
 #include "analyze/limitreport.h"
 #include "base/log.h"
-#include "capture/io.h"
 #include "cmd/capture_command.h"
 #include "cmd/heap_job.h"
 #include "host/limitgroup.h"

@@ -2,18 +2,13 @@
 #include "base/base.h"
 #include "cmd/cmd.h"
 
-#include <errno.h>
 #include <fnmatch.h>
 #include <unistd.h>
 
 #include "base/json.h"
 #include "base/log.h"
-#include "base/mem.h"
-#include "base/suggest.h"
-#include "base/term.h"
 #include "capture/eventset.h"
 #include "capture/readysets.h"
-#include "host/limits.h"
 #include "host/tracefs.h"
 
 struct list_opts {

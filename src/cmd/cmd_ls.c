@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/escape.h"
 #include "base/json.h"
-#include "base/mem.h"
 #include "base/num.h"
 #include "session/store.h"
 

@@ -2,9 +2,6 @@
 #include "base/base.h"
 #include "cmd/cmd.h"
 
-#include <errno.h>
-#include <unistd.h>
-
 #include "analyze/groupings.h"
 #include "analyze/memtime.h"
 #include "analyze/named.h"
@@ -12,8 +9,6 @@
 #include "analyze/query.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/mem.h"
-#include "base/vec.h"
 #include "cmd/inputs.h"
 #include "cmd/memchart.h"
 #include "cmd/optgroups.h"

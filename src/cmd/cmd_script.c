@@ -8,7 +8,6 @@
 #include "analyze/views.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "cmd/inputs.h"
 #include "cmd/optgroups.h"
 #include "format/format.h"

@@ -2,14 +2,12 @@
 #include "base/base.h"
 #include "cmd/cpu_runs.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/escape.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/stop.h"

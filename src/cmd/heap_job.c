@@ -9,7 +9,6 @@
 #include "capture/heapplanner.h"
 #include "capture/io.h"
 #include "capture/perfopen.h"
-#include "model/heap.h"
 #include "host/proc.h"
 #include "plan/heapplan.h"
 

@@ -2,7 +2,6 @@
 #include "base/base.h"
 #include "cmd/inputs.h"
 
-#include "base/mem.h"
 #include "host/cachedir.h"
 #include "session/store.h"
 

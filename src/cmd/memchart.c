@@ -7,7 +7,6 @@
 #include "analyze/memtime.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "cmd/cmd.h"
 #include "render/chart.h"
 

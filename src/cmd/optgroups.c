@@ -10,7 +10,6 @@
 #include "analyze/weightcolumn.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "base/sv.h"
 #include "cmd/cmd.h"
 #include "cmd/hints.h"

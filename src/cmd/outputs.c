@@ -11,7 +11,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/num.h"
-#include "base/term.h"
 #include "cmd/cmd.h"
 #include "cmd/optgroups.h"
 #include "format/format.h"

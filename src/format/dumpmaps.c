@@ -6,7 +6,6 @@
 
 #include "base/file.h"
 #include "base/lines.h"
-#include "model/heap.h"
 
 #define DEPTH_MAX 65536 /* of a stack; no program has more */
 

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <math.h>
 
-#include "base/file.h"
 #include "base/lines.h"
 #include "base/map.h"
 #include "base/hash.h"

@@ -20,7 +20,6 @@
 
 #include <errno.h>
 
-#include "base/file.h"
 #include "base/lines.h"
 #include "format/dumpmaps.h"
 #include "model/heap.h"

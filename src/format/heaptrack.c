@@ -28,7 +28,6 @@
 
 #include <errno.h>
 
-#include "base/file.h"
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"

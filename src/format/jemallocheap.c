@@ -4,7 +4,6 @@
 
 #include <errno.h>
 
-#include "base/file.h"
 #include "base/lines.h"
 #include "format/dumpmaps.h"
 #include "format/format.h"

@@ -11,7 +11,6 @@
 #include "format/perfdata_write.h"
 
 #include "base/hash.h"
-#include "base/mem.h"
 
 #define RANGE_START   0x600000000000ull /* modules without a mapping */
 #define RANGE_END     0x7e0000000000ull

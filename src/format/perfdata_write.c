@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 
-#include "base/mem.h"
 #include "format/format.h"
 #include "format/perfdata_file.h"
 

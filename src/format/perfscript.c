@@ -15,7 +15,6 @@
 #include <errno.h>
 
 #include "base/arena.h"
-#include "base/file.h"
 #include "base/hash.h"
 #include "base/lines.h"
 #include "base/map.h"

@@ -4,11 +4,8 @@
 
 #include <stdlib.h>
 
-#include "base/map.h"
-#include "base/hash.h"
 #include "base/vec.h"
 #include "format/format.h"
-#include "format/textframes.h"
 
 struct script_writer {
 	const struct profile *p;

@@ -6,7 +6,6 @@
 #include "base/base.h"
 #include "format/format.h"
 
-#include "base/hash.h"
 #include "base/json.h"
 #include "base/map.h"
 #include "base/vec.h"

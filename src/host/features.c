@@ -5,15 +5,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
-#include <linux/capability.h>
 #include <linux/perf_event.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/mem.h"
 #include "base/sv.h"
 #include "host/bpfrights.h"
 #include "host/caps.h"

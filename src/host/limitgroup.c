@@ -2,7 +2,6 @@
 #include "base/base.h"
 #include "host/limitgroup.h"
 
-#include <errno.h>
 #include <sys/resource.h>
 #include <unistd.h>
 

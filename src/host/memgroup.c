@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/file.h"

@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include "base/file.h"
 #include "model/event.h"
 #include "object/elf.h"
 

@@ -3,9 +3,9 @@
 #include "ingest/modules.h"
 
 #include <errno.h>
+
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/file.h"

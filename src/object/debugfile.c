@@ -11,7 +11,6 @@
 #include <zlib.h>
 
 #include "base/buf.h"
-#include "base/file.h"
 #include "base/mem.h"
 #include "base/rd.h"
 #include "base/zio.h"

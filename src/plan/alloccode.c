@@ -6,7 +6,6 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "base/num.h"
 #include "base/sv.h"
 
 #define VARIABLE_BYTES_MAX 48

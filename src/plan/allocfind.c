@@ -9,7 +9,6 @@
 #include "plan/allocfind.h"
 
 #include <elf.h>
-#include <errno.h>
 
 #include "base/buf.h"
 #include "base/mem.h"

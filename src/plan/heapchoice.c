@@ -10,7 +10,6 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/sv.h"
 #include "host/bpfrights.h"
 #include "host/caps.h"
 #include "host/proc.h"

@@ -11,11 +11,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/file.h"
-#include "base/map.h"
 #include "base/mem.h"
-#include "base/sv.h"
 #include "host/dynlinker.h"
 #include "host/mapped.h"
 #include "host/proc.h"

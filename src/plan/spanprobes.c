@@ -3,13 +3,10 @@
 #include "plan/spanprobes.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/buf.h"
-#include "base/file.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "host/mapped.h"

@@ -25,9 +25,7 @@
 #include <sys/user.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/mem.h"
 #include "host/dynlinker.h"
 #include "host/procmem.h"

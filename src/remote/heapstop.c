@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/mem.h"
 #include "base/vec.h"
 #include "remote/tracee.h"
 #include "host/proc.h"

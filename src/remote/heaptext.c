@@ -25,7 +25,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/mem.h"
 #include "remote/heapimage.h"
 #include "remote/heapstop.h"
 

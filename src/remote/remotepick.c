@@ -12,7 +12,6 @@
 #include "base/base.h"
 #include "remote/remotepriv.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <signal.h>
 #include <sys/ptrace.h>

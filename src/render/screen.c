@@ -2,8 +2,6 @@
 #include "base/base.h"
 #include "render/screen.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 

@@ -2,14 +2,11 @@
 #include "base/base.h"
 #include "session/capture.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/file.h>
-#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"

@@ -13,7 +13,6 @@
 #include "base/zio.h"
 #include "format/assayfile.h"
 #include "format/format.h"
-#include "format/perfdata.h"
 #include "host/caps.h"
 #include "ingest/naming.h"
 #include "session/dumpset.h"

@@ -5,7 +5,6 @@
 #include <sys/utsname.h>
 
 #include "base/clock.h"
-#include "base/mem.h"
 #include "host/limits.h"
 #include "model/heap.h"
 #include "model/tables.h"

@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "capture/heapplanner.h"
 #include "host/memanon.h"
 #include "plan/heapchoice.h"

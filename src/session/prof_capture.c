@@ -8,13 +8,11 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/num.h"
 #include "base/stop.h"
 #include "capture/heapplanner.h"
 #include "format/assayfile.h"
 #include "host/cachedir.h"
 #include "host/caps.h"
-#include "model/heap.h"
 #include "session/load.h"
 
 #define DUMP_BYTES_MAX ((size_t)1 << 30)

@@ -2,8 +2,6 @@
 #include "base/base.h"
 #include "symbol/dwarf_line.h"
 
-#include "symbol/dwarf_range.h"
-
 #define LINE_FILES_MAX ((size_t)1 << 20)
 #define PATH_BYTES_MAX 4096 /* of each of the three parts */
 

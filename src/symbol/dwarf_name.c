@@ -2,9 +2,6 @@
 #include "base/base.h"
 #include "symbol/dwarf_name.h"
 
-#include "base/buf.h"
-#include "base/hash.h"
-
 #define CHAIN_MAX       16 /* origins and specifications; compilers write at most three */
 #define SCOPE_DEPTH_MAX 64 /* levels of a qualified name */
 #define NAME_BYTES_MAX  65536

@@ -6,7 +6,6 @@
 #include "symbol/namecache.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <sys/stat.h>

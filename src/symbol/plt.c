@@ -5,7 +5,6 @@
 #include <elf.h>
 
 #include "base/buf.h"
-#include "base/mem.h"
 #include "base/vec.h"
 
 #define ENTRIES_MAX    ((size_t)1 << 20)

@@ -11,9 +11,7 @@
 #include "symbol/symtab.h"
 
 #include <elf.h>
-#include <errno.h>
 
-#include "base/arena.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/sort.h"

@@ -11,7 +11,6 @@
 
 #include <stdlib.h>
 
-#include "base/hash.h"
 #include "base/mem.h"
 #include "unwind/walkcore.h"
 
