@@ -141,8 +141,8 @@ TEST(memexplain_names_the_recorder_of_assay)
 	const struct report_table *t = report(r, e, 10);
 	bool is_named = false;
 	for (size_t i = 0; i < t->nr_rows; i++)
-		is_named |= !strcmp(t->cells[i * t->nr_columns + 8].text,
-				    "the recorder of assay heap");
+		is_named |=
+			!strcmp(t->cells[i * t->nr_columns + 8].text, "the recorder of assay heap");
 	CHECK(is_named);
 }
 
