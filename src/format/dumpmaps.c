@@ -229,7 +229,7 @@ static int by_start(const void *a, const void *b)
 {
 	const struct dump_map *x = a;
 	const struct dump_map *y = b;
-	return x->start < y->start ? -1 : x->start > y->start;
+	return COMPARE(x->start, y->start);
 }
 
 void dumpmaps_parse(struct dumpmaps *m, struct profile *p, int32_t pid, struct sv maps)

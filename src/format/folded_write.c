@@ -333,7 +333,7 @@ static int by_rank(const void *a, const void *b)
 {
 	const struct entry *x = a;
 	const struct entry *y = b;
-	return x->rank < y->rank ? -1 : x->rank > y->rank;
+	return COMPARE(x->rank, y->rank);
 }
 
 /* Entries in runs by parent (a counting sort), each run by rank. */

@@ -77,9 +77,7 @@ static int by_second(const void *a, const void *b)
 {
 	const struct heap_step *x = a;
 	const struct heap_step *y = b;
-	if (x->second != y->second)
-		return x->second < y->second ? -1 : 1;
-	return x->key < y->key ? -1 : x->key > y->key;
+	return COMPARE(x->second, y->second) ?: COMPARE(x->key, y->key);
 }
 
 /* One step a second and key: rows of several threads become one. */

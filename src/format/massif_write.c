@@ -234,11 +234,9 @@ static int by_key(const void *a, const void *b)
 {
 	const struct branch *x = a;
 	const struct branch *y = b;
-	if (x->key != y->key)
-		return x->key < y->key ? -1 : 1;
-	if (x->stack != y->stack)
-		return x->stack < y->stack ? -1 : 1;
-	return x->frame_idx < y->frame_idx ? -1 : x->frame_idx > y->frame_idx;
+	return COMPARE(x->key, y->key)
+		       ?: COMPARE(x->stack, y->stack)
+		       ?: COMPARE(x->frame_idx, y->frame_idx);
 }
 
 struct group {
@@ -251,9 +249,7 @@ static int by_bytes(const void *a, const void *b)
 {
 	const struct group *x = a;
 	const struct group *y = b;
-	if (x->nr_bytes != y->nr_bytes)
-		return x->nr_bytes > y->nr_bytes ? -1 : 1;
-	return x->first < y->first ? -1 : x->first > y->first;
+	return COMPARE(y->nr_bytes, x->nr_bytes) ?: COMPARE(x->first, y->first);
 }
 
 static void add_text(struct buf *to, struct sv s)

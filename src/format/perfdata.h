@@ -34,13 +34,11 @@ struct perfdata_spec {
 	const char *name; /* as given to perf: "cycles:u", "sched:sched_switch"; never NULL */
 	uint32_t type;    /* PERF_TYPE_* */
 	uint64_t config;
-	uint64_t sample_type;      /* PERF_SAMPLE_* bits */
-	uint64_t freq_hz;          /* asked for; 0 = a fixed period */
-	uint64_t period;           /* when freq_hz is 0 */
-	uint64_t regs_user_mask;   /* registers copied with a sample; 0 = none */
-	uint32_t stack_user_bytes; /* stack bytes copied with a sample; 0 = none */
-	bool is_period_ns;         /* a clock: periods are nanoseconds */
-	uint64_t nr_samples;       /* delivered so far */
+	uint64_t sample_type; /* PERF_SAMPLE_* bits */
+	uint64_t freq_hz;     /* asked for; 0 = a fixed period */
+	uint64_t period;      /* when freq_hz is 0 */
+	bool is_period_ns;    /* a clock: periods are nanoseconds */
+	uint64_t nr_samples;  /* delivered so far */
 };
 
 struct perfdata_build_id {
@@ -61,26 +59,17 @@ struct perfdata_info {
 	VEC(struct perfdata_build_id) build_ids;
 	const char *hostname;
 	const char *os_release;
-	const char *perf_version;
 	const char *arch; /* "x86_64" */
 	const char *cpu_desc;
 	const char *cmdline; /* arguments joined by blanks */
-	uint32_t nr_cpus_online;
-	uint32_t nr_cpus_available;
-	uint64_t total_mem_bytes;
-	bool has_clockid;
-	int32_t clockid; /* CLOCK_* of all times, if has_clockid; else the kernel's own */
-	int64_t wall_ns; /* CLOCK_REALTIME at clock_ns; both 0 = unknown */
+	int64_t wall_ns;     /* CLOCK_REALTIME at clock_ns; both 0 = unknown */
 	uint64_t clock_ns;
 	uint64_t first_ns; /* of the samples; 0 = none or unknown */
 	uint64_t last_ns;
 	bool is_pipe;
-	bool is_compressed;
-	bool is_incomplete;  /* perf was killed or the file was cut */
-	const char *problem; /* one phrase why the rest could not be read, or NULL */
-	uint64_t nr_records;
+	bool is_incomplete;   /* perf was killed or the file was cut */
+	const char *problem;  /* one phrase why the rest could not be read, or NULL */
 	uint64_t nr_unparsed; /* records that made no sense, samples or not */
-	uint64_t nr_skipped;  /* records that carry nothing for us */
 	uint64_t nr_late;     /* delivered after a later one: the file's rounds do not hold */
 	/*
 	 * Lost as the kernel counted: records (LOST: any kind, as they happen) and, by kernels of

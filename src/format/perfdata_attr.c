@@ -88,22 +88,15 @@ int pd_add_attr(struct pd_reader *r, const uint8_t *p, size_t n, struct err *err
 	struct pd_layout l = layout_from_attr(&attr);
 
 	vec_push(&r->layouts, l);
-	vec_push(&r->info->specs,
-		 (struct perfdata_spec){
-			 .name = event_name(r->info, attr.type, attr.config),
-			 .type = attr.type,
-			 .config = attr.config,
-			 .sample_type = attr.sample_type,
-			 .freq_hz = attr.freq ? attr.sample_freq : 0,
-			 .period = attr.freq ? 0 : attr.sample_period,
-			 .regs_user_mask = attr.sample_type & PERF_SAMPLE_REGS_USER
-						   ? attr.sample_regs_user
-						   : 0,
-			 .stack_user_bytes = attr.sample_type & PERF_SAMPLE_STACK_USER
-						     ? attr.sample_stack_user
-						     : 0,
-			 .is_period_ns = is_clock(&attr),
-		 });
+	vec_push(&r->info->specs, (struct perfdata_spec){
+					  .name = event_name(r->info, attr.type, attr.config),
+					  .type = attr.type,
+					  .config = attr.config,
+					  .sample_type = attr.sample_type,
+					  .freq_hz = attr.freq ? attr.sample_freq : 0,
+					  .period = attr.freq ? 0 : attr.sample_period,
+					  .is_period_ns = is_clock(&attr),
+				  });
 	return 0;
 }
 

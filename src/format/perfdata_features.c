@@ -63,13 +63,11 @@ static void feature_event_desc(struct pd_reader *r, struct rd *rd)
 static void feature_clock_data(struct pd_reader *r, struct rd *rd)
 {
 	uint32_t version = rd_u32(rd);
-	uint32_t clockid = rd_u32(rd);
+	rd_skip(rd, 4); /* which clock it is */
 	uint64_t wall_ns = rd_u64(rd);
 	uint64_t clock_ns = rd_u64(rd);
 	if (rd->is_bad || version != 1)
 		return;
-	r->info->clockid = (int32_t)clockid;
-	r->info->has_clockid = true;
 	r->info->wall_ns = (int64_t)wall_ns;
 	r->info->clock_ns = clock_ns;
 }
@@ -99,21 +97,11 @@ void pd_feature(struct pd_reader *r, unsigned feature, const uint8_t *p, size_t 
 	case PD_FEAT_OSRELEASE:
 		info->os_release = feature_string(r, &rd);
 		break;
-	case PD_FEAT_VERSION:
-		info->perf_version = feature_string(r, &rd);
-		break;
 	case PD_FEAT_ARCH:
 		info->arch = feature_string(r, &rd);
 		break;
-	case PD_FEAT_NRCPUS: /* perf writes the available ones first, whatever its text says */
-		info->nr_cpus_available = rd_u32(&rd);
-		info->nr_cpus_online = rd_u32(&rd);
-		break;
 	case PD_FEAT_CPUDESC:
 		info->cpu_desc = feature_string(r, &rd);
-		break;
-	case PD_FEAT_TOTAL_MEM: /* in kB, unlike the documentation */
-		info->total_mem_bytes = (rd_u64(&rd) & (UINT64_MAX >> 10)) << 10;
 		break;
 	case PD_FEAT_CMDLINE:
 		info->cmdline = feature_cmdline(r, &rd);
@@ -124,7 +112,7 @@ void pd_feature(struct pd_reader *r, unsigned feature, const uint8_t *p, size_t 
 	case PD_FEAT_CLOCK_DATA:
 		feature_clock_data(r, &rd);
 		break;
-	default: /* topology, caches, PMUs, ...: nothing that a profile needs */
+	default: /* topology, caches, PMUs, CPUs, ...: nothing that a profile needs */
 		break;
 	}
 }

@@ -24,13 +24,10 @@ static int by_module_pid_time(const void *a, const void *b)
 {
 	const struct pw_map *x = a;
 	const struct pw_map *y = b;
-	if (x->module != y->module)
-		return x->module < y->module ? -1 : 1;
-	if (x->pid != y->pid)
-		return x->pid < y->pid ? -1 : 1;
-	if (x->from_ns != y->from_ns)
-		return x->from_ns < y->from_ns ? -1 : 1;
-	return x->mapping < y->mapping ? -1 : 1;
+	return COMPARE(x->module, y->module)
+		       ?: COMPARE(x->pid, y->pid)
+		       ?: COMPARE(x->from_ns, y->from_ns)
+		       ?: COMPARE(x->mapping, y->mapping);
 }
 
 static bool has_file_offset(enum module_kind kind)
@@ -112,14 +109,8 @@ static struct range maps_of(const struct pw_writer *w, module_id module, int32_t
 {
 	uint32_t from = w->first_map.p[module];
 	uint32_t end = w->first_map.p[module + 1];
-	uint32_t to = end;
-	while (from < to) { /* lower bound */
-		uint32_t mid = from + (to - from) / 2;
-		if (w->maps.p[mid].pid < pid)
-			from = mid + 1;
-		else
-			to = mid;
-	}
+	from += (uint32_t)nr_below(&w->maps.p[from], end - from, pid, pid);
+	uint32_t to = from;
 	while (to < end && w->maps.p[to].pid == pid)
 		to++;
 	return (struct range){from, to};
@@ -192,13 +183,17 @@ static void guess(struct pw_writer *w, int32_t pid, uint64_t what, struct pw_reg
 	w->stats.nr_guessed_maps++;
 }
 
+/* Of the physical function, 0 = none. */
+static str_id name_of(const struct profile *p, const struct location *l)
+{
+	const struct frame *f =
+		l->nr_frames ? &p->frames.p[l->first_frame + l->nr_frames - 1] : NULL;
+	return f ? p->functions.p[f->func].name : 0;
+}
+
 static uint64_t name_address(struct pw_writer *w, const struct location *l)
 {
-	const struct profile *p = w->p;
-	str_id name = 0;
-	if (l->nr_frames)
-		name = p->functions.p[p->frames.p[l->first_frame + l->nr_frames - 1].func].name;
-	const uint32_t *idx = map_get(&w->names, name);
+	const uint32_t *idx = map_get(&w->names, name_of(w->p, l));
 	return NAMES_START + (uint64_t)(idx ? *idx : 0) * NAME_BYTES;
 }
 
@@ -229,8 +224,7 @@ void pw_write_names(struct pw_writer *w)
 	vec_foreach(l, &p->locations) {
 		if (l == p->locations.p || !is_nameless_place(w, l) || !l->nr_frames)
 			continue;
-		str_id name =
-			p->functions.p[p->frames.p[l->first_frame + l->nr_frames - 1].func].name;
+		str_id name = name_of(p, l);
 		bool is_new;
 		uint32_t *idx = map_put(&w->names, name, &is_new);
 		if (!is_new)
@@ -238,7 +232,7 @@ void pw_write_names(struct pw_writer *w)
 		*idx = (uint32_t)w->names.n;
 		w->stats.nr_named_frames++;
 		pw_add_ksymbol(w, NAMES_START + (uint64_t)*idx * NAME_BYTES, NAME_BYTES,
-			       profile_text(p, name));
+			       profile_sv(p, name));
 	}
 }
 

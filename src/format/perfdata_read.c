@@ -113,7 +113,7 @@ static bool input_at(struct pd_reader *r, uint64_t off, void *to, size_t n)
 
 /* ---- records of perf itself --------------------------------------------------------------- */
 
-static int user_attr(struct pd_reader *r, const uint8_t *rec, size_t n, struct err *err)
+static void user_attr(struct pd_reader *r, const uint8_t *rec, size_t n)
 {
 	uint32_t size = 0;
 	if (n >= PD_HEADER_LEN + 8)
@@ -122,12 +122,10 @@ static int user_attr(struct pd_reader *r, const uint8_t *rec, size_t n, struct e
 		size = PERF_ATTR_SIZE_VER0;
 	if (size > n - PD_HEADER_LEN || pd_add_attr(r, rec + PD_HEADER_LEN, size, NULL)) {
 		r->info->nr_unparsed++;
-		return 0;
+		return;
 	}
-	(void)err;
 	for (size_t at = PD_HEADER_LEN + size; at + 8 <= n; at += 8)
 		pd_add_id(r, pd_u64(rec + at), (uint32_t)r->layouts.n - 1);
-	return 0;
 }
 
 /* The name of an event that its attribute does not tell (type 2 of EVENT_UPDATE). */
@@ -147,7 +145,6 @@ static void user_event_update(struct pd_reader *r, const uint8_t *rec, size_t n)
 /* Adds what the bytes decompress to and parses the records in it. */
 static int user_compressed(struct pd_reader *r, const uint8_t *p, size_t n, struct err *err)
 {
-	r->info->is_compressed = true;
 	if (!r->zstd)
 		r->zstd = ZSTD_createDStream();
 	ZSTD_inBuffer in = {p, n, 0};
@@ -161,9 +158,7 @@ static int user_compressed(struct pd_reader *r, const uint8_t *p, size_t n, stru
 			return err_set(err, -EBADMSG, "compressed data is damaged: %s",
 				       ZSTD_getErrorName(rc));
 		s->end += out.pos;
-		int parsed = parse_records(r, s, true, err);
-		if (parsed)
-			return parsed;
+		TRY(parse_records(r, s, true, err));
 		bool is_drained = out.pos < out.size;
 		if (in.pos == in.size && is_drained)
 			return 0;
@@ -175,22 +170,20 @@ static int user_compressed(struct pd_reader *r, const uint8_t *p, size_t n, stru
 static int user_record(struct pd_reader *r, const uint8_t *rec, uint32_t type, size_t n,
 		       bool is_plain, struct err *err)
 {
-	uint32_t size = 0;
-	uint64_t size64 = 0;
-	if (n >= PD_HEADER_LEN + 4)
-		memcpy(&size, rec + PD_HEADER_LEN, sizeof(size));
-	if (n >= PD_HEADER_LEN + 8)
-		size64 = pd_u64(rec + PD_HEADER_LEN);
+	struct rd rd32 = rd_from(rec + PD_HEADER_LEN, n - PD_HEADER_LEN);
+	struct rd rd = rd32;
+	uint32_t size = rd_u32(&rd32);
+	uint64_t size64 = rd_u64(&rd);
 	switch (type) {
 	case PD_HEADER_ATTR:
-		return user_attr(r, rec, n, err);
+		user_attr(r, rec, n);
+		return 0;
 	case PD_EVENT_UPDATE:
 		user_event_update(r, rec, n);
 		return 0;
 	case PD_HEADER_FEATURE:
-		if (n >= PD_HEADER_LEN + 8 && size64 < PD_FEAT_BITS)
-			pd_feature(r, (unsigned)size64, rec + PD_HEADER_LEN + 8,
-				   n - PD_HEADER_LEN - 8);
+		if (!rd.is_bad && size64 < PD_FEAT_BITS)
+			pd_feature(r, (unsigned)size64, rd.p, rd_left(&rd));
 		return 0;
 	case PD_HEADER_BUILD_ID:
 		pd_build_id_record(r, rec, n);
@@ -200,7 +193,6 @@ static int user_record(struct pd_reader *r, const uint8_t *rec, uint32_t type, s
 		return 0;
 	case PD_AUXTRACE:
 		r->skip_bytes = size64;
-		r->info->nr_skipped++;
 		return 0;
 	case PD_FINISHED_ROUND:
 		return pd_order_round(r, err);
@@ -210,11 +202,10 @@ static int user_record(struct pd_reader *r, const uint8_t *rec, uint32_t type, s
 			return err_set(err, -EBADMSG, "compressed data within compressed data");
 		if (type == PD_COMPRESSED)
 			return user_compressed(r, rec + PD_HEADER_LEN, n - PD_HEADER_LEN, err);
-		if (n < PD_HEADER_LEN + 8 || size64 > n - PD_HEADER_LEN - 8)
+		if (rd.is_bad || size64 > rd_left(&rd))
 			return err_set(err, -EBADMSG, "compressed record is shorter than it says");
-		return user_compressed(r, rec + PD_HEADER_LEN + 8, size64, err);
+		return user_compressed(r, rd.p, size64, err);
 	default: /* ID_INDEX, THREAD_MAP, CPU_MAP, STAT*, TIME_CONV, FINISHED_INIT, ... */
-		r->info->nr_skipped++;
 		return 0;
 	}
 }
@@ -259,7 +250,6 @@ static int parse_records(struct pd_reader *r, struct pd_stream *s, bool is_plain
 		if (n > s->end - s->begin)
 			return 0;
 		s->begin += n;
-		r->info->nr_records++;
 		int rc = type < PD_HEADER_ATTR ? kernel_record(r, rec, type, n, chunk, err)
 					       : user_record(r, rec, type, n, is_plain, err);
 		if (UNLIKELY(rc))
@@ -343,9 +333,8 @@ static int read_attrs(struct pd_reader *r, const struct pd_file_header *h, struc
 				       i);
 		struct pd_section ids;
 		memcpy(&ids, attr + each - sizeof(ids), sizeof(ids));
-		if (pd_add_attr(r, attr, each - sizeof(ids), err) ||
-		    read_ids(r, ids, (uint32_t)i, err))
-			return err->code;
+		TRY(pd_add_attr(r, attr, each - sizeof(ids), err));
+		TRY(read_ids(r, ids, (uint32_t)i, err));
 	}
 	return 0;
 }
@@ -386,8 +375,7 @@ static int read_file(struct pd_reader *r, struct err *err)
 	struct pd_file_header h;
 	if (!input_at(r, 0, &h, sizeof(h)))
 		return err_set(err, -EBADMSG, "is cut within its header");
-	if (read_attrs(r, &h, err))
-		return err->code;
+	TRY(read_attrs(r, &h, err));
 	if (has_feature(&h, PD_FEAT_DIR_FORMAT) && h.data.n)
 		r->info->problem = "only the first file of a directory recording was read";
 	if (h.data.off > r->in.n)
@@ -453,8 +441,9 @@ static int read_any(struct pd_reader *r, const uint8_t *start, size_t n, struct 
 	return read_file(r, err);
 }
 
-static void reader_release(struct pd_reader *r)
+static void reader_free_p(struct pd_reader **rp)
 {
+	struct pd_reader *r = *rp;
 	vec_foreach(c, &r->chunks)
 		free(c->p);
 	vec_release(&r->chunks);
@@ -466,11 +455,6 @@ static void reader_release(struct pd_reader *r)
 	pd_order_release(&r->order);
 	ZSTD_freeDStream(r->zstd);
 	free(r);
-}
-
-static void reader_release_p(struct pd_reader **r)
-{
-	reader_release(*r);
 }
 
 static struct pd_reader *reader_new(const struct event_sink *sink, struct perfdata_info *info)
@@ -485,11 +469,10 @@ static struct pd_reader *reader_new(const struct event_sink *sink, struct perfda
 int perfdata_read(const void *p, size_t n, const struct event_sink *sink,
 		  struct perfdata_info *info, struct err *err)
 {
-	CLEANUP(err_release) struct err local = {0};
-	CLEANUP(reader_release_p) struct pd_reader *r = reader_new(sink, info);
+	CLEANUP(reader_free_p) struct pd_reader *r = reader_new(sink, info);
 	r->in.p = p;
 	r->in.n = n;
-	return read_any(r, p, n, err ? err : &local);
+	return read_any(r, p, n, err);
 }
 
 /* A file of perf's that comes through a pipe has to be here as a whole: its header points back. */
@@ -498,20 +481,16 @@ static int read_spooled(const struct event_sink *sink, struct perfdata_info *inf
 {
 	CLEANUP(buf_release) struct buf all = {0};
 	buf_add(&all, start, n);
-	if (file_read_fd(&all, fd, FILE_LIMIT, err))
-		return err->code;
+	TRY(file_read_fd(&all, fd, FILE_LIMIT, err));
 	return perfdata_read(all.p, all.n, sink, info, err);
 }
 
 int perfdata_read_fd(int fd, const struct event_sink *sink, struct perfdata_info *info,
 		     struct err *err)
 {
-	CLEANUP(err_release) struct err local = {0};
-	err = err ? err : &local;
-	CLEANUP(reader_release_p) struct pd_reader *r = reader_new(sink, info);
+	CLEANUP(reader_free_p) struct pd_reader *r = reader_new(sink, info);
 	struct file_facts facts;
-	if (file_facts_fd(&facts, fd, err))
-		return err->code;
+	TRY(file_facts_fd(&facts, fd, err));
 	if (facts.is_dir) {
 		err_set(err, -EISDIR, "is a directory");
 		return err_hint(err, "recordings of `perf record --threads` are not read; "

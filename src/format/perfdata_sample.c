@@ -4,7 +4,6 @@
 
 #include "base/hash.h"
 
-#define MISC_BUILD_ID_MAP      PERF_RECORD_MISC_MMAP_BUILD_ID
 #define PROT_EXEC_BIT          4u
 #define SAMPLE_BRANCH_COUNTERS (1u << 19) /* newer than Debian 12's header */
 
@@ -47,8 +46,7 @@ static struct read_values parse_read(struct rd *rd, uint64_t format)
 		return v;
 	}
 	/* value, times, id, lost: bring the id next to the value for the reader of groups. */
-	const uint8_t *value = rd_bytes(rd, 8 + times + (v.stride - 8));
-	v.p = value;
+	v.p = rd_bytes(rd, times + v.stride);
 	v.stride = times + 8; /* distance from the value to the id */
 	return v;
 }
@@ -263,20 +261,13 @@ static void parse_trailer(const struct pd_layout *l, const uint8_t *rec, size_t 
 		ev->time_ns = 0;
 }
 
-static const char *parse_string(struct rd *rd)
-{
-	return rd_cstr(rd).p;
-}
-
 static int deliver_map(struct pd_reader *r, struct rd *rd, uint32_t type, uint16_t misc,
 		       struct event *ev, struct err *err)
 {
 	struct event_map *m = &ev->map;
 	unsigned mode = misc & PERF_RECORD_MISC_CPUMODE_MASK;
-	if (mode == PERF_RECORD_MISC_GUEST_KERNEL || mode == PERF_RECORD_MISC_GUEST_USER) {
-		r->info->nr_skipped++;
+	if (mode == PERF_RECORD_MISC_GUEST_KERNEL || mode == PERF_RECORD_MISC_GUEST_USER)
 		return 0;
-	}
 	ev->kind = EVENT_MAP;
 	ev->pid = rd_i32(rd);
 	ev->tid = rd_i32(rd);
@@ -290,7 +281,7 @@ static int deliver_map(struct pd_reader *r, struct rd *rd, uint32_t type, uint16
 		uint32_t prot = rd_u32(rd);
 		rd_skip(rd, 4);
 		m->is_exec = m->is_kernel || (prot & PROT_EXEC_BIT);
-		if (misc & MISC_BUILD_ID_MAP) {
+		if (misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
 			uint8_t nr = rd_u8(&id);
 			rd_skip(&id, 3);
 			m->nr_build_id = (uint8_t)MIN(nr, EVENT_BUILD_ID_MAX);
@@ -303,7 +294,7 @@ static int deliver_map(struct pd_reader *r, struct rd *rd, uint32_t type, uint16
 			m->inode = rd_u64(&id);
 		}
 	}
-	m->path = parse_string(rd);
+	m->path = rd_cstr(rd).p;
 	if (rd->is_bad)
 		return 0;
 	if (m->is_kernel || m->is_exec)
@@ -362,13 +353,9 @@ static int deliver_ksymbol(struct pd_reader *r, struct rd *rd, struct event *ev,
 	uint32_t len = rd_u32(rd);
 	rd_skip(rd, 2);
 	uint16_t flags = rd_u16(rd);
-	const char *name = parse_string(rd);
-	if (rd->is_bad)
+	const char *name = rd_cstr(rd).p;
+	if (rd->is_bad || flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER)
 		return 0;
-	if (flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER) {
-		r->info->nr_skipped++;
-		return 0;
-	}
 	ev->kind = EVENT_MAP;
 	ev->pid = ev->tid = -1;
 	ev->map = (struct event_map){.start = start,
@@ -403,7 +390,7 @@ static int deliver_other(struct pd_reader *r, const uint8_t *rec, size_t n, uint
 		ev.kind = EVENT_COMM;
 		ev.pid = rd_i32(&rd);
 		ev.tid = rd_i32(&rd);
-		ev.comm.name = parse_string(&rd);
+		ev.comm.name = rd_cstr(&rd).p;
 		ev.comm.is_exec = misc & PERF_RECORD_MISC_COMM_EXEC;
 		if (!rd.is_bad)
 			rc = emit(r, &ev, err);
@@ -431,7 +418,6 @@ static int deliver_other(struct pd_reader *r, const uint8_t *rec, size_t n, uint
 		rc = deliver_ksymbol(r, &rd, &ev, err);
 		break;
 	default: /* the kernel's list grows: READ, AUX, NAMESPACES, CGROUP, TEXT_POKE, ... */
-		r->info->nr_skipped++;
 		break;
 	}
 	if (rd.is_bad)

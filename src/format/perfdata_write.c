@@ -36,33 +36,26 @@ static void add_header(struct pw_writer *w, uint32_t type, uint16_t misc, size_t
 	buf_add_u16le(&w->data, (uint16_t)n);
 }
 
-/* What sample_id_all puts behind each record that is no sample. */
-struct trailer {
-	int32_t pid;
-	int32_t tid;
-	uint64_t time_ns;
-	int32_t cpu;
-	uint32_t reserved;
-	uint64_t id;
-};
-
-static void add_trailer(struct pw_writer *w, int32_t pid, int32_t tid)
+/* A record that is no sample: its body, a string (with its NUL, padded to 8 bytes), sample_id_all. */
+static void add_record(struct pw_writer *w, uint32_t type, uint16_t misc, struct sv body,
+		       struct sv name, int32_t pid, int32_t tid)
 {
-	struct trailer t = {pid, tid, w->now_ns, 0, 0, 1};
-	buf_add(&w->data, &t, sizeof(t));
+	struct {
+		int32_t pid, tid;
+		uint64_t time_ns;
+		int32_t cpu;
+		uint32_t reserved;
+		uint64_t id;
+	} trailer = {pid, tid, w->now_ns, 0, 0, 1};
+	size_t room = name.p ? (name.n + 8) & ~(size_t)7 : 0;
+	add_header(w, type, misc, 8 + body.n + room + sizeof(trailer));
+	buf_add_sv(&w->data, body);
+	buf_add_sv(&w->data, name);
+	buf_add_repeat(&w->data, 0, room - name.n);
+	buf_add(&w->data, &trailer, sizeof(trailer));
 }
 
-/* The string with its NUL, padded to 8 bytes. */
-static size_t padded(size_t n)
-{
-	return (n + 8) & ~(size_t)7;
-}
-
-static void add_padded(struct pw_writer *w, const char *s, size_t n)
-{
-	buf_add(&w->data, s, n);
-	buf_add_repeat(&w->data, 0, padded(n) - n);
-}
+#define BODY(b) sv_from((const char *)&(b), sizeof(b))
 
 void pw_add_mmap(struct pw_writer *w, const struct pw_region *at, const struct module *m)
 {
@@ -80,11 +73,7 @@ void pw_add_mmap(struct pw_writer *w, const struct pw_region *at, const struct m
 		  at->len,          at->pgoff,   (uint32_t)(m->dev >> 32),
 		  (uint32_t)m->dev, m->inode,    0,
 		  PROT_READ_EXEC,   MAP_PRIVATE_};
-	add_header(w, PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER,
-		   8 + sizeof(body) + padded(path.n) + sizeof(struct trailer));
-	buf_add(&w->data, &body, sizeof(body));
-	add_padded(w, path.p, path.n);
-	add_trailer(w, at->pid, at->pid);
+	add_record(w, PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, BODY(body), path, at->pid, at->pid);
 }
 
 static void add_kernel_map(struct pw_writer *w)
@@ -100,41 +89,30 @@ static void add_kernel_map(struct pw_writer *w)
 		return;
 	low &= ~(((uint64_t)2 << 20) - 1);
 	/* Offset 0 instead of _text's address: perf then takes the running kernel's as it is. */
-	const char *name = "[kernel.kallsyms]_text";
 	struct {
 		int32_t pid, tid;
 		uint64_t start, len, pgoff;
 	} body = {-1, 0, low, high - low + 1, 0};
-	add_header(w, PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL,
-		   8 + sizeof(body) + padded(strlen(name)) + sizeof(struct trailer));
-	buf_add(&w->data, &body, sizeof(body));
-	add_padded(w, name, strlen(name));
-	add_trailer(w, -1, 0);
+	add_record(w, PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL, BODY(body),
+		   SV("[kernel.kallsyms]_text"), -1, 0);
 }
 
-void pw_add_ksymbol(struct pw_writer *w, uint64_t start, uint32_t len, const char *name)
+void pw_add_ksymbol(struct pw_writer *w, uint64_t start, uint32_t len, struct sv name)
 {
 	struct {
 		uint64_t start;
 		uint32_t len;
 		uint16_t type, flags;
 	} body = {start, len, PERF_RECORD_KSYMBOL_TYPE_OOL, 0};
-	size_t n = strnlen(name, PATH_BYTES_MAX);
-	add_header(w, PERF_RECORD_KSYMBOL, PERF_RECORD_MISC_KERNEL,
-		   8 + sizeof(body) + padded(n) + sizeof(struct trailer));
-	buf_add(&w->data, &body, sizeof(body));
-	add_padded(w, name, n);
-	add_trailer(w, -1, 0);
+	name.n = MIN(name.n, PATH_BYTES_MAX);
+	add_record(w, PERF_RECORD_KSYMBOL, PERF_RECORD_MISC_KERNEL, BODY(body), name, -1, 0);
 }
 
 static void add_comm(struct pw_writer *w, int32_t pid, int32_t tid, struct sv comm)
 {
+	int32_t ids[] = {pid, tid};
 	comm.n = MIN(comm.n, 15); /* TASK_COMM_LEN; hotspot and perf expect no more */
-	add_header(w, PERF_RECORD_COMM, 0, 16 + padded(comm.n) + sizeof(struct trailer));
-	buf_add(&w->data, &pid, sizeof(pid));
-	buf_add(&w->data, &tid, sizeof(tid));
-	add_padded(w, comm.p, comm.n);
-	add_trailer(w, pid, tid);
+	add_record(w, PERF_RECORD_COMM, 0, BODY(ids), comm, pid, tid);
 }
 
 static void add_task(struct pw_writer *w, uint32_t type, int32_t pid, int32_t tid)
@@ -143,9 +121,7 @@ static void add_task(struct pw_writer *w, uint32_t type, int32_t pid, int32_t ti
 		int32_t pid, ppid, tid, ptid;
 		uint64_t time_ns;
 	} body = {pid, pid, tid, pid, w->now_ns};
-	add_header(w, type, 0, 8 + sizeof(body) + sizeof(struct trailer));
-	buf_add(&w->data, &body, sizeof(body));
-	add_trailer(w, pid, tid);
+	add_record(w, type, 0, BODY(body), (struct sv){0}, pid, tid);
 }
 
 static void add_sample(struct pw_writer *w, const struct pw_chain *c, int32_t tid, int32_t cpu,
@@ -187,8 +163,7 @@ static int flush(struct pw_writer *w, bool is_last, struct err *err)
 	}
 	if (!w->out || (w->data.n < FLUSH_BYTES && !is_last))
 		return 0;
-	if (out_write(w->out, w->data.p, w->data.n, err))
-		return err->code;
+	TRY(out_write(w->out, w->data.p, w->data.n, err));
 	w->data_bytes += w->data.n;
 	buf_clear(&w->data);
 	return 0;
@@ -202,66 +177,51 @@ struct cursor {
 	size_t row;
 };
 
+/* What happens to threads and mappings, in the order of time. */
+struct change {
+	uint64_t time_ns;
+	uint32_t idx; /* of the task or mapping */
+};
+
+enum changes_kind { BIRTHS, MAPPINGS, DEATHS, CHANGES_NR };
+
+struct changes {
+	struct change *p;
+	size_t n;
+	size_t cap;
+	size_t at; /* the next one to write */
+};
+
 struct timeline {
-	VEC(uint32_t) births;
-	VEC(uint32_t) deaths;
-	VEC(uint32_t) maps;
+	struct changes lists[CHANGES_NR];
 	VEC(struct cursor) cursors;
-	size_t birth;
-	size_t death;
-	size_t map;
 	uint64_t base_ns; /* for rows without a time */
 };
 
-static int by_start(const void *a, const void *b, void *ctx)
+static int by_time(const void *a, const void *b)
 {
-	const struct task *t = ctx;
-	uint32_t x = *(const uint32_t *)a;
-	uint32_t y = *(const uint32_t *)b;
-	if (t[x].start_ns != t[y].start_ns)
-		return t[x].start_ns < t[y].start_ns ? -1 : 1;
-	return x < y ? -1 : 1;
-}
-
-static int by_end(const void *a, const void *b, void *ctx)
-{
-	const struct task *t = ctx;
-	uint32_t x = *(const uint32_t *)a;
-	uint32_t y = *(const uint32_t *)b;
-	if (t[x].end_ns != t[y].end_ns)
-		return t[x].end_ns < t[y].end_ns ? -1 : 1;
-	return x < y ? -1 : 1;
-}
-
-static int by_mapped(const void *a, const void *b, void *ctx)
-{
-	const struct mapping *m = ctx;
-	uint32_t x = *(const uint32_t *)a;
-	uint32_t y = *(const uint32_t *)b;
-	if (m[x].from_ns != m[y].from_ns)
-		return m[x].from_ns < m[y].from_ns ? -1 : 1;
-	return x < y ? -1 : 1;
+	const struct change *x = a;
+	const struct change *y = b;
+	return COMPARE(x->time_ns, y->time_ns) ?: COMPARE(x->idx, y->idx);
 }
 
 static void timeline_init(struct timeline *t, const struct pw_writer *w)
 {
 	const struct profile *p = w->p;
 	for (uint32_t i = 1; i < p->tasks.n; i++) {
-		vec_push(&t->births, i);
-		if (p->tasks.p[i].end_ns)
-			vec_push(&t->deaths, i);
+		const struct task *task = &p->tasks.p[i];
+		vec_push(&t->lists[BIRTHS], (struct change){task->start_ns, i});
+		if (task->end_ns)
+			vec_push(&t->lists[DEATHS], (struct change){task->end_ns, i});
 	}
 	for (uint32_t i = 0; i < p->mappings.n; i++) {
 		enum module_kind kind = p->modules.p[p->mappings.p[i].module].kind;
 		if (kind != MODULE_KERNEL && kind != MODULE_KMODULE)
-			vec_push(&t->maps, i);
+			vec_push(&t->lists[MAPPINGS], (struct change){p->mappings.p[i].from_ns, i});
 	}
-	if (t->births.n)
-		qsort_r(t->births.p, t->births.n, sizeof(uint32_t), by_start, p->tasks.p);
-	if (t->deaths.n)
-		qsort_r(t->deaths.p, t->deaths.n, sizeof(uint32_t), by_end, p->tasks.p);
-	if (t->maps.n)
-		qsort_r(t->maps.p, t->maps.n, sizeof(uint32_t), by_mapped, p->mappings.p);
+	for (size_t i = 0; i < CHANGES_NR; i++)
+		if (t->lists[i].n)
+			qsort(t->lists[i].p, t->lists[i].n, sizeof(*t->lists[i].p), by_time);
 	t->base_ns = p->start_ns ? p->start_ns : 1000000000;
 	for (size_t i = 0; i < w->tables.n; i++)
 		vec_push(&t->cursors,
@@ -270,9 +230,8 @@ static void timeline_init(struct timeline *t, const struct pw_writer *w)
 
 static void timeline_release(struct timeline *t)
 {
-	vec_release(&t->births);
-	vec_release(&t->deaths);
-	vec_release(&t->maps);
+	for (size_t i = 0; i < CHANGES_NR; i++)
+		vec_release(&t->lists[i]);
 	vec_release(&t->cursors);
 }
 
@@ -368,10 +327,23 @@ static int write_row(struct pw_writer *w, struct timeline *tl, struct cursor *c,
 	return 0;
 }
 
+/* What is written before a sample of this time; NULL: nothing. */
+static struct changes *due_list(struct timeline *t, uint64_t time_ns)
+{
+	for (size_t i = 0; i < CHANGES_NR; i++) {
+		struct changes *l = &t->lists[i];
+		uint64_t last_ns = i == DEATHS && time_ns != UINT64_MAX ? time_ns - 1 : time_ns;
+		if (l->at < l->n && l->p[l->at].time_ns <= last_ns)
+			return l;
+	}
+	return NULL;
+}
+
 /* At one time: threads appear, then mappings, then samples, then threads end. */
 static int write_timeline(struct pw_writer *w, struct timeline *t, struct err *err)
 {
-	const struct profile *p = w->p;
+	static void (*const writers[])(struct pw_writer * w, uint32_t idx) = {
+		[BIRTHS] = write_birth, [MAPPINGS] = write_mapping, [DEATHS] = write_death};
 	for (;;) {
 		uint64_t best_ns = UINT64_MAX;
 		struct cursor *next = NULL;
@@ -381,26 +353,15 @@ static int write_timeline(struct pw_writer *w, struct timeline *t, struct err *e
 				best_ns = row_time(t, c);
 			}
 		}
-		int rc;
-		if (t->birth < t->births.n &&
-		    (!next || p->tasks.p[t->births.p[t->birth]].start_ns <= best_ns)) {
-			write_birth(w, t->births.p[t->birth++]);
-			rc = flush(w, false, err);
-		} else if (t->map < t->maps.n &&
-			   (!next || p->mappings.p[t->maps.p[t->map]].from_ns <= best_ns)) {
-			write_mapping(w, t->maps.p[t->map++]);
-			rc = flush(w, false, err);
-		} else if (t->death < t->deaths.n &&
-			   (!next || p->tasks.p[t->deaths.p[t->death]].end_ns < best_ns)) {
-			write_death(w, t->deaths.p[t->death++]);
-			rc = flush(w, false, err);
+		struct changes *due = due_list(t, best_ns);
+		if (due) {
+			writers[due - t->lists](w, due->p[due->at++].idx);
+			TRY(flush(w, false, err));
 		} else if (next) {
-			rc = write_row(w, t, next, err);
+			TRY(write_row(w, t, next, err));
 		} else {
 			return 0;
 		}
-		if (rc)
-			return rc;
 	}
 }
 
@@ -627,11 +588,10 @@ static int write_data(struct pw_writer *w, struct err *err)
 	w->now_ns = 0;
 	add_kernel_map(w);
 	pw_write_names(w);
-	struct timeline t = {0};
+	CLEANUP(timeline_release) struct timeline t = {0};
 	timeline_init(&t, w);
-	int rc = write_timeline(w, &t, err);
-	timeline_release(&t);
-	return rc ? rc : flush(w, true, err);
+	TRY(write_timeline(w, &t, err));
+	return flush(w, true, err);
 }
 
 /* To a new file: a header that is filled in at the end. Else: front, data and back to @to. */
@@ -641,10 +601,8 @@ static int write_file(struct pw_writer *w, struct buf *to, struct err *err)
 	CLEANUP(buf_release) struct buf back = {0};
 	add_front(&front, w, 0, 0);
 	size_t front_bytes = front.n;
-	if (w->out && out_write(w->out, front.p, front.n, err))
-		return err->code;
-	if (write_data(w, err))
-		return err->code;
+	TRY(w->out ? out_write(w->out, front.p, front.n, err) : 0);
+	TRY(write_data(w, err));
 	if (!w->out)
 		w->data_bytes = w->data.n;
 
@@ -656,8 +614,7 @@ static int write_file(struct pw_writer *w, struct buf *to, struct err *err)
 	buf_release(&f.bytes);
 	w->stats.nr_bytes = front.n + w->data_bytes + back.n;
 	if (w->out) {
-		if (out_patch(w->out, front.p, front.n, 0, err))
-			return err->code;
+		TRY(out_patch(w->out, front.p, front.n, 0, err));
 		return out_write(w->out, back.p, back.n, err);
 	}
 	buf_add(to, front.p, front.n);
@@ -693,26 +650,27 @@ static int pick_tables(struct pw_writer *w, const char *event, struct err *err)
 	return w->tables.n ? 0 : err_set(err, -ENODATA, "there are no samples to write");
 }
 
+static void writer_release(struct pw_writer *w)
+{
+	pw_place_release(w);
+	map_release(&w->epochs);
+	map_release(&w->pids);
+	vec_release(&w->tables);
+	buf_release(&w->data);
+}
+
 int perfdata_write(struct format_output *to, const struct profile *p,
 		   const struct format_options *options, struct err *err)
 {
-	CLEANUP(err_release) struct err local = {0};
-	err = err ? err : &local;
 	/* Only what nothing was written to yet has its header where it will be looked for. */
 	bool is_direct = to->file && !to->buf.n && to->file->tmp_path;
+	CLEANUP(writer_release)
 	struct pw_writer w = {.p = p, .out = is_direct ? to->file : NULL};
-	int rc = pick_tables(&w, options->event, err);
-	if (!rc) {
-		w.stats.is_folded = count_samples(&w) > SAMPLES_MAX;
-		pw_place_init(&w);
-		rc = write_file(&w, &to->buf, err);
-	}
-	pw_place_release(&w);
-	map_release(&w.epochs);
-	map_release(&w.pids);
-	vec_release(&w.tables);
-	buf_release(&w.data);
-	if (!rc && options->perfdata.ret_written)
+	TRY(pick_tables(&w, options->event, err));
+	w.stats.is_folded = count_samples(&w) > SAMPLES_MAX;
+	pw_place_init(&w);
+	TRY(write_file(&w, &to->buf, err));
+	if (options->perfdata.ret_written)
 		*options->perfdata.ret_written = w.stats;
-	return rc;
+	return 0;
 }

@@ -74,6 +74,6 @@ struct pw_region {
 	uint64_t pgoff;
 };
 void pw_add_mmap(struct pw_writer *w, const struct pw_region *at, const struct module *m);
-void pw_add_ksymbol(struct pw_writer *w, uint64_t start, uint32_t len, const char *name);
+void pw_add_ksymbol(struct pw_writer *w, uint64_t start, uint32_t len, struct sv name);
 
 #endif

@@ -7,16 +7,22 @@
 #include "base/vec.h"
 #include "format/format.h"
 
+/* A table and how far it is written. */
+struct script_cursor {
+	uint32_t table;
+	size_t at;
+};
+
 struct script_writer {
 	const struct profile *p;
 	VEC(uint32_t) by_module; /* mappings, ordered by (module, pid, pgoff) */
-	struct buf scratch;
+	VEC(struct script_cursor) cursors;
 };
 
 static void writer_release(struct script_writer *w)
 {
 	vec_release(&w->by_module);
-	buf_release(&w->scratch);
+	vec_release(&w->cursors);
 }
 
 /* Names without what would break the line. */
@@ -32,13 +38,10 @@ static int by_place(const void *a, const void *b, void *profile)
 	const struct profile *p = profile;
 	const struct mapping *x = &p->mappings.p[*(const uint32_t *)a];
 	const struct mapping *y = &p->mappings.p[*(const uint32_t *)b];
-	if (x->module != y->module)
-		return x->module < y->module ? -1 : 1;
-	if (x->pid != y->pid)
-		return x->pid < y->pid ? -1 : 1;
-	if (x->pgoff != y->pgoff)
-		return x->pgoff < y->pgoff ? -1 : 1;
-	return *(const uint32_t *)a < *(const uint32_t *)b ? -1 : 1;
+	return COMPARE(x->module, y->module)
+		       ?: COMPARE(x->pid, y->pid)
+		       ?: COMPARE(x->pgoff, y->pgoff)
+		       ?: COMPARE(x, y);
 }
 
 /* The address that code of a file had in the process, or its offset where that is not known. */
@@ -193,28 +196,13 @@ static void add_sample(struct script_writer *w, struct buf *to, const struct tab
 	buf_add_ch(to, '\n');
 }
 
-/* A table and how far it is written. */
-struct script_cursor {
-	uint32_t table;
-	size_t at;
-};
-
-struct script_merge {
-	VEC(struct script_cursor) cursors;
-};
-
-static void merge_release(struct script_merge *m)
-{
-	vec_release(&m->cursors);
-}
-
 /* The cursor with the earliest sample, the first of equals; NULL at the end of all. */
-static struct script_cursor *earliest(struct script_merge *m, const struct profile *p)
+static struct script_cursor *earliest(struct script_writer *w)
 {
 	struct script_cursor *best = NULL;
 	uint64_t best_ns = 0;
-	vec_foreach(c, &m->cursors) {
-		const struct table *t = &p->tables.p[c->table];
+	vec_foreach(c, &w->cursors) {
+		const struct table *t = &w->p->tables.p[c->table];
 		if (c->at < t->n && (!best || t->time_ns[c->at] < best_ns)) {
 			best = c;
 			best_ns = t->time_ns[c->at];
@@ -223,25 +211,10 @@ static struct script_cursor *earliest(struct script_merge *m, const struct profi
 	return best;
 }
 
-static int write_samples(struct script_writer *w, struct format_output *to, struct script_merge *m,
-			 const struct perfscript_options *o, struct err *err)
-{
-	struct script_cursor *c;
-	while ((c = earliest(m, w->p))) {
-		size_t i = c->at++;
-		if (o->has && !o->has(o->ctx, c->table, i))
-			continue;
-		add_sample(w, &to->buf, &w->p->tables.p[c->table], i);
-		TRY(format_spill(to, err));
-	}
-	return 0;
-}
-
 int perfscript_write(struct format_output *to, const struct profile *p,
 		     const struct format_options *options, struct err *err)
 {
 	CLEANUP(writer_release) struct script_writer w = {.p = p};
-	CLEANUP(merge_release) struct script_merge m = {0};
 	for (uint32_t i = 0; i < p->mappings.n; i++)
 		vec_push(&w.by_module, i);
 	if (w.by_module.n)
@@ -253,6 +226,14 @@ int perfscript_write(struct format_output *to, const struct profile *p,
 	for (uint32_t i = 0; i < p->tables.n; i++)
 		if (!options->event ||
 		    format_is_event(profile_sv(p, p->tables.p[i].event), options->event))
-			vec_push(&m.cursors, (struct script_cursor){.table = i});
-	return write_samples(&w, to, &m, o, err);
+			vec_push(&w.cursors, (struct script_cursor){.table = i});
+	struct script_cursor *c;
+	while ((c = earliest(&w))) {
+		size_t i = c->at++;
+		if (o->has && !o->has(o->ctx, c->table, i))
+			continue;
+		add_sample(&w, &to->buf, &p->tables.p[c->table], i);
+		TRY(format_spill(to, err));
+	}
+	return 0;
 }

@@ -123,9 +123,7 @@ static int by_weight(const void *x, const void *y)
 {
 	const struct thread *a = x;
 	const struct thread *b = y;
-	if (a->weight != b->weight)
-		return a->weight > b->weight ? -1 : 1;
-	return a->task < b->task ? -1 : a->task > b->task;
+	return COMPARE(b->weight, a->weight) ?: COMPARE(a->task, b->task);
 }
 
 static void collect_threads(struct speedscope_writer *w)

@@ -111,19 +111,13 @@ static void say(const struct perfdata_info *info)
 			s->name, s->freq_hz, s->period, s->nr_samples);
 		nr_samples += s->nr_samples;
 	}
+	fprintf(stderr, "host %s, os %s, arch %s, cpu %s, cmdline %s\n", info->hostname,
+		info->os_release, info->arch, info->cpu_desc, info->cmdline);
 	fprintf(stderr,
-		"host %s, os %s, perf %s, arch %s, cpus %u/%u, memory %" PRIu64
-		", cpu %s, cmdline %s\n",
-		info->hostname, info->os_release, info->perf_version, info->arch,
-		info->nr_cpus_online, info->nr_cpus_available, info->total_mem_bytes,
-		info->cpu_desc, info->cmdline);
-	fprintf(stderr,
-		"%" PRIu64 " samples, %" PRIu64 " records, %" PRIu64 " unparsed, %" PRIu64
-		" skipped, %" PRIu64 " late, lost %" PRIu64 "/%" PRIu64
-		", %zu build-ids, clock %d/%d%s%s\n",
-		nr_samples, info->nr_records, info->nr_unparsed, info->nr_skipped, info->nr_late,
-		info->nr_lost_records, info->nr_lost_samples, info->build_ids.n, info->has_clockid,
-		info->clockid, info->problem ? ", problem: " : "",
+		"%" PRIu64 " samples, %" PRIu64 " unparsed, %" PRIu64 " late, lost %" PRIu64
+		"/%" PRIu64 ", %zu build-ids%s%s\n",
+		nr_samples, info->nr_unparsed, info->nr_late, info->nr_lost_records,
+		info->nr_lost_samples, info->build_ids.n, info->problem ? ", problem: " : "",
 		info->problem ? info->problem : "");
 }
 
