@@ -109,10 +109,22 @@ void json_put_str(struct json *j, const char *key, const char *s)
 	json_str(j, s);
 }
 
+void json_put_sv(struct json *j, const char *key, struct sv s)
+{
+	json_key(j, key);
+	json_sv(j, s);
+}
+
 void json_put_u64(struct json *j, const char *key, uint64_t v)
 {
 	json_key(j, key);
 	json_u64(j, v);
+}
+
+void json_put_i64(struct json *j, const char *key, int64_t v)
+{
+	json_key(j, key);
+	json_i64(j, v);
 }
 
 void json_put_double(struct json *j, const char *key, double v, int decimals)

@@ -32,7 +32,9 @@ void json_null(struct json *j);
 
 /* A key with its value. */
 void json_put_str(struct json *j, const char *key, const char *s);
+void json_put_sv(struct json *j, const char *key, struct sv s);
 void json_put_u64(struct json *j, const char *key, uint64_t v);
+void json_put_i64(struct json *j, const char *key, int64_t v);
 void json_put_double(struct json *j, const char *key, double v, int decimals);
 void json_put_bool(struct json *j, const char *key, bool v);
 void json_put_obj(struct json *j, const char *key); /* opens it */

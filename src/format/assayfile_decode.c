@@ -340,17 +340,17 @@ static int get_updates(struct assayfile_reader *r, struct rd *in, struct err *er
 		uint64_t what = rd_uleb(in);
 		uint64_t idx = rd_uleb(in);
 		uint64_t v = rd_uleb(in);
-		bool is_there = what == 1   ? idx < p->mappings.n
-				: what == 2 ? idx < p->tasks.n
-				: what == 3 ? idx < p->modules.n
-					    : false;
-		if (!is_there && what <= 3 && !r->has_damage)
+		bool is_there = what == UPDATE_MAPPING_END      ? idx < p->mappings.n
+				: what == UPDATE_TASK_END       ? idx < p->tasks.n
+				: what == UPDATE_MODULE_DELETED ? idx < p->modules.n
+								: false;
+		if (!is_there && what < UPDATE_NR && !r->has_damage)
 			return bad(err, "an update of something unknown");
 		if (!is_there)
 			continue; /* lost, or of a newer version */
-		if (what == 1)
+		if (what == UPDATE_MAPPING_END)
 			p->mappings.p[idx].to_ns = v - 1;
-		else if (what == 2)
+		else if (what == UPDATE_TASK_END)
 			p->tasks.p[idx].end_ns = v;
 		else
 			p->modules.p[idx].is_deleted = v != 0;

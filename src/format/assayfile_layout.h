@@ -72,6 +72,14 @@ struct assayfile_index_entry {
 #define ASSAYFILE_RAW_MAX    ((size_t)64 << 20) /* of one chunk */
 #define ASSAYFILE_STRING_MAX ((size_t)1 << 20)
 
+/* What SECTION_UPDATES changes of an element that was written before. */
+enum assayfile_update {
+	UPDATE_MAPPING_END = 1, /* to_ns + 1 */
+	UPDATE_TASK_END = 2,
+	UPDATE_MODULE_DELETED = 3,
+	UPDATE_NR,
+};
+
 enum assayfile_table_flags {
 	ASSAYFILE_HAS_TAGS = 1 << 0, /* rows have a column of tags behind the others */
 };

@@ -36,10 +36,8 @@ struct assayfile_writer {
 	uint64_t offset; /* end of the last whole chunk */
 	uint64_t nr_samples;
 	struct cursors done;
-	VEC(size_t) rows; /* by table */
-	VEC(uint64_t) map_ends;
-	VEC(uint64_t) task_ends;
-	VEC(bool) module_deleted;
+	VEC(size_t) rows;              /* by table */
+	VEC(uint64_t) sent[UPDATE_NR]; /* what the file holds of fields that may change */
 	VEC(struct assayfile_index_entry) index;
 
 	/* one flush in the making */
@@ -68,9 +66,8 @@ void assayfile_writer_free(struct assayfile_writer *w)
 	close_p(&w->fd);
 	vec_release(&w->rows);
 	vec_release(&w->next_rows);
-	vec_release(&w->map_ends);
-	vec_release(&w->task_ends);
-	vec_release(&w->module_deleted);
+	for (size_t u = 0; u < UPDATE_NR; u++)
+		vec_release(&w->sent[u]);
 	vec_release(&w->index);
 	buf_release(&w->raw);
 	buf_release(&w->section);
@@ -207,36 +204,31 @@ static int add_samples(struct assayfile_writer *w, const struct profile *p, stru
 	return 0;
 }
 
+static const enum assayfile_section updated[] = {
+	[UPDATE_MAPPING_END] = SECTION_MAPPINGS,
+	[UPDATE_TASK_END] = SECTION_TASKS,
+	[UPDATE_MODULE_DELETED] = SECTION_MODULES,
+};
+
+static uint64_t value_of(const struct profile *p, enum assayfile_update what, size_t i)
+{
+	return what == UPDATE_MAPPING_END ? p->mappings.p[i].to_ns + 1
+	       : what == UPDATE_TASK_END  ? p->tasks.p[i].end_ns
+					  : p->modules.p[i].is_deleted;
+}
+
 /* Ends of mappings and tasks, and deleted files, where they changed after they were written. */
 static int add_updates(struct assayfile_writer *w, const struct profile *p, struct err *err)
 {
-	struct buf *to = &w->section;
-	size_t nr = 0;
-	for (size_t i = 0; i < w->map_ends.n; i++) {
-		if (p->mappings.p[i].to_ns == w->map_ends.p[i])
-			continue;
-		nr++;
-		buf_add_uleb(to, 1);
-		buf_add_uleb(to, i);
-		buf_add_uleb(to, p->mappings.p[i].to_ns + 1);
-	}
-	for (size_t i = 0; i < w->task_ends.n; i++) {
-		if (p->tasks.p[i].end_ns == w->task_ends.p[i])
-			continue;
-		nr++;
-		buf_add_uleb(to, 2);
-		buf_add_uleb(to, i);
-		buf_add_uleb(to, p->tasks.p[i].end_ns);
-	}
-	for (size_t i = 0; i < w->module_deleted.n; i++) {
-		if (p->modules.p[i].is_deleted == w->module_deleted.p[i])
-			continue;
-		nr++;
-		buf_add_uleb(to, 3);
-		buf_add_uleb(to, i);
-		buf_add_uleb(to, p->modules.p[i].is_deleted);
-	}
-	return nr ? add_section(w, p, SECTION_UPDATES, err) : 0;
+	for (enum assayfile_update u = UPDATE_MAPPING_END; u < UPDATE_NR; u++)
+		for (size_t i = 0; i < w->sent[u].n; i++) {
+			if (value_of(p, u, i) == w->sent[u].p[i])
+				continue;
+			buf_add_uleb(&w->section, u);
+			buf_add_uleb(&w->section, i);
+			buf_add_uleb(&w->section, value_of(p, u, i));
+		}
+	return w->section.n ? add_section(w, p, SECTION_UPDATES, err) : 0;
 }
 
 static int add_state(struct assayfile_writer *w, const struct profile *p, struct err *err)
@@ -328,17 +320,13 @@ static void remember(struct assayfile_writer *w, const struct profile *p)
 	vec_clear(&w->rows);
 	vec_foreach(row, &w->next_rows)
 		vec_push(&w->rows, *row);
-	vec_clear(&w->map_ends);
-	vec_reserve(&w->map_ends, p->mappings.n);
-	vec_foreach(m, &p->mappings)
-		vec_push(&w->map_ends, m->to_ns);
-	vec_clear(&w->task_ends);
-	vec_reserve(&w->task_ends, p->tasks.n);
-	vec_foreach(t, &p->tasks)
-		vec_push(&w->task_ends, t->end_ns);
-	vec_clear(&w->module_deleted);
-	vec_foreach(mod, &p->modules)
-		vec_push(&w->module_deleted, mod->is_deleted);
+	for (enum assayfile_update u = UPDATE_MAPPING_END; u < UPDATE_NR; u++) {
+		size_t n = assayfile_vec(p, updated[u]).n;
+		vec_clear(&w->sent[u]);
+		vec_reserve(&w->sent[u], n);
+		for (size_t i = 0; i < n; i++)
+			vec_push(&w->sent[u], value_of(p, u, i));
+	}
 }
 
 static void begin(struct assayfile_writer *w)
@@ -440,9 +428,8 @@ int assayfile_writer_resume(struct assayfile_writer **ret_w, int fd,
 	for (size_t t = 0; t < pos->held[SECTION_TABLE]; t++)
 		vec_push(&w->next_rows, p->tables.p[t].n);
 	remember(w, p);
-	w->map_ends.n = MIN(w->map_ends.n, pos->held[SECTION_MAPPINGS]);
-	w->task_ends.n = MIN(w->task_ends.n, pos->held[SECTION_TASKS]);
-	w->module_deleted.n = MIN(w->module_deleted.n, pos->held[SECTION_MODULES]);
+	for (enum assayfile_update u = UPDATE_MAPPING_END; u < UPDATE_NR; u++)
+		w->sent[u].n = MIN(w->sent[u].n, pos->held[updated[u]]);
 	*ret_w = w;
 	return 0;
 }

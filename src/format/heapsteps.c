@@ -2,6 +2,8 @@
 #include "base/base.h"
 #include "format/heapsteps.h"
 
+#include <errno.h>
+
 #include "base/mem.h"
 #include "model/heap.h"
 #include "model/tables.h"
@@ -14,7 +16,7 @@ struct builder {
 	const struct heapwrite_options *options;
 };
 
-static uint64_t since_start(const struct profile *p, uint64_t time_ns)
+uint64_t heapsteps_since(const struct profile *p, uint64_t time_ns)
 {
 	return time_ns > p->start_ns ? time_ns - p->start_ns : 0;
 }
@@ -60,7 +62,7 @@ static void add(struct heap_amount *to, struct heap_amount a)
 static void add_table(struct builder *b, const struct table *t, bool is_freed)
 {
 	for (size_t i = 0; t && i < t->n; i++) {
-		struct heap_step s = {.second = since_start(b->p, t->time_ns[i]) / SECOND_NS,
+		struct heap_step s = {.second = heapsteps_since(b->p, t->time_ns[i]) / SECOND_NS,
 				      .key = key_of(b, t, i)};
 		if (is_freed) {
 			s.freed = amount(t, i, HEAP_BLOCKS);
@@ -147,7 +149,7 @@ static void take_peak(struct builder *b, const struct table *peak)
 	for (size_t i = 0; i < b->r->keys.n; i++)
 		add(&sum, b->r->peak[i]);
 	b->r->peak_bytes = sum.nr_bytes;
-	b->r->peak_ns = peak->n ? since_start(b->p, peak->time_ns[0]) : 0;
+	b->r->peak_ns = peak->n ? heapsteps_since(b->p, peak->time_ns[0]) : 0;
 }
 
 static const struct table *rows_of(const struct profile *p, enum table_id kind)
@@ -156,10 +158,10 @@ static const struct table *rows_of(const struct profile *p, enum table_id kind)
 	return t && t->n && t->nr_columns > HEAP_BYTES ? t : NULL;
 }
 
-void heapsteps_init(struct heapsteps *r, const struct profile *p,
-		    const struct heapwrite_options *options)
+int heapsteps_init(struct heapsteps *r, const struct profile *p,
+		   const struct heapwrite_options *options, const char *hint, struct err *err)
 {
-	*r = (struct heapsteps){.end_ns = since_start(p, p->end_ns)};
+	*r = (struct heapsteps){.end_ns = heapsteps_since(p, p->end_ns)};
 	struct builder b = {.r = r, .p = p, .options = options};
 	const struct table *allocated = rows_of(p, TABLE_ALLOCATED);
 	const struct table *freed = rows_of(p, TABLE_FREED);
@@ -174,6 +176,10 @@ void heapsteps_init(struct heapsteps *r, const struct profile *p,
 	/* live alone has no history in which a peak could be */
 	if (peak && allocated)
 		take_peak(&b, peak);
+	if (r->steps.n)
+		return 0;
+	err_set(err, -ENOENT, "no memory in this profile");
+	return err_hint(err, "%s", hint);
 }
 
 void heapsteps_release(struct heapsteps *r)
@@ -182,9 +188,4 @@ void heapsteps_release(struct heapsteps *r)
 	vec_release(&r->steps);
 	map_release(&r->by_key);
 	free(r->peak);
-}
-
-bool heapsteps_is_empty(const struct heapsteps *r)
-{
-	return !r->steps.n;
 }

@@ -14,6 +14,7 @@
 #define ASSAY_FORMAT_HEAPSTEPS_H
 
 #include "base/base.h"
+#include "base/err.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "model/profile.h"
@@ -53,10 +54,11 @@ struct heapsteps {
 	struct map by_key;
 };
 
-/* The profile is sealed. */
-void heapsteps_init(struct heapsteps *r, const struct profile *p,
-		    const struct heapwrite_options *options);
+/* The profile is sealed. -ENOENT when there is no memory in it; @hint says where there is some. */
+int heapsteps_init(struct heapsteps *r, const struct profile *p,
+		   const struct heapwrite_options *options, const char *hint, struct err *err);
 void heapsteps_release(struct heapsteps *r);
-bool heapsteps_is_empty(const struct heapsteps *r);
+/* Nanoseconds since the profile's start. */
+uint64_t heapsteps_since(const struct profile *p, uint64_t time_ns);
 
 #endif

@@ -15,8 +15,6 @@
 #include "base/base.h"
 #include "format/format.h"
 
-#include <errno.h>
-
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -296,8 +294,7 @@ static void advance(struct writer *w, uint64_t ms)
 {
 	const struct table *t = w->memory;
 	for (; t && w->memory_row < t->n; w->memory_row++) {
-		uint64_t at = t->time_ns[w->memory_row];
-		at = at > w->p->start_ns ? (at - w->p->start_ns) / MS_NS : 0;
+		uint64_t at = heapsteps_since(w->p, t->time_ns[w->memory_row]) / MS_NS;
 		if (at > ms)
 			break;
 		int64_t rss = t->values[w->memory_row * t->nr_columns + HEAP_MEMORY_RSS];
@@ -493,11 +490,8 @@ int heaptrack_write(struct format_output *to, const struct profile *p,
 		    const struct format_options *options, struct err *err)
 {
 	CLEANUP(writer_release) struct writer w = {.to = to, .p = p};
-	heapsteps_init(&w.rows, p, &options->heapwrite);
-	if (heapsteps_is_empty(&w.rows)) {
-		err_set(err, -ENOENT, "no memory in this profile");
-		return err_hint(err, "heaptrack's files hold what assay heap records");
-	}
+	TRY(heapsteps_init(&w.rows, p, &options->heapwrite,
+			   "heaptrack's files hold what assay heap records", err));
 	w.ips = xcalloc(p->locations.n, sizeof(*w.ips));
 	w.nodes = xcalloc(p->stacks.n, sizeof(*w.nodes));
 	w.held = xcalloc(w.rows.keys.n, sizeof(*w.held));

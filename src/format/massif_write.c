@@ -9,8 +9,6 @@
 #include "base/base.h"
 #include "format/massif.h"
 
-#include <errno.h>
-
 #include "base/mem.h"
 #include "base/vec.h"
 #include "format/format.h"
@@ -71,11 +69,6 @@ static void writer_release(struct writer *w)
 
 /* ---- moments ------------------------------------------------------------------------------ */
 
-static uint64_t since_start(const struct profile *p, uint64_t time_ns)
-{
-	return time_ns > p->start_ns ? time_ns - p->start_ns : 0;
-}
-
 static void add_moment(struct writer *w, uint64_t time_ns, uint64_t heap_bytes, bool has_tree)
 {
 	struct moment *last = w->moments.n ? vec_last(&w->moments) : NULL;
@@ -133,7 +126,7 @@ static void moments_of_snapshots(struct writer *w, const struct table *snapshots
 		while (s < snapshots->n && snapshots->time_ns[s] < at)
 			s++;
 		bool has_tree = s < snapshots->n && snapshots->time_ns[s] == at;
-		add_moment(w, since_start(w->p, at), (uint64_t)MAX(v[HEAP_MEMORY_LIVE], 0),
+		add_moment(w, heapsteps_since(w->p, at), (uint64_t)MAX(v[HEAP_MEMORY_LIVE], 0),
 			   has_tree);
 		struct moment *m = vec_last(&w->moments);
 		m->stacks_bytes = (uint64_t)MAX(v[HEAP_MEMORY_STACKS], 0);
@@ -146,7 +139,7 @@ static void moments_of_snapshots(struct writer *w, const struct table *snapshots
 		uint64_t sum = 0;
 		for (; i < snapshots->n && snapshots->time_ns[i] == at; i++)
 			sum += (uint64_t)snapshots->values[i * snapshots->nr_columns + HEAP_BYTES];
-		add_moment(w, since_start(w->p, at), sum, true);
+		add_moment(w, heapsteps_since(w->p, at), sum, true);
 	}
 }
 
@@ -157,7 +150,7 @@ static void add_stacks(struct writer *w, const struct table *memory)
 	uint64_t last = 0;
 	vec_foreach(m, &w->moments) {
 		for (; memory && row < memory->n; row++) {
-			if (since_start(w->p, memory->time_ns[row]) > m->time_ns)
+			if (heapsteps_since(w->p, memory->time_ns[row]) > m->time_ns)
 				break;
 			int64_t v = memory->values[row * memory->nr_columns + HEAP_MEMORY_STACKS];
 			last = (uint64_t)MAX(v, 0);
@@ -380,7 +373,7 @@ static void collect_snapshot(struct writer *w, const struct table *t, uint64_t t
 {
 	for (size_t i = 0; i < t->n; i++) {
 		stack_id stack = t->stack[i];
-		if (since_start(w->p, t->time_ns[i]) != time_ns)
+		if (heapsteps_since(w->p, t->time_ns[i]) != time_ns)
 			continue;
 		if (w->options->trim)
 			stack = w->options->trim(w->options->trim_ctx, stack);
@@ -477,11 +470,8 @@ int massif_write(struct format_output *to, const struct profile *p,
 	struct writer w = {.to = to, .p = p, .options = &options->heapwrite};
 	const struct table *snapshots = tables_find(p, TABLE_SNAPSHOTS);
 	const struct table *memory = tables_find(p, TABLE_MEMORY);
-	heapsteps_init(&w.rows, p, &options->heapwrite);
-	if (heapsteps_is_empty(&w.rows)) {
-		err_set(err, -ENOENT, "no memory in this profile");
-		return err_hint(err, "massif.out holds what assay heap records");
-	}
+	TRY(heapsteps_init(&w.rows, p, &options->heapwrite,
+			   "massif.out holds what assay heap records", err));
 	w.held = xcalloc(w.rows.keys.n, sizeof(*w.held));
 	if (snapshots && snapshots->n) {
 		moments_of_snapshots(&w, snapshots, tables_find(p, TABLE_PEAK),

@@ -27,45 +27,28 @@ static const char *unit_name(enum unit unit)
 	return unit == UNIT_NS ? "ns" : unit == UNIT_BYTES ? "bytes" : "count";
 }
 
-static void key_sv(struct json *j, const char *key, struct sv v)
-{
-	json_key(j, key);
-	json_sv(j, v);
-}
-
-static void key_u64(struct json *j, const char *key, uint64_t v)
-{
-	json_put_u64(j, key, v);
-}
-
-static void key_i64(struct json *j, const char *key, int64_t v)
-{
-	json_key(j, key);
-	json_i64(j, v);
-}
-
 static void add_head(struct json *j, const struct profile *p)
 {
-	key_sv(j, "schema", SV("assay-profile"));
-	key_u64(j, "version", 1);
+	json_put_sv(j, "schema", SV("assay-profile"));
+	json_put_u64(j, "version", 1);
 	json_put_bool(j, "is_incomplete", p->is_incomplete);
-	key_u64(j, "start_ns", p->start_ns);
-	key_u64(j, "end_ns", p->end_ns);
-	key_i64(j, "wall_start_ns", p->wall_start_ns);
+	json_put_u64(j, "start_ns", p->start_ns);
+	json_put_u64(j, "end_ns", p->end_ns);
+	json_put_i64(j, "wall_start_ns", p->wall_start_ns);
 	json_put_obj(j, "facts");
 	vec_foreach(f, &p->facts)
-		key_sv(j, profile_text(p, f->key), profile_sv(p, f->value));
+		json_put_sv(j, profile_text(p, f->key), profile_sv(p, f->value));
 	json_end(j);
 	json_put_obj(j, "losses");
 	for (enum loss_kind k = 0; k < LOSS_NR; k++)
 		if (p->losses.nr[k] || loss_class(k) != LOSS_CLASS_BESIDE)
-			key_u64(j, loss_key(k), p->losses.nr[k]);
+			json_put_u64(j, loss_key(k), p->losses.nr[k]);
 	json_end(j);
 	json_put_arr(j, "marks");
 	vec_foreach(m, &p->marks) {
 		json_obj(j);
-		key_u64(j, "time_ns", m->time_ns);
-		key_sv(j, "text", profile_sv(p, m->text));
+		json_put_u64(j, "time_ns", m->time_ns);
+		json_put_sv(j, "text", profile_sv(p, m->text));
 		json_end(j);
 	}
 	json_end(j);
@@ -76,7 +59,7 @@ static void add_build_id(struct json *j, const struct module *m)
 	char hex[2 * MODULE_BUILD_ID_MAX + 1] = "";
 	for (size_t i = 0; i < m->nr_build_id; i++)
 		(void)snprintf(hex + 2 * i, 3, "%02x", m->build_id[i]);
-	key_sv(j, "build_id", sv_from_str(hex));
+	json_put_str(j, "build_id", hex);
 }
 
 static void add_modules(struct json *j, const struct profile *p)
@@ -84,8 +67,8 @@ static void add_modules(struct json *j, const struct profile *p)
 	json_put_arr(j, "modules");
 	vec_foreach(m, &p->modules) {
 		json_obj(j);
-		key_sv(j, "kind", sv_from_str(kind_name(m->kind)));
-		key_sv(j, "path", profile_sv(p, m->path));
+		json_put_str(j, "kind", kind_name(m->kind));
+		json_put_sv(j, "path", profile_sv(p, m->path));
 		if (m->nr_build_id)
 			add_build_id(j, m);
 		json_end(j);
@@ -98,13 +81,12 @@ static void add_functions(struct json *j, const struct profile *p)
 	json_put_arr(j, "functions");
 	vec_foreach(f, &p->functions) {
 		json_obj(j);
-		key_sv(j, "name", profile_sv(p, f->name));
+		json_put_sv(j, "name", profile_sv(p, f->name));
 		if (f->linkage)
-			key_sv(j, "linkage", profile_sv(p, f->linkage));
-		key_u64(j, "module", f->module);
-		if (f->flags & FUNC_GUESSED) {
+			json_put_sv(j, "linkage", profile_sv(p, f->linkage));
+		json_put_u64(j, "module", f->module);
+		if (f->flags & FUNC_GUESSED)
 			json_put_bool(j, "is_guessed", true);
-		}
 		json_end(j);
 	}
 	json_end(j);
@@ -115,28 +97,26 @@ static void add_locations(struct json *j, const struct profile *p)
 	json_put_arr(j, "locations");
 	vec_foreach(l, &p->locations) {
 		json_obj(j);
-		key_u64(j, "module", l->module);
+		json_put_u64(j, "module", l->module);
 		if (p->modules.p[l->module].kind != MODULE_NAMED || !l->nr_frames) {
 			/* a number of a script loses bits above 2^53: kernel addresses are text */
 			char hex[24];
 			int n = snprintf(hex, sizeof(hex), "0x%" PRIx64, l->offset);
-			key_sv(j, "offset", sv_from(hex, (size_t)n));
+			json_put_sv(j, "offset", sv_from(hex, (size_t)n));
 		}
-		if (l->flags & LOCATION_KERNEL) {
+		if (l->flags & LOCATION_KERNEL)
 			json_put_bool(j, "is_kernel", true);
-		}
 		json_put_arr(j, "frames");
 		for (size_t i = 0; i < l->nr_frames; i++) {
 			const struct frame *f = &p->frames.p[l->first_frame + i];
 			json_obj(j);
-			key_u64(j, "function", f->func);
+			json_put_u64(j, "function", f->func);
 			if (f->file)
-				key_sv(j, "file", profile_sv(p, f->file));
+				json_put_sv(j, "file", profile_sv(p, f->file));
 			if (f->line)
-				key_u64(j, "line", f->line);
-			if (f->is_inlined) {
+				json_put_u64(j, "line", f->line);
+			if (f->is_inlined)
 				json_put_bool(j, "is_inlined", true);
-			}
 			json_end(j);
 		}
 		json_end(j);
@@ -162,9 +142,9 @@ static void add_tasks(struct json *j, const struct profile *p)
 	json_put_arr(j, "tasks");
 	vec_foreach(t, &p->tasks) {
 		json_obj(j);
-		key_i64(j, "pid", t->pid);
-		key_i64(j, "tid", t->tid);
-		key_sv(j, "comm", profile_sv(p, t->comm));
+		json_put_i64(j, "pid", t->pid);
+		json_put_i64(j, "tid", t->tid);
+		json_put_sv(j, "comm", profile_sv(p, t->comm));
 		json_end(j);
 	}
 	json_end(j);
@@ -173,26 +153,26 @@ static void add_tasks(struct json *j, const struct profile *p)
 static void key_text(struct json *j, const struct profile *p, const char *key, str_id id)
 {
 	if (id)
-		key_sv(j, key, profile_sv(p, id));
+		json_put_sv(j, key, profile_sv(p, id));
 }
 
 static void add_tag(struct json *j, const struct profile *p, const struct tag *t)
 {
 	json_obj(j);
 	if (t->reason)
-		key_sv(j, "reason", sv_from_str(wait_key((enum wait_reason)t->reason)));
+		json_put_str(j, "reason", wait_key((enum wait_reason)t->reason));
 	if (t->evidence)
-		key_u64(j, "evidence", t->evidence);
+		json_put_u64(j, "evidence", t->evidence);
 	if (t->log2_ns != LOG2_NONE)
-		key_u64(j, "log2_ns", t->log2_ns);
+		json_put_u64(j, "log2_ns", t->log2_ns);
 	if (t->syscall >= 0)
-		key_i64(j, "syscall", t->syscall);
+		json_put_i64(j, "syscall", t->syscall);
 	key_text(j, p, "object", t->object);
 	key_text(j, p, "detail", t->detail);
 	if (t->other)
-		key_u64(j, "other_task", t->other);
+		json_put_u64(j, "other_task", t->other);
 	if (t->other_stack)
-		key_u64(j, "other_stack", t->other_stack);
+		json_put_u64(j, "other_stack", t->other_stack);
 	json_end(j);
 }
 
@@ -270,20 +250,18 @@ static int add_tables(struct json *j, const struct profile *p, struct format_out
 	json_put_arr(j, "tables");
 	vec_foreach(t, &p->tables) {
 		json_obj(j);
-		key_sv(j, "event", profile_sv(p, t->event));
-		key_u64(j, "nr_rows", t->n);
-		key_u64(j, "weight_column", t->weight_column);
-		if (t->has_tags) {
+		json_put_sv(j, "event", profile_sv(p, t->event));
+		json_put_u64(j, "nr_rows", t->n);
+		json_put_u64(j, "weight_column", t->weight_column);
+		if (t->has_tags)
 			json_put_bool(j, "has_tags", true);
-		}
 		json_put_arr(j, "columns");
 		for (uint32_t c = 0; c < t->nr_columns; c++) {
 			json_obj(j);
-			key_sv(j, "name", profile_sv(p, t->columns[c].name));
-			key_sv(j, "unit", sv_from_str(unit_name(t->columns[c].unit)));
-			if (t->columns[c].is_level) {
+			json_put_sv(j, "name", profile_sv(p, t->columns[c].name));
+			json_put_str(j, "unit", unit_name(t->columns[c].unit));
+			if (t->columns[c].is_level)
 				json_put_bool(j, "is_level", true);
-			}
 			json_end(j);
 		}
 		json_end(j);

@@ -133,52 +133,59 @@ static bool can_start_event(char c)
 	return (lower >= 'a' && lower <= 'z') || c == '_' || c == '{';
 }
 
+/* A token, where it begins, and what follows it. */
+struct place {
+	struct sv at;
+	struct sv token;
+	struct sv left;
+};
+
+static struct place place_at(struct sv s)
+{
+	struct place p = {.at = s, .left = s};
+	p.token = take_token(&p.left);
+	return p;
+}
+
 /* What follows pid: [cpu] misc time: period event: rest. */
 static bool parse_after_ids(struct sv s, unsigned flags, struct script_event *e)
 {
-	struct sv left = s;
-	struct sv token = take_token(&left);
+	struct place p = place_at(s);
 	bool has_anchor = false;
 	e->cpu = -1;
 	e->has_time = e->has_period = false;
 	e->time_ns = 0;
 	e->period = 0;
-	if (is_misc(token)) {
-		s = left;
-		token = take_token(&left);
-	}
-	if (parse_cpu(token, &e->cpu)) {
+	if (is_misc(p.token))
+		p = place_at(p.left);
+	if (parse_cpu(p.token, &e->cpu)) {
 		has_anchor = true;
-		s = left;
-		token = take_token(&left);
+		p = place_at(p.left);
 	}
-	if (is_misc(token)) {
-		s = left;
-		token = take_token(&left);
-	}
-	if (parse_time(token, &e->time_ns)) {
+	if (is_misc(p.token))
+		p = place_at(p.left);
+	if (parse_time(p.token, &e->time_ns)) {
 		has_anchor = e->has_time = true;
-		s = left;
-		token = take_token(&left);
+		p = place_at(p.left);
 	}
 	if (!has_anchor && flags & SCRIPT_NEED_ANCHOR)
 		return false;
-	if (sv_to_u64(token, &e->period)) {
+	if (sv_to_u64(p.token, &e->period)) {
 		e->has_period = true;
-		s = left;
-		token = take_token(&left);
+		p = place_at(p.left);
 	}
+	struct sv token = p.token;
 	if (token.n >= 2 && token.p[token.n - 1] == ':' && can_start_event(token.p[0])) {
 		e->event = sv_from(token.p, token.n - 1);
-		e->rest = drop_trailing_blanks(left);
+		e->rest = drop_trailing_blanks(p.left);
 		return true;
 	}
 	/* no event was printed: only a time, and then nothing or a frame, makes this an event */
 	struct script_frame frame;
-	if (!e->has_time || e->has_period || (s.n && !script_parse_frame(s, &frame)))
+	if (!e->has_time || e->has_period || (p.at.n && !script_parse_frame(p.at, &frame)))
 		return false;
 	e->event = (struct sv){0};
-	e->rest = drop_trailing_blanks(s);
+	e->rest = drop_trailing_blanks(p.at);
 	return true;
 }
 

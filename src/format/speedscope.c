@@ -152,22 +152,15 @@ static void collect_threads(struct speedscope_writer *w)
 static void add_frames(struct speedscope_writer *w)
 {
 	struct json *j = &w->j;
-	json_key(j, "shared");
-	json_obj(j);
-	json_key(j, "frames");
-	json_arr(j);
+	json_put_obj(j, "shared");
+	json_put_arr(j, "frames");
 	vec_foreach(f, &w->frames) {
 		json_obj(j);
-		json_key(j, "name");
-		json_str(j, f->name);
-		if (f->file) {
-			json_key(j, "file");
-			json_sv(j, profile_sv(w->p, f->file));
-		}
-		if (f->line) {
-			json_key(j, "line");
-			json_u64(j, f->line);
-		}
+		json_put_str(j, "name", f->name);
+		if (f->file)
+			json_put_sv(j, "file", profile_sv(w->p, f->file));
+		if (f->line)
+			json_put_u64(j, "line", f->line);
 		json_end(j);
 	}
 	json_end(j);
@@ -195,18 +188,12 @@ static int add_thread(struct speedscope_writer *w, const struct thread *t, struc
 	buf_addf(&name, "%s %d/%d: %s", profile_text(w->p, task->comm), task->pid, task->tid,
 		 profile_text(w->p, w->t->event));
 	json_obj(j);
-	json_key(j, "type");
-	json_str(j, "sampled");
-	json_key(j, "name");
-	json_str(j, buf_str(&name));
-	json_key(j, "unit");
-	json_str(j, unit_of(w->t));
-	json_key(j, "startValue");
-	json_u64(j, 0);
-	json_key(j, "endValue");
-	json_u64(j, t->weight);
-	json_key(j, "samples");
-	json_arr(j);
+	json_put_str(j, "type", "sampled");
+	json_put_str(j, "name", buf_str(&name));
+	json_put_str(j, "unit", unit_of(w->t));
+	json_put_u64(j, "startValue", 0);
+	json_put_u64(j, "endValue", t->weight);
+	json_put_arr(j, "samples");
 	vec_foreach(row, &t->rows) {
 		set_path(w, w->t->stack[*row]);
 		json_arr(j);
@@ -216,8 +203,7 @@ static int add_thread(struct speedscope_writer *w, const struct thread *t, struc
 		TRY(format_spill(w->to, err));
 	}
 	json_end(j);
-	json_key(j, "weights");
-	json_arr(j);
+	json_put_arr(j, "weights");
 	vec_foreach(row, &t->rows) {
 		json_u64(j, weight_of(w->t, *row));
 		TRY(format_spill(w->to, err));
@@ -238,13 +224,10 @@ int speedscope_write(struct format_output *to, const struct profile *p,
 		collect_threads(&w);
 	struct json *j = &w.j;
 	json_obj(j);
-	json_key(j, "$schema");
-	json_str(j, "https://www.speedscope.app/file-format-schema.json");
-	json_key(j, "exporter");
-	json_str(j, "assay");
+	json_put_str(j, "$schema", "https://www.speedscope.app/file-format-schema.json");
+	json_put_str(j, "exporter", "assay");
 	add_frames(&w);
-	json_key(j, "profiles");
-	json_arr(j);
+	json_put_arr(j, "profiles");
 	vec_foreach(t, &w.threads)
 		TRY(add_thread(&w, t, err));
 	json_end(j);

@@ -7,8 +7,6 @@
 #include "base/base.h"
 #include "ingest/builder_priv.h"
 
-#define CHAIN_DEPTH_MAX 4096
-
 void refs_release(struct refs *r)
 {
 	map_release(&r->user);

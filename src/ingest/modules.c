@@ -117,6 +117,15 @@ static void load_image(struct modules *m, struct ingest_module *im)
 		im->unwind.table = t;
 }
 
+static void load_vdso(struct modules *m, struct ingest_module *im)
+{
+	CLEANUP(buf_release) struct buf image = {0};
+	if (!m->opener->read_vdso || m->opener->read_vdso(m->opener->ctx, &image) ||
+	    elf_open_bytes(&im->elf, image.p, image.n, NULL))
+		im->missing = MODULE_NOT_FOUND;
+	load_image(m, im);
+}
+
 static struct ingest_module *add_vdso(struct modules *m)
 {
 	struct module shape = {.kind = MODULE_VDSO, .path = profile_cstr(m->p, "[vdso]")};
@@ -124,12 +133,8 @@ static struct ingest_module *add_vdso(struct modules *m)
 	if (im->is_settled)
 		return im;
 	im->is_settled = true;
-	CLEANUP(buf_release) struct buf image = {0};
-	if (!m->opener->read_vdso || m->opener->read_vdso(m->opener->ctx, &image) ||
-	    elf_open_bytes(&im->elf, image.p, image.n, NULL))
-		im->missing = MODULE_NOT_FOUND;
+	load_vdso(m, im);
 	im->unwind.is_missing = im->missing != MODULE_FOUND;
-	load_image(m, im);
 	return im;
 }
 
@@ -300,15 +305,6 @@ static void restore_file(struct modules *m, struct ingest_module *im, const stru
 	load_image(m, im);
 }
 
-static void restore_vdso(struct modules *m, struct ingest_module *im)
-{
-	CLEANUP(buf_release) struct buf image = {0};
-	if (!m->opener->read_vdso || m->opener->read_vdso(m->opener->ctx, &image) ||
-	    elf_open_bytes(&im->elf, image.p, image.n, NULL))
-		im->missing = MODULE_NOT_FOUND;
-	load_image(m, im);
-}
-
 void modules_restore(struct modules *m)
 {
 	for (size_t id = 1; id < m->p->modules.n; id++) {
@@ -326,6 +322,6 @@ void modules_restore(struct modules *m)
 		if (shape.kind == MODULE_ELF)
 			restore_file(m, im, &shape);
 		else if (shape.kind == MODULE_VDSO)
-			restore_vdso(m, im);
+			load_vdso(m, im);
 	}
 }

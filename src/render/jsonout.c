@@ -111,11 +111,9 @@ static void add_node(struct json *j, const struct report *r, const struct tree_n
 		json_u64(j, n->parent);
 	else
 		json_null(j);
-	json_key(j, "name");
-	json_sv(j, intern_get(&r->names, n->name));
+	json_put_sv(j, "name", intern_get(&r->names, n->name));
 	if (n->module) {
-		json_key(j, "module");
-		json_sv(j, intern_get(&r->names, n->module));
+		json_put_sv(j, "module", intern_get(&r->names, n->module));
 	}
 	json_put_u64(j, "total", n->total);
 	json_put_u64(j, "self", n->self);
