@@ -10,7 +10,8 @@
 
 /*
  * A row a library and kind. The first row that matches decides, so what is special stands before
- * what is general; the patterns' form is that of funcglob.h. Sources of the names: the public sources of the libraries.
+ * what is general; the patterns' form is that of funcglob.h. Sources of the names: the public
+ * sources of the libraries.
  */
 struct kind_row {
 	enum heapframe_kind kind;

@@ -5,305 +5,201 @@
 #include "analyze/funcglob.h"
 
 /*
- * The first pattern that matches decides, so what is special stands before what is general; their
- * form is that of funcglob.h.
+ * A row a library and kind. The first row that matches decides, so what is special stands before what
+ * is general; the patterns' form is that of funcglob.h.
  *
  * Sources of the names: the public sources of the libraries; what they do below these functions was
  * looked up there.
  */
 static const struct {
-	const char *pattern;
 	enum sync_kind kind;
+	const char *patterns;
 } table[] = {
 	/* ---- glibc, musl --------------------------------------------------------------- */
-	{"__lll_lock_wait*", SYNC_LOCK},
-	{"__lll_timedlock_wait", SYNC_LOCK},
-	{"__lll_clocklock_wait", SYNC_LOCK},
-	{"*pthread_mutex_cond_lock*", SYNC_LOCK}, /* a condvar takes its mutex again */
-	{"*pthread_mutex_lock*", SYNC_LOCK},
-	{"*pthread_mutex_timedlock*", SYNC_LOCK},
-	{"*pthread_mutex_clocklock*", SYNC_LOCK},
-	{"*pthread_rwlock_*lock*", SYNC_LOCK},
-	{"__pthread_once_slow*", SYNC_LOCK},
-	{"__lock", SYNC_LOCK}, /* musl */
-	{"__lockfile", SYNC_LOCK},
-	{"*pthread_cond_*wait*", SYNC_PARK_PART},
+	{SYNC_LOCK, "__lll_lock_wait*|__lll_timedlock_wait|__lll_clocklock_wait"},
+	{SYNC_LOCK, "*pthread_mutex_cond_lock*"}, /* a condvar takes its mutex again */
+	{SYNC_LOCK, "*pthread_mutex_lock*|*pthread_mutex_timedlock*|*pthread_mutex_clocklock*|"
+		    "*pthread_rwlock_*lock*|__pthread_once_slow*"},
+	{SYNC_LOCK, "__lock"}, /* musl */
+	{SYNC_LOCK, "__lockfile"},
+	{SYNC_PARK_PART, "*pthread_cond_*wait*"},
 	/* A condition variable's own lock, or waiters that have to leave first. */
-	{"__condvar_*", SYNC_LOCK},
-	{"*pthread_cond_signal", SYNC_LOCK},
-	{"*pthread_cond_broadcast", SYNC_LOCK},
-	{"*pthread_barrier_wait", SYNC_PARK},
-	{"*pthread_join", SYNC_PARK},
-	{"*pthread_timedjoin*", SYNC_PARK},
-	{"*pthread_clockjoin*", SYNC_PARK},
-	{"*pthread_tryjoin*", SYNC_PARK},
-	{"sem_wait*", SYNC_PARK_PART},
-	{"sem_timedwait*", SYNC_PARK_PART},
-	{"sem_clockwait*", SYNC_PARK_PART},
-	{"__new_sem_*wait*", SYNC_PARK_PART},
-	{"__sem_*wait*", SYNC_PARK_PART},
-	{"do_futex_wait*", SYNC_PASS},
-	{"__futex_*", SYNC_PASS},
-	{"__timedwait*", SYNC_PASS}, /* musl */
-	{"__wait", SYNC_PASS},
-	{"syscall", SYNC_PASS},
-	{"aio_suspend*", SYNC_PARK},
-	{"mtx_lock", SYNC_LOCK},
-	{"mtx_timedlock", SYNC_LOCK},
-	{"cnd_wait", SYNC_PARK_PART},
-	{"cnd_timedwait", SYNC_PARK_PART},
-	{"thrd_join", SYNC_PARK},
+	{SYNC_LOCK, "__condvar_*|*pthread_cond_signal|*pthread_cond_broadcast"},
+	{SYNC_PARK, "*pthread_barrier_wait|*pthread_join|*pthread_timedjoin*|*pthread_clockjoin*|"
+		    "*pthread_tryjoin*"},
+	{SYNC_PARK_PART, "sem_wait*|sem_timedwait*|sem_clockwait*|__new_sem_*wait*|__sem_*wait*"},
+	{SYNC_PASS, "do_futex_wait*|__futex_*"},
+	{SYNC_PASS, "__timedwait*"}, /* musl */
+	{SYNC_PASS, "__wait|syscall"},
+	{SYNC_PARK, "aio_suspend*"},
+	{SYNC_LOCK, "mtx_lock|mtx_timedlock"},
+	{SYNC_PARK_PART, "cnd_wait|cnd_timedwait"},
+	{SYNC_PARK, "thrd_join"},
 
 	/* ---- libstdc++, libc++ --------------------------------------------------------- */
-	{"std::condition_variable*::wait*", SYNC_PARK_PART},
-	{"std::condition_variable*::__wait*", SYNC_PARK_PART},
-	{"std::_V2::condition_variable*::wait*", SYNC_PARK_PART},
-	{"std::__1::condition_variable*::*wait*", SYNC_PARK_PART},
-	{"std::__condvar::wait*", SYNC_PARK_PART},
-	{"std::*::_M_futex_wait*", SYNC_PARK}, /* std::future */
-	{"std::__atomic_futex_unsigned*", SYNC_PARK},
-	{"std::*__platform_wait*", SYNC_PARK_PART}, /* atomic::wait, latch, semaphore */
-	{"std::*::__waiter*", SYNC_PASS},
-	{"std::*::__libcpp_atomic_wait*", SYNC_PARK_PART},
-	{"std::__1::__libcpp_mutex_lock*", SYNC_LOCK},
-	{"std::*counting_semaphore*::*acquire*", SYNC_PARK},
-	{"std::*latch*::*wait*", SYNC_PARK},
-	{"std::*barrier*::*wait*", SYNC_PARK},
-	{"std::*::mutex::lock", SYNC_LOCK},
-	{"std::mutex::lock", SYNC_LOCK},
-	{"std::*recursive_*mutex::lock", SYNC_LOCK},
-	{"std::*timed_mutex::*lock*", SYNC_LOCK},
-	{"std::*shared_*mutex*::lock*", SYNC_LOCK},
-	{"std::*__shared_mutex_pthread::lock*", SYNC_LOCK},
-	{"std::unique_lock*::lock", SYNC_LOCK},
-	{"std::thread::join", SYNC_PARK},
-	{"std::*::thread::join", SYNC_PARK},
-	{"__cxa_guard_acquire", SYNC_LOCK}, /* somebody initialises a static */
-	{"__gthread_mutex_lock", SYNC_LOCK},
-	{"__gthread_cond_*wait", SYNC_PARK_PART},
+	{SYNC_PARK_PART,
+	 "std::condition_variable*::wait*|std::condition_variable*::__wait*|"
+	 "std::_V2::condition_variable*::wait*|std::__1::condition_variable*::*wait*|"
+	 "std::__condvar::wait*"},
+	{SYNC_PARK, "std::*::_M_futex_wait*"}, /* std::future */
+	{SYNC_PARK, "std::__atomic_futex_unsigned*"},
+	{SYNC_PARK_PART, "std::*__platform_wait*"}, /* atomic::wait, latch, semaphore */
+	{SYNC_PASS, "std::*::__waiter*"},
+	{SYNC_PARK_PART, "std::*::__libcpp_atomic_wait*"},
+	{SYNC_LOCK, "std::__1::__libcpp_mutex_lock*"},
+	{SYNC_PARK,
+	 "std::*counting_semaphore*::*acquire*|std::*latch*::*wait*|std::*barrier*::*wait*"},
+	{SYNC_LOCK, "std::*::mutex::lock|std::mutex::lock|std::*recursive_*mutex::lock|"
+		    "std::*timed_mutex::*lock*|std::*shared_*mutex*::lock*|"
+		    "std::*__shared_mutex_pthread::lock*|std::unique_lock*::lock"},
+	{SYNC_PARK, "std::thread::join|std::*::thread::join"},
+	{SYNC_LOCK, "__cxa_guard_acquire"}, /* somebody initialises a static */
+	{SYNC_LOCK, "__gthread_mutex_lock"},
+	{SYNC_PARK_PART, "__gthread_cond_*wait"},
 
 	/* ---- Rust: std ----------------------------------------------------------------- */
-	{"std::sys::*utex::Mutex::lock*", SYNC_LOCK},
-	{"std::sys::*utex::RwLock::*", SYNC_LOCK},
-	{"std::sys::*locks::*Mutex*::lock*", SYNC_LOCK},
-	{"std::sys::*locks::*RwLock*::*", SYNC_LOCK},
-	{"std::sys*::sync::once::futex::Once::*", SYNC_LOCK},
-	{"std::sys*::sync::once::queue::*wait*", SYNC_LOCK_BY_PARK},
-	{"std::sys_common::once::futex::Once::*", SYNC_LOCK},
-	{"std::sys_common::once::queue::*wait*", SYNC_LOCK_BY_PARK},
-	{"std::sys*::Condvar::wait*", SYNC_PARK_PART},
-	{"std::sync::*condvar::Condvar::wait*", SYNC_PARK_PART},
-	{"std::sync::*Condvar*::wait*", SYNC_PARK_PART},
-	{"std::sys*::thread_park*::park*", SYNC_PARK_PART},
-	{"std::sys*::thread_park*::Parker::*", SYNC_PARK_PART},
-	{"std::sys*::Parker::park*", SYNC_PARK_PART},
-	{"std::thread::*park*", SYNC_PARK_PART},
-	{"std::sync::mp*::recv*", SYNC_PARK},
-	{"std::sync::mp*::send*", SYNC_PARK},
-	{"std::sync::mp*::context::Context::wait_until", SYNC_PARK},
-	{"std::sync::*barrier::Barrier::wait", SYNC_PARK},
-	{"std::sync::*mutex::Mutex*::lock", SYNC_LOCK},
-	{"std::sync::*rwlock::RwLock*::read", SYNC_LOCK},
-	{"std::sync::*rwlock::RwLock*::write", SYNC_LOCK},
-	{"std::sync::*reentrant_lock::*::lock", SYNC_LOCK},
-	{"std::thread::*join*", SYNC_PARK},
-	{"std::thread::scoped::scope", SYNC_PARK_PART},
-	{"std::sys::*futex_wait", SYNC_PASS},
+	{SYNC_LOCK, "std::sys::*utex::Mutex::lock*|std::sys::*utex::RwLock::*|"
+		    "std::sys::*locks::*Mutex*::lock*|std::sys::*locks::*RwLock*::*|"
+		    "std::sys*::sync::once::futex::Once::*"},
+	{SYNC_LOCK_BY_PARK, "std::sys*::sync::once::queue::*wait*"},
+	{SYNC_LOCK, "std::sys_common::once::futex::Once::*"},
+	{SYNC_LOCK_BY_PARK, "std::sys_common::once::queue::*wait*"},
+	{SYNC_PARK_PART,
+	 "std::sys*::Condvar::wait*|std::sync::*condvar::Condvar::wait*|"
+	 "std::sync::*Condvar*::wait*|std::sys*::thread_park*::park*|"
+	 "std::sys*::thread_park*::Parker::*|std::sys*::Parker::park*|std::thread::*park*"},
+	{SYNC_PARK,
+	 "std::sync::mp*::recv*|std::sync::mp*::send*|"
+	 "std::sync::mp*::context::Context::wait_until|std::sync::*barrier::Barrier::wait"},
+	{SYNC_LOCK, "std::sync::*mutex::Mutex*::lock|std::sync::*rwlock::RwLock*::read|"
+		    "std::sync::*rwlock::RwLock*::write|std::sync::*reentrant_lock::*::lock"},
+	{SYNC_PARK, "std::thread::*join*"},
+	{SYNC_PARK_PART, "std::thread::scoped::scope"},
+	{SYNC_PASS, "std::sys::*futex_wait"},
 
 	/* ---- Rust: crates -------------------------------------------------------------- */
-	{"parking_lot::condvar::*", SYNC_PARK_PART},
-	{"parking_lot::Condvar::wait*", SYNC_PARK_PART},
-	{"parking_lot::raw_mutex::*", SYNC_LOCK_BY_PARK},
-	{"parking_lot::raw_fair_mutex::*", SYNC_LOCK_BY_PARK},
-	{"parking_lot::raw_rwlock::*", SYNC_LOCK_BY_PARK},
-	{"parking_lot::remutex::*", SYNC_LOCK_BY_PARK},
-	{"parking_lot::once::Once::*", SYNC_LOCK}, /* runs the initialiser, too */
-	{"parking_lot::elision::*", SYNC_PASS},
-	{"parking_lot_core::*", SYNC_PASS}, /* parks for whoever called it */
-	{"lock_api::mutex::*Mutex*::lock", SYNC_LOCK_BY_PARK},
-	{"lock_api::rwlock::*RwLock*::read*", SYNC_LOCK_BY_PARK},
-	{"lock_api::rwlock::*RwLock*::write", SYNC_LOCK_BY_PARK},
-	{"lock_api::rwlock::*RwLock*::upgrad*", SYNC_LOCK_BY_PARK},
-	{"lock_api::remutex::*::lock", SYNC_LOCK_BY_PARK},
-	{"dashmap::lock::*_slow", SYNC_LOCK_BY_PARK},
-	{"usync::*lock*", SYNC_LOCK_BY_PARK},
-	{"once_cell::imp*::wait", SYNC_LOCK_BY_PARK},
-	{"async_lock::mutex::*", SYNC_LOCK_BY_PARK},
-	{"tokio::sync::mutex::Mutex*::blocking_lock*", SYNC_LOCK_BY_PARK},
-	{"tokio::sync::rwlock::RwLock*::blocking_*", SYNC_LOCK_BY_PARK},
-	{"tokio::sync::mpsc::*::blocking_*", SYNC_PARK},
-	{"tokio::sync::oneshot::*::blocking_recv", SYNC_PARK},
-	{"tokio::runtime::park::*", SYNC_PARK_PART},
-	{"tokio::runtime::*::park*", SYNC_PARK_PART},
-	{"tokio::park::*", SYNC_PARK_PART},
-	{"tokio::runtime::blocking::pool::Inner::run", SYNC_PARK},
-	{"tokio::loom::*::Condvar::wait*", SYNC_PARK_PART},
-	{"crossbeam_channel::*", SYNC_PARK},
-	{"crossbeam_utils::sync::parker::*", SYNC_PARK_PART},
-	{"crossbeam_utils::sync::wait_group::*::wait", SYNC_PARK},
-	{"crossbeam_utils::sync::sharded_lock::*::write", SYNC_LOCK},
-	{"crossbeam::sync::parker::*", SYNC_PARK_PART},
-	{"rayon_core::sleep::*::sleep", SYNC_PARK},
-	{"rayon_core::latch::*::wait*", SYNC_PARK},
-	{"rayon_core::latch::LockLatch::*", SYNC_PARK},
-	{"flume::*::recv*", SYNC_PARK},
-	{"flume::*::send*", SYNC_PARK},
-	{"flume::signal::*", SYNC_PARK},
-	{"kanal::*", SYNC_PARK},
-	{"event_listener::*wait*", SYNC_PARK_PART},
-	{"event_listener::*park*", SYNC_PARK_PART},
-	{"parking::*::park*", SYNC_PARK_PART},
-	{"futures_executor::*park*", SYNC_PARK_PART},
-	{"futures_executor::local_pool::run_executor", SYNC_PARK_PART},
-	{"futures_lite::future::block_on*", SYNC_PARK_PART},
-	{"pollster::*", SYNC_PARK_PART},
-	{"threadpool::*", SYNC_PARK_PART},
+	{SYNC_PARK_PART, "parking_lot::condvar::*|parking_lot::Condvar::wait*"},
+	{SYNC_LOCK_BY_PARK, "parking_lot::raw_mutex::*|parking_lot::raw_fair_mutex::*|"
+			    "parking_lot::raw_rwlock::*|parking_lot::remutex::*"},
+	{SYNC_LOCK, "parking_lot::once::Once::*"}, /* runs the initialiser, too */
+	{SYNC_PASS, "parking_lot::elision::*"},
+	{SYNC_PASS, "parking_lot_core::*"}, /* parks for whoever called it */
+	{SYNC_LOCK_BY_PARK, "lock_api::mutex::*Mutex*::lock|lock_api::rwlock::*RwLock*::read*|"
+			    "lock_api::rwlock::*RwLock*::write|lock_api::rwlock::*RwLock*::upgrad*|"
+			    "lock_api::remutex::*::lock|dashmap::lock::*_slow|usync::*lock*|"
+			    "once_cell::imp*::wait|async_lock::mutex::*|"
+			    "tokio::sync::mutex::Mutex*::blocking_lock*|"
+			    "tokio::sync::rwlock::RwLock*::blocking_*"},
+	{SYNC_PARK, "tokio::sync::mpsc::*::blocking_*|tokio::sync::oneshot::*::blocking_recv"},
+	{SYNC_PARK_PART, "tokio::runtime::park::*|tokio::runtime::*::park*|tokio::park::*"},
+	{SYNC_PARK, "tokio::runtime::blocking::pool::Inner::run"},
+	{SYNC_PARK_PART, "tokio::loom::*::Condvar::wait*"},
+	{SYNC_PARK, "crossbeam_channel::*"},
+	{SYNC_PARK_PART, "crossbeam_utils::sync::parker::*"},
+	{SYNC_PARK, "crossbeam_utils::sync::wait_group::*::wait"},
+	{SYNC_LOCK, "crossbeam_utils::sync::sharded_lock::*::write"},
+	{SYNC_PARK_PART, "crossbeam::sync::parker::*"},
+	{SYNC_PARK, "rayon_core::sleep::*::sleep|rayon_core::latch::*::wait*|"
+		    "rayon_core::latch::LockLatch::*|flume::*::recv*|flume::*::send*|"
+		    "flume::signal::*|kanal::*"},
+	{SYNC_PARK_PART, "event_listener::*wait*|event_listener::*park*|parking::*::park*|"
+			 "futures_executor::*park*|futures_executor::local_pool::run_executor|"
+			 "futures_lite::future::block_on*|pollster::*|threadpool::*"},
 
 	/* ---- allocators ---------------------------------------------------------------- */
-	{"*je_malloc_mutex_lock_slow", SYNC_LOCK},
-	{"*malloc_mutex_lock*", SYNC_LOCK},
-	{"SpinLock::SlowLock", SYNC_LOCK}, /* gperftools */
-	{"*SpinLockDelay", SYNC_LOCK_BY_PARK},
-	{"*background_thread_sleep*", SYNC_PARK},
-	{"*background_thread_entry", SYNC_PARK_PART},
-	{"background_work_sleep_once", SYNC_PARK},
+	{SYNC_LOCK, "*je_malloc_mutex_lock_slow|*malloc_mutex_lock*"},
+	{SYNC_LOCK, "SpinLock::SlowLock"}, /* gperftools */
+	{SYNC_LOCK_BY_PARK, "*SpinLockDelay"},
+	{SYNC_PARK, "*background_thread_sleep*"},
+	{SYNC_PARK_PART, "*background_thread_entry"},
+	{SYNC_PARK, "background_work_sleep_once"},
 
 	/* ---- absl, folly, tbb, boost, Qt, GLib ----------------------------------------- */
-	{"absl::*CondVar::Wait*", SYNC_PARK},
-	{"absl::*Mutex::Await*", SYNC_PARK},
-	{"absl::*Mutex::LockWhen*", SYNC_PARK},
-	{"absl::*Mutex::*LockWhen*", SYNC_PARK},
-	{"absl::*Mutex::LockSlow*", SYNC_PASS}, /* below Lock and LockWhen alike */
-	{"absl::*Mutex::Block", SYNC_PASS},
-	{"absl::*PerThreadSem::*", SYNC_PASS},
-	{"absl::*Waiter*::*", SYNC_PASS},
-	{"absl::*Futex*::*", SYNC_PASS},
-	{"absl::*Mutex::*Lock", SYNC_LOCK},
-	{"absl::*Mutex::lock*", SYNC_LOCK},
-	{"absl::*SpinLock*::*", SYNC_LOCK},
-	{"absl::*CallOnceImpl*", SYNC_LOCK},
-	{"absl::*Notification::WaitFor*", SYNC_PARK},
-	{"absl::*BlockingCounter::Wait", SYNC_PARK},
-	{"AbslInternalPerThreadSem*", SYNC_PASS},
-	{"AbslInternalSpinLockDelay*", SYNC_LOCK_BY_PARK},
-	{"folly::*SharedMutex*::lock*", SYNC_LOCK_BY_PARK},
-	{"folly::*MicroLock*::lockSlow*", SYNC_LOCK_BY_PARK},
-	{"folly::*distributed_mutex::*lock*", SYNC_LOCK_BY_PARK},
-	{"folly::*Baton*::*wait*", SYNC_PARK_PART},
-	{"folly::*LifoSem*::*wait*", SYNC_PARK},
-	{"folly::*MemoryIdler::futexWait*", SYNC_PARK},
-	{"folly::*EventCount*::*wait*", SYNC_PARK},
-	{"tbb::*binary_semaphore::P", SYNC_PARK_PART},
-	{"tbb::*concurrent_monitor*::*", SYNC_PARK_PART},
-	{"tbb::*private_worker::run", SYNC_PARK_PART},
-	{"tbb::*mutex::lock*", SYNC_LOCK_BY_PARK},
-	{"boost::*condition_variable*::*wait*", SYNC_PARK_PART},
-	{"boost::*mutex::lock", SYNC_LOCK},
-	{"boost::thread::join*", SYNC_PARK},
-	{"QBasicMutex::lock*", SYNC_LOCK},
-	{"QMutex::lock*", SYNC_LOCK},
-	{"QRecursiveMutex::*lock*", SYNC_LOCK},
-	{"QReadWriteLock*::*ock*", SYNC_LOCK_BY_PARK},
-	{"QWaitCondition::wait*", SYNC_PARK_PART},
-	{"QSemaphore::*acquire*", SYNC_PARK},
-	{"QThread::wait*", SYNC_PARK},
-	{"g_mutex_lock*", SYNC_LOCK},
-	{"g_rw_lock_*lock*", SYNC_LOCK},
-	{"g_cond_wait*", SYNC_PARK_PART},
-	{"g_async_queue_*pop*", SYNC_PARK},
-	{"g_thread_join", SYNC_PARK},
+	{SYNC_PARK, "absl::*CondVar::Wait*|absl::*Mutex::Await*|absl::*Mutex::LockWhen*|"
+		    "absl::*Mutex::*LockWhen*"},
+	{SYNC_PASS, "absl::*Mutex::LockSlow*"}, /* below Lock and LockWhen alike */
+	{SYNC_PASS,
+	 "absl::*Mutex::Block|absl::*PerThreadSem::*|absl::*Waiter*::*|absl::*Futex*::*"},
+	{SYNC_LOCK,
+	 "absl::*Mutex::*Lock|absl::*Mutex::lock*|absl::*SpinLock*::*|absl::*CallOnceImpl*"},
+	{SYNC_PARK, "absl::*Notification::WaitFor*|absl::*BlockingCounter::Wait"},
+	{SYNC_PASS, "AbslInternalPerThreadSem*"},
+	{SYNC_LOCK_BY_PARK, "AbslInternalSpinLockDelay*|folly::*SharedMutex*::lock*|"
+			    "folly::*MicroLock*::lockSlow*|folly::*distributed_mutex::*lock*"},
+	{SYNC_PARK_PART, "folly::*Baton*::*wait*"},
+	{SYNC_PARK, "folly::*LifoSem*::*wait*|folly::*MemoryIdler::futexWait*|"
+		    "folly::*EventCount*::*wait*"},
+	{SYNC_PARK_PART,
+	 "tbb::*binary_semaphore::P|tbb::*concurrent_monitor*::*|tbb::*private_worker::run"},
+	{SYNC_LOCK_BY_PARK, "tbb::*mutex::lock*"},
+	{SYNC_PARK_PART, "boost::*condition_variable*::*wait*"},
+	{SYNC_LOCK, "boost::*mutex::lock"},
+	{SYNC_PARK, "boost::thread::join*"},
+	{SYNC_LOCK, "QBasicMutex::lock*|QMutex::lock*|QRecursiveMutex::*lock*"},
+	{SYNC_LOCK_BY_PARK, "QReadWriteLock*::*ock*"},
+	{SYNC_PARK_PART, "QWaitCondition::wait*"},
+	{SYNC_PARK, "QSemaphore::*acquire*|QThread::wait*"},
+	{SYNC_LOCK, "g_mutex_lock*|g_rw_lock_*lock*"},
+	{SYNC_PARK_PART, "g_cond_wait*"},
+	{SYNC_PARK, "g_async_queue_*pop*|g_thread_join"},
 
 	/* ---- OpenMP -------------------------------------------------------------------- */
-	{"gomp_mutex_lock_slow", SYNC_LOCK},
-	{"gomp_*barrier_wait*", SYNC_PARK},
-	{"gomp_sem_wait*", SYNC_PARK},
-	{"gomp_ordered_sync", SYNC_PARK},
-	{"__kmp_acquire_*lock*", SYNC_LOCK},
-	{"__kmp_suspend*", SYNC_PARK},
-	{"__kmp_*wait*", SYNC_PARK},
+	{SYNC_LOCK, "gomp_mutex_lock_slow"},
+	{SYNC_PARK, "gomp_*barrier_wait*|gomp_sem_wait*|gomp_ordered_sync"},
+	{SYNC_LOCK, "__kmp_acquire_*lock*"},
+	{SYNC_PARK, "__kmp_suspend*|__kmp_*wait*"},
 
 	/* ---- Go ------------------------------------------------------------------------ */
-	{"runtime.futexsleep", SYNC_PASS},
-	{"runtime.futex", SYNC_PASS},
-	{"runtime.lock*", SYNC_LOCK},
-	{"runtime.notesleep", SYNC_PARK},
-	{"runtime.notetsleep*", SYNC_PARK},
-	{"runtime.mPark", SYNC_PARK},
-	{"runtime.stopm", SYNC_PARK},
-	{"runtime.sysmon", SYNC_PARK},
+	{SYNC_PASS, "runtime.futexsleep|runtime.futex"},
+	{SYNC_LOCK, "runtime.lock*"},
+	{SYNC_PARK,
+	 "runtime.notesleep|runtime.notetsleep*|runtime.mPark|runtime.stopm|runtime.sysmon"},
 
 	/* ---- HotSpot, CPython, V8 and libuv -------------------------------------------- */
-	{"ObjectMonitor::wait*", SYNC_PARK},
-	{"ObjectMonitor::*nter*", SYNC_LOCK_BY_PARK},
-	{"ObjectSynchronizer::*enter*", SYNC_LOCK_BY_PARK},
-	{"Mutex::lock*", SYNC_LOCK_BY_PARK},
-	{"Monitor::wait*", SYNC_PARK},
-	{"os::PlatformEvent::park*", SYNC_PARK_PART},
-	{"PlatformEvent::park*", SYNC_PARK_PART},
-	{"PlatformMonitor::wait*", SYNC_PARK_PART},
-	{"Parker::park*", SYNC_PARK_PART},
-	{"Unsafe_Park", SYNC_PARK},
-	{"take_gil", SYNC_LOCK_BY_PARK},
-	{"PyMutex_Lock*", SYNC_LOCK_BY_PARK},
-	{"_PyMutex_Lock*", SYNC_LOCK_BY_PARK},
-	{"_PyRWMutex_*Lock*", SYNC_LOCK_BY_PARK},
-	{"_PyParkingLot_Park", SYNC_PASS},
-	{"_PySemaphore_*", SYNC_PASS},
-	{"PyEvent_Wait*", SYNC_PARK},
-	{"v8::base::Mutex::Lock", SYNC_LOCK},
-	{"v8::base::*SharedMutex::Lock*", SYNC_LOCK},
-	{"v8::base::ConditionVariable::Wait*", SYNC_PARK_PART},
-	{"v8::base::Semaphore::Wait*", SYNC_PARK_PART},
-	{"uv_cond_*wait", SYNC_PARK_PART},
-	{"uv_sem_wait", SYNC_PARK_PART},
-	{"uv_barrier_wait", SYNC_PARK},
-	{"uv_mutex_lock", SYNC_LOCK},
-	{"uv_rwlock_*lock", SYNC_LOCK},
-	{"uv_thread_join", SYNC_PARK},
-	{"WTF::*Lock*::lockSlow*", SYNC_LOCK_BY_PARK},
-	{"WTF::*ParkingLot*", SYNC_PASS},
+	{SYNC_PARK, "ObjectMonitor::wait*"},
+	{SYNC_LOCK_BY_PARK, "ObjectMonitor::*nter*|ObjectSynchronizer::*enter*|Mutex::lock*"},
+	{SYNC_PARK, "Monitor::wait*"},
+	{SYNC_PARK_PART, "os::PlatformEvent::park*|PlatformEvent::park*|PlatformMonitor::wait*|"
+			 "Parker::park*"},
+	{SYNC_PARK, "Unsafe_Park"},
+	{SYNC_LOCK_BY_PARK, "take_gil|PyMutex_Lock*|_PyMutex_Lock*|_PyRWMutex_*Lock*"},
+	{SYNC_PASS, "_PyParkingLot_Park|_PySemaphore_*"},
+	{SYNC_PARK, "PyEvent_Wait*"},
+	{SYNC_LOCK, "v8::base::Mutex::Lock|v8::base::*SharedMutex::Lock*"},
+	{SYNC_PARK_PART,
+	 "v8::base::ConditionVariable::Wait*|v8::base::Semaphore::Wait*|uv_cond_*wait|"
+	 "uv_sem_wait"},
+	{SYNC_PARK, "uv_barrier_wait"},
+	{SYNC_LOCK, "uv_mutex_lock|uv_rwlock_*lock"},
+	{SYNC_PARK, "uv_thread_join"},
+	{SYNC_LOCK_BY_PARK, "WTF::*Lock*::lockSlow*"},
+	{SYNC_PASS, "WTF::*ParkingLot*"},
 
 	/* ---- databases ----------------------------------------------------------------- */
-	{"LWLockAcquire*", SYNC_LOCK_BY_PARK}, /* postgres: semaphores */
-	{"LWLockWaitForVar", SYNC_LOCK_BY_PARK},
-	{"ProcSleep", SYNC_LOCK_BY_PARK},
-	{"PGSemaphoreLock", SYNC_PARK_PART},
-	{"PGSemaphoreUnlock", SYNC_PASS},
-	{"LWLockRelease*", SYNC_PASS},
-	{"LWLockWakeup", SYNC_PASS},
-	{"ProcLockWakeup", SYNC_PASS},
-	{"WaitLatch*", SYNC_PASS},
-	{"WaitEventSetWait*", SYNC_PASS},
-	{"s_lock", SYNC_LOCK_BY_PARK},
-	{"perform_spin_delay", SYNC_PASS},
-	{"sync_array_wait_event*", SYNC_LOCK_BY_PARK}, /* InnoDB */
-	{"lock_wait_suspend_thread", SYNC_LOCK_BY_PARK},
-	{"lock_wait", SYNC_LOCK_BY_PARK},
-	{"rw_lock_?_lock_*", SYNC_LOCK_BY_PARK},
-	{"PolicyMutex*::enter*", SYNC_LOCK_BY_PARK},
-	{"os_event::wait*", SYNC_PARK_PART},
-	{"os_event_wait*", SYNC_PARK_PART},
-	{"srw_mutex_impl*::wait*", SYNC_LOCK_BY_PARK},
-	{"srw_lock_impl*::*lock*", SYNC_LOCK_BY_PARK},
-	{"ssux_lock_impl*::*", SYNC_LOCK_BY_PARK},
-	{"MDL_wait::timed_wait", SYNC_LOCK_BY_PARK},
-	{"rocksdb::*Mutex*::*Lock", SYNC_LOCK},
-	{"rocksdb::*CondVar::*Wait*", SYNC_PARK_PART},
-	{"leveldb::*Mutex::Lock", SYNC_LOCK},
-	{"leveldb::*CondVar::Wait*", SYNC_PARK_PART},
+	{SYNC_LOCK_BY_PARK, "LWLockAcquire*"}, /* postgres: semaphores */
+	{SYNC_LOCK_BY_PARK, "LWLockWaitForVar|ProcSleep"},
+	{SYNC_PARK_PART, "PGSemaphoreLock"},
+	{SYNC_PASS, "PGSemaphoreUnlock|LWLockRelease*|LWLockWakeup|ProcLockWakeup|WaitLatch*|"
+		    "WaitEventSetWait*"},
+	{SYNC_LOCK_BY_PARK, "s_lock"},
+	{SYNC_PASS, "perform_spin_delay"},
+	{SYNC_LOCK_BY_PARK, "sync_array_wait_event*"}, /* InnoDB */
+	{SYNC_LOCK_BY_PARK,
+	 "lock_wait_suspend_thread|lock_wait|rw_lock_?_lock_*|PolicyMutex*::enter*"},
+	{SYNC_PARK_PART, "os_event::wait*|os_event_wait*"},
+	{SYNC_LOCK_BY_PARK, "srw_mutex_impl*::wait*|srw_lock_impl*::*lock*|ssux_lock_impl*::*|"
+			    "MDL_wait::timed_wait"},
+	{SYNC_LOCK, "rocksdb::*Mutex*::*Lock"},
+	{SYNC_PARK_PART, "rocksdb::*CondVar::*Wait*"},
+	{SYNC_LOCK, "leveldb::*Mutex::Lock"},
+	{SYNC_PARK_PART, "leveldb::*CondVar::Wait*"},
 
 	/* ---- by custom, where nothing nearer to the leaf was known ---------------------- */
-	{"*_mutex_lock", SYNC_LOCK},
-	{"*_mutex_lock_slow*", SYNC_LOCK},
-	{"*::lock_contended", SYNC_LOCK},
-	{"*::lock_slow", SYNC_LOCK_BY_PARK},
-	{"*::lockSlow*", SYNC_LOCK_BY_PARK},
-	{"*_rwlock_*lock", SYNC_LOCK},
-	{"*_cond_wait", SYNC_PARK_PART},
-	{"*_cond_timedwait", SYNC_PARK_PART},
-	{"*::Condvar::wait*", SYNC_PARK_PART},
-	{"*::CondVar::Wait*", SYNC_PARK_PART},
-	{"*::ConditionVariable::*ait*", SYNC_PARK_PART},
+	{SYNC_LOCK, "*_mutex_lock|*_mutex_lock_slow*|*::lock_contended"},
+	{SYNC_LOCK_BY_PARK, "*::lock_slow|*::lockSlow*"},
+	{SYNC_LOCK, "*_rwlock_*lock"},
+	{SYNC_PARK_PART, "*_cond_wait|*_cond_timedwait|*::Condvar::wait*|*::CondVar::Wait*|"
+			 "*::ConditionVariable::*ait*"},
 };
 
 enum sync_kind sync_kind_of(struct sv function)
@@ -311,7 +207,7 @@ enum sync_kind sync_kind_of(struct sv function)
 	char plain[FUNCGLOB_NAME_MAX];
 	function = funcglob_plain(function, plain);
 	for (size_t i = 0; i < ARRAY_LEN(table); i++)
-		if (funcglob_is_like(table[i].pattern, function))
+		if (funcglob_is_like(table[i].patterns, function))
 			return table[i].kind;
 	return SYNC_UNKNOWN;
 }
