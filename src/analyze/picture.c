@@ -43,6 +43,24 @@ struct drawing {
 	const char *why_empty; /* of the first input that is; NULL: not known */
 };
 
+/* An event that all inputs have rows of, NULL: none. */
+static const char *common_event(const struct picture *pic)
+{
+	const struct profile *first = pic->inputs.p[0].p;
+	vec_foreach(t, &first->tables) {
+		const char *event = profile_text(first, t->event);
+		bool is_common = t->n > 0;
+		vec_foreach(in, &pic->inputs) {
+			uint32_t idx;
+			is_common = is_common && !select_table(in->p, event, &idx, NULL) &&
+				    in->p->tables.p[idx].n;
+		}
+		if (is_common)
+			return event;
+	}
+	return NULL;
+}
+
 static int check_kind(struct drawing *d, const struct selection *sel, const char *name,
 		      struct err *err)
 {
@@ -56,7 +74,9 @@ static int check_kind(struct drawing *d, const struct selection *sel, const char
 		return 0;
 	err_set(err, -EINVAL, "'%s' has event '%s' and '%s' has '%s', which cannot be added up",
 		d->first_name, d->event, name, sel->event);
-	return err_hint(err, "choose one that all of them have with --event");
+	const char *common = common_event(d->pic);
+	return common ? err_hint(err, "draw an event that all of them have: --event %s", common)
+		      : err_hint(err, "they have no event in common");
 }
 
 /* "+-12 %": half of the 95 % interval of all that is in view. */

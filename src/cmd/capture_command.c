@@ -262,6 +262,8 @@ static int check_options(const struct capture_job *job, struct err *err)
 {
 	const struct capture_command *c = job->command;
 	const struct capture_opts *o = &job->common;
+	if (o->output)
+		TRY(outputs_check_name(o->output, STORE_SUFFIX, "a recording", err));
 	if (c->no_freq && o->freq_hz)
 		return err_set(err, -EINVAL, "-F: %s", c->no_freq);
 	if (c->no_system && o->target.is_system)

@@ -11,6 +11,7 @@
 #include "cmd/drawing.h"
 #include "cmd/inputs.h"
 #include "cmd/optgroups.h"
+#include "cmd/outputs.h"
 
 struct flame_opts {
 	const char *output;
@@ -251,6 +252,8 @@ static int run(struct flame_opts *o, struct filter_opts *filter, const struct op
 	CLEANUP(picture_release) struct picture pic = {0};
 	CLEANUP(profiles_release) struct profiles profiles = {0};
 	CLEANUP(inputs_release) struct inputs in = {0};
+	if (o->output)
+		TRY(outputs_check_name(o->output, ".svg", "an SVG picture", err));
 	TRY(inputs_find(&in, args, err));
 	TRY(finish_svg(o, err));
 	TRY(filter_finish(filter, err));
@@ -289,7 +292,10 @@ int cmd_flame(int argc, char **argv)
 		.details =
 			"FILE is a recording, perf.data, the text of perf script, or folded stacks,\n"
 			"also compressed; '-' is stdin; without FILE the newest recording is taken.\n"
-			"Several files are added up. The picture\n"
+			"Several files are added up. Of a recording with several events --event names\n"
+			"the one to draw; without it the first that there is: spans, CPU samples and\n"
+			"waits together (thread-time), CPU samples, waits, memory, calls, faults,\n"
+			"counts. Files to add up or compare need the same event. The picture\n"
 			"holds every frame: a search counts those too narrow to draw, and zooming\n"
 			"draws them. Colours: hue by module or crate, kernel orange, libc slate,\n"
 			"JIT green, inlined functions pale; by name alone, so always the same.",

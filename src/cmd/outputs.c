@@ -17,6 +17,22 @@
 
 #define MANY_PICTURES 8 /* more are named together */
 
+int outputs_check_name(const char *path, const char *own, const char *what, struct err *err)
+{
+	static const char *const kinds[] = {".assay", ".svg", ".png", ".pdf",   ".html",
+					    ".json",  ".csv", ".txt", ".folded"};
+	struct sv s = sv_from_str(path);
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		if (!sv_has_suffix(s, sv_from_str(kinds[i])) || !strcmp(kinds[i], own))
+			continue;
+		s.n -= strlen(kinds[i]);
+		err_set(err, -EINVAL, "-o %s: %s is written, which is no %s file", path, what,
+			kinds[i]);
+		return err_hint(err, "-o %.*s%s", SV_ARGS(s), own);
+	}
+	return 0;
+}
+
 int outputs_open(struct outputs *ret_o, const char *output, const char *target, const char *kind,
 		 struct err *err)
 {

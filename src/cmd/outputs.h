@@ -29,6 +29,8 @@ struct outputs {
 	VEC(char *) flames; /* what was written, as it is printed: "PATH (title)" */
 };
 
+/* -EINVAL with a hint: the name ends as files of another kind do. @own: ".svg"; @what: in words. */
+int outputs_check_name(const char *path, const char *own, const char *what, struct err *err);
 /* @output: path given by the user, or NULL for ./profiling/<target>/<kind>-TIME.assay. */
 int outputs_open(struct outputs *ret_o, const char *output, const char *target, const char *kind,
 		 struct err *err);
