@@ -9,6 +9,7 @@
 #include "analyze/threads.h"
 #include "analyze/top.h"
 #include "analyze/waittables.h"
+#include "base/buf.h"
 
 #define GROUPING(name)                                                                    \
 	static int name(struct report *r, const struct selection *sel,                    \
@@ -131,7 +132,12 @@ int groupings_add(struct report *r, size_t i, const struct selection *sel,
 	if (g->view == VIEW_NR || views_at(g->view) == of)
 		return g->add(r, sel, spec, limits, err);
 	const struct view *needed = views_at(g->view);
-	err_set(err, -EINVAL, "this view is one of %s, and event '%s' has none", needed->rows,
+	CLEANUP(buf_release) struct buf keys = {0};
+	for (size_t k = 0; k < ARRAY_LEN(groupings); k++)
+		if (groupings[k].view == VIEW_NR || views_at(groupings[k].view) == of)
+			buf_addf(&keys, "%s%s", keys.n ? ", " : "", groupings[k].key);
+	err_set(err, -EINVAL, "--by %s is of %s, and event '%s' has none", g->key, needed->rows,
 		sel->event);
-	return err_hint(err, "record some: %s", needed->record);
+	return err_hint(err, "choose of --by %s; to record %s: %s", buf_str(&keys), needed->rows,
+			needed->record);
 }
