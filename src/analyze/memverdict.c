@@ -419,11 +419,17 @@ static enum memverdict_kind judge_rest(struct judge *j)
 static enum memverdict_kind judge_kind(struct judge *j)
 {
 	if (j->n < MEMVERDICT_POINTS_MIN || j->v.span_ns < MEMVERDICT_SPAN_MIN_NS) {
+		const char *remedy = "";
+		/* 20 readings have 19 steps between them; one more for a late reading. */
+		uint64_t every_ms = j->v.span_ns / MEMVERDICT_POINTS_MIN / 1000000;
+		if (j->v.span_ns >= MEMVERDICT_SPAN_MIN_NS && every_ms >= 10)
+			remedy =
+				arena_fmt(j->a, " (in that time: --every %" PRIu64 "ms)", every_ms);
 		j->v.evidence =
 			arena_fmt(j->a,
-				  "%zu reading%s in %s: at least %d are needed, over %s or more",
+				  "%zu reading%s in %s: at least %d are needed, over %s or more%s",
 				  j->n, j->n == 1 ? "" : "s", num_ns(j->v.span_ns).s,
-				  MEMVERDICT_POINTS_MIN, num_ns(MEMVERDICT_SPAN_MIN_NS).s);
+				  MEMVERDICT_POINTS_MIN, num_ns(MEMVERDICT_SPAN_MIN_NS).s, remedy);
 		return MEMVERDICT_INCONCLUSIVE;
 	}
 	bool is_growing = grows(j);

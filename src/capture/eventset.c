@@ -418,7 +418,7 @@ int event_set_match(struct event_set *s, const struct tracefs_names *known, stru
 static bool needs_tracefs(const struct event_set *s)
 {
 	vec_foreach(w, &s->words)
-		if (!event_software_find(w->text))
+		if (!event_software_find(w->text) && !is_sampled(w->text) && !is_hardware(w->text))
 			return true;
 	return false;
 }

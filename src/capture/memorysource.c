@@ -141,9 +141,10 @@ static void memory_facts(const void *self, struct profile *p)
 			     "PSS and stacks: no right to trace the target");
 	if (i->nr_walks)
 		profile_factf(p, FACT_MEMORY_READINGS,
-			      "%" PRIu64 " readings, %" PRIu64
-			      " walks of page tables: %s, longest %s",
-			      i->nr_readings, i->nr_walks, num_ns(i->walks_ns).s,
+			      "%" PRIu64 " reading%s, %" PRIu64
+			      " walk%s of page tables: %s, longest %s",
+			      i->nr_readings, i->nr_readings == 1 ? "" : "s", i->nr_walks,
+			      i->nr_walks == 1 ? "" : "s", num_ns(i->walks_ns).s,
 			      num_ns(i->longest_ns).s);
 }
 

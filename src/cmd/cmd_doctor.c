@@ -3,7 +3,9 @@
 
 #include <unistd.h>
 
+#include "analyze/heapframes.h"
 #include "analyze/rightsreport.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/opt.h"
@@ -57,21 +59,27 @@ static const struct report_column binary_columns[] = {
 /* What may be rebuilt: the program itself. */
 static void add_advice(struct report *r, const struct binary_facts *b)
 {
-	if (!strcmp(b->debug, "none")) {
-		report_note(r, "no debug information: functions without inlined ones, files and "
-			       "lines. cargo: [profile.release] debug = \"line-tables-only\"; "
-			       "cmake: -DCMAKE_BUILD_TYPE=RelWithDebInfo; make: CFLAGS='-O2 -g'; a "
-			       "package of the distribution: its -dbgsym or -debuginfo package");
-	}
+	const char *name = path_base(b->path);
+	if (!strcmp(b->debug, "none"))
+		report_note(r,
+			    "%s: no debug information: functions without inlined ones, files and "
+			    "lines. cargo: [profile.release] debug = \"line-tables-only\"; "
+			    "cmake: -DCMAKE_BUILD_TYPE=RelWithDebInfo; make: CFLAGS='-O2 -g'; a "
+			    "package of the distribution: its -dbgsym or -debuginfo package",
+			    name);
 	if (strcmp(b->symbols, "all"))
-		report_note(r, "stripped: functions that are not exported have no names. cargo: "
-			       "strip = false; cmake: make install without /strip; make: no "
-			       "'strip', no '-s' in LDFLAGS");
+		report_note(r,
+			    "%s: stripped: functions that are not exported have no names. cargo: "
+			    "strip = false; cmake: make install without /strip; make: no "
+			    "'strip', no '-s' in LDFLAGS",
+			    name);
 	if (!b->has_unwind_tables)
-		report_note(r, "no unwind tables: stacks by frame pointers only. cargo: "
-			       "RUSTFLAGS='-C force-unwind-tables=yes -C "
-			       "force-frame-pointers=yes'; cmake and make: "
-			       "CFLAGS='-fasynchronous-unwind-tables -fno-omit-frame-pointer'");
+		report_note(r,
+			    "%s: no unwind tables: stacks by frame pointers only. cargo: "
+			    "RUSTFLAGS='-C force-unwind-tables=yes -C "
+			    "force-frame-pointers=yes'; cmake and make: "
+			    "CFLAGS='-fasynchronous-unwind-tables -fno-omit-frame-pointer'",
+			    name);
 }
 
 /* What its mapped binaries tell, with the build flags that help. */
@@ -84,6 +92,8 @@ static void add_binaries(struct report *r, struct report_table *t, int32_t pid)
 		report_note(r, "what process %d has mapped is hidden: give assay CAP_SYS_PTRACE",
 			    pid);
 	vec_foreach(b, &all.list) {
+		if (heapframes_is_recorder(path_base(b->path)))
+			continue;
 		nr_closed += b->is_closed;
 		if (!program && (b->is_closed || b->symbols))
 			program = b;

@@ -103,9 +103,9 @@ static void say(const struct capture_job *job, const struct capture_result *r)
 	uint64_t nr_unfinished = r->profile->losses.nr[LOSS_SPANS_UNFINISHED];
 	(void)job;
 	if (nr_unfinished)
-		log_note("%" PRIu64 " calls did not return in this window: still running, or left "
+		log_note("%" PRIu64 " call%s did not return in this window: still running, or left "
 			 "by an exception or longjmp",
-			 nr_unfinished);
+			 nr_unfinished, nr_unfinished == 1 ? "" : "s");
 }
 
 static const struct capture_command command = {

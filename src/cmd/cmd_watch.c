@@ -347,8 +347,9 @@ static void say_cost(const struct run *r)
 {
 	const struct memwatch *m = &r->memory;
 	CLEANUP(buf_release) struct buf b = {0};
-	buf_addf(&b, "%s of CPU time for %" PRIu64 " readings",
-		 num_ns(clock_process_cpu_ns() - r->cpu_before_ns).s, m->nr_readings);
+	buf_addf(&b, "%s of CPU time for %" PRIu64 " reading%s",
+		 num_ns(clock_process_cpu_ns() - r->cpu_before_ns).s, m->nr_readings,
+		 m->nr_readings == 1 ? "" : "s");
 	if (m->nr_walks)
 		buf_addf(&b,
 			 "; %" PRIu64

@@ -34,9 +34,7 @@ int host_bpf_rights(const char *btf_path, struct err *err)
 	}
 	if (host_has_cap(HOST_CAP_BPF) && host_has_cap(HOST_CAP_PERFMON))
 		return 0;
-	err_set(err, -EPERM,
-		"programs for the kernel need the capabilities CAP_BPF and "
-		"CAP_PERFMON");
+	err_set(err, -EPERM, "BPF programs need the capabilities CAP_BPF and CAP_PERFMON");
 	return err_hint(
 		err,
 		"run with sudo, or: sudo setcap cap_bpf,cap_perfmon,cap_syslog+ep assay; in a "

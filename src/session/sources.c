@@ -160,7 +160,7 @@ static int open_sources(struct sources *s, struct err *no_engine, struct err *er
 	TRY(open_list(s, s->env.tables, err));
 	if (!is_pointless(s))
 		return 0;
-	err_set(err, -ENOTSUP, "this needs programs in the kernel: %s",
+	err_set(err, -ENOTSUP, "this is measured by BPF programs: %s",
 		no_engine->code ? err_msg(no_engine) : "--no-bpf forbids them");
 	return no_engine->hint ? err_hint(err, "%s", no_engine->hint) : -ENOTSUP;
 }
