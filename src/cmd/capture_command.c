@@ -162,6 +162,16 @@ static int write_pictures(const struct capture_job *job, struct outputs *out,
 	return status;
 }
 
+static void say_nothing(const struct capture_command *c, const struct profile *p)
+{
+	if (!p->losses.nr[LOSS_HEAP_REFUSED]) {
+		log_warn("%s", c->nothing);
+		return;
+	}
+	log_warn("nothing was recorded: the target could not be attached to, why is said above");
+	log_hint("where rights are missing run assay with sudo; assay doctor -p PID says more");
+}
+
 static int finish(struct capture_job *job, struct outputs *out, const struct capture_result *r)
 {
 	const struct capture_command *c = job->command;
@@ -171,7 +181,7 @@ static int finish(struct capture_job *job, struct outputs *out, const struct cap
 	int status = r->disk.code ? EXIT_FAILED : EXIT_OK;
 	outputs_say_disk(out, r);
 	if (!has_any)
-		log_warn("%s", c->nothing);
+		say_nothing(c, p);
 	if (print_pages(job, out, r) != EXIT_OK)
 		status = EXIT_FAILED;
 	if (c->say)
