@@ -4,7 +4,6 @@
 #include "analyze/faultsum.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "analyze/tallygroups.h"
 #include "analyze/waitframes.h"

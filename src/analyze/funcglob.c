@@ -2,8 +2,6 @@
 #include "base/base.h"
 #include "analyze/funcglob.h"
 
-#include <string.h>
-
 /* What may follow a name: parameters, template arguments, a version, ".part.0", " [clone". */
 static bool is_end(struct sv rest)
 {

@@ -2,8 +2,6 @@
 #include "base/base.h"
 #include "analyze/heapframes.h"
 
-#include <string.h>
-
 #include "analyze/funcglob.h"
 #include "base/buf.h"
 #include "base/hash.h"

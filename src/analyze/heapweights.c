@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "analyze/heapframes.h"
 #include "analyze/leaks.h"

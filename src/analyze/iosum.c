@@ -4,7 +4,6 @@
 #include "analyze/iosum.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "analyze/tallygroups.h"
 #include "analyze/waitframes.h"

@@ -3,7 +3,6 @@
 #include "analyze/leaks.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "analyze/report.h"
 #include "analyze/window.h"

@@ -2,8 +2,6 @@
 #include "base/base.h"
 #include "analyze/memtime.h"
 
-#include <string.h>
-
 #include "base/num.h"
 
 enum part { LIVE, STACKS, ANON, SHARED, FILES, SWAP, RSS, PSS, NR_PARTS };

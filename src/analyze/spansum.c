@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "analyze/tallygroups.h"
 #include "analyze/waitframes.h"

@@ -3,7 +3,6 @@
 #include "analyze/suppress.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "base/sv.h"
 #include "base/vec.h"

@@ -2,8 +2,6 @@
 #include "base/base.h"
 #include "analyze/viewpictures.h"
 
-#include <string.h>
-
 #include "analyze/calltree.h"
 #include "analyze/heapweights.h"
 #include "analyze/hotcold.h"

@@ -3,7 +3,6 @@
 #include "analyze/weightcolumn.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "analyze/select.h"
 #include "analyze/views.h"

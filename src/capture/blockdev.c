@@ -3,7 +3,6 @@
 
 #include "capture/blockdev.h"
 
-#include <string.h>
 #include <unistd.h>
 
 #include "base/mem.h"

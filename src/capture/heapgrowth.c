@@ -4,7 +4,6 @@
 
 #include <bpf/libbpf.h>
 #include <linux/perf_event.h>
-#include <string.h>
 
 #include "base/mem.h"
 #include "base/vec.h"

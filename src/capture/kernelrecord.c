@@ -2,8 +2,6 @@
 #include "base/base.h"
 #include "capture/kernelrecord.h"
 
-#include <stddef.h>
-
 #include "kernel_sample.h"
 #include "kernel_stack.h"
 #include "model/tables.h"

@@ -3,7 +3,6 @@
 #include "model/facts.h"
 
 #include <stdarg.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "base/num.h"

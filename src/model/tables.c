@@ -2,8 +2,6 @@
 #include "base/base.h"
 #include "model/tables.h"
 
-#include <string.h>
-
 #include "model/heap.h"
 #include "model/profile.h"
 

@@ -2,8 +2,6 @@
 #include "base/base.h"
 #include "object/sdtnotes.h"
 
-#include <string.h>
-
 #define TYPE_SDT    3u
 #define OWNER       "stapsdt"
 #define HEAD_BYTES  12u

@@ -6,7 +6,6 @@
 #include <elf.h>
 #include <fnmatch.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
