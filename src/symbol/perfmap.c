@@ -117,6 +117,8 @@ static void find_line(const struct perfmap *m, const struct jitcode_range *r, ui
 	*ret_file = SV("");
 	*ret_line = 0;
 	uint64_t at = addr - r->start;
+	if (!r->nr_lines)
+		return;
 	const struct jitcode_line *lines = m->lines.p + r->lines;
 	size_t nr = nr_upto(lines, r->nr_lines, at, at);
 	if (!nr)
