@@ -127,6 +127,15 @@ static bool is_misc(struct sv token)
 	return true;
 }
 
+/* Names with control characters would be others once they are written. */
+static bool is_printable(struct sv s)
+{
+	for (size_t i = 0; i < s.n; i++)
+		if ((unsigned char)s.p[i] < ' ' || s.p[i] == 0x7f)
+			return false;
+	return true;
+}
+
 static bool can_start_event(char c)
 {
 	char lower = c | 0x20;
@@ -175,7 +184,8 @@ static bool parse_after_ids(struct sv s, unsigned flags, struct script_event *e)
 		p = place_at(p.left);
 	}
 	struct sv token = p.token;
-	if (token.n >= 2 && token.p[token.n - 1] == ':' && can_start_event(token.p[0])) {
+	if (token.n >= 2 && token.p[token.n - 1] == ':' && can_start_event(token.p[0]) &&
+	    is_printable(token)) {
 		e->event = sv_from(token.p, token.n - 1);
 		e->rest = drop_trailing_blanks(p.left);
 		return true;
