@@ -1,5 +1,5 @@
 /*
- * What the programs in the kernel count of input and output, block requests, page faults and
+ * What the BPF programs count of input and output, block requests, page faults and
  * reclaim: rows of a pair of maps (bpf/io.bpf.h), of which one is filled while user space reads the
  * other; and the names of files, sent once each through the ring.
  */

@@ -1,5 +1,5 @@
 /*
- * What the programs in the kernel send through the ring (BPF_MAP_TYPE_RINGBUF), in the order in
+ * What the BPF programs send through the ring (BPF_MAP_TYPE_RINGBUF), in the order in
  * which they reserved it, which is nearly that of time. Each record starts with this head.
  */
 #ifndef ASSAY_WIRE_KERNEL_RECORD_H

@@ -1,5 +1,5 @@
 /*
- * Why a thread does not run, as the programs in the kernel and the profile both number it;
+ * Why a thread does not run, as the BPF programs and the profile both number it;
  * model/wait.h has the words. Values reach files: append only.
  */
 #ifndef ASSAY_WIRE_WAIT_REASON_H

@@ -430,7 +430,7 @@ void diff_report(struct report *r, const struct diff *d, const struct view_limit
 	unsigned flags = (is_shares ? OF_SHARES : OF_AMOUNTS) | (has_rate(d) ? HAS_RATE : 0);
 	add_notes(r, d);
 	if (!is_shares) {
-		struct report_table *t = add_table(r, d, flags, "total", "all in view", "what");
+		struct report_table *t = add_table(r, d, flags, "total", "all shown", "what");
 		add_item(r, t, d, &d->all, d->spec.after->event);
 	}
 	if (d->spec.by != DIFF_BY_STACK)

@@ -114,7 +114,7 @@ static const struct event_count *find(const struct summary *s, const char *name)
 
 /*
  * @outcomes: "WAIT,WAIT_BITSET"; NULL: all; NOT_TOLD: all, where hits were not told apart (counted
- * without programs in the kernel).
+ * without BPF programs).
  */
 #define NOT_TOLD ""
 struct source {

@@ -170,7 +170,7 @@ static void add_totals(const struct page *g)
 	const struct total rows[] = {
 		{has_flow, FLOW, &of[HEAP_SUM_ALLOCATED], "allocated", ""},
 		{has_flow && f->is_sampled && counted.nr && counted.bytes, FLOW, &counted,
-		 "counted", "all of them, exactly; whatever is in view"},
+		 "counted", "all of them, exactly; whatever is shown"},
 		{has_flow && of[HEAP_SUM_TEMPORARY].nr > 0, FLOW, &of[HEAP_SUM_TEMPORARY],
 		 "temporary",
 		 share_remark(f, of[HEAP_SUM_TEMPORARY].nr, of[HEAP_SUM_ALLOCATED].nr,
@@ -287,7 +287,7 @@ static void note_nameless(struct report *r, const struct selection *sel)
 	for (enum loss_kind k = 0; k < LOSS_NR; k++)
 		if (100 * by_kind[k] >= sel->weight)
 			buf_addf(&why, "%s%s", why.n ? ", " : ": ", loss_text(k));
-	report_note(r, "%s %% of what is shown belongs to functions without a name%s",
+	report_note(r, "%s %% of what is shown belongs to unsymbolized functions%s",
 		    num_pct(view_pct(nameless, sel->weight)).s, buf_str(&why));
 }
 

@@ -49,7 +49,7 @@ static const char *const kind_names[] = {
 	[MEMEXPLAIN_JIT] = "JIT code",
 	[MEMEXPLAIN_NAMED] = "named",
 	[MEMEXPLAIN_KERNEL] = "kernel",
-	[MEMEXPLAIN_PRESUMED] = "presumably",
+	[MEMEXPLAIN_PRESUMED] = "likely",
 	[MEMEXPLAIN_UNKNOWN] = "[unexplained]",
 };
 
@@ -264,7 +264,7 @@ static void say_sum(struct report *r, struct report_table *t, const struct memex
 	buf_addf(&b, "%s %% of %s is explained",
 		 num_pct(view_pct(s.explained_bytes, s.rss_bytes)).s, num_bytes(s.rss_bytes).s);
 	if (s.presumed_bytes)
-		buf_addf(&b, ", %s %% more presumably (--allocator asks)",
+		buf_addf(&b, ", %s %% more likely (--allocator asks)",
 			 num_pct(view_pct(s.presumed_bytes, s.rss_bytes)).s);
 	if (page_table_bytes)
 		buf_addf(&b, "; page tables, which are not part of it, take %s",

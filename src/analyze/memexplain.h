@@ -55,7 +55,7 @@ void memexplain_maps(struct memexplain *e, const struct memmaps *m);
 void memexplain_allocator(struct memexplain *e, const char *name, uint64_t resident_bytes);
 
 /*
- * The anonymous memory that nothing explains is presumably of this allocator, which is there and
+ * The anonymous memory that nothing explains is likely of this allocator, which is there and
  * maps its memory itself, but was not asked. Once, after all parts.
  */
 void memexplain_presume(struct memexplain *e, const char *name);

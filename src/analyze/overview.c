@@ -60,7 +60,7 @@ static void note_few_samples(struct report *r, const struct selection *sel)
 			    num_count(n).s, n == 1 ? "" : "s", reason,
 			    num_pct(stat_share_pct_error((double)n / 2, (double)n)).s);
 	else
-		report_note(r, "no samples in view%s", reason);
+		report_note(r, "no samples to show%s", reason);
 }
 
 static void note_other_events(struct report *r, const struct selection *sel)

@@ -17,7 +17,7 @@ static void add_phases(struct report *r, const struct selection *sel, const stru
 {
 	bool is_ns = sel->unit == UNIT_NS;
 	const struct report_column columns[] = {
-		{"pct", "%", CELL_PERCENT, "share of everything in view"},
+		{"pct", "%", CELL_PERCENT, "share of everything shown"},
 		{"error_pct", "+-", CELL_PERCENT, "half of the 95 % interval, in points"},
 		{"samples", "samples", CELL_COUNT},
 		{"weight", is_ns ? "time" : "bytes", is_ns ? CELL_NS : CELL_BYTES,

@@ -19,7 +19,7 @@ static const char *const whose_names[] = {"own processes", "processes of others"
 
 /* What a command is made of. */
 enum {
-	NEEDS_PERF = 1 << 0, /* perf events alone do, without programs in the kernel */
+	NEEDS_PERF = 1 << 0, /* perf events alone do, without BPF programs */
 	NEEDS_BPF = 1 << 1,  /* nothing else does */
 	NEEDS_TRACEPOINTS = 1 << 2,
 	NEEDS_UPROBES = 1 << 3,
@@ -192,7 +192,7 @@ static void judge(struct judgement *j, const struct features *f, const struct co
 		return;
 	}
 	if (c->needs & NEEDS_BPF && f->bpf)
-		find(j, REFUSED, "programs in the kernel are not permitted");
+		find(j, REFUSED, "BPF programs are not permitted");
 	if (c->needs & NEEDS_TRACEPOINTS && f->tracepoints)
 		find(j, c->needs & IS_ALONE ? DEGRADES : REFUSED,
 		     c->needs & IS_ALONE ? "software events only"
@@ -391,7 +391,7 @@ void rights_host_report(struct report *r, const struct features *f)
 		{"mappings of others", tried(a, f->foreign_maps), "/proc/PID/maps"},
 		{"files of others", tried(a, f->foreign_root), "/proc/PID/root"},
 		{"PID namespace", f->is_first_pidns ? "the host's" : "a container's",
-		 f->is_first_pidns ? "" : "programs in the kernel see other numbers: --pid=host"},
+		 f->is_first_pidns ? "" : "BPF programs see other numbers: --pid=host"},
 		{"seccomp filter", f->seccomp < 0 ? "-" : yes_no(f->seccomp == 2), ""},
 		{"no new privileges", yes_no(f->has_no_new_privs),
 		 f->has_no_new_privs ? "sudo and setcap have no effect" : ""},

@@ -24,7 +24,7 @@ static struct report_table *begin_table(struct report *r, const char *key, const
 	bool is_process = kind == PROCESSES;
 	const char *name = is_process ? "process" : "thread";
 	const struct report_column columns[] = {
-		{"pct", "%", CELL_PERCENT, "share of everything in view"},
+		{"pct", "%", CELL_PERCENT, "share of everything shown"},
 		{"error_pct", "+-", CELL_PERCENT,
 		 "half of the 95 % interval, in percentage points"},
 		{"cpus", "CPUs", CELL_FLOAT, "CPUs in use on average over the window",

@@ -106,7 +106,7 @@ static struct report_table *begin_table(struct report *r, const struct selection
 			 : "share of the bytes that belong here itself"},
 		{"self_error_pct", "+-", CELL_PERCENT,
 		 "half of the 95 % interval of that share, in percentage points", IS_ESTIMATE},
-		{"all_pct", "% of all", CELL_PERCENT, "the same as a share of everything in view",
+		{"all_pct", "% of all", CELL_PERCENT, "the same as a share of everything shown",
 		 VIEW_OF_ALL},
 		{"total_pct", "total %", CELL_PERCENT,
 		 is_time ? "share of the time that was spent here and in what it called"
@@ -188,11 +188,11 @@ static void note_filtered(struct report *r, const struct selection *sel)
 	if (!nr_out)
 		return;
 	if (sel->tagged && sel->unit == UNIT_NS)
-		report_note(r, "in view: %s of %s of waiting; left out (%s): %s",
+		report_note(r, "shown: %s of %s of waiting; left out (%s): %s",
 			    num_ns(sel->weight).s, num_ns(sel->weight + sel->weight_out).s,
 			    select_noun(sel), buf_str(&b));
 	else
-		report_note(r, "in view: %s of %s %s (left out: %s)", num_count(sel->nr_samples).s,
+		report_note(r, "shown: %s of %s %s (left out: %s)", num_count(sel->nr_samples).s,
 			    num_count(sel->nr_samples + nr_out).s, select_noun(sel), buf_str(&b));
 }
 

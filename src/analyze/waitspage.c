@@ -71,7 +71,7 @@ static void note_window(const struct page *pg, const struct select_spec *spec)
 				   "seconds that begin in it");
 	if (!spec->min_duration && !spec->max_duration)
 		return;
-	report_note(pg->r, "durations are kept by powers of two: in view are waits of %s to %s",
+	report_note(pg->r, "durations are kept by powers of two: shown are waits of %s to %s",
 		    num_ns(pg->sel->min_ns).s,
 		    pg->sel->max_ns ? num_ns(pg->sel->max_ns).s : "any length");
 }

@@ -1,4 +1,4 @@
-/* The mapped ring of our programs in the kernel; see bpfring.h. */
+/* The mapped ring of our BPF programs; see bpfring.h. */
 #include "base/base.h"
 #include "capture/bpfring.h"
 

@@ -1,4 +1,4 @@
-/* Our programs in the kernel: loading, attaching, targets; see engine.h. */
+/* Our BPF programs: loading, attaching, targets; see engine.h. */
 #include "base/base.h"
 #include "capture/engine.h"
 
@@ -159,7 +159,7 @@ int engine_open(struct engine **ret_e, const struct engine_spec *spec, struct er
 	e->types_fd = -1;
 	e->skel = open_skeleton(&e->types_fd);
 	if (!e->skel)
-		return err_sys(err, "cannot open our programs for the kernel");
+		return err_sys(err, "cannot open our BPF programs");
 	leave_out(e->skel->obj, spec);
 	e->nr_rows = choose_rows(spec->target);
 	e->memory_bytes = KTABLES_HEAD_BYTES + (size_t)e->nr_rows * sizeof(struct unwind_row);

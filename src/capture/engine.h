@@ -1,5 +1,5 @@
 /*
- * Our programs in the kernel: one BPF object a session, whose maps all of them share. It finds
+ * Our BPF programs: one BPF object a session, whose maps all of them share. It finds
  * whole user stacks by the unwind rows of unwind/table.h, for CPU samples, context switches,
  * tracepoints and probes alike, keeps each stack once, and sends what it has through one ring.
  *

@@ -7,7 +7,7 @@
 int engine_open(struct engine **ret_e UNUSED, const struct engine_spec *spec UNUSED,
 		struct err *err)
 {
-	err_set(err, -ENOTSUP, "this assay was built without programs for the kernel (BPF=0)");
+	err_set(err, -ENOTSUP, "this assay was built without BPF programs (BPF=0)");
 	return err_hint(err, "build it with clang, llvm-strip, bpftool and libbpf installed");
 }
 

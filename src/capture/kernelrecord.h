@@ -1,5 +1,5 @@
 /*
- * Records of our programs in the kernel -> struct event (wire/kernel_record.h and the like). The
+ * Records of our BPF programs -> struct event (wire/kernel_record.h and the like). The
  * kernel wrote them, but lengths are checked all the same.
  */
 #ifndef ASSAY_CAPTURE_KERNELRECORD_H

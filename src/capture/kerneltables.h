@@ -1,5 +1,5 @@
 /*
- * The memory that our programs in the kernel unwind by (wire/kernel_tables.h), filled: rows, pages
+ * The memory that our BPF programs unwind by (wire/kernel_tables.h), filled: rows, pages
  * and specials of each binary once, shared by all processes that map it; the mappings of each
  * process as a range that one store replaces. Ranges and rows that nobody names any more are used
  * again a second later, when no walk can still be in them; pages stay their binary's.

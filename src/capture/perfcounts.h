@@ -1,5 +1,5 @@
 /*
- * Counting events by name without programs in the kernel: its own counters, one an event and
+ * Counting events by name without BPF programs: the kernel's own counters, one an event and
  * thread (what a thread gives birth to counts with it), one an event and CPU for the whole system.
  * Counts are exact; there are no outcomes, no bytes and no stacks. What these rights do not allow
  * is left out and told.

@@ -11,7 +11,7 @@
  * given to us together with what they gave birth to. sampler_grow() is called when a stack of
  * that thread did not fit.
  *
- * With programs in the kernel (engine.h) samples come through their ring, and of perf's records
+ * With BPF programs (engine.h) samples come through their ring, and of perf's records
  * only mappings, names, births and ends are left: PERFOPEN_PROG in the flags runs spec.prog_fd
  * instead of copying stacks, PERFOPEN_SIDEBAND takes no samples at all. The other ring is the
  * side: its records are merged with ours by time, so that an address always meets the mappings

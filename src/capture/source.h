@@ -34,7 +34,7 @@ struct spans_spec;
 /* What sources are opened for; everything is borrowed. */
 struct source_env {
 	const struct target *target; /* a launched command among it, while it waits at its gate */
-	struct engine *engine;       /* NULL: no programs in the kernel */
+	struct engine *engine;       /* NULL: no BPF programs */
 	table_set tables;            /* what is captured */
 	bool has_no_stacks;          /* of waits */
 	const struct counts_spec *counts;

@@ -1,5 +1,5 @@
 /*
- * The ledger without programs in the kernel; see switches.h.
+ * The ledger without BPF programs; see switches.h.
  *
  *	sampler.c ── SAMPLE, SWITCH, FORK, EXIT, MAP ──> on_event ──> waitbook.c ── rows ──> sink
  *	procpoll.c ── looks, kept until the stream has come to their time ──┘
@@ -439,10 +439,9 @@ static void switches_facts(const void *self, struct profile *p)
 			       "and intervals beside lost records too long; the sums hold"
 			     : levels[s->level].accuracy);
 	profile_fact(p, FACT_REMEDY,
-		     s->nr_lost
-			     ? "so many switches can only be followed by programs in the kernel: "
-			       "run as root on a kernel with BPF"
-			     : levels[s->level].remedy);
+		     s->nr_lost ? "so many switches can only be followed by BPF programs: "
+				  "run as root on a kernel with BPF"
+				: levels[s->level].remedy);
 }
 
 const struct source switches_source = {

@@ -1,5 +1,5 @@
 /*
- * Waiting without programs in the kernel: the ledger of threads from what an ordinary kernel
+ * Waiting without BPF programs: the ledger of threads from what an ordinary kernel
  * interface tells. By rights, the best that can be had:
  *
  *	SWITCHES_STACKS  perf tells each switch, with registers and a copy of the stack: times,

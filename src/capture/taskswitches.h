@@ -1,5 +1,5 @@
 /*
- * The event context-switches without rights and without programs in the kernel: what the kernel
+ * The event context-switches without rights and without BPF programs: what the kernel
  * counts of each thread for everybody (/proc/TID/status), read several times a second, seldom enough
  * to cost half a percent of a CPU. Every switch is in it, apart from those between a thread's last
  * reading and its end, and those of threads that lived between two readings; the recording's

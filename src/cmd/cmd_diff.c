@@ -46,7 +46,7 @@ static const struct opt diff_options[] = {
 	OPT_SET(0, "shares", struct diff_opts, how, DIFF_SHARES,
 		"compare shares of the totals (default for time)"),
 	OPT_STR(0, "fail-above", struct diff_opts, fail_above, "SIZE",
-		"exit with 4 if all in view grew by more: 10MiB, 5%; with 5 if that may be chance; "
+		"exit with 4 if all that is shown grew by more: 10MiB, 5%; with 5 if that may be chance; "
 		"profiles of time need --absolute with it"),
 	OPT_FLAG(0, "flame", struct diff_opts, is_flame,
 		 "also draw the difference, beside AFTER: -diff.svg; -o FILE.svg names the file"),

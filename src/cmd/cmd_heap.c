@@ -53,7 +53,7 @@ static const char details[] =
 	"\n"
 	"A small recorder is put into the process for the capture; it unwinds there and writes to\n"
 	"memory that is shared with assay. Without assay it falls silent after two seconds. Nothing\n"
-	"of it is active afterwards. Its code, some 100 kB, stays mapped for the next time, and so\n"
+	"of it is active afterwards. Its code, about 100 kB, stays mapped for the next time, and so\n"
 	"do the addresses of the shared memory, without memory behind them: VmSize stays up to\n"
 	"1 GiB larger (4.5 GiB with --all-allocations), RSS does not.\n"
 	"TARGET is a process name (see also -p, --match). SECONDS is 60 for a running target; a\n"

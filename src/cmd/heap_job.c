@@ -18,7 +18,7 @@ static const struct opt_choice tier_choices[] = {
 	{"prof", HEAP_TIER_PROF, "jemalloc's own profiling"},
 	{"hooks", HEAP_TIER_HOOKS, "hooks of jemalloc 5.2 to 5.3.1"},
 	{"patch", HEAP_TIER_PATCH, "the allocator's functions are patched"},
-	{"uprobes", HEAP_TIER_UPROBES, "programs in the kernel, nothing in the process"},
+	{"uprobes", HEAP_TIER_UPROBES, "BPF programs, nothing in the process"},
 	{"growth", HEAP_TIER_GROWTH, "page faults: what grows, not what is allocated"},
 	{0},
 };

@@ -84,8 +84,7 @@ static const struct opt filter_opts[] = {
 		"waits ended by a thread that matches, or in such a function"),
 	OPT_END,
 };
-const struct opt_group filter_group = {"What is in view (Perl regexes, searched anywhere)",
-				       filter_opts};
+const struct opt_group filter_group = {"Filters (Perl regexes, searched anywhere)", filter_opts};
 
 int filter_finish(struct filter_opts *f, struct err *err)
 {

@@ -22,7 +22,7 @@ int host_bpf_rights(const char *btf_path, struct err *err)
 {
 	if (!host_is_first_pidns()) {
 		err_set(err, -ENOTSUP,
-			"programs in the kernel see other process numbers than this "
+			"BPF programs see other process numbers than this "
 			"container does");
 		return err_hint(err, "run assay on the host, or in a container that shares its "
 				     "processes (docker run --pid=host)");

@@ -458,7 +458,7 @@ void heap_way_release(struct heap_way *w)
 	*w = (struct heap_way){0};
 }
 
-/* Growth goes on without programs in the kernel, by samples of faults; told why, and what it costs.
+/* Growth goes on without BPF programs, by samples of faults; told why, and what it costs.
  */
 static void look_for_programs(struct heap_way *w)
 {
@@ -466,8 +466,8 @@ static void look_for_programs(struct heap_way *w)
 	if (w->tier != HEAP_TIER_GROWTH || !host_bpf_rights(HOST_BTF_PATH, &refused))
 		return;
 	w->has_no_programs = true;
-	char *reason = xasprintf("%s; sampled, for programs in the kernel are refused (%s)",
-				 w->reason, err_msg(&refused));
+	char *reason = xasprintf("%s; sampled, for BPF programs are refused (%s)", w->reason,
+				 err_msg(&refused));
 	free_p(&w->reason);
 	w->reason = reason;
 }

@@ -84,7 +84,7 @@ static void add_table(struct buf *to, const struct report_table *t)
 	buf_add_ch(to, '\n');
 	add_heading(to, 3, t->title);
 	if (!t->nr_rows) {
-		buf_add_str(to, "(nothing in view)\n");
+		buf_add_str(to, "(nothing to show)\n");
 		return;
 	}
 	for (size_t c = 0; c < t->nr_columns; c++) {

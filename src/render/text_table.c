@@ -259,7 +259,7 @@ void text_add_table(struct buf *to, const struct report_table *t, const struct t
 	buf_add_ch(to, '\n');
 	text_add_heading(to, style, t->title);
 	if (!t->nr_rows) {
-		buf_add_str(to, "  (nothing in view)\n");
+		buf_add_str(to, "  (nothing to show)\n");
 		return;
 	}
 	CLEANUP(free_p) size_t *widths = xcalloc(t->nr_columns, sizeof(*widths));
@@ -349,7 +349,7 @@ void text_add_tree(struct buf *to, const struct report *r, const struct report_t
 	buf_add_ch(to, '\n');
 	text_add_heading(to, style, t->title);
 	if (!t->nr_nodes || !t->nodes[0].total) {
-		buf_add_str(to, "  (nothing in view)\n");
+		buf_add_str(to, "  (nothing to show)\n");
 		return;
 	}
 	buf_add_str(to, "  total %   self %\n");

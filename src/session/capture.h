@@ -5,7 +5,7 @@
  *
  * What is captured is any set of sources: CPU samples, the ledger of waits, counts of events,
  * input and output, spans. All share one sampler (mappings, names, births and ends), one set of
- * programs in the kernel (engine.h), one builder, one recording; sources.c lists them.
+ * BPF programs (engine.h), one builder, one recording; sources.c lists them.
  * Where programs may not be loaded, those that can do without go on without.
  */
 #ifndef ASSAY_SESSION_CAPTURE_H
@@ -83,7 +83,7 @@ struct capture_result {
 	struct profile *profile; /* sealed, owned by the caller */
 	struct sampler_info info;
 	struct engine_info engine; /* valid if has_engine */
-	bool has_engine;           /* programs in the kernel did the work */
+	bool has_engine;           /* BPF programs did the work */
 	struct err no_engine;      /* why they did not; code 0: nobody asked for them */
 	enum capture_end end;
 	uint64_t duration_ns;

@@ -54,7 +54,7 @@ static bool is_sampling_by_program(const struct sources *s)
 /*
  * Growth (capture/heapgrowth.h) of a process of which it is found out during the capture that
  * nothing else can be recorded: a launched command, or the program after an exec, that has its own
- * runtime. The programs in the kernel are loaded then, which takes a fifth of a second that
+ * runtime. The BPF programs are loaded then, which takes a fifth of a second that
  * captures which do without need not spend; the right to do so is kept until the end.
  */
 static bool may_grow(const struct sources *s)
@@ -63,7 +63,7 @@ static bool may_grow(const struct sources *s)
 	return o->tables & TABLE_SET(LIVE) && !o->heap->by_probes && !(o->flags & CAPTURE_NO_BPF);
 }
 
-/* Whether any of what is asked for has programs in the kernel, or nothing else fills a table. */
+/* Whether any of what is asked for has BPF programs, or nothing else fills a table. */
 static bool wants_engine(const struct sources *s)
 {
 	table_set missing = s->env.tables & ~TABLE_SET(SAMPLES);

@@ -1,6 +1,6 @@
 /*
  * All that a capture's events come from: the sampler (CPU samples, mappings, names, births and
- * ends), our programs in the kernel (the engine), and the sources (capture/source.h) that fill the
+ * ends), our BPF programs (the engine), and the sources (capture/source.h) that fill the
  * tables which the options ask for. The pump knows none of them by name.
  *
  * Where programs may not be loaded, the sources that can do without go on without.
@@ -46,7 +46,7 @@ struct sources {
 	bool cannot_grow;
 };
 
-/* @no_engine: why there are no programs in the kernel, where some were wanted. */
+/* @no_engine: why there are no BPF programs, where some were wanted. */
 int sources_open(struct sources *s, struct err *no_engine, struct err *err);
 int sources_attach(struct sources *s, struct err *err);
 int sources_start(struct sources *s, uint64_t start_ns, struct err *err);

@@ -1,8 +1,8 @@
-# Stacks by programs in the kernel: with two capabilities and nothing else, two recorders at once,
+# Stacks by BPF programs: with two capabilities and nothing else, two recorders at once,
 # processes that fork, execute and end before anything is known of them; without, in the same words.
 . "$LIB/share.sh"
 $ASSAY cpu -o first.assay -- "$TARGETS/lives" burn 0.3 > first.out 2>&1 || fail "$(cat first.out)"
-grep -q 'in the kernel (BPF)' first.out || skip "no programs in the kernel here: $(grep 'stacks are copied' first.out)"
+grep -q 'in the kernel (BPF)' first.out || skip "no BPF programs here: $(grep 'stacks are copied' first.out)"
 
 # Asked for or not to be had: stacks are copied, with one note that says why.
 $ASSAY cpu --no-bpf -o no.assay -- "$TARGETS/lives" burn 0.3 > no.out 2>&1 || fail "$(cat no.out)"

@@ -67,7 +67,7 @@ if command -v perf > /dev/null && [ -d /sys/kernel/tracing/events/syscalls ]; th
 	is "events beside perf" "$(count syscalls:sys_enter_futex '')" 6120
 fi
 
-# without programs in the kernel: the same counts, by its own counters
+# without BPF programs: the same counts, by its own counters
 $ASSAY events --no-bpf -e syscalls:sys_enter_futex,minor-faults --no-pictures -o n.assay -- \
 	"$TARGETS/hits" futexes faults > truth 2> err || fail "--no-bpf: $(cat err)"
 $ASSAY report --json n.assay > c.json

@@ -31,7 +31,7 @@ fi
 copy_for_all "$ASSAY" "$TARGETS/eats"
 mkdir -m 777 user && cd user || fail "mkdir"
 su nobody -s /bin/sh -c "../assay heap --tier growth --no-pictures -o g.assay -- ../eats 64" > out 2> err || fail "$(cat err)"
-grep -q "programs in the kernel are refused" err || fail "not told: $(cat err)"
+grep -q "BPF programs are refused" err || fail "not told: $(cat err)"
 $ASSAY report --json g.assay > g.json || fail "report"
 grew=$(awk '$1 == "grew" { print $2 * 1024 }' out)
 near_pct "$(cell memory bytes "what=touched first")" "$grew" 15 || fail "sampled: $(cell memory bytes "what=touched first") of $grew"

@@ -1,7 +1,7 @@
 # The unwinder in the kernel finds what the one outside finds, frame by frame, in the same stacks.
 . "$LIB/share.sh"
 KSTACK=$(dirname "$ASSAY")/tests/oracle/kstack
-[ -x "$KSTACK" ] || skip "built without programs for the kernel"
+[ -x "$KSTACK" ] || skip "built without BPF programs"
 
 has_run() { [ "$(cpu_ms "$1")" -ge 300 ]; }
 

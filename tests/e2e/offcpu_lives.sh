@@ -1,5 +1,5 @@
 # Captures of waits whatever happens to target, recorder and disk: command and target that end,
-# kills, a full disk, two at once, no programs in the kernel, CPU and waits together.
+# kills, a full disk, two at once, no BPF programs, CPU and waits together.
 . "$LIB/share.sh"
 [ "$(id -u)" = 0 ] || skip "needs root to load programs into the kernel"
 command -v python3 > /dev/null || skip "no python3 to read JSON"
@@ -85,7 +85,7 @@ $ASSAY offcpu -t "$(thread forever)" 1 -o single.assay > out 2> err || fail "-t:
 kill $target
 grep -q 'where the time of 1 thread went' out || fail "-t: others are watched, too: $(cat out)"
 
-# Without programs in the kernel: the same table, and how accurate it is.
+# Without BPF programs: the same table, and how accurate it is.
 $ASSAY offcpu --no-bpf -o nobpf.assay -- sh -c 'sleep 0.4' > out 2> err || fail "no-bpf: $(cat err)"
 grep -q 'accuracy' err || fail "no word of accuracy: $(cat err)"
 

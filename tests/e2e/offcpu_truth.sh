@@ -16,7 +16,7 @@ truth() {
 
 $ASSAY offcpu --no-pictures -o try.assay -- true > try.out 2> try.err || fail "$(cat try.err)"
 "$rows" try.assay > try.rows || fail "the recording cannot be read"
-! grep '^# remedy:' try.rows || skip "no programs in the kernel here: $(tail -1 try.err)"
+! grep '^# remedy:' try.rows || skip "no BPF programs here: $(tail -1 try.err)"
 bad=0
 truth c "--slow" -- "$TARGETS/waits_c" 1.2 lock rwlock condvar pool sem sleep forever births
 truth io "--slow" -- "$TARGETS/waits_c" 1.2 fsync direct read fault pipe unix tcp epoll poll child migrate

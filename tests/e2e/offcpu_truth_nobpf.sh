@@ -1,4 +1,4 @@
-# The same ledger without programs in the kernel: by perf's switches as root; by switch records and
+# The same ledger without BPF programs: by perf's switches as root; by switch records and
 # looks at /proc as an ordinary user; it closes, counts agree, the label and the remedy are there.
 . "$LIB/share.sh"
 rows=$(dirname "$ASSAY")/tests/oracle/waits_rows

@@ -8,7 +8,7 @@ record() {
 
 record offcpu --no-pictures -o try.assay -- true
 "$ASSAY" report try.assay > try.txt
-! grep -q '^remedy:' try.txt || skip "no programs in the kernel here: $(tail -1 try.txt)"
+! grep -q '^remedy:' try.txt || skip "no BPF programs here: $(tail -1 try.txt)"
 
 record cpu --offcpu --no-pictures -o both.assay -- "$TARGETS/waits_c" 1 lock pool fsync
 record offcpu --no-pictures -o pool.assay -- "$TARGETS/waits_c" 1 pool

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Says in one line what the build needs and this machine lacks: needs.sh CC BPF_CC|- ISAL
-# A dash: no programs for the kernel.
+# A dash: no BPF programs.
 set -u
 missing=""
 command -v "$1" > /dev/null || missing=" $1"

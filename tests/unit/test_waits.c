@@ -255,7 +255,7 @@ TEST(waits_durations_round_to_their_class_and_say_so)
 	CHECK_U64(f.sel.min_ns, 1 << 23);
 	CHECK_U64(f.sel.max_ns, 1 << 25);
 	CHECK(!waits_overview(f.r, f.p, &spec, NULL, &(struct view_limits){0}, NULL));
-	CHECK(has_note(f.r, "powers of two: in view are waits of 8.39 ms to 33.6 ms"));
+	CHECK(has_note(f.r, "powers of two: shown are waits of 8.39 ms to 33.6 ms"));
 }
 
 TEST(waits_of_a_recording_without_any_are_an_empty_view)
