@@ -30,7 +30,7 @@
 #define CODE_BYTES  192
 #define LATE_NS     20000000u /* records that were begun before and are not in the ring yet */
 #define AT_ONCE     256
-#define PATIENCE_MS 10  /* the ring holds 170,000 records */
+#define POLL_MS     10  /* the ring holds 170,000 records */
 #define CHILD_TRIES 400 /* polls in which a launched command may map its allocator */
 
 /* Values of kernels newer than the headers that this is built with (uapi/linux/bpf.h). */
@@ -554,7 +554,7 @@ const struct source heapprobes_source = {
 	.prefix = "heap_",
 	.is_wanted = heapprobes_is_wanted,
 	.table_flags = heapprobes_table_flags,
-	.patience_ms = PATIENCE_MS,
+	.poll_ms = POLL_MS,
 	.open = probes_open,
 	.load = probes_load,
 	.start = probes_start,

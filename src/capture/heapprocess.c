@@ -170,7 +170,7 @@ uint32_t heapprocess_pass(struct heapprocess *p)
 	return (uint32_t)(p->ring.fullest_bytes * 1024 / p->ring_bytes);
 }
 
-uint64_t heapprocess_patience_ns(const struct heapprocess *p)
+uint64_t heapprocess_poll_ns(const struct heapprocess *p)
 {
 	bool is_young = p->spec.is_held && clock_mono_ns() - p->born_ns < YOUNG_NS;
 	return p->spec.is_every || is_young || !heapinject_may_call(p->inject)

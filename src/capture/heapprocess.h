@@ -55,7 +55,7 @@ uint32_t heapprocess_pass(struct heapprocess *p);
 /* Threads that have ended give up their slots; between passes, now and then. */
 void heapprocess_retire(struct heapprocess *p);
 /* How long it can do without a pass if its bell is heard. */
-uint64_t heapprocess_patience_ns(const struct heapprocess *p);
+uint64_t heapprocess_poll_ns(const struct heapprocess *p);
 uint32_t *heapprocess_bell(struct heapprocess *p);
 void heapprocess_thread_ended(struct heapprocess *p, int32_t tid);
 /* NULL: it is gone. */

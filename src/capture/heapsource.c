@@ -42,7 +42,7 @@
 #define SETTLE_MAX_NS       200000000u
 #define EXEC_SETTLE_NS      10000000u /* what it maps is told by a ring that is read late */
 #define FORK_SETTLE_NS      100000000u
-#define PATIENCE_MS         10
+#define POLL_MS             10
 #define PATIENCE_HELD_MS    1
 #define PATIENCE_SAMPLED_MS 100
 #define TELL_NS             1000000000u
@@ -123,7 +123,7 @@ static uint64_t longest_pause(const struct heapsource *h)
 	if (h->has_no_nap || h->list.n > HEAPNAP_BELLS_MAX)
 		return PAUSE_MAX;
 	for (size_t i = 0; i < h->list.n; i++)
-		ns = MIN(ns, heapprocess_patience_ns(h->list.p[i]));
+		ns = MIN(ns, heapprocess_poll_ns(h->list.p[i]));
 	return MAX(ns, (uint64_t)PAUSE_MAX);
 }
 
@@ -543,8 +543,8 @@ static int on_exit_of(struct heapsource *h, const struct event *ev, const struct
 }
 
 /* Stacks that the old mappings explain are told before the event is applied. */
-static int heap_saw(void *self, const struct event *ev, const struct event_sink *sink,
-		    struct err *err)
+static int heap_on_task(void *self, const struct event *ev, const struct event_sink *sink,
+			struct err *err)
 {
 	struct heapsource *h = self;
 	if (ev->kind == EVENT_COMM && ev->comm.is_exec)
@@ -723,14 +723,14 @@ static void heap_facts(const void *self, struct profile *p)
 	heapfacts_add(p, &h->info, &h->spec, h->env.target->child != 0);
 }
 
-static unsigned heap_patience(const void *self)
+static unsigned heap_poll_timeout(const void *self)
 {
 	const struct heapsource *h = self;
 	bool is_held = h->launch && (h->held_ns || !h->list.n);
 	if (is_held || h->wishes.n)
 		return PATIENCE_HELD_MS;
 	/* a launched command that executes another program waits for us */
-	return h->launch || h->spec.is_every ? PATIENCE_MS : PATIENCE_SAMPLED_MS;
+	return h->launch || h->spec.is_every ? POLL_MS : PATIENCE_SAMPLED_MS;
 }
 
 const struct source heap_source = {
@@ -743,8 +743,8 @@ const struct source heap_source = {
 	.drain = heap_drain,
 	.stop = heap_stop,
 	.facts = heap_facts,
-	.patience = heap_patience,
+	.poll_timeout = heap_poll_timeout,
 	.space = heap_space,
-	.saw = heap_saw,
+	.on_task = heap_on_task,
 	.free = heap_free,
 };

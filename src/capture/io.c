@@ -512,7 +512,7 @@ const struct source io_source = {
 	.fills = TABLE_SET(IO) | TABLE_SET(BLOCK) | TABLE_SET(FAULTS) | TABLE_SET(RECLAIM) |
 		 TABLE_SET(GROWTH),
 	.prefix = "io_",
-	.patience_ms = 100,
+	.poll_ms = 100,
 	.open = io_open,
 	.load = io_load,
 	.start = io_start,

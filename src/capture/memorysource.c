@@ -148,7 +148,7 @@ static void memory_facts(const void *self, struct profile *p)
 			      num_ns(i->longest_ns).s);
 }
 
-static unsigned memory_patience(const void *self)
+static unsigned memory_poll_timeout(const void *self)
 {
 	const struct memory *s = self;
 	return (unsigned)MIN(s->spacing_ns / NS_PER_MS, (uint64_t)INT_MAX);
@@ -161,6 +161,6 @@ const struct source memory_source = {
 	.drain = memory_read,
 	.stop = memory_read,
 	.facts = memory_facts,
-	.patience = memory_patience,
+	.poll_timeout = memory_poll_timeout,
 	.free = memory_free,
 };

@@ -7,7 +7,7 @@
  *	open    with the engine open, before its programs are loaded
  *	load    the programs are loaded, nothing runs
  *	start   what was before the capture has been told, the programs are attached
- *	drain   each second, or as often as its patience says
+ *	drain   each second, or as often as its poll timeout says
  *	stop    what is still open is booked; the programs are still attached
  *	finish  everything that the engine had to tell has been delivered
  *	facts   what the recording says about it
@@ -64,7 +64,7 @@ struct source {
 	bool is_fallback; /* opened where there is no engine, for a source with a prefix */
 	/* Whether it is the one to fill them, of several that can; NULL: yes. */
 	bool (*is_wanted)(const struct source_env *env);
-	unsigned patience_ms; /* 0 = a second will do, unless patience says otherwise */
+	unsigned poll_ms; /* 0 = a second will do, unless poll_timeout says otherwise */
 	unsigned (*table_flags)(const void *s); /* of its tables: enum tables_add_flags */
 	int (*open)(void **ret_s, const struct source_env *env, struct err *err);
 	int (*load)(void *s, struct err *err);
@@ -78,13 +78,14 @@ struct source {
 	void (*facts)(const void *s, struct profile *p);
 	/* To poll for readability. */
 	const int *(*fds)(const void *s, size_t *ret_nr);
-	unsigned (*patience)(const void *s); /* milliseconds, as it is now */
+	unsigned (*poll_timeout)(const void *s); /* milliseconds, as it is now */
 	/* A copied stack of this thread was too short (builder_options.wants_more_stack). */
 	void (*grow)(void *s, int32_t tid, uint64_t nr_bytes);
 	/* The process's mappings are these now; borrowed until told otherwise. NULL: it is gone. */
 	void (*space)(void *s, int32_t pid, const struct space *sp);
 	/* Births, execs and ends, before they are applied. */
-	int (*saw)(void *s, const struct event *ev, const struct event_sink *sink, struct err *err);
+	int (*on_task)(void *s, const struct event *ev, const struct event_sink *sink,
+		       struct err *err);
 	void (*free)(void *s);
 };
 

@@ -369,7 +369,7 @@ static const int *switches_fds(const void *self, size_t *ret_nr)
 	return s->sampler ? sampler_fds(s->sampler, ret_nr) : NULL;
 }
 
-static unsigned switches_patience(const void *self)
+static unsigned switches_poll_timeout(const void *self)
 {
 	const struct switches *s = self;
 	return s->level == SWITCHES_STACKS ? 20 : 10;
@@ -454,7 +454,7 @@ const struct source switches_source = {
 	.stop = switches_stop,
 	.facts = switches_facts,
 	.fds = switches_fds,
-	.patience = switches_patience,
+	.poll_timeout = switches_poll_timeout,
 	.grow = switches_grow,
 	.free = switches_free,
 };

@@ -16,14 +16,14 @@
 
 #define STATUS_BYTES_MAX (64 << 10)
 /* Readings take one part in so many of the time, and are not further apart than a second. */
-#define READ_SHARE      200
-#define PATIENCE_MIN_MS 100
-#define PATIENCE_MAX_MS 1000
+#define READ_SHARE  200
+#define POLL_MIN_MS 100
+#define POLL_MAX_MS 1000
 
 enum switch_kind { SWITCH_BLOCKED, SWITCH_PREEMPTED, SWITCH_NR };
 
 static const struct {
-	const char *field;   /* of status; how getrusage(2) tells them apart */
+	const char *field;   /* of status, as getrusage(2) distinguishes them */
 	const char *outcome; /* as sched:sched_switch has it */
 } kinds[SWITCH_NR] = {
 	{"voluntary_ctxt_switches", "blocked"},
@@ -103,7 +103,7 @@ static bool read_counts(struct taskswitches *s, int32_t tid, uint64_t nr[SWITCH_
 	return found == (1u << SWITCH_NR) - 1;
 }
 
-/* What a thread had done before the capture is not told; one that is born in it begins at 0. */
+/* What a thread did before the capture is not counted; one that is created in it begins at 0. */
 static int read_task(struct taskswitches *s, int32_t pid, int32_t tid,
 		     const struct event_sink *sink, struct err *err)
 {
@@ -195,11 +195,11 @@ static int taskswitches_drain(void *self, const struct event_sink *sink, struct 
 	return 0;
 }
 
-static unsigned taskswitches_patience(const void *self)
+static unsigned taskswitches_poll_timeout(const void *self)
 {
 	const struct taskswitches *s = self;
 	uint64_t ms = s->read_ns * READ_SHARE / NS_PER_MS;
-	return (unsigned)MIN(MAX(ms, (uint64_t)PATIENCE_MIN_MS), (uint64_t)PATIENCE_MAX_MS);
+	return (unsigned)MIN(MAX(ms, (uint64_t)POLL_MIN_MS), (uint64_t)POLL_MAX_MS);
 }
 
 static int taskswitches_start(void *self, const struct source_env *env,
@@ -220,7 +220,7 @@ static void taskswitches_facts(const void *self, struct profile *p)
 	buf_addf(&text,
 		 "context-switches: the kernel's count of each thread, read every %u ms; what a "
 		 "thread does after its last reading is missing",
-		 taskswitches_patience(s));
+		 taskswitches_poll_timeout(s));
 	if (s->nr_ended)
 		buf_addf(&text, " (%" PRIu64 " thread%s ended)", s->nr_ended,
 			 s->nr_ended == 1 ? "" : "s");
@@ -237,6 +237,6 @@ const struct source taskswitches_source = {
 	.drain = taskswitches_drain,
 	.stop = taskswitches_drain,
 	.facts = taskswitches_facts,
-	.patience = taskswitches_patience,
+	.poll_timeout = taskswitches_poll_timeout,
 	.free = taskswitches_free,
 };

@@ -43,7 +43,7 @@ struct capture {
 	struct namer *namer;
 	struct sources sources;
 	struct event_sink builder_sink;
-	struct event_sink sink; /* the builder's, strangers introduced */
+	struct event_sink sink; /* the builder's, comm events of unknown processes synthesized */
 	struct watch watch;
 	struct target launched; /* the command */
 	struct spawn child;
@@ -133,7 +133,7 @@ static void set_fds(struct capture *c)
 }
 
 /* Threads that are no targets wake those that are: nobody else tells their names. */
-static int introduce(struct capture *c, const struct event *ev, struct err *err)
+static int synthesize_comm(struct capture *c, const struct event *ev, struct err *err)
 {
 	const struct event_tally *t = &ev->tally;
 	if (t->other_tid <= 0 || builder_knows_thread(c->builder, t->other_pid, t->other_tid))
@@ -147,8 +147,8 @@ static int take_event(void *ctx, const struct event *ev, struct err *err)
 	/* While the other sources were started; the capture's first second begins with them. */
 	if (ev->kind == EVENT_SAMPLE && ev->time_ns < c->start_ns)
 		return 0;
-	TRY(ev->kind == EVENT_TALLY ? introduce(c, ev, err)
-				    : sources_saw(&c->sources, ev, &c->builder_sink, err));
+	TRY(ev->kind == EVENT_TALLY ? synthesize_comm(c, ev, err)
+				    : sources_on_task(&c->sources, ev, &c->builder_sink, err));
 	return c->builder_sink.event(c->builder_sink.ctx, ev, err);
 }
 
@@ -356,7 +356,7 @@ static int pump(struct capture *c, enum capture_end *ret_end, struct err *err)
 			return 0;
 		uint64_t left_ms = (c->deadline_ns - now) / 1000000 + 1;
 		unsigned wait_ms = now - c->start_ns < EARLY_NS ? POLL_EARLY_MS : POLL_MS;
-		wait_ms = sources_patience_ms(&c->sources, wait_ms);
+		wait_ms = sources_poll_ms(&c->sources, wait_ms);
 		(void)poll(c->fds.p, (nfds_t)c->fds.n, (int)MIN(left_ms, (uint64_t)wait_ms));
 		stop_drain();
 		now = clock_mono_ns();

@@ -209,7 +209,7 @@ static int open_sampler(struct sources *s, struct err *err)
 		return rc;
 	s->env.has_sampler = !rc;
 	if (!rc) {
-		s->told = sampler_sink(s->sampler, &s->sink);
+		s->rows_sink = sampler_sink(s->sampler, &s->sink);
 		return 0;
 	}
 	log_debug(LOG_SESSION, 1, "%s", err_msg(err)); /* the source looks at mappings itself */
@@ -290,7 +290,7 @@ static int load_growth(struct sources *s, int32_t pid, struct err *err)
 static int grow(void *ctx, int32_t pid, const struct space *sp, struct err *err)
 {
 	struct sources *s = ctx;
-	if (s->cannot_grow || !s->sampler) /* who else would tell mappings and deliver */
+	if (s->cannot_grow || !s->sampler) /* nobody else would emit mappings */
 		return err_set(err, -ENOTSUP, "the kernel takes no programs for it");
 	TRY(s->env.engine ? engine_add(s->env.engine, pid, err) : load_growth(s, pid, err));
 	if (sp)
@@ -303,7 +303,7 @@ static int grow(void *ctx, int32_t pid, const struct space *sp, struct err *err)
 int sources_open(struct sources *s, struct err *no_engine, struct err *err)
 {
 	const struct capture_options *o = s->options;
-	s->told = s->sink;
+	s->rows_sink = s->sink;
 	s->env = (struct source_env){.target = s->target,
 				     .tables = o->tables,
 				     .has_no_stacks = o->flags & CAPTURE_NO_WAIT_STACKS,
@@ -339,15 +339,16 @@ int sources_start(struct sources *s, uint64_t start_ns, struct err *err)
 	for (size_t i = 0; i < nr; i++) {
 		struct open_source *one = &s->list.p[i];
 		one->next_ns = start_ns;
-		TRY(one->kind->start ? one->kind->start(one->self, &s->env, &s->told, err) : 0);
+		TRY(one->kind->start ? one->kind->start(one->self, &s->env, &s->rows_sink, err)
+				     : 0);
 	}
 	return 0;
 }
 
 /* 0 = a second will do. */
-static unsigned patience_ms(const struct open_source *one)
+static unsigned poll_ms(const struct open_source *one)
 {
-	return one->kind->patience ? one->kind->patience(one->self) : one->kind->patience_ms;
+	return one->kind->poll_timeout ? one->kind->poll_timeout(one->self) : one->kind->poll_ms;
 }
 
 int sources_drain(struct sources *s, uint64_t now_ns, struct err *err)
@@ -356,11 +357,11 @@ int sources_drain(struct sources *s, uint64_t now_ns, struct err *err)
 	builder_tell_spaces(s->builder);
 	for (size_t i = 0; i < s->list.n; i++) { /* a drain may add to the list */
 		struct open_source *one = &s->list.p[i];
-		unsigned ms = patience_ms(one);
+		unsigned ms = poll_ms(one);
 		if (now_ns < one->next_ns || !one->kind->drain)
 			continue;
 		one->next_ns = now_ns + (ms ? ms * NS_PER_MS : NS_PER_SEC);
-		TRY(one->kind->drain(one->self, &s->told, err));
+		TRY(one->kind->drain(one->self, &s->rows_sink, err));
 	}
 	return 0;
 }
@@ -368,7 +369,7 @@ int sources_drain(struct sources *s, uint64_t now_ns, struct err *err)
 static int stop_list(struct sources *s, struct err *err)
 {
 	vec_foreach(one, &s->list)
-		TRY(one->kind->stop ? one->kind->stop(one->self, &s->told, err) : 0);
+		TRY(one->kind->stop ? one->kind->stop(one->self, &s->rows_sink, err) : 0);
 	return 0;
 }
 
@@ -387,7 +388,7 @@ int sources_stop(struct sources *s, struct err *err)
 	builder_tell_spaces(s->builder);
 	TRY(rc);
 	vec_foreach(one, &s->list)
-		TRY(one->kind->finish ? one->kind->finish(one->self, &s->told, err) : 0);
+		TRY(one->kind->finish ? one->kind->finish(one->self, &s->rows_sink, err) : 0);
 	return sources_losses(s, err);
 }
 
@@ -462,10 +463,10 @@ uint64_t sources_end_ns(const struct sources *s)
 	return end_ns;
 }
 
-unsigned sources_patience_ms(const struct sources *s, unsigned ms)
+unsigned sources_poll_ms(const struct sources *s, unsigned ms)
 {
 	vec_foreach(one, &s->list)
-		ms = patience_ms(one) ? MIN(ms, patience_ms(one)) : ms;
+		ms = poll_ms(one) ? MIN(ms, poll_ms(one)) : ms;
 	return ms;
 }
 
@@ -491,13 +492,13 @@ void sources_space(const struct sources *s, int32_t pid, const struct space *sp)
 			one->kind->space(one->self, pid, sp);
 }
 
-int sources_saw(const struct sources *s, const struct event *ev, const struct event_sink *sink,
-		struct err *err)
+int sources_on_task(const struct sources *s, const struct event *ev, const struct event_sink *sink,
+		    struct err *err)
 {
 	if (ev->kind != EVENT_FORK && ev->kind != EVENT_EXIT && ev->kind != EVENT_COMM)
 		return 0;
 	vec_foreach(one, &s->list)
-		TRY(one->kind->saw ? one->kind->saw(one->self, ev, sink, err) : 0);
+		TRY(one->kind->on_task ? one->kind->on_task(one->self, ev, sink, err) : 0);
 	return 0;
 }
 

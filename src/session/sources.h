@@ -36,11 +36,11 @@ struct sources {
 	const struct target *target; /* what is captured, a launched command among it */
 	struct profile *profile;
 	struct builder *builder;
-	struct event_sink sink; /* of what the sampler tells */
+	struct event_sink sink; /* of the sampler and the engine */
 
-	struct event_sink told; /* where sources tell: processes are introduced first */
+	struct event_sink rows_sink; /* of the sources; names of unknown processes come first */
 	struct source_env env;
-	struct sampler *sampler; /* NULL: a source tells mappings and names itself */
+	struct sampler *sampler; /* NULL: a source emits mappings and names itself */
 	VEC(struct open_source) list;
 	struct target grown; /* of an engine that was loaded later, for growth */
 	bool cannot_grow;
@@ -58,19 +58,19 @@ void sources_release(struct sources *s);
 
 /* Facts that hold from the beginning. */
 void sources_first_facts(const struct sources *s);
-/* Losses that nobody has been told of. */
+/* Losses that were not reported yet. */
 int sources_losses(struct sources *s, struct err *err);
 /* Where the time of the rows ends; 0: none of the sources says so. */
 uint64_t sources_end_ns(const struct sources *s);
 /* Milliseconds until one of them wants to be drained, at most @ms. */
-unsigned sources_patience_ms(const struct sources *s, unsigned ms);
+unsigned sources_poll_ms(const struct sources *s, unsigned ms);
 /* Calls @fn for each descriptor to poll for readability. */
 void sources_fds(const struct sources *s, void (*fn)(void *ctx, int fd), void *ctx);
 /* The process's mappings have changed (builder_options.space_changed). */
 void sources_space(const struct sources *s, int32_t pid, const struct space *sp);
 /* Births, execs and ends, before they are applied. */
-int sources_saw(const struct sources *s, const struct event *ev, const struct event_sink *sink,
-		struct err *err);
+int sources_on_task(const struct sources *s, const struct event *ev, const struct event_sink *sink,
+		    struct err *err);
 /* A copied stack of this thread was too short (builder_options.wants_more_stack). */
 void sources_grow(const struct sources *s, int32_t tid, uint64_t nr_bytes);
 

@@ -343,13 +343,13 @@ static void forget_loaded(struct dwarf *d)
 	dw_part_release(&d->part);
 }
 
-static bool load_part(struct dwarf *d, const struct dw_part_wish *wish)
+static bool load_part(struct dwarf *d, const struct dw_part_query *query)
 {
-	if (!dw_part_load(&d->part, &d->main, d->elf, wish))
+	if (!dw_part_load(&d->part, &d->main, d->elf, query))
 		return false;
 	build_index(d);
 	dw_hits hits = {0};
-	dw_index_find(&d->index, wish->vaddrs, wish->nr_vaddrs, &hits);
+	dw_index_find(&d->index, query->vaddrs, query->nr_vaddrs, &hits);
 	size_t nr_found = 0;
 	for (size_t i = 0; i < hits.n; i++)
 		nr_found += !i || hits.p[i].query != hits.p[i - 1].query;
@@ -368,11 +368,11 @@ static void reload_whole(struct dwarf *d)
 }
 
 /* A part serves one query: who asks on and on needs most of the file sooner or later. */
-static void load_for(struct dwarf *d, const struct dw_part_wish *wish)
+static void load_for(struct dwarf *d, const struct dw_part_query *query)
 {
 	if (d->loaded == LOADED_WHOLE)
 		return;
-	if (d->loaded == LOADED_NOTHING && load_part(d, wish))
+	if (d->loaded == LOADED_NOTHING && load_part(d, query))
 		d->loaded = LOADED_PART;
 	else
 		reload_whole(d);
@@ -401,8 +401,9 @@ int dwarf_query(struct dwarf *d, const uint64_t *vaddrs, size_t nr, unsigned fla
 	for (size_t i = 1; i < nr; i++)
 		ASSERT(vaddrs[i - 1] <= vaddrs[i]);
 
-	const struct dw_part_wish wish = {vaddrs, nr, d->env.min_vaddr, !(flags & DWARF_NO_LINES)};
-	load_for(d, &wish);
+	const struct dw_part_query query = {vaddrs, nr, d->env.min_vaddr,
+					    !(flags & DWARF_NO_LINES)};
+	load_for(d, &query);
 	CLEANUP(query_release) struct query q = {.d = d};
 	d->env.flags = flags;
 	run_query(&q, vaddrs, nr);

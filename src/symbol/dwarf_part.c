@@ -23,7 +23,7 @@ struct loader {
 	struct dw_part *part;
 	struct dw_file *file;
 	struct elf *elf;
-	const struct dw_part_wish *wish;
+	const struct dw_part_query *query;
 	VEC(uint64_t) offsets; /* of units, then of abbreviations, then of line tables */
 	struct partial info, abbrev, line;
 };
@@ -104,7 +104,7 @@ static bool is_in_plt(const struct elf *e, uint64_t vaddr)
 /* Lists the units of the addresses. False: some address is in none. */
 static bool find_units(struct loader *l)
 {
-	const struct dw_part_wish *w = l->wish;
+	const struct dw_part_query *w = l->query;
 	bool *is_covered CLEANUP(free_p) = xcalloc(w->nr_vaddrs + 1, sizeof(*is_covered));
 	struct dw_aranges it;
 	struct dw_arange range;
@@ -236,13 +236,13 @@ static bool load(struct loader *l)
 	return load_whole_sections(l) && partial_open(l, &l->info, DW_SEC_INFO, ".debug_info") &&
 	       partial_open(l, &l->abbrev, DW_SEC_ABBREV, ".debug_abbrev") &&
 	       partial_open(l, &l->line, DW_SEC_LINE, ".debug_line") && load_units(l) &&
-	       load_abbrevs(l) && read_tops(l) && (!l->wish->has_lines || load_lines(l));
+	       load_abbrevs(l) && read_tops(l) && (!l->query->has_lines || load_lines(l));
 }
 
 bool dw_part_load(struct dw_part *p, struct dw_file *f, struct elf *e,
-		  const struct dw_part_wish *wish)
+		  const struct dw_part_query *query)
 {
-	struct loader l = {.part = p, .file = f, .elf = e, .wish = wish};
+	struct loader l = {.part = p, .file = f, .elf = e, .query = query};
 	bool is_loaded = load(&l);
 	elf_stream_free(l.info.stream);
 	elf_stream_free(l.abbrev.stream);

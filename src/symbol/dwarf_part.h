@@ -24,7 +24,7 @@ struct dw_part {
 	size_t nr_covered; /* addresses that the aranges name */
 };
 
-struct dw_part_wish {
+struct dw_part_query {
 	const uint64_t *vaddrs; /* ascending */
 	size_t nr_vaddrs;
 	uint64_t min_vaddr; /* code below is discarded code */
@@ -38,7 +38,7 @@ bool dw_part_is_possible(const struct elf *e);
  * is as it was; the part is to be released either way. It must stay as long as @f is used.
  */
 bool dw_part_load(struct dw_part *p, struct dw_file *f, struct elf *e,
-		  const struct dw_part_wish *wish);
+		  const struct dw_part_query *query);
 void dw_part_release(struct dw_part *p);
 
 #endif
