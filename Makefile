@@ -45,7 +45,7 @@ TEST_LIBS   = -ljansson
 # What needs our programs for the kernel; engine_none.c stands for it without them.
 BPF_SRCS := $(addprefix src/capture/,btfhas.c coretypes.c counts.c deferclose.c engine.c faults.c \
             heapgrowth.c heapprobes.c io.c spans.c waitsource.c syscallprobe.c)
-SRCS := $(filter-out $(if $(filter 0,$(BPF)),$(BPF_SRCS),src/capture/engine_none.c),$(sort $(wildcard src/*/*.c)))
+SRCS := $(filter-out $(if $(filter 0,$(BPF)),$(BPF_SRCS),src/capture/engine_none.c),$(sort $(wildcard src/*/*.c src/*/*/*.c)))
 OBJS := $(SRCS:%.c=$(O)/%.o)
 ASSETS := $(sort $(wildcard src/render/assets/*))
 LIB  := $(O)/libassay.a
@@ -125,7 +125,7 @@ $(O)/flags: FORCE
 		tests/lib/needs.sh $(firstword $(CC)) $(if $(filter 0,$(BPF)),-,$(firstword $(BPF_CC))) $(ISAL) && \
 		echo '$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(LIBS)' > $@; }
 
--include $(wildcard $(O)/bpf/*.d $(O)/inject/*.d $(O)/src/*.d $(O)/src/*/*.d $(O)/tests/*/*.d)
+-include $(wildcard $(O)/bpf/*.d $(O)/inject/*.d $(O)/src/*.d $(O)/src/*/*.d $(O)/src/*/*/*.d $(O)/tests/*/*.d $(O)/tests/*/*/*.d)
 
 # ---- tests --------------------------------------------------------------------------------
 # tests/unit/test_<module>.c, each linked against the shipped library and run forked, TAP.
