@@ -1,7 +1,7 @@
 # assay: GNU make, out of tree. `make help` lists the targets.
 #
 # Variables: V=1 (show commands), CC=clang, SAN=address,undefined | thread, DEV=1 (-Werror),
-# STATIC=1, BPF=0 (no programs for the kernel), ISAL=0 (zlib inflates), O=dir, prefix=/usr/local, DESTDIR=.
+# STATIC=1, BPF=0 (no BPF programs), ISAL=0 (zlib inflates), O=dir, prefix=/usr/local, DESTDIR=.
 
 MAKEFLAGS += --no-builtin-rules --no-builtin-variables
 .DELETE_ON_ERROR:
@@ -42,10 +42,11 @@ ALL_CPPFLAGS = $(if $(filter 0,$(BPF)),-DASSAY_NO_BPF) $(if $(filter 0,$(ISAL)),
 LIBS        = $(if $(filter 0,$(BPF)),,-lbpf -lelf) -lpcre2-8 -liberty -llzma -lzstd $(if $(filter 0,$(ISAL)),,-lisal) -lz -lm
 TEST_LIBS   = -ljansson
 
-# What needs our programs for the kernel; engine_none.c stands for it without them.
-BPF_SRCS := $(addprefix src/capture/,btfhas.c coretypes.c counts.c deferclose.c engine.c faults.c \
-            heapgrowth.c heapprobes.c io.c spans.c waitsource.c syscallprobe.c)
-SRCS := $(filter-out $(if $(filter 0,$(BPF)),$(BPF_SRCS),src/capture/engine_none.c),$(sort $(wildcard src/*/*.c src/*/*/*.c)))
+# What needs our BPF programs; engine_none.c takes its place without them.
+BPF_SRCS := $(addprefix src/capture/,bpf/btfhas.c bpf/coretypes.c bpf/deferclose.c bpf/engine.c \
+            bpf/syscallprobe.c events/counts.c heap/growth.c heap/probes.c io/faults.c io/io.c \
+            wait/spans.c wait/waitsource.c)
+SRCS := $(filter-out $(if $(filter 0,$(BPF)),$(BPF_SRCS),src/capture/bpf/engine_none.c),$(sort $(wildcard src/*/*.c src/*/*/*.c)))
 OBJS := $(SRCS:%.c=$(O)/%.o)
 ASSETS := $(sort $(wildcard src/render/assets/*))
 LIB  := $(O)/libassay.a
@@ -65,7 +66,7 @@ $(O)/%.o: %.c $(O)/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
-# ---- programs for the kernel --------------------------------------------------------------
+# ---- BPF programs -------------------------------------------------------------------------
 # One object; its skeleton is a header that capture/ includes. Debug sections but BTF are stripped:
 # they are ten times as large as the programs.
 BPF_ARCH = $(if $(filter aarch64 arm64,$(shell uname -m)),arm64,x86)

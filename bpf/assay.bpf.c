@@ -2,7 +2,7 @@
 /*
  * Everything that assay runs in the kernel, as one object: the programs of a session share the
  * unwind tables, the target set, the stacks already told and the ring. Which programs are loaded
- * is decided by capture/engine.c.
+ * is decided by capture/bpf/engine.c.
  */
 #include "kernel.bpf.h"
 

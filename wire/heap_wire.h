@@ -15,7 +15,7 @@
  *	        slots, rings. Read and written by both sides
  *	tables  memfd "assay-heap-tables", sealed against resizing; the target maps it read-only:
  *	        struct ktables_head and rows (wire/kernel_tables.h), the process being space 0.
- *	        capture/kerneltables.h fills it
+ *	        capture/bpf/kerneltables.h fills it
  *
  * Nothing that assay reads of it is believed: geometry is assay's own copy, heads are copied once
  * and checked, records are checked one by one. The target in turn never trusts a pointer in

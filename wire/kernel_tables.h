@@ -1,6 +1,6 @@
 /*
  * The memory that user space fills and the stack engine in the kernel reads: one element of a
- * BPF_F_MMAPABLE array ("tables"), mapped by capture/engine.c. Its head has fixed places, the
+ * BPF_F_MMAPABLE array ("tables"), mapped by capture/bpf/engine.c. Its head has fixed places, the
  * rows follow and may be as many as was chosen when the object was loaded:
  *
  *	+------------------+ 0

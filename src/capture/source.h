@@ -21,7 +21,7 @@
 
 #include "base/base.h"
 #include "base/err.h"
-#include "capture/engine.h"
+#include "capture/bpf/engine.h"
 #include "host/target.h"
 #include "model/event.h"
 #include "model/facts.h"

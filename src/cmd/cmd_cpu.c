@@ -7,7 +7,7 @@
 #include "base/num.h"
 #include "base/opt.h"
 #include "base/suggest.h"
-#include "capture/waitsource.h"
+#include "capture/wait/waitsource.h"
 #include "cmd/capture_command.h"
 #include "cmd/cmd.h"
 

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/opt.h"
-#include "capture/heapplanner.h"
+#include "capture/heap/planner.h"
 #include "cmd/cmd.h"
 #include "cmd/optgroups.h"
 #include "cmd/targetopts.h"

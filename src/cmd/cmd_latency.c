@@ -5,8 +5,8 @@
 #include <errno.h>
 
 #include "base/log.h"
-#include "capture/spans.h"
-#include "capture/waitsource.h"
+#include "capture/wait/spans.h"
+#include "capture/wait/waitsource.h"
 #include "cmd/capture_command.h"
 #include "kernel_span.h"
 #include "plan/spanprobes.h"

@@ -7,8 +7,8 @@
 
 #include "base/json.h"
 #include "base/log.h"
-#include "capture/eventset.h"
-#include "capture/readysets.h"
+#include "capture/events/set.h"
+#include "capture/events/readysets.h"
 #include "host/tracefs.h"
 
 struct list_opts {

@@ -3,7 +3,7 @@
 #include "cmd/cmd.h"
 
 #include "base/opt.h"
-#include "capture/waitsource.h"
+#include "capture/wait/waitsource.h"
 #include "cmd/capture_command.h"
 
 struct offcpu_opts {

@@ -6,9 +6,9 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "capture/heapplanner.h"
-#include "capture/io.h"
-#include "capture/perfopen.h"
+#include "capture/heap/planner.h"
+#include "capture/io/io.h"
+#include "capture/perf/open.h"
 #include "host/proc.h"
 #include "plan/heapplan.h"
 

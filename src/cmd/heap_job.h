@@ -13,7 +13,7 @@
 #include "base/base.h"
 #include "base/err.h"
 #include "base/opt.h"
-#include "capture/heapsource.h"
+#include "capture/heap/heapsource.h"
 #include "cmd/capture_command.h"
 #include "plan/heapchoice.h"
 

@@ -2,7 +2,7 @@
  * From what is in a process to how its heap is watched: the tier, why this one, and for which
  * functions. A tier that the user forces and that cannot be is an error which says why. Nothing is
  * attached to: of a jemalloc without symbols it is only likely that it can be spoken to, and
- * capture/heapplanner.h asks it.
+ * capture/heap/planner.h asks it.
  */
 #ifndef ASSAY_PLAN_HEAPCHOICE_H
 #define ASSAY_PLAN_HEAPCHOICE_H

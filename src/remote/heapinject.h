@@ -89,7 +89,7 @@ struct heap_shared *heapinject_shared(const struct heapinject *h);
 struct heap_slot *heapinject_slots(const struct heapinject *h, uint32_t *ret_nr);
 /* Ring of slot @i; *ret_nr_bytes is a power of two. */
 const uint8_t *heapinject_ring(const struct heapinject *h, uint32_t i, uint32_t *ret_nr_bytes);
-/* To fill with capture/kerneltables.h (space 0). */
+/* To fill with capture/bpf/kerneltables.h (space 0). */
 struct ktables_head *heapinject_tables(const struct heapinject *h, uint32_t *ret_nr_rows);
 struct heapinject_info heapinject_info(const struct heapinject *h);
 

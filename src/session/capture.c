@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "base/spawn.h"
 #include "base/stop.h"
-#include "capture/synth.h"
+#include "capture/perf/synth.h"
 #include "format/assayfile.h"
 #include "host/caps.h"
 #include "host/limits.h"

@@ -13,8 +13,8 @@
 
 #include "base/base.h"
 #include "base/err.h"
-#include "capture/engine.h"
-#include "capture/sampler.h"
+#include "capture/bpf/engine.h"
+#include "capture/perf/sampler.h"
 #include "host/target.h"
 #include "model/profile.h"
 #include "model/tables.h"

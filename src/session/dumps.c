@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/stop.h"
-#include "capture/heapplanner.h"
+#include "capture/heap/planner.h"
 #include "host/memstat.h"
 #include "host/proc.h"
 #include "host/procmem.h"

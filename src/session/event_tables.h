@@ -5,7 +5,7 @@
 #define ASSAY_SESSION_EVENT_TABLES_H
 
 #include "base/base.h"
-#include "capture/counts.h"
+#include "capture/events/counts.h"
 #include "ingest/builder.h"
 #include "model/profile.h"
 

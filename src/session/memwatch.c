@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "capture/heapplanner.h"
+#include "capture/heap/planner.h"
 #include "host/memanon.h"
 #include "plan/heapchoice.h"
 #include "remote/jemalloc.h"

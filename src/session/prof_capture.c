@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/stop.h"
-#include "capture/heapplanner.h"
+#include "capture/heap/planner.h"
 #include "format/assayfile.h"
 #include "host/cachedir.h"
 #include "host/caps.h"

@@ -4,9 +4,9 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "capture/heapprocess.h"
-#include "capture/heapqueue.h"
-#include "capture/synth.h"
+#include "capture/heap/process.h"
+#include "capture/heap/queue.h"
+#include "capture/perf/synth.h"
 #include "ingest/builder.h"
 #include "model/profile.h"
 #include "session/openers.h"

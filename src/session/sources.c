@@ -7,17 +7,17 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "capture/counts.h"
-#include "capture/engine.h"
-#include "capture/heapprobes.h"
-#include "capture/heapsource.h"
-#include "capture/io.h"
+#include "capture/events/counts.h"
+#include "capture/bpf/engine.h"
+#include "capture/heap/probes.h"
+#include "capture/heap/heapsource.h"
+#include "capture/io/io.h"
 #include "capture/memorysource.h"
-#include "capture/perfcounts.h"
-#include "capture/spans.h"
-#include "capture/switches.h"
-#include "capture/taskswitches.h"
-#include "capture/waitsource.h"
+#include "capture/events/perfcounts.h"
+#include "capture/wait/spans.h"
+#include "capture/wait/switches.h"
+#include "capture/events/taskswitches.h"
+#include "capture/wait/waitsource.h"
 #include "host/caps.h"
 #include "session/event_tables.h"
 
@@ -52,7 +52,7 @@ static bool is_sampling_by_program(const struct sources *s)
 }
 
 /*
- * Growth (capture/heapgrowth.h) of a process of which it is found out during the capture that
+ * Growth (capture/heap/growth.h) of a process of which it is found out during the capture that
  * nothing else can be recorded: a launched command, or the program after an exec, that has its own
  * runtime. The BPF programs are loaded then, which takes a fifth of a second that
  * captures which do without need not spend; the right to do so is kept until the end.

@@ -19,7 +19,7 @@
 #include "base/base.h"
 #include "base/err.h"
 #include "base/vec.h"
-#include "capture/sampler.h"
+#include "capture/perf/sampler.h"
 #include "capture/source.h"
 #include "ingest/builder.h"
 #include "session/capture.h"

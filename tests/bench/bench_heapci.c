@@ -1,6 +1,6 @@
 /*
  * Whether the intervals that are printed with sampled estimates hold: the recorder's sampler
- * (inject/) and the books (capture/heapbook.h) over made-up programs whose truth is known.
+ * (inject/) and the books (capture/heap/heapaccount.h) over made-up programs whose truth is known.
  *
  *	bench_heapci [RUNS]
  *
@@ -16,7 +16,7 @@
 #include "base/mem.h"
 #include "base/stat.h"
 #include "base/vec.h"
-#include "capture/heapbook.h"
+#include "capture/heap/heapaccount.h"
 #include "heap_world.h"
 #include "model/heap.h"
 #include "model/tables.h"

@@ -14,8 +14,8 @@
 #include <time.h>
 
 #include "base/mem.h"
-#include "capture/heapbook.h"
-#include "capture/heapring.h"
+#include "capture/heap/heapaccount.h"
+#include "capture/heap/heapring.h"
 
 #define RING_BYTES (1u << 20)
 #define START      1000000000000ull

@@ -5,8 +5,8 @@
 #include "base/base.h"
 
 #include "base/mem.h"
-#include "capture/heapbook.h"
-#include "capture/heapring.h"
+#include "capture/heap/heapaccount.h"
+#include "capture/heap/heapring.h"
 #include "model/tables.h"
 
 #define SLOTS      3

@@ -5,7 +5,7 @@
 #include "base/base.h"
 
 #include "base/mem.h"
-#include "capture/kernelrecord.h"
+#include "capture/bpf/kernelrecord.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

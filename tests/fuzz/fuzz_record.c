@@ -6,7 +6,7 @@
 
 #include "arch.h"
 #include "base/mem.h"
-#include "capture/record.h"
+#include "capture/perf/record.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -6,8 +6,8 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "capture/eventset.h"
-#include "capture/tracefmt.h"
+#include "capture/events/set.h"
+#include "capture/events/tracefmt.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -11,7 +11,7 @@
 
 #include "base/base.h"
 #include "remote/heapimage.h"
-#include "capture/kerneltables.h"
+#include "capture/bpf/kerneltables.h"
 #include "heap_wire.h"
 #include "unwind_world.h"
 

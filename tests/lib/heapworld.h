@@ -8,8 +8,8 @@
 #include "base/base.h"
 #include "base/map.h"
 #include "base/vec.h"
-#include "capture/heapbook.h"
-#include "capture/heapring.h"
+#include "capture/heap/heapaccount.h"
+#include "capture/heap/heapring.h"
 
 #define HEAPWORLD_SLOTS      8
 #define HEAPWORLD_RING_BYTES 4096

@@ -24,7 +24,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "remote/heapinject.h"
-#include "capture/heapplanner.h"
+#include "capture/heap/planner.h"
 #include "host/proc.h"
 
 struct pings {

@@ -20,7 +20,7 @@
 
 #include "base/mem.h"
 #include "base/num.h"
-#include "capture/kerneltables.h"
+#include "capture/bpf/kerneltables.h"
 #include "kernel_stack.h"
 #include "kstack.h"
 #include "kstack.skel.h"

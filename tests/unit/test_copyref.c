@@ -1,7 +1,7 @@
 #include "base/base.h"
 
 #include "arch.h"
-#include "capture/copyref.h"
+#include "capture/bpf/copyref.h"
 #include "tap.h"
 
 struct told {

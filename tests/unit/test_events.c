@@ -5,8 +5,8 @@
 
 #include "analyze/eventsum.h"
 #include "base/file.h"
-#include "capture/eventset.h"
-#include "capture/readysets.h"
+#include "capture/events/set.h"
+#include "capture/events/readysets.h"
 #include "made.h"
 #include "tap.h"
 

@@ -1,7 +1,7 @@
-/* capture/filename.c: names of files as the kernel's programs tell them. */
+/* capture/bpf/filename.c: names of files as the kernel's programs tell them. */
 #include "base/base.h"
 
-#include "capture/filename.h"
+#include "capture/bpf/filename.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

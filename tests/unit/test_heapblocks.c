@@ -2,7 +2,7 @@
 #include "base/base.h"
 #include "tap.h"
 
-#include "capture/heapblocks.h"
+#include "capture/heap/blocks.h"
 
 #define NR 4096
 

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "capture/heapbook_priv.h"
+#include "capture/heap/heapaccount_priv.h"
 #include "model/heap.h"
 #include "model/tables.h"
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "capture/heapnap.h"
+#include "capture/heap/ringwait.h"
 
 #define LONG_NS 60000000000u
 

@@ -1,7 +1,7 @@
-/* capture/heapprobes_point.c: which instruction of a function is probed. */
+/* capture/heap/probes_point.c: which instruction of a function is probed. */
 #include "base/base.h"
 
-#include "capture/heapprobes.h"
+#include "capture/heap/probes.h"
 
 #include "tap.h"
 

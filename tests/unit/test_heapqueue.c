@@ -1,6 +1,6 @@
 /* What one thread finds and another tells: nothing lost, nothing twice, in order. */
 #include "base/base.h"
-#include "capture/heapqueue.h"
+#include "capture/heap/queue.h"
 #include "tap.h"
 
 #include <errno.h>

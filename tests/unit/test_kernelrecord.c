@@ -9,9 +9,9 @@
 
 #include "arch.h"
 #include "base/mem.h"
-#include "capture/bpfring.h"
-#include "capture/kernelrecord.h"
-#include "capture/recordqueue.h"
+#include "capture/bpf/bpfring.h"
+#include "capture/bpf/kernelrecord.h"
+#include "capture/bpf/recordqueue.h"
 #include "kernel_sample.h"
 #include "kernel_stack.h"
 

@@ -3,8 +3,8 @@
 #include "tap.h"
 
 #include "base/mem.h"
-#include "capture/kerneltables.h"
-#include "capture/rangepool.h"
+#include "capture/bpf/kerneltables.h"
+#include "capture/bpf/rangepool.h"
 
 #define NR_ROWS 1024u
 

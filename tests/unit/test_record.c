@@ -5,7 +5,7 @@
 #include "arch.h"
 #include "base/buf.h"
 #include "base/mem.h"
-#include "capture/record.h"
+#include "capture/perf/record.h"
 
 #define NR_REGS ((unsigned)__builtin_popcountll(ARCH_PERF_REGS_MASK))
 

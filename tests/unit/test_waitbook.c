@@ -1,7 +1,7 @@
 #include "base/base.h"
 
 #include "base/clock.h"
-#include "capture/waitbook.h"
+#include "capture/wait/waitaccount.h"
 #include "model/tables.h"
 #include "tap.h"
 

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "arch.h"
-#include "capture/procpoll.h"
-#include "capture/waitcalls.h"
+#include "capture/wait/procpoll.h"
+#include "capture/wait/calls.h"
 #include "tap.h"
 
 #if defined(__x86_64__)

@@ -1,0 +1,537 @@
+/* Our BPF programs: loading, attaching, targets; see engine.h. */
+#include "base/base.h"
+#include "capture/bpf/engine.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "capture/bpf/coretypes.h"
+#include "capture/bpf/kernelrecord.h"
+#include "capture/bpf/kerneltables.h"
+#include "capture/bpf/recordqueue.h"
+#include "capture/bpf/skeleton.h"
+#include "host/bpfrights.h"
+#include "host/limits.h"
+
+#define NR_KINDS   16 /* of records */
+#define PRINT_MAX  1000
+#define HELD_MAX   (48u << 20) /* records in memory, while a binary is being opened */
+#define ROWS_SPARE (1u << 19)
+/* Large binaries have 4 to 17 rows a KiB of code; the few denser ones are small. */
+#define CODE_BYTES_PER_ROW 96
+/* Births between the listing of the target and the first run of our programs. */
+#define ADOPT_NS 1000000000u
+
+struct handler {
+	engine_record_fn fn;
+	void *ctx;
+};
+
+struct engine {
+	const struct target *target;
+	struct assay_bpf *skel;
+	int types_fd; /* of coretypes_open, until the programs are loaded */
+	bool is_loaded;
+	bool has_tables;
+	struct recordqueue *queue;
+	const struct kernel_record *record; /* taken out and not delivered; NULL = none */
+	void *memory;                       /* the tables, mapped */
+	size_t memory_bytes;
+	uint32_t nr_rows;
+	struct kerneltables tables;
+	struct handler handlers[NR_KINDS];
+	uint64_t start_ns;
+	uint64_t nr_bad;
+	uint64_t nr_losses_told;
+};
+
+/* ---- opening ------------------------------------------------------------------------------ */
+
+static bool is_left_out(const char *name, const struct engine_spec *spec)
+{
+	for (size_t i = 0; i < spec->nr_left_out; i++)
+		if (!strncmp(name, spec->left_out[i], strlen(spec->left_out[i])))
+			return true;
+	return false;
+}
+
+__attribute__((format(printf, 2, 0))) static int print_debug(enum libbpf_print_level level,
+							     const char *fmt, va_list args)
+{
+	int depth = level == LIBBPF_WARN ? 1 : level == LIBBPF_INFO ? 2 : 3;
+	if (!log_has_debug(LOG_BPF, depth))
+		return 0;
+	char *text;
+	int n = vasprintf(&text, fmt, args);
+	if (n < 0)
+		return 0;
+	while (n > 0 && text[n - 1] == '\n')
+		text[--n] = 0;
+	/* The verifier's words can be a megabyte; why it gave up stands at the end. */
+	int skip = n > PRINT_MAX && !log_has_debug(LOG_BPF, 3) ? n - PRINT_MAX : 0;
+	log_debug_at(LOG_BPF, "%s%s", skip ? "..." : "", text + skip);
+	free(text);
+	return 0;
+}
+
+static void leave_out(const struct bpf_object *o, const struct engine_spec *spec)
+{
+	for (struct bpf_program *p = NULL; (p = bpf_object__next_program(o, p));)
+		if (is_left_out(bpf_program__name(p), spec))
+			(void)bpf_program__set_autoload(p, false);
+	for (struct bpf_map *m = NULL; (m = bpf_object__next_map(o, m));)
+		if (is_left_out(bpf_map__name(m), spec))
+			(void)bpf_map__set_autocreate(m, false);
+}
+
+static int add_code_bytes(void *ctx, const struct proc_map *m, struct err *err)
+{
+	(void)err;
+	uint64_t *nr_bytes = ctx;
+	if (m->is_exec && m->inode)
+		*nr_bytes += m->end - m->start;
+	return 0;
+}
+
+/*
+ * The rows are locked memory: as many as the target's code is likely to need, and what a few
+ * libraries loaded later need. Of a command that has not started nothing is known.
+ */
+static uint32_t guess_rows(const struct target *t)
+{
+	uint64_t most = 0;
+	uint64_t all = 0;
+	for (size_t i = 0; i < t->pids.pids.n; i++) {
+		uint64_t nr_bytes = 0;
+		(void)proc_maps(t->pids.pids.p[i], add_code_bytes, &nr_bytes, NULL);
+		most = MAX(most, nr_bytes);
+		all += nr_bytes;
+	}
+	for (size_t i = 0; i < t->tids.pids.n; i++)
+		(void)proc_maps(t->tids.pids.p[i], add_code_bytes, &all, NULL);
+	bool is_known = !t->is_system && !t->child && all;
+	uint64_t n = ROWS_SPARE + most / CODE_BYTES_PER_ROW;
+	uint64_t n_all = ROWS_SPARE + all / CODE_BYTES_PER_ROW;
+	/* Processes mostly share their binaries. */
+	n = MAX(n, is_known ? MIN(n_all, (uint64_t)KTABLES_ROWS_DEFAULT) : KTABLES_ROWS_DEFAULT);
+	return (uint32_t)MIN(n, (uint64_t)KTABLES_ROWS_MAX);
+}
+
+static uint32_t choose_rows(const struct target *t)
+{
+	uint32_t n = guess_rows(t);
+	return (n & (n - 1)) ? 1u << (32 - __builtin_clz(n)) : n;
+}
+
+/* It is emptied every 50 ms; a CPU may fill 24 MiB a second with copies of stacks while it must. */
+static uint32_t ring_bytes(void)
+{
+	unsigned nr_cpus = host_nr_cpus();
+	return nr_cpus <= 4 ? 8u << 20 : nr_cpus <= 16 ? 16u << 20 : 64u << 20;
+}
+
+/* libbpf reads the types when it loads, so they stay open until then. */
+static struct assay_bpf *open_skeleton(int *ret_types_fd)
+{
+	size_t nr_bytes;
+	const void *elf = assay_bpf__elf_bytes(&nr_bytes);
+	char path[64];
+	*ret_types_fd = coretypes_open(elf, nr_bytes);
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", *ret_types_fd);
+	struct bpf_object_open_opts opts = {.sz = sizeof(opts),
+					    .btf_custom_path = *ret_types_fd >= 0 ? path : NULL};
+	return assay_bpf__open_opts(&opts);
+}
+
+int engine_open(struct engine **ret_e, const struct engine_spec *spec, struct err *err)
+{
+	TRY(host_bpf_rights(HOST_BTF_PATH, err));
+	libbpf_set_print(print_debug);
+	CLEANUP(engine_free_p) struct engine *e = xcalloc(1, sizeof(*e));
+	e->target = spec->target;
+	e->types_fd = -1;
+	e->skel = open_skeleton(&e->types_fd);
+	if (!e->skel)
+		return err_sys(err, "cannot open our BPF programs");
+	leave_out(e->skel->obj, spec);
+	e->nr_rows = choose_rows(spec->target);
+	e->memory_bytes = KTABLES_HEAD_BYTES + (size_t)e->nr_rows * sizeof(struct unwind_row);
+	e->skel->rodata->row_mask = e->nr_rows - 1;
+	e->skel->rodata->watch_system = spec->target->is_system;
+	e->skel->rodata->own_tgid = (uint32_t)getpid();
+	e->skel->rodata->watch_threads = spec->target->tids.pids.n != 0;
+	*ret_e = TAKE(e);
+	return 0;
+}
+
+/* ---- targets ------------------------------------------------------------------------------ */
+
+static bool take_space(struct engine *e, uint32_t *ret_idx)
+{
+	return kerneltables_take_space(&e->tables, ret_idx) ||
+	       !bpf_map_lookup_and_delete_elem(bpf_map__fd(e->skel->maps.free_spaces), NULL,
+					       ret_idx);
+}
+
+static int add_process(struct engine *e, int32_t pid, uint32_t flags, struct err *err)
+{
+	struct kproc proc = {.flags = flags};
+	uint32_t key = (uint32_t)pid;
+	if (!take_space(e, &proc.space_idx))
+		return err_set(err, -ENOSPC, "too many processes");
+	int rc = bpf_map_update_elem(bpf_map__fd(e->skel->maps.procs), &key, &proc, BPF_NOEXIST);
+	if (rc) /* of threads, only a process's first one needs a space */
+		(void)bpf_map_update_elem(bpf_map__fd(e->skel->maps.free_spaces), NULL,
+					  &proc.space_idx, BPF_ANY);
+	if (rc && rc != -EEXIST)
+		return err_set(err, rc, "cannot name process %d to the kernel: %s", pid,
+			       strerror(-rc));
+	return 0;
+}
+
+static int add_thread(struct engine *e, int32_t tid, struct err *err)
+{
+	int32_t pid;
+	if (proc_tgid(tid, &pid, NULL))
+		return 0; /* gone */
+	int rc = add_process(e, pid, KPROC_THREADS, err);
+	uint32_t key = (uint32_t)tid;
+	uint8_t yes = 1;
+	if (!rc)
+		rc = bpf_map_update_elem(bpf_map__fd(e->skel->maps.tids), &key, &yes, BPF_ANY);
+	return rc ? err_set(err, rc, "cannot name thread %d to the kernel: %s", tid, strerror(-rc))
+		  : 0;
+}
+
+int engine_add(struct engine *e, int32_t pid, struct err *err)
+{
+	return add_process(e, pid, KPROC_TARGET, err);
+}
+
+static int add_targets(struct engine *e, struct err *err)
+{
+	const struct target *t = e->target;
+	TRY(t->child ? add_process(e, t->child, KPROC_AT_EXEC, err) : 0);
+	for (size_t i = 0; i < t->pids.pids.n; i++)
+		TRY(add_process(e, t->pids.pids.p[i], KPROC_TARGET, err));
+	for (size_t i = 0; i < t->tids.pids.n; i++)
+		TRY(add_thread(e, t->tids.pids.p[i], err));
+	return 0;
+}
+
+/*
+ * The kernel side adds what targets fork; what they forked before it ran is added here, as long
+ * as it lives. Single threads are watched without what they, or threads next to them, fork.
+ */
+static bool adopt(struct engine *e, int32_t pid)
+{
+	if (e->target->is_system || e->target->tids.pids.n ||
+	    (e->start_ns && clock_mono_ns() > e->start_ns + ADOPT_NS) ||
+	    (kill(pid, 0) && errno == ESRCH))
+		return false;
+	return add_process(e, pid, KPROC_TARGET, NULL) == 0;
+}
+
+static bool find_space(void *ctx, int32_t pid, uint32_t *ret_idx)
+{
+	struct engine *e = ctx;
+	uint32_t key = (uint32_t)pid;
+	struct kproc proc;
+	int fd = bpf_map__fd(e->skel->maps.procs);
+	if (bpf_map_lookup_elem(fd, &key, &proc) &&
+	    (!adopt(e, pid) || bpf_map_lookup_elem(fd, &key, &proc)))
+		return false;
+	*ret_idx = proc.space_idx;
+	return true;
+}
+
+/* ---- loading ------------------------------------------------------------------------------ */
+
+static int refuse(int rc, struct err *err)
+{
+	if (rc == -EPERM || rc == -EACCES) {
+		err_set(err, -EPERM, "the kernel refuses our programs: %s", strerror(-rc));
+		return err_hint(err, "is it locked down, or a container without CAP_BPF and "
+				     "CAP_PERFMON? its words: assay --debug=bpf ...");
+	}
+	if (rc == -ENOMEM)
+		return err_set(err, rc, "cannot load our programs into the kernel: %s",
+			       strerror(-rc));
+	err_set(err, -ENOTSUP, "this kernel does not take our programs: %s", strerror(-rc));
+	return err_hint(err, "its words: assay --debug=bpf ...");
+}
+
+static int map_tables(struct engine *e, struct err *err)
+{
+	void *p = mmap(NULL, e->memory_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+		       bpf_map__fd(e->skel->maps.tables), 0);
+	if (p == MAP_FAILED)
+		return err_sys(err, "cannot map the kernel's unwind tables");
+	e->memory = p;
+	kerneltables_init(&e->tables, &(struct kerneltables_spec){.head = p,
+								  .nr_rows = e->nr_rows,
+								  .find_space = find_space,
+								  .ctx = e});
+	e->has_tables = true;
+	return 0;
+}
+
+/* Sections like "tp_btf/sched_switch" say what to attach to; others are their source's business. */
+static bool attaches_itself(const struct bpf_program *prog)
+{
+	const char *section = bpf_program__section_name(prog);
+	return strchr(section, '/') && strncmp(section, "iter", 4) != 0;
+}
+
+/* Those whose names begin so and that are not attached yet. */
+static int attach(struct engine *e, const char *prefix, struct err *err)
+{
+	const struct bpf_object_skeleton *s = e->skel->skeleton;
+	for (int i = 0; i < s->prog_cnt; i++) {
+		const struct bpf_prog_skeleton *ps =
+			(const void *)((const char *)s->progs +
+				       (size_t)i * (size_t)s->prog_skel_sz);
+		struct bpf_program *prog = *ps->prog;
+		if (!bpf_program__autoload(prog) || !attaches_itself(prog) ||
+		    (ps->link && *ps->link) || strncmp(ps->name, prefix, strlen(prefix)))
+			continue;
+		struct bpf_link *link = bpf_program__attach(prog);
+		if (!link)
+			return err_sys(err, "cannot attach our program to '%s'",
+				       bpf_program__section_name(prog));
+		*ps->link = link;
+	}
+	return 0;
+}
+
+int engine_load(struct engine *e, struct err *err)
+{
+	int rc = bpf_map__set_value_size(e->skel->maps.tables, (uint32_t)e->memory_bytes);
+	rc = rc ? rc : bpf_map__set_max_entries(e->skel->maps.ring, ring_bytes());
+	rc = rc ? rc : assay_bpf__load(e->skel);
+	close_p(&e->types_fd);
+	if (rc)
+		return refuse(rc, err);
+	TRY(recordqueue_open(&e->queue, bpf_map__fd(e->skel->maps.ring),
+			     bpf_map__max_entries(e->skel->maps.ring), HELD_MAX, err));
+	TRY(map_tables(e, err));
+	TRY(add_targets(e, err));
+	/* Forks and ends of targets from now on; until then user space looks (adopt). */
+	TRY(attach(e, "life_", err));
+	e->is_loaded = true;
+	return 0;
+}
+
+int engine_start(struct engine *e, struct err *err)
+{
+	e->start_ns = clock_mono_ns();
+	return attach(e, "", err);
+}
+
+void engine_stop(struct engine *e)
+{
+	if (e->skel)
+		assay_bpf__detach(e->skel);
+}
+
+void engine_free(struct engine *e)
+{
+	if (!e)
+		return;
+	recordqueue_free(e->queue);
+	if (e->has_tables)
+		kerneltables_release(&e->tables);
+	if (e->memory)
+		munmap(e->memory, e->memory_bytes);
+	assay_bpf__destroy(e->skel);
+	close_p(&e->types_fd);
+	free(e);
+}
+
+void engine_free_p(struct engine **e)
+{
+	engine_free(*e);
+}
+
+int engine_sample_prog(const struct engine *e)
+{
+	return bpf_program__fd(e->skel->progs.cpu_sample);
+}
+
+struct assay_bpf *engine_skel(const struct engine *e)
+{
+	return e->skel;
+}
+
+/* ---- mappings ----------------------------------------------------------------------------- */
+
+void engine_publish(struct engine *e, int32_t pid, const struct space *sp)
+{
+	if (e->has_tables)
+		kerneltables_changed(&e->tables, pid, sp);
+}
+
+void engine_applied(struct engine *e, uint64_t time_ns)
+{
+	recordqueue_publish(e->queue);
+	if (e->has_tables)
+		kerneltables_applied(&e->tables, time_ns, clock_mono_ns());
+}
+
+/* ---- records ------------------------------------------------------------------------------ */
+
+void engine_on_record(struct engine *e, unsigned kind, engine_record_fn fn, void *ctx)
+{
+	ASSERT(kind < NR_KINDS);
+	e->handlers[kind] = (struct handler){fn, ctx};
+}
+
+uint64_t engine_peek_ns(void *ctx)
+{
+	struct engine *e = ctx;
+	while (!e->record) {
+		const void *p;
+		uint32_t nr_bytes;
+		switch (recordqueue_next(e->queue, &p, &nr_bytes, &e->nr_bad)) {
+		case RECORDQUEUE_EMPTY:
+			return UINT64_MAX;
+		case RECORDQUEUE_BUSY:
+			return 0;
+		case RECORDQUEUE_RECORD:
+			break;
+		}
+		if (kernelrecord_is_sane(p, nr_bytes))
+			e->record = p;
+		else
+			e->nr_bad++;
+	}
+	return e->record->time_ns;
+}
+
+int engine_deliver(void *ctx, const struct event_sink *sink, struct err *err)
+{
+	struct engine *e = ctx;
+	const struct kernel_record *r = TAKE(e->record);
+	if (!r)
+		return 0;
+	struct kernelrecord_scratch scratch;
+	struct event ev;
+	int rc = 0;
+	if (kernelrecord_decode(r, &scratch, &ev)) {
+		if (r->kind == RECORD_COPY && e->has_tables)
+			kerneltables_missed(&e->tables, r->tgid);
+		rc = sink->event(sink->ctx, &ev, err);
+	} else if (r->kind < NR_KINDS && e->handlers[r->kind].fn) {
+		rc = e->handlers[r->kind].fn(e->handlers[r->kind].ctx, r, sink, err);
+	}
+	return rc;
+}
+
+/* ---- what it cost and lost ---------------------------------------------------------------- */
+
+int engine_sum_percpu(int map_fd, uint32_t idx, uint64_t *ret_v, size_t nr)
+{
+	int nr_cpus = libbpf_num_possible_cpus();
+	if (nr_cpus < 0)
+		return nr_cpus;
+	CLEANUP(free_p) uint64_t *all = xcalloc((size_t)nr_cpus * nr, sizeof(*all));
+	TRY(bpf_map_lookup_elem(map_fd, &idx, all));
+	for (size_t i = 0; i < nr; i++) {
+		ret_v[i] = 0;
+		for (size_t cpu = 0; cpu < (size_t)nr_cpus; cpu++)
+			ret_v[i] += all[cpu * nr + i];
+	}
+	return 0;
+}
+
+static uint64_t sum_of(const struct bpf_map *map, uint32_t idx)
+{
+	uint64_t v = 0;
+	return engine_sum_percpu(bpf_map__fd(map), idx, &v, 1) ? 0 : v;
+}
+
+int engine_tell_losses(struct engine *e, const struct event_sink *sink, struct err *err)
+{
+	uint64_t nr = sum_of(e->skel->maps.losses, KLOSS_SAMPLES);
+	if (nr <= e->nr_losses_told)
+		return 0;
+	struct event ev = {.kind = EVENT_LOST,
+			   .time_ns = clock_mono_ns(),
+			   .cpu = -1,
+			   .lost = {.nr = nr - e->nr_losses_told, .is_samples = true}};
+	e->nr_losses_told = nr;
+	return sink->event(sink->ctx, &ev, err);
+}
+
+static void add_runs(const struct engine *e, struct engine_info *info)
+{
+	for (struct bpf_program *prog = NULL;
+	     (prog = bpf_object__next_program(e->skel->obj, prog));) {
+		struct bpf_prog_info pi = {0};
+		uint32_t len = sizeof(pi);
+		if (bpf_program__fd(prog) < 0 ||
+		    bpf_obj_get_info_by_fd(bpf_program__fd(prog), &pi, &len))
+			continue;
+		info->run_ns += pi.run_time_ns;
+		info->nr_runs += pi.run_cnt;
+	}
+	uint64_t nr_timed_runs = 0;
+	for (uint32_t i = 0; i < COST_NR; i++) {
+		uint64_t c[3]; /* struct kernel_cost: runs, timed, ns */
+		if (engine_sum_percpu(bpf_map__fd(e->skel->maps.costs), i, c, ARRAY_LEN(c)))
+			continue;
+		nr_timed_runs += c[0];
+		if (c[1])
+			info->own_ns += (uint64_t)((double)c[2] / (double)c[1] * (double)c[0]);
+	}
+	info->nr_runs = MAX(info->nr_runs, nr_timed_runs);
+}
+
+static void add_counts(const struct engine *e, struct engine_info *info)
+{
+	struct kernel_counts c;
+	if (engine_sum_percpu(bpf_map__fd(e->skel->maps.engine_counts), 0, (uint64_t *)&c,
+			      sizeof(c) / sizeof(uint64_t)))
+		return;
+	info->nr_stacks = c.nr_stacks;
+	info->nr_copies = c.nr_copies;
+	info->nr_copies_held = c.nr_copies_held;
+	info->nr_walks = c.nr_walks;
+	info->nr_memo_hits = c.nr_memo_hits;
+	info->nr_frames = c.nr_frames;
+	info->nr_rule_misses = c.nr_rule_misses;
+	for (size_t i = 0; i < WALK_END_NR; i++)
+		log_debug(LOG_BPF, 2, "walks that ended by cause %zu: %" PRIu64, i,
+			  (uint64_t)c.nr_ends[i]);
+}
+
+static uint64_t map_bytes(const struct engine *e)
+{
+	uint64_t nr_bytes = 0;
+	for (struct bpf_map *m = NULL; (m = bpf_object__next_map(e->skel->obj, m));)
+		if (bpf_map__autocreate(m)) /* a ring's elements are bytes */
+			nr_bytes +=
+				(uint64_t)MAX(bpf_map__value_size(m), 1u) * bpf_map__max_entries(m);
+	return nr_bytes;
+}
+
+struct engine_info engine_info(const struct engine *e)
+{
+	struct engine_info info = {.nr_bad = e->nr_bad};
+	if (!e->is_loaded)
+		return info;
+	add_runs(e, &info);
+	add_counts(e, &info);
+	info.nr_ring_full = sum_of(e->skel->maps.losses, KLOSS_RING_FULL);
+	info.nr_tables_full = e->tables.nr_full;
+	info.nr_rows = e->tables.row_pool.nr_used;
+	info.map_bytes = map_bytes(e);
+	return info;
+}

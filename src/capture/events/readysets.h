@@ -1,0 +1,16 @@
+/* The sets of events that come with assay, in the form of the files that users write. */
+#ifndef ASSAY_CAPTURE_EVENTS_READYSETS_H
+#define ASSAY_CAPTURE_EVENTS_READYSETS_H
+
+#include "base/base.h"
+
+struct ready_set {
+	const char *name;
+	const char *help;
+	const char *text;
+};
+
+/* Ends with a NULL name. */
+extern const struct ready_set ready_sets[];
+
+#endif

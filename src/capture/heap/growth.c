@@ -1,0 +1,85 @@
+/* Growth and mappings by stack; see growth.h. */
+#include "base/base.h"
+#include "capture/heap/growth.h"
+
+#include <bpf/libbpf.h>
+#include <linux/perf_event.h>
+
+#include "base/mem.h"
+#include "base/vec.h"
+#include "capture/bpf/btfhas.h"
+#include "capture/bpf/deferclose.h"
+#include "capture/io/faults.h"
+#include "capture/bpf/skeleton.h"
+#include "capture/bpf/syscallprobe.h"
+#include "host/tracefs.h"
+#include "kernel_io.h"
+
+struct heapgrowth {
+	struct bpf_links links;
+};
+
+/* Where a fault begins, and what it was given: one without the other says nothing. */
+static const char *const exact[] = {"page_fault_user", "page_fault_kernel", "mm_page_alloc", NULL};
+
+bool heapgrowth_choose(struct assay_bpf *skel, bool is_wanted)
+{
+	bool is_exact = is_wanted && btf_has_tracepoints(exact);
+	(void)bpf_program__set_autoload(skel->progs.io_growth_fault, is_wanted);
+	(void)bpf_program__set_autoload(skel->progs.io_map_enter, is_wanted);
+	(void)bpf_program__set_autoload(skel->progs.io_map_exit, is_wanted);
+	(void)bpf_program__set_autoload(skel->progs.io_growth_page, is_exact);
+	(void)bpf_program__set_autoload(skel->progs.io_growth_user, is_exact);
+	(void)bpf_program__set_autoload(skel->progs.io_growth_kernel, is_exact);
+	return is_exact;
+}
+
+static int attach_faults(struct heapgrowth *g, const struct bpf_program *p, uint64_t config,
+			 int cpu, struct err *err)
+{
+	struct bpf_link *link;
+	int rc = faults_attach_event(&link, p, config, cpu, err);
+	if (link)
+		vec_push(&g->links.list, link);
+	return rc;
+}
+
+static int attach_calls(struct heapgrowth *g, struct assay_bpf *skel, struct err *err)
+{
+	static const struct {
+		const char *name;
+		unsigned what;
+	} calls[] = {
+		{"mmap", IO_MMAP}, {"munmap", IO_MUNMAP}, {"mremap", IO_MREMAP}, {"brk", IO_BRK}};
+	CLEANUP(close_p) int tracefs_fd = -1;
+	TRY(tracefs_open(&tracefs_fd, err));
+	/* the ends first: a beginning without its end would be taken for the next one's */
+	for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
+		TRY(syscallprobe_attach(&g->links, tracefs_fd, skel->progs.io_map_exit,
+					SYSCALLPROBE_EXIT, calls[i].name, calls[i].what, err));
+		TRY(syscallprobe_attach(&g->links, tracefs_fd, skel->progs.io_map_enter,
+					SYSCALLPROBE_ENTER, calls[i].name, calls[i].what, err));
+	}
+	return 0;
+}
+
+int heapgrowth_attach(struct heapgrowth **ret_g, struct assay_bpf *skel, struct err *err)
+{
+	struct heapgrowth *g = xcalloc(1, sizeof(*g));
+	const struct bpf_program *p = skel->progs.io_growth_fault;
+	int nr_cpus = libbpf_num_possible_cpus();
+	*ret_g = g;
+	for (int cpu = 0; cpu < nr_cpus; cpu++) {
+		TRY(attach_faults(g, p, PERF_COUNT_SW_PAGE_FAULTS_MAJ, cpu, err));
+		TRY(attach_faults(g, p, PERF_COUNT_SW_PAGE_FAULTS_MIN, cpu, err));
+	}
+	return attach_calls(g, skel, err);
+}
+
+void heapgrowth_free(struct heapgrowth *g)
+{
+	if (!g)
+		return;
+	bpf_links_detach(&g->links); /* closing tracepoints takes the kernel long */
+	free_p(&g);
+}

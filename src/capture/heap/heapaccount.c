@@ -1,0 +1,594 @@
+/* Pairing and sums; see heapaccount.h. Rows: heapaccount_rows.c. */
+#include "base/base.h"
+#include "capture/heap/heapaccount.h"
+
+#include <math.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "capture/heap/heapaccount_priv.h"
+#include "model/heap.h"
+
+#define SECOND_NS        1000000000u
+#define BLOCKS_MAX_BYTES ((uint64_t)4 << 30)
+#define INDEX_FIRST_LOG2 12
+#define AHEAD            64 /* events that are looked at together */
+#define STAMP_SHIFT      4
+#define LATE_SECONDS     2 /* stamps tell nothing over longer times than a few seconds */
+/*
+ * From so many sites on, threads are not told apart; from twice as many, sizes neither; from four
+ * times as many, new stacks: a target that makes up numbers of stacks does not take our memory.
+ */
+#define SITES_MAX   (1u << 20)
+#define THREADS_MAX 65000
+#define LOOKS_MAX   (1u << 26) /* in a second */
+
+uint64_t heapclock_ns(const struct heapclock *c, uint64_t tsc)
+{
+	double ns = (double)(int64_t)(tsc - c->tsc) * c->ns_per_tick;
+	return c->ns + (uint64_t)(int64_t)ns;
+}
+
+double heapbook_share(uint64_t nr_bytes, uint64_t interval_bytes)
+{
+	if (!interval_bytes || nr_bytes >= interval_bytes)
+		return 1;
+	return -expm1(-(double)MAX(nr_bytes, (uint64_t)1) / (double)interval_bytes);
+}
+
+/* ---- life --------------------------------------------------------------------------------- */
+
+/* Of a machine with little memory a part: a target can make up as many blocks as it likes. */
+static uint64_t room_for_blocks(void)
+{
+	long nr_pages = sysconf(_SC_PHYS_PAGES);
+	uint64_t all = nr_pages > 0 ? (uint64_t)nr_pages * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+	return all ? MIN(all / 4, BLOCKS_MAX_BYTES) : BLOCKS_MAX_BYTES;
+}
+
+struct heapbook *heapbook_new(const struct heapbook_spec *spec)
+{
+	struct heapbook *b = xcalloc(1, sizeof(*b));
+	b->spec = *spec;
+	b->spec.max_sites = spec->max_sites ? spec->max_sites : SITES_MAX;
+	if (getrandom(&b->seed, sizeof(b->seed), GRND_NONBLOCK) != sizeof(b->seed))
+		b->seed = (uintptr_t)b ^ clock_mono_ns(); /* early at boot */
+	heapblocks_init(&b->blocks, spec->max_bytes ? spec->max_bytes : room_for_blocks(), b->seed);
+	b->index_log2 = INDEX_FIRST_LOG2;
+	b->index = xcalloc((size_t)1 << b->index_log2, sizeof(*b->index));
+	b->thread_of_slot = xcalloc(spec->nr_slots, sizeof(*b->thread_of_slot));
+	b->orphans = xcalloc(HEAP_ORPHANS, sizeof(*b->orphans));
+	b->peak = 1;
+	vec_push(&b->threads, (struct heap_thread){0}); /* the nameless one */
+	return b;
+}
+
+void heapbook_free(struct heapbook *b)
+{
+	if (!b)
+		return;
+	heapblocks_release(&b->blocks);
+	free(b->sites.memory);
+	vec_release(&b->more);
+	vec_release(&b->samples);
+	vec_release(&b->threads);
+	vec_release(&b->dirty);
+	vec_release(&b->older);
+	vec_release(&b->mapped);
+	map_release(&b->thread_of);
+	map_release(&b->mapped_index);
+	free(b->index);
+	free(b->thread_of_slot);
+	free(b->orphans);
+	free(b);
+}
+
+void heapbook_thread(struct heapbook *b, uint16_t slot, int32_t tid)
+{
+	if (slot >= b->spec.nr_slots)
+		return;
+	uint64_t key = hash_mix((uint32_t)tid, b->seed);
+	const uint32_t *known = map_get(&b->thread_of, key);
+	uint32_t idx = known ? *known : 0;
+	if (!known && b->threads.n < THREADS_MAX) {
+		idx = (uint32_t)b->threads.n;
+		*map_put(&b->thread_of, key, NULL) = idx;
+		vec_push(&b->threads, (struct heap_thread){.tid = tid});
+	}
+	b->thread_of_slot[slot] = (uint16_t)idx;
+}
+
+void heapbook_site_name(struct heapbook *b, uint8_t site, const char *name)
+{
+	b->site_names[site] = name;
+}
+
+/* ---- seconds ------------------------------------------------------------------------------ */
+
+static uint32_t second_of(const struct heapbook *b, uint64_t tsc)
+{
+	uint64_t ns = heapclock_ns(&b->clock, tsc);
+	uint64_t second = ns > b->spec.start_ns ? (ns - b->spec.start_ns) / SECOND_NS : 0;
+	return (uint32_t)MIN(second, (uint64_t)UINT32_MAX - 2);
+}
+
+static uint64_t tsc_of_second(const struct heapbook *b, uint32_t second)
+{
+	uint64_t ns = b->spec.start_ns + (uint64_t)second * SECOND_NS;
+	double ticks = (double)(int64_t)(ns - b->clock.ns) / b->clock.ns_per_tick;
+	return b->clock.tsc + (uint64_t)(int64_t)ticks;
+}
+
+static void set_bounds(struct heapbook *b)
+{
+	b->second_hi = tsc_of_second(b, b->second + 1);
+}
+
+void heapbook_clock(struct heapbook *b, const struct heapclock *clock)
+{
+	b->clock = *clock;
+	set_bounds(b);
+}
+
+/* Late events are booked in the second that is summed up, so this goes forward only. */
+static void go_on_to(struct heapbook *b, uint64_t tsc)
+{
+	if (LIKELY(tsc < b->second_hi))
+		return;
+	uint32_t second = second_of(b, tsc);
+	if (second <= b->second)
+		return;
+	heapbook_tell_second(b);
+	b->second = second;
+	b->nr_looks = 0;
+	set_bounds(b);
+}
+
+void heapbook_passed(struct heapbook *b, uint64_t tsc)
+{
+	go_on_to(b, tsc);
+}
+
+/* ---- sites -------------------------------------------------------------------------------- */
+
+static uint64_t site_key(uint32_t stack, uint16_t thread, uint16_t size_class)
+{
+	/* classes begin with 1, so no key is 0 */
+	return (uint64_t)stack << 32 | (uint64_t)thread << 16 | size_class;
+}
+
+static uint64_t site_hash(const struct heapbook *b, uint64_t key)
+{
+	return hash_mix(key, b->seed);
+}
+
+/* The index is by the upper part of the hash, the tag the lower one. */
+static uint32_t index_at(const struct heapbook *b, uint64_t hash)
+{
+	return (uint32_t)(hash >> (64 - b->index_log2));
+}
+
+static void put_index(struct heapbook *b, uint64_t hash, uint32_t site)
+{
+	uint32_t mask = (1u << b->index_log2) - 1;
+	uint32_t i = index_at(b, hash);
+	while (b->index[i].site)
+		i = (i + 1) & mask;
+	b->index[i] = (struct heap_index_slot){.site = site + 1, .tag = (uint32_t)hash};
+}
+
+static void grow_index(struct heapbook *b)
+{
+	free(b->index);
+	b->index_log2++;
+	b->index = xcalloc((size_t)1 << b->index_log2, sizeof(*b->index));
+	for (uint32_t i = 0; i < b->sites.n; i++)
+		put_index(b, site_hash(b, b->sites.p[i].key), i);
+}
+
+static void grow_sites(struct heapbook *b)
+{
+	size_t cap = MAX(b->sites.cap * 2, (size_t)64);
+	void *memory = xmalloc((cap + 1) * sizeof(struct heap_site));
+	size_t off = (uintptr_t)memory % sizeof(struct heap_site);
+	struct heap_site *p = (void *)((char *)memory + (sizeof(struct heap_site) - off));
+	if (b->sites.n)
+		memcpy(p, b->sites.p, b->sites.n * sizeof(*p));
+	free(b->sites.memory);
+	b->sites.p = p;
+	b->sites.cap = cap;
+	b->sites.memory = memory;
+}
+
+static uint32_t add_site(struct heapbook *b, uint64_t key, uint64_t hash)
+{
+	uint32_t site = (uint32_t)b->sites.n;
+	if (b->sites.n == b->sites.cap)
+		grow_sites(b);
+	b->sites.p[b->sites.n++] = (struct heap_site){.key = key, .peak = b->peak << 1};
+	vec_push(&b->more, (struct heap_site_more){0});
+	if (b->spec.interval_bytes)
+		vec_push(&b->samples, (struct heap_site_samples){0});
+	if (b->sites.n > ((size_t)3 << b->index_log2) / 4)
+		grow_index(b);
+	else
+		put_index(b, hash, site);
+	return site;
+}
+
+/* The key with less told apart, where there are too many sites. */
+static uint64_t coarse_key(const struct heapbook *b, uint64_t key)
+{
+	if (b->sites.n < 2 * (size_t)b->spec.max_sites)
+		return site_key((uint32_t)(key >> 32), 0, (uint16_t)key);
+	return site_key((uint32_t)(key >> 32), 0, UINT16_MAX);
+}
+
+static uint32_t find_site(struct heapbook *b, uint64_t key, uint64_t hash)
+{
+	size_t max = b->spec.max_sites;
+	if (UNLIKELY(b->sites.n >= max)) {
+		key = coarse_key(b, key);
+		hash = site_hash(b, key);
+	}
+	uint32_t mask = (1u << b->index_log2) - 1;
+	for (uint32_t i = index_at(b, hash);; i = (i + 1) & mask) {
+		const struct heap_index_slot *at = &b->index[i];
+		if (LIKELY(at->site && at->tag == (uint32_t)hash &&
+			   b->sites.p[at->site - 1].key == key))
+			return at->site - 1;
+		if (at->site)
+			continue;
+		if (LIKELY(!(key >> 32) || b->sites.n < 4 * max))
+			return add_site(b, key, hash);
+		key = site_key(0, 0, UINT16_MAX);
+		hash = site_hash(b, key);
+		i = index_at(b, hash) - 1;
+	}
+}
+
+/* The same without looking at the site, which may be far away: perhaps another one. */
+static uint32_t likely_site(struct heapbook *b, uint64_t key, uint64_t hash)
+{
+	uint32_t mask = (1u << b->index_log2) - 1;
+	for (uint32_t i = index_at(b, hash); b->index[i].site; i = (i + 1) & mask)
+		if (LIKELY(b->index[i].tag == (uint32_t)hash))
+			return b->index[i].site - 1;
+	return find_site(b, key, hash);
+}
+
+/* What it had at the peak is kept. */
+static void keep_peak(struct heapbook *b, struct heap_site *s, uint32_t idx)
+{
+	if (s->peak >> 1 != b->peak) {
+		s->peak = b->peak << 1 | (s->peak & HEAP_SITE_DIRTY);
+		s->at_peak = s->allocated;
+		heap_flow_sub(&s->at_peak, &s->freed);
+		if (b->spec.interval_bytes) {
+			struct heap_site_samples *m = &b->samples.p[idx];
+			m->nr_at_peak = m->nr_live;
+			m->at_peak_variance = m->live_variance;
+		}
+	}
+	if (!(s->peak & HEAP_SITE_DIRTY)) {
+		s->peak |= HEAP_SITE_DIRTY;
+		vec_push(&b->dirty, idx);
+	}
+}
+
+/* The site is about to change. */
+static struct heap_site *touch(struct heapbook *b, uint32_t idx)
+{
+	struct heap_site *s = &b->sites.p[idx];
+	if (UNLIKELY(s->peak != (b->peak << 1 | HEAP_SITE_DIRTY)))
+		keep_peak(b, s, idx);
+	return s;
+}
+
+/* ---- what a block stands for -------------------------------------------------------------- */
+
+struct weight {
+	struct heap_flow flow;
+	double variance;
+};
+
+static struct weight weight_of(const struct heapbook *b, uint64_t nr_bytes)
+{
+	double bytes = (double)nr_bytes;
+	if (LIKELY(!b->spec.interval_bytes))
+		return (struct weight){{1, bytes}, 0};
+	double share = heapbook_share(nr_bytes, b->spec.interval_bytes);
+	return (struct weight){{1 / share, bytes / share},
+			       bytes * bytes * (1 - share) / (share * share)};
+}
+
+static void add_alloc(struct heapbook *b, uint32_t idx, const struct weight *w)
+{
+	struct heap_site *s = touch(b, idx);
+	heap_flow_add(&s->allocated, &w->flow);
+	heap_flow_add(&b->live, &w->flow);
+	b->info.nr_allocs += w->flow.nr;
+	b->info.nr_alloc_bytes += w->flow.nr_bytes;
+	if (b->spec.interval_bytes) {
+		struct heap_site_samples *m = &b->samples.p[idx];
+		m->nr_allocated++;
+		m->nr_live++;
+		m->allocated_variance += w->variance;
+		m->live_variance += w->variance;
+		b->info.alloc_variance += w->variance;
+	}
+}
+
+static void add_free(struct heapbook *b, uint32_t idx, const struct weight *w)
+{
+	struct heap_site *s = touch(b, idx);
+	heap_flow_add(&s->freed, &w->flow);
+	heap_flow_sub(&b->live, &w->flow);
+	b->info.nr_frees += w->flow.nr;
+	if (b->spec.interval_bytes) {
+		struct heap_site_samples *m = &b->samples.p[idx];
+		m->nr_freed++;
+		m->nr_live--;
+		m->freed_variance += w->variance;
+		m->live_variance -= w->variance;
+		if (!m->nr_live) { /* what rounding left */
+			struct heap_flow *told = &b->more.p[idx].told;
+			*told = s->freed;
+			heap_flow_sub(told, &s->allocated);
+			m->live_variance = 0;
+		}
+	}
+}
+
+static void note_peak(struct heapbook *b, uint64_t tsc)
+{
+	if (b->live.nr_bytes <= b->peak_bytes)
+		return;
+	b->peak_bytes = b->live.nr_bytes;
+	b->peak_tsc = tsc;
+	b->peak++;
+}
+
+/* ---- events ------------------------------------------------------------------------------- */
+
+static uint32_t stamp_of(uint64_t tsc)
+{
+	return (uint32_t)(tsc >> STAMP_SHIFT);
+}
+
+/* Whether that moment, not long ago, was before the block was allocated. */
+static bool is_before(const struct heapbook *b, uint64_t tsc, const struct heapblock *block)
+{
+	if (b->second > heapblock_second(block) + LATE_SECONDS)
+		return false;
+	return (int32_t)(stamp_of(tsc) - block->stamp) < 0;
+}
+
+static void free_block(struct heapbook *b, const struct heapblock *block)
+{
+	struct weight w = weight_of(b, heapblock_bytes(block));
+	add_free(b, block->site, &w);
+}
+
+/*
+ * Looking back costs a nanosecond an entry. A program has few late events; one that makes them up
+ * gets a part of a second's time.
+ */
+static bool may_look_back(const struct heapbook *b)
+{
+	return b->nr_looks < LOOKS_MAX;
+}
+
+/* A free in the log that was of a block allocated at @tsc, told too late. */
+static bool take_orphan(struct heapbook *b, uint64_t addr, uint64_t tsc)
+{
+	for (uint32_t i = 1; i <= HEAP_ORPHANS && may_look_back(b); i++, b->nr_looks++) {
+		struct heap_orphan *o = &b->orphans[(b->next_orphan - i) % HEAP_ORPHANS];
+		if (!o->tsc)
+			return false;
+		if (o->addr != addr || o->tsc < tsc)
+			continue;
+		o->addr = 0;
+		b->threads.p[o->thread].nr_older--;
+		b->info.nr_older--;
+		return true;
+	}
+	return false;
+}
+
+/* The address was given out again at @tsc: the free of its block before is not needed any more. */
+static void owe(struct heapbook *b, uint64_t addr, uint64_t tsc)
+{
+	b->owed[b->next_owed++ % HEAP_OWED] = (struct heap_owed){addr, tsc};
+}
+
+static bool take_owed(struct heapbook *b, const struct heapring_event *ev)
+{
+	for (uint32_t i = 1; i <= HEAP_OWED && may_look_back(b); i++, b->nr_looks++) {
+		struct heap_owed *o = &b->owed[(b->next_owed - i) % HEAP_OWED];
+		if (!o->tsc)
+			return false;
+		if (o->addr != ev->addr || o->tsc < ev->tsc)
+			continue;
+		o->addr = 0;
+		return true;
+	}
+	return false;
+}
+
+/* An allocation that comes after younger events: is its block known to be gone? */
+static bool is_gone(struct heapbook *b, const struct heapring_event *ev, struct heapblock *there)
+{
+	b->info.nr_late++;
+	bool was_freed = take_orphan(b, ev->addr, ev->tsc);
+	if (!there || !is_before(b, ev->tsc, there))
+		return was_freed;
+	/* Another block has the address already: this one's free is told, or to be swallowed. */
+	if (!was_freed)
+		owe(b, ev->addr, b->done_tsc);
+	return true;
+}
+
+/* What is found out about an event ahead of its turn. */
+struct ahead {
+	uint64_t hash; /* of its address */
+	uint64_t key;  /* ALLOC: of its site, and its hash */
+	uint64_t key_hash;
+	uint32_t site; /* ALLOC: most likely */
+};
+
+static void on_alloc(struct heapbook *b, const struct heapring_event *ev, const struct ahead *a)
+{
+	uint16_t thread = b->thread_of_slot[ev->slot];
+	uint64_t hash = a->hash;
+	uint32_t site = a->site;
+	if (UNLIKELY(b->sites.p[site].key != a->key))
+		site = find_site(b, a->key, a->key_hash);
+	struct weight w = weight_of(b, ev->nr_bytes);
+	bool is_new;
+	if (UNLIKELY(ev->tsc < b->done_tsc) &&
+	    is_gone(b, ev, heapblocks_find(&b->blocks, ev->addr, hash))) {
+		add_alloc(b, site, &w);
+		add_free(b, site, &w);
+		return;
+	}
+	struct heapblock *block = heapblocks_put(&b->blocks, ev->addr, hash, &is_new);
+	if (UNLIKELY(!is_new)) {
+		b->info.nr_implied++;
+		free_block(b, block);
+		owe(b, ev->addr, ev->tsc);
+	}
+	add_alloc(b, site, &w);
+	b->threads.p[thread].last_addr = ev->addr;
+	if (UNLIKELY(!block)) { /* its free will count as that of an older block */
+		b->info.nr_unbooked++;
+		add_free(b, site, &w);
+		return;
+	}
+	heapblock_set(block, ev->addr, ev->nr_bytes, b->second);
+	block->site = site;
+	block->stamp = stamp_of(ev->tsc);
+	note_peak(b, ev->tsc);
+}
+
+static void add_older(struct heapbook *b, const struct heapring_event *ev, uint16_t thread)
+{
+	if (b->spec.interval_bytes || b->spec.has_all) {
+		b->info.nr_unmatched++;
+		return;
+	}
+	struct heap_thread *t = &b->threads.p[thread];
+	b->info.nr_older++;
+	t->nr_older++;
+	if (!t->is_dirty)
+		vec_push(&b->older, thread);
+	t->is_dirty = true;
+	b->orphans[b->next_orphan++ % HEAP_ORPHANS] =
+		(struct heap_orphan){.addr = ev->addr, .tsc = ev->tsc, .thread = thread};
+}
+
+static void on_free(struct heapbook *b, const struct heapring_event *ev, uint64_t hash)
+{
+	uint16_t thread = b->thread_of_slot[ev->slot];
+	struct heap_thread *t = &b->threads.p[thread];
+	struct heapblock *block = heapblocks_find(&b->blocks, ev->addr, hash);
+	bool is_late = UNLIKELY(ev->tsc < b->done_tsc);
+	b->info.nr_late += is_late;
+	if (!block || (is_late && is_before(b, ev->tsc, block))) {
+		if (!is_late || !take_owed(b, ev))
+			add_older(b, ev, thread);
+		return;
+	}
+	struct weight w = weight_of(b, heapblock_bytes(block));
+	add_free(b, block->site, &w);
+	if (t->last_addr == ev->addr && !b->spec.interval_bytes) {
+		uint16_t by = heap_site_thread(&b->sites.p[block->site]);
+		if (by == thread || !by)
+			heap_flow_add(&b->more.p[block->site].temporary, &w.flow);
+		t->last_addr = 0;
+	}
+	heapblocks_remove(&b->blocks, block, hash);
+}
+
+static void on_map(struct heapbook *b, const struct heapring_event *ev)
+{
+	bool is_map = ev->kind == HEAP_RECORD_MAP;
+	uint16_t thread = b->thread_of_slot[ev->slot];
+	const char *detail = b->site_names[ev->site];
+	uint32_t stack = b->mapped.n < b->spec.max_sites ? ev->stack : 0;
+	uint64_t key = hash_mix(site_key(stack, thread, ev->site), b->seed);
+	bool is_new;
+	uint32_t *idx = map_put(&b->mapped_index, key, &is_new);
+	if (is_new) {
+		*idx = (uint32_t)b->mapped.n;
+		vec_push(&b->mapped,
+			 (struct heap_mapped){.stack = stack, .thread = thread, .detail = detail});
+	}
+	struct heap_mapped *m = &b->mapped.p[*idx];
+	m->nr_calls++;
+	int64_t *sum = is_map ? &m->nr_bytes : &m->nr_unmapped;
+	if (__builtin_add_overflow(*sum, (int64_t)ev->nr_bytes, sum))
+		*sum = INT64_MAX;
+}
+
+static bool is_sound(const struct heapbook *b, const struct heapring_event *ev)
+{
+	return LIKELY(ev->slot < b->spec.nr_slots && ev->addr);
+}
+
+/*
+ * Both tables are larger than what caches hold while the target runs beside us: each place is
+ * asked for some dozens of events before it is needed.
+ */
+static void look_ahead(struct heapbook *b, const struct heapring_event *events, struct ahead *a,
+		       size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct heapring_event *ev = &events[i];
+		a[i].hash = heapblocks_hash(&b->blocks, ev->addr);
+		heapblocks_prefetch(&b->blocks, a[i].hash);
+		if (ev->kind != HEAP_RECORD_ALLOC || !is_sound(b, ev))
+			continue;
+		uint16_t thread = b->thread_of_slot[ev->slot];
+		a[i].key = site_key(ev->stack, thread, heap_size_class(ev->nr_bytes));
+		a[i].key_hash = site_hash(b, a[i].key);
+		__builtin_prefetch(&b->index[index_at(b, a[i].key_hash)]);
+	}
+	for (size_t i = 0; i < n; i++) {
+		const struct heapring_event *ev = &events[i];
+		if (ev->kind == HEAP_RECORD_ALLOC && is_sound(b, ev)) {
+			a[i].site = likely_site(b, a[i].key, a[i].key_hash);
+			__builtin_prefetch(&b->sites.p[a[i].site], 1);
+		} else if (ev->kind == HEAP_RECORD_FREE) {
+			/* If it was allocated just now it is not there yet, and near anyway. */
+			const struct heapblock *block =
+				heapblocks_find(&b->blocks, ev->addr, a[i].hash);
+			if (block)
+				__builtin_prefetch(&b->sites.p[block->site], 1);
+		}
+	}
+}
+
+void heapbook_add(struct heapbook *b, const struct heapring_event *events, size_t n)
+{
+	struct ahead ahead[AHEAD];
+	for (size_t i = 0; i < n; i++) {
+		const struct heapring_event *ev = &events[i];
+		const struct ahead *a = &ahead[i % AHEAD];
+		if (i % AHEAD == 0)
+			look_ahead(b, ev, ahead, MIN(n - i, (size_t)AHEAD));
+		go_on_to(b, ev->tsc);
+		if (!is_sound(b, ev))
+			continue;
+		if (ev->kind == HEAP_RECORD_ALLOC)
+			on_alloc(b, ev, a);
+		else if (ev->kind == HEAP_RECORD_FREE)
+			on_free(b, ev, a->hash);
+		else
+			on_map(b, ev);
+		b->done_tsc = MAX(b->done_tsc, ev->tsc);
+	}
+}

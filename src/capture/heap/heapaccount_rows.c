@@ -1,0 +1,245 @@
+/* What the books tell; see heapaccount.h. */
+#include "base/base.h"
+#include "capture/heap/heapaccount.h"
+
+#include <math.h>
+
+#include "capture/heap/heapaccount_priv.h"
+#include "model/heap.h"
+#include "model/tables.h"
+
+#define SECOND_NS 1000000000u
+/* Seconds of allocation of live blocks are told apart up to so many, then in larger steps. */
+#define AGES_MAX 1000
+
+/* What a target claims may be anything. */
+static int64_t saturate(double v)
+{
+	return v >= 9.2e18 ? INT64_MAX : v <= -9.2e18 ? INT64_MIN : (int64_t)rint(v);
+}
+
+/* The whole part of a sum; what is left goes to the next row. */
+static double take(double *sum)
+{
+	double whole = rint(*sum);
+	*sum -= whole;
+	return whole;
+}
+
+static struct heap_flow take_flow(struct heap_flow *f)
+{
+	double nr = take(&f->nr);
+	return (struct heap_flow){nr, take(&f->nr_bytes)};
+}
+
+static struct heapbook_row row_of(const struct heapbook *b, const struct heap_site *s,
+				  uint32_t spec)
+{
+	return (struct heapbook_row){
+		.spec = spec,
+		.stack = heap_site_stack(s),
+		.tid = b->threads.p[heap_site_thread(s)].tid,
+		.size_class = heap_site_class(s) == UINT16_MAX ? 0 : heap_site_class(s),
+		.time_ns = b->spec.start_ns + (uint64_t)b->second * SECOND_NS};
+}
+
+static void tell(struct heapbook *b, const struct heapbook_row *row)
+{
+	for (size_t i = 0; i < ARRAY_LEN(row->values); i++)
+		if (row->values[i]) {
+			b->spec.on_row(b->spec.ctx, row);
+			return;
+		}
+}
+
+struct event heapbook_event(const struct heapbook_row *row, int32_t pid, uint64_t stack_ref)
+{
+	struct event ev = event_tally(row->spec, pid, row->tid > 0 ? row->tid : pid, row->time_ns,
+				      row->values);
+	ev.tally.user_ref = stack_ref;
+	ev.tally.size_class = row->size_class;
+	ev.tally.detail = row->detail;
+	return ev;
+}
+
+/* ---- each second -------------------------------------------------------------------------- */
+
+static void tell_site(struct heapbook *b, uint32_t idx)
+{
+	struct heap_site *s = &b->sites.p[idx];
+	struct heap_site_more *more = &b->more.p[idx];
+	struct heapbook_row a = row_of(b, s, TABLE_ALLOCATED);
+	struct heapbook_row f = row_of(b, s, TABLE_FREED);
+	struct heap_flow allocated = take_flow(&s->allocated);
+	struct heap_flow freed = take_flow(&s->freed);
+	struct heap_flow temporary = take_flow(&more->temporary);
+	heap_flow_add(&more->told, &allocated);
+	heap_flow_sub(&more->told, &freed);
+	heap_flow_sub(&s->at_peak, &allocated);
+	heap_flow_add(&s->at_peak, &freed);
+	s->peak &= ~HEAP_SITE_DIRTY;
+	a.values[HEAP_ALLOCATED_CALLS] = a.values[HEAP_ALLOCATED_SAMPLES] = saturate(allocated.nr);
+	a.values[HEAP_ALLOCATED_BYTES] = saturate(allocated.nr_bytes);
+	a.values[HEAP_ALLOCATED_TEMPORARY] = saturate(temporary.nr);
+	a.values[HEAP_ALLOCATED_TEMPORARY_BYTES] = saturate(temporary.nr_bytes);
+	f.values[HEAP_BLOCKS] = f.values[HEAP_SAMPLES] = saturate(freed.nr);
+	f.values[HEAP_BYTES] = saturate(freed.nr_bytes);
+	if (b->spec.interval_bytes) {
+		struct heap_site_samples *m = &b->samples.p[idx];
+		a.values[HEAP_ALLOCATED_SAMPLES] = (int64_t)m->nr_allocated;
+		a.values[HEAP_ALLOCATED_VARIANCE] = saturate(m->allocated_variance);
+		f.values[HEAP_SAMPLES] = (int64_t)m->nr_freed;
+		f.values[HEAP_VARIANCE] = saturate(m->freed_variance);
+		m->nr_allocated = m->nr_freed = 0;
+		m->allocated_variance = m->freed_variance = 0;
+	}
+	tell(b, &a);
+	tell(b, &f);
+}
+
+static void tell_older(struct heapbook *b)
+{
+	for (size_t i = 0; i < b->older.n; i++) {
+		struct heap_thread *t = &b->threads.p[b->older.p[i]];
+		t->is_dirty = false;
+		if (t->nr_older <= 0)
+			continue;
+		struct heapbook_row row = {.spec = TABLE_OLDER,
+					   .tid = t->tid,
+					   .time_ns = b->spec.start_ns +
+						      (uint64_t)b->second * SECOND_NS};
+		row.values[HEAP_BLOCKS] = row.values[HEAP_SAMPLES] = t->nr_older;
+		t->nr_older = 0;
+		tell(b, &row);
+	}
+	vec_clear(&b->older);
+}
+
+static void tell_mapped(struct heapbook *b)
+{
+	vec_foreach(m, &b->mapped) {
+		struct heapbook_row row = {.spec = TABLE_MAPPED,
+					   .stack = m->stack,
+					   .tid = b->threads.p[m->thread].tid,
+					   .detail = m->detail,
+					   .time_ns = b->spec.start_ns +
+						      (uint64_t)b->second * SECOND_NS,
+					   .values = {m->nr_calls, m->nr_bytes, m->nr_unmapped}};
+		tell(b, &row);
+	}
+	vec_clear(&b->mapped);
+	map_clear(&b->mapped_index);
+}
+
+static void note_memory(struct heapbook *b)
+{
+	uint64_t nr = b->blocks.nr_bytes + b->sites.cap * sizeof(*b->sites.p) +
+		      b->more.cap * sizeof(*b->more.p) + b->samples.cap * sizeof(*b->samples.p) +
+		      ((uint64_t)sizeof(*b->index) << b->index_log2);
+	b->info.max_bytes = MAX(b->info.max_bytes, nr);
+}
+
+void heapbook_tell_second(struct heapbook *b)
+{
+	for (size_t i = 0; i < b->dirty.n; i++)
+		tell_site(b, b->dirty.p[i]);
+	vec_clear(&b->dirty);
+	tell_older(b);
+	tell_mapped(b);
+	note_memory(b);
+	if (b->peak_tsc) {
+		b->peak_ns = heapclock_ns(&b->clock, b->peak_tsc);
+		b->peak_tsc = 0;
+	}
+}
+
+/* ---- the end ------------------------------------------------------------------------------ */
+
+static void tell_peak(struct heapbook *b)
+{
+	for (uint32_t i = 0; i < b->sites.n; i++) {
+		const struct heap_site *s = &b->sites.p[i];
+		bool is_older = s->peak >> 1 != b->peak; /* it has not changed since */
+		struct heap_flow at = b->more.p[i].told;
+		if (is_older)
+			at = heap_site_live(b, i);
+		else
+			heap_flow_add(&at, &s->at_peak);
+		struct heapbook_row row = row_of(b, s, TABLE_PEAK);
+		row.time_ns = b->peak_ns;
+		row.values[HEAP_BLOCKS] = row.values[HEAP_SAMPLES] = saturate(at.nr);
+		row.values[HEAP_BYTES] = saturate(at.nr_bytes);
+		if (b->spec.interval_bytes) {
+			const struct heap_site_samples *m = &b->samples.p[i];
+			row.values[HEAP_SAMPLES] = (int64_t)(is_older ? m->nr_live : m->nr_at_peak);
+			row.values[HEAP_VARIANCE] =
+				saturate(is_older ? m->live_variance : m->at_peak_variance);
+		}
+		if (row.values[HEAP_SAMPLES])
+			tell(b, &row);
+	}
+}
+
+struct live_group {
+	uint32_t site;
+	uint32_t second;
+	struct heap_flow sum;
+	double variance;
+	int64_t nr;
+};
+
+static void tell_live(struct heapbook *b)
+{
+	uint32_t step = b->second / AGES_MAX + 1;
+	VEC(struct live_group) groups = {0};
+	struct map index = {0};
+	uint64_t it = 0;
+	const struct heapblock *block;
+	while ((block = heapblocks_next(&b->blocks, &it))) {
+		uint32_t second = heapblock_second(block) / step * step;
+		bool is_new;
+		uint32_t *idx = map_put(&index, (uint64_t)block->site << 32 | second, &is_new);
+		if (is_new) {
+			*idx = (uint32_t)groups.n;
+			vec_push(&groups,
+				 (struct live_group){.site = block->site, .second = second});
+		}
+		struct live_group *g = &groups.p[*idx];
+		double share = heapbook_share(heapblock_bytes(block), b->spec.interval_bytes);
+		double bytes = (double)heapblock_bytes(block);
+		g->nr++;
+		g->sum.nr += 1 / share;
+		g->sum.nr_bytes += bytes / share;
+		g->variance += bytes * bytes * (1 - share) / (share * share);
+	}
+	map_release(&index);
+	vec_foreach(g, &groups) {
+		struct heapbook_row row = row_of(b, &b->sites.p[g->site], TABLE_LIVE);
+		row.time_ns = b->spec.start_ns + (uint64_t)g->second * SECOND_NS;
+		row.values[HEAP_BLOCKS] = saturate(g->sum.nr);
+		row.values[HEAP_BYTES] = saturate(g->sum.nr_bytes);
+		row.values[HEAP_SAMPLES] = g->nr;
+		row.values[HEAP_VARIANCE] = saturate(g->variance);
+		tell(b, &row);
+	}
+	vec_release(&groups);
+}
+
+void heapbook_end(struct heapbook *b)
+{
+	heapbook_tell_second(b);
+	tell_peak(b);
+	tell_live(b);
+}
+
+struct heapbook_info heapbook_info(const struct heapbook *b)
+{
+	struct heapbook_info i = b->info;
+	i.live_bytes = b->live.nr_bytes;
+	i.live_blocks = b->live.nr;
+	i.peak_bytes = b->peak_bytes;
+	i.peak_ns = b->peak_tsc ? heapclock_ns(&b->clock, b->peak_tsc) : b->peak_ns;
+	i.nr_live = b->blocks.n;
+	i.nr_sites = b->sites.n;
+	return i;
+}

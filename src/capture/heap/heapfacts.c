@@ -1,0 +1,99 @@
+/* Facts of a heap; see heapfacts.h. */
+#include "base/base.h"
+#include "capture/heap/heapfacts.h"
+
+#include <math.h>
+
+#include "base/mem.h"
+#include "base/num.h"
+#include "base/stat.h"
+#include "plan/heapchoice.h"
+
+void heapfacts_count(struct heapsource_info *sum, const struct heapprocess *p)
+{
+	struct heapring_counts c = heapprocess_counts(p);
+	struct heapbook_info b = heapprocess_book_info(p);
+	struct heapinject_info i = heapprocess_inject_info(p);
+	sum->nr_broken += c.nr_broken;
+	sum->nr_dropped += c.nr_dropped;
+	sum->nr_allocs += c.nr_allocs;
+	sum->nr_alloc_bytes += c.nr_bytes;
+	sum->nr_frees += c.nr_frees;
+	sum->nr_no_stack += c.nr_no_stack;
+	sum->has_gone_silent |= c.inert_tsc != 0;
+	sum->has_shut |= c.has_shut;
+	sum->nr_unbooked += b.nr_unbooked;
+	sum->table_bytes = MAX(sum->table_bytes, b.max_bytes);
+	sum->booked_bytes += b.nr_alloc_bytes;
+	sum->booked_variance += b.alloc_variance;
+	sum->stopped_ns = MAX(sum->stopped_ns, i.stopped_ns);
+	sum->had_to_stop_all |= i.had_to_stop_all;
+	sum->nr_unpatched += i.nr_unpatched;
+	if (i.unpatched && !sum->unpatched)
+		sum->unpatched = xstrdup(i.unpatched);
+}
+
+/* "sampled 41.2 GiB +- 0.9 GiB, counted 41.3 GiB": an estimate beside its truth. */
+static void add_check(struct profile *p, const struct heapsource_info *i)
+{
+	profile_factf(p, FACT_HEAP_CHECK, "sampled %s +- %s, counted %s",
+		      num_bytes((uint64_t)i->booked_bytes).s,
+		      num_bytes((uint64_t)(STAT_Z95 * sqrt(i->booked_variance))).s,
+		      num_bytes(i->nr_alloc_bytes).s);
+}
+
+void heapfacts_add_sampling(struct profile *p, uint64_t interval_bytes, bool is_launch)
+{
+	if (interval_bytes)
+		profile_fact_nr(p, FACT_HEAP_SAMPLING, interval_bytes);
+	else
+		profile_fact(p, FACT_HEAP_SAMPLING, "every allocation");
+	profile_fact(p, FACT_HEAP_ATTACHED, is_launch ? "launch" : "attach");
+}
+
+void heapfacts_add(struct profile *p, const struct heapsource_info *i,
+		   const struct heapsource_spec *spec, bool is_launch)
+{
+	const char *reason = i->reason ? i->reason : "";
+	profile_factf(p, FACT_HEAP_TIER, "%s%s%s", heapchoice_tier_name(i->tier),
+		      reason[0] ? ": " : "", reason);
+	if (i->allocator && i->allocator[0])
+		profile_fact(p, FACT_HEAP_ALLOCATOR, i->allocator);
+	if (i->nr_processes || !i->nr_grown) /* growth knows no allocations */
+		heapfacts_add_sampling(p, spec->is_every ? 0 : spec->interval_bytes, is_launch);
+	else
+		profile_fact(p, FACT_HEAP_ATTACHED, is_launch ? "launch" : "attach");
+	profile_lose(p, LOSS_HEAP_DROPPED, i->nr_dropped);
+	profile_fact_nr(p, FACT_HEAP_ALLOCATIONS, i->nr_allocs);
+	profile_fact_nr(p, FACT_HEAP_BYTES, i->nr_alloc_bytes);
+	profile_fact_nr(p, FACT_HEAP_FREES, i->nr_frees);
+	if (!spec->is_every && i->nr_allocs)
+		add_check(p, i);
+	profile_fact_nr(p, FACT_HEAP_PROCESSES, i->nr_processes);
+	profile_lose(p, LOSS_HEAP_REFUSED, i->nr_refused);
+	profile_lose(p, LOSS_HEAP_NOT_FOLLOWED, i->nr_not_followed);
+	profile_lose(p, LOSS_HEAP_TOO_SHORT, i->nr_too_short);
+	profile_lose(p, LOSS_HEAP_BROKEN, i->nr_broken);
+	profile_lose(p, LOSS_HEAP_NO_STACK, i->nr_no_stack);
+	profile_lose(p, LOSS_HEAP_UNBOOKED, i->nr_unbooked);
+	profile_lose(p, LOSS_HEAP_UNPATCHED, i->nr_unpatched);
+	if (i->unpatched)
+		profile_fact(p, FACT_HEAP_UNPATCHED_NAME, i->unpatched);
+	if (i->late)
+		profile_fact(p, FACT_HEAP_LATE, i->late);
+	if (i->has_gone_silent)
+		profile_fact(p, FACT_HEAP_STOPPED, "yes");
+	if (i->has_shut)
+		profile_fact(p, FACT_HEAP_UNTIL,
+			     "the program forbade itself the time stamp "
+			     "counter (strict seccomp)");
+	if (i->had_to_stop_all)
+		profile_fact(p, FACT_HEAP_ALL_STOPPED, "all, for the moment of patching");
+	if (i->nr_processes) {
+		profile_fact_ns(p, FACT_HEAP_LONGEST_THREAD_STOP, i->stopped_ns);
+		profile_fact_ns(p, FACT_HEAP_RING_READING, i->drain_ns);
+		if (i->nr_dropped)
+			profile_fact_ns(p, FACT_HEAP_LONGEST_GAP, i->longest_gap_ns);
+		profile_fact_nr(p, FACT_HEAP_TABLE_BYTES, i->table_bytes);
+	}
+}

@@ -1,0 +1,438 @@
+/* Reading the recorder's rings; see heapring.h. */
+#include "base/base.h"
+#include "capture/heap/heapring.h"
+
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+#include "base/mem.h"
+
+#define AHEAD_MAX  ((uint64_t)1 << 36) /* ticks: a stamp further ahead is nonsense */
+#define PUBLISH_AT 8                   /* room is given back after this part of a ring */
+/* The recorder knows 131072 at a time and tells few of them twice: more are made up. */
+#define STACKS_MAX (1u << 21)
+#define FRAMES_MAX (1u << 26) /* of all stacks together: 131072 of the deepest ones */
+
+/* What the recorder counts in a slot. */
+struct slot_counts {
+	uint64_t nr_allocs;
+	uint64_t nr_bytes;
+	uint64_t nr_frees;
+	uint64_t nr_dropped;
+	uint64_t dropped_bytes;
+};
+
+struct heapring_reader {
+	const uint8_t *ring;
+	uint64_t at;       /* bytes ever read */
+	uint64_t head;     /* this pass */
+	uint64_t word;     /* the first one of the event at `at`, as it was when it was looked at */
+	uint64_t next_tsc; /* its time */
+	uint64_t published; /* the tail as the recorder has it */
+	uint32_t ring_bytes;
+	int32_t tid; /* 0 = nobody */
+	bool is_broken;
+	bool is_taken;           /* in r->taken */
+	uint64_t given_up_ns;    /* when its thread had ended; 0 = it has not */
+	struct slot_counts seen; /* they may begin anew */
+	struct slot_counts sum;
+};
+
+/* Memory that the target writes is read once, by this. */
+static uint64_t once(const uint64_t *p)
+{
+	return __atomic_load_n(p, __ATOMIC_RELAXED);
+}
+
+static uint32_t once32(const uint32_t *p)
+{
+	return __atomic_load_n(p, __ATOMIC_RELAXED);
+}
+
+uint64_t heapring_tsc(void)
+{
+#if defined(__x86_64__)
+	unsigned cpu;
+	uint64_t tsc = __rdtscp(&cpu);
+	_mm_lfence();
+	return tsc;
+#elif defined(__aarch64__)
+	uint64_t tsc;
+	__asm__ volatile("isb; mrs %0, cntvct_el0; isb" : "=r"(tsc)::"memory");
+	return tsc;
+#else
+#error "no time stamp counter known"
+#endif
+}
+
+/* ---- life --------------------------------------------------------------------------------- */
+
+void heapring_init(struct heapring *r, const struct heapring_spec *spec)
+{
+	*r = (struct heapring){.spec = *spec, .nr_taken_told = UINT32_MAX};
+	r->readers = xcalloc(spec->nr_slots, sizeof(*r->readers));
+	r->queue = xcalloc(spec->nr_slots, sizeof(*r->queue));
+	r->taken = xcalloc(spec->nr_slots, sizeof(*r->taken));
+	for (uint32_t i = 0; i < spec->nr_slots; i++)
+		r->readers[i].ring = spec->rings[i];
+}
+
+void heapring_release(struct heapring *r)
+{
+	free(r->readers);
+	free(r->queue);
+	free(r->taken);
+	*r = (struct heapring){0};
+}
+
+/* ---- one ring ----------------------------------------------------------------------------- */
+
+static void publish(struct heapring *r, struct heapring_reader *d)
+{
+	struct heap_slot *slot = &r->spec.slots[d - r->readers];
+	d->published = d->at;
+	__atomic_store_n(&slot->tail, d->at, __ATOMIC_RELEASE);
+}
+
+/* From here on its records are thrown away, but its owner never waits for room. */
+static void give_up(struct heapring *r, struct heapring_reader *d)
+{
+	r->nr_broken += !d->is_broken;
+	d->is_broken = true;
+	d->at = d->head;
+	publish(r, d);
+}
+
+/* The 8-byte word so many words behind the reader's place. */
+static uint64_t word_at(const struct heapring_reader *d, uint32_t i)
+{
+	uint64_t at = (d->at + 8 * (uint64_t)i) & (d->ring_bytes - 1);
+	return once((const uint64_t *)(const void *)(d->ring + at));
+}
+
+static uint64_t tsc_of(const struct heapring *r, uint64_t word)
+{
+	uint64_t low = word >> HEAP_TSC_SHIFT;
+	unsigned up = 64 - HEAP_TSC_BITS;
+	return r->now_tsc + (uint64_t)((int64_t)((low - r->now_tsc) << up) >> up);
+}
+
+static const uint8_t nr_words[HEAP_KIND_MASK + 1] = {
+	[HEAP_RECORD_ALLOC] = 3, [HEAP_RECORD_MAP] = 3,   [HEAP_RECORD_UNMAP] = 3,
+	[HEAP_RECORD_FREE] = 2,  [HEAP_RECORD_STACK] = 2,
+};
+
+/* Whether so many words from the reader's place on are there, in one piece. */
+static bool has_words(const struct heapring_reader *d, uint32_t nr)
+{
+	uint64_t to_end = d->ring_bytes - (d->at & (d->ring_bytes - 1));
+	return 8 * (uint64_t)nr <= MIN(d->head - d->at, to_end);
+}
+
+static bool take_stack(struct heapring *r, struct heapring_reader *d)
+{
+	uint64_t word = word_at(d, 1);
+	uint32_t nr = (uint32_t)(word >> 32) & 0xffff;
+	uint32_t end = (uint32_t)(word >> 48);
+	if (nr > HEAP_FRAMES_MAX || end >= WALK_END_NR || !has_words(d, 2 + nr) ||
+	    r->nr_stacks >= STACKS_MAX || r->nr_frames + nr > FRAMES_MAX)
+		return false;
+	r->nr_stacks++;
+	r->nr_frames += nr;
+	uint64_t frames[HEAP_FRAMES_MAX];
+	for (uint32_t i = 0; i < nr; i++)
+		frames[i] = word_at(d, 2 + i);
+	r->spec.on_stack(r->spec.ctx, (uint32_t)word, frames, nr, (enum walk_end)end);
+	d->at += 8 * (2 + (uint64_t)nr);
+	return true;
+}
+
+/*
+ * To the next event that is due in this pass; false: there is none. Stacks on the way are told,
+ * padding is passed over.
+ */
+static bool find_next(struct heapring *r, struct heapring_reader *d)
+{
+	while (d->at < d->head) {
+		uint64_t word = word_at(d, 0);
+		unsigned kind = word & HEAP_KIND_MASK;
+		if (word == HEAP_RECORD_PAD) {
+			uint64_t to_end = d->ring_bytes - (d->at & (d->ring_bytes - 1));
+			if (to_end > d->head - d->at)
+				break;
+			d->at += to_end;
+			continue;
+		}
+		uint32_t nr = nr_words[kind];
+		if (!nr || !has_words(d, nr))
+			break;
+		if (kind == HEAP_RECORD_STACK) {
+			if (!take_stack(r, d))
+				break;
+			continue;
+		}
+		d->word = word;
+		d->next_tsc = tsc_of(r, word);
+		if (d->next_tsc <= r->now_tsc)
+			return true;
+		if (d->next_tsc - r->now_tsc <= AHEAD_MAX)
+			return false;
+		break;
+	}
+	if (d->at < d->head)
+		give_up(r, d);
+	return false;
+}
+
+static void take_event(struct heapring *r, struct heapring_reader *d, struct heapring_event *to)
+{
+	uint64_t word = d->word;
+	uint64_t first = word_at(d, 1);
+	unsigned kind = word & HEAP_KIND_MASK;
+	*to = (struct heapring_event){.tsc = d->next_tsc,
+				      .addr = first & HEAP_ADDR_MASK,
+				      .slot = (uint16_t)(d - r->readers),
+				      .kind = (uint8_t)kind,
+				      .site = (uint8_t)(word >> HEAP_SITE_SHIFT)};
+	if (kind == HEAP_RECORD_FREE) {
+		d->at += 16;
+		return;
+	}
+	uint64_t second = word_at(d, 2);
+	to->nr_bytes = second & HEAP_ADDR_MASK;
+	to->stack = (uint32_t)(first >> HEAP_STACK_SHIFT) | (uint32_t)(second >> HEAP_STACK_SHIFT)
+								    << 16;
+	d->at += 24;
+}
+
+/* ---- the merge: a heap with the earliest record on top ------------------------------------- */
+
+static uint64_t queued_tsc(const struct heapring *r, uint32_t i)
+{
+	return i < r->nr_queued ? r->readers[r->queue[i]].next_tsc : UINT64_MAX;
+}
+
+static void sink_down(struct heapring *r, uint32_t i)
+{
+	uint16_t moved = r->queue[i];
+	uint64_t tsc = r->readers[moved].next_tsc;
+	for (;;) {
+		uint32_t child = 2 * i + 1;
+		child += queued_tsc(r, child + 1) < queued_tsc(r, child);
+		if (queued_tsc(r, child) >= tsc)
+			break;
+		r->queue[i] = r->queue[child];
+		i = child;
+	}
+	r->queue[i] = moved;
+}
+
+static void remove_top(struct heapring *r)
+{
+	r->queue[0] = r->queue[--r->nr_queued];
+	if (r->nr_queued)
+		sink_down(r, 0);
+}
+
+/* ---- passes ------------------------------------------------------------------------------- */
+
+/* What a count has grown by since it was seen; if it is less now, it began anew. */
+static uint64_t growth(uint64_t *seen, uint64_t now)
+{
+	uint64_t by = now >= *seen ? now - *seen : now;
+	*seen = now;
+	return by;
+}
+
+static void add_counts(struct heapring_reader *d, const struct heap_slot *s)
+{
+	d->sum.nr_allocs += growth(&d->seen.nr_allocs, once(&s->nr_allocs));
+	d->sum.nr_bytes += growth(&d->seen.nr_bytes, once(&s->nr_bytes));
+	d->sum.nr_frees += growth(&d->seen.nr_frees, once(&s->nr_frees));
+	d->sum.dropped_bytes += growth(&d->seen.dropped_bytes, once(&s->dropped_bytes));
+	d->sum.nr_dropped += growth(&d->seen.nr_dropped, once32(&s->nr_dropped));
+}
+
+static void note_thread(struct heapring *r, struct heapring_reader *d, const struct heap_slot *s)
+{
+	int32_t tid = (int32_t)once32(&s->tid);
+	if (tid == d->tid || tid <= 0)
+		return;
+	d->tid = tid;
+	r->nr_threads++;
+	r->spec.on_thread(r->spec.ctx, (uint16_t)(d - r->readers), tid);
+}
+
+static uint32_t size_of_ring(const struct heapring *r, const struct heap_slot *s)
+{
+	uint32_t n = once32(&s->ring_bytes);
+	bool is_good = n >= HEAP_NARROW_BYTES && n < r->spec.ring_bytes && !(n & (n - 1));
+	return is_good ? n : r->spec.ring_bytes;
+}
+
+/* Most slots are never taken. What the target counts wrongly is its own loss. */
+static void find_taken(struct heapring *r)
+{
+	uint32_t nr = __atomic_load_n(&r->spec.shared->nr_taken, __ATOMIC_ACQUIRE);
+	if (nr == r->nr_taken_told)
+		return;
+	r->nr_taken_told = nr;
+	for (uint32_t i = 0; i < r->spec.nr_slots; i++) {
+		if (r->readers[i].is_taken || !once(&r->spec.slots[i].owner))
+			continue;
+		r->readers[i].is_taken = true;
+		r->taken[r->nr_taken++] = (uint16_t)i;
+	}
+}
+
+static void open_ring(struct heapring *r, uint32_t i)
+{
+	struct heapring_reader *d = &r->readers[i];
+	const struct heap_slot *s = &r->spec.slots[i];
+	uint64_t head = __atomic_load_n(&s->head, __ATOMIC_ACQUIRE);
+	if (head == d->at && d->tid)
+		return;
+	note_thread(r, d, s);
+	d->head = head;
+	if (!d->ring_bytes)
+		d->ring_bytes = size_of_ring(r, s);
+	if (d->is_broken || head < d->at || head - d->at > d->ring_bytes || head % 8) {
+		give_up(r, d);
+		return;
+	}
+	uint64_t times = r->spec.ring_bytes / d->ring_bytes;
+	r->fullest_bytes = MAX(r->fullest_bytes, (head - d->at) * times);
+	if (find_next(r, d))
+		r->queue[r->nr_queued++] = (uint16_t)i;
+	else if (d->at != d->published)
+		publish(r, d);
+}
+
+void heapring_begin(struct heapring *r, uint64_t now_tsc)
+{
+	r->now_tsc = now_tsc;
+	r->nr_queued = 0;
+	r->fullest_bytes = 0;
+	__atomic_store_n(&r->spec.shared->alive_tsc, now_tsc, __ATOMIC_RELAXED);
+	find_taken(r);
+	for (uint32_t i = 0; i < r->nr_taken; i++)
+		open_ring(r, r->taken[i]);
+	for (uint32_t i = r->nr_queued / 2; i-- > 0;)
+		sink_down(r, i);
+}
+
+size_t heapring_take(struct heapring *r, struct heapring_event *to, size_t max)
+{
+	size_t n = 0;
+	while (n < max && r->nr_queued) {
+		struct heapring_reader *d = &r->readers[r->queue[0]];
+		uint64_t until = MIN(queued_tsc(r, 1), queued_tsc(r, 2));
+		bool has_next = true;
+		while (n < max && has_next && d->next_tsc <= until) {
+			take_event(r, d, &to[n++]);
+			has_next = find_next(r, d);
+		}
+		if (!has_next || d->at - d->published >= d->ring_bytes / PUBLISH_AT)
+			publish(r, d);
+		if (has_next)
+			sink_down(r, 0);
+		else
+			remove_top(r);
+	}
+	r->nr_events += n;
+	return n;
+}
+
+/* ---- threads that ended ------------------------------------------------------------------- */
+
+/* The slot may have another thread already, who wrote nothing yet. */
+static int32_t tid_of(const struct heapring_reader *d, const struct heap_slot *s)
+{
+	int32_t tid = (int32_t)once32(&s->tid);
+	return tid > 0 ? tid : d->tid;
+}
+
+static bool swap_owner(struct heap_slot *s, uint64_t from, uint64_t to)
+{
+	return __atomic_compare_exchange_n(&s->owner, &from, to, false, __ATOMIC_SEQ_CST,
+					   __ATOMIC_RELAXED);
+}
+
+/* The thread has ended. */
+static void give_up_slot(struct heapring *r, struct heapring_reader *d, uint64_t now_ns)
+{
+	struct heap_slot *s = &r->spec.slots[d - r->readers];
+	uint64_t owner = once(&s->owner);
+	if (!owner || owner & 1 || __atomic_load_n(&s->head, __ATOMIC_ACQUIRE) != d->at)
+		return;   /* asked again later */
+	add_counts(d, s); /* whoever has it next may count anew */
+	if (swap_owner(s, owner, owner | 1))
+		d->given_up_ns = MAX(now_ns, 1u);
+}
+
+/* It was given up a while ago: nobody has the same thread pointer. */
+static void hand_on(struct heapring *r, struct heapring_reader *d, uint64_t now_ns)
+{
+	struct heap_slot *s = &r->spec.slots[d - r->readers];
+	uint64_t owner = once(&s->owner);
+	if (!(owner & 1)) {
+		d->given_up_ns = 0; /* somebody has */
+		return;
+	}
+	if (now_ns - d->given_up_ns < HEAP_RETIRE_NS || once32(&s->is_inside) ||
+	    __atomic_load_n(&s->head, __ATOMIC_ACQUIRE) != d->at)
+		return;
+	d->given_up_ns = 0;
+	if (owner != HEAP_OWNER_NONE)
+		(void)swap_owner(s, owner, HEAP_OWNER_NONE);
+}
+
+void heapring_retire(struct heapring *r, uint64_t now_ns, bool (*is_alive)(void *ctx, int32_t tid),
+		     void *ctx)
+{
+	for (uint32_t i = 0; i < r->nr_taken; i++) {
+		struct heapring_reader *d = &r->readers[r->taken[i]];
+		const struct heap_slot *s = &r->spec.slots[r->taken[i]];
+		if (d->given_up_ns)
+			hand_on(r, d, now_ns);
+		else if (!(once(&s->owner) & 1) && d->tid && !is_alive(ctx, tid_of(d, s)))
+			give_up_slot(r, d, now_ns);
+	}
+}
+
+void heapring_thread_ended(struct heapring *r, uint64_t now_ns, int32_t tid)
+{
+	for (uint32_t i = 0; i < r->nr_taken; i++) {
+		struct heapring_reader *d = &r->readers[r->taken[i]];
+		if (d->tid == tid && tid_of(d, &r->spec.slots[r->taken[i]]) == tid)
+			give_up_slot(r, d, now_ns);
+	}
+}
+
+struct heapring_counts heapring_counts(const struct heapring *r)
+{
+	const struct heap_shared *shared = r->spec.shared;
+	struct heapring_counts sum = {.nr_events = r->nr_events,
+				      .nr_threads = r->nr_threads,
+				      .nr_broken = r->nr_broken,
+				      .nr_no_stack = once(&shared->nr_no_stack),
+				      .nr_no_block = once(&shared->nr_no_block),
+				      .has_shut =
+					      *(const volatile uint32_t *)&shared->has_shut != 0,
+				      .inert_tsc = once(&shared->went_inert_tsc)};
+	for (uint32_t i = 0; i < r->spec.nr_slots; i++) {
+		struct heapring_reader *d = &r->readers[i];
+		if (!d->tid)
+			continue;
+		add_counts(d, &r->spec.slots[i]);
+		sum.nr_allocs += d->sum.nr_allocs;
+		sum.nr_bytes += d->sum.nr_bytes;
+		sum.nr_frees += d->sum.nr_frees;
+		sum.nr_dropped += d->sum.nr_dropped;
+		sum.dropped_bytes += d->sum.dropped_bytes;
+	}
+	sum.nr_dropped += once(&shared->nr_no_slot);
+	sum.dropped_bytes += once(&shared->nr_no_slot_bytes);
+	return sum;
+}

@@ -1,0 +1,750 @@
+/*
+ * The heaps of processes; see heapsource.h. Two threads:
+ *
+ *	the capture's   plans, ptrace, mappings, births and ends; speaks to the sink
+ *	the drainer     passes over the rings of all processes in `list`, again and again
+ *
+ * `lock` is held for a pass and for whatever changes the list or a process in it. Rows and stacks
+ * go from one to the other by the queue.
+ */
+#include "base/base.h"
+#include "capture/heap/heapsource.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "capture/heap/heapfacts.h"
+#include "capture/heap/latelibs.h"
+#include "capture/heap/ringwait.h"
+#include "capture/heap/planner.h"
+#include "capture/heap/process.h"
+#include "capture/heap/queue.h"
+#include "capture/perf/synth.h"
+#include "host/proc.h"
+#include "remote/heaplaunch.h"
+
+/*
+ * Pauses between passes, such that the fullest ring fills to a fifth: each pass costs something,
+ * and what is read late is read from memory that is far by then. Of 1024.
+ */
+#define FULL_WANTED 200
+#define FULL_HURRY  600 /* from here on without a pause */
+#define PAUSE_MIN   300000u
+#define PAUSE_MAX   10000000u /* longer ones only where a ring that fills wakes us */
+#define PAUSE_FIRST 1000000u
+#define RETIRE_NS   200000000u
+/* How long mappings of a program that was just executed take to be known here. */
+#define SETTLE_NS           6000000u
+#define SETTLE_MAX_NS       200000000u
+#define EXEC_SETTLE_NS      10000000u /* what it maps is told by a ring that is read late */
+#define FORK_SETTLE_NS      100000000u
+#define POLL_MS             10
+#define PATIENCE_HELD_MS    1
+#define PATIENCE_SAMPLED_MS 100
+#define TELL_NS             1000000000u
+#define RETRIES             5
+/* One that was executed just now: how long its libraries are waited for, and how often looked. */
+#define LOADING_NS      (10 * NS_PER_SEC)
+#define LOADING_LOOK_NS 2000000u
+
+/* A process of which mappings were told. */
+struct known_space {
+	int32_t pid;
+	const struct space *space;
+	struct heaplate late;
+};
+
+/* To be attached to at a time. */
+struct heap_wish {
+	int32_t pid;
+	uint64_t due_ns;
+	uint64_t patient_until_ns; /* for its libraries to be loaded */
+	uint64_t known_until_ns;   /* and told to us; 0 = not loaded yet */
+	unsigned nr_tries;
+};
+
+struct heapsource {
+	struct source_env env;
+	struct heapsource_spec spec;
+	uint64_t start_ns;
+	const struct event_sink *sink; /* of the call that is going on */
+	bool tells_mappings;           /* nobody else does: there are no perf events */
+	uint64_t told_ns;
+	struct heaplaunch *launch;
+	uint64_t held_ns; /* since when the launched command stands before its first instruction */
+	VEC(struct known_space) spaces;
+	struct map space_of; /* pid -> index into spaces + 1 */
+	VEC(struct heap_wish) wishes;
+	uint32_t generation;
+	pthread_mutex_t lock;
+	pthread_cond_t wakes;
+	pthread_t thread;
+	bool has_thread;
+	bool is_stopping;
+	bool is_wanted; /* somebody waits for the lock */
+	bool has_no_nap;
+	struct heapnap nap;
+	VEC(struct heapprocess *) list;
+	struct heapqueue queue;
+	struct heapsource_info info;
+	int32_t noted_pid; /* whose plan is in it */
+};
+
+/* ---- the drainer -------------------------------------------------------------------------- */
+
+static uint32_t pass_all(struct heapsource *h, bool retires)
+{
+	uint32_t fullest = 0;
+	for (size_t i = 0; i < h->list.n; i++) {
+		uint32_t full = heapprocess_pass(h->list.p[i]);
+		fullest = MAX(fullest, full);
+		if (retires)
+			heapprocess_retire(h->list.p[i]);
+	}
+	return fullest;
+}
+
+static void pause_for(struct heapsource *h, uint64_t ns)
+{
+	uint64_t until_ns = clock_mono_ns() + ns;
+	struct timespec until = {.tv_sec = (time_t)(until_ns / NS_PER_SEC),
+				 .tv_nsec = (long)(until_ns % NS_PER_SEC)};
+	(void)pthread_cond_timedwait(&h->wakes, &h->lock, &until);
+}
+
+/* How long all of them can do without a pass. */
+static uint64_t longest_pause(const struct heapsource *h)
+{
+	uint64_t ns = HEAPPROCESS_PATIENCE_NS;
+	if (h->has_no_nap || h->list.n > HEAPNAP_BELLS_MAX)
+		return PAUSE_MAX;
+	for (size_t i = 0; i < h->list.n; i++)
+		ns = MIN(ns, heapprocess_poll_ns(h->list.p[i]));
+	return MAX(ns, (uint64_t)PAUSE_MAX);
+}
+
+/* Until a ring fills or something happens here; true: so it was. */
+static bool nap_for(struct heapsource *h, uint64_t ns)
+{
+	heapnap_begin(&h->nap);
+	for (size_t i = 0; i < h->list.n; i++)
+		(void)heapnap_add(&h->nap, heapprocess_bell(h->list.p[i]));
+	pthread_mutex_unlock(&h->lock);
+	int rc = heapnap_sleep(&h->nap, clock_mono_ns() + ns);
+	pthread_mutex_lock(&h->lock);
+	h->has_no_nap |= rc < 0;
+	return rc != 0;
+}
+
+/* Growing slowly, shrinking at once. */
+static uint64_t next_pause(uint64_t pause_ns, uint32_t fullest, uint64_t max_ns)
+{
+	uint64_t wanted = pause_ns * FULL_WANTED / MAX(fullest, 1u);
+	wanted = MIN(wanted, pause_ns + pause_ns / 4);
+	return MAX(MIN(wanted, max_ns), (uint64_t)PAUSE_MIN);
+}
+
+static void *drainer(void *arg)
+{
+	struct heapsource *h = arg;
+	uint64_t retired_ns = 0;
+	uint64_t passed_ns = 0;
+	uint64_t pause_ns = PAUSE_FIRST;
+	pthread_mutex_lock(&h->lock);
+	while (!h->is_stopping) {
+		uint64_t now = clock_mono_ns();
+		bool retires = now - retired_ns > RETIRE_NS;
+		h->info.longest_gap_ns =
+			MAX(h->info.longest_gap_ns, h->list.n && passed_ns ? now - passed_ns : 0);
+		passed_ns = h->list.n ? now : 0;
+		uint32_t fullest = pass_all(h, retires);
+		retired_ns = retires ? now : retired_ns;
+		h->info.drain_ns = clock_thread_cpu_ns();
+		pause_ns = next_pause(pause_ns, fullest, longest_pause(h));
+		if (pause_ns > PAUSE_MAX)
+			pause_ns = nap_for(h, pause_ns) ? PAUSE_FIRST : pause_ns;
+		else if (fullest < FULL_HURRY)
+			pause_for(h, pause_ns);
+		else if (__atomic_load_n(&h->is_wanted, __ATOMIC_RELAXED))
+			pause_for(h, PAUSE_MIN / 10);
+	}
+	pthread_mutex_unlock(&h->lock);
+	return NULL;
+}
+
+/* The drainer goes from pass to pass; a mutex alone would let nobody else in. */
+static void lock(struct heapsource *h)
+{
+	__atomic_store_n(&h->is_wanted, true, __ATOMIC_RELAXED);
+	pthread_mutex_lock(&h->lock);
+	__atomic_store_n(&h->is_wanted, false, __ATOMIC_RELAXED);
+}
+
+static void unlock(struct heapsource *h)
+{
+	pthread_mutex_unlock(&h->lock);
+}
+
+/* ---- life --------------------------------------------------------------------------------- */
+
+static bool heap_is_wanted(const struct source_env *env)
+{
+	return !env->heap->by_probes;
+}
+
+static unsigned heap_table_flags(const void *self)
+{
+	return ((const struct heapsource *)self)->spec.is_every ? 0 : TABLES_ESTIMATE;
+}
+
+static int heap_open(void **ret_h, const struct source_env *env, struct err *err UNUSED)
+{
+	struct heapsource *h = xcalloc(1, sizeof(*h));
+	h->env = *env;
+	h->spec = *env->heap;
+	heapqueue_init(&h->queue);
+	pthread_mutex_init(&h->lock, NULL);
+	pthread_condattr_t attr;
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&h->wakes, &attr);
+	pthread_condattr_destroy(&attr);
+	*ret_h = h;
+	return 0;
+}
+
+static void heap_free(void *self)
+{
+	struct heapsource *h = self;
+	lock(h);
+	h->is_stopping = true;
+	pthread_cond_signal(&h->wakes);
+	heapnap_wake(&h->nap);
+	unlock(h);
+	if (h->has_thread)
+		pthread_join(h->thread, NULL);
+	for (size_t i = 0; i < h->list.n; i++) { /* the capture failed half-way */
+		heapprocess_stop(h->list.p[i]);
+		heapprocess_end(h->list.p[i]);
+		heapprocess_free(h->list.p[i]);
+	}
+	vec_release(&h->list);
+	vec_release(&h->spaces);
+	vec_release(&h->wishes);
+	map_release(&h->space_of);
+	heapqueue_release(&h->queue);
+	heaplaunch_free(h->launch);
+	pthread_cond_destroy(&h->wakes);
+	pthread_mutex_destroy(&h->lock);
+	free(h->info.allocator);
+	free(h->info.reason);
+	free(h->info.unpatched);
+	free(h->info.late);
+	free(h);
+}
+
+/* ---- processes ---------------------------------------------------------------------------- */
+
+static struct heapprocess *process_of(const struct heapsource *h, int32_t pid)
+{
+	for (size_t i = 0; i < h->list.n; i++)
+		if (heapprocess_pid(h->list.p[i]) == pid)
+			return h->list.p[i];
+	return NULL;
+}
+
+static const struct space *space_of(const struct heapsource *h, int32_t pid)
+{
+	const uint32_t *idx = map_get(&h->space_of, (uint32_t)pid);
+	return idx ? h->spaces.p[*idx - 1].space : NULL;
+}
+
+static void heap_space(void *self, int32_t pid, const struct space *sp)
+{
+	struct heapsource *h = self;
+	uint32_t *idx = map_put(&h->space_of, (uint32_t)pid, NULL);
+	if (!*idx) {
+		vec_push(&h->spaces, (struct known_space){.pid = pid});
+		*idx = (uint32_t)h->spaces.n;
+	}
+	h->spaces.p[*idx - 1].space = sp;
+	struct heapprocess *p = process_of(h, pid);
+	if (!p)
+		return;
+	heaplate_saw(&h->spaces.p[*idx - 1].late, sp);
+	lock(h);
+	heapprocess_space(p, sp);
+	unlock(h);
+}
+
+static void note_plan(struct heapsource *h, int32_t pid, const struct heap_plan *plan)
+{
+	/* of the first process, and of it the last program: not the shells that led to it */
+	if (h->info.reason && pid != h->noted_pid)
+		return;
+	h->noted_pid = pid;
+	free_p(&h->info.reason);
+	free_p(&h->info.allocator);
+	h->info.reason = xstrdup(plan->reason ? plan->reason : "");
+	h->info.allocator = xstrdup(plan->allocator_text ? plan->allocator_text : "");
+	h->info.tier = plan->tier;
+}
+
+static void tell_plan(struct heapsource *h, int32_t pid, const struct heap_plan *plan)
+{
+	if (h->spec.on_plan)
+		h->spec.on_plan(h->spec.ctx, pid, plan);
+}
+
+/* The plan counts functions; those that could not be patched are known only now. */
+static void tell_attached(struct heapsource *h, const struct heapprocess *p)
+{
+	const struct heap_plan *plan = heapprocess_plan(p);
+	size_t nr_without = heapprocess_inject_info(p).nr_unpatched_heap;
+	size_t nr = 0;
+	vec_foreach(s, &plan->sites)
+		nr += s->shape < HEAP_MMAP;
+	bool is_counted = plan->reason && plan->reason[0] >= '0' && plan->reason[0] <= '9';
+	if (!nr_without || !is_counted || nr_without > nr) {
+		tell_plan(h, heapprocess_pid(p), plan);
+		return;
+	}
+	struct heap_plan told = *plan;
+	CLEANUP(free_p) char *reason = xasprintf("%zu of %s", nr - nr_without, plan->reason);
+	told.reason = reason;
+	note_plan(h, heapprocess_pid(p), &told);
+	tell_plan(h, heapprocess_pid(p), &told);
+}
+
+static int attach_planned(struct heapsource *h, int32_t pid, struct heap_plan *plan, bool is_held,
+			  struct err *err)
+{
+	struct heapprocess_spec spec = {.pid = pid,
+					.generation = ++h->generation,
+					.start_ns = h->start_ns,
+					.is_every = h->spec.is_every,
+					.interval_bytes = h->spec.interval_bytes,
+					.is_held = is_held,
+					.space = space_of(h, pid),
+					.queue = &h->queue};
+	CLEANUP(heapprocess_free_p) struct heapprocess *p = NULL;
+	TRY(heapprocess_attach(&p, &spec, plan, err));
+	lock(h);
+	vec_push(&h->list, p);
+	heapnap_wake(&h->nap);
+	unlock(h);
+	struct heapprocess *started = TAKE(p);
+	uint32_t *idx = map_get(&h->space_of, (uint32_t)pid);
+	if (idx)
+		heaplate_begin(&h->spaces.p[*idx - 1].late, spec.space);
+	tell_attached(h, started);
+	int rc = heapprocess_start(started, err);
+	h->info.nr_processes += !rc;
+	return rc; /* a process that ended here is in the list, and told about at the end */
+}
+
+/* Nobody else tells what the process maps; the switch ends the run of mappings. */
+static int tell_mappings(struct heapsource *h, int32_t pid, struct err *err)
+{
+	uint64_t now = clock_mono_ns();
+	struct event end = {
+		.kind = EVENT_SWITCH, .time_ns = now, .pid = pid, .tid = pid, .cpu = -1};
+	TRY(synth_process(pid, now, h->sink, err));
+	return h->sink->event(h->sink->ctx, &end, err);
+}
+
+static int grow(struct heapsource *h, int32_t pid, struct err *err)
+{
+	int rc = h->env.grow(h->env.grow_ctx, pid, space_of(h, pid), err);
+	if (rc)
+		return err_wrap(err, "growth of memory");
+	h->info.nr_grown++;
+	return 0;
+}
+
+/* Its functions, if all of them can be patched, else its hooks. */
+static int attach_all_or_hooks(struct heapsource *h, int32_t pid, struct heap_plan *plan,
+			       struct err *err)
+{
+	CLEANUP(err_release) struct err why = {0};
+	int rc = attach_planned(h, pid, plan, false, &why);
+	const struct heapprocess *p = process_of(h, pid);
+	if (!rc && p)
+		note_plan(h, pid, heapprocess_plan(p));
+	if (rc != -ENOTSUP)
+		return rc ? err_move(err, &why) : 0;
+	CLEANUP(heap_plan_release) struct heap_plan hooks = {0};
+	TRY(heapplanner_plan(h->spec.targets, pid, HEAP_TIER_HOOKS, &hooks, err));
+	free_p(&hooks.reason);
+	hooks.reason = xasprintf("%s, so jemalloc's hooks tell", err_msg(&why));
+	note_plan(h, pid, &hooks);
+	return attach_planned(h, pid, &hooks, false, err);
+}
+
+/*
+ * One that was executed just now: its libraries have to be loaded, and known here (what it maps is
+ * told by a ring that is read in its own time), or stacks through them would end there.
+ */
+static bool is_ready(const struct heapsource *h, struct heap_wish *w, const struct heap_plan *plan)
+{
+	uint64_t now = clock_mono_ns();
+	if (plan->is_loading)
+		return now > w->patient_until_ns;
+	if (!w->known_until_ns)
+		w->known_until_ns = now + SETTLE_MAX_NS;
+	return h->tells_mappings || now > w->known_until_ns ||
+	       heaplate_is_told(space_of(h, w->pid), w->pid);
+}
+
+/* Its address space is limited (RLIMIT_AS), and nothing of ours fits in. */
+static int grow_instead(struct heapsource *h, int32_t pid, const char *why, struct err *err)
+{
+	CLEANUP(free_p) char *reason = xasprintf("%s: growth by page faults and mappings", why);
+	struct heap_plan plan = {.tier = HEAP_TIER_GROWTH, .reason = reason};
+	note_plan(h, pid, &plan);
+	TRY(grow(h, pid, err));
+	tell_plan(h, pid, &plan);
+	return 0;
+}
+
+/* @w: of one that runs; -EINPROGRESS: again in a moment. NULL: it is held, and ready. */
+static int attach(struct heapsource *h, int32_t pid, struct heap_wish *w, struct err *err)
+{
+	CLEANUP(heap_plan_release) struct heap_plan plan = {0};
+	TRY(h->tells_mappings ? tell_mappings(h, pid, err) : 0);
+	TRY(heapplanner_plan(h->spec.targets, pid, h->spec.forced, &plan, err));
+	if (w && !is_ready(h, w, &plan))
+		return err_set(err, -EINPROGRESS, "process %d is still being loaded", pid);
+	if (plan.is_all_or_none)
+		return attach_all_or_hooks(h, pid, &plan, err);
+	note_plan(h, pid, &plan);
+	bool grows = plan.tier == HEAP_TIER_GROWTH && h->env.grow;
+	TRY(grows ? grow(h, pid, err) : 0);
+	if (plan.tier != HEAP_TIER_PATCH && plan.tier != HEAP_TIER_HOOKS)
+		tell_plan(h, pid, &plan); /* of growth when it is on: who reads it may go by it */
+	if (grows)
+		return 0;
+	if (plan.tier != HEAP_TIER_PATCH && plan.tier != HEAP_TIER_HOOKS)
+		return err_set(err, -ENOTSUP, "nothing to record with: %s",
+			       plan.reason ? plan.reason : "no allocator was found");
+	CLEANUP(err_release) struct err why = {0};
+	int rc = attach_planned(h, pid, &plan, !w, &why);
+	if (rc == -ENOMEM && h->spec.forced == HEAP_TIER_NONE && h->env.grow)
+		return grow_instead(h, pid, err_msg(&why), err);
+	return rc ? err_move(err, &why) : 0;
+}
+
+static void refuse(struct heapsource *h, int32_t pid, const struct err *why)
+{
+	h->info.nr_refused++;
+	if (h->spec.on_refused)
+		h->spec.on_refused(h->spec.ctx, pid, why);
+}
+
+/* The program that this process ran is over, or the capture is. */
+static void finish(struct heapsource *h, struct heapprocess *p)
+{
+	heapprocess_stop(p);
+	lock(h);
+	(void)heapprocess_pass(p);
+	size_t kept = 0;
+	for (size_t i = 0; i < h->list.n; i++)
+		if (h->list.p[i] != p)
+			h->list.p[kept++] = h->list.p[i];
+	h->list.n = kept;
+	unlock(h);
+	heapprocess_end(p);
+	heapfacts_count(&h->info, p);
+	heapprocess_free(p);
+}
+
+/* ---- births, execs, ends ------------------------------------------------------------------ */
+
+static struct heap_wish new_wish(int32_t pid, uint64_t in_ns)
+{
+	uint64_t due_ns = clock_mono_ns() + in_ns;
+	return (struct heap_wish){
+		.pid = pid, .due_ns = due_ns, .patient_until_ns = due_ns + LOADING_NS};
+}
+
+/* -EINPROGRESS: it is being executed just now; the wish is due again in a moment. */
+static int try_attach(struct heapsource *h, struct heap_wish *w, struct err *err)
+{
+	if (process_of(h, w->pid))
+		return 0;
+	CLEANUP(err_release) struct err why = {0};
+	uint64_t image = proc_image(w->pid);
+	int rc = attach(h, w->pid, w, &why);
+	uint64_t now = clock_mono_ns();
+	/* it may have executed another program under our hands */
+	if (rc && image && proc_image(w->pid) != image && now < w->patient_until_ns)
+		rc = -EINPROGRESS;
+	w->due_ns = now + LOADING_LOOK_NS;
+	return rc == -EINPROGRESS ? rc : rc ? err_move(err, &why) : 0;
+}
+
+static struct heap_wish *wish_of(const struct heapsource *h, int32_t pid)
+{
+	vec_foreach(w, &h->wishes)
+		if (w->pid == pid)
+			return w;
+	return NULL;
+}
+
+static void wish(struct heapsource *h, int32_t pid, uint64_t in_ns)
+{
+	struct heap_wish *w = wish_of(h, pid);
+	if (!w)
+		w = vec_add(&h->wishes);
+	*w = new_wish(pid, in_ns);
+}
+
+static int on_exec(struct heapsource *h, int32_t pid, const struct event_sink *sink,
+		   struct err *err)
+{
+	struct heapprocess *p = process_of(h, pid);
+	bool is_launched = h->launch && pid == h->env.target->child; /* it will be held again */
+	if (p && heapprocess_plan(p)->image && heapprocess_plan(p)->image == proc_image(pid))
+		return 0; /* attached to since */
+	if (p)
+		finish(h, p);
+	if (!is_launched && (p || wish_of(h, pid)))
+		wish(h, pid, EXEC_SETTLE_NS);
+	return p ? heapqueue_deliver(&h->queue, sink, err) : 0;
+}
+
+static void on_fork(struct heapsource *h, const struct event *ev)
+{
+	if (ev->pid == ev->fork.ppid || ev->fork.is_past ||
+	    (!process_of(h, ev->fork.ppid) && !wish_of(h, ev->fork.ppid)))
+		return;
+	if (h->spec.follows_children)
+		wish(h, ev->pid, FORK_SETTLE_NS);
+	else
+		h->info.nr_not_followed++;
+}
+
+/* With the last thread go the mappings: whatever stacks there are have to be told before. */
+static int on_exit_of(struct heapsource *h, const struct event *ev, const struct event_sink *sink,
+		      struct err *err)
+{
+	struct heapprocess *p = process_of(h, ev->pid);
+	if (!p)
+		return 0;
+	lock(h);
+	(void)heapprocess_pass(p);
+	heapprocess_thread_ended(p, ev->tid);
+	unlock(h);
+	return heapqueue_deliver(&h->queue, sink, err);
+}
+
+/* Stacks that the old mappings explain are told before the event is applied. */
+static int heap_on_task(void *self, const struct event *ev, const struct event_sink *sink,
+			struct err *err)
+{
+	struct heapsource *h = self;
+	if (ev->kind == EVENT_COMM && ev->comm.is_exec)
+		return on_exec(h, ev->pid, sink, err);
+	if (ev->kind == EVENT_EXIT)
+		return on_exit_of(h, ev, sink, err);
+	if (ev->kind == EVENT_FORK)
+		on_fork(h, ev);
+	return 0;
+}
+
+/* ---- the capture -------------------------------------------------------------------------- */
+
+static int start_pids(struct heapsource *h, struct err *err)
+{
+	const struct pid_list *pids = &h->env.target->pids;
+	size_t nr = pids->pids.n;
+	for (size_t i = 0; i < nr; i++) {
+		CLEANUP(err_release) struct err why = {0};
+		int32_t pid = pids->pids.p[i];
+		struct heap_wish w = new_wish(pid, 0);
+		int rc = try_attach(h, &w, &why);
+		if (rc == -EINPROGRESS)
+			vec_push(&h->wishes, w);
+		if (!rc || rc == -EINPROGRESS)
+			continue;
+		if (nr == 1)
+			return err_move(err, &why);
+		refuse(h, pid, &why);
+	}
+	if (nr && h->info.nr_refused == nr)
+		return err_set(err, -ENOTSUP, "none of the %zu processes could be recorded", nr);
+	return 0;
+}
+
+static int heap_start(void *self, const struct source_env *env, const struct event_sink *sink,
+		      struct err *err)
+{
+	struct heapsource *h = self;
+	h->tells_mappings = !env->has_sampler;
+	h->start_ns = env->start_ns;
+	h->sink = sink;
+	int rc = pthread_create(&h->thread, NULL, drainer, h);
+	if (rc)
+		return err_set(err, -rc, "cannot start a thread: %s", strerror(rc));
+	h->has_thread = true;
+	int32_t child = env->target->child;
+	return child ? heaplaunch_open(&h->launch, child, err) : start_pids(h, err);
+}
+
+/* It stands before its own first instruction, and what it has mapped is known. */
+static void attach_held(struct heapsource *h)
+{
+	CLEANUP(err_release) struct err why = {0};
+	struct heapprocess *old = process_of(h, h->env.target->child);
+	if (old)
+		finish(h, old);
+	if (attach(h, h->env.target->child, NULL, &why))
+		refuse(h, h->env.target->child, &why);
+	h->held_ns = 0;
+	if (heaplaunch_continue(h->launch, NULL))
+		heaplaunch_free(TAKE(h->launch));
+}
+
+/*
+ * What it mapped before it was held is told by a ring that is read in its own time, which is late
+ * on a busy machine.
+ */
+static void follow_launch(struct heapsource *h)
+{
+	if (!h->launch)
+		return;
+	uint64_t now = clock_mono_ns();
+	if (!h->held_ns) {
+		bool is_held = false;
+		if (heaplaunch_poll(h->launch, 0, &is_held, NULL)) { /* it has ended */
+			heaplaunch_free(TAKE(h->launch));
+			return;
+		}
+		h->held_ns = is_held ? now : 0;
+	}
+	uint64_t for_ns = h->held_ns ? now - h->held_ns : 0;
+	if (for_ns > SETTLE_MAX_NS ||
+	    (for_ns > SETTLE_NS &&
+	     (h->tells_mappings ||
+	      heaplate_is_told(space_of(h, h->env.target->child), h->env.target->child))))
+		attach_held(h);
+}
+
+/* Again a little later: it may be before its libraries are mapped, or in its allocator. */
+static void try_wish(struct heapsource *h, size_t i)
+{
+	struct heap_wish w = h->wishes.p[i];
+	CLEANUP(err_release) struct err why = {0};
+	int rc = try_attach(h, &w, &why);
+	if (rc == -EINPROGRESS) {
+		h->wishes.p[i] = w;
+		return;
+	}
+	bool is_gone = rc == -ESRCH || rc == -ENOENT;
+	if (rc && !is_gone && rc != -EPERM && ++w.nr_tries < RETRIES) {
+		w.due_ns = clock_mono_ns() + (EXEC_SETTLE_NS << w.nr_tries);
+		h->wishes.p[i] = w;
+		return;
+	}
+	h->info.nr_too_short += is_gone;
+	if (rc && !is_gone)
+		refuse(h, w.pid, &why);
+	h->wishes.p[i] = h->wishes.p[--h->wishes.n];
+}
+
+/* Libraries that were loaded since. */
+static int tell_all(struct heapsource *h, uint64_t now, struct err *err)
+{
+	h->told_ns = now;
+	for (size_t i = 0; i < h->list.n; i++)
+		TRY(tell_mappings(h, heapprocess_pid(h->list.p[i]), err));
+	return 0;
+}
+
+/* Its functions are recorded from now on; what fails for good is told at the end. */
+static void add_late(struct heapsource *h, struct known_space *known)
+{
+	CLEANUP(free_p) char *text = NULL;
+	CLEANUP(free_p) char *lost = NULL;
+	struct heapprocess *p = process_of(h, known->pid);
+	bool has_more =
+		p && heaplate_add(&known->late, p, h->spec.targets, h->start_ns, &text, &lost);
+	if (!h->info.late)
+		h->info.late = TAKE(lost);
+	if (!has_more)
+		return;
+	struct heap_plan told = *heapprocess_plan(p);
+	told.reason = text;
+	tell_plan(h, known->pid, &told);
+	if (known->pid != h->noted_pid || strstr(h->info.reason, text))
+		return;
+	char *reason = xasprintf("%s; %s", h->info.reason, text);
+	free(h->info.reason);
+	h->info.reason = reason;
+}
+
+static int heap_drain(void *self, const struct event_sink *sink, struct err *err)
+{
+	struct heapsource *h = self;
+	h->sink = sink;
+	follow_launch(h);
+	uint64_t now = clock_mono_ns();
+	TRY(h->tells_mappings && now > h->told_ns + TELL_NS ? tell_all(h, now, err) : 0);
+	for (size_t i = h->wishes.n; i-- > 0;)
+		if (h->wishes.p[i].due_ns <= now)
+			try_wish(h, i);
+	vec_foreach(known, &h->spaces)
+		if (heaplate_is_due(&known->late, now))
+			add_late(h, known);
+	return heapqueue_deliver(&h->queue, sink, err);
+}
+
+static int heap_stop(void *self, const struct event_sink *sink, struct err *err)
+{
+	struct heapsource *h = self;
+	vec_clear(&h->wishes);
+	heaplaunch_free(TAKE(h->launch));
+	vec_foreach(p, &h->list) /* all end at about the same time */
+		heapprocess_stop(*p);
+	for (size_t i = 0; i < h->list.n && !h->info.late; i++)
+		h->info.late = heaplate_unseen(h->list.p[i], h->spec.targets);
+	while (h->list.n)
+		finish(h, h->list.p[0]);
+	return heapqueue_deliver(&h->queue, sink, err);
+}
+
+static void heap_facts(const void *self, struct profile *p)
+{
+	const struct heapsource *h = self;
+	heapfacts_add(p, &h->info, &h->spec, h->env.target->child != 0);
+}
+
+static unsigned heap_poll_timeout(const void *self)
+{
+	const struct heapsource *h = self;
+	bool is_held = h->launch && (h->held_ns || !h->list.n);
+	if (is_held || h->wishes.n)
+		return PATIENCE_HELD_MS;
+	/* a launched command that executes another program waits for us */
+	return h->launch || h->spec.is_every ? POLL_MS : PATIENCE_SAMPLED_MS;
+}
+
+const struct source heap_source = {
+	.name = "heap",
+	.fills = HEAP_TABLES,
+	.is_wanted = heap_is_wanted,
+	.table_flags = heap_table_flags,
+	.open = heap_open,
+	.start = heap_start,
+	.drain = heap_drain,
+	.stop = heap_stop,
+	.facts = heap_facts,
+	.poll_timeout = heap_poll_timeout,
+	.space = heap_space,
+	.on_task = heap_on_task,
+	.free = heap_free,
+};

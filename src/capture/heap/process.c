@@ -1,0 +1,446 @@
+/* One process whose heap is recorded; see process.h. */
+#include "base/base.h"
+#include "capture/heap/process.h"
+
+#include <errno.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "capture/heap/heapaccount.h"
+#include "capture/heap/heapring.h"
+#include "capture/bpf/kerneltables.h"
+#include "host/memstat.h"
+#include "host/proc.h"
+
+#define BATCH 256
+/* Slots: by far more than threads, so that most have theirs where they look first. */
+#define SLOTS_MANY 4096u
+#define SLOTS_MIN  64u
+/* What a slot takes of address space at most: ring and memo. */
+#define SLOT_BYTES ((1u << 20) + HEAP_MEMO_BYTES)
+/*
+ * A full trace is to be whole: what a thread waits when we do not get a CPU to empty its ring. A
+ * running service is not to be held for long.
+ */
+#define WAIT_NS         50000000u
+#define WAIT_HELD_NS    1000000000u
+#define MIND_NS         10000000u   /* between looks at whether seccomp was switched on */
+#define YOUNG_NS        5000000000u /* programs confine themselves when they begin */
+#define LOOKING_FREE_NS 1000000000u /* at the begin all threads are new */
+#define CLOCK_TRIES     4
+#define CLOCK_FAR       2000000000u /* ns between the two moments that the clock's line goes through */
+
+struct moment {
+	uint64_t tsc;
+	uint64_t ns;
+};
+
+struct heapprocess {
+	struct heapprocess_spec spec;
+	uint64_t seed;
+	struct heap_plan plan;
+	struct heapinject *inject;
+	struct kerneltables tables;
+	bool has_tables;
+	bool is_stopped;
+	uint64_t minded_ns;
+	bool has_own_pids;   /* it is in another PID namespace than we */
+	struct map tid_of;   /* number there -> number here */
+	uint64_t born_ns;    /* when it was attached to */
+	uint64_t looking_ns; /* spent on finding these numbers */
+	const uint8_t **rings;
+	uint32_t ring_bytes;
+	struct heapring ring;
+	struct heapbook *book;
+	struct moment before;  /* the line's first moment */
+	struct moment between; /* becomes it in a while */
+	struct heapqueue_batch batch;
+	struct heapring_event events[BATCH];
+};
+
+/* ---- time --------------------------------------------------------------------------------- */
+
+/* Both clocks at one moment: the closest of several tries. */
+static struct moment now_moment(void)
+{
+	struct moment best = {0};
+	uint64_t closest = UINT64_MAX;
+	for (unsigned i = 0; i < CLOCK_TRIES; i++) {
+		uint64_t start = heapring_tsc();
+		uint64_t ns = clock_mono_ns();
+		uint64_t end = heapring_tsc();
+		if (end - start >= closest)
+			continue;
+		closest = end - start;
+		best = (struct moment){start + (end - start) / 2, ns};
+	}
+	return best;
+}
+
+static void set_clock(struct heapprocess *p)
+{
+	struct moment now = now_moment();
+	if (now.ns - p->between.ns > CLOCK_FAR) {
+		p->before = p->between;
+		p->between = now;
+	}
+	if (now.tsc <= p->before.tsc)
+		return;
+	heapbook_clock(p->book,
+		       &(struct heapclock){.tsc = now.tsc,
+					   .ns = now.ns,
+					   .ns_per_tick = (double)(now.ns - p->before.ns) /
+							  (double)(now.tsc - p->before.tsc)});
+}
+
+/* ---- what the rings tell ------------------------------------------------------------------ */
+
+/* Numbers of threads as the process knows them, in a PID namespace of its own, are not ours. */
+static void learn_tids(struct heapprocess *p)
+{
+	CLEANUP(pid_list_release) struct pid_list tids = {0};
+	if (proc_threads(&tids, p->spec.pid, NULL))
+		return;
+	for (size_t i = 0; i < tids.pids.n; i++) {
+		int32_t inner = 0;
+		if (!proc_nspid(tids.pids.p[i], &inner, NULL) && inner > 0)
+			*map_put(&p->tid_of, (uint32_t)inner, NULL) = (uint32_t)tids.pids.p[i];
+	}
+}
+
+static int32_t outer_tid(const struct heapprocess *p, int32_t tid)
+{
+	const uint32_t *outer = p->has_own_pids ? map_get(&p->tid_of, (uint32_t)tid) : NULL;
+	return outer ? (int32_t)*outer : p->has_own_pids ? 0 : tid;
+}
+
+static void on_thread(void *ctx, uint16_t slot, int32_t tid)
+{
+	struct heapprocess *p = ctx;
+	/* Slots say what they like: looking takes a tenth of the time at most. */
+	uint64_t now = clock_mono_ns();
+	if (p->has_own_pids && p->looking_ns * 10 <= now - p->born_ns + LOOKING_FREE_NS) {
+		learn_tids(p);
+		p->looking_ns += clock_mono_ns() - now;
+	}
+	heapbook_thread(p->book, slot, outer_tid(p, tid));
+}
+
+static void on_stack(void *ctx, uint32_t stack, const uint64_t *frames, uint32_t nr,
+		     enum walk_end end)
+{
+	struct heapprocess *p = ctx;
+	if (end == WALK_UNREADABLE) /* nothing was copied: beyond what is known to be stack */
+		end = WALK_BAD_FRAME;
+	vec_push(&p->batch.stacks, (struct heapqueue_stack){.pid = p->spec.pid,
+							    .ref = heapqueue_ref(p->seed, stack),
+							    .loss = loss_of_walk(end),
+							    .nr_frames = nr});
+	for (uint32_t i = 0; i < nr; i++)
+		vec_push(&p->batch.frames, frames[i]);
+}
+
+static void on_row(void *ctx, const struct heapbook_row *row)
+{
+	struct heapprocess *p = ctx;
+	vec_push(&p->batch.rows,
+		 (struct heapqueue_row){.pid = p->spec.pid, .seed = p->seed, .row = *row});
+}
+
+uint32_t heapprocess_pass(struct heapprocess *p)
+{
+	set_clock(p);
+	uint64_t now = heapring_tsc();
+	size_t n;
+	if (clock_mono_ns() - p->minded_ns >= MIND_NS) {
+		heapinject_mind_seccomp(p->inject);
+		p->minded_ns = clock_mono_ns();
+	}
+	heapring_begin(&p->ring, now);
+	while ((n = heapring_take(&p->ring, p->events, BATCH)))
+		heapbook_add(p->book, p->events, n);
+	heapbook_passed(p->book, now);
+	heapqueue_put(p->spec.queue, &p->batch);
+	return (uint32_t)(p->ring.fullest_bytes * 1024 / p->ring_bytes);
+}
+
+uint64_t heapprocess_poll_ns(const struct heapprocess *p)
+{
+	bool is_young = p->spec.is_held && clock_mono_ns() - p->born_ns < YOUNG_NS;
+	return p->spec.is_every || is_young || !heapinject_may_call(p->inject)
+		       ? MIND_NS
+		       : HEAPPROCESS_PATIENCE_NS;
+}
+
+uint32_t *heapprocess_bell(struct heapprocess *p)
+{
+	return &heapinject_shared(p->inject)->bell;
+}
+
+static bool is_alive(void *ctx, int32_t tid)
+{
+	const struct heapprocess *p = ctx;
+	int32_t outer = outer_tid(p, tid);
+	return outer && (!syscall(SYS_tgkill, p->spec.pid, outer, 0) || errno != ESRCH);
+}
+
+void heapprocess_retire(struct heapprocess *p)
+{
+	heapring_retire(&p->ring, clock_mono_ns(), is_alive, p);
+}
+
+void heapprocess_thread_ended(struct heapprocess *p, int32_t tid)
+{
+	if (!p->has_own_pids) /* else it is found out by looking */
+		heapring_thread_ended(&p->ring, clock_mono_ns(), tid);
+}
+
+/* ---- attaching ---------------------------------------------------------------------------- */
+
+static bool find_space(void *ctx, int32_t pid, uint32_t *ret_idx)
+{
+	*ret_idx = 0;
+	return pid == ((struct heapprocess *)ctx)->spec.pid;
+}
+
+static void open_tables(struct heapprocess *p)
+{
+	uint32_t nr_rows = 0;
+	struct ktables_head *head = heapinject_tables(p->inject, &nr_rows);
+	if (!head)
+		return;
+	kerneltables_init(&p->tables, &(struct kerneltables_spec){
+					      .head = head,
+					      .nr_rows = nr_rows,
+					      .find_space = find_space,
+					      .ctx = p,
+				      });
+	p->has_tables = true;
+	uint32_t idx;
+	(void)kerneltables_take_space(&p->tables, &idx); /* the only one */
+	if (p->spec.space)
+		heapprocess_space(p, p->spec.space);
+}
+
+void heapprocess_space(struct heapprocess *p, const struct space *sp)
+{
+	if (!p->has_tables)
+		return;
+	kerneltables_changed(&p->tables, p->spec.pid, sp);
+	kerneltables_applied(&p->tables, clock_mono_ns(), clock_mono_ns());
+}
+
+static const char *const names_of_mappings[HEAP_SHAPE_NR] = {
+	[HEAP_MMAP] = "mmap", [HEAP_MUNMAP] = "munmap", [HEAP_MREMAP] = "mremap",
+	[HEAP_BRK] = "brk",   [HEAP_SBRK] = "brk",
+};
+
+static void open_books(struct heapprocess *p)
+{
+	uint32_t nr_slots = 0;
+	struct heap_slot *slots = heapinject_slots(p->inject, &nr_slots);
+	p->rings = xcalloc(nr_slots, sizeof(*p->rings));
+	for (uint32_t i = 0; i < nr_slots; i++)
+		p->rings[i] = heapinject_ring(p->inject, i, &p->ring_bytes);
+	p->book = heapbook_new(&(struct heapbook_spec){
+		.start_ns = p->spec.start_ns,
+		.interval_bytes = p->spec.is_every ? 0 : p->spec.interval_bytes,
+		.nr_slots = nr_slots,
+		.has_all = p->spec.is_held,
+		.on_row = on_row,
+		.ctx = p});
+	for (size_t i = 0; i < p->plan.sites.n && i < HEAP_SITES_MAX; i++)
+		heapbook_site_name(p->book, (uint8_t)i,
+				   names_of_mappings[p->plan.sites.p[i].shape]);
+	heapring_init(&p->ring, &(struct heapring_spec){.shared = heapinject_shared(p->inject),
+							.slots = slots,
+							.nr_slots = nr_slots,
+							.ring_bytes = p->ring_bytes,
+							.rings = p->rings,
+							.on_thread = on_thread,
+							.on_stack = on_stack,
+							.ctx = p});
+}
+
+/* vm.overcommit_memory = 2: address space counts as memory, whatever is said when it is mapped. */
+static bool is_space_memory(void)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	return !file_read(&text, "/proc/sys/vm/overcommit_memory", 16, NULL) && text.n &&
+	       text.p[0] == '2';
+}
+
+/*
+ * Programs start threads: plenty, as slots that nobody takes cost nothing but address space. Where
+ * that is limited, or is memory at once as the process locks what it maps: for the threads that
+ * there are.
+ */
+static uint32_t slots_for(int32_t pid)
+{
+	struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
+	struct memstat m = {0};
+	(void)prlimit(pid, RLIMIT_AS, NULL, &limit);
+	(void)memstat_read(&m, pid, MEMSTAT_COUNTERS, NULL, NULL);
+	if (limit.rlim_cur == RLIM_INFINITY && !m.locked_bytes && !is_space_memory())
+		return SLOTS_MANY;
+	uint64_t left = limit.rlim_cur > m.virtual_bytes ? limit.rlim_cur - m.virtual_bytes : 0;
+	CLEANUP(pid_list_release) struct pid_list tids = {0};
+	(void)proc_threads(&tids, pid, NULL);
+	uint32_t nr = SLOTS_MIN;
+	/* well below the quarter of it that attaching does not go beyond */
+	while (nr < SLOTS_MANY && nr < 2 * tids.pids.n && 2ull * nr * SLOT_BYTES < left / 8)
+		nr *= 2;
+	return nr;
+}
+
+int heapprocess_attach(struct heapprocess **ret_p, const struct heapprocess_spec *spec,
+		       struct heap_plan *plan, struct err *err)
+{
+	CLEANUP(heapprocess_free_p) struct heapprocess *p = xcalloc(1, sizeof(*p));
+	p->spec = *spec;
+	p->plan = *plan;
+	*plan = (struct heap_plan){0};
+	p->seed = hash_mix((uint64_t)(uint32_t)spec->pid << 32 | spec->generation, spec->start_ns);
+	p->before = p->between = now_moment();
+	p->born_ns = p->between.ns;
+	int32_t inner = 0;
+	p->has_own_pids = !proc_nspid(spec->pid, &inner, NULL) && inner != spec->pid;
+	struct heapinject_spec inject = {.pid = spec->pid,
+					 .plan = &p->plan,
+					 .is_every = spec->is_every,
+					 .interval_bytes = spec->interval_bytes,
+					 .nr_slots = slots_for(spec->pid),
+					 .wait_ns = !spec->is_every ? 0
+						    : spec->is_held ? WAIT_HELD_NS
+								    : WAIT_NS,
+					 .is_held = spec->is_held};
+	TRY(heapinject_attach(&p->inject, &inject, err));
+	open_books(p);
+	open_tables(p);
+	*ret_p = TAKE(p);
+	return 0;
+}
+
+int heapprocess_start(struct heapprocess *p, struct err *err)
+{
+	return heapinject_start(p->inject, err);
+}
+
+/* ---- libraries that come later ------------------------------------------------------------ */
+
+/* Allocators' functions only: what maps memory for them is the C library's, and is there. */
+static bool is_new(const struct heapprocess *p, const struct heap_site *s)
+{
+	return s->shape < HEAP_MMAP && !heapinject_knows(p->inject, s->addr);
+}
+
+const char *heapprocess_lacks(const struct heapprocess *p, const struct heap_plan *now)
+{
+	vec_foreach(s, &now->sites)
+		if (is_new(p, s))
+			return s->path;
+	return NULL;
+}
+
+/* Our own copy of a path of a plan that goes. */
+static const char *path_known(const struct heapprocess *p, const char *path)
+{
+	vec_foreach(s, &p->plan.sites)
+		if (!strcmp(s->path, path))
+			return s->path;
+	return NULL;
+}
+
+int heapprocess_add(struct heapprocess *p, struct heap_plan *now, struct heapprocess_added *ret_a,
+		    struct err *err)
+{
+	CLEANUP(heap_plan_release) struct heap_plan more = {.tier = p->plan.tier};
+	uint32_t nr_sites = heapinject_nr_sites(p->inject);
+	size_t nr_before = heapinject_info(p->inject).nr_patched;
+	const char *path = heapprocess_lacks(p, now);
+	*ret_a = (struct heapprocess_added){0};
+	if (!path)
+		return 0;
+	TRY(heapinject_renew(p->inject, now, &ret_a->nr_again, err));
+	ret_a->path = path_known(p, path);
+	vec_foreach(s, &now->sites) {
+		if (!is_new(p, s))
+			continue;
+		vec_push(&more.sites, *s);
+		*s = (struct heap_site){0};
+	}
+	int rc = more.sites.n ? heapinject_add(p->inject, &more, err) : 0;
+	if (heapinject_nr_sites(p->inject) == nr_sites)
+		return rc;
+	vec_foreach(s, &more.sites)
+		vec_push(&p->plan.sites, *s);
+	ret_a->path = more.sites.p[0].path;
+	more.sites.n = 0;
+	ret_a->nr = heapinject_info(p->inject).nr_patched - nr_before;
+	return rc;
+}
+
+/* ---- the end ------------------------------------------------------------------------------ */
+
+void heapprocess_stop(struct heapprocess *p)
+{
+	if (!p->is_stopped)
+		(void)heapinject_stop(p->inject, NULL); /* gone: nobody records any more */
+	p->is_stopped = true;
+}
+
+void heapprocess_end(struct heapprocess *p)
+{
+	heapbook_end(p->book);
+	heapqueue_put(p->spec.queue, &p->batch);
+	/* gone, or not ours to touch any more: it falls silent by itself */
+	(void)heapinject_detach(p->inject, NULL);
+}
+
+void heapprocess_free(struct heapprocess *p)
+{
+	if (!p)
+		return;
+	if (p->book)
+		heapring_release(&p->ring);
+	heapbook_free(p->book);
+	if (p->has_tables)
+		kerneltables_release(&p->tables);
+	heapinject_free(p->inject);
+	heap_plan_release(&p->plan);
+	heapqueue_batch_release(&p->batch);
+	map_release(&p->tid_of);
+	free(p->rings);
+	free(p);
+}
+
+int32_t heapprocess_pid(const struct heapprocess *p)
+{
+	return p->spec.pid;
+}
+
+const struct heap_plan *heapprocess_plan(const struct heapprocess *p)
+{
+	return &p->plan;
+}
+
+struct heapinject_info heapprocess_inject_info(const struct heapprocess *p)
+{
+	return heapinject_info(p->inject);
+}
+
+struct heapring_counts heapprocess_counts(const struct heapprocess *p)
+{
+	return heapring_counts(&p->ring);
+}
+
+struct heapbook_info heapprocess_book_info(const struct heapprocess *p)
+{
+	return heapbook_info(p->book);
+}

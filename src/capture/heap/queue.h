@@ -1,0 +1,53 @@
+/*
+ * What the thread that empties the rings has found, on its way to the thread of the capture, which
+ * alone may speak to the sink: stacks and rows of all processes.
+ */
+#ifndef ASSAY_CAPTURE_HEAP_QUEUE_H
+#define ASSAY_CAPTURE_HEAP_QUEUE_H
+
+#include <pthread.h>
+
+#include "base/base.h"
+#include "base/err.h"
+#include "base/vec.h"
+#include "capture/heap/heapaccount.h"
+#include "model/event.h"
+
+struct heapqueue_row {
+	int32_t pid;
+	uint64_t seed; /* of the references of its stacks */
+	struct heapbook_row row;
+};
+
+struct heapqueue_stack {
+	int32_t pid;
+	uint64_t ref;
+	enum loss_kind loss;
+	uint32_t nr_frames; /* in `frames`, in order */
+};
+
+/* A batch; filled by one thread without a lock. */
+struct heapqueue_batch {
+	VEC(struct heapqueue_row) rows;
+	VEC(struct heapqueue_stack) stacks;
+	VEC(uint64_t) frames;
+};
+
+struct heapqueue {
+	pthread_mutex_t lock;
+	struct heapqueue_batch waiting;
+	struct heapqueue_batch given; /* the reader's alone */
+};
+
+void heapqueue_init(struct heapqueue *q);
+void heapqueue_release(struct heapqueue *q);
+void heapqueue_batch_release(struct heapqueue_batch *b);
+/* Moves everything of @b into the queue. */
+void heapqueue_put(struct heapqueue *q, struct heapqueue_batch *b);
+/* Tells the sink what is there. */
+int heapqueue_deliver(struct heapqueue *q, const struct event_sink *sink, struct err *err);
+
+/* The reference of a stack; 0 stays 0. */
+uint64_t heapqueue_ref(uint64_t seed, uint32_t stack);
+
+#endif

@@ -1,0 +1,11 @@
+/* Names of block devices. */
+#ifndef ASSAY_CAPTURE_IO_BLOCKDEV_H
+#define ASSAY_CAPTURE_IO_BLOCKDEV_H
+
+#include "base/base.h"
+#include "base/buf.h"
+
+/* "vda1" of the kernel's own number (major << 20 | minor), else "device 254:1". Appended. */
+void blockdev_name(struct buf *to, uint32_t dev);
+
+#endif

@@ -1,0 +1,523 @@
+/*
+ * Reads what the kernel's programs added up, and gives each row its words.
+ *
+ *	page 0 ──┐ io_page: which one is written. Each second it is turned; the other is read and
+ *	page 1 ──┘ emptied at the next poll but one, when no program can be writing there any more
+ *
+ * A row's file is an id; its name came through the ring (RECORD_FILE) before.
+ */
+#include "base/base.h"
+#include "capture/bpf/deferclose.h"
+#include "capture/io/io.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/intern.h"
+#include "base/iocalls.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/num.h"
+#include "base/vec.h"
+#include "capture/io/blockdev.h"
+#include "capture/bpf/bpfring.h"
+#include "capture/bpf/btfhas.h"
+#include "capture/io/faults.h"
+#include "capture/bpf/filename.h"
+#include "capture/heap/growth.h"
+#include "capture/heap/heapsource.h"
+#include "capture/bpf/skeleton.h"
+#include "capture/perf/synth.h"
+#include "capture/bpf/syscallprobe.h"
+#include "host/mempressure.h"
+#include "host/proc.h"
+#include "host/tracefs.h"
+#include "kernel_io.h"
+#include "model/tables.h"
+
+#define SECOND_NS 1000000000ull
+#define TURN_NS   SECOND_NS
+/* Programs that were running when the page was turned have ended long since. */
+#define QUIET_NS (5 * 1000000ull)
+
+struct io {
+	table_set tables; /* that are wanted */
+	struct assay_bpf *skel;
+	struct bpf_links links;
+	struct faults *faults;
+	struct heapgrowth *growth;
+	struct bpfring ring; /* of names */
+	struct intern texts; /* names of files */
+	struct map names;    /* file id -> text */
+	struct map devices;  /* device -> text */
+	struct map told;     /* tid -> 1: its name was told */
+	uint64_t epoch_ns;
+	uint64_t next_turn_ns;
+	uint64_t turned_ns; /* 0 = the other page has been read */
+	struct io_key *keys;
+	struct io_sum *sums;
+	size_t nr_room;
+	bool has_fault_pages; /* the kernel tells what it hands out; else growth is one page a fault */
+	int32_t pid;          /* whose memory cgroup is looked at, 0 = nobody's */
+	bool wants_pressure;
+	bool is_beside;  /* growth of some, while the heap of others is recorded */
+	const char *why; /* growth, and nothing better; may be NULL */
+	struct mempressure before;
+	bool has_reads; /* of @pid alone */
+	struct proc_reads reads_before;
+	struct proc_reads reads; /* as last seen: a process that has ended tells nothing */
+};
+
+static void take_name(struct io *s, const struct kernel_file *r)
+{
+	CLEANUP(buf_release) struct buf name = {0};
+	filename_add(&name, r);
+	*map_put(&s->names, r->id, NULL) = intern_add(&s->texts, buf_str(&name), name.n);
+}
+
+/* Names are there before the rows that need them. */
+static void take_names(struct io *s)
+{
+	const void *record;
+	uint32_t nr_bytes;
+	enum bpfring_state state;
+	const uint32_t nr_head = (uint32_t)offsetof(struct kernel_file, names);
+	while ((state = bpfring_peek(&s->ring, &record, &nr_bytes)) == BPFRING_RECORD) {
+		struct kernel_file r;
+		bool is_whole = nr_bytes >= nr_head;
+		if (is_whole) {
+			memcpy(&r, record, MIN((size_t)nr_bytes, sizeof(r)));
+			r.nr_names = (uint16_t)MIN((uint32_t)r.nr_names, nr_bytes - nr_head);
+		}
+		if (is_whole && r.head.kind == RECORD_FILE)
+			take_name(s, &r);
+		bpfring_consume(&s->ring);
+	}
+	bpfring_publish(&s->ring);
+}
+
+/* ---- life ---- */
+
+static void leave_out(struct bpf_program *p, bool is_wanted)
+{
+	if (!is_wanted)
+		(void)bpf_program__set_autoload(p, false);
+}
+
+static void choose_programs(struct io *s)
+{
+	bool has_calls = s->tables & TABLE_SET(IO);
+	bool has_reclaim = s->tables & TABLE_SET(RECLAIM);
+	leave_out(s->skel->progs.io_enter, has_calls);
+	leave_out(s->skel->progs.io_exit, has_calls);
+	leave_out(s->skel->progs.io_reclaim_begin, has_reclaim);
+	leave_out(s->skel->progs.io_reclaim_direct_end, has_reclaim);
+	leave_out(s->skel->progs.io_reclaim_memcg_end, has_reclaim);
+	leave_out(s->skel->progs.io_reclaim_node_end, has_reclaim);
+	leave_out(s->skel->progs.io_reclaim_kswapd, has_reclaim);
+	bool has_uring = has_calls && btf_has_tracepoint_of("io_uring_submit_req", 1) &&
+			 btf_has_tracepoint_of("io_uring_complete", 3);
+	leave_out(s->skel->progs.io_uring_begin, has_uring);
+	leave_out(s->skel->progs.io_uring_end, has_uring);
+	bool has_block = s->tables & TABLE_SET(BLOCK);
+	static const char *const starts[] = {"block_io_start", NULL};
+	leave_out(s->skel->progs.io_block_start, has_block && btf_has_tracepoints(starts));
+	leave_out(s->skel->progs.io_block_issue, has_block);
+	leave_out(s->skel->progs.io_block_complete, has_block);
+	faults_choose(s->skel, (s->tables & TABLE_SET(FAULTS)) != 0);
+	s->has_fault_pages = heapgrowth_choose(s->skel, (s->tables & TABLE_SET(GROWTH)) != 0);
+}
+
+static int io_open(void **ret_s, const struct source_env *env, struct err *err UNUSED)
+{
+	struct io *s = xcalloc(1, sizeof(*s));
+	const struct target *t = env->target;
+	s->tables = env->tables;
+	s->skel = engine_skel(env->engine);
+	s->pid = t->pids.pids.n ? t->pids.pids.p[0] : t->child;
+	s->wants_pressure = s->tables & TABLE_SET(RECLAIM) && !env->has_gate;
+	s->is_beside = env->tables & TABLE_SET(LIVE);
+	s->why = env->heap ? env->heap->why : NULL;
+	choose_programs(s);
+	*ret_s = s;
+	return 0;
+}
+
+static int attach_call(struct io *s, int tracefs_fd, const struct iocall *c, uint32_t nr,
+		       struct err *err)
+{
+	struct io_call v = {.what = c->what, .fd_arg = c->fd_arg};
+	TRY(syscallprobe_attach(&s->links, tracefs_fd, s->skel->progs.io_exit, SYSCALLPROBE_EXIT,
+				c->name, 0, err));
+	if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.io_calls), &nr, &v, BPF_ANY))
+		return err_sys(err, "cannot watch the system call '%s'", c->name);
+	return syscallprobe_attach(&s->links, tracefs_fd, s->skel->progs.io_enter,
+				   SYSCALLPROBE_ENTER, c->name, 0, err);
+}
+
+static int attach_calls(struct io *s, struct err *err)
+{
+	CLEANUP(close_p) int tracefs_fd = -1;
+	const struct iocall *c;
+	size_t nr_attached = 0;
+	TRY(tracefs_open(&tracefs_fd, err));
+	for (size_t i = 0; (c = iocall_at(i)); i++) {
+		if (c->syscall < 0 || c->syscall >= IO_CALLS_MAX)
+			continue;
+		int rc = attach_call(s, tracefs_fd, c, (uint32_t)c->syscall, err);
+		if (rc && rc != -ENOENT) /* a call that this kernel was built without */
+			return rc;
+		nr_attached += !rc;
+	}
+	err_release(err);
+	return nr_attached ? 0
+			   : err_set(err, -ENOTSUP,
+				     "this kernel has no tracepoints of system "
+				     "calls (CONFIG_FTRACE_SYSCALLS)");
+}
+
+/* A kernel without one of them is no reason to do without the others. */
+static void attach_reclaim(struct io *s)
+{
+	static const char *const names[] = {"mm_vmscan_direct_reclaim_begin",
+					    "mm_vmscan_memcg_reclaim_begin",
+					    "mm_vmscan_node_reclaim_begin"};
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		struct bpf_link *link = bpf_program__attach_raw_tracepoint(
+			s->skel->progs.io_reclaim_begin, names[i]);
+		if (link)
+			vec_push(&s->links.list, link);
+	}
+}
+
+static int io_load(void *self, struct err *err)
+{
+	struct io *s = self;
+	TRY(bpfring_open(&s->ring, bpf_map__fd(s->skel->maps.io_names),
+			 bpf_map__max_entries(s->skel->maps.io_names), err));
+	s->nr_room = bpf_map__max_entries(s->skel->maps.io_rows_a);
+	s->keys = xcalloc(s->nr_room, sizeof(*s->keys));
+	s->sums = xcalloc(s->nr_room, sizeof(*s->sums));
+	TRY(s->tables & TABLE_SET(FAULTS) ? faults_attach(&s->faults, s->skel, err) : 0);
+	TRY(s->tables & TABLE_SET(GROWTH) ? heapgrowth_attach(&s->growth, s->skel, err) : 0);
+	if (s->tables & TABLE_SET(RECLAIM))
+		attach_reclaim(s);
+	return s->tables & TABLE_SET(IO) ? attach_calls(s, err) : 0;
+}
+
+static int io_start(void *self, const struct source_env *env, const struct event_sink *sink UNUSED,
+		    struct err *err UNUSED)
+{
+	struct io *s = self;
+	if (s->wants_pressure)
+		mempressure_read(&s->before, s->pid, NULL);
+	s->has_reads = s->wants_pressure && s->pid && !proc_reads(s->pid, &s->reads_before, NULL);
+	s->reads = s->reads_before;
+	s->epoch_ns = env->start_ns;
+	s->next_turn_ns = env->start_ns + TURN_NS + 10000000;
+	s->skel->bss->io_epoch_ns = env->start_ns;
+	return 0;
+}
+
+/* ---- rows ---- */
+
+static const char *object_text(const struct io *s, uint64_t object)
+{
+	switch (object) {
+	case IO_OBJECT_NONE:
+		return NULL;
+	case IO_OBJECT_HEAP:
+		return "[heap]";
+	case IO_OBJECT_STACK:
+		return "[stack]";
+	case IO_OBJECT_ANON:
+		return "[anon]";
+	case IO_OBJECT_UNKNOWN:
+		return "[unknown]";
+	case IO_OBJECT_WRITEBACK:
+		return "[writeback]";
+	case IO_OBJECT_METADATA:
+		return "[metadata]";
+	case IO_OBJECT_BAD_FD:
+		return "[bad descriptor]";
+	case IO_OBJECT_VDSO:
+		return "[vdso]";
+	}
+	uint32_t *text = map_get(&s->names, object);
+	return text ? intern_str(&s->texts, *text) : "[file without a name]";
+}
+
+static const char *detail_text(uint8_t what)
+{
+	bool has_failed = what & IO_FAILED;
+	switch ((enum io_what)(what & ~IO_FAILED)) {
+	case IO_READ:
+		return has_failed ? "read failed" : "read";
+	case IO_WRITE:
+		return has_failed ? "write failed" : "write";
+	case IO_COPY:
+		return has_failed ? "copy failed" : "copy";
+	case IO_FSYNC:
+		return has_failed ? "fsync failed" : "fsync";
+	case IO_BATCH:
+		return has_failed ? "batch failed" : "batch";
+	case IO_FLUSH:
+		return has_failed ? "flush failed" : "flush";
+	case IO_DISCARD:
+		return has_failed ? "discard failed" : "discard";
+	case IO_OTHER:
+		return has_failed ? "other failed" : "other";
+	case IO_MAJOR:
+		return "major";
+	case IO_MINOR:
+		return "minor";
+	case IO_DIRECT:
+		return "direct";
+	case IO_MEMCG:
+		return "memcg";
+	case IO_NODE:
+		return "node";
+	case IO_KSWAPD:
+		return "kswapd";
+	case IO_MMAP:
+		return "mmap";
+	case IO_MMAP_FILE:
+		return "mmap of a file";
+	case IO_MUNMAP:
+		return "munmap";
+	case IO_MREMAP:
+		return "mremap";
+	case IO_BRK:
+		return "brk";
+	case IO_NONE:
+	case IO_FAILED:
+		break;
+	}
+	return NULL;
+}
+
+static const char *device_text(struct io *s, uint32_t dev)
+{
+	bool is_new;
+	uint32_t *at = map_put(&s->devices, dev, &is_new);
+	if (is_new) {
+		CLEANUP(buf_release) struct buf name = {0};
+		blockdev_name(&name, dev);
+		*at = intern_add(&s->texts, buf_str(&name), name.n);
+	}
+	return intern_str(&s->texts, *at);
+}
+
+/* Block requests are made by threads that nobody told about: the kernel's own, other programs. */
+static int tell_thread(struct io *s, const struct io_key *k, uint64_t time_ns,
+		       const struct event_sink *sink, struct err *err)
+{
+	bool is_new;
+	(void)map_put(&s->told, (uint32_t)k->pid, &is_new);
+	return is_new ? synth_name(k->tgid, k->pid, time_ns, sink, err) : 0;
+}
+
+static int deliver_row(struct io *s, const struct io_key *k, const struct io_sum *v,
+		       const struct event_sink *sink, struct err *err)
+{
+	uint64_t time_ns = s->epoch_ns + k->slice * SECOND_NS;
+	int64_t sums[4] = {(int64_t)v->nr, (int64_t)v->bytes, (int64_t)v->ns,
+			   (int64_t)v->longest_ns};
+	int64_t no_bytes[3] = {sums[0], sums[2], sums[3]};
+	int64_t pages[4] = {sums[0], sums[2], sums[1], sums[3]};
+	struct event ev = event_tally(TABLE_IO, k->tgid, k->pid, time_ns, sums);
+	ev.tally.user_ref = k->stack;
+	ev.tally.log2_ns = k->log2_ns;
+	ev.tally.syscall = k->syscall;
+	ev.tally.detail = detail_text(k->what);
+	CLEANUP(buf_release) struct buf object = {0};
+	const char *name = object_text(s, k->object);
+	if (k->table == IO_TABLE_BLOCK) {
+		TRY(tell_thread(s, k, time_ns, sink, err));
+		buf_add_str(&object, device_text(s, k->dev));
+		if (name)
+			buf_addf(&object, ": %s", name);
+		name = buf_str(&object);
+	}
+	ev.tally.object = name;
+	switch ((enum io_table)k->table) {
+	case IO_TABLE_CALLS:
+		break;
+	case IO_TABLE_BLOCK:
+		ev.tally.spec = TABLE_BLOCK;
+		break;
+	case IO_TABLE_FAULTS:
+		ev.tally.spec = TABLE_FAULTS;
+		ev.tally.values = no_bytes;
+		break;
+	case IO_TABLE_RECLAIM:
+		ev.tally.spec = TABLE_RECLAIM;
+		ev.tally.values = pages;
+		break;
+	case IO_TABLE_GROWTH:
+		ev.tally.spec = TABLE_GROWTH;
+		break;
+	case IO_TABLE_MAPPED:
+		ev.tally.spec = TABLE_MAPPED;
+		break;
+	}
+	return sink->event(sink->ctx, &ev, err);
+}
+
+static int drain_map(struct io *s, const struct bpf_map *map, const struct event_sink *sink,
+		     struct err *err)
+{
+	uint32_t cursor = 0;
+	uint32_t n = (uint32_t)s->nr_room;
+	take_names(s);
+	int rc = bpf_map_lookup_and_delete_batch(bpf_map__fd(map), NULL, &cursor, s->keys, s->sums,
+						 &n, NULL);
+	if (rc && errno != ENOENT)
+		return err_sys(err, "cannot read what the kernel counted");
+	for (uint32_t i = 0; i < n; i++)
+		TRY(deliver_row(s, &s->keys[i], &s->sums[i], sink, err));
+	return 0;
+}
+
+static int drain_page(struct io *s, unsigned page, const struct event_sink *sink, struct err *err)
+{
+	TRY(drain_map(s, page ? s->skel->maps.io_rows_b : s->skel->maps.io_rows_a, sink, err));
+	return drain_map(s, page ? s->skel->maps.io_rest_b : s->skel->maps.io_rest_a, sink, err);
+}
+
+static int io_drain(void *self, const struct event_sink *sink, struct err *err)
+{
+	struct io *s = self;
+	uint64_t now = clock_mono_ns();
+	if (s->has_reads)
+		(void)proc_reads(s->pid, &s->reads, NULL);
+	take_names(s);
+	if (s->turned_ns && now >= s->turned_ns + QUIET_NS) {
+		s->turned_ns = 0;
+		return drain_page(s, !s->skel->bss->io_page, sink, err);
+	}
+	if (s->epoch_ns && !s->turned_ns && now >= s->next_turn_ns) {
+		s->skel->bss->io_page ^= 1;
+		s->turned_ns = now;
+		s->next_turn_ns += TURN_NS;
+		if (s->next_turn_ns < now)
+			s->next_turn_ns = now + TURN_NS;
+	}
+	return 0;
+}
+
+static void detach(struct io *s)
+{
+	/* until it is detached, a program does nothing more */
+	s->skel->bss->io_epoch_ns = 0;
+	bpf_links_detach(&s->links); /* a link holds its perf event */
+	faults_free(TAKE(s->faults));
+	heapgrowth_free(TAKE(s->growth));
+}
+
+static int io_stop(void *self, const struct event_sink *sink, struct err *err)
+{
+	struct io *s = self;
+	if (!s->epoch_ns)
+		return 0;
+	s->skel->bss->io_stop_ns = clock_mono_ns();
+	detach(s);
+	TRY(drain_page(s, 0, sink, err));
+	return drain_page(s, 1, sink, err);
+}
+
+/* ---- facts ---- */
+
+/* What faults cost the disk: "4.58 GiB from disk, 631 major faults: 7.43 MiB each". */
+static void add_reads_fact(struct profile *p, const struct io *s)
+{
+	uint64_t disk_bytes = s->reads.disk_bytes - s->reads_before.disk_bytes;
+	uint64_t call_bytes = s->reads.call_bytes - s->reads_before.call_bytes;
+	uint64_t nr_major = s->reads.nr_major - s->reads_before.nr_major;
+	if (!disk_bytes && !nr_major)
+		return;
+	CLEANUP(buf_release) struct buf b = {0};
+	buf_addf(&b, "%s from disk, %" PRIu64 " major faults", num_bytes(disk_bytes).s, nr_major);
+	/* Where calls read as well, nobody knows which bytes are whose. */
+	if (nr_major && call_bytes < disk_bytes / 10)
+		buf_addf(&b, ": %s each", num_bytes(disk_bytes / nr_major).s);
+	profile_fact(p, FACT_READ_FOR, buf_str(&b));
+}
+
+static void add_pressure_facts(struct profile *p, const struct io *s)
+{
+	CLEANUP(mempressure_release) struct mempressure after = {0};
+	CLEANUP(buf_release) struct buf machine = {0};
+	CLEANUP(buf_release) struct buf group = {0};
+	mempressure_read(&after, 0, &s->before);
+	mempressure_add_machine(&machine, &s->before, &after);
+	mempressure_add_group(&group, &s->before, &after);
+	if (machine.n)
+		profile_fact(p, FACT_MEMORY_PRESSURE, buf_str(&machine));
+	if (group.n)
+		profile_fact(p, FACT_MEMORY_CGROUP, buf_str(&group));
+}
+
+static void add_growth_facts(struct profile *p, const struct io *s)
+{
+	if (!s->is_beside)
+		profile_factf(p, FACT_HEAP_TIER, "growth%s%s", s->why ? ": " : "",
+			      s->why ? s->why : "");
+	profile_fact(p, FACT_GROWTH,
+		     s->has_fault_pages ? "pages that the kernel handed out, exactly"
+					: "one page a fault: huge pages count as small ones");
+}
+
+static void io_facts(const void *self, struct profile *p)
+{
+	const struct io *s = self;
+	const struct io_counts *c = (const void *)&s->skel->bss->io_counts;
+	profile_fact_nr(p, FACT_IO_UNDER_WAY, c->nr_no_start);
+	profile_lose(p, LOSS_IO_NO_ROW, c->nr_rows_full);
+	profile_lose(p, LOSS_IO_UNCOUNTED, c->nr_lost);
+	profile_lose(p, LOSS_IO_NO_NAME, c->nr_files_lost);
+	profile_lose(p, LOSS_FAULTS_NO_MAP, c->nr_busy_maps);
+	profile_lose(p, LOSS_BLOCK_NO_ISSUE, c->nr_no_issue);
+	profile_lose(p, LOSS_BLOCK_UNTRACKED, c->nr_requests_full);
+	profile_fact_nr(p, FACT_BLOCK_IN_FLIGHT, (uint64_t)MAX(c->max_inflight, 0));
+	if (s->tables & TABLE_SET(GROWTH))
+		add_growth_facts(p, s);
+	if (s->wants_pressure)
+		add_pressure_facts(p, s);
+	if (s->has_reads)
+		add_reads_fact(p, s);
+}
+
+static void io_free(void *self)
+{
+	struct io *s = self;
+	detach(s);
+	mempressure_release(&s->before);
+	if (s->ring.data)
+		bpfring_release(&s->ring);
+	intern_release(&s->texts);
+	map_release(&s->names);
+	map_release(&s->devices);
+	map_release(&s->told);
+	free_p(&s->keys);
+	free_p(&s->sums);
+	free_p(&s);
+}
+
+const struct source io_source = {
+	.name = "io",
+	.fills = TABLE_SET(IO) | TABLE_SET(BLOCK) | TABLE_SET(FAULTS) | TABLE_SET(RECLAIM) |
+		 TABLE_SET(GROWTH),
+	.prefix = "io_",
+	.poll_ms = 100,
+	.open = io_open,
+	.load = io_load,
+	.start = io_start,
+	.drain = io_drain,
+	.stop = io_stop,
+	.facts = io_facts,
+	.free = io_free,
+};

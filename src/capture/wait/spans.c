@@ -1,0 +1,348 @@
+/*
+ * Probes on functions. The kernel writes a breakpoint into the memory of the processes named, and
+ * into nobody else's; a program at the entry and one at the return do the rest (bpf/spans.bpf.h).
+ * Rows come in two pages, as in io.c.
+ *
+ * The slowest: each span that is longer than its probe's floor comes singly, in a ring of ours. The
+ * floor is 0 at first and is raised at each poll to the shortest of the slowest so far.
+ */
+#include "base/base.h"
+#include "capture/bpf/deferclose.h"
+#include "capture/wait/spans.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "capture/bpf/bpfring.h"
+#include "capture/bpf/skeleton.h"
+#include "kernel_span.h"
+#include "model/tables.h"
+
+#define SECOND_NS 1000000000ull
+#define QUIET_NS  (5 * 1000000ull)
+#define IDLE_MAX  5 /* probes without a call that are named */
+
+struct slow {
+	struct kernel_span *all; /* shortest first is not kept: few */
+	size_t n;
+};
+
+struct spans {
+	struct assay_bpf *skel;
+	const struct spans_spec *spec;
+	struct bpf_links links;
+	struct bpfring ring; /* of slow ones */
+	struct slow *slow;   /* by probe */
+	uint64_t epoch_ns;
+	uint64_t next_turn_ns;
+	uint64_t turned_ns;
+	struct span_key *keys;
+	struct span_sum *sums;
+	size_t nr_room;
+	bool is_stopped;
+};
+
+static uint64_t span_ns(const struct kernel_span *r)
+{
+	return r->head.time_ns - r->start_ns;
+}
+
+static size_t shortest_of(const struct slow *w)
+{
+	size_t at = 0;
+	for (size_t i = 1; i < w->n; i++)
+		if (span_ns(&w->all[i]) < span_ns(&w->all[at]))
+			at = i;
+	return at;
+}
+
+static void keep_slow(struct spans *s, const struct kernel_span *r)
+{
+	struct slow *w = &s->slow[r->span];
+	if (w->n < s->spec->nr_slowest) {
+		w->all[w->n++] = *r;
+		return;
+	}
+	size_t at = shortest_of(w);
+	if (w->n && span_ns(r) > span_ns(&w->all[at]))
+		w->all[at] = *r;
+}
+
+static void take_slow(struct spans *s)
+{
+	const void *record;
+	uint32_t nr_bytes;
+	while (bpfring_peek(&s->ring, &record, &nr_bytes) == BPFRING_RECORD) {
+		const struct kernel_span *r = record;
+		if (nr_bytes >= sizeof(*r) && r->head.kind == RECORD_SPAN &&
+		    r->span < s->spec->nr_probes)
+			keep_slow(s, r);
+		bpfring_consume(&s->ring);
+	}
+	bpfring_publish(&s->ring);
+}
+
+static int spans_open(void **ret_s, const struct source_env *env, struct err *err)
+{
+	const struct spans_spec *spec = env->spans;
+	if (!spec || !spec->nr_probes || spec->nr_probes > SPANS_MAX)
+		return err_set(err, -EINVAL, "spans of %zu functions: 1 to %d can be measured",
+			       spec ? spec->nr_probes : 0, SPANS_MAX);
+	struct spans *s = xcalloc(1, sizeof(*s));
+	s->skel = engine_skel(env->engine);
+	s->spec = spec;
+	s->slow = xcalloc(spec->nr_probes, sizeof(*s->slow));
+	for (size_t i = 0; i < spec->nr_probes; i++)
+		s->slow[i].all = xcalloc(spec->nr_slowest + 1, sizeof(*s->slow[i].all));
+	*ret_s = s;
+	return 0;
+}
+
+static int attach_one(struct spans *s, struct bpf_program *p, const struct span_point *at,
+		      int32_t pid, size_t cookie, struct err *err)
+{
+	CLEANUP(free_p) char *path = xasprintf("/proc/self/fd/%d", at->fd);
+	LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = cookie,
+		    .ref_ctr_offset = at->semaphore_offset,
+		    .retprobe = p == s->skel->progs.span_leave);
+	struct bpf_link *link = bpf_program__attach_uprobe_opts(p, pid, path, at->offset, &opts);
+	if (!link) {
+		int rc = -errno;
+		const char *name = s->spec->probes[cookie].name;
+		err_set(err, rc, "cannot put a probe on '%s': %s", name, strerror(-rc));
+		if (rc == -EACCES || rc == -EPERM)
+			err_hint(err, "probes on functions need CAP_SYS_ADMIN: run with sudo; in "
+				      "a container --cap-add SYS_ADMIN");
+		return rc;
+	}
+	vec_push(&s->links.list, link);
+	return 0;
+}
+
+/* The return first: an entry without its return would leave a span open. */
+static int attach_probe(struct spans *s, size_t i, int32_t pid, struct err *err)
+{
+	const struct span_probe *p = &s->spec->probes[i];
+	bool is_pair = p->nr_to > 0;
+	struct bpf_program *end = is_pair ? s->skel->progs.span_to : s->skel->progs.span_leave;
+	struct bpf_program *begin = is_pair ? s->skel->progs.span_from : s->skel->progs.span_enter;
+	const struct span_point *ends = is_pair ? p->to : p->from;
+	for (size_t k = 0; k < (is_pair ? p->nr_to : p->nr_from); k++)
+		TRY(attach_one(s, end, &ends[k], pid, i, err));
+	for (size_t k = 0; k < p->nr_from; k++)
+		TRY(attach_one(s, begin, &p->from[k], pid, i, err));
+	return 0;
+}
+
+static int spans_load(void *self, struct err *err)
+{
+	struct spans *s = self;
+	s->nr_room = bpf_map__max_entries(s->skel->maps.span_rows_a);
+	s->keys = xcalloc(s->nr_room, sizeof(*s->keys));
+	s->sums = xcalloc(s->nr_room, sizeof(*s->sums));
+	TRY(bpfring_open(&s->ring, bpf_map__fd(s->skel->maps.span_ring),
+			 bpf_map__max_entries(s->skel->maps.span_ring), err));
+	for (size_t i = 0; i < s->spec->nr_probes; i++) {
+		for (size_t k = 0; k < s->spec->nr_pids; k++) {
+			int rc = attach_probe(s, i, s->spec->pids[k], err);
+			if (rc && rc != -ESRCH) /* it has ended meanwhile */
+				return rc;
+		}
+		TRY(s->spec->nr_pids ? 0 : attach_probe(s, i, -1, err));
+	}
+	return 0;
+}
+
+static int spans_start(void *self, const struct source_env *env,
+		       const struct event_sink *sink UNUSED, struct err *err UNUSED)
+{
+	struct spans *s = self;
+	s->epoch_ns = env->start_ns;
+	s->next_turn_ns = env->start_ns + SECOND_NS + 10000000;
+	s->skel->bss->span_epoch_ns = env->start_ns;
+	return 0;
+}
+
+/* ---- rows --------------------------------------------------------------------------------- */
+
+static int tell(const struct event_sink *sink, struct event *ev, uint32_t spec, int64_t nr,
+		uint64_t ns, uint64_t longest_ns, struct err *err)
+{
+	int64_t values[3] = {nr, (int64_t)ns, (int64_t)longest_ns};
+	ev->tally.spec = spec;
+	ev->tally.values = values;
+	return sink->event(sink->ctx, ev, err);
+}
+
+static struct event row_of(const struct spans *s, uint64_t time_ns, int32_t tgid, int32_t pid,
+			   uint64_t stack, unsigned span)
+{
+	struct event ev = event_tally(TABLE_SPANS, tgid, pid, time_ns, NULL);
+	ev.tally.user_ref = stack;
+	ev.tally.object = span < s->spec->nr_probes ? s->spec->probes[span].name : NULL;
+	return ev;
+}
+
+static int deliver_reasons(const struct event_sink *sink, struct event *ev, uint32_t spec,
+			   const uint64_t *by_reason_ns, struct err *err)
+{
+	for (unsigned i = 0; i < WAIT_NR; i++) {
+		ev->tally.reason = (uint8_t)i;
+		TRY(by_reason_ns[i] ? tell(sink, ev, spec, 0, by_reason_ns[i], 0, err) : 0);
+	}
+	ev->tally.reason = WAIT_NONE;
+	return 0;
+}
+
+static int deliver_row(const struct spans *s, const struct span_key *k, const struct span_sum *v,
+		       const struct event_sink *sink, struct err *err)
+{
+	uint64_t time_ns = s->epoch_ns + k->slice * SECOND_NS;
+	struct event ev = row_of(s, time_ns, k->tgid, k->pid, k->stack, k->span);
+	ev.tally.log2_ns = k->log2_ns;
+	TRY(tell(sink, &ev, TABLE_SPANS, (int64_t)v->nr, v->ns, v->longest_ns, err));
+	ev.tally.log2_ns = LOG2_NONE;
+	return deliver_reasons(sink, &ev, TABLE_SPAN_TIME, v->by_reason_ns, err);
+}
+
+static int drain_page(struct spans *s, unsigned page, const struct event_sink *sink,
+		      struct err *err)
+{
+	const struct bpf_map *map = page ? s->skel->maps.span_rows_b : s->skel->maps.span_rows_a;
+	uint32_t cursor = 0;
+	uint32_t n = (uint32_t)s->nr_room;
+	if (bpf_map_lookup_and_delete_batch(bpf_map__fd(map), NULL, &cursor, s->keys, s->sums, &n,
+					    NULL) &&
+	    errno != ENOENT)
+		return err_sys(err, "cannot read what the kernel counted");
+	for (uint32_t i = 0; i < n; i++)
+		TRY(deliver_row(s, &s->keys[i], &s->sums[i], sink, err));
+	return 0;
+}
+
+static void raise_floors(struct spans *s)
+{
+	for (uint32_t i = 0; i < s->spec->nr_probes; i++) {
+		const struct slow *w = &s->slow[i];
+		if (w->n < s->spec->nr_slowest || !w->n)
+			continue;
+		s->skel->bss->span_floors[i] = span_ns(&w->all[shortest_of(w)]);
+	}
+}
+
+static int spans_drain(void *self, const struct event_sink *sink, struct err *err)
+{
+	struct spans *s = self;
+	uint64_t now = clock_mono_ns();
+	take_slow(s);
+	raise_floors(s);
+	if (s->turned_ns && now >= s->turned_ns + QUIET_NS) {
+		s->turned_ns = 0;
+		return drain_page(s, !s->skel->bss->span_page, sink, err);
+	}
+	if (s->epoch_ns && !s->turned_ns && now >= s->next_turn_ns) {
+		s->skel->bss->span_page ^= 1;
+		s->turned_ns = now;
+		s->next_turn_ns = MAX(s->next_turn_ns, now - SECOND_NS) + SECOND_NS;
+	}
+	return 0;
+}
+
+static int deliver_slow(const struct spans *s, const struct kernel_span *r,
+			const struct event_sink *sink, struct err *err)
+{
+	struct event ev = row_of(s, r->start_ns, r->head.tgid, r->head.pid, r->stack, r->span);
+	TRY(tell(sink, &ev, TABLE_SLOWEST_SPANS, 1, span_ns(r), r->longest_ns, err));
+	TRY(deliver_reasons(sink, &ev, TABLE_SLOWEST_SPANS, r->by_reason_ns, err));
+	if (!r->longest_ns)
+		return 0;
+	ev.tally.detail = "longest wait";
+	ev.tally.reason = r->longest_reason;
+	ev.tally.user_ref = r->longest_ref;
+	ev.tally.kernel_ref = r->longest_kernel_ref;
+	return tell(sink, &ev, TABLE_SLOWEST_SPANS, 0, r->longest_ns, r->longest_ns, err);
+}
+
+static void detach(struct spans *s)
+{
+	s->skel->bss->span_epoch_ns = 0;
+	bpf_links_detach(&s->links);
+}
+
+static int spans_stop(void *self, const struct event_sink *sink, struct err *err)
+{
+	struct spans *s = self;
+	if (!s->epoch_ns || s->is_stopped)
+		return 0;
+	s->is_stopped = true;
+	s->skel->bss->span_stop_ns = clock_mono_ns();
+	detach(s);
+	take_slow(s);
+	TRY(drain_page(s, 0, sink, err));
+	TRY(drain_page(s, 1, sink, err));
+	for (size_t i = 0; i < s->spec->nr_probes; i++)
+		for (size_t k = 0; k < s->slow[i].n; k++)
+			TRY(deliver_slow(s, &s->slow[i].all[k], sink, err));
+	return 0;
+}
+
+static void spans_facts(const void *self, struct profile *p)
+{
+	const struct spans *s = self;
+	struct span_slot sum = {0};
+	CLEANUP(buf_release) struct buf idle = {0};
+	size_t nr_idle = 0;
+	for (uint32_t i = 0; i < s->spec->nr_probes; i++) {
+		struct span_slot one = {0};
+		(void)bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.span_slots), &i, &one);
+		if (!one.nr_started && !one.nr_inside && nr_idle++ < IDLE_MAX)
+			buf_addf(&idle, "%s%s", idle.n ? ", " : "", s->spec->probes[i].name);
+		sum.nr_started += one.nr_started;
+		sum.nr_ended += one.nr_ended;
+		sum.nr_inside += one.nr_inside;
+		sum.nr_lost += one.nr_lost;
+		sum.nr_unsent += one.nr_unsent;
+	}
+	if (nr_idle > IDLE_MAX)
+		buf_addf(&idle, " and %zu more", nr_idle - IDLE_MAX);
+	if (nr_idle)
+		profile_fact(p, FACT_NEVER_CALLED, buf_str(&idle));
+	profile_lose(p, LOSS_SPANS_UNFINISHED, sum.nr_started - MIN(sum.nr_ended, sum.nr_started));
+	profile_lose(p, LOSS_SPANS_INSIDE, sum.nr_inside);
+	profile_lose(p, LOSS_SPANS_NO_ROW, sum.nr_lost);
+	profile_lose(p, LOSS_SPANS_NO_DETAILS, sum.nr_unsent);
+}
+
+static void spans_free(void *self)
+{
+	struct spans *s = self;
+	if (s->links.list.n)
+		detach(s);
+	if (s->ring.data)
+		bpfring_release(&s->ring);
+	for (size_t i = 0; i < s->spec->nr_probes; i++)
+		free_p(&s->slow[i].all);
+	free_p(&s->slow);
+	free_p(&s->keys);
+	free_p(&s->sums);
+	free_p(&s);
+}
+
+const struct source spans_source = {
+	.name = "spans",
+	.fills = SPAN_TABLES,
+	.prefix = "span_",
+	.poll_ms = 100,
+	.open = spans_open,
+	.load = spans_load,
+	.start = spans_start,
+	.drain = spans_drain,
+	.stop = spans_stop,
+	.facts = spans_facts,
+	.free = spans_free,
+};
