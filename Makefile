@@ -111,7 +111,7 @@ else
 $(HEAP_IMAGE) $(O)/gen/heap_image.h: $(O)/flags
 	$(Q)echo '/* No recorder for this machine. */' > $@
 endif
-$(O)/src/remote/heapimage.o: $(O)/gen/heap_image.h $(HEAP_IMAGE)
+$(O)/src/remote/patch/image.o: $(O)/gen/heap_image.h $(HEAP_IMAGE)
 
 # Assets are embedded by .incbin, so their objects depend on them.
 $(O)/src/render/assets.o: $(ASSETS)

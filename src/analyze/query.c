@@ -2,13 +2,13 @@
 #include "base/base.h"
 #include "analyze/query.h"
 
-#include "analyze/blame.h"
-#include "analyze/callers.h"
-#include "analyze/calltext.h"
-#include "analyze/calltree.h"
-#include "analyze/groupings.h"
+#include "analyze/wait/blame.h"
+#include "analyze/stacks/callers.h"
+#include "analyze/stacks/calltext.h"
+#include "analyze/stacks/calltree.h"
+#include "analyze/stacks/groupings.h"
 #include "analyze/overview.h"
-#include "analyze/phases.h"
+#include "analyze/select/phases.h"
 #include "analyze/views.h"
 
 #define PHASE_FUNCTIONS 5

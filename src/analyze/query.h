@@ -5,9 +5,9 @@
 #ifndef ASSAY_ANALYZE_QUERY_H
 #define ASSAY_ANALYZE_QUERY_H
 
-#include "analyze/named.h"
+#include "analyze/stacks/named.h"
 #include "analyze/report.h"
-#include "analyze/select.h"
+#include "analyze/select/select.h"
 #include "analyze/view.h"
 #include "base/base.h"
 #include "base/err.h"

@@ -6,8 +6,8 @@
 #define ASSAY_ANALYZE_VIEW_H
 
 #include "analyze/report.h"
-#include "analyze/select.h"
-#include "analyze/weigh.h"
+#include "analyze/select/select.h"
+#include "analyze/select/weigh.h"
 #include "base/base.h"
 
 enum view_sort { VIEW_BY_SELF, VIEW_BY_TOTAL, VIEW_BY_NAME };

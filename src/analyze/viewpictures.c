@@ -2,10 +2,10 @@
 #include "base/base.h"
 #include "analyze/viewpictures.h"
 
-#include "analyze/calltree.h"
-#include "analyze/heapweights.h"
-#include "analyze/hotcold.h"
-#include "analyze/waittables.h"
+#include "analyze/stacks/calltree.h"
+#include "analyze/memory/heapweights.h"
+#include "analyze/stacks/hotcold.h"
+#include "analyze/wait/waittables.h"
 
 /* Tables and reasons, or weights of memory, or events: there are never more. */
 static struct view_pictures room_for(struct arena *a, size_t nr)

@@ -4,18 +4,18 @@
 
 #include <errno.h>
 
-#include "analyze/eventsum.h"
-#include "analyze/faultsum.h"
-#include "analyze/heapsum.h"
-#include "analyze/heapweights.h"
-#include "analyze/hotcold.h"
-#include "analyze/iosum.h"
-#include "analyze/memtime.h"
+#include "analyze/io/eventsum.h"
+#include "analyze/io/faultsum.h"
+#include "analyze/memory/heapsum.h"
+#include "analyze/memory/heapweights.h"
+#include "analyze/stacks/hotcold.h"
+#include "analyze/io/iosum.h"
+#include "analyze/memory/timeline.h"
 #include "analyze/overview.h"
-#include "analyze/selecttags.h"
-#include "analyze/spansum.h"
+#include "analyze/select/tags.h"
+#include "analyze/wait/spansum.h"
 #include "analyze/viewpictures.h"
-#include "analyze/waittables.h"
+#include "analyze/wait/waittables.h"
 
 #define BIT(id) (1u << (id))
 

@@ -10,7 +10,7 @@
 #define ASSAY_ANALYZE_VIEWS_H
 
 #include "analyze/report.h"
-#include "analyze/select.h"
+#include "analyze/select/select.h"
 #include "analyze/view.h"
 #include "base/arena.h"
 #include "base/base.h"

@@ -5,10 +5,10 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "analyze/calltree.h"
-#include "analyze/reason.h"
-#include "analyze/heapweights.h"
-#include "analyze/weightcolumn.h"
+#include "analyze/stacks/calltree.h"
+#include "analyze/wait/reason.h"
+#include "analyze/memory/heapweights.h"
+#include "analyze/select/weightcolumn.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"

@@ -4,9 +4,9 @@
 
 #include <errno.h>
 
-#include "analyze/calltree.h"
-#include "analyze/diff.h"
-#include "analyze/heapweights.h"
+#include "analyze/stacks/calltree.h"
+#include "analyze/stacks/diff.h"
+#include "analyze/memory/heapweights.h"
 #include "analyze/views.h"
 #include "base/file.h"
 #include "base/log.h"

@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include "analyze/heapframes.h"
+#include "analyze/memory/heapframes.h"
 #include "analyze/rightsreport.h"
 #include "base/file.h"
 #include "base/log.h"

@@ -3,7 +3,7 @@
 
 #include <sys/stat.h>
 
-#include "analyze/eventsum.h"
+#include "analyze/io/eventsum.h"
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/opt.h"

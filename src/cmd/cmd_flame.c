@@ -4,9 +4,9 @@
 
 #include <errno.h>
 
-#include "analyze/calltree.h"
+#include "analyze/stacks/calltree.h"
 #include "analyze/views.h"
-#include "analyze/waittables.h"
+#include "analyze/wait/waittables.h"
 #include "base/file.h"
 #include "cmd/drawing.h"
 #include "cmd/inputs.h"

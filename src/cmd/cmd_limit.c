@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "analyze/limitreport.h"
+#include "analyze/memory/limitreport.h"
 #include "base/log.h"
 #include "cmd/capture_command.h"
 #include "cmd/heap_job.h"

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "analyze/heapweights.h"
+#include "analyze/memory/heapweights.h"
 #include "analyze/views.h"
 #include "base/file.h"
 #include "base/log.h"

@@ -5,8 +5,8 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "analyze/maptable.h"
-#include "analyze/watchpage.h"
+#include "analyze/memory/maptable.h"
+#include "analyze/memory/watchpage.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"

@@ -2,7 +2,7 @@
 #include "base/base.h"
 #include "cmd/convert_heap.h"
 
-#include "analyze/heapframes.h"
+#include "analyze/memory/heapframes.h"
 
 #define GZIP_LEVEL 6
 #define ZSTD_LEVEL 3

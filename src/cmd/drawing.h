@@ -2,7 +2,7 @@
 #ifndef ASSAY_CMD_DRAWING_H
 #define ASSAY_CMD_DRAWING_H
 
-#include "analyze/picture.h"
+#include "analyze/stacks/picture.h"
 #include "base/base.h"
 #include "base/buf.h"
 #include "base/err.h"

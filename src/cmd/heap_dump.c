@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "analyze/allocstats.h"
+#include "analyze/memory/allocstats.h"
 #include "analyze/views.h"
 #include "base/clock.h"
 #include "base/log.h"

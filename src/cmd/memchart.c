@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "analyze/memtime.h"
+#include "analyze/memory/timeline.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "cmd/cmd.h"

@@ -1,4 +1,4 @@
-/* The chart of a profile's memory over time (analyze/memtime.h) as a file. */
+/* The chart of a profile's memory over time (analyze/memory/timeline.h) as a file. */
 #ifndef ASSAY_CMD_MEMCHART_H
 #define ASSAY_CMD_MEMCHART_H
 

@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "analyze/suppress.h"
+#include "analyze/memory/suppress.h"
 #include "analyze/views.h"
-#include "analyze/weightcolumn.h"
+#include "analyze/select/weightcolumn.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/sv.h"

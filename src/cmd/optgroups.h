@@ -10,7 +10,7 @@
 #ifndef ASSAY_CMD_OPTGROUPS_H
 #define ASSAY_CMD_OPTGROUPS_H
 
-#include "analyze/select.h"
+#include "analyze/select/select.h"
 #include "base/base.h"
 #include "base/buf.h"
 #include "base/err.h"

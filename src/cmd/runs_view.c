@@ -2,7 +2,7 @@
 #include "base/base.h"
 #include "cmd/runs_view.h"
 
-#include "analyze/runs.h"
+#include "analyze/stacks/runs.h"
 #include "base/mem.h"
 #include "session/load.h"
 

@@ -6,7 +6,7 @@
 #define ASSAY_CMD_RUNS_VIEW_H
 
 #include "analyze/report.h"
-#include "analyze/select.h"
+#include "analyze/select/select.h"
 #include "analyze/view.h"
 #include "base/base.h"
 #include "base/err.h"

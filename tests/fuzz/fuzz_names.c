@@ -1,9 +1,9 @@
 /* What views read that others wrote: names, tables of rows, near names. */
 #include "base/base.h"
 
-#include "analyze/groups.h"
-#include "analyze/match.h"
-#include "analyze/named.h"
+#include "analyze/stacks/groups.h"
+#include "analyze/select/match.h"
+#include "analyze/stacks/named.h"
 #include "base/mem.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);

@@ -4,7 +4,7 @@
  */
 #include "base/base.h"
 
-#include "analyze/calltree.h"
+#include "analyze/stacks/calltree.h"
 #include "render/svg.h"
 #include "wellformed.h"
 

@@ -13,7 +13,7 @@
 
 #include <stdio.h>
 
-#include "analyze/reason.h"
+#include "analyze/wait/reason.h"
 #include "base/buf.h"
 #include "session/load.h"
 

@@ -2,7 +2,7 @@
 #include "base/base.h"
 #include "tap.h"
 
-#include "analyze/allocstats.h"
+#include "analyze/memory/allocstats.h"
 #include "base/buf.h"
 #include "render/text.h"
 

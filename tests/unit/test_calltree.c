@@ -2,7 +2,7 @@
 #include "base/base.h"
 #include "tap.h"
 
-#include "analyze/calltree.h"
+#include "analyze/stacks/calltree.h"
 #include "made.h"
 
 static void add(struct calltree *ct, const char *line, uint64_t weight, uint64_t before)

@@ -1,4 +1,4 @@
-/* analyze/diff.c, leaktable.c, heapsum.c: memory compared, how fast it grows, its first page. */
+/* analyze/stacks/diff.c, leaktable.c, heapsum.c: memory compared, how fast it grows, its first page. */
 #include "base/base.h"
 #include "tap.h"
 
@@ -6,10 +6,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "analyze/diff.h"
-#include "analyze/heapsum.h"
-#include "analyze/heapweights.h"
-#include "analyze/leaktable.h"
+#include "analyze/stacks/diff.h"
+#include "analyze/memory/heapsum.h"
+#include "analyze/memory/heapweights.h"
+#include "analyze/memory/leaktable.h"
 #include "analyze/views.h"
 #include "base/buf.h"
 #include "base/clock.h"

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "analyze/eventsum.h"
+#include "analyze/io/eventsum.h"
 #include "base/file.h"
 #include "capture/events/set.h"
 #include "capture/events/readysets.h"

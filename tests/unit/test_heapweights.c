@@ -1,4 +1,4 @@
-/* analyze/heapweights.c, leaks.c, suppress.c, heapframes.c: what memory is weighed by. */
+/* analyze/memory/heapweights.c, leaks.c, suppress.c, heapframes.c: what memory is weighed by. */
 #include "base/base.h"
 #include "tap.h"
 
@@ -6,9 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "analyze/heapframes.h"
-#include "analyze/heapweights.h"
-#include "analyze/suppress.h"
+#include "analyze/memory/heapframes.h"
+#include "analyze/memory/heapweights.h"
+#include "analyze/memory/suppress.h"
 #include "analyze/views.h"
 #include "base/stat.h"
 #include "madeheap.h"

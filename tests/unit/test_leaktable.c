@@ -1,8 +1,8 @@
-/* analyze/leaktable.c: what grows comes first and is said, however small it is. */
+/* analyze/memory/leaktable.c: what grows comes first and is said, however small it is. */
 #include "base/base.h"
 #include "tap.h"
 
-#include "analyze/heapsum.h"
+#include "analyze/memory/heapsum.h"
 #include "analyze/report.h"
 #include "madeheap.h"
 

@@ -1,7 +1,7 @@
-/* host/memanon.c, analyze/memexplain.c: whose memory it is, and that parts add up. */
+/* host/memanon.c, analyze/memory/explain.c: whose memory it is, and that parts add up. */
 #include "base/base.h"
 
-#include "analyze/memexplain.h"
+#include "analyze/memory/explain.h"
 #include "host/memanon.h"
 
 #include <stdlib.h>

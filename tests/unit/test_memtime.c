@@ -1,7 +1,7 @@
-/* analyze/memtime.c: snapshots of several processes, live bytes from flows, the peak. */
+/* analyze/memory/timeline.c: snapshots of several processes, live bytes from flows, the peak. */
 #include "base/base.h"
 
-#include "analyze/memtime.h"
+#include "analyze/memory/timeline.h"
 
 #include <errno.h>
 

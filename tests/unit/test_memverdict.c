@@ -1,10 +1,10 @@
 /*
- * analyze/memverdict.c: on series that are made with noise, leaks are found, what is none is
+ * analyze/memory/verdict.c: on series that are made with noise, leaks are found, what is none is
  * called one in at most 5 of 100, and the interval of a slope holds the truth.
  */
 #include "base/base.h"
 
-#include "analyze/memverdict.h"
+#include "analyze/memory/verdict.h"
 
 #include <math.h>
 

@@ -2,8 +2,8 @@
 #include "base/base.h"
 #include "tap.h"
 
-#include "analyze/reason.h"
-#include "analyze/waitframes.h"
+#include "analyze/wait/reason.h"
+#include "analyze/wait/frames.h"
 #include "made.h"
 
 struct sight {

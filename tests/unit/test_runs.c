@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "analyze/runs.h"
+#include "analyze/stacks/runs.h"
 #include "made.h"
 
 /* @nr_a samples in a and @nr_b in b, each of weight 1. */

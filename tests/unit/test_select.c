@@ -4,11 +4,11 @@
 
 #include <errno.h>
 
-#include "analyze/groups.h"
-#include "analyze/match.h"
-#include "analyze/select.h"
-#include "analyze/weigh.h"
-#include "analyze/window.h"
+#include "analyze/stacks/groups.h"
+#include "analyze/select/match.h"
+#include "analyze/select/select.h"
+#include "analyze/select/weigh.h"
+#include "analyze/select/window.h"
 #include "base/buf.h"
 #include "made.h"
 

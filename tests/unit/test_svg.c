@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "analyze/calltree.h"
+#include "analyze/stacks/calltree.h"
 #include "model/wait.h"
 #include "render/flame.h"
 #include "render/svg.h"

@@ -5,13 +5,13 @@
 #include <errno.h>
 #include <math.h>
 
-#include "analyze/blame.h"
-#include "analyze/calltree.h"
-#include "analyze/hotcold.h"
-#include "analyze/ledger.h"
-#include "analyze/quantile.h"
+#include "analyze/wait/blame.h"
+#include "analyze/stacks/calltree.h"
+#include "analyze/stacks/hotcold.h"
+#include "analyze/wait/breakdown.h"
+#include "analyze/wait/quantile.h"
 #include "analyze/views.h"
-#include "analyze/waittables.h"
+#include "analyze/wait/waittables.h"
 #include "base/buf.h"
 #include "format/assayfile.h"
 #include "madewaits.h"

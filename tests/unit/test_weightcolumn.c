@@ -1,10 +1,10 @@
-/* analyze/weightcolumn.c: the column that views add up. */
+/* analyze/select/weightcolumn.c: the column that views add up. */
 #include "base/base.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "analyze/weightcolumn.h"
+#include "analyze/select/weightcolumn.h"
 #include "tap.h"
 
 static uint32_t add_table(struct profile *p, const char *event, const char *second, enum unit unit)

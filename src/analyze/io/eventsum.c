@@ -1,0 +1,471 @@
+/* Counts of events by name; see eventsum.h. Functions and stacks: eventplaces.c. */
+#include "base/base.h"
+#include "analyze/io/eventsum.h"
+
+#include <stdlib.h>
+
+#include "analyze/io/eventplaces.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/num.h"
+
+#define OUTCOMES_MAX 64
+#define ABSENT_NAMES 24 /* that a note names */
+
+struct outcome {
+	str_id text; /* 0: hits are not told apart */
+	uint64_t nr;
+	uint64_t amount;
+};
+
+struct event_count {
+	uint32_t table;
+	const char *name;
+	bool has_bytes;
+	uint64_t nr;
+	uint64_t nr_placed; /* of them: with a stack */
+	uint64_t amount;
+	struct outcome outcomes[OUTCOMES_MAX];
+	size_t nr_outcomes;
+};
+
+struct summary {
+	const struct profile *p;
+	struct event_count *events;
+	size_t n;
+	double seconds; /* 0 = unknown */
+};
+
+/* ---- counting ----------------------------------------------------------------------------- */
+
+static void add_outcome(struct event_count *e, str_id text, uint64_t nr, uint64_t amount)
+{
+	size_t i = 0;
+	while (i < e->nr_outcomes && e->outcomes[i].text != text)
+		i++;
+	if (i == OUTCOMES_MAX)
+		i--; /* a crowd of rare ones: the last row takes them */
+	else if (i == e->nr_outcomes)
+		e->outcomes[e->nr_outcomes++] = (struct outcome){.text = text};
+	e->outcomes[i].nr += nr;
+	e->outcomes[i].amount += amount;
+}
+
+static void count_rows(const struct profile *p, struct event_count *e, const struct sieve *s)
+{
+	const struct table *t = &p->tables.p[e->table];
+	for (size_t i = 0; i < t->n; i++) {
+		if (!select_has(s, i))
+			continue;
+		const int64_t *v = &t->values[i * t->nr_columns];
+		uint64_t nr = (uint64_t)MAX(v[0], (int64_t)0);
+		uint64_t amount = t->nr_columns > 1 ? (uint64_t)MAX(v[1], (int64_t)0) : 0;
+		e->nr += nr;
+		e->nr_placed += t->stack[i] ? nr : 0;
+		e->amount += amount;
+		add_outcome(e, p->tags.p[t->tag[i]].detail, nr, amount);
+	}
+}
+
+/* What could not be counted has a table all the same; it is not 0. */
+static bool is_refused(const struct profile *p, str_id event)
+{
+	const char *refused = profile_get_fact(p, FACT_EVENTS_REFUSED);
+	struct sv rest = sv_from_str(refused ? refused : "");
+	while (rest.n)
+		if (sv_eq_str(sv_trim(sv_split(&rest, ',')), profile_text(p, event)))
+			return true;
+	return false;
+}
+
+static int count_all(struct summary *s, struct arena *a, const struct select_spec *spec,
+		     struct err *err)
+{
+	const struct profile *p = s->p;
+	uint32_t only = 0;
+	if (spec->event)
+		TRY(select_table(p, spec->event, &only, err));
+	s->events = arena_calloc(a, p->tables.n + 1, sizeof(*s->events));
+	for (uint32_t t = 0; t < p->tables.n; t++) {
+		struct sieve *sieve;
+		if (p->tables.p[t].id != TABLE_EVENTS || (spec->event && t != only) ||
+		    is_refused(p, p->tables.p[t].event))
+			continue;
+		struct event_count *e = &s->events[s->n++];
+		const struct table *table = &p->tables.p[t];
+		e->table = t;
+		e->name = profile_text(p, table->event);
+		e->has_bytes = table->nr_columns > 1 && table->columns[1].unit == UNIT_BYTES;
+		TRY(select_compile(a, p, t, spec, &sieve, err));
+		count_rows(p, e, sieve);
+	}
+	return 0;
+}
+
+static const struct event_count *find(const struct summary *s, const char *name)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (!strcmp(s->events[i].name, name))
+			return &s->events[i];
+	return NULL;
+}
+
+/* ---- in words ----------------------------------------------------------------------------- */
+
+/*
+ * @outcomes: "WAIT,WAIT_BITSET"; NULL: all; NOT_TOLD: all, where hits were not told apart (counted
+ * without BPF programs).
+ */
+#define NOT_TOLD ""
+struct source {
+	const char *event;
+	const char *outcomes;
+};
+
+#define SOURCES_MAX 4
+
+static const struct {
+	const char *what;
+	const char *remark;
+	struct source from[SOURCES_MAX];
+} lines[] = {
+	{"futex waits",
+	 "",
+	 {{"syscalls:sys_enter_futex", "WAIT,WAIT_BITSET,WAIT_REQUEUE_PI,LOCK_PI,LOCK_PI2"},
+	  {"syscalls:sys_enter_futex_wait", NULL},
+	  {"syscalls:sys_enter_futex_waitv", NULL}}},
+	{"futex wakes",
+	 "no waits: somebody else's ends",
+	 {{"syscalls:sys_enter_futex",
+	   "WAKE,WAKE_BITSET,WAKE_OP,UNLOCK_PI,REQUEUE,CMP_REQUEUE,CMP_REQUEUE_PI"},
+	  {"syscalls:sys_enter_futex_wake", NULL}}},
+	{"futex returns, done",
+	 "woken, or waking done",
+	 {{"syscalls:sys_exit_futex", "ok"},
+	  {"syscalls:sys_exit_futex_wait", "ok"},
+	  {"syscalls:sys_exit_futex_waitv", "ok"},
+	  {"syscalls:sys_exit_futex_wake", "ok"}}},
+	{"futex returns, EAGAIN",
+	 "did not wait: the word had changed",
+	 {{"syscalls:sys_exit_futex", "EAGAIN"},
+	  {"syscalls:sys_exit_futex_wait", "EAGAIN"},
+	  {"syscalls:sys_exit_futex_waitv", "EAGAIN"}}},
+	{"futex returns, ETIMEDOUT",
+	 "the time was up",
+	 {{"syscalls:sys_exit_futex", "ETIMEDOUT"},
+	  {"syscalls:sys_exit_futex_wait", "ETIMEDOUT"},
+	  {"syscalls:sys_exit_futex_waitv", "ETIMEDOUT"}}},
+	{"futex returns, interrupted",
+	 "by a signal",
+	 {{"syscalls:sys_exit_futex", "EINTR,interrupted"},
+	  {"syscalls:sys_exit_futex_wait", "EINTR,interrupted"},
+	  {"syscalls:sys_exit_futex_waitv", "EINTR,interrupted"}}},
+	{"futex calls",
+	 "waits and wakes, not told apart",
+	 {{"syscalls:sys_enter_futex", NOT_TOLD}}},
+	{"futex returns", "outcomes are not known", {{"syscalls:sys_exit_futex", NOT_TOLD}}},
+	{"context switches, blocked",
+	 "voluntary: the thread waited",
+	 {{"sched:sched_switch", "blocked"}}},
+	{"context switches, preempted",
+	 "involuntary: could have run on",
+	 {{"sched:sched_switch", "preempted"}}},
+	{"context switches", "", {{"context-switches", NULL}, {"sched:sched_switch", NOT_TOLD}}},
+	{"CPU migrations", "", {{"cpu-migrations", NULL}}},
+	{"block requests issued", "whole machine", {{"block:block_rq_issue", NULL}}},
+	{"block requests completed",
+	 "whole machine; flushes are completed that were never issued",
+	 {{"block:block_rq_complete", NULL}}},
+	{"page faults, major", "waited for a disk", {{"major-faults", NULL}}},
+	{"page faults, minor", "page was in memory, or new", {{"minor-faults", NULL}}},
+	{"page faults", "", {{"page-faults", NULL}}},
+	{"direct reclaim",
+	 "had to free memory first; at the limit of a control group: see assay faults",
+	 {{"vmscan:mm_vmscan_direct_reclaim_begin", NULL}}},
+	{"reclaim for a memory limit",
+	 "of its control group",
+	 {{"vmscan:mm_vmscan_memcg_reclaim_begin", NULL}}},
+	{"reclaim of a node", "", {{"vmscan:mm_vmscan_node_reclaim_begin", NULL}}},
+	{"kswapd wakes",
+	 "the machine's, no pressure on this program by itself",
+	 {{"vmscan:mm_vmscan_kswapd_wake", NULL}}},
+};
+
+static const char *const io_calls[] = {
+	"read",   "write",     "pread64", "pwrite64",        "readv",  "writev",
+	"preadv", "pwritev",   "preadv2", "pwritev2",        "sendto", "recvfrom",
+	"fsync",  "fdatasync", "msync",   "sync_file_range",
+};
+
+static bool is_among(struct sv word, const char *list)
+{
+	struct sv rest = sv_from_str(list);
+	while (rest.n)
+		if (sv_eq(sv_split(&rest, ','), word))
+			return true;
+	return false;
+}
+
+static bool is_told_apart(const struct event_count *e)
+{
+	return !e->nr || e->nr_outcomes > 1 || e->outcomes[0].text;
+}
+
+/* Whether the profile can say it: the event was counted, its outcomes are known if asked for. */
+static bool has_source(const struct summary *s, const struct source *from)
+{
+	const struct event_count *e = find(s, from->event);
+	if (!e || !from->outcomes)
+		return e != NULL;
+	return is_told_apart(e) == (from->outcomes[0] != 0);
+}
+
+/* Counted, but the outcomes that are asked for are not known. */
+static bool is_blurred(const struct summary *s, const struct source *from)
+{
+	const struct event_count *e = find(s, from->event);
+	return e && from->outcomes && from->outcomes[0] && !is_told_apart(e);
+}
+
+static struct outcome sum_source(const struct summary *s, const struct source *from)
+{
+	struct outcome sum = {0};
+	const struct event_count *e = find(s, from->event);
+	for (size_t i = 0; e && has_source(s, from) && i < e->nr_outcomes; i++) {
+		const struct outcome *o = &e->outcomes[i];
+		if (from->outcomes && from->outcomes[0] &&
+		    !is_among(profile_sv(s->p, o->text), from->outcomes))
+			continue;
+		sum.nr += o->nr;
+		sum.amount += e->has_bytes ? o->amount : 0;
+	}
+	return sum;
+}
+
+static const struct report_column summary_columns[] = {
+	{"what", "what", CELL_TEXT, NULL},
+	{"count", "count", CELL_COUNT, "exact"},
+	{"per_second", "per second", CELL_FLOAT, NULL},
+	{"bytes", "bytes", CELL_BYTES, "0 where it has none"},
+	{"mean_bytes", "mean", CELL_BYTES, NULL},
+	{"remark", "remark", CELL_TEXT, NULL},
+};
+
+static void add_line(struct report *r, struct report_table *t, const struct summary *s,
+		     const char *what, struct outcome sum, const char *remark)
+{
+	union cell cells[] = {{.text = what},
+			      {.u = sum.nr},
+			      {.d = s->seconds > 0 ? (double)sum.nr / s->seconds : 0},
+			      {.u = sum.amount},
+			      {.u = sum.nr ? sum.amount / sum.nr : 0},
+			      {.text = remark}};
+	report_add_row(r, t, cells);
+}
+
+/* Calls are counted where they begin, bytes where they end: asked for is not done. */
+static void add_calls(struct report *r, struct report_table *t, const struct summary *s)
+{
+	for (size_t i = 0; i < ARRAY_LEN(io_calls); i++) {
+		char *enter = arena_fmt(&r->arena, "syscalls:sys_enter_%s", io_calls[i]);
+		char *leave = arena_fmt(&r->arena, "syscalls:sys_exit_%s", io_calls[i]);
+		bool has_enter = find(s, enter) != NULL;
+		bool has_exit = find(s, leave) != NULL;
+		if (!has_enter && !has_exit)
+			continue;
+		struct outcome begun = sum_source(s, &(struct source){enter, NULL});
+		struct outcome ended = sum_source(s, &(struct source){leave, NULL});
+		struct outcome failed = ended;
+		failed.nr -= sum_source(s, &(struct source){leave, "ok,[no room]"}).nr;
+		struct outcome sum = has_enter ? begun : ended;
+		CLEANUP(buf_release) struct buf remark = {0};
+		if (has_exit)
+			sum.amount = ended.amount;
+		else if (sum.amount)
+			buf_add_str(&remark, "bytes asked for");
+		if (failed.nr && is_told_apart(find(s, leave)))
+			buf_addf(&remark, "%s%s failed", remark.n ? ", " : "",
+				 num_count(failed.nr).s);
+		add_line(r, t, s, arena_fmt(&r->arena, "%s calls", io_calls[i]), sum,
+			 buf_str(&remark));
+	}
+}
+
+/* Counters of the kernel see block requests only where the target itself makes them. */
+static const char *remark_of(const struct summary *s, const char *remark)
+{
+	bool has_counters = profile_get_fact(s->p, FACT_ACCURACY) != NULL; /* of the kernel */
+	if (!has_counters || strncmp(remark, "whole machine", 13) != 0)
+		return remark;
+	return "in threads of the target only";
+}
+
+static void add_summary(struct report *r, const struct summary *s)
+{
+	struct report_table *t = report_add_table(r, "summary", "what was counted", summary_columns,
+						  ARRAY_LEN(summary_columns));
+	bool has_calls = false;
+	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+		struct outcome sum = {0};
+		bool is_counted = false;
+		bool is_vague = false;
+		if (!has_calls && !strncmp(lines[i].what, "context", 7)) {
+			add_calls(r, t, s);
+			has_calls = true;
+		}
+		for (size_t k = 0; k < SOURCES_MAX && lines[i].from[k].event; k++) {
+			struct outcome one = sum_source(s, &lines[i].from[k]);
+			is_counted |= has_source(s, &lines[i].from[k]);
+			is_vague |= is_blurred(s, &lines[i].from[k]);
+			sum.nr += one.nr;
+			sum.amount += one.amount;
+		}
+		if (is_counted && !is_vague)
+			add_line(r, t, s, lines[i].what, sum, remark_of(s, lines[i].remark));
+	}
+	if (!t->nr_rows)
+		r->tables.n--; /* events that have no words here; the next table has them all */
+}
+
+/* ---- by event ----------------------------------------------------------------------------- */
+
+static const struct report_column event_columns[] = {
+	{"event", "event", CELL_TEXT, NULL},
+	{"outcome", "outcome", CELL_TEXT, "what tells its hits apart; empty: the whole event"},
+	{"count", "count", CELL_COUNT, "exact"},
+	{"pct", "%", CELL_PERCENT, "of the event"},
+	{"per_second", "per second", CELL_FLOAT, NULL},
+	{"bytes", "bytes", CELL_BYTES, NULL},
+};
+
+static int by_count(const void *a, const void *b)
+{
+	const struct outcome *x = a;
+	const struct outcome *y = b;
+	return COMPARE(y->nr, x->nr) ?: COMPARE(x->text, y->text);
+}
+
+static void add_event_row(struct report *r, struct report_table *t, const struct summary *s,
+			  const struct event_count *e, const char *text, uint64_t nr,
+			  uint64_t amount)
+{
+	union cell cells[] = {{.text = e->name},
+			      {.text = text},
+			      {.u = nr},
+			      {.d = view_pct(nr, e->nr)},
+			      {.d = s->seconds > 0 ? (double)nr / s->seconds : 0},
+			      {.u = e->has_bytes ? amount : 0}};
+	report_add_row(r, t, cells);
+}
+
+static void add_events(struct report *r, const struct summary *s)
+{
+	struct report_table *t =
+		report_add_table(r, "events", "events", event_columns, ARRAY_LEN(event_columns));
+	for (size_t i = 0; i < s->n; i++) {
+		struct event_count *e = &s->events[i];
+		if (!e->nr)
+			continue; /* a note names them */
+		bool is_split = e->nr_outcomes > 1 || (e->nr_outcomes && e->outcomes[0].text);
+		add_event_row(r, t, s, e, "", e->nr, e->amount);
+		if (!is_split)
+			continue;
+		qsort(e->outcomes, e->nr_outcomes, sizeof(*e->outcomes), by_count);
+		for (size_t k = 0; k < e->nr_outcomes; k++) {
+			const struct outcome *o = &e->outcomes[k];
+			const char *text = o->text ? profile_text(s->p, o->text) : "other";
+			add_event_row(r, t, s, e, text, o->nr, o->amount);
+		}
+	}
+}
+
+/* ---- the page ----------------------------------------------------------------------------- */
+
+static double seconds_of(const struct profile *p)
+{
+	return p->end_ns > p->start_ns ? (double)(p->end_ns - p->start_ns) / NS_PER_SEC : 0;
+}
+
+static uint64_t count_of(const struct summary *s, const char *event)
+{
+	const struct event_count *e = find(s, event);
+	return e ? e->nr : 0;
+}
+
+static void note_absent(struct report *r, const struct summary *s)
+{
+	CLEANUP(buf_release) struct buf names = {0};
+	size_t nr = 0;
+	for (size_t i = 0; i < s->n; i++)
+		if (!s->events[i].nr && nr++ < ABSENT_NAMES)
+			buf_addf(&names, "%s%s", names.n ? ", " : "", s->events[i].name);
+	if (nr > ABSENT_NAMES)
+		buf_addf(&names, " and %zu more", nr - ABSENT_NAMES);
+	if (names.n)
+		report_note(r, "counted, and never seen: %s", buf_str(&names));
+}
+
+/* What people read into such numbers, and what they do not say. */
+static void add_notes(struct report *r, const struct summary *s)
+{
+	if (count_of(s, "syscalls:sys_enter_futex") || count_of(s, "syscalls:sys_exit_futex"))
+		report_note(r, "futex calls are not lock contention: idle threads park in them as "
+			       "well; `assay offcpu` tells locks from parking, by time");
+	if (count_of(s, "major-faults"))
+		report_note(r, "a major fault may read more than a page, and minor/(minor+major) "
+			       "is no hit rate: pages that are mapped already do not fault");
+	if (count_of(s, "block:block_rq_complete"))
+		report_note(r, "block requests are completed in interrupts, so they have no stack; "
+			       "`assay io` has their latency, process and file");
+}
+
+static void add_hints(struct report *r, const struct summary *s, const char *input)
+{
+	const struct event_count *most = NULL;
+	for (size_t i = 0; i < s->n; i++)
+		if (!most || s->events[i].nr_placed > most->nr_placed)
+			most = &s->events[i];
+	if (!input || !most || !most->nr_placed)
+		return;
+	report_hint(r, &(struct report_hint){HINT_FLAME, input, {{HINT_EVENT, most->name}}});
+	report_hint(r, &(struct report_hint){
+			       HINT_REPORT, input, {{HINT_EVENT, most->name}, {HINT_TREE, NULL}}});
+}
+
+static void begin(struct report *r, const struct summary *s)
+{
+	const struct profile *p = s->p;
+	r->title = "assay events";
+	r->losses = p->losses;
+	report_facts(r, p);
+	for (size_t i = 0; i < s->n; i++)
+		r->nr_samples += s->events[i].nr;
+	r->total = r->nr_samples;
+	r->unit = UNIT_COUNT;
+	if (p->is_incomplete)
+		report_note(r, "the recording is incomplete: its recorder was killed or the file "
+			       "was cut");
+}
+
+int eventsum_report(struct report *r, const struct profile *p, const struct select_spec *spec,
+		    const char *input, const struct view_limits *limits, unsigned flags,
+		    struct err *err)
+{
+	CLEANUP(arena_release) struct arena scratch = {0};
+	struct summary s = {.p = p, .seconds = seconds_of(p)};
+	TRY(count_all(&s, &scratch, spec, err));
+	const char **seen = arena_calloc(&scratch, s.n + 1, sizeof(const char *));
+	struct event_places places = {
+		.events = seen, .limits = limits, .has_stacks = flags & EVENTSUM_STACKS};
+	for (size_t i = 0; i < s.n; i++)
+		if (s.events[i].nr)
+			seen[places.n++] = s.events[i].name;
+	begin(r, &s);
+	add_summary(r, &s);
+	add_events(r, &s);
+	TRY(event_places_report(r, p, spec, &places, err));
+	add_notes(r, &s);
+	note_absent(r, &s);
+	add_hints(r, &s, input);
+	return 0;
+}

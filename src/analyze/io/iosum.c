@@ -1,0 +1,288 @@
+/* Reads, writes and syncs in tables; see iosum.h. */
+#include "base/base.h"
+
+#include "analyze/io/iosum.h"
+
+#include <errno.h>
+
+#include "analyze/io/taggroups.h"
+#include "analyze/wait/frames.h"
+#include "base/iocalls.h"
+
+enum { READS = 0, WRITES = 1, SYNCS = 2 };
+
+static bool starts_with(const char *s, const char *prefix)
+{
+	return !strncmp(s, prefix, strlen(prefix));
+}
+
+/* Copies from descriptor to descriptor are reads and writes at once: they count as writes. */
+static int side_of(const char *detail)
+{
+	if (starts_with(detail, "read"))
+		return READS;
+	return starts_with(detail, "write") || starts_with(detail, "copy") ? WRITES : SYNCS;
+}
+
+/* ---- adding up ---------------------------------------------------------------------------- */
+
+static uint64_t weight_of_bytes(const struct tally_group *g)
+{
+	/* what moved no bytes is ordered by its number, behind all that did */
+	uint64_t bytes = g->amounts[READS].bytes + g->amounts[WRITES].bytes;
+	uint64_t nr = g->amounts[READS].nr + g->amounts[WRITES].nr + g->amounts[SYNCS].nr;
+	return bytes ? MIN(bytes, UINT64_MAX >> 1) + (1ull << 40) : MIN(nr, 1ull << 40);
+}
+
+static uint64_t weight_of_time(const struct tally_group *g)
+{
+	return g->amounts[READS].ns + g->amounts[WRITES].ns + g->amounts[SYNCS].ns;
+}
+
+/* "read failed" is the same kind as "read". */
+static const char *kind_of(struct arena *a, const char *detail)
+{
+	const char *space = strchr(detail, ' ');
+	return space ? arena_strndup(a, detail, (size_t)(space - detail)) : detail;
+}
+
+struct iosum {
+	struct report *r;
+	const struct profile *p;
+	const struct view_limits *limits;
+	struct arena *a;
+	double seconds;
+	struct waitframes *frames;
+	struct tally_groups calls;
+	struct tally_groups files;
+	struct tally_groups functions;
+	struct tally_groups syncs;
+	struct amount total[3];
+	uint64_t nr_uring;
+	uint64_t nr_libaio;
+	bool has_uring_rows;
+	uint64_t nr_messages;
+};
+
+static void iosum_release(struct iosum *s)
+{
+	tally_groups_release(&s->calls);
+	tally_groups_release(&s->files);
+	tally_groups_release(&s->functions);
+	tally_groups_release(&s->syncs);
+}
+
+static void add_row(struct iosum *s, const struct tally_row *row)
+{
+	int side = side_of(row->detail);
+	const char *call = iocall_name(row->tag->syscall);
+	const char *kind = kind_of(s->a, row->detail);
+	const char *file = profile_text(s->p, row->tag->object);
+	struct waitframe f = waitframe_of(s->frames, row->stack);
+	const char *function = waitframe_name(s->p, &f);
+	const char *via = profile_text(s->p, f.via);
+	amount_add(&s->total[side], row);
+	amount_add(tally_groups_at(&s->calls, (const char *[]){kind, call}, 2)->amounts, row);
+	amount_add(&tally_groups_at(&s->files, &file, 1)->amounts[side], row);
+	amount_add(
+		&tally_groups_at(&s->functions, (const char *[]){function, via}, 2)->amounts[side],
+		row);
+	if (!strcmp(kind, "fsync"))
+		amount_add(tally_groups_at(&s->syncs, (const char *[]){function, file}, 2)->amounts,
+			   row);
+	bool is_uring = call && !strcmp(call, "io_uring_enter");
+	if (is_uring && strcmp(kind, "batch") != 0)
+		s->has_uring_rows = true;
+	if (call && !strcmp(kind, "batch")) {
+		bool is_messages = strstr(call, "mmsg") != NULL;
+		*(is_messages ? &s->nr_messages
+		  : is_uring  ? &s->nr_uring
+			      : &s->nr_libaio) += row->nr;
+	}
+}
+
+/* ---- the tables --------------------------------------------------------------------------- */
+
+static const struct tally_column call_columns[] = {
+	{{"what", "what", CELL_TEXT, NULL}, TALLY_TEXT, 0},
+	{{"call", "call", CELL_TEXT, "the system call"}, TALLY_TEXT, 1},
+	{{"calls", "calls", CELL_COUNT, NULL}, TALLY_NR, 0},
+	{{"bytes", "bytes", CELL_BYTES, "returned by the calls, not asked for"}, TALLY_BYTES, 0},
+	{{"mean_bytes", "mean size", CELL_BYTES, "of calls that did not fail"},
+	 TALLY_MEAN_BYTES,
+	 0},
+	{{"bytes_per_s", "per second", CELL_BYTES, NULL}, TALLY_BYTES_PER_S, 0},
+	{{"time_ns", "time", CELL_NS, "in the calls"}, TALLY_NS, 0},
+	{{"mean_ns", "mean", CELL_NS, NULL}, TALLY_MEAN_NS, 0},
+	TALLY_QUANTILES,
+	{{"failed", "failed", CELL_COUNT, "returned an error, EAGAIN among them"}, TALLY_FAILED, 0},
+};
+
+#define SIDE_COLUMNS                                                                             \
+	{{"reads", "reads", CELL_COUNT, NULL}, TALLY_NR, READS},                                 \
+		{{"read_bytes", "read", CELL_BYTES, NULL}, TALLY_BYTES, READS},                  \
+		{{"mean_read_bytes", "mean", CELL_BYTES, "of a read"}, TALLY_MEAN_BYTES, READS}, \
+		{{"writes", "writes", CELL_COUNT, NULL}, TALLY_NR, WRITES},                      \
+		{{"write_bytes", "written", CELL_BYTES, NULL}, TALLY_BYTES, WRITES},             \
+		{{"mean_write_bytes", "mean", CELL_BYTES, "of a write"},                         \
+		 TALLY_MEAN_BYTES,                                                               \
+		 WRITES},                                                                        \
+		{{"syncs", "syncs", CELL_COUNT, "and calls that hand in or reap others"},        \
+		 TALLY_NR,                                                                       \
+		 SYNCS},                                                                         \
+		{{"time_ns", "time", CELL_NS, "in the calls"}, TALLY_NS, TALLY_AMOUNTS},         \
+		{{"p99_ns", "p99", CELL_NS, NULL}, TALLY_P99_NS, TALLY_AMOUNTS},                 \
+	{                                                                                        \
+		{"longest_ns", "longest", CELL_NS, NULL}, TALLY_LONGEST_NS, TALLY_AMOUNTS        \
+	}
+
+static const struct tally_column file_columns[] = {
+	SIDE_COLUMNS,
+	{{"file", "file or peer", CELL_TEXT, NULL}, TALLY_TEXT, 0},
+};
+
+static const struct tally_column function_columns[] = {
+	SIDE_COLUMNS,
+	{{"function", "function", CELL_TEXT, "the nearest one that is the program's own"},
+	 TALLY_TEXT,
+	 0},
+	{{"call", "through", CELL_TEXT, "what it called"}, TALLY_TEXT, 1},
+};
+
+static const struct tally_column sync_columns[] = {
+	{{"calls", "calls", CELL_COUNT, NULL}, TALLY_NR, 0},
+	{{"time_ns", "time", CELL_NS, NULL}, TALLY_NS, 0},
+	{{"mean_ns", "mean", CELL_NS, NULL}, TALLY_MEAN_NS, 0},
+	TALLY_QUANTILES,
+	{{"function", "function", CELL_TEXT, NULL}, TALLY_TEXT, 0},
+	{{"file", "file", CELL_TEXT, NULL}, TALLY_TEXT, 1},
+};
+
+static const struct tally_column block_columns[] = {
+	{{"what", "what", CELL_TEXT, NULL}, TALLY_TEXT, 0},
+	{{"requests", "requests", CELL_COUNT, NULL}, TALLY_NR, 0},
+	{{"bytes", "bytes", CELL_BYTES, NULL}, TALLY_BYTES, 0},
+	{{"mean_bytes", "mean size", CELL_BYTES, NULL}, TALLY_MEAN_BYTES, 0},
+	{{"mean_ns", "mean", CELL_NS, "from issue to completion"}, TALLY_MEAN_NS, 0},
+	TALLY_QUANTILES,
+	{{"process", "process", CELL_TEXT, "that issued them, or its file system's worker"},
+	 TALLY_TEXT,
+	 1},
+	{{"object", "device and file", CELL_TEXT, NULL}, TALLY_TEXT, 2},
+};
+
+static const struct tally_table calls_table = {
+	TALLY_TABLE("io_calls", "reads, writes and syncs", call_columns),
+	.note = TALLY_QUANTILE_NOTE, .weight = weight_of_bytes, .flags = TALLY_WHOLE};
+static const struct tally_table files_table = {
+	TALLY_TABLE("io_files", "by file and peer", file_columns), .weight = weight_of_bytes};
+static const struct tally_table functions_table = {
+	TALLY_TABLE("io_functions", "by function", function_columns), .weight = weight_of_bytes};
+static const struct tally_table syncs_table = {
+	TALLY_TABLE("io_syncs", "fsync and its kin", sync_columns), .weight = weight_of_time};
+static const struct tally_table block_table = {
+	TALLY_TABLE("block", "requests of block devices, of the whole machine", block_columns),
+	.weight = weight_of_bytes};
+
+static void add_table(struct iosum *s, const struct tally_table *table, struct tally_groups *groups)
+{
+	tally_report(groups, s->r, table, s->limits->max_rows, s->seconds);
+}
+
+static int add_block(struct iosum *s, const struct select_spec *spec, struct err *err)
+{
+	struct tally_rows rows;
+	struct tally_row row;
+	int rc = tally_rows_open(&rows, s->a, s->p, TABLE_BLOCK, spec, err);
+	if (rc)
+		return rc == -ENOENT ? 0 : rc;
+	CLEANUP(tally_groups_release) struct tally_groups groups = {.arena = s->a};
+	while (tally_rows_next(&rows, &row)) {
+		const char *comm = profile_text(s->p, s->p->tasks.p[row.task].comm);
+		const char *texts[] = {row.detail, comm[0] ? comm : "[no name]",
+				       profile_text(s->p, row.tag->object)};
+		amount_add(tally_groups_at(&groups, texts, 3)->amounts, &row);
+	}
+	if (groups.groups.n)
+		add_table(s, &block_table, &groups);
+	return 0;
+}
+
+/* ---- the whole ---------------------------------------------------------------------------- */
+
+static void add_ratio(struct iosum *s)
+{
+	const struct amount *rd = &s->total[READS];
+	const struct amount *wr = &s->total[WRITES];
+	if (!(rd->bytes + wr->bytes))
+		return;
+	CLEANUP(buf_release) struct buf text = {0};
+	buf_addf(&text, "%.1f %% of bytes read, %.1f %% written",
+		 view_pct(rd->bytes, rd->bytes + wr->bytes),
+		 view_pct(wr->bytes, rd->bytes + wr->bytes));
+	report_fact(s->r, FACT_READ_WRITE, buf_str(&text));
+}
+
+static void add_notes(struct iosum *s, const char *input)
+{
+	uint64_t nr_blind = s->nr_libaio + (s->has_uring_rows ? 0 : s->nr_uring);
+	if (nr_blind)
+		report_note(s->r,
+			    "%" PRIu64 " calls handed requests to io_uring or libaio: their bytes "
+			    "and files are not in these tables",
+			    nr_blind);
+	if (s->nr_messages)
+		report_note(s->r,
+			    "%" PRIu64 " calls of recvmmsg and sendmmsg: they return numbers of "
+			    "messages, their bytes are not known",
+			    s->nr_messages);
+	if (input)
+		report_hint(s->r, &(struct report_hint){
+					  HINT_FLAME, input, {{HINT_EVENT, table_key(TABLE_IO)}}});
+}
+
+static int add_io(struct iosum *s, const struct select_spec *spec, const char *input,
+		  struct err *err)
+{
+	struct tally_rows rows;
+	struct tally_row row;
+	int rc = tally_rows_open(&rows, s->a, s->p, TABLE_IO, spec, err);
+	if (rc)
+		return rc == -ENOENT ? 0 : rc;
+	while (tally_rows_next(&rows, &row))
+		add_row(s, &row);
+	add_ratio(s);
+	add_table(s, &calls_table, &s->calls);
+	add_table(s, &files_table, &s->files);
+	add_table(s, &functions_table, &s->functions);
+	if (s->syncs.groups.n)
+		add_table(s, &syncs_table, &s->syncs);
+	add_notes(s, input);
+	return 0;
+}
+
+int iosum_report(struct report *r, const struct profile *p, const struct select_spec *spec,
+		 const char *input, const struct view_limits *limits, struct err *err)
+{
+	CLEANUP(arena_release) struct arena scratch = {0};
+	struct select_spec own = *spec;
+	struct selection sel;
+	own.event = table_key(tables_has_rows(p, TABLE_IO) ? TABLE_IO : TABLE_BLOCK);
+	TRY(select_run(&scratch, p, &own, &sel, err));
+	CLEANUP(iosum_release)
+	struct iosum s = {
+		.r = r,
+		.p = p,
+		.limits = limits,
+		.a = &scratch,
+		.seconds = (double)view_duration_ns(&sel) / 1e9,
+		.frames = waitframes_new(&scratch, p),
+		.calls.arena = &scratch,
+		.files.arena = &scratch,
+		.functions.arena = &scratch,
+		.syncs.arena = &scratch,
+	};
+	view_begin(r, &sel, "input and output");
+	TRY(add_io(&s, &own, input, err));
+	return add_block(&s, &own, err);
+}

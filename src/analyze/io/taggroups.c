@@ -1,0 +1,223 @@
+/* Rows under texts; see taggroups.h. */
+#include "base/base.h"
+
+#include "analyze/io/taggroups.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+int tally_rows_open(struct tally_rows *ret_r, struct arena *a, const struct profile *p,
+		    enum table_id id, const struct select_spec *spec, struct err *err)
+{
+	const struct table *t = tables_find_rows(p, id);
+	if (!t)
+		return -ENOENT;
+	struct tally_rows r = {.p = p,
+			       .t = t,
+			       .bytes_col = table_column(t, COLUMN_BYTES),
+			       .ns_col = table_column(t, COLUMN_TIME),
+			       .longest_col = table_column(t, COLUMN_LONGEST),
+			       .pages_col = table_column(t, COLUMN_PAGES)};
+	TRY(select_compile(a, p, (uint32_t)(t - p->tables.p), spec, &r.sieve, err));
+	*ret_r = r;
+	return 0;
+}
+
+static uint64_t value(const struct tally_rows *r, size_t i, int col)
+{
+	if (col < 0)
+		return 0;
+	int64_t v = r->t->values[i * r->t->nr_columns + (size_t)col];
+	return v > 0 ? (uint64_t)v : 0;
+}
+
+bool tally_rows_next(struct tally_rows *r, struct tally_row *ret_row)
+{
+	while (r->next < r->t->n && !select_has(r->sieve, r->next))
+		r->next++;
+	if (r->next >= r->t->n)
+		return false;
+	size_t i = r->next++;
+	const struct tag *tag = &r->p->tags.p[r->t->tag[i]];
+	*ret_row = (struct tally_row){
+		.i = i,
+		.tag = tag,
+		.detail = profile_text(r->p, tag->detail),
+		.stack = r->t->stack[i],
+		.task = r->t->task[i],
+		.nr = value(r, i, r->nr_col),
+		.bytes = value(r, i, r->bytes_col),
+		.ns = value(r, i, r->ns_col),
+		.longest_ns = value(r, i, r->longest_col),
+		.pages = value(r, i, r->pages_col),
+	};
+	return true;
+}
+
+void tally_groups_release(struct tally_groups *g)
+{
+	intern_release(&g->keys);
+	vec_release(&g->groups);
+	buf_release(&g->key);
+}
+
+struct tally_group *tally_groups_at(struct tally_groups *g, const char *const *texts, size_t n)
+{
+	buf_clear(&g->key);
+	for (size_t i = 0; i < n; i++) {
+		buf_add_str(&g->key, texts[i] ? texts[i] : "");
+		buf_add_ch(&g->key, '\x01');
+	}
+	size_t idx = intern_add(&g->keys, g->key.p, g->key.n) - 1u;
+	if (idx < g->groups.n)
+		return &g->groups.p[idx];
+	size_t nr_amounts = g->nr_amounts ? g->nr_amounts : TALLY_AMOUNTS;
+	struct tally_group group = {
+		.amounts = arena_calloc(g->arena, nr_amounts, sizeof(*group.amounts))};
+	for (size_t i = 0; i < n; i++)
+		group.texts[i] = arena_strdup(g->arena, texts[i] ? texts[i] : "");
+	vec_push(&g->groups, group);
+	return vec_last(&g->groups);
+}
+
+void amount_add(struct amount *a, const struct tally_row *row)
+{
+	size_t n = strlen(row->detail);
+	bool has_failed = n > 7 && !strcmp(row->detail + n - 7, " failed");
+	a->nr += row->nr;
+	a->bytes += row->bytes;
+	a->ns += row->ns;
+	a->pages += row->pages;
+	if (has_failed)
+		a->nr_failed += row->nr;
+	else if (row->tag->log2_ns != LOG2_NONE)
+		quantile_add(&a->q, row->tag->log2_ns, row->nr, row->ns, row->longest_ns);
+}
+
+void amount_merge(struct amount *to, const struct amount *from)
+{
+	quantile_merge(&to->q, &from->q);
+	to->nr += from->nr;
+	to->bytes += from->bytes;
+	to->ns += from->ns;
+	to->pages += from->pages;
+	to->nr_failed += from->nr_failed;
+}
+
+struct ranked {
+	uint64_t weight;
+	struct tally_group group;
+};
+
+static int by_weight(const void *x, const void *y)
+{
+	const struct ranked *a = x;
+	const struct ranked *b = y;
+	int c = COMPARE(b->weight, a->weight);
+	for (size_t i = 0; !c && i < TALLY_TEXTS && a->group.texts[i] && b->group.texts[i]; i++)
+		c = strcmp(a->group.texts[i], b->group.texts[i]);
+	return c;
+}
+
+void tally_groups_sort(struct tally_groups *g, uint64_t (*weight)(const struct tally_group *g))
+{
+	size_t n = g->groups.n;
+	struct ranked *ranks = xcalloc(n + 1, sizeof(*ranks));
+	for (size_t i = 0; i < n; i++)
+		ranks[i] = (struct ranked){weight(&g->groups.p[i]), g->groups.p[i]};
+	qsort(ranks, n, sizeof(*ranks), by_weight);
+	for (size_t i = 0; i < n; i++)
+		g->groups.p[i] = ranks[i].group;
+	free_p(&ranks);
+}
+
+static uint64_t per_s(uint64_t v, double seconds)
+{
+	return seconds > 0 ? (uint64_t)((double)v / seconds) : 0;
+}
+
+static union cell cell_of(enum tally_measure m, const struct amount *a, double seconds)
+{
+	uint64_t nr_good = a->nr > a->nr_failed ? a->nr - a->nr_failed : a->nr;
+	switch (m) {
+	case TALLY_TEXT:
+		break;
+	case TALLY_NR:
+		return (union cell){.u = a->nr};
+	case TALLY_NR_PER_S:
+		return (union cell){.d = seconds > 0 ? (double)a->nr / seconds : 0};
+	case TALLY_FAILED:
+		return (union cell){.u = a->nr_failed};
+	case TALLY_BYTES:
+		return (union cell){.u = a->bytes};
+	case TALLY_BYTES_PER_S:
+		return (union cell){.u = per_s(a->bytes, seconds)};
+	case TALLY_MEAN_BYTES:
+		return (union cell){.u = nr_good ? a->bytes / nr_good : 0};
+	case TALLY_NS:
+		return (union cell){.u = a->ns};
+	case TALLY_MEAN_NS:
+		return (union cell){.u = a->nr ? a->ns / a->nr : 0};
+	case TALLY_P50_NS:
+		return (union cell){.u = quantile_at(&a->q, 0.5)};
+	case TALLY_P90_NS:
+		return (union cell){.u = quantile_at(&a->q, 0.9)};
+	case TALLY_P99_NS:
+		return (union cell){.u = quantile_at(&a->q, 0.99)};
+	case TALLY_LONGEST_NS:
+		return (union cell){.u = a->q.longest_ns};
+	case TALLY_PAGES:
+		return (union cell){.u = a->pages};
+	}
+	return (union cell){.u = 0};
+}
+
+static void add_group_row(struct report *r, struct report_table *t, const struct tally_table *table,
+			  const struct amount *amounts, const char *const *texts, double seconds)
+{
+	union cell cells[TALLY_COLUMNS_MAX];
+	struct amount all = {0};
+	for (size_t i = 0; i < TALLY_AMOUNTS; i++)
+		amount_merge(&all, &amounts[i]);
+	for (size_t i = 0; i < table->nr_columns; i++) {
+		const struct tally_column *c = &table->columns[i];
+		if (c->measure == TALLY_TEXT)
+			cells[i].text = texts[c->of];
+		else
+			cells[i] =
+				cell_of(c->measure, c->of == TALLY_AMOUNTS ? &all : &amounts[c->of],
+					seconds);
+	}
+	report_add_row(r, t, cells);
+}
+
+void tally_report(struct tally_groups *g, struct report *r, const struct tally_table *table,
+		  uint64_t max_rows, double seconds)
+{
+	struct report_column columns[TALLY_COLUMNS_MAX];
+	ASSERT(table->nr_columns <= TALLY_COLUMNS_MAX);
+	for (size_t i = 0; i < table->nr_columns; i++)
+		columns[i] = table->columns[i].column;
+	struct report_table *t =
+		report_add_table(r, table->key, table->title, columns, table->nr_columns);
+	struct amount *rest = arena_calloc(g->arena, TALLY_AMOUNTS, sizeof(*rest));
+	size_t n = g->groups.n;
+	size_t shown = max_rows && !(table->flags & TALLY_WHOLE) ? MIN(max_rows, n) : n;
+	t->note = table->note;
+	tally_groups_sort(g, table->weight);
+	for (size_t i = 0; i < n; i++) {
+		const struct tally_group *group = &g->groups.p[i];
+		const char *texts[TALLY_TEXTS];
+		for (size_t k = 0; k < TALLY_TEXTS; k++)
+			texts[k] = group->texts[k] && group->texts[k][0] ? group->texts[k] : "-";
+		if (i < shown)
+			add_group_row(r, t, table, group->amounts, texts, seconds);
+		for (size_t k = 0; i >= shown && k < TALLY_AMOUNTS; k++)
+			amount_merge(&rest[k], &group->amounts[k]);
+	}
+	if (shown < n && !(table->flags & TALLY_NO_OTHER))
+		add_group_row(r, t, table, rest, (const char *const[]){"<other>", "", ""}, seconds);
+	t->nr_rows_total = n;
+}

@@ -1,0 +1,216 @@
+/* An allocator's statistics as a report; see allocstats.h. */
+#include "base/base.h"
+#include "analyze/memory/allocstats.h"
+
+#include "analyze/view.h"
+#include "base/arena.h"
+#include "base/num.h"
+
+/* Shares of resident memory from which something is worth a sentence. */
+#define UNUSED_PCT  15.0
+#define KEPT_PCT    20.0
+#define NOTED_BYTES ((uint64_t)4 << 20)
+#define BOOKS_PCT   10.0
+
+static uint64_t times(uint64_t a, uint64_t b)
+{
+	uint64_t r;
+	return __builtin_mul_overflow(a, b, &r) ? UINT64_MAX : r;
+}
+
+static uint64_t minus(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+static uint64_t nr_places(const struct allocstats_class *c)
+{
+	return c->nr_slabs ? times(c->nr_slabs, c->nr_per_slab) : c->nr_live;
+}
+
+uint64_t allocstats_unused(const struct allocstats_class *c)
+{
+	return times(minus(nr_places(c), c->nr_live), c->size_bytes);
+}
+
+/* ---- totals -------------------------------------------------------------------------------- */
+
+static const struct report_column total_columns[] = {
+	{"what", "memory", CELL_TEXT, NULL},
+	{"bytes", "bytes", CELL_BYTES, NULL},
+	{"resident_pct", "% of resident", CELL_PERCENT, NULL},
+	{"meaning", "meaning", CELL_TEXT, NULL},
+};
+
+static uint64_t kept_bytes(const struct allocstats *s)
+{
+	return minus(s->resident_bytes, s->active_bytes + s->metadata_bytes);
+}
+
+static void add_totals(struct report *r, const struct allocstats *s, uint64_t rss_bytes)
+{
+	const struct {
+		const char *what;
+		uint64_t bytes;
+		const char *meaning;
+		bool is_unknown;
+	} rows[] = {
+		{"allocated", s->allocated_bytes,
+		 "in use by the program, or in its threads' caches"},
+		{"  of it in caches", s->tcache_bytes,
+		 "free, ready for the next allocation of a thread",
+		 s->tcache_bytes == ALLOCSTATS_UNKNOWN},
+		{"unused in active pages", minus(s->active_bytes, s->allocated_bytes),
+		 "empty places beside blocks in use: fragmentation"},
+		{"active", s->active_bytes, "pages with blocks in use"},
+		{"metadata", s->metadata_bytes, "the allocator's own books"},
+		{"free pages kept", kept_bytes(s),
+		 "given back to the system after a while, or used again"},
+		{"resident", s->resident_bytes,
+		 "all of the above: memory that the allocator occupies"},
+		{"mapped", s->mapped_bytes, "address space in use"},
+		{"retained", s->retained_bytes, "address space kept for later; no memory"},
+		{"RSS of the process", rss_bytes,
+		 "what the kernel counts, with code, stacks, files", !rss_bytes},
+	};
+	struct report_table *t = report_add_table(r, "allocator", "memory of the allocator",
+						  total_columns, ARRAY_LEN(total_columns));
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (!rows[i].is_unknown)
+			report_add_row(
+				r, t,
+				(union cell[]){{.text = rows[i].what},
+					       {.u = rows[i].bytes},
+					       {.d = view_pct(rows[i].bytes, s->resident_bytes)},
+					       {.text = rows[i].meaning}});
+}
+
+/* ---- classes ------------------------------------------------------------------------------- */
+
+static const struct report_column class_columns[] = {
+	{"size_bytes", "size", CELL_BYTES, "blocks up to this size"},
+	{"blocks", "blocks", CELL_COUNT, "in use; those in threads' caches count"},
+	{"live_bytes", "in use", CELL_BYTES, NULL},
+	{"slabs", "slabs", CELL_COUNT, "runs of pages that are cut into blocks; 0: large blocks"},
+	{"used_pct", "used %", CELL_PERCENT, "of the places in these slabs"},
+	{"unused_bytes", "unused", CELL_BYTES, "empty places in them"},
+};
+
+static int by_unused(const void *a, const void *b)
+{
+	const struct allocstats_class *x = a;
+	const struct allocstats_class *y = b;
+	return COMPARE(allocstats_unused(y), allocstats_unused(x))
+	       ?: COMPARE(times(y->nr_live, y->size_bytes), times(x->nr_live, x->size_bytes))
+	       ?: COMPARE(x->size_bytes, y->size_bytes);
+}
+
+static void add_classes(struct report *r, const struct allocstats *s,
+			const struct allocstats_class *sorted, size_t max_rows)
+{
+	struct report_table *t =
+		report_add_table(r, "size_classes", "size classes by memory unused in them",
+				 class_columns, ARRAY_LEN(class_columns));
+	for (size_t i = 0; i < s->classes.n && (!max_rows || i < max_rows); i++) {
+		const struct allocstats_class *c = &sorted[i];
+		report_add_row(r, t,
+			       (union cell[]){{.u = c->size_bytes},
+					      {.u = c->nr_live},
+					      {.u = times(c->nr_live, c->size_bytes)},
+					      {.u = c->nr_slabs},
+					      {.d = view_pct(c->nr_live, nr_places(c))},
+					      {.u = allocstats_unused(c)}});
+	}
+	t->nr_rows_total = s->classes.n;
+}
+
+/* ---- sentences ----------------------------------------------------------------------------- */
+
+/* A share that is worth a sentence: of small programs none is. */
+static bool is_much(const struct allocstats *s, uint64_t bytes, double least_pct)
+{
+	return bytes >= NOTED_BYTES && view_pct(bytes, s->resident_bytes) >= least_pct;
+}
+
+static void note_unused(struct report *r, const struct allocstats *s,
+			const struct allocstats_class *sorted)
+{
+	uint64_t unused = minus(s->active_bytes, s->allocated_bytes);
+	if (!is_much(s, unused, UNUSED_PCT))
+		return;
+	const struct allocstats_class *c = s->classes.n ? &sorted[0] : NULL;
+	if (c && allocstats_unused(c))
+		report_note(r,
+			    "fragmentation: %s lie unused beside blocks in use, most of it in "
+			    "blocks of %s (%s; %s %% of their places are used): many were in use "
+			    "at once, and the few that are left hold their slabs",
+			    num_bytes(unused).s, num_bytes(c->size_bytes).s,
+			    num_bytes(allocstats_unused(c)).s,
+			    num_pct(view_pct(c->nr_live, nr_places(c))).s);
+	else
+		report_note(r, "fragmentation: %s lie unused beside blocks in use",
+			    num_bytes(unused).s);
+}
+
+static void note_kept(struct report *r, const struct allocstats *s)
+{
+	uint64_t kept = kept_bytes(s);
+	if (!is_much(s, kept, KEPT_PCT))
+		return;
+	if (s->dirty_decay_ms < 0) {
+		report_note(r,
+			    "%s are free pages, and this process never gives them back "
+			    "(dirty_decay_ms:-1): set it to some thousand milliseconds",
+			    num_bytes(kept).s);
+		return;
+	}
+	report_note(r, "%s are free pages that the allocator keeps for %" PRId64 " ms%s",
+		    num_bytes(kept).s, s->dirty_decay_ms,
+		    s->has_background_thread ? ""
+					     : "; idle arenas keep them longer: "
+					       "background_thread:true gives them back in time");
+}
+
+static void note_sum(struct report *r, const struct allocstats *s, uint64_t rss_bytes)
+{
+	uint64_t cached = s->tcache_bytes == ALLOCSTATS_UNKNOWN ? 0 : s->tcache_bytes;
+	uint64_t used = minus(s->allocated_bytes, cached);
+	report_note(r, "of %s that the allocator occupies, %s are in use (%s %%)",
+		    num_bytes(s->resident_bytes).s, num_bytes(used).s,
+		    num_pct(view_pct(used, s->resident_bytes)).s);
+	if (is_much(s, s->metadata_bytes, BOOKS_PCT))
+		report_note(r, "%s are the allocator's own books: %u arenas",
+			    num_bytes(s->metadata_bytes).s, s->nr_arenas);
+	uint64_t absent = rss_bytes ? minus(s->resident_bytes, rss_bytes) : 0;
+	if (is_much(s, absent, UNUSED_PCT))
+		report_note(
+			r,
+			"the kernel counts less than the allocator (RSS %s): at least %s of its "
+			"pages were never touched, or were given back",
+			num_bytes(rss_bytes).s, num_bytes(absent).s);
+	uint64_t others = minus(rss_bytes, s->resident_bytes);
+	if (rss_bytes && view_pct(others, rss_bytes) >= 50)
+		report_note(r,
+			    "most of the process's RSS (%s of %s) is not this allocator's: `assay "
+			    "watch` tells files, stacks and other mappings apart",
+			    num_bytes(others).s, num_bytes(rss_bytes).s);
+}
+
+void allocstats_report(struct report *r, const struct allocstats_of *of, const struct allocstats *s,
+		       size_t max_rows)
+{
+	r->has_no_samples = true;
+	report_fact(r, FACT_PROCESS, of->process);
+	report_fact(r, FACT_ALLOCATOR, of->allocator);
+	report_fact(r, FACT_ARENAS,
+		    arena_fmt(&r->arena, "%u, of %u threads", s->nr_arenas, s->nr_threads));
+	struct allocstats_class *sorted =
+		arena_dup(&r->arena, s->classes.p, s->classes.n * sizeof(*sorted));
+	if (s->classes.n)
+		qsort(sorted, s->classes.n, sizeof(*sorted), by_unused);
+	note_sum(r, s, of->rss_bytes);
+	note_unused(r, s, sorted);
+	note_kept(r, s);
+	add_totals(r, s, of->rss_bytes);
+	add_classes(r, s, sorted, max_rows);
+}

@@ -1,0 +1,306 @@
+/* Explained RSS; see explain.h. */
+#include "base/base.h"
+#include "analyze/memory/explain.h"
+
+#include <stdlib.h>
+
+#include "analyze/memory/heapframes.h"
+#include "analyze/view.h"
+#include "base/buf.h"
+#include "base/intern.h"
+#include "base/mem.h"
+#include "base/num.h"
+
+struct part_group {
+	struct memexplain_part sum; /* its name is interned */
+	uint32_t key;               /* in order of first sight */
+};
+
+struct memexplain {
+	struct intern keys;
+	struct intern names;
+	VEC(struct part_group) groups; /* by key - 1 */
+};
+
+struct memexplain *memexplain_new(void)
+{
+	return xcalloc(1, sizeof(struct memexplain));
+}
+
+void memexplain_free_p(struct memexplain **e)
+{
+	if (!*e)
+		return;
+	intern_release(&(*e)->keys);
+	intern_release(&(*e)->names);
+	vec_release(&(*e)->groups);
+	free_p(e);
+}
+
+static const char *const kind_names[] = {
+	[MEMEXPLAIN_HEAP] = "heap",
+	[MEMEXPLAIN_ALLOCATOR] = "allocator",
+	[MEMEXPLAIN_RUNTIME] = "runtime",
+	[MEMEXPLAIN_STACKS] = "stacks",
+	[MEMEXPLAIN_CODE] = "code",
+	[MEMEXPLAIN_DATA] = "data",
+	[MEMEXPLAIN_FILES] = "file",
+	[MEMEXPLAIN_SHMEM] = "shared memory",
+	[MEMEXPLAIN_JIT] = "JIT code",
+	[MEMEXPLAIN_NAMED] = "named",
+	[MEMEXPLAIN_KERNEL] = "kernel",
+	[MEMEXPLAIN_PRESUMED] = "likely",
+	[MEMEXPLAIN_UNKNOWN] = "[unexplained]",
+};
+
+static const char *keep_name(struct memexplain *e, const char *name)
+{
+	return intern_str(&e->names, intern_add_str(&e->names, name));
+}
+
+static void add_part(struct memexplain_part *to, const struct memexplain_part *part)
+{
+	to->nr_mappings += part->nr_mappings;
+	to->rss_bytes += part->rss_bytes;
+	to->pss_bytes += part->pss_bytes;
+	to->anon_bytes += part->anon_bytes;
+	to->swap_bytes += part->swap_bytes;
+	to->virtual_bytes += part->virtual_bytes;
+}
+
+void memexplain_add(struct memexplain *e, const struct memexplain_part *part)
+{
+	CLEANUP(buf_release) struct buf key = {0};
+	buf_addf(&key, "%d %s", (int)part->kind, part->name);
+	uint32_t id = intern_add(&e->keys, key.p, key.n);
+	if (id > e->groups.n)
+		vec_push(&e->groups,
+			 (struct part_group){{part->kind, keep_name(e, part->name)}, id});
+	add_part(&e->groups.p[id - 1].sum, part);
+}
+
+/* ---- parts of mappings --------------------------------------------------------------------- */
+
+static struct memexplain_part part_of(const struct memmap *one, enum memexplain_kind kind,
+				      const char *name)
+{
+	return (struct memexplain_part){
+		.kind = kind,
+		.name = name,
+		.nr_mappings = 1,
+		.rss_bytes = one->rss_bytes,
+		.pss_bytes = one->pss_bytes,
+		.anon_bytes = MIN(one->anon_bytes, one->rss_bytes),
+		.swap_bytes = one->swap_bytes,
+		.virtual_bytes = one->end - one->start,
+	};
+}
+
+static void add_anon(struct memexplain *e, const struct memmap *one)
+{
+	static const struct {
+		enum memexplain_kind kind;
+		const char *name;
+	} owners[] = {
+		[MEMANON_UNKNOWN] = {MEMEXPLAIN_UNKNOWN, "anonymous mappings"},
+		[MEMANON_GLIBC_ARENA] = {MEMEXPLAIN_HEAP, "malloc: arenas of threads"},
+		[MEMANON_GLIBC_MMAP] = {MEMEXPLAIN_HEAP, "malloc: large blocks"},
+		[MEMANON_V8] = {MEMEXPLAIN_RUNTIME, "V8 heap"},
+		[MEMANON_GO] = {MEMEXPLAIN_RUNTIME, "Go heap"},
+		[MEMANON_BSS] = {MEMEXPLAIN_DATA, "zeroed data of binaries (.bss)"},
+	};
+	struct memanon who = one->whose;
+	struct memexplain_part owned = part_of(one, owners[who.owner].kind, owners[who.owner].name);
+	uint64_t len = one->end - one->start;
+	if (who.owner == MEMANON_UNKNOWN || who.owned_bytes >= len) {
+		memexplain_add(e, &owned);
+		return;
+	}
+	/* Which of its pages are resident is not known: at most as many as are owned. */
+	struct memexplain_part rest = part_of(one, MEMEXPLAIN_UNKNOWN, owners[0].name);
+	owned.rss_bytes = MIN(owned.rss_bytes, who.owned_bytes);
+	owned.anon_bytes = MIN(owned.anon_bytes, owned.rss_bytes);
+	owned.pss_bytes = MIN(owned.pss_bytes, owned.rss_bytes);
+	owned.virtual_bytes = who.owned_bytes;
+	owned.swap_bytes = 0;
+	rest.rss_bytes -= owned.rss_bytes;
+	rest.anon_bytes -= MIN(owned.anon_bytes, rest.anon_bytes);
+	rest.pss_bytes -= MIN(owned.pss_bytes, rest.pss_bytes);
+	rest.virtual_bytes -= owned.virtual_bytes;
+	memexplain_add(e, &owned);
+	memexplain_add(e, &rest);
+}
+
+static void add_map(struct memexplain *e, const struct memmaps *m, const struct memmap *one)
+{
+	static const enum memexplain_kind kinds[] = {
+		[MEMMAP_ANON] = MEMEXPLAIN_UNKNOWN,  [MEMMAP_HEAP] = MEMEXPLAIN_HEAP,
+		[MEMMAP_STACK] = MEMEXPLAIN_STACKS,  [MEMMAP_CODE] = MEMEXPLAIN_CODE,
+		[MEMMAP_BINARY] = MEMEXPLAIN_DATA,   [MEMMAP_FILE] = MEMEXPLAIN_FILES,
+		[MEMMAP_SHMEM] = MEMEXPLAIN_SHMEM,   [MEMMAP_JIT] = MEMEXPLAIN_JIT,
+		[MEMMAP_NAMED] = MEMEXPLAIN_NAMED,   [MEMMAP_SPECIAL] = MEMEXPLAIN_KERNEL,
+		[MEMMAP_HUGETLB] = MEMEXPLAIN_SHMEM,
+	};
+	if (one->kind == MEMMAP_ANON) {
+		add_anon(e, one);
+		return;
+	}
+	const char *name = memmaps_path(m, one);
+	if (one->kind == MEMMAP_STACK)
+		name = "stacks of threads";
+	else if (name[0] == '/' && heapframes_is_recorder(name + 1))
+		name = "the recorder of assay heap";
+	else if (one->kind == MEMMAP_JIT)
+		name = "executable memory without a file";
+	const struct memexplain_part part = part_of(one, kinds[one->kind], name);
+	memexplain_add(e, &part);
+}
+
+void memexplain_maps(struct memexplain *e, const struct memmaps *m)
+{
+	vec_foreach(one, &m->list)
+		add_map(e, m, one);
+}
+
+/* ---- what allocators have ------------------------------------------------------------------- */
+
+/* Takes bytes out of the unexplained groups, the largest first. */
+void memexplain_allocator(struct memexplain *e, const char *name, uint64_t resident_bytes)
+{
+	uint64_t left = resident_bytes;
+	struct memexplain_part sum = {.kind = MEMEXPLAIN_ALLOCATOR, .name = name, .nr_mappings = 1};
+	vec_foreach(group, &e->groups) {
+		struct memexplain_part *g = &group->sum;
+		if (g->kind != MEMEXPLAIN_UNKNOWN || !g->rss_bytes)
+			continue;
+		uint64_t taken = MIN(left, g->rss_bytes);
+		/* PSS of anonymous memory that is not shared is its RSS; else its share of it. */
+		double share = (double)taken / (double)g->rss_bytes;
+		uint64_t pss = (uint64_t)(share * (double)g->pss_bytes);
+		sum.rss_bytes += taken;
+		sum.pss_bytes += pss;
+		sum.anon_bytes += MIN(taken, g->anon_bytes);
+		left -= taken;
+		g->rss_bytes -= taken;
+		g->pss_bytes -= MIN(pss, g->pss_bytes);
+		g->anon_bytes -= MIN(taken, g->anon_bytes);
+	}
+	if (sum.rss_bytes)
+		memexplain_add(e, &sum);
+}
+
+void memexplain_presume(struct memexplain *e, const char *name)
+{
+	vec_foreach(g, &e->groups)
+		if (g->sum.kind == MEMEXPLAIN_UNKNOWN && g->sum.rss_bytes) {
+			g->sum.kind = MEMEXPLAIN_PRESUMED;
+			g->sum.name = keep_name(e, name);
+		}
+}
+
+struct memexplain_sum memexplain_sum(const struct memexplain *e)
+{
+	struct memexplain_sum s = {0};
+	vec_foreach(g, &e->groups) {
+		s.rss_bytes += g->sum.rss_bytes;
+		if (g->sum.kind == MEMEXPLAIN_PRESUMED)
+			s.presumed_bytes += g->sum.rss_bytes;
+		else if (g->sum.kind != MEMEXPLAIN_UNKNOWN)
+			s.explained_bytes += g->sum.rss_bytes;
+	}
+	return s;
+}
+
+static const struct report_column columns[] = {
+	{"rss_bytes", "RSS", CELL_BYTES, NULL},
+	{"rss_pct", "%", CELL_PERCENT, "of all that is resident"},
+	{"pss_bytes", "PSS", CELL_BYTES, "shared pages divided among those who map them"},
+	{"anon_bytes", "anonymous", CELL_BYTES, "of RSS: memory of its own, private copies"},
+	{"swap_bytes", "swap", CELL_BYTES, NULL},
+	{"virtual_bytes", "virtual", CELL_BYTES, NULL},
+	{"mappings", "mappings", CELL_COUNT, NULL},
+	{"kind", "kind", CELL_TEXT, NULL},
+	{"name", "what", CELL_TEXT, NULL},
+};
+
+/* Unexplained memory last, so that the table reads as an account. */
+static int compare(const void *x, const void *y)
+{
+	const struct part_group *a = x;
+	const struct part_group *b = y;
+	const struct memexplain_part *p = &a->sum;
+	const struct memexplain_part *q = &b->sum;
+	return COMPARE(p->kind == MEMEXPLAIN_UNKNOWN, q->kind == MEMEXPLAIN_UNKNOWN)
+	       ?: COMPARE(q->rss_bytes, p->rss_bytes)
+	       ?: COMPARE(q->virtual_bytes, p->virtual_bytes) ?: COMPARE(a->key, b->key);
+}
+
+static void add_row(struct report *r, struct report_table *t, const struct memexplain_part *p,
+		    const char *kind, uint64_t rss_bytes)
+{
+	const union cell cells[] = {
+		{.u = p->rss_bytes},   {.d = view_pct(p->rss_bytes, rss_bytes)},
+		{.u = p->pss_bytes},   {.u = p->anon_bytes},
+		{.u = p->swap_bytes},  {.u = p->virtual_bytes},
+		{.u = p->nr_mappings}, {.text = kind},
+		{.text = p->name},
+	};
+	report_add_row(r, t, cells);
+}
+
+static void add_other(struct report *r, struct report_table *t, struct memexplain_part *other,
+		      uint64_t rss_bytes)
+{
+	if (other->nr_mappings)
+		add_row(r, t, other, "", rss_bytes);
+	*other = (struct memexplain_part){.name = "<other>"};
+}
+
+static void say_sum(struct report *r, struct report_table *t, const struct memexplain *e,
+		    uint64_t rss_bytes, uint64_t page_table_bytes)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	struct memexplain_sum s = memexplain_sum(e);
+	buf_addf(&b, "%s %% of %s is explained",
+		 num_pct(view_pct(s.explained_bytes, s.rss_bytes)).s, num_bytes(s.rss_bytes).s);
+	if (s.presumed_bytes)
+		buf_addf(&b, ", %s %% more likely (--allocator asks)",
+			 num_pct(view_pct(s.presumed_bytes, s.rss_bytes)).s);
+	if (page_table_bytes)
+		buf_addf(&b, "; page tables, which are not part of it, take %s",
+			 num_bytes(page_table_bytes).s);
+	if (rss_bytes > s.rss_bytes + s.rss_bytes / 50)
+		buf_addf(&b, "; the kernel's counters say %s", num_bytes(rss_bytes).s);
+	t->note = arena_strdup(&r->arena, buf_str(&b));
+}
+
+void memexplain_report(struct report *r, const struct memexplain *e, uint64_t rss_bytes,
+		       uint64_t page_table_bytes, uint64_t max_rows)
+{
+	struct report_table *t = report_add_table(r, "memory_parts", "what the RSS consists of",
+						  columns, ARRAY_LEN(columns));
+	say_sum(r, t, e, rss_bytes, page_table_bytes);
+	size_t n = e->groups.n;
+	uint64_t whole = memexplain_sum(e).rss_bytes;
+	if (!n)
+		return;
+	struct part_group *sorted = xmemdup(e->groups.p, n * sizeof(*sorted));
+	qsort(sorted, n, sizeof(*sorted), compare);
+	struct memexplain_part other = {.name = "<other>"};
+	size_t nr_shown = 0;
+	for (size_t i = 0; i < n; i++) {
+		const struct memexplain_part *one = &sorted[i].sum;
+		bool is_unknown = one->kind == MEMEXPLAIN_UNKNOWN;
+		if (max_rows && nr_shown + 1 >= max_rows && !is_unknown && n > max_rows) {
+			add_part(&other, one);
+			continue;
+		}
+		if (is_unknown)
+			add_other(r, t, &other, whole);
+		add_row(r, t, one, kind_names[one->kind], whole);
+		nr_shown++;
+	}
+	add_other(r, t, &other, whole);
+	t->nr_rows_total = n;
+	free(sorted);
+}

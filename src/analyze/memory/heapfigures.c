@@ -1,0 +1,230 @@
+/* Numbers of memory; see heapfigures.h. */
+#include "base/base.h"
+#include "analyze/memory/heapfigures.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "analyze/memory/heapweights.h"
+#include "base/stat.h"
+#include "model/heap.h"
+
+static int64_t add_i64(int64_t a, int64_t b)
+{
+	int64_t sum;
+	return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+void heap_sum_add(struct heap_sum *to, const struct heap_sum *from)
+{
+	to->nr = add_i64(to->nr, from->nr);
+	to->bytes = add_i64(to->bytes, from->bytes);
+	to->variance += from->variance;
+	to->count_variance += from->count_variance;
+}
+
+void heap_figures_add(struct heap_figures *to, const struct heap_figures *from)
+{
+	for (size_t i = 0; i < HEAP_SUM_NR; i++)
+		heap_sum_add(&to->of[i], &from->of[i]);
+	if (from->oldest_leak_ns &&
+	    (!to->oldest_leak_ns || from->oldest_leak_ns < to->oldest_leak_ns))
+		to->oldest_leak_ns = from->oldest_leak_ns;
+}
+
+/* ---- what a row counts --------------------------------------------------------------------- */
+
+static struct heap_sum temporary_of(const struct heaprow *r)
+{
+	double of_bytes = r->bytes > 0 ? (double)r->temporary_bytes / (double)r->bytes : 0;
+	double of_nr = r->nr > 0 ? (double)r->nr_temporary / (double)r->nr : 0;
+	return (struct heap_sum){r->nr_temporary, r->temporary_bytes, r->variance * of_bytes,
+				 r->count_variance * of_nr};
+}
+
+static struct heap_figures figures_of(const struct heapfigures *f, const struct heaprow *r,
+				      enum heap_sum_id part)
+{
+	struct heap_figures to = {0};
+	struct heap_sum sum = {r->nr, r->bytes, r->variance, r->count_variance};
+	to.of[part] = sum;
+	if (part == HEAP_SUM_ALLOCATED) {
+		to.of[HEAP_SUM_TEMPORARY] = temporary_of(r);
+	} else if (part == HEAP_SUM_MAPPED) {
+		to.of[HEAP_SUM_MAPPED] = (struct heap_sum){r->bytes ? r->nr : 0, r->bytes};
+		to.of[HEAP_SUM_UNMAPPED] =
+			(struct heap_sum){r->bytes ? 0 : r->nr, r->unmapped_bytes};
+	} else if (part == HEAP_SUM_LIVE && leaks_has(&f->leaks, r->time_ns)) {
+		to.of[HEAP_SUM_LEAKED] = sum;
+		to.oldest_leak_ns = r->time_ns;
+		if (suppress_has(f->suppress, r->stack))
+			to.of[HEAP_SUM_SUPPRESSED] = sum;
+	}
+	return to;
+}
+
+/* ---- groups -------------------------------------------------------------------------------- */
+
+static struct heap_group *group_at(struct heap_groups *g, uint64_t key)
+{
+	bool is_new;
+	uint32_t *at = map_put(&g->index, key, &is_new);
+	if (!is_new)
+		return &g->rows.p[*at];
+	*at = (uint32_t)g->rows.n;
+	return vec_add(&g->rows);
+}
+
+/* Equal names in files of one name are one function. */
+static void add_to_function(struct heapfigures *f, const struct heapframe *frame,
+			    const struct heap_figures *fig)
+{
+	uint64_t key = (uint64_t)frame->function << 32 |
+		       (frame->function ? f->p->modules.p[frame->module].path
+					: (uint32_t)(frame->node != 0));
+	struct heap_group *g = group_at(&f->functions, key + 1);
+	g->frame = *frame;
+	heap_figures_add(&g->f, fig);
+}
+
+static unsigned size_log2(uint16_t size_class)
+{
+	uint64_t min = heap_class_min(size_class);
+	if (!size_class)
+		return HEAP_SIZE_UNKNOWN;
+	unsigned log2 = min ? 63u - (unsigned)__builtin_clzll(min) : 0;
+	return log2 < HEAP_SIZE_FIRST ? 0 : log2;
+}
+
+static void add_row(struct heapfigures *f, const struct heaprow *r, enum heap_sum_id part)
+{
+	struct heap_figures fig = figures_of(f, r, part);
+	f->is_sampled |= r->variance > 0;
+	heap_figures_add(&f->total, &fig);
+	if (part == HEAP_SUM_OLDER)
+		return;
+	const struct heapframe *frame = heapframes_of(f->frames, r->stack);
+	add_to_function(f, frame, &fig);
+	struct heap_group *g = group_at(&f->sites, frame->site);
+	g->frame = *frame;
+	heap_figures_add(&g->f, &fig);
+	const struct task *t = &f->p->tasks.p[r->task];
+	g = group_at(&f->threads, (uint64_t)(uint32_t)t->pid << 32 | (uint32_t)t->tid);
+	g->task = r->task;
+	heap_figures_add(&g->f, &fig);
+	if (part == HEAP_SUM_MAPPED || part == HEAP_SUM_GROWTH)
+		return;
+	unsigned log2 = size_log2(r->tag->size_class);
+	g = group_at(&f->sizes, log2 + 1);
+	g->log2 = log2;
+	heap_figures_add(&g->f, &fig);
+}
+
+static int add_table(struct heapfigures *f, enum table_id table, enum heap_sum_id part,
+		     const struct select_spec *spec, struct err *err)
+{
+	struct heaprows rows;
+	struct heaprow row;
+	struct select_spec own = *spec;
+	own.event = NULL;
+	TRY(heaprows_open(&rows, f->arena, f->p, table, &own, err));
+	CLEANUP(map_release) struct map peaks = {0};
+	while (heaprows_next(&rows, &row)) {
+		add_row(f, &row, part);
+		if (part != HEAP_SUM_PEAK)
+			continue;
+		f->peak_ns = MAX(f->peak_ns, row.time_ns);
+		(void)map_put(&peaks, (uint32_t)f->p->tasks.p[row.task].pid, NULL);
+	}
+	if (part == HEAP_SUM_PEAK)
+		f->nr_peaks = peaks.n;
+	return 0;
+}
+
+int heapfigures_collect(struct heapfigures *f, struct arena *a, const struct profile *p,
+			const struct select_spec *spec, struct err *err)
+{
+	static const struct {
+		enum table_id table;
+		enum heap_sum_id part;
+	} parts[] = {
+		{TABLE_ALLOCATED, HEAP_SUM_ALLOCATED}, {TABLE_FREED, HEAP_SUM_FREED},
+		{TABLE_OLDER, HEAP_SUM_OLDER},         {TABLE_LIVE, HEAP_SUM_LIVE},
+		{TABLE_PEAK, HEAP_SUM_PEAK},           {TABLE_MAPPED, HEAP_SUM_MAPPED},
+		{TABLE_GROWTH, HEAP_SUM_GROWTH},
+	};
+	*f = (struct heapfigures){.p = p, .arena = a, .frames = heapframes_new(a, p)};
+	TRY(leaks_limit(p, spec->heap.older_than, &f->leaks, err));
+	TRY(suppress_new(&f->suppress, a, p, spec->heap.suppress, err));
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+		TRY(add_table(f, parts[i].table, parts[i].part, spec, err));
+	return 0;
+}
+
+static void groups_release(struct heap_groups *g)
+{
+	vec_release(&g->rows);
+	map_release(&g->index);
+}
+
+void heapfigures_release(struct heapfigures *f)
+{
+	groups_release(&f->functions);
+	groups_release(&f->sites);
+	groups_release(&f->threads);
+	groups_release(&f->sizes);
+}
+
+/* ---- order --------------------------------------------------------------------------------- */
+
+struct order {
+	enum heap_sum_id of;
+	bool by_number;
+};
+
+static int by_sum(const void *x, const void *y, void *ctx)
+{
+	const struct heap_group *a = x;
+	const struct heap_group *b = y;
+	const struct order *o = ctx;
+	int64_t v = o->by_number ? a->f.of[o->of].nr : a->f.of[o->of].bytes;
+	int64_t w = o->by_number ? b->f.of[o->of].nr : b->f.of[o->of].bytes;
+	return COMPARE(w, v) ?: COMPARE(a->idx, b->idx);
+}
+
+void heap_groups_sort(struct heap_groups *g, enum heap_sum_id of, bool by_number)
+{
+	size_t n = g->rows.n;
+	for (size_t i = 0; i < n; i++)
+		g->rows.p[i].idx = i;
+	if (n)
+		qsort_r(g->rows.p, n, sizeof(*g->rows.p), by_sum, &(struct order){of, by_number});
+}
+
+/* ---- cells --------------------------------------------------------------------------------- */
+
+static union cell cell_of(int64_t value, double variance)
+{
+	double error = stat_estimate_error((double)value, variance);
+	union cell c = {.estimate = {.value = (uint64_t)MAX(value, 0)}};
+	c.estimate.error =
+		error >= (double)(UINT64_MAX / 2) ? UINT64_MAX / 2 : (uint64_t)lrint(error);
+	return c;
+}
+
+union cell heap_cell_bytes(const struct heap_sum *s)
+{
+	return cell_of(s->bytes, s->variance);
+}
+
+bool heap_sum_is_none(const struct heap_sum *s)
+{
+	return s->nr <= 0 && s->bytes <= 0;
+}
+
+union cell heap_cell_count(const struct heap_sum *s)
+{
+	if (!s->nr && s->bytes > 0) /* a source that knows bytes alone */
+		return (union cell){.estimate = {.value = CELL_NO_ESTIMATE}};
+	return cell_of(s->nr, s->count_variance);
+}

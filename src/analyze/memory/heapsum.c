@@ -1,0 +1,408 @@
+/* The first page of memory; see heapsum.h. */
+#include "base/base.h"
+#include "analyze/memory/heapsum.h"
+
+#include <math.h>
+
+#include "analyze/memory/heapfigures.h"
+#include "analyze/memory/heapviews.h"
+#include "analyze/memory/heapweights.h"
+#include "analyze/memory/leaktable.h"
+#include "analyze/overview.h"
+#include "analyze/select/window.h"
+#include "base/buf.h"
+#include "base/num.h"
+#include "base/stat.h"
+#include "model/heap.h"
+
+#define FEW_ROWS 8 /* of tables below the first */
+
+/* ---- totals -------------------------------------------------------------------------------- */
+
+static const struct report_column total_columns[] = {
+	{"bytes", "bytes", CELL_BYTES_ESTIMATE, "half of the 95 % interval beside it"},
+	{"count", "number", CELL_COUNT_ESTIMATE, "allocations, frees, blocks, faults"},
+	{"bytes_per_s", "bytes/s", CELL_BYTES_ESTIMATE, NULL},
+	{"count_per_s", "per second", CELL_FLOAT, NULL},
+	{"what", "what", CELL_TEXT, NULL},
+	{"remark", "remark", CELL_TEXT, NULL},
+};
+
+static const char *const spare[] = {"count_per_s", "bytes_per_s", NULL};
+
+struct page {
+	struct report *r;
+	struct heapfigures *f;
+	double seconds;
+};
+
+struct total {
+	bool is_there;
+	enum { LEVEL, FLOW } kind; /* what flows is also per second */
+	const struct heap_sum *sum;
+	const char *what;
+	const char *remark;
+};
+
+static void add_total(const struct page *g, struct report_table *to, const struct total *t)
+{
+	const struct heap_sum *s = t->sum;
+	bool is_flow = t->kind == FLOW && g->seconds > 0;
+	union cell rate = {.estimate = {.value = CELL_NO_ESTIMATE}};
+	if (is_flow) {
+		rate = heap_cell_bytes(s);
+		rate.estimate.value = (uint64_t)((double)rate.estimate.value / g->seconds);
+		rate.estimate.error = 0; /* as a share it is that of the bytes beside it */
+	}
+	bool is_unsized = !s->bytes && s->nr > 0;
+	if (is_unsized)
+		rate.estimate.value = CELL_NO_ESTIMATE;
+	union cell cells[] = {
+		is_unsized ? rate : heap_cell_bytes(s),
+		heap_cell_count(s),
+		rate,
+		{.d = is_flow ? (double)MAX(s->nr, 0) / g->seconds : (double)NAN},
+		{.text = t->what},
+		{.text = t->remark},
+	};
+	report_add_row(g->r, to, cells);
+}
+
+static struct num_text moment(const struct profile *p, uint64_t time_ns)
+{
+	struct window w = window_of_profile(p);
+	return num_ns(time_ns > w.from_ns ? time_ns - w.from_ns : 0);
+}
+
+static const char *peak_remark(const struct heapfigures *f)
+{
+	if (!f->peak_ns)
+		return "";
+	if (f->nr_peaks > 1)
+		return arena_fmt(f->arena, "sum of %zu processes, each at its own moment",
+				 f->nr_peaks);
+	return arena_fmt(f->arena, "after %s", moment(f->p, f->peak_ns).s);
+}
+
+static const char *leak_remark(const struct heapfigures *f)
+{
+	if (f->leaks.rule != LEAKS_OLDER)
+		return f->leaks.rule == LEAKS_ALL ? "all that lived when the program ended" : "";
+	return arena_fmt(f->arena, "of it older than %s", num_ns(f->leaks.min_age_ns).s);
+}
+
+static const char *share_remark(const struct heapfigures *f, int64_t part, int64_t whole,
+				const char *of)
+{
+	if (part < 0 || whole <= 0)
+		return "";
+	return arena_fmt(f->arena, "%s %% of %s", num_pct(100.0 * (double)part / (double)whole).s,
+			 of);
+}
+
+/* @live: blocks of the capture, -1 where their share says nothing. */
+static const char *resident_remark(const struct heapfigures *f, int64_t live, int64_t resident,
+				   size_t nr_processes)
+{
+	const char *share = share_remark(f, live, resident,
+					 "it are live blocks of the capture; the rest: older "
+					 "blocks, the allocator's reserves, stacks, code, files");
+	if (nr_processes <= 1)
+		return share;
+	return arena_fmt(f->arena, "sum of %zu processes, what they share counts once for each%s%s",
+			 nr_processes, live < 0 ? "" : "; ", share);
+}
+
+/* What the kernel said at the end, and the most that it said. */
+static void add_resident(const struct page *g, struct report_table *to)
+{
+	const struct profile *p = g->f->p;
+	const struct table *t = tables_find_rows(p, TABLE_MEMORY);
+	if (!t)
+		return;
+	CLEANUP(map_release) struct map last = {0}; /* sample by process */
+	struct heap_sum end = {0};
+	struct heap_sum most = {0};
+	uint64_t most_ns = 0;
+	for (size_t i = 0; i < t->n; i++) {
+		int64_t rss = t->values[i * t->nr_columns + HEAP_MEMORY_RSS];
+		*map_put(&last, (uint32_t)p->tasks.p[t->task[i]].pid, NULL) = (uint32_t)i;
+		if (rss <= most.bytes)
+			continue;
+		most.bytes = rss;
+		most_ns = t->time_ns[i];
+	}
+	for (size_t i = 0; i < t->n; i++) {
+		const uint32_t *at = map_get(&last, (uint32_t)p->tasks.p[t->task[i]].pid);
+		if (at && *at == i)
+			end.bytes += t->values[i * t->nr_columns + HEAP_MEMORY_RSS];
+	}
+	if (!most.bytes) /* a file of a tool that did not look */
+		return;
+	/* A reading from before the end may be smaller than what was allocated since. */
+	int64_t live = g->f->total.of[HEAP_SUM_LIVE].bytes;
+	bool has_live = live > 0 && live <= end.bytes && g->f->leaks.rule != LEAKS_ALL;
+	const struct total rows[] = {
+		{true, LEVEL, &end, "resident at the end",
+		 resident_remark(g->f, has_live ? live : -1, end.bytes, last.n)},
+		{true, LEVEL, &most, "most resident",
+		 arena_fmt(g->f->arena, "of one process, after %s", moment(p, most_ns).s)},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		add_total(g, to, &rows[i]);
+}
+
+static void add_totals(const struct page *g)
+{
+	const struct heapfigures *f = g->f;
+	const struct heap_sum *of = f->total.of;
+	bool has_flow = tables_find_rows(f->p, TABLE_ALLOCATED) != NULL;
+	bool has_heap = of[HEAP_SUM_ALLOCATED].nr > 0 || of[HEAP_SUM_LIVE].nr > 0;
+	bool has[HEAP_SUM_NR];
+	for (size_t i = 0; i < HEAP_SUM_NR; i++)
+		has[i] = !heap_sum_is_none(&of[i]);
+	/* What the recorder counted beside its samples is the truth about all of them. */
+	const struct heap_sum counted = {
+		.nr = (int64_t)MIN(profile_get_fact_nr(f->p, FACT_HEAP_ALLOCATIONS), INT64_MAX),
+		.bytes = (int64_t)MIN(profile_get_fact_nr(f->p, FACT_HEAP_BYTES), INT64_MAX)};
+	const char *mapped_by =
+		has_heap ? "by the program itself" : "by the program and its allocator";
+	const struct total rows[] = {
+		{has_flow, FLOW, &of[HEAP_SUM_ALLOCATED], "allocated", ""},
+		{has_flow && f->is_sampled && counted.nr && counted.bytes, FLOW, &counted,
+		 "counted", "all of them, exactly; whatever is shown"},
+		{has_flow && of[HEAP_SUM_TEMPORARY].nr > 0, FLOW, &of[HEAP_SUM_TEMPORARY],
+		 "temporary",
+		 share_remark(f, of[HEAP_SUM_TEMPORARY].nr, of[HEAP_SUM_ALLOCATED].nr,
+			      "allocations are freed before their thread's next one")},
+		{has_flow, FLOW, &of[HEAP_SUM_FREED], "freed",
+		 "of what was allocated in the capture"},
+		{has[HEAP_SUM_OLDER], FLOW, &of[HEAP_SUM_OLDER], "older blocks freed",
+		 of[HEAP_SUM_OLDER].bytes
+			 ? "allocated before the capture; their size is not always known"
+			 : "allocated before the capture; their size is not known"},
+		{has_flow || has[HEAP_SUM_LIVE], LEVEL, &of[HEAP_SUM_LIVE], "live",
+		 has_flow ? "at the end, allocated in the capture" : "at the end"},
+		{f->leaks.rule != LEAKS_UNKNOWN && (has_flow || has[HEAP_SUM_LEAKED]), LEVEL,
+		 &of[HEAP_SUM_LEAKED], "leaked", leak_remark(f)},
+		{has[HEAP_SUM_SUPPRESSED], LEVEL, &of[HEAP_SUM_SUPPRESSED], "suppressed",
+		 "known leaks, of leaked"},
+		{has[HEAP_SUM_PEAK], LEVEL, &of[HEAP_SUM_PEAK], "peak", peak_remark(f)},
+		{has[HEAP_SUM_MAPPED], FLOW, &of[HEAP_SUM_MAPPED], "mapped", mapped_by},
+		{has[HEAP_SUM_UNMAPPED], FLOW, &of[HEAP_SUM_UNMAPPED], "unmapped", mapped_by},
+		{has[HEAP_SUM_GROWTH], FLOW, &of[HEAP_SUM_GROWTH], "touched first",
+		 "page faults of anonymous memory"},
+	};
+	struct report_table *to =
+		report_add_table(g->r, "memory", "memory", total_columns, ARRAY_LEN(total_columns));
+	to->spare = spare;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (rows[i].is_there)
+			add_total(g, to, &rows[i]);
+	add_resident(g, to);
+	to->nr_rows_total = to->nr_rows;
+}
+
+/* ---- notes --------------------------------------------------------------------------------- */
+
+/* Sites that no sample hit: three mean intervals are the 95 % limit of a Poisson count of 0. */
+static void note_sampling(struct report *r, const struct profile *p)
+{
+	uint64_t interval = heap_sampling_bytes(p);
+	if (!interval)
+		return;
+	report_note(r,
+		    "sampled, one block every %s on average: numbers are unbiased estimates, +- is "
+		    "half of the 95 %% interval; what no sample hit may be up to %s",
+		    num_bytes(interval).s, num_bytes(3 * interval).s);
+}
+
+static void note_dropped(struct report *r, const struct profile *p)
+{
+	uint64_t nr_dropped = p->losses.nr[LOSS_HEAP_DROPPED];
+	if (nr_dropped)
+		report_note(r,
+			    "%" PRIu64
+			    " events of the allocator were dropped: numbers are that much too "
+			    "small, and blocks whose free was dropped count as live",
+			    nr_dropped);
+}
+
+/* The list of mapped files, without which no address has a name, is a dump's last part. */
+static void note_cut(struct report *r, const struct profile *p)
+{
+	if (profile_get_fact(p, FACT_HEAP_DUMP))
+		report_note(r,
+			    "the dump is cut short, so names are missing: was the disk "
+			    "full, or is it still being written? A new one, if the process runs: "
+			    "assay heap --dump -p PID");
+}
+
+static void note_suppressed(struct report *r, const struct selection *sel)
+{
+	uint64_t bytes = 0;
+	for (size_t i = 0; i < sel->nr_rows; i++)
+		if (sel->rows[i].tip == SELECT_TIP_SUPPRESSED)
+			bytes += sel->rows[i].weight;
+	if (bytes)
+		report_note(r,
+			    "known leaks, %s, are '[suppressed]' in trees, '[no stack]' in tables",
+			    num_bytes(bytes).s);
+}
+
+/* Why the function of an allocation has no name; what has only a guessed start is stripped. */
+static enum loss_kind nameless_why(const struct profile *p, const struct heapframe *f)
+{
+	const struct location *l = &p->locations.p[p->stacks.p[f->node].loc];
+	bool is_known = f->node && !l->nr_frames && l->unsym < LOSS_NR &&
+			loss_class((enum loss_kind)l->unsym) == LOSS_CLASS_UNSYM;
+	return is_known ? (enum loss_kind)l->unsym : LOSS_UNSYM_STRIPPED;
+}
+
+/*
+ * The ledger counts leaves without a name, and the leaf of an allocation is the allocator's, whose
+ * library rarely has any: what matters is whether the allocating function has one.
+ */
+static void note_nameless(struct report *r, const struct selection *sel)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(buf_release) struct buf why = {0};
+	struct heapframes *frames = heapframes_new(&a, sel->p);
+	uint64_t nameless = 0;
+	uint64_t by_kind[LOSS_NR] = {0};
+	for (enum loss_kind k = 0; k < LOSS_NR; k++)
+		if (loss_class(k) == LOSS_CLASS_UNSYM)
+			r->losses.nr[k] = 0;
+	for (size_t i = 0; i < sel->nr_rows; i++) {
+		const struct heapframe *f = heapframes_of(frames, sel->rows[i].stack);
+		const char *name = heapframe_name(sel->p, f);
+		if (!sel->rows[i].stack || (f->function && !strstr(name, "!fn_")))
+			continue;
+		nameless += sel->rows[i].weight;
+		by_kind[nameless_why(sel->p, f)] += sel->rows[i].weight;
+	}
+	if (!sel->weight || 100 * nameless < sel->weight ||
+	    profile_get_fact(sel->p, FACT_HEAP_DUMP))
+		return;
+	for (enum loss_kind k = 0; k < LOSS_NR; k++)
+		if (100 * by_kind[k] >= sel->weight)
+			buf_addf(&why, "%s%s", why.n ? ", " : ": ", loss_text(k));
+	report_note(r, "%s %% of what is shown belongs to unsymbolized functions%s",
+		    num_pct(view_pct(nameless, sel->weight)).s, buf_str(&why));
+}
+
+void heapsum_begin(struct report *r, const struct profile *p, const struct selection *sel)
+{
+	view_begin(r, sel, "assay report");
+	note_cut(r, p);
+	note_nameless(r, sel);
+	const char *sampling = profile_get_fact(p, FACT_HEAP_SAMPLING);
+	bool is_sampled = sampling && sampling[0] >= '0' && sampling[0] <= '9';
+	r->noun = is_sampled ? "events (estimated from samples)" : "events";
+	if (view_duration_ns(sel))
+		report_fact(r, FACT_DURATION, num_ns(view_duration_ns(sel)).s);
+	note_sampling(r, p);
+	note_dropped(r, p);
+	note_suppressed(r, sel);
+	if (sel->why_empty)
+		report_note(r, "nothing is shown by weight '%s': %s", sel->event, sel->why_empty);
+}
+
+/* ---- the page ------------------------------------------------------------------------------ */
+
+/* What to record next of a process that still runs: finer, if samples were few. */
+static void add_capture_hints(struct report *r, const struct heapfigures *f)
+{
+	const struct table *t = tables_find_rows(f->p, TABLE_MEMORY);
+	uint64_t interval = heap_sampling_bytes(f->p);
+	const struct heap_sum *live = &f->total.of[HEAP_SUM_LIVE];
+	double error = stat_estimate_error((double)live->bytes, live->variance);
+	if (!t || f->leaks.rule == LEAKS_ALL || interval < 16 * 1024 ||
+	    error * 2 < (double)live->bytes)
+		return;
+	const char *pid = arena_fmt(&r->arena, "%d", f->p->tasks.p[t->task[0]].pid);
+	const char *finer = arena_fmt(&r->arena, "%" PRIu64 "K", interval / 8 / 1024);
+	report_hint(
+		r, &(struct report_hint){HINT_HEAP, NULL, {{HINT_PID, pid}, {HINT_SAMPLE, finer}}});
+}
+
+static void add_hints(struct report *r, const struct heapfigures *f, const char *input)
+{
+	CLEANUP(buf_release) struct buf name = {0};
+	if (!input)
+		return;
+	const char *key = heap_weight_key(heap_weight_default(f->p));
+	report_hint(r, &(struct report_hint){HINT_FLAME, input, {{HINT_WEIGHT, key}}});
+	report_hint(r, &(struct report_hint){
+			       HINT_REPORT, input, {{HINT_WEIGHT, key}, {HINT_TREE, NULL}}});
+	if (!heap_sum_is_none(&f->total.of[HEAP_SUM_LEAKED]) &&
+	    overview_add_name(&name, heapframe_name(f->p, &f->sites.rows.p[0].frame)))
+		report_hint(r, &(struct report_hint){HINT_REPORT,
+						     input,
+						     {{HINT_WEIGHT, "leaked"},
+						      {HINT_CALLERS, buf_str(&name)}}});
+	add_capture_hints(r, f);
+}
+
+static int add_page(struct page *g, const struct select_spec *spec, const char *input,
+		    const struct view_limits *limits, struct err *err)
+{
+	struct view_limits few = *limits;
+	few.max_rows = limits->max_rows ? MIN(limits->max_rows, (uint64_t)FEW_ROWS) : 0;
+	const struct heap_sum *of = g->f->total.of;
+	add_totals(g);
+	heapviews_functions(g->r, g->f, limits);
+	if (!heap_sum_is_none(&of[HEAP_SUM_LEAKED]))
+		TRY(leaktable_add(g->r, g->f, spec, &few, err));
+	add_hints(g->r, g->f, input);
+	if (of[HEAP_SUM_TEMPORARY].nr > 0)
+		heapviews_temporary(g->r, g->f, &few);
+	heapviews_sizes(g->r, g->f);
+	heapviews_threads(g->r, g->f, &few);
+	if (!heap_sum_is_none(&of[HEAP_SUM_MAPPED]) || !heap_sum_is_none(&of[HEAP_SUM_UNMAPPED]))
+		heapviews_mapped(g->r, g->f, &few);
+	if (!heap_sum_is_none(&of[HEAP_SUM_GROWTH]))
+		heapviews_growth(g->r, g->f, limits);
+	return 0;
+}
+
+/* Numbers collected and the page begun; what every one of the functions below starts with. */
+static int open_page(struct page *g, struct heapfigures *f, struct arena *a, struct report *r,
+		     const struct profile *p, const struct select_spec *spec, struct err *err)
+{
+	struct selection sel;
+	TRY(heapweights_select(a, p, spec, &sel, err));
+	TRY(heapfigures_collect(f, a, p, spec, err));
+	*g = (struct page){.r = r, .f = f, .seconds = (double)view_duration_ns(&sel) / 1e9};
+	heapsum_begin(r, p, &sel);
+	return 0;
+}
+
+int heapsum_report(struct report *r, const struct profile *p, const struct select_spec *spec,
+		   const char *input, const struct view_limits *limits, struct err *err)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct heapfigures f = {0};
+	struct page g;
+	int rc = open_page(&g, &f, &a, r, p, spec, err);
+	if (!rc)
+		rc = add_page(&g, spec, input, limits, err);
+	heapfigures_release(&f);
+	return rc;
+}
+
+int heapsum_table(struct report *r, const struct profile *p, const struct select_spec *spec,
+		  const struct view_limits *limits, enum heapsum_table table, struct err *err)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct heapfigures f = {0};
+	int rc = heapfigures_collect(&f, &a, p, spec, err);
+	if (!rc && table == HEAPSUM_SIZES)
+		heapviews_sizes(r, &f);
+	else if (!rc && table == HEAPSUM_THREADS)
+		heapviews_threads(r, &f, limits);
+	else if (!rc)
+		rc = leaktable_add(r, &f, spec, limits, err);
+	heapfigures_release(&f);
+	return rc;
+}

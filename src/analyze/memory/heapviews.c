@@ -1,0 +1,422 @@
+/* Tables of memory; see heapviews.h. */
+#include "base/base.h"
+#include "analyze/memory/heapviews.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "analyze/memory/heapweights.h"
+#include "base/num.h"
+
+#define COLUMNS_MAX 12
+#define BUSY_PART   20 /* of bytes or calls: a function that is always shown */
+#define FRAMES_MAX  8
+
+/* What a cell says of a group: of one of its sums, or who it is. */
+enum measure {
+	BYTES,
+	COUNT,
+	EXACT_BYTES,
+	EXACT_COUNT,
+	MEAN,
+	CALLS_PCT, /* of the group's allocations */
+	BYTES_PCT, /* of all bytes of the sum */
+	COUNT_PCT,
+	FUNCTION,
+	THROUGH,
+	MODULE,
+	CALLERS,
+	PID,
+	TID,
+	THREAD,
+	SIZE_MIN,
+	SIZES,
+};
+
+struct heap_column {
+	struct report_column column;
+	enum measure measure;
+	enum heap_sum_id of;
+};
+
+/* What a table of groups can show before its own columns, in this order. */
+static const struct heap_column figures[] = {
+	{{"allocated", "allocated", CELL_BYTES_ESTIMATE, "bytes"}, BYTES, HEAP_SUM_ALLOCATED},
+	{{"calls", "calls", CELL_COUNT_ESTIMATE, "allocations"}, COUNT, HEAP_SUM_ALLOCATED},
+	{{"mean_bytes", "mean size", CELL_BYTES, NULL}, MEAN, HEAP_SUM_ALLOCATED},
+	{{"temporary_pct", "temp %", CELL_PERCENT,
+	  "of the allocations: freed before their thread's next one"},
+	 CALLS_PCT,
+	 HEAP_SUM_TEMPORARY},
+	{{"peak", "at peak", CELL_BYTES_ESTIMATE, "bytes when the process had most"},
+	 BYTES,
+	 HEAP_SUM_PEAK},
+	{{"live", "live", CELL_BYTES_ESTIMATE, "bytes at the end"}, BYTES, HEAP_SUM_LIVE},
+	{{"blocks", "blocks", CELL_COUNT_ESTIMATE, "live ones"}, COUNT, HEAP_SUM_LIVE},
+	{{"leaked", "leaked", CELL_BYTES_ESTIMATE, "of live: what is old"}, BYTES, HEAP_SUM_LEAKED},
+};
+
+enum flags {
+	HAS_FIGURES = 1 << 0,
+	KEEPS_BUSY = 1 << 1, /* rows of much work, however little they hold */
+	NO_OTHER = 1 << 2,   /* what is left out is not added up as "<other>" */
+	BY_COUNT = 1 << 3,
+	IN_ORDER = 1 << 4, /* sorted already, whole */
+};
+
+struct heap_table {
+	const char *key;
+	const char *title;
+	const char *note;
+	const struct heap_column *columns;
+	size_t nr_columns;
+	bool (*has)(const struct heap_figures *f); /* which groups are rows */
+	enum heap_sum_id by;
+	unsigned flags; /* enum flags */
+};
+#define COLUMNS(the_columns) .columns = (the_columns), .nr_columns = ARRAY_LEN(the_columns)
+
+static bool has_heap(const struct heap_figures *f)
+{
+	return !heap_sum_is_none(&f->of[HEAP_SUM_ALLOCATED]) ||
+	       !heap_sum_is_none(&f->of[HEAP_SUM_LIVE]) ||
+	       !heap_sum_is_none(&f->of[HEAP_SUM_PEAK]) ||
+	       !heap_sum_is_none(&f->of[HEAP_SUM_FREED]);
+}
+
+static bool has_temporary(const struct heap_figures *f)
+{
+	return f->of[HEAP_SUM_TEMPORARY].nr > 0;
+}
+
+static bool has_mapped(const struct heap_figures *f)
+{
+	return f->of[HEAP_SUM_MAPPED].bytes > 0 || f->of[HEAP_SUM_UNMAPPED].bytes > 0;
+}
+
+static bool has_growth(const struct heap_figures *f)
+{
+	return f->of[HEAP_SUM_GROWTH].bytes > 0;
+}
+
+/* Peak for who was launched, live else: by what the page's other parts show first. */
+static enum heap_sum_id main_sum(const struct heapfigures *f)
+{
+	enum heap_weight w = heap_weight_default(f->p);
+	if (w == HEAP_WEIGHT_PEAK && f->total.of[HEAP_SUM_PEAK].bytes > 0)
+		return HEAP_SUM_PEAK;
+	if (w == HEAP_WEIGHT_LIVE && f->total.of[HEAP_SUM_LIVE].bytes > 0)
+		return HEAP_SUM_LIVE;
+	return f->total.of[HEAP_SUM_ALLOCATED].bytes > 0 ? HEAP_SUM_ALLOCATED : HEAP_SUM_LIVE;
+}
+
+/* What goes where there is no room; what tables are sorted by stays. */
+static const char *const spare[] = {"min_bytes", "mean_bytes", "module", "through",
+				    "pid",       "peak",       "calls",  NULL};
+static const char *const spare_by_peak[] = {"min_bytes", "mean_bytes", "module", "through",
+					    "pid",       "live",       "calls",  NULL};
+
+/* ---- cells --------------------------------------------------------------------------------- */
+
+static const char *sizes_text(struct arena *a, unsigned log2)
+{
+	if (log2 == HEAP_SIZE_UNKNOWN)
+		return "not told apart";
+	/* "16 B to 32 B": what is smaller than the latter */
+	return arena_fmt(a, "%s to %s", num_bytes(log2 ? (uint64_t)1 << log2 : 0).s,
+			 num_bytes((uint64_t)1 << (log2 ? MIN(log2 + 1, 63u) : HEAP_SIZE_FIRST)).s);
+}
+
+static union cell id_cell(int32_t id)
+{
+	return (union cell){.u = id > 0 ? (uint64_t)(uint32_t)id : CELL_NO_ID};
+}
+
+static union cell pct_cell(int64_t part, int64_t whole, double none)
+{
+	return (union cell){.d = whole > 0 ? 100.0 * (double)part / (double)whole : none};
+}
+
+static const char *text_of(const struct heapfigures *f, enum measure m, const struct heap_group *g)
+{
+	const struct heapframe *frame = &g->frame;
+	if (m == FUNCTION)
+		return heapframe_name(f->p, frame);
+	if (m == THROUGH)
+		return frame->via ? profile_text(f->p, frame->via) : "-";
+	if (m == MODULE)
+		return frame->module ? profile_module_name(f->p, frame->module) : "-";
+	if (m == CALLERS)
+		return heapframe_callers(f->arena, f->p, frame, FRAMES_MAX);
+	if (m == SIZES)
+		return sizes_text(f->arena, g->log2);
+	const char *thread = profile_text(f->p, f->p->tasks.p[g->task].comm);
+	return thread[0] ? thread : "[no name]";
+}
+
+static union cell cell_of(const struct heapfigures *f, const struct heap_column *c,
+			  const struct heap_group *g)
+{
+	const struct heap_sum *s = &g->f.of[c->of];
+	const struct heap_sum *all = &f->total.of[c->of];
+	switch (c->measure) {
+	case BYTES:
+		return heap_cell_bytes(s);
+	case COUNT:
+		return heap_cell_count(s);
+	case EXACT_BYTES:
+		return (union cell){.u = (uint64_t)MAX(s->bytes, 0)};
+	case EXACT_COUNT:
+		return (union cell){.u = (uint64_t)MAX(s->nr, 0)};
+	case MEAN:
+		return (union cell){.u = s->nr > 0 ? (uint64_t)MAX(s->bytes, 0) / (uint64_t)s->nr
+						   : 0};
+	case CALLS_PCT:
+		return pct_cell(s->nr, g->f.of[HEAP_SUM_ALLOCATED].nr, NAN);
+	case BYTES_PCT:
+		return pct_cell(s->bytes, all->bytes, 0);
+	case COUNT_PCT:
+		return pct_cell(s->nr, all->nr, 0);
+	case PID:
+		return id_cell(f->p->tasks.p[g->task].pid);
+	case TID:
+		return id_cell(f->p->tasks.p[g->task].tid);
+	case SIZE_MIN:
+		return (union cell){
+			.u = g->log2 && g->log2 < HEAP_SIZE_UNKNOWN ? (uint64_t)1 << g->log2 : 0};
+	case FUNCTION:
+	case THROUGH:
+	case MODULE:
+	case CALLERS:
+	case THREAD:
+	case SIZES:
+		break;
+	}
+	return (union cell){.text = text_of(f, c->measure, g)};
+}
+
+/* Of many groups: no name but "<other>", and numbers of their sums alone. */
+static union cell other_cell(const struct heapfigures *f, const struct heap_column *c,
+			     const struct heap_group *other)
+{
+	bool is_name = c->measure == FUNCTION || c->measure == THREAD;
+	if (c->column.kind == CELL_TEXT)
+		return (union cell){.text = is_name ? "<other>" : "-"};
+	if (c->column.kind == CELL_ID)
+		return (union cell){.u = CELL_NO_ID};
+	return cell_of(f, c, other);
+}
+
+/* ---- tables -------------------------------------------------------------------------------- */
+
+/* Columns that there is nothing for in the whole profile are left out. */
+static bool is_there(const struct heapfigures *f, const struct heap_column *c)
+{
+	const struct heap_sum *s = &f->total.of[c->of];
+	bool has_calls = f->total.of[HEAP_SUM_ALLOCATED].nr > 0;
+	/* Blocks are worth a column where allocations have none. */
+	if (c->of == HEAP_SUM_LIVE && c->measure == COUNT)
+		return s->nr > 0 && !has_calls;
+	if (c->measure == COUNT_PCT)
+		return has_calls == (c->of == HEAP_SUM_ALLOCATED);
+	return s->nr > 0 || s->bytes > 0;
+}
+
+static size_t columns_of(const struct heapfigures *f, const struct heap_table *table,
+			 const struct heap_column **to)
+{
+	size_t n = 0;
+	for (size_t i = 0; table->flags & HAS_FIGURES && i < ARRAY_LEN(figures); i++)
+		if (is_there(f, &figures[i]))
+			to[n++] = &figures[i];
+	for (size_t i = 0; i < table->nr_columns; i++)
+		if (table->columns[i].measure != COUNT_PCT || is_there(f, &table->columns[i]))
+			to[n++] = &table->columns[i];
+	ASSERT(n <= COLUMNS_MAX);
+	return n;
+}
+
+/* Holds next to nothing, but makes much of the work: the table must not pass over it. */
+static bool is_busy(const struct heapfigures *f, const struct heap_figures *of)
+{
+	const struct heap_sum *all = &f->total.of[HEAP_SUM_ALLOCATED];
+	const struct heap_sum *s = &of->of[HEAP_SUM_ALLOCATED];
+	return (all->bytes > 0 && s->bytes >= all->bytes / BUSY_PART) ||
+	       (all->nr > 0 && s->nr >= all->nr / BUSY_PART);
+}
+
+static void add_table(struct report *r, struct heapfigures *f, struct heap_groups *groups,
+		      const struct heap_table *table, uint64_t max_rows)
+{
+	const struct heap_column *columns[COLUMNS_MAX];
+	struct report_column titles[COLUMNS_MAX];
+	union cell cells[COLUMNS_MAX];
+	size_t nr_columns = columns_of(f, table, columns);
+	for (size_t i = 0; i < nr_columns; i++)
+		titles[i] = columns[i]->column;
+	struct report_table *t = report_add_table(r, table->key, table->title, titles, nr_columns);
+	struct heap_group other = {0};
+	size_t nr_other = 0;
+	t->note = table->note;
+	if (table->flags & HAS_FIGURES)
+		t->spare = main_sum(f) == HEAP_SUM_PEAK ? spare_by_peak : spare;
+	if (!(table->flags & IN_ORDER))
+		heap_groups_sort(groups, table->by, table->flags & BY_COUNT);
+	vec_foreach(g, &groups->rows) {
+		if (!table->has(&g->f))
+			continue;
+		t->nr_rows_total++;
+		if (max_rows && t->nr_rows_total > max_rows &&
+		    !(table->flags & KEEPS_BUSY && is_busy(f, &g->f))) {
+			heap_figures_add(&other.f, &g->f);
+			nr_other++;
+			continue;
+		}
+		for (size_t i = 0; i < nr_columns; i++)
+			cells[i] = cell_of(f, columns[i], g);
+		report_add_row(r, t, cells);
+	}
+	if (!nr_other || table->flags & NO_OTHER)
+		return;
+	for (size_t i = 0; i < nr_columns; i++)
+		cells[i] = other_cell(f, columns[i], &other);
+	report_add_row(r, t, cells);
+}
+
+void heapviews_functions(struct report *r, struct heapfigures *f, const struct view_limits *limits)
+{
+	static const struct heap_column columns[] = {
+		{{"function", "allocated by", CELL_TEXT,
+		  "the nearest function that is no allocator's or standard library's"},
+		 FUNCTION},
+		{{"through", "through", CELL_TEXT, "what it called, of a standard library"},
+		 THROUGH},
+		{{"module", "module", CELL_TEXT, NULL}, MODULE},
+	};
+	enum heap_sum_id by = main_sum(f);
+	const struct heap_table table = {
+		"heap_functions",
+		by == HEAP_SUM_PEAK   ? "functions by what they hold at the peak"
+		: by == HEAP_SUM_LIVE ? "functions by what they hold at the end"
+				      : "functions by what they allocate",
+		COLUMNS(columns),
+		.has = has_heap,
+		.by = by,
+		.flags = HAS_FIGURES | KEEPS_BUSY};
+	if (has_heap(&f->total))
+		add_table(r, f, &f->functions, &table, limits->max_rows);
+}
+
+void heapviews_temporary(struct report *r, struct heapfigures *f, const struct view_limits *limits)
+{
+	static const struct heap_column columns[] = {
+		{{"temporary", "temporary", CELL_COUNT_ESTIMATE,
+		  "allocations that were freed before their thread's next one"},
+		 COUNT,
+		 HEAP_SUM_TEMPORARY},
+		{{"temporary_bytes", "bytes", CELL_BYTES_ESTIMATE, NULL},
+		 BYTES,
+		 HEAP_SUM_TEMPORARY},
+		{{"temporary_pct", "% of its calls", CELL_PERCENT, NULL},
+		 CALLS_PCT,
+		 HEAP_SUM_TEMPORARY},
+		{{"function", "allocated by", CELL_TEXT, NULL}, FUNCTION},
+		{{"stack", "called from", CELL_TEXT, "callers of the function, the nearest first"},
+		 CALLERS},
+	};
+	static const struct heap_table table = {"temporary",
+						"temporary allocations, by site",
+						COLUMNS(columns),
+						.has = has_temporary,
+						.by = HEAP_SUM_TEMPORARY,
+						.flags = BY_COUNT | NO_OTHER};
+	add_table(r, f, &f->sites, &table, limits->max_rows);
+}
+
+void heapviews_mapped(struct report *r, struct heapfigures *f, const struct view_limits *limits)
+{
+	static const struct heap_column columns[] = {
+		{{"mapped", "mapped", CELL_BYTES, NULL}, EXACT_BYTES, HEAP_SUM_MAPPED},
+		{{"calls", "calls", CELL_COUNT, NULL}, EXACT_COUNT, HEAP_SUM_MAPPED},
+		{{"unmapped", "unmapped", CELL_BYTES, "by this function, whoever mapped it"},
+		 EXACT_BYTES,
+		 HEAP_SUM_UNMAPPED},
+		{{"function", "function", CELL_TEXT, NULL}, FUNCTION},
+		{{"module", "module", CELL_TEXT, NULL}, MODULE},
+	};
+	bool is_apart = has_heap(&f->total);
+	const struct heap_table table = {
+		"mapped_functions",
+		is_apart ? "memory that the program maps itself" : "memory that is mapped",
+		is_apart ? "mmap, mremap, munmap, brk outside of allocators; not part of the heap "
+			   "above"
+			 : "mmap, mremap, munmap, brk, also by allocators, which keep it for later",
+		COLUMNS(columns),
+		.has = has_mapped,
+		.by = HEAP_SUM_MAPPED,
+		.flags = NO_OTHER};
+	add_table(r, f, &f->functions, &table, limits->max_rows);
+}
+
+void heapviews_growth(struct report *r, struct heapfigures *f, const struct view_limits *limits)
+{
+	static const struct heap_column columns[] = {
+		{{"bytes", "touched", CELL_BYTES_ESTIMATE, "memory touched for the first time"},
+		 BYTES,
+		 HEAP_SUM_GROWTH},
+		{{"faults", "faults", CELL_COUNT_ESTIMATE, NULL}, COUNT, HEAP_SUM_GROWTH},
+		{{"pct", "%", CELL_PERCENT, "of all bytes"}, BYTES_PCT, HEAP_SUM_GROWTH},
+		{{"function", "function", CELL_TEXT,
+		  "the nearest that is no allocator's or standard library's"},
+		 FUNCTION},
+		{{"module", "module", CELL_TEXT, NULL}, MODULE},
+	};
+	static const struct heap_table table = {
+		"growth_functions",
+		"functions by memory they touched first",
+		"who touches a page first is not always who keeps it",
+		COLUMNS(columns),
+		.has = has_growth,
+		.by = HEAP_SUM_GROWTH};
+	add_table(r, f, &f->functions, &table, limits->max_rows);
+}
+
+static int by_size(const void *x, const void *y)
+{
+	const struct heap_group *a = x;
+	const struct heap_group *b = y;
+	return COMPARE(a->log2, b->log2);
+}
+
+void heapviews_sizes(struct report *r, struct heapfigures *f)
+{
+	static const struct heap_column columns[] = {
+		{{"calls_pct", "% of calls", CELL_PERCENT, NULL}, COUNT_PCT, HEAP_SUM_ALLOCATED},
+		{{"calls_pct", "% of blocks", CELL_PERCENT, NULL}, COUNT_PCT, HEAP_SUM_LIVE},
+		{{"min_bytes", "from", CELL_BYTES,
+		  "smallest size of the row's blocks; 0 also where sizes are not told apart"},
+		 SIZE_MIN},
+		{{"sizes", "sizes", CELL_TEXT, NULL}, SIZES},
+	};
+	static const struct heap_table table = {"heap_sizes", "sizes of blocks", COLUMNS(columns),
+						.has = has_heap, .flags = HAS_FIGURES | IN_ORDER};
+	size_t n = f->sizes.rows.n;
+	if (!has_heap(&f->total) || !n || (n == 1 && f->sizes.rows.p[0].log2 == HEAP_SIZE_UNKNOWN))
+		return;
+	qsort(f->sizes.rows.p, n, sizeof(*f->sizes.rows.p), by_size);
+	add_table(r, f, &f->sizes, &table, 0);
+}
+
+void heapviews_threads(struct report *r, struct heapfigures *f, const struct view_limits *limits)
+{
+	static const struct heap_column columns[] = {
+		{{"pid", "pid", CELL_ID, NULL}, PID},
+		{{"tid", "tid", CELL_ID, NULL}, TID},
+		{{"thread", "thread", CELL_TEXT, NULL}, THREAD},
+	};
+	const struct heap_table table = {"heap_threads",    "threads that allocated",
+					 COLUMNS(columns),  .has = has_heap,
+					 .by = main_sum(f), .flags = HAS_FIGURES};
+	if (has_heap(&f->total))
+		add_table(r, f, &f->threads, &table, limits->max_rows);
+}

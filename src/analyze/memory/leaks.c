@@ -1,0 +1,74 @@
+/* What counts as leaked; see leaks.h. */
+#include "base/base.h"
+#include "analyze/memory/leaks.h"
+
+#include <errno.h>
+
+#include "analyze/report.h"
+#include "analyze/select/window.h"
+#include "base/clock.h"
+#include "base/map.h"
+
+/* Every process that has live blocks is gone: its threads have ended, the main one among them. */
+static bool has_ended(const struct profile *p, const struct table *live)
+{
+	const char *attached = profile_get_fact(p, FACT_HEAP_ATTACHED);
+	bool knows_ends = false;
+	if (profile_get_fact(p, FACT_HEAP_ENDED))
+		return true;
+	if (!attached || strncmp(attached, "launch", strlen("launch")) != 0)
+		return false;
+	for (size_t t = 1; t < p->tasks.n; t++)
+		knows_ends |= p->tasks.p[t].end_ns != 0;
+	if (!knows_ends) /* files of other tools end when the program does */
+		return !p->wall_start_ns;
+	CLEANUP(map_release) struct map gone = {0}; /* processes by id */
+	for (size_t t = 1; t < p->tasks.n; t++)
+		if (p->tasks.p[t].end_ns && p->tasks.p[t].tid == p->tasks.p[t].pid)
+			(void)map_put(&gone, (uint32_t)p->tasks.p[t].pid, NULL);
+	for (size_t i = 0; i < live->n; i++)
+		if (!map_get(&gone, (uint32_t)p->tasks.p[live->task[i]].pid))
+			return false;
+	return true;
+}
+
+static bool has_times(const struct table *t)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (t->time_ns[i])
+			return true;
+	return false;
+}
+
+int leaks_limit(const struct profile *p, const char *older_than, struct leak_limit *ret_l,
+		struct err *err)
+{
+	const struct table *live = tables_find_rows(p, TABLE_LIVE);
+	struct window all = window_of_profile(p);
+	struct leak_limit l = {.rule = LEAKS_OLDER,
+			       .min_age_ns = (all.to_ns - all.from_ns) / 2,
+			       .end_ns = all.to_ns};
+	if (older_than && !clock_parse_duration(sv_from_str(older_than), &l.min_age_ns)) {
+		err_set(err, -EINVAL, "--older-than: '%s' is no duration", older_than);
+		return err_hint(err, "write a number with its unit: 500ms, 30s, 5m");
+	}
+	if (live && !older_than && has_ended(p, live))
+		l.rule = LEAKS_ALL;
+	else if (live && !has_times(live))
+		l.rule = LEAKS_UNKNOWN;
+	*ret_l = l;
+	return 0;
+}
+
+bool leaks_has(const struct leak_limit *l, uint64_t time_ns)
+{
+	if (l->rule != LEAKS_OLDER)
+		return l->rule == LEAKS_ALL;
+	return time_ns && time_ns + NS_PER_SEC <= l->end_ns &&
+	       l->end_ns - time_ns - NS_PER_SEC >= l->min_age_ns;
+}
+
+uint64_t leaks_age_ns(const struct leak_limit *l, uint64_t time_ns)
+{
+	return time_ns && time_ns <= l->end_ns ? l->end_ns - time_ns : CELL_NS_NONE;
+}

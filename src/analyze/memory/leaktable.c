@@ -1,0 +1,310 @@
+/* Leaks by site; see leaktable.h. */
+#include "base/base.h"
+#include "analyze/memory/leaktable.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "analyze/memory/heapweights.h"
+#include "analyze/select/window.h"
+#include "base/clock.h"
+#include "base/num.h"
+#include "base/stat.h"
+
+#define FRAMES_MAX   12
+#define SLICES_MAX   100000            /* of a site */
+#define CELLS_MAX    ((size_t)1 << 24) /* of all sites */
+#define JUDGED_MIN   200u /* sites whose growth is told, also if their rows are not shown */
+#define STEADY_SHARE 0.2  /* of what a site holds: growth below it in a whole capture is none */
+
+/* A line through the second half by least squares: does it fall, and what is left at its end? */
+static bool is_slowing(const double *v, size_t n, double mean)
+{
+	double middle = (double)(n - 1) / 2;
+	double sxx = 0;
+	double sxy = 0;
+	double rest = 0;
+	for (size_t i = 0; i < n; i++) {
+		sxx += ((double)i - middle) * ((double)i - middle);
+		sxy += ((double)i - middle) * (v[i] - mean);
+	}
+	double slope = sxy / sxx;
+	for (size_t i = 0; i < n; i++) {
+		double d = v[i] - mean - slope * ((double)i - middle);
+		rest += d * d;
+	}
+	double error = stat_t95(n - 2) * sqrt(rest / (double)(n - 2) / sxx);
+	return slope + error < 0 && mean + slope * middle < mean / 2;
+}
+
+struct leak_growth leak_growth_of(const double *net_bytes, size_t n)
+{
+	struct stat_run run = {0};
+	if (n < LEAK_SLICES_MIN)
+		return (struct leak_growth){0};
+	for (size_t i = n / 2; i < n; i++)
+		stat_add(&run, net_bytes[i]);
+	double error = stat_t95((size_t)run.n - 1) * stat_stddev(&run) / sqrt((double)run.n);
+	return (struct leak_growth){.is_known = true,
+				    .per_min = 60 * run.mean,
+				    .per_min_error = 60 * error,
+				    .is_slowing = run.n > 2 && is_slowing(&net_bytes[n / 2],
+									  (size_t)run.n, run.mean)};
+}
+
+const char *leak_verdict(const struct leak_growth *g, int64_t leaked_bytes, uint64_t duration_ns)
+{
+	if (!g->is_known)
+		return "too short to tell";
+	double most = fabs(g->per_min) + g->per_min_error;
+	double minutes = (double)duration_ns / 60e9;
+	if (g->per_min - g->per_min_error > 0) {
+		bool is_little = most * minutes < STEADY_SHARE * (double)leaked_bytes;
+		return is_little ? "steady" : g->is_slowing ? "slows down" : "grows";
+	}
+	if (g->per_min + g->per_min_error < 0)
+		return "shrinks";
+	return most * minutes < STEADY_SHARE * (double)leaked_bytes ? "steady" : "unclear";
+}
+
+static const struct report_column columns[] = {
+	{"leaked", "leaked", CELL_BYTES_ESTIMATE, "bytes that were not freed and are old enough"},
+	{"blocks", "blocks", CELL_COUNT_ESTIMATE, NULL},
+	{"oldest_ns", "oldest", CELL_NS, "age at the end of the oldest of them, to the second"},
+	{"growth_per_min", "growth/min", CELL_BYTES_CHANGE,
+	 "allocated - freed in the second half of the capture"},
+	{"verdict", "verdict", CELL_TEXT,
+	 "grows, slows down, steady, shrinks, unclear, too short to tell, too few samples; not "
+	 "freed: the program has ended"},
+	{"function", "allocated by", CELL_TEXT, "the nearest function that is no allocator's"},
+	{"stack", "called from", CELL_TEXT, "callers of the function, the nearest first"},
+};
+
+static const char *const spare[] = {"oldest_ns", "blocks", "stack", NULL};
+
+/* Net bytes a slice of time, of the sites that are judged. */
+struct slices {
+	struct map rows; /* by site */
+	double *net;     /* nr_rows x n */
+	size_t n;
+	uint64_t start_ns;
+	uint64_t step_ns; /* of a slice: a second, or more where that were too many */
+};
+
+static int add_net(struct slices *s, struct heapfigures *f, enum table_id table, double sign,
+		   const struct select_spec *spec, struct err *err)
+{
+	struct heaprows rows;
+	struct heaprow row;
+	TRY(heaprows_open(&rows, f->arena, f->p, table, spec, err));
+	while (heaprows_next(&rows, &row)) {
+		const uint32_t *at = map_get(&s->rows, heapframes_of(f->frames, row.stack)->site);
+		uint64_t k =
+			row.time_ns >= s->start_ns ? (row.time_ns - s->start_ns) / s->step_ns : 0;
+		if (at && k < s->n)
+			s->net[*at * s->n + k] += sign * (double)row.bytes;
+	}
+	return 0;
+}
+
+/* The last slice is rarely a whole one, and counts for none. */
+static int fill_slices(struct slices *s, struct heapfigures *f, size_t nr_rows,
+		       const struct select_spec *spec, struct err *err)
+{
+	struct window w = window_of_profile(f->p);
+	struct select_spec own = *spec;
+	own.event = NULL;
+	own.time = NULL;
+	s->start_ns = w.from_ns;
+	size_t most = MIN((size_t)SLICES_MAX, CELLS_MAX / MAX(nr_rows, (size_t)1));
+	s->step_ns = NS_PER_SEC * ((w.to_ns - w.from_ns) / NS_PER_SEC / MAX(most, (size_t)1) + 1);
+	s->n = (w.to_ns - w.from_ns) / s->step_ns;
+	if (f->leaks.rule == LEAKS_UNKNOWN || s->n < LEAK_SLICES_MIN)
+		s->n = 0;
+	s->net = arena_calloc(f->arena, nr_rows * s->n + 1, sizeof(*s->net));
+	for (size_t i = 0; i < nr_rows; i++)
+		*map_put(&s->rows, f->sites.rows.p[i].frame.site, NULL) = (uint32_t)i;
+	if (!s->n)
+		return 0;
+	TRY(add_net(s, f, TABLE_ALLOCATED, 1, &own, err));
+	return add_net(s, f, TABLE_FREED, -1, &own, err);
+}
+
+static struct leak_growth growth_of(const struct slices *s, size_t row)
+{
+	struct leak_growth g = leak_growth_of(&s->net[row * s->n], s->n);
+	double per_second = (double)NS_PER_SEC / (double)s->step_ns;
+	g.per_min *= per_second;
+	g.per_min_error *= per_second;
+	return g;
+}
+
+/* A site with its verdict; those that grow come first, the fastest before the others. */
+struct site {
+	struct heapframe frame;
+	struct heap_sum leaked; /* without what is known, which has a row of its own */
+	uint64_t oldest_ns;
+	size_t rank; /* by size */
+	struct leak_growth growth;
+	const char *verdict;
+	bool grows;
+};
+
+static void judge(struct site *s, const struct heapfigures *f, const struct slices *slices)
+{
+	struct window w = window_of_profile(f->p);
+	double half_s = (double)(slices->n - slices->n / 2) * (double)slices->step_ns / 1e9;
+	double bytes = (double)s->leaked.bytes;
+	s->growth = growth_of(slices, s->rank);
+	/* That no sample came in so many seconds: of a Poisson count of 0 the limit is 3. */
+	if (s->growth.is_known && s->leaked.variance > 0 && !s->growth.per_min &&
+	    !s->growth.per_min_error)
+		s->growth.per_min_error = 3 * 60 * (double)heap_sampling_bytes(f->p) / half_s;
+	s->verdict = leak_verdict(&s->growth, s->leaked.bytes, w.to_ns - w.from_ns);
+	s->grows = !strcmp(s->verdict, "grows");
+	if (stat_estimate_error(bytes, s->leaked.variance) >= bytes && !s->grows)
+		s->verdict = "too few samples"; /* up to three: that none came since says nothing */
+	else if (f->leaks.rule == LEAKS_ALL && !s->grows)
+		s->verdict = "not freed"; /* nothing can free it any more */
+}
+
+static int by_growth(const void *x, const void *y)
+{
+	const struct site *a = x;
+	const struct site *b = y;
+	double x_min = a->grows ? a->growth.per_min : 0;
+	double y_min = b->grows ? b->growth.per_min : 0;
+	return COMPARE(b->grows, a->grows) ?: COMPARE(y_min, x_min) ?: COMPARE(a->rank, b->rank);
+}
+
+/* The first thing that somebody who looks for a leak wants to read. */
+static void note_leak(struct report *r, const struct heapfigures *f, const struct site *s,
+		      size_t nr_growing)
+{
+	const struct leak_growth *g = &s->growth;
+	const char *more =
+		nr_growing > 1 ? arena_fmt(f->arena, "; %zu more sites grow", nr_growing - 1) : "";
+	report_note(r, "%s grows by %s/min (95 %%: %s to %s): a leak, or a cache without a limit%s",
+		    heapframe_name(f->p, &s->frame), num_bytes((uint64_t)g->per_min).s,
+		    num_bytes((uint64_t)MAX(g->per_min - g->per_min_error, 0.0)).s,
+		    num_bytes((uint64_t)MIN(g->per_min + g->per_min_error, 9e18)).s, more);
+}
+
+static void add_row(struct report *r, struct report_table *t, const struct heap_sum *s,
+		    uint64_t age_ns, const struct leak_growth *g, const char *verdict,
+		    const char *name, const char *callers)
+{
+	union cell change = {.estimate = {.change = CELL_NO_CHANGE}};
+	if (g->is_known) {
+		change.estimate.change = llrint(g->per_min);
+		change.estimate.error = (uint64_t)llrint(MIN(g->per_min_error, 9e18));
+	}
+	union cell cells[] = {
+		heap_cell_bytes(s), heap_cell_count(s), {.u = age_ns},     change,
+		{.text = verdict},  {.text = name},     {.text = callers},
+	};
+	report_add_row(r, t, cells);
+}
+
+static void add_sum_row(struct report *r, struct report_table *t, const struct heap_sum *s,
+			const char *name)
+{
+	if (!heap_sum_is_none(s))
+		add_row(r, t, s, CELL_NS_NONE, &(struct leak_growth){0}, "-", name, "-");
+}
+
+static const char *title_of(struct heapfigures *f)
+{
+	if (f->leaks.rule == LEAKS_ALL)
+		return "leaked: not freed when the program ended, by site";
+	return arena_fmt(f->arena, "leaked: alive at the end and older than %s, by site",
+			 num_ns(f->leaks.min_age_ns).s);
+}
+
+/* Of a site some stacks may be known leaks, which have a row of their own, and others not. */
+static struct heap_sum unknown_of(const struct heap_group *g)
+{
+	const struct heap_sum *all = &g->f.of[HEAP_SUM_LEAKED];
+	const struct heap_sum *known = &g->f.of[HEAP_SUM_SUPPRESSED];
+	return (struct heap_sum){.nr = MAX(all->nr - known->nr, 0),
+				 .bytes = MAX(all->bytes - known->bytes, 0),
+				 .variance = MAX(all->variance - known->variance, 0),
+				 .count_variance =
+					 MAX(all->count_variance - known->count_variance, 0)};
+}
+
+/* Verdicts of the @nr_judged largest sites, those that grow first. */
+static struct site *judge_sites(struct heapfigures *f, const struct slices *slices,
+				size_t nr_judged, size_t *ret_n)
+{
+	struct site *sites = arena_calloc(f->arena, nr_judged + 1, sizeof(*sites));
+	size_t n = 0;
+	for (size_t i = 0; i < nr_judged; i++) {
+		const struct heap_group *g = &f->sites.rows.p[i];
+		struct site *s = &sites[n];
+		*s = (struct site){.frame = g->frame,
+				   .leaked = unknown_of(g),
+				   .oldest_ns = g->f.oldest_leak_ns,
+				   .rank = i};
+		if (heap_sum_is_none(&s->leaked))
+			continue;
+		judge(s, f, slices);
+		n++;
+	}
+	if (n)
+		qsort(sites, n, sizeof(*sites), by_growth);
+	*ret_n = n;
+	return sites;
+}
+
+static void add_rows(struct report *r, struct report_table *t, struct heapfigures *f,
+		     const struct slices *slices, size_t nr_judged, size_t nr_rows)
+{
+	struct heap_sum other = {0};
+	size_t n;
+	const struct site *sites = judge_sites(f, slices, nr_judged, &n);
+	size_t nr_growing = 0;
+	while (nr_growing < n && sites[nr_growing].grows)
+		nr_growing++;
+	if (nr_growing)
+		note_leak(r, f, sites, nr_growing);
+	for (size_t i = 0; i < n; i++) {
+		const struct site *s = &sites[i];
+		if (i < nr_rows)
+			add_row(r, t, &s->leaked, leaks_age_ns(&f->leaks, s->oldest_ns), &s->growth,
+				s->verdict, heapframe_name(f->p, &s->frame),
+				heapframe_callers(f->arena, f->p, &s->frame, FRAMES_MAX));
+		else
+			heap_sum_add(&other, &s->leaked);
+	}
+	for (size_t i = nr_judged; i < f->sites.rows.n; i++) {
+		struct heap_sum unknown = unknown_of(&f->sites.rows.p[i]);
+		if (!heap_sum_is_none(&unknown))
+			heap_sum_add(&other, &unknown);
+	}
+	add_sum_row(r, t, &other, "<other>");
+	add_sum_row(r, t, &f->total.of[HEAP_SUM_SUPPRESSED], "<suppressed>");
+}
+
+int leaktable_add(struct report *r, struct heapfigures *f, const struct select_spec *spec,
+		  const struct view_limits *limits, struct err *err)
+{
+	struct slices s = {0};
+	size_t nr_sites = 0;
+	heap_groups_sort(&f->sites, HEAP_SUM_LEAKED, false);
+	while (nr_sites < f->sites.rows.n &&
+	       !heap_sum_is_none(&f->sites.rows.p[nr_sites].f.of[HEAP_SUM_LEAKED]))
+		nr_sites++;
+	struct report_table *t =
+		report_add_table(r, "leaks", title_of(f), columns, ARRAY_LEN(columns));
+	t->spare = spare;
+	size_t nr_rows = limits->max_rows ? MIN(limits->max_rows, nr_sites) : nr_sites;
+	size_t nr_judged = MIN(MAX(nr_rows, (size_t)JUDGED_MIN), nr_sites);
+	int rc = fill_slices(&s, f, nr_judged, spec, err);
+	if (!rc) {
+		add_rows(r, t, f, &s, nr_judged, nr_rows);
+		t->nr_rows_total = nr_sites;
+	}
+	map_release(&s.rows);
+	return rc;
+}

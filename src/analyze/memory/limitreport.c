@@ -1,0 +1,295 @@
+/* The end of `assay limit`; see limitreport.h. */
+#include "base/base.h"
+#include "analyze/memory/limitreport.h"
+
+#include "analyze/memory/heapframes.h"
+#include "analyze/io/taggroups.h"
+#include "analyze/view.h"
+#include "base/num.h"
+
+#define NAMED_MAX 3
+
+/* All rows of a table; false: there is none. */
+static bool open_rows(struct tally_rows *ret_r, struct arena *a, const struct profile *p,
+		      enum table_id id)
+{
+	const struct select_spec all = {0};
+	return p && !tally_rows_open(ret_r, a, p, id, &all, NULL);
+}
+
+/* What the command's own threads had to free, as BPF programs saw it. */
+static struct tally_row reclaim_of(const struct profile *p)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct tally_rows rows;
+	struct tally_row row;
+	struct tally_row sum = {0};
+	if (!open_rows(&rows, &a, p, TABLE_RECLAIM))
+		return sum;
+	while (tally_rows_next(&rows, &row)) {
+		if (!strcmp(row.detail, "kswapd"))
+			continue;
+		sum.nr += row.nr;
+		sum.ns += row.ns;
+		sum.pages += row.pages;
+	}
+	return sum;
+}
+
+static const char *limit_text(struct arena *a, const struct limit_spec *spec,
+			      const struct limit_story *s)
+{
+	const char *memory = arena_fmt(a, "%s", num_bytes(spec->memory_bytes).s);
+	if (!s->has_group)
+		return arena_fmt(a, "%s of private memory asked for, each process (RLIMIT_DATA)",
+				 memory);
+	return !s->has_swap
+		       ? memory
+		       : arena_fmt(a, "%s and %s of swap", memory, num_bytes(spec->swap_bytes).s);
+}
+
+/* ---- killed ------------------------------------------------------------------------------- */
+
+static uint64_t weight_of(const struct tally_group *g)
+{
+	return g->amounts[0].bytes;
+}
+
+/* "; largest allocators: parse 1.20 GiB (70 %), ..." of live blocks; nothing without a heap. */
+static void add_allocators(struct buf *to, const struct profile *p)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct tally_rows rows;
+	struct tally_row row;
+	if (!open_rows(&rows, &a, p, TABLE_LIVE))
+		return;
+	CLEANUP(tally_groups_release) struct tally_groups functions = {.arena = &a};
+	struct heapframes *frames = heapframes_new(&a, p);
+	uint64_t all = 0;
+	while (tally_rows_next(&rows, &row)) {
+		const char *name = heapframe_name(p, heapframes_of(frames, row.stack));
+		amount_add(&tally_groups_at(&functions, &name, 1)->amounts[0], &row);
+		all += row.bytes;
+	}
+	tally_groups_sort(&functions, weight_of);
+	for (size_t i = 0; all && i < MIN(functions.groups.n, (size_t)NAMED_MAX); i++) {
+		const struct tally_group *one = &functions.groups.p[i];
+		buf_addf(to, "%s%s %s (%s %%)", i ? ", " : "; largest allocators: ", one->texts[0],
+			 num_bytes(weight_of(one)).s, num_pct(view_pct(weight_of(one), all)).s);
+	}
+}
+
+static void kill_sentence(struct buf *to, const struct limit_end *e)
+{
+	const struct limit_story *s = e->story;
+	uint64_t nr = s->numbers.nr_oom_kill;
+	if (!nr)
+		return;
+	const struct limit_point *at = s->at_kill.usage_bytes ? &s->at_kill : &s->largest;
+	if (nr > 1)
+		buf_addf(to, "%" PRIu64 " processes, the last one ", nr);
+	buf_addf(to, "killed by the kernel at %s, the limit: %s of it anonymous, %s page cache",
+		 num_bytes(MAX(at->usage_bytes, MIN(s->numbers.peak_bytes, e->spec->memory_bytes)))
+			 .s,
+		 num_bytes(at->anon_bytes).s, num_bytes(at->file_bytes).s);
+	if (at->swap_bytes)
+		buf_addf(to, ", and %s in swap", num_bytes(at->swap_bytes).s);
+	add_allocators(to, e->profile);
+}
+
+/* ---- facts -------------------------------------------------------------------------------- */
+
+static const char *pressure_text(struct arena *a, const struct limit_story *s)
+{
+	const struct memgroup_numbers *n = &s->numbers;
+	uint64_t all_us = s->duration_ns / 1000;
+	return arena_fmt(a, "some waited for memory %s (%s %%), all %s (%s %%)%s",
+			 num_ns(n->some_us * 1000).s, num_pct(view_pct(n->some_us, all_us)).s,
+			 num_ns(n->full_us * 1000).s, num_pct(view_pct(n->full_us, all_us)).s,
+			 n->has & MEMGROUP_HAS_OWN_PRESSURE ? "" : ", the whole machine's");
+}
+
+void limit_facts(struct profile *p, const struct limit_spec *spec, const struct limit_story *s)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(buf_release) struct buf b = {0};
+	profile_fact(p, FACT_MEMORY_LIMIT, limit_text(&a, spec, s));
+	profile_fact(p, FACT_MEMORY_PEAK, num_bytes(s->numbers.peak_bytes).s);
+	profile_factf(p, FACT_AT_LIMIT, "%" PRIu64 " times", s->numbers.nr_at_limit);
+	const struct limit_end end = {.spec = spec, .story = s}; /* names come later */
+	kill_sentence(&b, &end);
+	if (b.n)
+		profile_fact(p, FACT_OUT_OF_MEMORY, buf_str(&b));
+}
+
+/* ---- tables ------------------------------------------------------------------------------- */
+
+static const struct report_column byte_columns[] = {
+	{"bytes", "bytes", CELL_BYTES, NULL},
+	{"pct", "% of limit", CELL_PERCENT, NULL},
+	{"what", "memory", CELL_TEXT, NULL},
+};
+
+static void add_memory(struct report *r, const struct limit_end *e)
+{
+	const struct limit_story *s = e->story;
+	const struct memgroup_numbers *n = &s->numbers;
+	uint64_t limit = e->spec->memory_bytes;
+	uint64_t swap = s->largest.swap_bytes;
+	vec_foreach(p, &s->points)
+		swap = MAX(swap, p->swap_bytes);
+	const struct {
+		bool is_there;
+		const char *what;
+		uint64_t bytes;
+	} rows[] = {
+		{true, "limit", limit},
+		{n->limit_above_bytes < limit, "limit of the groups above", n->limit_above_bytes},
+		{true, "peak", n->peak_bytes},
+		{true, "largest seen: anonymous", s->largest.anon_bytes},
+		{true, "largest seen: page cache", s->largest.file_bytes},
+		{n->has & MEMGROUP_HAS_SWAP, "swap, largest seen", swap},
+	};
+	struct report_table *t =
+		report_add_table(r, "memory", "memory", byte_columns, ARRAY_LEN(byte_columns));
+	if (!(n->has & MEMGROUP_HAS_PEAK))
+		t->note = "this kernel keeps no peak: the largest that was seen";
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (rows[i].is_there)
+			report_add_row(r, t,
+				       (union cell[]){{.u = rows[i].bytes},
+						      {.d = 100.0 * (double)rows[i].bytes /
+							    (double)MAX(limit, (uint64_t)1)},
+						      {.text = rows[i].what}});
+}
+
+static const struct report_column count_columns[] = {
+	{"count", "count", CELL_COUNT, NULL},
+	{"what", "what", CELL_TEXT, NULL},
+};
+
+static void add_counts(struct report *r, const struct limit_end *e)
+{
+	const struct memgroup_numbers *n = &e->story->numbers;
+	const struct tally_row reclaim = reclaim_of(e->profile);
+	bool has_reclaim = n->has & MEMGROUP_HAS_RECLAIM;
+	const struct {
+		bool is_there;
+		const char *what;
+		uint64_t nr;
+	} rows[] = {
+		{true, "at the limit", n->nr_at_limit},
+		{n->nr_high, "above its high mark", n->nr_high},
+		{e->has_reclaim, "direct reclaims", reclaim.nr},
+		{e->has_reclaim, "pages given back by them", reclaim.pages},
+		{has_reclaim, "pages looked at", n->nr_scanned},
+		{has_reclaim, "pages given back", n->nr_stolen},
+		{has_reclaim, "of these by its own threads", n->nr_stolen_direct},
+		{true, "pages of files read again", n->nr_refault_file},
+		{true, "anonymous pages fetched again", n->nr_refault_anon},
+		{true, "page faults", n->nr_faults},
+		{true, "major page faults", n->nr_major},
+		{true, "processes killed", n->nr_oom_kill},
+	};
+	struct report_table *t =
+		report_add_table(r, "counts", "how often", count_columns, ARRAY_LEN(count_columns));
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (rows[i].is_there)
+			report_add_row(r, t,
+				       (union cell[]){{.u = rows[i].nr}, {.text = rows[i].what}});
+}
+
+static const struct report_column time_columns[] = {
+	{"ns", "time", CELL_NS, NULL},
+	{"pct", "%", CELL_PERCENT, "of the command's time"},
+	{"what", "waiting for memory", CELL_TEXT, NULL},
+};
+
+static void add_time(struct report *r, struct report_table *t, const struct limit_story *s,
+		     const char *what, uint64_t ns)
+{
+	double all = (double)MAX(s->duration_ns, (uint64_t)1);
+	union cell cells[] = {{.u = ns}, {.d = 100.0 * (double)ns / all}, {.text = what}};
+	report_add_row(r, t, cells);
+}
+
+static void add_times(struct report *r, const struct limit_end *e)
+{
+	const struct limit_story *s = e->story;
+	const struct memgroup_numbers *n = &s->numbers;
+	bool has_pressure = n->has & MEMGROUP_HAS_PRESSURE;
+	if (!has_pressure && !e->has_reclaim)
+		return;
+	struct report_table *t = report_add_table(r, "pressure", "waiting for memory", time_columns,
+						  ARRAY_LEN(time_columns));
+	bool is_own = n->has & MEMGROUP_HAS_OWN_PRESSURE;
+	if (has_pressure) {
+		add_time(r, t, s, is_own ? "some threads" : "some threads of the machine",
+			 n->some_us * 1000);
+		add_time(r, t, s, is_own ? "all threads" : "all threads of the machine",
+			 n->full_us * 1000);
+	}
+	if (e->has_reclaim)
+		add_time(r, t, s, "direct reclaim, sum over threads", reclaim_of(e->profile).ns);
+}
+
+static const struct report_column point_columns[] = {
+	{"time_ns", "after", CELL_NS, NULL},     {"usage", "in use", CELL_BYTES, NULL},
+	{"anon", "anonymous", CELL_BYTES, NULL}, {"file", "page cache", CELL_BYTES, NULL},
+	{"swap", "swap", CELL_BYTES, NULL},
+};
+
+static void add_points(struct report *r, const struct limit_story *s, size_t max_rows)
+{
+	struct report_table *t = report_add_table(r, "over_time", "over time", point_columns,
+						  ARRAY_LEN(point_columns));
+	size_t n = s->points.n;
+	size_t nr = max_rows ? MIN(max_rows, n) : n;
+	for (size_t i = 0; i < nr; i++) {
+		size_t at = nr > 1 ? i * (n - 1) / (nr - 1) : n - 1;
+		const struct limit_point *p = &s->points.p[at];
+		union cell cells[] = {{.u = p->time_ns},
+				      {.u = p->usage_bytes},
+				      {.u = p->anon_bytes},
+				      {.u = p->file_bytes},
+				      {.u = p->swap_bytes}};
+		report_add_row(r, t, cells);
+	}
+}
+
+static void add_notes(struct report *r, const struct limit_end *e)
+{
+	const struct limit_story *s = e->story;
+	CLEANUP(buf_release) struct buf b = {0};
+	kill_sentence(&b, e);
+	if (b.n)
+		report_note(r, "%s", buf_str(&b));
+	else if (e->exit_code == 137)
+		report_note(r, "ended by SIGKILL, which did not come from the limit of memory");
+	if (s->has_group && e->spec->swap_bytes != MEMGROUP_NO_LIMIT && !s->has_swap)
+		report_note(r, "swap is not accounted for on this machine: only memory was "
+			       "limited (boot with swapaccount=1)");
+	if (s->nr_moved)
+		report_note(r, "%zu process%s outlived the command and %s no limit from here on",
+			    s->nr_moved, s->nr_moved == 1 ? "" : "es",
+			    s->nr_moved == 1 ? "has" : "have");
+}
+
+void limit_report(struct report *r, const struct limit_end *e, size_t max_rows)
+{
+	r->title = "memory under a limit";
+	r->has_no_samples = true;
+	report_fact(r, FACT_COMMAND, e->command);
+	report_fact(r, FACT_LIMIT, limit_text(&r->arena, e->spec, e->story));
+	report_fact(r, FACT_TIME, num_ns(e->story->duration_ns).s);
+	if (e->story->numbers.has & MEMGROUP_HAS_PRESSURE)
+		report_fact(r, FACT_PRESSURE, pressure_text(&r->arena, e->story));
+	add_notes(r, e);
+	add_memory(r, e);
+	if (e->story->has_group) {
+		add_counts(r, e);
+		add_times(r, e);
+	}
+	if (e->story->points.n)
+		add_points(r, e->story, max_rows);
+}

@@ -1,0 +1,23 @@
+/* What a command did under its memory limit, as a report and as facts of a recording. */
+#ifndef ASSAY_ANALYZE_MEMORY_LIMITREPORT_H
+#define ASSAY_ANALYZE_MEMORY_LIMITREPORT_H
+
+#include "analyze/report.h"
+#include "base/base.h"
+#include "model/memory.h"
+#include "model/profile.h"
+
+struct limit_end {
+	const struct limit_spec *spec;
+	const struct limit_story *story;
+	const char *command;
+	const struct profile *profile; /* reclaim, live memory; may be NULL */
+	bool has_reclaim;              /* BPF programs looked for it */
+	int exit_code;                 /* of the command */
+};
+
+void limit_facts(struct profile *p, const struct limit_spec *spec, const struct limit_story *s);
+/* @max_rows: of memory over time, 0 for all. */
+void limit_report(struct report *r, const struct limit_end *e, size_t max_rows);
+
+#endif

@@ -1,0 +1,477 @@
+/* Slopes and verdicts over readings of memory; see verdict.h. */
+#include "base/base.h"
+#include "analyze/memory/verdict.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/num.h"
+#include "base/stat.h"
+
+#define MIB              (1024.0 * 1024.0)
+#define GROWTH_MIN       (0.25 * MIB) /* less than this, and than this share, is none */
+#define GROWTH_MIN_SHARE 0.001
+#define SWING_SHARE      0.1 /* of its range, or a step: what it may be higher in the second half */
+#define SWINGS_MIN       3
+#define PAIRS_POINTS     100 /* more points are averaged down to so many before they are paired */
+#define BATCHES_MAX      12
+#define BATCHES_MIN      4
+#define BATCH_POINTS     4 /* at least, where there are enough for BATCHES_MIN */
+/*
+ * Steps between batch means of a random walk have two thirds of the variance of the walk's own
+ * over the same time, and the median of slopes varies by 6/5 as much as a mean of steps.
+ */
+#define WALK_WIDENING 1.3416407864998738 /* sqrt(9/5) */
+
+/* ---- slopes ------------------------------------------------------------------------------- */
+
+struct series {
+	double *t; /* seconds since the first */
+	double *v;
+	size_t n;
+};
+
+static void series_release(struct series *s)
+{
+	free_p(&s->t);
+	free_p(&s->v);
+}
+
+/* Means over @nr runs of points that are as equal in length as can be. */
+static struct series batch(const double *t, const double *v, size_t n, size_t nr)
+{
+	struct series s = {xcalloc(nr, sizeof(double)), xcalloc(nr, sizeof(double)), nr};
+	for (size_t i = 0; i < nr; i++) {
+		size_t from = i * n / nr;
+		size_t to = (i + 1) * n / nr;
+		s.t[i] = stat_mean(t + from, to - from);
+		s.v[i] = stat_mean(v + from, to - from);
+	}
+	return s;
+}
+
+static double theil_sen(const double *t, const double *v, size_t n)
+{
+	CLEANUP(series_release) struct series few = {0};
+	if (n > PAIRS_POINTS) {
+		few = batch(t, v, n, PAIRS_POINTS);
+		t = few.t;
+		v = few.v;
+		n = few.n;
+	}
+	double *slopes = xcalloc(n * (n - 1) / 2 + 1, sizeof(*slopes));
+	size_t nr = 0;
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = i + 1; k < n; k++)
+			if (t[k] > t[i])
+				slopes[nr++] = (v[k] - v[i]) / (t[k] - t[i]);
+	double median = nr ? stat_median(slopes, nr) : 0;
+	free(slopes);
+	return median;
+}
+
+static size_t nr_batches(size_t n)
+{
+	return MIN(MAX(n / BATCH_POINTS, (size_t)BATCHES_MIN), (size_t)BATCHES_MAX);
+}
+
+static struct memslope slope_of(const double *t, const double *v, size_t n)
+{
+	if (n < BATCHES_MIN || !(t[n - 1] > t[0]))
+		return (struct memslope){0};
+	CLEANUP(series_release) struct series b = batch(t, v, n, nr_batches(n));
+	struct stat_run steps = {0};
+	for (size_t i = 1; i < b.n; i++)
+		if (b.t[i] > b.t[i - 1])
+			stat_add(&steps, (b.v[i] - b.v[i - 1]) / (b.t[i] - b.t[i - 1]));
+	if (steps.n < 2)
+		return (struct memslope){0};
+	double half =
+		stat_t95(steps.n - 1) * WALK_WIDENING * stat_stddev(&steps) / sqrt((double)steps.n);
+	double slope = theil_sen(t, v, n);
+	return (struct memslope){true, slope, slope - half, slope + half};
+}
+
+struct memslope memslope_of(const uint64_t *time_ns, const double *values, size_t n)
+{
+	double *t = xcalloc(MAX(n, (size_t)1), sizeof(*t));
+	for (size_t i = 0; i < n; i++)
+		t[i] = (double)(time_ns[i] - time_ns[0]) / 1e9;
+	struct memslope s = slope_of(t, values, n);
+	free(t);
+	return s;
+}
+
+static const char *rate_text(struct arena *a, double per_s)
+{
+	return arena_fmt(a, "%s%s/min", per_s < 0 ? "-" : "",
+			 num_bytes((uint64_t)llround(fabs(per_s * 60))).s);
+}
+
+const char *memslope_text(struct arena *a, const struct memslope *s)
+{
+	if (!s->is_known)
+		return "";
+	return arena_fmt(a, "%s%s (95 %%: %s to %s)", s->per_s >= 0 ? "+" : "",
+			 rate_text(a, s->per_s), rate_text(a, s->low), rate_text(a, s->high));
+}
+
+/* ---- verdicts ----------------------------------------------------------------------------- */
+
+struct judge {
+	struct arena *a;
+	const struct mempoint *points;
+	size_t n;
+	double *t;
+	double *rss;
+	double *kept;
+	double *file;
+	/* Of those points at which the allocator told; NULL: never, or not lately. */
+	double *asked;
+	double *in_use;
+	double *resident;
+	size_t nr_asked;
+	bool is_asked_often; /* enough to tell a slope */
+	double span_s;
+	const struct memverdict_host *host;
+	struct memverdict v;
+};
+
+static double *numbers(struct judge *j)
+{
+	return arena_calloc(j->a, j->n, sizeof(double));
+}
+
+static void fill(struct judge *j)
+{
+	j->t = numbers(j);
+	j->rss = numbers(j);
+	j->kept = numbers(j);
+	j->file = numbers(j);
+	for (size_t i = 0; i < j->n; i++) {
+		const struct mempoint *p = &j->points[i];
+		j->t[i] = (double)(p->time_ns - j->points[0].time_ns) / 1e9;
+		j->rss[i] = (double)p->rss_bytes;
+		j->kept[i] = (double)p->anon_bytes + (double)p->shmem_bytes + (double)p->swap_bytes;
+		j->file[i] = (double)p->file_bytes;
+	}
+	j->span_s = j->n ? j->t[j->n - 1] : 0;
+}
+
+static void fill_answers(struct judge *j)
+{
+	bool has_resident = true;
+	j->asked = numbers(j);
+	j->in_use = numbers(j);
+	j->resident = numbers(j);
+	for (size_t i = 0; i < j->n; i++) {
+		const struct mempoint *p = &j->points[i];
+		if (p->in_use_bytes == MEMPOINT_UNKNOWN)
+			continue;
+		j->asked[j->nr_asked] = j->t[i];
+		j->in_use[j->nr_asked] = (double)p->in_use_bytes;
+		j->resident[j->nr_asked++] = (double)p->resident_bytes;
+		has_resident &= p->resident_bytes != MEMPOINT_UNKNOWN;
+	}
+	/* An old answer says nothing of now, and a few say nothing of a slope. */
+	double last = j->nr_asked ? j->asked[j->nr_asked - 1] : -1;
+	bool is_recent = last >= j->span_s / 2;
+	j->is_asked_often = is_recent && j->nr_asked >= MEMVERDICT_ANSWERS_MIN &&
+			    last - j->asked[0] >= j->span_s / 2;
+	if (!is_recent)
+		j->in_use = NULL;
+	if (!has_resident || !is_recent)
+		j->resident = NULL;
+}
+
+static double now_of(const double *v, size_t n)
+{
+	size_t from = n * 2 / 3;
+	double *copy = xmemdup(v + from, (n - from) * sizeof(*v));
+	double m = stat_median(copy, n - from);
+	free(copy);
+	return m;
+}
+
+static double peak_of(const double *v, size_t n)
+{
+	double m = v[0];
+	for (size_t i = 1; i < n; i++)
+		m = MAX(m, v[i]);
+	return m;
+}
+
+static bool grows(const struct judge *j)
+{
+	const struct memslope *s = &j->v.kept;
+	double grown = s->per_s * j->span_s;
+	if (!(s->low > 0) || grown < GROWTH_MIN || grown < GROWTH_MIN_SHARE * now_of(j->kept, j->n))
+		return false;
+	CLEANUP(series_release)
+	struct series b = batch(j->t, j->kept, j->n, nr_batches(j->n));
+	size_t nr_up = 0;
+	for (size_t i = 1; i < b.n; i++)
+		nr_up += b.v[i] > b.v[i - 1];
+	if (nr_up * 4 < (b.n - 1) * 3 || b.v[b.n - 1] < peak_of(b.v, b.n))
+		return false;
+	size_t from = j->n * 2 / 3;
+	return theil_sen(j->t + from, j->kept + from, j->n - from) >= s->per_s / 3;
+}
+
+static struct num_text amount(double bytes)
+{
+	return num_bytes((uint64_t)MAX(bytes, 0.0));
+}
+
+static bool is_fragmented(struct judge *j, bool is_growing)
+{
+	if (!j->in_use)
+		return false;
+	double in_use = now_of(j->in_use, j->nr_asked);
+	double held = j->resident ? now_of(j->resident, j->nr_asked) : in_use;
+	double fell = peak_of(j->in_use, j->nr_asked) - in_use;
+	const struct memslope *s = &j->v.in_use;
+	if (is_growing && s->is_known && s->per_s < j->v.kept.per_s / 4)
+		j->v.evidence =
+			arena_fmt(j->a, "memory grows by %s, what the allocator has in use by %s",
+				  memslope_text(j->a, &j->v.kept), memslope_text(j->a, s));
+	else if (!is_growing && held - in_use >= 0.3 * held && held - in_use >= 16 * MIB)
+		j->v.evidence =
+			arena_fmt(j->a, "the allocator holds %s, of which the program uses %s",
+				  amount(held).s, amount(in_use).s);
+	else if (!is_growing && j->is_asked_often && fell >= 16 * MIB &&
+		 fell >= 0.4 * peak_of(j->in_use, j->nr_asked) &&
+		 now_of(j->kept, j->n) >= 0.9 * peak_of(j->kept, j->n))
+		j->v.evidence = arena_fmt(
+			j->a,
+			"what the program uses fell by %s from its peak, its memory stayed at %s",
+			amount(fell).s, amount(now_of(j->kept, j->n)).s);
+	return j->v.evidence != NULL;
+}
+
+static void say_leak(struct judge *j)
+{
+	const struct mempoint *first = &j->points[0];
+	const struct mempoint *last = &j->points[j->n - 1];
+	bool is_shmem = last->shmem_bytes > first->shmem_bytes &&
+			last->shmem_bytes - first->shmem_bytes >
+				(last->anon_bytes + last->swap_bytes) -
+					MIN(first->anon_bytes + first->swap_bytes,
+					    last->anon_bytes + last->swap_bytes);
+	bool has_answers = j->v.in_use.is_known;
+	j->v.evidence = arena_fmt(
+		j->a,
+		"%s memory grows steadily, %s, with no end in %s%s%s%s. A cache that is still "
+		"filling up looks the same: watch for longer, and see which code allocates with "
+		"assay heap",
+		is_shmem ? "shared" : "anonymous", memslope_text(j->a, &j->v.kept),
+		num_ns(j->v.span_ns).s,
+		has_answers ? "; what the allocator has in use by "
+		: is_shmem  ? ""
+			    : ": a leak, or fragmentation, as no allocator told what is in use",
+		memslope_text(j->a, &j->v.in_use),
+		is_shmem ? ". It may have been there, and be touched by this process for the "
+			   "first time"
+			 : "");
+}
+
+static bool is_page_cache(struct judge *j)
+{
+	double file = now_of(j->file, j->n);
+	double rss = now_of(j->rss, j->n);
+	double grown = j->v.rss.low > 0 ? j->v.rss.per_s * j->span_s : 0;
+	double file_grown = j->v.file.per_s * j->span_s;
+	bool is_most = file >= 16 * MIB && file >= rss / 2;
+	bool is_growth = grown >= 16 * MIB && file_grown >= 0.7 * grown;
+	if (!is_most && !is_growth)
+		return false;
+	j->v.evidence = arena_fmt(j->a,
+				  "%s of %s RSS are pages of mapped files%s%s: not a leak, the "
+				  "kernel takes them back under pressure",
+				  amount(file).s, amount(rss).s, is_growth ? ", growing by " : "",
+				  is_growth ? memslope_text(j->a, &j->v.file) : "");
+	return true;
+}
+
+static bool is_bloated(struct judge *j)
+{
+	double kept = now_of(j->kept, j->n);
+	const struct memverdict_host *h = j->host;
+	bool has_limit = h->limit_bytes && h->limit_bytes != UINT64_MAX;
+	bool is_of_limit = has_limit && kept >= 0.8 * (double)h->limit_bytes;
+	bool is_of_machine = h->machine_bytes && kept >= 0.25 * (double)h->machine_bytes;
+	if (!is_of_limit && !is_of_machine)
+		return false;
+	double whole = (double)(is_of_limit ? h->limit_bytes : h->machine_bytes);
+	j->v.evidence =
+		arena_fmt(j->a, "%s that cannot be taken back, %s %% of the %s, without growing",
+			  amount(kept).s, num_pct(100 * kept / whole).s,
+			  is_of_limit ? "cgroup's limit" : "machine");
+	return true;
+}
+
+/* Readings that swing: up through two thirds of their range, down through one, and again. */
+struct swing {
+	double low;
+	double high;
+	double tolerance;
+	size_t nr_falls;
+	bool comes_back; /* in the second half as low, and not higher, as in the first */
+};
+
+/* Between two readings the turn of a swing is missed by so much. */
+static double median_step(const double *v, size_t n)
+{
+	double *steps = xcalloc(n, sizeof(*steps));
+	for (size_t i = 1; i < n; i++)
+		steps[i - 1] = fabs(v[i] - v[i - 1]);
+	double m = n > 1 ? stat_median(steps, n - 1) : 0;
+	free(steps);
+	return m;
+}
+
+static struct swing swing_of(const double *v, size_t n)
+{
+	struct swing s = {.low = v[0], .high = v[0]};
+	double low[2] = {INFINITY, INFINITY}; /* of the halves */
+	double high[2] = {-INFINITY, -INFINITY};
+	for (size_t i = 0; i < n; i++) {
+		size_t half = i >= n / 2;
+		low[half] = MIN(low[half], v[i]);
+		high[half] = MAX(high[half], v[i]);
+	}
+	s.low = MIN(low[0], low[1]);
+	s.high = MAX(high[0], high[1]);
+	double range = s.high - s.low;
+	bool is_up = false;
+	for (size_t i = 0; i < n; i++) {
+		bool falls = is_up && v[i] < s.low + range / 3;
+		s.nr_falls += falls;
+		is_up = !falls && (is_up || v[i] > s.high - range / 3);
+	}
+	s.tolerance = MIN(MAX(SWING_SHARE * range, median_step(v, n)), range / 3);
+	s.comes_back = low[1] - low[0] <= s.tolerance && high[1] - high[0] <= s.tolerance;
+	return s;
+}
+
+struct rest {
+	double kept;
+	bool is_small;   /* hardly changed at all */
+	bool is_level;   /* not in the last third */
+	bool is_slowing; /* grew faster before, and grows for certain in the last third */
+	struct memslope end;
+};
+
+static struct rest rest_of(const struct judge *j)
+{
+	const struct memslope *s = &j->v.kept;
+	double kept = now_of(j->kept, j->n);
+	size_t from = j->n * 2 / 3;
+	struct rest r = {.kept = kept, .end = slope_of(j->t + from, j->kept + from, j->n - from)};
+	double may_grow = MAX(fabs(s->low), fabs(s->high)) * j->span_s;
+	double end_may = MAX(fabs(r.end.low), fabs(r.end.high)) * j->span_s / 3;
+	r.is_small = may_grow < MAX(0.1 * kept, 4 * MIB);
+	r.is_slowing = r.end.low > 0 && r.end.per_s * j->span_s / 3 >= GROWTH_MIN &&
+		       r.end.per_s * j->span_s / 3 >= GROWTH_MIN_SHARE * kept;
+	r.is_level = r.end.is_known && !r.is_slowing && end_may < MAX(0.05 * kept, 2 * MIB);
+	return r;
+}
+
+static const char *rest_text(const struct judge *j, const struct rest *r)
+{
+	const struct memslope *s = &j->v.kept;
+	struct num_text kept = amount(r->kept);
+	if (r->is_small)
+		return arena_fmt(j->a, "%s, changing by %s", kept.s, memslope_text(j->a, s));
+	if (r->is_level)
+		return arena_fmt(j->a, "%s: it changed in the beginning and has levelled off",
+				 kept.s);
+	if (r->is_slowing)
+		return arena_fmt(j->a,
+				 "%s, growing more slowly than in the beginning, but growing: in "
+				 "the last third of the time by %s: watch for longer",
+				 kept.s, memslope_text(j->a, &r->end));
+	return arena_fmt(j->a, "%s%s%s: watch for longer", kept.s,
+			 s->low > 0 ? ", growing unevenly by " : ", varying, ",
+			 memslope_text(j->a, s));
+}
+
+/* Steady, or nothing that can be said. */
+static enum memverdict_kind judge_rest(struct judge *j)
+{
+	struct rest r = rest_of(j);
+	struct swing swing = swing_of(j->kept, j->n);
+	bool is_settled = r.is_small || r.is_level;
+	bool is_swinging =
+		!is_settled && !r.is_slowing && swing.comes_back && swing.nr_falls >= SWINGS_MIN;
+	j->v.evidence =
+		!is_swinging
+			? rest_text(j, &r)
+			: arena_fmt(j->a,
+				    "rises and falls between %s and %s, %zu times, and comes back: "
+				    "growth of less than %s a minute would not be seen in that",
+				    amount(swing.low).s, amount(swing.high).s, swing.nr_falls,
+				    amount(swing.tolerance / (j->span_s / 2) * 60).s);
+	return is_settled || is_swinging ? MEMVERDICT_STEADY : MEMVERDICT_INCONCLUSIVE;
+}
+
+static enum memverdict_kind judge_kind(struct judge *j)
+{
+	if (j->n < MEMVERDICT_POINTS_MIN || j->v.span_ns < MEMVERDICT_SPAN_MIN_NS) {
+		const char *remedy = "";
+		/* 20 readings have 19 steps between them; one more for a late reading. */
+		uint64_t every_ms = j->v.span_ns / MEMVERDICT_POINTS_MIN / 1000000;
+		if (j->v.span_ns >= MEMVERDICT_SPAN_MIN_NS && every_ms >= 10)
+			remedy =
+				arena_fmt(j->a, " (in that time: --every %" PRIu64 "ms)", every_ms);
+		j->v.evidence =
+			arena_fmt(j->a,
+				  "%zu reading%s in %s: at least %d are needed, over %s or more%s",
+				  j->n, j->n == 1 ? "" : "s", num_ns(j->v.span_ns).s,
+				  MEMVERDICT_POINTS_MIN, num_ns(MEMVERDICT_SPAN_MIN_NS).s, remedy);
+		return MEMVERDICT_INCONCLUSIVE;
+	}
+	bool is_growing = grows(j);
+	if (is_fragmented(j, is_growing))
+		return MEMVERDICT_FRAGMENTATION;
+	if (is_growing) {
+		say_leak(j);
+		return MEMVERDICT_LEAK;
+	}
+	if (is_page_cache(j))
+		return MEMVERDICT_PAGE_CACHE;
+	if (is_bloated(j))
+		return MEMVERDICT_BLOAT;
+	return judge_rest(j);
+}
+
+struct memverdict memverdict_of(struct arena *a, const struct mempoint *points, size_t n,
+				const struct memverdict_host *host)
+{
+	struct judge j = {.a = a, .points = points, .n = n, .host = host};
+	fill(&j);
+	fill_answers(&j);
+	j.v.span_ns = n ? points[n - 1].time_ns - points[0].time_ns : 0;
+	j.v.nr_points = n;
+	j.v.rss = slope_of(j.t, j.rss, n);
+	j.v.kept = slope_of(j.t, j.kept, n);
+	j.v.file = slope_of(j.t, j.file, n);
+	if (j.in_use && j.is_asked_often)
+		j.v.in_use = slope_of(j.asked, j.in_use, j.nr_asked);
+	j.v.kind = judge_kind(&j);
+	return j.v;
+}
+
+const char *memverdict_key(enum memverdict_kind kind)
+{
+	static const char *const keys[] = {
+		[MEMVERDICT_INCONCLUSIVE] = "inconclusive",
+		[MEMVERDICT_STEADY] = "steady",
+		[MEMVERDICT_LEAK] = "leak",
+		[MEMVERDICT_FRAGMENTATION] = "fragmentation",
+		[MEMVERDICT_PAGE_CACHE] = "page-cache",
+		[MEMVERDICT_BLOAT] = "bloat",
+	};
+	return kind < MEMVERDICT_NR ? keys[kind] : "";
+}

@@ -1,0 +1,101 @@
+/* What is said of a target's memory at the end; see watchpage.h. */
+#include "base/base.h"
+#include "analyze/memory/watchpage.h"
+
+#include "analyze/memory/maptable.h"
+#include "analyze/memory/explain.h"
+#include "analyze/memory/timeline.h"
+#include "base/num.h"
+
+void watchpage_release(struct watchpage *p)
+{
+	vec_release(&p->points);
+}
+
+void watchpage_add(struct watchpage *p, const struct memreading *t)
+{
+	const struct memallocator *a = &t->allocator;
+	/* The last answer is shown until the next; what it proves, it proves once. */
+	bool is_fresh = a->is_known && a->asked_ns != p->last.allocator.asked_ns;
+	const struct mempoint point = {
+		.time_ns = t->time_ns,
+		.rss_bytes = t->m.rss_bytes,
+		.anon_bytes = t->m.anon_bytes,
+		.file_bytes = t->m.file_bytes,
+		.shmem_bytes = t->shmem_most_bytes,
+		.swap_bytes = t->m.swap_bytes,
+		.in_use_bytes = is_fresh ? a->in_use_bytes : MEMPOINT_UNKNOWN,
+		.resident_bytes = is_fresh ? a->resident_bytes : MEMPOINT_UNKNOWN,
+	};
+	vec_push(&p->points, point);
+	p->last = *t;
+}
+
+struct memverdict watchpage_verdict(const struct watchpage *p, struct arena *a)
+{
+	struct memverdict_host host = {.machine_bytes = p->machine_bytes};
+	if (p->last.has_group)
+		host.limit_bytes = memgroup_least_limit(&p->last.group);
+	return memverdict_of(a, p->points.p, p->points.n, &host);
+}
+
+static void add_facts(struct report *r, const struct watchpage *p)
+{
+	const struct memgroup_numbers *g = &p->last.group;
+	report_fact(r, FACT_TARGET, p->target);
+	if (p->machine_bytes)
+		report_fact(r, FACT_MACHINE, num_bytes(p->machine_bytes).s);
+	if (p->allocator)
+		report_fact(r, FACT_ALLOCATOR, p->allocator);
+	if (!p->last.has_group)
+		return;
+	bool has_limit = g->limit_bytes != MEMGROUP_NO_LIMIT;
+	report_fact(r, FACT_CGROUP,
+		    arena_fmt(&r->arena, "%s, %s%s%s", p->group, num_bytes(g->usage_bytes).s,
+			      has_limit ? " of " : "",
+			      has_limit ? num_bytes(g->limit_bytes).s : ""));
+}
+
+static void explain(struct report *r, const struct watchpage *p)
+{
+	bool is_fresh = p->maps_ns >= p->last.time_ns;
+	if (!p->nr_maps || !p->maps[0].has_rss) {
+		report_note(r, "what the RSS consists of cannot be said: the kernel does not let "
+			       "us read it; root or CAP_SYS_PTRACE may");
+		return;
+	}
+	CLEANUP(memexplain_free_p) struct memexplain *e = memexplain_new();
+	for (size_t i = 0; i < p->nr_maps; i++)
+		memexplain_maps(e, &p->maps[i]);
+	if (p->allocator && p->last.allocator.is_known)
+		memexplain_allocator(e, p->allocator, p->last.allocator.resident_bytes);
+	else if (p->allocator && p->maps_itself)
+		memexplain_presume(e, p->allocator);
+	memexplain_report(r, e, is_fresh ? p->last.m.rss_bytes : 0, p->last.m.page_table_bytes,
+			  p->max_rows);
+	if (!is_fresh)
+		report_note(r,
+			    "what the RSS consists of was read %.1f s after the start: the "
+			    "target has ended",
+			    (double)(p->maps_ns - MIN(p->start_ns, p->maps_ns)) / 1e9);
+	if (p->nr_unseen)
+		report_note(r, "the stacks of %u threads were not found: they were running",
+			    p->nr_unseen);
+}
+
+void watchpage_report(struct report *r, const struct watchpage *p, const struct memverdict *v)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct memtime m;
+	r->title = "assay watch";
+	r->has_no_samples = true;
+	r->unit = UNIT_BYTES;
+	add_facts(r, p);
+	report_fact(r, FACT_VERDICT, memverdict_key(v->kind));
+	report_note(r, "verdict: %s. %s", memverdict_key(v->kind), v->evidence);
+	if (!memtime_make(&a, p->profile, &m, NULL))
+		memtime_growth_report(r, &m);
+	explain(r, p);
+	if (p->shows_mappings)
+		maptable_report(r, p->maps, p->nr_maps, 0);
+}

@@ -1,0 +1,360 @@
+/* Filters on tags, and rows that keep them; see tags.h. */
+#include "base/base.h"
+#include "analyze/select/tags.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analyze/select/match.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/regex.h"
+#include "base/vec.h"
+
+#define ALL_REASONS (~(uint32_t)0)
+
+_Static_assert(WAIT_NR <= 32, "a bit a reason");
+
+const char *select_tip_name(unsigned tip)
+{
+	if (tip == SELECT_TIP_IDLE)
+		return "[idle]";
+	if (tip == SELECT_TIP_UNSAMPLED)
+		return "[on CPU, no sample]";
+	if (tip == SELECT_TIP_SUPPRESSED)
+		return "[suppressed]";
+	return tip ? wait_frame((enum wait_reason)tip) : NULL;
+}
+
+bool selecttags_is_asked(const struct select_spec *spec)
+{
+	return spec->reason || spec->object || spec->waker || spec->min_duration ||
+	       spec->max_duration;
+}
+
+/* ---- reasons ---------------------------------------------------------------------------- */
+
+static uint32_t idle_bits(void)
+{
+	uint32_t bits = 0;
+	for (enum wait_reason r = WAIT_NONE; r < WAIT_NR; r++)
+		if (wait_is_idle(r))
+			bits |= 1u << r;
+	return bits;
+}
+
+static uint32_t bits_of(struct sv key)
+{
+	if (sv_eq_str(key, "idle"))
+		return idle_bits();
+	if (sv_eq_str(key, "active"))
+		return ALL_REASONS & ~idle_bits();
+	if (sv_eq_str(key, "futex"))
+		return 1u << WAIT_SYNC | 1u << WAIT_LOCK | 1u << WAIT_PARK;
+	enum wait_reason r = wait_from_key(key);
+	return r == WAIT_NONE ? 0 : 1u << r;
+}
+
+static int no_reason(struct sv item, struct err *err)
+{
+	CLEANUP(buf_release) struct buf keys = {0};
+	for (enum wait_reason r = WAIT_ON_CPU; r < WAIT_NR; r++)
+		buf_addf(&keys, "%s, ", wait_key(r));
+	err_set(err, -EINVAL, "--reason: '%.*s' is no reason", SV_ARGS(item));
+	return err_hint(err,
+			"reasons: %sand the groups idle, active, futex; '!' before one leaves it "
+			"out",
+			buf_str(&keys));
+}
+
+/* "lock,fsync" starts from nothing, "!run_queue" from everything. */
+static int parse_reasons(const char *text, uint32_t *ret_bits, struct err *err)
+{
+	uint32_t bits = text[0] == '!' ? ALL_REASONS : 0;
+	for (struct sv rest = sv_from_str(text); rest.n;) {
+		struct sv item = sv_trim(sv_split(&rest, ','));
+		bool is_out = item.n && item.p[0] == '!';
+		uint32_t some = bits_of(is_out ? sv_from_idx(item, 1) : item);
+		if (!some)
+			return no_reason(item, err);
+		bits = is_out ? bits & ~some : bits | some;
+	}
+	*ret_bits = bits;
+	return 0;
+}
+
+/* ---- durations, objects, wakers ---------------------------------------------------------- */
+
+static int parse_duration(const char *option, const char *text, uint64_t *ret_ns, struct err *err)
+{
+	if (clock_parse_duration(sv_from_str(text), ret_ns))
+		return 0;
+	err_set(err, -EINVAL, "%s: '%s' is no duration", option, text);
+	return err_hint(err, "write a number with its unit: 500us, 10ms, 2s");
+}
+
+static unsigned class_of(uint64_t ns)
+{
+	return ns ? 63u - (unsigned)__builtin_clzll(ns) : 0;
+}
+
+/* The classes that both limits lie in are in view as a whole. */
+static int keep_durations(const struct select_spec *spec, struct tagplan *plan,
+			  struct selection *sel, struct err *err)
+{
+	uint64_t min_ns = 0;
+	uint64_t max_ns = UINT64_MAX;
+	int rc = 0;
+	if (spec->min_duration)
+		rc = parse_duration("--min-duration", spec->min_duration, &min_ns, err);
+	if (!rc && spec->max_duration)
+		rc = parse_duration("--max-duration", spec->max_duration, &max_ns, err);
+	if (!rc && min_ns > max_ns)
+		rc = err_set(err, -EINVAL, "--min-duration is longer than --max-duration");
+	if (rc)
+		return rc;
+	unsigned first = class_of(min_ns);
+	unsigned last = class_of(max_ns);
+	sel->min_ns = spec->min_duration && min_ns ? 1ull << first : 0;
+	sel->max_ns = spec->max_duration && last < 63 ? 2ull << last : 0;
+	for (uint32_t i = 0; i < plan->p->tags.n; i++) {
+		uint8_t k = plan->p->tags.p[i].log2_ns;
+		if (k == LOG2_NONE || k < first || k > last)
+			selecttags_reject(&plan->verdict[i], SELECT_OUT_DURATION);
+	}
+	return 0;
+}
+
+static int keep_objects(const char *wanted, struct tagplan *plan, struct err *err)
+{
+	CLEANUP(regex_free_p) struct regex *re = NULL;
+	if (regex_new(&re, wanted, 0, err))
+		return err_wrap(err, "--object");
+	struct near near = {.wanted = wanted};
+	size_t nr = 0;
+	for (uint32_t i = 0; i < plan->p->tags.n; i++) {
+		struct sv object = profile_sv(plan->p, plan->p->tags.p[i].object);
+		bool is_in = object.n && regex_match(re, object);
+		if (!is_in)
+			selecttags_reject(&plan->verdict[i], SELECT_OUT_OBJECT);
+		if (object.n)
+			near_add(&near, profile_text(plan->p, plan->p->tags.p[i].object));
+		nr += is_in;
+	}
+	if (nr)
+		return 0;
+	err_set(err, -ENOENT, "--object: nothing that was waited for matches '%s'", wanted);
+	return near_hint(&near, err);
+}
+
+static int keep_wakers(struct arena *a, const char *wanted, struct tagplan *plan, struct err *err)
+{
+	const struct profile *p = plan->p;
+	CLEANUP(regex_free_p) struct regex *re = NULL;
+	struct match m;
+	if (regex_new(&re, wanted, 0, err))
+		return err_wrap(err, "--waker");
+	TRY(match_functions_if_any(a, p, "--waker", wanted, &m, err));
+	const uint8_t *has = match_stacks(a, p, &m);
+	struct near near = {.wanted = wanted};
+	size_t nr = 0;
+	for (uint32_t i = 0; i < p->tags.n; i++) {
+		const struct tag *tag = &p->tags.p[i];
+		str_id comm = p->tasks.p[tag->other].comm;
+		bool is_in = (tag->other && regex_match(re, profile_sv(p, comm))) ||
+			     has[tag->other_stack];
+		if (!is_in)
+			selecttags_reject(&plan->verdict[i], SELECT_OUT_WAKER);
+		if (tag->other)
+			near_add(&near, profile_text(p, comm));
+		nr += is_in;
+	}
+	if (nr)
+		return 0;
+	err_set(err, -ENOENT, "--waker: no thread or function that woke somebody matches '%s'",
+		wanted);
+	return near_hint(&near, err);
+}
+
+int selecttags_compile(struct arena *a, const struct select_spec *spec, struct tagplan *plan,
+		       struct selection *sel, struct err *err)
+{
+	const struct table *t = &sel->p->tables.p[sel->table];
+	*plan = (struct tagplan){.p = sel->p, .in_view = ALL_REASONS};
+	if (!t->has_tags) {
+		if (!selecttags_is_asked(spec))
+			return 0;
+		err_set(err, -EINVAL, "event '%s' has no reasons, durations, objects or wakers",
+			sel->event);
+		return err_hint(err, "waits have them: assay offcpu, assay cpu --offcpu");
+	}
+	plan->t = t;
+	plan->is_of_other = t->id == TABLE_BLAME;
+	/* Of blame the reasons are what culprits did; waiters that had nothing to do are idle. */
+	plan->is_of_waits = plan->is_of_other || t->id == TABLE_OFF_CPU;
+	bool asks = spec->reason && !plan->is_of_other;
+	plan->hides_idle = plan->is_of_waits && !asks && !(spec->flags & SELECT_IDLE);
+	sel->reasons = plan->reasons = reasons_new(a, sel->p);
+	if (spec->reason)
+		TRY(parse_reasons(spec->reason, &plan->in_view, err));
+	plan->verdict = arena_calloc(a, sel->p->tags.n, 1);
+	if (spec->min_duration || spec->max_duration)
+		TRY(keep_durations(spec, plan, sel, err));
+	if (spec->object)
+		TRY(keep_objects(spec->object, plan, err));
+	return spec->waker ? keep_wakers(a, spec->waker, plan, err) : 0;
+}
+
+static enum wait_reason reason_at(const struct tagplan *plan, stack_id stack, uint32_t tag_idx)
+{
+	const struct tag *tag = &plan->p->tags.p[tag_idx];
+	if (!plan->is_of_other)
+		return reason_of(plan->reasons, stack, tag);
+	struct tag of_other = *tag;
+	of_other.evidence = 0; /* it is the waiter's */
+	return reason_of(plan->reasons, tag->other_stack, &of_other);
+}
+
+/* Of blame the waiter counts, and it waited on a futex: only for something to do, or not. */
+static bool is_idle(const struct tagplan *plan, stack_id stack, enum wait_reason r)
+{
+	return plan->is_of_other ? reason_of_frames(plan->reasons, stack) == SYNC_PARK
+				 : wait_is_idle(r);
+}
+
+unsigned selecttags_judge(const struct tagplan *plan, size_t i, enum wait_reason *ret_reason)
+{
+	*ret_reason = WAIT_NONE;
+	if (!plan->t)
+		return 0;
+	uint32_t tag = plan->t->tag[i];
+	enum wait_reason r = reason_at(plan, plan->t->stack[i], tag);
+	*ret_reason = r;
+	if (!(plan->in_view >> r & 1))
+		return 1 + SELECT_OUT_REASON;
+	if (plan->verdict[tag])
+		return plan->verdict[tag];
+	return plan->hides_idle && is_idle(plan, plan->t->stack[i], r) ? 1 + SELECT_OUT_IDLE : 0;
+}
+
+/* ---- rows ------------------------------------------------------------------------------- */
+
+struct keyed {
+	stack_id stack;
+	task_id task;
+	uint32_t phase;
+	uint32_t tag;
+	uint32_t sample;
+};
+
+static int by_key(const void *x, const void *y)
+{
+	const struct keyed *a = x;
+	const struct keyed *b = y;
+	return COMPARE(a->stack, b->stack)
+		       ?: COMPARE(a->task, b->task)
+		       ?: COMPARE(a->phase, b->phase)
+		       ?: COMPARE(a->tag, b->tag)
+		       ?: COMPARE(a->sample, b->sample);
+}
+
+static void add_values(struct select_tagged *row, const struct table *t, size_t i)
+{
+	for (uint32_t c = 0; c < t->nr_columns; c++) {
+		int64_t v = t->values[i * t->nr_columns + c];
+		if (t->columns[c].is_level)
+			row->values[c] = MAX(row->values[c], v);
+		else if (__builtin_add_overflow(row->values[c], v, &row->values[c]))
+			row->values[c] = INT64_MAX;
+	}
+}
+
+/* Rows of one stack, task and phase are neighbours: one a reason, in order of first sight. */
+static void add_row(struct select_row *rows, size_t *nr, size_t *first,
+		    const struct select_tagged *tagged, uint32_t weight_column)
+{
+	const struct select_row *last = *nr ? &rows[*nr - 1] : NULL;
+	if (!last || last->stack != tagged->stack || last->task != tagged->task ||
+	    last->phase != tagged->phase)
+		*first = *nr;
+	size_t at = *first;
+	while (at < *nr && rows[at].tip != tagged->reason)
+		at++;
+	if (at == *nr)
+		rows[(*nr)++] = (struct select_row){.stack = tagged->stack,
+						    .task = tagged->task,
+						    .phase = tagged->phase & 0xffffff,
+						    .tip = tagged->reason};
+	rows[at].nr_samples += (uint64_t)MAX(tagged->values[0], 0);
+	rows[at].weight += (uint64_t)MAX(tagged->values[weight_column], 0);
+}
+
+/* The scheduler's own frames, on top of every wait: they say nothing, and not always the same. */
+static bool is_scheduler(struct sv name)
+{
+	static const char *const names[] = {
+		"__traceiter_sched_switch",
+		"__schedule",
+		"schedule",
+		"preempt_schedule_common",
+		"schedule_preempt_disabled",
+		"__bpf_trace_sched_switch",
+	};
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (sv_eq_str(name, names[i]))
+			return true;
+	return false;
+}
+
+/* By function: 1 + whether it is the scheduler's; 0 = not asked yet. */
+static stack_id without_scheduler(const struct profile *p, uint8_t *memo, stack_id stack)
+{
+	for (; stack; stack = p->stacks.p[stack].parent) {
+		const struct location *l = &p->locations.p[p->stacks.p[stack].loc];
+		if (!(l->flags & LOCATION_KERNEL) || l->nr_frames != 1)
+			break;
+		func_id func = p->frames.p[l->first_frame].func;
+		if (!memo[func])
+			memo[func] = 1 + is_scheduler(profile_sv(p, p->functions.p[func].name));
+		if (memo[func] == 1)
+			break;
+	}
+	return stack;
+}
+
+void selecttags_aggregate(struct arena *a, const struct tagplan *plan, struct selection *sel,
+			  const uint32_t *samples, size_t n, const struct sieve *sieve)
+{
+	const struct table *t = plan->t;
+	CLEANUP(free_p) struct keyed *keys = xreallocarray(NULL, n + 1, sizeof(*keys));
+	CLEANUP(free_p) uint8_t *memo = xcalloc(plan->p->functions.n + 1, 1);
+	for (size_t k = 0; k < n; k++) {
+		uint32_t i = samples[k];
+		stack_id stack = plan->is_of_waits ? without_scheduler(plan->p, memo, t->stack[i])
+						   : t->stack[i];
+		keys[k] = (struct keyed){stack, t->task[i], select_phase(sieve, i), t->tag[i], i};
+	}
+	qsort(keys, n, sizeof(*keys), by_key);
+	VEC(struct select_tagged) tagged = {0};
+	for (size_t k = 0; k < n; k++) {
+		const struct keyed *key = &keys[k];
+		struct select_tagged *row = tagged.n ? vec_last(&tagged) : NULL;
+		if (!row || row->stack != key->stack || row->task != key->task ||
+		    row->phase != key->phase || row->tag != key->tag) {
+			row = vec_add(&tagged);
+			row->stack = key->stack;
+			row->task = key->task;
+			row->phase = key->phase;
+			row->tag = key->tag;
+			row->reason = reason_at(plan, key->stack, key->tag);
+		}
+		add_values(row, t, key->sample);
+	}
+	sel->nr_tagged = tagged.n;
+	sel->tagged = arena_dup(a, tagged.p, tagged.n * sizeof(*tagged.p));
+	sel->rows = arena_alloc(a, (tagged.n + 1) * sizeof(*sel->rows));
+	size_t first = 0;
+	for (size_t k = 0; k < tagged.n; k++)
+		add_row(sel->rows, &sel->nr_rows, &first, &tagged.p[k], t->weight_column);
+	vec_release(&tagged);
+}

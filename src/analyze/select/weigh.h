@@ -1,0 +1,56 @@
+/*
+ * A selection spread over the prefix tree of stacks: own and subtree weights of every node, and
+ * the tree's downward links. Linear in nodes; the base of every view that needs totals.
+ */
+#ifndef ASSAY_ANALYZE_SELECT_WEIGH_H
+#define ASSAY_ANALYZE_SELECT_WEIGH_H
+
+#include "analyze/stacks/groups.h"
+#include "analyze/select/select.h"
+#include "base/arena.h"
+#include "base/base.h"
+
+struct weight {
+	uint64_t weight;
+	uint64_t nr_samples;
+	double variance; /* of the weight, where the selection knows it */
+};
+
+static inline void weight_add(struct weight *to, const struct weight *w)
+{
+	to->weight += w->weight;
+	to->nr_samples += w->nr_samples;
+	to->variance += w->variance;
+}
+
+/* Row @i of the selection. */
+static inline void weight_add_row(struct weight *to, const struct selection *sel, size_t i)
+{
+	to->weight += sel->rows[i].weight;
+	to->nr_samples += sel->rows[i].nr_samples;
+	if (sel->variance)
+		to->variance += sel->variance[i];
+}
+
+struct weighed {
+	const struct selection *sel;
+	size_t nr_nodes;
+	struct weight *self;   /* by stack node */
+	struct weight *total;  /* the node and everything below it */
+	stack_id *first_child; /* in order of id, 0 = none */
+	stack_id *next;
+};
+
+/* Rows of phase @phase only, or of all with WEIGH_ALL_PHASES. */
+#define WEIGH_ALL_PHASES UINT32_MAX
+struct weighed weigh(struct arena *a, const struct selection *sel, uint32_t phase);
+
+struct group_weight {
+	struct weight self;
+	struct weight total; /* a group is counted once per sample, however often it recurs */
+};
+
+/* One entry a group. */
+struct group_weight *weigh_groups(struct arena *a, const struct weighed *w, const struct groups *g);
+
+#endif

@@ -1,0 +1,27 @@
+/*
+ * Who calls the functions that match a regex, and what they call. Every sample that passes
+ * through a match is counted once, so each table adds up to 100 % of those samples.
+ *
+ * Callers look outwards from the outermost match (a recursive function is not its own caller) to
+ * the frame around it, or to the nearest frame that matches @nearest. Callees look inwards from
+ * the innermost match; "<self>" is the matching function itself.
+ */
+#ifndef ASSAY_ANALYZE_STACKS_CALLERS_H
+#define ASSAY_ANALYZE_STACKS_CALLERS_H
+
+#include "analyze/view.h"
+#include "base/base.h"
+#include "base/err.h"
+
+struct callers_spec {
+	const char *pattern;
+	const char *nearest; /* may be NULL */
+	enum group_by by;
+	bool is_callees;
+};
+
+/* Table "callers" or "callees". -EINVAL, -ENOENT as match_functions. */
+int callers_report(struct report *r, const struct selection *sel, const struct callers_spec *spec,
+		   const struct view_limits *limits, struct err *err);
+
+#endif

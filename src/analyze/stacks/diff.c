@@ -1,0 +1,441 @@
+/* Two selections compared; see diff.h. */
+#include "base/base.h"
+#include "analyze/stacks/diff.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "analyze/memory/heapweights.h"
+#include "analyze/select/weigh.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/intern.h"
+#include "base/num.h"
+#include "base/stat.h"
+#include "base/sv.h"
+#include "base/vec.h"
+
+enum { BEFORE = 0, AFTER = 1 };
+
+/* ---- how ----------------------------------------------------------------------------------- */
+
+static bool is_launched(const struct profile *p)
+{
+	const char *attached = profile_get_fact(p, FACT_HEAP_ATTACHED);
+	return attached && !strncmp(attached, "launch", strlen("launch"));
+}
+
+/* Amounts that grow with the time for which somebody looked. */
+static bool is_flow(const struct selection *sel)
+{
+	static const enum heap_weight flows[] = {HEAP_WEIGHT_ALLOCATED, HEAP_WEIGHT_CALLS,
+						 HEAP_WEIGHT_TEMPORARY, HEAP_WEIGHT_TEMPORARY_BYTES,
+						 HEAP_WEIGHT_FREED};
+	enum heap_weight w;
+	if (!heap_weight_from_key(sel->event, &w))
+		return true;
+	for (size_t i = 0; i < ARRAY_LEN(flows); i++)
+		if (flows[i] == w)
+			return true;
+	return false;
+}
+
+enum diff_how diff_how_of(const struct selection *before, const struct selection *after)
+{
+	uint64_t a_ns = view_duration_ns(before);
+	uint64_t b_ns = view_duration_ns(after);
+	if (!heapweights_is_one(after))
+		return DIFF_SHARES;
+	/* Two runs of a command did the same work, however long it took. */
+	if (!is_flow(after) || !a_ns || !b_ns || (is_launched(before->p) && is_launched(after->p)))
+		return DIFF_AMOUNTS;
+	double ratio = (double)b_ns / (double)a_ns;
+	return ratio > 1.01 || ratio < 0.99 ? DIFF_PER_TIME : DIFF_AMOUNTS;
+}
+
+bool diff_is_certain(double change, double error)
+{
+	return fabs(change) > error;
+}
+
+static double minutes_between(const struct profile *before, const struct profile *after)
+{
+	if (!before->wall_start_ns || !after->wall_start_ns)
+		return 0;
+	double a = (double)before->wall_start_ns + (double)(before->end_ns - before->start_ns);
+	double b = (double)after->wall_start_ns + (double)(after->end_ns - after->start_ns);
+	return b - a >= NS_PER_SEC ? (b - a) / 60e9 : 0;
+}
+
+/* ---- alignment ----------------------------------------------------------------------------- */
+
+struct aligner {
+	struct arena *arena;
+	struct intern keys;
+	VEC(struct diff_item) items;
+	struct buf key;
+};
+
+static struct diff_item *item_at(struct aligner *al, const char *name, const char *module)
+{
+	buf_clear(&al->key);
+	buf_add_str(&al->key, name);
+	buf_add_ch(&al->key, '\x01');
+	buf_add_str(&al->key, module);
+	size_t idx = intern_add(&al->keys, al->key.p, al->key.n) - 1u;
+	if (idx < al->items.n)
+		return &al->items.p[idx];
+	vec_push(&al->items, (struct diff_item){.name = arena_strdup(al->arena, name),
+						.module = arena_strdup(al->arena, module)});
+	return vec_last(&al->items);
+}
+
+static void add_groups(struct aligner *al, const struct selection *sel, unsigned by, int side)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct groups g = groups_by(&a, sel->p, (enum group_by)by);
+	struct weighed w = weigh(&a, sel, WEIGH_ALL_PHASES);
+	const struct group_weight *gw = weigh_groups(&a, &w, &g);
+	for (size_t i = 1; i < g.n; i++) {
+		if (!gw[i].total.weight && !gw[i].self.weight)
+			continue;
+		struct diff_item *it = item_at(al, g.rows[i].name, g.rows[i].module);
+		weight_add(&it->self[side], &gw[i].self);
+		weight_add(&it->total[side], &gw[i].total);
+	}
+}
+
+static void add_name_of_stack(struct buf *to, const struct selection *sel,
+			      const struct select_row *row)
+{
+	const char *tip = select_tip_name(row->tip);
+	buf_add_str(to, tip ? tip : "");
+	frames_add(to, select_frames(sel, row->stack), tip ? " < " : "");
+	if (!to->n)
+		buf_add_str(to, "[no stack]");
+}
+
+static void add_stacks(struct aligner *al, const struct selection *sel, int side)
+{
+	CLEANUP(buf_release) struct buf name = {0};
+	for (size_t i = 0; i < sel->nr_rows; i++) {
+		buf_clear(&name);
+		add_name_of_stack(&name, sel, &sel->rows[i]);
+		struct diff_item *it = item_at(al, buf_str(&name), "");
+		weight_add_row(&it->self[side], sel, i);
+		weight_add_row(&it->total[side], sel, i);
+	}
+}
+
+/* ---- differences --------------------------------------------------------------------------- */
+
+static void scale(struct weight *w, double by)
+{
+	w->weight = (uint64_t)llrint((double)w->weight * by);
+	w->nr_samples = (uint64_t)llrint((double)w->nr_samples * by);
+	w->variance *= by * by;
+}
+
+/* Half of the interval of one side, in the unit of the comparison. */
+static double error_of(const struct diff_spec *s, const struct selection *sel,
+		       const struct weight *w)
+{
+	if (s->how != DIFF_SHARES) {
+		double variance = w->variance;
+		if (!view_is_exact(sel) && !sel->variance && w->nr_samples)
+			variance = (double)w->weight * (double)w->weight / (double)w->nr_samples;
+		return stat_estimate_error((double)w->weight, variance);
+	}
+	double error = view_error(sel, *w, view_all(sel));
+	return isnan(error) ? 0 : error;
+}
+
+/*
+ * What one side's samples did not hit need not be nothing: with 95 % it is less than three mean
+ * intervals, the limit of a Poisson count of 0.
+ */
+static double unseen(const struct selection *sel, const struct weight *w, double scaled_by)
+{
+	const char *sampling = profile_get_fact(sel->p, FACT_HEAP_SAMPLING);
+	uint64_t interval;
+	if (w->weight || !sel->variance || sel->unit != UNIT_BYTES || !sampling ||
+	    !sv_to_u64(sv_from_str(sampling), &interval))
+		return 0;
+	return 3 * (double)interval * scaled_by;
+}
+
+static double amount_of(const struct diff_spec *s, const struct selection *sel,
+			const struct weight *w)
+{
+	return s->how == DIFF_SHARES ? view_pct(w->weight, sel->weight) : (double)w->weight;
+}
+
+static void compare(const struct diff_spec *s, const struct weight pair[2], double scaled_by,
+		    double *ret_change, double *ret_error)
+{
+	double a = error_of(s, s->before, &pair[BEFORE]);
+	double b = error_of(s, s->after, &pair[AFTER]);
+	if (s->how != DIFF_SHARES && (pair[BEFORE].weight || pair[AFTER].weight)) {
+		a = MAX(a, unseen(s->before, &pair[BEFORE], scaled_by));
+		b = MAX(b, unseen(s->after, &pair[AFTER], 1));
+	}
+	*ret_change = amount_of(s, s->after, &pair[AFTER]) - amount_of(s, s->before, &pair[BEFORE]);
+	*ret_error = sqrt(a * a + b * b);
+}
+
+static int by_change(const void *x, const void *y)
+{
+	const struct diff_item *a = x;
+	const struct diff_item *b = y;
+	return COMPARE(fabs(b->change), fabs(a->change))
+		       ?: COMPARE(fabs(b->total_change), fabs(a->total_change))
+		       ?: strcmp(a->name, b->name)
+		       ?: strcmp(a->module, b->module);
+}
+
+static void finish_item(const struct diff *d, struct diff_item *it)
+{
+	if (d->scale != 1) {
+		scale(&it->self[BEFORE], d->scale);
+		scale(&it->total[BEFORE], d->scale);
+	}
+	compare(&d->spec, it->self, d->scale, &it->change, &it->error);
+	compare(&d->spec, it->total, d->scale, &it->total_change, &it->total_error);
+}
+
+static struct weight all_of(const struct selection *sel)
+{
+	struct weight w = view_all(sel);
+	for (size_t i = 0; sel->variance && i < sel->nr_rows; i++)
+		w.variance += sel->variance[i];
+	return w;
+}
+
+void diff_make(struct diff *ret_d, struct arena *a, const struct diff_spec *spec)
+{
+	struct aligner al = {.arena = a};
+	struct diff d = {.spec = *spec, .scale = 1};
+	const struct selection *sides[] = {spec->before, spec->after};
+	uint64_t before_ns = view_duration_ns(spec->before);
+	if (spec->how == DIFF_PER_TIME && before_ns)
+		d.scale = (double)view_duration_ns(spec->after) / (double)before_ns;
+	d.minutes = minutes_between(spec->before->p, spec->after->p);
+	for (int side = BEFORE; side <= AFTER; side++) {
+		if (spec->by == DIFF_BY_STACK)
+			add_stacks(&al, sides[side], side);
+		else
+			add_groups(&al, sides[side], spec->by, side);
+		d.all.self[side] = d.all.total[side] = all_of(sides[side]);
+	}
+	vec_foreach(it, &al.items)
+		finish_item(&d, it);
+	d.all.name = "<total>";
+	d.all.module = "";
+	finish_item(&d, &d.all);
+	if (al.items.n)
+		qsort(al.items.p, al.items.n, sizeof(*al.items.p), by_change);
+	d.n = al.items.n;
+	d.items = arena_dup(a, al.items.p, al.items.n * sizeof(*al.items.p));
+	vec_release(&al.items);
+	intern_release(&al.keys);
+	buf_release(&al.key);
+	*ret_d = d;
+}
+
+/* ---- the report ---------------------------------------------------------------------------- */
+
+/* Which columns a table has. */
+enum {
+	OF_SHARES = 1 << 0,
+	OF_AMOUNTS = 1 << 1,
+	HAS_RATE = 1 << 2,        /* per minute */
+	HAS_SHARE_TOTAL = 1 << 3, /* with what it calls */
+	HAS_AMOUNT_TOTAL = 1 << 4,
+	HAS_MODULE = 1 << 5,
+};
+
+/* Levels of a program that runs on: the difference over the time between is how fast it grows. */
+static bool has_rate(const struct diff *d)
+{
+	const struct selection *after = d->spec.after;
+	return d->spec.how == DIFF_AMOUNTS && d->minutes > 0 && heapweights_is_one(after) &&
+	       !is_flow(after) && after->id != TABLE_PEAK &&
+	       !(is_launched(after->p) && is_launched(d->spec.before->p));
+}
+
+static union cell estimate(const struct weight *w)
+{
+	return (union cell){
+		.estimate = {.value = w->weight,
+			     .error = (uint64_t)llrint(MIN(
+				     stat_estimate_error((double)w->weight, w->variance), 9e18))}};
+}
+
+static union cell change_cell(double change, double error)
+{
+	union cell c = {.estimate = {.change = llrint(MAX(MIN(change, 9e18), -9e18))}};
+	c.estimate.error = (uint64_t)llrint(MIN(error, 9e18));
+	return c;
+}
+
+static bool is_none(const struct weight *w)
+{
+	return !w->weight && !w->nr_samples;
+}
+
+/* Of rows that differ by less than chance nothing may be concluded, so nothing else is said. */
+static const char *remark_of(const struct diff_item *it)
+{
+	bool is_certain = diff_is_certain(it->change, it->error) ||
+			  diff_is_certain(it->total_change, it->total_error);
+	if (it->change == 0 && it->total_change == 0)
+		return "same";
+	if (!is_certain)
+		return "within noise";
+	if (is_none(&it->total[BEFORE]))
+		return "new";
+	return is_none(&it->total[AFTER]) ? "gone" : "";
+}
+
+static void add_item(struct report *r, struct report_table *t, const struct diff *d,
+		     const struct diff_item *it, const char *name)
+{
+	const struct diff_spec *s = &d->spec;
+	double before = (double)it->self[BEFORE].weight;
+	const union cell cells[] = {
+		{.d = view_pct(it->self[BEFORE].weight, s->before->weight)},
+		{.d = view_pct(it->self[AFTER].weight, s->after->weight)},
+		{.d = it->change},
+		{.d = it->error},
+		{.d = it->total_change},
+		change_cell(it->change, it->error),
+		{.d = before > 0 ? 100 * it->change / before : (double)NAN},
+		change_cell(it->change / d->minutes, it->error / d->minutes),
+		estimate(&it->self[BEFORE]),
+		estimate(&it->self[AFTER]),
+		change_cell(it->total_change, it->total_error),
+		{.text = remark_of(it)},
+		{.text = name},
+		{.text = it->module},
+	};
+	report_add_row(r, t, cells);
+}
+
+static const struct {
+	const char *key;
+	const char *title;
+	const char *name;
+	bool has_module;
+} kinds[] = {
+	[BY_FUNCTION] = {"functions", "functions by change of self", "function", true},
+	[BY_MODULE] = {"modules", "modules by change of self", "module", false},
+	[BY_CRATE] = {"crates", "crates, namespaces and modules by change of self", "crate", false},
+	[BY_FILE] = {"files", "source files by change of self", "file", false},
+	[BY_LINE] = {"lines", "source lines by change of self", "line", false},
+	[DIFF_BY_STACK] = {"stacks", "stacks by change", "stack", false},
+};
+
+static void add_into(struct diff_item *to, const struct diff_item *it)
+{
+	for (int side = BEFORE; side <= AFTER; side++)
+		weight_add(&to->self[side], &it->self[side]);
+	to->change += it->change;
+	to->error = sqrt(to->error * to->error + it->error * it->error);
+}
+
+static struct report_table *add_table(struct report *r, const struct diff *d, unsigned flags,
+				      const char *key, const char *title, const char *name)
+{
+	static const enum cell_kind changes[] = {[UNIT_COUNT] = CELL_COUNT_CHANGE,
+						 [UNIT_NS] = CELL_NS_CHANGE,
+						 [UNIT_BYTES] = CELL_BYTES_CHANGE};
+	static const enum cell_kind amounts[] = {[UNIT_COUNT] = CELL_COUNT_ESTIMATE,
+						 [UNIT_NS] = CELL_NS_ESTIMATE,
+						 [UNIT_BYTES] = CELL_BYTES_ESTIMATE};
+	enum cell_kind change = changes[d->spec.after->unit];
+	enum cell_kind amount = amounts[d->spec.after->unit];
+	const struct report_column columns[] = {
+		{"before_pct", "before %", CELL_PERCENT, "share of all before", OF_SHARES},
+		{"after_pct", "after %", CELL_PERCENT, "share of all after", OF_SHARES},
+		{"change_points", "change", CELL_FLOAT, "points of per cent", OF_SHARES},
+		{"change_error_points", "+-", CELL_FLOAT, "half of its 95 % interval", OF_SHARES},
+		{"total_change_points", "total change", CELL_FLOAT, "the same with what it calls",
+		 HAS_SHARE_TOTAL},
+		{"change", "change", change, "after - before", OF_AMOUNTS},
+		{"change_pct", "%", CELL_PERCENT, "of before", OF_AMOUNTS},
+		{"per_min", "per minute", change, "over the time between the two", HAS_RATE},
+		{"before", "before", amount, NULL, OF_AMOUNTS},
+		{"after", "after", amount, NULL, OF_AMOUNTS},
+		{"total_change", "total change", change, "the same with what it calls",
+		 HAS_AMOUNT_TOTAL},
+		{"remark", "remark", CELL_TEXT, "new, gone, same, within noise: less than chance"},
+		{name, name, CELL_TEXT},
+		{"module", "module", CELL_TEXT, NULL, HAS_MODULE},
+	};
+	return report_add_table_of(r, key, title, columns, ARRAY_LEN(columns), flags);
+}
+
+static void add_items(struct report *r, const struct diff *d, unsigned flags,
+		      const struct view_limits *limits)
+{
+	unsigned by = d->spec.by;
+	struct diff_item other = {.module = ""};
+	struct report_table *t =
+		add_table(r, d, flags, kinds[by].key, kinds[by].title, kinds[by].name);
+	size_t nr_left = 0;
+	for (size_t i = 0; i < d->n; i++) {
+		const struct diff_item *it = &d->items[i];
+		if (it->change == 0 && it->total_change == 0)
+			continue;
+		t->nr_rows_total++;
+		if (!limits->max_rows || t->nr_rows < limits->max_rows) {
+			add_item(r, t, d, it, it->name);
+			continue;
+		}
+		add_into(&other, it);
+		nr_left++;
+	}
+	if (!nr_left)
+		return;
+	for (int side = BEFORE; side <= AFTER; side++)
+		other.total[side] = other.self[side];
+	other.total_change = other.change; /* inclusive amounts of several rows overlap */
+	other.total_error = other.error;
+	add_item(r, t, d, &other, "<other>");
+}
+
+static void add_notes(struct report *r, const struct diff *d)
+{
+	switch (d->spec.how) {
+	case DIFF_AMOUNTS:
+		break;
+	case DIFF_SHARES:
+		report_note(r, "compared by share of the totals; --absolute compares amounts");
+		break;
+	case DIFF_PER_TIME:
+		report_note(r,
+			    "amounts of before are scaled by %s to the duration of after; "
+			    "--absolute compares them as they are",
+			    num_double(d->scale, 3).s);
+		break;
+	}
+	if (d->spec.before->variance || d->spec.after->variance || d->spec.how == DIFF_SHARES)
+		report_note(r, "'within noise': the change is smaller than half of its own 95 %% "
+			       "interval, so it may be chance");
+}
+
+void diff_report(struct report *r, const struct diff *d, const struct view_limits *limits)
+{
+	bool is_shares = d->spec.how == DIFF_SHARES;
+	unsigned flags = (is_shares ? OF_SHARES : OF_AMOUNTS) | (has_rate(d) ? HAS_RATE : 0);
+	add_notes(r, d);
+	if (!is_shares) {
+		struct report_table *t = add_table(r, d, flags, "total", "all shown", "what");
+		add_item(r, t, d, &d->all, d->spec.after->event);
+	}
+	if (d->spec.by != DIFF_BY_STACK)
+		flags |= is_shares ? HAS_SHARE_TOTAL : HAS_AMOUNT_TOTAL;
+	if (kinds[d->spec.by].has_module)
+		flags |= HAS_MODULE;
+	add_items(r, d, flags, limits);
+}

@@ -1,0 +1,143 @@
+/* What rows can be grouped by; see groupings.h. */
+#include "base/base.h"
+#include "analyze/stacks/groupings.h"
+
+#include <errno.h>
+
+#include "analyze/memory/heapsum.h"
+#include "analyze/wait/breakdown.h"
+#include "analyze/stacks/threads.h"
+#include "analyze/stacks/top.h"
+#include "analyze/wait/waittables.h"
+#include "base/buf.h"
+
+#define GROUPING(name)                                                                    \
+	static int name(struct report *r, const struct selection *sel,                    \
+			const struct select_spec *spec, const struct view_limits *limits, \
+			struct err *err)
+
+/* Of what asks for nothing but rows. */
+#define GROUPING_OF_ROWS(name, call) \
+	GROUPING(name)               \
+	{                            \
+		(void)spec;          \
+		(void)err;           \
+		(void)limits;        \
+		call;                \
+		return 0;            \
+	}
+
+GROUPING_OF_ROWS(by_function, top_report(r, sel, BY_FUNCTION, limits))
+GROUPING_OF_ROWS(by_module, top_report(r, sel, BY_MODULE, limits))
+GROUPING_OF_ROWS(by_crate, top_report(r, sel, BY_CRATE, limits))
+GROUPING_OF_ROWS(by_file, top_report(r, sel, BY_FILE, limits))
+GROUPING_OF_ROWS(by_line, top_report(r, sel, BY_LINE, limits))
+GROUPING_OF_ROWS(by_thread, threads_report(r, sel, limits))
+GROUPING_OF_ROWS(by_thread_group, thread_groups_report(r, sel, limits))
+GROUPING_OF_ROWS(by_process, processes_report(r, sel, limits))
+GROUPING_OF_ROWS(by_reason, waits_table(r, sel, WAITS_REASONS, limits))
+GROUPING_OF_ROWS(by_waiter, waits_table(r, sel, WAITS_FUNCTIONS, limits))
+GROUPING_OF_ROWS(by_stack, waits_table(r, sel, WAITS_STACKS, limits))
+GROUPING_OF_ROWS(by_waker, waits_table(r, sel, WAITS_WAKERS, limits))
+GROUPING_OF_ROWS(by_object, waits_table(r, sel, WAITS_OBJECTS, limits))
+
+/* Threads of waits are rows of the ledger, which has their time on a CPU as well. */
+static int add_ledger(struct report *r, const struct profile *p, const struct select_spec *spec,
+		      unsigned flags, const struct view_limits *limits, struct err *err)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct ledger l;
+	TRY(ledger_make(&a, p, spec, &l, err));
+	ledger_threads_report(r, &l, flags, limits);
+	return 0;
+}
+
+GROUPING(by_waiting_thread)
+{
+	return add_ledger(r, sel->p, spec, 0, limits, err);
+}
+
+GROUPING(by_waiting_thread_group)
+{
+	return add_ledger(r, sel->p, spec, LEDGER_GROUPS, limits, err);
+}
+
+GROUPING(by_lock)
+{
+	size_t i = 0;
+	while (i < sel->nr_tagged && sel->tagged[i].reason != WAIT_LOCK)
+		i++;
+	if (i == sel->nr_tagged) {
+		err_set(err, -ENODATA, "nothing in view waited for a lock");
+		return err_hint(err, "what was waited for: assay report --by reason");
+	}
+	waits_locks(r, sel, spec, limits);
+	return 0;
+}
+
+GROUPING(by_allocating_thread)
+{
+	return heapsum_table(r, sel->p, spec, limits, HEAPSUM_THREADS, err);
+}
+
+GROUPING(by_size)
+{
+	return heapsum_table(r, sel->p, spec, limits, HEAPSUM_SIZES, err);
+}
+
+GROUPING(by_leak)
+{
+	return heapsum_table(r, sel->p, spec, limits, HEAPSUM_LEAKS, err);
+}
+
+/* A view's own way for a key follows all keys. */
+static const struct grouping groupings[] = {
+	[BY_FUNCTION] = {"function", "inlined functions count as functions", VIEW_NR, by_function},
+	[BY_MODULE] = {"module", "binaries, libraries, the kernel", VIEW_NR, by_module},
+	[BY_CRATE] = {"crate", "Rust crates, C++ namespaces, Go packages, else modules", VIEW_NR,
+		      by_crate},
+	[BY_FILE] = {"file", "source files", VIEW_NR, by_file},
+	[BY_LINE] = {"line", "source lines", VIEW_NR, by_line},
+	{"thread", NULL, VIEW_NR, by_thread},
+	{"thread-group", "threads whose names differ in numbers only", VIEW_NR, by_thread_group},
+	{"process", "threads of a process id added up", VIEW_NR, by_process},
+	{"reason", "waits: why", VIEW_WAITS, by_reason},
+	{"waiter", "waits: the program's function nearest to the wait", VIEW_WAITS, by_waiter},
+	{"stack", "waits: whole stacks", VIEW_WAITS, by_stack},
+	{"waker", "waits: who ended them", VIEW_WAITS, by_waker},
+	{"lock", "waits: which lock, who let go of it, what holders did", VIEW_WAITS, by_lock},
+	{"object", "waits: files and peers", VIEW_WAITS, by_object},
+	{"size", "memory: sizes of blocks", VIEW_HEAP, by_size},
+	{"leak", "memory: leaks by site, with their age and growth", VIEW_HEAP, by_leak},
+};
+static const struct grouping own_ways[] = {
+	{"thread", NULL, VIEW_WAITS, by_waiting_thread},
+	{"thread-group", NULL, VIEW_WAITS, by_waiting_thread_group},
+	{"thread", NULL, VIEW_HEAP, by_allocating_thread},
+};
+
+const struct grouping *groupings_at(size_t i)
+{
+	return i < ARRAY_LEN(groupings) ? &groupings[i] : NULL;
+}
+
+int groupings_add(struct report *r, size_t i, const struct selection *sel,
+		  const struct select_spec *spec, const struct view_limits *limits, struct err *err)
+{
+	const struct grouping *g = &groupings[i];
+	const struct view *of = views_of_rows(sel);
+	for (size_t k = 0; k < ARRAY_LEN(own_ways); k++)
+		if (views_at(own_ways[k].view) == of && !strcmp(own_ways[k].key, g->key))
+			g = &own_ways[k];
+	if (g->view == VIEW_NR || views_at(g->view) == of)
+		return g->add(r, sel, spec, limits, err);
+	const struct view *needed = views_at(g->view);
+	CLEANUP(buf_release) struct buf keys = {0};
+	for (size_t k = 0; k < ARRAY_LEN(groupings); k++)
+		if (groupings[k].view == VIEW_NR || views_at(groupings[k].view) == of)
+			buf_addf(&keys, "%s%s", keys.n ? ", " : "", groupings[k].key);
+	err_set(err, -EINVAL, "--by %s is of %s, and event '%s' has none", g->key, needed->rows,
+		sel->event);
+	return err_hint(err, "choose of --by %s; to record %s: %s", buf_str(&keys), needed->rows,
+			needed->record);
+}

@@ -1,0 +1,199 @@
+/* Weight by thread and by process; see threads.h. */
+#include "base/base.h"
+#include "analyze/stacks/threads.h"
+
+#include <math.h>
+
+#include "base/buf.h"
+#include "base/map.h"
+
+/* What a row stands for. */
+enum kind { THREADS = 1 << 0, GROUPS = 1 << 1, PROCESSES = 1 << 2 };
+
+struct thread_row {
+	const char *name;
+	int32_t pid;
+	int32_t tid;
+	uint64_t nr_threads; /* that were hit; of a process under each of their names */
+	struct weight w;
+};
+
+static struct report_table *begin_table(struct report *r, const char *key, const char *title,
+					enum kind kind)
+{
+	bool is_process = kind == PROCESSES;
+	const char *name = is_process ? "process" : "thread";
+	const struct report_column columns[] = {
+		{"pct", "%", CELL_PERCENT, "share of everything shown"},
+		{"error_pct", "+-", CELL_PERCENT,
+		 "half of the 95 % interval, in percentage points"},
+		{"cpus", "CPUs", CELL_FLOAT, "CPUs in use on average over the window",
+		 THREADS | GROUPS},
+		{"samples", "samples", CELL_COUNT},
+		{"threads", "threads", CELL_COUNT,
+		 is_process ? "threads that were hit, under each of their names"
+			    : "threads that were hit",
+		 GROUPS | PROCESSES},
+		{"pid", "pid", CELL_ID, NULL, THREADS | PROCESSES},
+		{"tid", "tid", CELL_ID, NULL, THREADS},
+		{name, name, CELL_TEXT},
+	};
+	return report_add_table_of(r, key, title, columns, ARRAY_LEN(columns), kind);
+}
+
+static int by_weight(const void *x, const void *y)
+{
+	const struct thread_row *a = x;
+	const struct thread_row *b = y;
+	return COMPARE(b->w.weight, a->w.weight)
+		       ?: strcmp(a->name, b->name)
+		       ?: COMPARE(a->pid, b->pid)
+		       ?: COMPARE(a->tid, b->tid);
+}
+
+/* Text formats may know neither. */
+static uint64_t id_or_none(int32_t id)
+{
+	return id > 0 ? (uint64_t)id : CELL_NO_ID;
+}
+
+static void add_row(struct report *r, struct report_table *t, const struct selection *sel,
+		    const struct thread_row *row)
+{
+	double cpus = view_cpus(sel, row->w);
+	const union cell cells[] = {
+		{.d = view_pct(row->w.weight, sel->weight)},
+		{.d = view_error(sel, row->w, view_all(sel))},
+		{.d = cpus < 0 ? (double)NAN : cpus},
+		{.u = row->w.nr_samples},
+		{.u = row->nr_threads},
+		{.u = id_or_none(row->pid)},
+		{.u = id_or_none(row->tid)},
+		{.text = row->name},
+	};
+	report_add_row(r, t, cells);
+}
+
+static void add_rows(struct report *r, struct report_table *t, const struct selection *sel,
+		     struct thread_row *rows, size_t n, const struct view_limits *limits)
+{
+	struct thread_row other = {.name = "<other>"};
+	qsort(rows, n, sizeof(*rows), by_weight);
+	for (size_t i = 0; i < n; i++) {
+		if (!rows[i].nr_threads)
+			continue;
+		t->nr_rows_total++;
+		if (view_has_room(limits, t, view_pct(rows[i].w.weight, sel->weight))) {
+			add_row(r, t, sel, &rows[i]);
+			continue;
+		}
+		weight_add(&other.w, &rows[i].w);
+		other.nr_threads += rows[i].nr_threads;
+	}
+	if (other.nr_threads)
+		add_row(r, t, sel, &other);
+}
+
+/*
+ * One row a (pid, tid), or a pid: a thread that was renamed is one, under its last name; a process
+ * has the name of its main thread. Text formats know names but no numbers: then those tell.
+ */
+static struct thread_row *make_rows(struct arena *a, const struct selection *sel, enum kind kind,
+				    size_t *ret_n)
+{
+	const struct profile *p = sel->p;
+	CLEANUP(map_release) struct map index = {0};
+	uint32_t *row_of_task = arena_calloc(a, p->tasks.n, sizeof(*row_of_task));
+	struct thread_row *rows = arena_calloc(a, p->tasks.n, sizeof(*rows));
+	bool *is_hit = arena_calloc(a, p->tasks.n, sizeof(*is_hit));
+	bool is_process = kind == PROCESSES;
+	size_t n = 0;
+	for (task_id id = 0; id < p->tasks.n; id++) {
+		const struct task *t = &p->tasks.p[id];
+		const char *name = profile_text(p, t->comm);
+		uint64_t key = is_process ? (uint64_t)MAX(t->pid, 0)
+					  : (uint64_t)(uint32_t)t->pid << 32 | (uint32_t)t->tid;
+		bool is_new;
+		uint32_t *at = map_put(&index, key ? key : (uint64_t)t->comm << 32, &is_new);
+		if (is_new)
+			*at = (uint32_t)n++;
+		struct thread_row *row = &rows[row_of_task[id] = *at];
+		if (!is_process || is_new || t->tid == t->pid)
+			row->name = name[0] ? name : "[no name]";
+		row->pid = t->pid;
+		row->tid = is_process ? 0 : t->tid;
+	}
+	for (size_t i = 0; i < sel->nr_rows; i++) {
+		task_id task = sel->rows[i].task;
+		struct thread_row *row = &rows[row_of_task[task]];
+		weight_add_row(&row->w, sel, i);
+		if (!is_process)
+			row->nr_threads = row->w.weight || row->w.nr_samples;
+		else
+			row->nr_threads += !is_hit[task];
+		is_hit[task] = true;
+	}
+	*ret_n = n;
+	return rows;
+}
+
+void threads_report(struct report *r, const struct selection *sel, const struct view_limits *limits)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	size_t n;
+	struct thread_row *rows = make_rows(&a, sel, THREADS, &n);
+	add_rows(r, begin_table(r, "threads", "threads", THREADS), sel, rows, n, limits);
+}
+
+void processes_report(struct report *r, const struct selection *sel,
+		      const struct view_limits *limits)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	size_t n;
+	struct thread_row *rows = make_rows(&a, sel, PROCESSES, &n);
+	add_rows(r, begin_table(r, "processes", "processes", PROCESSES), sel, rows, n, limits);
+}
+
+void threads_fold_numbers(struct buf *to, const char *name)
+{
+	buf_clear(to);
+	for (const char *c = name; *c; c++) {
+		bool is_digit = *c >= '0' && *c <= '9';
+		if (!is_digit)
+			buf_add_ch(to, *c);
+		else if (!to->n || to->p[to->n - 1] != '#')
+			buf_add_ch(to, '#');
+	}
+}
+
+const char *threads_name(struct buf *scratch, const struct profile *p, task_id id)
+{
+	threads_fold_numbers(scratch, profile_text(p, p->tasks.p[id].comm));
+	return scratch->n ? scratch->p : "[no name]";
+}
+
+void thread_groups_report(struct report *r, const struct selection *sel,
+			  const struct view_limits *limits)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(intern_release) struct intern names = {0};
+	CLEANUP(buf_release) struct buf folded = {0};
+	size_t n;
+	struct thread_row *rows = make_rows(&a, sel, THREADS, &n);
+	struct thread_row *groups = arena_calloc(&a, n + 1, sizeof(*groups));
+	(void)intern_add(&names, "", 0);
+	for (size_t i = 0; i < n; i++) {
+		if (!rows[i].nr_threads)
+			continue;
+		threads_fold_numbers(&folded, rows[i].name);
+		struct thread_row *g = &groups[intern_add(&names, folded.p, folded.n)];
+		/* a single thread keeps its whole name */
+		g->name = g->nr_threads ? arena_strdup(&a, folded.p) : rows[i].name;
+		g->nr_threads++;
+		weight_add(&g->w, &rows[i].w);
+	}
+	groups[0].name = ""; /* of no thread */
+	struct report_table *t =
+		begin_table(r, "thread_groups", "threads, numbers in their names as #", GROUPS);
+	add_rows(r, t, sel, groups, intern_count(&names), limits);
+}

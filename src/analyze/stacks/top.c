@@ -1,0 +1,70 @@
+/* Self and total by group; see top.h. */
+#include "base/base.h"
+#include "analyze/stacks/top.h"
+
+static const struct {
+	const char *key;
+	const char *title;
+	const char *name_key;
+	const char *module_key;
+	unsigned flags;
+} kinds[BY_NR] = {
+	[BY_FUNCTION] = {"functions", "functions", "function", "module", VIEW_TOTAL | VIEW_MODULE},
+	[BY_MODULE] = {"modules", "modules", "module", "", VIEW_TOTAL},
+	[BY_CRATE] = {"crates", "crates, namespaces and modules", "crate", "", VIEW_TOTAL},
+	[BY_FILE] = {"files", "source files", "file", "", VIEW_TOTAL},
+	[BY_LINE] = {"lines", "source lines", "line", "function", VIEW_TOTAL | VIEW_MODULE},
+};
+
+static struct view_item *weigh_items(struct arena *a, const struct selection *sel, uint32_t phase,
+				     const struct groups *g)
+{
+	struct weighed w = weigh(a, sel, phase);
+	struct group_weight *gw = weigh_groups(a, &w, g);
+	struct view_item *items = arena_calloc(a, g->n, sizeof(*items));
+	for (size_t i = 0; i < g->n; i++)
+		items[i] = (struct view_item){g->rows[i].name, g->rows[i].module, gw[i].self,
+					      gw[i].total};
+	return items;
+}
+
+void top_report(struct report *r, const struct selection *sel, enum group_by by,
+		const struct view_limits *limits)
+{
+	ASSERT(by < BY_NR);
+	CLEANUP(arena_release) struct arena scratch = {0};
+	struct groups g = groups_by(&scratch, sel->p, by);
+	struct view_item *items = weigh_items(&scratch, sel, WEIGH_ALL_PHASES, &g);
+	struct view_spec spec = {
+		.key = kinds[by].key,
+		.title = arena_fmt(&scratch, "%s by %s", kinds[by].title,
+				   limits->sort == VIEW_BY_TOTAL  ? "total"
+				   : limits->sort == VIEW_BY_NAME ? "name"
+								  : "self"),
+		.name_key = kinds[by].name_key,
+		.module_key = kinds[by].module_key,
+		.of = view_all(sel),
+		.flags = kinds[by].flags,
+	};
+	view_add_table(r, sel, &spec, items, g.n, limits);
+}
+
+size_t top_of_phase(struct arena *a, const struct selection *sel, uint32_t phase,
+		    const struct groups *groups, struct view_item *ret_items, size_t max)
+{
+	struct view_item *items = weigh_items(a, sel, phase, groups);
+	size_t n = 0;
+	for (size_t i = 1; i < groups->n; i++) {
+		if (!items[i].self.weight)
+			continue;
+		size_t at = n;
+		while (at > 0 && ret_items[at - 1].self.weight < items[i].self.weight)
+			at--;
+		if (at == max)
+			continue;
+		n = MIN(n + 1, max);
+		memmove(&ret_items[at + 1], &ret_items[at], (n - 1 - at) * sizeof(*ret_items));
+		ret_items[at] = items[i];
+	}
+	return n;
+}

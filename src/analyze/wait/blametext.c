@@ -1,0 +1,107 @@
+/* Views of blame: tables, and stacks for trees; see blame.h. */
+#include "base/base.h"
+#include "analyze/wait/blame.h"
+
+#include "analyze/stacks/threads.h"
+#include "analyze/wait/frames.h"
+#include "analyze/wait/waitgroups.h"
+
+static const char *doing_text(const struct blame_row *row)
+{
+	if (row->is_convoy)
+		return "convoy";
+	return wait_key(row->doing);
+}
+
+static const char *culprit_name(struct buf *to, const struct profile *p,
+				const struct blame_row *row)
+{
+	if (!row->culprit)
+		return "[not seen]";
+	return threads_name(to, p, row->culprit);
+}
+
+/* What culprits did, by their own function; then who waited for whom. */
+static const struct waitgroups_table causes = {
+	.key = "blame",
+	.title = "what others were waited for, moved to its cause",
+	.note = "on_cpu: it ran; convoy: threads that hand one lock around",
+	.texts = {{"doing", "it did"},
+		  {"function", "function"},
+		  {"in", "in"},
+		  {"culprit", "thread"}},
+	.other_at = 1,
+	.flags = WAITGROUPS_THREADS,
+};
+static const struct waitgroups_table pairs = {
+	.key = "blame_pairs",
+	.title = "who waited for whom",
+	.texts = {{"waiter", "waiter"},
+		  {"waits_in", "waits in"},
+		  {"culprit", "for thread"},
+		  {"function", "in"},
+		  {"doing", "which did"}},
+	.other_at = 1,
+};
+
+static void add_row(struct waitgroups *g, const char *const *texts, const struct blame_row *row)
+{
+	quantile_add(waitgroups_at(g, texts, row->waiter), LOG2_NONE, row->nr_waits, row->ns, 0);
+}
+
+void blame_report(struct report *r, const struct blame *b, const struct view_limits *limits)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(waitgroups_release) struct waitgroups of_causes = waitgroups_new(&a, &causes);
+	CLEANUP(waitgroups_release) struct waitgroups of_pairs = waitgroups_new(&a, &pairs);
+	CLEANUP(buf_release) struct buf culprit_text = {0};
+	CLEANUP(buf_release) struct buf waiter = {0};
+	const struct profile *p = b->sel.p;
+	struct waitframes *wf = waitframes_new(&a, p);
+	for (size_t i = 0; i < b->nr_rows; i++) {
+		const struct blame_row *row = &b->rows[i];
+		struct waitframe waits = waitframe_of(wf, row->waiter_stack);
+		struct waitframe does = waitframe_of(wf, row->culprit_stack);
+		const char *culprit = culprit_name(&culprit_text, p, row);
+		const char *function = waitframe_name(p, &does);
+		threads_fold_numbers(&waiter, profile_text(p, p->tasks.p[row->waiter].comm));
+		add_row(&of_causes,
+			(const char *[]){doing_text(row), function, profile_text(p, does.via),
+					 culprit},
+			row);
+		add_row(&of_pairs,
+			(const char *[]){buf_str(&waiter), waitframe_name(p, &waits), culprit,
+					 function, doing_text(row)},
+			row);
+	}
+	waitgroups_report(r, &of_causes, b->ns, limits);
+	waitgroups_report(r, &of_pairs, b->ns, limits);
+}
+
+/* ---- trees --------------------------------------------------------------------------------- */
+
+#define PARTS_MAX 5
+
+void blame_add_to_tree(struct calltree *ct, const struct blame *b)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(buf_release) struct buf name = {0};
+	const struct profile *p = b->sel.p;
+	struct calltree_row *rows = arena_calloc(&a, b->nr_rows + 1, sizeof(*rows));
+	for (size_t i = 0; i < b->nr_rows; i++) {
+		const struct blame_row *row = &b->rows[i];
+		struct calltree_part *parts = arena_calloc(&a, PARTS_MAX, sizeof(*parts));
+		size_t n = 0;
+		parts[n++].stack = waitframes_user_part(p, row->waiter_stack);
+		parts[n++].text = arena_fmt(&a, "[blamed on] %s", culprit_name(&name, p, row));
+		if (row->is_convoy)
+			parts[n++].text = "[convoy]";
+		parts[n++].stack = waitframes_user_part(p, row->culprit_stack);
+		const char *tip = row->doing == WAIT_ON_CPU ? "[on CPU]" : wait_frame(row->doing);
+		if (tip)
+			parts[n++].text = tip;
+		ASSERT(n <= PARTS_MAX);
+		rows[i] = (struct calltree_row){row->waiter, parts, n, row->ns};
+	}
+	calltree_add_parts(ct, &b->sel, rows, b->nr_rows);
+}

@@ -1,0 +1,302 @@
+/* The ledger's tables; see breakdown.h. */
+#include "base/base.h"
+#include "analyze/wait/breakdown.h"
+
+#include <stdlib.h>
+
+#include "analyze/stacks/threads.h"
+#include "base/clock.h"
+
+#define CLOSES_PCT     0.5 /* coverage within this of 100 % needs no column */
+#define REASON_COLUMNS 5
+#define REASONS_AT     5                 /* columns before them */
+#define SHORT_NS       (100 * NS_PER_MS) /* threads this young close roughly */
+
+static double nan_cell(void)
+{
+	return (double)__builtin_nan("");
+}
+
+/* ---- all threads, a row a reason ---------------------------------------------------------- */
+
+static const struct report_column columns[] = {
+	{"time_ns", "time", CELL_NS, "of all threads together"},
+	{"wall_pct", "% of wall", CELL_PERCENT, "share of the threads' wall time"},
+	{"threads", "threads", CELL_FLOAT, "threads in this state on average"},
+	{"count", "times", CELL_COUNT, "runs, or waits that ended in the window"},
+	{"mean_ns", "mean", CELL_NS, NULL},
+	{"p50_ns", "p50", CELL_NS, "interpolated within a log2 class of durations"},
+	{"p99_ns", "p99", CELL_NS, "interpolated within a log2 class of durations"},
+	{"longest_ns", "longest", CELL_NS, NULL},
+	{"reason", "reason", CELL_TEXT, "as --reason takes it"},
+	{"what", "", CELL_TEXT, "in words"},
+};
+
+struct line {
+	uint64_t ns;
+	uint64_t nr;
+	const struct quantile *q; /* NULL: no intervals are known */
+	const char *reason;
+	const char *prefix; /* before the reason's words */
+	const char *what;
+};
+
+/* Nothing where the key says it all. */
+static const char *what_text(struct report *r, const struct line *line)
+{
+	bool is_same = !strcmp(line->reason, line->what);
+	if (!line->prefix)
+		return is_same ? "" : line->what;
+	return is_same ? line->prefix : arena_fmt(&r->arena, "%s: %s", line->prefix, line->what);
+}
+
+static void add_line(struct report *r, struct report_table *t, const struct ledger *l,
+		     const struct line *line)
+{
+	const struct quantile *q = line->q;
+	union cell cells[ARRAY_LEN(columns)] = {
+		{.u = line->ns},
+		{.d = view_pct(line->ns, l->total.wall_ns)},
+		{.d = l->window_ns ? (double)line->ns / (double)l->window_ns : nan_cell()},
+		{.u = line->nr},
+		{.u = q          ? quantile_mean(q)
+		      : line->nr ? line->ns / line->nr
+				 : CELL_NS_NONE},
+		{.u = q ? quantile_at(q, 0.5) : CELL_NS_NONE},
+		{.u = q ? quantile_at(q, 0.99) : CELL_NS_NONE},
+		{.u = q && q->longest_ns ? q->longest_ns : CELL_NS_NONE},
+		{.text = line->reason},
+		{.text = what_text(r, line)},
+	};
+	report_add_row(r, t, cells);
+}
+
+struct ranked {
+	enum wait_reason reason;
+	uint64_t ns;
+};
+
+static int by_time(const void *x, const void *y)
+{
+	const struct ranked *a = x;
+	const struct ranked *b = y;
+	return COMPARE(b->ns, a->ns) ?: COMPARE(a->reason, b->reason);
+}
+
+/* Reasons that occur, run queue and CPU apart, largest first; returns how many. */
+static size_t rank_reasons(const struct ledger *l, bool is_idle, struct ranked *ret_ranked)
+{
+	size_t n = 0;
+	for (enum wait_reason r = WAIT_SYNC; r < WAIT_NR; r++)
+		if (wait_is_idle(r) == is_idle && (l->total.ns[r] || l->total.nr_waits[r]))
+			ret_ranked[n++] = (struct ranked){r, l->total.ns[r]};
+	qsort(ret_ranked, n, sizeof(*ret_ranked), by_time);
+	return n;
+}
+
+static void add_reasons(struct report *r, struct report_table *t, const struct ledger *l,
+			bool is_idle)
+{
+	struct ranked ranked[WAIT_NR];
+	size_t n = rank_reasons(l, is_idle, ranked);
+	for (size_t i = 0; i < n; i++) {
+		enum wait_reason reason = ranked[i].reason;
+		add_line(r, t, l,
+			 &(struct line){
+				 .ns = ranked[i].ns,
+				 .nr = l->total.nr_waits[reason],
+				 .q = &l->waits[reason],
+				 .reason = wait_key(reason),
+				 .prefix = is_idle ? "idle" : NULL,
+				 .what = wait_text(reason),
+			 });
+	}
+}
+
+/* What lacks to wall time, or is too much: shown as soon as it is not noise. */
+static void add_rest(struct report *r, struct report_table *t, const struct ledger *l)
+{
+	uint64_t sum = ledger_sum_ns(&l->total);
+	double off = ledger_covered_pct(&l->total) - 100;
+	if (off < -CLOSES_PCT)
+		add_line(r, t, l,
+			 &(struct line){.ns = l->total.wall_ns - sum,
+					.reason = "-",
+					.what = "not accounted for"});
+	if (off > CLOSES_PCT)
+		report_note(
+			r,
+			"the ledger sums to %.1f %% of wall time: there were threads that began "
+			"before their first record or ended after their last one",
+			100 + off);
+}
+
+void ledger_report(struct report *r, const struct ledger *l)
+{
+	const struct ledger_row *total = &l->total;
+	const char *title = arena_fmt(&r->arena, "where the time of %" PRIu64 " thread%s went",
+				      total->nr_threads, total->nr_threads == 1 ? "" : "s");
+	struct report_table *t = report_add_table(r, "ledger", title, columns, ARRAY_LEN(columns));
+	const struct line ran = {.ns = total->ns[WAIT_ON_CPU],
+				 .nr = total->nr_runs,
+				 .reason = wait_key(WAIT_ON_CPU),
+				 .what = "ran"};
+	const struct line preempted = {.ns = total->preempted_ns,
+				       .nr = total->nr_involuntary,
+				       .q = &l->preempted,
+				       .reason = wait_key(WAIT_RUN_QUEUE),
+				       .what = "lost the CPU while it could run"};
+	const struct line woken = {.ns = total->woken_ns,
+				   .nr = l->woken.nr_all,
+				   .q = &l->woken,
+				   .reason = wait_key(WAIT_RUN_QUEUE),
+				   .what = "woken, no CPU yet"};
+	const struct line *first[] = {&ran, &preempted, &woken};
+	for (size_t i = 0; i < ARRAY_LEN(first); i++)
+		if (first[i]->ns || first[i]->nr)
+			add_line(r, t, l, first[i]);
+	add_reasons(r, t, l, false);
+	add_reasons(r, t, l, true);
+	add_rest(r, t, l);
+	add_line(r, t, l,
+		 &(struct line){.ns = total->wall_ns,
+				.nr = 0,
+				.reason = "wall",
+				.what = "time for which threads were watched"});
+}
+
+/* ---- a row a thread ------------------------------------------------------------------------ */
+
+/* Which columns the table has; then a bit for each of shown. */
+enum {
+	OF_THREADS = 1 << 0,
+	OF_GROUPS = 1 << 1,
+	HAS_OTHER = 1 << 2,
+	HAS_COVERED = 1 << 3,
+	SHOWN = 4
+};
+
+static bool closes(const struct ledger_row *row)
+{
+	double pct = ledger_covered_pct(row);
+	return pct >= 100 - CLOSES_PCT && pct <= 100 + CLOSES_PCT;
+}
+
+/* @shown: the reasons with a column of their own. */
+static struct report_table *begin_threads(struct report *r, unsigned bits,
+					  const enum wait_reason shown[REASON_COLUMNS])
+{
+	bool is_grouped = bits & OF_GROUPS;
+	struct report_column c[] = {
+		{"wall_ns", "wall", CELL_NS, "time for which it was watched"},
+		{"on_cpu_ns", "on CPU", CELL_NS},
+		{"run_queue_ns", "run queue", CELL_NS, "could run, had no CPU", OF_GROUPS},
+		{"preempted_ns", "preempted", CELL_NS, "could run, lost the CPU", OF_THREADS},
+		{"woken_ns", "woken", CELL_NS, "woken, and no CPU yet", OF_THREADS},
+		[REASONS_AT + REASON_COLUMNS] = {"other_waits_ns", "other", CELL_NS,
+						 "waits for other reasons", HAS_OTHER},
+		{"idle_ns", "idle", CELL_NS, "waited for something to do"},
+		{"covered_pct", "covered %", CELL_PERCENT, "sum of all that, over wall time",
+		 HAS_COVERED},
+		{"voluntary", "waits", CELL_COUNT, "switches out to wait"},
+		{"involuntary", "preempts", CELL_COUNT, "switches out while it could run"},
+		{"threads", "threads", CELL_COUNT, NULL, OF_GROUPS},
+		{"pid", "pid", CELL_ID, NULL, OF_THREADS},
+		{"tid", "tid", CELL_ID, NULL, OF_THREADS},
+		{"thread", "thread", CELL_TEXT},
+	};
+	for (unsigned i = 0; i < REASON_COLUMNS; i++)
+		c[REASONS_AT + i] =
+			(struct report_column){arena_fmt(&r->arena, "%s_ns", wait_key(shown[i])),
+					       wait_key(shown[i]), CELL_NS, NULL,
+					       1u << (SHOWN + i)};
+	return report_add_table_of(r, is_grouped ? "ledger_groups" : "ledger_threads",
+				   is_grouped ? "threads, numbers in their names as #" : "threads",
+				   c, ARRAY_LEN(c), bits);
+}
+
+static uint64_t id_or_none(int32_t id)
+{
+	return id > 0 ? (uint64_t)id : CELL_NO_ID;
+}
+
+static void add_thread(struct report *r, struct report_table *t,
+		       const enum wait_reason shown[REASON_COLUMNS], const struct ledger_row *row)
+{
+	uint64_t rest_ns = ledger_blocked_ns(row) - row->ns[WAIT_RUN_QUEUE];
+	union cell cells[] = {
+		{.u = row->wall_ns},
+		{.u = row->ns[WAIT_ON_CPU]},
+		{.u = row->ns[WAIT_RUN_QUEUE]},
+		{.u = row->preempted_ns},
+		{.u = row->woken_ns},
+		[REASONS_AT + REASON_COLUMNS] = {.u = 0},
+		{.u = ledger_idle_ns(row)},
+		{.d = ledger_covered_pct(row)},
+		{.u = row->nr_voluntary},
+		{.u = row->nr_involuntary},
+		{.u = row->nr_threads},
+		{.u = id_or_none(row->pid)},
+		{.u = id_or_none(row->tid)},
+		{.text = row->name},
+	};
+	for (size_t i = 0; i < REASON_COLUMNS; i++) {
+		cells[REASONS_AT + i].u = row->ns[shown[i]];
+		rest_ns -= row->ns[shown[i]];
+	}
+	cells[REASONS_AT + REASON_COLUMNS].u = rest_ns;
+	report_add_row(r, t, cells);
+}
+
+/* One row a name, numbers folded; a single thread keeps its whole name. */
+static size_t group_rows(struct arena *a, const struct ledger *l, struct ledger_row **ret_rows)
+{
+	CLEANUP(intern_release) struct intern names = {0};
+	CLEANUP(buf_release) struct buf folded = {0};
+	struct ledger_row *groups = arena_calloc(a, l->nr_rows + 2, sizeof(*groups));
+	for (size_t i = 0; i < l->nr_rows; i++) {
+		const struct ledger_row *row = &l->rows[i];
+		threads_fold_numbers(&folded, row->name);
+		struct ledger_row *g = &groups[intern_add(&names, folded.p, folded.n)];
+		g->name = g->nr_threads ? arena_strdup(a, folded.p) : row->name;
+		ledger_add(g, row);
+	}
+	size_t n = 0;
+	for (size_t i = 0; i < intern_count(&names); i++)
+		if (groups[i].nr_threads)
+			groups[n++] = groups[i];
+	qsort(groups, n, sizeof(*groups), ledger_compare);
+	*ret_rows = groups;
+	return n;
+}
+
+void ledger_threads_report(struct report *r, const struct ledger *l, unsigned flags,
+			   const struct view_limits *limits)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	bool is_grouped = flags & LEDGER_GROUPS;
+	struct ledger_row *rows = l->rows;
+	size_t nr = is_grouped ? group_rows(&a, l, &rows) : l->nr_rows;
+	struct ranked ranked[WAIT_NR];
+	enum wait_reason shown[REASON_COLUMNS] = {WAIT_NONE};
+	size_t nr_reasons = rank_reasons(l, false, ranked);
+	unsigned bits = is_grouped ? OF_GROUPS : OF_THREADS;
+	bits |= nr_reasons > REASON_COLUMNS ? HAS_OTHER : 0;
+	for (size_t i = 0; i < nr_reasons && i < REASON_COLUMNS; i++) {
+		shown[i] = ranked[i].reason;
+		bits |= 1u << (SHOWN + i);
+	}
+	for (size_t i = 0; i < nr; i++)
+		bits |= rows[i].wall_ns >= SHORT_NS && !closes(&rows[i]) ? HAS_COVERED : 0;
+	struct report_table *t = begin_threads(r, bits, shown);
+	struct ledger_row other = {.name = "<other>"};
+	for (size_t i = 0; i < nr; i++) {
+		if (!limits->max_rows || i < limits->max_rows)
+			add_thread(r, t, shown, &rows[i]);
+		else
+			ledger_add(&other, &rows[i]);
+	}
+	if (other.nr_threads)
+		add_thread(r, t, shown, &other);
+	t->nr_rows_total = nr;
+}

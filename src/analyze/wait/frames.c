@@ -1,0 +1,189 @@
+/* Which function waits; see frames.h. */
+#include "base/base.h"
+#include "analyze/wait/frames.h"
+
+#include "analyze/stacks/groups.h"
+#include "analyze/wait/syncframes.h"
+
+enum { NOT_YET = 0, IS_OWN, IS_RUNTIME };
+
+struct waitframes {
+	const struct profile *p;
+	uint8_t *by_func;
+	uint8_t *by_module;
+};
+
+/* Files of the C and C++ runtimes. */
+static bool is_runtime_module(const char *name)
+{
+	static const char *const prefixes[] = {
+		"libc.so",  "libc-",    "libc.musl", "libpthread", "ld-linux", "ld-musl",
+		"ld-2.",    "libm.so",  "libstdc++", "libc++",     "libgcc_s", "libdl",
+		"librt",    "[vdso]",   "libtbb",    "libgomp",    "libomp",   "libjemalloc",
+		"libaio.s", "liburing", "libabsl_",
+	};
+	for (size_t i = 0; i < ARRAY_LEN(prefixes); i++)
+		if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
+			return true;
+	return false;
+}
+
+/* Crates and namespaces that wait on behalf of others. */
+static bool is_runtime_crate(struct sv crate)
+{
+	static const char *const crates[] = {
+		"std",       "core",   "alloc", "parking_lot",       "parking_lot_core", "lock_api",
+		"dashmap",   "libc",   "nix",   "crossbeam_channel", "crossbeam_utils",  "rustix",
+		"once_cell", "mio",    "flume", "event_listener",    "__gnu_cxx",        "absl",
+		"boost",     "__libc",
+	};
+	for (size_t i = 0; i < ARRAY_LEN(crates); i++)
+		if (sv_eq_str(crate, crates[i]))
+			return true;
+	return false;
+}
+
+struct waitframes *waitframes_new(struct arena *a, const struct profile *p)
+{
+	struct waitframes *wf = arena_calloc(a, 1, sizeof(*wf));
+	wf->p = p;
+	wf->by_func = arena_calloc(a, p->functions.n + 1, 1);
+	wf->by_module = arena_calloc(a, p->modules.n + 1, 1);
+	return wf;
+}
+
+static bool is_module_runtime(struct waitframes *wf, module_id id)
+{
+	if (wf->by_module[id] == NOT_YET)
+		wf->by_module[id] =
+			is_runtime_module(profile_module_name(wf->p, id)) ? IS_RUNTIME : IS_OWN;
+	return wf->by_module[id] == IS_RUNTIME;
+}
+
+static bool is_func_runtime(struct waitframes *wf, func_id id)
+{
+	if (wf->by_func[id] == NOT_YET) {
+		struct sv name = profile_sv(wf->p, wf->p->functions.p[id].name);
+		bool is_runtime = is_runtime_crate(crate_from_name(name)) ||
+				  sync_kind_of(name) != SYNC_UNKNOWN;
+		wf->by_func[id] = is_runtime ? IS_RUNTIME : IS_OWN;
+	}
+	return wf->by_func[id] == IS_RUNTIME;
+}
+
+/* Stripped code: a start address for a name, which tells less than the next caller that has one. */
+static bool is_nameless(const struct profile *p, func_id id)
+{
+	return strstr(profile_text(p, p->functions.p[id].name), "!fn_") != NULL;
+}
+
+/* Where every caller ends up says nothing about which of them waited. */
+static bool is_entry(const struct profile *p, str_id name)
+{
+	struct sv s = profile_sv(p, name);
+	return sv_eq_str(s, "main") || sv_eq_str(s, "_start");
+}
+
+/* What a walk from the leaf outwards has met of the runtime, in case nothing else comes. */
+struct met {
+	struct waitframe nameless; /* the program's innermost function, when no symbol covers it */
+	struct waitframe waiting;  /* the outermost function that is known to wait */
+	struct waitframe named;    /* the innermost function outside of the C library */
+	struct waitframe any;      /* the innermost of all */
+};
+
+static void meet_runtime(struct waitframes *wf, struct met *m, const struct waitframe *f,
+			 func_id func, module_id module)
+{
+	struct waitframe here = {
+		.own = wf->p->functions.p[func].name, .via = f->via, .module = module};
+	if (!m->any.own)
+		m->any = here;
+	if (!m->named.own && !is_module_runtime(wf, module))
+		m->named = here;
+	if (sync_kind_of(profile_sv(wf->p, here.own)) != SYNC_UNKNOWN)
+		m->waiting = here;
+}
+
+/* True when @f is the answer. */
+static bool meet_own(const struct profile *p, struct met *m, struct waitframe *f, func_id func,
+		     module_id module)
+{
+	str_id name = p->functions.p[func].name;
+	if (is_nameless(p, func)) {
+		if (!m->nameless.own)
+			m->nameless =
+				(struct waitframe){.own = name, .via = f->via, .module = module};
+		return false;
+	}
+	if (m->nameless.own && is_entry(p, name)) {
+		*f = m->nameless;
+		return true;
+	}
+	if (m->nameless.own)
+		f->via = m->nameless.via ? m->nameless.via : m->nameless.own;
+	f->own = name;
+	f->module = module;
+	return true;
+}
+
+struct waitframe waitframe_of(struct waitframes *wf, stack_id stack)
+{
+	const struct profile *p = wf->p;
+	struct waitframe f = {.is_empty = !stack, .is_kernel = true};
+	struct met met = {0};
+	for (stack_id s = stack; s; s = p->stacks.p[s].parent) {
+		const struct location *l = &p->locations.p[p->stacks.p[s].loc];
+		if (l->flags & LOCATION_KERNEL)
+			continue;
+		f.is_kernel = false;
+		for (uint32_t i = 0; i < l->nr_frames; i++) {
+			func_id func = p->frames.p[l->first_frame + i].func;
+			if (!is_module_runtime(wf, l->module) && !is_func_runtime(wf, func)) {
+				if (meet_own(p, &met, &f, func, l->module))
+					return f;
+				continue;
+			}
+			meet_runtime(wf, &met, &f, func, l->module);
+			f.via = p->functions.p[func].name;
+		}
+		if (!l->nr_frames && !is_module_runtime(wf, l->module)) {
+			if (met.nameless.own)
+				break;
+			f.module = l->module; /* without a name, but the program's */
+			return f;
+		}
+	}
+	/* Nothing but the runtime: of it, what says most. */
+	const struct waitframe *best = met.nameless.own  ? &met.nameless
+				       : met.waiting.own ? &met.waiting
+				       : met.named.own   ? &met.named
+							 : &met.any;
+	return (struct waitframe){.own = best->own,
+				  .via = best->via,
+				  .module = best->module,
+				  .is_empty = f.is_empty,
+				  .is_kernel = f.is_kernel};
+}
+
+const char *waitframe_name(const struct profile *p, const struct waitframe *f)
+{
+	if (f->own)
+		return profile_text(p, f->own);
+	return f->is_empty ? "[no stack]" : f->is_kernel ? "[kernel]" : "[unknown]";
+}
+
+void waitframes_add_stack(struct buf *to, const struct profile *p, stack_id stack)
+{
+	if (stack)
+		frames_add(to, (struct frame_it){.p = p, .node = stack}, "");
+	else
+		buf_add_str(to, "[no stack]");
+}
+
+stack_id waitframes_user_part(const struct profile *p, stack_id stack)
+{
+	while (stack && p->locations.p[p->stacks.p[stack].loc].flags & LOCATION_KERNEL)
+		stack = p->stacks.p[stack].parent;
+	return stack;
+}

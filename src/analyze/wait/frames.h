@@ -1,0 +1,31 @@
+/*
+ * Which frame of a stack to show for a wait: the program's own function nearest to the wait, and
+ * the function of libc, the runtime or a locking library that it called.
+ */
+#ifndef ASSAY_ANALYZE_WAIT_FRAMES_H
+#define ASSAY_ANALYZE_WAIT_FRAMES_H
+
+#include "base/arena.h"
+#include "base/base.h"
+#include "base/buf.h"
+#include "model/profile.h"
+
+struct waitframe {
+	str_id own;       /* name in the profile's strings; 0: see waitframe_name */
+	str_id via;       /* what it called: "fsync", "pthread_mutex_lock"; 0 = nothing */
+	module_id module; /* of own */
+	bool is_kernel;   /* no user part at all */
+	bool is_empty;    /* no frames */
+};
+
+struct waitframes;
+struct waitframes *waitframes_new(struct arena *a, const struct profile *p);
+struct waitframe waitframe_of(struct waitframes *wf, stack_id stack);
+/* Never NULL or empty: "[no stack]", "[kernel]", "[unknown]". */
+const char *waitframe_name(const struct profile *p, const struct waitframe *f);
+/* All frames, leaf first, " < " between; kernel frames and inlined ones included. */
+void waitframes_add_stack(struct buf *to, const struct profile *p, stack_id stack);
+/* The stack without the kernel's frames on top. */
+stack_id waitframes_user_part(const struct profile *p, stack_id stack);
+
+#endif

@@ -1,0 +1,254 @@
+/* Locks that were waited for; see waittables.h. */
+#include "base/base.h"
+#include "analyze/wait/waittables.h"
+
+#include <stdlib.h>
+
+#include "analyze/stacks/threads.h"
+#include "analyze/wait/frames.h"
+#include "base/buf.h"
+#include "base/intern.h"
+#include "base/map.h"
+#include "base/num.h"
+#include "base/vec.h"
+
+/* Of what is said about a lock, the text with most time behind it is shown. */
+enum about { ABOUT_WAITS_IN, ABOUT_RELEASED_IN, ABOUT_RELEASED_BY, ABOUT_NR };
+
+struct lock {
+	const char *name;
+	struct quantile q;
+	uint64_t nr_threads;
+	str_id best[ABOUT_NR];
+	uint64_t best_ns[ABOUT_NR];
+	uint32_t nr_kinds[ABOUT_NR]; /* distinct texts */
+	uint64_t holder_ns[WAIT_NR]; /* what holders did while it was waited for */
+};
+
+struct locks {
+	const struct selection *sel;
+	struct intern texts; /* names of locks, functions, threads */
+	struct map index;    /* text -> lock */
+	VEC(struct lock) locks;
+	struct map sums[ABOUT_NR]; /* lock << 32 | text -> index into sum_ns */
+	VEC(uint64_t) sum_ns;
+	struct map threads; /* lock << 32 | task */
+	struct arena a;
+	struct waitframes *frames;
+	struct buf text;
+};
+
+static void locks_release(struct locks *l)
+{
+	intern_release(&l->texts);
+	map_release(&l->index);
+	vec_release(&l->locks);
+	for (int i = 0; i < ABOUT_NR; i++)
+		map_release(&l->sums[i]);
+	vec_release(&l->sum_ns);
+	map_release(&l->threads);
+	arena_release(&l->a);
+	buf_release(&l->text);
+}
+
+static const char *own_function(struct locks *l, stack_id stack)
+{
+	struct waitframe f = waitframe_of(l->frames, stack);
+	return waitframe_name(l->sel->p, &f);
+}
+
+/* Waiters of some locks park each on a word of its own: those go by where they wait. */
+static const char *lock_name(struct locks *l, stack_id stack, const struct tag *tag)
+{
+	bool is_by_park = reason_of_frames(l->sel->reasons, stack) == SYNC_LOCK_BY_PARK;
+	if (tag->object && !is_by_park)
+		return profile_text(l->sel->p, tag->object);
+	buf_clear(&l->text);
+	buf_addf(&l->text, "taken in %s", own_function(l, stack));
+	return buf_str(&l->text);
+}
+
+static uint32_t *find_lock(struct locks *l, stack_id stack, const struct tag *tag, bool *ret_is_new)
+{
+	uint32_t text = intern_add_str(&l->texts, lock_name(l, stack, tag));
+	return map_put(&l->index, text, ret_is_new);
+}
+
+static void say(struct locks *l, uint32_t lock, enum about about, const char *text, uint64_t ns)
+{
+	if (!*text)
+		return;
+	str_id id = intern_add_str(&l->texts, text);
+	bool is_new;
+	uint32_t *at = map_put(&l->sums[about], (uint64_t)lock << 32 | id, &is_new);
+	struct lock *to = &l->locks.p[lock];
+	if (is_new) {
+		*at = (uint32_t)l->sum_ns.n;
+		vec_push(&l->sum_ns, 0);
+		to->nr_kinds[about]++;
+	}
+	l->sum_ns.p[*at] += ns;
+	if (l->sum_ns.p[*at] > to->best_ns[about] || !to->best[about]) {
+		to->best_ns[about] = l->sum_ns.p[*at];
+		to->best[about] = id;
+	}
+}
+
+static void add_wait(struct locks *l, const struct select_tagged *row)
+{
+	const struct profile *p = l->sel->p;
+	const struct tag *tag = &p->tags.p[row->tag];
+	bool is_new;
+	uint32_t *at = find_lock(l, row->stack, tag, &is_new);
+	if (is_new) {
+		*at = (uint32_t)l->locks.n;
+		struct lock *lock = vec_add(&l->locks);
+		lock->name = arena_strdup(&l->a, lock_name(l, row->stack, tag));
+	}
+	uint32_t id = *at;
+	struct lock *lock = &l->locks.p[id];
+	uint64_t ns = (uint64_t)MAX(row->values[1], 0);
+	quantile_add(&lock->q, tag->log2_ns, (uint64_t)MAX(row->values[0], 0), ns,
+		     (uint64_t)MAX(row->values[2], 0));
+	(void)map_put(&l->threads, (uint64_t)id << 32 | row->task, &is_new);
+	lock->nr_threads += is_new;
+	say(l, id, ABOUT_WAITS_IN, own_function(l, row->stack), ns);
+	if (tag->other_stack)
+		say(l, id, ABOUT_RELEASED_IN, own_function(l, tag->other_stack), ns);
+	if (tag->other) {
+		threads_fold_numbers(&l->text, profile_text(p, p->tasks.p[tag->other].comm));
+		say(l, id, ABOUT_RELEASED_BY, buf_str(&l->text), ns);
+	}
+}
+
+static void add_blame(struct locks *l, const struct selection *blame)
+{
+	for (size_t i = 0; i < blame->nr_tagged; i++) {
+		const struct select_tagged *row = &blame->tagged[i];
+		uint32_t text = intern_add_str(&l->texts, lock_name(l, row->stack,
+								    &blame->p->tags.p[row->tag]));
+		uint32_t *at = map_get(&l->index, text);
+		if (at)
+			l->locks.p[*at].holder_ns[row->reason] += (uint64_t)MAX(row->values[1], 0);
+	}
+}
+
+/* ---- the table ----------------------------------------------------------------------------- */
+
+static const struct report_column columns[] = {
+	{"time_ns", "time", CELL_NS, "time waited for the lock"},
+	{"pct", "%", CELL_PERCENT, "share of all waiting for locks"},
+	{"waits", "waits", CELL_COUNT, NULL},
+	{"mean_ns", "mean", CELL_NS, NULL},
+	{"p99_ns", "p99", CELL_NS, "interpolated within a log2 class of durations"},
+	{"longest_ns", "longest", CELL_NS, NULL},
+	{"threads", "threads", CELL_COUNT, "threads that waited"},
+	{"lock", "lock", CELL_TEXT, "address of its word, or where it is taken"},
+	{"waits_in", "waited for in", CELL_TEXT, "the program's function, the one with most time"},
+	{"released_in", "released in", CELL_TEXT, "the same, of who let the waiters go on"},
+	{"released_by", "by thread", CELL_TEXT, NULL},
+	{"holder", "holder meanwhile", CELL_TEXT, "what holders did while it was waited for"},
+};
+
+static int by_time(const void *x, const void *y)
+{
+	const struct lock *a = x;
+	const struct lock *b = y;
+	return COMPARE(b->q.ns_all, a->q.ns_all) ?: strcmp(a->name, b->name);
+}
+
+static const char *best_text(struct report *r, const struct locks *l, const struct lock *lock,
+			     enum about about)
+{
+	if (!lock->best[about])
+		return "";
+	const char *text = intern_str(&l->texts, lock->best[about]);
+	if (lock->nr_kinds[about] == 1)
+		return text;
+	return arena_fmt(&r->arena, "%s (+%u)", text, lock->nr_kinds[about] - 1);
+}
+
+/* "ran 62 %, fsync 38 %", up to three. */
+static const char *holder_text(struct report *r, const struct lock *lock)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	uint64_t all = 0;
+	bool is_told[WAIT_NR] = {0};
+	for (enum wait_reason w = WAIT_NONE; w < WAIT_NR; w++)
+		all += lock->holder_ns[w];
+	for (int n = 0; n < 3; n++) {
+		enum wait_reason best = WAIT_NONE;
+		for (enum wait_reason w = WAIT_ON_CPU; w < WAIT_NR; w++)
+			if (!is_told[w] && lock->holder_ns[w] > lock->holder_ns[best])
+				best = w;
+		if (best == WAIT_NONE || view_pct(lock->holder_ns[best], all) < 1)
+			break;
+		is_told[best] = true;
+		buf_addf(&b, "%s%s %s %%", b.n ? ", " : "",
+			 best == WAIT_ON_CPU ? "ran" : wait_text(best),
+			 num_double(view_pct(lock->holder_ns[best], all), 0).s);
+	}
+	return arena_strdup(&r->arena, buf_str(&b));
+}
+
+static void add_row(struct report *r, struct report_table *t, const struct locks *l,
+		    const struct lock *lock, uint64_t of_ns)
+{
+	const struct quantile *q = &lock->q;
+	bool has_waits = q->nr_all;
+	union cell cells[ARRAY_LEN(columns)] = {
+		{.u = q->ns_all},
+		{.d = view_pct(q->ns_all, of_ns)},
+		{.u = q->nr_all},
+		{.u = has_waits ? quantile_mean(q) : CELL_NS_NONE},
+		{.u = has_waits ? quantile_at(q, 0.99) : CELL_NS_NONE},
+		{.u = q->longest_ns ? q->longest_ns : CELL_NS_NONE},
+		{.u = lock->nr_threads},
+		{.text = lock->name},
+		{.text = best_text(r, l, lock, ABOUT_WAITS_IN)},
+		{.text = best_text(r, l, lock, ABOUT_RELEASED_IN)},
+		{.text = best_text(r, l, lock, ABOUT_RELEASED_BY)},
+		{.text = holder_text(r, lock)},
+	};
+	report_add_row(r, t, cells);
+}
+
+void waits_locks(struct report *r, const struct selection *sel, const struct select_spec *spec,
+		 const struct view_limits *limits)
+{
+	struct locks l CLEANUP(locks_release) = {.sel = sel};
+	struct select_spec of_blame = *spec;
+	struct selection blame;
+	of_blame.event = table_key(TABLE_BLAME);
+	of_blame.reason = NULL;
+	l.frames = waitframes_new(&l.a, sel->p);
+	(void)intern_add_str(&l.texts, ""); /* id 0: nothing */
+	uint64_t ns = 0;
+	for (size_t i = 0; i < sel->nr_tagged; i++) {
+		if (sel->tagged[i].reason != WAIT_LOCK)
+			continue;
+		add_wait(&l, &sel->tagged[i]);
+		ns += (uint64_t)MAX(sel->tagged[i].values[1], 0);
+	}
+	if (!l.locks.n)
+		return;
+	if (tables_has_rows(sel->p, TABLE_BLAME) &&
+	    !select_run(&l.a, sel->p, &of_blame, &blame, NULL))
+		add_blame(&l, &blame);
+	qsort(l.locks.p, l.locks.n, sizeof(*l.locks.p), by_time);
+	struct report_table *t = report_add_table(r, "locks", "locks that were waited for", columns,
+						  ARRAY_LEN(columns));
+	struct lock other = {.name = "<other>"};
+	for (size_t i = 0; i < l.locks.n; i++) {
+		const struct lock *lock = &l.locks.p[i];
+		if (!limits->max_rows || i < limits->max_rows) {
+			add_row(r, t, &l, lock, ns);
+			continue;
+		}
+		quantile_merge(&other.q, &lock->q);
+		other.nr_threads = MAX(other.nr_threads, lock->nr_threads);
+	}
+	if (other.q.ns_all)
+		add_row(r, t, &l, &other, ns);
+	t->nr_rows_total = l.locks.n;
+}

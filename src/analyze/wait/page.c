@@ -1,0 +1,227 @@
+/* The first page of a recording of waits; see waittables.h. */
+#include "base/base.h"
+#include "analyze/wait/waittables.h"
+
+#include "base/clock.h"
+#include "base/num.h"
+
+/* What it takes to say something. Shares are of active time: all but idle. */
+#define IDLE_PCT       95.0 /* of wall time: mostly idle */
+#define STARVED_PCT    10.0 /* in the run queue */
+#define LOCK_PCT       10.0 /* waiting for locks */
+#define TOP_LOCK_PCT   40.0 /* one lock's share of it */
+#define IO_PCT         10.0
+#define EVIDENCE_NS    (50 * NS_PER_MS) /* less time than this proves nothing ... */
+#define EVIDENCE_WAITS 200              /* ... unless it came that often */
+#define CLOSES_PCT     0.5
+#define PAGE_ROWS      10
+
+struct page {
+	struct report *r;
+	const struct profile *p;
+	const struct ledger *l;
+	const struct selection *sel;
+	uint64_t active_ns;
+};
+
+static double active_pct(const struct page *pg, uint64_t ns)
+{
+	return view_pct(ns, pg->active_ns);
+}
+
+static bool has_evidence(uint64_t ns, uint64_t nr)
+{
+	return ns >= EVIDENCE_NS || nr >= EVIDENCE_WAITS;
+}
+
+static struct num_text pct_text(double pct)
+{
+	return num_double(pct, pct < 10 ? 1 : 0);
+}
+
+/* ---- how far the numbers go ---------------------------------------------------------------- */
+
+static void note_accuracy(const struct page *pg)
+{
+	const struct ledger *l = pg->l;
+	double covered = ledger_covered_pct(&l->total);
+	uint64_t off_ns = ledger_sum_ns(&l->total) - l->total.ns[WAIT_ON_CPU];
+	if (l->polled_ns)
+		report_note(
+			pg->r,
+			"%s %% of the time off the CPU was seen by looks from time to time, not "
+			"by switches: what it was waited for is estimated there",
+			pct_text(view_pct(l->polled_ns, off_ns)).s);
+	if (covered < 100 - CLOSES_PCT) /* too much is noted with the ledger itself */
+		report_note(pg->r, "the ledger covers %s %% of the threads' wall time",
+			    pct_text(covered).s);
+	uint64_t futex = l->total.ns[WAIT_SYNC] + l->total.ns[WAIT_LOCK] + l->total.ns[WAIT_PARK];
+	double untold = view_pct(l->total.ns[WAIT_SYNC], futex);
+	if (untold >= 10 && has_evidence(l->total.ns[WAIT_SYNC], 0))
+		report_note(pg->r,
+			    "%s %% of the time on futexes cannot be told apart into locks and "
+			    "parking: no known function is on those stacks",
+			    pct_text(untold).s);
+}
+
+static void note_window(const struct page *pg, const struct select_spec *spec)
+{
+	if (spec->time && pg->p->start_ns)
+		report_note(pg->r, "waits are kept by the second: the window is that of whole "
+				   "seconds that begin in it");
+	if (!spec->min_duration && !spec->max_duration)
+		return;
+	report_note(pg->r, "durations are kept by powers of two: shown are waits of %s to %s",
+		    num_ns(pg->sel->min_ns).s,
+		    pg->sel->max_ns ? num_ns(pg->sel->max_ns).s : "any length");
+}
+
+/* ---- what it comes to ---------------------------------------------------------------------- */
+
+static bool note_idle(const struct page *pg)
+{
+	const struct ledger_row *total = &pg->l->total;
+	double idle = view_pct(ledger_idle_ns(total), ledger_sum_ns(total));
+	if (idle < IDLE_PCT)
+		return false;
+	report_note(pg->r,
+		    "mostly idle: %s %% of the threads' time they waited for something to do; to "
+		    "see what slows it, record under load",
+		    pct_text(idle).s);
+	return true;
+}
+
+static void note_starved(const struct page *pg)
+{
+	const struct ledger_row *total = &pg->l->total;
+	double pct = active_pct(pg, total->ns[WAIT_RUN_QUEUE]);
+	if (pct < STARVED_PCT ||
+	    !has_evidence(total->ns[WAIT_RUN_QUEUE], total->nr_waits[WAIT_RUN_QUEUE]))
+		return;
+	report_note(pg->r,
+		    "short of CPU: %s %% of active time was spent in the run queue, ready to run",
+		    pct_text(pct).s);
+}
+
+/* The heaviest lock, from the table of locks: its share and text, or NULL. */
+static const union cell *top_lock(const struct report *r)
+{
+	vec_foreach(t, &r->tables)
+		if (!strcmp(t->key, "locks") && t->nr_rows)
+			return t->cells;
+	return NULL;
+}
+
+static void note_locks(const struct page *pg)
+{
+	const struct ledger_row *total = &pg->l->total;
+	double pct = active_pct(pg, total->ns[WAIT_LOCK]);
+	const union cell *top = top_lock(pg->r);
+	if (pct < LOCK_PCT || !top ||
+	    !has_evidence(total->ns[WAIT_LOCK], total->nr_waits[WAIT_LOCK]))
+		return;
+	bool is_one = top[1].d >= TOP_LOCK_PCT;
+	report_note(pg->r, "lock contention: %s %% of active time waits for locks%s%s%s",
+		    pct_text(pct).s, is_one ? "; most of it for one, waited for in " : "",
+		    is_one ? top[8].text : "",
+		    is_one && top[11].text[0]
+			    ? arena_fmt(&pg->r->arena, ", whose holder meanwhile: %s", top[11].text)
+			    : "");
+}
+
+static void note_io(const struct page *pg)
+{
+	static const struct {
+		enum wait_reason reason;
+		const char *text;
+	} kinds[] = {
+		{WAIT_FSYNC, "waits for data to reach the disk (fsync)"},
+		{WAIT_FILE_READ, "waits for reads from files"},
+		{WAIT_FILE_WRITE, "waits for writes to files"},
+		{WAIT_FAULT, "waits for pages to be read (major faults)"},
+		{WAIT_RECLAIM, "waits for memory to be freed (reclaim)"},
+		{WAIT_MMAP_LOCK, "waits for the process's memory map (mmap lock)"},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		uint64_t ns = pg->l->total.ns[kinds[i].reason];
+		double pct = active_pct(pg, ns);
+		if (pct >= IO_PCT && has_evidence(ns, pg->l->total.nr_waits[kinds[i].reason]))
+			report_note(pg->r, "%s %% of active time %s", pct_text(pct).s,
+				    kinds[i].text);
+	}
+}
+
+/* ---- the page ------------------------------------------------------------------------------ */
+
+static void add_facts(const struct page *pg)
+{
+	const struct ledger_row *total = &pg->l->total;
+	report_fact_duration(pg->r, pg->l->window_ns);
+	report_fact(pg->r, FACT_CONTEXT_SWITCHES,
+		    num_count(total->nr_voluntary + total->nr_involuntary).s);
+}
+
+static void add_hints(struct report *r, const struct profile *p, const char *input)
+{
+	report_hint(r, &(struct report_hint){HINT_FLAME, input, {{0}}});
+	report_hint(r, &(struct report_hint){HINT_REPORT, input, {{HINT_TREE, NULL}}});
+	if (tables_has_rows(p, TABLE_BLAME))
+		report_hint(r, &(struct report_hint){HINT_REPORT, input, {{HINT_BLAME, NULL}}});
+	report_hint(r, &(struct report_hint){HINT_REPORT, input, {{HINT_BY, "thread"}}});
+}
+
+static int select_waits(struct arena *a, const struct profile *p, const struct select_spec *spec,
+			struct selection *ret_sel, struct err *err)
+{
+	struct select_spec own = *spec;
+	own.event = table_key(TABLE_OFF_CPU);
+	return select_run(a, p, &own, ret_sel, err);
+}
+
+static int fill_page(struct report *r, const struct select_spec *spec, const struct selection *sel,
+		     const struct view_limits *limits, struct err *err)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	const struct profile *p = sel->p;
+	struct ledger l;
+	TRY(ledger_make(&a, p, spec, &l, err));
+	struct page pg = {r, p, &l, sel, ledger_sum_ns(&l.total) - ledger_idle_ns(&l.total)};
+	struct view_limits few = *limits;
+	few.max_rows = limits->max_rows ? MIN(limits->max_rows, PAGE_ROWS) : 0;
+	add_facts(&pg);
+	ledger_report(r, &l);
+	ledger_threads_report(r, &l, LEDGER_GROUPS, &few);
+	waits_table(r, sel, WAITS_FUNCTIONS, limits);
+	waits_locks(r, sel, spec, &few);
+	waits_table(r, sel, WAITS_OBJECTS, &few);
+	if (!note_idle(&pg)) {
+		note_starved(&pg);
+		note_locks(&pg);
+		note_io(&pg);
+	}
+	note_accuracy(&pg);
+	note_window(&pg, spec);
+	return 0;
+}
+
+int waits_page(struct report *r, const struct profile *p, const struct select_spec *spec,
+	       const struct view_limits *limits, struct err *err)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct selection sel;
+	TRY(select_waits(&a, p, spec, &sel, err));
+	return fill_page(r, spec, &sel, limits, err);
+}
+
+int waits_overview(struct report *r, const struct profile *p, const struct select_spec *spec,
+		   const char *input, const struct view_limits *limits, struct err *err)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct selection sel;
+	TRY(select_waits(&a, p, spec, &sel, err));
+	view_begin(r, &sel, "assay report");
+	int rc = fill_page(r, spec, &sel, limits, err);
+	if (!rc && input && sel.nr_samples)
+		add_hints(r, p, input);
+	return rc;
+}

@@ -1,0 +1,213 @@
+/* Functions that wait on futexes, and what for; see syncframes.h. */
+#include "base/base.h"
+#include "analyze/wait/syncframes.h"
+
+#include "analyze/select/funcglob.h"
+
+/*
+ * A row a library and kind. The first row that matches decides, so what is special stands before what
+ * is general; the patterns' form is that of funcglob.h.
+ *
+ * Sources of the names: the public sources of the libraries; what they do below these functions was
+ * looked up there.
+ */
+static const struct {
+	enum sync_kind kind;
+	const char *patterns;
+} table[] = {
+	/* ---- glibc, musl --------------------------------------------------------------- */
+	{SYNC_LOCK, "__lll_lock_wait*|__lll_timedlock_wait|__lll_clocklock_wait"},
+	{SYNC_LOCK, "*pthread_mutex_cond_lock*"}, /* a condvar takes its mutex again */
+	{SYNC_LOCK, "*pthread_mutex_lock*|*pthread_mutex_timedlock*|*pthread_mutex_clocklock*|"
+		    "*pthread_rwlock_*lock*|__pthread_once_slow*"},
+	{SYNC_LOCK, "__lock"}, /* musl */
+	{SYNC_LOCK, "__lockfile"},
+	{SYNC_PARK_PART, "*pthread_cond_*wait*"},
+	/* A condition variable's own lock, or waiters that have to leave first. */
+	{SYNC_LOCK, "__condvar_*|*pthread_cond_signal|*pthread_cond_broadcast"},
+	{SYNC_PARK, "*pthread_barrier_wait|*pthread_join|*pthread_timedjoin*|*pthread_clockjoin*|"
+		    "*pthread_tryjoin*"},
+	{SYNC_PARK_PART, "sem_wait*|sem_timedwait*|sem_clockwait*|__new_sem_*wait*|__sem_*wait*"},
+	{SYNC_PASS, "do_futex_wait*|__futex_*"},
+	{SYNC_PASS, "__timedwait*"}, /* musl */
+	{SYNC_PASS, "__wait|syscall"},
+	{SYNC_PARK, "aio_suspend*"},
+	{SYNC_LOCK, "mtx_lock|mtx_timedlock"},
+	{SYNC_PARK_PART, "cnd_wait|cnd_timedwait"},
+	{SYNC_PARK, "thrd_join"},
+
+	/* ---- libstdc++, libc++ --------------------------------------------------------- */
+	{SYNC_PARK_PART,
+	 "std::condition_variable*::wait*|std::condition_variable*::__wait*|"
+	 "std::_V2::condition_variable*::wait*|std::__1::condition_variable*::*wait*|"
+	 "std::__condvar::wait*"},
+	{SYNC_PARK, "std::*::_M_futex_wait*"}, /* std::future */
+	{SYNC_PARK, "std::__atomic_futex_unsigned*"},
+	{SYNC_PARK_PART, "std::*__platform_wait*"}, /* atomic::wait, latch, semaphore */
+	{SYNC_PASS, "std::*::__waiter*"},
+	{SYNC_PARK_PART, "std::*::__libcpp_atomic_wait*"},
+	{SYNC_LOCK, "std::__1::__libcpp_mutex_lock*"},
+	{SYNC_PARK,
+	 "std::*counting_semaphore*::*acquire*|std::*latch*::*wait*|std::*barrier*::*wait*"},
+	{SYNC_LOCK, "std::*::mutex::lock|std::mutex::lock|std::*recursive_*mutex::lock|"
+		    "std::*timed_mutex::*lock*|std::*shared_*mutex*::lock*|"
+		    "std::*__shared_mutex_pthread::lock*|std::unique_lock*::lock"},
+	{SYNC_PARK, "std::thread::join|std::*::thread::join"},
+	{SYNC_LOCK, "__cxa_guard_acquire"}, /* somebody initialises a static */
+	{SYNC_LOCK, "__gthread_mutex_lock"},
+	{SYNC_PARK_PART, "__gthread_cond_*wait"},
+
+	/* ---- Rust: std ----------------------------------------------------------------- */
+	{SYNC_LOCK, "std::sys::*utex::Mutex::lock*|std::sys::*utex::RwLock::*|"
+		    "std::sys::*locks::*Mutex*::lock*|std::sys::*locks::*RwLock*::*|"
+		    "std::sys*::sync::once::futex::Once::*"},
+	{SYNC_LOCK_BY_PARK, "std::sys*::sync::once::queue::*wait*"},
+	{SYNC_LOCK, "std::sys_common::once::futex::Once::*"},
+	{SYNC_LOCK_BY_PARK, "std::sys_common::once::queue::*wait*"},
+	{SYNC_PARK_PART,
+	 "std::sys*::Condvar::wait*|std::sync::*condvar::Condvar::wait*|"
+	 "std::sync::*Condvar*::wait*|std::sys*::thread_park*::park*|"
+	 "std::sys*::thread_park*::Parker::*|std::sys*::Parker::park*|std::thread::*park*"},
+	{SYNC_PARK,
+	 "std::sync::mp*::recv*|std::sync::mp*::send*|"
+	 "std::sync::mp*::context::Context::wait_until|std::sync::*barrier::Barrier::wait"},
+	{SYNC_LOCK, "std::sync::*mutex::Mutex*::lock|std::sync::*rwlock::RwLock*::read|"
+		    "std::sync::*rwlock::RwLock*::write|std::sync::*reentrant_lock::*::lock"},
+	{SYNC_PARK, "std::thread::*join*"},
+	{SYNC_PARK_PART, "std::thread::scoped::scope"},
+	{SYNC_PASS, "std::sys::*futex_wait"},
+
+	/* ---- Rust: crates -------------------------------------------------------------- */
+	{SYNC_PARK_PART, "parking_lot::condvar::*|parking_lot::Condvar::wait*"},
+	{SYNC_LOCK_BY_PARK, "parking_lot::raw_mutex::*|parking_lot::raw_fair_mutex::*|"
+			    "parking_lot::raw_rwlock::*|parking_lot::remutex::*"},
+	{SYNC_LOCK, "parking_lot::once::Once::*"}, /* runs the initialiser, too */
+	{SYNC_PASS, "parking_lot::elision::*"},
+	{SYNC_PASS, "parking_lot_core::*"}, /* parks for whoever called it */
+	{SYNC_LOCK_BY_PARK, "lock_api::mutex::*Mutex*::lock|lock_api::rwlock::*RwLock*::read*|"
+			    "lock_api::rwlock::*RwLock*::write|lock_api::rwlock::*RwLock*::upgrad*|"
+			    "lock_api::remutex::*::lock|dashmap::lock::*_slow|usync::*lock*|"
+			    "once_cell::imp*::wait|async_lock::mutex::*|"
+			    "tokio::sync::mutex::Mutex*::blocking_lock*|"
+			    "tokio::sync::rwlock::RwLock*::blocking_*"},
+	{SYNC_PARK, "tokio::sync::mpsc::*::blocking_*|tokio::sync::oneshot::*::blocking_recv"},
+	{SYNC_PARK_PART, "tokio::runtime::park::*|tokio::runtime::*::park*|tokio::park::*"},
+	{SYNC_PARK, "tokio::runtime::blocking::pool::Inner::run"},
+	{SYNC_PARK_PART, "tokio::loom::*::Condvar::wait*"},
+	{SYNC_PARK, "crossbeam_channel::*"},
+	{SYNC_PARK_PART, "crossbeam_utils::sync::parker::*"},
+	{SYNC_PARK, "crossbeam_utils::sync::wait_group::*::wait"},
+	{SYNC_LOCK, "crossbeam_utils::sync::sharded_lock::*::write"},
+	{SYNC_PARK_PART, "crossbeam::sync::parker::*"},
+	{SYNC_PARK, "rayon_core::sleep::*::sleep|rayon_core::latch::*::wait*|"
+		    "rayon_core::latch::LockLatch::*|flume::*::recv*|flume::*::send*|"
+		    "flume::signal::*|kanal::*"},
+	{SYNC_PARK_PART, "event_listener::*wait*|event_listener::*park*|parking::*::park*|"
+			 "futures_executor::*park*|futures_executor::local_pool::run_executor|"
+			 "futures_lite::future::block_on*|pollster::*|threadpool::*"},
+
+	/* ---- allocators ---------------------------------------------------------------- */
+	{SYNC_LOCK, "*je_malloc_mutex_lock_slow|*malloc_mutex_lock*"},
+	{SYNC_LOCK, "SpinLock::SlowLock"}, /* gperftools */
+	{SYNC_LOCK_BY_PARK, "*SpinLockDelay"},
+	{SYNC_PARK, "*background_thread_sleep*"},
+	{SYNC_PARK_PART, "*background_thread_entry"},
+	{SYNC_PARK, "background_work_sleep_once"},
+
+	/* ---- absl, folly, tbb, boost, Qt, GLib ----------------------------------------- */
+	{SYNC_PARK, "absl::*CondVar::Wait*|absl::*Mutex::Await*|absl::*Mutex::LockWhen*|"
+		    "absl::*Mutex::*LockWhen*"},
+	{SYNC_PASS, "absl::*Mutex::LockSlow*"}, /* below Lock and LockWhen alike */
+	{SYNC_PASS,
+	 "absl::*Mutex::Block|absl::*PerThreadSem::*|absl::*Waiter*::*|absl::*Futex*::*"},
+	{SYNC_LOCK,
+	 "absl::*Mutex::*Lock|absl::*Mutex::lock*|absl::*SpinLock*::*|absl::*CallOnceImpl*"},
+	{SYNC_PARK, "absl::*Notification::WaitFor*|absl::*BlockingCounter::Wait"},
+	{SYNC_PASS, "AbslInternalPerThreadSem*"},
+	{SYNC_LOCK_BY_PARK, "AbslInternalSpinLockDelay*|folly::*SharedMutex*::lock*|"
+			    "folly::*MicroLock*::lockSlow*|folly::*distributed_mutex::*lock*"},
+	{SYNC_PARK_PART, "folly::*Baton*::*wait*"},
+	{SYNC_PARK, "folly::*LifoSem*::*wait*|folly::*MemoryIdler::futexWait*|"
+		    "folly::*EventCount*::*wait*"},
+	{SYNC_PARK_PART,
+	 "tbb::*binary_semaphore::P|tbb::*concurrent_monitor*::*|tbb::*private_worker::run"},
+	{SYNC_LOCK_BY_PARK, "tbb::*mutex::lock*"},
+	{SYNC_PARK_PART, "boost::*condition_variable*::*wait*"},
+	{SYNC_LOCK, "boost::*mutex::lock"},
+	{SYNC_PARK, "boost::thread::join*"},
+	{SYNC_LOCK, "QBasicMutex::lock*|QMutex::lock*|QRecursiveMutex::*lock*"},
+	{SYNC_LOCK_BY_PARK, "QReadWriteLock*::*ock*"},
+	{SYNC_PARK_PART, "QWaitCondition::wait*"},
+	{SYNC_PARK, "QSemaphore::*acquire*|QThread::wait*"},
+	{SYNC_LOCK, "g_mutex_lock*|g_rw_lock_*lock*"},
+	{SYNC_PARK_PART, "g_cond_wait*"},
+	{SYNC_PARK, "g_async_queue_*pop*|g_thread_join"},
+
+	/* ---- OpenMP -------------------------------------------------------------------- */
+	{SYNC_LOCK, "gomp_mutex_lock_slow"},
+	{SYNC_PARK, "gomp_*barrier_wait*|gomp_sem_wait*|gomp_ordered_sync"},
+	{SYNC_LOCK, "__kmp_acquire_*lock*"},
+	{SYNC_PARK, "__kmp_suspend*|__kmp_*wait*"},
+
+	/* ---- Go ------------------------------------------------------------------------ */
+	{SYNC_PASS, "runtime.futexsleep|runtime.futex"},
+	{SYNC_LOCK, "runtime.lock*"},
+	{SYNC_PARK,
+	 "runtime.notesleep|runtime.notetsleep*|runtime.mPark|runtime.stopm|runtime.sysmon"},
+
+	/* ---- HotSpot, CPython, V8 and libuv -------------------------------------------- */
+	{SYNC_PARK, "ObjectMonitor::wait*"},
+	{SYNC_LOCK_BY_PARK, "ObjectMonitor::*nter*|ObjectSynchronizer::*enter*|Mutex::lock*"},
+	{SYNC_PARK, "Monitor::wait*"},
+	{SYNC_PARK_PART, "os::PlatformEvent::park*|PlatformEvent::park*|PlatformMonitor::wait*|"
+			 "Parker::park*"},
+	{SYNC_PARK, "Unsafe_Park"},
+	{SYNC_LOCK_BY_PARK, "take_gil|PyMutex_Lock*|_PyMutex_Lock*|_PyRWMutex_*Lock*"},
+	{SYNC_PASS, "_PyParkingLot_Park|_PySemaphore_*"},
+	{SYNC_PARK, "PyEvent_Wait*"},
+	{SYNC_LOCK, "v8::base::Mutex::Lock|v8::base::*SharedMutex::Lock*"},
+	{SYNC_PARK_PART,
+	 "v8::base::ConditionVariable::Wait*|v8::base::Semaphore::Wait*|uv_cond_*wait|"
+	 "uv_sem_wait"},
+	{SYNC_PARK, "uv_barrier_wait"},
+	{SYNC_LOCK, "uv_mutex_lock|uv_rwlock_*lock"},
+	{SYNC_PARK, "uv_thread_join"},
+	{SYNC_LOCK_BY_PARK, "WTF::*Lock*::lockSlow*"},
+	{SYNC_PASS, "WTF::*ParkingLot*"},
+
+	/* ---- databases ----------------------------------------------------------------- */
+	{SYNC_LOCK_BY_PARK, "LWLockAcquire*"}, /* postgres: semaphores */
+	{SYNC_LOCK_BY_PARK, "LWLockWaitForVar|ProcSleep"},
+	{SYNC_PARK_PART, "PGSemaphoreLock"},
+	{SYNC_PASS, "PGSemaphoreUnlock|LWLockRelease*|LWLockWakeup|ProcLockWakeup|WaitLatch*|"
+		    "WaitEventSetWait*"},
+	{SYNC_LOCK_BY_PARK, "s_lock"},
+	{SYNC_PASS, "perform_spin_delay"},
+	{SYNC_LOCK_BY_PARK, "sync_array_wait_event*"}, /* InnoDB */
+	{SYNC_LOCK_BY_PARK,
+	 "lock_wait_suspend_thread|lock_wait|rw_lock_?_lock_*|PolicyMutex*::enter*"},
+	{SYNC_PARK_PART, "os_event::wait*|os_event_wait*"},
+	{SYNC_LOCK_BY_PARK, "srw_mutex_impl*::wait*|srw_lock_impl*::*lock*|ssux_lock_impl*::*|"
+			    "MDL_wait::timed_wait"},
+	{SYNC_LOCK, "rocksdb::*Mutex*::*Lock"},
+	{SYNC_PARK_PART, "rocksdb::*CondVar::*Wait*"},
+	{SYNC_LOCK, "leveldb::*Mutex::Lock"},
+	{SYNC_PARK_PART, "leveldb::*CondVar::Wait*"},
+
+	/* ---- by custom, where nothing nearer to the leaf was known ---------------------- */
+	{SYNC_LOCK, "*_mutex_lock|*_mutex_lock_slow*|*::lock_contended"},
+	{SYNC_LOCK_BY_PARK, "*::lock_slow|*::lockSlow*"},
+	{SYNC_LOCK, "*_rwlock_*lock"},
+	{SYNC_PARK_PART, "*_cond_wait|*_cond_timedwait|*::Condvar::wait*|*::CondVar::Wait*|"
+			 "*::ConditionVariable::*ait*"},
+};
+
+enum sync_kind sync_kind_of(struct sv function)
+{
+	char plain[FUNCGLOB_NAME_MAX];
+	function = funcglob_plain(function, plain);
+	for (size_t i = 0; i < ARRAY_LEN(table); i++)
+		if (funcglob_is_like(table[i].patterns, function))
+			return table[i].kind;
+	return SYNC_UNKNOWN;
+}

@@ -1,0 +1,46 @@
+/*
+ * Rows of waits added up under keys that a table chooses: count, time, distribution, threads, and
+ * what the group shows in its columns of text. Internal to the tables of waits and of blame.
+ */
+#ifndef ASSAY_ANALYZE_WAIT_WAITGROUPS_H
+#define ASSAY_ANALYZE_WAIT_WAITGROUPS_H
+
+#include "analyze/report.h"
+#include "analyze/select/select.h"
+#include "analyze/io/taggroups.h"
+#include "analyze/view.h"
+#include "base/base.h"
+#include "base/map.h"
+
+enum waitgroups_columns {
+	WAITGROUPS_QUANTILES = 1 << 0, /* p50, p99, longest */
+	WAITGROUPS_THREADS = 1 << 1,   /* how many threads waited */
+};
+
+struct waitgroups_table {
+	const char *key;
+	const char *title;
+	const char *note; /* or NULL */
+	struct {
+		const char *key;
+		const char *title;
+	} texts[TALLY_TEXTS]; /* up to one without a key */
+	size_t other_at;      /* which text says "<other>" */
+	unsigned flags;
+};
+
+struct waitgroups {
+	const struct waitgroups_table *table;
+	struct tally_groups g;
+	struct map threads; /* group << 32 | task */
+};
+
+struct waitgroups waitgroups_new(struct arena *a, const struct waitgroups_table *table);
+void waitgroups_release(struct waitgroups *w);
+/* Counts a waiter of the group of these texts; what is to be added to. NULL texts are empty. */
+struct quantile *waitgroups_at(struct waitgroups *w, const char *const *texts, task_id waiter);
+/* Sorts them, largest first; what the limits cut becomes "<other>". */
+void waitgroups_report(struct report *r, struct waitgroups *w, uint64_t of_ns,
+		       const struct view_limits *limits);
+
+#endif

@@ -1,0 +1,177 @@
+/* Tables of waits; see waittables.h. The first page is in page.c. */
+#include "base/base.h"
+#include "analyze/wait/waittables.h"
+
+#include "analyze/stacks/threads.h"
+#include "analyze/wait/frames.h"
+#include "analyze/wait/waitgroups.h"
+#include "base/buf.h"
+
+#define QUANTILE_NOTE "p50 and p99 are interpolated within classes of durations, powers of two"
+
+int waits_reasons_in_view(const struct profile *p, const struct select_spec *spec,
+			  uint32_t *ret_bits, struct err *err)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct select_spec own = *spec;
+	struct selection sel;
+	own.event = table_key(TABLE_OFF_CPU);
+	int rc = select_run(&a, p, &own, &sel, err);
+	for (size_t i = 0; !rc && i < sel.nr_rows; i++)
+		if (sel.rows[i].weight)
+			*ret_bits |= 1u << sel.rows[i].tip;
+	return rc;
+}
+
+struct maker {
+	const struct selection *sel;
+	struct waitframes *frames;
+	struct buf text; /* scratch */
+};
+
+/* ---- what rows go by ----------------------------------------------------------------------- */
+
+/* Texts of a row behind its reason's key; false: the table leaves it out. */
+typedef bool texts_fn(struct maker *m, const struct select_tagged *row, const char **ret_texts);
+
+static bool texts_of_reason(struct maker *m, const struct select_tagged *row,
+			    const char **ret_texts)
+{
+	(void)m;
+	ret_texts[0] = wait_text(row->reason);
+	return true;
+}
+
+static bool texts_of_function(struct maker *m, const struct select_tagged *row,
+			      const char **ret_texts)
+{
+	const struct profile *p = m->sel->p;
+	struct waitframe f = waitframe_of(m->frames, row->stack);
+	ret_texts[0] = waitframe_name(p, &f);
+	ret_texts[1] = profile_text(p, f.via);
+	ret_texts[2] = f.module ? profile_module_name(p, f.module) : "";
+	return true;
+}
+
+static bool texts_of_stack(struct maker *m, const struct select_tagged *row, const char **ret_texts)
+{
+	buf_clear(&m->text);
+	waitframes_add_stack(&m->text, m->sel->p, row->stack);
+	ret_texts[0] = buf_str(&m->text);
+	return true;
+}
+
+/* The thread that ended a wait, or what did if it was none. */
+static const char *waker_name(struct maker *m, const struct tag *tag)
+{
+	if (tag->other)
+		return threads_name(&m->text, m->sel->p, tag->other);
+	if (tag->evidence & EVIDENCE_BY_IRQ)
+		return "[device or timer]";
+	if (tag->evidence & EVIDENCE_SELF)
+		return "[timeout or signal]";
+	return tag->evidence & EVIDENCE_OPEN ? "[still waiting]" : "[not seen]";
+}
+
+static bool texts_of_waker(struct maker *m, const struct select_tagged *row, const char **ret_texts)
+{
+	const struct profile *p = m->sel->p;
+	const struct tag *tag = &p->tags.p[row->tag];
+	if (row->reason == WAIT_RUN_QUEUE)
+		return false; /* nobody has to wake those */
+	struct waitframe f = waitframe_of(m->frames, row->stack);
+	struct waitframe waking = waitframe_of(m->frames, tag->other_stack);
+	ret_texts[0] = waitframe_name(p, &f);
+	ret_texts[1] = waker_name(m, tag);
+	ret_texts[2] = tag->other_stack ? waitframe_name(p, &waking) : "";
+	return true;
+}
+
+static bool texts_of_object(struct maker *m, const struct select_tagged *row,
+			    const char **ret_texts)
+{
+	str_id object = m->sel->p->tags.p[row->tag].object;
+	bool is_of_futex =
+		row->reason == WAIT_LOCK || row->reason == WAIT_SYNC || row->reason == WAIT_PARK;
+	ret_texts[0] = profile_text(m->sel->p, object);
+	return object && !is_of_futex && row->reason != WAIT_RUN_QUEUE;
+}
+
+static const struct {
+	struct waitgroups_table table;
+	texts_fn *texts;
+} kinds[] = {
+	[WAITS_REASONS] = {{.key = "reasons",
+			    .title = "reasons of waiting",
+			    .note = QUANTILE_NOTE,
+			    .texts = {{"reason", "reason"}, {"what", ""}},
+			    .flags = WAITGROUPS_QUANTILES | WAITGROUPS_THREADS},
+			   texts_of_reason},
+	[WAITS_FUNCTIONS] = {{.key = "waiting_functions",
+			      .title = "functions that waited",
+			      .texts = {{"reason", "reason"},
+					{"function", "function"},
+					{"in", "in"},
+					{"module", "module"}},
+			      .other_at = 1,
+			      .flags = WAITGROUPS_QUANTILES},
+			     texts_of_function},
+	[WAITS_STACKS] = {{.key = "waiting_stacks",
+			   .title = "stacks that waited",
+			   .texts = {{"reason", "reason"},
+				     {"stack", "stack, from where it waited"}},
+			   .other_at = 1,
+			   .flags = WAITGROUPS_QUANTILES},
+			  texts_of_stack},
+	[WAITS_WAKERS] = {{.key = "wakers",
+			   .title = "who ended the waits",
+			   .texts = {{"reason", "reason"},
+				     {"function", "waiting function"},
+				     {"waker", "woken by"},
+				     {"waking_function", "in"}},
+			   .other_at = 1},
+			  texts_of_waker},
+	[WAITS_OBJECTS] = {{.key = "wait_objects",
+			    .title = "files and peers that were waited for",
+			    .texts = {{"reason", "reason"}, {"object", "file or peer"}},
+			    .other_at = 1,
+			    .flags = WAITGROUPS_QUANTILES | WAITGROUPS_THREADS},
+			   texts_of_object},
+};
+
+static void add_row(struct quantile *to, const struct selection *sel,
+		    const struct select_tagged *row)
+{
+	const struct table *t = &sel->p->tables.p[sel->table];
+	uint64_t longest_ns = 0;
+	for (uint32_t c = 1; c < t->nr_columns; c++)
+		if (t->columns[c].is_level)
+			longest_ns = (uint64_t)MAX(row->values[c], 0);
+	quantile_add(to, sel->p->tags.p[row->tag].log2_ns, (uint64_t)MAX(row->values[0], 0),
+		     (uint64_t)MAX(row->values[t->weight_column], 0), longest_ns);
+}
+
+void waits_table(struct report *r, const struct selection *sel, enum waits_table kind,
+		 const struct view_limits *limits)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(waitgroups_release)
+	struct waitgroups g = waitgroups_new(&a, &kinds[kind].table);
+	struct maker m = {.sel = sel, .frames = waitframes_new(&a, sel->p)};
+	static const struct view_limits none;
+	uint64_t ns = 0;
+	for (size_t i = 0; i < sel->nr_tagged; i++) {
+		const struct select_tagged *row = &sel->tagged[i];
+		const char *texts[TALLY_TEXTS] = {wait_key(row->reason)};
+		if (!kinds[kind].texts(&m, row, texts + 1))
+			continue;
+		add_row(waitgroups_at(&g, texts, row->task), sel, row);
+		ns += (uint64_t)MAX(row->values[1], 0);
+	}
+	buf_release(&m.text);
+	if (kind != WAITS_OBJECTS)
+		ns = sel->weight;
+	else if (!g.g.groups.n)
+		return;
+	waitgroups_report(r, &g, ns, kind == WAITS_REASONS ? &none : limits);
+}
