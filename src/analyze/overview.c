@@ -9,7 +9,7 @@
 #include "analyze/stacks/top.h"
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/num.h"
+#include "base/text/num.h"
 #include "base/stat.h"
 
 #define IDLE_CPUS     0.1 /* below: the target mostly sleeps */

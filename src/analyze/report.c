@@ -3,7 +3,7 @@
 #include "analyze/report.h"
 
 #include "base/mem.h"
-#include "base/num.h"
+#include "base/text/num.h"
 
 #define TEXTS_MAX 8
 

@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "base/num.h"
+#include "base/text/num.h"
 
 #define BIT(cap) ((uint64_t)1 << (cap))
 

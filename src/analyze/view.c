@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "base/buf.h"
-#include "base/num.h"
+#include "base/text/num.h"
 #include "base/stat.h"
 
 double view_pct(uint64_t part, uint64_t whole)

@@ -4,7 +4,7 @@
 
 #include <time.h>
 
-#include "base/num.h"
+#include "base/text/num.h"
 
 static int64_t clock_ns(clockid_t id)
 {

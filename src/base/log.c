@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/escape.h"
-#include "base/file.h"
+#include "base/text/escape.h"
+#include "base/file/file.h"
 #include "base/mem.h"
-#include "base/suggest.h"
+#include "base/text/suggest.h"
 
 #define ERASE_LINE "\r\x1b[K"
 

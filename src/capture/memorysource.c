@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/num.h"
+#include "base/text/num.h"
 #include "base/vec.h"
 #include "host/memmaps.h"
 #include "host/memstat.h"

@@ -5,12 +5,12 @@
 #include <errno.h>
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/num.h"
-#include "base/progress.h"
-#include "base/stop.h"
+#include "base/text/num.h"
+#include "base/process/progress.h"
+#include "base/process/stop.h"
 #include "cmd/cmd.h"
 #include "cmd/cpu_runs.h"
 #include "cmd/memchart.h"

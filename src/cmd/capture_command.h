@@ -18,7 +18,7 @@
 #include "analyze/views.h"
 #include "base/base.h"
 #include "base/err.h"
-#include "base/opt.h"
+#include "base/opt/opt.h"
 #include "cmd/outputs.h"
 #include "cmd/targetopts.h"
 #include "render/renderers.h"

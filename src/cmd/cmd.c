@@ -5,10 +5,10 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/suggest.h"
+#include "base/text/suggest.h"
 #include "cmd/cmd_table.h"
 
 /* In the order of the help: capture, read, around. */

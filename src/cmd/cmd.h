@@ -20,8 +20,8 @@
 #include "base/base.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/opt.h"
-#include "base/term.h"
+#include "base/opt/opt.h"
+#include "base/process/term.h"
 
 /* Exit codes, the same for every command (docs/man/assay.1.md). */
 enum cmd_exit {

@@ -3,10 +3,10 @@
 #include "cmd/cmd.h"
 
 #include "base/clock.h"
-#include "base/escape.h"
+#include "base/text/escape.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/num.h"
+#include "base/text/num.h"
 #include "host/memgroup.h"
 #include "session/store.h"
 

@@ -4,9 +4,9 @@
 #include <errno.h>
 
 #include "base/log.h"
-#include "base/num.h"
-#include "base/opt.h"
-#include "base/suggest.h"
+#include "base/text/num.h"
+#include "base/opt/opt.h"
+#include "base/text/suggest.h"
 #include "capture/wait/waitsource.h"
 #include "cmd/capture_command.h"
 #include "cmd/cmd.h"

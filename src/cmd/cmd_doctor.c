@@ -5,10 +5,10 @@
 
 #include "analyze/memory/heapframes.h"
 #include "analyze/rightsreport.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/opt.h"
+#include "base/opt/opt.h"
 #include "capture/heap/planner.h"
 #include "cmd/cmd.h"
 #include "cmd/optgroups.h"

@@ -6,7 +6,7 @@
 #include "analyze/io/eventsum.h"
 #include "base/buf.h"
 #include "base/log.h"
-#include "base/opt.h"
+#include "base/opt/opt.h"
 #include "capture/events/counts.h"
 #include "capture/events/set.h"
 #include "cmd/capture_command.h"

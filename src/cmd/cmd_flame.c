@@ -7,7 +7,7 @@
 #include "analyze/stacks/calltree.h"
 #include "analyze/views.h"
 #include "analyze/wait/waittables.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "cmd/drawing.h"
 #include "cmd/inputs.h"
 #include "cmd/optgroups.h"

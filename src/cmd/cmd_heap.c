@@ -4,10 +4,10 @@
 #include <errno.h>
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/log.h"
-#include "base/opt.h"
-#include "base/progress.h"
+#include "base/opt/opt.h"
+#include "base/process/progress.h"
 #include "cmd/capture_command.h"
 #include "cmd/cmd.h"
 #include "cmd/heap_dump.h"

@@ -5,7 +5,7 @@
 #include <fnmatch.h>
 #include <unistd.h>
 
-#include "base/json.h"
+#include "base/text/json.h"
 #include "base/log.h"
 #include "capture/events/set.h"
 #include "capture/events/readysets.h"

@@ -3,9 +3,9 @@
 #include "cmd/cmd.h"
 
 #include "base/clock.h"
-#include "base/escape.h"
-#include "base/json.h"
-#include "base/num.h"
+#include "base/text/escape.h"
+#include "base/text/json.h"
+#include "base/text/num.h"
 #include "session/store.h"
 
 struct ls_opts {

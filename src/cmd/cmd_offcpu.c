@@ -2,7 +2,7 @@
 #include "base/base.h"
 #include "cmd/cmd.h"
 
-#include "base/opt.h"
+#include "base/opt/opt.h"
 #include "capture/wait/waitsource.h"
 #include "cmd/capture_command.h"
 

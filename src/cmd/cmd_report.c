@@ -7,7 +7,7 @@
 #include "analyze/stacks/named.h"
 #include "analyze/select/phases.h"
 #include "analyze/query.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/log.h"
 #include "cmd/inputs.h"
 #include "cmd/memchart.h"

@@ -6,7 +6,7 @@
 
 #include "analyze/memory/heapweights.h"
 #include "analyze/views.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/log.h"
 #include "cmd/inputs.h"
 #include "cmd/optgroups.h"

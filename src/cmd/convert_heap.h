@@ -8,8 +8,8 @@
 #include "base/arena.h"
 #include "base/base.h"
 #include "base/err.h"
-#include "base/file.h"
-#include "base/zio.h"
+#include "base/file/file.h"
+#include "base/file/zio.h"
 #include "format/format.h"
 #include "model/profile.h"
 

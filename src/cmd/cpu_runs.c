@@ -7,10 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/escape.h"
+#include "base/text/escape.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/stop.h"
+#include "base/process/stop.h"
 #include "base/sv.h"
 #include "base/vec.h"
 #include "cmd/cmd.h"

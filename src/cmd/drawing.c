@@ -2,7 +2,7 @@
 #include "base/base.h"
 #include "cmd/drawing.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "render/foldedtree.h"
 
 int drawing_svg(struct buf *to, const struct picture *pic, const struct svg_options *svg,

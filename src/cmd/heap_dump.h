@@ -7,7 +7,7 @@
 #define ASSAY_CMD_HEAP_DUMP_H
 
 #include "base/base.h"
-#include "base/opt.h"
+#include "base/opt/opt.h"
 #include "cmd/targetopts.h"
 #include "render/renderers.h"
 

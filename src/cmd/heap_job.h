@@ -12,7 +12,7 @@
 
 #include "base/base.h"
 #include "base/err.h"
-#include "base/opt.h"
+#include "base/opt/opt.h"
 #include "capture/heap/heapsource.h"
 #include "cmd/capture_command.h"
 #include "plan/heapchoice.h"

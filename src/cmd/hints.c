@@ -2,7 +2,7 @@
 #include "base/base.h"
 #include "cmd/hints.h"
 
-#include "base/escape.h"
+#include "base/text/escape.h"
 #include "base/sv.h"
 
 /* Commands and options as they are typed. */

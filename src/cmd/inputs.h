@@ -10,7 +10,7 @@
 
 #include "base/base.h"
 #include "base/err.h"
-#include "base/opt.h"
+#include "base/opt/opt.h"
 #include "session/load.h"
 
 struct inputs {

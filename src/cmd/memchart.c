@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #include "analyze/memory/timeline.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "render/chart.h"

@@ -8,7 +8,7 @@
 #include "analyze/memory/suppress.h"
 #include "analyze/views.h"
 #include "analyze/select/weightcolumn.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/log.h"
 #include "base/sv.h"
 #include "cmd/cmd.h"

@@ -14,7 +14,7 @@
 #include "base/base.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/opt.h"
+#include "base/opt/opt.h"
 #include "analyze/report.h"
 #include "render/renderers.h"
 

@@ -6,11 +6,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/escape.h"
-#include "base/file.h"
+#include "base/text/escape.h"
+#include "base/file/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/num.h"
+#include "base/text/num.h"
 #include "cmd/cmd.h"
 #include "cmd/optgroups.h"
 #include "format/format.h"

@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #include "base/buf.h"
-#include "base/escape.h"
+#include "base/text/escape.h"
 #include "base/log.h"
 #include "base/sv.h"
 #include "cmd/cmd.h"

@@ -7,7 +7,7 @@
 
 #include "base/base.h"
 #include "base/err.h"
-#include "base/opt.h"
+#include "base/opt/opt.h"
 #include "host/target.h"
 
 struct target_opts {

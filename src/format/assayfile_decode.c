@@ -11,7 +11,7 @@
 
 #include <errno.h>
 
-#include "base/rd.h"
+#include "base/file/rd.h"
 
 #define LOST "[lost]"
 

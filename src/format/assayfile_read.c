@@ -7,8 +7,8 @@
 
 #include <errno.h>
 
-#include "base/file.h"
-#include "base/zio.h"
+#include "base/file/file.h"
+#include "base/file/zio.h"
 #include "format/assayfile_layout.h"
 #include "format/format.h"
 

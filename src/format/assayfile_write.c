@@ -9,9 +9,9 @@
 
 #include <errno.h>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/hash.h"
-#include "base/zio.h"
+#include "base/file/zio.h"
 #include "format/assayfile_layout.h"
 
 #define ZSTD_LEVEL   3

@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-#include "base/file.h"
-#include "base/lines.h"
+#include "base/file/file.h"
+#include "base/text/lines.h"
 
 #define DEPTH_MAX 65536 /* of a stack; no program has more */
 

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "base/lines.h"
+#include "base/text/lines.h"
 #include "base/map.h"
 #include "base/hash.h"
 #include "base/vec.h"

@@ -12,7 +12,7 @@
 #include "base/base.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "format/folded.h"
 #include "format/heapsteps.h"
 #include "format/jemallocheap.h"

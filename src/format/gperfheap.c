@@ -20,7 +20,7 @@
 
 #include <errno.h>
 
-#include "base/lines.h"
+#include "base/text/lines.h"
 #include "format/dumpmaps.h"
 #include "model/heap.h"
 #include "model/tables.h"

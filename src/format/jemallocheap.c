@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "base/lines.h"
+#include "base/text/lines.h"
 #include "format/dumpmaps.h"
 #include "format/format.h"
 #include "model/heap.h"

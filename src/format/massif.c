@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "base/lines.h"
+#include "base/text/lines.h"
 #include "base/vec.h"
 #include "format/format.h"
 #include "format/textframes.h"

@@ -24,7 +24,7 @@
 #include "base/arena.h"
 #include "base/base.h"
 #include "base/err.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "model/event.h"

@@ -15,7 +15,7 @@
 #include "base/base.h"
 #include "base/err.h"
 #include "base/map.h"
-#include "base/rd.h"
+#include "base/file/rd.h"
 #include "base/vec.h"
 #include "format/perfdata.h"
 #include "format/perfdata_file.h"

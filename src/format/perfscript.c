@@ -16,7 +16,7 @@
 
 #include "base/arena.h"
 #include "base/hash.h"
-#include "base/lines.h"
+#include "base/text/lines.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "format/scriptline.h"

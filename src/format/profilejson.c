@@ -6,7 +6,7 @@
 #include "base/base.h"
 #include "format/format.h"
 
-#include "base/json.h"
+#include "base/text/json.h"
 #include "base/map.h"
 #include "base/vec.h"
 

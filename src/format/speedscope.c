@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "base/intern.h"
-#include "base/json.h"
+#include "base/text/json.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "format/textframes.h"

@@ -7,7 +7,7 @@
 #include <link.h>
 
 #include "base/buf.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "host/procmem.h"
 
 #define AUXV_MAX    4096u

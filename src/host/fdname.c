@@ -16,10 +16,10 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/hash.h"
 #include "base/intern.h"
-#include "base/lines.h"
+#include "base/text/lines.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/sv.h"

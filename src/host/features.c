@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/sv.h"
 #include "host/bpfrights.h"
 #include "host/caps.h"

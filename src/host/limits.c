@@ -8,7 +8,7 @@
 
 #include <linux/capability.h>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/mem.h"
 #include "base/sv.h"
 #include "host/caps.h"

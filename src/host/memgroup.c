@@ -9,8 +9,8 @@
 #include <sys/inotify.h>
 
 #include "base/buf.h"
-#include "base/file.h"
-#include "base/lines.h"
+#include "base/file/file.h"
+#include "base/text/lines.h"
 #include "base/mem.h"
 
 #define TEXT_BYTES_MAX ((size_t)256 << 10)

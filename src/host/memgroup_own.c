@@ -24,10 +24,10 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/file.h"
-#include "base/lines.h"
+#include "base/file/file.h"
+#include "base/text/lines.h"
 #include "base/mem.h"
-#include "base/num.h"
+#include "base/text/num.h"
 
 #define NAMES_TRIED 1000
 /*

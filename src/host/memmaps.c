@@ -7,8 +7,8 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/file.h"
-#include "base/lines.h"
+#include "base/file/file.h"
+#include "base/text/lines.h"
 #include "base/mem.h"
 #include "host/memstat.h"
 #include "host/proc.h"

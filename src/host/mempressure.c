@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/mem.h"
-#include "base/num.h"
+#include "base/text/num.h"
 #include "host/memgroup.h"
 
 #define TEXT_BYTES_MAX ((size_t)64 << 10)

@@ -7,8 +7,8 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/file.h"
-#include "base/lines.h"
+#include "base/file/file.h"
+#include "base/text/lines.h"
 #include "base/mem.h"
 
 #define TEXT_BYTES_MAX ((size_t)1 << 20)

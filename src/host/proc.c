@@ -5,7 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/sv.h"

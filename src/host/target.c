@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "base/regex.h"
+#include "base/text/regex.h"
 #include "base/sv.h"
 
 void target_spec_release(struct target_spec *s)

@@ -8,8 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/lines.h"
+#include "base/file/file.h"
+#include "base/text/lines.h"
 #include "base/mem.h"
 
 /* linux/mount.h, which older libc headers lack. */

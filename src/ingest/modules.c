@@ -8,7 +8,7 @@
 #include <sys/sysmacros.h>
 
 #include "base/buf.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/sv.h"

@@ -5,7 +5,7 @@
 #include <stdarg.h>
 
 #include "base/buf.h"
-#include "base/num.h"
+#include "base/text/num.h"
 #include "model/profile.h"
 
 /* Whether people see it without -v. */

@@ -3,7 +3,7 @@
 #include "model/loss.h"
 
 #include "base/buf.h"
-#include "base/num.h"
+#include "base/text/num.h"
 
 static const struct {
 	const char *key;

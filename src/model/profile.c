@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/hash.h"
 
 struct profile *profile_new(void)

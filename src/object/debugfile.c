@@ -12,8 +12,8 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "base/rd.h"
-#include "base/zio.h"
+#include "base/file/rd.h"
+#include "base/file/zio.h"
 
 #define LINK_BYTES_MAX ((size_t)4096)
 #define CRC_STEP       ((size_t)1 << 20)

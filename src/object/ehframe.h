@@ -12,7 +12,7 @@
 
 #include "base/base.h"
 #include "base/err.h"
-#include "base/rd.h"
+#include "base/file/rd.h"
 #include "object/elf.h"
 
 struct ehframe_section {

@@ -6,9 +6,9 @@
 #include <errno.h>
 
 #include "base/mem.h"
-#include "base/rd.h"
+#include "base/file/rd.h"
 #include "base/sv.h"
-#include "base/zioread.h"
+#include "base/file/zioread.h"
 
 #define SECTION_BYTES_MAX ((uint64_t)4 << 30)
 /* What may come out of a compressed section: real ones stay under 20 times their size. */

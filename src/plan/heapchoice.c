@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/mem.h"
 #include "host/bpfrights.h"
 #include "host/caps.h"

@@ -9,7 +9,7 @@
 #include <sys/xattr.h>
 
 #include "base/buf.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/mem.h"
 #include "base/sv.h"
 #include "plan/binaries.h"

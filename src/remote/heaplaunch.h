@@ -2,7 +2,7 @@
  * A launched command held at the moment when everything is mapped and relocated and no code of its
  * own has run: for a dynamic program when the dynamic linker reports a consistent list of objects
  * before constructors run, for a static one at its entry point. There the recorder is put in place
- * with nobody to disturb. Used with base/spawn.h: the child is traced from its gate on.
+ * with nobody to disturb. Used with base/process/spawn.h: the child is traced from its gate on.
  *
  * Commands that execute another program (a shell script's `exec`) are held again at each exec, as
  * long as the launch is followed; forked children are not held. While it is followed each signal

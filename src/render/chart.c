@@ -14,10 +14,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/escape.h"
-#include "base/json.h"
+#include "base/text/escape.h"
+#include "base/text/json.h"
 #include "base/mem.h"
-#include "base/num.h"
+#include "base/text/num.h"
 #include "render/assets.h"
 #include "render/flame.h"
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/escape.h"
+#include "base/text/escape.h"
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"

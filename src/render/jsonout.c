@@ -3,7 +3,7 @@
 #include "render/jsonout.h"
 
 #include "base/buf.h"
-#include "base/json.h"
+#include "base/text/json.h"
 
 static const char *unit_name(enum unit unit)
 {

@@ -2,7 +2,7 @@
 #include "base/base.h"
 #include "render/markdown.h"
 
-#include "base/escape.h"
+#include "base/text/escape.h"
 #include "base/sv.h"
 #include "render/text_table.h"
 

@@ -4,9 +4,9 @@
 
 #include <math.h>
 
-#include "base/escape.h"
-#include "base/json.h"
-#include "base/num.h"
+#include "base/text/escape.h"
+#include "base/text/json.h"
+#include "base/text/num.h"
 
 enum field_kind {
 	FIELD_SECONDS,

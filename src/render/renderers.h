@@ -11,7 +11,7 @@
 #include "analyze/report.h"
 #include "base/base.h"
 #include "base/buf.h"
-#include "base/opt.h"
+#include "base/opt/opt.h"
 #include "render/text.h"
 
 /* What the options of renderer_group set; zero is text. */

@@ -5,10 +5,10 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "base/escape.h"
-#include "base/file.h"
-#include "base/lines.h"
-#include "base/term.h"
+#include "base/text/escape.h"
+#include "base/file/file.h"
+#include "base/text/lines.h"
+#include "base/process/term.h"
 
 /* ECMA-48 and xterm: alternate screen, cursor, home, erase to the end of line and screen. */
 #define ENTER      "\033[?1049h\033[?25l\033[2J"

@@ -15,10 +15,10 @@
 
 #include <stdlib.h>
 
-#include "base/escape.h"
+#include "base/text/escape.h"
 #include "base/mem.h"
-#include "base/num.h"
-#include "base/zio.h"
+#include "base/text/num.h"
+#include "base/file/zio.h"
 #include "render/assets.h"
 #include "render/flame.h"
 #include "render/text_table.h"

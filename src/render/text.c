@@ -2,8 +2,8 @@
 #include "base/base.h"
 #include "render/text.h"
 
-#include "base/escape.h"
-#include "base/num.h"
+#include "base/text/escape.h"
+#include "base/text/num.h"
 #include "base/sv.h"
 #include "render/text_table.h"
 

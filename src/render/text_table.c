@@ -4,9 +4,9 @@
 
 #include <math.h>
 
-#include "base/escape.h"
+#include "base/text/escape.h"
 #include "base/mem.h"
-#include "base/num.h"
+#include "base/text/num.h"
 
 #define GAP        2  /* spaces before each column */
 #define NAME_MIN   20 /* a cut name keeps at least this many columns */

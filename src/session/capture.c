@@ -9,11 +9,11 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/spawn.h"
-#include "base/stop.h"
+#include "base/process/spawn.h"
+#include "base/process/stop.h"
 #include "capture/perf/synth.h"
 #include "format/assayfile.h"
 #include "host/caps.h"

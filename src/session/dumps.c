@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/mem.h"
-#include "base/num.h"
-#include "base/stop.h"
+#include "base/text/num.h"
+#include "base/process/stop.h"
 #include "capture/heap/planner.h"
 #include "host/memstat.h"
 #include "host/proc.h"

@@ -8,9 +8,9 @@
 #include <glob.h>
 #include <sys/stat.h>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/mem.h"
-#include "base/num.h"
+#include "base/text/num.h"
 #include "format/jemallocheap.h"
 #include "model/heap.h"
 #include "model/tables.h"

@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/mem.h"
-#include "base/zio.h"
+#include "base/file/zio.h"
 #include "format/assayfile.h"
 #include "format/format.h"
 #include "host/caps.h"

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/mem.h"
 #include "host/mapped.h"
 #include "host/proc.h"

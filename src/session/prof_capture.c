@@ -6,9 +6,9 @@
 #include <poll.h>
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/mem.h"
-#include "base/stop.h"
+#include "base/process/stop.h"
 #include "capture/heap/planner.h"
 #include "format/assayfile.h"
 #include "host/cachedir.h"

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/escape.h"
+#include "base/text/escape.h"
 #include "base/mem.h"
 #include "session/store_mark.h"
 

@@ -23,7 +23,7 @@
 
 #include "base/base.h"
 #include "base/err.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/vec.h"
 #include "format/assayfile.h"
 

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "base/work.h"
+#include "base/process/work.h"
 #include "symbol/dwarf_file.h"
 #include "symbol/dwarf_index.h"
 #include "symbol/dwarf_part.h"

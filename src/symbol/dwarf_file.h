@@ -16,7 +16,7 @@
 
 #include "base/base.h"
 #include "base/err.h"
-#include "base/rd.h"
+#include "base/file/rd.h"
 #include "base/sv.h"
 #include "base/vec.h"
 #include "object/elf.h"

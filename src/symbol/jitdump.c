@@ -9,7 +9,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
-#include "base/rd.h"
+#include "base/file/rd.h"
 #include "symbol/jitcode.h"
 
 #define MAGIC         0x4a695444u /* "JiTD" */

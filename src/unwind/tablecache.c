@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "arch.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/hash.h"
 #include "base/mem.h"
 

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "format/format.h"
 
 static uint64_t next_random(uint64_t *state)

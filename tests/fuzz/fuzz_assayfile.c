@@ -5,7 +5,7 @@
 #include "base/base.h"
 
 #include "base/buf.h"
-#include "base/zio.h"
+#include "base/file/zio.h"
 #include "format/assayfile.h"
 #include "format/assayfile_layout.h"
 

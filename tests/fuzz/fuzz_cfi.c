@@ -5,7 +5,7 @@
 #include "base/base.h"
 
 #include "base/mem.h"
-#include "base/rd.h"
+#include "base/file/rd.h"
 #include "cfi_image.h"
 #include "object/elf.h"
 #include "unwind/walk.h"

@@ -7,7 +7,7 @@
 #include "base/base.h"
 
 #include "base/hash.h"
-#include "base/rd.h"
+#include "base/file/rd.h"
 #include "symbol/dwarf.h"
 #include "symbol/dwarf_sections.h"
 

@@ -4,7 +4,7 @@
  */
 #include "base/base.h"
 
-#include "base/lines.h"
+#include "base/text/lines.h"
 #include "format/format.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);

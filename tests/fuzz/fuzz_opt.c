@@ -2,7 +2,7 @@
 #include "base/base.h"
 
 #include "base/mem.h"
-#include "base/opt.h"
+#include "base/opt/opt.h"
 #include "base/vec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);

@@ -3,7 +3,7 @@
 
 #include <dirent.h>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/mem.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);

@@ -5,7 +5,7 @@
 #include <sys/auxv.h>
 
 #include "base/buf.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/mem.h"
 #include "remote/heapimage.h"
 #include "object/elf.h"

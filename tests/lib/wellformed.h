@@ -6,7 +6,7 @@
 #define ASSAY_TESTS_LIB_WELLFORMED_H
 
 #include "base/base.h"
-#include "base/escape.h"
+#include "base/text/escape.h"
 #include "base/sv.h"
 
 /* Text holds no markup, entities are whole, tags are balanced in number, bytes are legal. */

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "base/num.h"
+#include "base/text/num.h"
 #include "capture/bpf/kerneltables.h"
 #include "kernel_stack.h"
 #include "kstack.h"

@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "base/zio.h"
+#include "base/file/zio.h"
 #include "format/assayfile.h"
 #include "format/format.h"
 #include "format/assayfile_layout.h"

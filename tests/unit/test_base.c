@@ -5,12 +5,12 @@
 #include <errno.h>
 
 #include "base/buf.h"
-#include "base/escape.h"
+#include "base/text/escape.h"
 #include "base/intern.h"
-#include "base/json.h"
+#include "base/text/json.h"
 #include "base/map.h"
-#include "base/rd.h"
-#include "base/zio.h"
+#include "base/file/rd.h"
+#include "base/file/zio.h"
 
 TEST(map_keeps_what_was_put_after_deletions)
 {

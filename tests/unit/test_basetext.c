@@ -7,10 +7,10 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/escape.h"
-#include "base/lines.h"
-#include "base/num.h"
-#include "base/regex.h"
+#include "base/text/escape.h"
+#include "base/text/lines.h"
+#include "base/text/num.h"
+#include "base/text/regex.h"
 #include "base/stat.h"
 
 static uint64_t duration(const char *s)

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/mem.h"
 #include "object/debugfile.h"
 #include "elf_path.h"

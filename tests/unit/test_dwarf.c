@@ -6,7 +6,7 @@
 #include "tap.h"
 
 #include "base/buf.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "object/elf.h"

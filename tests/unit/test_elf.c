@@ -6,9 +6,9 @@
 #include <errno.h>
 
 #include "base/buf.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/mem.h"
-#include "base/zio.h"
+#include "base/file/zio.h"
 #include "object/elf.h"
 #include "elf_path.h"
 

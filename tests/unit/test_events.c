@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "analyze/io/eventsum.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "capture/events/set.h"
 #include "capture/events/readysets.h"
 #include "made.h"

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/spawn.h"
+#include "base/process/spawn.h"
 #include "remote/heaplaunch.h"
 #include "remote/remote.h"
 

@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/progress.h"
+#include "base/process/progress.h"
 
 static int saved_stderr;
 static int capture_fd;

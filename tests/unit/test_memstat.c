@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/file.h"
-#include "base/lines.h"
+#include "base/file/file.h"
+#include "base/text/lines.h"
 #include "tap.h"
 
 #define KB 1024ull

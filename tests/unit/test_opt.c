@@ -7,9 +7,9 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "base/opt.h"
-#include "base/stop.h"
-#include "base/suggest.h"
+#include "base/opt/opt.h"
+#include "base/process/stop.h"
+#include "base/text/suggest.h"
 
 enum fmt { FMT_TEXT, FMT_JSON };
 static const struct opt_choice fmts[] = {{"text", FMT_TEXT, NULL}, {"json", FMT_JSON, NULL}, {0}};

@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/mem.h"
 #include "format/perfdata.h"
 

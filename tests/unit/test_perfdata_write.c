@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "format/format.h"

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "format/format.h"
 #include "format/scriptline.h"
 #include "made.h"

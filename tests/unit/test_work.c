@@ -3,7 +3,7 @@
 #include "tap.h"
 
 #include "base/mem.h"
-#include "base/work.h"
+#include "base/process/work.h"
 
 #define NR_ITEMS 5000
 

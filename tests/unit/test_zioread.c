@@ -7,8 +7,8 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "base/zio.h"
-#include "base/zioread.h"
+#include "base/file/zio.h"
+#include "base/file/zioread.h"
 
 #include <zlib.h>
 

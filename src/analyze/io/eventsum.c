@@ -7,7 +7,7 @@
 #include "analyze/io/eventplaces.h"
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/num.h"
+#include "base/text/num.h"
 
 #define OUTCOMES_MAX 64
 #define ABSENT_NAMES 24 /* that a note names */

@@ -4,7 +4,7 @@
 
 #include "analyze/view.h"
 #include "base/arena.h"
-#include "base/num.h"
+#include "base/text/num.h"
 
 /* Shares of resident memory from which something is worth a sentence. */
 #define UNUSED_PCT  15.0

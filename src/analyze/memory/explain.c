@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/intern.h"
 #include "base/mem.h"
-#include "base/num.h"
+#include "base/text/num.h"
 
 struct part_group {
 	struct memexplain_part sum; /* its name is interned */

@@ -11,7 +11,7 @@
 #include "analyze/overview.h"
 #include "analyze/select/window.h"
 #include "base/buf.h"
-#include "base/num.h"
+#include "base/text/num.h"
 #include "base/stat.h"
 #include "model/heap.h"
 

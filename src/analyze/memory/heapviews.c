@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "analyze/memory/heapweights.h"
-#include "base/num.h"
+#include "base/text/num.h"
 
 #define COLUMNS_MAX 12
 #define BUSY_PART   20 /* of bytes or calls: a function that is always shown */

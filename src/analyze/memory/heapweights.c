@@ -15,7 +15,7 @@
 #include "analyze/memory/suppress.h"
 #include "analyze/select/window.h"
 #include "base/clock.h"
-#include "base/num.h"
+#include "base/text/num.h"
 #include "base/sv.h"
 #include "base/vec.h"
 #include "model/heap.h"

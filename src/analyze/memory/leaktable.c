@@ -8,7 +8,7 @@
 #include "analyze/memory/heapweights.h"
 #include "analyze/select/window.h"
 #include "base/clock.h"
-#include "base/num.h"
+#include "base/text/num.h"
 #include "base/stat.h"
 
 #define FRAMES_MAX   12

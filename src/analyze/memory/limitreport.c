@@ -5,7 +5,7 @@
 #include "analyze/memory/heapframes.h"
 #include "analyze/io/taggroups.h"
 #include "analyze/view.h"
-#include "base/num.h"
+#include "base/text/num.h"
 
 #define NAMED_MAX 3
 

@@ -9,7 +9,7 @@
 #include "analyze/stacks/calltree.h"
 #include "analyze/select/select.h"
 #include "base/map.h"
-#include "base/num.h"
+#include "base/text/num.h"
 #include "model/tables.h"
 
 #define SLICE_NS 1000000000ull

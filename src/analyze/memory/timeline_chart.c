@@ -2,7 +2,7 @@
 #include "base/base.h"
 #include "analyze/memory/timeline.h"
 
-#include "base/num.h"
+#include "base/text/num.h"
 
 enum part { LIVE, STACKS, ANON, SHARED, FILES, SWAP, RSS, PSS, NR_PARTS };
 

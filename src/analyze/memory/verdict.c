@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "base/num.h"
+#include "base/text/num.h"
 #include "base/stat.h"
 
 #define MIB              (1024.0 * 1024.0)

@@ -5,7 +5,7 @@
 #include "analyze/memory/maptable.h"
 #include "analyze/memory/explain.h"
 #include "analyze/memory/timeline.h"
-#include "base/num.h"
+#include "base/text/num.h"
 
 void watchpage_release(struct watchpage *p)
 {

@@ -5,8 +5,8 @@
 #include <errno.h>
 
 #include "base/buf.h"
-#include "base/regex.h"
-#include "base/suggest.h"
+#include "base/text/regex.h"
+#include "base/text/suggest.h"
 #include "base/sv.h"
 
 #define NEAR_NAME_BYTES 64 /* longer names are compared by their end, where the function is */

@@ -21,7 +21,7 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "base/regex.h"
+#include "base/text/regex.h"
 #include "base/vec.h"
 
 #define PHASES_MAX 255

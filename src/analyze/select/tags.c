@@ -8,7 +8,7 @@
 #include "analyze/select/match.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/regex.h"
+#include "base/text/regex.h"
 #include "base/vec.h"
 
 #define ALL_REASONS (~(uint32_t)0)

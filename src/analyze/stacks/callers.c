@@ -7,7 +7,7 @@
 #include "analyze/stacks/callers.h"
 
 #include "analyze/select/match.h"
-#include "base/num.h"
+#include "base/text/num.h"
 
 struct state {
 	uint32_t group; /* the caller or callee, 0 = none so far */

@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/intern.h"
-#include "base/num.h"
+#include "base/text/num.h"
 #include "base/stat.h"
 #include "base/sv.h"
 #include "base/vec.h"

@@ -10,8 +10,8 @@
 #include "analyze/memory/heapweights.h"
 #include "analyze/view.h"
 #include "analyze/views.h"
-#include "base/file.h"
-#include "base/num.h"
+#include "base/file/file.h"
+#include "base/text/num.h"
 #include "base/stat.h"
 
 void picture_release(struct picture *pic)

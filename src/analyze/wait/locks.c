@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/intern.h"
 #include "base/map.h"
-#include "base/num.h"
+#include "base/text/num.h"
 #include "base/vec.h"
 
 /* Of what is said about a lock, the text with most time behind it is shown. */

@@ -3,7 +3,7 @@
 #include "analyze/wait/waittables.h"
 
 #include "base/clock.h"
-#include "base/num.h"
+#include "base/text/num.h"
 
 /* What it takes to say something. Shares are of active time: all but idle. */
 #define IDLE_PCT       95.0 /* of wall time: mostly idle */

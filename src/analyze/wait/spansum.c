@@ -9,7 +9,7 @@
 #include "analyze/io/taggroups.h"
 #include "analyze/wait/frames.h"
 #include "analyze/wait/waittables.h"
-#include "base/num.h"
+#include "base/text/num.h"
 
 struct spansum {
 	struct report *r;

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/num.h"
+#include "base/text/num.h"
 #include "capture/bpf/deferclose.h"
 #include "capture/bpf/skeleton.h"
 #include "host/limits.h"

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/file.h"
-#include "base/lines.h"
-#include "base/suggest.h"
+#include "base/file/file.h"
+#include "base/text/lines.h"
+#include "base/text/suggest.h"
 #include "capture/events/readysets.h"
 
 #define FILE_BYTES_MAX ((size_t)1 << 20)

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/lines.h"
+#include "base/text/lines.h"
 #include "base/mem.h"
 
 #define TEXT_MAX 4096 /* a payload is at most 8 KiB (PERF_MAX_TRACE_SIZE) */

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "base/mem.h"
-#include "base/num.h"
+#include "base/text/num.h"
 #include "base/stat.h"
 #include "plan/heapchoice.h"
 

@@ -5,10 +5,10 @@
 #include <errno.h>
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "base/num.h"
+#include "base/text/num.h"
 #include "capture/heap/planner.h"
 #include "host/proc.h"
 

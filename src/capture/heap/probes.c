@@ -12,10 +12,10 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "base/num.h"
+#include "base/text/num.h"
 #include "base/vec.h"
 #include "capture/bpf/bpfring.h"
 #include "capture/bpf/deferclose.h"

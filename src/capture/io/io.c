@@ -20,7 +20,7 @@
 #include "base/iocalls.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "base/num.h"
+#include "base/text/num.h"
 #include "base/vec.h"
 #include "capture/io/blockdev.h"
 #include "capture/bpf/bpfring.h"

@@ -3,7 +3,7 @@
 #include "capture/perf/record.h"
 
 #include "arch.h"
-#include "base/rd.h"
+#include "base/file/rd.h"
 
 /* What sample_id_all appends to every record but samples: pid tid, time, cpu res. */
 #define TRAILER_BYTES 24

@@ -1,0 +1,140 @@
+/* Parsing of command lines by option tables; see opt.h. Values: value.c, help: help.c. */
+#include "base/base.h"
+#include "base/opt/opt.h"
+
+#include <errno.h>
+
+#include "base/opt/value.h"
+#include "base/text/suggest.h"
+
+void opt_args_release(struct opt_args *a)
+{
+	vec_foreach(l, &a->lists)
+		vec_release(*l);
+	vec_release(&a->lists);
+	vec_release(&a->operands);
+	*a = (struct opt_args){0};
+}
+
+bool opt_next(const struct opt_cmd *cmd, struct opt_at *at)
+{
+	const struct opt *next = at->opt ? at->opt + 1 : NULL;
+	while (!next || !next->kind) {
+		at->bind = at->bind ? at->bind + 1 : cmd->groups;
+		if (at->bind == cmd->groups + OPT_GROUPS_MAX || !at->bind->group)
+			return false;
+		next = at->bind->group->opts;
+	}
+	at->opt = next;
+	return true;
+}
+
+/* By either name; the other one is empty or 0. */
+static bool find_option(struct opt_at *ret_at, const struct opt_cmd *cmd, struct sv name,
+			char letter)
+{
+	*ret_at = (struct opt_at){0};
+	while (opt_next(cmd, ret_at)) {
+		const struct opt *o = ret_at->opt;
+		if (letter ? o->short_name == letter
+			   : o->long_name && sv_eq_str(name, o->long_name))
+			return true;
+	}
+	return false;
+}
+
+static int unknown_long(const struct opt_cmd *cmd, struct sv name, struct err *err)
+{
+	err_set(err, -EINVAL, "unknown option '--%.*s'", SV_ARGS(name));
+	struct suggest s = suggest_for(name);
+	for (struct opt_at at = {0}; opt_next(cmd, &at);)
+		if (at.opt->long_name && !(at.opt->flags & OPT_HIDDEN))
+			suggest_offer(&s, sv_from_str(at.opt->long_name));
+	if (s.best.n)
+		err_hint(err, "did you mean '--%.*s'?", SV_ARGS(s.best));
+	return -EINVAL;
+}
+
+/* @arg: the text after '=', or NULL. Takes the next word through *i where one is needed. */
+static int parse_long(const struct opt_cmd *cmd, int argc, char **argv, int *i, struct err *err)
+{
+	struct sv rest = sv_from_str(argv[*i] + 2);
+	const char *eq = strchr(argv[*i], '=');
+	struct sv name = sv_split(&rest, '=');
+	const char *arg = eq ? eq + 1 : NULL;
+	struct opt_at f;
+	if (!find_option(&f, cmd, name, 0))
+		return unknown_long(cmd, name, err);
+	if (!opt_takes_arg(f.opt)) {
+		if (arg)
+			return err_set(err, -EINVAL, "option '--%s' takes no argument",
+				       f.opt->long_name);
+	} else if (!arg && !(f.opt->flags & OPT_ARG_OPTIONAL)) {
+		if (*i + 1 >= argc) {
+			err_set(err, -EINVAL, "option '--%s' needs an argument %s",
+				f.opt->long_name, f.opt->arg ? f.opt->arg : "");
+			return err_hint(err, "--%s: %s", f.opt->long_name, f.opt->help);
+		}
+		arg = argv[++*i];
+	}
+	return opt_set_value(f.opt, f.bind->to, arg, err);
+}
+
+static bool takes_seconds(const struct opt_cmd *cmd)
+{
+	return cmd->usage[0] && strstr(cmd->usage[0], "SECONDS");
+}
+
+static int parse_shorts(const struct opt_cmd *cmd, int argc, char **argv, int *i, struct err *err)
+{
+	for (const char *s = argv[*i] + 1; *s; s++) {
+		struct opt_at f;
+		if (!find_option(&f, cmd, SV(""), *s)) {
+			err_set(err, -EINVAL, "unknown option '-%c'", *s);
+			if (s == argv[*i] + 1 && s[1] && find_option(&f, cmd, sv_from_str(s), 0))
+				err_hint(err, "did you mean '--%s'?", s);
+			else if (*s >= '0' && *s <= '9' && takes_seconds(cmd))
+				err_hint(err, "SECONDS is a positive number");
+			return -EINVAL;
+		}
+		if (!opt_takes_arg(f.opt)) {
+			TRY(opt_set_value(f.opt, f.bind->to, NULL, err));
+			continue;
+		}
+		const char *arg = s[1] ? s + 1 : NULL;
+		if (!arg && !(f.opt->flags & OPT_ARG_OPTIONAL)) {
+			if (*i + 1 >= argc)
+				return err_set(err, -EINVAL, "option '-%c' needs an argument %s",
+					       *s, f.opt->arg ? f.opt->arg : "");
+			arg = argv[++*i];
+		}
+		return opt_set_value(f.opt, f.bind->to, arg, err);
+	}
+	return 0;
+}
+
+int opt_parse(struct opt_args *ret_args, const struct opt_cmd *cmd, int argc, char **argv,
+	      struct err *err)
+{
+	CLEANUP(opt_args_release) struct opt_args args = {0};
+	for (struct opt_at at = {0}; opt_next(cmd, &at);)
+		if (at.opt->kind == OPT_KIND_LIST)
+			vec_push(&args.lists, (void *)((char *)at.bind->to + at.opt->at));
+	for (int i = 1; i < argc; i++) {
+		const char *word = argv[i];
+		if (!strcmp(word, "--")) {
+			args.command = argv + i + 1;
+			args.nr_command = argc - i - 1;
+			break;
+		}
+		if (word[0] != '-' || !word[1])
+			vec_push(&args.operands, argv[i]);
+		else if (word[1] == '-')
+			TRY(parse_long(cmd, argc, argv, &i, err));
+		else
+			TRY(parse_shorts(cmd, argc, argv, &i, err));
+	}
+	*ret_args = args;
+	args = (struct opt_args){0};
+	return 0;
+}

@@ -1,0 +1,181 @@
+/*
+ * Options as tables: one table is parsed, becomes --help, the man page's fragment and the
+ * completion's word list, so they cannot disagree.
+ *
+ *	struct out_opts { const char *file; bool is_json; uint64_t limit; };
+ *	static const struct opt out_opts[] = {
+ *		OPT_STR('o', "output", struct out_opts, file, "FILE", "write to FILE"),
+ *		OPT_FLAG('j', "json", struct out_opts, is_json, "JSON instead of text"),
+ *		OPT_U64('n', "limit", struct out_opts, limit, "N", "at most N rows"),
+ *		OPT_END,
+ *	};
+ *	const struct opt_group out_group = {"Output", out_opts};
+ *
+ * A group is const and shared between commands; where its values go is bound per command:
+ *
+ *	struct out_opts out = {.limit = 20};
+ *	const struct opt_cmd cmd = {.name = "report", .usage = {"[OPTION...] [FILE]"},
+ *		.summary = "...", .groups = {{&out_group, &out}}};
+ *	CLEANUP(opt_args_release) struct opt_args args = {0};
+ *	int rc = opt_parse(&args, &cmd, argc, argv, &err);
+ *
+ * (A command calls cmd_parse of cmd/cmd.h, which adds the common options and prints.)
+ *
+ * Syntax: options and operands in any order up to "--"; -oFILE, -o FILE, --output=FILE,
+ * --output FILE, clusters -jq, exact long names only (a wrong one gets a suggestion). What
+ * follows "--" is kept apart: it is a command to run. A lone "-" is an operand.
+ * Values: durations are seconds unless ns, us, ms, s, m, h or d follows (1.5s, 7d); sizes are
+ * bytes, as num.h and clock.h read them.
+ * Strings are borrowed from argv. Lists in the bound structures live until opt_args_release.
+ */
+#ifndef ASSAY_BASE_OPT_OPT_H
+#define ASSAY_BASE_OPT_OPT_H
+
+#include "base/base.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/vec.h"
+
+enum opt_kind {
+	OPT_KIND_END = 0,
+	OPT_KIND_FLAG,     /* bool = true */
+	OPT_KIND_COUNT,    /* int++ */
+	OPT_KIND_SET,      /* int = value */
+	OPT_KIND_BITS,     /* unsigned |= value */
+	OPT_KIND_STR,      /* const char *; this and what follows take an argument */
+	OPT_KIND_U64,      /* uint64_t, decimal or 0x */
+	OPT_KIND_DOUBLE,   /* double */
+	OPT_KIND_DURATION, /* uint64_t, ns */
+	OPT_KIND_SIZE,     /* uint64_t, bytes */
+	OPT_KIND_LIST,     /* struct opt_list, one entry a use */
+	OPT_KIND_ENUM,     /* int, one of choices */
+	OPT_KIND_CALL,     /* call(bound structure, argument) */
+};
+
+struct opt_list {
+	const char **p;
+	size_t n;
+	size_t cap;
+};
+
+struct opt_choice {
+	const char *name;
+	int value;
+	const char *help; /* may be NULL */
+};
+
+/* Returns 0 or negative with err filled. @arg is NULL only where the argument is optional. */
+typedef int (*opt_call_fn)(void *to, const char *arg, struct err *err);
+
+enum opt_flags {
+	OPT_ARG_OPTIONAL = 1 << 0, /* --name[=ARG]; STR and CALL only; STR then gets `absent` */
+	OPT_HIDDEN = 1 << 1,       /* not in the help */
+	OPT_NO_ARG = 1 << 2,       /* CALL without an argument */
+};
+
+struct opt {
+	enum opt_kind kind;
+	char short_name;       /* 0 = none */
+	const char *long_name; /* NULL = none */
+	size_t at;             /* offset of the value in the bound structure */
+	const char *arg;       /* the argument's name in the help */
+	const char *help;      /* lower case, no full stop; "(default N)" is part of it */
+	unsigned flags;        /* enum opt_flags */
+	uint64_t min;          /* U64, DURATION, SIZE: smallest and largest value; max 0 = any */
+	uint64_t max;
+	int value; /* SET, BITS */
+	const char *absent;
+	const struct opt_choice *choices; /* ends with a NULL name */
+	opt_call_fn call;
+};
+
+#define OPT_END                      \
+	{                            \
+		.kind = OPT_KIND_END \
+	}
+#define OPT_FIELD_(type, field, want)                                                       \
+	(offsetof(type, field) +                                                            \
+	 0 * sizeof(char[__builtin_types_compatible_p(__typeof__(((type *)0)->field), want) \
+				 ? 1                                                        \
+				 : -1]))
+#define OPT_(which, s, l, text, ...)                                                           \
+	{                                                                                      \
+		.kind = OPT_KIND_##which, .short_name = (s), .long_name = (l), .help = (text), \
+		__VA_ARGS__                                                                    \
+	}
+#define OPT_AT_(which, s, l, type, field, want, text, ...) \
+	OPT_(which, s, l, text, .at = OPT_FIELD_(type, field, want), __VA_ARGS__)
+#define OPT_FLAG(s, l, type, field, text) \
+	OPT_(FLAG, s, l, text, .at = OPT_FIELD_(type, field, bool))
+#define OPT_COUNT(s, l, type, field, text) \
+	OPT_(COUNT, s, l, text, .at = OPT_FIELD_(type, field, int))
+#define OPT_SET(s, l, type, field, v, text) OPT_AT_(SET, s, l, type, field, int, text, .value = (v))
+#define OPT_BITS(s, l, type, field, v, text) \
+	OPT_AT_(BITS, s, l, type, field, unsigned, text, .value = (v))
+#define OPT_STR(s, l, type, field, a, text) \
+	OPT_AT_(STR, s, l, type, field, const char *, text, .arg = (a))
+#define OPT_STR_OPTIONAL(s, l, type, field, a, without, text)                                      \
+	OPT_AT_(STR, s, l, type, field, const char *, text, .arg = (a), .flags = OPT_ARG_OPTIONAL, \
+		.absent = (without))
+#define OPT_U64(s, l, type, field, a, text) OPT_U64_IN(s, l, type, field, 0, 0, a, text)
+#define OPT_U64_IN(s, l, type, field, lo, hi, a, text) \
+	OPT_AT_(U64, s, l, type, field, uint64_t, text, .arg = (a), .min = (lo), .max = (hi))
+#define OPT_DOUBLE(s, l, type, field, a, text) \
+	OPT_AT_(DOUBLE, s, l, type, field, double, text, .arg = (a))
+#define OPT_DURATION(s, l, type, field, a, text) \
+	OPT_AT_(DURATION, s, l, type, field, uint64_t, text, .arg = (a))
+#define OPT_SIZE(s, l, type, field, a, text) \
+	OPT_AT_(SIZE, s, l, type, field, uint64_t, text, .arg = (a))
+#define OPT_LIST(s, l, type, field, a, text) \
+	OPT_AT_(LIST, s, l, type, field, struct opt_list, text, .arg = (a))
+#define OPT_ENUM(s, l, type, field, table, a, text) \
+	OPT_AT_(ENUM, s, l, type, field, int, text, .arg = (a), .choices = (table))
+#define OPT_CALL(s, l, fn, a, text)     OPT_(CALL, s, l, text, .call = (fn), .arg = (a))
+#define OPT_CALL_NO_ARG(s, l, fn, text) OPT_(CALL, s, l, text, .call = (fn), .flags = OPT_NO_ARG)
+
+struct opt_group {
+	const char *title;
+	const struct opt *opts; /* ends with OPT_END */
+};
+
+struct opt_bind {
+	const struct opt_group *group;
+	void *to; /* the structure that `at` counts in */
+};
+
+#define OPT_GROUPS_MAX 16
+#define OPT_USAGE_MAX  4
+
+struct opt_cmd {
+	const char *name;                       /* "cpu"; NULL: the program itself */
+	const char *usage[OPT_USAGE_MAX];       /* what follows the name, one line each */
+	const char *summary;                    /* one line */
+	const char *details;                    /* paragraphs, wrapped by hand at 78; may be NULL */
+	const char *examples;                   /* lines "command\tremark\n"; may be NULL */
+	struct opt_bind groups[OPT_GROUPS_MAX]; /* ends with a NULL group */
+};
+
+struct opt_args {
+	VEC(char *) operands; /* borrowed from argv */
+	char **command;       /* what follows "--", NULL-terminated; NULL = there was no "--" */
+	int nr_command;
+	VEC(struct opt_list *) lists; /* in the bound structures */
+};
+/* While the bound structures are there. */
+void opt_args_release(struct opt_args *a);
+
+/* argv[0] is skipped. -EINVAL with a message for a usage error. */
+int opt_parse(struct opt_args *ret_args, const struct opt_cmd *cmd, int argc, char **argv,
+	      struct err *err);
+
+void opt_help(struct buf *to, const struct opt_cmd *cmd);
+/* OPTIONS section of the man page's Markdown. */
+void opt_man(struct buf *to, const struct opt_cmd *cmd);
+/* One word a line: "-o", "--output=FILE", "--json". */
+void opt_words(struct buf *to, const struct opt_cmd *cmd);
+
+/* The value grammar, for operands too. -EINVAL with a message on nonsense or overflow. */
+int opt_to_duration(uint64_t *ret_ns, const char *text, struct err *err);
+int opt_to_size(uint64_t *ret_bytes, const char *text, struct err *err);
+
+#endif

@@ -1,0 +1,20 @@
+/* Text -> the value of one option; the inside of opt.h. */
+#ifndef ASSAY_BASE_OPT_VALUE_H
+#define ASSAY_BASE_OPT_VALUE_H
+
+#include "base/base.h"
+#include "base/err.h"
+#include "base/opt/opt.h"
+
+bool opt_takes_arg(const struct opt *o);
+/* Stores into the bound structure @to. @arg may be NULL where none is taken or it is optional. */
+int opt_set_value(const struct opt *o, void *to, const char *arg, struct err *err);
+
+/* One after the other, of all groups: for (struct opt_at at = {0}; opt_next(cmd, &at);) */
+struct opt_at {
+	const struct opt_bind *bind;
+	const struct opt *opt;
+};
+bool opt_next(const struct opt_cmd *cmd, struct opt_at *at);
+
+#endif

@@ -1,0 +1,162 @@
+/* A child at a gate; see spawn.h. */
+#include "base/base.h"
+#include "base/process/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file/file.h"
+#include "base/mem.h"
+#include "base/process/stop.h"
+#include "base/sv.h"
+
+static bool env_number(const char *name, uint64_t *ret_v)
+{
+	return sv_to_u64(sv_from_str(getenv(name)), ret_v);
+}
+
+/* Back to the user who called sudo; 0 or -errno. */
+static int drop_to_invoker(void)
+{
+	uint64_t uid;
+	uint64_t gid;
+	if (geteuid() != 0 || !env_number("SUDO_UID", &uid) || !env_number("SUDO_GID", &gid) ||
+	    !uid)
+		return 0;
+	struct passwd *pw = getpwuid((uid_t)uid);
+	if (pw ? initgroups(pw->pw_name, (gid_t)gid) : setgroups(0, NULL))
+		return -errno;
+	if (setgid((gid_t)gid) || setuid((uid_t)uid))
+		return -errno;
+	if (pw) {
+		(void)setenv("HOME", pw->pw_dir, 1);
+		(void)setenv("USER", pw->pw_name, 1);
+		(void)setenv("LOGNAME", pw->pw_name, 1);
+	}
+	return 0;
+}
+
+static void child(char *const argv[], int gate_fd, int status_fd) NORETURN;
+static void child(char *const argv[], int gate_fd, int status_fd)
+{
+	char go = 0;
+	if (file_read_some(gate_fd, &go, 1, NULL) != 1)
+		_exit(127); /* the profiler gave up before the gate opened */
+
+	int e = -drop_to_invoker();
+	if (!e) {
+		stop_reset_in_child();
+		execvp(argv[0], argv);
+		e = errno;
+	}
+	(void)!write(status_fd, &e, sizeof(e)); /* nobody is left to tell if this fails */
+	_exit(e == ENOENT ? 127 : 126);
+}
+
+/* Both ends; closed by CLEANUP unless taken. */
+struct spawn_pipe {
+	int fd[2];
+};
+
+static void pipe_release(struct spawn_pipe *p)
+{
+	close_p(&p->fd[0]);
+	close_p(&p->fd[1]);
+}
+
+int spawn_open(struct spawn *ret_s, char *const argv[], struct err *err)
+{
+	CLEANUP(pipe_release) struct spawn_pipe gate = {{-1, -1}};
+	CLEANUP(pipe_release) struct spawn_pipe status = {{-1, -1}};
+	if (pipe2(gate.fd, O_CLOEXEC) || pipe2(status.fd, O_CLOEXEC))
+		return err_sys(err, "cannot make a pipe");
+	(void)fflush(NULL); /* or the child would write our buffers again */
+	pid_t pid = fork();
+	if (pid < 0)
+		return err_sys(err, "cannot start a process");
+	if (pid == 0) {
+		close(gate.fd[1]);
+		close(status.fd[0]);
+		child(argv, gate.fd[0], status.fd[1]);
+	}
+	*ret_s = (struct spawn){
+		.pid = pid, .gate_fd = take_fd(&gate.fd[1]), .status_fd = take_fd(&status.fd[0])};
+	return 0;
+}
+
+int spawn_release_gate(struct spawn *s, const char *name, struct err *err)
+{
+	ASSERT(s->gate_fd >= 0);
+	ssize_t put = write(s->gate_fd, "g", 1);
+	close_p(&s->gate_fd);
+	if (put != 1)
+		return err_set(err, -EPIPE, "cannot start '%s': the child ended early", name);
+	int e = 0;
+	/* 0 = exec closed it: success */
+	ssize_t n = file_read_some(s->status_fd, &e, sizeof(e), NULL);
+	close_p(&s->status_fd);
+	if (n != sizeof(e))
+		return 0;
+	(void)spawn_wait(s);
+	err_set(err, -e, "cannot run '%s': %s", name, strerror(e));
+	if (e == ENOENT)
+		err_hint(err, "is it in PATH? check with: command -v %s", name);
+	return -e;
+}
+
+/*
+ * Its end alone: a child that is traced by us (remote/heaplaunch.h) also stops, which wait would
+ * tell, and take from who traces it.
+ */
+static bool reap(struct spawn *s, int flags)
+{
+	while (!s->is_reaped) {
+		siginfo_t si = {0};
+		int status;
+		if (waitid(P_PID, (id_t)s->pid, &si, WEXITED | WNOWAIT | flags) || !si.si_pid)
+			return false;
+		if (si.si_code == CLD_EXITED || si.si_code == CLD_KILLED ||
+		    si.si_code == CLD_DUMPED) {
+			if (waitpid(s->pid, &status, 0) != s->pid)
+				return false;
+			s->wait_status = status;
+			s->is_reaped = true;
+			break;
+		}
+		if (flags & WNOHANG)
+			return false;
+		(void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	}
+	return true;
+}
+
+bool spawn_has_ended(struct spawn *s)
+{
+	return reap(s, WNOHANG);
+}
+
+bool spawn_wait(struct spawn *s)
+{
+	return reap(s, 0);
+}
+
+int spawn_exit_code(const struct spawn *s)
+{
+	ASSERT(s->is_reaped);
+	return WIFSIGNALED(s->wait_status) ? 128 + WTERMSIG(s->wait_status)
+					   : WEXITSTATUS(s->wait_status);
+}
+
+void spawn_release(struct spawn *s)
+{
+	if (s->gate_fd >= 0) {
+		close_p(&s->gate_fd); /* end of file at the gate: the child exits by itself */
+		(void)spawn_wait(s);
+	}
+	close_p(&s->status_fd);
+}

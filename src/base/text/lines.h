@@ -1,0 +1,28 @@
+/*
+ * Lines of a text that lies in memory, without copies.
+ *
+ *	struct lines in = lines_from(view.p, view.n);
+ *	struct sv line;
+ *	while (lines_next(&in, &line))
+ *		... in.nr is its number, from 1
+ */
+#ifndef ASSAY_BASE_TEXT_LINES_H
+#define ASSAY_BASE_TEXT_LINES_H
+
+#include "base/base.h"
+#include "base/sv.h"
+
+struct lines {
+	const char *p;
+	const char *end;
+	uint64_t nr;
+};
+
+static inline struct lines lines_from(const void *p, size_t n)
+{
+	return (struct lines){p, p ? (const char *)p + n : p, 0};
+}
+/* Without its newline, and without the CR before that; the last line needs no newline. */
+bool lines_next(struct lines *l, struct sv *ret_line);
+
+#endif
