@@ -1,0 +1,386 @@
+/* What all capture commands share; see capture_command.h. */
+#include "base/base.h"
+#include "cmd/capture/capture_command.h"
+
+#include <errno.h>
+
+#include "base/clock.h"
+#include "base/file/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/text/num.h"
+#include "base/process/progress.h"
+#include "base/process/stop.h"
+#include "cmd/cmd.h"
+#include "cmd/capture/cpu_runs.h"
+#include "cmd/read/memchart.h"
+#include "host/cachedir.h"
+#include "symbol/demangle.h"
+#include "symbol/symbolizer.h"
+
+#define FREQ_MAX 100000
+
+static const struct opt capture_table[] = {
+	OPT_U64_IN('F', "freq", struct capture_opts, freq_hz, 1, FREQ_MAX, "HZ",
+		   "samples a second of CPU time, where that is sampled (default 999)"),
+	OPT_DURATION('D', "delay", struct capture_opts, delay_ns, "TIME",
+		     "a running target: wait this long before the capture starts"),
+	OPT_FLAG(0, "no-bpf", struct capture_opts, has_no_bpf,
+		 "load no BPF programs; what is lost by that is reported"),
+	OPT_FLAG(0, "no-inlines", struct capture_opts, has_no_inlines, "physical functions only"),
+	OPT_FLAG(0, "hashes", struct capture_opts, has_hashes,
+		 "keep hashes and disambiguators in Rust names"),
+	OPT_LIST(0, "debug-dir", struct capture_opts, debug_dirs, "DIR",
+		 "look for debug files here, too"),
+	OPT_STR('o', "output", struct capture_opts, output, "FILE",
+		"name of the recording; pictures share its stem (default "
+		"profiling/TARGET/COMMAND-TIME.assay)"),
+	OPT_FLAG(0, "no-pictures", struct capture_opts, has_no_pictures,
+		 "write the recording only, no flame graphs and no folded stacks"),
+	OPT_U64(0, "limit", struct capture_opts, nr_rows, "N",
+		"rows of a table on the first page, 0 for all (default: a few)"),
+	OPT_END,
+};
+static const struct opt_group capture_group = {"Capture and output", capture_table};
+
+static void job_release(struct capture_job *job)
+{
+	chosen_target_release(&job->target);
+	opt_args_release(&job->args);
+	free((void *)job->options.cache_dir);
+}
+
+struct view_limits capture_job_limits(const struct capture_job *job)
+{
+	return (struct view_limits){.max_rows = job->common.nr_rows};
+}
+
+int capture_job_failed(const struct capture_job *job)
+{
+	return job->args.command ? EXIT_ASSAY_FAILED : EXIT_FAILED;
+}
+
+void capture_job_say_accuracy(const struct capture_job *job, const struct capture_result *r)
+{
+	if (!r->no_engine.code || job->common.has_no_bpf)
+		return;
+	const char *remedy = profile_get_fact(r->profile, FACT_REMEDY);
+	log_note("without BPF programs: %s", err_msg(&r->no_engine));
+	if (r->no_engine.hint || remedy)
+		log_hint("%s", r->no_engine.hint ? r->no_engine.hint : remedy);
+}
+
+/* ---- while it runs ------------------------------------------------------------------------ */
+
+struct shown {
+	struct progress bar;
+	const char *noun;
+};
+
+static void show_status(void *ctx, const struct capture_status *s)
+{
+	struct shown *shown = ctx;
+	if (!progress_due(&shown->bar))
+		return;
+	if (s->is_naming) {
+		progress_text(&shown->bar, "symbolized %" PRIu64 " of %" PRIu64 " addresses",
+			      s->nr_named, s->nr_to_name);
+		return;
+	}
+	CLEANUP(buf_release) struct buf text = {0};
+	if (shown->noun)
+		buf_addf(&text, "%s %s, ", num_count(s->losses->nr[LOSS_WRITTEN]).s, shown->noun);
+	if (s->losses->nr[LOSS_LOST])
+		buf_addf(&text, "%s lost, ", num_count(s->losses->nr[LOSS_LOST]).s);
+	if (s->left_ns != UINT64_MAX)
+		buf_addf(&text, "%" PRIu64 " s left", (s->left_ns + 999999999u) / 1000000000u);
+	else
+		buf_addf(&text, "%" PRIu64 " s", s->elapsed_ns / 1000000000u);
+	progress_text(&shown->bar, "%s", buf_str(&text));
+}
+
+/* ---- the end ------------------------------------------------------------------------------ */
+
+static int print_view(struct capture_job *job, struct outputs *out, const struct profile *p,
+		      struct err *err)
+{
+	CLEANUP(report_free_p) struct report *report = report_new();
+	struct view_limits limits = capture_job_limits(job);
+	if (!job->view || !(views_has(job->view, p) || views_is_recorded(job->view, p)))
+		return EXIT_OK;
+	TRY(job->view->page(report, p, &job->spec, NULL, &limits, err));
+	return outputs_print(out, report);
+}
+
+static int print_own(struct capture_job *job, struct outputs *out, const struct capture_result *r,
+		     struct err *err)
+{
+	CLEANUP(report_free_p) struct report *report = report_new();
+	TRY(job->command->page(job, r, report, err));
+	int status = outputs_print(out, report);
+	out->form = (struct renderer_choice){0}; /* one document */
+	return status;
+}
+
+/* An exit status. */
+static int print_pages(struct capture_job *job, struct outputs *out, const struct capture_result *r)
+{
+	CLEANUP(err_release) struct err err = {0};
+	bool has_own = job->command->page != NULL;
+	int status = has_own ? print_own(job, out, r, &err) : EXIT_OK;
+	if (status == EXIT_OK && (!has_own || job->has_two_pages))
+		status = print_view(job, out, r->profile, &err);
+	if (status < 0)
+		log_err(&err);
+	return status < 0 ? EXIT_FAILED : status;
+}
+
+static int write_pictures(const struct capture_job *job, struct outputs *out,
+			  const struct profile *p)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct select_spec spec = job->spec;
+	int status = EXIT_OK;
+	if (!job->view || !job->view->pictures)
+		return EXIT_OK;
+	spec.flags |= job->draws_idle ? SELECT_IDLE : 0;
+	struct view_pictures list =
+		job->view->pictures(&a, job->view, p, &spec, job->picture_flags);
+	if (job->folded == CAPTURE_FOLDED_COUNTS)
+		status = outputs_folded_samples(out, p);
+	for (size_t i = 0; i < list.n; i++) {
+		CLEANUP(picture_release)
+		struct picture pic = {.spec = list.p[i].spec, .tree_flags = list.p[i].tree_flags};
+		picture_add(&pic, p, out->place.stem);
+		if (!i && job->folded == CAPTURE_FOLDED_WEIGHTS)
+			status = outputs_folded(out, &pic);
+		if (outputs_flame(out, list.p[i].suffix, list.p[i].title, &pic) == EXIT_FAILED)
+			status = EXIT_FAILED;
+	}
+	if (!out->flames.n && status == EXIT_OK)
+		log_note("no flame graph: nothing that was recorded has a stack and a weight");
+	return status;
+}
+
+static void say_nothing(const struct capture_command *c, const struct profile *p)
+{
+	if (!p->losses.nr[LOSS_HEAP_REFUSED]) {
+		log_warn("%s", c->nothing);
+		return;
+	}
+	log_warn("nothing was recorded: the target could not be attached to, why is said above");
+	log_hint("where rights are missing run assay with sudo; assay doctor -p PID says more");
+}
+
+static int finish(struct capture_job *job, struct outputs *out, const struct capture_result *r)
+{
+	const struct capture_command *c = job->command;
+	const struct profile *p = r->profile;
+	bool has_any = !job->view || views_is_recorded(job->view, p);
+	bool has_pictures = has_any && !job->is_unrecorded && !job->common.has_no_pictures;
+	int status = r->disk.code ? EXIT_FAILED : EXIT_OK;
+	outputs_say_disk(out, r);
+	if (!has_any)
+		say_nothing(c, p);
+	if (print_pages(job, out, r) != EXIT_OK)
+		status = EXIT_FAILED;
+	if (c->say)
+		c->say(job, r);
+	if (has_pictures && stop_count() <= 1) {
+		if (write_pictures(job, out, p) == EXIT_FAILED)
+			status = EXIT_FAILED;
+		if (memchart_output(out, p) != EXIT_OK)
+			status = EXIT_FAILED;
+	}
+	if (!job->is_unrecorded) {
+		outputs_say_cost(r);
+		outputs_say_files(out, r);
+	}
+	return status == EXIT_OK && !has_any ? EXIT_NOTHING : status;
+}
+
+/* ---- the capture -------------------------------------------------------------------------- */
+
+int capture_job_run(struct capture_job *job, struct outputs *out, struct capture_result *ret_r,
+		    struct err *err)
+{
+	struct shown shown = {.noun = job->command->noun};
+	struct capture_options c = job->options;
+	c.status = show_status;
+	c.ctx = &shown;
+	c.recording_fd = take_fd(&out->recording_fd);
+	progress_init(&shown.bar, job->command->name);
+	int rc = capture_run(ret_r, &c, err);
+	progress_release(&shown.bar);
+	return rc;
+}
+
+int capture_job_record(struct capture_job *job, struct outputs *out)
+{
+	CLEANUP(err_release) struct err err = {0};
+	CLEANUP(capture_result_release) struct capture_result r = {0};
+	int rc = stop_install(&err);
+	rc = rc ? rc : job->run(job, out, &r, &err);
+	if (rc) {
+		log_err(&err);
+		outputs_abandon(out);
+		return r.has_exit_code ? r.exit_code : capture_job_failed(job);
+	}
+	int status = finish(job, out, &r);
+	if (!r.has_exit_code)
+		return status;
+	/* Our own failure must not pass for a good run of the command. */
+	return status == EXIT_FAILED && !r.exit_code ? EXIT_ASSAY_FAILED : r.exit_code;
+}
+
+struct outputs capture_job_outputs(const struct capture_job *job)
+{
+	return (struct outputs){.recording_fd = -1,
+				.flags = job->args.command ? OUTPUTS_HAS_COMMAND : 0,
+				.form = job->common.form};
+}
+
+int capture_job_open(const struct capture_job *job, struct outputs *ret_o, const char *output,
+		     struct err *err)
+{
+	const char *name =
+		job->target.has_target ? job->target.target.name : path_base(job->args.command[0]);
+	struct outputs o = capture_job_outputs(job);
+	TRY(outputs_open(ret_o, output, name, job->command->name, err));
+	ret_o->flags = o.flags;
+	ret_o->form = o.form;
+	return 0;
+}
+
+static int run(struct capture_job *job)
+{
+	CLEANUP(err_release) struct err err = {0};
+	CLEANUP(outputs_release) struct outputs out = capture_job_outputs(job);
+	if (job->nr_runs)
+		return cpu_runs(job);
+	if (!job->is_unrecorded && capture_job_open(job, &out, job->common.output, &err)) {
+		log_err(&err);
+		return capture_job_failed(job);
+	}
+	return capture_job_record(job, &out);
+}
+
+/* ---- from the command line ---------------------------------------------------------------- */
+
+/* What the command line says and this command cannot do. */
+static int check_options(const struct capture_job *job, struct err *err)
+{
+	const struct capture_command *c = job->command;
+	const struct capture_opts *o = &job->common;
+	if (o->output)
+		TRY(outputs_check_name(o->output, STORE_SUFFIX, "a recording", err));
+	if (c->no_freq && o->freq_hz)
+		return err_set(err, -EINVAL, "-F: %s", c->no_freq);
+	if (c->no_system && o->target.is_system)
+		return err_set(err, -EINVAL, "-a: %s", c->no_system);
+	if (c->no_tids && o->target.tids.n)
+		return err_set(err, -EINVAL, "-t: %s", c->no_tids);
+	if (c->no_bpf && o->has_no_bpf)
+		return err_set(err, -EINVAL, "--no-bpf: %s", c->no_bpf);
+	if (c->has_no_target && job->args.operands.n)
+		return err_set(err, -EINVAL, "unexpected '%s': the command follows --",
+			       job->args.operands.p[0]);
+	return c->has_no_target && !job->args.command
+		       ? err_set(err, -EINVAL, "missing command: -- CMD")
+		       : 0;
+}
+
+static int check_delay(const struct capture_job *job, struct err *err)
+{
+	if (!job->common.delay_ns || job->target.has_target)
+		return 0;
+	return err_set(err, -EINVAL,
+		       "--delay needs a running target: start the command, then profile it by "
+		       "name");
+}
+
+static void fill_options(struct capture_job *job)
+{
+	const struct capture_opts *o = &job->common;
+	struct capture_options *c = &job->options;
+	c->kind = job->command->name;
+	c->target = job->target.has_target ? &job->target.target : NULL;
+	c->command = job->args.command;
+	c->duration_ns = job->target.duration_ns;
+	if (!c->duration_ns && !c->command)
+		c->duration_ns = CAPTURE_SECONDS_DEFAULT * NS_PER_SEC;
+	c->delay_ns = o->delay_ns;
+	c->flags = o->has_no_bpf ? CAPTURE_NO_BPF : 0;
+	c->symbolizer_flags = o->has_no_inlines ? SYMBOLIZER_NO_INLINES : 0;
+	c->demangle_flags = o->has_hashes ? DEMANGLE_HASHES : 0;
+	c->debug_dirs = o->debug_dirs.p;
+	c->nr_debug_dirs = o->debug_dirs.n;
+	c->cache_dir = host_cache_dir();
+}
+
+/* A command line that is wrong, or a machine that does not let us. */
+static int refused(const struct capture_job *job, int rc, struct err *err)
+{
+	if (rc == -EINVAL && !err->hint)
+		err_hint(err, "assay %s --help", job->command->name);
+	log_err(err);
+	return rc == -EINVAL || rc == -ENOENT ? EXIT_USAGE : capture_job_failed(job);
+}
+
+static int prepare(struct capture_job *job, struct err *err)
+{
+	TRY(check_delay(job, err));
+	fill_options(job);
+	return job->command->prepare(job, err);
+}
+
+static struct opt_cmd command_line(const struct capture_command *c, struct capture_job *job)
+{
+	struct opt_cmd cmd = {
+		.name = c->name,
+		.usage = {"[options] TARGET [SECONDS]",
+			  "[options] [TARGET] [SECONDS] -- CMD [ARG...]"},
+		.summary = c->summary,
+		.details = c->details,
+		.examples = c->examples,
+	};
+	size_t n = 0;
+	for (size_t i = 0; c->usage[0] && i < ARRAY_LEN(c->usage); i++)
+		cmd.usage[i] = c->usage[i];
+	if (!c->has_no_target)
+		cmd.groups[n++] = (struct opt_bind){&target_group, &job->common.target};
+	for (size_t i = 0; i < ARRAY_LEN(c->groups) && c->groups[i].group; i++)
+		cmd.groups[n++] =
+			(struct opt_bind){c->groups[i].group, (char *)job->own + c->groups[i].at};
+	cmd.groups[n++] = (struct opt_bind){&capture_group, &job->common};
+	cmd.groups[n] = (struct opt_bind){&renderer_group, &job->common.form};
+	return cmd;
+}
+
+int capture_command(const struct capture_command *c, void *own, int argc, char **argv)
+{
+	CLEANUP(err_release) struct err err = {0};
+	CLEANUP(job_release)
+	struct capture_job job = {.command = c,
+				  .own = own,
+				  .common.nr_rows = c->nr_rows,
+				  .view = c->view < VIEW_NR ? views_at(c->view) : NULL,
+				  .folded = c->folded,
+				  .run = capture_job_run};
+	const struct opt_cmd cmd = command_line(c, &job);
+	int status;
+	if (!cmd_parse(&job.args, &cmd, argc, argv, &status))
+		return status;
+	int rc = check_options(&job, &err);
+	if (!rc && c->check)
+		rc = c->check(&job, &err);
+	if (rc)
+		return refused(&job, rc, &err);
+	if (!c->has_no_target &&
+	    !target_opts_choose(&job.target, &job.common.target, &job.args, &status))
+		return status;
+	rc = prepare(&job, &err);
+	if (rc)
+		return refused(&job, rc, &err);
+	return job.is_done ? job.status : run(&job);
+}

@@ -1,0 +1,187 @@
+/* assay cpu: where the CPU time of a program goes. */
+#include "base/base.h"
+
+#include <errno.h>
+
+#include "base/log.h"
+#include "base/text/num.h"
+#include "base/opt/opt.h"
+#include "base/text/suggest.h"
+#include "capture/wait/waitsource.h"
+#include "cmd/capture/capture_command.h"
+#include "cmd/cmd.h"
+
+#define FREQ_DEFAULT        999 /* not a round number: programs have round periods */
+#define RUNS_MAX            1000
+#define UNSAMPLED_MIN_NS    20000000 /* less is a matter of chance */
+#define UNSAMPLED_MIN_SHARE 0.25     /* threads that wake all the time lose some 10 % */
+
+struct cpu_opts {
+	const char *event;
+	uint64_t nr_runs;       /* 0 = one, without more words */
+	int call_graph;         /* enum perfopen_flags, or 0 */
+	unsigned sampler_flags; /* the same */
+	bool has_waits;
+	bool has_no_wakers;
+};
+
+static const struct opt_choice call_graphs[] = {
+	{"auto", 0, "unwind tables, frame pointers where there are none"},
+	{"fp", PERFOPEN_FP, "frame pointers, in the kernel"},
+	{"none", PERFOPEN_NO_STACKS, "only where it hit"},
+	{0},
+};
+
+static const struct opt cpu_table[] = {
+	OPT_STR('e', "event", struct cpu_opts, event, "EVENT",
+		"what to count: cycles, cpu-clock, task-clock, instructions (default: the best)"),
+	OPT_U64_IN(0, "runs", struct cpu_opts, nr_runs, 2, RUNS_MAX, "N",
+		   "capture N times, a recording each, and show each function's spread"),
+	OPT_BITS('u', "user", struct cpu_opts, sampler_flags, PERFOPEN_USER_ONLY,
+		 "leave the kernel out"),
+	OPT_ENUM(0, "call-graph", struct cpu_opts, call_graph, call_graphs, "HOW",
+		 "how stacks are taken"),
+	OPT_BITS('g', NULL, struct cpu_opts, sampler_flags, 0, "call stacks; always on"),
+	OPT_FLAG(0, "offcpu", struct cpu_opts, has_waits,
+		 "record what threads wait for as well: one graph of all their time"),
+	OPT_FLAG(0, "no-wakers", struct cpu_opts, has_no_wakers,
+		 "with --offcpu: do not ask who ended a wait, costs less"),
+	OPT_END,
+};
+static const struct opt_group cpu_group = {"Sampling", cpu_table};
+
+static const char details[] =
+	"Samples where a program spends its CPU time, with whole stacks, and writes a recording, a\n"
+	"flame graph (SVG) and folded stacks. TARGET is a process name (see also -p, -t, --match,\n"
+	"-a). SECONDS is 60 for a running target; a launched CMD is profiled to its end. With both\n"
+	"a target and CMD, the target is profiled exactly while CMD runs. Ctrl-C stops early and\n"
+	"still writes everything.";
+
+static const char examples[] =
+	"assay cpu redis-server 10\tten seconds of a running service\n"
+	"assay cpu -- ./server --port 80\ta program from start to end\n"
+	"assay cpu -p 4242 -F 4999 5\tmore samples\n"
+	"assay cpu redis-server -- redis-benchmark -q\twhile a load runs\n"
+	"sudo assay cpu -a 10\tthe whole machine\n"
+	"assay cpu --offcpu redis-server 10\trunning and waiting in one graph\n"
+	"assay cpu --runs 5 -- ./bench\thow much the shares vary\n";
+
+/* The event's name is right. */
+static int check(struct capture_job *job, struct err *err)
+{
+	const struct cpu_opts *o = job->own;
+	if (!o->event)
+		return 0;
+	struct suggest near = suggest_for(sv_from_str(o->event));
+	CLEANUP(buf_release) struct buf all = {0};
+	const char *name;
+	for (size_t i = 0; (name = perfopen_event_name(i)); i++) {
+		if (!strcmp(name, o->event))
+			return 0;
+		suggest_offer(&near, sv_from_str(name));
+		buf_addf(&all, "%s%s", i ? ", " : "", name);
+	}
+	const char *colon = strrchr(o->event, ':');
+	if (colon && colon[1] && strspn(colon + 1, "ukhpGHPSDIWe") == strlen(colon + 1)) {
+		err_set(err, -EINVAL, "'%s': events take no modifiers", o->event);
+		return err_hint(err, "-e %.*s%s; `assay report -U` and `-K` show either part later",
+				(int)(colon - o->event), o->event,
+				strchr(colon, 'k') ? "" : " -u leaves the kernel out");
+	}
+	err_set(err, -EINVAL, "unknown event '%s'", o->event);
+	if (near.best.n)
+		return err_hint(err, "did you mean '%.*s'?", SV_ARGS(near.best));
+	return err_hint(err, "CPU time is sampled by: %s", buf_str(&all));
+}
+
+static int prepare(struct capture_job *job, struct err *err)
+{
+	const struct cpu_opts *o = job->own;
+	struct capture_options *c = &job->options;
+	(void)err;
+	c->tables = TABLE_SET(SAMPLES);
+	if (o->has_waits)
+		c->tables |= o->has_no_wakers ? WAIT_TABLES & ~TABLE_SET(BLAME) : WAIT_TABLES;
+	c->event = o->event;
+	c->freq_hz = job->common.freq_hz ? (uint32_t)job->common.freq_hz : FREQ_DEFAULT;
+	c->sampler_flags = o->sampler_flags | (unsigned)o->call_graph;
+	job->nr_runs = o->nr_runs;
+	if (o->has_waits) {
+		job->view = views_at(VIEW_THREAD_TIME);
+		job->folded = CAPTURE_FOLDED_WEIGHTS;
+	}
+	return 0;
+}
+
+static void say_what_was_chosen(const struct cpu_opts *o, const struct capture_result *r)
+{
+	const struct sampler_info *i = &r->info;
+	if (r->no_engine.code)
+		log_note("stacks are copied and unwound outside the kernel: %s",
+			 err_msg(&r->no_engine));
+	if (i->is_software && !o->event)
+		log_note("no hardware counters on this machine: sampling by %s", i->event);
+	if (i->is_refused_kernel)
+		log_note("kernel frames are not permitted here (kernel.perf_event_paranoid): user "
+			 "code only");
+	if (i->is_filtering)
+		log_note("too many threads for one event each: sampling all CPUs, keeping the "
+			 "target's");
+}
+
+/*
+ * Each thread's first sample comes after a whole period of its own CPU time, so a crowd of threads
+ * or processes that run for less is in no sample. The kernel's count says what is missing.
+ */
+static void say_unsampled(const struct capture_result *r)
+{
+	const struct profile *p = r->profile;
+	double freq_hz = p->tables.n ? p->tables.p[0].freq_hz : 0;
+	if (!freq_hz || r->info.is_user_only || !r->info.cpu_ns)
+		return;
+	double sampled_ns = (double)p->losses.nr[LOSS_SEEN] * 1e9 / freq_hz;
+	double missing_ns = (double)r->info.cpu_ns - sampled_ns;
+	if (missing_ns < UNSAMPLED_MIN_NS ||
+	    missing_ns < UNSAMPLED_MIN_SHARE * (double)r->info.cpu_ns)
+		return;
+	log_warn("of %s of CPU time that the target used, samples stand for %.0f %%",
+		 num_ns(r->info.cpu_ns).s, 100.0 * sampled_ns / (double)r->info.cpu_ns);
+	log_hint("threads and processes that run for less than a sample's period leave none: a "
+		 "higher rate finds more of them (-F 9999), and so does the whole system (-a)");
+}
+
+static void say(const struct capture_job *job, const struct capture_result *r)
+{
+	const struct cpu_opts *o = job->own;
+	say_what_was_chosen(o, r);
+	if (o->has_waits) {
+		capture_job_say_accuracy(job, r);
+		return;
+	}
+	if (!r->profile->losses.nr[LOSS_WRITTEN] && r->info.cpu_ns < UNSAMPLED_MIN_NS)
+		log_hint("the target used no CPU time: profile it under load, for longer, or see "
+			 "what it waits for (assay offcpu)");
+	say_unsampled(r);
+}
+
+static const struct capture_command command = {
+	.name = "cpu",
+	.summary = "where the CPU time of a program goes",
+	.details = details,
+	.examples = examples,
+	.groups = {{&cpu_group, 0}},
+	.view = VIEW_CPU,
+	.nr_rows = 15,
+	.noun = "samples",
+	.nothing = "no samples in this window",
+	.folded = CAPTURE_FOLDED_COUNTS,
+	.check = check,
+	.prepare = prepare,
+	.say = say,
+};
+
+int cmd_cpu(int argc, char **argv)
+{
+	struct cpu_opts o = {0};
+	return capture_command(&command, &o, argc, argv);
+}

@@ -1,0 +1,135 @@
+/* assay latency: how long operations take, and where their time goes. */
+#include "base/base.h"
+#include "cmd/cmd.h"
+
+#include <errno.h>
+
+#include "base/log.h"
+#include "capture/wait/spans.h"
+#include "capture/wait/waitsource.h"
+#include "cmd/capture/capture_command.h"
+#include "kernel_span.h"
+#include "plan/spanprobes.h"
+
+#define SLOWEST 10
+
+struct latency_opts {
+	struct opt_list spans;
+	bool has_no_waits;
+	struct span_probes probes;
+	struct spans_spec spec; /* borrows from the probes */
+};
+
+static const struct opt latency_table[] = {
+	OPT_LIST(0, "span", struct latency_opts, spans, "FUNCTION",
+		 "from entry to return of FUNCTION, a name or a pattern with * and ?; A..B: from "
+		 "entry of A to entry of B, where either may be a static probe (USDT), "
+		 "PROVIDER:PROBE; several"),
+	OPT_FLAG(0, "no-waits", struct latency_opts, has_no_waits,
+		 "durations only, not what the calls waited for"),
+	OPT_END,
+};
+static const struct opt_group latency_group = {"Spans", latency_table};
+
+static const char details[] =
+	"Measures every call of a function of a running program: how many, how long (mean, p50, p99,\n"
+	"longest, histogram), where the time of the calls went: on a CPU, in the run queue, in each\n"
+	"kind of waiting; these add up to the wall time. The ten slowest calls are shown singly, each\n"
+	"with its longest wait and the stack of that.\n"
+	"\n"
+	"Names are those that assay report shows; of one that is there several times (generics,\n"
+	"several libraries) all are measured. Recursion counts once, from the outermost entry. A thread\n"
+	"is in one span at a time: calls of one measured function within another are not measured.\n"
+	"An async function's calls are its polls.\n"
+	"\n"
+	"The kernel writes a breakpoint into the function, in the processes named and in no other. A\n"
+	"call costs 1 to 2 microseconds more where the function begins with an instruction that the\n"
+	"kernel can emulate, 10 to 20 where it has to step over it; the capture says which. Not for\n"
+	"functions that are called more than some 100,000 times a second.\n"
+	"\n"
+	"Needs root, or CAP_BPF and CAP_PERFMON.";
+
+static const char examples[] =
+	"assay latency --span Database::commit myserver 10\tone operation\n"
+	"assay latency --span 'engine::*' -p 4242 30\ta family of functions\n"
+	"assay latency --span parse..execute myserver 10\tfrom one to another\n"
+	"assay latency --span 'postgresql:query__start..postgresql:query__done' postgres "
+	"--all-matching\tby static probes\n"
+	"assay latency --span handle_request -- ./server\ta program from start to end\n";
+
+static int check(struct capture_job *job, struct err *err)
+{
+	const struct latency_opts *o = job->own;
+	return o->spans.n ? 0 : err_set(err, -EINVAL, "which function? name it with --span");
+}
+
+/* What a hit costs, and what was left out. */
+static void say_probes(const struct span_probes *p)
+{
+	size_t nr_cheap = p->list.n - MIN(p->nr_stepped, p->list.n);
+	CLEANUP(buf_release) struct buf text = {0};
+	if (nr_cheap)
+		buf_addf(&text, "%zu at some 2 us a call", nr_cheap);
+	if (p->nr_stepped)
+		buf_addf(&text,
+			 "%s%zu at 10 to 20 us, whose first instruction the kernel has to "
+			 "step over",
+			 nr_cheap ? ", " : "", p->nr_stepped);
+	log_note("measuring %zu function%s: %s", p->list.n, p->list.n == 1 ? "" : "s",
+		 buf_str(&text));
+	if (p->nr_more)
+		log_warn("%zu more functions match and are not measured: at most %d are",
+			 p->nr_more, SPANS_MAX);
+}
+
+static int prepare(struct capture_job *job, struct err *err)
+{
+	struct latency_opts *o = job->own;
+	TRY(span_probes_find(&o->probes, o->spans.p, o->spans.n, job->options.target,
+			     job->args.command, err));
+	say_probes(&o->probes);
+	o->spec = (struct spans_spec){.probes = o->probes.list.p,
+				      .nr_probes = o->probes.list.n,
+				      .pids = o->probes.pids.p,
+				      .nr_pids = o->probes.pids.n,
+				      .nr_slowest = SLOWEST};
+	job->options.tables = SPAN_TABLES | (o->has_no_waits ? 0 : WAIT_TABLES);
+	job->options.spans = &o->spec;
+	return 0;
+}
+
+static void say(const struct capture_job *job, const struct capture_result *r)
+{
+	uint64_t nr_unfinished = r->profile->losses.nr[LOSS_SPANS_UNFINISHED];
+	(void)job;
+	if (nr_unfinished)
+		log_note("%" PRIu64 " call%s did not return in this window: still running, or left "
+			 "by an exception or longjmp",
+			 nr_unfinished, nr_unfinished == 1 ? "" : "s");
+}
+
+static const struct capture_command command = {
+	.name = "latency",
+	.usage = {"--span FUNCTION [options] TARGET [SECONDS]",
+		  "--span FUNCTION [options] [TARGET] [SECONDS] -- CMD [ARG...]"},
+	.summary = "how long calls of a function take, and why",
+	.details = details,
+	.examples = examples,
+	.groups = {{&latency_group, 0}},
+	.view = VIEW_SPANS,
+	.nr_rows = 10,
+	.nothing = "no call ended in this window",
+	.no_freq = "every call is measured, none is sampled",
+	.no_bpf = "calls are measured by BPF programs, there is no other way",
+	.check = check,
+	.prepare = prepare,
+	.say = say,
+};
+
+int cmd_latency(int argc, char **argv)
+{
+	struct latency_opts o = {0};
+	int status = capture_command(&command, &o, argc, argv);
+	span_probes_release(&o.probes);
+	return status;
+}

@@ -1,0 +1,216 @@
+/* assay limit: a command with a limit of memory, and what that did to it. */
+#include "base/base.h"
+#include "cmd/cmd.h"
+
+#include <errno.h>
+
+#include "analyze/memory/limitreport.h"
+#include "base/log.h"
+#include "cmd/capture/capture_command.h"
+#include "cmd/capture/heap_job.h"
+#include "host/limitgroup.h"
+#include "plan/heapplan.h"
+
+#define MEMORY_BYTES_MIN   65536
+#define SAMPLES_IN_LIMIT   4096
+#define INTERVAL_BYTES_MIN 8192
+#define MEMORY_SPACING_NS  100000000u /* it may be over soon */
+
+struct limit_opts {
+	struct limit_spec spec;
+	bool has_heap;
+	bool has_rlimit;
+	struct heap_job heap;
+	struct limitgroup *group;
+	struct capture_gate gate;
+};
+
+static const struct opt limit_table[] = {
+	OPT_SIZE('m', "memory", struct limit_opts, spec.memory_bytes, "SIZE",
+		 "most memory that CMD and all that it starts may use: 512M, 2G"),
+	OPT_SIZE(0, "swap", struct limit_opts, spec.swap_bytes, "SIZE",
+		 "most swap beside it, 0 for none (default: as much as there is)"),
+	OPT_FLAG(0, "rlimit", struct limit_opts, has_rlimit,
+		 "without cgroups: limit what each process may ask for (RLIMIT_DATA)"),
+	OPT_FLAG(0, "heap", struct limit_opts, has_heap,
+		 "record the heap as well: what lived when the kernel killed, by stack"),
+	OPT_END,
+};
+static const struct opt_group limit_group = {"Limit", limit_table};
+
+static const char details[] =
+	"Runs CMD in a memory cgroup of its own, version 1 or 2, and says at the end how near it came\n"
+	"to the limit and what that cost: the peak, how often it was at the limit, reclaim by its own\n"
+	"threads, pages read again, major faults, pressure, swap, and whether the kernel killed.\n"
+	"assay itself stays outside of the group. The exit status is CMD's: 137 when it was killed.\n"
+	"\n"
+	"Page cache counts: a program that reads files is at its limit soon, and that alone is no\n"
+	"harm. What hurts is pages read again, time in reclaim, and anonymous memory near the limit.\n"
+	"\n"
+	"The group is removed at the end, also when assay is killed; what CMD left running then goes\n"
+	"on without a limit.\n"
+	"\n"
+	"With -o there is a recording: reclaim by stack. With --heap there is one in any case, of the\n"
+	"heap up to the kill, whose \"live\" is what the program had then, and the sentence about the\n"
+	"kill names the largest allocators.\n"
+	"\n"
+	"Needs root (the command still runs as the user who called sudo), or a group that was given\n"
+	"to you. --rlimit does without: it limits what each process asks for, not what it uses.";
+
+static const char examples[] =
+	"sudo assay limit --memory 2G -- ./server\tdoes it live in 2 GiB?\n"
+	"sudo assay limit -m 2G --heap -- ./server\twhat is in it when it is full?\n"
+	"sudo assay limit -m 512M --swap 0 --json -- ./job\tfor a script\n";
+
+/* ---- at the gate -------------------------------------------------------------------------- */
+
+static int gate_put(void *ctx, int32_t pid, struct err *err)
+{
+	struct limit_opts *o = ctx;
+	return limitgroup_put(o->group, pid, err);
+}
+
+static void gate_look(void *ctx)
+{
+	struct limit_opts *o = ctx;
+	limitgroup_look(o->group);
+}
+
+static void close_group(struct limit_opts *o)
+{
+	CLEANUP(err_release) struct err err = {0};
+	if (limitgroup_close(o->group, &err)) {
+		log_err(&err);
+		log_hint("it goes when its last process has ended; assay clean --groups removes "
+			 "it, too");
+	}
+}
+
+static void gate_facts(void *ctx, struct profile *p)
+{
+	struct limit_opts *o = ctx;
+	close_group(o);
+	limit_facts(p, &o->spec, limitgroup_story(o->group));
+}
+
+/* ---- the capture -------------------------------------------------------------------------- */
+
+static int page(struct capture_job *job, const struct capture_result *r, struct report *report,
+		struct err *err)
+{
+	const struct limit_opts *o = job->own;
+	const struct limit_end end = {.spec = &o->spec,
+				      .story = limitgroup_story(o->group),
+				      .command = job->args.command[0],
+				      .profile = r->profile,
+				      .has_reclaim = r->has_engine,
+				      .exit_code = r->has_exit_code ? r->exit_code : 0};
+	(void)err;
+	limit_report(report, &end, renderer_is_text(&job->common.form) ? job->common.nr_rows : 0);
+	return 0;
+}
+
+static void say(const struct capture_job *job, const struct capture_result *r)
+{
+	const struct limit_opts *o = job->own;
+	if (o->has_heap)
+		heap_job_say(job, r);
+}
+
+static int run(struct capture_job *job, struct outputs *out, struct capture_result *ret_r,
+	       struct err *err)
+{
+	struct limit_opts *o = job->own;
+	TRY(limitgroup_open(&o->group, &o->spec, err));
+	o->gate = (struct capture_gate){.put = gate_put,
+					.look = gate_look,
+					.facts = gate_facts,
+					.fd = limitgroup_fd(o->group),
+					.ctx = o};
+	job->options.gate = &o->gate;
+	if (!limitgroup_path(o->group)) /* reclaim is nobody's but the machine's */
+		job->options.flags |= CAPTURE_NO_BPF;
+	return capture_job_run(job, out, ret_r, err);
+}
+
+static int check(struct capture_job *job, struct err *err)
+{
+	struct limit_opts *o = job->own;
+	const struct heap_job *h = &o->heap;
+	if (o->spec.memory_bytes < MEMORY_BYTES_MIN)
+		return err_set(err, -EINVAL,
+			       o->spec.memory_bytes ? "no program runs in less than 64 KiB"
+						    : "missing limit: --memory SIZE");
+	if (o->has_rlimit && o->spec.swap_bytes != MEMGROUP_NO_LIMIT)
+		return err_set(err, -EINVAL, "--swap needs a cgroup, --rlimit does without");
+	if (!o->has_heap &&
+	    (h->is_all || h->tier != HEAP_TIER_NONE || h->interval_bytes || h->every_ns))
+		return err_set(err, -EINVAL,
+			       "--all-allocations, --sample, --tier and --every go with --heap");
+	if (h->tier == HEAP_TIER_PROF)
+		return err_set(err, -EINVAL,
+			       "--tier prof is of one running process, not of a command");
+	return heap_job_check(h, job, err);
+}
+
+/* So that what fills the limit is some thousand samples. */
+static uint64_t interval_of(uint64_t memory_bytes)
+{
+	uint64_t fit = MAX(memory_bytes / SAMPLES_IN_LIMIT, (uint64_t)INTERVAL_BYTES_MIN);
+	return MIN(fit, HEAP_JOB_INTERVAL);
+}
+
+static int prepare_heap(struct capture_job *job, struct err *err)
+{
+	struct limit_opts *o = job->own;
+	struct heap_job *h = &o->heap;
+	h->interval_bytes =
+		h->interval_bytes ? h->interval_bytes : interval_of(o->spec.memory_bytes);
+	h->every_ns = h->every_ns ? h->every_ns : MEMORY_SPACING_NS;
+	job->common.target.takes_children = true;
+	job->view = views_at(VIEW_HEAP);
+	job->has_two_pages = true;
+	return heap_job_prepare(h, job, err);
+}
+
+static int prepare(struct capture_job *job, struct err *err)
+{
+	struct limit_opts *o = job->own;
+	o->spec.flags = o->has_rlimit ? LIMIT_RLIMIT : 0;
+	job->run = run;
+	job->is_unrecorded = !o->has_heap && !job->common.output;
+	if (o->has_heap)
+		TRY(prepare_heap(job, err));
+	job->options.tables |= TABLE_SET(RECLAIM) | (o->has_heap ? TABLE_SET(GROWTH) : 0);
+	return 0;
+}
+
+static const struct capture_command command = {
+	.name = "limit",
+	.usage = {"--memory SIZE [options] -- CMD [ARG...]"},
+	.summary = "run a command under a limit of memory, and see what that costs",
+	.details = details,
+	.examples = examples,
+	.groups = {{&limit_group, 0}, {&heap_job_group, offsetof(struct limit_opts, heap)}},
+	.view = VIEW_NR,
+	.nr_rows = 12,
+	.noun = "rows",
+	.nothing = "nothing was recorded: the command allocated nothing",
+	.has_no_target = true,
+	.no_freq = "allocations are sampled by bytes, with --sample SIZE",
+	.check = check,
+	.prepare = prepare,
+	.page = page,
+	.say = say,
+};
+
+int cmd_limit(int argc, char **argv)
+{
+	struct limit_opts o = {.spec.swap_bytes = MEMGROUP_NO_LIMIT};
+	int status = capture_command(&command, &o, argc, argv);
+	if (o.group)
+		close_group(&o);
+	limitgroup_free(o.group);
+	heap_job_release(&o.heap);
+	return status;
+}

@@ -1,0 +1,123 @@
+/* assay mark: a phase boundary in captures that run. */
+#include "base/base.h"
+#include "cmd/cmd.h"
+
+#include <errno.h>
+
+#include "base/log.h"
+#include "cmd/capture/targetopts.h"
+#include "host/target.h"
+#include "session/markbox.h"
+
+struct mark_opts {
+	struct target_opts target; /* pids and names of it */
+	bool is_all;
+};
+
+static const struct opt mark_opts[] = {
+	OPT_LIST('p', "pid", struct mark_opts, target.pids, "PID[,PID]",
+		 "captures of these processes"),
+	OPT_LIST('n', "name", struct mark_opts, target.names, "NAME",
+		 "captures of the processes of exactly this name (a bare word is the same)"),
+	OPT_FLAG('a', "all", struct mark_opts, is_all, "all captures that run"),
+	OPT_END,
+};
+static const struct opt_group mark_group = {"Which captures", mark_opts};
+
+static const char details[] =
+	"Sets a mark, now, in every running capture of TARGET: a process name, -p PID, or -a for\n"
+	"all captures. TEXT names the phase that begins here. `assay report --marks` then shows\n"
+	"where the time went in each phase. A capture listens to marks of its own user, of root,\n"
+	"and of the user who started it through sudo.";
+
+static const char examples[] = "assay mark redis-server \"load starts\"\t\n"
+			       "assay mark -p 4242 warm\tby process id\n"
+			       "assay mark -a \"deploy of 1.4\"\tin all captures that run\n"
+			       "assay report --marks\tthe phases of the newest recording\n";
+
+/* The words after the target, with blanks between. */
+static void join_words(struct buf *to, const struct opt_args *args, size_t first)
+{
+	for (size_t i = first; i < args->operands.n; i++)
+		buf_addf(to, "%s%s", i > first ? " " : "", args->operands.p[i]);
+}
+
+/* The processes, and in @text the words that are left. -EINVAL: a usage error. */
+static int read_request(struct target *ret_t, struct buf *text, const struct mark_opts *o,
+			const struct opt_args *args, struct err *err)
+{
+	CLEANUP(target_spec_release) struct target_spec spec = {0};
+	CLEANUP(target_candidates_release) struct target_candidates none = {0};
+	bool has_option = o->is_all || o->target.pids.n || o->target.names.n;
+	if (o->is_all && (o->target.pids.n || o->target.names.n))
+		return err_set(err, -EINVAL, "-a is all captures: no -p, no -n with it");
+	if (args->operands.n < (has_option ? 1 : 2))
+		return err_set(err, -EINVAL, "%s is missing",
+			       has_option || args->operands.n ? "the mark's TEXT"
+							      : "TARGET and the mark's TEXT");
+	TRY(target_opts_spec(&spec, &o->target, err));
+	spec.takes_all = true;
+	if (!has_option)
+		vec_push(&spec.names, args->operands.p[0]);
+	join_words(text, args, has_option ? 0 : 1);
+	return o->is_all ? 0 : target_resolve(ret_t, &spec, &none, err);
+}
+
+static int tell(const struct mark_answer *a, const char *text)
+{
+	if (a->nr_taken) {
+		log_note("marked '%s' in %zu capture%s", text, a->nr_taken,
+			 a->nr_taken == 1 ? "" : "s");
+		return EXIT_OK;
+	}
+	if (a->nr_answers < a->nr_captures) {
+		log_error("%zu of the %zu captures that run did not answer in 10 s",
+			  a->nr_captures - a->nr_answers, a->nr_captures);
+		log_hint("one that is stopped or gets no CPU takes the mark when it runs, with the "
+			 "time at which it was set");
+		return EXIT_FAILED;
+	}
+	if (a->nr_captures)
+		log_error("none of the %zu captures that run took the mark", a->nr_captures);
+	else
+		log_error("no capture is running");
+	log_hint("%s", a->nr_captures ? "-a marks all of them; see that they are of your user"
+				      : "start one first: assay cpu TARGET");
+	return EXIT_FAILED;
+}
+
+static int mark(const struct mark_opts *o, const struct opt_args *args)
+{
+	CLEANUP(err_release) struct err err = {0};
+	CLEANUP(target_release) struct target target = {0};
+	CLEANUP(buf_release) struct buf text = {0};
+	struct mark_answer answer;
+	int rc = read_request(&target, &text, o, args, &err);
+	if (rc == -EINVAL && !err.hint)
+		return cmd_usage("mark", "%s", err_msg(&err));
+	const struct mark_request request = {
+		.pids = target.pids.pids.p, .nr_pids = target.pids.pids.n, .text = buf_str(&text)};
+	if (!rc)
+		rc = mark_send(&answer, &request, &err);
+	return rc ? cmd_refuse(&err) : tell(&answer, buf_str(&text));
+}
+
+int cmd_mark(int argc, char **argv)
+{
+	struct mark_opts o = {0};
+	const struct opt_cmd cmd = {
+		.name = "mark",
+		.usage = {"TARGET TEXT...", "-p PID TEXT...", "-a TEXT..."},
+		.summary = "set a phase boundary in running captures",
+		.details = details,
+		.examples = examples,
+		.groups = {{&mark_group, &o}},
+	};
+	CLEANUP(opt_args_release) struct opt_args args = {0};
+	int status;
+	if (!cmd_parse(&args, &cmd, argc, argv, &status))
+		return status;
+	if (args.command)
+		return cmd_usage("mark", "a command to run makes no sense here");
+	return mark(&o, &args);
+}

@@ -1,0 +1,493 @@
+/* assay watch: the memory of a program, live. */
+#include "base/base.h"
+#include "cmd/cmd.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include "analyze/memory/maptable.h"
+#include "analyze/memory/watchpage.h"
+#include "base/clock.h"
+#include "base/file/file.h"
+#include "base/text/json.h"
+#include "base/log.h"
+#include "base/text/num.h"
+#include "base/process/spawn.h"
+#include "base/process/stop.h"
+#include "cmd/read/memchart.h"
+#include "cmd/optgroups.h"
+#include "cmd/capture/targetopts.h"
+#include "render/jsonout.h"
+#include "render/memlines.h"
+#include "render/screen.h"
+#include "render/text.h"
+#include "render/text_table.h"
+#include "session/memrecord.h"
+
+#define EVERY_MIN_NS (10 * NS_PER_MS)
+/* Rows of the live table that are kept to be drawn again. */
+#define SHOWN_MAX 500
+
+struct watch_opts {
+	struct target_opts target;
+	uint64_t every_ns;
+	uint64_t limit; /* rows of a table */
+	bool is_csv;
+	bool is_json;
+	bool shows_mappings;
+	bool asks_allocator;
+	const char *chart;  /* file, or NULL */
+	const char *output; /* recording, or NULL */
+};
+
+static const struct opt table[] = {
+	OPT_DURATION(0, "every", struct watch_opts, every_ns, "TIME",
+		     "time from one reading to the next (default 1s, 10ms at least)"),
+	OPT_FLAG(
+		0, "allocator", struct watch_opts, asks_allocator,
+		"ask the allocator (jemalloc) what is in use: borrows a thread for a moment, once a "
+		"second"),
+	OPT_FLAG(0, "mappings", struct watch_opts, shows_mappings,
+		 "show every mapping, as pmap -x does"),
+	OPT_END,
+};
+static const struct opt_group watch_group = {"What is read", table};
+
+static const struct opt out_table[] = {
+	OPT_FLAG(0, "csv", struct watch_opts, is_csv, "one line of CSV a reading; bytes are plain"),
+	OPT_FLAG(0, "json", struct watch_opts, is_json,
+		 "one object a line for each reading, a last one with the summary"),
+	OPT_U64(0, "limit", struct watch_opts, limit, "N",
+		"rows of the tables at the end, 0 for all (default 15)"),
+	OPT_STR(0, "chart", struct watch_opts, chart, "FILE",
+		"draw memory over time (SVG) to FILE at the end"),
+	OPT_STR('o', "output", struct watch_opts, output, "FILE",
+		"record it, for assay report and flame"),
+	OPT_END,
+};
+static const struct opt_group out_group = {"Output", out_table};
+
+static const char details[] =
+	"Shows what the kernel says of a program's memory, once a second: RSS and what it is made of\n"
+	"(anonymous memory, pages of mapped files, shared memory), PSS, swap, page faults, growth; its\n"
+	"memory cgroup's usage and how long threads waited for memory. On a terminal as a page that\n"
+	"is kept up to date (q ends it, m shows mappings, space reads now), else as lines.\n"
+	"\n"
+	"At the end: how fast each part grew, with its 95 % interval; a verdict with its evidence\n"
+	"(leak, fragmentation, page-cache, bloat, steady, inconclusive: see assay-watch(1)); and what\n"
+	"the RSS consists of: heap, stacks, code, files by name, and what nobody can name.\n"
+	"\n"
+	"Nothing of the target is stopped or changed. Of several processes the numbers are added up:\n"
+	"PSS is right then, RSS counts what they share once for each.";
+
+static const char examples[] =
+	"assay watch redis-server\tuntil q or Ctrl-C\n"
+	"assay watch -p 4242 600 --csv > memory.csv\tten minutes, for a spreadsheet\n"
+	"assay watch postgres --all-matching --every 10s -o day.assay 86400\ta day of all of them\n"
+	"assay watch --mappings -p 4242 1\twhat is mapped, like pmap -x\n"
+	"assay watch -- ./load\ta program from its start to its end\n";
+
+struct run {
+	const struct watch_opts *o;
+	struct spawn *child; /* NULL: none */
+	struct memwatch memory;
+	struct memrecord record;
+	struct watchpage page;
+	struct memlines lines;
+	struct screen screen;
+	bool has_screen; /* else lines */
+	bool shows_mappings;
+	bool has_lost_reader;
+	int lines_fd;
+	VEC(struct memreading) shown;
+	uint64_t deadline_ns;
+	uint64_t cpu_before_ns;
+};
+
+static void run_release(struct run *r)
+{
+	memwatch_release(&r->memory);
+	memrecord_release(&r->record);
+	watchpage_release(&r->page);
+	vec_release(&r->shown);
+}
+
+static int run_open(struct run *r, const struct chosen_target *t, const struct opt_args *args,
+		    struct err *err)
+{
+	const struct watch_opts *o = r->o;
+	const char *name = t->has_target ? t->target.name : path_base(args->command[0]);
+	r->cpu_before_ns = clock_process_cpu_ns();
+	r->deadline_ns = t->duration_ns ? clock_mono_ns() + t->duration_ns : UINT64_MAX;
+	r->shows_mappings = o->shows_mappings;
+	r->lines_fd = args->command && !o->is_csv && !o->is_json ? STDERR_FILENO : STDOUT_FILENO;
+	TRY(memwatch_open(&r->memory, t->has_target ? &t->target : NULL,
+			  r->child ? r->child->pid : 0, o->asks_allocator ? MEMWATCH_ASK : 0, err));
+	TRY(memrecord_open(&r->record, o->output, name, err));
+	r->page = (struct watchpage){.target = name,
+				     .group = r->memory.group.path,
+				     .profile = r->record.p,
+				     .start_ns = r->record.p->start_ns,
+				     .machine_bytes = memstat_machine_bytes(),
+				     .max_rows = o->limit,
+				     .shows_mappings = o->shows_mappings};
+	r->lines = (struct memlines){.form = o->is_csv    ? MEMLINES_CSV
+					     : o->is_json ? MEMLINES_JSON
+							  : MEMLINES_TABLE,
+				     .start_ns = r->page.start_ns,
+				     .machine_bytes = r->page.machine_bytes,
+				     .group = r->memory.group.path,
+				     .has_group = r->memory.has_group,
+				     .has_allocator = o->asks_allocator};
+	return 0;
+}
+
+/* ---- the screen and the lines -------------------------------------------------------------- */
+
+static void add_trend(struct buf *to, const struct run *r)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	struct memverdict v = watchpage_verdict(&r->page, &a);
+	if (v.kept.is_known)
+		buf_addf(to, "so far: kept memory %s; %s\n\n", memslope_text(&a, &v.kept),
+			 memverdict_key(v.kind));
+	else
+		buf_addf(to, "so far: %s\n\n", memverdict_key(v.kind));
+}
+
+static void add_mappings(struct buf *to, struct run *r)
+{
+	CLEANUP(report_free_p) struct report *report = report_new();
+	const struct text_style style = {.width = r->lines.columns};
+	memwatch_read_maps(&r->memory);
+	maptable_report(report, r->memory.maps.p, r->memory.maps.n,
+			(uint64_t)MAX(r->screen.rows - 8, 3));
+	vec_foreach(t, &report->tables)
+		text_add_table(to, t, &style);
+}
+
+static void draw(struct run *r)
+{
+	CLEANUP(buf_release) struct buf page = {0};
+	if (!r->shown.n)
+		return;
+	(void)screen_measure(&r->screen);
+	r->lines.columns = (unsigned)r->screen.columns;
+	memlines_head(&page, &r->lines, vec_last(&r->shown), r->page.target,
+		      r->memory.processes.p[0].pid);
+	add_trend(&page, r);
+	if (r->shows_mappings) {
+		add_mappings(&page, r);
+	} else {
+		size_t nr = (size_t)MAX(r->screen.rows - 5, 0);
+		memlines_add(&page, &r->lines, NULL);
+		for (size_t i = r->shown.n - MIN(nr, r->shown.n); i < r->shown.n; i++)
+			memlines_add(&page, &r->lines, &r->shown.p[i]);
+	}
+	screen_draw(&r->screen, &page);
+}
+
+static void show(struct run *r, const struct memreading *t)
+{
+	if (r->has_screen) {
+		if (r->shown.n >= SHOWN_MAX)
+			memmove(r->shown.p, r->shown.p + 1, --r->shown.n * sizeof(*r->shown.p));
+		vec_push(&r->shown, *t);
+		draw(r);
+		return;
+	}
+	CLEANUP(buf_release) struct buf b = {0};
+	if (r->page.points.n == 1)
+		memlines_add(&b, &r->lines, NULL);
+	memlines_add(&b, &r->lines, t);
+	/* `assay watch | head` is over when head has read enough. */
+	r->has_lost_reader = file_write_all(r->lines_fd, b.p, b.n, NULL) != 0;
+}
+
+/* ---- the loop ------------------------------------------------------------------------------ */
+
+/* True: take a reading now. */
+static bool handle_key(struct run *r, char key)
+{
+	if (key == 'q' || key == 'Q')
+		stop_request();
+	if (key == 'm')
+		r->shows_mappings = !r->shows_mappings;
+	return key == ' ' || key == 'm';
+}
+
+static bool is_over(struct run *r)
+{
+	return stop_count() || r->has_lost_reader || (r->child && spawn_has_ended(r->child)) ||
+	       clock_mono_ns() >= r->deadline_ns;
+}
+
+static void wait_until(struct run *r, uint64_t until_ns)
+{
+	for (;;) {
+		uint64_t now = clock_mono_ns();
+		if (now >= until_ns || is_over(r))
+			return;
+		struct pollfd fds[] = {
+			{.fd = stop_fd(), .events = POLLIN},
+			{.fd = r->has_screen ? screen_fd(&r->screen) : -1, .events = POLLIN},
+		};
+		uint64_t left_ms = (until_ns - now) / NS_PER_MS + 1;
+		(void)poll(fds, ARRAY_LEN(fds), (int)MIN(left_ms, (uint64_t)250));
+		if (r->has_screen && screen_measure(&r->screen))
+			draw(r);
+		stop_drain();
+		char key = r->has_screen ? screen_key(&r->screen) : 0;
+		if (key && handle_key(r, key))
+			return;
+	}
+}
+
+/* Until the time is up, the target or the command ends, or somebody stops it. */
+static int watch(struct run *r, struct err *err)
+{
+	uint64_t next_ns = clock_mono_ns();
+	do {
+		struct memreading t;
+		if (memwatch_read(&r->memory, &t, err)) {
+			/* The end of a target is the end of the watch, not a failure. */
+			if (!r->page.points.n && !r->child)
+				return err->code;
+			err_release(err);
+			return 0;
+		}
+		watchpage_add(&r->page, &t);
+		memrecord_add(&r->record, &r->memory, &t);
+		show(r, &t);
+		/* Stopped, or slower than it was to be: no burst after it. */
+		next_ns = MAX(next_ns + r->o->every_ns, clock_mono_ns());
+		wait_until(r, MIN(next_ns, r->deadline_ns));
+	} while (!is_over(r));
+	return 0;
+}
+
+static int watch_shown(struct run *r, struct err *err)
+{
+	bool wants_screen = r->lines.form == MEMLINES_TABLE && r->lines_fd == STDOUT_FILENO &&
+			    isatty(STDOUT_FILENO) && isatty(STDIN_FILENO);
+	r->has_screen = wants_screen && !screen_open(&r->screen, NULL);
+	int rc = watch(r, err);
+	if (r->has_screen)
+		screen_close(&r->screen);
+	return rc;
+}
+
+/* ---- the last words ------------------------------------------------------------------------ */
+
+static void add_slope(struct json *j, const char *key, const struct memslope *s)
+{
+	json_key(j, key);
+	if (!s->is_known) {
+		json_null(j);
+		return;
+	}
+	json_obj(j);
+	json_put_double(j, "bytes_per_s", s->per_s, 1);
+	json_put_double(j, "low", s->low, 1);
+	json_put_double(j, "high", s->high, 1);
+	json_end(j);
+}
+
+static void add_summary(struct buf *to, const struct run *r, const struct memverdict *v,
+			const struct report *report)
+{
+	CLEANUP(buf_release) struct buf inner = {0};
+	struct json j = json_to(&inner);
+	json_obj(&j);
+	json_put_str(&j, "schema", "assay-watch/1");
+	json_put_str(&j, "verdict", memverdict_key(v->kind));
+	json_put_str(&j, "evidence", v->evidence);
+	json_put_u64(&j, "readings", r->page.points.n);
+	json_put_double(&j, "span_s", (double)v->span_ns / 1e9, 3);
+	add_slope(&j, "rss", &v->rss);
+	add_slope(&j, "kept", &v->kept);
+	add_slope(&j, "file", &v->file);
+	add_slope(&j, "in_use", &v->in_use);
+	json_put_u64(&j, "walks", r->memory.nr_walks);
+	json_put_double(&j, "walks_s", (double)r->memory.walks_ns / 1e9, 6);
+	json_end(&j);
+	/* The report is an object of its own, made by its renderer. */
+	CLEANUP(buf_release) struct buf text = {0};
+	jsonout_render(&text, report);
+	buf_add_str(to, "{\"summary\":");
+	buf_add_sv(to, sv_from(inner.p, inner.n - 1));
+	buf_add_str(to, ",\"report\":");
+	buf_add_sv(to, sv_trim(buf_sv(&text)));
+	buf_add_str(to, "}}\n");
+}
+
+static int print_summary(struct run *r, bool to_stderr)
+{
+	CLEANUP(arena_release) struct arena a = {0};
+	CLEANUP(buf_release) struct buf text = {0};
+	struct memverdict v = watchpage_verdict(&r->page, &a);
+	CLEANUP(report_free_p) struct report *report = report_new();
+	watchpage_report(report, &r->page, &v);
+	if (r->o->is_json) {
+		add_summary(&text, r, &v, report);
+		return cmd_print(&text);
+	}
+	int fd = to_stderr || r->o->is_csv ? STDERR_FILENO : STDOUT_FILENO;
+	struct text_style style = output_style(fd);
+	if (fd == STDOUT_FILENO && !isatty(fd))
+		buf_add_ch(&text, '\n');
+	text_render(&text, report, &style);
+	if (fd == STDOUT_FILENO)
+		return cmd_print(&text);
+	(void)file_write_all(STDERR_FILENO, text.p, text.n, NULL); /* nobody to tell */
+	return EXIT_OK;
+}
+
+static void say_cost(const struct run *r)
+{
+	const struct memwatch *m = &r->memory;
+	CLEANUP(buf_release) struct buf b = {0};
+	buf_addf(&b, "%s of CPU time for %" PRIu64 " reading%s",
+		 num_ns(clock_process_cpu_ns() - r->cpu_before_ns).s, m->nr_readings,
+		 m->nr_readings == 1 ? "" : "s");
+	if (m->nr_walks)
+		buf_addf(&b,
+			 "; %" PRIu64
+			 " walks of the target's page tables, %s in all, the longest %s",
+			 m->nr_walks, num_ns(m->walks_ns).s, num_ns(m->longest_walk_ns).s);
+	if (m->nr_asked)
+		buf_addf(&b, "; the allocator was asked %u times, a thread borrowed for %s at most",
+			 m->nr_asked, num_ns(m->longest_ask_ns).s);
+	log_note("cost: %s", buf_str(&b));
+	if (m->refused)
+		log_warn("PSS and single mappings cannot be read (%s): root or CAP_SYS_PTRACE "
+			 "may; RSS and its parts are whole",
+			 strerror(-m->refused));
+	if (r->o->asks_allocator && !m->nr_asked)
+		log_warn("the allocator was not asked: %s",
+			 m->not_asked.code ? err_msg(&m->not_asked) : "there was no time to");
+	if (m->nr_gone && m->nr_gone < m->processes.n)
+		log_note("%u of %zu processes ended meanwhile", m->nr_gone, m->processes.n);
+}
+
+static int finish_recording(struct run *r)
+{
+	CLEANUP(err_release) struct err err = {0};
+	bool is_whole = !memrecord_finish(&r->record, &r->memory, &err);
+	if (!r->record.writer)
+		return EXIT_OK;
+	if (!is_whole) {
+		log_err(&err);
+		log_hint("free some space, or name a file elsewhere with -o FILE");
+		return EXIT_FAILED;
+	}
+	CLEANUP(free_p) char *path = store_path(&r->record.place, STORE_SUFFIX);
+	log_note("recording:   %s (%s)", path, num_bytes(r->record.nr_bytes).s);
+	return EXIT_OK;
+}
+
+static int write_chart(const struct run *r)
+{
+	CLEANUP(err_release) struct err err = {0};
+	if (!r->o->chart)
+		return EXIT_OK;
+	if (memchart_file(r->o->chart, r->record.p, &err))
+		return cmd_fail(&err);
+	log_note("chart:       %s", r->o->chart);
+	return EXIT_OK;
+}
+
+static int finish(struct run *r, bool has_command)
+{
+	struct memwatch *m = &r->memory;
+	memwatch_read_maps(m);
+	memwatch_name_allocator(m);
+	r->page.allocator = m->allocator;
+	r->page.maps_itself = m->maps_itself;
+	r->page.maps = m->maps.p;
+	r->page.nr_maps = m->maps.n;
+	r->page.maps_ns = m->maps_ns;
+	r->page.nr_unseen = m->nr_unseen;
+	int recorded = finish_recording(r);
+	int printed = print_summary(r, has_command);
+	int drawn = write_chart(r);
+	say_cost(r);
+	return recorded != EXIT_OK ? recorded : drawn != EXIT_OK ? drawn : printed;
+}
+
+/* ---- the command --------------------------------------------------------------------------- */
+
+static int watch_chosen(const struct watch_opts *o, const struct chosen_target *t,
+			const struct opt_args *args, struct spawn *child)
+{
+	CLEANUP(err_release) struct err err = {0};
+	CLEANUP(run_release)
+	struct run r = {.o = o, .child = child, .memory = MEMWATCH_INIT};
+	int rc = run_open(&r, t, args, &err);
+	if (!rc)
+		rc = watch_shown(&r, &err);
+	if (!rc && r.page.points.n)
+		return finish(&r, args->command != NULL);
+	memrecord_abandon(&r.record);
+	if (rc)
+		return cmd_fail(&err);
+	log_warn("the target ended before its memory could be read");
+	return EXIT_NOTHING;
+}
+
+static int watch_command(const struct watch_opts *o, const struct chosen_target *t,
+			 const struct opt_args *args)
+{
+	CLEANUP(err_release) struct err err = {0};
+	CLEANUP(spawn_release) struct spawn child = {.gate_fd = -1, .status_fd = -1};
+	if (spawn_open(&child, args->command, &err) ||
+	    spawn_release_gate(&child, args->command[0], &err)) {
+		log_err(&err);
+		return child.is_reaped ? spawn_exit_code(&child) : EXIT_ASSAY_FAILED;
+	}
+	int status = watch_chosen(o, t, args, &child);
+	while (!child.is_reaped && stop_count() < 2)
+		(void)spawn_wait(&child); /* interrupted by signals: then asks again */
+	int code = child.is_reaped ? spawn_exit_code(&child) : status;
+	return status == EXIT_FAILED && !code ? EXIT_ASSAY_FAILED : code;
+}
+
+static int start(const struct watch_opts *o, const struct chosen_target *t,
+		 const struct opt_args *args)
+{
+	CLEANUP(err_release) struct err err = {0};
+	if (stop_install(&err)) {
+		log_err(&err);
+		return args->command ? EXIT_ASSAY_FAILED : EXIT_FAILED;
+	}
+	return args->command ? watch_command(o, t, args) : watch_chosen(o, t, args, NULL);
+}
+
+int cmd_watch(int argc, char **argv)
+{
+	struct watch_opts o = {.every_ns = NS_PER_SEC, .limit = 15};
+	CLEANUP(opt_args_release) struct opt_args args = {0};
+	CLEANUP(chosen_target_release) struct chosen_target target = {0};
+	const struct opt_cmd cmd = {
+		.name = "watch",
+		.usage = {"[options] TARGET [SECONDS]",
+			  "[options] [TARGET] [SECONDS] -- CMD [ARG...]"},
+		.summary = "the memory of a program, live: what it is, how it grows",
+		.details = details,
+		.examples = examples,
+		.groups = {{&target_group, &o.target}, {&watch_group, &o}, {&out_group, &o}},
+	};
+	int status;
+	if (cmd_parse(&args, &cmd, argc, argv, &status)) {
+		if (o.is_csv && o.is_json)
+			status = cmd_usage("watch", "--csv and --json are two kinds of output");
+		else if (o.every_ns < EVERY_MIN_NS)
+			status = cmd_usage("watch", "--every: readings are 10ms apart at least");
+		else if (o.target.is_system)
+			status = cmd_usage("watch", "the whole system has no one memory to watch: "
+						    "name processes, --match with --all-matching");
+		else if (target_opts_choose(&target, &o.target, &args, &status))
+			status = start(&o, &target, &args);
+	}
+	return status;
+}

@@ -1,0 +1,203 @@
+/* Recording heaps; see heap_job.h. */
+#include "base/base.h"
+#include "cmd/capture/heap_job.h"
+
+#include <errno.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "capture/heap/planner.h"
+#include "capture/io/io.h"
+#include "capture/perf/open.h"
+#include "host/proc.h"
+#include "plan/heapplan.h"
+
+#define FAULTS_HZ 4999
+
+static const struct opt_choice tier_choices[] = {
+	{"prof", HEAP_TIER_PROF, "jemalloc's own profiling"},
+	{"hooks", HEAP_TIER_HOOKS, "hooks of jemalloc 5.2 to 5.3.1"},
+	{"patch", HEAP_TIER_PATCH, "the allocator's functions are patched"},
+	{"uprobes", HEAP_TIER_UPROBES, "BPF programs, nothing in the process"},
+	{"growth", HEAP_TIER_GROWTH, "page faults: what grows, not what is allocated"},
+	{0},
+};
+
+/* It was once the name of --all-allocations, without a time. */
+static int set_every(void *to, const char *arg, struct err *err)
+{
+	struct heap_job *rec = to;
+	if (!opt_to_duration(&rec->every_ns, arg, NULL))
+		return 0;
+	err_set(err, -EINVAL, "'%s' is not a time", arg);
+	return err_hint(err, "every allocation instead of a sample: --all-allocations");
+}
+
+static const struct opt table[] = {
+	OPT_FLAG(0, "all-allocations", struct heap_job, is_all,
+		 "every allocation instead of a sample: exact, peak and temporary blocks too"),
+	OPT_SIZE(0, "sample", struct heap_job, interval_bytes, "SIZE",
+		 "bytes between samples, on average (default 512K, under a limit at most a 4096th "
+		 "of it); blocks of that size and more are all seen"),
+	OPT_ENUM(0, "tier", struct heap_job, tier, tier_choices, "NAME",
+		 "how (default: the best that is possible, which is reported)"),
+	OPT_CALL(
+		0, "every", set_every, "TIME",
+		"time from one reading of RSS and its parts to the next (default 1s, under a limit "
+		"100ms); every allocation is --all-allocations"),
+	OPT_END,
+};
+const struct opt_group heap_job_group = {"Heap", table};
+
+void heap_job_release(struct heap_job *rec)
+{
+	heap_way_release(&rec->way);
+	heaptargets_free(rec->targets);
+	free(rec->said);
+}
+
+/* ---- what is said ------------------------------------------------------------------------- */
+
+static void say_plan(void *ctx, int32_t pid, const struct heap_plan *plan)
+{
+	struct heap_job *o = ctx;
+	const char *reason = plan->reason ? plan->reason : "";
+	if (o->said && !strcmp(o->said, reason)) { /* children of one program, mostly */
+		log_info("pid %d: %s", pid, reason);
+		return;
+	}
+	free_p(&o->said);
+	o->said = xstrdup(reason);
+	if (o->is_many)
+		log_note("pid %d: %s", pid, reason);
+	else
+		log_note("%s", reason);
+}
+
+static void say_refused(void *ctx, int32_t pid, const struct err *why)
+{
+	(void)ctx;
+	log_warn("pid %d is not recorded: %s", pid, err_msg(why));
+	if (why->hint)
+		log_hint("%s", why->hint);
+}
+
+/* What the numbers lack. */
+void heap_job_say(const struct capture_job *job, const struct capture_result *r)
+{
+	const struct profile *p = r->profile;
+	(void)job;
+	const uint64_t *lost = p->losses.nr;
+	if (lost[LOSS_HEAP_DROPPED]) {
+		log_warn("%" PRIu64
+			 " events are missing: the rings were full, or the threads too many",
+			 lost[LOSS_HEAP_DROPPED]);
+		log_hint(
+			"a sample (without --all-allocations, or with a larger --sample) needs less room");
+	}
+	const char *unpatched = profile_get_fact(p, FACT_HEAP_UNPATCHED_NAME);
+	if (unpatched)
+		log_warn("not all of the allocator is seen: %s", unpatched);
+	const char *late = profile_get_fact(p, FACT_HEAP_LATE);
+	if (late)
+		log_warn("'%s' with an allocator of its own was loaded after the start: its blocks "
+			 "are not seen",
+			 late);
+	if (lost[LOSS_HEAP_NOT_FOLLOWED])
+		log_note("%" PRIu64
+			 " processes that it started were not recorded (--children does)",
+			 lost[LOSS_HEAP_NOT_FOLLOWED]);
+	if (lost[LOSS_HEAP_TOO_SHORT])
+		log_note("%" PRIu64
+			 " processes that it started ended before they could be attached to",
+			 lost[LOSS_HEAP_TOO_SHORT]);
+	if (profile_get_fact(p, FACT_HEAP_UNTIL))
+		log_warn("recorded only until %s", profile_get_fact(p, FACT_HEAP_UNTIL));
+	if (profile_get_fact(p, FACT_HEAP_STOPPED))
+		log_warn("the recorder fell silent before the end: assay was kept from running");
+}
+
+/* One that stands still is recorded all the same: it may be let go on meanwhile. */
+static void say_stopped(const struct chosen_target *t)
+{
+	struct proc_task f;
+	for (size_t i = 0; t->has_target && i < t->target.pids.pids.n; i++) {
+		int32_t pid = t->target.pids.pids.p[i];
+		if (proc_task(pid, pid, &f) || (f.state != 'T' && f.state != 't'))
+			continue;
+		log_warn("process %d is stopped: it allocates nothing until it goes on", pid);
+		log_hint("kill -CONT %d", pid);
+	}
+}
+
+/* ---- the capture -------------------------------------------------------------------------- */
+
+int heap_job_check(const struct heap_job *rec, const struct capture_job *job, struct err *err)
+{
+	if (rec->tier == HEAP_TIER_PROF && rec->is_all)
+		return err_set(err, -EINVAL, "--tier prof samples: no --all-allocations with it");
+	if (rec->tier == HEAP_TIER_UPROBES && job->common.has_no_bpf)
+		return err_set(err, -EINVAL, "--no-bpf: --tier uprobes works by BPF programs");
+	return 0;
+}
+
+/* By the plan for the first process of a running target. */
+static int choose_way(struct heap_job *rec, const struct capture_job *job, struct err *err)
+{
+	CLEANUP(heap_plan_release) struct heap_plan plan = {0};
+	struct heap_way *way = &rec->way;
+	enum heap_tier forced = (enum heap_tier)rec->tier;
+	const struct target *t = job->options.target;
+	/* what is wrong with a process is told when it is attached to */
+	bool has_plan = forced == HEAP_TIER_NONE && t && t->pids.pids.n &&
+			!heapplanner_plan(rec->targets, t->pids.pids.p[0], forced, &plan, NULL);
+	heapchoice_way(way, forced, has_plan ? &plan : NULL);
+	if (!job->common.has_no_bpf)
+		return 0;
+	way->has_no_programs = true;
+	if (way->tier == HEAP_TIER_UPROBES)
+		return err_set(err, -ENOTSUP, "--no-bpf leaves no way to record this heap: %s",
+			       way->reason);
+	return 0;
+}
+
+static void apply_way(const struct heap_way *w, struct capture_options *o,
+		      struct heapsource_spec *spec)
+{
+	o->tables = HEAP_TABLES | TABLE_SET(MEMORY);
+	spec->why = w->reason;
+	if (w->tier == HEAP_TIER_UPROBES) {
+		spec->by_probes = true;
+	} else if (w->tier == HEAP_TIER_GROWTH && w->has_no_programs) {
+		o->tables = TABLE_SET(SAMPLES) | TABLE_SET(MEMORY);
+		o->flags |= CAPTURE_NO_BPF | CAPTURE_GROWTH;
+		o->sampler_flags |= PERFOPEN_FAULTS;
+		o->freq_hz = FAULTS_HZ;
+	} else if (w->tier == HEAP_TIER_GROWTH) {
+		o->tables = GROWTH_TABLES | TABLE_SET(MEMORY);
+	}
+}
+
+int heap_job_prepare(struct heap_job *rec, struct capture_job *job, struct err *err)
+{
+	const struct chosen_target *t = &job->target;
+	rec->targets = heapplanner_new();
+	rec->is_many = t->has_target && t->target.pids.pids.n > 1;
+	rec->spec = (struct heapsource_spec){
+		.targets = rec->targets,
+		.forced = (enum heap_tier)rec->tier,
+		.is_every = rec->is_all,
+		.interval_bytes = rec->interval_bytes ? rec->interval_bytes : HEAP_JOB_INTERVAL,
+		.follows_children = job->common.target.takes_children,
+		.on_plan = say_plan,
+		.on_refused = say_refused,
+		.ctx = rec};
+	job->options.heap = &rec->spec;
+	job->options.memory_spacing_ns = rec->every_ns;
+	say_stopped(t);
+	TRY(choose_way(rec, job, err));
+	apply_way(&rec->way, &job->options, &rec->spec);
+	if (rec->way.tier == HEAP_TIER_GROWTH)
+		log_note("growth of memory by stack: %s", rec->way.reason);
+	return 0;
+}

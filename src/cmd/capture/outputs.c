@@ -1,0 +1,197 @@
+/* What a capture leaves behind; see outputs.h. */
+#include "base/base.h"
+#include "cmd/capture/outputs.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/text/escape.h"
+#include "base/file/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/text/num.h"
+#include "cmd/cmd.h"
+#include "cmd/optgroups.h"
+#include "format/format.h"
+
+#define MANY_PICTURES 8 /* more are named together */
+
+int outputs_check_name(const char *path, const char *own, const char *what, struct err *err)
+{
+	static const char *const kinds[] = {".assay", ".svg", ".png", ".pdf",   ".html",
+					    ".json",  ".csv", ".txt", ".folded"};
+	struct sv s = sv_from_str(path);
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		if (!sv_has_suffix(s, sv_from_str(kinds[i])) || !strcmp(kinds[i], own))
+			continue;
+		s.n -= strlen(kinds[i]);
+		err_set(err, -EINVAL, "-o %s: %s is written, which is no %s file", path, what,
+			kinds[i]);
+		return err_hint(err, "-o %.*s%s", SV_ARGS(s), own);
+	}
+	return 0;
+}
+
+int outputs_open(struct outputs *ret_o, const char *output, const char *target, const char *kind,
+		 struct err *err)
+{
+	struct outputs o = {.recording_fd = -1};
+	int rc = output ? store_place_at(&o.place, &o.recording_fd, output, err)
+			: store_place_new(&o.place, &o.recording_fd, NULL, target, kind,
+					  clock_real_ns(), err);
+	if (!rc)
+		*ret_o = o;
+	return rc;
+}
+
+void outputs_release(struct outputs *o)
+{
+	vec_foreach(f, &o->flames)
+		free(*f);
+	vec_release(&o->flames);
+	if (!o->place.stem)
+		return;
+	close_p(&o->recording_fd);
+	store_place_release(&o->place);
+}
+
+void outputs_abandon(struct outputs *o)
+{
+	if (o->place.stem)
+		store_abandon(&o->place);
+}
+
+int outputs_write(const struct outputs *o, const char *suffix, const struct buf *text)
+{
+	CLEANUP(out_release) struct out out = {.fd = -1};
+	CLEANUP(err_release) struct err err = {0};
+	if (store_out(&out, &o->place, suffix, &err) || out_write(&out, text->p, text->n, &err) ||
+	    out_commit(&out, &err)) {
+		log_err(&err);
+		CLEANUP(free_p) char *path = store_path(&o->place, suffix);
+		(void)unlink(path); /* half a picture is worse than none */
+		return EXIT_FAILED;
+	}
+	return EXIT_OK;
+}
+
+int outputs_flame(struct outputs *o, const char *suffix, const char *title,
+		  const struct picture *pic)
+{
+	CLEANUP(buf_release) struct buf svg = {0};
+	CLEANUP(err_release) struct err err = {0};
+	int rc = drawing_svg(&svg, pic, NULL, &err);
+	if (rc == -ENODATA) /* rows without weight, calls that moved no bytes */
+		return EXIT_NOTHING;
+	if (rc) {
+		log_err(&err);
+		return EXIT_FAILED;
+	}
+	int status = outputs_write(o, suffix, &svg);
+	if (status == EXIT_OK) {
+		CLEANUP(free_p) char *path = store_path(&o->place, suffix);
+		vec_push(&o->flames, title ? xasprintf("%s (%s)", path, title) : xstrdup(path));
+	}
+	return status;
+}
+
+static int write_text(const struct outputs *o, const struct buf *text, int rc,
+		      const struct err *err)
+{
+	if (!rc)
+		return outputs_write(o, ".folded", text);
+	log_err(err);
+	return EXIT_FAILED;
+}
+
+int outputs_folded(const struct outputs *o, const struct picture *pic)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	CLEANUP(err_release) struct err err = {0};
+	int rc = drawing_folded(&text, pic, &err);
+	return write_text(o, &text, rc, &err);
+}
+
+int outputs_folded_samples(const struct outputs *o, const struct profile *p)
+{
+	CLEANUP(err_release) struct err err = {0};
+	struct format_output to = {0};
+	const struct format_options options = {
+		.folded = {.flags = FOLDED_KERNEL | FOLDED_INLINE | FOLDED_JIT}};
+	int rc = folded_write(&to, p, &options, &err);
+	int status = write_text(o, &to.buf, rc, &err);
+	buf_release(&to.buf);
+	return status;
+}
+
+int outputs_print(const struct outputs *o, const struct report *r)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	if (o->flags & OUTPUTS_ONE_OF_RUNS)
+		return EXIT_OK;
+	bool is_text = renderer_is_text(&o->form);
+	bool to_stderr = is_text && o->flags & OUTPUTS_HAS_COMMAND;
+	int fd = to_stderr ? STDERR_FILENO : STDOUT_FILENO;
+	struct text_style style = output_style(fd);
+	renderer_render(&o->form, &text, r, &style);
+	if (!is_text)
+		return cmd_print(&text);
+	if (fd == STDOUT_FILENO)
+		(void)cmd_print(&text); /* the files say the same */
+	else
+		(void)file_write_all(fd, text.p, text.n, NULL); /* nobody to tell */
+	return EXIT_OK;
+}
+
+void outputs_say_disk(const struct outputs *o, const struct capture_result *r)
+{
+	if (!r->disk.code)
+		return;
+	CLEANUP(free_p) char *recording = store_path(&o->place, STORE_SUFFIX);
+	log_error("recording '%s' lacks %" PRIu64 " of %" PRIu64 " rows: %s", recording,
+		  r->nr_unsaved, capture_nr_rows(r), err_msg(&r->disk));
+	log_hint(r->nr_bytes ? "free some space; what was written before can be read"
+			     : "free some space, or name a file elsewhere with -o FILE");
+}
+
+void outputs_say_cost(const struct capture_result *r)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	double all_ns = (double)r->duration_ns;
+	buf_addf(&text, "assay used %s of CPU while recording (%.2f %% of one core)",
+		 num_ns(r->own_cpu_ns).s, all_ns > 0 ? 100.0 * (double)r->own_cpu_ns / all_ns : 0);
+	if (r->naming_cpu_ns)
+		buf_addf(&text, " and %s for symbolization", num_ns(r->naming_cpu_ns).s);
+	if (r->has_engine && r->engine.own_ns)
+		buf_addf(&text, ", %s in the kernel (%.2f %%)", num_ns(r->engine.own_ns).s,
+			 all_ns > 0 ? 100.0 * (double)r->engine.own_ns / all_ns : 0);
+	log_note("%s", buf_str(&text));
+}
+
+static void say_flames(const struct outputs *o)
+{
+	CLEANUP(free_p) char *stem = store_path(&o->place, "");
+	if (o->flames.n > MANY_PICTURES) {
+		log_note("flame graphs: %s*.svg (%zu)", stem, o->flames.n);
+		return;
+	}
+	vec_foreach(path, &o->flames)
+		log_note("flame graph: %s", *path);
+}
+
+void outputs_say_files(const struct outputs *o, const struct capture_result *r)
+{
+	CLEANUP(free_p) char *recording = store_path(&o->place, STORE_SUFFIX);
+	say_flames(o);
+	if (!r->nr_bytes || (r->disk.code && r->nr_unsaved == capture_nr_rows(r))) {
+		log_note("recording:   none, nothing of it could be written");
+		return;
+	}
+	log_note("recording:   %s (%s)", recording, num_bytes(r->nr_bytes).s);
+	if (o->flags & OUTPUTS_ONE_OF_RUNS)
+		return;
+	CLEANUP(buf_release) struct buf word = {0};
+	escape_shell(&word, sv_from_str(recording));
+	log_note("next: assay report %s", buf_str(&word));
+}

@@ -1,0 +1,140 @@
+/* Choosing what to profile; see targetopts.h. */
+#include "base/base.h"
+#include "cmd/capture/targetopts.h"
+
+#include <errno.h>
+
+#include "base/buf.h"
+#include "base/text/escape.h"
+#include "base/log.h"
+#include "base/sv.h"
+#include "cmd/cmd.h"
+
+static const struct opt target_opts_table[] = {
+	OPT_LIST('p', "pid", struct target_opts, pids, "PID[,PID]", "profile these processes"),
+	OPT_LIST('t', "tid", struct target_opts, tids, "TID[,TID]", "profile single threads"),
+	OPT_LIST('n', "name", struct target_opts, names, "NAME",
+		 "profile the process of exactly this name (a bare word is the same)"),
+	OPT_STR(0, "match", struct target_opts, match, "REGEX",
+		"profile the process whose command line matches"),
+	OPT_FLAG(0, "all-matching", struct target_opts, takes_all,
+		 "take all processes that a name or --match finds"),
+	OPT_FLAG(0, "children", struct target_opts, takes_children,
+		 "take the processes that these have started, too"),
+	OPT_FLAG('a', "all", struct target_opts, is_system, "profile the whole system"),
+	OPT_END,
+};
+const struct opt_group target_group = {"Target", target_opts_table};
+
+void chosen_target_release(struct chosen_target *c)
+{
+	target_release(&c->target);
+}
+
+static int add_numbers(struct target_spec *spec, bool is_tid, const char *text, struct err *err)
+{
+	struct sv rest = sv_from_str(text);
+	do {
+		uint64_t v;
+		struct sv one = sv_trim(sv_split(&rest, ','));
+		if (!sv_to_u64(one, &v) || !v || v > INT32_MAX)
+			return err_set(err, -EINVAL, "'%s' is not a %s", text,
+				       is_tid ? "thread id" : "process id");
+		if (is_tid)
+			vec_push(&spec->tids, (int32_t)v);
+		else
+			vec_push(&spec->pids, (int32_t)v);
+	} while (rest.n);
+	return 0;
+}
+
+/* Bare words: one number is the duration, everything else a name. */
+static int add_operands(struct target_spec *spec, const struct opt_args *args,
+			uint64_t *ret_duration_ns, struct err *err)
+{
+	for (size_t i = 0; i < args->operands.n; i++) {
+		const char *word = args->operands.p[i];
+		bool is_number = word[0] >= '0' && word[0] <= '9';
+		uint64_t ns;
+		bool is_duration = is_number && !opt_to_duration(&ns, word, NULL);
+		/* A name comes first; "7zip" is one, "2x" behind it is a mistyped time. */
+		if (is_number && !is_duration && i > 0)
+			return opt_to_duration(&ns, word, err);
+		if (!is_duration) {
+			vec_push(&spec->names, word);
+			continue;
+		}
+		if (*ret_duration_ns) {
+			err_set(err, -EINVAL, "two durations are given, the second is '%s'", word);
+			return err_hint(err, "a bare number is SECONDS; a process id is -p %s",
+					word);
+		}
+		if (!ns)
+			return err_set(err, -EINVAL, "a duration of 0 records nothing");
+		*ret_duration_ns = ns;
+	}
+	return 0;
+}
+
+int target_opts_spec(struct target_spec *spec, const struct target_opts *o, struct err *err)
+{
+	for (size_t i = 0; i < o->pids.n; i++)
+		TRY(add_numbers(spec, false, o->pids.p[i], err));
+	for (size_t i = 0; i < o->tids.n; i++)
+		TRY(add_numbers(spec, true, o->tids.p[i], err));
+	for (size_t i = 0; i < o->names.n; i++)
+		vec_push(&spec->names, o->names.p[i]);
+	spec->match = o->match;
+	spec->is_system = o->is_system;
+	spec->takes_all = o->takes_all;
+	spec->takes_children = o->takes_children;
+	return 0;
+}
+
+static void list_candidates(const struct target_candidates *c)
+{
+	vec_foreach(e, &c->list) {
+		CLEANUP(buf_release) struct buf text = {0};
+		escape_term(&text, sv_from_str(e->cmdline));
+		log_note("%8d  %.100s", e->pid, buf_str(&text));
+	}
+}
+
+/* A server of processes waits in its first one; the work is done in others. */
+static void say_children(const struct target *t)
+{
+	if (t->nr_children)
+		log_note("%u process%s that the target has started %s not recorded: --children "
+			 "takes them as well",
+			 t->nr_children, t->nr_children == 1 ? "" : "es",
+			 t->nr_children == 1 ? "is" : "are");
+}
+
+bool target_opts_choose(struct chosen_target *ret_c, const struct target_opts *o,
+			const struct opt_args *args, int *ret_status)
+{
+	CLEANUP(target_spec_release) struct target_spec spec = {0};
+	CLEANUP(target_candidates_release) struct target_candidates candidates = {0};
+	CLEANUP(err_release) struct err err = {0};
+	struct chosen_target c = {0};
+	int rc = add_operands(&spec, args, &c.duration_ns, &err);
+	rc = rc ? rc : target_opts_spec(&spec, o, &err);
+	c.has_target = spec.pids.n || spec.tids.n || spec.names.n || spec.match || spec.is_system;
+	if (!rc && !c.has_target && !args->command) {
+		rc = err_set(&err, -EINVAL, "what is to be profiled?");
+		err_hint(&err, "a process name, -p PID, -a, or -- CMD; see --help");
+	}
+	if (!rc && c.has_target)
+		rc = target_resolve(&c.target, &spec, &candidates, &err);
+	if (rc) {
+		log_error("%s", err_msg(&err));
+		list_candidates(&candidates);
+		if (err.hint)
+			log_hint("%s", err.hint);
+		*ret_status = rc == -ESRCH ? EXIT_FAILED : EXIT_USAGE;
+		return false;
+	}
+	say_children(&c.target);
+	*ret_c = c;
+	return true;
+}

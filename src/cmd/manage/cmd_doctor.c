@@ -1,0 +1,241 @@
+/* assay doctor: what may be measured here, what not, and the remedy. */
+#include "base/base.h"
+
+#include <unistd.h>
+
+#include "analyze/memory/heapframes.h"
+#include "analyze/rightsreport.h"
+#include "base/file/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/opt/opt.h"
+#include "capture/heap/planner.h"
+#include "cmd/cmd.h"
+#include "cmd/optgroups.h"
+#include "cmd/capture/targetopts.h"
+#include "host/features.h"
+#include "host/limits.h"
+#include "host/proc.h"
+#include "plan/binaries.h"
+#include "plan/heapchoice.h"
+#include "plan/jemallocenv.h"
+#include "render/renderers.h"
+
+struct doctor_opts {
+	struct target_opts target;
+	struct renderer_choice form;
+	bool is_brief;
+};
+
+static const struct opt doctor_table[] = {
+	OPT_FLAG('s', "short", struct doctor_opts, is_brief,
+		 "the table of commands and the remedies only"),
+	OPT_END,
+};
+static const struct opt_group doctor_group = {"Output", doctor_table};
+
+static const char details[] =
+	"Tries what each command needs of this kernel, user and container: events are opened and\n"
+	"closed, a program is loaded, files are read; nothing is changed. Prints for each command\n"
+	"whether it works, what it degrades to, or why it is refused, with the remedy, and the least\n"
+	"capabilities and container flags that each needs. With a TARGET also whether it may be\n"
+	"profiled, and what its binaries lack, with the build flags that help.";
+
+static const char examples[] = "assay doctor\twhat may I do here?\n"
+			       "assay doctor redis-server\tand with this program?\n"
+			       "assay doctor --json\tfor scripts\n";
+
+/* ---- the binaries of a process -------------------------------------------------------------- */
+
+static const struct report_column binary_columns[] = {
+	{"binary", "binary", CELL_TEXT, NULL},
+	{"symbols", "symbols", CELL_TEXT, "all, functions, exported, none"},
+	{"debug_info", "debug info", CELL_TEXT, "inside, separate, none"},
+	{"unwind_tables", "unwind tables", CELL_TEXT, NULL},
+	{"frame_pointers", "frame pointers", CELL_TEXT, "yes, some, no; assay does not need them"},
+	{"build_id", "build-id", CELL_TEXT, NULL},
+};
+
+/* What may be rebuilt: the program itself. */
+static void add_advice(struct report *r, const struct binary_facts *b)
+{
+	const char *name = path_base(b->path);
+	if (!strcmp(b->debug, "none"))
+		report_note(r,
+			    "%s: no debug information: functions without inlined ones, files and "
+			    "lines. cargo: [profile.release] debug = \"line-tables-only\"; "
+			    "cmake: -DCMAKE_BUILD_TYPE=RelWithDebInfo; make: CFLAGS='-O2 -g'; a "
+			    "package of the distribution: its -dbgsym or -debuginfo package",
+			    name);
+	if (strcmp(b->symbols, "all"))
+		report_note(r,
+			    "%s: stripped: functions that are not exported have no names. cargo: "
+			    "strip = false; cmake: make install without /strip; make: no "
+			    "'strip', no '-s' in LDFLAGS",
+			    name);
+	if (!b->has_unwind_tables)
+		report_note(r,
+			    "%s: no unwind tables: stacks by frame pointers only. cargo: "
+			    "RUSTFLAGS='-C force-unwind-tables=yes -C "
+			    "force-frame-pointers=yes'; cmake and make: "
+			    "CFLAGS='-fasynchronous-unwind-tables -fno-omit-frame-pointer'",
+			    name);
+}
+
+/* What its mapped binaries tell, with the build flags that help. */
+static void add_binaries(struct report *r, struct report_table *t, int32_t pid)
+{
+	CLEANUP(binaries_release) struct binaries all;
+	uint64_t nr_closed = 0;
+	const struct binary_facts *program = NULL;
+	if (binaries_read(&all, pid, NULL))
+		report_note(r, "what process %d has mapped is hidden: give assay CAP_SYS_PTRACE",
+			    pid);
+	vec_foreach(b, &all.list) {
+		if (heapframes_is_recorder(path_base(b->path)))
+			continue;
+		nr_closed += b->is_closed;
+		if (!program && (b->is_closed || b->symbols))
+			program = b;
+		if (b->symbols)
+			report_add_texts(r, t, b->path, b->symbols, b->debug,
+					 b->has_unwind_tables ? "yes" : "no", b->frames,
+					 b->has_build_id ? "yes" : "no");
+	}
+	if (nr_closed)
+		report_note(r,
+			    "%" PRIu64 " binaries of process %d may not be read: give assay "
+			    "CAP_SYS_PTRACE (in a container --cap-add SYS_PTRACE)",
+			    nr_closed, pid);
+	if (program && program->symbols)
+		add_advice(r, program);
+}
+
+/* ---- its allocator -------------------------------------------------------------------------- */
+
+static const struct report_column allocator_columns[] = {
+	{"what", "memory", CELL_TEXT, NULL},
+	{"is", "is", CELL_TEXT, NULL},
+	{"remark", "remark", CELL_TEXT, NULL},
+};
+
+static void add_jemalloc(struct report *r, struct report_table *t, const struct heaptarget *h)
+{
+	const struct heaptarget_image *m = heaptarget_jemalloc(h);
+	if (!m)
+		return;
+	const struct allocfind_jemalloc *j = &m->found->jemalloc;
+	const char *variable = j->variable ? j->variable : "MALLOC_CONF";
+	enum jemallocenv_word word = jemallocenv_word_of(h->pid, variable);
+	if (!j->has_prof) {
+		report_add_texts(
+			r, t, "jemalloc's own profiling", "not built in",
+			"--enable-prof; tikv-jemallocator: features = [\"profiling\"]. `assay heap` "
+			"does not need it, --dump does");
+	} else if (word == JEMALLOCENV_ON) {
+		report_add_texts(r, t, "jemalloc's own profiling", "on",
+				 "`assay heap --dump` and --dump-every work");
+	} else {
+		char *how CLEANUP(free_p) =
+			xasprintf("for --dump start it with %s=prof:true, as `assay env "
+				  "--jemalloc-prof -- CMD` does; not needed by `assay heap`",
+				  variable);
+		report_add_texts(r, t, "jemalloc's own profiling",
+				 word == JEMALLOCENV_OFF ? "built in, not in its environment"
+							 : "built in; it hides its environment",
+				 how);
+	}
+	report_add_texts(r, t, "allocator's statistics", j->mallctl ? "yes" : "no",
+			 j->mallctl ? "`assay heap --stats`"
+				    : "the functions of its jemalloc were not found");
+}
+
+static void add_allocator(struct report *r, int32_t pid)
+{
+	CLEANUP(err_release) struct err err = {0};
+	struct heaptargets *known CLEANUP(heaptargets_free_p) = heapplanner_new();
+	CLEANUP(heaptarget_release) struct heaptarget h = {0};
+	CLEANUP(heap_plan_release) struct heap_plan plan = {0};
+	if (heaptargets_look(known, pid, &h, &err) ||
+	    heapchoice_plan(&h, HEAP_TIER_NONE, NULL, &plan, &err)) {
+		report_note(r, "its allocator cannot be told: %s", err_msg(&err));
+		return;
+	}
+	struct report_table *t = report_add_table(r, "allocator", "its allocator",
+						  allocator_columns, ARRAY_LEN(allocator_columns));
+	report_add_texts(r, t, "allocator", plan.allocator_text, "");
+	report_add_texts(r, t, "assay heap", heapchoice_tier_name(plan.tier), plan.reason);
+	add_jemalloc(r, t, &h);
+}
+
+/* ---- the report ----------------------------------------------------------------------------- */
+
+/* Adds the tables of a process; false: it may not be attached to, or has ended. */
+static bool add_process(struct report *r, int32_t pid)
+{
+	CLEANUP(buf_release) struct buf title = {0};
+	buf_addf(&title, "process %d: ", pid);
+	if (proc_comm(&title, pid, pid, NULL)) {
+		log_error("process %d has ended", pid);
+		return false;
+	}
+	int rc = features_try_process(pid);
+	buf_addf(&title, ", %s%s", rc ? "may not be profiled: " : "may be profiled",
+		 rc ? strerror(-rc) : "");
+	if (rc) {
+		CLEANUP(buf_release) struct buf remedy = {0};
+		host_perf_remedy(&remedy, rc, pid);
+		report_note(r, "%s", buf_str(&remedy));
+	}
+	struct report_table *t = report_add_table(r, "target", buf_str(&title), binary_columns,
+						  ARRAY_LEN(binary_columns));
+	add_binaries(r, t, pid);
+	add_allocator(r, pid);
+	return !rc;
+}
+
+static int examine(const struct doctor_opts *o, const struct chosen_target *t)
+{
+	struct features f;
+	features_try(&f);
+	CLEANUP(report_free_p) struct report *r = report_new();
+	r->title = "assay doctor";
+	r->has_no_samples = true;
+	if (!o->is_brief)
+		rights_host_report(r, &f);
+	bool is_good = rights_report(r, &f, !o->is_brief);
+	vec_foreach(pid, &t->target.pids.pids)
+		is_good &= add_process(r, *pid);
+	CLEANUP(buf_release) struct buf b = {0};
+	struct text_style style = output_style(STDOUT_FILENO);
+	style.width = 0; /* a remedy that is cut is none */
+	renderer_render(&o->form, &b, r, &style);
+	int printed = cmd_print(&b);
+	return printed != EXIT_OK ? printed : is_good ? EXIT_OK : EXIT_FAILED;
+}
+
+int cmd_doctor(int argc, char **argv)
+{
+	struct doctor_opts o = {0};
+	const struct opt_cmd cmd = {
+		.name = "doctor",
+		.usage = {"[options] [TARGET]"},
+		.summary = "what may be measured here, what not, and the remedy",
+		.details = details,
+		.examples = examples,
+		.groups = {{&target_group, &o.target},
+			   {&doctor_group, &o},
+			   {&renderer_group, &o.form}},
+	};
+	CLEANUP(opt_args_release) struct opt_args args = {0};
+	CLEANUP(chosen_target_release) struct chosen_target target = {0};
+	int status;
+	if (!cmd_parse(&args, &cmd, argc, argv, &status))
+		return status;
+	const struct target_opts *t = &o.target;
+	bool has_target =
+		args.operands.n || t->pids.n || t->tids.n || t->names.n || t->match || t->is_system;
+	if (has_target && !target_opts_choose(&target, t, &args, &status))
+		return status;
+	return examine(&o, &target);
+}

@@ -1,0 +1,330 @@
+/* assay convert: any profile into another format. */
+#include "base/base.h"
+#include "cmd/cmd.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "analyze/stacks/calltree.h"
+#include "analyze/wait/reason.h"
+#include "analyze/memory/heapweights.h"
+#include "analyze/select/weightcolumn.h"
+#include "base/file/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/text/suggest.h"
+#include "cmd/read/convert_heap.h"
+#include "cmd/read/drawing.h"
+#include "cmd/read/inputs.h"
+#include "format/format.h"
+#include "model/wait.h"
+#include "symbol/demangle.h"
+#include "symbol/symbolizer.h"
+
+struct convert_opts {
+	const char *to;
+	struct opt_list outputs;
+	const char *event;
+	const char *symfs;
+	const char *dumps;
+	struct opt_list debug_dirs;
+	bool wants_list;
+	bool has_no_inlines;
+	unsigned demangle_flags;
+	unsigned folded_flags;
+	const char *weight;      /* a column's name; "": the event's own */
+	const char *heap_weight; /* the same of a profile of memory, for pictures */
+};
+
+static const struct opt convert_opts[] = {
+	OPT_STR(0, "to", struct convert_opts, to, "FORMAT",
+		"what to write (default: by the output's suffix); --list shows them"),
+	OPT_LIST('o', "output", struct convert_opts, outputs, "FILE",
+		 "where to (default: standard output); several times: each by its suffix"),
+	OPT_STR('e', "event", struct convert_opts, event, "EVENT",
+		"this event's samples (default: all, or the first where one must be chosen)"),
+	OPT_STR_OPTIONAL(0, "weight", struct convert_opts, weight, "COLUMN", "",
+			 "what is added up where an event has several columns: calls, bytes, time; "
+			 "alone: folded stacks with the event's weight (ns, cycles) instead of the "
+			 "count of samples"),
+	OPT_STR(0, "dumps", struct convert_opts, dumps, "WHICH",
+		"of an allocator's dumps (FILE is a folder or a pattern): latest (default), all, "
+		"last:N, NAME,NAME, PID:WHICH; several become their mean, never their sum"),
+	OPT_FLAG(0, "list", struct convert_opts, wants_list, "list the formats"),
+	OPT_END,
+};
+static const struct opt_group convert_group = {"Output", convert_opts};
+
+static const struct opt folded_opts[] = {
+	OPT_BITS(0, "pid", struct convert_opts, folded_flags, FOLDED_PID, "comm-PID at the root"),
+	OPT_BITS(0, "tid", struct convert_opts, folded_flags, FOLDED_TID,
+		 "comm-PID/TID at the root"),
+	OPT_BITS(0, "no-comm", struct convert_opts, folded_flags, FOLDED_NO_COMM,
+		 "no thread at the root"),
+	OPT_BITS(0, "annotate", struct convert_opts, folded_flags,
+		 FOLDED_KERNEL | FOLDED_INLINE | FOLDED_JIT,
+		 "mark kernel, inlined and JIT frames: _[k] _[i] _[j]"),
+	OPT_BITS(0, "addresses", struct convert_opts, folded_flags, FOLDED_ADDRS,
+		 "[module <address>] for frames without a name"),
+	OPT_END,
+};
+static const struct opt_group folded_group = {"Folded stacks", folded_opts};
+
+static const struct opt names_opts[] = {
+	OPT_FLAG(0, "no-inlines", struct convert_opts, has_no_inlines, "physical functions only"),
+	OPT_BITS(0, "hashes", struct convert_opts, demangle_flags, DEMANGLE_HASHES,
+		 "keep hashes and disambiguators in Rust names"),
+	OPT_STR(0, "symfs", struct convert_opts, symfs, "DIR", "look for binaries below DIR"),
+	OPT_LIST(0, "debug-dir", struct convert_opts, debug_dirs, "DIR",
+		 "look for debug files here, too"),
+	OPT_END,
+};
+static const struct opt_group names_group = {"Names (for files without)", names_opts};
+
+#define SVG_NAME "svg"
+
+static int list_formats(void)
+{
+	CLEANUP(buf_release) struct buf b = {0};
+	const struct format *f = NULL;
+	for (size_t i = 0; (f = format_at(i)); i++) {
+		bool can_read = f->read || (f->flags & FORMAT_NEEDS_INGEST);
+		buf_addf(&b, "%-12s %-6s %-6s %s\n", f->name, can_read ? "read" : "",
+			 f->write ? "write" : "", f->title);
+	}
+	buf_addf(&b, "%-12s %-6s %-6s %s\n", SVG_NAME, "", "write",
+		 "flame graph (see assay flame)");
+	return cmd_print(&b);
+}
+
+/* *ret_f NULL: a flame graph. */
+static int choose_format(const struct format **ret_f, const struct convert_opts *o,
+			 const char *path, struct err *err)
+{
+	bool is_svg = o->to ? !strcmp(o->to, SVG_NAME)
+			    : sv_has_suffix(sv_from_str(path), SV("." SVG_NAME));
+	if (is_svg) {
+		*ret_f = NULL;
+		return 0;
+	}
+	bool is_perf = o->to && !strcmp(o->to, "perf.data"); /* what people call it */
+	const struct format *f = is_perf ? format_find("perfdata")
+				 : o->to ? format_find(o->to)
+					 : format_of_path(path);
+	if (f && f->write) {
+		*ret_f = f;
+		return 0;
+	}
+	if (!o->to)
+		return err_set(err, -EINVAL, "no format is known by the suffix of '%s': say --to",
+			       path);
+	struct suggest s = suggest_for(sv_from_str(o->to));
+	for (size_t i = 0; (f = format_at(i)); i++)
+		if (f->write)
+			suggest_offer(&s, sv_from_str(f->name));
+	err_set(err, -EINVAL, "cannot write format '%s'", o->to);
+	if (s.best.n)
+		err_hint(err, "did you mean '%.*s'? --list shows them all", SV_ARGS(s.best));
+	else
+		err_hint(err, "assay convert --list");
+	return -EINVAL;
+}
+
+static struct format_options options_from(const struct convert_opts *o,
+					  struct perfdata_written *written)
+{
+	unsigned flags = o->folded_flags | (o->weight ? FOLDED_WEIGHT : 0) |
+			 (o->has_no_inlines ? FOLDED_NO_INLINE : 0);
+	return (struct format_options){
+		.event = o->event,
+		.folded = {.flags = flags},
+		.perfdata = {.ret_written = written},
+	};
+}
+
+static int load(struct profile **ret_p, const struct convert_opts *o, const struct opt_args *args,
+		struct err *err)
+{
+	CLEANUP(inputs_release) struct inputs in = {0};
+	struct load_options options = {
+		.symfs = o->symfs,
+		.dumps = o->dumps,
+		.debug_dirs = o->debug_dirs.p,
+		.nr_debug_dirs = o->debug_dirs.n,
+		.symbolizer_flags = o->has_no_inlines ? SYMBOLIZER_NO_INLINES : 0,
+		.demangle_flags = o->demangle_flags,
+	};
+	TRY(inputs_find(&in, args, err));
+	return inputs_load(ret_p, in.paths, in.nr, &options, err);
+}
+
+static int write_svg(struct format_output *to, const struct profile *p,
+		     const struct convert_opts *o, const char *title, struct err *err)
+{
+	CLEANUP(picture_release)
+	struct picture pic = {.spec = {.event = o->event, .heap = {.weight = o->heap_weight}},
+			      .tree_flags = CALLTREE_ROOT_COMM};
+	picture_add(&pic, p, title);
+	return drawing_svg(&to->buf, &pic, NULL, err);
+}
+
+/* What perf.data cannot hold. */
+static void say_perfdata(const struct perfdata_written *w)
+{
+	if (w->is_folded)
+		log_note("rows stand for too many samples to be written singly: one record a row, "
+			 "its count as the period");
+	if (w->nr_cut_stacks)
+		log_warn("%" PRIu64 " stacks are deeper than a record can hold, cut at the root",
+			 w->nr_cut_stacks);
+	if (w->nr_named_frames)
+		log_note("%" PRIu64 " frames have a name but no address: perf shows them as "
+			 "kernel code",
+			 w->nr_named_frames);
+}
+
+struct waits {
+	const struct profile *p;
+	struct reasons *reasons;
+};
+
+/* What waits have on top of their stacks in pictures. */
+static const char *reason_frame(void *ctx, const struct table *t, size_t row)
+{
+	struct waits *w = ctx;
+	enum wait_reason r = reason_of(w->reasons, t->stack[row], &w->p->tags.p[t->tag[row]]);
+	return wait_frame(r);
+}
+
+static int write_one(const struct convert_opts *o, const struct format *f, const char *path,
+		     const struct profile *p, const char *title, struct err *err)
+{
+	CLEANUP(out_release) struct out out = {.fd = -1};
+	CLEANUP(arena_release) struct arena a = {0};
+	struct perfdata_written written = {0};
+	struct format_options options = options_from(o, &written);
+	struct waits waits = {.p = p, .reasons = reasons_new(&a, p)};
+	options.folded.tip_of = reason_frame;
+	options.folded.tip_ctx = &waits;
+	options.heapwrite = convert_heap_options(&a, p);
+	enum zkind packed = convert_heap_packing(f, path);
+	TRY(out_open(&out, path, 0666, err));
+	struct format_output to = {.file = packed == ZKIND_NONE ? &out : NULL};
+	int rc = f ? f->write(&to, p, &options, err) : write_svg(&to, p, o, title, err);
+	if (!rc && packed != ZKIND_NONE)
+		rc = convert_heap_pack(&to, packed, &out, err);
+	if (!rc)
+		rc = format_flush(&to, err);
+	if (!rc)
+		rc = out_commit(&out, err);
+	buf_release(&to.buf);
+	if (!rc)
+		say_perfdata(&written);
+	return rc;
+}
+
+static bool is_binary(const struct format *f)
+{
+	return f && (!strcmp(f->name, "assay") || (f->flags & FORMAT_NEEDS_INGEST));
+}
+
+/* What to write where; a format for each output is chosen before anything is read. */
+struct output {
+	const char *path;
+	const struct format *format; /* NULL: a flame graph */
+};
+
+static int choose_outputs(struct output *outputs, size_t nr, const struct convert_opts *o)
+{
+	CLEANUP(err_release) struct err err = {0};
+	for (size_t i = 0; i < nr; i++) {
+		struct output *out = &outputs[i];
+		out->path = o->outputs.n ? o->outputs.p[i] : "-";
+		if (choose_format(&out->format, o, out->path, &err)) {
+			log_err(&err);
+			return EXIT_USAGE;
+		}
+		if (!strcmp(out->path, "-") && is_binary(out->format) && isatty(STDOUT_FILENO))
+			return cmd_usage("convert",
+					 "'%s' is not for a terminal; name a file with -o",
+					 out->format->name);
+	}
+	return EXIT_OK;
+}
+
+/* Of memory some weights are no column of a table: those are for pictures. */
+static int weigh(struct convert_opts *o, struct profile *p, bool is_picture, struct err *err)
+{
+	enum heap_weight w;
+	if (!o->weight || !*o->weight)
+		return 0;
+	if (o->event || !heapweights_are_there(p) || !heap_weight_from_key(o->weight, &w))
+		return weightcolumn_set(p, o->event, o->weight, err);
+	o->heap_weight = o->weight;
+	if (is_picture)
+		return 0;
+	if (w == HEAP_WEIGHT_LEAKED || !tables_find_rows(p, heap_weight_table(w))) {
+		err_set(err, -EINVAL, "what was %s is not in a table of its own here", o->weight);
+		return err_hint(err, "assay flame --weight %s draws it", o->weight);
+	}
+	heapweights_set(p, w, &o->event);
+	return 0;
+}
+
+static int convert(const struct convert_opts *asked, const struct opt_args *args)
+{
+	struct convert_opts own = *asked;
+	struct convert_opts *o = &own;
+	CLEANUP(err_release) struct err err = {0};
+	size_t nr = MAX(o->outputs.n, (size_t)1);
+	CLEANUP(free_p) struct output *outputs = xcalloc(nr, sizeof(*outputs));
+	int status = choose_outputs(outputs, nr, o);
+	if (status != EXIT_OK)
+		return status;
+	CLEANUP(profile_free_p) struct profile *p = NULL;
+	if (load(&p, o, args, &err))
+		return cmd_fail(&err);
+	if (p->is_incomplete)
+		log_note("the input is incomplete: its recorder was killed, or part of it is "
+			 "damaged");
+	bool is_picture = true;
+	for (size_t i = 0; i < nr; i++)
+		is_picture &= !outputs[i].format;
+	if (weigh(o, p, is_picture, &err))
+		return cmd_refuse(&err);
+	const char *title = args->operands.n == 1 ? args->operands.p[0] : "profile";
+	for (size_t i = 0; i < nr; i++) {
+		int rc = write_one(o, outputs[i].format, outputs[i].path, p, title, &err);
+		if (rc) /* a reader that leaves is no error to speak of */
+			return rc == -EPIPE ? EXIT_FAILED : cmd_fail(&err);
+	}
+	return EXIT_OK;
+}
+
+int cmd_convert(int argc, char **argv)
+{
+	struct convert_opts o = {0};
+	const struct opt_cmd cmd = {
+		.name = "convert",
+		.usage = {"[OPTION...] --to FORMAT [FILE...]"},
+		.summary = "write a profile in another format",
+		.details = "Reads recordings, perf.data, perf script text and folded stacks "
+			   "(compressed too, '-'\nis standard input), several files merged into "
+			   "one; without FILE the newest recording.\nThe result goes to standard "
+			   "output, or to the file that -o names.",
+		.examples = "assay convert --to folded perf.data\t\n"
+			    "assay convert -o perf.data redis.assay\tfor perf report\n"
+			    "assay convert perf.data -o a.folded -o a.svg\tboth, read once\n"
+			    "perf script | assay convert --to svg - -o flame.svg\t\n",
+		.groups = {{&convert_group, &o}, {&folded_group, &o}, {&names_group, &o}},
+	};
+	CLEANUP(opt_args_release) struct opt_args args = {0};
+	int status;
+	if (!cmd_parse(&args, &cmd, argc, argv, &status))
+		return status;
+	if (o.wants_list)
+		return list_formats();
+	if (args.command)
+		return cmd_usage("convert", "a command to run makes no sense here");
+	return convert(&o, &args);
+}

@@ -1,0 +1,326 @@
+/* assay flame: flame graphs as SVG files. */
+#include "base/base.h"
+#include "cmd/cmd.h"
+
+#include <errno.h>
+
+#include "analyze/stacks/calltree.h"
+#include "analyze/views.h"
+#include "analyze/wait/waittables.h"
+#include "base/file/file.h"
+#include "cmd/read/drawing.h"
+#include "cmd/read/inputs.h"
+#include "cmd/optgroups.h"
+#include "cmd/capture/outputs.h"
+
+struct flame_opts {
+	const char *output;
+	struct svg_options svg; /* bound to the options, completed by finish_svg */
+	const char *width;
+	uint64_t row_px;
+	unsigned tree_flags; /* enum calltree_flags */
+	int root;            /* one of these, or 0 */
+	bool is_blame;
+	bool is_by_reason;
+	bool is_differential;
+	bool is_absolute;
+};
+
+static const struct opt_choice root_choices[] = {
+	{"none", 0, NULL},
+	{"comm", CALLTREE_ROOT_COMM, "the thread's name"},
+	{"process", CALLTREE_ROOT_PROCESS, "name-PID"},
+	{"thread", CALLTREE_ROOT_THREAD, "name-PID/TID"},
+	{0},
+};
+
+static const struct opt out_opts[] = {
+	OPT_STR('o', "output", struct flame_opts, output, "FILE",
+		"write to FILE ('-': stdout; default: beside the first input, .svg)"),
+	OPT_END,
+};
+static const struct opt_group out_group = {"Output", out_opts};
+
+static const struct opt tree_opts[] = {
+	OPT_BITS('r', "reverse", struct flame_opts, tree_flags, CALLTREE_REVERSE,
+		 "leaf functions at the root, their callers above them"),
+	OPT_BITS(0, "flamechart", struct flame_opts, tree_flags, CALLTREE_TIME_ORDER,
+		 "in the order of time; equal stacks merge only where they follow each other"),
+	OPT_ENUM(0, "root", struct flame_opts, root, root_choices, "WHAT",
+		 "first frame of each stack (default comm)"),
+	OPT_BITS(0, "fold-recursion", struct flame_opts, tree_flags, CALLTREE_FOLD_RECURSION,
+		 "a function that calls itself becomes one frame"),
+	OPT_BITS(0, "annotate", struct flame_opts, tree_flags,
+		 CALLTREE_MARK_KERNEL | CALLTREE_MARK_JIT | CALLTREE_MARK_INLINED,
+		 "_[k], _[j], _[i] behind kernel, JIT and inlined functions"),
+	OPT_FLAG(0, "blame", struct flame_opts, is_blame,
+		 "who waited, and on top whom for: what that thread did meanwhile"),
+	OPT_FLAG(0, "by-reason", struct flame_opts, is_by_reason,
+		 "a picture for each reason of waiting instead of one for all"),
+	OPT_FLAG(0, "differential", struct flame_opts, is_differential,
+		 "compare: the first file is before, the others are after"),
+	OPT_FLAG(0, "absolute", struct flame_opts, is_absolute,
+		 "compare numbers, not shares of the totals"),
+	OPT_BITS(0, "negate", struct flame_opts, svg.flags, SVG_NEGATE,
+		 "swap the two hues of a comparison"),
+	OPT_END,
+};
+static const struct opt_group tree_group = {"What is drawn", tree_opts};
+
+static const struct opt look_opts[] = {
+	OPT_BITS('i', "inverted", struct flame_opts, svg.flags, SVG_INVERTED,
+		 "icicle: root at the top"),
+	OPT_STR(0, "title", struct flame_opts, svg.title, "TEXT", "title"),
+	OPT_STR(0, "subtitle", struct flame_opts, svg.subtitle, "TEXT",
+		"second line (default: event, duration, samples)"),
+	OPT_STR(0, "notes", struct flame_opts, svg.notes, "TEXT", "a line below the losses"),
+	OPT_STR(0, "width", struct flame_opts, width, "PX",
+		"width in pixels (default: as wide as the window)"),
+	OPT_U64_IN(0, "height", struct flame_opts, row_px, 4, 200, "PX",
+		   "height of a frame (default 17)"),
+	OPT_DOUBLE(0, "min-width", struct flame_opts, svg.min_width_px, "PX",
+		   "frames narrower than this are drawn when zoomed only (default 0.3)"),
+	OPT_STR(0, "font", struct flame_opts, svg.font, "FAMILY", "font (default: the system's)"),
+	OPT_DOUBLE(0, "fontsize", struct flame_opts, svg.font_px, "PX", "font size (default 12)"),
+	OPT_STR(0, "colors", struct flame_opts, svg.palette, "PALETTE",
+		"default, hot, mem, io, java, rust, module, chain, red, green, blue, aqua, "
+		"yellow, purple, orange"),
+	OPT_STR(0, "bgcolors", struct flame_opts, svg.background, "COLOR",
+		"background: yellow, blue, green, grey or #rrggbb"),
+	OPT_STR(0, "countname", struct flame_opts, svg.count_name, "TEXT",
+		"what is counted (default: samples, ns or bytes)"),
+	OPT_STR(0, "nametype", struct flame_opts, svg.name_type, "TEXT",
+		"text before names in details"),
+	OPT_BITS(0, "static", struct flame_opts, svg.flags, SVG_STATIC,
+		 "no script in the file: no zoom, no search"),
+	/* What colours always are; scripts that say it keep working. */
+	{.kind = OPT_KIND_BITS,
+	 .long_name = "hash",
+	 .at = offsetof(struct flame_opts, svg.flags),
+	 .flags = OPT_HIDDEN},
+	{.kind = OPT_KIND_STR,
+	 .long_name = "fonttype",
+	 .at = offsetof(struct flame_opts, svg.font),
+	 .flags = OPT_HIDDEN},
+	{.kind = OPT_KIND_DOUBLE,
+	 .long_name = "minwidth",
+	 .at = offsetof(struct flame_opts, svg.min_width_px),
+	 .flags = OPT_HIDDEN},
+	OPT_END,
+};
+static const struct opt_group look_group = {"Looks", look_opts};
+
+static int finish_svg(struct flame_opts *o, struct err *err)
+{
+	struct svg_options *svg = &o->svg;
+	if (svg->palette && palette_from_name(svg->palette) < 0)
+		return err_set(err, -EINVAL, "'%s' is no palette: choose one of %s", svg->palette,
+			       palette_names());
+	struct rgb light;
+	struct rgb dark;
+	if (svg->background && !palette_background(svg->background, &light, &dark))
+		return err_set(err, -EINVAL,
+			       "'%s' is no background: yellow, blue, green, grey or #rrggbb",
+			       svg->background);
+	if (svg->font_px != 0 && !(svg->font_px >= 4 && svg->font_px <= 100))
+		return err_set(err, -EINVAL, "font size %g is not in 4..100", svg->font_px);
+	uint64_t width = 0;
+	bool is_fluid = !o->width || !strcmp(o->width, "100%");
+	if (!is_fluid && (!sv_to_u64(sv_from_str(o->width), &width) || width < SVG_WIDTH_MIN ||
+			  width > SVG_WIDTH_MAX))
+		return err_set(err, -EINVAL, "width '%s' is not in %d..%d, and not 100%%", o->width,
+			       SVG_WIDTH_MIN, SVG_WIDTH_MAX);
+	svg->width_px = (unsigned)width;
+	svg->row_px = (unsigned)o->row_px;
+	return 0;
+}
+
+/* "dir/redis.folded.gz" gives "dir/redis.svg"; other kinds of view beside it. */
+static void add_output_path(struct buf *to, const char *input, const struct flame_opts *o,
+			    const char *reason)
+{
+	static const char *const compressed[] = {".gz", ".xz", ".zst"};
+	struct sv s = sv_from_str(input);
+	for (size_t i = 0; i < ARRAY_LEN(compressed); i++)
+		if (sv_has_suffix(s, sv_from_str(compressed[i])))
+			s.n -= strlen(compressed[i]);
+	ssize_t dot = sv_rindex(s, '.');
+	if (dot > (ssize_t)(path_base(input) - input))
+		s.n = (size_t)dot;
+	buf_add_sv(to, s);
+	if (o->is_differential)
+		buf_add_str(to, "-diff");
+	if (o->tree_flags & CALLTREE_REVERSE)
+		buf_add_str(to, "-reverse");
+	if (o->tree_flags & CALLTREE_TIME_ORDER)
+		buf_add_str(to, "-chart");
+	if (o->is_blame)
+		buf_add_str(to, "-blame");
+	if (reason)
+		buf_addf(to, "-%s", reason);
+	buf_add_str(to, ".svg");
+}
+
+struct profiles {
+	VEC(struct profile *) list;
+};
+
+static void profiles_release(struct profiles *all)
+{
+	vec_foreach(p, &all->list)
+		profile_free(*p);
+	vec_release(&all->list);
+}
+
+static int load_all(struct profiles *all, struct picture *pic, const struct filter_opts *filter,
+		    const struct inputs *in, bool is_differential, struct err *err)
+{
+	const struct load_options options = {.dumps = filter->dumps};
+	for (size_t i = 0; i < in->nr; i++) {
+		struct profile *p = NULL;
+		TRY(inputs_load(&p, &in->paths[i], 1, &options, err));
+		vec_push(&all->list, p);
+		TRY(filter_weigh(filter, p, err));
+		if (is_differential && !i)
+			picture_add_before(pic, p, in->paths[i]);
+		else
+			picture_add(pic, p, in->paths[i]);
+	}
+	return 0;
+}
+
+/* Where the picture goes: NULL is standard output. @reason: with --by-reason, else NULL. */
+static const char *output_path(struct buf *to, const struct flame_opts *o, const char *input,
+			       const char *reason)
+{
+	const char *path = o->output ? o->output : input;
+	if (!strcmp(path, "-"))
+		return NULL;
+	if (o->output && !reason)
+		buf_add_str(to, path);
+	else
+		add_output_path(to, path, o, reason);
+	return buf_str(to);
+}
+
+/* Pictures of several weights lie side by side: "heap-live.svg". NULL: not named by a weight. */
+static const char *heap_weight_of(const struct flame_opts *o, const struct picture *pic)
+{
+	bool is_named = views_find(pic->inputs.p[0].p, &pic->spec)->has_weights && !o->output;
+	return is_named ? pic->spec.heap.weight : NULL;
+}
+
+static int draw(const struct flame_opts *o, const struct picture *pic, const char *input,
+		const char *reason, struct err *err)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	CLEANUP(buf_release) struct buf path = {0};
+	const char *suffix = reason ? reason : heap_weight_of(o, pic);
+	const char *to = output_path(&path, o, input, suffix);
+	if (!to) {
+		TRY(drawing_svg(&text, pic, &o->svg, err));
+		return cmd_print(&text) == EXIT_OK ? 0 : -EPIPE; /* told by cmd_print */
+	}
+	TRY(drawing_file(to, pic, &o->svg, err));
+	buf_add_ch(&path, '\n');
+	(void)cmd_print(&path); /* the file is written, whoever listens */
+	return 0;
+}
+
+static int draw_by_reason(const struct flame_opts *o, struct picture *pic, const char *input,
+			  struct err *err)
+{
+	uint32_t reasons = 0;
+	vec_foreach(in, &pic->inputs) {
+		TRY(waits_reasons_in_view(in->p, &pic->spec, &reasons, err));
+	}
+	if (!reasons)
+		return err_set(err, -ENODATA, "no waits are in view");
+	pic->spec.event = table_key(TABLE_OFF_CPU);
+	for (enum wait_reason r = WAIT_NONE; r < WAIT_NR; r++) {
+		if (!(reasons >> r & 1))
+			continue;
+		pic->spec.reason = wait_key(r);
+		TRY(draw(o, pic, input, wait_key(r), err));
+	}
+	return 0;
+}
+
+static int run(struct flame_opts *o, struct filter_opts *filter, const struct opt_args *args,
+	       struct err *err)
+{
+	CLEANUP(picture_release) struct picture pic = {0};
+	CLEANUP(profiles_release) struct profiles profiles = {0};
+	CLEANUP(inputs_release) struct inputs in = {0};
+	if (o->output)
+		TRY(outputs_check_name(o->output, ".svg", "an SVG picture", err));
+	TRY(inputs_find(&in, args, err));
+	TRY(finish_svg(o, err));
+	TRY(filter_finish(filter, err));
+	pic.tree_flags =
+		o->tree_flags | (unsigned)o->root | (o->is_absolute ? 0u : CALLTREE_NORMALISE);
+	pic.is_blame = o->is_blame;
+	pic.spec = filter->spec;
+	pic.spec.flags |= o->tree_flags & CALLTREE_TIME_ORDER ? SELECT_TIME_ORDER : 0;
+	TRY(load_all(&profiles, &pic, filter, &in, o->is_differential, err));
+	const char *input = in.paths[o->is_differential ? 1 : 0];
+	return o->is_by_reason ? draw_by_reason(o, &pic, input, err)
+			       : draw(o, &pic, input, NULL, err);
+}
+
+/* NULL, or why these options do not go together. */
+static const char *check_kinds(const struct flame_opts *o)
+{
+	if (o->is_blame &&
+	    (o->is_differential || o->is_by_reason || o->tree_flags & CALLTREE_TIME_ORDER))
+		return "--blame is a picture of its own";
+	if (o->is_by_reason && o->is_differential)
+		return "--by-reason compares nothing: give --reason with --differential";
+	if (o->is_by_reason && o->output && !strcmp(o->output, "-"))
+		return "--by-reason writes several files, which '-' cannot hold";
+	return NULL;
+}
+
+int cmd_flame(int argc, char **argv)
+{
+	struct flame_opts o = {.svg.min_width_px = -1, .root = CALLTREE_ROOT_COMM};
+	CLEANUP(filter_release) struct filter_opts filter = {0};
+	const struct opt_cmd cmd = {
+		.name = "flame",
+		.usage = {"[OPTION...] [FILE...]", "--differential [OPTION...] BEFORE AFTER..."},
+		.summary = "draw a flame graph: one SVG file with zoom and search in it",
+		.details =
+			"FILE is a recording, perf.data, the text of perf script, or folded stacks,\n"
+			"also compressed; '-' is stdin; without FILE the newest recording is taken.\n"
+			"Several files are added up. Of a recording with several events --event names\n"
+			"the one to draw; without it the first that there is: spans, CPU samples and\n"
+			"waits together (thread-time), CPU samples, waits, memory, calls, faults,\n"
+			"counts. Files to add up or compare need the same event. The picture\n"
+			"holds every frame: a search counts those too narrow to draw, and zooming\n"
+			"draws them. Colours: hue by module or crate, kernel orange, libc slate,\n"
+			"JIT green, inlined functions pale; by name alone, so always the same.",
+		.examples = "assay flame redis.assay\twrites redis.svg\n"
+			    "assay flame -i --colors hot a.folded\ticicle in classic colours\n"
+			    "assay flame --differential old.assay new.assay\twhat changed\n"
+			    "perf script | assay flame - > out.svg\tfrom perf's own text\n",
+		.groups = {{&out_group, &o},
+			   {&filter_group, &filter},
+			   {&tree_group, &o},
+			   {&look_group, &o}},
+	};
+	CLEANUP(opt_args_release) struct opt_args args = {0};
+	int status;
+	if (!cmd_parse(&args, &cmd, argc, argv, &status))
+		return status;
+	if (o.is_differential && args.operands.n < 2)
+		return cmd_usage("flame", "--differential needs two files: BEFORE AFTER");
+	if (check_kinds(&o))
+		return cmd_usage("flame", "%s", check_kinds(&o));
+	CLEANUP(err_release) struct err err = {0};
+	int rc = run(&o, &filter, &args, &err);
+	if (!rc)
+		return EXIT_OK;
+	if (err.code)
+		(void)cmd_fail(&err);
+	return rc == -ENODATA ? EXIT_NOTHING : rc == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
+}

@@ -1,0 +1,134 @@
+/* assay script: the samples of a profile one by one, as `perf script` prints them. */
+#include "base/base.h"
+#include "cmd/cmd.h"
+
+#include <errno.h>
+
+#include "analyze/memory/heapweights.h"
+#include "analyze/views.h"
+#include "base/file/file.h"
+#include "base/log.h"
+#include "cmd/read/inputs.h"
+#include "cmd/optgroups.h"
+#include "format/format.h"
+
+struct script_opts {
+	const char *output;
+};
+
+static const struct opt script_opts[] = {
+	OPT_STR('o', "output", struct script_opts, output, "FILE",
+		"write to FILE instead of standard output ('-')"),
+	OPT_END,
+};
+static const struct opt_group script_group = {"Output", script_opts};
+
+static const char details[] =
+	"Prints every sample with its stack, in order of time, in the text form of perf script:\n"
+	"what reads that reads this. Any profile is read: a recording, perf.data, perf script\n"
+	"text, folded stacks; plain, .gz, .xz or .zst; '-' is standard input; several files are\n"
+	"added up. Without a FILE the newest recording under ./profiling is taken.\n"
+	"\n"
+	"Filters choose samples; stacks are printed whole, also with --within.\n";
+
+static const char examples[] =
+	"assay script | less\tthe newest recording\n"
+	"assay script --time 2..2.1 --thread ^worker\twhat the workers did in 0.1 s\n"
+	"assay script perf.data --function ^parse_ | wc -l\t\n";
+
+/* One compiled filter a table; NULL: the table is left out. */
+struct sieves {
+	struct arena arena;
+	struct sieve **by_table;
+};
+
+static void sieves_release(struct sieves *s)
+{
+	arena_release(&s->arena);
+}
+
+static bool is_in_view(void *ctx, uint32_t table, size_t sample_idx)
+{
+	const struct sieves *s = ctx;
+	return s->by_table[table] && select_has(s->by_table[table], sample_idx);
+}
+
+static int compile(struct sieves *s, const struct profile *p, const struct select_spec *spec,
+		   struct err *err)
+{
+	s->by_table = arena_calloc(&s->arena, p->tables.n + 1, sizeof(struct sieve *));
+	uint32_t only = 0;
+	int rc = spec->event ? select_table(p, spec->event, &only, err) : 0;
+	for (uint32_t t = 0; !rc && t < p->tables.n; t++)
+		if (!spec->event || t == only)
+			rc = select_compile(&s->arena, p, t, spec, &s->by_table[t], err);
+	return rc;
+}
+
+static int write_script(const struct script_opts *o, const struct profile *p, struct sieves *s,
+			struct err *err)
+{
+	CLEANUP(out_release) struct out out = {.fd = -1};
+	TRY(out_open(&out, o->output ? o->output : "-", 0666, err));
+	struct format_output to = {.file = &out};
+	struct format_options options = {.perfscript = {.has = is_in_view, .ctx = s}};
+	int rc = perfscript_write(&to, p, &options, err);
+	if (!rc)
+		rc = format_flush(&to, err);
+	buf_release(&to.buf);
+	return rc ? rc : out_commit(&out, err);
+}
+
+static int script(const struct script_opts *o, const struct filter_opts *filter,
+		  const struct opt_args *args)
+{
+	CLEANUP(err_release) struct err err = {0};
+	CLEANUP(sieves_release) struct sieves sieves = {0};
+	CLEANUP(profile_free_p) struct profile *p = NULL;
+	CLEANUP(inputs_release) struct inputs in = {0};
+	if (inputs_find(&in, args, &err) ||
+	    inputs_load(&p, in.paths, in.nr, &(struct load_options){.dumps = filter->dumps}, &err))
+		return cmd_fail(&err);
+	if (p->is_incomplete)
+		log_note("the input is incomplete: its recorder was killed, or part of it is "
+			 "damaged");
+	uint64_t nr_lost = p->losses.nr[LOSS_LOST];
+	if (nr_lost)
+		log_note("%" PRIu64 " samples were lost while recording", nr_lost);
+	struct select_spec spec = filter->spec;
+	enum heap_weight weight;
+	bool is_heap = filter->weight && views_find(p, &spec)->has_weights &&
+		       heap_weight_from_key(filter->weight, &weight);
+	if (is_heap)
+		heapweights_set(p, weight, &spec.event);
+	if (filter_weigh(filter, p, &err) || compile(&sieves, p, &spec, &err))
+		return cmd_refuse(&err);
+	int rc = write_script(o, p, &sieves, &err);
+	if (!rc)
+		return EXIT_OK;
+	return rc == -EPIPE ? EXIT_FAILED : cmd_fail(&err); /* a reader that leaves is no error */
+}
+
+int cmd_script(int argc, char **argv)
+{
+	struct script_opts o = {0};
+	CLEANUP(filter_release) struct filter_opts filter = {0};
+	const struct opt_cmd cmd = {
+		.name = "script",
+		.usage = {"[OPTION...] [FILE...]"},
+		.summary = "the samples one by one, as perf script prints them",
+		.details = details,
+		.examples = examples,
+		.groups = {{&filter_group, &filter}, {&script_group, &o}},
+	};
+	CLEANUP(opt_args_release) struct opt_args args = {0};
+	CLEANUP(err_release) struct err err = {0};
+	int status;
+	if (!cmd_parse(&args, &cmd, argc, argv, &status))
+		return status;
+	if (args.command)
+		return cmd_usage("script", "a command to run makes no sense here");
+	if (filter_finish(&filter, &err))
+		return cmd_refuse(&err);
+	return script(&o, &filter, &args);
+}

@@ -1,0 +1,76 @@
+/* Profiles of memory into other formats; see convert_heap.h. */
+#include "base/base.h"
+#include "cmd/read/convert_heap.h"
+
+#include "analyze/memory/heapframes.h"
+
+#define GZIP_LEVEL 6
+#define ZSTD_LEVEL 3
+
+struct trim {
+	const struct profile *p;
+	uint8_t *is_allocator; /* by location: 0 = not looked at, 1 = no, 2 = yes */
+};
+
+/* Stripped libraries of allocators have few names. */
+static bool is_allocator_library(const char *module)
+{
+	static const char *const names[] = {"libjemalloc.so", "libtcmalloc", "libmimalloc.so"};
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (!strncmp(module, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
+static bool is_allocator(struct trim *t, loc_id loc)
+{
+	const struct location *l = &t->p->locations.p[loc];
+	if (!t->is_allocator[loc] && is_allocator_library(profile_module_name(t->p, l->module)))
+		t->is_allocator[loc] = 2;
+	if (!t->is_allocator[loc]) {
+		bool is_all = l->nr_frames != 0;
+		for (size_t i = 0; is_all && i < l->nr_frames; i++) {
+			const struct frame *f = &t->p->frames.p[l->first_frame + i];
+			struct sv name = sv_from_str(profile_frame_name(t->p, f));
+			is_all = heapframe_kind_of(name) == HEAPFRAME_ALLOCATOR;
+		}
+		t->is_allocator[loc] = is_all ? 2 : 1;
+	}
+	return t->is_allocator[loc] == 2;
+}
+
+/* Where all of a stack is the allocator's, it stays whole. */
+static stack_id trim_stack(void *ctx, stack_id stack)
+{
+	struct trim *t = ctx;
+	stack_id at = stack;
+	while (at && is_allocator(t, t->p->stacks.p[at].loc))
+		at = t->p->stacks.p[at].parent;
+	return at ? at : stack;
+}
+
+struct heapwrite_options convert_heap_options(struct arena *a, const struct profile *p)
+{
+	struct trim *t = arena_calloc(a, 1, sizeof(*t));
+	*t = (struct trim){.p = p, .is_allocator = arena_calloc(a, p->locations.n, 1)};
+	return (struct heapwrite_options){.trim = trim_stack, .trim_ctx = t};
+}
+
+enum zkind convert_heap_packing(const struct format *f, const char *path)
+{
+	if (!f || strcmp(f->name, "heaptrack"))
+		return ZKIND_NONE;
+	struct sv s = sv_from_str(path);
+	if (sv_has_suffix(s, SV(".gz")))
+		return ZKIND_GZIP;
+	return sv_has_suffix(s, SV(".zst")) ? ZKIND_ZSTD : ZKIND_NONE;
+}
+
+int convert_heap_pack(struct format_output *to, enum zkind kind, struct out *out, struct err *err)
+{
+	CLEANUP(buf_release) struct buf packed = {0};
+	TRY(kind == ZKIND_GZIP ? zio_compress_gzip(&packed, to->buf.p, to->buf.n, GZIP_LEVEL, err)
+			       : zio_compress_zstd(&packed, to->buf.p, to->buf.n, ZSTD_LEVEL, err));
+	buf_clear(&to->buf);
+	return out_write(out, packed.p, packed.n, err);
+}

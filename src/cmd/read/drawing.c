@@ -1,0 +1,33 @@
+/* Pictures as files; see drawing.h. */
+#include "base/base.h"
+#include "cmd/read/drawing.h"
+
+#include "base/file/file.h"
+#include "render/foldedtree.h"
+
+int drawing_svg(struct buf *to, const struct picture *pic, const struct svg_options *svg,
+		struct err *err)
+{
+	CLEANUP(report_free_p) struct report *r = report_new();
+	const struct report_tree *t;
+	TRY(picture_make(r, pic, &t, err));
+	svg_write(to, r, t, svg ? svg : &(struct svg_options){.min_width_px = -1});
+	return 0;
+}
+
+int drawing_file(const char *path, const struct picture *pic, const struct svg_options *svg,
+		 struct err *err)
+{
+	CLEANUP(buf_release) struct buf text = {0};
+	TRY(drawing_svg(&text, pic, svg, err));
+	return out_file(path, 0644, &text, err);
+}
+
+int drawing_folded(struct buf *to, const struct picture *pic, struct err *err)
+{
+	CLEANUP(report_free_p) struct report *r = report_new();
+	const struct report_tree *t;
+	TRY(picture_make(r, pic, &t, err));
+	foldedtree_write(to, r, t);
+	return 0;
+}
