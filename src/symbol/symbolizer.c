@@ -15,7 +15,7 @@
 #include "base/vec.h"
 #include "object/ehframe.h"
 #include "symbol/callscan.h"
-#include "symbol/dwarf.h"
+#include "symbol/dwarf/dwarf.h"
 #include "symbol/namecache.h"
 #include "symbol/plt.h"
 #include "symbol/symtab.h"

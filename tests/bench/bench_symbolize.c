@@ -21,7 +21,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "object/elf.h"
-#include "symbol/dwarf.h"
+#include "symbol/dwarf/dwarf.h"
 #include "../lib/elf_path.h"
 
 typedef VEC(uint64_t) addrs_vec;

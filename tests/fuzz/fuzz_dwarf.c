@@ -8,8 +8,8 @@
 
 #include "base/hash.h"
 #include "base/file/rd.h"
-#include "symbol/dwarf.h"
-#include "symbol/dwarf_sections.h"
+#include "symbol/dwarf/dwarf.h"
+#include "symbol/dwarf/sections.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

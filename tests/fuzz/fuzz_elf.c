@@ -8,7 +8,7 @@
 #include "object/debugfile.h"
 #include "object/elf.h"
 #include "symbol/callscan.h"
-#include "symbol/dwarf.h"
+#include "symbol/dwarf/dwarf.h"
 #include "symbol/plt.h"
 #include "object/sdtnotes.h"
 #include "symbol/symtab.h"

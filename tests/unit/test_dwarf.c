@@ -10,8 +10,8 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "object/elf.h"
-#include "symbol/dwarf.h"
-#include "symbol/dwarf_sections.h"
+#include "symbol/dwarf/dwarf.h"
+#include "symbol/dwarf/sections.h"
 #include "elf_path.h"
 
 #define FIXTURES "tests/fixtures/dwarf/"

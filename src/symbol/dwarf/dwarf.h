@@ -15,8 +15,8 @@
  *
  * One thread at a time uses a struct dwarf; several may run in parallel over different images.
  */
-#ifndef ASSAY_SYMBOL_DWARF_H
-#define ASSAY_SYMBOL_DWARF_H
+#ifndef ASSAY_SYMBOL_DWARF_DWARF_H
+#define ASSAY_SYMBOL_DWARF_DWARF_H
 
 #include "base/base.h"
 #include "base/err.h"

@@ -9,7 +9,7 @@
  * dwarf_free, so that they are made once however many queries follow; paths live for the query.
  */
 #include "base/base.h"
-#include "symbol/dwarf.h"
+#include "symbol/dwarf/dwarf.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -18,11 +18,11 @@
 
 #include "base/mem.h"
 #include "base/process/work.h"
-#include "symbol/dwarf_file.h"
-#include "symbol/dwarf_index.h"
-#include "symbol/dwarf_part.h"
-#include "symbol/dwarf_query.h"
-#include "symbol/dwarf_sections.h"
+#include "symbol/dwarf/dwarf_file.h"
+#include "symbol/dwarf/index.h"
+#include "symbol/dwarf/part.h"
+#include "symbol/dwarf/dwarf_query.h"
+#include "symbol/dwarf/sections.h"
 
 /* Less of .debug_info is read sooner than a thread starts. */
 #define BYTES_PER_THREAD_MIN ((uint64_t)128 << 10)

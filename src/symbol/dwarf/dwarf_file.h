@@ -8,8 +8,8 @@
  *
  * Formats: DWARF Debugging Information Format versions 2-5; GNU extensions of gcc, dwz, dwp.
  */
-#ifndef ASSAY_SYMBOL_DWARF_FILE_H
-#define ASSAY_SYMBOL_DWARF_FILE_H
+#ifndef ASSAY_SYMBOL_DWARF_DWARF_FILE_H
+#define ASSAY_SYMBOL_DWARF_DWARF_FILE_H
 
 #include <dwarf.h>
 #include <stdatomic.h>

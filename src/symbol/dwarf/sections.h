@@ -7,8 +7,8 @@
 #define ASSAY_SYMBOL_DWARF_SECTIONS_H
 
 #include "base/base.h"
-#include "symbol/dwarf.h"
-#include "symbol/dwarf_file.h"
+#include "symbol/dwarf/dwarf.h"
+#include "symbol/dwarf/dwarf_file.h"
 
 struct dwarf *dwarf_new_sections(const struct sv sections[DW_SEC_NR], const struct sv *alt,
 				 uint64_t min_vaddr, unsigned nr_threads);

@@ -1,6 +1,6 @@
-/* Split units; see dwarf_split.h. DWARF 5 section 7.3; gcc.gnu.org/wiki/DebugFission(DWP). */
+/* Split units; see split.h. DWARF 5 section 7.3; gcc.gnu.org/wiki/DebugFission(DWP). */
 #include "base/base.h"
-#include "symbol/dwarf_split.h"
+#include "symbol/dwarf/split.h"
 
 #include "base/buf.h"
 #include "base/mem.h"

@@ -10,7 +10,7 @@
 #define ASSAY_SYMBOL_DWARF_RANGE_H
 
 #include "base/base.h"
-#include "symbol/dwarf_file.h"
+#include "symbol/dwarf/dwarf_file.h"
 
 struct dw_ranges {
 	const struct dw_unit *unit;

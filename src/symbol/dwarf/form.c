@@ -1,6 +1,6 @@
 /* Attribute values of every form; see dwarf_file.h. DWARF 5 section 7.5.6. */
 #include "base/base.h"
-#include "symbol/dwarf_file.h"
+#include "symbol/dwarf/dwarf_file.h"
 
 static uint8_t slot_from_attr(uint64_t attr)
 {

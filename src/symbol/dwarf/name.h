@@ -12,8 +12,8 @@
 #include "base/arena.h"
 #include "base/base.h"
 #include "base/map.h"
-#include "symbol/dwarf_abbrev.h"
-#include "symbol/dwarf_file.h"
+#include "symbol/dwarf/abbrev.h"
+#include "symbol/dwarf/dwarf_file.h"
 
 #define DW_SCOPE_MAPS 8
 

@@ -12,7 +12,7 @@
 #define ASSAY_SYMBOL_DWARF_ABBREV_H
 
 #include "base/base.h"
-#include "symbol/dwarf_file.h"
+#include "symbol/dwarf/dwarf_file.h"
 
 #define DW_ABBREV_SLOTS    32
 #define DW_ABBREV_VARIABLE UINT16_MAX

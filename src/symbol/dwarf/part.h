@@ -16,7 +16,7 @@
 #include "base/base.h"
 #include "base/vec.h"
 #include "object/elf.h"
-#include "symbol/dwarf_file.h"
+#include "symbol/dwarf/dwarf_file.h"
 
 struct dw_part {
 	VEC(uint8_t *) memory; /* the sections that are loaded in part */

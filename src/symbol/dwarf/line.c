@@ -1,6 +1,6 @@
-/* Line number programs; see dwarf_line.h. DWARF 5 section 6.2, DWARF 4 section 6.2. */
+/* Line number programs; see line.h. DWARF 5 section 6.2, DWARF 4 section 6.2. */
 #include "base/base.h"
-#include "symbol/dwarf_line.h"
+#include "symbol/dwarf/line.h"
 
 #define LINE_FILES_MAX ((size_t)1 << 20)
 #define PATH_BYTES_MAX 4096 /* of each of the three parts */

@@ -1,6 +1,6 @@
-/* Names of functions; see dwarf_name.h. */
+/* Names of functions; see name.h. */
 #include "base/base.h"
-#include "symbol/dwarf_name.h"
+#include "symbol/dwarf/name.h"
 
 #define CHAIN_MAX       16 /* origins and specifications; compilers write at most three */
 #define SCOPE_DEPTH_MAX 64 /* levels of a qualified name */

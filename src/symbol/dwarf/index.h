@@ -9,8 +9,8 @@
 #define ASSAY_SYMBOL_DWARF_INDEX_H
 
 #include "base/base.h"
-#include "symbol/dwarf_abbrev.h"
-#include "symbol/dwarf_file.h"
+#include "symbol/dwarf/abbrev.h"
+#include "symbol/dwarf/dwarf_file.h"
 
 #define DW_CANDIDATES_MAX 4 /* units looked at for one address; overlaps are rare */
 

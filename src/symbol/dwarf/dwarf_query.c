@@ -1,6 +1,6 @@
 /* One unit's addresses; see dwarf_query.h. */
 #include "base/base.h"
-#include "symbol/dwarf_query.h"
+#include "symbol/dwarf/dwarf_query.h"
 
 #include <stdlib.h>
 

@@ -11,8 +11,8 @@
 #define ASSAY_SYMBOL_DWARF_SCAN_H
 
 #include "base/base.h"
-#include "symbol/dwarf_abbrev.h"
-#include "symbol/dwarf_file.h"
+#include "symbol/dwarf/abbrev.h"
+#include "symbol/dwarf/dwarf_file.h"
 
 #define DW_NO_NODE UINT32_MAX
 

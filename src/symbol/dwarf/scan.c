@@ -1,9 +1,9 @@
-/* The pass over a unit's DIEs; see dwarf_scan.h. */
+/* The pass over a unit's DIEs; see scan.h. */
 #include "base/base.h"
-#include "symbol/dwarf_scan.h"
+#include "symbol/dwarf/scan.h"
 
-#include "symbol/dwarf.h"
-#include "symbol/dwarf_range.h"
+#include "symbol/dwarf/dwarf.h"
+#include "symbol/dwarf/range.h"
 
 void dw_scan_release(struct dw_scan *s)
 {

@@ -1,13 +1,13 @@
-/* A part of the debug information; see dwarf_part.h. */
+/* A part of the debug information; see part.h. */
 #include "base/base.h"
-#include "symbol/dwarf_part.h"
+#include "symbol/dwarf/part.h"
 
 #include <stdlib.h>
 
 #include "base/mem.h"
 #include "base/sort.h"
 #include "object/elfstream.h"
-#include "symbol/dwarf_range.h"
+#include "symbol/dwarf/range.h"
 
 #define HEADER_BYTES      32 /* of a unit, at most */
 #define ABBREV_STEP_BYTES 4096

@@ -1,6 +1,6 @@
-/* Address ranges; see dwarf_range.h. DWARF 4 section 2.17.3, DWARF 5 sections 2.17.3 and 7.25. */
+/* Address ranges; see range.h. DWARF 4 section 2.17.3, DWARF 5 sections 2.17.3 and 7.25. */
 #include "base/base.h"
-#include "symbol/dwarf_range.h"
+#include "symbol/dwarf/range.h"
 
 static uint64_t rd_addr(struct rd *r, const struct dw_unit *u)
 {

@@ -2,19 +2,19 @@
  * Internal to the DWARF reader: the addresses of one unit answered by one worker, and the answers
  * put together as frames.
  */
-#ifndef ASSAY_SYMBOL_DWARF_QUERY_H
-#define ASSAY_SYMBOL_DWARF_QUERY_H
+#ifndef ASSAY_SYMBOL_DWARF_DWARF_QUERY_H
+#define ASSAY_SYMBOL_DWARF_DWARF_QUERY_H
 
 #include "base/arena.h"
 #include "base/base.h"
 #include "base/map.h"
 #include "base/vec.h"
-#include "symbol/dwarf.h"
-#include "symbol/dwarf_abbrev.h"
-#include "symbol/dwarf_line.h"
-#include "symbol/dwarf_name.h"
-#include "symbol/dwarf_scan.h"
-#include "symbol/dwarf_split.h"
+#include "symbol/dwarf/dwarf.h"
+#include "symbol/dwarf/abbrev.h"
+#include "symbol/dwarf/line.h"
+#include "symbol/dwarf/name.h"
+#include "symbol/dwarf/scan.h"
+#include "symbol/dwarf/split.h"
 
 struct dw_worker {              /* what one thread reuses from unit to unit */
 	struct arena text;      /* names put together; lives as long as the reader */

@@ -1,6 +1,6 @@
-/* Abbreviation tables; see dwarf_abbrev.h. DWARF 5 section 7.5.3. */
+/* Abbreviation tables; see abbrev.h. DWARF 5 section 7.5.3. */
 #include "base/base.h"
-#include "symbol/dwarf_abbrev.h"
+#include "symbol/dwarf/abbrev.h"
 
 #include "base/hash.h"
 

@@ -1,6 +1,6 @@
 /* Sections, unit headers and top DIEs; see dwarf_file.h. */
 #include "base/base.h"
-#include "symbol/dwarf_file.h"
+#include "symbol/dwarf/dwarf_file.h"
 
 #define TOP_SPECS_MAX 64 /* attributes of a top DIE; compilers write fewer than twenty */
 

@@ -8,7 +8,7 @@
 
 #include "base/base.h"
 #include "object/debugfile.h"
-#include "symbol/dwarf_file.h"
+#include "symbol/dwarf/dwarf_file.h"
 
 struct dw_package { /* a .dwp; constant once loaded, shared by the workers */
 	struct elf *elf;

@@ -1,11 +1,11 @@
-/* Addresses to units; see dwarf_index.h. */
+/* Addresses to units; see index.h. */
 #include "base/base.h"
-#include "symbol/dwarf_index.h"
+#include "symbol/dwarf/index.h"
 
 #include <stdlib.h>
 
-#include "symbol/dwarf_range.h"
-#include "symbol/dwarf_scan.h"
+#include "symbol/dwarf/range.h"
+#include "symbol/dwarf/scan.h"
 
 #define ACTIVE_MAX 64 /* pieces that overlap at one address; more are hostile */
 

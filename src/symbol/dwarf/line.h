@@ -11,7 +11,7 @@
 
 #include "base/arena.h"
 #include "base/base.h"
-#include "symbol/dwarf_file.h"
+#include "symbol/dwarf/dwarf_file.h"
 
 struct dw_line_row {      /* of one looked-up address */
 	uint64_t seq_end; /* 0 = no row */
