@@ -14,10 +14,10 @@
 #include "base/err.h"
 #include "base/file/file.h"
 #include "format/folded.h"
-#include "format/heapsteps.h"
-#include "format/jemallocheap.h"
-#include "format/perfdata.h"
-#include "format/perfscript.h"
+#include "format/heap/heapsteps.h"
+#include "format/heap/jemallocheap.h"
+#include "format/perf/perfdata.h"
+#include "format/perf/perfscript.h"
 #include "model/profile.h"
 
 /* What a reader reads: bytes that are there, then, if fd is not -1, the rest of a stream. */

@@ -15,7 +15,7 @@
 #include "base/process/spawn.h"
 #include "base/process/stop.h"
 #include "capture/perf/synth.h"
-#include "format/assayfile.h"
+#include "format/assay/assayfile.h"
 #include "host/caps.h"
 #include "host/limits.h"
 #include "host/proc.h"

@@ -11,7 +11,7 @@
 #include "base/file/file.h"
 #include "base/mem.h"
 #include "base/text/num.h"
-#include "format/jemallocheap.h"
+#include "format/heap/jemallocheap.h"
 #include "model/heap.h"
 #include "model/tables.h"
 

@@ -11,7 +11,7 @@
 #include "base/file/file.h"
 #include "base/mem.h"
 #include "base/file/zio.h"
-#include "format/assayfile.h"
+#include "format/assay/assayfile.h"
 #include "format/format.h"
 #include "host/caps.h"
 #include "ingest/naming.h"

@@ -5,7 +5,7 @@
 #include <sys/utsname.h>
 
 #include "base/mem.h"
-#include "format/perfdata.h"
+#include "format/perf/perfdata.h"
 #include "ingest/builder.h"
 #include "ingest/naming.h"
 #include "session/openers.h"

@@ -7,7 +7,7 @@
 
 #include "base/base.h"
 #include "base/err.h"
-#include "format/assayfile.h"
+#include "format/assay/assayfile.h"
 #include "model/profile.h"
 #include "session/memwatch.h"
 #include "session/store.h"

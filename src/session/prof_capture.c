@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/process/stop.h"
 #include "capture/heap/planner.h"
-#include "format/assayfile.h"
+#include "format/assay/assayfile.h"
 #include "host/cachedir.h"
 #include "host/caps.h"
 #include "session/load.h"

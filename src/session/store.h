@@ -25,7 +25,7 @@
 #include "base/err.h"
 #include "base/file/file.h"
 #include "base/vec.h"
-#include "format/assayfile.h"
+#include "format/assay/assayfile.h"
 
 #define STORE_BASE   "profiling"
 #define STORE_SUFFIX ".assay"

@@ -6,8 +6,8 @@
 
 #include "base/buf.h"
 #include "base/file/zio.h"
-#include "format/assayfile.h"
-#include "format/assayfile_layout.h"
+#include "format/assay/assayfile.h"
+#include "format/assay/assayfile_layout.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -5,7 +5,7 @@
 #include "base/base.h"
 
 #include "base/hash.h"
-#include "format/perfdata.h"
+#include "format/perf/perfdata.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "format/perfdata.h"
+#include "format/perf/perfdata.h"
 
 struct dump {
 	const struct perfdata_info *info;

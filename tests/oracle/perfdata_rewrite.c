@@ -13,7 +13,7 @@
 #include "base/file/file.h"
 #include "base/mem.h"
 #include "format/format.h"
-#include "format/perfdata.h"
+#include "format/perf/perfdata.h"
 #include "ingest/builder.h"
 
 struct ctx {

@@ -15,9 +15,9 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/file/zio.h"
-#include "format/assayfile.h"
+#include "format/assay/assayfile.h"
 #include "format/format.h"
-#include "format/assayfile_layout.h"
+#include "format/assay/assayfile_layout.h"
 
 /* ---- a synthetic capture that grows by seconds ------------------------------------------- */
 

@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/file/file.h"
 #include "base/mem.h"
-#include "format/perfdata.h"
+#include "format/perf/perfdata.h"
 
 /* ---- what a sink saw ---------------------------------------------------------------------- */
 

@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "format/format.h"
-#include "format/perfdata.h"
+#include "format/perf/perfdata.h"
 #include "made.h"
 #include "model/profile.h"
 

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/file/file.h"
 #include "base/mem.h"
-#include "format/assayfile.h"
+#include "format/assay/assayfile.h"
 #include "session/store.h"
 
 #define WALL_NS 1700000000000000000

@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "base/file/file.h"
 #include "format/format.h"
-#include "format/scriptline.h"
+#include "format/perf/scriptline.h"
 #include "made.h"
 
 static struct profile *read_as(const char *format, const char *text,

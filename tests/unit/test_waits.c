@@ -13,7 +13,7 @@
 #include "analyze/views.h"
 #include "analyze/wait/waittables.h"
 #include "base/buf.h"
-#include "format/assayfile.h"
+#include "format/assay/assayfile.h"
 #include "madewaits.h"
 
 #define MS 1000000ull

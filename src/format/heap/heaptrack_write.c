@@ -1,0 +1,517 @@
+/*
+ * Writer of heaptrack's files, version 3; see heaptrack.c.
+ *
+ * Rows know seconds, not events: those of a second are ordered such that totals, live bytes at each
+ * second's end, and the peak are those of the profile, and no moment in between is above the peak.
+ * Blocks of one row get sizes that differ by one byte at most and add up to the row's bytes.
+ *
+ * A second's blocks become runs of equal size, and the runs are put in an order in which the level
+ * stays between 0 and the higher of the second's two ends: frees go first as long as there is
+ * something to free. The peak's second is told in two parts, up to the peak and from there, so that
+ * each stack holds at the peak what the profile says. A free never names the number that the
+ * allocation before it had (frees have numbers of their own), or heaptrack would call it
+ * temporary; pairs that are temporary do, and are told where the level leaves room for them.
+ */
+#include "base/base.h"
+#include "format/format.h"
+
+#include "base/hash.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "format/heap/heapsteps.h"
+#include "model/heap.h"
+#include "model/tables.h"
+
+#define SECOND_MS 1000
+#define MS_NS     ((uint64_t)1000000)
+#define PAGE      4096
+
+/* Blocks of one size. */
+struct run {
+	uint32_t key;
+	uint64_t nr_bytes;
+	int64_t nr;
+};
+
+struct runs {
+	struct run *p;
+	size_t n;
+	size_t cap;
+};
+
+struct writer {
+	struct format_output *to;
+	const struct profile *p;
+	struct heapsteps rows;
+	struct map strings; /* str_id -> number */
+	uint32_t nr_strings;
+	uint32_t *ips; /* by location: number, 0 = not yet */
+	uint32_t nr_ips;
+	uint32_t *nodes; /* by stack */
+	uint32_t nr_nodes;
+	struct map infos; /* (key, size, kind) -> number */
+	uint32_t nr_infos;
+
+	struct heap_amount *held;  /* by key: live now */
+	struct heap_amount *carry; /* by key: frees that are owed to the next second */
+	struct runs frees;
+	struct runs allocs;
+	struct runs pairs; /* temporary; those that did not fit wait */
+	int64_t level;
+	bool is_past_peak;
+	struct run bridge; /* the temporary block that made the peak, if one did */
+
+	const struct table *memory; /* or NULL */
+	size_t memory_row;
+	uint64_t time_ms;
+	bool has_time;
+};
+
+static void writer_release(struct writer *w)
+{
+	heapsteps_release(&w->rows);
+	map_release(&w->strings);
+	map_release(&w->infos);
+	free(w->ips);
+	free(w->nodes);
+	free(w->held);
+	free(w->carry);
+	vec_release(&w->frees);
+	vec_release(&w->allocs);
+	vec_release(&w->pairs);
+}
+
+/* ---- what is numbered --------------------------------------------------------------------- */
+
+static void add_text(struct buf *to, struct sv s)
+{
+	for (size_t i = 0; i < s.n; i++)
+		buf_add_ch(to, s.p[i] == '\n' || s.p[i] == '\r' ? ' ' : s.p[i]);
+}
+
+static uint32_t string_number(struct writer *w, str_id id)
+{
+	if (!id)
+		return 0;
+	bool is_new;
+	uint32_t *number = map_put(&w->strings, id, &is_new);
+	if (is_new) {
+		*number = ++w->nr_strings;
+		struct sv s = profile_sv(w->p, id);
+		buf_add_str(&w->to->buf, "s ");
+		buf_add_hex(&w->to->buf, s.n);
+		buf_add_ch(&w->to->buf, ' ');
+		add_text(&w->to->buf, s);
+		buf_add_ch(&w->to->buf, '\n');
+	}
+	return *number;
+}
+
+static void add_number(struct writer *w, uint64_t v)
+{
+	buf_add_ch(&w->to->buf, ' ');
+	buf_add_hex(&w->to->buf, v);
+}
+
+static uint32_t ip_number(struct writer *w, loc_id loc)
+{
+	if (w->ips[loc])
+		return w->ips[loc];
+	const struct location *l = &w->p->locations.p[loc];
+	uint32_t module = string_number(w, w->p->modules.p[l->module].path);
+	VEC(uint64_t) fields = {0};
+	for (size_t i = 0; i < l->nr_frames; i++) {
+		const struct frame *f = &w->p->frames.p[l->first_frame + i];
+		vec_push(&fields, string_number(w, w->p->functions.p[f->func].name));
+		vec_push(&fields, string_number(w, f->file));
+		vec_push(&fields, f->line);
+	}
+	buf_add_ch(&w->to->buf, 'i');
+	add_number(w, l->offset);
+	add_number(w, module);
+	vec_foreach(v, &fields)
+		add_number(w, *v);
+	buf_add_ch(&w->to->buf, '\n');
+	vec_release(&fields);
+	return w->ips[loc] = ++w->nr_ips;
+}
+
+/* Parents have smaller ids than their children, so one pass downwards marks and one up writes. */
+static int write_stacks(struct writer *w, struct err *err)
+{
+	vec_foreach(k, &w->rows.keys)
+		w->nodes[k->stack] = 1;
+	for (size_t i = w->p->stacks.n; i-- > 1;)
+		if (w->nodes[i])
+			w->nodes[w->p->stacks.p[i].parent] = 1;
+	w->nodes[0] = 0;
+	for (size_t i = 1; i < w->p->stacks.n; i++) {
+		if (!w->nodes[i])
+			continue;
+		const struct stack_node *n = &w->p->stacks.p[i];
+		uint32_t ip = ip_number(w, n->loc);
+		buf_add_ch(&w->to->buf, 't');
+		add_number(w, ip);
+		add_number(w, w->nodes[n->parent]);
+		buf_add_ch(&w->to->buf, '\n');
+		w->nodes[i] = ++w->nr_nodes;
+		TRY(format_spill(w->to, err));
+	}
+	return 0;
+}
+
+enum info_kind { INFO_ALLOCATED = 0, INFO_FREED = 1 };
+
+static uint32_t info_number(struct writer *w, uint32_t key, uint64_t nr_bytes, enum info_kind kind)
+{
+	bool is_new;
+	uint32_t *number =
+		map_put(&w->infos, hash_mix((uint64_t)key << 1 | kind, nr_bytes), &is_new);
+	if (is_new) {
+		*number = w->nr_infos++;
+		buf_add_ch(&w->to->buf, 'a');
+		add_number(w, nr_bytes);
+		add_number(w, w->nodes[w->rows.keys.p[key].stack]);
+		buf_add_ch(&w->to->buf, '\n');
+	}
+	return *number;
+}
+
+/* ---- events ------------------------------------------------------------------------------- */
+
+static void event(struct writer *w, char what, uint64_t number)
+{
+	buf_add_ch(&w->to->buf, what);
+	add_number(w, number);
+	buf_add_ch(&w->to->buf, '\n');
+}
+
+/* Unsigned, as sums of a damaged profile may wrap. */
+static void shift(struct writer *w, uint64_t nr_bytes)
+{
+	w->level = (int64_t)((uint64_t)w->level + nr_bytes);
+}
+
+static bool has_room(const struct writer *w, int64_t limit, uint64_t nr_bytes)
+{
+	return (__int128)w->level + nr_bytes <= limit;
+}
+
+static void allocate(struct writer *w, struct run *r)
+{
+	event(w, '+', info_number(w, r->key, r->nr_bytes, INFO_ALLOCATED));
+	shift(w, r->nr_bytes);
+	r->nr--;
+}
+
+static void release(struct writer *w, struct run *r)
+{
+	event(w, '-', info_number(w, r->key, r->nr_bytes, INFO_FREED));
+	shift(w, -r->nr_bytes);
+	r->nr--;
+}
+
+/* As many blocks, of sizes that differ by one byte at most, as add up to the amount. */
+static void add_runs(struct runs *to, uint32_t key, struct heap_amount a)
+{
+	if (a.nr <= 0)
+		return;
+	uint64_t nr_bytes = (uint64_t)a.nr_bytes / (uint64_t)a.nr;
+	int64_t nr_larger = a.nr_bytes % a.nr;
+	if (nr_larger)
+		vec_push(to, (struct run){key, nr_bytes + 1, nr_larger});
+	if (a.nr > nr_larger)
+		vec_push(to, (struct run){key, nr_bytes, a.nr - nr_larger});
+}
+
+/* The temporary ones that fit below the peak; @is_last: all of them. */
+static int write_pairs(struct writer *w, bool is_last, struct err *err)
+{
+	int64_t limit = w->rows.peak ? w->rows.peak_bytes - !w->is_past_peak : INT64_MAX;
+	size_t nr_left = 0;
+	for (size_t i = 0; i < w->pairs.n; i++) {
+		struct run *r = &w->pairs.p[i];
+		bool is_fit = is_last || has_room(w, limit, r->nr_bytes);
+		if (!is_fit) {
+			w->pairs.p[nr_left++] = *r;
+			continue;
+		}
+		uint32_t number = info_number(w, r->key, r->nr_bytes, INFO_ALLOCATED);
+		for (; r->nr > 0; r->nr--) {
+			event(w, '+', number);
+			event(w, '-', number);
+			TRY(format_spill(w->to, err));
+		}
+	}
+	w->pairs.n = nr_left;
+	return 0;
+}
+
+/* What waits in frees and allocs, in an order that keeps the level below @limit. */
+static int write_runs(struct writer *w, int64_t limit, struct err *err)
+{
+	size_t f = 0;
+	size_t a = 0;
+	bool has_pairs = w->pairs.n != 0;
+	int rc = 0;
+	while (!rc && (f < w->frees.n || a < w->allocs.n)) {
+		struct run *fr = f < w->frees.n ? &w->frees.p[f] : NULL;
+		struct run *al = a < w->allocs.n ? &w->allocs.p[a] : NULL;
+		bool can_free = fr && w->level >= 0 && (uint64_t)w->level >= fr->nr_bytes;
+		bool can_allocate = al && has_room(w, limit, al->nr_bytes);
+		if (!can_free && has_pairs) { /* as low as it gets, for the first time */
+			rc = write_pairs(w, false, err);
+			has_pairs = false;
+		}
+		if (can_free || (fr && !can_allocate))
+			release(w, fr);
+		else if (al)
+			allocate(w, al);
+		f += fr && !fr->nr;
+		a += al && !al->nr;
+		if (!rc)
+			rc = format_spill(w->to, err);
+	}
+	vec_clear(&w->frees);
+	vec_clear(&w->allocs);
+	return rc ? rc : write_pairs(w, false, err);
+}
+
+/* ---- time --------------------------------------------------------------------------------- */
+
+static void write_time(struct writer *w, uint64_t ms)
+{
+	if (w->has_time && ms <= w->time_ms)
+		return;
+	w->time_ms = ms;
+	w->has_time = true;
+	event(w, 'c', ms);
+}
+
+/* Up to that moment, with what was known of the resident set on the way. */
+static void advance(struct writer *w, uint64_t ms)
+{
+	const struct table *t = w->memory;
+	for (; t && w->memory_row < t->n; w->memory_row++) {
+		uint64_t at = heapsteps_since(w->p, t->time_ns[w->memory_row]) / MS_NS;
+		if (at > ms)
+			break;
+		int64_t rss = t->values[w->memory_row * t->nr_columns + HEAP_MEMORY_RSS];
+		write_time(w, at);
+		if (rss > 0) {
+			buf_add_ch(&w->to->buf, 'R');
+			add_number(w, (uint64_t)rss / PAGE);
+			buf_add_ch(&w->to->buf, '\n');
+		}
+	}
+	write_time(w, ms);
+}
+
+/* ---- seconds ------------------------------------------------------------------------------ */
+
+static struct heap_amount minus(struct heap_amount a, struct heap_amount b)
+{
+	/* unsigned: sums of a damaged profile may wrap */
+	return (struct heap_amount){(int64_t)((uint64_t)a.nr - (uint64_t)b.nr),
+				    (int64_t)((uint64_t)a.nr_bytes - (uint64_t)b.nr_bytes)};
+}
+
+static struct heap_amount plus(struct heap_amount a, struct heap_amount b)
+{
+	return (struct heap_amount){(int64_t)((uint64_t)a.nr + (uint64_t)b.nr),
+				    (int64_t)((uint64_t)a.nr_bytes + (uint64_t)b.nr_bytes)};
+}
+
+/* Blocks have bytes, and bytes blocks. */
+static bool is_whole(struct heap_amount a)
+{
+	return a.nr >= 0 && a.nr_bytes >= 0 && (a.nr || !a.nr_bytes);
+}
+
+static bool is_part(struct heap_amount part, struct heap_amount of)
+{
+	return is_whole(part) && is_whole(minus(of, part));
+}
+
+/* What a second does to a key; what is temporary is apart. */
+struct change {
+	struct heap_amount allocated;
+	struct heap_amount freed;
+	struct heap_amount temporary;
+};
+
+static struct change change_of(struct writer *w, const struct heap_step *s)
+{
+	struct change c = {.allocated = minus(s->allocated, s->temporary),
+			   .temporary = s->temporary};
+	if (!is_whole(c.allocated) || !is_whole(c.temporary)) {
+		c.allocated = s->allocated; /* a pair's two halves were seen in two seconds */
+		c.temporary = (struct heap_amount){0};
+	}
+	c.freed = plus(minus(s->freed, c.temporary), w->carry[s->key]);
+	w->carry[s->key] = (struct heap_amount){0};
+	if (!is_whole(c.freed)) {
+		w->carry[s->key] = c.freed;
+		c.freed = (struct heap_amount){0};
+	}
+	return c;
+}
+
+/* The part of a change that raises what is held by @up; false: there is none. */
+static bool find_part(struct heap_amount up, const struct change *c, struct change *ret_part)
+{
+	struct heap_amount one = {1, c->freed.nr > 0 ? c->freed.nr_bytes / c->freed.nr : 0};
+	const struct change tries[] = {
+		{.allocated = up},
+		{.freed = minus((struct heap_amount){0}, up)},
+		{.allocated = c->allocated, .freed = minus(c->allocated, up)},
+		{.allocated = plus(up, c->freed), .freed = c->freed},
+		{.allocated = plus(up, one), .freed = one},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(tries); i++) {
+		if (!is_part(tries[i].allocated, c->allocated) ||
+		    !is_part(tries[i].freed, c->freed))
+			continue;
+		*ret_part = tries[i];
+		return true;
+	}
+	return false;
+}
+
+/*
+ * The part of a change that leads from what a key holds to what it held at the peak; it is taken
+ * out of *c. A temporary block may be what made the peak: one of all is allocated as the last thing
+ * before it and freed right after it (w->bridge). Others are told as ordinary blocks.
+ */
+static struct change take_part_to_peak(struct writer *w, uint32_t key, struct change *c)
+{
+	struct heap_amount up = minus(w->rows.peak[key], w->held[key]);
+	struct heap_amount *t = &c->temporary;
+	struct change part = {0};
+	bool is_found = find_part(up, c, &part);
+	if (!is_found && t->nr > 0) {
+		struct heap_amount one = {1, t->nr_bytes / t->nr};
+		bool is_exact = t->nr == 1 || t->nr_bytes % t->nr == 0;
+		if (!w->bridge.nr && is_exact && find_part(minus(up, one), c, &part)) {
+			w->bridge = (struct run){key, (uint64_t)one.nr_bytes, 1};
+			*t = minus(*t, one);
+			is_found = true;
+		}
+	}
+	if (!is_found && t->nr > 0) {
+		c->allocated = plus(c->allocated, *t);
+		c->freed = plus(c->freed, *t);
+		*t = (struct heap_amount){0};
+		is_found = find_part(up, c, &part);
+	}
+	if (!is_found)
+		part = (struct change){0};
+	c->allocated = minus(c->allocated, part.allocated);
+	c->freed = minus(c->freed, part.freed);
+	return part;
+}
+
+static void add_change(struct writer *w, uint32_t key, struct change c)
+{
+	add_runs(&w->allocs, key, c.allocated);
+	add_runs(&w->frees, key, c.freed);
+	add_runs(&w->pairs, key, c.temporary);
+	w->held[key] = minus(plus(w->held[key], c.allocated), c.freed);
+}
+
+static int64_t level_after(const struct writer *w)
+{
+	uint64_t level = (uint64_t)w->level;
+	vec_foreach(r, &w->allocs)
+		level += (uint64_t)r->nr * r->nr_bytes;
+	vec_foreach(r, &w->frees)
+		level -= (uint64_t)r->nr * r->nr_bytes;
+	return (int64_t)level;
+}
+
+static int write_pending(struct writer *w, struct err *err)
+{
+	return write_runs(w, MAX(w->level, level_after(w)), err);
+}
+
+static void write_bridge(struct writer *w)
+{
+	if (!w->bridge.nr)
+		return;
+	uint32_t number = info_number(w, w->bridge.key, w->bridge.nr_bytes, INFO_ALLOCATED);
+	event(w, '+', number);
+	event(w, '-', number);
+}
+
+/* Steps [first, end) of one second. */
+static int write_second(struct writer *w, size_t first, size_t end, struct err *err)
+{
+	uint64_t second = w->rows.steps.p[first].second;
+	bool has_peak =
+		w->rows.peak && !w->is_past_peak && w->rows.peak_ns / MS_NS / SECOND_MS == second;
+	advance(w, has_peak ? w->rows.peak_ns / MS_NS : second * SECOND_MS);
+	VEC(struct change) changes = {0};
+	for (size_t i = first; i < end; i++)
+		vec_push(&changes, change_of(w, &w->rows.steps.p[i]));
+	int rc = 0;
+	for (size_t i = 0; has_peak && i < changes.n; i++) {
+		uint32_t key = w->rows.steps.p[first + i].key;
+		add_change(w, key, take_part_to_peak(w, key, &changes.p[i]));
+	}
+	if (has_peak) {
+		rc = write_pending(w, err);
+		write_bridge(w);
+		w->is_past_peak = true;
+	}
+	for (size_t i = 0; i < changes.n; i++)
+		add_change(w, w->rows.steps.p[first + i].key, changes.p[i]);
+	vec_release(&changes);
+	return rc ? rc : write_pending(w, err);
+}
+
+/* ---- the file ----------------------------------------------------------------------------- */
+
+static void write_head(struct writer *w)
+{
+	struct buf *to = &w->to->buf;
+	const char *command = profile_get_fact(w->p, FACT_COMMAND);
+	const char *target = profile_get_fact(w->p, FACT_TARGET);
+	const char *name = command ? command : target ? target : "unknown";
+	const char *attached = profile_get_fact(w->p, FACT_HEAP_ATTACHED);
+	buf_add_str(to, "v 10400 3\nX ");
+	add_text(to, sv_from_str(name));
+	buf_addf(to, "\nI %x 0\n", PAGE);
+	if (attached && !strcmp(attached, "attach"))
+		buf_add_str(to, "A\n");
+}
+
+int heaptrack_write(struct format_output *to, const struct profile *p,
+		    const struct format_options *options, struct err *err)
+{
+	CLEANUP(writer_release) struct writer w = {.to = to, .p = p};
+	TRY(heapsteps_init(&w.rows, p, &options->heapwrite,
+			   "heaptrack's files hold what assay heap records", err));
+	w.ips = xcalloc(p->locations.n, sizeof(*w.ips));
+	w.nodes = xcalloc(p->stacks.n, sizeof(*w.nodes));
+	w.held = xcalloc(w.rows.keys.n, sizeof(*w.held));
+	w.carry = xcalloc(w.rows.keys.n, sizeof(*w.carry));
+	w.memory = tables_find(p, TABLE_MEMORY);
+	write_head(&w);
+	int rc = write_stacks(&w, err);
+	/* Nothing uses number 0: heaptrack takes a free of it after another for temporary. */
+	buf_addf(&to->buf, "a 0 %x\n", w.nr_nodes != 0);
+	w.nr_infos = 1;
+	for (size_t i = 0; !rc && i < w.rows.steps.n;) {
+		size_t end = i + 1;
+		while (end < w.rows.steps.n &&
+		       w.rows.steps.p[end].second == w.rows.steps.p[i].second)
+			end++;
+		rc = write_second(&w, i, end, err);
+		i = end;
+	}
+	if (!rc)
+		rc = write_pairs(&w, true, err);
+	advance(&w, w.rows.end_ns / MS_NS);
+	return rc;
+}

@@ -1,0 +1,55 @@
+/*
+ * The lines of `perf script` text, one at a time, without state. The grammar follows what perf's
+ * builtin-script.c prints:
+ *
+ *	event   comm  pid[/tid]  [cpu] misc time:  period event: [payload | frame]
+ *	frame   ip  symbol[+0xoff] (dso) | ip  symbol[+0xoff] (inlined) | ip  [unknown] (dso) | ip
+ *
+ * comm may hold blanks, digits and slashes, symbols may hold anything, so events are anchored at
+ * pid, cpu and time, frames at the last balanced parentheses. Everything returned is borrowed
+ * from the line.
+ */
+#ifndef ASSAY_FORMAT_PERF_SCRIPTLINE_H
+#define ASSAY_FORMAT_PERF_SCRIPTLINE_H
+
+#include "base/base.h"
+#include "base/sv.h"
+
+struct script_event {
+	struct sv comm;
+	int32_t pid; /* -1 = not printed: perf prints the tid alone by default */
+	int32_t tid; /* -1 = not printed */
+	int32_t cpu; /* -1 = not printed */
+	bool has_time;
+	bool has_period;
+	uint64_t time_ns;
+	uint64_t period;
+	struct sv event; /* without the colon; empty if not printed */
+	struct sv rest;  /* payload or frame, trimmed */
+};
+
+struct script_frame {
+	uint64_t ip;
+	struct sv symbol; /* without +0xoff; empty when unknown */
+	struct sv dso;    /* empty when unknown or inlined */
+	bool is_inlined;
+};
+
+struct script_source {
+	struct sv file; /* empty when unknown: "??:0" */
+	uint32_t line;
+	bool is_inlined; /* the frame above: -F +srcline moves the word here */
+};
+
+enum script_event_flags {
+	SCRIPT_NEED_ANCHOR = 1 << 0, /* a line without cpu and time is none */
+};
+
+bool script_parse_event(struct sv line, unsigned flags, struct script_event *ret_e);
+bool script_parse_frame(struct sv line, struct script_frame *ret_f);
+/* "  file.c:123" or "  file.c:123 (inlined)", as -F +srcline prints it below a frame. */
+bool script_parse_source(struct sv line, struct script_source *ret_s);
+/* Whether events of this name are tracepoints, whose text after the colon is a payload. */
+bool script_is_tracepoint(struct sv event);
+
+#endif
