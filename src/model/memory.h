@@ -11,7 +11,7 @@
 #include "base/intern.h"
 #include "base/vec.h"
 
-/* ---- a process (host/memstat.h) ------------------------------------------------------------ */
+/* ---- a process (host/memory/memstat.h) ------------------------------------------------------------ */
 
 enum memstat_has {
 	MEMSTAT_HAS_RSS = 1 << 0,    /* also virtual_bytes */
@@ -61,7 +61,7 @@ static inline uint64_t memstat_huge(const struct memstat *m)
 	return m->anon_huge_bytes + m->file_huge_bytes + m->shmem_huge_bytes;
 }
 
-/* ---- a mapping (host/memmaps.h, host/memanon.h) --------------------------------------------- */
+/* ---- a mapping (host/memory/maps.h, host/memory/anon.h) --------------------------------------------- */
 
 enum memmap_kind {
 	MEMMAP_ANON = 0,     /* private memory that nobody named */
@@ -128,7 +128,7 @@ static inline const char *memmaps_path(const struct memmaps *m, const struct mem
 	return one->path ? intern_str(&m->paths, one->path) : "";
 }
 
-/* ---- a memory cgroup (host/memgroup.h) ------------------------------------------------------- */
+/* ---- a memory cgroup (host/memory/cgroup.h) ------------------------------------------------------- */
 
 #define MEMGROUP_NO_LIMIT UINT64_MAX
 
@@ -178,7 +178,7 @@ static inline uint64_t memgroup_least_limit(const struct memgroup_numbers *n)
 	return n->limit_above_bytes ? MIN(n->limit_bytes, n->limit_above_bytes) : n->limit_bytes;
 }
 
-/* ---- a command under a limit (host/limitgroup.h) --------------------------------------------- */
+/* ---- a command under a limit (host/memory/limitgroup.h) --------------------------------------------- */
 
 enum limit_flags {
 	LIMIT_RLIMIT = 1 << 0,

@@ -11,7 +11,7 @@
 #include "base/vec.h"
 #include "remote/tracee.h"
 #include "host/proc.h"
-#include "host/urgent.h"
+#include "host/boost.h"
 
 #define TRIES    50u
 #define PASSES   10u

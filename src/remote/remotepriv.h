@@ -6,7 +6,7 @@
 #include "base/vec.h"
 #include "remote/remote.h"
 #include "remote/tracee.h"
-#include "host/urgent.h"
+#include "host/boost.h"
 
 struct remote {
 	int32_t pid;

@@ -13,7 +13,7 @@
 #include "base/text/num.h"
 #include "base/process/stop.h"
 #include "capture/heap/planner.h"
-#include "host/memstat.h"
+#include "host/memory/memstat.h"
 #include "host/proc.h"
 #include "host/procmem.h"
 #include "remote/jemalloc.h"

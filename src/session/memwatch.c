@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "capture/heap/planner.h"
-#include "host/memanon.h"
+#include "host/memory/anon.h"
 #include "plan/heapchoice.h"
 #include "remote/jemalloc.h"
 

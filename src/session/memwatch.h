@@ -1,7 +1,7 @@
 /*
  * The memory of a target, one reading after the other (`assay watch`). Several processes are added
  * up; those that end are left out from then on, with a count. PSS and mappings are read as seldom
- * as takes a 100th of the time (host/memstat.h says what a walk costs the target).
+ * as takes a 100th of the time (host/memory/memstat.h says what a walk costs the target).
  *
  * Beside that: which allocator the one process has, by its binaries; and, if asked for, what it
  * says of itself: jemalloc, asked in the process on one thread that is borrowed for a millisecond
@@ -14,9 +14,9 @@
 #include "base/base.h"
 #include "base/err.h"
 #include "base/vec.h"
-#include "host/memgroup.h"
-#include "host/memmaps.h"
-#include "host/memstat.h"
+#include "host/memory/cgroup.h"
+#include "host/memory/maps.h"
+#include "host/memory/memstat.h"
 #include "host/target.h"
 #include "plan/heapplan.h"
 

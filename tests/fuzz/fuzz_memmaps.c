@@ -4,8 +4,8 @@
  */
 #include "base/base.h"
 
-#include "host/memmaps.h"
-#include "host/memstat.h"
+#include "host/memory/maps.h"
+#include "host/memory/memstat.h"
 #include "host/proc.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);

@@ -1,8 +1,8 @@
-/* host/memanon.c, analyze/memory/explain.c: whose memory it is, and that parts add up. */
+/* host/memory/anon.c, analyze/memory/explain.c: whose memory it is, and that parts add up. */
 #include "base/base.h"
 
 #include "analyze/memory/explain.h"
-#include "host/memanon.h"
+#include "host/memory/anon.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

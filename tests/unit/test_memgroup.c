@@ -1,7 +1,7 @@
-/* host/memgroup.c, memgroup_own.c: cgroups of both versions, shown by made folders. */
+/* host/memory/cgroup.c, host/memory/cgroup_own.c: cgroups of both versions, shown by made folders. */
 #include "base/base.h"
 
-#include "host/memgroup.h"
+#include "host/memory/cgroup.h"
 
 #include <errno.h>
 #include <fcntl.h>

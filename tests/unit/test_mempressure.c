@@ -1,7 +1,7 @@
-/* host/mempressure.c: what came between two readings. */
+/* host/memory/pressure.c: what came between two readings. */
 #include "base/base.h"
 
-#include "host/mempressure.h"
+#include "host/memory/pressure.h"
 
 #include <string.h>
 

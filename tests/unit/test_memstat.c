@@ -1,9 +1,9 @@
-/* host/memstat.c, host/memmaps.c: the kernel's text about memory, and this process by it. */
+/* host/memory/memstat.c, host/memory/maps.c: the kernel's text about memory, and this process by it. */
 #include "base/base.h"
 
-#include "host/memmaps.h"
+#include "host/memory/maps.h"
 #include "host/proc.h"
-#include "host/memstat.h"
+#include "host/memory/memstat.h"
 
 #include <errno.h>
 #include <pthread.h>

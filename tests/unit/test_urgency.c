@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "host/urgent.h"
+#include "host/boost.h"
 
 TEST(urgency_ends_as_it_began_also_nested_and_in_any_order)
 {

@@ -15,7 +15,7 @@
 #include "capture/heap/heapaccount.h"
 #include "capture/heap/heapring.h"
 #include "capture/bpf/kerneltables.h"
-#include "host/memstat.h"
+#include "host/memory/memstat.h"
 #include "host/proc.h"
 
 #define BATCH 256

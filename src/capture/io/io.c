@@ -32,7 +32,7 @@
 #include "capture/bpf/skeleton.h"
 #include "capture/perf/synth.h"
 #include "capture/bpf/syscallprobe.h"
-#include "host/mempressure.h"
+#include "host/memory/pressure.h"
 #include "host/proc.h"
 #include "host/tracefs.h"
 #include "kernel_io.h"

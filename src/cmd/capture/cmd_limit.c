@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "cmd/capture/capture_command.h"
 #include "cmd/capture/heap_job.h"
-#include "host/limitgroup.h"
+#include "host/memory/limitgroup.h"
 #include "plan/heapplan.h"
 
 #define MEMORY_BYTES_MIN   65536

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text/num.h"
-#include "host/memgroup.h"
+#include "host/memory/cgroup.h"
 #include "session/store.h"
 
 #define NOT_GIVEN UINT64_MAX

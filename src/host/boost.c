@@ -1,11 +1,11 @@
 /*
- * See urgent.h. A priority is lent by the kernel's priority inheritance: the owner of a futex of
+ * See boost.h. A priority is lent by the kernel's priority inheritance: the owner of a futex of
  * that kind (futex(2), FUTEX_LOCK_PI2; Linux 5.14) runs with the priority of who waits for it, as
  * long as somebody waits, and the kernel takes the futex's word for who the owner is. Once more is
  * waited in short turns, as nobody but the owner could end it.
  */
 #include "base/base.h"
-#include "host/urgent.h"
+#include "host/boost.h"
 
 #include <errno.h>
 #include <sched.h>

@@ -1,6 +1,6 @@
-/* Memory cgroups: finding and reading them; see memgroup.h. Those of ours: memgroup_own.c. */
+/* Memory cgroups: finding and reading them; see cgroup.h. Those of ours: cgroup_own.c. */
 #include "base/base.h"
-#include "host/memgroup.h"
+#include "host/memory/cgroup.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -12,8 +12,8 @@
  * tables under the target's lock for mappings, as smaps_rollup does, and prints some 700 bytes a
  * mapping: 10 us each.
  */
-#ifndef ASSAY_HOST_MEMMAPS_H
-#define ASSAY_HOST_MEMMAPS_H
+#ifndef ASSAY_HOST_MEMORY_MAPS_H
+#define ASSAY_HOST_MEMORY_MAPS_H
 
 #include "base/base.h"
 #include "base/err.h"

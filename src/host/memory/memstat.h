@@ -1,6 +1,6 @@
 /*
  * What the kernel says about the memory of a process, from /proc/PID/{statm,status,stat,
- * smaps_rollup}. Bytes throughout; single mappings are memmaps.h.
+ * smaps_rollup}. Bytes throughout; single mappings are maps.h.
  *
  * Cost and truth of the sources (Documentation/filesystems/proc.rst):
  *	status, statm, stat   counters that the kernel keeps: microseconds, no lock of the target's,
@@ -14,8 +14,8 @@
  * Sums over processes (memstat_add): of pss, swap_pss and private memory they are right, of rss
  * they count what is shared once for each process.
  */
-#ifndef ASSAY_HOST_MEMSTAT_H
-#define ASSAY_HOST_MEMSTAT_H
+#ifndef ASSAY_HOST_MEMORY_MEMSTAT_H
+#define ASSAY_HOST_MEMORY_MEMSTAT_H
 
 #include "base/base.h"
 #include "base/err.h"

@@ -1,6 +1,6 @@
-/* /proc/pressure/memory and a process's memory cgroup; see mempressure.h. */
+/* /proc/pressure/memory and a process's memory cgroup; see pressure.h. */
 #include "base/base.h"
-#include "host/mempressure.h"
+#include "host/memory/pressure.h"
 
 #include <unistd.h>
 
@@ -8,7 +8,7 @@
 #include "base/file/file.h"
 #include "base/mem.h"
 #include "base/text/num.h"
-#include "host/memgroup.h"
+#include "host/memory/cgroup.h"
 
 #define TEXT_BYTES_MAX ((size_t)64 << 10)
 

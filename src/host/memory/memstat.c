@@ -1,6 +1,6 @@
 /* Memory of a process by the kernel's words; see memstat.h. */
 #include "base/base.h"
-#include "host/memstat.h"
+#include "host/memory/memstat.h"
 
 #include <errno.h>
 #include <unistd.h>

@@ -4,8 +4,8 @@
  * while it waits. Threads are not to be made meanwhile: they would inherit it. Nested ones change
  * nothing.
  */
-#ifndef ASSAY_HOST_URGENT_H
-#define ASSAY_HOST_URGENT_H
+#ifndef ASSAY_HOST_BOOST_H
+#define ASSAY_HOST_BOOST_H
 
 #include "base/base.h"
 

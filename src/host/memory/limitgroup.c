@@ -1,13 +1,13 @@
 /* A command under a memory limit; see limitgroup.h. */
 #include "base/base.h"
-#include "host/limitgroup.h"
+#include "host/memory/limitgroup.h"
 
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "host/memstat.h"
+#include "host/memory/memstat.h"
 
 #define POINTS_MAX 400
 #define SPACING_NS 10000000u /* of the first points */

@@ -3,8 +3,8 @@
  * pressure stall information, and how often the group was at its limit. Counts since boot: take
  * one before and one after, and subtract.
  */
-#ifndef ASSAY_HOST_MEMPRESSURE_H
-#define ASSAY_HOST_MEMPRESSURE_H
+#ifndef ASSAY_HOST_MEMORY_PRESSURE_H
+#define ASSAY_HOST_MEMORY_PRESSURE_H
 
 #include "base/base.h"
 #include "base/buf.h"

@@ -9,7 +9,7 @@
  * does not end it, too. The lock belongs to the open folder that both have.
  */
 #include "base/base.h"
-#include "host/memgroup.h"
+#include "host/memory/cgroup.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
-/* Mappings and what is resident of them; see memmaps.h. */
+/* Mappings and what is resident of them; see maps.h. */
 #include "base/base.h"
-#include "host/memmaps.h"
+#include "host/memory/maps.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "base/file/file.h"
 #include "base/text/lines.h"
 #include "base/mem.h"
-#include "host/memstat.h"
+#include "host/memory/memstat.h"
 #include "host/proc.h"
 
 #define SMAPS_BYTES_MAX ((size_t)512 << 20)

@@ -1,6 +1,6 @@
-/* Whose anonymous memory is; see memanon.h. */
+/* Whose anonymous memory is; see anon.h. */
 #include "base/base.h"
-#include "host/memanon.h"
+#include "host/memory/anon.h"
 
 #include <fcntl.h>
 #include <sys/uio.h>

@@ -14,11 +14,11 @@
  *	Go           addresses 0xc000000000 to 0xe000000000, where its runtime puts its heap
  *	bss          the mapping goes on where the writable part of a binary ends
  */
-#ifndef ASSAY_HOST_MEMANON_H
-#define ASSAY_HOST_MEMANON_H
+#ifndef ASSAY_HOST_MEMORY_ANON_H
+#define ASSAY_HOST_MEMORY_ANON_H
 
 #include "base/base.h"
-#include "host/memmaps.h"
+#include "host/memory/maps.h"
 
 #define MEMANON_PROBES 16384
 

@@ -16,8 +16,8 @@
  *
  * Files: Documentation/admin-guide/cgroup-v1/memory.rst, cgroup-v2.rst of the kernel.
  */
-#ifndef ASSAY_HOST_MEMGROUP_H
-#define ASSAY_HOST_MEMGROUP_H
+#ifndef ASSAY_HOST_MEMORY_CGROUP_H
+#define ASSAY_HOST_MEMORY_CGROUP_H
 
 #include "base/base.h"
 #include "base/err.h"

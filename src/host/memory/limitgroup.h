@@ -11,13 +11,13 @@
  * Without a group (LIMIT_RLIMIT) the limit is RLIMIT_DATA: of each process for itself, and of
  * private memory that is asked for, not of memory that is used.
  */
-#ifndef ASSAY_HOST_LIMITGROUP_H
-#define ASSAY_HOST_LIMITGROUP_H
+#ifndef ASSAY_HOST_MEMORY_LIMITGROUP_H
+#define ASSAY_HOST_MEMORY_LIMITGROUP_H
 
 #include "base/base.h"
 #include "base/err.h"
 #include "base/vec.h"
-#include "host/memgroup.h"
+#include "host/memory/cgroup.h"
 
 struct limitgroup;
 
