@@ -5,7 +5,7 @@
  * Memory in the target:
  *	image   memfd "assay-heap": the ELF image of inject/, its text mapped to read and execute,
  *	        its data to read and write, both private. Stays after a detach and is used again by
- *	        the next attach. remote/heapimage.h knows what is where in it
+ *	        the next attach. remote/patch/image.h knows what is where in it
  *	stubs   one page or more within reach of each patched function, to read and execute: the
  *	        displaced instructions and the jumps. They stay as well
  *	local   private anonymous memory with MADV_WIPEONFORK: struct heap_local and what only the

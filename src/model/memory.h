@@ -209,7 +209,7 @@ struct limit_story {
 	VEC(struct limit_point) points; /* some hundred, evenly spaced */
 };
 
-/* ---- statistics of an allocator (remote/jemalloc.h) ------------------------------------------- */
+/* ---- statistics of an allocator (remote/jemalloc/jemalloc.h) ------------------------------------------- */
 
 #define ALLOCSTATS_UNKNOWN UINT64_MAX
 

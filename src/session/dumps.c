@@ -16,7 +16,7 @@
 #include "host/memory/memstat.h"
 #include "host/proc.h"
 #include "host/procmem.h"
-#include "remote/jemalloc.h"
+#include "remote/jemalloc/jemalloc.h"
 
 #define DUMP_BYTES_MAX   ((uint64_t)1 << 30)
 #define COPY_BYTES       ((size_t)1 << 18)

@@ -9,7 +9,7 @@
 #include "capture/heap/planner.h"
 #include "host/memory/anon.h"
 #include "plan/heapchoice.h"
-#include "remote/jemalloc.h"
+#include "remote/jemalloc/jemalloc.h"
 
 /* Walks of page tables, and the borrowed thread, take one part in so many of the time. */
 #define WALK_SHARE 100

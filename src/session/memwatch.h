@@ -5,7 +5,7 @@
  *
  * Beside that: which allocator the one process has, by its binaries; and, if asked for, what it
  * says of itself: jemalloc, asked in the process on one thread that is borrowed for a millisecond
- * or so (remote/jemalloc.h), at most once a second and so seldom that the borrowing takes less than
+ * or so (remote/jemalloc/jemalloc.h), at most once a second and so seldom that the borrowing takes less than
  * a 250th of that thread's time.
  */
 #ifndef ASSAY_SESSION_MEMWATCH_H

@@ -22,7 +22,7 @@
 #include "host/target.h"
 #include "host/watch.h"
 #include "plan/heapplan.h"
-#include "remote/jemalloc.h"
+#include "remote/jemalloc/jemalloc.h"
 #include "session/capture.h"
 #include "session/prof_walk.h"
 #include "session/store.h"

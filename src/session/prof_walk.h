@@ -1,6 +1,6 @@
 /*
  * assay's unwinder lent to jemalloc's own profiling, in one running process: the recorder's image
- * is put there (remote/heapinject.h, tier PROF), tables of what the process maps are kept up to
+ * is put there (remote/patch/inject.h, tier PROF), tables of what the process maps are kept up to
  * date for it, and jemalloc's function for stacks is replaced by the image's (5.3.0 and later,
  * experimental.hooks.prof_backtrace). Stacks are whole, as by the unwinder of the C++ runtime, and
  * take a fraction of its time.

@@ -10,7 +10,7 @@
 #define ASSAY_TESTS_LIB_HEAP_WORLD_H
 
 #include "base/base.h"
-#include "remote/heapimage.h"
+#include "remote/patch/image.h"
 #include "capture/bpf/kerneltables.h"
 #include "heap_wire.h"
 #include "unwind_world.h"

@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "base/file/file.h"
 #include "base/mem.h"
-#include "remote/heapimage.h"
+#include "remote/patch/image.h"
 #include "object/elf.h"
 #include "elf_path.h"
 

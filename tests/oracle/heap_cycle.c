@@ -23,7 +23,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/vec.h"
-#include "remote/heapinject.h"
+#include "remote/patch/inject.h"
 #include "capture/heap/planner.h"
 #include "host/proc.h"
 

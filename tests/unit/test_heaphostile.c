@@ -23,9 +23,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "remote/heapinject.h"
-#include "remote/heapinjectpriv.h"
-#include "remote/jemalloc.h"
+#include "remote/patch/inject.h"
+#include "remote/patch/injectpriv.h"
+#include "remote/jemalloc/jemalloc.h"
 #include "host/proc.h"
 
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

@@ -11,8 +11,8 @@
 
 #include "base/clock.h"
 #include "base/process/spawn.h"
-#include "remote/heaplaunch.h"
-#include "remote/remote.h"
+#include "remote/patch/launch.h"
+#include "remote/ptrace/remote.h"
 
 #if defined(__x86_64__)
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "remote/heappatch.h"
+#include "remote/patch/patch.h"
 #include "object/x86insn.h"
 
 #if defined(__x86_64__)

@@ -2,7 +2,7 @@
 #include "base/base.h"
 #include "tap.h"
 
-#include "remote/heaptwin.h"
+#include "remote/patch/nothrow.h"
 
 static const char *twin_of(const struct heap_plan *plan, size_t i)
 {

@@ -110,7 +110,7 @@ int spawn_release_gate(struct spawn *s, const char *name, struct err *err)
 }
 
 /*
- * Its end alone: a child that is traced by us (remote/heaplaunch.h) also stops, which wait would
+ * Its end alone: a child that is traced by us (remote/patch/launch.h) also stops, which wait would
  * tell, and take from who traces it.
  */
 static bool reap(struct spawn *s, int flags)

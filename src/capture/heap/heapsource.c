@@ -25,7 +25,7 @@
 #include "capture/heap/queue.h"
 #include "capture/perf/synth.h"
 #include "host/proc.h"
-#include "remote/heaplaunch.h"
+#include "remote/patch/launch.h"
 
 /*
  * Pauses between passes, such that the fullest ring fills to a fifth: each pass costs something,

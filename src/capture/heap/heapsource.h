@@ -1,6 +1,6 @@
 /*
  * The heap of processes, by the recorder inside them (tiers PATCH and HOOKS; jemalloc's own
- * profiling by remote/jemalloc.h): everything between a plan and rows.
+ * profiling by remote/jemalloc/jemalloc.h): everything between a plan and rows.
  *
  *	heapplanner -> heapinject (image, patches) -> tables for its unwinder -> start
  *	rings -> heapring (checked, merged by time) -> heapbook (pairs, sums) -> rows

@@ -5,8 +5,8 @@
 #include <errno.h>
 
 #include "plan/heapchoice.h"
-#include "remote/heapimage.h"
-#include "remote/jemalloc.h"
+#include "remote/patch/image.h"
+#include "remote/jemalloc/jemalloc.h"
 
 #define ASK_TRIES 5
 

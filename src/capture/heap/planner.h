@@ -1,7 +1,7 @@
 /*
  * Plans for the heaps of processes (plan/heapchoice.h), confirmed where that takes a look inside:
  * what was taken for the mallctl of a jemalloc without symbols is asked for its version, on one
- * borrowed thread of the process (remote/jemalloc.h).
+ * borrowed thread of the process (remote/jemalloc/jemalloc.h).
  */
 #ifndef ASSAY_CAPTURE_HEAP_PLANNER_H
 #define ASSAY_CAPTURE_HEAP_PLANNER_H

@@ -10,7 +10,7 @@
 
 #include "base/base.h"
 #include "base/err.h"
-#include "remote/heapinject.h"
+#include "remote/patch/inject.h"
 #include "plan/heapplan.h"
 #include "capture/heap/queue.h"
 #include "unwind/space.h"

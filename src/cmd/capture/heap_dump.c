@@ -17,7 +17,7 @@
 #include "host/cachedir.h"
 #include "host/caps.h"
 #include "host/limits.h"
-#include "remote/jemalloc.h"
+#include "remote/jemalloc/jemalloc.h"
 #include "render/text.h"
 #include "session/dumps.h"
 #include "session/load.h"

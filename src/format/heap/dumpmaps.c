@@ -211,7 +211,7 @@ static void add_map(struct dumpmaps *m, struct map_line *l)
 	vec_push(&m->maps, l->map);
 	const struct module *mod = &m->p->modules.p[l->map.module];
 	const char *path = profile_text(m->p, mod->path);
-	/* The program comes first, but for the recorder (remote/heapspace.h), if it is there. */
+	/* The program comes first, but for the recorder (remote/patch/heapspace.h), if it is there. */
 	if (mod->kind == MODULE_ELF && !m->comm && strncmp(path, "/memfd:assay-", 13)) {
 		const char *base = path_base(path);
 		m->comm = profile_cstr(m->p, base);

@@ -1,0 +1,718 @@
+/*
+ * The recorder put into a process; see inject.h.
+ *
+ * All that takes time is done before a thread is stopped: the map is read, what an earlier attach
+ * left is found, functions are looked at, places are chosen, stubs made. Then, on one borrowed
+ * thread:
+ *
+ *	stubs    memfd_create, mmap: two steps (none when there are some from before)
+ *	batch    memfd_create of the others; they are sized, filled and sealed from here
+ *	batch    mmap of all, madvise, close
+ *	batch    stores into text
+ */
+#include "base/base.h"
+#include "remote/patch/injectpriv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file/file.h"
+#include "base/mem.h"
+#include "remote/patch/image.h"
+#include "remote/patch/nothrow.h"
+#include "host/proc.h"
+
+#define FIXED_NOREPLACE  0x100000u
+#define ANON             (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
+#define SLOTS_MIN        64u
+#define RING_EVERY       (1u << 20)
+#define RING_SAMPLED     (1u << 17)
+#define RINGS_MAX_BYTES  (4ull << 30) /* of address space: see HEAP_WIDE_SLOTS */
+#define STACKS_NR        (1u << 17)
+#define BLOCKS_NR        (1u << 16)
+#define RULE_BYTES       16u
+#define REGIONS_MAX      64u
+#define BUSY_NS          (700 * NS_PER_MS) /* a live assay has written its time by then */
+#define SILENT_NS        (2 * NS_PER_SEC)
+#define WAIT_NS          (2 * NS_PER_MS)
+#define HWCAP2_FSGSBASE_ (1u << 1)
+
+static uint64_t pages(uint64_t n)
+{
+	return (n + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
+}
+
+static uint64_t tsc_now(void)
+{
+#if defined(__x86_64__)
+	return __builtin_ia32_rdtsc();
+#else
+	return 0;
+#endif
+}
+
+/* Ticks in a microsecond: good enough for time-outs. */
+static uint64_t tsc_per_us(void)
+{
+	uint64_t ns = clock_mono_ns();
+	uint64_t tsc = tsc_now();
+	while (clock_mono_ns() < ns + 200000)
+		;
+	uint64_t d_tsc = tsc_now() - tsc;
+	return MAX(d_tsc * 1000 / (clock_mono_ns() - ns), 1);
+}
+
+/* ---- what is there from before ------------------------------------------------------------------
+ */
+
+static void find_image(struct heapinject *h)
+{
+	size_t n;
+	const uint8_t *ours = heap_image_bytes(&n);
+	const struct heap_image *im = heap_image();
+	CLEANUP(free_p) uint8_t *theirs = xmalloc(im->text_bytes);
+	vec_foreach(m, &h->space.maps) {
+		struct heap_data data;
+		if (m->kind != HEAPSPACE_IS_IMAGE || m->pgoff || !m->is_exec ||
+		    heapinject_read(h, m->start, theirs, im->text_bytes) ||
+		    memcmp(theirs, ours, im->text_bytes) ||
+		    heapinject_read(h, m->start + im->data, &data, sizeof(data)) ||
+		    data.magic != HEAP_WIRE_MAGIC || data.version != HEAP_WIRE_VERSION)
+			continue;
+		h->image = m->start;
+		h->info.is_reused = true;
+		return;
+	}
+}
+
+/* What the target's memory says is to be undone: nothing of it is believed. */
+static bool is_sane(const struct text_patch *p)
+{
+	bool is_store = !p->is_wide && (p->nr_bytes == 2 || p->nr_bytes == 5) &&
+			(p->at & 7) + p->nr_bytes <= 8;
+	bool is_wide = p->is_wide && p->nr_bytes == 5 && p->nr_wide <= HEAPCODE_DISPLACED_MAX;
+	return is_store || is_wide;
+}
+
+static void read_patches(struct heapinject *h, struct stub_region *g, uint32_t n)
+{
+	struct text_patch p;
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t at = g->addr + sizeof(struct stub_head) + i * sizeof(p);
+		if (!heapinject_read(h, at, &p, sizeof(p)) && is_sane(&p))
+			vec_push(&g->patches, p);
+	}
+}
+
+/* Is it still there? Addresses are as the target says, so they are only compared. */
+static void keep_places(struct heapinject *h, const struct stub_head *head)
+{
+	for (size_t i = 0; i < ARRAY_LEN(h->kept); i++) {
+		const struct heap_places *p = &head->kept[i];
+		const struct heapspace_map *m = heapspace_at(&h->space, p->local);
+		if (m && p->local_bytes > REMOTE_AREA_BYTES && p->local_bytes <= m->end - p->local)
+			h->kept[i] = *p;
+	}
+	h->old = h->kept[h->spec->is_every];
+}
+
+static int add_region(struct heapinject *h, const struct heapspace_map *m, struct err *err)
+{
+	struct stub_head head;
+	if (heapinject_read(h, m->start, &head, sizeof(head)) || head.magic != STUB_MAGIC ||
+	    head.nr_stubs > HEAP_SITES_MAX || head.nr_patches > head.nr_stubs ||
+	    m->end - m->start < stub_region_bytes(head.nr_stubs))
+		return 0; /* not ours, or half made: of no use */
+	if (head.version != STUB_VERSION) {
+		if (!head.nr_patches)
+			return 0;
+		err_set(err, -EPROTO, "pid %d still has what another version of assay put there",
+			h->pid);
+		return err_hint(err, "use that version once more, or restart the process");
+	}
+	struct stub_region *g = vec_add(&h->regions);
+	g->addr = m->start;
+	g->nr_stubs = head.nr_stubs;
+	read_patches(h, g, head.nr_patches);
+	h->batch = stub_region_batch(g);
+	if (head.pid == h->pid)
+		keep_places(h, &head);
+	h->hooks = h->hooks ? h->hooks : head.hooks;
+	h->backtrace = h->backtrace ? h->backtrace : head.backtrace;
+	return 0;
+}
+
+/* A sum of those that rings have. False: there is no ring. */
+static bool alive_times(struct heapinject *h, uint64_t *ret_sum)
+{
+	bool has_ring = false;
+	*ret_sum = 0;
+	vec_foreach(m, &h->space.maps) {
+		uint64_t at = m->start + offsetof(struct heap_shared, alive_tsc);
+		uint64_t tsc = 0;
+		if (m->kind != HEAPSPACE_IS_RING || heapinject_read(h, at, &tsc, 8))
+			continue;
+		has_ring = true;
+		*ret_sum += tsc;
+	}
+	return has_ring;
+}
+
+/* Another assay shows by its time that it is there. */
+static int check_busy(struct heapinject *h, struct err *err)
+{
+	uint64_t before = 0;
+	uint64_t after = 0;
+	if (!alive_times(h, &before))
+		return 0;
+	uint64_t end_ns = clock_mono_ns() + BUSY_NS;
+	do {
+		(void)nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+		if (alive_times(h, &after) && after != before) {
+			err_set(err, -EBUSY,
+				"the heap of pid %d is being recorded by another assay", h->pid);
+			return err_hint(err, "wait until it is done, or end it");
+		}
+	} while (clock_mono_ns() < end_ns);
+	return 0;
+}
+
+/* What an assay that died, or one that recorded our parent, has left is undone first. */
+static int recover(struct heapinject *h, struct err *err)
+{
+	bool is_left = h->hooks || h->backtrace;
+	vec_foreach(g, &h->regions)
+		is_left |= g->patches.n > 0;
+	TRY(check_busy(h, err));
+	return is_left ? heapinject_undo(h, h->mallctl && (h->hooks || h->backtrace), err) : 0;
+}
+
+static int inspect(struct heapinject *h, struct err *err)
+{
+	TRY(heapspace_read(&h->space, h->pid, err));
+	find_image(h);
+	vec_foreach(m, &h->space.maps) {
+		if (m->kind != HEAPSPACE_IS_STUBS || !m->is_exec || h->regions.n >= REGIONS_MAX)
+			continue;
+		TRY(add_region(h, m, err));
+	}
+	return recover(h, err);
+}
+
+/* ---- sizes and places ------------------------------------------------------------------------ */
+
+static uint32_t power_of_two(uint64_t n)
+{
+	uint32_t p = 1;
+	while (p < n && p < 1u << 31)
+		p *= 2;
+	return p;
+}
+
+/* Local memory, offsets: its struct, memos, stacks, blocks, rules, the sessions' area. */
+static uint64_t stacks_at(const struct heap_places *p)
+{
+	return pages(sizeof(struct heap_local)) + (uint64_t)p->nr_slots * HEAP_MEMO_BYTES;
+}
+
+static uint64_t blocks_at(const struct heap_places *p)
+{
+	return stacks_at(p) + STACKS_NR * sizeof(uint64_t);
+}
+
+static uint64_t rules_at(const struct heap_places *p)
+{
+	return blocks_at(p) + pages(HEAP_BLOCKS_BYTES(BLOCKS_NR));
+}
+
+static void choose_sizes(struct heapinject *h)
+{
+	const struct heapinject_spec *s = h->spec;
+	struct heap_places *p = &h->places;
+	CLEANUP(pid_list_release) struct pid_list tids = {0};
+	(void)proc_threads(&tids, h->pid, NULL);
+	p->nr_slots = s->nr_slots ? s->nr_slots : MAX(power_of_two(tids.pids.n * 2), SLOTS_MIN);
+	p->nr_slots = MIN(p->nr_slots, HEAP_SLOTS_MAX);
+	/* Never fewer than before: numbers of threads go up and down, places would be left behind.
+	 */
+	if (!s->ring_bytes && h->old.nr_slots > p->nr_slots && h->old.nr_slots <= HEAP_SLOTS_MAX)
+		p->nr_slots = h->old.nr_slots;
+	p->ring_bytes = s->ring_bytes ? s->ring_bytes : s->is_every ? RING_EVERY : RING_SAMPLED;
+	while (!s->ring_bytes && (uint64_t)p->ring_bytes * p->nr_slots > RINGS_MAX_BYTES)
+		p->ring_bytes /= 2;
+	h->slots_off = sizeof(struct heap_shared);
+	h->rings_off = pages(h->slots_off + p->nr_slots * sizeof(struct heap_slot));
+	h->nr_rows = KTABLES_ROWS_DEFAULT;
+	p->shared_bytes = h->rings_off + (uint64_t)p->nr_slots * p->ring_bytes;
+	p->tables_bytes = KTABLES_HEAD_BYTES + (uint64_t)h->nr_rows * sizeof(struct unwind_row);
+	p->tables_bytes = pages(p->tables_bytes);
+	p->local_bytes = rules_at(p) + pages(HEAP_RULES_DEFAULT * RULE_BYTES) + REMOTE_AREA_BYTES;
+}
+
+/* The same place as before if it has the same size: thousands of attaches leave one behind. */
+static int choose_place(struct heapinject *h, uint64_t *at, uint64_t nr_bytes, uint64_t old,
+			uint64_t old_bytes, struct err *err)
+{
+	const struct heapspace_map *m = old ? heapspace_at(&h->space, old) : NULL;
+	if (m && old_bytes == nr_bytes && m->end >= old + nr_bytes &&
+	    (!m->inode || m->kind != HEAPSPACE_OTHER)) {
+		*at = old;
+		return 0;
+	}
+	*at = heapspace_anywhere(&h->space, nr_bytes + 2 * PAGE_BYTES);
+	if (!*at)
+		return err_set(err, -ENOMEM, "no address space left in pid %d", h->pid);
+	*at += PAGE_BYTES;
+	heapspace_take(&h->space, *at, nr_bytes);
+	return 0;
+}
+
+static int choose_places(struct heapinject *h, struct err *err)
+{
+	const struct heap_image *im = heap_image();
+	struct heap_places *p = &h->places;
+	const struct heap_places *o = &h->old;
+	/* A thread may still be on its way by what it read there (wire/heap_wire.h). */
+	bool is_same = p->nr_slots == o->nr_slots && p->ring_bytes == o->ring_bytes &&
+		       p->shared_bytes == o->shared_bytes && p->tables_bytes == o->tables_bytes;
+	h->is_image_new = !h->image;
+	uint64_t image_bytes = im->data_start + im->data_bytes;
+	TRY(h->image ? 0 : choose_place(h, &h->image, image_bytes, 0, 0, err));
+	TRY(choose_place(h, &p->local, p->local_bytes, is_same ? o->local : 0, o->local_bytes,
+			 err));
+	TRY(choose_place(h, &p->shared, p->shared_bytes, o->shared, o->shared_bytes, err));
+	TRY(choose_place(h, &p->tables, p->tables_bytes, o->tables, o->tables_bytes, err));
+	h->is_local_new = p->local != o->local;
+	return 0;
+}
+
+/* ---- doing it -------------------------------------------------------------------------------- */
+
+/*
+ * The target has the file as well: only what has its size after it was sealed may be touched here,
+ * as memory behind the end of a file kills who reads it.
+ */
+static int check_size(int fd, uint64_t nr_bytes, struct err *err)
+{
+	struct stat st;
+	if (fstat(fd, &st))
+		return err_sys(err, "cannot prepare shared memory");
+	if ((uint64_t)st.st_size != nr_bytes)
+		return err_set(err, -EPROTO, "the target has changed the size of shared memory");
+	return 0;
+}
+
+static int size_fd(int fd, uint64_t nr_bytes, unsigned seals, struct err *err)
+{
+	if (ftruncate(fd, (off_t)nr_bytes) || fcntl(fd, F_ADD_SEALS, seals))
+		return err_sys(err, "cannot prepare shared memory");
+	return check_size(fd, nr_bytes, err);
+}
+
+static int memfd_refused(struct heapinject *h, int64_t code, struct err *err)
+{
+	err_set(err, (int)code, "cannot make shared memory in pid %d: memfd_create: %s", h->pid,
+		strerror((int)-code));
+	if (code == -EACCES)
+		err_hint(err, "sysctl vm.memfd_noexec=2 forbids it for this namespace");
+	return (int)code;
+}
+
+/* Nothing of ours stays open in a target. */
+static void close_theirs(struct remote *r, int64_t fd)
+{
+	int64_t closed;
+	if (fd >= 0)
+		(void)remote_syscall(r, SYS_close, (uint64_t[REMOTE_ARGS_MAX]){(uint64_t)fd},
+				     &closed, NULL);
+}
+
+/* A name for memfd_create, in scratch memory. */
+static int put_name(struct remote *r, const char *name, uint64_t *ret_at, struct err *err)
+{
+	TRY(remote_scratch(r, strlen(name) + 1, ret_at, err));
+	return remote_write(r, *ret_at, name, strlen(name) + 1, err);
+}
+
+/* Regions that are new come out of one file, which is complete before it is mapped. */
+static int fill_stubs(struct heapinject *h, int fd, const struct buf *code, struct err *err)
+{
+	uint64_t off = 0;
+	size_t at = 0;
+	vec_foreach(g, &h->regions) {
+		struct stub_head head = {.magic = STUB_MAGIC,
+					 .version = STUB_VERSION,
+					 .nr_stubs = g->nr_stubs,
+					 .pid = h->pid};
+		if (g->is_new) {
+			uint64_t code_at = off + (stub_region_batch(g) - g->addr);
+			TRY(file_pwrite_all(fd, &head, sizeof(head), off, err));
+			TRY(file_pwrite_all(fd, code->p + at, stub_region_code_bytes(g), code_at,
+					    err));
+			off += stub_region_bytes(g->nr_stubs);
+		}
+		at += stub_region_code_bytes(g);
+	}
+	if (ftruncate(fd, (off_t)off) ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL))
+		return err_sys(err, "cannot prepare shared memory");
+	return 0;
+}
+
+static int map_regions(struct heapinject *h, struct remote *r, int64_t theirs,
+		       const struct buf *code, struct err *err)
+{
+	CLEANUP(close_p) int fd = -1;
+	uint64_t off = 0;
+	TRY(remote_get_fd(r, (int)theirs, &fd, err));
+	TRY(fill_stubs(h, fd, code, err));
+	vec_foreach(g, &h->regions) {
+		if (!g->is_new)
+			continue;
+		int64_t got = 0;
+		uint64_t n = stub_region_bytes(g->nr_stubs);
+		const uint64_t args[REMOTE_ARGS_MAX] = {
+			g->addr,          n,  PROT_READ | PROT_EXEC, MAP_PRIVATE | FIXED_NOREPLACE,
+			(uint64_t)theirs, off};
+		TRY(remote_syscall(r, SYS_mmap, args, &got, err));
+		if (got != (int64_t)g->addr)
+			return err_set(err, got < 0 ? (int)got : -EEXIST,
+				       "cannot map the recorder's stubs in pid %d at 0x%" PRIx64
+				       ": %" PRId64,
+				       h->pid, g->addr, got);
+		off += n;
+		h->batch = stub_region_batch(g);
+	}
+	return 0;
+}
+
+int heapattach_map_stubs(struct heapinject *h, struct remote *r, const struct buf *code,
+			 struct err *err)
+{
+	uint64_t args[REMOTE_ARGS_MAX] = {0, MFD_CLOEXEC | MFD_ALLOW_SEALING};
+	int64_t theirs = 0;
+	bool has_new = false;
+	vec_foreach(g, &h->regions)
+		has_new |= g->is_new;
+	if (!has_new)
+		return 0;
+	TRY(put_name(r, HEAPSPACE_STUBS, &args[0], err));
+	TRY(remote_syscall(r, SYS_memfd_create, args, &theirs, err));
+	if (theirs < 0)
+		return memfd_refused(h, theirs, err);
+	int rc = map_regions(h, r, theirs, code, err);
+	close_theirs(r, theirs);
+	return rc;
+}
+
+/* Stubs of regions that are there already: nobody executes them now. */
+static int write_stubs(struct heapinject *h, const struct buf *code, struct err *err)
+{
+	size_t at = 0;
+	vec_foreach(g, &h->regions) {
+		if (!g->is_new) {
+			TRY(heapinject_write(h, stub_region_batch(g), code->p + at,
+					     stub_region_code_bytes(g), err));
+		}
+		at += stub_region_code_bytes(g);
+	}
+	return 0;
+}
+
+enum file { FILE_RING, FILE_TABLES, FILE_IMAGE, FILE_NR };
+
+static int make_files(struct heapinject *h, struct remote *r, int64_t theirs[FILE_NR],
+		      struct err *err)
+{
+	static const char *const names[FILE_NR] = {HEAPSPACE_RING, HEAPSPACE_TABLES,
+						   HEAPSPACE_IMAGE};
+	struct heapcode_op ops[FILE_NR] = {0};
+	size_t n = h->is_image_new ? FILE_NR : FILE_IMAGE;
+	for (size_t i = 0; i < n; i++) {
+		uint64_t at;
+		TRY(put_name(r, names[i], &at, err));
+		ops[i] = (struct heapcode_op){.nr = SYS_memfd_create,
+					      .args = {at, MFD_CLOEXEC | MFD_ALLOW_SEALING}};
+	}
+	int rc = heapinject_batch(h, r, ops, n, err);
+	for (size_t i = 0; i < n; i++)
+		theirs[i] = ops[i].result;
+	return rc;
+}
+
+static int fill_files(struct heapinject *h, struct remote *r, const int64_t theirs[FILE_NR],
+		      struct err *err)
+{
+	size_t nr_image;
+	const uint8_t *image = heap_image_bytes(&nr_image);
+	CLEANUP(close_p) int ring = -1;
+	CLEANUP(close_p) int tables = -1;
+	CLEANUP(close_p) int file = -1;
+	TRY(remote_get_fd(r, (int)theirs[FILE_RING], &ring, err));
+	TRY(remote_get_fd(r, (int)theirs[FILE_TABLES], &tables, err));
+	TRY(size_fd(ring, h->places.shared_bytes, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL, err));
+	if (ftruncate(tables, (off_t)h->places.tables_bytes))
+		return err_sys(err, "cannot prepare shared memory");
+	if (h->is_image_new) {
+		TRY(remote_get_fd(r, (int)theirs[FILE_IMAGE], &file, err));
+		TRY(file_pwrite_all(file, image, nr_image, 0, err));
+		TRY(size_fd(file, heap_image()->data_start + heap_image()->data_bytes,
+			    F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL, err));
+	}
+	h->shared = mmap(NULL, h->places.shared_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring, 0);
+	h->tables =
+		mmap(NULL, h->places.tables_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, tables, 0);
+	if (h->shared == MAP_FAILED || h->tables == MAP_FAILED)
+		return err_sys(err, "cannot map shared memory");
+	/* From here on nobody else gets a mapping that he could write to. */
+	if (fcntl(tables, F_ADD_SEALS,
+		  F_SEAL_SHRINK | F_SEAL_GROW | 0x10 /* F_SEAL_FUTURE_WRITE */ | F_SEAL_SEAL))
+		return err_sys(err, "cannot seal shared memory");
+	TRY(check_size(tables, h->places.tables_bytes, err));
+	struct heap_shared *s = (struct heap_shared *)h->shared;
+	s->magic = HEAP_WIRE_MAGIC;
+	s->version = HEAP_WIRE_VERSION;
+	s->alive_tsc = tsc_now();
+	return 0;
+}
+
+static void add_op(struct heapcode_ops *l, long nr, uint64_t a0, uint64_t a1, uint64_t a2,
+		   uint64_t a3, int64_t a4, uint64_t a5)
+{
+	vec_push(&l->v, (struct heapcode_op){.nr = (uint64_t)nr,
+					     .args = {a0, a1, a2, a3, (uint64_t)a4, a5}});
+}
+
+/* What the batch has closed is not the target's any more. */
+static void forget_closed(const struct heapcode_ops *l, int64_t theirs[FILE_NR])
+{
+	vec_foreach(op, &l->v)
+		for (size_t i = 0; i < FILE_NR; i++)
+			if (op->nr == SYS_close && !op->result && (int64_t)op->args[0] == theirs[i])
+				theirs[i] = -1;
+}
+
+/* Rings and tables of recorders that were killed, where this one does not come back to. */
+static void drop_dead(const struct heapinject *h, struct heapcode_ops *l)
+{
+	const struct heap_places *p = &h->places;
+	vec_foreach(m, &h->space.maps) {
+		bool is_ring = m->kind == HEAPSPACE_IS_RING && m->start != p->shared;
+		bool is_tables = m->kind == HEAPSPACE_IS_TABLES && m->start != p->tables;
+		uint64_t prot = is_ring ? PROT_READ | PROT_WRITE : PROT_READ;
+		if (is_ring || is_tables)
+			add_op(l, SYS_mmap, m->start, m->end - m->start, prot, ANON | MAP_FIXED, -1,
+			       0);
+	}
+}
+
+static int map_all(struct heapinject *h, struct remote *r, int64_t theirs[FILE_NR], struct err *err)
+{
+	CLEANUP(vec_free_p) struct heapcode_ops l = {0};
+	const struct heap_image *im = heap_image();
+	const struct heap_places *p = &h->places;
+	/* Over our own place of before, else only where nothing is. */
+	uint64_t ring_fixed = p->shared == h->old.shared ? MAP_FIXED : FIXED_NOREPLACE;
+	uint64_t tables_fixed = p->tables == h->old.tables ? MAP_FIXED : FIXED_NOREPLACE;
+	add_op(&l, SYS_mmap, p->shared, p->shared_bytes, PROT_READ | PROT_WRITE,
+	       MAP_SHARED | ring_fixed, theirs[FILE_RING], 0);
+	add_op(&l, SYS_madvise, p->shared, p->shared_bytes, MADV_DONTFORK, 0, 0, 0);
+	/* A dump of core would make memory of all that was never written. */
+	add_op(&l, SYS_madvise, p->shared, p->shared_bytes, MADV_DONTDUMP, 0, 0, 0);
+	add_op(&l, SYS_mmap, p->tables, p->tables_bytes, PROT_READ, MAP_SHARED | tables_fixed,
+	       theirs[FILE_TABLES], 0);
+	add_op(&l, SYS_madvise, p->tables, p->tables_bytes, MADV_DONTFORK, 0, 0, 0);
+	add_op(&l, SYS_madvise, p->tables, p->tables_bytes, MADV_DONTDUMP, 0, 0, 0);
+	if (h->is_local_new) {
+		add_op(&l, SYS_mmap, p->local, p->local_bytes, PROT_READ | PROT_WRITE,
+		       ANON | FIXED_NOREPLACE, -1, 0);
+		add_op(&l, SYS_madvise, p->local, p->local_bytes, MADV_WIPEONFORK, 0, 0, 0);
+	} else {
+		add_op(&l, SYS_madvise, p->local, p->local_bytes - REMOTE_AREA_BYTES, MADV_DONTNEED,
+		       0, 0, 0);
+	}
+	if (h->is_image_new) {
+		add_op(&l, SYS_mmap, h->image, pages(im->text_bytes), PROT_READ | PROT_EXEC,
+		       MAP_PRIVATE | FIXED_NOREPLACE, theirs[FILE_IMAGE], 0);
+		add_op(&l, SYS_mmap, h->image + im->data_start, im->data_bytes,
+		       PROT_READ | PROT_WRITE, MAP_PRIVATE | FIXED_NOREPLACE, theirs[FILE_IMAGE],
+		       im->data_start);
+	}
+	drop_dead(h, &l);
+	for (size_t i = 0; i < FILE_NR; i++)
+		if (theirs[i] >= 0)
+			add_op(&l, SYS_close, (uint64_t)theirs[i], 0, 0, 0, 0, 0);
+	int rc = heapinject_batch(h, r, l.v.p, l.v.n, err);
+	forget_closed(&l, theirs);
+	vec_foreach(op, &l.v) {
+		if (op->nr == SYS_mmap && op->result != (int64_t)op->args[0])
+			return err_set(err, op->result < 0 ? (int)op->result : -EEXIST,
+				       "cannot map the recorder's memory in pid %d: %s", h->pid,
+				       op->result < 0 ? strerror((int)-op->result)
+						      : "the place was taken");
+	}
+	return rc;
+}
+
+/* For hooks: jemalloc's own frames. The range that has most of its code. */
+static void skip_allocator(const struct heapinject *h, struct heap_local *l)
+{
+	if (h->tier == HEAP_TIER_PATCH || !h->avoid.n)
+		return;
+	l->skip_lo = UINT64_MAX;
+	vec_foreach(a, &h->avoid) {
+		l->skip_lo = MIN(l->skip_lo, a->start);
+		l->skip_hi = MAX(l->skip_hi, a->end);
+	}
+}
+
+void heapattach_originals(const struct heapinject *h, struct heap_data *data)
+{
+	const struct heap_plan *plan = h->spec->plan;
+	vec_foreach(p, &h->patches) {
+		const struct heap_site *site = &plan->sites.p[p->site];
+		uint32_t number = h->first_site + p->site;
+		if (p->kind == PATCH_NONE)
+			continue;
+		data->original[number] = p->stub + HEAPCODE_TRAMPOLINE;
+		if (!heaptwin_throws(site->name))
+			continue;
+		/* The twin itself, or what its stub calls. */
+		const struct heap_site *twin = heaptwin_find(plan, site);
+		data->twin[number] = twin ? twin->addr : 0;
+		vec_foreach(q, &h->patches)
+			if (twin && q->kind != PATCH_NONE && q->function == twin->addr)
+				data->twin[number] = q->stub + HEAPCODE_TRAMPOLINE;
+	}
+}
+
+static int write_local(struct heapinject *h, uint64_t per_us, struct err *err)
+{
+	const struct heap_image *im = heap_image();
+	const struct heap_places *p = &h->places;
+	const struct heapspace_map *stack = heapspace_first(&h->space, HEAPSPACE_IS_STACK);
+	struct heap_local l = {
+		.generation = (uint32_t)clock_mono_ns() | 1,
+		.shared = p->shared,
+		.shared_bytes = p->shared_bytes,
+		.tables = p->tables,
+		.tables_rows = h->nr_rows,
+		.memos = p->local + pages(sizeof(struct heap_local)),
+		.stacks = p->local + stacks_at(p),
+		.nr_stacks = STACKS_NR,
+		.blocks = h->spec->is_every ? 0 : p->local + blocks_at(p),
+		.nr_blocks = h->spec->is_every ? 0 : BLOCKS_NR,
+		.rules = p->local + rules_at(p),
+		.nr_rules = HEAP_RULES_DEFAULT,
+		.tid_off = h->tid_off,
+		.main_stack_lo = stack ? stack->start : 0,
+		.main_stack_hi = stack ? stack->end : 0,
+		.image_lo = h->image,
+		.image_hi = h->image + pages(im->text_bytes),
+		.nr_slots = p->nr_slots,
+		.ring_bytes = p->ring_bytes,
+		.slots_off = h->slots_off,
+		.rings_off = h->rings_off,
+		.is_every = h->spec->is_every,
+		.interval_bytes = h->spec->interval_bytes,
+		.silent_tsc = per_us * (SILENT_NS / NS_PER_US),
+		.wait_tsc = per_us * ((h->spec->wait_ns ? h->spec->wait_ns : WAIT_NS) / NS_PER_US),
+	};
+	skip_allocator(h, &l);
+	h->is_free_to_call &= !h->has_filter;
+	if (h->is_free_to_call)
+		l.flags |= HEAP_MAY_CALL_KERNEL;
+	if (!h->is_held)
+		l.flags |= HEAP_FS_IS_SET; /* its C library has begun long ago */
+	if (getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE_)
+		l.flags |= HEAP_HAS_FSGSBASE;
+	TRY(heapinject_write(h, p->local, &l, sizeof(l), err));
+	struct heap_data data = {
+		.magic = HEAP_WIRE_MAGIC, .version = HEAP_WIRE_VERSION, .local = p->local};
+	heapattach_originals(h, &data);
+	return heapinject_write(h, h->image + im->data, &data, sizeof(data), err);
+}
+
+static int install(struct heapinject *h, struct remote *r, struct err *err)
+{
+	h->is_changing = true;
+	TRY(heaptext_patch(h, r, err));
+	TRY(h->tier == HEAP_TIER_HOOKS ? heaphooks_install(h, r, err) : 0);
+	TRY(h->tier == HEAP_TIER_PROF ? heaphooks_backtrace(h, r, true, err) : 0);
+	return h->tier != HEAP_TIER_PATCH ? heaptext_write_heads(h, err) : 0; /* with the handles */
+}
+
+static int map_in(struct heapinject *h, struct remote *r, const struct buf *code,
+		  int64_t theirs[FILE_NR], struct err *err)
+{
+	/* From here on it cannot execute another program without our knowing. */
+	uint64_t image = h->spec->plan->image;
+	if (image && proc_image(h->pid) != image)
+		return err_set(err, -ESTALE, "pid %d executed another program meanwhile", h->pid);
+	TRY(heapattach_map_stubs(h, r, code, err));
+	TRY(write_stubs(h, code, err));
+	TRY(make_files(h, r, theirs, err));
+	TRY(fill_files(h, r, theirs, err));
+	return map_all(h, r, theirs, err);
+}
+
+static int put_in(struct heapinject *h, const struct buf *code, uint64_t per_us, struct err *err)
+{
+	CLEANUP(heapinject_close) struct heap_session s = {0};
+	int64_t theirs[FILE_NR] = {-1, -1, -1};
+	TRY(heapinject_open(&s, h, h->tier != HEAP_TIER_PATCH, err));
+	int rc = map_in(h, s.r, code, theirs, err);
+	for (size_t i = 0; i < FILE_NR; i++)
+		close_theirs(s.r, theirs[i]);
+	h->is_mapped = !rc;
+	TRY(rc);
+	h->kept[h->spec->is_every] = h->places;
+	TRY(write_local(h, per_us, err));
+	return install(h, s.r, err);
+}
+
+/* A function that is left out would be allocations that nobody sees. */
+static int check_all(const struct heapinject *h, struct err *err)
+{
+	const struct heap_plan *plan = h->spec->plan;
+	vec_foreach(p, &h->patches)
+		if (plan->is_all_or_none && p->kind == PATCH_NONE &&
+		    plan->sites.p[p->site].shape < HEAP_MMAP)
+			return err_set(err, -ENOTSUP, "%s cannot be patched: %s",
+				       plan->sites.p[p->site].name,
+				       p->why ? p->why : "its code is not understood");
+	return 0;
+}
+
+int heapattach_run(struct heapinject *h, struct err *err)
+{
+	uint64_t per_us = tsc_per_us();
+	TRY(heapinject_look_at_threads(h, err));
+	TRY(inspect(h, err));
+	if (h->tier == HEAP_TIER_PATCH)
+		heapstubs_plan(h);
+	heapstubs_place(h);
+	choose_sizes(h);
+	TRY(choose_places(h, err));
+	const struct heap_places *p = &h->places;
+	uint64_t nr_bytes = p->local_bytes + p->shared_bytes + p->tables_bytes;
+	TRY(h->is_local_new ? heapspace_check_limit(&h->space, h->pid, nr_bytes, err) : 0);
+	CLEANUP(buf_release) struct buf code = {0};
+	heapstubs_make(h, &code);
+	heapstubs_tell(h);
+	if (h->tier == HEAP_TIER_PATCH && !h->info.nr_patched)
+		return err_set(err, -ENOTSUP, "no function of pid %d can be patched: %s", h->pid,
+			       h->info.unpatched ? h->info.unpatched : "none was found");
+	TRY(check_all(h, err));
+	if (!h->regions.n)
+		return err_set(err, -ENOMEM, "no address space left in pid %d", h->pid);
+	TRY(put_in(h, &code, per_us, err));
+	return heaptext_wide(h, false, err);
+}

@@ -1,0 +1,356 @@
+/* The life of the recorder in a process; see inject.h. */
+#include "base/base.h"
+#include "remote/patch/inject.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <linux/membarrier.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "remote/patch/image.h"
+#include "remote/patch/injectpriv.h"
+#include "host/proc.h"
+#include "host/procmem.h"
+
+#define PLACE_TRIES 5
+#define QUIET_NS    NS_PER_SEC /* how long threads inside the recorder are waited for */
+
+int heapinject_read(void *ctx, uint64_t addr, void *to, size_t n)
+{
+	const struct heapinject *h = ctx;
+	return pread(h->mem_fd, to, n, (off_t)addr) == (ssize_t)n ? 0 : -EFAULT;
+}
+
+int heapinject_write(struct heapinject *h, uint64_t addr, const void *from, size_t n,
+		     struct err *err)
+{
+	ssize_t put = pwrite(h->mem_fd, from, n, (off_t)addr);
+	if (put == (ssize_t)n)
+		return 0;
+	if (!put || (put < 0 && (errno == ESRCH || kill(h->pid, 0))))
+		return err_set(err, -ESRCH, "pid %d has ended or executed another program", h->pid);
+	return err_set(err, -EFAULT, "cannot write memory of pid %d at 0x%" PRIx64, h->pid, addr);
+}
+
+/*
+ * Where the C library keeps a thread's id, from its thread pointer: struct pthread's tid of glibc
+ * on x86-64 (2.x) and of musl (1.x). Believed where it says the id of the thread that we have.
+ */
+static uint32_t find_tid_offset(const struct heapinject *h, struct remote *r)
+{
+	static const uint32_t known[] = {720, 48, 56};
+	int32_t id = 0;
+	uint64_t tp = remote_thread_pointer(r);
+	if (proc_nspid(remote_tid(r), &id, NULL))
+		return 0;
+	for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+		int32_t there = 0;
+		if (tp && !heapinject_read((void *)(uintptr_t)h, tp + known[i], &there, 4) &&
+		    there == id)
+			return known[i];
+	}
+	return 0;
+}
+
+int heapinject_open(struct heap_session *ret_s, struct heapinject *h, bool is_call, struct err *err)
+{
+	/* Local memory ends with room for sessions, this attach's or an earlier one's. */
+	const struct heap_places *p = &h->kept[0];
+	if (h->is_mapped)
+		p = &h->places;
+	else if (!p->local)
+		p = &h->kept[1];
+	struct remote_options options = {
+		.avoid = is_call ? &h->avoid : NULL,
+		.area = p->local ? p->local + p->local_bytes - REMOTE_AREA_BYTES : 0};
+	TRY(h->is_held ? remote_adopt(&ret_s->r, h->pid, h->pid, &options, err)
+		       : remote_open(&ret_s->r, h->pid, &options, err));
+	ret_s->h = h;
+	h->has_filter = remote_has_filter(ret_s->r);
+	h->tid_off = find_tid_offset(h, ret_s->r);
+	return 0;
+}
+
+void heapinject_close(struct heap_session *s)
+{
+	if (!s->r)
+		return;
+	uint64_t ns = remote_stopped_ns(s->r);
+	s->h->info.stopped_ns = MAX(s->h->info.stopped_ns, ns);
+	remote_close(s->r);
+}
+
+int heapinject_batch(struct heapinject *h, struct remote *r, struct heapcode_op *ops, size_t n,
+		     struct err *err)
+{
+	uint64_t at = 0;
+	uint64_t done = 0;
+	for (size_t i = 0; i < n; i++)
+		ops[i].result = -ECANCELED;
+	if (h->has_filter) /* it may kill who makes them */
+		return err_set(err, -EPERM, "pid %d has a seccomp filter by now", h->pid);
+	TRY(remote_scratch(r, n * sizeof(*ops), &at, err));
+	TRY(remote_write(r, at, ops, n * sizeof(*ops), err));
+	const uint64_t args[REMOTE_ARGS_MAX] = {at, n};
+	TRY(remote_call(r, h->batch, args, &done, err));
+	TRY(remote_read(r, at, ops, n * sizeof(*ops), err));
+	if (done == n)
+		return 0;
+	int code = done < n ? (int)ops[done].result : -EIO;
+	return err_set(err, code < 0 ? code : -EIO, "system call %d in pid %d failed: %s",
+		       done < n ? (int)ops[done].nr : -1, h->pid, strerror(code < 0 ? -code : EIO));
+}
+
+static struct heapinject *inject_new(const struct heapinject_spec *spec)
+{
+	struct heapinject *h = xcalloc(1, sizeof(*h));
+	h->pid = spec->pid;
+	h->spec = spec;
+	h->is_held = spec->is_held;
+	h->nr_sites = (uint32_t)MIN(spec->plan->sites.n, HEAP_SITES_MAX);
+	h->tier = spec->plan->tier;
+	h->mallctl = spec->plan->mallctl;
+	h->mem_fd = -1;
+	vec_foreach(a, &spec->plan->allocator_code)
+		vec_push(&h->avoid, *a);
+	return h;
+}
+
+static int set_active(struct heapinject *h, uint32_t is_active, struct err *err)
+{
+	return heapinject_write(h, h->places.local + offsetof(struct heap_local, is_active),
+				&is_active, sizeof(is_active), err);
+}
+
+int heapinject_start(struct heapinject *h, struct err *err)
+{
+	/* From now on it may be let go by who held it. */
+	h->is_stopped = false;
+	return set_active(h, 1, err);
+}
+
+/* Each thread has its own; one that is in strict mode would be killed by the recorder. */
+int heapinject_look_at_threads(struct heapinject *h, struct err *err)
+{
+	CLEANUP(pid_list_release) struct pid_list tids = {0};
+	int rc = proc_threads(&tids, h->pid, err);
+	if (rc)
+		return rc == -ENOENT ? -ESRCH : rc;
+	h->is_free_to_call = true;
+	for (size_t i = 0; i < tids.pids.n; i++) {
+		struct proc_task f;
+		if (proc_task(h->pid, tids.pids.p[i], &f)) /* it has ended */
+			continue;
+		if (f.seccomp == 1) {
+			err_set(err, -ENOTSUP,
+				"thread %d of pid %d is under strict seccomp, which kills for what "
+				"the recorder does",
+				tids.pids.p[i], h->pid);
+			return err_hint(err, "--tier uprobes records it from outside");
+		}
+		h->is_free_to_call &= !f.seccomp;
+	}
+	return 0;
+}
+
+void heapinject_mind_seccomp(struct heapinject *h)
+{
+	uint64_t local = h->places.local;
+	uint32_t off = 0;
+	uint32_t flags = 0;
+	if (!h->is_free_to_call)
+		return;
+	/* Its own prctl has said so before (heap_entry.S). */
+	if (!heapinject_read(h, local + offsetof(struct heap_local, flags), &flags,
+			     sizeof(flags)) &&
+	    !(flags & HEAP_MAY_CALL_KERNEL)) {
+		h->is_free_to_call = false;
+		return;
+	}
+	struct proc_task t;
+	if (proc_task(h->pid, h->pid, &t) || !t.seccomp)
+		return;
+	h->is_free_to_call = false;
+	/* Gone in between: then nobody is in danger. */
+	if (t.seccomp == 1)
+		(void)!pwrite(h->mem_fd, &off, sizeof(off),
+			      (off_t)(local + offsetof(struct heap_local, is_active)));
+	local += offsetof(struct heap_local, flags);
+	if (heapinject_read(h, local, &flags, sizeof(flags)))
+		return;
+	flags &= ~(uint32_t)HEAP_MAY_CALL_KERNEL;
+	(void)!pwrite(h->mem_fd, &flags, sizeof(flags), (off_t)local);
+}
+
+bool heapinject_may_call(const struct heapinject *h)
+{
+	return h->is_free_to_call;
+}
+
+int heapinject_stop(struct heapinject *h, struct err *err)
+{
+	h->is_held = false;
+	TRY(set_active(h, 0, err));
+	/* Every thread that runs has passed a barrier after this: it sees the switch. */
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
+		(void)nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+	h->is_stopped = true;
+	uint32_t n;
+	struct heap_slot *slots = heapinject_slots(h, &n);
+	uint64_t deadline_ns = clock_mono_ns() + QUIET_NS;
+	for (uint32_t i = 0; i < n; i++) {
+		while (__atomic_load_n(&slots[i].is_inside, __ATOMIC_ACQUIRE)) {
+			/* A thread that ended in there, by a signal's longjmp, never leaves. */
+			if (clock_mono_ns() > deadline_ns)
+				break;
+			(void)nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+		}
+	}
+	return 0;
+}
+
+/* In place of shared memory lies memory of nobody: a late access hits zeros, not a hole. */
+static int drop_shared(struct heapinject *h, struct remote *r, struct err *err)
+{
+	const struct heap_places *p = &h->places;
+	uint64_t flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+	struct heapcode_op ops[] = {
+		{.nr = SYS_mmap,
+		 .args = {p->shared, p->shared_bytes, PROT_READ | PROT_WRITE, flags, ~0ull, 0}},
+		{.nr = SYS_mmap, .args = {p->tables, p->tables_bytes, PROT_READ, flags, ~0ull, 0}},
+		{.nr = SYS_madvise,
+		 .args = {p->local, p->local_bytes - REMOTE_AREA_BYTES, MADV_DONTNEED}},
+	};
+	return heapinject_batch(h, r, ops, ARRAY_LEN(ops), err);
+}
+
+static int undo_on_thread(struct heapinject *h, bool has_calls, struct err *err)
+{
+	CLEANUP(heapinject_close) struct heap_session s = {0};
+	TRY(heapinject_open(&s, h, has_calls, err));
+	if (has_calls) {
+		TRY(heaphooks_remove(h, s.r, err));
+		TRY(heaphooks_backtrace(h, s.r, false, err));
+	}
+	return heaptext_restore(h, s.r, err);
+}
+
+int heapinject_undo(struct heapinject *h, bool has_calls, struct err *err)
+{
+	TRY(undo_on_thread(h, has_calls, err));
+	TRY(heaptext_wide(h, true, err));
+	return heaptext_settle(h, err);
+}
+
+static int take_out(struct heapinject *h, struct err *err)
+{
+	TRY(heapinject_undo(h, h->tier != HEAP_TIER_PATCH, err));
+	CLEANUP(heapinject_close) struct heap_session s = {0};
+	TRY(heapinject_open(&s, h, false, err));
+	/* with a filter it stays mapped, and nobody comes by it */
+	return h->has_filter ? 0 : drop_shared(h, s.r, err);
+}
+
+static int attach_once(struct heapinject **ret_h, const struct heapinject_spec *spec,
+		       struct err *err)
+{
+	CLEANUP(heapinject_free_p) struct heapinject *h = inject_new(spec);
+	h->mem_fd = host_open_mem(h->pid, O_RDWR);
+	if (h->mem_fd == -ENOENT)
+		return err_set(err, -ESRCH, "pid %d has ended", h->pid);
+	if (h->mem_fd < 0)
+		return err_set(err, h->mem_fd, "cannot open memory of pid %d: %s", h->pid,
+			       strerror(-h->mem_fd));
+	int rc = heapattach_run(h, err);
+	h->spec = NULL;
+	if (rc && h->is_changing && rc != -ESRCH)
+		(void)take_out(h, NULL); /* else the next attach does it */
+	TRY(rc);
+	*ret_h = TAKE(h);
+	return 0;
+}
+
+int heapinject_attach(struct heapinject **ret_h, const struct heapinject_spec *spec,
+		      struct err *err)
+{
+	size_t nr_image;
+	(void)heap_image_bytes(&nr_image);
+	if (!nr_image)
+		return err_set(err, -ENOTSUP, "there is no recorder for this processor");
+	int rc = -EEXIST;
+	/* A place that was free may have been taken since: the target maps memory all the time. */
+	for (int i = 0; i < PLACE_TRIES && rc == -EEXIST; i++)
+		rc = attach_once(ret_h, spec, err);
+	return rc;
+}
+
+int heapinject_detach(struct heapinject *h, struct err *err)
+{
+	if (h->is_detached)
+		return 0;
+	int rc = h->is_stopped ? 0 : heapinject_stop(h, err);
+	if (!rc)
+		rc = take_out(h, err);
+	if (!rc || rc == -ESRCH)
+		h->is_detached = true;
+	return rc;
+}
+
+void heapinject_release(struct heapinject *h)
+{
+	heapspace_release(&h->space);
+	vec_release(&h->patches);
+	vec_foreach(g, &h->regions)
+		vec_release(&g->patches);
+	vec_release(&h->regions);
+	free(h->info.unpatched);
+}
+
+void heapinject_free(struct heapinject *h)
+{
+	if (!h)
+		return;
+	if (h->shared && h->shared != MAP_FAILED)
+		(void)munmap(h->shared, h->places.shared_bytes);
+	if (h->tables && h->tables != MAP_FAILED)
+		(void)munmap(h->tables, h->places.tables_bytes);
+	close_p(&h->mem_fd);
+	heap_ranges_release(&h->avoid);
+	heapinject_release(h);
+	free(h);
+}
+
+struct heap_shared *heapinject_shared(const struct heapinject *h)
+{
+	return (struct heap_shared *)h->shared;
+}
+
+struct heap_slot *heapinject_slots(const struct heapinject *h, uint32_t *ret_nr)
+{
+	*ret_nr = h->places.nr_slots;
+	return (struct heap_slot *)(h->shared + h->slots_off);
+}
+
+const uint8_t *heapinject_ring(const struct heapinject *h, uint32_t i, uint32_t *ret_nr_bytes)
+{
+	ASSERT(i < h->places.nr_slots);
+	*ret_nr_bytes = h->places.ring_bytes;
+	return h->shared + h->rings_off + (uint64_t)i * h->places.ring_bytes;
+}
+
+struct ktables_head *heapinject_tables(const struct heapinject *h, uint32_t *ret_nr_rows)
+{
+	*ret_nr_rows = h->nr_rows;
+	return (struct ktables_head *)h->tables;
+}
+
+struct heapinject_info heapinject_info(const struct heapinject *h)
+{
+	return h->info;
+}

@@ -1,0 +1,282 @@
+/*
+ * Functions of a running target changed, and changed back; see inject.h.
+ *
+ * The store that makes a function jump has to be one store of an aligned word. Writing through
+ * /proc/PID/mem is a memcpy of the kernel's, which may be byte by byte on newer processors; so the
+ * target stores it itself: text is made writable for that moment, by the batch routine on a
+ * borrowed thread, between two mprotects of the page. Where that is refused, /proc/PID/mem is used,
+ * whose copies of eight aligned bytes are one store on processors without fast short copies.
+ * No barrier follows: a processor sees such a store by itself, within the instructions that it has
+ * fetched already. MEMBARRIER_..._SYNC_CORE would wait for that, but to register for it takes a
+ * process with several threads an RCU grace period, some 10 ms on our borrowed thread. Before
+ * padding is given back, where it matters, the wait is on our side (membarrier GLOBAL).
+ *
+ * Undone in the other order: entries first; then each thread is seen outside of padding, stubs and
+ * image once (quiesce.h); then the padding.
+ */
+#include "base/base.h"
+#include "remote/patch/injectpriv.h"
+
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "remote/patch/image.h"
+#include "remote/patch/quiesce.h"
+
+#define SETTLE_NS  (2 * NS_PER_SEC)
+#define BARRIER_NS (10 * NS_PER_MS) /* where there is no membarrier */
+
+struct store {
+	uint64_t word; /* address */
+	uint64_t value;
+};
+
+struct stores {
+	VEC(struct store) v;
+};
+
+static int by_word(const void *a, const void *b)
+{
+	const struct store *x = a;
+	const struct store *y = b;
+	return x->word < y->word ? -1 : x->word > y->word;
+}
+
+/* The word around a change, with other changes that are to be made to it already. */
+static int add_store(struct heapinject *h, struct stores *s, const struct text_patch *p,
+		     const uint8_t *from, const uint8_t *to)
+{
+	uint64_t word = p->at & ~7ull;
+	struct store *st = NULL;
+	vec_foreach(known, &s->v)
+		if (known->word == word)
+			st = known;
+	if (!st) {
+		struct store new = {.word = word};
+		if (heapinject_read(h, word, &new.value, 8))
+			return -EFAULT;
+		vec_push(&s->v, new);
+		st = vec_last(&s->v);
+	}
+	uint8_t bytes[8];
+	memcpy(bytes, &st->value, 8);
+	if (memcmp(bytes + (p->at - word), from, p->nr_bytes))
+		return -ESTALE; /* the binary has gone, or somebody else was here */
+	memcpy(bytes + (p->at - word), to, p->nr_bytes);
+	memcpy(&st->value, bytes, 8);
+	return 0;
+}
+
+static int store_by_mem(struct heapinject *h, const struct stores *s, struct err *err)
+{
+	vec_foreach(st, &s->v)
+		TRY(heapinject_write(h, st->word, &st->value, 8, err));
+	return 0;
+}
+
+static struct heapcode_op protect_op(uint64_t page, int prot)
+{
+	return (struct heapcode_op){.nr = SYS_mprotect, .args = {page, PAGE_BYTES, (uint64_t)prot}};
+}
+
+/* Some programs may write to their text, and do. */
+static int prot_of(const struct heapinject *h, uint64_t page)
+{
+	const struct heapspace_map *m = heapspace_at(&h->space, page);
+	return m && m->is_exec ? m->prot : PROT_READ | PROT_EXEC;
+}
+
+/* Page by page: made writable, words stored, as it was. */
+static int store_in_target(struct heapinject *h, struct remote *r, struct stores *s,
+			   struct err *err)
+{
+	CLEANUP(vec_free_p) struct heapcode_ops ops = {0};
+	qsort(s->v.p, s->v.n, sizeof(*s->v.p), by_word);
+	for (size_t i = 0; i < s->v.n; i++) {
+		const struct store *st = &s->v.p[i];
+		uint64_t page = st->word & ~(PAGE_BYTES - 1);
+		if (!i || page != (st[-1].word & ~(PAGE_BYTES - 1)))
+			vec_push(&ops.v, protect_op(page, PROT_READ | PROT_WRITE | PROT_EXEC));
+		vec_push(&ops.v,
+			 (struct heapcode_op){.nr = HEAPCODE_STORE, .args = {st->word, st->value}});
+		if (i + 1 == s->v.n || page != (st[1].word & ~(PAGE_BYTES - 1)))
+			vec_push(&ops.v, protect_op(page, prot_of(h, page)));
+	}
+	int rc = heapinject_batch(h, r, ops.v.p, ops.v.n, err);
+	if (rc == -EACCES || rc == -EPERM || rc == -ENOMEM) {
+		err_release(err);
+		return store_by_mem(h, s, err);
+	}
+	return rc;
+}
+
+static int store_all(struct heapinject *h, struct remote *r, struct stores *s, struct err *err)
+{
+	if (!s->v.n)
+		return 0;
+	if (h->is_held || !r || !h->batch || h->has_filter)
+		return store_by_mem(h, s, err);
+	return store_in_target(h, r, s, err);
+}
+
+static int write_head(struct heapinject *h, const struct stub_region *g, struct err *err)
+{
+	struct stub_head head = {
+		.magic = STUB_MAGIC,
+		.version = STUB_VERSION,
+		.nr_patches = (uint32_t)g->patches.n,
+		.nr_stubs = g->nr_stubs,
+		.kept = {h->kept[0], h->kept[1]},
+		.pid = h->pid,
+		.hooks = h->hooks,
+		.backtrace = h->backtrace,
+	};
+	if (g->patches.n)
+		TRY(heapinject_write(h, g->addr + sizeof(head), g->patches.p,
+				     g->patches.n * sizeof(*g->patches.p), err));
+	return heapinject_write(h, g->addr, &head, sizeof(head), err);
+}
+
+int heaptext_write_heads(struct heapinject *h, struct err *err)
+{
+	vec_foreach(g, &h->regions)
+		TRY(write_head(h, g, err));
+	return 0;
+}
+
+/* Padding is written first: the words of stores may hold some of it. */
+static int write_gaps(struct heapinject *h, struct err *err)
+{
+	vec_foreach(g, &h->regions) {
+		/* What undoes it is in place before it is done. */
+		TRY(g->addr ? write_head(h, g, err) : 0);
+		vec_foreach(p, &g->patches)
+			if (p->has_gap)
+				TRY(heapinject_write(h, p->gap, p->gap_new, 5, err));
+	}
+	return 0;
+}
+
+int heaptext_patch(struct heapinject *h, struct remote *r, struct err *err)
+{
+	CLEANUP(vec_free_p) struct stores s = {0};
+	TRY(write_gaps(h, err));
+	vec_foreach(g, &h->regions)
+		vec_foreach(p, &g->patches)
+			if (!p->is_wide && add_store(h, &s, p, p->old, p->new))
+				return err_set(err, -ESTALE, "code of pid %d has changed", h->pid);
+	return store_all(h, r, &s, err);
+}
+
+int heaptext_restore(struct heapinject *h, struct remote *r, struct err *err)
+{
+	CLEANUP(vec_free_p) struct stores s = {0};
+	vec_foreach(g, &h->regions)
+		vec_foreach(p, &g->patches)
+			if (!p->is_wide) /* what is not ours any more is left alone */
+				(void)add_store(h, &s, p, p->new, p->old);
+	return store_all(h, r, &s, err);
+}
+
+static bool has_bytes(struct heapinject *h, uint64_t at, const uint8_t bytes[5])
+{
+	uint8_t now[5];
+	return !heapinject_read(h, at, now, sizeof(now)) && !memcmp(now, bytes, sizeof(now));
+}
+
+/* Several instructions at once: threads stand meanwhile. */
+struct wide {
+	struct heapinject *h;
+	bool is_restore;
+};
+
+static int change_wide(void *ctx, struct err *err)
+{
+	const struct wide *w = ctx;
+	vec_foreach(g, &w->h->regions) {
+		vec_foreach(p, &g->patches) {
+			const uint8_t *from = w->is_restore ? p->new : p->old;
+			const uint8_t *to = w->is_restore ? p->old : p->new;
+			if (p->is_wide && has_bytes(w->h, p->at, from))
+				TRY(heapinject_write(w->h, p->at, to, 5, err));
+		}
+	}
+	return 0;
+}
+
+int heaptext_wide(struct heapinject *h, bool is_restore, struct err *err)
+{
+	CLEANUP(heap_ranges_release) struct heap_ranges ranges = {0};
+	struct wide w = {h, is_restore};
+	uint64_t longest_ns = 0;
+	vec_foreach(g, &h->regions)
+		vec_foreach(p, &g->patches)
+			if (p->is_wide) /* at its first byte a thread may stand */
+				vec_push(&ranges,
+					 (struct heap_range){p->at + 1, p->at + p->nr_wide});
+	if (!ranges.n)
+		return 0;
+	int rc = h->is_held ? change_wide(&w, err)
+			    : heapstop_all(h->pid, &ranges, change_wide, &w, &longest_ns, err);
+	h->info.had_to_stop_all |= !h->is_held;
+	h->info.stopped_ns = MAX(h->info.stopped_ns, longest_ns);
+	return rc;
+}
+
+static int restore_gaps(struct heapinject *h, struct err *err)
+{
+	vec_foreach(g, &h->regions) {
+		vec_foreach(p, &g->patches)
+			if (p->has_gap && has_bytes(h, p->gap, p->gap_new))
+				TRY(heapinject_write(h, p->gap, p->gap_old, 5, err));
+		vec_clear(&g->patches);
+		TRY(write_head(h, g, err));
+	}
+	return 0;
+}
+
+int heaptext_settle(struct heapinject *h, struct err *err)
+{
+	CLEANUP(heap_ranges_release) struct heap_ranges ranges = {0};
+	vec_push(&ranges, (struct heap_range){h->image, h->image + heap_image()->text_bytes});
+	vec_foreach(g, &h->regions) {
+		vec_push(&ranges,
+			 (struct heap_range){g->addr, g->addr + stub_region_bytes(g->nr_stubs)});
+		vec_foreach(p, &g->patches)
+			if (p->has_gap)
+				vec_push(&ranges, (struct heap_range){p->gap, p->gap + 5});
+	}
+	uint64_t longest_ns = 0;
+	/* Every CPU has been through the kernel after this. */
+	if (!h->is_held && syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
+		(void)nanosleep(&(struct timespec){.tv_nsec = BARRIER_NS}, NULL);
+	int rc = h->is_held ? 0
+			    : heapstop_settle(h->pid, &ranges, clock_mono_ns() + SETTLE_NS,
+					      &longest_ns, err);
+	h->info.stopped_ns = MAX(h->info.stopped_ns, longest_ns);
+	return rc ? rc : restore_gaps(h, err);
+}
+
+uint64_t stub_region_bytes(uint32_t nr_stubs)
+{
+	uint64_t n = sizeof(struct stub_head) +
+		     nr_stubs * (uint64_t)(sizeof(struct text_patch) + HEAPCODE_STUB_BYTES) +
+		     HEAPCODE_BATCH_BYTES + 64;
+	return (n + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
+}
+
+uint64_t stub_region_batch(const struct stub_region *g)
+{
+	uint64_t off = sizeof(struct stub_head) + g->nr_stubs * sizeof(struct text_patch);
+	return g->addr + ((off + 63) & ~63ull);
+}
+
+uint64_t stub_region_stub(const struct stub_region *g, uint32_t i)
+{
+	return stub_region_batch(g) + HEAPCODE_BATCH_BYTES + (uint64_t)i * HEAPCODE_STUB_BYTES;
+}
