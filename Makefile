@@ -129,8 +129,8 @@ $(O)/flags: FORCE
 -include $(wildcard $(O)/bpf/*.d $(O)/inject/*.d $(O)/src/*.d $(O)/src/*/*.d $(O)/src/*/*/*.d $(O)/tests/*/*.d $(O)/tests/*/*/*.d)
 
 # ---- tests --------------------------------------------------------------------------------
-# tests/unit/test_<module>.c, each linked against the shipped library and run forked, TAP.
-UNIT_SRCS := $(sort $(wildcard tests/unit/test_*.c))
+# tests/unit/<folder>/test_<module>.c, each linked against the shipped library and run forked, TAP.
+UNIT_SRCS := $(sort $(wildcard tests/unit/*/test_*.c))
 TEST_LIB_SRCS := $(sort $(wildcard tests/lib/*.c))
 UNIT_BIN  := $(O)/tests/unit-tests
 

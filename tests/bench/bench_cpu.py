@@ -238,6 +238,6 @@ def row_memory():
 def row_killed():
     env = dict(os.environ, ASSAY_KILL_ROUNDS='100', ASSAY=ASSAY, TARGETS=TARGETS, LIB=ROOT + '/tests/lib')
     tmp = tempfile.mkdtemp(dir=WORK)
-    p = subprocess.run(['sh', ROOT + '/tests/e2e/cpu_killed.sh'], env=env, cwd=tmp, capture_output=True, text=True)
+    p = subprocess.run(['sh', ROOT + '/tests/e2e/cpu/cpu_killed.sh'], env=env, cwd=tmp, capture_output=True, text=True)
     shutil.rmtree(tmp)
     say('killed', p.stdout.strip().split('\n')[-1], 'status %d' % p.returncode, '100 files open', p.returncode == 0)

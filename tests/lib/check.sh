@@ -33,10 +33,10 @@ brief() {
 # tests_of NAME: how many tests a part has; one that has none is a test itself
 tests_of() {
 	case $1 in
-	unit | san-address) grep -h '^TEST(' tests/unit/*.c ;;
-	san-thread) for t in $san_thread_tests; do grep -h "^TEST($t" tests/unit/*.c; done ;;
+	unit | san-address) grep -h '^TEST(' tests/unit/*/*.c ;;
+	san-thread) for t in $san_thread_tests; do grep -h "^TEST($t" tests/unit/*/*.c; done ;;
 	golden) find tests/golden -name cmd ;;
-	e2e) ls tests/e2e/*.sh ;;
+	e2e) ls tests/e2e/*/*.sh ;;
 	fuzz-replay) ls tests/fuzz/fuzz_*.c ;;
 	*) echo "$1" ;;
 	esac | wc -l

@@ -1,5 +1,5 @@
 #!/bin/sh
-# End-to-end tests: e2e.sh BINARY DIR. Each tests/e2e/*.sh runs with $ASSAY, $TARGETS and a scratch
+# End-to-end tests: e2e.sh BINARY DIR. Each tests/e2e/*/*.sh runs with $ASSAY, $TARGETS and a scratch
 # folder as current directory; it exits 0, 77 (skipped, the reason on its last line) or fails.
 # As many run at a time as there are CPUs, at most two; one with a line "# alone: why" has the
 # machine to itself. $E2E is a pattern of names. A verdict is printed as soon as it is known, so that
@@ -24,7 +24,7 @@ if [ "$1" = --one ]; then # NAME: one test, its verdict to standard output and t
 	name=$2
 	mkdir "$tmp/$name" && cd "$tmp/$name" || exit 1
 	start=$(date +%s)
-	timeout -k 10 "$limit" sh "$dir/$name.sh" > "$tmp/$name.log" 2>&1 < /dev/null &
+	timeout -k 10 "$limit" sh "$dir"/*/"$name.sh" > "$tmp/$name.log" 2>&1 < /dev/null &
 	group=$! # timeout makes one of its own
 	wait $group
 	status=$?
@@ -62,7 +62,7 @@ export ASSAY TARGETS LIB ROOT ASSAY_PROGRESS=never LC_ALL=C dir tmp limit
 chmod 755 "$tmp"
 trap 'rm -rf "$tmp"' EXIT
 
-for t in "$dir"/${E2E:-*}.sh; do
+for t in "$dir"/*/${E2E:-*}.sh; do
 	[ -e "$t" ] || { echo "no test is called '$E2E' (E2E is a pattern of names)"; exit 1; }
 	name=$(basename "$t" .sh)
 	if grep -q '^# alone: ' "$t"; then echo "$name" >> "$tmp/alone"; else echo "$name" >> "$tmp/together"; fi

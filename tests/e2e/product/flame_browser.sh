@@ -2,7 +2,7 @@
 # Flame graphs in headless chromium. Needs node, npm (the first time), chromium; else skips (77).
 # Usage: flame_browser.sh [PROGRAM]
 set -eu
-top=$(cd "$(dirname "$0")/../.." && pwd)
+top=$(cd "$(dirname "$0")/../../.." && pwd)
 assay=${1:-${ASSAY:-$top/assay}}
 playwright=1.58.2 # the last one for the Node.js 18 of Debian 12
 modules=$top/build/npm/playwright-$playwright
@@ -22,4 +22,4 @@ if [ ! -d "$modules/node_modules/playwright-core" ]; then
 fi
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-CHROMIUM=$chromium node "$top/tests/e2e/flame_browser.mjs" "$assay" "$dir" "$modules"
+CHROMIUM=$chromium node "$top/tests/e2e/product/flame_browser.mjs" "$assay" "$dir" "$modules"
