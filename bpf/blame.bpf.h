@@ -82,15 +82,15 @@ __noinline int past_note(struct wait_state *w, __u64 start, __u64 woken, __u64 e
 	RETURN_NOTHING();
 }
 
-static __always_inline void blame_book(struct wait_state *w, __u64 ids, struct blame *b,
-				       __u8 reason, __u64 ref, __u64 ns)
+static __always_inline void blame_account(struct wait_state *w, __u64 ids, struct blame *b,
+					  __u8 reason, __u64 ref, __u64 ns)
 {
 	struct wait_key k;
 	struct wait_row r = {};
 
 	if (!ns)
 		return;
-	key_of_thread(&k, ids, BOOK_BLAME);
+	key_of_thread(&k, ids, WAITACCOUNT_BLAME);
 	k.user_ref = w->now.user_ref;
 	k.object = w->now.object;
 	k.object_kind = w->now.object_kind;
@@ -149,7 +149,7 @@ __noinline int blame_culprit(struct wait_state *w, __u64 ids, struct wait_state 
 	if (b->start_ns < c->past_lost_ns) {
 		__u64 end = c->past_lost_ns < b->end_ns ? c->past_lost_ns : b->end_ns;
 		rest -= end - b->start_ns;
-		blame_book(w, ids, b, WAIT_UNKNOWN, 0, end - b->start_ns);
+		blame_account(w, ids, b, WAIT_UNKNOWN, 0, end - b->start_ns);
 		b->start_ns = end;
 	}
 	for (__u32 i = 0; i < WAIT_PASTS; i++) {
@@ -158,17 +158,17 @@ __noinline int blame_culprit(struct wait_state *w, __u64 ids, struct wait_state 
 			continue;
 		__u64 ns = past_share(p, b, &queue_ns);
 		rest -= ns + queue_ns < rest ? ns + queue_ns : rest;
-		blame_book(w, ids, b, p->reason, p->ref, ns);
-		blame_book(w, ids, b, WAIT_RUN_QUEUE, p->ref, queue_ns);
+		blame_account(w, ids, b, p->reason, p->ref, ns);
+		blame_account(w, ids, b, WAIT_RUN_QUEUE, p->ref, queue_ns);
 	}
 	/* An owner that is not the waker may wait at this moment. */
 	if (!c->is_on && c->off_ns && c->off_ns < b->end_ns && b->tid != (__s32)ids) {
 		__u64 start = c->off_ns > b->start_ns ? c->off_ns : b->start_ns;
 		__u64 ns = b->end_ns - start;
 		rest -= ns < rest ? ns : rest;
-		blame_book(w, ids, b, c->now.reason, c->now.user_ref, ns);
+		blame_account(w, ids, b, c->now.reason, c->now.user_ref, ns);
 	}
-	blame_book(w, ids, b, WAIT_ON_CPU, b->run_ref, rest);
+	blame_account(w, ids, b, WAIT_ON_CPU, b->run_ref, rest);
 	RETURN_NOTHING();
 }
 

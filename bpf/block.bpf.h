@@ -139,7 +139,7 @@ static __noinline __u64 block_object(struct request___io *rq)
 	if (BPF_CORE_READ(inode, i_sb, s_magic) == BDEVFS_MAGIC___io)
 		return IO_OBJECT_METADATA;
 	__u64 id = inode_id(inode);
-	if (is_file_told(id))
+	if (is_file_reported(id))
 		return id;
 	struct hlist_node *alias = BPF_CORE_READ(inode, i_dentry.first);
 	struct kernel_file *r = only_of(&io_scratch);
@@ -147,8 +147,8 @@ static __noinline __u64 block_object(struct request___io *rq)
 		return IO_OBJECT_NONE;
 	file_clear(r, inode);
 	r->kind = KFILE_PATH;
-	tell_path(r, (void *)alias - bpf_core_field_offset(struct dentry, d_u.d_alias), NULL);
-	tell_file(r, id);
+	emit_path(r, (void *)alias - bpf_core_field_offset(struct dentry, d_u.d_alias), NULL);
+	emit_file(r, id);
 	return id;
 }
 
@@ -220,7 +220,7 @@ static __always_inline int block_unissued(struct request___io *rq)
 		.what = block_what(rq),
 	};
 	__sync_fetch_and_add(&io_counts.nr_no_issue, 1);
-	return key.what == IO_FLUSH ? io_book_one(&key, 0, 0) : 0;
+	return key.what == IO_FLUSH ? io_account_one(&key, 0, 0) : 0;
 }
 
 static __always_inline struct io_key request_key(const struct block_request *b, bool has_failed)
@@ -255,7 +255,7 @@ static __always_inline int block_completed(struct request___io *rq, int error,
 	struct io_key key = request_key(b, error);
 	bpf_map_delete_elem(&io_requests, &id);
 	__sync_fetch_and_add(&io_counts.nr_inflight, -1);
-	return io_book_one(&key, bytes, ns);
+	return io_account_one(&key, bytes, ns);
 }
 
 SEC("tp_btf/block_io_start")

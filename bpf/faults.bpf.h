@@ -83,7 +83,7 @@ static __always_inline __u64 fault_object(struct task_struct *t, struct task_sta
 	return is_stack ? IO_OBJECT_STACK : m->object;
 }
 
-static __always_inline int fault_book(struct bpf_perf_event_data *ctx, __u8 what)
+static __always_inline int fault_account(struct bpf_perf_event_data *ctx, __u8 what)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
 	if (!io_epoch_ns || !is_target(t))
@@ -97,19 +97,19 @@ static __always_inline int fault_book(struct bpf_perf_event_data *ctx, __u8 what
 		ns = bpf_ktime_get_ns() - state->io.fault_ns;
 		state->io.fault_ns = 0;
 	}
-	return io_book_one(&key, 0, ns);
+	return io_account_one(&key, 0, ns);
 }
 
 SEC("perf_event")
 int io_fault_major(struct bpf_perf_event_data *ctx)
 {
-	return COSTED(COST_FAULT, fault_book(ctx, IO_MAJOR));
+	return COSTED(COST_FAULT, fault_account(ctx, IO_MAJOR));
 }
 
 SEC("perf_event")
 int io_fault_minor(struct bpf_perf_event_data *ctx)
 {
-	return COSTED(COST_FAULT, fault_book(ctx, IO_MINOR));
+	return COSTED(COST_FAULT, fault_account(ctx, IO_MINOR));
 }
 
 static __always_inline int fault_begin(void)
@@ -156,7 +156,7 @@ static __always_inline int reclaim_end(__u8 what, __u64 nr_pages)
 	__u64 ns = bpf_ktime_get_ns() - s->reclaim_ns;
 	key.stack = s->reclaim_stack;
 	s->reclaim_ns = 0;
-	return io_book_one(&key, nr_pages, ns);
+	return io_account_one(&key, nr_pages, ns);
 }
 
 SEC("tp_btf/mm_vmscan_direct_reclaim_end")
@@ -182,7 +182,7 @@ SEC("tp_btf/mm_vmscan_kswapd_wake")
 int BPF_PROG(io_reclaim_kswapd)
 {
 	struct io_key key = io_key_of(bpf_get_current_task_btf(), IO_TABLE_RECLAIM, IO_KSWAPD);
-	return io_book_one(&key, 0, 0);
+	return io_account_one(&key, 0, 0);
 }
 
 #endif

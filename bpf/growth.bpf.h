@@ -89,7 +89,7 @@ static __always_inline __u64 growth_pages_of(struct task_struct *t, struct io_st
 	return is_exact ? nr_pages : 1;
 }
 
-static __always_inline int growth_book(struct bpf_perf_event_data *ctx)
+static __always_inline int growth_account(struct bpf_perf_event_data *ctx)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
 	struct io_state *s = io_state_of(t);
@@ -101,14 +101,14 @@ static __always_inline int growth_book(struct bpf_perf_event_data *ctx)
 	if (!nr)
 		return 0;
 	key.stack = user_stack(WALK_EVENT, IO_STACK_MAX);
-	return io_book_one(&key, nr * PAGE_BYTES, 0);
+	return io_account_one(&key, nr * PAGE_BYTES, 0);
 }
 
 /* Behind the counters of minor and of major faults. */
 SEC("perf_event")
 int io_growth_fault(struct bpf_perf_event_data *ctx)
 {
-	return COSTED(COST_FAULT, growth_book(ctx));
+	return COSTED(COST_FAULT, growth_account(ctx));
 }
 
 /* ---- calls that map ---- */
@@ -173,14 +173,14 @@ static __always_inline int map_end(long ret)
 	s->growth_pages = 0;
 	/* brk(0) asks where the heap ends */
 	if (!has_failed && (v.bytes || v.ns))
-		io_book(&key, &v);
+		io_account(&key, &v);
 	if (has_failed || !is_anon || !nr_pages)
 		return 0;
 	struct io_sum grown = {.nr = nr_pages, .bytes = nr_pages * PAGE_BYTES};
 	key.object = IO_OBJECT_ANON;
 	key.table = IO_TABLE_GROWTH;
 	key.what = IO_NONE;
-	return io_book(&key, &grown);
+	return io_account(&key, &grown);
 }
 
 /* The cookie says which call. */

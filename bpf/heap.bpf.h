@@ -86,7 +86,7 @@ static __always_inline bool heap_choose(struct heap_state *s, __u64 nr_bytes)
 
 /* ---- records ---- */
 
-static __always_inline bool heap_tell(__u16 kind, __u64 time_ns, __u64 block, __u64 nr_bytes,
+static __always_inline bool heap_emit(__u16 kind, __u64 time_ns, __u64 block, __u64 nr_bytes,
 				      __u64 stack)
 {
 	struct kernel_heap *r = bpf_ringbuf_reserve(&heap_ring, sizeof(*r), 0);
@@ -128,9 +128,9 @@ static __always_inline void heap_remember(__u64 block)
 		__sync_fetch_and_add(&heap_counts.nr_no_room, 1);
 }
 
-static __always_inline void heap_tell_block(struct heap_state *s, __u64 block)
+static __always_inline void heap_emit_block(struct heap_state *s, __u64 block)
 {
-	if (heap_tell(RECORD_ALLOC, bpf_ktime_get_ns(), block, s->nr_bytes, s->stack))
+	if (heap_emit(RECORD_ALLOC, bpf_ktime_get_ns(), block, s->nr_bytes, s->stack))
 		heap_remember(block);
 }
 
@@ -172,7 +172,7 @@ static __always_inline int heap_free_enter(struct heap_state *s, __u64 block)
 	s->last_free = block;
 	__sync_fetch_and_add(&heap_counts.nr_frees, 1);
 	if (heap_forget(block))
-		heap_tell(RECORD_FREE, bpf_ktime_get_ns(), block, 0, 0);
+		heap_emit(RECORD_FREE, bpf_ktime_get_ns(), block, 0, 0);
 	return 1;
 }
 
@@ -212,13 +212,13 @@ static __always_inline int heap_enter(struct heap_state *s, __u64 cookie, const 
 	__sync_fetch_and_add(&heap_counts.nr_bytes, nr_bytes);
 	bool is_chosen = heap_choose(s, nr_bytes);
 	s->old = heap_replaced(shape, c);
-	bool is_old_told = s->old && heap_forget(s->old);
+	bool is_old_reported = s->old && heap_forget(s->old);
 	s->flags &= HEAP_HAS_DRAWN;
 	if (is_chosen)
 		s->flags |= HEAP_IS_CHOSEN;
-	if (is_old_told)
-		s->flags |= HEAP_OLD_IS_TOLD;
-	if (!is_chosen && !is_old_told)
+	if (is_old_reported)
+		s->flags |= HEAP_OLD_IS_REPORTED;
+	if (!is_chosen && !is_old_reported)
 		return 1;
 	s->shape = shape;
 	s->nr_bytes = nr_bytes;
@@ -253,14 +253,14 @@ static __always_inline int heap_leave(struct heap_state *s, __u64 ret)
 	s->sp = 0;
 	/* realloc(p, 0) frees and gives nothing; one that failed leaves the old block alone */
 	bool has_failed = !block && s->nr_bytes;
-	if (s->flags & HEAP_OLD_IS_TOLD) {
+	if (s->flags & HEAP_OLD_IS_REPORTED) {
 		if (has_failed)
 			heap_remember(s->old);
 		else
-			heap_tell(RECORD_FREE, s->old_ns, s->old, 0, 0);
+			heap_emit(RECORD_FREE, s->old_ns, s->old, 0, 0);
 	}
 	if (block && s->flags & HEAP_IS_CHOSEN)
-		heap_tell_block(s, block);
+		heap_emit_block(s, block);
 	return 0;
 }
 

@@ -23,9 +23,9 @@ struct heap_state {
 };
 
 enum heap_state_flags {
-	HEAP_HAS_DRAWN = 1,  /* left_bytes is set */
-	HEAP_IS_CHOSEN = 2,  /* the block of this call is told */
-	HEAP_OLD_IS_TOLD = 4 /* the old block was */
+	HEAP_HAS_DRAWN = 1,      /* left_bytes is set */
+	HEAP_IS_CHOSEN = 2,      /* the block of this call is told */
+	HEAP_OLD_IS_REPORTED = 4 /* the old block was */
 };
 
 #endif

@@ -124,7 +124,7 @@ static __always_inline int io_row_add(void *map, const struct io_key *key, const
 }
 
 /* @key: all but slice and log2_ns. */
-static __noinline int io_book(struct io_key *key, struct io_sum *v)
+static __noinline int io_account(struct io_key *key, struct io_sum *v)
 {
 	__u64 now = bpf_ktime_get_ns();
 	__u64 epoch = io_epoch_ns; /* once: user space ends it on another CPU */
@@ -145,10 +145,10 @@ static __noinline int io_book(struct io_key *key, struct io_sum *v)
 }
 
 /* One more, of so many bytes, that took so long. */
-static __always_inline int io_book_one(struct io_key *key, __u64 bytes, __u64 ns)
+static __always_inline int io_account_one(struct io_key *key, __u64 bytes, __u64 ns)
 {
 	struct io_sum v = {.nr = 1, .bytes = bytes, .ns = ns, .longest_ns = ns};
-	return io_book(key, &v);
+	return io_account(key, &v);
 }
 
 /* Of no system call, no stack and no object yet. */
@@ -237,7 +237,7 @@ static long path_part(__u32 i, void *ctx)
 	return 0;
 }
 
-static __always_inline void tell_path(struct kernel_file *r, struct dentry *dentry,
+static __always_inline void emit_path(struct kernel_file *r, struct dentry *dentry,
 				      struct mount___io *mount)
 {
 	struct path_walk w = {.dentry = dentry, .mount = mount};
@@ -270,7 +270,7 @@ static __always_inline bool socket_of(struct kernel_file *r, struct sock___io *s
 	return true;
 }
 
-static __always_inline void tell_unix(struct kernel_file *r, struct sock___io *sk)
+static __always_inline void emit_unix(struct kernel_file *r, struct sock___io *sk)
 {
 	struct unix_sock___io *u = (void *)sk;
 	struct unix_address___io *addr = BPF_CORE_READ(u, addr);
@@ -296,12 +296,12 @@ static __always_inline __u64 socket_id(const struct kernel_file *r, __u64 inode)
 	return io_id(io_mix(io_mix(h) ^ half[0]) ^ half[1]);
 }
 
-static __always_inline bool is_file_told(__u64 id)
+static __always_inline bool is_file_reported(__u64 id)
 {
 	return bpf_map_lookup_elem(&io_files, &id) != NULL;
 }
 
-static __always_inline void tell_file(struct kernel_file *r, __u64 id)
+static __always_inline void emit_file(struct kernel_file *r, __u64 id)
 {
 	__u64 now = bpf_ktime_get_ns();
 	__u64 who = bpf_get_current_pid_tgid();
@@ -335,7 +335,7 @@ static __noinline __u64 file_object(struct file *file)
 		return IO_OBJECT_UNKNOWN;
 	__u64 id = inode_id(inode);
 	__u32 type = BPF_CORE_READ(inode, i_mode) & S_IFMT___io;
-	if (type != S_IFSOCK___io && is_file_told(id))
+	if (type != S_IFSOCK___io && is_file_reported(id))
 		return id;
 	struct kernel_file *r = only_of(&io_scratch);
 	if (!r)
@@ -350,15 +350,15 @@ static __noinline __u64 file_object(struct file *file)
 		r->kind = KFILE_SOCKET;
 		if (socket_of(r, sk))
 			id = socket_id(r, id);
-		if (is_file_told(id))
+		if (is_file_reported(id))
 			return id;
 		if (r->family == AF_UNIX___io)
-			tell_unix(r, sk);
+			emit_unix(r, sk);
 	} else {
 		r->kind = type == S_IFIFO___io ? KFILE_PIPE : type ? KFILE_PATH : KFILE_ANON;
-		tell_path(r, path.dentry, mount_of(path.mnt));
+		emit_path(r, path.dentry, mount_of(path.mnt));
 	}
-	tell_file(r, id);
+	emit_file(r, id);
 	return id;
 }
 
@@ -440,7 +440,7 @@ static __always_inline int call_end(struct call_exit *ctx)
 	key.object = s->object;
 	key.syscall = ctx->syscall;
 	s->enter_ns = 0;
-	return io_book_one(&key, has_bytes && ctx->ret > 0 ? ctx->ret : 0, ns);
+	return io_account_one(&key, has_bytes && ctx->ret > 0 ? ctx->ret : 0, ns);
 }
 
 SEC("tracepoint")

@@ -14,34 +14,34 @@
 
 #define KERNEL_FRAMES_MAX 127
 
-#define TOLD_WAYS 4
-#define TOLD_BITS 16
-#define TOLD_NR   (1u << TOLD_BITS)
-struct told {
-	__u64 refs[TOLD_NR];
+#define REPORTED_WAYS 4
+#define REPORTED_BITS 16
+#define REPORTED_NR   (1u << REPORTED_BITS)
+struct reported {
+	__u64 refs[REPORTED_NR];
 };
 
-DEFINE_MAP(ARRAY, told, 1, __u32, struct told);
+DEFINE_MAP(ARRAY, reported, 1, __u32, struct reported);
 
-/* The first way of the reference's set, or NULL; its set has TOLD_WAYS of them. */
-static __always_inline __u64 *told_set(__u64 ref)
+/* The first way of the reference's set, or NULL; its set has REPORTED_WAYS of them. */
+static __always_inline __u64 *reported_set(__u64 ref)
 {
-	struct told *all = only_of(&told);
+	struct reported *all = only_of(&reported);
 
-	return all ? &all->refs[ref >> 20 & (TOLD_NR - TOLD_WAYS)] : NULL;
+	return all ? &all->refs[ref >> 20 & (REPORTED_NR - REPORTED_WAYS)] : NULL;
 }
 
-static __always_inline bool told_has(__u64 ref)
+static __always_inline bool reported_has(__u64 ref)
 {
-	__u64 *set = told_set(ref);
+	__u64 *set = reported_set(ref);
 
 	return set && (READ_ONCE(set[0]) == ref || READ_ONCE(set[1]) == ref ||
 		       READ_ONCE(set[2]) == ref || READ_ONCE(set[3]) == ref);
 }
 
-static __always_inline void told_add(__u64 ref)
+static __always_inline void reported_add(__u64 ref)
 {
-	__u64 *set = told_set(ref);
+	__u64 *set = reported_set(ref);
 
 	if (!set)
 		return;
@@ -69,7 +69,7 @@ static __always_inline void walk_give_back(struct walk *w)
 }
 
 /* Tells the frames of a walk (or of the kernel); false: no room in the ring. */
-__noinline bool stack_tell(struct walk *w, __u64 ref, __u32 flags, __u32 end)
+__noinline bool stack_emit(struct walk *w, __u64 ref, __u32 flags, __u32 end)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
 
@@ -90,7 +90,7 @@ __noinline bool stack_tell(struct walk *w, __u64 ref, __u32 flags, __u32 end)
 		return false;
 	}
 	count_done(nr_stacks);
-	told_add(ref);
+	reported_add(ref);
 	return true;
 }
 
@@ -111,12 +111,12 @@ __noinline __u64 stack_refer_copy(struct walk *w, __u32 flags, __u32 copy_max)
 	if (flags & KSTACK_NO_LEAF)
 		w->hash = hash_mix(w->hash, w->pc_0);
 	ref = copy_ref(w, copy_max / 8 < COPY_WORDS_MAX ? copy_max / 8 : COPY_WORDS_MAX);
-	if (!ref || told_has(ref))
+	if (!ref || reported_has(ref))
 		return ref;
 	if (!copy_send(w, ref, flags, copy_max))
 		return 0;
 	count_done(nr_copies);
-	told_add(ref);
+	reported_add(ref);
 	return ref;
 }
 
@@ -135,9 +135,9 @@ __noinline __u64 stack_refer(struct walk *w, __u32 flags, __u32 copy_max)
 	}
 	if (!w->nr_frames)
 		return 0;
-	if (told_has(ref))
+	if (reported_has(ref))
 		return ref;
-	return stack_tell(w, ref, flags & ~KSTACK_NO_LEAF, end) ? ref : 0;
+	return stack_emit(w, ref, flags & ~KSTACK_NO_LEAF, end) ? ref : 0;
 }
 
 static __always_inline void walk_count(struct walk *w)
@@ -292,9 +292,9 @@ __noinline __u64 kernel_stack_by(struct walk *w, long nr_bytes)
 	w->hash = 0xbb67ae8584caa73bull;
 	bpf_loop(KERNEL_FRAMES_MAX, kernel_hash, &k, 0);
 	__u64 ref = w->hash | 1;
-	if (told_has(ref))
+	if (reported_has(ref))
 		return ref;
-	return stack_tell(w, ref, KSTACK_KERNEL, WALK_ROOT) ? ref : 0;
+	return stack_emit(w, ref, KSTACK_KERNEL, WALK_ROOT) ? ref : 0;
 }
 
 static __always_inline __u64 kernel_stack(void *ctx, __u32 skip)

@@ -84,7 +84,7 @@ int BPF_PROG(io_uring_end, void *ring_ctx, struct io_kiocb___io *req, struct io_
 	key.syscall = URING_SYSCALL;
 	key.table = IO_TABLE_CALLS;
 	bpf_map_delete_elem(&io_requests, &id);
-	return io_book_one(&key, bytes, ns);
+	return io_account_one(&key, bytes, ns);
 }
 
 #endif

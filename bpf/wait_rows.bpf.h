@@ -39,24 +39,24 @@ __noinline bool rows_add(const struct wait_key *k, const struct wait_row *r)
 }
 
 /* What found no room is kept with its thread, until there is some. */
-static __always_inline void unbooked_add(struct wait_state *w, const struct wait_key *k,
-					 const struct wait_row *r)
+static __always_inline void unaccounted_add(struct wait_state *w, const struct wait_key *k,
+					    const struct wait_row *r)
 {
-	if (k->book == BOOK_ON_CPU) {
-		w->unbooked_run_ns += r->ns;
-		w->unbooked_runs += r->count;
-	} else if (k->book == BOOK_OFF_CPU) {
-		w->unbooked_ns += r->ns + r->queue_ns;
-		w->unbooked += r->count;
+	if (k->account == WAITACCOUNT_ON_CPU) {
+		w->unaccounted_run_ns += r->ns;
+		w->unaccounted_runs += r->count;
+	} else if (k->account == WAITACCOUNT_OFF_CPU) {
+		w->unaccounted_ns += r->ns + r->queue_ns;
+		w->unaccounted += r->count;
 	}
 	count_loss(KLOSS_MAP_FULL);
 }
 
 static __always_inline void memo_flush(struct wait_state *w, struct wait_memo *m)
 {
-	if (m->key.book && !rows_add(&m->key, &m->row))
-		unbooked_add(w, &m->key, &m->row);
-	m->key.book = 0;
+	if (m->key.account && !rows_add(&m->key, &m->row))
+		unaccounted_add(w, &m->key, &m->row);
+	m->key.account = 0;
 }
 
 static __always_inline bool is_same_key(const struct wait_key *a, const struct wait_key *b)
@@ -97,8 +97,8 @@ __noinline int memo_add(struct wait_state *w, struct wait_memo *m, const struct 
 	RETURN_NOTHING();
 }
 
-static __always_inline void book(struct wait_state *w, const struct wait_key *k,
-				 const struct wait_row *r)
+static __always_inline void account(struct wait_state *w, const struct wait_key *k,
+				    const struct wait_row *r)
 {
 	__u32 idx = (__u32)(k->user_ref ^ k->other_ref) + k->log2_ns;
 	memo_add(w, &w->memo[idx & (WAIT_MEMOS - 1)], k, r);
@@ -111,7 +111,7 @@ static __always_inline void key_of_thread(struct wait_key *k, __u64 ids, __u8 wh
 	k->tid = (__s32)ids;
 	k->fd = WAIT_NO_FD;
 	k->syscall = -1;
-	k->book = which;
+	k->account = which;
 	k->log2_ns = LOG2_NONE;
 }
 
@@ -136,25 +136,26 @@ __noinline bool single_send(const struct wait_key *k, const struct wait_row *r, 
 }
 
 /* What found no room in a map, through the ring: the sum as one interval, its count in dev. */
-static __always_inline bool unbooked_send_one(__u64 ids, __u8 which, __u64 ns, __u32 count)
+static __always_inline bool unaccounted_send_one(__u64 ids, __u8 which, __u64 ns, __u32 count)
 {
 	struct wait_key k;
 	struct wait_row r = {.dev = count};
 
 	key_of_thread(&k, ids, which);
-	k.reason = which == BOOK_ON_CPU ? WAIT_ON_CPU : WAIT_UNKNOWN;
-	k.how = HOW_UNBOOKED;
+	k.reason = which == WAITACCOUNT_ON_CPU ? WAIT_ON_CPU : WAIT_UNKNOWN;
+	k.how = HOW_UNACCOUNTED;
 	__u64 now = bpf_ktime_get_ns();
 	return single_send(&k, &r, now - ns, now, now);
 }
 
-static __always_inline void unbooked_send(struct wait_state *w, __u64 ids)
+static __always_inline void unaccounted_send(struct wait_state *w, __u64 ids)
 {
-	if (w->unbooked && unbooked_send_one(ids, BOOK_OFF_CPU, w->unbooked_ns, w->unbooked))
-		w->unbooked_ns = w->unbooked = 0;
-	if (w->unbooked_runs &&
-	    unbooked_send_one(ids, BOOK_ON_CPU, w->unbooked_run_ns, w->unbooked_runs))
-		w->unbooked_run_ns = w->unbooked_runs = 0;
+	if (w->unaccounted &&
+	    unaccounted_send_one(ids, WAITACCOUNT_OFF_CPU, w->unaccounted_ns, w->unaccounted))
+		w->unaccounted_ns = w->unaccounted = 0;
+	if (w->unaccounted_runs && unaccounted_send_one(ids, WAITACCOUNT_ON_CPU,
+							w->unaccounted_run_ns, w->unaccounted_runs))
+		w->unaccounted_run_ns = w->unaccounted_runs = 0;
 }
 
 #endif

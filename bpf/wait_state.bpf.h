@@ -77,10 +77,10 @@ struct wait_state {
 	__u32 runs;
 	__u64 run_ns;
 	/* What found no room in the map. */
-	__u64 unbooked_ns;
-	__u64 unbooked_run_ns;
-	__u32 unbooked;
-	__u32 unbooked_runs;
+	__u64 unaccounted_ns;
+	__u64 unaccounted_run_ns;
+	__u32 unaccounted;
+	__u32 unaccounted_runs;
 	struct wait_cause now;
 	struct wait_cause first;
 	struct wait_wake wake;

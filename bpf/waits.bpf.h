@@ -41,8 +41,8 @@ DEFINE_MAP(HASH, wait_rows1, WAIT_ROWS, struct wait_key, struct wait_row);
 
 /* Kernel stacks by where a wait began: taken once, forgotten when another needs the place. */
 /* The program itself and what calls it at a tracepoint. */
-#define OWN_FRAMES   2
-#define WAIT_KERNELS 8192
+#define PSEUDO_FRAMES 2
+#define WAIT_KERNELS  8192
 struct wait_kernel {
 	__u64 tag;
 	__u64 ref;
@@ -78,13 +78,13 @@ static __always_inline void run_flush(struct wait_state *w, __u64 ids)
 
 	if (!w->runs)
 		return;
-	key_of_thread(&k, ids, BOOK_ON_CPU);
+	key_of_thread(&k, ids, WAITACCOUNT_ON_CPU);
 	k.second = w->run_second;
 	k.reason = WAIT_ON_CPU;
 	r.ns = w->run_ns;
 	r.count = w->runs;
 	if (!rows_add(&k, &r))
-		unbooked_add(w, &k, &r);
+		unaccounted_add(w, &k, &r);
 	w->run_ns = 0;
 	w->runs = 0;
 }
@@ -97,9 +97,9 @@ __noinline int run_across(struct wait_state *w, __u64 ids, __u64 now)
 	if (!w)
 		return 0;
 	run_flush(w, ids);
-	unbooked_send(w, ids);
+	unaccounted_send(w, ids);
 	w->run_second = second_of(w, now);
-	key_of_thread(&k, ids, BOOK_ON_CPU);
+	key_of_thread(&k, ids, WAITACCOUNT_ON_CPU);
 	k.reason = WAIT_ON_CPU;
 	if (single_send(&k, &r, w->on_ns, now, now))
 		return 0;
@@ -157,7 +157,7 @@ static __always_inline __u64 queued_ns(struct wait_state *w, struct task_struct 
 }
 
 /* The interval that ends now; @woken: from when it stood in the run queue. */
-__noinline int off_book(struct task_state *s, __u64 ids, __u64 woken, __u64 now, __u32 evidence)
+__noinline int off_account(struct task_state *s, __u64 ids, __u64 woken, __u64 now, __u32 evidence)
 {
 	struct wait_key k;
 	struct wait_row r = {};
@@ -168,7 +168,7 @@ __noinline int off_book(struct task_state *s, __u64 ids, __u64 woken, __u64 now,
 	__u64 start = w->off_ns;
 	__u64 end = now > start ? now : start;
 
-	key_of_thread(&k, ids, BOOK_OFF_CPU);
+	key_of_thread(&k, ids, WAITACCOUNT_OFF_CPU);
 	key_of_cause(&k, &w->now);
 	k.evidence |= evidence;
 	r.kernel_ref = w->now.kernel_ref;
@@ -203,7 +203,7 @@ __noinline int off_book(struct task_state *s, __u64 ids, __u64 woken, __u64 now,
 	k.log2_ns = log2_of(r.ns);
 	r.max_ns = r.ns;
 	r.max_queue_ns = r.queue_ns;
-	book(w, &k, &r);
+	account(w, &k, &r);
 	RETURN_NOTHING();
 }
 
@@ -213,7 +213,8 @@ static __always_inline void off_close(struct wait_state *w, struct task_struct *
 	/* the state that w is part of */
 	struct task_state *s = (void *)w - __builtin_offsetof(struct task_state, wait);
 
-	off_book(s, ids_of(t), queued_ns(w, t, now > w->off_ns ? now : w->off_ns), now, evidence);
+	off_account(s, ids_of(t), queued_ns(w, t, now > w->off_ns ? now : w->off_ns), now,
+		    evidence);
 }
 
 /* Everything that is kept with the thread into the map. */
@@ -224,18 +225,18 @@ __noinline int sums_flush(struct wait_state *w, __u64 ids)
 	run_flush(w, ids);
 	for (unsigned i = 0; i <= WAIT_MEMO_BLAME; i++)
 		memo_flush(w, &w->memo[i]);
-	unbooked_send(w, ids);
+	unaccounted_send(w, ids);
 	RETURN_NOTHING();
 }
 
 /* A thread's last words found no room either. */
 static __always_inline void sums_lost(struct wait_state *w)
 {
-	__u64 ns = w->unbooked_ns + w->unbooked_run_ns;
+	__u64 ns = w->unaccounted_ns + w->unaccounted_run_ns;
 	if (!ns)
 		return;
 	__sync_fetch_and_add(&wait_loss.ns, ns);
-	__sync_fetch_and_add(&wait_loss.count, w->unbooked + w->unbooked_runs);
+	__sync_fetch_and_add(&wait_loss.count, w->unaccounted + w->unaccounted_runs);
 }
 
 /* ---- programs ------------------------------------------------------------------------------ */
@@ -262,7 +263,7 @@ static __always_inline void kernel_part(void *ctx, struct wait_cause *c)
 		return;
 	if (k->tag != tag) {
 		/* Two CPUs at once may leave one's tag with the other's stack of the same sort. */
-		k->ref = kernel_stack(ctx, OWN_FRAMES);
+		k->ref = kernel_stack(ctx, PSEUDO_FRAMES);
 		k->tag = tag;
 	}
 	c->kernel_ref = k->ref;
@@ -286,7 +287,7 @@ static __always_inline void object_note(struct task_struct *t, const struct wait
 		return;
 	struct wait_key k;
 	struct wait_row r = {.dev = c->dev};
-	key_of_thread(&k, ids_of(t), BOOK_OBJECT);
+	key_of_thread(&k, ids_of(t), WAITACCOUNT_OBJECT);
 	k.object = c->object;
 	k.object_kind = c->object_kind;
 	k.fd = c->fd;

@@ -7,7 +7,7 @@
  */
 #define HEAP_DATA_LOCAL    8
 #define HEAP_DATA_ORIGINAL 16
-#define HEAP_DATA_TWIN     (16 + 256 * 8)
+#define HEAP_DATA_NOTHROW     (16 + 256 * 8)
 
 /* struct heap_call, and what lies behind it: rbp of the caller, return address */
 #define CALL_ARGS   0
@@ -253,7 +253,7 @@ heap_still:
 	ENTRY_BEGIN alloc_0
 	CALL_BEGIN 2f
 1:	mov CALL_SITE(%rsp), %r11
-	lea heap_data + HEAP_DATA_TWIN(%rip), %r10
+	lea heap_data + HEAP_DATA_NOTHROW(%rip), %r10
 	mov (%r10, %r11, 8), %r10
 	test %r10, %r10
 	jnz 3f

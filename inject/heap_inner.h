@@ -42,7 +42,7 @@ _Static_assert(offsetof(struct heap_call, result) == 112, "known to heap_entry.S
 _Static_assert(offsetof(struct heap_call, caller_fp) == 128, "known to heap_entry.S");
 
 enum call_flags {
-	CALL_IS_FREE_TOLD = 1 << 0, /* if it was in the set, it is not any more */
+	CALL_IS_FREE_REPORTED = 1 << 0, /* if it was in the set, it is not any more */
 };
 
 /*
@@ -68,9 +68,9 @@ static inline uint64_t frame_pc(const struct heap_frame *f)
 	return f->pc & HEAP_ADDR_MASK;
 }
 
-#define HEAP_RECALLS      1024u
-#define HEAP_RECALL_WAYS  4u
-#define HEAP_RECALL_WORDS 5056u
+#define HEAP_STACKCACHES      1024u
+#define HEAP_STACKCACHE_WAYS  4u
+#define HEAP_STACKCACHE_WORDS 5056u
 
 /*
  * Of one thread: how it stands, and the frames of its last stack, the outermost last. New frames
@@ -102,16 +102,17 @@ struct heap_memo {
 	uint32_t plain; /* from here on no frame is odd */
 	uint32_t end;   /* enum walk_end */
 	uint32_t stack; /* its number; 0: to be looked up */
-	uint32_t recall_next;
-	uint64_t recall_key; /* of the last walk, if it looked for its stack and did not find it */
-	uint32_t ok_unmaps;  /* local.nr_unmaps when ok_lo..ok_hi was */
+	uint32_t stackcache_next;
+	uint64_t
+		stackcache_key; /* of the last walk, if it looked for its stack and did not find it */
+	uint32_t ok_unmaps;     /* local.nr_unmaps when ok_lo..ok_hi was */
 	uint32_t pad0;
 	uint64_t pad[4];
 	struct heap_frame frames[HEAP_FRAMES_MAX];
 	struct heap_origin origins[HEAP_FRAMES_MAX];
-	/* Earlier stacks; see heap_recall.h. */
-	uint32_t recall_at[HEAP_RECALLS];
-	uint64_t recall[HEAP_RECALL_WORDS];
+	/* Earlier stacks; see heap_stackcache.h. */
+	uint32_t stackcache_at[HEAP_STACKCACHES];
+	uint64_t stackcache[HEAP_STACKCACHE_WORDS];
 };
 _Static_assert(sizeof(struct heap_memo) <= HEAP_MEMO_BYTES, "memo size");
 _Static_assert(HEAP_MEMO_BYTES == 1 << 16, "known to heap_entry.S");
@@ -119,7 +120,7 @@ _Static_assert(offsetof(struct heap_memo, tp) == 8, "known to heap_entry.S");
 _Static_assert(offsetof(struct heap_memo, slot) == 16, "known to heap_entry.S");
 _Static_assert(offsetof(struct heap_memo, hash_mask) == 40, "known to heap_entry.S");
 _Static_assert(offsetof(struct heap_memo, frames) % 64 == 0, "in lines of memory");
-_Static_assert(offsetof(struct heap_data, twin) == 16 + 256 * 8, "known to heap_entry.S");
+_Static_assert(offsetof(struct heap_data, nothrow) == 16 + 256 * 8, "known to heap_entry.S");
 _Static_assert(offsetof(struct heap_local, shared) == 8, "known to heap_entry.S");
 _Static_assert(offsetof(struct heap_local, memos) == 24, "known to heap_entry.S");
 _Static_assert(offsetof(struct heap_shared, has_shut) == 108, "known to heap_entry.S");

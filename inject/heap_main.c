@@ -81,7 +81,7 @@ static void count_alloc(struct heap_local *l, struct heap_memo *m, const struct 
 }
 
 /* Whether the free of a block is to be told. Sampled blocks are forgotten by it. */
-static bool is_free_told(const struct heap_local *l, const struct heap_memo *m, uint64_t block)
+static bool is_free_reported(const struct heap_local *l, const struct heap_memo *m, uint64_t block)
 {
 	if (m->hash_mask)
 		return blocks_may_have(l, block) && blocks_take(l, block);
@@ -93,7 +93,7 @@ static void count_free(struct heap_local *l, struct heap_memo *m, uint64_t site,
 	struct heap_ctx x = ctx_of(l, m, 0);
 
 	x.slot->nr_frees++;
-	if (!is_free_told(l, m, block))
+	if (!is_free_reported(l, m, block))
 		return;
 	x.tsc = heap_tsc();
 	put_free(&x, site, block);
@@ -242,10 +242,10 @@ static inline void before_realloc(struct heap_call *c, struct heap_local *l, uin
 {
 	c->block = block;
 	c->flags = 0;
-	if (!call_begin(c, l) || (block && !is_free_told(l, c->memo, block)))
+	if (!call_begin(c, l) || (block && !is_free_reported(l, c->memo, block)))
 		return;
 	c->tsc = heap_tsc();
-	c->flags = CALL_IS_FREE_TOLD;
+	c->flags = CALL_IS_FREE_REPORTED;
 }
 
 void heap_before_realloc_0(struct heap_call *c, struct heap_local *l)
@@ -261,16 +261,16 @@ void heap_before_realloc_1(struct heap_call *c, struct heap_local *l)
 /* @is_gone: what was there before is not any more; @block: what is there now, or 0. */
 static inline void after_realloc(struct heap_call *c, bool is_gone, uint64_t block, uint64_t size)
 {
-	bool is_told = c->block && c->flags & CALL_IS_FREE_TOLD;
+	bool is_reported = c->block && c->flags & CALL_IS_FREE_REPORTED;
 
 	if (!call_end(c, block, size))
 		return;
 	if (is_gone && c->block) {
 		struct heap_ctx x = ctx_of(c->local, c->memo, c->tsc);
 		x.slot->nr_frees++;
-		if (is_told)
+		if (is_reported)
 			put_free(&x, c->site, c->block);
-	} else if (is_told && c->memo->hash_mask) {
+	} else if (is_reported && c->memo->hash_mask) {
 		(void)blocks_add(c->local, c->block);
 	}
 	if (block)

@@ -224,12 +224,12 @@ bool slot_is_silent(struct heap_ctx *x, uint64_t now)
 	return true;
 }
 
-static NOINLINE void ring_bell(struct heap_ctx *x)
+static NOINLINE void wake_reader(struct heap_ctx *x)
 {
 	if (!(x->local->flags & HEAP_MAY_CALL_KERNEL))
 		return;
-	ONCE(x->shared->bell) = 1;
-	(void)heap_syscall(SYS_FUTEX, (uint64_t)&x->shared->bell, FUTEX_WAKE, 1, 0);
+	ONCE(x->shared->wake_futex) = 1;
+	(void)heap_syscall(SYS_FUTEX, (uint64_t)&x->shared->wake_futex, FUTEX_WAKE, 1, 0);
 }
 
 static bool has_room(struct heap_ctx *x, uint64_t head, uint64_t nr_bytes)
@@ -237,15 +237,15 @@ static bool has_room(struct heap_ctx *x, uint64_t head, uint64_t nr_bytes)
 	uint64_t used = head - __atomic_load_n(&x->slot->tail, __ATOMIC_ACQUIRE);
 	uint64_t size = x->memo->ring_bytes;
 
-	if (UNLIKELY(used > size / HEAP_BELL_PARTS) && UNLIKELY(!ONCE(x->shared->bell)))
-		ring_bell(x);
+	if (UNLIKELY(used > size / HEAP_WAKE_PARTS) && UNLIKELY(!ONCE(x->shared->wake_futex)))
+		wake_reader(x);
 	return used <= size && nr_bytes <= size - used;
 }
 
 static NOINLINE bool wait_for_room(struct heap_ctx *x, uint64_t head, uint64_t nr_bytes)
 {
 	uint64_t begin = heap_tsc();
-	uint64_t nap[2] = {0, WAIT_NAP_NS};
+	uint64_t ringwait[2] = {0, WAIT_NAP_NS};
 
 	if (x->memo->is_full)
 		return false;
@@ -263,7 +263,7 @@ static NOINLINE bool wait_for_room(struct heap_ctx *x, uint64_t head, uint64_t n
 		} else if (i < WAIT_YIELDS) {
 			(void)heap_syscall(SYS_SCHED_YIELD, 0, 0, 0, 0);
 		} else {
-			(void)heap_syscall(SYS_NANOSLEEP, (uint64_t)nap, 0, 0, 0);
+			(void)heap_syscall(SYS_NANOSLEEP, (uint64_t)ringwait, 0, 0, 0);
 		}
 	}
 	x->memo->is_full = 1;

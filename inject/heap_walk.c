@@ -6,7 +6,7 @@
  */
 #include "heap_walk.h"
 
-#include "heap_recall.h"
+#include "heap_stackcache.h"
 #include "heap_slot.h"
 #include "kernel_tables.h"
 
@@ -19,7 +19,7 @@ enum { SYS_RT_SIGPROCMASK = 14 };
 #define END_IDX     HEAP_FRAMES_MAX
 
 /* Why there is no row: the part of a ROW_OWN rule above the kind. */
-enum own_rule { OWN_NONE = 0, OWN_NO_MAP = 1, OWN_UNKNOWN = 2 };
+enum pseudo_rule { PSEUDO_NONE = 0, PSEUDO_NO_MAP = 1, PSEUDO_UNKNOWN = 2 };
 
 struct walk {
 	struct heap_ctx *x;
@@ -152,7 +152,7 @@ static inline bool walk_read(struct walk *w, uint64_t addr, uint64_t *ret_v)
 
 /* ---- rules ------------------------------------------------------------------------------- */
 
-static inline uint32_t own(enum own_rule why)
+static inline uint32_t own(enum pseudo_rule why)
 {
 	return ROW_OWN | (uint32_t)why << ROW_KIND_BITS;
 }
@@ -196,10 +196,10 @@ static uint32_t search_rule(const struct walk *w, uint64_t addr)
 	const struct kmap *map = find_map(w, addr);
 
 	if (!map)
-		return own(OWN_NO_MAP);
+		return own(PSEUDO_NO_MAP);
 	uint64_t off = addr - map->base;
 	if (map->kind != KMAP_RULES || addr < map->base || off >> 12 >= map->nr_pages)
-		return own(OWN_NONE);
+		return own(PSEUDO_NONE);
 	uint32_t page = map->first_page + (uint32_t)(off >> 12);
 	uint32_t lo = w->tables->pages[page & (KTABLES_NR_PAGES - 1)];
 	uint32_t hi = w->tables->pages[(page + 1) & (KTABLES_NR_PAGES - 1)];
@@ -211,7 +211,7 @@ static uint32_t search_rule(const struct walk *w, uint64_t addr)
 			hi = mid;
 	}
 	if (lo <= map->first_row)
-		return own(OWN_NONE);
+		return own(PSEUDO_NONE);
 	uint32_t rule = row_at(w, lo - 1)->rule;
 	if (w->is_call && lo < map->end_row) {
 		/* The kernel returns to a restorer's first byte, and no call stands before it. */
@@ -219,7 +219,7 @@ static uint32_t search_rule(const struct walk *w, uint64_t addr)
 		if (next->pc == (uint32_t)off + 1 && row_kind(next->rule) == ROW_SIGNAL)
 			rule = next->rule;
 	}
-	return row_kind(rule) == ROW_NONE ? own(OWN_NONE) : absolute(map, rule);
+	return row_kind(rule) == ROW_NONE ? own(PSEUDO_NONE) : absolute(map, rule);
 }
 
 /*
@@ -243,7 +243,7 @@ static NOINLINE uint32_t fill_rule(const struct walk *w, uint64_t addr)
 	uint32_t tag;
 
 	if (!w->nr_maps)
-		return own(OWN_UNKNOWN);
+		return own(PSEUDO_UNKNOWN);
 	uint32_t rule = search_rule(w, addr);
 	if (!w->l->nr_rules || addr >> HEAP_ADDR_BITS)
 		return rule;
@@ -287,7 +287,7 @@ static bool walk_is_caller(struct walk *w, uint64_t ra, bool needs_rule)
 	if (ra < ADDR_MIN || ra > HEAP_ADDR_MASK)
 		return false;
 	uint32_t rule = find_rule(w, ra - 1);
-	return rule != own(OWN_NO_MAP) && (!needs_rule || is_rule(rule));
+	return rule != own(PSEUDO_NO_MAP) && (!needs_rule || is_rule(rule));
 }
 
 static int walk_step_special(struct walk *w, uint32_t rule);
@@ -342,7 +342,7 @@ static inline bool is_met(const struct heap_memo *m, uint32_t i, uint64_t pc, ui
 }
 
 /* What of a walk is in registers in its inner loop. */
-struct pace {
+struct walk_regs {
 	uint64_t pc;
 	uint64_t sp;
 	uint64_t fp;
@@ -350,7 +350,7 @@ struct pace {
 	uint64_t bits;
 };
 
-static inline void pace_to_walk(struct walk *w, const struct pace *p)
+static inline void regs_to_walk(struct walk *w, const struct walk_regs *p)
 {
 	w->pc = p->pc;
 	w->sp = p->sp;
@@ -361,7 +361,7 @@ static inline void pace_to_walk(struct walk *w, const struct pace *p)
  * The caller of a frame by a row of kind SP or FP, which nearly all are: nothing but loads from
  * memory that is known to be there. False: something is unusual, and nothing was done.
  */
-static inline bool step_quickly(struct pace *p, uint32_t rule, uint64_t hi)
+static inline bool step_quickly(struct walk_regs *p, uint32_t rule, uint64_t hi)
 {
 	bool is_fp = row_kind(rule) == ROW_FP;
 	uint64_t cfa = (is_fp ? p->fp : p->sp) + row_cfa_bytes(rule);
@@ -387,12 +387,12 @@ static inline bool step_quickly(struct pace *p, uint32_t rule, uint64_t hi)
 	return true;
 }
 
-static NOINLINE int step_slowly(struct walk *w, struct pace *p, uint32_t rule)
+static NOINLINE int step_slowly(struct walk *w, struct walk_regs *p, uint32_t rule)
 {
 	uint32_t kind = row_kind(rule);
 	bool is_gap = !is_rule(rule);
 
-	pace_to_walk(w, p);
+	regs_to_walk(w, p);
 	w->fp_slot = ROW_FP_SAME;
 	int next = unwind_step(w, rule);
 	if (is_gap)
@@ -413,7 +413,7 @@ static NOINLINE int step_slowly(struct walk *w, struct pace *p, uint32_t rule)
  * Whoever called the allocator is a frame wherever it lies: in a library that was just loaded, of
  * which the tables do not tell yet.
  */
-static NOINLINE uint32_t add_caller(struct heap_memo *m, const struct pace *p)
+static NOINLINE uint32_t add_caller(struct heap_memo *m, const struct walk_regs *p)
 {
 	m->frames[0] = (struct heap_frame){.pc = p->pc & HEAP_ADDR_MASK, .sp = p->sp};
 	m->origins[0].fp = p->fp;
@@ -434,7 +434,7 @@ static inline uint32_t walk_fresh(struct walk *w, bool is_hook, uint32_t *ret_me
 	uint64_t image_lo = l->image_lo, image_bytes = l->image_hi - l->image_lo;
 	uint64_t skip_lo = l->skip_lo, skip_bytes = is_hook ? l->skip_hi - l->skip_lo : 0;
 	uint32_t known = m->top > m->plain ? m->top : m->plain;
-	struct pace p = {w->pc, w->sp, w->fp, 0, 0};
+	struct walk_regs p = {w->pc, w->sp, w->fp, 0, 0};
 	uint32_t n = 0;
 
 	*ret_met = END_IDX;
@@ -449,15 +449,15 @@ static inline uint32_t walk_fresh(struct walk *w, bool is_hook, uint32_t *ret_me
 			}
 			known = next;
 		}
-		if (n == RECALL_DEPTH && ret_number) {
-			m->recall_key = recall_key(m, p.pc);
-			*ret_number = recall_find(m, m->recall_key, w->hi);
+		if (n == STACKCACHE_DEPTH && ret_number) {
+			m->stackcache_key = stackcache_key(m, p.pc);
+			*ret_number = stackcache_find(m, m->stackcache_key, w->hi);
 			if (LIKELY(*ret_number))
 				return n;
 		}
 		uint32_t rule = find_rule(w, p.pc - w->is_call);
 		/* A return address that is nowhere is not a frame; an interrupted pc is one. */
-		if (UNLIKELY(rule == own(OWN_NO_MAP) && w->is_call)) {
+		if (UNLIKELY(rule == own(PSEUDO_NO_MAP) && w->is_call)) {
 			w->end = WALK_NO_MAP;
 			if (!n)
 				n = add_caller(m, &p);
@@ -490,7 +490,7 @@ static inline uint32_t walk_fresh(struct walk *w, bool is_hook, uint32_t *ret_me
 			break;
 		}
 	}
-	pace_to_walk(w, &p);
+	regs_to_walk(w, &p);
 	return n;
 }
 

@@ -15,7 +15,7 @@
  */
 uint32_t walk_stack(struct heap_ctx *x, const struct heap_call *c, bool is_hook,
 		    uint32_t *ret_number);
-/* The number of that stack, told in the ring if it is new; 0: none. heap_number.c */
+/* The number of that stack, told in the ring if it is new; 0: none. heap_stackid.c */
 uint32_t walk_number(struct heap_ctx *x, const struct heap_call *c, bool is_hook);
 
 #endif

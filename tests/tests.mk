@@ -71,7 +71,7 @@ san-address:
 san-thread:
 	$(Q)$(MAKE) --no-print-directory $(TSAN) unit-tsan
 # The tests in which threads meet.
-SAN_THREAD_TESTS := naming_ work_ dwarf_ symbolizer_ heapqueue_ heapnap_ heapring_reads_
+SAN_THREAD_TESTS := naming_ work_ dwarf_ symbolizer_ heapqueue_ ringwait_ heapring_reads_
 TSAN_SRCS = $(shell grep -lE '^TEST.($(subst $(space),|,$(SAN_THREAD_TESTS)))' $(UNIT_SRCS))
 $(O)/tests/unit-tests-threads: $(TSAN_SRCS:%.c=$(O)/%.o) $(TEST_LIB_SRCS:%.c=$(O)/%.o) $(LIB)
 	$(call say,LINK,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS) $(TEST_LIBS)

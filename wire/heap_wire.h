@@ -113,7 +113,7 @@ enum heap_shape {
  * registers untouched and the site's number in r11 (x86-64; x16 on arm64). The entry calls
  * heap_data.original[site], which runs the displaced instructions and goes on behind them.
  *
- * Without sites (tier PROF) original[0] is what jemalloc took stacks of samples with before.
+ * Without sites (method PROF) original[0] is what jemalloc took stacks of samples with before.
  *
  * heap_data is in the image's data: it survives a fork. local == 0: inert.
  */
@@ -128,7 +128,7 @@ struct heap_data {
 	 * if the recorder was not there. No exception can pass a frame of the image, as no unwinder
 	 * knows of it. 0: none; a function that throws and has none cannot be patched.
 	 */
-	wire_u64 twin[HEAP_SITES_MAX];
+	wire_u64 nothrow[HEAP_SITES_MAX];
 };
 
 /*
@@ -176,7 +176,7 @@ struct heap_local {
 
 #define HEAP_MEMO_BYTES    65536
 #define HEAP_RULES_DEFAULT 8192
-#define HEAP_BELL_PARTS    4
+#define HEAP_WAKE_PARTS    4
 /* The set itself, and before it a bit for each of its words, as a filter. */
 #define HEAP_BLOCKS_BYTES(nr_blocks) ((wire_u64)(nr_blocks)*8 + (nr_blocks) / 8)
 
@@ -216,9 +216,9 @@ struct heap_shared {
 	wire_u64 went_inert_tsc;   /* 0, or when it fell silent because assay was */
 	/*
 	 * A futex: 0 while assay sleeps between two looks at the rings. Who finds its ring filled
-	 * to more than a part in HEAP_BELL_PARTS then makes it 1 and wakes.
+	 * to more than a part in HEAP_WAKE_PARTS then makes it 1 and wakes.
 	 */
-	wire_u32 bell;
+	wire_u32 wake_futex;
 	wire_u32 has_shut; /* the target forbade its threads the time stamp counter: inert */
 	wire_u32 nr_taken; /* slots that were ever taken */
 	wire_u8 pad1[12];

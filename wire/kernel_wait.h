@@ -20,19 +20,19 @@ struct wait_clock {
 	wire_u32 pad;
 };
 
-enum wait_book {
-	BOOK_OFF_CPU = 1, /* an interval off the CPU; row.queue_ns of it in the run queue */
-	BOOK_ON_CPU = 2,  /* the thread ran; row.count times, without stack */
-	BOOK_BLAME = 3,   /* what another thread did while this one waited for it */
-	BOOK_OBJECT = 4,  /* no time: a file that is waited for, told while it is open */
+enum wait_account {
+	WAITACCOUNT_OFF_CPU = 1, /* an interval off the CPU; row.queue_ns of it in the run queue */
+	WAITACCOUNT_ON_CPU = 2,  /* the thread ran; row.count times, without stack */
+	WAITACCOUNT_BLAME = 3,   /* what another thread did while this one waited for it */
+	WAITACCOUNT_OBJECT = 4,  /* no time: a file that is waited for, told while it is open */
 };
 
 enum wait_how {
-	HOW_BLOCKED = 0,   /* waited for something, then was woken */
-	HOW_PREEMPTED = 1, /* lost its CPU */
-	HOW_YIELDED = 2,   /* gave its CPU away, sched_yield() */
-	HOW_BORN = 3,      /* from its birth to its first run */
-	HOW_UNBOOKED = 4,  /* sums of intervals for which a map had no room */
+	HOW_BLOCKED = 0,     /* waited for something, then was woken */
+	HOW_PREEMPTED = 1,   /* lost its CPU */
+	HOW_YIELDED = 2,     /* gave its CPU away, sched_yield() */
+	HOW_BORN = 3,        /* from its birth to its first run */
+	HOW_UNACCOUNTED = 4, /* sums of intervals for which a map had no room */
 };
 
 enum wait_object_kind {
@@ -50,7 +50,7 @@ enum wait_object_kind {
 
 struct wait_key {
 	wire_u64 user_ref;  /* stack of the waiting thread, 0 = none */
-	wire_u64 other_ref; /* stack of the waker, or of the culprit (BOOK_BLAME) */
+	wire_u64 other_ref; /* stack of the waker, or of the culprit (WAITACCOUNT_BLAME) */
 	wire_u64 object;
 	wire_u32 second;
 	wire_s32 tgid; /* in the root PID namespace, as the others */
@@ -60,7 +60,7 @@ struct wait_key {
 	wire_s16 syscall; /* -1 = none */
 	wire_u8 reason;   /* enum wait_reason */
 	wire_u8 evidence; /* enum wait_evidence */
-	wire_u8 book;     /* enum wait_book */
+	wire_u8 account;  /* enum wait_account */
 	wire_u8 how;      /* enum wait_how */
 	wire_u8 object_kind;
 	wire_u8 log2_ns; /* class of each interval's blocked part, LOG2_NONE = none */
@@ -88,7 +88,7 @@ struct wait_row {
 };
 
 /*
- * RECORD_WAIT. Intervals of BOOK_ON_CPU have woken_ns == end_ns. HOW_UNBOOKED: the sum of dev
+ * RECORD_WAIT. Intervals of WAITACCOUNT_ON_CPU have woken_ns == end_ns. HOW_UNACCOUNTED: the sum of dev
  * intervals, which ended by then.
  */
 struct wait_single {

@@ -94,7 +94,7 @@ static void walk(struct memory *s, struct one_process *one, uint64_t now)
 		one->pss_bytes += m->pss_bytes;
 }
 
-static int tell(const struct one_process *one, const struct memstat *m, uint64_t now,
+static int emit(const struct one_process *one, const struct memstat *m, uint64_t now,
 		const struct event_sink *sink, struct err *err)
 {
 	const int64_t values[HEAP_MEMORY_NR] = {
@@ -107,7 +107,7 @@ static int tell(const struct one_process *one, const struct memstat *m, uint64_t
 		[HEAP_MEMORY_STACKS] = (int64_t)one->stack_bytes,
 		[HEAP_MEMORY_VIRTUAL] = (int64_t)m->virtual_bytes,
 	};
-	const struct event ev = event_tally(TABLE_MEMORY, one->pid, one->pid, now, values);
+	const struct event ev = event_aggregate(TABLE_MEMORY, one->pid, one->pid, now, values);
 	return sink->event(sink->ctx, &ev, err);
 }
 
@@ -128,7 +128,7 @@ static int memory_read(void *self, const struct event_sink *sink, struct err *er
 		if (one->is_gone)
 			continue;
 		s->info.nr_readings++;
-		TRY(tell(one, &m, now, sink, err));
+		TRY(emit(one, &m, now, sink, err));
 	}
 	return 0;
 }

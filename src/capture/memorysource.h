@@ -1,6 +1,6 @@
 /*
  * Memory over time: what the kernel says that each target uses, as rows of the table "memory"
- * (model/heap.h), one a process and reading. Readings are told as EVENT_TALLY with TABLE_MEMORY,
+ * (model/heap.h), one a process and reading. Readings are told as EVENT_AGGREGATE with TABLE_MEMORY,
  * their time is the moment of the reading; HEAP_MEMORY_LIVE is left 0, for the views know it.
  *
  * RSS, its parts, swap and virtual memory are read each time. PSS and the stacks of threads need a

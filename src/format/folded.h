@@ -36,8 +36,8 @@ struct folded_options {
 	 * Writing: a frame to put on top of a row's stack, as the reason of a wait, or NULL. Of
 	 * tables with tags only.
 	 */
-	const char *(*tip_of)(void *ctx, const struct table *t, size_t row);
-	void *tip_ctx;
+	const char *(*synth_leaf_of)(void *ctx, const struct table *t, size_t row);
+	void *synth_leaf_ctx;
 	/* Reading: the event's name; NULL is "samples". */
 	const char *read_event;
 };

@@ -266,12 +266,15 @@ static uint32_t *order_by_root(struct folded_writer *w, const struct table *t)
 }
 
 /* The stack's node, or the one above it that says why it waited. */
-static uint32_t node_of_tip(struct folded_writer *w, const struct table *t, uint32_t row,
-			    uint32_t node)
+static uint32_t node_of_synth_leaf(struct folded_writer *w, const struct table *t, uint32_t row,
+				   uint32_t node)
 {
 	const struct folded_options *o = w->options;
-	const char *tip = o->tip_of && t->has_tags ? o->tip_of(o->tip_ctx, t, row) : NULL;
-	return tip ? child_of(w, node, intern_add(&w->texts, tip, strlen(tip))) : node;
+	const char *synth_leaf = o->synth_leaf_of && t->has_tags
+					 ? o->synth_leaf_of(o->synth_leaf_ctx, t, row)
+					 : NULL;
+	return synth_leaf ? child_of(w, node, intern_add(&w->texts, synth_leaf, strlen(synth_leaf)))
+			  : node;
 }
 
 static int add_samples(struct folded_writer *w, const struct table *t, struct err *err)
@@ -288,7 +291,8 @@ static int add_samples(struct folded_writer *w, const struct table *t, struct er
 		uint32_t row = rows[i];
 		int64_t value = t->values[(size_t)row * t->nr_columns + column];
 		uint32_t root = root_of_task(w, t->task[row]);
-		uint32_t node = node_of_tip(w, t, row, node_of_stack(w, root, t->stack[row]));
+		uint32_t node =
+			node_of_synth_leaf(w, t, row, node_of_stack(w, root, t->stack[row]));
 		w->nodes.p[node].count += value > 0 ? (uint64_t)value : 0;
 	}
 	free(rows);

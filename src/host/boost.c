@@ -32,9 +32,9 @@
 #define PRIORITY_LENT 1
 #define LOAN_NS       (10 * NS_PER_MS)
 
-void host_urgent_begin(struct host_urgency *u)
+void host_boost_begin(struct host_boost *u)
 {
-	*u = (struct host_urgency){.slack_ns = prctl(PR_GET_TIMERSLACK)};
+	*u = (struct host_boost){.slack_ns = prctl(PR_GET_TIMERSLACK)};
 	/* Or each look would come 50 us late. */
 	u->has_slack = u->slack_ns > 1 && !prctl(PR_SET_TIMERSLACK, 1);
 	u->is_raised = sched_getscheduler(0) == SCHED_OTHER &&
@@ -45,7 +45,7 @@ void host_urgent_begin(struct host_urgency *u)
 /* It was made by an urgent thread, so it is one. */
 static void *wait_for_owner(void *arg)
 {
-	struct host_urgency *u = arg;
+	struct host_boost *u = arg;
 	__atomic_store_n(&u->waiter_tid, (int32_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
 	uint64_t end_ns = clock_mono_ns() + LOAN_NS;
 	if (sched_setscheduler(0, SCHED_FIFO,
@@ -71,7 +71,7 @@ static bool has_two_cpus(void)
 	return !sched_getaffinity(0, sizeof(set), &set) && CPU_COUNT(&set) > 1;
 }
 
-static bool take_only_loan(struct host_urgency *u)
+static bool take_only_loan(struct host_boost *u)
 {
 	static const char name[] = "\0assay-urgent";
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
@@ -86,7 +86,7 @@ static bool take_only_loan(struct host_urgency *u)
 	return false;
 }
 
-static void take_back(struct host_urgency *u)
+static void take_back(struct host_boost *u)
 {
 	if (!u->has_waiter)
 		return;
@@ -106,7 +106,7 @@ static void take_back(struct host_urgency *u)
 	(void)close(u->only_fd);
 }
 
-void host_urgent_lend(struct host_urgency *u, int32_t tid)
+void host_boost_thread(struct host_boost *u, int32_t tid)
 {
 	sigset_t all;
 	sigset_t before;
@@ -124,7 +124,7 @@ void host_urgent_lend(struct host_urgency *u, int32_t tid)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-void host_urgent_end(struct host_urgency *u)
+void host_boost_end(struct host_boost *u)
 {
 	take_back(u);
 	if (u->is_raised)
@@ -132,5 +132,5 @@ void host_urgent_end(struct host_urgency *u)
 					 &(struct sched_param){0}); /* always allowed */
 	if (u->has_slack)
 		(void)prctl(PR_SET_TIMERSLACK, u->slack_ns);
-	*u = (struct host_urgency){0};
+	*u = (struct host_boost){0};
 }

@@ -11,7 +11,7 @@
 
 #include <pthread.h>
 
-struct host_urgency {
+struct host_boost {
 	bool is_raised;
 	bool has_slack;
 	int slack_ns;
@@ -24,14 +24,14 @@ struct host_urgency {
 	int only_fd;        /* held during a loan: one at a time on this machine */
 };
 
-void host_urgent_begin(struct host_urgency *u);
+void host_boost_begin(struct host_boost *u);
 /*
  * The thread @tid of another process, which is made to run now and then until the end, is lent the
  * priority: on a busy machine it would wait for a CPU each time. Nothing of it is changed, so
  * nothing has to be undone if we are killed. It ends after 10 ms by itself. One at a time; *u stays
  * where it is until the end.
  */
-void host_urgent_lend(struct host_urgency *u, int32_t tid);
-void host_urgent_end(struct host_urgency *u);
+void host_boost_thread(struct host_boost *u, int32_t tid);
+void host_boost_end(struct host_boost *u);
 
 #endif

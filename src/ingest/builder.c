@@ -170,7 +170,7 @@ task_id builder_past_task(struct builder *b, int32_t pid, int32_t tid, uint64_t 
 /* ---- what mappings mean now is told ------------------------------------------------------- */
 
 /* A process tells hundreds of mappings at once: its watcher hears of them once. */
-void builder_tell_spaces(struct builder *b)
+void builder_emit_spaces(struct builder *b)
 {
 	int32_t pid = b->changed_pid;
 	b->changed_pid = 0;
@@ -183,7 +183,7 @@ static void note_change(struct builder *b, int32_t pid)
 	if (!b->options.space_changed)
 		return;
 	if (b->changed_pid != pid)
-		builder_tell_spaces(b);
+		builder_emit_spaces(b);
 	b->changed_pid = pid;
 }
 
@@ -237,7 +237,7 @@ static void on_thread_exit(struct builder *b, const struct event *ev)
 		(void)map_del(&b->listed, (uint32_t)ev->pid);
 		note_change(b, ev->pid);
 		if (b->changed_pid) /* who watches it must not look at it any more */
-			builder_tell_spaces(b);
+			builder_emit_spaces(b);
 	}
 }
 
@@ -331,7 +331,7 @@ static int on_event(void *ctx, const struct event *ev, struct err *err)
 	if (ev->time_ns > b->last_ns)
 		b->last_ns = ev->time_ns;
 	if (UNLIKELY(b->changed_pid) && ev->kind != EVENT_MAP)
-		builder_tell_spaces(b);
+		builder_emit_spaces(b);
 	switch (ev->kind) {
 	case EVENT_SAMPLE:
 		on_sample(b, ev);
@@ -361,8 +361,8 @@ static int on_event(void *ctx, const struct event *ev, struct err *err)
 	case EVENT_STACK:
 		builder_on_stack(b, ev);
 		break;
-	case EVENT_TALLY:
-		builder_on_tally(b, ev);
+	case EVENT_AGGREGATE:
+		builder_on_aggregate(b, ev);
 		break;
 	case EVENT_SWITCH:
 		break;

@@ -39,9 +39,9 @@ struct table builder_table_shape(struct profile *p, const char *event, double fr
 /* Never fails for what an event says: nonsense is counted in the profile's losses. */
 struct event_sink builder_sink(struct builder *b);
 /* Tells changes of mappings that are still to be told. */
-void builder_tell_spaces(struct builder *b);
+void builder_emit_spaces(struct builder *b);
 /*
- * Rows (EVENT_TALLY) whose stacks have not come yet are kept back, since what the kernel adds up
+ * Rows (EVENT_AGGREGATE) whose stacks have not come yet are kept back, since what the kernel adds up
  * and what it sends go different ways. To be called each second, and with _all at the end: a row
  * whose stacks are not there by the second call gets "[lost stack]".
  */

@@ -148,7 +148,7 @@ stack_id builder_user_stack(struct builder *b, const struct event *ev, enum loss
 /* ---- builder_refs.c ---------------------------------------------------------------------- */
 void refs_release(struct refs *r);
 void builder_on_stack(struct builder *b, const struct event *ev);
-void builder_on_tally(struct builder *b, const struct event *ev);
+void builder_on_aggregate(struct builder *b, const struct event *ev);
 /* The stack of a sample that refers to its parts. */
 stack_id builder_ref_stack(struct builder *b, const struct event *ev, enum loss_kind *ret_loss);
 

@@ -177,9 +177,9 @@ static str_id text_of(struct builder *b, const char *text)
 	return text ? profile_cstr(b->p, text) : 0;
 }
 
-void builder_on_tally(struct builder *b, const struct event *ev)
+void builder_on_aggregate(struct builder *b, const struct event *ev)
 {
-	const struct event_tally *y = &ev->tally;
+	const struct event_aggregate *y = &ev->aggregate;
 	const struct spec_table *t = builder_table_of(b, y->spec);
 	if (!t)
 		return;

@@ -15,16 +15,16 @@
 
 enum event_kind {
 	EVENT_SAMPLE = 1,
-	EVENT_MAP,      /* code was mapped */
-	EVENT_COMM,     /* a thread's name; is_exec: the process image was replaced */
-	EVENT_FORK,     /* a thread or process was born */
-	EVENT_EXIT,     /* a thread ended */
-	EVENT_LOST,     /* the kernel dropped records */
-	EVENT_THROTTLE, /* the kernel paused sampling */
-	EVENT_SWITCH,   /* a thread went on or off a CPU */
-	EVENT_MARK,     /* a phase boundary set by the user */
-	EVENT_STACK,    /* the frames of a stack that other events refer to */
-	EVENT_TALLY,    /* what the kernel added up: so many, so much, of one kind in one second */
+	EVENT_MAP,       /* code was mapped */
+	EVENT_COMM,      /* a thread's name; is_exec: the process image was replaced */
+	EVENT_FORK,      /* a thread or process was born */
+	EVENT_EXIT,      /* a thread ended */
+	EVENT_LOST,      /* the kernel dropped records */
+	EVENT_THROTTLE,  /* the kernel paused sampling */
+	EVENT_SWITCH,    /* a thread went on or off a CPU */
+	EVENT_MARK,      /* a phase boundary set by the user */
+	EVENT_STACK,     /* the frames of a stack that other events refer to */
+	EVENT_AGGREGATE, /* what the kernel added up: so many, so much, of one kind in one second */
 };
 
 /* Markers inside a call chain, as the kernel writes them (perf_event.h, PERF_CONTEXT_*). */
@@ -84,7 +84,7 @@ struct event_stack {
  * A row of a table with tags; time_ns is the start of its second where rows are added up by second
  * (TABLE_TIME_SLICE), else the moment.
  */
-struct event_tally {
+struct event_aggregate {
 	/* enum table_id, or TABLE_EVENTS + index of the event for events by name. Rows of a table
 	 * that the capture did not ask for are dropped. */
 	uint32_t spec;
@@ -149,7 +149,7 @@ struct event {
 			const char *text;
 		} mark;
 		struct event_stack stack;
-		struct event_tally tally;
+		struct event_aggregate aggregate;
 	};
 };
 
@@ -165,16 +165,16 @@ static inline struct event event_comm(int32_t pid, int32_t tid, uint64_t time_ns
 }
 
 /* A row of @spec with borrowed @values; what else applies to it is for the caller to set. */
-static inline struct event event_tally(uint32_t spec, int32_t pid, int32_t tid, uint64_t time_ns,
-				       const int64_t *values)
+static inline struct event event_aggregate(uint32_t spec, int32_t pid, int32_t tid,
+					   uint64_t time_ns, const int64_t *values)
 {
 	return (struct event){
-		.kind = EVENT_TALLY,
+		.kind = EVENT_AGGREGATE,
 		.time_ns = time_ns,
 		.pid = pid,
 		.tid = tid,
 		.cpu = -1,
-		.tally = {.spec = spec, .log2_ns = LOG2_NONE, .syscall = -1, .values = values}};
+		.aggregate = {.spec = spec, .log2_ns = LOG2_NONE, .syscall = -1, .values = values}};
 }
 
 /* Receives events; returns 0, or negative to stop the source with an error. */

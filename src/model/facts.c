@@ -42,7 +42,7 @@ static const struct {
 	[FACT_RECORDING_NOTE] = {"recording-note"},
 	[FACT_DUMPS] = {"dumps"},
 	[FACT_HEAP_ALLOCATOR] = {"heap allocator"},
-	[FACT_HEAP_TIER] = {"heap tier"},
+	[FACT_HEAP_METHOD] = {"heap method"},
 	[FACT_HEAP_SAMPLING] = {"heap sampling", DETAIL_NUMBER},
 	[FACT_HEAP_ATTACHED] = {"heap attached", DETAIL},
 	[FACT_HEAP_ENDED] = {"heap ended", DETAIL},

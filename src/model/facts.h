@@ -38,7 +38,7 @@ enum fact_id {
 	FACT_DUMPS, /* the dumps of a folder that were read */
 	/* the heap */
 	FACT_HEAP_ALLOCATOR, /* "jemalloc 5.3.0, static, prefix _rjem_" */
-	FACT_HEAP_TIER,      /* the method: "patch", ..., and after ": " why this one */
+	FACT_HEAP_METHOD,    /* the method: "patch", ..., and after ": " why this one */
 	FACT_HEAP_SAMPLING,  /* "every allocation", or bytes between samples as a number */
 	FACT_HEAP_ATTACHED,  /* "launch" or "attach" */
 	FACT_HEAP_ENDED, /* "yes": the programs had ended when the capture did; absent: not known */

@@ -41,7 +41,8 @@ static const struct {
 	[LOSS_HEAP_TOO_SHORT] = {"heap_children_too_short", "child processes that ended too early"},
 	[LOSS_HEAP_BROKEN] = {"heap_rings_broken", "broken rings of heap events"},
 	[LOSS_HEAP_NO_STACK] = {"heap_stacks_without_room", "stacks of allocations (no room)"},
-	[LOSS_HEAP_UNBOOKED] = {"heap_blocks_not_followed", "heap blocks not followed (no room)"},
+	[LOSS_HEAP_UNACCOUNTED] = {"heap_blocks_not_followed",
+				   "heap blocks not followed (no room)"},
 	[LOSS_HEAP_UNPATCHED] = {"heap_functions_not_patched", "allocator functions not patched"},
 	[LOSS_HEAP_NO_FREE] = {"heap_frees_not_seen",
 			       "heap blocks whose free is not seen (no room)"},
@@ -110,7 +111,7 @@ static uint64_t sum_class(const struct losses *l, enum loss_class class)
 	return sum;
 }
 
-bool losses_has_ledger(const struct losses *l)
+bool losses_has_samples(const struct losses *l)
 {
 	for (size_t i = 0; i < LOSS_NR; i++)
 		if (l->nr[i] && kinds[i].class != LOSS_CLASS_BESIDE)

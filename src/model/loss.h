@@ -55,7 +55,7 @@ enum loss_kind {
 	LOSS_HEAP_TOO_SHORT = 27,
 	LOSS_HEAP_BROKEN = 28, /* rings that made no sense */
 	LOSS_HEAP_NO_STACK = 29,
-	LOSS_HEAP_UNBOOKED = 30,
+	LOSS_HEAP_UNACCOUNTED = 30,
 	LOSS_HEAP_UNPATCHED = 31,
 	LOSS_HEAP_NO_FREE = 32,
 	LOSS_IO_NO_ROW = 33,
@@ -97,7 +97,7 @@ enum loss_class loss_class(enum loss_kind kind);
 enum loss_kind loss_of_walk(enum walk_end end);
 void losses_merge(struct losses *to, const struct losses *from);
 /* Whether anything but what is beside the samples is known: a file of others may have no ledger. */
-bool losses_has_ledger(const struct losses *l);
+bool losses_has_samples(const struct losses *l);
 /* Appends "also missing: 12 heap events (...), 3 child processes not followed"; nothing if there is nothing. */
 void losses_add_beside(struct buf *to, const struct losses *l);
 uint64_t losses_truncated(const struct losses *l);

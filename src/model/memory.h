@@ -198,7 +198,7 @@ struct limit_point {
 	uint64_t swap_bytes;
 };
 
-struct limit_story {
+struct limit_outcome {
 	struct memgroup_numbers numbers; /* of the command alone: counts since it was put in */
 	struct limit_point largest;      /* what was in use when most was, of what was seen */
 	struct limit_point at_kill;      /* closest before the kernel killed; usage 0 = none */

@@ -1,4 +1,4 @@
-/* The tier for a process and its functions; see heapchoice.h. */
+/* The method for a process and its functions; see heapchoice.h. */
 #include "base/base.h"
 #include "plan/heapchoice.h"
 
@@ -17,26 +17,27 @@
 
 static const struct {
 	const char *name;
-	enum heap_tier tier;
-} tiers[] = {
-	{"prof", HEAP_TIER_PROF},       {"hooks", HEAP_TIER_HOOKS},   {"patch", HEAP_TIER_PATCH},
-	{"uprobes", HEAP_TIER_UPROBES}, {"growth", HEAP_TIER_GROWTH},
+	enum heap_method method;
+} methods[] = {
+	{"prof", HEAP_METHOD_PROF},     {"hooks", HEAP_METHOD_HOOKS},
+	{"patch", HEAP_METHOD_PATCH},   {"uprobes", HEAP_METHOD_UPROBES},
+	{"growth", HEAP_METHOD_GROWTH},
 };
 
-const char *heapchoice_tier_name(enum heap_tier tier)
+const char *heapchoice_method_name(enum heap_method method)
 {
-	for (size_t i = 0; i < ARRAY_LEN(tiers); i++)
-		if (tiers[i].tier == tier)
-			return tiers[i].name;
+	for (size_t i = 0; i < ARRAY_LEN(methods); i++)
+		if (methods[i].method == method)
+			return methods[i].name;
 	return "none";
 }
 
-bool heapchoice_tier_from_name(const char *name, enum heap_tier *ret_tier)
+bool heapchoice_method_from_name(const char *name, enum heap_method *ret_method)
 {
-	for (size_t i = 0; i < ARRAY_LEN(tiers); i++) {
-		if (strcmp(name, tiers[i].name))
+	for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
+		if (strcmp(name, methods[i].name))
 			continue;
-		*ret_tier = tiers[i].tier;
+		*ret_method = methods[i].method;
 		return true;
 	}
 	return false;
@@ -264,9 +265,9 @@ static size_t nr_heap_sites(const struct heap_plan *p)
 	return n;
 }
 
-static void set_reason(struct heap_plan *p, enum heap_tier tier, struct buf *text)
+static void set_reason(struct heap_plan *p, enum heap_method method, struct buf *text)
 {
-	p->tier = tier;
+	p->method = method;
 	p->reason = buf_detach(text);
 }
 
@@ -284,7 +285,7 @@ static bool needs_growth(struct heap_plan *p, const struct heaptarget *h, struct
 		buf_add_str(why, "the Go runtime manages its own heap, which none of malloc's "
 				 "functions sees");
 	else if (h->is_jvm)
-		buf_add_str(why, "the Java virtual machine manages its own heap; --tier patch "
+		buf_add_str(why, "the Java virtual machine manages its own heap; --method patch "
 				 "watches what its native code takes from malloc");
 	else if (p->allocator == HEAP_ALLOCATOR_JEMALLOC && h->is_held && !has_sites)
 		buf_add_str(why, "its jemalloc has no symbols, and can be asked only when it runs: "
@@ -326,19 +327,19 @@ static void choose(struct heap_plan *p, const struct heaptarget *h)
 {
 	CLEANUP(buf_release) struct buf why = {0};
 	if (needs_growth(p, h, &why)) {
-		set_reason(p, HEAP_TIER_GROWTH, &why);
+		set_reason(p, HEAP_METHOD_GROWTH, &why);
 		return;
 	}
 	if (!may_inject(h->pid, &why)) {
 		CLEANUP(err_release) struct err refused = {0};
 		if (!host_bpf_rights(HOST_BTF_PATH, &refused)) {
 			buf_add_str(&why, ": its functions are watched by uprobes");
-			set_reason(p, HEAP_TIER_UPROBES, &why);
+			set_reason(p, HEAP_METHOD_UPROBES, &why);
 			return;
 		}
 		buf_addf(&why, ", and so are probes (%s): growth of memory by page faults",
 			 err_msg(&refused));
-		set_reason(p, HEAP_TIER_GROWTH, &why);
+		set_reason(p, HEAP_METHOD_GROWTH, &why);
 		return;
 	}
 	/* Before a program's own start, jemalloc would come up without its environment. */
@@ -347,78 +348,78 @@ static void choose(struct heap_plan *p, const struct heaptarget *h)
 	if (has_hooks && !p->is_all_or_none) {
 		buf_add_str(&why, "not all functions of this jemalloc are known, and it tells its "
 				  "hooks of every allocation; its code is not changed");
-		set_reason(p, HEAP_TIER_HOOKS, &why);
+		set_reason(p, HEAP_METHOD_HOOKS, &why);
 		return;
 	}
 	buf_addf(&why, "%zu functions of its allocator are patched %s", nr_heap_sites(p),
 		 h->is_held ? "before it starts" : "while it runs");
 	if (p->is_all_or_none)
 		buf_add_str(&why, ", which costs it less than jemalloc's hooks");
-	set_reason(p, HEAP_TIER_PATCH, &why);
+	set_reason(p, HEAP_METHOD_PATCH, &why);
 }
 
 static int force_jemalloc(const struct heap_plan *p, const struct heaptarget *h,
-			  enum heap_tier tier, struct err *err)
+			  enum heap_method method, struct err *err)
 {
-	const char *name = heapchoice_tier_name(tier);
+	const char *name = heapchoice_method_name(method);
 	if (p->allocator != HEAP_ALLOCATOR_JEMALLOC) {
-		(void)err_set(err, -ENOTSUP, "tier %s: process %d does not use jemalloc (%s)", name,
-			      h->pid, p->allocator_text);
-		return err_hint(err, "leave out --tier: assay chooses one that works");
+		(void)err_set(err, -ENOTSUP, "method %s: process %d does not use jemalloc (%s)",
+			      name, h->pid, p->allocator_text);
+		return err_hint(err, "leave out --method: assay chooses one that works");
 	}
 	if (!p->mallctl) {
-		(void)err_set(err, -ENOTSUP, "tier %s: mallctl was not found in process %d (%s)",
+		(void)err_set(err, -ENOTSUP, "method %s: mallctl was not found in process %d (%s)",
 			      name, h->pid, p->allocator_text);
 		return err_hint(err, "keep symbols (cargo: strip = false) or install the "
 				     "binary's debug file");
 	}
-	if (tier == HEAP_TIER_PROF && !p->has_prof) {
+	if (method == HEAP_METHOD_PROF && !p->has_prof) {
 		(void)err_set(err, -ENOTSUP,
-			      "tier %s: this jemalloc was built without profiling (%s)", name,
+			      "method %s: this jemalloc was built without profiling (%s)", name,
 			      p->allocator_text);
 		return err_hint(err, "build it with --enable-prof (tikv-jemallocator: feature "
-				     "\"profiling\"), or use --tier hooks or patch");
+				     "\"profiling\"), or use --method hooks or patch");
 	}
 	if (h->is_held) {
 		(void)err_set(err, -ENOTSUP,
-			      "tier %s: jemalloc cannot be called before the program has started",
+			      "method %s: jemalloc cannot be called before the program has started",
 			      name);
-		return err_hint(err, "start it, then `assay heap --tier %s` by its name", name);
+		return err_hint(err, "start it, then `assay heap --method %s` by its name", name);
 	}
-	if (tier == HEAP_TIER_HOOKS && !heapchoice_has_hooks(p->version)) {
+	if (method == HEAP_METHOD_HOOKS && !heapchoice_has_hooks(p->version)) {
 		(void)err_set(err, -ENOTSUP,
-			      "tier %s: hooks are in jemalloc 5.2.0 to 5.3.1, this is %s", name,
+			      "method %s: hooks are in jemalloc 5.2.0 to 5.3.1, this is %s", name,
 			      p->allocator_text);
-		return err_hint(err, "use --tier patch");
+		return err_hint(err, "use --method patch");
 	}
 	return 0;
 }
 
-static int force(struct heap_plan *p, const struct heaptarget *h, enum heap_tier tier,
+static int force(struct heap_plan *p, const struct heaptarget *h, enum heap_method method,
 		 struct err *err)
 {
-	if (tier == HEAP_TIER_PROF || tier == HEAP_TIER_HOOKS)
-		TRY(force_jemalloc(p, h, tier, err));
-	if ((tier == HEAP_TIER_PATCH || tier == HEAP_TIER_UPROBES) && !nr_heap_sites(p)) {
+	if (method == HEAP_METHOD_PROF || method == HEAP_METHOD_HOOKS)
+		TRY(force_jemalloc(p, h, method, err));
+	if ((method == HEAP_METHOD_PATCH || method == HEAP_METHOD_UPROBES) && !nr_heap_sites(p)) {
 		(void)err_set(err, -ENOTSUP,
-			      "tier %s: no allocator's functions were found in process %d (%s)",
-			      heapchoice_tier_name(tier), h->pid, p->allocator_text);
-		return err_hint(err, "use --tier growth, which needs none");
+			      "method %s: no allocator's functions were found in process %d (%s)",
+			      heapchoice_method_name(method), h->pid, p->allocator_text);
+		return err_hint(err, "use --method growth, which needs none");
 	}
 	CLEANUP(buf_release) struct buf refusal = {0};
-	bool is_injected = tier != HEAP_TIER_UPROBES && tier != HEAP_TIER_GROWTH;
+	bool is_injected = method != HEAP_METHOD_UPROBES && method != HEAP_METHOD_GROWTH;
 	if (is_injected && !may_inject(h->pid, &refusal)) {
-		(void)err_set(err, -EPERM, "tier %s: cannot be put into process %d: %s",
-			      heapchoice_tier_name(tier), h->pid, buf_str(&refusal));
-		return err_hint(err, "run as root, or give assay CAP_SYS_PTRACE; --tier uprobes "
-				     "and --tier growth do without");
+		(void)err_set(err, -EPERM, "method %s: cannot be put into process %d: %s",
+			      heapchoice_method_name(method), h->pid, buf_str(&refusal));
+		return err_hint(err, "run as root, or give assay CAP_SYS_PTRACE; --method uprobes "
+				     "and --method growth do without");
 	}
-	p->tier = tier;
-	p->reason = xstrdup("as asked by --tier");
+	p->method = method;
+	p->reason = xstrdup("as asked by --method");
 	return 0;
 }
 
-int heapchoice_plan(const struct heaptarget *h, enum heap_tier forced, const char *no_mallctl,
+int heapchoice_plan(const struct heaptarget *h, enum heap_method forced, const char *no_mallctl,
 		    struct heap_plan *ret_p, struct err *err)
 {
 	CLEANUP(heap_plan_release) struct heap_plan p = {0};
@@ -435,14 +436,14 @@ int heapchoice_plan(const struct heaptarget *h, enum heap_tier forced, const cha
 	}
 	add_sites(&p, h, true);
 	add_code(&p, h);
-	if (forced == HEAP_TIER_NONE)
+	if (forced == HEAP_METHOD_NONE)
 		choose(&p, h);
 	else
 		TRY(force(&p, h, forced, err));
-	if (p.tier == HEAP_TIER_HOOKS || p.tier == HEAP_TIER_PROF) {
+	if (p.method == HEAP_METHOD_HOOKS || p.method == HEAP_METHOD_PROF) {
 		/* jemalloc tells of its own; what is left to patch are the others beside it. */
 		heap_plan_clear_sites(&p);
-		if (p.tier == HEAP_TIER_HOOKS)
+		if (p.method == HEAP_METHOD_HOOKS)
 			add_sites(&p, h, false);
 	}
 	*ret_p = p;
@@ -463,7 +464,7 @@ void heap_way_release(struct heap_way *w)
 static void look_for_programs(struct heap_way *w)
 {
 	CLEANUP(err_release) struct err refused = {0};
-	if (w->tier != HEAP_TIER_GROWTH || !host_bpf_rights(HOST_BTF_PATH, &refused))
+	if (w->method != HEAP_METHOD_GROWTH || !host_bpf_rights(HOST_BTF_PATH, &refused))
 		return;
 	w->has_no_programs = true;
 	char *reason = xasprintf("%s; sampled, for BPF programs are refused (%s)", w->reason,
@@ -472,18 +473,19 @@ static void look_for_programs(struct heap_way *w)
 	w->reason = reason;
 }
 
-static bool is_outside(enum heap_tier tier)
+static bool is_outside(enum heap_method method)
 {
-	return tier == HEAP_TIER_UPROBES || tier == HEAP_TIER_GROWTH;
+	return method == HEAP_METHOD_UPROBES || method == HEAP_METHOD_GROWTH;
 }
 
-void heapchoice_way(struct heap_way *ret_w, enum heap_tier forced, const struct heap_plan *plan)
+void heapchoice_way(struct heap_way *ret_w, enum heap_method forced, const struct heap_plan *plan)
 {
-	*ret_w = (struct heap_way){.tier = HEAP_TIER_NONE};
+	*ret_w = (struct heap_way){.method = HEAP_METHOD_NONE};
 	if (is_outside(forced))
-		*ret_w = (struct heap_way){forced, .reason = xstrdup("as asked by --tier")};
-	else if (forced == HEAP_TIER_NONE && plan && !plan->is_loading && is_outside(plan->tier))
-		*ret_w = (struct heap_way){plan->tier,
+		*ret_w = (struct heap_way){forced, .reason = xstrdup("as asked by --method")};
+	else if (forced == HEAP_METHOD_NONE && plan && !plan->is_loading &&
+		 is_outside(plan->method))
+		*ret_w = (struct heap_way){plan->method,
 					   .reason = xstrdup(plan->reason ? plan->reason : "")};
 	look_for_programs(ret_w);
 }

@@ -1,6 +1,6 @@
 /*
- * From what is in a process to how its heap is watched: the tier, why this one, and for which
- * functions. A tier that the user forces and that cannot be is an error which says why. Nothing is
+ * From what is in a process to how its heap is watched: the method, why this one, and for which
+ * functions. A method that the user forces and that cannot be is an error which says why. Nothing is
  * attached to: of a jemalloc without symbols it is only likely that it can be spoken to, and
  * capture/heap/planner.h asks it.
  */
@@ -13,12 +13,12 @@
 #include "plan/heaptargets.h"
 
 /* @no_mallctl: why what was found for mallctl turned out not to be it; NULL = it may be. */
-int heapchoice_plan(const struct heaptarget *h, enum heap_tier forced, const char *no_mallctl,
+int heapchoice_plan(const struct heaptarget *h, enum heap_method forced, const char *no_mallctl,
 		    struct heap_plan *ret_p, struct err *err);
 /* "prof", "hooks", "patch", "uprobes", "growth", as options and facts say it; "none". */
-const char *heapchoice_tier_name(enum heap_tier tier);
-/* False: no such tier. */
-bool heapchoice_tier_from_name(const char *name, enum heap_tier *ret_tier);
+const char *heapchoice_method_name(enum heap_method method);
+/* False: no such method. */
+bool heapchoice_method_from_name(const char *name, enum heap_method *ret_method);
 /* Whether this jemalloc has experimental.hooks.install, by its version. */
 bool heapchoice_has_hooks(const uint32_t version[3]);
 
@@ -31,14 +31,14 @@ enum heap_allocator heaptarget_allocator(const struct heaptarget *h);
  * (UPROBES) or page faults (GROWTH).
  */
 struct heap_way {
-	/* HEAP_TIER_NONE: each process's plan says so when it is attached to. */
-	enum heap_tier tier;
+	/* HEAP_METHOD_NONE: each process's plan says so when it is attached to. */
+	enum heap_method method;
 	bool has_no_programs; /* the kernel takes none: GROWTH samples */
-	char *reason;         /* owned; NULL unless tier is UPROBES or GROWTH */
+	char *reason;         /* owned; NULL unless method is UPROBES or GROWTH */
 };
 
-/* By the tier that is asked for, else by the plan for the target's first process, if any. */
-void heapchoice_way(struct heap_way *ret_w, enum heap_tier forced, const struct heap_plan *plan);
+/* By the method that is asked for, else by the plan for the target's first process, if any. */
+void heapchoice_way(struct heap_way *ret_w, enum heap_method forced, const struct heap_plan *plan);
 void heap_way_release(struct heap_way *w);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * How the heap of one process is going to be watched: which tier, which functions, why. Made by
+ * How the heap of one process is going to be watched: which method, which functions, why. Made by
  * plan/heapchoice.h, used by the sources of capture/ and by remote/. Addresses are runtime
  * addresses of that process at that moment.
  */
@@ -10,13 +10,13 @@
 #include "base/vec.h"
 #include "heap_wire.h"
 
-enum heap_tier {
-	HEAP_TIER_NONE = 0,    /* as an option: choose */
-	HEAP_TIER_PROF = 1,    /* jemalloc's own profiling, driven from here */
-	HEAP_TIER_HOOKS = 2,   /* jemalloc 5.2 - 5.3.1: experimental.hooks.install */
-	HEAP_TIER_PATCH = 3,   /* functions patched, at launch or on attach */
-	HEAP_TIER_UPROBES = 4, /* BPF on uprobes */
-	HEAP_TIER_GROWTH = 5,  /* page faults and mappings, nothing injected */
+enum heap_method {
+	HEAP_METHOD_NONE = 0,    /* as an option: choose */
+	HEAP_METHOD_PROF = 1,    /* jemalloc's own profiling, driven from here */
+	HEAP_METHOD_HOOKS = 2,   /* jemalloc 5.2 - 5.3.1: experimental.hooks.install */
+	HEAP_METHOD_PATCH = 3,   /* functions patched, at launch or on attach */
+	HEAP_METHOD_UPROBES = 4, /* BPF on uprobes */
+	HEAP_METHOD_GROWTH = 5,  /* page faults and mappings, nothing injected */
 };
 
 struct heap_site {
@@ -59,10 +59,10 @@ enum heap_allocator {
 const char *heap_allocator_name(enum heap_allocator a);
 
 struct heap_plan {
-	enum heap_tier tier;
+	enum heap_method method;
 	enum heap_allocator allocator;
 	char *allocator_text; /* "jemalloc 5.3.0, static, prefix _rjem_"; owned */
-	char *reason;         /* why this tier, for the screen; owned */
+	char *reason;         /* why this method, for the screen; owned */
 	VEC(struct heap_site) sites;
 	/* Code of allocators: a thread with a frame in it must not be made to call it. */
 	struct heap_ranges allocator_code;

@@ -1,5 +1,5 @@
 /*
- * Allocators of a process; see heaptargets.h. The choice of a tier is in heapchoice.c.
+ * Allocators of a process; see heaptargets.h. The choice of a method is in heapchoice.c.
  */
 #include "base/base.h"
 #include "plan/heaptargets.h"

@@ -38,7 +38,7 @@ static void add_samples(struct buf *to, const struct losses *l, uint64_t nr_samp
 			const char *noun)
 {
 	buf_addf(to, "%s: ", noun);
-	if (!losses_has_ledger(l)) {
+	if (!losses_has_samples(l)) {
 		buf_addf(to, "%s%s\n", num_count(nr_samples).s,
 			 nr_samples ? "; this input does not say what was lost" : "");
 		return;

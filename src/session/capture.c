@@ -135,7 +135,7 @@ static void set_fds(struct capture *c)
 /* Threads that are no targets wake those that are: nobody else tells their names. */
 static int synthesize_comm(struct capture *c, const struct event *ev, struct err *err)
 {
-	const struct event_tally *t = &ev->tally;
+	const struct event_aggregate *t = &ev->aggregate;
 	if (t->other_tid <= 0 || builder_knows_thread(c->builder, t->other_pid, t->other_tid))
 		return 0;
 	return synth_name(t->other_pid, t->other_tid, ev->time_ns, &c->builder_sink, err);
@@ -147,8 +147,8 @@ static int take_event(void *ctx, const struct event *ev, struct err *err)
 	/* While the other sources were started; the capture's first second begins with them. */
 	if (ev->kind == EVENT_SAMPLE && ev->time_ns < c->start_ns)
 		return 0;
-	TRY(ev->kind == EVENT_TALLY ? synthesize_comm(c, ev, err)
-				    : sources_on_task(&c->sources, ev, &c->builder_sink, err));
+	TRY(ev->kind == EVENT_AGGREGATE ? synthesize_comm(c, ev, err)
+					: sources_on_task(&c->sources, ev, &c->builder_sink, err));
 	return c->builder_sink.event(c->builder_sink.ctx, ev, err);
 }
 
@@ -325,7 +325,7 @@ static bool has_ended(struct capture *c, uint64_t now, enum capture_end *ret_end
 	return true;
 }
 
-static void tell(struct capture *c, uint64_t now, bool is_naming)
+static void emit(struct capture *c, uint64_t now, bool is_naming)
 {
 	const struct capture_options *o = c->options;
 	if (!o->status)
@@ -375,7 +375,7 @@ static int pump(struct capture *c, enum capture_end *ret_end, struct err *err)
 				(void)assayfile_flush(c->writer, c->p, NULL);
 			c->next_flush_ns = MAX(c->next_flush_ns, now - FLUSH_NS / 2) + FLUSH_NS;
 		}
-		tell(c, now, false);
+		emit(c, now, false);
 	}
 }
 
@@ -387,7 +387,7 @@ static void name_the_rest(struct capture *c)
 	uint64_t total = 1;
 	while (done < total) { /* not one long wait: progress wants to be told */
 		struct timespec ts = {.tv_nsec = 2000000};
-		tell(c, clock_mono_ns(), true);
+		emit(c, clock_mono_ns(), true);
 		namer_collect(c->namer, 0);
 		namer_progress(c->namer, &done, &total);
 		if (done < total)

@@ -106,7 +106,7 @@ int dumps_add(struct dumps *d, int32_t pid, const char *what, struct err *err)
 	TRY(proc_comm(&label, pid, pid, err));
 	TRY(check_tracer(pid, err));
 	buf_addf(&label, " (%d)", pid);
-	TRY(heapplanner_plan(d->targets, pid, HEAP_TIER_NONE, &p.plan, err));
+	TRY(heapplanner_plan(d->targets, pid, HEAP_METHOD_NONE, &p.plan, err));
 	p.variable = heaptargets_variable(d->targets, pid);
 	p.label = buf_detach(&label);
 	vec_push(&d->list, p);

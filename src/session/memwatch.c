@@ -57,7 +57,7 @@ static int begin_asking(struct memwatch *w, struct err *err)
 	CLEANUP(heaptargets_free_p) struct heaptargets *targets = heapplanner_new();
 	CLEANUP(heap_plan_release) struct heap_plan plan = {0};
 	int32_t pid = w->processes.p[0].pid;
-	TRY(heapplanner_plan(targets, pid, HEAP_TIER_NONE, &plan, err));
+	TRY(heapplanner_plan(targets, pid, HEAP_METHOD_NONE, &plan, err));
 	TRY(check_answer(&plan, pid, err));
 	w->plan = plan;
 	plan = (struct heap_plan){0};

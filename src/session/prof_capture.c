@@ -90,7 +90,7 @@ static void lend_walk(struct prof_capture *p, struct heaptargets *t)
 		p->no_walk = xstrdup("before 5.3.0 it cannot be replaced");
 		return;
 	}
-	if (heapplanner_plan(t, pid_of(p), HEAP_TIER_PROF, &plan, &why) ||
+	if (heapplanner_plan(t, pid_of(p), HEAP_METHOD_PROF, &plan, &why) ||
 	    prof_walk_begin(&p->walk, pid_of(p), &plan, cache_dir, &why))
 		p->no_walk = xstrdup(err_msg(&why));
 }
@@ -107,7 +107,7 @@ int prof_capture_begin(struct prof_capture *p, struct err *err)
 	CLEANUP(free_p) char *variable = heaptargets_variable(t, pid_of(p));
 	p->watch = (struct watch)WATCH_INIT(p->target);
 	p->cpu_ns = clock_process_cpu_ns();
-	TRY(heapplanner_plan(t, pid_of(p), HEAP_TIER_PROF, &p->plan, err));
+	TRY(heapplanner_plan(t, pid_of(p), HEAP_METHOD_PROF, &p->plan, err));
 	TRY(in_session(p, check, variable, err));
 	lend_walk(p, t);
 	TRY(in_session(p, switch_on, NULL, err));
@@ -160,17 +160,17 @@ void prof_capture_add_walk(const struct prof_capture *p, struct buf *to)
 
 static void add_facts(const struct prof_capture *p, struct profile *profile)
 {
-	CLEANUP(buf_release) struct buf tier = {0};
-	buf_add_str(&tier, p->is_reset ? "jemalloc-prof: what was sampled in the capture"
-			   : p->is_changed
-				   ? "jemalloc-prof: sampled in the capture, and before when it "
-				     "was on"
-				   : "jemalloc-prof: sampled since the process began");
-	prof_capture_add_walk(p, &tier);
+	CLEANUP(buf_release) struct buf method = {0};
+	buf_add_str(&method, p->is_reset ? "jemalloc-prof: what was sampled in the capture"
+			     : p->is_changed
+				     ? "jemalloc-prof: sampled in the capture, and before when it "
+				       "was on"
+				     : "jemalloc-prof: sampled since the process began");
+	prof_capture_add_walk(p, &method);
 	profile_fact(profile, FACT_TARGET, p->target->name);
 	profile_fact(profile, FACT_HEAP_ALLOCATOR, p->plan.allocator_text);
 	profile_fact(profile, FACT_HEAP_ATTACHED, "attach");
-	profile_fact(profile, FACT_HEAP_TIER, buf_str(&tier));
+	profile_fact(profile, FACT_HEAP_METHOD, buf_str(&method));
 	profile_fact_ns(profile, FACT_HEAP_LONGEST_STOP, p->stopped_ns);
 }
 

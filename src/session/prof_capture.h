@@ -5,7 +5,7 @@
  * jemalloc lets it (prof_walk.h).
  *
  * What lives is what jemalloc has sampled since it was told to, which may be longer than the
- * capture: the fact FACT_HEAP_TIER says so.
+ * capture: the fact FACT_HEAP_METHOD says so.
  *
  *	struct prof_capture p = {.target = &target, .interval_bytes = 512 << 10};
  *	prof_capture_begin(&p, &err);

@@ -11,7 +11,7 @@
 #include "model/profile.h"
 #include "session/openers.h"
 
-#define TOLD_NS NS_PER_SEC /* between two looks at what is mapped */
+#define REPORTED_NS NS_PER_SEC /* between two looks at what is mapped */
 
 struct prof_walk {
 	int32_t pid;
@@ -21,7 +21,7 @@ struct prof_walk {
 	const struct space *space;
 	struct heapqueue queue; /* stays empty: the image tells no events */
 	struct heapprocess *process;
-	uint64_t told_ns;
+	uint64_t reported_ns;
 };
 
 bool prof_walk_is_possible(const struct heap_plan *plan)
@@ -40,12 +40,12 @@ static void space_changed(void *ctx, int32_t pid, const struct space *sp)
 		heapprocess_space(w->process, sp);
 }
 
-static int tell(struct prof_walk *w, struct err *err)
+static int emit(struct prof_walk *w, struct err *err)
 {
 	struct event_sink sink = builder_sink(w->builder);
-	w->told_ns = clock_mono_ns();
-	int rc = synth_process(w->pid, w->told_ns, &sink, err);
-	builder_tell_spaces(w->builder);
+	w->reported_ns = clock_mono_ns();
+	int rc = synth_process(w->pid, w->reported_ns, &sink, err);
+	builder_emit_spaces(w->builder);
 	return rc;
 }
 
@@ -71,9 +71,9 @@ int prof_walk_begin(struct prof_walk **ret_w, int32_t pid, struct heap_plan *pla
 								 .cache_dir = cache_dir,
 								 .space_changed = space_changed,
 								 .ctx = w});
-	int rc = tell(w, err);
+	int rc = emit(w, err);
 	struct heapprocess_spec spec = {.pid = pid,
-					.start_ns = w->told_ns,
+					.start_ns = w->reported_ns,
 					.is_every = true,
 					.space = w->space,
 					.queue = &w->queue};
@@ -97,8 +97,8 @@ void prof_walk_tick(struct prof_walk *w)
 	(void)heapprocess_pass(w->process);
 	heapprocess_retire(w->process);
 	/* A process that is gone has no mappings, which is what the builder is told. */
-	if (clock_mono_ns() - w->told_ns > TOLD_NS)
-		(void)tell(w, NULL);
+	if (clock_mono_ns() - w->reported_ns > REPORTED_NS)
+		(void)emit(w, NULL);
 }
 
 uint64_t prof_walk_end(struct prof_walk *w)

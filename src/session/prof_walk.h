@@ -1,6 +1,6 @@
 /*
  * assay's unwinder lent to jemalloc's own profiling, in one running process: the recorder's image
- * is put there (remote/patch/inject.h, tier PROF), tables of what the process maps are kept up to
+ * is put there (remote/patch/inject.h, method PROF), tables of what the process maps are kept up to
  * date for it, and jemalloc's function for stacks is replaced by the image's (5.3.0 and later,
  * experimental.hooks.prof_backtrace). Stacks are whole, as by the unwinder of the C++ runtime, and
  * take a fraction of its time.
@@ -21,7 +21,7 @@ struct prof_walk;
 /* Whether this jemalloc lets its function for stacks be replaced. */
 bool prof_walk_is_possible(const struct heap_plan *plan);
 /*
- * The plan is of tier PROF, and taken over; @cache_dir: of unwind tables, may be NULL. On an error
+ * The plan is of method PROF, and taken over; @cache_dir: of unwind tables, may be NULL. On an error
  * jemalloc's own unwinder is in place.
  */
 int prof_walk_begin(struct prof_walk **ret_w, int32_t pid, struct heap_plan *plan,

@@ -182,7 +182,7 @@ static int side_deliver(void *ctx, const struct event_sink *sink, struct err *er
 static void side_applied(void *ctx, uint64_t time_ns)
 {
 	const struct sources *s = ctx;
-	builder_tell_spaces(s->builder);
+	builder_emit_spaces(s->builder);
 	if (s->env.engine)
 		engine_applied(s->env.engine, time_ns);
 }
@@ -326,7 +326,7 @@ int sources_open(struct sources *s, struct err *no_engine, struct err *err)
 int sources_attach(struct sources *s, struct err *err)
 {
 	TRY(s->sampler ? sampler_start(s->sampler, &s->sink, err) : 0);
-	builder_tell_spaces(s->builder);
+	builder_emit_spaces(s->builder);
 	return s->env.engine ? engine_start(s->env.engine, err) : 0;
 }
 
@@ -354,7 +354,7 @@ static unsigned poll_ms(const struct open_source *one)
 int sources_drain(struct sources *s, uint64_t now_ns, struct err *err)
 {
 	TRY(s->sampler ? sampler_drain(s->sampler, &s->sink, err) : 0);
-	builder_tell_spaces(s->builder);
+	builder_emit_spaces(s->builder);
 	for (size_t i = 0; i < s->list.n; i++) { /* a drain may add to the list */
 		struct open_source *one = &s->list.p[i];
 		unsigned ms = poll_ms(one);
@@ -375,7 +375,7 @@ static int stop_list(struct sources *s, struct err *err)
 
 int sources_losses(struct sources *s, struct err *err)
 {
-	return s->env.engine ? engine_tell_losses(s->env.engine, &s->sink, err) : 0;
+	return s->env.engine ? engine_emit_losses(s->env.engine, &s->sink, err) : 0;
 }
 
 int sources_stop(struct sources *s, struct err *err)
@@ -385,7 +385,7 @@ int sources_stop(struct sources *s, struct err *err)
 		engine_stop(s->env.engine);
 	if (!rc && s->sampler)
 		rc = sampler_stop(s->sampler, &s->sink, err);
-	builder_tell_spaces(s->builder);
+	builder_emit_spaces(s->builder);
 	TRY(rc);
 	vec_foreach(one, &s->list)
 		TRY(one->kind->finish ? one->kind->finish(one->self, &s->rows_sink, err) : 0);
@@ -419,7 +419,7 @@ void sources_first_facts(const struct sources *s)
 		     : o->sampler_flags & PERFOPEN_NO_STACKS ? "none"
 							     : "copied");
 	if (o->flags & CAPTURE_GROWTH) {
-		profile_factf(p, FACT_HEAP_TIER, "growth: %s", o->heap->why);
+		profile_factf(p, FACT_HEAP_METHOD, "growth: %s", o->heap->why);
 		profile_fact(p, FACT_GROWTH,
 			     "a sample of page faults of every kind, a page each: those on files "
 			     "are among them, huge pages count as small ones");
@@ -434,9 +434,9 @@ static void add_sampler_result(const struct sources *s, struct capture_result *r
 	 * The clock runs on while our programs look at a switch, which the ledger's time does not:
 	 * where there is one, it says how long threads ran.
 	 */
-	bool has_ledger = s->env.engine && s->env.tables & TABLE_SET(ON_CPU);
+	bool has_breakdown = s->env.engine && s->env.tables & TABLE_SET(ON_CPU);
 	bool is_clock = !(s->options->flags & CAPTURE_GROWTH);
-	if (r->info.cpu_ns && !has_ledger && is_clock)
+	if (r->info.cpu_ns && !has_breakdown && is_clock)
 		profile_fact_ns(s->profile, FACT_CPU_TIME, r->info.cpu_ns);
 }
 

@@ -89,7 +89,7 @@ static void remember(struct cfi_run *run)
 	run->remembered[run->nr_remembered++] = run->rules;
 }
 
-static void recall(struct cfi_run *run)
+static void stackcache(struct cfi_run *run)
 {
 	if (!run->nr_remembered) {
 		run->is_bad = true;
@@ -227,7 +227,7 @@ static void step_extended(struct cfi_run *run, uint8_t op)
 		remember(run);
 		break;
 	case CFA_RESTORE_STATE:
-		recall(run);
+		stackcache(run);
 		break;
 	case CFA_GNU_ARGS_SIZE:
 		(void)rd_uleb(r); /* pushed arguments: of interest to landing pads only */

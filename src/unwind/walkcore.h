@@ -12,7 +12,7 @@
 #include "unwind_row.h"
 
 /* The part of a ROW_OWN rule above the kind: why there is no row. */
-enum own_rule { OWN_NO_MAP = 0, OWN_NO_FILE, OWN_NO_TABLE, OWN_JIT };
+enum pseudo_rule { PSEUDO_NO_MAP = 0, PSEUDO_NO_FILE, PSEUDO_NO_TABLE, PSEUDO_JIT };
 
 #define WALK_CACHE_BITS 14 /* 16 Ki entries of 16 bytes */
 #define WALK_NR_CACHE   (1u << WALK_CACHE_BITS)

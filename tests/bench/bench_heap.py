@@ -110,7 +110,7 @@ def profiled_cpu(walk_is_ours, conf):
         proc = subprocess.Popen([mix('allocmix_je'), '1', str(4 * OPS)], stdout=out, env=env)
         if walk_is_ours:
             time.sleep(0.02)  # the dynamic linker is done by then
-            subprocess.run(heap(fresh('prof.assay'), '-p', str(proc.pid), '60', options=['--tier', 'prof']), stdout=NULL,
+            subprocess.run(heap(fresh('prof.assay'), '-p', str(proc.pid), '60', options=['--method', 'prof']), stdout=NULL,
                            stderr=NULL)  # until the program ends, so without a dump
         proc.wait()
     m = COUNTED.search(open(path).read())

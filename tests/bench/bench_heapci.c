@@ -71,7 +71,7 @@ static size_t size_of(unsigned site)
 	return least + draw(3 * least);
 }
 
-static void on_row(void *ctx, const struct heapbook_row *row)
+static void on_row(void *ctx, const struct heapaccount_row *row)
 {
 	struct seen *s = ctx;
 	if (row->spec != TABLE_LIVE)
@@ -90,7 +90,7 @@ struct bench {
 };
 
 /* A block's site is told by its place: the walk of stacks is not what is judged. */
-static void drain(struct bench *b, struct heapbook *book)
+static void drain(struct bench *b, struct heapaccount *account)
 {
 	struct heap_slot *s = heap_world_slot(b->h);
 	struct heap_seen r;
@@ -102,7 +102,7 @@ static void drain(struct bench *b, struct heapbook *book)
 					    .addr = r.block,
 					    .nr_bytes = r.n,
 					    .stack = b->sites[(r.block - ADDR_FIRST) / 16] + 1u};
-		heapbook_add(book, &ev, 1);
+		heapaccount_add(account, &ev, 1);
 		if (r.kind == HEAP_RECORD_ALLOC)
 			vec_push(&b->sampled, r.block);
 	}
@@ -129,9 +129,9 @@ static void run(struct bench *b, uint64_t heap_bytes, struct result *r)
 {
 	struct truth t = {0};
 	struct seen seen = {0};
-	struct heapbook *book = heapbook_new(&(struct heapbook_spec){
+	struct heapaccount *account = heapaccount_new(&(struct heapaccount_spec){
 		.interval_bytes = INTERVAL, .nr_slots = 1, .on_row = on_row, .ctx = &seen});
-	heapbook_clock(book, &(struct heapclock){.ns_per_tick = 1e-9});
+	heapaccount_clock(account, &(struct heapclock){.ns_per_tick = 1e-9});
 	next_block = ADDR_FIRST;
 	while (t.all < (double)heap_bytes) {
 		/* some sites have much of the heap, others little; sizes have nothing to do with it
@@ -139,9 +139,9 @@ static void run(struct bench *b, uint64_t heap_bytes, struct result *r)
 		unsigned site = (unsigned)(MIN(draw(NR_SITES), draw(NR_SITES)) * 7 % NR_SITES);
 		for (size_t i = 0; i < 1 + ((size_t)1024 >> site / 2); i++)
 			allocate(b, site, &t);
-		drain(b, book);
+		drain(b, account);
 	}
-	heapbook_end(book);
+	heapaccount_end(account);
 	for (unsigned i = 0; i < NR_SITES; i++) {
 		if (t.live[i] < t.all / 100)
 			continue;
@@ -153,7 +153,7 @@ static void run(struct bench *b, uint64_t heap_bytes, struct result *r)
 		r->nr++;
 		r->nr_within += t.live[i] >= range.low && t.live[i] <= range.high;
 	}
-	heapbook_free(book);
+	heapaccount_free(account);
 	vec_foreach(a, &b->sampled)
 		b->put((void *)(uintptr_t)*a);
 	vec_clear(&b->sampled);

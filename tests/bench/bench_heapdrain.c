@@ -34,7 +34,7 @@ struct world {
 	uint32_t nr_stacks;
 	uint64_t *blocks[SLOTS_MAX];
 	struct heapring ring;
-	struct heapbook *book;
+	struct heapaccount *account;
 	uint64_t nr_rows;
 };
 
@@ -95,7 +95,7 @@ static void one_pair(struct world *w, uint32_t slot)
 	put(w, slot, words, 3);
 }
 
-static void on_row(void *ctx, const struct heapbook_row *row)
+static void on_row(void *ctx, const struct heapaccount_row *row)
 {
 	struct world *w = ctx;
 	w->nr_rows += row->values[0] != 0;
@@ -104,7 +104,7 @@ static void on_row(void *ctx, const struct heapbook_row *row)
 static void on_thread(void *ctx, uint16_t slot, int32_t tid)
 {
 	struct world *w = ctx;
-	heapbook_thread(w->book, slot, tid);
+	heapaccount_thread(w->account, slot, tid);
 }
 
 static void on_stack(void *ctx, uint32_t stack, const uint64_t *frames, uint32_t nr,
@@ -124,9 +124,9 @@ static void make_world(struct world *w)
 		w->slots[i].owner = 0x7000 + i;
 		w->slots[i].tid = 100 + i;
 	}
-	w->book = heapbook_new(&(struct heapbook_spec){
+	w->account = heapaccount_new(&(struct heapaccount_spec){
 		.start_ns = START, .nr_slots = w->nr_threads, .on_row = on_row, .ctx = w});
-	heapbook_clock(w->book, &(struct heapclock){START, START, 1});
+	heapaccount_clock(w->account, &(struct heapclock){START, START, 1});
 	heapring_init(&w->ring, &(struct heapring_spec){.shared = &w->shared,
 							.slots = w->slots,
 							.nr_slots = w->nr_threads,
@@ -148,7 +148,7 @@ int main(int argc, char **argv)
 	if (!w.nr_blocks || !w.nr_stacks || !w.nr_threads || w.nr_threads > SLOTS_MAX)
 		return 2;
 	make_world(&w);
-	double ring_ns = 0, book_ns = 0;
+	double ring_ns = 0, waitaccount_ns = 0;
 	uint64_t nr_done = 0;
 	while (nr_done < nr_pairs) {
 		for (uint32_t i = 0; i < PASS_PAIRS; i++)
@@ -162,18 +162,18 @@ int main(int argc, char **argv)
 			ring_ns += now_ns() - before;
 			if (!n)
 				break;
-			heapbook_add(w.book, events, n);
+			heapaccount_add(w.account, events, n);
 		}
-		book_ns += now_ns() - from;
+		waitaccount_ns += now_ns() - from;
 	}
-	heapbook_passed(w.book, w.tsc);
-	struct heapbook_info info = heapbook_info(w.book);
+	heapaccount_passed(w.account, w.tsc);
+	struct heapaccount_info info = heapaccount_info(w.account);
 	printf("%.1f ns a pair, %.1f of them for reading; %llu sites, %llu blocks live, %.0f bytes, peak %.0f\n",
-	       book_ns / (double)nr_done, ring_ns / (double)nr_done,
+	       waitaccount_ns / (double)nr_done, ring_ns / (double)nr_done,
 	       (unsigned long long)info.nr_sites, (unsigned long long)info.nr_live, info.live_bytes,
 	       info.peak_bytes);
 	heapring_release(&w.ring);
-	heapbook_free(w.book);
+	heapaccount_free(w.account);
 	for (uint32_t i = 0; i < w.nr_threads; i++) {
 		free(w.rings[i]);
 		free(w.blocks[i]);

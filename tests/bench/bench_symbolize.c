@@ -123,7 +123,8 @@ static void take(void *ctx, size_t query, const struct dwarf_frame *frames, size
 	s->texts[query] = buf_detach(&b);
 }
 
-static int run(const char *path, const uint64_t *vaddrs, size_t nr, struct sink *sink, bool is_told)
+static int run(const char *path, const uint64_t *vaddrs, size_t nr, struct sink *sink,
+	       bool is_reported)
 {
 	CLEANUP(err_release) struct err err = {0};
 	CLEANUP(elf_free_p) struct elf *e = NULL;
@@ -142,7 +143,7 @@ static int run(const char *path, const uint64_t *vaddrs, size_t nr, struct sink 
 	struct dwarf_stats st = dwarf_stats(d);
 	struct rusage ru;
 	getrusage(RUSAGE_SELF, &ru);
-	if (is_told)
+	if (is_reported)
 		fprintf(stderr,
 			"%zu addresses: %.4f s wall (%.4f open, %.4f query), %.4f s CPU, %zu "
 			"frames, %zu named, units %" PRIu64 "/%" PRIu64 " bad %" PRIu64

@@ -19,14 +19,14 @@ struct world {
 	struct heap_slot slots[SLOTS];
 	uint64_t rings[SLOTS][RING_BYTES / 8];
 	const uint8_t *ring_at[SLOTS];
-	struct heapbook *book;
+	struct heapaccount *account;
 	int64_t blocks; /* allocated - freed - live */
 };
 
 static void on_thread(void *ctx, uint16_t slot, int32_t tid)
 {
 	ASSERT(slot < SLOTS && tid > 0);
-	heapbook_thread(((struct world *)ctx)->book, slot, tid);
+	heapaccount_thread(((struct world *)ctx)->account, slot, tid);
 }
 
 static void on_stack(void *ctx, uint32_t stack, const uint64_t *frames, uint32_t nr,
@@ -38,7 +38,7 @@ static void on_stack(void *ctx, uint32_t stack, const uint64_t *frames, uint32_t
 	ASSERT(nr <= HEAP_FRAMES_MAX && end < WALK_END_NR);
 }
 
-static void on_row(void *ctx, const struct heapbook_row *row)
+static void on_row(void *ctx, const struct heapaccount_row *row)
 {
 	struct world *w = ctx;
 	if (row->spec == TABLE_ALLOCATED)
@@ -69,9 +69,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	struct world *w = xcalloc(1, sizeof(*w));
 	for (unsigned s = 0; s < SLOTS; s++)
 		w->ring_at[s] = (const uint8_t *)w->rings[s];
-	w->book = heapbook_new(&(struct heapbook_spec){
+	w->account = heapaccount_new(&(struct heapaccount_spec){
 		.start_ns = 1000, .nr_slots = SLOTS, .on_row = on_row, .ctx = w});
-	heapbook_clock(w->book, &(struct heapclock){1000, 1000, 1});
+	heapaccount_clock(w->account, &(struct heapclock){1000, 1000, 1});
 	struct heapring ring;
 	heapring_init(&ring, &(struct heapring_spec){.shared = &w->shared,
 						     .slots = w->slots,
@@ -88,15 +88,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		size_t got;
 		heapring_begin(&ring, tsc);
 		while ((got = heapring_take(&ring, events, 8)))
-			heapbook_add(w->book, events, got);
-		heapbook_passed(w->book, tsc);
+			heapaccount_add(w->account, events, got);
+		heapaccount_passed(w->account, tsc);
 		for (unsigned s = 0; s < SLOTS; s++)
 			ASSERT(w->slots[s].head - w->slots[s].tail <= RING_BYTES);
 	}
-	heapbook_end(w->book);
+	heapaccount_end(w->account);
 	ASSERT(!w->blocks);
 	heapring_release(&ring);
-	heapbook_free(w->book);
+	heapaccount_free(w->account);
 	free(w);
 	return 0;
 }

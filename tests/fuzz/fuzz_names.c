@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	size_t nr;
 	if (!named_parse(&a, text, &rules, &nr, &err))
 		for (size_t i = 0; i < nr; i++)
-			ASSERT(rules[i].name[0] && rules[i].pattern[0] && rules[i].remark);
+			ASSERT(rules[i].name[0] && rules[i].pattern[0] && rules[i].note);
 
 	CLEANUP(free_p) char *name = xstrndup((const char *)data, n);
 	struct near near = {.wanted = name};

@@ -8,7 +8,7 @@
 static void on_thread(void *ctx, uint16_t slot, int32_t tid)
 {
 	struct heapworld *w = ctx;
-	heapbook_thread(w->book, slot, tid);
+	heapaccount_thread(w->account, slot, tid);
 }
 
 static void on_stack(void *ctx, uint32_t stack, const uint64_t *frames, uint32_t nr,
@@ -19,7 +19,7 @@ static void on_stack(void *ctx, uint32_t stack, const uint64_t *frames, uint32_t
 	vec_push(&w->stacks, stack);
 }
 
-static void on_row(void *ctx, const struct heapbook_row *row)
+static void on_row(void *ctx, const struct heapaccount_row *row)
 {
 	struct heapworld *w = ctx;
 	vec_push(&w->rows, *row);
@@ -47,12 +47,12 @@ void heapworld_init(struct heapworld *w, uint64_t interval_bytes, uint64_t seed)
 		w->slots[i].owner = 0x7000 + 64 * (uint64_t)i;
 		w->slots[i].tid = 100 + i;
 	}
-	w->book = heapbook_new(&(struct heapbook_spec){.start_ns = HEAPWORLD_START,
-						       .interval_bytes = interval_bytes,
-						       .nr_slots = HEAPWORLD_SLOTS,
-						       .on_row = on_row,
-						       .ctx = w});
-	heapbook_clock(w->book, &(struct heapclock){HEAPWORLD_START, HEAPWORLD_START, 1});
+	w->account = heapaccount_new(&(struct heapaccount_spec){.start_ns = HEAPWORLD_START,
+								.interval_bytes = interval_bytes,
+								.nr_slots = HEAPWORLD_SLOTS,
+								.on_row = on_row,
+								.ctx = w});
+	heapaccount_clock(w->account, &(struct heapclock){HEAPWORLD_START, HEAPWORLD_START, 1});
 	heapring_init(&w->ring, &(struct heapring_spec){.shared = &w->shared,
 							.slots = w->slots,
 							.nr_slots = HEAPWORLD_SLOTS,
@@ -66,7 +66,7 @@ void heapworld_init(struct heapworld *w, uint64_t interval_bytes, uint64_t seed)
 void heapworld_release(struct heapworld *w)
 {
 	heapring_release(&w->ring);
-	heapbook_free(w->book);
+	heapaccount_free(w->account);
 	vec_release(&w->sums);
 	vec_release(&w->rows);
 	vec_release(&w->stacks);
@@ -124,8 +124,8 @@ void heapworld_pass(struct heapworld *w, uint64_t tsc)
 	size_t n;
 	heapring_begin(&w->ring, tsc);
 	while ((n = heapring_take(&w->ring, events, ARRAY_LEN(events))))
-		heapbook_add(w->book, events, n);
-	heapbook_passed(w->book, tsc);
+		heapaccount_add(w->account, events, n);
+	heapaccount_passed(w->account, tsc);
 }
 
 int64_t heapworld_sum(const struct heapworld *w, uint32_t spec, int64_t stack, int64_t tid,

@@ -29,10 +29,10 @@ struct heapworld {
 	uint64_t rings[HEAPWORLD_SLOTS][HEAPWORLD_RING_BYTES / 8];
 	const uint8_t *ring_at[HEAPWORLD_SLOTS];
 	struct heapring ring;
-	struct heapbook *book;
+	struct heapaccount *account;
 	VEC(struct heapworld_sum) sums; /* of rows */
 	struct map sum_of;
-	VEC(struct heapbook_row) rows;
+	VEC(struct heapaccount_row) rows;
 	VEC(uint32_t) stacks; /* told */
 	uint64_t seed;
 };

@@ -20,7 +20,7 @@ struct profile *madeheap_new(unsigned seconds, unsigned flags)
 	for (size_t i = 0; i < ARRAY_LEN(ids); i++)
 		tables_add(p, ids[i], is_sampled && ids[i] != TABLE_GROWTH ? TABLES_ESTIMATE : 0);
 	profile_fact(p, FACT_HEAP_ALLOCATOR, "jemalloc 5.3.0, static, prefix _rjem_");
-	profile_fact(p, FACT_HEAP_TIER, "hooks: jemalloc 5.3.0 without profiling");
+	profile_fact(p, FACT_HEAP_METHOD, "hooks: jemalloc 5.3.0 without profiling");
 	profile_fact(p, FACT_HEAP_SAMPLING, is_sampled ? "524288" : "every allocation");
 	profile_fact(p, FACT_HEAP_ATTACHED, flags & MADEHEAP_ATTACHED ? "attach" : "launch");
 	task_id task = profile_task(p, 1, 1, profile_cstr(p, "server"), p->start_ns);

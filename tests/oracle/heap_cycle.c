@@ -62,7 +62,7 @@ static int by_size(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-static void tell(const char *what, uint64_t *ns, size_t n)
+static void emit(const char *what, uint64_t *ns, size_t n)
 {
 	if (!n)
 		return;
@@ -114,7 +114,7 @@ static int take_picture(int32_t pid, struct picture *ret_p, struct err *err)
 	return proc_maps(pid, add_map, ret_p, err);
 }
 
-static void tell_pictures(const struct picture *first, const struct picture *warm,
+static void emit_pictures(const struct picture *first, const struct picture *warm,
 			  const struct picture *last)
 {
 	printf("text %s\n", first->text_hash == last->text_hash ? "same" : "CHANGED");
@@ -158,13 +158,14 @@ int main(int argc, char **argv)
 		return 2;
 	int32_t pid = (int32_t)strtol(argv[1], NULL, 10);
 	size_t n = strtoul(argv[2], NULL, 10);
-	enum heap_tier tier =
-		argc > 4 ? (enum heap_tier)strtol(argv[4], NULL, 10) : HEAP_TIER_PATCH;
-	bool takes_turns = tier == HEAP_TIER_NONE;
+	enum heap_method method =
+		argc > 4 ? (enum heap_method)strtol(argv[4], NULL, 10) : HEAP_METHOD_PATCH;
+	bool takes_turns = method == HEAP_METHOD_NONE;
 	struct heaptargets *t = heapplanner_new();
-	int rc = heapplanner_plan(t, pid, takes_turns ? HEAP_TIER_PATCH : tier, &plan, &err);
-	bool has_hooks = takes_turns && !heapplanner_plan(t, pid, HEAP_TIER_HOOKS, &hooks, NULL) &&
-			 hooks.tier == HEAP_TIER_HOOKS;
+	int rc = heapplanner_plan(t, pid, takes_turns ? HEAP_METHOD_PATCH : method, &plan, &err);
+	bool has_hooks = takes_turns &&
+			 !heapplanner_plan(t, pid, HEAP_METHOD_HOOKS, &hooks, NULL) &&
+			 hooks.method == HEAP_METHOD_HOOKS;
 	struct pings p = {.port = argc > 3 ? (uint16_t)strtoul(argv[3], NULL, 10) : 0};
 	pthread_t thread;
 	uint64_t *stops = xcalloc(n + 1, sizeof(*stops));
@@ -184,9 +185,9 @@ int main(int argc, char **argv)
 	if (p.port)
 		pthread_join(thread, NULL);
 	rc = rc ? rc : take_picture(pid, &pictures[2], &err);
-	tell("longest stop of a thread in an attach and detach", stops, done);
-	tell("pings", p.ns.p, p.ns.n);
-	tell_pictures(&pictures[0], &pictures[1], &pictures[2]);
+	emit("longest stop of a thread in an attach and detach", stops, done);
+	emit("pings", p.ns.p, p.ns.n);
+	emit_pictures(&pictures[0], &pictures[1], &pictures[2]);
 	printf("hooks %s\ncycles %zu allocations %" PRIu64 "\n", has_hooks ? "too" : "no", done,
 	       nr);
 	if (rc)

@@ -120,7 +120,7 @@ int BPF_PROG(time_switch, bool is_preempted, struct task_struct *prev, struct ta
 }
 
 SEC("perf_event")
-int tell_both(struct bpf_perf_event_data *ctx)
+int emit_both(struct bpf_perf_event_data *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 

@@ -247,7 +247,7 @@ static int judge(struct judge *j, struct kstack_bpf *skel, const char *what, int
 	if (is_switch)
 		(void)bpf_program__attach(skel->progs.time_switch);
 	else
-		attach_samples(!strcmp(what, "compare") ? skel->progs.tell_both
+		attach_samples(!strcmp(what, "compare") ? skel->progs.emit_both
 							: skel->progs.time_sample);
 	struct ring_buffer *rb =
 		ring_buffer__new(bpf_map__fd(skel->maps.judged), on_record, j, NULL);

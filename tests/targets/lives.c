@@ -63,7 +63,7 @@ static void *burning_thread(void *arg)
 }
 
 /* Burns once the first thread is a zombie, so that all of its samples come after that. */
-static void *orphan_thread(void *arg)
+static void *pending_free_thread(void *arg)
 {
 	char state = 0;
 	while (state != 'Z') {
@@ -117,11 +117,11 @@ static int run_family(int n)
 	return 0;
 }
 
-static int run_orphans(void)
+static int run_pending_frees(void)
 {
 	static double s = 1.0;
 	pthread_t t;
-	pthread_create(&t, NULL, orphan_thread, &s);
+	pthread_create(&t, NULL, pending_free_thread, &s);
 	pthread_exit(NULL);
 }
 
@@ -172,7 +172,7 @@ int main(int argc, char **argv)
 	if (!strcmp(what, "family"))
 		return run_family(n);
 	if (!strcmp(what, "orphans"))
-		return run_orphans();
+		return run_pending_frees();
 	if (!strcmp(what, "threads"))
 		return run_threads(n);
 	if (!strcmp(what, "churn"))

@@ -27,7 +27,7 @@ static void wait_for(const char *name, int is_there)
 		usleep(5000);
 }
 
-static void tell(const char *name)
+static void emit(const char *name)
 {
 	close(open(name, O_CREAT | O_WRONLY, 0644));
 }
@@ -68,27 +68,27 @@ __attribute__((noinline)) static void fill(void)
 __attribute__((noinline)) static void fill_late(void)
 {
 	fill();
-	tell("made");
+	emit("made");
 }
 
 __attribute__((noinline)) static void fill_again(void)
 {
 	fill();
-	tell("made");
+	emit("made");
 }
 
 int main(int argc, char **argv)
 {
 	wait_for("go", 1);
 	void *library = load(argv[1]);
-	tell("loaded");
+	emit("loaded");
 	wait_for("go", 0);
 	fill_late();
 	wait_for("made", 0);
 	if (argc > 2) {
 		dlclose(library);
 		load(argv[1]);
-		tell("again");
+		emit("again");
 		wait_for("again", 0);
 		fill_again();
 		wait_for("made", 0);

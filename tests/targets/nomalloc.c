@@ -42,9 +42,9 @@ void _start(void)
 	static const struct {
 		long s;
 		long ns;
-	} nap = {0, 600000000};
+	} ringwait = {0, 600000000};
 	do
-		(void)call(SYS_NANOSLEEP, (long)&nap, 0, 0, 0);
+		(void)call(SYS_NANOSLEEP, (long)&ringwait, 0, 0, 0);
 	while (is_there("nomalloc.wait") && !is_there("nomalloc.go"));
 	touches((volatile char *)call(SYS_MMAP, 0, NR_BYTES, 3 /* rw */, 0x22 /* private, anon */));
 	(void)call(SYS_EXIT, 0, 0, 0, 0);

@@ -28,8 +28,8 @@ static long call(long nr, const long a[6])
 
 void _start(void)
 {
-	static const long nap[2] = {0, 300000000};
-	const long sleeps[6] = {(long)nap};
+	static const long ringwait[2] = {0, 300000000};
+	const long sleeps[6] = {(long)ringwait};
 	const long maps[6] = {0, NR_BYTES, 3 /* rw */, 0x22 /* private, anonymous */, -1, 0};
 	const long ends[6] = {7};
 	(void)call(SYS_NANOSLEEP, sleeps);

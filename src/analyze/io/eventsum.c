@@ -51,7 +51,7 @@ static void add_outcome(struct event_count *e, str_id text, uint64_t nr, uint64_
 	e->outcomes[i].amount += amount;
 }
 
-static void count_rows(const struct profile *p, struct event_count *e, const struct sieve *s)
+static void count_rows(const struct profile *p, struct event_count *e, const struct row_filter *s)
 {
 	const struct table *t = &p->tables.p[e->table];
 	for (size_t i = 0; i < t->n; i++) {
@@ -87,7 +87,7 @@ static int count_all(struct summary *s, struct arena *a, const struct select_spe
 		TRY(select_table(p, spec->event, &only, err));
 	s->events = arena_calloc(a, p->tables.n + 1, sizeof(*s->events));
 	for (uint32_t t = 0; t < p->tables.n; t++) {
-		struct sieve *sieve;
+		struct row_filter *row_filter;
 		if (p->tables.p[t].id != TABLE_EVENTS || (spec->event && t != only) ||
 		    is_refused(p, p->tables.p[t].event))
 			continue;
@@ -96,8 +96,8 @@ static int count_all(struct summary *s, struct arena *a, const struct select_spe
 		e->table = t;
 		e->name = profile_text(p, table->event);
 		e->has_bytes = table->nr_columns > 1 && table->columns[1].unit == UNIT_BYTES;
-		TRY(select_compile(a, p, t, spec, &sieve, err));
-		count_rows(p, e, sieve);
+		TRY(select_compile(a, p, t, spec, &row_filter, err));
+		count_rows(p, e, row_filter);
 	}
 	return 0;
 }
@@ -113,10 +113,10 @@ static const struct event_count *find(const struct summary *s, const char *name)
 /* ---- in words ----------------------------------------------------------------------------- */
 
 /*
- * @outcomes: "WAIT,WAIT_BITSET"; NULL: all; NOT_TOLD: all, where hits were not told apart (counted
+ * @outcomes: "WAIT,WAIT_BITSET"; NULL: all; NOT_REPORTED: all, where hits were not told apart (counted
  * without BPF programs).
  */
-#define NOT_TOLD ""
+#define NOT_REPORTED ""
 struct source {
 	const char *event;
 	const char *outcomes;
@@ -126,7 +126,7 @@ struct source {
 
 static const struct {
 	const char *what;
-	const char *remark;
+	const char *note;
 	struct source from[SOURCES_MAX];
 } lines[] = {
 	{"futex waits",
@@ -162,15 +162,17 @@ static const struct {
 	  {"syscalls:sys_exit_futex_waitv", "EINTR,interrupted"}}},
 	{"futex calls",
 	 "waits and wakes, not told apart",
-	 {{"syscalls:sys_enter_futex", NOT_TOLD}}},
-	{"futex returns", "outcomes are not known", {{"syscalls:sys_exit_futex", NOT_TOLD}}},
+	 {{"syscalls:sys_enter_futex", NOT_REPORTED}}},
+	{"futex returns", "outcomes are not known", {{"syscalls:sys_exit_futex", NOT_REPORTED}}},
 	{"context switches, blocked",
 	 "voluntary: the thread waited",
 	 {{"sched:sched_switch", "blocked"}}},
 	{"context switches, preempted",
 	 "involuntary: could have run on",
 	 {{"sched:sched_switch", "preempted"}}},
-	{"context switches", "", {{"context-switches", NULL}, {"sched:sched_switch", NOT_TOLD}}},
+	{"context switches",
+	 "",
+	 {{"context-switches", NULL}, {"sched:sched_switch", NOT_REPORTED}}},
 	{"CPU migrations", "", {{"cpu-migrations", NULL}}},
 	{"block requests issued", "whole machine", {{"block:block_rq_issue", NULL}}},
 	{"block requests completed",
@@ -206,7 +208,7 @@ static bool is_among(struct sv word, const char *list)
 	return false;
 }
 
-static bool is_told_apart(const struct event_count *e)
+static bool is_distinct(const struct event_count *e)
 {
 	return !e->nr || e->nr_outcomes > 1 || e->outcomes[0].text;
 }
@@ -217,14 +219,14 @@ static bool has_source(const struct summary *s, const struct source *from)
 	const struct event_count *e = find(s, from->event);
 	if (!e || !from->outcomes)
 		return e != NULL;
-	return is_told_apart(e) == (from->outcomes[0] != 0);
+	return is_distinct(e) == (from->outcomes[0] != 0);
 }
 
 /* Counted, but the outcomes that are asked for are not known. */
 static bool is_blurred(const struct summary *s, const struct source *from)
 {
 	const struct event_count *e = find(s, from->event);
-	return e && from->outcomes && from->outcomes[0] && !is_told_apart(e);
+	return e && from->outcomes && from->outcomes[0] && !is_distinct(e);
 }
 
 static struct outcome sum_source(const struct summary *s, const struct source *from)
@@ -252,14 +254,14 @@ static const struct report_column summary_columns[] = {
 };
 
 static void add_line(struct report *r, struct report_table *t, const struct summary *s,
-		     const char *what, struct outcome sum, const char *remark)
+		     const char *what, struct outcome sum, const char *note)
 {
 	union cell cells[] = {{.text = what},
 			      {.u = sum.nr},
 			      {.d = s->seconds > 0 ? (double)sum.nr / s->seconds : 0},
 			      {.u = sum.amount},
 			      {.u = sum.nr ? sum.amount / sum.nr : 0},
-			      {.text = remark}};
+			      {.text = note}};
 	report_add_row(r, t, cells);
 }
 
@@ -278,25 +280,24 @@ static void add_calls(struct report *r, struct report_table *t, const struct sum
 		struct outcome failed = ended;
 		failed.nr -= sum_source(s, &(struct source){leave, "ok,[no room]"}).nr;
 		struct outcome sum = has_enter ? begun : ended;
-		CLEANUP(buf_release) struct buf remark = {0};
+		CLEANUP(buf_release) struct buf note = {0};
 		if (has_exit)
 			sum.amount = ended.amount;
 		else if (sum.amount)
-			buf_add_str(&remark, "bytes asked for");
-		if (failed.nr && is_told_apart(find(s, leave)))
-			buf_addf(&remark, "%s%s failed", remark.n ? ", " : "",
-				 num_count(failed.nr).s);
+			buf_add_str(&note, "bytes asked for");
+		if (failed.nr && is_distinct(find(s, leave)))
+			buf_addf(&note, "%s%s failed", note.n ? ", " : "", num_count(failed.nr).s);
 		add_line(r, t, s, arena_fmt(&r->arena, "%s calls", io_calls[i]), sum,
-			 buf_str(&remark));
+			 buf_str(&note));
 	}
 }
 
 /* Counters of the kernel see block requests only where the target itself makes them. */
-static const char *remark_of(const struct summary *s, const char *remark)
+static const char *note_of(const struct summary *s, const char *note)
 {
 	bool has_counters = profile_get_fact(s->p, FACT_ACCURACY) != NULL; /* of the kernel */
-	if (!has_counters || strncmp(remark, "whole machine", 13) != 0)
-		return remark;
+	if (!has_counters || strncmp(note, "whole machine", 13) != 0)
+		return note;
 	return "in threads of the target only";
 }
 
@@ -321,7 +322,7 @@ static void add_summary(struct report *r, const struct summary *s)
 			sum.amount += one.amount;
 		}
 		if (is_counted && !is_vague)
-			add_line(r, t, s, lines[i].what, sum, remark_of(s, lines[i].remark));
+			add_line(r, t, s, lines[i].what, sum, note_of(s, lines[i].note));
 	}
 	if (!t->nr_rows)
 		r->tables.n--; /* events that have no words here; the next table has them all */

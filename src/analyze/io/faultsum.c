@@ -20,107 +20,105 @@ struct faultsum {
 };
 
 /* Major faults first: one of them costs as much as a hundred minor ones. */
-static uint64_t weight_of_faults(const struct tally_group *g)
+static uint64_t weight_of_faults(const struct tag_group *g)
 {
 	return g->amounts[MAJOR].nr * 100 + g->amounts[MINOR].nr;
 }
 
-static uint64_t weight_of_time(const struct tally_group *g)
+static uint64_t weight_of_time(const struct tag_group *g)
 {
 	return g->amounts[0].ns;
 }
 
 /* ---- the tables --------------------------------------------------------------------------- */
 
-static const struct tally_column kind_columns[] = {
-	{{"kind", "kind", CELL_TEXT, NULL}, TALLY_TEXT, 0},
-	{{"count", "count", CELL_COUNT, "exact"}, TALLY_NR, 0},
-	{{"per_s", "per second", CELL_FLOAT, NULL}, TALLY_NR_PER_S, 0},
+static const struct tag_column kind_columns[] = {
+	{{"kind", "kind", CELL_TEXT, NULL}, TAG_TEXT, 0},
+	{{"count", "count", CELL_COUNT, "exact"}, TAG_NR, 0},
+	{{"per_s", "per second", CELL_FLOAT, NULL}, TAG_NR_PER_S, 0},
 	{{"time_ns", "time", CELL_NS, "0 where the kernel does not tell where faults begin"},
-	 TALLY_NS,
+	 TAG_NS,
 	 0},
-	{{"mean_ns", "mean", CELL_NS, NULL}, TALLY_MEAN_NS, 0},
-	TALLY_QUANTILES,
-	{{"pages", "pages", CELL_COUNT, "given back"}, TALLY_PAGES, 0}, /* of reclaim alone */
+	{{"mean_ns", "mean", CELL_NS, NULL}, TAG_MEAN_NS, 0},
+	TAG_QUANTILES,
+	{{"pages", "pages", CELL_COUNT, "given back"}, TAG_PAGES, 0}, /* of reclaim alone */
 };
 
-#define FAULT_COLUMNS                                                                           \
-	{{"major", "major", CELL_COUNT, "a page had to be read"}, TALLY_NR, MAJOR},             \
-		{{"major_ns", "their time", CELL_NS, NULL}, TALLY_NS, MAJOR},                   \
-		{{"major_p99_ns", "p99", CELL_NS, NULL}, TALLY_P99_NS, MAJOR},                  \
-		{{"minor", "minor", CELL_COUNT, "the page was there or new"}, TALLY_NR, MINOR}, \
-	{                                                                                       \
-		{"minor_ns", "their time", CELL_NS, NULL}, TALLY_NS, MINOR                      \
+#define FAULT_COLUMNS                                                                         \
+	{{"major", "major", CELL_COUNT, "a page had to be read"}, TAG_NR, MAJOR},             \
+		{{"major_ns", "their time", CELL_NS, NULL}, TAG_NS, MAJOR},                   \
+		{{"major_p99_ns", "p99", CELL_NS, NULL}, TAG_P99_NS, MAJOR},                  \
+		{{"minor", "minor", CELL_COUNT, "the page was there or new"}, TAG_NR, MINOR}, \
+	{                                                                                     \
+		{"minor_ns", "their time", CELL_NS, NULL}, TAG_NS, MINOR                      \
 	}
 
-static const struct tally_column object_columns[] = {
+static const struct tag_column object_columns[] = {
 	FAULT_COLUMNS,
-	{{"object", "mapped file or kind of memory", CELL_TEXT, NULL}, TALLY_TEXT, 0},
+	{{"object", "mapped file or kind of memory", CELL_TEXT, NULL}, TAG_TEXT, 0},
 };
 
-static const struct tally_column function_columns[] = {
+static const struct tag_column function_columns[] = {
 	FAULT_COLUMNS,
 	{{"function", "function", CELL_TEXT, "the nearest one that is the program's own"},
-	 TALLY_TEXT,
+	 TAG_TEXT,
 	 0},
-	{{"call", "through", CELL_TEXT, "what it called"}, TALLY_TEXT, 1},
+	{{"call", "through", CELL_TEXT, "what it called"}, TAG_TEXT, 1},
 };
 
-static const struct tally_column reclaim_columns[] = {
-	{{"times", "times", CELL_COUNT, NULL}, TALLY_NR, 0},
-	{{"time_ns", "time", CELL_NS, NULL}, TALLY_NS, 0},
-	{{"p99_ns", "p99", CELL_NS, NULL}, TALLY_P99_NS, 0},
-	{{"pages", "pages", CELL_COUNT, NULL}, TALLY_PAGES, 0},
-	{{"kind", "kind", CELL_TEXT, NULL}, TALLY_TEXT, 0},
-	{{"function", "function", CELL_TEXT, NULL}, TALLY_TEXT, 1},
+static const struct tag_column reclaim_columns[] = {
+	{{"times", "times", CELL_COUNT, NULL}, TAG_NR, 0},
+	{{"time_ns", "time", CELL_NS, NULL}, TAG_NS, 0},
+	{{"p99_ns", "p99", CELL_NS, NULL}, TAG_P99_NS, 0},
+	{{"pages", "pages", CELL_COUNT, NULL}, TAG_PAGES, 0},
+	{{"kind", "kind", CELL_TEXT, NULL}, TAG_TEXT, 0},
+	{{"function", "function", CELL_TEXT, NULL}, TAG_TEXT, 1},
 };
 
-static const struct tally_table kinds_table = {.key = "faults",
-					       .title = "page faults",
-					       .columns = kind_columns,
-					       .nr_columns = ARRAY_LEN(kind_columns) - 1,
-					       .note = TALLY_QUANTILE_NOTE,
-					       .weight = weight_of_time,
-					       .flags = TALLY_WHOLE};
-static const struct tally_table objects_table = {
-	TALLY_TABLE("fault_objects", "by what is mapped there", object_columns),
-	.weight = weight_of_faults};
-static const struct tally_table functions_table = {TALLY_TABLE("fault_functions", "by function",
-							       function_columns),
-						   .weight = weight_of_faults};
-static const struct tally_table reclaim_kinds_table = {
-	TALLY_TABLE("reclaim", "memory that had to be freed first", kind_columns),
-	.note = TALLY_QUANTILE_NOTE, .weight = weight_of_time, .flags = TALLY_WHOLE};
-static const struct tally_table reclaim_functions_table = {
-	TALLY_TABLE("reclaim_functions", "who had to free memory first", reclaim_columns),
-	.weight = weight_of_time, .flags = TALLY_NO_OTHER};
+static const struct tag_table kinds_table = {.key = "faults",
+					     .title = "page faults",
+					     .columns = kind_columns,
+					     .nr_columns = ARRAY_LEN(kind_columns) - 1,
+					     .note = TAG_QUANTILE_NOTE,
+					     .weight = weight_of_time,
+					     .flags = TAG_WHOLE};
+static const struct tag_table objects_table = {TAG_TABLE("fault_objects", "by what is mapped there",
+							 object_columns),
+					       .weight = weight_of_faults};
+static const struct tag_table functions_table = {
+	TAG_TABLE("fault_functions", "by function", function_columns), .weight = weight_of_faults};
+static const struct tag_table reclaim_kinds_table = {
+	TAG_TABLE("reclaim", "memory that had to be freed first", kind_columns),
+	.note = TAG_QUANTILE_NOTE, .weight = weight_of_time, .flags = TAG_WHOLE};
+static const struct tag_table reclaim_functions_table = {
+	TAG_TABLE("reclaim_functions", "who had to free memory first", reclaim_columns),
+	.weight = weight_of_time, .flags = TAG_NO_OTHER};
 
-static void add_table(struct faultsum *s, const struct tally_table *table,
-		      struct tally_groups *groups)
+static void add_table(struct faultsum *s, const struct tag_table *table, struct tag_groups *groups)
 {
-	tally_report(groups, s->r, table, s->limits->max_rows, s->seconds);
+	tag_report(groups, s->r, table, s->limits->max_rows, s->seconds);
 }
 
 /* ---- faults ------------------------------------------------------------------------------- */
 
 static int add_faults(struct faultsum *s, const struct select_spec *spec, struct err *err)
 {
-	struct tally_rows rows;
-	struct tally_row row;
-	int rc = tally_rows_open(&rows, s->a, s->p, TABLE_FAULTS, spec, err);
+	struct tag_rows rows;
+	struct tag_row row;
+	int rc = tag_rows_open(&rows, s->a, s->p, TABLE_FAULTS, spec, err);
 	if (rc)
 		return rc == -ENOENT ? 0 : rc;
-	CLEANUP(tally_groups_release) struct tally_groups kinds = {.arena = s->a};
-	CLEANUP(tally_groups_release) struct tally_groups objects = {.arena = s->a};
-	CLEANUP(tally_groups_release) struct tally_groups functions = {.arena = s->a};
-	while (tally_rows_next(&rows, &row)) {
+	CLEANUP(tag_groups_release) struct tag_groups kinds = {.arena = s->a};
+	CLEANUP(tag_groups_release) struct tag_groups objects = {.arena = s->a};
+	CLEANUP(tag_groups_release) struct tag_groups functions = {.arena = s->a};
+	while (tag_rows_next(&rows, &row)) {
 		int which = !strcmp(row.detail, "major") ? MAJOR : MINOR;
 		const char *object = profile_text(s->p, row.tag->object);
 		struct waitframe f = waitframe_of(s->frames, row.stack);
 		const char *texts[] = {waitframe_name(s->p, &f), profile_text(s->p, f.via)};
-		amount_add(tally_groups_at(&kinds, &row.detail, 1)->amounts, &row);
-		amount_add(&tally_groups_at(&objects, &object, 1)->amounts[which], &row);
-		amount_add(&tally_groups_at(&functions, texts, 2)->amounts[which], &row);
+		amount_add(tag_groups_at(&kinds, &row.detail, 1)->amounts, &row);
+		amount_add(&tag_groups_at(&objects, &object, 1)->amounts[which], &row);
+		amount_add(&tag_groups_at(&functions, texts, 2)->amounts[which], &row);
 	}
 	add_table(s, &kinds_table, &kinds);
 	add_table(s, &objects_table, &objects);
@@ -145,20 +143,20 @@ static const char *reclaim_text(const char *kind)
 
 static int add_reclaim(struct faultsum *s, const struct select_spec *spec, struct err *err)
 {
-	struct tally_rows rows;
-	struct tally_row row;
-	int rc = tally_rows_open(&rows, s->a, s->p, TABLE_RECLAIM, spec, err);
+	struct tag_rows rows;
+	struct tag_row row;
+	int rc = tag_rows_open(&rows, s->a, s->p, TABLE_RECLAIM, spec, err);
 	if (rc)
 		return rc == -ENOENT ? 0 : rc;
-	CLEANUP(tally_groups_release) struct tally_groups kinds = {.arena = s->a};
-	CLEANUP(tally_groups_release) struct tally_groups functions = {.arena = s->a};
-	while (tally_rows_next(&rows, &row)) {
+	CLEANUP(tag_groups_release) struct tag_groups kinds = {.arena = s->a};
+	CLEANUP(tag_groups_release) struct tag_groups functions = {.arena = s->a};
+	while (tag_rows_next(&rows, &row)) {
 		const char *kind = reclaim_text(row.detail);
 		struct waitframe f = waitframe_of(s->frames, row.stack);
 		const char *texts[] = {row.detail, waitframe_name(s->p, &f)};
-		amount_add(tally_groups_at(&kinds, &kind, 1)->amounts, &row);
+		amount_add(tag_groups_at(&kinds, &kind, 1)->amounts, &row);
 		if (strcmp(row.detail, "kswapd") != 0)
-			amount_add(tally_groups_at(&functions, texts, 2)->amounts, &row);
+			amount_add(tag_groups_at(&functions, texts, 2)->amounts, &row);
 	}
 	add_table(s, &reclaim_kinds_table, &kinds);
 	if (functions.groups.n)

@@ -26,7 +26,7 @@ static int side_of(const char *detail)
 
 /* ---- adding up ---------------------------------------------------------------------------- */
 
-static uint64_t weight_of_bytes(const struct tally_group *g)
+static uint64_t weight_of_bytes(const struct tag_group *g)
 {
 	/* what moved no bytes is ordered by its number, behind all that did */
 	uint64_t bytes = g->amounts[READS].bytes + g->amounts[WRITES].bytes;
@@ -34,7 +34,7 @@ static uint64_t weight_of_bytes(const struct tally_group *g)
 	return bytes ? MIN(bytes, UINT64_MAX >> 1) + (1ull << 40) : MIN(nr, 1ull << 40);
 }
 
-static uint64_t weight_of_time(const struct tally_group *g)
+static uint64_t weight_of_time(const struct tag_group *g)
 {
 	return g->amounts[READS].ns + g->amounts[WRITES].ns + g->amounts[SYNCS].ns;
 }
@@ -53,10 +53,10 @@ struct iosum {
 	struct arena *a;
 	double seconds;
 	struct waitframes *frames;
-	struct tally_groups calls;
-	struct tally_groups files;
-	struct tally_groups functions;
-	struct tally_groups syncs;
+	struct tag_groups calls;
+	struct tag_groups files;
+	struct tag_groups functions;
+	struct tag_groups syncs;
 	struct amount total[3];
 	uint64_t nr_uring;
 	uint64_t nr_libaio;
@@ -66,13 +66,13 @@ struct iosum {
 
 static void iosum_release(struct iosum *s)
 {
-	tally_groups_release(&s->calls);
-	tally_groups_release(&s->files);
-	tally_groups_release(&s->functions);
-	tally_groups_release(&s->syncs);
+	tag_groups_release(&s->calls);
+	tag_groups_release(&s->files);
+	tag_groups_release(&s->functions);
+	tag_groups_release(&s->syncs);
 }
 
-static void add_row(struct iosum *s, const struct tally_row *row)
+static void add_row(struct iosum *s, const struct tag_row *row)
 {
 	int side = side_of(row->detail);
 	const char *call = iocall_name(row->tag->syscall);
@@ -82,13 +82,12 @@ static void add_row(struct iosum *s, const struct tally_row *row)
 	const char *function = waitframe_name(s->p, &f);
 	const char *via = profile_text(s->p, f.via);
 	amount_add(&s->total[side], row);
-	amount_add(tally_groups_at(&s->calls, (const char *[]){kind, call}, 2)->amounts, row);
-	amount_add(&tally_groups_at(&s->files, &file, 1)->amounts[side], row);
-	amount_add(
-		&tally_groups_at(&s->functions, (const char *[]){function, via}, 2)->amounts[side],
-		row);
+	amount_add(tag_groups_at(&s->calls, (const char *[]){kind, call}, 2)->amounts, row);
+	amount_add(&tag_groups_at(&s->files, &file, 1)->amounts[side], row);
+	amount_add(&tag_groups_at(&s->functions, (const char *[]){function, via}, 2)->amounts[side],
+		   row);
 	if (!strcmp(kind, "fsync"))
-		amount_add(tally_groups_at(&s->syncs, (const char *[]){function, file}, 2)->amounts,
+		amount_add(tag_groups_at(&s->syncs, (const char *[]){function, file}, 2)->amounts,
 			   row);
 	bool is_uring = call && !strcmp(call, "io_uring_enter");
 	if (is_uring && strcmp(kind, "batch") != 0)
@@ -103,105 +102,101 @@ static void add_row(struct iosum *s, const struct tally_row *row)
 
 /* ---- the tables --------------------------------------------------------------------------- */
 
-static const struct tally_column call_columns[] = {
-	{{"what", "what", CELL_TEXT, NULL}, TALLY_TEXT, 0},
-	{{"call", "call", CELL_TEXT, "the system call"}, TALLY_TEXT, 1},
-	{{"calls", "calls", CELL_COUNT, NULL}, TALLY_NR, 0},
-	{{"bytes", "bytes", CELL_BYTES, "returned by the calls, not asked for"}, TALLY_BYTES, 0},
-	{{"mean_bytes", "mean size", CELL_BYTES, "of calls that did not fail"},
-	 TALLY_MEAN_BYTES,
-	 0},
-	{{"bytes_per_s", "per second", CELL_BYTES, NULL}, TALLY_BYTES_PER_S, 0},
-	{{"time_ns", "time", CELL_NS, "in the calls"}, TALLY_NS, 0},
-	{{"mean_ns", "mean", CELL_NS, NULL}, TALLY_MEAN_NS, 0},
-	TALLY_QUANTILES,
-	{{"failed", "failed", CELL_COUNT, "returned an error, EAGAIN among them"}, TALLY_FAILED, 0},
+static const struct tag_column call_columns[] = {
+	{{"what", "what", CELL_TEXT, NULL}, TAG_TEXT, 0},
+	{{"call", "call", CELL_TEXT, "the system call"}, TAG_TEXT, 1},
+	{{"calls", "calls", CELL_COUNT, NULL}, TAG_NR, 0},
+	{{"bytes", "bytes", CELL_BYTES, "returned by the calls, not asked for"}, TAG_BYTES, 0},
+	{{"mean_bytes", "mean size", CELL_BYTES, "of calls that did not fail"}, TAG_MEAN_BYTES, 0},
+	{{"bytes_per_s", "per second", CELL_BYTES, NULL}, TAG_BYTES_PER_S, 0},
+	{{"time_ns", "time", CELL_NS, "in the calls"}, TAG_NS, 0},
+	{{"mean_ns", "mean", CELL_NS, NULL}, TAG_MEAN_NS, 0},
+	TAG_QUANTILES,
+	{{"failed", "failed", CELL_COUNT, "returned an error, EAGAIN among them"}, TAG_FAILED, 0},
 };
 
-#define SIDE_COLUMNS                                                                             \
-	{{"reads", "reads", CELL_COUNT, NULL}, TALLY_NR, READS},                                 \
-		{{"read_bytes", "read", CELL_BYTES, NULL}, TALLY_BYTES, READS},                  \
-		{{"mean_read_bytes", "mean", CELL_BYTES, "of a read"}, TALLY_MEAN_BYTES, READS}, \
-		{{"writes", "writes", CELL_COUNT, NULL}, TALLY_NR, WRITES},                      \
-		{{"write_bytes", "written", CELL_BYTES, NULL}, TALLY_BYTES, WRITES},             \
-		{{"mean_write_bytes", "mean", CELL_BYTES, "of a write"},                         \
-		 TALLY_MEAN_BYTES,                                                               \
-		 WRITES},                                                                        \
-		{{"syncs", "syncs", CELL_COUNT, "and calls that hand in or reap others"},        \
-		 TALLY_NR,                                                                       \
-		 SYNCS},                                                                         \
-		{{"time_ns", "time", CELL_NS, "in the calls"}, TALLY_NS, TALLY_AMOUNTS},         \
-		{{"p99_ns", "p99", CELL_NS, NULL}, TALLY_P99_NS, TALLY_AMOUNTS},                 \
-	{                                                                                        \
-		{"longest_ns", "longest", CELL_NS, NULL}, TALLY_LONGEST_NS, TALLY_AMOUNTS        \
+#define SIDE_COLUMNS                                                                              \
+	{{"reads", "reads", CELL_COUNT, NULL}, TAG_NR, READS},                                    \
+		{{"read_bytes", "read", CELL_BYTES, NULL}, TAG_BYTES, READS},                     \
+		{{"mean_read_bytes", "mean", CELL_BYTES, "of a read"}, TAG_MEAN_BYTES, READS},    \
+		{{"writes", "writes", CELL_COUNT, NULL}, TAG_NR, WRITES},                         \
+		{{"write_bytes", "written", CELL_BYTES, NULL}, TAG_BYTES, WRITES},                \
+		{{"mean_write_bytes", "mean", CELL_BYTES, "of a write"}, TAG_MEAN_BYTES, WRITES}, \
+		{{"syncs", "syncs", CELL_COUNT, "and calls that hand in or reap others"},         \
+		 TAG_NR,                                                                          \
+		 SYNCS},                                                                          \
+		{{"time_ns", "time", CELL_NS, "in the calls"}, TAG_NS, TAG_AMOUNTS},              \
+		{{"p99_ns", "p99", CELL_NS, NULL}, TAG_P99_NS, TAG_AMOUNTS},                      \
+	{                                                                                         \
+		{"longest_ns", "longest", CELL_NS, NULL}, TAG_LONGEST_NS, TAG_AMOUNTS             \
 	}
 
-static const struct tally_column file_columns[] = {
+static const struct tag_column file_columns[] = {
 	SIDE_COLUMNS,
-	{{"file", "file or peer", CELL_TEXT, NULL}, TALLY_TEXT, 0},
+	{{"file", "file or peer", CELL_TEXT, NULL}, TAG_TEXT, 0},
 };
 
-static const struct tally_column function_columns[] = {
+static const struct tag_column function_columns[] = {
 	SIDE_COLUMNS,
 	{{"function", "function", CELL_TEXT, "the nearest one that is the program's own"},
-	 TALLY_TEXT,
+	 TAG_TEXT,
 	 0},
-	{{"call", "through", CELL_TEXT, "what it called"}, TALLY_TEXT, 1},
+	{{"call", "through", CELL_TEXT, "what it called"}, TAG_TEXT, 1},
 };
 
-static const struct tally_column sync_columns[] = {
-	{{"calls", "calls", CELL_COUNT, NULL}, TALLY_NR, 0},
-	{{"time_ns", "time", CELL_NS, NULL}, TALLY_NS, 0},
-	{{"mean_ns", "mean", CELL_NS, NULL}, TALLY_MEAN_NS, 0},
-	TALLY_QUANTILES,
-	{{"function", "function", CELL_TEXT, NULL}, TALLY_TEXT, 0},
-	{{"file", "file", CELL_TEXT, NULL}, TALLY_TEXT, 1},
+static const struct tag_column sync_columns[] = {
+	{{"calls", "calls", CELL_COUNT, NULL}, TAG_NR, 0},
+	{{"time_ns", "time", CELL_NS, NULL}, TAG_NS, 0},
+	{{"mean_ns", "mean", CELL_NS, NULL}, TAG_MEAN_NS, 0},
+	TAG_QUANTILES,
+	{{"function", "function", CELL_TEXT, NULL}, TAG_TEXT, 0},
+	{{"file", "file", CELL_TEXT, NULL}, TAG_TEXT, 1},
 };
 
-static const struct tally_column block_columns[] = {
-	{{"what", "what", CELL_TEXT, NULL}, TALLY_TEXT, 0},
-	{{"requests", "requests", CELL_COUNT, NULL}, TALLY_NR, 0},
-	{{"bytes", "bytes", CELL_BYTES, NULL}, TALLY_BYTES, 0},
-	{{"mean_bytes", "mean size", CELL_BYTES, NULL}, TALLY_MEAN_BYTES, 0},
-	{{"mean_ns", "mean", CELL_NS, "from issue to completion"}, TALLY_MEAN_NS, 0},
-	TALLY_QUANTILES,
+static const struct tag_column block_columns[] = {
+	{{"what", "what", CELL_TEXT, NULL}, TAG_TEXT, 0},
+	{{"requests", "requests", CELL_COUNT, NULL}, TAG_NR, 0},
+	{{"bytes", "bytes", CELL_BYTES, NULL}, TAG_BYTES, 0},
+	{{"mean_bytes", "mean size", CELL_BYTES, NULL}, TAG_MEAN_BYTES, 0},
+	{{"mean_ns", "mean", CELL_NS, "from issue to completion"}, TAG_MEAN_NS, 0},
+	TAG_QUANTILES,
 	{{"process", "process", CELL_TEXT, "that issued them, or its file system's worker"},
-	 TALLY_TEXT,
+	 TAG_TEXT,
 	 1},
-	{{"object", "device and file", CELL_TEXT, NULL}, TALLY_TEXT, 2},
+	{{"object", "device and file", CELL_TEXT, NULL}, TAG_TEXT, 2},
 };
 
-static const struct tally_table calls_table = {
-	TALLY_TABLE("io_calls", "reads, writes and syncs", call_columns),
-	.note = TALLY_QUANTILE_NOTE, .weight = weight_of_bytes, .flags = TALLY_WHOLE};
-static const struct tally_table files_table = {
-	TALLY_TABLE("io_files", "by file and peer", file_columns), .weight = weight_of_bytes};
-static const struct tally_table functions_table = {
-	TALLY_TABLE("io_functions", "by function", function_columns), .weight = weight_of_bytes};
-static const struct tally_table syncs_table = {
-	TALLY_TABLE("io_syncs", "fsync and its kin", sync_columns), .weight = weight_of_time};
-static const struct tally_table block_table = {
-	TALLY_TABLE("block", "requests of block devices, of the whole machine", block_columns),
+static const struct tag_table calls_table = {
+	TAG_TABLE("io_calls", "reads, writes and syncs", call_columns), .note = TAG_QUANTILE_NOTE,
+	.weight = weight_of_bytes, .flags = TAG_WHOLE};
+static const struct tag_table files_table = {
+	TAG_TABLE("io_files", "by file and peer", file_columns), .weight = weight_of_bytes};
+static const struct tag_table functions_table = {
+	TAG_TABLE("io_functions", "by function", function_columns), .weight = weight_of_bytes};
+static const struct tag_table syncs_table = {
+	TAG_TABLE("io_syncs", "fsync and its kin", sync_columns), .weight = weight_of_time};
+static const struct tag_table block_table = {
+	TAG_TABLE("block", "requests of block devices, of the whole machine", block_columns),
 	.weight = weight_of_bytes};
 
-static void add_table(struct iosum *s, const struct tally_table *table, struct tally_groups *groups)
+static void add_table(struct iosum *s, const struct tag_table *table, struct tag_groups *groups)
 {
-	tally_report(groups, s->r, table, s->limits->max_rows, s->seconds);
+	tag_report(groups, s->r, table, s->limits->max_rows, s->seconds);
 }
 
 static int add_block(struct iosum *s, const struct select_spec *spec, struct err *err)
 {
-	struct tally_rows rows;
-	struct tally_row row;
-	int rc = tally_rows_open(&rows, s->a, s->p, TABLE_BLOCK, spec, err);
+	struct tag_rows rows;
+	struct tag_row row;
+	int rc = tag_rows_open(&rows, s->a, s->p, TABLE_BLOCK, spec, err);
 	if (rc)
 		return rc == -ENOENT ? 0 : rc;
-	CLEANUP(tally_groups_release) struct tally_groups groups = {.arena = s->a};
-	while (tally_rows_next(&rows, &row)) {
+	CLEANUP(tag_groups_release) struct tag_groups groups = {.arena = s->a};
+	while (tag_rows_next(&rows, &row)) {
 		const char *comm = profile_text(s->p, s->p->tasks.p[row.task].comm);
 		const char *texts[] = {row.detail, comm[0] ? comm : "[no name]",
 				       profile_text(s->p, row.tag->object)};
-		amount_add(tally_groups_at(&groups, texts, 3)->amounts, &row);
+		amount_add(tag_groups_at(&groups, texts, 3)->amounts, &row);
 	}
 	if (groups.groups.n)
 		add_table(s, &block_table, &groups);
@@ -244,12 +239,12 @@ static void add_notes(struct iosum *s, const char *input)
 static int add_io(struct iosum *s, const struct select_spec *spec, const char *input,
 		  struct err *err)
 {
-	struct tally_rows rows;
-	struct tally_row row;
-	int rc = tally_rows_open(&rows, s->a, s->p, TABLE_IO, spec, err);
+	struct tag_rows rows;
+	struct tag_row row;
+	int rc = tag_rows_open(&rows, s->a, s->p, TABLE_IO, spec, err);
 	if (rc)
 		return rc == -ENOENT ? 0 : rc;
-	while (tally_rows_next(&rows, &row))
+	while (tag_rows_next(&rows, &row))
 		add_row(s, &row);
 	add_ratio(s);
 	add_table(s, &calls_table, &s->calls);

@@ -8,24 +8,24 @@
 
 #include "base/mem.h"
 
-int tally_rows_open(struct tally_rows *ret_r, struct arena *a, const struct profile *p,
-		    enum table_id id, const struct select_spec *spec, struct err *err)
+int tag_rows_open(struct tag_rows *ret_r, struct arena *a, const struct profile *p,
+		  enum table_id id, const struct select_spec *spec, struct err *err)
 {
 	const struct table *t = tables_find_rows(p, id);
 	if (!t)
 		return -ENOENT;
-	struct tally_rows r = {.p = p,
-			       .t = t,
-			       .bytes_col = table_column(t, COLUMN_BYTES),
-			       .ns_col = table_column(t, COLUMN_TIME),
-			       .longest_col = table_column(t, COLUMN_LONGEST),
-			       .pages_col = table_column(t, COLUMN_PAGES)};
-	TRY(select_compile(a, p, (uint32_t)(t - p->tables.p), spec, &r.sieve, err));
+	struct tag_rows r = {.p = p,
+			     .t = t,
+			     .bytes_col = table_column(t, COLUMN_BYTES),
+			     .ns_col = table_column(t, COLUMN_TIME),
+			     .longest_col = table_column(t, COLUMN_LONGEST),
+			     .pages_col = table_column(t, COLUMN_PAGES)};
+	TRY(select_compile(a, p, (uint32_t)(t - p->tables.p), spec, &r.row_filter, err));
 	*ret_r = r;
 	return 0;
 }
 
-static uint64_t value(const struct tally_rows *r, size_t i, int col)
+static uint64_t value(const struct tag_rows *r, size_t i, int col)
 {
 	if (col < 0)
 		return 0;
@@ -33,15 +33,15 @@ static uint64_t value(const struct tally_rows *r, size_t i, int col)
 	return v > 0 ? (uint64_t)v : 0;
 }
 
-bool tally_rows_next(struct tally_rows *r, struct tally_row *ret_row)
+bool tag_rows_next(struct tag_rows *r, struct tag_row *ret_row)
 {
-	while (r->next < r->t->n && !select_has(r->sieve, r->next))
+	while (r->next < r->t->n && !select_has(r->row_filter, r->next))
 		r->next++;
 	if (r->next >= r->t->n)
 		return false;
 	size_t i = r->next++;
 	const struct tag *tag = &r->p->tags.p[r->t->tag[i]];
-	*ret_row = (struct tally_row){
+	*ret_row = (struct tag_row){
 		.i = i,
 		.tag = tag,
 		.detail = profile_text(r->p, tag->detail),
@@ -56,14 +56,14 @@ bool tally_rows_next(struct tally_rows *r, struct tally_row *ret_row)
 	return true;
 }
 
-void tally_groups_release(struct tally_groups *g)
+void tag_groups_release(struct tag_groups *g)
 {
 	intern_release(&g->keys);
 	vec_release(&g->groups);
 	buf_release(&g->key);
 }
 
-struct tally_group *tally_groups_at(struct tally_groups *g, const char *const *texts, size_t n)
+struct tag_group *tag_groups_at(struct tag_groups *g, const char *const *texts, size_t n)
 {
 	buf_clear(&g->key);
 	for (size_t i = 0; i < n; i++) {
@@ -73,8 +73,8 @@ struct tally_group *tally_groups_at(struct tally_groups *g, const char *const *t
 	size_t idx = intern_add(&g->keys, g->key.p, g->key.n) - 1u;
 	if (idx < g->groups.n)
 		return &g->groups.p[idx];
-	size_t nr_amounts = g->nr_amounts ? g->nr_amounts : TALLY_AMOUNTS;
-	struct tally_group group = {
+	size_t nr_amounts = g->nr_amounts ? g->nr_amounts : TAG_AMOUNTS;
+	struct tag_group group = {
 		.amounts = arena_calloc(g->arena, nr_amounts, sizeof(*group.amounts))};
 	for (size_t i = 0; i < n; i++)
 		group.texts[i] = arena_strdup(g->arena, texts[i] ? texts[i] : "");
@@ -82,7 +82,7 @@ struct tally_group *tally_groups_at(struct tally_groups *g, const char *const *t
 	return vec_last(&g->groups);
 }
 
-void amount_add(struct amount *a, const struct tally_row *row)
+void amount_add(struct amount *a, const struct tag_row *row)
 {
 	size_t n = strlen(row->detail);
 	bool has_failed = n > 7 && !strcmp(row->detail + n - 7, " failed");
@@ -108,7 +108,7 @@ void amount_merge(struct amount *to, const struct amount *from)
 
 struct ranked {
 	uint64_t weight;
-	struct tally_group group;
+	struct tag_group group;
 };
 
 static int by_weight(const void *x, const void *y)
@@ -116,12 +116,12 @@ static int by_weight(const void *x, const void *y)
 	const struct ranked *a = x;
 	const struct ranked *b = y;
 	int c = COMPARE(b->weight, a->weight);
-	for (size_t i = 0; !c && i < TALLY_TEXTS && a->group.texts[i] && b->group.texts[i]; i++)
+	for (size_t i = 0; !c && i < TAG_TEXTS && a->group.texts[i] && b->group.texts[i]; i++)
 		c = strcmp(a->group.texts[i], b->group.texts[i]);
 	return c;
 }
 
-void tally_groups_sort(struct tally_groups *g, uint64_t (*weight)(const struct tally_group *g))
+void tag_groups_sort(struct tag_groups *g, uint64_t (*weight)(const struct tag_group *g))
 {
 	size_t n = g->groups.n;
 	struct ranked *ranks = xcalloc(n + 1, sizeof(*ranks));
@@ -138,86 +138,85 @@ static uint64_t per_s(uint64_t v, double seconds)
 	return seconds > 0 ? (uint64_t)((double)v / seconds) : 0;
 }
 
-static union cell cell_of(enum tally_measure m, const struct amount *a, double seconds)
+static union cell cell_of(enum tag_measure m, const struct amount *a, double seconds)
 {
 	uint64_t nr_good = a->nr > a->nr_failed ? a->nr - a->nr_failed : a->nr;
 	switch (m) {
-	case TALLY_TEXT:
+	case TAG_TEXT:
 		break;
-	case TALLY_NR:
+	case TAG_NR:
 		return (union cell){.u = a->nr};
-	case TALLY_NR_PER_S:
+	case TAG_NR_PER_S:
 		return (union cell){.d = seconds > 0 ? (double)a->nr / seconds : 0};
-	case TALLY_FAILED:
+	case TAG_FAILED:
 		return (union cell){.u = a->nr_failed};
-	case TALLY_BYTES:
+	case TAG_BYTES:
 		return (union cell){.u = a->bytes};
-	case TALLY_BYTES_PER_S:
+	case TAG_BYTES_PER_S:
 		return (union cell){.u = per_s(a->bytes, seconds)};
-	case TALLY_MEAN_BYTES:
+	case TAG_MEAN_BYTES:
 		return (union cell){.u = nr_good ? a->bytes / nr_good : 0};
-	case TALLY_NS:
+	case TAG_NS:
 		return (union cell){.u = a->ns};
-	case TALLY_MEAN_NS:
+	case TAG_MEAN_NS:
 		return (union cell){.u = a->nr ? a->ns / a->nr : 0};
-	case TALLY_P50_NS:
+	case TAG_P50_NS:
 		return (union cell){.u = quantile_at(&a->q, 0.5)};
-	case TALLY_P90_NS:
+	case TAG_P90_NS:
 		return (union cell){.u = quantile_at(&a->q, 0.9)};
-	case TALLY_P99_NS:
+	case TAG_P99_NS:
 		return (union cell){.u = quantile_at(&a->q, 0.99)};
-	case TALLY_LONGEST_NS:
+	case TAG_LONGEST_NS:
 		return (union cell){.u = a->q.longest_ns};
-	case TALLY_PAGES:
+	case TAG_PAGES:
 		return (union cell){.u = a->pages};
 	}
 	return (union cell){.u = 0};
 }
 
-static void add_group_row(struct report *r, struct report_table *t, const struct tally_table *table,
+static void add_group_row(struct report *r, struct report_table *t, const struct tag_table *table,
 			  const struct amount *amounts, const char *const *texts, double seconds)
 {
-	union cell cells[TALLY_COLUMNS_MAX];
+	union cell cells[TAG_COLUMNS_MAX];
 	struct amount all = {0};
-	for (size_t i = 0; i < TALLY_AMOUNTS; i++)
+	for (size_t i = 0; i < TAG_AMOUNTS; i++)
 		amount_merge(&all, &amounts[i]);
 	for (size_t i = 0; i < table->nr_columns; i++) {
-		const struct tally_column *c = &table->columns[i];
-		if (c->measure == TALLY_TEXT)
+		const struct tag_column *c = &table->columns[i];
+		if (c->measure == TAG_TEXT)
 			cells[i].text = texts[c->of];
 		else
-			cells[i] =
-				cell_of(c->measure, c->of == TALLY_AMOUNTS ? &all : &amounts[c->of],
-					seconds);
+			cells[i] = cell_of(c->measure,
+					   c->of == TAG_AMOUNTS ? &all : &amounts[c->of], seconds);
 	}
 	report_add_row(r, t, cells);
 }
 
-void tally_report(struct tally_groups *g, struct report *r, const struct tally_table *table,
-		  uint64_t max_rows, double seconds)
+void tag_report(struct tag_groups *g, struct report *r, const struct tag_table *table,
+		uint64_t max_rows, double seconds)
 {
-	struct report_column columns[TALLY_COLUMNS_MAX];
-	ASSERT(table->nr_columns <= TALLY_COLUMNS_MAX);
+	struct report_column columns[TAG_COLUMNS_MAX];
+	ASSERT(table->nr_columns <= TAG_COLUMNS_MAX);
 	for (size_t i = 0; i < table->nr_columns; i++)
 		columns[i] = table->columns[i].column;
 	struct report_table *t =
 		report_add_table(r, table->key, table->title, columns, table->nr_columns);
-	struct amount *rest = arena_calloc(g->arena, TALLY_AMOUNTS, sizeof(*rest));
+	struct amount *rest = arena_calloc(g->arena, TAG_AMOUNTS, sizeof(*rest));
 	size_t n = g->groups.n;
-	size_t shown = max_rows && !(table->flags & TALLY_WHOLE) ? MIN(max_rows, n) : n;
+	size_t shown = max_rows && !(table->flags & TAG_WHOLE) ? MIN(max_rows, n) : n;
 	t->note = table->note;
-	tally_groups_sort(g, table->weight);
+	tag_groups_sort(g, table->weight);
 	for (size_t i = 0; i < n; i++) {
-		const struct tally_group *group = &g->groups.p[i];
-		const char *texts[TALLY_TEXTS];
-		for (size_t k = 0; k < TALLY_TEXTS; k++)
+		const struct tag_group *group = &g->groups.p[i];
+		const char *texts[TAG_TEXTS];
+		for (size_t k = 0; k < TAG_TEXTS; k++)
 			texts[k] = group->texts[k] && group->texts[k][0] ? group->texts[k] : "-";
 		if (i < shown)
 			add_group_row(r, t, table, group->amounts, texts, seconds);
-		for (size_t k = 0; i >= shown && k < TALLY_AMOUNTS; k++)
+		for (size_t k = 0; i >= shown && k < TAG_AMOUNTS; k++)
 			amount_merge(&rest[k], &group->amounts[k]);
 	}
-	if (shown < n && !(table->flags & TALLY_NO_OTHER))
+	if (shown < n && !(table->flags & TAG_NO_OTHER))
 		add_group_row(r, t, table, rest, (const char *const[]){"<other>", "", ""}, seconds);
 	t->nr_rows_total = n;
 }

@@ -2,12 +2,12 @@
  * Rows of tables with tags added up under texts: what the reports on input and output, faults and
  * spans share. A group keeps several amounts side by side (reads and writes of one file).
  *
- *	struct tally_rows rows;
- *	struct tally_row row;
- *	if (tally_rows_open(&rows, &a, p, TABLE_IO, spec, err)) ...
- *	while (tally_rows_next(&rows, &row))
- *		amount_add(&tally_groups_at(&groups, texts, n)->amounts[k], &row);
- *	tally_report(&groups, r, &table, max_rows, seconds);
+ *	struct tag_rows rows;
+ *	struct tag_row row;
+ *	if (tag_rows_open(&rows, &a, p, TABLE_IO, spec, err)) ...
+ *	while (tag_rows_next(&rows, &row))
+ *		amount_add(&tag_groups_at(&groups, texts, n)->amounts[k], &row);
+ *	tag_report(&groups, r, &table, max_rows, seconds);
  */
 #ifndef ASSAY_ANALYZE_IO_TAGGROUPS_H
 #define ASSAY_ANALYZE_IO_TAGGROUPS_H
@@ -24,7 +24,7 @@
 #include "model/profile.h"
 
 /* A row in view, its columns found by their names (0 where the table has none). */
-struct tally_row {
+struct tag_row {
 	size_t i; /* in the table */
 	const struct tag *tag;
 	const char *detail; /* never NULL */
@@ -37,18 +37,18 @@ struct tally_row {
 	uint64_t pages;
 };
 
-struct tally_rows {
+struct tag_rows {
 	const struct profile *p;
 	const struct table *t;
-	struct sieve *sieve;
+	struct row_filter *row_filter;
 	size_t next;
 	int nr_col, bytes_col, ns_col, longest_col, pages_col; /* -1 = none */
 };
 
 /* -ENOENT without @err: there is no such table, or it is empty. Else errors of select_compile. */
-int tally_rows_open(struct tally_rows *ret_r, struct arena *a, const struct profile *p,
-		    enum table_id id, const struct select_spec *spec, struct err *err);
-bool tally_rows_next(struct tally_rows *r, struct tally_row *ret_row);
+int tag_rows_open(struct tag_rows *ret_r, struct arena *a, const struct profile *p,
+		  enum table_id id, const struct select_spec *spec, struct err *err);
+bool tag_rows_next(struct tag_rows *r, struct tag_row *ret_row);
 
 struct amount {
 	struct quantile q; /* calls that did not fail, by time */
@@ -59,87 +59,86 @@ struct amount {
 	uint64_t nr_failed; /* of nr */
 };
 
-#define TALLY_TEXTS   5
-#define TALLY_AMOUNTS 3
+#define TAG_TEXTS   5
+#define TAG_AMOUNTS 3
 
-struct tally_group {
-	const char *texts[TALLY_TEXTS];
-	struct amount *amounts; /* nr_amounts of tally_groups */
+struct tag_group {
+	const char *texts[TAG_TEXTS];
+	struct amount *amounts; /* nr_amounts of tag_groups */
 	uint64_t nr_threads;    /* distinct ones; of waits alone (waitgroups.h) */
 };
 
-struct tally_groups {
+struct tag_groups {
 	struct arena *arena; /* where groups and texts live */
 	struct intern keys;
-	VEC(struct tally_group) groups;
+	VEC(struct tag_group) groups;
 	struct buf key;
-	size_t nr_amounts; /* of a group, 0 = TALLY_AMOUNTS */
+	size_t nr_amounts; /* of a group, 0 = TAG_AMOUNTS */
 };
 
-void tally_groups_release(struct tally_groups *g);
+void tag_groups_release(struct tag_groups *g);
 /* The group of these texts, found or added; copied. Borrowed until the next call. */
-struct tally_group *tally_groups_at(struct tally_groups *g, const char *const *texts, size_t n);
-void amount_add(struct amount *a, const struct tally_row *row);
+struct tag_group *tag_groups_at(struct tag_groups *g, const char *const *texts, size_t n);
+void amount_add(struct amount *a, const struct tag_row *row);
 void amount_merge(struct amount *to, const struct amount *from);
 /* Largest first by what @weight says; ties by text. */
-void tally_groups_sort(struct tally_groups *g, uint64_t (*weight)(const struct tally_group *g));
+void tag_groups_sort(struct tag_groups *g, uint64_t (*weight)(const struct tag_group *g));
 
 /* What a cell says of a group's amounts, or its texts. */
-enum tally_measure {
-	TALLY_TEXT, /* "-" where it is empty */
-	TALLY_NR,
-	TALLY_NR_PER_S,
-	TALLY_FAILED,
-	TALLY_BYTES,
-	TALLY_BYTES_PER_S,
-	TALLY_MEAN_BYTES, /* of what did not fail */
-	TALLY_NS,
-	TALLY_MEAN_NS,
-	TALLY_P50_NS,
-	TALLY_P90_NS,
-	TALLY_P99_NS,
-	TALLY_LONGEST_NS,
-	TALLY_PAGES,
+enum tag_measure {
+	TAG_TEXT, /* "-" where it is empty */
+	TAG_NR,
+	TAG_NR_PER_S,
+	TAG_FAILED,
+	TAG_BYTES,
+	TAG_BYTES_PER_S,
+	TAG_MEAN_BYTES, /* of what did not fail */
+	TAG_NS,
+	TAG_MEAN_NS,
+	TAG_P50_NS,
+	TAG_P90_NS,
+	TAG_P99_NS,
+	TAG_LONGEST_NS,
+	TAG_PAGES,
 };
 
-struct tally_column {
+struct tag_column {
 	struct report_column column;
-	enum tally_measure measure;
-	unsigned of; /* which text or amount; TALLY_AMOUNTS: the sum of all amounts */
+	enum tag_measure measure;
+	unsigned of; /* which text or amount; TAG_AMOUNTS: the sum of all amounts */
 };
 
 enum tally_table_flags {
-	TALLY_WHOLE = 1 << 0,    /* rows are never left out */
-	TALLY_NO_OTHER = 1 << 1, /* what is left out is not added up as "<other>" */
+	TAG_WHOLE = 1 << 0,    /* rows are never left out */
+	TAG_NO_OTHER = 1 << 1, /* what is left out is not added up as "<other>" */
 };
 
-struct tally_table {
+struct tag_table {
 	const char *key;
 	const char *title;
 	const char *note; /* may be NULL */
-	const struct tally_column *columns;
+	const struct tag_column *columns;
 	size_t nr_columns;
-	uint64_t (*weight)(const struct tally_group *g); /* largest first, see tally_groups_sort */
-	unsigned flags;                                  /* enum tally_table_flags */
+	uint64_t (*weight)(const struct tag_group *g); /* largest first, see tag_groups_sort */
+	unsigned flags;                                /* enum tally_table_flags */
 };
-#define TALLY_COLUMNS_MAX 16
-#define TALLY_TABLE(the_key, the_title, the_columns)                      \
+#define TAG_COLUMNS_MAX 16
+#define TAG_TABLE(the_key, the_title, the_columns)                        \
 	.key = (the_key), .title = (the_title), .columns = (the_columns), \
 	.nr_columns = ARRAY_LEN(the_columns)
 /* Columns of how long the first amount took. */
-#define TALLY_QUANTILES                                                       \
-	{{"p50_ns", "p50", CELL_NS, NULL}, TALLY_P50_NS, 0},                  \
-		{{"p99_ns", "p99", CELL_NS, NULL}, TALLY_P99_NS, 0},          \
-	{                                                                     \
-		{"longest_ns", "longest", CELL_NS, NULL}, TALLY_LONGEST_NS, 0 \
+#define TAG_QUANTILES                                                       \
+	{{"p50_ns", "p50", CELL_NS, NULL}, TAG_P50_NS, 0},                  \
+		{{"p99_ns", "p99", CELL_NS, NULL}, TAG_P99_NS, 0},          \
+	{                                                                   \
+		{"longest_ns", "longest", CELL_NS, NULL}, TAG_LONGEST_NS, 0 \
 	}
 
 /* For tables whose quantiles come from classes. */
-#define TALLY_QUANTILE_NOTE \
-	"p50 and p99 are interpolated within classes of durations, powers of two"
+#define TAG_QUANTILE_NOTE "p50 and p99 are interpolated within classes of durations, powers of two"
 
 /* Sorts the groups and adds the table. @max_rows: 0 = all; @seconds: what is per second is of. */
-void tally_report(struct tally_groups *g, struct report *r, const struct tally_table *table,
-		  uint64_t max_rows, double seconds);
+void tag_report(struct tag_groups *g, struct report *r, const struct tag_table *table,
+		uint64_t max_rows, double seconds);
 
 #endif

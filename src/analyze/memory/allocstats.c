@@ -7,10 +7,10 @@
 #include "base/text/num.h"
 
 /* Shares of resident memory from which something is worth a sentence. */
-#define UNUSED_PCT  15.0
-#define KEPT_PCT    20.0
-#define NOTED_BYTES ((uint64_t)4 << 20)
-#define BOOKS_PCT   10.0
+#define UNUSED_PCT   15.0
+#define KEPT_PCT     20.0
+#define NOTED_BYTES  ((uint64_t)4 << 20)
+#define ACCOUNTS_PCT 10.0
 
 static uint64_t times(uint64_t a, uint64_t b)
 {
@@ -178,7 +178,7 @@ static void note_sum(struct report *r, const struct allocstats *s, uint64_t rss_
 	report_note(r, "of %s that the allocator occupies, %s are in use (%s %%)",
 		    num_bytes(s->resident_bytes).s, num_bytes(used).s,
 		    num_pct(view_pct(used, s->resident_bytes)).s);
-	if (is_much(s, s->metadata_bytes, BOOKS_PCT))
+	if (is_much(s, s->metadata_bytes, ACCOUNTS_PCT))
 		report_note(r, "%s are the allocator's own books: %u arenas",
 			    num_bytes(s->metadata_bytes).s, s->nr_arenas);
 	uint64_t absent = rss_bytes ? minus(s->resident_bytes, rss_bytes) : 0;

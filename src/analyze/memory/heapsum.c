@@ -41,7 +41,7 @@ struct total {
 	enum { LEVEL, FLOW } kind; /* what flows is also per second */
 	const struct heap_sum *sum;
 	const char *what;
-	const char *remark;
+	const char *note;
 };
 
 static void add_total(const struct page *g, struct report_table *to, const struct total *t)
@@ -63,7 +63,7 @@ static void add_total(const struct page *g, struct report_table *to, const struc
 		rate,
 		{.d = is_flow ? (double)MAX(s->nr, 0) / g->seconds : (double)NAN},
 		{.text = t->what},
-		{.text = t->remark},
+		{.text = t->note},
 	};
 	report_add_row(g->r, to, cells);
 }
@@ -74,7 +74,7 @@ static struct num_text moment(const struct profile *p, uint64_t time_ns)
 	return num_ns(time_ns > w.from_ns ? time_ns - w.from_ns : 0);
 }
 
-static const char *peak_remark(const struct heapfigures *f)
+static const char *peak_note(const struct heapfigures *f)
 {
 	if (!f->peak_ns)
 		return "";
@@ -84,15 +84,15 @@ static const char *peak_remark(const struct heapfigures *f)
 	return arena_fmt(f->arena, "after %s", moment(f->p, f->peak_ns).s);
 }
 
-static const char *leak_remark(const struct heapfigures *f)
+static const char *leak_note(const struct heapfigures *f)
 {
 	if (f->leaks.rule != LEAKS_OLDER)
 		return f->leaks.rule == LEAKS_ALL ? "all that lived when the program ended" : "";
 	return arena_fmt(f->arena, "of it older than %s", num_ns(f->leaks.min_age_ns).s);
 }
 
-static const char *share_remark(const struct heapfigures *f, int64_t part, int64_t whole,
-				const char *of)
+static const char *share_note(const struct heapfigures *f, int64_t part, int64_t whole,
+			      const char *of)
 {
 	if (part < 0 || whole <= 0)
 		return "";
@@ -101,12 +101,12 @@ static const char *share_remark(const struct heapfigures *f, int64_t part, int64
 }
 
 /* @live: blocks of the capture, -1 where their share says nothing. */
-static const char *resident_remark(const struct heapfigures *f, int64_t live, int64_t resident,
-				   size_t nr_processes)
+static const char *resident_note(const struct heapfigures *f, int64_t live, int64_t resident,
+				 size_t nr_processes)
 {
-	const char *share = share_remark(f, live, resident,
-					 "it are live blocks of the capture; the rest: older "
-					 "blocks, the allocator's reserves, stacks, code, files");
+	const char *share = share_note(f, live, resident,
+				       "it are live blocks of the capture; the rest: older "
+				       "blocks, the allocator's reserves, stacks, code, files");
 	if (nr_processes <= 1)
 		return share;
 	return arena_fmt(f->arena, "sum of %zu processes, what they share counts once for each%s%s",
@@ -144,7 +144,7 @@ static void add_resident(const struct page *g, struct report_table *to)
 	bool has_live = live > 0 && live <= end.bytes && g->f->leaks.rule != LEAKS_ALL;
 	const struct total rows[] = {
 		{true, LEVEL, &end, "resident at the end",
-		 resident_remark(g->f, has_live ? live : -1, end.bytes, last.n)},
+		 resident_note(g->f, has_live ? live : -1, end.bytes, last.n)},
 		{true, LEVEL, &most, "most resident",
 		 arena_fmt(g->f->arena, "of one process, after %s", moment(p, most_ns).s)},
 	};
@@ -173,8 +173,8 @@ static void add_totals(const struct page *g)
 		 "counted", "all of them, exactly; whatever is shown"},
 		{has_flow && of[HEAP_SUM_TEMPORARY].nr > 0, FLOW, &of[HEAP_SUM_TEMPORARY],
 		 "temporary",
-		 share_remark(f, of[HEAP_SUM_TEMPORARY].nr, of[HEAP_SUM_ALLOCATED].nr,
-			      "allocations are freed before their thread's next one")},
+		 share_note(f, of[HEAP_SUM_TEMPORARY].nr, of[HEAP_SUM_ALLOCATED].nr,
+			    "allocations are freed before their thread's next one")},
 		{has_flow, FLOW, &of[HEAP_SUM_FREED], "freed",
 		 "of what was allocated in the capture"},
 		{has[HEAP_SUM_OLDER], FLOW, &of[HEAP_SUM_OLDER], "older blocks freed",
@@ -184,10 +184,10 @@ static void add_totals(const struct page *g)
 		{has_flow || has[HEAP_SUM_LIVE], LEVEL, &of[HEAP_SUM_LIVE], "live",
 		 has_flow ? "at the end, allocated in the capture" : "at the end"},
 		{f->leaks.rule != LEAKS_UNKNOWN && (has_flow || has[HEAP_SUM_LEAKED]), LEVEL,
-		 &of[HEAP_SUM_LEAKED], "leaked", leak_remark(f)},
+		 &of[HEAP_SUM_LEAKED], "leaked", leak_note(f)},
 		{has[HEAP_SUM_SUPPRESSED], LEVEL, &of[HEAP_SUM_SUPPRESSED], "suppressed",
 		 "known leaks, of leaked"},
-		{has[HEAP_SUM_PEAK], LEVEL, &of[HEAP_SUM_PEAK], "peak", peak_remark(f)},
+		{has[HEAP_SUM_PEAK], LEVEL, &of[HEAP_SUM_PEAK], "peak", peak_note(f)},
 		{has[HEAP_SUM_MAPPED], FLOW, &of[HEAP_SUM_MAPPED], "mapped", mapped_by},
 		{has[HEAP_SUM_UNMAPPED], FLOW, &of[HEAP_SUM_UNMAPPED], "unmapped", mapped_by},
 		{has[HEAP_SUM_GROWTH], FLOW, &of[HEAP_SUM_GROWTH], "touched first",
@@ -242,7 +242,7 @@ static void note_suppressed(struct report *r, const struct selection *sel)
 {
 	uint64_t bytes = 0;
 	for (size_t i = 0; i < sel->nr_rows; i++)
-		if (sel->rows[i].tip == SELECT_TIP_SUPPRESSED)
+		if (sel->rows[i].synth_leaf == SELECT_LEAF_SUPPRESSED)
 			bytes += sel->rows[i].weight;
 	if (bytes)
 		report_note(r,

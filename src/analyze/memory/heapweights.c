@@ -128,20 +128,21 @@ static uint32_t find_table(const struct profile *p, const struct table *t)
 	return (uint32_t)(t - p->tables.p);
 }
 
-static struct heaprows rows_of(const struct profile *p, const struct table *t, struct sieve *sieve)
+static struct heaprows rows_of(const struct profile *p, const struct table *t,
+			       struct row_filter *row_filter)
 {
 	bool is_blocks = t && t->id != TABLE_MAPPED && t->id != TABLE_GROWTH;
-	return (struct heaprows){.p = p, .t = t, .sieve = sieve, .is_blocks = is_blocks};
+	return (struct heaprows){.p = p, .t = t, .row_filter = row_filter, .is_blocks = is_blocks};
 }
 
 int heaprows_open(struct heaprows *ret_r, struct arena *a, const struct profile *p,
 		  enum table_id id, const struct select_spec *spec, struct err *err)
 {
 	const struct table *t = tables_find_rows(p, id);
-	struct sieve *sieve = NULL;
+	struct row_filter *row_filter = NULL;
 	if (t)
-		TRY(select_compile(a, p, find_table(p, t), spec, &sieve, err));
-	*ret_r = rows_of(p, t, sieve);
+		TRY(select_compile(a, p, find_table(p, t), spec, &row_filter, err));
+	*ret_r = rows_of(p, t, row_filter);
 	return 0;
 }
 
@@ -187,7 +188,7 @@ static bool is_recorders(const struct heaprows *r, size_t i)
 	const char *module = profile_module_name(p, p->locations.p[node->loc].module);
 	if (heapframes_is_recorder(module))
 		return true;
-	if (!profile_get_fact(p, FACT_HEAP_TIER) || r->t->id != TABLE_MAPPED)
+	if (!profile_get_fact(p, FACT_HEAP_METHOD) || r->t->id != TABLE_MAPPED)
 		return false;
 	bool has_callers = node->parent && p->stacks.p[node->parent].parent;
 	return !strcmp(module, "[vdso]") || (!strcmp(module, "[jit]") && !has_callers);
@@ -196,7 +197,7 @@ static bool is_recorders(const struct heaprows *r, size_t i)
 bool heaprows_next(struct heaprows *r, struct heaprow *ret_row)
 {
 	while (r->t && r->next < r->t->n &&
-	       (!select_has(r->sieve, r->next) || is_recorders(r, r->next)))
+	       (!select_has(r->row_filter, r->next) || is_recorders(r, r->next)))
 		r->next++;
 	if (!r->t || r->next >= r->t->n)
 		return false;
@@ -288,7 +289,7 @@ static void add_piece(struct gather *g, const struct heaprow *r, uint32_t phase,
 		piece.row.stack = cut_stack(g, r->stack);
 	if (is_leaked && suppress_has(g->suppress, r->stack)) {
 		piece.row.stack = 0;
-		piece.row.tip = SELECT_TIP_SUPPRESSED;
+		piece.row.synth_leaf = SELECT_LEAF_SUPPRESSED;
 	}
 	piece.weight *= sign;
 	piece.nr *= sign;
@@ -296,25 +297,26 @@ static void add_piece(struct gather *g, const struct heaprow *r, uint32_t phase,
 	vec_push(&g->pieces, piece);
 }
 
-static void add_rows(struct gather *g, const struct table *t, struct sieve *sieve, int sign)
+static void add_rows(struct gather *g, const struct table *t, struct row_filter *row_filter,
+		     int sign)
 {
-	struct heaprows rows = rows_of(g->p, t, sieve);
+	struct heaprows rows = rows_of(g->p, t, row_filter);
 	struct heaprow row;
 	for (size_t i = 0; i < t->n; i++) {
 		if ((g->until_ns && t->time_ns[i] >= g->until_ns) || is_recorders(&rows, i))
 			continue;
 		fill_row(&rows, i, &row);
 		struct piece piece = piece_of(g, &row);
-		unsigned verdict = select_verdict(sieve, i);
+		unsigned verdict = select_verdict(row_filter, i);
 		if (!verdict)
-			add_piece(g, &row, select_phase(sieve, i), piece, sign);
+			add_piece(g, &row, select_phase(row_filter, i), piece, sign);
 		else if (sign > 0)
 			count_out(g, &piece, verdict);
 	}
 }
 
 /* A table that is not there is one without rows, if any other of memory is: for the shape. */
-static int open_table(struct gather *g, enum table_id id, struct sieve **ret_s,
+static int open_table(struct gather *g, enum table_id id, struct row_filter **ret_s,
 		      const struct table **ret_t, struct err *err)
 {
 	const struct table *t = tables_find_rows(g->p, id);
@@ -328,19 +330,19 @@ static int open_table(struct gather *g, enum table_id id, struct sieve **ret_s,
 
 static int gather_rows(struct gather *g, struct err *err)
 {
-	struct sieve *sieve;
+	struct row_filter *row_filter;
 	const struct table *t;
 	bool nets = is_net(g);
 	if (nets) { /* the second first: the selection is that of what was allocated */
-		TRY(open_table(g, TABLE_FREED, &sieve, &t, err));
+		TRY(open_table(g, TABLE_FREED, &row_filter, &t, err));
 		if (t)
-			add_rows(g, t, sieve, -1);
+			add_rows(g, t, row_filter, -1);
 		g->sel = (struct selection){0};
 	}
 	enum table_id id = nets ? TABLE_ALLOCATED : weights[g->weight].table;
-	TRY(open_table(g, id, &sieve, &t, err));
+	TRY(open_table(g, id, &row_filter, &t, err));
 	if (t)
-		add_rows(g, t, sieve, 1);
+		add_rows(g, t, row_filter, 1);
 	return 0;
 }
 

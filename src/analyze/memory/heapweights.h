@@ -92,7 +92,7 @@ struct heaprow {
 struct heaprows {
 	const struct profile *p;
 	const struct table *t; /* NULL: it is not there */
-	struct sieve *sieve;
+	struct row_filter *row_filter;
 	size_t next;
 	bool is_blocks; /* columns of samples and variance are there */
 };

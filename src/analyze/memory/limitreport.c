@@ -10,23 +10,23 @@
 #define NAMED_MAX 3
 
 /* All rows of a table; false: there is none. */
-static bool open_rows(struct tally_rows *ret_r, struct arena *a, const struct profile *p,
+static bool open_rows(struct tag_rows *ret_r, struct arena *a, const struct profile *p,
 		      enum table_id id)
 {
 	const struct select_spec all = {0};
-	return p && !tally_rows_open(ret_r, a, p, id, &all, NULL);
+	return p && !tag_rows_open(ret_r, a, p, id, &all, NULL);
 }
 
 /* What the command's own threads had to free, as BPF programs saw it. */
-static struct tally_row reclaim_of(const struct profile *p)
+static struct tag_row reclaim_of(const struct profile *p)
 {
 	CLEANUP(arena_release) struct arena a = {0};
-	struct tally_rows rows;
-	struct tally_row row;
-	struct tally_row sum = {0};
+	struct tag_rows rows;
+	struct tag_row row;
+	struct tag_row sum = {0};
 	if (!open_rows(&rows, &a, p, TABLE_RECLAIM))
 		return sum;
-	while (tally_rows_next(&rows, &row)) {
+	while (tag_rows_next(&rows, &row)) {
 		if (!strcmp(row.detail, "kswapd"))
 			continue;
 		sum.nr += row.nr;
@@ -37,7 +37,7 @@ static struct tally_row reclaim_of(const struct profile *p)
 }
 
 static const char *limit_text(struct arena *a, const struct limit_spec *spec,
-			      const struct limit_story *s)
+			      const struct limit_outcome *s)
 {
 	const char *memory = arena_fmt(a, "%s", num_bytes(spec->memory_bytes).s);
 	if (!s->has_group)
@@ -50,7 +50,7 @@ static const char *limit_text(struct arena *a, const struct limit_spec *spec,
 
 /* ---- killed ------------------------------------------------------------------------------- */
 
-static uint64_t weight_of(const struct tally_group *g)
+static uint64_t weight_of(const struct tag_group *g)
 {
 	return g->amounts[0].bytes;
 }
@@ -59,21 +59,21 @@ static uint64_t weight_of(const struct tally_group *g)
 static void add_allocators(struct buf *to, const struct profile *p)
 {
 	CLEANUP(arena_release) struct arena a = {0};
-	struct tally_rows rows;
-	struct tally_row row;
+	struct tag_rows rows;
+	struct tag_row row;
 	if (!open_rows(&rows, &a, p, TABLE_LIVE))
 		return;
-	CLEANUP(tally_groups_release) struct tally_groups functions = {.arena = &a};
+	CLEANUP(tag_groups_release) struct tag_groups functions = {.arena = &a};
 	struct heapframes *frames = heapframes_new(&a, p);
 	uint64_t all = 0;
-	while (tally_rows_next(&rows, &row)) {
+	while (tag_rows_next(&rows, &row)) {
 		const char *name = heapframe_name(p, heapframes_of(frames, row.stack));
-		amount_add(&tally_groups_at(&functions, &name, 1)->amounts[0], &row);
+		amount_add(&tag_groups_at(&functions, &name, 1)->amounts[0], &row);
 		all += row.bytes;
 	}
-	tally_groups_sort(&functions, weight_of);
+	tag_groups_sort(&functions, weight_of);
 	for (size_t i = 0; all && i < MIN(functions.groups.n, (size_t)NAMED_MAX); i++) {
-		const struct tally_group *one = &functions.groups.p[i];
+		const struct tag_group *one = &functions.groups.p[i];
 		buf_addf(to, "%s%s %s (%s %%)", i ? ", " : "; largest allocators: ", one->texts[0],
 			 num_bytes(weight_of(one)).s, num_pct(view_pct(weight_of(one), all)).s);
 	}
@@ -81,7 +81,7 @@ static void add_allocators(struct buf *to, const struct profile *p)
 
 static void kill_sentence(struct buf *to, const struct limit_end *e)
 {
-	const struct limit_story *s = e->story;
+	const struct limit_outcome *s = e->outcome;
 	uint64_t nr = s->numbers.nr_oom_kill;
 	if (!nr)
 		return;
@@ -99,7 +99,7 @@ static void kill_sentence(struct buf *to, const struct limit_end *e)
 
 /* ---- facts -------------------------------------------------------------------------------- */
 
-static const char *pressure_text(struct arena *a, const struct limit_story *s)
+static const char *pressure_text(struct arena *a, const struct limit_outcome *s)
 {
 	const struct memgroup_numbers *n = &s->numbers;
 	uint64_t all_us = s->duration_ns / 1000;
@@ -109,14 +109,14 @@ static const char *pressure_text(struct arena *a, const struct limit_story *s)
 			 n->has & MEMGROUP_HAS_OWN_PRESSURE ? "" : ", the whole machine's");
 }
 
-void limit_facts(struct profile *p, const struct limit_spec *spec, const struct limit_story *s)
+void limit_facts(struct profile *p, const struct limit_spec *spec, const struct limit_outcome *s)
 {
 	CLEANUP(arena_release) struct arena a = {0};
 	CLEANUP(buf_release) struct buf b = {0};
 	profile_fact(p, FACT_MEMORY_LIMIT, limit_text(&a, spec, s));
 	profile_fact(p, FACT_MEMORY_PEAK, num_bytes(s->numbers.peak_bytes).s);
 	profile_factf(p, FACT_AT_LIMIT, "%" PRIu64 " times", s->numbers.nr_at_limit);
-	const struct limit_end end = {.spec = spec, .story = s}; /* names come later */
+	const struct limit_end end = {.spec = spec, .outcome = s}; /* names come later */
 	kill_sentence(&b, &end);
 	if (b.n)
 		profile_fact(p, FACT_OUT_OF_MEMORY, buf_str(&b));
@@ -132,7 +132,7 @@ static const struct report_column byte_columns[] = {
 
 static void add_memory(struct report *r, const struct limit_end *e)
 {
-	const struct limit_story *s = e->story;
+	const struct limit_outcome *s = e->outcome;
 	const struct memgroup_numbers *n = &s->numbers;
 	uint64_t limit = e->spec->memory_bytes;
 	uint64_t swap = s->largest.swap_bytes;
@@ -170,8 +170,8 @@ static const struct report_column count_columns[] = {
 
 static void add_counts(struct report *r, const struct limit_end *e)
 {
-	const struct memgroup_numbers *n = &e->story->numbers;
-	const struct tally_row reclaim = reclaim_of(e->profile);
+	const struct memgroup_numbers *n = &e->outcome->numbers;
+	const struct tag_row reclaim = reclaim_of(e->profile);
 	bool has_reclaim = n->has & MEMGROUP_HAS_RECLAIM;
 	const struct {
 		bool is_there;
@@ -205,7 +205,7 @@ static const struct report_column time_columns[] = {
 	{"what", "waiting for memory", CELL_TEXT, NULL},
 };
 
-static void add_time(struct report *r, struct report_table *t, const struct limit_story *s,
+static void add_time(struct report *r, struct report_table *t, const struct limit_outcome *s,
 		     const char *what, uint64_t ns)
 {
 	double all = (double)MAX(s->duration_ns, (uint64_t)1);
@@ -215,7 +215,7 @@ static void add_time(struct report *r, struct report_table *t, const struct limi
 
 static void add_times(struct report *r, const struct limit_end *e)
 {
-	const struct limit_story *s = e->story;
+	const struct limit_outcome *s = e->outcome;
 	const struct memgroup_numbers *n = &s->numbers;
 	bool has_pressure = n->has & MEMGROUP_HAS_PRESSURE;
 	if (!has_pressure && !e->has_reclaim)
@@ -239,7 +239,7 @@ static const struct report_column point_columns[] = {
 	{"swap", "swap", CELL_BYTES, NULL},
 };
 
-static void add_points(struct report *r, const struct limit_story *s, size_t max_rows)
+static void add_points(struct report *r, const struct limit_outcome *s, size_t max_rows)
 {
 	struct report_table *t = report_add_table(r, "over_time", "over time", point_columns,
 						  ARRAY_LEN(point_columns));
@@ -259,7 +259,7 @@ static void add_points(struct report *r, const struct limit_story *s, size_t max
 
 static void add_notes(struct report *r, const struct limit_end *e)
 {
-	const struct limit_story *s = e->story;
+	const struct limit_outcome *s = e->outcome;
 	CLEANUP(buf_release) struct buf b = {0};
 	kill_sentence(&b, e);
 	if (b.n)
@@ -280,16 +280,16 @@ void limit_report(struct report *r, const struct limit_end *e, size_t max_rows)
 	r->title = "memory under a limit";
 	r->has_no_samples = true;
 	report_fact(r, FACT_COMMAND, e->command);
-	report_fact(r, FACT_LIMIT, limit_text(&r->arena, e->spec, e->story));
-	report_fact(r, FACT_TIME, num_ns(e->story->duration_ns).s);
-	if (e->story->numbers.has & MEMGROUP_HAS_PRESSURE)
-		report_fact(r, FACT_PRESSURE, pressure_text(&r->arena, e->story));
+	report_fact(r, FACT_LIMIT, limit_text(&r->arena, e->spec, e->outcome));
+	report_fact(r, FACT_TIME, num_ns(e->outcome->duration_ns).s);
+	if (e->outcome->numbers.has & MEMGROUP_HAS_PRESSURE)
+		report_fact(r, FACT_PRESSURE, pressure_text(&r->arena, e->outcome));
 	add_notes(r, e);
 	add_memory(r, e);
-	if (e->story->has_group) {
+	if (e->outcome->has_group) {
 		add_counts(r, e);
 		add_times(r, e);
 	}
-	if (e->story->points.n)
-		add_points(r, e->story, max_rows);
+	if (e->outcome->points.n)
+		add_points(r, e->outcome, max_rows);
 }

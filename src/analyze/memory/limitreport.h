@@ -9,14 +9,14 @@
 
 struct limit_end {
 	const struct limit_spec *spec;
-	const struct limit_story *story;
+	const struct limit_outcome *outcome;
 	const char *command;
 	const struct profile *profile; /* reclaim, live memory; may be NULL */
 	bool has_reclaim;              /* BPF programs looked for it */
 	int exit_code;                 /* of the command */
 };
 
-void limit_facts(struct profile *p, const struct limit_spec *spec, const struct limit_story *s);
+void limit_facts(struct profile *p, const struct limit_spec *spec, const struct limit_outcome *s);
 /* @max_rows: of memory over time, 0 for all. */
 void limit_report(struct report *r, const struct limit_end *e, size_t max_rows);
 

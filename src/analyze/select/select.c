@@ -28,7 +28,7 @@
 #define NO_ROW     UINT32_MAX
 
 /* The compiled spec. Verdicts: 0 = in view, else 1 + enum select_out. */
-struct sieve {
+struct row_filter {
 	const struct table *t;
 	size_t nr_rules;
 	struct window window;
@@ -298,7 +298,7 @@ static uint8_t phase_of_location(const struct match *rules, const uint8_t *is_fr
 }
 
 static int compile_phases(struct arena *a, const struct profile *p, const struct select_spec *spec,
-			  struct sieve *plan, struct err *err)
+			  struct row_filter *plan, struct err *err)
 {
 	size_t nr = spec->nr_rules;
 	if (nr > PHASES_MAX - 1)
@@ -344,7 +344,7 @@ static int find_phase(const struct select_spec *spec, uint32_t *ret_phase, struc
 	return near_hint(&near, err);
 }
 
-uint32_t select_phase(const struct sieve *s, size_t i)
+uint32_t select_phase(const struct row_filter *s, size_t i)
 {
 	uint64_t time_ns = s->t->time_ns[i];
 	for (uint32_t r = 0; s->has_rule_windows && r < s->nr_rules; r++)
@@ -355,7 +355,7 @@ uint32_t select_phase(const struct sieve *s, size_t i)
 
 /* ---- compile and scan ------------------------------------------------------------------ */
 
-static int compile(struct arena *a, const struct select_spec *spec, struct sieve *plan,
+static int compile(struct arena *a, const struct select_spec *spec, struct row_filter *plan,
 		   struct selection *sel, struct err *err)
 {
 	const struct profile *p = sel->p;
@@ -387,7 +387,7 @@ static int compile(struct arena *a, const struct select_spec *spec, struct sieve
 	return selecttags_compile(a, spec, &plan->tags, sel, err);
 }
 
-static unsigned judge(const struct sieve *plan, size_t i)
+static unsigned judge(const struct row_filter *plan, size_t i)
 {
 	enum wait_reason reason;
 	const struct table *t = plan->t;
@@ -429,7 +429,8 @@ static struct select_row *new_row(select_rows *rows, stack_id stack, task_id tas
 }
 
 /* Indexes of the samples in view, in order of time. Counts what is in and out. */
-static uint32_t *samples_in_view(const struct sieve *plan, struct selection *sel, size_t *ret_n)
+static uint32_t *samples_in_view(const struct row_filter *plan, struct selection *sel,
+				 size_t *ret_n)
 {
 	const struct table *t = plan->t;
 	ASSERT(t->n < UINT32_MAX);
@@ -464,8 +465,8 @@ static void by_stack_release(struct by_stack *b)
 	free(b->ends);
 }
 
-static struct by_stack sort_by_stack(const struct sieve *plan, size_t nr_stacks, const uint32_t *in,
-				     size_t n)
+static struct by_stack sort_by_stack(const struct row_filter *plan, size_t nr_stacks,
+				     const uint32_t *in, size_t n)
 {
 	const stack_id *stack = plan->t->stack;
 	uint32_t *at = xcalloc(nr_stacks + 1, sizeof(*at));
@@ -486,7 +487,7 @@ static struct by_stack sort_by_stack(const struct sieve *plan, size_t nr_stacks,
  * is of this stack, task and phase, so nothing is cleared between stacks. Where phases do not
  * depend on time, a stack has one phase.
  */
-static void aggregate(const struct sieve *plan, const struct selection *sel,
+static void aggregate(const struct row_filter *plan, const struct selection *sel,
 		      const struct by_stack *by, size_t n, select_rows *rows)
 {
 	const struct table *t = plan->t;
@@ -517,25 +518,26 @@ static void aggregate(const struct sieve *plan, const struct selection *sel,
 }
 
 /* Equal neighbours in time are one row, no more. */
-static void merge_runs(const struct sieve *plan, const uint32_t *in, size_t n, select_rows *rows)
+static void merge_runs(const struct row_filter *plan, const uint32_t *in, size_t n,
+		       select_rows *rows)
 {
 	const struct table *t = plan->t;
 	for (size_t k = 0; k < n; k++) {
 		size_t i = in[k];
 		uint32_t phase = select_phase(plan, i);
 		struct select_row *row = rows->n ? vec_last(rows) : NULL;
-		enum wait_reason tip;
-		(void)selecttags_judge(&plan->tags, i, &tip); /* it is in view */
+		enum wait_reason synth_leaf;
+		(void)selecttags_judge(&plan->tags, i, &synth_leaf); /* it is in view */
 		if (!row || row->stack != t->stack[i] || row->task != t->task[i] ||
-		    row->phase != phase || row->tip != tip) {
+		    row->phase != phase || row->synth_leaf != synth_leaf) {
 			row = new_row(rows, t->stack[i], t->task[i], phase);
-			row->tip = tip;
+			row->synth_leaf = synth_leaf;
 		}
 		add_to_row(row, t, i);
 	}
 }
 
-static void scan(struct arena *a, const struct sieve *plan, const struct select_spec *spec,
+static void scan(struct arena *a, const struct row_filter *plan, const struct select_spec *spec,
 		 struct selection *sel)
 {
 	size_t n;
@@ -568,7 +570,7 @@ static int find_table(const struct profile *p, const struct select_spec *spec, u
 	return select_table(p, spec->event, ret_table, err);
 }
 
-static void set_window(const struct sieve *plan, struct selection *sel)
+static void set_window(const struct row_filter *plan, struct selection *sel)
 {
 	struct window all = window_of_profile(sel->p);
 	sel->first_ns = plan->has_window ? MAX(plan->window.from_ns, all.from_ns) : all.from_ns;
@@ -576,12 +578,12 @@ static void set_window(const struct sieve *plan, struct selection *sel)
 }
 
 int select_open(struct arena *a, const struct profile *p, uint32_t table,
-		const struct select_spec *spec, struct selection *ret_sel, struct sieve **ret_s,
-		struct err *err)
+		const struct select_spec *spec, struct selection *ret_sel,
+		struct row_filter **ret_s, struct err *err)
 {
 	ASSERT(table < p->tables.n);
 	const struct table *t = &p->tables.p[table];
-	struct sieve *s = arena_calloc(a, 1, sizeof(*s));
+	struct row_filter *s = arena_calloc(a, 1, sizeof(*s));
 	struct selection sel = {.p = p,
 				.table = table,
 				.id = t->id,
@@ -603,7 +605,7 @@ int select_run(struct arena *a, const struct profile *p, const struct select_spe
 {
 	struct selection sel = {
 		.p = p, .event = "", .rules = spec->rules, .nr_rules = spec->nr_rules};
-	struct sieve *s;
+	struct row_filter *s;
 	uint32_t table;
 	if (p->tables.n || spec->event) {
 		TRY(find_table(p, spec, &table, err));
@@ -615,19 +617,19 @@ int select_run(struct arena *a, const struct profile *p, const struct select_spe
 }
 
 int select_compile(struct arena *a, const struct profile *p, uint32_t table,
-		   const struct select_spec *spec, struct sieve **ret_s, struct err *err)
+		   const struct select_spec *spec, struct row_filter **ret_s, struct err *err)
 {
 	struct selection sel;
 	return select_open(a, p, table, spec, &sel, ret_s, err);
 }
 
-unsigned select_verdict(const struct sieve *s, size_t sample_idx)
+unsigned select_verdict(const struct row_filter *s, size_t sample_idx)
 {
 	ASSERT(sample_idx < s->t->n);
 	return judge(s, sample_idx);
 }
 
-bool select_has(const struct sieve *s, size_t sample_idx)
+bool select_has(const struct row_filter *s, size_t sample_idx)
 {
 	return !select_verdict(s, sample_idx);
 }

@@ -93,20 +93,21 @@ enum select_out {
 };
 
 /* What a row shows above its leaf, besides a reason (enum wait_reason, WAIT_NONE: nothing). */
-enum select_tip {
-	SELECT_TIP_IDLE = WAIT_NR, /* "[idle]": waits for something to do, folded */
-	SELECT_TIP_UNSAMPLED,      /* "[on CPU, no sample]" */
-	SELECT_TIP_SUPPRESSED,     /* "[suppressed]": leaks that the user knows of */
+enum select_leaf {
+	SELECT_LEAF_IDLE = WAIT_NR, /* "[idle]": waits for something to do, folded */
+	SELECT_LEAF_UNSAMPLED,      /* "[on CPU, no sample]" */
+	SELECT_LEAF_SUPPRESSED,     /* "[suppressed]": leaks that the user knows of */
 };
 
 /* "[lock]", "[idle]"; NULL for 0 and for what ran. */
-const char *select_tip_name(unsigned tip);
+const char *select_leaf_name(unsigned synth_leaf);
 
 struct select_row {
 	stack_id stack; /* leaf node; its view ends at the selection's root for it */
 	task_id task;
 	uint32_t phase : 24; /* index into rules, or nr_rules for "<other>" */
-	uint32_t tip : 8;    /* enum wait_reason or enum select_tip; 0: the leaf is a function */
+	uint32_t
+		synth_leaf : 8; /* enum wait_reason or enum select_leaf; 0: the leaf is a function */
 	uint64_t nr_samples;
 	uint64_t weight; /* in the selection's unit */
 };
@@ -117,7 +118,7 @@ static inline int select_row_compare(const void *x, const void *y)
 	const struct select_row *a = x;
 	const struct select_row *b = y;
 	return COMPARE(a->stack, b->stack) ?: COMPARE(a->task, b->task)
-	       ?: COMPARE(a->phase, b->phase) ?: COMPARE(a->tip, b->tip);
+	       ?: COMPARE(a->phase, b->phase) ?: COMPARE(a->synth_leaf, b->synth_leaf);
 }
 
 /* Rows of a table with tags, as fine as the filters see them: one a (stack, task, phase, tag). */
@@ -187,21 +188,21 @@ int select_run(struct arena *a, const struct profile *p, const struct select_spe
  *	for (size_t i = 0; i < p->tables.p[t].n; i++)
  *		if (select_has(sieve, i)) ...
  */
-struct sieve;
+struct row_filter;
 int select_compile(struct arena *a, const struct profile *p, uint32_t table,
-		   const struct select_spec *spec, struct sieve **ret_s, struct err *err);
-bool select_has(const struct sieve *s, size_t sample_idx);
+		   const struct select_spec *spec, struct row_filter **ret_s, struct err *err);
+bool select_has(const struct row_filter *s, size_t sample_idx);
 /* 0: in view; else 1 + enum select_out. */
-unsigned select_verdict(const struct sieve *s, size_t sample_idx);
+unsigned select_verdict(const struct row_filter *s, size_t sample_idx);
 /*
  * select_compile, and a selection of that table without rows, for who makes rows by himself: its
  * window, its root of view, its rules; nothing is counted.
  */
 int select_open(struct arena *a, const struct profile *p, uint32_t table,
-		const struct select_spec *spec, struct selection *ret_sel, struct sieve **ret_s,
-		struct err *err);
+		const struct select_spec *spec, struct selection *ret_sel,
+		struct row_filter **ret_s, struct err *err);
 /* Index of its rule, or nr_rules. */
-uint32_t select_phase(const struct sieve *s, size_t sample_idx);
+uint32_t select_phase(const struct row_filter *s, size_t sample_idx);
 /* The table that a spec's event names (NULL: the one with most samples); -ENOENT. */
 int select_table(const struct profile *p, const char *event, uint32_t *ret_table, struct err *err);
 

@@ -15,15 +15,15 @@
 
 _Static_assert(WAIT_NR <= 32, "a bit a reason");
 
-const char *select_tip_name(unsigned tip)
+const char *select_leaf_name(unsigned synth_leaf)
 {
-	if (tip == SELECT_TIP_IDLE)
+	if (synth_leaf == SELECT_LEAF_IDLE)
 		return "[idle]";
-	if (tip == SELECT_TIP_UNSAMPLED)
+	if (synth_leaf == SELECT_LEAF_UNSAMPLED)
 		return "[on CPU, no sample]";
-	if (tip == SELECT_TIP_SUPPRESSED)
+	if (synth_leaf == SELECT_LEAF_SUPPRESSED)
 		return "[suppressed]";
-	return tip ? wait_frame((enum wait_reason)tip) : NULL;
+	return synth_leaf ? wait_frame((enum wait_reason)synth_leaf) : NULL;
 }
 
 bool selecttags_is_asked(const struct select_spec *spec)
@@ -278,13 +278,13 @@ static void add_row(struct select_row *rows, size_t *nr, size_t *first,
 	    last->phase != tagged->phase)
 		*first = *nr;
 	size_t at = *first;
-	while (at < *nr && rows[at].tip != tagged->reason)
+	while (at < *nr && rows[at].synth_leaf != tagged->reason)
 		at++;
 	if (at == *nr)
 		rows[(*nr)++] = (struct select_row){.stack = tagged->stack,
 						    .task = tagged->task,
 						    .phase = tagged->phase & 0xffffff,
-						    .tip = tagged->reason};
+						    .synth_leaf = tagged->reason};
 	rows[at].nr_samples += (uint64_t)MAX(tagged->values[0], 0);
 	rows[at].weight += (uint64_t)MAX(tagged->values[weight_column], 0);
 }
@@ -323,7 +323,7 @@ static stack_id without_scheduler(const struct profile *p, uint8_t *memo, stack_
 }
 
 void selecttags_aggregate(struct arena *a, const struct tagplan *plan, struct selection *sel,
-			  const uint32_t *samples, size_t n, const struct sieve *sieve)
+			  const uint32_t *samples, size_t n, const struct row_filter *row_filter)
 {
 	const struct table *t = plan->t;
 	CLEANUP(free_p) struct keyed *keys = xreallocarray(NULL, n + 1, sizeof(*keys));
@@ -332,7 +332,8 @@ void selecttags_aggregate(struct arena *a, const struct tagplan *plan, struct se
 		uint32_t i = samples[k];
 		stack_id stack = plan->is_of_waits ? without_scheduler(plan->p, memo, t->stack[i])
 						   : t->stack[i];
-		keys[k] = (struct keyed){stack, t->task[i], select_phase(sieve, i), t->tag[i], i};
+		keys[k] = (struct keyed){stack, t->task[i], select_phase(row_filter, i), t->tag[i],
+					 i};
 	}
 	qsort(keys, n, sizeof(*keys), by_key);
 	VEC(struct select_tagged) tagged = {0};

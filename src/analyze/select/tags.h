@@ -35,6 +35,6 @@ int selecttags_compile(struct arena *a, const struct select_spec *spec, struct t
 unsigned selecttags_judge(const struct tagplan *plan, size_t i, enum wait_reason *ret_reason);
 /* Fills rows and tagged of the selection from the samples in view, sorted by stack. */
 void selecttags_aggregate(struct arena *a, const struct tagplan *plan, struct selection *sel,
-			  const uint32_t *samples, size_t n, const struct sieve *sieve);
+			  const uint32_t *samples, size_t n, const struct row_filter *row_filter);
 
 #endif

@@ -291,9 +291,9 @@ static uint32_t root_node(struct input *in, struct step step)
 }
 
 /* What a row shows above its leaf: "[lock]". */
-static uint32_t add_tip(struct input *in, uint32_t at, unsigned tip)
+static uint32_t add_synth_leaf(struct input *in, uint32_t at, unsigned synth_leaf)
 {
-	const char *name = select_tip_name(tip);
+	const char *name = select_leaf_name(synth_leaf);
 	if (!name)
 		return at;
 	in->is_distinct = false; /* a stack's node may get children from here on */
@@ -305,14 +305,14 @@ static void add_row(struct input *in, const struct select_row *row, str_id root)
 	struct calltree *ct = in->ct;
 	unsigned flags = ct->flags;
 	/* The reverse of a line of folded text has the thread's name last. */
-	bool is_tip = flags & CALLTREE_REVERSE && flags & CALLTREE_ROOT_COMM;
+	bool is_synth_leaf = flags & CALLTREE_REVERSE && flags & CALLTREE_ROOT_COMM;
 	struct step step = root_step(root);
-	uint32_t at = root && !is_tip ? root_node(in, step) : 0;
+	uint32_t at = root && !is_synth_leaf ? root_node(in, step) : 0;
 	if (flags & CALLTREE_REVERSE)
-		at = leaf_first(in, row->stack, add_tip(in, at, row->tip));
+		at = leaf_first(in, row->stack, add_synth_leaf(in, at, row->synth_leaf));
 	else
-		at = add_tip(in, seat_of(in, row->stack, at), row->tip);
-	if (root && is_tip)
+		at = add_synth_leaf(in, seat_of(in, row->stack, at), row->synth_leaf);
+	if (root && is_synth_leaf)
 		at = child(ct, at, step);
 	add_weight(ct, at, row->weight, in->is_before);
 }
@@ -387,10 +387,10 @@ static void add_in_turn(struct input *in, const struct select_row *row, str_id r
 			step_vec *steps)
 {
 	struct calltree *ct = in->ct;
-	const char *tip = select_tip_name(row->tip);
+	const char *synth_leaf = select_leaf_name(row->synth_leaf);
 	vec_clear(steps);
-	if (tip)
-		vec_push(steps, root_step(intern_add_str(&ct->r->names, tip)));
+	if (synth_leaf)
+		vec_push(steps, root_step(intern_add_str(&ct->r->names, synth_leaf)));
 	add_frames(in, row->stack, steps);
 	if (root)
 		vec_push(steps, root_step(root));

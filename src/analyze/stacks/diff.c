@@ -108,9 +108,9 @@ static void add_groups(struct aligner *al, const struct selection *sel, unsigned
 static void add_name_of_stack(struct buf *to, const struct selection *sel,
 			      const struct select_row *row)
 {
-	const char *tip = select_tip_name(row->tip);
-	buf_add_str(to, tip ? tip : "");
-	frames_add(to, select_frames(sel, row->stack), tip ? " < " : "");
+	const char *synth_leaf = select_leaf_name(row->synth_leaf);
+	buf_add_str(to, synth_leaf ? synth_leaf : "");
+	frames_add(to, select_frames(sel, row->stack), synth_leaf ? " < " : "");
 	if (!to->n)
 		buf_add_str(to, "[no stack]");
 }
@@ -284,7 +284,7 @@ static bool is_none(const struct weight *w)
 }
 
 /* Of rows that differ by less than chance nothing may be concluded, so nothing else is said. */
-static const char *remark_of(const struct diff_item *it)
+static const char *note_of(const struct diff_item *it)
 {
 	bool is_certain = diff_is_certain(it->change, it->error) ||
 			  diff_is_certain(it->total_change, it->total_error);
@@ -314,7 +314,7 @@ static void add_item(struct report *r, struct report_table *t, const struct diff
 		estimate(&it->self[BEFORE]),
 		estimate(&it->self[AFTER]),
 		change_cell(it->total_change, it->total_error),
-		{.text = remark_of(it)},
+		{.text = note_of(it)},
 		{.text = name},
 		{.text = it->module},
 	};

@@ -42,24 +42,24 @@ GROUPING_OF_ROWS(by_waker, waits_table(r, sel, WAITS_WAKERS, limits))
 GROUPING_OF_ROWS(by_object, waits_table(r, sel, WAITS_OBJECTS, limits))
 
 /* Threads of waits are rows of the ledger, which has their time on a CPU as well. */
-static int add_ledger(struct report *r, const struct profile *p, const struct select_spec *spec,
-		      unsigned flags, const struct view_limits *limits, struct err *err)
+static int add_breakdown(struct report *r, const struct profile *p, const struct select_spec *spec,
+			 unsigned flags, const struct view_limits *limits, struct err *err)
 {
 	CLEANUP(arena_release) struct arena a = {0};
-	struct ledger l;
-	TRY(ledger_make(&a, p, spec, &l, err));
-	ledger_threads_report(r, &l, flags, limits);
+	struct breakdown l;
+	TRY(breakdown_make(&a, p, spec, &l, err));
+	breakdown_threads_report(r, &l, flags, limits);
 	return 0;
 }
 
 GROUPING(by_waiting_thread)
 {
-	return add_ledger(r, sel->p, spec, 0, limits, err);
+	return add_breakdown(r, sel->p, spec, 0, limits, err);
 }
 
 GROUPING(by_waiting_thread_group)
 {
-	return add_ledger(r, sel->p, spec, LEDGER_GROUPS, limits, err);
+	return add_breakdown(r, sel->p, spec, BREAKDOWN_GROUPS, limits, err);
 }
 
 GROUPING(by_lock)

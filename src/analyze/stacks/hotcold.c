@@ -119,8 +119,8 @@ static int collect_samples(struct mixer *m, hot_vec *to, struct err *err)
 	struct select_spec wide = of_threads(m->spec);
 	struct select_spec narrow = *m->spec;
 	narrow.reason = NULL;
-	struct sieve *in_budget;
-	struct sieve *in_view;
+	struct row_filter *in_budget;
+	struct row_filter *in_view;
 	TRY(select_compile(m->arena, m->p, m->cpu_table, &wide, &in_budget, err));
 	TRY(select_compile(m->arena, m->p, m->cpu_table, &narrow, &in_view, err));
 	for (size_t i = 0; i < t->n; i++) {
@@ -145,13 +145,14 @@ static int collect_budgets(struct mixer *m, hot_vec *to, struct err *err)
 	const struct table *t = tables_find_rows(m->p, TABLE_ON_CPU);
 	const struct select_spec *spec = m->spec;
 	struct select_spec wide = of_threads(spec);
-	struct sieve *sieve;
-	TRY(select_compile(m->arena, m->p, (uint32_t)(t - m->p->tables.p), &wide, &sieve, err));
+	struct row_filter *row_filter;
+	TRY(select_compile(m->arena, m->p, (uint32_t)(t - m->p->tables.p), &wide, &row_filter,
+			   err));
 	/* Time without a sample has no stack, so it passes no filter on stacks. */
 	bool is_in = !spec->function && !spec->within && !spec->module && !spec->phase &&
 		     spec->mode == SELECT_ANY;
 	for (size_t i = 0; i < t->n; i++)
-		if (select_has(sieve, i))
+		if (select_has(row_filter, i))
 			vec_push(to, (struct hot){
 					     .task = t->task[i],
 					     .slice = slice_of(m->p, t->time_ns[i]),
@@ -184,7 +185,7 @@ static void add_second(struct mixer *m, const struct hot *hot, size_t n)
 		if (budget && hot->is_in)
 			add_row(m, &(struct select_row){.task = hot->task,
 							.phase = hot->phase & 0xffffff,
-							.tip = SELECT_TIP_UNSAMPLED,
+							.synth_leaf = SELECT_LEAF_UNSAMPLED,
 							.weight = budget});
 		return;
 	}
@@ -246,9 +247,10 @@ static int add_cold(struct mixer *m, struct err *err)
 	bool folds_idle = spec.flags & SELECT_IDLE && !spec.reason;
 	for (size_t i = 0; i < m->off.nr_rows; i++) {
 		struct select_row row = m->off.rows[i];
-		if (folds_idle && row.tip < WAIT_NR && wait_is_idle((enum wait_reason)row.tip)) {
+		if (folds_idle && row.synth_leaf < WAIT_NR &&
+		    wait_is_idle((enum wait_reason)row.synth_leaf)) {
 			row.stack = 0;
-			row.tip = SELECT_TIP_IDLE;
+			row.synth_leaf = SELECT_LEAF_IDLE;
 		}
 		add_row(m, &row);
 	}

@@ -55,7 +55,7 @@ int named_parse(struct arena *a, struct sv text, struct named_rule **ret_rules, 
 		rules[n++] = (struct named_rule){
 			.name = arena_strndup(a, name.p, name.n),
 			.pattern = arena_strndup(a, pattern.p, pattern.n),
-			.remark = arena_strndup(a, line.p, line.n),
+			.note = arena_strndup(a, line.p, line.n),
 		};
 	}
 	*ret_rules = rules;
@@ -146,7 +146,7 @@ static void add_rows(struct report *r, const struct selection *sel, const struct
 				       : view_pct(all[i].total.weight, sel->weight)},
 			{.u = w->nr_samples},
 			{.text = is_other ? "<other>" : rules[i - 1].name},
-			{.text = is_other ? "" : rules[i - 1].remark},
+			{.text = is_other ? "" : rules[i - 1].note},
 		};
 		report_add_row(r, t, cells);
 	}

@@ -20,7 +20,7 @@
 struct named_rule {
 	const char *name;
 	const char *pattern;
-	const char *remark; /* "" when missing */
+	const char *note; /* "" when missing */
 };
 
 enum named_nearest { NAMED_NEAREST_LEAF, NAMED_NEAREST_ROOT };

@@ -108,8 +108,8 @@ static bool is_in_path(const struct step *s, task_id task)
 }
 
 /* Books the time to the step's culprit. */
-static void book(struct maker *m, const struct select_tagged *first, const struct step *s,
-		 bool is_convoy)
+static void account(struct maker *m, const struct select_tagged *first, const struct step *s,
+		    bool is_convoy)
 {
 	const struct tag *tag = &m->p->tags.p[s->row->tag];
 	vec_push(&m->rows, (struct blame_row){
@@ -147,7 +147,7 @@ static void pass_on(struct maker *m, const struct select_tagged *first, const st
 	const struct place *place = place_of_culprit(m, s);
 	bool is_last = s->nr_path > BLAME_DEPTH_MAX || s->ns < m->least_ns;
 	if (!place || is_last) {
-		book(m, first, s, false);
+		account(m, first, s, false);
 		return;
 	}
 	uint64_t left_ns = s->ns;
@@ -170,7 +170,7 @@ static void pass_on(struct maker *m, const struct select_tagged *first, const st
 			struct step end = *s;
 			end.ns = next.ns;
 			end.nr_waits = next.nr_waits;
-			book(m, first, &end, true);
+			account(m, first, &end, true);
 			continue;
 		}
 		next.path[next.nr_path++] = culprit;

@@ -97,9 +97,10 @@ void blame_add_to_tree(struct calltree *ct, const struct blame *b)
 		if (row->is_convoy)
 			parts[n++].text = "[convoy]";
 		parts[n++].stack = waitframes_user_part(p, row->culprit_stack);
-		const char *tip = row->doing == WAIT_ON_CPU ? "[on CPU]" : wait_frame(row->doing);
-		if (tip)
-			parts[n++].text = tip;
+		const char *synth_leaf =
+			row->doing == WAIT_ON_CPU ? "[on CPU]" : wait_frame(row->doing);
+		if (synth_leaf)
+			parts[n++].text = synth_leaf;
 		ASSERT(n <= PARTS_MAX);
 		rows[i] = (struct calltree_row){row->waiter, parts, n, row->ns};
 	}

@@ -9,7 +9,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 
-uint64_t ledger_sum_ns(const struct ledger_row *row)
+uint64_t breakdown_sum_ns(const struct breakdown_row *row)
 {
 	uint64_t sum = 0;
 	for (enum wait_reason r = WAIT_ON_CPU; r < WAIT_NR; r++)
@@ -17,7 +17,7 @@ uint64_t ledger_sum_ns(const struct ledger_row *row)
 	return sum;
 }
 
-uint64_t ledger_idle_ns(const struct ledger_row *row)
+uint64_t breakdown_idle_ns(const struct breakdown_row *row)
 {
 	uint64_t sum = 0;
 	for (enum wait_reason r = WAIT_ON_CPU; r < WAIT_NR; r++)
@@ -25,14 +25,14 @@ uint64_t ledger_idle_ns(const struct ledger_row *row)
 	return sum;
 }
 
-uint64_t ledger_blocked_ns(const struct ledger_row *row)
+uint64_t breakdown_blocked_ns(const struct breakdown_row *row)
 {
-	return ledger_sum_ns(row) - ledger_idle_ns(row) - row->ns[WAIT_ON_CPU];
+	return breakdown_sum_ns(row) - breakdown_idle_ns(row) - row->ns[WAIT_ON_CPU];
 }
 
-double ledger_covered_pct(const struct ledger_row *row)
+double breakdown_covered_pct(const struct breakdown_row *row)
 {
-	return row->wall_ns ? view_pct(ledger_sum_ns(row), row->wall_ns) : 100;
+	return row->wall_ns ? view_pct(breakdown_sum_ns(row), row->wall_ns) : 100;
 }
 
 /* ---- wall time --------------------------------------------------------------------------- */
@@ -40,7 +40,7 @@ double ledger_covered_pct(const struct ledger_row *row)
 struct maker {
 	struct arena *arena;
 	const struct profile *p;
-	struct ledger *l;
+	struct breakdown *l;
 	uint32_t *row_of; /* by task_id */
 	bool *is_in;      /* by row: has time in one of the tables */
 	struct window w;  /* whole slices */
@@ -122,7 +122,7 @@ static void add_threads(struct maker *m)
 				       &is_new);
 		if (is_new)
 			*at = (uint32_t)m->l->nr_rows++;
-		struct ledger_row *row = &m->l->rows[m->row_of[id] = *at];
+		struct breakdown_row *row = &m->l->rows[m->row_of[id] = *at];
 		const char *name = profile_text(p, t->comm);
 		row->name = name[0] ? name : "[no name]";
 		row->pid = t->pid;
@@ -153,7 +153,7 @@ static void add_on_cpu(struct maker *m, const struct selection *sel)
 {
 	for (size_t i = 0; i < sel->nr_tagged; i++) {
 		const struct select_tagged *t = &sel->tagged[i];
-		struct ledger_row *row = &m->l->rows[m->row_of[t->task]];
+		struct breakdown_row *row = &m->l->rows[m->row_of[t->task]];
 		row->ns[WAIT_ON_CPU] += value_of(t, 1);
 		row->nr_runs += value_of(t, 0);
 		m->l->on_cpu_ns[t->task] += value_of(t, 1);
@@ -161,7 +161,7 @@ static void add_on_cpu(struct maker *m, const struct selection *sel)
 	}
 }
 
-static void add_run_queue(struct maker *m, struct ledger_row *row, const struct tag *tag,
+static void add_run_queue(struct maker *m, struct breakdown_row *row, const struct tag *tag,
 			  const struct select_tagged *t, uint64_t longest_ns)
 {
 	bool is_woken = !strcmp(profile_text(m->p, tag->detail), "woken");
@@ -178,7 +178,7 @@ static void add_off_cpu(struct maker *m, const struct selection *sel)
 	for (size_t i = 0; i < sel->nr_tagged; i++) {
 		const struct select_tagged *t = &sel->tagged[i];
 		const struct tag *tag = &m->p->tags.p[t->tag];
-		struct ledger_row *row = &m->l->rows[m->row_of[t->task]];
+		struct breakdown_row *row = &m->l->rows[m->row_of[t->task]];
 		uint64_t nr = value_of(t, 0);
 		uint64_t ns = value_of(t, 1);
 		uint64_t longest_ns = table->nr_columns > 2 ? value_of(t, 2) : 0;
@@ -195,7 +195,7 @@ static void add_off_cpu(struct maker *m, const struct selection *sel)
 	}
 }
 
-void ledger_add(struct ledger_row *to, const struct ledger_row *from)
+void breakdown_add(struct breakdown_row *to, const struct breakdown_row *from)
 {
 	to->nr_threads += from->nr_threads;
 	to->wall_ns += from->wall_ns;
@@ -210,11 +210,11 @@ void ledger_add(struct ledger_row *to, const struct ledger_row *from)
 	to->nr_involuntary += from->nr_involuntary;
 }
 
-int ledger_compare(const void *x, const void *y)
+int breakdown_compare(const void *x, const void *y)
 {
-	const struct ledger_row *a = x;
-	const struct ledger_row *b = y;
-	return COMPARE(ledger_blocked_ns(b), ledger_blocked_ns(a))
+	const struct breakdown_row *a = x;
+	const struct breakdown_row *b = y;
+	return COMPARE(breakdown_blocked_ns(b), breakdown_blocked_ns(a))
 		       ?: COMPARE(b->ns[WAIT_ON_CPU], a->ns[WAIT_ON_CPU])
 		       ?: COMPARE(a->pid, b->pid)
 		       ?: COMPARE(a->tid, b->tid);
@@ -226,18 +226,18 @@ static void finish(struct maker *m)
 	for (size_t i = 0; i < m->l->nr_rows; i++) {
 		if (!m->is_in[i])
 			continue;
-		ledger_add(&m->l->total, &m->l->rows[i]);
+		breakdown_add(&m->l->total, &m->l->rows[i]);
 		m->l->rows[n++] = m->l->rows[i];
 	}
 	m->l->nr_rows = n;
 	m->l->total.name = "all threads";
-	qsort(m->l->rows, n, sizeof(*m->l->rows), ledger_compare);
+	qsort(m->l->rows, n, sizeof(*m->l->rows), breakdown_compare);
 }
 
-int ledger_make(struct arena *a, const struct profile *p, const struct select_spec *spec,
-		struct ledger *ret_l, struct err *err)
+int breakdown_make(struct arena *a, const struct profile *p, const struct select_spec *spec,
+		   struct breakdown *ret_l, struct err *err)
 {
-	struct ledger l = {0};
+	struct breakdown l = {0};
 	struct maker m = {.arena = a, .p = p, .l = &l};
 	l.on_cpu_ns = arena_calloc(a, p->tasks.n, sizeof(*l.on_cpu_ns));
 	TRY(find_window(&m, spec, err));

@@ -18,7 +18,7 @@
 #include "base/base.h"
 #include "base/err.h"
 
-struct ledger_row {
+struct breakdown_row {
 	const char *name;
 	int32_t pid;
 	int32_t tid;
@@ -33,10 +33,10 @@ struct ledger_row {
 	uint64_t nr_waits[WAIT_NR]; /* intervals, by reason */
 };
 
-struct ledger {
-	struct ledger_row *rows; /* those that were kept from running longest first */
+struct breakdown {
+	struct breakdown_row *rows; /* those that were kept from running longest first */
 	size_t nr_rows;
-	struct ledger_row total;
+	struct breakdown_row total;
 	struct quantile waits[WAIT_NR]; /* of all threads; RUN_QUEUE: both of */
 	struct quantile preempted;
 	struct quantile woken;
@@ -47,28 +47,28 @@ struct ledger {
 };
 
 /* Of @spec the filters on time, threads and processes hold. Errors as select_run. */
-int ledger_make(struct arena *a, const struct profile *p, const struct select_spec *spec,
-		struct ledger *ret_l, struct err *err);
+int breakdown_make(struct arena *a, const struct profile *p, const struct select_spec *spec,
+		   struct breakdown *ret_l, struct err *err);
 
 /* Sums of a row: everything; waits for something to do; kept from running (the rest off CPU). */
-uint64_t ledger_sum_ns(const struct ledger_row *row);
-uint64_t ledger_idle_ns(const struct ledger_row *row);
-uint64_t ledger_blocked_ns(const struct ledger_row *row);
+uint64_t breakdown_sum_ns(const struct breakdown_row *row);
+uint64_t breakdown_idle_ns(const struct breakdown_row *row);
+uint64_t breakdown_blocked_ns(const struct breakdown_row *row);
 /* Share of wall time that the ledger covers, in per cent; 100 where wall time is not known. */
-double ledger_covered_pct(const struct ledger_row *row);
+double breakdown_covered_pct(const struct breakdown_row *row);
 
 /* Adds the numbers of a row; for qsort: kept from running longest first. */
-void ledger_add(struct ledger_row *to, const struct ledger_row *from);
-int ledger_compare(const void *x, const void *y);
+void breakdown_add(struct breakdown_row *to, const struct breakdown_row *from);
+int breakdown_compare(const void *x, const void *y);
 
-enum ledger_flags {
-	LEDGER_GROUPS = 1 << 0, /* threads whose names differ in numbers only are one row */
+enum breakdown_flags {
+	BREAKDOWN_GROUPS = 1 << 0, /* threads whose names differ in numbers only are one row */
 };
 
 /* "ledger": where the time of all threads went, a row a reason, with "sum" and "wall". */
-void ledger_report(struct report *r, const struct ledger *l);
-/* "ledger_threads" or "ledger_groups": a row a thread, a column a reason that matters. */
-void ledger_threads_report(struct report *r, const struct ledger *l, unsigned flags,
-			   const struct view_limits *limits);
+void breakdown_report(struct report *r, const struct breakdown *l);
+/* "breakdown_threads" or "breakdown_groups": a row a thread, a column a reason that matters. */
+void breakdown_threads_report(struct report *r, const struct breakdown *l, unsigned flags,
+			      const struct view_limits *limits);
 
 #endif

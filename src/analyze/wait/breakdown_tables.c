@@ -50,7 +50,7 @@ static const char *what_text(struct report *r, const struct line *line)
 	return is_same ? line->prefix : arena_fmt(&r->arena, "%s: %s", line->prefix, line->what);
 }
 
-static void add_line(struct report *r, struct report_table *t, const struct ledger *l,
+static void add_line(struct report *r, struct report_table *t, const struct breakdown *l,
 		     const struct line *line)
 {
 	const struct quantile *q = line->q;
@@ -84,7 +84,7 @@ static int by_time(const void *x, const void *y)
 }
 
 /* Reasons that occur, run queue and CPU apart, largest first; returns how many. */
-static size_t rank_reasons(const struct ledger *l, bool is_idle, struct ranked *ret_ranked)
+static size_t rank_reasons(const struct breakdown *l, bool is_idle, struct ranked *ret_ranked)
 {
 	size_t n = 0;
 	for (enum wait_reason r = WAIT_SYNC; r < WAIT_NR; r++)
@@ -94,7 +94,7 @@ static size_t rank_reasons(const struct ledger *l, bool is_idle, struct ranked *
 	return n;
 }
 
-static void add_reasons(struct report *r, struct report_table *t, const struct ledger *l,
+static void add_reasons(struct report *r, struct report_table *t, const struct breakdown *l,
 			bool is_idle)
 {
 	struct ranked ranked[WAIT_NR];
@@ -114,10 +114,10 @@ static void add_reasons(struct report *r, struct report_table *t, const struct l
 }
 
 /* What lacks to wall time, or is too much: shown as soon as it is not noise. */
-static void add_rest(struct report *r, struct report_table *t, const struct ledger *l)
+static void add_rest(struct report *r, struct report_table *t, const struct breakdown *l)
 {
-	uint64_t sum = ledger_sum_ns(&l->total);
-	double off = ledger_covered_pct(&l->total) - 100;
+	uint64_t sum = breakdown_sum_ns(&l->total);
+	double off = breakdown_covered_pct(&l->total) - 100;
 	if (off < -CLOSES_PCT)
 		add_line(r, t, l,
 			 &(struct line){.ns = l->total.wall_ns - sum,
@@ -131,9 +131,9 @@ static void add_rest(struct report *r, struct report_table *t, const struct ledg
 			100 + off);
 }
 
-void ledger_report(struct report *r, const struct ledger *l)
+void breakdown_report(struct report *r, const struct breakdown *l)
 {
-	const struct ledger_row *total = &l->total;
+	const struct breakdown_row *total = &l->total;
 	const char *title = arena_fmt(&r->arena, "where the time of %" PRIu64 " thread%s went",
 				      total->nr_threads, total->nr_threads == 1 ? "" : "s");
 	struct report_table *t = report_add_table(r, "ledger", title, columns, ARRAY_LEN(columns));
@@ -176,9 +176,9 @@ enum {
 	SHOWN = 4
 };
 
-static bool closes(const struct ledger_row *row)
+static bool closes(const struct breakdown_row *row)
 {
-	double pct = ledger_covered_pct(row);
+	double pct = breakdown_covered_pct(row);
 	return pct >= 100 - CLOSES_PCT && pct <= 100 + CLOSES_PCT;
 }
 
@@ -221,9 +221,10 @@ static uint64_t id_or_none(int32_t id)
 }
 
 static void add_thread(struct report *r, struct report_table *t,
-		       const enum wait_reason shown[REASON_COLUMNS], const struct ledger_row *row)
+		       const enum wait_reason shown[REASON_COLUMNS],
+		       const struct breakdown_row *row)
 {
-	uint64_t rest_ns = ledger_blocked_ns(row) - row->ns[WAIT_RUN_QUEUE];
+	uint64_t rest_ns = breakdown_blocked_ns(row) - row->ns[WAIT_RUN_QUEUE];
 	union cell cells[] = {
 		{.u = row->wall_ns},
 		{.u = row->ns[WAIT_ON_CPU]},
@@ -231,8 +232,8 @@ static void add_thread(struct report *r, struct report_table *t,
 		{.u = row->preempted_ns},
 		{.u = row->woken_ns},
 		[REASONS_AT + REASON_COLUMNS] = {.u = 0},
-		{.u = ledger_idle_ns(row)},
-		{.d = ledger_covered_pct(row)},
+		{.u = breakdown_idle_ns(row)},
+		{.d = breakdown_covered_pct(row)},
 		{.u = row->nr_voluntary},
 		{.u = row->nr_involuntary},
 		{.u = row->nr_threads},
@@ -249,33 +250,34 @@ static void add_thread(struct report *r, struct report_table *t,
 }
 
 /* One row a name, numbers folded; a single thread keeps its whole name. */
-static size_t group_rows(struct arena *a, const struct ledger *l, struct ledger_row **ret_rows)
+static size_t group_rows(struct arena *a, const struct breakdown *l,
+			 struct breakdown_row **ret_rows)
 {
 	CLEANUP(intern_release) struct intern names = {0};
 	CLEANUP(buf_release) struct buf folded = {0};
-	struct ledger_row *groups = arena_calloc(a, l->nr_rows + 2, sizeof(*groups));
+	struct breakdown_row *groups = arena_calloc(a, l->nr_rows + 2, sizeof(*groups));
 	for (size_t i = 0; i < l->nr_rows; i++) {
-		const struct ledger_row *row = &l->rows[i];
+		const struct breakdown_row *row = &l->rows[i];
 		threads_fold_numbers(&folded, row->name);
-		struct ledger_row *g = &groups[intern_add(&names, folded.p, folded.n)];
+		struct breakdown_row *g = &groups[intern_add(&names, folded.p, folded.n)];
 		g->name = g->nr_threads ? arena_strdup(a, folded.p) : row->name;
-		ledger_add(g, row);
+		breakdown_add(g, row);
 	}
 	size_t n = 0;
 	for (size_t i = 0; i < intern_count(&names); i++)
 		if (groups[i].nr_threads)
 			groups[n++] = groups[i];
-	qsort(groups, n, sizeof(*groups), ledger_compare);
+	qsort(groups, n, sizeof(*groups), breakdown_compare);
 	*ret_rows = groups;
 	return n;
 }
 
-void ledger_threads_report(struct report *r, const struct ledger *l, unsigned flags,
-			   const struct view_limits *limits)
+void breakdown_threads_report(struct report *r, const struct breakdown *l, unsigned flags,
+			      const struct view_limits *limits)
 {
 	CLEANUP(arena_release) struct arena a = {0};
-	bool is_grouped = flags & LEDGER_GROUPS;
-	struct ledger_row *rows = l->rows;
+	bool is_grouped = flags & BREAKDOWN_GROUPS;
+	struct breakdown_row *rows = l->rows;
 	size_t nr = is_grouped ? group_rows(&a, l, &rows) : l->nr_rows;
 	struct ranked ranked[WAIT_NR];
 	enum wait_reason shown[REASON_COLUMNS] = {WAIT_NONE};
@@ -289,12 +291,12 @@ void ledger_threads_report(struct report *r, const struct ledger *l, unsigned fl
 	for (size_t i = 0; i < nr; i++)
 		bits |= rows[i].wall_ns >= SHORT_NS && !closes(&rows[i]) ? HAS_COVERED : 0;
 	struct report_table *t = begin_threads(r, bits, shown);
-	struct ledger_row other = {.name = "<other>"};
+	struct breakdown_row other = {.name = "<other>"};
 	for (size_t i = 0; i < nr; i++) {
 		if (!limits->max_rows || i < limits->max_rows)
 			add_thread(r, t, shown, &rows[i]);
 		else
-			ledger_add(&other, &rows[i]);
+			breakdown_add(&other, &rows[i]);
 	}
 	if (other.nr_threads)
 		add_thread(r, t, shown, &other);

@@ -173,17 +173,17 @@ static const char *holder_text(struct report *r, const struct lock *lock)
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	uint64_t all = 0;
-	bool is_told[WAIT_NR] = {0};
+	bool is_reported[WAIT_NR] = {0};
 	for (enum wait_reason w = WAIT_NONE; w < WAIT_NR; w++)
 		all += lock->holder_ns[w];
 	for (int n = 0; n < 3; n++) {
 		enum wait_reason best = WAIT_NONE;
 		for (enum wait_reason w = WAIT_ON_CPU; w < WAIT_NR; w++)
-			if (!is_told[w] && lock->holder_ns[w] > lock->holder_ns[best])
+			if (!is_reported[w] && lock->holder_ns[w] > lock->holder_ns[best])
 				best = w;
 		if (best == WAIT_NONE || view_pct(lock->holder_ns[best], all) < 1)
 			break;
-		is_told[best] = true;
+		is_reported[best] = true;
 		buf_addf(&b, "%s%s %s %%", b.n ? ", " : "",
 			 best == WAIT_ON_CPU ? "ran" : wait_text(best),
 			 num_double(view_pct(lock->holder_ns[best], all), 0).s);

@@ -19,7 +19,7 @@
 struct page {
 	struct report *r;
 	const struct profile *p;
-	const struct ledger *l;
+	const struct breakdown *l;
 	const struct selection *sel;
 	uint64_t active_ns;
 };
@@ -43,9 +43,9 @@ static struct num_text pct_text(double pct)
 
 static void note_accuracy(const struct page *pg)
 {
-	const struct ledger *l = pg->l;
-	double covered = ledger_covered_pct(&l->total);
-	uint64_t off_ns = ledger_sum_ns(&l->total) - l->total.ns[WAIT_ON_CPU];
+	const struct breakdown *l = pg->l;
+	double covered = breakdown_covered_pct(&l->total);
+	uint64_t off_ns = breakdown_sum_ns(&l->total) - l->total.ns[WAIT_ON_CPU];
 	if (l->polled_ns)
 		report_note(
 			pg->r,
@@ -56,12 +56,12 @@ static void note_accuracy(const struct page *pg)
 		report_note(pg->r, "the ledger covers %s %% of the threads' wall time",
 			    pct_text(covered).s);
 	uint64_t futex = l->total.ns[WAIT_SYNC] + l->total.ns[WAIT_LOCK] + l->total.ns[WAIT_PARK];
-	double untold = view_pct(l->total.ns[WAIT_SYNC], futex);
-	if (untold >= 10 && has_evidence(l->total.ns[WAIT_SYNC], 0))
+	double unreported = view_pct(l->total.ns[WAIT_SYNC], futex);
+	if (unreported >= 10 && has_evidence(l->total.ns[WAIT_SYNC], 0))
 		report_note(pg->r,
 			    "%s %% of the time on futexes cannot be told apart into locks and "
 			    "parking: no known function is on those stacks",
-			    pct_text(untold).s);
+			    pct_text(unreported).s);
 }
 
 static void note_window(const struct page *pg, const struct select_spec *spec)
@@ -80,8 +80,8 @@ static void note_window(const struct page *pg, const struct select_spec *spec)
 
 static bool note_idle(const struct page *pg)
 {
-	const struct ledger_row *total = &pg->l->total;
-	double idle = view_pct(ledger_idle_ns(total), ledger_sum_ns(total));
+	const struct breakdown_row *total = &pg->l->total;
+	double idle = view_pct(breakdown_idle_ns(total), breakdown_sum_ns(total));
 	if (idle < IDLE_PCT)
 		return false;
 	report_note(pg->r,
@@ -93,7 +93,7 @@ static bool note_idle(const struct page *pg)
 
 static void note_starved(const struct page *pg)
 {
-	const struct ledger_row *total = &pg->l->total;
+	const struct breakdown_row *total = &pg->l->total;
 	double pct = active_pct(pg, total->ns[WAIT_RUN_QUEUE]);
 	if (pct < STARVED_PCT ||
 	    !has_evidence(total->ns[WAIT_RUN_QUEUE], total->nr_waits[WAIT_RUN_QUEUE]))
@@ -114,7 +114,7 @@ static const union cell *top_lock(const struct report *r)
 
 static void note_locks(const struct page *pg)
 {
-	const struct ledger_row *total = &pg->l->total;
+	const struct breakdown_row *total = &pg->l->total;
 	double pct = active_pct(pg, total->ns[WAIT_LOCK]);
 	const union cell *top = top_lock(pg->r);
 	if (pct < LOCK_PCT || !top ||
@@ -155,7 +155,7 @@ static void note_io(const struct page *pg)
 
 static void add_facts(const struct page *pg)
 {
-	const struct ledger_row *total = &pg->l->total;
+	const struct breakdown_row *total = &pg->l->total;
 	report_fact_duration(pg->r, pg->l->window_ns);
 	report_fact(pg->r, FACT_CONTEXT_SWITCHES,
 		    num_count(total->nr_voluntary + total->nr_involuntary).s);
@@ -183,14 +183,14 @@ static int fill_page(struct report *r, const struct select_spec *spec, const str
 {
 	CLEANUP(arena_release) struct arena a = {0};
 	const struct profile *p = sel->p;
-	struct ledger l;
-	TRY(ledger_make(&a, p, spec, &l, err));
-	struct page pg = {r, p, &l, sel, ledger_sum_ns(&l.total) - ledger_idle_ns(&l.total)};
+	struct breakdown l;
+	TRY(breakdown_make(&a, p, spec, &l, err));
+	struct page pg = {r, p, &l, sel, breakdown_sum_ns(&l.total) - breakdown_idle_ns(&l.total)};
 	struct view_limits few = *limits;
 	few.max_rows = limits->max_rows ? MIN(limits->max_rows, PAGE_ROWS) : 0;
 	add_facts(&pg);
-	ledger_report(r, &l);
-	ledger_threads_report(r, &l, LEDGER_GROUPS, &few);
+	breakdown_report(r, &l);
+	breakdown_threads_report(r, &l, BREAKDOWN_GROUPS, &few);
 	waits_table(r, sel, WAITS_FUNCTIONS, limits);
 	waits_locks(r, sel, spec, &few);
 	waits_table(r, sel, WAITS_OBJECTS, &few);

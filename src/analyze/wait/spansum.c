@@ -17,30 +17,30 @@ struct spansum {
 	const struct view_limits *limits;
 	struct arena *a;
 	double seconds;
-	struct tally_groups *spans;
+	struct tag_groups *spans;
 };
 
-static uint64_t weight_of_time(const struct tally_group *g)
+static uint64_t weight_of_time(const struct tag_group *g)
 {
 	return g->amounts[0].ns;
 }
 
 /* ---- how long ----------------------------------------------------------------------------- */
 
-static const struct tally_column span_columns[] = {
-	{{"calls", "calls", CELL_COUNT, "outermost ones that returned"}, TALLY_NR, 0},
-	{{"per_s", "per second", CELL_FLOAT, NULL}, TALLY_NR_PER_S, 0},
-	{{"time_ns", "time", CELL_NS, "wall time, of all threads"}, TALLY_NS, 0},
-	{{"mean_ns", "mean", CELL_NS, NULL}, TALLY_MEAN_NS, 0},
-	{{"p50_ns", "p50", CELL_NS, NULL}, TALLY_P50_NS, 0},
-	{{"p90_ns", "p90", CELL_NS, NULL}, TALLY_P90_NS, 0},
-	{{"p99_ns", "p99", CELL_NS, NULL}, TALLY_P99_NS, 0},
-	{{"longest_ns", "longest", CELL_NS, NULL}, TALLY_LONGEST_NS, 0},
-	{{"span", "span", CELL_TEXT, NULL}, TALLY_TEXT, 0},
+static const struct tag_column span_columns[] = {
+	{{"calls", "calls", CELL_COUNT, "outermost ones that returned"}, TAG_NR, 0},
+	{{"per_s", "per second", CELL_FLOAT, NULL}, TAG_NR_PER_S, 0},
+	{{"time_ns", "time", CELL_NS, "wall time, of all threads"}, TAG_NS, 0},
+	{{"mean_ns", "mean", CELL_NS, NULL}, TAG_MEAN_NS, 0},
+	{{"p50_ns", "p50", CELL_NS, NULL}, TAG_P50_NS, 0},
+	{{"p90_ns", "p90", CELL_NS, NULL}, TAG_P90_NS, 0},
+	{{"p99_ns", "p99", CELL_NS, NULL}, TAG_P99_NS, 0},
+	{{"longest_ns", "longest", CELL_NS, NULL}, TAG_LONGEST_NS, 0},
+	{{"span", "span", CELL_TEXT, NULL}, TAG_TEXT, 0},
 };
 
-static const struct tally_table spans_table = {
-	TALLY_TABLE("spans", "latency", span_columns),
+static const struct tag_table spans_table = {
+	TAG_TABLE("spans", "latency", span_columns),
 	.note = "p50, p90 and p99 are interpolated within classes of durations, powers of two",
 	.weight = weight_of_time};
 
@@ -77,21 +77,21 @@ static void add_histogram(struct spansum *s)
 
 static int collect_spans(struct spansum *s, const struct select_spec *spec, struct err *err)
 {
-	struct tally_rows rows;
-	struct tally_row row;
-	int rc = tally_rows_open(&rows, s->a, s->p, TABLE_SPANS, spec, err);
+	struct tag_rows rows;
+	struct tag_row row;
+	int rc = tag_rows_open(&rows, s->a, s->p, TABLE_SPANS, spec, err);
 	if (rc)
 		return rc == -ENOENT ? 0 : rc;
-	while (tally_rows_next(&rows, &row)) {
+	while (tag_rows_next(&rows, &row)) {
 		const char *name = profile_text(s->p, row.tag->object);
-		amount_add(tally_groups_at(s->spans, &name, 1)->amounts, &row);
+		amount_add(tag_groups_at(s->spans, &name, 1)->amounts, &row);
 	}
 	return 0;
 }
 
 /* ---- where the time goes ------------------------------------------------------------------ */
 
-static const struct report_column ledger_columns[] = {
+static const struct report_column breakdown_columns[] = {
 	{"span", "span", CELL_TEXT, NULL},
 	{"reason", "reason", CELL_TEXT, NULL},
 	{"time_ns", "time", CELL_NS, NULL},
@@ -105,8 +105,8 @@ static const char *reason_key(enum wait_reason r)
 	return r == WAIT_ON_CPU ? "on_cpu" : wait_key(r);
 }
 
-static void add_ledger_row(struct spansum *s, struct report_table *t, const struct tally_group *g,
-			   const struct tally_group *span, const char *what)
+static void add_breakdown_row(struct spansum *s, struct report_table *t, const struct tag_group *g,
+			      const struct tag_group *span, const char *what)
 {
 	const struct amount *whole = span->amounts;
 	union cell cells[] = {
@@ -120,29 +120,29 @@ static void add_ledger_row(struct spansum *s, struct report_table *t, const stru
 	report_add_row(s->r, t, cells);
 }
 
-static int add_ledger(struct spansum *s, const struct select_spec *spec, struct err *err)
+static int add_breakdown(struct spansum *s, const struct select_spec *spec, struct err *err)
 {
-	struct tally_rows rows;
-	struct tally_row row;
+	struct tag_rows rows;
+	struct tag_row row;
 	struct select_spec own = *spec;
-	int rc = tally_rows_open(&rows, s->a, s->p, TABLE_SPAN_TIME, &own, err);
+	int rc = tag_rows_open(&rows, s->a, s->p, TABLE_SPAN_TIME, &own, err);
 	if (rc)
 		return rc == -ENOENT ? 0 : rc;
-	CLEANUP(tally_groups_release) struct tally_groups groups = {.arena = s->a};
-	while (tally_rows_next(&rows, &row)) {
+	CLEANUP(tag_groups_release) struct tag_groups groups = {.arena = s->a};
+	while (tag_rows_next(&rows, &row)) {
 		enum wait_reason reason = (enum wait_reason)row.tag->reason;
 		const char *texts[] = {profile_text(s->p, row.tag->object), reason_key(reason),
 				       wait_text(reason)};
-		amount_add(tally_groups_at(&groups, texts, 3)->amounts, &row);
+		amount_add(tag_groups_at(&groups, texts, 3)->amounts, &row);
 	}
-	tally_groups_sort(&groups, weight_of_time);
+	tag_groups_sort(&groups, weight_of_time);
 	struct report_table *t =
 		report_add_table(s->r, "span_ledger", "where the time of calls goes",
-				 ledger_columns, ARRAY_LEN(ledger_columns));
+				 breakdown_columns, ARRAY_LEN(breakdown_columns));
 	vec_foreach(span, &s->spans->groups)
 		vec_foreach(g, &groups.groups)
 			if (!strcmp(span->texts[0], g->texts[0]))
-				add_ledger_row(s, t, g, span, g->texts[2]);
+				add_breakdown_row(s, t, g, span, g->texts[2]);
 	t->nr_rows_total = t->nr_rows;
 	return 0;
 }
@@ -178,7 +178,7 @@ static int by_time_and_task(const void *a, const void *b)
 	return COMPARE(y->ns, x->ns);
 }
 
-static void add_ledger_text(struct buf *to, const struct slow_span *w)
+static void add_breakdown_text(struct buf *to, const struct slow_span *w)
 {
 	bool used[WAIT_NR] = {false};
 	for (int n = 0; n < 4; n++) {
@@ -197,10 +197,10 @@ static void add_ledger_text(struct buf *to, const struct slow_span *w)
 
 static void add_slow_row(struct spansum *s, struct report_table *t, const struct slow_span *w)
 {
-	CLEANUP(buf_release) struct buf ledger = {0};
+	CLEANUP(buf_release) struct buf breakdown = {0};
 	CLEANUP(buf_release) struct buf stack = {0};
 	const struct task *task = &s->p->tasks.p[w->task];
-	add_ledger_text(&ledger, w);
+	add_breakdown_text(&breakdown, w);
 	if (w->longest_ns) {
 		buf_addf(&stack, "%s: ", reason_key(w->longest_reason));
 		waitframes_add_stack(&stack, s->p, w->longest_stack);
@@ -213,7 +213,7 @@ static void add_slow_row(struct spansum *s, struct report_table *t, const struct
 		{.d = at_s},
 		{.text = profile_text(s->p, task->comm)},
 		{.u = task->tid > 0 ? (uint64_t)task->tid : CELL_NO_ID},
-		{.text = buf_str(&ledger)},
+		{.text = buf_str(&breakdown)},
 		{.u = w->longest_ns},
 		{.text = buf_str(&stack)},
 	};
@@ -222,8 +222,8 @@ static void add_slow_row(struct spansum *s, struct report_table *t, const struct
 
 typedef VEC(struct slow_span) slow_list;
 
-static struct slow_span *slow_at(slow_list *list, const struct tally_rows *rows,
-				 const struct tally_row *row)
+static struct slow_span *slow_at(slow_list *list, const struct tag_rows *rows,
+				 const struct tag_row *row)
 {
 	uint64_t start_ns = rows->t->time_ns[row->i];
 	vec_foreach(w, list)
@@ -237,13 +237,13 @@ static struct slow_span *slow_at(slow_list *list, const struct tally_rows *rows,
 
 static int add_slowest(struct spansum *s, const struct select_spec *spec, struct err *err)
 {
-	struct tally_rows rows;
-	struct tally_row row;
-	int rc = tally_rows_open(&rows, s->a, s->p, TABLE_SLOWEST_SPANS, spec, err);
+	struct tag_rows rows;
+	struct tag_row row;
+	int rc = tag_rows_open(&rows, s->a, s->p, TABLE_SLOWEST_SPANS, spec, err);
 	if (rc)
 		return rc == -ENOENT ? 0 : rc;
 	slow_list list = {0};
-	while (tally_rows_next(&rows, &row)) {
+	while (tag_rows_next(&rows, &row)) {
 		struct slow_span *w = slow_at(&list, &rows, &row);
 		enum wait_reason reason = (enum wait_reason)MIN(row.tag->reason, WAIT_NR - 1);
 		if (row.nr) {
@@ -325,7 +325,7 @@ int spansum_report(struct report *r, const struct profile *p, const struct selec
 	struct selection sel;
 	own.event = table_key(TABLE_SPANS);
 	TRY(select_run(&scratch, p, &own, &sel, err));
-	CLEANUP(tally_groups_release) struct tally_groups spans = {.arena = &scratch};
+	CLEANUP(tag_groups_release) struct tag_groups spans = {.arena = &scratch};
 	struct spansum s = {
 		.r = r,
 		.p = p,
@@ -336,8 +336,8 @@ int spansum_report(struct report *r, const struct profile *p, const struct selec
 	};
 	view_begin(r, &sel, "latency of operations");
 	TRY(collect_spans(&s, &own, err));
-	tally_report(&spans, r, &spans_table, 0, s.seconds);
-	TRY(add_ledger(&s, &own, err));
+	tag_report(&spans, r, &spans_table, 0, s.seconds);
+	TRY(add_breakdown(&s, &own, err));
 	TRY(add_slowest(&s, &own, err));
 	add_histogram(&s);
 	TRY(add_waits_within(&s, &own, err));

@@ -13,7 +13,7 @@
 #include "base/err.h"
 
 /*
- * Tables "spans", "span_ledger", "span_histogram", "span_slowest", and of waits within. @input
+ * Tables "spans", "span_breakdown", "span_histogram", "span_slowest", and of waits within. @input
  * names the file in hints, NULL: none are given. Errors as select_run.
  */
 int spansum_report(struct report *r, const struct profile *p, const struct select_spec *spec,

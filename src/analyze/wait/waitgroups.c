@@ -9,21 +9,21 @@ struct waitgroups waitgroups_new(struct arena *a, const struct waitgroups_table 
 
 void waitgroups_release(struct waitgroups *w)
 {
-	tally_groups_release(&w->g);
+	tag_groups_release(&w->g);
 	map_release(&w->threads);
 }
 
 static size_t nr_texts_of(const struct waitgroups_table *table)
 {
 	size_t n = 0;
-	while (n < TALLY_TEXTS && table->texts[n].key)
+	while (n < TAG_TEXTS && table->texts[n].key)
 		n++;
 	return n;
 }
 
 struct quantile *waitgroups_at(struct waitgroups *w, const char *const *texts, task_id waiter)
 {
-	struct tally_group *group = tally_groups_at(&w->g, texts, nr_texts_of(w->table));
+	struct tag_group *group = tag_groups_at(&w->g, texts, nr_texts_of(w->table));
 	bool is_new;
 	uint64_t at = (uint64_t)(group - w->g.groups.p);
 	(void)map_put(&w->threads, at << 32 | waiter, &is_new);
@@ -34,7 +34,7 @@ struct quantile *waitgroups_at(struct waitgroups *w, const char *const *texts, t
 /* ---- the table ---------------------------------------------------------------------------- */
 
 #define NUMBERS     8 /* columns before the texts */
-#define COLUMNS_MAX (NUMBERS + TALLY_TEXTS)
+#define COLUMNS_MAX (NUMBERS + TAG_TEXTS)
 
 static struct report_table *begin_table(struct report *r, const struct waitgroups_table *table)
 {
@@ -60,7 +60,7 @@ static struct report_table *begin_table(struct report *r, const struct waitgroup
 	return t;
 }
 
-static void add_group(struct report *r, struct report_table *t, const struct tally_group *g,
+static void add_group(struct report *r, struct report_table *t, const struct tag_group *g,
 		      uint64_t of_ns)
 {
 	const struct quantile *q = &g->amounts->q;
@@ -75,12 +75,12 @@ static void add_group(struct report *r, struct report_table *t, const struct tal
 		{.u = q->longest_ns ? q->longest_ns : CELL_NS_NONE},
 		{.u = g->nr_threads},
 	};
-	for (size_t i = 0; i < TALLY_TEXTS; i++)
+	for (size_t i = 0; i < TAG_TEXTS; i++)
 		cells[NUMBERS + i].text = g->texts[i];
 	report_add_row(r, t, cells);
 }
 
-static uint64_t time_of(const struct tally_group *g)
+static uint64_t time_of(const struct tag_group *g)
 {
 	return g->amounts->q.ns_all;
 }
@@ -90,9 +90,9 @@ void waitgroups_report(struct report *r, struct waitgroups *w, uint64_t of_ns,
 {
 	struct report_table *t = begin_table(r, w->table);
 	struct amount rest = {0};
-	struct tally_group other = {.amounts = &rest};
+	struct tag_group other = {.amounts = &rest};
 	other.texts[w->table->other_at] = "<other>";
-	tally_groups_sort(&w->g, time_of);
+	tag_groups_sort(&w->g, time_of);
 	vec_foreach(g, &w->g.groups) {
 		if (view_has_room(limits, t, view_pct(time_of(g), of_ns))) {
 			add_group(r, t, g, of_ns);

@@ -24,14 +24,14 @@ struct waitgroups_table {
 	struct {
 		const char *key;
 		const char *title;
-	} texts[TALLY_TEXTS]; /* up to one without a key */
-	size_t other_at;      /* which text says "<other>" */
+	} texts[TAG_TEXTS]; /* up to one without a key */
+	size_t other_at;    /* which text says "<other>" */
 	unsigned flags;
 };
 
 struct waitgroups {
 	const struct waitgroups_table *table;
-	struct tally_groups g;
+	struct tag_groups g;
 	struct map threads; /* group << 32 | task */
 };
 

@@ -19,7 +19,7 @@ int waits_reasons_in_view(const struct profile *p, const struct select_spec *spe
 	int rc = select_run(&a, p, &own, &sel, err);
 	for (size_t i = 0; !rc && i < sel.nr_rows; i++)
 		if (sel.rows[i].weight)
-			*ret_bits |= 1u << sel.rows[i].tip;
+			*ret_bits |= 1u << sel.rows[i].synth_leaf;
 	return rc;
 }
 
@@ -162,7 +162,7 @@ void waits_table(struct report *r, const struct selection *sel, enum waits_table
 	uint64_t ns = 0;
 	for (size_t i = 0; i < sel->nr_tagged; i++) {
 		const struct select_tagged *row = &sel->tagged[i];
-		const char *texts[TALLY_TEXTS] = {wait_key(row->reason)};
+		const char *texts[TAG_TEXTS] = {wait_key(row->reason)};
 		if (!kinds[kind].texts(&m, row, texts + 1))
 			continue;
 		add_row(waitgroups_at(&g, texts, row->task), sel, row);

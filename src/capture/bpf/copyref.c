@@ -5,7 +5,7 @@
 #include "arch.h"
 #include "base/hash.h"
 
-#define TOLD_MAX 1000000 /* then all are told again */
+#define REPORTED_MAX 1000000 /* then all are told again */
 
 struct copyref_range {
 	uint64_t start;
@@ -23,7 +23,7 @@ void copyrefs_release(struct copyrefs *c)
 		vec_release(&code->ranges);
 	vec_release(&c->codes);
 	map_release(&c->code_of_pid);
-	map_release(&c->told);
+	map_release(&c->reported);
 	map_release(&c->last);
 	vec_release(&c->last_refs);
 }
@@ -118,19 +118,19 @@ static uint64_t hash_copy(const struct copyref_code *code, int32_t pid, const ui
 	return h ? h : 1;
 }
 
-int copyrefs_tell(struct copyrefs *c, const struct event *at, const uint64_t *regs,
+int copyrefs_emit(struct copyrefs *c, const struct event *at, const uint64_t *regs,
 		  const uint8_t *stack, uint64_t nr_stack, const struct event_sink *sink,
 		  uint64_t *ret_ref, struct err *err)
 {
 	uint64_t ref = hash_copy(code_of(c, at->pid), at->pid, regs, stack, nr_stack);
 	*ret_ref = ref;
-	if (c->told.n > TOLD_MAX)
-		map_clear(&c->told);
+	if (c->reported.n > REPORTED_MAX)
+		map_clear(&c->reported);
 	bool is_new;
-	(void)map_put(&c->told, ref, &is_new);
+	(void)map_put(&c->reported, ref, &is_new);
 	if (!is_new)
 		return 0;
-	c->nr_told++;
+	c->nr_reported++;
 	struct event ev = {.kind = EVENT_STACK,
 			   .time_ns = at->time_ns,
 			   .pid = at->pid,

@@ -18,10 +18,10 @@ struct copyref_code;
 struct copyrefs {
 	struct map code_of_pid; /* pid -> index + 1 */
 	VEC(struct copyref_code) codes;
-	struct map told;
+	struct map reported;
 	struct map last; /* hash of thread, ip and sp -> index + 1 of last_refs */
 	VEC(uint64_t) last_refs;
-	uint64_t nr_told;
+	uint64_t nr_reported;
 };
 
 void copyrefs_release(struct copyrefs *c);
@@ -30,7 +30,7 @@ void copyrefs_note(struct copyrefs *c, const struct event *ev);
 /* The address lies in code that was noted. */
 bool copyrefs_is_code(struct copyrefs *c, int32_t pid, uint64_t addr);
 /* @regs: of mask ARCH_PERF_REGS_MASK. Tells the stack to the sink unless it was told before. */
-int copyrefs_tell(struct copyrefs *c, const struct event *at, const uint64_t *regs,
+int copyrefs_emit(struct copyrefs *c, const struct event *at, const uint64_t *regs,
 		  const uint8_t *stack, uint64_t nr_stack, const struct event_sink *sink,
 		  uint64_t *ret_ref, struct err *err);
 /* The stack that this thread had when it was last seen with this ip and sp; 0 = never. */

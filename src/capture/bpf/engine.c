@@ -49,7 +49,7 @@ struct engine {
 	struct handler handlers[NR_KINDS];
 	uint64_t start_ns;
 	uint64_t nr_bad;
-	uint64_t nr_losses_told;
+	uint64_t nr_losses_reported;
 };
 
 /* ---- opening ------------------------------------------------------------------------------ */
@@ -457,16 +457,16 @@ static uint64_t sum_of(const struct bpf_map *map, uint32_t idx)
 	return engine_sum_percpu(bpf_map__fd(map), idx, &v, 1) ? 0 : v;
 }
 
-int engine_tell_losses(struct engine *e, const struct event_sink *sink, struct err *err)
+int engine_emit_losses(struct engine *e, const struct event_sink *sink, struct err *err)
 {
 	uint64_t nr = sum_of(e->skel->maps.losses, KLOSS_SAMPLES);
-	if (nr <= e->nr_losses_told)
+	if (nr <= e->nr_losses_reported)
 		return 0;
 	struct event ev = {.kind = EVENT_LOST,
 			   .time_ns = clock_mono_ns(),
 			   .cpu = -1,
-			   .lost = {.nr = nr - e->nr_losses_told, .is_samples = true}};
-	e->nr_losses_told = nr;
+			   .lost = {.nr = nr - e->nr_losses_reported, .is_samples = true}};
+	e->nr_losses_reported = nr;
 	return sink->event(sink->ctx, &ev, err);
 }
 

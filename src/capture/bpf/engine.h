@@ -97,7 +97,7 @@ int engine_sum_percpu(int map_fd, uint32_t idx, uint64_t *ret_v, size_t nr);
  * Samples that were dropped since the last call, as EVENT_LOST. To be called now and then, and
  * once when everything has been delivered.
  */
-int engine_tell_losses(struct engine *e, const struct event_sink *sink, struct err *err);
+int engine_emit_losses(struct engine *e, const struct event_sink *sink, struct err *err);
 struct engine_info engine_info(const struct engine *e);
 
 /* For the sources (waitsource.c, counts.c ...): the loaded skeleton (gen/assay.skel.h). */

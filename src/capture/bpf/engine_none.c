@@ -32,7 +32,7 @@ int engine_deliver(void *e, const struct event_sink *sink UNUSED, struct err *er
 	return engine_load(e, err);
 }
 
-int engine_tell_losses(struct engine *e, const struct event_sink *sink UNUSED, struct err *err)
+int engine_emit_losses(struct engine *e, const struct event_sink *sink UNUSED, struct err *err)
 {
 	return e ? engine_load(e, err) : 0;
 }

@@ -166,9 +166,9 @@ static void set_outcome(struct counts *c, struct event *ev, const struct named_e
 	buf_clear(&c->text);
 	event_outcome_text(&c->text, e, outcome);
 	if (c->text.n)
-		ev->tally.detail = buf_str(&c->text);
+		ev->aggregate.detail = buf_str(&c->text);
 	if (e->count.outcome == OUTCOME_CALL)
-		ev->tally.syscall = (int16_t)outcome;
+		ev->aggregate.syscall = (int16_t)outcome;
 }
 
 static int deliver_sum(struct counts *c, const struct count_key *k, const struct count_value *v,
@@ -177,10 +177,10 @@ static int deliver_sum(struct counts *c, const struct count_key *k, const struct
 	if (k->event >= c->spec.set->events.n)
 		return 0;
 	int64_t values[] = {(int64_t)v->nr, (int64_t)v->amount};
-	struct event ev = event_tally(c->spec.first_spec + k->event, k->tgid, k->tid,
-				      c->start_ns + k->slice * NS_PER_SEC, values);
-	ev.tally.user_ref = k->user_ref;
-	ev.tally.kernel_ref = k->kernel_ref;
+	struct event ev = event_aggregate(c->spec.first_spec + k->event, k->tgid, k->tid,
+					  c->start_ns + k->slice * NS_PER_SEC, values);
+	ev.aggregate.user_ref = k->user_ref;
+	ev.aggregate.kernel_ref = k->kernel_ref;
 	set_outcome(c, &ev, &c->spec.set->events.p[k->event], k->outcome);
 	return sink->event(sink->ctx, &ev, err);
 }
@@ -208,14 +208,14 @@ static int on_single(void *ctx, const struct kernel_record *r, const struct even
 	const struct named_event *e = &c->spec.set->events.p[s->event];
 	int64_t values[] = {1, (int64_t)s->amount};
 	struct event ev =
-		event_tally(c->spec.first_spec + s->event, r->tgid, r->pid, r->time_ns, values);
+		event_aggregate(c->spec.first_spec + s->event, r->tgid, r->pid, r->time_ns, values);
 	CLEANUP(buf_release) struct buf args = {0};
 	if (!e->software)
 		trace_format_print(&args, &e->format, s->raw, s->nr_raw);
 	ev.cpu = s->cpu;
-	ev.tally.user_ref = s->user_ref;
-	ev.tally.kernel_ref = s->kernel_ref;
-	ev.tally.object = args.n ? buf_str(&args) : NULL;
+	ev.aggregate.user_ref = s->user_ref;
+	ev.aggregate.kernel_ref = s->kernel_ref;
+	ev.aggregate.object = args.n ? buf_str(&args) : NULL;
 	limit_singles(c, r->time_ns, args.n);
 	set_outcome(c, &ev, e, s->outcome);
 	return sink->event(sink->ctx, &ev, err);
@@ -318,9 +318,9 @@ static int deliver_rest(struct counts *c, uint32_t idx, const struct event_sink 
 	if (!t.nr_full)
 		return 0;
 	int64_t values[] = {(int64_t)t.nr_full, (int64_t)t.full_amount};
-	struct event ev = event_tally(c->spec.first_spec + idx, COUNTS_ELSEWHERE, COUNTS_ELSEWHERE,
-				      c->start_ns, values);
-	ev.tally.detail = COUNTS_NO_ROOM;
+	struct event ev = event_aggregate(c->spec.first_spec + idx, COUNTS_ELSEWHERE,
+					  COUNTS_ELSEWHERE, c->start_ns, values);
+	ev.aggregate.detail = COUNTS_NO_ROOM;
 	return sink->event(sink->ctx, &ev, err);
 }
 

@@ -2,7 +2,7 @@
  * Counting events by name, in the kernel: every hit is counted, by second, thread, outcome and
  * stack. What comes out:
  *
- *	EVENT_TALLY   spec = first_spec + index into the set; values: hits, and the amount where the
+ *	EVENT_AGGREGATE   spec = first_spec + index into the set; values: hits, and the amount where the
  *	              event has one. With keeps_singles a row a hit, its arguments as the object.
  *	EVENT_STACK   through the engine
  *

@@ -165,7 +165,7 @@ static int perfcounts_open(void **ret_c, const struct source_env *env, struct er
 	return err_hint(err, "%s", buf_str(&remedy));
 }
 
-static int tell_name(const struct counter *one, uint64_t time_ns, const struct event_sink *sink,
+static int emit_name(const struct counter *one, uint64_t time_ns, const struct event_sink *sink,
 		     struct err *err)
 {
 	struct event ev = event_comm(one->pid, one->tid, time_ns, COUNTS_ELSEWHERE_NAME);
@@ -183,7 +183,7 @@ static int perfcounts_start(void *s, const struct source_env *env, const struct 
 		bool is_first = !i || one->tid != c->counters.p[i - 1].tid;
 		if (one->tid != c->target->child || !c->target->child)
 			(void)ioctl(one->fd, PERF_EVENT_IOC_ENABLE, 0); /* a thread that has gone */
-		TRY(is_first ? tell_name(one, c->start_ns, sink, err) : 0);
+		TRY(is_first ? emit_name(one, c->start_ns, sink, err) : 0);
 	}
 	return 0;
 }
@@ -200,9 +200,9 @@ static int perfcounts_drain(void *s, const struct event_sink *sink, struct err *
 			continue;
 		int64_t values[] = {(int64_t)(value - one->value), 0};
 		one->value = value;
-		struct event ev = event_tally(c->counts->first_spec + one->event, one->pid,
-					      one->pid < 0 ? COUNTS_ELSEWHERE : one->tid,
-					      c->start_ns + second * NS_PER_SEC, values);
+		struct event ev = event_aggregate(c->counts->first_spec + one->event, one->pid,
+						  one->pid < 0 ? COUNTS_ELSEWHERE : one->tid,
+						  c->start_ns + second * NS_PER_SEC, values);
 		TRY(sink->event(sink->ctx, &ev, err));
 	}
 	return 0;

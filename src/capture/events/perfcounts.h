@@ -4,7 +4,7 @@
  * Counts are exact; there are no outcomes, no bytes and no stacks. What these rights do not allow
  * is left out and told.
  *
- * Rows come as EVENT_TALLY, each second, with names of threads as EVENT_COMM before.
+ * Rows come as EVENT_AGGREGATE, each second, with names of threads as EVENT_COMM before.
  */
 #ifndef ASSAY_CAPTURE_EVENTS_PERFCOUNTS_H
 #define ASSAY_CAPTURE_EVENTS_PERFCOUNTS_H

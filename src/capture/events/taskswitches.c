@@ -123,8 +123,8 @@ static int read_task(struct taskswitches *s, int32_t pid, int32_t tid,
 	t->round = s->round;
 	for (unsigned i = 0; i < SWITCH_NR; i++) {
 		const int64_t values[] = {(int64_t)(nr[i] - t->nr[i]), 0};
-		struct event ev = event_tally(s->spec, pid, tid, now_ns, values);
-		ev.tally.detail = kinds[i].outcome;
+		struct event ev = event_aggregate(s->spec, pid, tid, now_ns, values);
+		ev.aggregate.detail = kinds[i].outcome;
 		if (!is_before && nr[i] > t->nr[i])
 			TRY(sink->event(sink->ctx, &ev, err));
 		t->nr[i] = nr[i];

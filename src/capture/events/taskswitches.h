@@ -6,7 +6,7 @@
  * accuracy says so. By thread, blocked and preempted, without stacks.
  *
  * Followed are the target's processes with what they fork, or single threads, or all processes.
- * Rows come as EVENT_TALLY, with names of threads as EVENT_COMM before.
+ * Rows come as EVENT_AGGREGATE, with names of threads as EVENT_COMM before.
  */
 #ifndef ASSAY_CAPTURE_EVENTS_TASKSWITCHES_H
 #define ASSAY_CAPTURE_EVENTS_TASKSWITCHES_H

@@ -1,5 +1,5 @@
 /*
- * Memory touched for the first time, and calls that map memory, by stack: the tier of a heap that
+ * Memory touched for the first time, and calls that map memory, by stack: the method of a heap that
  * needs nothing inside the target (bpf/growth.bpf.h). Part of the source io.h, which delivers the
  * rows (IO_PART_GROWTH): tables "growth" and "mapped" (model/heap.h).
  */

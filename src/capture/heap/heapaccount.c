@@ -32,7 +32,7 @@ uint64_t heapclock_ns(const struct heapclock *c, uint64_t tsc)
 	return c->ns + (uint64_t)(int64_t)ns;
 }
 
-double heapbook_share(uint64_t nr_bytes, uint64_t interval_bytes)
+double heapaccount_share(uint64_t nr_bytes, uint64_t interval_bytes)
 {
 	if (!interval_bytes || nr_bytes >= interval_bytes)
 		return 1;
@@ -49,9 +49,9 @@ static uint64_t room_for_blocks(void)
 	return all ? MIN(all / 4, BLOCKS_MAX_BYTES) : BLOCKS_MAX_BYTES;
 }
 
-struct heapbook *heapbook_new(const struct heapbook_spec *spec)
+struct heapaccount *heapaccount_new(const struct heapaccount_spec *spec)
 {
-	struct heapbook *b = xcalloc(1, sizeof(*b));
+	struct heapaccount *b = xcalloc(1, sizeof(*b));
 	b->spec = *spec;
 	b->spec.max_sites = spec->max_sites ? spec->max_sites : SITES_MAX;
 	if (getrandom(&b->seed, sizeof(b->seed), GRND_NONBLOCK) != sizeof(b->seed))
@@ -60,13 +60,13 @@ struct heapbook *heapbook_new(const struct heapbook_spec *spec)
 	b->index_log2 = INDEX_FIRST_LOG2;
 	b->index = xcalloc((size_t)1 << b->index_log2, sizeof(*b->index));
 	b->thread_of_slot = xcalloc(spec->nr_slots, sizeof(*b->thread_of_slot));
-	b->orphans = xcalloc(HEAP_ORPHANS, sizeof(*b->orphans));
+	b->pending_frees = xcalloc(HEAP_PENDING_FREES, sizeof(*b->pending_frees));
 	b->peak = 1;
 	vec_push(&b->threads, (struct heap_thread){0}); /* the nameless one */
 	return b;
 }
 
-void heapbook_free(struct heapbook *b)
+void heapaccount_free(struct heapaccount *b)
 {
 	if (!b)
 		return;
@@ -82,11 +82,11 @@ void heapbook_free(struct heapbook *b)
 	map_release(&b->mapped_index);
 	free(b->index);
 	free(b->thread_of_slot);
-	free(b->orphans);
+	free(b->pending_frees);
 	free(b);
 }
 
-void heapbook_thread(struct heapbook *b, uint16_t slot, int32_t tid)
+void heapaccount_thread(struct heapaccount *b, uint16_t slot, int32_t tid)
 {
 	if (slot >= b->spec.nr_slots)
 		return;
@@ -101,53 +101,53 @@ void heapbook_thread(struct heapbook *b, uint16_t slot, int32_t tid)
 	b->thread_of_slot[slot] = (uint16_t)idx;
 }
 
-void heapbook_site_name(struct heapbook *b, uint8_t site, const char *name)
+void heapaccount_site_name(struct heapaccount *b, uint8_t site, const char *name)
 {
 	b->site_names[site] = name;
 }
 
 /* ---- seconds ------------------------------------------------------------------------------ */
 
-static uint32_t second_of(const struct heapbook *b, uint64_t tsc)
+static uint32_t second_of(const struct heapaccount *b, uint64_t tsc)
 {
 	uint64_t ns = heapclock_ns(&b->clock, tsc);
 	uint64_t second = ns > b->spec.start_ns ? (ns - b->spec.start_ns) / SECOND_NS : 0;
 	return (uint32_t)MIN(second, (uint64_t)UINT32_MAX - 2);
 }
 
-static uint64_t tsc_of_second(const struct heapbook *b, uint32_t second)
+static uint64_t tsc_of_second(const struct heapaccount *b, uint32_t second)
 {
 	uint64_t ns = b->spec.start_ns + (uint64_t)second * SECOND_NS;
 	double ticks = (double)(int64_t)(ns - b->clock.ns) / b->clock.ns_per_tick;
 	return b->clock.tsc + (uint64_t)(int64_t)ticks;
 }
 
-static void set_bounds(struct heapbook *b)
+static void set_bounds(struct heapaccount *b)
 {
 	b->second_hi = tsc_of_second(b, b->second + 1);
 }
 
-void heapbook_clock(struct heapbook *b, const struct heapclock *clock)
+void heapaccount_clock(struct heapaccount *b, const struct heapclock *clock)
 {
 	b->clock = *clock;
 	set_bounds(b);
 }
 
 /* Late events are booked in the second that is summed up, so this goes forward only. */
-static void go_on_to(struct heapbook *b, uint64_t tsc)
+static void go_on_to(struct heapaccount *b, uint64_t tsc)
 {
 	if (LIKELY(tsc < b->second_hi))
 		return;
 	uint32_t second = second_of(b, tsc);
 	if (second <= b->second)
 		return;
-	heapbook_tell_second(b);
+	heapaccount_emit_second(b);
 	b->second = second;
 	b->nr_looks = 0;
 	set_bounds(b);
 }
 
-void heapbook_passed(struct heapbook *b, uint64_t tsc)
+void heapaccount_passed(struct heapaccount *b, uint64_t tsc)
 {
 	go_on_to(b, tsc);
 }
@@ -160,18 +160,18 @@ static uint64_t site_key(uint32_t stack, uint16_t thread, uint16_t size_class)
 	return (uint64_t)stack << 32 | (uint64_t)thread << 16 | size_class;
 }
 
-static uint64_t site_hash(const struct heapbook *b, uint64_t key)
+static uint64_t site_hash(const struct heapaccount *b, uint64_t key)
 {
 	return hash_mix(key, b->seed);
 }
 
 /* The index is by the upper part of the hash, the tag the lower one. */
-static uint32_t index_at(const struct heapbook *b, uint64_t hash)
+static uint32_t index_at(const struct heapaccount *b, uint64_t hash)
 {
 	return (uint32_t)(hash >> (64 - b->index_log2));
 }
 
-static void put_index(struct heapbook *b, uint64_t hash, uint32_t site)
+static void put_index(struct heapaccount *b, uint64_t hash, uint32_t site)
 {
 	uint32_t mask = (1u << b->index_log2) - 1;
 	uint32_t i = index_at(b, hash);
@@ -180,7 +180,7 @@ static void put_index(struct heapbook *b, uint64_t hash, uint32_t site)
 	b->index[i] = (struct heap_index_slot){.site = site + 1, .tag = (uint32_t)hash};
 }
 
-static void grow_index(struct heapbook *b)
+static void grow_index(struct heapaccount *b)
 {
 	free(b->index);
 	b->index_log2++;
@@ -189,7 +189,7 @@ static void grow_index(struct heapbook *b)
 		put_index(b, site_hash(b, b->sites.p[i].key), i);
 }
 
-static void grow_sites(struct heapbook *b)
+static void grow_sites(struct heapaccount *b)
 {
 	size_t cap = MAX(b->sites.cap * 2, (size_t)64);
 	void *memory = xmalloc((cap + 1) * sizeof(struct heap_site));
@@ -203,7 +203,7 @@ static void grow_sites(struct heapbook *b)
 	b->sites.memory = memory;
 }
 
-static uint32_t add_site(struct heapbook *b, uint64_t key, uint64_t hash)
+static uint32_t add_site(struct heapaccount *b, uint64_t key, uint64_t hash)
 {
 	uint32_t site = (uint32_t)b->sites.n;
 	if (b->sites.n == b->sites.cap)
@@ -220,14 +220,14 @@ static uint32_t add_site(struct heapbook *b, uint64_t key, uint64_t hash)
 }
 
 /* The key with less told apart, where there are too many sites. */
-static uint64_t coarse_key(const struct heapbook *b, uint64_t key)
+static uint64_t coarse_key(const struct heapaccount *b, uint64_t key)
 {
 	if (b->sites.n < 2 * (size_t)b->spec.max_sites)
 		return site_key((uint32_t)(key >> 32), 0, (uint16_t)key);
 	return site_key((uint32_t)(key >> 32), 0, UINT16_MAX);
 }
 
-static uint32_t find_site(struct heapbook *b, uint64_t key, uint64_t hash)
+static uint32_t find_site(struct heapaccount *b, uint64_t key, uint64_t hash)
 {
 	size_t max = b->spec.max_sites;
 	if (UNLIKELY(b->sites.n >= max)) {
@@ -251,7 +251,7 @@ static uint32_t find_site(struct heapbook *b, uint64_t key, uint64_t hash)
 }
 
 /* The same without looking at the site, which may be far away: perhaps another one. */
-static uint32_t likely_site(struct heapbook *b, uint64_t key, uint64_t hash)
+static uint32_t likely_site(struct heapaccount *b, uint64_t key, uint64_t hash)
 {
 	uint32_t mask = (1u << b->index_log2) - 1;
 	for (uint32_t i = index_at(b, hash); b->index[i].site; i = (i + 1) & mask)
@@ -261,7 +261,7 @@ static uint32_t likely_site(struct heapbook *b, uint64_t key, uint64_t hash)
 }
 
 /* What it had at the peak is kept. */
-static void keep_peak(struct heapbook *b, struct heap_site *s, uint32_t idx)
+static void keep_peak(struct heapaccount *b, struct heap_site *s, uint32_t idx)
 {
 	if (s->peak >> 1 != b->peak) {
 		s->peak = b->peak << 1 | (s->peak & HEAP_SITE_DIRTY);
@@ -280,7 +280,7 @@ static void keep_peak(struct heapbook *b, struct heap_site *s, uint32_t idx)
 }
 
 /* The site is about to change. */
-static struct heap_site *touch(struct heapbook *b, uint32_t idx)
+static struct heap_site *touch(struct heapaccount *b, uint32_t idx)
 {
 	struct heap_site *s = &b->sites.p[idx];
 	if (UNLIKELY(s->peak != (b->peak << 1 | HEAP_SITE_DIRTY)))
@@ -295,17 +295,17 @@ struct weight {
 	double variance;
 };
 
-static struct weight weight_of(const struct heapbook *b, uint64_t nr_bytes)
+static struct weight weight_of(const struct heapaccount *b, uint64_t nr_bytes)
 {
 	double bytes = (double)nr_bytes;
 	if (LIKELY(!b->spec.interval_bytes))
 		return (struct weight){{1, bytes}, 0};
-	double share = heapbook_share(nr_bytes, b->spec.interval_bytes);
+	double share = heapaccount_share(nr_bytes, b->spec.interval_bytes);
 	return (struct weight){{1 / share, bytes / share},
 			       bytes * bytes * (1 - share) / (share * share)};
 }
 
-static void add_alloc(struct heapbook *b, uint32_t idx, const struct weight *w)
+static void add_alloc(struct heapaccount *b, uint32_t idx, const struct weight *w)
 {
 	struct heap_site *s = touch(b, idx);
 	heap_flow_add(&s->allocated, &w->flow);
@@ -322,7 +322,7 @@ static void add_alloc(struct heapbook *b, uint32_t idx, const struct weight *w)
 	}
 }
 
-static void add_free(struct heapbook *b, uint32_t idx, const struct weight *w)
+static void add_free(struct heapaccount *b, uint32_t idx, const struct weight *w)
 {
 	struct heap_site *s = touch(b, idx);
 	heap_flow_add(&s->freed, &w->flow);
@@ -335,15 +335,15 @@ static void add_free(struct heapbook *b, uint32_t idx, const struct weight *w)
 		m->freed_variance += w->variance;
 		m->live_variance -= w->variance;
 		if (!m->nr_live) { /* what rounding left */
-			struct heap_flow *told = &b->more.p[idx].told;
-			*told = s->freed;
-			heap_flow_sub(told, &s->allocated);
+			struct heap_flow *reported = &b->more.p[idx].reported;
+			*reported = s->freed;
+			heap_flow_sub(reported, &s->allocated);
 			m->live_variance = 0;
 		}
 	}
 }
 
-static void note_peak(struct heapbook *b, uint64_t tsc)
+static void note_peak(struct heapaccount *b, uint64_t tsc)
 {
 	if (b->live.nr_bytes <= b->peak_bytes)
 		return;
@@ -360,14 +360,14 @@ static uint32_t stamp_of(uint64_t tsc)
 }
 
 /* Whether that moment, not long ago, was before the block was allocated. */
-static bool is_before(const struct heapbook *b, uint64_t tsc, const struct heapblock *block)
+static bool is_before(const struct heapaccount *b, uint64_t tsc, const struct heapblock *block)
 {
 	if (b->second > heapblock_second(block) + LATE_SECONDS)
 		return false;
 	return (int32_t)(stamp_of(tsc) - block->stamp) < 0;
 }
 
-static void free_block(struct heapbook *b, const struct heapblock *block)
+static void free_block(struct heapaccount *b, const struct heapblock *block)
 {
 	struct weight w = weight_of(b, heapblock_bytes(block));
 	add_free(b, block->site, &w);
@@ -377,16 +377,17 @@ static void free_block(struct heapbook *b, const struct heapblock *block)
  * Looking back costs a nanosecond an entry. A program has few late events; one that makes them up
  * gets a part of a second's time.
  */
-static bool may_look_back(const struct heapbook *b)
+static bool may_look_back(const struct heapaccount *b)
 {
 	return b->nr_looks < LOOKS_MAX;
 }
 
 /* A free in the log that was of a block allocated at @tsc, told too late. */
-static bool take_orphan(struct heapbook *b, uint64_t addr, uint64_t tsc)
+static bool take_pending_free(struct heapaccount *b, uint64_t addr, uint64_t tsc)
 {
-	for (uint32_t i = 1; i <= HEAP_ORPHANS && may_look_back(b); i++, b->nr_looks++) {
-		struct heap_orphan *o = &b->orphans[(b->next_orphan - i) % HEAP_ORPHANS];
+	for (uint32_t i = 1; i <= HEAP_PENDING_FREES && may_look_back(b); i++, b->nr_looks++) {
+		struct heap_pending_free *o =
+			&b->pending_frees[(b->next_pending_free - i) % HEAP_PENDING_FREES];
 		if (!o->tsc)
 			return false;
 		if (o->addr != addr || o->tsc < tsc)
@@ -400,15 +401,15 @@ static bool take_orphan(struct heapbook *b, uint64_t addr, uint64_t tsc)
 }
 
 /* The address was given out again at @tsc: the free of its block before is not needed any more. */
-static void owe(struct heapbook *b, uint64_t addr, uint64_t tsc)
+static void add_implied(struct heapaccount *b, uint64_t addr, uint64_t tsc)
 {
-	b->owed[b->next_owed++ % HEAP_OWED] = (struct heap_owed){addr, tsc};
+	b->implied[b->next_implied++ % HEAP_IMPLIED] = (struct heap_implied_free){addr, tsc};
 }
 
-static bool take_owed(struct heapbook *b, const struct heapring_event *ev)
+static bool take_implied(struct heapaccount *b, const struct heapring_event *ev)
 {
-	for (uint32_t i = 1; i <= HEAP_OWED && may_look_back(b); i++, b->nr_looks++) {
-		struct heap_owed *o = &b->owed[(b->next_owed - i) % HEAP_OWED];
+	for (uint32_t i = 1; i <= HEAP_IMPLIED && may_look_back(b); i++, b->nr_looks++) {
+		struct heap_implied_free *o = &b->implied[(b->next_implied - i) % HEAP_IMPLIED];
 		if (!o->tsc)
 			return false;
 		if (o->addr != ev->addr || o->tsc < ev->tsc)
@@ -420,15 +421,15 @@ static bool take_owed(struct heapbook *b, const struct heapring_event *ev)
 }
 
 /* An allocation that comes after younger events: is its block known to be gone? */
-static bool is_gone(struct heapbook *b, const struct heapring_event *ev, struct heapblock *there)
+static bool is_gone(struct heapaccount *b, const struct heapring_event *ev, struct heapblock *there)
 {
 	b->info.nr_late++;
-	bool was_freed = take_orphan(b, ev->addr, ev->tsc);
+	bool was_freed = take_pending_free(b, ev->addr, ev->tsc);
 	if (!there || !is_before(b, ev->tsc, there))
 		return was_freed;
 	/* Another block has the address already: this one's free is told, or to be swallowed. */
 	if (!was_freed)
-		owe(b, ev->addr, b->done_tsc);
+		add_implied(b, ev->addr, b->done_tsc);
 	return true;
 }
 
@@ -440,7 +441,7 @@ struct ahead {
 	uint32_t site; /* ALLOC: most likely */
 };
 
-static void on_alloc(struct heapbook *b, const struct heapring_event *ev, const struct ahead *a)
+static void on_alloc(struct heapaccount *b, const struct heapring_event *ev, const struct ahead *a)
 {
 	uint16_t thread = b->thread_of_slot[ev->slot];
 	uint64_t hash = a->hash;
@@ -459,12 +460,12 @@ static void on_alloc(struct heapbook *b, const struct heapring_event *ev, const 
 	if (UNLIKELY(!is_new)) {
 		b->info.nr_implied++;
 		free_block(b, block);
-		owe(b, ev->addr, ev->tsc);
+		add_implied(b, ev->addr, ev->tsc);
 	}
 	add_alloc(b, site, &w);
 	b->threads.p[thread].last_addr = ev->addr;
 	if (UNLIKELY(!block)) { /* its free will count as that of an older block */
-		b->info.nr_unbooked++;
+		b->info.nr_unaccounted++;
 		add_free(b, site, &w);
 		return;
 	}
@@ -474,7 +475,7 @@ static void on_alloc(struct heapbook *b, const struct heapring_event *ev, const 
 	note_peak(b, ev->tsc);
 }
 
-static void add_older(struct heapbook *b, const struct heapring_event *ev, uint16_t thread)
+static void add_older(struct heapaccount *b, const struct heapring_event *ev, uint16_t thread)
 {
 	if (b->spec.interval_bytes || b->spec.has_all) {
 		b->info.nr_unmatched++;
@@ -486,11 +487,11 @@ static void add_older(struct heapbook *b, const struct heapring_event *ev, uint1
 	if (!t->is_dirty)
 		vec_push(&b->older, thread);
 	t->is_dirty = true;
-	b->orphans[b->next_orphan++ % HEAP_ORPHANS] =
-		(struct heap_orphan){.addr = ev->addr, .tsc = ev->tsc, .thread = thread};
+	b->pending_frees[b->next_pending_free++ % HEAP_PENDING_FREES] =
+		(struct heap_pending_free){.addr = ev->addr, .tsc = ev->tsc, .thread = thread};
 }
 
-static void on_free(struct heapbook *b, const struct heapring_event *ev, uint64_t hash)
+static void on_free(struct heapaccount *b, const struct heapring_event *ev, uint64_t hash)
 {
 	uint16_t thread = b->thread_of_slot[ev->slot];
 	struct heap_thread *t = &b->threads.p[thread];
@@ -498,7 +499,7 @@ static void on_free(struct heapbook *b, const struct heapring_event *ev, uint64_
 	bool is_late = UNLIKELY(ev->tsc < b->done_tsc);
 	b->info.nr_late += is_late;
 	if (!block || (is_late && is_before(b, ev->tsc, block))) {
-		if (!is_late || !take_owed(b, ev))
+		if (!is_late || !take_implied(b, ev))
 			add_older(b, ev, thread);
 		return;
 	}
@@ -513,7 +514,7 @@ static void on_free(struct heapbook *b, const struct heapring_event *ev, uint64_
 	heapblocks_remove(&b->blocks, block, hash);
 }
 
-static void on_map(struct heapbook *b, const struct heapring_event *ev)
+static void on_map(struct heapaccount *b, const struct heapring_event *ev)
 {
 	bool is_map = ev->kind == HEAP_RECORD_MAP;
 	uint16_t thread = b->thread_of_slot[ev->slot];
@@ -534,7 +535,7 @@ static void on_map(struct heapbook *b, const struct heapring_event *ev)
 		*sum = INT64_MAX;
 }
 
-static bool is_sound(const struct heapbook *b, const struct heapring_event *ev)
+static bool is_sound(const struct heapaccount *b, const struct heapring_event *ev)
 {
 	return LIKELY(ev->slot < b->spec.nr_slots && ev->addr);
 }
@@ -543,7 +544,7 @@ static bool is_sound(const struct heapbook *b, const struct heapring_event *ev)
  * Both tables are larger than what caches hold while the target runs beside us: each place is
  * asked for some dozens of events before it is needed.
  */
-static void look_ahead(struct heapbook *b, const struct heapring_event *events, struct ahead *a,
+static void look_ahead(struct heapaccount *b, const struct heapring_event *events, struct ahead *a,
 		       size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -572,7 +573,7 @@ static void look_ahead(struct heapbook *b, const struct heapring_event *events, 
 	}
 }
 
-void heapbook_add(struct heapbook *b, const struct heapring_event *events, size_t n)
+void heapaccount_add(struct heapaccount *b, const struct heapring_event *events, size_t n)
 {
 	struct ahead ahead[AHEAD];
 	for (size_t i = 0; i < n; i++) {

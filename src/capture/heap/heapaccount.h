@@ -37,7 +37,7 @@ struct heapclock {
 };
 uint64_t heapclock_ns(const struct heapclock *c, uint64_t tsc);
 
-struct heapbook_row {
+struct heapaccount_row {
 	uint32_t spec; /* SPEC_HEAP_* */
 	uint32_t stack;
 	int32_t tid; /* 0 = threads that were too many to tell apart */
@@ -48,20 +48,20 @@ struct heapbook_row {
 };
 
 /* Of a row of process @pid, for a sink; borrows the row. */
-struct event heapbook_event(const struct heapbook_row *row, int32_t pid, uint64_t stack_ref);
+struct event heapaccount_event(const struct heapaccount_row *row, int32_t pid, uint64_t stack_ref);
 
-struct heapbook_spec {
+struct heapaccount_spec {
 	uint64_t start_ns;       /* second 0 begins */
 	uint64_t interval_bytes; /* of samples; 0: every allocation */
 	uint64_t max_bytes;      /* for blocks; 0 = by default */
 	uint32_t max_sites;      /* from here on less is told apart; 0 = by default */
 	uint32_t nr_slots;
 	bool has_all; /* from the process's start on: no block is older than the books */
-	void (*on_row)(void *ctx, const struct heapbook_row *row);
+	void (*on_row)(void *ctx, const struct heapaccount_row *row);
 	void *ctx;
 };
 
-struct heapbook_info {
+struct heapaccount_info {
 	double live_bytes;
 	double live_blocks;
 	double peak_bytes;
@@ -70,34 +70,34 @@ struct heapbook_info {
 	double nr_alloc_bytes;
 	double alloc_variance; /* of nr_alloc_bytes */
 	double nr_frees;
-	uint64_t nr_older;     /* frees of blocks from before */
-	uint64_t nr_unmatched; /* frees of blocks that were never told, where none are older */
-	uint64_t nr_late;      /* events that came out of order */
-	uint64_t nr_implied;   /* blocks whose address was given out again without a free */
-	uint64_t nr_unbooked;  /* blocks without room in the table */
-	uint64_t nr_live;      /* blocks in the table */
+	uint64_t nr_older;       /* frees of blocks from before */
+	uint64_t nr_unmatched;   /* frees of blocks that were never told, where none are older */
+	uint64_t nr_late;        /* events that came out of order */
+	uint64_t nr_implied;     /* blocks whose address was given out again without a free */
+	uint64_t nr_unaccounted; /* blocks without room in the table */
+	uint64_t nr_live;        /* blocks in the table */
 	uint64_t nr_sites;
 	uint64_t max_bytes; /* most memory that tables took */
 };
 
-struct heapbook;
+struct heapaccount;
 
-struct heapbook *heapbook_new(const struct heapbook_spec *spec);
-void heapbook_free(struct heapbook *b);
+struct heapaccount *heapaccount_new(const struct heapaccount_spec *spec);
+void heapaccount_free(struct heapaccount *b);
 /* Time runs by this from here on. To be said before the first event, and each pass. */
-void heapbook_clock(struct heapbook *b, const struct heapclock *clock);
+void heapaccount_clock(struct heapaccount *b, const struct heapclock *clock);
 /* Events of this slot are this thread's from here on. */
-void heapbook_thread(struct heapbook *b, uint16_t slot, int32_t tid);
+void heapaccount_thread(struct heapaccount *b, uint16_t slot, int32_t tid);
 /* How a site of MAP and UNMAP records is called in rows ("mmap"); static text. */
-void heapbook_site_name(struct heapbook *b, uint8_t site, const char *name);
-void heapbook_add(struct heapbook *b, const struct heapring_event *events, size_t n);
+void heapaccount_site_name(struct heapaccount *b, uint8_t site, const char *name);
+void heapaccount_add(struct heapaccount *b, const struct heapring_event *events, size_t n);
 /* Everything up to then has been added: rows of seconds that are over are told. */
-void heapbook_passed(struct heapbook *b, uint64_t tsc);
+void heapaccount_passed(struct heapaccount *b, uint64_t tsc);
 /* The rest: rows of the last second, what lives, the peak. */
-void heapbook_end(struct heapbook *b);
-struct heapbook_info heapbook_info(const struct heapbook *b);
+void heapaccount_end(struct heapaccount *b);
+struct heapaccount_info heapaccount_info(const struct heapaccount *b);
 
 /* The probability with which a block of that size is seen. */
-double heapbook_share(uint64_t nr_bytes, uint64_t interval_bytes);
+double heapaccount_share(uint64_t nr_bytes, uint64_t interval_bytes);
 
 #endif

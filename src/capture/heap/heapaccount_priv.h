@@ -42,7 +42,7 @@ _Static_assert(sizeof(struct heap_site) == 64, "a line of memory");
 
 /* The rest of it. */
 struct heap_site_more {
-	struct heap_flow told; /* what lives by what was told */
+	struct heap_flow reported; /* what lives by what was told */
 	struct heap_flow temporary;
 };
 
@@ -83,7 +83,7 @@ struct heap_index_slot {
 	uint32_t tag;  /* a part of the key's hash */
 };
 
-struct heap_orphan {
+struct heap_pending_free {
 	uint64_t addr; /* 0 = taken */
 	uint64_t tsc;
 	uint32_t thread;
@@ -91,13 +91,13 @@ struct heap_orphan {
 };
 
 /* The free of a block whose address had been given out again at that time. */
-struct heap_owed {
+struct heap_implied_free {
 	uint64_t addr; /* 0 = taken */
 	uint64_t tsc;
 };
 
-#define HEAP_ORPHANS (1u << 15)
-#define HEAP_OWED    (1u << 12)
+#define HEAP_PENDING_FREES (1u << 15)
+#define HEAP_IMPLIED       (1u << 12)
 
 struct heap_mapped {
 	uint32_t stack;
@@ -108,8 +108,8 @@ struct heap_mapped {
 	int64_t nr_unmapped;
 };
 
-struct heapbook {
-	struct heapbook_spec spec;
+struct heapaccount {
+	struct heapaccount_spec spec;
 	struct heapclock clock;
 	uint64_t seed;     /* of hashes: what a target chooses is not to meet in one place */
 	uint64_t nr_looks; /* entries of logs looked at in this second */
@@ -132,10 +132,11 @@ struct heapbook {
 	VEC(struct heap_mapped) mapped;
 	struct map mapped_index; /* hash -> index + 1 */
 	const char *site_names[256];
-	struct heap_orphan *orphans; /* the last frees whose block was not known */
-	uint32_t next_orphan;
-	uint32_t next_owed;
-	struct heap_owed owed[HEAP_OWED]; /* frees that were implied and may still be told */
+	struct heap_pending_free *pending_frees; /* the last frees whose block was not known */
+	uint32_t next_pending_free;
+	uint32_t next_implied;
+	struct heap_implied_free
+		implied[HEAP_IMPLIED]; /* frees that were implied and may still be told */
 	/* The second that sums are of, and which time stamps are in it or earlier. */
 	uint32_t second;
 	uint64_t second_hi;
@@ -145,20 +146,20 @@ struct heapbook {
 	uint64_t peak_ns;
 	struct heap_flow live;
 	double peak_bytes;
-	struct heapbook_info info;
+	struct heapaccount_info info;
 };
 
 /* What lives of a site now. */
-static inline struct heap_flow heap_site_live(const struct heapbook *b, uint32_t idx)
+static inline struct heap_flow heap_site_live(const struct heapaccount *b, uint32_t idx)
 {
 	const struct heap_site *s = &b->sites.p[idx];
-	struct heap_flow live = b->more.p[idx].told;
+	struct heap_flow live = b->more.p[idx].reported;
 	heap_flow_add(&live, &s->allocated);
 	heap_flow_sub(&live, &s->freed);
 	return live;
 }
 
 /* Rows of the second that is being summed up. */
-void heapbook_tell_second(struct heapbook *b);
+void heapaccount_emit_second(struct heapaccount *b);
 
 #endif

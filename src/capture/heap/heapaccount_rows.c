@@ -32,10 +32,10 @@ static struct heap_flow take_flow(struct heap_flow *f)
 	return (struct heap_flow){nr, take(&f->nr_bytes)};
 }
 
-static struct heapbook_row row_of(const struct heapbook *b, const struct heap_site *s,
-				  uint32_t spec)
+static struct heapaccount_row row_of(const struct heapaccount *b, const struct heap_site *s,
+				     uint32_t spec)
 {
-	return (struct heapbook_row){
+	return (struct heapaccount_row){
 		.spec = spec,
 		.stack = heap_site_stack(s),
 		.tid = b->threads.p[heap_site_thread(s)].tid,
@@ -43,7 +43,7 @@ static struct heapbook_row row_of(const struct heapbook *b, const struct heap_si
 		.time_ns = b->spec.start_ns + (uint64_t)b->second * SECOND_NS};
 }
 
-static void tell(struct heapbook *b, const struct heapbook_row *row)
+static void emit(struct heapaccount *b, const struct heapaccount_row *row)
 {
 	for (size_t i = 0; i < ARRAY_LEN(row->values); i++)
 		if (row->values[i]) {
@@ -52,29 +52,29 @@ static void tell(struct heapbook *b, const struct heapbook_row *row)
 		}
 }
 
-struct event heapbook_event(const struct heapbook_row *row, int32_t pid, uint64_t stack_ref)
+struct event heapaccount_event(const struct heapaccount_row *row, int32_t pid, uint64_t stack_ref)
 {
-	struct event ev = event_tally(row->spec, pid, row->tid > 0 ? row->tid : pid, row->time_ns,
-				      row->values);
-	ev.tally.user_ref = stack_ref;
-	ev.tally.size_class = row->size_class;
-	ev.tally.detail = row->detail;
+	struct event ev = event_aggregate(row->spec, pid, row->tid > 0 ? row->tid : pid,
+					  row->time_ns, row->values);
+	ev.aggregate.user_ref = stack_ref;
+	ev.aggregate.size_class = row->size_class;
+	ev.aggregate.detail = row->detail;
 	return ev;
 }
 
 /* ---- each second -------------------------------------------------------------------------- */
 
-static void tell_site(struct heapbook *b, uint32_t idx)
+static void emit_site(struct heapaccount *b, uint32_t idx)
 {
 	struct heap_site *s = &b->sites.p[idx];
 	struct heap_site_more *more = &b->more.p[idx];
-	struct heapbook_row a = row_of(b, s, TABLE_ALLOCATED);
-	struct heapbook_row f = row_of(b, s, TABLE_FREED);
+	struct heapaccount_row a = row_of(b, s, TABLE_ALLOCATED);
+	struct heapaccount_row f = row_of(b, s, TABLE_FREED);
 	struct heap_flow allocated = take_flow(&s->allocated);
 	struct heap_flow freed = take_flow(&s->freed);
 	struct heap_flow temporary = take_flow(&more->temporary);
-	heap_flow_add(&more->told, &allocated);
-	heap_flow_sub(&more->told, &freed);
+	heap_flow_add(&more->reported, &allocated);
+	heap_flow_sub(&more->reported, &freed);
 	heap_flow_sub(&s->at_peak, &allocated);
 	heap_flow_add(&s->at_peak, &freed);
 	s->peak &= ~HEAP_SITE_DIRTY;
@@ -93,45 +93,45 @@ static void tell_site(struct heapbook *b, uint32_t idx)
 		m->nr_allocated = m->nr_freed = 0;
 		m->allocated_variance = m->freed_variance = 0;
 	}
-	tell(b, &a);
-	tell(b, &f);
+	emit(b, &a);
+	emit(b, &f);
 }
 
-static void tell_older(struct heapbook *b)
+static void emit_older(struct heapaccount *b)
 {
 	for (size_t i = 0; i < b->older.n; i++) {
 		struct heap_thread *t = &b->threads.p[b->older.p[i]];
 		t->is_dirty = false;
 		if (t->nr_older <= 0)
 			continue;
-		struct heapbook_row row = {.spec = TABLE_OLDER,
-					   .tid = t->tid,
-					   .time_ns = b->spec.start_ns +
-						      (uint64_t)b->second * SECOND_NS};
+		struct heapaccount_row row = {.spec = TABLE_OLDER,
+					      .tid = t->tid,
+					      .time_ns = b->spec.start_ns +
+							 (uint64_t)b->second * SECOND_NS};
 		row.values[HEAP_BLOCKS] = row.values[HEAP_SAMPLES] = t->nr_older;
 		t->nr_older = 0;
-		tell(b, &row);
+		emit(b, &row);
 	}
 	vec_clear(&b->older);
 }
 
-static void tell_mapped(struct heapbook *b)
+static void emit_mapped(struct heapaccount *b)
 {
 	vec_foreach(m, &b->mapped) {
-		struct heapbook_row row = {.spec = TABLE_MAPPED,
-					   .stack = m->stack,
-					   .tid = b->threads.p[m->thread].tid,
-					   .detail = m->detail,
-					   .time_ns = b->spec.start_ns +
-						      (uint64_t)b->second * SECOND_NS,
-					   .values = {m->nr_calls, m->nr_bytes, m->nr_unmapped}};
-		tell(b, &row);
+		struct heapaccount_row row = {.spec = TABLE_MAPPED,
+					      .stack = m->stack,
+					      .tid = b->threads.p[m->thread].tid,
+					      .detail = m->detail,
+					      .time_ns = b->spec.start_ns +
+							 (uint64_t)b->second * SECOND_NS,
+					      .values = {m->nr_calls, m->nr_bytes, m->nr_unmapped}};
+		emit(b, &row);
 	}
 	vec_clear(&b->mapped);
 	map_clear(&b->mapped_index);
 }
 
-static void note_memory(struct heapbook *b)
+static void note_memory(struct heapaccount *b)
 {
 	uint64_t nr = b->blocks.nr_bytes + b->sites.cap * sizeof(*b->sites.p) +
 		      b->more.cap * sizeof(*b->more.p) + b->samples.cap * sizeof(*b->samples.p) +
@@ -139,13 +139,13 @@ static void note_memory(struct heapbook *b)
 	b->info.max_bytes = MAX(b->info.max_bytes, nr);
 }
 
-void heapbook_tell_second(struct heapbook *b)
+void heapaccount_emit_second(struct heapaccount *b)
 {
 	for (size_t i = 0; i < b->dirty.n; i++)
-		tell_site(b, b->dirty.p[i]);
+		emit_site(b, b->dirty.p[i]);
 	vec_clear(&b->dirty);
-	tell_older(b);
-	tell_mapped(b);
+	emit_older(b);
+	emit_mapped(b);
 	note_memory(b);
 	if (b->peak_tsc) {
 		b->peak_ns = heapclock_ns(&b->clock, b->peak_tsc);
@@ -155,17 +155,17 @@ void heapbook_tell_second(struct heapbook *b)
 
 /* ---- the end ------------------------------------------------------------------------------ */
 
-static void tell_peak(struct heapbook *b)
+static void emit_peak(struct heapaccount *b)
 {
 	for (uint32_t i = 0; i < b->sites.n; i++) {
 		const struct heap_site *s = &b->sites.p[i];
 		bool is_older = s->peak >> 1 != b->peak; /* it has not changed since */
-		struct heap_flow at = b->more.p[i].told;
+		struct heap_flow at = b->more.p[i].reported;
 		if (is_older)
 			at = heap_site_live(b, i);
 		else
 			heap_flow_add(&at, &s->at_peak);
-		struct heapbook_row row = row_of(b, s, TABLE_PEAK);
+		struct heapaccount_row row = row_of(b, s, TABLE_PEAK);
 		row.time_ns = b->peak_ns;
 		row.values[HEAP_BLOCKS] = row.values[HEAP_SAMPLES] = saturate(at.nr);
 		row.values[HEAP_BYTES] = saturate(at.nr_bytes);
@@ -176,7 +176,7 @@ static void tell_peak(struct heapbook *b)
 				saturate(is_older ? m->live_variance : m->at_peak_variance);
 		}
 		if (row.values[HEAP_SAMPLES])
-			tell(b, &row);
+			emit(b, &row);
 	}
 }
 
@@ -188,7 +188,7 @@ struct live_group {
 	int64_t nr;
 };
 
-static void tell_live(struct heapbook *b)
+static void emit_live(struct heapaccount *b)
 {
 	uint32_t step = b->second / AGES_MAX + 1;
 	VEC(struct live_group) groups = {0};
@@ -205,7 +205,7 @@ static void tell_live(struct heapbook *b)
 				 (struct live_group){.site = block->site, .second = second});
 		}
 		struct live_group *g = &groups.p[*idx];
-		double share = heapbook_share(heapblock_bytes(block), b->spec.interval_bytes);
+		double share = heapaccount_share(heapblock_bytes(block), b->spec.interval_bytes);
 		double bytes = (double)heapblock_bytes(block);
 		g->nr++;
 		g->sum.nr += 1 / share;
@@ -214,27 +214,27 @@ static void tell_live(struct heapbook *b)
 	}
 	map_release(&index);
 	vec_foreach(g, &groups) {
-		struct heapbook_row row = row_of(b, &b->sites.p[g->site], TABLE_LIVE);
+		struct heapaccount_row row = row_of(b, &b->sites.p[g->site], TABLE_LIVE);
 		row.time_ns = b->spec.start_ns + (uint64_t)g->second * SECOND_NS;
 		row.values[HEAP_BLOCKS] = saturate(g->sum.nr);
 		row.values[HEAP_BYTES] = saturate(g->sum.nr_bytes);
 		row.values[HEAP_SAMPLES] = g->nr;
 		row.values[HEAP_VARIANCE] = saturate(g->variance);
-		tell(b, &row);
+		emit(b, &row);
 	}
 	vec_release(&groups);
 }
 
-void heapbook_end(struct heapbook *b)
+void heapaccount_end(struct heapaccount *b)
 {
-	heapbook_tell_second(b);
-	tell_peak(b);
-	tell_live(b);
+	heapaccount_emit_second(b);
+	emit_peak(b);
+	emit_live(b);
 }
 
-struct heapbook_info heapbook_info(const struct heapbook *b)
+struct heapaccount_info heapaccount_info(const struct heapaccount *b)
 {
-	struct heapbook_info i = b->info;
+	struct heapaccount_info i = b->info;
 	i.live_bytes = b->live.nr_bytes;
 	i.live_blocks = b->live.nr;
 	i.peak_bytes = b->peak_bytes;

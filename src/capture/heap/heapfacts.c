@@ -12,7 +12,7 @@
 void heapfacts_count(struct heapsource_info *sum, const struct heapprocess *p)
 {
 	struct heapring_counts c = heapprocess_counts(p);
-	struct heapbook_info b = heapprocess_book_info(p);
+	struct heapaccount_info b = heapprocess_account_info(p);
 	struct heapinject_info i = heapprocess_inject_info(p);
 	sum->nr_broken += c.nr_broken;
 	sum->nr_dropped += c.nr_dropped;
@@ -22,10 +22,10 @@ void heapfacts_count(struct heapsource_info *sum, const struct heapprocess *p)
 	sum->nr_no_stack += c.nr_no_stack;
 	sum->has_gone_silent |= c.inert_tsc != 0;
 	sum->has_shut |= c.has_shut;
-	sum->nr_unbooked += b.nr_unbooked;
+	sum->nr_unaccounted += b.nr_unaccounted;
 	sum->table_bytes = MAX(sum->table_bytes, b.max_bytes);
-	sum->booked_bytes += b.nr_alloc_bytes;
-	sum->booked_variance += b.alloc_variance;
+	sum->accounted_bytes += b.nr_alloc_bytes;
+	sum->accounted_variance += b.alloc_variance;
 	sum->stopped_ns = MAX(sum->stopped_ns, i.stopped_ns);
 	sum->had_to_stop_all |= i.had_to_stop_all;
 	sum->nr_unpatched += i.nr_unpatched;
@@ -37,8 +37,8 @@ void heapfacts_count(struct heapsource_info *sum, const struct heapprocess *p)
 static void add_check(struct profile *p, const struct heapsource_info *i)
 {
 	profile_factf(p, FACT_HEAP_CHECK, "sampled %s +- %s, counted %s",
-		      num_bytes((uint64_t)i->booked_bytes).s,
-		      num_bytes((uint64_t)(STAT_Z95 * sqrt(i->booked_variance))).s,
+		      num_bytes((uint64_t)i->accounted_bytes).s,
+		      num_bytes((uint64_t)(STAT_Z95 * sqrt(i->accounted_variance))).s,
 		      num_bytes(i->nr_alloc_bytes).s);
 }
 
@@ -55,7 +55,7 @@ void heapfacts_add(struct profile *p, const struct heapsource_info *i,
 		   const struct heapsource_spec *spec, bool is_launch)
 {
 	const char *reason = i->reason ? i->reason : "";
-	profile_factf(p, FACT_HEAP_TIER, "%s%s%s", heapchoice_tier_name(i->tier),
+	profile_factf(p, FACT_HEAP_METHOD, "%s%s%s", heapchoice_method_name(i->method),
 		      reason[0] ? ": " : "", reason);
 	if (i->allocator && i->allocator[0])
 		profile_fact(p, FACT_HEAP_ALLOCATOR, i->allocator);
@@ -75,7 +75,7 @@ void heapfacts_add(struct profile *p, const struct heapsource_info *i,
 	profile_lose(p, LOSS_HEAP_TOO_SHORT, i->nr_too_short);
 	profile_lose(p, LOSS_HEAP_BROKEN, i->nr_broken);
 	profile_lose(p, LOSS_HEAP_NO_STACK, i->nr_no_stack);
-	profile_lose(p, LOSS_HEAP_UNBOOKED, i->nr_unbooked);
+	profile_lose(p, LOSS_HEAP_UNACCOUNTED, i->nr_unaccounted);
 	profile_lose(p, LOSS_HEAP_UNPATCHED, i->nr_unpatched);
 	if (i->unpatched)
 		profile_fact(p, FACT_HEAP_UNPATCHED_NAME, i->unpatched);

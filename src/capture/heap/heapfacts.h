@@ -17,16 +17,16 @@ struct heapsource_info {
 	uint64_t nr_allocs;     /* counted exactly by the recorder, also where it sampled */
 	uint64_t nr_alloc_bytes;
 	uint64_t nr_frees;
-	uint64_t nr_unbooked;    /* blocks for which there was no room here */
-	uint64_t table_bytes;    /* most memory that the tables of blocks took here */
-	uint64_t stopped_ns;     /* longest stop of one thread of a target */
-	bool has_shut;           /* a target went into strict seccomp: recorded up to then */
-	bool has_gone_silent;    /* the recorder did, for we had not come by in time */
-	uint64_t nr_no_stack;    /* stacks for which there was no room in the target */
-	double booked_bytes;     /* in rows: an estimate, where sampled */
-	double booked_variance;  /* of booked_bytes */
-	uint64_t drain_ns;       /* CPU time of the thread that empties the rings */
-	uint64_t longest_gap_ns; /* between two of its passes */
+	uint64_t nr_unaccounted;   /* blocks for which there was no room here */
+	uint64_t table_bytes;      /* most memory that the tables of blocks took here */
+	uint64_t stopped_ns;       /* longest stop of one thread of a target */
+	bool has_shut;             /* a target went into strict seccomp: recorded up to then */
+	bool has_gone_silent;      /* the recorder did, for we had not come by in time */
+	uint64_t nr_no_stack;      /* stacks for which there was no room in the target */
+	double accounted_bytes;    /* in rows: an estimate, where sampled */
+	double accounted_variance; /* of accounted_bytes */
+	uint64_t drain_ns;         /* CPU time of the thread that empties the rings */
+	uint64_t longest_gap_ns;   /* between two of its passes */
 	size_t nr_unpatched;
 	bool had_to_stop_all;
 	/* Of the first process; NULL before it is known. Owned. */
@@ -34,7 +34,7 @@ struct heapsource_info {
 	char *reason;
 	char *unpatched;
 	char *late; /* a library with an allocator that was loaded later: not seen */
-	enum heap_tier tier;
+	enum heap_method method;
 };
 
 /* Adds what one process was recorded by, once its recording has ended. */

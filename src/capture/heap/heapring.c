@@ -70,7 +70,7 @@ uint64_t heapring_tsc(void)
 
 void heapring_init(struct heapring *r, const struct heapring_spec *spec)
 {
-	*r = (struct heapring){.spec = *spec, .nr_taken_told = UINT32_MAX};
+	*r = (struct heapring){.spec = *spec, .nr_taken_reported = UINT32_MAX};
 	r->readers = xcalloc(spec->nr_slots, sizeof(*r->readers));
 	r->queue = xcalloc(spec->nr_slots, sizeof(*r->queue));
 	r->taken = xcalloc(spec->nr_slots, sizeof(*r->taken));
@@ -275,9 +275,9 @@ static uint32_t size_of_ring(const struct heapring *r, const struct heap_slot *s
 static void find_taken(struct heapring *r)
 {
 	uint32_t nr = __atomic_load_n(&r->spec.shared->nr_taken, __ATOMIC_ACQUIRE);
-	if (nr == r->nr_taken_told)
+	if (nr == r->nr_taken_reported)
 		return;
-	r->nr_taken_told = nr;
+	r->nr_taken_reported = nr;
 	for (uint32_t i = 0; i < r->spec.nr_slots; i++) {
 		if (r->readers[i].is_taken || !once(&r->spec.slots[i].owner))
 			continue;

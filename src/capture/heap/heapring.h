@@ -65,7 +65,7 @@ struct heapring {
 	uint16_t *queue;                 /* heap of readers by time of their next record */
 	uint16_t *taken;                 /* slots that were ever taken */
 	uint32_t nr_taken;
-	uint32_t nr_taken_told; /* by the target, when they were looked for last */
+	uint32_t nr_taken_reported; /* by the target, when they were looked for last */
 	uint32_t nr_queued;
 	uint64_t now_tsc;
 	uint64_t fullest_bytes; /* at the begin of this pass, as if all rings were as large */

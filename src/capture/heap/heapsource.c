@@ -38,15 +38,15 @@
 #define PAUSE_FIRST 1000000u
 #define RETIRE_NS   200000000u
 /* How long mappings of a program that was just executed take to be known here. */
-#define SETTLE_NS           6000000u
-#define SETTLE_MAX_NS       200000000u
-#define EXEC_SETTLE_NS      10000000u /* what it maps is told by a ring that is read late */
-#define FORK_SETTLE_NS      100000000u
-#define POLL_MS             10
-#define PATIENCE_HELD_MS    1
-#define PATIENCE_SAMPLED_MS 100
-#define TELL_NS             1000000000u
-#define RETRIES             5
+#define SETTLE_NS       6000000u
+#define SETTLE_MAX_NS   200000000u
+#define EXEC_SETTLE_NS  10000000u /* what it maps is told by a ring that is read late */
+#define FORK_SETTLE_NS  100000000u
+#define POLL_MS         10
+#define POLL_HELD_MS    1
+#define POLL_SAMPLED_MS 100
+#define EMIT_NS         1000000000u
+#define RETRIES         5
 /* One that was executed just now: how long its libraries are waited for, and how often looked. */
 #define LOADING_NS      (10 * NS_PER_SEC)
 #define LOADING_LOOK_NS 2000000u
@@ -55,11 +55,11 @@
 struct known_space {
 	int32_t pid;
 	const struct space *space;
-	struct heaplate late;
+	struct latelibs late;
 };
 
 /* To be attached to at a time. */
-struct heap_wish {
+struct pending_attach {
 	int32_t pid;
 	uint64_t due_ns;
 	uint64_t patient_until_ns; /* for its libraries to be loaded */
@@ -72,13 +72,13 @@ struct heapsource {
 	struct heapsource_spec spec;
 	uint64_t start_ns;
 	const struct event_sink *sink; /* of the call that is going on */
-	bool tells_mappings;           /* nobody else does: there are no perf events */
-	uint64_t told_ns;
+	bool emits_mappings;           /* nobody else does: there are no perf events */
+	uint64_t reported_ns;
 	struct heaplaunch *launch;
 	uint64_t held_ns; /* since when the launched command stands before its first instruction */
 	VEC(struct known_space) spaces;
 	struct map space_of; /* pid -> index into spaces + 1 */
-	VEC(struct heap_wish) wishes;
+	VEC(struct pending_attach) attaches;
 	uint32_t generation;
 	pthread_mutex_t lock;
 	pthread_cond_t wakes;
@@ -86,8 +86,8 @@ struct heapsource {
 	bool has_thread;
 	bool is_stopping;
 	bool is_wanted; /* somebody waits for the lock */
-	bool has_no_nap;
-	struct heapnap nap;
+	bool has_no_ringwait;
+	struct ringwait ringwait;
 	VEC(struct heapprocess *) list;
 	struct heapqueue queue;
 	struct heapsource_info info;
@@ -119,8 +119,8 @@ static void pause_for(struct heapsource *h, uint64_t ns)
 /* How long all of them can do without a pass. */
 static uint64_t longest_pause(const struct heapsource *h)
 {
-	uint64_t ns = HEAPPROCESS_PATIENCE_NS;
-	if (h->has_no_nap || h->list.n > HEAPNAP_BELLS_MAX)
+	uint64_t ns = HEAPPROCESS_POLL_NS;
+	if (h->has_no_ringwait || h->list.n > RINGWAIT_FUTEXES_MAX)
 		return PAUSE_MAX;
 	for (size_t i = 0; i < h->list.n; i++)
 		ns = MIN(ns, heapprocess_poll_ns(h->list.p[i]));
@@ -130,13 +130,13 @@ static uint64_t longest_pause(const struct heapsource *h)
 /* Until a ring fills or something happens here; true: so it was. */
 static bool nap_for(struct heapsource *h, uint64_t ns)
 {
-	heapnap_begin(&h->nap);
+	ringwait_begin(&h->ringwait);
 	for (size_t i = 0; i < h->list.n; i++)
-		(void)heapnap_add(&h->nap, heapprocess_bell(h->list.p[i]));
+		(void)ringwait_add(&h->ringwait, heapprocess_wake_futex(h->list.p[i]));
 	pthread_mutex_unlock(&h->lock);
-	int rc = heapnap_sleep(&h->nap, clock_mono_ns() + ns);
+	int rc = ringwait_sleep(&h->ringwait, clock_mono_ns() + ns);
 	pthread_mutex_lock(&h->lock);
-	h->has_no_nap |= rc < 0;
+	h->has_no_ringwait |= rc < 0;
 	return rc != 0;
 }
 
@@ -223,7 +223,7 @@ static void heap_free(void *self)
 	lock(h);
 	h->is_stopping = true;
 	pthread_cond_signal(&h->wakes);
-	heapnap_wake(&h->nap);
+	ringwait_wake(&h->ringwait);
 	unlock(h);
 	if (h->has_thread)
 		pthread_join(h->thread, NULL);
@@ -234,7 +234,7 @@ static void heap_free(void *self)
 	}
 	vec_release(&h->list);
 	vec_release(&h->spaces);
-	vec_release(&h->wishes);
+	vec_release(&h->attaches);
 	map_release(&h->space_of);
 	heapqueue_release(&h->queue);
 	heaplaunch_free(h->launch);
@@ -275,7 +275,7 @@ static void heap_space(void *self, int32_t pid, const struct space *sp)
 	struct heapprocess *p = process_of(h, pid);
 	if (!p)
 		return;
-	heaplate_saw(&h->spaces.p[*idx - 1].late, sp);
+	latelibs_on_event(&h->spaces.p[*idx - 1].late, sp);
 	lock(h);
 	heapprocess_space(p, sp);
 	unlock(h);
@@ -291,17 +291,17 @@ static void note_plan(struct heapsource *h, int32_t pid, const struct heap_plan 
 	free_p(&h->info.allocator);
 	h->info.reason = xstrdup(plan->reason ? plan->reason : "");
 	h->info.allocator = xstrdup(plan->allocator_text ? plan->allocator_text : "");
-	h->info.tier = plan->tier;
+	h->info.method = plan->method;
 }
 
-static void tell_plan(struct heapsource *h, int32_t pid, const struct heap_plan *plan)
+static void emit_plan(struct heapsource *h, int32_t pid, const struct heap_plan *plan)
 {
 	if (h->spec.on_plan)
 		h->spec.on_plan(h->spec.ctx, pid, plan);
 }
 
 /* The plan counts functions; those that could not be patched are known only now. */
-static void tell_attached(struct heapsource *h, const struct heapprocess *p)
+static void emit_attached(struct heapsource *h, const struct heapprocess *p)
 {
 	const struct heap_plan *plan = heapprocess_plan(p);
 	size_t nr_without = heapprocess_inject_info(p).nr_unpatched_heap;
@@ -310,14 +310,14 @@ static void tell_attached(struct heapsource *h, const struct heapprocess *p)
 		nr += s->shape < HEAP_MMAP;
 	bool is_counted = plan->reason && plan->reason[0] >= '0' && plan->reason[0] <= '9';
 	if (!nr_without || !is_counted || nr_without > nr) {
-		tell_plan(h, heapprocess_pid(p), plan);
+		emit_plan(h, heapprocess_pid(p), plan);
 		return;
 	}
-	struct heap_plan told = *plan;
+	struct heap_plan reported = *plan;
 	CLEANUP(free_p) char *reason = xasprintf("%zu of %s", nr - nr_without, plan->reason);
-	told.reason = reason;
-	note_plan(h, heapprocess_pid(p), &told);
-	tell_plan(h, heapprocess_pid(p), &told);
+	reported.reason = reason;
+	note_plan(h, heapprocess_pid(p), &reported);
+	emit_plan(h, heapprocess_pid(p), &reported);
 }
 
 static int attach_planned(struct heapsource *h, int32_t pid, struct heap_plan *plan, bool is_held,
@@ -335,20 +335,20 @@ static int attach_planned(struct heapsource *h, int32_t pid, struct heap_plan *p
 	TRY(heapprocess_attach(&p, &spec, plan, err));
 	lock(h);
 	vec_push(&h->list, p);
-	heapnap_wake(&h->nap);
+	ringwait_wake(&h->ringwait);
 	unlock(h);
 	struct heapprocess *started = TAKE(p);
 	uint32_t *idx = map_get(&h->space_of, (uint32_t)pid);
 	if (idx)
-		heaplate_begin(&h->spaces.p[*idx - 1].late, spec.space);
-	tell_attached(h, started);
+		latelibs_begin(&h->spaces.p[*idx - 1].late, spec.space);
+	emit_attached(h, started);
 	int rc = heapprocess_start(started, err);
 	h->info.nr_processes += !rc;
 	return rc; /* a process that ended here is in the list, and told about at the end */
 }
 
 /* Nobody else tells what the process maps; the switch ends the run of mappings. */
-static int tell_mappings(struct heapsource *h, int32_t pid, struct err *err)
+static int emit_mappings(struct heapsource *h, int32_t pid, struct err *err)
 {
 	uint64_t now = clock_mono_ns();
 	struct event end = {
@@ -378,7 +378,7 @@ static int attach_all_or_hooks(struct heapsource *h, int32_t pid, struct heap_pl
 	if (rc != -ENOTSUP)
 		return rc ? err_move(err, &why) : 0;
 	CLEANUP(heap_plan_release) struct heap_plan hooks = {0};
-	TRY(heapplanner_plan(h->spec.targets, pid, HEAP_TIER_HOOKS, &hooks, err));
+	TRY(heapplanner_plan(h->spec.targets, pid, HEAP_METHOD_HOOKS, &hooks, err));
 	free_p(&hooks.reason);
 	hooks.reason = xasprintf("%s, so jemalloc's hooks tell", err_msg(&why));
 	note_plan(h, pid, &hooks);
@@ -389,51 +389,52 @@ static int attach_all_or_hooks(struct heapsource *h, int32_t pid, struct heap_pl
  * One that was executed just now: its libraries have to be loaded, and known here (what it maps is
  * told by a ring that is read in its own time), or stacks through them would end there.
  */
-static bool is_ready(const struct heapsource *h, struct heap_wish *w, const struct heap_plan *plan)
+static bool is_ready(const struct heapsource *h, struct pending_attach *w,
+		     const struct heap_plan *plan)
 {
 	uint64_t now = clock_mono_ns();
 	if (plan->is_loading)
 		return now > w->patient_until_ns;
 	if (!w->known_until_ns)
 		w->known_until_ns = now + SETTLE_MAX_NS;
-	return h->tells_mappings || now > w->known_until_ns ||
-	       heaplate_is_told(space_of(h, w->pid), w->pid);
+	return h->emits_mappings || now > w->known_until_ns ||
+	       latelibs_is_reported(space_of(h, w->pid), w->pid);
 }
 
 /* Its address space is limited (RLIMIT_AS), and nothing of ours fits in. */
 static int grow_instead(struct heapsource *h, int32_t pid, const char *why, struct err *err)
 {
 	CLEANUP(free_p) char *reason = xasprintf("%s: growth by page faults and mappings", why);
-	struct heap_plan plan = {.tier = HEAP_TIER_GROWTH, .reason = reason};
+	struct heap_plan plan = {.method = HEAP_METHOD_GROWTH, .reason = reason};
 	note_plan(h, pid, &plan);
 	TRY(grow(h, pid, err));
-	tell_plan(h, pid, &plan);
+	emit_plan(h, pid, &plan);
 	return 0;
 }
 
 /* @w: of one that runs; -EINPROGRESS: again in a moment. NULL: it is held, and ready. */
-static int attach(struct heapsource *h, int32_t pid, struct heap_wish *w, struct err *err)
+static int attach(struct heapsource *h, int32_t pid, struct pending_attach *w, struct err *err)
 {
 	CLEANUP(heap_plan_release) struct heap_plan plan = {0};
-	TRY(h->tells_mappings ? tell_mappings(h, pid, err) : 0);
+	TRY(h->emits_mappings ? emit_mappings(h, pid, err) : 0);
 	TRY(heapplanner_plan(h->spec.targets, pid, h->spec.forced, &plan, err));
 	if (w && !is_ready(h, w, &plan))
 		return err_set(err, -EINPROGRESS, "process %d is still being loaded", pid);
 	if (plan.is_all_or_none)
 		return attach_all_or_hooks(h, pid, &plan, err);
 	note_plan(h, pid, &plan);
-	bool grows = plan.tier == HEAP_TIER_GROWTH && h->env.grow;
+	bool grows = plan.method == HEAP_METHOD_GROWTH && h->env.grow;
 	TRY(grows ? grow(h, pid, err) : 0);
-	if (plan.tier != HEAP_TIER_PATCH && plan.tier != HEAP_TIER_HOOKS)
-		tell_plan(h, pid, &plan); /* of growth when it is on: who reads it may go by it */
+	if (plan.method != HEAP_METHOD_PATCH && plan.method != HEAP_METHOD_HOOKS)
+		emit_plan(h, pid, &plan); /* of growth when it is on: who reads it may go by it */
 	if (grows)
 		return 0;
-	if (plan.tier != HEAP_TIER_PATCH && plan.tier != HEAP_TIER_HOOKS)
+	if (plan.method != HEAP_METHOD_PATCH && plan.method != HEAP_METHOD_HOOKS)
 		return err_set(err, -ENOTSUP, "nothing to record with: %s",
 			       plan.reason ? plan.reason : "no allocator was found");
 	CLEANUP(err_release) struct err why = {0};
 	int rc = attach_planned(h, pid, &plan, !w, &why);
-	if (rc == -ENOMEM && h->spec.forced == HEAP_TIER_NONE && h->env.grow)
+	if (rc == -ENOMEM && h->spec.forced == HEAP_METHOD_NONE && h->env.grow)
 		return grow_instead(h, pid, err_msg(&why), err);
 	return rc ? err_move(err, &why) : 0;
 }
@@ -464,15 +465,15 @@ static void finish(struct heapsource *h, struct heapprocess *p)
 
 /* ---- births, execs, ends ------------------------------------------------------------------ */
 
-static struct heap_wish new_wish(int32_t pid, uint64_t in_ns)
+static struct pending_attach new_attach(int32_t pid, uint64_t in_ns)
 {
 	uint64_t due_ns = clock_mono_ns() + in_ns;
-	return (struct heap_wish){
+	return (struct pending_attach){
 		.pid = pid, .due_ns = due_ns, .patient_until_ns = due_ns + LOADING_NS};
 }
 
 /* -EINPROGRESS: it is being executed just now; the wish is due again in a moment. */
-static int try_attach(struct heapsource *h, struct heap_wish *w, struct err *err)
+static int try_attach(struct heapsource *h, struct pending_attach *w, struct err *err)
 {
 	if (process_of(h, w->pid))
 		return 0;
@@ -487,20 +488,20 @@ static int try_attach(struct heapsource *h, struct heap_wish *w, struct err *err
 	return rc == -EINPROGRESS ? rc : rc ? err_move(err, &why) : 0;
 }
 
-static struct heap_wish *wish_of(const struct heapsource *h, int32_t pid)
+static struct pending_attach *pending_attach_of(const struct heapsource *h, int32_t pid)
 {
-	vec_foreach(w, &h->wishes)
+	vec_foreach(w, &h->attaches)
 		if (w->pid == pid)
 			return w;
 	return NULL;
 }
 
-static void wish(struct heapsource *h, int32_t pid, uint64_t in_ns)
+static void schedule_attach(struct heapsource *h, int32_t pid, uint64_t in_ns)
 {
-	struct heap_wish *w = wish_of(h, pid);
+	struct pending_attach *w = pending_attach_of(h, pid);
 	if (!w)
-		w = vec_add(&h->wishes);
-	*w = new_wish(pid, in_ns);
+		w = vec_add(&h->attaches);
+	*w = new_attach(pid, in_ns);
 }
 
 static int on_exec(struct heapsource *h, int32_t pid, const struct event_sink *sink,
@@ -512,18 +513,18 @@ static int on_exec(struct heapsource *h, int32_t pid, const struct event_sink *s
 		return 0; /* attached to since */
 	if (p)
 		finish(h, p);
-	if (!is_launched && (p || wish_of(h, pid)))
-		wish(h, pid, EXEC_SETTLE_NS);
+	if (!is_launched && (p || pending_attach_of(h, pid)))
+		schedule_attach(h, pid, EXEC_SETTLE_NS);
 	return p ? heapqueue_deliver(&h->queue, sink, err) : 0;
 }
 
 static void on_fork(struct heapsource *h, const struct event *ev)
 {
 	if (ev->pid == ev->fork.ppid || ev->fork.is_past ||
-	    (!process_of(h, ev->fork.ppid) && !wish_of(h, ev->fork.ppid)))
+	    (!process_of(h, ev->fork.ppid) && !pending_attach_of(h, ev->fork.ppid)))
 		return;
 	if (h->spec.follows_children)
-		wish(h, ev->pid, FORK_SETTLE_NS);
+		schedule_attach(h, ev->pid, FORK_SETTLE_NS);
 	else
 		h->info.nr_not_followed++;
 }
@@ -565,10 +566,10 @@ static int start_pids(struct heapsource *h, struct err *err)
 	for (size_t i = 0; i < nr; i++) {
 		CLEANUP(err_release) struct err why = {0};
 		int32_t pid = pids->pids.p[i];
-		struct heap_wish w = new_wish(pid, 0);
+		struct pending_attach w = new_attach(pid, 0);
 		int rc = try_attach(h, &w, &why);
 		if (rc == -EINPROGRESS)
-			vec_push(&h->wishes, w);
+			vec_push(&h->attaches, w);
 		if (!rc || rc == -EINPROGRESS)
 			continue;
 		if (nr == 1)
@@ -584,7 +585,7 @@ static int heap_start(void *self, const struct source_env *env, const struct eve
 		      struct err *err)
 {
 	struct heapsource *h = self;
-	h->tells_mappings = !env->has_sampler;
+	h->emits_mappings = !env->has_sampler;
 	h->start_ns = env->start_ns;
 	h->sink = sink;
 	int rc = pthread_create(&h->thread, NULL, drainer, h);
@@ -629,39 +630,39 @@ static void follow_launch(struct heapsource *h)
 	uint64_t for_ns = h->held_ns ? now - h->held_ns : 0;
 	if (for_ns > SETTLE_MAX_NS ||
 	    (for_ns > SETTLE_NS &&
-	     (h->tells_mappings ||
-	      heaplate_is_told(space_of(h, h->env.target->child), h->env.target->child))))
+	     (h->emits_mappings ||
+	      latelibs_is_reported(space_of(h, h->env.target->child), h->env.target->child))))
 		attach_held(h);
 }
 
 /* Again a little later: it may be before its libraries are mapped, or in its allocator. */
-static void try_wish(struct heapsource *h, size_t i)
+static void run_attach(struct heapsource *h, size_t i)
 {
-	struct heap_wish w = h->wishes.p[i];
+	struct pending_attach w = h->attaches.p[i];
 	CLEANUP(err_release) struct err why = {0};
 	int rc = try_attach(h, &w, &why);
 	if (rc == -EINPROGRESS) {
-		h->wishes.p[i] = w;
+		h->attaches.p[i] = w;
 		return;
 	}
 	bool is_gone = rc == -ESRCH || rc == -ENOENT;
 	if (rc && !is_gone && rc != -EPERM && ++w.nr_tries < RETRIES) {
 		w.due_ns = clock_mono_ns() + (EXEC_SETTLE_NS << w.nr_tries);
-		h->wishes.p[i] = w;
+		h->attaches.p[i] = w;
 		return;
 	}
 	h->info.nr_too_short += is_gone;
 	if (rc && !is_gone)
 		refuse(h, w.pid, &why);
-	h->wishes.p[i] = h->wishes.p[--h->wishes.n];
+	h->attaches.p[i] = h->attaches.p[--h->attaches.n];
 }
 
 /* Libraries that were loaded since. */
-static int tell_all(struct heapsource *h, uint64_t now, struct err *err)
+static int emit_all(struct heapsource *h, uint64_t now, struct err *err)
 {
-	h->told_ns = now;
+	h->reported_ns = now;
 	for (size_t i = 0; i < h->list.n; i++)
-		TRY(tell_mappings(h, heapprocess_pid(h->list.p[i]), err));
+		TRY(emit_mappings(h, heapprocess_pid(h->list.p[i]), err));
 	return 0;
 }
 
@@ -672,14 +673,14 @@ static void add_late(struct heapsource *h, struct known_space *known)
 	CLEANUP(free_p) char *lost = NULL;
 	struct heapprocess *p = process_of(h, known->pid);
 	bool has_more =
-		p && heaplate_add(&known->late, p, h->spec.targets, h->start_ns, &text, &lost);
+		p && latelibs_add(&known->late, p, h->spec.targets, h->start_ns, &text, &lost);
 	if (!h->info.late)
 		h->info.late = TAKE(lost);
 	if (!has_more)
 		return;
-	struct heap_plan told = *heapprocess_plan(p);
-	told.reason = text;
-	tell_plan(h, known->pid, &told);
+	struct heap_plan reported = *heapprocess_plan(p);
+	reported.reason = text;
+	emit_plan(h, known->pid, &reported);
 	if (known->pid != h->noted_pid || strstr(h->info.reason, text))
 		return;
 	char *reason = xasprintf("%s; %s", h->info.reason, text);
@@ -693,12 +694,12 @@ static int heap_drain(void *self, const struct event_sink *sink, struct err *err
 	h->sink = sink;
 	follow_launch(h);
 	uint64_t now = clock_mono_ns();
-	TRY(h->tells_mappings && now > h->told_ns + TELL_NS ? tell_all(h, now, err) : 0);
-	for (size_t i = h->wishes.n; i-- > 0;)
-		if (h->wishes.p[i].due_ns <= now)
-			try_wish(h, i);
+	TRY(h->emits_mappings && now > h->reported_ns + EMIT_NS ? emit_all(h, now, err) : 0);
+	for (size_t i = h->attaches.n; i-- > 0;)
+		if (h->attaches.p[i].due_ns <= now)
+			run_attach(h, i);
 	vec_foreach(known, &h->spaces)
-		if (heaplate_is_due(&known->late, now))
+		if (latelibs_is_due(&known->late, now))
 			add_late(h, known);
 	return heapqueue_deliver(&h->queue, sink, err);
 }
@@ -706,12 +707,12 @@ static int heap_drain(void *self, const struct event_sink *sink, struct err *err
 static int heap_stop(void *self, const struct event_sink *sink, struct err *err)
 {
 	struct heapsource *h = self;
-	vec_clear(&h->wishes);
+	vec_clear(&h->attaches);
 	heaplaunch_free(TAKE(h->launch));
 	vec_foreach(p, &h->list) /* all end at about the same time */
 		heapprocess_stop(*p);
 	for (size_t i = 0; i < h->list.n && !h->info.late; i++)
-		h->info.late = heaplate_unseen(h->list.p[i], h->spec.targets);
+		h->info.late = latelibs_unseen(h->list.p[i], h->spec.targets);
 	while (h->list.n)
 		finish(h, h->list.p[0]);
 	return heapqueue_deliver(&h->queue, sink, err);
@@ -727,10 +728,10 @@ static unsigned heap_poll_timeout(const void *self)
 {
 	const struct heapsource *h = self;
 	bool is_held = h->launch && (h->held_ns || !h->list.n);
-	if (is_held || h->wishes.n)
-		return PATIENCE_HELD_MS;
+	if (is_held || h->attaches.n)
+		return POLL_HELD_MS;
 	/* a launched command that executes another program waits for us */
-	return h->launch || h->spec.is_every ? POLL_MS : PATIENCE_SAMPLED_MS;
+	return h->launch || h->spec.is_every ? POLL_MS : POLL_SAMPLED_MS;
 }
 
 const struct source heap_source = {

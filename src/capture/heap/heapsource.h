@@ -1,11 +1,11 @@
 /*
- * The heap of processes, by the recorder inside them (tiers PATCH and HOOKS; jemalloc's own
+ * The heap of processes, by the recorder inside them (methods PATCH and HOOKS; jemalloc's own
  * profiling by remote/jemalloc/jemalloc.h): everything between a plan and rows.
  *
  *	heapplanner -> heapinject (image, patches) -> tables for its unwinder -> start
  *	rings -> heapring (checked, merged by time) -> heapbook (pairs, sums) -> rows
  *
- * What comes out: EVENT_STACK, EVENT_TALLY of SPEC_HEAP_* each second and, at the end of a
+ * What comes out: EVENT_STACK, EVENT_AGGREGATE of SPEC_HEAP_* each second and, at the end of a
  *process's recording, live and peak (model/heap.h), EVENT_LOST for what the recorder dropped.
  *
  * A thread of its own empties the rings and keeps the recorder awake, since opening a large binary
@@ -25,9 +25,9 @@ struct heaptargets;
 
 struct heapsource_spec {
 	struct heaptargets *targets; /* what plans are made from */
-	enum heap_tier forced;       /* NONE = choose */
+	enum heap_method forced;     /* NONE = choose */
 	bool by_probes;              /* by probes.h instead */
-	const char *why; /* of a tier that was chosen before: UPROBES, GROWTH; may be NULL */
+	const char *why; /* of a method that was chosen before: UPROBES, GROWTH; may be NULL */
 	bool is_every;
 	uint64_t interval_bytes; /* between samples, unless is_every */
 	bool follows_children;   /* those that are forked during the capture */

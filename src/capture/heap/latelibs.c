@@ -30,12 +30,12 @@ static uint64_t print_of(const struct space *sp)
 	return print;
 }
 
-void heaplate_begin(struct heaplate *l, const struct space *sp)
+void latelibs_begin(struct latelibs *l, const struct space *sp)
 {
-	*l = (struct heaplate){.print = print_of(sp)};
+	*l = (struct latelibs){.print = print_of(sp)};
 }
 
-void heaplate_saw(struct heaplate *l, const struct space *sp)
+void latelibs_on_event(struct latelibs *l, const struct space *sp)
 {
 	uint64_t print = sp ? print_of(sp) : l->print;
 	if (!l->print || print == l->print)
@@ -47,7 +47,7 @@ void heaplate_saw(struct heaplate *l, const struct space *sp)
 	l->patient_until_ns = now + LOADING_NS;
 }
 
-bool heaplate_is_due(const struct heaplate *l, uint64_t now)
+bool latelibs_is_due(const struct latelibs *l, uint64_t now)
 {
 	return l->due_ns && l->due_ns <= now;
 }
@@ -55,9 +55,9 @@ bool heaplate_is_due(const struct heaplate *l, uint64_t now)
 /* A plan of what it has by now; only where functions are patched. */
 static int plan_again(const struct heapprocess *p, struct heaptargets *t, struct heap_plan *ret_p)
 {
-	if (heapprocess_plan(p)->tier != HEAP_TIER_PATCH)
+	if (heapprocess_plan(p)->method != HEAP_METHOD_PATCH)
 		return -ENOTSUP;
-	return heapplanner_plan(t, heapprocess_pid(p), HEAP_TIER_PATCH, ret_p, NULL);
+	return heapplanner_plan(t, heapprocess_pid(p), HEAP_METHOD_PATCH, ret_p, NULL);
 }
 
 /* Without a time where it may be told many times. */
@@ -71,7 +71,7 @@ static char *text_of(const struct heapprocess_added *a, uint64_t after_ns)
 			 num_ns(after_ns).s);
 }
 
-bool heaplate_add(struct heaplate *l, struct heapprocess *p, struct heaptargets *t,
+bool latelibs_add(struct latelibs *l, struct heapprocess *p, struct heaptargets *t,
 		  uint64_t start_ns, char **ret_text, char **ret_lost)
 {
 	CLEANUP(heap_plan_release) struct heap_plan now = {0};
@@ -100,7 +100,7 @@ bool heaplate_add(struct heaplate *l, struct heapprocess *p, struct heaptargets 
 	return true;
 }
 
-char *heaplate_unseen(const struct heapprocess *p, struct heaptargets *t)
+char *latelibs_unseen(const struct heapprocess *p, struct heaptargets *t)
 {
 	CLEANUP(heap_plan_release) struct heap_plan now = {0};
 	if (plan_again(p, t, &now))
@@ -120,7 +120,7 @@ static int is_map_known(void *ctx, const struct proc_map *m, struct err *err UNU
 	return 1;
 }
 
-bool heaplate_is_told(const struct space *sp, int32_t pid)
+bool latelibs_is_reported(const struct space *sp, int32_t pid)
 {
 	return sp && sp->maps.n && !proc_maps(pid, is_map_known, (void *)sp, NULL);
 }

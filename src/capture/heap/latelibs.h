@@ -11,7 +11,7 @@
 #include "plan/heaptargets.h"
 #include "unwind/space.h"
 
-struct heaplate {
+struct latelibs {
 	uint64_t print;            /* of the binaries that are mapped; 0 = not begun */
 	uint64_t due_ns;           /* of the next look; 0 = none */
 	uint64_t patient_until_ns; /* for its dynamic linker to finish */
@@ -20,21 +20,21 @@ struct heaplate {
 };
 
 /* It was attached to; @sp: what it mapped, may be NULL. */
-void heaplate_begin(struct heaplate *l, const struct space *sp);
+void latelibs_begin(struct latelibs *l, const struct space *sp);
 /* It maps this by now; NULL: it is gone. */
-void heaplate_saw(struct heaplate *l, const struct space *sp);
-bool heaplate_is_due(const struct heaplate *l, uint64_t now);
+void latelibs_on_event(struct latelibs *l, const struct space *sp);
+bool latelibs_is_due(const struct latelibs *l, uint64_t now);
 /*
  * Looks, and adds what is new. True: functions were added, *ret_text (owned) says how many of what,
  * and when after @start_ns. What could not be added is tried again, a few times; then *ret_lost
  * (owned) is the path of the binary.
  */
-bool heaplate_add(struct heaplate *l, struct heapprocess *p, struct heaptargets *t,
+bool latelibs_add(struct latelibs *l, struct heapprocess *p, struct heaptargets *t,
 		  uint64_t start_ns, char **ret_text, char **ret_lost);
 /* The path (owned) of a binary whose allocator is not recorded, or NULL. */
-char *heaplate_unseen(const struct heapprocess *p, struct heaptargets *t);
+char *latelibs_unseen(const struct heapprocess *p, struct heaptargets *t);
 
 /* Whether all binaries that @pid maps are in @sp, which may be NULL. */
-bool heaplate_is_told(const struct space *sp, int32_t pid);
+bool latelibs_is_reported(const struct space *sp, int32_t pid);
 
 #endif

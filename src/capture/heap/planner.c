@@ -19,7 +19,7 @@ struct heaptargets *heapplanner_new(void)
 
 static int ask(int32_t pid, const struct heap_plan *p, struct err *err)
 {
-	bool calls_it = p->tier == HEAP_TIER_HOOKS || p->tier == HEAP_TIER_PROF;
+	bool calls_it = p->method == HEAP_METHOD_HOOKS || p->method == HEAP_METHOD_PROF;
 	if (!calls_it || !p->mallctl || !p->must_say)
 		return 0;
 	struct jemalloc *j CLEANUP(jemalloc_close_p) = NULL;
@@ -31,7 +31,7 @@ static int ask(int32_t pid, const struct heap_plan *p, struct err *err)
 	return rc;
 }
 
-int heapplanner_plan(struct heaptargets *t, int32_t pid, enum heap_tier forced,
+int heapplanner_plan(struct heaptargets *t, int32_t pid, enum heap_method forced,
 		     struct heap_plan *ret_p, struct err *err)
 {
 	CLEANUP(heaptarget_release) struct heaptarget h = {0};

@@ -13,8 +13,8 @@
 
 /* What binaries hold, by what this machine's recorder can do. For heaptargets_free. */
 struct heaptargets *heapplanner_new(void);
-/* For a process as it is now. @forced: HEAP_TIER_NONE = choose. */
-int heapplanner_plan(struct heaptargets *t, int32_t pid, enum heap_tier forced,
+/* For a process as it is now. @forced: HEAP_METHOD_NONE = choose. */
+int heapplanner_plan(struct heaptargets *t, int32_t pid, enum heap_method forced,
 		     struct heap_plan *ret_p, struct err *err);
 
 #endif

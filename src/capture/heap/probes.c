@@ -54,7 +54,7 @@ struct uprobe_multi_attr {
 struct process {
 	struct heapprobes *owner;
 	int32_t pid;
-	struct heapbook *book;
+	struct heapaccount *account;
 	struct map slot_of; /* tid -> slot */
 	uint16_t nr_slots;
 };
@@ -133,7 +133,7 @@ static int probes_open(void **ret_h UNUSED, const struct source_env *env UNUSED,
 
 static void process_free(struct process *p)
 {
-	heapbook_free(p->book);
+	heapaccount_free(p->account);
 	map_release(&p->slot_of);
 	free_p(&p);
 }
@@ -298,27 +298,27 @@ static int attach_plan(struct heapprobes *h, const struct heap_plan *plan, int32
 
 /* ---- processes ---------------------------------------------------------------------------- */
 
-static void take_row(void *ctx, const struct heapbook_row *row)
+static void take_row(void *ctx, const struct heapaccount_row *row)
 {
 	struct process *p = ctx;
 	struct heapprobes *h = p->owner;
 	if (h->rc || !h->sink)
 		return;
 	uint64_t ref = row->stack < h->stacks.n ? h->stacks.p[row->stack] : 0;
-	struct event ev = heapbook_event(row, p->pid, ref);
+	struct event ev = heapaccount_event(row, p->pid, ref);
 	h->rc = h->sink->event(h->sink->ctx, &ev, h->err);
 }
 
-static void open_book(struct heapprobes *h, struct process *p)
+static void open_account(struct heapprobes *h, struct process *p)
 {
-	p->book = heapbook_new(&(struct heapbook_spec){
+	p->account = heapaccount_new(&(struct heapaccount_spec){
 		.start_ns = h->epoch_ns,
 		.interval_bytes = h->spec.is_every ? 0 : h->spec.interval_bytes,
 		.nr_slots = SLOTS_MAX,
 		.on_row = take_row,
 		.ctx = p});
 	uint64_t ns = h->epoch_ns;
-	heapbook_clock(p->book, &(struct heapclock){.tsc = ns, .ns = ns, .ns_per_tick = 1});
+	heapaccount_clock(p->account, &(struct heapclock){.tsc = ns, .ns = ns, .ns_per_tick = 1});
 }
 
 static void add_process(struct heapprobes *h, int32_t pid)
@@ -327,7 +327,7 @@ static void add_process(struct heapprobes *h, int32_t pid)
 	p->owner = h;
 	p->pid = pid;
 	if (h->epoch_ns)
-		open_book(h, p);
+		open_account(h, p);
 	vec_push(&h->processes, p);
 }
 
@@ -335,7 +335,7 @@ static void add_process(struct heapprobes *h, int32_t pid)
 static int plan_process(struct heapprobes *h, int32_t pid, bool is_late, struct err *err)
 {
 	CLEANUP(heap_plan_release) struct heap_plan plan = {0};
-	int rc = heapplanner_plan(h->spec.targets, pid, HEAP_TIER_UPROBES, &plan, err);
+	int rc = heapplanner_plan(h->spec.targets, pid, HEAP_METHOD_UPROBES, &plan, err);
 	if (!rc && !plan.sites.n)
 		rc = err_set(err, -ENOENT, "no allocator was found in process %d", pid);
 	if (!rc &&
@@ -408,7 +408,7 @@ static int probes_start(void *self, const struct source_env *env,
 	struct heapprobes *h = self;
 	h->epoch_ns = env->start_ns;
 	for (size_t i = 0; i < h->processes.n; i++)
-		open_book(h, h->processes.p[i]);
+		open_account(h, h->processes.p[i]);
 	h->skel->bss->heap_epoch_ns = env->start_ns;
 	return 0;
 }
@@ -444,7 +444,7 @@ static uint16_t slot_of(struct process *p, int32_t tid)
 	if (is_new) {
 		bool is_last = p->nr_slots >= SLOTS_MAX - 1;
 		*slot = is_last ? SLOTS_MAX - 1 : p->nr_slots++;
-		heapbook_thread(p->book, (uint16_t)*slot, is_last ? 0 : tid);
+		heapaccount_thread(p->account, (uint16_t)*slot, is_last ? 0 : tid);
 	}
 	return (uint16_t)*slot;
 }
@@ -476,10 +476,10 @@ static void take_records(struct heapprobes *h)
 			memcpy(&r, record, sizeof(r));
 		bpfring_consume(&h->ring);
 		struct process *p = is_whole ? process_of(h, r.head.tgid) : NULL;
-		if (!p || !p->book)
+		if (!p || !p->account)
 			continue;
 		if (n == AT_ONCE || (n && p != whose)) {
-			heapbook_add(whose->book, batch, n);
+			heapaccount_add(whose->account, batch, n);
 			bpfring_publish(&h->ring);
 			n = 0;
 		}
@@ -487,7 +487,7 @@ static void take_records(struct heapprobes *h)
 		batch[n++] = event_of(h, p, &r);
 	}
 	if (n)
-		heapbook_add(whose->book, batch, n);
+		heapaccount_add(whose->account, batch, n);
 	bpfring_publish(&h->ring);
 }
 
@@ -501,7 +501,7 @@ static int probes_drain(void *self, const struct event_sink *sink, struct err *e
 	take_records(h);
 	for (size_t i = 0; i < h->processes.n; i++)
 		if (passed_ns > h->epoch_ns)
-			heapbook_passed(h->processes.p[i]->book, passed_ns);
+			heapaccount_passed(h->processes.p[i]->account, passed_ns);
 	h->sink = NULL;
 	return h->rc;
 }
@@ -517,7 +517,7 @@ static int probes_stop(void *self, const struct event_sink *sink, struct err *er
 	h->err = err;
 	take_records(h);
 	for (size_t i = 0; i < h->processes.n; i++)
-		heapbook_end(h->processes.p[i]->book);
+		heapaccount_end(h->processes.p[i]->account);
 	h->sink = NULL;
 	return h->rc;
 }
@@ -527,7 +527,7 @@ static void probes_facts(const void *self, struct profile *p)
 	const struct heapprobes *h = self;
 	const struct kernel_heap_counts *c = (const void *)&h->skel->bss->heap_counts;
 	const char *why = h->spec.why ? h->spec.why : "";
-	profile_factf(p, FACT_HEAP_TIER, "uprobes%s%s", why[0] ? ": " : "", why);
+	profile_factf(p, FACT_HEAP_METHOD, "uprobes%s%s", why[0] ? ": " : "", why);
 	heapfacts_add_sampling(p, h->spec.is_every ? 0 : h->spec.interval_bytes,
 			       h->target->child != 0);
 	if (h->allocator && h->allocator[0])

@@ -1,5 +1,5 @@
 /*
- * The heap of processes by probes on the functions of their allocators (tier UPROBES): for those
+ * The heap of processes by probes on the functions of their allocators (method UPROBES): for those
  * that nobody may trace, where programs may be loaded (bpf/heap.bpf.h). The books are the same as
  * those of the recorder (heapaccount.h), a book a process.
  *

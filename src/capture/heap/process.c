@@ -57,7 +57,7 @@ struct heapprocess {
 	const uint8_t **rings;
 	uint32_t ring_bytes;
 	struct heapring ring;
-	struct heapbook *book;
+	struct heapaccount *account;
 	struct moment before;  /* the line's first moment */
 	struct moment between; /* becomes it in a while */
 	struct heapqueue_batch batch;
@@ -92,11 +92,11 @@ static void set_clock(struct heapprocess *p)
 	}
 	if (now.tsc <= p->before.tsc)
 		return;
-	heapbook_clock(p->book,
-		       &(struct heapclock){.tsc = now.tsc,
-					   .ns = now.ns,
-					   .ns_per_tick = (double)(now.ns - p->before.ns) /
-							  (double)(now.tsc - p->before.tsc)});
+	heapaccount_clock(p->account,
+			  &(struct heapclock){.tsc = now.tsc,
+					      .ns = now.ns,
+					      .ns_per_tick = (double)(now.ns - p->before.ns) /
+							     (double)(now.tsc - p->before.tsc)});
 }
 
 /* ---- what the rings tell ------------------------------------------------------------------ */
@@ -129,7 +129,7 @@ static void on_thread(void *ctx, uint16_t slot, int32_t tid)
 		learn_tids(p);
 		p->looking_ns += clock_mono_ns() - now;
 	}
-	heapbook_thread(p->book, slot, outer_tid(p, tid));
+	heapaccount_thread(p->account, slot, outer_tid(p, tid));
 }
 
 static void on_stack(void *ctx, uint32_t stack, const uint64_t *frames, uint32_t nr,
@@ -146,7 +146,7 @@ static void on_stack(void *ctx, uint32_t stack, const uint64_t *frames, uint32_t
 		vec_push(&p->batch.frames, frames[i]);
 }
 
-static void on_row(void *ctx, const struct heapbook_row *row)
+static void on_row(void *ctx, const struct heapaccount_row *row)
 {
 	struct heapprocess *p = ctx;
 	vec_push(&p->batch.rows,
@@ -164,8 +164,8 @@ uint32_t heapprocess_pass(struct heapprocess *p)
 	}
 	heapring_begin(&p->ring, now);
 	while ((n = heapring_take(&p->ring, p->events, BATCH)))
-		heapbook_add(p->book, p->events, n);
-	heapbook_passed(p->book, now);
+		heapaccount_add(p->account, p->events, n);
+	heapaccount_passed(p->account, now);
 	heapqueue_put(p->spec.queue, &p->batch);
 	return (uint32_t)(p->ring.fullest_bytes * 1024 / p->ring_bytes);
 }
@@ -175,12 +175,12 @@ uint64_t heapprocess_poll_ns(const struct heapprocess *p)
 	bool is_young = p->spec.is_held && clock_mono_ns() - p->born_ns < YOUNG_NS;
 	return p->spec.is_every || is_young || !heapinject_may_call(p->inject)
 		       ? MIND_NS
-		       : HEAPPROCESS_PATIENCE_NS;
+		       : HEAPPROCESS_POLL_NS;
 }
 
-uint32_t *heapprocess_bell(struct heapprocess *p)
+uint32_t *heapprocess_wake_futex(struct heapprocess *p)
 {
-	return &heapinject_shared(p->inject)->bell;
+	return &heapinject_shared(p->inject)->wake_futex;
 }
 
 static bool is_alive(void *ctx, int32_t tid)
@@ -241,14 +241,14 @@ static const char *const names_of_mappings[HEAP_SHAPE_NR] = {
 	[HEAP_BRK] = "brk",   [HEAP_SBRK] = "brk",
 };
 
-static void open_books(struct heapprocess *p)
+static void open_accounts(struct heapprocess *p)
 {
 	uint32_t nr_slots = 0;
 	struct heap_slot *slots = heapinject_slots(p->inject, &nr_slots);
 	p->rings = xcalloc(nr_slots, sizeof(*p->rings));
 	for (uint32_t i = 0; i < nr_slots; i++)
 		p->rings[i] = heapinject_ring(p->inject, i, &p->ring_bytes);
-	p->book = heapbook_new(&(struct heapbook_spec){
+	p->account = heapaccount_new(&(struct heapaccount_spec){
 		.start_ns = p->spec.start_ns,
 		.interval_bytes = p->spec.is_every ? 0 : p->spec.interval_bytes,
 		.nr_slots = nr_slots,
@@ -256,8 +256,8 @@ static void open_books(struct heapprocess *p)
 		.on_row = on_row,
 		.ctx = p});
 	for (size_t i = 0; i < p->plan.sites.n && i < HEAP_SITES_MAX; i++)
-		heapbook_site_name(p->book, (uint8_t)i,
-				   names_of_mappings[p->plan.sites.p[i].shape]);
+		heapaccount_site_name(p->account, (uint8_t)i,
+				      names_of_mappings[p->plan.sites.p[i].shape]);
 	heapring_init(&p->ring, &(struct heapring_spec){.shared = heapinject_shared(p->inject),
 							.slots = slots,
 							.nr_slots = nr_slots,
@@ -321,7 +321,7 @@ int heapprocess_attach(struct heapprocess **ret_p, const struct heapprocess_spec
 								    : WAIT_NS,
 					 .is_held = spec->is_held};
 	TRY(heapinject_attach(&p->inject, &inject, err));
-	open_books(p);
+	open_accounts(p);
 	open_tables(p);
 	*ret_p = TAKE(p);
 	return 0;
@@ -360,7 +360,7 @@ static const char *path_known(const struct heapprocess *p, const char *path)
 int heapprocess_add(struct heapprocess *p, struct heap_plan *now, struct heapprocess_added *ret_a,
 		    struct err *err)
 {
-	CLEANUP(heap_plan_release) struct heap_plan more = {.tier = p->plan.tier};
+	CLEANUP(heap_plan_release) struct heap_plan more = {.method = p->plan.method};
 	uint32_t nr_sites = heapinject_nr_sites(p->inject);
 	size_t nr_before = heapinject_info(p->inject).nr_patched;
 	const char *path = heapprocess_lacks(p, now);
@@ -397,7 +397,7 @@ void heapprocess_stop(struct heapprocess *p)
 
 void heapprocess_end(struct heapprocess *p)
 {
-	heapbook_end(p->book);
+	heapaccount_end(p->account);
 	heapqueue_put(p->spec.queue, &p->batch);
 	/* gone, or not ours to touch any more: it falls silent by itself */
 	(void)heapinject_detach(p->inject, NULL);
@@ -407,9 +407,9 @@ void heapprocess_free(struct heapprocess *p)
 {
 	if (!p)
 		return;
-	if (p->book)
+	if (p->account)
 		heapring_release(&p->ring);
-	heapbook_free(p->book);
+	heapaccount_free(p->account);
 	if (p->has_tables)
 		kerneltables_release(&p->tables);
 	heapinject_free(p->inject);
@@ -440,7 +440,7 @@ struct heapring_counts heapprocess_counts(const struct heapprocess *p)
 	return heapring_counts(&p->ring);
 }
 
-struct heapbook_info heapprocess_book_info(const struct heapprocess *p)
+struct heapaccount_info heapprocess_account_info(const struct heapprocess *p)
 {
-	return heapbook_info(p->book);
+	return heapaccount_info(p->account);
 }

@@ -16,7 +16,7 @@
 #include "unwind/space.h"
 
 /* Between passes where little is recorded. */
-#define HEAPPROCESS_PATIENCE_NS 100000000u
+#define HEAPPROCESS_POLL_NS 100000000u
 
 struct heapprocess_spec {
 	int32_t pid;
@@ -56,7 +56,7 @@ uint32_t heapprocess_pass(struct heapprocess *p);
 void heapprocess_retire(struct heapprocess *p);
 /* How long it can do without a pass if its bell is heard. */
 uint64_t heapprocess_poll_ns(const struct heapprocess *p);
-uint32_t *heapprocess_bell(struct heapprocess *p);
+uint32_t *heapprocess_wake_futex(struct heapprocess *p);
 void heapprocess_thread_ended(struct heapprocess *p, int32_t tid);
 /* NULL: it is gone. */
 void heapprocess_space(struct heapprocess *p, const struct space *sp);
@@ -71,6 +71,6 @@ int32_t heapprocess_pid(const struct heapprocess *p);
 const struct heap_plan *heapprocess_plan(const struct heapprocess *p);
 struct heapinject_info heapprocess_inject_info(const struct heapprocess *p);
 struct heapring_counts heapprocess_counts(const struct heapprocess *p);
-struct heapbook_info heapprocess_book_info(const struct heapprocess *p);
+struct heapaccount_info heapprocess_account_info(const struct heapprocess *p);
 
 #endif

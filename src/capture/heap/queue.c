@@ -51,7 +51,7 @@ uint64_t heapqueue_ref(uint64_t seed, uint32_t stack)
 	return stack ? hash_mix(seed, stack) | 1 : 0;
 }
 
-static int tell_stacks(const struct heapqueue_batch *b, const struct event_sink *sink,
+static int emit_stacks(const struct heapqueue_batch *b, const struct event_sink *sink,
 		       struct err *err)
 {
 	const uint64_t *frames = b->frames.p;
@@ -73,12 +73,12 @@ static int tell_stacks(const struct heapqueue_batch *b, const struct event_sink 
 	return 0;
 }
 
-static int tell_rows(const struct heapqueue_batch *b, const struct event_sink *sink,
+static int emit_rows(const struct heapqueue_batch *b, const struct event_sink *sink,
 		     struct err *err)
 {
 	vec_foreach(q, &b->rows) {
 		uint64_t ref = heapqueue_ref(q->seed, q->row.stack);
-		struct event ev = heapbook_event(&q->row, q->pid, ref);
+		struct event ev = heapaccount_event(&q->row, q->pid, ref);
 		TRY(sink->event(sink->ctx, &ev, err));
 	}
 	return 0;
@@ -90,8 +90,8 @@ int heapqueue_deliver(struct heapqueue *q, const struct event_sink *sink, struct
 	struct heapqueue_batch got = q->waiting;
 	q->waiting = q->given; /* empty; its memory is used again */
 	pthread_mutex_unlock(&q->lock);
-	int rc = tell_stacks(&got, sink, err);
-	rc = rc ? rc : tell_rows(&got, sink, err);
+	int rc = emit_stacks(&got, sink, err);
+	rc = rc ? rc : emit_rows(&got, sink, err);
 	vec_clear(&got.rows);
 	vec_clear(&got.stacks);
 	vec_clear(&got.frames);

@@ -16,7 +16,7 @@
 struct heapqueue_row {
 	int32_t pid;
 	uint64_t seed; /* of the references of its stacks */
-	struct heapbook_row row;
+	struct heapaccount_row row;
 };
 
 struct heapqueue_stack {

@@ -21,30 +21,31 @@ struct waitv {
 	uint32_t reserved;
 };
 
-void heapnap_begin(struct heapnap *n)
+void ringwait_begin(struct ringwait *n)
 {
 	__atomic_store_n(&n->own, 0, __ATOMIC_SEQ_CST);
-	n->nr_bells = 0;
+	n->nr_wake_futexes = 0;
 }
 
-bool heapnap_add(struct heapnap *n, uint32_t *bell)
+bool ringwait_add(struct ringwait *n, uint32_t *wake_futex)
 {
-	if (n->nr_bells == HEAPNAP_BELLS_MAX)
+	if (n->nr_wake_futexes == RINGWAIT_FUTEXES_MAX)
 		return false;
-	__atomic_store_n(bell, 0, __ATOMIC_SEQ_CST);
-	n->bells[n->nr_bells++] = bell;
+	__atomic_store_n(wake_futex, 0, __ATOMIC_SEQ_CST);
+	n->wake_futexes[n->nr_wake_futexes++] = wake_futex;
 	return true;
 }
 
-int heapnap_sleep(struct heapnap *n, uint64_t until_ns)
+int ringwait_sleep(struct ringwait *n, uint64_t until_ns)
 {
-	struct waitv v[HEAPNAP_BELLS_MAX + 1] = {
+	struct waitv v[RINGWAIT_FUTEXES_MAX + 1] = {
 		{.uaddr = (uintptr_t)&n->own, .flags = WAITV_32 | WAITV_PRIVATE}};
-	for (uint32_t i = 0; i < n->nr_bells; i++)
-		v[i + 1] = (struct waitv){.uaddr = (uintptr_t)n->bells[i], .flags = WAITV_32};
+	for (uint32_t i = 0; i < n->nr_wake_futexes; i++)
+		v[i + 1] =
+			(struct waitv){.uaddr = (uintptr_t)n->wake_futexes[i], .flags = WAITV_32};
 	struct timespec until = {.tv_sec = (time_t)(until_ns / NS_PER_SEC),
 				 .tv_nsec = (long)(until_ns % NS_PER_SEC)};
-	if (syscall(SYS_FUTEX_WAITV, v, n->nr_bells + 1, 0, &until, CLOCK_MONOTONIC) >= 0)
+	if (syscall(SYS_FUTEX_WAITV, v, n->nr_wake_futexes + 1, 0, &until, CLOCK_MONOTONIC) >= 0)
 		return 1;
 	if (errno == ETIMEDOUT)
 		return 0;
@@ -52,7 +53,7 @@ int heapnap_sleep(struct heapnap *n, uint64_t until_ns)
 	return errno == ENOSYS || errno == EPERM || errno == EINVAL ? -ENOSYS : 1;
 }
 
-void heapnap_wake(struct heapnap *n)
+void ringwait_wake(struct ringwait *n)
 {
 	__atomic_store_n(&n->own, 1, __ATOMIC_SEQ_CST);
 	(void)syscall(SYS_futex, &n->own, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);

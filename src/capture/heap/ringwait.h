@@ -11,24 +11,24 @@
 
 #include "base/base.h"
 
-#define HEAPNAP_BELLS_MAX 127 /* the kernel waits for 128 at a time */
+#define RINGWAIT_FUTEXES_MAX 127 /* the kernel waits for 128 at a time */
 
-struct heapnap {
+struct ringwait {
 	uint32_t own; /* 0: asleep, or about to be */
-	uint32_t nr_bells;
-	uint32_t *bells[HEAPNAP_BELLS_MAX];
+	uint32_t nr_wake_futexes;
+	uint32_t *wake_futexes[RINGWAIT_FUTEXES_MAX];
 };
 
-/* What calls heapnap_wake from now on keeps it from sleeping. */
-void heapnap_begin(struct heapnap *n);
+/* What calls ringwait_wake from now on keeps it from sleeping. */
+void ringwait_begin(struct ringwait *n);
 /* The memory may be unmapped while it sleeps, but not before. False: too many. */
-bool heapnap_add(struct heapnap *n, uint32_t *bell);
+bool ringwait_add(struct ringwait *n, uint32_t *wake_futex);
 /*
  * Sleeps. 0: the time was over, 1: it was woken or a bell rang, -ENOSYS: this kernel cannot, or
  * may not.
  */
-int heapnap_sleep(struct heapnap *n, uint64_t until_ns);
+int ringwait_sleep(struct ringwait *n, uint64_t until_ns);
 /* From any thread. */
-void heapnap_wake(struct heapnap *n);
+void ringwait_wake(struct ringwait *n);
 
 #endif

@@ -53,7 +53,7 @@ struct io {
 	struct intern texts; /* names of files */
 	struct map names;    /* file id -> text */
 	struct map devices;  /* device -> text */
-	struct map told;     /* tid -> 1: its name was told */
+	struct map reported; /* tid -> 1: its name was told */
 	uint64_t epoch_ns;
 	uint64_t next_turn_ns;
 	uint64_t turned_ns; /* 0 = the other page has been read */
@@ -312,11 +312,11 @@ static const char *device_text(struct io *s, uint32_t dev)
 }
 
 /* Block requests are made by threads that nobody told about: the kernel's own, other programs. */
-static int tell_thread(struct io *s, const struct io_key *k, uint64_t time_ns,
+static int emit_thread(struct io *s, const struct io_key *k, uint64_t time_ns,
 		       const struct event_sink *sink, struct err *err)
 {
 	bool is_new;
-	(void)map_put(&s->told, (uint32_t)k->pid, &is_new);
+	(void)map_put(&s->reported, (uint32_t)k->pid, &is_new);
 	return is_new ? synth_name(k->tgid, k->pid, time_ns, sink, err) : 0;
 }
 
@@ -328,40 +328,40 @@ static int deliver_row(struct io *s, const struct io_key *k, const struct io_sum
 			   (int64_t)v->longest_ns};
 	int64_t no_bytes[3] = {sums[0], sums[2], sums[3]};
 	int64_t pages[4] = {sums[0], sums[2], sums[1], sums[3]};
-	struct event ev = event_tally(TABLE_IO, k->tgid, k->pid, time_ns, sums);
-	ev.tally.user_ref = k->stack;
-	ev.tally.log2_ns = k->log2_ns;
-	ev.tally.syscall = k->syscall;
-	ev.tally.detail = detail_text(k->what);
+	struct event ev = event_aggregate(TABLE_IO, k->tgid, k->pid, time_ns, sums);
+	ev.aggregate.user_ref = k->stack;
+	ev.aggregate.log2_ns = k->log2_ns;
+	ev.aggregate.syscall = k->syscall;
+	ev.aggregate.detail = detail_text(k->what);
 	CLEANUP(buf_release) struct buf object = {0};
 	const char *name = object_text(s, k->object);
 	if (k->table == IO_TABLE_BLOCK) {
-		TRY(tell_thread(s, k, time_ns, sink, err));
+		TRY(emit_thread(s, k, time_ns, sink, err));
 		buf_add_str(&object, device_text(s, k->dev));
 		if (name)
 			buf_addf(&object, ": %s", name);
 		name = buf_str(&object);
 	}
-	ev.tally.object = name;
+	ev.aggregate.object = name;
 	switch ((enum io_table)k->table) {
 	case IO_TABLE_CALLS:
 		break;
 	case IO_TABLE_BLOCK:
-		ev.tally.spec = TABLE_BLOCK;
+		ev.aggregate.spec = TABLE_BLOCK;
 		break;
 	case IO_TABLE_FAULTS:
-		ev.tally.spec = TABLE_FAULTS;
-		ev.tally.values = no_bytes;
+		ev.aggregate.spec = TABLE_FAULTS;
+		ev.aggregate.values = no_bytes;
 		break;
 	case IO_TABLE_RECLAIM:
-		ev.tally.spec = TABLE_RECLAIM;
-		ev.tally.values = pages;
+		ev.aggregate.spec = TABLE_RECLAIM;
+		ev.aggregate.values = pages;
 		break;
 	case IO_TABLE_GROWTH:
-		ev.tally.spec = TABLE_GROWTH;
+		ev.aggregate.spec = TABLE_GROWTH;
 		break;
 	case IO_TABLE_MAPPED:
-		ev.tally.spec = TABLE_MAPPED;
+		ev.aggregate.spec = TABLE_MAPPED;
 		break;
 	}
 	return sink->event(sink->ctx, &ev, err);
@@ -464,7 +464,7 @@ static void add_pressure_facts(struct profile *p, const struct io *s)
 static void add_growth_facts(struct profile *p, const struct io *s)
 {
 	if (!s->is_beside)
-		profile_factf(p, FACT_HEAP_TIER, "growth%s%s", s->why ? ": " : "",
+		profile_factf(p, FACT_HEAP_METHOD, "growth%s%s", s->why ? ": " : "",
 			      s->why ? s->why : "");
 	profile_fact(p, FACT_GROWTH,
 		     s->has_fault_pages ? "pages that the kernel handed out, exactly"
@@ -501,7 +501,7 @@ static void io_free(void *self)
 	intern_release(&s->texts);
 	map_release(&s->names);
 	map_release(&s->devices);
-	map_release(&s->told);
+	map_release(&s->reported);
 	free_p(&s->keys);
 	free_p(&s->sums);
 	free_p(&s);

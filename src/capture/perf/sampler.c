@@ -64,7 +64,7 @@ struct sampler {
 	bool is_started;
 	const struct event_sink *outer; /* of sampler_sink() */
 	uint64_t nr_lost_counted;       /* by the events */
-	uint64_t nr_lost_told;          /* by the records delivered */
+	uint64_t nr_lost_reported;      /* by the records delivered */
 };
 
 /* ---- rings ------------------------------------------------------------------------------- */
@@ -414,7 +414,7 @@ static int ensure_known(struct sampler *s, const struct event *ev, const struct 
 		(void)map_put(&s->known, (uint32_t)ev->pid, NULL);
 	int32_t pid = is_birth ? ev->fork.ppid : ev->pid;
 	bool is_about = is_birth || ev->kind == EVENT_SAMPLE || ev->kind == EVENT_STACK ||
-			ev->kind == EVENT_TALLY;
+			ev->kind == EVENT_AGGREGATE;
 	if (!is_about || pid <= 0)
 		return 0;
 	bool is_new;
@@ -439,7 +439,7 @@ static int deliver(struct sampler *s, const struct perf_event_header *h,
 		return 0;
 	}
 	if (ev.kind == EVENT_LOST)
-		s->nr_lost_told += ev.lost.nr;
+		s->nr_lost_reported += ev.lost.nr;
 	if (ev.kind == EVENT_FORK)
 		note_fork(s, &ev);
 	if (is_left_out(s, &ev)) {
@@ -608,12 +608,12 @@ int sampler_stop(struct sampler *s, const struct event_sink *sink, struct err *e
 		rc = drain_until(s, UINT64_MAX - 1, sink, err);
 	}
 	rc = rc == -EAGAIN ? 0 : rc;
-	if (rc || s->nr_lost_counted <= s->nr_lost_told)
+	if (rc || s->nr_lost_counted <= s->nr_lost_reported)
 		return rc;
 	struct event ev = {.kind = EVENT_LOST,
 			   .time_ns = clock_mono_ns(),
 			   .cpu = -1,
-			   .lost = {.nr = s->nr_lost_counted - s->nr_lost_told}};
+			   .lost = {.nr = s->nr_lost_counted - s->nr_lost_reported}};
 	return sink->event(sink->ctx, &ev, err);
 }
 

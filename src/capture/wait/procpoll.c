@@ -85,7 +85,7 @@ size_t procpoll_read(int32_t pid, uint64_t addr, void *to, size_t n)
 
 /* Of the registers /proc tells the instruction and stack pointers: enough where code keeps no
  * frame pointer that a walk would need. */
-static int tell_stack(const struct procpoll_to *to, const struct event *at, const struct call *call,
+static int emit_stack(const struct procpoll_to *to, const struct event *at, const struct call *call,
 		      uint64_t *ret_ref, struct err *err)
 {
 	*ret_ref = 0;
@@ -99,7 +99,7 @@ static int tell_stack(const struct procpoll_to *to, const struct event *at, cons
 	ASSERT(NR_REGS <= 64);
 	regs[ARCH_PERF_SP] = call->sp;
 	regs[ARCH_PERF_IP] = call->ip;
-	return copyrefs_tell(to->refs, at, regs, copy, n, to->sink, ret_ref, err);
+	return copyrefs_emit(to->refs, at, regs, copy, n, to->sink, ret_ref, err);
 }
 
 int procpoll_look(const struct procpoll_to *to, int32_t pid, int32_t tid, struct why *ret_why,
@@ -110,14 +110,14 @@ int procpoll_look(const struct procpoll_to *to, int32_t pid, int32_t tid, struct
 	TRY(procpoll_call(pid, tid, &call));
 	struct event at = {.time_ns = clock_mono_ns(), .pid = pid, .tid = tid};
 	struct why why = {.evidence = EVIDENCE_POLLED};
-	if (tell_stack(to, &at, &call, &why.ref, err))
+	if (emit_stack(to, &at, &call, &why.ref, err))
 		return err ? err->code : -EIO;
 	int rc = procpoll_call(pid, tid, &again);
 	if (rc || again.ip != call.ip || again.sp != call.sp || again.nr != call.nr)
 		why.ref = copyrefs_last(to->refs, tid, call.ip, call.sp); /* it ran meanwhile */
 	else
 		copyrefs_set_last(to->refs, tid, call.ip, call.sp, why.ref);
-	waitcalls_why(to->calls, &to->book->objects, pid, &call, &why);
+	waitcalls_why(to->calls, &to->account->objects, pid, &call, &why);
 	*ret_why = why;
 	return 0;
 }
@@ -222,7 +222,7 @@ static int pass_on(void *ctx, const struct event *ev, struct err *err)
 }
 
 /* A process that is new, has executed a program, or runs code that was not there before. */
-static int tell_process(struct polled_process *pr, const struct procpoll_to *to, uint64_t now,
+static int emit_process(struct polled_process *pr, const struct procpoll_to *to, uint64_t now,
 			struct err *err)
 {
 	struct passing pass = {to->refs, to->sink};
@@ -277,7 +277,7 @@ static void find_threads(struct procpoll *p, struct polled_process *pr, uint64_t
 	}
 }
 
-static int tell_names(struct procpoll *p, const struct procpoll_to *to, uint64_t now,
+static int emit_names(struct procpoll *p, const struct procpoll_to *to, uint64_t now,
 		      struct err *err)
 {
 	vec_foreach(t, &p->threads)
@@ -296,7 +296,7 @@ static int discover(struct procpoll *p, const struct procpoll_to *to, uint64_t n
 	for (size_t i = 0; i < p->processes.n; i++) {
 		struct polled_process *pr = &p->processes.p[i];
 		if (!pr->image || pr->nr_code_misses || pr->image != image_of(pr->pid)) {
-			TRY(tell_process(pr, to, now, err));
+			TRY(emit_process(pr, to, now, err));
 		}
 		find_threads(p, pr, now);
 	}
@@ -311,14 +311,14 @@ static int discover(struct procpoll *p, const struct procpoll_to *to, uint64_t n
 	if (p->threads.n == nr_before && now < p->next_name_ns)
 		return 0;
 	p->next_name_ns = now + NAME_NS;
-	return tell_names(p, to, now, err);
+	return emit_names(p, to, now, err);
 }
 
 /* What the sums say since the last round, and of the rest what the look says. */
-static void book_round(struct polled_thread *t, const struct procpoll_to *to, uint64_t now,
-		       const struct procpoll_sums *sums)
+static void waitaccount_round(struct polled_thread *t, const struct procpoll_to *to, uint64_t now,
+			      const struct procpoll_sums *sums)
 {
-	struct book_thread *bt = book_thread(to->book, t->pid, t->tid, t->at_ns);
+	struct waitaccount_thread *bt = waitaccount_thread(to->account, t->pid, t->tid, t->at_ns);
 	bt->state = THREAD_SUMS;
 	uint64_t cpu_ns = sums->cpu_ns - MIN(t->sums.cpu_ns, sums->cpu_ns);
 	uint64_t queue_ns = sums->queue_ns - MIN(t->sums.queue_ns, sums->queue_ns);
@@ -328,15 +328,15 @@ static void book_round(struct polled_thread *t, const struct procpoll_to *to, ui
 	t->carry_ns = MIN(off_ns, (int64_t)0);
 	bt->began_ns = bt->since_ns = now;
 	if (cpu_ns)
-		book_add_on(to->book, bt, now, cpu_ns, nr);
+		waitaccount_add_on(to->account, bt, now, cpu_ns, nr);
 	struct why why = {.reason = WAIT_UNKNOWN, .syscall = -1, .evidence = EVIDENCE_POLLED};
 	if (t->has_why)
 		why = t->why;
 	if (queue_ns)
-		book_add(to->book, bt, now, queue_ns, nr, BOOK_WOKEN,
-			 &(struct why){.reason = WAIT_RUN_QUEUE, .syscall = -1});
+		waitaccount_add(to->account, bt, now, queue_ns, nr, WAITACCOUNT_WOKEN,
+				&(struct why){.reason = WAIT_RUN_QUEUE, .syscall = -1});
 	if (off_ns > 0)
-		book_add(to->book, bt, now, (uint64_t)off_ns, nr, BOOK_WAIT, &why);
+		waitaccount_add(to->account, bt, now, (uint64_t)off_ns, nr, WAITACCOUNT_WAIT, &why);
 	t->sums = *sums;
 	t->at_ns = now;
 }
@@ -357,7 +357,7 @@ static int poll_thread(struct procpoll *p, struct polled_thread *t, const struct
 	struct call call;
 	if (procpoll_sums(t->pid, t->tid, &sums)) {
 		t->is_gone = true;
-		struct book_thread *bt = book_find(to->book, t->tid);
+		struct waitaccount_thread *bt = waitaccount_find(to->account, t->tid);
 		if (bt)
 			bt->state = THREAD_GONE;
 		return 0;
@@ -376,7 +376,7 @@ static int poll_thread(struct procpoll *p, struct polled_thread *t, const struct
 		if (!procpoll_call(t->pid, t->tid, &call))
 			note_miss(p, to->refs, t->pid, call.ip);
 	}
-	book_round(t, to, now, &sums);
+	waitaccount_round(t, to, now, &sums);
 	return 0;
 }
 

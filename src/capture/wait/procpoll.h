@@ -31,7 +31,7 @@ size_t procpoll_read(int32_t pid, uint64_t addr, void *to, size_t n);
 
 /* What looking shares with the ledger that it feeds; all borrowed. */
 struct procpoll_to {
-	struct book *book;
+	struct account *account;
 	struct waitcalls *calls;
 	struct copyrefs *refs;
 	const struct event_sink *sink;

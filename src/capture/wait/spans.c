@@ -170,21 +170,21 @@ static int spans_start(void *self, const struct source_env *env,
 
 /* ---- rows --------------------------------------------------------------------------------- */
 
-static int tell(const struct event_sink *sink, struct event *ev, uint32_t spec, int64_t nr,
+static int emit(const struct event_sink *sink, struct event *ev, uint32_t spec, int64_t nr,
 		uint64_t ns, uint64_t longest_ns, struct err *err)
 {
 	int64_t values[3] = {nr, (int64_t)ns, (int64_t)longest_ns};
-	ev->tally.spec = spec;
-	ev->tally.values = values;
+	ev->aggregate.spec = spec;
+	ev->aggregate.values = values;
 	return sink->event(sink->ctx, ev, err);
 }
 
 static struct event row_of(const struct spans *s, uint64_t time_ns, int32_t tgid, int32_t pid,
 			   uint64_t stack, unsigned span)
 {
-	struct event ev = event_tally(TABLE_SPANS, tgid, pid, time_ns, NULL);
-	ev.tally.user_ref = stack;
-	ev.tally.object = span < s->spec->nr_probes ? s->spec->probes[span].name : NULL;
+	struct event ev = event_aggregate(TABLE_SPANS, tgid, pid, time_ns, NULL);
+	ev.aggregate.user_ref = stack;
+	ev.aggregate.object = span < s->spec->nr_probes ? s->spec->probes[span].name : NULL;
 	return ev;
 }
 
@@ -192,10 +192,10 @@ static int deliver_reasons(const struct event_sink *sink, struct event *ev, uint
 			   const uint64_t *by_reason_ns, struct err *err)
 {
 	for (unsigned i = 0; i < WAIT_NR; i++) {
-		ev->tally.reason = (uint8_t)i;
-		TRY(by_reason_ns[i] ? tell(sink, ev, spec, 0, by_reason_ns[i], 0, err) : 0);
+		ev->aggregate.reason = (uint8_t)i;
+		TRY(by_reason_ns[i] ? emit(sink, ev, spec, 0, by_reason_ns[i], 0, err) : 0);
 	}
-	ev->tally.reason = WAIT_NONE;
+	ev->aggregate.reason = WAIT_NONE;
 	return 0;
 }
 
@@ -204,9 +204,9 @@ static int deliver_row(const struct spans *s, const struct span_key *k, const st
 {
 	uint64_t time_ns = s->epoch_ns + k->slice * SECOND_NS;
 	struct event ev = row_of(s, time_ns, k->tgid, k->pid, k->stack, k->span);
-	ev.tally.log2_ns = k->log2_ns;
-	TRY(tell(sink, &ev, TABLE_SPANS, (int64_t)v->nr, v->ns, v->longest_ns, err));
-	ev.tally.log2_ns = LOG2_NONE;
+	ev.aggregate.log2_ns = k->log2_ns;
+	TRY(emit(sink, &ev, TABLE_SPANS, (int64_t)v->nr, v->ns, v->longest_ns, err));
+	ev.aggregate.log2_ns = LOG2_NONE;
 	return deliver_reasons(sink, &ev, TABLE_SPAN_TIME, v->by_reason_ns, err);
 }
 
@@ -257,15 +257,15 @@ static int deliver_slow(const struct spans *s, const struct kernel_span *r,
 			const struct event_sink *sink, struct err *err)
 {
 	struct event ev = row_of(s, r->start_ns, r->head.tgid, r->head.pid, r->stack, r->span);
-	TRY(tell(sink, &ev, TABLE_SLOWEST_SPANS, 1, span_ns(r), r->longest_ns, err));
+	TRY(emit(sink, &ev, TABLE_SLOWEST_SPANS, 1, span_ns(r), r->longest_ns, err));
 	TRY(deliver_reasons(sink, &ev, TABLE_SLOWEST_SPANS, r->by_reason_ns, err));
 	if (!r->longest_ns)
 		return 0;
-	ev.tally.detail = "longest wait";
-	ev.tally.reason = r->longest_reason;
-	ev.tally.user_ref = r->longest_ref;
-	ev.tally.kernel_ref = r->longest_kernel_ref;
-	return tell(sink, &ev, TABLE_SLOWEST_SPANS, 0, r->longest_ns, r->longest_ns, err);
+	ev.aggregate.detail = "longest wait";
+	ev.aggregate.reason = r->longest_reason;
+	ev.aggregate.user_ref = r->longest_ref;
+	ev.aggregate.kernel_ref = r->longest_kernel_ref;
+	return emit(sink, &ev, TABLE_SLOWEST_SPANS, 0, r->longest_ns, r->longest_ns, err);
 }
 
 static void detach(struct spans *s)

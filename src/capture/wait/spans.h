@@ -1,6 +1,6 @@
 /*
  * Latency of operations as a source on the engine: probes at the entry and the return of functions
- * of the target, or at a pair of them; what the kernel adds up is delivered as rows (EVENT_TALLY)
+ * of the target, or at a pair of them; what the kernel adds up is delivered as rows (EVENT_AGGREGATE)
  *
  *	TABLE_SPANS          calls, time, longest; object = the span's name
  *	TABLE_SPAN_TIME      the same time by reason: calls (0), time; adds up to the spans' time

@@ -55,7 +55,7 @@ struct switches {
 	uint64_t nr_lost; /* records that the kernel dropped; counted as lost in the profile */
 	struct sampler *sampler; /* NULL when polled */
 	struct procpoll *poll;   /* NULL unless polled */
-	struct book book;
+	struct account account;
 	struct waitcalls calls;
 	struct copyrefs refs;
 	size_t nr_copy;
@@ -104,7 +104,7 @@ static void switches_free(void *self)
 	struct switches *s = self;
 	sampler_free(s->sampler);
 	procpoll_free(s->poll);
-	book_release(&s->book);
+	waitaccount_release(&s->account);
 	waitcalls_release(&s->calls);
 	copyrefs_release(&s->refs);
 	vec_release(&s->looks);
@@ -141,7 +141,7 @@ static int switches_open(void **ret_s, const struct source_env *env, struct err 
 /* ---- borders ------------------------------------------------------------------------------ */
 
 /* The scheduler's sum of this thread against what is booked: the rest is the queue after wakes. */
-static void share_queue(struct switches *s, struct book_thread *t)
+static void share_queue(struct switches *s, struct waitaccount_thread *t)
 {
 	struct procpoll_sums sums;
 	if (t->state == THREAD_GONE || procpoll_sums(t->pid, t->tid, &sums))
@@ -152,17 +152,17 @@ static void share_queue(struct switches *s, struct book_thread *t)
 	t->queue_total_ns = sums.queue_ns;
 	t->queue_seen_ns = 0;
 	if (!is_first && total_ns > seen_ns)
-		book_share_queue(&s->book, t, total_ns - seen_ns);
+		waitaccount_share_queue(&s->account, t, total_ns - seen_ns);
 	t->queue_seen_ns = 0; /* what was just shared out is in the sum already */
 }
 
 static int flush(struct switches *s, uint64_t time_ns, bool is_end, struct err *err)
 {
-	book_cut(&s->book, time_ns, is_end);
-	for (size_t i = 0; s->sampler && i < s->book.threads.n; i++)
-		share_queue(s, &s->book.threads.p[i]);
+	waitaccount_cut(&s->account, time_ns, is_end);
+	for (size_t i = 0; s->sampler && i < s->account.threads.n; i++)
+		share_queue(s, &s->account.threads.p[i]);
 	waitcalls_forget_files(&s->calls);
-	return book_flush(&s->book, s->sink, err);
+	return waitaccount_flush(&s->account, s->sink, err);
 }
 
 static int flush_until(struct switches *s, uint64_t time_ns, struct err *err)
@@ -176,7 +176,7 @@ static int flush_until(struct switches *s, uint64_t time_ns, struct err *err)
 
 static struct procpoll_to looking(struct switches *s)
 {
-	return (struct procpoll_to){&s->book, &s->calls, &s->refs, s->sink, s->nr_copy};
+	return (struct procpoll_to){&s->account, &s->calls, &s->refs, s->sink, s->nr_copy};
 }
 
 static void take_looks(struct switches *s, uint64_t time_ns)
@@ -185,15 +185,15 @@ static void take_looks(struct switches *s, uint64_t time_ns)
 		const struct look_note *l = &s->looks.p[s->nr_looks_taken];
 		if (l->to_ns > time_ns)
 			return;
-		struct book_thread *t = book_find(&s->book, l->tid);
+		struct waitaccount_thread *t = waitaccount_find(&s->account, l->tid);
 		if (t)
-			book_look(&s->book, t, l->from_ns, l->to_ns, &l->why);
+			waitaccount_look(&s->account, t, l->from_ns, l->to_ns, &l->why);
 	}
 	vec_clear(&s->looks);
 	s->nr_looks_taken = 0;
 }
 
-static int look_at(struct switches *s, const struct book_thread *t, struct err *err)
+static int look_at(struct switches *s, const struct waitaccount_thread *t, struct err *err)
 {
 	struct procpoll_to to = looking(s);
 	struct look_note l = {.pid = t->pid, .tid = t->tid, .from_ns = clock_mono_ns()};
@@ -212,8 +212,8 @@ static int look_around(struct switches *s, struct err *err)
 	uint64_t now = clock_mono_ns();
 	if (now < s->next_look_ns)
 		return 0;
-	for (size_t i = 0; i < s->book.threads.n; i++) {
-		const struct book_thread *t = &s->book.threads.p[i];
+	for (size_t i = 0; i < s->account.threads.n; i++) {
+		const struct waitaccount_thread *t = &s->account.threads.p[i];
 		bool is_long = t->has_why && now - t->began_ns > SHORT_NS;
 		if (t->state == THREAD_GONE || is_long)
 			continue; /* else as it comes: what the book says is some ms old */
@@ -250,10 +250,11 @@ static int on_sample(struct switches *s, const struct event *ev, struct err *err
 	if (call.nr == CALL_UNKNOWN && s->unlearned.n < 1000)
 		vec_push(&s->unlearned, (struct unlearned){ev->pid, ev->tid, call.ip, caller});
 	struct why why = {0};
-	waitcalls_why(&s->calls, &s->book.objects, ev->pid, &call, &why);
-	int rc = copyrefs_tell(&s->refs, ev, sample->regs, sample->stack, sample->nr_stack, s->sink,
+	waitcalls_why(&s->calls, &s->account.objects, ev->pid, &call, &why);
+	int rc = copyrefs_emit(&s->refs, ev, sample->regs, sample->stack, sample->nr_stack, s->sink,
 			       &why.ref, err);
-	struct book_thread *t = book_thread(&s->book, ev->pid, ev->tid, ev->time_ns);
+	struct waitaccount_thread *t =
+		waitaccount_thread(&s->account, ev->pid, ev->tid, ev->time_ns);
 	t->why = why;
 	t->has_why = true;
 	if (t->state == THREAD_UNSURE)
@@ -265,48 +266,51 @@ static void on_switch(struct switches *s, const struct event *ev)
 {
 	if (ev->tid <= 0)
 		return;
-	struct book_thread *t = book_thread(&s->book, ev->pid, ev->tid, ev->time_ns);
+	struct waitaccount_thread *t =
+		waitaccount_thread(&s->account, ev->pid, ev->tid, ev->time_ns);
 	if (!ev->sw.is_out) {
-		book_on(&s->book, t, ev->time_ns);
+		waitaccount_on(&s->account, t, ev->time_ns);
 		return;
 	}
 	struct why why = t->why;
 	bool has_why = t->has_why && t->state == THREAD_ON;
-	enum book_how how = BOOK_WAIT;
+	enum waitaccount_how how = WAITACCOUNT_WAIT;
 	if (ev->sw.is_preempt)
-		how = has_why && why.syscall == SYS_sched_yield ? BOOK_YIELDED : BOOK_PREEMPTED;
+		how = has_why && why.syscall == SYS_sched_yield ? WAITACCOUNT_YIELDED
+								: WAITACCOUNT_PREEMPTED;
 	if (!has_why)
 		why = (struct why){.reason = WAIT_UNKNOWN, .syscall = -1};
-	book_off(&s->book, t, ev->time_ns, how, has_why || how != BOOK_WAIT ? &why : NULL);
+	waitaccount_off(&s->account, t, ev->time_ns, how,
+			has_why || how != WAITACCOUNT_WAIT ? &why : NULL);
 }
 
 /* A thread is born runnable: it waits for its first turn. */
 static void on_birth(struct switches *s, const struct event *ev)
 {
-	struct book_thread *t = book_find(&s->book, ev->tid);
+	struct waitaccount_thread *t = waitaccount_find(&s->account, ev->tid);
 	if (t)
-		book_gone(&s->book, t, ev->time_ns);
-	t = book_thread(&s->book, ev->pid, ev->tid, ev->time_ns);
+		waitaccount_gone(&s->account, t, ev->time_ns);
+	t = waitaccount_thread(&s->account, ev->pid, ev->tid, ev->time_ns);
 	t->state = THREAD_OFF;
-	t->how = BOOK_WOKEN;
+	t->how = WAITACCOUNT_WOKEN;
 	t->why = (struct why){.reason = WAIT_RUN_QUEUE, .syscall = -1};
 	t->queue_total_ns = 0;
 }
 
 static void note(struct switches *s, const struct event *ev)
 {
-	struct book_thread *t;
+	struct waitaccount_thread *t;
 	switch (ev->kind) {
 	case EVENT_FORK:
 		on_birth(s, ev);
 		break;
 	case EVENT_EXIT:
-		t = book_find(&s->book, ev->tid);
+		t = waitaccount_find(&s->account, ev->tid);
 		if (t)
-			book_gone(&s->book, t, ev->time_ns);
+			waitaccount_gone(&s->account, t, ev->time_ns);
 		break;
 	case EVENT_COMM: /* of a thread that was there before, or of a command that begins */
-		(void)book_thread(&s->book, ev->pid, ev->tid, ev->time_ns);
+		(void)waitaccount_thread(&s->account, ev->pid, ev->tid, ev->time_ns);
 		break;
 	case EVENT_SWITCH:
 		on_switch(s, ev);
@@ -346,12 +350,12 @@ static int switches_start(void *self, const struct source_env *env, const struct
 	s->sink = sink;
 	s->stop_ns = UINT64_MAX;
 	s->border_ns = env->start_ns + NS_PER_SEC;
-	book_init(&s->book, env->start_ns, SHORT_NS);
+	waitaccount_init(&s->account, env->start_ns, SHORT_NS);
 	s->is_started = true;
 	if (!s->sampler)
 		return 0;
 	TRY(sampler_start(s->sampler, &ours, err));
-	vec_foreach(t, &s->book.threads) {
+	vec_foreach(t, &s->account.threads) {
 		struct procpoll_sums sums;
 		if (!procpoll_sums(t->pid, t->tid, &sums))
 			t->queue_total_ns = sums.queue_ns;

@@ -13,7 +13,7 @@
  * The run queue after a wake is known as a sum a thread and second (schedstat) and is shared out
  * over that thread's waits by their number. There are no wakers and no blame.
  *
- * Rows come as EVENT_TALLY of TABLE_ON_CPU and TABLE_OFF_CPU, stacks as EVENT_STACK with registers
+ * Rows come as EVENT_AGGREGATE of TABLE_ON_CPU and TABLE_OFF_CPU, stacks as EVENT_STACK with registers
  * and bytes. Without a sampler mappings, names, births and ends are delivered as well, as sampler.h
  * does.
  */

@@ -35,13 +35,13 @@
 /* The ledger's end lies a little ahead, so that every program sees it before it comes. */
 #define STOP_AHEAD_NS (1 * NS_PER_MS)
 
-enum row_detail { DETAIL_NONE, DETAIL_WOKEN, DETAIL_PREEMPTED, DETAIL_YIELDED, DETAIL_UNBOOKED };
+enum row_detail { DETAIL_NONE, DETAIL_WOKEN, DETAIL_PREEMPTED, DETAIL_YIELDED, DETAIL_UNACCOUNTED };
 
 static const char *const details[] = {
 	[DETAIL_WOKEN] = "woken",
 	[DETAIL_PREEMPTED] = "preempted",
 	[DETAIL_YIELDED] = "yielded",
-	[DETAIL_UNBOOKED] = "not booked",
+	[DETAIL_UNACCOUNTED] = "not booked",
 };
 
 /* What tells rows apart; hashed and compared as bytes, so without gaps. */
@@ -77,7 +77,7 @@ struct waits_info {
 	uint64_t start_ns; /* the ledger's time: all threads are watched from here ... */
 	uint64_t stop_ns;  /* ... to here; 0 = it runs */
 	/* Intervals for which a map had no room; their time is in rows of detail "not booked". */
-	uint64_t nr_unbooked;
+	uint64_t nr_unaccounted;
 	/* Of these, what ended up in no row at all. */
 	uint64_t lost_ns;
 };
@@ -179,8 +179,8 @@ static enum row_detail detail_of(enum wait_how how)
 		return DETAIL_YIELDED;
 	case HOW_BORN:
 		return DETAIL_WOKEN;
-	case HOW_UNBOOKED:
-		return DETAIL_UNBOOKED;
+	case HOW_UNACCOUNTED:
+		return DETAIL_UNACCOUNTED;
 	}
 	return DETAIL_NONE;
 }
@@ -189,7 +189,7 @@ static enum row_detail detail_of(enum wait_how how)
  * Of the times in the run queue the kernel counts how many were of which length, and adds up all
  * of them: the sum is shared out by the lengths, and stays what it is.
  */
-static void book_queue(struct waits *w, const struct wait_key *k, const struct wait_row *r)
+static void waitaccount_queue(struct waits *w, const struct wait_key *k, const struct wait_row *r)
 {
 	uint64_t weight[WAIT_QUEUE_CLASSES];
 	unsigned __int128 total = 0;
@@ -215,18 +215,19 @@ static void book_queue(struct waits *w, const struct wait_key *k, const struct w
 	}
 }
 
-static void book_row(struct waits *w, const struct wait_key *k, const struct wait_row *r)
+static void waitaccount_row(struct waits *w, const struct wait_key *k, const struct wait_row *r)
 {
 	struct row_key key;
-	switch ((enum wait_book)k->book) {
-	case BOOK_ON_CPU:
-	case BOOK_BLAME:
-		key = key_of(k, r->dev, k->book == BOOK_ON_CPU ? TABLE_ON_CPU : TABLE_BLAME);
+	switch ((enum wait_account)k->account) {
+	case WAITACCOUNT_ON_CPU:
+	case WAITACCOUNT_BLAME:
+		key = key_of(k, r->dev,
+			     k->account == WAITACCOUNT_ON_CPU ? TABLE_ON_CPU : TABLE_BLAME);
 		row_add(w, &key, r, r->count, r->ns, r->max_ns);
 		return;
-	case BOOK_OBJECT:
+	case WAITACCOUNT_OBJECT:
 		return;
-	case BOOK_OFF_CPU:
+	case WAITACCOUNT_OFF_CPU:
 		break;
 	}
 	if (k->reason == WAIT_RUN_QUEUE) {
@@ -238,7 +239,7 @@ static void book_row(struct waits *w, const struct wait_key *k, const struct wai
 	key.detail = detail_of(k->how);
 	row_add(w, &key, r, r->count, r->ns, r->max_ns);
 	if (k->how == HOW_BLOCKED && !(k->evidence & EVIDENCE_OPEN && !r->queue_ns))
-		book_queue(w, k, r);
+		waitaccount_queue(w, k, r);
 }
 
 static uint8_t log2_of(uint64_t ns)
@@ -247,8 +248,8 @@ static uint8_t log2_of(uint64_t ns)
 }
 
 /* Part of a single interval: cut at the borders of seconds, counted where it ends. */
-static void book_part(struct waits *w, struct row_key *key, const struct wait_row *from,
-		      uint64_t start_ns, uint64_t end_ns)
+static void waitaccount_part(struct waits *w, struct row_key *key, const struct wait_row *from,
+			     uint64_t start_ns, uint64_t end_ns)
 {
 	uint64_t start = start_ns > w->epoch_ns ? start_ns - w->epoch_ns : 0;
 	uint64_t end = end_ns > w->epoch_ns ? end_ns - w->epoch_ns : 0;
@@ -263,59 +264,59 @@ static void book_part(struct waits *w, struct row_key *key, const struct wait_ro
 }
 
 /* A sum for which the maps had no room: nothing is known of its intervals but how many they are. */
-static void book_unbooked(struct waits *w, const struct wait_single *s)
+static void waitaccount_unaccounted(struct waits *w, const struct wait_single *s)
 {
-	bool is_run = s->key.book == BOOK_ON_CPU;
+	bool is_run = s->key.account == WAITACCOUNT_ON_CPU;
 	struct wait_row from = {0};
 	struct row_key key = key_of(&s->key, 0, is_run ? TABLE_ON_CPU : TABLE_OFF_CPU);
 	key.second = (uint32_t)((s->end_ns - MIN(w->epoch_ns, s->end_ns)) / NS_PER_SEC);
 	key.log2_ns = LOG2_NONE;
-	key.detail = is_run ? DETAIL_NONE : DETAIL_UNBOOKED;
-	w->info.nr_unbooked += s->dev;
+	key.detail = is_run ? DETAIL_NONE : DETAIL_UNACCOUNTED;
+	w->info.nr_unaccounted += s->dev;
 	row_add(w, &key, &from, s->dev, s->end_ns - s->start_ns, 0);
 }
 
 /* RECORD_WAIT. */
-static int book_single(void *ctx, const struct kernel_record *record,
-		       const struct event_sink *sink UNUSED, struct err *err UNUSED)
+static int waitaccount_single(void *ctx, const struct kernel_record *record,
+			      const struct event_sink *sink UNUSED, struct err *err UNUSED)
 {
 	struct waits *w = ctx;
 	if (record->nr_bytes < sizeof(struct wait_single))
 		return 0;
 	struct wait_single s;
 	memcpy(&s, record, sizeof(s));
-	if (s.key.book == BOOK_OBJECT) {
+	if (s.key.account == WAITACCOUNT_OBJECT) {
 		(void)fdnames_get(w->names, s.key.tgid, s.key.fd, s.key.object, s.dev, "file");
 		return 0;
 	}
 	if (s.start_ns > s.woken_ns || s.woken_ns > s.end_ns)
 		return 0;
-	if (s.key.how == HOW_UNBOOKED) {
-		book_unbooked(w, &s);
+	if (s.key.how == HOW_UNACCOUNTED) {
+		waitaccount_unaccounted(w, &s);
 		return 0;
 	}
 	struct wait_row from = {
 		.kernel_ref = s.kernel_ref, .other_tgid = s.other_tgid, .dev = s.dev};
 	struct row_key key;
-	if (s.key.book == BOOK_ON_CPU) {
+	if (s.key.account == WAITACCOUNT_ON_CPU) {
 		key = key_of(&s.key, 0, TABLE_ON_CPU);
 		key.log2_ns = LOG2_NONE;
-		book_part(w, &key, &from, s.start_ns, s.end_ns);
+		waitaccount_part(w, &key, &from, s.start_ns, s.end_ns);
 		return 0;
 	}
 	if (s.key.reason == WAIT_RUN_QUEUE) {
 		key = queue_key(&s.key, detail_of(s.key.how), log2_of(s.end_ns - s.start_ns));
-		book_part(w, &key, &from, s.start_ns, s.end_ns);
+		waitaccount_part(w, &key, &from, s.start_ns, s.end_ns);
 		return 0;
 	}
 	key = key_of(&s.key, s.dev, TABLE_OFF_CPU);
 	key.log2_ns = log2_of(s.woken_ns - s.start_ns);
-	book_part(w, &key, &from, s.start_ns, s.woken_ns);
+	waitaccount_part(w, &key, &from, s.start_ns, s.woken_ns);
 	if (s.key.evidence & EVIDENCE_OPEN && s.woken_ns == s.end_ns)
 		return 0;
 	key = queue_key(&s.key, DETAIL_WOKEN,
 			MAX(log2_of(s.end_ns - s.woken_ns), (uint8_t)WAIT_QUEUE_LOG2_FIRST));
-	book_part(w, &key, &from, s.woken_ns, s.end_ns);
+	waitaccount_part(w, &key, &from, s.woken_ns, s.end_ns);
 	return 0;
 }
 
@@ -358,32 +359,32 @@ static const char *object_text(struct waits *w, const struct row_key *k)
 	return NULL;
 }
 
-static int tell_row(struct waits *w, const struct row *r, const struct event_sink *sink,
+static int emit_row(struct waits *w, const struct row *r, const struct event_sink *sink,
 		    struct err *err)
 {
 	const struct row_key *k = &r->key;
 	const int64_t values[] = {r->count, r->ns, r->longest_ns};
-	struct event ev =
-		event_tally(k->spec, k->tgid, k->tid, w->epoch_ns + k->second * NS_PER_SEC, values);
-	ev.tally.user_ref = k->user_ref;
-	ev.tally.kernel_ref = r->kernel_ref;
-	ev.tally.reason = k->reason;
-	ev.tally.evidence = k->evidence;
-	ev.tally.log2_ns = k->log2_ns;
-	ev.tally.syscall = k->syscall;
-	ev.tally.object = object_text(w, k);
-	ev.tally.detail = details[k->detail];
-	ev.tally.other_pid = r->other_tgid;
-	ev.tally.other_tid = k->other_tid;
-	ev.tally.other_ref = k->other_ref;
+	struct event ev = event_aggregate(k->spec, k->tgid, k->tid,
+					  w->epoch_ns + k->second * NS_PER_SEC, values);
+	ev.aggregate.user_ref = k->user_ref;
+	ev.aggregate.kernel_ref = r->kernel_ref;
+	ev.aggregate.reason = k->reason;
+	ev.aggregate.evidence = k->evidence;
+	ev.aggregate.log2_ns = k->log2_ns;
+	ev.aggregate.syscall = k->syscall;
+	ev.aggregate.object = object_text(w, k);
+	ev.aggregate.detail = details[k->detail];
+	ev.aggregate.other_pid = r->other_tgid;
+	ev.aggregate.other_tid = k->other_tid;
+	ev.aggregate.other_ref = k->other_ref;
 	return sink->event(sink->ctx, &ev, err);
 }
 
-static int tell_rows(struct waits *w, const struct event_sink *sink, struct err *err)
+static int emit_rows(struct waits *w, const struct event_sink *sink, struct err *err)
 {
 	int rc = 0;
 	for (size_t i = 0; i < w->rows.n && !rc; i++)
-		rc = tell_row(w, &w->rows.p[i], sink, err);
+		rc = emit_row(w, &w->rows.p[i], sink, err);
 	vec_clear(&w->rows);
 	map_clear(&w->index);
 	return rc;
@@ -402,7 +403,7 @@ static int read_page(struct waits *w, uint32_t page, struct err *err)
 			return err_set(err, rc, "reading the kernel's ledger of threads: %s",
 				       strerror(-rc));
 		for (uint32_t i = 0; i < nr; i++)
-			book_row(w, &w->keys[i], &w->values[i]);
+			waitaccount_row(w, &w->keys[i], &w->values[i]);
 		if (rc)
 			return 0;
 		is_first = false;
@@ -421,7 +422,7 @@ static int waits_open(void **ret_w, const struct source_env *env, struct err *er
 	w->values = xcalloc(BATCH, sizeof(*w->values));
 	w->skel->rodata->wait_has_stacks = !env->has_no_stacks;
 	w->skel->rodata->wait_has_wakers = !env->has_no_stacks && env->tables & TABLE_SET(BLAME);
-	engine_on_record(env->engine, RECORD_WAIT, book_single, w);
+	engine_on_record(env->engine, RECORD_WAIT, waitaccount_single, w);
 	*ret_w = w;
 	return 0;
 }
@@ -474,7 +475,7 @@ static int waits_drain(void *s, const struct event_sink *sink, struct err *err)
 			return 0;
 		w->read_ns = 0;
 		TRY(read_page(w, clock->page ^ 1, err));
-		return tell_rows(w, sink, err);
+		return emit_rows(w, sink, err);
 	}
 	if (now < w->turn_ns)
 		return 0;
@@ -505,8 +506,8 @@ static int waits_finish(void *s, const struct event_sink *sink, struct err *err)
 	TRY(read_page(w, 0, err));
 	TRY(read_page(w, 1, err));
 	w->info.lost_ns = w->skel->bss->wait_loss.ns;
-	w->info.nr_unbooked += w->skel->bss->wait_loss.count;
-	return tell_rows(w, sink, err);
+	w->info.nr_unaccounted += w->skel->bss->wait_loss.count;
+	return emit_rows(w, sink, err);
 }
 
 static uint64_t waits_end_ns(const void *s)
@@ -517,7 +518,7 @@ static uint64_t waits_end_ns(const void *s)
 static void waits_facts(const void *s, struct profile *p)
 {
 	const struct waits *w = s;
-	profile_lose(p, LOSS_WAITS_NO_REASON, w->info.nr_unbooked);
+	profile_lose(p, LOSS_WAITS_NO_REASON, w->info.nr_unaccounted);
 	profile_lose(p, LOSS_WAITS_NO_ROW_NS, w->info.lost_ns);
 }
 

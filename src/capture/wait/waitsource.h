@@ -1,6 +1,6 @@
 /*
  * The ledger of threads: what each watched thread did with its time, exactly, from the programs in
- * the kernel (bpf/waits.bpf.h). Rows of the tables on-cpu, off-cpu and blame come as EVENT_TALLY
+ * the kernel (bpf/waits.bpf.h). Rows of the tables on-cpu, off-cpu and blame come as EVENT_AGGREGATE
  * (TABLE_ON_CPU, TABLE_OFF_CPU, TABLE_BLAME of model/tables.h), one second at a time; waits of 50 ms
  * and more, and those that cross from one second into the next, come singly and are split here.
  *

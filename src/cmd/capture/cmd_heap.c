@@ -125,7 +125,7 @@ static int prepare_prof(struct capture_job *job, struct err *err)
 	const struct chosen_target *t = &job->target;
 	if (!t->has_target || t->target.pids.pids.n != 1 || job->args.command)
 		return err_set(err, -EINVAL,
-			       "--tier prof is of one running process; to launch one with "
+			       "--method prof is of one running process; to launch one with "
 			       "profiling: assay env --jemalloc-prof -- CMD");
 	job->run = run_prof;
 	return 0;
@@ -150,8 +150,8 @@ static int prepare(struct capture_job *job, struct err *err)
 	job->spec.heap.older_than = o->older_than;
 	job->spec.heap.suppress = o->suppress_path ? buf_str(&o->suppress) : NULL;
 	job->picture_flags = o->has_all_pictures ? VIEW_PICTURES_ALL : 0;
-	return o->rec.tier == HEAP_TIER_PROF ? prepare_prof(job, err)
-					     : heap_job_prepare(&o->rec, job, err);
+	return o->rec.method == HEAP_METHOD_PROF ? prepare_prof(job, err)
+						 : heap_job_prepare(&o->rec, job, err);
 }
 
 static const struct capture_command command = {

@@ -90,7 +90,7 @@ static void gate_facts(void *ctx, struct profile *p)
 {
 	struct limit_opts *o = ctx;
 	close_group(o);
-	limit_facts(p, &o->spec, limitgroup_story(o->group));
+	limit_facts(p, &o->spec, limitgroup_outcome(o->group));
 }
 
 /* ---- the capture -------------------------------------------------------------------------- */
@@ -100,7 +100,7 @@ static int page(struct capture_job *job, const struct capture_result *r, struct 
 {
 	const struct limit_opts *o = job->own;
 	const struct limit_end end = {.spec = &o->spec,
-				      .story = limitgroup_story(o->group),
+				      .outcome = limitgroup_outcome(o->group),
 				      .command = job->args.command[0],
 				      .profile = r->profile,
 				      .has_reclaim = r->has_engine,
@@ -144,12 +144,12 @@ static int check(struct capture_job *job, struct err *err)
 	if (o->has_rlimit && o->spec.swap_bytes != MEMGROUP_NO_LIMIT)
 		return err_set(err, -EINVAL, "--swap needs a cgroup, --rlimit does without");
 	if (!o->has_heap &&
-	    (h->is_all || h->tier != HEAP_TIER_NONE || h->interval_bytes || h->every_ns))
+	    (h->is_all || h->method != HEAP_METHOD_NONE || h->interval_bytes || h->every_ns))
 		return err_set(err, -EINVAL,
-			       "--all-allocations, --sample, --tier and --every go with --heap");
-	if (h->tier == HEAP_TIER_PROF)
+			       "--all-allocations, --sample, --method and --every go with --heap");
+	if (h->method == HEAP_METHOD_PROF)
 		return err_set(err, -EINVAL,
-			       "--tier prof is of one running process, not of a command");
+			       "--method prof is of one running process, not of a command");
 	return heap_job_check(h, job, err);
 }
 

@@ -63,7 +63,7 @@ static int read_request(struct target *ret_t, struct buf *text, const struct mar
 	return o->is_all ? 0 : target_resolve(ret_t, &spec, &none, err);
 }
 
-static int tell(const struct mark_answer *a, const char *text)
+static int emit(const struct mark_answer *a, const char *text)
 {
 	if (a->nr_taken) {
 		log_note("marked '%s' in %zu capture%s", text, a->nr_taken,
@@ -99,7 +99,7 @@ static int mark(const struct mark_opts *o, const struct opt_args *args)
 		.pids = target.pids.pids.p, .nr_pids = target.pids.pids.n, .text = buf_str(&text)};
 	if (!rc)
 		rc = mark_send(&answer, &request, &err);
-	return rc ? cmd_refuse(&err) : tell(&answer, buf_str(&text));
+	return rc ? cmd_refuse(&err) : emit(&answer, buf_str(&text));
 }
 
 int cmd_mark(int argc, char **argv)

@@ -48,7 +48,7 @@ bool heap_dump_is_asked(const struct heap_dump_opts *o)
 
 /* ---- dumps --------------------------------------------------------------------------------- */
 
-static void tell_dump(const struct dumped *p)
+static void emit_dump(const struct dumped *p)
 {
 	CLEANUP(buf_release) struct buf memory = {0};
 	uint64_t rss = dumps_rss(p->pid);
@@ -92,7 +92,7 @@ static int dump_once(struct dumps *d)
 		if (rc)
 			status = cmd_fail(&err);
 		else
-			tell_dump(p);
+			emit_dump(p);
 		err_release(&err);
 	}
 	dumps_open_roots(d);
@@ -140,7 +140,7 @@ static int dump_series(struct dumps *d, uint64_t duration_ns)
 		case DUMPS_OVER:
 			return end_series(d, status);
 		case DUMPS_MADE:
-			tell_dump(p);
+			emit_dump(p);
 			break;
 		case DUMPS_ENDED:
 			log_note("%s has ended", p->label);

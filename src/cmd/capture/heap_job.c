@@ -14,12 +14,12 @@
 
 #define FAULTS_HZ 4999
 
-static const struct opt_choice tier_choices[] = {
-	{"prof", HEAP_TIER_PROF, "jemalloc's own profiling"},
-	{"hooks", HEAP_TIER_HOOKS, "hooks of jemalloc 5.2 to 5.3.1"},
-	{"patch", HEAP_TIER_PATCH, "the allocator's functions are patched"},
-	{"uprobes", HEAP_TIER_UPROBES, "BPF programs, nothing in the process"},
-	{"growth", HEAP_TIER_GROWTH, "page faults: what grows, not what is allocated"},
+static const struct opt_choice method_choices[] = {
+	{"prof", HEAP_METHOD_PROF, "jemalloc's own profiling"},
+	{"hooks", HEAP_METHOD_HOOKS, "hooks of jemalloc 5.2 to 5.3.1"},
+	{"patch", HEAP_METHOD_PATCH, "the allocator's functions are patched"},
+	{"uprobes", HEAP_METHOD_UPROBES, "BPF programs, nothing in the process"},
+	{"growth", HEAP_METHOD_GROWTH, "page faults: what grows, not what is allocated"},
 	{0},
 };
 
@@ -39,7 +39,7 @@ static const struct opt table[] = {
 	OPT_SIZE(0, "sample", struct heap_job, interval_bytes, "SIZE",
 		 "bytes between samples, on average (default 512K, under a limit at most a 4096th "
 		 "of it); blocks of that size and more are all seen"),
-	OPT_ENUM(0, "tier", struct heap_job, tier, tier_choices, "NAME",
+	OPT_ENUM(0, "method", struct heap_job, method, method_choices, "NAME",
 		 "how (default: the best that is possible, which is reported)"),
 	OPT_CALL(
 		0, "every", set_every, "TIME",
@@ -134,10 +134,10 @@ static void say_stopped(const struct chosen_target *t)
 
 int heap_job_check(const struct heap_job *rec, const struct capture_job *job, struct err *err)
 {
-	if (rec->tier == HEAP_TIER_PROF && rec->is_all)
-		return err_set(err, -EINVAL, "--tier prof samples: no --all-allocations with it");
-	if (rec->tier == HEAP_TIER_UPROBES && job->common.has_no_bpf)
-		return err_set(err, -EINVAL, "--no-bpf: --tier uprobes works by BPF programs");
+	if (rec->method == HEAP_METHOD_PROF && rec->is_all)
+		return err_set(err, -EINVAL, "--method prof samples: no --all-allocations with it");
+	if (rec->method == HEAP_METHOD_UPROBES && job->common.has_no_bpf)
+		return err_set(err, -EINVAL, "--no-bpf: --method uprobes works by BPF programs");
 	return 0;
 }
 
@@ -146,16 +146,16 @@ static int choose_way(struct heap_job *rec, const struct capture_job *job, struc
 {
 	CLEANUP(heap_plan_release) struct heap_plan plan = {0};
 	struct heap_way *way = &rec->way;
-	enum heap_tier forced = (enum heap_tier)rec->tier;
+	enum heap_method forced = (enum heap_method)rec->method;
 	const struct target *t = job->options.target;
 	/* what is wrong with a process is told when it is attached to */
-	bool has_plan = forced == HEAP_TIER_NONE && t && t->pids.pids.n &&
+	bool has_plan = forced == HEAP_METHOD_NONE && t && t->pids.pids.n &&
 			!heapplanner_plan(rec->targets, t->pids.pids.p[0], forced, &plan, NULL);
 	heapchoice_way(way, forced, has_plan ? &plan : NULL);
 	if (!job->common.has_no_bpf)
 		return 0;
 	way->has_no_programs = true;
-	if (way->tier == HEAP_TIER_UPROBES)
+	if (way->method == HEAP_METHOD_UPROBES)
 		return err_set(err, -ENOTSUP, "--no-bpf leaves no way to record this heap: %s",
 			       way->reason);
 	return 0;
@@ -166,14 +166,14 @@ static void apply_way(const struct heap_way *w, struct capture_options *o,
 {
 	o->tables = HEAP_TABLES | TABLE_SET(MEMORY);
 	spec->why = w->reason;
-	if (w->tier == HEAP_TIER_UPROBES) {
+	if (w->method == HEAP_METHOD_UPROBES) {
 		spec->by_probes = true;
-	} else if (w->tier == HEAP_TIER_GROWTH && w->has_no_programs) {
+	} else if (w->method == HEAP_METHOD_GROWTH && w->has_no_programs) {
 		o->tables = TABLE_SET(SAMPLES) | TABLE_SET(MEMORY);
 		o->flags |= CAPTURE_NO_BPF | CAPTURE_GROWTH;
 		o->sampler_flags |= PERFOPEN_FAULTS;
 		o->freq_hz = FAULTS_HZ;
-	} else if (w->tier == HEAP_TIER_GROWTH) {
+	} else if (w->method == HEAP_METHOD_GROWTH) {
 		o->tables = GROWTH_TABLES | TABLE_SET(MEMORY);
 	}
 }
@@ -185,7 +185,7 @@ int heap_job_prepare(struct heap_job *rec, struct capture_job *job, struct err *
 	rec->is_many = t->has_target && t->target.pids.pids.n > 1;
 	rec->spec = (struct heapsource_spec){
 		.targets = rec->targets,
-		.forced = (enum heap_tier)rec->tier,
+		.forced = (enum heap_method)rec->method,
 		.is_every = rec->is_all,
 		.interval_bytes = rec->interval_bytes ? rec->interval_bytes : HEAP_JOB_INTERVAL,
 		.follows_children = job->common.target.takes_children,
@@ -197,7 +197,7 @@ int heap_job_prepare(struct heap_job *rec, struct capture_job *job, struct err *
 	say_stopped(t);
 	TRY(choose_way(rec, job, err));
 	apply_way(&rec->way, &job->options, &rec->spec);
-	if (rec->way.tier == HEAP_TIER_GROWTH)
+	if (rec->way.method == HEAP_METHOD_GROWTH)
 		log_note("growth of memory by stack: %s", rec->way.reason);
 	return 0;
 }

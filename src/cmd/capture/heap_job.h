@@ -23,7 +23,7 @@ struct heap_job {
 	/* Options. */
 	bool is_all;             /* every allocation */
 	uint64_t interval_bytes; /* 0 = HEAP_JOB_INTERVAL */
-	int tier;                /* enum heap_tier; NONE = choose */
+	int method;              /* enum heap_method; NONE = choose */
 	uint64_t every_ns;       /* 0 = a second */
 
 	/* Made by prepare. */

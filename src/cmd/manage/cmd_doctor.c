@@ -157,14 +157,14 @@ static void add_allocator(struct report *r, int32_t pid)
 	CLEANUP(heaptarget_release) struct heaptarget h = {0};
 	CLEANUP(heap_plan_release) struct heap_plan plan = {0};
 	if (heaptargets_look(known, pid, &h, &err) ||
-	    heapchoice_plan(&h, HEAP_TIER_NONE, NULL, &plan, &err)) {
+	    heapchoice_plan(&h, HEAP_METHOD_NONE, NULL, &plan, &err)) {
 		report_note(r, "its allocator cannot be told: %s", err_msg(&err));
 		return;
 	}
 	struct report_table *t = report_add_table(r, "allocator", "its allocator",
 						  allocator_columns, ARRAY_LEN(allocator_columns));
 	report_add_texts(r, t, "allocator", plan.allocator_text, "");
-	report_add_texts(r, t, "assay heap", heapchoice_tier_name(plan.tier), plan.reason);
+	report_add_texts(r, t, "assay heap", heapchoice_method_name(plan.method), plan.reason);
 	add_jemalloc(r, t, &h);
 }
 

@@ -204,8 +204,8 @@ static int write_one(const struct convert_opts *o, const struct format *f, const
 	struct perfdata_written written = {0};
 	struct format_options options = options_from(o, &written);
 	struct waits waits = {.p = p, .reasons = reasons_new(&a, p)};
-	options.folded.tip_of = reason_frame;
-	options.folded.tip_ctx = &waits;
+	options.folded.synth_leaf_of = reason_frame;
+	options.folded.synth_leaf_ctx = &waits;
 	options.heapwrite = convert_heap_options(&a, p);
 	enum zkind packed = convert_heap_packing(f, path);
 	TRY(out_open(&out, path, 0666, err));

@@ -37,26 +37,26 @@ static const char examples[] =
 	"assay script perf.data --function ^parse_ | wc -l\t\n";
 
 /* One compiled filter a table; NULL: the table is left out. */
-struct sieves {
+struct row_filters {
 	struct arena arena;
-	struct sieve **by_table;
+	struct row_filter **by_table;
 };
 
-static void sieves_release(struct sieves *s)
+static void row_filters_release(struct row_filters *s)
 {
 	arena_release(&s->arena);
 }
 
 static bool is_in_view(void *ctx, uint32_t table, size_t sample_idx)
 {
-	const struct sieves *s = ctx;
+	const struct row_filters *s = ctx;
 	return s->by_table[table] && select_has(s->by_table[table], sample_idx);
 }
 
-static int compile(struct sieves *s, const struct profile *p, const struct select_spec *spec,
+static int compile(struct row_filters *s, const struct profile *p, const struct select_spec *spec,
 		   struct err *err)
 {
-	s->by_table = arena_calloc(&s->arena, p->tables.n + 1, sizeof(struct sieve *));
+	s->by_table = arena_calloc(&s->arena, p->tables.n + 1, sizeof(struct row_filter *));
 	uint32_t only = 0;
 	int rc = spec->event ? select_table(p, spec->event, &only, err) : 0;
 	for (uint32_t t = 0; !rc && t < p->tables.n; t++)
@@ -65,7 +65,7 @@ static int compile(struct sieves *s, const struct profile *p, const struct selec
 	return rc;
 }
 
-static int write_script(const struct script_opts *o, const struct profile *p, struct sieves *s,
+static int write_script(const struct script_opts *o, const struct profile *p, struct row_filters *s,
 			struct err *err)
 {
 	CLEANUP(out_release) struct out out = {.fd = -1};
@@ -83,7 +83,7 @@ static int script(const struct script_opts *o, const struct filter_opts *filter,
 		  const struct opt_args *args)
 {
 	CLEANUP(err_release) struct err err = {0};
-	CLEANUP(sieves_release) struct sieves sieves = {0};
+	CLEANUP(row_filters_release) struct row_filters row_filters = {0};
 	CLEANUP(profile_free_p) struct profile *p = NULL;
 	CLEANUP(inputs_release) struct inputs in = {0};
 	if (inputs_find(&in, args, &err) ||
@@ -101,9 +101,9 @@ static int script(const struct script_opts *o, const struct filter_opts *filter,
 		       heap_weight_from_key(filter->weight, &weight);
 	if (is_heap)
 		heapweights_set(p, weight, &spec.event);
-	if (filter_weigh(filter, p, &err) || compile(&sieves, p, &spec, &err))
+	if (filter_weigh(filter, p, &err) || compile(&row_filters, p, &spec, &err))
 		return cmd_refuse(&err);
-	int rc = write_script(o, p, &sieves, &err);
+	int rc = write_script(o, p, &row_filters, &err);
 	if (!rc)
 		return EXIT_OK;
 	return rc == -EPIPE ? EXIT_FAILED : cmd_fail(&err); /* a reader that leaves is no error */

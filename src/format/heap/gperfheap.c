@@ -156,7 +156,7 @@ static void set_facts(struct reader *r)
 	CLEANUP(buf_release) struct buf b = {0};
 	profile_fact(r->p, FACT_SOURCE, "gperftools heap profile");
 	profile_fact(r->p, FACT_HEAP_ALLOCATOR, "tcmalloc");
-	profile_fact(r->p, FACT_HEAP_TIER, "dump: read from a file of gperftools' profiler");
+	profile_fact(r->p, FACT_HEAP_METHOD, "dump: read from a file of gperftools' profiler");
 	if (r->sampling == SAMPLING_NONE)
 		buf_add_str(&b, "every allocation");
 	else

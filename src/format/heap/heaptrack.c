@@ -681,7 +681,7 @@ static void finish(struct reader *r)
 	p->losses.nr[LOSS_SEEN] += r->nr_events;
 	p->losses.nr[LOSS_WRITTEN] += r->nr_events;
 	profile_fact(p, FACT_SOURCE, "heaptrack");
-	profile_fact(p, FACT_HEAP_TIER, "dump: read from a file of heaptrack's");
+	profile_fact(p, FACT_HEAP_METHOD, "dump: read from a file of heaptrack's");
 	profile_fact(p, FACT_HEAP_SAMPLING, "every allocation");
 	if (!profile_get_fact(p, FACT_HEAP_ATTACHED))
 		profile_fact(p, FACT_HEAP_ATTACHED, "launch");

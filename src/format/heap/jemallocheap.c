@@ -218,8 +218,8 @@ static void take_line(struct dump *d, struct sv text, uint64_t line_nr, bool *is
 		return;
 	}
 	/* rows of a stack that made no sense went with it */
-	bool is_orphan = !*is_header && !d->is_open;
-	if (!is_orphan && !take_row(d, line, *is_header))
+	bool is_pending_free = !*is_header && !d->is_open;
+	if (!is_pending_free && !take_row(d, line, *is_header))
 		format_bad_line(d->p, line_nr, &d->maps.first_bad_nr);
 }
 
@@ -228,7 +228,7 @@ static void set_facts(struct dump *d)
 	CLEANUP(buf_release) struct buf b = {0};
 	profile_fact(d->p, FACT_SOURCE, "jemalloc heap dump");
 	profile_fact(d->p, FACT_HEAP_ALLOCATOR, "jemalloc");
-	profile_fact(d->p, FACT_HEAP_TIER, "dump: read from a file of jemalloc's profiler");
+	profile_fact(d->p, FACT_HEAP_METHOD, "dump: read from a file of jemalloc's profiler");
 	buf_add_u64(&b, d->interval);
 	profile_fact(d->p, FACT_HEAP_SAMPLING, buf_str(&b));
 	dumpmaps_say_damage(&d->maps, d->stack_bytes, d->head_bytes);

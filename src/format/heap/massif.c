@@ -283,7 +283,7 @@ static void copy_last_tree(struct reader *r)
 static void set_facts(struct reader *r)
 {
 	profile_fact(r->p, FACT_SOURCE, "massif");
-	profile_fact(r->p, FACT_HEAP_TIER, "dump: read from a file of massif's");
+	profile_fact(r->p, FACT_HEAP_METHOD, "dump: read from a file of massif's");
 	profile_fact(r->p, FACT_HEAP_SAMPLING, "every allocation");
 	profile_fact_nr(r->p, FACT_MASSIF_BAD_LINE, r->first_bad_nr);
 }

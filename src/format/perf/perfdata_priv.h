@@ -78,7 +78,7 @@ struct pd_reader {
 	VEC(uint64_t) read_last;
 	uint64_t last_id;
 	uint32_t last_spec;
-	uint64_t lost_told;
+	uint64_t lost_reported;
 	bool is_stopped; /* the sink or the system failed: an error, not a damaged file */
 
 	struct pd_order order;

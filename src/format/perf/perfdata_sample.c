@@ -339,10 +339,10 @@ static int deliver_lost(struct pd_reader *r, struct rd *rd, uint32_t type, struc
 	/* Two counts of the same drops: hand on only by how much they exceed what was told before.
 	 */
 	uint64_t most = MAX(info->nr_lost_samples, info->nr_lost_records);
-	ev->lost.nr = most - MIN(most, r->lost_told);
+	ev->lost.nr = most - MIN(most, r->lost_reported);
 	if (!ev->lost.nr)
 		return 0;
-	r->lost_told = most;
+	r->lost_reported = most;
 	return emit(r, ev, err);
 }
 

@@ -25,7 +25,7 @@ struct limitgroup {
 	uint64_t nr_oom_kill; /* at the last look */
 	struct limit_point last;
 	struct memgroup_numbers before;
-	struct limit_story story;
+	struct limit_outcome outcome;
 };
 
 void limitgroup_free(struct limitgroup *l)
@@ -36,7 +36,7 @@ void limitgroup_free(struct limitgroup *l)
 	close_p(&l->event_fd);
 	memgroup_release(&l->group);
 	memgroup_tree_release(&l->tree);
-	vec_release(&l->story.points);
+	vec_release(&l->outcome.points);
 	free_p(&l);
 }
 
@@ -50,8 +50,8 @@ static int open_group(struct limitgroup *l, struct err *err)
 	TRY(memgroup_make(&l->group, &l->tree, err));
 	TRY(memgroup_keep(&l->group, err));
 	TRY(memgroup_limit(&l->group, l->spec.memory_bytes, l->spec.swap_bytes, &has_swap, err));
-	l->story.has_group = true;
-	l->story.has_swap = has_swap && l->spec.swap_bytes != MEMGROUP_NO_LIMIT;
+	l->outcome.has_group = true;
+	l->outcome.has_swap = has_swap && l->spec.swap_bytes != MEMGROUP_NO_LIMIT;
 	/* without it the last look before a kill is up to 50 ms old */
 	(void)memgroup_open_oom(&l->group, &l->event_fd, NULL);
 	return 0;
@@ -84,7 +84,7 @@ int limitgroup_put(struct limitgroup *l, int32_t pid, struct err *err)
 {
 	l->start_ns = clock_mono_ns();
 	l->pid = pid;
-	if (!l->story.has_group) {
+	if (!l->outcome.has_group) {
 		struct rlimit limit = {l->spec.memory_bytes, l->spec.memory_bytes};
 		if (prlimit(pid, RLIMIT_DATA, &limit, NULL))
 			return err_sys(err, "cannot limit the memory of process %d", pid);
@@ -100,15 +100,15 @@ int limitgroup_put(struct limitgroup *l, int32_t pid, struct err *err)
 static void thin_out(struct limitgroup *l)
 {
 	size_t n = 0;
-	for (size_t i = 0; i < l->story.points.n; i += 2)
-		l->story.points.p[n++] = l->story.points.p[i];
-	l->story.points.n = n;
+	for (size_t i = 0; i < l->outcome.points.n; i += 2)
+		l->outcome.points.p[n++] = l->outcome.points.p[i];
+	l->outcome.points.n = n;
 	l->spacing_ns *= 2;
 }
 
 static void note_point(struct limitgroup *l, const struct limit_point *p)
 {
-	struct limit_story *s = &l->story;
+	struct limit_outcome *s = &l->outcome;
 	if (p->usage_bytes >= s->largest.usage_bytes)
 		s->largest = *p;
 	if (p->time_ns < l->next_ns)
@@ -144,12 +144,12 @@ static void look_at_group(struct limitgroup *l, uint64_t now)
 	if (memgroup_read(&l->group, &l->tree, &n, NULL))
 		return;
 	struct limit_point p = point_of(l, &n, now);
-	l->story.numbers = memgroup_since(&l->before, &n);
+	l->outcome.numbers = memgroup_since(&l->before, &n);
 	note_point(l, &p);
 	/* by now the dying process may have given back some */
-	if (l->story.numbers.nr_oom_kill > l->nr_oom_kill)
-		l->story.at_kill = p.usage_bytes > l->last.usage_bytes ? p : l->last;
-	l->nr_oom_kill = l->story.numbers.nr_oom_kill;
+	if (l->outcome.numbers.nr_oom_kill > l->nr_oom_kill)
+		l->outcome.at_kill = p.usage_bytes > l->last.usage_bytes ? p : l->last;
+	l->nr_oom_kill = l->outcome.numbers.nr_oom_kill;
 	l->last = p;
 }
 
@@ -159,17 +159,17 @@ static void look_at_process(struct limitgroup *l, uint64_t now)
 	struct memstat m;
 	if (memstat_read(&m, l->pid, MEMSTAT_COUNTERS, NULL, NULL) || !m.rss_bytes)
 		return;
-	l->story.numbers = (struct memgroup_numbers){.has = MEMGROUP_HAS_PEAK,
-						     .limit_bytes = l->spec.memory_bytes,
-						     .limit_above_bytes = MEMGROUP_NO_LIMIT,
-						     .swap_limit_bytes = MEMGROUP_NO_LIMIT,
-						     .usage_bytes = m.rss_bytes,
-						     .peak_bytes = m.peak_rss_bytes,
-						     .swap_bytes = m.swap_bytes,
-						     .anon_bytes = m.anon_bytes,
-						     .file_bytes = m.file_bytes,
-						     .shmem_bytes = m.shmem_bytes};
-	struct limit_point p = point_of(l, &l->story.numbers, now);
+	l->outcome.numbers = (struct memgroup_numbers){.has = MEMGROUP_HAS_PEAK,
+						       .limit_bytes = l->spec.memory_bytes,
+						       .limit_above_bytes = MEMGROUP_NO_LIMIT,
+						       .swap_limit_bytes = MEMGROUP_NO_LIMIT,
+						       .usage_bytes = m.rss_bytes,
+						       .peak_bytes = m.peak_rss_bytes,
+						       .swap_bytes = m.swap_bytes,
+						       .anon_bytes = m.anon_bytes,
+						       .file_bytes = m.file_bytes,
+						       .shmem_bytes = m.shmem_bytes};
+	struct limit_point p = point_of(l, &l->outcome.numbers, now);
 	note_point(l, &p);
 }
 
@@ -178,8 +178,8 @@ void limitgroup_look(struct limitgroup *l)
 	if (l->is_closed || !l->start_ns)
 		return;
 	uint64_t now = clock_mono_ns();
-	l->story.duration_ns = now - l->start_ns;
-	if (l->story.has_group)
+	l->outcome.duration_ns = now - l->start_ns;
+	if (l->outcome.has_group)
 		look_at_group(l, now);
 	else
 		look_at_process(l, now);
@@ -189,15 +189,15 @@ int limitgroup_close(struct limitgroup *l, struct err *err)
 {
 	if (l->is_closed)
 		return 0;
-	uint64_t duration_ns = l->story.duration_ns;
+	uint64_t duration_ns = l->outcome.duration_ns;
 	limitgroup_look(l);
 	if (duration_ns) /* it had ended at the last look: since then we were busy */
-		l->story.duration_ns = duration_ns;
+		l->outcome.duration_ns = duration_ns;
 	l->is_closed = true;
-	return l->group.name ? memgroup_remove(&l->group, &l->story.nr_moved, err) : 0;
+	return l->group.name ? memgroup_remove(&l->group, &l->outcome.nr_moved, err) : 0;
 }
 
-const struct limit_story *limitgroup_story(const struct limitgroup *l)
+const struct limit_outcome *limitgroup_outcome(const struct limitgroup *l)
 {
-	return &l->story;
+	return &l->outcome;
 }

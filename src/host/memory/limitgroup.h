@@ -30,7 +30,7 @@ int limitgroup_fd(const struct limitgroup *l);
 const char *limitgroup_path(const struct limitgroup *l);
 /* May be called again; the error is that of taking the group away. */
 int limitgroup_close(struct limitgroup *l, struct err *err);
-const struct limit_story *limitgroup_story(const struct limitgroup *l);
+const struct limit_outcome *limitgroup_outcome(const struct limitgroup *l);
 void limitgroup_free(struct limitgroup *l);
 DEFINE_FREE_P(limitgroup, struct limitgroup)
 

@@ -121,7 +121,7 @@ static enum memmap_kind kind_of(const struct memmaps *m, const struct memmap *on
 	return is_binary[one->path] ? MEMMAP_BINARY : MEMMAP_FILE;
 }
 
-static void tell_kinds(struct memmaps *m)
+static void emit_kinds(struct memmaps *m)
 {
 	bool *is_binary = xcalloc(MAX(intern_count(&m->paths), (size_t)1), sizeof(*is_binary));
 	vec_foreach(one, &m->list)
@@ -147,7 +147,7 @@ void memmaps_parse(struct memmaps *m, struct sv text)
 			vec_push(&m->list, one);
 		}
 	}
-	tell_kinds(m);
+	emit_kinds(m);
 }
 
 /* ---- stacks ------------------------------------------------------------------------------- */

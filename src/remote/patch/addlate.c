@@ -47,8 +47,8 @@ static int write_originals(struct heapinject *more, struct err *err)
 	heapattach_originals(more, &data);
 	TRY(heapinject_write(more, at + offsetof(struct heap_data, original) + off,
 			     data.original + more->first_site, n, err));
-	return heapinject_write(more, at + offsetof(struct heap_data, twin) + off,
-				data.twin + more->first_site, n, err);
+	return heapinject_write(more, at + offsetof(struct heap_data, nothrow) + off,
+				data.nothrow + more->first_site, n, err);
 }
 
 static int patch(struct heapinject *more, const struct buf *code, struct err *err)
@@ -90,7 +90,7 @@ static int add(struct heapinject *h, struct heapinject *more, struct err *err)
 	if (h->regions.n + more->regions.n > REGIONS_MAX)
 		return err_set(err, -ENOSPC, "too many libraries with allocators were loaded");
 	heapstubs_make(more, &code);
-	heapstubs_tell(more);
+	heapstubs_emit(more);
 	int rc = 0;
 	if (!more->info.nr_patched) /* none can be: nothing of it is mapped */
 		vec_clear(&more->regions);
@@ -138,7 +138,7 @@ static struct heapinject part_of(const struct heapinject *h, const struct heapin
 		.pid = h->pid,
 		.mem_fd = h->mem_fd,
 		.spec = spec,
-		.tier = HEAP_TIER_PATCH,
+		.method = HEAP_METHOD_PATCH,
 		.image = h->image,
 		.batch = h->batch,
 		.places = h->places,
@@ -180,7 +180,7 @@ int heapinject_add(struct heapinject *h, const struct heap_plan *plan, struct er
 {
 	struct heapinject_spec spec = {.pid = h->pid, .plan = plan};
 	CLEANUP(heapinject_release) struct heapinject more = part_of(h, &spec);
-	if (h->tier != HEAP_TIER_PATCH || h->is_stopped || h->is_detached)
+	if (h->method != HEAP_METHOD_PATCH || h->is_stopped || h->is_detached)
 		return err_set(err, -EINVAL, "functions are added to a recorder that patches");
 	if (plan->sites.n > HEAP_SITE_NONE - MIN(h->nr_sites, HEAP_SITE_NONE))
 		return err_set(err, -ENOSPC, "pid %d has more functions than can be recorded",

@@ -564,7 +564,7 @@ static int map_all(struct heapinject *h, struct remote *r, int64_t theirs[FILE_N
 /* For hooks: jemalloc's own frames. The range that has most of its code. */
 static void skip_allocator(const struct heapinject *h, struct heap_local *l)
 {
-	if (h->tier == HEAP_TIER_PATCH || !h->avoid.n)
+	if (h->method == HEAP_METHOD_PATCH || !h->avoid.n)
 		return;
 	l->skip_lo = UINT64_MAX;
 	vec_foreach(a, &h->avoid) {
@@ -582,14 +582,14 @@ void heapattach_originals(const struct heapinject *h, struct heap_data *data)
 		if (p->kind == PATCH_NONE)
 			continue;
 		data->original[number] = p->stub + HEAPCODE_TRAMPOLINE;
-		if (!heaptwin_throws(site->name))
+		if (!nothrow_is_needed(site->name))
 			continue;
 		/* The twin itself, or what its stub calls. */
-		const struct heap_site *twin = heaptwin_find(plan, site);
-		data->twin[number] = twin ? twin->addr : 0;
+		const struct heap_site *nothrow = nothrow_find(plan, site);
+		data->nothrow[number] = nothrow ? nothrow->addr : 0;
 		vec_foreach(q, &h->patches)
-			if (twin && q->kind != PATCH_NONE && q->function == twin->addr)
-				data->twin[number] = q->stub + HEAPCODE_TRAMPOLINE;
+			if (nothrow && q->kind != PATCH_NONE && q->function == nothrow->addr)
+				data->nothrow[number] = q->stub + HEAPCODE_TRAMPOLINE;
 	}
 }
 
@@ -644,9 +644,10 @@ static int install(struct heapinject *h, struct remote *r, struct err *err)
 {
 	h->is_changing = true;
 	TRY(heaptext_patch(h, r, err));
-	TRY(h->tier == HEAP_TIER_HOOKS ? heaphooks_install(h, r, err) : 0);
-	TRY(h->tier == HEAP_TIER_PROF ? heaphooks_backtrace(h, r, true, err) : 0);
-	return h->tier != HEAP_TIER_PATCH ? heaptext_write_heads(h, err) : 0; /* with the handles */
+	TRY(h->method == HEAP_METHOD_HOOKS ? heaphooks_install(h, r, err) : 0);
+	TRY(h->method == HEAP_METHOD_PROF ? heaphooks_backtrace(h, r, true, err) : 0);
+	return h->method != HEAP_METHOD_PATCH ? heaptext_write_heads(h, err)
+					      : 0; /* with the handles */
 }
 
 static int map_in(struct heapinject *h, struct remote *r, const struct buf *code,
@@ -667,7 +668,7 @@ static int put_in(struct heapinject *h, const struct buf *code, uint64_t per_us,
 {
 	CLEANUP(heapinject_close) struct heap_session s = {0};
 	int64_t theirs[FILE_NR] = {-1, -1, -1};
-	TRY(heapinject_open(&s, h, h->tier != HEAP_TIER_PATCH, err));
+	TRY(heapinject_open(&s, h, h->method != HEAP_METHOD_PATCH, err));
 	int rc = map_in(h, s.r, code, theirs, err);
 	for (size_t i = 0; i < FILE_NR; i++)
 		close_theirs(s.r, theirs[i]);
@@ -696,7 +697,7 @@ int heapattach_run(struct heapinject *h, struct err *err)
 	uint64_t per_us = tsc_per_us();
 	TRY(heapinject_look_at_threads(h, err));
 	TRY(inspect(h, err));
-	if (h->tier == HEAP_TIER_PATCH)
+	if (h->method == HEAP_METHOD_PATCH)
 		heapstubs_plan(h);
 	heapstubs_place(h);
 	choose_sizes(h);
@@ -706,8 +707,8 @@ int heapattach_run(struct heapinject *h, struct err *err)
 	TRY(h->is_local_new ? heapspace_check_limit(&h->space, h->pid, nr_bytes, err) : 0);
 	CLEANUP(buf_release) struct buf code = {0};
 	heapstubs_make(h, &code);
-	heapstubs_tell(h);
-	if (h->tier == HEAP_TIER_PATCH && !h->info.nr_patched)
+	heapstubs_emit(h);
+	if (h->method == HEAP_METHOD_PATCH && !h->info.nr_patched)
 		return err_set(err, -ENOTSUP, "no function of pid %d can be patched: %s", h->pid,
 			       h->info.unpatched ? h->info.unpatched : "none was found");
 	TRY(check_all(h, err));

@@ -69,7 +69,7 @@ int heapinject_open(struct heap_session *ret_s, struct heapinject *h, bool is_ca
 	struct remote_options options = {
 		.avoid = is_call ? &h->avoid : NULL,
 		.area = p->local ? p->local + p->local_bytes - REMOTE_AREA_BYTES : 0};
-	TRY(h->is_held ? remote_adopt(&ret_s->r, h->pid, h->pid, &options, err)
+	TRY(h->is_held ? remote_seize(&ret_s->r, h->pid, h->pid, &options, err)
 		       : remote_open(&ret_s->r, h->pid, &options, err));
 	ret_s->h = h;
 	h->has_filter = remote_has_filter(ret_s->r);
@@ -114,7 +114,7 @@ static struct heapinject *inject_new(const struct heapinject_spec *spec)
 	h->spec = spec;
 	h->is_held = spec->is_held;
 	h->nr_sites = (uint32_t)MIN(spec->plan->sites.n, HEAP_SITES_MAX);
-	h->tier = spec->plan->tier;
+	h->method = spec->plan->method;
 	h->mallctl = spec->plan->mallctl;
 	h->mem_fd = -1;
 	vec_foreach(a, &spec->plan->allocator_code)
@@ -152,7 +152,7 @@ int heapinject_look_at_threads(struct heapinject *h, struct err *err)
 				"thread %d of pid %d is under strict seccomp, which kills for what "
 				"the recorder does",
 				tids.pids.p[i], h->pid);
-			return err_hint(err, "--tier uprobes records it from outside");
+			return err_hint(err, "--method uprobes records it from outside");
 		}
 		h->is_free_to_call &= !f.seccomp;
 	}
@@ -245,12 +245,12 @@ int heapinject_undo(struct heapinject *h, bool has_calls, struct err *err)
 {
 	TRY(undo_on_thread(h, has_calls, err));
 	TRY(heaptext_wide(h, true, err));
-	return heaptext_settle(h, err);
+	return patchtext_quiesce(h, err);
 }
 
 static int take_out(struct heapinject *h, struct err *err)
 {
-	TRY(heapinject_undo(h, h->tier != HEAP_TIER_PATCH, err));
+	TRY(heapinject_undo(h, h->method != HEAP_METHOD_PATCH, err));
 	CLEANUP(heapinject_close) struct heap_session s = {0};
 	TRY(heapinject_open(&s, h, false, err));
 	/* with a filter it stays mapped, and nobody comes by it */

@@ -27,7 +27,7 @@
 struct heapinject_spec {
 	int32_t pid;
 	const struct heap_plan
-		*plan; /* tier PATCH or HOOKS; PROF: only the unwinder of its samples */
+		*plan; /* method PATCH or HOOKS; PROF: only the unwinder of its samples */
 	bool is_every;
 	uint64_t interval_bytes;
 	uint32_t nr_slots;   /* 0 = choose by the number of threads */

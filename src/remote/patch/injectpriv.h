@@ -80,7 +80,7 @@ struct heapinject {
 	bool has_filter;
 	bool is_free_to_call; /* HEAP_MAY_CALL_KERNEL was given, and not taken back */
 	uint32_t tid_off;     /* struct heap_local */
-	enum heap_tier tier;
+	enum heap_method method;
 	struct heapspace space;
 	uint64_t image;   /* where it is, or will be */
 	uint64_t batch;   /* address of the batch routine, 0 = none yet */
@@ -148,7 +148,7 @@ void heapstubs_plan(struct heapinject *h);
 void heapstubs_place(struct heapinject *h); /* every patch gets the address of its stub */
 /* The bytes of all regions, one behind the other, from their first stub on. */
 void heapstubs_make(struct heapinject *h, struct buf *ret_code);
-void heapstubs_tell(struct heapinject *h); /* info */
+void heapstubs_emit(struct heapinject *h); /* info */
 /* What of text is to be changed for a patch whose stub has its place; false: it is too far. */
 bool heapstubs_text(const struct heap_patch *p, struct text_patch *ret_t);
 size_t stub_region_code_bytes(const struct stub_region *g);
@@ -160,7 +160,7 @@ int heaptext_restore(struct heapinject *h, struct remote *r, struct err *err);
  */
 int heaptext_wide(struct heapinject *h, bool is_restore, struct err *err);
 /* When no thread can be in gaps and stubs any more. */
-int heaptext_settle(struct heapinject *h, struct err *err);
+int patchtext_quiesce(struct heapinject *h, struct err *err);
 int heaptext_write_heads(struct heapinject *h, struct err *err);
 uint64_t stub_region_bytes(uint32_t nr_stubs);
 uint64_t stub_region_stub(const struct stub_region *g, uint32_t i);

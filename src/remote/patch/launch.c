@@ -273,7 +273,7 @@ static int on_trap(struct heaplaunch *l, bool *ret_is_held)
 		return go_on(l, 0);
 	}
 	disarm(l);
-	int rc = tracee_park(l->pid, true, clock_mono_ns() + NS_PER_SEC);
+	int rc = tracee_listen(l->pid, true, clock_mono_ns() + NS_PER_SEC);
 	l->state = HELD;
 	*ret_is_held = !rc;
 	return rc;
@@ -337,8 +337,8 @@ void heaplaunch_free(struct heaplaunch *l)
 	if (!l)
 		return;
 	/* Whatever it does, it must stand to be let go. */
-	if (!l->is_gone &&
-	    (l->state == HELD || !tracee_halt(l->pid, true, clock_mono_ns() + NS_PER_SEC, &regs))) {
+	if (!l->is_gone && (l->state == HELD ||
+			    !tracee_interrupt(l->pid, true, clock_mono_ns() + NS_PER_SEC, &regs))) {
 		if (l->state == ARMED)
 			disarm(l);
 		tracee_detach(l->pid);

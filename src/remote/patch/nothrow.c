@@ -17,23 +17,23 @@ static bool is_operator(struct sv name)
 	       !strstr(name.p, "nothrow");
 }
 
-bool heaptwin_throws(const char *name)
+bool nothrow_is_needed(const char *name)
 {
 	struct sv n = sv_from_str(name);
 	return is_operator(n) || sv_has_item(sv_from_str(others), ' ', n);
 }
 
-static bool is_twin(const char *of, const char *name)
+static bool is_nothrow(const char *of, const char *name)
 {
 	size_t n = strlen(of);
 	return !strncmp(of, name, n) && !strcmp(name + n, of[0] == '_' ? NOTHROW_CXX : "_nothrow");
 }
 
-const struct heap_site *heaptwin_find(const struct heap_plan *plan, const struct heap_site *site)
+const struct heap_site *nothrow_find(const struct heap_plan *plan, const struct heap_site *site)
 {
 	vec_foreach(s, &plan->sites) {
 		bool is_same_file = !s->path || !site->path || !strcmp(s->path, site->path);
-		if (s->shape == site->shape && is_same_file && is_twin(site->name, s->name))
+		if (s->shape == site->shape && is_same_file && is_nothrow(site->name, s->name))
 			return s;
 	}
 	return NULL;

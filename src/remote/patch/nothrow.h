@@ -10,8 +10,8 @@
 #include "plan/heapplan.h"
 
 /* By its name: operator new, and what some allocators export under a name of their own. */
-bool heaptwin_throws(const char *name);
+bool nothrow_is_needed(const char *name);
 /* The plan's function that does not, for one that does; NULL: there is none. */
-const struct heap_site *heaptwin_find(const struct heap_plan *plan, const struct heap_site *site);
+const struct heap_site *nothrow_find(const struct heap_plan *plan, const struct heap_site *site);
 
 #endif

@@ -240,7 +240,7 @@ static int restore_gaps(struct heapinject *h, struct err *err)
 	return 0;
 }
 
-int heaptext_settle(struct heapinject *h, struct err *err)
+int patchtext_quiesce(struct heapinject *h, struct err *err)
 {
 	CLEANUP(heap_ranges_release) struct heap_ranges ranges = {0};
 	vec_push(&ranges, (struct heap_range){h->image, h->image + heap_image()->text_bytes});
@@ -256,7 +256,7 @@ int heaptext_settle(struct heapinject *h, struct err *err)
 	if (!h->is_held && syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
 		(void)nanosleep(&(struct timespec){.tv_nsec = BARRIER_NS}, NULL);
 	int rc = h->is_held ? 0
-			    : heapstop_settle(h->pid, &ranges, clock_mono_ns() + SETTLE_NS,
+			    : quiesce_threads(h->pid, &ranges, clock_mono_ns() + SETTLE_NS,
 					      &longest_ns, err);
 	h->info.stopped_ns = MAX(h->info.stopped_ns, longest_ns);
 	return rc ? rc : restore_gaps(h, err);

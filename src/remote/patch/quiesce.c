@@ -34,27 +34,27 @@ static enum seen stop_and_look(int32_t pid, int32_t tid, const struct heap_range
 			       uint64_t *longest_ns, struct err *err)
 {
 	struct user_regs_struct regs;
-	struct host_urgency urgency;
+	struct host_boost boost;
 	bool is_ours = false;
 	int rc = tracee_take(pid, tid, 0, &is_ours, err);
 	if (rc)
 		return rc == -ESRCH ? SEEN_OUTSIDE : SEEN_RUNNING;
 	bool is_child = tid == pid && tracee_is_child(pid);
-	host_urgent_begin(&urgency);
-	host_urgent_lend(&urgency, tid);
+	host_boost_begin(&boost);
+	host_boost_thread(&boost, tid);
 	uint64_t begin_ns = clock_mono_ns();
-	rc = tracee_halt(tid, is_child, begin_ns + 10 * NS_PER_SEC, &regs);
+	rc = tracee_interrupt(tid, is_child, begin_ns + 10 * NS_PER_SEC, &regs);
 	if (!rc)
 		tracee_let_go(tid, is_ours);
 	uint64_t stood_ns = clock_mono_ns() - begin_ns;
-	host_urgent_end(&urgency);
+	host_boost_end(&boost);
 	if (rc)
 		return rc == -ESRCH ? SEEN_OUTSIDE : SEEN_RUNNING;
 	*longest_ns = MAX(*longest_ns, stood_ns);
 	return heap_ranges_have(ranges, regs.rip) ? SEEN_INSIDE : SEEN_OUTSIDE;
 }
 
-int heapstop_settle(int32_t pid, const struct heap_ranges *ranges, uint64_t deadline_ns,
+int quiesce_threads(int32_t pid, const struct heap_ranges *ranges, uint64_t deadline_ns,
 		    uint64_t *ret_longest_ns, struct err *err)
 {
 	CLEANUP(pid_list_release) struct pid_list tids = {0};
@@ -82,18 +82,18 @@ int heapstop_settle(int32_t pid, const struct heap_ranges *ranges, uint64_t dead
 
 /* ---- all at once ---------------------------------------------------------------------------- */
 
-struct halted {
+struct stopped {
 	int32_t tid;
 	bool is_ours;
 	bool is_stopped;
 	uint64_t pc;
 };
 
-struct halted_list {
-	VEC(struct halted) v;
+struct stopped_list {
+	VEC(struct stopped) v;
 };
 
-static void let_all_go(struct halted_list *l)
+static void let_all_go(struct stopped_list *l)
 {
 	vec_foreach(t, &l->v)
 		if (t->is_stopped)
@@ -101,7 +101,7 @@ static void let_all_go(struct halted_list *l)
 	vec_release(&l->v);
 }
 
-static bool is_known(const struct halted_list *l, int32_t tid)
+static bool is_known(const struct stopped_list *l, int32_t tid)
 {
 	vec_foreach(t, &l->v)
 		if (t->tid == tid)
@@ -110,12 +110,12 @@ static bool is_known(const struct halted_list *l, int32_t tid)
 }
 
 /* Traced from now on, but not stopped: that takes no time of theirs. */
-static int take_new(int32_t pid, struct halted_list *l, struct err *err)
+static int take_new(int32_t pid, struct stopped_list *l, struct err *err)
 {
 	CLEANUP(pid_list_release) struct pid_list tids = {0};
 	TRY(proc_threads(&tids, pid, err));
 	vec_foreach(tid, &tids.pids) {
-		struct halted t = {.tid = *tid};
+		struct stopped t = {.tid = *tid};
 		struct proc_task f;
 		if (is_known(l, t.tid) || proc_task(pid, t.tid, &f) ||
 		    (f.state != 'R' && f.state != 'S'))
@@ -130,23 +130,23 @@ static int take_new(int32_t pid, struct halted_list *l, struct err *err)
 }
 
 /* Threads from @first on: all are asked at once, then each is waited for. */
-static void halt_from(int32_t pid, struct halted_list *l, size_t first)
+static void stop_from(int32_t pid, struct stopped_list *l, size_t first)
 {
 	bool is_child = tracee_is_child(pid);
 	for (size_t i = first; i < l->v.n; i++)
 		(void)ptrace(PTRACE_INTERRUPT, l->v.p[i].tid, 0, 0);
 	for (size_t i = first; i < l->v.n; i++) {
-		struct halted *t = &l->v.p[i];
+		struct stopped *t = &l->v.p[i];
 		struct user_regs_struct regs;
-		if (tracee_halt(t->tid, is_child && t->tid == pid, clock_mono_ns() + LIMIT_NS,
-				&regs))
+		if (tracee_interrupt(t->tid, is_child && t->tid == pid, clock_mono_ns() + LIMIT_NS,
+				     &regs))
 			continue;
 		t->is_stopped = true;
 		t->pc = regs.rip;
 	}
 }
 
-static bool is_any_within(const struct halted_list *l, const struct heap_ranges *ranges)
+static bool is_any_within(const struct stopped_list *l, const struct heap_ranges *ranges)
 {
 	vec_foreach(t, &l->v)
 		if (t->is_stopped && heap_ranges_have(ranges, t->pc))
@@ -159,14 +159,14 @@ int heapstop_all(int32_t pid, const struct heap_ranges *ranges,
 		 struct err *err)
 {
 	for (unsigned turn = 0; turn < TRIES; turn++) {
-		struct halted_list l = {0};
-		struct host_urgency urgency;
+		struct stopped_list l = {0};
+		struct host_boost boost;
 		int rc = take_new(pid, &l, err);
 		size_t nr_seen = 0;
-		host_urgent_begin(&urgency);
+		host_boost_begin(&boost);
 		uint64_t begin_ns = clock_mono_ns();
 		for (unsigned pass = 0; !rc && nr_seen < l.v.n && pass < PASSES; pass++) {
-			halt_from(pid, &l, nr_seen);
+			stop_from(pid, &l, nr_seen);
 			nr_seen = l.v.n;
 			rc = take_new(pid, &l, err); /* who was born meanwhile */
 		}
@@ -175,9 +175,9 @@ int heapstop_all(int32_t pid, const struct heap_ranges *ranges,
 		if (is_free)
 			rc = change(ctx, err);
 		else
-			halt_from(pid, &l, nr_seen); /* only one that stands can be let go */
+			stop_from(pid, &l, nr_seen); /* only one that stands can be let go */
 		let_all_go(&l);
-		host_urgent_end(&urgency);
+		host_boost_end(&boost);
 		*ret_longest_ns = MAX(*ret_longest_ns, clock_mono_ns() - begin_ns);
 		if (rc || is_free)
 			return rc;

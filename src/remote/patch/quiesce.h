@@ -1,7 +1,7 @@
 /*
  * Where the threads of a process stand, for changes of its code.
  *
- * heapstop_settle: after code was made unreachable, each thread is looked at until it has been seen
+ * quiesce_threads: after code was made unreachable, each thread is looked at until it has been seen
  * outside of it once, one after the other. Threads that wait tell their pc through /proc; those that
  * run are stopped for the look, one at a time.
  *
@@ -19,7 +19,7 @@
 /*
  * -EBUSY: one was still there at the deadline (clock_mono_ns). *ret_longest_ns: the longest stop.
  */
-int heapstop_settle(int32_t pid, const struct heap_ranges *ranges, uint64_t deadline_ns,
+int quiesce_threads(int32_t pid, const struct heap_ranges *ranges, uint64_t deadline_ns,
 		    uint64_t *ret_longest_ns, struct err *err);
 /*
  * Calls @change while no thread stands in one of the ranges; @change must not take long, and must

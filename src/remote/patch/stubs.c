@@ -36,7 +36,7 @@ void heapstubs_plan(struct heapinject *h)
 		if (base)
 			heap_bounds_load(&bounds, base, site->addr - MIN(site->addr, 512),
 					 site->addr + 512, heapinject_read, h);
-		if (!is_double && heaptwin_throws(site->name) && !heaptwin_find(plan, site))
+		if (!is_double && nothrow_is_needed(site->name) && !nothrow_find(plan, site))
 			p.why = "exceptions cannot pass the recorder";
 		else if (!is_double)
 			heappatch_plan(&p, site, (uint32_t)i, true, &bounds, &gaps, heapinject_read,
@@ -164,7 +164,7 @@ static bool make_patch(struct heapinject *h, struct heap_patch *p, uint8_t *code
 	return true;
 }
 
-void heapstubs_tell(struct heapinject *h)
+void heapstubs_emit(struct heapinject *h)
 {
 	vec_foreach(p, &h->patches) {
 		if (p->kind != PATCH_NONE) {

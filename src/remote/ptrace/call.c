@@ -85,7 +85,7 @@ static int run_until(struct remote *r, int request, uint64_t deadline_ns, struct
 static int abandon(struct remote *r)
 {
 	struct user_regs_struct ignored;
-	return tracee_halt(r->tid, r->is_child, clock_mono_ns() + 10 * NS_PER_SEC, &ignored);
+	return tracee_interrupt(r->tid, r->is_child, clock_mono_ns() + 10 * NS_PER_SEC, &ignored);
 }
 
 static int run_or_abandon(struct remote *r, int request, const char *what,

@@ -223,9 +223,9 @@ static int try_thread(struct remote *r, const struct candidate *c, bool is_stric
 		return -EAGAIN;
 	if (rc)
 		return rc;
-	host_urgent_lend(&r->urgency, r->tid);
+	host_boost_thread(&r->boost, r->tid);
 	r->stopped_at_ns = clock_mono_ns();
-	rc = tracee_halt(r->tid, r->is_child, deadline_ns, &r->saved);
+	rc = tracee_interrupt(r->tid, r->is_child, deadline_ns, &r->saved);
 	if (rc == -ESRCH)
 		return -EAGAIN;
 	if (rc) {

@@ -33,7 +33,7 @@ static void remote_destroy(struct remote *r)
 {
 	if (!r)
 		return;
-	host_urgent_end(&r->urgency);
+	host_boost_end(&r->boost);
 	close_p(&r->mem_fd);
 	heap_ranges_release(&r->avoid);
 	free(r->xstate);
@@ -73,13 +73,13 @@ int remote_open(struct remote **ret_r, int32_t pid, const struct remote_options 
 {
 	CLEANUP(remote_destroy_p) struct remote *r = NULL;
 	TRY(prepare(&r, pid, options, err));
-	host_urgent_begin(&r->urgency);
+	host_boost_begin(&r->boost);
 	TRY(remote_pick(r, err));
 	*ret_r = TAKE(r);
 	return 0;
 }
 
-int remote_adopt(struct remote **ret_r, int32_t pid, int32_t tid,
+int remote_seize(struct remote **ret_r, int32_t pid, int32_t tid,
 		 const struct remote_options *options, struct err *err)
 {
 	CLEANUP(remote_destroy_p) struct remote *r = NULL;
@@ -88,8 +88,8 @@ int remote_adopt(struct remote **ret_r, int32_t pid, int32_t tid,
 	r->tid = tid;
 	r->is_adopted = true;
 	r->is_child = tid == pid && tracee_is_child(pid);
-	host_urgent_begin(&r->urgency);
-	host_urgent_lend(&r->urgency, tid);
+	host_boost_begin(&r->boost);
+	host_boost_thread(&r->boost, tid);
 	r->stopped_at_ns = clock_mono_ns();
 	int rc = proc_task(pid, tid, &facts);
 	r->ignored = facts.ignored;
@@ -114,7 +114,8 @@ static int put_back(struct remote *r)
 		TRY(tracee_set_regs(r->tid, &r->saved));
 		if (ptrace(PTRACE_INTERRUPT, r->tid, 0, 0) || ptrace(PTRACE_CONT, r->tid, 0, 0))
 			return -errno;
-		TRY(tracee_halt(r->tid, r->is_child, clock_mono_ns() + r->timeout_ns, &ignored));
+		TRY(tracee_interrupt(r->tid, r->is_child, clock_mono_ns() + r->timeout_ns,
+				     &ignored));
 	}
 	struct iovec v = {r->xstate, r->nr_xstate};
 	if (r->nr_xstate && ptrace(PTRACE_SETREGSET, r->tid, NT_X86_XSTATE, &v))
@@ -148,7 +149,7 @@ void remote_close(struct remote *r)
 		if (!r->is_gone)
 			(void)put_back(r); /* fails only when it was killed */
 		if (r->is_adopted)
-			(void)tracee_park(r->tid, r->is_child, clock_mono_ns() + r->timeout_ns);
+			(void)tracee_listen(r->tid, r->is_child, clock_mono_ns() + r->timeout_ns);
 		else
 			tracee_let_go(r->tid, r->is_ours);
 		send_held(r);
@@ -197,7 +198,7 @@ int remote_get_fd(struct remote *r, int fd, int *ret_fd, struct err *err)
 	if (got < 0 && errno == ENOSYS) {
 		err_set(err, -ENOSYS, "cannot take descriptor %d of pid %d", fd, r->pid);
 		return err_hint(err, "recording inside a process needs Linux 5.6 or newer; "
-				     "--tier growth does not");
+				     "--method growth does not");
 	}
 	if (got < 0)
 		return err_sys(err, "cannot take descriptor %d of pid %d", fd, r->pid);

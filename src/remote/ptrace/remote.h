@@ -48,7 +48,7 @@ int remote_open(struct remote **ret_r, int32_t pid, const struct remote_options 
  * The same with a thread that the calling thread of ours traces already and that stands at a
  * signal (remote/patch/launch.h holds it so): closing leaves it standing, as it was.
  */
-int remote_adopt(struct remote **ret_r, int32_t pid, int32_t tid,
+int remote_seize(struct remote **ret_r, int32_t pid, int32_t tid,
 		 const struct remote_options *options, struct err *err);
 /* Restores and lets go. Also when the target has died meanwhile. */
 void remote_close(struct remote *r);

@@ -10,7 +10,7 @@
 static int refuse(struct err *err)
 {
 	err_set(err, -ENOTSUP, "calls into running processes are for x86-64 only");
-	err_hint(err, "--tier growth needs none");
+	err_hint(err, "--method growth needs none");
 	return -ENOTSUP;
 }
 
@@ -20,7 +20,7 @@ int remote_open(struct remote **ret_r UNUSED, int32_t pid UNUSED,
 	return refuse(err);
 }
 
-int remote_adopt(struct remote **ret_r, int32_t pid, int32_t tid UNUSED,
+int remote_seize(struct remote **ret_r, int32_t pid, int32_t tid UNUSED,
 		 const struct remote_options *options, struct err *err)
 {
 	return remote_open(ret_r, pid, options, err);
@@ -92,7 +92,7 @@ uint64_t remote_stopped_ns(const struct remote *r UNUSED)
 	return 0;
 }
 
-int heapstop_settle(int32_t pid UNUSED, const struct heap_ranges *ranges UNUSED,
+int quiesce_threads(int32_t pid UNUSED, const struct heap_ranges *ranges UNUSED,
 		    uint64_t deadline_ns UNUSED, uint64_t *ret_longest_ns UNUSED, struct err *err)
 {
 	return refuse(err);

@@ -22,7 +22,7 @@ struct remote {
 	bool is_suspended; /* the filter, as long as the option stays set */
 	uint64_t ignored;  /* bit n - 1: signal n */
 	uint64_t timeout_ns;
-	struct host_urgency urgency;
+	struct host_boost boost;
 	uint64_t stopped_at_ns;
 	struct heap_ranges avoid; /* sorted, merged */
 	uint64_t syscall_insn;    /* where one stands in the target; 0 = not looked for */

@@ -202,7 +202,8 @@ static bool restart_call(struct user_regs_struct *regs)
 
 #endif
 
-int tracee_halt(int32_t tid, bool is_child, uint64_t deadline_ns, struct user_regs_struct *ret_regs)
+int tracee_interrupt(int32_t tid, bool is_child, uint64_t deadline_ns,
+		     struct user_regs_struct *ret_regs)
 {
 	struct tracee_stop s;
 	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0))
@@ -242,7 +243,7 @@ void tracee_let_go(int32_t tid, bool is_ours)
 		tracee_detach(tid);
 }
 
-int tracee_park(int32_t tid, bool is_child, uint64_t deadline_ns)
+int tracee_listen(int32_t tid, bool is_child, uint64_t deadline_ns)
 {
 	struct tracee_stop s;
 	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) || ptrace(PTRACE_CONT, tid, 0, 0))

@@ -5,7 +5,7 @@
  *
  * A thread that is stopped in a blocking system call sees the call restarted. Some calls
  * (epoll_wait, semop, reads of sockets with a time limit: signal(7), "Interruption of system calls
- * by stop signals") return EINTR even where no handler ran; tracee_halt makes these restart,
+ * by stop signals") return EINTR even where no handler ran; tracee_interrupt makes these restart,
  * too, as no program expects that error without a signal.
  *
  * A thread in an uninterruptible wait stops when that is over, and ptrace cannot take back the
@@ -39,8 +39,8 @@ int tracee_wait(int32_t tid, bool is_child, uint64_t deadline_ns, struct tracee_
  * *ret_regs: registers, repaired so that an interrupted system call will be restarted.
  * -ETIMEDOUT: it is still asked to stop.
  */
-int tracee_halt(int32_t tid, bool is_child, uint64_t deadline_ns,
-		struct user_regs_struct *ret_regs);
+int tracee_interrupt(int32_t tid, bool is_child, uint64_t deadline_ns,
+		     struct user_regs_struct *ret_regs);
 int tracee_get_regs(int32_t tid, struct user_regs_struct *ret_regs);
 int tracee_set_regs(int32_t tid, const struct user_regs_struct *regs);
 /* From a stop; ended threads are forgotten. */
@@ -56,7 +56,7 @@ void tracee_let_go(int32_t tid, bool is_ours);
  * A thread that stands at a signal, which is dropped, then stands at a stop that leaves nothing
  * behind should we die.
  */
-int tracee_park(int32_t tid, bool is_child, uint64_t deadline_ns);
+int tracee_listen(int32_t tid, bool is_child, uint64_t deadline_ns);
 /* Whether we are the real parent of the process: then its exit status is not ours to take. */
 bool tracee_is_child(int32_t pid);
 

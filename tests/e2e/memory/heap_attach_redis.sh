@@ -38,13 +38,13 @@ python3 text.py $redis || fail "text differs before anything was done"
 # a model: each answer is the one before and one more
 yes 'INCR counter' | head -60000 | redis-cli -p $port > answers &
 client=$!
-for tier in 3 2; do # PATCH, HOOKS
-	timeout 100 "$cycle" $redis 30 $port $tier > cycle.$tier || fail "tier $tier: $(cat cycle.$tier)"
-	sed "s/^/tier $tier: /" cycle.$tier
-	grep -q '^cycles 30 ' cycle.$tier || fail "not all cycles were done: $(cat cycle.$tier)"
-	[ "$(sed -n 's/^cycles.*allocations //p' cycle.$tier)" -gt 100 ] || fail "nothing was seen"
+for method in 3 2; do # PATCH, HOOKS
+	timeout 100 "$cycle" $redis 30 $port $method > cycle.$method || fail "method $method: $(cat cycle.$method)"
+	sed "s/^/method $method: /" cycle.$method
+	grep -q '^cycles 30 ' cycle.$method || fail "not all cycles were done: $(cat cycle.$method)"
+	[ "$(sed -n 's/^cycles.*allocations //p' cycle.$method)" -gt 100 ] || fail "nothing was seen"
 	kill -0 $redis || fail "redis died: $(tail -50 redis.log)"
-	python3 text.py $redis || fail "text differs from the files, tier $tier"
+	python3 text.py $redis || fail "text differs from the files, method $method"
 done
 wait $client
 [ "$(wc -l < answers)" = 60000 ] || fail "answers are missing: $(wc -l < answers)"

@@ -10,7 +10,7 @@ check() { # NAME: the recording's growth against what the program says of itself
 	growth=$(cell memory bytes "what=touched first")
 	near_pct "$growth" "$grew" 5 || fail "$1: RSS grew by $grew bytes, growth says $growth"
 }
-$ASSAY heap --tier growth --no-pictures -o g.assay -- "$TARGETS/eats" 64 > out 2> err || fail "$(cat err)"
+$ASSAY heap --method growth --no-pictures -o g.assay -- "$TARGETS/eats" 64 > out 2> err || fail "$(cat err)"
 check "small pages"
 big=$(cell growth_functions bytes function=big)
 small=$(cell growth_functions bytes function=small)
@@ -19,7 +19,7 @@ faults=$(cell growth_functions faults function=big)
 [ "$faults" -ge 12000 ] || fail "48 MiB in $faults faults"
 [ "$(cell mapped_functions mapped function=big)" -ge $((48 << 20)) ] || fail "big maps 48 MiB: $(cell mapped_functions mapped function=big)"
 if ! grep -q '\[never\]' /sys/kernel/mm/transparent_hugepage/enabled; then
-	GLIBC_TUNABLES=glibc.malloc.hugetlb=1 $ASSAY heap --tier growth --no-pictures -o g.assay -- "$TARGETS/eats" 64 > out 2> err || fail "$(cat err)"
+	GLIBC_TUNABLES=glibc.malloc.hugetlb=1 $ASSAY heap --method growth --no-pictures -o g.assay -- "$TARGETS/eats" 64 > out 2> err || fail "$(cat err)"
 	check "huge pages"
 	faults=$(cell memory count "what=touched first")
 	[ "$faults" -lt 5000 ] || fail "no huge pages: 64 MiB in $faults faults"
@@ -30,7 +30,7 @@ fi
 [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 2 ] || { echo "ordinary users may not sample here"; exit 0; }
 copy_for_all "$ASSAY" "$TARGETS/eats"
 mkdir -m 777 user && cd user || fail "mkdir"
-su nobody -s /bin/sh -c "../assay heap --tier growth --no-pictures -o g.assay -- ../eats 64" > out 2> err || fail "$(cat err)"
+su nobody -s /bin/sh -c "../assay heap --method growth --no-pictures -o g.assay -- ../eats 64" > out 2> err || fail "$(cat err)"
 grep -q "BPF programs are refused" err || fail "not told: $(cat err)"
 $ASSAY report --json g.assay > g.json || fail "report"
 grew=$(awk '$1 == "grew" { print $2 * 1024 }' out)

@@ -64,13 +64,13 @@ stop
 start silent "" "$TARGETS/jestats"
 "$ASSAY" heap --dump -p "$pid" 2> err && fail "a dump without profiling"
 grep -q 'start it with MALLOC_CONF=prof:true' err || fail "no remedy: $(cat err)"
-"$ASSAY" heap --tier prof -p "$pid" 1 2> err && fail "sampled without profiling"
+"$ASSAY" heap --method prof -p "$pid" 1 2> err && fail "sampled without profiling"
 grep -q 'MALLOC_CONF=prof:true' err || fail "no remedy: $(cat err)"
 stop
 
 # A Rust program whose jemalloc has a prefix, started by assay env; sampling driven from here.
 start rust prof_active:false "$ASSAY" env --jemalloc-prof --sample 4K -- "$TARGETS/rjem" 20000
-"$ASSAY" heap --tier prof -p "$pid" -o r.assay 60 2> rust.err &
+"$ASSAY" heap --method prof -p "$pid" -o r.assay 60 2> rust.err &
 capture=$!
 wait_for grep -q 'runs now' rust.err
 echo >&9

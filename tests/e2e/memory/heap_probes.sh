@@ -4,19 +4,19 @@
 [ "$(uname -m)" = x86_64 ] || skip "probes on allocators are for x86-64"
 cell() { python3 "$LIB/cell.py" p.json "$@"; }
 n=20000
-run() { $ASSAY heap --tier uprobes --no-pictures -o p.assay "$@" > out 2> err || fail "$(cat err)"; $ASSAY report --json p.assay > p.json; }
+run() { $ASSAY heap --method uprobes --no-pictures -o p.assay "$@" > out 2> err || fail "$(cat err)"; $ASSAY report --json p.assay > p.json; }
 
 run --all-allocations -- "$TARGETS/allocs" $n 400
 [ "$(cell memory count what=allocated)" = $((5 * n)) ] || fail "allocations: $(cell memory count what=allocated) of $((5 * n))"
 [ "$(cell memory bytes what=allocated)" = $((4000 * n)) ] || fail "bytes: $(cell memory bytes what=allocated)"
 [ "$(cell memory count what=live)" = $n ] && [ "$(cell memory bytes what=live)" = $((1000 * n)) ] ||
 	fail "live: $(cell memory count what=live) blocks, $(cell memory bytes what=live) bytes"
-grep -q '"heap tier":"uprobes' p.json || fail "the tier is not told"
+grep -q '"heap method":"uprobes' p.json || fail "the method is not told"
 
 # attached; 16 KiB between samples: 4,900 of them; three of four intervals of 95 % must hold
 "$TARGETS/allocs" $n 1000 > ready &
 wait_for grep -q ready ready
-$ASSAY heap --tier uprobes --sample 16K --no-pictures -o p.assay -p $! 20 > out 2> err || fail "$(cat err)"
+$ASSAY heap --method uprobes --sample 16K --no-pictures -o p.assay -p $! 20 > out 2> err || fail "$(cat err)"
 $ASSAY report --json p.assay > p.json
 grep -q "\"heap allocations counted\":\"$((5 * n))\"" p.json || fail "counted: $(grep -o 'heap allocations counted[^,]*' p.json)"
 bytes=$(cell memory bytes what=allocated)

@@ -1,5 +1,5 @@
 # jemalloc's own profiling with assay's unwinder: the same sites as by its own, whole stacks, and its
-# function for stacks is what it was afterwards, even if assay is killed in between. Without --tier
+# function for stacks is what it was afterwards, even if assay is killed in between. Without --method
 # functions with symbols are patched, and hooks are for the others.
 . "$LIB/share.sh"
 [ -x "$TARGETS/jehook" ] || skip "needs jehook (libjemalloc-dev)"
@@ -28,7 +28,7 @@ shares() {
 }
 
 start ours prof_active:false
-"$ASSAY" heap --no-pictures --tier prof -p "$pid" -o ours.assay 60 2> err &
+"$ASSAY" heap --no-pictures --method prof -p "$pid" -o ours.assay 60 2> err &
 capture=$!
 wait_for grep -q 'runs now; stacks by assay' err
 work 1
@@ -40,13 +40,13 @@ grep -q memfd page && fail "a thread is named after the recorder: $(cat page)"
 work 2
 [ "$(hook_now)" = "$hook" ] || fail "jemalloc's function is not back: $(cat ours.out)"
 
-"$ASSAY" heap --no-pictures --tier prof -p "$pid" -o killed.assay 60 2> killed.err &
+"$ASSAY" heap --no-pictures --method prof -p "$pid" -o killed.assay 60 2> killed.err &
 capture=$!
 wait_for grep -q 'runs now; stacks by assay' killed.err
 kill -KILL $capture
 wait $capture 2> /dev/null && fail "not killed"
 work 3
-"$ASSAY" heap --no-pictures --tier prof -p "$pid" -o again.assay 0.3 2> err || fail "again: $(cat err)"
+"$ASSAY" heap --no-pictures --method prof -p "$pid" -o again.assay 0.3 2> err || fail "again: $(cat err)"
 work 4
 [ "$(hook_now)" = "$hook" ] || fail "after a kill: jemalloc's function is not back: $(cat ours.out)"
 stop
@@ -59,7 +59,7 @@ if [ -x "$TARGETS/allocmix_rjem_stripped" ]; then
 		wait_for grep -q 'allocmix' "/proc/$pid/maps"
 		sleep 0.1
 		"$ASSAY" heap --no-pictures -p $pid -o way.assay 0.3 2> err > page || fail "$way: $(cat err)"
-		grep -q "heap tier: ${way#*=}: " page || fail "$way: $(cat page err)"
+		grep -q "heap method: ${way#*=}: " page || fail "$way: $(cat page err)"
 		kill $pid
 	done
 fi

@@ -6,4 +6,4 @@ $ASSAY heap --all-allocations --no-pictures -o g.assay -- "$TARGETS/retfree" > o
 grep -q "1 of 2 functions of its allocator are patched before it starts" err || fail "not told: $(cat err)"
 grep -q "not all of the allocator is seen: free (" err || fail "not named: $(cat err)"
 $ASSAY report --json g.assay > g.json || fail "report"
-grep -q '"heap tier":"patch: 1 of 2 functions' g.json || fail "the recording says otherwise"
+grep -q '"heap method":"patch: 1 of 2 functions' g.json || fail "the recording says otherwise"

@@ -173,9 +173,9 @@ TEST(profiles_merge_by_name_with_or_without_distinct_names)
 	sample(q, 1, "x", 100, "main;a", 10);
 	sample(q, 2, "x", 100, "main;c", 1);
 	/* A second location with a name that is taken: the slow path. */
-	loc_id twin = made_named(q, SV("a"), SV("libx.so"), 0);
+	loc_id nothrow = made_named(q, SV("a"), SV("libx.so"), 0);
 	stack_id at = profile_stack(q, 0, made_named(q, SV("main"), sv_from("", 0), 0));
-	profile_sample(q, 0, 3, profile_stack(q, at, twin), 1, 0, &(int64_t){5});
+	profile_sample(q, 0, 3, profile_stack(q, at, nothrow), 1, 0, &(int64_t){5});
 	CHECK_STR(tree_of(p, NULL, 0), "all:5/0 .main:5/0 ..a:5/3 ...b:2/2");
 	CHECK_STR(tree_of(q, NULL, 0), "all:16/0 .main:16/0 ..a:15/15 ..c:1/1");
 	CHECK_STR(tree_of(p, q, 0), "all:21/0 .main:21/0 ..a:20/18 ...b:2/2 ..c:1/1");

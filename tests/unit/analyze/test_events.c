@@ -163,7 +163,7 @@ static void check_refused(const char *word, const char *hint)
 	CHECK_STR(err.hint ? err.hint : "", hint);
 }
 
-TEST(modifiers_of_perf_are_refused_and_told_apart_from_names)
+TEST(modifiers_of_perf_are_refused_and_names_are_not)
 {
 	check_refused("page-faults:u", "count 'page-faults', whoever caused it: rows have their "
 				       "stacks, kernel code included");

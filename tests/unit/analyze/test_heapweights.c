@@ -166,7 +166,7 @@ TEST(heapweights_cut_stacks_at_the_allocating_function)
 	CHECK_U64(f.sel.nr_rows, 2);
 }
 
-TEST(heapframes_tell_allocators_and_glue_from_code)
+TEST(heapframes_distinguish_allocators_and_glue_from_code)
 {
 	static const struct {
 		const char *name;

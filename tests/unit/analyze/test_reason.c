@@ -146,7 +146,7 @@ TEST(reason_runtimes_whose_locks_park)
 	check_all(sights, ARRAY_LEN(sights));
 }
 
-TEST(reason_unknown_frames_stay_untold_and_evidence_decides_only_there)
+TEST(reason_unknown_frames_stay_unknown_and_evidence_decides_only_there)
 {
 	const char *unknown = "main;serve;app!fn_1a2b0;syscall";
 	const char *pool = "start_thread;pool_main;pthread_cond_wait;__futex_abstimed_wait_common";
@@ -224,9 +224,9 @@ TEST(reason_a_lock_may_poll_or_nap)
 	profile_seal(p);
 	struct reasons *rs = reasons_new(&a, p);
 	struct tag poll = {.reason = WAIT_POLL};
-	struct tag nap = {.reason = WAIT_SLEEP};
+	struct tag ringwait = {.reason = WAIT_SLEEP};
 	CHECK(reason_of(rs, row, &poll) == WAIT_LOCK);
-	CHECK(reason_of(rs, spin, &nap) == WAIT_LOCK);
+	CHECK(reason_of(rs, spin, &ringwait) == WAIT_LOCK);
 	CHECK(reason_of(rs, idle, &poll) == WAIT_POLL);
 	CHECK(reason_of(rs, init, &poll) == WAIT_POLL);
 }

@@ -329,12 +329,12 @@ TEST(select_has_agrees_with_select_run_sample_by_sample)
 	CHECK(!select_table(p, "cycles", &table, NULL));
 	for (size_t i = 0; i < ARRAY_LEN(specs); i++) {
 		struct selection sel;
-		struct sieve *sieve;
+		struct row_filter *row_filter;
 		CHECK(!select_run(&a, p, &specs[i], &sel, NULL));
-		CHECK(!select_compile(&a, p, table, &specs[i], &sieve, NULL));
+		CHECK(!select_compile(&a, p, table, &specs[i], &row_filter, NULL));
 		uint64_t nr = 0;
 		for (size_t k = 0; k < p->tables.p[table].n; k++)
-			nr += select_has(sieve, k);
+			nr += select_has(row_filter, k);
 		CHECK_U64(nr, sel.nr_samples);
 		CHECK(nr > 0);
 	}

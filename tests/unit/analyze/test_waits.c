@@ -22,7 +22,7 @@ struct fixture {
 	struct profile *p;
 	struct arena a;
 	struct selection sel;
-	struct ledger l;
+	struct breakdown l;
 	struct report *r;
 };
 
@@ -40,7 +40,7 @@ static struct fixture make_fixture(bool has_samples, const struct select_spec *s
 	struct select_spec of_waits = *spec;
 	of_waits.event = of_waits.event ? of_waits.event : "off-cpu";
 	if (select_run(&f.a, f.p, &of_waits, &f.sel, &err) ||
-	    ledger_make(&f.a, f.p, spec, &f.l, &err))
+	    breakdown_make(&f.a, f.p, spec, &f.l, &err))
 		tap_fail(__FILE__, __LINE__, "%s", err_msg(&err));
 	return f;
 }
@@ -92,13 +92,13 @@ static bool has_note(const struct report *r, const char *part)
 
 /* ---- the ledger --------------------------------------------------------------------------- */
 
-TEST(ledger_of_each_thread_closes_to_its_wall_time)
+TEST(breakdown_of_each_thread_closes_to_its_wall_time)
 {
 	CLEANUP(fixture_release) struct fixture f = make_fixture(false, &(struct select_spec){0});
 	CHECK_U64(f.l.nr_rows, 8);
 	for (size_t i = 0; i < f.l.nr_rows; i++) {
 		CHECK_U64(f.l.rows[i].wall_ns, 2000 * MS);
-		CHECK_U64(ledger_sum_ns(&f.l.rows[i]), 2000 * MS);
+		CHECK_U64(breakdown_sum_ns(&f.l.rows[i]), 2000 * MS);
 	}
 	CHECK_U64(f.l.total.wall_ns, 16000 * MS);
 	CHECK_U64(f.l.total.ns[WAIT_LOCK], 2400 * MS);
@@ -108,31 +108,31 @@ TEST(ledger_of_each_thread_closes_to_its_wall_time)
 	CHECK_U64(f.l.total.preempted_ns, 120 * MS);
 	CHECK_U64(f.l.total.nr_involuntary, 30);
 	CHECK_U64(f.l.total.nr_voluntary, 3 * 2 * 70 + 2 * 120 + 8);
-	CHECK_U64(ledger_idle_ns(&f.l.total), 9400 * MS);
+	CHECK_U64(breakdown_idle_ns(&f.l.total), 9400 * MS);
 	/* what is kept from running stands first */
 	CHECK(strncmp(f.l.rows[0].name, "worker-", 7) == 0);
-	CHECK_U64((uint64_t)ledger_covered_pct(&f.l.total), 100);
+	CHECK_U64((uint64_t)breakdown_covered_pct(&f.l.total), 100);
 }
 
-TEST(ledger_of_a_window_and_a_thread_closes_too)
+TEST(breakdown_of_a_window_and_a_thread_closes_too)
 {
 	struct select_spec spec = {.time = "1..2", .thread = "worker-2"};
 	CLEANUP(fixture_release) struct fixture f = make_fixture(false, &spec);
 	CHECK_U64(f.l.nr_rows, 1);
 	CHECK_U64(f.l.total.wall_ns, 1000 * MS);
-	CHECK_U64(ledger_sum_ns(&f.l.total), 1000 * MS);
+	CHECK_U64(breakdown_sum_ns(&f.l.total), 1000 * MS);
 	CHECK_U64(f.l.window_ns, 1000 * MS);
 }
 
-TEST(ledger_ignores_filters_that_time_without_a_stack_cannot_pass)
+TEST(breakdown_ignores_filters_that_time_without_a_stack_cannot_pass)
 {
 	struct select_spec spec = {.function = "fsync", .reason = "fsync"};
 	CLEANUP(fixture_release) struct fixture f = make_fixture(false, &spec);
-	CHECK_U64(ledger_sum_ns(&f.l.total), 16000 * MS);
+	CHECK_U64(breakdown_sum_ns(&f.l.total), 16000 * MS);
 	CHECK_U64(f.sel.weight, 1500 * MS);
 }
 
-TEST(ledger_follows_a_thread_through_its_names_and_ends_it_at_its_exit)
+TEST(breakdown_follows_a_thread_through_its_names_and_ends_it_at_its_exit)
 {
 	CLEANUP(arena_release) struct arena a = {0};
 	CLEANUP(profile_free_p) struct profile *p = madewaits_new(4);
@@ -147,35 +147,35 @@ TEST(ledger_follows_a_thread_through_its_names_and_ends_it_at_its_exit)
 	p->tasks.p[2].start_ns = MADEWAITS_START_NS + 1000 * MS;
 	p->tasks.p[2].end_ns = MADEWAITS_START_NS + 1500 * MS;
 	profile_seal(p);
-	struct ledger l;
-	CHECK(!ledger_make(&a, p, &(struct select_spec){0}, &l, NULL));
+	struct breakdown l;
+	CHECK(!breakdown_make(&a, p, &(struct select_spec){0}, &l, NULL));
 	CHECK_U64(l.nr_rows, 1);
 	CHECK_STR(l.rows[0].name, "old");
 	CHECK_U64(l.total.wall_ns, 1500 * MS);
-	CHECK_U64(ledger_sum_ns(&l.total), 1500 * MS);
+	CHECK_U64(breakdown_sum_ns(&l.total), 1500 * MS);
 }
 
-TEST(ledger_says_what_it_does_not_cover)
+TEST(breakdown_says_what_it_does_not_cover)
 {
 	CLEANUP(arena_release) struct arena a = {0};
 	CLEANUP(report_free_p) struct report *r = report_new();
 	CLEANUP(profile_free_p) struct profile *p = madewaits_new(1);
 	madewait(p, &(struct madewait){.comm = "half", .reason = WAIT_ON_CPU, .nr = 1, .ms = 500});
 	profile_seal(p);
-	struct ledger l;
-	CHECK(!ledger_make(&a, p, &(struct select_spec){0}, &l, NULL));
-	ledger_report(r, &l);
-	ledger_threads_report(r, &l, 0, &(struct view_limits){0});
+	struct breakdown l;
+	CHECK(!breakdown_make(&a, p, &(struct select_spec){0}, &l, NULL));
+	breakdown_report(r, &l);
+	breakdown_threads_report(r, &l, 0, &(struct view_limits){0});
 	const struct report_table *t = find_table(r, "ledger");
 	CHECK_STR(cell_at(t, 1, "what")->text, "not accounted for");
 	CHECK_U64(cell_at(t, 1, "time_ns")->u, 500 * MS);
 	CHECK(fabs(cell_at(find_table(r, "ledger_threads"), 0, "covered_pct")->d - 50) < 1e-9);
 }
 
-TEST(ledger_groups_add_up_to_the_threads)
+TEST(breakdown_groups_add_up_to_the_threads)
 {
 	CLEANUP(fixture_release) struct fixture f = make_fixture(false, &(struct select_spec){0});
-	ledger_threads_report(f.r, &f.l, LEDGER_GROUPS, &(struct view_limits){.max_rows = 1});
+	breakdown_threads_report(f.r, &f.l, BREAKDOWN_GROUPS, &(struct view_limits){.max_rows = 1});
 	const struct report_table *t = find_table(f.r, "ledger_groups");
 	CHECK_U64(t->nr_rows, 2);
 	CHECK_STR(cell_at(t, 0, "thread")->text, "worker-#");
@@ -216,7 +216,7 @@ TEST(waits_filters_by_duration_object_waker_and_text)
 		  1500 * MS);
 }
 
-TEST(waits_bad_filters_are_told_with_a_remedy)
+TEST(waits_bad_filters_are_reported_with_a_remedy)
 {
 	static const struct {
 		struct select_spec spec;
@@ -541,7 +541,7 @@ TEST(blame_leaves_out_waiters_with_nothing_to_do)
 	CHECK_U64(b.ns, 900 * MS);
 }
 
-TEST(blame_of_a_recording_without_it_is_told)
+TEST(blame_of_a_recording_without_it_is_reported)
 {
 	CLEANUP(arena_release) struct arena a = {0};
 	CLEANUP(err_release) struct err err = {0};
@@ -575,34 +575,34 @@ TEST(blame_tree_stacks_the_culprit_on_the_waiter)
 
 /* ---- hot and cold ------------------------------------------------------------------------- */
 
-static uint64_t weight_under(const struct selection *sel, const char *comm, unsigned tip)
+static uint64_t weight_under(const struct selection *sel, const char *comm, unsigned synth_leaf)
 {
 	uint64_t sum = 0;
 	for (size_t i = 0; i < sel->nr_rows; i++)
-		if (sel->rows[i].tip == tip &&
+		if (sel->rows[i].synth_leaf == synth_leaf &&
 		    !strcmp(profile_text(sel->p, sel->p->tasks.p[sel->rows[i].task].comm), comm))
 			sum += sel->rows[i].weight;
 	return sum;
 }
 
-TEST(hotcold_weighs_what_the_ledger_says)
+TEST(hotcold_weighs_what_the_breakdown_says)
 {
 	CLEANUP(fixture_release)
 	struct fixture f = make_fixture(true, &(struct select_spec){.flags = SELECT_IDLE});
 	struct selection sel;
 	CHECK(views_default(f.p) == views_at(VIEW_THREAD_TIME));
 	CHECK(!hotcold_run(&f.a, f.p, &(struct select_spec){.flags = SELECT_IDLE}, &sel, NULL));
-	CHECK_U64(sel.weight, ledger_sum_ns(&f.l.total));
+	CHECK_U64(sel.weight, breakdown_sum_ns(&f.l.total));
 	CHECK_U64(weight_under(&sel, "worker-1", 0), 600 * MS); /* 290 samples a second */
 	CHECK_U64(weight_under(&sel, "worker-3", 0), 600 * MS); /* 60 */
 	CHECK_U64(weight_under(&sel, "worker-1", WAIT_LOCK), 800 * MS);
-	CHECK_U64(weight_under(&sel, "pool-1", SELECT_TIP_IDLE), 2000 * MS);
+	CHECK_U64(weight_under(&sel, "pool-1", SELECT_LEAF_IDLE), 2000 * MS);
 	/* no sample in its first second, one in its second one */
-	CHECK_U64(weight_under(&sel, "server", SELECT_TIP_UNSAMPLED), 100 * MS);
+	CHECK_U64(weight_under(&sel, "server", SELECT_LEAF_UNSAMPLED), 100 * MS);
 	CHECK_U64(weight_under(&sel, "server", 0), 100 * MS);
 
 	CHECK(!hotcold_run(&f.a, f.p, &(struct select_spec){0}, &sel, NULL));
-	CHECK_U64(sel.weight, ledger_sum_ns(&f.l.total) - ledger_idle_ns(&f.l.total));
+	CHECK_U64(sel.weight, breakdown_sum_ns(&f.l.total) - breakdown_idle_ns(&f.l.total));
 }
 
 TEST(hotcold_keeps_filters_on_stacks_and_reasons)

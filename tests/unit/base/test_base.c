@@ -82,7 +82,7 @@ TEST(json_writer_places_commas)
 	CHECK_STR(buf_str(&b), "{\"a\":[1,-2],\"b\":\"x\"}");
 }
 
-TEST(compression_round_trips_and_truncation_is_told)
+TEST(compression_round_trips_and_truncation_is_reported)
 {
 	CLEANUP(buf_release) struct buf plain = {0};
 	for (int i = 0; i < 100000; i++)

@@ -122,7 +122,7 @@ TEST(reader_gives_what_zlib_packed)
 			}
 }
 
-TEST(reader_tells_where_a_stream_is_cut_off)
+TEST(reader_reports_where_a_stream_is_cut_off)
 {
 	for (int kind = 0; kind < NR_KINDS; kind++) {
 		CLEANUP(buf_release) struct buf plain = {0}, packed = {0};

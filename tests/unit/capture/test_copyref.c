@@ -4,14 +4,14 @@
 #include "capture/bpf/copyref.h"
 #include "tap.h"
 
-struct told {
+struct reported {
 	unsigned nr;
 	uint64_t ref;
 };
 
 static int on_stack(void *ctx, const struct event *ev, struct err *err)
 {
-	struct told *t = ctx;
+	struct reported *t = ctx;
 	(void)err;
 	t->nr += ev->kind == EVENT_STACK;
 	t->ref = ev->stack.ref;
@@ -20,17 +20,17 @@ static int on_stack(void *ctx, const struct event *ev, struct err *err)
 
 struct world {
 	struct copyrefs refs;
-	struct told told;
+	struct reported reported;
 	uint64_t regs[64];
 	uint64_t stack[16];
 };
 
-static uint64_t tell(struct world *w, int32_t pid)
+static uint64_t emit(struct world *w, int32_t pid)
 {
-	struct event_sink sink = {on_stack, &w->told};
+	struct event_sink sink = {on_stack, &w->reported};
 	struct event at = {.pid = pid, .tid = pid};
 	uint64_t ref = 0;
-	CHECK(!copyrefs_tell(&w->refs, &at, w->regs, (uint8_t *)w->stack, sizeof(w->stack), &sink,
+	CHECK(!copyrefs_emit(&w->refs, &at, w->regs, (uint8_t *)w->stack, sizeof(w->stack), &sink,
 			     &ref, NULL));
 	return ref;
 }
@@ -43,17 +43,17 @@ static void map(struct world *w, int32_t pid, uint64_t start, uint64_t len)
 	copyrefs_note(&w->refs, &ev);
 }
 
-TEST(copyref_tells_a_stack_once)
+TEST(copyref_reports_a_stack_once)
 {
 	struct world w = {0};
 	map(&w, 1, 0x400000, 0x1000);
 	w.regs[ARCH_PERF_IP] = 0x400010;
 	w.regs[ARCH_PERF_SP] = 0x7f0000000000;
 	w.stack[3] = 0x400100;
-	uint64_t ref = tell(&w, 1);
-	CHECK_U64(tell(&w, 1), ref);
-	CHECK_U64(w.told.nr, 1);
-	CHECK_U64(w.told.ref, ref);
+	uint64_t ref = emit(&w, 1);
+	CHECK_U64(emit(&w, 1), ref);
+	CHECK_U64(w.reported.nr, 1);
+	CHECK_U64(w.reported.ref, ref);
 	copyrefs_release(&w.refs);
 }
 
@@ -64,18 +64,18 @@ TEST(copyref_looks_at_code_and_stack_addresses_only)
 	w.regs[ARCH_PERF_IP] = 0x400010;
 	w.regs[ARCH_PERF_SP] = 0x7f0000000000;
 	w.stack[3] = 0x400100;
-	uint64_t ref = tell(&w, 1);
+	uint64_t ref = emit(&w, 1);
 	w.stack[4] = 0x12345; /* data: says nothing of the walk */
-	CHECK_U64(tell(&w, 1), ref);
+	CHECK_U64(emit(&w, 1), ref);
 	w.stack[5] = 0x7f0000000020; /* may be a saved frame pointer */
-	CHECK(tell(&w, 1) != ref);
+	CHECK(emit(&w, 1) != ref);
 	w.stack[5] = 0;
 	w.stack[6] = 0x400200; /* a return address */
-	CHECK(tell(&w, 1) != ref);
+	CHECK(emit(&w, 1) != ref);
 	w.stack[6] = 0;
 	w.stack[7] = 0x400100; /* the same, at another place */
 	w.stack[3] = 0;
-	CHECK(tell(&w, 1) != ref);
+	CHECK(emit(&w, 1) != ref);
 	copyrefs_release(&w.refs);
 }
 
@@ -88,14 +88,14 @@ TEST(copyref_knows_processes_and_their_images_apart)
 	copyrefs_note(&w.refs, &birth);
 	CHECK(copyrefs_is_code(&w.refs, 2, 0x400800));
 	w.regs[ARCH_PERF_IP] = 0x400010;
-	uint64_t ref = tell(&w, 1);
-	uint64_t child = tell(&w, 2);
+	uint64_t ref = emit(&w, 1);
+	uint64_t child = emit(&w, 2);
 	CHECK(ref != child);
 	struct event exec = {
 		.kind = EVENT_COMM, .pid = 2, .tid = 2, .comm = {.name = "x", .is_exec = true}};
 	copyrefs_note(&w.refs, &exec);
 	CHECK(!copyrefs_is_code(&w.refs, 2, 0x400800));
-	CHECK(tell(&w, 2) != child);
+	CHECK(emit(&w, 2) != child);
 	copyrefs_release(&w.refs);
 }
 

@@ -45,14 +45,15 @@ static int on_event(void *ctx, const struct event *ev, struct err *err)
 			       ev->stack.chain[0] != nr || ev->stack.chain[1] != nr + 1;
 	} else {
 		uint64_t nr = s->nr_rows++;
-		s->nr_wrong += ev->kind != EVENT_TALLY || (uint64_t)ev->tally.values[0] != nr;
+		s->nr_wrong +=
+			ev->kind != EVENT_AGGREGATE || (uint64_t)ev->aggregate.values[0] != nr;
 		/* A row's stack is told before it. */
 		s->nr_wrong += s->nr_stacks < s->nr_rows;
 	}
 	return 0;
 }
 
-TEST(heapqueue_tells_all_that_another_thread_puts_in_order)
+TEST(heapqueue_reports_all_that_another_thread_puts_in_order)
 {
 	struct heapqueue q;
 	heapqueue_init(&q);

@@ -10,7 +10,7 @@
 
 #define START HEAPWORLD_START
 
-TEST(heapring_tells_stacks_ahead)
+TEST(heapring_emits_stacks_ahead)
 {
 	struct heapworld w;
 	heapworld_init(&w, 0, 1);
@@ -32,10 +32,10 @@ TEST(heapring_leaves_what_is_younger_than_the_pass)
 	CHECK(heapworld_alloc(&w, 0, START + 30, 0x2000, 16, 1));
 	heapworld_pass(&w, START + 20);
 	CHECK_U64(w.slots[0].tail, 24);
-	CHECK_U64(heapbook_info(w.book).nr_live, 1);
+	CHECK_U64(heapaccount_info(w.account).nr_live, 1);
 	heapworld_pass(&w, START + 30);
 	CHECK_U64(w.slots[0].tail, 48);
-	CHECK_U64(heapbook_info(w.book).nr_live, 2);
+	CHECK_U64(heapaccount_info(w.account).nr_live, 2);
 	CHECK_U64(w.shared.alive_tsc, START + 30);
 	heapworld_release(&w);
 }
@@ -47,7 +47,7 @@ static void check_broken(struct heapworld *w, unsigned slot)
 	heapworld_pass(w, START + 20);
 	CHECK_U64(heapring_counts(&w->ring).nr_broken, 1);
 	CHECK_U64(w->slots[slot].tail, w->slots[slot].head);
-	CHECK_U64(heapbook_info(w->book).nr_live, 1);
+	CHECK_U64(heapaccount_info(w->account).nr_live, 1);
 	w->slots[slot].head += 8;
 	heapworld_pass(w, START + 30);
 	CHECK_U64(heapring_counts(&w->ring).nr_broken, 1);
@@ -134,7 +134,7 @@ TEST(heapring_survives_any_bytes)
 			}
 			heapworld_pass(&w, START + pass * 1000000);
 		}
-		heapbook_end(w.book);
+		heapaccount_end(w.account);
 		for (unsigned s = 0; s < HEAPWORLD_SLOTS; s++)
 			CHECK(w.slots[s].head - w.slots[s].tail <= HEAPWORLD_RING_BYTES);
 		heapworld_release(&w);
@@ -168,7 +168,7 @@ TEST(heapring_hands_a_slot_on_when_its_thread_has_ended)
 	w.slots[1].nr_allocs = 1;
 	CHECK(heapworld_alloc(&w, 1, START + 50, 0x3000, 100, 2));
 	heapworld_pass(&w, START + 60);
-	heapbook_end(w.book);
+	heapaccount_end(w.account);
 	CHECK_U64(heapworld_sum(&w, TABLE_ALLOCATED, -1, 101, 0), 2);
 	CHECK_U64(heapworld_sum(&w, TABLE_ALLOCATED, -1, 555, 1), 100);
 	CHECK_U64(heapring_counts(&w.ring).nr_allocs, 3);
@@ -213,7 +213,7 @@ TEST(heapring_gives_a_slot_to_anybody_after_a_while)
 	s->tid = 777;
 	CHECK(heapworld_alloc(&w, 1, START + 50, 0x3000, 100, 2));
 	heapworld_pass(&w, START + 60);
-	heapbook_end(w.book);
+	heapaccount_end(w.account);
 	CHECK_U64(heapworld_sum(&w, TABLE_ALLOCATED, -1, 101, 0), 2);
 	CHECK_U64(heapworld_sum(&w, TABLE_ALLOCATED, -1, 777, 1), 100);
 	CHECK_U64(heapring_counts(&w.ring).nr_broken, 0);
@@ -242,8 +242,8 @@ TEST(heapring_reads_what_a_thread_writes_meanwhile)
 		heapworld_pass(&w, START + NR_WRITTEN);
 	CHECK_U64(heapring_counts(&w.ring).nr_broken, 0);
 	pthread_join(writer, NULL);
-	CHECK_U64(heapbook_info(w.book).nr_live, NR_WRITTEN);
-	CHECK_U64(heapbook_info(w.book).nr_late, 0);
+	CHECK_U64(heapaccount_info(w.account).nr_live, NR_WRITTEN);
+	CHECK_U64(heapaccount_info(w.account).nr_late, 0);
 	heapworld_release(&w);
 }
 

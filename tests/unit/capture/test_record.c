@@ -217,7 +217,7 @@ TEST(record_map_is_by_inode_or_build_id)
 	CHECK(record_decode(&plain, finish_side(&b, 9000), &ev) == RECORD_BAD);
 }
 
-TEST(record_life_of_threads_is_told)
+TEST(record_life_of_threads_is_reported)
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	struct event ev;

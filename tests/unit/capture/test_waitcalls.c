@@ -79,7 +79,7 @@ static struct why why_of(int nr, uint64_t arg0, uint64_t arg1, char *object)
 	return why;
 }
 
-TEST(waitcalls_tells_files_sockets_and_pipes_apart)
+TEST(waitcalls_distinguishes_files_sockets_and_pipes)
 {
 	char object[256];
 	int fds[2];

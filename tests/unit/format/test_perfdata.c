@@ -151,7 +151,7 @@ TEST(perfdata_delivers_in_order_of_time_within_rounds)
 	CHECK(!info.is_incomplete);
 }
 
-TEST(perfdata_tells_events_apart_by_identifier)
+TEST(perfdata_distinguishes_events_by_identifier)
 {
 	struct maker m = simple_maker();
 	m.attr.sample_type |= PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CPU;
@@ -242,7 +242,7 @@ TEST(perfdata_side_records_take_time_and_thread_from_their_trailer)
 	CHECK_U64(seen.last.time_ns, 1234);
 }
 
-TEST(perfdata_tells_forks_that_perf_found_from_those_that_happened)
+TEST(perfdata_distinguishes_forks_that_perf_found_from_those_that_happened)
 {
 	for (uint64_t time_ns = 0; time_ns < 2; time_ns++) {
 		struct maker m = simple_maker();
@@ -260,7 +260,7 @@ TEST(perfdata_tells_forks_that_perf_found_from_those_that_happened)
 	}
 }
 
-TEST(perfdata_counts_lost_samples_once_though_the_kernel_tells_twice)
+TEST(perfdata_counts_lost_samples_once_though_the_kernel_reports_twice)
 {
 	struct maker m = simple_maker();
 	const uint64_t thread = (uint64_t)7 << 32 | 7;

@@ -282,7 +282,7 @@ TEST(frames_without_names_say_what_is_known)
 	CHECK_U64(losses_unsymbolized(&p->losses), 1);
 }
 
-TEST(kernel_and_jit_frames_are_told_by_their_module)
+TEST(kernel_and_jit_frames_are_reported_by_their_module)
 {
 	static const char script[] = "a 1 1.000000: 7 cycles: \n"
 				     "\t 9 k1 ([kernel.kallsyms])\n"

@@ -16,7 +16,7 @@ static bool is_first_namespace(void)
 	       !strcmp(text, "pid:[4026531836]");
 }
 
-TEST(bpfrights_a_kernel_without_types_is_told_as_such)
+TEST(bpfrights_a_kernel_without_types_is_reported_as_such)
 {
 	struct err err = {0};
 	if (!is_first_namespace())

@@ -179,7 +179,7 @@ static const char smaps[] =
 	"7ffe00100000-7ffe00101000 r-xp 00000000 00:00 0              [vdso]\n"
 	"Rss:                   4 kB\n";
 
-TEST(memmaps_tells_what_mappings_are)
+TEST(memmaps_says_what_mappings_are)
 {
 	CLEANUP(memmaps_release) struct memmaps m = {0};
 	static const enum memmap_kind kinds[] = {

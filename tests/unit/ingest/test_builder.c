@@ -44,15 +44,15 @@ static void tear_down(struct fixture *f)
 	profile_free(f->p);
 }
 
-static void tell(struct fixture *f, const struct event *ev)
+static void emit(struct fixture *f, const struct event *ev)
 {
 	struct event_sink sink = builder_sink(f->b);
 	CHECK(!sink.event(sink.ctx, ev, NULL));
 }
 
-static void tell_map(struct fixture *f, int32_t pid, uint64_t start, uint64_t len, const char *path)
+static void emit_map(struct fixture *f, int32_t pid, uint64_t start, uint64_t len, const char *path)
 {
-	tell(f, &(struct event){.kind = EVENT_MAP,
+	emit(f, &(struct event){.kind = EVENT_MAP,
 				.pid = pid,
 				.tid = pid,
 				.time_ns = 10,
@@ -63,27 +63,27 @@ static void tell_map(struct fixture *f, int32_t pid, uint64_t start, uint64_t le
 					.path = path}});
 }
 
-static void tell_comm(struct fixture *f, int32_t pid, const char *name, bool is_exec)
+static void emit_comm(struct fixture *f, int32_t pid, const char *name, bool is_exec)
 {
-	tell(f, &(struct event){.kind = EVENT_COMM,
+	emit(f, &(struct event){.kind = EVENT_COMM,
 				.pid = pid,
 				.tid = pid,
 				.time_ns = 11,
 				.comm = {.name = name, .is_exec = is_exec}});
 }
 
-static void tell_fork(struct fixture *f, int32_t pid, int32_t tid, int32_t ppid)
+static void emit_fork(struct fixture *f, int32_t pid, int32_t tid, int32_t ppid)
 {
-	tell(f, &(struct event){.kind = EVENT_FORK,
+	emit(f, &(struct event){.kind = EVENT_FORK,
 				.pid = pid,
 				.tid = tid,
 				.time_ns = 12,
 				.fork = {.ppid = ppid, .ptid = ppid}});
 }
 
-static void tell_exit(struct fixture *f, int32_t pid, int32_t tid, uint64_t time_ns)
+static void emit_exit(struct fixture *f, int32_t pid, int32_t tid, uint64_t time_ns)
 {
-	tell(f, &(struct event){.kind = EVENT_EXIT, .pid = pid, .tid = tid, .time_ns = time_ns});
+	emit(f, &(struct event){.kind = EVENT_EXIT, .pid = pid, .tid = tid, .time_ns = time_ns});
 }
 
 static struct event sample_at(int32_t pid, uint64_t time_ns, uint64_t ip)
@@ -96,10 +96,10 @@ static struct event sample_at(int32_t pid, uint64_t time_ns, uint64_t ip)
 			      .sample = {.spec = 2, .ip = ip, .period = 1000, .is_user = true}};
 }
 
-static void tell_sample(struct fixture *f, int32_t pid, uint64_t time_ns, uint64_t ip)
+static void emit_sample(struct fixture *f, int32_t pid, uint64_t time_ns, uint64_t ip)
 {
 	struct event ev = sample_at(pid, time_ns, ip);
-	tell(f, &ev);
+	emit(f, &ev);
 }
 
 static const struct table *samples(const struct fixture *f)
@@ -131,12 +131,12 @@ static void check_sum(const struct fixture *f)
 TEST(builder_maps_addresses_to_files_by_process)
 {
 	struct fixture f = set_up();
-	tell_map(&f, 10, CODE, 0x1000, "/bin/ten");
-	tell_map(&f, 20, CODE, 0x1000, "/bin/twenty");
-	tell_sample(&f, 10, 100, CODE + 1);
-	tell_sample(&f, 20, 101, CODE + 1);
-	tell_sample(&f, 10, 102, CODE + 0x1000); /* one past the end */
-	tell_sample(&f, 30, 103, CODE + 1);      /* a process never heard of */
+	emit_map(&f, 10, CODE, 0x1000, "/bin/ten");
+	emit_map(&f, 20, CODE, 0x1000, "/bin/twenty");
+	emit_sample(&f, 10, 100, CODE + 1);
+	emit_sample(&f, 20, 101, CODE + 1);
+	emit_sample(&f, 10, 102, CODE + 0x1000); /* one past the end */
+	emit_sample(&f, 30, 103, CODE + 1);      /* a process never heard of */
 	CHECK_STR(module_of(&f, 0), "ten");
 	CHECK_STR(module_of(&f, 1), "twenty");
 	CHECK_STR(module_of(&f, 2), "[unknown]");
@@ -149,21 +149,21 @@ TEST(builder_maps_addresses_to_files_by_process)
 TEST(builder_fork_inherits_and_exec_forgets_mappings)
 {
 	struct fixture f = set_up();
-	tell_map(&f, 10, CODE, 0x1000, "/bin/sh");
-	tell_comm(&f, 10, "sh", false);
-	tell_fork(&f, 11, 11, 10);
-	tell_sample(&f, 11, 100, CODE + 1);
+	emit_map(&f, 10, CODE, 0x1000, "/bin/sh");
+	emit_comm(&f, 10, "sh", false);
+	emit_fork(&f, 11, 11, 10);
+	emit_sample(&f, 11, 100, CODE + 1);
 	CHECK_STR(module_of(&f, 0), "sh");
 	CHECK_STR(profile_text(f.p, task_of(&f, 0)->comm), "sh");
-	tell_comm(&f, 11, "make", true);
-	tell_sample(&f, 11, 101, CODE + 1);
+	emit_comm(&f, 11, "make", true);
+	emit_sample(&f, 11, 101, CODE + 1);
 	CHECK_STR(module_of(&f, 1), "[unknown]");
-	tell_map(&f, 11, CODE, 0x1000, "/bin/make");
-	tell_sample(&f, 11, 102, CODE + 1);
+	emit_map(&f, 11, CODE, 0x1000, "/bin/make");
+	emit_sample(&f, 11, 102, CODE + 1);
 	CHECK_STR(module_of(&f, 2), "make");
 	CHECK_STR(profile_text(f.p, task_of(&f, 2)->comm), "make");
 	/* The parent is as it was. */
-	tell_sample(&f, 10, 103, CODE + 1);
+	emit_sample(&f, 10, 103, CODE + 1);
 	CHECK_STR(module_of(&f, 3), "sh");
 	check_sum(&f);
 	tear_down(&f);
@@ -172,28 +172,28 @@ TEST(builder_fork_inherits_and_exec_forgets_mappings)
 TEST(builder_pid_that_is_used_again_is_another_task)
 {
 	struct fixture f = set_up();
-	tell_map(&f, 10, CODE, 0x1000, "/bin/old");
-	tell_comm(&f, 10, "same", false);
-	tell_sample(&f, 10, 100, CODE + 1);
-	tell_exit(&f, 10, 10, 150);
-	tell_fork(&f, 10, 10, 1);
-	tell_map(&f, 10, CODE, 0x1000, "/bin/new");
-	tell_comm(&f, 10, "fresh", false);
-	tell_sample(&f, 10, 200, CODE + 1);
+	emit_map(&f, 10, CODE, 0x1000, "/bin/old");
+	emit_comm(&f, 10, "same", false);
+	emit_sample(&f, 10, 100, CODE + 1);
+	emit_exit(&f, 10, 10, 150);
+	emit_fork(&f, 10, 10, 1);
+	emit_map(&f, 10, CODE, 0x1000, "/bin/new");
+	emit_comm(&f, 10, "fresh", false);
+	emit_sample(&f, 10, 200, CODE + 1);
 	CHECK_STR(module_of(&f, 0), "old");
 	CHECK_STR(module_of(&f, 1), "new");
 	CHECK(samples(&f)->task[0] != samples(&f)->task[1]);
 	CHECK_U64(task_of(&f, 0)->end_ns, 150);
 	CHECK_U64(task_of(&f, 1)->end_ns, 0);
 	/* A thread's id that comes back in another process. */
-	tell_fork(&f, 10, 55, 10);
+	emit_fork(&f, 10, 55, 10);
 	struct event ev = sample_at(10, 210, CODE + 1);
 	ev.tid = 55;
-	tell(&f, &ev);
-	tell_exit(&f, 10, 55, 220);
+	emit(&f, &ev);
+	emit_exit(&f, 10, 55, 220);
 	ev.pid = 20;
 	ev.time_ns = 230;
-	tell(&f, &ev);
+	emit(&f, &ev);
 	CHECK(task_of(&f, 2)->pid == 10 && task_of(&f, 3)->pid == 20);
 	check_sum(&f);
 	tear_down(&f);
@@ -202,13 +202,13 @@ TEST(builder_pid_that_is_used_again_is_another_task)
 TEST(builder_exit_of_a_thread_leaves_its_process_mapped)
 {
 	struct fixture f = set_up();
-	tell_map(&f, 10, CODE, 0x1000, "/bin/ten");
-	tell_fork(&f, 10, 11, 10);
-	tell_exit(&f, 10, 11, 90);
-	tell_sample(&f, 10, 100, CODE + 1);
+	emit_map(&f, 10, CODE, 0x1000, "/bin/ten");
+	emit_fork(&f, 10, 11, 10);
+	emit_exit(&f, 10, 11, 90);
+	emit_sample(&f, 10, 100, CODE + 1);
 	CHECK_STR(module_of(&f, 0), "ten");
-	tell_exit(&f, 10, 10, 110);
-	tell_sample(&f, 10, 120, CODE + 1);
+	emit_exit(&f, 10, 10, 110);
+	emit_sample(&f, 10, 120, CODE + 1);
 	CHECK_STR(module_of(&f, 1), "[unknown]");
 	check_sum(&f);
 	tear_down(&f);
@@ -217,7 +217,7 @@ TEST(builder_exit_of_a_thread_leaves_its_process_mapped)
 TEST(builder_keeps_kernel_above_user_frames)
 {
 	struct fixture f = set_up();
-	tell_map(&f, 10, CODE, 0x1000, "/bin/ten");
+	emit_map(&f, 10, CODE, 0x1000, "/bin/ten");
 	const uint64_t chain[] = {CHAIN_KERNEL, 0xffffffff81000010, 0xffffffff81000020,
 				  CHAIN_USER,   CODE + 8,           CODE + 0x10};
 	for (unsigned round = 0; round < 3; round++) { /* twice from the cache */
@@ -225,7 +225,7 @@ TEST(builder_keeps_kernel_above_user_frames)
 		ev.sample.is_user = false;
 		ev.sample.chain = chain;
 		ev.sample.nr_chain = ARRAY_LEN(chain);
-		tell(&f, &ev);
+		emit(&f, &ev);
 	}
 	static const char *const want[] = {"[kernel]", "[kernel]", "ten", "ten"};
 	stack_id s = samples(&f)->stack[2];
@@ -245,10 +245,10 @@ TEST(builder_keeps_kernel_above_user_frames)
 TEST(builder_takes_time_that_goes_backwards)
 {
 	struct fixture f = set_up();
-	tell_map(&f, 10, CODE, 0x1000, "/bin/ten");
+	emit_map(&f, 10, CODE, 0x1000, "/bin/ten");
 	static const uint64_t times[] = {500, 100, UINT64_MAX - 1, 0, 300};
 	for (size_t i = 0; i < ARRAY_LEN(times); i++)
-		tell_sample(&f, 10, times[i], CODE + 1);
+		emit_sample(&f, 10, times[i], CODE + 1);
 	CHECK_U64(builder_last_ns(f.b), UINT64_MAX - 1);
 	profile_seal(f.p);
 	for (size_t i = 1; i < samples(&f)->n; i++)
@@ -264,10 +264,10 @@ TEST(builder_counts_what_it_leaves_out)
 	for (size_t i = 0; i < ARRAY_LEN(specs); i++) {
 		struct event ev = sample_at(10, 100, CODE);
 		ev.sample.spec = specs[i];
-		tell(&f, &ev);
+		emit(&f, &ev);
 	}
-	tell(&f, &(struct event){.kind = EVENT_LOST, .lost = {.nr = 40}});
-	tell(&f, &(struct event){.kind = EVENT_THROTTLE});
+	emit(&f, &(struct event){.kind = EVENT_LOST, .lost = {.nr = 40}});
+	emit(&f, &(struct event){.kind = EVENT_THROTTLE});
 	CHECK_U64(f.p->losses.nr[LOSS_FILTERED], ARRAY_LEN(specs));
 	CHECK_U64(f.p->losses.nr[LOSS_LOST], 40);
 	CHECK_U64(f.p->losses.nr[LOSS_THROTTLED], 1);
@@ -279,20 +279,20 @@ TEST(builder_counts_what_it_leaves_out)
 TEST(builder_survives_mappings_that_cannot_be)
 {
 	struct fixture f = set_up();
-	tell_map(&f, 10, UINT64_MAX - 0xfff, 0x2000, "/bin/wraps");
-	tell_map(&f, 10, CODE, 0, "/bin/empty");
+	emit_map(&f, 10, UINT64_MAX - 0xfff, 0x2000, "/bin/wraps");
+	emit_map(&f, 10, CODE, 0, "/bin/empty");
 	CHECK_U64(f.p->mappings.n, 0);
-	tell_map(&f, 10, 0, UINT64_MAX, "/bin/everything");
-	tell_map(&f, 10, CODE, 0x1000, "");
-	tell_map(&f, -1, CODE, 0x1000, "/bin/minus");
-	tell_map(&f, 0, CODE, 0x1000, "[vsyscall]");
+	emit_map(&f, 10, 0, UINT64_MAX, "/bin/everything");
+	emit_map(&f, 10, CODE, 0x1000, "");
+	emit_map(&f, -1, CODE, 0x1000, "/bin/minus");
+	emit_map(&f, 0, CODE, 0x1000, "[vsyscall]");
 	for (unsigned i = 0; i < 500; i++) /* each cuts the ones before */
-		tell_map(&f, 12, CODE + i * 16, 0x10000, i & 1 ? "/bin/odd" : "/bin/even");
-	tell_sample(&f, 10, 100, UINT64_MAX - 5);
-	tell_sample(&f, 10, 101, CODE + 1);
-	tell_sample(&f, 12, 102, CODE + 16 * 3 + 1);
-	tell_sample(&f, -1, 103, CODE + 1);
-	tell_exit(&f, -1, -1, 104);
+		emit_map(&f, 12, CODE + i * 16, 0x10000, i & 1 ? "/bin/odd" : "/bin/even");
+	emit_sample(&f, 10, 100, UINT64_MAX - 5);
+	emit_sample(&f, 10, 101, CODE + 1);
+	emit_sample(&f, 12, 102, CODE + 16 * 3 + 1);
+	emit_sample(&f, -1, 103, CODE + 1);
+	emit_exit(&f, -1, -1, 104);
 	CHECK_STR(module_of(&f, 2), "odd");
 	check_sum(&f);
 	tear_down(&f);
@@ -306,8 +306,8 @@ TEST(builder_survives_stacks_that_lie)
 	for (size_t i = 0; i < ARRAY_LEN(regs); i++)
 		regs[i] = UINT64_MAX - i;
 	memset(stack, 0xfe, sizeof(stack));
-	tell_map(&f, 10, CODE, 0x1000, "/bin/ten");
-	tell_map(&f, 10, 0x7f0000000000, 0x1000, "//anon");
+	emit_map(&f, 10, CODE, 0x1000, "/bin/ten");
+	emit_map(&f, 10, 0x7f0000000000, 0x1000, "//anon");
 	static const uint64_t masks[] = {ARCH_PERF_REGS_MASK, 0, 1, 1ull << 63};
 	for (size_t i = 0; i < 4 * ARRAY_LEN(masks); i++) {
 		struct event ev = sample_at(10, 100 + i, CODE + 1);
@@ -318,7 +318,7 @@ TEST(builder_survives_stacks_that_lie)
 		ev.sample.is_stack_full = i & 8;
 		regs[ARCH_PERF_IP] = i & 8 ? CODE + 1 : 0x7f0000000010;
 		regs[ARCH_PERF_SP] = i & 4 ? UINT64_MAX - 8 : 0x1000;
-		tell(&f, &ev);
+		emit(&f, &ev);
 	}
 	CHECK_U64(losses_truncated(&f.p->losses), 4 * ARRAY_LEN(masks));
 	check_sum(&f);
@@ -328,7 +328,7 @@ TEST(builder_survives_stacks_that_lie)
 TEST(builder_survives_chains_that_lie)
 {
 	struct fixture f = set_up();
-	tell_map(&f, 10, CODE, 0x1000, "/bin/ten");
+	emit_map(&f, 10, CODE, 0x1000, "/bin/ten");
 	static uint64_t chain[70000];
 	uint64_t seed = 7;
 	for (size_t i = 0; i < ARRAY_LEN(chain); i++) {
@@ -340,7 +340,7 @@ TEST(builder_survives_chains_that_lie)
 		struct event ev = sample_at(10, 100 + i, CODE + 1);
 		ev.sample.chain = chain;
 		ev.sample.nr_chain = lengths[i];
-		tell(&f, &ev);
+		emit(&f, &ev);
 	}
 	check_sum(&f);
 	tear_down(&f);
@@ -366,7 +366,7 @@ TEST(builder_asks_for_more_stack_only_when_the_copy_was_full)
 	struct table shape = builder_table_shape(f.p, "cpu-clock", 999);
 	f.table = profile_table(f.p, &shape);
 	builder_set_table(f.b, 2, f.table);
-	tell_map(&f, 10, 0x7f0000000000, 0x1000, "//anon"); /* JIT: by frame pointers */
+	emit_map(&f, 10, 0x7f0000000000, 0x1000, "//anon"); /* JIT: by frame pointers */
 	uint64_t regs[64] = {0};
 	regs[ARCH_PERF_IP] = 0x7f0000000010;
 	regs[ARCH_PERF_SP] = 0x1000;
@@ -377,10 +377,10 @@ TEST(builder_asks_for_more_stack_only_when_the_copy_was_full)
 	ev.sample.regs_mask = 0x1ff;
 	ev.sample.stack = (const uint8_t *)stack;
 	ev.sample.nr_stack = sizeof(stack);
-	tell(&f, &ev);
+	emit(&f, &ev);
 	CHECK_U64(got[0], 0);
 	ev.sample.is_stack_full = true;
-	tell(&f, &ev);
+	emit(&f, &ev);
 	CHECK_U64(got[0], 1);
 	CHECK_U64(f.p->losses.nr[LOSS_TRUNC_COPY], 2);
 	check_sum(&f);

@@ -37,37 +37,37 @@ static void world_release(struct world *w)
 	profile_free(w->p);
 }
 
-static void tell(struct world *w, struct event ev)
+static void emit(struct world *w, struct event ev)
 {
 	ev.time_ns = ++w->now_ns;
 	ev.cpu = -1;
 	CHECK(!w->sink.event(w->sink.ctx, &ev, NULL));
 }
 
-static void tell_fork(struct world *w, int32_t pid, int32_t tid, int32_t ppid, int32_t ptid)
+static void emit_fork(struct world *w, int32_t pid, int32_t tid, int32_t ppid, int32_t ptid)
 {
-	tell(w, (struct event){.kind = EVENT_FORK,
+	emit(w, (struct event){.kind = EVENT_FORK,
 			       .pid = pid,
 			       .tid = tid,
 			       .fork = {.ppid = ppid, .ptid = ptid}});
 }
 
-static void tell_exit(struct world *w, int32_t pid, int32_t tid)
+static void emit_exit(struct world *w, int32_t pid, int32_t tid)
 {
-	tell(w, (struct event){.kind = EVENT_EXIT, .pid = pid, .tid = tid});
+	emit(w, (struct event){.kind = EVENT_EXIT, .pid = pid, .tid = tid});
 }
 
-static void tell_exec(struct world *w, int32_t pid)
+static void emit_exec(struct world *w, int32_t pid)
 {
-	tell(w, (struct event){.kind = EVENT_COMM,
+	emit(w, (struct event){.kind = EVENT_COMM,
 			       .pid = pid,
 			       .tid = pid,
 			       .comm = {.name = "new", .is_exec = true}});
 }
 
-static void tell_map(struct world *w, int32_t pid, uint64_t start)
+static void emit_map(struct world *w, int32_t pid, uint64_t start)
 {
-	tell(w, (struct event){.kind = EVENT_MAP,
+	emit(w, (struct event){.kind = EVENT_MAP,
 			       .pid = pid,
 			       .tid = pid,
 			       .map = {.start = start,
@@ -80,7 +80,7 @@ static void tell_map(struct world *w, int32_t pid, uint64_t start)
 /* The kind of module that a sample's leaf lies in. */
 static enum module_kind sample_kind(struct world *w, int32_t pid, int32_t tid, uint64_t ip)
 {
-	tell(w, (struct event){.kind = EVENT_SAMPLE,
+	emit(w, (struct event){.kind = EVENT_SAMPLE,
 			       .pid = pid,
 			       .tid = tid,
 			       .sample = {.ip = ip, .is_user = true, .period = 1}});
@@ -93,13 +93,13 @@ TEST(builder_keeps_mappings_when_the_first_thread_ends_before_the_others)
 {
 	struct world w;
 	world_init(&w);
-	tell_fork(&w, 10, 10, 1, 1);
-	tell_exec(&w, 10);
-	tell_map(&w, 10, 0x10000);
-	tell_fork(&w, 10, 11, 10, 10);
-	tell_exit(&w, 10, 10);
+	emit_fork(&w, 10, 10, 1, 1);
+	emit_exec(&w, 10);
+	emit_map(&w, 10, 0x10000);
+	emit_fork(&w, 10, 11, 10, 10);
+	emit_exit(&w, 10, 10);
 	CHECK_U64(sample_kind(&w, 10, 11, 0x10010), MODULE_ELF);
-	tell_exit(&w, 10, 11);
+	emit_exit(&w, 10, 11);
 	CHECK_U64(sample_kind(&w, 10, 10, 0x10010), MODULE_UNKNOWN);
 	world_release(&w);
 }
@@ -108,13 +108,13 @@ TEST(builder_forgets_mappings_with_the_last_thread_after_an_exec_by_another_thre
 {
 	struct world w;
 	world_init(&w);
-	tell_fork(&w, 10, 10, 1, 1);
-	tell_fork(&w, 10, 11, 10, 10);
-	tell_exit(&w, 10, 10); /* thread 11 executes: it becomes thread 10 */
-	tell_exec(&w, 10);
-	tell_map(&w, 10, 0x10000);
+	emit_fork(&w, 10, 10, 1, 1);
+	emit_fork(&w, 10, 11, 10, 10);
+	emit_exit(&w, 10, 10); /* thread 11 executes: it becomes thread 10 */
+	emit_exec(&w, 10);
+	emit_map(&w, 10, 0x10000);
 	CHECK_U64(sample_kind(&w, 10, 10, 0x10010), MODULE_ELF);
-	tell_exit(&w, 10, 10);
+	emit_exit(&w, 10, 10);
 	CHECK_U64(sample_kind(&w, 10, 10, 0x10010), MODULE_UNKNOWN);
 	world_release(&w);
 }
@@ -123,8 +123,8 @@ TEST(builder_keeps_mappings_of_a_process_whose_first_thread_never_said_anything)
 {
 	struct world w;
 	world_init(&w);
-	tell_map(&w, 10, 0x10000);
-	tell_exit(&w, 10, 12);
+	emit_map(&w, 10, 0x10000);
+	emit_exit(&w, 10, 12);
 	CHECK_U64(sample_kind(&w, 10, 11, 0x10010), MODULE_ELF);
 	world_release(&w);
 }
@@ -134,30 +134,30 @@ TEST(builder_lists_mappings_of_processes_that_have_samples_only)
 	struct world w;
 	world_init(&w);
 	for (int32_t pid = 100; pid < 1100; pid++) {
-		tell_fork(&w, pid, pid, 1, 1);
-		tell_exec(&w, pid);
-		tell_map(&w, pid, 0x10000);
-		tell_map(&w, pid, 0x20000);
+		emit_fork(&w, pid, pid, 1, 1);
+		emit_exec(&w, pid);
+		emit_map(&w, pid, 0x10000);
+		emit_map(&w, pid, 0x20000);
 		if (pid % 100 == 0)
 			(void)sample_kind(&w, pid, pid, 0x10010);
-		tell_exit(&w, pid, pid);
+		emit_exit(&w, pid, pid);
 	}
 	CHECK_U64(w.p->mappings.n, 20);
 	world_release(&w);
 }
 
-TEST(builder_lists_a_mapping_that_is_told_again_once)
+TEST(builder_lists_a_mapping_that_is_reported_again_once)
 {
 	struct world w;
 	world_init(&w);
-	tell_fork(&w, 10, 10, 1, 1);
-	tell_map(&w, 10, 0x10000);
+	emit_fork(&w, 10, 10, 1, 1);
+	emit_map(&w, 10, 0x10000);
 	(void)sample_kind(&w, 10, 10, 0x10010);
 	for (int i = 0; i < 100; i++)
-		tell_map(&w, 10, 0x20000);
+		emit_map(&w, 10, 0x20000);
 	CHECK_U64(w.p->mappings.n, 2);
 	/* A child has its parent's mappings, in the profile with its first sample. */
-	tell_fork(&w, 20, 20, 10, 10);
+	emit_fork(&w, 20, 20, 10, 10);
 	CHECK_U64(w.p->mappings.n, 2);
 	CHECK_U64(sample_kind(&w, 20, 20, 0x20010), MODULE_ELF);
 	CHECK_U64(w.p->mappings.n, 4);
@@ -177,10 +177,10 @@ TEST(builder_starts_a_name_when_it_was_given_if_the_one_before_was_sampled)
 	for (int is_sampled = 0; is_sampled < 2; is_sampled++) {
 		CLEANUP(world_release) struct world w;
 		world_init(&w);
-		tell_fork(&w, 70, 70, 1, 1);
+		emit_fork(&w, 70, 70, 1, 1);
 		if (is_sampled)
 			(void)sample_kind(&w, 70, 70, 0x1000);
-		tell_exec(&w, 70);
+		emit_exec(&w, 70);
 		uint64_t exec_ns = w.now_ns;
 		(void)sample_kind(&w, 70, 70, 0x1000);
 		CHECK_U64(start_of(&w, "new"), is_sampled ? exec_ns : 1);

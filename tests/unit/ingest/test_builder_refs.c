@@ -77,16 +77,16 @@ static void tear_down(struct fixture *f)
 	profile_free(f->p);
 }
 
-static void tell(struct fixture *f, struct event ev)
+static void emit(struct fixture *f, struct event ev)
 {
 	ev.tid = ev.tid ? ev.tid : ev.pid;
 	struct event_sink sink = builder_sink(f->b);
 	CHECK(!sink.event(sink.ctx, &ev, NULL));
 }
 
-static void tell_map(struct fixture *f, int32_t pid, uint64_t start, const char *path)
+static void emit_map(struct fixture *f, int32_t pid, uint64_t start, const char *path)
 {
-	tell(f, (struct event){.kind = EVENT_MAP,
+	emit(f, (struct event){.kind = EVENT_MAP,
 			       .pid = pid,
 			       .map = {.start = start,
 				       .len = 0x10000,
@@ -95,10 +95,10 @@ static void tell_map(struct fixture *f, int32_t pid, uint64_t start, const char 
 				       .path = path}});
 }
 
-static void tell_stack(struct fixture *f, int32_t pid, uint64_t ref, const uint64_t *chain,
+static void emit_stack(struct fixture *f, int32_t pid, uint64_t ref, const uint64_t *chain,
 		       uint32_t nr, enum loss_kind loss)
 {
-	tell(f, (struct event){.kind = EVENT_STACK,
+	emit(f, (struct event){.kind = EVENT_STACK,
 			       .pid = pid,
 			       .stack = {.ref = ref,
 					 .is_kernel = nr && chain[0] >= KERNEL,
@@ -108,27 +108,27 @@ static void tell_stack(struct fixture *f, int32_t pid, uint64_t ref, const uint6
 					 .loss = loss}});
 }
 
-static void tell_wait(struct fixture *f, uint32_t spec, uint64_t user_ref, uint64_t kernel_ref,
+static void emit_wait(struct fixture *f, uint32_t spec, uint64_t user_ref, uint64_t kernel_ref,
 		      int64_t nr)
 {
 	const int64_t values[] = {nr, nr * 1000};
-	tell(f, (struct event){.kind = EVENT_TALLY,
+	emit(f, (struct event){.kind = EVENT_AGGREGATE,
 			       .pid = 10,
 			       .tid = 11,
 			       .time_ns = 1000,
 			       .cpu = -1,
-			       .tally = {.spec = spec,
-					 .user_ref = user_ref,
-					 .kernel_ref = kernel_ref,
-					 .reason = WAIT_FSYNC,
-					 .evidence = EVIDENCE_IOWAIT,
-					 .log2_ns = 20,
-					 .syscall = 74,
-					 .object = "/data/log",
-					 .detail = NULL,
-					 .other_pid = 10,
-					 .other_tid = 12,
-					 .values = values}});
+			       .aggregate = {.spec = spec,
+					     .user_ref = user_ref,
+					     .kernel_ref = kernel_ref,
+					     .reason = WAIT_FSYNC,
+					     .evidence = EVIDENCE_IOWAIT,
+					     .log2_ns = 20,
+					     .syscall = 74,
+					     .object = "/data/log",
+					     .detail = NULL,
+					     .other_pid = 10,
+					     .other_tid = 12,
+					     .values = values}});
 }
 
 static const struct table *waits(const struct fixture *f)
@@ -170,13 +170,13 @@ TEST(refs_wait_has_the_kernel_on_top_of_the_user)
 {
 	struct fixture f;
 	set_up(&f);
-	tell_map(&f, 10, CODE, "/bin/ten");
-	tell_stack(&f, 10, 77, user, 3, LOSS_NR);
-	tell_stack(&f, 10, 77, kernel, 2, LOSS_NR); /* the same number is another stack here */
-	tell_wait(&f, SPEC_WAITS, 77, 77, 3);
-	tell_wait(&f, SPEC_WAITS, 77, 0, 1);
-	tell_wait(&f, SPEC_WAITS, 0, 77, 1);
-	tell_wait(&f, SPEC_WAITS, 0, 0, 1);
+	emit_map(&f, 10, CODE, "/bin/ten");
+	emit_stack(&f, 10, 77, user, 3, LOSS_NR);
+	emit_stack(&f, 10, 77, kernel, 2, LOSS_NR); /* the same number is another stack here */
+	emit_wait(&f, SPEC_WAITS, 77, 77, 3);
+	emit_wait(&f, SPEC_WAITS, 77, 0, 1);
+	emit_wait(&f, SPEC_WAITS, 0, 77, 1);
+	emit_wait(&f, SPEC_WAITS, 0, 0, 1);
 	CHECK_U64(waits(&f)->n, 4);
 	CHECK_STACK(&f, waits(&f)->stack[0], "[kernel]+1 [kernel]+2 ten+10 ten+20 ten+30 ");
 	CHECK_STACK(&f, waits(&f)->stack[1], "ten+10 ten+20 ten+30 ");
@@ -193,11 +193,11 @@ TEST(refs_tags_say_why_on_what_and_who)
 {
 	struct fixture f;
 	set_up(&f);
-	tell_map(&f, 10, CODE, "/bin/ten");
-	tell(&f,
+	emit_map(&f, 10, CODE, "/bin/ten");
+	emit(&f,
 	     (struct event){.kind = EVENT_COMM, .pid = 10, .tid = 12, .comm = {.name = "waker"}});
-	tell_stack(&f, 10, 5, user, 3, LOSS_NR);
-	tell_wait(&f, SPEC_WAITS, 5, 0, 2);
+	emit_stack(&f, 10, 5, user, 3, LOSS_NR);
+	emit_wait(&f, SPEC_WAITS, 5, 0, 2);
 	const struct tag *t = &f.p->tags.p[waits(&f)->tag[0]];
 	CHECK_U64(t->reason, WAIT_FSYNC);
 	CHECK_U64(t->evidence, EVIDENCE_IOWAIT);
@@ -208,7 +208,7 @@ TEST(refs_tags_say_why_on_what_and_who)
 	CHECK_U64(f.p->tasks.p[t->other].tid, 12);
 	CHECK_STR(profile_text(f.p, f.p->tasks.p[t->other].comm), "waker");
 	CHECK_U64(f.p->tasks.p[waits(&f)->task[0]].tid, 11);
-	tell_wait(&f, SPEC_WAITS, 5, 0, 9);
+	emit_wait(&f, SPEC_WAITS, 5, 0, 9);
 	CHECK_U64(waits(&f)->tag[1], waits(&f)->tag[0]);
 	tear_down(&f);
 }
@@ -217,22 +217,22 @@ TEST(refs_a_row_waits_for_its_stack_and_a_lost_one_heals_later)
 {
 	struct fixture f;
 	set_up(&f);
-	tell_map(&f, 10, CODE, "/bin/ten");
-	tell_wait(&f, SPEC_WAITS, 5, 0, 2);
-	tell_wait(&f, SPEC_WAITS, 6, 0, 4);
+	emit_map(&f, 10, CODE, "/bin/ten");
+	emit_wait(&f, SPEC_WAITS, 5, 0, 2);
+	emit_wait(&f, SPEC_WAITS, 6, 0, 4);
 	CHECK_U64(waits(&f)->n, 0);
 	builder_settle(f.b); /* neither is there: once more */
 	CHECK_U64(waits(&f)->n, 0);
-	tell_stack(&f, 10, 5, user, 3, LOSS_NR);
+	emit_stack(&f, 10, 5, user, 3, LOSS_NR);
 	builder_settle(f.b);
 	CHECK_U64(waits(&f)->n, 2);
 	CHECK_STACK(&f, waits(&f)->stack[0], "ten+10 ten+20 ten+30 ");
 	CHECK_STACK(&f, waits(&f)->stack[1], "[lost stack] ");
 	CHECK_U64(f.p->losses.nr[LOSS_STACK_LOST], 4);
-	tell_stack(&f, 10, 6, user + 1, 2, LOSS_NR);
-	tell_wait(&f, SPEC_WAITS, 6, 0, 1);
+	emit_stack(&f, 10, 6, user + 1, 2, LOSS_NR);
+	emit_wait(&f, SPEC_WAITS, 6, 0, 1);
 	CHECK_STACK(&f, waits(&f)->stack[2], "ten+20 ten+30 ");
-	tell_wait(&f, SPEC_WAITS, 7, 9, 1);
+	emit_wait(&f, SPEC_WAITS, 7, 9, 1);
 	builder_settle_all(f.b);
 	CHECK_STACK(&f, waits(&f)->stack[3], "[lost stack] ");
 	CHECK_U64(f.p->losses.nr[LOSS_STACK_LOST], 5);
@@ -244,11 +244,11 @@ TEST(refs_losses_count_waits_and_derived_rows_count_nothing)
 {
 	struct fixture f;
 	set_up(&f);
-	tell_map(&f, 10, CODE, "/bin/ten");
-	tell_stack(&f, 10, 5, user, 2, LOSS_TRUNC_DEPTH);
-	tell_wait(&f, SPEC_WAITS, 5, 0, 7);
-	tell_wait(&f, SPEC_BLAMED, 5, 0, 7);
-	tell_wait(&f, 40, 5, 0, 7); /* nobody's */
+	emit_map(&f, 10, CODE, "/bin/ten");
+	emit_stack(&f, 10, 5, user, 2, LOSS_TRUNC_DEPTH);
+	emit_wait(&f, SPEC_WAITS, 5, 0, 7);
+	emit_wait(&f, SPEC_BLAMED, 5, 0, 7);
+	emit_wait(&f, 40, 5, 0, 7); /* nobody's */
 	CHECK_STACK(&f, waits(&f)->stack[0], "ten+10 ten+20 [truncated] ");
 	CHECK_U64(f.p->losses.nr[LOSS_TRUNC_DEPTH], 7);
 	CHECK_U64(f.p->losses.nr[LOSS_WRITTEN], 7);
@@ -260,11 +260,11 @@ TEST(refs_a_better_telling_replaces_a_cut_stack)
 {
 	struct fixture f;
 	set_up(&f);
-	tell_map(&f, 10, CODE, "/bin/ten");
-	tell_stack(&f, 10, 5, user, 1, LOSS_TRUNC_NO_RULE);
-	tell_stack(&f, 10, 5, user, 3, LOSS_NR);
-	tell_stack(&f, 10, 5, user, 2, LOSS_TRUNC_COPY);
-	tell_wait(&f, SPEC_WAITS, 5, 0, 1);
+	emit_map(&f, 10, CODE, "/bin/ten");
+	emit_stack(&f, 10, 5, user, 1, LOSS_TRUNC_NO_RULE);
+	emit_stack(&f, 10, 5, user, 3, LOSS_NR);
+	emit_stack(&f, 10, 5, user, 2, LOSS_TRUNC_COPY);
+	emit_wait(&f, SPEC_WAITS, 5, 0, 1);
 	CHECK_STACK(&f, waits(&f)->stack[0], "ten+10 ten+20 ten+30 ");
 	tear_down(&f);
 }
@@ -273,9 +273,9 @@ TEST(refs_samples_have_the_leaf_on_their_callers)
 {
 	struct fixture f;
 	set_up(&f);
-	tell_map(&f, 10, CODE, "/bin/ten");
-	tell_stack(&f, 10, 5, user, 3, LOSS_NR);
-	tell_stack(&f, 10, 6, kernel, 2, LOSS_NR);
+	emit_map(&f, 10, CODE, "/bin/ten");
+	emit_stack(&f, 10, 5, user, 3, LOSS_NR);
+	emit_stack(&f, 10, 6, kernel, 2, LOSS_NR);
 	struct event ev = {.kind = EVENT_SAMPLE,
 			   .pid = 10,
 			   .time_ns = 5,
@@ -284,13 +284,13 @@ TEST(refs_samples_have_the_leaf_on_their_callers)
 				      .is_user = true,
 				      .period = 1000,
 				      .user_ref = 5}};
-	tell(&f, ev);
+	emit(&f, ev);
 	ev.sample.is_user = false;
 	ev.sample.ip = KERNEL + 1;
 	ev.sample.kernel_ref = 6;
-	tell(&f, ev);
+	emit(&f, ev);
 	ev.sample.user_ref = 999;
-	tell(&f, ev);
+	emit(&f, ev);
 	const struct table *t = &f.p->tables.p[f.samples];
 	CHECK_STACK(&f, t->stack[0], "!ten+8 ten+10 ten+20 ten+30 ");
 	CHECK_STACK(&f, t->stack[1], "[kernel]+1 [kernel]+2 ten+10 ten+20 ten+30 ");
@@ -304,10 +304,10 @@ TEST(refs_rows_of_ended_threads_keep_their_name_and_end_nothing)
 {
 	struct fixture f;
 	set_up(&f);
-	tell(&f,
+	emit(&f,
 	     (struct event){.kind = EVENT_COMM, .pid = 10, .tid = 11, .comm = {.name = "gone"}});
-	tell(&f, (struct event){.kind = EVENT_EXIT, .pid = 10, .tid = 11, .time_ns = 50});
-	tell_wait(&f, SPEC_WAITS, 0, 0, 1);
+	emit(&f, (struct event){.kind = EVENT_EXIT, .pid = 10, .tid = 11, .time_ns = 50});
+	emit_wait(&f, SPEC_WAITS, 0, 0, 1);
 	CHECK_STR(profile_text(f.p, f.p->tasks.p[waits(&f)->task[0]].comm), "gone");
 	CHECK_U64(f.p->tasks.p[waits(&f)->task[0]].end_ns, 50);
 	CHECK(builder_knows_thread(f.b, 10, 11));
@@ -316,25 +316,25 @@ TEST(refs_rows_of_ended_threads_keep_their_name_and_end_nothing)
 	tear_down(&f);
 }
 
-TEST(builder_tells_changed_spaces_once_for_a_run_of_mappings)
+TEST(builder_reports_changed_spaces_once_for_a_run_of_mappings)
 {
 	struct fixture f;
 	set_up(&f);
-	tell_map(&f, 10, CODE, "/bin/ten");
-	tell_map(&f, 10, CODE + 0x100000, "/lib/a.so");
+	emit_map(&f, 10, CODE, "/bin/ten");
+	emit_map(&f, 10, CODE + 0x100000, "/lib/a.so");
 	CHECK_U64(f.nr_changes, 0);
-	tell_map(&f, 20, CODE, "/bin/twenty");
+	emit_map(&f, 20, CODE, "/bin/twenty");
 	CHECK_U64(f.nr_changes, 1);
 	CHECK_U64(f.changes[0].pid, 10);
 	CHECK_U64(f.changes[0].nr_maps, 2);
-	builder_tell_spaces(f.b);
-	builder_tell_spaces(f.b);
+	builder_emit_spaces(f.b);
+	builder_emit_spaces(f.b);
 	CHECK_U64(f.nr_changes, 2);
-	tell(&f, (struct event){.kind = EVENT_FORK, .pid = 30, .fork = {.ppid = 20, .ptid = 20}});
-	tell(&f,
+	emit(&f, (struct event){.kind = EVENT_FORK, .pid = 30, .fork = {.ppid = 20, .ptid = 20}});
+	emit(&f,
 	     (struct event){.kind = EVENT_COMM, .pid = 20, .comm = {.name = "x", .is_exec = true}});
-	tell(&f, (struct event){.kind = EVENT_EXIT, .pid = 30, .time_ns = 9});
-	builder_tell_spaces(f.b);
+	emit(&f, (struct event){.kind = EVENT_EXIT, .pid = 30, .time_ns = 9});
+	builder_emit_spaces(f.b);
 	CHECK_U64(f.nr_changes, 5);
 	CHECK_U64(f.changes[2].pid, 30);
 	CHECK_U64(f.changes[2].nr_maps, 1);

@@ -409,14 +409,14 @@ TEST(heapblob_rings_when_its_ring_fills)
 	begin(&(struct heap_world_spec){.is_every = true, .ring_bytes = 8192});
 	for (int i = 0; i < 20; i++)
 		(void)hooked_malloc(10);
-	CHECK_U64(hw->shared->bell, 0);
+	CHECK_U64(hw->shared->wake_futex, 0);
 	for (int i = 0; i < 200; i++)
 		(void)hooked_malloc(10);
-	CHECK_U64(hw->shared->bell, 1);
+	CHECK_U64(hw->shared->wake_futex, 1);
 	heap_world_skip(heap_world_slot(hw));
-	hw->shared->bell = 0;
+	hw->shared->wake_futex = 0;
 	(void)hooked_malloc(10);
-	CHECK_U64(hw->shared->bell, 0);
+	CHECK_U64(hw->shared->wake_futex, 0);
 	heap_world_free(hw);
 }
 
@@ -426,7 +426,7 @@ TEST(heapblob_rings_nowhere_without_system_calls)
 		.is_every = true, .ring_bytes = 8192, .has_no_kernel = true});
 	for (int i = 0; i < 200; i++)
 		(void)hooked_malloc(10);
-	CHECK_U64(hw->shared->bell, 0);
+	CHECK_U64(hw->shared->wake_futex, 0);
 	heap_world_free(hw);
 }
 
@@ -667,7 +667,7 @@ TEST(heapblob_has_no_frame_where_an_exception_passes)
 	uint32_t site = hw->nr_sites;
 	void *(*make)(size_t) =
 		(void *(*)(size_t))heap_world_hook(hw, HEAP_ALLOC_0, (heap_fn)fake_new);
-	hw->data->twin[site] = (uint64_t)(uintptr_t)fake_new_nothrow;
+	hw->data->nothrow[site] = (uint64_t)(uintptr_t)fake_new_nothrow;
 	void *p = make(7);
 	CHECK_NEXT(HEAP_RECORD_ALLOC, p, 7);
 	CHECK(nr_new == 0);

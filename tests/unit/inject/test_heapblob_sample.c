@@ -76,7 +76,7 @@ TEST(heapblob_samples_a_mix_of_sizes_without_bias)
 	heap_world_free(hw);
 }
 
-TEST(heapblob_tells_frees_of_sampled_blocks_and_of_no_others)
+TEST(heapblob_reports_frees_of_sampled_blocks_and_of_no_others)
 {
 	begin(&sampled);
 	enum { N = 30000 };

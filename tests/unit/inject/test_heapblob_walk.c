@@ -32,9 +32,9 @@ static uint64_t nr_frames_compared;
 /* Of the stack that is in use. */
 static uint64_t stack_end;
 /* Frames by number, as told. */
-static uint64_t *told[NR_NUMBERS];
-static uint32_t nr_told[NR_NUMBERS];
-static uint32_t end_told[NR_NUMBERS];
+static uint64_t *reported[NR_NUMBERS];
+static uint32_t nr_reported[NR_NUMBERS];
+static uint32_t end_reported[NR_NUMBERS];
 
 static uint32_t draw(uint32_t n)
 {
@@ -80,10 +80,10 @@ static uint32_t drain(void)
 			stack = r.stack;
 		if (r.kind != HEAP_RECORD_STACK)
 			continue;
-		CHECK(r.stack > 0 && r.stack < NR_NUMBERS && !told[r.stack]);
-		told[r.stack] = xmemdup(r.frames, (r.nr_frames + 1) * sizeof(uint64_t));
-		nr_told[r.stack] = r.nr_frames;
-		end_told[r.stack] = r.end;
+		CHECK(r.stack > 0 && r.stack < NR_NUMBERS && !reported[r.stack]);
+		reported[r.stack] = xmemdup(r.frames, (r.nr_frames + 1) * sizeof(uint64_t));
+		nr_reported[r.stack] = r.nr_frames;
+		end_reported[r.stack] = r.end;
 	}
 	return stack;
 }
@@ -94,8 +94,8 @@ static void compare(const struct shot *s)
 	uint32_t nr = 0;
 	uint32_t stack = drain();
 
-	CHECK(stack != 0 && told[stack]);
-	if (!stack || !told[stack])
+	CHECK(stack != 0 && reported[stack]);
+	if (!stack || !reported[stack])
 		return;
 	struct walk_input in = {.space = hw->world.space,
 				.regs = s->regs,
@@ -107,17 +107,18 @@ static void compare(const struct shot *s)
 	nr_frames_compared += nr;
 	bool is_deep = nr > HEAP_FRAMES_MAX;
 	uint32_t nr_kept = is_deep ? HEAP_FRAMES_MAX : nr;
-	if (nr_told[stack] != nr_kept || (!is_deep && end == WALK_ROOT && end_told[stack]) ||
-	    (is_deep && end_told[stack] != WALK_DEPTH))
-		tap_fail(__FILE__, __LINE__, "%u frames, end %u; %u frames, end %d", nr_told[stack],
-			 end_told[stack], nr, (int)end);
+	if (nr_reported[stack] != nr_kept ||
+	    (!is_deep && end == WALK_ROOT && end_reported[stack]) ||
+	    (is_deep && end_reported[stack] != WALK_DEPTH))
+		tap_fail(__FILE__, __LINE__, "%u frames, end %u; %u frames, end %d",
+			 nr_reported[stack], end_reported[stack], nr, (int)end);
 	/* The leaf is in the same function. */
-	CHECK(told[stack][0] - f[0].addr < 256);
-	for (uint32_t i = 1; i < nr_kept && i < nr_told[stack]; i++)
-		if (told[stack][i] != f[i].addr) {
+	CHECK(reported[stack][0] - f[0].addr < 256);
+	for (uint32_t i = 1; i < nr_kept && i < nr_reported[stack]; i++)
+		if (reported[stack][i] != f[i].addr) {
 			tap_fail(__FILE__, __LINE__,
 				 "frame %u of %u: 0x%" PRIx64 ", not 0x%" PRIx64, i, nr,
-				 told[stack][i], f[i].addr);
+				 reported[stack][i], f[i].addr);
 			break;
 		}
 }
@@ -261,7 +262,7 @@ static __attribute__((noinline, noclone)) void above(size_t room, bool is_second
 	sink += (unsigned)p[0];
 }
 
-TEST(heapblob_walk_does_not_recall_a_frame_that_moved)
+TEST(heapblob_walk_does_not_reuse_a_frame_that_moved)
 {
 	begin(&every);
 	for (int i = 0; i < 32; i++) {
@@ -327,8 +328,8 @@ static void on_signal_elsewhere(int sig)
 	(void)hooked(3);
 	uint32_t stack = drain();
 	CHECK(stack != 0);
-	end_elsewhere = end_told[stack];
-	nr_elsewhere = nr_told[stack];
+	end_elsewhere = end_reported[stack];
+	nr_elsewhere = nr_reported[stack];
 }
 
 TEST(heapblob_walk_comes_from_a_signal_stack_to_the_thread_s)
@@ -446,7 +447,7 @@ TEST(heapblob_walk_without_rules_follows_frame_pointers)
 	for (int i = 0; i < 3; i++) {
 		chain(10);
 		uint32_t stack = drain();
-		CHECK(stack != 0 && nr_told[stack] >= 12);
+		CHECK(stack != 0 && nr_reported[stack] >= 12);
 	}
 	heap_world_free(hw);
 }
@@ -458,7 +459,7 @@ static const uint8_t caller_text[] = {0x48, 0x83, 0xec, 8,    0xbf, 1,    0, 0, 
 #define CALLER_HOOKED  11
 #define CALLER_RETURNS 21
 
-TEST(heapblob_walk_tells_a_caller_in_a_library_that_is_not_known_yet)
+TEST(heapblob_walk_reports_a_caller_in_a_library_that_is_not_known_yet)
 {
 	begin(&every);
 	uint8_t *text = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
@@ -471,12 +472,12 @@ TEST(heapblob_walk_tells_a_caller_in_a_library_that_is_not_known_yet)
 	for (int i = 0; i < 3; i++) {
 		caller();
 		uint32_t stack = drain();
-		CHECK(stack != 0 && told[stack]);
+		CHECK(stack != 0 && reported[stack]);
 		first = first ? first : stack;
 		CHECK_U64(stack, first);
-		CHECK_U64(nr_told[stack], 1);
-		CHECK_U64(told[stack][0], (uint64_t)(uintptr_t)text + CALLER_RETURNS);
-		CHECK_U64(end_told[stack], WALK_NO_MAP);
+		CHECK_U64(nr_reported[stack], 1);
+		CHECK_U64(reported[stack][0], (uint64_t)(uintptr_t)text + CALLER_RETURNS);
+		CHECK_U64(end_reported[stack], WALK_NO_MAP);
 		leaf_a(); /* with a whole stack, in between */
 	}
 	CHECK_U64(__atomic_load_n(&hw->shared->nr_no_stack, __ATOMIC_RELAXED), 0);
@@ -571,20 +572,20 @@ static void *nr_backtrace(size_t n)
 }
 
 /* As exceptions need it that pass through an operator new. */
-TEST(heapblob_frames_are_passed_by_a_compiler_s_unwinder_that_was_told)
+TEST(heapblob_frames_are_passed_by_a_compiler_s_unwinder_with_a_table)
 {
 	begin(&every);
 	hooked = (void *(*)(size_t))heap_world_hook(hw, HEAP_ALLOC_0, (heap_fn)nr_backtrace);
 	void *libgcc = dlopen("libgcc_s.so.1", RTLD_NOW);
-	void (*tell)(const void *) =
+	void (*emit)(const void *) =
 		libgcc ? (void (*)(const void *))(uintptr_t)dlsym(libgcc, "__register_frame")
 		       : NULL;
 	libc_backtrace = (int (*)(void **, int))(uintptr_t)dlsym(RTLD_DEFAULT, "backtrace");
-	if (!tell || !libc_backtrace)
+	if (!emit || !libc_backtrace)
 		tap_skip("no libgcc_s with __register_frame");
 	nonsense(12);
 	CHECK(nr_inside < 12);
-	tell(hw->image + heap_image()->frames);
+	emit(hw->image + heap_image()->frames);
 	nonsense(12);
 	CHECK(nr_inside > 14);
 	heap_world_free(hw);
@@ -650,9 +651,9 @@ static bool next_event(struct heap_seen *r)
 	while (s && heap_world_next(hw, s, r)) {
 		if (r->kind != HEAP_RECORD_STACK)
 			return true;
-		told[r->stack] = xmemdup(r->frames, (r->nr_frames + 1) * sizeof(uint64_t));
-		nr_told[r->stack] = r->nr_frames;
-		end_told[r->stack] = r->end;
+		reported[r->stack] = xmemdup(r->frames, (r->nr_frames + 1) * sizeof(uint64_t));
+		nr_reported[r->stack] = r->nr_frames;
+		end_reported[r->stack] = r->end;
 	}
 	return false;
 }
@@ -665,8 +666,8 @@ static void check_event(int line, uint32_t kind, const void *block, uint64_t n)
 	    (kind == HEAP_RECORD_ALLOC && r.n != n) || r.site != HEAP_SITE_NONE)
 		tap_fail(__FILE__, line, "kind %u block 0x%" PRIx64 " n %" PRIu64, (unsigned)r.kind,
 			 r.block, r.n);
-	if (kind == HEAP_RECORD_ALLOC && (!told[r.stack] || end_told[r.stack] != WALK_ROOT))
-		tap_fail(__FILE__, line, "stack ends with %u", end_told[r.stack]);
+	if (kind == HEAP_RECORD_ALLOC && (!reported[r.stack] || end_reported[r.stack] != WALK_ROOT))
+		tap_fail(__FILE__, line, "stack ends with %u", end_reported[r.stack]);
 }
 #define CHECK_EVENT(kind, block, n) check_event(__LINE__, kind, block, n)
 

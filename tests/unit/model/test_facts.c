@@ -46,7 +46,7 @@ TEST(losses_have_each_a_key_of_its_own)
 			CHECK(strcmp(loss_key(k), loss_key(other)) != 0);
 	}
 	profile_lose(p, LOSS_SPANS_UNFINISHED, 20);
-	CHECK(!losses_has_ledger(&p->losses));
+	CHECK(!losses_has_samples(&p->losses));
 	profile_lose(p, LOSS_WRITTEN, 1);
-	CHECK(losses_has_ledger(&p->losses));
+	CHECK(losses_has_samples(&p->losses));
 }

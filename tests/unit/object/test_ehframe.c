@@ -122,7 +122,7 @@ TEST(ehframe_personality_lsda_and_signal_letters_are_read)
 	buf_release(&b);
 }
 
-TEST(ehframe_addresses_that_only_a_process_could_tell_are_bad)
+TEST(ehframe_addresses_that_only_a_process_knows_are_bad)
 {
 	struct buf b = {0};
 	struct ehframe_fde f;

@@ -147,7 +147,7 @@ TEST(allocfind_knows_a_jemalloc_by_its_sisters_and_strings)
 	CHECK_U64(f.code.n, 6); /* these functions: no .symtab tells of others */
 }
 
-TEST(allocfind_tells_a_jemalloc_without_profiling)
+TEST(allocfind_recognises_a_jemalloc_without_profiling)
 {
 	CLEANUP(allocfind_release) struct allocfind f = {0};
 	find_in(&f, prefixed, ARRAY_LEN(prefixed), SV(STRINGS), NULL);
@@ -272,7 +272,7 @@ TEST(allocfind_finds_mallctl_in_a_stripped_binary)
 	CHECK(has_own);
 }
 
-TEST(allocnames_tell_what_arguments_mean)
+TEST(allocnames_say_what_arguments_mean)
 {
 	CHECK(allocnames_plain(SV("posix_memalign")) == HEAP_ALLOC_OUT);
 	CHECK(allocnames_plain(SV("reallocarray")) == HEAP_REALLOC_12);
@@ -303,7 +303,7 @@ TEST(heaptargets_find_the_c_library_of_this_process)
 	CHECK(has_pages);
 	CLEANUP(heap_plan_release) struct heap_plan p = {0};
 	CLEANUP(err_release) struct err err = {0};
-	CHECK(heapchoice_plan(&h, HEAP_TIER_HOOKS, NULL, &p, &err) == -ENOTSUP);
+	CHECK(heapchoice_plan(&h, HEAP_METHOD_HOOKS, NULL, &p, &err) == -ENOTSUP);
 	CHECK(err.hint && strstr(err_msg(&err), "does not use jemalloc"));
 }
 

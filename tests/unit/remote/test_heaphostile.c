@@ -88,7 +88,7 @@ static int finish(pid_t pid)
 
 static void make_plan(struct heap_plan *p)
 {
-	*p = (struct heap_plan){.tier = HEAP_TIER_PATCH, .allocator = HEAP_ALLOCATOR_GLIBC};
+	*p = (struct heap_plan){.method = HEAP_METHOD_PATCH, .allocator = HEAP_ALLOCATOR_GLIBC};
 	child_add_site(p, "malloc", HEAP_ALLOC_0);
 	child_add_site(p, "free", HEAP_FREE_0);
 }

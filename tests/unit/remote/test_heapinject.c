@@ -84,7 +84,7 @@ static uint64_t sum_allocs(void)
 
 static void make_plan(struct heap_plan *p)
 {
-	*p = (struct heap_plan){.tier = HEAP_TIER_PATCH, .allocator = HEAP_ALLOCATOR_GLIBC};
+	*p = (struct heap_plan){.method = HEAP_METHOD_PATCH, .allocator = HEAP_ALLOCATOR_GLIBC};
 	child_add_site(p, "malloc", HEAP_ALLOC_0);
 	child_add_site(p, "calloc", HEAP_ALLOC_01);
 	child_add_site(p, "realloc", HEAP_REALLOC_1);

@@ -45,7 +45,7 @@ static struct report *make_report(const char *name)
 	return r;
 }
 
-TEST(text_is_aligned_and_shows_the_ledger)
+TEST(text_is_aligned_and_shows_the_breakdown)
 {
 	CLEANUP(report_free_p) struct report *r = make_report("main");
 	CLEANUP(buf_release) struct buf b = {0};
@@ -189,7 +189,7 @@ TEST(json_holds_every_number_and_every_loss)
 	json_decref(root);
 }
 
-TEST(a_report_without_a_ledger_says_so)
+TEST(a_report_without_a_breakdown_says_so)
 {
 	CLEANUP(report_free_p) struct report *r = report_new();
 	CLEANUP(buf_release) struct buf b = {0};

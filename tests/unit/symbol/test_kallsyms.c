@@ -59,7 +59,7 @@ TEST(kallsyms_alias_choice_does_not_depend_on_order)
 	}
 }
 
-TEST(kallsyms_hidden_addresses_are_told_from_none)
+TEST(kallsyms_hidden_addresses_are_not_taken_for_none)
 {
 	struct kallsyms *k = NULL;
 	CHECK(kallsyms_parse(&k, SV("0000000000000000 T a\n0000000000000000 t b\n"), NULL) ==

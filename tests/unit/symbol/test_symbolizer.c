@@ -119,7 +119,7 @@ TEST(symbolizer_names_with_mini_debug_information)
 	check_answer(s, 0x401031, "_start (mini)");
 }
 
-TEST(symbolizer_tells_stripped_functions_apart)
+TEST(symbolizer_distinguishes_stripped_functions)
 {
 	struct elf *e = NULL;
 	CHECK(!elf_open_path(&e, FIXTURES "noid", NULL));

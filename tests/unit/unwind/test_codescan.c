@@ -41,13 +41,13 @@ TEST(x86_instructions_have_their_length)
 	CHECK_U64(LENGTH("\x06"), 0);             /* none in 64-bit mode */
 }
 
-struct tally {
+struct aggregate {
 	uint64_t nr_same;
 	uint64_t nr_other;
 	uint64_t nr_silent;
 };
 
-static void compare_section(struct elf *elf, const struct unwind_table *t, struct tally *y)
+static void compare_section(struct elf *elf, const struct unwind_table *t, struct aggregate *y)
 {
 	const struct elf_section *text = elf_section(elf, ".text");
 	struct sv code;
@@ -76,7 +76,7 @@ TEST(followed_code_gives_the_compilers_own_rules_for_libc)
 {
 	CLEANUP(elf_free_p) struct elf *elf = NULL;
 	CLEANUP(unwind_table_free_p) struct unwind_table *t = NULL;
-	struct tally y = {0};
+	struct aggregate y = {0};
 
 	if (elf_open_path(&elf, "/lib/x86_64-linux-gnu/libc.so.6", NULL))
 		tap_skip("no libc.so.6 where Debian has it");

@@ -92,7 +92,7 @@ TEST(space_exec_empties_and_a_recycled_pid_starts_new)
 	spaces_release(&s);
 }
 
-TEST(space_told_the_same_mapping_twice_keeps_its_generation)
+TEST(space_reported_the_same_mapping_twice_keeps_its_generation)
 {
 	struct spaces s = {0};
 	struct space *sp = spaces_get(&s, 1);

@@ -1,11 +1,11 @@
 /* The numbers of stacks: those of a set of hashes that all threads share. See heap_walk.h. */
-#include "heap_recall.h"
+#include "heap_stackcache.h"
 #include "heap_slot.h"
 #include "heap_walk.h"
 
 #define SET_PROBES 64u
 
-static bool tell_stack(struct heap_ctx *x, uint32_t top, uint32_t number)
+static bool emit_stack(struct heap_ctx *x, uint32_t top, uint32_t number)
 {
 	const struct heap_memo *m = x->memo;
 	uint32_t nr = 0;
@@ -41,23 +41,23 @@ static uint32_t find_number(struct heap_ctx *x, uint64_t hash, uint32_t top)
 	uint64_t *set = (uint64_t *)x->local->stacks;
 	uint32_t mask = x->local->nr_stacks - 1;
 	uint32_t at = (uint32_t)(hash >> 32) & mask;
-	uint64_t is_told = hash | 1;
-	uint64_t is_untold = hash & ~(uint64_t)1;
+	uint64_t is_reported = hash | 1;
+	uint64_t is_unreported = hash & ~(uint64_t)1;
 
 	for (uint32_t i = 0; i < SET_PROBES && i <= mask; i++, at = (at + 1) & mask) {
 		uint64_t v = __atomic_load_n(&set[at], __ATOMIC_ACQUIRE);
-		if (LIKELY(v == is_told))
+		if (LIKELY(v == is_reported))
 			return at + 1;
-		if (!v && __atomic_compare_exchange_n(&set[at], &v, is_untold, false,
+		if (!v && __atomic_compare_exchange_n(&set[at], &v, is_unreported, false,
 						      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-			v = is_untold;
-		if (v == is_told)
+			v = is_unreported;
+		if (v == is_reported)
 			return at + 1;
-		if (v != is_untold)
+		if (v != is_unreported)
 			continue;
-		if (!tell_stack(x, top, at + 1))
+		if (!emit_stack(x, top, at + 1))
 			return no_stack(x);
-		__atomic_store_n(&set[at], is_told, __ATOMIC_RELEASE);
+		__atomic_store_n(&set[at], is_reported, __ATOMIC_RELEASE);
 		return at + 1;
 	}
 	return no_stack(x);
@@ -68,7 +68,7 @@ uint32_t walk_number(struct heap_ctx *x, const struct heap_call *c, bool is_hook
 	struct heap_memo *m = x->memo;
 	uint32_t number = 0;
 
-	m->recall_key = 0;
+	m->stackcache_key = 0;
 	uint32_t top = walk_stack(x, c, is_hook, &number);
 	if (LIKELY(number))
 		return number;
@@ -79,7 +79,7 @@ uint32_t walk_number(struct heap_ctx *x, const struct heap_call *c, bool is_hook
 	uint64_t hash = m->origins[top].hash;
 	number = find_number(x, hash > 1 ? hash : hash + 2, top);
 	m->stack = m->top == top ? number : 0;
-	if (m->stack && m->recall_key)
-		recall_keep(m, m->recall_key, top, number);
+	if (m->stack && m->stackcache_key)
+		stackcache_keep(m, m->stackcache_key, top, number);
 	return number;
 }

@@ -158,8 +158,8 @@ static void check_sums(const struct truth *t)
 			CHECK_U64(heapworld_sum(w, TABLE_FREED, s, tid, 1), t->freed[s][th][1]);
 			CHECK_U64(heapworld_sum(w, TABLE_LIVE, s, tid, 1), t->live_of[s][th]);
 		}
-	CHECK_U64(heapbook_info(w->book).live_bytes, t->live);
-	CHECK_U64(heapbook_info(w->book).nr_older, t->nr_older);
+	CHECK_U64(heapaccount_info(w->account).live_bytes, t->live);
+	CHECK_U64(heapaccount_info(w->account).nr_older, t->nr_older);
 	CHECK_U64(heapworld_sum(w, TABLE_OLDER, -1, -1, 0), t->nr_older);
 }
 
@@ -172,12 +172,12 @@ static void check_peak(const struct truth *t)
 			CHECK_U64(heapworld_sum(t->w, TABLE_ALLOCATED, s, 100 + th, 4),
 				  t->temporary[s][th]);
 		}
-	struct heapbook_info i = heapbook_info(t->w->book);
+	struct heapaccount_info i = heapaccount_info(t->w->account);
 	CHECK_U64(i.peak_bytes, t->peak);
 	CHECK_U64(i.peak_ns, t->peak_ns);
 }
 
-TEST(heapbook_is_exact_however_rings_are_read)
+TEST(heapaccount_is_exact_however_rings_are_read)
 {
 	for (uint64_t seed = 1; seed <= 40; seed++) {
 		struct heapworld w;
@@ -190,10 +190,10 @@ TEST(heapbook_is_exact_however_rings_are_read)
 				heapworld_pass(&w, t.now - heapworld_random(&w, 20000000));
 		}
 		heapworld_pass(&w, t.now);
-		heapbook_end(w.book);
+		heapaccount_end(w.account);
 		check_sums(&t);
 		check_peak(&t);
-		CHECK_U64(heapbook_info(w.book).nr_late, 0);
+		CHECK_U64(heapaccount_info(w.account).nr_late, 0);
 		CHECK_U64(heapring_counts(&w.ring).nr_broken, 0);
 		heapworld_release(&w);
 	}
@@ -232,7 +232,7 @@ static void start_realloc(struct truth *t, struct realloc_under_way *r)
 	count_alloc(t, thread, r->to, r->end);
 }
 
-TEST(heapbook_is_exact_when_reallocs_are_told_late)
+TEST(heapaccount_is_exact_when_reallocs_are_reported_late)
 {
 	uint64_t nr_implied = 0;
 	for (uint64_t seed = 1; seed <= 40; seed++) {
@@ -254,16 +254,16 @@ TEST(heapbook_is_exact_when_reallocs_are_told_late)
 		if (r.is_on)
 			finish_realloc(&t, &r);
 		heapworld_pass(&w, t.now);
-		heapbook_end(w.book);
+		heapaccount_end(w.account);
 		check_sums(&t);
-		CHECK(heapbook_info(w.book).nr_late > 0);
-		nr_implied += heapbook_info(w.book).nr_implied;
+		CHECK(heapaccount_info(w.account).nr_late > 0);
+		nr_implied += heapaccount_info(w.account).nr_implied;
 		heapworld_release(&w);
 	}
 	CHECK(nr_implied > 100);
 }
 
-TEST(heapbook_counts_frees_of_older_blocks_apart)
+TEST(heapaccount_counts_frees_of_older_blocks_apart)
 {
 	struct heapworld w;
 	heapworld_init(&w, 0, 5);
@@ -279,37 +279,37 @@ TEST(heapbook_counts_frees_of_older_blocks_apart)
 		t.nr_older++;
 	}
 	heapworld_pass(&w, t.now);
-	heapbook_end(w.book);
+	heapaccount_end(w.account);
 	check_sums(&t);
 	check_peak(&t);
 	heapworld_release(&w);
 }
 
-TEST(heapbook_knows_no_older_blocks_where_it_has_all)
+TEST(heapaccount_knows_no_older_blocks_where_it_has_all)
 {
 	struct heapworld w;
 	heapworld_init(&w, 0, 1);
-	w.book->spec.has_all = true;
+	w.account->spec.has_all = true;
 	CHECK(heapworld_free(&w, 1, START + 20, 0x1000)); /* of an allocator's own */
 	heapworld_pass(&w, START + 30);
-	heapbook_end(w.book);
+	heapaccount_end(w.account);
 	CHECK_U64(heapworld_sum(&w, TABLE_OLDER, -1, -1, 0), 0);
-	CHECK_U64(heapbook_info(w.book).nr_older, 0);
-	CHECK_U64(heapbook_info(w.book).nr_unmatched, 1);
+	CHECK_U64(heapaccount_info(w.account).nr_older, 0);
+	CHECK_U64(heapaccount_info(w.account).nr_unmatched, 1);
 	heapworld_release(&w);
 }
 
-TEST(heapbook_pairs_an_allocation_that_comes_after_its_free)
+TEST(heapaccount_pairs_an_allocation_that_comes_after_its_free)
 {
 	struct heapworld w;
 	heapworld_init(&w, 0, 1);
 	CHECK(heapworld_free(&w, 1, START + 20, 0x1000));
 	heapworld_pass(&w, START + 30);
-	CHECK_U64(heapbook_info(w.book).nr_older, 1);
+	CHECK_U64(heapaccount_info(w.account).nr_older, 1);
 	CHECK(heapworld_alloc(&w, 0, START + 10, 0x1000, 64, 3));
 	heapworld_pass(&w, START + 40);
-	heapbook_end(w.book);
-	CHECK_U64(heapbook_info(w.book).nr_older, 0);
+	heapaccount_end(w.account);
+	CHECK_U64(heapaccount_info(w.account).nr_older, 0);
 	CHECK_U64(heapworld_sum(&w, TABLE_OLDER, -1, -1, 0), 0);
 	CHECK_U64(heapworld_sum(&w, TABLE_ALLOCATED, 3, 100, 1), 64);
 	CHECK_U64(heapworld_sum(&w, TABLE_FREED, 3, 100, 1), 64);
@@ -317,7 +317,7 @@ TEST(heapbook_pairs_an_allocation_that_comes_after_its_free)
 	heapworld_release(&w);
 }
 
-TEST(heapbook_books_rows_in_their_seconds)
+TEST(heapaccount_puts_rows_in_their_seconds)
 {
 	struct heapworld w;
 	heapworld_init(&w, 0, 1);
@@ -327,7 +327,7 @@ TEST(heapbook_books_rows_in_their_seconds)
 	}
 	CHECK(heapworld_free(&w, 1, START + 5 * SECOND, 0x1000));
 	heapworld_pass(&w, START + 6 * SECOND);
-	heapbook_end(w.book);
+	heapaccount_end(w.account);
 	size_t nr_live = 0;
 	vec_foreach(row, &w.rows) {
 		uint64_t s = (row->time_ns - START) / SECOND;
@@ -345,82 +345,83 @@ TEST(heapbook_books_rows_in_their_seconds)
 	heapworld_release(&w);
 }
 
-static void count_live_rows(void *ctx, const struct heapbook_row *row)
+static void count_live_rows(void *ctx, const struct heapaccount_row *row)
 {
 	int64_t *nr = ctx;
 	if (row->spec == TABLE_LIVE)
 		nr[row->stack ? 0 : 1] += row->values[HEAP_BLOCKS];
 }
 
-TEST(heapbook_keeps_its_size_whatever_stacks_are_made_up)
+TEST(heapaccount_keeps_its_size_whatever_stacks_are_made_up)
 {
 	int64_t nr_live[2] = {0}; /* of stacks that are told apart, and not */
-	struct heapbook *b = heapbook_new(&(struct heapbook_spec){.start_ns = START,
-								  .max_sites = 1000,
-								  .nr_slots = 1,
-								  .on_row = count_live_rows,
-								  .ctx = nr_live});
-	heapbook_clock(b, &(struct heapclock){START, START, 1});
+	struct heapaccount *b =
+		heapaccount_new(&(struct heapaccount_spec){.start_ns = START,
+							   .max_sites = 1000,
+							   .nr_slots = 1,
+							   .on_row = count_live_rows,
+							   .ctx = nr_live});
+	heapaccount_clock(b, &(struct heapclock){START, START, 1});
 	for (uint32_t i = 0; i < 50000; i++) {
 		struct heapring_event ev = {.kind = HEAP_RECORD_ALLOC,
 					    .tsc = START + i,
 					    .addr = 0x10000 + 16 * (uint64_t)i,
 					    .nr_bytes = 16,
 					    .stack = i + 1};
-		heapbook_add(b, &ev, 1);
+		heapaccount_add(b, &ev, 1);
 	}
-	CHECK_U64(heapbook_info(b).nr_sites, 4001);
-	heapbook_end(b);
+	CHECK_U64(heapaccount_info(b).nr_sites, 4001);
+	heapaccount_end(b);
 	CHECK_U64(nr_live[0], 4000);
 	CHECK_U64(nr_live[1], 46000);
-	heapbook_free(b);
+	heapaccount_free(b);
 }
 
-TEST(heapbook_keeps_its_size_whatever_threads_are_made_up)
+TEST(heapaccount_keeps_its_size_whatever_threads_are_made_up)
 {
-	struct heapbook *b =
-		heapbook_new(&(struct heapbook_spec){.start_ns = START, .nr_slots = 1});
+	struct heapaccount *b =
+		heapaccount_new(&(struct heapaccount_spec){.start_ns = START, .nr_slots = 1});
 	for (int32_t tid = 1; tid <= 300000; tid++)
-		heapbook_thread(b, 0, tid);
+		heapaccount_thread(b, 0, tid);
 	CHECK(b->threads.n <= UINT16_MAX);
 	CHECK(b->thread_of.n <= UINT16_MAX);
 	CHECK_U64(b->thread_of_slot[0], 0);
-	heapbook_thread(b, 0, 7);
+	heapaccount_thread(b, 0, 7);
 	CHECK_U64((uint64_t)b->threads.p[b->thread_of_slot[0]].tid, 7);
-	heapbook_free(b);
+	heapaccount_free(b);
 }
 
-static void ignore_row(void *ctx, const struct heapbook_row *row)
+static void ignore_row(void *ctx, const struct heapaccount_row *row)
 {
 	(void)ctx, (void)row;
 }
 
 /* Each is looked for among the frees that were told before; that is not done for ever. */
-TEST(heapbook_looks_back_for_a_part_of_the_time_only)
+TEST(heapaccount_looks_back_for_a_part_of_the_time_only)
 {
-	struct heapbook *b = heapbook_new(
-		&(struct heapbook_spec){.start_ns = START, .nr_slots = 1, .on_row = ignore_row});
-	heapbook_clock(b, &(struct heapclock){START, START, 1});
+	struct heapaccount *b = heapaccount_new(
+		&(struct heapaccount_spec){.start_ns = START, .nr_slots = 1, .on_row = ignore_row});
+	heapaccount_clock(b, &(struct heapclock){START, START, 1});
 	struct heapring_event ev = {.kind = HEAP_RECORD_FREE, .tsc = START + 10, .stack = 1};
-	for (uint64_t i = 0; i < HEAP_ORPHANS; i++) {
+	for (uint64_t i = 0; i < HEAP_PENDING_FREES; i++) {
 		ev.addr = 0x10000 + 16 * i;
-		heapbook_add(b, &ev, 1);
+		heapaccount_add(b, &ev, 1);
 	}
 	ev = (struct heapring_event){
 		.kind = HEAP_RECORD_ALLOC, .tsc = START + 9, .stack = 1, .nr_bytes = 16};
 	for (uint64_t i = 0; i < 5000; i++) {
 		ev.addr = 0x90000000 + 16 * i;
-		heapbook_add(b, &ev, 1);
+		heapaccount_add(b, &ev, 1);
 	}
 	CHECK_U64(b->nr_looks, 1u << 26);
-	CHECK_U64(heapbook_info(b).nr_late, 5000);
+	CHECK_U64(heapaccount_info(b).nr_late, 5000);
 	ev.tsc = START + SECOND + 10; /* the next second begins with all of it */
-	heapbook_add(b, &ev, 1);
+	heapaccount_add(b, &ev, 1);
 	ev.tsc--;
 	ev.addr = 0x10000;
-	heapbook_add(b, &ev, 1);
-	CHECK_U64(b->nr_looks, HEAP_ORPHANS);
-	heapbook_free(b);
+	heapaccount_add(b, &ev, 1);
+	CHECK_U64(b->nr_looks, HEAP_PENDING_FREES);
+	heapaccount_free(b);
 }
 
 /* ---- samples ------------------------------------------------------------------------------ */
@@ -433,7 +434,7 @@ static bool is_within(const struct heapworld *w, uint32_t spec, int stack, doubl
 	return fabs(sum - truth) <= 1.96 * sqrt(variance) + 1;
 }
 
-TEST(heapbook_estimates_are_within_their_intervals)
+TEST(heapaccount_estimates_are_within_their_intervals)
 {
 	const uint64_t interval = 4096;
 	size_t nr_within = 0;
@@ -452,7 +453,7 @@ TEST(heapbook_estimates_are_within_their_intervals)
 			allocated[stack] += (double)bytes;
 			live[stack] += is_freed ? 0 : (double)bytes;
 			double luck = (double)heapworld_random(&w, 1u << 30) / (1u << 30);
-			if (luck < heapbook_share(bytes, interval)) {
+			if (luck < heapaccount_share(bytes, interval)) {
 				uint64_t addr = 0x10000 + i * 16;
 				CHECK(heapworld_alloc(&w, stack & 1, tsc, addr, bytes,
 						      (uint32_t)stack));
@@ -463,7 +464,7 @@ TEST(heapbook_estimates_are_within_their_intervals)
 				heapworld_pass(&w, tsc);
 		}
 		heapworld_pass(&w, START + 3 * SECOND);
-		heapbook_end(w.book);
+		heapaccount_end(w.account);
 		for (int s = 0; s < 4; s++) {
 			nr += 2;
 			nr_within += is_within(&w, TABLE_ALLOCATED, s, allocated[s]);

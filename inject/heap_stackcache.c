@@ -1,5 +1,5 @@
-/* See heap_recall.h. */
-#include "heap_recall.h"
+/* See heap_stackcache.h. */
+#include "heap_stackcache.h"
 
 struct note {
 	uint64_t *words;
@@ -14,10 +14,10 @@ static bool add_word(struct note *n, uint64_t at, uint64_t value)
 {
 	uint64_t place = (at - n->base) / 8;
 
-	if (n->nr >= n->max || at < n->base || (at - n->base) % 8 || place >> RECALL_PLACE_BITS ||
-	    value >> HEAP_ADDR_BITS)
+	if (n->nr >= n->max || at < n->base || (at - n->base) % 8 ||
+	    place >> STACKCACHE_PLACE_BITS || value >> HEAP_ADDR_BITS)
 		return false;
-	n->words[RECALL_HEAD + n->nr++] = value | place << HEAP_ADDR_BITS;
+	n->words[STACKCACHE_HEAD + n->nr++] = value | place << HEAP_ADDR_BITS;
 	if (place >= n->reach)
 		n->reach = place + 1;
 	return true;
@@ -41,25 +41,25 @@ static void put_in_set(uint32_t *set, uint32_t entry)
 {
 	uint32_t i = 0;
 
-	while (i < HEAP_RECALL_WAYS - 1 && (set[i] ^ entry) >> 16)
+	while (i < HEAP_STACKCACHE_WAYS - 1 && (set[i] ^ entry) >> 16)
 		i++;
 	for (; i > 0; i--)
 		set[i] = set[i - 1];
 	set[0] = entry;
 }
 
-void recall_keep(struct heap_memo *m, uint64_t key, uint32_t top, uint32_t number)
+void stackcache_keep(struct heap_memo *m, uint64_t key, uint32_t top, uint32_t number)
 {
 	const struct heap_frame *leaf = &m->frames[top];
-	uint32_t at = m->recall_next;
-	uint32_t max = RECALL_HEAD + 2 * (HEAP_FRAMES_MAX - top) + 2;
+	uint32_t at = m->stackcache_next;
+	uint32_t max = STACKCACHE_HEAD + 2 * (HEAP_FRAMES_MAX - top) + 2;
 
 	/* Words do not lead through an odd frame. */
-	if (m->plain > top || max > HEAP_RECALL_WORDS)
+	if (m->plain > top || max > HEAP_STACKCACHE_WORDS)
 		return;
-	if (at + max > HEAP_RECALL_WORDS)
+	if (at + max > HEAP_STACKCACHE_WORDS)
 		at = 0;
-	struct note n = {&m->recall[at], leaf->sp - 16, 0, max - RECALL_HEAD, 0};
+	struct note n = {&m->stackcache[at], leaf->sp - 16, 0, max - STACKCACHE_HEAD, 0};
 	n.words[0] = 0;
 	if ((leaf->pc & FRAME_NEEDS_FP && !add_word(&n, n.base, m->origins[top].fp)) ||
 	    !add_frames(&n, m, top))
@@ -68,6 +68,6 @@ void recall_keep(struct heap_memo *m, uint64_t key, uint32_t top, uint32_t numbe
 	n.words[1] = leaf->sp;
 	n.words[2] = number | (uint64_t)n.nr << 32;
 	n.words[3] = m->generation | n.reach << 32;
-	put_in_set(&m->recall_at[recall_set(key)], at | recall_tag(key));
-	m->recall_next = at + RECALL_HEAD + n.nr;
+	put_in_set(&m->stackcache_at[stackcache_set(key)], at | stackcache_tag(key));
+	m->stackcache_next = at + STACKCACHE_HEAD + n.nr;
 }

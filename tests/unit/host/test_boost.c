@@ -13,33 +13,33 @@
 
 #include "host/boost.h"
 
-TEST(urgency_ends_as_it_began_also_nested_and_in_any_order)
+TEST(boost_ends_as_it_began_also_nested_and_in_any_order)
 {
-	struct host_urgency a;
-	struct host_urgency b;
+	struct host_boost a;
+	struct host_boost b;
 	int slack = prctl(PR_GET_TIMERSLACK);
 	CHECK(sched_getscheduler(0) == SCHED_OTHER);
-	host_urgent_begin(&a);
+	host_boost_begin(&a);
 	bool is_raised = sched_getscheduler(0) == SCHED_FIFO;
 	CHECK(is_raised == a.is_raised);
 	CHECK(prctl(PR_GET_TIMERSLACK) <= 1); /* none of a thread in real time */
-	host_urgent_begin(&b);
+	host_boost_begin(&b);
 	CHECK(!b.is_raised && !b.has_slack);
-	host_urgent_end(&a);
-	host_urgent_end(&b);
-	host_urgent_end(&b);
+	host_boost_end(&a);
+	host_boost_end(&b);
+	host_boost_end(&b);
 	CHECK(sched_getscheduler(0) == SCHED_OTHER);
 	CHECK(prctl(PR_GET_TIMERSLACK) == slack);
 }
 
-TEST(urgency_is_refused_without_a_word)
+TEST(boost_is_refused_silently)
 {
-	struct host_urgency u;
+	struct host_boost u;
 	/* Of a thread that has another policy already nothing is changed. */
 	CHECK(!sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0}));
-	host_urgent_begin(&u);
+	host_boost_begin(&u);
 	CHECK(!u.is_raised && sched_getscheduler(0) == SCHED_BATCH);
-	host_urgent_end(&u);
+	host_boost_end(&u);
 	CHECK(sched_getscheduler(0) == SCHED_BATCH);
 }
 
@@ -69,20 +69,20 @@ static bool gets_priority(pid_t pid, bool is_lent)
 }
 
 /* Another test may have the only loan just now. */
-static void lend(struct host_urgency *u, pid_t pid)
+static void lend(struct host_boost *u, pid_t pid)
 {
 	for (int i = 0; i < 500; i++) {
-		host_urgent_lend(u, pid);
+		host_boost_thread(u, pid);
 		if (u->has_waiter)
 			return;
 		(void)nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
 	}
 }
 
-TEST(urgency_is_lent_to_a_thread_of_another_process_and_goes_with_the_lender)
+TEST(boost_of_another_process_ends_with_the_booster)
 {
-	struct host_urgency u;
-	host_urgent_begin(&u);
+	struct host_boost u;
+	host_boost_begin(&u);
 	if (!u.is_raised)
 		tap_skip("needs CAP_SYS_NICE");
 	pid_t pid = fork();
@@ -94,15 +94,15 @@ TEST(urgency_is_lent_to_a_thread_of_another_process_and_goes_with_the_lender)
 	CHECK(gets_priority(pid, false));
 	lend(&u, pid);
 	CHECK(gets_priority(pid, true));
-	host_urgent_end(&u);
+	host_boost_end(&u);
 	CHECK(gets_priority(pid, false));
 	/* Killed in the middle of it: the kernel takes it back. */
-	struct host_urgency own; /* to look in time */
-	host_urgent_begin(&own);
+	struct host_boost own; /* to look in time */
+	host_boost_begin(&own);
 	pid_t lender = fork();
 	if (!lender) {
 		(void)sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0});
-		host_urgent_begin(&u);
+		host_boost_begin(&u);
 		lend(&u, pid);
 		(void)pause();
 	}
@@ -110,38 +110,38 @@ TEST(urgency_is_lent_to_a_thread_of_another_process_and_goes_with_the_lender)
 	(void)kill(lender, SIGKILL);
 	(void)waitpid(lender, NULL, 0);
 	CHECK(gets_priority(pid, false));
-	host_urgent_end(&own);
+	host_boost_end(&own);
 	/* Its end is no trouble. */
-	host_urgent_begin(&u);
+	host_boost_begin(&u);
 	lend(&u, pid);
 	(void)kill(pid, SIGKILL);
 	(void)waitpid(pid, NULL, 0);
-	host_urgent_end(&u);
+	host_boost_end(&u);
 	CHECK(sched_getscheduler(0) == SCHED_OTHER);
 }
 
-TEST(urgency_lent_to_threads_that_spin_ends_by_itself)
+TEST(boost_of_threads_that_spin_ends_by_itself)
 {
-	struct host_urgency u;
+	struct host_boost u;
 	pid_t pids[4]; /* more than there are CPUs here, each with a lender of its own */
 	pid_t lenders[ARRAY_LEN(pids)];
-	host_urgent_begin(&u);
+	host_boost_begin(&u);
 	if (!u.is_raised)
 		tap_skip("needs CAP_SYS_NICE");
-	host_urgent_end(&u);
+	host_boost_end(&u);
 	for (size_t i = 0; i < ARRAY_LEN(pids); i++) {
 		pids[i] = fork();
 		while (!pids[i])
 			;
 		lenders[i] = fork();
 		if (!lenders[i]) {
-			host_urgent_begin(&u);
-			host_urgent_lend(&u, pids[i]);
+			host_boost_begin(&u);
+			host_boost_thread(&u, pids[i]);
 			(void)pause();
 		}
 	}
 	(void)nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
-	host_urgent_begin(&u);
+	host_boost_begin(&u);
 	for (size_t i = 0; i < ARRAY_LEN(pids); i++) {
 		CHECK(gets_priority(pids[i], false));
 		(void)kill(lenders[i], SIGKILL);
@@ -149,5 +149,5 @@ TEST(urgency_lent_to_threads_that_spin_ends_by_itself)
 		(void)waitpid(lenders[i], NULL, 0);
 		(void)waitpid(pids[i], NULL, 0);
 	}
-	host_urgent_end(&u);
+	host_boost_end(&u);
 }
