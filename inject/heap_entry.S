@@ -1,38 +1,38 @@
 /*
- * Where stubs jump to (wire/heap_wire.h): r11 = site, everything else as the caller set it, the
- * return address on the stack. An entry makes a frame, keeps the arguments in it (struct
- * heap_call of heap_inner.h), calls the original function with the very same, and returns what it
- * returned. The stack's alignment is the caller's in the original, whatever that was. Vector
- * registers are not touched here or in anything that is called from here.
+ * The entry points that stubs jump to (wire/heap_wire.h): r11 = site, all other registers as the
+ * caller set them, the return address on the stack. An entry builds a frame, saves the arguments in
+ * it (struct heap_call of heap_recorder.h), calls the original function with unchanged arguments
+ * and returns its result. In the original the stack has the same alignment as in the caller.
+ * Neither this code nor anything that it calls uses vector registers.
  */
 #define HEAP_DATA_LOCAL    8
 #define HEAP_DATA_ORIGINAL 16
 #define HEAP_DATA_NOTHROW     (16 + 256 * 8)
 
-/* struct heap_call, and what lies behind it: rbp of the caller, return address */
+/* struct heap_call, followed by the saved rbp and the return address */
 #define CALL_ARGS   0
 #define CALL_RAX    48
 #define CALL_SITE   56
-#define CALL_MEMO   64
+#define CALL_THREAD   64
 #define CALL_LOCAL  72
 #define CALL_RESULT 112
 #define CALL_RDX    120
 #define CALL_BYTES  128
 
-/* struct heap_local, heap_memo, heap_slot */
-#define HEAP_MAY_CALL_KERNEL 1
-#define HEAP_FS_IS_SET    4
+/* struct heap_local, heap_thread_state, heap_slot */
+#define HEAP_SYSCALLS_ALLOWED 1
+#define HEAP_FS0_IS_TP    4
 #define LOCAL_SHARED      8
-#define LOCAL_MEMOS       24
+#define LOCAL_THREAD_STATES       24
 #define LOCAL_NR_SLOTS    32
 #define LOCAL_FLAGS       36
 #define LOCAL_BLOCKS      48
-#define MEMO_TP           8
-#define MEMO_SLOT         16
-#define MEMO_HASH_MASK    40
+#define THREAD_TP           8
+#define THREAD_SLOT         16
+#define THREAD_HASH_MASK    40
 #define SLOT_OWNER        0
 #define SLOT_NR_FREES     48
-#define SHARED_HAS_SHUT   108
+#define SHARED_TSC_FORBIDDEN   108
 #define HASH_32           0x9e3779b1
 
 /* linux/prctl.h, linux/seccomp.h, asm/unistd_64.h */
@@ -79,9 +79,9 @@
 	.cfi_startproc
 	mov heap_data + HEAP_DATA_LOCAL(%rip), %r10
 	test %r10, %r10
-	jz heap_pass
+	jz heap_call_original
 	cmpl $0, (%r10)
-	je heap_pass
+	je heap_call_original
 	FRAME_BEGIN
 	sub $CALL_BYTES, %rsp
 	SAVE_4_ARGS
@@ -90,12 +90,12 @@
 	.endm
 
 	/*
-	 * The thread's memo becomes r11 and the call its own, or else it goes to \far. r10 is local;
-	 * rax and rcx are used.
+	 * Loads the thread state into r11 and makes this call its outermost call, or jumps to
+	 * \slow. r10 is local; clobbers rax and rcx.
 	 */
-	.macro CALL_BEGIN far
-	testb $HEAP_FS_IS_SET, LOCAL_FLAGS(%r10)
-	jz \far
+	.macro CALL_BEGIN slow
+	testb $HEAP_FS0_IS_TP, LOCAL_FLAGS(%r10)
+	jz \slow
 	mov %fs:0, %rax
 	mov %rax, %rcx
 	shr $6, %rcx
@@ -105,27 +105,27 @@
 	shr $32, %rcx
 	mov %rcx, %r11
 	shl $16, %r11
-	/* 0: cleared while a signal's handler kept this thread just here */
-	mov LOCAL_MEMOS(%r10), %rcx
+	/* 0: local memory was zeroed while a signal handler interrupted this thread here */
+	mov LOCAL_THREAD_STATES(%r10), %rcx
 	test %rcx, %rcx
-	jz \far
+	jz \slow
 	add %rcx, %r11
-	cmp %rax, MEMO_TP(%r11)
-	jne \far
-	mov MEMO_SLOT(%r11), %rcx
+	cmp %rax, THREAD_TP(%r11)
+	jne \slow
+	mov THREAD_SLOT(%r11), %rcx
 	test %rcx, %rcx
-	jz \far
+	jz \slow
 	cmp %rax, SLOT_OWNER(%rcx)
-	jne \far
+	jne \slow
 	cmpq $0, (%r11)
-	jne \far
+	jne \slow
 	mov %r10, CALL_LOCAL(%rsp)
-	mov %r11, CALL_MEMO(%rsp)
+	mov %r11, CALL_THREAD(%rsp)
 	mov %rsp, (%r11)
 	.endm
 
-	/* A C function that gets the call and local; all arguments as they were. */
-	.macro CALL_FAR function
+	/* Calls a C function with the call and local, and restores the argument registers. */
+	.macro CALL_C function
 	mov %r8, 32(%rsp)
 	mov %r9, 40(%rsp)
 	mov %rsp, %rdi
@@ -152,7 +152,7 @@
 	.endm
 
 	.macro CALL_AFTER after
-	cmpq $0, CALL_MEMO(%rsp)
+	cmpq $0, CALL_THREAD(%rsp)
 	je 8f
 	mov %rax, CALL_RESULT(%rsp)
 	mov %rdx, CALL_RDX(%rsp)
@@ -163,49 +163,49 @@
 8:	FRAME_END
 	.endm
 
-	/* A function of which little is known before. */
+	/* An allocation: all work is done after the call. */
 	.macro ENTRY_ALLOC name
 	ENTRY_BEGIN \name
 	CALL_BEGIN 2f
 1:	CALL_ORIGINAL
 	CALL_AFTER heap_after_\name
 	.cfi_def_cfa %rbp, 16
-2:	CALL_FAR heap_before_alloc
+2:	CALL_C heap_before_alloc
 	jmp 1b
 	ENTRY_END \name
 	.endm
 
 	.macro ENTRY_OTHER name, before
 	ENTRY_BEGIN \name
-	CALL_FAR \before
+	CALL_C \before
 	CALL_ORIGINAL
 	CALL_AFTER heap_after_\name
 	ENTRY_END \name
 	.endm
 
 	.text
-heap_pass:
+heap_call_original:
 	.cfi_startproc
 	lea heap_data + HEAP_DATA_ORIGINAL(%rip), %r10
 	jmp *(%r10, %r11, 8)
 	.cfi_endproc
 
 	/*
-	 * The functions by which a program forbids itself what the recorder does: system calls (a
-	 * filter), or even the time stamp counter (strict mode, PR_SET_TSC). It is given up before,
-	 * for all threads. Only r10 and the flags are used.
+	 * Calls by which a program forbids itself system calls (seccomp filter) or rdtsc (strict
+	 * seccomp, PR_SET_TSC). Before the call, the recorder stops using them in all threads.
+	 * Clobbers only r10 and the flags.
 	 */
 	.macro PRCTL option, value
 	cmp $PR_SET_TSC, \option
 	je 9f
 	cmp $PR_SET_SECCOMP, \option
-	jne heap_pass
+	jne heap_call_original
 	cmp $SECCOMP_MODE_STRICT, \value
-	je heap_shut
-	jmp heap_still
+	je heap_deactivate
+	jmp heap_forbid_syscalls
 9:	cmp $PR_TSC_SIGSEGV, \value
-	je heap_shut
-	jmp heap_pass
+	je heap_deactivate
+	jmp heap_call_original
 	.endm
 
 	GLOBAL heap_entry_prctl
@@ -218,38 +218,38 @@ heap_pass:
 	cmp $SYS_PRCTL, %rdi
 	je 1f
 	cmp $SYS_SECCOMP, %rdi
-	jne heap_pass
+	jne heap_call_original
 	cmp $SECCOMP_SET_MODE_STRICT, %esi
-	je heap_shut
+	je heap_deactivate
 	cmp $SECCOMP_SET_MODE_FILTER, %esi
-	je heap_still
-	jmp heap_pass
+	je heap_forbid_syscalls
+	jmp heap_call_original
 1:	PRCTL %esi, %rdx
 	ENTRY_END syscall
 
-heap_shut:
+heap_deactivate:
 	.cfi_startproc
 	mov heap_data + HEAP_DATA_LOCAL(%rip), %r10
 	test %r10, %r10
-	jz heap_pass
+	jz heap_call_original
 	cmpl $0, (%r10)
-	je heap_pass
+	je heap_call_original
 	movl $0, (%r10)
 	mov LOCAL_SHARED(%r10), %r10
-	movl $1, SHARED_HAS_SHUT(%r10)
-	jmp heap_pass
+	movl $1, SHARED_TSC_FORBIDDEN(%r10)
+	jmp heap_call_original
 	.cfi_endproc
 
-heap_still:
+heap_forbid_syscalls:
 	.cfi_startproc
 	mov heap_data + HEAP_DATA_LOCAL(%rip), %r10
 	test %r10, %r10
-	jz heap_pass
-	lock andl $~HEAP_MAY_CALL_KERNEL, LOCAL_FLAGS(%r10)
-	jmp heap_pass
+	jz heap_call_original
+	lock andl $~HEAP_SYSCALLS_ALLOWED, LOCAL_FLAGS(%r10)
+	jmp heap_call_original
 	.cfi_endproc
 
-	/* Some of these throw; see heap_data.twin. */
+	/* Throwing functions call their nothrow variant; see heap_data.nothrow. */
 	ENTRY_BEGIN alloc_0
 	CALL_BEGIN 2f
 1:	mov CALL_SITE(%rsp), %r11
@@ -260,14 +260,14 @@ heap_still:
 	CALL_ORIGINAL
 4:	CALL_AFTER heap_after_alloc_0
 	.cfi_def_cfa %rbp, 16
-2:	CALL_FAR heap_before_alloc
+2:	CALL_C heap_before_alloc
 	jmp 1b
 3:	mov 24(%rsp), %rcx
 	mov CALL_RAX(%rsp), %rax
 	call *%r10
 	test %rax, %rax
 	jnz 4b
-	mov CALL_MEMO(%rsp), %r11
+	mov CALL_THREAD(%rsp), %r11
 	test %r11, %r11
 	jz 5f
 	movq $0, (%r11)
@@ -279,7 +279,7 @@ heap_still:
 	mov CALL_SITE(%rsp), %r11
 	leave
 	.cfi_def_cfa %rsp, 8
-	jmp heap_pass
+	jmp heap_call_original
 	ENTRY_END alloc_0
 
 	ENTRY_ALLOC alloc_1
@@ -296,16 +296,16 @@ heap_still:
 	ENTRY_OTHER brk, heap_before_brk
 	ENTRY_OTHER sbrk, heap_before_map
 
-	/* Blocks that are not in the set of sampled ones are told by one bit of the filter. */
+	/* One bit of the filter tells that a block is not in the set of sampled blocks. */
 	ENTRY_BEGIN free_0
 	test %rdi, %rdi
 	jz 5f
-	/* Allocators look before the block first: that miss passes while the record is made. */
+	/* Allocators read the word before the block first: prefetch it during this code. */
 	prefetcht0 -16(%rdi)
 	CALL_BEGIN 3f
 	mov %rdi, %rax
 	shr $4, %rax
-	mov MEMO_HASH_MASK(%r11), %ecx
+	mov THREAD_HASH_MASK(%r11), %ecx
 	imul $HASH_32, %eax, %eax
 	test %ecx, %ecx
 	jz 4f
@@ -320,31 +320,31 @@ heap_still:
 	and $7, %eax
 	bt %eax, %ecx
 	jc 4f
-	mov CALL_MEMO(%rsp), %r11
-	mov MEMO_SLOT(%r11), %rax
+	mov CALL_THREAD(%rsp), %r11
+	mov THREAD_SLOT(%r11), %rax
 	test %rax, %rax
 	jz 1f
 	incq SLOT_NR_FREES(%rax)
 1:	CALL_ORIGINAL
-	mov CALL_MEMO(%rsp), %r11
+	mov CALL_THREAD(%rsp), %r11
 	test %r11, %r11
 	jz 2f
 	movq $0, (%r11)
 2:	FRAME_END
 	.cfi_def_cfa %rbp, 16
-3:	CALL_FAR heap_before_free
+3:	CALL_C heap_before_free
 	jmp 1b
-4:	CALL_FAR heap_free_begun
+4:	CALL_C heap_before_free_slow
 	jmp 1b
-5:	movq $0, CALL_MEMO(%rsp)
+5:	movq $0, CALL_THREAD(%rsp)
 	jmp 1b
 	ENTRY_END free_0
 
 	/*
-	 * Called like any function. The frame is one of a struct heap_call, for the walk's sake;
-	 * \inner gets it behind up to six arguments.
+	 * A hook, called like a normal function. Its frame is a struct heap_call, as the stack walk
+	 * expects; \function gets a pointer to it.
 	 */
-	.macro HOOK name, inner
+	.macro HOOK name, function
 	GLOBAL \name
 	.cfi_startproc
 	FRAME_BEGIN
@@ -355,20 +355,20 @@ heap_still:
 	mov 16(%rbp), %rax
 	mov %rax, CALL_RESULT(%rsp)
 	mov %rsp, %rdi
-	call \inner
+	call \function
 	FRAME_END
 	.cfi_endproc
 	.size \name, . - \name
 	.endm
 
-	HOOK heap_hook_alloc, heap_inner_alloc
-	HOOK heap_hook_dalloc, heap_inner_dalloc
-	HOOK heap_hook_expand, heap_inner_expand
+	HOOK heap_hook_alloc, heap_hooked_alloc
+	HOOK heap_hook_dalloc, heap_hooked_dalloc
+	HOOK heap_hook_expand, heap_hooked_expand
 
 	/*
-	 * prof_backtrace(vec, &len, max). Where the recorder does not say the stack, the function that
-	 * jemalloc had before does, called as if by jemalloc itself: no frame of ours, which its
-	 * unwinder would not know, is on the stack by then.
+	 * prof_backtrace(vec, &len, max). If the recorder returns no stack, jumps to the function
+	 * that jemalloc used before, after removing this frame, which that function's unwinder
+	 * would not know.
 	 */
 	GLOBAL heap_prof_backtrace
 	.cfi_startproc
@@ -378,7 +378,7 @@ heap_still:
 	mov %rsi, 8(%rsp)
 	mov %rdx, 16(%rsp)
 	mov %rsp, %rdi
-	call heap_inner_backtrace
+	call heap_hooked_backtrace
 	test %eax, %eax
 	jz 1f
 	FRAME_END

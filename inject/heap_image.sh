@@ -1,8 +1,8 @@
 #!/bin/sh
-# heap_image.sh IMAGE: the header that says what is where in it (gen/heap_image.h). Fails if the
-# image is not what capture/ may map anywhere without a loader: no relocations, no thread-local
-# storage, nothing undefined, one segment to execute and one to write, each address its offset, no
-# vector registers, which are the program's.
+# heap_image.sh IMAGE: prints the header gen/heap_image.h with the offsets of its symbols. Fails
+# unless the image can be mapped at any address without a loader: no relocations, no thread-local
+# storage, no undefined symbols, one r-x and one rw- segment, each address equal to its file offset,
+# and no use of vector registers (they hold the program's values).
 set -eu
 image=$1
 die() { echo "$image: $*" >&2; exit 1; }
@@ -29,5 +29,5 @@ END {
 	printf "#define HEAP_IMAGE_TEXT_BYTES %s\n", text
 	printf "#define HEAP_IMAGE_DATA_START %s\n", at
 	printf "#define HEAP_IMAGE_DATA_BYTES %s\n", data
-}' image="$image" || die "its segments are not as they must be"
+}' image="$image" || die "unexpected segments"
 nm "$image" | awk '$3 ~ /^heap_/ { printf "#define HEAP_IMAGE_%s 0x%s\n", $3, $1 }' | sort

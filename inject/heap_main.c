@@ -1,23 +1,26 @@
 /*
- * The recorder inside a target; see wire/heap_wire.h for what it is told and what it tells.
- * heap_entry.S calls heap_before_* and heap_after_* around the original function.
+ * The recorder inside a target: what happens before and after each patched function. heap_entry.S
+ * calls heap_before_* and heap_after_* around the original function. wire/heap_wire.h describes
+ * its input and the records that it writes.
  *
- * A block that is freed leaves the set of sampled blocks before it is freed, as another thread may
- * get and put in the same address right after. If the call fails it is put back.
+ * A free removes the block from the set of sampled blocks before the allocator frees it: right
+ * after the free another thread may allocate and add the same address. If the call fails, the block
+ * is added again.
  */
-#include "heap_inner.h"
+#include "heap_recorder.h"
 #include "heap_sample.h"
 #include "heap_slot.h"
 #include "heap_walk.h"
 
-/* heap_before_*, heap_free_begun, heap_after_* and heap_inner_* are called by heap_entry.S alone. */
+/* heap_before_*, heap_after_* and heap_hooked_* are called by heap_entry.S only. */
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
 struct heap_data heap_data = {.magic = HEAP_WIRE_MAGIC, .version = HEAP_WIRE_VERSION};
 
 #define SIZE_FITS(size) ((size) < HEAP_ADDR_MASK ? (size) : HEAP_ADDR_MASK)
 
-static inline struct heap_ctx ctx_of(struct heap_local *l, struct heap_memo *m, uint64_t tsc)
+static inline struct heap_ctx ctx_of(struct heap_local *l, struct heap_thread_state *m,
+				     uint64_t tsc)
 {
 	return (struct heap_ctx){l, m->slot, m, (struct heap_shared *)l->shared, tsc};
 }
@@ -36,7 +39,7 @@ static bool put_block(struct heap_ctx *x, enum heap_record kind, uint64_t site, 
 	uint64_t *p = ring_reserve(x, 3, &head);
 
 	if (UNLIKELY(!p)) {
-		slot_drop(x->slot, kind == HEAP_RECORD_ALLOC ? size : 0);
+		slot_count_drop(x->slot, kind == HEAP_RECORD_ALLOC ? size : 0);
 		return false;
 	}
 	p[0] = word_0(kind, site, x->tsc);
@@ -52,7 +55,7 @@ static void put_free(struct heap_ctx *x, uint64_t site, uint64_t block)
 	uint64_t *p = ring_reserve(x, 2, &head);
 
 	if (UNLIKELY(!p)) {
-		slot_drop(x->slot, 0);
+		slot_count_drop(x->slot, 0);
 		return;
 	}
 	p[0] = word_0(HEAP_RECORD_FREE, site, x->tsc);
@@ -62,38 +65,40 @@ static void put_free(struct heap_ctx *x, uint64_t site, uint64_t block)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-/* The thread is in the recorder; @c: whose caller allocated. */
-static void count_alloc(struct heap_local *l, struct heap_memo *m, const struct heap_call *c,
-			uint64_t site, uint64_t block, uint64_t size)
+/* Counts and samples an allocation. The thread is inside; the caller of @c allocated. */
+static void count_alloc(struct heap_local *l, struct heap_thread_state *m,
+			const struct heap_call *c, uint64_t site, uint64_t block, uint64_t size)
 {
 	struct heap_ctx x = ctx_of(l, m, 0);
 
 	x.slot->nr_allocs++;
 	x.slot->nr_bytes += size;
-	if (!sample_takes(m, l->interval_bytes, size))
+	if (!sample_is_chosen(m, l->interval_bytes, size))
 		return;
 	x.tsc = heap_tsc();
-	uint32_t stack = walk_number(&x, c, site == HEAP_SITE_NONE);
+	uint32_t stack = walk_stack_id(&x, c, site == HEAP_SITE_NONE);
 	if (!put_block(&x, HEAP_RECORD_ALLOC, site, block, size, stack))
 		return;
 	if (m->hash_mask && UNLIKELY(!blocks_add(l, block)))
 		__atomic_fetch_add(&x.shared->nr_no_block, 1, __ATOMIC_RELAXED);
 }
 
-/* Whether the free of a block is to be told. Sampled blocks are forgotten by it. */
-static bool is_free_reported(const struct heap_local *l, const struct heap_memo *m, uint64_t block)
+/* Returns whether a free needs a record; removes a sampled block from the set. */
+static bool needs_free_record(const struct heap_local *l, const struct heap_thread_state *m,
+			      uint64_t block)
 {
 	if (m->hash_mask)
-		return blocks_may_have(l, block) && blocks_take(l, block);
-	return l->is_every;
+		return blocks_may_have(l, block) && blocks_remove(l, block);
+	return l->is_full_trace;
 }
 
-static void count_free(struct heap_local *l, struct heap_memo *m, uint64_t site, uint64_t block)
+static void count_free(struct heap_local *l, struct heap_thread_state *m, uint64_t site,
+		       uint64_t block)
 {
 	struct heap_ctx x = ctx_of(l, m, 0);
 
 	x.slot->nr_frees++;
-	if (!is_free_reported(l, m, block))
+	if (!needs_free_record(l, m, block))
 		return;
 	x.tsc = heap_tsc();
 	put_free(&x, site, block);
@@ -102,59 +107,60 @@ static void count_free(struct heap_local *l, struct heap_memo *m, uint64_t site,
 /* ---- before and after --------------------------------------------------------------------------
  */
 
-/* What memo is for a thread without a slot. Nothing of it but its first line is used. */
-static uint64_t nobody[8] __attribute__((aligned(64)));
-#define NOBODY ((struct heap_memo *)nobody)
+/* heap_call.thread of a thread without a slot. Only its first cache line is accessed. */
+static uint64_t no_slot[8] __attribute__((aligned(64)));
+#define NO_SLOT ((struct heap_thread_state *)no_slot)
 
-/* Begins the call; false: it does not count, or its thread has no slot. */
+/* Makes @c the outermost call. False: nested call, or the thread has no slot. */
 static bool call_begin(struct heap_call *c, struct heap_local *l)
 {
-	struct heap_memo *m = slot_find(l);
+	struct heap_thread_state *m = slot_find(l);
 
-	c->memo = NULL;
+	c->thread = NULL;
 	c->local = l;
 	if (UNLIKELY(!m)) {
-		c->memo = NOBODY;
+		c->thread = NO_SLOT;
 		return false;
 	}
 	if (UNLIKELY(m->slot->is_inside) && slot_is_inside(l, m, c)) {
-		slot_drop(m->slot, 0);
+		slot_count_drop(m->slot, 0);
 		return false;
 	}
-	if (UNLIKELY(m->nest) && slot_is_nested(l, m, c))
+	if (UNLIKELY(m->outer_call) && slot_is_nested(l, m, c))
 		return false;
-	c->memo = m;
+	c->thread = m;
 	BARRIER();
-	m->nest = c;
+	m->outer_call = c;
 	return true;
 }
 
 /*
- * The call is over. False: nothing can be written, as recording was stopped meanwhile, or this is
- * a child that was forked in it. True: call_leave is to follow.
+ * Enters the recorder after the original function returned. False: nothing can be recorded, since
+ * recording was stopped meanwhile or this is a child forked during the call. True: call_leave
+ * must follow.
  */
 static inline bool call_end(struct heap_call *c, uint64_t block, uint64_t size)
 {
 	struct heap_local *l = c->local;
-	struct heap_memo *m = c->memo;
+	struct heap_thread_state *m = c->thread;
 
-	if (UNLIKELY(m == NOBODY)) {
+	if (UNLIKELY(m == NO_SLOT)) {
 		if (block)
-			slot_miss(l, size);
+			slot_count_no_slot(l, size);
 		return false;
 	}
-	if (UNLIKELY(m->nest != c))
+	if (UNLIKELY(m->outer_call != c))
 		return false;
 	if (LIKELY(ONCE(l->is_active)) && slot_enter(l, m, c))
 		return true;
-	m->nest = NULL;
+	m->outer_call = NULL;
 	return false;
 }
 
 static inline void call_leave(struct heap_call *c)
 {
-	slot_leave(c->memo->slot);
-	c->memo->nest = NULL;
+	slot_leave(c->thread->slot);
+	c->thread->outer_call = NULL;
 }
 
 void heap_before_alloc(struct heap_call *c, struct heap_local *l)
@@ -162,33 +168,33 @@ void heap_before_alloc(struct heap_call *c, struct heap_local *l)
 	(void)call_begin(c, l);
 }
 
-static NOINLINE void after_alloc_far(struct heap_call *c, uint64_t block, uint64_t size)
+static NOINLINE void after_alloc_slow(struct heap_call *c, uint64_t block, uint64_t size)
 {
 	if (!call_end(c, block, size))
 		return;
 	if (LIKELY(block))
-		count_alloc(c->local, c->memo, c, c->site, block, size);
+		count_alloc(c->local, c->thread, c, c->site, block, size);
 	call_leave(c);
 }
 
 /*
- * Blocks that are not recorded are only counted. Nothing waits for that: memory is there whatever
- * happens to the recording, and the count of one block more or less at its end is nobody's.
+ * Fast path: a block that is not sampled is only counted. This does not set is_inside: the slot's
+ * memory stays mapped even when recording stops, and the count may be off by one at the end.
  */
 static inline void after_alloc(struct heap_call *c, uint64_t block, uint64_t size)
 {
-	struct heap_memo *m = c->memo;
+	struct heap_thread_state *m = c->thread;
 	struct heap_slot *s = ONCE(m->slot);
 
-	if (LIKELY(size < m->always && (int64_t)size < m->countdown && block && s && m->nest == c &&
-		   ONCE(c->local->is_active))) {
+	if (LIKELY(size < m->always_bytes && (int64_t)size < m->countdown && block && s &&
+		   m->outer_call == c && ONCE(c->local->is_active))) {
 		m->countdown -= (int64_t)size;
 		s->nr_allocs++;
 		s->nr_bytes += size;
-		m->nest = NULL;
+		m->outer_call = NULL;
 		return;
 	}
-	after_alloc_far(c, block, size);
+	after_alloc_slow(c, block, size);
 }
 
 void heap_after_alloc_0(struct heap_call *c)
@@ -217,35 +223,35 @@ void heap_after_alloc_out(struct heap_call *c)
 	after_alloc(c, is_good ? *(const uint64_t *)c->args[0] : 0, c->args[2]);
 }
 
-/* heap_entry.S begins calls by itself, and counts blocks that are not in the set. */
-void heap_free_begun(struct heap_call *c, struct heap_local *l)
+/* heap_entry.S has done call_begin, and found that the block may be in the set. */
+void heap_before_free_slow(struct heap_call *c, struct heap_local *l)
 {
-	if (!slot_enter(l, c->memo, c))
+	if (!slot_enter(l, c->thread, c))
 		return;
-	count_free(l, c->memo, c->site, c->args[0]);
-	slot_leave(c->memo->slot);
+	count_free(l, c->thread, c->site, c->args[0]);
+	slot_leave(c->thread->slot);
 }
 
 void heap_before_free(struct heap_call *c, struct heap_local *l)
 {
 	if (LIKELY(call_begin(c, l))) {
-		heap_free_begun(c, l);
+		heap_before_free_slow(c, l);
 		return;
 	}
-	if (c->memo == NOBODY)
-		slot_miss(l, 0);
-	c->memo = NULL;
+	if (c->thread == NO_SLOT)
+		slot_count_no_slot(l, 0);
+	c->thread = NULL;
 }
 
-/* @block is perhaps about to go. */
+/* The call may free @block. */
 static inline void before_realloc(struct heap_call *c, struct heap_local *l, uint64_t block)
 {
 	c->block = block;
 	c->flags = 0;
-	if (!call_begin(c, l) || (block && !is_free_reported(l, c->memo, block)))
+	if (!call_begin(c, l) || (block && !needs_free_record(l, c->thread, block)))
 		return;
 	c->tsc = heap_tsc();
-	c->flags = CALL_IS_FREE_REPORTED;
+	c->flags = CALL_RECORDS_FREE;
 }
 
 void heap_before_realloc_0(struct heap_call *c, struct heap_local *l)
@@ -258,27 +264,27 @@ void heap_before_realloc_1(struct heap_call *c, struct heap_local *l)
 	before_realloc(c, l, c->args[1]);
 }
 
-/* @is_gone: what was there before is not any more; @block: what is there now, or 0. */
+/* @is_gone: the old block was freed or resized; @block: the resulting block, or 0. */
 static inline void after_realloc(struct heap_call *c, bool is_gone, uint64_t block, uint64_t size)
 {
-	bool is_reported = c->block && c->flags & CALL_IS_FREE_REPORTED;
+	bool is_reported = c->block && c->flags & CALL_RECORDS_FREE;
 
 	if (!call_end(c, block, size))
 		return;
 	if (is_gone && c->block) {
-		struct heap_ctx x = ctx_of(c->local, c->memo, c->tsc);
+		struct heap_ctx x = ctx_of(c->local, c->thread, c->tsc);
 		x.slot->nr_frees++;
 		if (is_reported)
 			put_free(&x, c->site, c->block);
-	} else if (is_reported && c->memo->hash_mask) {
+	} else if (is_reported && c->thread->hash_mask) {
 		(void)blocks_add(c->local, c->block);
 	}
 	if (block)
-		count_alloc(c->local, c->memo, c, c->site, block, size);
+		count_alloc(c->local, c->thread, c, c->site, block, size);
 	call_leave(c);
 }
 
-/* A size of 0 frees; some give a block even so. */
+/* Size 0 frees the block; some allocators return a new one even so. */
 static inline void after_realloc_block(struct heap_call *c, uint64_t size)
 {
 	after_realloc(c, c->result || !size, c->result, size);
@@ -289,7 +295,7 @@ void heap_after_realloc_1(struct heap_call *c)
 	after_realloc_block(c, c->args[1]);
 }
 
-/* More than can be is refused: 0 would be taken for a free. */
+/* On overflow the call fails; a size of 0 would be taken for a free. */
 void heap_after_realloc_12(struct heap_call *c)
 {
 	uint64_t size;
@@ -330,12 +336,12 @@ static inline void after_map(struct heap_call *c, uint64_t gone, uint64_t gone_l
 {
 	if (!call_end(c, 1, 0))
 		return;
-	struct heap_ctx x = ctx_of(c->local, c->memo, c->tsc);
+	struct heap_ctx x = ctx_of(c->local, c->thread, c->tsc);
 	if (gone_len)
 		(void)put_block(&x, HEAP_RECORD_UNMAP, c->site, gone, gone_len, 0);
 	if (len) {
 		x.tsc = heap_tsc();
-		uint32_t stack = walk_number(&x, c, false);
+		uint32_t stack = walk_stack_id(&x, c, false);
 		(void)put_block(&x, HEAP_RECORD_MAP, c->site, addr, len, stack);
 	}
 	call_leave(c);
@@ -357,7 +363,7 @@ void heap_after_mremap(struct heap_call *c)
 	after_map(c, c->args[0], is_good ? c->args[1] : 0, c->result, is_good ? c->args[2] : 0);
 }
 
-/* brk gives no more than success, sbrk where the end was. */
+/* brk returns only success or failure, sbrk the old break. */
 enum { SYS_BRK = 12 };
 
 void heap_before_brk(struct heap_call *c, struct heap_local *l)
@@ -366,7 +372,7 @@ void heap_before_brk(struct heap_call *c, struct heap_local *l)
 	if (!call_begin(c, l))
 		return;
 	c->tsc = heap_tsc();
-	if (l->flags & HEAP_MAY_CALL_KERNEL)
+	if (l->flags & HEAP_SYSCALLS_ALLOWED)
 		c->block = (uint64_t)heap_syscall(SYS_BRK, 0, 0, 0, 0);
 }
 
@@ -391,12 +397,12 @@ void heap_after_sbrk(struct heap_call *c)
 
 /* ---- jemalloc's hooks ------------------------------------------------------------------------ */
 
-/* Through heap_entry.S; a call's args are the hook's. */
+/* Called from heap_entry.S; heap_call.args are the hook's arguments. */
 
-/* Which of a function's arguments are the size: jemalloc's enum hook_alloc_e, in order. */
+/* Values of jemalloc's enum hook_alloc_e that decide which argument is the size. */
 enum { HOOK_POSIX_MEMALIGN = 1, HOOK_ALIGNED_ALLOC, HOOK_CALLOC, HOOK_MEMALIGN, HOOK_REALLOC = 7 };
 
-/* hook_expand_e: realloc, rallocx, xallocx, which may have done nothing. */
+/* hook_expand_e: realloc, rallocx, xallocx; xallocx may have left the size as it was. */
 enum { HOOK_XALLOCX = 2 };
 
 static uint64_t hook_size(uint64_t extra, uint32_t type, const uint64_t *raw)
@@ -412,33 +418,33 @@ static uint64_t hook_size(uint64_t extra, uint32_t type, const uint64_t *raw)
 	return raw[0];
 }
 
-/* NULL: not now. Else the thread is in the recorder, and call_leave is to follow. */
-static struct heap_memo *hook_enter(struct heap_call *c)
+/* Begins a call and enters the recorder; call_leave must follow. NULL: not recorded. */
+static struct heap_thread_state *hook_enter(struct heap_call *c)
 {
 	struct heap_local *l = (struct heap_local *)ONCE(heap_data.local);
 
 	if (!l || !ONCE(l->is_active))
 		return NULL;
 	if (!call_begin(c, l)) {
-		if (c->memo == NOBODY)
-			slot_miss(l, 0);
+		if (c->thread == NO_SLOT)
+			slot_count_no_slot(l, 0);
 		return NULL;
 	}
-	if (slot_enter(l, c->memo, c))
-		return c->memo;
-	c->memo->nest = NULL;
+	if (slot_enter(l, c->thread, c))
+		return c->thread;
+	c->thread->outer_call = NULL;
 	return NULL;
 }
 
 /* alloc(extra, type, result, raw result, raw arguments) */
-void heap_inner_alloc(struct heap_call *c)
+void heap_hooked_alloc(struct heap_call *c)
 {
 	uint32_t type = (uint32_t)c->args[1];
 	uint64_t block = c->args[2];
 
 	if (!block || (type == HOOK_POSIX_MEMALIGN && (uint32_t)c->args[3]))
 		return;
-	struct heap_memo *m = hook_enter(c);
+	struct heap_thread_state *m = hook_enter(c);
 	if (!m)
 		return;
 	uint64_t size = hook_size(c->args[0], type, (const uint64_t *)c->args[4]);
@@ -447,10 +453,10 @@ void heap_inner_alloc(struct heap_call *c)
 }
 
 /* dalloc(extra, type, block, raw arguments), before it is freed */
-void heap_inner_dalloc(struct heap_call *c)
+void heap_hooked_dalloc(struct heap_call *c)
 {
 	uint64_t block = c->args[2];
-	struct heap_memo *m = block ? hook_enter(c) : NULL;
+	struct heap_thread_state *m = block ? hook_enter(c) : NULL;
 
 	if (!m)
 		return;
@@ -460,12 +466,12 @@ void heap_inner_dalloc(struct heap_call *c)
 
 /* expand(extra, type, block, old size, new size, raw result, raw arguments), in place, afterwards
  */
-void heap_inner_expand(struct heap_call *c)
+void heap_hooked_expand(struct heap_call *c)
 {
 	uint64_t block = c->args[2];
-	/* A realloc within its class of sizes is a call that gave a block, as elsewhere. */
+	/* A realloc within its size class counts as an allocation, as with other allocators. */
 	bool is_call = (uint32_t)c->args[1] != HOOK_XALLOCX || c->args[3] != c->args[4];
-	struct heap_memo *m = block && is_call ? hook_enter(c) : NULL;
+	struct heap_thread_state *m = block && is_call ? hook_enter(c) : NULL;
 
 	if (!m)
 		return;
@@ -476,20 +482,20 @@ void heap_inner_expand(struct heap_call *c)
 	call_leave(c);
 }
 
-/* prof_backtrace(vec, &len, max); 0: the former function is to be asked */
-uint32_t heap_inner_backtrace(struct heap_call *c)
+/* prof_backtrace(vec, &len, max). Returns 0: call jemalloc's own function */
+uint32_t heap_hooked_backtrace(struct heap_call *c)
 {
 	uint64_t *vec = (uint64_t *)c->args[0];
 	uint32_t *ret_len = (uint32_t *)c->args[1];
 	uint32_t max = (uint32_t)c->args[2];
 	uint32_t n = 0;
 
-	struct heap_memo *m = hook_enter(c);
+	struct heap_thread_state *m = hook_enter(c);
 	if (!m)
 		return 0;
 	struct heap_ctx x = ctx_of(c->local, m, 0);
-	/* Without assay nobody tells what is mapped meanwhile. */
-	if (!slot_is_silent(&x, heap_tsc())) {
+	/* If assay is gone, the mappings in the tables are out of date. */
+	if (!slot_is_assay_gone(&x, heap_tsc())) {
 		for (uint32_t i = walk_stack(&x, c, true, NULL); i < HEAP_FRAMES_MAX && n < max;
 		     i++)
 			if (!(m->frames[i].pc & FRAME_HIDDEN))

@@ -1,10 +1,10 @@
 /*
  * See heap_sample.h.
  *
- * The set: words in buckets of one line of memory, found by a hash; a bucket that is full uses its
- * neighbour. The filter before it has a bit for each hash, set while a block with that hash is
- * in. Who takes the last one out clears the bit and looks again, as another thread may be putting
- * one in.
+ * The set: 8-byte words in buckets of one cache line, found by a hash; when a bucket is full, its
+ * neighbour is used. The filter has one bit per hash, set while a block with that hash is in the
+ * set. A thread that removes the last such block clears the bit and then searches the set again,
+ * because another thread may have added one meanwhile.
  */
 #include "heap_sample.h"
 
@@ -14,7 +14,7 @@
 
 __extension__ typedef unsigned __int128 u128;
 
-/* -log2(u / 2^64) * 2^32, u > 0: a binary digit of the logarithm by each squaring. */
+/* -log2(u / 2^64) * 2^32 for u > 0; each squaring gives one binary digit of the logarithm. */
 static uint64_t minus_log2(uint64_t u)
 {
 	uint32_t nr_zeros = (uint32_t)__builtin_clzll(u);
@@ -30,7 +30,7 @@ static uint64_t minus_log2(uint64_t u)
 	return ((uint64_t)(nr_zeros + 1) << LOG_BITS) - frac;
 }
 
-int64_t sample_draw(struct heap_memo *m, uint64_t interval_bytes)
+int64_t sample_draw(struct heap_thread_state *m, uint64_t interval_bytes)
 {
 	m->rng += 0x9e3779b97f4a7c15u;
 	uint64_t z = m->rng;
@@ -42,9 +42,9 @@ int64_t sample_draw(struct heap_memo *m, uint64_t interval_bytes)
 	return bytes < INT64_MAX ? (int64_t)bytes + 1 : INT64_MAX;
 }
 
-NOINLINE bool sample_crosses(struct heap_memo *m, uint64_t interval_bytes)
+NOINLINE bool sample_next_point(struct heap_thread_state *m, uint64_t interval_bytes)
 {
-	/* What comes after a point does not know of it: the rest of this block is of no account. */
+	/* The distribution is memoryless: the rest of this block after the point is ignored. */
 	m->countdown = sample_draw(m, interval_bytes);
 	return true;
 }
@@ -93,7 +93,7 @@ bool blocks_add(const struct heap_local *l, uint64_t block)
 	return false;
 }
 
-static bool take_word(const struct heap_local *l, uint32_t hash, uint64_t block)
+static bool remove_word(const struct heap_local *l, uint32_t hash, uint64_t block)
 {
 	for (uint32_t which = 0; which < 2; which++) {
 		uint64_t *b = bucket(l, hash, which);
@@ -108,11 +108,11 @@ static bool take_word(const struct heap_local *l, uint32_t hash, uint64_t block)
 	return false;
 }
 
-bool blocks_take(const struct heap_local *l, uint64_t block)
+bool blocks_remove(const struct heap_local *l, uint64_t block)
 {
 	uint32_t hash = blocks_hash(l, block);
 
-	if (!take_word(l, hash, block))
+	if (!remove_word(l, hash, block))
 		return false;
 	if (has_hash(l, hash))
 		return true;

@@ -1,40 +1,44 @@
 /*
- * Sampling by bytes, and the set of sampled blocks, by which their frees are told from others.
+ * Sampling by allocated bytes, and the set of sampled blocks, which tells whether a free has to be
+ * recorded.
  *
- * Points are strewn over the bytes that a thread allocates, at random, one every interval on
- * average; a block is sampled if it has a point in it. So P(sampled) = 1 - exp(-size / interval),
- * whatever came before. Blocks of an interval or more are all sampled.
+ * Each thread draws sample points in the sequence of bytes that it allocates, with exponentially
+ * distributed distances of interval_bytes on average. A block is sampled if a point falls into it,
+ * so P(sampled) = 1 - exp(-size / interval), independent of earlier allocations. Blocks of at least
+ * interval_bytes are always sampled.
  */
 #ifndef ASSAY_INJECT_HEAP_SAMPLE_H
 #define ASSAY_INJECT_HEAP_SAMPLE_H
 
-#include "heap_inner.h"
+#include "heap_recorder.h"
 
-/* Bytes to the next point, at least 1. */
-int64_t sample_draw(struct heap_memo *m, uint64_t interval_bytes);
-bool sample_crosses(struct heap_memo *m, uint64_t interval_bytes);
+/* Draws the distance in bytes to the next sample point, at least 1. */
+int64_t sample_draw(struct heap_thread_state *m, uint64_t interval_bytes);
+/* Called when a block reached the sample point: draws the next one. Returns true. */
+bool sample_next_point(struct heap_thread_state *m, uint64_t interval_bytes);
 
-/* Whether a block is recorded. */
-static inline bool sample_takes(struct heap_memo *m, uint64_t interval_bytes, uint64_t size)
+/* Returns whether a block of @size bytes is sampled; advances the countdown. */
+static inline bool sample_is_chosen(struct heap_thread_state *m, uint64_t interval_bytes,
+				    uint64_t size)
 {
-	if (size >= m->always)
+	if (size >= m->always_bytes)
 		return true;
 	m->countdown -= (int64_t)size;
-	return m->countdown <= 0 && sample_crosses(m, interval_bytes);
+	return m->countdown <= 0 && sample_next_point(m, interval_bytes);
 }
 
-/* False: no room. */
+/* Adds a block to the set. False: the set is full. */
 bool blocks_add(const struct heap_local *l, uint64_t block);
-/* Whether it was in the set; it is not any more. */
-bool blocks_take(const struct heap_local *l, uint64_t block);
+/* Removes a block; returns whether it was in the set. */
+bool blocks_remove(const struct heap_local *l, uint64_t block);
 
-/* The upper bits, in which blocks at multiples of a large distance differ, too. */
+/* Uses the high bits of the product: blocks at multiples of a large power of two differ there. */
 static inline uint32_t blocks_hash(const struct heap_local *l, uint64_t block)
 {
 	return ((uint32_t)(block >> 4) * HASH_32 >> 16) & (l->nr_blocks - 1);
 }
 
-/* False: certainly not in the set. One look at a few kilobytes that stay in the nearest cache. */
+/* False: the block is not in the set. Reads one bit of a filter small enough to stay in L1. */
 static inline bool blocks_may_have(const struct heap_local *l, uint64_t block)
 {
 	uint32_t bit = blocks_hash(l, block);

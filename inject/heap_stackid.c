@@ -1,13 +1,13 @@
-/* The numbers of stacks: those of a set of hashes that all threads share. See heap_walk.h. */
+/* Stack ids: index + 1 in a set of stack hashes that all threads share. See heap_walk.h. */
 #include "heap_stackcache.h"
 #include "heap_slot.h"
 #include "heap_walk.h"
 
 #define SET_PROBES 64u
 
-static bool emit_stack(struct heap_ctx *x, uint32_t top, uint32_t number)
+static bool emit_stack(struct heap_ctx *x, uint32_t top, uint32_t stack_id)
 {
-	const struct heap_memo *m = x->memo;
+	const struct heap_thread_state *m = x->thread;
 	uint32_t nr = 0;
 	uint64_t head;
 
@@ -18,7 +18,7 @@ static bool emit_stack(struct heap_ctx *x, uint32_t top, uint32_t number)
 		return false;
 	*p++ = HEAP_RECORD_STACK | (uint64_t)HEAP_SITE_NONE << HEAP_SITE_SHIFT |
 	       x->tsc << HEAP_TSC_SHIFT;
-	*p++ = number | (uint64_t)nr << 32 | (uint64_t)m->end << 48;
+	*p++ = stack_id | (uint64_t)nr << 32 | (uint64_t)m->end << 48;
 	for (uint32_t i = top; i < HEAP_FRAMES_MAX; i++)
 		if (!(m->frames[i].pc & FRAME_HIDDEN))
 			*p++ = frame_pc(&m->frames[i]);
@@ -33,10 +33,10 @@ static uint32_t no_stack(struct heap_ctx *x)
 }
 
 /*
- * An entry is a hash, of which the lowest bit says that the stack was told. As long as it was not,
- * because a ring was full, everybody who comes by it tries.
+ * An entry is a hash whose lowest bit says that the STACK record was written. While it was not,
+ * because a ring was full, each thread that finds the entry tries again.
  */
-static uint32_t find_number(struct heap_ctx *x, uint64_t hash, uint32_t top)
+static uint32_t find_stack_id(struct heap_ctx *x, uint64_t hash, uint32_t top)
 {
 	uint64_t *set = (uint64_t *)x->local->stacks;
 	uint32_t mask = x->local->nr_stacks - 1;
@@ -63,23 +63,23 @@ static uint32_t find_number(struct heap_ctx *x, uint64_t hash, uint32_t top)
 	return no_stack(x);
 }
 
-uint32_t walk_number(struct heap_ctx *x, const struct heap_call *c, bool is_hook)
+uint32_t walk_stack_id(struct heap_ctx *x, const struct heap_call *c, bool is_hook)
 {
-	struct heap_memo *m = x->memo;
-	uint32_t number = 0;
+	struct heap_thread_state *m = x->thread;
+	uint32_t stack_id = 0;
 
 	m->stackcache_key = 0;
-	uint32_t top = walk_stack(x, c, is_hook, &number);
-	if (LIKELY(number))
-		return number;
+	uint32_t top = walk_stack(x, c, is_hook, &stack_id);
+	if (LIKELY(stack_id))
+		return stack_id;
 	if (LIKELY(m->stack && m->top == top))
 		return m->stack;
 	if (top >= HEAP_FRAMES_MAX || !x->local->nr_stacks)
 		return no_stack(x);
 	uint64_t hash = m->origins[top].hash;
-	number = find_number(x, hash > 1 ? hash : hash + 2, top);
-	m->stack = m->top == top ? number : 0;
+	stack_id = find_stack_id(x, hash > 1 ? hash : hash + 2, top);
+	m->stack = m->top == top ? stack_id : 0;
 	if (m->stack && m->stackcache_key)
-		stackcache_keep(m, m->stackcache_key, top, number);
-	return number;
+		stackcache_store(m, m->stackcache_key, top, stack_id);
+	return stack_id;
 }

@@ -1,8 +1,8 @@
 /*
- * A walk goes from the leaf outwards until a frame is as it was in the thread's last stack: same
- * pc, sp and, if anything depends on it, fp. From there on nothing can have changed unless one of
- * the words changed that led outwards then; these are compared, which costs a nanosecond each.
- * Hashes are made from the outermost frame inwards, so that those of frames that stay are kept.
+ * Incremental unwinding. A walk goes from the leaf outwards until a frame equals one of the
+ * thread's last stack: same pc, sp and, if anything depends on it, fp. From there on the stack is
+ * unchanged if all words that the last walk read are unchanged; comparing them costs a nanosecond
+ * each. Hashes are computed from the outermost frame inwards, so frames that stay keep theirs.
  */
 #include "heap_walk.h"
 
@@ -12,30 +12,31 @@
 
 enum { SYS_RT_SIGPROCMASK = 14 };
 
-#define PAGE        ((uint64_t)4096)
-#define FRAME_REACH ((uint64_t)1 << 20) /* beyond what is known of the stack: not of it */
-#define NEAR_TP     ((uint64_t)8 << 20)
-#define ADDR_MIN    4096u
-#define END_IDX     HEAP_FRAMES_MAX
+#define PAGE ((uint64_t)4096)
+#define STACK_GAP_MAX \
+	((uint64_t)1 << 20) /* an address farther beyond the known range is not on this stack */
+#define TP_STACK_MAX ((uint64_t)8 << 20)
+#define ADDR_MIN     4096u
+#define END_IDX      HEAP_FRAMES_MAX
 
-/* Why there is no row: the part of a ROW_OWN rule above the kind. */
+/* Why there is no unwind row; stored in a ROW_OWN rule above the kind. */
 enum pseudo_rule { PSEUDO_NONE = 0, PSEUDO_NO_MAP = 1, PSEUDO_UNKNOWN = 2 };
 
 struct walk {
 	struct heap_ctx *x;
 	const struct heap_local *l;
-	struct heap_memo *m;
+	struct heap_thread_state *m;
 	uint64_t pc;
 	uint64_t sp;
 	uint64_t fp;
 	bool is_call;
 	bool is_chained;
 	int32_t fp_slot; /* unwind_core.h */
-	/* Readable. */
+	/* The readable range. */
 	uint64_t lo;
 	uint64_t hi;
-	bool is_home; /* lo..hi is around the stack pointer that the walk began with */
-	/* The process. */
+	bool is_start_stack; /* lo..hi is the stack on which the walk began, not a signal stack's */
+	/* The mappings of the process. */
 	const struct ktables_head *tables;
 	uint32_t first_map;
 	uint32_t nr_maps;
@@ -45,58 +46,59 @@ struct walk {
 
 /* ---- memory ---------------------------------------------------------------------------- */
 
-/* The kernel reads the set before it looks at what is to be done with it, which is nothing. */
+/* The kernel reads the set before it checks `how`, which is invalid: EINVAL means readable. */
 static bool is_readable(const struct heap_local *l, uint64_t page)
 {
-	if (!(l->flags & HEAP_MAY_CALL_KERNEL))
+	if (!(l->flags & HEAP_SYSCALLS_ALLOWED))
 		return false;
 	return heap_syscall(SYS_RT_SIGPROCMASK, 0x7fffffff, page, 0, 8) == -22; /* EINVAL */
 }
 
 /*
- * Stacks of a program's making come and go, and a smaller one may be where a larger one was. What
- * unmaps is seen where it is patched; a sample can afford to ask each time.
+ * Drops the known range when the stack may have been unmapped: programs create and unmap their own
+ * stacks (coroutines), and a smaller stack may replace a larger one. In a full trace patched
+ * munmap calls are counted; when sampling, the range is checked again each time.
  */
-static void forget_gone(const struct heap_local *l, struct heap_memo *m)
+static void drop_stale_range(const struct heap_local *l, struct heap_thread_state *m)
 {
 	uint32_t nr_unmaps = __atomic_load_n(&l->nr_unmaps, __ATOMIC_ACQUIRE);
 
-	if (LIKELY(l->is_every && m->ok_unmaps == nr_unmaps))
+	if (LIKELY(l->is_full_trace && m->readable_unmaps == nr_unmaps))
 		return;
-	m->ok_unmaps = nr_unmaps;
-	m->ok_lo = m->ok_hi = 0;
+	m->readable_unmaps = nr_unmaps;
+	m->readable_lo = m->readable_hi = 0;
 }
 
-static void find_home(struct walk *w)
+static void find_stack_range(struct walk *w)
 {
 	const struct heap_local *l = w->l;
-	struct heap_memo *m = w->m;
+	struct heap_thread_state *m = w->m;
 	uint64_t page = w->sp & ~(PAGE - 1);
 
-	forget_gone(l, m);
-	w->is_home = true;
+	drop_stale_range(l, m);
+	w->is_start_stack = true;
 	w->lo = w->sp;
 	if (w->sp - l->main_stack_lo < l->main_stack_hi - l->main_stack_lo) {
 		w->hi = l->main_stack_hi;
 		return;
 	}
-	if (w->sp - m->ok_lo < m->ok_hi - m->ok_lo) {
-		w->hi = m->ok_hi;
+	if (w->sp - m->readable_lo < m->readable_hi - m->readable_lo) {
+		w->hi = m->readable_hi;
 		return;
 	}
-	/* Deeper in the same stack, or another one. */
+	/* Deeper in the same stack, or on another stack. */
 	uint64_t at = page + PAGE;
-	if (at < m->ok_lo && m->ok_lo - at < 64 * PAGE)
-		while (at < m->ok_lo && is_readable(l, at))
+	if (at < m->readable_lo && m->readable_lo - at < 64 * PAGE)
+		while (at < m->readable_lo && is_readable(l, at))
 			at += PAGE;
-	w->hi = at == m->ok_lo ? m->ok_hi : page + PAGE;
-	if (!(l->flags & HEAP_MAY_CALL_KERNEL) && m->tp - w->sp < NEAR_TP)
+	w->hi = at == m->readable_lo ? m->readable_hi : page + PAGE;
+	if (!(l->flags & HEAP_SYSCALLS_ALLOWED) && m->tp - w->sp < TP_STACK_MAX)
 		w->hi = m->tp & ~(uint64_t)7;
-	m->ok_lo = page;
-	m->ok_hi = w->hi;
+	m->readable_lo = page;
+	m->readable_hi = w->hi;
 }
 
-static bool extend(struct walk *w, uint64_t addr)
+static bool extend_range(struct walk *w, uint64_t addr)
 {
 	const struct heap_local *l = w->l;
 
@@ -110,23 +112,23 @@ static bool extend(struct walk *w, uint64_t addr)
 		else
 			return false;
 	}
-	if (w->is_home) {
-		/* A main stack that has grown since the attach is a range of its own. */
-		w->m->ok_hi = w->hi;
+	if (w->is_start_stack) {
+		/* If the main stack has grown since the attach, this range includes the new part. */
+		w->m->readable_hi = w->hi;
 	}
 	return true;
 }
 
-/* Makes [addr, + 8) readable, or says that it is not. */
-static NOINLINE bool reach(struct walk *w, uint64_t addr)
+/* Extends the readable range to [addr, + 8); false: not readable. */
+static NOINLINE bool make_readable(struct walk *w, uint64_t addr)
 {
 	const struct heap_local *l = w->l;
 
 	if (addr & 7)
 		return false;
-	if (addr - w->hi < FRAME_REACH)
-		return extend(w, addr);
-	/* Another stack, after a signal frame: the handler had one of its own. */
+	if (addr - w->hi < STACK_GAP_MAX)
+		return extend_range(w, addr);
+	/* Another stack is possible only after a signal frame (sigaltstack). */
 	if (w->is_call)
 		return false;
 	if (addr - l->main_stack_lo < l->main_stack_hi - l->main_stack_lo) {
@@ -137,14 +139,14 @@ static NOINLINE bool reach(struct walk *w, uint64_t addr)
 		return false;
 	}
 	w->lo = addr;
-	w->is_home = false;
+	w->is_start_stack = false;
 	return true;
 }
 
 static inline bool walk_read(struct walk *w, uint64_t addr, uint64_t *ret_v)
 {
-	/* hi is a multiple of 8, as is every address below it that passes. */
-	if (UNLIKELY(addr - w->lo >= w->hi - w->lo || addr & 7) && !reach(w, addr))
+	/* hi and all accepted addresses are multiples of 8. */
+	if (UNLIKELY(addr - w->lo >= w->hi - w->lo || addr & 7) && !make_readable(w, addr))
 		return false;
 	*ret_v = *(const volatile uint64_t *)addr;
 	return true;
@@ -152,7 +154,7 @@ static inline bool walk_read(struct walk *w, uint64_t addr, uint64_t *ret_v)
 
 /* ---- rules ------------------------------------------------------------------------------- */
 
-static inline uint32_t own(enum pseudo_rule why)
+static inline uint32_t pseudo_row(enum pseudo_rule why)
 {
 	return ROW_OWN | (uint32_t)why << ROW_KIND_BITS;
 }
@@ -182,8 +184,8 @@ static inline const struct unwind_row *row_at(const struct walk *w, uint32_t idx
 	return &rows[idx & (w->l->tables_rows - 1)];
 }
 
-/* The index of a special among all. */
-static uint32_t absolute(const struct kmap *map, uint32_t rule)
+/* Converts a map-relative index of a special rule to a global one. */
+static uint32_t absolute_rule(const struct kmap *map, uint32_t rule)
 {
 	if (row_kind(rule) != ROW_SPECIAL)
 		return rule;
@@ -196,10 +198,10 @@ static uint32_t search_rule(const struct walk *w, uint64_t addr)
 	const struct kmap *map = find_map(w, addr);
 
 	if (!map)
-		return own(PSEUDO_NO_MAP);
+		return pseudo_row(PSEUDO_NO_MAP);
 	uint64_t off = addr - map->base;
 	if (map->kind != KMAP_RULES || addr < map->base || off >> 12 >= map->nr_pages)
-		return own(PSEUDO_NONE);
+		return pseudo_row(PSEUDO_NONE);
 	uint32_t page = map->first_page + (uint32_t)(off >> 12);
 	uint32_t lo = w->tables->pages[page & (KTABLES_NR_PAGES - 1)];
 	uint32_t hi = w->tables->pages[(page + 1) & (KTABLES_NR_PAGES - 1)];
@@ -211,20 +213,21 @@ static uint32_t search_rule(const struct walk *w, uint64_t addr)
 			hi = mid;
 	}
 	if (lo <= map->first_row)
-		return own(PSEUDO_NONE);
+		return pseudo_row(PSEUDO_NONE);
 	uint32_t rule = row_at(w, lo - 1)->rule;
 	if (w->is_call && lo < map->end_row) {
-		/* The kernel returns to a restorer's first byte, and no call stands before it. */
+		/* Signal trampoline: the kernel sets its first byte as return address, without a
+		 * call instruction before it. */
 		const struct unwind_row *next = row_at(w, lo);
 		if (next->pc == (uint32_t)off + 1 && row_kind(next->rule) == ROW_SIGNAL)
 			rule = next->rule;
 	}
-	return row_kind(rule) == ROW_NONE ? own(PSEUDO_NONE) : absolute(map, rule);
+	return row_kind(rule) == ROW_NONE ? pseudo_row(PSEUDO_NONE) : absolute_rule(map, rule);
 }
 
 /*
- * An entry is of two words that are not written at once; part of the key is in both, so that one
- * of two halves is not believed.
+ * An entry of the rule cache has two words that are not written atomically together; part of the
+ * key is in both, so a torn entry is detected.
  */
 static inline uint64_t *rule_entry(const struct walk *w, uint64_t addr, uint64_t *ret_key,
 				   uint32_t *ret_tag)
@@ -243,7 +246,7 @@ static NOINLINE uint32_t fill_rule(const struct walk *w, uint64_t addr)
 	uint32_t tag;
 
 	if (!w->nr_maps)
-		return own(PSEUDO_UNKNOWN);
+		return pseudo_row(PSEUDO_UNKNOWN);
 	uint32_t rule = search_rule(w, addr);
 	if (!w->l->nr_rules || addr >> HEAP_ADDR_BITS)
 		return rule;
@@ -269,7 +272,7 @@ static inline uint32_t find_rule(const struct walk *w, uint64_t addr)
 
 /* ---- steps --------------------------------------------------------------------------------- */
 
-/* Of the leaf sp and fp alone are known, as of any frame. */
+/* Only pc, sp and fp are known, also for the leaf. */
 static inline bool walk_leaf_reg(const struct walk *w, uint32_t reg, uint64_t *ret_v)
 {
 	(void)w, (void)reg, (void)ret_v;
@@ -287,7 +290,7 @@ static bool walk_is_caller(struct walk *w, uint64_t ra, bool needs_rule)
 	if (ra < ADDR_MIN || ra > HEAP_ADDR_MASK)
 		return false;
 	uint32_t rule = find_rule(w, ra - 1);
-	return rule != own(PSEUDO_NO_MAP) && (!needs_rule || is_rule(rule));
+	return rule != pseudo_row(PSEUDO_NO_MAP) && (!needs_rule || is_rule(rule));
 }
 
 static int walk_step_special(struct walk *w, uint32_t rule);
@@ -309,15 +312,16 @@ static NOINLINE int walk_step_gap(struct walk *w)
 /* ---- the last stack ------------------------------------------------------------------------- */
 
 /*
- * Whether the frames outside of @i can be as they were. Otherwise *ret_i is the first that may
- * still be.
+ * Returns whether all frames outside of @i are unchanged. Otherwise *ret_i is the first one that
+ * may still be.
  */
 static inline bool is_unchanged(struct walk *w, uint32_t i, uint32_t *ret_i)
 {
-	const struct heap_memo *m = w->m;
+	const struct heap_thread_state *m = w->m;
 
 	*ret_i = END_IDX;
-	if (UNLIKELY(m->outermost > w->hi) && (!w->is_home || !extend(w, m->outermost - 8)))
+	if (UNLIKELY(m->outermost > w->hi) &&
+	    (!w->is_start_stack || !extend_range(w, m->outermost - 8)))
 		return false;
 	for (uint32_t k = i + 1; k < END_IDX; k++) {
 		const struct heap_frame *f = &m->frames[k];
@@ -329,11 +333,11 @@ static inline bool is_unchanged(struct walk *w, uint32_t i, uint32_t *ret_i)
 				return false;
 		}
 	}
-	return !m->end_at || *(const volatile uint64_t *)m->end_at == m->end_word;
+	return !m->end_addr || *(const volatile uint64_t *)m->end_addr == m->end_word;
 }
 
-static inline bool is_met(const struct heap_memo *m, uint32_t i, uint64_t pc, uint64_t sp,
-			  uint64_t fp)
+static inline bool is_same_frame(const struct heap_thread_state *m, uint32_t i, uint64_t pc,
+				 uint64_t sp, uint64_t fp)
 {
 	const struct heap_frame *f = &m->frames[i];
 
@@ -341,7 +345,7 @@ static inline bool is_met(const struct heap_memo *m, uint32_t i, uint64_t pc, ui
 	       (!(f->pc & FRAME_NEEDS_FP) || m->origins[i].fp == fp);
 }
 
-/* What of a walk is in registers in its inner loop. */
+/* The part of struct walk that the inner loop keeps in registers. */
 struct walk_regs {
 	uint64_t pc;
 	uint64_t sp;
@@ -358,10 +362,10 @@ static inline void regs_to_walk(struct walk *w, const struct walk_regs *p)
 }
 
 /*
- * The caller of a frame by a row of kind SP or FP, which nearly all are: nothing but loads from
- * memory that is known to be there. False: something is unusual, and nothing was done.
+ * Steps to the caller by a row of kind SP or FP, which nearly all rows are, with loads from
+ * readable memory only. False: not possible this way, @p is unchanged.
  */
-static inline bool step_quickly(struct walk_regs *p, uint32_t rule, uint64_t hi)
+static inline bool step_fast(struct walk_regs *p, uint32_t rule, uint64_t hi)
 {
 	bool is_fp = row_kind(rule) == ROW_FP;
 	uint64_t cfa = (is_fp ? p->fp : p->sp) + row_cfa_bytes(rule);
@@ -387,7 +391,7 @@ static inline bool step_quickly(struct walk_regs *p, uint32_t rule, uint64_t hi)
 	return true;
 }
 
-static NOINLINE int step_slowly(struct walk *w, struct walk_regs *p, uint32_t rule)
+static NOINLINE int step_slow(struct walk *w, struct walk_regs *p, uint32_t rule)
 {
 	uint32_t kind = row_kind(rule);
 	bool is_gap = !is_rule(rule);
@@ -405,15 +409,15 @@ static NOINLINE int step_slowly(struct walk *w, struct walk_regs *p, uint32_t ru
 	p->sp = w->sp;
 	p->fp = w->fp;
 	p->bits |= kind == ROW_FP || is_gap ? FRAME_NEEDS_FP : 0;
-	p->bits |= kind == ROW_SIGNAL || kind == ROW_SPECIAL ? FRAME_ODD : 0;
+	p->bits |= kind == ROW_SIGNAL || kind == ROW_SPECIAL ? FRAME_COMPLEX : 0;
 	return next;
 }
 
 /*
- * Whoever called the allocator is a frame wherever it lies: in a library that was just loaded, of
- * which the tables do not tell yet.
+ * Adds the caller of the allocator as a frame although its address is in no known mapping: it may
+ * be in a library just loaded, which the tables do not have yet.
  */
-static NOINLINE uint32_t add_caller(struct heap_memo *m, const struct walk_regs *p)
+static NOINLINE uint32_t add_caller(struct heap_thread_state *m, const struct walk_regs *p)
 {
 	m->frames[0] = (struct heap_frame){.pc = p->pc & HEAP_ADDR_MASK, .sp = p->sp};
 	m->origins[0].fp = p->fp;
@@ -422,49 +426,49 @@ static NOINLINE uint32_t add_caller(struct heap_memo *m, const struct walk_regs 
 }
 
 /*
- * Frames until the walk ends or meets the last stack, of which frame *ret_met then is the first
- * that stays (END_IDX: none). Returns how many. *ret_number != 0: it was an earlier stack, with
- * that number, and nothing else is known of it; NULL: frames are wanted.
+ * Collects frames until the walk ends or reaches the last stack; *ret_known is then the index of
+ * the first unchanged frame (END_IDX: none). Returns the number of new frames. *ret_stack_id != 0:
+ * found in the stack cache, the frames are incomplete. NULL: no cache lookup.
  */
-static inline uint32_t walk_fresh(struct walk *w, bool is_hook, uint32_t *ret_met,
-				  uint32_t *ret_number)
+static inline uint32_t walk_new_frames(struct walk *w, bool is_hook, uint32_t *ret_known,
+				       uint32_t *ret_stack_id)
 {
 	const struct heap_local *l = w->l;
-	struct heap_memo *m = w->m;
+	struct heap_thread_state *m = w->m;
 	uint64_t image_lo = l->image_lo, image_bytes = l->image_hi - l->image_lo;
 	uint64_t skip_lo = l->skip_lo, skip_bytes = is_hook ? l->skip_hi - l->skip_lo : 0;
 	uint32_t known = m->top > m->plain ? m->top : m->plain;
 	struct walk_regs p = {w->pc, w->sp, w->fp, 0, 0};
 	uint32_t n = 0;
 
-	*ret_met = END_IDX;
+	*ret_known = END_IDX;
 	for (;; n++) {
 		while (known < END_IDX && m->frames[known].sp < p.sp)
 			known++;
-		if (known < END_IDX && is_met(m, known, p.pc, p.sp, p.fp)) {
+		if (known < END_IDX && is_same_frame(m, known, p.pc, p.sp, p.fp)) {
 			uint32_t next;
 			if (LIKELY(is_unchanged(w, known, &next))) {
-				*ret_met = known;
+				*ret_known = known;
 				break;
 			}
 			known = next;
 		}
-		if (n == STACKCACHE_DEPTH && ret_number) {
+		if (n == STACKCACHE_DEPTH && ret_stack_id) {
 			m->stackcache_key = stackcache_key(m, p.pc);
-			*ret_number = stackcache_find(m, m->stackcache_key, w->hi);
-			if (LIKELY(*ret_number))
+			*ret_stack_id = stackcache_find(m, m->stackcache_key, w->hi);
+			if (LIKELY(*ret_stack_id))
 				return n;
 		}
 		uint32_t rule = find_rule(w, p.pc - w->is_call);
-		/* A return address that is nowhere is not a frame; an interrupted pc is one. */
-		if (UNLIKELY(rule == own(PSEUDO_NO_MAP) && w->is_call)) {
+		/* A return address in no mapping is not a frame; an interrupted pc is. */
+		if (UNLIKELY(rule == pseudo_row(PSEUDO_NO_MAP) && w->is_call)) {
 			w->end = WALK_NO_MAP;
 			if (!n)
 				n = add_caller(m, &p);
 			break;
 		}
 		if (UNLIKELY(n >= known)) {
-			known = END_IDX; /* no room for what was known */
+			known = END_IDX; /* new frames overwrite the known ones */
 			if (n >= END_IDX) {
 				w->end = WALK_DEPTH;
 				break;
@@ -478,10 +482,10 @@ static inline uint32_t walk_fresh(struct walk *w, bool is_hook, uint32_t *ret_me
 		m->frames[n].sp = p.sp;
 		m->origins[n].fp = p.fp;
 		int next = STEP_OK;
-		if (LIKELY(w->is_call && step_quickly(&p, rule, w->hi)))
+		if (LIKELY(w->is_call && step_fast(&p, rule, w->hi)))
 			w->is_chained = false;
 		else
-			next = step_slowly(w, &p, rule);
+			next = step_slow(w, &p, rule);
 		m->frames[n].pc = p.bits;
 		m->origins[n].fp_at = p.fp_at;
 		if (UNLIKELY(next != STEP_OK)) {
@@ -495,10 +499,11 @@ static inline uint32_t walk_fresh(struct walk *w, bool is_hook, uint32_t *ret_me
 }
 
 /*
- * Frames [at, + n) are new: what was noted of each one's own step (where its caller's fp came from,
- * whether it needed its own) becomes what has to hold of it, and hashes are made.
+ * Finishes the new frames [at, + n). The walk stored per frame where its caller's fp was loaded
+ * from and whether the step used fp; this computes which words must be unchanged for the frame to
+ * be valid, and its hash.
  */
-static inline void settle(struct heap_memo *m, uint32_t at, uint32_t n, uint64_t seed)
+static inline void link_frames(struct heap_thread_state *m, uint32_t at, uint32_t n, uint64_t seed)
 {
 	uint64_t is_needed = 0; /* FRAME_NEEDS_FP */
 	uint64_t hash = seed;
@@ -524,28 +529,28 @@ static inline void settle(struct heap_memo *m, uint32_t at, uint32_t n, uint64_t
 		if (LIKELY(!(f->pc & FRAME_HIDDEN)))
 			hash = heap_mix(hash, frame_pc(f));
 		o->hash = hash;
-		if (UNLIKELY(f->pc & FRAME_ODD) && m->plain <= i)
+		if (UNLIKELY(f->pc & FRAME_COMPLEX) && m->plain <= i)
 			m->plain = i + 1;
 	}
 	m->frames[at].pc &= ~FRAME_HAS_WORD;
 }
 
-static void keep_end(struct walk *w, struct heap_memo *m)
+static void save_end(struct walk *w, struct heap_thread_state *m)
 {
 	m->end = w->end;
-	m->end_at = 0;
+	m->end_addr = 0;
 	m->outermost = m->frames[END_IDX - 1].sp;
-	/* Where the walk went on to, a word that is not a frame. */
+	/* The word after the outermost frame, which is not a frame itself. */
 	if (w->sp > m->outermost) {
-		m->end_at = w->sp - 8;
+		m->end_addr = w->sp - 8;
 		m->end_word = w->pc;
 		m->outermost = w->sp;
 	}
 }
 
-static void begin(struct walk *w, struct heap_ctx *x, const struct heap_call *c)
+static void walk_init(struct walk *w, struct heap_ctx *x, const struct heap_call *c)
 {
-	struct heap_memo *m = x->memo;
+	struct heap_thread_state *m = x->thread;
 
 	w->x = x;
 	w->l = x->local;
@@ -573,41 +578,41 @@ static void begin(struct walk *w, struct heap_ctx *x, const struct heap_call *c)
 		m->top = END_IDX;
 		m->plain = 0;
 	}
-	find_home(w);
+	find_stack_range(w);
 }
 
 uint32_t walk_stack(struct heap_ctx *x, const struct heap_call *c, bool is_hook,
-		    uint32_t *ret_number)
+		    uint32_t *ret_stack_id)
 {
-	struct heap_memo *m = x->memo;
+	struct heap_thread_state *m = x->thread;
 	struct walk w;
-	uint32_t met;
+	uint32_t known_idx;
 
-	begin(&w, x, c);
-	uint32_t n = walk_fresh(&w, is_hook, &met, ret_number);
-	if (ret_number && *ret_number)
+	walk_init(&w, x, c);
+	uint32_t n = walk_new_frames(&w, is_hook, &known_idx, ret_stack_id);
+	if (ret_stack_id && *ret_stack_id)
 		return END_IDX;
-	if (LIKELY(met < END_IDX && n == 0 && met == m->top))
-		return met;
+	if (LIKELY(known_idx < END_IDX && n == 0 && known_idx == m->top))
+		return known_idx;
 	m->stack = 0;
-	uint32_t top = met - n;
+	uint32_t top = known_idx - n;
 	for (uint32_t i = n; i-- > 0 && top;) {
 		m->frames[top + i] = m->frames[i];
 		m->origins[top + i] = m->origins[i];
 	}
 	m->plain = 0;
-	if (met == END_IDX) {
+	if (known_idx == END_IDX) {
 		if (n)
-			keep_end(&w, m);
+			save_end(&w, m);
 		else
 			m->end = w.end;
 	} else if (n) {
-		m->origins[met].fp = w.fp;
+		m->origins[known_idx].fp = w.fp;
 	}
 	if (n)
-		settle(m, top, n, (uint64_t)m->end + 1);
+		link_frames(m, top, n, (uint64_t)m->end + 1);
 	m->top = top;
-	/* What cannot be compared later is not remembered. */
+	/* A stack that cannot be compared later is not kept. */
 	if (m->end == WALK_DEPTH || m->end == WALK_BAD_FRAME || m->end == WALK_UNREADABLE)
 		m->top = END_IDX;
 	return top;

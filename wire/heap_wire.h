@@ -1,66 +1,73 @@
 /*
- * Between the recorder inside a target (inject/) and assay (capture/). Both sides are built from
- * this header; the image that is injected carries HEAP_WIRE_VERSION.
+ * The shared-memory protocol between the heap recorder that runs inside a target (inject/) and
+ * assay (src/capture/heap/, src/remote/patch/). Both sides include this header. The injected image
+ * carries HEAP_WIRE_VERSION.
  *
  * Memory in the target:
- *	image   memfd "assay-heap": the ELF image of inject/, its text mapped to read and execute,
- *	        its data to read and write, both private. Stays after a detach and is used again by
- *	        the next attach. remote/patch/image.h knows what is where in it
- *	stubs   one page or more within reach of each patched function, to read and execute: the
- *	        displaced instructions and the jumps. They stay as well
- *	local   private anonymous memory with MADV_WIPEONFORK: struct heap_local and what only the
- *	        target itself uses (remembered stacks, the set of known stacks, the set of sampled
- *	        blocks). A child that is forked finds zeros: the recorder is inert in it
+ *	image   memfd "assay-heap": the ELF image built from inject/. Text is mapped r-x, data rw-,
+ *	        both private. It stays mapped after a detach and the next attach uses it again. For
+ *	        its layout see src/remote/patch/image.h
+ *	stubs   memfd "assay-heap-stubs", mapped r-x, one or more pages within jump range of each
+ *	        patched function: the displaced instructions and the jumps. They stay mapped as well
+ *	local   private anonymous memory with MADV_WIPEONFORK: struct heap_local and data that only
+ *	        the target uses (per-thread state, set of known stacks, set of sampled blocks). A
+ *	        forked child sees zeros, so the recorder does nothing there
  *	shared  memfd "assay-heap-ring", sealed against resizing, MADV_DONTFORK: struct heap_shared,
- *	        slots, rings. Read and written by both sides
- *	tables  memfd "assay-heap-tables", sealed against resizing; the target maps it read-only:
- *	        struct ktables_head and rows (wire/kernel_tables.h), the process being space 0.
- *	        capture/bpf/kerneltables.h fills it
+ *	        slots, ring buffers. Both sides read and write it
+ *	tables  memfd "assay-heap-tables", sealed against resizing, mapped read-only in the target:
+ *	        struct ktables_head and unwind rows (wire/kernel_tables.h); the process is space 0.
+ *	        Filled by src/capture/bpf/kerneltables.h
  *
- * Nothing that assay reads of it is believed: geometry is assay's own copy, heads are copied once
- * and checked, records are checked one by one. The target in turn never trusts a pointer in
- * shared memory.
+ * Trust: assay keeps its own copy of the geometry, copies each ring head once and checks it, and
+ * checks every record. The target never follows a pointer from shared memory.
  *
- * To stop: is_active = 0, then membarrier(MEMBARRIER_CMD_GLOBAL), then wait until no slot has
- * is_inside. The recorder sets is_inside, a compiler barrier, and looks at is_active again before
- * it writes anything. A thread may have been interrupted between its first look at is_active and
- * is_inside, for as long as the kernel likes. So:
- *	- local memory is never unmapped. Another attach may write into the one that is there if
- *	  all addresses and sizes stay as they are, and else leaves it as it is, inert, and maps
- *	  another (MADV_DONTNEED makes zeros of it: inert)
- *	- [shared, + shared_bytes) is not unmapped either, but replaced at one go by private
- *	  anonymous memory (mmap with MAP_FIXED | MAP_NORESERVE), to be replaced again by the ring
- *	  of the next attach
- *	- tables may go when nobody is inside; if somebody stays inside, they stay
+ * The recorder is "inert" while heap_data.local or heap_local.is_active is 0: patched functions
+ * then only run their original code.
  *
- * A thread is known by its thread pointer T (fs base; tpidr_el0), which is even. A slot belongs to
- * one thread pointer; the only writer of its ring is that thread. Its word `owner` is
- *	0                 never taken; the ring's size is said by who takes it first
- *	T                 taken
- *	T | 1             assay has learnt that the thread ended, and read all of its ring
- *	HEAP_OWNER_NONE   anybody may have it
- * and changes by compare-and-swap only. A thread finds its slot by going on from its home (a hash
- * of T) until one is its own, or never taken: no slot is that again.
+ * To stop recording, assay sets is_active = 0, calls membarrier(MEMBARRIER_CMD_GLOBAL) and waits
+ * until no slot has is_inside set. The recorder sets is_inside, executes a compiler barrier and
+ * reads is_active again before it writes anything. A thread can be preempted for any time between
+ * its first read of is_active and the store to is_inside. Therefore:
+ *	- local memory is never unmapped. A later attach may reuse it if all addresses and sizes
+ *	  are the same; otherwise the later attach maps other memory and leaves the old one zeroed
+ *	  (MADV_DONTNEED), that is inert
+ *	- [shared, + shared_bytes) is not unmapped. One mmap with MAP_FIXED | MAP_NORESERVE replaces
+ *	  it by private anonymous memory, which the ring of the next attach replaces again
+ *	- tables are unmapped once no thread is inside; if a thread stays inside, they stay mapped
  *
- * Thread pointers are used again: a thread may come with the T of one that has ended, and finds a
- * slot of its own. So T | 1 is not for others yet. Who has that T makes it T again at its next
- * event and says its own thread id. What nobody wanted for HEAP_RETIRE_NS becomes HEAP_OWNER_NONE,
- * if nobody is inside and nothing was written since. Two cannot write to one ring: a thread that is
- * about to sets is_inside, a compiler barrier, and looks at the owner. Either it sees T | 1 or what
- * came after, and does not write unless its swap T | 1 -> T succeeds, before which no other can
- * take the slot; or it looked before T | 1 was there, and its is_inside, earlier in its program, has
- * left the processor's store buffer long before assay looks, HEAP_RETIRE_NS later. (x86 lets a load
- * pass an earlier store for as long as that buffer is full, which is microseconds; whoever is
- * interrupted or scheduled away has emptied it.) A slot of which the thread died inside stays with
- * its T.
+ * A thread is identified by its thread pointer T (fs base; tpidr_el0), which is even. A slot
+ * belongs to one thread pointer, and only that thread writes to the slot's ring. The states of
+ * heap_slot.owner, changed by compare-and-swap only:
+ *	0                 never used; the first owner chooses the size of the ring
+ *	T                 in use by the thread with thread pointer T
+ *	T | 1             retiring: assay saw that the thread ended, and has drained the ring
+ *	HEAP_OWNER_FREE   free for any thread
+ * A thread finds its slot by linear probing from its home slot (a hash of T): it stops at its own
+ * slot or at one with owner 0. A used slot never returns to 0.
  *
- * A thread may still be on its way between its look at the owner and is_inside, for as long as the
- * kernel likes, and the memo may be another's by then. It can spoil its own event and the other's
- * that way, never a ring.
+ * Thread pointers are reused: a new thread may have the T of one that ended, and then finds that
+ * thread's slot. A retiring slot (T | 1) is therefore not free yet: a thread with the same T
+ * changes it back to T at its next event and stores its own thread id. If no thread claims it for
+ * HEAP_RETIRE_NS, no thread is inside and nothing was written since, assay changes it to
+ * HEAP_OWNER_FREE.
  *
- * Time is the time stamp counter; assay converts it. Records of one ring are in order of time;
- * rings are merged by it. Allocations are stamped after the allocator returned, frees before it is
- * called, so that a block's records are in order across threads.
+ * Two threads never write to one ring. Before a write a thread sets is_inside, executes a compiler
+ * barrier and reads the owner:
+ *	- it reads T | 1 or a later state: it writes only if its swap T | 1 -> T succeeds, and
+ *	  until then no other thread can take the slot
+ *	- it read T before assay stored T | 1: its store to is_inside comes earlier in program
+ *	  order and has left the store buffer when assay checks is_inside HEAP_RETIRE_NS later.
+ *	  (x86 lets a load pass an earlier store only while that store is in the store buffer:
+ *	  microseconds. An interrupt or a context switch drains it.)
+ * If a thread dies while is_inside is set, its slot keeps T.
+ *
+ * A thread can also be preempted between its read of the owner and its store to is_inside, and its
+ * heap_thread_state may belong to another thread afterwards. That can corrupt one event of each of
+ * the two threads, but never a ring.
+ *
+ * Times are time stamp counter values; assay converts them. Records of one ring are in time order;
+ * the reader merges rings by time. An allocation is stamped after the allocator returned, a free
+ * before the allocator is called, so the records of one block are in order across threads.
  */
 #ifndef ASSAY_WIRE_HEAP_WIRE_H
 #define ASSAY_WIRE_HEAP_WIRE_H
@@ -73,18 +80,22 @@
 
 #define HEAP_SITES_MAX  256 /* patched functions of one process */
 #define HEAP_SLOTS_MAX  4096
-#define HEAP_FRAMES_MAX 512 /* of a stack; deeper ones keep their leaf side */
-#define HEAP_OWNER_NONE 1u
+#define HEAP_FRAMES_MAX 512 /* per stack; of a deeper stack the innermost frames are kept */
+#define HEAP_OWNER_FREE 1u
 #define HEAP_RETIRE_NS  100000000u
 /*
- * Address space is there for a large ring for each slot, but not the memory: only the slots that
- * are taken first use all of it.
+ * Address space is reserved for a large ring per slot, memory is not: the first HEAP_LARGE_RINGS
+ * slots in use have rings of heap_local.ring_bytes, later ones of
+ * max(ring_bytes / HEAP_SMALL_RING_PART, min(ring_bytes, HEAP_SMALL_RING_BYTES)).
  */
-#define HEAP_WIDE_SLOTS   256u
-#define HEAP_NARROW_PART  8u
-#define HEAP_NARROW_BYTES 65536u /* no less than this, or than what there is */
+#define HEAP_LARGE_RINGS      256u
+#define HEAP_SMALL_RING_PART  8u
+#define HEAP_SMALL_RING_BYTES 65536u
 
-/* What a function does with its arguments a0, a1, a2 (integers in order). */
+/*
+ * The signature of a patched function: which of its integer arguments a0, a1, a2 are block and
+ * size, and where the result is.
+ */
 enum heap_shape {
 	HEAP_SHAPE_NONE = 0,
 	HEAP_ALLOC_0 = 1,    /* block = f(size ...): malloc, valloc, mallocx, operator new */
@@ -102,20 +113,23 @@ enum heap_shape {
 	HEAP_MREMAP = 13,
 	HEAP_BRK = 14,  /* int = brk(addr) */
 	HEAP_SBRK = 15, /* old = sbrk(delta) */
-	/* By which a program forbids the recorder what it does: no allocations. */
+	/* Not allocators: calls by which a program forbids itself system calls or rdtsc. */
 	HEAP_PRCTL = 16,   /* prctl(option, value ...) */
 	HEAP_SYSCALL = 17, /* syscall(number, arguments ...) */
 	HEAP_SHAPE_NR
 };
 
 /*
- * A stub jumps to the image's entry for its shape (symbol heap_entry_<shape>) with all argument
- * registers untouched and the site's number in r11 (x86-64; x16 on arm64). The entry calls
- * heap_data.original[site], which runs the displaced instructions and goes on behind them.
+ * The variables of the image that assay sets. A stub jumps to the image's entry for the shape of
+ * its function (symbol heap_entry_<shape>) with all argument registers untouched and the index of
+ * the site (patched function) in r11 (x86-64; x16 on arm64). The entry calls
+ * heap_data.original[site], a trampoline that runs the displaced instructions and jumps behind
+ * them.
  *
- * Without sites (method PROF) original[0] is what jemalloc took stacks of samples with before.
+ * With method PROF there are no sites, and original[0] is the backtrace function that jemalloc's
+ * profiler used before.
  *
- * heap_data is in the image's data: it survives a fork. local == 0: inert.
+ * heap_data is in the image's data segment, so it survives a fork. local == 0: inert.
  */
 struct heap_data {
 	wire_u32 magic;
@@ -123,142 +137,152 @@ struct heap_data {
 	wire_u64 local; /* address of struct heap_local */
 	wire_u64 original[HEAP_SITES_MAX];
 	/*
-	 * Of an operator new that throws (HEAP_ALLOC_0): the one with the same arguments and a
-	 * std::nothrow behind, which is called in its place. If it fails, the original is called as
-	 * if the recorder was not there. No exception can pass a frame of the image, as no unwinder
-	 * knows of it. 0: none; a function that throws and has none cannot be patched.
+	 * For a throwing operator new (HEAP_ALLOC_0): the nothrow variant, with the same arguments
+	 * followed by a std::nothrow. The entry calls it instead; if it returns NULL, the entry
+	 * removes its frame and jumps to the original, which throws. An exception cannot propagate
+	 * through a frame of the image, because no unwinder knows its unwind tables. 0: not a
+	 * throwing function. A throwing function without a nothrow variant is not patched.
 	 */
 	wire_u64 nothrow[HEAP_SITES_MAX];
 };
 
 /*
- * In local memory; written by assay before the first stub is in place. Zeros: inert. What belongs
- * to it (memos, stacks, blocks, rules) is zeros when an attach begins: all of it, except that
- * nr_blocks may be 0. Addresses are those of the target, page aligned.
+ * The recorder's configuration, in local memory; assay writes it before the first stub is in
+ * place. All zeros: inert. The memory it points to (thread_states, stacks, blocks, rules) is zeroed
+ * when an attach begins. Addresses are in the target, page aligned. Of the counts only nr_blocks
+ * may be 0.
  */
 struct heap_local {
-	wire_u32 is_active;  /* the one switch, written last; 0 is also written by the target */
-	wire_u32 generation; /* of this attach, never 0; slots of another one are taken over */
+	wire_u32 is_active;  /* records; assay sets it last. The target may clear it */
+	wire_u32 generation; /* of this attach, never 0; see heap_slot.generation */
 	wire_u64 shared;
 	wire_u64 slots_off;
-	wire_u64 memos;     /* nr_slots x HEAP_MEMO_BYTES: the last stack of each slot's thread */
-	wire_u32 nr_slots;  /* a copy: what is in shared memory is not trusted */
-	wire_u32 flags;     /* enum heap_flags */
-	wire_u32 is_every;  /* every allocation; else sampled */
-	wire_u32 nr_blocks; /* set of sampled blocks: nr_blocks x u64, a power of two, from 64; 0:
-			       none */
-	wire_u64 blocks;    /* HEAP_BLOCKS_BYTES(nr_blocks) */
+	wire_u64
+		thread_states; /* nr_slots x HEAP_THREAD_STATE_BYTES: the last stack of each slot's thread */
+	wire_u32 nr_slots;      /* here, because shared memory is not trusted */
+	wire_u32 flags;         /* enum heap_flags */
+	wire_u32 is_full_trace; /* records every allocation; else samples */
+	wire_u32
+		nr_blocks; /* capacity of the set of sampled blocks, a power of two >= 64; 0: no set */
+	wire_u64 blocks; /* HEAP_BLOCKS_BYTES(nr_blocks) */
 	wire_u64 interval_bytes;
 	wire_u64 shared_bytes;
 	wire_u64 rings_off;
-	wire_u32 ring_bytes; /* a power of two, from 8192 */
-	wire_u32 tid_off; /* where the thread's id (u32) is from its thread pointer; 0: not known */
-	wire_u64 tables;  /* 0: no rules, frames by frame pointers */
+	wire_u32 ring_bytes; /* a power of two >= 8192 */
+	wire_u32 tid_off;    /* offset of the thread id (u32) from the thread pointer; 0: unknown */
+	wire_u64 tables;     /* 0: no unwind tables, frame pointers only */
 	wire_u64 tables_rows; /* a power of two */
-	wire_u64 rules;       /* of return addresses, looked up before: nr_rules x 16 bytes */
+	wire_u64 rules;       /* cache of unwind rules by return address: nr_rules x 16 bytes */
 	wire_u32 nr_rules;    /* a power of two; HEAP_RULES_DEFAULT */
-	wire_u32 nr_stacks;   /* set of known stacks: nr_stacks x u64, a power of two */
+	wire_u32 nr_stacks;   /* capacity of the set of known stacks (u64 each), a power of two */
 	wire_u64 stacks;
-	/* The mapping of the stack of the process's first thread, as it is at the attach. */
+	/* The mapping of the main thread's stack at the time of the attach. */
 	wire_u64 main_stack_lo;
 	wire_u64 main_stack_hi;
-	wire_u64 image_lo; /* of the image's text and the stubs: frames to leave out */
+	wire_u64 image_lo; /* image text and stubs: frames in it are not recorded */
 	wire_u64 image_hi;
-	/* Of the allocator's code: frames to leave out on the leaf's side, for hooks. 0: none */
+	/* The allocator's code: hooks omit the innermost frames that are in it. 0: none */
 	wire_u64 skip_lo;
 	wire_u64 skip_hi;
-	wire_u64 silent_tsc; /* assay was silent for so long: inert */
-	wire_u64 wait_tsc;   /* how long a full ring is waited for before a record is dropped */
-	/* By the target: calls by which a stack may have gone that a thread knew to be there. */
+	wire_u64
+		assay_timeout_tsc; /* the recorder becomes inert when alive_tsc is older than this */
+	wire_u64
+		wait_tsc; /* how long a thread waits for room in its ring before it drops a record */
+	/* Written by the target: number of munmap-like calls, after which a stack may be unmapped. */
 	wire_u32 nr_unmaps;
 	wire_u32 pad;
 };
 
-#define HEAP_MEMO_BYTES    65536
-#define HEAP_RULES_DEFAULT 8192
-#define HEAP_WAKE_PARTS    4
-/* The set itself, and before it a bit for each of its words, as a filter. */
+#define HEAP_THREAD_STATE_BYTES 65536
+#define HEAP_RULES_DEFAULT      8192
+#define HEAP_WAKE_PARTS         4 /* the reader is woken when a ring is fuller than 1/4 */
+/* A filter of one bit per word of the set, followed by the set. */
 #define HEAP_BLOCKS_BYTES(nr_blocks) ((wire_u64)(nr_blocks)*8 + (nr_blocks) / 8)
 
 enum heap_flags {
-	HEAP_MAY_CALL_KERNEL =
-		1 << 0, /* no seccomp filter: sched_yield, gettid, mincore may be used */
+	HEAP_SYSCALLS_ALLOWED = 1 << 0, /* no seccomp filter: the recorder may make system calls */
 	/*
-	 * rdfsbase may be used, until the first thread has a thread pointer. Without it the
-	 * recorder reads fs:0 from the beginning: it must not be active before the C library has
-	 * set the thread pointer of the first thread.
+	 * The rdfsbase instruction works; the recorder uses it until HEAP_FS0_IS_TP is set. Without
+	 * this flag the recorder always reads fs:0, so it must not be active before the C library
+	 * has set the thread pointer of the main thread.
 	 */
 	HEAP_HAS_FSGSBASE = 1 << 1,
 	/*
-	 * fs:0 holds the thread pointer in all threads. The recorder finds out by itself where it
-	 * may use rdfsbase, which takes ten times as long.
+	 * In all threads the word at fs:0 is the thread pointer. The recorder sets this flag itself
+	 * when it sees it. rdfsbase takes ten times as long as the load.
 	 */
-	HEAP_FS_IS_SET = 1 << 2,
+	HEAP_FS0_IS_TP = 1 << 2,
 };
 
-/* What jemalloc's hooks are given as `extra`. */
+/* The `extra` argument of jemalloc's hooks. */
 enum heap_hook_extra {
 	HEAP_HOOK_PLAIN = 0,
-	HEAP_HOOK_PVALLOC = 1, /* 5.3.1: one more in the list of functions */
+	HEAP_HOOK_PVALLOC = 1, /* jemalloc 5.3.1: enum hook_alloc_e has a pvalloc more */
 };
 
-/* At offset 0 of shared memory. */
+/* Header at offset 0 of shared memory. */
 struct heap_shared {
 	wire_u32 magic;
 	wire_u32 version;
-	wire_u64 alive_tsc; /* by assay, several times a second */
+	wire_u64 alive_tsc; /* assay stores the current time several times a second */
 	wire_u8 pad0[48];
-	/* By the target, with atomic additions (rare). */
-	wire_u64 nr_no_slot;       /* events of threads for which there was no slot */
-	wire_u64 nr_no_slot_bytes; /* of allocations among them */
-	wire_u64 nr_no_stack;      /* the set of stacks was full: stack 0 */
-	wire_u64 nr_no_block;      /* sampled, but no room in the set: its free will not be seen */
-	wire_u64 went_inert_tsc;   /* 0, or when it fell silent because assay was */
+	/* Written by the target, with atomic additions (rare). */
+	wire_u64 nr_no_slot;       /* events of threads that found no free slot */
+	wire_u64 nr_no_slot_bytes; /* allocated bytes of these */
+	wire_u64 nr_no_stack; /* stacks not stored because the set was full; recorded with id 0 */
+	wire_u64
+		nr_no_block; /* sampled blocks for which the set was full: their frees are not recorded */
+	wire_u64
+		went_inert_tsc; /* when the recorder stopped because alive_tsc was too old; 0: it did not */
 	/*
-	 * A futex: 0 while assay sleeps between two looks at the rings. Who finds its ring filled
-	 * to more than a part in HEAP_WAKE_PARTS then makes it 1 and wakes.
+	 * A futex, 0 while assay sleeps between two drains. A thread whose ring is fuller than
+	 * 1 / HEAP_WAKE_PARTS sets it to 1 and wakes assay.
 	 */
 	wire_u32 wake_futex;
-	wire_u32 has_shut; /* the target forbade its threads the time stamp counter: inert */
-	wire_u32 nr_taken; /* slots that were ever taken */
+	wire_u32
+		is_tsc_forbidden; /* the target disabled rdtsc (strict seccomp, PR_SET_TSC): inert */
+	wire_u32 nr_taken;        /* slots that were ever in use */
 	wire_u8 pad1[12];
 };
 
-/* One for each thread; 128 bytes: what each side writes is a cache line of its own. */
+/* One per thread. 128 bytes: what the target writes and what assay writes are different cache
+ * lines. */
 struct heap_slot {
-	/* By the target. */
-	wire_u64 owner; /* see above */
+	/* Written by the target. */
+	wire_u64 owner; /* see above; also written by assay */
 	wire_u32 tid;
-	wire_u32 generation; /* of the attach in which it was taken */
-	wire_u64 head;       /* bytes ever written to the ring */
-	wire_u32 is_inside;  /* the thread is in the recorder: shared memory may be in use */
-	wire_u32 nr_dropped; /* records for which there was no room */
-	wire_u64 nr_allocs;  /* exact, also when sampled: calls that gave a block */
+	wire_u32 generation; /* heap_local.generation when the slot was last claimed */
+	wire_u64 head;       /* total bytes written to the ring */
+	wire_u32 is_inside;  /* the thread is in the recorder and may use shared memory */
+	wire_u32 nr_dropped; /* records that did not fit */
+	wire_u64 nr_allocs;  /* successful allocation calls; exact also when sampled */
 	wire_u64 nr_bytes;
 	wire_u64 nr_frees;
-	wire_u64 dropped_bytes; /* of allocations among the dropped */
-	/* By assay. */
-	wire_u64 tail; /* bytes ever read */
-	/* By the target, once: of its ring, a power of two from 8192. */
+	wire_u64 dropped_bytes; /* allocated bytes of dropped records */
+	/* Written by assay. */
+	wire_u64 tail; /* total bytes read */
+	/* Written by the target once: size of its ring, a power of two >= 8192. */
 	wire_u32 ring_bytes;
 	wire_u32 pad[13];
 };
 
 /*
- * Records: 8-byte words, never split at the end of a ring (HEAP_RECORD_PAD fills it).
- *	word 0   bits 0..3 kind, 4..11 site (HEAP_SITE_NONE: a hook), 12..63 the lower 52 bits
+ * Records are sequences of 8-byte words. A record never wraps around the end of a ring:
+ * HEAP_RECORD_PAD fills the rest.
+ *	word 0   bits 0..3 kind, 4..11 site (HEAP_SITE_NONE: a hook), 12..63 the low 52 bits
  *	         of the time stamp counter
- *	ALLOC    1: block (48 bits) | stack bits 0..15 << 48
- *	         2: size (48 bits) | stack bits 16..31 << 48
+ *	ALLOC    1: block (48 bits) | stack id bits 0..15 << 48
+ *	         2: size (48 bits) | stack id bits 16..31 << 48
  *	FREE     1: block
- *	STACK    1: stack (32 bits) | frames << 32 | enum walk_end << 48
- *	         then the frames: return addresses, leaf first. Told before the first record that
- *	         names it, or in another ring at about that time; perhaps in several rings
- *	MAP      1: address | stack bits 0..15 << 48   2: length | stack bits 16..31 << 48
+ *	STACK    1: stack id (32 bits) | number of frames << 32 | enum walk_end << 48
+ *	         then the frames: return addresses, leaf first. Written before the first record
+ *	         that refers to the id, or to another ring at about that time; may be written to
+ *	         several rings
+ *	MAP      1: address | stack id bits 0..15 << 48   2: length | stack id bits 16..31 << 48
  *	UNMAP    1: address   2: length
- *	PAD      word 0 is HEAP_RECORD_PAD, the rest of the ring up to its end is to be skipped
- * A realloc that moved or resized is FREE (stamped before the call) and ALLOC. A failed one is
- * nothing. Stack 0: unknown.
+ *	PAD      word 0 is HEAP_RECORD_PAD, the reader skips to the end of the ring
+ * A realloc that moved or resized its block is FREE (stamped before the call) and ALLOC; a failed
+ * realloc writes nothing. Stack id 0: unknown.
  */
 enum heap_record {
 	HEAP_RECORD_PAD = 0,

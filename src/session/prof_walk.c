@@ -74,7 +74,7 @@ int prof_walk_begin(struct prof_walk **ret_w, int32_t pid, struct heap_plan *pla
 	int rc = emit(w, err);
 	struct heapprocess_spec spec = {.pid = pid,
 					.start_ns = w->reported_ns,
-					.is_every = true,
+					.is_full_trace = true,
 					.space = w->space,
 					.queue = &w->queue};
 	if (!rc)

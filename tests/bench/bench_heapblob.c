@@ -156,7 +156,7 @@ int main(int argc, char **argv)
 	struct run runs[] = {
 		{.get = malloc, .put = free},
 		make_run(&(struct heap_world_spec){.interval_bytes = 512 << 10}),
-		make_run(&(struct heap_world_spec){.is_every = true}),
+		make_run(&(struct heap_world_spec){.is_full_trace = true}),
 	};
 	double best[WORK_NR][3];
 

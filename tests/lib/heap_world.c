@@ -101,10 +101,10 @@ static void make_memory(struct heap_world *h, const struct heap_world_spec *spec
 	h->slots = (void *)((uint8_t *)h->shared + l->slots_off);
 	h->rings = (uint8_t *)h->shared + l->rings_off;
 	l->shared = address(h->shared);
-	l->memos = address(map_memory((size_t)nr_slots * HEAP_MEMO_BYTES));
+	l->thread_states = address(map_memory((size_t)nr_slots * HEAP_THREAD_STATE_BYTES));
 	l->nr_stacks = spec->nr_stacks ? spec->nr_stacks : 65536;
 	l->stacks = address(map_memory((size_t)l->nr_stacks * 8));
-	l->nr_blocks = spec->is_every ? 0 : spec->nr_blocks ? spec->nr_blocks : 65536;
+	l->nr_blocks = spec->is_full_trace ? 0 : spec->nr_blocks ? spec->nr_blocks : 65536;
 	l->blocks = l->nr_blocks ? address(map_memory(HEAP_BLOCKS_BYTES(l->nr_blocks))) : 0;
 	l->nr_rules = HEAP_RULES_DEFAULT;
 	l->rules = address(map_memory((size_t)l->nr_rules * 16));
@@ -112,11 +112,11 @@ static void make_memory(struct heap_world *h, const struct heap_world_spec *spec
 	l->main_stack_lo = stack_start(l->main_stack_hi);
 	l->image_lo = address(h->image);
 	l->image_hi = l->image_lo + heap_image()->text_bytes;
-	l->is_every = spec->is_every;
+	l->is_full_trace = spec->is_full_trace;
 	l->interval_bytes = spec->interval_bytes;
 	l->wait_tsc = spec->wait_tsc;
-	l->silent_tsc = spec->silent_tsc ? spec->silent_tsc : INT64_MAX;
-	l->flags = spec->has_no_kernel ? 0 : HEAP_MAY_CALL_KERNEL;
+	l->assay_timeout_tsc = spec->assay_timeout_tsc ? spec->assay_timeout_tsc : INT64_MAX;
+	l->flags = spec->has_no_kernel ? 0 : HEAP_SYSCALLS_ALLOWED;
 	if (getauxval(AT_HWCAP2) & HWCAP_FSGSBASE && !spec->has_no_kernel)
 		l->flags |= HEAP_HAS_FSGSBASE;
 	l->tid_off = PTHREAD_TID;

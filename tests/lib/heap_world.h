@@ -2,7 +2,7 @@
  * The recorder (inject/) loaded into this process, with memory as assay would make it for a
  * target. For tests and benchmarks; Linux on x86-64 only.
  *
- *	struct heap_world *h = heap_world_new(&(struct heap_world_spec){.is_every = true});
+ *	struct heap_world *h = heap_world_new(&(struct heap_world_spec){.is_full_trace = true});
  *	void *(*f)(size_t) = heap_world_hook(h, HEAP_ALLOC_0, (void (*)(void))my_malloc);
  *	heap_world_start(h);
  */
@@ -16,7 +16,7 @@
 #include "unwind_world.h"
 
 struct heap_world_spec {
-	bool is_every;
+	bool is_full_trace;
 	bool has_no_tables;
 	bool has_no_kernel;
 	uint64_t interval_bytes;
@@ -25,7 +25,7 @@ struct heap_world_spec {
 	uint32_t nr_blocks;  /* 0: 65536, if sampled */
 	uint32_t nr_stacks;  /* 0: 65536 */
 	uint64_t wait_tsc;
-	uint64_t silent_tsc; /* 0: never */
+	uint64_t assay_timeout_tsc; /* 0: never */
 };
 
 typedef void (*heap_fn)(void);

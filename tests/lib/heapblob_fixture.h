@@ -43,7 +43,7 @@ static MAYBE_UNUSED void begin(const struct heap_world_spec *spec)
 	heap_world_start(hw);
 }
 
-static const struct heap_world_spec every = {.is_every = true};
+static const struct heap_world_spec every = {.is_full_trace = true};
 
 /* The next record that is not a stack. */
 static MAYBE_UNUSED bool next(struct heap_slot *s, struct heap_seen *r)

@@ -131,7 +131,7 @@ static int cycle(int32_t pid, const struct heap_plan *plan, unsigned turn, uint6
 	CLEANUP(heapinject_free_p) struct heapinject *h = NULL;
 	struct heapinject_spec spec = {.pid = pid,
 				       .plan = plan,
-				       .is_every = turn == 1,
+				       .is_full_trace = turn == 1,
 				       .interval_bytes = turn == 2 ? 4096 : 1 << 19};
 	uint32_t nr_slots;
 	int rc = heapinject_attach(&h, &spec, err);

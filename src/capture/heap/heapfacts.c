@@ -21,7 +21,7 @@ void heapfacts_count(struct heapsource_info *sum, const struct heapprocess *p)
 	sum->nr_frees += c.nr_frees;
 	sum->nr_no_stack += c.nr_no_stack;
 	sum->has_gone_silent |= c.inert_tsc != 0;
-	sum->has_shut |= c.has_shut;
+	sum->is_tsc_forbidden |= c.is_tsc_forbidden;
 	sum->nr_unaccounted += b.nr_unaccounted;
 	sum->table_bytes = MAX(sum->table_bytes, b.max_bytes);
 	sum->accounted_bytes += b.nr_alloc_bytes;
@@ -60,14 +60,15 @@ void heapfacts_add(struct profile *p, const struct heapsource_info *i,
 	if (i->allocator && i->allocator[0])
 		profile_fact(p, FACT_HEAP_ALLOCATOR, i->allocator);
 	if (i->nr_processes || !i->nr_grown) /* growth knows no allocations */
-		heapfacts_add_sampling(p, spec->is_every ? 0 : spec->interval_bytes, is_launch);
+		heapfacts_add_sampling(p, spec->is_full_trace ? 0 : spec->interval_bytes,
+				       is_launch);
 	else
 		profile_fact(p, FACT_HEAP_ATTACHED, is_launch ? "launch" : "attach");
 	profile_lose(p, LOSS_HEAP_DROPPED, i->nr_dropped);
 	profile_fact_nr(p, FACT_HEAP_ALLOCATIONS, i->nr_allocs);
 	profile_fact_nr(p, FACT_HEAP_BYTES, i->nr_alloc_bytes);
 	profile_fact_nr(p, FACT_HEAP_FREES, i->nr_frees);
-	if (!spec->is_every && i->nr_allocs)
+	if (!spec->is_full_trace && i->nr_allocs)
 		add_check(p, i);
 	profile_fact_nr(p, FACT_HEAP_PROCESSES, i->nr_processes);
 	profile_lose(p, LOSS_HEAP_REFUSED, i->nr_refused);
@@ -83,7 +84,7 @@ void heapfacts_add(struct profile *p, const struct heapsource_info *i,
 		profile_fact(p, FACT_HEAP_LATE, i->late);
 	if (i->has_gone_silent)
 		profile_fact(p, FACT_HEAP_STOPPED, "yes");
-	if (i->has_shut)
+	if (i->is_tsc_forbidden)
 		profile_fact(p, FACT_HEAP_UNTIL,
 			     "the program forbade itself the time stamp "
 			     "counter (strict seccomp)");

@@ -20,7 +20,7 @@ struct heapsource_info {
 	uint64_t nr_unaccounted;   /* blocks for which there was no room here */
 	uint64_t table_bytes;      /* most memory that the tables of blocks took here */
 	uint64_t stopped_ns;       /* longest stop of one thread of a target */
-	bool has_shut;             /* a target went into strict seccomp: recorded up to then */
+	bool is_tsc_forbidden;     /* a target went into strict seccomp: recorded up to then */
 	bool has_gone_silent;      /* the recorder did, for we had not come by in time */
 	uint64_t nr_no_stack;      /* stacks for which there was no room in the target */
 	double accounted_bytes;    /* in rows: an estimate, where sampled */

@@ -267,7 +267,7 @@ static void note_thread(struct heapring *r, struct heapring_reader *d, const str
 static uint32_t size_of_ring(const struct heapring *r, const struct heap_slot *s)
 {
 	uint32_t n = once32(&s->ring_bytes);
-	bool is_good = n >= HEAP_NARROW_BYTES && n < r->spec.ring_bytes && !(n & (n - 1));
+	bool is_good = n >= HEAP_SMALL_RING_BYTES && n < r->spec.ring_bytes && !(n & (n - 1));
 	return is_good ? n : r->spec.ring_bytes;
 }
 
@@ -384,8 +384,8 @@ static void hand_on(struct heapring *r, struct heapring_reader *d, uint64_t now_
 	    __atomic_load_n(&s->head, __ATOMIC_ACQUIRE) != d->at)
 		return;
 	d->given_up_ns = 0;
-	if (owner != HEAP_OWNER_NONE)
-		(void)swap_owner(s, owner, HEAP_OWNER_NONE);
+	if (owner != HEAP_OWNER_FREE)
+		(void)swap_owner(s, owner, HEAP_OWNER_FREE);
 }
 
 void heapring_retire(struct heapring *r, uint64_t now_ns, bool (*is_alive)(void *ctx, int32_t tid),
@@ -413,14 +413,14 @@ void heapring_thread_ended(struct heapring *r, uint64_t now_ns, int32_t tid)
 struct heapring_counts heapring_counts(const struct heapring *r)
 {
 	const struct heap_shared *shared = r->spec.shared;
-	struct heapring_counts sum = {.nr_events = r->nr_events,
-				      .nr_threads = r->nr_threads,
-				      .nr_broken = r->nr_broken,
-				      .nr_no_stack = once(&shared->nr_no_stack),
-				      .nr_no_block = once(&shared->nr_no_block),
-				      .has_shut =
-					      *(const volatile uint32_t *)&shared->has_shut != 0,
-				      .inert_tsc = once(&shared->went_inert_tsc)};
+	struct heapring_counts sum = {
+		.nr_events = r->nr_events,
+		.nr_threads = r->nr_threads,
+		.nr_broken = r->nr_broken,
+		.nr_no_stack = once(&shared->nr_no_stack),
+		.nr_no_block = once(&shared->nr_no_block),
+		.is_tsc_forbidden = *(const volatile uint32_t *)&shared->is_tsc_forbidden != 0,
+		.inert_tsc = once(&shared->went_inert_tsc)};
 	for (uint32_t i = 0; i < r->spec.nr_slots; i++) {
 		struct heapring_reader *d = &r->readers[i];
 		if (!d->tid)

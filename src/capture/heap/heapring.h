@@ -53,8 +53,8 @@ struct heapring_counts {
 	uint32_t nr_broken; /* rings that made no sense */
 	uint64_t nr_no_stack;
 	uint64_t nr_no_block;
-	bool has_shut;      /* the target forbade its threads the time stamp counter */
-	uint64_t inert_tsc; /* when the recorder fell silent, 0 = it did not */
+	bool is_tsc_forbidden; /* the target forbade its threads the time stamp counter */
+	uint64_t inert_tsc;    /* when the recorder fell silent, 0 = it did not */
 };
 
 struct heapring_reader;

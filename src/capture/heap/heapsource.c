@@ -198,7 +198,7 @@ static bool heap_is_wanted(const struct source_env *env)
 
 static unsigned heap_table_flags(const void *self)
 {
-	return ((const struct heapsource *)self)->spec.is_every ? 0 : TABLES_ESTIMATE;
+	return ((const struct heapsource *)self)->spec.is_full_trace ? 0 : TABLES_ESTIMATE;
 }
 
 static int heap_open(void **ret_h, const struct source_env *env, struct err *err UNUSED)
@@ -326,7 +326,7 @@ static int attach_planned(struct heapsource *h, int32_t pid, struct heap_plan *p
 	struct heapprocess_spec spec = {.pid = pid,
 					.generation = ++h->generation,
 					.start_ns = h->start_ns,
-					.is_every = h->spec.is_every,
+					.is_full_trace = h->spec.is_full_trace,
 					.interval_bytes = h->spec.interval_bytes,
 					.is_held = is_held,
 					.space = space_of(h, pid),
@@ -731,7 +731,7 @@ static unsigned heap_poll_timeout(const void *self)
 	if (is_held || h->attaches.n)
 		return POLL_HELD_MS;
 	/* a launched command that executes another program waits for us */
-	return h->launch || h->spec.is_every ? POLL_MS : POLL_SAMPLED_MS;
+	return h->launch || h->spec.is_full_trace ? POLL_MS : POLL_SAMPLED_MS;
 }
 
 const struct source heap_source = {

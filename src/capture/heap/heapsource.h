@@ -28,8 +28,8 @@ struct heapsource_spec {
 	enum heap_method forced;     /* NONE = choose */
 	bool by_probes;              /* by probes.h instead */
 	const char *why; /* of a method that was chosen before: UPROBES, GROWTH; may be NULL */
-	bool is_every;
-	uint64_t interval_bytes; /* between samples, unless is_every */
+	bool is_full_trace;
+	uint64_t interval_bytes; /* between samples, unless is_full_trace */
 	bool follows_children;   /* those that are forked during the capture */
 	/* A process is about to be recorded, or was not; told by the thread of the capture. */
 	void (*on_plan)(void *ctx, int32_t pid, const struct heap_plan *plan);

@@ -107,7 +107,7 @@ static bool heapprobes_is_wanted(const struct source_env *env)
 
 static unsigned heapprobes_table_flags(const void *self)
 {
-	return ((const struct heapprobes *)self)->spec.is_every ? 0 : TABLES_ESTIMATE;
+	return ((const struct heapprobes *)self)->spec.is_full_trace ? 0 : TABLES_ESTIMATE;
 }
 
 static int probes_open(void **ret_h UNUSED, const struct source_env *env UNUSED,
@@ -313,7 +313,7 @@ static void open_account(struct heapprobes *h, struct process *p)
 {
 	p->account = heapaccount_new(&(struct heapaccount_spec){
 		.start_ns = h->epoch_ns,
-		.interval_bytes = h->spec.is_every ? 0 : h->spec.interval_bytes,
+		.interval_bytes = h->spec.is_full_trace ? 0 : h->spec.interval_bytes,
 		.nr_slots = SLOTS_MAX,
 		.on_row = take_row,
 		.ctx = p});
@@ -386,7 +386,7 @@ static int probes_load(void *self, struct err *err)
 	struct heapprobes *h = self;
 	TRY(bpfring_open(&h->ring, bpf_map__fd(h->skel->maps.heap_ring),
 			 bpf_map__max_entries(h->skel->maps.heap_ring), err));
-	h->skel->bss->heap_interval_bytes = h->spec.is_every ? 0 : h->spec.interval_bytes;
+	h->skel->bss->heap_interval_bytes = h->spec.is_full_trace ? 0 : h->spec.interval_bytes;
 	const struct pid_list *pids = &h->target->pids;
 	size_t nr_refused = 0;
 	for (size_t i = 0; i < pids->pids.n; i++) {
@@ -528,7 +528,7 @@ static void probes_facts(const void *self, struct profile *p)
 	const struct kernel_heap_counts *c = (const void *)&h->skel->bss->heap_counts;
 	const char *why = h->spec.why ? h->spec.why : "";
 	profile_factf(p, FACT_HEAP_METHOD, "uprobes%s%s", why[0] ? ": " : "", why);
-	heapfacts_add_sampling(p, h->spec.is_every ? 0 : h->spec.interval_bytes,
+	heapfacts_add_sampling(p, h->spec.is_full_trace ? 0 : h->spec.interval_bytes,
 			       h->target->child != 0);
 	if (h->allocator && h->allocator[0])
 		profile_fact(p, FACT_HEAP_ALLOCATOR, h->allocator);

@@ -22,8 +22,8 @@
 /* Slots: by far more than threads, so that most have theirs where they look first. */
 #define SLOTS_MANY 4096u
 #define SLOTS_MIN  64u
-/* What a slot takes of address space at most: ring and memo. */
-#define SLOT_BYTES ((1u << 20) + HEAP_MEMO_BYTES)
+/* What a slot takes of address space at most: ring and thread. */
+#define SLOT_BYTES ((1u << 20) + HEAP_THREAD_STATE_BYTES)
 /*
  * A full trace is to be whole: what a thread waits when we do not get a CPU to empty its ring. A
  * running service is not to be held for long.
@@ -173,7 +173,7 @@ uint32_t heapprocess_pass(struct heapprocess *p)
 uint64_t heapprocess_poll_ns(const struct heapprocess *p)
 {
 	bool is_young = p->spec.is_held && clock_mono_ns() - p->born_ns < YOUNG_NS;
-	return p->spec.is_every || is_young || !heapinject_may_call(p->inject)
+	return p->spec.is_full_trace || is_young || !heapinject_may_call(p->inject)
 		       ? MIND_NS
 		       : HEAPPROCESS_POLL_NS;
 }
@@ -250,7 +250,7 @@ static void open_accounts(struct heapprocess *p)
 		p->rings[i] = heapinject_ring(p->inject, i, &p->ring_bytes);
 	p->account = heapaccount_new(&(struct heapaccount_spec){
 		.start_ns = p->spec.start_ns,
-		.interval_bytes = p->spec.is_every ? 0 : p->spec.interval_bytes,
+		.interval_bytes = p->spec.is_full_trace ? 0 : p->spec.interval_bytes,
 		.nr_slots = nr_slots,
 		.has_all = p->spec.is_held,
 		.on_row = on_row,
@@ -313,12 +313,12 @@ int heapprocess_attach(struct heapprocess **ret_p, const struct heapprocess_spec
 	p->has_own_pids = !proc_nspid(spec->pid, &inner, NULL) && inner != spec->pid;
 	struct heapinject_spec inject = {.pid = spec->pid,
 					 .plan = &p->plan,
-					 .is_every = spec->is_every,
+					 .is_full_trace = spec->is_full_trace,
 					 .interval_bytes = spec->interval_bytes,
 					 .nr_slots = slots_for(spec->pid),
-					 .wait_ns = !spec->is_every ? 0
-						    : spec->is_held ? WAIT_HELD_NS
-								    : WAIT_NS,
+					 .wait_ns = !spec->is_full_trace ? 0
+						    : spec->is_held      ? WAIT_HELD_NS
+									 : WAIT_NS,
 					 .is_held = spec->is_held};
 	TRY(heapinject_attach(&p->inject, &inject, err));
 	open_accounts(p);

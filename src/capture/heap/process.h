@@ -22,7 +22,7 @@ struct heapprocess_spec {
 	int32_t pid;
 	uint32_t generation; /* how many were recorded before */
 	uint64_t start_ns;   /* of the capture */
-	bool is_every;
+	bool is_full_trace;
 	uint64_t interval_bytes;
 	bool is_held;
 	const struct space *space; /* NULL: not known yet */

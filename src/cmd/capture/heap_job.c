@@ -186,7 +186,7 @@ int heap_job_prepare(struct heap_job *rec, struct capture_job *job, struct err *
 	rec->spec = (struct heapsource_spec){
 		.targets = rec->targets,
 		.forced = (enum heap_method)rec->method,
-		.is_every = rec->is_all,
+		.is_full_trace = rec->is_all,
 		.interval_bytes = rec->interval_bytes ? rec->interval_bytes : HEAP_JOB_INTERVAL,
 		.follows_children = job->common.target.takes_children,
 		.on_plan = say_plan,

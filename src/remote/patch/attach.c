@@ -34,7 +34,7 @@
 #define SLOTS_MIN        64u
 #define RING_EVERY       (1u << 20)
 #define RING_SAMPLED     (1u << 17)
-#define RINGS_MAX_BYTES  (4ull << 30) /* of address space: see HEAP_WIDE_SLOTS */
+#define RINGS_MAX_BYTES  (4ull << 30) /* of address space: see HEAP_LARGE_RINGS */
 #define STACKS_NR        (1u << 17)
 #define BLOCKS_NR        (1u << 16)
 #define RULE_BYTES       16u
@@ -120,7 +120,7 @@ static void keep_places(struct heapinject *h, const struct stub_head *head)
 		if (m && p->local_bytes > REMOTE_AREA_BYTES && p->local_bytes <= m->end - p->local)
 			h->kept[i] = *p;
 	}
-	h->old = h->kept[h->spec->is_every];
+	h->old = h->kept[h->spec->is_full_trace];
 }
 
 static int add_region(struct heapinject *h, const struct heapspace_map *m, struct err *err)
@@ -216,10 +216,10 @@ static uint32_t power_of_two(uint64_t n)
 	return p;
 }
 
-/* Local memory, offsets: its struct, memos, stacks, blocks, rules, the sessions' area. */
+/* Local memory, offsets: its struct, thread_states, stacks, blocks, rules, the sessions' area. */
 static uint64_t stacks_at(const struct heap_places *p)
 {
-	return pages(sizeof(struct heap_local)) + (uint64_t)p->nr_slots * HEAP_MEMO_BYTES;
+	return pages(sizeof(struct heap_local)) + (uint64_t)p->nr_slots * HEAP_THREAD_STATE_BYTES;
 }
 
 static uint64_t blocks_at(const struct heap_places *p)
@@ -244,7 +244,9 @@ static void choose_sizes(struct heapinject *h)
 	 */
 	if (!s->ring_bytes && h->old.nr_slots > p->nr_slots && h->old.nr_slots <= HEAP_SLOTS_MAX)
 		p->nr_slots = h->old.nr_slots;
-	p->ring_bytes = s->ring_bytes ? s->ring_bytes : s->is_every ? RING_EVERY : RING_SAMPLED;
+	p->ring_bytes = s->ring_bytes      ? s->ring_bytes
+			: s->is_full_trace ? RING_EVERY
+					   : RING_SAMPLED;
 	while (!s->ring_bytes && (uint64_t)p->ring_bytes * p->nr_slots > RINGS_MAX_BYTES)
 		p->ring_bytes /= 2;
 	h->slots_off = sizeof(struct heap_shared);
@@ -604,11 +606,11 @@ static int write_local(struct heapinject *h, uint64_t per_us, struct err *err)
 		.shared_bytes = p->shared_bytes,
 		.tables = p->tables,
 		.tables_rows = h->nr_rows,
-		.memos = p->local + pages(sizeof(struct heap_local)),
+		.thread_states = p->local + pages(sizeof(struct heap_local)),
 		.stacks = p->local + stacks_at(p),
 		.nr_stacks = STACKS_NR,
-		.blocks = h->spec->is_every ? 0 : p->local + blocks_at(p),
-		.nr_blocks = h->spec->is_every ? 0 : BLOCKS_NR,
+		.blocks = h->spec->is_full_trace ? 0 : p->local + blocks_at(p),
+		.nr_blocks = h->spec->is_full_trace ? 0 : BLOCKS_NR,
 		.rules = p->local + rules_at(p),
 		.nr_rules = HEAP_RULES_DEFAULT,
 		.tid_off = h->tid_off,
@@ -620,17 +622,17 @@ static int write_local(struct heapinject *h, uint64_t per_us, struct err *err)
 		.ring_bytes = p->ring_bytes,
 		.slots_off = h->slots_off,
 		.rings_off = h->rings_off,
-		.is_every = h->spec->is_every,
+		.is_full_trace = h->spec->is_full_trace,
 		.interval_bytes = h->spec->interval_bytes,
-		.silent_tsc = per_us * (SILENT_NS / NS_PER_US),
+		.assay_timeout_tsc = per_us * (SILENT_NS / NS_PER_US),
 		.wait_tsc = per_us * ((h->spec->wait_ns ? h->spec->wait_ns : WAIT_NS) / NS_PER_US),
 	};
 	skip_allocator(h, &l);
 	h->is_free_to_call &= !h->has_filter;
 	if (h->is_free_to_call)
-		l.flags |= HEAP_MAY_CALL_KERNEL;
+		l.flags |= HEAP_SYSCALLS_ALLOWED;
 	if (!h->is_held)
-		l.flags |= HEAP_FS_IS_SET; /* its C library has begun long ago */
+		l.flags |= HEAP_FS0_IS_TP; /* its C library has begun long ago */
 	if (getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE_)
 		l.flags |= HEAP_HAS_FSGSBASE;
 	TRY(heapinject_write(h, p->local, &l, sizeof(l), err));
@@ -674,7 +676,7 @@ static int put_in(struct heapinject *h, const struct buf *code, uint64_t per_us,
 		close_theirs(s.r, theirs[i]);
 	h->is_mapped = !rc;
 	TRY(rc);
-	h->kept[h->spec->is_every] = h->places;
+	h->kept[h->spec->is_full_trace] = h->places;
 	TRY(write_local(h, per_us, err));
 	return install(h, s.r, err);
 }

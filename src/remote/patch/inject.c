@@ -169,7 +169,7 @@ void heapinject_mind_seccomp(struct heapinject *h)
 	/* Its own prctl has said so before (heap_entry.S). */
 	if (!heapinject_read(h, local + offsetof(struct heap_local, flags), &flags,
 			     sizeof(flags)) &&
-	    !(flags & HEAP_MAY_CALL_KERNEL)) {
+	    !(flags & HEAP_SYSCALLS_ALLOWED)) {
 		h->is_free_to_call = false;
 		return;
 	}
@@ -184,7 +184,7 @@ void heapinject_mind_seccomp(struct heapinject *h)
 	local += offsetof(struct heap_local, flags);
 	if (heapinject_read(h, local, &flags, sizeof(flags)))
 		return;
-	flags &= ~(uint32_t)HEAP_MAY_CALL_KERNEL;
+	flags &= ~(uint32_t)HEAP_SYSCALLS_ALLOWED;
 	(void)!pwrite(h->mem_fd, &flags, sizeof(flags), (off_t)local);
 }
 

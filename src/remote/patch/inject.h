@@ -28,7 +28,7 @@ struct heapinject_spec {
 	int32_t pid;
 	const struct heap_plan
 		*plan; /* method PATCH or HOOKS; PROF: only the unwinder of its samples */
-	bool is_every;
+	bool is_full_trace;
 	uint64_t interval_bytes;
 	uint32_t nr_slots;   /* 0 = choose by the number of threads */
 	uint32_t ring_bytes; /* power of two, 0 = choose */

@@ -78,7 +78,7 @@ struct heapinject {
 	const struct heapinject_spec *spec; /* while attaching */
 	bool is_held;
 	bool has_filter;
-	bool is_free_to_call; /* HEAP_MAY_CALL_KERNEL was given, and not taken back */
+	bool is_free_to_call; /* HEAP_SYSCALLS_ALLOWED was given, and not taken back */
 	uint32_t tid_off;     /* struct heap_local */
 	enum heap_method method;
 	struct heapspace space;

@@ -205,9 +205,9 @@ TEST(heapring_gives_a_slot_to_anybody_after_a_while)
 	heapring_retire(&w.ring, 19 + 2 * (uint64_t)HEAP_RETIRE_NS, is_not_101, NULL);
 	CHECK_U64(s->owner, owner | 1);
 	heapring_retire(&w.ring, 20 + 2 * (uint64_t)HEAP_RETIRE_NS, is_not_101, NULL);
-	CHECK_U64(s->owner, HEAP_OWNER_NONE);
+	CHECK_U64(s->owner, HEAP_OWNER_FREE);
 	heapring_retire(&w.ring, 30 + 3 * (uint64_t)HEAP_RETIRE_NS, is_not_101, NULL);
-	CHECK_U64(s->owner, HEAP_OWNER_NONE);
+	CHECK_U64(s->owner, HEAP_OWNER_FREE);
 
 	s->owner = 0x9000;
 	s->tid = 777;

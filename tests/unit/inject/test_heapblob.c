@@ -358,7 +358,7 @@ TEST(heapblob_goes_on_after_a_longjmp_out_of_a_call)
 
 TEST(heapblob_ring_wraps_and_loses_nothing)
 {
-	begin(&(struct heap_world_spec){.is_every = true, .ring_bytes = 8192});
+	begin(&(struct heap_world_spec){.is_full_trace = true, .ring_bytes = 8192});
 	uint64_t seen = 0, freed = 0, last_tsc = 0;
 	uint64_t first = next_block + 64;
 	struct heap_seen r;
@@ -384,7 +384,7 @@ TEST(heapblob_ring_wraps_and_loses_nothing)
 
 TEST(heapblob_counts_exactly_what_it_drops)
 {
-	begin(&(struct heap_world_spec){.is_every = true, .ring_bytes = 8192});
+	begin(&(struct heap_world_spec){.is_full_trace = true, .ring_bytes = 8192});
 	struct heap_seen r;
 	uint64_t nr_seen = 0, bytes = 0;
 	for (int i = 0; i < 2000; i++)
@@ -406,7 +406,7 @@ TEST(heapblob_counts_exactly_what_it_drops)
 
 TEST(heapblob_rings_when_its_ring_fills)
 {
-	begin(&(struct heap_world_spec){.is_every = true, .ring_bytes = 8192});
+	begin(&(struct heap_world_spec){.is_full_trace = true, .ring_bytes = 8192});
 	for (int i = 0; i < 20; i++)
 		(void)hooked_malloc(10);
 	CHECK_U64(hw->shared->wake_futex, 0);
@@ -423,7 +423,7 @@ TEST(heapblob_rings_when_its_ring_fills)
 TEST(heapblob_rings_nowhere_without_system_calls)
 {
 	begin(&(struct heap_world_spec){
-		.is_every = true, .ring_bytes = 8192, .has_no_kernel = true});
+		.is_full_trace = true, .ring_bytes = 8192, .has_no_kernel = true});
 	for (int i = 0; i < 200; i++)
 		(void)hooked_malloc(10);
 	CHECK_U64(hw->shared->wake_futex, 0);
@@ -441,7 +441,7 @@ static void *drain_later(void *arg)
 TEST(heapblob_waits_for_room_as_long_as_it_may)
 {
 	begin(&(struct heap_world_spec){
-		.is_every = true, .ring_bytes = 8192, .wait_tsc = (uint64_t)100e9});
+		.is_full_trace = true, .ring_bytes = 8192, .wait_tsc = (uint64_t)100e9});
 	(void)hooked_malloc(10);
 	struct heap_slot *s = heap_world_slot(hw);
 	pthread_t t;
@@ -455,7 +455,7 @@ TEST(heapblob_waits_for_room_as_long_as_it_may)
 
 TEST(heapblob_falls_silent_for_good_when_nobody_is_there)
 {
-	begin(&(struct heap_world_spec){.is_every = true, .silent_tsc = 1000000000});
+	begin(&(struct heap_world_spec){.is_full_trace = true, .assay_timeout_tsc = 1000000000});
 	uint32_t lo, hi;
 	__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
 	hw->shared->alive_tsc = (uint64_t)hi << 32 | lo;
@@ -499,7 +499,8 @@ TEST(heapblob_is_inert_in_a_forked_child)
 	begin(&every);
 	hw->k.spec.head = NULL; /* not used by this test */
 	(void)madvise(hw->local, 4096, MADV_WIPEONFORK);
-	(void)madvise((void *)(uintptr_t)hw->local->memos, 64 * HEAP_MEMO_BYTES, MADV_WIPEONFORK);
+	(void)madvise((void *)(uintptr_t)hw->local->thread_states, 64 * HEAP_THREAD_STATE_BYTES,
+		      MADV_WIPEONFORK);
 	(void)madvise((void *)(uintptr_t)hw->shared, hw->local->shared_bytes, MADV_DONTFORK);
 	(void)hooked_malloc(10);
 	pid_t pid = fork();
@@ -532,7 +533,8 @@ TEST(heapblob_is_inert_in_a_child_that_was_forked_in_a_call)
 		(void *(*)(size_t))heap_world_hook(hw, HEAP_ALLOC_0, (heap_fn)fork_within);
 	(void)hooked_malloc(1);
 	(void)madvise(hw->local, 4096, MADV_WIPEONFORK);
-	(void)madvise((void *)(uintptr_t)hw->local->memos, 64 * HEAP_MEMO_BYTES, MADV_WIPEONFORK);
+	(void)madvise((void *)(uintptr_t)hw->local->thread_states, 64 * HEAP_THREAD_STATE_BYTES,
+		      MADV_WIPEONFORK);
 	(void)madvise((void *)(uintptr_t)hw->shared, hw->local->shared_bytes, MADV_DONTFORK);
 	pid_t me = getpid();
 	void *p = forker(10);
@@ -560,7 +562,7 @@ static void *allocate_much(void *arg)
 
 TEST(heapblob_threads_do_not_meet)
 {
-	begin(&(struct heap_world_spec){.is_every = true, .ring_bytes = 2 << 20});
+	begin(&(struct heap_world_spec){.is_full_trace = true, .ring_bytes = 2 << 20});
 	heap_fn f = heap_world_hook(hw, HEAP_ALLOC_1, (heap_fn)fake_thread_block);
 	pthread_t t[NR_THREADS];
 	uint32_t tids[NR_THREADS];

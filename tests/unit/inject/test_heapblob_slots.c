@@ -20,7 +20,7 @@ static void *allocate_one(void *arg)
 
 TEST(heapblob_slot_of_a_thread_that_ended_is_taken_over)
 {
-	begin(&(struct heap_world_spec){.is_every = true, .nr_slots = 4});
+	begin(&(struct heap_world_spec){.is_full_trace = true, .nr_slots = 4});
 	uint64_t tids[20];
 	for (int i = 0; i < 20; i++) {
 		pthread_t t;
@@ -49,7 +49,7 @@ static void *allocate_and_wait(void *arg)
 TEST(heapblob_counts_events_for_which_there_is_no_slot)
 {
 	enum { N = 10, SLOTS = 4 };
-	begin(&(struct heap_world_spec){.is_every = true, .nr_slots = SLOTS});
+	begin(&(struct heap_world_spec){.is_full_trace = true, .nr_slots = SLOTS});
 	pthread_t t[N];
 	pthread_barrier_init(&barrier, NULL, N);
 	for (int i = 0; i < N; i++)
@@ -65,13 +65,13 @@ TEST(heapblob_counts_events_for_which_there_is_no_slot)
 static void give_to_anybody(struct heap_slot *s)
 {
 	__atomic_store_n(&s->owner, s->owner | 1, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&s->owner, HEAP_OWNER_NONE, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&s->owner, HEAP_OWNER_FREE, __ATOMIC_SEQ_CST);
 }
 
 TEST(heapblob_slot_that_is_anybody_s_is_taken)
 {
 	enum { N = 10, SLOTS = 4 };
-	begin(&(struct heap_world_spec){.is_every = true, .nr_slots = SLOTS});
+	begin(&(struct heap_world_spec){.is_full_trace = true, .nr_slots = SLOTS});
 	pthread_t t[N];
 	pthread_barrier_init(&barrier, NULL, SLOTS + 1);
 	for (int i = 0; i < SLOTS; i++)
@@ -128,7 +128,7 @@ static void *drain_and_give_on(void *arg)
 		usleep(1); /* store buffers are empty by then */
 		bool is_empty = s->head == s->tail && !s->is_inside;
 		if (is_empty &&
-		    __atomic_compare_exchange_n(&s->owner, &given_up, HEAP_OWNER_NONE, false,
+		    __atomic_compare_exchange_n(&s->owner, &given_up, HEAP_OWNER_FREE, false,
 						__ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
 			nr_given_on++;
 	}
@@ -146,7 +146,7 @@ static void *live_shortly(void *arg)
 /* Rings stay whole, and no event is lost but those that are counted or on their way meanwhile. */
 TEST(heapblob_slots_change_hands_under_threads_that_live)
 {
-	begin(&(struct heap_world_spec){.is_every = true, .nr_slots = 16});
+	begin(&(struct heap_world_spec){.is_full_trace = true, .nr_slots = 16});
 	uint64_t nr = 0;
 	struct heap_seen r;
 	pthread_t drainer, t[4];

@@ -59,7 +59,7 @@ static bool begin(const struct heap_world_spec *spec)
 	return true;
 }
 
-static const struct heap_world_spec every = {.is_every = true};
+static const struct heap_world_spec every = {.is_full_trace = true};
 
 struct shot {
 	uint64_t regs[3]; /* bp sp ip */
@@ -382,7 +382,7 @@ TEST(heapblob_walk_knows_stacks_of_threads)
 /* As where a seccomp filter might object. */
 TEST(heapblob_walk_does_without_system_calls)
 {
-	begin(&(struct heap_world_spec){.is_every = true, .has_no_kernel = true});
+	begin(&(struct heap_world_spec){.is_full_trace = true, .has_no_kernel = true});
 	grow_a(30);
 	pthread_t t;
 	CHECK(pthread_create(&t, NULL, run_thread, NULL) == 0);
@@ -443,7 +443,7 @@ static __attribute__((noinline)) void chain(int depth)
 
 TEST(heapblob_walk_without_rules_follows_frame_pointers)
 {
-	begin(&(struct heap_world_spec){.is_every = true, .has_no_tables = true});
+	begin(&(struct heap_world_spec){.is_full_trace = true, .has_no_tables = true});
 	for (int i = 0; i < 3; i++) {
 		chain(10);
 		uint32_t stack = drain();
@@ -789,7 +789,7 @@ TEST(heapblob_unwinds_for_jemalloc_s_profiler)
 	CHECK(nr_most >= 23 && nr_most < 30);
 
 	/* So it does when assay has been silent for too long, and then for good. */
-	hw->local->silent_tsc = 1;
+	hw->local->assay_timeout_tsc = 1;
 	hw->shared->alive_tsc = 1;
 	heap_world_start(hw);
 	CHECK(through(je_malloc, 40, 1234567) != NULL);

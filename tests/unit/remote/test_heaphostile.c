@@ -257,8 +257,9 @@ TEST(heaphostile_no_descriptor_stays_where_there_is_no_room)
 	CLEANUP(heapinject_free_p) struct heapinject *h = NULL;
 	CLEANUP(err_release) struct err err = {0};
 	make_plan(&plan);
-	struct heapinject_spec spec = {.pid = pid, .plan = &plan, .is_every = true};
-	struct rlimit limit = {256 << 20, 256 << 20}; /* rings, tables and memos take more */
+	struct heapinject_spec spec = {.pid = pid, .plan = &plan, .is_full_trace = true};
+	struct rlimit limit = {256 << 20,
+			       256 << 20}; /* rings, tables and thread_states take more */
 	CHECK(!prlimit(pid, RLIMIT_AS, &limit, NULL));
 	spec.nr_slots = 512;
 	CHECK(heapinject_attach(&h, &spec, &err) == -ENOMEM);
