@@ -1,4 +1,4 @@
-/* System calls as reasons; see calls.h. */
+/* Wait reasons by system call; see calls.h. */
 #include "base/base.h"
 #include "capture/wait/calls.h"
 
@@ -49,8 +49,8 @@ static const uint8_t arg_regs[6] = {5, 4, 3, 18, 16, 17};
 #define CALL_NR_LIMIT 1024
 
 /*
- * The code up to the syscall instruction (0f 05): the nearest "mov $nr, %eax" (b8 imm32) or
- * "xor %eax, %eax" (31 c0) before it. What the C library's stubs and inline assembly compile to.
+ * Returns the number that the nearest "mov $nr, %eax" (b8 imm32) or "xor %eax, %eax" (31 c0) before
+ * the syscall instruction (0f 05) sets: the C library's stubs and inline assembly compile to these.
  */
 static int nr_from_code(const uint8_t *code, size_t n)
 {
@@ -86,7 +86,7 @@ static int nr_of_site(struct waitcalls *w, int32_t pid, uint64_t ip, uint64_t ca
 	return learned && *learned ? (int)*learned - 2 : CALL_UNKNOWN;
 }
 
-/* In a call the kernel's entry has set ax to -ENOSYS, the instruction has put the ip into cx. */
+/* In a call ax is -ENOSYS (set by the kernel's entry) and cx is the ip (set by the instruction). */
 struct call waitcalls_from_regs(struct waitcalls *w, int32_t pid, const uint64_t *regs,
 				uint64_t caller)
 {
@@ -126,7 +126,7 @@ void waitcalls_learn(struct waitcalls *w, int32_t pid, const struct call *call, 
 			(uint32_t)call->nr + 2;
 }
 
-/* ---- what for ----------------------------------------------------------------------------- */
+/* ---- reason and object -------------------------------------------------------------------- */
 
 static enum file_kind kind_of(mode_t mode)
 {
@@ -156,9 +156,10 @@ static const struct call_file *file_of(struct waitcalls *w, struct intern *objec
 }
 
 enum call_flags {
-	CALL_FD = 1 << 0,    /* the first argument is a descriptor: it is the object */
-	CALL_BY_FD = 1 << 1, /* and its kind decides; the reason is that of a stored file */
-	CALL_FUTEX = 1 << 2,
+	CALL_FD = 1 << 0, /* the first argument is a descriptor: its file is the object */
+	CALL_BY_FD =
+		1 << 1, /* the kind of file decides the reason; listed: that of a stored file */
+	CALL_FUTEX = 1 << 2, /* the first argument is a futex: it is the object */
 };
 
 static const struct {
@@ -233,8 +234,8 @@ static const struct {
 #endif
 };
 
-/* Through syscall(2) the number may be gone from the registers: a futex wait can be recognised. */
-static bool looks_like_futex(const struct call *c)
+/* The number of a call through syscall(2) may be lost: a futex wait is recognised by its arguments. */
+static bool is_futex_like(const struct call *c)
 {
 	unsigned op = (unsigned)c->args[1] & ~0x180u; /* FUTEX_PRIVATE_FLAG, FUTEX_CLOCK_REALTIME */
 	return c->args[0] > 4096 && !(c->args[0] & 3) && !(c->args[1] >> 9) &&
@@ -242,38 +243,40 @@ static bool looks_like_futex(const struct call *c)
 }
 
 static void set_reason(struct waitcalls *w, struct intern *objects, int32_t pid,
-		       const struct call *call, size_t i, struct why *why)
+		       const struct call *call, size_t i, struct wait_cause *cause)
 {
-	why->reason = calls[i].reason;
+	cause->reason = calls[i].reason;
 	if (calls[i].flags & CALL_FUTEX) {
 		CLEANUP(buf_release) struct buf text = {0};
 		buf_addf(&text, "lock 0x%llx", (unsigned long long)call->args[0]);
-		why->object = intern_add(objects, buf_str(&text), text.n);
+		cause->object = intern_add(objects, buf_str(&text), text.n);
 	}
 	if (!(calls[i].flags & CALL_FD))
 		return;
 	const struct call_file *f = file_of(w, objects, pid, call->args[0]);
-	why->object = f->object;
+	cause->object = f->object;
 	if (!(calls[i].flags & CALL_BY_FD))
 		return;
 	if (f->kind == FILE_SOCKET)
-		why->reason = WAIT_NET;
+		cause->reason = WAIT_NET;
 	else if (f->kind == FILE_STREAM)
-		why->reason = WAIT_PIPE;
+		cause->reason = WAIT_PIPE;
 }
 
-void waitcalls_why(struct waitcalls *w, struct intern *objects, int32_t pid,
-		   const struct call *call, struct why *why)
+void waitcalls_cause(struct waitcalls *w, struct intern *objects, int32_t pid,
+		     const struct call *call, struct wait_cause *cause)
 {
 	int nr = call->nr;
-	if (nr == CALL_UNKNOWN && looks_like_futex(call))
+	if (nr == CALL_UNKNOWN && is_futex_like(call))
 		nr = SYS_futex;
-	why->object = 0;
-	why->syscall = (int16_t)(nr >= 0 ? nr : -1);
-	why->reason = nr == CALL_NONE ? WAIT_FAULT : nr == CALL_UNKNOWN ? WAIT_UNKNOWN : WAIT_OTHER;
+	cause->object = 0;
+	cause->syscall = (int16_t)(nr >= 0 ? nr : -1);
+	cause->reason = nr == CALL_NONE      ? WAIT_FAULT
+			: nr == CALL_UNKNOWN ? WAIT_UNKNOWN
+					     : WAIT_OTHER;
 	for (size_t i = 0; nr >= 0 && i < ARRAY_LEN(calls); i++)
 		if (calls[i].nr == nr) {
-			set_reason(w, objects, pid, call, i, why);
+			set_reason(w, objects, pid, call, i, cause);
 			return;
 		}
 }

@@ -1,8 +1,8 @@
 /*
- * What a thread waits for, told from outside the kernel: the system call that it is in and its
- * arguments -> reason and object. Which call it is stands in no register that perf samples on
- * x86-64, so it is read off the code before the system call instruction, or learned once from
- * /proc/TID/syscall for a call site of syscall(2).
+ * Finds what a thread waits for without BPF: maps the system call that it is in and the call's
+ * arguments to a wait reason and an object. On x86-64 no register that perf samples holds the call's
+ * number, so it is decoded from the code before the syscall instruction, or, for a call site of
+ * syscall(2), read once from /proc/TID/syscall.
  */
 #ifndef ASSAY_CAPTURE_WAIT_CALLS_H
 #define ASSAY_CAPTURE_WAIT_CALLS_H
@@ -14,13 +14,13 @@
 
 /* A system call in progress. */
 struct call {
-	int nr; /* -1 = none: a fault, or the thread was in user mode; -2 = not known which */
+	int nr; /* or CALL_NONE, CALL_UNKNOWN */
 	uint64_t args[6];
 	uint64_t ip;
 	uint64_t sp;
 };
-#define CALL_NONE    (-1)
-#define CALL_UNKNOWN (-2)
+#define CALL_NONE    (-1) /* in no call: a page fault, or the thread was in user mode */
+#define CALL_UNKNOWN (-2) /* in a call whose number is not known */
 
 struct waitcalls {
 	struct map nr_of_site; /* hash of process, ip and caller -> number + 2, 0 = unknown */
@@ -29,16 +29,18 @@ struct waitcalls {
 };
 
 void waitcalls_release(struct waitcalls *w);
-/* Descriptors change their files: what is known of them is looked up again. */
+/* Drops the cached files of descriptors, since descriptors are reused; called once per second. */
 void waitcalls_forget_files(struct waitcalls *w);
-/* From a sample's user registers (mask ARCH_PERF_REGS_MASK); @caller: the word at the top of the
- * stack. */
+/*
+ * Returns the call that a sample's user registers (mask ARCH_PERF_REGS_MASK) show. @caller: the word
+ * at the top of the stack, which tells callers of syscall(2) apart.
+ */
 struct call waitcalls_from_regs(struct waitcalls *w, int32_t pid, const uint64_t *regs,
 				uint64_t caller);
-/* What /proc said of a call site whose number the code does not say. */
+/* Stores the number that /proc reports for a call site whose code does not contain it. */
 void waitcalls_learn(struct waitcalls *w, int32_t pid, const struct call *call, uint64_t caller);
-/* Reason, system call and object of a wait in this call; the stack is left as it is. */
-void waitcalls_why(struct waitcalls *w, struct intern *objects, int32_t pid,
-		   const struct call *call, struct why *why);
+/* Sets reason, system call and object of a wait in this call; leaves cause->ref as it is. */
+void waitcalls_cause(struct waitcalls *w, struct intern *objects, int32_t pid,
+		     const struct call *call, struct wait_cause *cause);
 
 #endif

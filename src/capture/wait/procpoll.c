@@ -1,4 +1,4 @@
-/* Looking through /proc; see procpoll.h. */
+/* Polls of /proc; see procpoll.h. */
 #include "base/base.h"
 #include "capture/wait/procpoll.h"
 
@@ -21,7 +21,7 @@
 #define NAME_NS     1000000000u
 #define NR_REGS     __builtin_popcountll(ARCH_PERF_REGS_MASK)
 
-/* Small files of /proc/PID/task/TID, without the cost of buffers: called for each look. */
+/* Reads a small file of /proc/PID/task/TID without stdio buffers: called for each poll. */
 static int read_task_file(int32_t pid, int32_t tid, const char *name, char *text, size_t n)
 {
 	char path[64];
@@ -36,7 +36,7 @@ static int read_task_file(int32_t pid, int32_t tid, const char *name, char *text
 	return rc;
 }
 
-int procpoll_sums(int32_t pid, int32_t tid, struct procpoll_sums *ret_s)
+int procpoll_schedstat(int32_t pid, int32_t tid, struct procpoll_schedstat *ret_s)
 {
 	char text[128];
 	TRY(read_task_file(pid, tid, "schedstat", text, sizeof(text)));
@@ -47,7 +47,7 @@ int procpoll_sums(int32_t pid, int32_t tid, struct procpoll_sums *ret_s)
 	return 0;
 }
 
-/* "running", or "NR A0 .. A5 SP PC", or "-1 SP PC" for a thread that waits outside a call. */
+/* Content: "running", "NR A0 .. A5 SP PC", or "-1 SP PC" if the thread waits outside a call. */
 int procpoll_call(int32_t pid, int32_t tid, struct call *ret_c)
 {
 	char text[256];
@@ -74,7 +74,8 @@ size_t procpoll_read(int32_t pid, uint64_t addr, void *to, size_t n)
 	struct iovec from[COPY_MAX / PAGE_BYTES + 1];
 	size_t nr = 0;
 	n = MIN(n, (size_t)COPY_MAX);
-	for (size_t at = 0; at < n; nr++) { /* by pages: the call reads whole elements only */
+	for (size_t at = 0; at < n;
+	     nr++) { /* one element per page: whole elements are read or none */
 		size_t part = MIN(n - at, (size_t)(PAGE_BYTES - (addr + at) % PAGE_BYTES));
 		from[nr] = (struct iovec){(void *)(uintptr_t)(addr + at), part};
 		at += part;
@@ -83,10 +84,12 @@ size_t procpoll_read(int32_t pid, uint64_t addr, void *to, size_t n)
 	return got > 0 ? (size_t)got : 0;
 }
 
-/* Of the registers /proc tells the instruction and stack pointers: enough where code keeps no
- * frame pointer that a walk would need. */
-static int emit_stack(const struct procpoll_to *to, const struct event *at, const struct call *call,
-		      uint64_t *ret_ref, struct err *err)
+/*
+ * Delivers the thread's stack. /proc shows only the instruction and stack pointers, which is enough
+ * unless the unwind needs the frame pointer.
+ */
+static int emit_stack(const struct procpoll_env *to, const struct event *at,
+		      const struct call *call, uint64_t *ret_ref, struct err *err)
 {
 	*ret_ref = 0;
 	if (!call->sp || !to->nr_copy)
@@ -102,45 +105,46 @@ static int emit_stack(const struct procpoll_to *to, const struct event *at, cons
 	return copyrefs_emit(to->refs, at, regs, copy, n, to->sink, ret_ref, err);
 }
 
-int procpoll_look(const struct procpoll_to *to, int32_t pid, int32_t tid, struct why *ret_why,
-		  struct err *err)
+int procpoll_thread(const struct procpoll_env *to, int32_t pid, int32_t tid,
+		    struct wait_cause *ret_cause, struct err *err)
 {
 	struct call call;
 	struct call again;
 	TRY(procpoll_call(pid, tid, &call));
 	struct event at = {.time_ns = clock_mono_ns(), .pid = pid, .tid = tid};
-	struct why why = {.evidence = EVIDENCE_POLLED};
-	if (emit_stack(to, &at, &call, &why.ref, err))
+	struct wait_cause cause = {.evidence = EVIDENCE_POLLED};
+	if (emit_stack(to, &at, &call, &cause.ref, err))
 		return err ? err->code : -EIO;
 	int rc = procpoll_call(pid, tid, &again);
 	if (rc || again.ip != call.ip || again.sp != call.sp || again.nr != call.nr)
-		why.ref = copyrefs_last(to->refs, tid, call.ip, call.sp); /* it ran meanwhile */
+		/* the thread ran during the copy, which may be inconsistent */
+		cause.ref = copyrefs_last(to->refs, tid, call.ip, call.sp);
 	else
-		copyrefs_set_last(to->refs, tid, call.ip, call.sp, why.ref);
-	waitcalls_why(to->calls, &to->account->objects, pid, &call, &why);
-	*ret_why = why;
+		copyrefs_set_last(to->refs, tid, call.ip, call.sp, cause.ref);
+	waitcalls_cause(to->calls, &to->account->objects, pid, &call, &cause);
+	*ret_cause = cause;
 	return 0;
 }
 
-/* ---- a ledger of looks alone -------------------------------------------------------------- */
+/* ---- off-CPU accounting by polls alone ---------------------------------------------------- */
 
 struct polled_process {
 	int32_t pid;
-	uint64_t image; /* device and inode of what it executes */
-	uint64_t nr_code_misses;
-	bool is_gone;
+	uint64_t image;          /* device and inode of the executable */
+	uint64_t nr_code_misses; /* polls whose ip was in no known mapping */
+	bool has_exited;
 };
 
 struct polled_thread {
 	int32_t pid;
 	int32_t tid;
-	uint64_t at_ns;
-	uint64_t born_ns;
-	int64_t carry_ns; /* of the sums' time that was not booked yet; below 0: too much */
-	struct procpoll_sums sums;
-	struct why why;
-	bool has_why;
-	bool is_gone;
+	uint64_t polled_ns; /* last poll */
+	uint64_t found_ns;
+	int64_t carry_ns; /* off-CPU time of the last poll that came out below 0, else 0 */
+	struct procpoll_schedstat sums;
+	struct wait_cause cause;
+	bool has_cause;
+	bool has_exited;
 };
 
 struct procpoll {
@@ -148,7 +152,7 @@ struct procpoll {
 	VEC(struct polled_thread) threads;
 	struct map known_pids;
 	struct map known_tids;
-	VEC(int32_t) single; /* tids, when only these are wanted */
+	VEC(int32_t) single; /* the only tids to poll; empty = all of the processes */
 	bool is_system;
 	uint64_t next_discover_ns;
 	uint64_t next_name_ns;
@@ -208,25 +212,25 @@ static uint64_t image_of(int32_t pid)
 	return stat(path, &st) ? 0 : (uint64_t)st.st_dev << 40 ^ (uint64_t)st.st_ino;
 }
 
-/* Events about a process pass through here so that its code is known. */
-struct passing {
+/* Events about a process also go to copyrefs, which must know its code. */
+struct forward {
 	struct copyrefs *refs;
 	const struct event_sink *sink;
 };
 
-static int pass_on(void *ctx, const struct event *ev, struct err *err)
+static int forward_event(void *ctx, const struct event *ev, struct err *err)
 {
-	const struct passing *pass = ctx;
+	const struct forward *pass = ctx;
 	copyrefs_note(pass->refs, ev);
 	return pass->sink->event(pass->sink->ctx, ev, err);
 }
 
-/* A process that is new, has executed a program, or runs code that was not there before. */
-static int emit_process(struct polled_process *pr, const struct procpoll_to *to, uint64_t now,
+/* Delivers a process that is new, has called execve, or runs code that it mapped since. */
+static int emit_process(struct polled_process *pr, const struct procpoll_env *to, uint64_t now,
 			struct err *err)
 {
-	struct passing pass = {to->refs, to->sink};
-	struct event_sink sink = {pass_on, &pass};
+	struct forward pass = {to->refs, to->sink};
+	struct event_sink sink = {forward_event, &pass};
 	uint64_t image = image_of(pr->pid);
 	if (pr->image && image != pr->image) {
 		CLEANUP(buf_release) struct buf comm = {0};
@@ -260,7 +264,7 @@ static void find_threads(struct procpoll *p, struct polled_process *pr, uint64_t
 {
 	CLEANUP(pid_list_release) struct pid_list tids = {0};
 	int32_t pid = pr->pid;
-	pr->is_gone = proc_threads(&tids, pid, NULL) != 0;
+	pr->has_exited = proc_threads(&tids, pid, NULL) != 0;
 	for (size_t i = 0; i < tids.pids.n; i++) {
 		int32_t tid = tids.pids.p[i];
 		bool is_new;
@@ -268,25 +272,27 @@ static void find_threads(struct procpoll *p, struct polled_process *pr, uint64_t
 			continue;
 		(void)map_put(&p->known_tids, (uint32_t)tid, &is_new);
 		if (!p->is_system && !p->single.n)
-			find_children(p, pid, tid); /* may move the processes */
+			find_children(p, pid, tid); /* may reallocate p->processes */
 		if (!is_new)
 			continue;
-		struct polled_thread t = {.pid = pid, .tid = tid, .at_ns = now, .born_ns = now};
-		if (!procpoll_sums(pid, tid, &t.sums))
+		struct polled_thread t = {
+			.pid = pid, .tid = tid, .polled_ns = now, .found_ns = now};
+		if (!procpoll_schedstat(pid, tid, &t.sums))
 			vec_push(&p->threads, t);
 	}
 }
 
-static int emit_names(struct procpoll *p, const struct procpoll_to *to, uint64_t now,
+static int emit_names(struct procpoll *p, const struct procpoll_env *to, uint64_t now,
 		      struct err *err)
 {
 	vec_foreach(t, &p->threads)
-		if (now - t->born_ns <= 5 * NAME_NS)
+		if (now - t->found_ns <= 5 * NAME_NS)
 			TRY(synth_name(t->pid, t->tid, now, to->sink, err));
 	return 0;
 }
 
-static int discover(struct procpoll *p, const struct procpoll_to *to, uint64_t now, struct err *err)
+static int discover(struct procpoll *p, const struct procpoll_env *to, uint64_t now,
+		    struct err *err)
 {
 	CLEANUP(pid_list_release) struct pid_list all = {0};
 	if (p->is_system && !proc_list(&all, NULL))
@@ -302,7 +308,7 @@ static int discover(struct procpoll *p, const struct procpoll_to *to, uint64_t n
 	}
 	size_t n = 0;
 	for (size_t i = 0; i < p->processes.n; i++) {
-		if (p->processes.p[i].is_gone)
+		if (p->processes.p[i].has_exited)
 			(void)map_del(&p->known_pids, (uint32_t)p->processes.p[i].pid);
 		else
 			p->processes.p[n++] = p->processes.p[i];
@@ -314,34 +320,40 @@ static int discover(struct procpoll *p, const struct procpoll_to *to, uint64_t n
 	return emit_names(p, to, now, err);
 }
 
-/* What the sums say since the last round, and of the rest what the look says. */
-static void waitaccount_round(struct polled_thread *t, const struct procpoll_to *to, uint64_t now,
-			      const struct procpoll_sums *sums)
+/*
+ * Adds the time since the last poll: CPU and run queue time by schedstat, the rest as a wait for
+ * the polled cause.
+ */
+static void account_round(struct polled_thread *t, const struct procpoll_env *to, uint64_t now,
+			  const struct procpoll_schedstat *sums)
 {
-	struct waitaccount_thread *bt = waitaccount_thread(to->account, t->pid, t->tid, t->at_ns);
-	bt->state = THREAD_SUMS;
+	struct waitaccount_thread *bt =
+		waitaccount_thread(to->account, t->pid, t->tid, t->polled_ns);
+	bt->state = THREAD_SUMS_ONLY;
 	uint64_t cpu_ns = sums->cpu_ns - MIN(t->sums.cpu_ns, sums->cpu_ns);
 	uint64_t queue_ns = sums->queue_ns - MIN(t->sums.queue_ns, sums->queue_ns);
 	uint32_t nr = (uint32_t)(sums->nr_runs - MIN(t->sums.nr_runs, sums->nr_runs));
-	int64_t off_ns = (int64_t)(now - t->at_ns) - (int64_t)cpu_ns - (int64_t)queue_ns;
-	off_ns += t->carry_ns; /* the sums lag behind by up to a tick while a thread runs */
+	int64_t off_ns = (int64_t)(now - t->polled_ns) - (int64_t)cpu_ns - (int64_t)queue_ns;
+	off_ns += t->carry_ns; /* schedstat lags by up to a tick while a thread runs */
 	t->carry_ns = MIN(off_ns, (int64_t)0);
-	bt->began_ns = bt->since_ns = now;
+	bt->start_ns = bt->accounted_ns = now;
 	if (cpu_ns)
 		waitaccount_add_on(to->account, bt, now, cpu_ns, nr);
-	struct why why = {.reason = WAIT_UNKNOWN, .syscall = -1, .evidence = EVIDENCE_POLLED};
-	if (t->has_why)
-		why = t->why;
+	struct wait_cause cause = {
+		.reason = WAIT_UNKNOWN, .syscall = -1, .evidence = EVIDENCE_POLLED};
+	if (t->has_cause)
+		cause = t->cause;
 	if (queue_ns)
-		waitaccount_add(to->account, bt, now, queue_ns, nr, WAITACCOUNT_WOKEN,
-				&(struct why){.reason = WAIT_RUN_QUEUE, .syscall = -1});
+		waitaccount_add_off(to->account, bt, now, queue_ns, nr, OFFCPU_WOKEN,
+				    &(struct wait_cause){.reason = WAIT_RUN_QUEUE, .syscall = -1});
 	if (off_ns > 0)
-		waitaccount_add(to->account, bt, now, (uint64_t)off_ns, nr, WAITACCOUNT_WAIT, &why);
+		waitaccount_add_off(to->account, bt, now, (uint64_t)off_ns, nr, OFFCPU_WAIT,
+				    &cause);
 	t->sums = *sums;
-	t->at_ns = now;
+	t->polled_ns = now;
 }
 
-static void note_miss(struct procpoll *p, struct copyrefs *refs, int32_t pid, uint64_t ip)
+static void count_code_miss(struct procpoll *p, struct copyrefs *refs, int32_t pid, uint64_t ip)
 {
 	if (!ip || copyrefs_is_code(refs, pid, ip))
 		return;
@@ -350,37 +362,37 @@ static void note_miss(struct procpoll *p, struct copyrefs *refs, int32_t pid, ui
 			pr->nr_code_misses++;
 }
 
-static int poll_thread(struct procpoll *p, struct polled_thread *t, const struct procpoll_to *to,
+static int poll_thread(struct procpoll *p, struct polled_thread *t, const struct procpoll_env *to,
 		       struct err *err)
 {
-	struct procpoll_sums sums;
+	struct procpoll_schedstat sums;
 	struct call call;
-	if (procpoll_sums(t->pid, t->tid, &sums)) {
-		t->is_gone = true;
+	if (procpoll_schedstat(t->pid, t->tid, &sums)) {
+		t->has_exited = true;
 		struct waitaccount_thread *bt = waitaccount_find(to->account, t->tid);
 		if (bt)
-			bt->state = THREAD_GONE;
+			bt->state = THREAD_EXITED;
 		return 0;
 	}
 	uint64_t now = clock_mono_ns();
-	struct why why;
-	/* One that did not run since the last look is where it was. */
+	struct wait_cause cause;
+	/* A thread that has not run since the last poll is still in the same wait. */
 	bool is_same =
-		t->has_why && sums.nr_runs == t->sums.nr_runs && sums.cpu_ns == t->sums.cpu_ns;
-	int rc = is_same ? 0 : procpoll_look(to, t->pid, t->tid, &why, err);
+		t->has_cause && sums.nr_runs == t->sums.nr_runs && sums.cpu_ns == t->sums.cpu_ns;
+	int rc = is_same ? 0 : procpoll_thread(to, t->pid, t->tid, &cause, err);
 	if (err && err->code)
 		return err->code;
 	if (!rc && !is_same) {
-		t->why = why;
-		t->has_why = true;
+		t->cause = cause;
+		t->has_cause = true;
 		if (!procpoll_call(t->pid, t->tid, &call))
-			note_miss(p, to->refs, t->pid, call.ip);
+			count_code_miss(p, to->refs, t->pid, call.ip);
 	}
-	waitaccount_round(t, to, now, &sums);
+	account_round(t, to, now, &sums);
 	return 0;
 }
 
-int procpoll_round(struct procpoll *p, const struct procpoll_to *to, struct err *err)
+int procpoll_round(struct procpoll *p, const struct procpoll_env *to, struct err *err)
 {
 	uint64_t now = clock_mono_ns();
 	if (now >= p->next_discover_ns) {
@@ -390,7 +402,7 @@ int procpoll_round(struct procpoll *p, const struct procpoll_to *to, struct err 
 	size_t n = 0;
 	for (size_t i = 0; i < p->threads.n; i++) {
 		TRY(poll_thread(p, &p->threads.p[i], to, err));
-		if (p->threads.p[i].is_gone)
+		if (p->threads.p[i].has_exited)
 			(void)map_del(&p->known_tids, (uint32_t)p->threads.p[i].tid);
 		else
 			p->threads.p[n++] = p->threads.p[i];

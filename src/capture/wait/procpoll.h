@@ -1,7 +1,7 @@
 /*
- * Looking at threads through /proc: what they wait for, their stacks, the scheduler's sums. Needs
- * no rights for processes of the same user; for others what ptrace needs, but for the sums, which
- * everybody may read. Nothing of it stops or touches the target.
+ * Polls threads through /proc: what they wait for, their stacks and their scheduler statistics.
+ * Processes of the same user need no rights. Other users' processes need the rights of ptrace,
+ * except for schedstat, which everybody may read. The target is neither stopped nor changed.
  */
 #ifndef ASSAY_CAPTURE_WAIT_PROCPOLL_H
 #define ASSAY_CAPTURE_WAIT_PROCPOLL_H
@@ -16,39 +16,43 @@
 
 #define PROCPOLL_PERIOD_NS 10000000u
 
-/* Since the thread's birth. */
-struct procpoll_sums {
+/* /proc/PID/task/TID/schedstat: sums since the thread was created. */
+struct procpoll_schedstat {
 	uint64_t cpu_ns;
-	uint64_t queue_ns; /* could run, had no CPU */
+	uint64_t queue_ns; /* runnable, waiting for a CPU */
 	uint64_t nr_runs;
 };
-/* -ESRCH, -ENOENT: it is gone. */
-int procpoll_sums(int32_t pid, int32_t tid, struct procpoll_sums *ret_s);
-/* -EAGAIN: it runs, or could run; -EACCES: not ours to look at; -ESRCH, -ENOENT: gone. */
+/* Reads schedstat. -ESRCH, -ENOENT: the thread has exited. */
+int procpoll_schedstat(int32_t pid, int32_t tid, struct procpoll_schedstat *ret_s);
+/*
+ * Reads the system call that the thread is blocked in. -EAGAIN: the thread is running or runnable;
+ * -EACCES: no right to see it; -ESRCH, -ENOENT: it has exited.
+ */
 int procpoll_call(int32_t pid, int32_t tid, struct call *ret_c);
-/* Bytes of the process's memory from @addr on, up to the first that cannot be read. */
+/* Copies memory of the process; returns the bytes up to the first page that cannot be read. */
 size_t procpoll_read(int32_t pid, uint64_t addr, void *to, size_t n);
 
-/* What looking shares with the ledger that it feeds; all borrowed. */
-struct procpoll_to {
-	struct account *account;
+/* What polls use and feed; all borrowed. */
+struct procpoll_env {
+	struct waitaccount *account;
 	struct waitcalls *calls;
 	struct copyrefs *refs;
 	const struct event_sink *sink;
-	size_t nr_copy; /* bytes of stack */
+	size_t nr_copy; /* bytes of stack to copy */
 };
-/* Looks at a thread: its call, its stack (told to the sink). Errors as procpoll_call. */
-int procpoll_look(const struct procpoll_to *to, int32_t pid, int32_t tid, struct why *ret_why,
-		  struct err *err);
+/* Polls a thread: returns the cause of its wait, delivers its stack to the sink. Errors as
+ * procpoll_call. */
+int procpoll_thread(const struct procpoll_env *to, int32_t pid, int32_t tid,
+		    struct wait_cause *ret_cause, struct err *err);
 
-/* ---- a ledger of looks alone -------------------------------------------------------------- */
+/* ---- off-CPU accounting by polls alone ---------------------------------------------------- */
 
 struct procpoll;
 
-/* Follows these processes and threads, and the processes that they fork. */
+/* Polls the target's processes and threads, and the processes that they fork. */
 struct procpoll *procpoll_new(const struct target *t);
-/* One round: births and ends now and then, each thread once. */
-int procpoll_round(struct procpoll *p, const struct procpoll_to *to, struct err *err);
+/* Polls each thread once; every 100 ms also searches for new and exited threads. */
+int procpoll_round(struct procpoll *p, const struct procpoll_env *to, struct err *err);
 void procpoll_free(struct procpoll *p);
 
 #endif

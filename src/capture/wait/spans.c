@@ -1,10 +1,11 @@
 /*
- * Probes on functions. The kernel writes a breakpoint into the memory of the processes named, and
- * into nobody else's; a program at the entry and one at the return do the rest (bpf/spans.bpf.h).
- * Rows come in two pages, as in io.c.
+ * Spans as uprobes. The kernel writes a breakpoint only into the memory of the given processes; one
+ * BPF program runs at the entry, one at the return (bpf/spans.bpf.h). Rows are double-buffered as in
+ * io.c.
  *
- * The slowest: each span that is longer than its probe's floor comes singly, in a ring of ours. The
- * floor is 0 at first and is raised at each poll to the shortest of the slowest so far.
+ * The slowest calls: each call that takes longer than its probe's threshold is sent by itself in a
+ * ring buffer. The threshold is 0 at first and is raised at each drain to the shortest of the
+ * slowest calls so far.
  */
 #include "base/base.h"
 #include "capture/bpf/deferclose.h"
@@ -24,11 +25,12 @@
 #include "model/tables.h"
 
 #define SECOND_NS 1000000000ull
-#define QUIET_NS  (5 * 1000000ull)
-#define IDLE_MAX  5 /* probes without a call that are named */
+/* A BPF program that ran when the maps were swapped has finished this much later. */
+#define SWAP_WAIT_NS (5 * 1000000ull)
+#define UNCALLED_MAX 5 /* names of never called spans in FACT_NEVER_CALLED */
 
-struct slow {
-	struct kernel_span *all; /* shortest first is not kept: few */
+struct slowest {
+	struct kernel_span *calls; /* not sorted: there are few */
 	size_t n;
 };
 
@@ -36,11 +38,11 @@ struct spans {
 	struct assay_bpf *skel;
 	const struct spans_spec *spec;
 	struct bpf_links links;
-	struct bpfring ring; /* of slow ones */
-	struct slow *slow;   /* by probe */
+	struct bpfring ring;     /* of slow calls */
+	struct slowest *slowest; /* by probe */
 	uint64_t epoch_ns;
-	uint64_t next_turn_ns;
-	uint64_t turned_ns;
+	uint64_t next_swap_ns;
+	uint64_t swapped_ns; /* 0 = the other map has been read */
 	struct span_key *keys;
 	struct span_sum *sums;
 	size_t nr_room;
@@ -52,28 +54,28 @@ static uint64_t span_ns(const struct kernel_span *r)
 	return r->head.time_ns - r->start_ns;
 }
 
-static size_t shortest_of(const struct slow *w)
+static size_t shortest_of(const struct slowest *w)
 {
 	size_t at = 0;
 	for (size_t i = 1; i < w->n; i++)
-		if (span_ns(&w->all[i]) < span_ns(&w->all[at]))
+		if (span_ns(&w->calls[i]) < span_ns(&w->calls[at]))
 			at = i;
 	return at;
 }
 
 static void keep_slow(struct spans *s, const struct kernel_span *r)
 {
-	struct slow *w = &s->slow[r->span];
+	struct slowest *w = &s->slowest[r->span];
 	if (w->n < s->spec->nr_slowest) {
-		w->all[w->n++] = *r;
+		w->calls[w->n++] = *r;
 		return;
 	}
 	size_t at = shortest_of(w);
-	if (w->n && span_ns(r) > span_ns(&w->all[at]))
-		w->all[at] = *r;
+	if (w->n && span_ns(r) > span_ns(&w->calls[at]))
+		w->calls[at] = *r;
 }
 
-static void take_slow(struct spans *s)
+static void drain_slow(struct spans *s)
 {
 	const void *record;
 	uint32_t nr_bytes;
@@ -96,9 +98,9 @@ static int spans_open(void **ret_s, const struct source_env *env, struct err *er
 	struct spans *s = xcalloc(1, sizeof(*s));
 	s->skel = engine_skel(env->engine);
 	s->spec = spec;
-	s->slow = xcalloc(spec->nr_probes, sizeof(*s->slow));
+	s->slowest = xcalloc(spec->nr_probes, sizeof(*s->slowest));
 	for (size_t i = 0; i < spec->nr_probes; i++)
-		s->slow[i].all = xcalloc(spec->nr_slowest + 1, sizeof(*s->slow[i].all));
+		s->slowest[i].calls = xcalloc(spec->nr_slowest + 1, sizeof(*s->slowest[i].calls));
 	*ret_s = s;
 	return 0;
 }
@@ -124,7 +126,7 @@ static int attach_one(struct spans *s, struct bpf_program *p, const struct span_
 	return 0;
 }
 
-/* The return first: an entry without its return would leave a span open. */
+/* Attaches the return first: an entry whose return is not probed would leave a span open. */
 static int attach_probe(struct spans *s, size_t i, int32_t pid, struct err *err)
 {
 	const struct span_probe *p = &s->spec->probes[i];
@@ -150,7 +152,7 @@ static int spans_load(void *self, struct err *err)
 	for (size_t i = 0; i < s->spec->nr_probes; i++) {
 		for (size_t k = 0; k < s->spec->nr_pids; k++) {
 			int rc = attach_probe(s, i, s->spec->pids[k], err);
-			if (rc && rc != -ESRCH) /* it has ended meanwhile */
+			if (rc && rc != -ESRCH) /* the process may have exited */
 				return rc;
 		}
 		TRY(s->spec->nr_pids ? 0 : attach_probe(s, i, -1, err));
@@ -163,7 +165,7 @@ static int spans_start(void *self, const struct source_env *env,
 {
 	struct spans *s = self;
 	s->epoch_ns = env->start_ns;
-	s->next_turn_ns = env->start_ns + SECOND_NS + 10000000;
+	s->next_swap_ns = env->start_ns + SECOND_NS + 10000000;
 	s->skel->bss->span_epoch_ns = env->start_ns;
 	return 0;
 }
@@ -210,28 +212,28 @@ static int deliver_row(const struct spans *s, const struct span_key *k, const st
 	return deliver_reasons(sink, &ev, TABLE_SPAN_TIME, v->by_reason_ns, err);
 }
 
-static int drain_page(struct spans *s, unsigned page, const struct event_sink *sink,
-		      struct err *err)
+static int drain_map(struct spans *s, unsigned which, const struct event_sink *sink,
+		     struct err *err)
 {
-	const struct bpf_map *map = page ? s->skel->maps.span_rows_b : s->skel->maps.span_rows_a;
+	const struct bpf_map *map = which ? s->skel->maps.span_rows_b : s->skel->maps.span_rows_a;
 	uint32_t cursor = 0;
 	uint32_t n = (uint32_t)s->nr_room;
 	if (bpf_map_lookup_and_delete_batch(bpf_map__fd(map), NULL, &cursor, s->keys, s->sums, &n,
 					    NULL) &&
 	    errno != ENOENT)
-		return err_sys(err, "cannot read what the kernel counted");
+		return err_sys(err, "cannot read BPF map of spans");
 	for (uint32_t i = 0; i < n; i++)
 		TRY(deliver_row(s, &s->keys[i], &s->sums[i], sink, err));
 	return 0;
 }
 
-static void raise_floors(struct spans *s)
+static void raise_thresholds(struct spans *s)
 {
 	for (uint32_t i = 0; i < s->spec->nr_probes; i++) {
-		const struct slow *w = &s->slow[i];
+		const struct slowest *w = &s->slowest[i];
 		if (w->n < s->spec->nr_slowest || !w->n)
 			continue;
-		s->skel->bss->span_floors[i] = span_ns(&w->all[shortest_of(w)]);
+		s->skel->bss->span_floors[i] = span_ns(&w->calls[shortest_of(w)]);
 	}
 }
 
@@ -239,16 +241,16 @@ static int spans_drain(void *self, const struct event_sink *sink, struct err *er
 {
 	struct spans *s = self;
 	uint64_t now = clock_mono_ns();
-	take_slow(s);
-	raise_floors(s);
-	if (s->turned_ns && now >= s->turned_ns + QUIET_NS) {
-		s->turned_ns = 0;
-		return drain_page(s, !s->skel->bss->span_page, sink, err);
+	drain_slow(s);
+	raise_thresholds(s);
+	if (s->swapped_ns && now >= s->swapped_ns + SWAP_WAIT_NS) {
+		s->swapped_ns = 0;
+		return drain_map(s, !s->skel->bss->span_page, sink, err);
 	}
-	if (s->epoch_ns && !s->turned_ns && now >= s->next_turn_ns) {
+	if (s->epoch_ns && !s->swapped_ns && now >= s->next_swap_ns) {
 		s->skel->bss->span_page ^= 1;
-		s->turned_ns = now;
-		s->next_turn_ns = MAX(s->next_turn_ns, now - SECOND_NS) + SECOND_NS;
+		s->swapped_ns = now;
+		s->next_swap_ns = MAX(s->next_swap_ns, now - SECOND_NS) + SECOND_NS;
 	}
 	return 0;
 }
@@ -282,12 +284,12 @@ static int spans_stop(void *self, const struct event_sink *sink, struct err *err
 	s->is_stopped = true;
 	s->skel->bss->span_stop_ns = clock_mono_ns();
 	detach(s);
-	take_slow(s);
-	TRY(drain_page(s, 0, sink, err));
-	TRY(drain_page(s, 1, sink, err));
+	drain_slow(s);
+	TRY(drain_map(s, 0, sink, err));
+	TRY(drain_map(s, 1, sink, err));
 	for (size_t i = 0; i < s->spec->nr_probes; i++)
-		for (size_t k = 0; k < s->slow[i].n; k++)
-			TRY(deliver_slow(s, &s->slow[i].all[k], sink, err));
+		for (size_t k = 0; k < s->slowest[i].n; k++)
+			TRY(deliver_slow(s, &s->slowest[i].calls[k], sink, err));
 	return 0;
 }
 
@@ -295,23 +297,24 @@ static void spans_facts(const void *self, struct profile *p)
 {
 	const struct spans *s = self;
 	struct span_slot sum = {0};
-	CLEANUP(buf_release) struct buf idle = {0};
-	size_t nr_idle = 0;
+	CLEANUP(buf_release) struct buf uncalled = {0};
+	size_t nr_uncalled = 0;
 	for (uint32_t i = 0; i < s->spec->nr_probes; i++) {
 		struct span_slot one = {0};
 		(void)bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.span_slots), &i, &one);
-		if (!one.nr_started && !one.nr_inside && nr_idle++ < IDLE_MAX)
-			buf_addf(&idle, "%s%s", idle.n ? ", " : "", s->spec->probes[i].name);
+		if (!one.nr_started && !one.nr_inside && nr_uncalled++ < UNCALLED_MAX)
+			buf_addf(&uncalled, "%s%s", uncalled.n ? ", " : "",
+				 s->spec->probes[i].name);
 		sum.nr_started += one.nr_started;
 		sum.nr_ended += one.nr_ended;
 		sum.nr_inside += one.nr_inside;
 		sum.nr_lost += one.nr_lost;
 		sum.nr_unsent += one.nr_unsent;
 	}
-	if (nr_idle > IDLE_MAX)
-		buf_addf(&idle, " and %zu more", nr_idle - IDLE_MAX);
-	if (nr_idle)
-		profile_fact(p, FACT_NEVER_CALLED, buf_str(&idle));
+	if (nr_uncalled > UNCALLED_MAX)
+		buf_addf(&uncalled, " and %zu more", nr_uncalled - UNCALLED_MAX);
+	if (nr_uncalled)
+		profile_fact(p, FACT_NEVER_CALLED, buf_str(&uncalled));
 	profile_lose(p, LOSS_SPANS_UNFINISHED, sum.nr_started - MIN(sum.nr_ended, sum.nr_started));
 	profile_lose(p, LOSS_SPANS_INSIDE, sum.nr_inside);
 	profile_lose(p, LOSS_SPANS_NO_ROW, sum.nr_lost);
@@ -326,8 +329,8 @@ static void spans_free(void *self)
 	if (s->ring.data)
 		bpfring_release(&s->ring);
 	for (size_t i = 0; i < s->spec->nr_probes; i++)
-		free_p(&s->slow[i].all);
-	free_p(&s->slow);
+		free_p(&s->slowest[i].calls);
+	free_p(&s->slowest);
 	free_p(&s->keys);
 	free_p(&s->sums);
 	free_p(&s);

@@ -1,8 +1,8 @@
 /*
- * The ledger without BPF programs; see switches.h.
+ * Off-CPU accounting without BPF; see switches.h.
  *
  *	sampler.c ── SAMPLE, SWITCH, FORK, EXIT, MAP ──> on_event ──> waitaccount.c ── rows ──> sink
- *	procpoll.c ── looks, kept until the stream has come to their time ──┘
+ *	procpoll.c ── polls, held back until the events of their time are read ──┘
  *
  * A switch comes as two records of one thread and CPU: the sample of the switch event (registers,
  * stack), then PERF_RECORD_SWITCH. So the reason is known when the interval begins.
@@ -24,24 +24,24 @@
 #include "capture/wait/waitsource.h"
 #include "host/limits.h"
 
-#define SETTLE_NS  5000000u /* more than records stay in the sampler's rings */
-#define SHORT_NS   (2 * PROCPOLL_PERIOD_NS)
-#define LOOK_SHARE 20 /* looking takes at most one part in so many of a CPU */
-#define COPY_MIN   (8u << 10)
-#define COPY_MAX   (256u << 10)
-#define LEARN_MAX  8 /* call sites asked for after each drain */
+#define RING_DELAY_NS  5000000u /* records older than this have been read from the rings */
+#define SHORT_NS       (2 * PROCPOLL_PERIOD_NS)
+#define POLL_CPU_SHARE 20 /* polls take at most 1/20 of a CPU */
+#define COPY_MIN       (8u << 10)
+#define COPY_MAX       (256u << 10)
+#define LEARN_MAX      8 /* call sites looked up in /proc after each drain */
 
 enum switches_level { SWITCHES_STACKS = 0, SWITCHES_TIMES = 1, SWITCHES_POLLED = 2 };
 
-struct look_note {
+struct poll_result {
 	int32_t pid;
 	int32_t tid;
 	uint64_t from_ns;
 	uint64_t to_ns;
-	struct why why;
+	struct wait_cause cause;
 };
 
-struct unlearned {
+struct unknown_site {
 	int32_t pid;
 	int32_t tid;
 	uint64_t ip;
@@ -51,20 +51,20 @@ struct unlearned {
 struct switches {
 	const struct target *target;
 	enum switches_level level;
-	bool is_side;     /* others deliver mappings, names, births and ends */
+	bool has_sampler; /* another source delivers mappings, names, forks and exits */
 	uint64_t nr_lost; /* records that the kernel dropped; counted as lost in the profile */
 	struct sampler *sampler; /* NULL when polled */
 	struct procpoll *poll;   /* NULL unless polled */
-	struct account account;
+	struct waitaccount account;
 	struct waitcalls calls;
 	struct copyrefs refs;
 	size_t nr_copy;
-	uint64_t border_ns; /* end of the second in hand */
-	uint64_t stop_ns;   /* events after it are not booked */
-	uint64_t next_look_ns;
-	VEC(struct look_note) looks; /* by time */
-	size_t nr_looks_taken;
-	VEC(struct unlearned) unlearned;
+	uint64_t second_end_ns; /* of the current second */
+	uint64_t stop_ns;       /* later events are not accounted */
+	uint64_t next_poll_ns;
+	VEC(struct poll_result) polls; /* in order of time */
+	size_t nr_polls_applied;
+	VEC(struct unknown_site) unknown_sites;
 	bool is_started;
 	const struct event_sink *sink; /* during a call */
 };
@@ -73,17 +73,17 @@ static const struct {
 	const char *accuracy;
 	const char *remedy;
 } levels[] = {
-	[SWITCHES_STACKS] = {"times, counts and stacks of waits are exact; there are no wakers and "
-			     "no blame, and the run queue after a wake is a share of the thread's "
-			     "sum",
+	[SWITCHES_STACKS] = {"times, counts and stacks of waits are exact; wakers and blame are "
+			     "not recorded; wake-up latency is exact per thread and second, "
+			     "estimated per wait",
 			     "for wakers and blame run as root on a kernel with BPF"},
-	[SWITCHES_TIMES] = {"times and counts on and off the CPU are exact; what waits under 20 ms "
-			    "were for is estimated from looks at /proc",
+	[SWITCHES_TIMES] = {"times and counts on and off the CPU are exact; reasons of waits under "
+			    "20 ms are estimated by polling /proc",
 			    "for exact reasons and stacks run as root, or set "
 			    "kernel.perf_event_paranoid to 1 or lower"},
-	[SWITCHES_POLLED] = {"time on the CPU and in the run queue is exact; what waits were for "
-			     "is estimated from looks at /proc, their number is that of the "
-			     "thread's runs",
+	[SWITCHES_POLLED] = {"time on the CPU and in the run queue is exact; wait reasons are "
+			     "estimated by polling /proc; the number of waits is the number of "
+			     "times the thread was scheduled",
 			     "for exact waits run as root, or allow perf events "
 			     "(kernel.perf_event_paranoid 2 or lower, no seccomp filter)"},
 };
@@ -107,8 +107,8 @@ static void switches_free(void *self)
 	waitaccount_release(&s->account);
 	waitcalls_release(&s->calls);
 	copyrefs_release(&s->refs);
-	vec_release(&s->looks);
-	vec_release(&s->unlearned);
+	vec_release(&s->polls);
+	vec_release(&s->unknown_sites);
 	free(s);
 }
 
@@ -117,7 +117,7 @@ static int switches_open(void **ret_s, const struct source_env *env, struct err 
 	struct switches *s = xcalloc(1, sizeof(*s));
 	CLEANUP(err_release) struct err refusal = {0};
 	s->target = env->target;
-	s->is_side = env->has_sampler;
+	s->has_sampler = env->has_sampler;
 	s->nr_copy = COPY_MIN;
 	s->level = SWITCHES_STACKS;
 	int rc = open_sampler(s, 0, &refusal);
@@ -138,102 +138,104 @@ static int switches_open(void **ret_s, const struct source_env *env, struct err 
 	return 0;
 }
 
-/* ---- borders ------------------------------------------------------------------------------ */
+/* ---- end of a second ---------------------------------------------------------------------- */
 
-/* The scheduler's sum of this thread against what is booked: the rest is the queue after wakes. */
-static void share_queue(struct switches *s, struct waitaccount_thread *t)
+/* Run queue time by schedstat that is in no row yet passed after wake-ups: distributes it. */
+static void distribute_queue(struct switches *s, struct waitaccount_thread *t)
 {
-	struct procpoll_sums sums;
-	if (t->state == THREAD_GONE || procpoll_sums(t->pid, t->tid, &sums))
+	struct procpoll_schedstat sums;
+	if (t->state == THREAD_EXITED || procpoll_schedstat(t->pid, t->tid, &sums))
 		return;
-	uint64_t total_ns = sums.queue_ns - MIN(t->queue_total_ns, sums.queue_ns);
-	bool is_first = t->queue_total_ns == UINT64_MAX;
-	uint64_t seen_ns = t->queue_seen_ns;
-	t->queue_total_ns = sums.queue_ns;
-	t->queue_seen_ns = 0;
+	uint64_t total_ns = sums.queue_ns - MIN(t->queue_schedstat_ns, sums.queue_ns);
+	bool is_first = t->queue_schedstat_ns == UINT64_MAX;
+	uint64_t seen_ns = t->queue_accounted_ns;
+	t->queue_schedstat_ns = sums.queue_ns;
+	t->queue_accounted_ns = 0;
 	if (!is_first && total_ns > seen_ns)
-		waitaccount_share_queue(&s->account, t, total_ns - seen_ns);
-	t->queue_seen_ns = 0; /* what was just shared out is in the sum already */
+		waitaccount_distribute_queue(&s->account, t, total_ns - seen_ns);
+	t->queue_accounted_ns = 0; /* what was just distributed is in schedstat already */
 }
 
-static int flush(struct switches *s, uint64_t time_ns, bool is_end, struct err *err)
+/* Delivers the rows after waitaccount_end_second or waitaccount_finish. */
+static int flush(struct switches *s, struct err *err)
 {
-	waitaccount_cut(&s->account, time_ns, is_end);
 	for (size_t i = 0; s->sampler && i < s->account.threads.n; i++)
-		share_queue(s, &s->account.threads.p[i]);
+		distribute_queue(s, &s->account.threads.p[i]);
 	waitcalls_forget_files(&s->calls);
 	return waitaccount_flush(&s->account, s->sink, err);
 }
 
 static int flush_until(struct switches *s, uint64_t time_ns, struct err *err)
 {
-	for (; s->border_ns <= time_ns; s->border_ns += NS_PER_SEC)
-		TRY(flush(s, s->border_ns, false, err));
+	for (; s->second_end_ns <= time_ns; s->second_end_ns += NS_PER_SEC) {
+		waitaccount_end_second(&s->account, s->second_end_ns);
+		TRY(flush(s, err));
+	}
 	return 0;
 }
 
-/* ---- looks -------------------------------------------------------------------------------- */
+/* ---- polls -------------------------------------------------------------------------------- */
 
-static struct procpoll_to looking(struct switches *s)
+static struct procpoll_env poll_env(struct switches *s)
 {
-	return (struct procpoll_to){&s->account, &s->calls, &s->refs, s->sink, s->nr_copy};
+	return (struct procpoll_env){&s->account, &s->calls, &s->refs, s->sink, s->nr_copy};
 }
 
-static void take_looks(struct switches *s, uint64_t time_ns)
+static void apply_polls(struct switches *s, uint64_t time_ns)
 {
-	for (; s->nr_looks_taken < s->looks.n; s->nr_looks_taken++) {
-		const struct look_note *l = &s->looks.p[s->nr_looks_taken];
+	for (; s->nr_polls_applied < s->polls.n; s->nr_polls_applied++) {
+		const struct poll_result *l = &s->polls.p[s->nr_polls_applied];
 		if (l->to_ns > time_ns)
 			return;
 		struct waitaccount_thread *t = waitaccount_find(&s->account, l->tid);
 		if (t)
-			waitaccount_look(&s->account, t, l->from_ns, l->to_ns, &l->why);
+			waitaccount_add_poll(&s->account, t, l->from_ns, l->to_ns, &l->cause);
 	}
-	vec_clear(&s->looks);
-	s->nr_looks_taken = 0;
+	vec_clear(&s->polls);
+	s->nr_polls_applied = 0;
 }
 
-static int look_at(struct switches *s, const struct waitaccount_thread *t, struct err *err)
+static int poll_thread(struct switches *s, const struct waitaccount_thread *t, struct err *err)
 {
-	struct procpoll_to to = looking(s);
-	struct look_note l = {.pid = t->pid, .tid = t->tid, .from_ns = clock_mono_ns()};
-	int rc = procpoll_look(&to, l.pid, l.tid, &l.why, err);
+	struct procpoll_env to = poll_env(s);
+	struct poll_result l = {.pid = t->pid, .tid = t->tid, .from_ns = clock_mono_ns()};
+	int rc = procpoll_thread(&to, l.pid, l.tid, &l.cause, err);
 	if (err && err->code)
 		return err->code;
 	l.to_ns = clock_mono_ns();
 	if (!rc)
-		vec_push(&s->looks, l);
+		vec_push(&s->polls, l);
 	return 0;
 }
 
-/* All threads but those of which nothing new is to be seen. */
-static int look_around(struct switches *s, struct err *err)
+/* Polls all threads but those in a long wait whose cause is known. */
+static int poll_threads(struct switches *s, struct err *err)
 {
 	uint64_t now = clock_mono_ns();
-	if (now < s->next_look_ns)
+	if (now < s->next_poll_ns)
 		return 0;
 	for (size_t i = 0; i < s->account.threads.n; i++) {
 		const struct waitaccount_thread *t = &s->account.threads.p[i];
-		bool is_long = t->has_why && now - t->began_ns > SHORT_NS;
-		if (t->state == THREAD_GONE || is_long)
-			continue; /* else as it comes: what the book says is some ms old */
-		TRY(look_at(s, t, err));
+		bool is_long = t->has_cause && now - t->start_ns > SHORT_NS;
+		if (t->state == THREAD_EXITED || is_long)
+			continue; /* others are polled: their state here is some ms old */
+		TRY(poll_thread(s, t, err));
 	}
 	uint64_t took_ns = clock_mono_ns() - now;
-	s->next_look_ns = now + MAX(took_ns * LOOK_SHARE, (uint64_t)PROCPOLL_PERIOD_NS);
+	s->next_poll_ns = now + MAX(took_ns * POLL_CPU_SHARE, (uint64_t)PROCPOLL_PERIOD_NS);
 	return 0;
 }
 
-/* A call through syscall(2) while its thread still waits in it: /proc knows the number. */
+/* Reads the numbers of calls through syscall(2) from /proc, if their threads still wait in them. */
 static void learn_sites(struct switches *s)
 {
-	for (size_t i = 0; i < s->unlearned.n && i < LEARN_MAX; i++) {
-		const struct unlearned *u = &s->unlearned.p[s->unlearned.n - 1 - i];
+	for (size_t i = 0; i < s->unknown_sites.n && i < LEARN_MAX; i++) {
+		const struct unknown_site *u = &s->unknown_sites.p[s->unknown_sites.n - 1 - i];
 		struct call call;
 		if (!procpoll_call(u->pid, u->tid, &call) && call.ip == u->ip)
 			waitcalls_learn(&s->calls, u->pid, &call, u->caller);
 	}
-	vec_clear(&s->unlearned);
+	vec_clear(&s->unknown_sites);
 }
 
 /* ---- events ------------------------------------------------------------------------------- */
@@ -247,18 +249,19 @@ static int on_sample(struct switches *s, const struct event *ev, struct err *err
 	if (sample->nr_stack >= sizeof(caller))
 		memcpy(&caller, sample->stack, sizeof(caller));
 	struct call call = waitcalls_from_regs(&s->calls, ev->pid, sample->regs, caller);
-	if (call.nr == CALL_UNKNOWN && s->unlearned.n < 1000)
-		vec_push(&s->unlearned, (struct unlearned){ev->pid, ev->tid, call.ip, caller});
-	struct why why = {0};
-	waitcalls_why(&s->calls, &s->account.objects, ev->pid, &call, &why);
+	if (call.nr == CALL_UNKNOWN && s->unknown_sites.n < 1000)
+		vec_push(&s->unknown_sites,
+			 (struct unknown_site){ev->pid, ev->tid, call.ip, caller});
+	struct wait_cause cause = {0};
+	waitcalls_cause(&s->calls, &s->account.objects, ev->pid, &call, &cause);
 	int rc = copyrefs_emit(&s->refs, ev, sample->regs, sample->stack, sample->nr_stack, s->sink,
-			       &why.ref, err);
+			       &cause.ref, err);
 	struct waitaccount_thread *t =
 		waitaccount_thread(&s->account, ev->pid, ev->tid, ev->time_ns);
-	t->why = why;
-	t->has_why = true;
-	if (t->state == THREAD_UNSURE)
-		t->state = THREAD_ON; /* it was running to here */
+	t->cause = cause;
+	t->has_cause = true;
+	if (t->state == THREAD_STATE_UNKNOWN)
+		t->state = THREAD_ON_CPU; /* it ran until this switch */
 	return rc;
 }
 
@@ -269,47 +272,47 @@ static void on_switch(struct switches *s, const struct event *ev)
 	struct waitaccount_thread *t =
 		waitaccount_thread(&s->account, ev->pid, ev->tid, ev->time_ns);
 	if (!ev->sw.is_out) {
-		waitaccount_on(&s->account, t, ev->time_ns);
+		waitaccount_switch_in(&s->account, t, ev->time_ns);
 		return;
 	}
-	struct why why = t->why;
-	bool has_why = t->has_why && t->state == THREAD_ON;
-	enum waitaccount_how how = WAITACCOUNT_WAIT;
+	struct wait_cause cause = t->cause;
+	bool has_cause = t->has_cause && t->state == THREAD_ON_CPU;
+	enum offcpu_kind kind = OFFCPU_WAIT;
 	if (ev->sw.is_preempt)
-		how = has_why && why.syscall == SYS_sched_yield ? WAITACCOUNT_YIELDED
-								: WAITACCOUNT_PREEMPTED;
-	if (!has_why)
-		why = (struct why){.reason = WAIT_UNKNOWN, .syscall = -1};
-	waitaccount_off(&s->account, t, ev->time_ns, how,
-			has_why || how != WAITACCOUNT_WAIT ? &why : NULL);
+		kind = has_cause && cause.syscall == SYS_sched_yield ? OFFCPU_YIELDED
+								     : OFFCPU_PREEMPTED;
+	if (!has_cause)
+		cause = (struct wait_cause){.reason = WAIT_UNKNOWN, .syscall = -1};
+	waitaccount_switch_out(&s->account, t, ev->time_ns, kind,
+			       has_cause || kind != OFFCPU_WAIT ? &cause : NULL);
 }
 
-/* A thread is born runnable: it waits for its first turn. */
-static void on_birth(struct switches *s, const struct event *ev)
+/* A new thread is runnable: it is on the run queue until it is first switched in. */
+static void on_fork(struct switches *s, const struct event *ev)
 {
 	struct waitaccount_thread *t = waitaccount_find(&s->account, ev->tid);
 	if (t)
-		waitaccount_gone(&s->account, t, ev->time_ns);
+		waitaccount_exit(&s->account, t, ev->time_ns);
 	t = waitaccount_thread(&s->account, ev->pid, ev->tid, ev->time_ns);
-	t->state = THREAD_OFF;
-	t->how = WAITACCOUNT_WOKEN;
-	t->why = (struct why){.reason = WAIT_RUN_QUEUE, .syscall = -1};
-	t->queue_total_ns = 0;
+	t->state = THREAD_OFF_CPU;
+	t->kind = OFFCPU_WOKEN;
+	t->cause = (struct wait_cause){.reason = WAIT_RUN_QUEUE, .syscall = -1};
+	t->queue_schedstat_ns = 0;
 }
 
-static void note(struct switches *s, const struct event *ev)
+static void account_event(struct switches *s, const struct event *ev)
 {
 	struct waitaccount_thread *t;
 	switch (ev->kind) {
 	case EVENT_FORK:
-		on_birth(s, ev);
+		on_fork(s, ev);
 		break;
 	case EVENT_EXIT:
 		t = waitaccount_find(&s->account, ev->tid);
 		if (t)
-			waitaccount_gone(&s->account, t, ev->time_ns);
+			waitaccount_exit(&s->account, t, ev->time_ns);
 		break;
-	case EVENT_COMM: /* of a thread that was there before, or of a command that begins */
+	case EVENT_COMM: /* an existing thread, or the exec of a launched command */
 		(void)waitaccount_thread(&s->account, ev->pid, ev->tid, ev->time_ns);
 		break;
 	case EVENT_SWITCH:
@@ -328,20 +331,20 @@ static int on_event(void *ctx, const struct event *ev, struct err *err)
 	struct switches *s = ctx;
 	copyrefs_note(&s->refs, ev);
 	if (ev->time_ns <= s->stop_ns) {
-		take_looks(s, ev->time_ns);
+		apply_polls(s, ev->time_ns);
 		TRY(flush_until(s, ev->time_ns, err));
 		TRY(ev->kind == EVENT_SAMPLE ? on_sample(s, ev, err) : 0);
-		note(s, ev);
+		account_event(s, ev);
 	}
 	bool is_ours = ev->kind == EVENT_SAMPLE || ev->kind == EVENT_SWITCH;
-	if (is_ours || (s->is_side && ev->kind != EVENT_LOST))
+	if (is_ours || (s->has_sampler && ev->kind != EVENT_LOST))
 		return 0;
 	return s->sink->event(s->sink->ctx, ev, err);
 }
 
-/* ---- the life of a capture ---------------------------------------------------------------- */
+/* ---- start, drain, stop ------------------------------------------------------------------- */
 
-/* Begins the ledger, feeds what was there before. */
+/* Begins the accounting with the threads that exist. */
 static int switches_start(void *self, const struct source_env *env, const struct event_sink *sink,
 			  struct err *err)
 {
@@ -349,20 +352,20 @@ static int switches_start(void *self, const struct source_env *env, const struct
 	struct event_sink ours = {on_event, s};
 	s->sink = sink;
 	s->stop_ns = UINT64_MAX;
-	s->border_ns = env->start_ns + NS_PER_SEC;
+	s->second_end_ns = env->start_ns + NS_PER_SEC;
 	waitaccount_init(&s->account, env->start_ns, SHORT_NS);
 	s->is_started = true;
 	if (!s->sampler)
 		return 0;
 	TRY(sampler_start(s->sampler, &ours, err));
 	vec_foreach(t, &s->account.threads) {
-		struct procpoll_sums sums;
-		if (!procpoll_sums(t->pid, t->tid, &sums))
-			t->queue_total_ns = sums.queue_ns;
+		struct procpoll_schedstat sums;
+		if (!procpoll_schedstat(t->pid, t->tid, &sums))
+			t->queue_schedstat_ns = sums.queue_ns;
 	}
-	TRY(look_around(s, err));
-	vec_foreach(l, &s->looks)
-		l->why.evidence |= EVIDENCE_AT_START;
+	TRY(poll_threads(s, err));
+	vec_foreach(l, &s->polls)
+		l->cause.evidence |= EVIDENCE_AT_START;
 	return 0;
 }
 
@@ -383,12 +386,12 @@ static int poll_round(struct switches *s, struct err *err)
 {
 	uint64_t now = clock_mono_ns();
 	int rc = flush_until(s, now, err);
-	if (rc || now < s->next_look_ns)
+	if (rc || now < s->next_poll_ns)
 		return rc;
-	struct procpoll_to to = looking(s);
+	struct procpoll_env to = poll_env(s);
 	rc = procpoll_round(s->poll, &to, err);
 	uint64_t took_ns = clock_mono_ns() - now;
-	s->next_look_ns = now + MAX(took_ns * LOOK_SHARE, (uint64_t)PROCPOLL_PERIOD_NS);
+	s->next_poll_ns = now + MAX(took_ns * POLL_CPU_SHARE, (uint64_t)PROCPOLL_PERIOD_NS);
 	return rc;
 }
 
@@ -401,13 +404,13 @@ static int switches_drain(void *self, const struct event_sink *sink, struct err 
 		return poll_round(s, err);
 	uint64_t now = clock_mono_ns();
 	TRY(sampler_drain(s->sampler, &ours, err));
-	TRY(flush_until(s, now - SETTLE_NS, err));
-	TRY(s->level == SWITCHES_TIMES ? look_around(s, err) : 0);
+	TRY(flush_until(s, now - RING_DELAY_NS, err));
+	TRY(s->level == SWITCHES_TIMES ? poll_threads(s, err) : 0);
 	learn_sites(s);
 	return 0;
 }
 
-/* Ends the ledger: open intervals are booked up to now. */
+/* Ends the accounting: adds open intervals up to now. */
 static int switches_stop(void *self, const struct event_sink *sink, struct err *err)
 {
 	struct switches *s = self;
@@ -416,13 +419,14 @@ static int switches_stop(void *self, const struct event_sink *sink, struct err *
 	if (!s->is_started)
 		return 0;
 	s->is_started = false;
-	s->next_look_ns = 0;
+	s->next_poll_ns = 0;
 	TRY(s->poll ? poll_round(s, err) : 0);
 	s->stop_ns = clock_mono_ns();
 	TRY(s->sampler ? sampler_stop(s->sampler, &ours, err) : 0);
-	take_looks(s, s->stop_ns);
+	apply_polls(s, s->stop_ns);
 	TRY(flush_until(s, s->stop_ns, err));
-	return flush(s, s->stop_ns, true, err);
+	waitaccount_finish(&s->account, s->stop_ns);
+	return flush(s, err);
 }
 
 static void switches_grow(void *self, int32_t tid, uint64_t nr_bytes)
@@ -438,13 +442,12 @@ static void switches_facts(const void *self, struct profile *p)
 {
 	const struct switches *s = self;
 	profile_fact(p, FACT_ACCURACY,
-		     s->nr_lost
-			     ? "records of switches were lost (see there): counts are too small, "
-			       "and intervals beside lost records too long; the sums hold"
-			     : levels[s->level].accuracy);
+		     s->nr_lost ? "switch records were lost (see losses): counts are too low and "
+				  "intervals next to lost records too long; total times are right"
+				: levels[s->level].accuracy);
 	profile_fact(p, FACT_REMEDY,
-		     s->nr_lost ? "so many switches can only be followed by BPF programs: "
-				  "run as root on a kernel with BPF"
+		     s->nr_lost ? "only BPF can record this many switches: run as root on a "
+				  "kernel with BPF"
 				: levels[s->level].remedy);
 }
 

@@ -1,13 +1,15 @@
 /*
- * The ledger of threads, kept in user space: switches and looks go in, rows a second come out.
+ * Off-CPU accounting in user space: adds up how long each thread ran, waited and was queued, from
+ * context switches and from polls of /proc, and produces one set of rows per second.
  *
- * A thread is on a CPU or off it; an interval ends when that changes and is booked with what is
- * known of it then. At the border of each second open intervals are cut, so that the rows of a
- * thread and second add up to the time for which it was watched. Intervals off the CPU for which
- * nobody saw a reason go to a pool, which is shared out at the border over what was seen of such
- * short intervals of that thread.
+ * A thread is on a CPU or off it. When that changes, the interval that ends is added to the row of
+ * its cause. At the end of each second the open intervals are split, so that the rows of a thread
+ * and second add up to the time for which the thread was observed. Off-CPU time of short intervals
+ * whose cause nobody polled stays unattributed until the end of the second; it is then distributed
+ * over the causes that were polled in short intervals of the same thread.
  *
- * All times are CLOCK_MONOTONIC ns and must come in order, but for looks (waitaccount_look).
+ * All times are CLOCK_MONOTONIC ns and must not go backwards, except those of polls
+ * (waitaccount_add_poll). One thread uses an account at a time.
  */
 #ifndef ASSAY_CAPTURE_WAIT_WAITACCOUNT_H
 #define ASSAY_CAPTURE_WAIT_WAITACCOUNT_H
@@ -20,57 +22,56 @@
 #include "model/event.h"
 #include "model/wait.h"
 
-/* Why a thread is off the CPU, as far as somebody saw. */
-struct why {
-	uint64_t ref; /* stack, 0 = none */
-	uint8_t reason;
-	uint8_t evidence;
-	int16_t syscall; /* -1 = none */
-	uint32_t object; /* id of book.objects */
+/* Why a thread is off the CPU, as far as it is known. */
+struct wait_cause {
+	uint64_t ref;     /* reference to the user stack (EVENT_STACK), 0 = none */
+	uint8_t reason;   /* enum wait_reason */
+	uint8_t evidence; /* EVIDENCE_* */
+	int16_t syscall;  /* -1 = none */
+	uint32_t object;  /* id in waitaccount.objects, 0 = none */
 };
 
-enum waitaccount_how {
-	WAITACCOUNT_WAIT = 0,
-	WAITACCOUNT_PREEMPTED = 1,
-	WAITACCOUNT_YIELDED = 2,
-	WAITACCOUNT_WOKEN = 3
+/* How a thread left its CPU. */
+enum offcpu_kind {
+	OFFCPU_WAIT = 0,      /* it blocked */
+	OFFCPU_PREEMPTED = 1, /* it was preempted and is on the run queue */
+	OFFCPU_YIELDED = 2,   /* sched_yield: on the run queue */
+	OFFCPU_WOKEN = 3      /* it is runnable (woken or new) and has not run yet */
 };
 
-#define WAITACCOUNT_SEEN 6 /* reasons of short intervals that are remembered, a thread */
+#define POLLED_CAUSES_MAX 6 /* different causes of short waits kept per thread */
 
 struct waitaccount_thread {
 	int32_t pid;
 	int32_t tid;
 	enum {
-		THREAD_UNSURE = 0,
-		THREAD_ON = 1,
-		THREAD_OFF = 2,
-		THREAD_GONE = 3,
-		THREAD_SUMS =
-			4, /* nothing is open: waitaccount_add and waitaccount_add_on say all */
+		THREAD_STATE_UNKNOWN = 0, /* no switch seen yet */
+		THREAD_ON_CPU = 1,
+		THREAD_OFF_CPU = 2,
+		THREAD_EXITED = 3,
+		THREAD_SUMS_ONLY = 4, /* no intervals: only waitaccount_add_off and _add_on */
 	} state;
-	uint8_t how; /* enum waitaccount_how, when off */
-	bool has_why;
-	struct why why;
-	uint64_t began_ns; /* of the interval */
-	uint64_t since_ns; /* booked up to here */
-	uint64_t pool_ns;
-	uint64_t pool_longest_ns;
-	uint32_t nr_pool;
+	uint8_t kind; /* enum offcpu_kind, when off the CPU */
+	bool has_cause;
+	struct wait_cause cause;
+	uint64_t start_ns;        /* of the open interval */
+	uint64_t accounted_ns;    /* time up to which the interval is in rows */
+	uint64_t unattributed_ns; /* of short waits with unknown cause, in this second */
+	uint32_t nr_unattributed;
 	struct {
-		struct why why;
+		struct wait_cause cause;
 		uint32_t hits;
-	} seen[WAITACCOUNT_SEEN];
-	uint32_t first_row;      /* of this second, index + 1 */
-	uint64_t queue_seen_ns;  /* booked as run queue since the last share-out */
-	uint64_t queue_total_ns; /* schedstat's sum at the last share-out, UINT64_MAX = none */
+	} polled[POLLED_CAUSES_MAX];
+	uint32_t first_row;          /* of this second, index + 1 */
+	uint64_t queue_accounted_ns; /* run queue time in rows since queue_schedstat_ns was read */
+	uint64_t queue_schedstat_ns; /* run queue time by schedstat, UINT64_MAX = not read yet */
 };
 
 struct waitaccount_row;
 
-struct account {
-	uint64_t start_ns; /* seconds count from here */
-	uint64_t short_ns; /* intervals shorter than this are shared out when not seen */
+struct waitaccount {
+	uint64_t start_ns; /* second 0 begins here */
+	uint64_t short_ns; /* waits shorter than this are short: distributed if not polled */
 	struct intern objects;
 	struct map thread_by_tid; /* tid -> index + 1 */
 	VEC(struct waitaccount_thread) threads;
@@ -78,36 +79,48 @@ struct account {
 	VEC(struct waitaccount_row) rows;
 };
 
-void waitaccount_init(struct account *b, uint64_t start_ns, uint64_t short_ns);
-void waitaccount_release(struct account *b);
+void waitaccount_init(struct waitaccount *a, uint64_t start_ns, uint64_t short_ns);
+void waitaccount_release(struct waitaccount *a);
 
-/* The thread, or a new one whose state is not sure since @time_ns. Borrowed until the next add. */
-struct waitaccount_thread *waitaccount_thread(struct account *b, int32_t pid, int32_t tid,
-					      uint64_t time_ns);
-struct waitaccount_thread *waitaccount_find(struct account *b, int32_t tid); /* or NULL */
-/* It began to run. */
-void waitaccount_on(struct account *b, struct waitaccount_thread *t, uint64_t time_ns);
-/* It left its CPU; @why may be NULL. */
-void waitaccount_off(struct account *b, struct waitaccount_thread *t, uint64_t time_ns,
-		     enum waitaccount_how how, const struct why *why);
-void waitaccount_gone(struct account *b, struct waitaccount_thread *t, uint64_t time_ns);
 /*
- * Somebody looked between two moments and saw this. An interval that holds both is for it; if the
- * thread switched meanwhile it still says what the thread's short intervals are for.
+ * Returns the thread; adds it with THREAD_STATE_UNKNOWN from @time_ns on if it is new or its tid
+ * was reused. Valid until the next call.
  */
-void waitaccount_look(struct account *b, struct waitaccount_thread *t, uint64_t from_ns,
-		      uint64_t to_ns, const struct why *why);
-/* Time that is known as a sum only. @nr: intervals that ended in it. */
-void waitaccount_add(struct account *b, struct waitaccount_thread *t, uint64_t end_ns, uint64_t ns,
-		     uint32_t nr, enum waitaccount_how how, const struct why *why);
-void waitaccount_add_on(struct account *b, struct waitaccount_thread *t, uint64_t end_ns,
+struct waitaccount_thread *waitaccount_thread(struct waitaccount *a, int32_t pid, int32_t tid,
+					      uint64_t time_ns);
+/* Returns the thread or NULL. Valid until a thread is added. */
+struct waitaccount_thread *waitaccount_find(struct waitaccount *a, int32_t tid);
+/* The thread was switched in: it runs from @time_ns on. */
+void waitaccount_switch_in(struct waitaccount *a, struct waitaccount_thread *t, uint64_t time_ns);
+/* The thread was switched out. @cause may be NULL: unknown. */
+void waitaccount_switch_out(struct waitaccount *a, struct waitaccount_thread *t, uint64_t time_ns,
+			    enum offcpu_kind kind, const struct wait_cause *cause);
+void waitaccount_exit(struct waitaccount *a, struct waitaccount_thread *t, uint64_t time_ns);
+/*
+ * The thread was polled between @from_ns and @to_ns and was waiting for @cause. If the open wait
+ * spans both times it gets this cause; otherwise the cause counts for the distribution of the
+ * thread's short waits.
+ */
+void waitaccount_add_poll(struct waitaccount *a, struct waitaccount_thread *t, uint64_t from_ns,
+			  uint64_t to_ns, const struct wait_cause *cause);
+/* Adds @ns off the CPU of which only the sum is known. @nr: intervals that ended in it. */
+void waitaccount_add_off(struct waitaccount *a, struct waitaccount_thread *t, uint64_t end_ns,
+			 uint64_t ns, uint32_t nr, enum offcpu_kind kind,
+			 const struct wait_cause *cause);
+/* The same for time on the CPU. */
+void waitaccount_add_on(struct waitaccount *a, struct waitaccount_thread *t, uint64_t end_ns,
 			uint64_t ns, uint32_t nr);
 
-/* Cuts what is open at @time_ns: a border of seconds, or the end (@is_end). */
-void waitaccount_cut(struct account *b, uint64_t time_ns, bool is_end);
-/* After a cut: of this thread's waits @ns passed in the run queue, all waits alike. */
-void waitaccount_share_queue(struct account *b, struct waitaccount_thread *t, uint64_t ns);
-/* Hands out the rows since the last time and forgets them and the threads that are gone. */
-int waitaccount_flush(struct account *b, const struct event_sink *sink, struct err *err);
+/* Adds the open intervals up to @time_ns, the end of a second, to the rows; they stay open. */
+void waitaccount_end_second(struct waitaccount *a, uint64_t time_ns);
+/* The same at the end of the capture: open waits are marked with EVIDENCE_OPEN. */
+void waitaccount_finish(struct waitaccount *a, uint64_t time_ns);
+/*
+ * After waitaccount_end_second: moves @ns of this thread's waits to the run queue (time between
+ * wake-up and switch-in), distributed over its waits by their number.
+ */
+void waitaccount_distribute_queue(struct waitaccount *a, struct waitaccount_thread *t, uint64_t ns);
+/* Delivers the rows since the last flush, then drops them and the threads that have exited. */
+int waitaccount_flush(struct waitaccount *a, const struct event_sink *sink, struct err *err);
 
 #endif

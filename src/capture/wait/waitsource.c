@@ -1,10 +1,9 @@
 /*
- * From the maps and records of the kernel's ledger to rows; see waitsource.h and
- * wire/kernel_wait.h.
+ * Makes rows of the BPF programs' maps and records; see waitsource.h and wire/kernel_wait.h.
  *
- *	page 0 ──┐ turned each second, read             ┌─ rows of one (second, thread, tag) are one
- *	page 1 ──┘ when nobody writes any more ──► rows ┤
- *	ring ───── single long waits, split ──────►     └─ told in waits_drain
+ *	map 0 ──┐ swapped each second, then read        ┌─ rows of equal second, thread and tag
+ *	map 1 ──┘ when no program writes it ──────► rows┤  are added up,
+ *	ring ──── long waits one by one, split ───►     └─ delivered in waits_drain
  */
 #include "base/base.h"
 #include "capture/wait/waitsource.h"
@@ -28,11 +27,11 @@
 
 #define BATCH 2048
 /*
- * After the page was turned: programs that are still at work on it end in microseconds (unless the
- * machine itself is paused), and what lies in the ring has been read.
+ * Time between the swap of the maps and the reading: BPF programs that still write the old map end in
+ * microseconds (unless the machine itself is paused), and the ring has been drained.
  */
-#define SETTLE_NS (150 * NS_PER_MS)
-/* The ledger's end lies a little ahead, so that every program sees it before it comes. */
+#define SWAP_WAIT_NS (150 * NS_PER_MS)
+/* The end of the accounting is set this far in the future, so that every program sees it in time. */
 #define STOP_AHEAD_NS (1 * NS_PER_MS)
 
 enum row_detail { DETAIL_NONE, DETAIL_WOKEN, DETAIL_PREEMPTED, DETAIL_YIELDED, DETAIL_UNACCOUNTED };
@@ -41,10 +40,10 @@ static const char *const details[] = {
 	[DETAIL_WOKEN] = "woken",
 	[DETAIL_PREEMPTED] = "preempted",
 	[DETAIL_YIELDED] = "yielded",
-	[DETAIL_UNACCOUNTED] = "not booked",
+	[DETAIL_UNACCOUNTED] = "unaccounted",
 };
 
-/* What tells rows apart; hashed and compared as bytes, so without gaps. */
+/* Identity of a row; hashed and compared as bytes, so it has no padding. */
 struct row_key {
 	uint64_t user_ref;
 	uint64_t other_ref;
@@ -74,11 +73,11 @@ struct row {
 };
 
 struct waits_info {
-	uint64_t start_ns; /* the ledger's time: all threads are watched from here ... */
-	uint64_t stop_ns;  /* ... to here; 0 = it runs */
-	/* Intervals for which a map had no room; their time is in rows of detail "not booked". */
+	uint64_t start_ns; /* all threads are accounted from here ... */
+	uint64_t stop_ns;  /* ... to here; 0 = running */
+	/* Intervals for which a map was full; their time is in rows of detail "unaccounted". */
 	uint64_t nr_unaccounted;
-	/* Of these, what ended up in no row at all. */
+	/* Time of intervals that is in no row at all. */
 	uint64_t lost_ns;
 };
 
@@ -88,8 +87,8 @@ struct waits {
 	struct fdnames *names;
 	struct waits_info info;
 	uint64_t epoch_ns;
-	uint64_t turn_ns; /* when the page is to be turned next */
-	uint64_t read_ns; /* when the other one is to be read, 0 = it was */
+	uint64_t next_swap_ns; /* when to swap the maps */
+	uint64_t next_read_ns; /* when to read the map that is not written, 0 = it was read */
 	VEC(struct row) rows;
 	struct map index; /* hash of the key -> row + 1 */
 	struct wait_key *keys;
@@ -138,7 +137,7 @@ static struct row_key key_of(const struct wait_key *k, uint32_t dev, uint8_t spe
 	};
 }
 
-/* Time in the run queue has the thread's stack, but nobody and nothing else is part of it. */
+/* Key of run queue time: it has the thread's stack, but no object, waker or descriptor. */
 static struct row_key queue_key(const struct wait_key *k, enum row_detail detail, uint8_t log2_ns)
 {
 	return (struct row_key){
@@ -186,10 +185,10 @@ static enum row_detail detail_of(enum wait_how how)
 }
 
 /*
- * Of the times in the run queue the kernel counts how many were of which length, and adds up all
- * of them: the sum is shared out by the lengths, and stays what it is.
+ * The BPF programs keep a histogram of wake-up latencies by log2 and their exact sum: distributes
+ * the sum over the histogram's classes. The rows add up to the sum.
  */
-static void waitaccount_queue(struct waits *w, const struct wait_key *k, const struct wait_row *r)
+static void add_queue_rows(struct waits *w, const struct wait_key *k, const struct wait_row *r)
 {
 	uint64_t weight[WAIT_QUEUE_CLASSES];
 	unsigned __int128 total = 0;
@@ -215,7 +214,7 @@ static void waitaccount_queue(struct waits *w, const struct wait_key *k, const s
 	}
 }
 
-static void waitaccount_row(struct waits *w, const struct wait_key *k, const struct wait_row *r)
+static void add_map_row(struct waits *w, const struct wait_key *k, const struct wait_row *r)
 {
 	struct row_key key;
 	switch ((enum wait_account)k->account) {
@@ -239,7 +238,7 @@ static void waitaccount_row(struct waits *w, const struct wait_key *k, const str
 	key.detail = detail_of(k->how);
 	row_add(w, &key, r, r->count, r->ns, r->max_ns);
 	if (k->how == HOW_BLOCKED && !(k->evidence & EVIDENCE_OPEN && !r->queue_ns))
-		waitaccount_queue(w, k, r);
+		add_queue_rows(w, k, r);
 }
 
 static uint8_t log2_of(uint64_t ns)
@@ -247,13 +246,13 @@ static uint8_t log2_of(uint64_t ns)
 	return ns ? (uint8_t)(63 - __builtin_clzll(ns)) : 0;
 }
 
-/* Part of a single interval: cut at the borders of seconds, counted where it ends. */
-static void waitaccount_part(struct waits *w, struct row_key *key, const struct wait_row *from,
-			     uint64_t start_ns, uint64_t end_ns)
+/* Adds an interval that was sent by itself: split at the seconds, counted in the last one. */
+static void add_interval(struct waits *w, struct row_key *key, const struct wait_row *from,
+			 uint64_t start_ns, uint64_t end_ns)
 {
 	uint64_t start = start_ns > w->epoch_ns ? start_ns - w->epoch_ns : 0;
 	uint64_t end = end_ns > w->epoch_ns ? end_ns - w->epoch_ns : 0;
-	/* A part that ends on a border ends in the second before it. */
+	/* An interval that ends exactly at the end of a second belongs to that second. */
 	uint64_t last = end > start ? (end - 1) / NS_PER_SEC : end / NS_PER_SEC;
 	for (uint64_t s = start / NS_PER_SEC; s <= last; s++) {
 		uint64_t from_ns = MAX(start, s * NS_PER_SEC);
@@ -263,8 +262,8 @@ static void waitaccount_part(struct waits *w, struct row_key *key, const struct 
 	}
 }
 
-/* A sum for which the maps had no room: nothing is known of its intervals but how many they are. */
-static void waitaccount_unaccounted(struct waits *w, const struct wait_single *s)
+/* Adds the sum of intervals for which the maps were full: only their number and time are known. */
+static void add_unaccounted(struct waits *w, const struct wait_single *s)
 {
 	bool is_run = s->key.account == WAITACCOUNT_ON_CPU;
 	struct wait_row from = {0};
@@ -277,8 +276,8 @@ static void waitaccount_unaccounted(struct waits *w, const struct wait_single *s
 }
 
 /* RECORD_WAIT. */
-static int waitaccount_single(void *ctx, const struct kernel_record *record,
-			      const struct event_sink *sink UNUSED, struct err *err UNUSED)
+static int on_wait_record(void *ctx, const struct kernel_record *record,
+			  const struct event_sink *sink UNUSED, struct err *err UNUSED)
 {
 	struct waits *w = ctx;
 	if (record->nr_bytes < sizeof(struct wait_single))
@@ -292,7 +291,7 @@ static int waitaccount_single(void *ctx, const struct kernel_record *record,
 	if (s.start_ns > s.woken_ns || s.woken_ns > s.end_ns)
 		return 0;
 	if (s.key.how == HOW_UNACCOUNTED) {
-		waitaccount_unaccounted(w, &s);
+		add_unaccounted(w, &s);
 		return 0;
 	}
 	struct wait_row from = {
@@ -301,28 +300,28 @@ static int waitaccount_single(void *ctx, const struct kernel_record *record,
 	if (s.key.account == WAITACCOUNT_ON_CPU) {
 		key = key_of(&s.key, 0, TABLE_ON_CPU);
 		key.log2_ns = LOG2_NONE;
-		waitaccount_part(w, &key, &from, s.start_ns, s.end_ns);
+		add_interval(w, &key, &from, s.start_ns, s.end_ns);
 		return 0;
 	}
 	if (s.key.reason == WAIT_RUN_QUEUE) {
 		key = queue_key(&s.key, detail_of(s.key.how), log2_of(s.end_ns - s.start_ns));
-		waitaccount_part(w, &key, &from, s.start_ns, s.end_ns);
+		add_interval(w, &key, &from, s.start_ns, s.end_ns);
 		return 0;
 	}
 	key = key_of(&s.key, s.dev, TABLE_OFF_CPU);
 	key.log2_ns = log2_of(s.woken_ns - s.start_ns);
-	waitaccount_part(w, &key, &from, s.start_ns, s.woken_ns);
+	add_interval(w, &key, &from, s.start_ns, s.woken_ns);
 	if (s.key.evidence & EVIDENCE_OPEN && s.woken_ns == s.end_ns)
 		return 0;
 	key = queue_key(&s.key, DETAIL_WOKEN,
 			MAX(log2_of(s.end_ns - s.woken_ns), (uint8_t)WAIT_QUEUE_LOG2_FIRST));
-	waitaccount_part(w, &key, &from, s.woken_ns, s.end_ns);
+	add_interval(w, &key, &from, s.woken_ns, s.end_ns);
 	return 0;
 }
 
-/* ---- telling ----------------------------------------------------------------------------- */
+/* ---- delivery ---------------------------------------------------------------------------- */
 
-/* For what is gone before anybody looked. */
+/* Name of a descriptor that was closed before its file could be looked up. */
 static const char *fd_kind(enum wait_object_kind kind)
 {
 	switch (kind) {
@@ -390,9 +389,9 @@ static int emit_rows(struct waits *w, const struct event_sink *sink, struct err 
 	return rc;
 }
 
-static int read_page(struct waits *w, uint32_t page, struct err *err)
+static int read_map(struct waits *w, uint32_t which, struct err *err)
 {
-	int fd = bpf_map__fd(page & 1 ? w->skel->maps.wait_rows1 : w->skel->maps.wait_rows0);
+	int fd = bpf_map__fd(which & 1 ? w->skel->maps.wait_rows1 : w->skel->maps.wait_rows0);
 	uint32_t at = 0;
 	bool is_first = true;
 	for (;;) {
@@ -400,17 +399,16 @@ static int read_page(struct waits *w, uint32_t page, struct err *err)
 		int rc = bpf_map_lookup_and_delete_batch(fd, is_first ? NULL : &at, &at, w->keys,
 							 w->values, &nr, NULL);
 		if (rc && rc != -ENOENT)
-			return err_set(err, rc, "reading the kernel's ledger of threads: %s",
-				       strerror(-rc));
+			return err_set(err, rc, "cannot read BPF map of waits: %s", strerror(-rc));
 		for (uint32_t i = 0; i < nr; i++)
-			waitaccount_row(w, &w->keys[i], &w->values[i]);
+			add_map_row(w, &w->keys[i], &w->values[i]);
 		if (rc)
 			return 0;
 		is_first = false;
 	}
 }
 
-/* ---- life -------------------------------------------------------------------------------- */
+/* ---- the source -------------------------------------------------------------------------- */
 
 static int waits_open(void **ret_w, const struct source_env *env, struct err *err UNUSED)
 {
@@ -422,13 +420,13 @@ static int waits_open(void **ret_w, const struct source_env *env, struct err *er
 	w->values = xcalloc(BATCH, sizeof(*w->values));
 	w->skel->rodata->wait_has_stacks = !env->has_no_stacks;
 	w->skel->rodata->wait_has_wakers = !env->has_no_stacks && env->tables & TABLE_SET(BLAME);
-	engine_on_record(env->engine, RECORD_WAIT, waitaccount_single, w);
+	engine_on_record(env->engine, RECORD_WAIT, on_wait_record, w);
 	*ret_w = w;
 	return 0;
 }
 
-/* Runs an iterator over all threads; it prints nothing. */
-static int sweep(struct bpf_program *prog, struct err *err)
+/* Runs a BPF iterator over all threads. It outputs nothing; reading it makes it run. */
+static int run_thread_iterator(struct bpf_program *prog, struct err *err)
 {
 	struct bpf_link *link = bpf_program__attach_iter(prog, NULL);
 	if (!link)
@@ -457,10 +455,10 @@ static int waits_start(void *s, const struct source_env *env, const struct event
 	uint64_t now = clock_mono_ns();
 	w->epoch_ns = MIN(env->start_ns, now);
 	w->info.start_ns = now;
-	w->turn_ns = w->epoch_ns + ((now - w->epoch_ns) / NS_PER_SEC + 1) * NS_PER_SEC;
+	w->next_swap_ns = w->epoch_ns + ((now - w->epoch_ns) / NS_PER_SEC + 1) * NS_PER_SEC;
 	clock->epoch_ns = w->epoch_ns;
 	__atomic_store_n(&clock->start_ns, now, __ATOMIC_RELEASE);
-	return sweep(w->skel->progs.wait_sweep_first, err);
+	return run_thread_iterator(w->skel->progs.wait_sweep_first, err);
 }
 
 static int waits_drain(void *s, const struct event_sink *sink, struct err *err)
@@ -470,18 +468,18 @@ static int waits_drain(void *s, const struct event_sink *sink, struct err *err)
 	uint64_t now = clock_mono_ns();
 	if (!w->info.start_ns || w->info.stop_ns)
 		return 0;
-	if (w->read_ns) {
-		if (now < w->read_ns)
+	if (w->next_read_ns) {
+		if (now < w->next_read_ns)
 			return 0;
-		w->read_ns = 0;
-		TRY(read_page(w, clock->page ^ 1, err));
+		w->next_read_ns = 0;
+		TRY(read_map(w, clock->page ^ 1, err));
 		return emit_rows(w, sink, err);
 	}
-	if (now < w->turn_ns)
+	if (now < w->next_swap_ns)
 		return 0;
 	__atomic_store_n(&clock->page, clock->page ^ 1, __ATOMIC_RELEASE);
-	w->turn_ns += ((now - w->turn_ns) / NS_PER_SEC + 1) * NS_PER_SEC;
-	w->read_ns = now + SETTLE_NS;
+	w->next_swap_ns += ((now - w->next_swap_ns) / NS_PER_SEC + 1) * NS_PER_SEC;
+	w->next_read_ns = now + SWAP_WAIT_NS;
 	return 0;
 }
 
@@ -495,7 +493,7 @@ static int waits_stop(void *s, const struct event_sink *sink UNUSED, struct err 
 	struct timespec ts = {.tv_nsec = 2 * STOP_AHEAD_NS};
 	while (nanosleep(&ts, &ts) < 0 && errno == EINTR)
 		;
-	return sweep(w->skel->progs.wait_sweep_last, err);
+	return run_thread_iterator(w->skel->progs.wait_sweep_last, err);
 }
 
 static int waits_finish(void *s, const struct event_sink *sink, struct err *err)
@@ -503,8 +501,8 @@ static int waits_finish(void *s, const struct event_sink *sink, struct err *err)
 	struct waits *w = s;
 	if (!w->info.stop_ns)
 		return 0;
-	TRY(read_page(w, 0, err));
-	TRY(read_page(w, 1, err));
+	TRY(read_map(w, 0, err));
+	TRY(read_map(w, 1, err));
 	w->info.lost_ns = w->skel->bss->wait_loss.ns;
 	w->info.nr_unaccounted += w->skel->bss->wait_loss.count;
 	return emit_rows(w, sink, err);

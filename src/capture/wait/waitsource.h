@@ -1,15 +1,16 @@
 /*
- * The ledger of threads: what each watched thread did with its time, exactly, from the programs in
- * the kernel (bpf/waits.bpf.h). Rows of the tables on-cpu, off-cpu and blame come as EVENT_AGGREGATE
- * (TABLE_ON_CPU, TABLE_OFF_CPU, TABLE_BLAME of model/tables.h), one second at a time; waits of 50 ms
- * and more, and those that cross from one second into the next, come singly and are split here.
+ * Off-CPU accounting by BPF programs (bpf/waits.bpf.h), as a source: how long each thread of the
+ * target ran, waited and was queued, exactly. Rows come as EVENT_AGGREGATE of TABLE_ON_CPU,
+ * TABLE_OFF_CPU and TABLE_BLAME, one second at a time. Waits of 50 ms or more, and waits that cross
+ * the end of a second, are sent one by one and split at the seconds here.
  *
- * The ledger begins for all threads at the start, when those that wait already are looked at, and
- * ends for all at the stop, when open waits are closed; the last rows come when it is finished.
+ * The accounting starts for all threads at once; a BPF iterator records which of them are waiting
+ * then. It ends for all at the stop, when another iterator ends the open waits; the last rows are
+ * delivered by finish.
  *
- * Rows refer to stacks that lie in the engine's ring: they are held back until what was in the ring
- * at the end of their second must have been delivered, if the ring is read every 100 ms or more
- * often.
+ * Rows refer to stacks that are sent through the engine's ring buffer. Rows of a second are delivered
+ * only when the stacks that were in the ring at its end must have been read, provided that the ring
+ * is drained at least every 100 ms.
  */
 #ifndef ASSAY_CAPTURE_WAIT_WAITSOURCE_H
 #define ASSAY_CAPTURE_WAIT_WAITSOURCE_H
@@ -18,7 +19,7 @@
 
 #define WAIT_TABLES (TABLE_SET(OFF_CPU) | TABLE_SET(ON_CPU) | TABLE_SET(BLAME))
 
-/* Without TABLE_BLAME no wakers are recorded. */
+/* Wakers are recorded only if TABLE_BLAME is among the wanted tables. */
 extern const struct source waits_source;
 
 #endif

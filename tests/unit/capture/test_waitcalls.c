@@ -29,7 +29,7 @@ static struct call at_site(struct waitcalls *w, const uint8_t *code, uint64_t ca
 	return waitcalls_from_regs(w, getpid(), regs, caller);
 }
 
-TEST(waitcalls_reads_the_number_off_the_code)
+TEST(waitcalls_decodes_the_number_from_the_code)
 {
 	struct waitcalls w = {0};
 	CHECK_U64(at_site(&w, stub, 1).nr, 74);
@@ -50,33 +50,33 @@ TEST(waitcalls_learns_call_sites_of_syscall_by_caller)
 	waitcalls_release(&w);
 }
 
-TEST(waitcalls_takes_a_thread_outside_of_calls_for_a_fault)
+TEST(waitcalls_reports_a_fault_for_a_thread_outside_calls)
 {
 	struct waitcalls w = {0};
 	struct intern objects = {0};
 	uint64_t regs[20] = {0};
 	struct call call = waitcalls_from_regs(&w, getpid(), regs, 0);
 	CHECK(call.nr == CALL_NONE);
-	struct why why = {0};
-	waitcalls_why(&w, &objects, getpid(), &call, &why);
-	CHECK_U64(why.reason, WAIT_FAULT);
-	CHECK(why.syscall == -1);
+	struct wait_cause cause = {0};
+	waitcalls_cause(&w, &objects, getpid(), &call, &cause);
+	CHECK_U64(cause.reason, WAIT_FAULT);
+	CHECK(cause.syscall == -1);
 	waitcalls_release(&w);
 	intern_release(&objects);
 }
 #endif
 
-static struct why why_of(int nr, uint64_t arg0, uint64_t arg1, char *object)
+static struct wait_cause cause_of(int nr, uint64_t arg0, uint64_t arg1, char *object)
 {
 	struct waitcalls w = {0};
 	struct intern objects = {0};
 	struct call call = {.nr = nr, .args = {arg0, arg1}};
-	struct why why = {0};
-	waitcalls_why(&w, &objects, getpid(), &call, &why);
-	(void)snprintf(object, 256, "%s", why.object ? intern_str(&objects, why.object) : "");
+	struct wait_cause cause = {0};
+	waitcalls_cause(&w, &objects, getpid(), &call, &cause);
+	(void)snprintf(object, 256, "%s", cause.object ? intern_str(&objects, cause.object) : "");
 	waitcalls_release(&w);
 	intern_release(&objects);
-	return why;
+	return cause;
 }
 
 TEST(waitcalls_distinguishes_files_sockets_and_pipes)
@@ -86,19 +86,19 @@ TEST(waitcalls_distinguishes_files_sockets_and_pipes)
 	char path[] = "/tmp/assay-waitcalls-XXXXXX";
 	int file = mkstemp(path);
 	CHECK(file >= 0);
-	CHECK_U64(why_of(SYS_read, (uint64_t)file, 0, object).reason, WAIT_FILE_READ);
+	CHECK_U64(cause_of(SYS_read, (uint64_t)file, 0, object).reason, WAIT_FILE_READ);
 	CHECK_STR(object, path);
-	CHECK_U64(why_of(SYS_write, (uint64_t)file, 0, object).reason, WAIT_FILE_WRITE);
-	CHECK_U64(why_of(SYS_fsync, (uint64_t)file, 0, object).reason, WAIT_FSYNC);
+	CHECK_U64(cause_of(SYS_write, (uint64_t)file, 0, object).reason, WAIT_FILE_WRITE);
+	CHECK_U64(cause_of(SYS_fsync, (uint64_t)file, 0, object).reason, WAIT_FSYNC);
 	close(file);
 	unlink(path);
 	CHECK(!pipe(fds));
-	CHECK_U64(why_of(SYS_read, (uint64_t)fds[0], 0, object).reason, WAIT_PIPE);
+	CHECK_U64(cause_of(SYS_read, (uint64_t)fds[0], 0, object).reason, WAIT_PIPE);
 	CHECK(!strncmp(object, "pipe:", 5));
 	close(fds[0]);
 	close(fds[1]);
 	CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, fds));
-	CHECK_U64(why_of(SYS_read, (uint64_t)fds[0], 0, object).reason, WAIT_NET);
+	CHECK_U64(cause_of(SYS_read, (uint64_t)fds[0], 0, object).reason, WAIT_NET);
 	close(fds[0]);
 	close(fds[1]);
 }
@@ -106,22 +106,22 @@ TEST(waitcalls_distinguishes_files_sockets_and_pipes)
 TEST(waitcalls_recognises_a_futex_whose_number_is_not_known)
 {
 	char object[256];
-	CHECK_U64(why_of(CALL_UNKNOWN, 0x7f0000001000, 0x89, object).reason, WAIT_SYNC);
-	CHECK_U64(why_of(CALL_UNKNOWN, 3, 4096, object).reason, WAIT_UNKNOWN);
-	CHECK_U64(why_of(SYS_getuid, 0, 0, object).reason, WAIT_OTHER);
-	CHECK_U64(why_of(SYS_futex, 0x7f0000001000, 0x80, object).reason, WAIT_SYNC);
+	CHECK_U64(cause_of(CALL_UNKNOWN, 0x7f0000001000, 0x89, object).reason, WAIT_SYNC);
+	CHECK_U64(cause_of(CALL_UNKNOWN, 3, 4096, object).reason, WAIT_UNKNOWN);
+	CHECK_U64(cause_of(SYS_getuid, 0, 0, object).reason, WAIT_OTHER);
+	CHECK_U64(cause_of(SYS_futex, 0x7f0000001000, 0x80, object).reason, WAIT_SYNC);
 	CHECK_STR(object, "lock 0x7f0000001000");
 }
 
-TEST(procpoll_reads_memory_up_to_what_is_mapped)
+TEST(procpoll_reads_memory_up_to_the_first_unmapped_page)
 {
 	char word[8] = "assay";
 	char got[8];
 	CHECK_U64(procpoll_read(getpid(), (uint64_t)(uintptr_t)word, got, sizeof(got)), 8);
 	CHECK_STR(got, "assay");
 	CHECK_U64(procpoll_read(getpid(), 4096, got, sizeof(got)), 0);
-	struct procpoll_sums sums;
-	CHECK(!procpoll_sums(getppid(), getppid(), &sums)); /* ours lags by a tick */
+	struct procpoll_schedstat sums;
+	CHECK(!procpoll_schedstat(getppid(), getppid(), &sums)); /* ours lags by a tick */
 	CHECK(sums.cpu_ns > 0 && sums.nr_runs > 0);
-	CHECK(procpoll_sums(getpid(), 0x7ffffff0, &sums) == -ENOENT);
+	CHECK(procpoll_schedstat(getpid(), 0x7ffffff0, &sums) == -ENOENT);
 }
