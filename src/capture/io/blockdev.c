@@ -1,4 +1,4 @@
-/* /sys/dev/block has a link of each device's number to its place, whose last part is its name. */
+/* /sys/dev/block/MAJOR:MINOR links to the device's folder in /sys, whose name is the device's. */
 #include "base/base.h"
 
 #include "capture/io/blockdev.h"

@@ -5,7 +5,7 @@
 #include "base/base.h"
 #include "base/buf.h"
 
-/* "vda1" of the kernel's own number (major << 20 | minor), else "device 254:1". Appended. */
+/* Appends the name ("vda1") of a kernel device number (major << 20 | minor), else "device 254:1". */
 void blockdev_name(struct buf *to, uint32_t dev);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * A software event a CPU for major and for minor faults, period 1: the kernel calls our program at
- * each of them, nothing is sampled and nothing is written to a ring.
+ * Per CPU one software event for major and one for minor faults, period 1: the kernel calls the BPF
+ * program at each fault; nothing is sampled and nothing is written to a ring buffer.
  */
 #include "base/base.h"
 #include "capture/io/faults.h"
@@ -20,7 +20,7 @@ struct faults {
 	VEC(struct bpf_link *) links;
 };
 
-/* The tracepoints are those of x86. */
+/* Tracepoints of x86 only. */
 static const char *const begins[] = {"page_fault_user", "page_fault_kernel", NULL};
 
 void faults_choose(struct assay_bpf *skel, bool is_wanted)
@@ -49,7 +49,7 @@ int faults_attach_event(struct bpf_link **ret_link, const struct bpf_program *p,
 	*ret_link = bpf_program__attach_perf_event(p, fd);
 	if (*ret_link)
 		return 0;
-	int rc = err_sys(err, "cannot put a program behind page faults on CPU %d", cpu);
+	int rc = err_sys(err, "cannot attach BPF program to page faults on CPU %d", cpu);
 	close(fd);
 	return rc;
 }

@@ -1,6 +1,6 @@
 /*
- * Page faults, each of them, by the kernel's own counters of them with our program behind: part of
- * the source io.h, which delivers the rows.
+ * Counts every page fault: BPF programs on the kernel's page fault software events. Part of the
+ * source in io.h, which delivers the rows.
  */
 #ifndef ASSAY_CAPTURE_IO_FAULTS_H
 #define ASSAY_CAPTURE_IO_FAULTS_H
@@ -12,22 +12,22 @@ struct assay_bpf;
 struct faults;
 
 /*
- * Between engine_open and engine_load: leaves out what is not wanted or not there. Where the kernel
- * tells where faults begin they have their time.
+ * Called between engine_open and engine_load: disables the programs that are not wanted or not
+ * supported. Where the kernel has tracepoints at the start of faults, their duration is measured.
  */
 void faults_choose(struct assay_bpf *skel, bool is_wanted);
 struct bpf_link;
 struct bpf_program;
 
 /*
- * A program behind a software event that counts each time (PERF_COUNT_SW_*) on one CPU. *ret_link
- * owns the descriptor; NULL: the CPU is offline.
+ * Attaches a BPF program to a software event (PERF_COUNT_SW_*, period 1) on one CPU. *ret_link owns
+ * the descriptor; it is NULL if the CPU is offline.
  */
 int faults_attach_event(struct bpf_link **ret_link, const struct bpf_program *p, uint64_t config,
 			int cpu, struct err *err);
-/* After engine_load. Also after an error *ret_f is to be freed. */
+/* Called after engine_load. The caller frees *ret_f, also after an error. */
 int faults_attach(struct faults **ret_f, struct assay_bpf *skel, struct err *err);
-/* Detaches. NULL is fine. */
+/* Detaches and frees. @f may be NULL. */
 void faults_free(struct faults *f);
 
 #endif

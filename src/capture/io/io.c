@@ -1,10 +1,10 @@
 /*
- * Reads what the kernel's programs added up, and gives each row its words.
+ * Reads the rows that the BPF programs added up, and sets their texts: file, device, operation.
  *
- *	page 0 ──┐ io_page: which one is written. Each second it is turned; the other is read and
- *	page 1 ──┘ emptied at the next poll but one, when no program can be writing there any more
+ *	map a ──┐ io_page says which one is written. They are swapped each second; the other one is
+ *	map b ──┘ read and emptied 5 ms later or more, when no program can still be writing it
  *
- * A row's file is an id; its name came through the ring (RECORD_FILE) before.
+ * A row's file is an id; its name is sent before, through the ring buffer (RECORD_FILE).
  */
 #include "base/base.h"
 #include "capture/bpf/deferclose.h"
@@ -39,12 +39,12 @@
 #include "model/tables.h"
 
 #define SECOND_NS 1000000000ull
-#define TURN_NS   SECOND_NS
-/* Programs that were running when the page was turned have ended long since. */
-#define QUIET_NS (5 * 1000000ull)
+#define SWAP_NS   SECOND_NS
+/* BPF programs that were running when the maps were swapped have ended this much later. */
+#define SWAP_WAIT_NS (5 * 1000000ull)
 
 struct io {
-	table_set tables; /* that are wanted */
+	table_set tables; /* wanted */
 	struct assay_bpf *skel;
 	struct bpf_links links;
 	struct faults *faults;
@@ -53,33 +53,33 @@ struct io {
 	struct intern texts; /* names of files */
 	struct map names;    /* file id -> text */
 	struct map devices;  /* device -> text */
-	struct map reported; /* tid -> 1: its name was told */
+	struct map reported; /* tids whose name was delivered */
 	uint64_t epoch_ns;
-	uint64_t next_turn_ns;
-	uint64_t turned_ns; /* 0 = the other page has been read */
+	uint64_t next_swap_ns;
+	uint64_t swapped_ns; /* 0 = the other map has been read */
 	struct io_key *keys;
 	struct io_sum *sums;
 	size_t nr_room;
-	bool has_fault_pages; /* the kernel tells what it hands out; else growth is one page a fault */
-	int32_t pid;          /* whose memory cgroup is looked at, 0 = nobody's */
+	bool has_fault_pages; /* the size of each fault is known; else growth is one page per fault */
+	int32_t pid;          /* whose memory cgroup and reads are measured, 0 = none */
 	bool wants_pressure;
-	bool is_beside;  /* growth of some, while the heap of others is recorded */
-	const char *why; /* growth, and nothing better; may be NULL */
+	bool has_heap;   /* the heap of other processes is recorded beside growth */
+	const char *why; /* growth is recorded instead of allocations; may be NULL */
 	struct mempressure before;
 	bool has_reads; /* of @pid alone */
 	struct proc_reads reads_before;
-	struct proc_reads reads; /* as last seen: a process that has ended tells nothing */
+	struct proc_reads reads; /* last values read: they are gone when the process exits */
 };
 
-static void take_name(struct io *s, const struct kernel_file *r)
+static void store_name(struct io *s, const struct kernel_file *r)
 {
 	CLEANUP(buf_release) struct buf name = {0};
 	filename_add(&name, r);
 	*map_put(&s->names, r->id, NULL) = intern_add(&s->texts, buf_str(&name), name.n);
 }
 
-/* Names are there before the rows that need them. */
-static void take_names(struct io *s)
+/* Stores the names in the ring: called before rows are read, since names are sent first. */
+static void store_names(struct io *s)
 {
 	const void *record;
 	uint32_t nr_bytes;
@@ -93,15 +93,15 @@ static void take_names(struct io *s)
 			r.nr_names = (uint16_t)MIN((uint32_t)r.nr_names, nr_bytes - nr_head);
 		}
 		if (is_whole && r.head.kind == RECORD_FILE)
-			take_name(s, &r);
+			store_name(s, &r);
 		bpfring_consume(&s->ring);
 	}
 	bpfring_publish(&s->ring);
 }
 
-/* ---- life ---- */
+/* ---- open, load, start ---- */
 
-static void leave_out(struct bpf_program *p, bool is_wanted)
+static void disable_unless(struct bpf_program *p, bool is_wanted)
 {
 	if (!is_wanted)
 		(void)bpf_program__set_autoload(p, false);
@@ -111,22 +111,22 @@ static void choose_programs(struct io *s)
 {
 	bool has_calls = s->tables & TABLE_SET(IO);
 	bool has_reclaim = s->tables & TABLE_SET(RECLAIM);
-	leave_out(s->skel->progs.io_enter, has_calls);
-	leave_out(s->skel->progs.io_exit, has_calls);
-	leave_out(s->skel->progs.io_reclaim_begin, has_reclaim);
-	leave_out(s->skel->progs.io_reclaim_direct_end, has_reclaim);
-	leave_out(s->skel->progs.io_reclaim_memcg_end, has_reclaim);
-	leave_out(s->skel->progs.io_reclaim_node_end, has_reclaim);
-	leave_out(s->skel->progs.io_reclaim_kswapd, has_reclaim);
+	disable_unless(s->skel->progs.io_enter, has_calls);
+	disable_unless(s->skel->progs.io_exit, has_calls);
+	disable_unless(s->skel->progs.io_reclaim_begin, has_reclaim);
+	disable_unless(s->skel->progs.io_reclaim_direct_end, has_reclaim);
+	disable_unless(s->skel->progs.io_reclaim_memcg_end, has_reclaim);
+	disable_unless(s->skel->progs.io_reclaim_node_end, has_reclaim);
+	disable_unless(s->skel->progs.io_reclaim_kswapd, has_reclaim);
 	bool has_uring = has_calls && btf_has_tracepoint_of("io_uring_submit_req", 1) &&
 			 btf_has_tracepoint_of("io_uring_complete", 3);
-	leave_out(s->skel->progs.io_uring_begin, has_uring);
-	leave_out(s->skel->progs.io_uring_end, has_uring);
+	disable_unless(s->skel->progs.io_uring_begin, has_uring);
+	disable_unless(s->skel->progs.io_uring_end, has_uring);
 	bool has_block = s->tables & TABLE_SET(BLOCK);
 	static const char *const starts[] = {"block_io_start", NULL};
-	leave_out(s->skel->progs.io_block_start, has_block && btf_has_tracepoints(starts));
-	leave_out(s->skel->progs.io_block_issue, has_block);
-	leave_out(s->skel->progs.io_block_complete, has_block);
+	disable_unless(s->skel->progs.io_block_start, has_block && btf_has_tracepoints(starts));
+	disable_unless(s->skel->progs.io_block_issue, has_block);
+	disable_unless(s->skel->progs.io_block_complete, has_block);
 	faults_choose(s->skel, (s->tables & TABLE_SET(FAULTS)) != 0);
 	s->has_fault_pages = heapgrowth_choose(s->skel, (s->tables & TABLE_SET(GROWTH)) != 0);
 }
@@ -139,7 +139,7 @@ static int io_open(void **ret_s, const struct source_env *env, struct err *err U
 	s->skel = engine_skel(env->engine);
 	s->pid = t->pids.pids.n ? t->pids.pids.p[0] : t->child;
 	s->wants_pressure = s->tables & TABLE_SET(RECLAIM) && !env->has_gate;
-	s->is_beside = env->tables & TABLE_SET(LIVE);
+	s->has_heap = env->tables & TABLE_SET(LIVE);
 	s->why = env->heap ? env->heap->why : NULL;
 	choose_programs(s);
 	*ret_s = s;
@@ -153,7 +153,7 @@ static int attach_call(struct io *s, int tracefs_fd, const struct iocall *c, uin
 	TRY(syscallprobe_attach(&s->links, tracefs_fd, s->skel->progs.io_exit, SYSCALLPROBE_EXIT,
 				c->name, 0, err));
 	if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.io_calls), &nr, &v, BPF_ANY))
-		return err_sys(err, "cannot watch the system call '%s'", c->name);
+		return err_sys(err, "cannot trace system call '%s'", c->name);
 	return syscallprobe_attach(&s->links, tracefs_fd, s->skel->progs.io_enter,
 				   SYSCALLPROBE_ENTER, c->name, 0, err);
 }
@@ -168,7 +168,7 @@ static int attach_calls(struct io *s, struct err *err)
 		if (c->syscall < 0 || c->syscall >= IO_CALLS_MAX)
 			continue;
 		int rc = attach_call(s, tracefs_fd, c, (uint32_t)c->syscall, err);
-		if (rc && rc != -ENOENT) /* a call that this kernel was built without */
+		if (rc && rc != -ENOENT) /* the kernel may be built without this call */
 			return rc;
 		nr_attached += !rc;
 	}
@@ -179,7 +179,7 @@ static int attach_calls(struct io *s, struct err *err)
 				     "calls (CONFIG_FTRACE_SYSCALLS)");
 }
 
-/* A kernel without one of them is no reason to do without the others. */
+/* Attaches to those of the tracepoints that the kernel has. */
 static void attach_reclaim(struct io *s)
 {
 	static const char *const names[] = {"mm_vmscan_direct_reclaim_begin",
@@ -217,7 +217,7 @@ static int io_start(void *self, const struct source_env *env, const struct event
 	s->has_reads = s->wants_pressure && s->pid && !proc_reads(s->pid, &s->reads_before, NULL);
 	s->reads = s->reads_before;
 	s->epoch_ns = env->start_ns;
-	s->next_turn_ns = env->start_ns + TURN_NS + 10000000;
+	s->next_swap_ns = env->start_ns + SWAP_NS + 10000000;
 	s->skel->bss->io_epoch_ns = env->start_ns;
 	return 0;
 }
@@ -311,7 +311,7 @@ static const char *device_text(struct io *s, uint32_t dev)
 	return intern_str(&s->texts, *at);
 }
 
-/* Block requests are made by threads that nobody told about: the kernel's own, other programs. */
+/* Delivers the name of a thread outside the target (kernel threads too) that issued a request. */
 static int emit_thread(struct io *s, const struct io_key *k, uint64_t time_ns,
 		       const struct event_sink *sink, struct err *err)
 {
@@ -372,11 +372,11 @@ static int drain_map(struct io *s, const struct bpf_map *map, const struct event
 {
 	uint32_t cursor = 0;
 	uint32_t n = (uint32_t)s->nr_room;
-	take_names(s);
+	store_names(s);
 	int rc = bpf_map_lookup_and_delete_batch(bpf_map__fd(map), NULL, &cursor, s->keys, s->sums,
 						 &n, NULL);
 	if (rc && errno != ENOENT)
-		return err_sys(err, "cannot read what the kernel counted");
+		return err_sys(err, "cannot read BPF map of I/O");
 	for (uint32_t i = 0; i < n; i++)
 		TRY(deliver_row(s, &s->keys[i], &s->sums[i], sink, err));
 	return 0;
@@ -394,24 +394,24 @@ static int io_drain(void *self, const struct event_sink *sink, struct err *err)
 	uint64_t now = clock_mono_ns();
 	if (s->has_reads)
 		(void)proc_reads(s->pid, &s->reads, NULL);
-	take_names(s);
-	if (s->turned_ns && now >= s->turned_ns + QUIET_NS) {
-		s->turned_ns = 0;
+	store_names(s);
+	if (s->swapped_ns && now >= s->swapped_ns + SWAP_WAIT_NS) {
+		s->swapped_ns = 0;
 		return drain_page(s, !s->skel->bss->io_page, sink, err);
 	}
-	if (s->epoch_ns && !s->turned_ns && now >= s->next_turn_ns) {
+	if (s->epoch_ns && !s->swapped_ns && now >= s->next_swap_ns) {
 		s->skel->bss->io_page ^= 1;
-		s->turned_ns = now;
-		s->next_turn_ns += TURN_NS;
-		if (s->next_turn_ns < now)
-			s->next_turn_ns = now + TURN_NS;
+		s->swapped_ns = now;
+		s->next_swap_ns += SWAP_NS;
+		if (s->next_swap_ns < now)
+			s->next_swap_ns = now + SWAP_NS;
 	}
 	return 0;
 }
 
 static void detach(struct io *s)
 {
-	/* until it is detached, a program does nothing more */
+	/* 0: programs that are not detached yet do nothing */
 	s->skel->bss->io_epoch_ns = 0;
 	bpf_links_detach(&s->links); /* a link holds its perf event */
 	faults_free(TAKE(s->faults));
@@ -431,7 +431,7 @@ static int io_stop(void *self, const struct event_sink *sink, struct err *err)
 
 /* ---- facts ---- */
 
-/* What faults cost the disk: "4.58 GiB from disk, 631 major faults: 7.43 MiB each". */
+/* Bytes read from disk per major fault: "4.58 GiB from disk, 631 major faults: 7.43 MiB each". */
 static void add_reads_fact(struct profile *p, const struct io *s)
 {
 	uint64_t disk_bytes = s->reads.disk_bytes - s->reads_before.disk_bytes;
@@ -441,7 +441,7 @@ static void add_reads_fact(struct profile *p, const struct io *s)
 		return;
 	CLEANUP(buf_release) struct buf b = {0};
 	buf_addf(&b, "%s from disk, %" PRIu64 " major faults", num_bytes(disk_bytes).s, nr_major);
-	/* Where calls read as well, nobody knows which bytes are whose. */
+	/* If calls read much too, the bytes read by faults are not known. */
 	if (nr_major && call_bytes < disk_bytes / 10)
 		buf_addf(&b, ": %s each", num_bytes(disk_bytes / nr_major).s);
 	profile_fact(p, FACT_READ_FOR, buf_str(&b));
@@ -463,12 +463,12 @@ static void add_pressure_facts(struct profile *p, const struct io *s)
 
 static void add_growth_facts(struct profile *p, const struct io *s)
 {
-	if (!s->is_beside)
+	if (!s->has_heap)
 		profile_factf(p, FACT_HEAP_METHOD, "growth%s%s", s->why ? ": " : "",
 			      s->why ? s->why : "");
 	profile_fact(p, FACT_GROWTH,
-		     s->has_fault_pages ? "pages that the kernel handed out, exactly"
-					: "one page a fault: huge pages count as small ones");
+		     s->has_fault_pages ? "exact: size of each page fault"
+					: "one page per fault: huge pages count as small ones");
 }
 
 static void io_facts(const void *self, struct profile *p)

@@ -1,11 +1,11 @@
 /*
- * Input and output as a source on the engine: system calls that read, write and sync, requests of
- * block devices, page faults and reclaim, each exact, added up in the kernel by second, thread,
- * file, stack and duration class (wire/kernel_io.h), delivered as rows (EVENT_AGGREGATE) of TABLE_IO,
- * TABLE_BLOCK, TABLE_FAULTS, TABLE_RECLAIM and TABLE_GROWTH, as far as these are wanted.
+ * I/O and memory events as a BPF source: system calls that read, write and sync, block device
+ * requests, page faults and reclaim. Every event is counted; BPF programs add them up by second,
+ * thread, file, stack and duration class (wire/kernel_io.h). Delivered as rows (EVENT_AGGREGATE) of
+ * those of TABLE_IO, TABLE_BLOCK, TABLE_FAULTS, TABLE_RECLAIM and TABLE_GROWTH that are wanted.
  *
- * What bytes mean: those that calls returned, not those asked for. Calls under way when counting
- * begins or ends are not in it.
+ * Bytes are those that calls returned, not those requested. Calls in progress when counting starts
+ * or ends are not counted.
  */
 #ifndef ASSAY_CAPTURE_IO_IO_H
 #define ASSAY_CAPTURE_IO_IO_H
@@ -13,7 +13,7 @@
 #include "base/base.h"
 #include "capture/source.h"
 
-/* Memory touched for the first time, calls that map (heap/growth.h). */
+/* Pages touched for the first time, and calls that map memory (heap/growth.h). */
 #define GROWTH_TABLES (TABLE_SET(GROWTH) | TABLE_SET(MAPPED))
 
 extern const struct source io_source;
