@@ -1,11 +1,12 @@
 /*
- * Walks the CIEs and FDEs of .eh_frame and .debug_frame without interpreting their programs:
- * who covers which addresses. unwind/ compiles the programs; symbol/ takes function starts.
- * Format: LSB 5.0 core-generic 10.6 (.eh_frame), DWARF 5 section 6.4 (.debug_frame).
+ * Iterates over the CIEs and FDEs of .eh_frame and .debug_frame and gives the address range of each
+ * FDE. Does not interpret their call frame instructions: unwind/ compiles those; symbol/ uses the
+ * function starts. Format: LSB 5.0 core-generic 10.6 (.eh_frame), DWARF 5 section 6.4
+ * (.debug_frame).
  *
- * The bytes are foreign: every length is checked, entries that make no sense are skipped and
- * counted. Nothing is allocated. Addresses that only a running process could tell
- * (DW_EH_PE_indirect, textrel, datarel) make an entry bad.
+ * The input is untrusted: every length is checked; malformed entries are skipped and counted.
+ * Nothing is allocated. An entry whose addresses are known only at run time (DW_EH_PE_indirect,
+ * textrel, datarel) counts as malformed.
  */
 #ifndef ASSAY_OBJECT_EHFRAME_H
 #define ASSAY_OBJECT_EHFRAME_H
@@ -20,7 +21,7 @@ struct ehframe_section {
 	size_t n;
 	uint64_t vaddr; /* link-time address of p[0] */
 	bool is_debug_frame;
-	bool is_terminated; /* a zero length ends it (extent unknown), instead of being skipped */
+	bool is_terminated; /* a zero length ends the section (its size is unknown), else skipped */
 };
 
 struct ehframe_cie {
@@ -30,8 +31,8 @@ struct ehframe_cie {
 	uint64_t ra_column;
 	uint8_t pointer_encoding; /* DW_EH_PE_* of FDE addresses */
 	uint8_t lsda_encoding;    /* DW_EH_PE_omit: none */
-	uint8_t address_bytes;    /* of DW_EH_PE_absptr */
-	uint8_t segment_bytes;    /* DWARF 4 segment selector before the address */
+	uint8_t address_bytes;    /* size of DW_EH_PE_absptr */
+	uint8_t segment_bytes;    /* size of the DWARF 4 segment selector before the address */
 	bool is_signal_frame;     /* 'S' */
 	bool has_augmentation;    /* 'z' */
 	struct rd program;        /* initial instructions */
@@ -45,27 +46,27 @@ struct ehframe_fde {
 	struct rd program;
 };
 
-#define EHFRAME_NR_CIES 8 /* kept by an iterator; real files have one to five */
+#define EHFRAME_NR_CIES 8 /* CIEs that an iterator caches; real files have one to five */
 
 struct ehframe_iter {
 	struct ehframe_section section;
 	uint64_t offset; /* of the next entry */
 	struct ehframe_cie cies[EHFRAME_NR_CIES];
 	uint64_t cie_keys[EHFRAME_NR_CIES]; /* offset + 1, 0 = empty */
-	uint64_t nr_bad; /* entries that were skipped because they make no sense */
+	uint64_t nr_bad;                    /* malformed entries that were skipped */
 };
 
 void ehframe_start(struct ehframe_iter *it, const struct ehframe_section *s);
-/* Over an image's .eh_frame or .debug_frame; false if it has none. */
+/* Starts at an image's .eh_frame or .debug_frame; false if it has none. */
 bool ehframe_start_elf(struct ehframe_iter *it, struct elf *e, const char *section);
-/* False at the end. Malformed entries are skipped and counted in nr_bad. */
+/* Returns the next FDE; false at the end. Malformed entries are skipped and counted in nr_bad. */
 bool ehframe_next(struct ehframe_iter *it, struct ehframe_fde *ret_fde);
 
-/* The FDE at an offset that ehframe_next gave; @ret_cie is filled and pointed to. */
+/* Reads the FDE at an offset returned by ehframe_next; ret_fde->cie points to @ret_cie. */
 bool ehframe_fde_at(const struct ehframe_section *s, uint64_t offset, struct ehframe_fde *ret_fde,
 		    struct ehframe_cie *ret_cie);
 
-/* Where .eh_frame_hdr (PT_GNU_EH_FRAME, at @vaddr) says .eh_frame is: its link-time address. */
+/* Gets the link-time address of .eh_frame from .eh_frame_hdr (PT_GNU_EH_FRAME, at @vaddr). */
 bool ehframe_hdr_to_vaddr(struct sv hdr, uint64_t vaddr, uint64_t *ret_vaddr);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * The plain bytes of one section, read forwards: of a compressed one no more is inflated than up
- * to the last byte that was asked for, and what is passed over takes no memory; of any other one
- * only the pieces that were asked for are read.
+ * Reads the decompressed bytes of one section sequentially. A compressed section is decompressed
+ * only up to the last byte requested, and skipped bytes take no memory; of an uncompressed section
+ * only the requested pieces are read.
  *
  * Borrows the image until elf_stream_free. The limits are those of elf.h.
  */
@@ -18,14 +18,13 @@ int elf_stream_open(struct elf_stream **ret_s, const struct elf *e, const struct
 		    struct err *err);
 void elf_stream_free(struct elf_stream *s);
 DEFINE_FREE_P(elf_stream, struct elf_stream)
-/* Of the section, decompressed. */
+/* Returns the decompressed size of the section. */
 uint64_t elf_stream_nr_bytes(const struct elf_stream *s);
-/* Where the next read may start: the end of the last one. */
+/* Returns the current position, which is the end of the last read. */
 uint64_t elf_stream_at(const struct elf_stream *s);
-/* Bytes [offset, offset + n), where offset is not before elf_stream_at. */
+/* Reads the bytes [offset, offset + n); @offset must not be before elf_stream_at. */
 int elf_stream_read(struct elf_stream *s, void *to, size_t n, uint64_t offset, struct err *err);
-/* After the last byte was read: an error if there is more, or the stream's checksum does not hold.
- */
+/* Checks, after the last byte was read, that the stream ends there and its checksum is right. */
 int elf_stream_finish(struct elf_stream *s, struct err *err);
 
 #endif

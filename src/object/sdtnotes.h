@@ -1,12 +1,14 @@
 /*
- * Static probes that a program's author put into it (USDT, "SDT"): a `nop` in the code each, told
- * of in section .note.stapsdt as owner "stapsdt", type 3:
+ * Reads the static probes of a binary (USDT, "SDT"). Each probe is a `nop` in the code, described
+ * by a note in section .note.stapsdt with owner "stapsdt" and type 3:
  *
  *	u64 address of the nop · u64 address of section .stapsdt.base when linked ·
- *	u64 address of a u16 that counts who listens, 0 = none · provider\0 name\0 arguments\0
+ *	u64 address of a u16 semaphore, the number of attached tracers, 0 = none ·
+ *	provider\0 name\0 arguments\0
  *
- * The section is not loaded, so nobody adjusts its addresses when prelink or a separate debug file
- * move the code: the difference between .stapsdt.base now and then is added to them.
+ * The section is not loaded, so its addresses are not adjusted when prelink or a separate debug
+ * file moves the code. The difference between the current and the recorded address of .stapsdt.base
+ * is therefore added to them.
  */
 #ifndef ASSAY_OBJECT_SDTNOTES_H
 #define ASSAY_OBJECT_SDTNOTES_H
@@ -17,13 +19,16 @@
 #include "object/elf.h"
 
 struct sdt_note {
-	struct sv provider; /* into the image */
+	struct sv provider; /* borrowed from the image */
 	struct sv name;
-	uint64_t offset;           /* into the file, of the nop */
-	uint64_t semaphore_offset; /* into the file, 0 = none */
+	uint64_t offset;           /* file offset of the nop */
+	uint64_t semaphore_offset; /* file offset, 0 = none */
 };
 
-/* Until @found returns other than 0, which is then returned. What is malformed is passed over. */
+/*
+ * Calls @found for each probe until it returns a value other than 0, which is then returned.
+ * Malformed notes are skipped.
+ */
 int sdt_notes(struct elf *e, int (*found)(void *ctx, const struct sdt_note *n, struct err *err),
 	      void *ctx, struct err *err);
 

@@ -1,15 +1,16 @@
 /*
- * Answers of a symbolizer on disk: one small file a binary, <cache_dir>/<build-id>.names, of the
- * addresses that were asked for so far. Debug files need not be inflated and indexed again to
- * name the same addresses in the next report.
+ * On-disk cache of symbolization results: one file per binary, <cache_dir>/<build-id>.names, which
+ * holds the addresses that were looked up so far. With it the next report does not decompress and
+ * index debug files again for the same addresses.
  *
- * An answer is believed only if all that it came from is as it was: the binary, its debug file
- * and its supplement (device, inode, size, times of change), the flags, and the program that asks.
- * The file is believed only if it is a regular file of this user that nobody else may write, its
- * checksum holds and every index in it was checked. A file has at most NAME_CACHE_ADDRESSES
- * addresses; all files of the folder together are kept under NAME_CACHE_DIR_BYTES, oldest first.
+ * A cached result is used only if everything that it was derived from is unchanged: the binary, its
+ * debug file and its dwz supplement (device, inode, size, mtime and ctime), the flags, and the
+ * assay executable. The cache file is used only if it is a regular file owned by this user that
+ * nobody else may write, its checksum matches and every index in it is valid. A file holds at most
+ * NAME_CACHE_ADDRESSES addresses; the files of the directory are kept under NAME_CACHE_DIR_BYTES in
+ * total by removing the oldest.
  *
- * The cache is best effort: what cannot be loaded or stored is found out again, without a word.
+ * The cache is best effort: what cannot be loaded or stored is computed again, without a message.
  */
 #ifndef ASSAY_SYMBOL_NAMECACHE_H
 #define ASSAY_SYMBOL_NAMECACHE_H
@@ -23,27 +24,28 @@
 
 struct name_cache_sources {
 	const struct elf *binary;
-	const struct elf *debug; /* NULL: there is none, or none was needed */
-	const struct elf *alt;   /* dwz supplement; the same */
+	const struct elf *debug; /* NULL: none exists or none was needed */
+	const struct elf *alt;   /* dwz supplement; NULL as for debug */
 	unsigned flags;          /* symbolizer_flags */
 };
 
 struct name_cache; /* opaque */
 
 /*
- * With what was stored for these sources. NULL: the binary cannot be cached (no build-id, an image
- * in memory). @cache_dir is copied, the sources are looked at in the call only.
+ * Opens the cache of a binary and loads what is stored for these sources. Returns NULL if the
+ * binary cannot be cached (no build-id, an image in memory). @cache_dir is copied; @from is used
+ * only during the call.
  */
 struct name_cache *name_cache_open(const char *cache_dir, const struct name_cache_sources *from);
 void name_cache_free(struct name_cache *c);
-/* False: not known. The frames are borrowed until the next name_cache_add. */
+/* Looks up an address; false if it is not cached. Frames are borrowed until name_cache_add. */
 bool name_cache_find(const struct name_cache *c, uint64_t vaddr, const struct symbol_frame **ret_f,
 		     size_t *ret_nr, enum symbol_source *ret_source);
-/* Copies the frames; false if the cache is full. An address that is there is left as it is. */
+/* Copies the frames; false if the cache is full. Does nothing for an address already cached. */
 bool name_cache_add(struct name_cache *c, uint64_t vaddr, const struct symbol_frame *frames,
 		    size_t nr, enum symbol_source source);
 size_t name_cache_left(const struct name_cache *c); /* addresses that may still be added */
-/* Writes the file if there is something new in it. */
+/* Writes the file if addresses were added. */
 void name_cache_store(struct name_cache *c);
 
 #endif

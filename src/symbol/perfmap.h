@@ -1,8 +1,11 @@
 /*
- * Names of JIT code: /tmp/perf-PID.map text ("START SIZE name" in hex, 0x allowed, names may hold
- * spaces) and jitdump files. Later entries replace earlier ones where they overlap. Hostile
- * input: lines and records that make no sense are passed over and counted, a record that passes the
- * end stops the reading (the writer may still be at it), at most 2^23 entries and names of 4 kB.
+ * Symbols of JIT code from /tmp/perf-PID.map files ("START SIZE name", numbers in hexadecimal with
+ * or without 0x, names may contain spaces) and from jitdump files. Where entries overlap, the later
+ * one wins.
+ *
+ * The input is untrusted: malformed lines and records are skipped and counted; a record that
+ * extends past the end of the file ends the parsing (the writer may still be writing it). Limits:
+ * 2^23 entries, names of 4 kB.
  */
 #ifndef ASSAY_SYMBOL_PERFMAP_H
 #define ASSAY_SYMBOL_PERFMAP_H
@@ -15,16 +18,18 @@ struct perfmap; /* opaque; holds copies of all names */
 
 int perfmap_parse(struct perfmap **ret_m, struct sv text, struct err *err);
 /*
- * jitdump, kernel tools/perf/Documentation/jitdump-specification.txt: code load, move and close,
- * debug records for lines; unwinding records are passed over. Times are CLOCK_MONOTONIC; a file
- * with the processor's own time stamps answers with its last state whatever the time.
+ * Parses a jitdump file (kernel tools/perf/Documentation/jitdump-specification.txt): code load,
+ * move and close records, and debug records for lines; unwinding records are skipped. Times are
+ * CLOCK_MONOTONIC. For a file with TSC time stamps, perfmap_find ignores time_ns and uses the last
+ * state.
  */
 int perfmap_parse_jitdump(struct perfmap **ret_m, struct sv bytes, struct err *err);
 void perfmap_free(struct perfmap *m);
 DEFINE_FREE_P(perfmap, struct perfmap)
 /*
- * @time_ns: as of then (jitdump; code that was only announced later is better than none),
- * 0 = the last state. *ret_file and *ret_line: empty and 0 when unknown.
+ * Finds the function at @addr at time @time_ns (jitdump only; 0 = the last state). If no code was
+ * loaded there by then, the first code loaded later is returned. *ret_file and *ret_line are empty
+ * and 0 when unknown.
  */
 bool perfmap_find(const struct perfmap *m, uint64_t addr, uint64_t time_ns, struct sv *ret_name,
 		  uint64_t *ret_start, struct sv *ret_file, uint32_t *ret_line);

@@ -1,16 +1,18 @@
 /*
- * The facade of naming: one symbolizer per binary; addresses in, functions with file, line and
- * inlined frames out. Batches are cheap, single calls are not: give all addresses of a binary at
- * once, in any order. (Kernel: kallsyms.h. JIT code: perfmap.h.)
+ * Symbolizes the addresses of one binary: link-time addresses in; functions with file, line and
+ * inlined frames out. One symbolizer per binary. A batch is cheap, single calls are not: pass all
+ * addresses of a binary at once, in any order. (Kernel: kallsyms.h. JIT code: perfmap.h.)
  *
- * The physical function is named by the symbol tables (.symtab; else those of the debug file and
- * the mini debug information with .dynsym) where a sized symbol covers the address, so that
- * foo.cold and foo.constprop.0 stay told apart; else by DWARF. Where DWARF's linkage name is one of
- * several aliases at the symbol's address and is mangled, it is the one shown: identical functions
- * that a linker folded keep the name that fits their inlined frames. Inlined frames, files and
- * lines come from DWARF alone, the binary's own or the debug file's. What is left is told apart by
- * PLT entries (memcpy@plt), function starts of .eh_frame and, where that covers less than half of
- * the code, targets of call instructions.
+ * The physical function is named by the symbol tables where a symbol with a size covers the address
+ * (.symtab; else .dynsym with those of the debug file and of .gnu_debugdata), so that foo.cold and
+ * foo.constprop.0 remain distinct functions; otherwise by DWARF. If DWARF's linkage name is mangled
+ * and is one of several aliases at the symbol's address, it is used: functions that the linker
+ * folded because they are identical then get the name that matches their inlined frames.
+ *
+ * Inlined frames, files and lines come from DWARF only, of the binary or of its debug file.
+ * Addresses that no symbol covers are attributed to PLT entries (memcpy@plt), to function starts
+ * from .eh_frame and, where .eh_frame covers less than half of the code, to targets of call
+ * instructions.
  *
  * A symbolizer is used by one thread at a time; several may run in parallel.
  */
@@ -35,10 +37,10 @@ struct symbol_frame {
 	uint32_t line;       /* 0 = unknown */
 	uint64_t func_start; /* link-time address of the physical function, 0 = unknown */
 	bool is_inlined;
-	bool is_guessed; /* from .eh_frame, calls or a PLT: no symbol names it */
+	bool is_guessed; /* the function is known by .eh_frame, calls or the PLT, not by a symbol */
 };
 
-/* Where the physical function's name came from. */
+/* The source of the physical function's name. */
 enum symbol_source {
 	SYMBOL_NONE = 0,
 	SYMBOL_SYMTAB,
@@ -47,44 +49,45 @@ enum symbol_source {
 	SYMBOL_DEBUGFILE,
 	SYMBOL_DWARF,
 	SYMBOL_PLT,
-	SYMBOL_EHFRAME, /* no name: a start of .eh_frame */
-	SYMBOL_CALLED,  /* no name: a target of calls, where .eh_frame covers little */
+	SYMBOL_EHFRAME, /* no name: function start from .eh_frame */
+	SYMBOL_CALLED,  /* no name: target of calls, where .eh_frame covers little of the code */
 };
 
 /*
- * Called once per query (@query is its index), in ascending order of address, not of index;
- * frames innermost first, at least one, borrowed in the call. An address that nothing covers has
- * one frame without a name and SYMBOL_NONE; stripped code has a guessed frame: an empty linkage
- * and func_start, to be shown as module!fn_<hex of func_start>.
+ * Called once per queried address (@query is its index), in ascending order of address. @frames are
+ * innermost first, at least one, borrowed during the call. An unsymbolized address has one frame
+ * with an empty name and SYMBOL_NONE. A function of stripped code has one frame with is_guessed, an
+ * empty linkage and func_start; it is displayed as module!fn_<func_start in hex>.
  */
 typedef void (*symbol_result_fn)(void *ctx, size_t query, const struct symbol_frame *frames,
 				 size_t nr, enum symbol_source source);
 
 struct symbolizer_stats {
-	uint64_t nr_symbols;      /* in the tables, aliases included */
-	uint64_t nr_bad_sections; /* that were there but did not parse; ignored */
+	uint64_t nr_symbols;      /* in the symbol tables, aliases included */
+	uint64_t nr_bad_sections; /* sections that did not parse; they are ignored */
 };
 
 struct symbolizer; /* opaque */
 
 /*
- * @elf: the binary, taken over. @path: for debug file search and messages. @search: borrowed
- * while in use. Opening is cheap; tables are built by the first query that needs them.
+ * Takes ownership of @elf, the binary. @path: for the debug file search and for messages. @search:
+ * borrowed until symbolizer_free. This call is cheap; tables are built by the first query that
+ * needs them.
  */
 struct symbolizer *symbolizer_new(struct elf *elf, const char *path,
 				  const struct debug_search *search, unsigned flags);
 /*
- * Before the first query: answers are taken from and put into the cache of this folder
- * (symbol/namecache.h), written by symbolizer_free.
+ * Uses the cache in @cache_dir (symbol/namecache.h); must be called before the first query.
+ * symbolizer_free writes the cache.
  */
 void symbolizer_use_cache(struct symbolizer *s, const char *cache_dir);
 void symbolizer_free(struct symbolizer *s);
 DEFINE_FREE_P(symbolizer, struct symbolizer)
-/* Counts of what the first query opened; zeroes before it. */
+/* Counters; all zero before the first query. */
 struct symbolizer_stats symbolizer_stats(const struct symbolizer *s);
 /*
- * @vaddrs: link-time lookup addresses; a return address is looked up at address - 1 by the
- * caller's arithmetic, i.e. pass the adjusted address.
+ * Looks up @nr link-time addresses. For a return address the caller passes address - 1, so that it
+ * lies within the call instruction.
  */
 int symbolizer_query(struct symbolizer *s, const uint64_t *vaddrs, size_t nr,
 		     symbol_result_fn result, void *ctx, struct err *err);

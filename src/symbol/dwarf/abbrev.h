@@ -1,12 +1,12 @@
 /*
- * Internal to the DWARF reader: abbreviation tables, compiled for skipping.
+ * Internal to the DWARF reader: abbreviation tables, compiled for fast skipping of DIEs.
  *
- * A scan reads few attributes of few DIEs and skips all the rest, so each abbreviation carries
- * the number of bytes that its DIEs have, or, where a field's size stands in the bytes, a short
- * program of skips with neighbouring fixed fields merged.
+ * A scan reads few attributes of few DIEs and skips the rest. Each abbreviation therefore holds the
+ * total size of its DIEs or, where a form has variable size, a short list of skips in which
+ * adjacent fixed-size fields are merged.
  *
- * A cache belongs to one worker. Tables taken from it stay until put back, at most
- * DW_ABBREV_SLOTS others are kept.
+ * A cache belongs to one worker. A table from dw_abbrevs_get stays valid until dw_abbrevs_put_p; at
+ * most DW_ABBREV_SLOTS tables are kept beyond that.
  */
 #ifndef ASSAY_SYMBOL_DWARF_ABBREV_H
 #define ASSAY_SYMBOL_DWARF_ABBREV_H
@@ -18,13 +18,13 @@
 #define DW_ABBREV_VARIABLE UINT16_MAX
 
 enum dw_kind {
-	DW_KIND_PLAIN,      /* skip the DIE, look at its children */
-	DW_KIND_SUBPROGRAM, /* with code */
-	DW_KIND_INLINED,    /* with code */
+	DW_KIND_PLAIN,      /* skip the DIE, visit its children */
+	DW_KIND_SUBPROGRAM, /* function that has code */
+	DW_KIND_INLINED,    /* inlined call that has code */
 };
 
 struct dw_skip {
-	uint16_t form; /* 0: fixed */
+	uint16_t form; /* of variable size; 0: skip nr_bytes */
 	uint16_t nr_bytes;
 };
 
@@ -37,28 +37,28 @@ struct dw_abbrev {
 	uint16_t fixed_bytes; /* or DW_ABBREV_VARIABLE */
 	uint8_t kind;
 	bool has_children;
-	bool is_scope; /* namespace, class or function: its name qualifies what is inside */
+	bool is_scope; /* namespace, class or function: qualifies the names of DIEs inside it */
 };
 
 struct dw_abbrevs {
 	uint64_t key_offset;
 	uint64_t key_rest;
 	unsigned nr_refs;
-	uint64_t first_code; /* codes count up by one from here (always so in practice) ... */
-	bool is_dense;
-	VEC(uint64_t) codes; /* ... or are sorted here */
+	uint64_t first_code;
+	bool is_dense;       /* codes are consecutive from first_code, as compilers write them */
+	VEC(uint64_t) codes; /* sorted; used if not is_dense */
 	VEC(struct dw_abbrev) abbrevs;
 	VEC(struct dw_spec) specs;
 	VEC(struct dw_skip) skips;
 };
 
 struct dw_abbrev_cache {
-	uint64_t budget_bytes; /* of the section still to be parsed; set per unit of work */
+	uint64_t budget_bytes; /* how much of the section may still be parsed; set for each job */
 	struct dw_abbrevs *slots[DW_ABBREV_SLOTS];
 };
 
 void dw_abbrev_cache_release(struct dw_abbrev_cache *c);
-/* The table of this unit, or NULL if it does not parse or the budget is used up. */
+/* Returns the unit's table, or NULL if it does not parse or the budget is exhausted. */
 struct dw_abbrevs *dw_abbrevs_get(struct dw_abbrev_cache *c, const struct dw_unit *u);
 void dw_abbrevs_put_p(struct dw_abbrevs **t);
 const struct dw_abbrev *dw_abbrev_find_slow(const struct dw_abbrevs *t, uint64_t code);
@@ -74,7 +74,7 @@ static inline const struct dw_abbrev *dw_abbrev_find(const struct dw_abbrevs *t,
 	return dw_abbrev_find_slow(t, code);
 }
 
-/* Past the attributes of a DIE whose code was just read. */
+/* Skips the attributes of a DIE whose abbreviation code was just read. */
 static inline bool dw_abbrev_skip(const struct dw_abbrevs *t, const struct dw_abbrev *a,
 				  struct rd *r, const struct dw_unit *u)
 {
@@ -85,7 +85,7 @@ static inline bool dw_abbrev_skip(const struct dw_abbrevs *t, const struct dw_ab
 	return dw_abbrev_skip_slow(t, a, r, u);
 }
 
-/* Reads the attributes that have a slot. */
+/* Reads the attributes listed in enum dw_slot and skips the others. */
 bool dw_attrs_read(const struct dw_abbrevs *t, const struct dw_abbrev *a, struct rd *r,
 		   const struct dw_unit *u, struct dw_attrs *ret_a);
 

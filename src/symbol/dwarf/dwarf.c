@@ -384,7 +384,7 @@ static void run_query(struct query *q, const uint64_t *vaddrs, size_t nr)
 	dw_index_find(&d->index, vaddrs, nr, &q->hits);
 	group_by_unit(q, vaddrs);
 	run_jobs(q);
-	if (!atomic_load(&d->part.is_missed))
+	if (!atomic_load(&d->part.is_unit_missing))
 		return;
 	/* Something refers into a unit that was not loaded. */
 	query_release(q);

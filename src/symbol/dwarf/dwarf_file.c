@@ -94,8 +94,8 @@ const struct dw_unit *dw_unit_at(const struct dw_file *f, uint64_t offset)
 	const struct dw_unit *u = first_unit_behind(f, offset);
 	if (u && u->die_offset <= offset)
 		return u;
-	if (f->is_missed)
-		atomic_store_explicit(f->is_missed, true, memory_order_relaxed);
+	if (f->is_unit_missing)
+		atomic_store_explicit(f->is_unit_missing, true, memory_order_relaxed);
 	return NULL;
 }
 

@@ -1,10 +1,10 @@
 /*
- * Internal to the DWARF reader: one set of sections (the image's, its dwz supplement's, a .dwo's
- * or one contribution of a .dwp), its units, and attribute values.
+ * Internal to the DWARF reader: one set of debug sections (of the image, of its dwz supplement, of
+ * a .dwo file or of one contribution in a .dwp package), its units, and the decoding of attribute
+ * values.
  *
- * A file's sections are borrowed from the ELF image that holds them. Units are in the order of
- * the section, so a reference by section offset finds its unit by binary search. Type units are
- * skipped: no code is described by them.
+ * The sections are borrowed from the ELF image. Units are sorted by section offset, so the unit of
+ * a reference is found by binary search. Type units are skipped: they describe no code.
  *
  * Formats: DWARF Debugging Information Format versions 2-5; GNU extensions of gcc, dwz, dwp.
  */
@@ -42,17 +42,17 @@ struct dw_file;
 
 struct dw_unit {
 	const struct dw_file *file;
-	const struct dw_file *addr_file; /* whose .debug_addr (and .debug_ranges) it indexes */
+	const struct dw_file *addr_file; /* holds its .debug_addr (and .debug_ranges) */
 	uint64_t offset;                 /* of the header, in .debug_info */
 	uint64_t end;
-	uint64_t die_offset; /* of the top DIE */
+	uint64_t die_offset; /* of the unit DIE */
 	uint64_t abbrev_offset;
 	uint8_t version;
 	uint8_t type; /* DW_UT_*; version 2-4: DW_UT_compile */
 	uint8_t addr_bytes;
 	uint8_t offset_bytes; /* 4 or 8 */
 
-	/* From the top DIE. */
+	/* Attributes of the unit DIE. */
 	uint16_t tag;
 	uint16_t language;
 	bool has_children;
@@ -77,14 +77,17 @@ struct dw_file {
 	struct sv sec[DW_SEC_NR];
 	VEC(struct dw_unit) units;
 	const struct dw_file *alt; /* dwz supplement, or NULL */
-	uint32_t number;           /* tells files apart in memo keys */
-	bool is_dwo;               /* sections are the .dwo kind */
+	uint32_t number;           /* identifies the file in the keys of struct dw_names */
+	bool is_dwo;               /* sections have .dwo names */
 	uint64_t nr_units_bad;
-	/* Where only some units are loaded: set when one of the others was asked for. Else NULL. */
-	atomic_bool *is_missed;
+	/*
+	 * NULL: all units are loaded. Else only some are (part.h), and the flag is set when a unit
+	 * that is not loaded is referenced.
+	 */
+	atomic_bool *is_unit_missing;
 };
 
-/* Slots: the attributes that somebody reads. */
+/* The attributes that are read; each has a slot in struct dw_attrs. */
 enum dw_slot {
 	DW_SLOT_NONE,
 	DW_SLOT_LOW_PC,
@@ -109,11 +112,11 @@ enum dw_slot {
 };
 
 enum dw_class {
-	DW_CLASS_NONE, /* absent, or a form that carries nothing for us */
+	DW_CLASS_NONE, /* absent, or a form that is not used */
 	DW_CLASS_ADDR,
 	DW_CLASS_ADDRX,
 	DW_CLASS_CONST,
-	DW_CLASS_TEXT, /* text in place */
+	DW_CLASS_TEXT, /* DW_FORM_string */
 	DW_CLASS_STRP,
 	DW_CLASS_LINE_STRP,
 	DW_CLASS_STRX,
@@ -140,40 +143,42 @@ struct dw_attrs {
 	struct dw_value v[DW_SLOT_NR];
 };
 
-/* Loads the sections of @e; those of .dwo kind if @is_dwo. An absent section is empty. */
+/* Loads the sections of @e, with @is_dwo those named .dwo. An absent section is empty. */
 int dw_file_load(struct dw_file *f, struct elf *e, bool is_dwo, struct err *err);
-/* Walks the headers and top DIEs. What is damaged is left out and counted. */
+/* Reads all unit headers and unit DIEs. Damaged units are skipped and counted. */
 void dw_file_index(struct dw_file *f);
 void dw_file_release(struct dw_file *f);
-/* The unit whose DIEs hold this offset of .debug_info, or NULL. */
+/* Returns the unit whose DIEs contain this offset of .debug_info, or NULL. */
 const struct dw_unit *dw_unit_at(const struct dw_file *f, uint64_t offset);
-/* The unit whose header starts there, or NULL. */
+/* Returns the unit whose header starts at this offset, or NULL. */
 const struct dw_unit *dw_unit_from_header(const struct dw_file *f, uint64_t offset);
-/* Extent and header of the unit at @offset, not its top DIE. False if damaged. */
+/* Reads the header of the unit at @offset, without its unit DIE. False if damaged. */
 bool dw_unit_read_header(struct dw_unit *ret_u, const struct dw_file *f, uint64_t offset);
-/* Reads the top DIE, also again after bases were inherited from a skeleton. False if damaged. */
+/* Reads the unit DIE; again after the bases of a skeleton unit were set. False if damaged. */
 bool dw_unit_read_top(struct dw_unit *u);
 
-/* Reader over the unit's bytes from @offset to the unit's end; bad if outside. */
+/*
+ * Returns a reader over the unit's bytes from @offset to its end; it is bad if @offset is outside.
+ */
 struct rd dw_unit_rd(const struct dw_unit *u, uint64_t offset);
 uint64_t dw_rd_offset(struct rd *r, unsigned offset_bytes);
-/* The section's bytes from offset on; empty if past the end. */
+/* Returns a reader over the section from @offset on; empty if past the end. */
 struct rd dw_section_rd(const struct dw_file *f, enum dw_section s, uint64_t offset);
 
-/* The next attribute of an abbreviation: 1; 0 at its end, -1 if damaged. */
+/* Reads the next attribute specification of an abbreviation: 1, 0 at its end, -1 if damaged. */
 int dw_spec_read(struct rd *r, struct dw_spec *ret_s);
-/* The length that units, tables and sets start with; 0xffffffff: it has 8 bytes, as all offsets. */
+/* Reads an initial length; 0xffffffff announces 64-bit DWARF, whose offsets have 8 bytes. */
 uint64_t dw_rd_length(struct rd *r, uint8_t *ret_offset_bytes);
-/* Bytes of a form of fixed size in this unit, or -1. */
+/* Returns the size of a form in this unit in bytes, -1 if it is variable. */
 int dw_form_bytes(uint64_t form, const struct dw_unit *u);
-/* Reads one value; false (and a bad reader) if the form is unknown or runs over the end. */
+/* Reads one value; false (and the reader is bad) if the form is unknown or exceeds the data. */
 bool dw_form_read(struct rd *r, const struct dw_unit *u, const struct dw_spec *s,
 		  struct dw_value *ret_v);
 bool dw_form_skip(struct rd *r, const struct dw_unit *u, uint64_t form);
 
-/* Text of a string value; empty if it has none or lies outside. */
+/* Returns the text of a string value; empty if the value is no string or its offset is invalid. */
 struct sv dw_text(const struct dw_unit *u, const struct dw_value *v);
-/* Address of an ADDR or ADDRX value. */
+/* Gets the address of a DW_CLASS_ADDR or DW_CLASS_ADDRX value; false if it has none. */
 bool dw_addr(const struct dw_unit *u, const struct dw_value *v, uint64_t *ret_addr);
 bool dw_addr_at(const struct dw_unit *u, uint64_t idx, uint64_t *ret_addr);
 

@@ -1,6 +1,6 @@
 /*
- * Internal to the DWARF reader: the addresses of one unit answered by one worker, and the answers
- * put together as frames.
+ * Internal to the DWARF reader: one worker looks up the addresses of one unit, and the results are
+ * converted to frames.
  */
 #ifndef ASSAY_SYMBOL_DWARF_DWARF_QUERY_H
 #define ASSAY_SYMBOL_DWARF_DWARF_QUERY_H
@@ -16,27 +16,27 @@
 #include "symbol/dwarf/scan.h"
 #include "symbol/dwarf/split.h"
 
-struct dw_worker {              /* what one thread reuses from unit to unit */
-	struct arena text;      /* names put together; lives as long as the reader */
-	struct arena path_text; /* paths put together; lives as long as the query */
+struct dw_worker {              /* state that one thread reuses from unit to unit */
+	struct arena text;      /* built names; lives as long as the reader */
+	struct arena path_text; /* built paths; lives as long as the query */
 	struct dw_abbrev_cache abbrevs;
 	struct dw_names names;
 	struct dw_lines lines;
 	VEC(uint32_t) path_of_file; /* idx + 1 in the job's paths, by file number */
-	VEC(uint32_t) order;        /* used nodes by where their name is */
+	VEC(uint32_t) order;        /* used nodes, sorted by the offset of their name */
 	struct dwarf_stats stats;
 };
 
-/* One unit's share of a query. Slots: the unit's addresses, ascending. */
+/* The part of a query that falls into one unit: a run of slots, one per address, ascending. */
 struct dw_job {
 	uint32_t unit;
 	size_t first_slot;
 	size_t nr_slots;
-	struct dw_scan scan; /* leaves point into the query's slots */
+	struct dw_scan scan; /* its leaves are those of the query's slots */
 	VEC(struct sv) paths;
 };
 
-struct dw_env { /* constant while workers work */
+struct dw_env { /* read-only while the workers run */
 	const struct dw_file *main;
 	const struct dw_package *package;
 	const char *path;
@@ -47,14 +47,14 @@ struct dw_env { /* constant while workers work */
 
 void dw_worker_init(struct dw_worker *w);
 void dw_worker_release(struct dw_worker *w);
-/* Answers the job: leaves and rows of its slots, nodes with names and paths. */
+/* Looks up the job's addresses: fills the leaves and @rows of its slots, and the nodes. */
 void dw_job_run(struct dw_job *job, const struct dw_env *env, struct dw_worker *w,
 		const uint64_t *vaddrs, struct dw_line_row *rows);
 void dw_job_release(struct dw_job *job);
 
 typedef VEC(struct dwarf_frame) dw_frames;
 
-/* The frames of one slot, innermost first, in place of what is in @frames. */
+/* Replaces the contents of @frames by the frames of one slot, innermost first. */
 void dw_job_frames(const struct dw_job *job, uint32_t leaf, const struct dw_line_row *row,
 		   dw_frames *frames);
 

@@ -1,10 +1,10 @@
 /*
- * Internal to the DWARF reader: one run of a unit's line number program, versions 2 to 5.
+ * Internal to the DWARF reader: runs a unit's line number program once, versions 2 to 5.
  *
- * The rows are not kept: the looked-up addresses are sorted, and while the rows of a sequence
- * stream by, each address is given the last row at or before it. Where sequences overlap, the one
- * that ends first wins, so that a sequence of discarded code, whose start the linker set to 0,
- * cannot take what belongs to another.
+ * The rows are not stored. The addresses to look up are sorted; while the rows of a sequence are
+ * generated, each address is assigned the last row at or before it. Where sequences overlap, the
+ * one that ends first wins. Otherwise a sequence of discarded code, whose start the linker set to
+ * 0, would claim addresses of other code.
  */
 #ifndef ASSAY_SYMBOL_DWARF_LINE_H
 #define ASSAY_SYMBOL_DWARF_LINE_H
@@ -30,7 +30,7 @@ struct dw_line_pending {
 	uint32_t line;
 };
 
-/* A table's header and the scratch memory of its run; cleared by dw_lines_open, kept per worker. */
+/* A line table's header and the scratch memory to run it. Reused by one worker. */
 struct dw_lines {
 	uint8_t version;
 	uint8_t addr_bytes;
@@ -49,15 +49,15 @@ struct dw_lines {
 };
 
 void dw_lines_release(struct dw_lines *l);
-/* Reads the header of the table of @u. False if it has none or it is damaged. */
+/* Resets @l and reads the header of the unit's line table. False if it has none or is damaged. */
 bool dw_lines_open(struct dw_lines *l, const struct dw_unit *u);
 /*
  * Fills @rows, one for each of the ascending @vaddrs. Sequences that start below @min_vaddr are
- * of discarded code. False if the program is damaged; rows before the damage stay.
+ * of discarded code and are skipped. False if the program is damaged; rows found before it remain.
  */
 bool dw_lines_run(struct dw_lines *l, const uint64_t *vaddrs, size_t nr, uint64_t min_vaddr,
 		  struct dw_line_row *rows);
-/* Full path of a file number, in the arena or borrowed; empty if there is no such file. */
+/* Returns the full path of a file number, in @arena or borrowed; empty if it does not exist. */
 struct sv dw_lines_path(const struct dw_lines *l, uint64_t file, struct arena *arena);
 
 #endif

@@ -249,7 +249,7 @@ bool dw_part_load(struct dw_part *p, struct dw_file *f, struct elf *e,
 	elf_stream_free(l.line.stream);
 	vec_release(&l.offsets);
 	if (is_loaded) {
-		f->is_missed = &p->is_missed;
+		f->is_unit_missing = &p->is_unit_missing;
 		return true;
 	}
 	dw_file_release(f);

@@ -2,10 +2,10 @@
  * Internal to the DWARF reader: one pass over a unit's DIEs that finds, for sorted addresses, the
  * innermost function or inlined call that covers each.
  *
- * No table of intervals is built: whenever a DIE with code comes by, its ranges are looked up
- * among the addresses of the unit and "paint" those inside; children come after their parents, so
- * the last paint is the innermost. A node is kept only for a DIE that painted something, hence
- * memory is bounded by what is hit.
+ * No interval table is built. The ranges of each DIE with code are searched among the unit's
+ * addresses, and the addresses inside are assigned to its node. Children come after their parents,
+ * so the last assignment is the innermost. Nodes are kept only for DIEs that cover an address, so
+ * memory is bounded by the number of hits.
  */
 #ifndef ASSAY_SYMBOL_DWARF_SCAN_H
 #define ASSAY_SYMBOL_DWARF_SCAN_H
@@ -16,7 +16,7 @@
 
 #define DW_NO_NODE UINT32_MAX
 
-/* Where a name is to be found: a DIE of this file or of its dwz supplement. */
+/* The DIE that holds a name, in this file or in its dwz supplement. */
 struct dw_ref {
 	uint64_t offset;
 	bool is_alt;
@@ -29,10 +29,10 @@ struct dw_node {
 	uint32_t call_file;
 	uint32_t call_line;
 	bool is_inlined;
-	bool is_plain;     /* name is no linkage name */
-	bool is_used;      /* some address ends here or inside */
-	struct sv name;    /* filled after the scan, for used nodes */
-	uint32_t path_idx; /* of call_file; the same */
+	bool is_plain;     /* name is not a linkage name */
+	bool is_used;      /* it is the innermost node of an address, or encloses one */
+	struct sv name;    /* set after the scan, for used nodes */
+	uint32_t path_idx; /* of call_file; set after the scan, for used nodes */
 };
 
 struct dw_open_node {
@@ -45,20 +45,20 @@ struct dw_scan {
 	const struct dw_abbrevs *abbrevs;
 	const uint64_t *vaddrs; /* ascending */
 	size_t nr_vaddrs;
-	uint64_t min_vaddr; /* code below is discarded code */
+	uint64_t min_vaddr; /* code below it was discarded by the linker */
 	unsigned flags;     /* dwarf_flags */
-	uint32_t *leaves;   /* by address: node, or DW_NO_NODE */
+	uint32_t *leaves;   /* innermost node of each address, or DW_NO_NODE */
 	VEC(struct dw_node) nodes;
 	VEC(struct dw_open_node) open; /* scratch */
 	uint64_t range_budget;
 };
 
-/* False if the unit's DIEs do not parse to the end; what was found before stays. */
+/* Scans the unit. False if its DIEs do not parse to the end; results found before remain. */
 bool dw_scan_run(struct dw_scan *s);
 void dw_scan_release(struct dw_scan *s);
 
 typedef void (*dw_range_fn)(void *ctx, uint64_t lo, uint64_t hi);
-/* The ranges of every function of a unit whose top DIE has none. */
+/* Calls @fn for each range of each function of the unit, for units whose unit DIE has no ranges. */
 bool dw_scan_functions(const struct dw_unit *u, const struct dw_abbrevs *t, dw_range_fn fn,
 		       void *ctx);
 

@@ -1,7 +1,7 @@
 /*
- * Internal to the DWARF reader: a reader over sections in memory instead of an image, for tests
- * and fuzzing. The bytes are borrowed until dwarf_free. @alt: sections of a dwz supplement, or
- * NULL. @min_vaddr: code below it is discarded code.
+ * Internal to the DWARF reader: opens sections in memory instead of an image, for tests and
+ * fuzzing. The bytes are borrowed until dwarf_free. @alt: sections of a dwz supplement, or NULL.
+ * @min_vaddr: code below it is treated as discarded by the linker.
  */
 #ifndef ASSAY_SYMBOL_DWARF_SECTIONS_H
 #define ASSAY_SYMBOL_DWARF_SECTIONS_H
