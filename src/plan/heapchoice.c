@@ -200,7 +200,7 @@ static void add_jemalloc_facts(struct heap_plan *p, const struct heaptarget *h)
 		return;
 	const struct allocfind_jemalloc *j = &m->found->jemalloc;
 	p->mallctl = j->mallctl ? j->mallctl + m->bias : 0;
-	p->must_say = j->is_stripped && j->version_text ? xstrdup(j->version_text) : NULL;
+	p->expected_version = j->is_stripped && j->version_text ? xstrdup(j->version_text) : NULL;
 	memcpy(p->version, j->version, sizeof(p->version));
 	p->has_prof = j->has_prof;
 }

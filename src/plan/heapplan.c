@@ -67,6 +67,6 @@ void heap_plan_release(struct heap_plan *p)
 	heap_ranges_release(&p->allocator_code);
 	free_p(&p->allocator_text);
 	free_p(&p->reason);
-	free_p(&p->must_say);
+	free_p(&p->expected_version);
 	*p = (struct heap_plan){0};
 }

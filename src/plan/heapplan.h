@@ -69,7 +69,7 @@ struct heap_plan {
 	/* jemalloc only; 0 = not found. */
 	uint64_t mallctl;
 	/* Found without a symbol: it is not one unless its version is this. Owned; NULL = by name. */
-	char *must_say;
+	char *expected_version;
 	uint32_t version[3]; /* 5, 3, 0 */
 	bool has_prof; /* built with profiling; whether opt.prof is set only mallctl can say */
 	/*

@@ -250,7 +250,7 @@ static int measure(const struct dumps *d, const struct dumped *p, uint64_t now_n
 		*ret_v = dumps_rss(p->pid);
 		return *ret_v ? 0 : err_set(err, -ESRCH, "process %d has ended", p->pid);
 	case DUMP_BY_ALLOCATED:
-		return jemalloc_stats_ever(ret_v, p->pid, &p->plan, err);
+		return jemalloc_stats_allocated_total(ret_v, p->pid, &p->plan, err);
 	}
 	return 0;
 }

@@ -1,7 +1,8 @@
 /*
- * jemalloc's own hooks, by its experimental.hooks.install (5.2.0 to 5.3.1): a structure of three
- * functions and a word for them; what comes back is the handle that .remove wants. Source of the
- * interface: jemalloc's manual has it not; hook.h of these versions.
+ * Installs the recorder as jemalloc's hooks by experimental.hooks.install (5.2.0 to 5.3.1). The
+ * argument is a struct of three functions and a context word; the result is a handle for
+ * experimental.hooks.remove. The interface is not in jemalloc's manual; see hook.h of these
+ * versions.
  */
 #include "base/base.h"
 #include "remote/patch/injectpriv.h"
@@ -59,8 +60,8 @@ int heaphooks_backtrace(struct heapinject *h, struct remote *r, bool is_ours, st
 		TRY(control(h, r, name, &old, NULL, 0, err));
 		if (!old || old == ours)
 			return err_set(err, -ENOTSUP,
-				       "jemalloc of pid %d has no function for stacks", h->pid);
-		/* The image asks it where the recorder cannot say the stack: before the switch. */
+				       "jemalloc of pid %d has no prof_backtrace hook", h->pid);
+		/* Before the switch: the image calls the old function when it has no stack. */
 		TRY(heapinject_write(h, former, &old, sizeof(old), err));
 	} else if (!h->backtrace) {
 		return 0;

@@ -1,4 +1,4 @@
-/* mallctl by remote calls; see jemalloc.h. */
+/* Calls of mallctl in another process; see jemalloc.h. */
 #include "base/base.h"
 #include "remote/jemalloc/jemalloc.h"
 
@@ -21,7 +21,7 @@
 #define STR_BYTES_MAX   1024
 #define VALUE_BYTES_MAX 64
 
-/* Our scratch in the target's stack: the name, a length, values in and out. */
+/* Layout of the argument memory in the target. */
 struct scratch {
 	char name[NAME_BYTES_MAX];
 	uint64_t old_bytes;
@@ -47,7 +47,7 @@ static int answer_to_err(int answer, const char *name, struct err *err)
 	case EAGAIN:
 		return err_set(err, -answer, "jemalloc failed at '%s'", name);
 	default:
-		return err_set(err, -EPROTO, "'%s': %d is no answer of mallctl", name, answer);
+		return err_set(err, -EPROTO, "'%s': mallctl returned %d", name, answer);
 	}
 }
 
@@ -97,7 +97,7 @@ int jemalloc_read_bool(struct jemalloc *j, const char *name, bool *ret, struct e
 	return 0;
 }
 
-/* A byte at a time near the end of a page only: what lies behind may not be mapped. */
+/* Reads up to the end of a page at a time: the next page may not be mapped. */
 static int read_str(struct jemalloc *j, uint64_t addr, struct buf *to, struct err *err)
 {
 	for (size_t n = 0; n < STR_BYTES_MAX;) {
@@ -110,7 +110,7 @@ static int read_str(struct jemalloc *j, uint64_t addr, struct buf *to, struct er
 			return 0;
 		n += want;
 	}
-	return err_set(err, -EPROTO, "jemalloc gave text without an end");
+	return err_set(err, -EPROTO, "jemalloc returned a string without a terminating zero");
 }
 
 int jemalloc_write(struct jemalloc *j, const char *name, const void *from, size_t n,
@@ -127,7 +127,7 @@ int jemalloc_write_bool(struct jemalloc *j, const char *name, bool is_on, struct
 
 /* ---- a session ----------------------------------------------------------------------------- */
 
-/* Three numbers with points between: nobody else's function answers `version` with that. */
+/* Three numbers separated by points. */
 static bool is_version(const char *s)
 {
 	size_t nr_points = 0;
@@ -142,7 +142,7 @@ static bool is_version(const char *s)
 	return nr_points == 2;
 }
 
-static int verify(struct jemalloc *j, const char *must_say, struct err *err)
+static int verify(struct jemalloc *j, const char *expected_version, struct err *err)
 {
 	CLEANUP(buf_release) struct buf text = {0};
 	uint64_t at = 0;
@@ -150,9 +150,10 @@ static int verify(struct jemalloc *j, const char *must_say, struct err *err)
 	if (at)
 		TRY(read_str(j, at, &text, err));
 	if (!is_version(buf_str(&text)))
-		return err_set(err, -ENOTSUP, "what was taken for jemalloc's mallctl is not");
-	if (must_say && strcmp(buf_str(&text), must_say))
-		return err_set(err, -ENOTSUP, "it says version '%s'", buf_str(&text));
+		return err_set(err, -ENOTSUP, "the function found is not jemalloc's mallctl");
+	if (expected_version && strcmp(buf_str(&text), expected_version))
+		return err_set(err, -ENOTSUP, "its version is '%s', not '%s'", buf_str(&text),
+			       expected_version);
 	return 0;
 }
 
@@ -165,18 +166,18 @@ int jemalloc_open(struct jemalloc **ret_j, int32_t pid, const struct heap_plan *
 		  struct err *err)
 {
 	if (!plan->mallctl)
-		return err_set(err, -ENOTSUP, "process %d has no mallctl to speak to (%s)", pid,
+		return err_set(err, -ENOTSUP, "process %d has no jemalloc mallctl (%s)", pid,
 			       plan->allocator_text);
 	struct jemalloc *j CLEANUP(jemalloc_close_p) = xcalloc(1, sizeof(*j));
 	const struct remote_options options = {.avoid = &plan->allocator_code,
 					       .timeout_ns = CALL_TIMEOUT_NS};
 	j->mallctl = plan->mallctl;
 	TRY(remote_open(&j->r, pid, &options, err));
-	/* Series of dumps and watches last: the number may be another program's by now. */
+	/* In a long series of dumps the pid may have executed another program meanwhile. */
 	if (plan->image && proc_image(pid) != plan->image)
 		return err_set(err, -ESRCH, "pid %d has ended or executed another program", pid);
 	TRY(jemalloc_prepare(j, err));
-	TRY(verify(j, plan->must_say, err));
+	TRY(verify(j, plan->expected_version, err));
 	*ret_j = TAKE(j);
 	return 0;
 }
@@ -237,7 +238,7 @@ int jemalloc_prof_check(const struct jemalloc_prof *p, const char *variable, str
 			variable ? variable : "MALLOC_CONF");
 }
 
-static int make_memory(struct jemalloc *j, int64_t *ret_fd, struct err *err)
+static int make_memfd(struct jemalloc *j, int64_t *ret_fd, struct err *err)
 {
 	static const char name[] = "assay-heap-dump";
 	uint64_t at = j->at + offsetof(struct scratch, path);
@@ -270,7 +271,7 @@ static int dump_into(struct jemalloc *j, int fd, struct err *err)
 int jemalloc_dump(struct jemalloc *j, int *ret_fd, struct err *err)
 {
 	int64_t there = -1;
-	TRY(make_memory(j, &there, err));
+	TRY(make_memfd(j, &there, err));
 	int fd CLEANUP(close_p) = -1;
 	int rc = dump_into(j, (int)there, err);
 	if (!rc)

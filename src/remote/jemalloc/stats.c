@@ -1,9 +1,9 @@
 /*
  * Statistics of a running jemalloc; see jemalloc.h.
  *
- * There are some hundred values, and each is a call. They are of one moment, that of the write to
- * `epoch`, and stay until the next one, so they are asked for in several short sessions: between
- * them the borrowed thread goes on with its work.
+ * There are several hundred values, and reading one is a remote call. All are of the moment of the
+ * last write to `epoch`, so they can be read in several short sessions, between which the thread
+ * runs.
  */
 #include "base/base.h"
 #include "remote/jemalloc/jemalloc.h"
@@ -14,17 +14,17 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-#define SESSION_NS  NS_PER_MS /* after so long the thread is let go */
-#define CLASSES_MAX 1024
+#define SESSION_MAX_NS NS_PER_MS /* then the thread is resumed */
+#define CLASSES_MAX    1024
 
-struct asker {
+struct stats_reader {
 	int32_t pid;
 	const struct heap_plan *plan;
 	struct jemalloc *j;
 	struct allocstats *to;
 };
 
-static void let_go(struct asker *a)
+static void close_session(struct stats_reader *a)
 {
 	if (!a->j)
 		return;
@@ -33,39 +33,40 @@ static void let_go(struct asker *a)
 	a->j = NULL;
 }
 
-static int borrow(struct asker *a, struct err *err)
+static int open_session(struct stats_reader *a, struct err *err)
 {
-	if (a->j && jemalloc_stopped_ns(a->j) < SESSION_NS)
+	if (a->j && jemalloc_stopped_ns(a->j) < SESSION_MAX_NS)
 		return 0;
-	let_go(a);
+	close_session(a);
 	a->to->nr_sessions++;
 	return jemalloc_open(&a->j, a->pid, a->plan, err);
 }
 
-static int ask_value(struct asker *a, void *ret, size_t n, struct err *err, const char *fmt, ...)
-	PRINTF(5, 6);
-static int ask_value(struct asker *a, void *ret, size_t n, struct err *err, const char *fmt, ...)
+static int read_value(struct stats_reader *a, void *ret, size_t n, struct err *err, const char *fmt,
+		      ...) PRINTF(5, 6);
+static int read_value(struct stats_reader *a, void *ret, size_t n, struct err *err, const char *fmt,
+		      ...)
 {
 	va_list ap;
 	va_start(ap, fmt);
 	char *name CLEANUP(free_p) = xvasprintf(fmt, ap);
 	va_end(ap);
-	TRY(borrow(a, err));
+	TRY(open_session(a, err));
 	return jemalloc_read(a->j, name, ret, n, err);
 }
 
-/* From here on answers are those of this moment. */
-static int begin_epoch(struct asker *a, struct err *err)
+/* Makes jemalloc update its statistics; later reads return these. */
+static int begin_epoch(struct stats_reader *a, struct err *err)
 {
 	uint64_t epoch = 1;
-	TRY(borrow(a, err));
+	TRY(open_session(a, err));
 	return jemalloc_write(a->j, "epoch", &epoch, sizeof(epoch), err);
 }
 
 #define ALL "stats.arenas.4096." /* MALLCTL_ARENAS_ALL */
 
-/* Names that not every version has: their absence is no error. */
-static int absent_ok(int rc, struct err *err)
+/* For names that not every version has: -ENOENT becomes success. */
+static int allow_absent(int rc, struct err *err)
 {
 	if (rc != -ENOENT)
 		return rc;
@@ -73,13 +74,13 @@ static int absent_ok(int rc, struct err *err)
 	return 0;
 }
 
-static int ask_sums(struct asker *a, bool is_all, struct err *err)
+static int read_sums(struct stats_reader *a, bool is_all, struct err *err)
 {
 	struct allocstats *s = a->to;
 	const struct {
 		const char *name;
 		uint64_t *to;
-		bool is_among_few;
+		bool is_basic;
 	} sums[] = {
 		{"stats.allocated", &s->allocated_bytes, true},
 		{"stats.active", &s->active_bytes, true},
@@ -89,69 +90,69 @@ static int ask_sums(struct asker *a, bool is_all, struct err *err)
 		{"stats.retained", &s->retained_bytes, true},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(sums); i++)
-		if (is_all || sums[i].is_among_few)
-			TRY(ask_value(a, sums[i].to, sizeof(uint64_t), err, "%s", sums[i].name));
+		if (is_all || sums[i].is_basic)
+			TRY(read_value(a, sums[i].to, sizeof(uint64_t), err, "%s", sums[i].name));
 	return 0;
 }
 
-static int ask_totals(struct asker *a, struct err *err)
+static int read_totals(struct stats_reader *a, struct err *err)
 {
 	struct allocstats *s = a->to;
-	TRY(ask_sums(a, true, err));
+	TRY(read_sums(a, true, err));
 	s->tcache_bytes = ALLOCSTATS_UNKNOWN;
-	TRY(absent_ok(ask_value(a, &s->tcache_bytes, sizeof(s->tcache_bytes), err,
-				ALL "tcache_bytes"),
-		      err));
-	return ask_value(a, &s->nr_threads, sizeof(s->nr_threads), err, ALL "nthreads");
+	TRY(allow_absent(read_value(a, &s->tcache_bytes, sizeof(s->tcache_bytes), err,
+				    ALL "tcache_bytes"),
+			 err));
+	return read_value(a, &s->nr_threads, sizeof(s->nr_threads), err, ALL "nthreads");
 }
 
-static int ask_options(struct asker *a, struct err *err)
+static int read_options(struct stats_reader *a, struct err *err)
 {
 	struct allocstats *s = a->to;
 	uint64_t dirty = 0;
-	TRY(ask_value(a, &s->nr_arenas, sizeof(s->nr_arenas), err, "arenas.narenas"));
-	TRY(absent_ok(ask_value(a, &dirty, sizeof(dirty), err, "arenas.dirty_decay_ms"), err));
+	TRY(read_value(a, &s->nr_arenas, sizeof(s->nr_arenas), err, "arenas.narenas"));
+	TRY(allow_absent(read_value(a, &dirty, sizeof(dirty), err, "arenas.dirty_decay_ms"), err));
 	s->dirty_decay_ms = (int64_t)dirty;
-	TRY(borrow(a, err));
+	TRY(open_session(a, err));
 	int rc = jemalloc_read_bool(a->j, "background_thread", &s->has_background_thread, err);
-	return absent_ok(rc, err);
+	return allow_absent(rc, err);
 }
 
-/* Small classes: how many blocks, in how many slabs of how many places. */
-static int ask_bins(struct asker *a, struct err *err)
+/* Small size classes: blocks, slabs, blocks per slab. */
+static int read_bins(struct stats_reader *a, struct err *err)
 {
 	uint32_t nr = 0;
-	TRY(ask_value(a, &nr, sizeof(nr), err, "arenas.nbins"));
+	TRY(read_value(a, &nr, sizeof(nr), err, "arenas.nbins"));
 	for (uint32_t i = 0; i < MIN(nr, CLASSES_MAX); i++) {
 		struct allocstats_class c = {0};
-		TRY(ask_value(a, &c.nr_slabs, sizeof(c.nr_slabs), err, ALL "bins.%u.curslabs", i));
+		TRY(read_value(a, &c.nr_slabs, sizeof(c.nr_slabs), err, ALL "bins.%u.curslabs", i));
 		if (!c.nr_slabs)
 			continue;
-		TRY(ask_value(a, &c.nr_live, sizeof(c.nr_live), err, ALL "bins.%u.curregs", i));
-		TRY(ask_value(a, &c.size_bytes, sizeof(c.size_bytes), err, "arenas.bin.%u.size",
-			      i));
-		TRY(ask_value(a, &c.nr_per_slab, sizeof(c.nr_per_slab), err, "arenas.bin.%u.nregs",
-			      i));
+		TRY(read_value(a, &c.nr_live, sizeof(c.nr_live), err, ALL "bins.%u.curregs", i));
+		TRY(read_value(a, &c.size_bytes, sizeof(c.size_bytes), err, "arenas.bin.%u.size",
+			       i));
+		TRY(read_value(a, &c.nr_per_slab, sizeof(c.nr_per_slab), err, "arenas.bin.%u.nregs",
+			       i));
 		vec_push(&a->to->classes, c);
 	}
 	return 0;
 }
 
-/* Large ones: a block is an extent of its own. */
-static int ask_large(struct asker *a, struct err *err)
+/* Large size classes: each block is one extent. */
+static int read_large(struct stats_reader *a, struct err *err)
 {
 	uint32_t nr = 0;
-	uint64_t left = 0; /* classes above what is allocated in all cannot be in use */
-	TRY(ask_value(a, &nr, sizeof(nr), err, "arenas.nlextents"));
-	TRY(ask_value(a, &left, sizeof(left), err, ALL "large.allocated"));
+	uint64_t left = 0; /* stop when all large allocated bytes are found */
+	TRY(read_value(a, &nr, sizeof(nr), err, "arenas.nlextents"));
+	TRY(read_value(a, &left, sizeof(left), err, ALL "large.allocated"));
 	for (uint32_t i = 0; left && i < MIN(nr, CLASSES_MAX); i++) {
 		struct allocstats_class c = {0};
-		TRY(ask_value(a, &c.nr_live, sizeof(c.nr_live), err, ALL "lextents.%u.curlextents",
-			      i));
+		TRY(read_value(a, &c.nr_live, sizeof(c.nr_live), err, ALL "lextents.%u.curlextents",
+			       i));
 		if (!c.nr_live)
 			continue;
-		TRY(ask_value(a, &c.size_bytes, sizeof(c.size_bytes), err, "arenas.lextent.%u.size",
-			      i));
+		TRY(read_value(a, &c.size_bytes, sizeof(c.size_bytes), err,
+			       "arenas.lextent.%u.size", i));
 		vec_push(&a->to->classes, c);
 		uint64_t bytes;
 		bool is_over = __builtin_mul_overflow(c.nr_live, c.size_bytes, &bytes);
@@ -160,36 +161,36 @@ static int ask_large(struct asker *a, struct err *err)
 	return 0;
 }
 
-static int ask_all(struct asker *a, struct err *err)
+static int read_all(struct stats_reader *a, struct err *err)
 {
-	TRY(borrow(a, err));
+	TRY(open_session(a, err));
 	TRY(jemalloc_read_bool(a->j, "config.stats", &a->to->has_stats, err));
-	TRY(ask_options(a, err));
+	TRY(read_options(a, err));
 	if (!a->to->has_stats)
 		return 0;
 	TRY(begin_epoch(a, err));
-	TRY(ask_totals(a, err));
-	TRY(ask_bins(a, err));
-	return ask_large(a, err);
+	TRY(read_totals(a, err));
+	TRY(read_bins(a, err));
+	return read_large(a, err);
 }
 
-static int ask_few(struct asker *a, struct err *err)
+static int read_few(struct stats_reader *a, struct err *err)
 {
-	TRY(borrow(a, err));
+	TRY(open_session(a, err));
 	TRY(jemalloc_read_bool(a->j, "config.stats", &a->to->has_stats, err));
 	if (!a->to->has_stats)
 		return 0;
 	TRY(begin_epoch(a, err));
-	return ask_sums(a, false, err);
+	return read_sums(a, false, err);
 }
 
-static int ask(struct allocstats *ret_s, int32_t pid, const struct heap_plan *plan,
-	       int (*what)(struct asker *, struct err *), struct err *err)
+static int read_by(struct allocstats *ret_s, int32_t pid, const struct heap_plan *plan,
+		   int (*what)(struct stats_reader *, struct err *), struct err *err)
 {
 	CLEANUP(jemalloc_stats_release) struct allocstats s = {0};
-	struct asker a = {.pid = pid, .plan = plan, .to = &s};
+	struct stats_reader a = {.pid = pid, .plan = plan, .to = &s};
 	int rc = what(&a, err);
-	let_go(&a);
+	close_session(&a);
 	TRY(rc);
 	*ret_s = s;
 	s = (struct allocstats){0};
@@ -199,52 +200,52 @@ static int ask(struct allocstats *ret_s, int32_t pid, const struct heap_plan *pl
 int jemalloc_stats_read(struct allocstats *ret_s, int32_t pid, const struct heap_plan *plan,
 			struct err *err)
 {
-	return ask(ret_s, pid, plan, ask_all, err);
+	return read_by(ret_s, pid, plan, read_all, err);
 }
 
 int jemalloc_stats_totals(struct allocstats *ret_s, int32_t pid, const struct heap_plan *plan,
 			  struct err *err)
 {
-	return ask(ret_s, pid, plan, ask_few, err);
+	return read_by(ret_s, pid, plan, read_few, err);
 }
 
-/* Adds up what the classes of one kind handed out; nmalloc would leave out threads' caches. */
-static int add_ever(struct asker *a, const char *what, const char *size, uint32_t nr,
-		    uint64_t *total, struct err *err)
+/* Sums nrequests * size over the classes of one kind; nmalloc would omit thread caches. */
+static int add_allocated(struct stats_reader *a, const char *what, const char *size, uint32_t nr,
+			 uint64_t *total, struct err *err)
 {
 	for (uint32_t i = 0; i < MIN(nr, CLASSES_MAX); i++) {
 		uint64_t calls = 0;
 		uint64_t bytes = 0;
 		uint64_t product;
-		TRY(ask_value(a, &calls, sizeof(calls), err, ALL "%s.%u.nrequests", what, i));
+		TRY(read_value(a, &calls, sizeof(calls), err, ALL "%s.%u.nrequests", what, i));
 		if (!calls)
 			continue;
-		TRY(ask_value(a, &bytes, sizeof(bytes), err, "arenas.%s.%u.size", size, i));
+		TRY(read_value(a, &bytes, sizeof(bytes), err, "arenas.%s.%u.size", size, i));
 		if (!__builtin_mul_overflow(calls, bytes, &product))
 			*total += product;
 	}
 	return 0;
 }
 
-static int ask_ever(struct asker *a, uint64_t *total, struct err *err)
+static int read_allocated_total(struct stats_reader *a, uint64_t *total, struct err *err)
 {
 	uint32_t nr_bins = 0;
 	uint32_t nr_large = 0;
 	TRY(begin_epoch(a, err));
-	TRY(ask_value(a, &nr_bins, sizeof(nr_bins), err, "arenas.nbins"));
-	TRY(ask_value(a, &nr_large, sizeof(nr_large), err, "arenas.nlextents"));
-	TRY(add_ever(a, "bins", "bin", nr_bins, total, err));
-	return add_ever(a, "lextents", "lextent", nr_large, total, err);
+	TRY(read_value(a, &nr_bins, sizeof(nr_bins), err, "arenas.nbins"));
+	TRY(read_value(a, &nr_large, sizeof(nr_large), err, "arenas.nlextents"));
+	TRY(add_allocated(a, "bins", "bin", nr_bins, total, err));
+	return add_allocated(a, "lextents", "lextent", nr_large, total, err);
 }
 
-int jemalloc_stats_ever(uint64_t *ret_bytes, int32_t pid, const struct heap_plan *plan,
-			struct err *err)
+int jemalloc_stats_allocated_total(uint64_t *ret_bytes, int32_t pid, const struct heap_plan *plan,
+				   struct err *err)
 {
 	CLEANUP(jemalloc_stats_release) struct allocstats s = {0};
-	struct asker a = {.pid = pid, .plan = plan, .to = &s};
+	struct stats_reader a = {.pid = pid, .plan = plan, .to = &s};
 	uint64_t total = 0;
-	int rc = ask_ever(&a, &total, err);
-	let_go(&a);
+	int rc = read_allocated_total(&a, &total, err);
+	close_session(&a);
 	if (!rc)
 		*ret_bytes = total;
 	return rc;

@@ -69,7 +69,7 @@ int heapinject_open(struct heap_session *ret_s, struct heapinject *h, bool is_ca
 	struct remote_options options = {
 		.avoid = is_call ? &h->avoid : NULL,
 		.area = p->local ? p->local + p->local_bytes - REMOTE_AREA_BYTES : 0};
-	TRY(h->is_held ? remote_seize(&ret_s->r, h->pid, h->pid, &options, err)
+	TRY(h->is_held ? remote_open_stopped(&ret_s->r, h->pid, h->pid, &options, err)
 		       : remote_open(&ret_s->r, h->pid, &options, err));
 	ret_s->h = h;
 	h->has_filter = remote_has_filter(ret_s->r);

@@ -35,8 +35,8 @@ static enum seen stop_and_look(int32_t pid, int32_t tid, const struct heap_range
 {
 	struct user_regs_struct regs;
 	struct host_boost boost;
-	bool is_ours = false;
-	int rc = tracee_take(pid, tid, 0, &is_ours, err);
+	bool was_traced = false;
+	int rc = tracee_acquire(pid, tid, 0, &was_traced, err);
 	if (rc)
 		return rc == -ESRCH ? SEEN_OUTSIDE : SEEN_RUNNING;
 	bool is_child = tid == pid && tracee_is_child(pid);
@@ -45,7 +45,7 @@ static enum seen stop_and_look(int32_t pid, int32_t tid, const struct heap_range
 	uint64_t begin_ns = clock_mono_ns();
 	rc = tracee_interrupt(tid, is_child, begin_ns + 10 * NS_PER_SEC, &regs);
 	if (!rc)
-		tracee_let_go(tid, is_ours);
+		tracee_release(tid, was_traced);
 	uint64_t stood_ns = clock_mono_ns() - begin_ns;
 	host_boost_end(&boost);
 	if (rc)
@@ -84,7 +84,7 @@ int quiesce_threads(int32_t pid, const struct heap_ranges *ranges, uint64_t dead
 
 struct stopped {
 	int32_t tid;
-	bool is_ours;
+	bool was_traced;
 	bool is_stopped;
 	uint64_t pc;
 };
@@ -97,7 +97,7 @@ static void let_all_go(struct stopped_list *l)
 {
 	vec_foreach(t, &l->v)
 		if (t->is_stopped)
-			tracee_let_go(t->tid, t->is_ours);
+			tracee_release(t->tid, t->was_traced);
 	vec_release(&l->v);
 }
 
@@ -120,7 +120,7 @@ static int take_new(int32_t pid, struct stopped_list *l, struct err *err)
 		if (is_known(l, t.tid) || proc_task(pid, t.tid, &f) ||
 		    (f.state != 'R' && f.state != 'S'))
 			continue;
-		int rc = tracee_take(pid, t.tid, 0, &t.is_ours, err);
+		int rc = tracee_acquire(pid, t.tid, 0, &t.was_traced, err);
 		if (!rc)
 			vec_push(&l->v, t);
 		else if (rc != -ESRCH)

@@ -1,23 +1,25 @@
 /*
- * Calls into a running process by ptrace on one of its threads; the others never stop. While a
- * session is open that thread is stopped (or runs what it was made to run), so sessions are short:
- * what can be prepared is prepared before, and remote_stopped_ns tells how long it was.
+ * Makes system calls and calls functions in a running process, by ptrace on one of its threads; the
+ * other threads keep running. While a session is open that thread is stopped or executes the
+ * session's calls, so sessions must be short: prepare everything before. remote_stopped_ns returns
+ * the duration.
  *
- * The thread is taken at a place where it may be borrowed: with remote_options.avoid, its stack is
- * looked through for return addresses in these ranges (an allocator's code), and where there is
- * one another thread is tried, or the same one a little later. Red zone, vector and floating
- * point state, an interrupted system call (it is restarted), pending signals, the direction flag
- * are as they were when the session is closed; signals that arrive meanwhile are delivered after.
- * A call that does not return within its time is abandoned: the thread's state is restored, as far
- * as the kernel lets us, and -ETIMEDOUT returned.
+ * Choice of the thread: with remote_options.avoid, no frame of the thread may be in these ranges
+ * (the allocator's code): its stack is searched for return addresses into them. If there is one,
+ * another thread is tried, or the same thread a little later.
  *
- * Works for glibc, musl and static programs, in other PID and mount namespaces, since nothing in
- * the target's file system is used. A seccomp filter may refuse system calls: that is an error
- * (-EPERM with a hint) or, where the filter kills, is not tried: filters are looked at first
- * (/proc/PID/status) and a target with one gets no system call but those it makes itself, unless
- * PTRACE_O_SUSPEND_SECCOMP is allowed.
+ * After remote_close the thread is as before: registers, red zone, vector and floating point state,
+ * direction flag, pending signals; an interrupted system call is restarted. Signals that arrive
+ * during the session are delivered afterwards. A call that does not return in time is abandoned:
+ * the thread's state is restored as far as the kernel permits, and -ETIMEDOUT returned.
  *
- * Must be used by the thread that opened it, as ptrace demands.
+ * Works for glibc, musl and static programs, and in other PID and mount namespaces, since it uses
+ * nothing of the target's file system. Whether there is a seccomp filter is read first
+ * (/proc/PID/status), since some filters kill the process. In a target with a filter
+ * remote_syscall fails with -EPERM and a hint unless PTRACE_O_SUSPEND_SECCOMP is permitted.
+ *
+ * A session must be used by the thread that opened it (a rule of ptrace). x86-64 only; elsewhere
+ * all functions return -ENOTSUP.
  */
 #ifndef ASSAY_REMOTE_PTRACE_REMOTE_H
 #define ASSAY_REMOTE_PTRACE_REMOTE_H
@@ -29,56 +31,57 @@
 struct remote;
 
 struct remote_options {
-	const struct heap_ranges *avoid; /* code in which the thread must not be; may be NULL */
-	uint64_t timeout_ns;             /* of one call, and of finding a thread; 0 = 1 s */
+	const struct heap_ranges *avoid; /* code that the thread must not be in; may be NULL */
+	uint64_t timeout_ns;             /* per call, and to find a thread; 0 = 1 s */
 	/*
-	 * REMOTE_AREA_BYTES of the target that are free for the session's stack and arguments;
-	 * 0: they are mapped for it, which takes two system calls.
+	 * Address of REMOTE_AREA_BYTES in the target that the session may use for its stack and
+	 * arguments; 0: the session maps such an area, which takes two system calls.
 	 */
 	uint64_t area;
 };
 
 /*
- * -ESRCH: it is gone. -EPERM: with a hint that names the remedy (yama, capabilities, not dumpable,
- * another tracer). -EAGAIN: no thread could be borrowed in time.
+ * Stops a thread of the process and opens a session on it. -ESRCH: the process has ended. -EPERM:
+ * ptrace is refused; the hint has the remedy (yama, capabilities, not dumpable, other tracer).
+ * -EAGAIN: no suitable thread within the timeout.
  */
 int remote_open(struct remote **ret_r, int32_t pid, const struct remote_options *options,
 		struct err *err);
 /*
- * The same with a thread that the calling thread of ours traces already and that stands at a
- * signal (remote/patch/launch.h holds it so): closing leaves it standing, as it was.
+ * Opens a session on thread @tid, which the calling thread already traces and has stopped
+ * (remote/patch/launch.h). remote_close leaves it stopped.
  */
-int remote_seize(struct remote **ret_r, int32_t pid, int32_t tid,
-		 const struct remote_options *options, struct err *err);
-/* Restores and lets go. Also when the target has died meanwhile. */
+int remote_open_stopped(struct remote **ret_r, int32_t pid, int32_t tid,
+			const struct remote_options *options, struct err *err);
+/* Restores the thread and detaches; frees @r. Also if the target has died. NULL is allowed. */
 void remote_close(struct remote *r);
 void remote_close_p(struct remote **r);
 
 #define REMOTE_ARGS_MAX      6
-#define REMOTE_SCRATCH_BYTES 65536u /* of all remote_scratch together, in a session */
+#define REMOTE_SCRATCH_BYTES 65536u /* total of remote_scratch in one session */
 #define REMOTE_STACK_BYTES   (256u << 10)
 #define REMOTE_AREA_BYTES    (REMOTE_STACK_BYTES + REMOTE_SCRATCH_BYTES)
 
-/* *ret_result as the kernel gives it, negative errno included. */
+/* Makes a system call. *ret_result: as the kernel returns it, a negative errno on failure. */
 int remote_syscall(struct remote *r, long nr, const uint64_t args[REMOTE_ARGS_MAX],
 		   int64_t *ret_result, struct err *err);
-/* Calls a C function. */
+/* Calls a C function with integer arguments. -ETIMEDOUT; -EFAULT: it crashed. */
 int remote_call(struct remote *r, uint64_t function, const uint64_t args[REMOTE_ARGS_MAX],
 		uint64_t *ret_result, struct err *err);
 /*
- * Memory of the target for arguments: valid until the session is closed. It is mapped for the
- * session, with the stack on which calls run, as a thread's own may be small (coroutines).
+ * Allocates memory in the target for arguments, valid until remote_close. It is part of an area
+ * that also holds the stack for calls, as the thread's own stack may be small (coroutines).
  */
 int remote_scratch(struct remote *r, size_t nr_bytes, uint64_t *ret_addr, struct err *err);
 int remote_read(struct remote *r, uint64_t addr, void *to, size_t n, struct err *err);
-/* Also into memory that the target may not write itself. */
+/* Also writes to pages that are read-only in the target. */
 int remote_write(struct remote *r, uint64_t addr, const void *from, size_t n, struct err *err);
-/* A descriptor of ours for the target's descriptor @fd. */
+/* Duplicates the target's descriptor @fd, which must be a memfd, into this process. */
 int remote_get_fd(struct remote *r, int fd, int *ret_fd, struct err *err);
 int32_t remote_tid(const struct remote *r);
 uint64_t remote_thread_pointer(const struct remote *r);
-bool remote_has_filter(const struct remote *r); /* seccomp, and it could not be suspended */
-/* How long the thread has been away from its own work. */
+bool remote_has_filter(const struct remote *r); /* a seccomp filter that could not be suspended */
+/* How long the thread has been kept from its own work. */
 uint64_t remote_stopped_ns(const struct remote *r);
 
 #endif

@@ -1,4 +1,4 @@
-/* Architectures on which nothing is called in other processes: every try says so. */
+/* Stubs for architectures other than x86-64: every call fails with -ENOTSUP. */
 #ifndef __x86_64__
 #include "base/base.h"
 #include "remote/ptrace/remote.h"
@@ -10,7 +10,7 @@
 static int refuse(struct err *err)
 {
 	err_set(err, -ENOTSUP, "calls into running processes are for x86-64 only");
-	err_hint(err, "--method growth needs none");
+	err_hint(err, "--method growth works without such calls");
 	return -ENOTSUP;
 }
 
@@ -20,8 +20,8 @@ int remote_open(struct remote **ret_r UNUSED, int32_t pid UNUSED,
 	return refuse(err);
 }
 
-int remote_seize(struct remote **ret_r, int32_t pid, int32_t tid UNUSED,
-		 const struct remote_options *options, struct err *err)
+int remote_open_stopped(struct remote **ret_r, int32_t pid, int32_t tid UNUSED,
+			const struct remote_options *options, struct err *err)
 {
 	return remote_open(ret_r, pid, options, err);
 }

@@ -1,4 +1,4 @@
-/* A thread stopped and let go; see tracee.h. */
+/* Single threads by ptrace; see tracee.h. */
 #include "base/base.h"
 #include "remote/ptrace/tracee.h"
 
@@ -17,11 +17,11 @@
 #include "host/limits.h"
 #include "host/proc.h"
 
-/* What a system call returns inside the kernel when it is to be restarted unless a handler runs. */
+/* In-kernel return value of a system call that restarts unless a signal handler runs. */
 #define KERNEL_ERESTARTNOHAND 514
 
-/* Why ptrace was refused, most likely first. */
-static int refused(int32_t pid, int32_t tid, struct err *err)
+/* Sets the error for a refused ptrace: checks the possible reasons, most likely first. */
+static int explain_refusal(int32_t pid, int32_t tid, struct err *err)
 {
 	struct proc_task f;
 	if (proc_task(pid, tid, &f))
@@ -60,53 +60,53 @@ int tracee_seize(int32_t pid, int32_t tid, unsigned long options, struct err *er
 	if (errno == ESRCH)
 		return err_set(err, -ESRCH, "pid %d has ended", pid);
 	if (errno == EPERM)
-		return refused(pid, tid, err);
+		return explain_refusal(pid, tid, err);
 	return err_sys(err, "cannot attach to pid %d by ptrace", pid);
 }
 
 /*
- * A stop is told by SIGCHLD, which is blocked here and waited for: to look again and again would
- * take the CPU from the thread that is to stop, if it has the same. Another thread of ours may get
- * the signal instead, so it is not waited for long.
+ * Waits for SIGCHLD, which announces a stop, with the signal blocked. Busy polling would take the
+ * CPU from the thread that has to stop, if both run on the same one. Another thread of assay may
+ * receive the signal instead, so each wait is short.
  */
-struct news {
-	sigset_t mask;  /* as it was */
-	bool is_others; /* a signal was taken that others look for */
+struct sigchld_wait {
+	sigset_t mask;      /* signal mask before */
+	bool is_for_others; /* consumed a SIGCHLD of another process */
 };
 
-#define NEWS_MIN_NS 100000u
-#define NEWS_SHIFT  4u
+#define POLL_MIN_NS    100000u
+#define POLL_SHIFT_MAX 4u
 
-static void news_begin(struct news *n)
+static void sigchld_block(struct sigchld_wait *n)
 {
 	sigset_t set;
-	*n = (struct news){0};
+	*n = (struct sigchld_wait){0};
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	pthread_sigmask(SIG_BLOCK, &set, &n->mask);
 }
 
-static void news_wait(struct news *n, int32_t tid, unsigned turn)
+static void sigchld_sleep(struct sigchld_wait *n, int32_t tid, unsigned turn)
 {
 	sigset_t set;
 	siginfo_t si;
-	struct timespec t = {.tv_nsec = (long)NEWS_MIN_NS << MIN(turn, NEWS_SHIFT)};
+	struct timespec t = {.tv_nsec = (long)POLL_MIN_NS << MIN(turn, POLL_SHIFT_MAX)};
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	if (sigtimedwait(&set, &si, &t) == SIGCHLD)
-		n->is_others |= si.si_pid != tid ||
-				(si.si_code != CLD_TRAPPED && si.si_code != CLD_STOPPED);
+		n->is_for_others |= si.si_pid != tid ||
+				    (si.si_code != CLD_TRAPPED && si.si_code != CLD_STOPPED);
 }
 
-static void news_end(struct news *n)
+static void sigchld_restore(struct sigchld_wait *n)
 {
 	pthread_sigmask(SIG_SETMASK, &n->mask, NULL);
-	if (n->is_others)
+	if (n->is_for_others)
 		(void)kill(getpid(), SIGCHLD);
 }
 
-/* Its stop, or its end, seen without taking it: WSTOPPED is implied for traced threads. */
-static bool peek(int32_t tid, siginfo_t *ret_si)
+/* Whether the thread has stopped or ended; does not consume the event. */
+static bool has_event(int32_t tid, siginfo_t *ret_si)
 {
 	*ret_si = (siginfo_t){0};
 	while (waitid(P_PID, (id_t)tid, ret_si, WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL))
@@ -117,17 +117,17 @@ static bool peek(int32_t tid, siginfo_t *ret_si)
 	return ret_si->si_pid != 0;
 }
 
-static int wait_for_stop(struct news *n, int32_t tid, bool is_child, uint64_t deadline_ns,
+static int wait_for_stop(struct sigchld_wait *n, int32_t tid, bool is_child, uint64_t deadline_ns,
 			 struct tracee_stop *ret_s)
 {
 	siginfo_t si;
-	for (unsigned turn = 0; !peek(tid, &si); turn++) {
+	for (unsigned turn = 0; !has_event(tid, &si); turn++) {
 		if (clock_mono_ns() > deadline_ns)
 			return -ETIMEDOUT;
-		news_wait(n, tid, turn);
+		sigchld_sleep(n, tid, turn);
 	}
 	bool is_stop = si.si_code == CLD_TRAPPED || si.si_code == CLD_STOPPED;
-	/* A dead thread of another's process waits for us; a child of ours is our caller's. */
+	/* A dead tracee must be reaped by its tracer; our own child by our caller. */
 	if (is_stop || !is_child)
 		(void)waitid(P_PID, (id_t)tid, &si,
 			     (is_stop ? WSTOPPED : WEXITED) | WNOHANG | __WALL);
@@ -140,10 +140,10 @@ static int wait_for_stop(struct news *n, int32_t tid, bool is_child, uint64_t de
 
 int tracee_wait(int32_t tid, bool is_child, uint64_t deadline_ns, struct tracee_stop *ret_s)
 {
-	struct news n;
-	news_begin(&n);
+	struct sigchld_wait n;
+	sigchld_block(&n);
 	int rc = wait_for_stop(&n, tid, is_child, deadline_ns, ret_s);
-	news_end(&n);
+	sigchld_restore(&n);
 	return rc;
 }
 
@@ -212,7 +212,7 @@ int tracee_interrupt(int32_t tid, bool is_child, uint64_t deadline_ns,
 		TRY(tracee_wait(tid, is_child, deadline_ns, &s));
 		if (s.event == PTRACE_EVENT_STOP)
 			break;
-		/* A signal was first: it is delivered as if we were not there. */
+		/* Another stop came first: deliver its signal. */
 		if (ptrace(PTRACE_CONT, tid, 0, s.event ? 0 : s.signal))
 			return -errno;
 	}
@@ -224,20 +224,21 @@ int tracee_interrupt(int32_t tid, bool is_child, uint64_t deadline_ns,
 
 void tracee_detach(int32_t tid)
 {
-	/* ESRCH: it was killed while it stood; then it is reaped, unless that is its parent's. */
+	/* ESRCH: it was killed while stopped. */
 	(void)ptrace(PTRACE_DETACH, tid, 0, 0);
 }
 
-int tracee_take(int32_t pid, int32_t tid, unsigned long options, bool *ret_is_ours, struct err *err)
+int tracee_acquire(int32_t pid, int32_t tid, unsigned long options, bool *ret_was_traced,
+		   struct err *err)
 {
 	struct proc_task f;
-	*ret_is_ours = !proc_task(pid, tid, &f) && f.tracer == (int32_t)syscall(SYS_gettid);
-	return *ret_is_ours ? 0 : tracee_seize(pid, tid, options, err);
+	*ret_was_traced = !proc_task(pid, tid, &f) && f.tracer == (int32_t)syscall(SYS_gettid);
+	return *ret_was_traced ? 0 : tracee_seize(pid, tid, options, err);
 }
 
-void tracee_let_go(int32_t tid, bool is_ours)
+void tracee_release(int32_t tid, bool was_traced)
 {
-	if (is_ours)
+	if (was_traced)
 		(void)ptrace(PTRACE_CONT, tid, 0, 0);
 	else
 		tracee_detach(tid);
@@ -248,7 +249,7 @@ int tracee_listen(int32_t tid, bool is_child, uint64_t deadline_ns)
 	struct tracee_stop s;
 	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) || ptrace(PTRACE_CONT, tid, 0, 0))
 		return -errno;
-	/* Before any instruction of its own: the request is seen on the way out of the stop. */
+	/* The interrupt takes effect before the thread executes an instruction. */
 	return tracee_wait(tid, is_child, deadline_ns, &s);
 }
 

@@ -1,17 +1,17 @@
 /*
- * One thread of another process, stopped by ptrace and let go: the steps that remote.c,
- * patch/quiesce.c and patch/launch.c share. PTRACE_SEIZE and PTRACE_INTERRUPT only: no SIGSTOP that
- * others could see, nothing that kills the target when we die.
+ * Seizes, interrupts and detaches single threads of other processes; shared by remote.c,
+ * stopthread.c, patch/quiesce.c and patch/launch.c. Uses PTRACE_SEIZE and PTRACE_INTERRUPT only: no
+ * SIGSTOP that others could see, and the target continues if assay dies.
  *
- * A thread that is stopped in a blocking system call sees the call restarted. Some calls
- * (epoll_wait, semop, reads of sockets with a time limit: signal(7), "Interruption of system calls
- * by stop signals") return EINTR even where no handler ran; tracee_interrupt makes these restart,
- * too, as no program expects that error without a signal.
+ * The kernel restarts a blocking system call that a ptrace stop interrupts. Some calls (epoll_wait,
+ * semop, reads of sockets with a timeout: signal(7), "Interruption of system calls by stop
+ * signals") return EINTR even though no handler ran. tracee_interrupt makes these restart as well,
+ * because programs do not expect that error without a signal.
  *
- * A thread in an uninterruptible wait stops when that is over, and ptrace cannot take back the
- * request: such threads are not asked (proc_task).
+ * A thread in an uninterruptible wait stops only when the wait ends, and a request to stop cannot
+ * be withdrawn; callers skip such threads (proc_task).
  *
- * All calls for one thread must come from the same thread of ours.
+ * All calls for one thread must be made by the same thread of assay.
  */
 #ifndef ASSAY_REMOTE_PTRACE_TRACEE_H
 #define ASSAY_REMOTE_PTRACE_TRACEE_H
@@ -21,43 +21,44 @@
 #include "base/base.h"
 #include "base/err.h"
 
-/* As in the status of wait: what stopped it. */
+/* Why a thread stopped, from its wait status. */
 struct tracee_stop {
 	int signal;
-	int event; /* PTRACE_EVENT_*, 0 = a signal, or a system call */
+	int event; /* PTRACE_EVENT_*; 0 = signal or system call stop */
 };
 
-/* -ESRCH: it has ended. -EPERM and others: err says why, and what helps. */
+/* PTRACE_SEIZE. -ESRCH: the thread has ended. -EPERM: err has the reason and a hint. */
 int tracee_seize(int32_t pid, int32_t tid, unsigned long options, struct err *err);
 /*
- * Waits for its next stop until @deadline_ns (clock_mono_ns). -ETIMEDOUT, or -ESRCH: it has ended;
- * its status is left to its parent if that is us.
+ * Waits for the next stop until @deadline_ns (clock_mono_ns). -ETIMEDOUT. -ESRCH: the thread has
+ * ended; @is_child: its exit status is not reaped.
  */
 int tracee_wait(int32_t tid, bool is_child, uint64_t deadline_ns, struct tracee_stop *ret_s);
 /*
- * Interrupts a seized thread and waits until it stands; signals that come first are delivered.
- * *ret_regs: registers, repaired so that an interrupted system call will be restarted.
- * -ETIMEDOUT: it is still asked to stop.
+ * Interrupts a seized thread and waits for its stop; delivers signals that stop it before. Returns
+ * registers, adjusted so that an interrupted system call restarts. -ETIMEDOUT: the request to stop
+ * stays pending.
  */
 int tracee_interrupt(int32_t tid, bool is_child, uint64_t deadline_ns,
 		     struct user_regs_struct *ret_regs);
 int tracee_get_regs(int32_t tid, struct user_regs_struct *ret_regs);
 int tracee_set_regs(int32_t tid, const struct user_regs_struct *regs);
-/* From a stop; ended threads are forgotten. */
+/* Detaches from a stopped thread. An ended thread is ignored. */
 void tracee_detach(int32_t tid);
 /*
- * Seizes a thread unless the calling thread traces it already (remote/patch/launch.h), which
- * *ret_is_ours tells; and lets it go on as it was before: untraced, or traced.
+ * tracee_acquire seizes a thread, unless the calling thread traces it already
+ * (remote/patch/launch.h): then it sets *ret_was_traced. tracee_release resumes a stopped thread,
+ * and detaches from it unless @was_traced.
  */
-int tracee_take(int32_t pid, int32_t tid, unsigned long options, bool *ret_is_ours,
-		struct err *err);
-void tracee_let_go(int32_t tid, bool is_ours);
+int tracee_acquire(int32_t pid, int32_t tid, unsigned long options, bool *ret_was_traced,
+		   struct err *err);
+void tracee_release(int32_t tid, bool was_traced);
 /*
- * A thread that stands at a signal, which is dropped, then stands at a stop that leaves nothing
- * behind should we die.
+ * Moves a thread from a signal stop, suppressing the signal, to a PTRACE_EVENT_STOP, from which it
+ * simply continues if assay dies.
  */
 int tracee_listen(int32_t tid, bool is_child, uint64_t deadline_ns);
-/* Whether we are the real parent of the process: then its exit status is not ours to take. */
+/* Whether assay is the parent of the process; its exit status is then reaped elsewhere. */
 bool tracee_is_child(int32_t pid);
 
 #endif

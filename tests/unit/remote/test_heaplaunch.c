@@ -82,7 +82,7 @@ TEST(heaplaunch_holds_a_command_with_its_libraries_and_before_its_code)
 	/* It may be borrowed there, and goes on as if nothing had been. */
 	struct remote *r = NULL;
 	int64_t got = 0;
-	MUST(remote_seize(&r, s.pid, s.pid, NULL, &must_err));
+	MUST(remote_open_stopped(&r, s.pid, s.pid, NULL, &must_err));
 	MUST(remote_syscall(r, 39 /* getpid */, (uint64_t[REMOTE_ARGS_MAX]){0}, &got, &must_err));
 	CHECK_U64(got, s.pid);
 	remote_close(r);

@@ -1,0 +1,57 @@
+/*
+ * Finds a thread of a process on which calls can be made, and stops it by ptrace. Used by remote.c.
+ *
+ * A thread is suitable if it can be stopped soon and, where `avoid` lists code (an allocator's),
+ * has no frame in that code: it might hold a lock that the call needs.
+ */
+#ifndef ASSAY_REMOTE_PTRACE_STOPTHREAD_H
+#define ASSAY_REMOTE_PTRACE_STOPTHREAD_H
+
+#include <signal.h>
+#include <sys/user.h>
+
+#include "base/base.h"
+#include "base/err.h"
+#include "host/boost.h"
+#include "plan/heapplan.h"
+
+#define STOPTHREAD_BIT(sig) (1ull << ((sig)-1))
+/* Raised by instructions: if they were blocked, force_sig would reset the program's handlers. */
+#define STOPTHREAD_SYNCHRONOUS                                                       \
+	(STOPTHREAD_BIT(SIGSEGV) | STOPTHREAD_BIT(SIGBUS) | STOPTHREAD_BIT(SIGILL) | \
+	 STOPTHREAD_BIT(SIGFPE) | STOPTHREAD_BIT(SIGTRAP))
+
+struct stopped_thread {
+	/* Set by the caller. */
+	int32_t pid;
+	int mem_fd;               /* /proc/PID/mem */
+	struct heap_ranges avoid; /* sorted, merged */
+	uint64_t timeout_ns;
+	struct host_boost boost; /* priority boost while it is stopped */
+	/* Set by stopthread_find; for stopthread_prepare by the caller. */
+	int32_t tid;
+	bool is_child;            /* our child's main thread */
+	bool was_traced;          /* this thread of ours traced it before, and goes on to */
+	bool has_filter;          /* seccomp, not suspended */
+	bool is_filter_suspended; /* seccomp, suspended by a ptrace option until detach */
+	uint64_t ignored;         /* ignored signals: bit n - 1 */
+	uint64_t stopped_at_ns;
+	struct user_regs_struct regs; /* to be restored */
+	/* Set by stopthread_prepare. */
+	bool is_stopped;
+	bool has_mask;
+	uint64_t saved_mask; /* signal mask to be restored */
+};
+
+/*
+ * Finds and stops a suitable thread, then does stopthread_prepare. -ESRCH: the process has ended.
+ * -EPERM: with a hint. -EAGAIN: none was suitable within timeout_ns.
+ */
+int stopthread_find(struct stopped_thread *t, struct err *err);
+/*
+ * Checks a stopped thread and blocks its signals. @is_strict: also search its stack for frames in
+ * `avoid`. -EAGAIN: it is in code to avoid. -EOPNOTSUPP: 32-bit code, or a shadow stack.
+ */
+int stopthread_prepare(struct stopped_thread *t, bool is_strict);
+
+#endif
