@@ -1,8 +1,8 @@
 /*
- * While somebody is stopped and waits for the calling thread: it runs before all that is not
- * urgent (SCHED_FIFO, where it may: CAP_SYS_NICE) and wakes up on time. It must sleep, not spin,
- * while it waits. Threads are not to be made meanwhile: they would inherit it. Nested ones change
- * nothing.
+ * Real-time priority for the time in which a thread of the target is stopped: the calling thread
+ * gets SCHED_FIFO (where permitted: CAP_SYS_NICE) and a timer slack of 1 ns, so that the stop is
+ * short on a busy machine too. Between begin and end the caller must sleep when it waits, not spin,
+ * and must not create threads, which would inherit the policy. A nested begin changes nothing.
  */
 #ifndef ASSAY_HOST_BOOST_H
 #define ASSAY_HOST_BOOST_H
@@ -12,26 +12,29 @@
 #include <pthread.h>
 
 struct host_boost {
-	bool is_raised;
-	bool has_slack;
+	bool is_raised; /* the caller's policy was changed */
+	bool has_slack; /* the caller's timer slack was changed; slack_ns: what it was */
 	int slack_ns;
-	/* The thread that is lent the priority, and the one of ours that waits for it. */
-	uint32_t owner;
+	/* Priority inheritance: a PI futex with the boosted thread's tid, and our thread that waits. */
+	uint32_t futex;
 	bool has_waiter;
 	bool is_over;
 	pthread_t waiter;
-	int32_t waiter_tid; /* 0: it has not begun */
-	int only_fd;        /* held during a loan: one at a time on this machine */
+	int32_t waiter_tid; /* 0: not started yet */
+	int lock_fd;        /* held while a thread is boosted: one at a time on this machine */
 };
 
-void host_boost_begin(struct host_boost *u);
+/* Raises the calling thread's policy. Without the right to it only the timer slack changes. */
+void host_boost_begin(struct host_boost *b);
 /*
- * The thread @tid of another process, which is made to run now and then until the end, is lent the
- * priority: on a busy machine it would wait for a CPU each time. Nothing of it is changed, so
- * nothing has to be undone if we are killed. It ends after 10 ms by itself. One at a time; *u stays
- * where it is until the end.
+ * Boosts the thread @tid of another process by priority inheritance (PI futex), until
+ * host_boost_end or for 10 ms at most: for a thread that has to run several times while it is
+ * traced and would wait for a CPU each time. No attribute of the thread is changed, so nothing is
+ * left to undo if assay is killed. At most one thread per machine; a second call ends the first
+ * boost. *b must not move until host_boost_end.
  */
-void host_boost_thread(struct host_boost *u, int32_t tid);
-void host_boost_end(struct host_boost *u);
+void host_boost_thread(struct host_boost *b, int32_t tid);
+/* Ends both boosts and restores the caller's policy and timer slack. */
+void host_boost_end(struct host_boost *b);
 
 #endif

@@ -1,4 +1,4 @@
-/* May we load programs; see bpfrights.h. */
+/* Checks for loading BPF programs; see bpfrights.h. */
 #include "base/base.h"
 #include "host/bpfrights.h"
 
@@ -9,7 +9,7 @@
 #include "host/caps.h"
 #include "host/limits.h"
 
-/* linux/proc_ns.h, PROC_PID_INIT_INO: the inode of the namespace that the kernel starts with. */
+/* linux/proc_ns.h, PROC_PID_INIT_INO: the inode of the initial PID namespace. */
 #define FIRST_PID_NAMESPACE 0xeffffffcu
 
 bool host_is_first_pidns(void)
@@ -22,15 +22,16 @@ int host_bpf_rights(const char *btf_path, struct err *err)
 {
 	if (!host_is_first_pidns()) {
 		err_set(err, -ENOTSUP,
-			"BPF programs see other process numbers than this "
-			"container does");
+			"BPF programs do not see the pids of this container's PID "
+			"namespace");
 		return err_hint(err, "run assay on the host, or in a container that shares its "
 				     "processes (docker run --pid=host)");
 	}
 	if (access(btf_path, R_OK)) {
-		err_set(err, -ENOTSUP, "this kernel does not describe its types ('%s' is missing)",
+		err_set(err, -ENOTSUP, "this kernel has no BTF type information ('%s' is missing)",
 			btf_path);
-		return err_hint(err, "it needs CONFIG_DEBUG_INFO_BTF (in a container: mount /sys)");
+		return err_hint(err, "BPF programs need a kernel with CONFIG_DEBUG_INFO_BTF (in a "
+				     "container: mount /sys)");
 	}
 	if (host_has_cap(HOST_CAP_BPF) && host_has_cap(HOST_CAP_PERFMON))
 		return 0;

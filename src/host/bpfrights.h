@@ -1,6 +1,6 @@
 /*
- * Whether programs may be loaded into this kernel, and the remedy where not. Asked before
- * loading, so that the refusal names its cause instead of the kernel's bare errno.
+ * Checks whether BPF programs can be loaded, and gives the remedy if not. Called before loading, so
+ * that the error names the cause and not just the kernel's errno.
  */
 #ifndef ASSAY_HOST_BPFRIGHTS_H
 #define ASSAY_HOST_BPFRIGHTS_H
@@ -10,12 +10,12 @@
 
 #define HOST_BTF_PATH "/sys/kernel/btf/vmlinux"
 
-/* Whether process numbers are those that BPF programs see. */
+/* Returns whether assay is in the initial PID namespace, whose pids BPF programs see. */
 bool host_is_first_pidns(void);
 /*
- * 0; -EPERM: CAP_BPF and CAP_PERFMON are missing; -ENOTSUP: the kernel describes no types of its
- * own (@btf_path, HOST_BTF_PATH), or this is not the first PID namespace, whose numbers our
- * programs see. The hint has the remedy.
+ * Returns 0 if programs can be loaded. -EPERM: CAP_BPF or CAP_PERFMON is missing; -ENOTSUP: the
+ * kernel has no BTF (@btf_path, normally HOST_BTF_PATH), or assay is not in the initial PID
+ * namespace. The hint has the remedy.
  */
 int host_bpf_rights(const char *btf_path, struct err *err);
 

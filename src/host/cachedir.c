@@ -9,7 +9,7 @@
 #include "base/file/file.h"
 #include "base/mem.h"
 
-/* Only a directory of our own: what another user wrote there is not read as root. */
+/* Another user's directory is not used: root must not read what that user wrote. */
 static bool is_ours(const char *path)
 {
 	struct stat st;

@@ -1,4 +1,4 @@
-/* Giving up capabilities; see caps.h. Numbers: linux/capability.h. */
+/* Drops capabilities; see caps.h. Numbers: linux/capability.h. */
 #include "base/base.h"
 #include "host/caps.h"
 
@@ -9,7 +9,7 @@
 #define BIT(cap) ((uint64_t)1 << (cap))
 
 static const uint64_t keep_writing = BIT(CAP_CHOWN) | BIT(CAP_DAC_OVERRIDE) | BIT(CAP_FOWNER);
-static const uint64_t keep_naming = BIT(CAP_DAC_READ_SEARCH) | BIT(CAP_SYSLOG);
+static const uint64_t keep_symbolizing = BIT(CAP_DAC_READ_SEARCH) | BIT(CAP_SYSLOG);
 /* CAP_SYS_ADMIN is what CAP_PERFMON and CAP_CHECKPOINT_RESTORE were before Linux 5.8 and 5.9. */
 static const uint64_t keep_capturing = BIT(HOST_CAP_PERFMON) | BIT(HOST_CAP_BPF) |
 				       BIT(HOST_CAP_CHECKPOINT_RESTORE) | BIT(CAP_SYS_PTRACE) |
@@ -33,7 +33,7 @@ static uint64_t kept(enum host_stage stage, uint64_t have)
 {
 	uint64_t keep = keep_writing;
 	if (stage != HOST_WRITING)
-		keep |= keep_naming;
+		keep |= keep_symbolizing;
 	if (stage == HOST_CAPTURING) {
 		keep |= keep_capturing;
 		if (!(have & BIT(HOST_CAP_CHECKPOINT_RESTORE)))
@@ -56,5 +56,5 @@ void host_keep_caps(enum host_stage stage)
 		data[i].effective &= part;
 		data[i].inheritable &= part;
 	}
-	(void)syscall(SYS_capset, &head, data); /* giving up cannot be refused */
+	(void)syscall(SYS_capset, &head, data); /* dropping is always permitted */
 }

@@ -1,4 +1,4 @@
-/* See dynlinker.h. */
+/* The dynamic linker's state; see dynlinker.h. */
 #include "base/base.h"
 #include "host/dynlinker.h"
 
@@ -75,7 +75,7 @@ int dynlinker_find(struct dynlinker *ret_d, int32_t pid, int mem_fd)
 			nr_phdr = a.a_un.a_val;
 	}
 	ret_d->dynamic = dynlinker_dynamic(mem_fd, phdr, nr_phdr, 0, &bias);
-	/* Of a program that is being mapped it is there, with its end alone. */
+	/* While the kernel maps the program, auxv holds only its terminator (zeros). */
 	return ret_d->entry ? 0 : any ? -ENOEXEC : -EAGAIN;
 }
 

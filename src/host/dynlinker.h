@@ -1,9 +1,10 @@
 /*
- * What a process's dynamic linker tells debuggers, read from its memory: the protocol of link.h
- * (struct r_debug), which glibc and musl keep. Nothing is stopped or called.
+ * Reads the state of a process's dynamic linker from its memory: the debugger interface of link.h
+ * (struct r_debug), which glibc and musl implement. The process is not stopped.
  *
- * glibc sets it up before it maps the first library, in the state RT_ADD, and says RT_CONSISTENT
- * when all is relocated; musl fills it in then. A program without DT_DEBUG tells nothing.
+ * glibc fills struct r_debug in before it maps the first library (state RT_ADD) and sets
+ * RT_CONSISTENT when all libraries are relocated; musl fills it in only then. A program without
+ * DT_DEBUG has none.
  */
 #ifndef ASSAY_HOST_DYNLINKER_H
 #define ASSAY_HOST_DYNLINKER_H
@@ -11,29 +12,33 @@
 #include "base/base.h"
 
 struct dynlinker {
-	uint64_t entry;   /* of the program; runtime addresses, all of them */
-	uint64_t base;    /* of the dynamic linker; 0 = there is none */
+	/* runtime addresses */
+	uint64_t entry;   /* of the program */
+	uint64_t base;    /* of the dynamic linker; 0 = none */
 	uint64_t dynamic; /* the program's PT_DYNAMIC; 0 = none */
 };
 
 /*
- * Where the kernel put the program (auxv). -EAGAIN: nowhere yet, it is being executed; -ENOEXEC: of
- * 32 bits; others: no access.
+ * Reads the program's addresses from its auxv. -EAGAIN: the kernel is still mapping it (execve);
+ * -ENOEXEC: a 32-bit program; others: no access.
  */
 int dynlinker_find(struct dynlinker *ret_d, int32_t pid, int mem_fd);
 
 enum dynlinker_state {
-	DYNLINKER_UNKNOWN,    /* does not tell: static, or without DT_DEBUG */
-	DYNLINKER_LOADING,    /* libraries are missing, or come or go just now */
-	DYNLINKER_CONSISTENT, /* all is mapped and relocated */
+	DYNLINKER_UNKNOWN,    /* a static program, or one without DT_DEBUG */
+	DYNLINKER_LOADING,    /* libraries are being loaded or unloaded */
+	DYNLINKER_CONSISTENT, /* all libraries are mapped and relocated */
 };
 
-/* *ret_map: the first of its list (struct link_map), 0 = none; may be NULL. */
+/* *ret_map: address of the first struct link_map, 0 = none; may be NULL. */
 enum dynlinker_state dynlinker_state(const struct dynlinker *d, int mem_fd, uint64_t *ret_map);
 
-/* Value of a tag of a dynamic section; 0 = none. @ret_has_tag may be NULL. */
+/* Returns the value of a tag of the dynamic section at @dynamic; 0 = none. @ret_has_tag may be NULL. */
 uint64_t dynlinker_tag(int mem_fd, uint64_t dynamic, int64_t tag, bool *ret_has_tag);
-/* Address of PT_DYNAMIC by program headers in memory; *ret_bias: what is added to addresses. */
+/*
+ * Returns the address of PT_DYNAMIC by the program headers in memory, 0 = none. *ret_bias: runtime
+ * minus link-time addresses.
+ */
 uint64_t dynlinker_dynamic(int mem_fd, uint64_t phdr, uint64_t nr_phdr, uint64_t base,
 			   uint64_t *ret_bias);
 

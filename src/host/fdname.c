@@ -1,11 +1,11 @@
 /*
  * Names of descriptors; see fdname.h.
  *
- * /proc/PID/fd/N is a link whose text tells the kind: a path, "socket:[INODE]", "pipe:[INODE]",
- * "anon_inode:[eventfd]". What a socket is connected to stands in the tables of its network
- * namespace, /proc/PID/net/tcp and so on, one line a socket with its inode near the end (net/ipv4/
- * tcp_ipv4.c get_tcp4_sock, net/unix/af_unix.c unix_seq_show). The tables are read again when an
- * inode is not known yet, but not more often than four times a second for each process.
+ * The target of the link /proc/PID/fd/N shows the kind: a path, "socket:[INODE]", "pipe:[INODE]",
+ * "anon_inode:[eventfd]". A socket's addresses are in the tables of its network namespace,
+ * /proc/PID/net/tcp and so on, one line per socket with its inode near the end (net/ipv4/tcp_ipv4.c
+ * get_tcp4_sock, net/unix/af_unix.c unix_seq_show). The tables are read again when an inode is
+ * unknown, but at most four times a second per process.
  */
 #include "base/base.h"
 #include "host/fdname.h"
@@ -25,7 +25,7 @@
 #include "base/sv.h"
 
 #define TABLE_LIMIT    ((size_t)64 << 20)
-#define AGAIN_NS       (250 * NS_PER_MS)
+#define REREAD_NS      (250 * NS_PER_MS)
 #define TCP_LISTEN     0x0a
 #define IPV6_HEX       32
 #define SOCKET_COLUMNS 10
@@ -59,8 +59,8 @@ void fdnames_free(struct fdnames *f)
 
 /* ---- tables of sockets ------------------------------------------------------------------- */
 
-/* The next word of a line; words are separated by blanks. */
-static struct sv take_word(struct sv *line)
+/* Splits off the next word of a line; words are separated by blanks. */
+static struct sv next_word(struct sv *line)
 {
 	while (line->n && line->p[0] == ' ')
 		*line = sv_from_idx(*line, 1);
@@ -76,7 +76,7 @@ static bool hex_value(struct sv s, uint32_t *ret_v)
 	return true;
 }
 
-/* "0100007F:18EB": words in the machine's byte order, the port as a number. */
+/* Parses "0100007F:18EB": the address as words in host byte order, the port as a number. */
 static bool add_address(struct buf *to, struct sv s, bool *ret_is_any)
 {
 	uint32_t word[4] = {0};
@@ -112,7 +112,7 @@ static void read_inet_line(struct fdnames *f, const char *kind, struct sv line)
 {
 	struct sv words[SOCKET_COLUMNS];
 	for (size_t i = 0; i < SOCKET_COLUMNS; i++)
-		words[i] = take_word(&line);
+		words[i] = next_word(&line);
 	uint64_t inode;
 	uint32_t state;
 	bool is_any;
@@ -139,7 +139,7 @@ static void read_unix_line(struct fdnames *f, struct sv line)
 	struct sv word = {0};
 	uint64_t inode;
 	for (size_t i = 0; i < 7; i++)
-		word = take_word(&line);
+		word = next_word(&line);
 	if (!sv_to_u64(word, &inode))
 		return;
 	while (line.n && line.p[0] == ' ')
@@ -157,12 +157,12 @@ static void read_socket_table(struct fdnames *f, int32_t pid, const char *table)
 	CLEANUP(buf_release) struct buf path = {0};
 	buf_addf(&path, "/proc/%d/net/%s", pid, table);
 	buf_clear(&f->table);
-	/* A process that is gone, or a protocol that this kernel does not have. */
+	/* The process has exited, or the kernel lacks the protocol. */
 	if (file_read(&f->table, buf_str(&path), TABLE_LIMIT, NULL))
 		return;
 	struct lines in = lines_from(f->table.p, f->table.n);
 	struct sv line;
-	(void)lines_next(&in, &line); /* the head */
+	(void)lines_next(&in, &line); /* column titles */
 	while (lines_next(&in, &line)) {
 		if (table[0] == 'u' && table[1] == 'n')
 			read_unix_line(f, line);
@@ -180,7 +180,7 @@ static uint32_t socket_text(struct fdnames *f, int32_t pid, uint64_t inode)
 	uint32_t now_ms = (uint32_t)(clock_mono_ns() / NS_PER_MS);
 	bool is_new;
 	uint32_t *read_ms = map_put(&f->read_ms, (uint64_t)(uint32_t)pid, &is_new);
-	if (!is_new && now_ms - *read_ms < AGAIN_NS / NS_PER_MS)
+	if (!is_new && now_ms - *read_ms < REREAD_NS / NS_PER_MS)
 		return 0;
 	*read_ms = now_ms;
 	for (size_t i = 0; i < ARRAY_LEN(tables); i++)
@@ -191,9 +191,9 @@ static uint32_t socket_text(struct fdnames *f, int32_t pid, uint64_t inode)
 
 /* ---- descriptors ------------------------------------------------------------------------- */
 
-/* 0: nothing is open there, or another file is. *ret_is_final: looking again would not help. */
-static uint32_t look_at(struct fdnames *f, int32_t pid, int32_t fd, uint64_t inode,
-			bool *ret_is_final)
+/* Returns 0 if the descriptor is closed or has another inode. *ret_is_final: may be cached. */
+static uint32_t read_name(struct fdnames *f, int32_t pid, int32_t fd, uint64_t inode,
+			  bool *ret_is_final)
 {
 	char path[64];
 	char link[PATH_MAX];
@@ -237,13 +237,13 @@ const char *fdnames_get(struct fdnames *f, int32_t pid, int32_t fd, uint64_t ino
 	if (known)
 		return intern_str(&f->texts, *known);
 	bool is_final;
-	uint32_t text = look_at(f, pid, fd, inode, &is_final);
+	uint32_t text = read_name(f, pid, fd, inode, &is_final);
 	if (text) {
 		if (is_final)
 			*map_put(&f->known, key, NULL) = text;
 		return intern_str(&f->texts, text);
 	}
-	/* A device number of the kernel: 12 bits major, 20 bits minor. */
+	/* dev is a kernel dev_t: 12 bits major, 20 bits minor. */
 	buf_clear(&f->text);
 	if (kind[0] == 'f')
 		buf_addf(&f->text, "file [%u:%u:%" PRIu64 "]", dev >> 20, dev & 0xfffff, inode);

@@ -1,13 +1,12 @@
 /*
- * What a descriptor of a process is, for people: the path of a file, a socket with its peer, a
- * pipe. Read from /proc once and kept by inode: a descriptor is only believed while what is open
- * there still has the inode that was asked for.
+ * Names what a process's descriptor refers to: the path of a file, a socket with its peer, a pipe.
+ * Read from /proc once and cached by process, descriptor and inode; the name is used only if the
+ * descriptor still refers to the inode that the caller asks for.
  *
  *	/var/lib/db/wal.1          tcp 127.0.0.1:6379 -> 127.0.0.1:51234   udp 0.0.0.0:53
  *	unix /run/app.sock         pipe:[1234]     eventfd   terminal /dev/pts/0
  *
- * Paths are as the process sees them; other bytes of theirs are the process's own, so whoever
- * prints them escapes them.
+ * Paths are as the process sees them. They may contain any bytes: callers escape them when printing.
  */
 #ifndef ASSAY_HOST_FDNAME_H
 #define ASSAY_HOST_FDNAME_H
@@ -22,9 +21,9 @@ void fdnames_free(struct fdnames *f);
 DEFINE_FREE_P(fdnames, struct fdnames)
 
 /*
- * The name of what process @pid has open as @fd, if its inode is @inode (0: whatever it is). An
- * object that was gone before it was ever looked at is "KIND [INODE]", a file "file [DEV:INODE]".
- * Never NULL; borrowed until the next call.
+ * Returns the name of what process @pid has open as @fd, if its inode is @inode (0: any). If it was
+ * closed before it could be read, the name is "KIND:[INODE]", for a file "file [DEV:INODE]". Never
+ * NULL; valid until the next call.
  */
 const char *fdnames_get(struct fdnames *f, int32_t pid, int32_t fd, uint64_t inode, uint32_t dev,
 			const char *kind);

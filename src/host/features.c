@@ -1,4 +1,4 @@
-/* What this host allows, tried; see features.h. */
+/* Tests of what this host allows; see features.h. */
 #include "base/base.h"
 #include "host/features.h"
 
@@ -19,7 +19,7 @@
 #include "host/proc.h"
 #include "host/tracefs.h"
 
-#define NR_FOREIGN 8 /* processes of others that are tried at most */
+#define NR_FOREIGN 8 /* other users' processes tried at most */
 #define TEXT_LIMIT ((size_t)64 << 10)
 
 /* ---- perf events --------------------------------------------------------------------------- */
@@ -53,12 +53,12 @@ static int try_cycles(void)
 	return try_event(attr, 0, -1);
 }
 
-int features_try_process(int32_t pid)
+int features_probe_process(int32_t pid)
 {
 	return try_clock(pid, true);
 }
 
-/* On the header of our own image: no code is there, so nothing is ever hit. */
+/* Opens a uprobe on the ELF header of assay's own executable, which holds no code. */
 static int try_uprobe(void)
 {
 	CLEANUP(buf_release) struct buf text = {0};
@@ -70,11 +70,11 @@ static int try_uprobe(void)
 				       .config1 = (uint64_t)(uintptr_t) "/proc/self/exe",
 				       .sample_period = 1};
 	int rc = try_event(attr, 0, -1);
-	/* whatever else it dislikes, it was not the right to ask */
+	/* any other error is not about rights */
 	return rc == -EACCES || rc == -EPERM || rc == -ENOSYS ? rc : 0;
 }
 
-/* ---- programs, tracepoints, names ---------------------------------------------------------- */
+/* ---- BPF programs, tracepoints, kernel symbols --------------------------------------------- */
 
 static int try_bpf(void)
 {
@@ -103,8 +103,8 @@ static int try_tracepoints(void)
 	return list < 0 ? -errno : 0;
 }
 
-/* Hidden addresses read as zeros. */
-static bool try_kernel_names(void)
+/* Returns whether kallsyms shows addresses: hidden ones read as zeros. */
+static bool try_kernel_symbols(void)
 {
 	CLEANUP(close_p) int fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
 	char text[4096];
@@ -119,9 +119,9 @@ static bool try_kernel_names(void)
 	return false;
 }
 
-/* ---- processes of others ------------------------------------------------------------------- */
+/* ---- other users' processes ---------------------------------------------------------------- */
 
-static bool is_program(int32_t pid)
+static bool is_user_process(int32_t pid)
 {
 	CLEANUP(buf_release) struct buf text = {0};
 	return !proc_cmdline(&text, pid, NULL) && text.n; /* kernel threads have none */
@@ -155,8 +155,9 @@ static void try_one(struct features *f, int32_t pid)
 }
 
 /*
- * The newest first: the oldest are the system's own, and a single one may be closed for reasons of
- * its own (it gave up being dumped, it holds more rights than we do). One that is open is enough.
+ * Tries the newest processes first: the oldest are system services. A single process may refuse for
+ * reasons of its own (not dumpable, more capabilities than assay), so several are tried; one that
+ * permits is enough.
  */
 static void try_others(struct features *f)
 {
@@ -168,7 +169,7 @@ static void try_others(struct features *f)
 	for (size_t i = all.pids.n; i > 0 && nr < NR_FOREIGN; i--) {
 		int32_t pid = all.pids.p[i - 1];
 		uint32_t of;
-		if (pid == 1 || proc_uid(pid, &of, NULL) || of == f->uid || !is_program(pid))
+		if (pid == 1 || proc_uid(pid, &of, NULL) || of == f->uid || !is_user_process(pid))
 			continue;
 		try_one(f, pid);
 		if (!f->perf_others && !f->foreign_maps)
@@ -216,7 +217,7 @@ static void read_settings(struct features *f)
 	f->has_no_new_privs = own_status(&status, "NoNewPrivs") == 1;
 }
 
-void features_try(struct features *ret_f)
+void features_probe(struct features *ret_f)
 {
 	struct features f = {.caps = host_effective_caps(), .uid = geteuid()};
 	read_settings(&f);
@@ -228,7 +229,7 @@ void features_try(struct features *ret_f)
 	f.bpf = try_bpf();
 	f.tracepoints = try_tracepoints();
 	f.uprobes = try_uprobe();
-	f.has_kernel_names = try_kernel_names();
+	f.has_kernel_names = try_kernel_symbols();
 	try_others(&f);
 	*ret_f = f;
 }

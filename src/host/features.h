@@ -1,7 +1,7 @@
 /*
- * What kernel, user and container allow a profiler, each thing tried, not guessed: an event is
- * opened and closed, a program of two instructions is loaded, a file is read. Nothing is left
- * behind, nothing is changed. A try gives 0 or the -errno of its refusal.
+ * Tests what kernel, user and container allow a profiler by trying it: opens and closes an event,
+ * loads a BPF program of two instructions, reads a file. Nothing is changed or left behind. A result
+ * is 0, or the -errno of the refusal.
  */
 #ifndef ASSAY_HOST_FEATURES_H
 #define ASSAY_HOST_FEATURES_H
@@ -9,8 +9,8 @@
 #include "base/base.h"
 #include "model/rights.h"
 
-void features_try(struct features *ret_f);
-/* Whether the process may be attached to: 0, or the -errno of the refusal. */
-int features_try_process(int32_t pid);
+void features_probe(struct features *ret_f);
+/* Tests whether a perf event can be opened on the process: 0, or the -errno of the refusal. */
+int features_probe_process(int32_t pid);
 
 #endif

@@ -1,4 +1,4 @@
-/* What this host permits; see limits.h. */
+/* Sysctls, resource limits and remedies; see limits.h. */
 #include "base/base.h"
 #include "host/limits.h"
 
@@ -63,7 +63,7 @@ uint64_t host_raise_nofile(void)
 		return 1024;
 	if (rl.rlim_cur < rl.rlim_max) {
 		rl.rlim_cur = rl.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &rl); /* the old limit then stays */
+		(void)setrlimit(RLIMIT_NOFILE, &rl); /* on failure the old limit stays */
 	}
 	return getrlimit(RLIMIT_NOFILE, &rl) ? 1024 : rl.rlim_cur;
 }
@@ -72,13 +72,13 @@ uint64_t host_raise_nofile(void)
 
 void host_raise_priority(void)
 {
-	(void)setpriority(PRIO_PROCESS, 0, RAISED_NICE); /* without the right, as it was */
+	(void)setpriority(PRIO_PROCESS, 0, RAISED_NICE); /* without the right it stays */
 }
 
 void host_lower_priority(void)
 {
 	if (getpriority(PRIO_PROCESS, 0) == RAISED_NICE)
-		(void)setpriority(PRIO_PROCESS, 0, 0); /* less is always allowed */
+		(void)setpriority(PRIO_PROCESS, 0, 0); /* lowering is always permitted */
 }
 
 bool host_is_root(void)
@@ -104,7 +104,7 @@ void host_perf_remedy(struct buf *to, int refusal, int32_t pid)
 		return;
 	}
 	if (refusal == -ESRCH) {
-		buf_addf(to, "it has ended; check with: ps -p %d", pid);
+		buf_addf(to, "the process has exited; check with: ps -p %d", pid);
 		return;
 	}
 	int64_t paranoid = host_sysctl("perf_event_paranoid", 2);

@@ -1,4 +1,4 @@
-/* Opening the files behind mappings; see mapped.h. */
+/* Opens the files of mappings; see mapped.h. */
 #include "base/base.h"
 #include "host/mapped.h"
 
@@ -13,15 +13,16 @@
 #include "base/mem.h"
 
 /*
- * Opening a fifo hangs and opening a device does things (rewinds, arms a watchdog): what a path in
- * a hostile root is, is looked at before, through a descriptor that opens nothing.
+ * Opening a FIFO may block and opening a device has effects (rewinds a tape, starts a watchdog). The
+ * type of a file in a possibly hostile root is therefore checked first, through an O_PATH descriptor.
  */
-#define LOOK_FLAGS (O_PATH | O_CLOEXEC)
+#define STAT_FLAGS (O_PATH | O_CLOEXEC)
 #define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
 
-static int open_regular(int looked_fd)
+/* Opens the file of an O_PATH descriptor, which is closed, if it is a regular one. */
+static int open_regular(int path_fd)
 {
-	CLEANUP(close_p) int fd = looked_fd;
+	CLEANUP(close_p) int fd = path_fd;
 	struct stat st;
 	if (fd < 0)
 		return -errno;
@@ -35,8 +36,8 @@ static int open_regular(int looked_fd)
 int host_open_in_root(int root_fd, const char *path)
 {
 	if (root_fd < 0)
-		return open_regular(open(path, LOOK_FLAGS));
-	struct open_how how = {.flags = LOOK_FLAGS,
+		return open_regular(open(path, STAT_FLAGS));
+	struct open_how how = {.flags = STAT_FLAGS,
 			       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
 	return open_regular((int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how)));
 }
@@ -60,7 +61,7 @@ int host_open_mapped(struct mapped_file *ret_f, int32_t pid, uint64_t start, uin
 {
 	CLEANUP(free_p)
 	char *link = xasprintf("/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, start, end);
-	int fd = open_regular(open(link, LOOK_FLAGS));
+	int fd = open_regular(open(link, STAT_FLAGS));
 	if (fd >= 0) {
 		*ret_f = (struct mapped_file){fd, true};
 		return 0;

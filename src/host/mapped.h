@@ -1,7 +1,7 @@
 /*
- * Opening the file behind a mapping: through /proc/PID/map_files (exactly that inode, even when
- * it was deleted or mapped over), else by path inside the target's root, else by path here. The
- * caller verifies identity by build-id where a path was used (struct mapped_file.is_exact).
+ * Opens the file of a mapping: through /proc/PID/map_files (exactly that inode, even if it was
+ * deleted or replaced), else by path in the target's root, else by path in assay's root. If a path
+ * was used, the caller verifies the file by its build-id (struct mapped_file.is_exact).
  */
 #ifndef ASSAY_HOST_MAPPED_H
 #define ASSAY_HOST_MAPPED_H
@@ -16,9 +16,9 @@ struct mapped_file {
 /* @path: as in /proc/PID/maps. dev/inode 0 = unknown. Regular files only. Returns 0 or -errno. */
 int host_open_mapped(struct mapped_file *ret_f, int32_t pid, uint64_t start, uint64_t end,
 		     const char *path, uint32_t dev_major, uint32_t dev_minor, uint64_t inode);
-/* By path inside the root directory @root_fd (or here when -1). */
+/* Opens a regular file by path in the root directory @root_fd (-1: assay's own), or -errno. */
 int host_open_in_root(int root_fd, const char *path);
-/* The process's root directory, or -errno. */
+/* Opens the process's root directory, or -errno. */
 int host_open_root(int32_t pid);
 
 #endif

@@ -119,7 +119,7 @@ static int read_status(struct buf *to, int32_t pid, struct err *err)
 	return file_read(to, path, 1 << 20, err);
 }
 
-/* A pid: the last of the numbers after a key. @what: in words. */
+/* Returns the last number after @key in status as a pid. @what: its name in the error message. */
 static int status_pid(int32_t pid, const char *key, const char *what, int32_t *ret_pid,
 		      struct err *err)
 {
@@ -134,7 +134,7 @@ static int status_pid(int32_t pid, const char *key, const char *what, int32_t *r
 	return 0;
 }
 
-/* The 12th field; the 2nd, a name in parentheses, may hold blanks and parentheses. */
+/* majflt, field 12 of stat; field 2, a name in parentheses, may hold blanks and parentheses. */
 static bool major_faults(const struct buf *stat, uint64_t *ret_nr)
 {
 	ssize_t end = sv_rindex(buf_sv(stat), ')');
@@ -199,7 +199,7 @@ int proc_task(int32_t pid, int32_t tid, struct proc_task *ret_t)
 		return -ESRCH;
 	struct sv state = proc_status_field(&text, "State");
 	uint64_t tracer = 0;
-	uint64_t seccomp = 0; /* a kernel without it has no line */
+	uint64_t seccomp = 0; /* kernels without seccomp have no such line */
 	uint64_t ignored = 0;
 	(void)sv_to_u64(proc_status_field(&text, "TracerPid"), &tracer);
 	(void)sv_to_u64(proc_status_field(&text, "Seccomp"), &seccomp);
@@ -238,7 +238,7 @@ uint64_t proc_image(int32_t pid)
 	(void)snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
 	if (file_read(&auxv, path, AUXV_MAX, NULL) || !auxv.n)
 		return 0;
-	/* While the kernel maps the program, the vector is its end alone: zeros. */
+	/* While the kernel maps the program, auxv holds only its terminator (zeros). */
 	for (size_t i = 0; i < auxv.n; i++)
 		if (auxv.p[i])
 			return hash_bytes(auxv.p, auxv.n);

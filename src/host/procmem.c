@@ -1,4 +1,4 @@
-/* Memory of another process; see procmem.h. */
+/* Reads the memory of another process; see procmem.h. */
 #include "base/base.h"
 #include "host/procmem.h"
 

@@ -1,4 +1,4 @@
-/* From words to process ids; see target.h. */
+/* Resolves targets to process ids; see target.h. */
 #include "base/base.h"
 #include "host/target.h"
 
@@ -40,7 +40,7 @@ static void add_pid(struct pid_list *l, int32_t pid)
 		vec_push(&l->pids, pid);
 }
 
-static bool is_ourselves(int32_t pid)
+static bool is_self_or_parent(int32_t pid)
 {
 	return pid == getpid() || pid == getppid();
 }
@@ -51,8 +51,8 @@ static struct sv base_name(struct sv path)
 }
 
 /*
- * A process's name is its comm (cut to 15 bytes by the kernel), or the base name of its first
- * argument, so that "redis-check-rdb" started as redis-server answers to both.
+ * A process matches by its comm (truncated to 15 bytes by the kernel) or by the base name of its
+ * first argument: "redis-check-rdb" started as redis-server has both names.
  */
 static bool has_name(int32_t pid, const char *name)
 {
@@ -66,7 +66,7 @@ static bool has_name(int32_t pid, const char *name)
 	}
 	if (proc_argv0(&cmdline, pid, NULL) || !cmdline.n)
 		return false;
-	/* Either may hold a blank: a path, or what a program wrote over its arguments. */
+	/* The first argument may be a path with blanks, or a title that the program set. */
 	struct sv rest = buf_sv(&cmdline);
 	return sv_eq_str(base_name(rest), name) || sv_eq_str(base_name(sv_split(&rest, ' ')), name);
 }
@@ -81,8 +81,8 @@ static void add_candidate(struct target_candidates *c, int32_t pid)
 	vec_push(&c->list, (struct target_candidate){pid, buf_detach(&text)});
 }
 
-/* Names that share a part with the one that was not found, for the message. */
-static void near_names(struct buf *to, const struct pid_list *all, const char *name)
+/* Appends names that contain @name or are contained in it. */
+static void add_similar_names(struct buf *to, const struct pid_list *all, const char *name)
 {
 	size_t nr = 0;
 	CLEANUP(buf_release) struct buf comm = {0};
@@ -98,10 +98,10 @@ static void near_names(struct buf *to, const struct pid_list *all, const char *n
 static int not_found(const struct pid_list *all, const char *name, struct err *err)
 {
 	CLEANUP(buf_release) struct buf near = {0};
-	near_names(&near, all, name);
+	add_similar_names(&near, all, name);
 	err_set(err, -ESRCH, "no process is named '%s'", name);
 	if (near.n)
-		err_hint(err, "there is: %s", near.p);
+		err_hint(err, "similar names: %s", near.p);
 	else
 		err_hint(err,
 			 "list names with: ps -eo pid,comm  (or search command lines: --match %s)",
@@ -109,9 +109,9 @@ static int not_found(const struct pid_list *all, const char *name, struct err *e
 	return -ESRCH;
 }
 
-/* One, or all of several; @what is "processes are named 'x'". Takes @found over. */
-static int take_found(struct target *t, struct target_candidates *found, const char *what,
-		      bool takes_all, struct target_candidates *ret_c, struct err *err)
+/* Adds the one match, or all with @takes_all. @what: "processes are named 'x'". Owns @found. */
+static int add_matches(struct target *t, struct target_candidates *found, const char *what,
+		       bool takes_all, struct target_candidates *ret_c, struct err *err)
 {
 	if (found->list.n > 1 && !takes_all) {
 		err_set(err, -ENOTUNIQ, "%zu %s", found->list.n, what);
@@ -131,13 +131,13 @@ static int resolve_name(struct target *t, const char *name, const struct pid_lis
 	CLEANUP(free_p) char *what = xasprintf("processes are named '%s'", name);
 	struct target_candidates found = {0};
 	for (size_t i = 0; i < all->pids.n; i++)
-		if (!is_ourselves(all->pids.p[i]) && has_name(all->pids.p[i], name))
+		if (!is_self_or_parent(all->pids.p[i]) && has_name(all->pids.p[i], name))
 			add_candidate(&found, all->pids.p[i]);
-	return found.list.n ? take_found(t, &found, what, takes_all, ret_c, err)
+	return found.list.n ? add_matches(t, &found, what, takes_all, ret_c, err)
 			    : not_found(all, name, err);
 }
 
-/* Those that started us may have our command line in theirs: sudo, timeout, a script. */
+/* Ancestors (sudo, timeout, a script) may have assay's arguments in their command lines. */
 static void list_ancestors(struct pid_list *l)
 {
 	for (int32_t pid = getpid(); pid > 1 && !pid_list_has(l, pid);) {
@@ -167,7 +167,7 @@ static int resolve_match(struct target *t, const char *pattern, const struct pid
 			add_candidate(&found, pid);
 	}
 	if (found.list.n)
-		return take_found(t, &found, what, takes_all, ret_c, err);
+		return add_matches(t, &found, what, takes_all, ret_c, err);
 	err_set(err, -ESRCH, "no command line matches '%s'", pattern);
 	return err_hint(err, "list command lines with: ps -eo pid,args");
 }
@@ -185,7 +185,7 @@ static int check_pid(int32_t pid, struct err *err)
 		err_hint(err, "-t %d profiles that thread, -p %d the whole process", pid, tgid);
 		return -EINVAL;
 	}
-	return 0; /* asked for by number, even assay itself is a target */
+	return 0; /* by pid even assay itself may be a target */
 }
 
 static int resolve_numbers(struct target *t, const struct target_spec *spec, struct err *err)
@@ -206,15 +206,16 @@ static int resolve_numbers(struct target *t, const struct target_spec *spec, str
 }
 
 /*
- * What the processes have started, and that in turn; not us, whom a shell may have started. Parents
- * mostly have the smaller numbers, but numbers begin again: until nothing new is found.
+ * Finds all descendants of the processes, except assay, which a shell among them may have started.
+ * Parents mostly have smaller pids than their children, but pids wrap around: repeats until no new
+ * one is found.
  */
 static void find_descendants(struct pid_list *ret_found, const struct pid_list *of,
 			     const struct pid_list *all)
 {
 	CLEANUP(free_p) int32_t *parents = xcalloc(all->pids.n + 1, sizeof(*parents));
 	for (size_t i = 0; i < all->pids.n; i++)
-		(void)proc_parent(all->pids.p[i], &parents[i], NULL); /* 0: it has ended */
+		(void)proc_parent(all->pids.p[i], &parents[i], NULL); /* 0: it has exited */
 	for (bool is_more = true; is_more;) {
 		is_more = false;
 		for (size_t i = 0; i < all->pids.n; i++) {
@@ -266,7 +267,9 @@ int target_resolve(struct target *ret_t, const struct target_spec *spec,
 	CLEANUP(pid_list_release) struct pid_list all = {0};
 	if (spec->is_system &&
 	    (spec->pids.n || spec->tids.n || spec->names.n || spec->match || spec->takes_children))
-		return err_set(err, -EINVAL, "-a is the whole system: it takes no other target");
+		return err_set(
+			err, -EINVAL,
+			"-a selects the whole system and cannot be combined with other targets");
 	TRY(proc_list(&all, err));
 	TRY(resolve_numbers(&t, spec, err));
 	for (size_t i = 0; i < spec->names.n; i++)

@@ -1,7 +1,7 @@
 /*
- * What to profile: from the words on the command line to process ids. A name must be
- * unambiguous: several candidates come back as a list for the caller to show, never a silent
- * first. assay itself and its children are never candidates.
+ * Resolves the targets given on the command line to process and thread ids. A name must be
+ * unambiguous: if several processes match, they are returned as a list for the caller to show.
+ * assay itself and the process that started it are never candidates for a name.
  */
 #ifndef ASSAY_HOST_TARGET_H
 #define ASSAY_HOST_TARGET_H
@@ -18,15 +18,15 @@ struct target_spec {
 	const char *match;       /* --match: regular expression over the command line */
 	bool is_system;          /* -a */
 	bool takes_all;          /* --all-matching */
-	bool takes_children;     /* --children: what these have started, and that in turn */
+	bool takes_children;     /* --children: with all running descendants */
 };
 
 struct target {
-	struct pid_list pids; /* processes, ascending, each once */
+	struct pid_list pids; /* processes, ascending, without duplicates */
 	struct pid_list tids; /* single threads (their processes are not in pids) */
-	int32_t child;        /* a launched command, at its gate at first; 0 = none */
+	int32_t child;        /* a launched command, held before its execve at first; 0 = none */
 	bool is_system;
-	uint32_t nr_children; /* descendants that run already and are not in pids */
+	uint32_t nr_children; /* running descendants that are not in pids */
 	char *name;           /* for directories and titles: "redis-server", "all", "pid-42" */
 };
 
@@ -43,8 +43,8 @@ void target_release(struct target *t);
 void target_candidates_release(struct target_candidates *c);
 
 /*
- * Resolves. -ENOTUNIQ: *ret_c holds the candidates. -ESRCH: nothing matches (the message names
- * near misses). -EINVAL: a bad number or expression.
+ * Resolves @spec. -ENOTUNIQ: several processes match, *ret_c lists them. -ESRCH: none matches (the
+ * hint lists similar names). -EINVAL: a bad number or regular expression.
  */
 int target_resolve(struct target *ret_t, const struct target_spec *spec,
 		   struct target_candidates *ret_c, struct err *err);

@@ -1,4 +1,4 @@
-/* The kernel's trace file system; see tracefs.h. */
+/* Access to tracefs; see tracefs.h. */
 #include "base/base.h"
 #include "host/tracefs.h"
 
@@ -52,7 +52,7 @@ static int mount_privately(void)
 
 int tracefs_refused(struct err *err)
 {
-	err_set(err, -EACCES, "the kernel's tracepoints are closed to this user");
+	err_set(err, -EACCES, "no permission to use the kernel's tracepoints");
 	return err_hint(err, "run with sudo, or give assay CAP_DAC_READ_SEARCH with CAP_BPF and "
 			     "CAP_PERFMON: sudo setcap cap_bpf,cap_perfmon,cap_dac_read_search+ep "
 			     "assay; in a container --cap-add DAC_READ_SEARCH and mount "
@@ -102,7 +102,7 @@ int tracefs_list(struct tracefs_names *ret_n, int fd, struct err *err)
 {
 	CLEANUP(buf_release) struct buf text = {0};
 	int rc = file_read_at(&text, fd, "available_events", LIST_LIMIT, err);
-	if (rc == -EACCES || rc == -EPERM) { /* of a private mount, too, the files are root's */
+	if (rc == -EACCES || rc == -EPERM) { /* files belong to root, also in a private mount */
 		err_release(err);
 		return tracefs_refused(err);
 	}
@@ -122,13 +122,13 @@ int tracefs_list(struct tracefs_names *ret_n, int fd, struct err *err)
 	return 0;
 }
 
-/* A file of an event's own directory. */
+/* Reads a file of the tracepoint's directory. */
 static int read_of_event(struct buf *to, int fd, struct sv name, const char *file, struct err *err)
 {
 	struct sv event = name;
 	struct sv system = sv_split(&event, ':');
 	if (!system.n || !event.n || memchr(name.p, '/', name.n) || name.p[0] == '.')
-		return err_set(err, -ENOENT, "'%.*s' is no name of a tracepoint", SV_ARGS(name));
+		return err_set(err, -ENOENT, "'%.*s' is not a tracepoint name", SV_ARGS(name));
 	CLEANUP(free_p)
 	char *path = xasprintf("events/%.*s/%.*s/%s", SV_ARGS(system), SV_ARGS(event), file);
 	return file_read_at(to, fd, path, FORMAT_LIMIT, err);
@@ -145,7 +145,7 @@ int tracefs_id(uint32_t *ret_id, int fd, struct sv name, struct err *err)
 	uint64_t id;
 	TRY(read_of_event(&text, fd, name, "id", err));
 	if (!sv_to_u64(sv_trim(buf_sv(&text)), &id) || id > UINT32_MAX)
-		return err_set(err, -EINVAL, "tracepoint '%.*s' has no number", SV_ARGS(name));
+		return err_set(err, -EINVAL, "tracepoint '%.*s' has no id", SV_ARGS(name));
 	*ret_id = (uint32_t)id;
 	return 0;
 }

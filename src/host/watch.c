@@ -1,4 +1,4 @@
-/* Whether a target still lives; see watch.h. */
+/* Detects that a target has exited; see watch.h. */
 #include "base/base.h"
 #include "host/watch.h"
 
@@ -24,7 +24,7 @@ static bool has_process_ended(struct watch *w, int32_t pid)
 {
 	if (w->pid_fd < 0) {
 		w->pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
-		if (w->pid_fd < 0) /* gone, or a kernel before 5.3 */
+		if (w->pid_fd < 0) /* exited, or a kernel before 5.3 */
 			return errno == ESRCH || !is_there(pid);
 	}
 	struct pollfd fd = {.fd = w->pid_fd, .events = POLLIN};

@@ -1,7 +1,7 @@
 /*
- * Whether a target still lives. By pidfd: a zombie that nobody reaps has ended (containers without
- * an init, parents that do not wait), and a recycled number is not the target. One descriptor at
- * a time, whatever the number of processes.
+ * Detects that a target has exited, by pidfd: a zombie counts as exited, also if nobody reaps it
+ * (containers without an init), and a process that reused a pid is not mistaken for the target. At
+ * most one descriptor is open, whatever the number of processes.
  */
 #ifndef ASSAY_HOST_WATCH_H
 #define ASSAY_HOST_WATCH_H
@@ -10,9 +10,9 @@
 #include "host/target.h"
 
 struct watch {
-	const struct target *target; /* borrowed, may be NULL: then it never ends */
-	size_t nr_ended;             /* of its processes, from the first */
-	int pid_fd;                  /* of the first that lives, -1 = not opened */
+	const struct target *target; /* borrowed; NULL: never exits */
+	size_t nr_ended;             /* processes at the head of the list that have exited */
+	int pid_fd;                  /* of the next one, -1 = not opened */
 };
 
 #define WATCH_INIT(t)                        \
@@ -20,7 +20,7 @@ struct watch {
 		.target = (t), .pid_fd = -1, \
 	}
 void watch_release(struct watch *w);
-/* True once all processes and threads have ended; does not wait. */
+/* Returns whether all processes and threads of the target have exited; does not wait. */
 bool watch_has_ended(struct watch *w);
 
 #endif

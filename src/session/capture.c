@@ -61,7 +61,7 @@ struct capture {
 static void keep_naming_caps(void)
 {
 	host_lower_priority();
-	host_keep_caps(HOST_NAMING);
+	host_keep_caps(HOST_SYMBOLIZING);
 }
 
 static void wants_more_stack(void *ctx, int32_t tid, uint64_t nr_bytes)

@@ -186,7 +186,7 @@ static int load_unsealed(struct profile **ret_p, const char *path,
 			 const struct load_options *options, struct err *err)
 {
 	/* From here on foreign bytes are parsed: with no more rights than that takes. */
-	host_keep_caps(HOST_NAMING);
+	host_keep_caps(HOST_SYMBOLIZING);
 	CLEANUP(input_release) struct input in = {.fd = -1};
 	TRY(input_open(&in, path, err));
 	int rc;

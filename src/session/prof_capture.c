@@ -187,7 +187,7 @@ int prof_capture_end(struct prof_capture *p, const struct store_place *place, in
 		return err_set(err, rc, "the process ended before its profile could be dumped");
 	take_walk_back(p);
 	ret_r->own_cpu_ns = clock_process_cpu_ns() - p->cpu_ns;
-	host_keep_caps(HOST_NAMING);
+	host_keep_caps(HOST_SYMBOLIZING);
 	TRY(rc);
 	TRY(save_dump(place, fd, &path, err));
 	CLEANUP(free_p) char *cache_dir = host_cache_dir();

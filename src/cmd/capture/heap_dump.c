@@ -97,7 +97,7 @@ static int dump_once(struct dumps *d)
 	}
 	dumps_open_roots(d);
 	host_lower_priority();
-	host_keep_caps(HOST_NAMING);
+	host_keep_caps(HOST_SYMBOLIZING);
 	vec_foreach(p, &d->list) {
 		if (p->newest && print_page(p, &err))
 			status = err.code == -EPIPE ? EXIT_FAILED : cmd_fail(&err);

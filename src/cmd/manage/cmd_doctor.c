@@ -179,7 +179,7 @@ static bool add_process(struct report *r, int32_t pid)
 		log_error("process %d has ended", pid);
 		return false;
 	}
-	int rc = features_try_process(pid);
+	int rc = features_probe_process(pid);
 	buf_addf(&title, ", %s%s", rc ? "may not be profiled: " : "may be profiled",
 		 rc ? strerror(-rc) : "");
 	if (rc) {
@@ -197,7 +197,7 @@ static bool add_process(struct report *r, int32_t pid)
 static int examine(const struct doctor_opts *o, const struct chosen_target *t)
 {
 	struct features f;
-	features_try(&f);
+	features_probe(&f);
 	CLEANUP(report_free_p) struct report *r = report_new();
 	r->title = "assay doctor";
 	r->has_no_samples = true;

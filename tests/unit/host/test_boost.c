@@ -1,4 +1,4 @@
-/* host/urgent: the calling thread before others while somebody waits for it, and after. */
+/* Real-time priority while a thread is stopped: host/boost.h. */
 #include "base/base.h"
 #include "tap.h"
 
@@ -13,7 +13,7 @@
 
 #include "host/boost.h"
 
-TEST(boost_ends_as_it_began_also_nested_and_in_any_order)
+TEST(boost_restores_policy_and_slack_also_when_nested)
 {
 	struct host_boost a;
 	struct host_boost b;
@@ -22,7 +22,7 @@ TEST(boost_ends_as_it_began_also_nested_and_in_any_order)
 	host_boost_begin(&a);
 	bool is_raised = sched_getscheduler(0) == SCHED_FIFO;
 	CHECK(is_raised == a.is_raised);
-	CHECK(prctl(PR_GET_TIMERSLACK) <= 1); /* none of a thread in real time */
+	CHECK(prctl(PR_GET_TIMERSLACK) <= 1); /* 0 under SCHED_FIFO */
 	host_boost_begin(&b);
 	CHECK(!b.is_raised && !b.has_slack);
 	host_boost_end(&a);
@@ -32,14 +32,14 @@ TEST(boost_ends_as_it_began_also_nested_and_in_any_order)
 	CHECK(prctl(PR_GET_TIMERSLACK) == slack);
 }
 
-TEST(boost_is_refused_silently)
+TEST(boost_leaves_other_policies_alone)
 {
-	struct host_boost u;
-	/* Of a thread that has another policy already nothing is changed. */
+	struct host_boost b;
+	/* A thread with another policy than SCHED_OTHER keeps it. */
 	CHECK(!sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0}));
-	host_boost_begin(&u);
-	CHECK(!u.is_raised && sched_getscheduler(0) == SCHED_BATCH);
-	host_boost_end(&u);
+	host_boost_begin(&b);
+	CHECK(!b.is_raised && sched_getscheduler(0) == SCHED_BATCH);
+	host_boost_end(&b);
 	CHECK(sched_getscheduler(0) == SCHED_BATCH);
 }
 
@@ -58,22 +58,22 @@ static int priority_of(pid_t pid)
 	return at ? (int)strtol(at, NULL, 10) : 0;
 }
 
-static bool gets_priority(pid_t pid, bool is_lent)
+static bool gets_priority(pid_t pid, bool is_boosted)
 {
 	for (int i = 0; i < 5000; i++) {
-		if ((priority_of(pid) == -2) == is_lent)
+		if ((priority_of(pid) == -2) == is_boosted)
 			return true;
 		(void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 	}
 	return false;
 }
 
-/* Another test may have the only loan just now. */
-static void lend(struct host_boost *u, pid_t pid)
+/* Retries while another test boosts a thread: one at a time per machine. */
+static void boost_when_free(struct host_boost *b, pid_t pid)
 {
 	for (int i = 0; i < 500; i++) {
-		host_boost_thread(u, pid);
-		if (u->has_waiter)
+		host_boost_thread(b, pid);
+		if (b->has_waiter)
 			return;
 		(void)nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
 	}
@@ -81,9 +81,9 @@ static void lend(struct host_boost *u, pid_t pid)
 
 TEST(boost_of_another_process_ends_with_the_booster)
 {
-	struct host_boost u;
-	host_boost_begin(&u);
-	if (!u.is_raised)
+	struct host_boost b;
+	host_boost_begin(&b);
+	if (!b.is_raised)
 		tap_skip("needs CAP_SYS_NICE");
 	pid_t pid = fork();
 	if (!pid) {
@@ -92,62 +92,62 @@ TEST(boost_of_another_process_ends_with_the_booster)
 		_exit(0);
 	}
 	CHECK(gets_priority(pid, false));
-	lend(&u, pid);
+	boost_when_free(&b, pid);
 	CHECK(gets_priority(pid, true));
-	host_boost_end(&u);
+	host_boost_end(&b);
 	CHECK(gets_priority(pid, false));
-	/* Killed in the middle of it: the kernel takes it back. */
-	struct host_boost own; /* to look in time */
+	/* The kernel ends the boost when the booster is killed. */
+	struct host_boost own; /* so that this test polls in time */
 	host_boost_begin(&own);
-	pid_t lender = fork();
-	if (!lender) {
+	pid_t booster = fork();
+	if (!booster) {
 		(void)sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0});
-		host_boost_begin(&u);
-		lend(&u, pid);
+		host_boost_begin(&b);
+		boost_when_free(&b, pid);
 		(void)pause();
 	}
 	CHECK(gets_priority(pid, true));
-	(void)kill(lender, SIGKILL);
-	(void)waitpid(lender, NULL, 0);
+	(void)kill(booster, SIGKILL);
+	(void)waitpid(booster, NULL, 0);
 	CHECK(gets_priority(pid, false));
 	host_boost_end(&own);
-	/* Its end is no trouble. */
-	host_boost_begin(&u);
-	lend(&u, pid);
+	/* The boosted process may exit during the boost. */
+	host_boost_begin(&b);
+	boost_when_free(&b, pid);
 	(void)kill(pid, SIGKILL);
 	(void)waitpid(pid, NULL, 0);
-	host_boost_end(&u);
+	host_boost_end(&b);
 	CHECK(sched_getscheduler(0) == SCHED_OTHER);
 }
 
 TEST(boost_of_threads_that_spin_ends_by_itself)
 {
-	struct host_boost u;
-	pid_t pids[4]; /* more than there are CPUs here, each with a lender of its own */
-	pid_t lenders[ARRAY_LEN(pids)];
-	host_boost_begin(&u);
-	if (!u.is_raised)
+	struct host_boost b;
+	pid_t pids[4]; /* more than there are CPUs, each with its own booster */
+	pid_t boosters[ARRAY_LEN(pids)];
+	host_boost_begin(&b);
+	if (!b.is_raised)
 		tap_skip("needs CAP_SYS_NICE");
-	host_boost_end(&u);
+	host_boost_end(&b);
 	for (size_t i = 0; i < ARRAY_LEN(pids); i++) {
 		pids[i] = fork();
 		while (!pids[i])
 			;
-		lenders[i] = fork();
-		if (!lenders[i]) {
-			host_boost_begin(&u);
-			host_boost_thread(&u, pids[i]);
+		boosters[i] = fork();
+		if (!boosters[i]) {
+			host_boost_begin(&b);
+			host_boost_thread(&b, pids[i]);
 			(void)pause();
 		}
 	}
 	(void)nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
-	host_boost_begin(&u);
+	host_boost_begin(&b);
 	for (size_t i = 0; i < ARRAY_LEN(pids); i++) {
 		CHECK(gets_priority(pids[i], false));
-		(void)kill(lenders[i], SIGKILL);
+		(void)kill(boosters[i], SIGKILL);
 		(void)kill(pids[i], SIGKILL);
-		(void)waitpid(lenders[i], NULL, 0);
+		(void)waitpid(boosters[i], NULL, 0);
 		(void)waitpid(pids[i], NULL, 0);
 	}
-	host_boost_end(&u);
+	host_boost_end(&b);
 }
