@@ -113,7 +113,7 @@ struct memmap {
 	uint64_t swap_pss_bytes;
 	uint64_t locked_bytes;
 	uint64_t huge_bytes;  /* mapped by large pages, of any kind */
-	struct memanon whose; /* of MEMMAP_ANON, once memanon_mark was called */
+	struct memanon whose; /* of MEMMAP_ANON, once memanon_classify_all was called */
 };
 
 struct memmaps {

@@ -210,7 +210,7 @@ void memwatch_read_maps(struct memwatch *w)
 		struct memmaps m = {0};
 		if (one->is_gone || memmaps_read(&m, one->pid, &one->stacks, NULL))
 			continue;
-		memanon_mark(&m, one->pid);
+		memanon_classify_all(&m, one->pid);
 		nr_unseen += one->stacks.nr_unseen;
 		if (m.has_rss)
 			one->stack_bytes = memmaps_rss(&m, MEMMAP_STACK);

@@ -49,7 +49,7 @@ struct memexplain *memexplain_new(void);
 void memexplain_free_p(struct memexplain **e);
 /* One mapping, or a part of it. Those of the same kind and name are added up. */
 void memexplain_add(struct memexplain *e, const struct memexplain_part *part);
-/* All mappings of a process; memanon_mark said whose anonymous ones are. */
+/* All mappings of a process; memanon_classify_all said whose anonymous ones are. */
 void memexplain_maps(struct memexplain *e, const struct memmaps *m);
 /* What the allocator holds in memory, and its name. Once, after all parts. */
 void memexplain_allocator(struct memexplain *e, const char *name, uint64_t resident_bytes);

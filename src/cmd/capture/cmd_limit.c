@@ -73,7 +73,7 @@ static int gate_put(void *ctx, int32_t pid, struct err *err)
 static void gate_look(void *ctx)
 {
 	struct limit_opts *o = ctx;
-	limitgroup_look(o->group);
+	limitgroup_sample(o->group);
 }
 
 static void close_group(struct limit_opts *o)

@@ -1,4 +1,4 @@
-/* Whose anonymous memory is; see anon.h. */
+/* Owners of anonymous memory; see anon.h. */
 #include "base/base.h"
 #include "host/memory/anon.h"
 
@@ -25,7 +25,7 @@ static bool is_arena(const struct memmap *one, const struct head *h)
 {
 	uint64_t len = one->end - one->start;
 	uint64_t size = h->words[2];
-	/* Of an arena's first heap the arena itself follows the head; of others it is elsewhere. */
+	/* In an arena's first heap the arena follows this header; other heaps point to it. */
 	return one->start % ARENA_ALIGN == 0 && len <= ARENA_ALIGN && size && size % PAGE == 0 &&
 	       size <= h->words[3] && h->words[3] <= len &&
 	       (h->words[1] ? h->words[1] % ARENA_ALIGN == 0
@@ -38,10 +38,10 @@ static bool is_v8(const struct memmap *one, const struct head *h)
 	       h->words[3] > one->start && h->words[3] - one->start < V8_HEADER_MAX;
 }
 
-/* Length of the block of malloc's that begins at @addr, 0: none does. */
+/* Returns the length of the mmapped malloc block that begins at @addr, 0 = none. */
 static uint64_t mmapped_block(const struct memmap *one, uint64_t addr, const struct head *h)
 {
-	uint64_t before = h->words[0]; /* bytes left out in front, where it is aligned */
+	uint64_t before = h->words[0]; /* bytes before an aligned block */
 	uint64_t len = h->words[1] & ~(uint64_t)FLAG_BITS;
 	if ((h->words[1] & FLAG_BITS) != IS_MMAPPED || before % 16 || before > one->end - addr ||
 	    len < PAGE || len > one->end - addr || (before + len) % PAGE)
@@ -71,8 +71,8 @@ static bool is_bss(const struct memmaps *m, size_t i)
 	       (before->kind == MEMMAP_BINARY || before->kind == MEMMAP_CODE);
 }
 
-struct memanon memanon_judge(const struct memmaps *m, size_t i, memanon_read_fn read, void *ctx,
-			     uint32_t *nr_left)
+struct memanon memanon_classify(const struct memmaps *m, size_t i, memanon_read_fn read, void *ctx,
+				uint32_t *nr_left)
 {
 	const struct memmap *one = &m->list.p[i];
 	uint64_t len = one->end - one->start;
@@ -94,14 +94,14 @@ struct memanon memanon_judge(const struct memmaps *m, size_t i, memanon_read_fn 
 	return (struct memanon){MEMANON_UNKNOWN, 0};
 }
 
-/* ---- of a process ------------------------------------------------------------------------- */
+/* ---- reading a process -------------------------------------------------------------------- */
 
 struct reader {
 	int32_t pid;
 	int pagemap_fd;
 };
 
-/* Reading a page that is not there would make the target have one. */
+/* Reading a page that is not resident would fault it in. */
 static bool is_present(const struct reader *r, uint64_t addr)
 {
 	uint64_t entry;
@@ -120,7 +120,7 @@ static bool read_process(void *ctx, uint64_t addr, void *to, size_t nr_bytes)
 	return process_vm_readv(r->pid, &local, 1, &remote, 1, 0) == (ssize_t)nr_bytes;
 }
 
-void memanon_mark(struct memmaps *m, int32_t pid)
+void memanon_classify_all(struct memmaps *m, int32_t pid)
 {
 	CLEANUP(free_p) char *path = xasprintf("/proc/%d/pagemap", pid);
 	CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -128,5 +128,6 @@ void memanon_mark(struct memmaps *m, int32_t pid)
 	uint32_t nr_left = MEMANON_PROBES;
 	for (size_t i = 0; i < m->list.n; i++)
 		if (m->list.p[i].kind == MEMMAP_ANON)
-			m->list.p[i].whose = memanon_judge(m, i, read_process, &reader, &nr_left);
+			m->list.p[i].whose =
+				memanon_classify(m, i, read_process, &reader, &nr_left);
 }

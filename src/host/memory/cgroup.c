@@ -1,4 +1,4 @@
-/* Memory cgroups: finding and reading them; see cgroup.h. Those of ours: cgroup_own.c. */
+/* Finds and reads memory cgroups; see cgroup.h. cgroup_own.c creates and removes them. */
 #include "base/base.h"
 #include "host/memory/cgroup.h"
 
@@ -14,12 +14,12 @@
 #include "base/mem.h"
 
 #define TEXT_BYTES_MAX ((size_t)256 << 10)
-/* Version 1 writes the largest number of whole pages for "none". */
+/* Version 1 shows "no limit" as the largest number of whole pages. */
 #define NO_LIMIT_V1 (UINT64_MAX >> 2)
 
 /* ---- text --------------------------------------------------------------------------------- */
 
-/* Digits at the start; 0 where there are none. */
+/* Returns the number at the start of @s; 0 if there is none. */
 static uint64_t number_of(struct sv s)
 {
 	uint64_t v = 0;
@@ -90,7 +90,7 @@ struct mount_line {
 	struct sv options; /* of the file system */
 };
 
-/* A line of mountinfo: six fields, optional ones, "-", three fields (proc(5)). */
+/* Parses a line of mountinfo: six fields, optional fields, "-", three fields (proc(5)). */
 static bool split_mount(struct sv line, struct mount_line *ret_m)
 {
 	struct mount_line m = {0};
@@ -165,14 +165,14 @@ void memgroup_release(struct memgroup *g)
 {
 	close_p(&g->fd);
 	close_p(&g->parent_fd);
-	close_p(&g->home_fd);
+	close_p(&g->creator_fd);
 	close_p(&g->keeper_fd);
 	free_p(&g->name);
 	free_p(&g->path);
 	*g = (struct memgroup)MEMGROUP_INIT;
 }
 
-/* What of a group's path lies below the mounted one: a container sees its part only. */
+/* Returns a cgroup's path relative to the mounted one: a container mounts only its own subtree. */
 static struct sv below_top(const struct memgroup_tree *t, struct sv path)
 {
 	struct sv top = sv_from_str(t->top);
@@ -190,7 +190,7 @@ int memgroup_open(struct memgroup *ret_g, const struct memgroup_tree *t, int32_t
 	char *proc = pid ? xasprintf("proc/%d/cgroup", pid) : xstrdup("proc/self/cgroup");
 	int rc = file_read_at(&text, t->root_fd, proc, TEXT_BYTES_MAX, err);
 	if (rc)
-		return rc == -ENOENT ? err_set(err, -ESRCH, "process %d has ended", pid) : rc;
+		return rc == -ENOENT ? err_set(err, -ESRCH, "process %d has exited", pid) : rc;
 	if (!memgroup_path_of(buf_sv(&text), t->version, &path))
 		return err_set(err, -ENOENT, "process %d is in no memory cgroup", pid);
 	struct sv rest = below_top(t, path);
@@ -246,7 +246,7 @@ static void read_v1(const struct memgroup *g, struct memgroup_numbers *n)
 	}
 	if (read_number(g->fd, "memory.kmem.usage_in_bytes", &n->kernel_bytes))
 		n->has |= MEMGROUP_HAS_KERNEL;
-	/* a charge is tried against memory and swap together first: it fails at one of the two */
+	/* a failed charge counts in one of the two files: memory+swap is tried first */
 	uint64_t nr_with_swap = 0;
 	(void)read_number(g->fd, "memory.failcnt", &n->nr_at_limit);
 	(void)read_number(g->fd, "memory.memsw.failcnt", &nr_with_swap);
@@ -281,7 +281,7 @@ static void read_events_v2(const struct memgroup *g, struct memgroup_numbers *n)
 	n->nr_oom_kill = memgroup_value(buf_sv(&b), "oom_kill");
 }
 
-/* Older kernels have no sum of what the kernel itself took. */
+/* Older kernels have no sum of kernel memory. */
 static uint64_t kernel_v2(struct sv s)
 {
 	uint64_t sum = memgroup_value(s, "kernel");
@@ -340,7 +340,7 @@ int memgroup_read(struct memgroup *g, const struct memgroup_tree *t, struct memg
 				     .swap_limit_bytes = MEMGROUP_NO_LIMIT};
 	const char *usage = is_v1 ? "memory.usage_in_bytes" : "memory.current";
 	if (!read_number(g->fd, usage, &n.usage_bytes)) {
-		/* the top group of version 2 has no usage of its own, but all the rest */
+		/* the root cgroup of version 2 has no memory.current, but the other files */
 		CLEANUP(buf_release) struct buf b = {0};
 		if (!read_text(g->fd, "memory.stat", &b))
 			return err_set(err, -ENOENT, "the cgroup '%s' has gone", g->path);
@@ -363,7 +363,7 @@ struct memgroup_numbers memgroup_since(const struct memgroup_numbers *before,
 				       const struct memgroup_numbers *after)
 {
 	struct memgroup_numbers n = *after;
-	/* the counts are the end of it */
+	/* the counts are the last members */
 	const size_t nr =
 		(sizeof(n) - offsetof(struct memgroup_numbers, nr_low)) / sizeof(uint64_t);
 	const uint64_t *from = &before->nr_low;
@@ -375,7 +375,7 @@ struct memgroup_numbers memgroup_since(const struct memgroup_numbers *before,
 
 /* ---- events ------------------------------------------------------------------------------- */
 
-/* An eventfd that version 1 signals. */
+/* Registers an eventfd for OOM events of version 1. */
 static int open_event_v1(const struct memgroup *g, int *ret_fd, struct err *err)
 {
 	static const char file[] = "memory.oom_control";

@@ -1,18 +1,17 @@
 /*
- * Memory cgroups, both versions: find that of a process, read it, make one of our own with a limit,
- * put a process in, take it away again.
+ * Memory cgroups, versions 1 and 2: finds and reads the cgroup of a process; creates one with a
+ * limit, moves a process into it and removes it.
  *
- * All paths are looked up below one folder ("/" in earnest, a made tree in tests), so that what a
- * machine has can be shown to this code by files: proc/self/mountinfo, proc/PID/cgroup and the
- * folders that they name. Numbers read are the kernel's, of the group with all below it; counts are
- * since the group was made: take them before and after, and subtract (memgroup_since).
+ * All paths are resolved below one root folder ("/"; a prepared tree in tests): proc/self/mountinfo,
+ * proc/PID/cgroup and the folders that they name. Values are the kernel's, of a cgroup and its
+ * descendants. Counts are since the cgroup was created: memgroup_since subtracts two readings.
  *
- * A group of ours is called "assay-<pid>-<n>" by the process that made it, which holds a lock on
- * its folder. Where a parent (version 2) handed no memory out before, it does so no more when the
- * group has gone and it has no other ones. A keeper, a process of a few pages in a session of its
- * own, removes it when that process ends in whatever way; memgroup_clean removes those whose lock
- * nobody holds, should the keeper have been killed, too. Processes still in it go to the group that
- * the maker was in, never to their death.
+ * A cgroup that assay creates is named "assay-<pid>-<n>", and its creator holds a file lock on its
+ * folder. It never outlives its creator for long: a keeper, a small process in its own session,
+ * removes it when the creator exits or is killed; if the keeper is killed too, memgroup_clean of a
+ * later run removes every such cgroup whose lock is free. Processes still in it are moved to the
+ * creator's cgroup, not killed. If the memory controller had to be enabled for the parent's children
+ * (version 2), it is disabled again afterwards, unless the parent has other children by then.
  *
  * Files: Documentation/admin-guide/cgroup-v1/memory.rst, cgroup-v2.rst of the kernel.
  */
@@ -27,16 +26,16 @@
 #define MEMGROUP_PREFIX "assay-"
 
 enum memgroup_version {
-	MEMGROUP_V1 = 1, /* also hybrid: unified is mounted, memory is with the old ones */
+	MEMGROUP_V1 = 1, /* also hybrid: version 2 is mounted without the memory controller */
 	MEMGROUP_V2 = 2,
 };
 
-/* The hierarchy that memory belongs to. */
+/* The cgroup hierarchy with the memory controller. */
 struct memgroup_tree {
 	enum memgroup_version version;
-	int root_fd; /* the folder below which everything is; -1 = not open */
-	char *mount; /* where the hierarchy is, relative to root_fd: "sys/fs/cgroup/memory" */
-	char *top;   /* the group that is mounted there: "/", or a container's */
+	int root_fd; /* root folder for all paths; -1 = not open */
+	char *mount; /* mount point relative to root_fd: "sys/fs/cgroup/memory" */
+	char *top;   /* cgroup at the mount point: "/", or a container's */
 };
 
 #define MEMGROUP_TREE_INIT     \
@@ -50,60 +49,66 @@ void memgroup_tree_release(struct memgroup_tree *t);
 struct memgroup {
 	enum memgroup_version version;
 	int fd;            /* its folder, -1 = none */
-	int parent_fd;     /* of a group of ours, else -1 */
-	int home_fd;       /* of a group of ours: where what is left in it goes, else -1 */
-	char *name;        /* of a group of ours: in parent_fd; else NULL */
-	char *path;        /* its folder for people: "/sys/fs/cgroup/memory/x"; owned */
-	int32_t keeper;    /* the process that removes it, 0 = none */
-	int keeper_fd;     /* closing it lets the keeper act; -1 */
-	uint64_t max_seen; /* largest usage read, where the kernel keeps no peak */
-	bool is_first;     /* version 2: its parent hands memory out because we asked for it */
+	char *path;        /* "/sys/fs/cgroup/memory/x"; owned */
+	uint64_t max_seen; /* largest usage read, for kernels without a peak value */
+	/* Only of a cgroup that assay created: */
+	int parent_fd;    /* or -1 */
+	int creator_fd;   /* the creator's cgroup: remaining processes are moved there; or -1 */
+	char *name;       /* in parent_fd; else NULL */
+	int32_t keeper;   /* the process that removes the cgroup, 0 = none */
+	int keeper_fd;    /* write end of the keeper's pipe: it acts when this is closed; or -1 */
+	bool has_enabled; /* version 2: the memory controller was enabled for it in the parent */
 };
 
-#define MEMGROUP_INIT                                                      \
-	{                                                                  \
-		.fd = -1, .parent_fd = -1, .home_fd = -1, .keeper_fd = -1, \
+#define MEMGROUP_INIT                                                         \
+	{                                                                     \
+		.fd = -1, .parent_fd = -1, .creator_fd = -1, .keeper_fd = -1, \
 	}
-/* Closes; a group of ours that was not removed is left to its keeper, who acts at once. */
+/* Closes all descriptors. The keeper then removes a created cgroup that was not removed yet. */
 void memgroup_release(struct memgroup *g);
-/* The group that a process is in. -ESRCH: no such process. */
+/* Opens the cgroup of a process; @pid 0: of the caller. -ESRCH: no such process. */
 int memgroup_open(struct memgroup *ret_g, const struct memgroup_tree *t, int32_t pid,
 		  struct err *err);
 
 /*
- * A new group below the caller's own, or, in version 2, below the nearest one that may have groups
- * with memory limits. -EACCES, -EROFS, -EBUSY: refused; the hint says what would help.
+ * Creates a cgroup below the caller's own, or, in version 2, below the nearest ancestor whose
+ * children can have memory limits. -EACCES, -EROFS, -EBUSY: refused; the hint has the remedy.
  */
 int memgroup_make(struct memgroup *ret_g, const struct memgroup_tree *t, struct err *err);
-/* The process that removes it should the caller die. Call before anything is put in. */
+/* Starts the keeper. Call before any process is moved in. */
 int memgroup_keep(struct memgroup *g, struct err *err);
-/* MEMGROUP_NO_LIMIT: leave as it is. @swap_bytes beyond the memory. ret_has_swap: false where the
- * kernel does not account for swap (then only memory is limited). */
+/*
+ * Sets the limits. MEMGROUP_NO_LIMIT: leaves a limit as it is. @swap_bytes: swap in addition to
+ * memory. *ret_has_swap: false if the kernel does not account for swap; only memory is limited then.
+ */
 int memgroup_limit(struct memgroup *g, uint64_t memory_bytes, uint64_t swap_bytes,
 		   bool *ret_has_swap, struct err *err);
-/* Puts a process in with all its threads. What it used so far stays where it was. */
+/* Moves a process with all its threads in. Its memory so far stays charged to its old cgroup. */
 int memgroup_add(const struct memgroup *g, int32_t pid, struct err *err);
-/* Takes a group of ours away; ret_nr_moved (may be NULL): processes that were still in it. */
+/* Removes a created cgroup; *ret_nr_moved (may be NULL): processes that were still in it. */
 int memgroup_remove(struct memgroup *g, size_t *ret_nr_moved, struct err *err);
-/* Removes groups of ours that nobody holds, below the caller's group and its parents. */
+/* Removes cgroups of earlier runs (lock free), below the caller's cgroup and its ancestors. */
 int memgroup_clean(const struct memgroup_tree *t, size_t *ret_nr_removed, struct err *err);
 
-/* What can be read is read; the rest is 0. Fails only if the group has gone. */
+/* Reads what is available; other values are 0. Fails only if the cgroup was removed. */
 int memgroup_read(struct memgroup *g, const struct memgroup_tree *t, struct memgroup_numbers *ret_n,
 		  struct err *err);
-/* Levels of @after, counts since @before. */
+/* Returns the levels of @after, and the counts of @after minus @before. */
 struct memgroup_numbers memgroup_since(const struct memgroup_numbers *before,
 				       const struct memgroup_numbers *after);
 
-/* A descriptor that becomes readable when the group runs out of memory (just before the kernel
- * kills), or when pressure rises (version 1 only). The caller closes it. */
+/*
+ * Opens a descriptor that becomes readable when the cgroup runs out of memory (just before the OOM
+ * kill). The caller closes it.
+ */
 int memgroup_open_oom(const struct memgroup *g, int *ret_fd, struct err *err);
 
-/* For tests. The path of the group in text of /proc/PID/cgroup; false: none with memory. */
+/* Public for tests: */
+/* Finds the memory cgroup's path in the text of /proc/PID/cgroup; false: there is none. */
 bool memgroup_path_of(struct sv text, enum memgroup_version version, struct sv *ret_path);
-/* "12 some_key" lines: the number after a key, or 0. */
+/* Returns the number after @key in lines "some_key 12", or 0. */
 uint64_t memgroup_value(struct sv text, const char *key);
-/* Of pressure stall information: "total=" of the line that starts with @kind, "some" or "full". */
+/* Returns "total=" of the PSI line that starts with @kind, "some" or "full"; or 0. */
 uint64_t memgroup_stall_us(struct sv text, const char *kind);
 
 #endif

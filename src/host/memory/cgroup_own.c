@@ -1,12 +1,12 @@
 /*
- * Groups of our own: made, limited, filled, and taken away whatever happens.
+ * Creates cgroups, limits them and removes them, also if assay is killed.
  *
  *	assay ──mkdir, flock──► assay-PID-N ◄──flock (inherited), rmdir── keeper
  *	  └── write end of a pipe ──────────────── read end: end of file ──┘
  *
- * The keeper is forked before anything is in the group and waits for the end of a pipe that only
- * its maker holds open. It has a session of its own, so that what ends the maker's process group
- * does not end it, too. The lock belongs to the open folder that both have.
+ * The keeper is forked before any process is moved in and waits for end of file on a pipe whose
+ * write end only the creator has. It has its own session, so that a signal to the creator's process
+ * group does not kill it. Creator and keeper share the open file description that holds the lock.
  */
 #include "base/base.h"
 #include "host/memory/cgroup.h"
@@ -31,18 +31,18 @@
 
 #define NAMES_TRIED 1000
 /*
- * Version 1: memory is asked for in portions of 64 pages, against the limit of both first, and
- * kernels since 6.14 do not count what fails there. So that of memory alone has to be met first.
+ * Version 1 charges memory in batches of 64 pages, first against the memory+swap limit, where
+ * kernels since 6.14 do not count failures. This slack makes the memory limit fail first.
  */
 #define SWAP_SLACK_BYTES (64u * 4096)
-#define DEPTH_MAX        8 /* of groups that the command made in ours */
+#define DEPTH_MAX        8 /* of cgroups that the command created in this one */
 #define WAIT_NS          10000000L
-#define WAITS            300 /* what is left of a killed process takes a while to go */
+#define WAITS            300 /* a killed process takes a while to leave its cgroup */
 
 static int write_at(int dirfd, const char *name, const char *text)
 {
 	CLEANUP(close_p) int fd = openat(dirfd, name, O_WRONLY | O_CLOEXEC);
-	/* the kernel takes it whole or not at all */
+	/* cgroup files accept the whole text or nothing */
 	return fd < 0 || write(fd, text, strlen(text)) < 0 ? -errno : 0;
 }
 
@@ -58,10 +58,10 @@ static int dup_fd(int fd)
 	return fcntl(fd, F_DUPFD_CLOEXEC, 3);
 }
 
-/* ---- where it may be ---------------------------------------------------------------------- */
+/* ---- the parent --------------------------------------------------------------------------- */
 
-/* *ret_is_new: since we asked for it. */
-static bool hands_out_memory(int fd, bool *ret_is_new)
+/* Enables the memory controller for the cgroup's children. *ret_is_new: it was not enabled before. */
+static bool enable_memory(int fd, bool *ret_is_new)
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	if (file_read_at(&b, fd, "cgroup.subtree_control", 4096, NULL))
@@ -72,7 +72,7 @@ static bool hands_out_memory(int fd, bool *ret_is_new)
 	return *ret_is_new;
 }
 
-/* To the group above; false: it is the topmost. Its descriptor is -1 if it cannot be opened. */
+/* Moves @at to its parent; false: it is the root. at->fd is -1 if the parent cannot be opened. */
 static bool go_up(const struct memgroup_tree *t, struct memgroup *at)
 {
 	char *slash = strrchr(at->path, '/');
@@ -85,17 +85,18 @@ static bool go_up(const struct memgroup_tree *t, struct memgroup *at)
 }
 
 /*
- * Version 2: groups with processes in them have no groups with limits below, but for the topmost.
- * So the nearest group at or above ours that hands its memory out, or can be made to.
+ * Version 2: a cgroup that contains processes cannot enable controllers for its children, except the
+ * root. Finds the nearest cgroup, from the caller's upwards, where the memory controller is enabled
+ * or can be.
  */
 static int find_parent_v2(const struct memgroup_tree *t, struct memgroup *at, bool *ret_is_new,
 			  struct err *err)
 {
 	CLEANUP(free_p) char *from = xstrdup(at->path);
-	while (!hands_out_memory(at->fd, ret_is_new)) {
+	while (!enable_memory(at->fd, ret_is_new)) {
 		if (!go_up(t, at)) {
-			err_set(err, -EBUSY, "no cgroup above '%s' gives memory limits to others",
-				from);
+			err_set(err, -EBUSY,
+				"no cgroup above '%s' can enable the memory controller", from);
 			return err_hint(err,
 					"run as root on the host, or in a unit with delegation: "
 					"systemd-run --scope -p Delegate=yes assay limit ...");
@@ -117,7 +118,7 @@ static void close_dir_p(DIR **dir)
 		closedir(*dir);
 }
 
-/* To read the groups below one; NULL: it cannot be read. */
+/* Opens a cgroup's folder to list its children; NULL: it cannot be read. */
 static DIR *open_dir(int fd)
 {
 	CLEANUP(close_p) int copy = open_folder(fd, ".");
@@ -127,7 +128,7 @@ static DIR *open_dir(int fd)
 	return dir;
 }
 
-/* The name of the next one; NULL: that was all. */
+/* Returns the name of the next child; NULL: no more. */
 static const char *next_group(DIR *dir)
 {
 	const struct dirent *d;
@@ -140,11 +141,11 @@ static const char *next_group(DIR *dir)
 static bool has_groups(int fd)
 {
 	CLEANUP(close_dir_p) DIR *dir = open_dir(fd);
-	return !dir || next_group(dir); /* what cannot be read may have some */
+	return !dir || next_group(dir); /* an unreadable one may have children */
 }
 
-/* The parent hands no memory out any more; not if other groups may have got limits since. */
-static void take_back(int parent_fd)
+/* Disables the memory controller again, unless other children may use it by now. */
+static void disable_memory(int parent_fd)
 {
 	if (!has_groups(parent_fd))
 		(void)write_at(parent_fd, "cgroup.subtree_control", "-memory");
@@ -154,12 +155,12 @@ static int refused(struct err *err, int code, const char *what, const char *path
 {
 	err_set(err, code, "cannot %s the cgroup '%s': %s", what, path, strerror(-code));
 	if (code == -EROFS)
-		return err_hint(err, "cgroups are read-only here: run it on the host, or start the "
+		return err_hint(err, "cgroups are mounted read-only: run on the host, or start the "
 				     "container with --privileged or -v "
 				     "/sys/fs/cgroup:/sys/fs/cgroup:rw");
 	if (code == -EACCES || code == -EPERM)
 		return err_hint(err, "run with sudo (the command still runs as you), or with "
-				     "--rlimit, which limits what each process asks for");
+				     "--rlimit, which limits the allocations of each process");
 	return code;
 }
 
@@ -173,7 +174,7 @@ static int make_named(struct memgroup *g, const char *parent_path, struct err *e
 		free_p(&g->name);
 		g->name = NULL;
 		if (rc != -EEXIST || i == NAMES_TRIED)
-			return refused(err, rc, "make a group below", parent_path);
+			return refused(err, rc, "create a child of", parent_path);
 	}
 	g->path = xasprintf("%s/%s", parent_path, g->name);
 	g->fd = openat(g->parent_fd, g->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -191,14 +192,14 @@ int memgroup_make(struct memgroup *ret_g, const struct memgroup_tree *t, struct 
 	CLEANUP(memgroup_release) struct memgroup g = MEMGROUP_INIT;
 	TRY(memgroup_open(&own, t, 0, err));
 	g.version = t->version;
-	g.home_fd = dup_fd(own.fd);
-	TRY(t->version == MEMGROUP_V2 ? find_parent_v2(t, &own, &g.is_first, err) : 0);
+	g.creator_fd = dup_fd(own.fd);
+	TRY(t->version == MEMGROUP_V2 ? find_parent_v2(t, &own, &g.has_enabled, err) : 0);
 	g.parent_fd = dup_fd(own.fd);
-	if (g.home_fd < 0 || g.parent_fd < 0)
+	if (g.creator_fd < 0 || g.parent_fd < 0)
 		return err_sys(err, "cannot open the cgroup '%s'", own.path);
 	int rc = make_named(&g, own.path, err);
-	if (rc && g.is_first)
-		take_back(g.parent_fd);
+	if (rc && g.has_enabled)
+		disable_memory(g.parent_fd);
 	if (rc)
 		return rc;
 	*ret_g = g;
@@ -247,10 +248,10 @@ int memgroup_add(const struct memgroup *g, int32_t pid, struct err *err)
 {
 	CLEANUP(free_p) char *text = xasprintf("%d", pid);
 	int rc = write_at(g->fd, "cgroup.procs", text);
-	return rc ? refused(err, rc, "put a process into", g->path) : 0;
+	return rc ? refused(err, rc, "move a process to", g->path) : 0;
 }
 
-/* ---- the end ------------------------------------------------------------------------------ */
+/* ---- removal ------------------------------------------------------------------------------ */
 
 static size_t move_all(int from_fd, int to_fd)
 {
@@ -267,7 +268,7 @@ static size_t move_all(int from_fd, int to_fd)
 	return nr;
 }
 
-/* Empties a group and those below it, which go; the group itself stays. */
+/* Moves all processes out of a cgroup and its descendants and removes the descendants. */
 static size_t empty_group(int fd, int to_fd, int depth)
 {
 	size_t nr = move_all(fd, to_fd);
@@ -283,8 +284,8 @@ static size_t empty_group(int fd, int to_fd, int depth)
 	return nr;
 }
 
-/* 0 also when somebody else was faster. @is_first: of struct memgroup. */
-static int remove_group(int parent_fd, const char *name, int fd, int home_fd, bool is_first,
+/* Removes the cgroup; 0 also if it is gone already. @has_enabled: of struct memgroup. */
+static int remove_group(int parent_fd, const char *name, int fd, int creator_fd, bool has_enabled,
 			size_t *ret_nr_moved)
 {
 	size_t nr = 0;
@@ -292,14 +293,14 @@ static int remove_group(int parent_fd, const char *name, int fd, int home_fd, bo
 	for (int i = 0; i < WAITS; i++) {
 		if (i)
 			(void)nanosleep(&(struct timespec){.tv_nsec = WAIT_NS}, NULL);
-		nr += empty_group(fd, home_fd, 0);
+		nr += empty_group(fd, creator_fd, 0);
 		rc = unlinkat(parent_fd, name, AT_REMOVEDIR) ? -errno : 0;
 		if (rc != -EBUSY)
 			break;
 	}
 	*ret_nr_moved = nr;
-	if (!rc && is_first)
-		take_back(parent_fd);
+	if (!rc && has_enabled)
+		disable_memory(parent_fd);
 	return rc == -ENOENT ? 0 : rc;
 }
 
@@ -307,7 +308,7 @@ int memgroup_remove(struct memgroup *g, size_t *ret_nr_moved, struct err *err)
 {
 	size_t nr = 0;
 	ASSERT(g->name);
-	int rc = remove_group(g->parent_fd, g->name, g->fd, g->home_fd, g->is_first, &nr);
+	int rc = remove_group(g->parent_fd, g->name, g->fd, g->creator_fd, g->has_enabled, &nr);
 	if (ret_nr_moved)
 		*ret_nr_moved = nr;
 	close_p(&g->keeper_fd);
@@ -342,8 +343,8 @@ static void keeper(const struct memgroup *g, int end_fd)
 		(void)signal(ends[i], SIG_IGN);
 	(void)setsid();
 	(void)prctl(PR_SET_NAME, "assay-keeper");
-	/* whoever waits for the end of our output must not wait for the keeper */
-	const int keep[] = {g->fd, g->parent_fd, g->home_fd, end_fd};
+	/* the keeper must not hold assay's output open: readers wait for its end of file */
+	const int keep[] = {g->fd, g->parent_fd, g->creator_fd, end_fd};
 	close_others(keep, ARRAY_LEN(keep));
 	(void)!chdir("/");
 	char none;
@@ -352,8 +353,8 @@ static void keeper(const struct memgroup *g, int end_fd)
 		n = read(end_fd, &none, 1);
 	while (n > 0 || (n < 0 && errno == EINTR));
 	size_t nr;
-	/* nobody to tell */
-	(void)remove_group(g->parent_fd, g->name, g->fd, g->home_fd, g->is_first, &nr);
+	/* there is nobody to report an error to */
+	(void)remove_group(g->parent_fd, g->name, g->fd, g->creator_fd, g->has_enabled, &nr);
 	_exit(0);
 }
 
@@ -379,9 +380,9 @@ int memgroup_keep(struct memgroup *g, struct err *err)
 	return 0;
 }
 
-/* ---- what is left of others --------------------------------------------------------------- */
+/* ---- cgroups of earlier runs -------------------------------------------------------------- */
 
-/* Whether make_named() may have called it so: others begin the names of their groups with ours. */
+/* Returns whether the name is "assay-<pid>-<n>": other names may begin with "assay-" too. */
 static bool is_our_name(const char *name)
 {
 	if (strncmp(name, MEMGROUP_PREFIX, strlen(MEMGROUP_PREFIX)))
@@ -392,8 +393,8 @@ static bool is_our_name(const char *name)
 	return nr_pid && pid[nr_pid] == '-' && *n && !n[strspn(n, "0123456789")];
 }
 
-/* Those in one group that nobody holds the lock of. */
-static size_t clean_below(int fd, int home_fd)
+/* Removes the children of a cgroup whose lock is free. */
+static size_t clean_below(int fd, int creator_fd)
 {
 	size_t nr = 0;
 	CLEANUP(close_dir_p) DIR *dir = open_dir(fd);
@@ -402,7 +403,7 @@ static size_t clean_below(int fd, int home_fd)
 		CLEANUP(close_p) int sub = is_our_name(name) ? open_folder(fd, name) : -1;
 		size_t nr_moved;
 		if (sub >= 0 && !flock(sub, LOCK_EX | LOCK_NB))
-			nr += !remove_group(fd, name, sub, home_fd, false, &nr_moved);
+			nr += !remove_group(fd, name, sub, creator_fd, false, &nr_moved);
 	}
 	return nr;
 }
@@ -411,10 +412,10 @@ int memgroup_clean(const struct memgroup_tree *t, size_t *ret_nr_removed, struct
 {
 	CLEANUP(memgroup_release) struct memgroup at = MEMGROUP_INIT;
 	TRY(memgroup_open(&at, t, 0, err));
-	CLEANUP(close_p) int home_fd = dup_fd(at.fd);
+	CLEANUP(close_p) int creator_fd = dup_fd(at.fd);
 	size_t nr = 0;
 	do
-		nr += clean_below(at.fd, home_fd);
+		nr += clean_below(at.fd, creator_fd);
 	while (go_up(t, &at) && at.fd >= 0);
 	*ret_nr_removed = nr;
 	return 0;

@@ -1,4 +1,4 @@
-/* A command under a memory limit; see limitgroup.h. */
+/* Runs a command under a memory limit; see limitgroup.h. */
 #include "base/base.h"
 #include "host/memory/limitgroup.h"
 
@@ -10,7 +10,7 @@
 #include "host/memory/memstat.h"
 
 #define POINTS_MAX 400
-#define SPACING_NS 10000000u /* of the first points */
+#define SPACING_NS 10000000u /* between points at first */
 
 struct limitgroup {
 	struct limit_spec spec;
@@ -19,10 +19,10 @@ struct limitgroup {
 	int event_fd;
 	int32_t pid;
 	bool is_closed;
-	uint64_t start_ns; /* 0 = nothing was put in */
+	uint64_t start_ns; /* 0 = the command has not been moved in */
 	uint64_t spacing_ns;
 	uint64_t next_ns;
-	uint64_t nr_oom_kill; /* at the last look */
+	uint64_t nr_oom_kill; /* at the last sample */
 	struct limit_point last;
 	struct memgroup_numbers before;
 	struct limit_outcome outcome;
@@ -32,7 +32,7 @@ void limitgroup_free(struct limitgroup *l)
 {
 	if (!l)
 		return;
-	(void)limitgroup_close(l, NULL); /* the keeper tries again */
+	(void)limitgroup_close(l, NULL); /* on failure the keeper tries again */
 	close_p(&l->event_fd);
 	memgroup_release(&l->group);
 	memgroup_tree_release(&l->tree);
@@ -45,14 +45,14 @@ static int open_group(struct limitgroup *l, struct err *err)
 	bool has_swap = false;
 	size_t nr_left;
 	TRY(memgroup_tree_open(&l->tree, "/", err));
-	/* of a run that was killed together with its keeper */
+	/* removes cgroups of runs that were killed together with their keepers */
 	(void)memgroup_clean(&l->tree, &nr_left, NULL);
 	TRY(memgroup_make(&l->group, &l->tree, err));
 	TRY(memgroup_keep(&l->group, err));
 	TRY(memgroup_limit(&l->group, l->spec.memory_bytes, l->spec.swap_bytes, &has_swap, err));
 	l->outcome.has_group = true;
 	l->outcome.has_swap = has_swap && l->spec.swap_bytes != MEMGROUP_NO_LIMIT;
-	/* without it the last look before a kill is up to 50 ms old */
+	/* without the event the last sample before a kill is up to 50 ms old */
 	(void)memgroup_open_oom(&l->group, &l->event_fd, NULL);
 	return 0;
 }
@@ -94,10 +94,10 @@ int limitgroup_put(struct limitgroup *l, int32_t pid, struct err *err)
 	return memgroup_read(&l->group, &l->tree, &l->before, err);
 }
 
-/* ---- what is seen ------------------------------------------------------------------------- */
+/* ---- samples ------------------------------------------------------------------------------ */
 
-/* Twice the spacing, half the points. */
-static void thin_out(struct limitgroup *l)
+/* Drops every second point and doubles the spacing. */
+static void halve_points(struct limitgroup *l)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < l->outcome.points.n; i += 2)
@@ -106,7 +106,7 @@ static void thin_out(struct limitgroup *l)
 	l->spacing_ns *= 2;
 }
 
-static void note_point(struct limitgroup *l, const struct limit_point *p)
+static void add_point(struct limitgroup *l, const struct limit_point *p)
 {
 	struct limit_outcome *s = &l->outcome;
 	if (p->usage_bytes >= s->largest.usage_bytes)
@@ -114,13 +114,13 @@ static void note_point(struct limitgroup *l, const struct limit_point *p)
 	if (p->time_ns < l->next_ns)
 		return;
 	if (s->points.n >= POINTS_MAX)
-		thin_out(l);
+		halve_points(l);
 	vec_push(&s->points, *p);
 	l->next_ns = p->time_ns + l->spacing_ns;
 }
 
-/* The word that the kernel gave is only that something happened. */
-static void take_event(struct limitgroup *l)
+/* Reads the pending events. Their content is not used: they only say that something happened. */
+static void drain_events(struct limitgroup *l)
 {
 	char bytes[512];
 	while (l->event_fd >= 0 && read(l->event_fd, bytes, sizeof(bytes)) > 0)
@@ -137,24 +137,24 @@ static struct limit_point point_of(const struct limitgroup *l, const struct memg
 				    .swap_bytes = n->swap_bytes};
 }
 
-static void look_at_group(struct limitgroup *l, uint64_t now)
+static void sample_group(struct limitgroup *l, uint64_t now)
 {
 	struct memgroup_numbers n;
-	take_event(l);
+	drain_events(l);
 	if (memgroup_read(&l->group, &l->tree, &n, NULL))
 		return;
 	struct limit_point p = point_of(l, &n, now);
 	l->outcome.numbers = memgroup_since(&l->before, &n);
-	note_point(l, &p);
-	/* by now the dying process may have given back some */
+	add_point(l, &p);
+	/* the killed process may have freed memory since: the larger of two samples is used */
 	if (l->outcome.numbers.nr_oom_kill > l->nr_oom_kill)
 		l->outcome.at_kill = p.usage_bytes > l->last.usage_bytes ? p : l->last;
 	l->nr_oom_kill = l->outcome.numbers.nr_oom_kill;
 	l->last = p;
 }
 
-/* Without a group: the process that was launched, by itself. */
-static void look_at_process(struct limitgroup *l, uint64_t now)
+/* Without a cgroup: samples the launched process alone. */
+static void sample_process(struct limitgroup *l, uint64_t now)
 {
 	struct memstat m;
 	if (memstat_read(&m, l->pid, MEMSTAT_COUNTERS, NULL, NULL) || !m.rss_bytes)
@@ -170,19 +170,19 @@ static void look_at_process(struct limitgroup *l, uint64_t now)
 						       .file_bytes = m.file_bytes,
 						       .shmem_bytes = m.shmem_bytes};
 	struct limit_point p = point_of(l, &l->outcome.numbers, now);
-	note_point(l, &p);
+	add_point(l, &p);
 }
 
-void limitgroup_look(struct limitgroup *l)
+void limitgroup_sample(struct limitgroup *l)
 {
 	if (l->is_closed || !l->start_ns)
 		return;
 	uint64_t now = clock_mono_ns();
 	l->outcome.duration_ns = now - l->start_ns;
 	if (l->outcome.has_group)
-		look_at_group(l, now);
+		sample_group(l, now);
 	else
-		look_at_process(l, now);
+		sample_process(l, now);
 }
 
 int limitgroup_close(struct limitgroup *l, struct err *err)
@@ -190,8 +190,8 @@ int limitgroup_close(struct limitgroup *l, struct err *err)
 	if (l->is_closed)
 		return 0;
 	uint64_t duration_ns = l->outcome.duration_ns;
-	limitgroup_look(l);
-	if (duration_ns) /* it had ended at the last look: since then we were busy */
+	limitgroup_sample(l);
+	if (duration_ns) /* the command had ended at the last sample; assay was busy since */
 		l->outcome.duration_ns = duration_ns;
 	l->is_closed = true;
 	return l->group.name ? memgroup_remove(&l->group, &l->outcome.nr_moved, err) : 0;

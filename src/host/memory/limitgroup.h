@@ -1,15 +1,15 @@
 /*
- * A command under a memory limit: the group that it runs in, what was seen of it while it ran, and
- * what can be said at the end.
+ * Runs a command under a memory limit: creates its cgroup, samples the memory in use while it runs,
+ * and returns the outcome (limit, peak, OOM kills).
  *
- *	limitgroup_open   the group is there, with its limits and its keeper
- *	limitgroup_put    the command, held before its exec, goes in
- *	limitgroup_look   many times a second, and at once when limitgroup_fd is readable
- *	limitgroup_close  the last numbers are taken, the group goes
+ *	limitgroup_open    creates the cgroup with its limits and its keeper (cgroup.h)
+ *	limitgroup_put     moves the command in, before its execve
+ *	limitgroup_sample  called many times a second, and when limitgroup_fd is readable
+ *	limitgroup_close   reads the last numbers and removes the cgroup
  *	limitgroup_free
  *
- * Without a group (LIMIT_RLIMIT) the limit is RLIMIT_DATA: of each process for itself, and of
- * private memory that is asked for, not of memory that is used.
+ * Without a cgroup (LIMIT_RLIMIT) the limit is RLIMIT_DATA: it applies to each process by itself,
+ * and to the private memory that a process allocates, not to what is resident.
  */
 #ifndef ASSAY_HOST_MEMORY_LIMITGROUP_H
 #define ASSAY_HOST_MEMORY_LIMITGROUP_H
@@ -23,12 +23,12 @@ struct limitgroup;
 
 int limitgroup_open(struct limitgroup **ret_l, const struct limit_spec *spec, struct err *err);
 int limitgroup_put(struct limitgroup *l, int32_t pid, struct err *err);
-void limitgroup_look(struct limitgroup *l);
-/* Wakes when memory runs out; -1 = nothing does. */
+void limitgroup_sample(struct limitgroup *l);
+/* Descriptor that becomes readable when the cgroup runs out of memory; -1 = none. Borrowed. */
 int limitgroup_fd(const struct limitgroup *l);
-/* The group's folder, NULL = none. */
+/* Returns the cgroup's path, NULL = none. */
 const char *limitgroup_path(const struct limitgroup *l);
-/* May be called again; the error is that of taking the group away. */
+/* Fails if the cgroup cannot be removed. A second call does nothing. */
 int limitgroup_close(struct limitgroup *l, struct err *err);
 const struct limit_outcome *limitgroup_outcome(const struct limitgroup *l);
 void limitgroup_free(struct limitgroup *l);

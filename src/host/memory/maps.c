@@ -1,4 +1,4 @@
-/* Mappings and what is resident of them; see maps.h. */
+/* Reads and classifies mappings; see maps.h. */
 #include "base/base.h"
 #include "host/memory/maps.h"
 
@@ -15,9 +15,9 @@
 
 #define SMAPS_BYTES_MAX ((size_t)512 << 20)
 #define UNGUARDED_BYTES ((uint64_t)16 << 20)
-/* What glibc gives a thread, unless it is told otherwise. */
+/* Default stack size of a thread in glibc. */
 #define DEFAULT_BYTES ((uint64_t)8 << 20)
-/* Go's heap begins here, and holds the stacks of goroutines between everything else. */
+/* Address range of Go's heap, which also holds the stacks of goroutines. */
 #define GO_HEAP_LO ((uint64_t)0xc000000000)
 #define GO_HEAP_HI ((uint64_t)0xe000000000)
 
@@ -85,7 +85,7 @@ static void add_number(struct memmap *m, struct sv key, uint64_t v)
 		{"SwapPss", offsetof(struct memmap, swap_pss_bytes)},
 		{"Locked", offsetof(struct memmap, locked_bytes)},
 	};
-	(void)memstat_add_field(m, fields, ARRAY_LEN(fields), key, v); /* others do not matter */
+	(void)memstat_add_field(m, fields, ARRAY_LEN(fields), key, v); /* other keys are ignored */
 }
 
 static bool has_prefix(const char *s, const char *prefix)
@@ -110,7 +110,7 @@ static enum memmap_kind kind_of(const struct memmaps *m, const struct memmap *on
 	}
 	if (has_prefix(path, "/anon_hugepage"))
 		return MEMMAP_HUGETLB;
-	/* Code written to a memfd or to shared memory is code all the same. */
+	/* Code in a memfd or in shared memory comes from a JIT compiler. */
 	if (one->is_exec)
 		return has_prefix(path, "/memfd:") || has_prefix(path, "/dev/zero") ? MEMMAP_JIT
 										    : MEMMAP_CODE;
@@ -121,7 +121,7 @@ static enum memmap_kind kind_of(const struct memmaps *m, const struct memmap *on
 	return is_binary[one->path] ? MEMMAP_BINARY : MEMMAP_FILE;
 }
 
-static void emit_kinds(struct memmaps *m)
+static void set_kinds(struct memmaps *m)
 {
 	bool *is_binary = xcalloc(MAX(intern_count(&m->paths), (size_t)1), sizeof(*is_binary));
 	vec_foreach(one, &m->list)
@@ -139,7 +139,7 @@ void memmaps_parse(struct memmaps *m, struct sv text)
 	uint64_t v;
 	while (lines_next(&in, &line)) {
 		struct memmap one;
-		/* Keys begin with a capital, addresses with a small hexadecimal digit. */
+		/* Keys begin with a capital letter, addresses with a lower-case hexadecimal digit. */
 		if (line.n && line.p[0] >= 'A' && line.p[0] <= 'Z') {
 			if (m->list.n && memstat_line(line, &key, &v))
 				add_number(vec_last(&m->list), key, v);
@@ -147,7 +147,7 @@ void memmaps_parse(struct memmaps *m, struct sv text)
 			vec_push(&m->list, one);
 		}
 	}
-	emit_kinds(m);
+	set_kinds(m);
 }
 
 /* ---- stacks ------------------------------------------------------------------------------- */
@@ -159,7 +159,7 @@ static bool has_guard(const struct memmaps *m, size_t i)
 	       !below->is_writable && !below->is_exec;
 }
 
-/* A thread may also stand on memory that is no stack: a coroutine's, within a heap. */
+/* A stack pointer may also be in a heap: the stack of a coroutine. */
 static bool may_be_stack(const struct memmaps *m, size_t i)
 {
 	const struct memmap *one = &m->list.p[i];
@@ -186,7 +186,7 @@ static int compare_u64(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void remember(const struct memmaps *m, struct memstacks *stacks)
+static void store_stacks(const struct memmaps *m, struct memstacks *stacks)
 {
 	vec_clear(&stacks->starts);
 	vec_foreach(one, &m->list)
@@ -205,7 +205,7 @@ void memmaps_mark_stacks(struct memmaps *m, struct memstacks *stacks, const uint
 		if (at >= 0 && may_be_stack(m, (size_t)at))
 			m->list.p[at].kind = MEMMAP_STACK;
 	}
-	remember(m, stacks);
+	store_stacks(m, stacks);
 }
 
 static bool is_size_of_stack(const struct memmaps *m, uint64_t nr_bytes)
@@ -230,11 +230,11 @@ size_t memmaps_guess_stacks(struct memmaps *m, struct memstacks *stacks, size_t 
 		one->kind = MEMMAP_STACK;
 		nr_found++;
 	}
-	remember(m, stacks);
+	store_stacks(m, stacks);
 	return nr_found;
 }
 
-static void look_at_threads(struct memmaps *m, int32_t pid, struct memstacks *stacks)
+static void find_stacks(struct memmaps *m, int32_t pid, struct memstacks *stacks)
 {
 	CLEANUP(pid_list_release) struct pid_list tids = {0};
 	VEC(uint64_t) sps = {0};
@@ -275,11 +275,11 @@ int memmaps_read(struct memmaps *ret_m, int32_t pid, struct memstacks *stacks, s
 	m.read_ns = clock_mono_ns() - start_ns;
 	if (!m.list.n)
 		return err_set(err, -ESRCH,
-			       "process %d has no mappings: it has ended, or is the "
-			       "kernel's",
+			       "process %d has no mappings: it has exited, or is a "
+			       "kernel thread",
 			       pid);
 	if (stacks)
-		look_at_threads(&m, pid, stacks);
+		find_stacks(&m, pid, stacks);
 	*ret_m = m;
 	m = (struct memmaps){0};
 	return 0;

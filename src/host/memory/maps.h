@@ -1,16 +1,16 @@
 /*
- * The mappings of a process with what is resident of each, from /proc/PID/smaps; where that is
- * refused, their sizes alone from /proc/PID/maps.
+ * Reads the mappings of a process with the resident bytes of each from /proc/PID/smaps, or, where
+ * that is not permitted, their sizes alone from /proc/PID/maps; and classifies them.
  *
- * Kinds are told by what a mapping is, not by its address: a file of which any part is mapped
- * executable is a binary, any other a mapped file; a stack is a private writable mapping without a
- * file that holds the stack pointer of a thread (/proc/PID/task/TID/syscall, told while the thread
- * is not running), and is remembered as long as it is mapped. For threads that always run, mappings
- * are taken that have a guard below and the size of a stack that was seen, or of 8 MiB.
+ * A file of which any part is mapped executable is a binary, any other a mapped file. A stack is a
+ * private writable anonymous mapping that holds the stack pointer of a thread
+ * (/proc/PID/task/TID/syscall, readable while the thread does not run); it stays a stack as long as
+ * it is mapped. For threads that were running at every read, mappings with a guard page below and
+ * the size of a known stack, or of 8 MiB, are taken to be their stacks.
  *
- * Paths are the kernel's, in the target's root, and foreign: escape them. Reading walks the page
- * tables under the target's lock for mappings, as smaps_rollup does, and prints some 700 bytes a
- * mapping: 10 us each.
+ * Paths are in the target's root and may hold any bytes: escape them when printing. Reading smaps
+ * walks the page tables under the target's mmap lock, as smaps_rollup does, and the kernel prints
+ * about 700 bytes per mapping: 10 us each.
  */
 #ifndef ASSAY_HOST_MEMORY_MAPS_H
 #define ASSAY_HOST_MEMORY_MAPS_H
@@ -22,26 +22,27 @@
 #include "base/vec.h"
 #include "model/memory.h"
 
-/* Where stacks were seen, by process; start with {0}. */
+/* Known stacks of one process; start with {0}. */
 struct memstacks {
 	VEC(uint64_t) starts; /* ascending */
-	uint32_t nr_unseen;   /* threads that were running whenever they were looked at */
+	uint32_t nr_unseen;   /* threads whose stack was not found: running at every read */
 };
 void memstacks_release(struct memstacks *s);
 
 void memmaps_release(struct memmaps *m);
 
-/* @stacks: of this process, updated; NULL: only the first thread's is told apart. */
+/* @stacks: of this process, updated; NULL: only the main thread's stack is found. */
 int memmaps_read(struct memmaps *ret_m, int32_t pid, struct memstacks *stacks, struct err *err);
-/* RSS of the mappings of a kind. */
+/* Returns the resident bytes of the mappings of a kind. */
 uint64_t memmaps_rss(const struct memmaps *m, enum memmap_kind kind);
 
-/* For tests and fuzzing: text of smaps or maps, appended. Lines that make no sense are passed. */
+/* Public for tests and fuzzing: */
+/* Appends the mappings in the text of smaps or maps; skips malformed lines. */
 void memmaps_parse(struct memmaps *m, struct sv text);
-/* Marks the mappings that hold these stack pointers. */
+/* Marks the mappings that hold these stack pointers as stacks. */
 void memmaps_mark_stacks(struct memmaps *m, struct memstacks *stacks, const uint64_t *sps,
 			 size_t nr);
-/* The same for @nr threads that were running, by size and guard; how many it found. */
+/* Marks likely stacks of @nr running threads, by size and guard page; returns how many it found. */
 size_t memmaps_guess_stacks(struct memmaps *m, struct memstacks *stacks, size_t nr);
 
 #endif

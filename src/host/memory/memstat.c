@@ -1,4 +1,4 @@
-/* Memory of a process by the kernel's words; see memstat.h. */
+/* Reads the memory use of a process; see memstat.h. */
 #include "base/base.h"
 #include "host/memory/memstat.h"
 
@@ -85,15 +85,14 @@ bool memstat_parse_status(struct memstat *m, struct sv text)
 		FIELD("RssShmem", shmem_bytes),      FIELD("VmPTE", page_table_bytes),
 		FIELD("VmSwap", swap_bytes),
 	};
-	/* Kernels before 4.5 have no split, and one without procfs of memory nothing: statm then.
-	 */
+	/* Kernels before 4.5 do not split RSS, some have no memory fields: statm is used then. */
 	if (!has_key(text, "RssAnon") || !parse_fields(m, text, fields, ARRAY_LEN(fields)))
 		return false;
 	struct memstat threads = {0};
 	static const struct memstat_field nr[] = {FIELD("Threads", nr_minor)};
 	if (parse_fields(&threads, text, nr, ARRAY_LEN(nr)))
 		m->nr_threads = (uint32_t)MIN(threads.nr_minor, (uint64_t)UINT32_MAX);
-	/* The three counters are read one after the other, VmRSS is their sum at another moment. */
+	/* VmRSS is not used: the kernel sums it up at another moment than it reads the counters. */
 	m->rss_bytes = m->anon_bytes + m->file_bytes + m->shmem_bytes;
 	m->has |= MEMSTAT_HAS_RSS | MEMSTAT_HAS_SPLIT;
 	return true;
@@ -115,7 +114,7 @@ bool memstat_parse_statm(struct memstat *m, struct sv text, uint64_t page_bytes)
 	return true;
 }
 
-/* The name in parentheses may hold blanks and parentheses; fields are counted from its end. */
+/* The name in parentheses may hold blanks and parentheses: fields are counted from its end. */
 bool memstat_parse_stat(struct memstat *m, struct sv text)
 {
 	ssize_t end = sv_rindex(text, ')');
@@ -178,17 +177,17 @@ static int read_counters(struct memstat *m, int32_t pid, struct err *err)
 	CLEANUP(buf_release) struct buf b = {0};
 	uint64_t start_ns = clock_mono_ns();
 	if (read_of(&b, pid, "status", NULL) || !memstat_parse_status(m, buf_sv(&b))) {
-		/* A kernel thread's status has no memory, and a zombie's none any more. */
+		/* The status of kernel threads and zombies has no memory fields. */
 		if (read_of(&b, pid, "statm", err) ||
 		    !memstat_parse_statm(m, buf_sv(&b), (uint64_t)sysconf(_SC_PAGESIZE)) ||
 		    !m->virtual_bytes)
 			return err_set(err, -ESRCH,
-				       "process %d has no memory: it has ended, or "
-				       "is the kernel's",
+				       "process %d has no memory: it has exited, or "
+				       "is a kernel thread",
 				       pid);
 	}
 	if (!read_of(&b, pid, "stat", NULL))
-		(void)memstat_parse_stat(m, buf_sv(&b)); /* told by `has` */
+		(void)memstat_parse_stat(m, buf_sv(&b)); /* m->has says whether it did */
 	m->counters_ns = clock_mono_ns() - start_ns;
 	return 0;
 }

@@ -1,18 +1,18 @@
 /*
- * What the kernel says about the memory of a process, from /proc/PID/{statm,status,stat,
- * smaps_rollup}. Bytes throughout; single mappings are maps.h.
+ * Reads the memory use of a process from /proc/PID/{statm,status,stat,smaps_rollup}. All values are
+ * bytes. maps.h reads single mappings.
  *
- * Cost and truth of the sources (Documentation/filesystems/proc.rst):
- *	status, statm, stat   counters that the kernel keeps: microseconds, no lock of the target's,
- *	                      open to every user. Kernels 6.2 to 6.15 let them lag by up to 32 pages
- *	                      a CPU
- *	smaps_rollup          the page tables are walked under the lock for mappings, which mmap and
- *	                      munmap of the target wait for: a millisecond a GiB or so. Exact. Needs
- *	                      the right to trace the process
- * What a source has to say is in `has`; what no source said is 0. rss = anon + file + shmem always.
+ * Cost and accuracy of the files (Documentation/filesystems/proc.rst):
+ *	status, statm, stat   counters that the kernel keeps: microseconds, no lock of the target,
+ *	                      readable by every user. In kernels 6.2 to 6.15 they lag by up to 32
+ *	                      pages per CPU
+ *	smaps_rollup          walks the page tables under the mmap lock, for which mmap and munmap of
+ *	                      the target wait: about a millisecond per GiB. Exact. Needs ptrace
+ *	                      rights
+ * `has` says which values are set; the others are 0. rss = anon + file + shmem always.
  *
- * Sums over processes (memstat_add): of pss, swap_pss and private memory they are right, of rss
- * they count what is shared once for each process.
+ * Sums over processes (memstat_add) are right for pss, swap_pss and private memory; in sums of rss
+ * shared memory counts once per process.
  */
 #ifndef ASSAY_HOST_MEMORY_MEMSTAT_H
 #define ASSAY_HOST_MEMORY_MEMSTAT_H
@@ -28,34 +28,34 @@ enum memstat_parts {
 };
 
 /*
- * -ESRCH: no such process, or it is a zombie, which has no memory. A rollup that is refused is no
- * error: MEMSTAT_HAS_PSS is missing, and *ret_refused (may be NULL) the errno.
+ * -ESRCH: no such process, or it is a zombie, which has no memory. A refused smaps_rollup is not an
+ * error: MEMSTAT_HAS_PSS is missing and *ret_refused (may be NULL) is the -errno.
  */
 int memstat_read(struct memstat *ret_m, int32_t pid, unsigned parts, int *ret_refused,
 		 struct err *err);
 void memstat_add(struct memstat *sum, const struct memstat *one);
-/* Takes what only the rollup says from an older reading. */
+/* Copies the values of smaps_rollup from an older reading if @m has none. */
 void memstat_keep_rollup(struct memstat *m, const struct memstat *older);
-/* Memory of the machine; 0 = not known. */
+/* Returns the machine's memory (MemTotal); 0 = unknown. */
 uint64_t memstat_machine_bytes(void);
 
-/* For tests: text of the kernel into *m. False: nothing known was in it. */
+/* Parse the text of a file into *m; false: it has no known field. Public for tests. */
 bool memstat_parse_status(struct memstat *m, struct sv text);
 bool memstat_parse_statm(struct memstat *m, struct sv text, uint64_t page_bytes);
 bool memstat_parse_stat(struct memstat *m, struct sv text);
 bool memstat_parse_rollup(struct memstat *m, struct sv text);
 
-/* Where a number by that name belongs in a struct. */
+/* The member of a struct that a field of the kernel's text is added to. */
 struct memstat_field {
 	const char *key;
-	size_t at;
+	size_t at; /* offset of a uint64_t */
 };
-/* Adds it where it belongs; false: nowhere. */
+/* Adds @v to the member for @key; false: there is none. Saturates. */
 bool memstat_add_field(void *to, const struct memstat_field *fields, size_t nr, struct sv key,
 		       uint64_t v);
 /*
- * "Key:  123 kB" lines. True and the bytes (a number without kB as it is) if @line is one; *ret_key
- * is what stands before the colon.
+ * Parses a line "Key:  123 kB": *ret_v is the value in bytes, or the number itself if it has no
+ * unit. False: another kind of line.
  */
 bool memstat_line(struct sv line, struct sv *ret_key, uint64_t *ret_v);
 

@@ -53,7 +53,7 @@ void mempressure_read(struct mempressure *ret_m, int32_t pid, const struct mempr
 		m.full_us = memgroup_stall_us(buf_sv(&b), "full");
 	}
 	struct mempressure_group *g = before ? before->group : m.group;
-	/* the top group of version 2 has no limit, so nothing to say */
+	/* the root cgroup of version 2 has no limit and no memory.events */
 	m.has_group =
 		g &&
 		!faccessat(g->group.fd,
@@ -81,7 +81,7 @@ void mempressure_add_group(struct buf *to, const struct mempressure *before,
 		return;
 	struct memgroup_numbers n = memgroup_since(&before->numbers, &after->numbers);
 	bool has_limit = n.limit_bytes != MEMGROUP_NO_LIMIT;
-	buf_addf(to, "%s%s, %" PRIu64 " times at it, %" PRIu64 " pages read again",
+	buf_addf(to, "%s%s, reached %" PRIu64 " times, %" PRIu64 " pages refaulted",
 		 has_limit ? "limit " : "no limit", has_limit ? num_bytes(n.limit_bytes).s : "",
 		 n.nr_at_limit, n.nr_refault_anon + n.nr_refault_file);
 }

@@ -1,7 +1,7 @@
 /*
- * How short of memory the machine and a process's memory cgroup were, as the kernel counts it:
- * pressure stall information, and how often the group was at its limit. Counts since boot: take
- * one before and one after, and subtract.
+ * Reads memory pressure: the machine's pressure stall information (PSI), and how often a process's
+ * memory cgroup reached its limit. All are counts since boot or since the cgroup was created: the
+ * texts are made of the difference between two readings.
  */
 #ifndef ASSAY_HOST_MEMORY_PRESSURE_H
 #define ASSAY_HOST_MEMORY_PRESSURE_H
@@ -14,18 +14,20 @@ struct mempressure_group;
 
 struct mempressure {
 	bool has_psi;
-	uint64_t some_us; /* some threads of the machine waited for memory */
-	uint64_t full_us; /* all that were not idle did */
+	uint64_t some_us; /* PSI "some": at least one thread waited for memory */
+	uint64_t full_us; /* PSI "full": all non-idle threads waited */
 	bool has_group;
-	struct memgroup_numbers numbers; /* of the group */
-	struct mempressure_group *group; /* to read it again; owned, NULL = none */
+	struct memgroup_numbers numbers; /* of the cgroup */
+	struct mempressure_group *group; /* open, for the second reading; owned, NULL = none */
 };
 
 void mempressure_release(struct mempressure *m);
-/* What can be read is read; @pid: whose cgroup, 0 = none. @before, may be NULL: the same group
- * again, for the process may have gone. */
+/*
+ * Reads what is available. @pid: the process whose cgroup is read, 0 = none. @before (may be NULL):
+ * reads its cgroup again, since the process may have exited.
+ */
 void mempressure_read(struct mempressure *ret_m, int32_t pid, const struct mempressure *before);
-/* What came between, in words: "machine: some 12 ms, full 3 ms"; "" where nothing is known. */
+/* Append a text about the time between two readings; nothing if one of them is missing. */
 void mempressure_add_machine(struct buf *to, const struct mempressure *before,
 			     const struct mempressure *after);
 void mempressure_add_group(struct buf *to, const struct mempressure *before,

@@ -37,7 +37,7 @@ static struct memanon judge(uint64_t start, uint64_t len, struct fake *memory)
 			     .rss_bytes = 4096};
 	vec_push(&m.list, one);
 	uint32_t nr_left = 1000;
-	return memanon_judge(&m, 0, read_fake, memory, &nr_left);
+	return memanon_classify(&m, 0, read_fake, memory, &nr_left);
 }
 
 TEST(memanon_knows_mallocs_arenas_and_blocks)
@@ -81,7 +81,7 @@ TEST(memanon_knows_runtimes_and_bss)
 				      "00602000-00702000 rw-p 00000000 00:00 0 \n"));
 	CHECK_U64(m.list.n, 3);
 	uint32_t nr_left = 10;
-	CHECK(memanon_judge(&m, 2, read_fake, none, &nr_left).owner == MEMANON_BSS);
+	CHECK(memanon_classify(&m, 2, read_fake, none, &nr_left).owner == MEMANON_BSS);
 }
 
 TEST(memanon_finds_a_large_block_of_this_process)
@@ -92,7 +92,7 @@ TEST(memanon_finds_a_large_block_of_this_process)
 	__asm__ volatile("" : : "r"(block) : "memory");
 	CLEANUP(memmaps_release) struct memmaps m = {0};
 	CHECK(!memmaps_read(&m, getpid(), NULL, NULL));
-	memanon_mark(&m, getpid());
+	memanon_classify_all(&m, getpid());
 	bool is_found = false;
 	for (size_t i = 0; i < m.list.n; i++) {
 		const struct memmap *one = &m.list.p[i];
