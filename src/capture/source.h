@@ -42,7 +42,7 @@ struct source_env {
 	const struct heapsource_spec *heap;
 	uint64_t memory_spacing_ns;
 	bool has_sampler; /* mappings, names, births and ends come from the sampler */
-	bool has_gate;    /* whoever put the command into a cgroup tells of that */
+	bool has_hooks;   /* whoever put the command into a cgroup tells of that */
 	/* To record a process's growth from now on; NULL: not in this capture. */
 	int (*grow)(void *ctx, int32_t pid, const struct space *sp, struct err *err);
 	void *grow_ctx;

@@ -11,7 +11,7 @@ struct builder *builder_new(struct profile *p, const struct builder_options *opt
 	b->p = p;
 	b->options = *options;
 	b->modules = (struct modules){.p = p,
-				      .opener = options->opener,
+				      .files = options->files,
 				      .cache_dir = options->cache_dir,
 				      .needs_tables = true};
 	b->walker = walker_new();

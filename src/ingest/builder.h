@@ -7,12 +7,12 @@
 
 #include "base/base.h"
 #include "ingest/modules.h"
-#include "ingest/opener.h"
+#include "ingest/file_access.h"
 #include "model/event.h"
 #include "model/profile.h"
 
 struct builder_options {
-	const struct opener *opener;
+	const struct file_access *files;
 	const char *cache_dir; /* for unwind tables, may be NULL */
 	/* A stack of nr_bytes copied was too short: the source may copy more. May be NULL. */
 	void (*wants_more_stack)(void *ctx, int32_t tid, uint64_t nr_bytes);
@@ -45,8 +45,8 @@ void builder_emit_spaces(struct builder *b);
  * and what it sends go different ways. To be called each second, and with _all at the end: a row
  * whose stacks are not there by the second call gets "[lost stack]".
  */
-void builder_settle(struct builder *b);
-void builder_settle_all(struct builder *b);
+void builder_resolve_pending(struct builder *b);
+void builder_resolve_all(struct builder *b);
 /* Whether a name and mappings may be known: something was told of it. */
 bool builder_knows_thread(const struct builder *b, int32_t pid, int32_t tid);
 /* For naming; lives as long as the builder. */

@@ -227,12 +227,12 @@ static void settle(struct builder *b, bool is_last)
 	r->late.n = kept;
 }
 
-void builder_settle(struct builder *b)
+void builder_resolve_pending(struct builder *b)
 {
 	settle(b, false);
 }
 
-void builder_settle_all(struct builder *b)
+void builder_resolve_all(struct builder *b)
 {
 	settle(b, true);
 }

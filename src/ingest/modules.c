@@ -120,7 +120,7 @@ static void load_image(struct modules *m, struct ingest_module *im)
 static void load_vdso(struct modules *m, struct ingest_module *im)
 {
 	CLEANUP(buf_release) struct buf image = {0};
-	if (!m->opener->read_vdso || m->opener->read_vdso(m->opener->ctx, &image) ||
+	if (!m->files->read_vdso || m->files->read_vdso(m->files->ctx, &image) ||
 	    elf_open_bytes(&im->elf, image.p, image.n, NULL))
 		im->missing = MODULE_NOT_FOUND;
 	load_image(m, im);
@@ -146,7 +146,7 @@ static struct elf *open_file(struct modules *m, int32_t pid, const struct event_
 			     struct module *shape, enum module_missing *ret_missing)
 {
 	*ret_missing = MODULE_NOT_FOUND;
-	CLEANUP(close_p) int fd = m->opener->open(m->opener->ctx, pid, map);
+	CLEANUP(close_p) int fd = m->files->open(m->files->ctx, pid, map);
 	if (fd == -ESTALE)
 		*ret_missing = MODULE_CHANGED;
 	struct elf *elf = NULL;
@@ -194,7 +194,7 @@ static struct ingest_module *add_file(struct modules *m, int32_t pid, const stru
 	struct ingest_module *im = add(m, &shape, profile_text(m->p, shape.path));
 	/*
 	 * One binary may be announced under several identities (/proc by inode, the kernel by
-	 * build-id); the first opening counts, since the namer may be at work on it.
+	 * build-id); the first one that was opened stays, since the symbol worker may use it.
 	 */
 	if (im->is_settled) {
 		elf_free(elf);
@@ -208,7 +208,7 @@ static struct ingest_module *add_file(struct modules *m, int32_t pid, const stru
 	im->missing = missing;
 	im->unwind.is_missing = missing != MODULE_FOUND;
 	im->pid = pid;
-	im->root_fd = m->opener->root ? m->opener->root(m->opener->ctx, pid) : -1;
+	im->root_fd = m->files->root ? m->files->root(m->files->ctx, pid) : -1;
 	load_image(m, im);
 	return im;
 }
@@ -221,11 +221,11 @@ static uint64_t identity_hash(const struct event_map *map)
 	return hash_mix(h, hash_mix((uint64_t)map->dev_major << 32 | map->dev_minor, map->inode));
 }
 
-/* The opener sees the process while it lives: its perf map is read at the end. */
+/* Makes file_access open the root while the process runs: its perf map is read at the end. */
 static struct ingest_module *add_jit(struct modules *m, int32_t pid, const char *path)
 {
-	if (m->opener->root)
-		(void)m->opener->root(m->opener->ctx, pid); /* borrowed and not needed here */
+	if (m->files->root)
+		(void)m->files->root(m->files->ctx, pid); /* only opens and keeps it */
 	return add_of_process(m, MODULE_JIT, pid, path);
 }
 

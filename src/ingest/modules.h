@@ -9,7 +9,7 @@
 #include "base/base.h"
 #include "base/map.h"
 #include "base/vec.h"
-#include "ingest/opener.h"
+#include "ingest/file_access.h"
 #include "model/event.h"
 #include "model/profile.h"
 #include "object/elf.h"
@@ -38,7 +38,7 @@ struct ingest_module {
 
 struct modules {
 	struct profile *p;
-	const struct opener *opener;
+	const struct file_access *files;
 	const char *cache_dir; /* for unwind tables, may be NULL */
 	bool needs_tables;     /* build unwind rules */
 	struct map by_event;   /* hash of a mapping's identity -> index + 1 */

@@ -21,9 +21,9 @@
 #include "host/proc.h"
 #include "host/watch.h"
 #include "ingest/builder.h"
-#include "ingest/naming.h"
-#include "session/markbox.h"
-#include "session/openers.h"
+#include "ingest/symbolworker.h"
+#include "session/marksocket.h"
+#include "session/module_files.h"
 #include "session/sources.h"
 
 /* The first seconds are for learning how much stack to copy: looked at sooner. */
@@ -33,14 +33,14 @@
 #define FLUSH_NS      1000000000u
 /* Sources tell the rows of a second when it is over, and has settled: not saved a second later. */
 #define FLUSH_LATE_NS 250000000u
-#define NAME_NS       500000000u
+#define SYMBOLIZE_NS  500000000u
 
 struct capture {
 	const struct capture_options *options;
 	struct profile *p;
 	struct live_files files;
 	struct builder *builder;
-	struct namer *namer;
+	struct symbolworker *symbolizer;
 	struct sources sources;
 	struct event_sink builder_sink;
 	struct event_sink sink; /* the builder's, comm events of unknown processes synthesized */
@@ -51,14 +51,14 @@ struct capture {
 	VEC(struct pollfd) fds; /* [0] is stop_fd */
 	uint64_t start_ns;
 	uint64_t deadline_ns; /* UINT64_MAX = none */
-	uint64_t next_name_ns;
-	unsigned nr_stops_passed_on;
+	uint64_t next_symbolize_ns;
+	unsigned nr_stops_forwarded;
 	struct assayfile_writer *writer; /* NULL = no recording */
 	uint64_t next_flush_ns;
-	struct markbox *marks; /* NULL = `assay mark` does not reach us */
+	struct marksocket *marks; /* NULL = `assay mark` does not reach us */
 };
 
-static void keep_naming_caps(void)
+static void drop_capture_caps(void)
 {
 	host_lower_priority();
 	host_keep_caps(HOST_SYMBOLIZING);
@@ -80,10 +80,10 @@ static void space_changed(void *ctx, int32_t pid, const struct space *sp)
 
 static void capture_release(struct capture *c)
 {
-	markbox_free(c->marks);
+	marksocket_free(c->marks);
 	sources_release(&c->sources);
 	watch_release(&c->watch);
-	namer_free(c->namer);
+	symbolworker_free(c->symbolizer);
 	builder_free(c->builder);
 	live_files_release(&c->files);
 	if (c->has_child)
@@ -128,8 +128,8 @@ static void set_fds(struct capture *c)
 {
 	add_fd(c, stop_fd());
 	sources_fds(&c->sources, add_fd, c);
-	if (c->options->gate && c->options->gate->fd >= 0)
-		add_fd(c, c->options->gate->fd);
+	if (c->options->hooks && c->options->hooks->fd >= 0)
+		add_fd(c, c->options->hooks->fd);
 }
 
 /* Threads that are no targets wake those that are: nobody else tells their names. */
@@ -141,7 +141,7 @@ static int synthesize_comm(struct capture *c, const struct event *ev, struct err
 	return synth_name(t->other_pid, t->other_tid, ev->time_ns, &c->builder_sink, err);
 }
 
-static int take_event(void *ctx, const struct event *ev, struct err *err)
+static int on_event(void *ctx, const struct event *ev, struct err *err)
 {
 	struct capture *c = ctx;
 	/* While the other sources were started; the capture's first second begins with them. */
@@ -163,20 +163,21 @@ static void set_up_profile(struct capture *c)
 	}
 	live_files_init(&c->files);
 	c->builder =
-		builder_new(c->p, &(struct builder_options){.opener = &c->files.opener,
+		builder_new(c->p, &(struct builder_options){.files = &c->files.access,
 							    .cache_dir = o->cache_dir,
 							    .wants_more_stack = wants_more_stack,
 							    .space_changed = space_changed,
 							    .ctx = c});
 	c->builder_sink = builder_sink(c->builder);
-	c->sink = (struct event_sink){take_event, c};
-	c->namer = namer_new(c->p, builder_modules(c->builder), &c->files.opener,
-			     &(struct namer_options){.debug_dirs = o->debug_dirs,
-						     .nr_debug_dirs = o->nr_debug_dirs,
-						     .cache_dir = o->cache_dir,
-						     .symbolizer_flags = o->symbolizer_flags,
-						     .demangle_flags = o->demangle_flags,
-						     .on_thread_start = keep_naming_caps});
+	c->sink = (struct event_sink){on_event, c};
+	c->symbolizer = symbolworker_new(
+		c->p, builder_modules(c->builder), &c->files.access,
+		&(struct symbolworker_options){.debug_dirs = o->debug_dirs,
+					       .nr_debug_dirs = o->nr_debug_dirs,
+					       .cache_dir = o->cache_dir,
+					       .symbolizer_flags = o->symbolizer_flags,
+					       .demangle_flags = o->demangle_flags,
+					       .on_thread_start = drop_capture_caps});
 }
 
 static int prepare(struct capture *c, struct capture_result *r, struct err *err)
@@ -240,15 +241,15 @@ static bool has_pid(void *ctx, int32_t pid)
 static void open_marks(struct capture *c)
 {
 	CLEANUP(err_release) struct err err = {0};
-	if (markbox_open(&c->marks, &err))
+	if (marksocket_open(&c->marks, &err))
 		log_debug(LOG_SESSION, 1, "%s", err_msg(&err));
 	else
-		add_fd(c, markbox_fd(c->marks));
+		add_fd(c, marksocket_fd(c->marks));
 }
 
-static int take_marks(struct capture *c, struct err *err)
+static int drain_marks(struct capture *c, struct err *err)
 {
-	return c->marks ? markbox_drain(c->marks, c->start_ns, has_pid, c, &c->sink, err) : 0;
+	return c->marks ? marksocket_drain(c->marks, c->start_ns, has_pid, c, &c->sink, err) : 0;
 }
 
 static void set_start(struct capture *c)
@@ -258,19 +259,19 @@ static void set_start(struct capture *c)
 	c->p->wall_start_ns = (int64_t)clock_real_ns();
 }
 
-static int open_gate(struct capture *c, struct err *err)
+static int release_command(struct capture *c, struct err *err)
 {
 	const struct capture_options *o = c->options;
 	if (!c->has_child)
 		return 0;
-	TRY(o->gate ? o->gate->put(o->gate->ctx, c->child.pid, err) : 0);
+	TRY(o->hooks ? o->hooks->before_exec(o->hooks->ctx, c->child.pid, err) : 0);
 	return spawn_release_gate(&c->child, o->command[0], err);
 }
 
-static void look_at_gate(const struct capture *c)
+static void poll_hooks(const struct capture *c)
 {
-	if (c->options->gate)
-		c->options->gate->look(c->options->gate->ctx);
+	if (c->options->hooks)
+		c->options->hooks->poll(c->options->hooks->ctx);
 }
 
 static int start(struct capture *c, struct err *err)
@@ -286,10 +287,10 @@ static int start(struct capture *c, struct err *err)
 	TRY(sources_start(&c->sources, c->start_ns, err));
 	uint64_t now = clock_mono_ns();
 	c->deadline_ns = o->duration_ns ? now + o->duration_ns : UINT64_MAX;
-	c->next_name_ns = now + NAME_NS;
+	c->next_symbolize_ns = now + SYMBOLIZE_NS;
 	c->next_flush_ns = now + FLUSH_NS + (c->sources.list.n ? FLUSH_LATE_NS : 0);
 	open_marks(c);
-	return open_gate(c, err);
+	return release_command(c, err);
 }
 
 /*
@@ -303,8 +304,8 @@ static bool should_stop(struct capture *c)
 		return false;
 	if (!c->has_child || nr > 1)
 		return true;
-	if (!c->nr_stops_passed_on && stop_signal() != SIGINT) {
-		c->nr_stops_passed_on = nr;
+	if (!c->nr_stops_forwarded && stop_signal() != SIGINT) {
+		c->nr_stops_forwarded = nr;
 		(void)kill(c->child.pid, stop_signal());
 	}
 	return false;
@@ -325,7 +326,7 @@ static bool has_ended(struct capture *c, uint64_t now, enum capture_end *ret_end
 	return true;
 }
 
-static void emit(struct capture *c, uint64_t now, bool is_naming)
+static void emit(struct capture *c, uint64_t now, bool is_symbolizing)
 {
 	const struct capture_options *o = c->options;
 	if (!o->status)
@@ -335,8 +336,8 @@ static void emit(struct capture *c, uint64_t now, bool is_naming)
 					      : c->deadline_ns > now       ? c->deadline_ns - now
 									   : 0,
 				   .losses = &c->p->losses,
-				   .is_naming = is_naming};
-	namer_progress(c->namer, &s.nr_named, &s.nr_to_name);
+				   .is_symbolizing = is_symbolizing};
+	symbolworker_progress(c->symbolizer, &s.nr_symbolized, &s.nr_to_symbolize);
 	o->status(o->ctx, &s);
 }
 
@@ -344,14 +345,14 @@ static void emit(struct capture *c, uint64_t now, bool is_naming)
 static int drain(struct capture *c, uint64_t now, struct err *err)
 {
 	TRY(sources_drain(&c->sources, now, err));
-	return take_marks(c, err);
+	return drain_marks(c, err);
 }
 
-static int pump(struct capture *c, enum capture_end *ret_end, struct err *err)
+static int run_loop(struct capture *c, enum capture_end *ret_end, struct err *err)
 {
 	for (;;) {
 		uint64_t now = clock_mono_ns();
-		look_at_gate(c);
+		poll_hooks(c);
 		if (has_ended(c, now, ret_end))
 			return 0;
 		uint64_t left_ms = (c->deadline_ns - now) / 1000000 + 1;
@@ -362,13 +363,13 @@ static int pump(struct capture *c, enum capture_end *ret_end, struct err *err)
 		now = clock_mono_ns();
 		TRY(drain(c, now, err));
 		now = clock_mono_ns();
-		if (now >= c->next_name_ns) {
-			namer_submit(c->namer);
-			namer_collect(c->namer, 0);
-			c->next_name_ns = now + NAME_NS;
+		if (now >= c->next_symbolize_ns) {
+			symbolworker_submit(c->symbolizer);
+			symbolworker_collect(c->symbolizer, 0);
+			c->next_symbolize_ns = now + SYMBOLIZE_NS;
 		}
 		if (now >= c->next_flush_ns) {
-			builder_settle(c->builder);
+			builder_resolve_pending(c->builder);
 			TRY(sources_losses(&c->sources, err));
 			/* A full disk is told at the end; each flush tries everything again. */
 			if (c->writer)
@@ -379,21 +380,21 @@ static int pump(struct capture *c, enum capture_end *ret_end, struct err *err)
 	}
 }
 
-static void name_the_rest(struct capture *c)
+static void symbolize_rest(struct capture *c)
 {
-	namer_submit(c->namer);
-	namer_submit_jit(c->namer);
+	symbolworker_submit(c->symbolizer);
+	symbolworker_submit_jit(c->symbolizer);
 	uint64_t done = 0;
 	uint64_t total = 1;
 	while (done < total) { /* not one long wait: progress wants to be told */
 		struct timespec ts = {.tv_nsec = 2000000};
 		emit(c, clock_mono_ns(), true);
-		namer_collect(c->namer, 0);
-		namer_progress(c->namer, &done, &total);
+		symbolworker_collect(c->symbolizer, 0);
+		symbolworker_progress(c->symbolizer, &done, &total);
 		if (done < total)
 			(void)nanosleep(&ts, NULL);
 	}
-	namer_collect(c->namer, NAMER_WAIT);
+	symbolworker_collect(c->symbolizer, SYMBOLWORKER_WAIT);
 }
 
 static void finish_child(struct capture *c, struct capture_result *r)
@@ -427,10 +428,10 @@ uint64_t capture_nr_rows(const struct capture_result *r)
 /* Ends the sources and takes everything that they still have. */
 static int stop(struct capture *c, struct err *err)
 {
-	int rc = take_marks(c, err);
-	markbox_free(TAKE(c->marks));
+	int rc = drain_marks(c, err);
+	marksocket_free(TAKE(c->marks));
 	rc = rc ? rc : sources_stop(&c->sources, err);
-	builder_settle_all(c->builder);
+	builder_resolve_all(c->builder);
 	return rc;
 }
 
@@ -454,7 +455,7 @@ static int run(struct capture *c, struct capture_result *r, struct err *err)
 		}
 		return rc;
 	}
-	rc = pump(c, &r->end, err);
+	rc = run_loop(c, &r->end, err);
 	c->p->end_ns = clock_mono_ns();
 	rc = rc ? rc : stop(c, err);
 	uint64_t exact_ns = sources_end_ns(&c->sources);
@@ -462,18 +463,18 @@ static int run(struct capture *c, struct capture_result *r, struct err *err)
 				: MAX(c->p->end_ns, builder_last_ns(c->builder));
 	r->duration_ns = c->p->end_ns - c->start_ns;
 	r->own_cpu_ns = clock_process_cpu_ns() - cpu_before;
-	uint64_t naming_during = namer_cpu_ns(c->namer);
-	r->own_cpu_ns -= MIN(naming_during, r->own_cpu_ns);
+	uint64_t symbolizing_ns = symbolworker_cpu_ns(c->symbolizer);
+	r->own_cpu_ns -= MIN(symbolizing_ns, r->own_cpu_ns);
 	sources_result(&c->sources, r);
 	bool has_target_ended = r->end == CAPTURE_END_TARGET || r->end == CAPTURE_END_COMMAND;
 	if (c->options->heap && has_target_ended) /* what lives then is leaked */
 		profile_fact(c->p, FACT_HEAP_ENDED, "yes");
-	if (c->options->gate)
-		c->options->gate->facts(c->options->gate->ctx, c->p);
+	if (c->options->hooks)
+		c->options->hooks->facts(c->options->hooks->ctx, c->p);
 	sources_release(&c->sources); /* the target is left alone from here on */
-	keep_naming_caps();
-	name_the_rest(c);
-	r->naming_cpu_ns = namer_cpu_ns(c->namer);
+	drop_capture_caps();
+	symbolize_rest(c);
+	r->symbolize_cpu_ns = symbolworker_cpu_ns(c->symbolizer);
 	host_keep_caps(HOST_WRITING);
 	finish_child(c, r);
 	finish_writing(c, r);

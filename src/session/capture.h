@@ -23,9 +23,9 @@ struct capture_status {
 	uint64_t elapsed_ns;
 	uint64_t left_ns; /* UINT64_MAX = no end set */
 	const struct losses *losses;
-	bool is_naming; /* sampling is over */
-	uint64_t nr_named;
-	uint64_t nr_to_name;
+	bool is_symbolizing; /* sampling is over */
+	uint64_t nr_symbolized;
+	uint64_t nr_to_symbolize;
 };
 
 enum capture_flags {
@@ -38,9 +38,9 @@ struct counts_spec;
 struct heapsource_spec;
 
 /* Who has to do with the launched command itself: puts it into a cgroup, and looks at that. */
-struct capture_gate {
-	int (*put)(void *ctx, int32_t pid, struct err *err); /* it waits at its gate */
-	void (*look)(void *ctx);                     /* many times a second, and at its end */
+struct capture_hooks {
+	int (*before_exec)(void *ctx, int32_t pid, struct err *err); /* it waits at its gate */
+	void (*poll)(void *ctx);                     /* many times a second, and at its end */
 	void (*facts)(void *ctx, struct profile *p); /* for the recording, at the end */
 	int fd;                                      /* to be woken by, -1 = none */
 	void *ctx;
@@ -56,7 +56,7 @@ struct capture_options {
 	uint64_t memory_spacing_ns;         /* with TABLE_MEMORY: 0 = a second */
 	const struct target *target;        /* NULL: only the command */
 	char **command;                     /* NULL-terminated, or NULL */
-	const struct capture_gate *gate;    /* with a command; may be NULL */
+	const struct capture_hooks *hooks;  /* with a command; may be NULL */
 	uint64_t duration_ns;               /* 0 = until the command ends or somebody stops it */
 	uint64_t delay_ns;
 	const char *event; /* CPU samples: NULL = choose */
@@ -87,10 +87,10 @@ struct capture_result {
 	struct err no_engine;      /* why they did not; code 0: nobody asked for them */
 	enum capture_end end;
 	uint64_t duration_ns;
-	uint64_t own_cpu_ns;    /* this process while capturing, naming apart */
-	uint64_t naming_cpu_ns; /* the naming worker */
-	uint64_t nr_bytes;      /* written to the recording */
-	uint64_t nr_unsaved;    /* rows that are in the profile, but not in the recording */
+	uint64_t own_cpu_ns;       /* this process while capturing, naming apart */
+	uint64_t symbolize_cpu_ns; /* the naming worker */
+	uint64_t nr_bytes;         /* written to the recording */
+	uint64_t nr_unsaved;       /* rows that are in the profile, but not in the recording */
 	bool has_exit_code;
 	int exit_code;   /* of the command */
 	struct err disk; /* why the recording could not be written whole; code 0 = fine */

@@ -14,9 +14,9 @@
 #include "format/assay/assayfile.h"
 #include "format/format.h"
 #include "host/caps.h"
-#include "ingest/naming.h"
+#include "ingest/symbolworker.h"
 #include "session/dumpset.h"
-#include "session/load_names.h"
+#include "session/load_symbols.h"
 #include "session/load_perfdata.h"
 
 /* An opened input: what was read of it, and where the rest is. */
@@ -141,10 +141,10 @@ static int load_recording(struct profile **ret_p, const char *path, struct input
 	TRY(assayfile_read_at(&p, &pos, in->head.p, in->head.n, err));
 	/* Options that leave things out are for this reading only. */
 	bool is_plain = !options->demangle_flags && !options->symbolizer_flags;
-	if (load_names(p, options) && is_file && is_plain)
+	if (load_symbols(p, options) && is_file && is_plain)
 		append_names(path, &st, &pos, p);
 	if (options->demangle_flags)
-		naming_redemangle(p, options->demangle_flags);
+		symbolworker_redemangle(p, options->demangle_flags);
 	*ret_p = TAKE(p);
 	return 0;
 }
@@ -177,7 +177,8 @@ static int load_stacks(struct profile **ret_p, const char *path, struct input *i
 		options.jemallocheap.pid = name.pid;
 	TRY(f->read(p, &input, &options, err));
 	if (f->flags & FORMAT_NEEDS_NAMES)
-		(void)load_dump_names(p, load, in->written_ns); /* without names it is shown, too */
+		(void)load_dump_symbols(p, load,
+					in->written_ns); /* without names it is shown, too */
 	*ret_p = TAKE(p);
 	return 0;
 }

@@ -7,8 +7,8 @@
 #include "base/mem.h"
 #include "format/perf/perfdata.h"
 #include "ingest/builder.h"
-#include "ingest/naming.h"
-#include "session/openers.h"
+#include "ingest/symbolworker.h"
+#include "session/module_files.h"
 
 struct loading {
 	struct profile *p;
@@ -83,16 +83,16 @@ static int load(struct profile **ret_p, read_fn read_events, const void *from,
 	stored_files_init(&files, options->symfs, options->cache_dir);
 	CLEANUP(builder_free_p)
 	struct builder *builder =
-		builder_new(p, &(struct builder_options){.opener = &files.opener,
+		builder_new(p, &(struct builder_options){.files = &files.access,
 							 .cache_dir = options->cache_dir});
-	CLEANUP(namer_free_p)
-	struct namer *namer =
-		namer_new(p, builder_modules(builder), &files.opener,
-			  &(struct namer_options){.debug_dirs = options->debug_dirs,
-						  .cache_dir = options->cache_dir,
-						  .nr_debug_dirs = options->nr_debug_dirs,
-						  .symbolizer_flags = options->symbolizer_flags,
-						  .demangle_flags = options->demangle_flags});
+	CLEANUP(symbolworker_free_p)
+	struct symbolworker *worker = symbolworker_new(
+		p, builder_modules(builder), &files.access,
+		&(struct symbolworker_options){.debug_dirs = options->debug_dirs,
+					       .cache_dir = options->cache_dir,
+					       .nr_debug_dirs = options->nr_debug_dirs,
+					       .symbolizer_flags = options->symbolizer_flags,
+					       .demangle_flags = options->demangle_flags});
 	CLEANUP(loading_release)
 	struct loading l = {.p = p, .builder = builder, .sink = builder_sink(builder)};
 	struct event_sink sink = {on_event, &l};
@@ -102,9 +102,9 @@ static int load(struct profile **ret_p, read_fn read_events, const void *from,
 		!uname(&here) && l.info.os_release && !strcmp(here.release, l.info.os_release);
 	add_tables(&l);
 	add_facts(&l);
-	namer_submit(namer);
-	namer_submit_jit(namer);
-	namer_collect(namer, NAMER_WAIT);
+	symbolworker_submit(worker);
+	symbolworker_submit_jit(worker);
+	symbolworker_collect(worker, SYMBOLWORKER_WAIT);
 	*ret_p = TAKE(p);
 	return 0;
 }

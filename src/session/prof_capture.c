@@ -86,18 +86,18 @@ static void lend_walk(struct prof_capture *p, struct heaptargets *t)
 	CLEANUP(err_release) struct err why = {0};
 	CLEANUP(heap_plan_release) struct heap_plan plan = {0}; /* one more: it is taken over */
 	CLEANUP(free_p) char *cache_dir = host_cache_dir();
-	if (!prof_walk_is_possible(&p->plan)) {
+	if (!prof_unwinder_is_possible(&p->plan)) {
 		p->no_walk = xstrdup("before 5.3.0 it cannot be replaced");
 		return;
 	}
 	if (heapplanner_plan(t, pid_of(p), HEAP_METHOD_PROF, &plan, &why) ||
-	    prof_walk_begin(&p->walk, pid_of(p), &plan, cache_dir, &why))
+	    prof_unwinder_begin(&p->walk, pid_of(p), &plan, cache_dir, &why))
 		p->no_walk = xstrdup(err_msg(&why));
 }
 
 static void take_walk_back(struct prof_capture *p)
 {
-	uint64_t ns = p->walk ? prof_walk_end(TAKE(p->walk)) : 0;
+	uint64_t ns = p->walk ? prof_unwinder_end(TAKE(p->walk)) : 0;
 	p->stopped_ns = MAX(p->stopped_ns, ns);
 }
 
@@ -133,7 +133,7 @@ bool prof_capture_wait(struct prof_capture *p, uint64_t end_ns)
 	(void)poll(&fd, 1, (int)MIN((end_ns - now) / NS_PER_MS + 1, TICK_MS));
 	stop_drain();
 	if (p->walk)
-		prof_walk_tick(p->walk);
+		prof_unwinder_tick(p->walk);
 	return true;
 }
 

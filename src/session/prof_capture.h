@@ -2,7 +2,7 @@
  * jemalloc's own profiling as a capture of one running process. Sampling is switched on for the
  * capture (and off again, if it was), its rate changed where that is asked for; a dump at the end is
  * the result, read back as any other dump. Stacks of samples are taken by assay's unwinder where
- * jemalloc lets it (prof_walk.h).
+ * jemalloc lets it (prof_unwinder.h).
  *
  * What lives is what jemalloc has sampled since it was told to, which may be longer than the
  * capture: the fact FACT_HEAP_METHOD says so.
@@ -24,7 +24,7 @@
 #include "plan/heapplan.h"
 #include "remote/jemalloc/jemalloc.h"
 #include "session/capture.h"
-#include "session/prof_walk.h"
+#include "session/prof_unwinder.h"
 #include "session/store.h"
 
 struct prof_capture {
@@ -39,8 +39,8 @@ struct prof_capture {
 	enum capture_end end;
 	/* Private. */
 	struct jemalloc_prof before;
-	struct prof_walk *walk; /* NULL: jemalloc's own unwinder is left in place */
-	char *no_walk;          /* why; owned */
+	struct prof_unwinder *walk; /* NULL: jemalloc's own unwinder is left in place */
+	char *no_walk;              /* why; owned */
 	struct watch watch;
 	uint64_t stopped_ns;
 	uint64_t cpu_ns;

@@ -140,7 +140,7 @@ static int try_engine(struct sources *s, struct err *err)
 /* Waits without the spans that they were to explain are not what was asked for. */
 static bool is_pointless(const struct sources *s)
 {
-	return s->env.tables & SPAN_TABLES || (!is_sampling(s) && !s->list.n && !s->options->gate);
+	return s->env.tables & SPAN_TABLES || (!is_sampling(s) && !s->list.n && !s->options->hooks);
 }
 
 /* A kernel that refuses our programs is no reason to give up; why is kept for the user. */
@@ -312,7 +312,7 @@ int sources_open(struct sources *s, struct err *no_engine, struct err *err)
 				     .heap = o->heap,
 				     .memory_spacing_ns = o->memory_spacing_ns,
 				     .has_sampler = true,
-				     .has_gate = o->gate,
+				     .has_hooks = o->hooks,
 				     .grow = may_grow(s) ? grow : NULL,
 				     .grow_ctx = s};
 	TRY(open_sources(s, no_engine, err));

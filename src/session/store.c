@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/text/escape.h"
 #include "base/mem.h"
-#include "session/store_mark.h"
+#include "session/store_fileinfo.h"
 
 #define FILE_MODE 0600
 #define DIR_MODE  0755
@@ -156,8 +156,8 @@ int store_place_new(struct store_place *ret, int *ret_fd, const char *base, cons
 /* 0: nothing there, 1: a file of ours or an empty one, -EEXIST: anything else. */
 static int may_replace(const struct store_place *p, const char *name, struct err *err)
 {
-	struct store_mark mark;
-	if (!store_mark_read(&mark, p->dirfd, name))
+	struct store_fileinfo mark;
+	if (!store_fileinfo_read(&mark, p->dirfd, name))
 		return 0;
 	if (mark.is_ours || !mark.bytes)
 		return 1;

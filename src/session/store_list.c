@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "session/store_mark.h"
+#include "session/store_fileinfo.h"
 
 #define BUSY_NS (60 * (int64_t)NS_PER_SEC)
 
@@ -83,8 +83,8 @@ static void add_siblings(struct store_entry *e, int dirfd, const struct names *n
 		if (strncmp(*name, e->stem, n) || (*name)[n] != '.' ||
 		    !strcmp(*name, e->files.p[0].name))
 			continue;
-		struct store_mark m;
-		if (store_mark_read(&m, dirfd, *name) && m.is_ours && !m.is_recording)
+		struct store_fileinfo m;
+		if (store_fileinfo_read(&m, dirfd, *name) && m.is_ours && !m.is_recording)
 			add_file(e, *name, m.bytes);
 	}
 }
@@ -97,21 +97,22 @@ static bool read_info(struct assayfile_info *ret_info, int dirfd, const char *na
 }
 
 /* A heap dump that was asked for alone: ours by the manifest, and no recording's sibling. */
-static bool is_dump(struct store_mark *ret_m, int dirfd, const char *name)
+static bool is_dump(struct store_fileinfo *ret_m, int dirfd, const char *name)
 {
 	struct sv stem = sv_from_str(name);
 	if (!sv_has_suffix(stem, SV(STORE_DUMP_SUFFIX)) || stem.n == strlen(STORE_DUMP_SUFFIX) ||
-	    !store_mark_read(ret_m, dirfd, name) || !ret_m->is_ours || ret_m->is_recording)
+	    !store_fileinfo_read(ret_m, dirfd, name) || !ret_m->is_ours || ret_m->is_recording)
 		return false;
 	CLEANUP(free_p)
 	char *recording =
 		xasprintf("%.*s" STORE_SUFFIX, (int)(stem.n - strlen(STORE_DUMP_SUFFIX)), name);
-	struct store_mark m;
-	return !store_mark_read(&m, dirfd, recording) || !m.is_recording;
+	struct store_fileinfo m;
+	return !store_fileinfo_read(&m, dirfd, recording) || !m.is_recording;
 }
 
 static struct store_entry *add_entry(struct store_list *l, const char *base, const char *target,
-				     const char *name, size_t nr_suffix, const struct store_mark *m)
+				     const char *name, size_t nr_suffix,
+				     const struct store_fileinfo *m)
 {
 	struct store_entry *e = vec_add(&l->entries);
 	e->target = xstrdup(target);
@@ -133,7 +134,7 @@ static void read_target(struct store_list *l, const char *base, int base_fd, con
 	read_names(&names, fd);
 	vec_foreach(name, &names) {
 		struct sv stem = sv_from_str(*name);
-		struct store_mark m;
+		struct store_fileinfo m;
 		struct assayfile_info info;
 		if (is_dump(&m, fd, *name)) {
 			struct store_entry *d =
@@ -143,7 +144,7 @@ static void read_target(struct store_list *l, const char *base, int base_fd, con
 			continue;
 		}
 		if (!sv_has_suffix(stem, SV(STORE_SUFFIX)) || stem.n == strlen(STORE_SUFFIX) ||
-		    !store_mark_read(&m, fd, *name) || !m.is_recording ||
+		    !store_fileinfo_read(&m, fd, *name) || !m.is_recording ||
 		    !read_info(&info, fd, *name))
 			continue;
 		struct store_entry *e = add_entry(l, base, target, *name, strlen(STORE_SUFFIX), &m);
@@ -254,8 +255,8 @@ int store_remove(const char *base, const struct store_entry *e, uint64_t *ret_by
 	/* The recording last: while it is there, the rest can be found again. */
 	for (size_t i = e->files.n; i > 0; i--) {
 		const struct store_file *f = &e->files.p[i - 1];
-		struct store_mark m;
-		if (!store_mark_read(&m, fd, f->name) || !m.is_ours)
+		struct store_fileinfo m;
+		if (!store_fileinfo_read(&m, fd, f->name) || !m.is_ours)
 			continue; /* gone, or no longer ours */
 		if (unlinkat(fd, f->name, 0))
 			return err_sys(err, "cannot remove '%s'", f->name);

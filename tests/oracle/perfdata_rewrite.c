@@ -47,9 +47,9 @@ int main(int argc, char **argv)
 		return 2;
 	struct err err = {0};
 	struct perfdata_info info = {0};
-	struct opener opener = {.open = no_file};
+	struct file_access files = {.open = no_file};
 	struct profile *p = profile_new();
-	struct builder_options options = {.opener = &opener};
+	struct builder_options options = {.files = &files};
 	struct builder *b = builder_new(p, &options);
 	struct ctx c = {.p = p, .b = b, .sink = builder_sink(b), .info = &info};
 	struct event_sink sink = {on_event, &c};

@@ -138,7 +138,7 @@ static int io_open(void **ret_s, const struct source_env *env, struct err *err U
 	s->tables = env->tables;
 	s->skel = engine_skel(env->engine);
 	s->pid = t->pids.pids.n ? t->pids.pids.p[0] : t->child;
-	s->wants_pressure = s->tables & TABLE_SET(RECLAIM) && !env->has_gate;
+	s->wants_pressure = s->tables & TABLE_SET(RECLAIM) && !env->has_hooks;
 	s->has_heap = env->tables & TABLE_SET(LIVE);
 	s->why = env->heap ? env->heap->why : NULL;
 	choose_programs(s);

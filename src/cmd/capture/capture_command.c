@@ -82,9 +82,9 @@ static void show_status(void *ctx, const struct capture_status *s)
 	struct shown *shown = ctx;
 	if (!progress_due(&shown->bar))
 		return;
-	if (s->is_naming) {
+	if (s->is_symbolizing) {
 		progress_text(&shown->bar, "symbolized %" PRIu64 " of %" PRIu64 " addresses",
-			      s->nr_named, s->nr_to_name);
+			      s->nr_symbolized, s->nr_to_symbolize);
 		return;
 	}
 	CLEANUP(buf_release) struct buf text = {0};

@@ -22,7 +22,7 @@ struct limit_opts {
 	bool has_rlimit;
 	struct heap_job heap;
 	struct limitgroup *group;
-	struct capture_gate gate;
+	struct capture_hooks hooks;
 };
 
 static const struct opt limit_table[] = {
@@ -62,15 +62,15 @@ static const char examples[] =
 	"sudo assay limit -m 2G --heap -- ./server\twhat is in it when it is full?\n"
 	"sudo assay limit -m 512M --swap 0 --json -- ./job\tfor a script\n";
 
-/* ---- at the gate -------------------------------------------------------------------------- */
+/* ---- hooks of the capture ----------------------------------------------------------------- */
 
-static int gate_put(void *ctx, int32_t pid, struct err *err)
+static int on_before_exec(void *ctx, int32_t pid, struct err *err)
 {
 	struct limit_opts *o = ctx;
 	return limitgroup_put(o->group, pid, err);
 }
 
-static void gate_look(void *ctx)
+static void on_poll(void *ctx)
 {
 	struct limit_opts *o = ctx;
 	limitgroup_sample(o->group);
@@ -86,7 +86,7 @@ static void close_group(struct limit_opts *o)
 	}
 }
 
-static void gate_facts(void *ctx, struct profile *p)
+static void on_facts(void *ctx, struct profile *p)
 {
 	struct limit_opts *o = ctx;
 	close_group(o);
@@ -122,12 +122,12 @@ static int run(struct capture_job *job, struct outputs *out, struct capture_resu
 {
 	struct limit_opts *o = job->own;
 	TRY(limitgroup_open(&o->group, &o->spec, err));
-	o->gate = (struct capture_gate){.put = gate_put,
-					.look = gate_look,
-					.facts = gate_facts,
-					.fd = limitgroup_fd(o->group),
-					.ctx = o};
-	job->options.gate = &o->gate;
+	o->hooks = (struct capture_hooks){.before_exec = on_before_exec,
+					  .poll = on_poll,
+					  .facts = on_facts,
+					  .fd = limitgroup_fd(o->group),
+					  .ctx = o};
+	job->options.hooks = &o->hooks;
 	if (!limitgroup_path(o->group)) /* reclaim is nobody's but the machine's */
 		job->options.flags |= CAPTURE_NO_BPF;
 	return capture_job_run(job, out, ret_r, err);

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "cmd/capture/targetopts.h"
 #include "host/target.h"
-#include "session/markbox.h"
+#include "session/marksocket.h"
 
 struct mark_opts {
 	struct target_opts target; /* pids and names of it */

@@ -161,8 +161,8 @@ void outputs_say_cost(const struct capture_result *r)
 	double all_ns = (double)r->duration_ns;
 	buf_addf(&text, "assay used %s of CPU while recording (%.2f %% of one core)",
 		 num_ns(r->own_cpu_ns).s, all_ns > 0 ? 100.0 * (double)r->own_cpu_ns / all_ns : 0);
-	if (r->naming_cpu_ns)
-		buf_addf(&text, " and %s for symbolization", num_ns(r->naming_cpu_ns).s);
+	if (r->symbolize_cpu_ns)
+		buf_addf(&text, " and %s for symbolization", num_ns(r->symbolize_cpu_ns).s);
 	if (r->has_engine && r->engine.own_ns)
 		buf_addf(&text, ", %s in the kernel (%.2f %%)", num_ns(r->engine.own_ns).s,
 			 all_ns > 0 ? 100.0 * (double)r->engine.own_ns / all_ns : 0);

@@ -7,7 +7,7 @@
  *	dumpmaps_unbias       what a sampled row stands for
  *
  * Modules have device and inode, no build-id: the text has none. Locations are unnamed; whoever
- * loads the file names them by the files of the machine (session/load_names.h).
+ * loads the file names them by the files of the machine (session/load_symbols.h).
  */
 #ifndef ASSAY_FORMAT_HEAP_DUMPMAPS_H
 #define ASSAY_FORMAT_HEAP_DUMPMAPS_H

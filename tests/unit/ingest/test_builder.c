@@ -20,7 +20,7 @@ static int open_nothing(void *ctx, int32_t pid, const struct event_map *map)
 	return -ENOENT;
 }
 
-static const struct opener opener = {.open = open_nothing};
+static const struct file_access files = {.open = open_nothing};
 
 struct fixture {
 	struct profile *p;
@@ -31,7 +31,7 @@ struct fixture {
 static struct fixture set_up(void)
 {
 	struct fixture f = {.p = profile_new()};
-	f.b = builder_new(f.p, &(struct builder_options){.opener = &opener});
+	f.b = builder_new(f.p, &(struct builder_options){.files = &files});
 	struct table shape = builder_table_shape(f.p, "cpu-clock", 999);
 	f.table = profile_table(f.p, &shape);
 	builder_set_table(f.b, 2, f.table);
@@ -360,9 +360,8 @@ TEST(builder_asks_for_more_stack_only_when_the_copy_was_full)
 {
 	uint64_t got[2] = {0, 16};
 	struct fixture f = {.p = profile_new()};
-	f.b = builder_new(f.p, &(struct builder_options){.opener = &opener,
-							 .wants_more_stack = note_want,
-							 .ctx = got});
+	f.b = builder_new(f.p, &(struct builder_options){
+				       .files = &files, .wants_more_stack = note_want, .ctx = got});
 	struct table shape = builder_table_shape(f.p, "cpu-clock", 999);
 	f.table = profile_table(f.p, &shape);
 	builder_set_table(f.b, 2, f.table);

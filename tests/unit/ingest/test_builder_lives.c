@@ -15,7 +15,7 @@ static int open_nothing(void *ctx, int32_t pid, const struct event_map *map)
 }
 
 struct world {
-	struct opener opener;
+	struct file_access files;
 	struct profile *p;
 	struct builder *b;
 	struct event_sink sink;
@@ -24,8 +24,8 @@ struct world {
 
 static void world_init(struct world *w)
 {
-	*w = (struct world){.opener = {.open = open_nothing}, .p = profile_new()};
-	w->b = builder_new(w->p, &(struct builder_options){.opener = &w->opener});
+	*w = (struct world){.files = {.open = open_nothing}, .p = profile_new()};
+	w->b = builder_new(w->p, &(struct builder_options){.files = &w->files});
 	struct table shape = builder_table_shape(w->p, "cpu-clock", 999);
 	builder_set_table(w->b, 0, profile_table(w->p, &shape));
 	w->sink = builder_sink(w->b);

@@ -23,7 +23,7 @@ static int open_nothing(void *ctx, int32_t pid, const struct event_map *map)
 	return -ENOENT;
 }
 
-static const struct opener opener = {.open = open_nothing};
+static const struct file_access files = {.open = open_nothing};
 
 struct change {
 	int32_t pid;
@@ -62,7 +62,7 @@ static void set_up(struct fixture *f)
 {
 	*f = (struct fixture){.p = profile_new()};
 	f->b = builder_new(f->p, &(struct builder_options){
-					 .opener = &opener, .space_changed = on_change, .ctx = f});
+					 .files = &files, .space_changed = on_change, .ctx = f});
 	struct table shape = builder_table_shape(f->p, "cpu-clock", 999);
 	f->samples = profile_table(f->p, &shape);
 	f->waits = wait_table(f->p, "off-cpu");
@@ -221,10 +221,10 @@ TEST(refs_a_row_waits_for_its_stack_and_a_lost_one_heals_later)
 	emit_wait(&f, SPEC_WAITS, 5, 0, 2);
 	emit_wait(&f, SPEC_WAITS, 6, 0, 4);
 	CHECK_U64(waits(&f)->n, 0);
-	builder_settle(f.b); /* neither is there: once more */
+	builder_resolve_pending(f.b); /* neither is there: once more */
 	CHECK_U64(waits(&f)->n, 0);
 	emit_stack(&f, 10, 5, user, 3, LOSS_NR);
-	builder_settle(f.b);
+	builder_resolve_pending(f.b);
 	CHECK_U64(waits(&f)->n, 2);
 	CHECK_STACK(&f, waits(&f)->stack[0], "ten+10 ten+20 ten+30 ");
 	CHECK_STACK(&f, waits(&f)->stack[1], "[lost stack] ");
@@ -233,7 +233,7 @@ TEST(refs_a_row_waits_for_its_stack_and_a_lost_one_heals_later)
 	emit_wait(&f, SPEC_WAITS, 6, 0, 1);
 	CHECK_STACK(&f, waits(&f)->stack[2], "ten+20 ten+30 ");
 	emit_wait(&f, SPEC_WAITS, 7, 9, 1);
-	builder_settle_all(f.b);
+	builder_resolve_all(f.b);
 	CHECK_STACK(&f, waits(&f)->stack[3], "[lost stack] ");
 	CHECK_U64(f.p->losses.nr[LOSS_STACK_LOST], 5);
 	CHECK_U64(f.p->losses.nr[LOSS_SEEN], f.p->losses.nr[LOSS_WRITTEN]);

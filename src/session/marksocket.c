@@ -1,6 +1,6 @@
-/* Marks from outside; see markbox.h. */
+/* Marks from outside; see marksocket.h. */
 #include "base/base.h"
-#include "session/markbox.h"
+#include "session/marksocket.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -114,7 +114,7 @@ static bool receive(int fd, void *to, size_t size, struct datagram *ret_d)
 
 /* ---- the capture --------------------------------------------------------------------------- */
 
-struct markbox {
+struct marksocket {
 	int fd;
 	uint32_t uid;
 	uint32_t sudo_uid; /* who ran sudo, or uid */
@@ -127,25 +127,25 @@ static uint32_t invoking_uid(uint32_t uid)
 	return text && sv_to_u64(sv_from_str(text), &v) && v < UINT32_MAX ? (uint32_t)v : uid;
 }
 
-int markbox_open(struct markbox **ret_m, struct err *err)
+int marksocket_open(struct marksocket **ret_m, struct err *err)
 {
 	CLEANUP(buf_release) struct buf name = {0};
 	uint32_t uid = geteuid();
 	int fd;
 	buf_addf(&name, NAME_PREFIX "%u/%d", uid, getpid());
 	TRY(open_socket(&fd, buf_sv(&name), err));
-	struct markbox *m = xcalloc(1, sizeof(*m));
-	*m = (struct markbox){fd, uid, invoking_uid(uid)};
+	struct marksocket *m = xcalloc(1, sizeof(*m));
+	*m = (struct marksocket){fd, uid, invoking_uid(uid)};
 	*ret_m = m;
 	return 0;
 }
 
-int markbox_fd(const struct markbox *m)
+int marksocket_fd(const struct marksocket *m)
 {
 	return m->fd;
 }
 
-void markbox_free(struct markbox *m)
+void marksocket_free(struct marksocket *m)
 {
 	if (!m)
 		return;
@@ -153,7 +153,7 @@ void markbox_free(struct markbox *m)
 	free(m);
 }
 
-static bool is_allowed(const struct markbox *m, const struct datagram *d)
+static bool is_allowed(const struct marksocket *m, const struct datagram *d)
 {
 	return d->has_uid && (!d->uid || d->uid == m->uid || d->uid == m->sudo_uid);
 }
@@ -177,8 +177,8 @@ static int take(const struct mark_message *msg, uint64_t start_ns, const struct 
 	return sink->event(sink->ctx, &ev, err);
 }
 
-int markbox_drain(struct markbox *m, uint64_t start_ns, markbox_has_pid_fn has_pid, void *ctx,
-		  const struct event_sink *sink, struct err *err)
+int marksocket_drain(struct marksocket *m, uint64_t start_ns, marksocket_has_pid_fn has_pid,
+		     void *ctx, const struct event_sink *sink, struct err *err)
 {
 	struct mark_message msg;
 	struct datagram d;

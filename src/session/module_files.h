@@ -1,22 +1,22 @@
 /*
- * The two ways to get at the files behind mappings (ingest/opener.h): live, as the kernel holds
+ * The two ways to get at the files behind mappings (ingest/file_access.h): live, as the kernel holds
  * them; offline, by path and build-id on this machine.
  */
-#ifndef ASSAY_SESSION_OPENERS_H
-#define ASSAY_SESSION_OPENERS_H
+#ifndef ASSAY_SESSION_MODULE_FILES_H
+#define ASSAY_SESSION_MODULE_FILES_H
 
 #include "base/base.h"
 #include "base/map.h"
 #include "base/vec.h"
-#include "ingest/opener.h"
+#include "ingest/file_access.h"
 
 /*
  * Remembers each process's root and inner pid while it lives: JIT maps are read at the end.
  * Processes with the same root (of one container) share its descriptor.
  */
 struct live_files {
-	struct opener opener; /* opener.ctx is this structure */
-	struct map by_pid;    /* pid -> index + 1 */
+	struct file_access access; /* access.ctx is this structure */
+	struct map by_pid;         /* pid -> index + 1 */
 	VEC(struct live_process) processes;
 	VEC(struct live_root) roots;
 };
@@ -36,7 +36,7 @@ void live_files_init(struct live_files *l);
 void live_files_release(struct live_files *l);
 
 struct stored_files {
-	struct opener opener;
+	struct file_access access;
 	const char *symfs;     /* prefix for all paths, or NULL */
 	const char *cache_dir; /* where kernel symbols are kept, or NULL */
 	bool is_this_kernel;   /* /proc/kallsyms is that of the recording */

@@ -1,6 +1,6 @@
-/* Build-ids for modules that have none; see adopt.h. */
+/* Build-ids for modules that have none; see module_buildids.h. */
 #include "base/base.h"
-#include "ingest/adopt.h"
+#include "ingest/module_buildids.h"
 
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -8,14 +8,14 @@
 #include "model/event.h"
 #include "object/elf.h"
 
-static void adopt(struct profile *p, struct module *m, const struct opener *opener)
+static void adopt(struct profile *p, struct module *m, const struct file_access *files)
 {
 	struct event_map map = {.path = profile_text(p, m->path),
 				.is_exec = true,
 				.dev_major = (uint32_t)(m->dev >> 32),
 				.dev_minor = (uint32_t)m->dev,
 				.inode = m->inode};
-	CLEANUP(close_p) int fd = opener->open(opener->ctx, 0, &map);
+	CLEANUP(close_p) int fd = files->open(files->ctx, 0, &map);
 	struct elf *elf = NULL;
 	struct stat st;
 	if (fd < 0 || fstat(fd, &st) || elf_open_fd(&elf, fd, NULL))
@@ -31,11 +31,11 @@ static void adopt(struct profile *p, struct module *m, const struct opener *open
 	m->inode = st.st_ino;
 }
 
-void modules_adopt(struct profile *p, const struct opener *opener)
+void modules_resolve_build_ids(struct profile *p, const struct file_access *files)
 {
 	for (size_t i = 1; i < p->modules.n; i++) {
 		struct module *m = &p->modules.p[i];
 		if (m->kind == MODULE_ELF && !m->nr_build_id && m->path)
-			adopt(p, m, opener);
+			adopt(p, m, files);
 	}
 }

@@ -1,14 +1,14 @@
-/* Naming on opening; see load_names.h. */
+/* Naming on opening; see load_symbols.h. */
 #include "base/base.h"
-#include "session/load_names.h"
+#include "session/load_symbols.h"
 
 #include <sys/utsname.h>
 
 #include "base/clock.h"
-#include "ingest/adopt.h"
+#include "ingest/module_buildids.h"
 #include "ingest/modules.h"
-#include "ingest/naming.h"
-#include "session/openers.h"
+#include "ingest/symbolworker.h"
+#include "session/module_files.h"
 
 /* Two starts of one machine are further apart; its clock's corrections are not. */
 #define BOOT_TOLERANCE_NS ((int64_t)10 * 1000000000)
@@ -63,7 +63,7 @@ static size_t drop_in_vain(struct profile *p, size_t nr_before)
 	return nr_named;
 }
 
-size_t load_names(struct profile *p, const struct load_options *options)
+size_t load_symbols(struct profile *p, const struct load_options *options)
 {
 	if (!has_unnamed(p))
 		return 0;
@@ -71,31 +71,31 @@ size_t load_names(struct profile *p, const struct load_options *options)
 	stored_files_init(&files, options->symfs, options->cache_dir);
 	files.is_this_kernel = is_this_boot(p);
 	if (!files.is_this_kernel) {
-		files.opener.read_vdso = NULL;
-		files.opener.read_perfmap = NULL;
+		files.access.read_vdso = NULL;
+		files.access.read_perfmap = NULL;
 	}
-	CLEANUP(modules_release) struct modules modules = {.p = p, .opener = &files.opener};
+	CLEANUP(modules_release) struct modules modules = {.p = p, .files = &files.access};
 	modules_restore(&modules);
 	size_t nr_before = p->named_log.n;
-	struct namer *namer =
-		namer_new(p, &modules, &files.opener,
-			  &(struct namer_options){.debug_dirs = options->debug_dirs,
-						  .cache_dir = options->cache_dir,
-						  .nr_debug_dirs = options->nr_debug_dirs,
-						  .symbolizer_flags = options->symbolizer_flags,
-						  .demangle_flags = options->demangle_flags});
-	namer_submit(namer);
-	namer_submit_jit(namer);
-	namer_collect(namer, NAMER_WAIT);
-	namer_free(namer);
+	struct symbolworker *worker = symbolworker_new(
+		p, &modules, &files.access,
+		&(struct symbolworker_options){.debug_dirs = options->debug_dirs,
+					       .cache_dir = options->cache_dir,
+					       .nr_debug_dirs = options->nr_debug_dirs,
+					       .symbolizer_flags = options->symbolizer_flags,
+					       .demangle_flags = options->demangle_flags});
+	symbolworker_submit(worker);
+	symbolworker_submit_jit(worker);
+	symbolworker_collect(worker, SYMBOLWORKER_WAIT);
+	symbolworker_free(worker);
 	return drop_in_vain(p, nr_before);
 }
 
-size_t load_dump_names(struct profile *p, const struct load_options *options, int64_t written_ns)
+size_t load_dump_symbols(struct profile *p, const struct load_options *options, int64_t written_ns)
 {
 	struct stored_files files;
 	stored_files_init(&files, options->symfs, options->cache_dir);
 	files.written_ns = written_ns;
-	modules_adopt(p, &files.opener);
-	return load_names(p, options);
+	modules_resolve_build_ids(p, &files.access);
+	return load_symbols(p, options);
 }

@@ -1,6 +1,6 @@
-/* Files behind mappings; see openers.h. */
+/* Files behind mappings; see module_files.h. */
 #include "base/base.h"
-#include "session/openers.h"
+#include "session/module_files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -135,13 +135,13 @@ static int live_perfmap(void *ctx, int32_t pid, struct buf *to)
 
 void live_files_init(struct live_files *l)
 {
-	*l = (struct live_files){.opener = {.open = live_open,
+	*l = (struct live_files){.access = {.open = live_open,
 					    .root = live_root,
 					    .read_kallsyms = read_kallsyms,
 					    .read_perfmap = live_perfmap,
 					    .read_jitdump = live_jitdump,
 					    .read_vdso = read_own_vdso}};
-	l->opener.ctx = l;
+	l->access.ctx = l;
 }
 
 void live_files_release(struct live_files *l)
@@ -241,7 +241,7 @@ static int stored_perfmap(void *ctx, int32_t pid, struct buf *to)
 
 void stored_files_init(struct stored_files *s, const char *symfs, const char *cache_dir)
 {
-	*s = (struct stored_files){.opener = {.open = stored_open,
+	*s = (struct stored_files){.access = {.open = stored_open,
 					      .root = stored_root,
 					      .read_kallsyms = stored_kallsyms,
 					      .read_kept_kallsyms = kept_kallsyms,
@@ -250,5 +250,5 @@ void stored_files_init(struct stored_files *s, const char *symfs, const char *ca
 					      .read_vdso = read_own_vdso},
 				   .symfs = symfs,
 				   .cache_dir = cache_dir};
-	s->opener.ctx = s;
+	s->access.ctx = s;
 }

@@ -9,26 +9,26 @@
  * there, in children that were forked, and from two seconds after assay's last sign of life on. It
  * is put back at the end.
  */
-#ifndef ASSAY_SESSION_PROF_WALK_H
-#define ASSAY_SESSION_PROF_WALK_H
+#ifndef ASSAY_SESSION_PROF_UNWINDER_H
+#define ASSAY_SESSION_PROF_UNWINDER_H
 
 #include "base/base.h"
 #include "base/err.h"
 #include "plan/heapplan.h"
 
-struct prof_walk;
+struct prof_unwinder;
 
 /* Whether this jemalloc lets its function for stacks be replaced. */
-bool prof_walk_is_possible(const struct heap_plan *plan);
+bool prof_unwinder_is_possible(const struct heap_plan *plan);
 /*
  * The plan is of method PROF, and taken over; @cache_dir: of unwind tables, may be NULL. On an error
  * jemalloc's own unwinder is in place.
  */
-int prof_walk_begin(struct prof_walk **ret_w, int32_t pid, struct heap_plan *plan,
-		    const char *cache_dir, struct err *err);
+int prof_unwinder_begin(struct prof_unwinder **ret_w, int32_t pid, struct heap_plan *plan,
+			const char *cache_dir, struct err *err);
 /* A sign of life, and what was mapped since. To be called several times a second. */
-void prof_walk_tick(struct prof_walk *w);
+void prof_unwinder_tick(struct prof_unwinder *w);
 /* As it was before, and @w is gone. Returns the longest stop of a thread. */
-uint64_t prof_walk_end(struct prof_walk *w);
+uint64_t prof_unwinder_end(struct prof_unwinder *w);
 
 #endif

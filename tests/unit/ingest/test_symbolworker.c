@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 #include "host/proc.h"
-#include "ingest/naming.h"
+#include "ingest/symbolworker.h"
 
 #define JIT_START 0x7f0000000000ull
 
@@ -75,7 +75,7 @@ static int fake_perfmap(void *ctx, int32_t pid, struct buf *to)
 	return 0;
 }
 
-static const struct opener opener = {
+static const struct file_access files = {
 	.open = open_self, .read_kallsyms = fake_kallsyms, .read_perfmap = fake_perfmap};
 
 static const char *name_of(const struct profile *p, loc_id loc)
@@ -94,24 +94,25 @@ static size_t nr_open_files(void)
 }
 
 /* The kept symbols name one address; the whole text is read only for one they do not have. */
-static void name_kernel_at(const struct opener *o, uint64_t addr, const char *want)
+static void name_kernel_at(const struct file_access *o, uint64_t addr, const char *want)
 {
 	struct profile *p = profile_new();
-	struct modules modules = {.p = p, .opener = o};
-	struct namer *n = namer_new(p, &modules, o, &(struct namer_options){0});
+	struct modules modules = {.p = p, .files = o};
+	struct symbolworker *n =
+		symbolworker_new(p, &modules, o, &(struct symbolworker_options){0});
 	loc_id loc =
 		profile_location(p, modules_kernel(&modules)->unwind.id, addr, LOCATION_KERNEL);
-	namer_submit(n);
-	namer_collect(n, NAMER_WAIT);
+	symbolworker_submit(n);
+	symbolworker_collect(n, SYMBOLWORKER_WAIT);
 	CHECK_STR(name_of(p, loc), want);
-	namer_free(n);
+	symbolworker_free(n);
 	modules_release(&modules);
 	profile_free(p);
 }
 
 TEST(naming_reads_all_kernel_symbols_when_the_kept_ones_lack_an_address)
 {
-	struct opener o = opener;
+	struct file_access o = files;
 	o.read_kept_kallsyms = kept_kallsyms;
 	name_kernel_at(&o, 0xffffffff81000000ull + 70, "kept_1");
 	name_kernel_at(&o, 0xffffffff81000000ull + 2000 * 64 + 5, "kernel_2000");
@@ -121,8 +122,9 @@ TEST(naming_goes_on_while_the_owner_adds_locations)
 {
 	size_t nr_open_before = nr_open_files();
 	struct profile *p = profile_new();
-	struct modules modules = {.p = p, .opener = &opener};
-	struct namer *n = namer_new(p, &modules, &opener, &(struct namer_options){0});
+	struct modules modules = {.p = p, .files = &files};
+	struct symbolworker *n =
+		symbolworker_new(p, &modules, &files, &(struct symbolworker_options){0});
 	struct ours o = {.addr = (uintptr_t)known_function};
 	CHECK(proc_maps(getpid(), take_map, &o, NULL) == 1);
 	CHECK(known_function(1) == 2);
@@ -138,25 +140,25 @@ TEST(naming_goes_on_while_the_owner_adds_locations)
 			kernel = profile_location(p, modules_kernel(&modules)->unwind.id,
 						  0xffffffff81000000ull + at + 5, LOCATION_KERNEL);
 		}
-		namer_submit(n);
+		symbolworker_submit(n);
 		if (round == 10) { /* the same binary, announced with another identity */
 			o.map.inode++;
 			CHECK(modules_for_map(&modules, 8, &o.map) == im);
 		}
-		namer_collect(n, 0);
+		symbolworker_collect(n, 0);
 		uint64_t done;
 		uint64_t total;
-		namer_progress(n, &done, &total);
+		symbolworker_progress(n, &done, &total);
 		CHECK(done <= total);
-		(void)namer_cpu_ns(n);
+		(void)symbolworker_cpu_ns(n);
 	}
-	namer_collect(n, NAMER_WAIT);
+	symbolworker_collect(n, SYMBOLWORKER_WAIT);
 	CHECK_STR(name_of(p, known), "known_function");
 	CHECK_STR(name_of(p, kernel), "kernel_1999");
 	for (size_t i = 1; i < p->locations.n; i++)
 		if (!(p->locations.p[i].flags & LOCATION_NAMED))
 			CHECK_U64(i, 0);
-	namer_free(n);
+	symbolworker_free(n);
 	modules_release(&modules);
 	profile_free(p);
 	CHECK_U64(nr_open_files(), nr_open_before);
@@ -165,8 +167,9 @@ TEST(naming_goes_on_while_the_owner_adds_locations)
 TEST(naming_of_jit_code_waits_and_is_by_process)
 {
 	struct profile *p = profile_new();
-	struct modules modules = {.p = p, .opener = &opener};
-	struct namer *n = namer_new(p, &modules, &opener, &(struct namer_options){0});
+	struct modules modules = {.p = p, .files = &files};
+	struct symbolworker *n =
+		symbolworker_new(p, &modules, &files, &(struct symbolworker_options){0});
 	struct event_map anon = {
 		.start = JIT_START, .len = 4096, .is_exec = true, .path = "//anon"};
 	loc_id in[2];
@@ -179,17 +182,17 @@ TEST(naming_of_jit_code_waits_and_is_by_process)
 	/* A return address at the end of the code belongs to the call before it. */
 	loc_id call =
 		profile_location(p, p->locations.p[past].module, JIT_START + 0x100, LOCATION_CALL);
-	namer_submit(n);
-	namer_collect(n, NAMER_WAIT);
+	symbolworker_submit(n);
+	symbolworker_collect(n, SYMBOLWORKER_WAIT);
 	CHECK_STR(name_of(p, in[0]), "-");
-	namer_submit_jit(n);
-	namer_collect(n, NAMER_WAIT);
+	symbolworker_submit_jit(n);
+	symbolworker_collect(n, SYMBOLWORKER_WAIT);
 	CHECK_STR(name_of(p, in[0]), "jit_of_1");
 	CHECK_STR(name_of(p, in[1]), "jit_of_2");
 	CHECK_STR(name_of(p, past), "-");
 	CHECK_U64(p->locations.p[past].unsym, LOSS_UNSYM_JIT);
 	CHECK_STR(name_of(p, call), "jit_of_2");
-	namer_free(n);
+	symbolworker_free(n);
 	modules_release(&modules);
 	profile_free(p);
 }
@@ -197,9 +200,10 @@ TEST(naming_of_jit_code_waits_and_is_by_process)
 TEST(naming_says_why_there_is_no_name)
 {
 	struct profile *p = profile_new();
-	const struct opener nothing = {.open = open_self};
-	struct modules modules = {.p = p, .opener = &nothing};
-	struct namer *n = namer_new(p, &modules, &nothing, &(struct namer_options){0});
+	const struct file_access nothing = {.open = open_self};
+	struct modules modules = {.p = p, .files = &nothing};
+	struct symbolworker *n =
+		symbolworker_new(p, &modules, &nothing, &(struct symbolworker_options){0});
 	struct event_map changed = {.start = 0x1000,
 				    .len = 0x1000,
 				    .nr_build_id = 20,
@@ -209,12 +213,12 @@ TEST(naming_says_why_there_is_no_name)
 	loc_id kernel = profile_location(p, modules_kernel(&modules)->unwind.id, UINT64_MAX - 4096,
 					 LOCATION_KERNEL);
 	loc_id nowhere = profile_location(p, modules_unknown(&modules, 1)->unwind.id, 1, 0);
-	namer_submit(n);
-	namer_collect(n, NAMER_WAIT);
+	symbolworker_submit(n);
+	symbolworker_collect(n, SYMBOLWORKER_WAIT);
 	CHECK_U64(p->locations.p[file].unsym, LOSS_UNSYM_CHANGED);
 	CHECK_U64(p->locations.p[kernel].unsym, LOSS_UNSYM_KERNEL);
 	CHECK_U64(p->locations.p[nowhere].unsym, LOSS_UNSYM_NO_MAP);
-	namer_free(n);
+	symbolworker_free(n);
 	modules_release(&modules);
 	profile_free(p);
 }
@@ -222,13 +226,14 @@ TEST(naming_says_why_there_is_no_name)
 TEST(naming_ends_with_batches_in_the_queue)
 {
 	struct profile *p = profile_new();
-	struct modules modules = {.p = p, .opener = &opener};
-	struct namer *n = namer_new(p, &modules, &opener, &(struct namer_options){0});
+	struct modules modules = {.p = p, .files = &files};
+	struct symbolworker *n =
+		symbolworker_new(p, &modules, &files, &(struct symbolworker_options){0});
 	for (unsigned i = 0; i < 200; i++) {
 		(void)profile_location(p, modules_unknown(&modules, (int32_t)i)->unwind.id, i, 0);
-		namer_submit(n);
+		symbolworker_submit(n);
 	}
-	namer_free(n);
+	symbolworker_free(n);
 	modules_release(&modules);
 	profile_free(p);
 }

@@ -1,12 +1,12 @@
 /*
- * Names for locations; see naming.h. One batch = the new locations of one module:
+ * Names for locations; see symbolworker.h. One batch = the new locations of one module:
  *
  *	owner thread                          worker thread
  *	batch_new ─► queue ────────────────► name_batch: symbolizer / kallsyms / perf map
  *	apply  ◄──────────────── done ◄───── results in the batch's own arena
  */
 #include "base/base.h"
-#include "ingest/naming.h"
+#include "ingest/symbolworker.h"
 
 #include <pthread.h>
 #include <time.h>
@@ -58,11 +58,11 @@ struct worker_module {
 	bool is_tried;
 };
 
-struct namer {
+struct symbolworker {
 	struct profile *p;
 	struct modules *modules;
-	const struct opener *opener;
-	struct namer_options options;
+	const struct file_access *files;
+	struct symbolworker_options options;
 	size_t next_loc; /* first location that was not submitted */
 	VEC(loc_id) jit_waiting;
 	struct map module_idx; /* module_id -> index + 1 into states; worker only */
@@ -101,13 +101,13 @@ static void batch_free(struct batch *b)
 /* ---- worker ------------------------------------------------------------------------------ */
 
 /* One address per text: locations share functions and files, so each is copied once. */
-static const char *keep(struct namer *n, struct sv s)
+static const char *keep(struct symbolworker *n, struct sv s)
 {
 	return s.n ? intern_str(&n->texts, intern_add(&n->texts, s.p, s.n)) : NULL;
 }
 
 /* Demangling takes a microsecond a name: once a name, not once a location. */
-static const char *shown_name(struct namer *n, struct sv linkage)
+static const char *shown_name(struct symbolworker *n, struct sv linkage)
 {
 	if (!linkage.n)
 		return NULL;
@@ -123,7 +123,7 @@ static const char *shown_name(struct namer *n, struct sv linkage)
 }
 
 struct query {
-	struct namer *n;
+	struct symbolworker *n;
 	struct batch *b;
 };
 
@@ -151,7 +151,7 @@ static void take_result(void *ctx, size_t i, const struct symbol_frame *frames, 
 	}
 }
 
-static struct worker_module *state_of(struct namer *n, const struct ingest_module *im)
+static struct worker_module *state_of(struct symbolworker *n, const struct ingest_module *im)
 {
 	uint32_t *idx = map_put(&n->module_idx, im->unwind.id, NULL);
 	if (!*idx) {
@@ -168,7 +168,7 @@ static void all_unnamed(struct batch *b, enum loss_kind why)
 			b->results[i].unsym = why;
 }
 
-static void name_elf(struct namer *n, struct batch *b)
+static void name_elf(struct symbolworker *n, struct batch *b)
 {
 	struct ingest_module *im = b->module;
 	struct worker_module *w = state_of(n, im);
@@ -194,32 +194,33 @@ static void name_elf(struct namer *n, struct batch *b)
 }
 
 /* Reads symbols by @read, once; what was there stays if it has none. */
-static void load_kallsyms(struct namer *n, int (*read)(void *ctx, struct buf *to), bool *is_tried)
+static void load_kallsyms(struct symbolworker *n, int (*read)(void *ctx, struct buf *to),
+			  bool *is_tried)
 {
 	CLEANUP(buf_release) struct buf text = {0};
 	struct kallsyms *k;
 	if (*is_tried)
 		return;
 	*is_tried = true;
-	if (!read || read(n->opener->ctx, &text) || kallsyms_parse(&k, buf_sv(&text), NULL))
+	if (!read || read(n->files->ctx, &text) || kallsyms_parse(&k, buf_sv(&text), NULL))
 		return;
 	kallsyms_free(n->kallsyms);
 	n->kallsyms = k;
 }
 
-static bool find_kernel(struct namer *n, uint64_t addr, struct sv *ret_name, struct sv *ret_module,
-			uint64_t *ret_start)
+static bool find_kernel(struct symbolworker *n, uint64_t addr, struct sv *ret_name,
+			struct sv *ret_module, uint64_t *ret_start)
 {
-	load_kallsyms(n, n->opener->read_kept_kallsyms, &n->is_kept_kallsyms_tried);
+	load_kallsyms(n, n->files->read_kept_kallsyms, &n->is_kept_kallsyms_tried);
 	if (n->kallsyms && kallsyms_find(n->kallsyms, addr, ret_name, ret_module, ret_start))
 		return true;
 	if (n->is_kallsyms_tried)
 		return false;
-	load_kallsyms(n, n->opener->read_kallsyms, &n->is_kallsyms_tried);
+	load_kallsyms(n, n->files->read_kallsyms, &n->is_kallsyms_tried);
 	return n->kallsyms && kallsyms_find(n->kallsyms, addr, ret_name, ret_module, ret_start);
 }
 
-static void name_kernel(struct namer *n, struct batch *b)
+static void name_kernel(struct symbolworker *n, struct batch *b)
 {
 	for (size_t i = 0; i < b->locs.n; i++) {
 		struct named_loc *r = &b->results[i];
@@ -238,9 +239,9 @@ static void name_kernel(struct namer *n, struct batch *b)
 }
 
 /* What a JIT wrote about its code: a jitdump, else a perf map. NULL: nothing. */
-static struct perfmap *read_jit_names(struct namer *n, const struct ingest_module *im)
+static struct perfmap *read_jit_names(struct symbolworker *n, const struct ingest_module *im)
 {
-	const struct opener *o = n->opener;
+	const struct file_access *o = n->files;
 	struct perfmap *map = NULL;
 	CLEANUP(buf_release) struct buf bytes = {0};
 	if (im->jitdump && o->read_jitdump &&
@@ -254,7 +255,7 @@ static struct perfmap *read_jit_names(struct namer *n, const struct ingest_modul
 	return NULL;
 }
 
-static void name_jit(struct namer *n, struct batch *b)
+static void name_jit(struct symbolworker *n, struct batch *b)
 {
 	struct worker_module *w = state_of(n, b->module);
 	if (!w->is_tried) {
@@ -282,7 +283,7 @@ static void name_jit(struct namer *n, struct batch *b)
 	}
 }
 
-static void name_batch(struct namer *n, struct batch *b)
+static void name_batch(struct symbolworker *n, struct batch *b)
 {
 	b->results = arena_calloc(&b->arena, b->locs.n, sizeof(*b->results));
 	switch (b->module->kind) {
@@ -309,7 +310,7 @@ static void name_batch(struct namer *n, struct batch *b)
 
 static void *worker_main(void *arg)
 {
-	struct namer *n = arg;
+	struct symbolworker *n = arg;
 	if (n->options.on_thread_start)
 		n->options.on_thread_start();
 	pthread_mutex_lock(&n->lock);
@@ -342,13 +343,14 @@ static void *worker_main(void *arg)
 
 /* ---- owner ------------------------------------------------------------------------------- */
 
-struct namer *namer_new(struct profile *p, struct modules *m, const struct opener *opener,
-			const struct namer_options *options)
+struct symbolworker *symbolworker_new(struct profile *p, struct modules *m,
+				      const struct file_access *files,
+				      const struct symbolworker_options *options)
 {
-	struct namer *n = xcalloc(1, sizeof(*n));
+	struct symbolworker *n = xcalloc(1, sizeof(*n));
 	n->p = p;
 	n->modules = m;
-	n->opener = opener;
+	n->files = files;
 	n->options = *options;
 	n->next_loc = 1;
 	n->queue_tail = &n->queue;
@@ -358,7 +360,7 @@ struct namer *namer_new(struct profile *p, struct modules *m, const struct opene
 	return n;
 }
 
-void namer_free(struct namer *n)
+void symbolworker_free(struct symbolworker *n)
 {
 	if (!n)
 		return;
@@ -391,7 +393,7 @@ void namer_free(struct namer *n)
 	free(n);
 }
 
-static void enqueue(struct namer *n, struct batch *b)
+static void enqueue(struct symbolworker *n, struct batch *b)
 {
 	pthread_mutex_lock(&n->lock);
 	*n->queue_tail = b;
@@ -415,7 +417,7 @@ static uint64_t lookup_address(const struct ingest_module *im, const struct loca
 }
 
 /* Sorted by module so that one batch holds all of a module's new locations. */
-static void submit_locs(struct namer *n, const loc_id *locs, size_t nr)
+static void submit_locs(struct symbolworker *n, const loc_id *locs, size_t nr)
 {
 	struct batch **by_module = xcalloc(n->p->modules.n, sizeof(struct batch *));
 	for (size_t i = 0; i < nr; i++) {
@@ -438,7 +440,7 @@ static void submit_locs(struct namer *n, const loc_id *locs, size_t nr)
 	free(by_module);
 }
 
-void namer_submit(struct namer *n)
+void symbolworker_submit(struct symbolworker *n)
 {
 	VEC(loc_id) locs = {0};
 	for (; n->next_loc < n->p->locations.n; n->next_loc++) {
@@ -454,21 +456,21 @@ void namer_submit(struct namer *n)
 	vec_release(&locs);
 }
 
-void namer_submit_jit(struct namer *n)
+void symbolworker_submit_jit(struct symbolworker *n)
 {
 	submit_locs(n, n->jit_waiting.p, n->jit_waiting.n);
 	vec_clear(&n->jit_waiting);
 }
 
 /* module!fn_1a2b0: stripped code is still told apart by where its function starts. */
-static str_id guessed_name(struct namer *n, module_id module, uint64_t start)
+static str_id guessed_name(struct symbolworker *n, module_id module, uint64_t start)
 {
 	CLEANUP(buf_release) struct buf text = {0};
 	buf_addf(&text, "%s!fn_%" PRIx64, profile_module_name(n->p, module), start);
 	return profile_str(n->p, text.p, text.n);
 }
 
-static module_id kernel_module(struct namer *n, module_id kernel, const char *name)
+static module_id kernel_module(struct symbolworker *n, module_id kernel, const char *name)
 {
 	if (!name)
 		return kernel;
@@ -478,7 +480,7 @@ static module_id kernel_module(struct namer *n, module_id kernel, const char *na
 						     .path = profile_str(n->p, path.p, path.n)});
 }
 
-static str_id text_id(struct namer *n, const char *text)
+static str_id text_id(struct symbolworker *n, const char *text)
 {
 	if (!text)
 		return 0;
@@ -489,7 +491,7 @@ static str_id text_id(struct namer *n, const char *text)
 	return *id;
 }
 
-static void apply_loc(struct namer *n, const struct batch *b, size_t i)
+static void apply_loc(struct symbolworker *n, const struct batch *b, size_t i)
 {
 	const struct named_loc *r = &b->results[i];
 	loc_id loc = b->locs.p[i];
@@ -515,10 +517,10 @@ static void apply_loc(struct namer *n, const struct batch *b, size_t i)
 	profile_name_location(n->p, loc, frames, r->nr, r->unsym);
 }
 
-void namer_collect(struct namer *n, unsigned flags)
+void symbolworker_collect(struct symbolworker *n, unsigned flags)
 {
 	pthread_mutex_lock(&n->lock);
-	while ((flags & NAMER_WAIT) && n->nr_batches_open)
+	while ((flags & SYMBOLWORKER_WAIT) && n->nr_batches_open)
 		pthread_cond_wait(&n->changed, &n->lock);
 	struct batch *done = n->done;
 	n->done = NULL;
@@ -533,25 +535,26 @@ void namer_collect(struct namer *n, unsigned flags)
 	}
 }
 
-uint64_t namer_cpu_ns(const struct namer *n)
+uint64_t symbolworker_cpu_ns(const struct symbolworker *n)
 {
-	struct namer *m = (struct namer *)(uintptr_t)n; /* the lock is not part of the value */
+	struct symbolworker *m =
+		(struct symbolworker *)(uintptr_t)n; /* the lock is not part of the value */
 	pthread_mutex_lock(&m->lock);
 	uint64_t ns = m->cpu_ns;
 	pthread_mutex_unlock(&m->lock);
 	return ns;
 }
 
-void namer_progress(const struct namer *n, uint64_t *ret_done, uint64_t *ret_total)
+void symbolworker_progress(const struct symbolworker *n, uint64_t *ret_done, uint64_t *ret_total)
 {
-	struct namer *m = (struct namer *)(uintptr_t)n;
+	struct symbolworker *m = (struct symbolworker *)(uintptr_t)n;
 	pthread_mutex_lock(&m->lock);
 	*ret_done = m->nr_done;
 	*ret_total = m->nr_submitted;
 	pthread_mutex_unlock(&m->lock);
 }
 
-void naming_redemangle(struct profile *p, unsigned demangle_flags)
+void symbolworker_redemangle(struct profile *p, unsigned demangle_flags)
 {
 	ASSERT(!p->is_sealed);
 	CLEANUP(buf_release) struct buf text = {0};

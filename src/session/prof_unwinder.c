@@ -1,6 +1,6 @@
-/* Our unwinder for jemalloc's profiling; see prof_walk.h. */
+/* Our unwinder for jemalloc's profiling; see prof_unwinder.h. */
 #include "base/base.h"
-#include "session/prof_walk.h"
+#include "session/prof_unwinder.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -9,11 +9,11 @@
 #include "capture/perf/synth.h"
 #include "ingest/builder.h"
 #include "model/profile.h"
-#include "session/openers.h"
+#include "session/module_files.h"
 
 #define REPORTED_NS NS_PER_SEC /* between two looks at what is mapped */
 
-struct prof_walk {
+struct prof_unwinder {
 	int32_t pid;
 	struct profile *p; /* of names and modules, nobody reads it */
 	struct live_files files;
@@ -24,7 +24,7 @@ struct prof_walk {
 	uint64_t reported_ns;
 };
 
-bool prof_walk_is_possible(const struct heap_plan *plan)
+bool prof_unwinder_is_possible(const struct heap_plan *plan)
 {
 	const uint32_t *v = plan->version;
 	return plan->mallctl && (v[0] > 5 || (v[0] == 5 && v[1] >= 3));
@@ -32,7 +32,7 @@ bool prof_walk_is_possible(const struct heap_plan *plan)
 
 static void space_changed(void *ctx, int32_t pid, const struct space *sp)
 {
-	struct prof_walk *w = ctx;
+	struct prof_unwinder *w = ctx;
 	if (pid != w->pid)
 		return;
 	w->space = sp;
@@ -40,7 +40,7 @@ static void space_changed(void *ctx, int32_t pid, const struct space *sp)
 		heapprocess_space(w->process, sp);
 }
 
-static int emit(struct prof_walk *w, struct err *err)
+static int emit(struct prof_unwinder *w, struct err *err)
 {
 	struct event_sink sink = builder_sink(w->builder);
 	w->reported_ns = clock_mono_ns();
@@ -49,7 +49,7 @@ static int emit(struct prof_walk *w, struct err *err)
 	return rc;
 }
 
-static void walk_free(struct prof_walk *w)
+static void walk_free(struct prof_unwinder *w)
 {
 	heapprocess_free(w->process);
 	builder_free(w->builder);
@@ -59,15 +59,15 @@ static void walk_free(struct prof_walk *w)
 	free(w);
 }
 
-int prof_walk_begin(struct prof_walk **ret_w, int32_t pid, struct heap_plan *plan,
-		    const char *cache_dir, struct err *err)
+int prof_unwinder_begin(struct prof_unwinder **ret_w, int32_t pid, struct heap_plan *plan,
+			const char *cache_dir, struct err *err)
 {
-	struct prof_walk *w = xcalloc(1, sizeof(*w));
+	struct prof_unwinder *w = xcalloc(1, sizeof(*w));
 	w->pid = pid;
 	w->p = profile_new();
 	live_files_init(&w->files);
 	heapqueue_init(&w->queue);
-	w->builder = builder_new(w->p, &(struct builder_options){.opener = &w->files.opener,
+	w->builder = builder_new(w->p, &(struct builder_options){.files = &w->files.access,
 								 .cache_dir = cache_dir,
 								 .space_changed = space_changed,
 								 .ctx = w});
@@ -83,7 +83,7 @@ int prof_walk_begin(struct prof_walk **ret_w, int32_t pid, struct heap_plan *pla
 		rc = heapprocess_start(w->process, err);
 	if (rc) {
 		if (w->process)
-			(void)prof_walk_end(w);
+			(void)prof_unwinder_end(w);
 		else
 			walk_free(w);
 		return rc;
@@ -92,7 +92,7 @@ int prof_walk_begin(struct prof_walk **ret_w, int32_t pid, struct heap_plan *pla
 	return 0;
 }
 
-void prof_walk_tick(struct prof_walk *w)
+void prof_unwinder_tick(struct prof_unwinder *w)
 {
 	(void)heapprocess_pass(w->process);
 	heapprocess_retire(w->process);
@@ -101,7 +101,7 @@ void prof_walk_tick(struct prof_walk *w)
 		(void)emit(w, NULL);
 }
 
-uint64_t prof_walk_end(struct prof_walk *w)
+uint64_t prof_unwinder_end(struct prof_unwinder *w)
 {
 	heapprocess_stop(w->process);
 	heapprocess_end(w->process);

@@ -3,14 +3,14 @@
  * session hands in an opener (live: /proc/PID/map_files, the target's root, the host; offline:
  * by path and build-id). It returns a descriptor or negative.
  */
-#ifndef ASSAY_INGEST_OPENER_H
-#define ASSAY_INGEST_OPENER_H
+#ifndef ASSAY_INGEST_FILE_ACCESS_H
+#define ASSAY_INGEST_FILE_ACCESS_H
 
 #include "base/base.h"
 #include "base/buf.h"
 #include "model/event.h"
 
-struct opener {
+struct file_access {
 	/* A descriptor of the mapped file, verified (device, inode, build-id), or -errno. */
 	int (*open)(void *ctx, int32_t pid, const struct event_map *map);
 	/* The process's root directory for debug files, or -1; borrowed from the opener. */

@@ -1,6 +1,6 @@
-/* Marks of our files; see store_mark.h. */
+/* Marks of our files; see store_fileinfo.h. */
 #include "base/base.h"
-#include "session/store_mark.h"
+#include "session/store_fileinfo.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -44,7 +44,7 @@ static bool is_in_manifest(int dirfd, const char *name, ino_t inode)
 	return false;
 }
 
-bool store_mark_read(struct store_mark *ret_m, int dirfd, const char *name)
+bool store_fileinfo_read(struct store_fileinfo *ret_m, int dirfd, const char *name)
 {
 	/* O_NONBLOCK: a fifo under our name must not hang us. */
 	CLEANUP(close_p)
@@ -55,7 +55,7 @@ bool store_mark_read(struct store_mark *ret_m, int dirfd, const char *name)
 	char head[HEAD_BYTES];
 	ssize_t n = pread(fd, head, sizeof(head), 0);
 	size_t have = n > 0 ? (size_t)n : 0;
-	struct store_mark m = {
+	struct store_fileinfo m = {
 		.bytes = (uint64_t)st.st_size,
 		.mtime_ns = (int64_t)st.st_mtim.tv_sec * (int64_t)NS_PER_SEC + st.st_mtim.tv_nsec,
 		.dev = st.st_dev,

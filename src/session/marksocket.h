@@ -8,11 +8,11 @@
  * under sudo, to the user who did; the sender believes root and its own user. Both sides must be
  * in one network namespace.
  *
- *	capture:  markbox_open(&m, &err); poll(markbox_fd(m)); markbox_drain(m, is_mine, ctx, &sink)
+ *	capture:  marksocket_open(&m, &err); poll(marksocket_fd(m)); marksocket_drain(m, is_mine, ctx, &sink)
  *	sender:   mark_send(&answer, &request, &err)
  */
-#ifndef ASSAY_SESSION_MARKBOX_H
-#define ASSAY_SESSION_MARKBOX_H
+#ifndef ASSAY_SESSION_MARKSOCKET_H
+#define ASSAY_SESSION_MARKSOCKET_H
 
 #include "base/base.h"
 #include "base/err.h"
@@ -21,19 +21,19 @@
 #define MARK_PIDS_MAX       256
 #define MARK_TEXT_BYTES_MAX 200
 
-struct markbox;
+struct marksocket;
 /* Whether a process is part of the capture. */
-typedef bool (*markbox_has_pid_fn)(void *ctx, int32_t pid);
+typedef bool (*marksocket_has_pid_fn)(void *ctx, int32_t pid);
 
-int markbox_open(struct markbox **ret_m, struct err *err);
-int markbox_fd(const struct markbox *m);
+int marksocket_open(struct marksocket **ret_m, struct err *err);
+int marksocket_fd(const struct marksocket *m);
 /*
  * Takes what has come, without waiting: each mark for us becomes an EVENT_MARK at the time at
  * which it was sent, but not before @start_ns. Messages of strangers and nonsense are dropped.
  */
-int markbox_drain(struct markbox *m, uint64_t start_ns, markbox_has_pid_fn has_pid, void *ctx,
-		  const struct event_sink *sink, struct err *err);
-void markbox_free(struct markbox *m);
+int marksocket_drain(struct marksocket *m, uint64_t start_ns, marksocket_has_pid_fn has_pid,
+		     void *ctx, const struct event_sink *sink, struct err *err);
+void marksocket_free(struct marksocket *m);
 
 struct mark_request {
 	const int32_t *pids;

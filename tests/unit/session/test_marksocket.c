@@ -1,4 +1,4 @@
-/* session/markbox: marks reach the captures of the process that they name, and no others. */
+/* session/marksocket: marks reach the captures of the process that they name, and no others. */
 #include "base/base.h"
 #include "tap.h"
 
@@ -10,10 +10,10 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "session/markbox.h"
+#include "session/marksocket.h"
 
 struct heard {
-	struct markbox *box;
+	struct marksocket *box;
 	size_t nr;
 	uint64_t time_ns;
 	char text[MARK_TEXT_BYTES_MAX + 1];
@@ -47,10 +47,10 @@ static void *serve(void *arg)
 	struct event_sink sink = {on_event, h};
 	usleep(h->busy_ms * 1000);
 	do {
-		struct pollfd p = {.fd = markbox_fd(h->box), .events = POLLIN};
+		struct pollfd p = {.fd = marksocket_fd(h->box), .events = POLLIN};
 		if (poll(&p, 1, 5000) <= 0)
 			break;
-		(void)markbox_drain(h->box, h->start_ns, is_own, NULL, &sink, NULL);
+		(void)marksocket_drain(h->box, h->start_ns, is_own, NULL, &sink, NULL);
 	} while (h->nr < h->nr_to_hear);
 	return NULL;
 }
@@ -61,15 +61,15 @@ static struct mark_answer send_one(struct heard *h, const int32_t *pids, size_t 
 {
 	struct mark_answer a = {0};
 	pthread_t t;
-	CHECK(!markbox_open(&h->box, NULL));
+	CHECK(!marksocket_open(&h->box, NULL));
 	CHECK(!pthread_create(&t, NULL, serve, h));
 	CHECK(!mark_send(&a, &(struct mark_request){pids, nr, text}, NULL));
 	pthread_join(t, NULL);
-	markbox_free(h->box);
+	marksocket_free(h->box);
 	return a;
 }
 
-TEST(markbox_takes_a_mark_for_its_process)
+TEST(marksocket_takes_a_mark_for_its_process)
 {
 	struct heard h = {.nr_to_hear = 1};
 	int32_t pids[] = {7, getpid()};
@@ -81,7 +81,7 @@ TEST(markbox_takes_a_mark_for_its_process)
 	CHECK(h.time_ns >= before && h.time_ns <= clock_mono_ns());
 }
 
-TEST(markbox_sender_waits_for_a_capture_that_has_no_time)
+TEST(marksocket_sender_waits_for_a_capture_that_has_no_time)
 {
 	struct heard h = {.nr_to_hear = 1, .busy_ms = 2200};
 	int32_t pid = getpid();
@@ -91,7 +91,7 @@ TEST(markbox_sender_waits_for_a_capture_that_has_no_time)
 	CHECK_U64(h.nr, 1);
 }
 
-TEST(markbox_leaves_marks_of_other_processes)
+TEST(marksocket_leaves_marks_of_other_processes)
 {
 	struct heard h = {0};
 	int32_t pid = 7;
@@ -99,7 +99,7 @@ TEST(markbox_leaves_marks_of_other_processes)
 	CHECK_U64(h.nr, 0);
 }
 
-TEST(markbox_mark_is_never_before_the_start)
+TEST(marksocket_mark_is_never_before_the_start)
 {
 	struct heard h = {.nr_to_hear = 1, .start_ns = UINT64_MAX - 1};
 	int32_t pid = getpid();
@@ -107,26 +107,26 @@ TEST(markbox_mark_is_never_before_the_start)
 	CHECK(h.time_ns == UINT64_MAX - 1);
 }
 
-TEST(markbox_drops_nonsense)
+TEST(marksocket_drops_nonsense)
 {
 	struct heard h = {0};
 	struct event_sink sink = {on_event, &h};
-	CHECK(!markbox_open(&h.box, NULL));
+	CHECK(!marksocket_open(&h.box, NULL));
 	struct sockaddr_un addr;
 	socklen_t n = sizeof(addr);
-	CHECK(!getsockname(markbox_fd(h.box), (struct sockaddr *)&addr, &n));
+	CHECK(!getsockname(marksocket_fd(h.box), (struct sockaddr *)&addr, &n));
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	static const char junk[2048] = "Mark";
 	for (size_t bytes = 0; bytes <= sizeof(junk); bytes += 64)
 		if (sendto(fd, junk, bytes, MSG_DONTWAIT, (struct sockaddr *)&addr, n) < 0)
 			break;
 	close(fd);
-	CHECK(!markbox_drain(h.box, 0, is_own, NULL, &sink, NULL));
+	CHECK(!marksocket_drain(h.box, 0, is_own, NULL, &sink, NULL));
 	CHECK_U64(h.nr, 0);
-	markbox_free(h.box);
+	marksocket_free(h.box);
 }
 
-TEST(markbox_refuses_empty_and_long_texts)
+TEST(marksocket_refuses_empty_and_long_texts)
 {
 	CLEANUP(buf_release) struct buf text = {0};
 	struct mark_answer a;

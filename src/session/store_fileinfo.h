@@ -1,6 +1,6 @@
 /* How a file is known to be ours; see store.h. The inside of the store. */
-#ifndef ASSAY_SESSION_STORE_MARK_H
-#define ASSAY_SESSION_STORE_MARK_H
+#ifndef ASSAY_SESSION_STORE_FILEINFO_H
+#define ASSAY_SESSION_STORE_FILEINFO_H
 
 #include <sys/types.h>
 
@@ -8,7 +8,7 @@
 
 #define STORE_MANIFEST ".assay-files" /* lines "INODE NAME", appended */
 
-struct store_mark {
+struct store_fileinfo {
 	uint64_t bytes;
 	int64_t mtime_ns;
 	dev_t dev;
@@ -18,6 +18,6 @@ struct store_mark {
 };
 
 /* False: not there, or not a regular file (a link is none). */
-bool store_mark_read(struct store_mark *ret_m, int dirfd, const char *name);
+bool store_fileinfo_read(struct store_fileinfo *ret_m, int dirfd, const char *name);
 
 #endif

@@ -4,14 +4,14 @@
  * mapped; what it opens gives the module its build-id, or its inode where it has none. After that
  * modules_restore() finds them as it finds those of a recording.
  */
-#ifndef ASSAY_INGEST_ADOPT_H
-#define ASSAY_INGEST_ADOPT_H
+#ifndef ASSAY_INGEST_MODULE_BUILDIDS_H
+#define ASSAY_INGEST_MODULE_BUILDIDS_H
 
 #include "base/base.h"
-#include "ingest/opener.h"
+#include "ingest/file_access.h"
 #include "model/profile.h"
 
 /* Not sealed, and nothing is added by module afterwards: identities change. */
-void modules_adopt(struct profile *p, const struct opener *opener);
+void modules_resolve_build_ids(struct profile *p, const struct file_access *files);
 
 #endif
