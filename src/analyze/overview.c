@@ -39,7 +39,7 @@ static const char *few_because(struct arena *a, const struct selection *sel)
 	for (size_t i = 0; i < SELECT_OUT_NR; i++)
 		nr_out += sel->nr_out[i];
 	if (nr_out + sel->nr_samples >= OVERVIEW_FEW_SAMPLES)
-		return "; the filters leave out the rest";
+		return "; the filters removed the others";
 	if (cpus >= 0 && cpus < IDLE_CPUS && ns)
 		return arena_fmt(a,
 				 "; the target was mostly idle: it used %s CPUs on average over %s",
@@ -56,7 +56,9 @@ static void note_few_samples(struct report *r, const struct selection *sel)
 		return;
 	const char *reason = few_because(&r->arena, sel);
 	if (n)
-		report_note(r, "only %s sample%s%s; a share of 50 %% is uncertain by +-%s points",
+		report_note(r,
+			    "only %s sample%s%s; the 95 %% confidence interval of a 50 %% "
+			    "share is +-%s points",
 			    num_count(n).s, n == 1 ? "" : "s", reason,
 			    num_pct(stat_share_pct_error((double)n / 2, (double)n)).s);
 	else

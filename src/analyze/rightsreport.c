@@ -14,7 +14,8 @@ enum verdict { WORKS, DEGRADES, REFUSED, NOT_TRIED };
 static const char *const verdicts[] = {"works", "degrades", "refused", "not tried"};
 
 enum whose { OWN, OTHERS, SYSTEM, NR_WHOSE };
-static const char *const whose_names[] = {"own processes", "processes of others", "whole system"};
+static const char *const whose_names[] = {"own processes", "other users' processes",
+					  "whole system"};
 #define ANYTHING "anything"
 
 /* What a command is made of. */
@@ -100,8 +101,8 @@ static void add_remedy(struct buf *to, const struct features *f, uint64_t caps)
 			missing |= BIT(cap_names[i].cap);
 	if (!missing) {
 		buf_add_str(to, is_contained(f) ? "--security-opt seccomp=assay-seccomp.json"
-						: "the rights are there, the kernel was built or "
-						  "locked (lockdown) without it");
+						: "privileges suffice, but the kernel was "
+						  "built without it or is in lockdown mode");
 		return;
 	}
 	if (is_contained(f)) {
@@ -146,8 +147,7 @@ static void judge_perf(struct judgement *j, const struct features *f, const stru
 {
 	if (perf_refusal(f, w)) {
 		if (c->needs & FALLS_TO_PROC) {
-			find(j, DEGRADES,
-			     "looks at /proc: times exact, what waits were for estimated");
+			find(j, DEGRADES, "polls /proc: times exact, wait reasons estimated");
 		} else {
 			find(j, REFUSED, "perf events are not permitted");
 			if (f->seccomp == 2 && rights_permit(f->caps, HOST_CAP_PERFMON))
@@ -161,8 +161,8 @@ static void judge_perf(struct judgement *j, const struct features *f, const stru
 	if (f->bpf)
 		find(j, DEGRADES,
 		     c->needs & FALLS_TO_COUNTS ? "counts by thread, no stacks"
-		     : c->needs & FALLS_TO_PROC ? "no wakers, no blame"
-						: "stacks are copied: costs more");
+		     : c->needs & FALLS_TO_PROC ? "no wakers, no --blame"
+						: "user stacks are copied: higher overhead");
 	if (f->perf_kernel)
 		find(j, DEGRADES, "user code only");
 }
@@ -172,11 +172,11 @@ static void judge_names(struct judgement *j, const struct features *f, enum whos
 	if (j->verdict == REFUSED)
 		return;
 	if (!f->perf_kernel && !f->has_kernel_names)
-		find(j, DEGRADES, "kernel functions without names");
+		find(j, DEGRADES, "kernel functions unsymbolized");
 	if (w != OWN && f->foreign_maps && f->foreign_maps != FEATURES_NO_OTHERS)
-		find(j, DEGRADES, "what others have mapped is hidden");
+		find(j, DEGRADES, "mappings of other users' processes hidden");
 	else if (w != OWN && f->foreign_root && f->foreign_root != FEATURES_NO_OTHERS)
-		find(j, DEGRADES, "binaries inside containers of others without names");
+		find(j, DEGRADES, "binaries in other users' containers unsymbolized");
 }
 
 static uint64_t least_caps(const struct command *c, enum whose w)
@@ -188,17 +188,16 @@ static void judge(struct judgement *j, const struct features *f, const struct co
 		  enum whose w)
 {
 	if (w == OTHERS && f->perf_others == FEATURES_NO_OTHERS) {
-		find(j, NOT_TRIED, "no process of another user is in sight");
+		find(j, NOT_TRIED, "no process of another user to test with");
 		return;
 	}
 	if (c->needs & NEEDS_BPF && f->bpf)
 		find(j, REFUSED, "BPF programs are not permitted");
 	if (c->needs & NEEDS_TRACEPOINTS && f->tracepoints)
 		find(j, c->needs & IS_ALONE ? DEGRADES : REFUSED,
-		     c->needs & IS_ALONE ? "software events only"
-					 : "the kernel's trace file system is closed");
+		     c->needs & IS_ALONE ? "software events only" : "no access to tracefs");
 	if (c->needs & NEEDS_UPROBES && f->uprobes)
-		find(j, REFUSED, "probes on functions are not permitted");
+		find(j, REFUSED, "uprobes are not permitted");
 	if (c->needs & NEEDS_PERF && j->verdict != REFUSED)
 		judge_perf(j, f, c, w);
 	if (!(c->needs & IS_ALONE))
@@ -223,7 +222,7 @@ static const struct report_column command_columns[] = {
 	{"target", "of", CELL_TEXT, NULL},
 	{"verdict", "verdict", CELL_TEXT, "works, degrades, refused, not tried"},
 	{"because", "because", CELL_TEXT, NULL},
-	{"remedy", "remedy", CELL_TEXT, "a number of the table of remedies"},
+	{"remedy", "remedy", CELL_TEXT, "number in the table of remedies"},
 };
 static const struct report_column remedy_columns[] = {
 	{"number", "", CELL_TEXT, NULL},
@@ -290,10 +289,12 @@ static const struct report_column least_columns[] = {
 static void add_least(struct report *r)
 {
 	struct report_table *t =
-		report_add_table(r, "least", "the least that each command needs for all it can",
+		report_add_table(r, "least",
+				 "least privileges for the full function of each command",
 				 least_columns, ARRAY_LEN(least_columns));
-	t->note = "of processes of others SYS_PTRACE in addition, where their files are not in "
-		  "reach by path (containers) or /proc/PID/maps is closed to CAP_PERFMON";
+	t->note = "for other users' processes SYS_PTRACE in addition, if their files are "
+		  "not reachable by path (containers) or CAP_PERFMON may not read "
+		  "/proc/PID/maps";
 	for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
 		const struct command *c = &commands[i];
 		CLEANUP(buf_release) struct buf caps = {0};
@@ -315,7 +316,7 @@ static void add_least(struct report *r)
 bool rights_report(struct report *r, const struct features *f, bool has_least)
 {
 	struct rights_page p = {.r = r, .f = f, .commands = r->tables.n};
-	(void)report_add_table(r, "commands", "what may be done here", command_columns,
+	(void)report_add_table(r, "commands", "commands on this host", command_columns,
 			       ARRAY_LEN(command_columns));
 	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
 		add_command(&p, &commands[i]);
@@ -375,23 +376,23 @@ void rights_host_report(struct report *r, const struct features *f)
 		have |= f->caps & BIT(cap_names[i].cap);
 	add_caps(&caps, have);
 	const char *const rows[][3] = {
-		{"capabilities", buf_str(&caps), "of those that assay can use"},
-		{"perf events, user code", tried(a, f->perf_own), "of own processes"},
-		{"perf events, kernel code", tried(a, f->perf_kernel), "of own processes"},
-		{"perf events of others", tried(a, f->perf_others), ""},
+		{"capabilities", buf_str(&caps), "the ones that assay uses"},
+		{"perf events, user code", tried(a, f->perf_own), "own processes"},
+		{"perf events, kernel code", tried(a, f->perf_kernel), "own processes"},
+		{"perf events, other users' processes", tried(a, f->perf_others), ""},
 		{"perf events, whole system", tried(a, f->perf_system), ""},
 		{"hardware counters (PMU)", tried(a, f->pmu),
 		 f->pmu ? "sampling is by cpu-clock" : "sampling is by cycles"},
 		{"BPF programs", tried(a, f->bpf), "load and run"},
 		{"BTF", yes_no(f->has_btf), "the kernel describes its types"},
 		{"tracepoints by name", tried(a, f->tracepoints), "tracefs"},
-		{"probes on functions", tried(a, f->uprobes), "uprobes"},
-		{"names of kernel functions", f->has_kernel_names ? "yes" : "hidden",
-		 "/proc/kallsyms"},
-		{"mappings of others", tried(a, f->foreign_maps), "/proc/PID/maps"},
-		{"files of others", tried(a, f->foreign_root), "/proc/PID/root"},
+		{"probes on user functions", tried(a, f->uprobes), "uprobes"},
+		{"kernel symbols", f->has_kernel_names ? "yes" : "hidden", "/proc/kallsyms"},
+		{"mappings of other users' processes", tried(a, f->foreign_maps), "/proc/PID/maps"},
+		{"files of other users' processes", tried(a, f->foreign_root), "/proc/PID/root"},
 		{"PID namespace", f->is_first_pidns ? "the host's" : "a container's",
-		 f->is_first_pidns ? "" : "BPF programs see other numbers: --pid=host"},
+		 f->is_first_pidns ? ""
+				   : "PIDs differ from those that BPF programs see: --pid=host"},
 		{"seccomp filter", f->seccomp < 0 ? "-" : yes_no(f->seccomp == 2), ""},
 		{"no new privileges", yes_no(f->has_no_new_privs),
 		 f->has_no_new_privs ? "sudo and setcap have no effect" : ""},
@@ -402,22 +403,23 @@ void rights_host_report(struct report *r, const struct features *f)
 		{"kernel.perf_event_paranoid", number(a, f->paranoid),
 		 "2: own processes, user code; 1: kernel code; 0: whole system"},
 		{"kernel.kptr_restrict", setting(a, f->kptr_restrict),
-		 "1: CAP_SYSLOG for kernel names; 2: nobody"},
+		 "1: kernel symbols need CAP_SYSLOG; 2: hidden from everybody"},
 		{"kernel.unprivileged_bpf_disabled", setting(a, f->unprivileged_bpf), ""},
 		{"kernel.yama.ptrace_scope", setting(a, f->ptrace_scope), ""},
 		{"kernel.perf_event_max_sample_rate", setting(a, f->max_sample_rate), "Hz"},
 		{"kernel.perf_event_max_stack", setting(a, f->max_stack), "frames"},
 		{"kernel.perf_event_mlock_kb", setting(a, f->mlock_kb),
-		 "KiB of rings a CPU and user"},
+		 "KiB of ring buffers per CPU and user"},
 		{"open files", number(a, (int64_t)MIN(f->nofile, (uint64_t)INT64_MAX)),
-		 "threads x CPUs need one each"},
+		 "one per thread and CPU"},
 		{"locked memory",
 		 f->memlock == UINT64_MAX ? "no limit"
 					  : arena_fmt(a, "%s", num_bytes(f->memlock).s),
-		 "more of it makes rings larger"},
+		 "limits the size of ring buffers"},
 	};
-	struct report_table *t = report_add_table(r, "host", "what this host and user allow, tried",
-						  host_columns, ARRAY_LEN(host_columns));
+	struct report_table *t =
+		report_add_table(r, "host", "features of this host, as tested for this user",
+				 host_columns, ARRAY_LEN(host_columns));
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		report_add_texts(r, t, rows[i][0], rows[i][1], rows[i][2]);
 }

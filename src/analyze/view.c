@@ -102,19 +102,20 @@ static struct report_table *begin_table(struct report *r, const struct selection
 	bool is_ns = sel->unit == UNIT_NS;
 	const struct report_column columns[] = {
 		{"self_pct", has_total ? "self %" : "%", CELL_PERCENT,
-		 is_time ? "share of the time that was spent here itself"
-			 : "share of the bytes that belong here itself"},
+		 is_time ? "self time: share spent here, without callees"
+			 : "self bytes: share allocated here, without callees"},
 		{"self_error_pct", "+-", CELL_PERCENT,
-		 "half of the 95 % interval of that share, in percentage points", IS_ESTIMATE},
-		{"all_pct", "% of all", CELL_PERCENT, "the same as a share of everything shown",
+		 "half width of the 95 % confidence interval of that share, in percentage points",
+		 IS_ESTIMATE},
+		{"all_pct", "% of all", CELL_PERCENT, "as a share of everything shown",
 		 VIEW_OF_ALL},
 		{"total_pct", "total %", CELL_PERCENT,
-		 is_time ? "share of the time that was spent here and in what it called"
-			 : "share of the bytes of this and of what it called",
+		 is_time ? "total time: share spent here, callees included"
+			 : "total bytes: share allocated here, callees included",
 		 VIEW_TOTAL},
-		{"samples", select_noun(sel), CELL_COUNT, "samples that hit here itself"},
+		{"samples", select_noun(sel), CELL_COUNT, "samples whose leaf is here"},
 		{"self", is_ns ? "time" : "bytes", is_ns ? CELL_NS : CELL_BYTES,
-		 "what those samples stand for", IS_WEIGHED},
+		 "time or bytes that those samples represent", IS_WEIGHED},
 		{spec->name_key, spec->name_key, CELL_TEXT},
 		{spec->module_key, spec->module_key, CELL_TEXT, NULL, VIEW_MODULE},
 	};
@@ -177,22 +178,23 @@ void view_add_table(struct report *r, const struct selection *sel, const struct 
 static void note_filtered(struct report *r, const struct selection *sel)
 {
 	uint64_t nr_out = 0;
+	bool is_wait_time = sel->tagged && sel->unit == UNIT_NS;
 	CLEANUP(buf_release) struct buf b = {0};
 	for (size_t i = 0; i < SELECT_OUT_NR; i++) {
 		if (!sel->nr_out[i])
 			continue;
-		buf_addf(&b, "%s%s %s", b.n ? ", " : "", num_count(sel->nr_out[i]).s,
+		buf_addf(&b, "%s%s%s%s %s", b.n ? ", " : "", num_count(sel->nr_out[i]).s,
+			 is_wait_time ? " " : "", is_wait_time ? select_noun(sel) : "",
 			 select_out_text((enum select_out)i));
 		nr_out += sel->nr_out[i];
 	}
 	if (!nr_out)
 		return;
-	if (sel->tagged && sel->unit == UNIT_NS)
-		report_note(r, "shown: %s of %s of waiting; left out (%s): %s",
-			    num_ns(sel->weight).s, num_ns(sel->weight + sel->weight_out).s,
-			    select_noun(sel), buf_str(&b));
+	if (is_wait_time)
+		report_note(r, "shown: %s of %s of wait time (filters: %s)", num_ns(sel->weight).s,
+			    num_ns(sel->weight + sel->weight_out).s, buf_str(&b));
 	else
-		report_note(r, "shown: %s of %s %s (left out: %s)", num_count(sel->nr_samples).s,
+		report_note(r, "shown: %s of %s %s (filters: %s)", num_count(sel->nr_samples).s,
 			    num_count(sel->nr_samples + nr_out).s, select_noun(sel), buf_str(&b));
 }
 
@@ -220,7 +222,7 @@ void view_begin(struct report *r, const struct selection *sel, const char *title
 	report_facts(r, sel->p);
 	report_fact(r, FACT_EVENT, sel->event);
 	if (sel->p->is_incomplete)
-		report_note(r, "the recording is incomplete: its recorder was killed or the file "
-			       "was cut");
+		report_note(r, "the recording is incomplete: the recorder was killed or the "
+			       "file was truncated");
 	note_filtered(r, sel);
 }

@@ -80,8 +80,9 @@ static bool is_heap_asked(const struct profile *p, const struct select_spec *spe
 	if (!heapweights_are_there(p))
 		return false;
 	if (spec->event)
-		return !spec->heap.weight && (heap_weight_from_key(spec->event, &w) ||
-					      table_from_key(spec->event) == TABLE_OLDER);
+		return !spec->heap.weight &&
+		       (heap_weight_from_key(spec->event, &w) ||
+			table_from_key(spec->event) == TABLE_FREED_PREEXISTING);
 	return spec->heap.weight ? heap_weight_from_key(spec->heap.weight, &w)
 				 : spec->heap.at != NULL;
 }
@@ -98,8 +99,8 @@ static int memory_select(struct arena *a, const struct profile *p, const struct 
 {
 	if (spec->event)
 		return select_run(a, p, spec, ret_sel, err);
-	err_set(err, -ENODATA, "this recording has memory over time, and no stacks");
-	return err_hint(err, "assay report --over-time --chart FILE shows and draws it");
+	err_set(err, -ENODATA, "this recording has memory readings over time, but no call stacks");
+	return err_hint(err, "to show and draw them: assay report --over-time --chart FILE");
 }
 
 static int memory_page(struct report *r, const struct profile *p, const struct select_spec *spec,
@@ -122,7 +123,7 @@ static const struct view views[VIEW_NR] = {
 			.page = spansum_report,
 			.pictures = viewpictures_of_tables},
 	[VIEW_THREAD_TIME] = {.key = "thread-time",
-			      .title = "time of threads, on and off the CPU",
+			      .title = "thread time, on-CPU and off-CPU",
 			      .tables = BIT(TABLE_THREAD_TIME),
 			      .is_mixed = true,
 			      .has = hotcold_is_there,
@@ -137,7 +138,7 @@ static const struct view views[VIEW_NR] = {
 		      .page = samples_page,
 		      .pictures = viewpictures_of_samples},
 	[VIEW_WAITS] = {.key = "waits",
-			.title = "time off the CPU",
+			.title = "off-CPU time",
 			.rows = "waits",
 			.record = "assay offcpu, assay cpu --offcpu",
 			.is_of = is_of_waits,

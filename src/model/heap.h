@@ -7,7 +7,7 @@
  *	TABLE_FREED      flow: blocks of this capture that were freed in that second, by the stack
  *	                 and the thread that allocated them. So allocated - freed, added up to a
  *	                 moment, is live
- *	TABLE_OLDER      flow: frees of blocks from before the capture; no stack; bytes are 0 where
+ *	TABLE_FREED_PREEXISTING      flow: frees of blocks from before the capture; no stack; bytes are 0 where
  *	                 they are not known
  *	TABLE_LIVE       level, at the end: blocks that were not freed. time_ns is the second in
  *	                 which they were allocated (0 = unknown), so age is the capture's end minus
@@ -46,7 +46,7 @@ enum heap_allocated_column {
 	HEAP_ALLOCATED_NR
 };
 
-/* TABLE_FREED, TABLE_OLDER (frees), TABLE_LIVE, TABLE_PEAK, TABLE_SNAPSHOTS (blocks). */
+/* TABLE_FREED, TABLE_FREED_PREEXISTING (frees), TABLE_LIVE, TABLE_PEAK, TABLE_SNAPSHOTS (blocks). */
 enum heap_block_column {
 	HEAP_BLOCKS = 0,
 	HEAP_BYTES = 1,

@@ -69,9 +69,10 @@ static const struct table_kind kinds[TABLE_ID_NR] = {
 	[TABLE_LIVE] = {.key = "live", DERIVED(OTHER, HEAP_BYTES), .columns = {BLOCKS("blocks")}},
 	[TABLE_PEAK] = {.key = "peak", DERIVED(OTHER, HEAP_BYTES), .columns = {BLOCKS("blocks")}},
 	[TABLE_FREED] = {.key = "freed", DERIVED(OTHER, HEAP_BYTES), .columns = {BLOCKS("frees")}},
-	[TABLE_OLDER] = {.key = "freed-older",
-			 DERIVED(OTHER, HEAP_BYTES),
-			 .columns = {BLOCKS("frees")}},
+	[TABLE_FREED_PREEXISTING] = {.key = "freed-preexisting",
+				     .old_key = "freed-older",
+				     DERIVED(OTHER, HEAP_BYTES),
+				     .columns = {BLOCKS("frees")}},
 	[TABLE_GROWTH] = {.key = "growth",
 			  SLICES(OTHER, HEAP_BYTES),
 			  .columns = {{ESTIMATED("faults")}, {EST_BYTES}}},
@@ -124,7 +125,8 @@ const char *table_key(enum table_id id)
 enum table_id table_from_key(const char *key)
 {
 	for (enum table_id id = 0; id < TABLE_ID_NR; id++)
-		if (kinds[id].key && !strcmp(kinds[id].key, key))
+		if ((kinds[id].key && !strcmp(kinds[id].key, key)) ||
+		    (kinds[id].old_key && !strcmp(kinds[id].old_key, key)))
 			return id;
 	return TABLE_ID_NR;
 }

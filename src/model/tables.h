@@ -44,7 +44,7 @@ enum table_id {
 	TABLE_LIVE,
 	TABLE_PEAK,
 	TABLE_FREED,
-	TABLE_OLDER,
+	TABLE_FREED_PREEXISTING,
 	TABLE_GROWTH,
 	TABLE_MAPPED,
 	TABLE_MEMORY,
@@ -94,6 +94,7 @@ enum table_rank {
 
 struct table_kind {
 	const char *key;       /* in files and options: "off-cpu"; NULL: the event's name */
+	const char *old_key;   /* the key in files of earlier versions; NULL: the same */
 	uint8_t rank;          /* enum table_rank */
 	uint8_t time_kind;     /* enum table_time */
 	uint8_t weight_column; /* index into columns */

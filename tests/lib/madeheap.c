@@ -15,8 +15,9 @@ struct profile *madeheap_new(unsigned seconds, unsigned flags)
 	p->start_ns = MADEHEAP_START_NS;
 	p->end_ns = p->start_ns + seconds * NS_PER_SEC;
 	p->wall_start_ns = 1700000000000000000;
-	static const enum table_id ids[] = {TABLE_ALLOCATED, TABLE_FREED,  TABLE_OLDER, TABLE_LIVE,
-					    TABLE_PEAK,      TABLE_MAPPED, TABLE_GROWTH};
+	static const enum table_id ids[] = {TABLE_ALLOCATED, TABLE_FREED, TABLE_FREED_PREEXISTING,
+					    TABLE_LIVE,      TABLE_PEAK,  TABLE_MAPPED,
+					    TABLE_GROWTH};
 	for (size_t i = 0; i < ARRAY_LEN(ids); i++)
 		tables_add(p, ids[i], is_sampled && ids[i] != TABLE_GROWTH ? TABLES_ESTIMATE : 0);
 	profile_fact(p, FACT_HEAP_ALLOCATOR, "jemalloc 5.3.0, static, prefix _rjem_");
@@ -105,7 +106,7 @@ struct profile *madeheap_server(unsigned flags)
 				       .stack = "main server;serve server;Cache::insert server;"
 						"std::vector::push_back server;"
 						"_Znwm libstdc++.so.6;malloc libc.so.6"});
-	madeheap(p, &(struct madeheap){.table = TABLE_OLDER, .second = 3, .nr = 77});
+	madeheap(p, &(struct madeheap){.table = TABLE_FREED_PREEXISTING, .second = 3, .nr = 77});
 	profile_seal(p);
 	return p;
 }

@@ -11,10 +11,10 @@
 
 static const struct report_column function_columns[] = {
 	{"event", "event", CELL_TEXT, NULL},
-	{"count", "count", CELL_COUNT, "exact, where every hit has a stack"},
+	{"count", "count", CELL_COUNT, "exact if every hit has a stack"},
 	{"pct", "%", CELL_PERCENT, "of the event"},
-	{"function", "function", CELL_TEXT, "the nearest one that is the program's own"},
-	{"call", "through", CELL_TEXT, "the user function nearest to the event"},
+	{"function", "function", CELL_TEXT, "innermost function of the program"},
+	{"call", "call", CELL_TEXT, "innermost user-space function"},
 	{"module", "module", CELL_TEXT, NULL},
 };
 
@@ -70,7 +70,8 @@ static bool is_machinery(const char *name)
 static struct place no_place(const struct selection *sel, const struct select_row *row)
 {
 	bool is_elsewhere = sel->p->tasks.p[row->task].tid < 0;
-	return (struct place){.function = is_elsewhere ? "[elsewhere]" : "[no stack taken]",
+	return (struct place){.function =
+				      is_elsewhere ? "[outside the target]" : "[no stack recorded]",
 			      .call = "",
 			      .module = "",
 			      .nr = row->weight};
@@ -229,9 +230,9 @@ int event_places_report(struct report *r, const struct profile *p, const struct 
 			const struct event_places *places, struct err *err)
 {
 	size_t first = r->tables.n;
-	(void)report_add_table(r, "event_functions", "where they come from", function_columns,
+	(void)report_add_table(r, "event_functions", "functions by event", function_columns,
 			       ARRAY_LEN(function_columns));
-	(void)report_add_table(r, "event_stacks", "commonest stacks", stack_columns,
+	(void)report_add_table(r, "event_stacks", "most frequent stacks", stack_columns,
 			       ARRAY_LEN(stack_columns));
 	struct report_table *tables = &r->tables.p[first];
 	for (size_t i = 0; i < places->n; i++) {

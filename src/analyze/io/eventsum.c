@@ -135,23 +135,23 @@ static const struct {
 	  {"syscalls:sys_enter_futex_wait", NULL},
 	  {"syscalls:sys_enter_futex_waitv", NULL}}},
 	{"futex wakes",
-	 "no waits: somebody else's ends",
+	 "wake-ups, not waits",
 	 {{"syscalls:sys_enter_futex",
 	   "WAKE,WAKE_BITSET,WAKE_OP,UNLOCK_PI,REQUEUE,CMP_REQUEUE,CMP_REQUEUE_PI"},
 	  {"syscalls:sys_enter_futex_wake", NULL}}},
-	{"futex returns, done",
-	 "woken, or waking done",
+	{"futex returns, success",
+	 "woken, or wake call done",
 	 {{"syscalls:sys_exit_futex", "ok"},
 	  {"syscalls:sys_exit_futex_wait", "ok"},
 	  {"syscalls:sys_exit_futex_waitv", "ok"},
 	  {"syscalls:sys_exit_futex_wake", "ok"}}},
 	{"futex returns, EAGAIN",
-	 "did not wait: the word had changed",
+	 "did not wait: the futex word had changed",
 	 {{"syscalls:sys_exit_futex", "EAGAIN"},
 	  {"syscalls:sys_exit_futex_wait", "EAGAIN"},
 	  {"syscalls:sys_exit_futex_waitv", "EAGAIN"}}},
 	{"futex returns, ETIMEDOUT",
-	 "the time was up",
+	 "timed out",
 	 {{"syscalls:sys_exit_futex", "ETIMEDOUT"},
 	  {"syscalls:sys_exit_futex_wait", "ETIMEDOUT"},
 	  {"syscalls:sys_exit_futex_waitv", "ETIMEDOUT"}}},
@@ -160,15 +160,15 @@ static const struct {
 	 {{"syscalls:sys_exit_futex", "EINTR,interrupted"},
 	  {"syscalls:sys_exit_futex_wait", "EINTR,interrupted"},
 	  {"syscalls:sys_exit_futex_waitv", "EINTR,interrupted"}}},
-	{"futex calls",
-	 "waits and wakes, not told apart",
-	 {{"syscalls:sys_enter_futex", NOT_REPORTED}}},
-	{"futex returns", "outcomes are not known", {{"syscalls:sys_exit_futex", NOT_REPORTED}}},
+	{"futex calls", "waits and wakes together", {{"syscalls:sys_enter_futex", NOT_REPORTED}}},
+	{"futex returns",
+	 "return values were not recorded",
+	 {{"syscalls:sys_exit_futex", NOT_REPORTED}}},
 	{"context switches, blocked",
-	 "voluntary: the thread waited",
+	 "voluntary: the thread blocked",
 	 {{"sched:sched_switch", "blocked"}}},
 	{"context switches, preempted",
-	 "involuntary: could have run on",
+	 "involuntary: the thread was still runnable",
 	 {{"sched:sched_switch", "preempted"}}},
 	{"context switches",
 	 "",
@@ -176,20 +176,20 @@ static const struct {
 	{"CPU migrations", "", {{"cpu-migrations", NULL}}},
 	{"block requests issued", "whole machine", {{"block:block_rq_issue", NULL}}},
 	{"block requests completed",
-	 "whole machine; flushes are completed that were never issued",
+	 "whole machine; includes flushes, which have no issue event",
 	 {{"block:block_rq_complete", NULL}}},
-	{"page faults, major", "waited for a disk", {{"major-faults", NULL}}},
+	{"page faults, major", "page read from disk", {{"major-faults", NULL}}},
 	{"page faults, minor", "page was in memory, or new", {{"minor-faults", NULL}}},
 	{"page faults", "", {{"page-faults", NULL}}},
 	{"direct reclaim",
-	 "had to free memory first; at the limit of a control group: see assay faults",
+	 "the thread had to reclaim memory; for cgroup limits: assay faults",
 	 {{"vmscan:mm_vmscan_direct_reclaim_begin", NULL}}},
-	{"reclaim for a memory limit",
-	 "of its control group",
+	{"cgroup reclaim",
+	 "at its cgroup's memory limit",
 	 {{"vmscan:mm_vmscan_memcg_reclaim_begin", NULL}}},
-	{"reclaim of a node", "", {{"vmscan:mm_vmscan_node_reclaim_begin", NULL}}},
+	{"NUMA node reclaim", "", {{"vmscan:mm_vmscan_node_reclaim_begin", NULL}}},
 	{"kswapd wakes",
-	 "the machine's, no pressure on this program by itself",
+	 "whole machine, not necessarily because of this program",
 	 {{"vmscan:mm_vmscan_kswapd_wake", NULL}}},
 };
 
@@ -248,9 +248,9 @@ static const struct report_column summary_columns[] = {
 	{"what", "what", CELL_TEXT, NULL},
 	{"count", "count", CELL_COUNT, "exact"},
 	{"per_second", "per second", CELL_FLOAT, NULL},
-	{"bytes", "bytes", CELL_BYTES, "0 where it has none"},
+	{"bytes", "bytes", CELL_BYTES, "0 if the event has no size"},
 	{"mean_bytes", "mean", CELL_BYTES, NULL},
-	{"remark", "remark", CELL_TEXT, NULL},
+	{"note", "note", CELL_TEXT, NULL},
 };
 
 static void add_line(struct report *r, struct report_table *t, const struct summary *s,
@@ -284,7 +284,7 @@ static void add_calls(struct report *r, struct report_table *t, const struct sum
 		if (has_exit)
 			sum.amount = ended.amount;
 		else if (sum.amount)
-			buf_add_str(&note, "bytes asked for");
+			buf_add_str(&note, "bytes requested");
 		if (failed.nr && is_distinct(find(s, leave)))
 			buf_addf(&note, "%s%s failed", note.n ? ", " : "", num_count(failed.nr).s);
 		add_line(r, t, s, arena_fmt(&r->arena, "%s calls", io_calls[i]), sum,
@@ -303,7 +303,7 @@ static const char *note_of(const struct summary *s, const char *note)
 
 static void add_summary(struct report *r, const struct summary *s)
 {
-	struct report_table *t = report_add_table(r, "summary", "what was counted", summary_columns,
+	struct report_table *t = report_add_table(r, "summary", "event counts", summary_columns,
 						  ARRAY_LEN(summary_columns));
 	bool has_calls = false;
 	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
@@ -332,7 +332,7 @@ static void add_summary(struct report *r, const struct summary *s)
 
 static const struct report_column event_columns[] = {
 	{"event", "event", CELL_TEXT, NULL},
-	{"outcome", "outcome", CELL_TEXT, "what tells its hits apart; empty: the whole event"},
+	{"outcome", "outcome", CELL_TEXT, "return value or class of the hits; empty: all hits"},
 	{"count", "count", CELL_COUNT, "exact"},
 	{"pct", "%", CELL_PERCENT, "of the event"},
 	{"per_second", "per second", CELL_FLOAT, NULL},
@@ -403,21 +403,22 @@ static void note_absent(struct report *r, const struct summary *s)
 	if (nr > ABSENT_NAMES)
 		buf_addf(&names, " and %zu more", nr - ABSENT_NAMES);
 	if (names.n)
-		report_note(r, "counted, and never seen: %s", buf_str(&names));
+		report_note(r, "counted, 0 hits: %s", buf_str(&names));
 }
 
 /* What people read into such numbers, and what they do not say. */
 static void add_notes(struct report *r, const struct summary *s)
 {
 	if (count_of(s, "syscalls:sys_enter_futex") || count_of(s, "syscalls:sys_exit_futex"))
-		report_note(r, "futex calls are not lock contention: idle threads park in them as "
-			       "well; `assay offcpu` tells locks from parking, by time");
+		report_note(r, "futex calls are not lock contention: idle threads park on "
+			       "futexes, too; `assay offcpu` separates lock waits from parking, "
+			       "by time");
 	if (count_of(s, "major-faults"))
-		report_note(r, "a major fault may read more than a page, and minor/(minor+major) "
-			       "is no hit rate: pages that are mapped already do not fault");
+		report_note(r, "a major fault may read several pages, and minor/(minor+major) "
+			       "is not a hit rate: mapped pages do not fault");
 	if (count_of(s, "block:block_rq_complete"))
-		report_note(r, "block requests are completed in interrupts, so they have no stack; "
-			       "`assay io` has their latency, process and file");
+		report_note(r, "block requests complete in interrupts, so they have no stack; "
+			       "`assay io` shows their latency, process and file");
 }
 
 static void add_hints(struct report *r, const struct summary *s, const char *input)
@@ -444,8 +445,8 @@ static void begin(struct report *r, const struct summary *s)
 	r->total = r->nr_samples;
 	r->unit = UNIT_COUNT;
 	if (p->is_incomplete)
-		report_note(r, "the recording is incomplete: its recorder was killed or the file "
-			       "was cut");
+		report_note(r, "the recording is incomplete: the recorder was killed or the "
+			       "file was truncated");
 }
 
 int eventsum_report(struct report *r, const struct profile *p, const struct select_spec *spec,

@@ -36,34 +36,32 @@ static const struct tag_column kind_columns[] = {
 	{{"kind", "kind", CELL_TEXT, NULL}, TAG_TEXT, 0},
 	{{"count", "count", CELL_COUNT, "exact"}, TAG_NR, 0},
 	{{"per_s", "per second", CELL_FLOAT, NULL}, TAG_NR_PER_S, 0},
-	{{"time_ns", "time", CELL_NS, "0 where the kernel does not tell where faults begin"},
+	{{"time_ns", "time", CELL_NS, "0 if the kernel has no event for the start of a fault"},
 	 TAG_NS,
 	 0},
 	{{"mean_ns", "mean", CELL_NS, NULL}, TAG_MEAN_NS, 0},
 	TAG_QUANTILES,
-	{{"pages", "pages", CELL_COUNT, "given back"}, TAG_PAGES, 0}, /* of reclaim alone */
+	{{"pages", "pages", CELL_COUNT, "reclaimed"}, TAG_PAGES, 0}, /* of reclaim alone */
 };
 
 #define FAULT_COLUMNS                                                                         \
-	{{"major", "major", CELL_COUNT, "a page had to be read"}, TAG_NR, MAJOR},             \
-		{{"major_ns", "their time", CELL_NS, NULL}, TAG_NS, MAJOR},                   \
+	{{"major", "major", CELL_COUNT, "page read from disk"}, TAG_NR, MAJOR},               \
+		{{"major_ns", "major time", CELL_NS, NULL}, TAG_NS, MAJOR},                   \
 		{{"major_p99_ns", "p99", CELL_NS, NULL}, TAG_P99_NS, MAJOR},                  \
-		{{"minor", "minor", CELL_COUNT, "the page was there or new"}, TAG_NR, MINOR}, \
+		{{"minor", "minor", CELL_COUNT, "page was in memory or new"}, TAG_NR, MINOR}, \
 	{                                                                                     \
-		{"minor_ns", "their time", CELL_NS, NULL}, TAG_NS, MINOR                      \
+		{"minor_ns", "minor time", CELL_NS, NULL}, TAG_NS, MINOR                      \
 	}
 
 static const struct tag_column object_columns[] = {
 	FAULT_COLUMNS,
-	{{"object", "mapped file or kind of memory", CELL_TEXT, NULL}, TAG_TEXT, 0},
+	{{"object", "mapping", CELL_TEXT, NULL}, TAG_TEXT, 0},
 };
 
 static const struct tag_column function_columns[] = {
 	FAULT_COLUMNS,
-	{{"function", "function", CELL_TEXT, "the nearest one that is the program's own"},
-	 TAG_TEXT,
-	 0},
-	{{"call", "through", CELL_TEXT, "what it called"}, TAG_TEXT, 1},
+	{{"function", "function", CELL_TEXT, "innermost function of the program"}, TAG_TEXT, 0},
+	{{"call", "call", CELL_TEXT, "what it called"}, TAG_TEXT, 1},
 };
 
 static const struct tag_column reclaim_columns[] = {
@@ -82,16 +80,17 @@ static const struct tag_table kinds_table = {.key = "faults",
 					     .note = TAG_QUANTILE_NOTE,
 					     .weight = weight_of_time,
 					     .flags = TAG_WHOLE};
-static const struct tag_table objects_table = {TAG_TABLE("fault_objects", "by what is mapped there",
+static const struct tag_table objects_table = {TAG_TABLE("fault_objects", "page faults by mapping",
 							 object_columns),
 					       .weight = weight_of_faults};
 static const struct tag_table functions_table = {
-	TAG_TABLE("fault_functions", "by function", function_columns), .weight = weight_of_faults};
+	TAG_TABLE("fault_functions", "page faults by function", function_columns),
+	.weight = weight_of_faults};
 static const struct tag_table reclaim_kinds_table = {
-	TAG_TABLE("reclaim", "memory that had to be freed first", kind_columns),
-	.note = TAG_QUANTILE_NOTE, .weight = weight_of_time, .flags = TAG_WHOLE};
+	TAG_TABLE("reclaim", "memory reclaim", kind_columns), .note = TAG_QUANTILE_NOTE,
+	.weight = weight_of_time, .flags = TAG_WHOLE};
 static const struct tag_table reclaim_functions_table = {
-	TAG_TABLE("reclaim_functions", "who had to free memory first", reclaim_columns),
+	TAG_TABLE("reclaim_functions", "direct reclaim by function", reclaim_columns),
 	.weight = weight_of_time, .flags = TAG_NO_OTHER};
 
 static void add_table(struct faultsum *s, const struct tag_table *table, struct tag_groups *groups)
@@ -123,8 +122,8 @@ static int add_faults(struct faultsum *s, const struct select_spec *spec, struct
 	add_table(s, &kinds_table, &kinds);
 	add_table(s, &objects_table, &objects);
 	add_table(s, &functions_table, &functions);
-	report_note(s->r, "faults are no hit rate: a page that is mapped already does not fault, "
-			  "and a major fault reads as much as read-ahead decides");
+	report_note(s->r, "page faults are not a cache miss rate: mapped pages do not fault, and "
+			  "one major fault may read many pages (read-ahead)");
 	return 0;
 }
 
@@ -138,7 +137,7 @@ static const char *reclaim_text(const char *kind)
 		return "memcg: at the limit of its memory cgroup";
 	if (!strcmp(kind, "node"))
 		return "node: a NUMA node was short of memory";
-	return "kswapd wake-ups: the machine's, whoever it was for";
+	return "kswapd wake-ups: whole machine, not necessarily because of this program";
 }
 
 static int add_reclaim(struct faultsum *s, const struct select_spec *spec, struct err *err)

@@ -106,13 +106,15 @@ static const struct tag_column call_columns[] = {
 	{{"what", "what", CELL_TEXT, NULL}, TAG_TEXT, 0},
 	{{"call", "call", CELL_TEXT, "the system call"}, TAG_TEXT, 1},
 	{{"calls", "calls", CELL_COUNT, NULL}, TAG_NR, 0},
-	{{"bytes", "bytes", CELL_BYTES, "returned by the calls, not asked for"}, TAG_BYTES, 0},
-	{{"mean_bytes", "mean size", CELL_BYTES, "of calls that did not fail"}, TAG_MEAN_BYTES, 0},
+	{{"bytes", "bytes", CELL_BYTES, "as returned by the calls, not as requested"},
+	 TAG_BYTES,
+	 0},
+	{{"mean_bytes", "mean size", CELL_BYTES, "of successful calls"}, TAG_MEAN_BYTES, 0},
 	{{"bytes_per_s", "per second", CELL_BYTES, NULL}, TAG_BYTES_PER_S, 0},
 	{{"time_ns", "time", CELL_NS, "in the calls"}, TAG_NS, 0},
 	{{"mean_ns", "mean", CELL_NS, NULL}, TAG_MEAN_NS, 0},
 	TAG_QUANTILES,
-	{{"failed", "failed", CELL_COUNT, "returned an error, EAGAIN among them"}, TAG_FAILED, 0},
+	{{"failed", "failed", CELL_COUNT, "returned an error, EAGAIN included"}, TAG_FAILED, 0},
 };
 
 #define SIDE_COLUMNS                                                                              \
@@ -122,7 +124,8 @@ static const struct tag_column call_columns[] = {
 		{{"writes", "writes", CELL_COUNT, NULL}, TAG_NR, WRITES},                         \
 		{{"write_bytes", "written", CELL_BYTES, NULL}, TAG_BYTES, WRITES},                \
 		{{"mean_write_bytes", "mean", CELL_BYTES, "of a write"}, TAG_MEAN_BYTES, WRITES}, \
-		{{"syncs", "syncs", CELL_COUNT, "and calls that hand in or reap others"},         \
+		{{"syncs", "syncs", CELL_COUNT,                                                   \
+		  "fsync and similar; also submit and reap calls (io_uring, libaio)"},            \
 		 TAG_NR,                                                                          \
 		 SYNCS},                                                                          \
 		{{"time_ns", "time", CELL_NS, "in the calls"}, TAG_NS, TAG_AMOUNTS},              \
@@ -133,15 +136,13 @@ static const struct tag_column call_columns[] = {
 
 static const struct tag_column file_columns[] = {
 	SIDE_COLUMNS,
-	{{"file", "file or peer", CELL_TEXT, NULL}, TAG_TEXT, 0},
+	{{"file", "file or socket", CELL_TEXT, NULL}, TAG_TEXT, 0},
 };
 
 static const struct tag_column function_columns[] = {
 	SIDE_COLUMNS,
-	{{"function", "function", CELL_TEXT, "the nearest one that is the program's own"},
-	 TAG_TEXT,
-	 0},
-	{{"call", "through", CELL_TEXT, "what it called"}, TAG_TEXT, 1},
+	{{"function", "function", CELL_TEXT, "innermost function of the program"}, TAG_TEXT, 0},
+	{{"call", "call", CELL_TEXT, "what it called"}, TAG_TEXT, 1},
 };
 
 static const struct tag_column sync_columns[] = {
@@ -160,7 +161,7 @@ static const struct tag_column block_columns[] = {
 	{{"mean_bytes", "mean size", CELL_BYTES, NULL}, TAG_MEAN_BYTES, 0},
 	{{"mean_ns", "mean", CELL_NS, "from issue to completion"}, TAG_MEAN_NS, 0},
 	TAG_QUANTILES,
-	{{"process", "process", CELL_TEXT, "that issued them, or its file system's worker"},
+	{{"process", "process", CELL_TEXT, "process that issued them, or a file system worker"},
 	 TAG_TEXT,
 	 1},
 	{{"object", "device and file", CELL_TEXT, NULL}, TAG_TEXT, 2},
@@ -170,13 +171,13 @@ static const struct tag_table calls_table = {
 	TAG_TABLE("io_calls", "reads, writes and syncs", call_columns), .note = TAG_QUANTILE_NOTE,
 	.weight = weight_of_bytes, .flags = TAG_WHOLE};
 static const struct tag_table files_table = {
-	TAG_TABLE("io_files", "by file and peer", file_columns), .weight = weight_of_bytes};
+	TAG_TABLE("io_files", "I/O by file and socket", file_columns), .weight = weight_of_bytes};
 static const struct tag_table functions_table = {
-	TAG_TABLE("io_functions", "by function", function_columns), .weight = weight_of_bytes};
-static const struct tag_table syncs_table = {
-	TAG_TABLE("io_syncs", "fsync and its kin", sync_columns), .weight = weight_of_time};
+	TAG_TABLE("io_functions", "I/O by function", function_columns), .weight = weight_of_bytes};
+static const struct tag_table syncs_table = {TAG_TABLE("io_syncs", "fsync calls", sync_columns),
+					     .weight = weight_of_time};
 static const struct tag_table block_table = {
-	TAG_TABLE("block", "requests of block devices, of the whole machine", block_columns),
+	TAG_TABLE("block", "block device requests (whole machine)", block_columns),
 	.weight = weight_of_bytes};
 
 static void add_table(struct iosum *s, const struct tag_table *table, struct tag_groups *groups)
@@ -223,13 +224,15 @@ static void add_notes(struct iosum *s, const char *input)
 	uint64_t nr_blind = s->nr_libaio + (s->has_uring_rows ? 0 : s->nr_uring);
 	if (nr_blind)
 		report_note(s->r,
-			    "%" PRIu64 " calls handed requests to io_uring or libaio: their bytes "
-			    "and files are not in these tables",
+			    "%" PRIu64
+			    " calls submitted requests to io_uring or libaio: their bytes and "
+			    "files are not in these tables",
 			    nr_blind);
 	if (s->nr_messages)
 		report_note(s->r,
-			    "%" PRIu64 " calls of recvmmsg and sendmmsg: they return numbers of "
-			    "messages, their bytes are not known",
+			    "%" PRIu64
+			    " calls of recvmmsg and sendmmsg return message counts: their bytes "
+			    "are not known",
 			    s->nr_messages);
 	if (input)
 		report_hint(s->r, &(struct report_hint){
@@ -277,7 +280,7 @@ int iosum_report(struct report *r, const struct profile *p, const struct select_
 		.functions.arena = &scratch,
 		.syncs.arena = &scratch,
 	};
-	view_begin(r, &sel, "input and output");
+	view_begin(r, &sel, "file and network I/O");
 	TRY(add_io(&s, &own, input, err));
 	return add_block(&s, &own, err);
 }

@@ -135,7 +135,7 @@ struct tag_table {
 	}
 
 /* For tables whose quantiles come from classes. */
-#define TAG_QUANTILE_NOTE "p50 and p99 are interpolated within classes of durations, powers of two"
+#define TAG_QUANTILE_NOTE "p50 and p99 are interpolated within power-of-two buckets"
 
 /* Sorts the groups and adds the table. @max_rows: 0 = all; @seconds: what is per second is of. */
 void tag_report(struct tag_groups *g, struct report *r, const struct tag_table *table,

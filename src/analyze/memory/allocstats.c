@@ -55,26 +55,24 @@ static void add_totals(struct report *r, const struct allocstats *s, uint64_t rs
 		const char *meaning;
 		bool is_unknown;
 	} rows[] = {
-		{"allocated", s->allocated_bytes,
-		 "in use by the program, or in its threads' caches"},
-		{"  of it in caches", s->tcache_bytes,
-		 "free, ready for the next allocation of a thread",
+		{"allocated", s->allocated_bytes, "in use by the program or in per-thread caches"},
+		{"  in thread caches", s->tcache_bytes, "free blocks cached per thread",
 		 s->tcache_bytes == ALLOCSTATS_UNKNOWN},
 		{"unused in active pages", minus(s->active_bytes, s->allocated_bytes),
-		 "empty places beside blocks in use: fragmentation"},
+		 "free slots next to live blocks: fragmentation"},
 		{"active", s->active_bytes, "pages with blocks in use"},
-		{"metadata", s->metadata_bytes, "the allocator's own books"},
+		{"metadata", s->metadata_bytes, "the allocator's own data structures"},
 		{"free pages kept", kept_bytes(s),
-		 "given back to the system after a while, or used again"},
+		 "returned to the kernel after a delay, or reused"},
 		{"resident", s->resident_bytes,
-		 "all of the above: memory that the allocator occupies"},
+		 "all of the above: memory resident in the allocator"},
 		{"mapped", s->mapped_bytes, "address space in use"},
-		{"retained", s->retained_bytes, "address space kept for later; no memory"},
+		{"retained", s->retained_bytes, "reserved address space, no memory"},
 		{"RSS of the process", rss_bytes,
-		 "what the kernel counts, with code, stacks, files", !rss_bytes},
+		 "the kernel's count: code, stacks and files included", !rss_bytes},
 	};
-	struct report_table *t = report_add_table(r, "allocator", "memory of the allocator",
-						  total_columns, ARRAY_LEN(total_columns));
+	struct report_table *t = report_add_table(r, "allocator", "allocator memory", total_columns,
+						  ARRAY_LEN(total_columns));
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		if (!rows[i].is_unknown)
 			report_add_row(
@@ -89,11 +87,11 @@ static void add_totals(struct report *r, const struct allocstats *s, uint64_t rs
 
 static const struct report_column class_columns[] = {
 	{"size_bytes", "size", CELL_BYTES, "blocks up to this size"},
-	{"blocks", "blocks", CELL_COUNT, "in use; those in threads' caches count"},
+	{"blocks", "blocks", CELL_COUNT, "in use, thread caches included"},
 	{"live_bytes", "in use", CELL_BYTES, NULL},
-	{"slabs", "slabs", CELL_COUNT, "runs of pages that are cut into blocks; 0: large blocks"},
-	{"used_pct", "used %", CELL_PERCENT, "of the places in these slabs"},
-	{"unused_bytes", "unused", CELL_BYTES, "empty places in them"},
+	{"slabs", "slabs", CELL_COUNT, "page runs divided into equal slots; 0: large blocks"},
+	{"used_pct", "used %", CELL_PERCENT, "of the slots in these slabs"},
+	{"unused_bytes", "unused", CELL_BYTES, "free slots in them"},
 };
 
 static int by_unused(const void *a, const void *b)
@@ -109,8 +107,8 @@ static void add_classes(struct report *r, const struct allocstats *s,
 			const struct allocstats_class *sorted, size_t max_rows)
 {
 	struct report_table *t =
-		report_add_table(r, "size_classes", "size classes by memory unused in them",
-				 class_columns, ARRAY_LEN(class_columns));
+		report_add_table(r, "size_classes", "size classes by unused memory", class_columns,
+				 ARRAY_LEN(class_columns));
 	for (size_t i = 0; i < s->classes.n && (!max_rows || i < max_rows); i++) {
 		const struct allocstats_class *c = &sorted[i];
 		report_add_row(r, t,
@@ -141,14 +139,14 @@ static void note_unused(struct report *r, const struct allocstats *s,
 	const struct allocstats_class *c = s->classes.n ? &sorted[0] : NULL;
 	if (c && allocstats_unused(c))
 		report_note(r,
-			    "fragmentation: %s lie unused beside blocks in use, most of it in "
-			    "blocks of %s (%s; %s %% of their places are used): many were in use "
-			    "at once, and the few that are left hold their slabs",
+			    "fragmentation: %s of free slots next to live blocks, mostly in size "
+			    "class %s (%s; %s %% of its slots are used): after a peak, a few live "
+			    "blocks keep whole slabs resident",
 			    num_bytes(unused).s, num_bytes(c->size_bytes).s,
 			    num_bytes(allocstats_unused(c)).s,
 			    num_pct(view_pct(c->nr_live, nr_places(c))).s);
 	else
-		report_note(r, "fragmentation: %s lie unused beside blocks in use",
+		report_note(r, "fragmentation: %s of free slots next to live blocks",
 			    num_bytes(unused).s);
 }
 
@@ -159,40 +157,39 @@ static void note_kept(struct report *r, const struct allocstats *s)
 		return;
 	if (s->dirty_decay_ms < 0) {
 		report_note(r,
-			    "%s are free pages, and this process never gives them back "
-			    "(dirty_decay_ms:-1): set it to some thousand milliseconds",
+			    "%s are free pages that are never returned to the kernel "
+			    "(dirty_decay_ms:-1): set it to a few thousand milliseconds",
 			    num_bytes(kept).s);
 		return;
 	}
 	report_note(r, "%s are free pages that the allocator keeps for %" PRId64 " ms%s",
 		    num_bytes(kept).s, s->dirty_decay_ms,
 		    s->has_background_thread ? ""
-					     : "; idle arenas keep them longer: "
-					       "background_thread:true gives them back in time");
+					     : "; idle arenas keep them longer, unless "
+					       "background_thread:true is set");
 }
 
 static void note_sum(struct report *r, const struct allocstats *s, uint64_t rss_bytes)
 {
 	uint64_t cached = s->tcache_bytes == ALLOCSTATS_UNKNOWN ? 0 : s->tcache_bytes;
 	uint64_t used = minus(s->allocated_bytes, cached);
-	report_note(r, "of %s that the allocator occupies, %s are in use (%s %%)",
+	report_note(r, "of %s resident in the allocator, %s are in use (%s %%)",
 		    num_bytes(s->resident_bytes).s, num_bytes(used).s,
 		    num_pct(view_pct(used, s->resident_bytes)).s);
 	if (is_much(s, s->metadata_bytes, ACCOUNTS_PCT))
-		report_note(r, "%s are the allocator's own books: %u arenas",
+		report_note(r, "%s are allocator metadata (%u arenas)",
 			    num_bytes(s->metadata_bytes).s, s->nr_arenas);
 	uint64_t absent = rss_bytes ? minus(s->resident_bytes, rss_bytes) : 0;
 	if (is_much(s, absent, UNUSED_PCT))
-		report_note(
-			r,
-			"the kernel counts less than the allocator (RSS %s): at least %s of its "
-			"pages were never touched, or were given back",
-			num_bytes(rss_bytes).s, num_bytes(absent).s);
+		report_note(r,
+			    "RSS (%s) is less than what the allocator counts as resident: at least "
+			    "%s of its pages were never touched or were returned to the kernel",
+			    num_bytes(rss_bytes).s, num_bytes(absent).s);
 	uint64_t others = minus(rss_bytes, s->resident_bytes);
 	if (rss_bytes && view_pct(others, rss_bytes) >= 50)
 		report_note(r,
-			    "most of the process's RSS (%s of %s) is not this allocator's: `assay "
-			    "watch` tells files, stacks and other mappings apart",
+			    "most of the RSS (%s of %s) is outside this allocator: `assay watch` "
+			    "shows files, stacks and other mappings",
 			    num_bytes(others).s, num_bytes(rss_bytes).s);
 }
 

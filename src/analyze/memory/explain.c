@@ -213,9 +213,11 @@ struct memexplain_sum memexplain_sum(const struct memexplain *e)
 
 static const struct report_column columns[] = {
 	{"rss_bytes", "RSS", CELL_BYTES, NULL},
-	{"rss_pct", "%", CELL_PERCENT, "of all that is resident"},
-	{"pss_bytes", "PSS", CELL_BYTES, "shared pages divided among those who map them"},
-	{"anon_bytes", "anonymous", CELL_BYTES, "of RSS: memory of its own, private copies"},
+	{"rss_pct", "%", CELL_PERCENT, "of total RSS"},
+	{"pss_bytes", "PSS", CELL_BYTES,
+	 "shared pages divided by the number of processes that map them"},
+	{"anon_bytes", "anonymous", CELL_BYTES,
+	 "part of RSS: private pages without a file, or private copies"},
 	{"swap_bytes", "swap", CELL_BYTES, NULL},
 	{"virtual_bytes", "virtual", CELL_BYTES, NULL},
 	{"mappings", "mappings", CELL_COUNT, NULL},
@@ -264,21 +266,20 @@ static void say_sum(struct report *r, struct report_table *t, const struct memex
 	buf_addf(&b, "%s %% of %s is explained",
 		 num_pct(view_pct(s.explained_bytes, s.rss_bytes)).s, num_bytes(s.rss_bytes).s);
 	if (s.presumed_bytes)
-		buf_addf(&b, ", %s %% more likely (--allocator asks)",
+		buf_addf(&b, ", another %s %% likely (verify with --allocator)",
 			 num_pct(view_pct(s.presumed_bytes, s.rss_bytes)).s);
 	if (page_table_bytes)
-		buf_addf(&b, "; page tables, which are not part of it, take %s",
-			 num_bytes(page_table_bytes).s);
+		buf_addf(&b, "; page tables, not included, take %s", num_bytes(page_table_bytes).s);
 	if (rss_bytes > s.rss_bytes + s.rss_bytes / 50)
-		buf_addf(&b, "; the kernel's counters say %s", num_bytes(rss_bytes).s);
+		buf_addf(&b, "; the kernel's RSS counter says %s", num_bytes(rss_bytes).s);
 	t->note = arena_strdup(&r->arena, buf_str(&b));
 }
 
 void memexplain_report(struct report *r, const struct memexplain *e, uint64_t rss_bytes,
 		       uint64_t page_table_bytes, uint64_t max_rows)
 {
-	struct report_table *t = report_add_table(r, "memory_parts", "what the RSS consists of",
-						  columns, ARRAY_LEN(columns));
+	struct report_table *t =
+		report_add_table(r, "memory_parts", "RSS breakdown", columns, ARRAY_LEN(columns));
 	say_sum(r, t, e, rss_bytes, page_table_bytes);
 	size_t n = e->groups.n;
 	uint64_t whole = memexplain_sum(e).rss_bytes;

@@ -148,9 +148,12 @@ int heapfigures_collect(struct heapfigures *f, struct arena *a, const struct pro
 		enum table_id table;
 		enum heap_sum_id part;
 	} parts[] = {
-		{TABLE_ALLOCATED, HEAP_SUM_ALLOCATED}, {TABLE_FREED, HEAP_SUM_FREED},
-		{TABLE_OLDER, HEAP_SUM_OLDER},         {TABLE_LIVE, HEAP_SUM_LIVE},
-		{TABLE_PEAK, HEAP_SUM_PEAK},           {TABLE_MAPPED, HEAP_SUM_MAPPED},
+		{TABLE_ALLOCATED, HEAP_SUM_ALLOCATED},
+		{TABLE_FREED, HEAP_SUM_FREED},
+		{TABLE_FREED_PREEXISTING, HEAP_SUM_OLDER},
+		{TABLE_LIVE, HEAP_SUM_LIVE},
+		{TABLE_PEAK, HEAP_SUM_PEAK},
+		{TABLE_MAPPED, HEAP_SUM_MAPPED},
 		{TABLE_GROWTH, HEAP_SUM_GROWTH},
 	};
 	*f = (struct heapfigures){.p = p, .arena = a, .frames = heapframes_new(a, p)};

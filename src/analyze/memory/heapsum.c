@@ -20,12 +20,13 @@
 /* ---- totals -------------------------------------------------------------------------------- */
 
 static const struct report_column total_columns[] = {
-	{"bytes", "bytes", CELL_BYTES_ESTIMATE, "half of the 95 % interval beside it"},
-	{"count", "number", CELL_COUNT_ESTIMATE, "allocations, frees, blocks, faults"},
+	{"bytes", "bytes", CELL_BYTES_ESTIMATE,
+	 "with the half width of its 95 % confidence interval"},
+	{"count", "count", CELL_COUNT_ESTIMATE, "allocations, frees, blocks, faults"},
 	{"bytes_per_s", "bytes/s", CELL_BYTES_ESTIMATE, NULL},
 	{"count_per_s", "per second", CELL_FLOAT, NULL},
 	{"what", "what", CELL_TEXT, NULL},
-	{"remark", "remark", CELL_TEXT, NULL},
+	{"note", "note", CELL_TEXT, NULL},
 };
 
 static const char *const spare[] = {"count_per_s", "bytes_per_s", NULL};
@@ -79,7 +80,7 @@ static const char *peak_note(const struct heapfigures *f)
 	if (!f->peak_ns)
 		return "";
 	if (f->nr_peaks > 1)
-		return arena_fmt(f->arena, "sum of %zu processes, each at its own moment",
+		return arena_fmt(f->arena, "sum of %zu processes, each at its own peak",
 				 f->nr_peaks);
 	return arena_fmt(f->arena, "after %s", moment(f->p, f->peak_ns).s);
 }
@@ -87,8 +88,8 @@ static const char *peak_note(const struct heapfigures *f)
 static const char *leak_note(const struct heapfigures *f)
 {
 	if (f->leaks.rule != LEAKS_OLDER)
-		return f->leaks.rule == LEAKS_ALL ? "all that lived when the program ended" : "";
-	return arena_fmt(f->arena, "of it older than %s", num_ns(f->leaks.min_age_ns).s);
+		return f->leaks.rule == LEAKS_ALL ? "all blocks live at program exit" : "";
+	return arena_fmt(f->arena, "live blocks older than %s", num_ns(f->leaks.min_age_ns).s);
 }
 
 static const char *share_note(const struct heapfigures *f, int64_t part, int64_t whole,
@@ -104,12 +105,13 @@ static const char *share_note(const struct heapfigures *f, int64_t part, int64_t
 static const char *resident_note(const struct heapfigures *f, int64_t live, int64_t resident,
 				 size_t nr_processes)
 {
-	const char *share = share_note(f, live, resident,
-				       "it are live blocks of the capture; the rest: older "
-				       "blocks, the allocator's reserves, stacks, code, files");
+	const char *share =
+		share_note(f, live, resident,
+			   "it are live blocks allocated in the capture; the rest: older "
+			   "blocks, free memory in the allocator, stacks, code, files");
 	if (nr_processes <= 1)
 		return share;
-	return arena_fmt(f->arena, "sum of %zu processes, what they share counts once for each%s%s",
+	return arena_fmt(f->arena, "sum of %zu processes, shared pages count once per process%s%s",
 			 nr_processes, live < 0 ? "" : "; ", share);
 }
 
@@ -143,9 +145,9 @@ static void add_resident(const struct page *g, struct report_table *to)
 	int64_t live = g->f->total.of[HEAP_SUM_LIVE].bytes;
 	bool has_live = live > 0 && live <= end.bytes && g->f->leaks.rule != LEAKS_ALL;
 	const struct total rows[] = {
-		{true, LEVEL, &end, "resident at the end",
+		{true, LEVEL, &end, "RSS at the end",
 		 resident_note(g->f, has_live ? live : -1, end.bytes, last.n)},
-		{true, LEVEL, &most, "most resident",
+		{true, LEVEL, &most, "peak RSS",
 		 arena_fmt(g->f->arena, "of one process, after %s", moment(p, most_ns).s)},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
@@ -165,33 +167,32 @@ static void add_totals(const struct page *g)
 	const struct heap_sum counted = {
 		.nr = (int64_t)MIN(profile_get_fact_nr(f->p, FACT_HEAP_ALLOCATIONS), INT64_MAX),
 		.bytes = (int64_t)MIN(profile_get_fact_nr(f->p, FACT_HEAP_BYTES), INT64_MAX)};
-	const char *mapped_by =
-		has_heap ? "by the program itself" : "by the program and its allocator";
+	const char *mapped_by = has_heap ? "mmap calls outside the allocator"
+					 : "mmap calls of the program and its allocator";
 	const struct total rows[] = {
 		{has_flow, FLOW, &of[HEAP_SUM_ALLOCATED], "allocated", ""},
 		{has_flow && f->is_sampled && counted.nr && counted.bytes, FLOW, &counted,
-		 "counted", "all of them, exactly; whatever is shown"},
+		 "counted", "exact count of all allocations; filters do not apply"},
 		{has_flow && of[HEAP_SUM_TEMPORARY].nr > 0, FLOW, &of[HEAP_SUM_TEMPORARY],
 		 "temporary",
 		 share_note(f, of[HEAP_SUM_TEMPORARY].nr, of[HEAP_SUM_ALLOCATED].nr,
-			    "allocations are freed before their thread's next one")},
-		{has_flow, FLOW, &of[HEAP_SUM_FREED], "freed",
-		 "of what was allocated in the capture"},
-		{has[HEAP_SUM_OLDER], FLOW, &of[HEAP_SUM_OLDER], "older blocks freed",
+			    "allocations: freed before the next one of their thread")},
+		{has_flow, FLOW, &of[HEAP_SUM_FREED], "freed", "blocks allocated in the capture"},
+		{has[HEAP_SUM_OLDER], FLOW, &of[HEAP_SUM_OLDER], "freed, preexisting",
 		 of[HEAP_SUM_OLDER].bytes
-			 ? "allocated before the capture; their size is not always known"
-			 : "allocated before the capture; their size is not known"},
+			 ? "blocks allocated before the capture; size not always known"
+			 : "blocks allocated before the capture; size not known"},
 		{has_flow || has[HEAP_SUM_LIVE], LEVEL, &of[HEAP_SUM_LIVE], "live",
 		 has_flow ? "at the end, allocated in the capture" : "at the end"},
 		{f->leaks.rule != LEAKS_UNKNOWN && (has_flow || has[HEAP_SUM_LEAKED]), LEVEL,
 		 &of[HEAP_SUM_LEAKED], "leaked", leak_note(f)},
 		{has[HEAP_SUM_SUPPRESSED], LEVEL, &of[HEAP_SUM_SUPPRESSED], "suppressed",
-		 "known leaks, of leaked"},
+		 "known leaks, part of leaked"},
 		{has[HEAP_SUM_PEAK], LEVEL, &of[HEAP_SUM_PEAK], "peak", peak_note(f)},
 		{has[HEAP_SUM_MAPPED], FLOW, &of[HEAP_SUM_MAPPED], "mapped", mapped_by},
 		{has[HEAP_SUM_UNMAPPED], FLOW, &of[HEAP_SUM_UNMAPPED], "unmapped", mapped_by},
-		{has[HEAP_SUM_GROWTH], FLOW, &of[HEAP_SUM_GROWTH], "touched first",
-		 "page faults of anonymous memory"},
+		{has[HEAP_SUM_GROWTH], FLOW, &of[HEAP_SUM_GROWTH], "first touched",
+		 "anonymous memory, by page faults"},
 	};
 	struct report_table *to =
 		report_add_table(g->r, "memory", "memory", total_columns, ARRAY_LEN(total_columns));
@@ -211,10 +212,12 @@ static void note_sampling(struct report *r, const struct profile *p)
 	uint64_t interval = heap_sampling_bytes(p);
 	if (!interval)
 		return;
-	report_note(r,
-		    "sampled, one block every %s on average: numbers are unbiased estimates, +- is "
-		    "half of the 95 %% interval; what no sample hit may be up to %s",
-		    num_bytes(interval).s, num_bytes(3 * interval).s);
+	report_note(
+		r,
+		"sampled: one block per %s allocated on average; numbers are unbiased estimates, "
+		"+- is the half width of the 95 %% confidence interval; unsampled sites: at most "
+		"%s each",
+		num_bytes(interval).s, num_bytes(3 * interval).s);
 }
 
 static void note_dropped(struct report *r, const struct profile *p)
@@ -223,8 +226,8 @@ static void note_dropped(struct report *r, const struct profile *p)
 	if (nr_dropped)
 		report_note(r,
 			    "%" PRIu64
-			    " events of the allocator were dropped: numbers are that much too "
-			    "small, and blocks whose free was dropped count as live",
+			    " allocator events were dropped: totals are too low, and blocks whose "
+			    "free was dropped count as live",
 			    nr_dropped);
 }
 
@@ -232,10 +235,11 @@ static void note_dropped(struct report *r, const struct profile *p)
 static void note_cut(struct report *r, const struct profile *p)
 {
 	if (profile_get_fact(p, FACT_HEAP_DUMP))
-		report_note(r,
-			    "the dump is cut short, so names are missing: was the disk "
-			    "full, or is it still being written? A new one, if the process runs: "
-			    "assay heap --dump -p PID");
+		report_note(
+			r,
+			"the dump is truncated, so function names are missing: the disk was full "
+			"or the dump is still being written; to write a new one: assay heap "
+			"--dump -p PID");
 }
 
 static void note_suppressed(struct report *r, const struct selection *sel)
@@ -245,9 +249,11 @@ static void note_suppressed(struct report *r, const struct selection *sel)
 		if (sel->rows[i].synth_leaf == SELECT_LEAF_SUPPRESSED)
 			bytes += sel->rows[i].weight;
 	if (bytes)
-		report_note(r,
-			    "known leaks, %s, are '[suppressed]' in trees, '[no stack]' in tables",
-			    num_bytes(bytes).s);
+		report_note(
+			r,
+			"known leaks (%s) are shown as '[suppressed]' in trees, '[no stack]' in "
+			"tables",
+			num_bytes(bytes).s);
 }
 
 /* Why the function of an allocation has no name; what has only a guessed start is stripped. */
@@ -287,7 +293,7 @@ static void note_nameless(struct report *r, const struct selection *sel)
 	for (enum loss_kind k = 0; k < LOSS_NR; k++)
 		if (100 * by_kind[k] >= sel->weight)
 			buf_addf(&why, "%s%s", why.n ? ", " : ": ", loss_text(k));
-	report_note(r, "%s %% of what is shown belongs to unsymbolized functions%s",
+	report_note(r, "%s %% of the total shown belongs to unsymbolized functions%s",
 		    num_pct(view_pct(nameless, sel->weight)).s, buf_str(&why));
 }
 
@@ -305,7 +311,7 @@ void heapsum_begin(struct report *r, const struct profile *p, const struct selec
 	note_dropped(r, p);
 	note_suppressed(r, sel);
 	if (sel->why_empty)
-		report_note(r, "nothing is shown by weight '%s': %s", sel->event, sel->why_empty);
+		report_note(r, "nothing to show by weight '%s': %s", sel->event, sel->why_empty);
 }
 
 /* ---- the page ------------------------------------------------------------------------------ */

@@ -45,15 +45,17 @@ static const struct heap_column figures[] = {
 	{{"calls", "calls", CELL_COUNT_ESTIMATE, "allocations"}, COUNT, HEAP_SUM_ALLOCATED},
 	{{"mean_bytes", "mean size", CELL_BYTES, NULL}, MEAN, HEAP_SUM_ALLOCATED},
 	{{"temporary_pct", "temp %", CELL_PERCENT,
-	  "of the allocations: freed before their thread's next one"},
+	  "temporary allocations: freed before the next one of their thread"},
 	 CALLS_PCT,
 	 HEAP_SUM_TEMPORARY},
-	{{"peak", "at peak", CELL_BYTES_ESTIMATE, "bytes when the process had most"},
+	{{"peak", "at peak", CELL_BYTES_ESTIMATE, "live bytes at the process's peak"},
 	 BYTES,
 	 HEAP_SUM_PEAK},
-	{{"live", "live", CELL_BYTES_ESTIMATE, "bytes at the end"}, BYTES, HEAP_SUM_LIVE},
+	{{"live", "live", CELL_BYTES_ESTIMATE, "live bytes at the end"}, BYTES, HEAP_SUM_LIVE},
 	{{"blocks", "blocks", CELL_COUNT_ESTIMATE, "live ones"}, COUNT, HEAP_SUM_LIVE},
-	{{"leaked", "leaked", CELL_BYTES_ESTIMATE, "of live: what is old"}, BYTES, HEAP_SUM_LEAKED},
+	{{"leaked", "leaked", CELL_BYTES_ESTIMATE, "part of live: blocks that are old enough"},
+	 BYTES,
+	 HEAP_SUM_LEAKED},
 };
 
 enum flags {
@@ -121,7 +123,7 @@ static const char *const spare_by_peak[] = {"min_bytes", "mean_bytes", "module",
 static const char *sizes_text(struct arena *a, unsigned log2)
 {
 	if (log2 == HEAP_SIZE_UNKNOWN)
-		return "not told apart";
+		return "all sizes";
 	/* "16 B to 32 B": what is smaller than the latter */
 	return arena_fmt(a, "%s to %s", num_bytes(log2 ? (uint64_t)1 << log2 : 0).s,
 			 num_bytes((uint64_t)1 << (log2 ? MIN(log2 + 1, 63u) : HEAP_SIZE_FIRST)).s);
@@ -287,18 +289,18 @@ void heapviews_functions(struct report *r, struct heapfigures *f, const struct v
 {
 	static const struct heap_column columns[] = {
 		{{"function", "allocated by", CELL_TEXT,
-		  "the nearest function that is no allocator's or standard library's"},
+		  "innermost function outside allocators and standard libraries"},
 		 FUNCTION},
-		{{"through", "through", CELL_TEXT, "what it called, of a standard library"},
+		{{"through", "via", CELL_TEXT, "standard library function that it called"},
 		 THROUGH},
 		{{"module", "module", CELL_TEXT, NULL}, MODULE},
 	};
 	enum heap_sum_id by = main_sum(f);
 	const struct heap_table table = {
 		"heap_functions",
-		by == HEAP_SUM_PEAK   ? "functions by what they hold at the peak"
-		: by == HEAP_SUM_LIVE ? "functions by what they hold at the end"
-				      : "functions by what they allocate",
+		by == HEAP_SUM_PEAK   ? "allocation sites by live bytes at the peak"
+		: by == HEAP_SUM_LIVE ? "allocation sites by live bytes"
+				      : "allocation sites by allocated bytes",
 		COLUMNS(columns),
 		.has = has_heap,
 		.by = by,
@@ -311,7 +313,7 @@ void heapviews_temporary(struct report *r, struct heapfigures *f, const struct v
 {
 	static const struct heap_column columns[] = {
 		{{"temporary", "temporary", CELL_COUNT_ESTIMATE,
-		  "allocations that were freed before their thread's next one"},
+		  "allocations that were freed before the next one of their thread"},
 		 COUNT,
 		 HEAP_SUM_TEMPORARY},
 		{{"temporary_bytes", "bytes", CELL_BYTES_ESTIMATE, NULL},
@@ -321,11 +323,11 @@ void heapviews_temporary(struct report *r, struct heapfigures *f, const struct v
 		 CALLS_PCT,
 		 HEAP_SUM_TEMPORARY},
 		{{"function", "allocated by", CELL_TEXT, NULL}, FUNCTION},
-		{{"stack", "called from", CELL_TEXT, "callers of the function, the nearest first"},
+		{{"stack", "called from", CELL_TEXT, "callers of the function, innermost first"},
 		 CALLERS},
 	};
 	static const struct heap_table table = {"temporary",
-						"temporary allocations, by site",
+						"temporary allocations by site",
 						COLUMNS(columns),
 						.has = has_temporary,
 						.by = HEAP_SUM_TEMPORARY,
@@ -338,7 +340,8 @@ void heapviews_mapped(struct report *r, struct heapfigures *f, const struct view
 	static const struct heap_column columns[] = {
 		{{"mapped", "mapped", CELL_BYTES, NULL}, EXACT_BYTES, HEAP_SUM_MAPPED},
 		{{"calls", "calls", CELL_COUNT, NULL}, EXACT_COUNT, HEAP_SUM_MAPPED},
-		{{"unmapped", "unmapped", CELL_BYTES, "by this function, whoever mapped it"},
+		{{"unmapped", "unmapped", CELL_BYTES,
+		  "unmapped by this function, whichever function mapped it"},
 		 EXACT_BYTES,
 		 HEAP_SUM_UNMAPPED},
 		{{"function", "function", CELL_TEXT, NULL}, FUNCTION},
@@ -347,10 +350,10 @@ void heapviews_mapped(struct report *r, struct heapfigures *f, const struct view
 	bool is_apart = has_heap(&f->total);
 	const struct heap_table table = {
 		"mapped_functions",
-		is_apart ? "memory that the program maps itself" : "memory that is mapped",
-		is_apart ? "mmap, mremap, munmap, brk outside of allocators; not part of the heap "
-			   "above"
-			 : "mmap, mremap, munmap, brk, also by allocators, which keep it for later",
+		is_apart ? "memory mapped outside the allocator" : "memory mapped",
+		is_apart ? "mmap, mremap, munmap, brk outside allocators; not part of the "
+			   "heap above"
+			 : "mmap, mremap, munmap, brk, calls of allocators included",
 		COLUMNS(columns),
 		.has = has_mapped,
 		.by = HEAP_SUM_MAPPED,
@@ -367,14 +370,14 @@ void heapviews_growth(struct report *r, struct heapfigures *f, const struct view
 		{{"faults", "faults", CELL_COUNT_ESTIMATE, NULL}, COUNT, HEAP_SUM_GROWTH},
 		{{"pct", "%", CELL_PERCENT, "of all bytes"}, BYTES_PCT, HEAP_SUM_GROWTH},
 		{{"function", "function", CELL_TEXT,
-		  "the nearest that is no allocator's or standard library's"},
+		  "innermost function outside allocators and standard libraries"},
 		 FUNCTION},
 		{{"module", "module", CELL_TEXT, NULL}, MODULE},
 	};
 	static const struct heap_table table = {
 		"growth_functions",
-		"functions by memory they touched first",
-		"who touches a page first is not always who keeps it",
+		"functions by memory first touched",
+		"the function that touches a page first is not always the one that allocated it",
 		COLUMNS(columns),
 		.has = has_growth,
 		.by = HEAP_SUM_GROWTH};
@@ -394,11 +397,11 @@ void heapviews_sizes(struct report *r, struct heapfigures *f)
 		{{"calls_pct", "% of calls", CELL_PERCENT, NULL}, COUNT_PCT, HEAP_SUM_ALLOCATED},
 		{{"calls_pct", "% of blocks", CELL_PERCENT, NULL}, COUNT_PCT, HEAP_SUM_LIVE},
 		{{"min_bytes", "from", CELL_BYTES,
-		  "smallest size of the row's blocks; 0 also where sizes are not told apart"},
+		  "smallest block size of the row; 0 also if sizes are not known"},
 		 SIZE_MIN},
 		{{"sizes", "sizes", CELL_TEXT, NULL}, SIZES},
 	};
-	static const struct heap_table table = {"heap_sizes", "sizes of blocks", COLUMNS(columns),
+	static const struct heap_table table = {"heap_sizes", "block sizes", COLUMNS(columns),
 						.has = has_heap, .flags = HAS_FIGURES | IN_ORDER};
 	size_t n = f->sizes.rows.n;
 	if (!has_heap(&f->total) || !n || (n == 1 && f->sizes.rows.p[0].log2 == HEAP_SIZE_UNKNOWN))
@@ -414,7 +417,7 @@ void heapviews_threads(struct report *r, struct heapfigures *f, const struct vie
 		{{"tid", "tid", CELL_ID, NULL}, TID},
 		{{"thread", "thread", CELL_TEXT, NULL}, THREAD},
 	};
-	const struct heap_table table = {"heap_threads",    "threads that allocated",
+	const struct heap_table table = {"heap_threads",    "allocating threads",
 					 COLUMNS(columns),  .has = has_heap,
 					 .by = main_sum(f), .flags = HAS_FIGURES};
 	if (has_heap(&f->total))

@@ -20,9 +20,9 @@
 #include "base/vec.h"
 #include "model/heap.h"
 
-#define NOTHING_LIVES "all that was allocated in the capture was freed in it"
+#define NOTHING_LIVES "everything allocated in the capture was freed in it"
 #define NOTHING_ALLOCATED \
-	"nothing was allocated in the capture, or this profile is a dump of what lives"
+	"nothing was allocated in the capture, or this profile is a dump of live blocks"
 
 static const struct {
 	const char *key;
@@ -36,7 +36,7 @@ static const struct {
 	[HEAP_WEIGHT_LIVE] = {"live", TABLE_LIVE, HEAP_BYTES, "bytes in use at the end", "blocks",
 			      NULL, NOTHING_LIVES},
 	[HEAP_WEIGHT_PEAK] = {"peak", TABLE_PEAK, HEAP_BYTES, "bytes in use at the peak", "blocks",
-			      NULL, "no peak is known of this profile"},
+			      NULL, "this profile has no peak"},
 	[HEAP_WEIGHT_LEAKED] = {"leaked", TABLE_LIVE, HEAP_BYTES, "leaked bytes", "blocks", NULL,
 				NOTHING_LIVES},
 	[HEAP_WEIGHT_ALLOCATED] = {"allocated", TABLE_ALLOCATED, HEAP_ALLOCATED_BYTES,
@@ -50,8 +50,8 @@ static const struct {
 					 HEAP_ALLOCATED_TEMPORARY_BYTES,
 					 "bytes of temporary allocations", "allocations", NULL,
 					 NOTHING_ALLOCATED},
-	[HEAP_WEIGHT_FREED] = {"freed", TABLE_FREED, HEAP_BYTES,
-			       "bytes freed, by who allocated them", "frees", NULL,
+	[HEAP_WEIGHT_FREED] = {"freed", TABLE_FREED, HEAP_BYTES, "bytes freed, by allocation site",
+			       "frees", NULL,
 			       "nothing that was allocated in the capture was freed in it"},
 	[HEAP_WEIGHT_MAPPED] = {"mapped", TABLE_MAPPED, HEAP_BYTES,
 				"bytes mapped by the program itself", "calls", NULL,
@@ -98,7 +98,7 @@ bool heapweights_are_there(const struct profile *p)
 	for (int w = 0; w < HEAP_WEIGHT_NR; w++)
 		if (tables_find_rows(p, weights[w].table))
 			return true;
-	return tables_find_rows(p, TABLE_OLDER) != NULL;
+	return tables_find_rows(p, TABLE_FREED_PREEXISTING) != NULL;
 }
 
 bool heap_weight_has_rows(const struct profile *p, enum heap_weight w)
@@ -323,7 +323,7 @@ static int open_table(struct gather *g, enum table_id id, struct row_filter **re
 	const struct table *any = t;
 	for (int w = 0; w < HEAP_WEIGHT_NR && !any; w++)
 		any = tables_find_rows(g->p, weights[w].table);
-	any = any ? any : tables_find_rows(g->p, TABLE_OLDER);
+	any = any ? any : tables_find_rows(g->p, TABLE_FREED_PREEXISTING);
 	*ret_t = t;
 	return select_open(g->arena, g->p, find_table(g->p, any), g->spec, &g->sel, ret_s, err);
 }
@@ -404,7 +404,7 @@ static int parse_weight(struct gather *g, struct err *err)
 {
 	const char *key = g->spec->heap.weight;
 	g->weight = g->spec->heap.at && !key ? HEAP_WEIGHT_LIVE : heap_weight_default(g->p);
-	if (!key && g->spec->event && table_from_key(g->spec->event) == TABLE_OLDER) {
+	if (!key && g->spec->event && table_from_key(g->spec->event) == TABLE_FREED_PREEXISTING) {
 		err_set(err, -EINVAL, "frees of blocks from before the capture have no stacks");
 		return err_hint(err, "assay report shows how many they were");
 	}
@@ -412,8 +412,8 @@ static int parse_weight(struct gather *g, struct err *err)
 		key = g->spec->event; /* tables are called as the weights are */
 	if (!key || heap_weight_from_key(key, &g->weight))
 		return 0;
-	err_set(err, -EINVAL, "'%s' is nothing that a profile of memory is weighed by", key);
-	return err_hint(err, "there are: allocated, calls, live, leaked, peak, temporary, "
+	err_set(err, -EINVAL, "'%s' is not a weight of memory profiles", key);
+	return err_hint(err, "weights: allocated, calls, live, leaked, peak, temporary, "
 			     "temporary-bytes, freed, mapped, growth");
 }
 
@@ -425,15 +425,15 @@ static int parse_moment(struct gather *g, struct err *err)
 	if (!at)
 		return 0;
 	if (!clock_parse_duration(sv_from_str(at), &ns)) {
-		err_set(err, -EINVAL, "--at: '%s' is no moment", at);
+		err_set(err, -EINVAL, "--at: '%s' is not a time", at);
 		return err_hint(err, "write the time since the capture's start: 12s, 500ms, 2m");
 	}
 	if (g->weight != HEAP_WEIGHT_LIVE)
-		return err_set(err, -EINVAL, "--at says what lived at a moment, not what was %s",
+		return err_set(err, -EINVAL, "--at shows live memory at a time, not what was %s",
 			       weights[g->weight].key);
 	if (!tables_find_rows(g->p, TABLE_ALLOCATED)) {
-		err_set(err, -EINVAL, "--at: this profile knows one moment only");
-		return err_hint(err, "leave out --at, or record what happens: assay heap");
+		err_set(err, -EINVAL, "--at: this profile has one point in time only");
+		return err_hint(err, "omit --at, or record allocations and frees: assay heap");
 	}
 	g->until_ns = all.from_ns + MAX(ns, 1u);
 	return 0;
@@ -444,18 +444,19 @@ static const char *why_empty(const struct gather *g)
 	bool is_of_every = g->weight == HEAP_WEIGHT_PEAK || g->weight == HEAP_WEIGHT_TEMPORARY ||
 			   g->weight == HEAP_WEIGHT_TEMPORARY_BYTES;
 	if (is_of_every && heap_sampling_bytes(g->p))
-		return "a sample does not say this: record every allocation (assay heap --all-allocations)";
+		return "not known from samples: record every allocation (assay heap "
+		       "--all-allocations)";
 	if (!heap_weight_has_rows(g->p, g->weight))
 		return weights[g->weight].empty;
 	if (g->weight == HEAP_WEIGHT_TEMPORARY || g->weight == HEAP_WEIGHT_TEMPORARY_BYTES)
-		return "no allocation in view was freed before its thread's next one";
+		return "no allocation shown was freed before the next one of its thread";
 	if (is_net(g) && g->weight == HEAP_WEIGHT_GROWTH)
-		return "nothing in view was allocated and not freed";
+		return "everything shown that was allocated was freed";
 	if (g->weight != HEAP_WEIGHT_LEAKED)
-		return "filters leave nothing in view";
+		return "the filters removed everything";
 	if (g->leaks.rule == LEAKS_UNKNOWN)
-		return "a dump does not say how old blocks are: compare two with assay diff";
-	return arena_fmt(g->arena, "nothing in view that lives at the end is older than %s",
+		return "a dump has no block ages: compare two dumps with assay diff";
+	return arena_fmt(g->arena, "no block shown that is live at the end is older than %s",
 			 num_ns(g->leaks.min_age_ns).s);
 }
 

@@ -49,7 +49,7 @@ int leaks_limit(const struct profile *p, const char *older_than, struct leak_lim
 			       .min_age_ns = (all.to_ns - all.from_ns) / 2,
 			       .end_ns = all.to_ns};
 	if (older_than && !clock_parse_duration(sv_from_str(older_than), &l.min_age_ns)) {
-		err_set(err, -EINVAL, "--older-than: '%s' is no duration", older_than);
+		err_set(err, -EINVAL, "--older-than: '%s' is not a duration", older_than);
 		return err_hint(err, "write a number with its unit: 500ms, 30s, 5m");
 	}
 	if (live && !older_than && has_ended(p, live))

@@ -68,16 +68,16 @@ const char *leak_verdict(const struct leak_growth *g, int64_t leaked_bytes, uint
 }
 
 static const struct report_column columns[] = {
-	{"leaked", "leaked", CELL_BYTES_ESTIMATE, "bytes that were not freed and are old enough"},
+	{"leaked", "leaked", CELL_BYTES_ESTIMATE, "bytes not freed and old enough"},
 	{"blocks", "blocks", CELL_COUNT_ESTIMATE, NULL},
-	{"oldest_ns", "oldest", CELL_NS, "age at the end of the oldest of them, to the second"},
+	{"oldest_ns", "oldest", CELL_NS, "age of the oldest block at the end, in whole seconds"},
 	{"growth_per_min", "growth/min", CELL_BYTES_CHANGE,
 	 "allocated - freed in the second half of the capture"},
 	{"verdict", "verdict", CELL_TEXT,
 	 "grows, slows down, steady, shrinks, unclear, too short to tell, too few samples; not "
 	 "freed: the program has ended"},
-	{"function", "allocated by", CELL_TEXT, "the nearest function that is no allocator's"},
-	{"stack", "called from", CELL_TEXT, "callers of the function, the nearest first"},
+	{"function", "allocated by", CELL_TEXT, "innermost function outside allocators"},
+	{"stack", "called from", CELL_TEXT, "callers of the function, innermost first"},
 };
 
 static const char *const spare[] = {"oldest_ns", "blocks", "stack", NULL};
@@ -183,7 +183,8 @@ static void note_leak(struct report *r, const struct heapfigures *f, const struc
 {
 	const struct leak_growth *g = &s->growth;
 	const char *more =
-		nr_growing > 1 ? arena_fmt(f->arena, "; %zu more sites grow", nr_growing - 1) : "";
+		nr_growing > 1 ? arena_fmt(f->arena, "; %zu more sites are growing", nr_growing - 1)
+			       : "";
 	report_note(r, "%s grows by %s/min (95 %%: %s to %s): a leak, or a cache without a limit%s",
 		    heapframe_name(f->p, &s->frame), num_bytes((uint64_t)g->per_min).s,
 		    num_bytes((uint64_t)MAX(g->per_min - g->per_min_error, 0.0)).s,
@@ -216,8 +217,8 @@ static void add_sum_row(struct report *r, struct report_table *t, const struct h
 static const char *title_of(struct heapfigures *f)
 {
 	if (f->leaks.rule == LEAKS_ALL)
-		return "leaked: not freed when the program ended, by site";
-	return arena_fmt(f->arena, "leaked: alive at the end and older than %s, by site",
+		return "leaks by site: not freed at program exit";
+	return arena_fmt(f->arena, "possible leaks by site: live at the end, older than %s",
 			 num_ns(f->leaks.min_age_ns).s);
 }
 

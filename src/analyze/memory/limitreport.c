@@ -41,8 +41,7 @@ static const char *limit_text(struct arena *a, const struct limit_spec *spec,
 {
 	const char *memory = arena_fmt(a, "%s", num_bytes(spec->memory_bytes).s);
 	if (!s->has_group)
-		return arena_fmt(a, "%s of private memory asked for, each process (RLIMIT_DATA)",
-				 memory);
+		return arena_fmt(a, "%s of private memory per process (RLIMIT_DATA)", memory);
 	return !s->has_swap
 		       ? memory
 		       : arena_fmt(a, "%s and %s of swap", memory, num_bytes(spec->swap_bytes).s);
@@ -87,8 +86,8 @@ static void kill_sentence(struct buf *to, const struct limit_end *e)
 		return;
 	const struct limit_point *at = s->at_kill.usage_bytes ? &s->at_kill : &s->largest;
 	if (nr > 1)
-		buf_addf(to, "%" PRIu64 " processes, the last one ", nr);
-	buf_addf(to, "killed by the kernel at %s, the limit: %s of it anonymous, %s page cache",
+		buf_addf(to, "%" PRIu64 " processes OOM-killed, the last one ", nr);
+	buf_addf(to, "killed by the OOM killer at the limit, %s: %s of it anonymous, %s page cache",
 		 num_bytes(MAX(at->usage_bytes, MIN(s->numbers.peak_bytes, e->spec->memory_bytes)))
 			 .s,
 		 num_bytes(at->anon_bytes).s, num_bytes(at->file_bytes).s);
@@ -103,10 +102,10 @@ static const char *pressure_text(struct arena *a, const struct limit_outcome *s)
 {
 	const struct memgroup_numbers *n = &s->numbers;
 	uint64_t all_us = s->duration_ns / 1000;
-	return arena_fmt(a, "some waited for memory %s (%s %%), all %s (%s %%)%s",
+	return arena_fmt(a, "some threads stalled for %s (%s %%), all threads for %s (%s %%)%s",
 			 num_ns(n->some_us * 1000).s, num_pct(view_pct(n->some_us, all_us)).s,
 			 num_ns(n->full_us * 1000).s, num_pct(view_pct(n->full_us, all_us)).s,
-			 n->has & MEMGROUP_HAS_OWN_PRESSURE ? "" : ", the whole machine's");
+			 n->has & MEMGROUP_HAS_OWN_PRESSURE ? "" : ", whole machine");
 }
 
 void limit_facts(struct profile *p, const struct limit_spec *spec, const struct limit_outcome *s)
@@ -144,16 +143,16 @@ static void add_memory(struct report *r, const struct limit_end *e)
 		uint64_t bytes;
 	} rows[] = {
 		{true, "limit", limit},
-		{n->limit_above_bytes < limit, "limit of the groups above", n->limit_above_bytes},
+		{n->limit_above_bytes < limit, "limit of the parent cgroups", n->limit_above_bytes},
 		{true, "peak", n->peak_bytes},
-		{true, "largest seen: anonymous", s->largest.anon_bytes},
-		{true, "largest seen: page cache", s->largest.file_bytes},
-		{n->has & MEMGROUP_HAS_SWAP, "swap, largest seen", swap},
+		{true, "highest reading: anonymous", s->largest.anon_bytes},
+		{true, "highest reading: page cache", s->largest.file_bytes},
+		{n->has & MEMGROUP_HAS_SWAP, "highest reading: swap", swap},
 	};
 	struct report_table *t =
 		report_add_table(r, "memory", "memory", byte_columns, ARRAY_LEN(byte_columns));
 	if (!(n->has & MEMGROUP_HAS_PEAK))
-		t->note = "this kernel keeps no peak: the largest that was seen";
+		t->note = "this kernel has no peak counter: peak is the highest reading";
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		if (rows[i].is_there)
 			report_add_row(r, t,
@@ -179,20 +178,20 @@ static void add_counts(struct report *r, const struct limit_end *e)
 		uint64_t nr;
 	} rows[] = {
 		{true, "at the limit", n->nr_at_limit},
-		{n->nr_high, "above its high mark", n->nr_high},
+		{n->nr_high, "above memory.high", n->nr_high},
 		{e->has_reclaim, "direct reclaims", reclaim.nr},
-		{e->has_reclaim, "pages given back by them", reclaim.pages},
-		{has_reclaim, "pages looked at", n->nr_scanned},
-		{has_reclaim, "pages given back", n->nr_stolen},
-		{has_reclaim, "of these by its own threads", n->nr_stolen_direct},
-		{true, "pages of files read again", n->nr_refault_file},
-		{true, "anonymous pages fetched again", n->nr_refault_anon},
+		{e->has_reclaim, "pages reclaimed by them", reclaim.pages},
+		{has_reclaim, "pages scanned", n->nr_scanned},
+		{has_reclaim, "pages reclaimed", n->nr_stolen},
+		{has_reclaim, "of these by direct reclaim", n->nr_stolen_direct},
+		{true, "file pages read again (refaults)", n->nr_refault_file},
+		{true, "anonymous pages swapped in again (refaults)", n->nr_refault_anon},
 		{true, "page faults", n->nr_faults},
 		{true, "major page faults", n->nr_major},
 		{true, "processes killed", n->nr_oom_kill},
 	};
-	struct report_table *t =
-		report_add_table(r, "counts", "how often", count_columns, ARRAY_LEN(count_columns));
+	struct report_table *t = report_add_table(r, "counts", "event counts", count_columns,
+						  ARRAY_LEN(count_columns));
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		if (rows[i].is_there)
 			report_add_row(r, t,
@@ -202,7 +201,7 @@ static void add_counts(struct report *r, const struct limit_end *e)
 static const struct report_column time_columns[] = {
 	{"ns", "time", CELL_NS, NULL},
 	{"pct", "%", CELL_PERCENT, "of the command's time"},
-	{"what", "waiting for memory", CELL_TEXT, NULL},
+	{"what", "memory stall time", CELL_TEXT, NULL},
 };
 
 static void add_time(struct report *r, struct report_table *t, const struct limit_outcome *s,
@@ -220,13 +219,15 @@ static void add_times(struct report *r, const struct limit_end *e)
 	bool has_pressure = n->has & MEMGROUP_HAS_PRESSURE;
 	if (!has_pressure && !e->has_reclaim)
 		return;
-	struct report_table *t = report_add_table(r, "pressure", "waiting for memory", time_columns,
+	struct report_table *t = report_add_table(r, "pressure", "memory stall time", time_columns,
 						  ARRAY_LEN(time_columns));
 	bool is_own = n->has & MEMGROUP_HAS_OWN_PRESSURE;
 	if (has_pressure) {
-		add_time(r, t, s, is_own ? "some threads" : "some threads of the machine",
+		add_time(r, t, s,
+			 is_own ? "some threads stalled" : "some threads stalled, whole machine",
 			 n->some_us * 1000);
-		add_time(r, t, s, is_own ? "all threads" : "all threads of the machine",
+		add_time(r, t, s,
+			 is_own ? "all threads stalled" : "all threads stalled, whole machine",
 			 n->full_us * 1000);
 	}
 	if (e->has_reclaim)
@@ -265,12 +266,14 @@ static void add_notes(struct report *r, const struct limit_end *e)
 	if (b.n)
 		report_note(r, "%s", buf_str(&b));
 	else if (e->exit_code == 137)
-		report_note(r, "ended by SIGKILL, which did not come from the limit of memory");
+		report_note(r, "ended by SIGKILL, but not because of the memory limit");
 	if (s->has_group && e->spec->swap_bytes != MEMGROUP_NO_LIMIT && !s->has_swap)
-		report_note(r, "swap is not accounted for on this machine: only memory was "
-			       "limited (boot with swapaccount=1)");
+		report_note(r, "swap was not limited: the kernel does not account for swap "
+			       "(boot with swapaccount=1)");
 	if (s->nr_moved)
-		report_note(r, "%zu process%s outlived the command and %s no limit from here on",
+		report_note(r,
+			    "%zu process%s outlived the command and %s no memory limit from "
+			    "now on",
 			    s->nr_moved, s->nr_moved == 1 ? "" : "es",
 			    s->nr_moved == 1 ? "has" : "have");
 }

@@ -173,8 +173,8 @@ int memtime_make(struct arena *a, const struct profile *p, struct memtime *ret_t
 	else
 		make_slices(&t, a, p);
 	if (!t.nr_rows) {
-		err_set(err, -ENODATA, "this profile has nothing about memory over time");
-		return err_hint(err, "record some: assay heap, assay watch -o FILE");
+		err_set(err, -ENODATA, "this profile has no memory readings over time");
+		return err_hint(err, "to record them: assay heap, assay watch -o FILE");
 	}
 	add_live(&t, a, p);
 	if (!t.start_ns)
@@ -220,17 +220,19 @@ static const struct {
 	struct report_column column;
 } parts[] = {
 	{HEAP_MEMORY_LIVE,
-	 {"live_bytes", "heap live", CELL_BYTES, "allocated in the capture and not freed"}},
+	 {"live_bytes", "heap live", CELL_BYTES, "allocated in the capture, not freed yet"}},
 	{HEAP_MEMORY_RSS, {"rss_bytes", "RSS", CELL_BYTES, NULL}},
 	{HEAP_MEMORY_PSS,
-	 {"pss_bytes", "PSS", CELL_BYTES, "shared pages divided among those who map them"}},
+	 {"pss_bytes", "PSS", CELL_BYTES,
+	  "shared pages divided by the number of processes that map them"}},
 	{HEAP_MEMORY_ANON,
-	 {"anon_bytes", "anonymous", CELL_BYTES, "of RSS: heap, stacks, private copies"}},
-	{HEAP_MEMORY_FILE, {"file_bytes", "file", CELL_BYTES, "of RSS: pages of mapped files"}},
-	{HEAP_MEMORY_SHMEM, {"shmem_bytes", "shared", CELL_BYTES, "of RSS: shared memory"}},
+	 {"anon_bytes", "anonymous", CELL_BYTES, "part of RSS: heap, stacks, private copies"}},
+	{HEAP_MEMORY_FILE,
+	 {"file_bytes", "file", CELL_BYTES, "part of RSS: pages of mapped files"}},
+	{HEAP_MEMORY_SHMEM, {"shmem_bytes", "shared", CELL_BYTES, "part of RSS: shared memory"}},
 	{HEAP_MEMORY_SWAP, {"swap_bytes", "swap", CELL_BYTES, NULL}},
 	{HEAP_MEMORY_STACKS,
-	 {"stack_bytes", "stacks", CELL_BYTES, "of anonymous: stacks of threads"}},
+	 {"stack_bytes", "stacks", CELL_BYTES, "part of anonymous: thread stacks"}},
 	{HEAP_MEMORY_VIRTUAL, {"virtual_bytes", "virtual", CELL_BYTES, NULL}},
 };
 #define NR_TIME_COLUMNS (ARRAY_LEN(parts) + 2)
@@ -281,8 +283,8 @@ static void add_snapshots(struct report *r, const struct memtime *m, uint64_t ma
 	t->nr_rows_total = m->nr_rows;
 	if (m->nr_processes > 1)
 		t->note = arena_fmt(&r->arena,
-				    "%u processes added up: RSS, file and shared count what they "
-				    "share once for each, PSS once",
+				    "sum of %u processes: RSS, file and shared count shared pages "
+				    "once per process, PSS once in total",
 				    m->nr_processes);
 }
 
@@ -291,7 +293,8 @@ static const struct report_column growth_columns[] = {
 	{"first_bytes", "first", CELL_BYTES, NULL},
 	{"last_bytes", "last", CELL_BYTES, NULL},
 	{"peak_bytes", "peak", CELL_BYTES, NULL},
-	{"growth_per_min", "growth/min", CELL_BYTES_CHANGE, "by the median of all slopes"},
+	{"growth_per_min", "growth/min", CELL_BYTES_CHANGE,
+	 "median of the slopes between all pairs of readings"},
 };
 
 static void add_growth_row(struct report *r, struct report_table *t, const struct memtime *m,
@@ -346,7 +349,7 @@ static int add_tree(struct report *r, const struct profile *p, double min_pct, s
 	calltext_report(r, &sel, &options);
 	struct report_tree *t = vec_last(&r->trees);
 	t->key = "peak_tree";
-	t->title = "what was live at the peak, by who allocated it";
+	t->title = "live at the peak, by allocating call stack";
 	return 0;
 }
 
@@ -368,8 +371,8 @@ static void begin(struct report *r, const struct profile *p, const struct memtim
 					  : profile_text(p, f->value));
 	}
 	if (p->is_incomplete)
-		report_note(r, "the recording is incomplete: its recorder was killed or the file "
-			       "was cut");
+		report_note(r, "the recording is incomplete: the recorder was killed or the "
+			       "file was truncated");
 }
 
 int memtime_report(struct report *r, const struct profile *p, const struct view_limits *limits,
@@ -385,8 +388,8 @@ int memtime_report(struct report *r, const struct profile *p, const struct view_
 		report_note(r, "verdict: %s. %s", memverdict_key(v.kind), v.evidence);
 	}
 	if (m.has_live && !m.is_live_whole)
-		report_note(r, "heap live is what was allocated in the capture and not freed: what "
-			       "the program had before is not in it");
+		report_note(r, "heap live does not include blocks that were allocated before "
+			       "the capture");
 	add_snapshots(r, &m, limits->max_rows);
 	memtime_growth_report(r, &m);
 	return add_tree(r, p, min_tree_pct, err);

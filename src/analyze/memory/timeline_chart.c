@@ -63,13 +63,13 @@ static const char *subtitle(struct arena *a, const struct profile *p, const stru
 {
 	const char *target = profile_get_fact(p, FACT_TARGET);
 	const uint64_t *peak = m->rows[m->peak_idx].bytes;
-	return arena_fmt(
-		a, "%s%s%zu reading%s%s, %s %s%s", target ? target : "", target ? ", " : "",
-		m->nr_rows, m->nr_rows == 1 ? "" : "s",
-		m->nr_processes > 1 ? arena_fmt(a, " of %u processes", m->nr_processes) : "",
-		m->has_live ? "most live on the heap" : "most RSS",
-		num_bytes(peak[m->has_live ? HEAP_MEMORY_LIVE : HEAP_MEMORY_RSS]).s,
-		m->has_live && !m->is_live_whole ? " of what was allocated in the capture" : "");
+	return arena_fmt(a, "%s%s%zu reading%s%s, %s %s%s", target ? target : "",
+			 target ? ", " : "", m->nr_rows, m->nr_rows == 1 ? "" : "s",
+			 m->nr_processes > 1 ? arena_fmt(a, " of %u processes", m->nr_processes)
+					     : "",
+			 m->has_live ? "peak live heap" : "peak RSS",
+			 num_bytes(peak[m->has_live ? HEAP_MEMORY_LIVE : HEAP_MEMORY_RSS]).s,
+			 m->has_live && !m->is_live_whole ? ", allocated in the capture" : "");
 }
 
 int memtime_chart(struct arena *a, const struct profile *p, const char *title, struct chart *ret_c,

@@ -233,19 +233,21 @@ static bool is_fragmented(struct judge *j, bool is_growing)
 	double fell = peak_of(j->in_use, j->nr_asked) - in_use;
 	const struct memslope *s = &j->v.in_use;
 	if (is_growing && s->is_known && s->per_s < j->v.kept.per_s / 4)
-		j->v.evidence =
-			arena_fmt(j->a, "memory grows by %s, what the allocator has in use by %s",
-				  memslope_text(j->a, &j->v.kept), memslope_text(j->a, s));
+		j->v.evidence = arena_fmt(j->a,
+					  "memory grows by %s, but the bytes in use in the "
+					  "allocator by %s",
+					  memslope_text(j->a, &j->v.kept), memslope_text(j->a, s));
 	else if (!is_growing && held - in_use >= 0.3 * held && held - in_use >= 16 * MIB)
-		j->v.evidence =
-			arena_fmt(j->a, "the allocator holds %s, of which the program uses %s",
-				  amount(held).s, amount(in_use).s);
+		j->v.evidence = arena_fmt(j->a,
+					  "the allocator has %s resident, of which the program "
+					  "uses %s",
+					  amount(held).s, amount(in_use).s);
 	else if (!is_growing && j->is_asked_often && fell >= 16 * MIB &&
 		 fell >= 0.4 * peak_of(j->in_use, j->nr_asked) &&
 		 now_of(j->kept, j->n) >= 0.9 * peak_of(j->kept, j->n))
 		j->v.evidence = arena_fmt(
 			j->a,
-			"what the program uses fell by %s from its peak, its memory stayed at %s",
+			"the bytes in use fell by %s from their peak, but memory stayed at %s",
 			amount(fell).s, amount(now_of(j->kept, j->n)).s);
 	return j->v.evidence != NULL;
 }
@@ -262,17 +264,18 @@ static void say_leak(struct judge *j)
 	bool has_answers = j->v.in_use.is_known;
 	j->v.evidence = arena_fmt(
 		j->a,
-		"%s memory grows steadily, %s, with no end in %s%s%s%s. A cache that is still "
-		"filling up looks the same: watch for longer, and see which code allocates with "
+		"%s memory grew steadily, %s, during all of %s%s%s%s. A cache that is still "
+		"filling up looks the same: watch for longer, and find the allocating code with "
 		"assay heap",
 		is_shmem ? "shared" : "anonymous", memslope_text(j->a, &j->v.kept),
 		num_ns(j->v.span_ns).s,
-		has_answers ? "; what the allocator has in use by "
+		has_answers ? "; bytes in use in the allocator: "
 		: is_shmem  ? ""
-			    : ": a leak, or fragmentation, as no allocator told what is in use",
+			    : ": a leak or fragmentation (the bytes in use in the "
+			      "allocator are not known)",
 		memslope_text(j->a, &j->v.in_use),
-		is_shmem ? ". It may have been there, and be touched by this process for the "
-			   "first time"
+		is_shmem ? ". It may have existed before and be touched by this process for "
+			   "the first time"
 			 : "");
 }
 
@@ -288,7 +291,7 @@ static bool is_page_cache(struct judge *j)
 		return false;
 	j->v.evidence = arena_fmt(j->a,
 				  "%s of %s RSS are pages of mapped files%s%s: not a leak, the "
-				  "kernel takes them back under pressure",
+				  "kernel reclaims them under memory pressure",
 				  amount(file).s, amount(rss).s, is_growth ? ", growing by " : "",
 				  is_growth ? memslope_text(j->a, &j->v.file) : "");
 	return true;
@@ -304,10 +307,11 @@ static bool is_bloated(struct judge *j)
 	if (!is_of_limit && !is_of_machine)
 		return false;
 	double whole = (double)(is_of_limit ? h->limit_bytes : h->machine_bytes);
-	j->v.evidence =
-		arena_fmt(j->a, "%s that cannot be taken back, %s %% of the %s, without growing",
-			  amount(kept).s, num_pct(100 * kept / whole).s,
-			  is_of_limit ? "cgroup's limit" : "machine");
+	j->v.evidence = arena_fmt(j->a,
+				  "%s that the kernel cannot reclaim, %s %% of the %s, without "
+				  "growing",
+				  amount(kept).s, num_pct(100 * kept / whole).s,
+				  is_of_limit ? "cgroup's limit" : "machine");
 	return true;
 }
 
@@ -385,12 +389,11 @@ static const char *rest_text(const struct judge *j, const struct rest *r)
 	if (r->is_small)
 		return arena_fmt(j->a, "%s, changing by %s", kept.s, memslope_text(j->a, s));
 	if (r->is_level)
-		return arena_fmt(j->a, "%s: it changed in the beginning and has levelled off",
-				 kept.s);
+		return arena_fmt(j->a, "%s: changed at the beginning, then levelled off", kept.s);
 	if (r->is_slowing)
 		return arena_fmt(j->a,
-				 "%s, growing more slowly than in the beginning, but growing: in "
-				 "the last third of the time by %s: watch for longer",
+				 "%s, growing more slowly than at the beginning, in the last "
+				 "third of the time by %s: watch for longer",
 				 kept.s, memslope_text(j->a, &r->end));
 	return arena_fmt(j->a, "%s%s%s: watch for longer", kept.s,
 			 s->low > 0 ? ", growing unevenly by " : ", varying, ",
@@ -408,11 +411,12 @@ static enum memverdict_kind judge_rest(struct judge *j)
 	j->v.evidence =
 		!is_swinging
 			? rest_text(j, &r)
-			: arena_fmt(j->a,
-				    "rises and falls between %s and %s, %zu times, and comes back: "
-				    "growth of less than %s a minute would not be seen in that",
-				    amount(swing.low).s, amount(swing.high).s, swing.nr_falls,
-				    amount(swing.tolerance / (j->span_s / 2) * 60).s);
+			: arena_fmt(
+				  j->a,
+				  "rises and falls between %s and %s, %zu times, without a trend: "
+				  "growth below %s/min could not be detected",
+				  amount(swing.low).s, amount(swing.high).s, swing.nr_falls,
+				  amount(swing.tolerance / (j->span_s / 2) * 60).s);
 	return is_settled || is_swinging ? MEMVERDICT_STEADY : MEMVERDICT_INCONCLUSIVE;
 }
 
@@ -423,11 +427,12 @@ static enum memverdict_kind judge_kind(struct judge *j)
 		/* 20 readings have 19 steps between them; one more for a late reading. */
 		uint64_t every_ms = j->v.span_ns / MEMVERDICT_POINTS_MIN / 1000000;
 		if (j->v.span_ns >= MEMVERDICT_SPAN_MIN_NS && every_ms >= 10)
-			remedy =
-				arena_fmt(j->a, " (in that time: --every %" PRIu64 "ms)", every_ms);
+			remedy = arena_fmt(j->a, " (for the same duration: --every %" PRIu64 "ms)",
+					   every_ms);
 		j->v.evidence =
 			arena_fmt(j->a,
-				  "%zu reading%s in %s: at least %d are needed, over %s or more%s",
+				  "only %zu reading%s in %s: at least %d are needed, over at least "
+				  "%s%s",
 				  j->n, j->n == 1 ? "" : "s", num_ns(j->v.span_ns).s,
 				  MEMVERDICT_POINTS_MIN, num_ns(MEMVERDICT_SPAN_MIN_NS).s, remedy);
 		return MEMVERDICT_INCONCLUSIVE;

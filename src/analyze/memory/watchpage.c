@@ -60,8 +60,8 @@ static void explain(struct report *r, const struct watchpage *p)
 {
 	bool is_fresh = p->maps_ns >= p->last.time_ns;
 	if (!p->nr_maps || !p->maps[0].has_rss) {
-		report_note(r, "what the RSS consists of cannot be said: the kernel does not let "
-			       "us read it; root or CAP_SYS_PTRACE may");
+		report_note(r, "no RSS breakdown: no permission to read the memory map of the "
+			       "process (needs root or CAP_SYS_PTRACE)");
 		return;
 	}
 	CLEANUP(memexplain_free_p) struct memexplain *e = memexplain_new();
@@ -74,12 +74,12 @@ static void explain(struct report *r, const struct watchpage *p)
 	memexplain_report(r, e, is_fresh ? p->last.m.rss_bytes : 0, p->last.m.page_table_bytes,
 			  p->max_rows);
 	if (!is_fresh)
-		report_note(r,
-			    "what the RSS consists of was read %.1f s after the start: the "
-			    "target has ended",
-			    (double)(p->maps_ns - MIN(p->start_ns, p->maps_ns)) / 1e9);
+		report_note(
+			r,
+			"the RSS breakdown was read %.1f s after the start: the target has ended",
+			(double)(p->maps_ns - MIN(p->start_ns, p->maps_ns)) / 1e9);
 	if (p->nr_unseen)
-		report_note(r, "the stacks of %u threads were not found: they were running",
+		report_note(r, "the stacks of %u threads were not found: the threads were running",
 			    p->nr_unseen);
 }
 

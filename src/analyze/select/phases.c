@@ -18,10 +18,11 @@ static void add_phases(struct report *r, const struct selection *sel, const stru
 	bool is_ns = sel->unit == UNIT_NS;
 	const struct report_column columns[] = {
 		{"pct", "%", CELL_PERCENT, "share of everything shown"},
-		{"error_pct", "+-", CELL_PERCENT, "half of the 95 % interval, in points"},
+		{"error_pct", "+-", CELL_PERCENT,
+		 "half width of the 95 % confidence interval, in percentage points"},
 		{"samples", "samples", CELL_COUNT},
 		{"weight", is_ns ? "time" : "bytes", is_ns ? CELL_NS : CELL_BYTES,
-		 "what the samples stand for", .when = 1},
+		 "time or bytes that the samples represent", .when = 1},
 		{"phase", "phase", CELL_TEXT},
 	};
 	struct report_table *t = report_add_table_of(r, "phases", "phases", columns,
@@ -45,15 +46,16 @@ static void add_functions(struct report *r, const struct selection *sel, const s
 {
 	static const struct report_column columns[] = {
 		{"self_pct", "% of phase", CELL_PERCENT, "share of the phase's own time"},
-		{"self_error_pct", "+-", CELL_PERCENT, "half of the 95 % interval, in points"},
+		{"self_error_pct", "+-", CELL_PERCENT,
+		 "half width of the 95 % confidence interval, in percentage points"},
 		{"samples", "samples", CELL_COUNT, NULL},
 		{"phase", "phase", CELL_TEXT, NULL},
 		{"function", "function", CELL_TEXT, NULL},
 		{"module", "module", CELL_TEXT, NULL},
 	};
 	struct report_table *t =
-		report_add_table(r, "phase_functions", "functions by self, in each phase", columns,
-				 ARRAY_LEN(columns));
+		report_add_table(r, "phase_functions", "hottest functions by phase (self time)",
+				 columns, ARRAY_LEN(columns));
 	CLEANUP(arena_release) struct arena a = {0};
 	struct groups g = groups_by(&a, sel->p, BY_FUNCTION);
 	struct view_item *items = arena_calloc(&a, max_functions, sizeof(*items));

@@ -60,10 +60,8 @@ static int no_reason(struct sv item, struct err *err)
 	CLEANUP(buf_release) struct buf keys = {0};
 	for (enum wait_reason r = WAIT_ON_CPU; r < WAIT_NR; r++)
 		buf_addf(&keys, "%s, ", wait_key(r));
-	err_set(err, -EINVAL, "--reason: '%.*s' is no reason", SV_ARGS(item));
-	return err_hint(err,
-			"reasons: %sand the groups idle, active, futex; '!' before one leaves it "
-			"out",
+	err_set(err, -EINVAL, "--reason: '%.*s' is not a wait reason", SV_ARGS(item));
+	return err_hint(err, "reasons: %sand the groups idle, active, futex; !REASON excludes it",
 			buf_str(&keys));
 }
 
@@ -89,7 +87,7 @@ static int parse_duration(const char *option, const char *text, uint64_t *ret_ns
 {
 	if (clock_parse_duration(sv_from_str(text), ret_ns))
 		return 0;
-	err_set(err, -EINVAL, "%s: '%s' is no duration", option, text);
+	err_set(err, -EINVAL, "%s: '%s' is not a duration", option, text);
 	return err_hint(err, "write a number with its unit: 500us, 10ms, 2s");
 }
 
@@ -143,7 +141,7 @@ static int keep_objects(const char *wanted, struct tagplan *plan, struct err *er
 	}
 	if (nr)
 		return 0;
-	err_set(err, -ENOENT, "--object: nothing that was waited for matches '%s'", wanted);
+	err_set(err, -ENOENT, "--object: no file, socket or lock matches '%s'", wanted);
 	return near_hint(&near, err);
 }
 
@@ -171,8 +169,7 @@ static int keep_wakers(struct arena *a, const char *wanted, struct tagplan *plan
 	}
 	if (nr)
 		return 0;
-	err_set(err, -ENOENT, "--waker: no thread or function that woke somebody matches '%s'",
-		wanted);
+	err_set(err, -ENOENT, "--waker: no waking thread or function matches '%s'", wanted);
 	return near_hint(&near, err);
 }
 
@@ -184,8 +181,8 @@ int selecttags_compile(struct arena *a, const struct select_spec *spec, struct t
 	if (!t->has_tags) {
 		if (!selecttags_is_asked(spec))
 			return 0;
-		err_set(err, -EINVAL, "event '%s' has no reasons, durations, objects or wakers",
-			sel->event);
+		err_set(err, -EINVAL,
+			"event '%s' has no wait reasons, durations, objects or wakers", sel->event);
 		return err_hint(err, "waits have them: assay offcpu, assay cpu --offcpu");
 	}
 	plan->t = t;

@@ -75,12 +75,13 @@ int window_parse(const struct profile *p, const char *text, struct window *ret_w
 		       (!from.n || parse_moment(from, &all, &w.from_ns)) &&
 		       (!to.n || parse_moment(to, &all, &w.to_ns)) && w.from_ns < w.to_ns;
 	if (!is_good) {
-		err_set(err, -EINVAL, "'%s' is no window of time", text);
+		err_set(err, -EINVAL, "'%s' is not a time window", text);
 		return err_hint(err, "write FROM..TO counted from the start: 2..5 (seconds), "
 				     "500ms..2s, ..3s, 10%%..20%%");
 	}
 	if (!all.to_ns)
-		return err_set(err, -ENOENT, "this profile has no times, so it has no windows");
+		return err_set(err, -ENOENT,
+			       "this profile has no timestamps, so it has no time windows");
 	*ret_w = w;
 	return 0;
 }

@@ -89,7 +89,7 @@ void calltext_report(struct report *r, const struct selection *sel,
 	bool is_reversed = options->flags & CALLTREE_REVERSE;
 	struct report_tree *t =
 		calltree_finish(ct, is_reversed ? "callers_tree" : "tree",
-				is_reversed ? "functions and what leads to them" : "call tree");
+				is_reversed ? "functions with their callers" : "call tree");
 	CLEANUP(pruner_release) struct pruner p = {.whole = t, .options = options};
 	p.other_name = intern_add_str(&r->names, "<other>");
 	vec_push(&p.todo, (struct todo){0, 0, 0});

@@ -327,11 +327,11 @@ static const struct {
 	const char *name;
 	bool has_module;
 } kinds[] = {
-	[BY_FUNCTION] = {"functions", "functions by change of self", "function", true},
-	[BY_MODULE] = {"modules", "modules by change of self", "module", false},
-	[BY_CRATE] = {"crates", "crates, namespaces and modules by change of self", "crate", false},
-	[BY_FILE] = {"files", "source files by change of self", "file", false},
-	[BY_LINE] = {"lines", "source lines by change of self", "line", false},
+	[BY_FUNCTION] = {"functions", "functions by change (self)", "function", true},
+	[BY_MODULE] = {"modules", "modules by change (self)", "module", false},
+	[BY_CRATE] = {"crates", "crates, namespaces and modules by change (self)", "crate", false},
+	[BY_FILE] = {"files", "source files by change (self)", "file", false},
+	[BY_LINE] = {"lines", "source lines by change (self)", "line", false},
 	[DIFF_BY_STACK] = {"stacks", "stacks by change", "stack", false},
 };
 
@@ -357,18 +357,19 @@ static struct report_table *add_table(struct report *r, const struct diff *d, un
 	const struct report_column columns[] = {
 		{"before_pct", "before %", CELL_PERCENT, "share of all before", OF_SHARES},
 		{"after_pct", "after %", CELL_PERCENT, "share of all after", OF_SHARES},
-		{"change_points", "change", CELL_FLOAT, "points of per cent", OF_SHARES},
-		{"change_error_points", "+-", CELL_FLOAT, "half of its 95 % interval", OF_SHARES},
-		{"total_change_points", "total change", CELL_FLOAT, "the same with what it calls",
+		{"change_points", "change", CELL_FLOAT, "percentage points", OF_SHARES},
+		{"change_error_points", "+-", CELL_FLOAT,
+		 "half width of its 95 % confidence interval", OF_SHARES},
+		{"total_change_points", "total change", CELL_FLOAT, "the same, callees included",
 		 HAS_SHARE_TOTAL},
 		{"change", "change", change, "after - before", OF_AMOUNTS},
 		{"change_pct", "%", CELL_PERCENT, "of before", OF_AMOUNTS},
 		{"per_min", "per minute", change, "over the time between the two", HAS_RATE},
 		{"before", "before", amount, NULL, OF_AMOUNTS},
 		{"after", "after", amount, NULL, OF_AMOUNTS},
-		{"total_change", "total change", change, "the same with what it calls",
+		{"total_change", "total change", change, "the same, callees included",
 		 HAS_AMOUNT_TOTAL},
-		{"remark", "remark", CELL_TEXT, "new, gone, same, within noise: less than chance"},
+		{"note", "note", CELL_TEXT, "new, gone, same, within noise"},
 		{name, name, CELL_TEXT},
 		{"module", "module", CELL_TEXT, NULL, HAS_MODULE},
 	};
@@ -413,15 +414,16 @@ static void add_notes(struct report *r, const struct diff *d)
 		report_note(r, "compared by share of the totals; --absolute compares amounts");
 		break;
 	case DIFF_PER_TIME:
-		report_note(r,
-			    "amounts of before are scaled by %s to the duration of after; "
-			    "--absolute compares them as they are",
-			    num_double(d->scale, 3).s);
+		report_note(
+			r,
+			"amounts of BEFORE are scaled by %s to the duration of AFTER; --absolute "
+			"compares unscaled amounts",
+			num_double(d->scale, 3).s);
 		break;
 	}
 	if (d->spec.before->variance || d->spec.after->variance || d->spec.how == DIFF_SHARES)
-		report_note(r, "'within noise': the change is smaller than half of its own 95 %% "
-			       "interval, so it may be chance");
+		report_note(r, "'within noise': the change is smaller than the half width of "
+			       "its 95 %% confidence interval, so it may be random");
 }
 
 void diff_report(struct report *r, const struct diff *d, const struct view_limits *limits)
@@ -430,7 +432,7 @@ void diff_report(struct report *r, const struct diff *d, const struct view_limit
 	unsigned flags = (is_shares ? OF_SHARES : OF_AMOUNTS) | (has_rate(d) ? HAS_RATE : 0);
 	add_notes(r, d);
 	if (!is_shares) {
-		struct report_table *t = add_table(r, d, flags, "total", "all shown", "what");
+		struct report_table *t = add_table(r, d, flags, "total", "total", "what");
 		add_item(r, t, d, &d->all, d->spec.after->event);
 	}
 	if (d->spec.by != DIFF_BY_STACK)

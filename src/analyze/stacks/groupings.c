@@ -68,8 +68,8 @@ GROUPING(by_lock)
 	while (i < sel->nr_tagged && sel->tagged[i].reason != WAIT_LOCK)
 		i++;
 	if (i == sel->nr_tagged) {
-		err_set(err, -ENODATA, "nothing in view waited for a lock");
-		return err_hint(err, "what was waited for: assay report --by reason");
+		err_set(err, -ENODATA, "no lock waits to show");
+		return err_hint(err, "for the wait reasons: assay report --by reason");
 	}
 	waits_locks(r, sel, spec, limits);
 	return 0;
@@ -99,16 +99,17 @@ static const struct grouping groupings[] = {
 	[BY_FILE] = {"file", "source files", VIEW_NR, by_file},
 	[BY_LINE] = {"line", "source lines", VIEW_NR, by_line},
 	{"thread", NULL, VIEW_NR, by_thread},
-	{"thread-group", "threads whose names differ in numbers only", VIEW_NR, by_thread_group},
-	{"process", "threads of a process id added up", VIEW_NR, by_process},
-	{"reason", "waits: why", VIEW_WAITS, by_reason},
-	{"waiter", "waits: the program's function nearest to the wait", VIEW_WAITS, by_waiter},
-	{"stack", "waits: whole stacks", VIEW_WAITS, by_stack},
-	{"waker", "waits: who ended them", VIEW_WAITS, by_waker},
-	{"lock", "waits: which lock, who let go of it, what holders did", VIEW_WAITS, by_lock},
-	{"object", "waits: files and peers", VIEW_WAITS, by_object},
-	{"size", "memory: sizes of blocks", VIEW_HEAP, by_size},
-	{"leak", "memory: leaks by site, with their age and growth", VIEW_HEAP, by_leak},
+	{"thread-group", "threads whose names differ only in digits", VIEW_NR, by_thread_group},
+	{"process", "all threads of a process together", VIEW_NR, by_process},
+	{"reason", "waits: wait reason", VIEW_WAITS, by_reason},
+	{"waiter", "waits: innermost function of the program", VIEW_WAITS, by_waiter},
+	{"stack", "waits: call stack", VIEW_WAITS, by_stack},
+	{"waker", "waits: thread and function that ended them", VIEW_WAITS, by_waker},
+	{"lock", "lock waits: lock, releasing function, what the holder was doing", VIEW_WAITS,
+	 by_lock},
+	{"object", "waits: file or socket", VIEW_WAITS, by_object},
+	{"size", "memory: block size", VIEW_HEAP, by_size},
+	{"leak", "memory: leaks by allocation site, with age and growth", VIEW_HEAP, by_leak},
 };
 static const struct grouping own_ways[] = {
 	{"thread", NULL, VIEW_WAITS, by_waiting_thread},
@@ -136,8 +137,8 @@ int groupings_add(struct report *r, size_t i, const struct selection *sel,
 	for (size_t k = 0; k < ARRAY_LEN(groupings); k++)
 		if (groupings[k].view == VIEW_NR || views_at(groupings[k].view) == of)
 			buf_addf(&keys, "%s%s", keys.n ? ", " : "", groupings[k].key);
-	err_set(err, -EINVAL, "--by %s is of %s, and event '%s' has none", g->key, needed->rows,
-		sel->event);
+	err_set(err, -EINVAL, "--by %s needs %s, which event '%s' does not have", g->key,
+		needed->rows, sel->event);
 	return err_hint(err, "choose of --by %s; to record %s: %s", buf_str(&keys), needed->rows,
 			needed->record);
 }

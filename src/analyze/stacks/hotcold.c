@@ -292,7 +292,7 @@ int hotcold_run(struct arena *a, const struct profile *p, const struct select_sp
 {
 	CLEANUP(mixer_release) struct mixer m = {.arena = a, .p = p, .spec = spec};
 	if (!hotcold_is_there(p) || !find_cpu_table(p, &m.cpu_table)) {
-		err_set(err, -ENODATA, "this recording does not hold both CPU samples and waits");
+		err_set(err, -ENODATA, "this recording does not have both CPU samples and waits");
 		return err_hint(err, "record them together: assay cpu --offcpu");
 	}
 	TRY(add_cold(&m, err));

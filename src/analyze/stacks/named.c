@@ -39,14 +39,14 @@ int named_parse(struct arena *a, struct sv text, struct named_rule **ret_rules, 
 		if (!line.n || *line.p == '#')
 			continue;
 		if (sv_index(line, '\0') >= 0)
-			return err_set(err, -EINVAL, "line %zu: holds a NUL byte", line_no);
+			return err_set(err, -EINVAL, "line %zu: contains a NUL byte", line_no);
 		bool has_tabs = sv_index(line, '\t') >= 0;
 		struct sv name = next_word(&line, has_tabs);
 		struct sv pattern = next_word(&line, has_tabs);
 		if (!name.n || !pattern.n) {
-			err_set(err, -EINVAL, "line %zu: expected NAME REGEX [REMARK]", line_no);
+			err_set(err, -EINVAL, "line %zu: expected NAME REGEX [NOTE]", line_no);
 			return err_hint(err, "separate the columns by tabs if a name or a regex "
-					     "holds blanks");
+					     "contains spaces");
 		}
 		if (n == NAMED_RULES_MAX)
 			return err_set(err, -EINVAL, "line %zu: more than %d rows", line_no,
@@ -127,12 +127,14 @@ static void add_rows(struct report *r, const struct selection *sel, const struct
 		     size_t nr_rules, const struct weight *own, const struct group_weight *all)
 {
 	static const struct report_column columns[] = {
-		{"pct", "%", CELL_PERCENT, "share; the rows add up to 100"},
-		{"error_pct", "+-", CELL_PERCENT, "half of the 95 % interval, in points"},
-		{"total_pct", "total %", CELL_PERCENT, "share that passes through the row"},
+		{"pct", "%", CELL_PERCENT, "share of the total; the rows add up to 100"},
+		{"error_pct", "+-", CELL_PERCENT,
+		 "half width of the 95 % confidence interval, in percentage points"},
+		{"total_pct", "total %", CELL_PERCENT,
+		 "share of all samples with a matching function on their stack"},
 		{"samples", "samples", CELL_COUNT, NULL},
 		{"name", "name", CELL_TEXT, NULL},
-		{"remark", "remark", CELL_TEXT, NULL},
+		{"note", "note", CELL_TEXT, NULL},
 	};
 	struct report_table *t =
 		report_add_table(r, "named", "named rows", columns, ARRAY_LEN(columns));

@@ -189,8 +189,8 @@ static void note_comparison(struct report *r, const struct report_tree *t)
 	if (!t->is_differential)
 		return;
 	report_note(r,
-		    "red: more than before, blue: less, by %s, callees included; widths show "
-		    "the larger of both",
+		    "red: more than before, blue: less, by %s, callees included; widths show the "
+		    "larger of the two",
 		    t->is_normalised ? "share of the total" : "absolute numbers");
 }
 
@@ -203,7 +203,7 @@ int picture_make(struct report *r, const struct picture *pic, const struct repor
 	struct report_tree *t = calltree_finish(ct, "flame", "call tree");
 	if (!t->nodes[0].total && !(t->before && t->before[0].total))
 		return err_set(err, -ENODATA, "%s",
-			       d.why_empty ? d.why_empty : "no samples are in view");
+			       d.why_empty ? d.why_empty : "no samples to draw");
 	t->palette = d.palette;
 	r->title = default_title(&d);
 	note_comparison(r, t);

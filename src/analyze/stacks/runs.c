@@ -111,7 +111,7 @@ static void add_runs(struct report *r, const struct run_rows *t)
 {
 	static const struct report_column columns[] = {
 		{"run", "run", CELL_ID, NULL},
-		{"samples", "samples", CELL_COUNT, "in view"},
+		{"samples", "samples", CELL_COUNT, "samples shown"},
 		{"duration_ns", "duration", CELL_NS, "of the capture, or of the window of time"},
 		{"cpus", "CPUs", CELL_FLOAT, "in use on average"},
 		{"recording", "recording", CELL_TEXT, NULL},
@@ -149,21 +149,21 @@ static void add_function(struct report *r, struct report_table *table, const str
 static void add_functions(struct report *r, struct run_rows *t, const struct view_limits *limits)
 {
 	static const struct report_column columns[] = {
-		{"mean_pct", "mean self %", CELL_PERCENT, "mean of the runs' self shares"},
+		{"mean_pct", "mean self %", CELL_PERCENT, "mean self share over the runs"},
 		{"min_pct", "min", CELL_PERCENT, "smallest share of a run"},
 		{"max_pct", "max", CELL_PERCENT, "largest share of a run"},
 		{"stddev_pct", "std dev", CELL_PERCENT,
-		 "standard deviation of the shares over the runs (n - 1), in points"},
-		{"chance_pct", "by chance", CELL_PERCENT,
-		 "standard deviation that sampling alone would give, in points"},
-		{"runs", "runs", CELL_COUNT, "runs that hit it"},
+		 "standard deviation of the shares over the runs (n - 1), in percentage points"},
+		{"chance_pct", "sampling sd", CELL_PERCENT,
+		 "standard deviation that sampling alone causes, in percentage points"},
+		{"runs", "runs", CELL_COUNT, "runs in which it was sampled"},
 		{"samples", "samples", CELL_COUNT, "in all runs"},
 		{"function", "function", CELL_TEXT, NULL},
 		{"module", "module", CELL_TEXT, NULL},
 	};
 	struct report_table *table =
-		report_add_table(r, "run_functions", "functions by self, over the runs", columns,
-				 ARRAY_LEN(columns));
+		report_add_table(r, "run_functions", "hottest functions over the runs (self time)",
+				 columns, ARRAY_LEN(columns));
 	struct run_row other = {"<other>", "",
 				arena_calloc(&t->arena, t->nr_runs, sizeof(*other.self)), 0};
 	size_t nr_cut = 0;
@@ -216,26 +216,29 @@ static void begin(struct report *r, const struct run_rows *t)
 		r->nr_samples += sel->nr_samples;
 		has_one_event &= !strcmp(sel->event, t->runs[0].sel.event);
 		if (sel->p->is_incomplete)
-			report_note(r,
-				    "run %zu is incomplete: its recorder was killed or the file "
-				    "was cut",
-				    i + 1);
+			report_note(
+				r,
+				"run %zu is incomplete: the recorder was killed or the file was "
+				"truncated",
+				i + 1);
 		if (!sel->nr_samples)
 			report_note(r,
-				    "run %zu has no samples in view: it counts as 0 %% of each "
+				    "run %zu has no samples to show: it counts as 0 %% for each "
 				    "function",
 				    i + 1);
 	}
 	if (has_one_event)
 		report_fact(r, FACT_EVENT, t->runs[0].sel.event);
 	else
-		report_note(r,
-			    "the runs counted different events: their shares may differ by that");
+		report_note(
+			r,
+			"the runs recorded different events, so their shares may differ for that "
+			"reason");
 	if (t->nr_runs < 3)
 		report_note(r, "%s",
-			    t->nr_runs < 2 ? "one run has no spread: take three or more"
-					   : "two runs hardly tell a spread: take three "
-					     "or more");
+			    t->nr_runs < 2 ? "one run has no spread: record three or more"
+					   : "two runs are too few to estimate the "
+					     "spread: record three or more");
 }
 
 void runs_report(struct report *r, const struct run_input *runs, size_t nr_runs,

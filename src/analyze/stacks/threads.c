@@ -26,13 +26,13 @@ static struct report_table *begin_table(struct report *r, const char *key, const
 	const struct report_column columns[] = {
 		{"pct", "%", CELL_PERCENT, "share of everything shown"},
 		{"error_pct", "+-", CELL_PERCENT,
-		 "half of the 95 % interval, in percentage points"},
+		 "half width of the 95 % confidence interval, in percentage points"},
 		{"cpus", "CPUs", CELL_FLOAT, "CPUs in use on average over the window",
 		 THREADS | GROUPS},
 		{"samples", "samples", CELL_COUNT},
 		{"threads", "threads", CELL_COUNT,
-		 is_process ? "threads that were hit, under each of their names"
-			    : "threads that were hit",
+		 is_process ? "sampled threads; a renamed thread counts once per name"
+			    : "sampled threads",
 		 GROUPS | PROCESSES},
 		{"pid", "pid", CELL_ID, NULL, THREADS | PROCESSES},
 		{"tid", "tid", CELL_ID, NULL, THREADS},
@@ -194,6 +194,6 @@ void thread_groups_report(struct report *r, const struct selection *sel,
 	}
 	groups[0].name = ""; /* of no thread */
 	struct report_table *t =
-		begin_table(r, "thread_groups", "threads, numbers in their names as #", GROUPS);
+		begin_table(r, "thread_groups", "threads (digits shown as #)", GROUPS);
 	add_rows(r, t, sel, groups, intern_count(&names), limits);
 }

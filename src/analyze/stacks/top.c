@@ -28,6 +28,21 @@ static struct view_item *weigh_items(struct arena *a, const struct selection *se
 	return items;
 }
 
+/* "hottest functions (self time)" and the like. */
+static const char *title_of(struct arena *a, const struct selection *sel, enum group_by by,
+			    enum view_sort sort)
+{
+	bool is_time = sel->unit == UNIT_NS || !view_is_exact(sel);
+	const char *amount = sel->unit == UNIT_BYTES ? "bytes" : is_time ? "time" : "count";
+	if (sort == VIEW_BY_NAME)
+		return arena_fmt(a, "%s by name", kinds[by].title);
+	if (by == BY_FUNCTION && sel->unit != UNIT_BYTES)
+		return arena_fmt(a, "hottest functions (%s %s)",
+				 sort == VIEW_BY_TOTAL ? "total" : "self", amount);
+	return arena_fmt(a, "%s (%s %s)", kinds[by].title, sort == VIEW_BY_TOTAL ? "total" : "self",
+			 amount);
+}
+
 void top_report(struct report *r, const struct selection *sel, enum group_by by,
 		const struct view_limits *limits)
 {
@@ -37,10 +52,7 @@ void top_report(struct report *r, const struct selection *sel, enum group_by by,
 	struct view_item *items = weigh_items(&scratch, sel, WEIGH_ALL_PHASES, &g);
 	struct view_spec spec = {
 		.key = kinds[by].key,
-		.title = arena_fmt(&scratch, "%s by %s", kinds[by].title,
-				   limits->sort == VIEW_BY_TOTAL  ? "total"
-				   : limits->sort == VIEW_BY_NAME ? "name"
-								  : "self"),
+		.title = title_of(&scratch, sel, by, limits->sort),
 		.name_key = kinds[by].name_key,
 		.module_key = kinds[by].module_key,
 		.of = view_all(sel),

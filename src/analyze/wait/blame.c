@@ -237,12 +237,12 @@ int blame_make(struct arena *a, const struct profile *p, const struct select_spe
 	if (!tables_has_rows(p, TABLE_BLAME)) {
 		if (!tables_has_rows(p, TABLE_OFF_CPU)) {
 			err_set(err, -ENODATA, "this recording has no waits");
-			return err_hint(err, "record some: assay offcpu, assay cpu --offcpu");
+			return err_hint(err, "to record them: assay offcpu, assay cpu --offcpu");
 		}
 		err_set(err, -ENODATA,
-			"no thread waited for another one that is known: nobody is to blame");
-		return err_hint(err, "what was waited for instead: assay report; recordings made "
-				     "with --no-wakers or --no-bpf never know it");
+			"no wait has a known lock holder or waker, so nothing can be attributed");
+		return err_hint(err, "for the wait reasons: assay report; recordings made with "
+				     "--no-wakers or --no-bpf have no wakers");
 	}
 	TRY(select_run(a, p, &own, &b.sel, err));
 	m.least_ns = b.sel.weight / NEGLIGIBLE;

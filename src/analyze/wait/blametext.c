@@ -24,23 +24,25 @@ static const char *culprit_name(struct buf *to, const struct profile *p,
 /* What culprits did, by their own function; then who waited for whom. */
 static const struct waitgroups_table causes = {
 	.key = "blame",
-	.title = "what others were waited for, moved to its cause",
-	.note = "on_cpu: it ran; convoy: threads that hand one lock around",
-	.texts = {{"doing", "it did"},
+	.title = "wait time attributed to its cause",
+	.note = "cause: what the thread that ended the wait (the lock holder) did "
+		"meanwhile; on_cpu: it was running; convoy: threads that pass one lock "
+		"around",
+	.texts = {{"doing", "cause"},
 		  {"function", "function"},
-		  {"in", "in"},
+		  {"in", "call"},
 		  {"culprit", "thread"}},
 	.other_at = 1,
 	.flags = WAITGROUPS_THREADS,
 };
 static const struct waitgroups_table pairs = {
 	.key = "blame_pairs",
-	.title = "who waited for whom",
+	.title = "waiting threads and lock holders",
 	.texts = {{"waiter", "waiter"},
 		  {"waits_in", "waits in"},
-		  {"culprit", "for thread"},
+		  {"culprit", "holder"},
 		  {"function", "in"},
-		  {"doing", "which did"}},
+		  {"doing", "cause"}},
 	.other_at = 1,
 };
 

@@ -21,15 +21,15 @@ static double nan_cell(void)
 
 static const struct report_column columns[] = {
 	{"time_ns", "time", CELL_NS, "of all threads together"},
-	{"wall_pct", "% of wall", CELL_PERCENT, "share of the threads' wall time"},
-	{"threads", "threads", CELL_FLOAT, "threads in this state on average"},
-	{"count", "times", CELL_COUNT, "runs, or waits that ended in the window"},
+	{"pct", "%", CELL_PERCENT, "share of total thread time"},
+	{"threads", "threads", CELL_FLOAT, "average number of threads in this state"},
+	{"count", "count", CELL_COUNT, "runs, or waits that ended in the window"},
 	{"mean_ns", "mean", CELL_NS, NULL},
-	{"p50_ns", "p50", CELL_NS, "interpolated within a log2 class of durations"},
+	{"p50_ns", "p50", CELL_NS, "interpolated within a power-of-two bucket"},
 	{"p99_ns", "p99", CELL_NS, "interpolated within a log2 class of durations"},
 	{"longest_ns", "longest", CELL_NS, NULL},
 	{"reason", "reason", CELL_TEXT, "as --reason takes it"},
-	{"what", "", CELL_TEXT, "in words"},
+	{"what", "", CELL_TEXT, "description"},
 };
 
 struct line {
@@ -124,33 +124,33 @@ static void add_rest(struct report *r, struct report_table *t, const struct brea
 					.reason = "-",
 					.what = "not accounted for"});
 	if (off > CLOSES_PCT)
-		report_note(
-			r,
-			"the ledger sums to %.1f %% of wall time: there were threads that began "
-			"before their first record or ended after their last one",
-			100 + off);
+		report_note(r,
+			    "the rows add up to %.1f %% of total thread time: some threads started "
+			    "before their first event or ended after their last one",
+			    100 + off);
 }
 
 void breakdown_report(struct report *r, const struct breakdown *l)
 {
 	const struct breakdown_row *total = &l->total;
-	const char *title = arena_fmt(&r->arena, "where the time of %" PRIu64 " thread%s went",
+	const char *title = arena_fmt(&r->arena, "thread time breakdown (%" PRIu64 " thread%s)",
 				      total->nr_threads, total->nr_threads == 1 ? "" : "s");
-	struct report_table *t = report_add_table(r, "ledger", title, columns, ARRAY_LEN(columns));
+	struct report_table *t =
+		report_add_table(r, "breakdown", title, columns, ARRAY_LEN(columns));
 	const struct line ran = {.ns = total->ns[WAIT_ON_CPU],
 				 .nr = total->nr_runs,
 				 .reason = wait_key(WAIT_ON_CPU),
-				 .what = "ran"};
+				 .what = "on CPU"};
 	const struct line preempted = {.ns = total->preempted_ns,
 				       .nr = total->nr_involuntary,
 				       .q = &l->preempted,
 				       .reason = wait_key(WAIT_RUN_QUEUE),
-				       .what = "lost the CPU while it could run"};
+				       .what = "preempted"};
 	const struct line woken = {.ns = total->woken_ns,
 				   .nr = l->woken.nr_all,
 				   .q = &l->woken,
 				   .reason = wait_key(WAIT_RUN_QUEUE),
-				   .what = "woken, no CPU yet"};
+				   .what = "wake-up latency"};
 	const struct line *first[] = {&ran, &preempted, &woken};
 	for (size_t i = 0; i < ARRAY_LEN(first); i++)
 		if (first[i]->ns || first[i]->nr)
@@ -161,8 +161,8 @@ void breakdown_report(struct report *r, const struct breakdown *l)
 	add_line(r, t, l,
 		 &(struct line){.ns = total->wall_ns,
 				.nr = 0,
-				.reason = "wall",
-				.what = "time for which threads were watched"});
+				.reason = "total",
+				.what = "total thread time"});
 }
 
 /* ---- a row a thread ------------------------------------------------------------------------ */
@@ -188,18 +188,20 @@ static struct report_table *begin_threads(struct report *r, unsigned bits,
 {
 	bool is_grouped = bits & OF_GROUPS;
 	struct report_column c[] = {
-		{"wall_ns", "wall", CELL_NS, "time for which it was watched"},
+		{"total_ns", "total", CELL_NS,
+		 "total thread time: from its first to its last event"},
 		{"on_cpu_ns", "on CPU", CELL_NS},
-		{"run_queue_ns", "run queue", CELL_NS, "could run, had no CPU", OF_GROUPS},
-		{"preempted_ns", "preempted", CELL_NS, "could run, lost the CPU", OF_THREADS},
-		{"woken_ns", "woken", CELL_NS, "woken, and no CPU yet", OF_THREADS},
+		{"run_queue_ns", "run queue", CELL_NS, "runnable, waiting for a CPU", OF_GROUPS},
+		{"preempted_ns", "preempted", CELL_NS, "preempted, waiting for a CPU", OF_THREADS},
+		{"woken_ns", "wake-up", CELL_NS, "wake-up latency: woken, waiting for a CPU",
+		 OF_THREADS},
 		[REASONS_AT + REASON_COLUMNS] = {"other_waits_ns", "other", CELL_NS,
 						 "waits for other reasons", HAS_OTHER},
-		{"idle_ns", "idle", CELL_NS, "waited for something to do"},
-		{"covered_pct", "covered %", CELL_PERCENT, "sum of all that, over wall time",
-		 HAS_COVERED},
-		{"voluntary", "waits", CELL_COUNT, "switches out to wait"},
-		{"involuntary", "preempts", CELL_COUNT, "switches out while it could run"},
+		{"idle_ns", "idle", CELL_NS, "idle waits: park, poll, sleep ..."},
+		{"covered_pct", "covered %", CELL_PERCENT,
+		 "sum of these columns as a share of total thread time", HAS_COVERED},
+		{"voluntary", "waits", CELL_COUNT, "voluntary context switches"},
+		{"involuntary", "preempts", CELL_COUNT, "involuntary context switches"},
 		{"threads", "threads", CELL_COUNT, NULL, OF_GROUPS},
 		{"pid", "pid", CELL_ID, NULL, OF_THREADS},
 		{"tid", "tid", CELL_ID, NULL, OF_THREADS},
@@ -210,9 +212,9 @@ static struct report_table *begin_threads(struct report *r, unsigned bits,
 			(struct report_column){arena_fmt(&r->arena, "%s_ns", wait_key(shown[i])),
 					       wait_key(shown[i]), CELL_NS, NULL,
 					       1u << (SHOWN + i)};
-	return report_add_table_of(r, is_grouped ? "ledger_groups" : "ledger_threads",
-				   is_grouped ? "threads, numbers in their names as #" : "threads",
-				   c, ARRAY_LEN(c), bits);
+	return report_add_table_of(r, is_grouped ? "breakdown_groups" : "breakdown_threads",
+				   is_grouped ? "threads (digits shown as #)" : "threads", c,
+				   ARRAY_LEN(c), bits);
 }
 
 static uint64_t id_or_none(int32_t id)

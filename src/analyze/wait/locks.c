@@ -64,7 +64,7 @@ static const char *lock_name(struct locks *l, stack_id stack, const struct tag *
 	if (tag->object && !is_by_park)
 		return profile_text(l->sel->p, tag->object);
 	buf_clear(&l->text);
-	buf_addf(&l->text, "taken in %s", own_function(l, stack));
+	buf_addf(&l->text, "locked in %s", own_function(l, stack));
 	return buf_str(&l->text);
 }
 
@@ -137,17 +137,18 @@ static void add_blame(struct locks *l, const struct selection *blame)
 
 static const struct report_column columns[] = {
 	{"time_ns", "time", CELL_NS, "time waited for the lock"},
-	{"pct", "%", CELL_PERCENT, "share of all waiting for locks"},
+	{"pct", "%", CELL_PERCENT, "share of all lock wait time"},
 	{"waits", "waits", CELL_COUNT, NULL},
 	{"mean_ns", "mean", CELL_NS, NULL},
-	{"p99_ns", "p99", CELL_NS, "interpolated within a log2 class of durations"},
+	{"p99_ns", "p99", CELL_NS, "interpolated within a power-of-two bucket"},
 	{"longest_ns", "longest", CELL_NS, NULL},
 	{"threads", "threads", CELL_COUNT, "threads that waited"},
-	{"lock", "lock", CELL_TEXT, "address of its word, or where it is taken"},
-	{"waits_in", "waited for in", CELL_TEXT, "the program's function, the one with most time"},
-	{"released_in", "released in", CELL_TEXT, "the same, of who let the waiters go on"},
+	{"lock", "lock", CELL_TEXT, "address of the lock word, or the function that locks it"},
+	{"waits_in", "waiters in", CELL_TEXT, "function of the program that waited longest"},
+	{"released_in", "released in", CELL_TEXT, "function of the program that released the lock"},
 	{"released_by", "by thread", CELL_TEXT, NULL},
-	{"holder", "holder meanwhile", CELL_TEXT, "what holders did while it was waited for"},
+	{"holder", "holder was doing", CELL_TEXT,
+	 "what the lock holder was doing during the waits"},
 };
 
 static int by_time(const void *x, const void *y)
@@ -185,7 +186,7 @@ static const char *holder_text(struct report *r, const struct lock *lock)
 			break;
 		is_reported[best] = true;
 		buf_addf(&b, "%s%s %s %%", b.n ? ", " : "",
-			 best == WAIT_ON_CPU ? "ran" : wait_text(best),
+			 best == WAIT_ON_CPU ? "on CPU" : wait_text(best),
 			 num_double(view_pct(lock->holder_ns[best], all), 0).s);
 	}
 	return arena_strdup(&r->arena, buf_str(&b));
@@ -236,8 +237,8 @@ void waits_locks(struct report *r, const struct selection *sel, const struct sel
 	    !select_run(&l.a, sel->p, &of_blame, &blame, NULL))
 		add_blame(&l, &blame);
 	qsort(l.locks.p, l.locks.n, sizeof(*l.locks.p), by_time);
-	struct report_table *t = report_add_table(r, "locks", "locks that were waited for", columns,
-						  ARRAY_LEN(columns));
+	struct report_table *t =
+		report_add_table(r, "locks", "contended locks", columns, ARRAY_LEN(columns));
 	struct lock other = {.name = "<other>"};
 	for (size_t i = 0; i < l.locks.n; i++) {
 		const struct lock *lock = &l.locks.p[i];

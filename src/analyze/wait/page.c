@@ -47,31 +47,33 @@ static void note_accuracy(const struct page *pg)
 	double covered = breakdown_covered_pct(&l->total);
 	uint64_t off_ns = breakdown_sum_ns(&l->total) - l->total.ns[WAIT_ON_CPU];
 	if (l->polled_ns)
-		report_note(
-			pg->r,
-			"%s %% of the time off the CPU was seen by looks from time to time, not "
-			"by switches: what it was waited for is estimated there",
-			pct_text(view_pct(l->polled_ns, off_ns)).s);
+		report_note(pg->r,
+			    "%s %% of off-CPU time was measured by polling /proc, not from context "
+			    "switches: its wait reasons are estimates",
+			    pct_text(view_pct(l->polled_ns, off_ns)).s);
 	if (covered < 100 - CLOSES_PCT) /* too much is noted with the ledger itself */
-		report_note(pg->r, "the ledger covers %s %% of the threads' wall time",
+		report_note(pg->r, "the breakdown covers %s %% of total thread time",
 			    pct_text(covered).s);
 	uint64_t futex = l->total.ns[WAIT_SYNC] + l->total.ns[WAIT_LOCK] + l->total.ns[WAIT_PARK];
 	double unreported = view_pct(l->total.ns[WAIT_SYNC], futex);
 	if (unreported >= 10 && has_evidence(l->total.ns[WAIT_SYNC], 0))
-		report_note(pg->r,
-			    "%s %% of the time on futexes cannot be told apart into locks and "
-			    "parking: no known function is on those stacks",
-			    pct_text(unreported).s);
+		report_note(
+			pg->r,
+			"%s %% of futex wait time may be lock waits or parking: no known locking "
+			"function is on those stacks",
+			pct_text(unreported).s);
 }
 
 static void note_window(const struct page *pg, const struct select_spec *spec)
 {
 	if (spec->time && pg->p->start_ns)
-		report_note(pg->r, "waits are kept by the second: the window is that of whole "
-				   "seconds that begin in it");
+		report_note(pg->r, "waits are stored per second: shown are the whole seconds that "
+				   "begin in the time window");
 	if (!spec->min_duration && !spec->max_duration)
 		return;
-	report_note(pg->r, "durations are kept by powers of two: shown are waits of %s to %s",
+	report_note(pg->r,
+		    "durations are stored in power-of-two buckets: shown are waits of %s to "
+		    "%s",
 		    num_ns(pg->sel->min_ns).s,
 		    pg->sel->max_ns ? num_ns(pg->sel->max_ns).s : "any length");
 }
@@ -84,10 +86,11 @@ static bool note_idle(const struct page *pg)
 	double idle = view_pct(breakdown_idle_ns(total), breakdown_sum_ns(total));
 	if (idle < IDLE_PCT)
 		return false;
-	report_note(pg->r,
-		    "mostly idle: %s %% of the threads' time they waited for something to do; to "
-		    "see what slows it, record under load",
-		    pct_text(idle).s);
+	report_note(
+		pg->r,
+		"mostly idle: %s %% of thread time was spent in idle waits (park, poll, sleep); "
+		"record under load to see what slows the program down",
+		pct_text(idle).s);
 	return true;
 }
 
@@ -98,9 +101,10 @@ static void note_starved(const struct page *pg)
 	if (pct < STARVED_PCT ||
 	    !has_evidence(total->ns[WAIT_RUN_QUEUE], total->nr_waits[WAIT_RUN_QUEUE]))
 		return;
-	report_note(pg->r,
-		    "short of CPU: %s %% of active time was spent in the run queue, ready to run",
-		    pct_text(pct).s);
+	report_note(
+		pg->r,
+		"CPU shortage: %s %% of non-idle thread time was spent runnable in the run queue",
+		pct_text(pct).s);
 }
 
 /* The heaviest lock, from the table of locks: its share and text, or NULL. */
@@ -121,11 +125,14 @@ static void note_locks(const struct page *pg)
 	    !has_evidence(total->ns[WAIT_LOCK], total->nr_waits[WAIT_LOCK]))
 		return;
 	bool is_one = top[1].d >= TOP_LOCK_PCT;
-	report_note(pg->r, "lock contention: %s %% of active time waits for locks%s%s%s",
-		    pct_text(pct).s, is_one ? "; most of it for one, waited for in " : "",
+	report_note(pg->r,
+		    "lock contention: %s %% of non-idle thread time was spent waiting for "
+		    "locks%s%s%s",
+		    pct_text(pct).s, is_one ? "; mostly one lock, waiters in " : "",
 		    is_one ? top[8].text : "",
 		    is_one && top[11].text[0]
-			    ? arena_fmt(&pg->r->arena, ", whose holder meanwhile: %s", top[11].text)
+			    ? arena_fmt(&pg->r->arena, "; meanwhile the lock holder was doing: %s",
+					top[11].text)
 			    : "");
 }
 
@@ -135,19 +142,19 @@ static void note_io(const struct page *pg)
 		enum wait_reason reason;
 		const char *text;
 	} kinds[] = {
-		{WAIT_FSYNC, "waits for data to reach the disk (fsync)"},
-		{WAIT_FILE_READ, "waits for reads from files"},
-		{WAIT_FILE_WRITE, "waits for writes to files"},
-		{WAIT_FAULT, "waits for pages to be read (major faults)"},
-		{WAIT_RECLAIM, "waits for memory to be freed (reclaim)"},
-		{WAIT_MMAP_LOCK, "waits for the process's memory map (mmap lock)"},
+		{WAIT_FSYNC, "waiting for data to reach the disk (fsync)"},
+		{WAIT_FILE_READ, "waiting for file reads"},
+		{WAIT_FILE_WRITE, "waiting for file writes"},
+		{WAIT_FAULT, "waiting for pages to be read (major faults)"},
+		{WAIT_RECLAIM, "reclaiming memory (memory pressure)"},
+		{WAIT_MMAP_LOCK, "waiting for the mmap lock of the process"},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
 		uint64_t ns = pg->l->total.ns[kinds[i].reason];
 		double pct = active_pct(pg, ns);
 		if (pct >= IO_PCT && has_evidence(ns, pg->l->total.nr_waits[kinds[i].reason]))
-			report_note(pg->r, "%s %% of active time %s", pct_text(pct).s,
-				    kinds[i].text);
+			report_note(pg->r, "%s %% of non-idle thread time was spent %s",
+				    pct_text(pct).s, kinds[i].text);
 	}
 }
 

@@ -28,9 +28,12 @@ static uint64_t weight_of_time(const struct tag_group *g)
 /* ---- how long ----------------------------------------------------------------------------- */
 
 static const struct tag_column span_columns[] = {
-	{{"calls", "calls", CELL_COUNT, "outermost ones that returned"}, TAG_NR, 0},
+	{{"calls", "calls", CELL_COUNT,
+	  "calls that returned; nested calls of the same span are not counted"},
+	 TAG_NR,
+	 0},
 	{{"per_s", "per second", CELL_FLOAT, NULL}, TAG_NR_PER_S, 0},
-	{{"time_ns", "time", CELL_NS, "wall time, of all threads"}, TAG_NS, 0},
+	{{"time_ns", "time", CELL_NS, "elapsed time, sum over threads"}, TAG_NS, 0},
 	{{"mean_ns", "mean", CELL_NS, NULL}, TAG_MEAN_NS, 0},
 	{{"p50_ns", "p50", CELL_NS, NULL}, TAG_P50_NS, 0},
 	{{"p90_ns", "p90", CELL_NS, NULL}, TAG_P90_NS, 0},
@@ -41,18 +44,18 @@ static const struct tag_column span_columns[] = {
 
 static const struct tag_table spans_table = {
 	TAG_TABLE("spans", "latency", span_columns),
-	.note = "p50, p90 and p99 are interpolated within classes of durations, powers of two",
+	.note = "p50, p90 and p99 are interpolated within power-of-two buckets",
 	.weight = weight_of_time};
 
 static const struct report_column histogram_columns[] = {
 	{"span", "span", CELL_TEXT, NULL}, {"from_ns", "from", CELL_NS, NULL},
 	{"to_ns", "below", CELL_NS, NULL}, {"calls", "calls", CELL_COUNT, NULL},
-	{"pct", "%", CELL_PERCENT, NULL},  {"cumulated_pct", "up to here", CELL_PERCENT, NULL},
+	{"pct", "%", CELL_PERCENT, NULL},  {"cumulated_pct", "cumulative %", CELL_PERCENT, NULL},
 };
 
 static void add_histogram(struct spansum *s)
 {
-	struct report_table *t = report_add_table(s->r, "span_histogram", "calls by duration",
+	struct report_table *t = report_add_table(s->r, "span_histogram", "latency histogram",
 						  histogram_columns, ARRAY_LEN(histogram_columns));
 	vec_foreach(g, &s->spans->groups) {
 		const struct quantile *q = &g->amounts->q;
@@ -95,8 +98,8 @@ static const struct report_column breakdown_columns[] = {
 	{"span", "span", CELL_TEXT, NULL},
 	{"reason", "reason", CELL_TEXT, NULL},
 	{"time_ns", "time", CELL_NS, NULL},
-	{"pct", "%", CELL_PERCENT, "of the span's wall time"},
-	{"per_call_ns", "a call", CELL_NS, NULL},
+	{"pct", "%", CELL_PERCENT, "of the span's elapsed time"},
+	{"per_call_ns", "per call", CELL_NS, NULL},
 	{"what", "", CELL_TEXT, NULL},
 };
 
@@ -137,7 +140,7 @@ static int add_breakdown(struct spansum *s, const struct select_spec *spec, stru
 	}
 	tag_groups_sort(&groups, weight_of_time);
 	struct report_table *t =
-		report_add_table(s->r, "span_ledger", "where the time of calls goes",
+		report_add_table(s->r, "span_breakdown", "time breakdown of the calls",
 				 breakdown_columns, ARRAY_LEN(breakdown_columns));
 	vec_foreach(span, &s->spans->groups)
 		vec_foreach(g, &groups.groups)
@@ -152,12 +155,12 @@ static int add_breakdown(struct spansum *s, const struct select_spec *spec, stru
 static const struct report_column slow_columns[] = {
 	{"time_ns", "time", CELL_NS, NULL},
 	{"span", "span", CELL_TEXT, NULL},
-	{"at_s", "at s", CELL_FLOAT, "since the capture's start"},
+	{"at_s", "start s", CELL_FLOAT, "since the capture's start"},
 	{"thread", "thread", CELL_TEXT, NULL},
 	{"tid", "tid", CELL_ID, NULL},
-	{"ledger", "where it went", CELL_TEXT, NULL},
+	{"breakdown", "time breakdown", CELL_TEXT, NULL},
 	{"longest_wait_ns", "longest wait", CELL_NS, NULL},
-	{"stack", "its stack, innermost first", CELL_TEXT, NULL},
+	{"stack", "stack of the longest wait, innermost first", CELL_TEXT, NULL},
 };
 
 struct slow_span {
@@ -258,7 +261,7 @@ static int add_slowest(struct spansum *s, const struct select_spec *spec, struct
 	}
 	if (list.n)
 		qsort(list.p, list.n, sizeof(*list.p), by_time_and_task);
-	struct report_table *t = report_add_table(s->r, "span_slowest", "the slowest calls",
+	struct report_table *t = report_add_table(s->r, "span_slowest", "slowest calls",
 						  slow_columns, ARRAY_LEN(slow_columns));
 	for (size_t i = 0; i < list.n && i < 10; i++)
 		add_slow_row(s, t, &list.p[i]);
@@ -305,10 +308,11 @@ static void add_notes(struct spansum *s, const char *input)
 	vec_foreach(g, &s->spans->groups) {
 		if (!strstr(g->texts[0], "{{closure}}") && !strstr(g->texts[0], "::poll"))
 			continue;
-		report_note(s->r,
-			    "'%s' looks like an async function: a call is one poll of it, on one "
-			    "thread, not the whole operation",
-			    g->texts[0]);
+		report_note(
+			s->r,
+			"'%s' looks like an async function: each call is one poll of the future "
+			"on one thread, not the whole operation",
+			g->texts[0]);
 		break;
 	}
 	if (input)

@@ -39,11 +39,11 @@ struct quantile *waitgroups_at(struct waitgroups *w, const char *const *texts, t
 static struct report_table *begin_table(struct report *r, const struct waitgroups_table *table)
 {
 	struct report_column c[COLUMNS_MAX] = {
-		{"time_ns", "time", CELL_NS, "time waited"},
+		{"time_ns", "time", CELL_NS, "wait time"},
 		{"pct", "%", CELL_PERCENT, "share of the time shown"},
 		{"waits", "waits", CELL_COUNT, "waits that ended in the window"},
 		{"mean_ns", "mean", CELL_NS},
-		{"p50_ns", "p50", CELL_NS, "interpolated within a log2 class of durations",
+		{"p50_ns", "p50", CELL_NS, "interpolated within a power-of-two bucket",
 		 WAITGROUPS_QUANTILES},
 		{"p99_ns", "p99", CELL_NS, "interpolated within a log2 class of durations",
 		 WAITGROUPS_QUANTILES},

@@ -7,7 +7,7 @@
 #include "analyze/wait/waitgroups.h"
 #include "base/buf.h"
 
-#define QUANTILE_NOTE "p50 and p99 are interpolated within classes of durations, powers of two"
+#define QUANTILE_NOTE "p50 and p99 are interpolated within power-of-two buckets"
 
 int waits_reasons_in_view(const struct profile *p, const struct select_spec *spec,
 			  uint32_t *ret_bits, struct err *err)
@@ -102,38 +102,37 @@ static const struct {
 	texts_fn *texts;
 } kinds[] = {
 	[WAITS_REASONS] = {{.key = "reasons",
-			    .title = "reasons of waiting",
+			    .title = "wait reasons",
 			    .note = QUANTILE_NOTE,
 			    .texts = {{"reason", "reason"}, {"what", ""}},
 			    .flags = WAITGROUPS_QUANTILES | WAITGROUPS_THREADS},
 			   texts_of_reason},
 	[WAITS_FUNCTIONS] = {{.key = "waiting_functions",
-			      .title = "functions that waited",
+			      .title = "waiting functions",
 			      .texts = {{"reason", "reason"},
 					{"function", "function"},
-					{"in", "in"},
+					{"in", "blocked in"},
 					{"module", "module"}},
 			      .other_at = 1,
 			      .flags = WAITGROUPS_QUANTILES},
 			     texts_of_function},
 	[WAITS_STACKS] = {{.key = "waiting_stacks",
-			   .title = "stacks that waited",
-			   .texts = {{"reason", "reason"},
-				     {"stack", "stack, from where it waited"}},
+			   .title = "waiting stacks",
+			   .texts = {{"reason", "reason"}, {"stack", "stack, innermost first"}},
 			   .other_at = 1,
 			   .flags = WAITGROUPS_QUANTILES},
 			  texts_of_stack},
 	[WAITS_WAKERS] = {{.key = "wakers",
-			   .title = "who ended the waits",
+			   .title = "wakers",
 			   .texts = {{"reason", "reason"},
 				     {"function", "waiting function"},
 				     {"waker", "woken by"},
-				     {"waking_function", "in"}},
+				     {"waking_function", "waker function"}},
 			   .other_at = 1},
 			  texts_of_waker},
 	[WAITS_OBJECTS] = {{.key = "wait_objects",
-			    .title = "files and peers that were waited for",
-			    .texts = {{"reason", "reason"}, {"object", "file or peer"}},
+			    .title = "blocking files and sockets",
+			    .texts = {{"reason", "reason"}, {"object", "file or socket"}},
 			    .other_at = 1,
 			    .flags = WAITGROUPS_QUANTILES | WAITGROUPS_THREADS},
 			   texts_of_object},

@@ -104,7 +104,7 @@ static void emit_older(struct heapaccount *b)
 		t->is_dirty = false;
 		if (t->nr_older <= 0)
 			continue;
-		struct heapaccount_row row = {.spec = TABLE_OLDER,
+		struct heapaccount_row row = {.spec = TABLE_FREED_PREEXISTING,
 					      .tid = t->tid,
 					      .time_ns = b->spec.start_ns +
 							 (uint64_t)b->second * SECOND_NS};

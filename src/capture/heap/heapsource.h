@@ -39,7 +39,7 @@ struct heapsource_spec {
 
 #define HEAP_TABLES                                                                    \
 	(TABLE_SET(ALLOCATED) | TABLE_SET(LIVE) | TABLE_SET(PEAK) | TABLE_SET(FREED) | \
-	 TABLE_SET(OLDER) | TABLE_SET(MAPPED))
+	 TABLE_SET(FREED_PREEXISTING) | TABLE_SET(MAPPED))
 
 extern const struct source heap_source;
 

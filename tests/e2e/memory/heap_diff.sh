@@ -19,7 +19,7 @@ leaky = rows["leaky"]
 # half of the interval is 2 standard deviations
 assert abs(leaky["change"] - truth) <= 2 * leaky["change_error"], leaky
 assert leaky["change_error"] < truth / 4, leaky
-assert leaky["remark"] == "" and leaky["per_min"] > 0, leaky
+assert leaky["note"] == "" and leaky["per_min"] > 0, leaky
 steady = rows.get("steady")
 assert steady is None or steady["change"] == 0, steady
 total = tables["total"]["rows"][0]

@@ -7,7 +7,7 @@ near_pct() { awk -v a="$1" -v b="$2" -v p="$3" 'BEGIN { d = a > b ? a - b : b - 
 check() { # NAME: the recording's growth against what the program says of itself
 	$ASSAY report --json g.assay > g.json || fail "$1: report"
 	grew=$(awk '$1 == "grew" { print $2 * 1024 }' out)
-	growth=$(cell memory bytes "what=touched first")
+	growth=$(cell memory bytes "what=first touched")
 	near_pct "$growth" "$grew" 5 || fail "$1: RSS grew by $grew bytes, growth says $growth"
 }
 $ASSAY heap --method growth --no-pictures -o g.assay -- "$TARGETS/eats" 64 > out 2> err || fail "$(cat err)"
@@ -21,7 +21,7 @@ faults=$(cell growth_functions faults function=big)
 if ! grep -q '\[never\]' /sys/kernel/mm/transparent_hugepage/enabled; then
 	GLIBC_TUNABLES=glibc.malloc.hugetlb=1 $ASSAY heap --method growth --no-pictures -o g.assay -- "$TARGETS/eats" 64 > out 2> err || fail "$(cat err)"
 	check "huge pages"
-	faults=$(cell memory count "what=touched first")
+	faults=$(cell memory count "what=first touched")
 	[ "$faults" -lt 5000 ] || fail "no huge pages: 64 MiB in $faults faults"
 fi
 
@@ -34,4 +34,4 @@ su nobody -s /bin/sh -c "../assay heap --method growth --no-pictures -o g.assay 
 grep -q "BPF programs are refused" err || fail "not told: $(cat err)"
 $ASSAY report --json g.assay > g.json || fail "report"
 grew=$(awk '$1 == "grew" { print $2 * 1024 }' out)
-near_pct "$(cell memory bytes "what=touched first")" "$grew" 15 || fail "sampled: $(cell memory bytes "what=touched first") of $grew"
+near_pct "$(cell memory bytes "what=first touched")" "$grew" 15 || fail "sampled: $(cell memory bytes "what=touched first") of $grew"

@@ -52,7 +52,7 @@ check attached exact
 "$ASSAY" report attached.assay --json > attached.report || fail "no report"
 older=$(python3 -c "
 import json
-t = [t for t in json.load(open('attached.json'))['tables'] if t['event'] == 'freed-older'][0]
+t = [t for t in json.load(open('attached.json'))['tables'] if t['event'] == 'freed-preexisting'][0]
 print(sum(r[3] for r in t['sums']))")
 [ "$older" = 200 ] || fail "frees of older blocks: $older, truth 200"
 

@@ -23,13 +23,13 @@ $ASSAY limit -m 64M --swap 0 --json -- "$TARGETS/eats" 256 > l.json 2> err
 [ "$(cell counts count 'what=processes killed')" = 1 ] || fail "no kill was counted"
 [ "$(cell counts count 'what=at the limit')" -gt 0 ] || fail "never at the limit"
 [ "$(cell memory bytes what=peak)" = $((64 << 20)) ] || fail "peak is not the limit"
-grep -q 'killed by the kernel at 64.0 MiB, the limit: [56][0-9.]* MiB of it anonymous' l.json ||
+grep -q 'killed by the OOM killer at the limit, 64.0 MiB: [56][0-9.]* MiB of it anonymous' l.json ||
 	fail "no sentence: $(cat l.json)"
 
 # with the heap of that moment: three quarters of it by big()
 $ASSAY limit -m 64M --heap -o h.assay -- "$TARGETS/eats" 256 1000 > text 2>&1
 [ $? = 137 ] || fail "exit status of a killed command: $(cat text)"
-grep -q 'killed by the kernel at 64.0 MiB.*; largest allocators: big [345]' text || fail "whose was it: $(cat text)"
+grep -q 'killed by the OOM killer at the limit, 64.0 MiB.*; largest allocators: big [345]' text || fail "whose was it: $(cat text)"
 $ASSAY report --json h.assay > l.json || fail "report"
 live=$(cell memory bytes what=live)
 counted=$(sed 's/.*"heap bytes counted":"\([0-9]*\)".*/\1/' l.json)

@@ -15,14 +15,14 @@ for span in op_sleep op_mixed op_recursive op_begin..op_end; do
 	awk -v a="$ns" -v b="$wall" 'BEGIN { exit !(a > 0.9 * b && a <= b * 1.001) }' ||
 		fail "$span: $ns ns, the program's own clock says $wall"
 	# all reasons added up
-	sum=$(cell span_ledger time_ns span=$span)
-	[ "$sum" = "$ns" ] || fail "$span: the ledger adds up to $sum of $ns ns"
+	sum=$(cell span_breakdown time_ns span=$span)
+	[ "$sum" = "$ns" ] || fail "$span: the breakdown adds up to $sum of $ns ns"
 done
 [ "$(cell spans calls span=op_lock)" = 20 ] || fail "op_lock"
 [ "$(cell spans calls span=op_jump)" = none ] || fail "a call that never returns was measured"
 grep -q '"spans_unfinished":20' s.json || fail "unfinished calls: $(grep -o 'spans_unf[^,]*' s.json)"
 # what the waits are: 20 times 5 ms of sleep, 20 locks that are held for some 20 ms
-at_least "$(cell span_ledger time_ns span=op_sleep reason=sleep)" 99000000 || fail "op_sleep does not sleep"
+at_least "$(cell span_breakdown time_ns span=op_sleep reason=sleep)" 99000000 || fail "op_sleep does not sleep"
 [ "$(cell span_slowest time_ns)" -gt 0 ] || fail "no slowest calls"
 python3 - s.json <<'END' || fail "the slowest call is not the one that slept for 60 ms"
 import json, sys

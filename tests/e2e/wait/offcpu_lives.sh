@@ -4,29 +4,29 @@
 [ "$(id -u)" = 0 ] || skip "needs root to load programs into the kernel"
 command -v python3 > /dev/null || skip "no python3 to read JSON"
 
-# ledger FILE: "covered-percent threads" of a recording
-cat > ledger.py << 'END'
+# breakdown FILE: "covered-percent threads" of a recording
+cat > breakdown.py << 'END'
 import json, sys
 d = json.load(sys.stdin)
-rows = [t for t in d["tables"] if t["key"] == "ledger"][0]
+rows = [t for t in d["tables"] if t["key"] == "breakdown"][0]
 col = [c["key"] for c in rows["columns"]]
 r = {row["reason"]: row for row in rows["rows"]}
-wall = r["wall"]["time_ns"]
-known = sum(x["time_ns"] for x in rows["rows"] if x["reason"] not in ("wall", "-"))
+wall = r["total"]["time_ns"]
+known = sum(x["time_ns"] for x in rows["rows"] if x["reason"] not in ("total", "-"))
 print("%.2f %d" % (100 * known / wall, round(wall / 1e6)))
 END
-ledger() { $ASSAY report "$1" --json | python3 ledger.py; }
+breakdown() { $ASSAY report "$1" --json | python3 breakdown.py; }
 # closes FILE WHAT
 closes() {
-	set -- "$1" "$2" $(ledger "$1")
-	at_least "$3" 99 && at_least 101 "$3" || fail "$2: the ledger covers $3 %"
+	set -- "$1" "$2" $(breakdown "$1")
+	at_least "$3" 99 && at_least 101 "$3" || fail "$2: the breakdown covers $3 %"
 }
 
 # A command: its exit status, its output alone on standard output, one sleep of known length.
 $ASSAY offcpu -o cmd.assay -- sh -c 'sleep 0.7; echo said; exit 7' > out 2> err
 [ $? = 7 ] || fail "the command's status is lost: $(cat err)"
 [ "$(cat out)" = said ] || fail "the command's output: $(cat out)"
-grep -q 'where the time of' err || fail "no ledger: $(cat err)"
+grep -q 'thread time breakdown' err || fail "no breakdown: $(cat err)"
 closes cmd.assay command
 $ASSAY report cmd.assay --by reason --idle --json > r.json || fail report
 python3 - << 'END' || fail "the sleep is not there: $(cat r.json)"
@@ -67,13 +67,13 @@ done
 # Killed: it opens, up to the last second; what is written can be looked at meanwhile, too.
 $ASSAY offcpu -p $target 60 -o killed.assay > out 2> err & rec=$!
 begun $rec
-seconds() { set -- $(ledger killed.assay 2> /dev/null) && [ "${2:-0}" -ge 1000 ]; }
+seconds() { set -- $(breakdown killed.assay 2> /dev/null) && [ "${2:-0}" -ge 1000 ]; }
 wait_for seconds
 kill -9 $rec
 wait $rec 2> /dev/null
 $ASSAY report killed.assay > r 2> e || fail "killed: $(cat e)"
 grep -q incomplete r || fail "does not say that it is incomplete: $(cat r)"
-seconds || fail "killed: what was there is gone: $(ledger killed.assay)"
+seconds || fail "killed: what was there is gone: $(breakdown killed.assay)"
 kill -0 $target || fail "the target was hurt"
 kill $target
 
@@ -83,7 +83,7 @@ thread() { grep -lx "$1" /proc/$target/task/*/comm 2> /dev/null | cut -d / -f 5;
 wait_for sh -c "grep -qx forever /proc/$target/task/*/comm"
 $ASSAY offcpu -t "$(thread forever)" 1 -o single.assay > out 2> err || fail "-t: $(cat err)"
 kill $target
-grep -q 'where the time of 1 thread went' out || fail "-t: others are watched, too: $(cat out)"
+grep -q 'thread time breakdown (1 thread)' out || fail "-t: others are watched, too: $(cat out)"
 
 # Without BPF programs: the same table, and how accurate it is.
 $ASSAY offcpu --no-bpf -o nobpf.assay -- sh -c 'sleep 0.4' > out 2> err || fail "no-bpf: $(cat err)"
@@ -98,5 +98,5 @@ $ASSAY offcpu -o small/a.assay -- sleep 0.1 > out 2> err
 status=$?
 [ $status = 125 ] || fail "full disk: exit $status: $(cat err)"
 grep -q 'No space left' err || fail "the reason is missing: $(cat err)"
-grep -q 'where the time of' err || fail "the summary was lost with the disk"
-echo "ended, stopped, killed, full: the ledger is there"
+grep -q 'thread time breakdown' err || fail "the summary was lost with the disk"
+echo "ended, stopped, killed, full: the breakdown is there"

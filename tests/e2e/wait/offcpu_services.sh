@@ -1,4 +1,4 @@
-# Real services: what keeps them waiting is named, whole stacks without frame pointers, the ledger
+# Real services: what keeps them waiting is named, whole stacks without frame pointers, the breakdown
 # closes. Redis that syncs each write; PostgreSQL under pgbench.
 . "$LIB/share.sh"
 [ "$(id -u)" = 0 ] || skip "needs root to load programs into the kernel"
@@ -10,10 +10,10 @@ cat > check.py << 'END'
 import json, sys
 page, profile, reason, share = json.load(open(sys.argv[1])), json.load(open(sys.argv[2])), sys.argv[3], float(sys.argv[4])
 tables = {t["key"]: t["rows"] for t in page["tables"]}
-ledger = {r["reason"]: r for r in tables["ledger"]}
-wall = ledger["wall"]["time_ns"]
-known = sum(r["time_ns"] for r in tables["ledger"] if r["reason"] not in ("wall", "-"))
-assert 0.98 < known / wall < 1.01, "the ledger covers %.2f %%" % (100 * known / wall)
+breakdown = {r["reason"]: r for r in tables["breakdown"]}
+wall = breakdown["total"]["time_ns"]
+known = sum(r["time_ns"] for r in tables["breakdown"] if r["reason"] not in ("total", "-"))
+assert 0.98 < known / wall < 1.01, "the breakdown covers %.2f %%" % (100 * known / wall)
 blocked = [r for r in tables["waiting_functions"] if r["reason"] == reason]
 assert blocked, "no %s: %s" % (reason, tables["waiting_functions"][:5])
 print(max(blocked, key=lambda r: r["time_ns"])["function"])

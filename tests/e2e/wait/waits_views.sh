@@ -1,4 +1,4 @@
-# What reports and pictures say of a program that waits in known ways: widths are the ledger's,
+# What reports and pictures say of a program that waits in known ways: widths are the breakdown's,
 # contention is said of a lock and not of an idle pool, blame reaches the one who holds it.
 . "$LIB/share.sh"
 
@@ -12,7 +12,7 @@ record offcpu --no-pictures -o try.assay -- true
 
 record cpu --offcpu --no-pictures -o both.assay -- "$TARGETS/waits_c" 1 lock pool fsync
 record offcpu --no-pictures -o pool.assay -- "$TARGETS/waits_c" 1 pool
-"$ASSAY" report both.assay -e off-cpu --json > ledger.json || fail "report of the waits"
+"$ASSAY" report both.assay -e off-cpu --json > breakdown.json || fail "report of the waits"
 "$ASSAY" report both.assay --tree --idle --percent-limit 0 --json > tree.json || fail "tree of both"
 "$ASSAY" report both.assay --by lock --json > locks.json || fail "locks"
 "$ASSAY" report both.assay --blame --json > blame.json || fail "blame"
@@ -37,18 +37,18 @@ def check(what, ok, *seen):
     if not ok:
         raise SystemExit(f"FAIL: {what}: {seen}")
 
-ledger = {(r["reason"], r["what"]): r["time_ns"] for r in rows(load("ledger"), "ledger")}
-wall = next(v for k, v in ledger.items() if k[0] == "wall")
-summed = sum(v for k, v in ledger.items() if k[0] not in ("wall", "-"))
-check("the ledger closes", abs(summed - wall) <= 0.005 * wall, summed, wall)
+breakdown = {(r["reason"], r["what"]): r["time_ns"] for r in rows(load("breakdown"), "breakdown")}
+wall = next(v for k, v in breakdown.items() if k[0] == "total")
+summed = sum(v for k, v in breakdown.items() if k[0] not in ("total", "-"))
+check("the breakdown closes", abs(summed - wall) <= 0.005 * wall, summed, wall)
 
 tree = load("tree")["trees"][0]["nodes"]
-check("the tree's width is the ledger's", abs(tree[0]["total"] - summed) <= 0.001 * summed,
+check("the tree's width is the breakdown's", abs(tree[0]["total"] - summed) <= 0.001 * summed,
       tree[0]["total"], summed)
-on_cpu = next(v for k, v in ledger.items() if k[0] == "on_cpu")
+on_cpu = next(v for k, v in breakdown.items() if k[0] == "on_cpu")
 waited = sum(n["self"] for n in tree if n["name"].startswith("[") and n["name"] not in
              ("[on CPU, no sample]", "[truncated]", "[unknown]"))
-check("what ran is the ledger's run time", abs(tree[0]["total"] - waited - on_cpu) <= 0.01 * summed,
+check("what ran is the breakdown's run time", abs(tree[0]["total"] - waited - on_cpu) <= 0.01 * summed,
       tree[0]["total"] - waited, on_cpu)
 
 locks = rows(load("locks"), "locks")

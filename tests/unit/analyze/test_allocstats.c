@@ -61,14 +61,13 @@ TEST(allocstats_say_where_memory_is)
 	CLEANUP(report_free_p) struct report *r = report_new();
 	struct allocstats s = made();
 	allocstats_report(r, &of, &s, 0);
-	CHECK(says(r, "of 125 MiB that the allocator occupies, 50.0 MiB are in use (40.0 %)"));
-	CHECK(says(r,
-		   "fragmentation: 20.0 MiB lie unused beside blocks in use, most of it in blocks "
-		   "of 320 B"));
+	CHECK(says(r, "of 125 MiB resident in the allocator, 50.0 MiB are in use (40.0 %)"));
+	CHECK(says(r, "fragmentation: 20.0 MiB of free slots next to live blocks, mostly in size "
+		      "class 320 B"));
 	CHECK(says(r,
 		   "40.0 MiB are free pages that the allocator keeps for 10000 ms; idle arenas"));
-	CHECK(!says(r, "own books"));
-	CHECK(!says(r, "never gives them back"));
+	CHECK(!says(r, "allocator metadata"));
+	CHECK(!says(r, "never returned to the kernel"));
 }
 
 TEST(allocstats_name_pages_that_are_never_given_back)
@@ -77,8 +76,8 @@ TEST(allocstats_name_pages_that_are_never_given_back)
 	struct allocstats s = made();
 	s.dirty_decay_ms = -1;
 	allocstats_report(r, &(struct allocstats_of){"x", "y", 60 * MIB}, &s, 0);
-	CHECK(says(r, "never gives them back"));
-	CHECK(says(r, "the kernel counts less than the allocator"));
+	CHECK(says(r, "never returned to the kernel"));
+	CHECK(says(r, "is less than what the allocator counts"));
 }
 
 TEST(allocstats_survive_numbers_that_make_no_sense)

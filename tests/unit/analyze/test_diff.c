@@ -281,7 +281,7 @@ TEST(heapsum_has_what_was_recorded)
 	const struct report_table *t = table_of(r, "memory");
 	CHECK_U64(cell_at(t, row_named(t, "what", "live"), "bytes")->estimate.value, 12 << 20);
 	CHECK_U64(cell_at(t, row_named(t, "what", "leaked"), "bytes")->estimate.value, 7 << 20);
-	CHECK_U64(cell_at(t, row_named(t, "what", "older blocks freed"), "count")->estimate.value,
+	CHECK_U64(cell_at(t, row_named(t, "what", "freed, preexisting"), "count")->estimate.value,
 		  77);
 	t = table_of(r, "heap_functions");
 	size_t row = row_named(t, "function", "Cache::insert");

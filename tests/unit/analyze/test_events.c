@@ -343,7 +343,7 @@ TEST(functions_of_events_are_the_programs_own)
 		const union cell *row = &t->cells[i * t->nr_columns];
 		buf_addf(&b, "%" PRIu64 " %s<%s; ", row[1].u, row[3].text, row[4].text);
 	}
-	CHECK_STR(buf_str(&b), "70 unlock<futex; 30 [no stack taken]<; 7 <other><; ");
+	CHECK_STR(buf_str(&b), "70 unlock<futex; 30 [no stack recorded]<; 7 <other><; ");
 	const struct report_table *stacks = find_table(r, "event_stacks");
 	CHECK(stacks && stacks->nr_rows == 3);
 	if (stacks && stacks->nr_rows)

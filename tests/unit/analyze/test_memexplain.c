@@ -189,7 +189,7 @@ TEST(memexplain_what_is_presumed_is_not_counted_as_explained)
 	const struct report_table *t = report(r, e, 0);
 	CHECK_STR(t->cells[7].text, "likely");
 	CHECK_STR(t->cells[8].text, "jemalloc");
-	CHECK(strstr(t->note, "25.0 % of 400 B is explained, 75.0 % more likely") != NULL);
+	CHECK(strstr(t->note, "25.0 % of 400 B is explained, another 75.0 % likely") != NULL);
 }
 
 TEST(memexplain_rows_left_out_are_added_up)

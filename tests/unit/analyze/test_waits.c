@@ -166,22 +166,22 @@ TEST(breakdown_says_what_it_does_not_cover)
 	CHECK(!breakdown_make(&a, p, &(struct select_spec){0}, &l, NULL));
 	breakdown_report(r, &l);
 	breakdown_threads_report(r, &l, 0, &(struct view_limits){0});
-	const struct report_table *t = find_table(r, "ledger");
+	const struct report_table *t = find_table(r, "breakdown");
 	CHECK_STR(cell_at(t, 1, "what")->text, "not accounted for");
 	CHECK_U64(cell_at(t, 1, "time_ns")->u, 500 * MS);
-	CHECK(fabs(cell_at(find_table(r, "ledger_threads"), 0, "covered_pct")->d - 50) < 1e-9);
+	CHECK(fabs(cell_at(find_table(r, "breakdown_threads"), 0, "covered_pct")->d - 50) < 1e-9);
 }
 
 TEST(breakdown_groups_add_up_to_the_threads)
 {
 	CLEANUP(fixture_release) struct fixture f = make_fixture(false, &(struct select_spec){0});
 	breakdown_threads_report(f.r, &f.l, BREAKDOWN_GROUPS, &(struct view_limits){.max_rows = 1});
-	const struct report_table *t = find_table(f.r, "ledger_groups");
+	const struct report_table *t = find_table(f.r, "breakdown_groups");
 	CHECK_U64(t->nr_rows, 2);
 	CHECK_STR(cell_at(t, 0, "thread")->text, "worker-#");
 	CHECK_U64(cell_at(t, 0, "threads")->u, 3);
 	CHECK_STR(cell_at(t, 1, "thread")->text, "<other>");
-	CHECK_U64(sum_of(t, "wall_ns"), 16000 * MS);
+	CHECK_U64(sum_of(t, "total_ns"), 16000 * MS);
 	CHECK_U64(sum_of(t, "idle_ns"), 9400 * MS);
 }
 
@@ -255,7 +255,7 @@ TEST(waits_durations_round_to_their_class_and_say_so)
 	CHECK_U64(f.sel.min_ns, 1 << 23);
 	CHECK_U64(f.sel.max_ns, 1 << 25);
 	CHECK(!waits_overview(f.r, f.p, &spec, NULL, &(struct view_limits){0}, NULL));
-	CHECK(has_note(f.r, "powers of two: shown are waits of 8.39 ms to 33.6 ms"));
+	CHECK(has_note(f.r, "power-of-two buckets: shown are waits of 8.39 ms to 33.6 ms"));
 }
 
 TEST(waits_of_a_recording_without_any_are_an_empty_view)
@@ -331,7 +331,7 @@ TEST(waits_a_lock_has_its_waiters_releaser_and_what_holders_did)
 	CHECK_STR(cell_at(t, 0, "waits_in")->text, "log_append");
 	CHECK_STR(cell_at(t, 0, "released_in")->text, "log_append");
 	CHECK_STR(cell_at(t, 0, "released_by")->text, "worker-#");
-	CHECK_STR(cell_at(t, 0, "holder")->text, "fsync 90 %, ran 10 %");
+	CHECK_STR(cell_at(t, 0, "holder")->text, "fsync 90 %, on CPU 10 %");
 }
 
 /* Waiters of such locks park on words of their own, one a thread: one lock all the same. */
@@ -357,7 +357,7 @@ TEST(waits_locks_that_park_go_by_where_they_are_taken)
 	CHECK(!select_run(&a, p, &(struct select_spec){0}, &sel, NULL));
 	waits_locks(r, &sel, &(struct select_spec){0}, &(struct view_limits){0});
 	CHECK_U64(find_table(r, "locks")->nr_rows, 1);
-	CHECK_STR(cell_at(find_table(r, "locks"), 0, "lock")->text, "taken in app::get");
+	CHECK_STR(cell_at(find_table(r, "locks"), 0, "lock")->text, "locked in app::get");
 }
 
 TEST(waits_overview_says_contention_only_of_locks)
@@ -365,8 +365,8 @@ TEST(waits_overview_says_contention_only_of_locks)
 	CLEANUP(fixture_release) struct fixture f = make_fixture(false, &(struct select_spec){0});
 	CHECK(!waits_overview(f.r, f.p, &(struct select_spec){0}, "x.assay",
 			      &(struct view_limits){.max_rows = 20}, NULL));
-	CHECK(has_note(f.r, "lock contention: 36 % of active time"));
-	CHECK(has_note(f.r, "whose holder meanwhile: fsync 90 %"));
+	CHECK(has_note(f.r, "lock contention: 36 % of non-idle thread time"));
+	CHECK(has_note(f.r, "meanwhile the lock holder was doing: fsync 90 %"));
 	CHECK(has_note(f.r, "reach the disk"));
 	CHECK(!has_note(f.r, "idle:") && !has_note(f.r, "covers"));
 	CHECK_U64(f.r->hints.p[0].command, HINT_FLAME);

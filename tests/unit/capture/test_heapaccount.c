@@ -160,7 +160,7 @@ static void check_sums(const struct truth *t)
 		}
 	CHECK_U64(heapaccount_info(w->account).live_bytes, t->live);
 	CHECK_U64(heapaccount_info(w->account).nr_older, t->nr_older);
-	CHECK_U64(heapworld_sum(w, TABLE_OLDER, -1, -1, 0), t->nr_older);
+	CHECK_U64(heapworld_sum(w, TABLE_FREED_PREEXISTING, -1, -1, 0), t->nr_older);
 }
 
 static void check_peak(const struct truth *t)
@@ -293,7 +293,7 @@ TEST(heapaccount_knows_no_older_blocks_where_it_has_all)
 	CHECK(heapworld_free(&w, 1, START + 20, 0x1000)); /* of an allocator's own */
 	heapworld_pass(&w, START + 30);
 	heapaccount_end(w.account);
-	CHECK_U64(heapworld_sum(&w, TABLE_OLDER, -1, -1, 0), 0);
+	CHECK_U64(heapworld_sum(&w, TABLE_FREED_PREEXISTING, -1, -1, 0), 0);
 	CHECK_U64(heapaccount_info(w.account).nr_older, 0);
 	CHECK_U64(heapaccount_info(w.account).nr_unmatched, 1);
 	heapworld_release(&w);
@@ -310,7 +310,7 @@ TEST(heapaccount_pairs_an_allocation_that_comes_after_its_free)
 	heapworld_pass(&w, START + 40);
 	heapaccount_end(w.account);
 	CHECK_U64(heapaccount_info(w.account).nr_older, 0);
-	CHECK_U64(heapworld_sum(&w, TABLE_OLDER, -1, -1, 0), 0);
+	CHECK_U64(heapworld_sum(&w, TABLE_FREED_PREEXISTING, -1, -1, 0), 0);
 	CHECK_U64(heapworld_sum(&w, TABLE_ALLOCATED, 3, 100, 1), 64);
 	CHECK_U64(heapworld_sum(&w, TABLE_FREED, 3, 100, 1), 64);
 	CHECK_U64(heapworld_sum(&w, TABLE_LIVE, -1, -1, 0), 0);

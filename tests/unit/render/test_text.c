@@ -97,7 +97,7 @@ TEST(what_is_missing_beside_the_samples_is_said_in_one_line)
 	text_add_losses(&b, r);
 	CHECK_STR(buf_str(&b), "samples: 0\n"
 			       "also missing: 3 child processes not followed, "
-			       "1.50 ms of waiting without a row (no room)\n");
+			       "1.50 ms of wait time not recorded (table full)\n");
 	buf_clear(&b);
 	r->has_no_samples = true;
 	r->losses.nr[LOSS_WAITS_NO_ROW_NS] = 0;
