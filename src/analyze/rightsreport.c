@@ -384,7 +384,7 @@ void rights_host_report(struct report *r, const struct features *f)
 		{"hardware counters (PMU)", tried(a, f->pmu),
 		 f->pmu ? "sampling is by cpu-clock" : "sampling is by cycles"},
 		{"BPF programs", tried(a, f->bpf), "load and run"},
-		{"BTF", yes_no(f->has_btf), "the kernel describes its types"},
+		{"BTF", yes_no(f->has_btf), "type information of the running kernel"},
 		{"tracepoints by name", tried(a, f->tracepoints), "tracefs"},
 		{"probes on user functions", tried(a, f->uprobes), "uprobes"},
 		{"kernel symbols", f->has_kernel_names ? "yes" : "hidden", "/proc/kallsyms"},

@@ -201,7 +201,7 @@ static void add_counts(struct report *r, const struct limit_end *e)
 static const struct report_column time_columns[] = {
 	{"ns", "time", CELL_NS, NULL},
 	{"pct", "%", CELL_PERCENT, "of the command's time"},
-	{"what", "memory stall time", CELL_TEXT, NULL},
+	{"what", "what", CELL_TEXT, NULL},
 };
 
 static void add_time(struct report *r, struct report_table *t, const struct limit_outcome *s,

@@ -47,17 +47,17 @@ const char *select_out_text(enum select_out out)
 	static const char *const texts[SELECT_OUT_NR] = {
 		[SELECT_OUT_TIME] = "outside the time window",
 		[SELECT_OUT_TASK] = "in other threads",
-		[SELECT_OUT_MODE] = "in the other CPU mode (--user, --kernel)",
+		[SELECT_OUT_MODE] = "excluded by --user or --kernel",
 		[SELECT_OUT_MODULE] = "in other modules",
-		[SELECT_OUT_FUNCTION] = "without the --function",
+		[SELECT_OUT_FUNCTION] = "excluded by --function",
 		[SELECT_OUT_EXCLUDE] = "excluded by --exclude",
-		[SELECT_OUT_WITHIN] = "outside --within",
+		[SELECT_OUT_WITHIN] = "excluded by --within",
 		[SELECT_OUT_PHASE] = "in other phases",
-		[SELECT_OUT_REASON] = "for other reasons (--reason)",
-		[SELECT_OUT_DURATION] = "of other durations",
-		[SELECT_OUT_OBJECT] = "on other objects (--object)",
-		[SELECT_OUT_WAKER] = "by other wakers (--waker)",
-		[SELECT_OUT_IDLE] = "idle (--idle shows them)",
+		[SELECT_OUT_REASON] = "excluded by --reason",
+		[SELECT_OUT_DURATION] = "excluded by duration",
+		[SELECT_OUT_OBJECT] = "excluded by --object",
+		[SELECT_OUT_WAKER] = "excluded by --waker",
+		[SELECT_OUT_IDLE] = "idle, --idle shows them",
 	};
 	return texts[out];
 }

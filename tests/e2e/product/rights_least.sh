@@ -96,7 +96,7 @@ verdict cpu 'whole system' works
 verdict latency 'own processes' works
 doctor $all && fail "doctor's status: latency is refused here"
 verdict 'cpu --offcpu' 'own processes' works
-verdict 'cpu --offcpu' 'processes of others' degrades # files in containers: sys_ptrace
+verdict 'cpu --offcpu' "other users' processes" degrades # files in containers: sys_ptrace
 verdict faults 'own processes' works
 verdict io 'own processes' refused
 grep -q 'cap_dac_read_search' page || fail "no remedy for io: $(cat page)"
