@@ -14,7 +14,7 @@ prefix  = /usr/local
 SAN     =
 STATIC  =
 BPF     = 1
-# Debian has no archive of ISA-L to link statically.
+# Debian has no static library of ISA-L.
 ISAL    = $(if $(STATIC),0,1)
 BPF_CC  = clang
 DEV     = 1
@@ -37,12 +37,12 @@ ALL_CFLAGS  = -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 $(OPT) -fno-omit-f
               -fno-common -pthread $(WARN) $(ALL_CPPFLAGS) -Isrc -Iwire -I$(O)/gen \
               $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all) $(CFLAGS)
 ALL_LDFLAGS = -pthread $(if $(SAN),-fsanitize=$(SAN)) $(if $(STATIC),-static) $(LDFLAGS)
-# What each is for: docs/internals.md. Only tests use TEST_LIBS.
+# docs/internals.md has the purpose of each library. Only tests use TEST_LIBS.
 ALL_CPPFLAGS = $(if $(filter 0,$(BPF)),-DASSAY_NO_BPF) $(if $(filter 0,$(ISAL)),-DASSAY_NO_ISAL)
 LIBS        = $(if $(filter 0,$(BPF)),,-lbpf -lelf) -lpcre2-8 -liberty -llzma -lzstd $(if $(filter 0,$(ISAL)),,-lisal) -lz -lm
 TEST_LIBS   = -ljansson
 
-# What needs our BPF programs; engine_none.c takes its place without them.
+# Sources that need our BPF programs; BPF=0 replaces them by engine_none.c.
 BPF_SRCS := $(addprefix src/capture/,bpf/btfhas.c bpf/coretypes.c bpf/deferclose.c bpf/engine.c \
             bpf/syscallprobe.c events/counts.c heap/growth.c heap/probes.c io/faults.c io/io.c \
             wait/spans.c wait/waitsource.c)
@@ -67,8 +67,8 @@ $(O)/%.o: %.c $(O)/flags
 	$(call say,CC,$<)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 # ---- BPF programs -------------------------------------------------------------------------
-# One object; its skeleton is a header that capture/ includes. Debug sections but BTF are stripped:
-# they are ten times as large as the programs.
+# One object; capture/ includes its skeleton, a generated header. Debug sections except BTF are
+# stripped: they are ten times as large as the programs.
 BPF_ARCH = $(if $(filter aarch64 arm64,$(shell uname -m)),arm64,x86)
 BPF_MULTIARCH = $(firstword $(wildcard /usr/include/$(shell uname -m)-linux-gnu))
 BPF_CFLAGS = -target bpf -mcpu=v3 -D__TARGET_ARCH_$(BPF_ARCH) -D__$(if $(filter x86,$(BPF_ARCH)),x86_64,aarch64)__ \
@@ -85,9 +85,10 @@ ifneq ($(BPF),0)
 $(OBJS): | $(SKEL)
 endif
 
-# ---- the recorder for targets --------------------------------------------------------------
-# One image that is mapped as it is: no libc, no relocations, general registers only, as a function
-# that allocates must not touch the others. Flags of the host's build (sanitizers) are not for it.
+# ---- the heap recorder that is mapped into targets --------------------------------------------------------------
+# One image that is mapped unchanged: no libc, no relocations, general registers only, since callers of
+# an allocator may keep values in the others. It is built without the flags of the host's build
+# (sanitizers).
 INJECT_CFLAGS = -std=gnu11 -O2 -g -fPIC -fvisibility=hidden -ffreestanding -fno-stack-protector \
                 -mgeneral-regs-only -fno-jump-tables -fno-builtin -fomit-frame-pointer \
                 -fasynchronous-unwind-tables -fcf-protection=none -fno-common -U_FORTIFY_SOURCE \
@@ -116,8 +117,8 @@ $(O)/src/remote/patch/image.o: $(O)/gen/heap_image.h $(HEAP_IMAGE)
 # Assets are embedded by .incbin, so their objects depend on them.
 $(O)/src/render/assets.o: $(ASSETS)
 
-# A stamp that changes with the flags, so that changed flags rebuild; a first build looks whether it
-# can succeed.
+# A stamp that changes with the flags, so that changed flags rebuild everything. A first build checks
+# that tools and libraries are there.
 .PHONY: FORCE
 FORCE:
 $(O)/flags: FORCE

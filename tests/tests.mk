@@ -9,17 +9,17 @@ help:
 	@echo 'make check       everything that CI runs (root, at most 9 minutes on 2 cores)'
 	@echo 'make check-long  random kills, fuzzing, soak: LONG minutes (root); result in tests/long/RESULT'
 	@echo 'make check-fast  lint, unit and golden tests (no root, at most 60 s)'
-	@echo 'make unit golden e2e lint san fuzz-replay clang    one part of it; make e2e E2E=heap_*'
-	@echo 'make golden-update   take changed outputs and the options of manual pages; see git diff'
-	@echo 'make bench       ratios against perf and friends, measured side by side'
+	@echo 'make unit golden e2e lint san fuzz-replay clang    one part of check; make e2e E2E=heap_*'
+	@echo 'make golden-update   update expected outputs and the options of manual pages; see git diff'
+	@echo 'make bench       ratios against perf and other profilers, measured side by side'
 	@echo 'make install     prefix=/usr/local DESTDIR='
-	@echo 'make targets     the programs that tests profile; make clean removes what was built'
+	@echo 'make targets     build the programs that tests profile; make clean removes build files'
 	@echo 'variables: V=1 CC=clang SAN=address,undefined STATIC=1 BPF=0 ISAL=0 DEV= O=dir E2E= LONG=180'
 
-# For targets that build on their own: as many jobs as there are CPUs, unless -j says.
+# For targets that call make: as many jobs as CPUs, unless -j is given.
 JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
-# Debian packages: what the build needs, and what the tests need on top.
+# Debian packages: for the build, for the tests, for the benchmarks.
 deps:
 	$(Q)tests/lib/deps.sh build
 .PHONY: deps-check deps-bench
@@ -40,7 +40,7 @@ golden-update: $(BIN)
 e2e: $(BIN) targets $(O)/tests/oracle/waits_rows $(O)/tests/oracle/heap_cycle $(if $(filter 0,$(BPF)),,$(O)/tests/oracle/kstack)
 	$(Q)tests/lib/e2e.sh $(BIN) tests/e2e
 
-# Programs whose truth is known; each names its flags in a line "/* build: ... */".
+# Test programs whose behaviour is known; each has its flags in a line "/* build: ... */".
 TARGET_SRCS := $(sort $(wildcard tests/targets/*.c tests/targets/*.cc tests/targets/*.rs))
 .PHONY: targets
 targets:
@@ -57,9 +57,9 @@ fuzz-replay-here: $(FUZZ_SRCS:%.c=$(O)/%)
 		if $(O)/tests/fuzz/fuzz_$$f tests/fuzz/corpus/$$f; then ok=$$((ok + 1)); \
 		else echo "not ok - fuzz_$$f"; bad=$$((bad + 1)); fi; done; \
 		echo "fuzz-replay: $$ok passed, $$bad failed"; [ $$bad = 0 ]
-# -O1 -g1: half the time to compile, traces still have lines.
+# -O1 -g1: compiles in half the time, stack traces still have lines.
 ASAN := SAN=address,undefined OPT='-O1 -g1'
-# Threads meet in user space only: the build without programs for the kernel is tried with it.
+# Threads share data in user space only, so this build is without BPF programs, which tests BPF=0 too.
 TSAN := SAN=thread BPF=0 OPT='-O1 -g1'
 fuzz-replay:
 	$(Q)$(MAKE) --no-print-directory $(ASAN) fuzz-replay-here
@@ -70,7 +70,7 @@ san-address:
 	$(Q)$(MAKE) --no-print-directory $(ASAN) unit
 san-thread:
 	$(Q)$(MAKE) --no-print-directory $(TSAN) unit-tsan
-# The tests in which threads meet.
+# The tests in which threads share data.
 SAN_THREAD_TESTS := naming_ work_ dwarf_ symbolizer_ heapqueue_ ringwait_ heapring_reads_
 TSAN_SRCS = $(shell grep -lE '^TEST.($(subst $(space),|,$(SAN_THREAD_TESTS)))' $(UNIT_SRCS))
 $(O)/tests/unit-tests-threads: $(TSAN_SRCS:%.c=$(O)/%.o) $(TEST_LIB_SRCS:%.c=$(O)/%.o) $(LIB)
@@ -86,7 +86,7 @@ check:
 	$(Q)$(MAKE) --no-print-directory deps-check
 	$(Q)tests/lib/check.sh "$(MAKE)" "$(SAN_THREAD_TESTS)"
 
-# What takes too long for `make check`; its last result is kept in the repository.
+# Tests that take too long for `make check`; their last result is kept in the repository.
 LONG := 180
 FUZZ := CC=clang SAN=address,undefined,fuzzer-no-link OPT='-O1 -g1' O=build/fuzz
 $(O)/tests/fuzz/%-long: $(O)/tests/fuzz/%.o $(LIB)
@@ -99,12 +99,12 @@ check-long:
 	$(Q)$(MAKE) --no-print-directory $(JOBS) $(FUZZ) fuzz-long
 	$(Q)tests/lib/check_long.sh $(BIN) build/fuzz/tests/fuzz tests/long/RESULT $(LONG)
 
-# Programs that time or judge single parts; unwinding ones share a world of their own.
+# Benchmarks and oracles of single modules; those of unwinding share unwind_world.
 PARTS := $(patsubst %.c,$(O)/%,$(wildcard tests/bench/bench_*.c) tests/oracle/unwind_step.c \
            tests/oracle/waits_rows.c tests/oracle/heap_cycle.c)
 $(O)/tests/bench/bench_unwind $(O)/tests/oracle/unwind_step: $(O)/tests/lib/unwind_world.o
 $(O)/tests/bench/bench_heapblob $(O)/tests/bench/bench_heapci: $(O)/tests/lib/unwind_world.o $(O)/tests/lib/heap_world.o
-# The kernel's unwinder judged: programs of its own around it.
+# Tests the unwinder in BPF; it has BPF programs of its own.
 ifneq ($(BPF),0)
 PARTS += $(O)/tests/oracle/kstack
 $(O)/tests/oracle/kstack: $(O)/tests/lib/unwind_world.o
