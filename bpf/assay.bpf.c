@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Everything that assay runs in the kernel, as one object: the programs of a session share the
- * unwind tables, the target set, the stacks already told and the ring. Which programs are loaded
- * is decided by capture/bpf/engine.c.
+ * All BPF programs of assay, as one object: they share the unwind tables, the set of targets, the
+ * set of stacks that were sent, and the ring buffer. capture/bpf/engine.c decides which programs
+ * are loaded.
  */
 #include "kernel.bpf.h"
 

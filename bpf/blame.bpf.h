@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What the thread that one waited for did meanwhile: each thread's state remembers its last
- * intervals off the CPU; when a waiter is woken, those of the culprit are cut to the wait. What
- * they leave is time in which the culprit ran.
+ * Attribution of lock waits ("blame"): what the blocking thread did while another thread waited for
+ * it. Each thread's state has its last intervals off the CPU (wait_state.history). When a waiter is
+ * woken, the part of the blocking thread's intervals that overlaps the wait is accounted to it; the
+ * rest of the wait is time in which the blocking thread ran.
  *
- * The culprit is who woke it. Where the lock word named an owner that is somebody else, the lock
- * went through several hands: until the waker itself got it, it was the owner's.
+ * The blocking thread is the waker. If the lock word named another owner, the lock had several
+ * owners during the wait: until the waker acquired it, the wait is attributed to that owner.
  */
 #ifndef ASSAY_BPF_BLAME_H
 #define ASSAY_BPF_BLAME_H
@@ -14,36 +15,38 @@ struct task_struct *bpf_task_from_pid(__s32 pid) __ksym __weak;
 struct task_struct *bpf_task_from_vpid(__s32 pid) __ksym __weak;
 void bpf_task_release(struct task_struct *p) __ksym __weak;
 
-/* One wait, or the part of it for which one thread is to blame. */
+/* One wait, or the part of it that is attributed to one thread. */
 struct blame {
 	__u64 start_ns;
 	__u64 end_ns;
-	__u64 run_ref; /* where the culprit let go of it, 0 = unknown */
-	__s32 tid;
+	__u64 run_ref; /* stack of the blocking thread at the wake-up, 0 = unknown */
+	__s32 tid;     /* of the blocking thread */
 	__s32 tgid;
-	__u8 is_counted; /* the wait was counted with one of its parts */
+	__u8 is_counted; /* one of the wait's rows has count 1 already */
 };
 
 /*
- * Intervals of a kind that follow each other closely are one, whatever lies between them, so that
- * a thread that reads, reads, reads while it holds a lock does not forget when that began. Where a
- * thread loses its CPU is chance, and in between it runs for a slice.
+ * Intervals with the same reason are merged into one history entry if the gap between them is
+ * short, so that a thread that reads many times while it holds a lock does not lose the first of
+ * these intervals. Preemptions are merged over a longer gap, since the thread runs for a time slice
+ * in between, and without regard to the stack, since where a thread is preempted is random.
  */
-#define PAST_GAP_NS       500000ull
-#define PAST_GAP_QUEUE_NS 20000000ull
-#define PAST_SPAN_NS      1000000000ull
+#define HISTORY_GAP_NS        500000ull
+#define HISTORY_GAP_QUEUE_NS  20000000ull
+#define HISTORY_MERGED_MAX_NS 1000000000ull
 
-static __always_inline bool past_goes_on(const struct wait_past *p, const struct wait_cause *c,
-					 __u64 start, __u64 end)
+static __always_inline bool history_can_extend(const struct wait_interval *p,
+					       const struct wait_cause *c, __u64 start, __u64 end)
 {
 	bool is_queue = c->reason == WAIT_RUN_QUEUE;
 	return p->nr && p->reason == c->reason && (is_queue || p->ref == c->user_ref) &&
 	       p->object == c->object &&
-	       start - p->end_ns < (is_queue ? PAST_GAP_QUEUE_NS : PAST_GAP_NS) &&
-	       end - p->start_ns < PAST_SPAN_NS;
+	       start - p->end_ns < (is_queue ? HISTORY_GAP_QUEUE_NS : HISTORY_GAP_NS) &&
+	       end - p->start_ns < HISTORY_MERGED_MAX_NS;
 }
 
-__noinline int past_note(struct wait_state *w, __u64 start, __u64 woken, __u64 end)
+/* Records an interval off the CPU in the thread's history; the oldest entry is replaced. */
+__noinline int history_record(struct wait_state *w, __u64 start, __u64 woken, __u64 end)
 {
 	__u32 oldest = 0;
 	__u64 oldest_ns = ~0ull;
@@ -51,15 +54,15 @@ __noinline int past_note(struct wait_state *w, __u64 start, __u64 woken, __u64 e
 	if (!w)
 		return 0;
 
-	for (__u32 i = 0; i < WAIT_PASTS; i++) {
-		struct wait_past *p = &w->past[i];
-		if (past_goes_on(p, &w->now, start, end)) {
+	for (__u32 i = 0; i < WAIT_HISTORY_NR; i++) {
+		struct wait_interval *p = &w->history[i];
+		if (history_can_extend(p, &w->now, start, end)) {
 			p->end_ns = end;
 			p->ref = w->now.user_ref;
 			p->ns += woken - start;
 			p->queue_ns += end - woken;
 			p->nr++;
-			if (!p->ref) /* it began with the thread's birth, which has no stack */
+			if (!p->ref) /* began at the thread's creation, which has no stack */
 				p->ref = w->now.user_ref;
 			return 0;
 		}
@@ -68,9 +71,9 @@ __noinline int past_note(struct wait_state *w, __u64 start, __u64 woken, __u64 e
 			oldest = i;
 		}
 	}
-	struct wait_past *p = &w->past[oldest & (WAIT_PASTS - 1)];
+	struct wait_interval *p = &w->history[oldest & (WAIT_HISTORY_NR - 1)];
 	if (p->nr)
-		w->past_lost_ns = p->end_ns;
+		w->history_lost_ns = p->end_ns;
 	p->start_ns = start;
 	p->end_ns = end;
 	p->ns = woken - start;
@@ -107,14 +110,14 @@ static __always_inline void blame_account(struct wait_state *w, __u64 ids, struc
 	r.kernel_ref = w->now.kernel_ref;
 	b->is_counted = 1;
 	if (reason == WAIT_ON_CPU)
-		memo_add(w, &w->memo[WAIT_MEMO_BLAME], &k, &r);
+		cached_row_add(w, &w->cached_rows[WAIT_CACHED_ROW_BLAME], &k, &r);
 	else if (!rows_add(&k, &r))
 		count_loss(KLOSS_MAP_FULL);
 }
 
-/* The part of an interval of the culprit that lies within the wait; 0: none. */
-static __always_inline __u64 past_share(const struct wait_past *p, const struct blame *b,
-					__u64 *ret_queue_ns)
+/* Blocked time of an interval of the blocking thread that overlaps the wait; 0: none. */
+static __always_inline __u64 history_overlap(const struct wait_interval *p, const struct blame *b,
+					     __u64 *ret_queue_ns)
 {
 	__u64 start = p->start_ns > b->start_ns ? p->start_ns : b->start_ns;
 	__u64 end = p->end_ns < b->end_ns ? p->end_ns : b->end_ns;
@@ -138,31 +141,35 @@ static __always_inline __u64 past_share(const struct wait_past *p, const struct 
 	return ns;
 }
 
-/* @c: the culprit's state. */
-__noinline int blame_culprit(struct wait_state *w, __u64 ids, struct wait_state *c, struct blame *b)
+/* Attributes [b->start_ns, b->end_ns) of the wait to a blocking thread, whose state is @c. */
+__noinline int blame_thread(struct wait_state *w, __u64 ids, struct wait_state *c, struct blame *b)
 {
 	if (!w || !c || !b || b->end_ns <= b->start_ns)
 		return 0;
 	__u64 rest = b->end_ns - b->start_ns;
 	__u64 queue_ns = 0;
 
-	if (b->start_ns < c->past_lost_ns) {
-		__u64 end = c->past_lost_ns < b->end_ns ? c->past_lost_ns : b->end_ns;
+	if (b->start_ns < c->history_lost_ns) {
+		__u64 end = c->history_lost_ns < b->end_ns ? c->history_lost_ns : b->end_ns;
 		rest -= end - b->start_ns;
 		blame_account(w, ids, b, WAIT_UNKNOWN, 0, end - b->start_ns);
 		b->start_ns = end;
 	}
-	for (__u32 i = 0; i < WAIT_PASTS; i++) {
-		struct wait_past *p = &c->past[i];
+	for (__u32 i = 0; i < WAIT_HISTORY_NR; i++) {
+		struct wait_interval *p = &c->history[i];
 		if (!p->nr || p->end_ns <= b->start_ns)
 			continue;
-		__u64 ns = past_share(p, b, &queue_ns);
+		__u64 ns = history_overlap(p, b, &queue_ns);
 		rest -= ns + queue_ns < rest ? ns + queue_ns : rest;
 		blame_account(w, ids, b, p->reason, p->ref, ns);
 		blame_account(w, ids, b, WAIT_RUN_QUEUE, p->ref, queue_ns);
 	}
-	/* An owner that is not the waker may wait at this moment. */
-	if (!c->is_on && c->off_ns && c->off_ns < b->end_ns && b->tid != (__s32)ids) {
+	/*
+	 * An owner that is not the waker may be blocked now: its interval is not in the history
+	 * yet.
+	 */
+	if (c->cpu_state == WAIT_OFF_CPU && c->off_ns && c->off_ns < b->end_ns &&
+	    b->tid != (__s32)ids) {
 		__u64 start = c->off_ns > b->start_ns ? c->off_ns : b->start_ns;
 		__u64 ns = b->end_ns - start;
 		rest -= ns < rest ? ns : rest;
@@ -172,11 +179,12 @@ __noinline int blame_culprit(struct wait_state *w, __u64 ids, struct wait_state 
 	RETURN_NOTHING();
 }
 
-/* When the waker got what it now lets go of; 0: it never waited for it. */
-static __always_inline __u64 got_ns(const struct wait_state *by, __u64 object, __u64 since_ns)
+/* When the waker acquired the lock that it releases now; 0: it did not wait for it. */
+static __always_inline __u64 lock_acquired_ns(const struct wait_state *by, __u64 object,
+					      __u64 since_ns)
 {
-	for (__u32 i = 0; i < WAIT_PASTS; i++) {
-		const struct wait_past *p = &by->past[i];
+	for (__u32 i = 0; i < WAIT_HISTORY_NR; i++) {
+		const struct wait_interval *p = &by->history[i];
 		if (p->nr && p->end_ns > since_ns && p->reason == WAIT_SYNC && p->object == object)
 			return p->end_ns;
 	}
@@ -191,8 +199,8 @@ struct pid {
 	struct upid numbers[1];
 } CORE;
 
-/* The thread's number in its own namespace, which is what lock words hold. */
-static __noinline __s32 own_tid(struct task_struct *t)
+/* The thread's TID in its own PID namespace, which is what lock words contain. */
+static __noinline __s32 ns_tid_of(struct task_struct *t)
 {
 	if (!t)
 		return 0;
@@ -210,16 +218,16 @@ static __noinline __s32 own_tid(struct task_struct *t)
 }
 
 /*
- * The thread that the lock word named, to be released; NULL: there is none of that number in the
- * waiter's process, so it was no lock's word.
+ * The thread that the lock word named; the caller releases it. NULL: the waiter's process has no
+ * thread with this TID, so the word was not that of a lock.
  */
 static __always_inline struct task_struct *owner_task(struct wait_state *w, struct task_struct *t,
-						      bool is_own_space)
+						      bool is_same_ns)
 {
 	if (!bpf_task_release || !bpf_task_from_pid)
 		return NULL;
-	/* By the current thread's namespace where that is the waiter's, else by the root's. */
-	struct task_struct *owner = is_own_space && bpf_task_from_vpid
+	/* By the current thread's PID namespace if it is the waiter's, else by the root's. */
+	struct task_struct *owner = is_same_ns && bpf_task_from_vpid
 					    ? bpf_task_from_vpid(w->now.owner_tid)
 					    : bpf_task_from_pid(w->now.owner_tid);
 	if (!owner || owner->tgid == t->tgid)
@@ -228,40 +236,41 @@ static __always_inline struct task_struct *owner_task(struct wait_state *w, stru
 	return NULL;
 }
 
-static __always_inline void owner_forget(struct wait_state *w)
+static __always_inline void owner_clear(struct wait_state *w)
 {
 	w->now.owner_tid = 0;
 	w->now.evidence &= ~EVIDENCE_LOCK_WORD;
 }
 
 /*
- * Whether the lock word named a thread can be looked up only here: at a switch the run queue's lock
- * is held, and to give up a task there could mean to wake somebody.
+ * Clears the owner if the lock word did not name a thread of the process. This is done at the
+ * wake-up and not at the switch: there the run queue lock is held, and bpf_task_release may wake a
+ * thread.
  */
-static __noinline int owner_check(struct wait_state *w, struct task_struct *t,
-				  struct task_struct *by)
+static __noinline int owner_verify(struct wait_state *w, struct task_struct *t,
+				   struct task_struct *by)
 {
 	if (!w || !t || !by)
 		return 0;
 	__s32 owner_tid = w->now.owner_tid;
-	if (owner_tid == by->pid || owner_tid == own_tid(by))
+	if (owner_tid == by->pid || owner_tid == ns_tid_of(by))
 		return 0;
 	struct task_struct *owner = owner_task(w, t, by->tgid == t->tgid);
 	if (!owner) {
-		owner_forget(w);
+		owner_clear(w);
 		return 0;
 	}
 	bpf_task_release(owner);
 	RETURN_NOTHING();
 }
 
-/* The part of the wait for which the lock was another's than the waker's. */
+/* Attributes the part of the wait in which a thread other than the waker owned the lock. */
 static __noinline int blame_owner(struct wait_state *w, struct task_struct *t, struct blame *b,
-				  bool is_own_space)
+				  bool is_same_ns)
 {
 	if (!w || !t || !b)
 		return 0;
-	struct task_struct *owner = owner_task(w, t, is_own_space);
+	struct task_struct *owner = owner_task(w, t, is_same_ns);
 	if (!owner)
 		return 0;
 	struct task_state *s = state_of(owner, false);
@@ -269,25 +278,26 @@ static __noinline int blame_owner(struct wait_state *w, struct task_struct *t, s
 		b->tid = owner->pid;
 		b->tgid = owner->tgid;
 		b->run_ref = 0;
-		blame_culprit(w, ids_of(t), &s->wait, b);
+		blame_thread(w, ids_of(t), &s->wait, b);
 	}
 	bpf_task_release(owner);
 	return s != NULL;
 }
 
-/* @w, @t: who is woken, now, by @by, whose stack is @ref. */
+/* Attributes the wait of @t (state @w), woken at @now by @by (state @c, stack @ref). */
 static __always_inline void blame_wait(struct wait_state *w, struct task_struct *t,
 				       struct wait_state *c, struct task_struct *by, __u64 ref,
 				       __u64 now)
 {
 	struct blame b = {.start_ns = w->off_ns, .end_ns = now};
 
-	if (w->is_on || !w->is_seen || w->now.reason != WAIT_SYNC || now <= w->off_ns)
+	if (w->cpu_state != WAIT_OFF_CPU || !w->has_switched || w->now.reason != WAIT_SYNC ||
+	    now <= w->off_ns)
 		return;
 	second_of(w, now);
 	__s32 owner = w->now.owner_tid;
-	if (owner && owner != by->pid && owner != own_tid(by)) {
-		__u64 got = got_ns(c, w->now.object, b.start_ns);
+	if (owner && owner != by->pid && owner != ns_tid_of(by)) {
+		__u64 got = lock_acquired_ns(c, w->now.object, b.start_ns);
 		b.end_ns = got ? got : now;
 		if (blame_owner(w, t, &b, by->tgid == t->tgid)) {
 			b.start_ns = b.end_ns;
@@ -300,10 +310,10 @@ static __always_inline void blame_wait(struct wait_state *w, struct task_struct 
 	b.run_ref = ref;
 	b.tid = by->pid;
 	b.tgid = by->tgid;
-	blame_culprit(w, ids_of(t), c, &b);
+	blame_thread(w, ids_of(t), c, &b);
 }
 
-/* A wait that has not ended when the ledger ends: the owner's so far. */
+/* A wait that is still open when the accounting ends is attributed to the lock's owner. */
 static __always_inline void blame_open(struct wait_state *w, struct task_struct *t, __u64 now)
 {
 	struct blame b = {.start_ns = w->off_ns, .end_ns = now};
@@ -312,7 +322,7 @@ static __always_inline void blame_open(struct wait_state *w, struct task_struct 
 		return;
 	second_of(w, now);
 	if (!wait_has_wakers || !blame_owner(w, t, &b, false))
-		owner_forget(w);
+		owner_clear(w);
 }
 
 #endif

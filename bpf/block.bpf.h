@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Requests of block devices, of the whole machine: bytes, time from issue to completion, and whom
- * they were for. Completions come in interrupts, upon whoever runs then; so a request is known by
- * its address from the moment when it is made, in the thread that makes it (block_io_start, since
- * 6.5), else from its issue.
+ * Block requests of the whole machine: bytes, time from issue to completion, and which thread and
+ * file they are for. They complete in interrupts, in the context of an unrelated thread. So a
+ * request is tracked by its address from its creation, which happens in the thread that makes it
+ * (block_io_start, since 6.5), or else from its issue.
  *
- * The file is the one whose page is written or read. Pages of a process's own memory (O_DIRECT)
- * name none: then it is the file of the call that the thread is in, where that is watched.
- * Flushes are issued by no request of their own and are only seen to complete.
+ * The file is that of the page that is written or read. Anonymous pages (O_DIRECT) have none: then
+ * it is the file of the system call that the thread is in, if that call is counted. A flush that a
+ * write asked for has no issue event; only its completion is seen.
  */
 #ifndef ASSAY_BPF_BLOCK_H
 #define ASSAY_BPF_BLOCK_H
@@ -19,7 +19,7 @@ struct address_space___io {
 } CORE;
 
 struct page___io {
-	unsigned long compound_head; /* bit 0: of a larger folio, whose head is at the rest */
+	unsigned long compound_head; /* bit 0: tail page; other bits: the head page */
 	struct address_space___io *mapping;
 } CORE;
 
@@ -69,16 +69,17 @@ enum block_op {
 };
 #define BLOCK_OP_MASK     0xffu
 #define BDEVFS_MAGIC___io 0x62646576
-#define PAGE_MAPPING_BITS 3ul /* anonymous memory and others that are no file */
+#define PAGE_MAPPING_BITS 3ul /* set for anonymous and other pages that are not of a file */
 
+/* A request under way; fields as in struct io_key. */
 struct block_request {
-	__u64 issue_ns; /* 0 = not yet */
+	__u64 issue_ns; /* 0 = not issued yet */
 	__u64 stack;
 	__u64 object;
 	__s32 tgid;
 	__s32 pid;
 	__u32 dev;
-	__u32 left_bytes;
+	__u32 left_bytes; /* not yet completed */
 	__u32 bytes;
 	__u32 what;
 };
@@ -115,7 +116,7 @@ static __always_inline __u32 block_dev(const struct request___io *rq)
 		    : 0;
 }
 
-/* The file of the first page. */
+/* The id of the file that the request's first page belongs to; its name is sent if it is new. */
 static __noinline __u64 block_object(struct request___io *rq)
 {
 	struct bio___io *bio = BPF_CORE_READ(rq, bio);
@@ -142,7 +143,7 @@ static __noinline __u64 block_object(struct request___io *rq)
 	if (is_file_reported(id))
 		return id;
 	struct hlist_node *alias = BPF_CORE_READ(inode, i_dentry.first);
-	struct kernel_file *r = only_of(&io_scratch);
+	struct kernel_file *r = single_elem(&io_scratch);
 	if (!alias || !r)
 		return IO_OBJECT_NONE;
 	file_clear(r, inode);
@@ -152,7 +153,8 @@ static __noinline __u64 block_object(struct request___io *rq)
 	return id;
 }
 
-static __always_inline void block_whose(struct block_request *b, struct request___io *rq)
+/* Sets the thread, stack and file of a request that the current thread makes or issues. */
+static __always_inline void block_attribute(struct block_request *b, struct request___io *rq)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
 	b->tgid = t->tgid;
@@ -160,20 +162,20 @@ static __always_inline void block_whose(struct block_request *b, struct request_
 	b->object = block_object(rq);
 	struct task_state *state = is_target(t) ? state_of(t, false) : NULL;
 	if (state)
-		b->stack = user_stack(WALK_EVENT, IO_STACK_MAX);
+		b->stack = user_stack(STACK_CACHE_EVENT, IO_STACK_MAX);
 	if (!b->object && state && state->io.enter_ns)
 		b->object = state->io.object;
 	if (!b->object && t->flags & PF_KTHREAD)
 		b->object = IO_OBJECT_WRITEBACK;
 }
 
-static __always_inline int block_made(struct request___io *rq)
+static __always_inline int block_started(struct request___io *rq)
 {
 	__u64 key = (__u64)rq;
 	struct block_request b = {};
 	if (!io_epoch_ns)
 		return 0;
-	block_whose(&b, rq);
+	block_attribute(&b, rq);
 	if (bpf_map_update_elem(&io_requests, &key, &b, BPF_ANY))
 		__sync_fetch_and_add(&io_counts.nr_requests_full, 1);
 	return 0;
@@ -185,9 +187,9 @@ static __always_inline int block_issued(struct request___io *rq)
 	if (!io_epoch_ns)
 		return 0;
 	struct block_request *b = bpf_map_lookup_elem(&io_requests, &key);
-	if (!b) { /* made before we looked, or not told by this kernel */
+	if (!b) { /* created before the capture, or this kernel has no block_io_start */
 		struct block_request fresh = {};
-		block_whose(&fresh, rq);
+		block_attribute(&fresh, rq);
 		bpf_map_update_elem(&io_requests, &key, &fresh, BPF_ANY);
 		b = bpf_map_lookup_elem(&io_requests, &key);
 	}
@@ -199,7 +201,7 @@ static __always_inline int block_issued(struct request___io *rq)
 	b->what = block_what(rq);
 	b->bytes = BPF_CORE_READ(rq, __data_len);
 	b->left_bytes = b->bytes;
-	bool is_again = b->issue_ns != 0; /* the device was busy, and it was put back */
+	bool is_again = b->issue_ns != 0; /* the device was busy, and the request was requeued */
 	b->issue_ns = bpf_ktime_get_ns();
 	if (is_again)
 		return 0;
@@ -210,8 +212,8 @@ static __always_inline int block_issued(struct request___io *rq)
 	return 0;
 }
 
-/* A flush that a write asked for: its completion is all that is seen of it. */
-static __always_inline int block_unissued(struct request___io *rq)
+/* A completion without an issue; a flush that a write asked for is counted by its completion. */
+static __always_inline int block_completed_unissued(struct request___io *rq)
 {
 	struct io_key key = {
 		.dev = block_dev(rq),
@@ -245,7 +247,7 @@ static __always_inline int block_completed(struct request___io *rq, int error,
 		return 0;
 	struct block_request *b = bpf_map_lookup_elem(&io_requests, &id);
 	if (!b || !b->issue_ns)
-		return block_unissued(rq);
+		return block_completed_unissued(rq);
 	if (nr_bytes < b->left_bytes) {
 		b->left_bytes -= nr_bytes;
 		return 0;
@@ -261,7 +263,7 @@ static __always_inline int block_completed(struct request___io *rq, int error,
 SEC("tp_btf/block_io_start")
 int BPF_PROG(io_block_start, struct request___io *rq)
 {
-	return COSTED(COST_BLOCK, block_made(rq));
+	return COSTED(COST_BLOCK, block_started(rq));
 }
 
 SEC("tp_btf/block_rq_issue")

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Counting events by name. Two programs, one for tracepoints and one for events that the kernel
- * counts itself, are attached once an event; the cookie of the attachment is the event's index in
- * count_configs.
+ * Counting of named events. There are two programs, one for tracepoints and one for perf software
+ * events; each is attached once for each event. The cookie of the attachment is the event's index
+ * in count_configs.
  *
- * Every hit is counted. What is limited is the taking of stacks: where an event's stacks cost a CPU
- * more than its share of the time, one of 2^n hits gets one, and the share is told.
+ * Every hit is counted. Only stacks are limited: if the stacks of an event take more than their
+ * share of a CPU's time, one of 2^n hits gets a stack, and reports show that share.
  */
 #ifndef ASSAY_BPF_COUNTS_H
 #define ASSAY_BPF_COUNTS_H
@@ -15,26 +15,27 @@
 #include "kernel_event.h"
 
 /* Set before loading. */
-const volatile __u64 count_stack_budget_ns = 0; /* of each tenth of a second; 0 = no limit */
+const volatile __u64 count_stack_budget_ns = 0; /* for stacks in each 0.1 s; 0 = no limit */
 
-/* What user space changes while it runs. */
+/* Written by user space during the capture. */
 volatile __u64 count_start_ns = 0;   /* 0: nothing is counted */
-volatile __u32 count_no_singles = 0; /* the file has reached its limit */
+volatile __u32 count_no_singles = 0; /* send no single events: size limit reached */
 
-#define COUNT_WINDOW_NS  100000000ull
-#define COUNT_DEPTH      1024u
-#define COUNT_SPARSE_MAX 12
+#define COUNT_WINDOW_NS     100000000ull
+#define COUNT_DEPTH         1024u
+#define COUNT_SKIP_LOG2_MAX 12
 
-/* How many elements these have is set before loading. */
+/* Their sizes are set before loading. */
 DEFINE_MAP(ARRAY, count_configs, 1, __u32, struct count_config);
 DEFINE_MAP(PERCPU_ARRAY, count_totals, 1, __u32, struct count_total);
 DEFINE_MAP(HASH, count_sums, 1, struct count_key, struct count_value);
+/* Sums by thread without stacks, for hits for which count_sums had no room. */
 DEFINE_MAP(HASH, count_spills, 1, struct count_key, struct count_value);
 
 /*
- * Whether it hit in an interrupt: the thread that was interrupted has nothing to do with it.
- * Interrupts run on stacks of their own, so the stack pointer tells. A tracepoint's payload begins
- * with a pointer to the registers at the hit.
+ * Whether the hit was in an interrupt, so that it is not the thread's. Interrupts run on stacks of
+ * their own, so the stack pointer tells. A tracepoint's payload begins with a pointer to the
+ * registers at the hit.
  */
 static __always_inline bool in_interrupt(struct task_struct *t, __u64 sp)
 {
@@ -42,7 +43,7 @@ static __always_inline bool in_interrupt(struct task_struct *t, __u64 sp)
 	return is_kernel && sp - (__u64)t->stack >= KERNEL_STACK_BYTES;
 }
 
-static __always_inline bool was_interrupted(struct task_struct *t)
+static __always_inline bool was_entered_by_interrupt(struct task_struct *t)
 {
 	struct pt_regs___kernel *r = regs_of(t);
 	return !REGS_IS_SYSCALL(r);
@@ -85,7 +86,7 @@ static __always_inline __s32 payload_outcome(const struct count_config *c, void 
 	}
 }
 
-/* A failed call's amount is its error: nothing. */
+/* The amount of a hit. That of a failed call is 0, since its field contains the error. */
 static __always_inline __u64 payload_amount(const struct count_config *c, void *ctx)
 {
 	__u64 v;
@@ -97,33 +98,33 @@ static __always_inline __u64 payload_amount(const struct count_config *c, void *
 	return v << (c->amount_shift & 63);
 }
 
-/* Whether this hit's stack is taken; how many are follows from what they cost. */
-static __always_inline bool wants_stack(struct count_total *t, __u64 now)
+/* Whether this hit gets a stack; the rate is adjusted to what stacks cost. */
+static __always_inline bool is_stack_sampled(struct count_total *t, __u64 now)
 {
 	__u64 window = now / COUNT_WINDOW_NS;
 	if (!count_stack_budget_ns)
 		return true;
 	if (t->window != window) {
-		if (t->stack_ns < count_stack_budget_ns / 4 && t->sparse)
-			t->sparse--;
+		if (t->stack_ns < count_stack_budget_ns / 4 && t->skip_log2)
+			t->skip_log2--;
 		t->window = window;
 		t->stack_ns = 0;
 	}
-	if (t->stack_ns > count_stack_budget_ns && t->sparse < COUNT_SPARSE_MAX) {
-		t->sparse++;
+	if (t->stack_ns > count_stack_budget_ns && t->skip_log2 < COUNT_SKIP_LOG2_MAX) {
+		t->skip_log2++;
 		t->stack_ns = 0;
 	}
-	return !t->sparse || !(bpf_get_prandom_u32() & ((1u << (t->sparse & 31)) - 1));
+	return !t->skip_log2 || !(bpf_get_prandom_u32() & ((1u << (t->skip_log2 & 31)) - 1));
 }
 
 static __always_inline void take_stacks(struct count_total *t, const struct count_config *c,
 					struct count_key *k, struct task_struct *task, void *ctx,
 					__u64 now)
 {
-	if ((c->flags & COUNT_NO_STACK) || !wants_stack(t, now))
+	if ((c->flags & COUNT_NO_STACK) || !is_stack_sampled(t, now))
 		return;
-	k->user_ref = user_stack(WALK_EVENT, COUNT_DEPTH);
-	/* Kernel threads have no other. */
+	k->user_ref = user_stack(STACK_CACHE_EVENT, COUNT_DEPTH);
+	/* Kernel threads have no user stack. */
 	if ((c->flags & COUNT_KERNEL_STACK) || (task->flags & PF_KTHREAD))
 		k->kernel_ref = kernel_stack(ctx, 0);
 	t->stack_ns += bpf_ktime_get_ns() - now;
@@ -146,7 +147,10 @@ static __always_inline bool add_to(void *map, const struct count_key *k, __u64 a
 	return true;
 }
 
-/* Where there is no room for the stack, the thread's counts remain; then only the event's. */
+/*
+ * Adds a hit to its sum; without room, to the thread's sum; without room there, to the event's
+ * total.
+ */
 static __always_inline void count_sum(struct count_total *t, struct count_key *k, __u64 amount)
 {
 	if (add_to(&count_sums, k, amount))
@@ -172,7 +176,7 @@ static __always_inline __u32 read_payload(struct kernel_event *r, __u32 room,
 		if ((loc & 0xffff) + (loc >> 16) > nr)
 			nr = (loc & 0xffff) + (loc >> 16);
 	}
-	__u64 bounded = nr; /* in one register, or the verifier loses sight of it */
+	__u64 bounded = nr; /* in one register, so that the verifier knows its bound */
 	barrier_var(bounded);
 	if (bounded > room)
 		bounded = room;
@@ -181,13 +185,13 @@ static __always_inline __u32 read_payload(struct kernel_event *r, __u32 room,
 	return bounded;
 }
 
-/* @nr_bytes is a constant: a record has room for the largest payload, or for that of most calls. */
+/* Sends a single event. @nr_bytes must be a constant: there are a small and a large record. */
 static __always_inline bool send_record(__u32 nr_bytes, const struct count_config *c,
 					const struct count_key *k, __u64 now, __u64 amount,
 					bool has_payload, void *ctx)
 {
 	struct kernel_event *r = bpf_ringbuf_reserve(&ring, nr_bytes, 0);
-	if (!r) /* no loss: it is added up instead */
+	if (!r) /* not a loss: it is summed up instead */
 		return false;
 	record_head_at(&r->head, RECORD_EVENT, nr_bytes, now, k->tgid, k->tid);
 	r->user_ref = k->user_ref;
@@ -211,9 +215,9 @@ static __always_inline bool send_singly(const struct count_config *c, const stru
 			   has_payload, ctx);
 }
 
-/* What is left of a hit after everything that is nobody's has been turned away. */
+/* Counts a hit that count_filter has accepted. */
 static __always_inline void count_hit(void *ctx, const struct count_config *c, __u32 event,
-				      struct task_struct *task, bool is_ours, bool has_payload)
+				      struct task_struct *task, bool is_of_target, bool has_payload)
 {
 	struct count_total *t = bpf_map_lookup_elem(&count_totals, &event);
 	struct count_key k = {};
@@ -227,13 +231,13 @@ static __always_inline void count_hit(void *ctx, const struct count_config *c, _
 	now = bpf_ktime_get_ns();
 	k.event = event;
 	k.slice = now > start ? (now - start) / 1000000000ull : 0;
-	k.tgid = is_ours ? task->tgid : COUNT_ELSEWHERE;
-	k.tid = is_ours ? task->pid : COUNT_ELSEWHERE;
+	k.tgid = is_of_target ? task->tgid : COUNT_ELSEWHERE;
+	k.tid = is_of_target ? task->pid : COUNT_ELSEWHERE;
 	if (has_payload) {
 		k.outcome = payload_outcome(c, ctx);
 		amount = payload_amount(c, ctx);
 	}
-	if (is_ours)
+	if (is_of_target)
 		take_stacks(t, c, &k, task, ctx, now);
 	if ((c->flags & COUNT_SINGLY) && !count_no_singles &&
 	    send_singly(c, &k, now, amount, has_payload, ctx)) {
@@ -243,7 +247,10 @@ static __always_inline void count_hit(void *ctx, const struct count_config *c, _
 	count_sum(t, &k, amount);
 }
 
-/* Most hits are in programs that are no targets: they pay for this much. */
+/*
+ * The configuration of an event whose hit is to be counted; NULL: ignored. Short, since most hits
+ * are in threads that are not targets.
+ */
 static __always_inline const struct count_config *count_filter(__u32 event,
 							       struct task_struct *task,
 							       bool *ret_is_ours)
@@ -254,27 +261,27 @@ static __always_inline const struct count_config *count_filter(__u32 event,
 	*ret_is_ours = is_target(task);
 	if (*ret_is_ours || (c->flags & COUNT_MACHINE))
 		return c;
-	/* Of the whole system only idle CPUs and assay itself are no targets. */
+	/* In system mode only idle CPUs and assay itself are not targets. */
 	return watch_system && !(c->flags & COUNT_IN_THREAD) ? c : NULL;
 }
 
-/* 0 would take the event from whoever else listens to it. */
+/* Returns 1, since 0 would hide the event from its other listeners (perf). */
 SEC("tracepoint")
 int count_tracepoint(void *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u32 event = (__u32)bpf_get_attach_cookie(ctx);
-	bool is_ours;
-	const struct count_config *c = count_filter(event, task, &is_ours);
+	bool is_of_target;
+	const struct count_config *c = count_filter(event, task, &is_of_target);
 	if (!c)
 		return 1;
 	COST_BEGIN(COST_EVENT);
-	if (is_ours && !(c->flags & COUNT_IN_THREAD))
-		is_ours = !in_interrupt(task, tracepoint_sp(ctx));
-	if (is_ours && (c->flags & COUNT_OF_INTERRUPTS))
-		is_ours = !was_interrupted(task);
-	if (is_ours || (c->flags & COUNT_MACHINE) || watch_system)
-		count_hit(ctx, c, event, task, is_ours, true);
+	if (is_of_target && !(c->flags & COUNT_IN_THREAD))
+		is_of_target = !in_interrupt(task, tracepoint_sp(ctx));
+	if (is_of_target && (c->flags & COUNT_OF_INTERRUPTS))
+		is_of_target = !was_entered_by_interrupt(task);
+	if (is_of_target || (c->flags & COUNT_MACHINE) || watch_system)
+		count_hit(ctx, c, event, task, is_of_target, true);
 	COST_END(COST_EVENT);
 	return 1;
 }
@@ -284,12 +291,12 @@ int count_software(struct bpf_perf_event_data *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u32 event = (__u32)bpf_get_attach_cookie(ctx);
-	bool is_ours;
-	const struct count_config *c = count_filter(event, task, &is_ours);
+	bool is_of_target;
+	const struct count_config *c = count_filter(event, task, &is_of_target);
 	if (!c)
 		return 0;
 	COST_BEGIN(COST_EVENT);
-	count_hit(ctx, c, event, task, is_ours, false);
+	count_hit(ctx, c, event, task, is_of_target, false);
 	COST_END(COST_EVENT);
 	return 0;
 }

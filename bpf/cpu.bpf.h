@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * CPU samples: runs at each hit of a sampling perf event (PERF_EVENT_IOC_SET_BPF) and keeps perf
- * from writing a record of its own. The leaf goes apart from its callers, which repeat more.
+ * CPU samples. The program runs at each overflow of a sampling perf event (PERF_EVENT_IOC_SET_BPF)
+ * and returns 0, so that perf writes no record of its own. The leaf is sent in the sample and the
+ * callers as a stack, since callers repeat more often.
  */
 #ifndef ASSAY_BPF_CPU_H
 #define ASSAY_BPF_CPU_H
@@ -9,7 +10,7 @@
 #include "engine.bpf.h"
 #include "kernel_sample.h"
 
-/* Set before loading: deepest user stack of a sample. */
+/* Set before loading: most frames of a sample's user stack. */
 const volatile __u32 sample_depth = WALK_FRAMES_MAX - 1;
 
 SEC("perf_event")
@@ -19,7 +20,7 @@ int cpu_sample(struct bpf_perf_event_data *ctx)
 	bool is_user = PERF_REGS_ARE_USER(ctx);
 	__u64 user_ref = 0, kernel_ref = 0;
 
-	/* An event a CPU hits everybody; one of a thread hits it and what it gave birth to. */
+	/* A per-CPU event fires for all threads; that of a thread, for it and what it created. */
 	if (watch_system ? (__u32)t->tgid == own_tgid : !watch_threads && !is_target(t))
 		return 0;
 	COST_BEGIN(COST_SAMPLE);

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What every program shares: who is a target, the state of a task, the stack engine, the ring.
+ * What all BPF programs share: the target check, the state of a thread, stacks, the ring buffer,
+ * counters.
  *
- *	is_target(t)                       is this thread watched? cheap after its first time
- *	target_state(t)                    the state of a watched thread, made when new; NULL: it is
- *	                                   not watched (or no memory, counted). One look-up for
- *	                                   is_target and state_of together
- *	state_of(t, create)                its state, NULL: none (yet), or no memory (counted)
- *	user_stack(slot, max_depth)     ref of the current thread's user stack, 0 = it has none
- *	kernel_stack(ctx, skip)            ref of the kernel stack without its first frames, 0 =
- *	                                   none
- *	ring_reserve, ring_submit          records; the reader polls, so no wake-ups
- *	count_loss(loss)                   one more of enum kernel_loss
- *	count_done(field)                  one more of struct kernel_counts
- *	COST_BEGIN(id) ... COST_END(id)    around a program's body: its cost, timed every 64th run;
- *	                                   COSTED(id, call) where that is one call
+ *	is_target(t)                       whether the thread is a target; the answer is stored
+ *	target_state(t)                    state of a target thread, created when new; NULL: not a
+ *	                                   target (or no memory, counted). One look-up for is_target
+ *	                                   and state_of together
+ *	state_of(t, create)                state of a thread; NULL: none, or no memory (counted)
+ *	user_stack(slot, max_depth)        reference of the current thread's user stack; 0: it has
+ *	                                   none. Sends the stack if it is new
+ *	kernel_stack(ctx, skip)            reference of the kernel stack without its first @skip
+ *	                                   frames; 0: none
+ *	ring_reserve, ring_submit          records; user space polls, so there are no wake-ups
+ *	count_loss(loss)                   adds one to a counter of enum kernel_loss
+ *	count_done(field)                  adds one to a field of struct kernel_counts
+ *	COST_BEGIN(id) ... COST_END(id)    around a program's body: measures the run time of every
+ *	                                   64th run; COSTED(id, call) where the body is one call
  */
 #ifndef ASSAY_BPF_ENGINE_H
 #define ASSAY_BPF_ENGINE_H
@@ -38,12 +40,12 @@ static __always_inline void count_loss(__u32 loss)
 		*v += 1;
 }
 
-/* One more of a field of struct kernel_counts. */
-#define count_done(field)                                              \
-	do {                                                           \
-		struct kernel_counts *done_ = only_of(&engine_counts); \
-		if (done_)                                             \
-			done_->field++;                                \
+/* Adds one to a field of struct kernel_counts. */
+#define count_done(field)                                                  \
+	do {                                                               \
+		struct kernel_counts *done_ = single_elem(&engine_counts); \
+		if (done_)                                                 \
+			done_->field++;                                    \
 	} while (0)
 
 #define COST_EVERY 64u
@@ -63,12 +65,12 @@ static __always_inline void cost_end(struct kernel_cost *c, __u64 begin_ns)
 	c->nr_timed++;
 }
 
-/* A pair of them in one function; no return in between. */
+/* Must be used as a pair in one function, without a return in between. */
 #define COST_BEGIN(id)      \
 	__u64 cost_ns_##id; \
 	struct kernel_cost *cost_##id = cost_begin(id, &cost_ns_##id)
 #define COST_END(id) cost_end(cost_##id, cost_ns_##id)
-/* A call with its cost. */
+/* Evaluates to the result of a call whose run time is measured. */
 #define COSTED(id, call)              \
 	({                            \
 		COST_BEGIN(id);       \
@@ -77,7 +79,7 @@ static __always_inline void cost_end(struct kernel_cost *c, __u64 begin_ns)
 		cost_rc;              \
 	})
 
-/* NULL: the ring is full, and that is counted. @nr_bytes is a constant. */
+/* Reserves a record; NULL: the ring is full (counted). @nr_bytes must be a constant. */
 #define ring_reserve(nr_bytes)                                              \
 	({                                                                  \
 		void *ring_rec = bpf_ringbuf_reserve(&ring, (nr_bytes), 0); \
@@ -87,7 +89,9 @@ static __always_inline void cost_end(struct kernel_cost *c, __u64 begin_ns)
 	})
 #define ring_submit(rec) bpf_ringbuf_submit((rec), BPF_RB_NO_WAKEUP)
 
-/* A thread's numbers as one, for functions that are verified by themselves: no task is given to them. */
+/*
+ * tgid << 32 | tid. For functions that are verified on their own: a task cannot be passed to them.
+ */
 static __always_inline __u64 ids_of(struct task_struct *t)
 {
 	return (__u64)(__u32)t->tgid << 32 | (__u32)t->pid;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Page faults, each one of them, by the perf software events (period 1) that the kernel counts
- * itself by; and reclaim of memory that a thread had to do. Rows as in io.bpf.h.
+ * Page faults, each of them, by perf software events with period 1; and memory reclaim by target
+ * threads. Rows as in io.bpf.h.
  *
- * The event comes at the end of a fault, when it is known whether it was major; where the fault
- * began is told by exceptions:page_fault_* (x86), so that its time is known as well.
+ * The perf event occurs at the end of a fault, when it is known whether the fault was major. Its
+ * start is seen by the tracepoints exceptions:page_fault_* (x86), so that its duration is known
+ * too.
  */
 #ifndef ASSAY_BPF_FAULTS_H
 #define ASSAY_BPF_FAULTS_H
@@ -20,22 +21,23 @@ struct vm_area_struct {
 } CORE;
 
 #define VM_SHARED    0x8
-#define VMA_SEQ_NONE 1u /* nothing is remembered */
+#define VMA_SEQ_NONE 1u /* odd: the cache is not used */
 
 /*
- * Changes whenever mappings of the process may have changed; odd: they are being changed, or this
- * kernel does not count.
+ * Sequence count of the process's mappings, which changes with them. Odd: they are being changed,
+ * or this kernel has no such count.
  */
-static __always_inline __u32 mappings_seq(struct mm_struct *mm)
+static __always_inline __u32 mm_seq(struct mm_struct *mm)
 {
 	if (!bpf_core_field_exists(mm->mm_lock_seq.sequence))
 		return VMA_SEQ_NONE;
 	return BPF_CORE_READ(mm, mm_lock_seq.sequence);
 }
 
+/* bpf_find_vma callback: fills the cache entry. */
 static long mapping_vma(struct task_struct *t, struct vm_area_struct *vma, void *ctx)
 {
-	struct vma_memo *m = ctx;
+	struct vma_cache *m = ctx;
 	struct mm_struct *mm = vma->vm_mm;
 	unsigned long stack = BPF_CORE_READ(mm, start_stack);
 	m->start = vma->vm_start;
@@ -53,32 +55,32 @@ static long mapping_vma(struct task_struct *t, struct vm_area_struct *vma, void 
 }
 
 /*
- * The mapping at an address. Looking for it takes the kernel several microseconds, and faults come
- * by the hundred in one mapping: the last one is remembered until mappings change.
+ * Finds the mapping of an address. bpf_find_vma takes several microseconds, and there are often
+ * hundreds of faults in one mapping: the last mapping is cached until mappings change.
  */
-static __always_inline void vma_look(struct task_struct *t, struct vma_memo *m, __u64 addr)
+static __always_inline void vma_find(struct task_struct *t, struct vma_cache *m, __u64 addr)
 {
 	struct mm_struct *mm = BPF_CORE_READ(t, mm);
-	__u32 seq = mappings_seq(mm);
+	__u32 seq = mm_seq(mm);
 	bool is_steady = !(seq & 1);
 	if (is_steady && m->mm == (__u64)mm && m->seq == seq && addr >= m->start && addr < m->end)
 		return;
-	struct vma_memo found = {.mm = (__u64)mm, .seq = seq, .object = IO_OBJECT_UNKNOWN};
+	struct vma_cache found = {.mm = (__u64)mm, .seq = seq, .object = IO_OBJECT_UNKNOWN};
 	if (bpf_find_vma(t, addr, mapping_vma, &found, 0))
 		__sync_fetch_and_add(&io_counts.nr_busy_maps, 1);
 	*m = found;
-	if (mappings_seq(mm) != seq)
+	if (mm_seq(mm) != seq)
 		m->end = 0;
 }
 
-/* What is mapped there; the mapping that the stack pointer is in is a thread's stack. */
+/* The object mapped at @addr; the anonymous mapping that contains @sp is the thread's stack. */
 static __always_inline __u64 fault_object(struct task_struct *t, struct task_state *state,
 					  __u64 addr, __u64 sp)
 {
 	if (!state)
 		return IO_OBJECT_UNKNOWN;
-	struct vma_memo *m = &state->io.vma;
-	vma_look(t, m, addr);
+	struct vma_cache *m = &state->io.vma;
+	vma_find(t, m, addr);
 	bool is_stack = !(m->flags & VMA_HAS_FILE) && sp >= m->start && sp < m->end;
 	return is_stack ? IO_OBJECT_STACK : m->object;
 }
@@ -91,7 +93,7 @@ static __always_inline int fault_account(struct bpf_perf_event_data *ctx, __u8 w
 	struct task_state *state = state_of(t, true);
 	struct io_key key = io_key_of(t, IO_TABLE_FAULTS, what);
 	__u64 ns = 0;
-	key.stack = user_stack(WALK_EVENT, IO_STACK_MAX);
+	key.stack = user_stack(STACK_CACHE_EVENT, IO_STACK_MAX);
 	key.object = fault_object(t, state, ctx->addr, PT_REGS_SP(&ctx->regs));
 	if (state && state->io.fault_ns) {
 		ns = bpf_ktime_get_ns() - state->io.fault_ns;
@@ -134,14 +136,17 @@ int BPF_PROG(io_fault_kernel)
 
 /* ---- reclaim ---- */
 
-/* At the beginnings of all three sorts: attached by hand, as it is one program. */
+/*
+ * At the start of all three kinds of reclaim. One program for three tracepoints: user space
+ * attaches.
+ */
 SEC("raw_tp")
 int io_reclaim_begin(void *ctx)
 {
 	struct io_state *s = io_state_of(bpf_get_current_task_btf());
 	if (!s)
 		return 0;
-	s->reclaim_stack = user_stack(WALK_EVENT, IO_STACK_MAX);
+	s->reclaim_stack = user_stack(STACK_CACHE_EVENT, IO_STACK_MAX);
 	s->reclaim_ns = bpf_ktime_get_ns();
 	return 0;
 }
@@ -177,7 +182,7 @@ int BPF_PROG(io_reclaim_node_end, unsigned long nr_pages)
 	return reclaim_end(IO_NODE, nr_pages);
 }
 
-/* The machine's own reclaimer, whoever it works for. */
+/* Wake-ups of kswapd, by whichever thread. */
 SEC("tp_btf/mm_vmscan_kswapd_wake")
 int BPF_PROG(io_reclaim_kswapd)
 {

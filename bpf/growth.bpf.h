@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Memory touched for the first time, by stack: what can be said of a heap without looking into its
- * allocator; and the calls that map memory.
+ * Heap growth: anonymous memory at its first touch, by stack. This needs no knowledge of the
+ * allocator. And the system calls that map memory.
  *
- * A fault on anonymous memory that made the kernel hand out a page is growth, of as many bytes as
- * it handed out: mm_page_alloc says so, huge pages included. Faults that only found out about a
- * page (reads of the zero page, the last user after a fork) hand out nothing. Where a fault begins
- * is told by exceptions:page_fault_*; a machine without them counts one page a fault. Memory that
- * is there as soon as it is mapped (MAP_POPULATE, mlockall) counts at the end of the call. Rows as
- * in io.bpf.h.
+ * A fault on anonymous memory for which the kernel allocates pages is growth by that many bytes:
+ * mm_page_alloc reports them, huge pages included. Faults without an allocation (reads of the zero
+ * page, a page whose other users are gone after a fork) are not growth. The start of a fault is
+ * seen by exceptions:page_fault_*; without these tracepoints each fault counts as one page. Memory
+ * that is populated when it is mapped (MAP_POPULATE, mlockall) is counted at the end of the call.
+ * Rows as in io.bpf.h.
  */
 #ifndef ASSAY_BPF_GROWTH_H
 #define ASSAY_BPF_GROWTH_H
@@ -16,7 +16,7 @@
 #include "faults.bpf.h"
 
 #define PAGE_BYTES             4096
-#define MIGRATE_MOVABLE        1   /* pages of programs and of files; page tables are not */
+#define MIGRATE_MOVABLE        1   /* user and file pages; not page tables */
 #define FAULT_IS_WRITE         0x2 /* x86's error code */
 #define MAP_ANONYMOUS___growth 0x20
 
@@ -25,7 +25,7 @@ enum growth_flags {
 	GROWTH_WRITE = 1 << 1,
 };
 
-/* ---- what the kernel hands out ---- */
+/* ---- page allocations ---- */
 
 SEC("tp_btf/mm_page_alloc")
 int BPF_PROG(io_growth_page, void *page, unsigned int order, unsigned int gfp, int migratetype)
@@ -63,13 +63,13 @@ int BPF_PROG(io_growth_kernel, unsigned long addr, void *regs, unsigned long err
 /* ---- faults ---- */
 
 /*
- * Pages of the fault that are anonymous from now on. A private page of a file is copied when it is
- * written to; what else was handed out for it is read-ahead.
+ * Number of anonymous pages that the fault added. A write to a private file page adds one (copy on
+ * write); other pages allocated during that fault are read-ahead.
  */
-static __always_inline __u64 growth_pages_of(struct task_struct *t, struct io_state *s, __u64 addr,
-					     __u64 sp, __u64 *ret_object)
+static __always_inline __u64 growth_count_pages(struct task_struct *t, struct io_state *s,
+						__u64 addr, __u64 sp, __u64 *ret_object)
 {
-	/* before anything that may fault itself */
+	/* first, since what follows may itself cause a fault */
 	__u32 nr_pages = s->growth_pages;
 	__u32 flags = s->growth_flags;
 	bool is_exact = flags & GROWTH_IN_FAULT;
@@ -77,8 +77,8 @@ static __always_inline __u64 growth_pages_of(struct task_struct *t, struct io_st
 	s->growth_flags = 0;
 	if (is_exact && !nr_pages)
 		return 0;
-	struct vma_memo *m = &s->vma;
-	vma_look(t, m, addr);
+	struct vma_cache *m = &s->vma;
+	vma_find(t, m, addr);
 	*ret_object = m->object;
 	if (m->flags & VMA_IS_SHARED)
 		return 0;
@@ -97,14 +97,14 @@ static __always_inline int growth_account(struct bpf_perf_event_data *ctx)
 		return 0;
 	struct io_key key = io_key_of(t, IO_TABLE_GROWTH, IO_NONE);
 	__u64 sp = PT_REGS_SP(&ctx->regs);
-	__u64 nr = growth_pages_of(t, s, ctx->addr, sp, &key.object);
+	__u64 nr = growth_count_pages(t, s, ctx->addr, sp, &key.object);
 	if (!nr)
 		return 0;
-	key.stack = user_stack(WALK_EVENT, IO_STACK_MAX);
+	key.stack = user_stack(STACK_CACHE_EVENT, IO_STACK_MAX);
 	return io_account_one(&key, nr * PAGE_BYTES, 0);
 }
 
-/* Behind the counters of minor and of major faults. */
+/* Attached to the perf events of minor and of major faults. */
 SEC("perf_event")
 int io_growth_fault(struct bpf_perf_event_data *ctx)
 {
@@ -120,7 +120,7 @@ static __always_inline int map_begin(__u32 what)
 	if (!s)
 		return 0;
 	struct pt_regs___kernel *regs = regs_of(t);
-	s->map_stack = user_stack(WALK_EVENT, IO_STACK_MAX);
+	s->map_stack = user_stack(STACK_CACHE_EVENT, IO_STACK_MAX);
 	s->map_bytes = what == IO_BRK ? BPF_CORE_READ(t, mm, brk) : REGS_ARG_1(regs);
 	s->map_flags = 0;
 	if (what == IO_MREMAP) {
@@ -136,7 +136,7 @@ static __always_inline int map_begin(__u32 what)
 	return 0;
 }
 
-/* What the call gave and took, in bytes. */
+/* The bytes that the call mapped (v->bytes) or unmapped (v->ns). */
 static __always_inline void map_amount(struct io_state *s, long ret, struct io_sum *v)
 {
 	__u64 had = s->map_bytes;
@@ -171,7 +171,7 @@ static __always_inline int map_end(long ret)
 	bool is_anon = s->map_what == IO_MMAP || s->map_what == IO_BRK;
 	s->map_what = 0;
 	s->growth_pages = 0;
-	/* brk(0) asks where the heap ends */
+	/* brk(0) only asks for the end of the heap */
 	if (!has_failed && (v.bytes || v.ns))
 		io_account(&key, &v);
 	if (has_failed || !is_anon || !nr_pages)
@@ -183,7 +183,7 @@ static __always_inline int map_end(long ret)
 	return io_account(&key, &grown);
 }
 
-/* The cookie says which call. */
+/* The cookie is the kind of call (enum io_what). */
 SEC("tracepoint")
 int io_map_enter(struct call_enter *ctx)
 {

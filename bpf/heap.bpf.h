@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Allocations by probes on the functions of an allocator: for processes that nobody may trace, but
- * where programs may be loaded. A probe at the entry, whose cookie says what the function does, and
- * where the block is wanted, one at the return.
+ * Allocations by uprobes on the functions of an allocator, for processes that cannot be traced by
+ * ptrace while BPF programs can be loaded. There is a probe at the entry, whose cookie says what
+ * the function does, and one at the return if the block is needed.
  *
- * One program serves both ends. It knows a return by the stack pointer, which is then one word
- * above that of the entry; no entry can have such a one, as the ABI aligns it. In a session
- * (BPF_TRACE_UPROBE_SESSION) what it returns at the entry decides whether the return is probed:
- * calls that are not sampled cost one trap. Calls that an allocator makes of itself are its own
- * business: only the outermost one counts.
+ * One program serves both. It recognises a return by the stack pointer, which is then one word
+ * above that of the entry; an entry cannot have such a value, since the ABI aligns it. In a uprobe
+ * session (BPF_TRACE_UPROBE_SESSION) the result at the entry decides whether the return is probed,
+ * so that calls that are not sampled cost one trap. Calls within an allocator function are not
+ * counted: only the outermost call is.
  *
- * Sampling: of each thread's bytes, at points with exponentially distributed distances; blocks as
- * large as the mean distance are always taken. So a block of s bytes is seen with the probability
- * 1 - exp(-s / interval), whatever came before.
+ * Sampling: sample points have exponentially distributed distances in the bytes that a thread
+ * allocates; blocks as large as the mean distance are always sampled. So a block of s bytes is
+ * sampled with probability 1 - exp(-s / interval), independent of earlier ones.
  */
 #ifndef ASSAY_BPF_HEAP_H
 #define ASSAY_BPF_HEAP_H
@@ -29,7 +29,7 @@
 
 DEFINE_RING(heap_ring, 8 << 20);
 
-/* Sampled: blocks that were told. */
+/* With sampling: the live blocks that were sent. */
 DEFINE_MAP_FLAGS(HASH, heap_blocks, BPF_F_NO_PREALLOC, HEAP_BLOCKS, struct kernel_heap_block,
 		 __u64);
 
@@ -62,25 +62,27 @@ static __always_inline __u64 minus_log2(__u32 r)
 	return ((__u64)(nr_zeros + 1) << LOG_BITS) - frac;
 }
 
-static __noinline __s64 heap_draw(__u64 interval_bytes)
+/* A random distance to the next sample, exponentially distributed. */
+static __noinline __s64 heap_next_sample_bytes(__u64 interval_bytes)
 {
 	__u64 ln = minus_log2(bpf_get_prandom_u32() | 1) * LN2_24 >> LOG_BITS;
 	return (__s64)(ln * (interval_bytes & 0xffffffffffull) >> LOG_BITS) + 1;
 }
 
-static __always_inline bool heap_choose(struct heap_state *s, __u64 nr_bytes)
+/* Whether an allocation is sampled; counts its bytes. */
+static __always_inline bool heap_is_sampled(struct heap_state *s, __u64 nr_bytes)
 {
 	__u64 interval = heap_interval_bytes;
 	if (!interval || nr_bytes >= interval)
 		return true;
-	if (!(s->flags & HEAP_HAS_DRAWN)) {
-		s->left_bytes = heap_draw(interval);
-		s->flags |= HEAP_HAS_DRAWN;
+	if (!(s->flags & HEAP_HAS_COUNTDOWN)) {
+		s->left_bytes = heap_next_sample_bytes(interval);
+		s->flags |= HEAP_HAS_COUNTDOWN;
 	}
 	s->left_bytes -= nr_bytes;
 	if (s->left_bytes >= 0)
 		return false;
-	s->left_bytes = heap_draw(interval);
+	s->left_bytes = heap_next_sample_bytes(interval);
 	return true;
 }
 
@@ -110,8 +112,8 @@ static __always_inline struct kernel_heap_block heap_key(__u64 block)
 	return key;
 }
 
-/* Whether the free of a block is to be told; it is forgotten. */
-static __always_inline bool heap_forget(__u64 block)
+/* Removes a block from the set; true: it was in it, so its free is sent. */
+static __always_inline bool heap_block_remove(__u64 block)
 {
 	if (!heap_interval_bytes)
 		return true;
@@ -119,8 +121,8 @@ static __always_inline bool heap_forget(__u64 block)
 	return !bpf_map_delete_elem(&heap_blocks, &key);
 }
 
-/* Its free is to be told. */
-static __always_inline void heap_remember(__u64 block)
+/* Adds a block to the set, so that its free is sent. */
+static __always_inline void heap_block_add(__u64 block)
 {
 	struct kernel_heap_block key = heap_key(block);
 	__u64 one = 1;
@@ -131,12 +133,12 @@ static __always_inline void heap_remember(__u64 block)
 static __always_inline void heap_emit_block(struct heap_state *s, __u64 block)
 {
 	if (heap_emit(RECORD_ALLOC, bpf_ktime_get_ns(), block, s->nr_bytes, s->stack))
-		heap_remember(block);
+		heap_block_add(block);
 }
 
-/* ---- the two ends of a call ---- */
+/* ---- entry and return of a call ---- */
 
-static __always_inline __u64 heap_asked(__u32 shape, const struct heap_call *c)
+static __always_inline __u64 heap_requested_bytes(__u32 shape, const struct heap_call *c)
 {
 	switch (shape) {
 	case HEAP_ALLOC_0:
@@ -157,7 +159,7 @@ static __always_inline __u64 heap_asked(__u32 shape, const struct heap_call *c)
 	return 0;
 }
 
-static __always_inline __u64 heap_replaced(__u32 shape, const struct heap_call *c)
+static __always_inline __u64 heap_old_block(__u32 shape, const struct heap_call *c)
 {
 	if (shape == HEAP_REALLOC_1 || shape == HEAP_REALLOC_12 || shape == HEAP_RESIZE)
 		return c->arg[0];
@@ -166,21 +168,21 @@ static __always_inline __u64 heap_replaced(__u32 shape, const struct heap_call *
 
 static __always_inline int heap_free_enter(struct heap_state *s, __u64 block)
 {
-	/* operator delete calls free */
+	/* operator delete calls free: counted once */
 	if (!block || block == s->last_free)
 		return 1;
 	s->last_free = block;
 	__sync_fetch_and_add(&heap_counts.nr_frees, 1);
-	if (heap_forget(block))
+	if (heap_block_remove(block))
 		heap_emit(RECORD_FREE, bpf_ktime_get_ns(), block, 0, 0);
 	return 1;
 }
 
 /*
- * Functions that end in a jump to another one of the allocator (reallocarray to realloc): the same
- * call by its return address, or by the one that is followed.
+ * Whether this entry is a tail call from another function of the allocator (reallocarray to
+ * realloc): then stack pointer and return address are those of the last entry.
  */
-static __always_inline bool heap_is_jump(struct heap_state *s, __u32 site, __u64 sp)
+static __always_inline bool heap_is_tail_call(struct heap_state *s, __u32 site, __u64 sp)
 {
 	bool is_same = s->last_sp == sp && s->last_site != site;
 	if (s->sp == sp && is_same)
@@ -194,7 +196,7 @@ static __always_inline bool heap_is_jump(struct heap_state *s, __u32 site, __u64
 	return is_same;
 }
 
-/* 0: the return is wanted. */
+/* At an entry. Returns 0 if the return must be probed, else 1. */
 static __always_inline int heap_enter(struct heap_state *s, __u64 cookie, const struct heap_call *c)
 {
 	__u32 shape = HEAP_COOKIE_SHAPE(cookie);
@@ -203,36 +205,36 @@ static __always_inline int heap_enter(struct heap_state *s, __u64 cookie, const 
 		return 1;
 	if (shape == HEAP_FREE_0)
 		return heap_free_enter(s, c->arg[0]);
-	if (heap_is_jump(s, HEAP_COOKIE_SITE(cookie), c->sp))
+	if (heap_is_tail_call(s, HEAP_COOKIE_SITE(cookie), c->sp))
 		return 1;
-	__u64 nr_bytes = heap_asked(shape, c);
+	__u64 nr_bytes = heap_requested_bytes(shape, c);
 	s->last_free = 0;
 	s->sp = 0;
 	__sync_fetch_and_add(&heap_counts.nr_allocs, 1);
 	__sync_fetch_and_add(&heap_counts.nr_bytes, nr_bytes);
-	bool is_chosen = heap_choose(s, nr_bytes);
-	s->old = heap_replaced(shape, c);
-	bool is_old_reported = s->old && heap_forget(s->old);
-	s->flags &= HEAP_HAS_DRAWN;
-	if (is_chosen)
-		s->flags |= HEAP_IS_CHOSEN;
+	bool is_sampled = heap_is_sampled(s, nr_bytes);
+	s->old = heap_old_block(shape, c);
+	bool is_old_reported = s->old && heap_block_remove(s->old);
+	s->flags &= HEAP_HAS_COUNTDOWN;
+	if (is_sampled)
+		s->flags |= HEAP_IS_SAMPLED;
 	if (is_old_reported)
 		s->flags |= HEAP_OLD_IS_REPORTED;
-	if (!is_chosen && !is_old_reported)
+	if (!is_sampled && !is_old_reported)
 		return 1;
 	s->shape = shape;
 	s->nr_bytes = nr_bytes;
 	s->out = c->arg[0];
 	s->old_ns = bpf_ktime_get_ns();
 	s->stack = 0;
-	if (is_chosen)
-		s->stack = user_stack(WALK_EVENT, HEAP_STACK_MAX);
+	if (is_sampled)
+		s->stack = user_stack(STACK_CACHE_EVENT, HEAP_STACK_MAX);
 	s->sp = c->sp;
 	return 0;
 }
 
-/* The block that a call gave, 0 = none. */
-static __always_inline __u64 heap_given(struct heap_state *s, __u64 ret)
+/* The block that a call returned, 0 = none. */
+static __always_inline __u64 heap_returned_block(struct heap_state *s, __u64 ret)
 {
 	__u64 block = 0;
 	if (s->shape == HEAP_ALLOC_OUT) {
@@ -249,17 +251,17 @@ static __always_inline __u64 heap_given(struct heap_state *s, __u64 ret)
 
 static __always_inline int heap_leave(struct heap_state *s, __u64 ret)
 {
-	__u64 block = heap_given(s, ret);
+	__u64 block = heap_returned_block(s, ret);
 	s->sp = 0;
-	/* realloc(p, 0) frees and gives nothing; one that failed leaves the old block alone */
+	/* realloc(p, 0) frees and returns NULL; a realloc that failed keeps the old block */
 	bool has_failed = !block && s->nr_bytes;
 	if (s->flags & HEAP_OLD_IS_REPORTED) {
 		if (has_failed)
-			heap_remember(s->old);
+			heap_block_add(s->old);
 		else
 			heap_emit(RECORD_FREE, s->old_ns, s->old, 0, 0);
 	}
-	if (block && s->flags & HEAP_IS_CHOSEN)
+	if (block && s->flags & HEAP_IS_SAMPLED)
 		heap_emit_block(s, block);
 	return 0;
 }

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Input and output, added up in the kernel: system calls that read, write and sync, by their own
- * tracepoints (sys_enter_X and sys_exit_X: a call that is not looked at pays nothing more than the
- * kernel's test); requests of block devices; requests of io_uring.
+ * I/O, summed up in the kernel: system calls that read, write and sync, by their own tracepoints
+ * (sys_enter_X and sys_exit_X: a call that is not counted costs no more than the kernel's test);
+ * block requests (block.bpf.h); io_uring requests (uring.bpf.h).
  *
- * Rows go to one of two maps, io_page says which; user space turns the page, and reads and empties
- * the other when no program can be writing there any more. So no row is lost between reading and
- * removing it, and its time is exact to the second.
+ * There are two maps of rows. Programs write to the one that io_active_map says. User space
+ * switches io_active_map, waits until no program can still write to the other map, then reads and
+ * empties that one. So no row is lost between reading and removing it, and a row's second is exact.
  *
- * A file is its device, inode and generation, hashed; its name is told once, by walking its
- * directory entries: a file that is opened, read and closed within a moment has a name as well.
+ * The id of a file is a hash of its device, inode and generation. Its path is sent once, found by
+ * walking its directory entries at the first use: so a file that is opened, read and closed within
+ * a moment has a name too.
  */
 #ifndef ASSAY_BPF_IO_H
 #define ASSAY_BPF_IO_H
@@ -76,27 +77,28 @@ struct unix_sock___io {
 #define AF_UNIX___io   1
 #define AF_INET___io   2
 #define AF_INET6___io  10
-#define PORT_EPHEMERAL 32768 /* lower bound of Linux's default range of ports of its own choice */
+#define PORT_EPHEMERAL 32768 /* lower bound of Linux's default range of ephemeral ports */
 
 /* ---- maps ---- */
 
 DEFINE_MAP(HASH, io_rows_a, IO_ROWS, struct io_key, struct io_sum);
 DEFINE_MAP(HASH, io_rows_b, IO_ROWS, struct io_key, struct io_sum);
 
-/* What had no room there, without stack and object. */
+/* Rows for which those maps had no room, summed up without stack and object. */
 DEFINE_MAP(HASH, io_rest_a, IO_REST_ROWS, struct io_key, struct io_sum);
 DEFINE_MAP(HASH, io_rest_b, IO_REST_ROWS, struct io_key, struct io_sum);
 
+/* Ids of files whose names were sent. */
 DEFINE_MAP(LRU_HASH, io_files, IO_FILES, __u64, __u64);
 
 DEFINE_MAP(ARRAY, io_calls, IO_CALLS_MAX, __u32, struct io_call);
 
-/* Names of files, apart from the engine's ring: they are wanted before the rows, at any time. */
+/* Names of files. A ring of their own, since user space needs them before the rows. */
 DEFINE_RING(io_names, 1 << 20);
 
-volatile __u32 io_page = 0;
-volatile __u64 io_epoch_ns = 0; /* where second 0 starts; 0 = nothing is counted yet */
-volatile __u64 io_stop_ns = 0;  /* what ends from here on is not counted; 0 = no end yet */
+volatile __u32 io_active_map = 0;
+volatile __u64 io_epoch_ns = 0; /* start of second 0; 0 = nothing is counted yet */
+volatile __u64 io_stop_ns = 0;  /* operations that end later are not counted; 0 = no end yet */
 struct io_counts io_counts = {};
 
 /* ---- rows ---- */
@@ -123,7 +125,7 @@ static __always_inline int io_row_add(void *map, const struct io_key *key, const
 	return 0;
 }
 
-/* @key: all but slice and log2_ns. */
+/* Adds @v to the row of @key, whose slice and log2_ns this function sets. */
 static __noinline int io_account(struct io_key *key, struct io_sum *v)
 {
 	__u64 now = bpf_ktime_get_ns();
@@ -132,7 +134,7 @@ static __noinline int io_account(struct io_key *key, struct io_sum *v)
 		return 0;
 	key->slice = (now - epoch) / SECOND_NS;
 	key->log2_ns = v->longest_ns ? log2_of(v->longest_ns) : 0xff;
-	bool is_b = io_page & 1;
+	bool is_b = io_active_map & 1;
 	if (!(is_b ? io_row_add(&io_rows_b, key, v) : io_row_add(&io_rows_a, key, v)))
 		return 0;
 	__sync_fetch_and_add(&io_counts.nr_rows_full, v->nr);
@@ -144,21 +146,21 @@ static __noinline int io_account(struct io_key *key, struct io_sum *v)
 	return 0;
 }
 
-/* One more, of so many bytes, that took so long. */
+/* Adds one operation to a row. */
 static __always_inline int io_account_one(struct io_key *key, __u64 bytes, __u64 ns)
 {
 	struct io_sum v = {.nr = 1, .bytes = bytes, .ns = ns, .longest_ns = ns};
 	return io_account(key, &v);
 }
 
-/* Of no system call, no stack and no object yet. */
+/* A key without system call, stack and object. */
 static __always_inline struct io_key io_key_of(struct task_struct *t, __u8 table, __u8 what)
 {
 	return (struct io_key){
 		.tgid = t->tgid, .pid = t->pid, .syscall = -1, .table = table, .what = what};
 }
 
-/* What is kept with a watched thread; NULL: it is not, or nothing is counted yet. */
+/* I/O state of a target thread; NULL: not a target, or nothing is counted yet. */
 static __always_inline struct io_state *io_state_of(struct task_struct *t)
 {
 	struct task_state *state = io_epoch_ns ? target_state(t) : NULL;
@@ -189,7 +191,7 @@ static __always_inline __u64 inode_id(struct inode *inode)
 	return io_id(io_mix(dev << 32 | generation) ^ BPF_CORE_READ(inode, i_ino));
 }
 
-/* Room to build a record in: 1.4 KB is more than a program's stack. */
+/* Scratch buffer for a record: 1.4 KB do not fit into the stack of a BPF program. */
 DEFINE_MAP(PERCPU_ARRAY, io_scratch, 1, __u32, struct kernel_file);
 
 struct path_walk {
@@ -206,7 +208,7 @@ static __always_inline struct mount___io *mount_of(struct vfsmount *mnt)
 	return (void *)mnt - bpf_core_field_offset(struct mount___io, mnt);
 }
 
-/* One part of a path, from the leaf towards the root. */
+/* bpf_loop callback: appends one component of a path, from the leaf towards the root. */
 static long path_part(__u32 i, void *ctx)
 {
 	struct path_walk *w = ctx;
@@ -224,7 +226,7 @@ static long path_part(__u32 i, void *ctx)
 		w->mount = up;
 		return 0;
 	}
-	struct kernel_file *r = only_of(&io_scratch);
+	struct kernel_file *r = single_elem(&io_scratch);
 	__u32 n = w->n;
 	if (!r || n > KERNEL_FILE_NAMES - IO_NAME_MAX)
 		return 1;
@@ -246,7 +248,10 @@ static __always_inline void emit_path(struct kernel_file *r, struct dentry *dent
 	r->is_cut = !w.is_whole;
 }
 
-/* Between which two ends; connections of one client to one service are one. */
+/*
+ * Fills in the address of a socket. An ephemeral port is left out, so that all connections between
+ * a client and a service are one object.
+ */
 static __always_inline bool socket_of(struct kernel_file *r, struct sock___io *sk)
 {
 	if (!sk)
@@ -263,10 +268,10 @@ static __always_inline bool socket_of(struct kernel_file *r, struct sock___io *s
 	}
 	__u16 local = BPF_CORE_READ(sk, __sk_common.skc_num);
 	__u16 remote = __builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_dport));
-	/* the end that the kernel chose a number for says nothing */
-	bool is_server = local < PORT_EPHEMERAL && remote >= PORT_EPHEMERAL;
-	r->local_port = is_server || !remote ? local : 0;
-	r->remote_port = is_server ? 0 : remote;
+	/* an ephemeral port says nothing about the service */
+	bool is_local_service = local < PORT_EPHEMERAL && remote >= PORT_EPHEMERAL;
+	r->local_port = is_local_service || !remote ? local : 0;
+	r->remote_port = is_local_service ? 0 : remote;
 	return true;
 }
 
@@ -279,7 +284,7 @@ static __always_inline void emit_unix(struct kernel_file *r, struct sock___io *s
 		addr = BPF_CORE_READ(peer, addr);
 	if (!addr)
 		return;
-	/* without the family; a mask, so that the verifier sees a bound */
+	/* without the family; the mask gives the verifier a bound */
 	__u32 len = (BPF_CORE_READ(addr, len) - 2) & 127;
 	if (bpf_probe_read_kernel(r->names, len, &addr->name[0].sun_path))
 		return;
@@ -327,7 +332,7 @@ static __always_inline void file_clear(struct kernel_file *r, struct inode *inod
 	r->is_deleted = BPF_CORE_READ(inode, i_nlink) == 0;
 }
 
-/* The id of an open file; its name is told when it is new. */
+/* The id of an open file; its name is sent if it is new. */
 static __noinline __u64 file_object(struct file *file)
 {
 	struct inode *inode = BPF_CORE_READ(file, f_inode);
@@ -337,7 +342,7 @@ static __noinline __u64 file_object(struct file *file)
 	__u32 type = BPF_CORE_READ(inode, i_mode) & S_IFMT___io;
 	if (type != S_IFSOCK___io && is_file_reported(id))
 		return id;
-	struct kernel_file *r = only_of(&io_scratch);
+	struct kernel_file *r = single_elem(&io_scratch);
 	if (!r)
 		return IO_OBJECT_UNKNOWN;
 	file_clear(r, inode);
@@ -376,7 +381,7 @@ static __always_inline __u64 fd_object(struct task_struct *t, __u32 fd)
 
 /* ---- system calls ---- */
 
-/* What the kernel hands to programs on sys_enter_X and sys_exit_X: stable since 4.7. */
+/* Context of programs on sys_enter_X and sys_exit_X: stable since 4.7. */
 struct call_enter {
 	__u64 regs;
 	__s32 syscall;
@@ -392,8 +397,9 @@ struct call_exit {
 };
 
 /*
- * By the registers and not by the tracepoint's arguments: the kernel refuses a program that reads
- * more of these than its tracepoint has, and one program for all calls loads faster than three.
+ * The descriptor, from the registers and not from the tracepoint's arguments: the kernel refuses a
+ * program that reads more arguments than its tracepoint has, and one program for all calls loads
+ * faster than three.
  */
 static __always_inline __u32 call_fd(struct task_struct *t, __u32 fd_arg)
 {
@@ -410,7 +416,7 @@ static __always_inline int call_begin(__u32 nr)
 		return 0;
 	s->object = call->fd_arg == IO_FD_NONE ? IO_OBJECT_NONE
 					       : fd_object(t, call_fd(t, call->fd_arg));
-	s->stack = user_stack(WALK_EVENT, IO_STACK_MAX);
+	s->stack = user_stack(STACK_CACHE_EVENT, IO_STACK_MAX);
 	s->syscall = nr;
 	s->what = call->what;
 	s->enter_ns = bpf_ktime_get_ns();

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The kernel's types, as far as our programs look at them. Offsets are relocated when the
- * programs are loaded (CO-RE), so only the names of fields matter here, neither their order nor
- * what lies between them; the kernel's BTF is needed on the machine that runs, not on the one that
- * builds.
+ * Types of the kernel, with only the fields that the BPF programs read, and helpers that depend on
+ * nothing else. Field offsets are relocated when the programs are loaded (CO-RE), so only the names
+ * of types and fields matter, not their order or what lies between them. The kernel's BTF is needed
+ * on the machine that runs the programs, not on the one that builds them.
  */
 #ifndef ASSAY_BPF_KERNEL_H
 #define ASSAY_BPF_KERNEL_H
@@ -26,7 +26,7 @@
 #if defined(__TARGET_ARCH_x86)
 #include <linux/bpf_perf_event.h>
 #elif defined(__TARGET_ARCH_arm64)
-/* Of asm/ptrace.h and linux/bpf_perf_event.h, so that any machine can compile this. */
+/* From asm/ptrace.h and linux/bpf_perf_event.h, so that machines of any kind can compile this. */
 struct user_pt_regs {
 	__u64 regs[31];
 	__u64 sp;
@@ -57,12 +57,12 @@ struct bpf_perf_event_data {
 		__uint(type, BPF_MAP_TYPE_RINGBUF); \
 		__uint(max_entries, nr_bytes);      \
 	} name SEC(".maps")
-/* Kept with each thread. */
+/* Per-thread storage. */
 #define DEFINE_TASK_STORAGE(name, value_type) \
 	DEFINE_MAP_FLAGS(TASK_STORAGE, name, BPF_F_NO_PREALLOC, 0, int, value_type)
 
-/* The element of an array that has one, on this CPU where it is a per-CPU array. */
-static __always_inline void *only_of(void *map)
+/* The element of an array of one element; of a per-CPU array, that of the current CPU. */
+static __always_inline void *single_elem(void *map)
 {
 	__u32 zero = 0;
 	return bpf_map_lookup_elem(map, &zero);
@@ -100,7 +100,7 @@ struct pt_regs___kernel {
 #define REGS_IS_64(r) (((r)->cs & 0xffff) == 0x33)
 #define REGS_IS_32(r) ((r)->cs == 0x23) /* __USER32_CS */
 
-/* Of a perf event's context: fields of 8 bytes, or the kernel refuses. */
+/* Registers in the context of a perf event. The kernel accepts only 8-byte loads of them. */
 #define PERF_REGS_ARE_USER(ctx) (*(const volatile __u64 *)&(ctx)->regs.cs & 3)
 #define PERF_REGS_IP(ctx)       ((ctx)->regs.rip)
 
@@ -230,7 +230,7 @@ struct files_struct {
 struct pid;
 struct uprobe_task;
 
-/* Times of the scheduler's own clock. */
+/* Times are of the scheduler's own clock, in ns. */
 struct sched_info {
 	unsigned long long run_delay;
 	unsigned long long last_arrival;
@@ -242,7 +242,7 @@ struct seqcount {
 } CORE;
 
 struct xol_area {
-	unsigned long vaddr; /* the return probes' trampoline is its first instruction */
+	unsigned long vaddr; /* address of the trampoline of return probes */
 } CORE;
 
 struct uprobes_state {
@@ -287,9 +287,9 @@ struct task_struct {
 } CORE;
 
 /*
- * A bit of a 32-bit unsigned field. The macro of libbpf switches over the size of the field, which
- * is known only when the program is loaded, and clang 14 takes the way that is never gone for
- * undefined.
+ * Reads a bit of a 32-bit unsigned field. libbpf's macro (BPF_CORE_READ_BITFIELD) switches over the
+ * size of the field, which is known only when the program is loaded; clang 14 treats the branches
+ * that are never taken as undefined behaviour.
  */
 #define CORE_BIT(p, field)                                                                \
 	({                                                                                \
@@ -299,7 +299,7 @@ struct task_struct {
 		core_bits >> __CORE_RELO((p), field, RSHIFT_U64);                         \
 	})
 
-/* With which a thread entered the kernel last. */
+/* The registers with which a thread last entered the kernel from user mode. */
 static __always_inline struct pt_regs___kernel *regs_of(struct task_struct *t)
 {
 	return (void *)bpf_task_pt_regs(t);
@@ -318,8 +318,10 @@ static __always_inline void raise_to(__u64 *max, __u64 v)
 		*max = v;
 }
 
-/* Rounded down; 0 for 0. Without branches: the verifier would follow each combination of them. @n <
- * 2^63 */
+/*
+ * log2, rounded down; 0 for 0. @n must be below 2^63. Has no branches, since the verifier would
+ * explore each combination of them.
+ */
 static __always_inline __u8 log2_of(__u64 n)
 {
 	__u64 r = 0, step;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Why a thread leaves the CPU: by the registers with which it entered the kernel (which system
- * call with which arguments, or none: then it is a fault), by the file behind its descriptor, by
- * the task's state and flags. No tracepoint on system calls is needed for that, which would tax
- * every call of every program.
+ * Why a thread leaves the CPU, from the registers with which it entered the kernel (which system
+ * call, or none: then it is a page fault), the file behind its descriptor, and the task's state and
+ * flags. This needs no tracepoint on system calls, which would slow down each call of each program.
  */
 #ifndef ASSAY_BPF_REASON_H
 #define ASSAY_BPF_REASON_H
@@ -13,8 +12,8 @@
 #include "wait_reason.h"
 
 /*
- * The end of a function of its own whose result nobody uses: the compiler then leaves the register
- * of the result as it is, but the verifier looks at it.
+ * End of a global function whose result is not used. The compiler does not set r0 then, but the
+ * verifier requires that it is set.
  */
 #define RETURN_NOTHING()                         \
 	do {                                     \
@@ -22,7 +21,7 @@
 		return 0;                        \
 	} while (0)
 
-/* task_struct.__state (include/linux/sched.h); other bits refine these and are no state alone. */
+/* task_struct.__state (include/linux/sched.h); the other bits only modify these. */
 #define STATE_INTERRUPTIBLE   0x01u
 #define STATE_UNINTERRUPTIBLE 0x02u
 #define STATE_STOPPED         0x04u
@@ -32,7 +31,7 @@
 #define STATE_WAKEKILL        0x100u
 #define STATE_NOLOAD          0x400u /* with UNINTERRUPTIBLE: idle */
 
-/* What a system call may block for; CALL_FD: its first argument is a descriptor. */
+/* What a system call may block on; CALL_FD: its first argument is a file descriptor. */
 enum call_class {
 	CALL_OTHER = 0,
 	CALL_READ = 1,
@@ -199,15 +198,15 @@ static __always_inline void call_regs_of(struct task_struct *t, struct call_regs
 #define MODE_PIPE      0010000u
 #define MAGIC_ANON_FDS 0x09041934ul /* eventfd, epoll ...: a file by its mode since 6.16 */
 
-static __always_inline bool has_memory(struct task_struct *t)
+static __always_inline bool has_mm(struct task_struct *t)
 {
 	return BPF_CORE_READ(t, mm) != NULL;
 }
 
 /*
- * The open files of a thread, NULL: not so many. Each load of a pointer from a task makes the
- * verifier look through all of the kernel's types by name, each time that it comes by; a helper's
- * load does not, but is slower.
+ * The table of a thread's open files; NULL: @fd is beyond it. Each direct load of a pointer from a
+ * task makes the verifier search the kernel's BTF by name, each time that it visits the load; a
+ * load by helper does not, but is slower at run time. So there are two variants.
  */
 static __always_inline struct file **files_of(struct task_struct *t, __u32 fd)
 {
@@ -222,7 +221,7 @@ static __always_inline struct file **files_of_current(struct task_struct *t, __u
 	return table && fd < table->max_fds ? table->fd : NULL;
 }
 
-/* Fills the object of a cause from a descriptor; false: nothing is open there. */
+/* Fills the object of a cause from a descriptor; false: the descriptor is not open. */
 static __always_inline bool file_of(struct task_struct *t, bool is_current, __s32 fd,
 				    struct wait_cause *c, __u32 *ret_mode)
 {
@@ -253,7 +252,7 @@ static __always_inline bool file_of(struct task_struct *t, bool is_current, __s3
 	return true;
 }
 
-/* Blocked without having asked for anything: a page that is not there. */
+/* Blocked outside of a system call, or not for what it asked: a page that is not resident. */
 static __always_inline __u8 fault_reason(bool is_iowait, bool is_stalled)
 {
 	if (is_iowait)
@@ -262,17 +261,17 @@ static __always_inline __u8 fault_reason(bool is_iowait, bool is_stalled)
 }
 
 /*
- * Within a call that waits interruptibly for what it was asked for, and here does not: memory that
- * was not there (its lock is taken killably), or a lock of the kernel's own.
+ * An uninterruptible sleep in a call that waits interruptibly for its object: a page fault
+ * (mmap_lock is taken killably), or a lock inside the kernel.
  */
-static __always_inline __u8 deep_reason(__u32 state, bool is_iowait, bool is_stalled)
+static __always_inline __u8 uninterruptible_reason(__u32 state, bool is_iowait, bool is_stalled)
 {
 	if (is_iowait || is_stalled || state & STATE_WAKEKILL)
 		return fault_reason(is_iowait, is_stalled);
 	return WAIT_KERNEL;
 }
 
-/* read, write and their like: what they mean depends on what is open there. */
+/* read, write and similar calls: the reason depends on the type of the file. */
 static __always_inline __u8 file_reason(__u8 class, __u32 mode)
 {
 	if (mode == MODE_SOCKET)
@@ -291,9 +290,10 @@ static __always_inline __u8 file_reason(__u8 class, __u32 mode)
 #define GLIBC_MUTEX_OWNER_IDX 2
 
 /*
- * The futex word, and the owner where it names one: a word of priority inheritance does; a glibc
- * mutex is {word, recursion, owner}, its word 2 while somebody waits. Other locks look like
- * anything, so an owner must at least be a thread other than this one; user space looks closer.
+ * Sets the owner of the lock if the futex word names it. A priority-inheritance futex contains it.
+ * A glibc mutex is {word, recursion, owner}, and its word is 2 while threads wait. Words of other
+ * locks can have any value, so the owner must at least be another thread; owner_verify and user
+ * space check further.
  */
 static __always_inline void owner_of(struct task_struct *t, const struct call_regs *r,
 				     const __u32 *word, struct wait_cause *c)
@@ -310,7 +310,7 @@ static __always_inline void owner_of(struct task_struct *t, const struct call_re
 	c->evidence |= EVIDENCE_LOCK_WORD;
 }
 
-/* User memory can be read of the current thread only. */
+/* Fills the futex's address and owner. Only the current thread's memory can be read. */
 static __always_inline void futex_of(struct task_struct *t, bool is_current,
 				     const struct call_regs *r, struct wait_cause *c)
 {
@@ -327,7 +327,7 @@ static __always_inline __u8 call_entry(__u64 nr)
 {
 	if (nr >= NR_CALLS)
 		return CALL_OTHER;
-	/* The compiler knows that this changes nothing; the verifier has to see it. */
+	/* The verifier needs the mask; the compiler would remove it as redundant. */
 	asm volatile("%0 &= %1" : "+r"(nr) : "i"(NR_CALLS - 1));
 	return call_classes[nr];
 }
@@ -338,7 +338,8 @@ static __always_inline __u8 call_reason(struct task_struct *t, bool is_current,
 {
 	__u8 entry = call_entry((__u32)r->nr);
 	__u8 class = entry & CALL_MASK;
-	bool is_deep = !(state & STATE_INTERRUPTIBLE); /* not the wait that was asked for */
+	bool is_uninterruptible =
+		!(state & STATE_INTERRUPTIBLE); /* not the wait of the call itself */
 	__u32 mode = 0;
 	bool has_file = (entry & CALL_FD) && file_of(t, is_current, (__s32)r->arg0, c, &mode);
 
@@ -353,20 +354,23 @@ static __always_inline __u8 call_reason(struct task_struct *t, bool is_current,
 	case CALL_FSYNC:
 		return WAIT_FSYNC;
 	case CALL_FUTEX:
-		if (is_deep)
+		if (is_uninterruptible)
 			return fault_reason(is_iowait, is_stalled);
 		futex_of(t, is_current, r, c);
 		return WAIT_SYNC;
 	case CALL_SYNC:
-		return is_deep ? fault_reason(is_iowait, is_stalled) : WAIT_SYNC;
+		return is_uninterruptible ? fault_reason(is_iowait, is_stalled) : WAIT_SYNC;
 	case CALL_POLL:
-		return is_deep ? deep_reason(state, is_iowait, is_stalled) : WAIT_POLL;
+		return is_uninterruptible ? uninterruptible_reason(state, is_iowait, is_stalled)
+					  : WAIT_POLL;
 	case CALL_SLEEP:
-		return is_deep ? deep_reason(state, is_iowait, is_stalled) : WAIT_SLEEP;
+		return is_uninterruptible ? uninterruptible_reason(state, is_iowait, is_stalled)
+					  : WAIT_SLEEP;
 	case CALL_NET:
 		return is_iowait ? WAIT_FAULT : WAIT_NET;
 	case CALL_CHILD:
-		return is_deep ? deep_reason(state, is_iowait, is_stalled) : WAIT_CHILD;
+		return is_uninterruptible ? uninterruptible_reason(state, is_iowait, is_stalled)
+					  : WAIT_CHILD;
 	case CALL_FILE:
 		return WAIT_FILE_OTHER;
 	case CALL_MEMORY:
@@ -374,35 +378,36 @@ static __always_inline __u8 call_reason(struct task_struct *t, bool is_current,
 	case CALL_CLONE:
 		return state & STATE_WAKEKILL && !is_iowait ? WAIT_CHILD : WAIT_KERNEL;
 	case CALL_MESSAGE:
-		return is_deep ? deep_reason(state, is_iowait, is_stalled) : WAIT_PIPE;
+		return is_uninterruptible ? uninterruptible_reason(state, is_iowait, is_stalled)
+					  : WAIT_PIPE;
 	case CALL_KERNEL:
 		return WAIT_KERNEL;
 	}
-	if (is_deep)
-		return is_iowait ? WAIT_FILE_OTHER : deep_reason(state, is_iowait, is_stalled);
+	if (is_uninterruptible)
+		return is_iowait ? WAIT_FILE_OTHER
+				 : uninterruptible_reason(state, is_iowait, is_stalled);
 	return WAIT_OTHER;
 }
 
-/* A thread without a program: one of the kernel's, which mostly has nothing to do, or a dying one.
- */
+/* A thread without user memory: a kernel thread, which is mostly idle, or one that exits. */
 static __always_inline __u8 thread_reason(struct task_struct *t, __u32 state, bool is_iowait)
 {
 	if (t->flags & PF_EXITING)
 		return WAIT_KERNEL;
 	if (!(t->flags & PF_KTHREAD))
 		return WAIT_UNKNOWN;
-	bool is_kept = state & STATE_UNINTERRUPTIBLE && !(state & STATE_NOLOAD);
-	return is_iowait || is_kept ? WAIT_KERNEL : WAIT_PARK;
+	bool is_blocked = state & STATE_UNINTERRUPTIBLE && !(state & STATE_NOLOAD);
+	return is_iowait || is_blocked ? WAIT_KERNEL : WAIT_PARK;
 }
 
-/* Fills everything of a cause but stacks. @t leaves its CPU with @state, or has left it. */
+/* Fills all of a cause except the stacks. @t leaves its CPU with @state, or has left it. */
 static __always_inline int cause_of(struct task_struct *t, bool is_current, bool is_preempted,
 				    __u32 state, struct wait_cause *c)
 {
 	struct call_regs r;
 	if (!t || !c)
 		return 0;
-	bool is_user = !(t->flags & PF_KTHREAD) && has_memory(t);
+	bool is_user = !(t->flags & PF_KTHREAD) && has_mm(t);
 
 	c->object = 0;
 	c->fd = WAIT_NO_FD;
@@ -444,7 +449,7 @@ static __always_inline int cause_of(struct task_struct *t, bool is_current, bool
 	RETURN_NOTHING();
 }
 
-/* The same for the current thread: not static, so that it is verified once, by itself. */
+/* The same for the current thread; not static, so that it is verified once, on its own. */
 __noinline int cause_of_current(bool is_preempted, __u32 state, struct wait_cause *c)
 {
 	if (!c)

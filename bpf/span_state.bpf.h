@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* The span that a thread is in, if any (bpf/spans.bpf.h), and what it waited for in it. */
+/* Per-thread state of spans.bpf.h: the span that the thread is in, and its waits in it. */
 #ifndef ASSAY_BPF_SPAN_STATE_H
 #define ASSAY_BPF_SPAN_STATE_H
 
 #include "kernel_span.h"
 
 struct span_state {
-	__u64 start_ns; /* 0 = in none */
-	__u64 sp;       /* at its begin: calls from within lie below it */
-	__u64 stack;
-	__u32 span;
-	__u32 depth; /* of recursion */
+	__u64 start_ns; /* 0 = in no span */
+	__u64 sp;       /* at its start: calls within the span have a smaller one */
+	__u64 stack;    /* reference */
+	__u32 span;     /* index of the probe */
+	__u32 depth;    /* of recursion */
 	__u64 by_reason_ns[SPAN_REASONS];
 	__u64 longest_ns;
 	__u64 longest_ref;
@@ -20,12 +20,12 @@ struct span_state {
 };
 
 /*
- * The ledger of waits tells each interval off the CPU here (bpf/waits.bpf.h): off from @start,
- * queued from @woken, on a CPU again at @end. Where a switch was not seen, an interval is told
- * late, when the thread may have begun a span since: what was before the span is not the span's.
+ * Adds an interval off the CPU to the span; called by waits.bpf.h for each one: off the CPU from
+ * @start, in the run queue from @woken, on a CPU again at @end. If a switch was not seen, the call
+ * comes late, and the thread may have entered a span since: only the part within the span counts.
  */
-static __always_inline void span_waited(struct span_state *s, __u32 reason, __u64 start,
-					__u64 woken, __u64 end, __u64 ref, __u64 kernel_ref)
+static __always_inline void span_add_wait(struct span_state *s, __u32 reason, __u64 start,
+					  __u64 woken, __u64 end, __u64 ref, __u64 kernel_ref)
 {
 	__u64 begin = s->start_ns;
 	if (!begin || end <= begin)

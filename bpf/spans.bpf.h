@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Latency of operations: from a function's entry to its return, or from one function to another,
- * on one thread. A thread is in one span at a time, the outermost: recursion counts once, and calls
- * of other probed functions from within are counted but not measured.
+ * Latency of operations: from a function's entry to its return, or from one function to another, in
+ * one thread. A thread is in one span at a time, the outermost one: recursion counts once, and
+ * calls of other probed functions within a span are counted but not measured.
  *
- * A function that is left by longjmp or an exception has no return: it is found out when the stack
- * pointer at the next entry is not below that of the span's begin.
+ * A function that is left by longjmp or an exception does not return. This is detected when the
+ * stack pointer at a later entry is not below that of the span's start.
  */
 #ifndef ASSAY_BPF_SPANS_H
 #define ASSAY_BPF_SPANS_H
@@ -22,26 +22,27 @@ DEFINE_MAP(HASH, span_rows_b, SPAN_ROWS, struct span_key, struct span_sum);
 
 DEFINE_MAP(ARRAY, span_slots, SPANS_MAX, __u32, struct span_slot);
 
-/* A new row, which is more than a program's stack has room for. */
+/* An empty row: too large for the stack of a BPF program. */
 DEFINE_MAP(PERCPU_ARRAY, span_scratch, 1, __u32, struct span_sum);
 
-/* Slow ones, apart from the engine's ring: they are wanted before the capture's end. */
+/* Slow spans. A ring of their own, since user space needs them before the capture's end. */
 DEFINE_RING(span_ring, 4 << 20);
 
-volatile __u32 span_page = 0;
+/* Written by user space; as those of io.bpf.h. */
+volatile __u32 span_active_map = 0;
 volatile __u64 span_epoch_ns = 0;
 volatile __u64 span_stop_ns = 0;
-/* Shorter ones are not sent singly; written by user space. */
-volatile __u64 span_floors[SPANS_MAX] = {};
+/* By span: shorter ones are not sent singly. Written by user space. */
+volatile __u64 span_min_ns[SPANS_MAX] = {};
 
 static __always_inline struct span_sum *span_row(const struct span_key *key)
 {
-	bool is_b = span_page & 1;
+	bool is_b = span_active_map & 1;
 	struct span_sum *s = is_b ? bpf_map_lookup_elem(&span_rows_b, key)
 				  : bpf_map_lookup_elem(&span_rows_a, key);
 	if (s)
 		return s;
-	struct span_sum *none = only_of(&span_scratch);
+	struct span_sum *none = single_elem(&span_scratch);
 	if (!none)
 		return NULL;
 	if (is_b) {
@@ -75,8 +76,9 @@ static __always_inline void span_send(struct task_struct *t, const struct span_s
 }
 
 /*
- * Ends the ledger of the span at one moment: a program at a probe can be preempted itself, and a
- * wait that is told between two looks belongs to neither. 0: not to be had.
+ * Ends the span: returns the time of its end, up to which all waits have been added. A program at a
+ * probe can be preempted; if a wait was added between reading nr_waits and clearing start_ns, it
+ * tries again. 0: failed.
  */
 static __always_inline __u64 span_stop(struct span_state *s)
 {
@@ -129,7 +131,7 @@ static __noinline int span_close(struct task_struct *t, struct span_state *s)
 	} else {
 		__sync_fetch_and_add(&slot->nr_lost, 1);
 	}
-	if (ns > span_floors[idx & (SPANS_MAX - 1)])
+	if (ns > span_min_ns[idx & (SPANS_MAX - 1)])
 		span_send(t, s, slot, start, now);
 	return 0;
 }
@@ -142,7 +144,10 @@ static __always_inline struct span_state *span_of(struct task_struct *t, bool cr
 	return state ? &state->span : NULL;
 }
 
-/* @sp: of the call; 0 where none is looked at. One that is open has been left unseen. */
+/*
+ * Starts a span. @sp: stack pointer at the entry; 0: not used (pairs of functions). A span that is
+ * still open was abandoned.
+ */
 static __always_inline void span_begin(struct task_struct *t, struct span_state *s,
 				       struct span_slot *slot, __u32 idx, __u64 sp)
 {
@@ -152,12 +157,15 @@ static __always_inline void span_begin(struct task_struct *t, struct span_state 
 	s->span = idx;
 	s->depth = 1;
 	s->sp = sp;
-	s->stack = user_stack(WALK_EVENT, SPAN_STACK_MAX);
+	s->stack = user_stack(STACK_CACHE_EVENT, SPAN_STACK_MAX);
 	__sync_fetch_and_add(&slot->nr_started, 1);
 	s->start_ns = bpf_ktime_get_ns();
 }
 
-/* @is_pair: every time anew, for nothing says that the other end was to come first. */
+/*
+ * @is_pair: each call of the first function starts a new span, since the second may never be
+ * called.
+ */
 static __always_inline int on_enter(struct pt_regs *ctx, bool is_pair)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
@@ -192,7 +200,7 @@ static __always_inline int on_leave(struct pt_regs *ctx)
 	return span_close(t, s);
 }
 
-/* Without what the trap itself costs, which is more. */
+/* The measured cost does not include the trap itself, which costs more. */
 SEC("uprobe")
 int span_enter(struct pt_regs *ctx)
 {

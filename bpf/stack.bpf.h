@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Stacks by reference. The reference is a hash of what the stack is: the generation of the
- * process's mappings, the addresses, and whether the first of them is a return address. Each is
- * told once through the ring; `told` remembers which were, and forgets the oldest of a set.
+ * User and kernel stacks by reference. A reference is a 64-bit hash of the stack: the generation of
+ * the process's mappings, the addresses, and whether the first one is a return address. Each stack
+ * is sent once through the ring; other records name it by its reference. `reported` is the set of
+ * references that were sent. It is a 4-way set-associative cache: the oldest of a set is evicted,
+ * and such a stack is sent again.
  */
 #ifndef ASSAY_BPF_STACK_H
 #define ASSAY_BPF_STACK_H
@@ -10,7 +12,7 @@
 #include "stack_walk.bpf.h"
 
 #include "stack_copy.bpf.h"
-#include "stack_trail.bpf.h"
+#include "stack_prevwalk.bpf.h"
 
 #define KERNEL_FRAMES_MAX 127
 
@@ -26,11 +28,12 @@ DEFINE_MAP(ARRAY, reported, 1, __u32, struct reported);
 /* The first way of the reference's set, or NULL; its set has REPORTED_WAYS of them. */
 static __always_inline __u64 *reported_set(__u64 ref)
 {
-	struct reported *all = only_of(&reported);
+	struct reported *all = single_elem(&reported);
 
 	return all ? &all->refs[ref >> 20 & (REPORTED_NR - REPORTED_WAYS)] : NULL;
 }
 
+/* Two CPUs may write a set at the same time: then a stack is sent twice, which is harmless. */
 static __always_inline bool reported_has(__u64 ref)
 {
 	__u64 *set = reported_set(ref);
@@ -51,24 +54,25 @@ static __always_inline void reported_add(__u64 ref)
 	WRITE_ONCE(set[0], ref);
 }
 
-static __always_inline struct walk *walk_take(void)
+/* Reserves the memory for a walk; NULL: programs are nested too deeply, counted. */
+static __always_inline struct walk *walk_get(void)
 {
 	for (__u32 i = 0; i < WALK_NESTING; i++) {
 		__u32 key = i;
 		struct walk *w = bpf_map_lookup_elem(&walks, &key);
-		if (w && !__sync_lock_test_and_set(&w->is_busy, 1))
+		if (w && !__sync_lock_test_and_set(&w->is_in_use, 1))
 			return w;
 	}
 	count_loss(KLOSS_SCRATCH);
 	return NULL;
 }
 
-static __always_inline void walk_give_back(struct walk *w)
+static __always_inline void walk_put(struct walk *w)
 {
-	WRITE_ONCE(w->is_busy, 0);
+	WRITE_ONCE(w->is_in_use, 0);
 }
 
-/* Tells the frames of a walk (or of the kernel); false: no room in the ring. */
+/* Sends the frames of a walk (or the kernel's frames); false: no room in the ring. */
 __noinline bool stack_emit(struct walk *w, __u64 ref, __u32 flags, __u32 end)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
@@ -94,15 +98,15 @@ __noinline bool stack_emit(struct walk *w, __u64 ref, __u32 flags, __u32 end)
 	return true;
 }
 
-/* Whether user space could find more than was found here. */
+/* Whether user space may find more frames than the BPF walk did. */
 static __always_inline bool stack_is_unfinished(__u32 end)
 {
 	return end == WALK_NO_MAP || end == WALK_NO_RULE || end == WALK_NO_FILE ||
 	       end == WALK_JIT || end == WALK_FULL;
 }
 
-/* An unfinished stack as registers and bytes; 0: it cannot be told so. */
-__noinline __u64 stack_refer_copy(struct walk *w, __u32 flags, __u32 copy_max)
+/* The reference of an unfinished stack, sent as registers and stack bytes; 0: not sent. */
+__noinline __u64 stack_ref_of_copy(struct walk *w, __u32 flags, __u32 copy_max)
 {
 	__u64 ref;
 
@@ -120,8 +124,8 @@ __noinline __u64 stack_refer_copy(struct walk *w, __u32 flags, __u32 copy_max)
 	return ref;
 }
 
-/* The reference of what was walked, told if it was not; 0: it could not be told. */
-__noinline __u64 stack_refer(struct walk *w, __u32 flags, __u32 copy_max)
+/* The reference of a walked stack, which is sent if it is new; 0: it could not be sent. */
+__noinline __u64 stack_ref(struct walk *w, __u32 flags, __u32 copy_max)
 {
 	if (!w)
 		return 0;
@@ -129,7 +133,7 @@ __noinline __u64 stack_refer(struct walk *w, __u32 flags, __u32 copy_max)
 	__u64 ref = hash_mix(w->hash, end) | 1;
 
 	if (UNLIKELY(stack_is_unfinished(end))) {
-		__u64 copied = stack_refer_copy(w, flags, copy_max);
+		__u64 copied = stack_ref_of_copy(w, flags, copy_max);
 		if (copied)
 			return copied;
 	}
@@ -142,7 +146,7 @@ __noinline __u64 stack_refer(struct walk *w, __u32 flags, __u32 copy_max)
 
 static __always_inline void walk_count(struct walk *w)
 {
-	struct kernel_counts *counts = only_of(&engine_counts);
+	struct kernel_counts *counts = single_elem(&engine_counts);
 
 	if (!counts)
 		return;
@@ -153,7 +157,7 @@ static __always_inline void walk_count(struct walk *w)
 	counts->nr_ends[w->end & 15]++;
 }
 
-/* False: it has no user stack that can be followed. */
+/* Prepares a walk of the thread's user stack; false: it has none that can be walked. */
 static __always_inline bool walk_init(struct walker *k, struct task_struct *t,
 				      struct task_state *st, __u32 max_depth, bool is_exact)
 {
@@ -162,8 +166,8 @@ static __always_inline bool walk_init(struct walker *k, struct task_struct *t,
 
 	if (t->flags & (PF_KTHREAD | PF_EXITING) || !REGS_IS_64(r))
 		return false;
-	k->tables = only_of(&tables);
-	k->rules = only_of(&rule_cache);
+	k->tables = single_elem(&tables);
+	k->rules = single_elem(&rule_cache);
 	if (!k->tables || !k->rules)
 		return false;
 	struct kspace *space = space_of(k->tables, t, st);
@@ -179,11 +183,11 @@ static __always_inline bool walk_init(struct walker *k, struct task_struct *t,
 	w->is_call = w->is_call_0 = !is_exact && REGS_IS_SYSCALL(r);
 	w->max_frames = max_depth < WALK_FRAMES_MAX ? max_depth : WALK_FRAMES_MAX - 1;
 	w->map_bytes = 0;
-	walk_forget_maps(w);
+	walk_flush_maps(w);
 	w->window_bytes = 0;
 	w->nr_frames = w->nr_words = w->nr_rule_misses = w->nr_map_searches = 0;
 	w->end = WALK_DEPTH;
-	w->is_chained = w->has_regs = w->is_odd = false;
+	w->is_chained = w->has_regs = w->is_uncacheable = false;
 	return true;
 }
 
@@ -192,14 +196,15 @@ static __always_inline __u64 hash_seed(struct walk *w, __u32 flags)
 	return hash_mix((__u64)w->generation << 8 | flags, 0x6a09e667f3bcc909ull);
 }
 
-#include "stack_remember.bpf.h"
+#include "stack_cache.bpf.h"
 
-static __always_inline __u64 user_stack_by(struct walker *k, struct walk_memo *m)
+/* The reference of the user stack: from the cache entry @m if it is valid, else by a walk. */
+static __always_inline __u64 user_stack_cached(struct walker *k, struct stack_cache_entry *m)
 {
 	struct walk *w = k->w;
 
-	if (memo_holds(w, m)) {
-		count_done(nr_memo_hits);
+	if (stack_cache_is_valid(w, m)) {
+		count_done(nr_stack_cache_hits);
 		return m->ref;
 	}
 	__u32 flags = w->is_call ? KSTACK_CALLERS : 0;
@@ -208,9 +213,9 @@ static __always_inline __u64 user_stack_by(struct walker *k, struct walk_memo *m
 		walk_callers(k);
 	walk_count(w);
 	m->ref = 0;
-	__u64 ref = stack_refer(w, flags, COPY_BYTES_WAIT);
+	__u64 ref = stack_ref(w, flags, COPY_BYTES_WAIT);
 	if (ref)
-		memo_keep(w, m, ref);
+		stack_cache_store(w, m, ref);
 	return ref;
 }
 
@@ -218,19 +223,21 @@ __noinline __u64 user_stack(__u32 slot, __u32 max_depth)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
 	struct task_state *st = state_of(t, true);
-	struct walker k = {.w = walk_take()};
+	struct walker k = {.w = walk_get()};
 	__u64 ref = 0;
 
 	if (!k.w)
 		return 0;
 	if (st && walk_init(&k, t, st, max_depth, false))
-		ref = user_stack_by(&k, &st->memos[memo_idx(k.w, slot)]);
-	walk_give_back(k.w);
+		ref = user_stack_cached(&k, &st->stack_cache[stack_cache_idx(k.w, slot)]);
+	walk_put(k.w);
 	return ref;
 }
 
-/* In an exec the old stack goes before the registers do: there is none, rather than a part. */
-static __always_inline bool is_stack_gone(struct walk *w, struct task_struct *t)
+/*
+ * During an exec the old stack is unmapped before the registers change: no stack, not a part of it.
+ */
+static __always_inline bool is_stack_unmapped(struct walk *w, struct task_struct *t)
 {
 	__u64 word;
 
@@ -240,13 +247,14 @@ static __always_inline bool is_stack_gone(struct walk *w, struct task_struct *t)
 }
 
 /*
- * For a CPU sample: the user stack; where it hit in user mode (@is_user), that of the callers.
+ * For a CPU sample: the reference of the user stack. For a hit in user mode (@is_user) the leaf is
+ * not part of it: the stack consists of the callers, and the sample carries the leaf.
  */
 __noinline __u64 user_stack_of_sample(__u32 is_user, __u32 max_depth)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
 	struct task_state *st = state_of(t, true);
-	struct walker k = {.w = walk_take()};
+	struct walker k = {.w = walk_get()};
 	struct walk *w = k.w;
 	__u64 ref = 0;
 
@@ -263,15 +271,16 @@ __noinline __u64 user_stack_of_sample(__u32 is_user, __u32 max_depth)
 			w->hash = hash_seed(w, flags & KSTACK_CALLERS);
 		}
 		if (goes_on)
-			walk_trail(&k, t);
+			walk_callers_reusing(&k, t);
 		walk_count(w);
-		if (!is_stack_gone(w, t))
-			ref = stack_refer(w, flags, COPY_BYTES_SAMPLE);
+		if (!is_stack_unmapped(w, t))
+			ref = stack_ref(w, flags, COPY_BYTES_SAMPLE);
 	}
-	walk_give_back(w);
+	walk_put(w);
 	return ref;
 }
 
+/* bpf_loop callback: adds frame @i to the hash. */
 static long kernel_hash(__u32 i, struct walker *k)
 {
 	struct walk *w = k->w;
@@ -282,7 +291,7 @@ static long kernel_hash(__u32 i, struct walker *k)
 	return 0;
 }
 
-__noinline __u64 kernel_stack_by(struct walk *w, long nr_bytes)
+__noinline __u64 kernel_stack_ref(struct walk *w, long nr_bytes)
 {
 	struct walker k = {.w = w};
 
@@ -299,7 +308,7 @@ __noinline __u64 kernel_stack_by(struct walk *w, long nr_bytes)
 
 static __always_inline __u64 kernel_stack(void *ctx, __u32 skip)
 {
-	struct walk *w = walk_take();
+	struct walk *w = walk_get();
 	__u64 ref = 0;
 
 	if (!w)
@@ -307,8 +316,8 @@ static __always_inline __u64 kernel_stack(void *ctx, __u32 skip)
 	long nr_bytes =
 		bpf_get_stack(ctx, w->frames, KERNEL_FRAMES_MAX * 8, skip & BPF_F_SKIP_FIELD_MASK);
 	if (nr_bytes > 0)
-		ref = kernel_stack_by(w, nr_bytes);
-	walk_give_back(w);
+		ref = kernel_stack_ref(w, nr_bytes);
+	walk_put(w);
 	return ref;
 }
 

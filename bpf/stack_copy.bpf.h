@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Stacks that the walk here could not finish: told as registers and copied bytes, once for each
- * that differs. What they differ by: the frames found, where they stopped, and every word above
- * that could be a return address. So a stack that comes again with other data in it is told once,
- * and two that differ in a caller never pass for one.
+ * Stacks that the BPF walk could not finish. They are sent as registers and copied stack bytes, and
+ * user space walks them. The reference is a hash of the frames that were found, where they stopped,
+ * and every word above that could be a return address. So a stack that occurs again with other data
+ * in it is sent once, and two stacks that differ in a caller never share a reference.
  */
 #ifndef ASSAY_BPF_STACK_COPY_H
 #define ASSAY_BPF_STACK_COPY_H
 
 #define COPY_ROOM_SMALL  (16u << 10)
 #define COPY_ROOM_MIDDLE (40u << 10)
-/* An end: so much that is not there. */
+/* The stack is taken to end where so many bytes are not readable. */
 #define COPY_HOLE_BYTES (64u << 10)
-/* Looked at for what a stack differs by. */
-#define COPY_WORDS_MAX    4096
+/* Words that are hashed into the reference, at most. */
+#define COPY_WORDS_MAX 4096
+/* Bytes of a copy, at most: of a waiting thread and of a CPU sample. */
 #define COPY_BYTES_WAIT   (16u << 10)
 #define COPY_BYTES_SAMPLE (128u << 10)
-/* A bound on what programs whose stacks never repeat may cost. */
+/* Limit for each CPU: bounds the cost of programs whose stacks never repeat. */
 #define COPY_BYTES_PER_SECOND (24u << 20)
-/* Nearer than this to the stack pointer: data of the stack, no code. */
+/* A word with a value this close to the stack pointer is a pointer into the stack, not code. */
 #define COPY_STACK_REACH (16ull << 20)
 
 struct copy_budget {
@@ -28,9 +29,9 @@ struct copy_budget {
 
 DEFINE_MAP(PERCPU_ARRAY, copy_budgets, 1, __u32, struct copy_budget);
 
-static __always_inline bool copy_is_affordable(__u32 nr_bytes)
+static __always_inline bool copy_is_within_budget(__u32 nr_bytes)
 {
-	struct copy_budget *b = only_of(&copy_budgets);
+	struct copy_budget *b = single_elem(&copy_budgets);
 	__u64 second = bpf_ktime_get_ns() >> 30;
 
 	if (!b)
@@ -43,6 +44,7 @@ static __always_inline bool copy_is_affordable(__u32 nr_bytes)
 	return b->nr_bytes <= COPY_BYTES_PER_SECOND;
 }
 
+/* bpf_loop callback: adds word @i of the stack to the hash if it could be a return address. */
 static long copy_hash_word(__u32 i, struct walker *k)
 {
 	struct walk *w = k->w;
@@ -50,7 +52,7 @@ static long copy_hash_word(__u32 i, struct walker *k)
 	__u32 page = addr / WALK_PAGE_BYTES;
 	__u64 v;
 
-	if (page == w->lo) /* that is not there */
+	if (page == w->lo) /* known to be unreadable */
 		return 0;
 	if (!walk_read(w, addr, &v)) {
 		w->lo = page;
@@ -61,8 +63,7 @@ static long copy_hash_word(__u32 i, struct walker *k)
 	return 0;
 }
 
-/* The reference of the stack that the walk has not finished. */
-/* @nr_words: of the stack that are looked at. */
+/* The reference of the stack that the walk has not finished; @nr_words of the stack are hashed. */
 __noinline __u64 copy_ref(struct walk *w, __u32 nr_words)
 {
 	struct walker k = {.w = w};
@@ -71,7 +72,7 @@ __noinline __u64 copy_ref(struct walk *w, __u32 nr_words)
 		return 0;
 	w->hash = hash_mix(w->hash, w->sp);
 	w->hash = hash_mix(w->hash, w->end);
-	/* Which of the leaf's registers lead into the stack. */
+	/* Which of the leaf's registers point into the stack. */
 	for (__u32 i = 0; i < ARCH_NR_DWARF_REG; i++)
 		if (w->regs[i] - w->sp_0 + COPY_STACK_REACH <= 2 * COPY_STACK_REACH)
 			w->hash = hash_mix(w->hash, w->regs[i] ^ i);
@@ -82,9 +83,9 @@ __noinline __u64 copy_ref(struct walk *w, __u32 nr_words)
 }
 
 /*
- * How many bytes from @sp upwards are worth copying, up to @max: to the last page that is there.
- * A large frame may have pages that were never touched, so the first that is not there is not the
- * end.
+ * How many bytes to copy from @sp upwards, at most @max: up to the last readable page. A large
+ * frame may have pages that were never touched, so the first unreadable page is not the end of the
+ * stack.
  */
 __noinline __u32 copy_readable(__u64 sp, __u32 max)
 {
@@ -103,7 +104,7 @@ __noinline __u32 copy_readable(__u64 sp, __u32 max)
 	return nr < max ? nr : max;
 }
 
-/* @room: a constant, so that the ring can be asked for it. */
+/* Sends a copy of @nr bytes. @room must be a constant: bpf_ringbuf_reserve takes no other size. */
 static __always_inline bool copy_send_room(struct walk *w, struct task_struct *t, __u64 ref,
 					   __u32 flags, __u32 nr, const __u32 room)
 {
@@ -116,7 +117,10 @@ static __always_inline bool copy_send_room(struct walk *w, struct task_struct *t
 		__u32 n = WALK_PAGE_BYTES - ((w->sp_0 + at) & (WALK_PAGE_BYTES - 1));
 		if (at > room - WALK_PAGE_BYTES || at >= nr)
 			break;
-		/* What is not there was never written: zeros, which the helper leaves. */
+		/*
+		 * A page that was never touched is all zeros; the helper zeroes the buffer on
+		 * failure.
+		 */
 		bpf_probe_read_user(r->stack + at, n, (void *)(w->sp_0 + at));
 		at += n;
 	}
@@ -131,6 +135,7 @@ static __always_inline bool copy_send_room(struct walk *w, struct task_struct *t
 	return true;
 }
 
+/* Sends registers and up to @max stack bytes; false: over the budget or no room in the ring. */
 __noinline bool copy_send(struct walk *w, __u64 ref, __u32 flags, __u32 max)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
@@ -139,11 +144,11 @@ __noinline bool copy_send(struct walk *w, __u64 ref, __u32 flags, __u32 max)
 	if (!w || !walk_load_regs(w))
 		return false;
 	nr = copy_readable(w->sp_0, max);
-	if (!copy_is_affordable(nr)) {
+	if (!copy_is_within_budget(nr)) {
 		count_done(nr_copies_held);
 		return false;
 	}
-	/* Less one page, as the first may be a part of one. */
+	/* One page less, since the first piece may be less than a page. */
 	if (nr <= COPY_ROOM_SMALL - WALK_PAGE_BYTES)
 		return copy_send_room(w, t, ref, flags, nr, COPY_ROOM_SMALL);
 	if (nr <= COPY_ROOM_MIDDLE - WALK_PAGE_BYTES)

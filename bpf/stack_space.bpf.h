@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Who is watched, and which of the published spaces is whose. Forks, execs and exits are followed
- * here, at once; user space follows the same events by their records and is always a little
- * behind, so what it publishes is only believed for a process that has not begun anew since
- * (wire/kernel_tables.h).
+ * Which threads are targets, and which published address space (wire/kernel_tables.h) a process
+ * has. Forks, execs and exits are handled here at once, by tracepoints. User space handles the same
+ * events later, from perf records. So mappings that it publishes are only used if the process has
+ * not executed another program since.
  */
 #ifndef ASSAY_BPF_STACK_SPACE_H
 #define ASSAY_BPF_STACK_SPACE_H
 
 /* Set before loading. */
-const volatile bool watch_system = false;  /* every thread is a target */
-const volatile bool watch_threads = false; /* the map "tids" is in use */
-const volatile __u32 own_tgid = 0;         /* who watches: never a target */
-const volatile __u32 row_mask = KTABLES_ROWS_DEFAULT - 1;
+const volatile bool watch_system = false;                 /* every thread is a target */
+const volatile bool watch_threads = false;                /* the map "tids" lists single threads */
+const volatile __u32 own_tgid = 0;                        /* assay itself: never a target */
+const volatile __u32 row_mask = KTABLES_ROWS_DEFAULT - 1; /* number of rows - 1 */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -34,8 +34,11 @@ struct {
 
 DEFINE_TASK_STORAGE(task_states, struct task_state);
 
-/* Nothing is published; the upper half differs each time, as user space compares and swaps. */
-static __always_inline void space_begin_anew(struct kspace *sp, __u64 now)
+/*
+ * Removes what is published of a space. The upper half (generation) gets a new value each time, so
+ * that a compare-and-swap by user space against an older value fails.
+ */
+static __always_inline void space_reset(struct kspace *sp, __u64 now)
 {
 	__u64 none = __builtin_bswap32((__u32)now) ^ (__u32)(now >> 32);
 
@@ -44,8 +47,8 @@ static __always_inline void space_begin_anew(struct kspace *sp, __u64 now)
 	WRITE_ONCE(sp->now, none << 32);
 }
 
-/* A space for a new process; KTABLES_NR_SPACES: there is none left. */
-static __always_inline __u32 space_take(struct ktables_head *h)
+/* Index of a free space for a new process; KTABLES_NR_SPACES: none is left. */
+static __always_inline __u32 space_alloc(struct ktables_head *h)
 {
 	__u32 idx;
 
@@ -59,36 +62,40 @@ static __always_inline __u32 space_take(struct ktables_head *h)
 	return idx;
 }
 
-static __always_inline void space_give_back(__u32 idx)
+static __always_inline void space_free(__u32 idx)
 {
 	bpf_map_push_elem(&free_spaces, &idx, 0);
 }
 
-/* @from: the space whose mappings it starts with, KTABLES_NR_SPACES: none. False: no room. */
+/*
+ * Adds a process. @from: index of the space whose mappings it starts with (its parent's), or
+ * KTABLES_NR_SPACES for none. False: no room, counted.
+ */
 __noinline bool proc_add(__u32 tgid, __u32 flags, __u32 from)
 {
-	struct ktables_head *h = only_of(&tables);
+	struct ktables_head *h = single_elem(&tables);
 	struct kproc p = {.flags = flags};
 
 	if (!h)
 		return false;
-	p.space_idx = space_take(h);
+	p.space_idx = space_alloc(h);
 	if (p.space_idx >= KTABLES_NR_SPACES) {
 		count_loss(KLOSS_PROCS_FULL);
 		return false;
 	}
 	struct kspace *sp = &h->spaces[p.space_idx & (KTABLES_NR_SPACES - 1)];
-	space_begin_anew(sp, bpf_ktime_get_ns());
+	space_reset(sp, bpf_ktime_get_ns());
 	if (from < KTABLES_NR_SPACES)
 		WRITE_ONCE(sp->now, READ_ONCE(h->spaces[from].now));
 	if (bpf_map_update_elem(&procs, &tgid, &p, BPF_NOEXIST)) {
-		space_give_back(p.space_idx);
-		/* Another thread of it was faster, or no room. */
+		space_free(p.space_idx);
+		/* Another CPU added it at the same time, or the map is full. */
 		return bpf_map_lookup_elem(&procs, &tgid) != NULL;
 	}
 	return true;
 }
 
+/* The thread's state; NULL: it has none, or with @create: no memory, counted. */
 static __always_inline struct task_state *state_of(struct task_struct *t, bool create)
 {
 	struct task_state *s = bpf_task_storage_get(&task_states, t, NULL,
@@ -98,6 +105,7 @@ static __always_inline struct task_state *state_of(struct task_struct *t, bool c
 	return s;
 }
 
+/* Looks up in the maps whether the thread is a target. */
 static __always_inline bool is_listed(struct task_struct *t)
 {
 	__u32 tgid = (__u32)t->tgid;
@@ -113,6 +121,7 @@ static __always_inline bool is_listed(struct task_struct *t)
 	return watch_threads && bpf_map_lookup_elem(&tids, &tid);
 }
 
+/* The same, from the thread's state where the answer is stored already. */
 static __always_inline bool is_target(struct task_struct *t)
 {
 	if (watch_system)
@@ -126,6 +135,7 @@ static __always_inline bool is_target(struct task_struct *t)
 	return is_it;
 }
 
+/* The state of a target thread, created if it is new; NULL: not a target, or no memory. */
 static __always_inline struct task_state *target_state(struct task_struct *t)
 {
 	struct task_state *s = state_of(t, false);
@@ -140,7 +150,7 @@ static __always_inline struct task_state *target_state(struct task_struct *t)
 	return s;
 }
 
-/* The thread's space, or NULL. */
+/* The space of the thread's process; a process that is not known yet is added. NULL: no room. */
 static __always_inline struct kspace *space_of(struct ktables_head *h, struct task_struct *t,
 					       struct task_state *s)
 {
@@ -169,8 +179,8 @@ int BPF_PROG(life_fork, struct task_struct *parent, struct task_struct *child)
 		return 0;
 	if (tgid != ptgid)
 		proc_add(tgid, p->flags & KPROC_TARGET, p->space_idx);
-	/* Here there is memory to be had; at its first switches, under the scheduler's lock, not
-	 * always, and these would then be missing. */
+	/* Allocate the state now: at the thread's first switches, under the run queue lock, an
+	 * allocation may fail, and these switches would be missing. */
 	if (p->flags & KPROC_TARGET)
 		target_state(child);
 	return 0;
@@ -181,16 +191,16 @@ int BPF_PROG(life_exec, struct task_struct *t)
 {
 	__u32 tgid = (__u32)t->tgid;
 	struct kproc *p = bpf_map_lookup_elem(&procs, &tgid);
-	struct ktables_head *h = only_of(&tables);
+	struct ktables_head *h = single_elem(&tables);
 
 	if (!p)
 		return 0;
 	__u64 now = bpf_ktime_get_ns();
 	if (h)
-		space_begin_anew(&h->spaces[p->space_idx & (KTABLES_NR_SPACES - 1)], now);
+		space_reset(&h->spaces[p->space_idx & (KTABLES_NR_SPACES - 1)], now);
 	if (p->flags & KPROC_AT_EXEC) {
 		struct task_state *s = state_of(t, false);
-		if (s) /* it may have been looked at before */
+		if (s) /* is_target may have stored "not a target" */
 			s->flags &= ~TASK_IS_KNOWN;
 		p->since_ns = now;
 		p->flags = KPROC_TARGET;
@@ -211,7 +221,7 @@ int BPF_PROG(life_exit, struct task_struct *t)
 		return 0;
 	__u32 idx = p->space_idx;
 	if (!bpf_map_delete_elem(&procs, &tgid))
-		space_give_back(idx);
+		space_free(idx);
 	return 0;
 }
 

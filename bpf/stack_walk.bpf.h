@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Walks the current thread's user stack by the published rows (wire/kernel_tables.h), in the
- * steps of wire/unwind_core.h, as src/unwind/walk.c does; tests compare the two. What this one
- * cannot say is left to that one (stack_copy.bpf.h).
+ * Walks the current thread's user stack by the published unwind rows (wire/kernel_tables.h). The
+ * steps are those of wire/unwind_core.h, as in src/unwind/walk.c; tests/oracle/kstack compares the
+ * two walkers. Stacks that this one cannot finish are left to user space (stack_copy.bpf.h).
  *
- * A frame costs three small things: is the address still in the mapping of the frame before;
- * the rule, from a cache; two words of stack, from a window that was read at once.
+ * A frame costs three checks and reads: whether the address is in the mapping of the previous
+ * frame; the unwind rule, from a cache; two stack words, from a window that was read at once.
  *
- * The cache is keyed by `code`: the number of the address among all published code (first page of
- * the binary << 12 | offset in it), so it is exact, needs no clearing when mappings change, and
- * all processes that run a binary share it. One store writes an entry {code, rule}. Interrupted
- * addresses have a cache apart, since there are far more of them than return addresses.
+ * The rule cache is keyed by `code`: the number of the address among all published code (first page
+ * of the binary << 12 | offset in it). So the key is exact, the cache needs no flush when mappings
+ * change, and all processes that run a binary share it. An entry {code, rule} is one 64-bit store.
+ * Interrupted addresses have a cache of their own, since there are far more of them than return
+ * addresses.
  *
- * Functions that are not static are verified once, by themselves, whoever calls them: the
- * verifier has a budget for each program, and these hold the loops.
+ * Functions that are not static are verified once, on their own, not once for each caller. The
+ * verifier has a budget for each program, so these functions hold the loops.
  */
 #ifndef ASSAY_BPF_STACK_WALK_H
 #define ASSAY_BPF_STACK_WALK_H
@@ -21,11 +22,11 @@
 #include "arch.h"
 
 #define WALK_FRAMES_MAX   2048u
-#define WALK_WINDOW_BYTES (WALK_MEMO_SPAN * 8u)
-#define WALK_FILL_BYTES   1024u
+#define WALK_WINDOW_BYTES (STACK_CACHE_SPAN * 8u)
+#define WALK_FILL_BYTES   1024u /* bytes that one read of the stack fetches */
 #define WALK_PAGE_BYTES   4096u
-#define WALK_ROWS_NEAR    6
-#define WALK_OFFS         64u /* a power of two, at least WALK_MEMO_WORDS */
+#define WALK_ROWS_NEAR    6   /* rows between the first and the second guess of a search */
+#define WALK_OFFS         64u /* a power of two, at least STACK_CACHE_WORDS */
 #define WALK_NR_REGS      64u /* room for ARCH_NR_DWARF_REG, a power of two */
 
 #define RULES_CALL_BITS 16
@@ -33,7 +34,7 @@
 #define RULES_CALL      (1u << RULES_CALL_BITS)
 #define RULES_LEAF      (1u << RULES_LEAF_BITS)
 
-/* code << 32 | rule; the rule ROW_OWN says that there is none. */
+/* Entries are code << 32 | rule. The rule ROW_PSEUDO means that the address has no rule. */
 struct rule_cache {
 	__u64 call[RULES_CALL];
 	__u64 leaf[RULES_LEAF];
@@ -41,92 +42,95 @@ struct rule_cache {
 
 DEFINE_MAP(ARRAY, rule_cache, 1, __u32, struct rule_cache);
 
-/* A mapping as far as its table covers it. */
+/* The part of a mapping that the binary's unwind table covers. */
 struct walk_map {
 	__u64 start;
-	__u64 nr_bytes; /* 0: none */
-	__u32 code;
-	__u16 kind;
-	__u16 idx;
+	__u64 nr_bytes; /* 0: unused */
+	__u32 code;     /* of start */
+	__u16 kind;     /* enum kmap_kind */
+	__u16 idx;      /* into ktables_head.maps */
 };
 #define WALK_RECENT 4
 
-/* A frame and how its caller was found (stack_trail.bpf.h). */
-#define TRAIL_FRAMES 64
-struct trail_frame {
+/* A frame and how its caller was found; kept for the next sample (stack_prevwalk.bpf.h). */
+#define PREV_WALK_STEPS 64
+struct walk_step {
 	__u64 pc;
 	__u64 sp;
 	__u64 fp;
 	__s32 fp_slot;  /* where the caller's fp was, in words from its sp; ROW_FP_SAME: not read */
-	__u32 is_plain; /* by that and the word below the caller's sp alone */
+	__u32 is_plain; /* the caller was found by fp_slot and the word below its sp alone */
 };
 
 /*
- * One walk, and all of its memory. It lies in a map, one for each program that can run on a CPU at
- * a time, as a program's stack is too small for it.
+ * The state of one walk. It is too large for the stack of a BPF program, so it is an element of a
+ * per-CPU map, one for each program that can be active on a CPU at the same time.
  */
 struct walk {
-	__u32 is_busy;
-	__u32 generation;
+	__u32 is_in_use;
+	__u32 generation; /* of the process's mappings */
 	__u64 pc;
 	__u64 sp;
 	__u64 fp;
 	__u64 hash;
-	/* Of the mapping that the last frame was in. */
+	/* The mapping that contains the last frame. */
 	__u64 map_start;
 	__u64 map_bytes;
 	__u32 map_code; /* code of map_start */
 	__u16 map_kind;
-	__u16 map_idx; /* in the tables */
-	__u32 first_map;
+	__u16 map_idx;   /* into ktables_head.maps */
+	__u32 first_map; /* of the process's maps */
 	__u32 nr_maps;
 	__u32 nr_frames;
 	__u32 max_frames;
-	__u32 end; /* enum walk_end */
-	__u32 window_bytes;
-	__u64 window_start;
-	__u64 pc_0;
+	__u32 end;          /* enum walk_end */
+	__u32 window_bytes; /* 0: nothing was read */
+	__u64 window_start; /* address of window[0] */
+	__u64 pc_0;         /* pc, sp and fp at the start of the walk */
 	__u64 sp_0;
 	__u64 fp_0;
-	__u32 nr_words; /* that were read, of which offs has the first */
+	__u32 nr_words; /* stack words read; offs has the first WALK_OFFS of them */
 	__u32 nr_rule_misses;
 	__u32 nr_map_searches;
-	/* Mappings that walks here were in lately, of the space with this generation. */
+	/* Recently used mappings of the space with this generation; kept between walks. */
 	__u32 recent_generation;
 	__u32 recent_idx;
 	struct walk_map recent[WALK_RECENT];
-	__u32 lo; /* of a search */
+	__u32 lo; /* bounds of a binary search */
 	__u32 hi;
-	bool is_call;
+	bool is_call; /* pc is a return address */
 	bool is_call_0;
-	bool is_chained;
-	bool is_leaf; /* no frame was left yet: all registers are known */
-	bool has_regs;
-	bool is_odd; /* depended on more than the words read */
-	bool is_trail_broken;
-	__s32 fp_slot; /* unwind_core.h */
+	bool is_chained;     /* the frame was found by a frame pointer */
+	bool is_leaf;        /* at the leaf: the values of all registers are known */
+	bool has_regs;       /* regs is filled */
+	bool is_uncacheable; /* the result depends on more than the words that were read */
+	bool has_diverged;   /* differed from the previous walk after a part that was equal */
+	__s32 fp_slot;       /* unwind_core.h */
 	__u32 nr_steps;
-	__u32 trail_at; /* 1 + index into the trail, of the frame that comes next; 0: none */
-	__u32 met_at;   /* the same, where the walk came upon the trail */
-	__u32 met_steps;
-	struct trail_frame steps[TRAIL_FRAMES];
-	__u64 offs[WALK_OFFS]; /* in words from sp_0 */
+	__u32 prev_at;     /* 1 + index of the next frame in the previous walk; 0: none */
+	__u32 reuse_at;    /* prev_at of the first reused frame; 0: none was reused */
+	__u32 reuse_steps; /* nr_steps at that frame */
+	struct walk_step steps[PREV_WALK_STEPS];
+	__u64 offs[WALK_OFFS]; /* of the words that were read: distance from sp_0, in words */
 	__u64 window[WALK_WINDOW_BYTES / 8];
-	__u64 regs[WALK_NR_REGS];                      /* of the leaf, once asked for */
-	__u64 record[sizeof(struct kernel_stack) / 8]; /* the frames follow */
+	__u64 regs[WALK_NR_REGS]; /* of the leaf, by DWARF number; see has_regs */
+	/* Head of a RECORD_STACK; frames must follow it directly. */
+	__u64 record[sizeof(struct kernel_stack) / 8];
 	__u64 frames[WALK_FRAMES_MAX];
 };
 
-/* A program can be interrupted by another (sample in a switch), to this depth. */
+/* A program can interrupt another (a sample during a switch), to this depth. */
 #define WALK_NESTING 6
 DEFINE_MAP(PERCPU_ARRAY, walks, WALK_NESTING, __u32, struct walk);
 
-/* What a walk uses, on the program's stack: a map cannot hold pointers. */
+/*
+ * The pointers that a walk uses. They are on the program's stack since a map cannot hold pointers.
+ */
 struct walker {
 	struct walk *w;
 	struct ktables_head *tables;
 	struct rule_cache *rules;
-	struct walk_trail *trail;
+	struct prev_walk *prev; /* of the thread's previous sample; NULL: not used */
 };
 
 static __always_inline __u64 hash_mix(__u64 h, __u64 v)
@@ -135,7 +139,9 @@ static __always_inline __u64 hash_mix(__u64 h, __u64 v)
 	return h ^ h >> 29;
 }
 
-/* Reads [addr, +WALK_FILL_BYTES) or to the end of the page: a page is there or is not. */
+/*
+ * Reads WALK_FILL_BYTES from @addr into the window, but not beyond the page; false: not readable.
+ */
 __noinline bool window_fill(struct walk *w, __u64 addr)
 {
 	__u32 nr = WALK_PAGE_BYTES - (addr & (WALK_PAGE_BYTES - 1));
@@ -152,7 +158,7 @@ __noinline bool window_fill(struct walk *w, __u64 addr)
 	return true;
 }
 
-/* @addr: a multiple of 8. */
+/* Reads a stack word. @addr: a multiple of 8. False: not readable. */
 static __always_inline bool walk_read(struct walk *w, __u64 addr, __u64 *ret_v)
 {
 	__u64 off = addr - w->window_start;
@@ -164,26 +170,26 @@ static __always_inline bool walk_read(struct walk *w, __u64 addr, __u64 *ret_v)
 	}
 	__u32 at = (__u32)off / 8 & (WALK_WINDOW_BYTES / 8 - 1);
 	*ret_v = w->window[at];
-	/* Without a branch, which each step would have several times over: of more words than are
-	 * remembered, what is in here does not matter. */
+	/* Wraps around instead of checking a bound, which would add a branch to each step. With
+	 * more words than STACK_CACHE_WORDS the walk is not cached and offs is not used. */
 	w->offs[w->nr_words++ & (WALK_OFFS - 1)] = (addr - w->sp_0) / 8;
 	return true;
 }
 
-#include "stack_probed.bpf.h"
+#include "stack_uretprobe.bpf.h"
 
-/* The mapping of @addr becomes the walk's; false: there is none. */
+/* Sets the walk's mapping to that of @addr, by binary search; false: @addr is not mapped. */
 __noinline bool walk_search_map(struct walk *w, __u64 addr)
 {
-	struct ktables_head *h = only_of(&tables);
+	struct ktables_head *h = single_elem(&tables);
 
 	if (!w || !h)
 		return false;
 	w->nr_map_searches++;
 	w->lo = 0;
 	w->hi = w->nr_maps;
-	/* The bounds lie in memory, where the verifier does not follow what they may be: it would
-	 * follow each way through the search. */
+	/* The bounds are kept in memory, where the verifier does not track their values; it would
+	 * otherwise explore each path through the search. */
 	for (__u32 i = 0; i < 17; i++) {
 		__u32 lo = READ_ONCE(w->lo);
 		__u32 hi = READ_ONCE(w->hi);
@@ -229,6 +235,7 @@ __noinline bool walk_search_map(struct walk *w, __u64 addr)
 	return true;
 }
 
+/* The same, from the recently used mappings first. */
 static __always_inline bool walk_find_map(struct walk *w, __u64 addr)
 {
 #pragma unroll
@@ -246,8 +253,8 @@ static __always_inline bool walk_find_map(struct walk *w, __u64 addr)
 	return walk_search_map(w, addr);
 }
 
-/* Before a walk: what was remembered of other mappings goes. */
-static __always_inline void walk_forget_maps(struct walk *w)
+/* Before a walk: drops the recently used mappings if they are of another generation. */
+static __always_inline void walk_flush_maps(struct walk *w)
 {
 	if (w->recent_generation == w->generation)
 		return;
@@ -264,13 +271,13 @@ static __always_inline struct unwind_row *row_at(struct ktables_head *h, __u32 i
 	return &rows[idx & row_mask];
 }
 
-/* @addr: in the walk's mapping, of kind RULES. ROW_OWN: there is no rule. */
+/* The rule of @addr, which is in the walk's mapping, of kind RULES. ROW_PSEUDO: it has no rule. */
 __noinline __u32 walk_find_rule(struct walk *w, __u64 addr)
 {
-	struct ktables_head *h = only_of(&tables);
+	struct ktables_head *h = single_elem(&tables);
 
 	if (!w || !h)
-		return ROW_OWN;
+		return ROW_PSEUDO;
 	struct kmap *m = &h->maps[w->map_idx & (KTABLES_NR_MAPS - 1)];
 	__u32 code = w->map_code + (__u32)(addr - w->map_start);
 	__u32 page = code >> 12;
@@ -279,7 +286,9 @@ __noinline __u32 walk_find_rule(struct walk *w, __u64 addr)
 	w->nr_rule_misses++;
 	w->lo = h->pages[page & (KTABLES_NR_PAGES - 1)];
 	w->hi = h->pages[(page + 1) & (KTABLES_NR_PAGES - 1)];
-	/* Rows are spread evenly, so the first guess is near; each further line of memory costs. */
+	/*
+	 * Interpolates first: rows are spread evenly within a page, and each probe is a cache miss.
+	 */
 	__u32 mid = w->lo + ((w->hi - w->lo) * (pc & (WALK_PAGE_BYTES - 1)) >> 12);
 	for (__u32 i = 0; i < 15; i++) {
 		__u32 lo = READ_ONCE(w->lo);
@@ -297,19 +306,20 @@ __noinline __u32 walk_find_rule(struct walk *w, __u64 addr)
 	}
 	__u32 lo = w->lo;
 	if (lo <= m->first_row)
-		return ROW_OWN;
+		return ROW_PSEUDO;
 	__u32 rule = row_at(h, lo - 1)->rule;
 	if (w->is_call && lo < m->end_row) {
-		/* The kernel returns to a restorer's first byte, and no call stands before it. */
+		/* A signal handler returns to the first byte of the restorer, which no call
+		 * precedes: the rule is that of the return address, not of the byte before. */
 		struct unwind_row *next = row_at(h, lo);
 		__u32 next_rule = next->rule;
 		if (next->pc == pc + 1 && row_kind(next_rule) == ROW_SIGNAL)
 			rule = next_rule;
 	}
-	return row_kind(rule) == ROW_NONE ? ROW_OWN : rule;
+	return row_kind(rule) == ROW_NONE ? ROW_PSEUDO : rule;
 }
 
-/* The same by the cache. */
+/* The same, from the rule cache; a miss is searched for and stored. */
 static __always_inline __u32 walk_rule(struct walker *k, __u64 addr, bool is_leaf)
 {
 	struct walk *w = k->w;
@@ -330,7 +340,7 @@ static __always_inline __u32 walk_rule(struct walker *k, __u64 addr, bool is_lea
 	return rule;
 }
 
-/* The registers of the leaf, by DWARF number. */
+/* Fills w->regs with the registers of the leaf, by DWARF number. */
 __noinline bool walk_load_regs(struct walk *w)
 {
 	if (!w)
@@ -349,7 +359,7 @@ static __always_inline bool walk_leaf_reg(struct walk *w, __u32 reg, __u64 *ret_
 {
 	if (!w->is_leaf || reg >= ARCH_NR_DWARF_REG || !walk_load_regs(w))
 		return false;
-	w->is_odd = true;
+	w->is_uncacheable = true;
 	*ret_v = w->regs[reg & (WALK_NR_REGS - 1)];
 	return true;
 }
@@ -360,7 +370,7 @@ static __always_inline bool walk_is_caller(struct walk *w, __u64 ra, bool needs_
 	if (ra - 1 - w->map_start >= w->map_bytes && !walk_find_map(w, ra - 1))
 		return false;
 	return !needs_rule ||
-	       (w->map_kind == KMAP_RULES && row_kind(walk_find_rule(w, ra - 1)) != ROW_OWN);
+	       (w->map_kind == KMAP_RULES && row_kind(walk_find_rule(w, ra - 1)) != ROW_PSEUDO);
 }
 
 __noinline int walk_step_special(struct walk *w, __u32 rule);
@@ -370,7 +380,7 @@ __noinline int walk_step_gap(struct walk *w);
 
 __noinline int walk_step_special(struct walk *w, __u32 rule)
 {
-	struct ktables_head *h = only_of(&tables);
+	struct ktables_head *h = single_elem(&tables);
 
 	if (!w || !h)
 		return WALK_FULL;
@@ -386,7 +396,7 @@ __noinline int walk_step_gap(struct walk *w)
 	__u32 kind = w->map_kind;
 	int end = WALK_NO_RULE;
 
-	/* A leaf that has not touched the stack is for user space to tell. */
+	/* An interrupted leaf may not have set up its frame yet: that is left to user space. */
 	if (!w->is_leaf || w->is_call || kind == KMAP_JIT)
 		end = unwind_step_chain(w);
 	if (end != WALK_NO_RULE)
@@ -394,7 +404,7 @@ __noinline int walk_step_gap(struct walk *w)
 	return kind == KMAP_JIT ? WALK_JIT : kind == KMAP_MISSING ? WALK_NO_FILE : WALK_NO_RULE;
 }
 
-/* STEP_OK, or the walk is over. */
+/* Stores the frame and moves to its caller. Returns STEP_OK, or why the walk ends. */
 static __always_inline int walk_one(struct walker *k, bool is_leaf)
 {
 	struct walk *w = k->w;
@@ -404,11 +414,11 @@ static __always_inline int walk_one(struct walker *k, bool is_leaf)
 
 	if (UNLIKELY(addr - w->map_start >= w->map_bytes))
 		has_map = walk_find_map(w, addr);
-	if (UNLIKELY(!has_map && w->is_call && walk_see_through_probe(w))) {
+	if (UNLIKELY(!has_map && w->is_call && walk_resolve_uretprobe(w))) {
 		addr = w->pc - 1;
 		has_map = walk_find_map(w, addr);
 	}
-	/* A return address that is nowhere is not a frame; an interrupted pc is one. */
+	/* A return address in no mapping is not stored as a frame; an interrupted pc is. */
 	if (UNLIKELY(!has_map && w->is_call))
 		return w->end = WALK_NO_MAP;
 	if (UNLIKELY(n >= w->max_frames))
@@ -430,7 +440,7 @@ static long walk_next(__u32 i, struct walker *k)
 	return walk_one(k, false) != STEP_OK;
 }
 
-/* Both begin with pc, sp, fp and is_call of the thread. False: the walk is over. */
+/* Walks the leaf's frame. False: the walk has ended. */
 static __always_inline bool walk_leaf(struct walker *k)
 {
 	struct walk *w = k->w;
@@ -440,6 +450,7 @@ static __always_inline bool walk_leaf(struct walker *k)
 	return goes_on;
 }
 
+/* Walks all callers of the leaf, after walk_leaf. */
 static __always_inline void walk_callers(struct walker *k)
 {
 	bpf_loop(WALK_FRAMES_MAX, walk_next, k, 0);

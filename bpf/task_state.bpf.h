@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What is kept with each watched thread (task storage). Each part owns its member struct and
- * declares it here; all of it together stays under 1.5 KB, as it is there for every thread.
+ * State of each watched thread (BPF task storage). Each part of the programs declares its own
+ * member struct. The whole must stay below 1.5 KB, since every watched thread has one.
  */
 #ifndef ASSAY_BPF_TASK_STATE_H
 #define ASSAY_BPF_TASK_STATE_H
@@ -19,15 +19,15 @@
 #include "heap_state.bpf.h"
 
 /* Owner: bpf/stack.bpf.h */
-#include "stack_memo.bpf.h"
+#include "stack_cache_state.bpf.h"
 
-/* Watched or not: found out once. */
+/* Whether the thread is a target; stored at the first look-up. */
 enum task_flags { TASK_IS_KNOWN = 1, TASK_IS_TARGET = 2 };
 
 struct task_state {
-	__u32 space_idx_1; /* + 1; 0: not known yet */
+	__u32 space_idx_1; /* 1 + index into ktables_head.spaces; 0: not known yet */
 	__u32 flags;       /* enum task_flags */
-	struct walk_memo memos[WALK_NR_MEMOS];
+	struct stack_cache_entry stack_cache[STACK_CACHE_NR_ENTRIES];
 	struct wait_state wait;
 	struct io_state io;
 	struct span_state span;

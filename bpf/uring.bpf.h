@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Requests of io_uring: known by their address from the thread that hands one in to its
- * completion, where the file is known as well and the bytes are. Rows as those of calls, under
+ * io_uring requests: tracked by their address from submission, in the thread that submits them, to
+ * completion, where their file and bytes are known. Their rows are those of system calls, under
  * io_uring_enter.
  */
 #ifndef ASSAY_BPF_URING_H
@@ -61,7 +61,7 @@ int BPF_PROG(io_uring_begin, struct io_kiocb___io *req)
 		return 0;
 	b.tgid = t->tgid;
 	b.pid = t->pid;
-	b.stack = user_stack(WALK_EVENT, IO_STACK_MAX);
+	b.stack = user_stack(STACK_CACHE_EVENT, IO_STACK_MAX);
 	b.issue_ns = bpf_ktime_get_ns();
 	if (bpf_map_update_elem(&io_requests, &key, &b, BPF_ANY))
 		__sync_fetch_and_add(&io_counts.nr_requests_full, 1);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Where intervals go: into the memo of their thread, from there into the map of the page, or singly
- * through the ring. Functions that are not static are verified once, whoever calls them, and cannot
- * be given tasks.
+ * Where intervals go: into a cached row of the thread, from there into the map that is being
+ * written (wait_clock.active_map), or singly through the ring. Functions that are not static are
+ * verified once, on their own, and cannot be passed tasks.
  */
 #ifndef ASSAY_BPF_WAIT_ROWS_H
 #define ASSAY_BPF_WAIT_ROWS_H
 
-/* All but the times in the run queue by duration. */
+/* Adds a row to another, except for the histogram `queued`. */
 static __always_inline void row_sum(struct wait_row *to, const struct wait_row *r)
 {
 	to->ns += r->ns;
@@ -17,12 +17,13 @@ static __always_inline void row_sum(struct wait_row *to, const struct wait_row *
 	raise_to(&to->max_queue_ns, r->max_queue_ns);
 }
 
+/* Adds to a row of the map; false: the map is full. */
 static __always_inline bool row_add(void *map, const struct wait_key *k, const struct wait_row *r)
 {
 	struct wait_row *have = bpf_map_lookup_elem(map, k);
 	if (!have)
 		return bpf_map_update_elem(map, k, r, BPF_NOEXIST) == 0;
-	/* A row has one writer at a time, as a thread's state has. */
+	/* A row has one writer at a time, like the thread's state, so additions are not atomic. */
 	row_sum(have, r);
 	for (__u32 i = 0; i < WAIT_QUEUE_CLASSES; i++)
 		have->queued[i] += r->queued[i];
@@ -33,12 +34,12 @@ __noinline bool rows_add(const struct wait_key *k, const struct wait_row *r)
 {
 	if (!k || !r)
 		return false;
-	if (wait_clock.page & 1)
+	if (wait_clock.active_map & 1)
 		return row_add(&wait_rows1, k, r);
 	return row_add(&wait_rows0, k, r);
 }
 
-/* What found no room is kept with its thread, until there is some. */
+/* The map is full: the time is kept in the thread's state until it can be sent. */
 static __always_inline void unaccounted_add(struct wait_state *w, const struct wait_key *k,
 					    const struct wait_row *r)
 {
@@ -52,7 +53,8 @@ static __always_inline void unaccounted_add(struct wait_state *w, const struct w
 	count_loss(KLOSS_MAP_FULL);
 }
 
-static __always_inline void memo_flush(struct wait_state *w, struct wait_memo *m)
+/* Writes a cached row to the map and empties it. */
+static __always_inline void cached_row_flush(struct wait_state *w, struct wait_cached_row *m)
 {
 	if (m->key.account && !rows_add(&m->key, &m->row))
 		unaccounted_add(w, &m->key, &m->row);
@@ -70,6 +72,7 @@ static __always_inline bool is_same_key(const struct wait_key *a, const struct w
 	return !diff;
 }
 
+/* Class of a time in the run queue: index into wait_row.queued. */
 static __always_inline __u32 queue_class(__u64 ns)
 {
 	__u64 class = log2_of(ns);
@@ -80,13 +83,14 @@ static __always_inline __u32 queue_class(__u64 ns)
 	return class < WAIT_QUEUE_CLASSES ? class : 0;
 }
 
-__noinline int memo_add(struct wait_state *w, struct wait_memo *m, const struct wait_key *k,
-			const struct wait_row *r)
+/* Adds to a cached row; if it has another key, that row goes to the map first. */
+__noinline int cached_row_add(struct wait_state *w, struct wait_cached_row *m,
+			      const struct wait_key *k, const struct wait_row *r)
 {
 	if (!w || !m || !k || !r)
 		return 0;
 	if (!is_same_key(&m->key, k)) {
-		memo_flush(w, m);
+		cached_row_flush(w, m);
 		m->key = *k;
 		m->row = *r;
 		m->row.queued[queue_class(r->queue_ns)] = k->how == HOW_BLOCKED;
@@ -97,11 +101,12 @@ __noinline int memo_add(struct wait_state *w, struct wait_memo *m, const struct 
 	RETURN_NOTHING();
 }
 
+/* Adds an interval to the cached row that its stack and duration select. */
 static __always_inline void account(struct wait_state *w, const struct wait_key *k,
 				    const struct wait_row *r)
 {
 	__u32 idx = (__u32)(k->user_ref ^ k->other_ref) + k->log2_ns;
-	memo_add(w, &w->memo[idx & (WAIT_MEMOS - 1)], k, r);
+	cached_row_add(w, &w->cached_rows[idx & (WAIT_CACHED_ROWS - 1)], k, r);
 }
 
 static __always_inline void key_of_thread(struct wait_key *k, __u64 ids, __u8 which)
@@ -115,6 +120,7 @@ static __always_inline void key_of_thread(struct wait_key *k, __u64 ids, __u8 wh
 	k->log2_ns = LOG2_NONE;
 }
 
+/* Sends one interval through the ring; false: no room. */
 __noinline bool single_send(const struct wait_key *k, const struct wait_row *r, __u64 start_ns,
 			    __u64 woken_ns, __u64 end_ns)
 {
@@ -135,7 +141,7 @@ __noinline bool single_send(const struct wait_key *k, const struct wait_row *r, 
 	return true;
 }
 
-/* What found no room in a map, through the ring: the sum as one interval, its count in dev. */
+/* Sends time for which the map had no room: the sum as one interval, their number in dev. */
 static __always_inline bool unaccounted_send_one(__u64 ids, __u8 which, __u64 ns, __u32 count)
 {
 	struct wait_key k;

@@ -1,35 +1,43 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What the ledger keeps in the state of each thread (task_state.bpf.h).
+ * Off-CPU accounting: what is kept in the state of each thread (task_state.bpf.h).
  *
- * Who writes: `now` and the sums belong to whoever switches the thread in or out, on the CPU that
- * does it; `wake` to the waker, under the thread's own lock, before the thread can run again;
- * `first` to the sweep at the start, which touches nothing else and is only believed where no
- * switch was seen. `memo` and `past` change when the thread is switched in, and, while it is
- * blocked, by its waker. So no field has two writers at a time, and nothing is locked.
+ * Who writes which field: `now` and the sums are written by the CPU that switches the thread in or
+ * out. `wake` is written by the waker, under the thread's own lock (pi_lock), before the thread can
+ * run again. `first` is written by the iterator at the start, which writes nothing else; it is only
+ * used for a thread of which no switch was seen. `cached_rows` and `history` are written when the
+ * thread is switched in and, while it is blocked, by its waker. So no field has two writers at a
+ * time, and no lock is needed.
  */
 #ifndef ASSAY_BPF_WAIT_STATE_H
 #define ASSAY_BPF_WAIT_STATE_H
 
 #include "kernel_wait.h"
 
-/* What a thread left the CPU for. */
+/* Where a thread is, as far as switches were seen. */
+enum wait_cpu_state {
+	WAIT_OFF_CPU = 0,
+	WAIT_ON_CPU_SEEN = 1,   /* its switch in was seen: on_ns is the time of that */
+	WAIT_ON_CPU_UNSEEN = 2, /* its switch in was not seen: on_ns is an estimate */
+};
+
+/* Why a thread left the CPU. */
 struct wait_cause {
 	__u64 user_ref;
 	__u64 kernel_ref;
 	__u64 object;
 	__s32 fd;
 	__u32 dev;
-	__s32 owner_tid; /* of the lock, as the program numbers it; 0 = unknown */
+	__s32 owner_tid; /* of the lock, in the process's PID namespace; 0 = unknown */
 	__s16 syscall;
 	__u8 reason;
 	__u8 evidence;
 	__u8 how;
 	__u8 object_kind;
-	__u8 is_valid; /* of `first` */
+	__u8 is_valid; /* only used in `first` */
 };
 
-/* Who made it runnable again. */
+/* Who woke it (sched_waking), and when. */
 struct wait_wake {
 	__u64 time_ns;
 	__u64 ref;
@@ -38,21 +46,24 @@ struct wait_wake {
 	__u8 evidence;
 };
 
-/* Sums not yet in the map, since most threads wait in few places. */
-#define WAIT_MEMOS      4
-#define WAIT_MEMO_BLAME WAIT_MEMOS /* apart, as each lock wait has one of these besides its own */
-struct wait_memo {
+/*
+ * Rows that are added up here before they go to the map. Most threads wait in few places, so most
+ * intervals are added to a row that is already here.
+ */
+#define WAIT_CACHED_ROWS      4
+#define WAIT_CACHED_ROW_BLAME WAIT_CACHED_ROWS /* one more, for WAITACCOUNT_BLAME rows */
+struct wait_cached_row {
 	struct wait_key key;
 	struct wait_row row;
 };
 
 /*
- * Off the CPU, lately: `ns` for `reason` and `queue_ns` in the run queue, all of it between start
- * and end. Those with the same reason at the same place are one entry while little time lies
- * between them, so entries overlap.
+ * A recent interval off the CPU: `ns` blocked for `reason` and `queue_ns` in the run queue, between
+ * start_ns and end_ns. Consecutive intervals with the same reason and stack are merged into one
+ * entry if the gaps between them are short, so entries may overlap.
  */
-#define WAIT_PASTS 4
-struct wait_past {
+#define WAIT_HISTORY_NR 4
+struct wait_interval {
 	__u64 start_ns;
 	__u64 end_ns;
 	__u64 ns;
@@ -60,23 +71,23 @@ struct wait_past {
 	__u64 ref;
 	__u64 object;
 	__u32 reason;
-	__u32 nr;
+	__u32 nr; /* of merged intervals; 0: unused */
 };
 
 struct wait_state {
-	__u64 on_ns;    /* last time it came onto a CPU */
-	__u64 off_ns;   /* last time it left it */
-	__u64 delay_ns; /* all time in run queues until then */
-	__u8 is_seen;   /* one of these two holds */
-	__u8 is_on;
-	__u8 is_over; /* its last switch was seen */
+	__u64 on_ns;       /* last switch in */
+	__u64 off_ns;      /* last switch out */
+	__u64 delay_ns;    /* sched_info.run_delay at off_ns */
+	__u8 has_switched; /* on_ns or off_ns is set */
+	__u8 cpu_state;    /* enum wait_cpu_state */
+	__u8 has_ended;    /* exited, or accounting ended */
 	__u8 pad;
 	__u32 second; /* of second_end_ns - 1 */
 	__u64 second_end_ns;
 	__u32 run_second;
 	__u32 runs;
 	__u64 run_ns;
-	/* What found no room in the map. */
+	/* Time and intervals for which the map had no room; sent later. */
 	__u64 unaccounted_ns;
 	__u64 unaccounted_run_ns;
 	__u32 unaccounted;
@@ -84,9 +95,9 @@ struct wait_state {
 	struct wait_cause now;
 	struct wait_cause first;
 	struct wait_wake wake;
-	struct wait_memo memo[WAIT_MEMOS + 1];
-	struct wait_past past[WAIT_PASTS];
-	__u64 past_lost_ns; /* what was before this is forgotten */
+	struct wait_cached_row cached_rows[WAIT_CACHED_ROWS + 1];
+	struct wait_interval history[WAIT_HISTORY_NR];
+	__u64 history_lost_ns; /* history has no intervals that ended before this */
 };
 
 #endif

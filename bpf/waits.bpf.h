@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The ledger of threads: each moment of a watched thread is on a CPU, in the run queue, or off the
- * CPU for a reason, from when the ledger starts (or the thread is born) to its end.
+ * Off-CPU accounting: each moment of a watched thread is on a CPU, in the run queue, or blocked for
+ * a reason, from the start of the accounting (or the thread's creation) to its end.
  *
- *	sched_switch   out: closes the run, notes why and where it leaves.  in: closes the interval
- *	sched_waking   who made it runnable, and when
- *	sweeps         threads that wait already when it starts; what is open when it stops
+ *	sched_switch     out: ends the run, stores the reason and the stack.  in: ends the interval
+ *	sched_waking     who made the thread runnable, and when
+ *	task iterators   threads that are blocked at the start; intervals still open at the end
  *
- * An interval goes into the memo of its thread, from there into the map when another key needs
- * the place or its second is over; long ones, and those that cross from one second into the next,
+ * An interval is added to a row that is cached in the thread's state. The row goes to the map when
+ * another key needs its place or its second is over. Long intervals, and those that cross a second,
  * go through the ring with their exact times, so that user space can split them.
  *
- * Two maps take turns (wait_clock.page): user space turns the page, waits until no program can be
- * at work on the old one, and reads it.
+ * There are two maps. Programs write to the one that wait_clock.active_map says. User space
+ * switches active_map, waits until no program can still write to the other map, and reads that one.
  */
 #ifndef ASSAY_BPF_WAITS_H
 #define ASSAY_BPF_WAITS_H
@@ -22,7 +22,7 @@
 #include "reason.bpf.h"
 
 #define NS_PER_SECOND 1000000000ull
-/* Interrupts are off at a switch. */
+/* Frames of a stack, at most: interrupts are off at a switch. */
 #define WAIT_DEPTH 256
 #define WAIT_ROWS  49152
 
@@ -33,16 +33,16 @@ const volatile bool wait_has_wakers = true;
 struct wait_clock wait_clock;
 struct wait_loss wait_loss;
 
-/* CLOCK_MONOTONIC less the scheduler's clock: they run apart by some millionths. */
+/* CLOCK_MONOTONIC minus the scheduler's clock, which drift apart by some parts per million. */
 __u64 wait_offset_ns;
 
 DEFINE_MAP(HASH, wait_rows0, WAIT_ROWS, struct wait_key, struct wait_row);
 DEFINE_MAP(HASH, wait_rows1, WAIT_ROWS, struct wait_key, struct wait_row);
 
-/* Kernel stacks by where a wait began: taken once, forgotten when another needs the place. */
-/* The program itself and what calls it at a tracepoint. */
+/* Frames to skip: the program itself and the tracepoint's call of it. */
 #define PSEUDO_FRAMES 2
-#define WAIT_KERNELS  8192
+/* Cache of kernel stacks: by user stack, reason and system call; direct-mapped. */
+#define WAIT_KERNELS 8192
 struct wait_kernel {
 	__u64 tag;
 	__u64 ref;
@@ -59,10 +59,10 @@ static __always_inline __u32 second_of(struct wait_state *w, __u64 now)
 	return w->second;
 }
 
-/* Watched since then, before any switch of it was seen. */
-static __always_inline void seen_since(struct wait_state *w, __u64 ns)
+/* Starts the accounting of a thread of which no switch was seen yet, at @ns. */
+static __always_inline void watch_since(struct wait_state *w, __u64 ns)
 {
-	w->is_seen = 1;
+	w->has_switched = 1;
 	second_of(w, ns);
 	w->run_second = w->second;
 }
@@ -71,6 +71,7 @@ static __always_inline void seen_since(struct wait_state *w, __u64 ns)
 
 /* ---- runs ---------------------------------------------------------------------------------- */
 
+/* Writes the thread's time on CPU to the map. */
 static __always_inline void run_flush(struct wait_state *w, __u64 ids)
 {
 	struct wait_key k;
@@ -89,6 +90,7 @@ static __always_inline void run_flush(struct wait_state *w, __u64 ids)
 	w->runs = 0;
 }
 
+/* Ends a run that is not within one second: it is sent singly, and user space splits it. */
 __noinline int run_across(struct wait_state *w, __u64 ids, __u64 now)
 {
 	struct wait_key k;
@@ -108,6 +110,7 @@ __noinline int run_across(struct wait_state *w, __u64 ids, __u64 now)
 	RETURN_NOTHING();
 }
 
+/* Ends a run at @now: adds it to the thread's time on CPU. */
 static __always_inline void run_close(struct wait_state *w, struct task_struct *t, __u64 now)
 {
 	if (now >= w->second_end_ns || w->on_ns + NS_PER_SECOND < w->second_end_ns ||
@@ -136,13 +139,14 @@ static __always_inline void key_of_cause(struct wait_key *k, const struct wait_c
 }
 
 /*
- * From when a thread that now comes onto a CPU stood in a run queue. sched_waking is earlier: until
- * an idle CPU has got the message, which on virtual machines takes as long as a fast device does,
- * nobody keeps the thread from running. So the scheduler's own book is asked.
+ * When the thread that is switched in now was put into a run queue, by the scheduler's own
+ * accounting (sched_info). The time of sched_waking is earlier: until an idle CPU has received the
+ * wake-up IPI, which on virtual machines takes as long as I/O of a fast device, no other thread
+ * keeps this one from running.
  *
- * But not for what was before the waking: a thread that falls asleep stays queued until its lag is
- * used up (Linux 6.12), and when it is moved to another CPU meanwhile, the book has its whole sleep
- * as a delay.
+ * Never before sched_waking: since Linux 6.12 a thread that goes to sleep stays queued until its
+ * lag is used up (delayed dequeue). If it is migrated meanwhile, run_delay contains its whole
+ * sleep.
  */
 static __always_inline __u64 queued_ns(struct wait_state *w, struct task_struct *t, __u64 now)
 {
@@ -156,7 +160,7 @@ static __always_inline __u64 queued_ns(struct wait_state *w, struct task_struct 
 	return queued > w->wake.time_ns ? queued : w->wake.time_ns;
 }
 
-/* The interval that ends now; @woken: from when it stood in the run queue. */
+/* Accounts for the interval that ends at @now; @woken: when it was put into the run queue. */
 __noinline int off_account(struct task_state *s, __u64 ids, __u64 woken, __u64 now, __u32 evidence)
 {
 	struct wait_key k;
@@ -179,8 +183,8 @@ __noinline int off_account(struct task_state *s, __u64 ids, __u64 woken, __u64 n
 	if (woken > end || w->now.how != HOW_BLOCKED)
 		woken = end;
 	/*
-	 * A waker can come between the thread's decision to sleep and its switch: it is then
-	 * noted with a time in the run before, and the switch finds the thread asleep all the same.
+	 * A wake-up can come between the thread's change of state and its switch out: its time is
+	 * then within the run before, and the thread is switched out all the same.
 	 */
 	if (w->now.how == HOW_BLOCKED && w->wake.time_ns && w->wake.time_ns >= w->on_ns) {
 		k.other_ref = w->wake.ref;
@@ -189,10 +193,10 @@ __noinline int off_account(struct task_state *s, __u64 ids, __u64 woken, __u64 n
 		r.other_tgid = w->wake.tgid;
 	}
 	w->wake.time_ns = 0;
-	past_note(w, start, woken, end);
+	history_record(w, start, woken, end);
 	r.ns = woken - start;
 	r.queue_ns = end - woken;
-	span_waited(&s->span, k.reason, start, woken, end, k.user_ref, r.kernel_ref);
+	span_add_wait(&s->span, k.reason, start, woken, end, k.user_ref, r.kernel_ref);
 	if (end - start >= WAIT_SINGLE_NS || end >= w->second_end_ns ||
 	    start + NS_PER_SECOND < w->second_end_ns) {
 		second_of(w, now);
@@ -207,30 +211,31 @@ __noinline int off_account(struct task_state *s, __u64 ids, __u64 woken, __u64 n
 	RETURN_NOTHING();
 }
 
+/* Ends the interval off the CPU at @now. */
 static __always_inline void off_close(struct wait_state *w, struct task_struct *t, __u64 now,
 				      __u32 evidence)
 {
-	/* the state that w is part of */
+	/* container_of */
 	struct task_state *s = (void *)w - __builtin_offsetof(struct task_state, wait);
 
 	off_account(s, ids_of(t), queued_ns(w, t, now > w->off_ns ? now : w->off_ns), now,
 		    evidence);
 }
 
-/* Everything that is kept with the thread into the map. */
+/* Writes everything that is cached in the thread's state to the map. */
 __noinline int sums_flush(struct wait_state *w, __u64 ids)
 {
 	if (!w)
 		return 0;
 	run_flush(w, ids);
-	for (unsigned i = 0; i <= WAIT_MEMO_BLAME; i++)
-		memo_flush(w, &w->memo[i]);
+	for (unsigned i = 0; i <= WAIT_CACHED_ROW_BLAME; i++)
+		cached_row_flush(w, &w->cached_rows[i]);
 	unaccounted_send(w, ids);
 	RETURN_NOTHING();
 }
 
-/* A thread's last words found no room either. */
-static __always_inline void sums_lost(struct wait_state *w)
+/* A thread has ended and its last rows found no room: counts their time as lost. */
+static __always_inline void sums_drop(struct wait_state *w)
 {
 	__u64 ns = w->unaccounted_ns + w->unaccounted_run_ns;
 	if (!ns)
@@ -241,8 +246,10 @@ static __always_inline void sums_lost(struct wait_state *w)
 
 /* ---- programs ------------------------------------------------------------------------------ */
 
-/* Since when a thread is watched of which no switch was seen yet. */
-static __always_inline __u64 first_ns(struct task_struct *t)
+/*
+ * Since when a thread is watched: start of the accounting, of its process's watch, or its creation.
+ */
+static __always_inline __u64 watched_since_ns(struct task_struct *t)
 {
 	__u64 start = wait_clock.start_ns;
 	__u32 tgid = (__u32)t->tgid;
@@ -252,8 +259,8 @@ static __always_inline __u64 first_ns(struct task_struct *t)
 	return t->start_time > start ? t->start_time : start;
 }
 
-/* The kernel's part of a stack costs more than the program's: once for each place is enough. */
-static __always_inline void kernel_part(void *ctx, struct wait_cause *c)
+/* Sets the kernel stack. It costs more than the user stack, so it is taken once for each place. */
+static __always_inline void kernel_stack_cached(void *ctx, struct wait_cause *c)
 {
 	__u64 tag = c->user_ref + (__u64)c->reason * 0x9e3779b97f4a7c15ull +
 		    (__u64)(__u16)c->syscall * 0xff51afd7ed558ccdull;
@@ -262,22 +269,24 @@ static __always_inline void kernel_part(void *ctx, struct wait_cause *c)
 	if (!k)
 		return;
 	if (k->tag != tag) {
-		/* Two CPUs at once may leave one's tag with the other's stack of the same sort. */
+		/*
+		 * Two CPUs may write it at the same time: a tag with the stack of a similar wait.
+		 */
 		k->ref = kernel_stack(ctx, PSEUDO_FRAMES);
 		k->tag = tag;
 	}
 	c->kernel_ref = k->ref;
 }
 
-/* Files told of lately. */
+/* Files that were reported recently; direct-mapped. */
 #define WAIT_FILES 1024
 DEFINE_MAP(ARRAY, wait_files, WAIT_FILES, __u32, __u64);
 
 /*
- * What a descriptor is can be asked only while the process lives and has it open, so user space is
- * told at once, not when the wait is over or its second is.
+ * Sends the descriptor that a thread waits for. User space can look it up in /proc only while the
+ * process has it open, so it is sent at once and not with the row.
  */
-static __always_inline void object_note(struct task_struct *t, const struct wait_cause *c)
+static __always_inline void object_report(struct task_struct *t, const struct wait_cause *c)
 {
 	__u64 tag = (c->object + ((__u64)c->dev << 32 | (__u32)c->fd)) * 0x9e3779b97f4a7c15ull +
 		    (__u32)t->tgid;
@@ -296,11 +305,12 @@ static __always_inline void object_note(struct task_struct *t, const struct wait
 }
 
 /*
- * It leaves a CPU onto which it was not seen to come: there are machines on which the switches of
- * some threads are kept from tracers, and with them who comes after these threads. The scheduler's
- * book has when it came.
+ * The thread leaves a CPU but its switch in was not seen. Some machines hide the switches of
+ * certain threads from tracers, and with them which thread runs next. The time of the switch in is
+ * taken from sched_info.last_arrival.
  */
-static __always_inline void missed_in(struct wait_state *w, struct task_struct *t, __u64 now)
+static __always_inline void close_missed_switch_in(struct wait_state *w, struct task_struct *t,
+						   __u64 now)
 {
 	__u64 on = now;
 	if (bpf_core_field_exists(t->sched_info))
@@ -311,7 +321,7 @@ static __always_inline void missed_in(struct wait_state *w, struct task_struct *
 		on = now;
 	off_close(w, t, on, 0);
 	w->on_ns = on;
-	w->is_on = 2;
+	w->cpu_state = WAIT_ON_CPU_UNSEEN;
 }
 
 static __always_inline void switch_out(void *ctx, struct task_struct *t, bool is_preempted,
@@ -321,47 +331,47 @@ static __always_inline void switch_out(void *ctx, struct task_struct *t, bool is
 	if (!s)
 		return;
 	struct wait_state *w = &s->wait;
-	if (!w->is_seen) {
-		w->is_on = 2; /* but not since on_ns by the scheduler's book */
-		w->on_ns = first_ns(t);
-		seen_since(w, w->on_ns);
+	if (!w->has_switched) {
+		w->cpu_state = WAIT_ON_CPU_UNSEEN;
+		w->on_ns = watched_since_ns(t);
+		watch_since(w, w->on_ns);
 	}
-	if (!w->is_on)
-		missed_in(w, t, now);
+	if (w->cpu_state == WAIT_OFF_CPU)
+		close_missed_switch_in(w, t, now);
 	run_close(w, t, now);
 	if (!is_preempted && state & STATE_DEAD) {
-		w->is_over = 1;
-		w->is_on = 0;
+		w->has_ended = 1;
+		w->cpu_state = WAIT_OFF_CPU;
 		sums_flush(w, ids_of(t));
-		sums_lost(w);
+		sums_drop(w);
 		return;
 	}
 	w->off_ns = now;
 	if (bpf_core_field_exists(t->sched_info)) {
 		w->delay_ns = t->sched_info.run_delay;
 		__u64 offset = w->on_ns - t->sched_info.last_arrival;
-		if (w->is_on == 1 && offset != wait_offset_ns)
+		if (w->cpu_state == WAIT_ON_CPU_SEEN && offset != wait_offset_ns)
 			wait_offset_ns = offset;
 	}
 	cause_of_current(is_preempted, state, &w->now);
 	if (w->now.object_kind >= OBJECT_FILE)
-		object_note(t, &w->now);
+		object_report(t, &w->now);
 	w->now.user_ref = 0;
 	if (wait_has_stacks && !(t->flags & (PF_KTHREAD | PF_EXITING)))
-		w->now.user_ref = user_stack(WALK_WAIT, WAIT_DEPTH);
+		w->now.user_ref = user_stack(STACK_CACHE_WAIT, WAIT_DEPTH);
 	if (wait_has_stacks && w->now.how == HOW_BLOCKED)
-		kernel_part(ctx, &w->now);
-	/* Last: a waker on another CPU looks at the rest when it sees this. */
+		kernel_stack_cached(ctx, &w->now);
+	/* Last: a waker on another CPU reads the other fields when it sees this one. */
 	barrier();
-	w->is_on = 0;
+	w->cpu_state = WAIT_OFF_CPU;
 }
 
-/* The first that is seen of a thread is that it comes back. */
-static __always_inline void first_in(struct wait_state *w, struct task_struct *t)
+/* The first switch seen of a thread is a switch in: it was off the CPU since watched_since_ns. */
+static __always_inline void close_first_switch_in(struct wait_state *w, struct task_struct *t)
 {
-	w->off_ns = first_ns(t);
+	w->off_ns = watched_since_ns(t);
 	w->delay_ns = bpf_core_field_exists(t->sched_info) ? t->sched_info.run_delay : 0;
-	seen_since(w, w->off_ns);
+	watch_since(w, w->off_ns);
 	bool is_born = t->start_time > wait_clock.start_ns;
 	if (!is_born && w->first.is_valid) {
 		w->now = w->first;
@@ -369,7 +379,7 @@ static __always_inline void first_in(struct wait_state *w, struct task_struct *t
 	}
 	cause_of(t, false, is_born || !w->wake.time_ns, STATE_INTERRUPTIBLE, &w->now);
 	if (is_born)
-		w->now.how = HOW_BORN;
+		w->now.how = HOW_NEW_THREAD;
 	else
 		w->now.evidence |= EVIDENCE_AT_START;
 }
@@ -380,36 +390,36 @@ static __always_inline void switch_in(struct task_struct *t, __u64 now)
 	if (!s)
 		return;
 	struct wait_state *w = &s->wait;
-	if (!w->is_seen)
-		first_in(w, t);
-	if (!w->is_on)
+	if (!w->has_switched)
+		close_first_switch_in(w, t);
+	if (w->cpu_state == WAIT_OFF_CPU)
 		off_close(w, t, now, 0);
-	w->is_on = 1;
+	w->cpu_state = WAIT_ON_CPU_SEEN;
 	w->on_ns = now;
 }
 
-/* The ledger of a thread ends, wherever the thread is. */
+/* Ends the accounting of a thread at @at, on or off the CPU. */
 static __always_inline void close_at(struct wait_state *w, struct task_struct *t, __u64 at)
 {
-	if (w->is_on) {
+	if (w->cpu_state != WAIT_OFF_CPU) {
 		run_close(w, t, at);
 	} else {
 		blame_open(w, t, at);
 		off_close(w, t, at, EVIDENCE_OPEN);
 	}
-	w->is_over = 1;
+	w->has_ended = 1;
 	sums_flush(w, ids_of(t));
-	sums_lost(w);
+	sums_drop(w);
 }
 
 /*
- * A thread that dies between the end of the capture and the last sweep, which then does not find
- * it any more.
+ * A thread that exits between the end of the capture and the last iterator run, which would miss
+ * it.
  */
-static __always_inline void died_late(struct task_struct *t, __u64 stop)
+static __always_inline void close_after_stop(struct task_struct *t, __u64 stop)
 {
 	struct task_state *s = target_state(t);
-	if (s && s->wait.is_seen && !s->wait.is_over)
+	if (s && s->wait.has_switched && !s->wait.has_ended)
 		close_at(&s->wait, t, stop);
 }
 
@@ -424,7 +434,7 @@ int BPF_PROG(wait_switch, bool is_preempted, struct task_struct *prev, struct ta
 		return 0;
 	if (stop && now >= stop) {
 		if (prev->pid && !is_preempted && prev_state & STATE_DEAD)
-			died_late(prev, stop);
+			close_after_stop(prev, stop);
 		return 0;
 	}
 	COST_BEGIN(COST_SWITCH);
@@ -437,13 +447,13 @@ int BPF_PROG(wait_switch, bool is_preempted, struct task_struct *prev, struct ta
 }
 
 /*
- * Does the waker run on its own behalf, or was it interrupted? Interrupts and the soft interrupts
- * after them have stacks of their own, on which the tracepoint's arguments then lie. Only an
- * interrupt that hits a program outside the kernel uses the thread's stack: then no system call is
- * under way, and what is woken decides, for page faults wake too.
+ * Whether the wake-up comes from an interrupt, not from the current thread. Hard and soft
+ * interrupts have stacks of their own, on which the tracepoint's arguments (@at) are then. Only an
+ * interrupt that hits user mode uses the thread's kernel stack: then no system call is under way,
+ * and the reason of the wait decides, since page faults wake threads too.
  *
- * Data sent to this machine itself is delivered by a soft interrupt within the sender's call: then
- * the sender is the waker after all.
+ * Data sent to the local machine is delivered by a soft interrupt within the sender's system call:
+ * then the sender is the waker.
  */
 static __always_inline bool is_interrupt(__u64 at, struct task_struct *current,
 					 const struct wait_cause *of)
@@ -451,7 +461,7 @@ static __always_inline bool is_interrupt(__u64 at, struct task_struct *current,
 	if (!current->pid)
 		return true;
 	bool is_own_stack = at - (__u64)current->stack < KERNEL_STACK_BYTES;
-	if (current->flags & PF_KTHREAD || !has_memory(current))
+	if (current->flags & PF_KTHREAD || !has_mm(current))
 		return !is_own_stack;
 	struct call_regs r;
 	call_regs_of(current, &r);
@@ -468,20 +478,20 @@ static __always_inline bool is_interrupt(__u64 at, struct task_struct *current,
 		of->reason != WAIT_FAULT && of->reason != WAIT_STOPPED);
 }
 
-/* By a thread on its own behalf. */
+/* The current thread @by wakes @t: stores the waker and its stack, and attributes the wait. */
 static __always_inline void woken_by(struct wait_state *w, struct task_struct *t,
 				     struct task_struct *by, __u64 now)
 {
 	w->wake.tid = by->pid;
 	w->wake.tgid = by->tgid;
-	if (w->now.owner_tid && !w->is_on)
-		owner_check(w, t, by);
-	if (!wait_has_wakers || by->flags & PF_KTHREAD || !has_memory(by))
+	if (w->now.owner_tid && w->cpu_state == WAIT_OFF_CPU)
+		owner_verify(w, t, by);
+	if (!wait_has_wakers || by->flags & PF_KTHREAD || !has_mm(by))
 		return;
 	struct task_state *s = state_of(by, false);
 	if (!s || !(s->flags & TASK_IS_TARGET))
 		return;
-	w->wake.ref = user_stack(WALK_WAKE, WAIT_DEPTH);
+	w->wake.ref = user_stack(STACK_CACHE_WAKE, WAIT_DEPTH);
 	blame_wait(w, t, &s->wait, by, w->wake.ref, now);
 }
 
@@ -500,7 +510,7 @@ int BPF_PROG(wait_waking, struct task_struct *t)
 	struct wait_state *w = &s->wait;
 	struct task_struct *by = bpf_get_current_task_btf();
 	w->wake.time_ns = now;
-	/* An address is a number only when it was in memory. */
+	/* Through memory, so that the verifier takes the pointer for a number. */
 	*(void *volatile *)&w->wake.ref = ctx;
 	__u64 at = *(volatile __u64 *)&w->wake.ref;
 	w->wake.ref = 0;
@@ -509,11 +519,11 @@ int BPF_PROG(wait_waking, struct task_struct *t)
 	w->wake.evidence = 0;
 	if (is_interrupt(at, by, &w->now)) {
 		w->wake.evidence = EVIDENCE_BY_IRQ;
-		/* No device ends these: it was a timer. */
+		/* No device wakes these waits: it was a timer. */
 		if (w->now.reason == WAIT_SYNC || w->now.reason == WAIT_SLEEP)
 			w->wake.evidence |= EVIDENCE_SELF;
-		if (w->now.owner_tid && !w->is_on)
-			owner_forget(w);
+		if (w->now.owner_tid && w->cpu_state == WAIT_OFF_CPU)
+			owner_clear(w);
 	} else if (by->pid) {
 		woken_by(w, t, by, now);
 	}
@@ -529,10 +539,11 @@ struct bpf_iter__task {
 #define FIRST_BYTES (4 * FIRST_PAGE)
 
 /*
- * The memory of another thread can be copied here, but not walked: user space does that. The
- * reference is of this wait alone, so it cannot mean another stack.
+ * Sends the stack of a thread that is blocked when the accounting starts, as registers and bytes:
+ * an iterator can copy another thread's memory but not walk it. The reference is unique to this
+ * wait.
  */
-static __always_inline void first_stack(struct task_struct *t, struct wait_cause *c)
+static __always_inline void initial_stack_copy(struct task_struct *t, struct wait_cause *c)
 {
 	struct pt_regs___kernel *regs = regs_of(t);
 	struct kernel_copy *r = ring_reserve(sizeof(*r) + FIRST_BYTES);
@@ -559,7 +570,7 @@ static __always_inline void first_stack(struct task_struct *t, struct wait_cause
 	ring_submit(r);
 }
 
-/* Threads that wait already when the ledger starts. Runs may sleep, and may read their memory. */
+/* Threads that are blocked when the accounting starts. Sleepable, so it may read their memory. */
 SEC("iter.s/task")
 int wait_sweep_first(struct bpf_iter__task *ctx)
 {
@@ -571,31 +582,31 @@ int wait_sweep_first(struct bpf_iter__task *ctx)
 		return 0;
 	struct wait_state *w = &s->wait;
 	__u32 state = t->__state;
-	if (w->is_seen || w->first.is_valid || !(state & STATE_MASK))
+	if (w->has_switched || w->first.is_valid || !(state & STATE_MASK))
 		return 0;
 	cause_of(t, false, false, state, &w->first);
 	w->first.evidence |= EVIDENCE_AT_START;
 	if (w->first.object_kind >= OBJECT_FILE)
-		object_note(t, &w->first);
-	if (wait_has_stacks && !(t->flags & PF_KTHREAD) && has_memory(t))
-		first_stack(t, &w->first);
+		object_report(t, &w->first);
+	if (wait_has_stacks && !(t->flags & PF_KTHREAD) && has_mm(t))
+		initial_stack_copy(t, &w->first);
 	barrier();
 	w->first.is_valid = 1;
 	return 0;
 }
 
-/* No switch was seen of it: was it on a CPU all the time, or off it? */
-static __always_inline bool ran_throughout(struct task_struct *t)
+/* Of a thread without a seen switch: whether it was on a CPU all the time, not off it. */
+static __always_inline bool ran_whole_capture(struct task_struct *t)
 {
 	if (!t->on_cpu)
 		return false;
 	if (!bpf_core_field_exists(t->sched_info) || !wait_offset_ns)
 		return true;
-	/* It may have come after the ledger's end. */
+	/* It may have been switched in after the end. */
 	return t->sched_info.last_arrival + wait_offset_ns < wait_clock.stop_ns;
 }
 
-/* Threads whose last interval is open when the ledger ends. */
+/* Threads whose last interval is open when the accounting ends. */
 SEC("iter/task")
 int wait_sweep_last(struct bpf_iter__task *ctx)
 {
@@ -607,14 +618,14 @@ int wait_sweep_last(struct bpf_iter__task *ctx)
 	if (!s)
 		return 0;
 	struct wait_state *w = &s->wait;
-	if (w->is_over || (!w->is_seen && t->exit_state))
+	if (w->has_ended || (!w->has_switched && t->exit_state))
 		return 0;
-	if (!w->is_seen && ran_throughout(t)) {
-		w->is_on = 1;
-		w->on_ns = first_ns(t);
-		seen_since(w, w->on_ns);
-	} else if (!w->is_seen) {
-		first_in(w, t);
+	if (!w->has_switched && ran_whole_capture(t)) {
+		w->cpu_state = WAIT_ON_CPU_SEEN;
+		w->on_ns = watched_since_ns(t);
+		watch_since(w, w->on_ns);
+	} else if (!w->has_switched) {
+		close_first_switch_in(w, t);
 	}
 	close_at(w, t, stop);
 	return 0;

@@ -19,7 +19,7 @@ enum { SYS_RT_SIGPROCMASK = 14 };
 #define ADDR_MIN     4096u
 #define END_IDX      HEAP_FRAMES_MAX
 
-/* Why there is no unwind row; stored in a ROW_OWN rule above the kind. */
+/* Why there is no unwind row; stored in a ROW_PSEUDO rule above the kind. */
 enum pseudo_rule { PSEUDO_NONE = 0, PSEUDO_NO_MAP = 1, PSEUDO_UNKNOWN = 2 };
 
 struct walk {
@@ -156,7 +156,7 @@ static inline bool walk_read(struct walk *w, uint64_t addr, uint64_t *ret_v)
 
 static inline uint32_t pseudo_row(enum pseudo_rule why)
 {
-	return ROW_OWN | (uint32_t)why << ROW_KIND_BITS;
+	return ROW_PSEUDO | (uint32_t)why << ROW_KIND_BITS;
 }
 
 static const struct kmap *find_map(const struct walk *w, uint64_t addr)
@@ -281,7 +281,7 @@ static inline bool walk_leaf_reg(const struct walk *w, uint32_t reg, uint64_t *r
 
 static inline bool is_rule(uint32_t rule)
 {
-	return row_kind(rule) != ROW_NONE && row_kind(rule) != ROW_OWN;
+	return row_kind(rule) != ROW_NONE && row_kind(rule) != ROW_PSEUDO;
 }
 
 static bool walk_is_caller(struct walk *w, uint64_t ra, bool needs_rule)

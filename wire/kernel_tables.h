@@ -1,40 +1,42 @@
 /*
- * The memory that user space fills and the stack engine in the kernel reads: one element of a
- * BPF_F_MMAPABLE array ("tables"), mapped by capture/bpf/engine.c. Its head has fixed places, the
- * rows follow and may be as many as was chosen when the object was loaded:
+ * The unwind tables and mappings that user space writes and the BPF walker reads. They are the one
+ * element of a BPF_F_MMAPABLE array ("tables"), which capture/bpf/engine.c maps. The injected heap
+ * recorder reads the same layout from a memfd (heap_wire.h). The head has a fixed size; the number
+ * of rows behind it is chosen when the BPF object is loaded:
  *
  *	+------------------+ 0
- *	| spaces[]         | what each process maps now: a range of maps[], replaced by one store
+ *	| spaces[]         | the mappings of each process: a range of maps[], replaced by one store
  *	| maps[]           | executable mappings, sorted within a range
- *	| pages[]          | of each binary: first row of each 4 KiB page
+ *	| pages[]          | of each binary: index of the first row of each 4 KiB page
  *	| specials[]       | struct unwind_special of each binary
  *	+------------------+ KTABLES_HEAD_BYTES
  *	| rows[nr_rows]    | struct unwind_row of each binary; nr_rows is a power of two
  *	+------------------+
  *
- * To publish a process's mappings:
- *	1. place each binary that is not there yet: rows, then specials, then pages. pages[i] is
- *	   the index into rows[] (of all, not of the binary) of the first row whose pc is in
- *	   page i or later (unwind_table.pages + the binary's first row); nr_pages + 1 of them.
- *	   First page + nr_pages must stay the binary's own for as long as the capture runs, as
- *	   what the kernel remembers of code is named by (first page << 12 | offset): to give them
- *	   to another binary, give the capture up.
- *	2. write the maps to a free range of maps[], in order of start, disjoint
- *	3. store spaces[idx].now = kspace_pack(first, nr, generation) by compare-and-swap against
- *	   the value read before step "exec_ns" below; a range that is no longer named by any space
- *	   may be reused a second later
- * A generation names the contents of one range: never used for another within a capture, never 0;
- * processes with equal mappings (forks) share range and generation. References of stacks are
- * seeded with it.
+ * To publish the mappings of a process, user space
+ *	1. writes each binary that is not there yet: rows, then specials, then pages. pages[i] is
+ *	   the index into rows[] (of all binaries) of the first row whose pc is in page i or later
+ *	   (unwind_table.pages + the binary's first row); there are nr_pages + 1 of them. The range
+ *	   first page + nr_pages must stay with the binary until the capture ends and cannot be
+ *	   given to another binary, since the rule cache of the BPF walker is keyed by
+ *	   (first page << 12 | offset);
+ *	2. writes the mappings to a free range of maps[], sorted by start, disjoint;
+ *	3. stores spaces[idx].now = kspace_pack(first, nr, generation) by compare-and-swap against
+ *	   the value that it read before exec_ns (see below). A range that no space refers to any
+ *	   more may be reused a second later.
+ * A generation identifies the contents of one range: never 0, never reused within a capture.
+ * Processes with equal mappings (forks) share range and generation. Stack references are hashes
+ * seeded with the generation.
  *
- * exec: the kernel side sets exec_ns, then stores a pack without maps whose generation part is a
- * time. User space reads `now`, then exec_ns; where exec_ns is later than the events that it has
- * applied, it publishes nothing; else compare-and-swap, and on failure all over again.
+ * exec: the BPF program sets exec_ns, then stores a value without maps whose generation part is a
+ * time. User space reads `now`, then exec_ns. If exec_ns is later than the events that user space
+ * has applied, it publishes nothing. Else it does the compare-and-swap; if that fails, it starts
+ * over.
  *
- * Which idx a process has says the map "procs" (tgid -> struct kproc). User space adds targets
- * there before they run (idx taken by fetch-and-add of next_space); the kernel side adds forks of
- * targets (the child's space starts as its parent's) and, system-wide, whatever it meets; it deletes
- * a process when its last thread has gone, and hands its idx to the queue "free_spaces".
+ * The map "procs" (tgid -> struct kproc) has the index of each process. User space adds targets
+ * before they run (index by fetch-and-add of next_space). BPF programs add forks of targets (the
+ * child's space starts as a copy of its parent's) and, system-wide, each process that they meet.
+ * They remove a process when its last thread exits, and put its index into the queue "free_spaces".
  */
 #ifndef ASSAY_WIRE_KERNEL_TABLES_H
 #define ASSAY_WIRE_KERNEL_TABLES_H
@@ -50,29 +52,31 @@
 #define KTABLES_ROWS_MAX     (1u << 24)
 
 enum kmap_kind {
-	KMAP_NONE = 0,    /* no rules, and none will come: user space is asked to finish */
-	KMAP_RULES = 1,   /* rows; the vDSO as well */
-	KMAP_JIT = 2,     /* anonymous executable memory: frame pointers */
-	KMAP_MISSING = 3, /* the file could not be opened, or there was no room: as NONE */
+	KMAP_NONE = 0,    /* no rows: the stack is left to user space */
+	KMAP_RULES = 1,   /* has rows; the vDSO too */
+	KMAP_JIT = 2,     /* anonymous executable memory: walked by frame pointers */
+	KMAP_MISSING = 3, /* as NONE: the file could not be opened, or there was no room */
 };
 
+/* An executable mapping. */
 struct kmap {
-	wire_u64 start;
+	wire_u64 start; /* addresses in the process */
 	wire_u64 end;
-	wire_u64 base; /* address of the table's pc 0 here: bias + unwind_table.base */
-	wire_u32 first_page;
+	wire_u64 base;       /* address of pc 0 of the rows: load bias + unwind_table.base */
+	wire_u32 first_page; /* index into pages[] */
 	wire_u32 nr_pages;
 	wire_u32 first_row; /* rows of the binary: [first_row, end_row) */
 	wire_u32 end_row;
-	wire_u32 first_special;
+	wire_u32 first_special; /* index into specials[] */
 	wire_u32 nr_specials;
 	wire_u32 kind; /* enum kmap_kind */
 	wire_u32 pad;
 };
 
+/* The published mappings of a process. */
 struct kspace {
 	wire_u64 now;     /* kspace_pack */
-	wire_u64 exec_ns; /* when it last began anew (CLOCK_MONOTONIC), 0 = never */
+	wire_u64 exec_ns; /* creation or last exec of the process (CLOCK_MONOTONIC), 0 = before */
 };
 
 /* generation << 32 | nr << 16 | first; nr == 0: nothing published. */
@@ -83,7 +87,7 @@ static inline wire_u64 kspace_pack(wire_u32 first, wire_u32 nr, wire_u32 generat
 }
 
 struct ktables_head {
-	wire_u32 next_space; /* fetch-and-add; at the end: "free_spaces" */
+	wire_u32 next_space; /* next unused index, fetch-and-add; then the queue "free_spaces" */
 	wire_u32 pad[15];
 	struct kspace spaces[KTABLES_NR_SPACES];
 	struct kmap maps[KTABLES_NR_MAPS];
@@ -95,41 +99,41 @@ struct ktables_head {
 
 /* The value of map "procs"; key: tgid (u32) in the root PID namespace. */
 struct kproc {
-	wire_u32 space_idx;
-	wire_u32 flags;    /* enum kproc_flags */
-	wire_u64 since_ns; /* when an AT_EXEC became a target; else 0 */
+	wire_u32 space_idx; /* index into spaces[] */
+	wire_u32 flags;     /* enum kproc_flags */
+	wire_u64 since_ns;  /* when an AT_EXEC process became a target; else 0 */
 };
 enum kproc_flags {
-	KPROC_TARGET = 1,  /* all of its threads are watched, and what it forks */
-	KPROC_THREADS = 2, /* only those threads that the map "tids" names (key: tid, value: u8) */
-	KPROC_AT_EXEC = 4, /* a command at its gate: a target once it executes its program */
+	KPROC_TARGET = 1,  /* all of its threads are targets, and the processes that it forks */
+	KPROC_THREADS = 2, /* only the threads in the map "tids" are (key: tid, value: u8) */
+	KPROC_AT_EXEC = 4, /* a launched command before its exec: becomes a target by the exec */
 };
 
-/* What the kernel side had to leave out: index into the per-CPU array "losses" of u64. */
+/* What the BPF programs lost: index into the per-CPU array "losses" of u64 counters. */
 enum kernel_loss {
-	KLOSS_RING_FULL = 0, /* records; a stack among them is told again */
-	KLOSS_SAMPLES,       /* of these: CPU samples */
-	KLOSS_STATE,         /* no memory for a thread's state: events of it */
-	KLOSS_SCRATCH,       /* programs nested too deeply: stacks */
-	KLOSS_PROCS_FULL,    /* processes for which there was no room */
-	KLOSS_MAP_FULL,      /* an interval, a span, a block request: a table of the kernel side */
+	KLOSS_RING_FULL = 0, /* records: the ring was full; a stack among them is sent again */
+	KLOSS_SAMPLES,       /* CPU samples among these */
+	KLOSS_STATE,         /* events of a thread: no memory for its state */
+	KLOSS_SCRATCH,       /* stacks: programs were nested too deeply */
+	KLOSS_PROCS_FULL,    /* processes: no room */
+	KLOSS_MAP_FULL,      /* an interval, a span, a block request: a map was full */
 	KLOSS_NR = 16,
 };
 
-/* What it did: the per-CPU array "engine_counts" of one of these. */
+/* What the BPF programs did: the one element of the per-CPU array "engine_counts". */
 struct kernel_counts {
 	wire_u64 nr_stacks;      /* RECORD_STACK sent */
 	wire_u64 nr_copies;      /* RECORD_COPY sent */
-	wire_u64 nr_copies_held; /* not sent: too many bytes of them this second */
+	wire_u64 nr_copies_held; /* copies not sent: over the limit of bytes in this second */
 	wire_u64 nr_walks;
-	wire_u64 nr_memo_hits; /* stacks known without a walk */
-	wire_u64 nr_frames;
-	wire_u64 nr_rule_misses; /* rules that the cache did not have */
-	wire_u64 nr_map_searches;
-	wire_u64 nr_ends[16]; /* how walks ended, by enum walk_end */
+	wire_u64 nr_stack_cache_hits; /* stacks found in the per-thread cache, not walked */
+	wire_u64 nr_frames;           /* walked */
+	wire_u64 nr_rule_misses;      /* rules that were not in the rule cache */
+	wire_u64 nr_map_searches;     /* binary searches for a mapping */
+	wire_u64 nr_ends[16];         /* walks by enum walk_end */
 };
 
-/* Self-timing: index into the per-CPU array "costs" of struct kernel_cost. */
+/* Measured run time of BPF programs: index into the per-CPU array "costs" of struct kernel_cost. */
 enum kernel_cost_id {
 	COST_SAMPLE = 0, /* bpf/cpu.bpf.h */
 	COST_SWITCH,     /* bpf/waits.bpf.h */
@@ -142,11 +146,11 @@ enum kernel_cost_id {
 	COST_HEAP, /* bpf/heap.bpf.h */
 	COST_NR = 16,
 };
-/* Time in programs is estimated as timed_ns / nr_timed * nr_runs. */
+/* Every 64th run is timed; the time of all runs is estimated as timed_ns / nr_timed * nr_runs. */
 struct kernel_cost {
 	wire_u64 nr_runs;
-	wire_u64 nr_timed;
-	wire_u64 timed_ns;
+	wire_u64 nr_timed; /* runs that were timed */
+	wire_u64 timed_ns; /* of these */
 };
 
 #ifndef __bpf__

@@ -1,9 +1,9 @@
 /*
- * What the ledger of threads in the kernel (bpf/waits.bpf.h) hands to user space: rows of two hash
- * maps, one for the current stretch of time and one that is read out meanwhile, and single long
- * waits through the ring (RECORD_WAIT).
+ * What off-CPU accounting in the kernel (bpf/waits.bpf.h) sends to user space: rows of two hash
+ * maps, of which programs write one while user space reads the other, and single long waits through
+ * the ring (RECORD_WAIT).
  *
- * Times are CLOCK_MONOTONIC ns. A row's second counts from wait_clock.epoch_ns.
+ * Times are CLOCK_MONOTONIC ns. Seconds count from wait_clock.epoch_ns.
  */
 #ifndef ASSAY_WIRE_KERNEL_WAIT_H
 #define ASSAY_WIRE_KERNEL_WAIT_H
@@ -11,34 +11,37 @@
 #include "kernel_record.h"
 #include "wire_types.h"
 
-/* The ledger's switches, written by user space, read by each program. */
+/* Start, stop and active map, written by user space and read by the programs. */
 struct wait_clock {
-	wire_u64 epoch_ns; /* where second 0 starts; 0 = nothing is booked yet */
-	wire_u64 start_ns; /* all threads are watched from here */
-	wire_u64 stop_ns;  /* what happens from here on is not booked; 0 = no end yet */
-	wire_u32 page;     /* which of the two maps is written */
+	wire_u64 epoch_ns;   /* start of second 0; 0 = nothing is accounted yet */
+	wire_u64 start_ns;   /* start of the accounting of all threads */
+	wire_u64 stop_ns;    /* end of the accounting; 0 = no end yet */
+	wire_u32 active_map; /* the map that programs write: 0 = wait_rows0, 1 = wait_rows1 */
 	wire_u32 pad;
 };
 
+/* What the time of a row is. */
 enum wait_account {
 	WAITACCOUNT_OFF_CPU = 1, /* an interval off the CPU; row.queue_ns of it in the run queue */
 	WAITACCOUNT_ON_CPU = 2,  /* the thread ran; row.count times, without stack */
-	WAITACCOUNT_BLAME = 3,   /* what another thread did while this one waited for it */
-	WAITACCOUNT_OBJECT = 4,  /* no time: a file that is waited for, told while it is open */
+	WAITACCOUNT_BLAME = 3,   /* what another thread did while this one waited for its lock */
+	WAITACCOUNT_OBJECT = 4,  /* no time: a file that is waited for, sent while it is open */
 };
 
+/* How an interval off the CPU began. */
 enum wait_how {
-	HOW_BLOCKED = 0,     /* waited for something, then was woken */
-	HOW_PREEMPTED = 1,   /* lost its CPU */
-	HOW_YIELDED = 2,     /* gave its CPU away, sched_yield() */
-	HOW_BORN = 3,        /* from its birth to its first run */
-	HOW_UNACCOUNTED = 4, /* sums of intervals for which a map had no room */
+	HOW_BLOCKED = 0,     /* blocked until it was woken */
+	HOW_PREEMPTED = 1,   /* preempted while it could run */
+	HOW_YIELDED = 2,     /* sched_yield() */
+	HOW_NEW_THREAD = 3,  /* from its creation to its first run */
+	HOW_UNACCOUNTED = 4, /* sum of intervals for which a map had no room */
 };
 
+/* What a thread waits for. */
 enum wait_object_kind {
 	OBJECT_NONE = 0,
 	OBJECT_FUTEX = 1, /* object: address of the futex word */
-	/* object: inode number; fd: the descriptor, row.dev: its device. By the kind of file: */
+	/* object: inode number; fd: the descriptor; row.dev: its device. By type of file: */
 	OBJECT_FILE = 2,
 	OBJECT_SOCKET = 3,
 	OBJECT_PIPE = 4,
@@ -48,64 +51,67 @@ enum wait_object_kind {
 /* fd of a key without a descriptor. */
 #define WAIT_NO_FD (-1)
 
+/* Key of a row. */
 struct wait_key {
 	wire_u64 user_ref;  /* stack of the waiting thread, 0 = none */
-	wire_u64 other_ref; /* stack of the waker, or of the culprit (WAITACCOUNT_BLAME) */
-	wire_u64 object;
+	wire_u64 other_ref; /* stack of the waker or (BLAME) of the blocking thread, 0 = none */
+	wire_u64 object;    /* see enum wait_object_kind */
 	wire_u32 second;
-	wire_s32 tgid; /* in the root PID namespace, as the others */
+	wire_s32 tgid; /* all ids are of the root PID namespace */
 	wire_s32 tid;
-	wire_s32 other_tid; /* waker or culprit, 0 = none */
-	wire_s32 fd;
-	wire_s16 syscall; /* -1 = none */
-	wire_u8 reason;   /* enum wait_reason */
-	wire_u8 evidence; /* enum wait_evidence */
-	wire_u8 account;  /* enum wait_account */
-	wire_u8 how;      /* enum wait_how */
-	wire_u8 object_kind;
-	wire_u8 log2_ns; /* class of each interval's blocked part, LOG2_NONE = none */
+	wire_s32 other_tid;  /* waker or (BLAME) blocking thread, 0 = none */
+	wire_s32 fd;         /* file descriptor or WAIT_NO_FD */
+	wire_s16 syscall;    /* -1 = none */
+	wire_u8 reason;      /* enum wait_reason */
+	wire_u8 evidence;    /* enum wait_evidence */
+	wire_u8 account;     /* enum wait_account */
+	wire_u8 how;         /* enum wait_how */
+	wire_u8 object_kind; /* enum wait_object_kind */
+	wire_u8 log2_ns;     /* log2 of the blocked time of each interval, or LOG2_NONE */
 	wire_u8 pad[4];
 };
 
 /*
- * Times in the run queue after a wait, counted by duration. Were they part of the key, most rows
- * would differ in nothing else. Class 0 is everything below 4 us, the last one 4 ms and more.
+ * Wake-up latencies (time in the run queue after a wait) are a histogram in the row, by log2 of the
+ * duration. As part of the key they would multiply the rows. Class 0 is everything below 4 us, the
+ * last one is 4 ms and more.
  */
 #define WAIT_QUEUE_CLASSES    12
 #define WAIT_QUEUE_LOG2_FIRST 11
 
 struct wait_row {
-	wire_u64 ns;       /* blocked, or in the run queue of HOW_PREEMPTED and so on, or on CPU */
-	wire_u64 queue_ns; /* from being woken to running */
-	wire_u64 max_ns;   /* the longest */
-	wire_u64 max_queue_ns; /* the longest */
-	wire_u64 kernel_ref;   /* kernel stack when the row's stack was first seen */
-	wire_u32 count;
-	wire_s32 other_tgid;
-	wire_u32 dev;
-	wire_u32 queued[WAIT_QUEUE_CLASSES]; /* how many; the sum is count where it applies */
+	/* ON_CPU: time on CPU. OFF_CPU: blocked time, or run queue time if it was not blocked. */
+	wire_u64 ns;
+	wire_u64 queue_ns;     /* from being woken to running */
+	wire_u64 max_ns;       /* of one interval */
+	wire_u64 max_queue_ns; /* of one interval */
+	wire_u64 kernel_ref; /* kernel stack, taken when the row's stack was first seen; 0 = none */
+	wire_u32 count;      /* of intervals */
+	wire_s32 other_tgid; /* process of other_tid */
+	wire_u32 dev;        /* device (dev_t) of the file */
+	wire_u32 queued[WAIT_QUEUE_CLASSES]; /* intervals by wake-up latency; HOW_BLOCKED only */
 	wire_u32 pad;
 };
 
 /*
- * RECORD_WAIT. Intervals of WAITACCOUNT_ON_CPU have woken_ns == end_ns. HOW_UNACCOUNTED: the sum of dev
- * intervals, which ended by then.
+ * RECORD_WAIT. Intervals of WAITACCOUNT_ON_CPU have woken_ns == end_ns. HOW_UNACCOUNTED: the sum of
+ * dev intervals, which ended by then.
  */
 struct wait_single {
 	struct kernel_record head; /* time_ns: when it was sent */
-	struct wait_key key;       /* without second and log2 classes */
+	struct wait_key key;       /* second and log2_ns are not set */
 	wire_u64 start_ns;
 	wire_u64 woken_ns; /* from here on it was in the run queue */
 	wire_u64 end_ns;
-	wire_u64 kernel_ref;
+	wire_u64 kernel_ref; /* as in struct wait_row */
 	wire_s32 other_tgid;
 	wire_u32 dev;
 };
 
-/* Waits of this length and more are sent singly, while the ring has room. */
+/* Intervals of this length and more are sent singly if the ring has room. */
 #define WAIT_SINGLE_NS 50000000ull
 
-/* Time for which no row could be kept at all. */
+/* Time and intervals that were lost: neither a map nor the ring had room. */
 struct wait_loss {
 	wire_u64 ns;
 	wire_u64 count;

@@ -1,17 +1,19 @@
 /*
- * The compiled unwind rule of a code range, 8 bytes, read by the user-space walker and by the
- * unwinder in the kernel alike. Rows of a binary are sorted by pc and cover everything: a gap is
- * a row of kind NONE. pc is relative to the table's base (link-time address of its first page).
+ * Unwind rows: the unwind rule of a code range in 8 bytes, compiled from DWARF call frame
+ * information by src/unwind/table.c. The walker in user space, the BPF walker and the injected
+ * recorder read them. The rows of a binary are sorted by pc, and each holds up to the next one; a
+ * gap is a row of kind NONE. pc is relative to the table's base (link-time address of its first
+ * page).
  *
- * rule, by its low 3 bits (kind):
- *	bits 3..16   CFA offset / 8, unsigned 14 bits (reach 128 KiB)
+ * rule, by its low 3 bits (enum unwind_row_kind):
+ *	bits 3..16   CFA offset / 8, unsigned 14 bits (up to 128 KiB)
  *	bits 17..31  where the caller's frame pointer is saved: (CFA-relative offset) / 8, signed 15
  *	             bits; ROW_FP_SAME: not saved, the register still holds it
- * The return address is at CFA - 8 on x86-64. On arm64 it is saved beside the frame pointer, at
- * the slot after it, and in x30 when the frame pointer is not saved. Whatever differs is
- * ROW_SPECIAL: bits 3..31 index the binary's table of struct unwind_special, which hold what one
- * register and one load can say; the rest (SPECIAL_CFA_FULL) needs the binary's own call frame
- * program and is done in user space only.
+ * The return address is at CFA - 8 on x86-64. On arm64 it is in the slot after the saved frame
+ * pointer, or in x30 if the frame pointer is not saved. Any other rule is ROW_SPECIAL: bits 3..31
+ * are an index into the binary's table of struct unwind_special, whose rules use at most one
+ * register and one load for each value. What does not fit there either (SPECIAL_CFA_FULL) needs the
+ * call frame program of the binary, which only user space runs.
  */
 #ifndef ASSAY_WIRE_UNWIND_ROW_H
 #define ASSAY_WIRE_UNWIND_ROW_H
@@ -26,7 +28,7 @@ enum unwind_row_kind {
 	ROW_PLT = 4,     /* CFA = sp + 8 + ((pc & 15) >= offset/8 ? 8 : 0), fp unchanged */
 	ROW_SIGNAL = 5,  /* the kernel's signal frame at sp (CFA offset: sp -> ucontext) */
 	ROW_SPECIAL = 6, /* index into the specials */
-	ROW_OWN = 7,     /* never in a table: for the reader's own use (caches) */
+	ROW_PSEUDO = 7,  /* never in a table: walkers use it in their caches for "no rule" */
 };
 
 #define ROW_KIND_BITS 3
@@ -66,25 +68,27 @@ static inline wire_u32 row_make(wire_u32 kind, wire_u32 cfa_bytes, wire_s32 fp_s
 enum special_cfa {
 	SPECIAL_CFA_REG = 0,   /* reg + off */
 	SPECIAL_CFA_DEREF = 1, /* *(reg + off) + off2 */
-	SPECIAL_CFA_FULL = 2,  /* the FDE's program has to be run */
+	SPECIAL_CFA_FULL = 2,  /* needs the FDE's call frame program */
 };
+/* Where the value of a register in the caller is. */
 enum special_reg {
 	SPECIAL_SAME = 0,   /* unchanged */
 	SPECIAL_AT_CFA = 1, /* saved at CFA + off */
-	SPECIAL_AT_REG = 2, /* saved at reg + off, reg as in this frame */
-	SPECIAL_IN_REG = 3, /* in reg, as in this frame */
+	SPECIAL_AT_REG = 2, /* saved at reg + off, with the value of reg in this frame */
+	SPECIAL_IN_REG = 3, /* the value of reg in this frame */
 };
-enum special_flags { SPECIAL_IS_SIGNAL = 1 }; /* the caller was interrupted, it did not call */
+/* The caller was interrupted by a signal: its pc is not a return address. */
+enum special_flags { SPECIAL_IS_SIGNAL = 1 };
 
-/* Registers by their DWARF numbers. */
+/* Rules for the CFA, the frame pointer and the return address. Registers are DWARF numbers. */
 struct unwind_special {
-	wire_u8 cfa_kind;
+	wire_u8 cfa_kind; /* enum special_cfa */
 	wire_u8 cfa_reg;
-	wire_u8 fp_kind;
+	wire_u8 fp_kind; /* enum special_reg */
 	wire_u8 fp_reg;
-	wire_u8 ra_kind;
+	wire_u8 ra_kind; /* enum special_reg */
 	wire_u8 ra_reg;
-	wire_u8 flags;
+	wire_u8 flags; /* enum special_flags */
 	wire_u8 pad;
 	wire_s32 cfa_off;
 	wire_s32 cfa_off2;

@@ -138,8 +138,8 @@ static bool is_table_sound(const struct unwind_table *t)
 	uint64_t next = 0;
 	for (uint32_t i = 0; i < t->nr_rows; i++) {
 		uint32_t rule = t->rows[i].rule;
-		bool is_good =
-			t->rows[i].pc >= next && t->rows[i].pc < span && row_kind(rule) != ROW_OWN;
+		bool is_good = t->rows[i].pc >= next && t->rows[i].pc < span &&
+			       row_kind(rule) != ROW_PSEUDO;
 		if (!is_good ||
 		    (row_kind(rule) == ROW_SPECIAL && row_special_idx(rule) >= t->nr_specials))
 			return false;

@@ -43,7 +43,7 @@ bool walk_read_slow(struct walker *k, uint64_t addr, size_t n, uint64_t *ret_v)
 
 static uint32_t own(enum pseudo_rule why)
 {
-	return ROW_OWN | (uint32_t)why << ROW_KIND_BITS;
+	return ROW_PSEUDO | (uint32_t)why << ROW_KIND_BITS;
 }
 
 static uint32_t find_rule(const struct space_map *map, uint64_t addr, bool is_call)

@@ -11,7 +11,7 @@
 #include "unwind/walk.h"
 #include "unwind_row.h"
 
-/* The part of a ROW_OWN rule above the kind: why there is no row. */
+/* The part of a ROW_PSEUDO rule above the kind: why there is no row. */
 enum pseudo_rule { PSEUDO_NO_MAP = 0, PSEUDO_NO_FILE, PSEUDO_NO_TABLE, PSEUDO_JIT };
 
 #define WALK_CACHE_BITS 14 /* 16 Ki entries of 16 bytes */
@@ -56,7 +56,7 @@ struct walk {
 	uint64_t fp;
 	/* Of pc, once walk_rule has been there. */
 	const struct space_map *map; /* NULL: in none */
-	uint32_t rule;               /* ROW_OWN: there can be none */
+	uint32_t rule;               /* ROW_PSEUDO: there can be none */
 	int32_t fp_slot;             /* unwind_core.h */
 	bool is_call;
 	bool is_chained;

@@ -185,7 +185,7 @@ static int step(struct full *f)
 	case ROW_SIGNAL:
 		return step_signal(f);
 	case ROW_NONE:
-	case ROW_OWN:
+	case ROW_PSEUDO:
 		end = walk_step_gap(&f->w);
 		keep_known(f, false);
 		return end;

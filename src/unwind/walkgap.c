@@ -6,7 +6,7 @@
 
 static bool is_own(uint32_t rule, enum pseudo_rule why)
 {
-	return rule == (ROW_OWN | (uint32_t)why << ROW_KIND_BITS);
+	return rule == (ROW_PSEUDO | (uint32_t)why << ROW_KIND_BITS);
 }
 
 bool walk_is_caller(const struct walk *w, uint64_t ra, bool needs_rule)
@@ -15,7 +15,7 @@ bool walk_is_caller(const struct walk *w, uint64_t ra, bool needs_rule)
 
 	walk_rule(&caller);
 	uint32_t kind = row_kind(caller.rule);
-	return caller.map && (!needs_rule || (kind != ROW_NONE && kind != ROW_OWN));
+	return caller.map && (!needs_rule || (kind != ROW_NONE && kind != ROW_PSEUDO));
 }
 
 /* Whether @w, at a caller, is followed by rules, and these lead on. */

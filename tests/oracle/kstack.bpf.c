@@ -41,7 +41,7 @@ static __always_inline __u32 walk_by_fp(void *ctx)
 
 static __always_inline void counts_so_far(struct kernel_counts *c)
 {
-	struct kernel_counts *counts = only_of(&engine_counts);
+	struct kernel_counts *counts = single_elem(&engine_counts);
 
 	if (!counts)
 		return;
@@ -111,8 +111,9 @@ int BPF_PROG(time_switch, bool is_preempted, struct task_struct *prev, struct ta
 	struct kernel_counts before = {};
 	counts_so_far(&before);
 	if (without_memory)
-		st->memos[WALK_WAIT].ref = st->memos[WALK_NR].ref = 0;
-	t.ref = user_stack(WALK_WAIT, 256);
+		st->stack_cache[STACK_CACHE_WAIT].ref = st->stack_cache[STACK_CACHE_NR_SLOTS].ref =
+			0;
+	t.ref = user_stack(STACK_CACHE_WAIT, 256);
 	t.own_ns = bpf_ktime_get_ns() - t0;
 	put_counts(&t, &before);
 	send_timing(&t);
@@ -127,7 +128,7 @@ int emit_both(struct bpf_perf_event_data *ctx)
 	if (!is_listed(task))
 		return 0;
 	struct task_state *st = state_of(task, true);
-	struct walker k = {.w = walk_take()};
+	struct walker k = {.w = walk_get()};
 	if (!k.w)
 		return 0;
 	struct kstack_both *b = NULL;
@@ -135,7 +136,7 @@ int emit_both(struct bpf_perf_event_data *ctx)
 		b = bpf_ringbuf_reserve(&judged, sizeof(*b), 0);
 	if (b) {
 		if (walk_leaf(&k))
-			walk_trail(&k, task);
+			walk_callers_reusing(&k, task);
 		b->kind = KSTACK_BOTH;
 		b->end = k.w->end;
 		b->nr_frames = k.w->nr_frames;
@@ -155,6 +156,6 @@ int emit_both(struct bpf_perf_event_data *ctx)
 		b->nr_stack = at;
 		bpf_ringbuf_submit(b, BPF_RB_NO_WAKEUP);
 	}
-	walk_give_back(k.w);
+	walk_put(k.w);
 	return 0;
 }

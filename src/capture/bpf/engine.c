@@ -504,7 +504,7 @@ static void add_counts(const struct engine *e, struct engine_info *info)
 	info->nr_copies = c.nr_copies;
 	info->nr_copies_held = c.nr_copies_held;
 	info->nr_walks = c.nr_walks;
-	info->nr_memo_hits = c.nr_memo_hits;
+	info->nr_stack_cache_hits = c.nr_stack_cache_hits;
 	info->nr_frames = c.nr_frames;
 	info->nr_rule_misses = c.nr_rule_misses;
 	for (size_t i = 0; i < WALK_END_NR; i++)

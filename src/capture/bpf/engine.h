@@ -47,10 +47,10 @@ struct engine_info {
 	uint64_t nr_runs;
 	uint64_t nr_stacks; /* told */
 	uint64_t nr_walks;
-	uint64_t nr_memo_hits;   /* stacks that were what they had been: not walked */
-	uint64_t nr_frames;      /* walked */
-	uint64_t nr_rule_misses; /* frames whose rule had to be searched for */
-	uint64_t nr_copies;      /* stacks that user space had to finish */
+	uint64_t nr_stack_cache_hits; /* stacks that were what they had been: not walked */
+	uint64_t nr_frames;           /* walked */
+	uint64_t nr_rule_misses;      /* frames whose rule had to be searched for */
+	uint64_t nr_copies;           /* stacks that user space had to finish */
 	uint64_t nr_copies_held; /* of these: cut short here, too many bytes of them a second */
 	uint64_t nr_ring_full;   /* records dropped; stacks among them are told again */
 	uint64_t nr_bad;         /* records that made no sense */

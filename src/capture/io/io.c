@@ -1,7 +1,7 @@
 /*
  * Reads the rows that the BPF programs added up, and sets their texts: file, device, operation.
  *
- *	map a ──┐ io_page says which one is written. They are swapped each second; the other one is
+ *	map a ──┐ io_active_map says which one is written. They are swapped each second; the other one is
  *	map b ──┘ read and emptied 5 ms later or more, when no program can still be writing it
  *
  * A row's file is an id; its name is sent before, through the ring buffer (RECORD_FILE).
@@ -397,10 +397,10 @@ static int io_drain(void *self, const struct event_sink *sink, struct err *err)
 	store_names(s);
 	if (s->swapped_ns && now >= s->swapped_ns + SWAP_WAIT_NS) {
 		s->swapped_ns = 0;
-		return drain_page(s, !s->skel->bss->io_page, sink, err);
+		return drain_page(s, !s->skel->bss->io_active_map, sink, err);
 	}
 	if (s->epoch_ns && !s->swapped_ns && now >= s->next_swap_ns) {
-		s->skel->bss->io_page ^= 1;
+		s->skel->bss->io_active_map ^= 1;
 		s->swapped_ns = now;
 		s->next_swap_ns += SWAP_NS;
 		if (s->next_swap_ns < now)

@@ -233,7 +233,7 @@ static void raise_thresholds(struct spans *s)
 		const struct slowest *w = &s->slowest[i];
 		if (w->n < s->spec->nr_slowest || !w->n)
 			continue;
-		s->skel->bss->span_floors[i] = span_ns(&w->calls[shortest_of(w)]);
+		s->skel->bss->span_min_ns[i] = span_ns(&w->calls[shortest_of(w)]);
 	}
 }
 
@@ -245,10 +245,10 @@ static int spans_drain(void *self, const struct event_sink *sink, struct err *er
 	raise_thresholds(s);
 	if (s->swapped_ns && now >= s->swapped_ns + SWAP_WAIT_NS) {
 		s->swapped_ns = 0;
-		return drain_map(s, !s->skel->bss->span_page, sink, err);
+		return drain_map(s, !s->skel->bss->span_active_map, sink, err);
 	}
 	if (s->epoch_ns && !s->swapped_ns && now >= s->next_swap_ns) {
-		s->skel->bss->span_page ^= 1;
+		s->skel->bss->span_active_map ^= 1;
 		s->swapped_ns = now;
 		s->next_swap_ns = MAX(s->next_swap_ns, now - SECOND_NS) + SECOND_NS;
 	}

@@ -176,7 +176,7 @@ static enum row_detail detail_of(enum wait_how how)
 		return DETAIL_PREEMPTED;
 	case HOW_YIELDED:
 		return DETAIL_YIELDED;
-	case HOW_BORN:
+	case HOW_NEW_THREAD:
 		return DETAIL_WOKEN;
 	case HOW_UNACCOUNTED:
 		return DETAIL_UNACCOUNTED;
@@ -472,12 +472,12 @@ static int waits_drain(void *s, const struct event_sink *sink, struct err *err)
 		if (now < w->next_read_ns)
 			return 0;
 		w->next_read_ns = 0;
-		TRY(read_map(w, clock->page ^ 1, err));
+		TRY(read_map(w, clock->active_map ^ 1, err));
 		return emit_rows(w, sink, err);
 	}
 	if (now < w->next_swap_ns)
 		return 0;
-	__atomic_store_n(&clock->page, clock->page ^ 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&clock->active_map, clock->active_map ^ 1, __ATOMIC_RELEASE);
 	w->next_swap_ns += ((now - w->next_swap_ns) / NS_PER_SEC + 1) * NS_PER_SEC;
 	w->next_read_ns = now + SWAP_WAIT_NS;
 	return 0;
