@@ -1,6 +1,7 @@
 /*
- * What the machine is: registers as the kernel samples them, as DWARF numbers them, and the few
- * facts of the ABI that unwinding needs. One header per architecture; code elsewhere knows none.
+ * Facts about the machine's architecture that unwinding needs: register numbers of perf and of
+ * DWARF, the return address, the signal frame. One header for each architecture; no other code
+ * depends on the architecture through #ifdef of its own.
  */
 #ifndef ASSAY_WIRE_ARCH_H
 #define ASSAY_WIRE_ARCH_H

@@ -2,7 +2,7 @@
  * arm64. Kernel register numbers: asm/perf_regs.h (PERF_REG_ARM64_*), which equal the DWARF
  * numbers of the AArch64 ABI: x0..x30, sp 31, pc 32. Signal frame: struct rt_sigframe
  * (arch/arm64/kernel/signal.c): siginfo (128 bytes), then the ucontext, whose registers
- * (sigcontext.regs) start 184 bytes in.
+ * (sigcontext.regs) start at offset 184.
  */
 #ifndef ASSAY_WIRE_ARCH_ARM64_H
 #define ASSAY_WIRE_ARCH_ARM64_H
@@ -14,7 +14,7 @@
 #define ARCH_DWARF_FP     29
 #define ARCH_DWARF_RA     30
 #define ARCH_DWARF_PC     32
-/* x19..x28, x29, sp. */
+/* Callee-saved: x19..x28, x29, sp. A mask of DWARF numbers. */
 #define ARCH_DWARF_CALLEE_SAVED 0xbff80000ull
 
 #define ARCH_PERF_SP        31
@@ -29,11 +29,11 @@
 #define ARCH_PERF_ABI_64 2
 
 /*
- * The return address is stored beside the frame pointer (stp x29, x30), in the slot after it;
- * where the frame pointer is not saved it is still in x30. Anything else is a special row.
+ * The return address is saved in the slot after the frame pointer (stp x29, x30). If the frame
+ * pointer is not saved, the return address is still in x30. Anything else is a special row.
  */
 #define ARCH_RA_BESIDE_FP 1
-/* Pointer authentication and tags live above the 48 address bits of user space. */
+/* Pointer authentication codes and tags are above the 48 address bits of user space. */
 #define ARCH_RA_STRIP(addr) ((addr)&0xffffffffffffull)
 
 #define ARCH_SIGFRAME_UC 128

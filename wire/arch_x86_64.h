@@ -1,8 +1,8 @@
 /*
  * x86-64. Kernel register numbers: asm/perf_regs.h (PERF_REG_X86_*). DWARF numbers: System V
- * psABI figure 3.36. Signal frame: struct rt_sigframe (arch/x86/include/asm/sigframe.h): in the
- * restorer the return address was popped, so sp points at the ucontext; its registers
- * (uc_mcontext, asm/sigcontext.h) start 40 bytes in.
+ * psABI figure 3.36. Signal frame: struct rt_sigframe (arch/x86/include/asm/sigframe.h). In the
+ * restorer the return address is already popped, so sp points at the ucontext; the registers in it
+ * (uc_mcontext, asm/sigcontext.h) start at offset 40.
  */
 #ifndef ASSAY_WIRE_ARCH_X86_64_H
 #define ASSAY_WIRE_ARCH_X86_64_H
@@ -14,14 +14,14 @@
 #define ARCH_DWARF_FP     6
 #define ARCH_DWARF_RA     16
 #define ARCH_DWARF_PC     16
-/* rbx rbp rsp r12..r15: what a function keeps for its caller. */
+/* Callee-saved: rbx rbp rsp r12..r15. A mask of DWARF numbers. */
 #define ARCH_DWARF_CALLEE_SAVED 0xf0c8ull
 
 /* perf numbers: ax bx cx dx si di bp sp ip flags cs ss ds es fs gs r8..r15 */
 #define ARCH_PERF_SP 7
 #define ARCH_PERF_FP 6
 #define ARCH_PERF_IP 8
-/* Everything but the segment registers ds es fs gs, which user space cannot be asked for. */
+/* All but the segment registers ds es fs gs, which perf does not sample. */
 #define ARCH_PERF_REGS_MASK 0xff0fffull
 /* perf register number of each DWARF register; DWARF 16 is the instruction pointer. */
 #define ARCH_PERF_FROM_DWARF                                              \

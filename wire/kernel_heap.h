@@ -1,24 +1,27 @@
 /*
- * Allocations seen by probes on the functions of an allocator (bpf/heap.bpf.h): one record each,
- * in a ring of their own. Sampled, only blocks that were chosen are told, and their frees.
+ * Allocations seen by uprobes on the functions of an allocator (bpf/heap.bpf.h): one record for
+ * each allocation and each free, in a ring of their own. With sampling, only sampled blocks and
+ * their frees are sent.
  */
 #ifndef ASSAY_WIRE_KERNEL_HEAP_H
 #define ASSAY_WIRE_KERNEL_HEAP_H
 
 #include "kernel_record.h"
 
-/* The cookie of a probe: enum heap_shape (heap_wire.h), and the number of the function. */
+/* The cookie of a probe: enum heap_shape (heap_wire.h), and the index of the function. */
 #define HEAP_COOKIE(shape, site)  ((wire_u64)(site) << 8 | (shape))
 #define HEAP_COOKIE_SHAPE(cookie) ((wire_u32)(cookie)&0xff)
 #define HEAP_COOKIE_SITE(cookie)  ((wire_u32)((cookie) >> 8) & 0xff)
 
 /* RECORD_ALLOC, RECORD_FREE */
 struct kernel_heap {
-	struct kernel_record head; /* time_ns: an allocation's return, a free's call */
-	wire_u64 block;
-	wire_u64 nr_bytes; /* FREE: 0 */
-	wire_u64 stack;    /* FREE: 0 */
+	struct kernel_record head; /* time_ns: return of the allocation, entry of the free */
+	wire_u64 block;            /* address */
+	wire_u64 nr_bytes;         /* requested; FREE: 0 */
+	wire_u64 stack;            /* stack reference; FREE: 0 */
 };
+
+/* Key of the set of sampled blocks. */
 
 struct kernel_heap_block {
 	wire_u64 block;
@@ -28,13 +31,13 @@ struct kernel_heap_block {
 
 /* Sums over all processes. */
 struct kernel_heap_counts {
-	wire_u64 nr_hits;   /* of probes at entries */
-	wire_u64 nr_allocs; /* calls that ask for memory: exact, also where sampled */
-	wire_u64 nr_bytes;
+	wire_u64 nr_hits;   /* of probes at function entries */
+	wire_u64 nr_allocs; /* allocation calls: exact, also with sampling */
+	wire_u64 nr_bytes;  /* requested by them */
 	wire_u64 nr_frees;
-	wire_u64 nr_dropped; /* records for which the ring had no room */
-	wire_u64 dropped_bytes;
-	wire_u64 nr_no_room; /* sampled, but not in the table: its free will not be seen */
+	wire_u64 nr_dropped;    /* records for which the ring had no room */
+	wire_u64 dropped_bytes; /* of allocations among them */
+	wire_u64 nr_no_room;    /* sampled blocks not in the set, which was full: free not seen */
 };
 
 #ifndef __bpf__

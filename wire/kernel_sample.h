@@ -1,7 +1,7 @@
 /*
- * RECORD_SAMPLE: a CPU sample. In user mode ip is the leaf and user_ref the callers
- * (KSTACK_CALLERS); in the kernel ip is the kernel's, kernel_ref holds the kernel's frames, ip
- * among them, and user_ref the whole user stack.
+ * RECORD_SAMPLE: a CPU sample. A hit in user mode (KSAMPLE_USER): ip is the leaf, user_ref the
+ * stack of its callers (KSTACK_CALLERS). A hit in the kernel: ip is the kernel's, kernel_ref the
+ * kernel stack including ip, user_ref the whole user stack.
  */
 #ifndef ASSAY_WIRE_KERNEL_SAMPLE_H
 #define ASSAY_WIRE_KERNEL_SAMPLE_H
@@ -15,9 +15,9 @@ struct kernel_sample {
 	wire_u32 cpu;
 	wire_u32 pad;
 	wire_u64 ip;
-	wire_u64 user_ref;   /* 0 = none */
-	wire_u64 kernel_ref; /* 0 = none */
-	wire_u64 period;
+	wire_u64 user_ref;   /* stack reference (kernel_stack.h), 0 = none */
+	wire_u64 kernel_ref; /* stack reference, 0 = none */
+	wire_u64 period;     /* of the perf event: ns for a clock, else counted units */
 };
 
 #ifndef __bpf__

@@ -1,9 +1,10 @@
 /*
- * Spans of operations (bpf/spans.bpf.h): sums by second, thread, stack and duration class in a pair
- * of maps, and the slow ones singly through the ring (RECORD_SPAN).
+ * Spans of operations (bpf/spans.bpf.h): a span is the time from a function's entry to its return,
+ * or from one function to another. Sums by second, thread, stack and duration class come in a pair
+ * of maps; slow spans also come singly through the ring (RECORD_SPAN).
  *
- * A span's ledger: ns[reason] for each reason of waiting, WAIT_ON_CPU is what is left of its wall
- * time. So it adds up to the wall time, always.
+ * by_reason_ns[reason] is the time of a span by wait reason (enum wait_reason). WAIT_ON_CPU is the
+ * rest of its wall time, so the array always adds up to the wall time.
  */
 #ifndef ASSAY_WIRE_KERNEL_SPAN_H
 #define ASSAY_WIRE_KERNEL_SPAN_H
@@ -11,48 +12,48 @@
 #include "kernel_record.h"
 #include "wait_reason.h"
 
-#define SPANS_MAX    256 /* functions, or pairs of them */
+#define SPANS_MAX    256 /* probed functions or pairs of functions */
 #define SPAN_REASONS 32  /* WAIT_NR, rounded up so that an index can be masked */
 
 struct span_key {
-	wire_u64 stack; /* at its begin; the function is the leaf */
+	wire_u64 stack; /* reference of the stack at its start; the function is the leaf */
 	wire_u32 slice; /* second in which it ended, since the capture's start */
 	wire_s32 tgid;
 	wire_s32 pid;
-	wire_u16 span; /* index of the probe, as given when it was attached */
-	wire_u8 log2_ns;
+	wire_u16 span;   /* index of the probed function or pair (the attachment's cookie) */
+	wire_u8 log2_ns; /* duration class: log2 of the duration */
 	wire_u8 pad;
 };
 
 struct span_sum {
-	wire_u64 nr;
-	wire_u64 ns;
-	wire_u64 longest_ns;
+	wire_u64 nr;         /* of spans */
+	wire_u64 ns;         /* of all of them */
+	wire_u64 longest_ns; /* of one span */
 	wire_u64 by_reason_ns[SPAN_REASONS];
 };
 
-/* By span. */
+/* Counters of one probed function or pair; index: span_key.span. */
 struct span_slot {
 	wire_u64 nr_started;
 	wire_u64 nr_ended;
 	wire_u64 nr_abandoned; /* never returned: longjmp, an exception, the thread's end */
-	wire_u64 nr_inside;    /* calls within a span of another function: not counted */
-	wire_u64 nr_lost;      /* no room in the map */
-	wire_u64 nr_unsent;    /* slow ones that found the ring full */
+	wire_u64 nr_inside;    /* calls within a span of another function: not measured */
+	wire_u64 nr_lost;      /* not counted: no room in the map */
+	wire_u64 nr_unsent;    /* slow spans that were not sent: the ring was full */
 };
 
 /* RECORD_SPAN */
 struct kernel_span {
-	struct kernel_record head; /* time_ns: its end */
-	wire_u64 start_ns;
-	wire_u64 stack;
+	struct kernel_record head; /* time_ns: end of the span */
+	wire_u64 start_ns;         /* CLOCK_MONOTONIC */
+	wire_u64 stack;            /* reference of the stack at its start */
 	wire_u64 by_reason_ns[SPAN_REASONS];
-	wire_u64 longest_ns; /* its longest wait */
-	wire_u64 longest_ref;
+	wire_u64 longest_ns;  /* its longest wait */
+	wire_u64 longest_ref; /* user and kernel stack of that wait, 0 = none */
 	wire_u64 longest_kernel_ref;
-	wire_u32 nr_waits;
-	wire_u16 span;
-	wire_u8 longest_reason;
+	wire_u32 nr_waits;      /* intervals off the CPU */
+	wire_u16 span;          /* see span_key */
+	wire_u8 longest_reason; /* enum wait_reason of the longest wait */
 	wire_u8 pad;
 };
 

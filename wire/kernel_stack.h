@@ -1,9 +1,9 @@
 /*
- * RECORD_STACK and RECORD_COPY: a stack is told once, other records refer to it by ref. After a
- * record was lost or the kernel side forgot that it told (its memory of that is a cache), it is
- * told again: equal refs always mean equal stacks.
+ * RECORD_STACK and RECORD_COPY: stacks. A stack is sent once; other records name it by its
+ * reference `ref`. It may be sent again: after its record was lost, or when the BPF programs' set
+ * of sent stacks has dropped it (the set is a cache). Equal references always mean equal stacks.
  *
- * Addresses are those of the process head.tgid, whose mappings are the ones at head.time_ns.
+ * Addresses are those of the process head.tgid with its mappings at head.time_ns.
  */
 #ifndef ASSAY_WIRE_KERNEL_STACK_H
 #define ASSAY_WIRE_KERNEL_STACK_H
@@ -12,36 +12,42 @@
 #include "kernel_record.h"
 #include "walk_end.h"
 
-enum kernel_stack_flags {                    /* kernel_record.flags */
-			  KSTACK_KERNEL = 1, /* kernel addresses */
-			  KSTACK_CALLERS =
-				  2, /* the first address is a return address as well (a system
-				      * call's too); else it is where the thread was interrupted */
-			  KSTACK_NO_LEAF = 4, /* COPY only: what refers to it carries the leaf apart
-					       * (CPU sample in user mode): the first frame that the
-					       * walker finds is not of the stack. A STACK of this
-					       * sort has KSTACK_CALLERS alone */
+/* Values of kernel_record.flags. */
+enum kernel_stack_flags {
+	/* Kernel addresses. */
+	KSTACK_KERNEL = 1,
+	/*
+	 * The first address is a return address (of a call or a system call); else it is where the
+	 * thread was interrupted.
+	 */
+	KSTACK_CALLERS = 2,
+	/*
+	 * RECORD_COPY only: the record that refers to the stack has the leaf itself (CPU sample in
+	 * user mode), so the first frame that the walker finds is not part of the stack. A
+	 * RECORD_STACK of this kind has KSTACK_CALLERS alone.
+	 */
+	KSTACK_NO_LEAF = 4,
 };
 
 struct kernel_stack {
 	struct kernel_record head;
-	wire_u64 ref;
+	wire_u64 ref; /* hash of the stack, never 0 */
 	wire_u32 nr_frames;
 	wire_u32 end;      /* enum walk_end; WALK_ROOT for kernel stacks */
 	wire_u64 frames[]; /* leaf first */
 };
 
 /*
- * What the walker of user space goes on from: all registers by DWARF number and the stack from the
- * stack pointer upwards. head.nr_bytes says how many bytes are valid; the ring's own length of the
- * record may be larger.
+ * A stack that the BPF walk could not finish, for the walker in user space: the registers of the
+ * leaf and the stack from the stack pointer upwards. Only the first head.nr_bytes are valid; the
+ * length of the record in the ring may be larger.
  */
 struct kernel_copy {
 	struct kernel_record head;
 	wire_u64 ref;
-	wire_u32 nr_stack; /* bytes */
-	wire_u32 end;      /* why the kernel side stopped */
-	wire_u64 regs[ARCH_NR_DWARF_REG];
+	wire_u32 nr_stack;                /* bytes of stack */
+	wire_u32 end;                     /* enum walk_end: why the BPF walk stopped */
+	wire_u64 regs[ARCH_NR_DWARF_REG]; /* by DWARF number */
 	wire_u8 stack[];
 };
 

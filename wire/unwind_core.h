@@ -1,26 +1,26 @@
 /*
  * One step of a walk: from a frame to its caller, by the row of the frame's code (unwind_row.h).
- * The walkers in the kernel (bpf/stack_walk.bpf.h), in the recorder for targets
- * (inject/heap_walk.c) and in user space (src/unwind/walkcore.h) are of this text; they differ in
- * where rows and words come from. Each defines, before it includes this,
+ * All walkers share this code: the BPF walker (bpf/stack_walk.bpf.h), the recorder in the target
+ * (inject/heap_walk.c), and the walker in user space (src/unwind/walkcore.h). They differ in where
+ * rows and stack words come from. Each defines, before it includes this header,
  *
  * struct walk, with at least
- *	pc, sp, fp		of the frame that the walk is at
+ *	pc, sp, fp		of the current frame
  *	is_call			pc is a return address; else the frame was interrupted
  *	is_chained		the frame was found by a frame pointer
- *	fp_slot			set where the frame was found by the word below its sp and perhaps
- *				a saved fp: where that was, in words from sp (ROW_FP_SAME: not read)
- * and
- *	walk_read		the word at an address, a multiple of 8; false: not readable
- *	walk_leaf_reg		a register of the leaf by its DWARF number; false: not known, or the
- *				walk is not at the leaf any more
+ *	fp_slot			set by a step with a row of kind SP, FP or PLT: where the caller's
+ *				fp was saved, in words from its sp (ROW_FP_SAME: not read)
+ * and the functions
+ *	walk_read		reads the word at an address, a multiple of 8; false: not readable
+ *	walk_leaf_reg		value of a register, by DWARF number, in the leaf; false: not known,
+ *				or the walk is not at the leaf
  *	walk_is_caller		whether the address before a return address is code and, with
- *				@needs_rule, code that has rules
- *	walk_step_special	unwind_step_special with the special of @rule
- *	walk_step_gap		a step through code without rules: unwind_step_chain, and what else
- *				is known of it
+ *				@needs_rule, code with unwind rules
+ *	walk_step_special	calls unwind_step_special with the special rule of @rule
+ *	walk_step_gap		steps through code without rules: by unwind_step_chain, or by what
+ *				the walker knows of that code
  *
- * Steps return STEP_OK, and the walk is at the caller, or why there is none (enum walk_end).
+ * Steps return STEP_OK (the walk is at the caller) or why there is no caller (enum walk_end).
  */
 #ifndef ASSAY_WIRE_UNWIND_CORE_H
 #define ASSAY_WIRE_UNWIND_CORE_H
@@ -32,13 +32,16 @@
 #define STEP_OK     (-1)
 #define STEP_INLINE static inline __attribute__((always_inline))
 
-/* A caller's frame lies above; a leaf that keeps its return address in a register may have none. */
+/*
+ * Whether a CFA is possible: aligned and above sp. It may equal sp in a leaf whose return address
+ * is in a register.
+ */
 STEP_INLINE bool unwind_is_cfa_good(const struct walk *w, wire_u64 cfa)
 {
 	return !(cfa & 7) && (cfa > w->sp || (cfa == w->sp && !w->is_call));
 }
 
-/* Goes on to the caller. */
+/* Moves the walk to the caller. */
 STEP_INLINE int unwind_return(struct walk *w, wire_u64 ra, wire_u64 cfa, wire_u64 fp)
 {
 	w->pc = ARCH_RA_STRIP(ra);
@@ -49,7 +52,7 @@ STEP_INLINE int unwind_return(struct walk *w, wire_u64 ra, wire_u64 cfa, wire_u6
 	return w->pc ? STEP_OK : WALK_ROOT;
 }
 
-/* By a row of kind SP, FP or PLT. */
+/* A step by a row of kind SP, FP or PLT. */
 STEP_INLINE int unwind_step_row(struct walk *w, wire_u32 rule)
 {
 	wire_u32 offset = row_cfa_bytes(rule);
@@ -65,15 +68,15 @@ STEP_INLINE int unwind_step_row(struct walk *w, wire_u32 rule)
 		cfa = w->sp + ((w->pc & 15) >= offset / 8 ? 16 : 8);
 	if (UNLIKELY(!unwind_is_cfa_good(w, cfa)))
 		return WALK_BAD_FRAME;
-	/* The lower word first: what is read ahead begins there. A slot below sp: an epilogue has
-	 * popped it, and the register has its value again. */
+	/* The lower word is read first, since walkers read ahead upwards. A slot below sp was
+	 * popped by an epilogue: the register has the caller's value again. */
 	wire_u64 fp_at = cfa + (wire_u64)((wire_s64)slot * 8);
 	bool is_saved = slot != ROW_FP_SAME && fp_at >= w->sp;
 	if (is_saved && UNLIKELY(!walk_read(w, fp_at, &fp)))
 		return WALK_UNREADABLE;
 #ifdef ARCH_RA_BESIDE_FP
 	if (slot == ROW_FP_SAME) {
-		/* Only a function that called nobody has it still in the register. */
+		/* Only a leaf function still has the return address in the register. */
 		if (!walk_leaf_reg(w, ARCH_DWARF_RA, &ra))
 			return w->is_call ? WALK_BAD_FRAME : WALK_FULL;
 	} else if (UNLIKELY(!walk_read(w, fp_at + 8, &ra))) {
@@ -87,7 +90,7 @@ STEP_INLINE int unwind_step_row(struct walk *w, wire_u32 rule)
 	return unwind_return(w, ra, cfa, fp);
 }
 
-/* By the kernel's signal frame. */
+/* A step by the kernel's signal frame. */
 STEP_INLINE int unwind_step_signal(struct walk *w, wire_u32 rule)
 {
 	static const wire_u16 off[] = ARCH_SIGFRAME_FROM_DWARF;
@@ -101,7 +104,7 @@ STEP_INLINE int unwind_step_signal(struct walk *w, wire_u32 rule)
 	    !walk_read(w, uc + off[ARCH_DWARF_PC], &pc))
 		return WALK_UNREADABLE;
 	w->pc = pc;
-	w->sp = sp; /* may be anywhere: the handler may have had a stack of its own */
+	w->sp = sp; /* not checked: the handler may have run on an alternate signal stack */
 	w->fp = fp;
 	w->is_call = false;
 	w->is_chained = false;
@@ -126,7 +129,7 @@ STEP_INLINE int unwind_read(struct walk *w, wire_u64 addr, wire_u64 *ret_v)
 	return walk_read(w, addr, ret_v) ? STEP_OK : WALK_UNREADABLE;
 }
 
-/* A register's value in the caller; where it has not changed, *ret_v is left as it is. */
+/* A register's value in the caller; *ret_v is not written if the value is the same. */
 STEP_INLINE int unwind_saved(struct walk *w, wire_u64 cfa, wire_u32 kind, wire_u32 reg,
 			     wire_s32 off, wire_u64 *ret_v)
 {
@@ -136,7 +139,7 @@ STEP_INLINE int unwind_saved(struct walk *w, wire_u64 cfa, wire_u32 kind, wire_u
 		return STEP_OK;
 	if (kind == SPECIAL_AT_CFA) {
 		wire_u64 at = cfa + (wire_u64)(wire_s64)off;
-		if (at < w->sp) /* popped already: the register has its value again */
+		if (at < w->sp) /* popped by an epilogue: the register has the caller's value */
 			return STEP_OK;
 		return unwind_read(w, at, ret_v);
 	}
@@ -170,7 +173,7 @@ STEP_INLINE int unwind_step_special(struct walk *w, const struct unwind_special 
 	return end == STEP_OK ? unwind_return(w, ra, cfa, fp) : end;
 }
 
-/* By the frame pointer, if it leads upwards and to code. */
+/* A step by the frame pointer, if it points upwards and the return address is code. */
 STEP_INLINE int unwind_step_chain(struct walk *w)
 {
 	wire_u64 at = w->fp;
@@ -181,10 +184,10 @@ STEP_INLINE int unwind_step_chain(struct walk *w)
 	if (at & 7 || at < w->sp || !walk_read(w, at, &fp) || !walk_read(w, at + 8, &ra))
 		return WALK_NO_RULE;
 	ra = ARCH_RA_STRIP(ra);
-	if (ra == 0) /* the chain's end, as clone starts it */
+	if (ra == 0) /* end of the chain: a new thread starts with zeros */
 		return fp == 0 ? WALK_ROOT : WALK_NO_RULE;
-	/* A chain leads upwards. One that does not may still end in code that has rules and uses
-	 * the register for something else. */
+	/* A frame pointer chain points upwards. If it does not, the caller may be code that uses
+	 * the register for something else; such code must have rules. */
 	if (!walk_is_caller(w, ra, fp <= at && fp != 0))
 		return WALK_NO_RULE;
 	w->pc = ra;

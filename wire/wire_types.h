@@ -1,4 +1,4 @@
-/* Fixed-width types under one name in the kernel's programs and in user space. */
+/* Fixed-width integer types under the same names in BPF programs and in user space. */
 #ifndef ASSAY_WIRE_TYPES_H
 #define ASSAY_WIRE_TYPES_H
 
