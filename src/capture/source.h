@@ -1,20 +1,35 @@
 /*
- * What a capture can record, one kind a source: each exports one `const struct source`, and
- * session/sources.c lists them. To add one: its file and its row there.
+ * A source records one kind of data during a capture: waits, I/O, counted events, heap
+ * allocations... It delivers events (model/event.h) to a sink. Each source exports one `const
+ * struct source` with its functions; session/sources.c lists all of them and calls them. To add a
+ * source: write its file, and add a row to that list.
  *
- * A capture is asked for tables (model/tables.h); sources that fill one of them are opened.
+ * A capture requests tables (model/tables.h). A source is opened if it fills at least one of them.
+ * CPU samples are not a source: the sampler (capture/perf/sampler.h) takes them and merges its
+ * events with those of the BPF programs by time.
  *
- *	open    with the engine open, before its programs are loaded
- *	load    the programs are loaded, nothing runs
- *	start   what was before the capture has been told, the programs are attached
- *	drain   each second, or as often as its poll timeout says
- *	stop    what is still open is booked; the programs are still attached
- *	finish  everything that the engine had to tell has been delivered
- *	facts   what the recording says about it
- *	free    at any time after open, also if that failed and left something
+ * Life cycle, in this order. Each function is optional (NULL: nothing to do), except open and free:
  *
- * Events go to the sink of the call; functions that have nothing to do are NULL. All calls come
- * from one thread.
+ *	open      Allocates. The BPF object is open but not loaded: the source sets constants and
+ *	          map sizes, and disables programs that it does not need.
+ *	load      The BPF programs are loaded but not attached: the source fills maps, and attaches
+ *	          programs that libbpf cannot attach by their section name. Not called without BPF.
+ *	start     The capture begins. The other programs are attached; names and mappings of
+ *	          existing processes have been delivered. The sink is NULL for a source that is
+ *	          opened during a capture (record_growth).
+ *	drain     Delivers what was recorded since the last call: once per second, or as often as
+ *	          poll_ms or poll_timeout says.
+ *	stop      The capture ends: closes what is still open, for example unfinished waits. BPF
+ *	          programs are still attached.
+ *	finish    BPF programs are detached, and all of their records have been delivered. Delivers
+ *	          what depends on them.
+ *	facts     Adds facts about this source to the profile.
+ *	free      Releases everything. May be called at any time after open, also if open failed and
+ *	          set *ret_s.
+ *
+ * All calls come from one thread, the capture's. Events and what they point to are borrowed until
+ * the sink returns; the sink of a call is valid only during the call. Functions that return int
+ * return 0 or a negative errno with @err filled; an error ends the capture.
  */
 #ifndef ASSAY_CAPTURE_SOURCE_H
 #define ASSAY_CAPTURE_SOURCE_H
@@ -31,41 +46,49 @@ struct counts_spec;
 struct heapsource_spec;
 struct spans_spec;
 
-/* What sources are opened for; everything is borrowed. */
+/* What a source is opened for. All pointers are borrowed and valid until the source is freed. */
 struct source_env {
-	const struct target *target; /* a launched command among it, while it waits at its gate */
-	struct engine *engine;       /* NULL: no BPF programs */
-	table_set tables;            /* what is captured */
-	bool has_no_stacks;          /* of waits */
-	const struct counts_spec *counts;
+	const struct target *target; /* includes a launched command, which waits before its exec */
+	struct engine *engine;       /* BPF programs; NULL: none are used */
+	table_set tables;            /* all tables that the capture requests */
+	bool has_no_stacks;          /* waits are recorded without stacks */
+	const struct counts_spec *counts; /* options of single sources; NULL: not requested */
 	const struct spans_spec *spans;
 	const struct heapsource_spec *heap;
-	uint64_t memory_spacing_ns;
-	bool has_sampler; /* mappings, names, births and ends come from the sampler */
-	bool has_hooks;   /* whoever put the command into a cgroup tells of that */
-	/* To record a process's growth from now on; NULL: not in this capture. */
-	int (*grow)(void *ctx, int32_t pid, const struct space *sp, struct err *err);
-	void *grow_ctx;
-	uint64_t start_ns; /* from start on: where the capture's first second begins */
+	uint64_t memory_spacing_ns; /* time between two readings of memory use */
+	bool has_sampler; /* the sampler delivers mappings, thread names, creations and exits */
+	bool has_hooks;   /* the caller put the command into a memory cgroup and reports on it */
+	/*
+	 * Records the memory growth of a process from now on (capture/heap/growth.h), for a process
+	 * whose heap cannot be recorded otherwise. @sp: its mappings, or NULL. The function itself
+	 * is NULL if this capture cannot.
+	 */
+	int (*record_growth)(void *ctx, int32_t pid, const struct space *sp, struct err *err);
+	void *record_growth_ctx;
+	uint64_t start_ns; /* start of the capture's first second; set before start is called */
 };
 
 struct source {
 	const char *name;
 	/*
-	 * Opened if one of these is wanted. Rows of several sources in one table are added up: where
-	 * several can fill it, what follows decides which one of them is opened.
+	 * The tables that this source can fill. Rows of several sources in one table are added up.
+	 * If several sources could fill a table and only one of them must, is_wanted and
+	 * is_fallback decide which one is opened.
 	 */
 	table_set fills;
 	/*
-	 * Of the names of its programs and maps in the kernel ("wait_"), which are left out where
-	 * it is not opened; NULL: it needs no engine.
+	 * Prefix of the names of its BPF programs and maps, such as "wait_". They are not loaded if
+	 * the source is not opened. NULL: it has no BPF programs.
 	 */
-	const char *prefix;
-	bool is_fallback; /* opened where there is no engine, for a source with a prefix */
-	/* Whether it is the one to fill them, of several that can; NULL: yes. */
+	const char *bpf_prefix;
+	bool is_fallback; /* opened only if BPF programs are not used */
+	/* Whether to open this source, which fills a requested table; NULL: always. */
 	bool (*is_wanted)(const struct source_env *env);
-	unsigned poll_ms; /* 0 = a second will do, unless poll_timeout says otherwise */
-	unsigned (*table_flags)(const void *s); /* of its tables: enum tables_add_flags */
+	/* Milliseconds between two drains; 0: a second. poll_timeout, if any, takes precedence. */
+	unsigned poll_ms;
+	unsigned (*poll_timeout)(const void *s);
+	unsigned (*table_flags)(const void *s); /* enum tables_add_flags of its tables */
+
 	int (*open)(void **ret_s, const struct source_env *env, struct err *err);
 	int (*load)(void *s, struct err *err);
 	int (*start)(void *s, const struct source_env *env, const struct event_sink *sink,
@@ -73,20 +96,29 @@ struct source {
 	int (*drain)(void *s, const struct event_sink *sink, struct err *err);
 	int (*stop)(void *s, const struct event_sink *sink, struct err *err);
 	int (*finish)(void *s, const struct event_sink *sink, struct err *err);
-	/* Once stopped: when its time ended, exactly. */
-	uint64_t (*end_ns)(const void *s);
 	void (*facts)(const void *s, struct profile *p);
-	/* To poll for readability. */
+	void (*free)(void *s);
+
+	/* After stop: the exact end of the recorded time (CLOCK_MONOTONIC); 0: not known. */
+	uint64_t (*end_ns)(const void *s);
+	/* Descriptors that end the capture's poll when readable; borrowed until the next call. */
 	const int *(*fds)(const void *s, size_t *ret_nr);
-	unsigned (*poll_timeout)(const void *s); /* milliseconds, as it is now */
-	/* A copied stack of this thread was too short (builder_options.wants_more_stack). */
-	void (*grow)(void *s, int32_t tid, uint64_t nr_bytes);
-	/* The process's mappings are these now; borrowed until told otherwise. NULL: it is gone. */
-	void (*space)(void *s, int32_t pid, const struct space *sp);
-	/* Births, execs and ends, before they are applied. */
+	/*
+	 * A copied stack of this thread was cut short at @nr_bytes: the source may copy more from
+	 * now on (builder_options.wants_more_stack).
+	 */
+	void (*enlarge_copies)(void *s, int32_t tid, uint64_t nr_bytes);
+	/*
+	 * The mappings of a process have changed to @sp, which is borrowed until the next call for
+	 * this process. NULL: the process has ended.
+	 */
+	void (*space_changed)(void *s, int32_t pid, const struct space *sp);
+	/*
+	 * EVENT_FORK, EVENT_COMM or EVENT_EXIT of any thread, before the event is applied to the
+	 * profile: the source can still deliver events that refer to the old mappings.
+	 */
 	int (*on_task)(void *s, const struct event *ev, const struct event_sink *sink,
 		       struct err *err);
-	void (*free)(void *s);
 };
 
 #endif

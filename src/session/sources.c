@@ -70,7 +70,7 @@ static bool wants_engine(const struct sources *s)
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
 		if (!is_wanted(all[i], &s->env) || all[i]->is_fallback)
 			continue;
-		if (all[i]->prefix)
+		if (all[i]->bpf_prefix)
 			return true;
 		missing &= ~all[i]->fills;
 	}
@@ -92,7 +92,7 @@ static int open_list(struct sources *s, table_set tables, struct err *err)
 	struct source_env env = s->env;
 	env.tables = tables;
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
-		bool is_possible = env.engine ? !all[i]->is_fallback : !all[i]->prefix;
+		bool is_possible = env.engine ? !all[i]->is_fallback : !all[i]->bpf_prefix;
 		struct open_source one = {.kind = all[i], .next_ns = env.start_ns};
 		if (!is_possible || !is_wanted(all[i], &env))
 			continue;
@@ -110,8 +110,8 @@ static int open_engine(struct sources *s, const struct target *target, table_set
 	env.tables = tables;
 	struct engine_spec spec = {.target = target, .left_out = left_out};
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
-		if (all[i]->prefix && !is_wanted(all[i], &env))
-			left_out[spec.nr_left_out++] = all[i]->prefix;
+		if (all[i]->bpf_prefix && !is_wanted(all[i], &env))
+			left_out[spec.nr_left_out++] = all[i]->bpf_prefix;
 	if (!(tables & TABLE_SET(SAMPLES)))
 		left_out[spec.nr_left_out++] = ENGINE_SAMPLES;
 	return engine_open(&s->env.engine, &spec, err);
@@ -313,8 +313,8 @@ int sources_open(struct sources *s, struct err *no_engine, struct err *err)
 				     .memory_spacing_ns = o->memory_spacing_ns,
 				     .has_sampler = true,
 				     .has_hooks = o->hooks,
-				     .grow = may_grow(s) ? grow : NULL,
-				     .grow_ctx = s};
+				     .record_growth = may_grow(s) ? grow : NULL,
+				     .record_growth_ctx = s};
 	TRY(open_sources(s, no_engine, err));
 	TRY(open_sampler(s, err));
 	if (!may_grow(s))
@@ -488,8 +488,8 @@ void sources_space(const struct sources *s, int32_t pid, const struct space *sp)
 	if (s->env.engine)
 		engine_publish(s->env.engine, pid, sp);
 	vec_foreach(one, &s->list)
-		if (one->kind->space)
-			one->kind->space(one->self, pid, sp);
+		if (one->kind->space_changed)
+			one->kind->space_changed(one->self, pid, sp);
 }
 
 int sources_on_task(const struct sources *s, const struct event *ev, const struct event_sink *sink,
@@ -507,6 +507,6 @@ void sources_grow(const struct sources *s, int32_t tid, uint64_t nr_bytes)
 	if (s->sampler)
 		sampler_grow(s->sampler, tid, nr_bytes);
 	vec_foreach(one, &s->list)
-		if (one->kind->grow)
-			one->kind->grow(one->self, tid, nr_bytes);
+		if (one->kind->enlarge_copies)
+			one->kind->enlarge_copies(one->self, tid, nr_bytes);
 }

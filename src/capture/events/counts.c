@@ -396,7 +396,7 @@ static void counts_facts(const void *s, struct profile *p)
 const struct source counts_source = {
 	.name = "counts",
 	.fills = TABLE_SET(EVENTS),
-	.prefix = "count_",
+	.bpf_prefix = "count_",
 	.open = counts_open,
 	.load = counts_load,
 	.start = counts_start,

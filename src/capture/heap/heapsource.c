@@ -359,7 +359,7 @@ static int emit_mappings(struct heapsource *h, int32_t pid, struct err *err)
 
 static int grow(struct heapsource *h, int32_t pid, struct err *err)
 {
-	int rc = h->env.grow(h->env.grow_ctx, pid, space_of(h, pid), err);
+	int rc = h->env.record_growth(h->env.record_growth_ctx, pid, space_of(h, pid), err);
 	if (rc)
 		return err_wrap(err, "growth of memory");
 	h->info.nr_grown++;
@@ -423,7 +423,7 @@ static int attach(struct heapsource *h, int32_t pid, struct pending_attach *w, s
 	if (plan.is_all_or_none)
 		return attach_all_or_hooks(h, pid, &plan, err);
 	note_plan(h, pid, &plan);
-	bool grows = plan.method == HEAP_METHOD_GROWTH && h->env.grow;
+	bool grows = plan.method == HEAP_METHOD_GROWTH && h->env.record_growth;
 	TRY(grows ? grow(h, pid, err) : 0);
 	if (plan.method != HEAP_METHOD_PATCH && plan.method != HEAP_METHOD_HOOKS)
 		emit_plan(h, pid, &plan); /* of growth when it is on: who reads it may go by it */
@@ -434,7 +434,7 @@ static int attach(struct heapsource *h, int32_t pid, struct pending_attach *w, s
 			       plan.reason ? plan.reason : "no allocator was found");
 	CLEANUP(err_release) struct err why = {0};
 	int rc = attach_planned(h, pid, &plan, !w, &why);
-	if (rc == -ENOMEM && h->spec.forced == HEAP_METHOD_NONE && h->env.grow)
+	if (rc == -ENOMEM && h->spec.forced == HEAP_METHOD_NONE && h->env.record_growth)
 		return grow_instead(h, pid, err_msg(&why), err);
 	return rc ? err_move(err, &why) : 0;
 }
@@ -745,7 +745,7 @@ const struct source heap_source = {
 	.stop = heap_stop,
 	.facts = heap_facts,
 	.poll_timeout = heap_poll_timeout,
-	.space = heap_space,
+	.space_changed = heap_space,
 	.on_task = heap_on_task,
 	.free = heap_free,
 };

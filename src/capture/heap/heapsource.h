@@ -13,7 +13,7 @@
  * done by the thread that calls these functions, always the same.
  *
  * A launched command is followed from its gate on: it is attached to when it stands before its own
- * first instruction. Of what nothing else can be recorded, growth is (source_env.grow).
+ * first instruction. Of what nothing else can be recorded, growth is (source_env.record_growth).
  */
 #ifndef ASSAY_CAPTURE_HEAP_HEAPSOURCE_H
 #define ASSAY_CAPTURE_HEAP_HEAPSOURCE_H

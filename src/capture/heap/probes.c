@@ -551,7 +551,7 @@ static void probes_facts(const void *self, struct profile *p)
 const struct source heapprobes_source = {
 	.name = "heap probes",
 	.fills = HEAP_TABLES,
-	.prefix = "heap_",
+	.bpf_prefix = "heap_",
 	.is_wanted = heapprobes_is_wanted,
 	.table_flags = heapprobes_table_flags,
 	.poll_ms = POLL_MS,

@@ -511,7 +511,7 @@ const struct source io_source = {
 	.name = "io",
 	.fills = TABLE_SET(IO) | TABLE_SET(BLOCK) | TABLE_SET(FAULTS) | TABLE_SET(RECLAIM) |
 		 TABLE_SET(GROWTH),
-	.prefix = "io_",
+	.bpf_prefix = "io_",
 	.poll_ms = 100,
 	.open = io_open,
 	.load = io_load,

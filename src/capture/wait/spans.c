@@ -339,7 +339,7 @@ static void spans_free(void *self)
 const struct source spans_source = {
 	.name = "spans",
 	.fills = SPAN_TABLES,
-	.prefix = "span_",
+	.bpf_prefix = "span_",
 	.poll_ms = 100,
 	.open = spans_open,
 	.load = spans_load,

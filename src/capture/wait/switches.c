@@ -462,6 +462,6 @@ const struct source switches_source = {
 	.facts = switches_facts,
 	.fds = switches_fds,
 	.poll_timeout = switches_poll_timeout,
-	.grow = switches_grow,
+	.enlarge_copies = switches_grow,
 	.free = switches_free,
 };

@@ -536,7 +536,7 @@ static void waits_free(void *s)
 const struct source waits_source = {
 	.name = "waits",
 	.fills = WAIT_TABLES,
-	.prefix = "wait_",
+	.bpf_prefix = "wait_",
 	.poll_ms = 50,
 	.open = waits_open,
 	.start = waits_start,
