@@ -79,7 +79,7 @@ static void copy_code(struct copyrefs *c, int32_t from_pid, int32_t to_pid)
 		vec_push(&to->ranges, parent->ranges.p[i]);
 }
 
-void copyrefs_note(struct copyrefs *c, const struct event *ev)
+void copyrefs_apply(struct copyrefs *c, const struct event *ev)
 {
 	if (ev->kind == EVENT_MAP && ev->map.is_exec && !ev->map.is_kernel) {
 		add_range(code_of(c, ev->pid), ev->map.start, ev->map.start + ev->map.len);

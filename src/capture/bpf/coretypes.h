@@ -1,7 +1,7 @@
 /*
- * The kernel's types that our programs name, out of the hundred thousand that it describes. libbpf
- * goes through all of them for each type of ours that it relocates (CO-RE), 3 ms each; going
- * through them once and giving it the few that matter makes a capture start sooner.
+ * Reduces the kernel's BTF to the types that the BPF object refers to. For each type that libbpf
+ * relocates (CO-RE), it searches all of the kernel's BTF, about a hundred thousand types, which
+ * takes 3 ms each. Searching once and giving libbpf a small BTF makes a capture start sooner.
  */
 #ifndef ASSAY_CAPTURE_BPF_CORETYPES_H
 #define ASSAY_CAPTURE_BPF_CORETYPES_H
@@ -9,8 +9,8 @@
 #include <stddef.h>
 
 /*
- * A descriptor of a file of BTF without a name, to be closed; @elf: our object. -1: it did not
- * work, so libbpf has to take the whole.
+ * Returns the descriptor of a memfd with the reduced BTF, which the caller closes, or -1 on
+ * failure: then libbpf has to use the complete BTF. @elf: the BPF object.
  */
 int coretypes_open(const void *elf, size_t nr_bytes);
 

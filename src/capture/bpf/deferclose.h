@@ -1,11 +1,12 @@
 /*
- * Detaching from tracepoints and probes without waiting for it. The kernel waits for all CPUs at
- * each one that is closed (40 to 110 ms, one after the other: 4 s for the calls that `assay io`
- * watches). So a short-lived process of ours inherits the descriptors and is the last to close
- * them; the caller's own closing then costs nothing. It holds nothing else, so that nobody who
- * reads our output waits for it, and ends by itself.
+ * Detaches from tracepoints and probes without waiting. Closing such a descriptor waits for a grace
+ * period on all CPUs (40 to 110 ms, one after the other: 4 s for the system calls that `assay io`
+ * counts). Here a short-lived child process inherits the descriptors and closes them last, so that
+ * the caller's own close returns at once. The child has no other descriptors, so no reader of
+ * assay's output waits for it. It exits by itself.
  *
- * Programs that are still attached for that moment must have been told before to do nothing.
+ * The programs remain attached until the child closes them: they must have been switched off
+ * before, by a variable that they check.
  */
 #ifndef ASSAY_CAPTURE_BPF_DEFERCLOSE_H
 #define ASSAY_CAPTURE_BPF_DEFERCLOSE_H
@@ -13,7 +14,10 @@
 #include "base/base.h"
 #include "base/vec.h"
 
-/* The caller closes them afterwards. Where no process can be made, that takes its time. */
+/*
+ * Starts the child; the caller closes its own descriptors afterwards. If fork fails, that close
+ * waits.
+ */
 void deferclose(const int *fds, size_t nr_fds);
 
 struct bpf_link;
@@ -21,7 +25,7 @@ struct bpf_link;
 struct bpf_links {
 	VEC(struct bpf_link *) list; /* owned */
 };
-/* Detaches all; none is left. */
+/* Detaches and frees all links; the list is empty afterwards. */
 void bpf_links_detach(struct bpf_links *l);
 
 #endif

@@ -1,26 +1,27 @@
 /*
- * Our BPF programs: one BPF object a session, whose maps all of them share. It finds
- * whole user stacks by the unwind rows of unwind/table.h, for CPU samples, context switches,
- * tracepoints and probes alike, keeps each stack once, and sends what it has through one ring.
+ * The BPF engine: loads and attaches assay's BPF programs, which are one BPF object with shared
+ * maps. The programs find whole user stacks by unwind rows (unwind/table.h) for CPU samples,
+ * context switches, tracepoints and probes, send each stack once, and send their records through
+ * one ring buffer.
  *
- * What a mapping means is told to it by engine_publish() after the builder has applied the event;
- * a stack that its tables do not cover yet comes as registers and copied bytes (EVENT_STACK with
- * regs), so that nothing is lost in between.
+ * After the builder (ingest/builder.h) has applied an mmap event, engine_publish() copies the
+ * mappings to the programs. A stack in code that they do not know yet comes as registers and copied
+ * bytes (EVENT_STACK with regs), so that no stack is lost in between.
  *
- * Life:
- *	engine_open    the object is open: sources set constants (skel->rodata), sizes of maps, and
- *	               leave out single programs (bpf_program__set_autoload)
- *	engine_load    the kernel has checked the programs and maps have descriptors; births and
- *	               ends of targets are followed, nothing else runs. Sources fill maps, attach
- *	               what needs more than its section's name says
- *	engine_start   everything else is attached; records are delivered through the sampler's
- *	               merge by time (sampler.h, struct side)
- *	engine_stop    nothing runs any more, records that are in the ring can be delivered
+ * Life cycle:
+ *	engine_open    opens the object: sources may set constants (skel->rodata) and map sizes, and
+ *	               disable single programs (bpf_program__set_autoload)
+ *	engine_load    the kernel has verified the programs, and maps have descriptors. Only the
+ *	               programs that follow creation and exit of target threads are attached.
+ *	               Sources fill maps, and attach programs whose section name does not say where
+ *	engine_start   attaches all other programs; records are delivered through the sampler, which
+ *	               merges them by time (sampler.h, struct side)
+ *	engine_stop    detaches; records that are in the ring can still be delivered
  *	engine_free
  * Used by one thread.
  *
- * Names decide what is loaded: programs and maps of a source begin with its prefix (source.h) and are
- * left out without it; those of no source belong to the engine itself.
+ * The names of programs and maps decide what is loaded: those of a source begin with its prefix
+ * (source.bpf_prefix) and are left out if the source is not open. The others are the engine's own.
  */
 #ifndef ASSAY_CAPTURE_BPF_ENGINE_H
 #define ASSAY_CAPTURE_BPF_ENGINE_H
@@ -34,76 +35,81 @@
 #define ENGINE_SAMPLES "cpu_" /* the prefix of the program for CPU samples */
 
 struct engine_spec {
-	const struct target *target; /* processes with what they fork; borrowed until the end */
-	/* Programs and maps whose names begin so are left out. Borrowed by engine_open. */
+	const struct target *target; /* processes and their children; borrowed until engine_free */
+	/* Prefixes of programs and maps that are not loaded. Borrowed until engine_open returns. */
 	const char *const *left_out;
 	size_t nr_left_out;
 };
 
+/* What the programs did and what it cost. */
 struct engine_info {
-	uint64_t own_ns; /* time in our programs by their own timing of every 64th run */
-	uint64_t run_ns; /* the same as the kernel counts it, with kernel.bpf_stats_enabled; else 0
-			  */
+	uint64_t own_ns; /* time in BPF programs: estimate from their timing of every 64th run */
+	/* Time in BPF programs as counted by the kernel; 0 without kernel.bpf_stats_enabled. */
+	uint64_t run_ns;
 	uint64_t nr_runs;
-	uint64_t nr_stacks; /* told */
+	uint64_t nr_stacks; /* sent */
 	uint64_t nr_walks;
-	uint64_t nr_stack_cache_hits; /* stacks that were what they had been: not walked */
+	uint64_t nr_stack_cache_hits; /* stacks found in the per-thread cache: not walked */
 	uint64_t nr_frames;           /* walked */
-	uint64_t nr_rule_misses;      /* frames whose rule had to be searched for */
-	uint64_t nr_copies;           /* stacks that user space had to finish */
-	uint64_t nr_copies_held; /* of these: cut short here, too many bytes of them a second */
-	uint64_t nr_ring_full;   /* records dropped; stacks among them are told again */
-	uint64_t nr_bad;         /* records that made no sense */
-	uint64_t nr_tables_full; /* binaries for which there was no room */
-	uint64_t nr_rows;
-	uint64_t map_bytes; /* kernel memory of the maps */
+	uint64_t nr_rule_misses;      /* frames whose rule was not in the rule cache */
+	uint64_t nr_copies;           /* stacks sent as bytes, to be walked by user space */
+	uint64_t nr_copies_held;      /* stacks cut short instead: limit of bytes per second */
+	uint64_t nr_ring_full;        /* records dropped; stacks among them are sent again */
+	uint64_t nr_bad;              /* invalid records */
+	uint64_t nr_tables_full;      /* binaries whose unwind rows had no room */
+	uint64_t nr_rows;             /* unwind rows in the tables */
+	uint64_t map_bytes;           /* kernel memory of the maps */
 };
 
 struct engine;
 
 /*
- * -EPERM, -ENOTSUP (no BPF here, no BTF, built with BPF=0): the caller goes on without, and says
- * so; the hint has the remedy.
+ * Opens the BPF object. -EPERM or -ENOTSUP (no BPF, no BTF, built with BPF=0): the caller continues
+ * without BPF and reports it; the error's hint has the remedy.
  */
 int engine_open(struct engine **ret_e, const struct engine_spec *spec, struct err *err);
-/* The same refusals: what the kernel says no to is known only now. */
+/* Loads the programs. The same errors: only now does the kernel refuse a program. */
 int engine_load(struct engine *e, struct err *err);
-/* Attaches what was loaded and not attached by its source. */
+/* Attaches the programs that were loaded and not attached by their source. */
 int engine_start(struct engine *e, struct err *err);
 /* Detaches; records that are in the ring can still be delivered. */
 void engine_stop(struct engine *e);
 void engine_free(struct engine *e);
 void engine_free_p(struct engine **e);
 
-/* One more process, and what it forks from now on. */
+/* Adds a process and its future children to the targets. */
 int engine_add(struct engine *e, int32_t pid, struct err *err);
 
-/* The program for sampling events (PERF_EVENT_IOC_SET_BPF), negative = not loaded. */
+/* Descriptor of the program for perf sampling events (PERF_EVENT_IOC_SET_BPF); -1: not loaded. */
 int engine_sample_prog(const struct engine *e);
-/* The process's executable mappings are these now; borrowed until told otherwise. NULL: it is gone.
+/*
+ * Publishes the executable mappings of a process to the programs. @sp is borrowed until the next
+ * call for this process; NULL: the process has ended.
  */
 void engine_publish(struct engine *e, int32_t pid, const struct space *sp);
-/* Every event up to this time has been applied: what engine_publish said holds at least then. */
+/* All events up to @time_ns have been applied, so published mappings are valid at least then. */
 void engine_applied(struct engine *e, uint64_t time_ns);
 
-/* The oldest record's time, UINT64_MAX = none; delivering it. For sampler.h's struct side. */
+/*
+ * Time of the oldest record (UINT64_MAX = none, 0 = still being written), and its delivery. These
+ * are functions for sampler.h's struct side.
+ */
 uint64_t engine_peek_ns(void *e);
 int engine_deliver(void *e, const struct event_sink *sink, struct err *err);
-/* For who reads the kernel side's maps: the sum over all CPUs of a per-CPU array's element of u64s.
- * @nr: how many u64 an element has. */
+/* Sums element @idx of a per-CPU array over all CPUs. @nr: number of u64 in an element. */
 int engine_sum_percpu(int map_fd, uint32_t idx, uint64_t *ret_v, size_t nr);
 
 /*
- * Samples that were dropped since the last call, as EVENT_LOST. To be called now and then, and
- * once when everything has been delivered.
+ * Delivers the number of samples dropped since the last call, as EVENT_LOST. Called once in a
+ * while, and after all records have been delivered.
  */
 int engine_emit_losses(struct engine *e, const struct event_sink *sink, struct err *err);
 struct engine_info engine_info(const struct engine *e);
 
-/* For the sources (waitsource.c, counts.c ...): the loaded skeleton (gen/assay.skel.h). */
+/* For sources: the object's libbpf skeleton (gen/assay.skel.h). */
 struct assay_bpf;
 struct assay_bpf *engine_skel(const struct engine *e);
-/* Hands RECORD_<kind> to a source; it may keep nothing of the record. */
+/* Passes records of @kind to a source; a record is borrowed until the function returns. */
 struct kernel_record;
 typedef int (*engine_record_fn)(void *ctx, const struct kernel_record *r,
 				const struct event_sink *sink, struct err *err);

@@ -1,6 +1,7 @@
 /*
- * Names of files as the kernel's programs tell them (struct kernel_file): the path of a file,
- * the two ends of a connection. Foreign bytes: any length or content gives some name.
+ * Text for a file, pipe or socket as the BPF programs report it (struct kernel_file): the path of a
+ * file, the address of a connection. The bytes are untrusted: any length or content gives some
+ * text.
  */
 #ifndef ASSAY_CAPTURE_BPF_FILENAME_H
 #define ASSAY_CAPTURE_BPF_FILENAME_H
@@ -10,8 +11,9 @@
 #include "kernel_io.h"
 
 /*
- * "/var/lib/db/data.mdb", "/tmp/x (deleted)", "pipe:[4711]", "[eventfd]", "tcp 10.0.0.5:5432" (the
- * other end is a service), "tcp :6379 from 10.0.0.7" (this end is), "unix /run/x.sock". Appended.
+ * Appends "/var/lib/db/data.mdb", "/tmp/x (deleted)", "pipe:[4711]", "[eventfd]", "tcp
+ * 10.0.0.5:5432" (the peer is the service), "tcp :6379 from 10.0.0.7" (this process is), or "unix
+ * /run/x.sock".
  */
 void filename_add(struct buf *to, const struct kernel_file *r);
 

@@ -93,21 +93,21 @@ static struct ktable *table_of(struct kerneltables *k, const struct unwind_table
 static bool take_room(struct kerneltables *k, struct ktable *t)
 {
 	const struct unwind_table *u = t->table;
-	if (!t->has_pages && !rangepool_take(&k->page_pool, u->nr_pages + 1, &t->first_page))
+	if (!t->has_pages && !rangepool_alloc(&k->page_pool, u->nr_pages + 1, &t->first_page))
 		return false;
 	t->has_pages = true;
-	if (!rangepool_take(&k->special_pool, u->nr_specials, &t->first_special))
+	if (!rangepool_alloc(&k->special_pool, u->nr_specials, &t->first_special))
 		return false;
-	if (rangepool_take(&k->row_pool, u->nr_rows, &t->first_row))
+	if (rangepool_alloc(&k->row_pool, u->nr_rows, &t->first_row))
 		return true;
-	rangepool_give(&k->special_pool, t->first_special, u->nr_specials);
+	rangepool_free(&k->special_pool, t->first_special, u->nr_specials);
 	return false;
 }
 
 static void evict(struct kerneltables *k, struct ktable *t)
 {
-	rangepool_give(&k->row_pool, t->first_row, t->table->nr_rows);
-	rangepool_give(&k->special_pool, t->first_special, t->table->nr_specials);
+	rangepool_free(&k->row_pool, t->first_row, t->table->nr_rows);
+	rangepool_free(&k->special_pool, t->first_special, t->table->nr_specials);
 	t->state = KTABLE_OUT;
 }
 
@@ -190,7 +190,7 @@ static bool joins(const struct kmap *a, const struct kmap *b)
 static void free_range(struct kerneltables *k, uint32_t idx)
 {
 	struct krange *r = &k->ranges.p[idx];
-	rangepool_give(&k->map_pool, r->first, r->nr);
+	rangepool_free(&k->map_pool, r->first, r->nr);
 	for (size_t i = 0; i < r->tables.n; i++)
 		k->tables.p[r->tables.p[i]].nr_users--;
 	vec_release(&r->tables);
@@ -214,7 +214,7 @@ static bool fill_range(struct kerneltables *k, struct krange *r, const struct sp
 			vec_push(&maps, m);
 	}
 	r->nr = (uint32_t)maps.n;
-	bool has_room = rangepool_take(&k->map_pool, r->nr, &r->first);
+	bool has_room = rangepool_alloc(&k->map_pool, r->nr, &r->first);
 	if (has_room && r->nr)
 		memcpy(k->spec.head->maps + r->first, maps.p, r->nr * sizeof(*maps.p));
 	vec_release(&maps);

@@ -1,11 +1,13 @@
 /*
- * The memory that our BPF programs unwind by (wire/kernel_tables.h), filled: rows, pages
- * and specials of each binary once, shared by all processes that map it; the mappings of each
- * process as a range that one store replaces. Ranges and rows that nobody names any more are used
- * again a second later, when no walk can still be in them; pages stay their binary's.
+ * Fills the memory by which the BPF programs (and the injected heap recorder) unwind; layout and
+ * protocol: wire/kernel_tables.h. The unwind rows of a binary are written once and shared by all
+ * processes that map it. The mappings of a process are a range, published by one store. Ranges and
+ * rows that are no longer used are reused a second later, when no walk can still read them; page
+ * numbers are never given to another binary.
  *
- * A process whose mappings cannot be said (no room, not met by the kernel side yet, an exec that
- * has not been applied here) is tried again; meanwhile its stacks come as copies.
+ * If the mappings of a process cannot be published (no room, the BPF programs do not know the
+ * process yet, an exec that has not been applied here), it is tried again later; until then its
+ * stacks come as copies. Not thread-safe.
  */
 #ifndef ASSAY_CAPTURE_BPF_KERNELTABLES_H
 #define ASSAY_CAPTURE_BPF_KERNELTABLES_H
@@ -18,9 +20,9 @@
 #include "unwind/space.h"
 
 struct kerneltables_spec {
-	struct ktables_head *head; /* with nr_rows rows behind KTABLES_HEAD_BYTES */
+	struct ktables_head *head; /* followed by nr_rows rows at KTABLES_HEAD_BYTES */
 	uint32_t nr_rows;
-	/* Which space the kernel side has for a process; false: none (yet, or no more). */
+	/* Finds the index of a process's space in map "procs"; false: it has none. */
 	bool (*find_space)(void *ctx, int32_t pid, uint32_t *ret_idx);
 	void *ctx;
 };
@@ -39,29 +41,32 @@ struct kerneltables {
 	VEC(struct ktable) tables;
 	VEC(struct krange) ranges;
 	VEC(struct kprocess) processes;
-	VEC(uint32_t) free_ranges; /* slots of ranges */
+	VEC(uint32_t) free_ranges; /* unused indices of ranges */
 	VEC(uint32_t) free_processes;
-	VEC(int32_t) dirty;    /* pids that are to be tried again */
+	VEC(int32_t) dirty;    /* pids whose mappings must be published (again) */
 	struct map table_of;   /* address of an unwind_table -> index + 1 */
 	struct map range_of;   /* generation of a space -> index + 1 */
 	struct map process_of; /* pid -> index + 1 */
-	uint64_t applied_ns;
-	uint64_t collected_ns;
+	uint64_t applied_ns;   /* all events up to this time have been applied */
+	uint64_t collected_ns; /* last time that unused ranges and rows were freed */
 	uint32_t last_generation;
 	uint64_t nr_full; /* binaries and processes for which there was no room */
 };
 
 void kerneltables_init(struct kerneltables *k, const struct kerneltables_spec *spec);
 void kerneltables_release(struct kerneltables *k);
-/* A space that no process has yet, false: all are taken. */
+/* Allocates the index of an unused space; false: all are in use. */
 bool kerneltables_take_space(struct kerneltables *k, uint32_t *ret_idx);
-/* The process's mappings are these now; borrowed until told otherwise. NULL: it is gone. */
+/*
+ * Sets the mappings of a process, to be published by kerneltables_applied. @sp is borrowed until
+ * the next call for this process; NULL: the process has ended.
+ */
 void kerneltables_changed(struct kerneltables *k, int32_t pid, const struct space *sp);
-/* The kernel side met this process and found no mappings. */
+/* A BPF program found no mappings of this process: they are published again. */
 void kerneltables_missed(struct kerneltables *k, int32_t pid);
-/* All events up to then have been applied: what was changed is published, what is unused freed. */
+/* All events up to @time_ns have been applied: publishes changed mappings, frees unused memory. */
 void kerneltables_applied(struct kerneltables *k, uint64_t time_ns, uint64_t now_ns);
-/* Whether what the kernel side has of the process is what was told last. */
+/* Whether the published mappings of the process are those that were set last. */
 bool kerneltables_is_published(const struct kerneltables *k, int32_t pid);
 
 #endif

@@ -21,7 +21,7 @@ static void remove_gap(struct rangepool *p, size_t i)
 	p->gaps.n--;
 }
 
-bool rangepool_take(struct rangepool *p, uint32_t n, uint32_t *ret_start)
+bool rangepool_alloc(struct rangepool *p, uint32_t n, uint32_t *ret_start)
 {
 	if (!n) {
 		*ret_start = 0;
@@ -42,7 +42,7 @@ bool rangepool_take(struct rangepool *p, uint32_t n, uint32_t *ret_start)
 	return false;
 }
 
-void rangepool_give(struct rangepool *p, uint32_t start, uint32_t n)
+void rangepool_free(struct rangepool *p, uint32_t start, uint32_t n)
 {
 	if (!n)
 		return;

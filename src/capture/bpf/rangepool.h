@@ -1,6 +1,6 @@
 /*
- * Who has which part of an array that is filled piece by piece (the maps that our programs read):
- * ranges of elements, first fit, freed ones merge with their neighbours.
+ * Allocator of index ranges in an array (the arrays of kerneltables.h): first fit; a freed range
+ * merges with its free neighbours.
  */
 #ifndef ASSAY_CAPTURE_BPF_RANGEPOOL_H
 #define ASSAY_CAPTURE_BPF_RANGEPOOL_H
@@ -14,15 +14,16 @@ struct rangepool_gap {
 };
 
 struct rangepool {
-	VEC(struct rangepool_gap) gaps; /* by start, none touches the next */
+	VEC(struct rangepool_gap) gaps; /* free ranges, sorted by start, not adjacent */
 	uint32_t nr_used;
 };
 
-/* All of [start, start + n) is free. */
+/* A pool in which all of [start, start + n) is free. */
 void rangepool_init(struct rangepool *p, uint32_t start, uint32_t n);
 void rangepool_release(struct rangepool *p);
-/* False when no gap is long enough. @n == 0 gives a range without elements. */
-bool rangepool_take(struct rangepool *p, uint32_t n, uint32_t *ret_start);
-void rangepool_give(struct rangepool *p, uint32_t start, uint32_t n);
+/* Allocates @n elements; false: no free range is long enough. @n may be 0: an empty range. */
+bool rangepool_alloc(struct rangepool *p, uint32_t n, uint32_t *ret_start);
+/* Frees a range. */
+void rangepool_free(struct rangepool *p, uint32_t start, uint32_t n);
 
 #endif

@@ -1,16 +1,17 @@
 /*
- * Counting events by name, in the kernel: every hit is counted, by second, thread, outcome and
- * stack. What comes out:
+ * Source: counts named events in the kernel by BPF programs (bpf/counts.bpf.h). Every hit is
+ * counted, by second, thread, outcome and stack. It delivers:
  *
- *	EVENT_AGGREGATE   spec = first_spec + index into the set; values: hits, and the amount where the
- *	              event has one. With keeps_singles a row a hit, its arguments as the object.
- *	EVENT_STACK   through the engine
+ *	EVENT_AGGREGATE   spec = first_spec + index of the event in the set; values: hits, and the
+ *	                  amount if the event has one. With keeps_singles one row for each hit, with
+ *	                  the arguments as its object
+ *	EVENT_STACK       through the engine
  *
- * Hits that are nobody's (in interrupts, in threads that are no targets, of machine-wide events)
- * have the task COUNTS_ELSEWHERE, which is named on start.
+ * Hits that belong to no target thread (in interrupts, or of machine-wide events in other threads)
+ * have pid and tid COUNTS_ELSEWHERE, which gets a name at the start.
  *
- * Stacks are limited by their cost, an event and CPU, the counts never. Where the kernel had no
- * room for another row, hits are counted under COUNTS_NO_ROOM.
+ * The cost of stacks is limited for each event and CPU; counts are never limited. Hits for which
+ * the kernel had no room for another row are counted under COUNTS_NO_ROOM.
  */
 #ifndef ASSAY_CAPTURE_EVENTS_COUNTS_H
 #define ASSAY_CAPTURE_EVENTS_COUNTS_H
@@ -26,10 +27,10 @@
 struct counts_spec {
 	const struct event_set *set; /* resolved; must outlive the source */
 	uint32_t first_spec;
-	bool keeps_singles;
+	bool keeps_singles; /* one row for each hit */
 	bool has_no_stacks;
-	uint32_t stack_budget_pct; /* of a CPU's time, an event; 0 = no limit */
-	uint64_t single_bytes_max; /* of rows kept singly, uncompressed; 0 = no limit */
+	uint32_t stack_budget_pct; /* limit for stacks: of a CPU's time, per event; 0 = none */
+	uint64_t single_bytes_max; /* limit for single rows, uncompressed; 0 = none */
 };
 
 #define COUNTS_STACK_BUDGET_PCT 5

@@ -1,10 +1,10 @@
 /*
- * Counting events by name without BPF programs: the kernel's own counters, one an event and
- * thread (what a thread gives birth to counts with it), one an event and CPU for the whole system.
- * Counts are exact; there are no outcomes, no bytes and no stacks. What these rights do not allow
- * is left out and told.
+ * Source: counts named events without BPF programs, by perf counters: one per event and thread,
+ * which the threads that it creates inherit; for the whole system one per event and CPU. Counts are
+ * exact; there are no outcomes, amounts or stacks. Events that the user's rights do not permit are
+ * left out and reported.
  *
- * Rows come as EVENT_AGGREGATE, each second, with names of threads as EVENT_COMM before.
+ * Delivers EVENT_AGGREGATE each second, preceded by EVENT_COMM with the names of threads.
  */
 #ifndef ASSAY_CAPTURE_EVENTS_PERFCOUNTS_H
 #define ASSAY_CAPTURE_EVENTS_PERFCOUNTS_H

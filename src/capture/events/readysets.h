@@ -1,4 +1,4 @@
-/* The sets of events that come with assay, in the form of the files that users write. */
+/* The predefined sets of events, in the format of the event files that users write. */
 #ifndef ASSAY_CAPTURE_EVENTS_READYSETS_H
 #define ASSAY_CAPTURE_EVENTS_READYSETS_H
 

@@ -1,11 +1,12 @@
 /*
- * Events by name: from the words that users write to what the kernel has. A word is the name of a
- * tracepoint (syscalls:sys_enter_futex), of an event that the kernel counts itself (major-faults),
- * or a pattern (vmscan:*). Words come from lists (A,B), from files (one a line, # comments) and
- * from the ready sets.
+ * A set of named events: resolves the words that a user writes to events of this kernel. A word is
+ * the name of a tracepoint (syscalls:sys_enter_futex) or of a software event (major-faults), or a
+ * pattern (vmscan:*). Words come from lists (A,B), from files (one per line, # comments) and from
+ * the predefined sets.
  *
- * A name that this kernel lacks but others have is left out with a note, one that has moved is
- * taken under its new name with a note, and a misspelt one is an error with near names.
+ * A name that other kernels have but this one does not is left out with a note. A tracepoint that
+ * was renamed between kernels is used under its present name, with a note. A misspelt name is an
+ * error that suggests similar names.
  *
  *	struct event_set set = {0};
  *	event_set_add_ready(&set, "default", &err);
@@ -25,28 +26,29 @@
 #include "host/tracefs.h"
 #include "kernel_event.h"
 
-/* What having an event attached costs. */
+/* The cost of attaching to an event. */
 enum event_cost {
-	EVENT_COST_LOW = 0, /* rare, or dear in itself */
-	EVENT_COST_CALL,    /* some 25 ns of each system call of every process, more of this one */
-	EVENT_COST_HIGH,    /* can come hundreds of thousands of times a second */
+	EVENT_COST_LOW = 0, /* rare, or expensive itself */
+	EVENT_COST_CALL,    /* about 25 ns for every system call of all processes; this one more */
+	EVENT_COST_HIGH,    /* may occur hundreds of thousands of times per second */
 };
 
-/* An event that the kernel counts itself. */
+/* A perf software event. */
 struct software_event {
 	const char *name;
 	uint64_t config;          /* PERF_COUNT_SW_* */
-	const char *other_name;   /* that perf knows for it; NULL: none */
-	const char *unprivileged; /* the source that counts it without rights; NULL: none */
+	const char *other_name;   /* perf's alias; NULL: none */
+	const char *unprivileged; /* source that counts it without privileges; NULL: none */
 };
 
+/* A resolved event. */
 struct named_event {
 	const char *name;
 	const struct software_event *software; /* NULL: a tracepoint */
 	uint64_t config;                       /* PERF_COUNT_SW_*, or the tracepoint's ID */
 	enum event_cost cost;
-	struct count_config count;  /* flags but for COUNT_SINGLY and COUNT_NO_STACK */
-	const char *amount;         /* what is added up: "bytes"; NULL = nothing */
+	struct count_config count;  /* flags except COUNT_SINGLY and COUNT_NO_STACK */
+	const char *amount;         /* unit of the amount: "bytes"; NULL = no amount */
 	struct trace_format format; /* of a tracepoint */
 };
 
@@ -64,32 +66,32 @@ struct event_set {
 
 void event_set_release(struct event_set *s);
 
-/* "A,B". Blank parts are passed over. */
+/* Adds the words of "A,B"; empty parts are ignored. */
 int event_set_add_list(struct event_set *s, const char *list, struct err *err);
 int event_set_add_file(struct event_set *s, const char *path, struct err *err);
-/* The same from memory; @name stands in messages. */
+/* The same from memory; @name is used in messages. */
 int event_set_add_text(struct event_set *s, struct sv text, const char *name, struct err *err);
-/* -ENOENT: no such set; the hint names them. */
+/* Adds a predefined set. -ENOENT: no such set; the hint lists them. */
 int event_set_add_ready(struct event_set *s, const char *name, struct err *err);
 
 /*
- * Finds out what the words mean here. -EINVAL: a word is wrong. -ENOENT: none of them is there.
- * -EACCES: only tracepoints are asked for, and they are closed to this user; where there are other
- * events as well, a note says what was left out.
+ * Resolves all words to events of this kernel. -EINVAL: a word is wrong. -ENOENT: this kernel has
+ * none of the events. -EACCES: only tracepoints are requested, and the user may not use them; if
+ * there are other events as well, a note says what was left out.
  */
 int event_set_resolve(struct event_set *s, struct err *err);
 int event_set_match(struct event_set *s, const struct tracefs_names *known, struct err *err);
 
-/* NULL after the last. */
+/* Software event @i; NULL after the last. */
 const struct software_event *event_software_at(size_t i);
-/* Also by its other name (faults, cs); NULL: there is none. */
+/* The software event with this name or alias (faults, cs); NULL: there is none. */
 const struct software_event *event_software_find(const char *name);
 /* Reads a tracepoint's format and decides how it is counted. */
 int event_open_tracepoint(struct named_event *ret_e, struct arena *a, int tracefs_fd,
 			  struct sv name, struct err *err);
 enum event_cost event_cost_of(struct sv name);
 
-/* "EAGAIN", "WAIT", "blocked": appended; nothing where hits are not told apart. */
+/* Appends an outcome as text: "EAGAIN", "WAIT", "blocked"; nothing if the event has no outcomes. */
 void event_outcome_text(struct buf *to, const struct named_event *e, int32_t outcome);
 
 #endif

@@ -1,12 +1,12 @@
 /*
- * The event context-switches without rights and without BPF programs: what the kernel
- * counts of each thread for everybody (/proc/TID/status), read several times a second, seldom enough
- * to cost half a percent of a CPU. Every switch is in it, apart from those between a thread's last
- * reading and its end, and those of threads that lived between two readings; the recording's
- * accuracy says so. By thread, blocked and preempted, without stacks.
+ * Source: the event context-switches without privileges and without BPF programs, from the counters
+ * in /proc/TID/status, which are polled several times a second, but so rarely that polling takes at
+ * most half a percent of a CPU. All switches are counted, apart from those after a thread's last
+ * poll, and those of threads that existed only between two polls; the recording's accuracy fact
+ * says so. Rows are by thread, blocked or preempted, without stacks.
  *
- * Followed are the target's processes with what they fork, or single threads, or all processes.
- * Rows come as EVENT_AGGREGATE, with names of threads as EVENT_COMM before.
+ * Polls the target's processes and their children, or single threads, or all processes. Delivers
+ * EVENT_AGGREGATE, preceded by EVENT_COMM with the names of threads.
  */
 #ifndef ASSAY_CAPTURE_EVENTS_TASKSWITCHES_H
 #define ASSAY_CAPTURE_EVENTS_TASKSWITCHES_H

@@ -1,6 +1,7 @@
 /*
- * Forks that the kernel has told and nobody has read yet: a look ahead into the rings that
- * consumes nothing. For who must know all children of a thread now (sampler_grow).
+ * Fork records that the kernel has written to a perf ring but that have not been read yet: looks
+ * ahead in the rings without consuming. For a caller that must know all children of a thread at
+ * this moment (sampler_grow).
  */
 #ifndef ASSAY_CAPTURE_PERF_PENDING_H
 #define ASSAY_CAPTURE_PERF_PENDING_H
@@ -18,10 +19,10 @@ struct pending_fork {
 };
 
 struct pending_forks {
-	VEC(struct pending_fork) list; /* ring by ring, in each by time */
+	VEC(struct pending_fork) list; /* ring by ring, within a ring sorted by time */
 };
 
-/* Adds what lies in the ring from its oldest unread record to where the kernel writes now. */
+/* Adds the forks in a ring, from its oldest unread record to the kernel's write position. */
 void pending_forks_add(struct pending_forks *f, const struct ring *r,
 		       const struct perf_event_attr *attr);
 void pending_forks_release(struct pending_forks *f);

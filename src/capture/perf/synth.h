@@ -1,6 +1,6 @@
 /*
- * What was there before the capture: names of threads and executable mappings of a running
- * process, as events, from /proc.
+ * Synthesizes events for processes that exist before the capture, from /proc: thread names and
+ * executable mappings.
  */
 #ifndef ASSAY_CAPTURE_PERF_SYNTH_H
 #define ASSAY_CAPTURE_PERF_SYNTH_H
@@ -9,9 +9,9 @@
 #include "base/err.h"
 #include "model/event.h"
 
-/* Feeds COMM and MAP events with @time_ns. A process that vanished gives 0 and no events. */
+/* Delivers EVENT_COMM and EVENT_MAP with time @time_ns. A process that has exited: 0, no events. */
 int synth_process(int32_t pid, uint64_t time_ns, const struct event_sink *sink, struct err *err);
-/* The name that thread @tid has now; one that vanished gives 0 and no event. */
+/* Delivers the current name of thread @tid. A thread that has exited: 0, no event. */
 int synth_name(int32_t pid, int32_t tid, uint64_t time_ns, const struct event_sink *sink,
 	       struct err *err);
 

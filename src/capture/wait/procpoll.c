@@ -221,7 +221,7 @@ struct forward {
 static int forward_event(void *ctx, const struct event *ev, struct err *err)
 {
 	const struct forward *pass = ctx;
-	copyrefs_note(pass->refs, ev);
+	copyrefs_apply(pass->refs, ev);
 	return pass->sink->event(pass->sink->ctx, ev, err);
 }
 

@@ -329,7 +329,7 @@ static void account_event(struct switches *s, const struct event *ev)
 static int on_event(void *ctx, const struct event *ev, struct err *err)
 {
 	struct switches *s = ctx;
-	copyrefs_note(&s->refs, ev);
+	copyrefs_apply(&s->refs, ev);
 	if (ev->time_ns <= s->stop_ns) {
 		apply_polls(s, ev->time_ns);
 		TRY(flush_until(s, ev->time_ns, err));

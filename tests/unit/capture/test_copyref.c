@@ -40,7 +40,7 @@ static void map(struct world *w, int32_t pid, uint64_t start, uint64_t len)
 	struct event ev = {.kind = EVENT_MAP,
 			   .pid = pid,
 			   .map = {.start = start, .len = len, .is_exec = true}};
-	copyrefs_note(&w->refs, &ev);
+	copyrefs_apply(&w->refs, &ev);
 }
 
 TEST(copyref_reports_a_stack_once)
@@ -85,7 +85,7 @@ TEST(copyref_knows_processes_and_their_images_apart)
 	map(&w, 1, 0x400000, 0x1000);
 	struct event birth = {
 		.kind = EVENT_FORK, .pid = 2, .tid = 2, .fork = {.ppid = 1, .ptid = 1}};
-	copyrefs_note(&w.refs, &birth);
+	copyrefs_apply(&w.refs, &birth);
 	CHECK(copyrefs_is_code(&w.refs, 2, 0x400800));
 	w.regs[ARCH_PERF_IP] = 0x400010;
 	uint64_t ref = emit(&w, 1);
@@ -93,7 +93,7 @@ TEST(copyref_knows_processes_and_their_images_apart)
 	CHECK(ref != child);
 	struct event exec = {
 		.kind = EVENT_COMM, .pid = 2, .tid = 2, .comm = {.name = "x", .is_exec = true}};
-	copyrefs_note(&w.refs, &exec);
+	copyrefs_apply(&w.refs, &exec);
 	CHECK(!copyrefs_is_code(&w.refs, 2, 0x400800));
 	CHECK(emit(&w, 2) != child);
 	copyrefs_release(&w.refs);

@@ -119,7 +119,7 @@ TEST(rangepool_equals_an_array_of_bits_after_random_takes)
 		seed = seed * 6364136223846793005u + 1442695040888963407u;
 		uint32_t n = 1 + (uint32_t)(seed >> 40) % 20;
 		uint32_t start;
-		if ((seed >> 33 & 1) && rangepool_take(&p, n, &start)) {
+		if ((seed >> 33 & 1) && rangepool_alloc(&p, n, &start)) {
 			for (uint32_t k = start; k < start + n; k++) {
 				CHECK(k < N && !is_used[k]);
 				is_used[k] = true;
@@ -129,13 +129,13 @@ TEST(rangepool_equals_an_array_of_bits_after_random_takes)
 			size_t at = (size_t)(seed >> 20) % nr_held;
 			for (uint32_t k = held[at].start; k < held[at].start + held[at].n; k++)
 				is_used[k] = false;
-			rangepool_give(&p, held[at].start, held[at].n);
+			rangepool_free(&p, held[at].start, held[at].n);
 			held[at] = held[--nr_held];
 		}
 	}
 	while (nr_held) {
 		nr_held--;
-		rangepool_give(&p, held[nr_held].start, held[nr_held].n);
+		rangepool_free(&p, held[nr_held].start, held[nr_held].n);
 	}
 	CHECK_U64(p.gaps.n, 1);
 	CHECK_U64(p.gaps.p[0].n, N);
