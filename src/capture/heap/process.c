@@ -34,7 +34,7 @@
 #define YOUNG_NS        5000000000u /* programs confine themselves when they begin */
 #define LOOKING_FREE_NS 1000000000u /* at the begin all threads are new */
 #define CLOCK_TRIES     4
-#define CLOCK_FAR       2000000000u /* ns between the two moments that the clock's line goes through */
+#define CLOCK_FAR       2000000000u /* ns between the two points of the clock conversion */
 
 struct moment {
 	uint64_t tsc;
@@ -159,7 +159,7 @@ uint32_t heapprocess_pass(struct heapprocess *p)
 	uint64_t now = heapring_tsc();
 	size_t n;
 	if (clock_mono_ns() - p->minded_ns >= MIND_NS) {
-		heapinject_mind_seccomp(p->inject);
+		heapinject_poll_seccomp(p->inject);
 		p->minded_ns = clock_mono_ns();
 	}
 	heapring_begin(&p->ring, now);
@@ -173,7 +173,7 @@ uint32_t heapprocess_pass(struct heapprocess *p)
 uint64_t heapprocess_poll_ns(const struct heapprocess *p)
 {
 	bool is_young = p->spec.is_held && clock_mono_ns() - p->born_ns < YOUNG_NS;
-	return p->spec.is_full_trace || is_young || !heapinject_may_call(p->inject)
+	return p->spec.is_full_trace || is_young || !heapinject_may_syscall(p->inject)
 		       ? MIND_NS
 		       : HEAPPROCESS_POLL_NS;
 }
@@ -337,7 +337,7 @@ int heapprocess_start(struct heapprocess *p, struct err *err)
 /* Allocators' functions only: what maps memory for them is the C library's, and is there. */
 static bool is_new(const struct heapprocess *p, const struct heap_site *s)
 {
-	return s->shape < HEAP_MMAP && !heapinject_knows(p->inject, s->addr);
+	return s->shape < HEAP_MMAP && !heapinject_has_function(p->inject, s->addr);
 }
 
 const char *heapprocess_lacks(const struct heapprocess *p, const struct heap_plan *now)
@@ -367,7 +367,7 @@ int heapprocess_add(struct heapprocess *p, struct heap_plan *now, struct heappro
 	*ret_a = (struct heapprocess_added){0};
 	if (!path)
 		return 0;
-	TRY(heapinject_renew(p->inject, now, &ret_a->nr_again, err));
+	TRY(heapinject_repatch(p->inject, now, &ret_a->nr_again, err));
 	ret_a->path = path_known(p, path);
 	vec_foreach(s, &now->sites) {
 		if (!is_new(p, s))

@@ -5,12 +5,13 @@
  * versions.
  */
 #include "base/base.h"
-#include "remote/patch/injectpriv.h"
+#include "remote/jemalloc/hooks.h"
 
 #include <errno.h>
 
 #include "remote/patch/image.h"
 #include "remote/jemalloc/jemalloc.h"
+#include "remote/patch/injectstate.h"
 
 struct jemalloc_hooks {
 	uint64_t alloc;

@@ -1,17 +1,17 @@
 /*
- * The recorder put into a process; see inject.h.
+ * Puts the recorder into a process; see attach.h.
  *
- * All that takes time is done before a thread is stopped: the map is read, what an earlier attach
- * left is found, functions are looked at, places are chosen, stubs made. Then, on one borrowed
+ * Everything slow is done before a thread is stopped: reading the mappings, finding what an earlier
+ * attach left, analyzing functions, choosing addresses, making stubs. Then, in a session on one
  * thread:
  *
- *	stubs    memfd_create, mmap: two steps (none when there are some from before)
- *	batch    memfd_create of the others; they are sized, filled and sealed from here
- *	batch    mmap of all, madvise, close
- *	batch    stores into text
+ * stubs    memfd_create, mmap: two single steps (none if regions of an earlier attach suffice)
+ * batch    memfd_create of the other files; assay sizes, fills and seals them
+ * batch    mmap of all, madvise, close
+ * batch    stores into code
  */
 #include "base/base.h"
-#include "remote/patch/injectpriv.h"
+#include "remote/patch/attach.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,23 +26,26 @@
 #include "base/file/file.h"
 #include "base/mem.h"
 #include "remote/patch/image.h"
+#include "remote/patch/injectstate.h"
+#include "remote/patch/patchtext.h"
+#include "remote/jemalloc/hooks.h"
 #include "remote/patch/nothrow.h"
 #include "host/proc.h"
 
-#define FIXED_NOREPLACE  0x100000u
-#define ANON             (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
-#define SLOTS_MIN        64u
-#define RING_EVERY       (1u << 20)
-#define RING_SAMPLED     (1u << 17)
-#define RINGS_MAX_BYTES  (4ull << 30) /* of address space: see HEAP_LARGE_RINGS */
-#define STACKS_NR        (1u << 17)
-#define BLOCKS_NR        (1u << 16)
-#define RULE_BYTES       16u
-#define REGIONS_MAX      64u
-#define BUSY_NS          (700 * NS_PER_MS) /* a live assay has written its time by then */
-#define SILENT_NS        (2 * NS_PER_SEC)
-#define WAIT_NS          (2 * NS_PER_MS)
-#define HWCAP2_FSGSBASE_ (1u << 1)
+#define FIXED_NOREPLACE       0x100000u
+#define ANON                  (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
+#define SLOTS_MIN             64u
+#define RING_FULL_TRACE_BYTES (1u << 20)
+#define RING_SAMPLED_BYTES    (1u << 17)
+#define RINGS_MAX_BYTES       (4ull << 30) /* address space, not memory: see HEAP_LARGE_RINGS */
+#define STACKS_NR             (1u << 17)
+#define BLOCKS_NR             (1u << 16)
+#define RULE_BYTES            16u
+#define REGIONS_MAX           64u
+#define OTHER_ASSAY_NS        (700 * NS_PER_MS) /* a running assay updates alive_tsc more often */
+#define ASSAY_TIMEOUT_NS      (2 * NS_PER_SEC)
+#define RING_WAIT_NS          (2 * NS_PER_MS)
+#define HWCAP2_FSGSBASE_      (1u << 1)
 
 static uint64_t pages(uint64_t n)
 {
@@ -58,7 +61,7 @@ static uint64_t tsc_now(void)
 #endif
 }
 
-/* Ticks in a microsecond: good enough for time-outs. */
+/* Ticks per microsecond, precise enough for timeouts. */
 static uint64_t tsc_per_us(void)
 {
 	uint64_t ns = clock_mono_ns();
@@ -69,7 +72,7 @@ static uint64_t tsc_per_us(void)
 	return MAX(d_tsc * 1000 / (clock_mono_ns() - ns), 1);
 }
 
-/* ---- what is there from before ------------------------------------------------------------------
+/* ---- an earlier attach ------------------------------------------------------------------
  */
 
 static void find_image(struct heapinject *h)
@@ -92,13 +95,13 @@ static void find_image(struct heapinject *h)
 	}
 }
 
-/* What the target's memory says is to be undone: nothing of it is believed. */
-static bool is_sane(const struct text_patch *p)
+/* Checks a patch read from the target's memory, which is not trusted. */
+static bool is_valid(const struct text_patch *p)
 {
-	bool is_store = !p->is_wide && (p->nr_bytes == 2 || p->nr_bytes == 5) &&
+	bool is_store = !p->is_multi && (p->nr_bytes == 2 || p->nr_bytes == 5) &&
 			(p->at & 7) + p->nr_bytes <= 8;
-	bool is_wide = p->is_wide && p->nr_bytes == 5 && p->nr_wide <= HEAPCODE_DISPLACED_MAX;
-	return is_store || is_wide;
+	bool is_multi = p->is_multi && p->nr_bytes == 5 && p->nr_multi <= HEAPCODE_DISPLACED_MAX;
+	return is_store || is_multi;
 }
 
 static void read_patches(struct heapinject *h, struct stub_region *g, uint32_t n)
@@ -106,21 +109,21 @@ static void read_patches(struct heapinject *h, struct stub_region *g, uint32_t n
 	struct text_patch p;
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t at = g->addr + sizeof(struct stub_head) + i * sizeof(p);
-		if (!heapinject_read(h, at, &p, sizeof(p)) && is_sane(&p))
+		if (!heapinject_read(h, at, &p, sizeof(p)) && is_valid(&p))
 			vec_push(&g->patches, p);
 	}
 }
 
-/* Is it still there? Addresses are as the target says, so they are only compared. */
-static void keep_places(struct heapinject *h, const struct stub_head *head)
+/* Takes the layouts of earlier attaches. They come from the target: used only after checks. */
+static void read_layouts(struct heapinject *h, const struct stub_head *head)
 {
-	for (size_t i = 0; i < ARRAY_LEN(h->kept); i++) {
-		const struct heap_places *p = &head->kept[i];
+	for (size_t i = 0; i < ARRAY_LEN(h->saved_layouts); i++) {
+		const struct heap_layout *p = &head->saved_layouts[i];
 		const struct heapspace_map *m = heapspace_at(&h->space, p->local);
 		if (m && p->local_bytes > REMOTE_AREA_BYTES && p->local_bytes <= m->end - p->local)
-			h->kept[i] = *p;
+			h->saved_layouts[i] = *p;
 	}
-	h->old = h->kept[h->spec->is_full_trace];
+	h->old = h->saved_layouts[h->spec->is_full_trace];
 }
 
 static int add_region(struct heapinject *h, const struct heapspace_map *m, struct err *err)
@@ -129,13 +132,14 @@ static int add_region(struct heapinject *h, const struct heapspace_map *m, struc
 	if (heapinject_read(h, m->start, &head, sizeof(head)) || head.magic != STUB_MAGIC ||
 	    head.nr_stubs > HEAP_SITES_MAX || head.nr_patches > head.nr_stubs ||
 	    m->end - m->start < stub_region_bytes(head.nr_stubs))
-		return 0; /* not ours, or half made: of no use */
+		return 0; /* not ours, or incomplete */
 	if (head.version != STUB_VERSION) {
 		if (!head.nr_patches)
 			return 0;
-		err_set(err, -EPROTO, "pid %d still has what another version of assay put there",
+		err_set(err, -EPROTO, "pid %d still has patches of another version of assay",
 			h->pid);
-		return err_hint(err, "use that version once more, or restart the process");
+		return err_hint(err,
+				"record it once more with that version, or restart the process");
 	}
 	struct stub_region *g = vec_add(&h->regions);
 	g->addr = m->start;
@@ -143,14 +147,14 @@ static int add_region(struct heapinject *h, const struct heapspace_map *m, struc
 	read_patches(h, g, head.nr_patches);
 	h->batch = stub_region_batch(g);
 	if (head.pid == h->pid)
-		keep_places(h, &head);
+		read_layouts(h, &head);
 	h->hooks = h->hooks ? h->hooks : head.hooks;
 	h->backtrace = h->backtrace ? h->backtrace : head.backtrace;
 	return 0;
 }
 
-/* A sum of those that rings have. False: there is no ring. */
-static bool alive_times(struct heapinject *h, uint64_t *ret_sum)
+/* Sums the alive_tsc of all rings. False: there is no ring. */
+static bool sum_alive_times(struct heapinject *h, uint64_t *ret_sum)
 {
 	bool has_ring = false;
 	*ret_sum = 0;
@@ -165,33 +169,33 @@ static bool alive_times(struct heapinject *h, uint64_t *ret_sum)
 	return has_ring;
 }
 
-/* Another assay shows by its time that it is there. */
+/* Fails if another assay records the process: its alive_tsc changes. */
 static int check_busy(struct heapinject *h, struct err *err)
 {
 	uint64_t before = 0;
 	uint64_t after = 0;
-	if (!alive_times(h, &before))
+	if (!sum_alive_times(h, &before))
 		return 0;
-	uint64_t end_ns = clock_mono_ns() + BUSY_NS;
+	uint64_t end_ns = clock_mono_ns() + OTHER_ASSAY_NS;
 	do {
 		(void)nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
-		if (alive_times(h, &after) && after != before) {
+		if (sum_alive_times(h, &after) && after != before) {
 			err_set(err, -EBUSY,
 				"the heap of pid %d is being recorded by another assay", h->pid);
-			return err_hint(err, "wait until it is done, or end it");
+			return err_hint(err, "wait until it ends, or stop it");
 		}
 	} while (clock_mono_ns() < end_ns);
 	return 0;
 }
 
-/* What an assay that died, or one that recorded our parent, has left is undone first. */
+/* Undoes what an assay that died has left, in this process or its parent before the fork. */
 static int recover(struct heapinject *h, struct err *err)
 {
-	bool is_left = h->hooks || h->backtrace;
+	bool needs_undo = h->hooks || h->backtrace;
 	vec_foreach(g, &h->regions)
-		is_left |= g->patches.n > 0;
+		needs_undo |= g->patches.n > 0;
 	TRY(check_busy(h, err));
-	return is_left ? heapinject_undo(h, h->mallctl && (h->hooks || h->backtrace), err) : 0;
+	return needs_undo ? heapinject_undo(h, h->mallctl && (h->hooks || h->backtrace), err) : 0;
 }
 
 static int inspect(struct heapinject *h, struct err *err)
@@ -206,7 +210,9 @@ static int inspect(struct heapinject *h, struct err *err)
 	return recover(h, err);
 }
 
-/* ---- sizes and places ------------------------------------------------------------------------ */
+/*
+ * ---- sizes and addresses ------------------------------------------------------------------------
+ */
 
 static uint32_t power_of_two(uint64_t n)
 {
@@ -216,18 +222,18 @@ static uint32_t power_of_two(uint64_t n)
 	return p;
 }
 
-/* Local memory, offsets: its struct, thread_states, stacks, blocks, rules, the sessions' area. */
-static uint64_t stacks_at(const struct heap_places *p)
+/* Offsets in local memory: struct, thread states, stacks, blocks, rules, area for sessions. */
+static uint64_t stacks_at(const struct heap_layout *p)
 {
 	return pages(sizeof(struct heap_local)) + (uint64_t)p->nr_slots * HEAP_THREAD_STATE_BYTES;
 }
 
-static uint64_t blocks_at(const struct heap_places *p)
+static uint64_t blocks_at(const struct heap_layout *p)
 {
 	return stacks_at(p) + STACKS_NR * sizeof(uint64_t);
 }
 
-static uint64_t rules_at(const struct heap_places *p)
+static uint64_t rules_at(const struct heap_layout *p)
 {
 	return blocks_at(p) + pages(HEAP_BLOCKS_BYTES(BLOCKS_NR));
 }
@@ -235,18 +241,17 @@ static uint64_t rules_at(const struct heap_places *p)
 static void choose_sizes(struct heapinject *h)
 {
 	const struct heapinject_spec *s = h->spec;
-	struct heap_places *p = &h->places;
+	struct heap_layout *p = &h->layout;
 	CLEANUP(pid_list_release) struct pid_list tids = {0};
 	(void)proc_threads(&tids, h->pid, NULL);
 	p->nr_slots = s->nr_slots ? s->nr_slots : MAX(power_of_two(tids.pids.n * 2), SLOTS_MIN);
 	p->nr_slots = MIN(p->nr_slots, HEAP_SLOTS_MAX);
-	/* Never fewer than before: numbers of threads go up and down, places would be left behind.
-	 */
+	/* Not fewer than before: thread counts vary, and the old mappings could not be reused. */
 	if (!s->ring_bytes && h->old.nr_slots > p->nr_slots && h->old.nr_slots <= HEAP_SLOTS_MAX)
 		p->nr_slots = h->old.nr_slots;
 	p->ring_bytes = s->ring_bytes      ? s->ring_bytes
-			: s->is_full_trace ? RING_EVERY
-					   : RING_SAMPLED;
+			: s->is_full_trace ? RING_FULL_TRACE_BYTES
+					   : RING_SAMPLED_BYTES;
 	while (!s->ring_bytes && (uint64_t)p->ring_bytes * p->nr_slots > RINGS_MAX_BYTES)
 		p->ring_bytes /= 2;
 	h->slots_off = sizeof(struct heap_shared);
@@ -258,9 +263,9 @@ static void choose_sizes(struct heapinject *h)
 	p->local_bytes = rules_at(p) + pages(HEAP_RULES_DEFAULT * RULE_BYTES) + REMOTE_AREA_BYTES;
 }
 
-/* The same place as before if it has the same size: thousands of attaches leave one behind. */
-static int choose_place(struct heapinject *h, uint64_t *at, uint64_t nr_bytes, uint64_t old,
-			uint64_t old_bytes, struct err *err)
+/* Reuses the old address if the size is the same, so repeated attaches do not leak mappings. */
+static int choose_addr(struct heapinject *h, uint64_t *at, uint64_t nr_bytes, uint64_t old,
+		       uint64_t old_bytes, struct err *err)
 {
 	const struct heapspace_map *m = old ? heapspace_at(&h->space, old) : NULL;
 	if (m && old_bytes == nr_bytes && m->end >= old + nr_bytes &&
@@ -268,38 +273,39 @@ static int choose_place(struct heapinject *h, uint64_t *at, uint64_t nr_bytes, u
 		*at = old;
 		return 0;
 	}
-	*at = heapspace_anywhere(&h->space, nr_bytes + 2 * PAGE_BYTES);
+	*at = heapspace_find_free(&h->space, nr_bytes + 2 * PAGE_BYTES);
 	if (!*at)
 		return err_set(err, -ENOMEM, "no address space left in pid %d", h->pid);
 	*at += PAGE_BYTES;
-	heapspace_take(&h->space, *at, nr_bytes);
+	heapspace_reserve(&h->space, *at, nr_bytes);
 	return 0;
 }
 
-static int choose_places(struct heapinject *h, struct err *err)
+static int choose_layout(struct heapinject *h, struct err *err)
 {
 	const struct heap_image *im = heap_image();
-	struct heap_places *p = &h->places;
-	const struct heap_places *o = &h->old;
-	/* A thread may still be on its way by what it read there (wire/heap_wire.h). */
+	struct heap_layout *p = &h->layout;
+	const struct heap_layout *o = &h->old;
+	/* A preempted thread may still use the old values (wire/heap_wire.h). */
 	bool is_same = p->nr_slots == o->nr_slots && p->ring_bytes == o->ring_bytes &&
 		       p->shared_bytes == o->shared_bytes && p->tables_bytes == o->tables_bytes;
 	h->is_image_new = !h->image;
 	uint64_t image_bytes = im->data_start + im->data_bytes;
-	TRY(h->image ? 0 : choose_place(h, &h->image, image_bytes, 0, 0, err));
-	TRY(choose_place(h, &p->local, p->local_bytes, is_same ? o->local : 0, o->local_bytes,
-			 err));
-	TRY(choose_place(h, &p->shared, p->shared_bytes, o->shared, o->shared_bytes, err));
-	TRY(choose_place(h, &p->tables, p->tables_bytes, o->tables, o->tables_bytes, err));
+	TRY(h->image ? 0 : choose_addr(h, &h->image, image_bytes, 0, 0, err));
+	TRY(choose_addr(h, &p->local, p->local_bytes, is_same ? o->local : 0, o->local_bytes, err));
+	TRY(choose_addr(h, &p->shared, p->shared_bytes, o->shared, o->shared_bytes, err));
+	TRY(choose_addr(h, &p->tables, p->tables_bytes, o->tables, o->tables_bytes, err));
 	h->is_local_new = p->local != o->local;
 	return 0;
 }
 
-/* ---- doing it -------------------------------------------------------------------------------- */
+/*
+ * ---- the attach --------------------------------------------------------------------------------
+ */
 
 /*
- * The target has the file as well: only what has its size after it was sealed may be touched here,
- * as memory behind the end of a file kills who reads it.
+ * The target has the file open as well: check its size after sealing, as access beyond the end of a
+ * mapped file raises SIGBUS.
  */
 static int check_size(int fd, uint64_t nr_bytes, struct err *err)
 {
@@ -327,8 +333,8 @@ static int memfd_refused(struct heapinject *h, int64_t code, struct err *err)
 	return (int)code;
 }
 
-/* Nothing of ours stays open in a target. */
-static void close_theirs(struct remote *r, int64_t fd)
+/* Closes a descriptor in the target. */
+static void close_remote(struct remote *r, int64_t fd)
 {
 	int64_t closed;
 	if (fd >= 0)
@@ -336,14 +342,14 @@ static void close_theirs(struct remote *r, int64_t fd)
 				     &closed, NULL);
 }
 
-/* A name for memfd_create, in scratch memory. */
-static int put_name(struct remote *r, const char *name, uint64_t *ret_at, struct err *err)
+/* Writes a name for memfd_create to scratch memory. */
+static int write_name(struct remote *r, const char *name, uint64_t *ret_at, struct err *err)
 {
 	TRY(remote_scratch(r, strlen(name) + 1, ret_at, err));
 	return remote_write(r, *ret_at, name, strlen(name) + 1, err);
 }
 
-/* Regions that are new come out of one file, which is complete before it is mapped. */
+/* Writes all new regions to one file and seals it, before it is mapped. */
 static int fill_stubs(struct heapinject *h, int fd, const struct buf *code, struct err *err)
 {
 	uint64_t off = 0;
@@ -405,16 +411,16 @@ int heapattach_map_stubs(struct heapinject *h, struct remote *r, const struct bu
 		has_new |= g->is_new;
 	if (!has_new)
 		return 0;
-	TRY(put_name(r, HEAPSPACE_STUBS, &args[0], err));
+	TRY(write_name(r, HEAPSPACE_STUBS, &args[0], err));
 	TRY(remote_syscall(r, SYS_memfd_create, args, &theirs, err));
 	if (theirs < 0)
 		return memfd_refused(h, theirs, err);
 	int rc = map_regions(h, r, theirs, code, err);
-	close_theirs(r, theirs);
+	close_remote(r, theirs);
 	return rc;
 }
 
-/* Stubs of regions that are there already: nobody executes them now. */
+/* Writes stubs to existing regions, which no thread executes now. */
 static int write_stubs(struct heapinject *h, const struct buf *code, struct err *err)
 {
 	size_t at = 0;
@@ -439,7 +445,7 @@ static int make_files(struct heapinject *h, struct remote *r, int64_t theirs[FIL
 	size_t n = h->is_image_new ? FILE_NR : FILE_IMAGE;
 	for (size_t i = 0; i < n; i++) {
 		uint64_t at;
-		TRY(put_name(r, names[i], &at, err));
+		TRY(write_name(r, names[i], &at, err));
 		ops[i] = (struct heapcode_op){.nr = SYS_memfd_create,
 					      .args = {at, MFD_CLOEXEC | MFD_ALLOW_SEALING}};
 	}
@@ -459,8 +465,8 @@ static int fill_files(struct heapinject *h, struct remote *r, const int64_t thei
 	CLEANUP(close_p) int file = -1;
 	TRY(remote_get_fd(r, (int)theirs[FILE_RING], &ring, err));
 	TRY(remote_get_fd(r, (int)theirs[FILE_TABLES], &tables, err));
-	TRY(size_fd(ring, h->places.shared_bytes, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL, err));
-	if (ftruncate(tables, (off_t)h->places.tables_bytes))
+	TRY(size_fd(ring, h->layout.shared_bytes, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL, err));
+	if (ftruncate(tables, (off_t)h->layout.tables_bytes))
 		return err_sys(err, "cannot prepare shared memory");
 	if (h->is_image_new) {
 		TRY(remote_get_fd(r, (int)theirs[FILE_IMAGE], &file, err));
@@ -468,16 +474,16 @@ static int fill_files(struct heapinject *h, struct remote *r, const int64_t thei
 		TRY(size_fd(file, heap_image()->data_start + heap_image()->data_bytes,
 			    F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL, err));
 	}
-	h->shared = mmap(NULL, h->places.shared_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring, 0);
+	h->shared = mmap(NULL, h->layout.shared_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring, 0);
 	h->tables =
-		mmap(NULL, h->places.tables_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, tables, 0);
+		mmap(NULL, h->layout.tables_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, tables, 0);
 	if (h->shared == MAP_FAILED || h->tables == MAP_FAILED)
 		return err_sys(err, "cannot map shared memory");
-	/* From here on nobody else gets a mapping that he could write to. */
+	/* Now forbid further writable mappings. */
 	if (fcntl(tables, F_ADD_SEALS,
 		  F_SEAL_SHRINK | F_SEAL_GROW | 0x10 /* F_SEAL_FUTURE_WRITE */ | F_SEAL_SEAL))
 		return err_sys(err, "cannot seal shared memory");
-	TRY(check_size(tables, h->places.tables_bytes, err));
+	TRY(check_size(tables, h->layout.tables_bytes, err));
 	struct heap_shared *s = (struct heap_shared *)h->shared;
 	s->magic = HEAP_WIRE_MAGIC;
 	s->version = HEAP_WIRE_VERSION;
@@ -492,8 +498,8 @@ static void add_op(struct heapcode_ops *l, long nr, uint64_t a0, uint64_t a1, ui
 					     .args = {a0, a1, a2, a3, (uint64_t)a4, a5}});
 }
 
-/* What the batch has closed is not the target's any more. */
-static void forget_closed(const struct heapcode_ops *l, int64_t theirs[FILE_NR])
+/* Marks the descriptors that the batch has closed. */
+static void mark_closed(const struct heapcode_ops *l, int64_t theirs[FILE_NR])
 {
 	vec_foreach(op, &l->v)
 		for (size_t i = 0; i < FILE_NR; i++)
@@ -501,10 +507,10 @@ static void forget_closed(const struct heapcode_ops *l, int64_t theirs[FILE_NR])
 				theirs[i] = -1;
 }
 
-/* Rings and tables of recorders that were killed, where this one does not come back to. */
-static void drop_dead(const struct heapinject *h, struct heapcode_ops *l)
+/* Replaces rings and tables left by killed recorders, unless this attach reuses their address. */
+static void unmap_stale(const struct heapinject *h, struct heapcode_ops *l)
 {
-	const struct heap_places *p = &h->places;
+	const struct heap_layout *p = &h->layout;
 	vec_foreach(m, &h->space.maps) {
 		bool is_ring = m->kind == HEAPSPACE_IS_RING && m->start != p->shared;
 		bool is_tables = m->kind == HEAPSPACE_IS_TABLES && m->start != p->tables;
@@ -519,14 +525,14 @@ static int map_all(struct heapinject *h, struct remote *r, int64_t theirs[FILE_N
 {
 	CLEANUP(vec_free_p) struct heapcode_ops l = {0};
 	const struct heap_image *im = heap_image();
-	const struct heap_places *p = &h->places;
-	/* Over our own place of before, else only where nothing is. */
+	const struct heap_layout *p = &h->layout;
+	/* Replace our own old mapping; elsewhere only map free addresses. */
 	uint64_t ring_fixed = p->shared == h->old.shared ? MAP_FIXED : FIXED_NOREPLACE;
 	uint64_t tables_fixed = p->tables == h->old.tables ? MAP_FIXED : FIXED_NOREPLACE;
 	add_op(&l, SYS_mmap, p->shared, p->shared_bytes, PROT_READ | PROT_WRITE,
 	       MAP_SHARED | ring_fixed, theirs[FILE_RING], 0);
 	add_op(&l, SYS_madvise, p->shared, p->shared_bytes, MADV_DONTFORK, 0, 0, 0);
-	/* A dump of core would make memory of all that was never written. */
+	/* A core dump would allocate all pages never written. */
 	add_op(&l, SYS_madvise, p->shared, p->shared_bytes, MADV_DONTDUMP, 0, 0, 0);
 	add_op(&l, SYS_mmap, p->tables, p->tables_bytes, PROT_READ, MAP_SHARED | tables_fixed,
 	       theirs[FILE_TABLES], 0);
@@ -547,24 +553,24 @@ static int map_all(struct heapinject *h, struct remote *r, int64_t theirs[FILE_N
 		       PROT_READ | PROT_WRITE, MAP_PRIVATE | FIXED_NOREPLACE, theirs[FILE_IMAGE],
 		       im->data_start);
 	}
-	drop_dead(h, &l);
+	unmap_stale(h, &l);
 	for (size_t i = 0; i < FILE_NR; i++)
 		if (theirs[i] >= 0)
 			add_op(&l, SYS_close, (uint64_t)theirs[i], 0, 0, 0, 0, 0);
 	int rc = heapinject_batch(h, r, l.v.p, l.v.n, err);
-	forget_closed(&l, theirs);
+	mark_closed(&l, theirs);
 	vec_foreach(op, &l.v) {
 		if (op->nr == SYS_mmap && op->result != (int64_t)op->args[0])
 			return err_set(err, op->result < 0 ? (int)op->result : -EEXIST,
 				       "cannot map the recorder's memory in pid %d: %s", h->pid,
 				       op->result < 0 ? strerror((int)-op->result)
-						      : "the place was taken");
+						      : "the address was taken meanwhile");
 	}
 	return rc;
 }
 
-/* For hooks: jemalloc's own frames. The range that has most of its code. */
-static void skip_allocator(const struct heapinject *h, struct heap_local *l)
+/* For hooks: the range of jemalloc's code, whose frames are omitted. */
+static void set_skip_range(const struct heapinject *h, struct heap_local *l)
 {
 	if (h->method == HEAP_METHOD_PATCH || !h->avoid.n)
 		return;
@@ -586,7 +592,7 @@ void heapattach_originals(const struct heapinject *h, struct heap_data *data)
 		data->original[number] = p->stub + HEAPCODE_TRAMPOLINE;
 		if (!nothrow_is_needed(site->name))
 			continue;
-		/* The twin itself, or what its stub calls. */
+		/* The nothrow variant itself, or its trampoline if it is patched. */
 		const struct heap_site *nothrow = nothrow_find(plan, site);
 		data->nothrow[number] = nothrow ? nothrow->addr : 0;
 		vec_foreach(q, &h->patches)
@@ -598,7 +604,7 @@ void heapattach_originals(const struct heapinject *h, struct heap_data *data)
 static int write_local(struct heapinject *h, uint64_t per_us, struct err *err)
 {
 	const struct heap_image *im = heap_image();
-	const struct heap_places *p = &h->places;
+	const struct heap_layout *p = &h->layout;
 	const struct heapspace_map *stack = heapspace_first(&h->space, HEAPSPACE_IS_STACK);
 	struct heap_local l = {
 		.generation = (uint32_t)clock_mono_ns() | 1,
@@ -624,15 +630,16 @@ static int write_local(struct heapinject *h, uint64_t per_us, struct err *err)
 		.rings_off = h->rings_off,
 		.is_full_trace = h->spec->is_full_trace,
 		.interval_bytes = h->spec->interval_bytes,
-		.assay_timeout_tsc = per_us * (SILENT_NS / NS_PER_US),
-		.wait_tsc = per_us * ((h->spec->wait_ns ? h->spec->wait_ns : WAIT_NS) / NS_PER_US),
+		.assay_timeout_tsc = per_us * (ASSAY_TIMEOUT_NS / NS_PER_US),
+		.wait_tsc =
+			per_us * ((h->spec->wait_ns ? h->spec->wait_ns : RING_WAIT_NS) / NS_PER_US),
 	};
-	skip_allocator(h, &l);
-	h->is_free_to_call &= !h->has_filter;
-	if (h->is_free_to_call)
+	set_skip_range(h, &l);
+	h->may_syscall &= !h->has_filter;
+	if (h->may_syscall)
 		l.flags |= HEAP_SYSCALLS_ALLOWED;
 	if (!h->is_held)
-		l.flags |= HEAP_FS0_IS_TP; /* its C library has begun long ago */
+		l.flags |= HEAP_FS0_IS_TP; /* its C library is initialized */
 	if (getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE_)
 		l.flags |= HEAP_HAS_FSGSBASE;
 	TRY(heapinject_write(h, p->local, &l, sizeof(l), err));
@@ -652,10 +659,10 @@ static int install(struct heapinject *h, struct remote *r, struct err *err)
 					      : 0; /* with the handles */
 }
 
-static int map_in(struct heapinject *h, struct remote *r, const struct buf *code,
-		  int64_t theirs[FILE_NR], struct err *err)
+static int map_memory(struct heapinject *h, struct remote *r, const struct buf *code,
+		      int64_t theirs[FILE_NR], struct err *err)
 {
-	/* From here on it cannot execute another program without our knowing. */
+	/* The thread is stopped: an exec from here on is noticed. */
 	uint64_t image = h->spec->plan->image;
 	if (image && proc_image(h->pid) != image)
 		return err_set(err, -ESTALE, "pid %d executed another program meanwhile", h->pid);
@@ -666,23 +673,24 @@ static int map_in(struct heapinject *h, struct remote *r, const struct buf *code
 	return map_all(h, r, theirs, err);
 }
 
-static int put_in(struct heapinject *h, const struct buf *code, uint64_t per_us, struct err *err)
+static int inject_recorder(struct heapinject *h, const struct buf *code, uint64_t per_us,
+			   struct err *err)
 {
 	CLEANUP(heapinject_close) struct heap_session s = {0};
 	int64_t theirs[FILE_NR] = {-1, -1, -1};
 	TRY(heapinject_open(&s, h, h->method != HEAP_METHOD_PATCH, err));
-	int rc = map_in(h, s.r, code, theirs, err);
+	int rc = map_memory(h, s.r, code, theirs, err);
 	for (size_t i = 0; i < FILE_NR; i++)
-		close_theirs(s.r, theirs[i]);
+		close_remote(s.r, theirs[i]);
 	h->is_mapped = !rc;
 	TRY(rc);
-	h->kept[h->spec->is_full_trace] = h->places;
+	h->saved_layouts[h->spec->is_full_trace] = h->layout;
 	TRY(write_local(h, per_us, err));
 	return install(h, s.r, err);
 }
 
-/* A function that is left out would be allocations that nobody sees. */
-static int check_all(const struct heapinject *h, struct err *err)
+/* With is_all_or_none a function that cannot be patched is an error. */
+static int check_all_or_none(const struct heapinject *h, struct err *err)
 {
 	const struct heap_plan *plan = h->spec->plan;
 	vec_foreach(p, &h->patches)
@@ -690,32 +698,32 @@ static int check_all(const struct heapinject *h, struct err *err)
 		    plan->sites.p[p->site].shape < HEAP_MMAP)
 			return err_set(err, -ENOTSUP, "%s cannot be patched: %s",
 				       plan->sites.p[p->site].name,
-				       p->why ? p->why : "its code is not understood");
+				       p->why ? p->why : "unknown instructions");
 	return 0;
 }
 
 int heapattach_run(struct heapinject *h, struct err *err)
 {
 	uint64_t per_us = tsc_per_us();
-	TRY(heapinject_look_at_threads(h, err));
+	TRY(heapinject_check_seccomp(h, err));
 	TRY(inspect(h, err));
 	if (h->method == HEAP_METHOD_PATCH)
 		heapstubs_plan(h);
 	heapstubs_place(h);
 	choose_sizes(h);
-	TRY(choose_places(h, err));
-	const struct heap_places *p = &h->places;
+	TRY(choose_layout(h, err));
+	const struct heap_layout *p = &h->layout;
 	uint64_t nr_bytes = p->local_bytes + p->shared_bytes + p->tables_bytes;
 	TRY(h->is_local_new ? heapspace_check_limit(&h->space, h->pid, nr_bytes, err) : 0);
 	CLEANUP(buf_release) struct buf code = {0};
 	heapstubs_make(h, &code);
-	heapstubs_emit(h);
+	heapstubs_count(h);
 	if (h->method == HEAP_METHOD_PATCH && !h->info.nr_patched)
 		return err_set(err, -ENOTSUP, "no function of pid %d can be patched: %s", h->pid,
 			       h->info.unpatched ? h->info.unpatched : "none was found");
-	TRY(check_all(h, err));
+	TRY(check_all_or_none(h, err));
 	if (!h->regions.n)
 		return err_set(err, -ENOMEM, "no address space left in pid %d", h->pid);
-	TRY(put_in(h, &code, per_us, err));
-	return heaptext_wide(h, false, err);
+	TRY(inject_recorder(h, &code, per_us, err));
+	return heaptext_change_multi(h, false, err);
 }

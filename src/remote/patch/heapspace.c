@@ -1,4 +1,4 @@
-/* The map of a target; see heapspace.h. */
+/* Mappings and free address space of a target; see heapspace.h. */
 #include "base/base.h"
 #include "remote/patch/heapspace.h"
 
@@ -8,13 +8,13 @@
 
 #include "host/proc.h"
 
-#define PAGE      4096ull
-#define LOWEST    0x10000ull /* vm.mmap_min_addr as it is everywhere */
-#define TOP       0x7fffffff0000ull
-#define REACH     ((1ull << 31) - (1ull << 24))
-#define ASIDE     (320ull << 20)
-#define LEFT_PART 4ull         /* of what is left under a limit this part may be taken */
-#define STACK_GAP (1ull << 30) /* below the first thread's stack: it grows */
+#define PAGE             4096ull
+#define LOWEST           0x10000ull /* the usual vm.mmap_min_addr */
+#define TOP              0x7fffffff0000ull
+#define NEAR_MAX         ((1ull << 31) - (1ull << 24))
+#define PLACEMENT_OFFSET (320ull << 20)
+#define LIMIT_FACTOR     4ull /* the free part of a limit must be this multiple of what is mapped */
+#define STACK_GAP        (1ull << 30) /* left free below the main thread's stack, which grows */
 
 void heapspace_release(struct heapspace *s)
 {
@@ -95,7 +95,7 @@ uint64_t heapspace_base(const struct heapspace *s, uint64_t addr)
 	const struct heapspace_map *at = heapspace_at(s, addr);
 	if (!at || !at->inode)
 		return 0;
-	/* Parts of one binary follow each other; the nearest first page below is its own. */
+	/* The segments of a binary are adjacent: take the nearest first page below. */
 	for (const struct heapspace_map *m = at + 1; m-- > s->maps.p;)
 		if (m->inode == at->inode && m->dev_major == at->dev_major &&
 		    m->dev_minor == at->dev_minor && !m->pgoff)
@@ -103,7 +103,7 @@ uint64_t heapspace_base(const struct heapspace *s, uint64_t addr)
 	return 0;
 }
 
-void heapspace_take(struct heapspace *s, uint64_t start, uint64_t nr_bytes)
+void heapspace_reserve(struct heapspace *s, uint64_t start, uint64_t nr_bytes)
 {
 	size_t i = 0;
 	while (i < s->maps.n && s->maps.p[i].start < start)
@@ -113,7 +113,7 @@ void heapspace_take(struct heapspace *s, uint64_t start, uint64_t nr_bytes)
 	s->maps.p[i] = (struct heapspace_map){.start = start, .end = start + nr_bytes};
 }
 
-/* The hole below map @i (i == n: above all), without what others grow into. */
+/* The hole below map @i (i == n: above all), without the space into which stack and brk grow. */
 static bool hole_below(const struct heapspace *s, size_t i, uint64_t *ret_lo, uint64_t *ret_hi)
 {
 	uint64_t lo = i ? s->maps.p[i - 1].end : LOWEST;
@@ -131,24 +131,24 @@ static bool hole_below(const struct heapspace *s, size_t i, uint64_t *ret_lo, ui
 }
 
 /*
- * In [a, b): away from its top, where the kernel puts what is mapped next (ours, too, before we
- * get there).
+ * An address in [a, b), away from its top: the kernel places the next mapping there, possibly
+ * before ours.
  */
 static uint64_t place_in(uint64_t a, uint64_t b, uint64_t nr_bytes)
 {
 	if (b < a || b - a < nr_bytes)
 		return 0;
-	if (b - a > nr_bytes + 2 * ASIDE)
-		return (b - ASIDE - nr_bytes) & ~(PAGE - 1);
+	if (b - a > nr_bytes + 2 * PLACEMENT_OFFSET)
+		return (b - PLACEMENT_OFFSET - nr_bytes) & ~(PAGE - 1);
 	return (a + PAGE - 1) & ~(PAGE - 1);
 }
 
-uint64_t heapspace_near(const struct heapspace *s, uint64_t lo, uint64_t hi, uint64_t nr_bytes)
+uint64_t heapspace_find_near(const struct heapspace *s, uint64_t lo, uint64_t hi, uint64_t nr_bytes)
 {
-	uint64_t first = hi > REACH ? hi - REACH : LOWEST;
-	uint64_t last = lo + REACH;
+	uint64_t first = hi > NEAR_MAX ? hi - NEAR_MAX : LOWEST;
+	uint64_t last = lo + NEAR_MAX;
 	nr_bytes = (nr_bytes + PAGE - 1) & ~(PAGE - 1);
-	/* Downwards, as nothing grows up to a binary's first page; then upwards. */
+	/* First below the binary, as nothing grows towards its first page; then above. */
 	for (size_t i = s->maps.n + 1; i--;) {
 		uint64_t a;
 		uint64_t b;
@@ -171,7 +171,7 @@ uint64_t heapspace_near(const struct heapspace *s, uint64_t lo, uint64_t hi, uin
 	return 0;
 }
 
-uint64_t heapspace_anywhere(const struct heapspace *s, uint64_t nr_bytes)
+uint64_t heapspace_find_free(const struct heapspace *s, uint64_t nr_bytes)
 {
 	uint64_t best = 0;
 	uint64_t size = 0;
@@ -193,12 +193,12 @@ int heapspace_check_limit(const struct heapspace *s, int32_t pid, uint64_t nr_by
 {
 	struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
 	uint64_t used = 0;
-	(void)prlimit(pid, RLIMIT_AS, NULL, &limit); /* refused: it will be seen */
+	(void)prlimit(pid, RLIMIT_AS, NULL, &limit); /* not permitted: assume no limit */
 	if (limit.rlim_cur == RLIM_INFINITY)
 		return 0;
 	for (size_t i = 0; i < s->maps.n; i++)
 		used += s->maps.p[i].prot ? s->maps.p[i].end - s->maps.p[i].start : 0;
-	if (used + LEFT_PART * nr_bytes <= limit.rlim_cur)
+	if (used + LIMIT_FACTOR * nr_bytes <= limit.rlim_cur)
 		return 0;
 	return err_set(err, -ENOMEM,
 		       "its address space is limited (ulimit -v), with no room for a recorder");

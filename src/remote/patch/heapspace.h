@@ -1,7 +1,6 @@
 /*
- * What a target maps, as far as the recorder cares: what an earlier attach left, where binaries
- * begin, where there is room. A picture of one moment: what is mapped by it is mapped with
- * MAP_FIXED_NOREPLACE.
+ * A snapshot of a target's mappings, to find what an earlier attach left, where binaries begin, and
+ * free address space. As the target may map memory meanwhile, new mappings use MAP_FIXED_NOREPLACE.
  */
 #ifndef ASSAY_REMOTE_PATCH_HEAPSPACE_H
 #define ASSAY_REMOTE_PATCH_HEAPSPACE_H
@@ -21,7 +20,7 @@ enum heapspace_kind {
 	HEAPSPACE_IS_STUBS,
 	HEAPSPACE_IS_RING,
 	HEAPSPACE_IS_TABLES,
-	HEAPSPACE_IS_STACK, /* of the first thread */
+	HEAPSPACE_IS_STACK, /* of the main thread */
 	HEAPSPACE_IS_BRK,
 	HEAPSPACE_IS_KERNEL, /* vdso, vvar, vsyscall */
 };
@@ -43,25 +42,27 @@ struct heapspace {
 };
 
 void heapspace_release(struct heapspace *s);
+/* Reads /proc/PID/maps. -ESRCH: the process has ended. */
 int heapspace_read(struct heapspace *ret_s, int32_t pid, struct err *err);
-/* Borrowed; NULL: not mapped, none of this kind. */
+/* The mapping at @addr, or the first one of @kind; NULL: none. Borrowed. */
 const struct heapspace_map *heapspace_at(const struct heapspace *s, uint64_t addr);
 const struct heapspace_map *heapspace_first(const struct heapspace *s, enum heapspace_kind kind);
-/* Where the first page of the binary that is mapped at @addr is; 0: not mapped, or no file. */
+/* Address of the first page of the binary mapped at @addr; 0: not mapped, or not a file. */
 uint64_t heapspace_base(const struct heapspace *s, uint64_t addr);
-/* Marks a range as used. */
-void heapspace_take(struct heapspace *s, uint64_t start, uint64_t nr_bytes);
+/* Marks a range as used in the snapshot. */
+void heapspace_reserve(struct heapspace *s, uint64_t start, uint64_t nr_bytes);
 /*
- * A free place of @nr_bytes from which everything in [lo, hi) is within 2 GiB, so that relative
- * jumps and operands reach; 0: none.
+ * Finds @nr_bytes of free address space within 2 GiB of everything in [lo, hi), the range of
+ * relative jumps and operands; 0: none.
  */
-uint64_t heapspace_near(const struct heapspace *s, uint64_t lo, uint64_t hi, uint64_t nr_bytes);
-/* A free place far from what grows; 0: none. */
-uint64_t heapspace_anywhere(const struct heapspace *s, uint64_t nr_bytes);
+uint64_t heapspace_find_near(const struct heapspace *s, uint64_t lo, uint64_t hi,
+			     uint64_t nr_bytes);
+/* Finds free address space away from stacks and heaps, which grow; 0: none. */
+uint64_t heapspace_find_free(const struct heapspace *s, uint64_t nr_bytes);
 
 /*
- * What is taken of a limited address space (RLIMIT_AS) the program cannot have: -ENOMEM if
- * @nr_bytes more were too much of what is left.
+ * Under RLIMIT_AS the recorder reduces the address space of the program. -ENOMEM if 4 * @nr_bytes
+ * exceed what is left.
  */
 int heapspace_check_limit(const struct heapspace *s, int32_t pid, uint64_t nr_bytes,
 			  struct err *err);

@@ -1,4 +1,4 @@
-/* See inject/ for what it is, inject/heap_image.sh for what is made sure of. */
+/* The embedded image; inject/heap_image.sh checks its properties and computes the offsets. */
 #include "base/base.h"
 #include "remote/patch/image.h"
 

@@ -1,4 +1,4 @@
-/* The life of the recorder in a process; see inject.h. */
+/* Start, stop and detach of the recorder; see inject.h. The attach: attach.c. */
 #include "base/base.h"
 #include "remote/patch/inject.h"
 
@@ -14,12 +14,15 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "remote/patch/image.h"
-#include "remote/patch/injectpriv.h"
+#include "remote/patch/attach.h"
+#include "remote/patch/injectstate.h"
+#include "remote/patch/patchtext.h"
+#include "remote/jemalloc/hooks.h"
 #include "host/proc.h"
 #include "host/procmem.h"
 
-#define PLACE_TRIES 5
-#define QUIET_NS    NS_PER_SEC /* how long threads inside the recorder are waited for */
+#define ATTACH_TRIES      5
+#define INSIDE_TIMEOUT_NS NS_PER_SEC /* wait for threads inside the recorder */
 
 int heapinject_read(void *ctx, uint64_t addr, void *to, size_t n)
 {
@@ -39,8 +42,8 @@ int heapinject_write(struct heapinject *h, uint64_t addr, const void *from, size
 }
 
 /*
- * Where the C library keeps a thread's id, from its thread pointer: struct pthread's tid of glibc
- * on x86-64 (2.x) and of musl (1.x). Believed where it says the id of the thread that we have.
+ * Finds the offset of the thread id from the thread pointer: struct pthread's tid of glibc on
+ * x86-64 (2.x) and of musl (1.x). Accepted if the word there is the id of the session's thread.
  */
 static uint32_t find_tid_offset(const struct heapinject *h, struct remote *r)
 {
@@ -60,12 +63,12 @@ static uint32_t find_tid_offset(const struct heapinject *h, struct remote *r)
 
 int heapinject_open(struct heap_session *ret_s, struct heapinject *h, bool is_call, struct err *err)
 {
-	/* Local memory ends with room for sessions, this attach's or an earlier one's. */
-	const struct heap_places *p = &h->kept[0];
+	/* The area for sessions is at the end of local memory, of this attach or an earlier one. */
+	const struct heap_layout *p = &h->saved_layouts[0];
 	if (h->is_mapped)
-		p = &h->places;
+		p = &h->layout;
 	else if (!p->local)
-		p = &h->kept[1];
+		p = &h->saved_layouts[1];
 	struct remote_options options = {
 		.avoid = is_call ? &h->avoid : NULL,
 		.area = p->local ? p->local + p->local_bytes - REMOTE_AREA_BYTES : 0};
@@ -93,8 +96,8 @@ int heapinject_batch(struct heapinject *h, struct remote *r, struct heapcode_op 
 	uint64_t done = 0;
 	for (size_t i = 0; i < n; i++)
 		ops[i].result = -ECANCELED;
-	if (h->has_filter) /* it may kill who makes them */
-		return err_set(err, -EPERM, "pid %d has a seccomp filter by now", h->pid);
+	if (h->has_filter) /* it may kill the thread */
+		return err_set(err, -EPERM, "pid %d has a seccomp filter now", h->pid);
 	TRY(remote_scratch(r, n * sizeof(*ops), &at, err));
 	TRY(remote_write(r, at, ops, n * sizeof(*ops), err));
 	const uint64_t args[REMOTE_ARGS_MAX] = {at, n};
@@ -124,60 +127,61 @@ static struct heapinject *inject_new(const struct heapinject_spec *spec)
 
 static int set_active(struct heapinject *h, uint32_t is_active, struct err *err)
 {
-	return heapinject_write(h, h->places.local + offsetof(struct heap_local, is_active),
+	return heapinject_write(h, h->layout.local + offsetof(struct heap_local, is_active),
 				&is_active, sizeof(is_active), err);
 }
 
 int heapinject_start(struct heapinject *h, struct err *err)
 {
-	/* From now on it may be let go by who held it. */
 	h->is_stopped = false;
 	return set_active(h, 1, err);
 }
 
-/* Each thread has its own; one that is in strict mode would be killed by the recorder. */
-int heapinject_look_at_threads(struct heapinject *h, struct err *err)
+/* Seccomp modes are per thread. */
+int heapinject_check_seccomp(struct heapinject *h, struct err *err)
 {
 	CLEANUP(pid_list_release) struct pid_list tids = {0};
 	int rc = proc_threads(&tids, h->pid, err);
 	if (rc)
 		return rc == -ENOENT ? -ESRCH : rc;
-	h->is_free_to_call = true;
+	h->may_syscall = true;
 	for (size_t i = 0; i < tids.pids.n; i++) {
 		struct proc_task f;
 		if (proc_task(h->pid, tids.pids.p[i], &f)) /* it has ended */
 			continue;
 		if (f.seccomp == 1) {
 			err_set(err, -ENOTSUP,
-				"thread %d of pid %d is under strict seccomp, which kills for what "
-				"the recorder does",
+				"thread %d of pid %d is in strict seccomp mode, which does not "
+				"permit what the recorder does",
 				tids.pids.p[i], h->pid);
-			return err_hint(err, "--method uprobes records it from outside");
+			return err_hint(
+				err,
+				"--method uprobes records without a recorder inside the process");
 		}
-		h->is_free_to_call &= !f.seccomp;
+		h->may_syscall &= !f.seccomp;
 	}
 	return 0;
 }
 
-void heapinject_mind_seccomp(struct heapinject *h)
+void heapinject_poll_seccomp(struct heapinject *h)
 {
-	uint64_t local = h->places.local;
+	uint64_t local = h->layout.local;
 	uint32_t off = 0;
 	uint32_t flags = 0;
-	if (!h->is_free_to_call)
+	if (!h->may_syscall)
 		return;
-	/* Its own prctl has said so before (heap_entry.S). */
+	/* The recorder has noticed the prctl itself (heap_entry.S). */
 	if (!heapinject_read(h, local + offsetof(struct heap_local, flags), &flags,
 			     sizeof(flags)) &&
 	    !(flags & HEAP_SYSCALLS_ALLOWED)) {
-		h->is_free_to_call = false;
+		h->may_syscall = false;
 		return;
 	}
 	struct proc_task t;
 	if (proc_task(h->pid, h->pid, &t) || !t.seccomp)
 		return;
-	h->is_free_to_call = false;
-	/* Gone in between: then nobody is in danger. */
+	h->may_syscall = false;
+	/* A failed write means that the process has ended. */
 	if (t.seccomp == 1)
 		(void)!pwrite(h->mem_fd, &off, sizeof(off),
 			      (off_t)(local + offsetof(struct heap_local, is_active)));
@@ -188,25 +192,25 @@ void heapinject_mind_seccomp(struct heapinject *h)
 	(void)!pwrite(h->mem_fd, &flags, sizeof(flags), (off_t)local);
 }
 
-bool heapinject_may_call(const struct heapinject *h)
+bool heapinject_may_syscall(const struct heapinject *h)
 {
-	return h->is_free_to_call;
+	return h->may_syscall;
 }
 
 int heapinject_stop(struct heapinject *h, struct err *err)
 {
 	h->is_held = false;
 	TRY(set_active(h, 0, err));
-	/* Every thread that runs has passed a barrier after this: it sees the switch. */
+	/* After this every running thread has executed a barrier and sees is_active. */
 	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
 		(void)nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
 	h->is_stopped = true;
 	uint32_t n;
 	struct heap_slot *slots = heapinject_slots(h, &n);
-	uint64_t deadline_ns = clock_mono_ns() + QUIET_NS;
+	uint64_t deadline_ns = clock_mono_ns() + INSIDE_TIMEOUT_NS;
 	for (uint32_t i = 0; i < n; i++) {
 		while (__atomic_load_n(&slots[i].is_inside, __ATOMIC_ACQUIRE)) {
-			/* A thread that ended in there, by a signal's longjmp, never leaves. */
+			/* A thread that left by a longjmp from a signal handler never clears it. */
 			if (clock_mono_ns() > deadline_ns)
 				break;
 			(void)nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
@@ -215,10 +219,10 @@ int heapinject_stop(struct heapinject *h, struct err *err)
 	return 0;
 }
 
-/* In place of shared memory lies memory of nobody: a late access hits zeros, not a hole. */
-static int drop_shared(struct heapinject *h, struct remote *r, struct err *err)
+/* Replaces shared memory by anonymous zeros, so that a late access does not fault. */
+static int replace_shared(struct heapinject *h, struct remote *r, struct err *err)
 {
-	const struct heap_places *p = &h->places;
+	const struct heap_layout *p = &h->layout;
 	uint64_t flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
 	struct heapcode_op ops[] = {
 		{.nr = SYS_mmap,
@@ -244,17 +248,17 @@ static int undo_on_thread(struct heapinject *h, bool has_calls, struct err *err)
 int heapinject_undo(struct heapinject *h, bool has_calls, struct err *err)
 {
 	TRY(undo_on_thread(h, has_calls, err));
-	TRY(heaptext_wide(h, true, err));
-	return patchtext_quiesce(h, err);
+	TRY(heaptext_change_multi(h, true, err));
+	return heaptext_quiesce(h, err);
 }
 
-static int take_out(struct heapinject *h, struct err *err)
+static int remove_recorder(struct heapinject *h, struct err *err)
 {
 	TRY(heapinject_undo(h, h->method != HEAP_METHOD_PATCH, err));
 	CLEANUP(heapinject_close) struct heap_session s = {0};
 	TRY(heapinject_open(&s, h, false, err));
-	/* with a filter it stays mapped, and nobody comes by it */
-	return h->has_filter ? 0 : drop_shared(h, s.r, err);
+	/* With a filter it stays mapped, unused. */
+	return h->has_filter ? 0 : replace_shared(h, s.r, err);
 }
 
 static int attach_once(struct heapinject **ret_h, const struct heapinject_spec *spec,
@@ -270,7 +274,7 @@ static int attach_once(struct heapinject **ret_h, const struct heapinject_spec *
 	int rc = heapattach_run(h, err);
 	h->spec = NULL;
 	if (rc && h->is_changing && rc != -ESRCH)
-		(void)take_out(h, NULL); /* else the next attach does it */
+		(void)remove_recorder(h, NULL); /* on failure the next attach does it */
 	TRY(rc);
 	*ret_h = TAKE(h);
 	return 0;
@@ -282,10 +286,11 @@ int heapinject_attach(struct heapinject **ret_h, const struct heapinject_spec *s
 	size_t nr_image;
 	(void)heap_image_bytes(&nr_image);
 	if (!nr_image)
-		return err_set(err, -ENOTSUP, "there is no recorder for this processor");
+		return err_set(err, -ENOTSUP,
+			       "the recorder is not available for this architecture");
 	int rc = -EEXIST;
-	/* A place that was free may have been taken since: the target maps memory all the time. */
-	for (int i = 0; i < PLACE_TRIES && rc == -EEXIST; i++)
+	/* -EEXIST: the target has mapped memory at a chosen address meanwhile. */
+	for (int i = 0; i < ATTACH_TRIES && rc == -EEXIST; i++)
 		rc = attach_once(ret_h, spec, err);
 	return rc;
 }
@@ -296,7 +301,7 @@ int heapinject_detach(struct heapinject *h, struct err *err)
 		return 0;
 	int rc = h->is_stopped ? 0 : heapinject_stop(h, err);
 	if (!rc)
-		rc = take_out(h, err);
+		rc = remove_recorder(h, err);
 	if (!rc || rc == -ESRCH)
 		h->is_detached = true;
 	return rc;
@@ -317,9 +322,9 @@ void heapinject_free(struct heapinject *h)
 	if (!h)
 		return;
 	if (h->shared && h->shared != MAP_FAILED)
-		(void)munmap(h->shared, h->places.shared_bytes);
+		(void)munmap(h->shared, h->layout.shared_bytes);
 	if (h->tables && h->tables != MAP_FAILED)
-		(void)munmap(h->tables, h->places.tables_bytes);
+		(void)munmap(h->tables, h->layout.tables_bytes);
 	close_p(&h->mem_fd);
 	heap_ranges_release(&h->avoid);
 	heapinject_release(h);
@@ -333,15 +338,15 @@ struct heap_shared *heapinject_shared(const struct heapinject *h)
 
 struct heap_slot *heapinject_slots(const struct heapinject *h, uint32_t *ret_nr)
 {
-	*ret_nr = h->places.nr_slots;
+	*ret_nr = h->layout.nr_slots;
 	return (struct heap_slot *)(h->shared + h->slots_off);
 }
 
 const uint8_t *heapinject_ring(const struct heapinject *h, uint32_t i, uint32_t *ret_nr_bytes)
 {
-	ASSERT(i < h->places.nr_slots);
-	*ret_nr_bytes = h->places.ring_bytes;
-	return h->shared + h->rings_off + (uint64_t)i * h->places.ring_bytes;
+	ASSERT(i < h->layout.nr_slots);
+	*ret_nr_bytes = h->layout.ring_bytes;
+	return h->shared + h->rings_off + (uint64_t)i * h->layout.ring_bytes;
 }
 
 struct ktables_head *heapinject_tables(const struct heapinject *h, uint32_t *ret_nr_rows)

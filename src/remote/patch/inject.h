@@ -1,19 +1,23 @@
 /*
- * The recorder (inject/) in one process: put there, started, stopped, taken out. See
- * wire/heap_wire.h for what lies where in the target.
+ * The recorder (inject/) in one process: attach, start, stop, detach. wire/heap_wire.h describes
+ * its memory in the target.
  *
- *	heapinject_attach   image, stubs, local and shared memory are there; functions are patched
- *	                    (or jemalloc's hooks installed), the recorder inert
- *	                    the caller fills the tables, drains the rings from now on
- *	heapinject_start    the recorder records
- *	heapinject_stop     it does not any more; nobody is inside (waited for, bounded)
- *	heapinject_detach   functions are as they were, shared memory is unmapped; what stays is
- *	                    the image and its stubs, inert, used again by the next attach
+ *	heapinject_attach   maps image, stubs, local and shared memory, and patches functions (or
+ *	                    installs jemalloc's hooks); the recorder is inert
+ *	                    the caller then fills the tables and drains the rings
+ *	heapinject_start    starts recording
+ *	heapinject_stop     stops recording and waits (bounded) until no thread is inside
+ *	heapinject_detach   restores the functions and unmaps shared memory; image and stubs stay
+ *	                    mapped, inert, and the next attach reuses them
  *
- * A target that dies or executes another program in between gives -ESRCH, and the shared memory
- * stays readable. Patching: the first instruction of a function is replaced by a two-byte jump
- * with one aligned store, so no thread needs to be stopped for it; where that cannot be done the
- * process's threads are stopped for the moment of the store (heapinject_info says so).
+ * If the target ends or executes another program, functions return -ESRCH and the shared memory
+ * stays readable.
+ *
+ * Patching replaces the first instruction of a function by a jump with one aligned store, so no
+ * thread has to be stopped; where that is not possible, all threads are stopped for the store
+ * (heapinject_info.had_to_stop_all).
+ *
+ * By one thread, except heapinject_poll_seccomp.
  */
 #ifndef ASSAY_REMOTE_PATCH_INJECT_H
 #define ASSAY_REMOTE_PATCH_INJECT_H
@@ -27,27 +31,27 @@
 struct heapinject_spec {
 	int32_t pid;
 	const struct heap_plan
-		*plan; /* method PATCH or HOOKS; PROF: only the unwinder of its samples */
-	bool is_full_trace;
+		*plan;      /* method PATCH or HOOKS; PROF: only unwinds jemalloc's samples */
+	bool is_full_trace; /* record every allocation, else sample */
 	uint64_t interval_bytes;
 	uint32_t nr_slots;   /* 0 = choose by the number of threads */
 	uint32_t ring_bytes; /* power of two, 0 = choose */
-	uint64_t wait_ns;    /* how long a thread waits for room in its ring, 0 = choose */
+	uint64_t wait_ns;    /* how long a thread waits when its ring is full, 0 = choose */
 	/*
-	 * The target is held by the caller before the first instruction of its own
-	 * (remote/patch/launch.h): it is alone and nobody can be in its functions.
+	 * The calling thread traces the target and has stopped it before its first instruction
+	 * (remote/patch/launch.h): it has one thread, which is in none of its functions.
 	 */
 	bool is_held;
 };
 
 struct heapinject_info {
 	size_t nr_patched;
-	size_t nr_unpatched;      /* functions that could not be patched */
-	size_t nr_unpatched_heap; /* of these: functions that allocate or free */
-	char *unpatched;          /* one of them, or NULL; borrowed */
-	uint64_t stopped_ns;      /* longest stop of one thread, so far */
+	size_t nr_unpatched;      /* functions not patched */
+	size_t nr_unpatched_heap; /* of these: allocate or free */
+	char *unpatched;          /* "name (reason)" of one, or NULL; borrowed */
+	uint64_t stopped_ns;      /* longest time that a thread was stopped */
 	bool had_to_stop_all;
-	bool is_reused; /* the image was there from before */
+	bool is_reused; /* the image of an earlier attach is used */
 };
 
 struct heapinject;
@@ -55,39 +59,39 @@ struct heapinject;
 int heapinject_attach(struct heapinject **ret_h, const struct heapinject_spec *spec,
 		      struct err *err);
 /*
- * Functions that have come since, of a library that was loaded: they are sites of the same recorder
- * from heapinject_nr_sites() on, in the order of @plan, and recorded at once if it records. On
- * failure they are sites, too, if that number has grown: some may be patched.
+ * Patches the functions of @plan, of a library loaded since. They become sites of the recorder,
+ * numbered from heapinject_nr_sites() in the order of @plan, and are recorded at once if it is
+ * started. If on failure heapinject_nr_sites() has grown, some may be patched.
  */
 int heapinject_add(struct heapinject *h, const struct heap_plan *plan, struct err *err);
 /*
- * Those of @plan's functions that were patched in a library that has been unloaded and loaded again
- * at the same place: patched again, as the same sites. *ret_nr: how many.
+ * Patches those functions of @plan again that were patched in a library unloaded and loaded again
+ * at the same address, as the same sites. *ret_nr: how many.
  */
-int heapinject_renew(struct heapinject *h, const struct heap_plan *plan, size_t *ret_nr,
-		     struct err *err);
+int heapinject_repatch(struct heapinject *h, const struct heap_plan *plan, size_t *ret_nr,
+		       struct err *err);
 uint32_t heapinject_nr_sites(const struct heapinject *h);
-/* Whether the function at @addr is patched, or cannot be. Not if its library was loaded anew. */
-bool heapinject_knows(const struct heapinject *h, uint64_t addr);
+/* Whether the function at @addr is patched now, or cannot be patched. */
+bool heapinject_has_function(const struct heapinject *h, uint64_t addr);
 int heapinject_start(struct heapinject *h, struct err *err);
 int heapinject_stop(struct heapinject *h, struct err *err);
 /*
- * To be called often, by whichever thread: a target that puts itself under seccomp while it is
- * recorded gets no system calls of the recorder's any more, and one in strict mode no recorder, as
- * its time stamp counter is forbidden, too.
+ * Checks whether the target has enabled seccomp since; to be called often, by any thread. With a
+ * filter the recorder makes no more system calls; with strict mode, which also forbids rdtsc, it
+ * stops recording.
  */
-void heapinject_mind_seccomp(struct heapinject *h);
-/* Whether the recorder may make system calls, as far as is known. */
-bool heapinject_may_call(const struct heapinject *h);
+void heapinject_poll_seccomp(struct heapinject *h);
+/* Whether the recorder makes system calls in the target (as of the last check). */
+bool heapinject_may_syscall(const struct heapinject *h);
 int heapinject_detach(struct heapinject *h, struct err *err);
-/* Unmaps our side. Does not detach. */
+/* Unmaps assay's side and frees. Does not detach. */
 void heapinject_free(struct heapinject *h);
 DEFINE_FREE_P(heapinject, struct heapinject)
 
-/* Shared with the target: read through volatile copies only. */
+/* Memory shared with the target: read it only through volatile copies. */
 struct heap_shared *heapinject_shared(const struct heapinject *h);
 struct heap_slot *heapinject_slots(const struct heapinject *h, uint32_t *ret_nr);
-/* Ring of slot @i; *ret_nr_bytes is a power of two. */
+/* The ring of slot @i; *ret_nr_bytes: its maximum size, a power of two. */
 const uint8_t *heapinject_ring(const struct heapinject *h, uint32_t i, uint32_t *ret_nr_bytes);
 /* To fill with capture/bpf/kerneltables.h (space 0). */
 struct ktables_head *heapinject_tables(const struct heapinject *h, uint32_t *ret_nr_rows);

@@ -1,17 +1,17 @@
 /*
- * A launched command held; see launch.h.
+ * Stops a launched command; see launch.h.
  *
- *	WATCHED  runs; traced for its next exec
- *	ARMED    has executed a program: breakpoints at the dynamic linker's _dl_debug_state and at
- *	         the program's entry point
- *	HELD     stands at one of them, which are gone again
+ * RUNNING  traced for its next exec
+ * ARMED    after an exec: breakpoints at the dynamic linker's _dl_debug_state and at the program's
+ *          entry point
+ * STOPPED  at one of them; both are removed again
  *
- * The dynamic linkers of glibc and musl call _dl_debug_state whenever their list of objects has
- * changed, for debuggers: glibc first before it loads anything (r_state is RT_ADD), and when all
- * is relocated, before constructors (RT_CONSISTENT); musl once, at that point. The protocol is that
- * of link.h (struct r_debug).
+ * The dynamic linkers of glibc and musl call _dl_debug_state for debuggers whenever their list of
+ * objects has changed: glibc before it loads anything (r_state is RT_ADD) and when all is
+ * relocated, before constructors (RT_CONSISTENT); musl once, at the latter. The protocol is that of
+ * link.h (struct r_debug).
  *
- * Breakpoints are the processor's, which change no text; where there are none, int3.
+ * Hardware breakpoints are used, which change no code; where there are none, int3.
  */
 #include "base/base.h"
 #include "remote/patch/launch.h"
@@ -31,17 +31,17 @@
 #include "host/procmem.h"
 #include "remote/ptrace/tracee.h"
 
-#define ARMED_NS    (10 * NS_PER_MS)
-#define SIGNALS_MAX 16u /* of a process that is followed */
-#define SYMBOLS_MAX 4096u
-#define NR_POINTS   2u
-#define INT3        0xcc
+#define LINKER_TIMEOUT_NS (10 * NS_PER_MS)
+#define SIGNALS_MAX       16u /* delivered before it is detached */
+#define SYMBOLS_MAX       4096u
+#define NR_BREAKPOINTS    2u
+#define INT3              0xcc
 
-enum state { WATCHED, ARMED, HELD };
+enum state { RUNNING, ARMED, STOPPED };
 
-struct point {
+struct breakpoint {
 	uint64_t addr; /* 0 = none */
-	bool is_text;  /* by int3 */
+	bool is_text;  /* int3, else a debug register */
 	uint8_t old;
 };
 
@@ -49,9 +49,9 @@ struct heaplaunch {
 	int32_t pid;
 	enum state state;
 	int mem_fd;
-	uint64_t r_debug;               /* 0 = not known */
-	uint64_t dynamic;               /* of the program, for DT_DEBUG */
-	struct point points[NR_POINTS]; /* _dl_debug_state, entry */
+	uint64_t r_debug;                              /* 0 = not known */
+	uint64_t dynamic;                              /* of the program, for DT_DEBUG */
+	struct breakpoint breakpoints[NR_BREAKPOINTS]; /* _dl_debug_state, entry */
 	unsigned nr_signals;
 	bool is_gone;
 };
@@ -61,7 +61,7 @@ static bool get(const struct heaplaunch *l, uint64_t addr, void *to, size_t n)
 	return pread(l->mem_fd, to, n, (off_t)addr) == (ssize_t)n;
 }
 
-/* ---- where the dynamic linker tells ------------------------------------------------------- */
+/* ---- the dynamic linker ---------------------------------------------------------------------- */
 
 /* Addresses of two symbols of the dynamic linker, which is not relocated yet. */
 static void find_symbols(const struct heaplaunch *l, uint64_t base, uint64_t *ret_point,
@@ -74,7 +74,7 @@ static void find_symbols(const struct heaplaunch *l, uint64_t base, uint64_t *re
 	uint64_t dynamic = dynlinker_dynamic(l->mem_fd, base + eh.e_phoff, eh.e_phnum, base, &bias);
 	uint64_t symbols = dynlinker_tag(l->mem_fd, dynamic, DT_SYMTAB, NULL);
 	uint64_t strings = dynlinker_tag(l->mem_fd, dynamic, DT_STRTAB, NULL);
-	/* The string table follows the symbols wherever linkers have made it. */
+	/* Linkers place the string table behind the symbols: this gives their number. */
 	uint64_t n = strings > symbols ? (strings - symbols) / sizeof(Elf64_Sym) : SYMBOLS_MAX;
 	for (uint64_t i = 0; symbols && strings && i < MIN(n, SYMBOLS_MAX); i++) {
 		Elf64_Sym s;
@@ -90,7 +90,7 @@ static void find_symbols(const struct heaplaunch *l, uint64_t base, uint64_t *re
 	}
 }
 
-/* Without a place to ask, the first call is taken for the right one. */
+/* Whether the list of objects is consistent; true if r_debug is not found. */
 static bool is_consistent(const struct heaplaunch *l)
 {
 	int32_t state = -1;
@@ -120,23 +120,24 @@ static bool set_register(const struct heaplaunch *l, size_t i, uint64_t value)
 
 #endif
 
-static void disarm(struct heaplaunch *l)
+static void clear_breakpoints(struct heaplaunch *l)
 {
 	(void)set_register(l, 7, 0);
-	for (size_t i = 0; i < NR_POINTS; i++) {
-		struct point *p = &l->points[i];
+	for (size_t i = 0; i < NR_BREAKPOINTS; i++) {
+		struct breakpoint *p = &l->breakpoints[i];
 		if (p->addr && p->is_text)
-			(void)!pwrite(l->mem_fd, &p->old, 1, (off_t)p->addr); /* it has ended */
+			(void)!pwrite(l->mem_fd, &p->old, 1,
+				      (off_t)p->addr); /* fails if it has ended */
 		(void)set_register(l, i, 0);
-		*p = (struct point){0};
+		*p = (struct breakpoint){0};
 	}
 }
 
-static bool arm_point(struct heaplaunch *l, size_t i, uint64_t addr)
+static bool set_breakpoint(struct heaplaunch *l, size_t i, uint64_t addr)
 {
 	static const uint8_t int3 = INT3;
-	struct point *p = &l->points[i];
-	*p = (struct point){.addr = addr};
+	struct breakpoint *p = &l->breakpoints[i];
+	*p = (struct breakpoint){.addr = addr};
 	if (!addr)
 		return false;
 	if (set_register(l, i, addr))
@@ -148,7 +149,7 @@ static bool arm_point(struct heaplaunch *l, size_t i, uint64_t addr)
 	return false;
 }
 
-static bool is_our_code(const struct user_regs_struct *regs)
+static bool is_64bit_code(const struct user_regs_struct *regs)
 {
 #if defined(__x86_64__)
 	return regs->cs == 0x33;
@@ -158,50 +159,50 @@ static bool is_our_code(const struct user_regs_struct *regs)
 #endif
 }
 
-/* At the stop of its exec: nothing of the program has run. */
-static void arm(struct heaplaunch *l)
+/* Called at the exec stop, before the program runs. */
+static void set_breakpoints(struct heaplaunch *l)
 {
 	struct dynlinker d;
 	struct user_regs_struct regs;
-	uint64_t point = 0;
-	close_p(&l->mem_fd); /* that was the former program's memory */
+	uint64_t breakpoint = 0;
+	close_p(&l->mem_fd); /* of the previous program */
 	l->mem_fd = host_open_mem(l->pid, O_RDWR);
-	l->state = WATCHED;
+	l->state = RUNNING;
 	l->r_debug = 0;
-	memset(l->points, 0, sizeof(l->points));
+	memset(l->breakpoints, 0, sizeof(l->breakpoints));
 	if (l->mem_fd < 0 || tracee_get_regs(l->pid, &regs))
 		return;
-	if (!is_our_code(&regs)) { /* of another width: nothing is put into it, it stands here */
-		l->state = HELD;
+	if (!is_64bit_code(&regs)) { /* 32-bit: not supported by the recorder, stays stopped here */
+		l->state = STOPPED;
 		return;
 	}
 	if (dynlinker_find(&d, l->pid, l->mem_fd))
 		return;
 	l->dynamic = d.dynamic;
 	if (d.base)
-		find_symbols(l, d.base, &point, &l->r_debug);
-	bool has_point = arm_point(l, 0, point);
-	bool has_entry = arm_point(l, 1, d.entry);
+		find_symbols(l, d.base, &breakpoint, &l->r_debug);
+	bool has_point = set_breakpoint(l, 0, breakpoint);
+	bool has_entry = set_breakpoint(l, 1, d.entry);
 	/* DR7: local enable of each, on execution. */
-	uint64_t enable = (has_point && !l->points[0].is_text ? 1u : 0) |
-			  (has_entry && !l->points[1].is_text ? 4u : 0);
+	uint64_t enable = (has_point && !l->breakpoints[0].is_text ? 1u : 0) |
+			  (has_entry && !l->breakpoints[1].is_text ? 4u : 0);
 	if (enable && !set_register(l, 7, enable)) {
-		disarm(l);
+		clear_breakpoints(l);
 		return;
 	}
 	if (has_point || has_entry)
 		l->state = ARMED;
 }
 
-/* The point at which it stands, or NULL. The pc is put back where int3 was. */
-static struct point *point_hit(struct heaplaunch *l)
+/* The breakpoint that was hit, or NULL. After int3 the pc is set back. */
+static struct breakpoint *find_hit(struct heaplaunch *l)
 {
 	struct user_regs_struct regs;
 	if (tracee_get_regs(l->pid, &regs))
 		return NULL;
 #if defined(__x86_64__)
-	for (size_t i = 0; i < NR_POINTS; i++) {
-		struct point *p = &l->points[i];
+	for (size_t i = 0; i < NR_BREAKPOINTS; i++) {
+		struct breakpoint *p = &l->breakpoints[i];
 		if (!p->addr || regs.rip != p->addr + (p->is_text ? 1 : 0))
 			continue;
 		if (p->is_text) {
@@ -214,8 +215,8 @@ static struct point *point_hit(struct heaplaunch *l)
 	return NULL;
 }
 
-/* Over the instruction under a breakpoint: the processor's resume flag, or the old byte. */
-static void step_over(struct heaplaunch *l, struct point *p)
+/* Single-steps the instruction under a breakpoint with the breakpoint disabled. */
+static void step_over(struct heaplaunch *l, struct breakpoint *p)
 {
 	static const uint8_t int3 = INT3;
 	struct tracee_stop s;
@@ -230,7 +231,8 @@ static void step_over(struct heaplaunch *l, struct point *p)
 		(void)!pwrite(l->mem_fd, &int3, 1, (off_t)p->addr);
 	else
 		(void)set_register(l, 7,
-				   (l->points[0].addr ? 1u : 0) | (l->points[1].addr ? 4u : 0));
+				   (l->breakpoints[0].addr ? 1u : 0) |
+					   (l->breakpoints[1].addr ? 4u : 0));
 }
 
 /* ---- public ---------------------------------------------------------------------------------- */
@@ -245,7 +247,7 @@ int heaplaunch_open(struct heaplaunch **ret_l, int32_t pid, struct err *err)
 	return 0;
 }
 
-static int go_on(struct heaplaunch *l, int sig)
+static int resume(struct heaplaunch *l, int sig)
 {
 	if (!ptrace(PTRACE_CONT, l->pid, 0, sig))
 		return 0;
@@ -253,11 +255,11 @@ static int go_on(struct heaplaunch *l, int sig)
 	return l->is_gone ? -ESRCH : -errno;
 }
 
-/* A signal of its own is delivered; after many of them it is let go with the last one. */
-static int pass_signal(struct heaplaunch *l, int sig)
+/* Delivers a signal of the program; after SIGNALS_MAX of them detaches with the last one. */
+static int deliver_signal(struct heaplaunch *l, int sig)
 {
 	if (l->state == ARMED || ++l->nr_signals < SIGNALS_MAX)
-		return go_on(l, sig);
+		return resume(l, sig);
 	(void)ptrace(PTRACE_DETACH, l->pid, 0, sig);
 	l->is_gone = true;
 	return -ESRCH;
@@ -265,16 +267,16 @@ static int pass_signal(struct heaplaunch *l, int sig)
 
 static int on_trap(struct heaplaunch *l, bool *ret_is_held)
 {
-	struct point *p = point_hit(l);
+	struct breakpoint *p = find_hit(l);
 	if (!p)
-		return pass_signal(l, SIGTRAP); /* the program's own */
-	if (p == &l->points[0] && !is_consistent(l)) {
+		return deliver_signal(l, SIGTRAP); /* the program's own */
+	if (p == &l->breakpoints[0] && !is_consistent(l)) {
 		step_over(l, p);
-		return go_on(l, 0);
+		return resume(l, 0);
 	}
-	disarm(l);
+	clear_breakpoints(l);
 	int rc = tracee_listen(l->pid, true, clock_mono_ns() + NS_PER_SEC);
-	l->state = HELD;
+	l->state = STOPPED;
 	*ret_is_held = !rc;
 	return rc;
 }
@@ -282,33 +284,34 @@ static int on_trap(struct heaplaunch *l, bool *ret_is_held)
 static int on_stop(struct heaplaunch *l, const struct tracee_stop *s, bool *ret_is_held)
 {
 	if (s->event == PTRACE_EVENT_EXEC) {
-		arm(l);
-		*ret_is_held = l->state == HELD;
-		return *ret_is_held ? 0 : go_on(l, 0);
+		set_breakpoints(l);
+		*ret_is_held = l->state == STOPPED;
+		return *ret_is_held ? 0 : resume(l, 0);
 	}
 	if (s->event == PTRACE_EVENT_STOP) {
 		bool is_group = s->signal == SIGSTOP || s->signal == SIGTSTP ||
 				s->signal == SIGTTIN || s->signal == SIGTTOU;
-		/* Stopped by job control: it stays so, and tells when that is over. */
-		return is_group && !ptrace(PTRACE_LISTEN, l->pid, 0, 0) ? 0 : go_on(l, 0);
+		/* A group-stop (job control): stay in it, and get an event at SIGCONT. */
+		return is_group && !ptrace(PTRACE_LISTEN, l->pid, 0, 0) ? 0 : resume(l, 0);
 	}
 	if (s->event)
-		return go_on(l, 0);
+		return resume(l, 0);
 	if (s->signal == SIGTRAP && l->state == ARMED)
 		return on_trap(l, ret_is_held);
-	return pass_signal(l, s->signal);
+	return deliver_signal(l, s->signal);
 }
 
 int heaplaunch_poll(struct heaplaunch *l, int timeout_ms, bool *ret_is_held, struct err *err)
 {
 	uint64_t deadline_ns = clock_mono_ns() + (uint64_t)MAX(timeout_ms, 0) * NS_PER_MS;
-	*ret_is_held = l->state == HELD;
+	*ret_is_held = l->state == STOPPED;
 	while (!*ret_is_held) {
 		struct tracee_stop s;
 		if (l->is_gone)
 			return err_set(err, -ESRCH, "pid %d has ended", l->pid);
-		uint64_t until_ns = l->state == ARMED ? MAX(deadline_ns, clock_mono_ns() + ARMED_NS)
-						      : deadline_ns;
+		uint64_t until_ns = l->state == ARMED
+					    ? MAX(deadline_ns, clock_mono_ns() + LINKER_TIMEOUT_NS)
+					    : deadline_ns;
 		int rc = tracee_wait(l->pid, true, until_ns, &s);
 		if (rc == -ETIMEDOUT)
 			return 0;
@@ -323,12 +326,12 @@ int heaplaunch_poll(struct heaplaunch *l, int timeout_ms, bool *ret_is_held, str
 
 int heaplaunch_continue(struct heaplaunch *l, struct err *err)
 {
-	if (l->state != HELD)
+	if (l->state != STOPPED)
 		return 0;
-	l->state = WATCHED;
+	l->state = RUNNING;
 	l->nr_signals = 0;
-	int rc = go_on(l, 0);
-	return rc ? err_set(err, rc, "cannot let pid %d run: %s", l->pid, strerror(-rc)) : 0;
+	int rc = resume(l, 0);
+	return rc ? err_set(err, rc, "cannot resume pid %d: %s", l->pid, strerror(-rc)) : 0;
 }
 
 void heaplaunch_free(struct heaplaunch *l)
@@ -336,11 +339,11 @@ void heaplaunch_free(struct heaplaunch *l)
 	struct user_regs_struct regs;
 	if (!l)
 		return;
-	/* Whatever it does, it must stand to be let go. */
-	if (!l->is_gone && (l->state == HELD ||
+	/* Detaching needs a stopped tracee. */
+	if (!l->is_gone && (l->state == STOPPED ||
 			    !tracee_interrupt(l->pid, true, clock_mono_ns() + NS_PER_SEC, &regs))) {
 		if (l->state == ARMED)
-			disarm(l);
+			clear_breakpoints(l);
 		tracee_detach(l->pid);
 	}
 	close_p(&l->mem_fd);

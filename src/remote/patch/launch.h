@@ -1,18 +1,18 @@
 /*
- * A launched command held at the moment when everything is mapped and relocated and no code of its
- * own has run: for a dynamic program when the dynamic linker reports a consistent list of objects
- * before constructors run, for a static one at its entry point. There the recorder is put in place
- * with nobody to disturb. Used with base/process/spawn.h: the child is traced from its gate on.
+ * Stops a launched command when all its binaries are mapped and relocated and none of its own code
+ * has run: a dynamic program when the dynamic linker reports a consistent list of objects, before
+ * constructors; a static one at its entry point. The recorder can then be attached to a process
+ * with one thread. Used with base/process/spawn.h: the child is traced while it waits at its gate.
  *
- * Commands that execute another program (a shell script's `exec`) are held again at each exec, as
- * long as the launch is followed; forked children are not held. While it is followed each signal
- * waits for the next heaplaunch_poll, so a process that gets many is followed no more.
+ * If the command executes another program (a shell script's `exec`), it is stopped again at each
+ * exec; forked children are not. While the command is traced each of its signals is delivered by
+ * the next heaplaunch_poll, so a process that gets many signals is detached.
  *
- * If assay dies while the command is held the kernel lets it go on. Only in the milliseconds in
- * which the dynamic linker runs towards the point would it end by the trap that is meant for us.
+ * If assay dies while the command is stopped, the kernel resumes it. Only during the milliseconds
+ * in which the dynamic linker runs towards the breakpoint would the command die by its SIGTRAP.
  *
- * ptrace: all calls by one thread. Sessions of remote/ptrace/remote.h by the same thread work while a
- * launch is followed: held or running.
+ * ptrace: all calls by one thread. That thread may use sessions of remote/ptrace/remote.h on the
+ * command, stopped or running.
  */
 #ifndef ASSAY_REMOTE_PATCH_LAUNCH_H
 #define ASSAY_REMOTE_PATCH_LAUNCH_H
@@ -22,16 +22,17 @@
 
 struct heaplaunch;
 
-/* The child waits at its gate. */
+/* Seizes the child, which must wait at its gate. */
 int heaplaunch_open(struct heaplaunch **ret_l, int32_t pid, struct err *err);
 /*
- * After the gate was opened, and again later: *ret_is_held when it stands at the point. Never
- * blocks longer than @timeout_ms, or than 10 ms while the dynamic linker runs. -ESRCH: it has ended
- * (its status is left to be reaped by its parent), or is followed no more.
+ * Handles ptrace events; to be called repeatedly after the gate was opened. Sets *ret_is_held when
+ * the command is stopped as described above. Blocks for at most @timeout_ms, or 10 ms while the
+ * dynamic linker runs. -ESRCH: the command has ended (its status is not reaped) or was detached.
  */
 int heaplaunch_poll(struct heaplaunch *l, int timeout_ms, bool *ret_is_held, struct err *err);
-/* Lets it run; traced further only for its execs. */
+/* Resumes it; it stays traced for the next exec. */
 int heaplaunch_continue(struct heaplaunch *l, struct err *err);
+/* Detaches and frees. NULL is allowed. */
 void heaplaunch_free(struct heaplaunch *l);
 DEFINE_FREE_P(heaplaunch, struct heaplaunch)
 

@@ -1,4 +1,4 @@
-/* Names of operators: Itanium C++ ABI, 5.1.5; the others are mimalloc's and gperftools'. */
+/* Names of operator new: Itanium C++ ABI, 5.1.5; the others are mimalloc's and gperftools'. */
 #include "base/base.h"
 #include "remote/patch/nothrow.h"
 
@@ -6,7 +6,7 @@
 
 #define NOTHROW_CXX "RKSt9nothrow_t"
 
-/* Others that throw. Their twin, where there is one, is called NAME_nothrow. */
+/* Other throwing functions. Their nothrow variant, if any, is called NAME_nothrow. */
 static const char others[] =
 	"mi_new mi_new_aligned mi_new_n mi_new_realloc mi_new_reallocn mi_heap_alloc_new "
 	"mi_heap_alloc_new_n tc_new tc_newarray tc_new_aligned tc_newarray_aligned";

@@ -1,4 +1,4 @@
-/* Which bytes of a function become a jump; see patch.h. */
+/* Chooses which bytes of a function become a jump; see patch.h. */
 #include "base/base.h"
 #include "remote/patch/patch.h"
 
@@ -7,11 +7,11 @@
 #include "base/mem.h"
 #include "object/x86insn.h"
 
-#define CODE_BYTES  64u /* of a function that are looked at */
-#define WIDE_BYTES  65536u
-#define GAP_MAX     64u /* longer ones are no padding */
-#define SHORT_REACH 127
-#define FDES_MAX    (1u << 20)
+#define CODE_BYTES      64u /* of a function that are analyzed */
+#define BRANCH_SCAN_MAX 65536u
+#define GAP_MAX         64u /* longer gaps are not padding */
+#define SHORT_REACH     127
+#define FDES_MAX        (1u << 20)
 
 /* ---- bounds of functions ------------------------------------------------------------------------
  */
@@ -54,7 +54,7 @@ struct frame_row {
 	int32_t fde;
 };
 
-/* First row that starts at or behind @rel. */
+/* Index of the first row that starts at or after @rel. */
 static size_t lower_row(uint64_t table, uint32_t n, int64_t rel, heappatch_read_fn read, void *ctx)
 {
 	size_t lo = 0;
@@ -72,7 +72,7 @@ static size_t lower_row(uint64_t table, uint32_t n, int64_t rel, heappatch_read_
 	return lo;
 }
 
-/* Its end as its description has it, which must agree about the start (pcrel|sdata4). */
+/* The function's range by its FDE, whose start (pcrel|sdata4) must equal the row's. */
 static bool fde_range(uint64_t hdr, const struct frame_row *row, heappatch_read_fn read, void *ctx,
 		      struct heap_range *ret)
 {
@@ -116,7 +116,7 @@ void heap_bounds_load(struct heap_bounds *b, uint64_t base, uint64_t lo, uint64_
 	}
 }
 
-/* What is looked for in a function, and by what. */
+/* Input of the search in one function. */
 struct search {
 	const struct heap_site *site;
 	const struct heap_bounds *bounds;
@@ -160,8 +160,8 @@ static bool is_taken(const struct heap_gaps *g, uint64_t addr)
 	return false;
 }
 
-/* Five bytes at @addr for the jump of two at @at? */
-static bool take_gap(struct heap_patch *p, struct heap_gaps *g, uint64_t addr, const uint8_t *old)
+/* Uses the five bytes at @addr if the two-byte jump at p->at reaches them. */
+static bool claim_gap(struct heap_patch *p, struct heap_gaps *g, uint64_t addr, const uint8_t *old)
 {
 	int64_t rel = (int64_t)(addr - (p->at + 2));
 	if (rel < -128 || rel > SHORT_REACH || is_taken(g, addr))
@@ -186,13 +186,13 @@ static bool gap_by_bounds(struct heap_patch *p, const struct search *s)
 		if (s->read(s->ctx, lo, code, n) || !is_padding(code, n))
 			continue;
 		for (size_t at = 0; at + 5 <= n; at++)
-			if (take_gap(p, s->gaps, hi - 5 - at, code + n - 5 - at))
+			if (claim_gap(p, s->gaps, hi - 5 - at, code + n - 5 - at))
 				return true;
 	}
 	return false;
 }
 
-/* Does the code before @end (n bytes of it) end with something that never goes on? */
+/* Whether the @n bytes of code before @end end with an instruction that does not fall through. */
 static bool is_end_of_code(const uint8_t *end, size_t n)
 {
 	return (n >= 1 && (end[-1] == 0xc3 || end[-1] == 0xf4)) ||
@@ -209,7 +209,7 @@ static bool gap_before(struct heap_patch *p, const struct search *s)
 	for (size_t len = 16; len >= 5; len--) {
 		const uint8_t *start = code + n - len;
 		if (is_padding(start, len) && is_end_of_code(start, n - len))
-			return take_gap(p, s->gaps, p->function - 5, code + n - 5);
+			return claim_gap(p, s->gaps, p->function - 5, code + n - 5);
 	}
 	return false;
 }
@@ -217,13 +217,13 @@ static bool gap_before(struct heap_patch *p, const struct search *s)
 /* ---- functions ------------------------------------------------------------------------------- */
 
 /*
- * What the instructions before the one that is replaced have done: only such are followed that a
- * stub can take back and a trampoline do again.
+ * The effect of the instructions before the replaced one: only those are accepted that the stub can
+ * undo and the trampoline execute again.
  */
 struct prologue {
 	uint8_t undo[HEAPCODE_UNDO_MAX]; /* filled from the end */
 	size_t nr_undo;
-	uint32_t pushed; /* bit r: register r is on the stack, or free to be changed */
+	uint32_t pushed; /* bit r: register r is saved on the stack, or dead */
 };
 
 #define RAX 0
@@ -238,7 +238,7 @@ static bool add_undo(struct prologue *p, const uint8_t *code, size_t n)
 	return true;
 }
 
-static bool follow_push(struct prologue *p, const struct x86_insn *i)
+static bool track_push(struct prologue *p, const struct x86_insn *i)
 {
 	unsigned reg = (i->opcode & 7) | (i->rex & 1u) << 3;
 	uint8_t pop[2] = {0x41, (uint8_t)(0x58 | (reg & 7))};
@@ -248,8 +248,8 @@ static bool follow_push(struct prologue *p, const struct x86_insn *i)
 	return reg < 8 ? add_undo(p, pop + 1, 1) : add_undo(p, pop, 2);
 }
 
-/* sub imm, %rsp is taken back by lea imm(%rsp), %rsp: it leaves the flags alone. */
-static bool follow_sub(struct prologue *p, const struct x86_insn *i)
+/* sub imm, %rsp is undone by lea imm(%rsp), %rsp, which does not change the flags. */
+static bool track_sub(struct prologue *p, const struct x86_insn *i)
 {
 	uint8_t lea[8] = {0x48, 0x8d, 0xa4, 0x24};
 	int32_t imm = (int32_t)i->imm;
@@ -257,25 +257,25 @@ static bool follow_sub(struct prologue *p, const struct x86_insn *i)
 	return i->modrm == 0xec && i->rex == 0x48 && i->imm > 0 && add_undo(p, lea, sizeof(lea));
 }
 
-/* A register that nobody needs: saved before, or dead at a function's start. */
-static bool may_change(const struct prologue *p, unsigned reg)
+/* Whether a register may change: saved before, or dead at the start of a function. */
+static bool is_changeable(const struct prologue *p, unsigned reg)
 {
 	return reg != RSP && (p->pushed >> reg & 1);
 }
 
 /* and, or, add, sub, xor, mov of a constant to a register; cmp anywhere. */
-static bool follow_constant(struct prologue *p, const struct x86_insn *i, unsigned rm)
+static bool track_constant(struct prologue *p, const struct x86_insn *i, unsigned rm)
 {
 	unsigned what = i->modrm >> 3 & 7;
 	bool is_reg = i->modrm >> 6 == 3;
 	if (what == 5 && is_reg && rm == RSP)
-		return follow_sub(p, i);
+		return track_sub(p, i);
 	bool needs_flags = what == 2 || what == 3;
-	return what == 7 || (is_reg && !needs_flags && may_change(p, rm));
+	return what == 7 || (is_reg && !needs_flags && is_changeable(p, rm));
 }
 
-/* True: it has run without harm, and may run again. */
-static bool follow(struct prologue *p, const uint8_t *code, const struct x86_insn *i)
+/* Whether the instruction can be undone or has no effect, and may be executed again. */
+static bool track_insn(struct prologue *p, const uint8_t *code, const struct x86_insn *i)
 {
 	unsigned reg = (i->modrm >> 3 & 7) | (i->rex & 4u) << 1;
 	unsigned rm = (i->modrm & 7) | (i->rex & 1u) << 3;
@@ -283,14 +283,14 @@ static bool follow(struct prologue *p, const uint8_t *code, const struct x86_ins
 	bool is_endbr = i->map == 1 && i->opcode == 0x1e && i->modrm == 0xfa && code[0] == 0xf3;
 	if (i->map == 1) {
 		bool is_extended = (i->opcode & 0xf6) == 0xb6; /* movzx, movsx */
-		return i->opcode == 0x1f || is_endbr || (is_extended && may_change(p, reg));
+		return i->opcode == 0x1f || is_endbr || (is_extended && is_changeable(p, reg));
 	}
 	if (i->map)
 		return false;
 	if ((i->opcode & 0xf8) == 0x50)
-		return follow_push(p, i);
+		return track_push(p, i);
 	if ((i->opcode & 0xf8) == 0xb8) /* mov of a constant */
-		return may_change(p, (i->opcode & 7) | (i->rex & 1u) << 3);
+		return is_changeable(p, (i->opcode & 7) | (i->rex & 1u) << 3);
 	switch (i->opcode) {
 	case 0x90: /* nop, unless it exchanges registers */
 		return !i->rex;
@@ -300,7 +300,7 @@ static bool follow(struct prologue *p, const uint8_t *code, const struct x86_ins
 	case 0x29:
 	case 0x31:
 	case 0x89:
-		return is_reg && may_change(p, rm);
+		return is_reg && is_changeable(p, rm);
 	case 0x03: /* add, or, and, sub, xor, movsxd, mov, lea to r */
 	case 0x0b:
 	case 0x23:
@@ -309,7 +309,7 @@ static bool follow(struct prologue *p, const uint8_t *code, const struct x86_ins
 	case 0x63:
 	case 0x8b:
 	case 0x8d:
-		return may_change(p, reg);
+		return is_changeable(p, reg);
 	case 0x38: /* cmp, test */
 	case 0x39:
 	case 0x3a:
@@ -319,7 +319,7 @@ static bool follow(struct prologue *p, const uint8_t *code, const struct x86_ins
 		return true;
 	case 0x81:
 	case 0x83:
-		return follow_constant(p, i, rm);
+		return track_constant(p, i, rm);
 	case 0x80:
 		return (i->modrm >> 3 & 7) == 7;
 	case 0xf6:
@@ -336,11 +336,11 @@ static bool is_movable(const uint8_t *p, size_t n, uint64_t addr)
 	return heapcode_move(p, n, addr, to, sizeof(to), addr + 4096, &nr_new);
 }
 
-/* A branch of the function into the bytes behind the first would miss the instructions there. */
+/* Whether the function has a branch into [lo, hi), or may have one. */
 static bool is_branched_into(const struct search *s, uint64_t lo, uint64_t hi)
 {
 	const struct heap_site *site = s->site;
-	if (site->end <= site->addr || site->end - site->addr > WIDE_BYTES)
+	if (site->end <= site->addr || site->end - site->addr > BRANCH_SCAN_MAX)
 		return true;
 	size_t n = (size_t)(site->end - site->addr);
 	CLEANUP(free_p) uint8_t *code = xmalloc(n);
@@ -362,7 +362,7 @@ static bool is_branched_into(const struct search *s, uint64_t lo, uint64_t hi)
 	return false;
 }
 
-static void plan_wide(struct heap_patch *p, const struct search *s)
+static void plan_multi(struct heap_patch *p, const struct search *s)
 {
 	const struct heap_site *site = s->site;
 	size_t len = 0;
@@ -376,7 +376,7 @@ static void plan_wide(struct heap_patch *p, const struct search *s)
 	    (site->end && site->addr + len > site->end) ||
 	    is_branched_into(s, site->addr + 1, site->addr + len))
 		return;
-	p->kind = PATCH_WIDE;
+	p->kind = PATCH_MULTI;
 	p->at = site->addr;
 	p->nr_undo = 0;
 	p->nr_displaced = len;
@@ -389,7 +389,7 @@ static bool find_gap(struct heap_patch *p, const struct search *s)
 	return s->bounds->v.n ? gap_by_bounds(p, s) : gap_before(p, s);
 }
 
-/* The first instruction that a jump of the kind fits over. False: none; p->why says so. */
+/* Finds the first instruction that a jump of this kind can replace. */
 static bool find_insn(struct heap_patch *p, enum patch_kind kind, const struct search *s)
 {
 	struct prologue pro = {.pushed = 1u << RAX | 1u << 10 | 1u << 11};
@@ -408,7 +408,7 @@ static bool find_insn(struct heap_patch *p, enum patch_kind kind, const struct s
 		    (!at || !is_branched_into(s, s->site->addr + 1, p->at + 1)) &&
 		    (kind == PATCH_DIRECT || find_gap(p, s)))
 			break;
-		if (!follow(&pro, s->code + at, &i))
+		if (!track_insn(&pro, s->code + at, &i))
 			return false;
 		at += i.nr_bytes;
 	}
@@ -419,7 +419,7 @@ static bool find_insn(struct heap_patch *p, enum patch_kind kind, const struct s
 }
 
 void heappatch_plan(struct heap_patch *ret_p, const struct heap_site *site, uint32_t number,
-		    bool may_be_wide, const struct heap_bounds *bounds, struct heap_gaps *gaps,
+		    bool allow_multi, const struct heap_bounds *bounds, struct heap_gaps *gaps,
 		    heappatch_read_fn read, void *ctx)
 {
 	struct heap_patch *p = ret_p;
@@ -431,10 +431,10 @@ void heappatch_plan(struct heap_patch *ret_p, const struct heap_site *site, uint
 	}
 	struct search s = {site, bounds, gaps, read, ctx, code, sizeof(code)};
 	if (!find_insn(p, PATCH_DIRECT, &s) && !find_insn(p, PATCH_GAP, &s)) {
-		if (may_be_wide)
-			plan_wide(p, &s);
+		if (allow_multi)
+			plan_multi(p, &s);
 		if (p->kind == PATCH_NONE)
-			p->why = "no jump fits into its first instructions";
+			p->why = "no jump fits over its first instructions";
 	}
 	memcpy(p->displaced, code, MIN(p->nr_displaced, sizeof(p->displaced)));
 }

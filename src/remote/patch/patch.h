@@ -1,22 +1,22 @@
 /*
- * How a function is made to jump to its stub while threads run through it; see inject.h for
- * the idea. Plans only: bytes in, bytes out, nothing is written here.
+ * Chooses how a function is changed to jump to its stub while threads may execute it; see inject.h.
+ * Only plans: reads code, writes nothing.
  *
- *	PATCH_DIRECT   the first instruction has five bytes or more and they lie in one aligned
- *	               word: a jump over it
- *	PATCH_GAP      it has two or more: a two-byte jump to padding between functions, which
- *	               holds the jump to the stub
- *	PATCH_WIDE     several instructions are replaced by a five-byte jump: only where nobody can
- *	               be in them, that is with all threads stopped
+ *	PATCH_DIRECT   an instruction of at least five bytes, of which the first five are in one
+ *	               aligned word, is replaced by a five-byte jump to the stub
+ *	PATCH_GAP      an instruction of at least two bytes is replaced by a two-byte jump to
+ *	               padding between functions, which gets the five-byte jump to the stub
+ *	PATCH_MULTI    several instructions are replaced by a five-byte jump: only with all threads
+ *	               stopped outside of these instructions
  *
- * In the first two one aligned store of a word changes the function, and every thread finds either
- * the old instruction or the new one. Where the first instruction does not suit, a later one may,
- * as long as those before it only push, move and compare: they are left in place, the stub takes
- * them back (arguments are in their registers still), the trampoline does them again.
+ * With the first two, one aligned store of a word changes the function, so each thread executes
+ * either the old instruction or the new one. If the first instruction does not qualify, a later one
+ * may, provided that those before it only push, move and compare: they stay in place, the stub
+ * undoes them (argument registers are unchanged), and the trampoline executes them again.
  *
- * Padding is what lies between the end of one function and the start of the next by .eh_frame_hdr
- * and consists of instructions that do nothing; without it what lies directly before the function
- * itself, behind an instruction that does not fall through.
+ * Padding: bytes between the end of one function and the start of the next by .eh_frame_hdr that
+ * are no-op instructions; without that table, the bytes directly before the function, if they
+ * follow an instruction that does not fall through.
  */
 #ifndef ASSAY_REMOTE_PATCH_PATCH_H
 #define ASSAY_REMOTE_PATCH_PATCH_H
@@ -26,47 +26,51 @@
 #include "remote/patch/stubcode.h"
 #include "plan/heapplan.h"
 
-enum patch_kind { PATCH_NONE = 0, PATCH_DIRECT, PATCH_GAP, PATCH_WIDE };
+enum patch_kind { PATCH_NONE = 0, PATCH_DIRECT, PATCH_GAP, PATCH_MULTI };
 
 struct heap_patch {
 	enum patch_kind kind;
 	uint32_t site;
 	uint64_t function;
-	uint64_t at;         /* of the jump in it */
-	size_t nr_displaced; /* what is left in place and what is replaced, from function on */
+	uint64_t at;         /* address of the jump */
+	size_t nr_displaced; /* bytes from function to the end of the replaced instruction */
 	uint8_t displaced[HEAPCODE_DISPLACED_MAX];
 	uint8_t undo[HEAPCODE_UNDO_MAX];
 	size_t nr_undo;
-	uint64_t gap; /* PATCH_GAP: address of five bytes of padding */
+	uint64_t gap; /* PATCH_GAP: address of the padding */
 	uint8_t gap_old[5];
-	uint64_t stub;   /* set by who places stubs */
-	const char *why; /* PATCH_NONE */
+	uint64_t stub;   /* set by heapstubs_place */
+	const char *why; /* PATCH_NONE: the reason */
 };
 
-/* Reads code of the target; -errno. */
+/* Reads memory of the target; returns 0 or a negative errno. */
 typedef int (*heappatch_read_fn)(void *ctx, uint64_t addr, void *to, size_t n);
 
-/* Bounds of the functions of one binary: sorted starts and ends, from its .eh_frame_hdr. */
+/* Starts and ends of functions of one binary, sorted, from its .eh_frame_hdr. */
 struct heap_bounds {
 	VEC(struct heap_range) v;
 };
 /*
- * Of the functions that touch [lo, hi), out of the binary whose first page is mapped at @base.
- * Leaves *b empty where there is no table.
+ * Loads the functions that overlap [lo, hi), of the binary whose first page is mapped at @base.
+ * Without a table *b stays empty.
  */
 void heap_bounds_load(struct heap_bounds *b, uint64_t base, uint64_t lo, uint64_t hi,
 		      heappatch_read_fn read, void *ctx);
 
-/* Gaps that are taken already. */
+/* Padding that other patches use. */
 struct heap_gaps {
 	VEC(uint64_t) taken;
 };
 
-/* @may_be_wide: nobody can be in the function's first bytes. PATCH_NONE: why says so. */
+/*
+ * Plans the patch of one function. @allow_multi: PATCH_MULTI is acceptable. If none is possible,
+ * kind is PATCH_NONE and `why` the reason.
+ */
 void heappatch_plan(struct heap_patch *ret_p, const struct heap_site *site, uint32_t number,
-		    bool may_be_wide, const struct heap_bounds *bounds, struct heap_gaps *gaps,
+		    bool allow_multi, const struct heap_bounds *bounds, struct heap_gaps *gaps,
 		    heappatch_read_fn read, void *ctx);
-/* Bytes of the jump that goes to p->at: to the stub (5) or to the gap (2). */
+/* Makes the jump for p->at, to the stub (5 bytes) or the padding (2); returns its size, 0: out of
+ * range. */
 size_t heappatch_jump(const struct heap_patch *p, uint8_t to[5]);
 
 #endif

@@ -1,21 +1,22 @@
 /*
- * Functions of a running target changed, and changed back; see inject.h.
+ * Changes code of a running target; see patchtext.h.
  *
- * The store that makes a function jump has to be one store of an aligned word. Writing through
- * /proc/PID/mem is a memcpy of the kernel's, which may be byte by byte on newer processors; so the
- * target stores it itself: text is made writable for that moment, by the batch routine on a
- * borrowed thread, between two mprotects of the page. Where that is refused, /proc/PID/mem is used,
- * whose copies of eight aligned bytes are one store on processors without fast short copies.
- * No barrier follows: a processor sees such a store by itself, within the instructions that it has
- * fetched already. MEMBARRIER_..._SYNC_CORE would wait for that, but to register for it takes a
- * process with several threads an RCU grace period, some 10 ms on our borrowed thread. Before
- * padding is given back, where it matters, the wait is on our side (membarrier GLOBAL).
+ * The change must be one store of an aligned word. A write to /proc/PID/mem is a memcpy of the
+ * kernel, which may copy byte by byte on newer processors. So the target stores the word itself:
+ * the batch routine in a remote session makes the page writable, stores, and restores the
+ * protection. Where mprotect is refused, /proc/PID/mem is used; its copy of eight aligned bytes is
+ * one store on processors without fast short copies (FSRM).
  *
- * Undone in the other order: entries first; then each thread is seen outside of padding, stubs and
- * image once (quiesce.h); then the padding.
+ * No barrier follows: a processor notices a store to code by itself, within the instructions that
+ * it has already fetched. MEMBARRIER_..._SYNC_CORE would wait for that, but registering for it
+ * takes an RCU grace period in a process with several threads, about 10 ms on the stopped thread.
+ * Where it matters, before padding is restored, assay itself waits (membarrier GLOBAL).
+ *
+ * Restoring: first the functions; then wait until each thread has been seen outside of padding,
+ * stubs and image once (quiesce.h); then the padding.
  */
 #include "base/base.h"
-#include "remote/patch/injectpriv.h"
+#include "remote/patch/patchtext.h"
 
 #include <errno.h>
 #include <linux/membarrier.h>
@@ -26,10 +27,11 @@
 
 #include "base/clock.h"
 #include "remote/patch/image.h"
+#include "remote/patch/injectstate.h"
 #include "remote/patch/quiesce.h"
 
-#define SETTLE_NS  (2 * NS_PER_SEC)
-#define BARRIER_NS (10 * NS_PER_MS) /* where there is no membarrier */
+#define QUIESCE_TIMEOUT_NS (2 * NS_PER_SEC)
+#define BARRIER_NS         (10 * NS_PER_MS) /* wait instead of membarrier */
 
 struct store {
 	uint64_t word; /* address */
@@ -47,7 +49,7 @@ static int by_word(const void *a, const void *b)
 	return x->word < y->word ? -1 : x->word > y->word;
 }
 
-/* The word around a change, with other changes that are to be made to it already. */
+/* Adds a change to the store of the word that contains it. -ESTALE: not the expected bytes. */
 static int add_store(struct heapinject *h, struct stores *s, const struct text_patch *p,
 		     const uint8_t *from, const uint8_t *to)
 {
@@ -66,7 +68,7 @@ static int add_store(struct heapinject *h, struct stores *s, const struct text_p
 	uint8_t bytes[8];
 	memcpy(bytes, &st->value, 8);
 	if (memcmp(bytes + (p->at - word), from, p->nr_bytes))
-		return -ESTALE; /* the binary has gone, or somebody else was here */
+		return -ESTALE; /* the library was unloaded, or others changed it */
 	memcpy(bytes + (p->at - word), to, p->nr_bytes);
 	memcpy(&st->value, bytes, 8);
 	return 0;
@@ -84,14 +86,14 @@ static struct heapcode_op protect_op(uint64_t page, int prot)
 	return (struct heapcode_op){.nr = SYS_mprotect, .args = {page, PAGE_BYTES, (uint64_t)prot}};
 }
 
-/* Some programs may write to their text, and do. */
+/* The protection to restore: some programs have writable code. */
 static int prot_of(const struct heapinject *h, uint64_t page)
 {
 	const struct heapspace_map *m = heapspace_at(&h->space, page);
 	return m && m->is_exec ? m->prot : PROT_READ | PROT_EXEC;
 }
 
-/* Page by page: made writable, words stored, as it was. */
+/* Per page: mprotect, stores, mprotect back. */
 static int store_in_target(struct heapinject *h, struct remote *r, struct stores *s,
 			   struct err *err)
 {
@@ -131,7 +133,7 @@ static int write_head(struct heapinject *h, const struct stub_region *g, struct 
 		.version = STUB_VERSION,
 		.nr_patches = (uint32_t)g->patches.n,
 		.nr_stubs = g->nr_stubs,
-		.kept = {h->kept[0], h->kept[1]},
+		.saved_layouts = {h->saved_layouts[0], h->saved_layouts[1]},
 		.pid = h->pid,
 		.hooks = h->hooks,
 		.backtrace = h->backtrace,
@@ -149,11 +151,11 @@ int heaptext_write_heads(struct heapinject *h, struct err *err)
 	return 0;
 }
 
-/* Padding is written first: the words of stores may hold some of it. */
+/* Writes padding. This comes before add_store, whose words may include some of it. */
 static int write_gaps(struct heapinject *h, struct err *err)
 {
 	vec_foreach(g, &h->regions) {
-		/* What undoes it is in place before it is done. */
+		/* First what is needed to undo it. */
 		TRY(g->addr ? write_head(h, g, err) : 0);
 		vec_foreach(p, &g->patches)
 			if (p->has_gap)
@@ -168,7 +170,7 @@ int heaptext_patch(struct heapinject *h, struct remote *r, struct err *err)
 	TRY(write_gaps(h, err));
 	vec_foreach(g, &h->regions)
 		vec_foreach(p, &g->patches)
-			if (!p->is_wide && add_store(h, &s, p, p->old, p->new))
+			if (!p->is_multi && add_store(h, &s, p, p->old, p->new))
 				return err_set(err, -ESTALE, "code of pid %d has changed", h->pid);
 	return store_all(h, r, &s, err);
 }
@@ -178,7 +180,7 @@ int heaptext_restore(struct heapinject *h, struct remote *r, struct err *err)
 	CLEANUP(vec_free_p) struct stores s = {0};
 	vec_foreach(g, &h->regions)
 		vec_foreach(p, &g->patches)
-			if (!p->is_wide) /* what is not ours any more is left alone */
+			if (!p->is_multi) /* code that others changed stays */
 				(void)add_store(h, &s, p, p->new, p->old);
 	return store_all(h, r, &s, err);
 }
@@ -189,40 +191,40 @@ static bool has_bytes(struct heapinject *h, uint64_t at, const uint8_t bytes[5])
 	return !heapinject_read(h, at, now, sizeof(now)) && !memcmp(now, bytes, sizeof(now));
 }
 
-/* Several instructions at once: threads stand meanwhile. */
-struct wide {
+/* PATCH_MULTI, with threads stopped. */
+struct multi_change {
 	struct heapinject *h;
 	bool is_restore;
 };
 
-static int change_wide(void *ctx, struct err *err)
+static int change_multi(void *ctx, struct err *err)
 {
-	const struct wide *w = ctx;
+	const struct multi_change *w = ctx;
 	vec_foreach(g, &w->h->regions) {
 		vec_foreach(p, &g->patches) {
 			const uint8_t *from = w->is_restore ? p->new : p->old;
 			const uint8_t *to = w->is_restore ? p->old : p->new;
-			if (p->is_wide && has_bytes(w->h, p->at, from))
+			if (p->is_multi && has_bytes(w->h, p->at, from))
 				TRY(heapinject_write(w->h, p->at, to, 5, err));
 		}
 	}
 	return 0;
 }
 
-int heaptext_wide(struct heapinject *h, bool is_restore, struct err *err)
+int heaptext_change_multi(struct heapinject *h, bool is_restore, struct err *err)
 {
 	CLEANUP(heap_ranges_release) struct heap_ranges ranges = {0};
-	struct wide w = {h, is_restore};
+	struct multi_change w = {h, is_restore};
 	uint64_t longest_ns = 0;
 	vec_foreach(g, &h->regions)
 		vec_foreach(p, &g->patches)
-			if (p->is_wide) /* at its first byte a thread may stand */
+			if (p->is_multi) /* a thread may be at the first byte */
 				vec_push(&ranges,
-					 (struct heap_range){p->at + 1, p->at + p->nr_wide});
+					 (struct heap_range){p->at + 1, p->at + p->nr_multi});
 	if (!ranges.n)
 		return 0;
-	int rc = h->is_held ? change_wide(&w, err)
-			    : heapstop_all(h->pid, &ranges, change_wide, &w, &longest_ns, err);
+	int rc = h->is_held ? change_multi(&w, err)
+			    : stop_all_threads(h->pid, &ranges, change_multi, &w, &longest_ns, err);
 	h->info.had_to_stop_all |= !h->is_held;
 	h->info.stopped_ns = MAX(h->info.stopped_ns, longest_ns);
 	return rc;
@@ -240,7 +242,7 @@ static int restore_gaps(struct heapinject *h, struct err *err)
 	return 0;
 }
 
-int patchtext_quiesce(struct heapinject *h, struct err *err)
+int heaptext_quiesce(struct heapinject *h, struct err *err)
 {
 	CLEANUP(heap_ranges_release) struct heap_ranges ranges = {0};
 	vec_push(&ranges, (struct heap_range){h->image, h->image + heap_image()->text_bytes});
@@ -252,31 +254,12 @@ int patchtext_quiesce(struct heapinject *h, struct err *err)
 				vec_push(&ranges, (struct heap_range){p->gap, p->gap + 5});
 	}
 	uint64_t longest_ns = 0;
-	/* Every CPU has been through the kernel after this. */
+	/* After this every CPU has entered the kernel. */
 	if (!h->is_held && syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
 		(void)nanosleep(&(struct timespec){.tv_nsec = BARRIER_NS}, NULL);
 	int rc = h->is_held ? 0
-			    : quiesce_threads(h->pid, &ranges, clock_mono_ns() + SETTLE_NS,
+			    : quiesce_threads(h->pid, &ranges, clock_mono_ns() + QUIESCE_TIMEOUT_NS,
 					      &longest_ns, err);
 	h->info.stopped_ns = MAX(h->info.stopped_ns, longest_ns);
 	return rc ? rc : restore_gaps(h, err);
-}
-
-uint64_t stub_region_bytes(uint32_t nr_stubs)
-{
-	uint64_t n = sizeof(struct stub_head) +
-		     nr_stubs * (uint64_t)(sizeof(struct text_patch) + HEAPCODE_STUB_BYTES) +
-		     HEAPCODE_BATCH_BYTES + 64;
-	return (n + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
-}
-
-uint64_t stub_region_batch(const struct stub_region *g)
-{
-	uint64_t off = sizeof(struct stub_head) + g->nr_stubs * sizeof(struct text_patch);
-	return g->addr + ((off + 63) & ~63ull);
-}
-
-uint64_t stub_region_stub(const struct stub_region *g, uint32_t i)
-{
-	return stub_region_batch(g) + HEAPCODE_BATCH_BYTES + (uint64_t)i * HEAPCODE_STUB_BYTES;
 }

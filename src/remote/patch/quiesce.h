@@ -1,13 +1,13 @@
 /*
- * Where the threads of a process stand, for changes of its code.
+ * Waits until, or ensures that, no thread of a process executes given code.
  *
- * quiesce_threads: after code was made unreachable, each thread is looked at until it has been seen
- * outside of it once, one after the other. Threads that wait tell their pc through /proc; those that
- * run are stopped for the look, one at a time.
+ * quiesce_threads: for code that cannot be entered any more. Checks each thread until its pc has
+ * been outside of the ranges once, one thread after another: the pc of waiting threads is read from
+ * /proc, running threads are stopped briefly, one at a time.
  *
- * heapstop_all: all threads stopped for a moment, for changes that are no single store. The last
- * resort of patchtext.c: everything else is done with all threads running. Threads in an
- * uninterruptible wait are left alone, they execute nothing.
+ * stop_all_threads: stops all threads for a change that is not a single store. patchtext.c uses it
+ * only where nothing else works. Threads in an uninterruptible wait are not stopped, as they
+ * execute no user code.
  */
 #ifndef ASSAY_REMOTE_PATCH_QUIESCE_H
 #define ASSAY_REMOTE_PATCH_QUIESCE_H
@@ -17,16 +17,16 @@
 #include "plan/heapplan.h"
 
 /*
- * -EBUSY: one was still there at the deadline (clock_mono_ns). *ret_longest_ns: the longest stop.
+ * -EBUSY: a thread was inside until the deadline (clock_mono_ns). *ret_longest_ns: longest stop.
  */
 int quiesce_threads(int32_t pid, const struct heap_ranges *ranges, uint64_t deadline_ns,
 		    uint64_t *ret_longest_ns, struct err *err);
 /*
- * Calls @change while no thread stands in one of the ranges; @change must not take long, and must
- * not use ptrace. -EBUSY: one always did.
+ * Calls @change while all threads are stopped and none is in one of the ranges. @change must be
+ * short and not use ptrace. -EBUSY: in all attempts a thread was inside.
  */
-int heapstop_all(int32_t pid, const struct heap_ranges *ranges,
-		 int (*change)(void *ctx, struct err *err), void *ctx, uint64_t *ret_longest_ns,
-		 struct err *err);
+int stop_all_threads(int32_t pid, const struct heap_ranges *ranges,
+		     int (*change)(void *ctx, struct err *err), void *ctx, uint64_t *ret_longest_ns,
+		     struct err *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* Code for targets; see stubcode.h. */
+/* Makes machine code for targets; see stubcode.h. */
 #include "base/base.h"
 #include "remote/patch/stubcode.h"
 
@@ -49,7 +49,7 @@ bool heapcode_jump(uint8_t to[5], uint64_t at, uint64_t target)
 	return true;
 }
 
-/* jmp to @target, from anywhere. */
+/* jmp to any address. */
 static void put_far_jump(struct out_code *o, uint64_t target)
 {
 	put(o, "\xff\x25\0\0\0\0", 6);
@@ -61,7 +61,7 @@ static bool is_short_loop(const struct x86_insn *i)
 	return i->map == 0 && i->opcode >= 0xe0 && i->opcode <= 0xe3;
 }
 
-/* @next: address behind the instruction where it was. False: no branch that can be moved. */
+/* @next: address after the original instruction. False: out of range. */
 static bool move_branch(struct out_code *o, const struct x86_insn *i, uint64_t next,
 			uint64_t to_addr)
 {
@@ -87,7 +87,7 @@ static bool is_branch(const struct x86_insn *i)
 	       (i->opcode == OP_JMP || i->opcode == OP_JMP8 || (i->opcode & 0xf0) == 0x70);
 }
 
-/* Calls would leave return addresses in the trampoline; the others cannot be said elsewhere. */
+/* Calls would push return addresses in the trampoline; the others have no movable form. */
 static bool is_immovable(const struct x86_insn *i)
 {
 	if (i->map)
@@ -109,7 +109,7 @@ bool heapcode_move(const uint8_t *from, size_t n, uint64_t from_addr, uint8_t *t
 			return false;
 		uint64_t next = from_addr + at + i.nr_bytes;
 		if (is_branch(&i)) {
-			/* Prefixed branches: 66 cuts the target, bnd has no meaning left. */
+			/* Not with prefixes 66 or 67, which change the meaning. */
 			if (insn[0] == 0x66 || insn[0] == 0x67 ||
 			    !move_branch(&o, &i, next, to_addr))
 				return false;

@@ -1,11 +1,11 @@
 /*
- * Code that is put into a target next to the recorder's image: for each patched function a stub
- * (site number into r11, jump to the image's entry for its shape) and a trampoline (the displaced
- * instructions at another place, jump behind them); and the routine that makes a list of system
- * calls and stores in one go.
+ * Machine code for the target: per patched function a stub (loads the site number into r11, jumps
+ * to the image's entry for the shape) and a trampoline (the displaced instructions at another
+ * address, then a jump behind the original ones); and the batch routine, which executes a list of
+ * system calls and stores.
  *
  *	function:    (pushes ...)  jump to the stub  (next instruction)
- *	stub:        (pushes undone)  mov r11d, site  jump to the entry
+ *	stub:        (undo the pushes)  mov r11d, site  jump to the entry
  *	trampoline:  (pushes ...)  the replaced instruction  jump to the next one
  *
  * x86-64. Instructions: Intel SDM volume 2.
@@ -16,41 +16,40 @@
 #include "base/base.h"
 #include "base/vec.h"
 
-#define HEAPCODE_STUB_BYTES    128u /* of a stub with its trampoline */
-#define HEAPCODE_TRAMPOLINE    56u  /* where in it */
+#define HEAPCODE_STUB_BYTES    128u /* stub and trampoline */
+#define HEAPCODE_TRAMPOLINE    56u  /* offset of the trampoline */
 #define HEAPCODE_DISPLACED_MAX 48u
 #define HEAPCODE_UNDO_MAX      32u
 #define HEAPCODE_BATCH_BYTES   128u
 
 struct heapcode_stub {
-	uint64_t at;    /* address it will have */
+	uint64_t at;    /* its address */
 	uint64_t entry; /* of the image, for the function's shape */
 	uint32_t site;
 	uint64_t function; /* address of the first displaced byte */
 	uint8_t displaced[HEAPCODE_DISPLACED_MAX];
 	size_t nr_displaced;
-	/* Code that takes back what of these has run when the stub is reached. */
+	/* Code that undoes the displaced instructions executed before the jump. */
 	uint8_t undo[HEAPCODE_UNDO_MAX];
 	size_t nr_undo;
 };
 
-/* False: an instruction cannot be moved there. @to: HEAPCODE_STUB_BYTES. */
+/* Makes stub and trampoline; @to has HEAPCODE_STUB_BYTES. False: an instruction cannot be moved. */
 bool heapcode_stub(const struct heapcode_stub *s, uint8_t *to);
 /*
- * Moves the instructions of @from, which lie at @from_addr, to @to at @to_addr; operands relative
- * to the pc are adjusted. *ret_n: bytes made. False: cannot be moved (calls, loops, out of reach,
- * breakpoints, what is no instruction).
+ * Copies instructions from @from_addr to @to_addr and adjusts pc-relative operands. *ret_n: size of
+ * the result. False: not possible (call, loop, int3, out of range, invalid instruction).
  */
 bool heapcode_move(const uint8_t *from, size_t n, uint64_t from_addr, uint8_t *to, size_t cap,
 		   uint64_t to_addr, size_t *ret_n);
-/* e9 rel32 at @at; false if out of reach. */
+/* Makes a jmp rel32 (e9) at address @at; false: out of range. */
 bool heapcode_jump(uint8_t to[5], uint64_t at, uint64_t target);
 
 /*
- * long batch(struct heapcode_op *ops, uint64_t n): in order, until one fails; how many were done.
- * Position independent; *ret_n <= HEAPCODE_BATCH_BYTES.
+ * The batch routine: long batch(struct heapcode_op *ops, uint64_t n) executes the ops in order
+ * until one fails, and returns how many succeeded. The code is position independent.
  */
-#define HEAPCODE_STORE (~0ull) /* as nr: *(uint64_t *)args[0] = args[1], one store */
+#define HEAPCODE_STORE (~0ull) /* as nr: the store *(uint64_t *)args[0] = args[1] */
 struct heapcode_op {
 	uint64_t nr;
 	uint64_t args[6];
@@ -59,6 +58,7 @@ struct heapcode_op {
 struct heapcode_ops {
 	VEC(struct heapcode_op) v;
 };
+/* Its code; *ret_n <= HEAPCODE_BATCH_BYTES. */
 const uint8_t *heapcode_batch(size_t *ret_n);
 
 #endif

@@ -1,16 +1,33 @@
-/*
- * Which functions are patched how, where their stubs lie, and the bytes of both; see
- * injectpriv.h. Nothing is written to the target here.
- */
+/* Plans patches and makes stubs; see stubs.h. */
 #include "base/base.h"
-#include "remote/patch/injectpriv.h"
+#include "remote/patch/stubs.h"
 
 #include "base/mem.h"
 #include "remote/patch/image.h"
+#include "remote/patch/injectstate.h"
 #include "remote/patch/nothrow.h"
 
 #define STUBS_MIN  32u
 #define GROUP_SPAN (1ull << 30)
+
+uint64_t stub_region_bytes(uint32_t nr_stubs)
+{
+	uint64_t n = sizeof(struct stub_head) +
+		     nr_stubs * (uint64_t)(sizeof(struct text_patch) + HEAPCODE_STUB_BYTES) +
+		     HEAPCODE_BATCH_BYTES + 64;
+	return (n + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
+}
+
+uint64_t stub_region_batch(const struct stub_region *g)
+{
+	uint64_t off = sizeof(struct stub_head) + g->nr_stubs * sizeof(struct text_patch);
+	return g->addr + ((off + 63) & ~63ull);
+}
+
+uint64_t stub_region_stub(const struct stub_region *g, uint32_t i)
+{
+	return stub_region_batch(g) + HEAPCODE_BATCH_BYTES + (uint64_t)i * HEAPCODE_STUB_BYTES;
+}
 
 size_t stub_region_code_bytes(const struct stub_region *g)
 {
@@ -28,24 +45,24 @@ void heapstubs_plan(struct heapinject *h)
 		CLEANUP(vec_free_p) struct heap_bounds bounds = {0};
 		struct heap_patch p = {.site = (uint32_t)i,
 				       .function = site->addr,
-				       .why = "another name of it is patched"};
-		bool is_double = false;
+				       .why = "patched under another name"};
+		bool is_alias = false;
 		for (size_t k = 0; k < i; k++)
-			is_double |= plan->sites.p[k].addr == site->addr;
+			is_alias |= plan->sites.p[k].addr == site->addr;
 		uint64_t base = heapspace_base(&h->space, site->addr);
 		if (base)
 			heap_bounds_load(&bounds, base, site->addr - MIN(site->addr, 512),
 					 site->addr + 512, heapinject_read, h);
-		if (!is_double && nothrow_is_needed(site->name) && !nothrow_find(plan, site))
-			p.why = "exceptions cannot pass the recorder";
-		else if (!is_double)
+		if (!is_alias && nothrow_is_needed(site->name) && !nothrow_find(plan, site))
+			p.why = "it throws and has no nothrow variant";
+		else if (!is_alias)
 			heappatch_plan(&p, site, (uint32_t)i, true, &bounds, &gaps, heapinject_read,
 				       h);
 		vec_push(&h->patches, p);
 	}
 }
 
-static bool is_within_reach(uint64_t addr, uint64_t nr_bytes, uint64_t lo, uint64_t hi)
+static bool is_near(uint64_t addr, uint64_t nr_bytes, uint64_t lo, uint64_t hi)
 {
 	uint64_t limit = (1ull << 31) - (1ull << 24);
 	uint64_t end = addr + nr_bytes;
@@ -57,11 +74,11 @@ static struct stub_region *new_region(struct heapinject *h, uint64_t lo, uint64_
 {
 	n = MIN(MAX(n, STUBS_MIN), HEAP_SITES_MAX);
 	uint64_t nr_bytes = stub_region_bytes(n);
-	uint64_t at = hi ? heapspace_near(&h->space, lo, hi, nr_bytes)
-			 : heapspace_anywhere(&h->space, nr_bytes);
+	uint64_t at = hi ? heapspace_find_near(&h->space, lo, hi, nr_bytes)
+			 : heapspace_find_free(&h->space, nr_bytes);
 	if (!at)
 		return NULL;
-	heapspace_take(&h->space, at, nr_bytes);
+	heapspace_reserve(&h->space, at, nr_bytes);
 	struct stub_region *g = vec_add(&h->regions);
 	g->addr = at;
 	g->nr_stubs = n;
@@ -73,7 +90,7 @@ static struct stub_region *region_for(struct heapinject *h, uint64_t lo, uint64_
 {
 	vec_foreach(g, &h->regions) {
 		if (g->nr_used + n <= g->nr_stubs &&
-		    is_within_reach(g->addr, stub_region_bytes(g->nr_stubs), lo, hi))
+		    is_near(g->addr, stub_region_bytes(g->nr_stubs), lo, hi))
 			return g;
 	}
 	return new_region(h, lo, hi, n);
@@ -86,7 +103,6 @@ static int by_function(const void *a, const void *b)
 	return (*x)->function < (*y)->function ? -1 : (*x)->function > (*y)->function;
 }
 
-/* Every patch gets the address of its stub. */
 void heapstubs_place(struct heapinject *h)
 {
 	struct heap_patch *sorted[HEAP_SITES_MAX];
@@ -107,7 +123,7 @@ void heapstubs_place(struct heapinject *h)
 				sorted[i]->stub = stub_region_stub(g, g->nr_used++);
 			} else {
 				sorted[i]->kind = PATCH_NONE;
-				sorted[i]->why = "no memory within reach of it is free";
+				sorted[i]->why = "no free memory within jump range";
 			}
 		}
 	}
@@ -126,8 +142,8 @@ static struct stub_region *region_of(struct heapinject *h, uint64_t stub)
 bool heapstubs_text(const struct heap_patch *p, struct text_patch *ret_t)
 {
 	struct text_patch t = {.at = p->at,
-			       .is_wide = p->kind == PATCH_WIDE,
-			       .nr_wide = (uint8_t)p->nr_displaced,
+			       .is_multi = p->kind == PATCH_MULTI,
+			       .nr_multi = (uint8_t)p->nr_displaced,
 			       .has_gap = p->kind == PATCH_GAP};
 	t.nr_bytes = (uint8_t)heappatch_jump(p, t.new);
 	memcpy(t.old, p->displaced + (p->at - p->function), MIN(sizeof(t.old), t.nr_bytes));
@@ -141,7 +157,7 @@ bool heapstubs_text(const struct heap_patch *p, struct text_patch *ret_t)
 	return t.nr_bytes > 0;
 }
 
-/* The stub's bytes; what of text is to be changed for it. */
+/* Makes the stub and adds the change of code to its region. */
 static bool make_patch(struct heapinject *h, struct heap_patch *p, uint8_t *code)
 {
 	const struct heap_site *site = &h->spec->plan->sites.p[p->site];
@@ -164,14 +180,14 @@ static bool make_patch(struct heapinject *h, struct heap_patch *p, uint8_t *code
 	return true;
 }
 
-void heapstubs_emit(struct heapinject *h)
+void heapstubs_count(struct heapinject *h)
 {
 	vec_foreach(p, &h->patches) {
 		if (p->kind != PATCH_NONE) {
 			h->info.nr_patched++;
 			continue;
 		}
-		/* Without these seccomp is noticed when it is looked for. */
+		/* prctl and syscall are optional: heapinject_poll_seccomp finds seccomp, too. */
 		if (h->spec->plan->sites.p[p->site].shape > HEAP_SBRK)
 			continue;
 		h->info.nr_unpatched++;

@@ -98,9 +98,9 @@ int quiesce_threads(int32_t pid UNUSED, const struct heap_ranges *ranges UNUSED,
 	return refuse(err);
 }
 
-int heapstop_all(int32_t pid UNUSED, const struct heap_ranges *ranges UNUSED,
-		 int (*change)(void *ctx, struct err *err) UNUSED, void *ctx UNUSED,
-		 uint64_t *ret_longest_ns UNUSED, struct err *err)
+int stop_all_threads(int32_t pid UNUSED, const struct heap_ranges *ranges UNUSED,
+		     int (*change)(void *ctx, struct err *err) UNUSED, void *ctx UNUSED,
+		     uint64_t *ret_longest_ns UNUSED, struct err *err)
 {
 	return refuse(err);
 }

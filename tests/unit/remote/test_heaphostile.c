@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include "remote/patch/inject.h"
-#include "remote/patch/injectpriv.h"
+#include "remote/patch/injectstate.h"
 #include "remote/jemalloc/jemalloc.h"
 #include "host/proc.h"
 

@@ -28,13 +28,13 @@ static uint8_t *code_page(void)
 		    -1, 0);
 }
 
-static void plan_at(struct heap_patch *p, const uint8_t *at, size_t n, bool may_be_wide)
+static void plan_at(struct heap_patch *p, const uint8_t *at, size_t n, bool allow_multi)
 {
 	CLEANUP(vec_free_p) struct heap_gaps gaps = {0};
 	struct heap_bounds none = {0};
 	struct heap_site site = {.addr = (uint64_t)(uintptr_t)at,
 				 .end = (uint64_t)(uintptr_t)at + n};
-	heappatch_plan(p, &site, 7, may_be_wide, &none, &gaps, read_self, NULL);
+	heappatch_plan(p, &site, 7, allow_multi, &none, &gaps, read_self, NULL);
 }
 
 TEST(heappatch_replaces_a_long_first_instruction_in_place)
@@ -90,7 +90,9 @@ TEST(heappatch_goes_behind_pushes_and_takes_them_back)
 	CHECK(!memcmp(p.undo + 8, "\x5b\x5d", 2));
 }
 
-/* As compilers begin a large function: registers that were saved get what is kept in them. */
+/*
+ * As compilers begin a large function: registers that were saved get what is saved_layouts in them.
+ */
 TEST(heappatch_goes_behind_what_changes_saved_registers)
 {
 	uint8_t *page = code_page();
@@ -123,7 +125,7 @@ TEST(heappatch_does_not_go_behind_what_changes_arguments)
 	plan_at(&p, page + 64, 14, false);
 	CHECK_U64(p.kind, PATCH_NONE);
 	plan_at(&p, page + 64, 14, true);
-	CHECK_U64(p.kind, PATCH_WIDE);
+	CHECK_U64(p.kind, PATCH_MULTI);
 	CHECK_U64(p.nr_displaced, 8);
 }
 

@@ -1,19 +1,22 @@
 /*
- * Functions added to a recorder that records; see inject.h.
+ * Patches functions of libraries loaded after the attach; see inject.h.
  *
- * They get regions of stubs of their own, in new memory, as threads run through those that are
- * there: nothing of what is there is written but entries of heap_data that no stub names yet. From
- * the first change of text on they belong to the attachment, and are undone with it.
+ * They get new stub regions in new memory, because threads execute the existing ones. Of existing
+ * memory only entries of heap_data are written that no stub uses yet. From the first change of code
+ * on they belong to the recorder and are restored with it.
  */
 #include "base/base.h"
-#include "remote/patch/injectpriv.h"
+#include "remote/patch/inject.h"
 
 #include <errno.h>
 
 #include "base/mem.h"
 #include "remote/patch/image.h"
+#include "remote/patch/attach.h"
+#include "remote/patch/injectstate.h"
+#include "remote/patch/patchtext.h"
 
-/* A program that loads its plug-ins again and again is not filled with stubs. */
+/* Limits the memory for stubs in a program that loads plug-ins again and again. */
 #define REGIONS_MAX 24u
 
 uint32_t heapinject_nr_sites(const struct heapinject *h)
@@ -21,7 +24,7 @@ uint32_t heapinject_nr_sites(const struct heapinject *h)
 	return h->nr_sites;
 }
 
-static bool is_in_place(const struct heapinject *h, const struct heap_patch *p)
+static bool is_patched(const struct heapinject *h, const struct heap_patch *p)
 {
 	uint8_t jump[5];
 	uint8_t now[5];
@@ -29,15 +32,15 @@ static bool is_in_place(const struct heapinject *h, const struct heap_patch *p)
 	return !heapinject_read((void *)(uintptr_t)h, p->at, now, n) && !memcmp(now, jump, n);
 }
 
-bool heapinject_knows(const struct heapinject *h, uint64_t addr)
+bool heapinject_has_function(const struct heapinject *h, uint64_t addr)
 {
 	vec_foreach(p, &h->patches)
-		if (p->function == addr && (p->kind == PATCH_NONE || is_in_place(h, p)))
+		if (p->function == addr && (p->kind == PATCH_NONE || is_patched(h, p)))
 			return true;
 	return false;
 }
 
-/* Entries of the new functions only. */
+/* Writes the heap_data entries of the new functions. */
 static int write_originals(struct heapinject *more, struct err *err)
 {
 	uint64_t at = more->image + heap_image()->data;
@@ -56,15 +59,15 @@ static int patch(struct heapinject *more, const struct buf *code, struct err *er
 	CLEANUP(heapinject_close) struct heap_session s = {0};
 	TRY(heapinject_open(&s, more, false, err));
 	if (more->has_filter)
-		return err_set(err, -EPERM, "pid %d has a seccomp filter by now", more->pid);
+		return err_set(err, -EPERM, "pid %d has a seccomp filter now", more->pid);
 	TRY(heapattach_map_stubs(more, s.r, code, err));
 	TRY(write_originals(more, err));
 	more->is_changing = true;
 	return heaptext_patch(more, s.r, err);
 }
 
-/* What the attachment has from now on. */
-static void take_over(struct heapinject *h, struct heapinject *more)
+/* Moves the patches and regions of @more to @h. */
+static void merge_part(struct heapinject *h, struct heapinject *more)
 {
 	vec_foreach(p, &more->patches)
 		vec_push(&h->patches, *p);
@@ -83,29 +86,29 @@ static void take_over(struct heapinject *h, struct heapinject *more)
 static int add(struct heapinject *h, struct heapinject *more, struct err *err)
 {
 	CLEANUP(buf_release) struct buf code = {0};
-	TRY(heapinject_look_at_threads(more, err));
+	TRY(heapinject_check_seccomp(more, err));
 	TRY(heapspace_read(&more->space, h->pid, err));
 	heapstubs_plan(more);
 	heapstubs_place(more);
 	if (h->regions.n + more->regions.n > REGIONS_MAX)
 		return err_set(err, -ENOSPC, "too many libraries with allocators were loaded");
 	heapstubs_make(more, &code);
-	heapstubs_emit(more);
+	heapstubs_count(more);
 	int rc = 0;
-	if (!more->info.nr_patched) /* none can be: nothing of it is mapped */
+	if (!more->info.nr_patched) /* map nothing */
 		vec_clear(&more->regions);
 	else
 		rc = patch(more, &code, err);
 	if (!rc)
-		rc = heaptext_wide(more, false, err);
+		rc = heaptext_change_multi(more, false, err);
 	h->info.stopped_ns = MAX(h->info.stopped_ns, more->info.stopped_ns);
 	if (!rc || more->is_changing)
-		take_over(h, more);
+		merge_part(h, more);
 	return rc;
 }
 
-/* A library was loaded anew where it was before: its stubs are as good as they were. */
-static bool is_as_before(const struct heapinject *h, const struct heap_patch *p)
+/* Whether a library was loaded again at the same address, so that the old stub is valid. */
+static bool is_code_unchanged(const struct heapinject *h, const struct heap_patch *p)
 {
 	uint8_t code[HEAPCODE_DISPLACED_MAX];
 	uint8_t gap[5];
@@ -117,13 +120,14 @@ static bool is_as_before(const struct heapinject *h, const struct heap_patch *p)
 					 !memcmp(gap, p->gap_old, sizeof(gap))));
 }
 
-static void find_renewed(const struct heapinject *h, const struct heap_plan *plan,
-			 struct stub_region *to)
+static void find_reloaded(const struct heapinject *h, const struct heap_plan *plan,
+			  struct stub_region *to)
 {
 	struct text_patch t;
 	vec_foreach(s, &plan->sites) {
 		vec_foreach(p, &h->patches) {
-			if (p->function != s->addr || !is_as_before(h, p) || !heapstubs_text(p, &t))
+			if (p->function != s->addr || !is_code_unchanged(h, p) ||
+			    !heapstubs_text(p, &t))
 				continue;
 			vec_push(&to->patches, t);
 			break;
@@ -131,8 +135,8 @@ static void find_renewed(const struct heapinject *h, const struct heap_plan *pla
 	}
 }
 
-/* The same as the attachment, with functions and regions of its own. */
-static struct heapinject part_of(const struct heapinject *h, const struct heapinject_spec *spec)
+/* A copy of @h with patches and regions of its own. */
+static struct heapinject new_part(const struct heapinject *h, const struct heapinject_spec *spec)
 {
 	return (struct heapinject){
 		.pid = h->pid,
@@ -141,15 +145,15 @@ static struct heapinject part_of(const struct heapinject *h, const struct heapin
 		.method = HEAP_METHOD_PATCH,
 		.image = h->image,
 		.batch = h->batch,
-		.places = h->places,
-		.kept = {h->kept[0], h->kept[1]},
+		.layout = h->layout,
+		.saved_layouts = {h->saved_layouts[0], h->saved_layouts[1]},
 		.is_mapped = true,
 		.first_site = h->nr_sites,
 		.nr_sites = h->nr_sites + (uint32_t)spec->plan->sites.n,
 	};
 }
 
-static int renew(struct heapinject *part, struct err *err)
+static int repatch(struct heapinject *part, struct err *err)
 {
 	CLEANUP(heapinject_close) struct heap_session s = {0};
 	TRY(heapspace_read(&part->space, part->pid, err));
@@ -157,19 +161,19 @@ static int renew(struct heapinject *part, struct err *err)
 	return heaptext_patch(part, s.r, err);
 }
 
-int heapinject_renew(struct heapinject *h, const struct heap_plan *plan, size_t *ret_nr,
-		     struct err *err)
+int heapinject_repatch(struct heapinject *h, const struct heap_plan *plan, size_t *ret_nr,
+		       struct err *err)
 {
 	struct heapinject_spec spec = {.pid = h->pid, .plan = plan};
-	CLEANUP(heapinject_release) struct heapinject part = part_of(h, &spec);
+	CLEANUP(heapinject_release) struct heapinject part = new_part(h, &spec);
 	struct stub_region *g = vec_add(&part.regions);
-	find_renewed(h, plan, g);
+	find_reloaded(h, plan, g);
 	*ret_nr = 0;
 	if (!g->patches.n)
 		return 0;
-	int rc = renew(&part, err);
+	int rc = repatch(&part, err);
 	if (!rc)
-		rc = heaptext_wide(&part, false, err);
+		rc = heaptext_change_multi(&part, false, err);
 	h->info.stopped_ns = MAX(h->info.stopped_ns, part.info.stopped_ns);
 	TRY(rc);
 	*ret_nr = g->patches.n;
@@ -179,9 +183,10 @@ int heapinject_renew(struct heapinject *h, const struct heap_plan *plan, size_t 
 int heapinject_add(struct heapinject *h, const struct heap_plan *plan, struct err *err)
 {
 	struct heapinject_spec spec = {.pid = h->pid, .plan = plan};
-	CLEANUP(heapinject_release) struct heapinject more = part_of(h, &spec);
+	CLEANUP(heapinject_release) struct heapinject more = new_part(h, &spec);
 	if (h->method != HEAP_METHOD_PATCH || h->is_stopped || h->is_detached)
-		return err_set(err, -EINVAL, "functions are added to a recorder that patches");
+		return err_set(err, -EINVAL,
+			       "functions can be added only to an active recorder of method patch");
 	if (plan->sites.n > HEAP_SITE_NONE - MIN(h->nr_sites, HEAP_SITE_NONE))
 		return err_set(err, -ENOSPC, "pid %d has more functions than can be recorded",
 			       h->pid);
