@@ -1,5 +1,6 @@
 /*
- * The first page: what was captured, how sure it is, where the time goes, what to type next.
+ * The first page of CPU samples: how they were recorded, uncertainty, hottest functions, crates and
+ * threads, next commands.
  */
 #ifndef ASSAY_ANALYZE_OVERVIEW_H
 #define ASSAY_ANALYZE_OVERVIEW_H
@@ -8,16 +9,16 @@
 #include "base/base.h"
 #include "base/buf.h"
 
-/* Below this a report explains why there is so little, and how little it can tell. */
+/* With fewer samples a note has the reason and the confidence interval. */
 #define OVERVIEW_FEW_SAMPLES 1000
 
-/* Facts that follow from the selection, and the note on few samples; for every view. */
+/* Begins a report of any view: facts of the selection, note on few samples. */
 void overview_begin(struct report *r, const struct selection *sel);
-/* Tables: functions, crates, threads. @input names the file in hints; NULL: none are given. */
+/* Adds tables: functions, crates, threads. @input: file name for hints; NULL: no hints. */
 void overview_report(struct report *r, const struct selection *sel, const char *input,
 		     const struct view_limits *limits);
 
-/* A regex for exactly this name; false if there is none. */
+/* Appends a regex that matches exactly this name; false if it cannot be written as one. */
 bool overview_add_name(struct buf *to, const char *name);
 
 #endif

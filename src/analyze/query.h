@@ -1,6 +1,6 @@
 /*
- * What is asked of a profile, and its answer: the first page where nothing else is asked, else
- * the rows in view by groupings, callers, rules of the user's own, trees.
+ * Runs one query of `assay report` on a profile: the first page if nothing else is asked, else the
+ * selected rows by grouping, callers or callees, user-defined rows, or as trees.
  */
 #ifndef ASSAY_ANALYZE_QUERY_H
 #define ASSAY_ANALYZE_QUERY_H
@@ -16,9 +16,9 @@
 
 enum query_flags {
 	QUERY_TREE = 1 << 0,
-	QUERY_REVERSE = 1 << 1,    /* the tree from the leaves */
-	QUERY_BLAME = 1 << 2,      /* waits by their cause */
-	QUERY_ALLOCATORS = 1 << 3, /* of memory: with the frames of allocators */
+	QUERY_REVERSE = 1 << 1,    /* tree with leaf functions at the root */
+	QUERY_BLAME = 1 << 2,      /* wait time attributed to its cause */
+	QUERY_ALLOCATORS = 1 << 3, /* memory: keep frames of allocators */
 };
 
 struct query {
@@ -34,10 +34,10 @@ struct query {
 	double tree_min_pct;
 	uint64_t tree_depth; /* 0 = all */
 	struct view_limits limits;
-	const char *input; /* what hints call the file; NULL: there are no hints */
+	const char *input; /* file name for hints; NULL: no hints */
 };
 
-/* Is the query one of waits alone, whose tables have columns of their own? */
+/* True if the query needs tables of waits, which have columns of their own. */
 bool query_is_of_waits(const struct query *q);
 /* Errors as select_run, and those of the groupings. */
 int query_run(struct report *r, const struct profile *p, const struct query *q, struct err *err);

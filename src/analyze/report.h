@@ -1,7 +1,8 @@
 /*
- * A report: what an analysis says, ready for any renderer. Tables with typed columns, trees, and
- * the losses that qualify them. Everything lives in the report's arena; strings are borrowed
- * from it. An analysis never formats: renderers turn values into text by their kind.
+ * A report: the result of an analysis, for any renderer. It has tables with typed columns, trees,
+ * notes, facts and the losses of the input. Everything lives in the report's arena; strings are
+ * borrowed from it. Analyses do not format: renderers turn values into text by the kind of the
+ * column.
  */
 #ifndef ASSAY_ANALYZE_REPORT_H
 #define ASSAY_ANALYZE_REPORT_H
@@ -15,12 +16,12 @@
 enum cell_kind {
 	CELL_TEXT,
 	CELL_COUNT,   /* u64 */
-	CELL_NS,      /* u64; CELL_NS_NONE = not known */
+	CELL_NS,      /* u64; CELL_NS_NONE: not known */
 	CELL_BYTES,   /* u64 */
 	CELL_PERCENT, /* double, 0..100 */
 	CELL_FLOAT,   /* double */
-	CELL_ID,      /* u64, a number that is a name (pid); CELL_NO_ID = not known */
-	/* Estimates: a number and half of its 95 % interval, 0 = exact. */
+	CELL_ID,      /* u64, an identifier (pid); CELL_NO_ID: not known */
+	/* Estimates: a value and the half width of its 95 % confidence interval, 0: exact. */
 	CELL_BYTES_ESTIMATE, /* estimate.value, u64; CELL_NO_ESTIMATE = not known */
 	CELL_COUNT_ESTIMATE,
 	CELL_NS_ESTIMATE,
@@ -34,12 +35,12 @@ enum cell_kind {
 #define CELL_NO_ESTIMATE UINT64_MAX
 #define CELL_NO_CHANGE   INT64_MIN
 
-/* What a kind of cell is made of. */
+/* Which members of union cell a kind uses. */
 enum cell_form { CELL_PLAIN, CELL_ESTIMATE, CELL_CHANGE };
 enum cell_form cell_form(enum cell_kind kind);
-/* Of estimates, changes, CELL_COUNT, CELL_NS and CELL_BYTES. */
+/* Unit of estimates, changes, CELL_COUNT, CELL_NS and CELL_BYTES. */
 enum unit cell_unit(enum cell_kind kind);
-/* Its name for programs: "bytes", also of estimates and changes. */
+/* Name of the kind in JSON: "bytes", also for estimates and changes. */
 const char *cell_name(enum cell_kind kind);
 
 struct report_column {
@@ -47,7 +48,7 @@ struct report_column {
 	const char *title; /* for people: "self %" */
 	enum cell_kind kind;
 	const char *help; /* one sentence, may be NULL */
-	unsigned when;    /* bits of report_add_table_of, 0 = always there */
+	unsigned when;    /* bits of report_add_table_of; 0: always shown */
 };
 
 struct cell_estimate {
@@ -55,7 +56,7 @@ struct cell_estimate {
 		uint64_t value;
 		int64_t change;
 	};
-	uint64_t error; /* half of the 95 % interval, the larger half where it is skewed */
+	uint64_t error; /* half width of the 95 % interval; the larger half if it is skewed */
 };
 
 union cell {
@@ -67,17 +68,16 @@ union cell {
 
 struct report_table {
 	const char *key;   /* "functions", "threads" */
-	const char *title; /* "functions by self time" */
+	const char *title; /* "hottest functions (self time)" */
 	const char *note;  /* may be NULL */
-	/* Keys of columns that go where there is no room, the first of them first; NULL-ended. */
+	/* Keys of columns to hide on narrow terminals, in this order; ends with NULL. */
 	const char *const *spare; /* may be NULL */
 	struct report_column *columns;
 	size_t nr_columns;
-	uint64_t
-		left_out; /* bits by column of those that rows are given, see report_add_table_of */
+	uint64_t left_out; /* bits of columns that are not shown, see report_add_table_of */
 	union cell *cells; /* nr_rows x nr_columns */
 	size_t nr_rows;
-	size_t nr_rows_total; /* before a limit cut it */
+	size_t nr_rows_total; /* without the row limit */
 };
 
 /* A call tree, node 0 = root ("all"). Children of a node are contiguous via first/next links. */
@@ -91,11 +91,11 @@ struct tree_node {
 	uint32_t flags; /* enum tree_flags */
 	uint64_t total; /* weight of the subtree */
 	uint64_t self;
-	int64_t delta; /* differential: total now - total before (see is_normalised); else 0 */
+	int64_t delta; /* differential: total now - total before (see is_normalised) */
 	int64_t delta_self;
 };
 
-/* What a node weighed in the profile that is compared with; exact, never normalised. */
+/* Weight of a node in the baseline profile; exact, never normalised. */
 struct tree_before {
 	uint64_t total;
 	uint64_t self;
@@ -113,22 +113,22 @@ struct report_tree {
 	const char *key;
 	const char *title;
 	const char *count_name; /* "samples", "ns", "bytes" */
-	const char *palette;    /* that flame graphs take; NULL: the usual one */
+	const char *palette;    /* for flame graphs; NULL: the default */
 	enum unit unit;
-	struct tree_node *nodes; /* in preorder: a subtree is a run that starts at its node */
+	struct tree_node *nodes; /* in preorder: a subtree is contiguous */
 	size_t nr_nodes;
 	struct tree_before *before; /* by node; NULL unless differential */
 	bool is_differential;
 	bool is_normalised;   /* deltas compare shares: "before" scaled to the total of now */
 	bool is_reversed;     /* leaf functions at the root */
-	bool is_time_ordered; /* siblings in order of time, not of name */
+	bool is_time_ordered; /* siblings are sorted by time, not by name */
 };
 
-/* A chart over time, which is a picture of its own. */
+/* A chart over time, drawn as a picture of its own. */
 #define CHART_SERIES_MAX 8
 
 enum chart_kind {
-	CHART_AREA, /* on top of the areas before it */
+	CHART_AREA, /* stacked on the areas before it */
 	CHART_LINE,
 };
 
@@ -157,8 +157,8 @@ struct chart {
 };
 
 /*
- * What to do next with the input, as data: what commands and options are called, and how words are
- * quoted, is the business of who renders it (struct text_style).
+ * A suggested next command, as data. The renderer (struct text_style) knows the names of commands
+ * and options and how to quote.
  */
 enum hint_command { HINT_FLAME, HINT_REPORT, HINT_HEAP };
 enum hint_option {
@@ -189,16 +189,16 @@ struct report {
 	const char *title;
 	VEC(struct report_table) tables;
 	VEC(struct report_tree) trees;
-	VEC(const char *) notes;       /* sentences that a reader must see */
-	VEC(struct report_hint) hints; /* what to type next */
+	VEC(const char *) notes;       /* sentences that every renderer shows */
+	VEC(struct report_hint) hints; /* next commands */
 	struct losses losses;
 	VEC(struct fact) facts; /* ids in names: event, duration, target, ... */
-	uint64_t total;         /* weight of everything in view */
+	uint64_t total;         /* weight of everything shown */
 	uint64_t nr_samples;
 	enum unit unit;
 	const char *noun;       /* what nr_samples counts: "waits"; NULL: samples */
 	const char *count_name; /* what weights of UNIT_COUNT count: "pages"; NULL: samples */
-	bool has_no_samples; /* about a host, or of readings only: there is no ledger of samples */
+	bool has_no_samples;    /* about a host, or of readings only: no loss counters are shown */
 };
 
 struct report *report_new(void);
@@ -206,20 +206,20 @@ void report_free(struct report *r);
 void report_free_p(struct report **r);
 struct report_table *report_add_table(struct report *r, const char *key, const char *title,
 				      const struct report_column *columns, size_t nr_columns);
-/* The same with those columns alone that have one of these bits in `when`, or none at all. */
+/* The same with only the columns whose `when` is 0 or has one of @bits. */
 struct report_table *report_add_table_of(struct report *r, const char *key, const char *title,
 					 const struct report_column *columns, size_t nr_columns,
 					 unsigned bits);
-/* Adds a row; a cell for each column given, also where it is left out. Text is copied. */
+/* Adds a row: one cell for each column passed, hidden ones included. Text is copied. */
 void report_add_row(struct report *r, struct report_table *t, const union cell *cells);
-/* The same where all columns are text: one string for each. */
+/* The same if all columns are text: one string for each. */
 void report_add_texts(struct report *r, struct report_table *t, ...);
 void report_note(struct report *r, const char *fmt, ...) PRINTF(2, 3);
 void report_hint(struct report *r, const struct report_hint *h);        /* texts are copied */
 void report_fact(struct report *r, enum fact_id id, const char *value); /* replaces */
 void report_fact_text(struct report *r, const char *key, const char *value);
-void report_fact_duration(struct report *r, uint64_t ns);             /* none of 0 */
-void report_facts(struct report *r, const struct profile *p);         /* all that it has */
+void report_fact_duration(struct report *r, uint64_t ns);             /* nothing if 0 */
+void report_facts(struct report *r, const struct profile *p);         /* all facts of the profile */
 const char *report_get_fact(const struct report *r, enum fact_id id); /* or NULL */
 
 #endif

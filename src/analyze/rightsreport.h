@@ -1,6 +1,7 @@
 /*
- * What each command may do here, from what was tried (host/features.h), why not, and the remedy;
- * and the least that each needs, which tests/e2e/rights_least.sh holds to be true.
+ * Tables for `assay doctor`: what each command can do with the current privileges, from the tested
+ * features (host/features.h), with reason and remedy; and the least privileges that each command
+ * needs (checked by tests/e2e/product/rights_least.sh).
  */
 #ifndef ASSAY_ANALYZE_RIGHTSREPORT_H
 #define ASSAY_ANALYZE_RIGHTSREPORT_H
@@ -10,11 +11,11 @@
 #include "model/rights.h"
 
 /*
- * Adds the tables, @has_least: also that of the least rights. True when every command works, if
- * only partly.
+ * Adds the tables; with @has_least also that of the least privileges. Returns true if every command
+ * works at least partly.
  */
 bool rights_report(struct report *r, const struct features *f, bool has_least);
-/* What was tried and how the kernel is set. */
+/* Adds the table of tested features and kernel settings. */
 void rights_host_report(struct report *r, const struct features *f);
 
 #endif

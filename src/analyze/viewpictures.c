@@ -45,7 +45,7 @@ static uint32_t reasons_of(const struct profile *p, const struct select_spec *sp
 	struct select_spec own = *spec;
 	uint32_t bits = 0;
 	own.flags |= SELECT_IDLE; /* a picture of one reason is one of it, idle or not */
-	return waits_reasons_in_view(p, &own, &bits, NULL) ? 0 : bits;
+	return waits_reasons_shown(p, &own, &bits, NULL) ? 0 : bits;
 }
 
 VIEWPICTURES(waits)

@@ -1,6 +1,6 @@
 /*
- * Which flame graphs a capture leaves of each view: view.pictures, see views.h. Internal to
- * views.c.
+ * The flame graphs that a capture writes for each view: implementations of view.pictures (views.h),
+ * used by the registry in views.c.
  */
 #ifndef ASSAY_ANALYZE_VIEWPICTURES_H
 #define ASSAY_ANALYZE_VIEWPICTURES_H

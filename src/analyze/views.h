@@ -1,7 +1,7 @@
 /*
- * The registry of views: what questions a profile can answer, and for each of them what it is
- * seen through: rows to select, a first page, groupings of rows, pictures. Commands walk it; no
- * other file asks what a profile is about. To add one: an id and a row in views.c.
+ * Registry of views. A view answers one question about a profile: it selects rows and has a first
+ * page, groupings and pictures. Commands walk the registry; no other file checks what a profile
+ * contains. To add a view: an id here and a row in views.c.
  *
  *	spec (names an event, a weight of memory, or nothing) --views_find--> view
  *	view: select (rows for tables and trees), page, groupings, pictures
@@ -16,29 +16,29 @@
 #include "base/base.h"
 #include "base/err.h"
 
-/* A profile that names none is seen as the first of these that it has. */
+/* The default view of a profile is the first of these that it has rows for. */
 enum view_id {
 	VIEW_SPANS,       /* latency of operations, with the waits in them */
 	VIEW_THREAD_TIME, /* CPU samples and waits of the same time */
-	VIEW_CPU,         /* CPU samples, or any weighted stacks; also a profile of nothing */
-	VIEW_WAITS,       /* a ledger and what was waited for */
-	VIEW_HEAP,        /* memory: what was allocated, what lives */
+	VIEW_CPU,         /* CPU samples or any weighted stacks; also an empty profile */
+	VIEW_WAITS,       /* off-CPU time: thread time breakdown, wait reasons, locks, wakers */
+	VIEW_HEAP,        /* memory: allocations, live blocks, leaks */
 	VIEW_IO,          /* reads, writes, syncs, block requests */
 	VIEW_FAULTS,      /* page faults and reclaim */
 	VIEW_EVENTS,      /* counts of events by name */
-	VIEW_MEMORY,      /* what the kernel says of memory, over time, and nothing else */
+	VIEW_MEMORY,      /* memory readings of the kernel over time, without stacks */
 	VIEW_NR
 };
 
 enum view_pictures_flags {
-	VIEW_PICTURES_BY_REASON = 1 << 0, /* waits: one for each reason, too */
-	VIEW_PICTURES_ALL = 1 << 1,       /* memory: the weights that are rarely asked for, too */
+	VIEW_PICTURES_BY_REASON = 1 << 0, /* waits: also one per reason */
+	VIEW_PICTURES_ALL = 1 << 1,       /* memory: also the rarely used weights */
 };
 
-/* A flame graph of a profile: a selection, and the name of its file behind the recording's stem. */
+/* A flame graph of a profile: what to select, and the suffix of its file name. */
 struct view_picture {
 	const char *suffix; /* "-lock.svg" */
-	const char *title;  /* what is drawn, in words; NULL where the suffix needs none */
+	const char *title;  /* what is drawn; NULL: the suffix says it */
 	struct select_spec spec;
 	unsigned tree_flags; /* enum calltree_flags */
 };
@@ -51,31 +51,35 @@ struct view_pictures {
 struct view {
 	const char *key; /* "thread-time" */
 	const char *title;
-	const char *palette; /* of its flame graphs; NULL: the usual one */
+	const char *palette; /* of its flame graphs; NULL: the default */
 	/* Bits by enum table_id. */
-	uint32_t tables;   /* one with rows is something to see; an event of these asks for it */
-	uint32_t recorded; /* what a capture for this view records; 0: what there is to see */
-	uint32_t drawn;    /* of viewpictures_of_tables */
-	bool is_mixed;     /* several tables at once, which no column of one weighs */
-	bool has_weights;  /* what it is weighed by is no column (heapweights.h) */
-	/* Of views that have groupings of their own (groupings.h): what rows are called, commands that
-	 * record them, and whether a selection's are such. */
+	uint32_t tables; /* the view exists if one of these has rows; naming one selects the view */
+	uint32_t recorded; /* what a capture for this view records; 0: as .tables */
+	uint32_t drawn;    /* flame graphs that viewpictures_of_tables makes */
+	bool is_mixed;     /* several tables together: no column of one can be the weight */
+	bool has_weights;  /* weights are not columns (heapweights.h) */
+	/* For views with groupings of their own (groupings.h): what rows are called, the commands that
+	 * record them, and whether a selection has such rows. */
 	const char *rows;
 	const char *record;
 	bool (*is_of)(const struct selection *sel);
-	/* Is there anything to see? NULL: as the tables say. */
+	/* True if the profile has rows for it. NULL: decided by .tables. */
 	bool (*has)(const struct profile *p);
-	/* Asks a spec for it otherwise than by an event of its tables? May be NULL. */
+	/*
+	 * True if the spec selects the view by other means than an event of .tables. May be NULL.
+	 */
 	bool (*is_asked)(const struct profile *p, const struct select_spec *spec);
 	/* Errors as select_run. */
 	int (*select)(struct arena *a, const struct profile *p, const struct select_spec *spec,
 		      struct selection *ret_sel, struct err *err);
-	/* @input names the file in hints, NULL: none are given. Errors as select_run. */
+	/*
+	 * Adds the first page. @input: file name for hints; NULL: no hints. Errors as select_run.
+	 */
 	int (*page)(struct report *r, const struct profile *p, const struct select_spec *spec,
 		    const char *input, const struct view_limits *limits, struct err *err);
 	/*
-	 * The flame graphs that a capture leaves, without those that would be empty. The spec tells
-	 * idle time and ages of leaks; flags: enum view_pictures_flags. NULL: there are none.
+	 * The flame graphs that a capture writes, without empty ones. The spec has the options for
+	 * idle time and leak ages; flags: enum view_pictures_flags. NULL: none.
 	 */
 	struct view_pictures (*pictures)(struct arena *a, const struct view *v,
 					 const struct profile *p, const struct select_spec *spec,
@@ -83,21 +87,21 @@ struct view {
 };
 
 const struct view *views_at(enum view_id id);
-/* Is there anything to see? */
+/* True if the profile has rows for the view. */
 bool views_has(const struct view *v, const struct profile *p);
-/* Did a capture for this view record what it is for? */
+/* True if a capture for this view recorded what it should. */
 bool views_is_recorded(const struct view *v, const struct profile *p);
-/* The view that the spec asks for; where it names nothing the profile's first one. Never NULL. */
+/* The view that the spec selects, by default the profile's first one. Never NULL. */
 const struct view *views_find(const struct profile *p, const struct select_spec *spec);
-/* The same for a spec that names nothing. */
+/* The profile's first view. Never NULL. */
 const struct view *views_default(const struct profile *p);
 
-/* Whose groupings a selection's rows have: waits, heap, else cpu. */
+/* The view whose groupings apply to the rows of a selection: waits, heap, else cpu. */
 const struct view *views_of_rows(const struct selection *sel);
-/* The event that trees and pictures take where none is named; NULL: as it comes. */
+/* The default event of trees and pictures; NULL: that of select_run. */
 const char *views_tree_event(const struct profile *p);
 
-/* The found view's rows, and its page. */
+/* Select rows and make the page of the view that views_find returns. */
 int views_select(struct arena *a, const struct profile *p, const struct select_spec *spec,
 		 struct selection *ret_sel, struct err *err);
 int views_page(struct report *r, const struct profile *p, const struct select_spec *spec,

@@ -1,10 +1,10 @@
 /*
- * What was counted, of a recording of events by name: exact numbers by event and outcome, in the
- * words of what they mean (futex waits, reads, context switches, faults), and for each event the
- * functions it comes from. Events of different kinds are never added up.
+ * First page of a recording of events by name: exact counts by event and outcome, a summary in
+ * terms of what they mean (futex waits, reads, context switches, faults), and the functions that
+ * caused them. Counts of different events are never summed.
  *
- * A recording may hold a table of "events" for every name; others (CPU samples, waits) are passed
- * over. The spec's event chooses one; its other filters hold for all.
+ * A recording may have one table of "events" per event name; other tables (CPU samples, waits) are
+ * ignored. spec->event selects one event; the other filters apply to all.
  */
 #ifndef ASSAY_ANALYZE_IO_EVENTSUM_H
 #define ASSAY_ANALYZE_IO_EVENTSUM_H
@@ -16,13 +16,12 @@
 #include "base/err.h"
 
 enum eventsum_flags {
-	EVENTSUM_STACKS = 1 << 0, /* the commonest stacks of each event, too */
+	EVENTSUM_STACKS = 1 << 0, /* also the most frequent stacks of each event */
 };
 
 /*
- * The first page: "summary", "events", "outcomes", "event_functions" (limits->max_rows of each
- * event), notes on what the numbers do not say. @input names the file in hints, NULL: none.
- * Errors as select_run.
+ * Adds tables "summary", "events", "event_functions" (limits->max_rows per event) and notes on what
+ * the numbers do not mean. @input: file name for hints; NULL: no hints. Errors as select_run.
  */
 int eventsum_report(struct report *r, const struct profile *p, const struct select_spec *spec,
 		    const char *input, const struct view_limits *limits, unsigned flags,

@@ -1,10 +1,11 @@
 /*
- * Input and output: what was read, written and synced, by kind of call, by file and by function,
- * from the table "io"; requests of block devices from "block". Bytes are those that calls returned.
+ * Report of I/O: bytes read and written, and syncs, by kind of call, by file and by function, from
+ * the table "io"; block device requests from the table "block". Bytes are those that calls
+ * returned.
  *
- * Quantiles as in quantile.h: right to a factor of 2, mostly much better; means and sums are exact.
- * Latency is the time from entering the call to leaving it: of a read from a peer, that includes
- * waiting for the peer.
+ * Quantiles as in quantile.h: within a factor of 2, mostly much closer; means and sums are exact.
+ * Latency is the time from entry to exit of the call; of a read from a socket it includes waiting
+ * for the other end.
  */
 #ifndef ASSAY_ANALYZE_IO_IOSUM_H
 #define ASSAY_ANALYZE_IO_IOSUM_H
@@ -16,8 +17,8 @@
 #include "base/err.h"
 
 /*
- * Tables "io_calls", "io_files", "io_functions", "io_syncs", "block". @input names the file in
- * hints, NULL: none are given. Errors as select_run.
+ * Adds tables "io_calls", "io_files", "io_functions", "io_syncs", "block". @input: file name for
+ * hints; NULL: no hints. Errors as select_run.
  */
 int iosum_report(struct report *r, const struct profile *p, const struct select_spec *spec,
 		 const char *input, const struct view_limits *limits, struct err *err);

@@ -1,6 +1,6 @@
 /*
- * Rows of tables with tags added up under texts: what the reports on input and output, faults and
- * spans share. A group keeps several amounts side by side (reads and writes of one file).
+ * Aggregates rows of tables with tags by texts: shared by the reports on I/O, faults and spans. A
+ * group has several amounts side by side (reads and writes of one file).
  *
  *	struct tag_rows rows;
  *	struct tag_row row;
@@ -23,7 +23,7 @@
 #include "base/vec.h"
 #include "model/profile.h"
 
-/* A row in view, its columns found by their names (0 where the table has none). */
+/* A row that passes the filters; columns that the table does not have are 0. */
 struct tag_row {
 	size_t i; /* in the table */
 	const struct tag *tag;
@@ -42,16 +42,16 @@ struct tag_rows {
 	const struct table *t;
 	struct row_filter *row_filter;
 	size_t next;
-	int nr_col, bytes_col, ns_col, longest_col, pages_col; /* -1 = none */
+	int nr_col, bytes_col, ns_col, longest_col, pages_col; /* -1: none */
 };
 
-/* -ENOENT without @err: there is no such table, or it is empty. Else errors of select_compile. */
+/* -ENOENT, without setting @err: no such table, or it is empty. Else errors of select_compile. */
 int tag_rows_open(struct tag_rows *ret_r, struct arena *a, const struct profile *p,
 		  enum table_id id, const struct select_spec *spec, struct err *err);
 bool tag_rows_next(struct tag_rows *r, struct tag_row *ret_row);
 
 struct amount {
-	struct quantile q; /* calls that did not fail, by time */
+	struct quantile q; /* durations of successful calls */
 	uint64_t nr;
 	uint64_t bytes;
 	uint64_t ns;
@@ -65,34 +65,34 @@ struct amount {
 struct tag_group {
 	const char *texts[TAG_TEXTS];
 	struct amount *amounts; /* nr_amounts of tag_groups */
-	uint64_t nr_threads;    /* distinct ones; of waits alone (waitgroups.h) */
+	uint64_t nr_threads;    /* distinct threads; only for waits (waitgroups.h) */
 };
 
 struct tag_groups {
-	struct arena *arena; /* where groups and texts live */
+	struct arena *arena; /* of groups and texts */
 	struct intern keys;
 	VEC(struct tag_group) groups;
 	struct buf key;
-	size_t nr_amounts; /* of a group, 0 = TAG_AMOUNTS */
+	size_t nr_amounts; /* per group; 0: TAG_AMOUNTS */
 };
 
 void tag_groups_release(struct tag_groups *g);
-/* The group of these texts, found or added; copied. Borrowed until the next call. */
+/* Finds or adds the group of these texts, which are copied. Valid until the next call. */
 struct tag_group *tag_groups_at(struct tag_groups *g, const char *const *texts, size_t n);
 void amount_add(struct amount *a, const struct tag_row *row);
 void amount_merge(struct amount *to, const struct amount *from);
-/* Largest first by what @weight says; ties by text. */
+/* Sorts by @weight, largest first; ties by text. */
 void tag_groups_sort(struct tag_groups *g, uint64_t (*weight)(const struct tag_group *g));
 
-/* What a cell says of a group's amounts, or its texts. */
+/* What a cell shows of a group. */
 enum tag_measure {
-	TAG_TEXT, /* "-" where it is empty */
+	TAG_TEXT, /* "-" if empty */
 	TAG_NR,
 	TAG_NR_PER_S,
 	TAG_FAILED,
 	TAG_BYTES,
 	TAG_BYTES_PER_S,
-	TAG_MEAN_BYTES, /* of what did not fail */
+	TAG_MEAN_BYTES, /* of successful calls */
 	TAG_NS,
 	TAG_MEAN_NS,
 	TAG_P50_NS,
@@ -105,12 +105,12 @@ enum tag_measure {
 struct tag_column {
 	struct report_column column;
 	enum tag_measure measure;
-	unsigned of; /* which text or amount; TAG_AMOUNTS: the sum of all amounts */
+	unsigned of; /* index of the text or amount; TAG_AMOUNTS: the sum of all amounts */
 };
 
-enum tally_table_flags {
-	TAG_WHOLE = 1 << 0,    /* rows are never left out */
-	TAG_NO_OTHER = 1 << 1, /* what is left out is not added up as "<other>" */
+enum tag_table_flags {
+	TAG_WHOLE = 1 << 0,    /* limits do not apply */
+	TAG_NO_OTHER = 1 << 1, /* without a row "<other>" */
 };
 
 struct tag_table {
@@ -119,14 +119,14 @@ struct tag_table {
 	const char *note; /* may be NULL */
 	const struct tag_column *columns;
 	size_t nr_columns;
-	uint64_t (*weight)(const struct tag_group *g); /* largest first, see tag_groups_sort */
-	unsigned flags;                                /* enum tally_table_flags */
+	uint64_t (*weight)(const struct tag_group *g); /* sort key, see tag_groups_sort */
+	unsigned flags;                                /* enum tag_table_flags */
 };
 #define TAG_COLUMNS_MAX 16
 #define TAG_TABLE(the_key, the_title, the_columns)                        \
 	.key = (the_key), .title = (the_title), .columns = (the_columns), \
 	.nr_columns = ARRAY_LEN(the_columns)
-/* Columns of how long the first amount took. */
+/* Columns for durations of the first amount. */
 #define TAG_QUANTILES                                                       \
 	{{"p50_ns", "p50", CELL_NS, NULL}, TAG_P50_NS, 0},                  \
 		{{"p99_ns", "p99", CELL_NS, NULL}, TAG_P99_NS, 0},          \
@@ -134,10 +134,10 @@ struct tag_table {
 		{"longest_ns", "longest", CELL_NS, NULL}, TAG_LONGEST_NS, 0 \
 	}
 
-/* For tables whose quantiles come from classes. */
+/* Note of tables with quantiles. */
 #define TAG_QUANTILE_NOTE "p50 and p99 are interpolated within power-of-two buckets"
 
-/* Sorts the groups and adds the table. @max_rows: 0 = all; @seconds: what is per second is of. */
+/* Sorts the groups and adds the table. @max_rows: 0: all; @seconds: divisor of rates. */
 void tag_report(struct tag_groups *g, struct report *r, const struct tag_table *table,
 		uint64_t max_rows, double seconds);
 

@@ -49,7 +49,7 @@ static const char *const kind_names[] = {
 	[MEMEXPLAIN_JIT] = "JIT code",
 	[MEMEXPLAIN_NAMED] = "named",
 	[MEMEXPLAIN_KERNEL] = "kernel",
-	[MEMEXPLAIN_PRESUMED] = "likely",
+	[MEMEXPLAIN_LIKELY] = "likely",
 	[MEMEXPLAIN_UNKNOWN] = "[unexplained]",
 };
 
@@ -189,11 +189,11 @@ void memexplain_allocator(struct memexplain *e, const char *name, uint64_t resid
 		memexplain_add(e, &sum);
 }
 
-void memexplain_presume(struct memexplain *e, const char *name)
+void memexplain_assign_likely(struct memexplain *e, const char *name)
 {
 	vec_foreach(g, &e->groups)
 		if (g->sum.kind == MEMEXPLAIN_UNKNOWN && g->sum.rss_bytes) {
-			g->sum.kind = MEMEXPLAIN_PRESUMED;
+			g->sum.kind = MEMEXPLAIN_LIKELY;
 			g->sum.name = keep_name(e, name);
 		}
 }
@@ -203,8 +203,8 @@ struct memexplain_sum memexplain_sum(const struct memexplain *e)
 	struct memexplain_sum s = {0};
 	vec_foreach(g, &e->groups) {
 		s.rss_bytes += g->sum.rss_bytes;
-		if (g->sum.kind == MEMEXPLAIN_PRESUMED)
-			s.presumed_bytes += g->sum.rss_bytes;
+		if (g->sum.kind == MEMEXPLAIN_LIKELY)
+			s.likely_bytes += g->sum.rss_bytes;
 		else if (g->sum.kind != MEMEXPLAIN_UNKNOWN)
 			s.explained_bytes += g->sum.rss_bytes;
 	}
@@ -265,9 +265,9 @@ static void say_sum(struct report *r, struct report_table *t, const struct memex
 	struct memexplain_sum s = memexplain_sum(e);
 	buf_addf(&b, "%s %% of %s is explained",
 		 num_pct(view_pct(s.explained_bytes, s.rss_bytes)).s, num_bytes(s.rss_bytes).s);
-	if (s.presumed_bytes)
+	if (s.likely_bytes)
 		buf_addf(&b, ", another %s %% likely (verify with --allocator)",
-			 num_pct(view_pct(s.presumed_bytes, s.rss_bytes)).s);
+			 num_pct(view_pct(s.likely_bytes, s.rss_bytes)).s);
 	if (page_table_bytes)
 		buf_addf(&b, "; page tables, not included, take %s", num_bytes(page_table_bytes).s);
 	if (rss_bytes > s.rss_bytes + s.rss_bytes / 50)

@@ -1,11 +1,11 @@
 /*
- * Explained RSS: the parts that somebody can name, against what the kernel reports. Everything
- * resident is put into exactly one part, so the parts add up to the sum over the mappings; what
- * nobody can name is the part "[unexplained]".
+ * RSS breakdown: assigns all resident memory of a process to named parts. Everything resident
+ * belongs to exactly one part, so the parts add up to the sum over the mappings. What cannot be
+ * named is the part "[unexplained]".
  *
- * An allocator that says how much it holds in memory explains so much of the anonymous memory that
- * nothing else explains (it does not say where): the rest stays unexplained. Page tables are the
- * kernel's, not part of RSS: they stand apart.
+ * If an allocator reports its resident bytes, that many bytes of otherwise unexplained anonymous
+ * memory are assigned to it (it does not report addresses). Page tables belong to the kernel, not
+ * to RSS, and are reported separately.
  */
 #ifndef ASSAY_ANALYZE_MEMORY_EXPLAIN_H
 #define ASSAY_ANALYZE_MEMORY_EXPLAIN_H
@@ -17,7 +17,7 @@
 
 enum memexplain_kind {
 	MEMEXPLAIN_HEAP = 0,  /* [heap], arenas and large blocks of malloc */
-	MEMEXPLAIN_ALLOCATOR, /* what an allocator says it holds */
+	MEMEXPLAIN_ALLOCATOR, /* resident bytes that an allocator reports */
 	MEMEXPLAIN_RUNTIME,   /* heaps of Go, V8 */
 	MEMEXPLAIN_STACKS,
 	MEMEXPLAIN_CODE,
@@ -25,10 +25,10 @@ enum memexplain_kind {
 	MEMEXPLAIN_FILES, /* other mapped files */
 	MEMEXPLAIN_SHMEM,
 	MEMEXPLAIN_JIT,
-	MEMEXPLAIN_NAMED, /* anonymous with a name that the program gave it */
+	MEMEXPLAIN_NAMED, /* anonymous, named by the program (PR_SET_VMA_ANON_NAME) */
 	MEMEXPLAIN_KERNEL,
-	MEMEXPLAIN_PRESUMED, /* an allocator's by elimination: not counted as explained */
-	MEMEXPLAIN_UNKNOWN,  /* anonymous memory that nobody named */
+	MEMEXPLAIN_LIKELY,  /* likely an allocator's, by elimination; not counted as explained */
+	MEMEXPLAIN_UNKNOWN, /* other anonymous memory */
 	MEMEXPLAIN_NR
 };
 
@@ -47,30 +47,29 @@ struct memexplain;
 
 struct memexplain *memexplain_new(void);
 void memexplain_free_p(struct memexplain **e);
-/* One mapping, or a part of it. Those of the same kind and name are added up. */
+/* Adds a mapping or a part of one. Parts of equal kind and name are summed. */
 void memexplain_add(struct memexplain *e, const struct memexplain_part *part);
-/* All mappings of a process; memanon_classify_all said whose anonymous ones are. */
+/* Adds all mappings of a process, after memanon_classify_all has set the owners. */
 void memexplain_maps(struct memexplain *e, const struct memmaps *m);
-/* What the allocator holds in memory, and its name. Once, after all parts. */
+/* Sets the resident bytes of the allocator. Call once, after all parts are added. */
 void memexplain_allocator(struct memexplain *e, const char *name, uint64_t resident_bytes);
 
 /*
- * The anonymous memory that nothing explains is likely of this allocator, which is there and
- * maps its memory itself, but was not asked. Once, after all parts.
+ * Marks unexplained anonymous memory as likely this allocator's: it is loaded and uses mmap, but
+ * was not queried. Call once, after all parts are added.
  */
-void memexplain_presume(struct memexplain *e, const char *name);
+void memexplain_assign_likely(struct memexplain *e, const char *name);
 
 struct memexplain_sum {
-	uint64_t rss_bytes;       /* over all parts */
-	uint64_t explained_bytes; /* by evidence */
-	uint64_t presumed_bytes;
+	uint64_t rss_bytes;       /* of all parts */
+	uint64_t explained_bytes; /* known owner */
+	uint64_t likely_bytes;
 };
 struct memexplain_sum memexplain_sum(const struct memexplain *e);
 /*
- * Table "memory_parts": kind and name, mappings, bytes, share of the whole, largest
- * first; rows beyond @max_rows (0 = all) become "<other>"; a note with the share explained, and
- * with
- * @rss_bytes, what the kernel's counters say, where that is more.
+ * Adds table "memory_parts": kind, name, mappings, bytes and share, largest first; rows beyond
+ * @max_rows (0: all) become "<other>". Its note has the share explained and, if larger, the
+ * kernel's RSS counter @rss_bytes.
  */
 void memexplain_report(struct report *r, const struct memexplain *e, uint64_t rss_bytes,
 		       uint64_t page_table_bytes, uint64_t max_rows);

@@ -101,7 +101,7 @@ static void add_row(struct heapfigures *f, const struct heaprow *r, enum heap_su
 	struct heap_figures fig = figures_of(f, r, part);
 	f->is_sampled |= r->variance > 0;
 	heap_figures_add(&f->total, &fig);
-	if (part == HEAP_SUM_OLDER)
+	if (part == HEAP_SUM_FREED_PREEXISTING)
 		return;
 	const struct heapframe *frame = heapframes_of(f->frames, r->stack);
 	add_to_function(f, frame, &fig);
@@ -150,7 +150,7 @@ int heapfigures_collect(struct heapfigures *f, struct arena *a, const struct pro
 	} parts[] = {
 		{TABLE_ALLOCATED, HEAP_SUM_ALLOCATED},
 		{TABLE_FREED, HEAP_SUM_FREED},
-		{TABLE_FREED_PREEXISTING, HEAP_SUM_OLDER},
+		{TABLE_FREED_PREEXISTING, HEAP_SUM_FREED_PREEXISTING},
 		{TABLE_LIVE, HEAP_SUM_LIVE},
 		{TABLE_PEAK, HEAP_SUM_PEAK},
 		{TABLE_MAPPED, HEAP_SUM_MAPPED},

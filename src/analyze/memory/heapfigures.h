@@ -1,7 +1,7 @@
 /*
- * All numbers of a profile of memory, added up in one pass over its tables: of everything, by
- * allocating function (heapframes.h), by site (a function with the callers that led to it), by
- * thread and by size. What the first page and its tables are made of.
+ * Sums all numbers of a profile of memory in one pass over its tables: in total, by allocating
+ * function (heapframes.h), by allocation site (function with its callers), by thread and by block
+ * size. The first page and its tables are made from them.
  */
 #ifndef ASSAY_ANALYZE_MEMORY_HEAPFIGURES_H
 #define ASSAY_ANALYZE_MEMORY_HEAPFIGURES_H
@@ -26,37 +26,37 @@ struct heap_sum {
 
 enum heap_sum_id {
 	HEAP_SUM_ALLOCATED,
-	HEAP_SUM_TEMPORARY, /* of allocated */
+	HEAP_SUM_TEMPORARY, /* part of allocated */
 	HEAP_SUM_FREED,
-	HEAP_SUM_OLDER, /* blocks from before the capture */
+	HEAP_SUM_FREED_PREEXISTING, /* frees of blocks allocated before the capture */
 	HEAP_SUM_LIVE,
-	HEAP_SUM_LEAKED,     /* of live, suppressed ones included */
-	HEAP_SUM_SUPPRESSED, /* of leaked */
+	HEAP_SUM_LEAKED,     /* part of live; suppressed leaks included */
+	HEAP_SUM_SUPPRESSED, /* part of leaked */
 	HEAP_SUM_PEAK,
 	HEAP_SUM_MAPPED,
 	HEAP_SUM_UNMAPPED,
-	HEAP_SUM_GROWTH, /* touched for the first time */
+	HEAP_SUM_GROWTH, /* anonymous memory touched for the first time */
 	HEAP_SUM_NR
 };
 
 struct heap_figures {
 	struct heap_sum of[HEAP_SUM_NR];
-	uint64_t oldest_leak_ns; /* its second; 0 = none, or not known */
+	uint64_t oldest_leak_ns; /* second of its allocation; 0: none, or not known */
 };
 
 struct heap_group {
 	struct heapframe frame; /* functions, sites */
-	task_id task;           /* threads: the last name */
+	task_id task;           /* threads */
 	unsigned log2;          /* sizes: from 2^log2 bytes; HEAP_SIZE_UNKNOWN */
-	size_t idx;             /* before they were sorted last */
+	size_t idx;             /* index before the last sort */
 	struct heap_figures f;
 };
 
 #define HEAP_SIZE_UNKNOWN 64
-#define HEAP_SIZE_FIRST   4 /* smaller blocks than 16 bytes are one row */
+#define HEAP_SIZE_FIRST   4 /* blocks below 16 bytes are one row */
 
 struct heap_groups {
-	VEC(struct heap_group) rows; /* in order of first sight */
+	VEC(struct heap_group) rows; /* in order of first occurrence */
 	struct map index;
 };
 
@@ -68,28 +68,31 @@ struct heapfigures {
 	struct leak_limit leaks;
 	struct heap_figures total;
 	struct heap_groups functions;
-	struct heap_groups sites; /* key: the node of the function's frame */
+	struct heap_groups sites; /* key: stack node of the function */
 	struct heap_groups threads;
 	struct heap_groups sizes;
-	uint64_t peak_ns; /* when live bytes were most; 0 = not known */
-	size_t nr_peaks;  /* of so many processes, each at its own moment */
-	bool is_sampled;  /* some number is an estimate */
+	uint64_t peak_ns; /* time of the peak of live bytes; 0: not known */
+	size_t nr_peaks;  /* number of processes, each with a peak of its own */
+	bool is_sampled;  /* numbers are estimates from samples */
 };
 
-/* Errors as select_run. Lives in the arena, but for what heapfigures_release frees. */
+/*
+ * Sums the tables. Lives in the arena, except for what heapfigures_release frees. Errors as
+ * select_run.
+ */
 int heapfigures_collect(struct heapfigures *f, struct arena *a, const struct profile *p,
 			const struct select_spec *spec, struct err *err);
 void heapfigures_release(struct heapfigures *f);
 
-/* Largest first by one of the sums, by bytes or by number; ties as they were. */
+/* Sorts by one of the sums (bytes or number), largest first; stable. */
 void heap_groups_sort(struct heap_groups *g, enum heap_sum_id of, bool by_number);
 void heap_figures_add(struct heap_figures *to, const struct heap_figures *from);
 
 /* Saturates. */
 void heap_sum_add(struct heap_sum *to, const struct heap_sum *from);
-/* Bytes or a number of anything; some sources know one of them only. */
+/* True if both number and bytes are 0; some sources have only one of them. */
 bool heap_sum_is_none(const struct heap_sum *s);
-/* Cells of sums: the value and half of its interval. */
+/* Cells with the value and the half width of its 95 % interval. */
 union cell heap_cell_bytes(const struct heap_sum *s);
 union cell heap_cell_count(const struct heap_sum *s);
 

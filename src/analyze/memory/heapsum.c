@@ -178,8 +178,9 @@ static void add_totals(const struct page *g)
 		 share_note(f, of[HEAP_SUM_TEMPORARY].nr, of[HEAP_SUM_ALLOCATED].nr,
 			    "allocations: freed before the next one of their thread")},
 		{has_flow, FLOW, &of[HEAP_SUM_FREED], "freed", "blocks allocated in the capture"},
-		{has[HEAP_SUM_OLDER], FLOW, &of[HEAP_SUM_OLDER], "freed, preexisting",
-		 of[HEAP_SUM_OLDER].bytes
+		{has[HEAP_SUM_FREED_PREEXISTING], FLOW, &of[HEAP_SUM_FREED_PREEXISTING],
+		 "freed, preexisting",
+		 of[HEAP_SUM_FREED_PREEXISTING].bytes
 			 ? "blocks allocated before the capture; size not always known"
 			 : "blocks allocated before the capture; size not known"},
 		{has_flow || has[HEAP_SUM_LIVE], LEVEL, &of[HEAP_SUM_LIVE], "live",

@@ -1,10 +1,11 @@
 /*
- * The first page of a profile of memory: how it was recorded, what was allocated, freed, lives and
- * leaked, when it was most, what the kernel says beside it; by allocating function, leaks by site
- * with their growth, temporary allocations, sizes, threads.
+ * First page of a profile of memory: how it was recorded; bytes allocated, freed, live, leaked and
+ * at the peak, and RSS; tables by allocating function, leaks by site with their growth, temporary
+ * allocations, block sizes, threads.
  *
- * Tables: "memory", "heap_functions", "leaks", "temporary", "heap_sizes", "heap_threads", and where
- * there are any "mapped_functions", "growth_functions". What was sampled has its 95 % interval.
+ * Tables: "memory", "heap_functions", "leaks", "temporary", "heap_sizes", "heap_threads", and if
+ * they have rows "mapped_functions", "growth_functions". Sampled numbers have a 95 % confidence
+ * interval.
  */
 #ifndef ASSAY_ANALYZE_MEMORY_HEAPSUM_H
 #define ASSAY_ANALYZE_MEMORY_HEAPSUM_H
@@ -15,16 +16,16 @@
 #include "base/base.h"
 #include "base/err.h"
 
-/* @input names the file in hints, NULL: none are given. Errors as select_run. */
+/* @input: file name for hints; NULL: no hints. Errors as select_run. */
 int heapsum_report(struct report *r, const struct profile *p, const struct select_spec *spec,
 		   const char *input, const struct view_limits *limits, struct err *err);
 
-/* One table of the page alone, in a report that has begun. */
+/* Adds a single table of the page to a report that heapsum_begin began. */
 enum heapsum_table { HEAPSUM_SIZES, HEAPSUM_THREADS, HEAPSUM_LEAKS };
 int heapsum_table(struct report *r, const struct profile *p, const struct select_spec *spec,
 		  const struct view_limits *limits, enum heapsum_table table, struct err *err);
 
-/* Facts and notes of memory, for any view of it: sampling, what was dropped, ages. */
+/* Begins a report of any view of memory: facts and notes on sampling, drops and suppressions. */
 void heapsum_begin(struct report *r, const struct profile *p, const struct selection *sel);
 
 #endif

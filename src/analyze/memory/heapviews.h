@@ -1,4 +1,4 @@
-/* Tables of the numbers of memory (heapfigures.h): functions, sizes, threads. */
+/* Tables of the sums of memory (heapfigures.h): by function, block size, thread. */
 #ifndef ASSAY_ANALYZE_MEMORY_HEAPVIEWS_H
 #define ASSAY_ANALYZE_MEMORY_HEAPVIEWS_H
 
@@ -6,7 +6,7 @@
 #include "analyze/report.h"
 #include "analyze/view.h"
 
-/* Each sorts the groups that it shows. */
+/* Each adds one table and sorts the groups that it shows. */
 void heapviews_functions(struct report *r, struct heapfigures *f, const struct view_limits *limits);
 void heapviews_temporary(struct report *r, struct heapfigures *f, const struct view_limits *limits);
 void heapviews_mapped(struct report *r, struct heapfigures *f, const struct view_limits *limits);

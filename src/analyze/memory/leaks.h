@@ -1,9 +1,9 @@
 /*
- * What counts as leaked.
+ * Decides which live blocks count as leaked.
  *
- * Of a program that was launched and has ended: whatever was not freed. Of one that runs on: what
- * lives at the end and is older than half of the capture, or than the age that the user gives;
- * ages are known to the second, and a block counts when all of its second is old enough.
+ * If the program was launched by assay and has exited, all blocks that were not freed. Else blocks
+ * live at the end that are older than half of the capture, or than the age given by the user. Ages
+ * have a resolution of one second; a block counts if all of its second is old enough.
  */
 #ifndef ASSAY_ANALYZE_MEMORY_LEAKS_H
 #define ASSAY_ANALYZE_MEMORY_LEAKS_H
@@ -14,8 +14,8 @@
 
 enum leak_rule {
 	LEAKS_OLDER,  /* than min_age_ns */
-	LEAKS_ALL,    /* the program has ended */
-	LEAKS_UNKNOWN /* no ages are known: a dump of a moment */
+	LEAKS_ALL,    /* the program has exited */
+	LEAKS_UNKNOWN /* ages are not known: a dump */
 };
 
 struct leak_limit {
@@ -24,12 +24,12 @@ struct leak_limit {
 	uint64_t end_ns; /* of the capture */
 };
 
-/* @older_than: a duration as text, or NULL. -EINVAL: it is none. */
+/* @older_than: a duration as text, or NULL. -EINVAL: it is not a duration. */
 int leaks_limit(const struct profile *p, const char *older_than, struct leak_limit *ret_l,
 		struct err *err);
-/* Of a live row, by the second in which it was allocated. */
+/* True if a live row counts as leaked, by the second of its allocation. */
 bool leaks_has(const struct leak_limit *l, uint64_t time_ns);
-/* Age at the end of a row's oldest blocks; CELL_NS_NONE (report.h) where it is not known. */
+/* Age of a row's oldest blocks at the end; CELL_NS_NONE (report.h): not known. */
 uint64_t leaks_age_ns(const struct leak_limit *l, uint64_t time_ns);
 
 #endif

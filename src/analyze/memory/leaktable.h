@@ -1,10 +1,10 @@
 /*
- * Leaks by site: how much, how old, how fast it grows, and a verdict.
+ * Table of leaks by allocation site: leaked bytes, age, growth rate and a verdict.
  *
- * Growth is the mean of allocated - freed per second in the second half of the capture, where
- * whatever has a steady size has reached it; its interval is Student's, from how much the seconds
- * differ. Five seconds are needed to say anything. A cache that still fills up gains, too: where
- * the gain itself falls for certain, and is half gone at the end, that is said instead.
+ * Growth is the mean of allocated - freed per second in the second half of the capture, when memory
+ * of steady size has reached its size. Its interval is Student's, from the variation between
+ * seconds. At least five seconds are needed. A cache that is filling up grows, too: if the growth
+ * rate itself falls significantly, and is halved at the end, the verdict is "slows down".
  */
 #ifndef ASSAY_ANALYZE_MEMORY_LEAKTABLE_H
 #define ASSAY_ANALYZE_MEMORY_LEAKTABLE_H
@@ -19,19 +19,19 @@
 struct leak_growth {
 	bool is_known;
 	double per_min;       /* bytes */
-	double per_min_error; /* half of the 95 % interval */
-	bool is_slowing;      /* gains less and less, for certain: something fills up */
+	double per_min_error; /* half width of the 95 % interval */
+	bool is_slowing;      /* the growth rate falls significantly: something fills up */
 };
 
-/* Of the net bytes of @n seconds, in order. */
+/* Estimates growth from the net bytes (allocated - freed) of @n consecutive seconds. */
 struct leak_growth leak_growth_of(const double *net_bytes, size_t n);
-/* "grows", "slows down", "steady", "shrinks", "unclear", "too short to tell": of a site that holds
- * so many bytes. */
+/* Verdict on a site with @leaked_bytes: "grows", "slows down", "steady", "shrinks", "unclear", "too
+ * short to tell". */
 const char *leak_verdict(const struct leak_growth *g, int64_t leaked_bytes, uint64_t duration_ns);
 
 /*
- * Table "leaks": sites that grow first, the fastest before the others, then by leaked bytes. Of
- * many the 200 largest are judged. A note names the one that grows fastest. Sorts f->sites.
+ * Adds table "leaks": growing sites first, fastest first, then by leaked bytes. Only the 200
+ * largest sites get a verdict. A note names the fastest growing one. Sorts f->sites.
  */
 int leaktable_add(struct report *r, struct heapfigures *f, const struct select_spec *spec,
 		  const struct view_limits *limits, struct err *err);

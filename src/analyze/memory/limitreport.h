@@ -1,4 +1,4 @@
-/* What a command did under its memory limit, as a report and as facts of a recording. */
+/* Result of `assay limit`: a command under a memory limit, as a report and as facts. */
 #ifndef ASSAY_ANALYZE_MEMORY_LIMITREPORT_H
 #define ASSAY_ANALYZE_MEMORY_LIMITREPORT_H
 
@@ -12,12 +12,12 @@ struct limit_end {
 	const struct limit_outcome *outcome;
 	const char *command;
 	const struct profile *profile; /* reclaim, live memory; may be NULL */
-	bool has_reclaim;              /* BPF programs looked for it */
-	int exit_code;                 /* of the command */
+	bool has_reclaim;              /* direct reclaim was recorded (BPF) */
+	int exit_code;                 /* of the command, as a shell has it */
 };
 
 void limit_facts(struct profile *p, const struct limit_spec *spec, const struct limit_outcome *s);
-/* @max_rows: of memory over time, 0 for all. */
+/* @max_rows: of memory over time; 0: all. */
 void limit_report(struct report *r, const struct limit_end *e, size_t max_rows);
 
 #endif

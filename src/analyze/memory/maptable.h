@@ -1,4 +1,4 @@
-/* Single mappings of processes, as pmap -x shows them. */
+/* Table of the mappings of processes, like pmap -x. */
 #ifndef ASSAY_ANALYZE_MEMORY_MAPTABLE_H
 #define ASSAY_ANALYZE_MEMORY_MAPTABLE_H
 
@@ -7,7 +7,7 @@
 #include "model/memory.h"
 
 /*
- * Table "mappings" of @nr_maps processes: every mapping, in order of addresses, or the @max_rows
+ * Adds table "mappings" of @nr_maps processes, sorted by address: all mappings, or the @max_rows
  * with the largest RSS.
  */
 void maptable_report(struct report *r, const struct memmaps *maps, size_t nr_maps,

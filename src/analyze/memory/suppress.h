@@ -1,14 +1,14 @@
 /*
- * Leaks that the user knows of and does not want to see, in the form of LeakSanitizer's
- * suppressions: a line
+ * Known leaks that the user does not want to see, in the format of LeakSanitizer's suppressions. A
+ * line
  *
  *	leak:PATTERN
  *
- * suppresses what was allocated with a function, module or source file on its stack whose name
- * holds PATTERN; '*' is any text, '^' and '$' at its ends anchor it. Empty lines and lines that
- * begin with '#' are skipped. (Form: LeakSanitizer's documentation, "Suppressions".)
+ * suppresses allocations with a function, module or source file on their stack whose name contains
+ * PATTERN; '*' is any text, '^' and '$' at its ends anchor it. Empty lines and lines that begin
+ * with '#' are skipped. (Format: LeakSanitizer's documentation, "Suppressions".)
  *
- * What is suppressed is shown as one row, never dropped.
+ * Suppressed leaks are shown as one row, not dropped.
  */
 #ifndef ASSAY_ANALYZE_MEMORY_SUPPRESS_H
 #define ASSAY_ANALYZE_MEMORY_SUPPRESS_H
@@ -21,13 +21,13 @@
 struct suppress;
 
 /*
- * @text may be NULL: then only the defaults hold (what runtimes keep for good by design: the table
- * is in suppress.c). -EINVAL with the line's number.
+ * @text may be NULL: only the defaults apply (memory that runtimes never free by design; table in
+ * suppress.c). -EINVAL with the line number.
  */
 int suppress_new(struct suppress **ret_s, struct arena *a, const struct profile *p,
 		 const char *text, struct err *err);
 bool suppress_has(const struct suppress *s, stack_id stack);
-/* Is the text well-formed? For commands, before anything else is done. */
+/* Checks the syntax of @text, for commands before they start. */
 int suppress_check(const char *text, struct err *err);
 
 #endif

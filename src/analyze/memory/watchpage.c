@@ -70,7 +70,7 @@ static void explain(struct report *r, const struct watchpage *p)
 	if (p->allocator && p->last.allocator.is_known)
 		memexplain_allocator(e, p->allocator, p->last.allocator.resident_bytes);
 	else if (p->allocator && p->maps_itself)
-		memexplain_presume(e, p->allocator);
+		memexplain_assign_likely(e, p->allocator);
 	memexplain_report(r, e, is_fresh ? p->last.m.rss_bytes : 0, p->last.m.page_table_bytes,
 			  p->max_rows);
 	if (!is_fresh)

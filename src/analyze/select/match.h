@@ -1,7 +1,7 @@
 /*
- * Which frames of a profile a regex matches. The regex is tried once per function name; the
- * answers are tables by function and by location, so that walks over stacks only look up.
- * Names are those that views show; a location without a name is "[unknown]".
+ * Finds the frames of a profile that match a regex. The regex is tried once per function name. The
+ * results are tables by function and by location, so that loops over stacks only look up. Names are
+ * those shown in reports; an unsymbolized location is "[unknown]".
  */
 #ifndef ASSAY_ANALYZE_SELECT_MATCH_H
 #define ASSAY_ANALYZE_SELECT_MATCH_H
@@ -18,23 +18,23 @@ struct match {
 	const uint16_t
 		*innermost; /* by location: index of its first matching frame, or MATCH_NONE */
 	const uint16_t *outermost; /* of its last one */
-	size_t nr_functions;       /* how many functions match */
+	size_t nr_functions;       /* number of matching functions */
 };
 
 /*
- * @option names the option in messages ("--within"). -EINVAL: bad regex, or one that is too
- * expensive on these names; -ENOENT: no function matches, the hint has near ones.
+ * @option is the option's name for messages ("--within"). -EINVAL: invalid regex, or one that takes
+ * too many steps on these names. -ENOENT: no function matches; the hint has similar names.
  */
 int match_functions(struct arena *a, const struct profile *p, const char *option,
 		    const char *pattern, struct match *ret_m, struct err *err);
-/* The same, but no match at all is fine. */
+/* The same, but no match is not an error. */
 int match_functions_if_any(struct arena *a, const struct profile *p, const char *option,
 			   const char *pattern, struct match *ret_m, struct err *err);
 
-/* 0 or 1 by stack_id: whether some frame of the stack matches. In the arena. */
+/* Returns 0 or 1 by stack_id: whether any frame of the stack matches. In the arena. */
 const uint8_t *match_stacks(struct arena *a, const struct profile *p, const struct match *m);
 
-/* The best few candidates for a name that is not there, for hints. */
+/* The most similar names for a name that was not found, for hints. */
 #define NEAR_MAX 3
 struct near {
 	const char *wanted;         /* borrowed; a pattern or a name */

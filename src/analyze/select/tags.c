@@ -177,7 +177,7 @@ int selecttags_compile(struct arena *a, const struct select_spec *spec, struct t
 		       struct selection *sel, struct err *err)
 {
 	const struct table *t = &sel->p->tables.p[sel->table];
-	*plan = (struct tagplan){.p = sel->p, .in_view = ALL_REASONS};
+	*plan = (struct tagplan){.p = sel->p, .reasons_shown = ALL_REASONS};
 	if (!t->has_tags) {
 		if (!selecttags_is_asked(spec))
 			return 0;
@@ -193,7 +193,7 @@ int selecttags_compile(struct arena *a, const struct select_spec *spec, struct t
 	plan->hides_idle = plan->is_of_waits && !asks && !(spec->flags & SELECT_IDLE);
 	sel->reasons = plan->reasons = reasons_new(a, sel->p);
 	if (spec->reason)
-		TRY(parse_reasons(spec->reason, &plan->in_view, err));
+		TRY(parse_reasons(spec->reason, &plan->reasons_shown, err));
 	plan->verdict = arena_calloc(a, sel->p->tags.n, 1);
 	if (spec->min_duration || spec->max_duration)
 		TRY(keep_durations(spec, plan, sel, err));
@@ -227,7 +227,7 @@ unsigned selecttags_judge(const struct tagplan *plan, size_t i, enum wait_reason
 	uint32_t tag = plan->t->tag[i];
 	enum wait_reason r = reason_at(plan, plan->t->stack[i], tag);
 	*ret_reason = r;
-	if (!(plan->in_view >> r & 1))
+	if (!(plan->reasons_shown >> r & 1))
 		return 1 + SELECT_OUT_REASON;
 	if (plan->verdict[tag])
 		return plan->verdict[tag];

@@ -1,6 +1,7 @@
 /*
- * The part of a selection that looks at tags: reasons, durations, objects, other threads. Internal
- * to select.c.
+ * Filters on the tags of rows: wait reason, duration, object, waker. select.c compiles them with
+ * selecttags_compile, tests each row with selecttags_judge and aggregates the rows that remain with
+ * selecttags_aggregate.
  */
 #ifndef ASSAY_ANALYZE_SELECT_TAGS_H
 #define ASSAY_ANALYZE_SELECT_TAGS_H
@@ -10,30 +11,30 @@
 
 struct tagplan {
 	const struct profile *p;
-	const struct table *t; /* NULL: a table without tags, everything is in view */
+	const struct table *t; /* NULL: a table without tags, all rows pass */
 	struct reasons *reasons;
-	uint8_t *verdict; /* by tag: 0, or 1 + enum select_out; NULL = all in view */
-	uint32_t in_view; /* bit by enum wait_reason */
-	bool is_of_other; /* reasons are those of the other thread (a table of blame) */
-	bool is_of_waits; /* waits or blame */
+	uint8_t *verdict;       /* by tag: 0: passes, else 1 + enum select_out; NULL: all pass */
+	uint32_t reasons_shown; /* bits by enum wait_reason */
+	bool is_of_other;       /* reasons are those of the culprit (table "blame") */
+	bool is_of_waits;       /* table "off-cpu" or "blame" */
 	bool hides_idle;
 };
 
-/* Of several reasons why something is not in view the first in the order of the enum counts. */
+/* Records a rejection; of several the first one in enum order counts. */
 static inline void selecttags_reject(uint8_t *verdict, enum select_out out)
 {
 	if (!*verdict || *verdict > 1 + (uint8_t)out)
 		*verdict = 1 + (uint8_t)out;
 }
 
-/* Whether a spec asks for anything that only rows with tags can answer. */
+/* True if the spec has a filter that needs tags. */
 bool selecttags_is_asked(const struct select_spec *spec);
-/* Errors as select_run. Fills the selection's reasons and what became of durations. */
+/* Compiles the filters; sets reasons, min_ns and max_ns of @sel. Errors as select_run. */
 int selecttags_compile(struct arena *a, const struct select_spec *spec, struct tagplan *plan,
 		       struct selection *sel, struct err *err);
-/* 0 and *ret_reason, or 1 + enum select_out. */
+/* Tests row @i. Returns 0 if it passes, else 1 + enum select_out; sets *ret_reason. */
 unsigned selecttags_judge(const struct tagplan *plan, size_t i, enum wait_reason *ret_reason);
-/* Fills rows and tagged of the selection from the samples in view, sorted by stack. */
+/* Aggregates the samples into rows and tagged of the selection, sorted by stack. */
 void selecttags_aggregate(struct arena *a, const struct tagplan *plan, struct selection *sel,
 			  const uint32_t *samples, size_t n, const struct row_filter *row_filter);
 

@@ -1,6 +1,6 @@
 /*
- * A selection spread over the prefix tree of stacks: own and subtree weights of every node, and
- * the tree's downward links. Linear in nodes; the base of every view that needs totals.
+ * Computes self and total weight of every node of the prefix tree of stacks, and the child links of
+ * the tree. Linear in the number of nodes. Used by every view that shows totals.
  */
 #ifndef ASSAY_ANALYZE_SELECT_WEIGH_H
 #define ASSAY_ANALYZE_SELECT_WEIGH_H
@@ -13,7 +13,7 @@
 struct weight {
 	uint64_t weight;
 	uint64_t nr_samples;
-	double variance; /* of the weight, where the selection knows it */
+	double variance; /* of the weight; 0 if the selection has none */
 };
 
 static inline void weight_add(struct weight *to, const struct weight *w)
@@ -37,7 +37,7 @@ struct weighed {
 	size_t nr_nodes;
 	struct weight *self;   /* by stack node */
 	struct weight *total;  /* the node and everything below it */
-	stack_id *first_child; /* in order of id, 0 = none */
+	stack_id *first_child; /* children in order of id; 0: none */
 	stack_id *next;
 };
 
@@ -50,7 +50,7 @@ struct group_weight {
 	struct weight total; /* a group is counted once per sample, however often it recurs */
 };
 
-/* One entry a group. */
+/* Returns self and total by group, in the arena. */
 struct group_weight *weigh_groups(struct arena *a, const struct weighed *w, const struct groups *g);
 
 #endif

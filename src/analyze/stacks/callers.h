@@ -1,10 +1,10 @@
 /*
- * Who calls the functions that match a regex, and what they call. Every sample that passes
- * through a match is counted once, so each table adds up to 100 % of those samples.
+ * Reports the callers of the functions that match a regex, and their callees. Every sample with a
+ * match on its stack is counted once, so each table adds up to 100 % of those samples.
  *
- * Callers look outwards from the outermost match (a recursive function is not its own caller) to
- * the frame around it, or to the nearest frame that matches @nearest. Callees look inwards from
- * the innermost match; "<self>" is the matching function itself.
+ * The caller is the frame outside of the outermost match (a recursive function is not its own
+ * caller), or the nearest one that matches @nearest. The callee is the frame inside of the
+ * innermost match; "<self>" is the matching function itself.
  */
 #ifndef ASSAY_ANALYZE_STACKS_CALLERS_H
 #define ASSAY_ANALYZE_STACKS_CALLERS_H
@@ -20,7 +20,7 @@ struct callers_spec {
 	bool is_callees;
 };
 
-/* Table "callers" or "callees". -EINVAL, -ENOENT as match_functions. */
+/* Adds table "callers" or "callees". -EINVAL, -ENOENT as match_functions. */
 int callers_report(struct report *r, const struct selection *sel, const struct callers_spec *spec,
 		   const struct view_limits *limits, struct err *err);
 

@@ -1,6 +1,6 @@
 /*
- * A call tree to be read as text: heaviest child first, what is below the limit merged into
- * "<other>". Children and self add up to their parent up to remainders below the limit.
+ * Adds a call tree for reading as text: heaviest child first, nodes below the limit merged into
+ * "<other>". Children and self add up to their parent, except for remainders below the limit.
  */
 #ifndef ASSAY_ANALYZE_STACKS_CALLTEXT_H
 #define ASSAY_ANALYZE_STACKS_CALLTEXT_H
@@ -11,7 +11,7 @@
 
 struct calltext_options {
 	unsigned flags;     /* enum calltree_flags */
-	double min_pct;     /* of everything in view */
+	double min_pct;     /* of everything shown */
 	uint64_t max_depth; /* levels below the root; 0 = all */
 };
 

@@ -424,15 +424,14 @@ static bool collect_samples(struct input *in, row_vec *to)
 	if (sel->table >= in->p->tables.n || in->p->tables.p[sel->table].has_tags)
 		return false;
 	const struct table *t = &in->p->tables.p[sel->table];
-	CLEANUP(map_release) struct map in_view = {0};
+	CLEANUP(map_release) struct map shown = {0};
 	for (size_t i = 0; i < sel->nr_rows; i++)
-		*map_put(&in_view, (uint64_t)sel->rows[i].stack << 32 | sel->rows[i].task, NULL) =
-			1;
+		*map_put(&shown, (uint64_t)sel->rows[i].stack << 32 | sel->rows[i].task, NULL) = 1;
 	uint64_t sum = 0;
 	for (size_t i = 0; i < t->n; i++) {
 		bool is_timely = !sel->last_ns ||
 				 (t->time_ns[i] >= sel->first_ns && t->time_ns[i] <= sel->last_ns);
-		if (!is_timely || !map_get(&in_view, (uint64_t)t->stack[i] << 32 | t->task[i]))
+		if (!is_timely || !map_get(&shown, (uint64_t)t->stack[i] << 32 | t->task[i]))
 			continue;
 		uint64_t weight = (uint64_t)MAX(t->values[i * t->nr_columns + t->weight_column], 0);
 		vec_push(to, (struct select_row){

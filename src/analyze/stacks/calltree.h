@@ -1,7 +1,7 @@
 /*
- * Call trees: what flame graphs and tree views draw. Weighted stacks of one or several profiles
- * are merged by name from the root down (or from the leaf), inlined functions as frames of their
- * own; nothing is pruned.
+ * Builds call trees for flame graphs and tree views. Merges weighted stacks of one or several
+ * profiles by function name from the root (or from the leaf). Inlined functions are frames of their
+ * own. Nothing is pruned.
  *
  *	struct calltree *ct = calltree_new(r, CALLTREE_ROOT_COMM);
  *	calltree_add(ct, &sel_of_one_profile);
@@ -9,8 +9,8 @@
  *	struct report_tree *t = calltree_finish(ct, "flame", "call tree");
  *	calltree_free(ct);
  *
- * The root's total is the sum of the weights that were added, always. Node order depends on the
- * input alone: siblings by the bytes of their names, or by time.
+ * The root's total is the sum of all weights added. Node order depends only on the input: siblings
+ * are sorted by name (bytewise), or by time.
  */
 #ifndef ASSAY_ANALYZE_STACKS_CALLTREE_H
 #define ASSAY_ANALYZE_STACKS_CALLTREE_H
@@ -20,17 +20,16 @@
 #include "base/base.h"
 
 enum calltree_flags {
-	CALLTREE_REVERSE = 1 << 0, /* leaf functions at the root, callers above them */
-	CALLTREE_TIME_ORDER =
-		1 << 1,              /* flame chart: equal neighbours in time are merged, no more */
-	CALLTREE_ROOT_COMM = 1 << 2, /* first frame: the thread's name */
+	CALLTREE_REVERSE = 1 << 0,        /* leaf functions at the root, their callers below */
+	CALLTREE_TIME_ORDER = 1 << 1,     /* flame chart: only neighbours in time are merged */
+	CALLTREE_ROOT_COMM = 1 << 2,      /* first frame: the thread's name */
 	CALLTREE_ROOT_PROCESS = 1 << 3,   /* first frame: "name-PID" */
 	CALLTREE_ROOT_THREAD = 1 << 4,    /* first frame: "name-PID/TID" */
-	CALLTREE_MARK_KERNEL = 1 << 5,    /* "_[k]" behind kernel functions' names */
-	CALLTREE_MARK_JIT = 1 << 6,       /* "_[j]" behind JIT functions' names */
-	CALLTREE_MARK_INLINED = 1 << 7,   /* "_[i]" behind inlined functions' names */
+	CALLTREE_MARK_KERNEL = 1 << 5,    /* appends "_[k]" to names of kernel functions */
+	CALLTREE_MARK_JIT = 1 << 6,       /* appends "_[j]" to names of JIT functions */
+	CALLTREE_MARK_INLINED = 1 << 7,   /* appends "_[i]" to names of inlined functions */
 	CALLTREE_FOLD_RECURSION = 1 << 8, /* direct recursion becomes one frame */
-	CALLTREE_NORMALISE = 1 << 9,      /* comparisons: scale "before" to the total of now */
+	CALLTREE_NORMALISE = 1 << 9, /* differential tree: scales "before" to the total of now */
 };
 
 struct calltree;
@@ -40,29 +39,31 @@ struct calltree *calltree_new(struct report *r, unsigned flags);
 void calltree_free(struct calltree *ct);
 void calltree_free_p(struct calltree **ct);
 
-/* Merges the selection's rows in. The selection and its profile are not kept. */
+/* Adds the rows of a selection. Keeps no reference to it or its profile. */
 void calltree_add(struct calltree *ct, const struct selection *sel);
-/* The same for the profile that is compared with; makes the tree a differential one. */
+/* Adds the rows of the baseline; makes the tree a differential one. */
 void calltree_add_before(struct calltree *ct, const struct selection *sel);
-/* Stacks put together of parts, each a frame of its own (text) or a stack of the profile. */
+/* Part of a composed stack: a synthetic frame (text) or a stack of the profile. */
 struct calltree_part {
 	const char *text; /* NULL: stack */
 	stack_id stack;
 };
 struct calltree_row {
-	task_id task;                      /* names the root frame, if the tree has one */
-	const struct calltree_part *parts; /* from the root outwards */
+	task_id task;                      /* for the root frame, with CALLTREE_ROOT_* */
+	const struct calltree_part *parts; /* outermost first */
 	size_t nr_parts;
 	uint64_t weight;
 };
-/* Of the selection the profile, unit, number of samples and root of view are taken, no rows. */
+/*
+ * Adds composed stacks. Takes profile, unit, number of samples and roots from @sel, not its rows.
+ */
 void calltree_add_parts(struct calltree *ct, const struct selection *sel,
 			const struct calltree_row *rows, size_t nr);
-/* One stack by names, from the root outwards, for sources that have no profile. */
+/* Adds one stack given by names, outermost first, for sources without a profile. */
 void calltree_add_names(struct calltree *ct, const struct sv *names, size_t nr, uint64_t weight,
 			uint64_t weight_before);
 
-/* Builds the tree and adds it to the report; the builder is empty afterwards. */
+/* Adds the tree to the report. The builder is empty afterwards. */
 struct report_tree *calltree_finish(struct calltree *ct, const char *key, const char *title);
 
 #endif

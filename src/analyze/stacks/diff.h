@@ -1,11 +1,13 @@
 /*
- * Two selections compared: what weighs more than before, what less, and whether that is more than
- * chance. Rows are aligned by name, so the profiles may be of different runs, builds or machines.
+ * Compares two selections: which rows weigh more or less than before, and whether the difference is
+ * larger than its confidence interval. Rows are aligned by name, so the profiles may come from
+ * different runs, builds or machines.
  *
- * Amounts are compared as they are, or as shares of their totals, or, where two captures lasted
- * differently long, with the amounts of before scaled to the duration of after. A difference is
- * certain when it is larger than its own 95 % interval, half of which is sqrt(a^2 + b^2) of the
- * halves of the two amounts (they were sampled apart); exact amounts differ for certain.
+ * Amounts are compared directly, as shares of their totals, or, if the captures differ in duration,
+ * with the amounts of "before" scaled to the duration of "after". A difference is significant if it
+ * is larger than its 95 % interval, whose half width is sqrt(a^2 + b^2) of the half widths of the
+ * two amounts (they were sampled independently). Differences of exact amounts are always
+ * significant.
  */
 #ifndef ASSAY_ANALYZE_STACKS_DIFF_H
 #define ASSAY_ANALYZE_STACKS_DIFF_H
@@ -18,12 +20,12 @@
 #include "base/base.h"
 
 enum diff_how {
-	DIFF_AMOUNTS,  /* as they are */
+	DIFF_AMOUNTS,  /* unscaled */
 	DIFF_PER_TIME, /* before scaled to the duration of after */
 	DIFF_SHARES,   /* of the totals */
 };
 
-#define DIFF_BY_STACK BY_NR /* whole stacks, beside enum group_by */
+#define DIFF_BY_STACK BY_NR /* whole stacks; an additional value of enum group_by */
 
 struct diff_spec {
 	const struct selection *before;
@@ -37,8 +39,8 @@ struct diff_item {
 	const char *module;
 	struct weight self[2]; /* before (scaled, with DIFF_PER_TIME), after */
 	struct weight total[2];
-	double change; /* of self: after - before, in the unit, or points of per cent */
-	double error;  /* half of its 95 % interval */
+	double change; /* of self: after - before, in the unit or in percentage points */
+	double error;  /* half width of its 95 % interval */
 	double total_change;
 	double total_error;
 };
@@ -47,20 +49,20 @@ struct diff {
 	struct diff_spec spec;
 	struct diff_item *items; /* largest change of self first */
 	size_t n;
-	struct diff_item all; /* of everything in view */
-	double scale;         /* of before */
-	double minutes;       /* between the moments of the two; 0 = not known */
+	struct diff_item all; /* of everything shown */
+	double scale;         /* factor applied to before */
+	double minutes;       /* between the two captures; 0: not known */
 };
 
-/* Lives in the arena, borrows the selections. */
+/* Compares; the result lives in the arena and borrows the selections. */
 void diff_make(struct diff *ret_d, struct arena *a, const struct diff_spec *spec);
-/* How to compare, where the user does not say. */
+/* The default way to compare two selections. */
 enum diff_how diff_how_of(const struct selection *before, const struct selection *after);
 bool diff_is_certain(double change, double error);
 
 /*
- * Tables "total" and "functions" ("modules", ..., "stacks"); notes on how was compared. The report
- * has begun.
+ * Adds tables "total" and "functions" ("modules", ..., "stacks") and notes on the comparison. The
+ * report has been begun (view_begin).
  */
 void diff_report(struct report *r, const struct diff *d, const struct view_limits *limits);
 

@@ -1,6 +1,6 @@
 /*
- * What rows can be grouped by: the registry behind `--by`. To add one: its function, and a row in
- * groupings.c; options and help list what is there.
+ * Registry of groupings: what rows can be grouped by (`--by`). To add one: a function and a row in
+ * groupings.c. Options and help list the registry.
  */
 #ifndef ASSAY_ANALYZE_STACKS_GROUPINGS_H
 #define ASSAY_ANALYZE_STACKS_GROUPINGS_H
@@ -16,18 +16,17 @@
 struct grouping {
 	const char *key;   /* "thread-group" */
 	const char *help;  /* or NULL */
-	enum view_id view; /* whose rows it needs; VIEW_NR: any rows */
-	/* Adds its tables; @spec is the user's, of which the selection was made. Errors as select_run.
-	 */
+	enum view_id view; /* the view whose rows it needs; VIEW_NR: any */
+	/* Adds its tables; @spec is what the selection was made from. Errors as select_run. */
 	int (*add)(struct report *r, const struct selection *sel, const struct select_spec *spec,
 		   const struct view_limits *limits, struct err *err);
 };
 
-/* The i-th key: first those of enum group_by, in its order. NULL: there are no more. */
+/* The i-th grouping; those of enum group_by come first, in its order. NULL: no more. */
 const struct grouping *groupings_at(size_t i);
 /*
- * Adds the i-th. A view may have its own way for a key that all rows have. -EINVAL: the rows are
- * not those that it needs, with a hint.
+ * Adds the tables of the i-th grouping. A view may override the function of a key. -EINVAL: the
+ * selection has not the rows that it needs; the hint has the alternatives.
  */
 int groupings_add(struct report *r, size_t i, const struct selection *sel,
 		  const struct select_spec *spec, const struct view_limits *limits,

@@ -1,7 +1,7 @@
 /*
- * What the rows of a table stand for: functions, modules, crates, files or lines. Every frame of
- * the profile belongs to one group; the answer is computed once per frame of the profile, not per
- * sample. Views merge by name: two functions are one when name and module's short name agree.
+ * Maps every frame of a profile to a group: function, module, crate, file or line. Computed once
+ * per frame, not per sample. Groups are merged by name: two functions are one group if their names
+ * and the short names of their modules are equal.
  *
  * Lives in the caller's arena, borrows the profile's strings.
  */
@@ -18,7 +18,7 @@ enum group_by { BY_FUNCTION, BY_MODULE, BY_CRATE, BY_FILE, BY_LINE, BY_NR };
 
 struct group {
 	const char *name;
-	const char *module; /* short name; "" where the group is no single module's */
+	const char *module; /* short name; "" if the group has several modules */
 	uint32_t flags;     /* enum tree_flags that all of its frames share */
 };
 
@@ -26,14 +26,14 @@ struct groups {
 	struct group *rows;
 	size_t n;           /* row 0 is a dummy */
 	uint32_t *by_frame; /* p->frames.n */
-	uint32_t *by_loc;   /* p->locations.n; used for locations without a name */
+	uint32_t *by_loc;   /* p->locations.n; for unsymbolized locations */
 };
 
 struct groups groups_by(struct arena *a, const struct profile *p, enum group_by by);
 
 /*
- * The crate, C++ namespace or Go package of a demangled name: its first path segment, looking
- * into "<impl Trait for krate::X>" and "<krate::X as Trait>". Empty for plain C names.
+ * Returns the crate, C++ namespace or Go package of a demangled name: its first path segment, also
+ * inside "<impl Trait for krate::X>" and "<krate::X as Trait>". Empty for plain C names.
  */
 struct sv crate_from_name(struct sv name);
 

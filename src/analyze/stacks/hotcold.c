@@ -120,9 +120,9 @@ static int collect_samples(struct mixer *m, hot_vec *to, struct err *err)
 	struct select_spec narrow = *m->spec;
 	narrow.reason = NULL;
 	struct row_filter *in_budget;
-	struct row_filter *in_view;
+	struct row_filter *filter;
 	TRY(select_compile(m->arena, m->p, m->cpu_table, &wide, &in_budget, err));
-	TRY(select_compile(m->arena, m->p, m->cpu_table, &narrow, &in_view, err));
+	TRY(select_compile(m->arena, m->p, m->cpu_table, &narrow, &filter, err));
 	for (size_t i = 0; i < t->n; i++) {
 		if (!select_has(in_budget, i))
 			continue;
@@ -131,8 +131,8 @@ static int collect_samples(struct mixer *m, hot_vec *to, struct err *err)
 				     .task = t->task[i],
 				     .slice = slice_of(m->p, t->time_ns[i]),
 				     .stack = t->stack[i],
-				     .phase = select_phase(in_view, i),
-				     .is_in = select_has(in_view, i),
+				     .phase = select_phase(filter, i),
+				     .is_in = select_has(filter, i),
 				     .nr = (uint64_t)MAX(v[0], 0),
 				     .weight = (uint64_t)MAX(v[t->weight_column], 0),
 			     });

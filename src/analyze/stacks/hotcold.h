@@ -1,11 +1,12 @@
 /*
- * Hot and cold together: all time of threads in one selection, for trees and tables. The samples of
- * a CPU event are scaled, per thread and second, to the on-CPU time that the ledger says; run time
- * that no sample hit is the frame "[on CPU, no sample]"; waits stand beside them under their
- * stacks; waiting for something to do is one frame "[idle]" a thread, or left out. The weight of it
- * all is the ledger's sum (without idle, if that is left out).
+ * Makes one selection of all thread time, on-CPU and off-CPU, for trees and tables ("hot/cold").
  *
- * nr_samples counts samples of rows that ran and waits of rows that did not.
+ * CPU samples are scaled, per thread and second, to the on-CPU time of the thread time breakdown
+ * (analyze/wait/breakdown.h). On-CPU time without a sample is the frame "[on CPU, no sample]".
+ * Waits are added under their stacks. Idle waits are one frame "[idle]" per thread, or excluded.
+ * The weight of the selection is the sum of the breakdown, without idle time if that is excluded.
+ *
+ * nr_samples counts samples for on-CPU rows and waits for off-CPU rows.
  */
 #ifndef ASSAY_ANALYZE_STACKS_HOTCOLD_H
 #define ASSAY_ANALYZE_STACKS_HOTCOLD_H
@@ -15,11 +16,11 @@
 #include "base/base.h"
 #include "base/err.h"
 
-/* Has the profile both CPU samples and a ledger? */
+/* True if the profile has both CPU samples and waits. */
 bool hotcold_is_there(const struct profile *p);
 /*
- * The spec's event is not looked at. spec->flags: SELECT_IDLE keeps idle time. Errors as
- * select_run; -ENODATA without both.
+ * Makes the selection. Ignores spec->event. SELECT_IDLE in spec->flags keeps idle time. Errors as
+ * select_run; -ENODATA: no CPU samples or no waits.
  */
 int hotcold_run(struct arena *a, const struct profile *p, const struct select_spec *spec,
 		struct selection *ret_sel, struct err *err);

@@ -1,13 +1,13 @@
 /*
- * A table of the user's own rows: "--table FILE". Each line is
+ * A table with rows defined by the user: "--table FILE". Each line is
  *
- *	name<TAB>regex<TAB>remark          (tabs, then names may hold blanks)
- *	name regex remark to the end       (blanks)
+ *	name<TAB>regex<TAB>note          (tabs: names may contain spaces)
+ *	name regex note to the end       (spaces)
  *
- * the remark may be missing; '#' starts a comment line. A sample belongs to the row whose regex
- * matches the frame nearest to its leaf (or to its root, with NAMED_NEAREST_ROOT); of several
- * that match one frame the first line wins. With "<other>" the rows add up to 100 %. The total
- * column counts every sample that passes through a frame of the row; it does not add up.
+ * The note is optional; '#' starts a comment line. A sample belongs to the row whose regex matches
+ * the frame nearest to its leaf (or to its root, with NAMED_NEAREST_ROOT). If several match one
+ * frame, the first line wins. With "<other>" the rows add up to 100 %. The total column counts
+ * every sample with a matching frame on its stack; totals do not add up.
  */
 #ifndef ASSAY_ANALYZE_STACKS_NAMED_H
 #define ASSAY_ANALYZE_STACKS_NAMED_H
@@ -25,7 +25,7 @@ struct named_rule {
 
 enum named_nearest { NAMED_NEAREST_LEAF, NAMED_NEAREST_ROOT };
 
-/* -EINVAL with the line's number. Rules and their text live in the arena. */
+/* Parses the file's text. Rules live in the arena. -EINVAL with the line number. */
 int named_parse(struct arena *a, struct sv text, struct named_rule **ret_rules, size_t *ret_nr,
 		struct err *err);
 int named_report(struct report *r, const struct selection *sel, const struct named_rule *rules,

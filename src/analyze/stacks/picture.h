@@ -1,6 +1,5 @@
 /*
- * What a flame graph shows: the selections of one or several profiles as one tree, with the words
- * around it.
+ * Makes the tree and the texts of a flame graph from selections of one or several profiles.
  *
  *	struct picture pic = {.tree_flags = CALLTREE_ROOT_COMM};
  *	picture_add(&pic, profile, "redis.assay");
@@ -18,14 +17,14 @@
 
 struct picture_input {
 	const struct profile *p; /* borrowed */
-	const char *name;        /* of its file, for titles and messages; borrowed */
-	bool is_before;          /* what the others are compared with */
+	const char *name;        /* file name, for titles and messages; borrowed */
+	bool is_before;          /* the baseline of a differential flame graph */
 };
 
 struct picture {
 	struct select_spec spec;
 	unsigned tree_flags; /* enum calltree_flags */
-	bool is_blame;       /* of who was waited for, see analyze/wait/blame.h */
+	bool is_blame;       /* wait time attributed to its cause (analyze/wait/blame.h) */
 	VEC(struct picture_input) inputs;
 };
 
@@ -34,10 +33,11 @@ void picture_add(struct picture *pic, const struct profile *p, const char *name)
 void picture_add_before(struct picture *pic, const struct profile *p, const char *name);
 
 /*
- * A recording of both CPU samples and waits is drawn hot and cold together, unless an event is
- * named. -ENODATA: nothing is in view, with the reason where it is known. -EINVAL: events of
- * different kinds, which are never added up, or what select_run says. A single input that holds
- * the two tables of a folded difference is drawn as a comparison. The tree is one of the report's.
+ * Adds the tree to the report. A recording of both CPU samples and waits is drawn with on-CPU and
+ * off-CPU time together (hotcold.h), unless an event is named. A single input with the two tables
+ * of a folded difference is drawn as a differential flame graph. -ENODATA: nothing to draw, with
+ * the reason if known. -EINVAL: events of different kinds, which are never added up. Else as
+ * select_run.
  */
 int picture_make(struct report *r, const struct picture *pic, const struct report_tree **ret_t,
 		 struct err *err);

@@ -1,10 +1,10 @@
 /*
- * Several runs of one thing side by side: how much each function's share varies from run to run.
+ * Compares several runs of one command: how much the share of each function varies between runs.
  *
- * Every run has the same say, the first one too, however many samples it has. The spread is the
- * standard deviation of the shares over the runs (n - 1). Beside it stands what sampling alone
- * would give, sqrt(p (1 - p) / n) with the runs' numbers of samples: a spread well above that is
- * the program's, not the profiler's.
+ * Every run counts equally, however many samples it has. The spread is the standard deviation of
+ * the shares over the runs (n - 1). A second column has the standard deviation that sampling alone
+ * causes, sqrt(p (1 - p) / n) with the runs' numbers of samples: a spread well above it comes from
+ * the program, not from sampling.
  */
 #ifndef ASSAY_ANALYZE_STACKS_RUNS_H
 #define ASSAY_ANALYZE_STACKS_RUNS_H
@@ -20,8 +20,8 @@ struct run_input {
 };
 
 /*
- * Title, ledger (added up), facts that all runs share, a table of the runs and one of the
- * functions by mean self share. Limits are those of other tables; the rows they cut become <other>.
+ * Sets title, losses (summed) and the facts that are equal in all runs; adds a table of the runs
+ * and one of the functions by mean self share. Rows cut by the limits become "<other>".
  */
 void runs_report(struct report *r, const struct run_input *runs, size_t nr_runs,
 		 const struct view_limits *limits);

@@ -1,5 +1,5 @@
 /*
- * Weight by thread, by process, and by groups of threads whose names differ in their numbers only
+ * Reports weight by thread, by process, and by groups of threads whose names differ only in digits
  * ("worker-1", "worker-12" -> "worker-#").
  */
 #ifndef ASSAY_ANALYZE_STACKS_THREADS_H
@@ -9,7 +9,7 @@
 #include "base/base.h"
 #include "base/buf.h"
 
-/* By process id; a process is called like its main thread. */
+/* By process id; a process has the name of its main thread. */
 void processes_report(struct report *r, const struct selection *sel,
 		      const struct view_limits *limits);
 void threads_report(struct report *r, const struct selection *sel,
@@ -17,9 +17,9 @@ void threads_report(struct report *r, const struct selection *sel,
 void thread_groups_report(struct report *r, const struct selection *sel,
 			  const struct view_limits *limits);
 
-/* "worker-12" -> "worker-#"; replaces what is in the buffer. */
+/* Sets @to to the name with digits replaced: "worker-12" -> "worker-#". */
 void threads_fold_numbers(struct buf *to, const char *name);
-/* A thread's name that way, or "[no name]"; borrowed from @scratch. */
+/* Returns a thread's name in that form, or "[no name]"; borrowed from @scratch. */
 const char *threads_name(struct buf *scratch, const struct profile *p, task_id id);
 
 #endif

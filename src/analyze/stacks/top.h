@@ -1,7 +1,7 @@
 /*
- * Self and total weight by function, module, crate, file or line. Self adds up to 100 %; total
- * counts a sample once however often the row recurs on its stack, so it never exceeds 100 %.
- * Inlined functions are functions.
+ * Reports self and total weight by function, module, crate, file or line. Self adds up to 100 %.
+ * Total counts a sample once however often the row recurs on its stack, so it never exceeds 100 %.
+ * Inlined functions count as functions.
  */
 #ifndef ASSAY_ANALYZE_STACKS_TOP_H
 #define ASSAY_ANALYZE_STACKS_TOP_H
@@ -11,7 +11,7 @@
 
 void top_report(struct report *r, const struct selection *sel, enum group_by by,
 		const struct view_limits *limits);
-/* The heaviest functions of a phase by self weight, up to @max, largest first; returns how many. */
+/* Returns how many of the up to @max heaviest functions of a phase it wrote, largest self first. */
 size_t top_of_phase(struct arena *a, const struct selection *sel, uint32_t phase,
 		    const struct groups *groups, struct view_item *ret_items, size_t max);
 

@@ -1,11 +1,13 @@
 /*
- * Waits moved to their cause: what the thread that ended a wait was doing meanwhile. From the table
- * "blame", in which each row says: this waiter (stack), that long, while that culprit (other) was
- * doing this (reason, other_stack).
+ * Attributes wait time to its cause: what the thread that ended a wait was doing while the waiter
+ * waited. Reads the table "blame". Each of its rows has the waiter (thread and stack), the time
+ * waited, the culprit (the thread that ended the wait, the lock holder), and what the culprit was
+ * doing: a wait reason or WAIT_ON_CPU, with its stack.
  *
- * A culprit that itself waited for a lock passes the blame on to those whom it waited for, in
- * proportion, up to BLAME_DEPTH_MAX steps. A chain that comes back to somebody in it is a convoy:
- * threads that hand one lock around; its time is booked there.
+ * If the culprit was itself waiting for a lock, its share is passed on to the threads that it
+ * waited for, in proportion, up to BLAME_DEPTH_MAX steps. A chain that returns to a thread already
+ * in it is a convoy: threads that pass one lock around. Its time is attributed to that thread and
+ * marked.
  */
 #ifndef ASSAY_ANALYZE_WAIT_BLAME_H
 #define ASSAY_ANALYZE_WAIT_BLAME_H
@@ -25,9 +27,9 @@ struct blame_row {
 	task_id waiter;
 	uint32_t tag; /* of the first step: lock, evidence */
 	task_id culprit;
-	stack_id culprit_stack; /* what it did then: where it released, or where it waited itself */
-	enum wait_reason doing; /* WAIT_ON_CPU: it ran */
-	uint8_t nr_steps;       /* 1 = directly */
+	stack_id culprit_stack; /* where it released the lock, or where it waited itself */
+	enum wait_reason doing; /* WAIT_ON_CPU: it was running */
+	uint8_t nr_steps;       /* 1: the waiter waited for the culprit directly */
 	bool is_convoy;
 	uint64_t nr_waits;
 	uint64_t ns;
@@ -41,12 +43,17 @@ struct blame {
 	uint64_t convoy_ns;
 };
 
-/* -ENODATA when the recording has no such table. */
+/*
+ * Makes the rows, in the arena. -ENODATA: the recording has no table "blame". Else as select_run.
+ */
 int blame_make(struct arena *a, const struct profile *p, const struct select_spec *spec,
 	       struct blame *ret_b, struct err *err);
-/* Tables "blame" (what culprits did: reason, function, thread) and "blame_pairs" (who for whom). */
+/* Adds tables "blame" (by reason, function, culprit) and "blame_pairs" (by waiter and culprit). */
 void blame_report(struct report *r, const struct blame *b, const struct view_limits *limits);
-/* Waiter's frames, "[blamed on] thread", culprit's frames, what it did; width is waited time. */
+/*
+ * Adds stacks: waiter's frames, "[blamed on] THREAD", culprit's frames, its reason; weight: wait
+ * ns.
+ */
 void blame_add_to_tree(struct calltree *ct, const struct blame *b);
 
 #endif

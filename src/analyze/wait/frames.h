@@ -1,6 +1,6 @@
 /*
- * Which frame of a stack to show for a wait: the program's own function nearest to the wait, and
- * the function of libc, the runtime or a locking library that it called.
+ * Finds the frame to show for a wait: the program's innermost function, and the function of libc, a
+ * runtime or a locking library that it called.
  */
 #ifndef ASSAY_ANALYZE_WAIT_FRAMES_H
 #define ASSAY_ANALYZE_WAIT_FRAMES_H
@@ -11,21 +11,21 @@
 #include "model/profile.h"
 
 struct waitframe {
-	str_id own;       /* name in the profile's strings; 0: see waitframe_name */
-	str_id via;       /* what it called: "fsync", "pthread_mutex_lock"; 0 = nothing */
-	module_id module; /* of own */
-	bool is_kernel;   /* no user part at all */
+	str_id own; /* the program's function: name in the profile's strings; 0: see waitframe_name */
+	str_id via;       /* what it called: "fsync", "pthread_mutex_lock"; 0: nothing */
+	module_id module; /* of the program's function */
+	bool is_kernel;   /* no user frames */
 	bool is_empty;    /* no frames */
 };
 
 struct waitframes;
 struct waitframes *waitframes_new(struct arena *a, const struct profile *p);
 struct waitframe waitframe_of(struct waitframes *wf, stack_id stack);
-/* Never NULL or empty: "[no stack]", "[kernel]", "[unknown]". */
+/* Returns the function's name, or "[no stack]", "[kernel]", "[unknown]". */
 const char *waitframe_name(const struct profile *p, const struct waitframe *f);
-/* All frames, leaf first, " < " between; kernel frames and inlined ones included. */
+/* Appends all frames, leaf first, separated by " < "; kernel and inlined frames included. */
 void waitframes_add_stack(struct buf *to, const struct profile *p, stack_id stack);
-/* The stack without the kernel's frames on top. */
+/* Returns the stack without its kernel frames. */
 stack_id waitframes_user_part(const struct profile *p, stack_id stack);
 
 #endif

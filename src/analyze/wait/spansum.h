@@ -1,7 +1,7 @@
 /*
- * Latency of operations: how long they take, where their time goes (on a CPU, in the run queue, in
- * each kind of waiting: adds up to the wall time), and the slowest ones. From the tables "spans",
- * "span-time", "slowest-spans", and "off-cpu" for the stacks of waits within them.
+ * Report of `assay latency`: durations of operations, their time by reason (on CPU, run queue, each
+ * wait reason; adds up to the elapsed time), and the slowest calls. Reads the tables "spans",
+ * "span-time", "slowest-spans", and "off-cpu" for the stacks of waits inside the operations.
  */
 #ifndef ASSAY_ANALYZE_WAIT_SPANSUM_H
 #define ASSAY_ANALYZE_WAIT_SPANSUM_H
@@ -13,8 +13,8 @@
 #include "base/err.h"
 
 /*
- * Tables "spans", "span_breakdown", "span_histogram", "span_slowest", and of waits within. @input
- * names the file in hints, NULL: none are given. Errors as select_run.
+ * Adds tables "spans", "span_breakdown", "span_slowest", "span_histogram" and "waiting_stacks".
+ * @input: file name for hints; NULL: no hints. Errors as select_run.
  */
 int spansum_report(struct report *r, const struct profile *p, const struct select_spec *spec,
 		   const char *input, const struct view_limits *limits, struct err *err);

@@ -1,6 +1,6 @@
 /*
- * Rows of waits added up under keys that a table chooses: count, time, distribution, threads, and
- * what the group shows in its columns of text. Internal to the tables of waits and of blame.
+ * Aggregates rows of waits by keys that a table chooses: count, time, duration histogram, number of
+ * threads, and the texts of the table's columns. Used by the tables of waits and of blame.
  */
 #ifndef ASSAY_ANALYZE_WAIT_WAITGROUPS_H
 #define ASSAY_ANALYZE_WAIT_WAITGROUPS_H
@@ -14,7 +14,7 @@
 
 enum waitgroups_columns {
 	WAITGROUPS_QUANTILES = 1 << 0, /* p50, p99, longest */
-	WAITGROUPS_THREADS = 1 << 1,   /* how many threads waited */
+	WAITGROUPS_THREADS = 1 << 1,   /* number of waiting threads */
 };
 
 struct waitgroups_table {
@@ -24,8 +24,8 @@ struct waitgroups_table {
 	struct {
 		const char *key;
 		const char *title;
-	} texts[TAG_TEXTS]; /* up to one without a key */
-	size_t other_at;    /* which text says "<other>" */
+	} texts[TAG_TEXTS]; /* ends with one without a key */
+	size_t other_at;    /* index of the text that is "<other>" */
 	unsigned flags;
 };
 
@@ -37,9 +37,9 @@ struct waitgroups {
 
 struct waitgroups waitgroups_new(struct arena *a, const struct waitgroups_table *table);
 void waitgroups_release(struct waitgroups *w);
-/* Counts a waiter of the group of these texts; what is to be added to. NULL texts are empty. */
+/* Counts the waiter in the group of these texts (NULL: empty); returns the histogram to add to. */
 struct quantile *waitgroups_at(struct waitgroups *w, const char *const *texts, task_id waiter);
-/* Sorts them, largest first; what the limits cut becomes "<other>". */
+/* Adds the table, largest first; rows cut by the limits are summed in "<other>". */
 void waitgroups_report(struct report *r, struct waitgroups *w, uint64_t of_ns,
 		       const struct view_limits *limits);
 

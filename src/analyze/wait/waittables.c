@@ -9,8 +9,8 @@
 
 #define QUANTILE_NOTE "p50 and p99 are interpolated within power-of-two buckets"
 
-int waits_reasons_in_view(const struct profile *p, const struct select_spec *spec,
-			  uint32_t *ret_bits, struct err *err)
+int waits_reasons_shown(const struct profile *p, const struct select_spec *spec, uint32_t *ret_bits,
+			struct err *err)
 {
 	CLEANUP(arena_release) struct arena a = {0};
 	struct select_spec own = *spec;

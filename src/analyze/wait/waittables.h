@@ -1,10 +1,9 @@
 /*
- * What was waited for: tables over a selection of "off-cpu" (select.h), whose rows carry tags.
- * Each ends with "<other>" where a limit cut it, so that times add up to what is in view.
+ * Tables of waits, made from a selection of "off-cpu" (select.h), whose rows have tags. Each ends
+ * with "<other>" if a limit cut it, so that times add up to the time shown.
  *
- * Quantiles come from log2 classes of durations with counts, interpolated within the class: a p50
- * or p99 is right to its class (within a factor of 2, mostly much better), never above the longest
- * wait; means and sums are exact.
+ * Quantiles come from power-of-two buckets, interpolated within the bucket: p50 and p99 are within
+ * a factor of 2 (mostly much closer) and never above the longest wait. Means and sums are exact.
  */
 #ifndef ASSAY_ANALYZE_WAIT_WAITTABLES_H
 #define ASSAY_ANALYZE_WAIT_WAITTABLES_H
@@ -16,37 +15,38 @@
 #include "base/base.h"
 
 enum waits_table {
-	WAITS_REASONS, /* "reasons": time, share, waits, mean, p50, p99, longest; has no limits */
+	WAITS_REASONS, /* "reasons": time, share, waits, mean, p50, p99, longest; limits do not apply */
 	/*
-	 * "waiting_functions": by reason, the program's own function nearest to the wait, and what
-	 * it called of libc, the runtime or a locking library (frames.h).
+	 * "waiting_functions": by reason, the program's innermost function, and the function of
+	 * libc, a runtime or a locking library that it called (frames.h).
 	 */
 	WAITS_FUNCTIONS,
-	WAITS_STACKS,  /* "waiting_stacks": by reason and stack; one text, from the leaf */
+	WAITS_STACKS,  /* "waiting_stacks": by reason and stack, leaf first */
 	WAITS_WAKERS,  /* "wakers": by waiting function, waking thread and function */
-	WAITS_OBJECTS, /* "wait_objects": files, devices and peers that were waited for */
+	WAITS_OBJECTS, /* "wait_objects": by file, device or socket */
 };
 void waits_table(struct report *r, const struct selection *sel, enum waits_table kind,
 		 const struct view_limits *limits);
 /*
- * "locks": by the lock's word or, for locks whose waiters park, by the function that waits. @spec
- * is what the selection was made of: what holders did meanwhile is selected from the table of blame.
+ * Table "locks": by the address of the lock word or, for locks whose waiters park, by the function
+ * that waits. @spec is what the selection was made from; it is used to select what lock holders
+ * were doing from the table "blame".
  */
 void waits_locks(struct report *r, const struct selection *sel, const struct select_spec *spec,
 		 const struct view_limits *limits);
 
 /*
- * The first page of a recording of waits: ledger, reasons, top waits, locks, files and peers, notes
- * that say what it comes to ("mostly idle", "CPU starved"), what to type next. @spec is the user's;
- * @input names the file in hints, NULL: none are given. Errors as select_run.
+ * The first page of a recording of waits: thread time breakdown, waiting functions, contended
+ * locks, blocking files and sockets, notes with findings ("mostly idle", "CPU shortage"), next
+ * commands. @input: file name for hints; NULL: no hints. Errors as select_run.
  */
 int waits_overview(struct report *r, const struct profile *p, const struct select_spec *spec,
 		   const char *input, const struct view_limits *limits, struct err *err);
 
-/* The same without title, losses and hints: below the page of CPU samples. */
+/* The same without title, losses and hints, to be added below the page of CPU samples. */
 int waits_page(struct report *r, const struct profile *p, const struct select_spec *spec,
 	       const struct view_limits *limits, struct err *err);
-/* Adds a bit for each reason that has time in view. Errors as select_run. */
-int waits_reasons_in_view(const struct profile *p, const struct select_spec *spec,
-			  uint32_t *ret_bits, struct err *err);
+/* Sets a bit of *ret_bits for each reason with time in the selection. Errors as select_run. */
+int waits_reasons_shown(const struct profile *p, const struct select_spec *spec, uint32_t *ret_bits,
+			struct err *err);
 #endif

@@ -232,7 +232,7 @@ static int draw_by_reason(const struct flame_opts *o, struct picture *pic, const
 {
 	uint32_t reasons = 0;
 	vec_foreach(in, &pic->inputs) {
-		TRY(waits_reasons_in_view(in->p, &pic->spec, &reasons, err));
+		TRY(waits_reasons_shown(in->p, &pic->spec, &reasons, err));
 	}
 	if (!reasons)
 		return err_set(err, -ENODATA, "no waits are in view");

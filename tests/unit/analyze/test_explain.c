@@ -175,17 +175,17 @@ TEST(memexplain_parts_add_up_and_an_allocator_explains_what_it_holds)
 	CHECK_U64(memexplain_sum(e).explained_bytes, 1000);
 }
 
-TEST(memexplain_what_is_presumed_is_not_counted_as_explained)
+TEST(memexplain_likely_memory_is_not_counted_as_explained)
 {
 	CLEANUP(memexplain_free_p) struct memexplain *e = memexplain_new();
 	CLEANUP(report_free_p) struct report *r = report_new();
 	add(e, MEMEXPLAIN_CODE, "/lib/a.so", 100);
 	add(e, MEMEXPLAIN_UNKNOWN, "anonymous", 300);
-	memexplain_presume(e, "jemalloc");
+	memexplain_assign_likely(e, "jemalloc");
 	struct memexplain_sum s = memexplain_sum(e);
 	CHECK_U64(s.rss_bytes, 400);
 	CHECK_U64(s.explained_bytes, 100);
-	CHECK_U64(s.presumed_bytes, 300);
+	CHECK_U64(s.likely_bytes, 300);
 	const struct report_table *t = report(r, e, 0);
 	CHECK_STR(t->cells[7].text, "likely");
 	CHECK_STR(t->cells[8].text, "jemalloc");
