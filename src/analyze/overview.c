@@ -30,7 +30,7 @@ static void add_facts(struct report *r, const struct selection *sel)
 			    arena_fmt(&r->arena, "%s on average", cpus_text(cpus).s));
 }
 
-/* Why there are few samples, as far as the numbers say. */
+/* Returns the likely cause of few samples, or "". */
 static const char *few_because(struct arena *a, const struct selection *sel)
 {
 	double cpus = view_cpus(sel, view_all(sel));
@@ -88,7 +88,7 @@ void overview_begin(struct report *r, const struct selection *sel)
 	}
 	view_begin(r, sel, "assay report");
 	if (hotcold_is_there(sel->p))
-		r->noun = "samples and waits"; /* of the ledger of losses */
+		r->noun = "samples and waits"; /* for the loss counters */
 	add_facts(r, sel);
 	if (sel->table >= sel->p->tables.n || !sel->p->tables.p[sel->table].has_tags)
 		note_few_samples(r, sel);

@@ -1,4 +1,4 @@
-/* What is asked of a profile; see query.h. */
+/* Queries of `assay report`; see query.h. */
 #include "base/base.h"
 #include "analyze/query.h"
 
@@ -70,7 +70,7 @@ static int add_tables(struct report *r, const struct selection *sel, const struc
 	return 0;
 }
 
-/* Of CPU samples and waits together the query says what is wanted. */
+/* With CPU samples and waits together, the query chooses between them. */
 static const char *event_of(const struct profile *p, const struct query *q)
 {
 	if (!views_default(p)->is_mixed)

@@ -92,7 +92,7 @@ struct report_table *report_add_table(struct report *r, const char *key, const c
 	return report_add_table_of(r, key, title, columns, nr_columns, 0);
 }
 
-/* Rows double: the cells move when the number of rows is a power of two. */
+/* The capacity doubles: cells are moved when the number of rows is a power of two. */
 static void grow_rows(struct report *r, struct report_table *t)
 {
 	size_t n = t->nr_rows;

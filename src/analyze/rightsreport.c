@@ -1,4 +1,4 @@
-/* What each command may do here; see rightsreport.h. */
+/* Tables of `assay doctor` on privileges; see rightsreport.h. */
 #include "base/base.h"
 #include "analyze/rightsreport.h"
 
@@ -18,25 +18,25 @@ static const char *const whose_names[] = {"own processes", "other users' process
 					  "whole system"};
 #define ANYTHING "anything"
 
-/* What a command is made of. */
+/* What a command needs, and its fallbacks. */
 enum {
-	NEEDS_PERF = 1 << 0, /* perf events alone do, without BPF programs */
-	NEEDS_BPF = 1 << 1,  /* nothing else does */
+	NEEDS_PERF = 1 << 0, /* perf events are sufficient, without BPF programs */
+	NEEDS_BPF = 1 << 1,  /* BPF programs are required */
 	NEEDS_TRACEPOINTS = 1 << 2,
 	NEEDS_UPROBES = 1 << 3,
-	FALLS_TO_PROC = 1 << 4,   /* refused perf events, it looks at /proc */
-	FALLS_TO_COUNTS = 1 << 5, /* without BPF it counts, without stacks */
-	IS_ALONE = 1 << 6,        /* not about a process */
+	FALLS_TO_PROC = 1 << 4,   /* without perf events it polls /proc */
+	FALLS_TO_COUNTS = 1 << 5, /* without BPF it has counts, but no stacks */
+	IS_ALONE = 1 << 6,        /* does not need a target process */
 	HAS_NO_SYSTEM = 1 << 7,
 };
 
-/* BPF programs, and names of kernel functions. */
+/* For BPF programs and kernel symbols. */
 #define STACKS (BIT(HOST_CAP_BPF) | BIT(HOST_CAP_PERFMON) | BIT(CAP_SYSLOG))
 
 static const struct command {
 	const char *name;
 	unsigned needs;
-	uint64_t caps; /* the least for all it can */
+	uint64_t caps; /* least privileges for its full function */
 } commands[] = {
 	{"cpu", NEEDS_PERF, STACKS},
 	{"cpu --offcpu", NEEDS_PERF, STACKS},
@@ -53,14 +53,14 @@ static const struct command {
 
 static const struct {
 	unsigned cap;
-	const char *name; /* as setcap(8) and --cap-add have it */
+	const char *name; /* in the notation of setcap(8) and --cap-add */
 } cap_names[] = {
 	{HOST_CAP_BPF, "bpf"},          {HOST_CAP_PERFMON, "perfmon"},
 	{CAP_SYSLOG, "syslog"},         {CAP_DAC_READ_SEARCH, "dac_read_search"},
 	{CAP_SYS_PTRACE, "sys_ptrace"}, {CAP_SYS_ADMIN, "sys_admin"},
 };
 
-/* Each name with @before it, @between in place of that from the second on. */
+/* Appends the names: the first one preceded by @before, the others by @between. */
 static void add_names(struct buf *to, uint64_t caps, const char *before, const char *between,
 		      bool is_upper)
 {
@@ -92,7 +92,10 @@ static bool is_contained(const struct features *f)
 	return !f->is_first_pidns || f->seccomp == 2;
 }
 
-/* How to get the capabilities; those that are there already but did not help: the filter. */
+/*
+ * Appends how to get the missing capabilities. If all are present, the seccomp filter or kernel
+ * refuses.
+ */
 static void add_remedy(struct buf *to, const struct features *f, uint64_t caps)
 {
 	uint64_t missing = 0;
@@ -232,7 +235,7 @@ static const struct report_column remedy_columns[] = {
 struct rights_page {
 	struct report *r;
 	const struct features *f;
-	size_t commands; /* index of its table: adding one moves them */
+	size_t commands; /* index: adding tables moves them */
 	VEC(char *) remedies;
 	bool is_refused;
 };
@@ -260,7 +263,7 @@ static void add_row(struct rights_page *p, const char *command, const char *of, 
 			 buf_str(&j->why), buf_str(&nr));
 }
 
-/* A row for each kind of target, or one when all are alike. */
+/* Adds one row per kind of target, or a single row if all are equal. */
 static void add_command(struct rights_page *p, const struct command *c)
 {
 	struct judgement of[NR_WHOSE] = {0};
@@ -271,7 +274,7 @@ static void add_command(struct rights_page *p, const struct command *c)
 		is_alike &= of[w].verdict == of[0].verdict &&
 			    !strcmp(buf_str(&of[w].why), buf_str(&of[0].why));
 	}
-	if (is_alike) /* the last one's remedy is the widest */
+	if (is_alike) /* the remedy of the last one covers the others */
 		add_row(p, c->name, c->needs & IS_ALONE ? "-" : ANYTHING, &of[nr - 1]);
 	else
 		for (unsigned w = 0; w < nr; w++)

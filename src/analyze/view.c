@@ -21,7 +21,7 @@ bool view_is_exact(const struct selection *sel)
 	       (sel->table < sel->p->tables.n && sel->p->tables.p[sel->table].has_tags);
 }
 
-/* Samples of different weight: the share is that of the weight, the number that of samples. */
+/* The share is computed from weights, its error from the number of samples. */
 double view_error(const struct selection *sel, struct weight part, struct weight of)
 {
 	if (view_is_exact(sel))
@@ -92,7 +92,7 @@ static size_t drop_weightless(struct view_item *items, size_t n)
 	return to;
 }
 
-enum { IS_ESTIMATE = 1 << 8, IS_WEIGHED = 1 << 9 }; /* beside enum view_columns */
+enum { IS_ESTIMATE = 1 << 8, IS_WEIGHED = 1 << 9 }; /* further bits besides enum view_columns */
 
 static struct report_table *begin_table(struct report *r, const struct selection *sel,
 					const struct view_spec *spec)
@@ -198,7 +198,7 @@ static void note_filtered(struct report *r, const struct selection *sel)
 			    num_count(sel->nr_samples + nr_out).s, select_noun(sel), buf_str(&b));
 }
 
-/* Tables with tags count things that have a name; others samples. */
+/* Returns what weights count; NULL: samples. */
 static const char *count_name(const struct selection *sel)
 {
 	const struct profile *p = sel->p;

@@ -7,7 +7,7 @@
 #include "analyze/stacks/hotcold.h"
 #include "analyze/wait/waittables.h"
 
-/* Tables and reasons, or weights of memory, or events: there are never more. */
+/* Upper limit of tables and reasons, weights of memory, or events. */
 static struct view_pictures room_for(struct arena *a, size_t nr)
 {
 	return (struct view_pictures){.p = arena_calloc(a, nr, sizeof(struct view_picture))};
@@ -22,7 +22,7 @@ static struct view_picture *add(struct view_pictures *to, const struct select_sp
 	return one;
 }
 
-/* Nothing in view is no failure: a program that only idled has no picture. */
+/* An empty selection is not an error: an idle program has no picture. */
 static uint64_t weight_of(const struct profile *p, const struct select_spec *spec)
 {
 	CLEANUP(arena_release) struct arena a = {0};
@@ -44,7 +44,8 @@ static uint32_t reasons_of(const struct profile *p, const struct select_spec *sp
 {
 	struct select_spec own = *spec;
 	uint32_t bits = 0;
-	own.flags |= SELECT_IDLE; /* a picture of one reason is one of it, idle or not */
+	own.flags |=
+		SELECT_IDLE; /* a picture of a single reason includes it if it is an idle one */
 	return waits_reasons_shown(p, &own, &bits, NULL) ? 0 : bits;
 }
 
@@ -68,16 +69,15 @@ VIEWPICTURES(waits)
 }
 
 /*
- * What answers the questions that people record memory for: where does it go, what stays, what was
- * there when it was most. What leaked is a part of what lives, and the first page lists it.
+ * Weights drawn by default: where memory is allocated, what is live, what was live at the peak.
+ * Leaked memory is part of live and listed on the first page.
  */
 static const enum heap_weight usual[] = {HEAP_WEIGHT_ALLOCATED, HEAP_WEIGHT_PEAK, HEAP_WEIGHT_LIVE,
 					 HEAP_WEIGHT_LEAKED, HEAP_WEIGHT_GROWTH};
 static const enum heap_weight rest[] = {HEAP_WEIGHT_CALLS, HEAP_WEIGHT_TEMPORARY,
 					HEAP_WEIGHT_MAPPED};
 
-/* Growth as a weight of its own is allocated - freed, which live shows, where faults are unknown.
- */
+/* Without page faults, growth is allocated - freed, which live shows already. */
 static bool is_worth(const struct profile *p, enum heap_weight w)
 {
 	return w != HEAP_WEIGHT_GROWTH || tables_has_rows(p, heap_weight_table(w));
@@ -89,7 +89,7 @@ VIEWPICTURES(heap)
 	struct view_pictures to = room_for(a, HEAP_WEIGHT_NR);
 	size_t nr = ARRAY_LEN(usual) + (flags & VIEW_PICTURES_ALL ? ARRAY_LEN(rest) : 0);
 	struct select_spec own = *spec;
-	uint64_t live = 0; /* all of it leaked: one picture is enough */
+	uint64_t live = 0; /* all live memory is leaked: one picture is enough */
 	for (size_t i = 0; i < nr; i++) {
 		bool is_usual = i < ARRAY_LEN(usual);
 		enum heap_weight w = is_usual ? usual[i] : rest[i - ARRAY_LEN(usual)];
@@ -104,7 +104,7 @@ VIEWPICTURES(heap)
 	return to;
 }
 
-/* The first table has the plain name, others their own: ".block.svg". */
+/* The first table has no suffix, the others their name: ".block.svg". */
 VIEWPICTURES(tables)
 {
 	(void)flags;
@@ -115,7 +115,7 @@ VIEWPICTURES(tables)
 		if (!(v->drawn >> id & 1))
 			continue;
 		own.event = table_key(id);
-		/* rows without weight, calls that moved no bytes, are no picture */
+		/* rows without weight (calls that moved no bytes) are not drawn */
 		if (weight_of(p, &own))
 			add(&to, &own, is_first ? ".svg" : arena_fmt(a, ".%s.svg", own.event));
 		is_first = false;

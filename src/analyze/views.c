@@ -34,7 +34,7 @@ static int samples_page(struct report *r, const struct profile *p, const struct 
 
 /* ---- CPU samples and waits ----------------------------------------------------------------- */
 
-/* Tables are those of CPU samples; both together must be asked for. */
+/* Tables use CPU samples only; both together only if the event is named. */
 static int thread_time_select(struct arena *a, const struct profile *p,
 			      const struct select_spec *spec, struct selection *ret_sel,
 			      struct err *err)
@@ -42,7 +42,7 @@ static int thread_time_select(struct arena *a, const struct profile *p,
 	return (spec->event ? hotcold_run : select_run)(a, p, spec, ret_sel, err);
 }
 
-/* The samples' page, the ledger and the waits below it. */
+/* The page of CPU samples, followed by the thread time breakdown and the waits. */
 static int thread_time_page(struct report *r, const struct profile *p,
 			    const struct select_spec *spec, const char *input,
 			    const struct view_limits *limits, struct err *err)
@@ -53,7 +53,7 @@ static int thread_time_page(struct report *r, const struct profile *p,
 	return spec->event ? 0 : waits_page(r, p, spec, limits, err);
 }
 
-/* Time, which a ledger has; not the number of waits. */
+/* Wait time, as in the thread time breakdown; not the number of waits. */
 static bool is_of_waits(const struct selection *sel)
 {
 	return sel->tagged && sel->id == TABLE_OFF_CPU && sel->unit == UNIT_NS;
@@ -93,7 +93,7 @@ static int heap_page(struct report *r, const struct profile *p, const struct sel
 	return (spec->event ? samples_page : heapsum_report)(r, p, spec, input, limits, err);
 }
 
-/* Levels added up over time would be a number of nothing. */
+/* A sum of levels over time has no meaning. */
 static int memory_select(struct arena *a, const struct profile *p, const struct select_spec *spec,
 			 struct selection *ret_sel, struct err *err)
 {
@@ -162,7 +162,7 @@ static const struct view views[VIEW_NR] = {
 	[VIEW_IO] = {.key = "io",
 		     .title = "input and output",
 		     .tables = BIT(TABLE_IO) | BIT(TABLE_BLOCK),
-		     .recorded = BIT(TABLE_IO), /* requests are those of the whole machine */
+		     .recorded = BIT(TABLE_IO), /* block requests are those of the whole machine */
 		     .drawn = BIT(TABLE_IO) | BIT(TABLE_BLOCK),
 		     .select = select_run,
 		     .page = iosum_report,
@@ -233,7 +233,7 @@ const struct view *views_find(const struct profile *p, const struct select_spec 
 		if ((table < TABLE_ID_NR && views[id].tables & BIT(table)) ||
 		    (views[id].is_asked && views[id].is_asked(p, spec)))
 			return &views[id];
-	/* Stacks of any event are shown as those of samples are. */
+	/* Stacks of any event are shown like those of CPU samples. */
 	enum view_id id = default_of(p);
 	return &views[spec->event && id != VIEW_EVENTS ? VIEW_CPU : id];
 }

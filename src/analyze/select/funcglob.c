@@ -1,4 +1,4 @@
-/* Patterns for names of functions; see funcglob.h. */
+/* Glob patterns for function names; see funcglob.h. */
 #include "base/base.h"
 #include "analyze/select/funcglob.h"
 
@@ -8,7 +8,9 @@ static bool is_end(struct sv rest)
 	return !rest.n || strchr("(<@. [", rest.p[0]);
 }
 
-/* Backtracks to the last '*' only, which is enough for globs: linear in name times stars. */
+/*
+ * Backtracks only to the last '*', which is sufficient for globs: time is name length times stars.
+ */
 static bool is_like(const char *pattern, const char *end, struct sv name)
 {
 	const char *star = NULL;
@@ -49,8 +51,9 @@ bool funcglob_is_like(const char *patterns, struct sv name)
 }
 
 /*
- * Rust's v0 mangling writes a method as <Type>::method or <Type as Trait>::method, the legacy one
- * as Type::method: the table has the latter. Longer names lose their ends, which no pattern needs.
+ * Rust's v0 mangling writes a method as <Type>::method or <Type as Trait>::method, the legacy
+ * mangling as Type::method. The tables have the latter. Longer names are truncated; no pattern
+ * needs more.
  */
 static struct sv plain_path(struct sv name, char *to)
 {

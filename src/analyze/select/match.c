@@ -9,14 +9,14 @@
 #include "base/text/suggest.h"
 #include "base/sv.h"
 
-#define NEAR_NAME_BYTES 64 /* longer names are compared by their end, where the function is */
+#define NEAR_NAME_BYTES 64 /* longer names are compared by their end, which has the function */
 
 static unsigned char fold_case(char c)
 {
 	return (unsigned char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
 }
 
-/* What a person would have typed as a name: the pattern without what is regex syntax. */
+/* Returns the pattern without regex syntax, to compare it with names. */
 static size_t plain_text(const char *s, char *to, size_t cap)
 {
 	size_t n = 0;
@@ -46,7 +46,7 @@ static unsigned distance_to_word(struct sv want, const char *word, size_t nr_wor
 	return d;
 }
 
-/* The best of the candidate's words: "keccak" of "keccak::KeccakF1600". */
+/* Returns the smallest distance to a word of the candidate: "keccak" of "keccak::KeccakF1600". */
 static unsigned distance_to_words(struct sv want, const char *candidate)
 {
 	unsigned best = UINT_MAX;
@@ -154,7 +154,7 @@ int match_functions(struct arena *a, const struct profile *p, const char *option
 {
 	struct match m;
 	TRY(match_functions_if_any(a, p, option, pattern, &m, err));
-	/* by_func[0] alone counts only where there are locations without a name */
+	/* by_func[0] counts only if there are unsymbolized locations */
 	if (!m.nr_functions) {
 		struct near near = {.wanted = pattern};
 		for (func_id f = 1; f < p->functions.n; f++)

@@ -6,7 +6,7 @@
 #include "analyze/select/window.h"
 #include "base/mem.h"
 
-#define PHASE_MARKS_MAX 250 /* later ones stay in the last phase */
+#define PHASE_MARKS_MAX 250 /* further marks stay in the last phase */
 
 static const char *phase_name(const struct selection *sel, size_t phase)
 {

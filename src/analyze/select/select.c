@@ -27,7 +27,7 @@
 #define PHASES_MAX 255
 #define NO_ROW     UINT32_MAX
 
-/* The compiled spec. Verdicts: 0 = in view, else 1 + enum select_out. */
+/* Compiled filters. Verdicts: 0: selected, else 1 + enum select_out. */
 struct row_filter {
 	const struct table *t;
 	size_t nr_rules;
@@ -36,9 +36,9 @@ struct row_filter {
 	uint8_t *stack_verdict;
 	uint8_t *task_verdict;
 	uint8_t *stack_phase;        /* index of the rule, or nr_rules */
-	struct window *rule_windows; /* by rule; to_ns 0 = a rule on frames */
+	struct window *rule_windows; /* by rule; to_ns 0: a rule on frames */
 	bool has_rule_windows;
-	uint32_t only_phase; /* NO_ROW = all */
+	uint32_t only_phase; /* NO_ROW: all */
 	struct tagplan tags;
 };
 
@@ -91,8 +91,8 @@ static uint64_t count_samples(const struct table *t)
 }
 
 /*
- * The table that a view takes unasked: samples before waits, waits before all else that has tags;
- * among equals the one with most samples.
+ * Returns the default table: CPU samples, else waits, else another table with tags; of equal rank
+ * the one with most samples.
  */
 static uint32_t default_table(const struct profile *p, bool needs_tags)
 {
@@ -114,7 +114,7 @@ static uint32_t default_table(const struct profile *p, bool needs_tags)
 	return at;
 }
 
-/* "cycles" finds "cycles:u" and "cpu/cycles/" is found by its whole name. */
+/* Matches "cycles" to "cycles:u"; "cpu/cycles/" is matched by its whole name. */
 int select_table(const struct profile *p, const char *event, uint32_t *ret_table, struct err *err)
 {
 	if (event) {
@@ -187,7 +187,7 @@ static int keep_pids(const struct profile *p, const char *wanted, uint8_t *verdi
 	return nr ? 0 : err_set(err, -ENOENT, "--pid: no samples of process %s", wanted);
 }
 
-/* A process has the name of its main thread; where that was not seen, of the thread itself. */
+/* A process has the name of its main thread; if that was not recorded, of the thread itself. */
 static int keep_comms(const struct profile *p, const char *wanted, uint8_t *verdict,
 		      struct err *err)
 {
@@ -244,7 +244,7 @@ static int keep_modules(struct arena *a, const struct profile *p, const char *wa
 	return 0;
 }
 
-/* Rejects stacks in which some frame matches (@is_wanted 0), or none (1). */
+/* Rejects stacks with a matching frame (@is_wanted 0), or without one (1). */
 static int keep_functions(struct arena *a, const struct profile *p, const char *wanted,
 			  enum select_out out, uint8_t *verdict, struct err *err)
 {
@@ -280,7 +280,7 @@ static int root_at(struct arena *a, const struct profile *p, const char *wanted,
 
 /* ---- phases ---------------------------------------------------------------------------- */
 
-/* First rule, among those on frames, that matches the location's outermost matching frame. */
+/* Returns the first rule on frames that matches the outermost matching frame of the location. */
 static uint8_t phase_of_location(const struct match *rules, const uint8_t *is_frame_rule,
 				 size_t nr_rules, loc_id loc)
 {
@@ -428,7 +428,7 @@ static struct select_row *new_row(select_rows *rows, stack_id stack, task_id tas
 	return vec_last(rows);
 }
 
-/* Indexes of the samples in view, in order of time. Counts what is in and out. */
+/* Returns the indexes of selected samples in order of time. Counts selected and excluded ones. */
 static uint32_t *samples_in_view(const struct row_filter *plan, struct selection *sel,
 				 size_t *ret_n)
 {
@@ -456,7 +456,8 @@ static uint32_t *samples_in_view(const struct row_filter *plan, struct selection
 /* Samples sorted by stack; those of one stack stay in order of time. */
 struct by_stack {
 	uint32_t *samples;
-	uint32_t *ends; /* by stack: where its samples end; they begin where the last one's end */
+	uint32_t
+		*ends; /* by stack: end of its samples; they begin at the end of the stack before */
 };
 
 static void by_stack_release(struct by_stack *b)
@@ -480,12 +481,12 @@ static struct by_stack sort_by_stack(const struct row_filter *plan, size_t nr_st
 	return (struct by_stack){sorted, at};
 }
 
-#define PREFETCH_AHEAD 16 /* samples; the gather is bound by memory latency */
+#define PREFETCH_AHEAD 16 /* prefetch distance in samples; the gather is bound by memory latency */
 
 /*
- * A row by (task, phase) is found through a small array: an entry counts if the row that it names
- * is of this stack, task and phase, so nothing is cleared between stacks. Where phases do not
- * depend on time, a stack has one phase.
+ * Finds the row of (task, phase) through a small array. An entry is valid if its row has this
+ * stack, task and phase, so nothing is cleared between stacks. If phases do not depend on time, a
+ * stack has one phase.
  */
 static void aggregate(const struct row_filter *plan, const struct selection *sel,
 		      const struct by_stack *by, size_t n, select_rows *rows)
@@ -517,7 +518,7 @@ static void aggregate(const struct row_filter *plan, const struct selection *sel
 	}
 }
 
-/* Equal neighbours in time are one row, no more. */
+/* Merges only rows that are equal and adjacent in time. */
 static void merge_runs(const struct row_filter *plan, const uint32_t *in, size_t n,
 		       select_rows *rows)
 {
@@ -527,7 +528,7 @@ static void merge_runs(const struct row_filter *plan, const uint32_t *in, size_t
 		uint32_t phase = select_phase(plan, i);
 		struct select_row *row = rows->n ? vec_last(rows) : NULL;
 		enum wait_reason synth_leaf;
-		(void)selecttags_judge(&plan->tags, i, &synth_leaf); /* it is in view */
+		(void)selecttags_judge(&plan->tags, i, &synth_leaf); /* it is selected */
 		if (!row || row->stack != t->stack[i] || row->task != t->task[i] ||
 		    row->phase != phase || row->synth_leaf != synth_leaf) {
 			row = new_row(rows, t->stack[i], t->task[i], phase);
@@ -559,7 +560,7 @@ static void scan(struct arena *a, const struct row_filter *plan, const struct se
 	vec_release(&rows);
 }
 
-/* A filter that only rows with tags can answer looks at those, unless an event is named. */
+/* If a filter needs tags and no event is named, uses a table with tags. */
 static int find_table(const struct profile *p, const struct select_spec *spec, uint32_t *ret_table,
 		      struct err *err)
 {

@@ -65,7 +65,7 @@ static int no_reason(struct sv item, struct err *err)
 			buf_str(&keys));
 }
 
-/* "lock,fsync" starts from nothing, "!run_queue" from everything. */
+/* Parses a list: "lock,fsync" adds to an empty set, "!run_queue" removes from all reasons. */
 static int parse_reasons(const char *text, uint32_t *ret_bits, struct err *err)
 {
 	uint32_t bits = text[0] == '!' ? ALL_REASONS : 0;
@@ -96,7 +96,7 @@ static unsigned class_of(uint64_t ns)
 	return ns ? 63u - (unsigned)__builtin_clzll(ns) : 0;
 }
 
-/* The classes that both limits lie in are in view as a whole. */
+/* Selects the buckets that contain the limits as a whole. */
 static int keep_durations(const struct select_spec *spec, struct tagplan *plan,
 			  struct selection *sel, struct err *err)
 {
@@ -187,7 +187,7 @@ int selecttags_compile(struct arena *a, const struct select_spec *spec, struct t
 	}
 	plan->t = t;
 	plan->is_of_other = t->id == TABLE_BLAME;
-	/* Of blame the reasons are what culprits did; waiters that had nothing to do are idle. */
+	/* For blame, reasons are what culprits were doing; waiters that were idle are excluded. */
 	plan->is_of_waits = plan->is_of_other || t->id == TABLE_OFF_CPU;
 	bool asks = spec->reason && !plan->is_of_other;
 	plan->hides_idle = plan->is_of_waits && !asks && !(spec->flags & SELECT_IDLE);
@@ -208,11 +208,11 @@ static enum wait_reason reason_at(const struct tagplan *plan, stack_id stack, ui
 	if (!plan->is_of_other)
 		return reason_of(plan->reasons, stack, tag);
 	struct tag of_other = *tag;
-	of_other.evidence = 0; /* it is the waiter's */
+	of_other.evidence = 0; /* the evidence is about the waiter */
 	return reason_of(plan->reasons, tag->other_stack, &of_other);
 }
 
-/* Of blame the waiter counts, and it waited on a futex: only for something to do, or not. */
+/* True for idle waits. For blame, the waiter decides: it waited on a futex, parked or not. */
 static bool is_idle(const struct tagplan *plan, stack_id stack, enum wait_reason r)
 {
 	return plan->is_of_other ? reason_of_frames(plan->reasons, stack) == SYNC_PARK
@@ -266,7 +266,10 @@ static void add_values(struct select_tagged *row, const struct table *t, size_t 
 	}
 }
 
-/* Rows of one stack, task and phase are neighbours: one a reason, in order of first sight. */
+/*
+ * Adds to the row of the reason. Rows of one stack, task and phase are adjacent, one per reason, in
+ * order of first occurrence.
+ */
 static void add_row(struct select_row *rows, size_t *nr, size_t *first,
 		    const struct select_tagged *tagged, uint32_t weight_column)
 {
@@ -286,7 +289,7 @@ static void add_row(struct select_row *rows, size_t *nr, size_t *first,
 	rows[at].weight += (uint64_t)MAX(tagged->values[weight_column], 0);
 }
 
-/* The scheduler's own frames, on top of every wait: they say nothing, and not always the same. */
+/* True for functions of the scheduler, which are on top of every wait and carry no information. */
 static bool is_scheduler(struct sv name)
 {
 	static const char *const names[] = {
@@ -303,7 +306,10 @@ static bool is_scheduler(struct sv name)
 	return false;
 }
 
-/* By function: 1 + whether it is the scheduler's; 0 = not asked yet. */
+/*
+ * Returns the stack without scheduler frames. @memo by function: 0: not checked yet, else 1 +
+ * result.
+ */
 static stack_id without_scheduler(const struct profile *p, uint8_t *memo, stack_id stack)
 {
 	for (; stack; stack = p->stacks.p[stack].parent) {

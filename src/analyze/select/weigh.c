@@ -85,7 +85,7 @@ struct group_weight *weigh_groups(struct arena *a, const struct weighed *w, cons
 	struct group_weight *to = arena_calloc(a, g->n, sizeof(*to));
 	struct visit v = {w, g, to, arena_calloc(a, g->n, sizeof(*v.nr_on_path))};
 	const struct stack_node *nodes = w->sel->p->stacks.p;
-	if (has_weight(&w->self[0])) { /* samples without a stack */
+	if (has_weight(&w->self[0])) { /* weight of samples without a stack */
 		to[g->by_loc[0]].self = w->self[0];
 		to[g->by_loc[0]].total = w->self[0];
 	}
@@ -94,7 +94,8 @@ struct group_weight *weigh_groups(struct arena *a, const struct weighed *w, cons
 		stack_id next = w->first_child[node];
 		while (next && !has_weight(&w->total[next]))
 			next = w->next[next];
-		while (!next && node) { /* nothing below: go on at the next sibling of the path */
+		while (!next &&
+		       node) { /* no children: continue with the next sibling of the path */
 			leave(&v, node);
 			next = w->next[node];
 			node = nodes[node].parent;

@@ -1,4 +1,4 @@
-/* The column that counts; see weightcolumn.h. */
+/* Weight columns; see weightcolumn.h. */
 #include "base/base.h"
 #include "analyze/select/weightcolumn.h"
 

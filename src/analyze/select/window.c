@@ -39,7 +39,7 @@ static bool parse_moment(struct sv s, const struct window *all, uint64_t *ret_ns
 		double pct;
 		if (!sv_to_double(sv_from(s.p, s.n - 1), &pct) || !(pct >= 0 && pct <= 100))
 			return false;
-		/* 100 % is past the last sample, so that it is in view */
+		/* 100 % is after the last sample, so that it is included */
 		*ret_ns = pct >= 100 ? all->to_ns + 1
 				     : all->from_ns + (uint64_t)((double)len_ns * pct / 100);
 		return true;

@@ -1,4 +1,4 @@
-/* Waits moved to their cause; see blame.h. */
+/* Attributes wait time to its cause; see blame.h. */
 #include "base/base.h"
 #include "analyze/wait/blame.h"
 
@@ -10,12 +10,12 @@
 #include "base/mem.h"
 #include "base/vec.h"
 
-#define NEGLIGIBLE 20000 /* parts of the whole: smaller shares stay where they are */
+#define NEGLIGIBLE 20000 /* fraction of the total: smaller shares are not passed on */
 
-/* Rows that say whom a thread waited for, at one place: a run of `order`. */
+/* Blame rows of one waiter and stack: a range of `order`. */
 struct place {
 	task_id task;
-	stack_id stack; /* user part */
+	stack_id stack; /* user part of the stack */
 	uint32_t first;
 	uint32_t nr;
 	uint64_t ns;
@@ -92,8 +92,8 @@ static void find_places(struct maker *m)
 /* ---- passing on ---------------------------------------------------------------------------- */
 
 struct step {
-	const struct select_tagged *row; /* who was waited for, and what it did */
-	uint64_t ns;                     /* of the first waiter's time */
+	const struct select_tagged *row; /* the culprit and what it was doing */
+	uint64_t ns;                     /* of the first waiter's time, ns */
 	uint64_t nr_waits;
 	task_id path[BLAME_DEPTH_MAX + 1]; /* waiter, culprit, its culprit ... */
 	unsigned nr_path;
@@ -107,7 +107,7 @@ static bool is_in_path(const struct step *s, task_id task)
 	return false;
 }
 
-/* Books the time to the step's culprit. */
+/* Attributes the time to the culprit of this step. */
 static void account(struct maker *m, const struct select_tagged *first, const struct step *s,
 		    bool is_convoy)
 {
@@ -127,7 +127,10 @@ static void account(struct maker *m, const struct select_tagged *first, const st
 	m->b->convoy_ns += is_convoy ? s->ns : 0;
 }
 
-/* Where the culprit waited, if it waited for a lock of which it is known whose fault that was. */
+/*
+ * Returns the place at which the culprit waited itself, if it waited for a lock with known
+ * culprits.
+ */
 static const struct place *place_of_culprit(const struct maker *m, const struct step *s)
 {
 	const struct tag *tag = &m->p->tags.p[s->row->tag];
@@ -180,7 +183,10 @@ static void pass_on(struct maker *m, const struct select_tagged *first, const st
 
 /* ---- rows ---------------------------------------------------------------------------------- */
 
-/* 0: of the same waiter and culprit. Tags differ in durations, which do not matter here. */
+/*
+ * Compares rows; 0: same waiter and culprit. Tags may differ in durations, which is irrelevant
+ * here.
+ */
 static int compare(const struct blame_row *a, const struct blame_row *b)
 {
 	return COMPARE(a->waiter_stack, b->waiter_stack)

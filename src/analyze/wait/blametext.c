@@ -1,4 +1,4 @@
-/* Views of blame: tables, and stacks for trees; see blame.h. */
+/* Tables and tree rows of blame; see blame.h. */
 #include "base/base.h"
 #include "analyze/wait/blame.h"
 
@@ -21,7 +21,7 @@ static const char *culprit_name(struct buf *to, const struct profile *p,
 	return threads_name(to, p, row->culprit);
 }
 
-/* What culprits did, by their own function; then who waited for whom. */
+/* By what culprits were doing and their function; by waiter and culprit. */
 static const struct waitgroups_table causes = {
 	.key = "blame",
 	.title = "wait time attributed to its cause",

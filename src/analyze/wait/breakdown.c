@@ -1,4 +1,4 @@
-/* The ledger of threads; see breakdown.h. Its tables are in breakdown_tables.c. */
+/* Thread time breakdown; see breakdown.h. Its tables are in breakdown_tables.c. */
 #include "base/base.h"
 #include "analyze/wait/breakdown.h"
 
@@ -42,11 +42,11 @@ struct maker {
 	const struct profile *p;
 	struct breakdown *l;
 	uint32_t *row_of; /* by task_id */
-	bool *is_in;      /* by row: has time in one of the tables */
-	struct window w;  /* whole slices */
+	bool *is_in;      /* by row: whether it has time in one of the tables */
+	struct window w;  /* the window in whole slices */
 };
 
-/* Slices start at whole seconds of the capture; one is in view if its start is. */
+/* True if a slice starts within the window. Slices start at whole seconds of the capture. */
 static uint64_t slice_from(const struct profile *p, uint64_t ns)
 {
 	if (ns <= p->start_ns)
@@ -75,7 +75,7 @@ static int find_window(struct maker *m, const struct select_spec *spec, struct e
 struct life {
 	uint32_t row;
 	uint64_t from_ns;
-	uint64_t to_ns; /* 0 = not told */
+	uint64_t to_ns; /* 0: not known */
 };
 
 static int by_row_and_start(const void *x, const void *y)
@@ -85,7 +85,7 @@ static int by_row_and_start(const void *x, const void *y)
 	return COMPARE(a->row, b->row) ?: COMPARE(a->from_ns, b->from_ns);
 }
 
-/* A thread that was renamed, or a number that was given again, has several tasks in a row. */
+/* A renamed thread, or a reused tid, has several tasks in one row. */
 static void add_walls(struct maker *m)
 {
 	const struct profile *p = m->p;
@@ -131,7 +131,7 @@ static void add_threads(struct maker *m)
 	}
 }
 
-/* The filters that leave whole threads or whole seconds. */
+/* Keeps only filters that select whole threads or whole seconds. */
 static struct select_spec threads_only(const struct select_spec *spec, const char *event)
 {
 	return (struct select_spec){

@@ -1,4 +1,4 @@
-/* The ledger's tables; see breakdown.h. */
+/* Tables of the thread time breakdown; see breakdown.h. */
 #include "base/base.h"
 #include "analyze/wait/breakdown.h"
 
@@ -7,10 +7,10 @@
 #include "analyze/stacks/threads.h"
 #include "base/clock.h"
 
-#define CLOSES_PCT     0.5 /* coverage within this of 100 % needs no column */
+#define CLOSES_PCT     0.5 /* a sum within this of 100 % needs no column */
 #define REASON_COLUMNS 5
-#define REASONS_AT     5                 /* columns before them */
-#define SHORT_NS       (100 * NS_PER_MS) /* threads this young close roughly */
+#define REASONS_AT     5                 /* columns before the reasons */
+#define SHORT_NS       (100 * NS_PER_MS) /* threads younger than this are not checked */
 
 static double nan_cell(void)
 {
@@ -35,13 +35,13 @@ static const struct report_column columns[] = {
 struct line {
 	uint64_t ns;
 	uint64_t nr;
-	const struct quantile *q; /* NULL: no intervals are known */
+	const struct quantile *q; /* NULL: durations of single intervals are not known */
 	const char *reason;
-	const char *prefix; /* before the reason's words */
+	const char *prefix; /* before the reason's text, or NULL */
 	const char *what;
 };
 
-/* Nothing where the key says it all. */
+/* Returns "" if the text equals the key. */
 static const char *what_text(struct report *r, const struct line *line)
 {
 	bool is_same = !strcmp(line->reason, line->what);
@@ -83,7 +83,7 @@ static int by_time(const void *x, const void *y)
 	return COMPARE(b->ns, a->ns) ?: COMPARE(a->reason, b->reason);
 }
 
-/* Reasons that occur, run queue and CPU apart, largest first; returns how many. */
+/* Sorts the reasons that occur, except run queue and CPU, largest first; returns how many. */
 static size_t rank_reasons(const struct breakdown *l, bool is_idle, struct ranked *ret_ranked)
 {
 	size_t n = 0;
@@ -113,7 +113,10 @@ static void add_reasons(struct report *r, struct report_table *t, const struct b
 	}
 }
 
-/* What lacks to wall time, or is too much: shown as soon as it is not noise. */
+/*
+ * Adds a row for time without events, or a note if the rows exceed total thread time, by more than
+ * rounding.
+ */
 static void add_rest(struct report *r, struct report_table *t, const struct breakdown *l)
 {
 	uint64_t sum = breakdown_sum_ns(&l->total);
@@ -167,7 +170,7 @@ void breakdown_report(struct report *r, const struct breakdown *l)
 
 /* ---- a row a thread ------------------------------------------------------------------------ */
 
-/* Which columns the table has; then a bit for each of shown. */
+/* Bits of columns; from SHOWN on one bit per reason shown. */
 enum {
 	OF_THREADS = 1 << 0,
 	OF_GROUPS = 1 << 1,
@@ -182,7 +185,7 @@ static bool closes(const struct breakdown_row *row)
 	return pct >= 100 - CLOSES_PCT && pct <= 100 + CLOSES_PCT;
 }
 
-/* @shown: the reasons with a column of their own. */
+/* @shown: the reasons with a column. */
 static struct report_table *begin_threads(struct report *r, unsigned bits,
 					  const enum wait_reason shown[REASON_COLUMNS])
 {
@@ -251,7 +254,7 @@ static void add_thread(struct report *r, struct report_table *t,
 	report_add_row(r, t, cells);
 }
 
-/* One row a name, numbers folded; a single thread keeps its whole name. */
+/* One row per name with digits folded; a single thread keeps its name. */
 static size_t group_rows(struct arena *a, const struct breakdown *l,
 			 struct breakdown_row **ret_rows)
 {

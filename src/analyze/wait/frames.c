@@ -1,4 +1,4 @@
-/* Which function waits; see frames.h. */
+/* Finds the waiting function; see frames.h. */
 #include "base/base.h"
 #include "analyze/wait/frames.h"
 
@@ -28,7 +28,7 @@ static bool is_runtime_module(const char *name)
 	return false;
 }
 
-/* Crates and namespaces that wait on behalf of others. */
+/* Crates and namespaces whose functions wait for their callers. */
 static bool is_runtime_crate(struct sv crate)
 {
 	static const char *const crates[] = {
@@ -71,25 +71,28 @@ static bool is_func_runtime(struct waitframes *wf, func_id id)
 	return wf->by_func[id] == IS_RUNTIME;
 }
 
-/* Stripped code: a start address for a name, which tells less than the next caller that has one. */
+/*
+ * True for names made from a start address (stripped code): the next symbolized caller is more
+ * useful.
+ */
 static bool is_nameless(const struct profile *p, func_id id)
 {
 	return strstr(profile_text(p, p->functions.p[id].name), "!fn_") != NULL;
 }
 
-/* Where every caller ends up says nothing about which of them waited. */
+/* True for entry functions, which are on every stack. */
 static bool is_entry(const struct profile *p, str_id name)
 {
 	struct sv s = profile_sv(p, name);
 	return sv_eq_str(s, "main") || sv_eq_str(s, "_start");
 }
 
-/* What a walk from the leaf outwards has met of the runtime, in case nothing else comes. */
+/* Runtime functions met on the way from the leaf, used if no program function follows. */
 struct met {
-	struct waitframe nameless; /* the program's innermost function, when no symbol covers it */
-	struct waitframe waiting;  /* the outermost function that is known to wait */
-	struct waitframe named;    /* the innermost function outside of the C library */
-	struct waitframe any;      /* the innermost of all */
+	struct waitframe nameless; /* innermost function of the program, if unsymbolized */
+	struct waitframe waiting;  /* outermost known wait function */
+	struct waitframe named;    /* innermost function outside of the C library */
+	struct waitframe any;      /* innermost function */
 };
 
 static void meet_runtime(struct waitframes *wf, struct met *m, const struct waitframe *f,
@@ -105,7 +108,7 @@ static void meet_runtime(struct waitframes *wf, struct met *m, const struct wait
 		m->waiting = here;
 }
 
-/* True when @f is the answer. */
+/* Returns true if @f is the result. */
 static bool meet_own(const struct profile *p, struct met *m, struct waitframe *f, func_id func,
 		     module_id module)
 {
@@ -150,11 +153,11 @@ struct waitframe waitframe_of(struct waitframes *wf, stack_id stack)
 		if (!l->nr_frames && !is_module_runtime(wf, l->module)) {
 			if (met.nameless.own)
 				break;
-			f.module = l->module; /* without a name, but the program's */
+			f.module = l->module; /* unsymbolized, but of the program */
 			return f;
 		}
 	}
-	/* Nothing but the runtime: of it, what says most. */
+	/* Only runtime functions: returns the most informative one. */
 	const struct waitframe *best = met.nameless.own  ? &met.nameless
 				       : met.waiting.own ? &met.waiting
 				       : met.named.own   ? &met.named

@@ -1,4 +1,4 @@
-/* Locks that were waited for; see waittables.h. */
+/* Table of contended locks; see waittables.h. */
 #include "base/base.h"
 #include "analyze/wait/waittables.h"
 
@@ -12,7 +12,7 @@
 #include "base/text/num.h"
 #include "base/vec.h"
 
-/* Of what is said about a lock, the text with most time behind it is shown. */
+/* Texts of a lock; the one with most wait time is shown. */
 enum about { ABOUT_WAITS_IN, ABOUT_RELEASED_IN, ABOUT_RELEASED_BY, ABOUT_NR };
 
 struct lock {
@@ -21,8 +21,8 @@ struct lock {
 	uint64_t nr_threads;
 	str_id best[ABOUT_NR];
 	uint64_t best_ns[ABOUT_NR];
-	uint32_t nr_kinds[ABOUT_NR]; /* distinct texts */
-	uint64_t holder_ns[WAIT_NR]; /* what holders did while it was waited for */
+	uint32_t nr_kinds[ABOUT_NR]; /* number of distinct texts */
+	uint64_t holder_ns[WAIT_NR]; /* what lock holders were doing during the waits */
 };
 
 struct locks {
@@ -57,7 +57,10 @@ static const char *own_function(struct locks *l, stack_id stack)
 	return waitframe_name(l->sel->p, &f);
 }
 
-/* Waiters of some locks park each on a word of its own: those go by where they wait. */
+/*
+ * Returns the address of the lock word. If waiters of the lock park on words of their own, returns
+ * the function that locks it.
+ */
 static const char *lock_name(struct locks *l, stack_id stack, const struct tag *tag)
 {
 	bool is_by_park = reason_of_frames(l->sel->reasons, stack) == SYNC_LOCK_BY_PARK;
@@ -74,7 +77,8 @@ static uint32_t *find_lock(struct locks *l, stack_id stack, const struct tag *ta
 	return map_put(&l->index, text, ret_is_new);
 }
 
-static void say(struct locks *l, uint32_t lock, enum about about, const char *text, uint64_t ns)
+static void add_text(struct locks *l, uint32_t lock, enum about about, const char *text,
+		     uint64_t ns)
 {
 	if (!*text)
 		return;
@@ -112,12 +116,12 @@ static void add_wait(struct locks *l, const struct select_tagged *row)
 		     (uint64_t)MAX(row->values[2], 0));
 	(void)map_put(&l->threads, (uint64_t)id << 32 | row->task, &is_new);
 	lock->nr_threads += is_new;
-	say(l, id, ABOUT_WAITS_IN, own_function(l, row->stack), ns);
+	add_text(l, id, ABOUT_WAITS_IN, own_function(l, row->stack), ns);
 	if (tag->other_stack)
-		say(l, id, ABOUT_RELEASED_IN, own_function(l, tag->other_stack), ns);
+		add_text(l, id, ABOUT_RELEASED_IN, own_function(l, tag->other_stack), ns);
 	if (tag->other) {
 		threads_fold_numbers(&l->text, profile_text(p, p->tasks.p[tag->other].comm));
-		say(l, id, ABOUT_RELEASED_BY, buf_str(&l->text), ns);
+		add_text(l, id, ABOUT_RELEASED_BY, buf_str(&l->text), ns);
 	}
 }
 
@@ -169,7 +173,7 @@ static const char *best_text(struct report *r, const struct locks *l, const stru
 	return arena_fmt(&r->arena, "%s (+%u)", text, lock->nr_kinds[about] - 1);
 }
 
-/* "ran 62 %, fsync 38 %", up to three. */
+/* Returns "on CPU 62 %, fsync 38 %", up to three parts. */
 static const char *holder_text(struct report *r, const struct lock *lock)
 {
 	CLEANUP(buf_release) struct buf b = {0};

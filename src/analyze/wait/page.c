@@ -5,14 +5,14 @@
 #include "base/clock.h"
 #include "base/text/num.h"
 
-/* What it takes to say something. Shares are of active time: all but idle. */
-#define IDLE_PCT       95.0 /* of wall time: mostly idle */
+/* Thresholds of findings, as shares of non-idle thread time. */
+#define IDLE_PCT       95.0 /* of total thread time */
 #define STARVED_PCT    10.0 /* in the run queue */
 #define LOCK_PCT       10.0 /* waiting for locks */
-#define TOP_LOCK_PCT   40.0 /* one lock's share of it */
+#define TOP_LOCK_PCT   40.0 /* one lock's share of lock wait time */
 #define IO_PCT         10.0
-#define EVIDENCE_NS    (50 * NS_PER_MS) /* less time than this proves nothing ... */
-#define EVIDENCE_WAITS 200              /* ... unless it came that often */
+#define EVIDENCE_NS    (50 * NS_PER_MS) /* less wait time than this is no evidence ... */
+#define EVIDENCE_WAITS 200              /* ... unless there are that many waits */
 #define CLOSES_PCT     0.5
 #define PAGE_ROWS      10
 
@@ -51,7 +51,7 @@ static void note_accuracy(const struct page *pg)
 			    "%s %% of off-CPU time was measured by polling /proc, not from context "
 			    "switches: its wait reasons are estimates",
 			    pct_text(view_pct(l->polled_ns, off_ns)).s);
-	if (covered < 100 - CLOSES_PCT) /* too much is noted with the ledger itself */
+	if (covered < 100 - CLOSES_PCT) /* an excess is noted with the breakdown */
 		report_note(pg->r, "the breakdown covers %s %% of total thread time",
 			    pct_text(covered).s);
 	uint64_t futex = l->total.ns[WAIT_SYNC] + l->total.ns[WAIT_LOCK] + l->total.ns[WAIT_PARK];
@@ -107,7 +107,7 @@ static void note_starved(const struct page *pg)
 		pct_text(pct).s);
 }
 
-/* The heaviest lock, from the table of locks: its share and text, or NULL. */
+/* Returns the first row of the table of locks, or NULL. */
 static const union cell *top_lock(const struct report *r)
 {
 	vec_foreach(t, &r->tables)

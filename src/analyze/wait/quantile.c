@@ -1,4 +1,4 @@
-/* Quantiles of log2 classes; see quantile.h. */
+/* Duration histogram with power-of-two buckets; see quantile.h. */
 #include "base/base.h"
 #include "analyze/wait/quantile.h"
 
@@ -14,7 +14,9 @@ void quantile_add(struct quantile *q, unsigned log2_ns, uint64_t nr, uint64_t ns
 {
 	q->nr_all += nr;
 	q->ns_all += ns;
-	/* A wait that was split at seconds is told in parts: it was longer than its longest part.
+	/*
+	 * A wait that was split at seconds is recorded in parts: it lasted longer than its longest
+	 * part.
 	 */
 	if (longest_ns && nr)
 		longest_ns = MAX(longest_ns, ns / nr);

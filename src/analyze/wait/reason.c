@@ -1,10 +1,10 @@
 /*
- * Reasons of futex waits by their frames; see reason.h.
+ * Classifies futex waits by their frames; see reason.h.
  *
- * A stack's answer follows from its caller's and its own frame, so it is kept by node of the prefix
- * tree: the state that holds below this frame, and how many frames ago it was decided. A decision
- * does not reach far: what a lock's function calls within a few frames is the lock's own code, what
- * comes later (a callback, an initialiser) is the program's.
+ * The result for a stack depends on that of its caller and on its own frame, so it is cached by node
+ * of the prefix tree: the kind, and the number of frames since it was decided. It is valid for
+ * REACH_FRAMES frames only: functions that a lock function calls within a few frames belong to the
+ * lock, later ones (a callback, an initialiser) to the program.
  */
 #include "base/base.h"
 #include "analyze/wait/reason.h"
@@ -12,7 +12,7 @@
 #define REACH_FRAMES 8
 #define NOT_YET      0xff
 
-/* SYNC_UNKNOWN, SYNC_LOCK, SYNC_PARK or SYNC_LOCK_BY_PARK, decided so many frames ago. */
+/* Result, and the number of frames since it was decided. */
 struct state {
 	uint8_t kind;
 	uint8_t age;
@@ -20,7 +20,7 @@ struct state {
 
 struct reasons {
 	const struct profile *p;
-	struct state *by_stack; /* kind NOT_YET: not asked yet */
+	struct state *by_stack; /* kind NOT_YET: not classified yet */
 	uint8_t *by_func;       /* enum sync_kind, or NOT_YET */
 	stack_id *path;         /* scratch, as long as the deepest stack asked for */
 	size_t nr_path;

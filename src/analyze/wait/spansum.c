@@ -1,4 +1,4 @@
-/* Spans in tables; see spansum.h. */
+/* Tables of spans; see spansum.h. */
 #include "base/base.h"
 
 #include "analyze/wait/spansum.h"
@@ -281,7 +281,7 @@ static void add_escaped(struct buf *to, const char *name)
 	}
 }
 
-/* By the frames of the stacks, so waits in calls that have not returned are among them. */
+/* Selected by the frames of stacks, so waits in calls that have not returned are included. */
 static int add_waits_within(struct spansum *s, const struct select_spec *spec, struct err *err)
 {
 	if (!tables_has_rows(s->p, TABLE_OFF_CPU) || !s->spans->groups.n)

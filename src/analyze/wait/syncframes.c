@@ -1,12 +1,12 @@
-/* Functions that wait on futexes, and what for; see syncframes.h. */
+/* Table of functions that wait on futexes; see syncframes.h. */
 #include "base/base.h"
 #include "analyze/wait/syncframes.h"
 
 #include "analyze/select/funcglob.h"
 
 /*
- * A row a library and kind. The first row that matches decides, so what is special stands before what
- * is general; the patterns' form is that of funcglob.h.
+ * One row per library and kind. The first matching row decides, so special patterns come before
+ * general ones. For the pattern syntax see funcglob.h.
  *
  * Sources of the names: the public sources of the libraries; what they do below these functions was
  * looked up there.
@@ -17,13 +17,13 @@ static const struct {
 } table[] = {
 	/* ---- glibc, musl --------------------------------------------------------------- */
 	{SYNC_LOCK, "__lll_lock_wait*|__lll_timedlock_wait|__lll_clocklock_wait"},
-	{SYNC_LOCK, "*pthread_mutex_cond_lock*"}, /* a condvar takes its mutex again */
+	{SYNC_LOCK, "*pthread_mutex_cond_lock*"}, /* a condvar locks its mutex again */
 	{SYNC_LOCK, "*pthread_mutex_lock*|*pthread_mutex_timedlock*|*pthread_mutex_clocklock*|"
 		    "*pthread_rwlock_*lock*|__pthread_once_slow*"},
 	{SYNC_LOCK, "__lock"}, /* musl */
 	{SYNC_LOCK, "__lockfile"},
 	{SYNC_PARK_PART, "*pthread_cond_*wait*"},
-	/* A condition variable's own lock, or waiters that have to leave first. */
+	/* The internal lock of a condition variable, or waiters that must leave first. */
 	{SYNC_LOCK, "__condvar_*|*pthread_cond_signal|*pthread_cond_broadcast"},
 	{SYNC_PARK, "*pthread_barrier_wait|*pthread_join|*pthread_timedjoin*|*pthread_clockjoin*|"
 		    "*pthread_tryjoin*"},
@@ -53,7 +53,7 @@ static const struct {
 		    "std::*timed_mutex::*lock*|std::*shared_*mutex*::lock*|"
 		    "std::*__shared_mutex_pthread::lock*|std::unique_lock*::lock"},
 	{SYNC_PARK, "std::thread::join|std::*::thread::join"},
-	{SYNC_LOCK, "__cxa_guard_acquire"}, /* somebody initialises a static */
+	{SYNC_LOCK, "__cxa_guard_acquire"}, /* waits while another thread initialises a static */
 	{SYNC_LOCK, "__gthread_mutex_lock"},
 	{SYNC_PARK_PART, "__gthread_cond_*wait"},
 
@@ -81,9 +81,9 @@ static const struct {
 	{SYNC_PARK_PART, "parking_lot::condvar::*|parking_lot::Condvar::wait*"},
 	{SYNC_LOCK_BY_PARK, "parking_lot::raw_mutex::*|parking_lot::raw_fair_mutex::*|"
 			    "parking_lot::raw_rwlock::*|parking_lot::remutex::*"},
-	{SYNC_LOCK, "parking_lot::once::Once::*"}, /* runs the initialiser, too */
+	{SYNC_LOCK, "parking_lot::once::Once::*"}, /* also runs the initialiser */
 	{SYNC_PASS, "parking_lot::elision::*"},
-	{SYNC_PASS, "parking_lot_core::*"}, /* parks for whoever called it */
+	{SYNC_PASS, "parking_lot_core::*"}, /* parks for its caller */
 	{SYNC_LOCK_BY_PARK, "lock_api::mutex::*Mutex*::lock|lock_api::rwlock::*RwLock*::read*|"
 			    "lock_api::rwlock::*RwLock*::write|lock_api::rwlock::*RwLock*::upgrad*|"
 			    "lock_api::remutex::*::lock|dashmap::lock::*_slow|usync::*lock*|"

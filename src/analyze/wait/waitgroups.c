@@ -1,4 +1,4 @@
-/* Waits under keys; see waitgroups.h. */
+/* Waits aggregated by keys; see waitgroups.h. */
 #include "base/base.h"
 #include "analyze/wait/waitgroups.h"
 

@@ -31,7 +31,7 @@ struct maker {
 
 /* ---- what rows go by ----------------------------------------------------------------------- */
 
-/* Texts of a row behind its reason's key; false: the table leaves it out. */
+/* Sets the texts of a row after its reason key. Returns false to skip the row. */
 typedef bool texts_fn(struct maker *m, const struct select_tagged *row, const char **ret_texts);
 
 static bool texts_of_reason(struct maker *m, const struct select_tagged *row,
@@ -61,7 +61,7 @@ static bool texts_of_stack(struct maker *m, const struct select_tagged *row, con
 	return true;
 }
 
-/* The thread that ended a wait, or what did if it was none. */
+/* Returns the name of the thread that ended a wait, or what ended it if no thread did. */
 static const char *waker_name(struct maker *m, const struct tag *tag)
 {
 	if (tag->other)
@@ -78,7 +78,7 @@ static bool texts_of_waker(struct maker *m, const struct select_tagged *row, con
 	const struct profile *p = m->sel->p;
 	const struct tag *tag = &p->tags.p[row->tag];
 	if (row->reason == WAIT_RUN_QUEUE)
-		return false; /* nobody has to wake those */
+		return false; /* preempted threads are not woken */
 	struct waitframe f = waitframe_of(m->frames, row->stack);
 	struct waitframe waking = waitframe_of(m->frames, tag->other_stack);
 	ret_texts[0] = waitframe_name(p, &f);
