@@ -89,7 +89,7 @@ static void add_cap_flags(struct buf *to, uint64_t caps)
 
 static bool is_contained(const struct features *f)
 {
-	return !f->is_first_pidns || f->seccomp == 2;
+	return !f->is_init_pidns || f->seccomp == 2;
 }
 
 /*
@@ -176,9 +176,9 @@ static void judge_names(struct judgement *j, const struct features *f, enum whos
 		return;
 	if (!f->perf_kernel && !f->has_kernel_names)
 		find(j, DEGRADES, "kernel functions unsymbolized");
-	if (w != OWN && f->foreign_maps && f->foreign_maps != FEATURES_NO_OTHERS)
+	if (w != OWN && f->other_maps && f->other_maps != FEATURES_NOT_TRIED)
 		find(j, DEGRADES, "mappings of other users' processes hidden");
-	else if (w != OWN && f->foreign_root && f->foreign_root != FEATURES_NO_OTHERS)
+	else if (w != OWN && f->other_root && f->other_root != FEATURES_NOT_TRIED)
 		find(j, DEGRADES, "binaries in other users' containers unsymbolized");
 }
 
@@ -190,7 +190,7 @@ static uint64_t least_caps(const struct command *c, enum whose w)
 static void judge(struct judgement *j, const struct features *f, const struct command *c,
 		  enum whose w)
 {
-	if (w == OTHERS && f->perf_others == FEATURES_NO_OTHERS) {
+	if (w == OTHERS && f->perf_others == FEATURES_NOT_TRIED) {
 		find(j, NOT_TRIED, "no process of another user to test with");
 		return;
 	}
@@ -207,7 +207,7 @@ static void judge(struct judgement *j, const struct features *f, const struct co
 		judge_names(j, f, w);
 	if (j->verdict == WORKS)
 		return;
-	if (f->bpf == -ENOTSUP && !(f->has_btf && f->is_first_pidns))
+	if (f->bpf == -ENOTSUP && !(f->has_btf && f->is_init_pidns))
 		buf_add_str(&j->remedy, !f->has_btf
 						? "a kernel with CONFIG_DEBUG_INFO_BTF (and /sys "
 						  "mounted); also "
@@ -350,7 +350,7 @@ static const struct report_column host_columns[] = {
 static const char *tried(struct arena *a, int rc)
 {
 	return !rc                        ? "yes"
-	       : rc == FEATURES_NO_OTHERS ? "not tried"
+	       : rc == FEATURES_NOT_TRIED ? "not tried"
 					  : arena_strdup(a, strerror(-rc));
 }
 
@@ -391,11 +391,11 @@ void rights_host_report(struct report *r, const struct features *f)
 		{"tracepoints by name", tried(a, f->tracepoints), "tracefs"},
 		{"probes on user functions", tried(a, f->uprobes), "uprobes"},
 		{"kernel symbols", f->has_kernel_names ? "yes" : "hidden", "/proc/kallsyms"},
-		{"mappings of other users' processes", tried(a, f->foreign_maps), "/proc/PID/maps"},
-		{"files of other users' processes", tried(a, f->foreign_root), "/proc/PID/root"},
-		{"PID namespace", f->is_first_pidns ? "the host's" : "a container's",
-		 f->is_first_pidns ? ""
-				   : "PIDs differ from those that BPF programs see: --pid=host"},
+		{"mappings of other users' processes", tried(a, f->other_maps), "/proc/PID/maps"},
+		{"files of other users' processes", tried(a, f->other_root), "/proc/PID/root"},
+		{"PID namespace", f->is_init_pidns ? "the host's" : "a container's",
+		 f->is_init_pidns ? ""
+				  : "PIDs differ from those that BPF programs see: --pid=host"},
 		{"seccomp filter", f->seccomp < 0 ? "-" : yes_no(f->seccomp == 2), ""},
 		{"no new privileges", yes_no(f->has_no_new_privs),
 		 f->has_no_new_privs ? "sudo and setcap have no effect" : ""},

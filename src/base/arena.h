@@ -1,9 +1,10 @@
 /*
- * Bump allocation for things that die together: one arena per lifetime (profile, report, scratch).
+ * Arena (bump) allocator for objects with the same lifetime: one arena for a profile, a report, or
+ * scratch memory. Start with {0}.
  *
- * Pointers stay valid until arena_release or, for a scratch arena, arena_rewind to an earlier
- * mark. Never freed one by one. Not thread safe. Builds with AddressSanitizer poison the space
- * between and after objects, so an arena does not hide overruns.
+ * Pointers stay valid until arena_release, or until arena_rewind to a mark taken before the
+ * allocation. Objects are never freed one by one. Not thread safe. Builds with AddressSanitizer
+ * poison the space between and after objects, so overruns are still detected.
  */
 #ifndef ASSAY_BASE_ARENA_H
 #define ASSAY_BASE_ARENA_H
@@ -16,7 +17,7 @@ struct arena_block;
 
 struct arena {
 	struct arena_block *blocks; /* newest first */
-	size_t total_bytes;         /* handed out, for limits and statistics */
+	size_t total_bytes;         /* allocated, for limits and statistics */
 };
 
 struct arena_mark {

@@ -1,6 +1,7 @@
 /*
- * Calls that this project does not use, as compile errors: unbounded copies, parsers that cannot
- * report an error, functions with hidden static state, shells. Each has a safe sibling in base/.
+ * Turns calls that this project does not use into compile errors: unbounded copies, parsers that
+ * cannot report an error, functions with hidden static state, shells. base/ has a safe replacement
+ * for each.
  */
 #ifndef ASSAY_BASE_BANNED_H
 #define ASSAY_BASE_BANNED_H

@@ -1,9 +1,10 @@
 /*
- * The language that every other file is written in: fixed-width types, attributes, and the two
- * ways to say that a programmer was wrong. First include of every .c file.
+ * Definitions that every file uses: fixed-width types, attributes, BUG() and ASSERT(). First
+ * include of every .c file.
  *
- * BUG() and ASSERT() are on in every build: they print file, line and reason and abort. They are
- * for what must hold, never for what a file, the kernel or a target may do (see err.h).
+ * BUG() and ASSERT() are active in every build: they print file, line and reason and abort. Use
+ * them for programming errors only; bad input from a file, the kernel or a target is an error to
+ * return (see err.h).
  */
 #ifndef ASSAY_BASE_BASE_H
 #define ASSAY_BASE_BASE_H
@@ -20,7 +21,7 @@
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define MIN(a, b)    ((a) < (b) ? (a) : (b))
 #define MAX(a, b)    ((a) > (b) ? (a) : (b))
-/* For qsort, the smaller first: COMPARE(a->x, b->x) ?: COMPARE(a->y, b->y). */
+/* Result of a qsort comparator, ascending: COMPARE(a->x, b->x) ?: COMPARE(a->y, b->y). */
 #define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
 
 #define PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
@@ -30,7 +31,7 @@
 #define LIKELY(x)         __builtin_expect(!!(x), 1)
 #define UNLIKELY(x)       __builtin_expect(!!(x), 0)
 
-/* x_free_p for CLEANUP, beside the declaration of x_free. */
+/* Defines x_free_p, for use with CLEANUP, from x_free. */
 #define DEFINE_FREE_P(name, type)                   \
 	static inline void name##_free_p(type **pp) \
 	{                                           \

@@ -1,6 +1,6 @@
 /*
- * Growable byte buffer, always NUL-terminated once it holds something. Owned; buf_detach is the
- * only way to take the memory out. Start with {0}.
+ * Growable byte buffer, NUL-terminated whenever it holds something. The buffer owns its memory;
+ * buf_detach passes it to the caller. Start with {0}.
  */
 #ifndef ASSAY_BASE_BUF_H
 #define ASSAY_BASE_BUF_H
@@ -17,9 +17,9 @@ struct buf {
 };
 
 void buf_release(struct buf *b);
-/* Empties, keeps the memory. */
+/* Sets the length to 0 and keeps the memory. */
 void buf_clear(struct buf *b);
-/* Room for n more bytes and the NUL; returns where they go. The caller then adds to b->n. */
+/* Makes room for n more bytes and the NUL and returns the end; the caller then adds to b->n. */
 char *buf_reserve(struct buf *b, size_t n) __attribute__((returns_nonnull));
 void buf_add(struct buf *b, const void *p, size_t n);
 void buf_add_str(struct buf *b, const char *s);
@@ -28,7 +28,7 @@ void buf_add_ch(struct buf *b, char c);
 void buf_add_repeat(struct buf *b, char c, size_t n);
 void buf_addf(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
 void buf_vaddf(struct buf *b, const char *fmt, va_list ap) PRINTF(2, 0);
-/* Decimal, fast path for hot writers. */
+/* Decimal and hexadecimal without printf, for writers of many numbers. */
 void buf_add_u64(struct buf *b, uint64_t v);
 void buf_add_hex(struct buf *b, uint64_t v);
 /* Little-endian binary and varints, for file formats. */
@@ -37,9 +37,9 @@ void buf_add_u32le(struct buf *b, uint32_t v);
 void buf_add_u64le(struct buf *b, uint64_t v);
 void buf_add_uleb(struct buf *b, uint64_t v);
 void buf_add_zigzag(struct buf *b, int64_t v);
-/* The string (never NULL), owned by the caller; the buffer is empty afterwards. */
+/* Returns the string (never NULL), owned by the caller; the buffer is empty afterwards. */
 char *buf_detach(struct buf *b);
-/* Borrowed: "" when empty. */
+/* Returns the string, borrowed; "" when empty. */
 const char *buf_str(const struct buf *b);
 static inline struct sv buf_sv(const struct buf *b)
 {

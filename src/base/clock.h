@@ -1,8 +1,8 @@
 /*
  * Clocks, durations and time stamps.
  *
- * Everything that is measured carries CLOCK_MONOTONIC nanoseconds; wall time is for people and
- * for file names only. Texts do not depend on the locale.
+ * All measurements use CLOCK_MONOTONIC nanoseconds; wall-clock time is only for display and for
+ * file names. Texts do not depend on the locale.
  */
 #ifndef ASSAY_BASE_CLOCK_H
 #define ASSAY_BASE_CLOCK_H
@@ -17,21 +17,22 @@
 
 uint64_t clock_mono_ns(void);
 int64_t clock_real_ns(void); /* since 1970, UTC */
-/* CPU time that this process, this thread has had. */
+/* CPU time used by this process; by this thread. */
 uint64_t clock_process_cpu_ns(void);
 uint64_t clock_thread_cpu_ns(void);
 
 /*
- * "10" (seconds), "0.5", "10s", "500ms", "250us", "40ns", "2m", "1h", "7d", "1m30s": units once
- * each, from large to small. False, and *ret_ns untouched, for anything else and past 2^63 ns.
+ * Parses a duration: "10" (seconds), "0.5", "10s", "500ms", "250us", "40ns", "2m", "1h", "7d",
+ * "1m30s". Each unit at most once, from large to small. Returns false and leaves *ret_ns untouched
+ * for anything else and for more than 2^63 ns.
  */
 bool clock_parse_duration(struct sv s, uint64_t *ret_ns);
 
-/* @real_ns as clock_real_ns gives it. "2026-11-21T01:50:08Z" */
+/* Appends "2026-11-21T01:50:08Z"; @real_ns is a value of clock_real_ns. */
 void clock_add_iso_utc(struct buf *to, int64_t real_ns);
-/* "2026-11-21 03:50:08", local time. */
+/* Appends "2026-11-21 03:50:08", local time. */
 void clock_add_local(struct buf *to, int64_t real_ns);
-/* "20261121-035008", local time: for names of files. */
+/* Appends "20261121-035008", local time, for file names. */
 void clock_add_stamp(struct buf *to, int64_t real_ns);
 
 #endif

@@ -1,16 +1,16 @@
 /*
- * The error channel: what the world did to us (kernel, files, permissions, formats).
+ * Errors from outside the program: kernel, files, permissions, formats.
  *
- * A function that can fail returns int: 0, or a negative errno-like code, and fills *err where
- * the facts are known. Callers prefix with err_wrap(); only cmd/ prints. Library code never
- * prints and never exits.
+ * A function that can fail returns 0 or a negative errno code and fills *err with a message where
+ * the details are known. Callers add a prefix with err_wrap(); only cmd/ prints. Library code
+ * never prints and never exits.
  *
  *	CLEANUP(err_release) struct err err = {0};
  *	if (file_view_open(&v, path, &err))
  *		return err_wrap(&err, "reading '%s'", path);
  *
  * Messages: lower case, no full stop, verb of failure first, subject in 'single quotes', errno
- * text last. A hint is the exact remedy. All functions accept err == NULL (nothing is kept).
+ * text last. A hint is the exact remedy. All functions accept err == NULL and then keep no message.
  */
 #ifndef ASSAY_BASE_ERR_H
 #define ASSAY_BASE_ERR_H
@@ -25,22 +25,22 @@ struct err {
 
 void err_release(struct err *err);
 
-/* Replaces any message. @code: negative errno (or positive, negated). Returns the negative code. */
+/* Sets the message and the code (errno, either sign). Returns the negative code. */
 int err_set(struct err *err, int code, const char *fmt, ...) PRINTF(3, 4);
-/* The same with errno as code and ": strerror" appended. */
+/* Like err_set with errno as the code and ": <strerror>" appended to the message. */
 int err_sys(struct err *err, const char *fmt, ...) PRINTF(2, 3);
-/* Puts "prefix: " before the message that is there; returns its code. */
+/* Prepends "prefix: " to the message; returns the error's code. */
 int err_wrap(struct err *err, const char *fmt, ...) PRINTF(2, 3);
-/* Sets the hint (the last one stays); returns the code. */
+/* Sets the hint, replacing any; returns the error's code. */
 int err_hint(struct err *err, const char *fmt, ...) PRINTF(2, 3);
-/* Moves @from into @to (which is released first) and leaves @from empty. Returns the code. */
+/* Releases @to, moves @from into it and leaves @from empty. Returns the code. */
 int err_move(struct err *to, struct err *from);
 /* The message, never NULL. */
 const char *err_msg(const struct err *err);
 
 /*
- * The one way to chain calls that can fail: what they return other than 0 is returned at once.
- * What has to be released by then is released by CLEANUP.
+ * Calls a function that can fail and returns its result from the calling function unless it is 0.
+ * Resources are released by CLEANUP.
  *
  *	TRY(elf_open(&elf, path, err));
  *	TRY(elf_sections(elf, err));

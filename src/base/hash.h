@@ -1,7 +1,7 @@
 /*
- * One hash for everything, with a constant seed: the same input gives the same order everywhere.
- * Multiply-and-fold mixing (the 128-bit product's halves xored), 16 bytes a step; not
- * cryptographic, so tables that take hostile keys bound their size instead.
+ * The hash function of all tables. The seed is constant, so results and table order are
+ * reproducible. Multiply-and-fold mixing (xor of the halves of the 128-bit product), 16 bytes per
+ * step. Not cryptographic: tables with keys from untrusted input limit their size instead.
  */
 #ifndef ASSAY_BASE_HASH_H
 #define ASSAY_BASE_HASH_H

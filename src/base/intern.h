@@ -1,6 +1,7 @@
 /*
- * Byte strings -> dense ids, stored once. Id 0 is the empty string; ids count up from 1 in order
- * of first sight. Strings are NUL-terminated in storage and stay put for the table's life.
+ * String interning: stores each distinct byte string once and maps it to a dense id. Id 0 is the
+ * empty string; other ids are assigned from 1 in order of first insertion. Stored strings are
+ * NUL-terminated and do not move until intern_release.
  */
 #ifndef ASSAY_BASE_INTERN_H
 #define ASSAY_BASE_INTERN_H
@@ -20,7 +21,7 @@ struct intern {
 void intern_release(struct intern *t);
 uint32_t intern_add(struct intern *t, const char *p, size_t n);
 uint32_t intern_add_str(struct intern *t, const char *s); /* NULL is the empty string */
-/* Borrowed; an id that does not exist is a BUG. */
+/* Returns the string of an id, borrowed; an id that does not exist is a BUG. */
 struct sv intern_get(const struct intern *t, uint32_t id);
 const char *intern_str(const struct intern *t, uint32_t id);
 size_t intern_count(const struct intern *t); /* including id 0 */

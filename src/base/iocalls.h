@@ -1,5 +1,6 @@
 /*
- * The system calls that read, write or sync, and which argument of each is the descriptor.
+ * Table of the system calls that read, write or sync, with the argument that is the file
+ * descriptor.
  */
 #ifndef ASSAY_BASE_IOCALLS_H
 #define ASSAY_BASE_IOCALLS_H
@@ -8,16 +9,16 @@
 #include "kernel_io.h"
 
 struct iocall {
-	int syscall;      /* number on this architecture, -1 = it has none */
-	const char *name; /* as the tracepoints call it */
+	int syscall;      /* number on this architecture, -1 = not available */
+	const char *name; /* as in the names of syscall tracepoints */
 	uint8_t what;     /* enum io_what */
 	uint8_t fd_arg;
 };
 
-/* NULL after the last. */
+/* Entry @i, NULL after the last. */
 const struct iocall *iocall_at(size_t i);
 
-/* The name of one of them by its number, or NULL. */
+/* Name of a system call of the table by its number, or NULL. */
 const char *iocall_name(int syscall);
 
 #endif

@@ -1,14 +1,15 @@
 /*
- * What is said to a person: messages on stderr, `assay <cmd>: ` in front, terminal-safe whatever
- * a target was named. Only cmd/ and main print errors and notes; libraries use log_debug alone.
+ * Messages to the user on stderr, prefixed with `assay <cmd>: `. Control characters (for example in
+ * names of targets) are escaped. Only cmd/ and main print errors and notes; other folders use
+ * log_debug only.
  *
  *	log_err(&err);                      assay cpu: cannot open ...: Permission denied
  *	                                    hint: sysctl kernel.perf_event_paranoid=1
  *	log_note("using cpu-clock: ...");   assay cpu: using cpu-clock: ...
  *
  * Levels: -q errors only; default warnings and notes; -v info; -vv or --debug=DOMAIN[:N],...
- * debug. State is process-wide (level, command name): set once, before threads start. Messages
- * may come from any thread; each is one write.
+ * debug. The level and the command name are process-wide: set them once, before threads start. Any
+ * thread may log; each message is one write.
  */
 #ifndef ASSAY_BASE_LOG_H
 #define ASSAY_BASE_LOG_H
@@ -30,10 +31,10 @@ enum log_domain {
 	LOG_DOMAIN_NR
 };
 
-void log_set_command(const char *name); /* borrowed for good; NULL: "assay: " */
+void log_set_command(const char *name); /* borrowed until exit; NULL: "assay: " */
 void log_set_level(enum log_level level);
 enum log_level log_get_level(void);
-/* "perf,bpf:2,all": levels 1 to 3 of debug talk by domain. */
+/* Enables debug messages by domain, with a level of 1 to 3: "perf,bpf:2,all". */
 int log_set_debug(const char *domains, struct err *err);
 
 void log_at(enum log_level level, const char *tag, const char *fmt, ...) PRINTF(3, 4);
@@ -41,12 +42,12 @@ void log_at(enum log_level level, const char *tag, const char *fmt, ...) PRINTF(
 #define log_warn(...)  log_at(LOG_WARN, "warning: ", __VA_ARGS__)
 #define log_note(...)  log_at(LOG_NOTE, "", __VA_ARGS__)
 #define log_info(...)  log_at(LOG_INFO, "", __VA_ARGS__)
-/* A line of its own, "hint: " in front; shown with notes. */
+/* Prints "hint: ..." on a line of its own, at the level of notes. */
 void log_hint(const char *fmt, ...) PRINTF(1, 2);
-/* The error's message and, if there is one, its hint. */
+/* Prints the error's message and its hint, if any. */
 void log_err(const struct err *err);
 
-/* Cheap when off. @depth 1..3. */
+/* Whether debug messages of this domain and level (@depth, 1 to 3) are enabled. Cheap. */
 bool log_has_debug(enum log_domain domain, int depth);
 void log_debug_at(enum log_domain domain, const char *fmt, ...) PRINTF(2, 3);
 #define log_debug(domain, depth, ...)                       \
@@ -56,8 +57,8 @@ void log_debug_at(enum log_domain domain, const char *fmt, ...) PRINTF(2, 3);
 	} while (0)
 
 /*
- * One transient line at the bottom, for progress.h: replaced by the next one, erased with NULL,
- * and kept out of the way of messages.
+ * Shows one transient status line (for progress.h): replaced by the next call, erased with NULL,
+ * and redrawn below messages.
  */
 void log_status(const char *line);
 

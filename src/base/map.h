@@ -1,7 +1,8 @@
 /*
  * Open-addressing hash map u64 -> u32 with linear probing and deletion by backward shift.
  * Any key is allowed. Start with {0}. Pointers returned by map_get/map_put stay valid until the
- * next map_put or map_del. Iterate with map_next in table order (deterministic for one history).
+ * next map_put or map_del. map_next iterates in table order, which depends only on the sequence of
+ * calls.
  */
 #ifndef ASSAY_BASE_MAP_H
 #define ASSAY_BASE_MAP_H
@@ -22,12 +23,12 @@ struct map {
 
 void map_release(struct map *m);
 void map_clear(struct map *m);
-/* The value's address, or NULL. */
+/* Returns the address of the value, or NULL. */
 uint32_t *map_get(const struct map *m, uint64_t key);
-/* Finds or adds; a new value is 0 and *ret_is_new (may be NULL) tells. */
+/* Finds or adds a key. A new value is 0; *ret_is_new (may be NULL) is set accordingly. */
 uint32_t *map_put(struct map *m, uint64_t key, bool *ret_is_new) __attribute__((returns_nonnull));
 bool map_del(struct map *m, uint64_t key);
-/* Start with *it = 0; false at the end. */
+/* Iteration: start with *it = 0; returns false at the end. */
 bool map_next(const struct map *m, size_t *it, uint64_t *ret_key, uint32_t *ret_value);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * Allocation that never returns NULL, and scope-based cleanup.
  *
- * Running out of memory in the tool ends it once, here, with the size asked for. Sizes that come
- * from a file or a target are limited by the caller before they reach this header.
+ * When memory runs out, these functions print the requested size and exit. Callers must limit
+ * sizes that come from a file or a target before they allocate.
  */
 #ifndef ASSAY_BASE_MEM_H
 #define ASSAY_BASE_MEM_H
@@ -25,14 +25,14 @@ char *xasprintf(const char *fmt, ...) PRINTF(1, 2) __attribute__((returns_nonnul
 char *xvasprintf(const char *fmt, va_list ap) PRINTF(1, 0) __attribute__((returns_nonnull));
 void mem_die(size_t n) NORETURN;
 
-/* Hands a pointer out of a CLEANUP scope: return TAKE(p). */
+/* Returns a pointer and sets the variable to NULL, so that CLEANUP does not free it. */
 #define TAKE(p)                            \
 	({                                 \
 		__typeof__(p) take_ = (p); \
 		(p) = NULL;                \
 		take_;                     \
 	})
-/* The same for a descriptor, whose empty value is -1. */
+/* The same for a file descriptor: sets the variable to -1. */
 static inline int take_fd(int *fd)
 {
 	int r = *fd;
@@ -40,7 +40,7 @@ static inline int take_fd(int *fd)
 	return r;
 }
 
-/* CLEANUP(free_p) char *s = NULL; and so on. */
+/* For CLEANUP: CLEANUP(free_p) char *s = NULL; CLEANUP(close_p) int fd = -1; */
 void free_p(void *pp);
 void close_p(int *fd);
 

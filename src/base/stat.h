@@ -1,10 +1,10 @@
 /*
- * Statistics over small sets of numbers, and the uncertainty of sampled shares.
+ * Statistics over small sets of numbers, and confidence intervals of sampled shares.
  *
  * A share of n independent samples is binomial. Its 95 % interval is Wilson's score interval
- * (E. B. Wilson, JASA 22, 1927): unlike p +- 1.96 sqrt(p(1-p)/n) it stays inside [0, 1] and is
- * honest for few samples and shares near 0. Samples that a clock takes from one thread are less
- * random than that for periodic work; docs/accuracy.md says when.
+ * (E. B. Wilson, JASA 22, 1927): unlike p +- 1.96 sqrt(p(1-p)/n) it stays inside [0, 1] and keeps
+ * its coverage for few samples and shares near 0. Samples that a clock takes of one thread with
+ * periodic work are not independent; docs/accuracy.md describes when that matters.
  */
 #ifndef ASSAY_BASE_STAT_H
 #define ASSAY_BASE_STAT_H
@@ -37,9 +37,9 @@ struct stat_interval {
 	double high;
 };
 
-/* Of the share hits / n, within 0..1; n = 0 gives [0, 1]. */
+/* Interval of the share hits / n, within 0..1; n = 0 gives [0, 1]. */
 struct stat_interval stat_wilson(double hits, double n);
-/* Half the width of the 95 % interval, in percentage points: what is printed after +-. */
+/* Half the width of the 95 % interval in percentage points, for printing after "+-". */
 double stat_share_pct_error(double hits, double n);
 
 /*

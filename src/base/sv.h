@@ -1,5 +1,6 @@
 /*
- * String views: borrowed, not NUL-terminated. Valid as long as what they point into.
+ * String views: pointer and length, borrowed, not NUL-terminated. Valid as long as the memory that
+ * they point into.
  * Print with printf("%.*s", SV_ARGS(s)).
  */
 #ifndef ASSAY_BASE_SV_H
@@ -28,16 +29,16 @@ struct sv sv_trim(struct sv s);
 /* Index of the first/last byte c, or -1. */
 ssize_t sv_index(struct sv s, char c);
 ssize_t sv_rindex(struct sv s, char c);
-/* Takes everything up to (not including) the first c out of *s; *s keeps what follows it. */
+/* Returns the part before the first c and sets *s to the part after it; without c, all of *s. */
 struct sv sv_split(struct sv *s, char c);
-/* Whether one of the parts between separators is @item, blanks around it aside. */
+/* Whether @list has @item among its parts, ignoring blanks around parts. */
 bool sv_has_item(struct sv list, char separator, struct sv item);
-/* Takes the bytes at the front of *s that are among @bytes. */
+/* Removes and returns the longest prefix of *s that consists of characters in @bytes. */
 struct sv sv_take(struct sv *s, const char *bytes);
 /* Bytes [from, n); an empty view when from is past the end. */
 struct sv sv_from_idx(struct sv s, size_t from);
 
-/* Strict: the whole view must be the number. Return false and leave *ret_v alone otherwise. */
+/* Parse the whole view as a number; return false and leave *ret_v untouched otherwise. */
 bool sv_to_u64(struct sv s, uint64_t *ret_v);
 bool sv_to_i64(struct sv s, int64_t *ret_v);
 bool sv_to_hex(struct sv s, uint64_t *ret_v); /* without or with 0x */

@@ -1,6 +1,6 @@
 /*
  * Typed growable arrays: VEC(struct thing) things = {0}; vec_push(&things, t); things.p[i].
- * vec_release frees; the owner of the elements' contents releases those first.
+ * vec_release frees the array; memory that elements own must be released before.
  */
 #ifndef ASSAY_BASE_VEC_H
 #define ASSAY_BASE_VEC_H
@@ -31,7 +31,7 @@
 		(v)->p[(v)->n++] = (__VA_ARGS__); \
 	} while (0)
 
-/* Appends a zeroed element and gives its address. */
+/* Appends a zeroed element and returns its address, valid until the next append. */
 #define vec_add(v)                                           \
 	({                                                   \
 		vec_reserve(v, (v)->n + 1);                  \
@@ -50,12 +50,13 @@
 #define vec_foreach(it, v) for (__typeof__(*(v)->p) *it = (v)->p; it && it < (v)->p + (v)->n; it++)
 
 /*
- * Binary search: how many of the @n elements at @p, which ascend by @member, have it below @key;
- * at or below it. So the latter is the index after the last one that may cover an address.
+ * Binary search in the @n elements at @p, which are sorted by @member in ascending order.
+ * lower_bound: index of the first element with member >= key; upper_bound: of the first with
+ * member > key (so upper_bound - 1 is the last range that may contain an address). n if none.
  */
-#define nr_below(p, n, member, key) nr_first(p, n, member, <, key)
-#define nr_upto(p, n, member, key)  nr_first(p, n, member, <=, key)
-#define nr_first(p, n, member, is, key)                      \
+#define lower_bound(p, n, member, key) vec_bound_(p, n, member, <, key)
+#define upper_bound(p, n, member, key) vec_bound_(p, n, member, <=, key)
+#define vec_bound_(p, n, member, is, key)                    \
 	({                                                   \
 		size_t lo_ = 0, hi_ = (n);                   \
 		while (lo_ < hi_) {                          \
@@ -67,8 +68,8 @@
 		}                                            \
 		lo_;                                         \
 	})
-/* The same over numbers. */
-static inline size_t u64_nr_below(const uint64_t *v, size_t n, uint64_t key)
+/* lower_bound over an array of numbers. */
+static inline size_t u64_lower_bound(const uint64_t *v, size_t n, uint64_t key)
 {
 	size_t lo = 0, hi = n;
 	while (lo < hi) {
@@ -81,7 +82,7 @@ static inline size_t u64_nr_below(const uint64_t *v, size_t n, uint64_t key)
 	return lo;
 }
 
-/* For CLEANUP of one, or of a struct that begins with one: free_p sees its pointer. */
+/* For CLEANUP of a VEC, or of a struct whose first member is one: frees the array `p`. */
 #define vec_free_p free_p
 
 #endif

@@ -41,7 +41,7 @@ static void add_head(struct json *j, const struct profile *p)
 	json_end(j);
 	json_put_obj(j, "losses");
 	for (enum loss_kind k = 0; k < LOSS_NR; k++)
-		if (p->losses.nr[k] || loss_class(k) != LOSS_CLASS_BESIDE)
+		if (p->losses.nr[k] || loss_class(k) != LOSS_CLASS_OTHER)
 			json_put_u64(j, loss_key(k), p->losses.nr[k]);
 	json_end(j);
 	json_put_arr(j, "marks");

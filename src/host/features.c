@@ -133,14 +133,14 @@ static int stop_at_first(void *ctx, const struct proc_map *m UNUSED, struct err 
 	return 1;
 }
 
-static int try_foreign_maps(int32_t pid)
+static int try_other_maps(int32_t pid)
 {
 	bool has_any = false;
 	int rc = proc_maps(pid, stop_at_first, &has_any, NULL);
 	return has_any ? 0 : rc ? rc : -EACCES;
 }
 
-static int try_foreign_root(int32_t pid)
+static int try_other_root(int32_t pid)
 {
 	CLEANUP(close_p) int fd = host_open_root(pid);
 	return MIN(fd, 0);
@@ -148,10 +148,10 @@ static int try_foreign_root(int32_t pid)
 
 static void try_one(struct features *f, int32_t pid)
 {
-	f->foreign_pid = pid;
+	f->other_pid = pid;
 	f->perf_others = try_clock(pid, f->perf_kernel != 0);
-	f->foreign_maps = try_foreign_maps(pid);
-	f->foreign_root = try_foreign_root(pid);
+	f->other_maps = try_other_maps(pid);
+	f->other_root = try_other_root(pid);
 }
 
 /*
@@ -162,7 +162,7 @@ static void try_one(struct features *f, int32_t pid)
 static void try_others(struct features *f)
 {
 	CLEANUP(pid_list_release) struct pid_list all = {0};
-	f->perf_others = f->foreign_maps = f->foreign_root = FEATURES_NO_OTHERS;
+	f->perf_others = f->other_maps = f->other_root = FEATURES_NOT_TRIED;
 	if (proc_list(&all, NULL))
 		return;
 	unsigned nr = 0;
@@ -172,7 +172,7 @@ static void try_others(struct features *f)
 		if (pid == 1 || proc_uid(pid, &of, NULL) || of == f->uid || !is_user_process(pid))
 			continue;
 		try_one(f, pid);
-		if (!f->perf_others && !f->foreign_maps)
+		if (!f->perf_others && !f->other_maps)
 			return;
 		nr++;
 	}
@@ -205,7 +205,7 @@ static void read_settings(struct features *f)
 	f->max_sample_rate = host_sysctl("perf_event_max_sample_rate", -1);
 	f->max_stack = host_sysctl("perf_event_max_stack", -1);
 	f->has_btf = !access(HOST_BTF_PATH, R_OK);
-	f->is_first_pidns = host_is_first_pidns();
+	f->is_init_pidns = host_is_first_pidns();
 	f->has_cgroup_v2 = !access("/sys/fs/cgroup/cgroup.controllers", F_OK) ||
 			   !access("/sys/fs/cgroup/unified/cgroup.controllers", F_OK);
 	f->has_cgroup_v1 =

@@ -215,7 +215,7 @@ static void on_thread_fork(struct builder *b, const struct event *ev)
 	if (ev->pid == ev->fork.ppid)
 		return;
 	(void)map_del(&b->listed, (uint32_t)ev->pid);
-	if (ev->fork.is_past)
+	if (ev->fork.is_synthesized)
 		spaces_exec(&b->spaces, ev->pid);
 	else
 		spaces_fork(&b->spaces, ev->pid, ev->fork.ppid);

@@ -78,7 +78,7 @@ static stack_id lost_stack(struct builder *b)
 {
 	struct refs *r = &b->refs;
 	if (!r->lost)
-		r->lost = profile_stack(b->p, 0, profile_pseudo(b->p, "[lost stack]"));
+		r->lost = profile_stack(b->p, 0, profile_pseudo_location(b->p, "[lost stack]"));
 	return r->lost;
 }
 

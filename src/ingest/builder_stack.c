@@ -85,7 +85,7 @@ enum loss_kind builder_walk(struct builder *b, const struct event *ev, const str
 	for (uint32_t i = 0; i < nr; i++)
 		vec_push(&b->scratch, builder_user_location(b, ev->pid, in->space, frames[i].addr,
 							    frames[i].is_call));
-	return loss_of_walk(end);
+	return loss_from_walk_end(end);
 }
 
 static enum loss_kind push_walked(struct builder *b, const struct event *ev, struct space *sp)
@@ -218,7 +218,7 @@ static stack_id root_of(struct builder *b, enum loss_kind loss)
 	if (loss == LOSS_NR)
 		return 0;
 	if (!b->truncated_loc)
-		b->truncated_loc = profile_pseudo(b->p, "[truncated]");
+		b->truncated_loc = profile_pseudo_location(b->p, "[truncated]");
 	return profile_stack(b->p, 0, b->truncated_loc);
 }
 

@@ -1,9 +1,10 @@
 /*
- * What a recording says about itself: texts by key, one a key, in the order in which they came. For
- * those that have something to say of a profile and need not know what it is made of.
+ * Facts: metadata of a recording (host, command, accuracy, ...) as key/value texts, one value per
+ * key, in the order in which they were set. This header is for code that sets or reads facts
+ * without access to the rest of a profile.
  *
- * Each fact that assay itself sets or asks for has an id here; the keys, which are what files hold
- * and people read, are in facts.c alone. Keys that come from files or other programs are texts.
+ * Each fact that assay sets or reads has an id here. The keys, which files store and reports show,
+ * are in facts.c. Facts from files of other programs are set by key.
  */
 #ifndef ASSAY_MODEL_FACTS_H
 #define ASSAY_MODEL_FACTS_H
@@ -13,7 +14,7 @@
 
 struct profile;
 
-/* In no file: the order is free. */
+/* Not stored in files, so the order may change. */
 enum fact_id {
 	/* the recording */
 	FACT_RECORDER,
@@ -38,11 +39,11 @@ enum fact_id {
 	FACT_DUMPS, /* the dumps of a folder that were read */
 	/* the heap */
 	FACT_HEAP_ALLOCATOR, /* "jemalloc 5.3.0, static, prefix _rjem_" */
-	FACT_HEAP_METHOD,    /* the method: "patch", ..., and after ": " why this one */
-	FACT_HEAP_SAMPLING,  /* "every allocation", or bytes between samples as a number */
+	FACT_HEAP_METHOD,    /* "patch", ...; after ": " the reason for this method */
+	FACT_HEAP_SAMPLING,  /* "every allocation", or the sampling interval in bytes */
 	FACT_HEAP_ATTACHED,  /* "launch" or "attach" */
-	FACT_HEAP_ENDED, /* "yes": the programs had ended when the capture did; absent: not known */
-	FACT_HEAP_DUMP,  /* "cut short: ..."; absent = it is whole, or no dump */
+	FACT_HEAP_ENDED, /* "yes": all processes ended before the capture did; absent: not known */
+	FACT_HEAP_DUMP,  /* "cut short: ..."; absent: the dump is complete, or there is none */
 	FACT_HEAP_DUMP_BAD_LINE,
 	FACT_HEAP_ALLOCATIONS,
 	FACT_HEAP_BYTES,
@@ -62,8 +63,8 @@ enum fact_id {
 	FACT_HEAP_PROBES,
 	FACT_GROWTH,
 	/* memory */
-	FACT_MEMORY_MACHINE, /* bytes */
-	FACT_MEMORY_LIMIT,   /* bytes, of the cgroup; of `assay limit` a text; absent = none */
+	FACT_MEMORY_MACHINE, /* RAM of the machine, bytes */
+	FACT_MEMORY_LIMIT,   /* limit of the cgroup, bytes; `assay limit`: a text; absent: none */
 	FACT_MEMORY_PEAK,
 	FACT_AT_LIMIT,
 	FACT_OUT_OF_MEMORY,
@@ -80,14 +81,14 @@ enum fact_id {
 	FACT_EVENTS_SINGLY,
 	FACT_EVENTS_REFUSED,
 	FACT_NEVER_CALLED,
-	/* readers of files of other programs */
+	/* readers of files that other programs wrote */
 	FACT_MASSIF_UNIT,
 	FACT_MASSIF_OPTIONS,
 	FACT_MASSIF_BAD_LINE,
 	FACT_HEAPTRACK_BAD_LINE,
 	FACT_FOLDED_ROUNDED,
 	FACT_FOLDED_BAD_LINE,
-	/* reports only, in no recording */
+	/* used in reports only, never stored in a recording */
 	FACT_DURATION,
 	FACT_VIEW,
 	FACT_VERDICT,
@@ -108,22 +109,24 @@ enum fact_id {
 };
 
 const char *fact_key(enum fact_id id);
-enum fact_id fact_from_key(const char *key); /* FACT_NR: none of ours */
-/* What the recorder did beside its samples: only for -v, and for readers of JSON. */
+enum fact_id fact_from_key(const char *key); /* FACT_NR: not a fact with an id */
+/* Whether a fact is a technical detail, shown only with -v and in JSON. */
 bool fact_is_detail(const char *key, const char *value);
 
-void profile_fact(struct profile *p, enum fact_id id, const char *value); /* replaces */
-const char *profile_get_fact(const struct profile *p, enum fact_id id);   /* or NULL */
-uint64_t profile_get_fact_nr(const struct profile *p, enum fact_id id);   /* 0: no number */
+/* Set or read a fact by id. Values are copied; setting replaces; returned texts are borrowed. */
+void profile_fact(struct profile *p, enum fact_id id, const char *value);
+const char *profile_get_fact(const struct profile *p, enum fact_id id); /* NULL: not set */
+uint64_t profile_get_fact_nr(const struct profile *p, enum fact_id id); /* 0: not a number */
+/* The same by key. */
 void profile_fact_text(struct profile *p, const char *key, const char *value);
 const char *profile_get_fact_text(const struct profile *p, const char *key);
 
 void profile_factf(struct profile *p, enum fact_id id, const char *fmt, ...) PRINTF(3, 4);
-/* A number, unless it is 0; a time in words. */
+/* Sets a fact to a number (nothing if it is 0); to a duration with its unit. */
 void profile_fact_nr(struct profile *p, enum fact_id id, uint64_t nr);
 void profile_fact_ns(struct profile *p, enum fact_id id, uint64_t ns);
 
-/* Adds to what is missing. */
+/* Adds @nr to the counter of a kind of loss. */
 void profile_lose(struct profile *p, enum loss_kind kind, uint64_t nr);
 
 #endif

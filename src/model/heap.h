@@ -1,34 +1,32 @@
 /*
- * Memory in a profile: what the tables mean that every source of heap profiles fills (a capture, a
- * reader of jemalloc's, heaptrack's, massif's files) and every analysis of memory reads. Their
- * columns and keys: model/tables.c. All have tags.
+ * The memory tables of a profile: meaning of their rows and columns. They are filled by heap
+ * captures and by the readers of jemalloc, heaptrack and massif files, and read by the memory
+ * analyses. Keys and column names are in model/tables.c. All have tags.
  *
- *	TABLE_ALLOCATED  flow: what was allocated in that second, by allocating stack and thread
- *	TABLE_FREED      flow: blocks of this capture that were freed in that second, by the stack
- *	                 and the thread that allocated them. So allocated - freed, added up to a
- *	                 moment, is live
- *	TABLE_FREED_PREEXISTING      flow: frees of blocks from before the capture; no stack; bytes are 0 where
- *	                 they are not known
- *	TABLE_LIVE       level, at the end: blocks that were not freed. time_ns is the second in
- *	                 which they were allocated (0 = unknown), so age is the capture's end minus
- *	                 time_ns
- *	TABLE_PEAK       level, at the moment at which live bytes of the process were most
- *	TABLE_MAPPED     flow: mmap, munmap, mremap, brk by the program itself, by stack; tag.detail
- *	                 says which. Apart from the heap: never added to it
- *	TABLE_GROWTH     flow: memory touched for the first time (page faults of anonymous memory)
- *	                 by stack: what can be said without looking into an allocator
- *	TABLE_MEMORY     level, at instants, of a process: what the kernel says it uses; no stacks
- *	TABLE_SNAPSHOTS  what was live at several moments (dumps, massif's detailed snapshots);
- *	                 time_ns is the moment. Rows of one moment are added up, never those of
- *	                 several
+ *	TABLE_ALLOCATED  allocations per second, by allocating stack and thread
+ *	TABLE_FREED      frees per second of blocks that were allocated during the capture, by the
+ *	                 stack and thread that allocated them; so live bytes at a time are the sum
+ *	                 of allocated - freed up to that time
+ *	TABLE_FREED_PREEXISTING  frees per second of blocks allocated before the capture; no stack;
+ *	                 bytes are 0 where unknown
+ *	TABLE_LIVE       blocks still live at the end. time_ns is the second of their allocation
+ *	                 (0 = unknown), so their age is the end of the capture minus time_ns
+ *	TABLE_PEAK       blocks live when the live bytes of the process were at their maximum
+ *	TABLE_MAPPED     mmap, munmap, mremap, brk calls of the program itself per second, by
+ *	                 stack; tag.detail names the call. Not part of the heap, never added to it
+ *	TABLE_GROWTH     first-touch page faults of anonymous memory per second, by stack;
+ *	                 available without knowing the allocator
+ *	TABLE_MEMORY     memory use of a process as the kernel reports it, at instants; no stacks
+ *	TABLE_SNAPSHOTS  live blocks at several times (dumps, massif's detailed snapshots); time_ns
+ *	                 is the time of the snapshot. Only rows of the same snapshot may be summed
  *
- * Columns are in the order of the enums below; a table may leave out columns from its end. Values
- * of sampled sources are scaled up already (unbiased estimates, is_estimate is set on the columns);
- * `samples` counts blocks that were really seen and `variance` adds up the variance of the estimate
- * of bytes, in bytes^2 (saturating; 0 where everything was seen), so that the 95 % interval of a
- * sum is sum +- 1.96 sqrt(sum of variances).
+ * Columns are in the order of the enums below; a table may omit columns from its end. Values of
+ * sampling sources are already scaled to unbiased estimates (is_estimate is set on the columns).
+ * `samples` counts the sampled blocks; `variance` sums the variances of the estimate of bytes, in
+ * bytes^2 (saturating; 0 where every block was recorded), so the 95 % confidence interval of a sum
+ * is sum +- 1.96 sqrt(sum of variances).
  *
- * tag.size_class: class of the blocks of a row (heap_size_class); 0 = not told apart.
+ * tag.size_class: size class of the blocks of a row (heap_size_class); 0 = not distinguished.
  */
 #ifndef ASSAY_MODEL_HEAP_H
 #define ASSAY_MODEL_HEAP_H
@@ -41,12 +39,12 @@ enum heap_allocated_column {
 	HEAP_ALLOCATED_BYTES = 1,
 	HEAP_ALLOCATED_SAMPLES = 2,
 	HEAP_ALLOCATED_VARIANCE = 3,
-	HEAP_ALLOCATED_TEMPORARY = 4, /* freed before the thread's next allocation, by it */
+	HEAP_ALLOCATED_TEMPORARY = 4, /* freed by the same thread before its next allocation */
 	HEAP_ALLOCATED_TEMPORARY_BYTES = 5,
 	HEAP_ALLOCATED_NR
 };
 
-/* TABLE_FREED, TABLE_FREED_PREEXISTING (frees), TABLE_LIVE, TABLE_PEAK, TABLE_SNAPSHOTS (blocks). */
+/* TABLE_FREED, TABLE_FREED_PREEXISTING: of frees; TABLE_LIVE, _PEAK, _SNAPSHOTS: of blocks. */
 enum heap_block_column {
 	HEAP_BLOCKS = 0,
 	HEAP_BYTES = 1,
@@ -55,7 +53,7 @@ enum heap_block_column {
 	HEAP_BLOCK_NR
 };
 
-/* TABLE_MEMORY: bytes, of a process at an instant (0 = unknown, or really none). */
+/* TABLE_MEMORY: bytes of a process at an instant (0 = none or unknown). */
 enum heap_memory_column {
 	HEAP_MEMORY_RSS = 0,
 	HEAP_MEMORY_PSS = 1,
@@ -63,18 +61,19 @@ enum heap_memory_column {
 	HEAP_MEMORY_FILE = 3,
 	HEAP_MEMORY_SHMEM = 4,
 	HEAP_MEMORY_SWAP = 5,
-	HEAP_MEMORY_STACKS = 6, /* of threads */
+	HEAP_MEMORY_STACKS = 6, /* thread stacks */
 	HEAP_MEMORY_VIRTUAL = 7,
-	HEAP_MEMORY_LIVE = 8, /* live heap bytes by the capture of the same moment */
+	HEAP_MEMORY_LIVE = 8, /* live heap bytes at the same time, from the heap capture */
 	HEAP_MEMORY_NR
 };
 
 /*
- * Classes of sizes: eight a doubling above 64 bytes, one a byte below, so a class is exact to
- * 12.5 %. 0 stands for "not told apart"; a block of 0 bytes is class 1.
+ * Returns the size class of a block: one class per byte below 64 bytes, above that eight per power
+ * of two, so a class is accurate to 12.5 %. Class 0 means "not distinguished"; a block of 0 bytes
+ * is class 1.
  */
 uint16_t heap_size_class(uint64_t nr_bytes);
-/* The smallest size of a class; its largest is below the next class's smallest. */
+/* Returns the smallest size of a class; its largest is one less than the next class's smallest. */
 uint64_t heap_class_min(uint16_t size_class);
 
 #endif

@@ -87,7 +87,7 @@ void losses_merge(struct losses *to, const struct losses *from)
 		to->nr[i] += from->nr[i];
 }
 
-enum loss_kind loss_of_walk(enum walk_end end)
+enum loss_kind loss_from_walk_end(enum walk_end end)
 {
 	static const uint8_t losses[WALK_END_NR] = {
 		[WALK_ROOT] = LOSS_NR,
@@ -115,16 +115,16 @@ static uint64_t sum_class(const struct losses *l, enum loss_class class)
 bool losses_has_samples(const struct losses *l)
 {
 	for (size_t i = 0; i < LOSS_NR; i++)
-		if (l->nr[i] && kinds[i].class != LOSS_CLASS_BESIDE)
+		if (l->nr[i] && kinds[i].class != LOSS_CLASS_OTHER)
 			return true;
 	return false;
 }
 
-void losses_add_beside(struct buf *to, const struct losses *l)
+void losses_add_other(struct buf *to, const struct losses *l)
 {
 	const char *sep = "also missing: ";
 	for (size_t i = 0; i < LOSS_NR; i++) {
-		if (!l->nr[i] || kinds[i].class != LOSS_CLASS_BESIDE)
+		if (!l->nr[i] || kinds[i].class != LOSS_CLASS_OTHER)
 			continue;
 		struct num_text nr =
 			i == LOSS_WAITS_NO_ROW_NS ? num_ns(l->nr[i]) : num_count(l->nr[i]);

@@ -1,12 +1,13 @@
 /*
- * The ledger of samples: every way in which data can be missing, counted. A number that is shown
- * without its losses is a bug, so every renderer prints this and every file holds it.
+ * Losses: counters for samples and for everything that can make them incomplete (lost, truncated,
+ * unsymbolized, ...). Every file stores them and every renderer prints them.
  *
- * The sum that must hold for each capture:  seen = written + lost + unparsed + filtered
- * (and, when a recording is read again, + disk + damaged)
- * where seen counts what the kernel says it produced. Truncated and unsymbolized samples are
- * written: they are in the profile, with a stack or a name that is not whole. What else is missing
- * (child processes, file names, calls that did not return) is counted beside that sum.
+ * For each capture:  seen = written + lost + unparsed + filtered
+ * (and, for a recording that was read from a file, + disk + damaged)
+ * where seen is the number of samples that the kernel produced. Truncated and unsymbolized samples
+ * count as written: they are in the profile, with an incomplete stack or without a symbol. Other
+ * losses (child processes not followed, missing file names, calls that did not return) have
+ * counters that are not part of this sum.
  */
 #ifndef ASSAY_MODEL_LOSS_H
 #define ASSAY_MODEL_LOSS_H
@@ -14,30 +15,30 @@
 #include "base/base.h"
 #include "walk_end.h"
 
-/* Values reach files: append only. */
+/* Values are stored in files: append only. */
 enum loss_kind {
 	LOSS_SEEN = 0,      /* samples that the kernel produced: delivered + lost */
 	LOSS_WRITTEN = 1,   /* samples in the profile */
-	LOSS_LOST = 2,      /* dropped by the kernel because a ring was full */
-	LOSS_THROTTLED = 3, /* times the kernel stopped sampling for a tick; not samples */
-	LOSS_UNPARSED = 4,  /* records that did not make sense */
-	LOSS_FILTERED = 5,  /* samples left out on request (other threads, other events) */
+	LOSS_LOST = 2,      /* dropped by the kernel because a ring buffer was full */
+	LOSS_THROTTLED = 3, /* times the kernel throttled sampling for a tick; not samples */
+	LOSS_UNPARSED = 4,  /* records that could not be parsed */
+	LOSS_FILTERED = 5,  /* samples removed by a filter (other threads, other events) */
 
-	/* Stacks that do not reach the thread's start; each is one sample, by the first cause. */
-	LOSS_TRUNC_COPY = 6,       /* the copied stack bytes end too early */
+	/* Truncated stacks, one count per sample, by the first cause. */
+	LOSS_TRUNC_COPY = 6,       /* the copied stack bytes do not reach far enough */
 	LOSS_TRUNC_NO_RULE = 7,    /* code without unwind rules and without frame pointers */
-	LOSS_TRUNC_NO_FILE = 8,    /* the binary could not be opened, so it has no rules */
+	LOSS_TRUNC_NO_FILE = 8,    /* the binary could not be opened, so there are no rules */
 	LOSS_TRUNC_NO_MAP = 9,     /* an address in no known mapping */
-	LOSS_TRUNC_BAD_FRAME = 10, /* a rule gave a frame that cannot be (CFA not growing, ...) */
-	LOSS_TRUNC_DEPTH = 11,     /* deeper than the limit */
-	LOSS_TRUNC_NO_REGS = 12,   /* the kernel gave no user registers (exiting, 32-bit, ...) */
+	LOSS_TRUNC_BAD_FRAME = 10, /* unwinding gave an impossible frame (CFA not growing, ...) */
+	LOSS_TRUNC_DEPTH = 11,     /* more frames than the limit */
+	LOSS_TRUNC_NO_REGS = 12,   /* no user registers from the kernel (exiting, 32-bit, ...) */
 	LOSS_TRUNC_JIT = 13,       /* JIT code without frame pointers */
-	LOSS_TRUNC_FP = 14,        /* a frame-pointer stack that stops before the thread's start */
+	LOSS_TRUNC_FP = 14,        /* a frame-pointer chain that ends before the thread's start */
 
-	/* Leaf frames without a function's name; each is one sample. */
+	/* Leaf frames without a function name, one count per sample. */
 	LOSS_UNSYM_NO_FILE = 15,  /* binary not found or not readable */
-	LOSS_UNSYM_STRIPPED = 16, /* no symbol covers it; shown as module!fn_... */
-	LOSS_UNSYM_CHANGED = 17,  /* the file there now is another one (build-id differs) */
+	LOSS_UNSYM_STRIPPED = 16, /* no symbol covers the address; shown as module!fn_... */
+	LOSS_UNSYM_CHANGED = 17,  /* the file was replaced since (build-id differs) */
 	LOSS_UNSYM_NO_MAP = 18,   /* address in no mapping */
 	LOSS_UNSYM_JIT = 19,      /* JIT code without a perf map or jitdump */
 	LOSS_UNSYM_KERNEL = 20,   /* kernel addresses hidden (kptr_restrict) */
@@ -45,42 +46,41 @@ enum loss_kind {
 	LOSS_DISK = 21,    /* samples that could not be written to the recording (disk full) */
 	LOSS_DAMAGED = 22, /* samples in damaged parts of a recording */
 
-	LOSS_STACK_LOST =
-		23, /* the stack was told while a ring was full, or never: frame [lost stack] */
+	LOSS_STACK_LOST = 23, /* the EVENT_STACK was dropped (ring full): frame [lost stack] */
 
-	/* Beside the samples: each counts what its name says, outside of the sum. */
-	LOSS_HEAP_DROPPED = 24, /* events of an allocator that its recorder dropped */
-	LOSS_HEAP_REFUSED = 25,
-	LOSS_HEAP_NOT_FOLLOWED = 26,
-	LOSS_HEAP_TOO_SHORT = 27,
-	LOSS_HEAP_BROKEN = 28, /* rings that made no sense */
-	LOSS_HEAP_NO_STACK = 29,
-	LOSS_HEAP_UNACCOUNTED = 30,
-	LOSS_HEAP_UNPATCHED = 31,
-	LOSS_HEAP_NO_FREE = 32,
-	LOSS_IO_NO_ROW = 33,
-	LOSS_IO_UNCOUNTED = 34,
-	LOSS_IO_NO_NAME = 35,
-	LOSS_FAULTS_NO_MAP = 36, /* page faults that are counted without what is mapped there */
-	LOSS_BLOCK_NO_ISSUE = 37,
-	LOSS_BLOCK_UNTRACKED = 38,
-	LOSS_WAITS_NO_REASON = 39, /* intervals shown as unknown */
-	LOSS_WAITS_NO_ROW_NS = 40, /* nanoseconds */
-	LOSS_EVENTS_NO_ROW = 41,
-	LOSS_EVENTS_MISSED = 42,
-	LOSS_SPANS_UNFINISHED = 43,
-	LOSS_SPANS_INSIDE = 44,
-	LOSS_SPANS_NO_ROW = 45,
-	LOSS_SPANS_NO_DETAILS = 46,
+	/* Not samples, and not part of the sum above. */
+	LOSS_HEAP_DROPPED = 24,      /* allocator events dropped by the recorder in the process */
+	LOSS_HEAP_REFUSED = 25,      /* processes whose heap could not be recorded */
+	LOSS_HEAP_NOT_FOLLOWED = 26, /* child processes not attached to */
+	LOSS_HEAP_TOO_SHORT = 27,    /* child processes that ended before they were attached to */
+	LOSS_HEAP_BROKEN = 28,       /* rings with invalid content */
+	LOSS_HEAP_NO_STACK = 29,     /* stacks of allocations that found no room in a table */
+	LOSS_HEAP_UNACCOUNTED = 30,  /* live blocks not tracked (table full) */
+	LOSS_HEAP_UNPATCHED = 31,    /* allocator functions that could not be patched */
+	LOSS_HEAP_NO_FREE = 32,      /* sampled blocks whose free is not recorded (table full) */
+	LOSS_IO_NO_ROW = 33,         /* I/O calls counted without stack and file (map full) */
+	LOSS_IO_UNCOUNTED = 34,      /* I/O calls not counted */
+	LOSS_IO_NO_NAME = 35,        /* files of I/O whose name is unknown */
+	LOSS_FAULTS_NO_MAP = 36,     /* page faults counted without their mapping */
+	LOSS_BLOCK_NO_ISSUE = 37,    /* block requests that completed without a recorded issue */
+	LOSS_BLOCK_UNTRACKED = 38,   /* block requests not tracked (map full) */
+	LOSS_WAITS_NO_REASON = 39,   /* off-CPU intervals with reason unknown (map full) */
+	LOSS_WAITS_NO_ROW_NS = 40,   /* off-CPU time in no row (map full), nanoseconds */
+	LOSS_EVENTS_NO_ROW = 41,     /* events in no row (map full) */
+	LOSS_EVENTS_MISSED = 42,     /* events in interrupts, counted for all processes */
+	LOSS_SPANS_UNFINISHED = 43,  /* calls that did not return before the end */
+	LOSS_SPANS_INSIDE = 44,      /* calls inside a span of another function, not counted */
+	LOSS_SPANS_NO_ROW = 45,      /* calls in no row (map full) */
+	LOSS_SPANS_NO_DETAILS = 46,  /* slow calls whose details were dropped (ring full) */
 	LOSS_NR
 };
 
 enum loss_class {
-	LOSS_CLASS_BESIDE, /* no samples; of kinds that say no class */
-	LOSS_CLASS_COUNT,
-	LOSS_CLASS_LOST,
-	LOSS_CLASS_TRUNC,
-	LOSS_CLASS_UNSYM,
+	LOSS_CLASS_OTHER, /* not samples, outside the sum (kinds without a class in loss.c) */
+	LOSS_CLASS_COUNT, /* seen, written, throttled, filtered */
+	LOSS_CLASS_LOST,  /* samples that are not in the profile */
+	LOSS_CLASS_TRUNC, /* samples with a truncated stack */
+	LOSS_CLASS_UNSYM, /* samples with an unsymbolized leaf */
 };
 
 struct buf;
@@ -89,17 +89,23 @@ struct losses {
 	uint64_t nr[LOSS_NR];
 };
 
-/* Short stable key for JSON ("truncated_copy") and a phrase for people. */
+/* Stable key for JSON ("truncated_copy"). */
 const char *loss_key(enum loss_kind kind);
+/* Text for users ("stack copy too short"). */
 const char *loss_text(enum loss_kind kind);
 enum loss_class loss_class(enum loss_kind kind);
-/* Why a walked stack is cut; LOSS_NR: it is whole. */
-enum loss_kind loss_of_walk(enum walk_end end);
+/* Converts the end state of an unwound stack; LOSS_NR if the stack is complete. */
+enum loss_kind loss_from_walk_end(enum walk_end end);
+/* Adds all counters of @from to @to. */
 void losses_merge(struct losses *to, const struct losses *from);
-/* Whether anything but what is beside the samples is known: a file of others may have no ledger. */
+/* Whether any sample counter is set; profiles from files of other programs may have none. */
 bool losses_has_samples(const struct losses *l);
-/* Appends "also missing: 12 heap events (...), 3 child processes not followed"; nothing if there is nothing. */
-void losses_add_beside(struct buf *to, const struct losses *l);
+/*
+ * Appends the LOSS_CLASS_OTHER counters that are not 0, if any: "also missing: 12 heap events
+ * (...), 3 child processes not followed".
+ */
+void losses_add_other(struct buf *to, const struct losses *l);
+/* Sum of the LOSS_CLASS_TRUNC, LOSS_CLASS_UNSYM counters. */
 uint64_t losses_truncated(const struct losses *l);
 uint64_t losses_unsymbolized(const struct losses *l);
 

@@ -145,7 +145,7 @@ loc_id profile_location(struct profile *p, module_id module, uint64_t offset, ui
 	}
 }
 
-loc_id profile_pseudo(struct profile *p, const char *name)
+loc_id profile_pseudo_location(struct profile *p, const char *name)
 {
 	module_id mod = profile_module(p, &(struct module){.kind = MODULE_PSEUDO});
 	func_id fn = profile_function(p, &(struct function){.name = profile_cstr(p, name),

@@ -1,20 +1,27 @@
 /*
- * The profile: what every source and reader fills and every analysis reads.
+ * The profile: the in-memory form of one or more recordings. Sources and format readers fill it,
+ * analyses read it.
  *
- *	strings   interned text; everything else refers to it by str_id
- *	modules   binaries, kernel, JIT regions
- *	mappings  where and when a module was mapped in a process
- *	locations code addresses as (module, offset); named later without touching anything else:
- *	          location.first_frame/nr_frames is a run of `frames`, innermost inlined first
- *	stacks    prefix tree: a node is (parent, location); root = 0; a sample holds its leaf node
- *	tasks     threads under one name
- *	tables    rows by column: samples of an event, or what a source added up (tables.h)
- *	tags      what a row of a table of waits or events says besides its stack, interned
- *	marks, facts, losses
+ *	strings   interned text, referred to by str_id
+ *	modules   binaries, the kernel, JIT regions
+ *	mappings  address range and time of a module in a process (from mmap events)
+ *	locations code addresses as (module, offset); symbolized later: location.first_frame and
+ *	          nr_frames are a range of `frames`, innermost inlined function first
+ *	stacks    call stacks as a prefix tree: a node is (parent, location), the root is 0; a row
+ *	          refers to its leaf node
+ *	tasks     threads; a thread that changes its name is one task per name
+ *	tables    rows, stored by column: samples of an event, or aggregates of a source (tables.h)
+ *	tags      attributes of a row besides time, thread and stack, interned
+ *	marks     named moments (assay mark)
+ *	facts     metadata as key/value texts (facts.h)
+ *	losses    counters of lost, truncated and unsymbolized samples (loss.h)
  *
- * Life: profile_new, filled by ingest/ or a reader, profile_seal, then const. Ids are dense and
- * append-only, which is what lets a recording be written in increments (session file). Element 0
- * of modules, locations, functions, stacks, tasks, tags is a dummy meaning "none".
+ * Life cycle: profile_new; filled by ingest/ or a reader; profile_seal; read-only from then on. Ids
+ * are dense and append-only, so a recording can be written incrementally (format/assay/). Element
+ * 0 of modules, locations, functions, stacks, tasks and tags is a dummy that means "none".
+ *
+ * Not thread safe while it is filled; a sealed profile may be read by several threads. Functions
+ * that add elements run out of memory by exiting (base/mem.h) and report no errors.
  */
 #ifndef ASSAY_MODEL_PROFILE_H
 #define ASSAY_MODEL_PROFILE_H
@@ -29,30 +36,30 @@
 #include "model/tables.h"
 #include "model/wait.h"
 
-/* Values of these enums reach files: append only. */
+/* Values are stored in files: append only. */
 enum module_kind {
 	MODULE_NONE = 0,
-	MODULE_ELF = 1,     /* a file; offset = byte offset in the file */
+	MODULE_ELF = 1,     /* an ELF file; offset = byte offset in the file */
 	MODULE_KERNEL = 2,  /* offset = absolute address */
 	MODULE_KMODULE = 3, /* kernel module; offset = absolute address */
 	MODULE_VDSO = 4,    /* offset = byte offset in the vDSO image */
 	MODULE_JIT = 5,     /* anonymous executable memory of one process; offset = address */
 	MODULE_UNKNOWN = 6, /* address in no mapping of one process; offset = address */
-	MODULE_PSEUDO = 7,  /* frames that are no code: [truncated], event names, comm roots */
-	MODULE_NAMED = 8,   /* frames read from a text format that has names only */
+	MODULE_PSEUDO = 7,  /* frames that are not code: [truncated], event names, thread names */
+	MODULE_NAMED = 8,   /* frames of a text format that has symbol names only */
 };
 
 #define MODULE_BUILD_ID_MAX 20
 
 struct module {
 	enum module_kind kind;
-	str_id path; /* as mapped, in the target's root; "[kernel.kallsyms]", "[vdso]", "//anon" */
+	str_id path; /* in the target's root directory; "[kernel.kallsyms]", "[vdso]", "//anon" */
 	uint8_t build_id[MODULE_BUILD_ID_MAX];
 	uint8_t nr_build_id;
 	bool is_deleted;
 	uint64_t dev; /* major << 32 | minor */
 	uint64_t inode;
-	int32_t pid; /* JIT and UNKNOWN: whose memory */
+	int32_t pid; /* process, for JIT and UNKNOWN */
 };
 
 struct mapping {
@@ -61,15 +68,15 @@ struct mapping {
 	uint64_t start;
 	uint64_t len;
 	uint64_t pgoff;
-	uint64_t from_ns; /* when it was mapped; 0 = before the capture */
-	uint64_t to_ns;   /* UINT64_MAX = until the end */
+	uint64_t from_ns; /* time of the mapping; 0 = before the capture */
+	uint64_t to_ns;   /* time of its end; UINT64_MAX = end of the capture */
 };
 
 enum location_flags {
-	LOCATION_CALL = 1 << 0,   /* a return address: the code that runs is the call before it */
+	LOCATION_CALL = 1 << 0,   /* a return address: symbolize the call instruction before it */
 	LOCATION_KERNEL = 1 << 1, /* kernel code */
-	LOCATION_NAMED = 1 << 2,  /* naming was done (perhaps without finding a name) */
-	LOCATION_ASKED_AGAIN = 1 << 3, /* while a file is read: naming is tried a second time */
+	LOCATION_NAMED = 1 << 2,  /* symbolization was done (perhaps without finding a symbol) */
+	LOCATION_RETRY = 1 << 3,  /* while a file is read: naming is tried a second time */
 };
 
 struct location {
@@ -77,11 +84,12 @@ struct location {
 	uint32_t flags;
 	uint64_t offset; /* see enum module_kind */
 	uint32_t first_frame;
-	uint16_t nr_frames; /* 0 = no name known */
-	uint16_t unsym;     /* enum loss_kind why there is no name, or 0 */
+	uint16_t nr_frames; /* 0 = not symbolized */
+	uint16_t unsym;     /* enum loss_kind: why there is no symbol, or 0 */
 };
 
-/* One function instance at a location; frames[first] is innermost, the last one is physical. */
+/* A function at a location. The last frame of a location is the function that contains the code;
+ * frames before it are inlined into the next one. */
 struct frame {
 	func_id func;
 	str_id file;
@@ -90,16 +98,16 @@ struct frame {
 };
 
 enum func_flags {
-	FUNC_GUESSED = 1 << 0, /* from .eh_frame or PLT, no symbol: module!fn_1a2b0 */
+	FUNC_GUESSED = 1 << 0, /* no symbol; range from .eh_frame or PLT: module!fn_1a2b0 */
 	FUNC_KERNEL = 1 << 1,
 	FUNC_JIT = 1 << 2,
 };
 
 struct function {
-	str_id name;    /* as shown */
-	str_id linkage; /* as in the binary (mangled), or 0 when the same */
+	str_id name;    /* demangled, as shown */
+	str_id linkage; /* mangled symbol name, or 0 if the same */
 	module_id module;
-	uint32_t flags;
+	uint32_t flags; /* enum func_flags */
 	uint64_t start; /* offset of its first instruction in the module, 0 = unknown */
 };
 
@@ -121,56 +129,57 @@ enum unit { UNIT_COUNT = 0, UNIT_NS = 1, UNIT_BYTES = 2 };
 struct column {
 	str_id name; /* "samples", "time", "period" */
 	enum unit unit;
-	bool is_level;    /* a level (live bytes), not a flow */
-	bool is_estimate; /* scaled from a sample */
+	bool is_level;    /* a level (longest wait, RSS): combined by maximum, not by sum */
+	bool is_estimate; /* scaled up from a sample */
 };
 
 /*
- * What tells the rows of a table of waits or events apart, besides thread and stack. Fields that
- * do not apply are 0 (log2_ns: LOG2_NONE, syscall: -1).
+ * Attributes of a row besides time, thread and stack, in tables of waits, I/O, events and memory.
+ * Fields that do not apply are 0 (log2_ns: LOG2_NONE, syscall: -1).
  */
 struct tag {
-	uint8_t reason;       /* enum wait_reason */
-	uint8_t evidence;     /* enum wait_evidence, bits */
-	uint8_t log2_ns;      /* duration class of its intervals: floor(log2(ns)), or LOG2_NONE */
-	int16_t syscall;      /* number on this architecture, -1 = none */
-	str_id object;        /* waited for or worked on: "lock 0x7f..", a path, a peer */
-	str_id detail;        /* outcome of an event: "EAGAIN", "woken" */
-	task_id other;        /* who woke it; in a table of blame: who is to blame */
-	stack_id other_stack; /* where that thread was then */
-	uint16_t size_class;  /* of blocks of memory (model/heap.h), 0 = none */
+	uint8_t reason;   /* enum wait_reason */
+	uint8_t evidence; /* bits of enum wait_evidence */
+	uint8_t log2_ns;  /* duration class of the intervals: floor(log2(ns)), or LOG2_NONE */
+	int16_t syscall;  /* number on this architecture, -1 = none */
+	str_id object;    /* what was waited for or used: "lock 0x7f..", a path, a socket peer */
+	str_id detail;    /* result of an event: "EAGAIN", "woken" */
+	task_id other;    /* the waker; in TABLE_BLAME the thread that was waited for */
+	stack_id other_stack; /* call stack of that thread at the time */
+	uint16_t size_class;  /* of memory blocks (model/heap.h), 0 = none */
 };
 
+/* What the time of a table's rows means. */
 enum table_time {
-	TABLE_TIME_INSTANT = 0,
-	TABLE_TIME_INTERVAL = 1,
-	TABLE_TIME_SLICE = 2,
-	TABLE_TIME_TIMELESS = 3,
+	TABLE_TIME_INSTANT = 0,  /* one event at that time */
+	TABLE_TIME_INTERVAL = 1, /* an interval that begins then */
+	TABLE_TIME_SLICE = 2,    /* an aggregate over the second that begins then */
+	TABLE_TIME_TIMELESS = 3, /* the times are not known */
 };
 
 #define TABLE_COLUMNS_MAX 12
 
 /*
- * Rows of one kind. Column 0 is a count (of samples, waits, calls; more than 1 where rows are added
- * up), the others are as the kind has them (tables.h). Views weigh by `weight_column`.
+ * Rows of one kind, stored by column. Value column 0 is a count (of samples, waits, calls; above 1
+ * in aggregated rows), the others depend on the kind (tables.h).
  */
 struct table {
-	str_id event;
-	enum table_id id; /* its kind; set when it is made */
+	str_id event;     /* name: the event, or the key of the kind */
+	enum table_id id; /* the kind, set by profile_table */
 	enum table_time time_kind;
 	uint32_t nr_columns;
-	uint32_t weight_column;
+	uint32_t weight_column; /* value column that views add up */
 	struct column columns[TABLE_COLUMNS_MAX];
-	double freq_hz; /* asked for, 0 = a fixed period */
-	size_t n;
+	double freq_hz; /* requested sampling frequency, 0 = a fixed period */
+	size_t n;       /* rows */
 	size_t cap;
-	uint64_t *time_ns; /* 0 where unknown */
+	uint64_t *time_ns; /* 0 = unknown */
 	stack_id *stack;
 	task_id *task;
 	int16_t *cpu;    /* -1 = unknown */
-	int64_t *values; /* n x nr_columns */
+	int64_t *values; /* n x nr_columns, row by row */
 	bool has_tags;
-	uint32_t *tag; /* index into tags; NULL unless has_tags */
+	uint32_t *tag; /* index into profile.tags; NULL unless has_tags */
 };
 
 struct mark {
@@ -200,13 +209,13 @@ struct profile {
 	uint64_t start_ns; /* of the capture, on the event clock; 0 = unknown */
 	uint64_t end_ns;
 	int64_t wall_start_ns; /* CLOCK_REALTIME at start_ns, 0 = unknown */
-	bool is_incomplete;    /* the recorder was killed or the file cut */
+	bool is_incomplete;    /* assay was killed while recording, or the file is truncated */
 	bool is_sealed;
 
-	/* Locations in the order in which they were named: what a recording has to append. */
+	/* Locations in the order of their symbolization, for appending to a recording. */
 	VEC(loc_id) named_log;
 
-	/* Lookup tables for the builders; empty after a seal. */
+	/* Indexes for finding existing elements; empty after profile_seal. */
 	struct map loc_index;
 	struct map stack_index;
 	struct map func_index;
@@ -219,47 +228,52 @@ struct profile *profile_new(void);
 void profile_free(struct profile *p);
 void profile_free_p(struct profile **pp);
 
+/* Intern a string; copied. */
 str_id profile_str(struct profile *p, const char *s, size_t n);
 str_id profile_cstr(struct profile *p, const char *s);
 const char *profile_text(const struct profile *p, str_id id); /* borrowed, never NULL */
 struct sv profile_sv(const struct profile *p, str_id id);
 
-/* Finds the module with the same identity (kind, path, dev, inode, build-id, pid) or adds it. */
+/* Finds or adds a module by its identity: kind, path, dev, inode, build-id, pid. */
 module_id profile_module(struct profile *p, const struct module *m);
-/* Finds or adds. Same (module, offset, CALL flag) gives the same id. */
+/* Finds or adds a location by (module, offset, LOCATION_CALL and LOCATION_KERNEL of flags). */
 loc_id profile_location(struct profile *p, module_id module, uint64_t offset, uint32_t flags);
-/* A frame that is no code, already named: "[truncated]", an event's or a thread's name. */
-loc_id profile_pseudo(struct profile *p, const char *name);
-/* Finds or adds by (module, linkage or name, start). */
+/* Finds or adds a named frame that is not code: "[truncated]", an event name, a thread name. */
+loc_id profile_pseudo_location(struct profile *p, const char *name);
+/* Finds or adds a function by (module, name, linkage, start). */
 func_id profile_function(struct profile *p, const struct function *f);
-/* Names a location: frames are copied, innermost first. nr may be 0 with a reason in unsym. */
+/* Sets the frames of a location, innermost first, copied. @nr 0: no symbol, for reason @unsym. */
 void profile_name_location(struct profile *p, loc_id loc, const struct frame *frames, size_t nr,
 			   enum loss_kind unsym);
-/* The child of @parent at @loc, found or added. Build from the root outwards. */
+/* Finds or adds the child of @parent at @loc. A stack is built from the root to the leaf. */
 stack_id profile_stack(struct profile *p, stack_id parent, loc_id loc);
+/* Finds or adds a task by (pid, tid, comm); @time_ns becomes start_ns of a new one. */
 task_id profile_task(struct profile *p, int32_t pid, int32_t tid, str_id comm, uint64_t time_ns);
-/* The table of an event (found by name), or a new one. Index into tables. */
+/*
+ * Finds a table by name, number of columns and has_tags, or adds an empty one with the name,
+ * columns and kind of time of @shape. Returns its index in tables.
+ */
 uint32_t profile_table(struct profile *p, const struct table *shape);
-/* Room for n more samples, for readers that fill the columns themselves. */
+/* Makes room for n more rows, for readers that fill the columns themselves. */
 void table_reserve(struct table *t, size_t n);
-/* values: nr_columns numbers. */
+/* Appends a row. @values: nr_columns numbers, copied. */
 void profile_sample(struct profile *p, uint32_t table, uint64_t time_ns, stack_id stack,
 		    task_id task, int cpu, const int64_t *values);
-/* Finds or adds. */
+/* Finds or adds a tag; returns its index in tags. */
 uint32_t profile_tag(struct profile *p, const struct tag *tag);
-/* The same into a table with has_tags. */
+/* Appends a row with a tag to a table that has_tags. */
 void profile_tagged_sample(struct profile *p, uint32_t table, uint64_t time_ns, stack_id stack,
 			   task_id task, int cpu, uint32_t tag, const int64_t *values);
 void profile_mark(struct profile *p, uint64_t time_ns, const char *text);
 
-/* Sorts each table by time (stable) and drops the builders' lookup tables. */
+/* Sorts each table by time (stable), counts unsymbolized samples and frees the indexes. */
 void profile_seal(struct profile *p);
-/* Adds everything of @from to @to (mapping ids); for several inputs in one view. */
+/* Adds all elements of @from to @to, translating ids; for reports over several recordings. */
 void profile_merge(struct profile *to, const struct profile *from);
 
-/* Shown name of a location's physical or inlined frame i; never NULL ("[unknown]"). */
+/* Returns the name of a frame as shown; never NULL ("[unknown]"). Borrowed. */
 const char *profile_frame_name(const struct profile *p, const struct frame *f);
-/* Short module name: base name of the path, "[kernel]", "[vdso]". */
+/* Returns the short name of a module: base name of the path, "[kernel]", "[vdso]". Borrowed. */
 const char *profile_module_name(const struct profile *p, module_id id);
 
 #endif

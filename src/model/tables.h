@@ -1,14 +1,14 @@
 /*
- * The registry of tables: what kinds of tables a profile may hold. A source fills tables of these
- * kinds, the recording stores them under their keys, views are chosen by them; no other file
- * compares a table's name. To add one: an id at the end of the enum (before TABLE_EVENTS), a row in
- * tables.c.
+ * The registry of table kinds: which tables a profile can contain, with their keys and columns.
+ * Sources fill tables of these kinds, recordings store them under their keys, and views declare
+ * which of them they need. To add a kind: an id in enum table_id (before TABLE_UNKNOWN) and a row
+ * in tables.c.
  *
- * A table of a profile has its kind in table.id: found by key and columns when it is made or read
- * (tables_identify), so that a table of another program's file which happens to have the name of
- * one of ours, but other columns, is not taken for it.
+ * The kind of a profile's table is in table.id. tables_identify determines it from the key and the
+ * columns when a table is created or read, so a table from another program's file with the same
+ * name but different columns is not confused with one of these.
  *
- * Ids never reach a file: there it is the key.
+ * Files store keys, never ids.
  */
 #ifndef ASSAY_MODEL_TABLES_H
 #define ASSAY_MODEL_TABLES_H
@@ -19,27 +19,27 @@ struct profile;
 struct table;
 
 enum table_id {
-	TABLE_SAMPLES, /* samples of CPU time or of another sampled event; its key is the event's */
+	TABLE_SAMPLES, /* samples of CPU time or of another event; the key is the event name */
 
 	/* Waiting. */
-	TABLE_OFF_CPU, /* intervals off the CPU, by stack and reason */
-	TABLE_ON_CPU,  /* time on a CPU, by thread */
-	TABLE_BLAME,   /* waits, by what the thread did meanwhile that was waited for */
-	/* CPU samples and waits together: an event that options accept, no profile holds it. */
+	TABLE_OFF_CPU, /* off-CPU time, by stack and wait reason */
+	TABLE_ON_CPU,  /* on-CPU time, by thread */
+	TABLE_BLAME,   /* wait time, by what the thread that was waited for did meanwhile */
+	/* CPU samples and waits combined: a name for options only, no profile contains it. */
 	TABLE_THREAD_TIME,
 
-	/* Input and output, memory pressure. */
-	TABLE_IO,
-	TABLE_BLOCK,
-	TABLE_FAULTS,
-	TABLE_RECLAIM,
+	/* I/O and memory pressure. */
+	TABLE_IO,      /* read, write and sync calls */
+	TABLE_BLOCK,   /* block device requests */
+	TABLE_FAULTS,  /* major page faults */
+	TABLE_RECLAIM, /* direct reclaim */
 
 	/* Latency of operations. */
-	TABLE_SPANS,
-	TABLE_SPAN_TIME, /* where the time of spans went, by reason */
-	TABLE_SLOWEST_SPANS,
+	TABLE_SPANS,         /* calls of the measured functions */
+	TABLE_SPAN_TIME,     /* time inside spans, by reason (on CPU, run queue, waits) */
+	TABLE_SLOWEST_SPANS, /* the slowest calls, one by one */
 
-	/* Memory; what the columns mean: model/heap.h. */
+	/* Memory; columns: model/heap.h. */
 	TABLE_ALLOCATED,
 	TABLE_LIVE,
 	TABLE_PEAK,
@@ -50,29 +50,29 @@ enum table_id {
 	TABLE_MEMORY,
 	TABLE_SNAPSHOTS,
 
-	TABLE_UNKNOWN, /* with tags, of a kind that is not known here: a later version's */
-	TABLE_EVENTS,  /* counts of an event by name, one table for each; its key is the event's */
+	TABLE_UNKNOWN, /* a table with tags of unknown kind, from a later version of assay */
+	TABLE_EVENTS,  /* counts of a named event, one table per event; the key is the event name */
 	TABLE_ID_NR
 };
 
-/* Tables of a capture: bits, TABLE_SET(IO) | TABLE_SET(BLOCK). */
+/* A set of table ids: TABLE_SET(IO) | TABLE_SET(BLOCK). */
 typedef uint32_t table_set;
 #define TABLE_SET(name) ((table_set)1 << TABLE_##name)
-_Static_assert(TABLE_ID_NR <= 32, "a table_set has a bit for each");
+_Static_assert(TABLE_ID_NR <= 32, "a table_set has a bit for each table id");
 
-/* What a column's numbers are, in every table alike. */
+/* What a column contains, independent of the table; see table_column. */
 enum column_role {
 	COLUMN_OTHER,
-	COLUMN_COUNT, /* of what the rows are: waits, calls, faults */
+	COLUMN_COUNT, /* number of waits, calls, faults, ... */
 	COLUMN_BYTES,
-	COLUMN_TIME,    /* ns */
-	COLUMN_LONGEST, /* ns, a level */
+	COLUMN_TIME,    /* total, ns */
+	COLUMN_LONGEST, /* the longest one, ns */
 	COLUMN_PAGES,
 };
 
 enum table_column_flags {
-	COLUMN_IS_LEVEL = 1 << 0,     /* rows are not added up: the greatest counts */
-	COLUMN_IS_ESTIMATED = 1 << 1, /* scaled up where the source samples */
+	COLUMN_IS_LEVEL = 1 << 0,     /* rows combine by maximum, not by sum */
+	COLUMN_IS_ESTIMATED = 1 << 1, /* scaled up from a sample (with TABLES_ESTIMATE) */
 };
 
 struct table_column {
@@ -82,9 +82,9 @@ struct table_column {
 	uint8_t flags; /* enum table_column_flags */
 };
 
-/* Which table a view takes that was told none: the first of these that is there. */
+/* Which table a view shows by default: the one with the highest rank. */
 enum table_rank {
-	TABLE_RANK_SIDE, /* beside another one, never alone */
+	TABLE_RANK_SIDE, /* never shown alone, only together with another table */
 	TABLE_RANK_OTHER,
 	TABLE_RANK_WAITS,
 	TABLE_RANK_SAMPLES,
@@ -93,44 +93,43 @@ enum table_rank {
 #define TABLE_KIND_COLUMNS_MAX 9
 
 struct table_kind {
-	const char *key;       /* in files and options: "off-cpu"; NULL: the event's name */
-	const char *old_key;   /* the key in files of earlier versions; NULL: the same */
+	const char *key;       /* in files and options: "off-cpu"; NULL: the event name */
+	const char *old_key;   /* key in files of earlier versions; NULL: the same */
 	uint8_t rank;          /* enum table_rank */
 	uint8_t time_kind;     /* enum table_time */
 	uint8_t weight_column; /* index into columns */
 	bool has_tags;
-	bool is_derived; /* its rows say again what another table counts: no samples of their own */
-	struct table_column columns[TABLE_KIND_COLUMNS_MAX]; /* the last one has no name */
+	bool is_derived; /* its rows count things that another table counts too */
+	struct table_column columns[TABLE_KIND_COLUMNS_MAX]; /* ends with a NULL name, or is full */
 };
 
 /* Never NULL for an id below TABLE_ID_NR. */
 const struct table_kind *table_kind(enum table_id id);
 /* NULL for TABLE_SAMPLES and TABLE_EVENTS. */
 const char *table_key(enum table_id id);
-/* TABLE_ID_NR: no kind has that key. */
+/* TABLE_ID_NR if no kind has that key. */
 enum table_id table_from_key(const char *key);
 
 enum tables_add_flags {
-	TABLES_ESTIMATE = 1 << 0, /* counts and bytes are scaled up from a sample */
-	TABLES_NO_TEMPORARY =
-		1 << 1, /* TABLE_ALLOCATED without what is known of temporary blocks */
+	TABLES_ESTIMATE = 1 << 0,     /* counts and bytes are scaled up from a sample */
+	TABLES_NO_TEMPORARY = 1 << 1, /* TABLE_ALLOCATED without the columns of temporary blocks */
 };
 
-/* Finds or adds the table of a kind that has a key; index into p->tables. */
+/* Finds or adds the table of a kind that has a key. Returns its index in p->tables. */
 uint32_t tables_add(struct profile *p, enum table_id id, unsigned flags);
-/* The kind of a table with that event name and these columns. */
+/* Determines the kind of a table from its name (shape->event) and columns. */
 enum table_id tables_identify(const struct profile *p, const struct table *shape);
 
-/* The table of that kind, with rows or without, or NULL. */
+/* Returns the table of a kind, even if it has no rows, or NULL. */
 const struct table *tables_find(const struct profile *p, enum table_id id);
-/* The same if it has rows, else NULL. */
+/* Returns the table of a kind if it has rows, else NULL. */
 const struct table *tables_find_rows(const struct profile *p, enum table_id id);
 bool tables_has_rows(const struct profile *p, enum table_id id);
-/* A folded difference is two tables of these names, of samples: is the profile one? */
+/* Whether the profile is a folded-stack difference: two tables of samples with these names. */
 #define TABLES_BEFORE "before"
 #define TABLES_AFTER  "after"
 bool tables_are_difference(const struct profile *p);
-/* Index of the table's column of that role, or -1. */
+/* Returns the index of the table's column with a role, or -1. */
 int table_column(const struct table *t, enum column_role role);
 
 #endif

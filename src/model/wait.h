@@ -1,13 +1,12 @@
 /*
- * Where a thread's wall time goes: on a CPU, in the run queue, or waiting for a reason. The
- * ledger of a thread is the sum over all of these, and it closes: it equals the wall time for
- * which the thread was watched.
+ * Wait reasons: names of the states that a thread's wall-clock time is divided into (on CPU, run
+ * queue, waiting for a reason). Per thread the times of all states add up to the time during which
+ * the thread was recorded.
  *
- * The kernel side tells reasons apart by the registers of the thread that leaves the CPU (which
- * system call, or none: a fault), by the kind of file behind its descriptor, and by the task's
- * flags. A futex wait alone does not say what it is for, so it is recorded as WAIT_SYNC with the
- * evidence that was there, and told apart when it is looked at: a lock, or a thread that waits
- * for work.
+ * The BPF programs determine the reason when a thread is switched out: from its registers (which
+ * system call; none: a page fault), the type of the file behind the descriptor, and the task's
+ * flags. A futex wait alone does not show its purpose, so it is recorded as WAIT_SYNC with
+ * evidence; the analysis then decides between a lock (WAIT_LOCK) and waiting for work (WAIT_PARK).
  */
 #ifndef ASSAY_MODEL_WAIT_H
 #define ASSAY_MODEL_WAIT_H
@@ -16,14 +15,15 @@
 #include "base/sv.h"
 #include "wait_reason.h"
 
-/* Stable key ("run_queue", "file_read") for filters, JSON and CSV; a phrase for people. */
+/* Stable key for filters, JSON and CSV: "run_queue", "file_read". */
 const char *wait_key(enum wait_reason r);
+/* Text for users: "run queue", "file read". */
 const char *wait_text(enum wait_reason r);
-/* As a frame on top of a stack: "[lock]", "[run queue]"; NULL for rows that are no wait. */
+/* Name of the leaf frame added to a stack: "[lock]", "[run queue]"; NULL if it is not a wait. */
 const char *wait_frame(enum wait_reason r);
-/* Waiting for something to do, rather than being kept from doing it. */
+/* Whether the thread is idle (waits for work: poll, sleep, park), as opposed to blocked. */
 bool wait_is_idle(enum wait_reason r);
-/* The reason of a key, or WAIT_NONE. */
+/* Returns the reason with a key, or WAIT_NONE. */
 enum wait_reason wait_from_key(struct sv key);
 
 #endif

@@ -222,7 +222,7 @@ static bool read_functions(struct stripped *s)
 
 static struct function *function_at(const struct stripped *s, uint64_t vaddr)
 {
-	size_t nr = nr_upto(s->functions.p, s->functions.n, start, vaddr);
+	size_t nr = upper_bound(s->functions.p, s->functions.n, start, vaddr);
 	if (!nr || vaddr >= s->functions.p[nr - 1].end)
 		return NULL;
 	return &s->functions.p[nr - 1];
@@ -291,7 +291,7 @@ static void find_edges(struct stripped *s)
 /* The edges to a function: [*ret, *ret + n). */
 static size_t edges_to(const struct stripped *s, uint32_t to, const struct edge **ret)
 {
-	size_t first = nr_below(s->edges.p, s->edges.n, to, to);
+	size_t first = lower_bound(s->edges.p, s->edges.n, to, to);
 	size_t n = 0;
 	while (first + n < s->edges.n && s->edges.p[first + n].to == to)
 		n++;

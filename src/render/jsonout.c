@@ -139,7 +139,7 @@ static void add_losses(struct json *j, const struct losses *l)
 {
 	json_put_obj(j, "losses");
 	for (enum loss_kind k = 0; k < LOSS_NR; k++)
-		if (l->nr[k] || loss_class(k) != LOSS_CLASS_BESIDE)
+		if (l->nr[k] || loss_class(k) != LOSS_CLASS_OTHER)
 			json_put_u64(j, loss_key(k), l->nr[k]);
 	json_end(j);
 }

@@ -183,7 +183,7 @@ static bool add_losses(struct buf *to, const struct svg *s)
 		if (loss_class((enum loss_kind)i) == LOSS_CLASS_LOST)
 			lost += l->nr[i];
 	CLEANUP(buf_release) struct buf beside = {0};
-	losses_add_beside(&beside, l);
+	losses_add_other(&beside, l);
 	if (!losses_has_samples(l)) {
 		add_part(to, beside.n ? buf_str(&beside) : "losses: not recorded by this input");
 		return beside.n > 0;

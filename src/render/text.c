@@ -72,7 +72,7 @@ void text_add_losses(struct buf *to, const struct report *r)
 	CLEANUP(buf_release) struct buf beside = {0};
 	if (!r->has_no_samples)
 		add_samples(to, &r->losses, r->nr_samples, r->noun ? r->noun : "samples");
-	losses_add_beside(&beside, &r->losses);
+	losses_add_other(&beside, &r->losses);
 	if (beside.n)
 		buf_addf(to, "%s\n", buf_str(&beside));
 }

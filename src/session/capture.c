@@ -265,7 +265,7 @@ static int release_command(struct capture *c, struct err *err)
 	if (!c->has_child)
 		return 0;
 	TRY(o->hooks ? o->hooks->before_exec(o->hooks->ctx, c->child.pid, err) : 0);
-	return spawn_release_gate(&c->child, o->command[0], err);
+	return spawn_exec(&c->child, o->command[0], err);
 }
 
 static void poll_hooks(const struct capture *c)
@@ -487,7 +487,7 @@ int capture_run(struct capture_result *ret_r, const struct capture_options *opti
 	CLEANUP(capture_release)
 	struct capture c = {.options = options,
 			    .watch = WATCH_INIT(options->target),
-			    .child = {.gate_fd = -1, .status_fd = -1}};
+			    .child = {.start_fd = -1, .status_fd = -1}};
 	struct capture_result r = {0};
 	int rc = prepare(&c, &r, err);
 	if (!rc)

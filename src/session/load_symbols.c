@@ -21,7 +21,7 @@ static bool has_unnamed(struct profile *p)
 		struct location *l = &p->locations.p[i];
 		if (!l->nr_frames &&
 		    (l->unsym == LOSS_UNSYM_NO_FILE || l->unsym == LOSS_UNSYM_CHANGED))
-			l->flags = (l->flags & ~(uint32_t)LOCATION_NAMED) | LOCATION_ASKED_AGAIN;
+			l->flags = (l->flags & ~(uint32_t)LOCATION_NAMED) | LOCATION_RETRY;
 		has |= !(l->flags & LOCATION_NAMED);
 	}
 	return has;
@@ -55,9 +55,9 @@ static size_t drop_in_vain(struct profile *p, size_t nr_before)
 		loc_id loc = p->named_log.p[i];
 		struct location *l = &p->locations.p[loc];
 		nr_named += l->nr_frames != 0;
-		if (l->nr_frames || !(l->flags & LOCATION_ASKED_AGAIN))
+		if (l->nr_frames || !(l->flags & LOCATION_RETRY))
 			p->named_log.p[nr_kept++] = loc;
-		l->flags &= ~(uint32_t)LOCATION_ASKED_AGAIN;
+		l->flags &= ~(uint32_t)LOCATION_RETRY;
 	}
 	p->named_log.n = nr_kept;
 	return nr_named;

@@ -196,7 +196,7 @@ static uint64_t end_of(const struct kallsyms *k, size_t i)
 bool kallsyms_find(const struct kallsyms *k, uint64_t addr, struct sv *ret_name,
 		   struct sv *ret_module, uint64_t *ret_start)
 {
-	size_t nr = nr_upto(k->syms.p, k->syms.n, start, addr);
+	size_t nr = upper_bound(k->syms.p, k->syms.n, start, addr);
 	if (!nr || addr >= end_of(k, nr - 1))
 		return false;
 	const struct ksym *s = &k->syms.p[nr - 1];

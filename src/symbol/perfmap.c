@@ -120,7 +120,7 @@ static void find_line(const struct perfmap *m, const struct jitcode_range *r, ui
 	if (!r->nr_lines)
 		return;
 	const struct jitcode_line *lines = m->lines.p + r->lines;
-	size_t nr = nr_upto(lines, r->nr_lines, at, at);
+	size_t nr = upper_bound(lines, r->nr_lines, at, at);
 	if (!nr)
 		return;
 	const struct jitcode_line *l = &lines[nr - 1];

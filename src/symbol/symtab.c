@@ -448,7 +448,7 @@ void symtab_seal(struct symtab *t)
 bool symtab_find(const struct symtab *t, uint64_t vaddr, struct symtab_hit *ret_hit)
 {
 	ASSERT(t->is_sealed);
-	size_t nr = nr_upto(t->borders.p, t->borders.n, start, vaddr);
+	size_t nr = upper_bound(t->borders.p, t->borders.n, start, vaddr);
 	if (!nr || t->borders.p[nr - 1].entry == NONE)
 		return false;
 	const struct entry *e = &t->entries.p[t->borders.p[nr - 1].entry];
@@ -466,7 +466,7 @@ bool symtab_find(const struct symtab *t, uint64_t vaddr, struct symtab_hit *ret_
 bool symtab_has_alias(const struct symtab *t, uint64_t start, struct sv name)
 {
 	ASSERT(t->is_sealed);
-	size_t i = nr_below(t->entries.p, t->entries.n, start, start);
+	size_t i = lower_bound(t->entries.p, t->entries.n, start, start);
 	for (; i < t->entries.n && t->entries.p[i].start == start; i++)
 		if (sv_eq(name_of(t, &t->entries.p[i]), name))
 			return true;

@@ -196,7 +196,7 @@ static void follow_code(struct gap_code *g, struct elf *elf, uint64_t start, uin
 		for (uint64_t at = r->start; at < r->end; at++)
 			rules[at - start] = r->rule;
 	VEC(uint64_t) starts = {0};
-	size_t first = u64_nr_below(g->starts.p, g->starts.n, start);
+	size_t first = u64_lower_bound(g->starts.p, g->starts.n, start);
 	for (size_t i = first; i < g->starts.n && g->starts.p[i] < end; i++)
 		vec_push(&starts, g->starts.p[i] - start);
 	code_scan(code, n, starts.p, starts.n, rules);

@@ -141,7 +141,7 @@ void spaces_exit(struct spaces *s, int32_t pid)
 /* Index of the first mapping that ends after addr. */
 static size_t first_after(const struct space *sp, uint64_t addr)
 {
-	return nr_upto(sp->maps.p, sp->maps.n, end, addr);
+	return upper_bound(sp->maps.p, sp->maps.n, end, addr);
 }
 
 static void insert(struct space *sp, size_t at, const struct space_map *m)

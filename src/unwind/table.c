@@ -426,7 +426,7 @@ const struct unwind_row *unwind_table_find(const struct unwind_table *t, uint64_
 	uint32_t page = pc >> PAGE_SHIFT;
 	/* The last row at or before pc: among those of its page, or the one before them. */
 	uint32_t first = t->pages[page];
-	size_t nr = first + nr_upto(t->rows + first, t->pages[page + 1] - first, pc, pc);
+	size_t nr = first + upper_bound(t->rows + first, t->pages[page + 1] - first, pc, pc);
 	return nr ? &t->rows[nr - 1] : NULL;
 }
 
@@ -436,7 +436,7 @@ bool unwind_table_fde(const struct unwind_table *t, uint64_t vaddr, struct ehfra
 	if (vaddr < t->base || vaddr >= t->end)
 		return false;
 	uint32_t pc = (uint32_t)(vaddr - t->base);
-	size_t nr = nr_upto(t->fdes, t->nr_fdes, pc, pc);
+	size_t nr = upper_bound(t->fdes, t->nr_fdes, pc, pc);
 	if (!nr)
 		return false;
 	uint32_t where = t->fdes[nr - 1].where;

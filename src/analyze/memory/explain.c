@@ -109,7 +109,7 @@ static void add_anon(struct memexplain *e, const struct memmap *one)
 		[MEMANON_GO] = {MEMEXPLAIN_RUNTIME, "Go heap"},
 		[MEMANON_BSS] = {MEMEXPLAIN_DATA, "zeroed data of binaries (.bss)"},
 	};
-	struct memanon who = one->whose;
+	struct memanon who = one->anon;
 	struct memexplain_part owned = part_of(one, owners[who.owner].kind, owners[who.owner].name);
 	uint64_t len = one->end - one->start;
 	if (who.owner == MEMANON_UNKNOWN || who.owned_bytes >= len) {

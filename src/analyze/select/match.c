@@ -139,9 +139,9 @@ int match_functions_if_any(struct arena *a, const struct profile *p, const char 
 		by_func[f] = regex_match(re, sv_from_str(func_name(p, f)));
 		m.nr_functions += by_func[f];
 	}
-	if (regex_nr_gave_up(re)) {
+	if (regex_nr_over_limit(re)) {
 		err_set(err, -EINVAL, "%s: pattern '%s' takes too many steps on %" PRIu64 " names",
-			option, pattern, regex_nr_gave_up(re));
+			option, pattern, regex_nr_over_limit(re));
 		return err_hint(err, "avoid nested repeats such as (a+)+");
 	}
 	spread_over_locations(a, p, &m);

@@ -74,13 +74,13 @@ int file_pread(int fd, void *p, size_t n, uint64_t off, struct err *err)
 	return 0;
 }
 
-int file_facts_fd(struct file_facts *ret_f, int fd, struct err *err)
+int file_info_fd(struct file_info *ret_f, int fd, struct err *err)
 {
 	struct stat st;
 	if (fstat(fd, &st))
 		return err_sys(err, "cannot stat");
-	*ret_f = (struct file_facts){.is_regular = S_ISREG(st.st_mode),
-				     .is_dir = S_ISDIR(st.st_mode)};
+	*ret_f = (struct file_info){.is_regular = S_ISREG(st.st_mode),
+				    .is_dir = S_ISDIR(st.st_mode)};
 	if (ret_f->is_regular)
 		ret_f->nr_bytes = (uint64_t)st.st_size;
 	return 0;

@@ -1,8 +1,8 @@
 /*
- * Files: reads of whole files and of parts, safe output.
+ * Reading files and parts of files; atomic output files.
  *
- * A mapped file that shrinks under us would raise SIGBUS: foreign files (targets' binaries,
- * recordings) are therefore read, not mapped.
+ * Files are read, not mapped: a mapped file that another process truncates would raise SIGBUS
+ * (binaries of targets, recordings).
  */
 #ifndef ASSAY_BASE_FILE_FILE_H
 #define ASSAY_BASE_FILE_FILE_H
@@ -13,33 +13,34 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-#define FILE_LIMIT ((size_t)8 << 30) /* default cap of what is read into memory */
+#define FILE_LIMIT ((size_t)8 << 30) /* default limit of bytes read into memory */
 
-/* Appends the file's bytes (for /proc and other small files). */
+/* Append the contents of a file (for /proc and other small files), at most @limit bytes. */
 int file_read(struct buf *to, const char *path, size_t limit, struct err *err);
 int file_read_at(struct buf *to, int dirfd, const char *path, size_t limit, struct err *err);
 int file_read_fd(struct buf *to, int fd, size_t limit, struct err *err);
-/* Exactly n bytes at off, EINTR and short reads handled. */
+/* Reads exactly n bytes at off; handles EINTR and short reads. */
 int file_pread(int fd, void *p, size_t n, uint64_t off, struct err *err);
-/* Up to n bytes from where the descriptor stands; 0 at the end, else negative. */
+/* Reads up to n bytes at the file position. Returns the number, 0 at the end, or negative errno. */
 ssize_t file_read_some(int fd, void *p, size_t n, struct err *err);
-/* One read of up to n bytes at off; 0 at the end, else negative. */
+/* One pread of up to n bytes. Returns the number, 0 at the end, or negative errno. */
 ssize_t file_pread_some(int fd, void *p, size_t n, uint64_t off, struct err *err);
-struct file_facts {
+struct file_info {
 	bool is_regular;
 	bool is_dir;
 	uint64_t nr_bytes; /* of a regular file */
 };
-int file_facts_fd(struct file_facts *ret_f, int fd, struct err *err);
+int file_info_fd(struct file_info *ret_f, int fd, struct err *err);
 int file_write_all(int fd, const void *p, size_t n, struct err *err);
 int file_pwrite_all(int fd, const void *p, size_t n, uint64_t off, struct err *err);
 bool file_is_seekable(int fd);
-/* Cuts or extends, and puts the position at the new end. */
+/* Sets the length to n and moves the file position to the new end. */
 int file_truncate(int fd, uint64_t n, struct err *err);
 
 /*
- * Output that appears whole or not at all: written to a temporary sibling, renamed by
- * out_commit. "-" is standard output. out_release without commit removes the temporary.
+ * An output file that is replaced atomically: data go to a temporary file in the same directory,
+ * which out_commit renames. out_release without out_commit removes the temporary file. The path "-"
+ * is standard output.
  */
 struct out {
 	int fd;
@@ -48,16 +49,16 @@ struct out {
 };
 int out_open(struct out *ret_o, const char *path, mode_t mode, struct err *err);
 int out_write(struct out *o, const void *p, size_t n, struct err *err);
-/* Replaces n bytes at an offset that was written before; not where tmp_path is NULL. */
+/* Overwrites n bytes at an offset that was written before; not allowed if tmp_path is NULL. */
 int out_patch(struct out *o, const void *p, size_t n, uint64_t off, struct err *err);
 int out_commit(struct out *o, struct err *err);
 void out_release(struct out *o);
-/* All of it at once. */
+/* Writes @text as the whole file: open, write, commit. */
 int out_file(const char *path, mode_t mode, const struct buf *text, struct err *err);
 
 /* mkdir -p. */
 int dir_make(const char *path, mode_t mode, struct err *err);
-/* Borrowed part of path after the last slash. */
+/* Returns the part of path after the last slash, borrowed. */
 const char *path_base(const char *path);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Bounded reader over bytes from a file, the kernel or a target: every parser's hand.
+ * Bounds-checked reader of bytes from a file, the kernel or a target; all parsers use it.
  *
- * A read past the end returns 0 and sets is_bad for good; callers check it once per record
+ * A read past the end returns 0 and sets is_bad permanently, so callers check once per record
  * instead of once per field. Little-endian (both supported machines are).
  */
 #ifndef ASSAY_BASE_FILE_RD_H
@@ -32,7 +32,7 @@ static inline bool rd_need(struct rd *r, size_t n)
 	r->p = r->end;
 	return false;
 }
-/* n bytes, borrowed, or NULL. */
+/* Returns the next n bytes, borrowed, or NULL. */
 static inline const uint8_t *rd_bytes(struct rd *r, size_t n)
 {
 	if (!rd_need(r, n))
@@ -42,7 +42,7 @@ static inline const uint8_t *rd_bytes(struct rd *r, size_t n)
 }
 static inline void rd_skip(struct rd *r, size_t n)
 {
-	(void)rd_bytes(r, n); /* is_bad tells */
+	(void)rd_bytes(r, n); /* sets is_bad on failure */
 }
 #define RD_FIXED(name, type)                         \
 	static inline type rd_##name(struct rd *r)   \
@@ -72,9 +72,9 @@ static inline uint64_t rd_uleb(struct rd *r)
 }
 int64_t rd_sleb(struct rd *r);
 int64_t rd_zigzag(struct rd *r);
-/* A NUL-terminated string without its NUL; without one before the end the reader goes bad. */
+/* Returns a NUL-terminated string without its NUL; without a NUL before the end sets is_bad. */
 struct sv rd_cstr(struct rd *r);
-/* A reader over the next n bytes, which are skipped here. */
+/* Returns a reader over the next n bytes and skips them in @r. */
 struct rd rd_sub(struct rd *r, size_t n);
 
 #endif

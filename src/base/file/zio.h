@@ -1,6 +1,6 @@
 /*
- * Decompression of whole buffers and of streams by their magic: gzip/zlib, xz, zstd.
- * Sizes come from files and are therefore limited by the caller.
+ * Compression and decompression of whole buffers: gzip, zlib, xz, zstd, recognised by magic bytes.
+ * The caller passes a limit for the decompressed size, since sizes in files cannot be trusted.
  */
 #ifndef ASSAY_BASE_FILE_ZIO_H
 #define ASSAY_BASE_FILE_ZIO_H
@@ -11,13 +11,13 @@
 
 enum zkind { ZKIND_NONE, ZKIND_GZIP, ZKIND_XZ, ZKIND_ZSTD, ZKIND_ZLIB };
 
-/* By magic; ZKIND_ZLIB (a bare stream, as in ELF sections) is never guessed. */
+/* Returns the kind by magic bytes; never ZKIND_ZLIB (a raw zlib stream, as in ELF sections). */
 enum zkind zio_sniff(const void *p, size_t n);
-/* Appends the decompressed bytes. A truncated stream gives what there was and -ENODATA. */
+/* Appends the decompressed bytes. A truncated stream appends what could be read: -ENODATA. */
 int zio_decompress(struct buf *to, enum zkind kind, const void *p, size_t n, size_t limit,
 		   struct err *err);
 int zio_compress_zstd(struct buf *to, const void *p, size_t n, int level, struct err *err);
-/* CRC-32 as zlib, gzip and .gnu_debuglink have it. */
+/* CRC-32 as used by zlib, gzip and .gnu_debuglink. */
 uint32_t zio_crc32(const void *p, size_t n);
 /* @level: 1 (fast) to 9 (small). */
 int zio_compress_gzip(struct buf *to, const void *p, size_t n, int level, struct err *err);

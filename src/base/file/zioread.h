@@ -1,7 +1,7 @@
 /*
- * Decompression that is pulled: the compressed bytes come from a function piece by piece, and the
- * caller takes or passes over as many plain bytes as it likes; what is passed over stays in a
- * core's cache. Zlib and zstd streams. The checksum of a zlib stream is looked at where it ends.
+ * Streaming decompression of zlib and zstd. A callback supplies the compressed bytes in pieces; the
+ * caller reads or skips any number of decompressed bytes. Skipped bytes go through one small buffer
+ * that stays in the CPU cache. The checksum of a zlib stream is checked at its end.
  */
 #ifndef ASSAY_BASE_FILE_ZIOREAD_H
 #define ASSAY_BASE_FILE_ZIOREAD_H
@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "base/file/zio.h"
 
-/* Up to @n compressed bytes to @to; returns how many, 0 at the end, or a negative error. */
+/* Copies up to @n compressed bytes to @to. Returns the number, 0 at the end, or negative errno. */
 typedef ssize_t (*zio_source_fn)(void *ctx, void *to, size_t n, struct err *err);
 
 struct zio_reader; /* opaque */
@@ -22,11 +22,11 @@ int zio_reader_new(struct zio_reader **ret_r, enum zkind kind, zio_source_fn sou
 		   struct err *err);
 void zio_reader_free(struct zio_reader *r);
 /*
- * Exactly @n plain bytes; @to NULL: they are passed over. -ENODATA: the stream ends before,
- * -EBADMSG: it is damaged. After an error the reader can only be freed.
+ * Reads exactly @n decompressed bytes; @to NULL: skips them. -ENODATA: the stream ends before;
+ * -EBADMSG: it is corrupt. After an error the reader can only be freed.
  */
 int zio_reader_take(struct zio_reader *r, void *to, uint64_t n, struct err *err);
-/* The stream must end here. */
+/* Checks that the stream ends here. */
 int zio_reader_finish(struct zio_reader *r, struct err *err);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Options as tables: one table is parsed, becomes --help, the man page's fragment and the
- * completion's word list, so they cannot disagree.
+ * Command-line options as tables. One table is used for parsing, for --help, for the man page's
+ * OPTIONS section and for shell completion, so they always agree.
  *
  *	struct out_opts { const char *file; bool is_json; uint64_t limit; };
  *	static const struct opt out_opts[] = {
@@ -11,7 +11,8 @@
  *	};
  *	const struct opt_group out_group = {"Output", out_opts};
  *
- * A group is const and shared between commands; where its values go is bound per command:
+ * A group is const and may be shared by commands; each command binds it to a structure that
+ * receives the values:
  *
  *	struct out_opts out = {.limit = 20};
  *	const struct opt_cmd cmd = {.name = "report", .usage = {"[OPTION...] [FILE]"},
@@ -22,8 +23,8 @@
  * (A command calls cmd_parse of cmd/cmd.h, which adds the common options and prints.)
  *
  * Syntax: options and operands in any order up to "--"; -oFILE, -o FILE, --output=FILE,
- * --output FILE, clusters -jq, exact long names only (a wrong one gets a suggestion). What
- * follows "--" is kept apart: it is a command to run. A lone "-" is an operand.
+ * --output FILE, clusters -jq, exact long names only (an unknown one gets a suggestion). What
+ * follows "--" is a command to run, stored separately. A single "-" is an operand.
  * Values: durations are seconds unless ns, us, ms, s, m, h or d follows (1.5s, 7d); sizes are
  * bytes, as num.h and clock.h read them.
  * Strings are borrowed from argv. Lists in the bound structures live until opt_args_release.
@@ -42,12 +43,12 @@ enum opt_kind {
 	OPT_KIND_COUNT,    /* int++ */
 	OPT_KIND_SET,      /* int = value */
 	OPT_KIND_BITS,     /* unsigned |= value */
-	OPT_KIND_STR,      /* const char *; this and what follows take an argument */
+	OPT_KIND_STR,      /* const char *; this kind and those below take an argument */
 	OPT_KIND_U64,      /* uint64_t, decimal or 0x */
 	OPT_KIND_DOUBLE,   /* double */
 	OPT_KIND_DURATION, /* uint64_t, ns */
 	OPT_KIND_SIZE,     /* uint64_t, bytes */
-	OPT_KIND_LIST,     /* struct opt_list, one entry a use */
+	OPT_KIND_LIST,     /* struct opt_list, one entry per use */
 	OPT_KIND_ENUM,     /* int, one of choices */
 	OPT_KIND_CALL,     /* call(bound structure, argument) */
 };
@@ -69,7 +70,7 @@ typedef int (*opt_call_fn)(void *to, const char *arg, struct err *err);
 
 enum opt_flags {
 	OPT_ARG_OPTIONAL = 1 << 0, /* --name[=ARG]; STR and CALL only; STR then gets `absent` */
-	OPT_HIDDEN = 1 << 1,       /* not in the help */
+	OPT_HIDDEN = 1 << 1,       /* not shown in the help */
 	OPT_NO_ARG = 1 << 2,       /* CALL without an argument */
 };
 
@@ -140,7 +141,7 @@ struct opt_group {
 
 struct opt_bind {
 	const struct opt_group *group;
-	void *to; /* the structure that `at` counts in */
+	void *to; /* the structure that `opt.at` is an offset in */
 };
 
 #define OPT_GROUPS_MAX 16
@@ -151,7 +152,7 @@ struct opt_cmd {
 	const char *usage[OPT_USAGE_MAX];       /* what follows the name, one line each */
 	const char *summary;                    /* one line */
 	const char *details;                    /* paragraphs, wrapped by hand at 78; may be NULL */
-	const char *examples;                   /* lines "command\tremark\n"; may be NULL */
+	const char *examples;                   /* lines "command\tcomment\n"; may be NULL */
 	struct opt_bind groups[OPT_GROUPS_MAX]; /* ends with a NULL group */
 };
 
@@ -161,20 +162,20 @@ struct opt_args {
 	int nr_command;
 	VEC(struct opt_list *) lists; /* in the bound structures */
 };
-/* While the bound structures are there. */
+/* Frees lists in the bound structures too, which must still exist. */
 void opt_args_release(struct opt_args *a);
 
-/* argv[0] is skipped. -EINVAL with a message for a usage error. */
+/* Parses argv[1...]. -EINVAL with a message for a usage error. */
 int opt_parse(struct opt_args *ret_args, const struct opt_cmd *cmd, int argc, char **argv,
 	      struct err *err);
 
 void opt_help(struct buf *to, const struct opt_cmd *cmd);
-/* OPTIONS section of the man page's Markdown. */
+/* Appends the OPTIONS section of the man page as Markdown. */
 void opt_man(struct buf *to, const struct opt_cmd *cmd);
-/* One word a line: "-o", "--output=FILE", "--json". */
+/* Appends the options for shell completion, one per line: "-o", "--output=FILE", "--json". */
 void opt_words(struct buf *to, const struct opt_cmd *cmd);
 
-/* The value grammar, for operands too. -EINVAL with a message on nonsense or overflow. */
+/* Parse a value, also for operands. -EINVAL with a message if it is malformed or overflows. */
 int opt_to_duration(uint64_t *ret_ns, const char *text, struct err *err);
 int opt_to_size(uint64_t *ret_bytes, const char *text, struct err *err);
 

@@ -1,4 +1,4 @@
-/* Text -> the value of one option; the inside of opt.h. */
+/* Used by the files of base/opt only: iteration over options, and parsing of option values. */
 #ifndef ASSAY_BASE_OPT_VALUE_H
 #define ASSAY_BASE_OPT_VALUE_H
 
@@ -7,10 +7,13 @@
 #include "base/opt/opt.h"
 
 bool opt_takes_arg(const struct opt *o);
-/* Stores into the bound structure @to. @arg may be NULL where none is taken or it is optional. */
+/*
+ * Parses @arg and stores the value in the bound structure @to. @arg may be NULL if the option takes
+ * no argument or an optional one.
+ */
 int opt_set_value(const struct opt *o, void *to, const char *arg, struct err *err);
 
-/* One after the other, of all groups: for (struct opt_at at = {0}; opt_next(cmd, &at);) */
+/* Iterates over the options of all groups: for (struct opt_at at = {0}; opt_next(cmd, &at);) */
 struct opt_at {
 	const struct opt_bind *bind;
 	const struct opt *opt;

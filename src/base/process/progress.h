@@ -1,10 +1,10 @@
 /*
- * One line of progress on stderr while a step takes long: shown after 1 s, at most 6 updates a
- * second, erased at the end. Only on a terminal, unless ASSAY_PROGRESS=always; never with
+ * A progress line on stderr for long steps: shown after 1 s, updated at most 6 times a second,
+ * erased at the end. Only on a terminal, unless ASSAY_PROGRESS=always; never with
  * ASSAY_PROGRESS=never or -q.
  *
  *	struct progress pr;
- *	progress_init(&pr, "naming");
+ *	progress_init(&pr, "symbolizing");
  *	while (...) {
  *		...
  *		if (progress_due(&pr))
@@ -19,15 +19,15 @@
 
 struct progress {
 	const char *what; /* borrowed */
-	uint64_t next_ns; /* when to draw next; UINT64_MAX = never */
+	uint64_t next_ns; /* time of the next update; UINT64_MAX = never */
 	bool is_shown;
 };
 
 void progress_init(struct progress *pr, const char *what);
 void progress_release(struct progress *pr);
-/* True when a new text should be given to progress_text; reads the clock each time. */
+/* Whether an update is due, so that progress_text should be called. Reads the clock. */
 bool progress_due(struct progress *pr);
-/* Draws "what: text" now. */
+/* Shows "what: text" now. */
 void progress_text(struct progress *pr, const char *fmt, ...) PRINTF(2, 3);
 
 #endif

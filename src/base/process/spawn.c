@@ -1,4 +1,4 @@
-/* A child at a gate; see spawn.h. */
+/* Starts a command in two steps; see spawn.h. */
 #include "base/base.h"
 #include "base/process/spawn.h"
 
@@ -20,7 +20,7 @@ static bool env_number(const char *name, uint64_t *ret_v)
 	return sv_to_u64(sv_from_str(getenv(name)), ret_v);
 }
 
-/* Back to the user who called sudo; 0 or -errno. */
+/* Switches to the user who called sudo, if any; 0 or -errno. */
 static int drop_to_invoker(void)
 {
 	uint64_t uid;
@@ -41,12 +41,12 @@ static int drop_to_invoker(void)
 	return 0;
 }
 
-static void child(char *const argv[], int gate_fd, int status_fd) NORETURN;
-static void child(char *const argv[], int gate_fd, int status_fd)
+static void child(char *const argv[], int start_fd, int status_fd) NORETURN;
+static void child(char *const argv[], int start_fd, int status_fd)
 {
 	char go = 0;
-	if (file_read_some(gate_fd, &go, 1, NULL) != 1)
-		_exit(127); /* the profiler gave up before the gate opened */
+	if (file_read_some(start_fd, &go, 1, NULL) != 1)
+		_exit(127); /* spawn_release was called, or assay died, before spawn_exec */
 
 	int e = -drop_to_invoker();
 	if (!e) {
@@ -54,7 +54,7 @@ static void child(char *const argv[], int gate_fd, int status_fd)
 		execvp(argv[0], argv);
 		e = errno;
 	}
-	(void)!write(status_fd, &e, sizeof(e)); /* nobody is left to tell if this fails */
+	(void)!write(status_fd, &e, sizeof(e)); /* no way to report a failure of this write */
 	_exit(e == ENOENT ? 127 : 126);
 }
 
@@ -85,15 +85,15 @@ int spawn_open(struct spawn *ret_s, char *const argv[], struct err *err)
 		child(argv, gate.fd[0], status.fd[1]);
 	}
 	*ret_s = (struct spawn){
-		.pid = pid, .gate_fd = take_fd(&gate.fd[1]), .status_fd = take_fd(&status.fd[0])};
+		.pid = pid, .start_fd = take_fd(&gate.fd[1]), .status_fd = take_fd(&status.fd[0])};
 	return 0;
 }
 
-int spawn_release_gate(struct spawn *s, const char *name, struct err *err)
+int spawn_exec(struct spawn *s, const char *name, struct err *err)
 {
-	ASSERT(s->gate_fd >= 0);
-	ssize_t put = write(s->gate_fd, "g", 1);
-	close_p(&s->gate_fd);
+	ASSERT(s->start_fd >= 0);
+	ssize_t put = write(s->start_fd, "g", 1);
+	close_p(&s->start_fd);
 	if (put != 1)
 		return err_set(err, -EPIPE, "cannot start '%s': the child ended early", name);
 	int e = 0;
@@ -154,8 +154,8 @@ int spawn_exit_code(const struct spawn *s)
 
 void spawn_release(struct spawn *s)
 {
-	if (s->gate_fd >= 0) {
-		close_p(&s->gate_fd); /* end of file at the gate: the child exits by itself */
+	if (s->start_fd >= 0) {
+		close_p(&s->start_fd); /* end of file at the gate: the child exits by itself */
 		(void)spawn_wait(s);
 	}
 	close_p(&s->status_fd);

@@ -1,11 +1,11 @@
 /*
- * Stopping on request: SIGINT, SIGTERM and SIGHUP ask a capture to end and write everything; a
- * second one (not within the same moment) skips the pictures, never the recording. SIGCHLD wakes
- * whoever waits for a launched command. SIGPIPE is ignored, so that a closed pipe cannot take the
- * recording with it.
+ * Stop requests by signal: SIGINT, SIGTERM and SIGHUP ask a capture to end and write everything; a
+ * second signal skips the pictures, never the recording. SIGCHLD wakes a poll that waits for a
+ * launched command. SIGPIPE is ignored, so that writing to a closed pipe does not kill assay before
+ * the recording is complete.
  *
- * Signals belong to the process, so this state does too. stop_fd is for poll: readable after any
- * of these signals until stop_drain. SIGHUP stays ignored under nohup.
+ * The state is global, as signal handlers are. stop_fd is for poll: readable after any of these
+ * signals until stop_drain. SIGHUP stays ignored under nohup.
  *
  *	stop_install(&err);
  *	while (!stop_count()) { poll({stop_fd(), ...}); stop_drain(); ... }
@@ -17,17 +17,17 @@
 #include "base/err.h"
 
 int stop_install(struct err *err);
-/* Back to what was there before (tests, several captures in one process). */
+/* Restores the previous signal handling (for tests, and several captures in one process). */
 void stop_uninstall(void);
 int stop_fd(void); /* -1 before stop_install */
 void stop_drain(void);
-/* Stop requests so far: 0 go on, 1 end and write everything, more: skip the pictures. */
+/* Number of stop requests: 0 continue, 1 end and write everything, 2 or more: no pictures. */
 unsigned stop_count(void);
-/* The first signal that asked, 0 = none (or stop_request). */
+/* The first signal that requested a stop; 0: none, or stop_request did. */
 int stop_signal(void);
-/* As if a signal had come. Any thread. */
+/* Requests a stop like a signal. Any thread. */
 void stop_request(void);
-/* In a forked child before exec: the dispositions that our parent gave us. */
+/* For a forked child before exec: restores the signal handling that assay was started with. */
 void stop_reset_in_child(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the terminal can do: width, colour. Piped output depends on neither. */
+/* Properties of the terminal: width, height, colour. Piped output depends on none of them. */
 #ifndef ASSAY_BASE_PROCESS_TERM_H
 #define ASSAY_BASE_PROCESS_TERM_H
 
@@ -6,10 +6,10 @@
 
 enum term_when { TERM_AUTO = 0, TERM_ALWAYS, TERM_NEVER };
 
-/* Columns of the terminal behind fd; 80 when it is none (COLUMNS is not believed in pipes). */
+/* Columns of the terminal @fd; 80 if it is not a terminal (COLUMNS is ignored then). */
 int term_columns(int fd);
 int term_rows(int fd);
-/* AUTO: a terminal, NO_COLOR unset or empty, TERM set and not "dumb". */
+/* Whether to use colour. TERM_AUTO: on a terminal, unless NO_COLOR is set or TERM is "dumb". */
 bool term_has_color(int fd, enum term_when when);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Escaping into a buf, one function a sink: nothing that a target named may end a string, a tag
- * or a terminal line. Input is any bytes; invalid UTF-8 becomes U+FFFD, control bytes become
- * visible \xNN (XML cannot hold them at all).
+ * Escaping of untrusted text (names from targets and files), one function per output format. Each
+ * appends to a buf. Input may be any bytes: invalid UTF-8 becomes U+FFFD, control bytes become a
+ * visible \xNN (XML cannot contain them at all).
  */
 #ifndef ASSAY_BASE_TEXT_ESCAPE_H
 #define ASSAY_BASE_TEXT_ESCAPE_H
@@ -12,9 +12,9 @@
 void escape_xml(struct buf *to, struct sv s);  /* text and attribute values alike */
 void escape_json(struct buf *to, struct sv s); /* without the quotes */
 void escape_term(struct buf *to, struct sv s); /* safe to print on a terminal */
-/* One word for a shell, quoted if it must be. Control characters stay: print it escaped. */
+/* One shell word, quoted if necessary. Control characters stay: use escape_term to print it. */
 void escape_shell(struct buf *to, struct sv s);
-/* A directory or file name from a foreign string: [A-Za-z0-9._-], never empty, no leading dot. */
+/* A file name from an untrusted string: [A-Za-z0-9._-], never empty, no leading dot. */
 void escape_filename(struct buf *to, struct sv s);
 /* Length of the valid UTF-8 sequence at s, or 0. */
 size_t utf8_len(struct sv s);

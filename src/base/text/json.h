@@ -1,5 +1,5 @@
 /*
- * Streaming JSON writer that cannot emit a wrong comma. Reading is jansson's work.
+ * Streaming JSON writer; it inserts the commas. There is no JSON reader (tests use jansson).
  *
  *	struct json j = json_to(&buf);
  *	json_obj(&j); json_key(&j, "n"); json_u64(&j, 3); json_end(&j);
@@ -30,14 +30,14 @@ void json_i64(struct json *j, int64_t v);
 void json_double(struct json *j, double v, int decimals); /* null for NaN and infinities */
 void json_null(struct json *j);
 
-/* A key with its value. */
+/* Write a key and its value. */
 void json_put_str(struct json *j, const char *key, const char *s);
 void json_put_sv(struct json *j, const char *key, struct sv s);
 void json_put_u64(struct json *j, const char *key, uint64_t v);
 void json_put_i64(struct json *j, const char *key, int64_t v);
 void json_put_double(struct json *j, const char *key, double v, int decimals);
 void json_put_bool(struct json *j, const char *key, bool v);
-void json_put_obj(struct json *j, const char *key); /* opens it */
+void json_put_obj(struct json *j, const char *key); /* opens the object; json_end closes it */
 void json_put_arr(struct json *j, const char *key);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * Lines of a text that lies in memory, without copies.
+ * Iterates over the lines of a text in memory without copying.
  *
  *	struct lines in = lines_from(view.p, view.n);
  *	struct sv line;
  *	while (lines_next(&in, &line))
- *		... in.nr is its number, from 1
+ *		... in.nr is the line number, from 1
  */
 #ifndef ASSAY_BASE_TEXT_LINES_H
 #define ASSAY_BASE_TEXT_LINES_H
@@ -22,7 +22,7 @@ static inline struct lines lines_from(const void *p, size_t n)
 {
 	return (struct lines){p, p ? (const char *)p + n : p, 0};
 }
-/* Without its newline, and without the CR before that; the last line needs no newline. */
+/* Gets the next line without its LF or CR LF; the last one needs no LF. False at the end. */
 bool lines_next(struct lines *l, struct sv *ret_line);
 
 #endif

@@ -82,7 +82,7 @@ bool regex_match(struct regex *re, struct sv subject)
 	return rc >= 0;
 }
 
-uint64_t regex_nr_gave_up(const struct regex *re)
+uint64_t regex_nr_over_limit(const struct regex *re)
 {
 	return re->nr_gave_up;
 }

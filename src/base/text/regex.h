@@ -1,9 +1,9 @@
 /*
- * Regular expressions that a user wrote, over text that anybody wrote: Perl syntax (PCRE2), with
- * limits on the pattern, on backtracking and on memory, so a bad pair is slow for milliseconds,
- * not for ever. Subjects are bytes; invalid UTF-8 matches nothing but does not fail.
+ * Regular expressions from the user, matched against untrusted text: Perl syntax (PCRE2), with
+ * limits on the pattern, on backtracking and on memory, so that catastrophic backtracking ends
+ * after milliseconds. Subjects are bytes; invalid UTF-8 never matches and is not an error.
  *
- * Compile once, match often. A struct regex is used by one thread at a time.
+ * A struct regex may be used by one thread at a time.
  */
 #ifndef ASSAY_BASE_TEXT_REGEX_H
 #define ASSAY_BASE_TEXT_REGEX_H
@@ -27,9 +27,9 @@ int regex_new(struct regex **ret_re, const char *pattern, unsigned flags, struct
 void regex_free(struct regex *re);
 DEFINE_FREE_P(regex, struct regex)
 
-/* Whether it matches somewhere. A match that hits the limits counts as none, and is counted. */
+/* Whether the pattern matches in the subject. Reaching a limit is no match, and is counted. */
 bool regex_match(struct regex *re, struct sv subject);
-/* How many subjects were given up on; to be told to the user. */
-uint64_t regex_nr_gave_up(const struct regex *re);
+/* Number of subjects for which a limit was reached; the caller should report it to the user. */
+uint64_t regex_nr_over_limit(const struct regex *re);
 
 #endif

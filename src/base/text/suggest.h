@@ -1,6 +1,6 @@
 /*
- * "did you mean": the nearest of some names to a misspelt word. Edit distance with swapped
- * neighbours counted as one (optimal string alignment), limited so that only near ones count.
+ * "did you mean": finds the name that is most similar to a misspelt word. The measure is the edit
+ * distance in which swapped neighbours count as one edit (optimal string alignment).
  */
 #ifndef ASSAY_BASE_TEXT_SUGGEST_H
 #define ASSAY_BASE_TEXT_SUGGEST_H
@@ -8,11 +8,13 @@
 #include "base/base.h"
 #include "base/sv.h"
 
-/* Capped: strings over 64 bytes are cut for the comparison. */
+/* Edit distance; strings are truncated to 64 bytes. */
 size_t suggest_distance(struct sv a, struct sv b);
 
-/* Feed every candidate; best stays NULL-like (n == 0) when none is near. Candidates are kept by
- * reference. */
+/*
+ * Call suggest_offer with each candidate; `best` is the most similar one, borrowed, or empty
+ * (n == 0) if none is similar enough.
+ */
 struct suggest {
 	struct sv word;
 	struct sv best;

@@ -41,7 +41,7 @@ static struct copyref_code *code_of(struct copyrefs *c, int32_t pid)
 /* The first range that ends behind the address. */
 static size_t find_range(const struct copyref_code *code, uint64_t addr)
 {
-	return nr_upto(code->ranges.p, code->ranges.n, end, addr);
+	return upper_bound(code->ranges.p, code->ranges.n, end, addr);
 }
 
 /* Ranges that were unmapped stay: a word too many only makes another reference. */

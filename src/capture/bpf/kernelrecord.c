@@ -55,7 +55,7 @@ static void decode_stack(const struct kernel_stack *s, struct event *ev)
 					 .is_callers = s->head.flags & KSTACK_CALLERS,
 					 .chain = (const uint64_t *)s->frames,
 					 .nr_chain = s->nr_frames,
-					 .loss = loss_of_walk((enum walk_end)s->end)};
+					 .loss = loss_from_walk_end((enum walk_end)s->end)};
 }
 
 /* The walker takes registers in the kernel's order of bits; those by DWARF number come here. */
@@ -73,7 +73,7 @@ static void decode_copy(const struct kernel_copy *c, struct kernelrecord_scratch
 	ev->kind = EVENT_STACK;
 	ev->stack = (struct event_stack){.ref = c->ref,
 					 .is_callers = c->head.flags & KSTACK_NO_LEAF,
-					 .loss = loss_of_walk((enum walk_end)c->end),
+					 .loss = loss_from_walk_end((enum walk_end)c->end),
 					 .regs = scratch->regs,
 					 .regs_mask = mask,
 					 .stack = c->stack,

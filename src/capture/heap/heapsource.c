@@ -520,7 +520,7 @@ static int on_exec(struct heapsource *h, int32_t pid, const struct event_sink *s
 
 static void on_fork(struct heapsource *h, const struct event *ev)
 {
-	if (ev->pid == ev->fork.ppid || ev->fork.is_past ||
+	if (ev->pid == ev->fork.ppid || ev->fork.is_synthesized ||
 	    (!process_of(h, ev->fork.ppid) && !pending_attach_of(h, ev->fork.ppid)))
 		return;
 	if (h->spec.follows_children)

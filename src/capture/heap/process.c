@@ -140,7 +140,7 @@ static void on_stack(void *ctx, uint32_t stack, const uint64_t *frames, uint32_t
 		end = WALK_BAD_FRAME;
 	vec_push(&p->batch.stacks, (struct heapqueue_stack){.pid = p->spec.pid,
 							    .ref = heapqueue_ref(p->seed, stack),
-							    .loss = loss_of_walk(end),
+							    .loss = loss_from_walk_end(end),
 							    .nr_frames = nr});
 	for (uint32_t i = 0; i < nr; i++)
 		vec_push(&p->batch.frames, frames[i]);

@@ -439,9 +439,8 @@ static int watch_command(const struct watch_opts *o, const struct chosen_target 
 			 const struct opt_args *args)
 {
 	CLEANUP(err_release) struct err err = {0};
-	CLEANUP(spawn_release) struct spawn child = {.gate_fd = -1, .status_fd = -1};
-	if (spawn_open(&child, args->command, &err) ||
-	    spawn_release_gate(&child, args->command[0], &err)) {
+	CLEANUP(spawn_release) struct spawn child = {.start_fd = -1, .status_fd = -1};
+	if (spawn_open(&child, args->command, &err) || spawn_exec(&child, args->command[0], &err)) {
 		log_err(&err);
 		return child.is_reaped ? spawn_exit_code(&child) : EXIT_ASSAY_FAILED;
 	}

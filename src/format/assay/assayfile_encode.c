@@ -173,7 +173,7 @@ void encode_state(struct buf *to, const struct profile *p)
 	buf_add_uleb(to, p->is_incomplete); /* a copy of a cut recording stays one */
 	uint64_t nr_losses = LOSS_NR; /* without those beside the samples that did not happen */
 	while (!p->losses.nr[nr_losses - 1] &&
-	       loss_class((enum loss_kind)(nr_losses - 1)) == LOSS_CLASS_BESIDE)
+	       loss_class((enum loss_kind)(nr_losses - 1)) == LOSS_CLASS_OTHER)
 		nr_losses--;
 	buf_add_uleb(to, nr_losses);
 	for (size_t i = 0; i < nr_losses; i++)

@@ -235,8 +235,8 @@ static void copy_kind(struct assayfile_info *to, const char *kind)
 int assayfile_info(struct assayfile_info *ret_info, int fd, struct err *err)
 {
 	struct assayfile_info info = {0};
-	struct file_facts facts;
-	TRY(file_facts_fd(&facts, fd, err));
+	struct file_info facts;
+	TRY(file_info_fd(&facts, fd, err));
 	if (!facts.is_regular)
 		return err_set(err, -EBADMSG, "not a regular file");
 	info.file_bytes = facts.nr_bytes;

@@ -277,7 +277,7 @@ void dumpmaps_release(struct dumpmaps *m)
 
 static const struct dump_map *find_map(const struct dumpmaps *m, uint64_t address)
 {
-	size_t nr = nr_upto(m->maps.p, m->maps.n, start, address);
+	size_t nr = upper_bound(m->maps.p, m->maps.n, start, address);
 	const struct dump_map *found = nr ? &m->maps.p[nr - 1] : NULL;
 	return found && address < found->end ? found : NULL;
 }

@@ -109,7 +109,7 @@ static struct range maps_of(const struct pw_writer *w, module_id module, int32_t
 {
 	uint32_t from = w->first_map.p[module];
 	uint32_t end = w->first_map.p[module + 1];
-	from += (uint32_t)nr_below(&w->maps.p[from], end - from, pid, pid);
+	from += (uint32_t)lower_bound(&w->maps.p[from], end - from, pid, pid);
 	uint32_t to = from;
 	while (to < end && w->maps.p[to].pid == pid)
 		to++;

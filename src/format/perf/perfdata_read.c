@@ -489,8 +489,8 @@ int perfdata_read_fd(int fd, const struct event_sink *sink, struct perfdata_info
 		     struct err *err)
 {
 	CLEANUP(reader_free_p) struct pd_reader *r = reader_new(sink, info);
-	struct file_facts facts;
-	TRY(file_facts_fd(&facts, fd, err));
+	struct file_info facts;
+	TRY(file_info_fd(&facts, fd, err));
 	if (facts.is_dir) {
 		err_set(err, -EISDIR, "is a directory");
 		return err_hint(err, "recordings of `perf record --threads` are not read; "

@@ -316,7 +316,8 @@ static int deliver_task(struct pd_reader *r, struct rd *rd, uint32_t type, struc
 	if (type == PERF_RECORD_FORK) {
 		ev->fork.ppid = ppid;
 		ev->fork.ptid = ptid;
-		ev->fork.is_past = !ev->time_ns; /* perf wrote it for what it found running */
+		ev->fork.is_synthesized =
+			!ev->time_ns; /* perf wrote it for what it found running */
 	}
 	return rd->is_bad ? 0 : emit(r, ev, err);
 }

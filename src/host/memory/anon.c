@@ -128,6 +128,5 @@ void memanon_classify_all(struct memmaps *m, int32_t pid)
 	uint32_t nr_left = MEMANON_PROBES;
 	for (size_t i = 0; i < m->list.n; i++)
 		if (m->list.p[i].kind == MEMMAP_ANON)
-			m->list.p[i].whose =
-				memanon_classify(m, i, read_process, &reader, &nr_left);
+			m->list.p[i].anon = memanon_classify(m, i, read_process, &reader, &nr_left);
 }

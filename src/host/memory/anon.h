@@ -23,7 +23,7 @@
 #define MEMANON_PROBES 16384
 
 /*
- * Sets the owner (memmap.whose) of all mappings of kind MEMMAP_ANON. Without the right to read
+ * Sets the owner (memmap.anon) of all mappings of kind MEMMAP_ANON. Without the right to read
  * @pid's memory only addresses and neighbours are used.
  */
 void memanon_classify_all(struct memmaps *m, int32_t pid);

@@ -175,7 +175,7 @@ static bool may_be_stack(const struct memmaps *m, size_t i)
 
 static ssize_t find_map(const struct memmaps *m, uint64_t addr)
 {
-	size_t i = nr_upto(m->list.p, m->list.n, end, addr);
+	size_t i = upper_bound(m->list.p, m->list.n, end, addr);
 	return i < m->list.n && m->list.p[i].start <= addr ? (ssize_t)i : -1;
 }
 

@@ -76,7 +76,7 @@ static int by_rank(const void *a, const void *b)
 
 static bool is_avoided(const struct stopped_thread *t, uint64_t addr)
 {
-	size_t nr = nr_upto(t->avoid.p, t->avoid.n, start, addr);
+	size_t nr = upper_bound(t->avoid.p, t->avoid.n, start, addr);
 	return nr && addr < t->avoid.p[nr - 1].end;
 }
 

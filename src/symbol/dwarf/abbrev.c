@@ -108,7 +108,7 @@ static bool sort_codes(struct dw_abbrevs *t)
 		uint64_t code = t->codes.p[i];
 		struct dw_abbrev a = t->abbrevs.p[i];
 		/* Behind equal ones: the first of them is found. */
-		size_t lo = code < UINT64_MAX ? u64_nr_below(t->codes.p, i, code + 1) : i;
+		size_t lo = code < UINT64_MAX ? u64_lower_bound(t->codes.p, i, code + 1) : i;
 		memmove(&t->codes.p[lo + 1], &t->codes.p[lo], (i - lo) * sizeof(code));
 		memmove(&t->abbrevs.p[lo + 1], &t->abbrevs.p[lo], (i - lo) * sizeof(a));
 		t->codes.p[lo] = code;
@@ -166,7 +166,7 @@ const struct dw_abbrev *dw_abbrev_find_slow(const struct dw_abbrevs *t, uint64_t
 {
 	if (t->is_dense)
 		return NULL;
-	size_t lo = u64_nr_below(t->codes.p, t->codes.n, code);
+	size_t lo = u64_lower_bound(t->codes.p, t->codes.n, code);
 	return lo < t->codes.n && t->codes.p[lo] == code ? &t->abbrevs.p[lo] : NULL;
 }
 

@@ -85,7 +85,7 @@ uint64_t dw_rd_length(struct rd *r, uint8_t *ret_offset_bytes)
 /* The first unit that ends behind offset. */
 static const struct dw_unit *first_unit_behind(const struct dw_file *f, uint64_t offset)
 {
-	size_t i = nr_upto(f->units.p, f->units.n, end, offset);
+	size_t i = upper_bound(f->units.p, f->units.n, end, offset);
 	return i < f->units.n ? &f->units.p[i] : NULL;
 }
 

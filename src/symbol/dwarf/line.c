@@ -176,9 +176,9 @@ static inline void emit_row(struct line_run *run, const struct line_regs *regs)
 	if (UNLIKELY(!run->has_prev)) {
 		run->has_prev = true;
 		run->is_dead = regs->addr < run->min_vaddr;
-		run->next = u64_nr_below(run->vaddrs, run->nr, regs->addr);
+		run->next = u64_lower_bound(run->vaddrs, run->nr, regs->addr);
 	} else if (UNLIKELY(regs->addr < run->prev_addr)) {
-		run->next = u64_nr_below(run->vaddrs, run->nr, regs->addr);
+		run->next = u64_lower_bound(run->vaddrs, run->nr, regs->addr);
 	} else if (run->next < run->nr && run->vaddrs[run->next] < regs->addr) {
 		pass_addresses(run, regs->addr);
 	}

@@ -120,7 +120,7 @@ static const struct dw_scope_map *scope_map(struct dw_names *n, const struct dw_
 /* Innermost scope that encloses (and is not) the DIE at offset. */
 static uint32_t enclosing(const struct dw_scope_map *m, uint64_t offset)
 {
-	size_t nr = nr_below(m->scopes.p, m->scopes.n, offset, offset);
+	size_t nr = lower_bound(m->scopes.p, m->scopes.n, offset, offset);
 	uint32_t i = nr ? (uint32_t)(nr - 1) : UINT32_MAX;
 	while (i != UINT32_MAX && m->scopes.p[i].end <= offset)
 		i = m->scopes.p[i].parent;

@@ -112,7 +112,7 @@ static bool find_units(struct loader *l)
 	while (dw_aranges_next(&it, &range)) {
 		if (range.lo < w->min_vaddr || range.hi <= range.lo)
 			continue;
-		size_t lo = u64_nr_below(w->vaddrs, w->nr_vaddrs, range.lo);
+		size_t lo = u64_lower_bound(w->vaddrs, w->nr_vaddrs, range.lo);
 		if (lo < w->nr_vaddrs && w->vaddrs[lo] < range.hi)
 			vec_push(&l->offsets, range.unit_offset);
 		for (; lo < w->nr_vaddrs && w->vaddrs[lo] < range.hi; lo++)

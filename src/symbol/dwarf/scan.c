@@ -32,7 +32,7 @@ static bool paint(struct dw_scan *s, const struct dw_attrs *a, uint64_t *ret_sta
 		has_start = true;
 		if (hi <= s->vaddrs[0] || lo > s->vaddrs[s->nr_vaddrs - 1])
 			continue;
-		size_t i = u64_nr_below(s->vaddrs, s->nr_vaddrs, lo);
+		size_t i = u64_lower_bound(s->vaddrs, s->nr_vaddrs, lo);
 		for (; i < s->nr_vaddrs && s->vaddrs[i] < hi; i++) {
 			s->leaves[i] = node;
 			has_hit = true;

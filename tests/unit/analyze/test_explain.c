@@ -98,8 +98,8 @@ TEST(memanon_finds_a_large_block_of_this_process)
 		const struct memmap *one = &m.list.p[i];
 		if ((uintptr_t)block < one->start || (uintptr_t)block >= one->end)
 			continue;
-		is_found = one->whose.owner == MEMANON_GLIBC_MMAP &&
-			   one->whose.owned_bytes >= nr_bytes;
+		is_found =
+			one->anon.owner == MEMANON_GLIBC_MMAP && one->anon.owned_bytes >= nr_bytes;
 	}
 #ifdef __SANITIZE_ADDRESS__
 	is_found = true; /* its own allocator */

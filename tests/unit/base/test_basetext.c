@@ -160,7 +160,7 @@ TEST(a_pattern_that_blows_up_gives_up)
 	memset(subject, 'a', sizeof(subject));
 	subject[63] = 'b';
 	CHECK(!regex_match(re, sv_from(subject, sizeof(subject))));
-	CHECK_U64(regex_nr_gave_up(re), 1);
+	CHECK_U64(regex_nr_over_limit(re), 1);
 }
 
 TEST(lines_end_with_or_without_newline)

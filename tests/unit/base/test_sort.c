@@ -59,9 +59,9 @@ TEST(vec_searches_count_what_is_below)
 			nr_less += v[i] < key;
 			nr_not_more += v[i] <= key;
 		}
-		CHECK_U64(u64_nr_below(v, ARRAY_LEN(v), key), nr_less);
-		CHECK_U64(nr_below(r, ARRAY_LEN(r), at, key), nr_less);
-		CHECK_U64(nr_upto(r, ARRAY_LEN(r), at, key), nr_not_more);
+		CHECK_U64(u64_lower_bound(v, ARRAY_LEN(v), key), nr_less);
+		CHECK_U64(lower_bound(r, ARRAY_LEN(r), at, key), nr_less);
+		CHECK_U64(upper_bound(r, ARRAY_LEN(r), at, key), nr_not_more);
 	}
-	CHECK_U64(u64_nr_below(v, 0, 3), 0);
+	CHECK_U64(u64_lower_bound(v, 0, 3), 0);
 }

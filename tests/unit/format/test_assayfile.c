@@ -81,7 +81,7 @@ static void synth_init(struct synth *s, struct profile *p)
 	waits.columns[2] = (struct column){
 		.name = profile_cstr(p, "longest"), .unit = UNIT_NS, .is_level = true};
 	s->waits = profile_table(p, &waits);
-	(void)profile_pseudo(p, "[truncated]");
+	(void)profile_pseudo_location(p, "[truncated]");
 }
 
 /* Paths through a call graph: node -> one of a few callees, leaf addresses vary. */

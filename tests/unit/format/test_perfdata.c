@@ -256,7 +256,7 @@ TEST(perfdata_distinguishes_forks_that_perf_found_from_those_that_happened)
 		CHECK(!read_all(&file, &seen, &info, NULL));
 		CHECK_U64(seen.nr[EVENT_FORK], 1);
 		CHECK(seen.last.pid == 9 && seen.last.fork.ppid == 3);
-		CHECK(seen.last.fork.is_past == !time_ns);
+		CHECK(seen.last.fork.is_synthesized == !time_ns);
 	}
 }
 

@@ -94,8 +94,8 @@ static void round_trip(struct profile *p, struct seen *seen, struct perfdata_inf
 	CHECK(!perfdata_read_fd(fd, &sink, info, &err));
 	CHECK(!info->is_incomplete);
 	CHECK_U64(info->nr_unparsed + info->nr_late, 0);
-	struct file_facts facts = {0};
-	CHECK(!file_facts_fd(&facts, fd, NULL));
+	struct file_info facts = {0};
+	CHECK(!file_info_fd(&facts, fd, NULL));
 	CHECK_U64(facts.nr_bytes, w->nr_bytes);
 	(void)unlink(path);
 	(void)rmdir(dir);

@@ -50,7 +50,7 @@ static void launch(struct spawn *s, struct heaplaunch **l, const char *script)
 	char *argv[] = {(char[]){"/bin/sh"}, (char[]){"-c"}, text, NULL};
 	MUST(spawn_open(s, argv, &must_err));
 	MUST(heaplaunch_open(l, s->pid, &must_err));
-	MUST(spawn_release_gate(s, "sh", &must_err));
+	MUST(spawn_exec(s, "sh", &must_err));
 }
 
 /* Its exit code; it is held no more. */
