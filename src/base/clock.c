@@ -43,7 +43,7 @@ struct duration_unit {
 static const struct duration_unit units[] = {
 	{{"h", 1}, 3600 * NS_PER_SEC},  {{"m", 1}, 60 * NS_PER_SEC}, {{"s", 1}, NS_PER_SEC},
 	{{"ms", 2}, NS_PER_MS},         {{"us", 2}, NS_PER_US},      {{"ns", 2}, 1},
-	{{"d", 1}, 86400 * NS_PER_SEC}, /* read, never printed: hence the last */
+	{{"d", 1}, 86400 * NS_PER_SEC}, /* only for parsing, therefore last */
 };
 
 static const struct duration_unit *find_unit(struct sv name)

@@ -1,4 +1,4 @@
-/* The error channel; see err.h. */
+/* Error messages; see err.h. */
 #include "base/base.h"
 #include "base/err.h"
 

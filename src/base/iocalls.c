@@ -1,4 +1,4 @@
-/* Which system calls move bytes; see iocalls.h. */
+/* Table of the system calls for I/O; see iocalls.h. */
 #include "base/base.h"
 
 #include "base/iocalls.h"
@@ -13,8 +13,8 @@
 #endif
 
 /*
- * recvmmsg and sendmmsg return messages, io_uring_enter and io_submit requests: calls and time are
- * theirs, bytes are not known by them.
+ * recvmmsg and sendmmsg return numbers of messages, io_uring_enter and io_submit of requests: calls
+ * and time are counted for them, bytes are unknown.
  */
 static const struct iocall calls[] = {
 	{SYS_read, "read", IO_READ, 0},

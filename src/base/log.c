@@ -1,4 +1,4 @@
-/* Messages to a person; see log.h. */
+/* Messages to the user; see log.h. */
 #include "base/base.h"
 #include "base/log.h"
 
@@ -78,7 +78,7 @@ int log_set_debug(const char *domains, struct err *err)
 	return 0;
 }
 
-/* One write a message, so that lines of several threads do not mix. */
+/* One write per message, so that lines of several threads do not mix. */
 static void emit(const struct buf *line)
 {
 	pthread_mutex_lock(&state.lock);
@@ -88,7 +88,7 @@ static void emit(const struct buf *line)
 	buf_add(&whole, buf_str(line), line->n);
 	if (state.status)
 		buf_add_str(&whole, state.status);
-	(void)file_write_all(STDERR_FILENO, whole.p, whole.n, NULL); /* nobody is left to tell */
+	(void)file_write_all(STDERR_FILENO, whole.p, whole.n, NULL); /* cannot be reported */
 	pthread_mutex_unlock(&state.lock);
 }
 
@@ -111,7 +111,7 @@ void log_at(enum log_level level, const char *tag, const char *fmt, ...)
 	errno = saved;
 }
 
-/* Hints may hold several lines; each is one of ours with its own tag. */
+/* A hint may have several lines; each gets its own prefix and "hint: ". */
 static void say_hint(enum log_level level, const char *hint)
 {
 	if (level > state.level)

@@ -70,7 +70,7 @@ bool map_del(struct map *m, uint64_t key)
 	size_t mask = m->cap - 1;
 	for (size_t i = (hole + 1) & mask; m->slots[i].is_used; i = (i + 1) & mask) {
 		size_t home = hash_u64(m->slots[i].key) & mask;
-		/* An entry moves back unless its home lies after the hole. */
+		/* Move an entry back unless its preferred slot lies after the hole. */
 		if (((i - home) & mask) >= ((i - hole) & mask)) {
 			m->slots[hole] = m->slots[i];
 			hole = i;

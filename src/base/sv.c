@@ -88,7 +88,7 @@ struct sv sv_from_idx(struct sv s, size_t from)
 {
 	from = MIN(from, s.n);
 	if (!from)
-		return s; /* an empty view may have no pointer to add to */
+		return s; /* the pointer of an empty view may be NULL */
 	return sv_from(s.p + from, s.n - from);
 }
 

@@ -8,15 +8,15 @@
 #include "base/text/num.h"
 #include "model/profile.h"
 
-/* Whether people see it without -v. */
+/* When a fact is a detail, which is shown only with -v. */
 enum detail {
-	NO_DETAIL,
-	DETAIL,
-	DETAIL_NUMBER, /* where it is a number: a note says it with its unit */
-	DETAIL_ONE,    /* where it is "1", which is nothing to tell */
+	DETAIL_NEVER,
+	DETAIL_ALWAYS,
+	DETAIL_IF_NUMBER, /* a note shows the number with its unit */
+	DETAIL_IF_ONE,    /* "1" is the usual case */
 };
 
-/* Keys reach files: they stay. */
+/* Keys are stored in files and must not change. */
 static const struct {
 	const char *key;
 	enum detail detail;
@@ -43,26 +43,26 @@ static const struct {
 	[FACT_DUMPS] = {"dumps"},
 	[FACT_HEAP_ALLOCATOR] = {"heap allocator"},
 	[FACT_HEAP_METHOD] = {"heap method"},
-	[FACT_HEAP_SAMPLING] = {"heap sampling", DETAIL_NUMBER},
-	[FACT_HEAP_ATTACHED] = {"heap attached", DETAIL},
-	[FACT_HEAP_ENDED] = {"heap ended", DETAIL},
+	[FACT_HEAP_SAMPLING] = {"heap sampling", DETAIL_IF_NUMBER},
+	[FACT_HEAP_ATTACHED] = {"heap attached", DETAIL_ALWAYS},
+	[FACT_HEAP_ENDED] = {"heap ended", DETAIL_ALWAYS},
 	[FACT_HEAP_DUMP] = {"heap dump"},
 	[FACT_HEAP_DUMP_BAD_LINE] = {"heap dump first bad line"},
-	[FACT_HEAP_ALLOCATIONS] = {"heap allocations counted", DETAIL},
-	[FACT_HEAP_BYTES] = {"heap bytes counted", DETAIL},
-	[FACT_HEAP_FREES] = {"heap frees counted", DETAIL},
-	[FACT_HEAP_CHECK] = {"heap check", DETAIL},
-	[FACT_HEAP_PROCESSES] = {"heap processes", DETAIL_ONE},
+	[FACT_HEAP_ALLOCATIONS] = {"heap allocations counted", DETAIL_ALWAYS},
+	[FACT_HEAP_BYTES] = {"heap bytes counted", DETAIL_ALWAYS},
+	[FACT_HEAP_FREES] = {"heap frees counted", DETAIL_ALWAYS},
+	[FACT_HEAP_CHECK] = {"heap check", DETAIL_ALWAYS},
+	[FACT_HEAP_PROCESSES] = {"heap processes", DETAIL_IF_ONE},
 	[FACT_HEAP_UNPATCHED_NAME] = {"heap function not patched"},
 	[FACT_HEAP_LATE] = {"heap allocator loaded later"},
 	[FACT_HEAP_STOPPED] = {"heap recorder stopped"},
 	[FACT_HEAP_UNTIL] = {"heap recorded until"},
 	[FACT_HEAP_ALL_STOPPED] = {"heap threads stopped"},
-	[FACT_HEAP_LONGEST_THREAD_STOP] = {"heap longest stop of a thread", DETAIL},
+	[FACT_HEAP_LONGEST_THREAD_STOP] = {"heap longest stop of a thread", DETAIL_ALWAYS},
 	[FACT_HEAP_LONGEST_STOP] = {"heap longest stop"},
-	[FACT_HEAP_RING_READING] = {"heap ring reading", DETAIL},
+	[FACT_HEAP_RING_READING] = {"heap ring reading", DETAIL_ALWAYS},
 	[FACT_HEAP_LONGEST_GAP] = {"heap rings not drained for"},
-	[FACT_HEAP_TABLE_BYTES] = {"heap table bytes", DETAIL},
+	[FACT_HEAP_TABLE_BYTES] = {"heap table bytes", DETAIL_ALWAYS},
 	[FACT_HEAP_PROBES] = {"heap probes"},
 	[FACT_GROWTH] = {"growth"},
 	[FACT_MEMORY_MACHINE] = {"machine memory"},
@@ -71,7 +71,7 @@ static const struct {
 	[FACT_AT_LIMIT] = {"at the limit"},
 	[FACT_OUT_OF_MEMORY] = {"out of memory"},
 	[FACT_MEMORY_REFUSED] = {"memory refused"},
-	[FACT_MEMORY_READINGS] = {"memory readings", DETAIL},
+	[FACT_MEMORY_READINGS] = {"memory readings", DETAIL_ALWAYS},
 	[FACT_MEMORY_PRESSURE] = {"memory pressure"},
 	[FACT_MEMORY_CGROUP] = {"memory cgroup"},
 	[FACT_READ_FOR] = {"disk reads of the process"},
@@ -123,14 +123,14 @@ enum fact_id fact_from_key(const char *key)
 bool fact_is_detail(const char *key, const char *value)
 {
 	enum fact_id id = fact_from_key(key);
-	switch (id < FACT_NR ? facts[id].detail : NO_DETAIL) {
-	case NO_DETAIL:
+	switch (id < FACT_NR ? facts[id].detail : DETAIL_NEVER) {
+	case DETAIL_NEVER:
 		return false;
-	case DETAIL:
+	case DETAIL_ALWAYS:
 		return true;
-	case DETAIL_NUMBER:
+	case DETAIL_IF_NUMBER:
 		return value[0] >= '0' && value[0] <= '9';
-	case DETAIL_ONE:
+	case DETAIL_IF_ONE:
 		return !strcmp(value, "1");
 	}
 	return false;

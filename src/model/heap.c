@@ -1,10 +1,10 @@
-/* Classes of sizes; see heap.h. */
+/* Size classes; see heap.h. */
 #include "base/base.h"
 #include "model/heap.h"
 
-#define LINEAR      64 /* sizes below have a class each */
+#define LINEAR      64 /* one class per byte below this size */
 #define LINEAR_LOG2 6
-#define PARTS_LOG2  3 /* classes a doubling */
+#define PARTS_LOG2  3 /* log2 of the number of classes per power of two */
 
 uint16_t heap_size_class(uint64_t nr_bytes)
 {

@@ -1,4 +1,4 @@
-/* The ledger of samples; see loss.h. */
+/* Losses; see loss.h. */
 #include "base/base.h"
 #include "model/loss.h"
 

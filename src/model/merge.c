@@ -1,4 +1,4 @@
-/* Adding one profile to another: ids are mapped table by table; see profile.h. */
+/* profile_merge: adds one profile to another and translates its ids; see profile.h. */
 #include "base/base.h"
 #include "model/profile.h"
 
@@ -7,7 +7,7 @@
 #include "base/mem.h"
 
 struct merge {
-	struct arena arena; /* of the ids below */
+	struct arena arena; /* holds the arrays below: id in `from` -> id in `to` */
 	struct profile *to;
 	const struct profile *from;
 	str_id *str;
@@ -78,8 +78,9 @@ static void merge_frames(struct merge *m, const struct location *l, loc_id loc)
 }
 
 /*
- * Locations that are no addresses are told apart by a number made from their function (in the
- * lower bits) or, with both top bits set, from a hash of all their frames; ids in it are mapped.
+ * Locations without an address (MODULE_PSEUDO, MODULE_NAMED) have an offset made from ids: the id
+ * of their function in the lower bits or, if both top bits are set, a hash of all their frames.
+ * Translates the ids in such an offset.
  */
 #define OFFSET_TOP ((uint64_t)3 << 62)
 
@@ -88,7 +89,7 @@ static uint64_t named_offset(const struct merge *m, const struct location *l)
 	uint64_t top = l->offset & OFFSET_TOP;
 	uint64_t low = l->offset & ~OFFSET_TOP;
 	if (!l->nr_frames)
-		return l->offset; /* an address without a name */
+		return l->offset; /* an unsymbolized address */
 	if (top != OFFSET_TOP)
 		return low < m->from->functions.n ? top | m->func[low] : l->offset;
 	uint64_t key = 0;

@@ -1,4 +1,4 @@
-/* The profile's tables and the builders that fill them; see profile.h. */
+/* The profile: adding elements, sorting, names; see profile.h. */
 #include "base/base.h"
 #include "model/profile.h"
 
@@ -90,8 +90,8 @@ struct sv profile_sv(const struct profile *p, str_id id)
 }
 
 /*
- * The lookup tables hold u64 hashes of whole keys. Two keys with one hash are told apart by
- * comparing with the element found and probing with a changed hash until it fits.
+ * The indexes map a 64-bit hash of the key to an id. The element found is compared with the key; if
+ * they differ (hash collision) the search continues with the next hash.
  */
 #define NEXT_HASH(h) ((h) + 0x9e3779b97f4a7c15u)
 
@@ -193,8 +193,10 @@ void profile_name_location(struct profile *p, loc_id loc, const struct frame *fr
 stack_id profile_stack(struct profile *p, stack_id parent, loc_id loc)
 {
 	ASSERT(!p->is_sealed && parent < p->stacks.n);
-	/* A child made right after its parent needs no index: new stacks are long tails of such
-	 * nodes, one in thirty goes into the map (100 MB of unique stacks read in half the time).
+	/*
+	 * A node that was added right after its parent is found without the index. Most nodes of
+	 * new stacks are such nodes: one in thirty goes into the map, and reading 100 MB of unique
+	 * stacks takes half the time.
 	 */
 	stack_id next = parent + 1;
 	if (next < p->stacks.n && p->stacks.p[next].parent == parent &&
@@ -368,12 +370,12 @@ static void table_sort(struct table *t)
 	free(order);
 }
 
-/* Why the leaf of a stack has no symbol's name; 0: it has. */
-static enum loss_kind unnamed_reason(const struct profile *p, stack_id stack)
+/* Returns why the leaf of a stack is unsymbolized; 0: it has a symbol. */
+static enum loss_kind unsym_reason(const struct profile *p, stack_id stack)
 {
 	const struct location *l = &p->locations.p[p->stacks.p[stack].loc];
 	if (!l->nr_frames) {
-		bool is_known = l->unsym < LOSS_NR && /* files may say anything */
+		bool is_known = l->unsym < LOSS_NR && /* not checked when a file is read */
 				loss_class((enum loss_kind)l->unsym) == LOSS_CLASS_UNSYM;
 		return is_known ? (enum loss_kind)l->unsym : 0;
 	}
@@ -383,17 +385,17 @@ static enum loss_kind unnamed_reason(const struct profile *p, stack_id stack)
 }
 
 /*
- * Names arrive after the samples, so samples without one are counted at the end, whoever filled
- * the profile.
+ * Counts the unsymbolized samples. Done when the profile is sealed, as symbolization comes after
+ * the samples.
  */
-static void count_unnamed(struct profile *p)
+static void count_unsymbolized(struct profile *p)
 {
 	for (enum loss_kind k = 0; k < LOSS_NR; k++)
 		if (loss_class(k) == LOSS_CLASS_UNSYM)
 			p->losses.nr[k] = 0;
 	CLEANUP(free_p) uint8_t *reasons = xcalloc(p->stacks.n, 1);
 	for (size_t i = 1; i < p->stacks.n; i++)
-		reasons[i] = (uint8_t)unnamed_reason(p, (stack_id)i);
+		reasons[i] = (uint8_t)unsym_reason(p, (stack_id)i);
 	vec_foreach(t, &p->tables)
 		for (size_t i = 0; i < t->n; i++)
 			if (reasons[t->stack[i]])
@@ -403,7 +405,7 @@ static void count_unnamed(struct profile *p)
 
 void profile_seal(struct profile *p)
 {
-	count_unnamed(p);
+	count_unsymbolized(p);
 	vec_foreach(t, &p->tables)
 		table_sort(t);
 	release_indexes(p);

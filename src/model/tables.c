@@ -1,11 +1,11 @@
-/* The kinds of tables; see tables.h. */
+/* The table kinds; see tables.h. */
 #include "base/base.h"
 #include "model/tables.h"
 
 #include "model/heap.h"
 #include "model/profile.h"
 
-/* Columns; their role, unit and flags are 0 where nothing is said of them. */
+/* Columns: name, role, unit, flags; omitted ones are 0. */
 #define BYTES           "bytes", COLUMN_BYTES, UNIT_BYTES
 #define TIME            "time", COLUMN_TIME, UNIT_NS
 #define LONGEST         "longest", COLUMN_LONGEST, UNIT_NS, COLUMN_IS_LEVEL
@@ -18,14 +18,13 @@
 		"variance"                           \
 	}
 
-/* Rows of flows, by second. */
+/* Fields of a table with one row per second and tag. */
 #define SLICES(the_rank, weight)                                                                 \
 	.rank = TABLE_RANK_##the_rank, .time_kind = TABLE_TIME_SLICE, .weight_column = (weight), \
 	.has_tags = true
-/* The same, which say again what other rows do. */
+/* The same, for a derived table: its rows count things that another table counts too. */
 #define DERIVED(the_rank, weight) SLICES(the_rank, weight), .is_derived = true
 
-/* In the order in which views that are told no table look for one with rows. */
 static const struct table_kind kinds[TABLE_ID_NR] = {
 	[TABLE_SAMPLES] = {.rank = TABLE_RANK_SAMPLES},
 	[TABLE_OFF_CPU] = {.key = "off-cpu",
@@ -109,7 +108,7 @@ static const struct table_kind kinds[TABLE_ID_NR] = {
 };
 
 _Static_assert(HEAP_MEMORY_NR <= TABLE_KIND_COLUMNS_MAX && HEAP_ALLOCATED_NR == 6,
-	       "the columns of memory are those of heap.h");
+	       "the columns of the memory tables are those of heap.h");
 
 const struct table_kind *table_kind(enum table_id id)
 {
@@ -161,7 +160,7 @@ uint32_t tables_add(struct profile *p, enum table_id id, unsigned flags)
 	return profile_table(p, &t);
 }
 
-/* Are the table's columns the first ones of the kind? Older files have fewer. */
+/* Whether the table's columns are the first ones of the kind; older files have fewer. */
 static bool has_columns_of(const struct profile *p, const struct table *t,
 			   const struct table_kind *k)
 {

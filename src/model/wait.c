@@ -1,4 +1,4 @@
-/* Names of reasons; see wait.h. */
+/* Names of wait reasons; see wait.h. */
 #include "base/base.h"
 #include "model/wait.h"
 

@@ -86,7 +86,7 @@ int file_info_fd(struct file_info *ret_f, int fd, struct err *err)
 	return 0;
 }
 
-/* @off negative: where the descriptor stands. */
+/* @off negative: at the file position. */
 static int write_all(int fd, const char *from, size_t n, off_t off, struct err *err)
 {
 	while (n) {
@@ -184,7 +184,7 @@ int out_file(const char *path, mode_t mode, const struct buf *text, struct err *
 void out_release(struct out *o)
 {
 	if (o->tmp_path)
-		(void)unlink(o->tmp_path); /* not committed: nothing may stay behind */
+		(void)unlink(o->tmp_path); /* not committed: remove the temporary file */
 	if (o->path && o->fd > STDERR_FILENO)
 		close_p(&o->fd);
 	free(o->tmp_path);

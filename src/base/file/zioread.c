@@ -1,5 +1,5 @@
 /*
- * Decompression that is pulled; see zioread.h.
+ * Streaming decompression; see zioread.h.
  *
  * Zlib streams are decoded by ISA-L, 2.5 times as fast as zlib does it (534 and 213 MB/s on a C
  * library's .debug_info), or by zlib itself where there is no ISA-L to link (ISAL=0). Each
@@ -18,7 +18,7 @@
 
 #include "base/mem.h"
 
-/* Small enough to stay in a core's cache: bytes passed over never reach memory. */
+/* Small enough for the CPU cache: skipped bytes never reach memory. */
 #define IN_BYTES  ((size_t)64 << 10)
 #define OUT_BYTES ((size_t)128 << 10)
 
@@ -26,10 +26,10 @@ struct zio_reader {
 	enum zkind kind;
 	zio_source_fn source;
 	void *ctx;
-	const uint8_t *p; /* plain bytes that nobody took yet */
+	const uint8_t *p; /* decompressed bytes not yet returned */
 	size_t n;
-	bool is_fed;   /* compressed bytes are left in the decoder's hands */
-	bool is_whole; /* the stream could end here; zlib's: it does */
+	bool is_fed;   /* the decoder has compressed bytes left */
+	bool is_whole; /* zstd: the stream may end here; zlib: it has ended */
 	bool is_ended;
 #ifdef ASSAY_NO_ISAL
 	z_stream *zlib;
@@ -162,7 +162,7 @@ void zio_reader_free(struct zio_reader *r)
 	free(r);
 }
 
-/* More compressed bytes; without any the stream must be whole. */
+/* Reads more compressed bytes; if there are none the stream must be complete. */
 static int feed(struct zio_reader *r, struct err *err)
 {
 	ssize_t got = r->source(r->ctx, r->bytes, IN_BYTES, err);
@@ -180,7 +180,7 @@ static int feed(struct zio_reader *r, struct err *err)
 	return 0;
 }
 
-/* Some plain bytes, or the end. */
+/* Decompresses some bytes, or finds the end of the stream. */
 static int next(struct zio_reader *r, struct err *err)
 {
 	bool is_zlib = r->kind == ZKIND_ZLIB;
@@ -190,7 +190,7 @@ static int next(struct zio_reader *r, struct err *err)
 			r->is_ended = true;
 			break;
 		}
-		/* Plain bytes may wait in the decoder when it has taken all compressed ones. */
+		/* The decoder may still hold decompressed bytes after it consumed all input. */
 		TRY(is_zlib ? zlib_step(r, err) : zstd_step(r, err));
 		if (!r->n && !r->is_fed && !(is_zlib && r->is_whole))
 			TRY(feed(r, err));

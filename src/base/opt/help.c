@@ -24,7 +24,7 @@ static void add_spelling(struct buf *to, const struct opt *o)
 		buf_addf(to, " %s", arg);
 }
 
-/* Wraps text at words between HELP_COLUMN and HELP_WIDTH; the cursor stands at HELP_COLUMN. */
+/* Wraps text at words between HELP_COLUMN and HELP_WIDTH, starting at HELP_COLUMN. */
 static void add_wrapped(struct buf *to, struct sv text)
 {
 	size_t col = HELP_COLUMN;
@@ -87,7 +87,7 @@ static void add_examples(struct buf *to, const char *examples)
 	}
 }
 
-/* Titles of groups that have an option to be shown, between @before and @after. */
+/* Appends the titles of groups that have a visible option, between @before and @after. */
 static void add_groups(struct buf *to, const struct opt_cmd *cmd, const char *before,
 		       const char *after, void (*add)(struct buf *to, const struct opt *o))
 {

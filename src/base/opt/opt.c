@@ -29,7 +29,7 @@ bool opt_next(const struct opt_cmd *cmd, struct opt_at *at)
 	return true;
 }
 
-/* By either name; the other one is empty or 0. */
+/* Finds an option by long or short name; the other one is empty or 0. */
 static bool find_option(struct opt_at *ret_at, const struct opt_cmd *cmd, struct sv name,
 			char letter)
 {
@@ -55,7 +55,7 @@ static int unknown_long(const struct opt_cmd *cmd, struct sv name, struct err *e
 	return -EINVAL;
 }
 
-/* @arg: the text after '=', or NULL. Takes the next word through *i where one is needed. */
+/* @arg: the text after '=', or NULL. Takes the next word and advances *i if one is needed. */
 static int parse_long(const struct opt_cmd *cmd, int argc, char **argv, int *i, struct err *err)
 {
 	struct sv rest = sv_from_str(argv[*i] + 2);

@@ -71,21 +71,21 @@ static void pipe_release(struct spawn_pipe *p)
 
 int spawn_open(struct spawn *ret_s, char *const argv[], struct err *err)
 {
-	CLEANUP(pipe_release) struct spawn_pipe gate = {{-1, -1}};
+	CLEANUP(pipe_release) struct spawn_pipe start = {{-1, -1}};
 	CLEANUP(pipe_release) struct spawn_pipe status = {{-1, -1}};
-	if (pipe2(gate.fd, O_CLOEXEC) || pipe2(status.fd, O_CLOEXEC))
+	if (pipe2(start.fd, O_CLOEXEC) || pipe2(status.fd, O_CLOEXEC))
 		return err_sys(err, "cannot make a pipe");
-	(void)fflush(NULL); /* or the child would write our buffers again */
+	(void)fflush(NULL); /* else the child would flush the same buffers again */
 	pid_t pid = fork();
 	if (pid < 0)
 		return err_sys(err, "cannot start a process");
 	if (pid == 0) {
-		close(gate.fd[1]);
+		close(start.fd[1]);
 		close(status.fd[0]);
-		child(argv, gate.fd[0], status.fd[1]);
+		child(argv, start.fd[0], status.fd[1]);
 	}
 	*ret_s = (struct spawn){
-		.pid = pid, .start_fd = take_fd(&gate.fd[1]), .status_fd = take_fd(&status.fd[0])};
+		.pid = pid, .start_fd = take_fd(&start.fd[1]), .status_fd = take_fd(&status.fd[0])};
 	return 0;
 }
 
@@ -97,7 +97,7 @@ int spawn_exec(struct spawn *s, const char *name, struct err *err)
 	if (put != 1)
 		return err_set(err, -EPIPE, "cannot start '%s': the child ended early", name);
 	int e = 0;
-	/* 0 = exec closed it: success */
+	/* 0: exec succeeded and closed the pipe (O_CLOEXEC) */
 	ssize_t n = file_read_some(s->status_fd, &e, sizeof(e), NULL);
 	close_p(&s->status_fd);
 	if (n != sizeof(e))
@@ -110,8 +110,8 @@ int spawn_exec(struct spawn *s, const char *name, struct err *err)
 }
 
 /*
- * Its end alone: a child that is traced by us (remote/patch/launch.h) also stops, which wait would
- * tell, and take from who traces it.
+ * Waits for the end of the child only. A child that assay traces (remote/patch/launch.h) also has
+ * ptrace stops; a plain waitpid would report and consume those instead of the tracer's.
  */
 static bool reap(struct spawn *s, int flags)
 {
@@ -155,7 +155,7 @@ int spawn_exit_code(const struct spawn *s)
 void spawn_release(struct spawn *s)
 {
 	if (s->start_fd >= 0) {
-		close_p(&s->start_fd); /* end of file at the gate: the child exits by itself */
+		close_p(&s->start_fd); /* the child reads end of file and exits */
 		(void)spawn_wait(s);
 	}
 	close_p(&s->status_fd);

@@ -25,12 +25,12 @@ static void wake(void)
 {
 	uint64_t one = 1;
 	ssize_t put = write(state.fd, &one, sizeof(one));
-	(void)put; /* a full counter is readable already */
+	(void)put; /* on failure the counter is full and thus readable */
 }
 
 /*
- * timeout(1) signals its child and then the group that the child is in, and a terminal's Ctrl-C
- * may come with a parent's own: what arrives within a moment is one request.
+ * timeout(1) signals its child and then the child's process group; on Ctrl-C the parent may send a
+ * signal as well. Signals within this time are therefore one request.
  */
 #define SAME_REQUEST_NS 250000000
 

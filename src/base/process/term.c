@@ -1,4 +1,4 @@
-/* Terminal facts; see term.h. */
+/* Terminal properties; see term.h. */
 #include "base/base.h"
 #include "base/process/term.h"
 

@@ -1,4 +1,4 @@
-/* Worker pool; see work.h. */
+/* Thread pool; see work.h. */
 #include "base/base.h"
 #include "base/process/work.h"
 
@@ -24,11 +24,11 @@ struct work_pool {
 	pthread_mutex_t lock;
 	pthread_cond_t has_work;
 	pthread_cond_t is_idle;
-	uint64_t run; /* number of the current run; a thread works once per run */
+	uint64_t run; /* number of the current run; each thread takes part once per run */
 	unsigned nr_busy;
 	bool is_ending;
 
-	/* Of the current run; constant while threads work, but for the claim counter. */
+	/* The current run; constant while threads work, except for the counter of claimed items. */
 	work_fn fn;
 	void *ctx;
 	size_t nr_items;
@@ -68,7 +68,7 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
-/* Signals belong to the program's main thread: the workers block them all. */
+/* Signals are handled by the main thread: the workers block all of them. */
 static void start_threads(struct work_pool *p)
 {
 	p->has_started = true;

@@ -26,7 +26,7 @@ size_t utf8_len(struct sv s)
 
 #define REPLACEMENT "\xef\xbf\xbd"
 
-/* True for what no text sink may carry: C0 without tab/newline, DEL, C1, and non-characters. */
+/* Characters that are never output as they are: C0 without tab/newline, DEL, C1, noncharacters. */
 static bool is_control(struct sv s, size_t n)
 {
 	const unsigned char *p = (const unsigned char *)s.p;

@@ -66,7 +66,7 @@ void num_add_double(struct buf *to, double v, int decimals)
 		add_fraction(to, frac, decimals);
 }
 
-/* A double that has more digits loses its end. */
+/* A double with more digits is truncated. */
 static struct num_text text_of(const struct buf *b)
 {
 	struct num_text text = {0};
@@ -159,7 +159,7 @@ bool num_parse_scaled(struct sv s, uint64_t unit, uint64_t *ret_v)
 		frac = (struct sv){0};
 	if (!whole.n && !frac.n)
 		return false;
-	/* digit by digit: each stands for a tenth of what is left of the unit */
+	/* digit by digit: each is worth a tenth of the one before */
 	unsigned __int128 part = 0;
 	unsigned __int128 div = 1;
 	for (size_t i = 0; i < frac.n; i++) {

@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 
-/* Backtracking steps: some 10 ms on a subject that blows up. */
+/* Limit of backtracking steps: about 10 ms for catastrophic backtracking. */
 #define MATCH_LIMIT    1000000
 #define DEPTH_LIMIT    10000
 #define HEAP_LIMIT_KIB 16384
@@ -60,7 +60,7 @@ int regex_new(struct regex **ret_re, const char *pattern, unsigned flags, struct
 		return err_set(err, -EINVAL, "pattern '%s': %s at offset %zu", pattern, text,
 			       (size_t)off);
 	}
-	/* without JIT (built so, or no executable memory allowed) the interpreter does it */
+	/* without JIT (not built in, or executable memory not allowed) the interpreter is used */
 	(void)pcre2_jit_compile(re->code, PCRE2_JIT_COMPLETE);
 	re->match = pcre2_match_data_create_from_pattern(re->code, NULL);
 	re->limits = pcre2_match_context_create(NULL);

@@ -8,7 +8,7 @@ size_t suggest_distance(struct sv a, struct sv b)
 {
 	size_t na = MIN(a.n, LEN_MAX);
 	size_t nb = MIN(b.n, LEN_MAX);
-	size_t rows[3][LEN_MAX + 1]; /* the current row and the two before it, by turns */
+	size_t rows[3][LEN_MAX + 1]; /* row of the matrix and the two before it, rotating */
 	for (size_t j = 0; j <= nb; j++)
 		rows[0][j] = j;
 	for (size_t i = 1; i <= na; i++) {
@@ -35,7 +35,7 @@ struct suggest suggest_for(struct sv word)
 void suggest_offer(struct suggest *s, struct sv candidate)
 {
 	size_t d = suggest_distance(s->word, candidate);
-	/* A word that was typed only in part is near, too: "--thr" for "--thread". */
+	/* A prefix counts as similar, too: "--thr" for "--thread". */
 	if (s->word.n >= 3 && sv_has_prefix(candidate, s->word))
 		d = MIN(d, (size_t)1);
 	if (d < s->best_distance) {
