@@ -1,10 +1,10 @@
 /*
- * The table of formats: what `assay report FILE` recognises and `assay convert --to NAME` writes.
- * To add one: a file here, a row in format.c, docs/formats/NAME.md, fixtures.
+ * The table of file formats: those that `assay report FILE` recognises and `assay convert --to
+ * NAME` writes. To add one: a file here, a row in format.c, docs/formats/NAME.md, fixtures.
  *
- * A reader fills a new profile and leaves sealing to the caller. What it cannot parse it counts
- * in the profile's losses and goes on; it fails only when the input is not of its format at all.
- * Writers take a sealed profile and give the same bytes for the same profile.
+ * A reader fills a new profile, which the caller seals. It counts what it cannot parse in the
+ * profile's losses and continues; it fails only if the input is not of its format at all. A writer
+ * takes a sealed profile and produces the same bytes for the same profile.
  */
 #ifndef ASSAY_FORMAT_FORMAT_H
 #define ASSAY_FORMAT_FORMAT_H
@@ -20,28 +20,28 @@
 #include "format/perf/perfscript.h"
 #include "model/profile.h"
 
-/* What a reader reads: bytes that are there, then, if fd is not -1, the rest of a stream. */
+/* Input of a reader: the bytes in head, followed by the rest of the stream fd unless it is -1. */
 struct format_input {
 	struct sv head;
 	int fd;
 };
 
-/* What a writer writes: into buf, from where it goes on to file now and then. */
+/* Output of a writer: appended to buf, which is written to file from time to time. */
 struct format_output {
 	struct buf buf;
-	struct out *file; /* NULL: all of it stays in buf */
+	struct out *file; /* NULL: everything stays in buf */
 };
-/* Called by writers between records: hands buf on once it is large. */
+/* Writers call this between records: writes buf to the file if it is large. */
 int format_spill(struct format_output *to, struct err *err);
-/* Hands on what is left; called once by whoever owns the output. */
+/* Writes the rest of buf to the file; called once, by the owner of the output. */
 int format_flush(struct format_output *to, struct err *err);
 
-/* What all formats share, and one member a format that has options of its own; zero: default. */
+/* Options common to all formats, then those of each format; zero is the default. */
 struct format_options {
 	/*
-	 * Read or write this event alone (as named, or without modifiers). NULL: all of them, or
-	 * the first that has samples where a format holds one. When reading, samples of others are
-	 * LOSS_FILTERED.
+	 * Read or write only this event (its name, with or without modifiers). NULL: all events;
+	 * or, for a format that contains one event, the first that has samples. Samples of other
+	 * events are LOSS_FILTERED when reading.
 	 */
 	const char *event;
 	struct folded_options folded;
@@ -52,11 +52,11 @@ struct format_options {
 };
 
 enum format_flags {
-	FORMAT_NEEDS_INGEST = 1 << 0, /* holds events: ingest/ reads it, not `read` */
-	FORMAT_NEEDS_NAMES = 1 << 1,  /* holds addresses: `read` leaves locations unnamed */
+	FORMAT_NEEDS_INGEST = 1 << 0, /* contains events: read by ingest/, not by `read` */
+	FORMAT_NEEDS_NAMES = 1 << 1,  /* contains addresses: `read` does not symbolize */
 };
 
-/* How sure the head is of this format, 0 (is not) to 100. */
+/* Returns how certain it is that an input with this head has the format, 0 (not) to 100. */
 typedef int format_sniff_fn(struct sv head);
 typedef int format_read_fn(struct profile *p, const struct format_input *in,
 			   const struct format_options *options, struct err *err);
@@ -73,7 +73,7 @@ struct format {
 	format_write_fn *write; /* NULL: never written */
 };
 
-/* The functions of the rows, each in the file of its format, which says what is special. */
+/* The functions in the table, each defined in the file of its format. */
 format_sniff_fn assayfile_sniff, folded_sniff, gperfheap_sniff, heaptrack_sniff, jemallocheap_sniff,
 	massif_sniff, perfdata_sniff, perfscript_sniff;
 format_read_fn assayfile_format_read, folded_read, gperfheap_read, heaptrack_read,
@@ -81,39 +81,40 @@ format_read_fn assayfile_format_read, folded_read, gperfheap_read, heaptrack_rea
 format_write_fn assayfile_format_write, folded_write, heaptrack_write, massif_write, perfdata_write,
 	perfscript_write, profilejson_write, speedscope_write;
 
-#define FORMAT_SNIFF_BYTES ((size_t)64 << 10) /* enough of a head for every sniffer */
+#define FORMAT_SNIFF_BYTES ((size_t)64 << 10) /* size of the head that sniffers need */
 
-/* The i-th of the table, or NULL past its end. */
+/* Returns entry i of the table, NULL past its end. */
 const struct format *format_at(size_t i);
 const struct format *format_find(const char *name); /* or NULL */
-/* The surest one, or NULL. */
+/* Returns the most certain format of an input, or NULL. */
 const struct format *format_sniff(struct sv head);
-/* By the suffix of an output's path, writers only; or NULL. */
+/* Returns the format that is written to a path, by its suffix, or NULL. */
 const struct format *format_of_path(const char *path);
 
 /*
- * The table that a writer of one event writes: that of @event (as named, or without modifiers:
- * "cycles" finds "cycles:u"), by default the first that has samples. NULL in *ret_t when the
- * profile has none at all; -ENOENT, with the events there are, when @event is not among them.
+ * Finds the table for a writer of one event: that of @event (with or without modifiers: "cycles"
+ * finds "cycles:u"), or if @event is NULL the first that has samples. *ret_t is NULL if the profile
+ * has no tables. -ENOENT if there is no such event; the hint lists the events.
  */
 int format_pick_table(const struct profile *p, const char *event, const struct table **ret_t,
 		      struct err *err);
-/* Whether an event's name is @want, or that with modifiers behind. */
+/* Whether an event's name is @want, or @want with modifiers. */
 bool format_is_event(struct sv name, const char *want);
 
-/* Reads the whole of an input (of at most limit bytes) behind to->n. */
+/* Appends the whole input, of at most limit bytes, to a buffer. */
 int format_input_read_all(const struct format_input *in, struct buf *to, size_t limit,
 			  struct err *err);
-/* The same as text: what is in memory is borrowed, a file is read into @all. */
+/* Returns the whole input as text: borrowed if it is in memory, else read into @all. */
 int format_input_text(const struct format_input *in, struct buf *all, struct sv *ret_text,
 		      struct err *err);
 /*
- * Hands an input on in pieces of whole lines, of about step bytes; only the last line may lack its
- * newline. Of a line longer than line_max some of the rest is dropped. Ends at what is not 0.
+ * Reads an input in pieces of about step bytes and calls take() with the complete lines of each;
+ * only the last line may lack its newline. Lines longer than line_max are truncated. Stops if
+ * take() does not return 0, and returns its result.
  */
 int format_input_lines(const struct format_input *in, size_t step, size_t line_max,
 		       int (*take)(void *ctx, struct sv lines), void *ctx, struct err *err);
-/* Counts a line that makes no sense; *first_nr (0 = none) becomes the number of the first one. */
+/* Counts a line that cannot be parsed; *first_nr is set to the first such line's number. */
 void format_bad_line(struct profile *p, uint64_t line_nr, uint64_t *first_nr);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * Frames as text formats know them: names instead of addresses, inlined functions marked.
+ * Locations for text formats, whose frames have function names instead of addresses.
  *
- * A location made here belongs to a MODULE_NAMED module and its offset is no address but a number
- * made from what the frame says, with the top bit set so that it is none of a real address:
- * the same text gives the same location. A frame without a name keeps its address as offset.
+ * A location created here belongs to a MODULE_NAMED module. Its offset is not an address but a
+ * number made from the frame's function, with the top bit set to differ from any address, so the
+ * same text yields the same location. A frame without a name keeps its address as the offset.
  */
 #ifndef ASSAY_FORMAT_TEXTFRAMES_H
 #define ASSAY_FORMAT_TEXTFRAMES_H
@@ -21,16 +21,19 @@ struct text_frame {
 	bool is_inlined;
 };
 
-/* frames: innermost first, the last one physical; nr >= 1. FUNC_KERNEL there makes kernel code. */
+/*
+ * Finds or adds the location of one address. @frames: innermost inlined function first, the last
+ * one is the containing function; nr >= 1. FUNC_KERNEL in the last one: kernel code.
+ */
 loc_id text_location(struct profile *p, const struct text_frame *frames, size_t nr);
-/* An address without a name. */
+/* Finds or adds the location of an unsymbolized address. */
 loc_id text_unnamed(struct profile *p, uint64_t address, str_id path, unsigned func_flags);
-/* FUNC_KERNEL, FUNC_JIT or 0, from the name that perf gives a module. */
+/* Returns FUNC_KERNEL, FUNC_JIT or 0 for a module name as printed by perf. */
 unsigned text_func_flags(struct sv module_path);
 
 /*
- * The name that a location without one is shown by: "[module]", or "[unknown]" where the module
- * is not known either. With TEXT_ADDRS "[module <1a2b>]", "[unknown <1a2b>]".
+ * Appends the text for an unsymbolized location: "[module]", or "[unknown]" if the module is
+ * unknown. With TEXT_ADDRS: "[module <1a2b>]", "[unknown <1a2b>]".
  */
 enum text_flags { TEXT_ADDRS = 1 << 0 };
 void text_add_unnamed(struct buf *to, const struct profile *p, loc_id loc, unsigned flags);

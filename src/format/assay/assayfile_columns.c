@@ -1,6 +1,6 @@
-/* The columns of a recording's sections; see assayfile_layout.h and docs/formats/assay.md. */
+/* The columns of the sections; see assayfile_sections.h and docs/formats/assay.md. */
 #include "base/base.h"
-#include "format/assay/assayfile_layout.h"
+#include "format/assay/assayfile_sections.h"
 
 #define FIELD(type, name)                                                                       \
 	.offset = offsetof(struct type, name), .nr_bytes = sizeof(((struct type *)NULL)->name), \
@@ -27,7 +27,8 @@ static const struct assayfile_field function_fields[] = {
 
 static const struct assayfile_field location_fields[] = {
 	{FIELD(location, module), .ref = SECTION_MODULES},
-	{FIELD(location, flags), .dropped = LOCATION_NAMED}, /* naming has its own section */
+	{FIELD(location, flags),
+	 .dropped = LOCATION_NAMED}, /* symbol names have their own section */
 	{FIELD(location, offset), DELTA},
 };
 
@@ -48,7 +49,7 @@ static const struct assayfile_field tag_fields[] = {
 	{FIELD(tag, detail), DELTA, .ref = SECTION_STRINGS},
 	{FIELD(tag, other), DELTA, .ref = SECTION_TASKS},
 	{FIELD(tag, other_stack), DELTA, .ref = SECTION_STACKS},
-	{FIELD(tag, size_class), .is_optional = true}, /* 1.1 had none */
+	{FIELD(tag, size_class), .is_optional = true}, /* not in version 1.1 */
 };
 
 static const struct assayfile_field mark_fields[] = {

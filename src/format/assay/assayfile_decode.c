@@ -7,7 +7,7 @@
  * still points nowhere becomes "none".
  */
 #include "base/base.h"
-#include "format/assay/assayfile_layout.h"
+#include "format/assay/assayfile_sections.h"
 
 #include <errno.h>
 

@@ -3,7 +3,7 @@
  * near. zstd then sees long runs of small equal bytes. See docs/formats/assay.md.
  */
 #include "base/base.h"
-#include "format/assay/assayfile_layout.h"
+#include "format/assay/assayfile_sections.h"
 
 #define COLUMN(field)                                        \
 	do {                                                 \

@@ -10,6 +10,7 @@
 #include "base/file/file.h"
 #include "base/file/zio.h"
 #include "format/assay/assayfile_layout.h"
+#include "format/assay/assayfile_sections.h"
 #include "format/format.h"
 
 #define HEADER_BYTES sizeof(struct assayfile_header)

@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/file/zio.h"
 #include "format/assay/assayfile_layout.h"
+#include "format/assay/assayfile_sections.h"
 
 #define ZSTD_LEVEL   3
 #define CHUNK_TARGET ((size_t)1 << 20) /* raw bytes after which a chunk is closed */

@@ -1,13 +1,14 @@
 /*
- * What the dumps of allocators (jemalloc's heap_v2, gperftools' heap profiles) have in common:
- * stacks as text addresses and, at the end, a copy of /proc/PID/maps to make sense of them.
+ * Common parts of the allocators' heap dumps (jemalloc's heap_v2, gperftools' heap profiles):
+ * stacks as hexadecimal addresses and, at the end, a copy of /proc/PID/maps.
  *
- *	dumpmaps_parse        the copy -> modules and mappings of the profile
- *	dumpmaps_stack        "0x55d0 0x7f11 ..." -> a stack, leaf first in the text
- *	dumpmaps_unbias       what a sampled row stands for
+ *	dumpmaps_parse        parses the copy of maps into modules and mappings of the profile
+ *	dumpmaps_stack        parses "0x55d0 0x7f11 ..." (leaf first) into a stack
+ *	dumpmaps_unbias       scales a sampled row to an estimate
  *
- * Modules have device and inode, no build-id: the text has none. Locations are unnamed; whoever
- * loads the file names them by the files of the machine (session/load_symbols.h).
+ * Modules have device and inode but no build-id, since dumps contain none. Locations are not
+ * symbolized; the code that loads the file does that with the machine's binaries
+ * (session/load_symbols.h).
  */
 #ifndef ASSAY_FORMAT_HEAP_DUMPMAPS_H
 #define ASSAY_FORMAT_HEAP_DUMPMAPS_H
@@ -22,43 +23,44 @@ struct dump_map {
 	uint64_t start;
 	uint64_t end;
 	uint64_t pgoff;
-	module_id module; /* 0: no code that can be named: heap, stack, data */
+	module_id module; /* 0: not code (heap, stack, data) */
 };
 
 struct dumpmaps {
 	struct profile *p;
-	int32_t pid;               /* whose JIT code, 0 = unknown */
+	int32_t pid;               /* the process, for JIT code; 0 = unknown */
 	VEC(struct dump_map) maps; /* sorted, not overlapping */
 	str_id comm;               /* the program's base name, 0 = unknown */
 	struct map locs;           /* address << 1 | is call -> loc_id */
 	VEC(loc_id) chain;         /* leaf first; scratch */
-	uint64_t nr_bad;           /* lines that made no sense */
-	bool is_cut;               /* the copy is not there, or ends within a line */
-	bool has_main_stack;       /* of the process: one of its last lines */
+	uint64_t nr_bad;           /* lines of the copy that could not be parsed */
+	bool is_cut;               /* the copy is missing, or ends within a line */
+	bool has_main_stack;       /* it has the line [stack], one of the last */
 	uint64_t nr_outside;       /* addresses of stacks that are in no mapping */
-	uint64_t first_bad_nr;     /* line of a stack or row that made no sense, 0 = none */
+	uint64_t first_bad_nr;     /* first stack or row line that could not be parsed, 0 = none */
 };
 
-/* "MAPPED_LIBRARIES:" or "--- Memory map:" on a line of its own cuts a dump in two. */
+/* Splits a dump at the line "MAPPED_LIBRARIES:" or "--- Memory map:". */
 void dumpmaps_cut(struct sv dump, struct sv *ret_stacks, struct sv *ret_maps);
 void dumpmaps_parse(struct dumpmaps *m, struct profile *p, int32_t pid, struct sv maps);
 void dumpmaps_release(struct dumpmaps *m);
 /*
- * When all stacks are read: says where the first bad line is, and sets FACT_HEAP_DUMP if the copy
- * is cut off. @got of @wanted bytes, which
- * the dump's head counts, are in its stacks (as they stand in the file).
+ * Call after all stacks are read: sets FACT_HEAP_DUMP_BAD_LINE to the first bad line, and
+ * FACT_HEAP_DUMP if the copy of maps is truncated. @wanted: bytes according to the dump's header;
+ * @got: sum over its stacks, both as they are in the file.
  */
 void dumpmaps_say_damage(const struct dumpmaps *m, uint64_t got, uint64_t wanted);
 
 /*
- * The stack behind "@": addresses in hex, separated by blanks, leaf first. All but the first are
- * return addresses; the first is what @first_flags says (enum location_flags). False, and
- * *ret_stack untouched, when a word is no address. *ret_depth: addresses that there are.
+ * Parses the stack after "@": hexadecimal addresses, separated by blanks, leaf first. All but the
+ * first are return addresses; @first_flags (enum location_flags) applies to the first. Returns
+ * false and leaves *ret_stack untouched if a word is not an address. *ret_depth: number of
+ * addresses.
  */
 bool dumpmaps_stack(struct dumpmaps *m, struct sv text, uint32_t first_flags, stack_id *ret_stack,
 		    size_t *ret_depth);
 
-/* Blocks and bytes of one row of a sampled dump, before and after. */
+/* Blocks and bytes of one row of a dump: as in the file, and scaled to an estimate. */
 struct dump_sum {
 	uint64_t nr;
 	uint64_t nr_bytes;
@@ -69,17 +71,17 @@ struct dump_estimate {
 	double variance; /* of nr_bytes */
 };
 /*
- * Sampling by a Poisson process with @interval bytes between samples takes a block of s bytes with
- * probability 1 - e^(-s/interval), so a row of blocks of s bytes each stands for that many times
- * more; s is the row's mean. The variance is that of the Horvitz-Thompson estimator: each seen
- * block adds (s / P)^2 (1 - P). Interval 0: nothing was sampled.
+ * Scales a row of a Poisson sample with a mean of @interval bytes between samples. A block of s
+ * bytes is sampled with probability P = 1 - e^(-s/interval), so the row is divided by P; s is the
+ * mean size of the row. The variance is that of the Horvitz-Thompson estimator: each sampled block
+ * adds (s / P)^2 (1 - P). Interval 0: not a sample, the row is exact.
  */
 struct dump_estimate dumpmaps_unbias(struct dump_sum sum, uint64_t interval);
-/* The older rule: a block of s bytes is seen with probability s / interval, at most 1. */
+/* The same for older files: a block of s bytes is sampled with probability min(s / interval, 1). */
 struct dump_estimate dumpmaps_unbias_v1(struct dump_sum sum, uint64_t interval);
 int64_t dumpmaps_round(double v); /* to the nearest, within int64 */
 
-/* A dump's numbers: "<nr>: <bytes> [<nr>: <bytes>]", blanks anywhere; *rest what follows "]". */
+/* Parses "<nr>: <bytes> [<nr>: <bytes>]" (live, allocated); *ret_rest: the text after "]". */
 bool dumpmaps_row(struct sv text, struct dump_sum *ret_live, struct dump_sum *ret_all,
 		  struct sv *ret_rest);
 

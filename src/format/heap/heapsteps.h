@@ -1,14 +1,15 @@
 /*
- * The tables of memory as what a writer of heap files tells: for each second what was allocated and
- * freed, by key (stack and class of sizes), threads put together; and what was live at the peak.
+ * Prepares a profile's memory tables for the writers of heap files (heaptrack, massif): allocations
+ * and frees per second and key (stack and size class), summed over threads, and the live bytes at
+ * the peak.
  *
- *	VEC keys		dense, 0 is the first
- *	VEC steps		sorted by second, then key; one a key and second
- *	peak			by key
+ *	keys		dense, from 0
+ *	steps		sorted by second, then key; one per second and key
+ *	peak		by key
  *
- * Profiles that have "live" only (dumps) become one in which all of it was allocated in the first
- * second; "allocated" without "freed" one in which what is not live was freed at once. Seconds
- * count from the profile's start.
+ * A profile that has only "live" (a dump) is treated as if everything was allocated in the first
+ * second; with "allocated" but without "freed", blocks that are not live count as freed in the
+ * second of their allocation. Seconds count from the start of the profile.
  */
 #ifndef ASSAY_FORMAT_HEAP_HEAPSTEPS_H
 #define ASSAY_FORMAT_HEAP_HEAPSTEPS_H
@@ -19,9 +20,9 @@
 #include "base/vec.h"
 #include "model/profile.h"
 
-/* What both writers take; zero is the default of all. */
+/* Options of both writers; zero is the default. */
 struct heapwrite_options {
-	/* A stack without the allocator's own frames at its leaf; NULL: as it is. */
+	/* Returns a stack without the allocator's own frames at the leaf; NULL: keep them. */
 	stack_id (*trim)(void *ctx, stack_id stack);
 	void *trim_ctx;
 };
@@ -39,7 +40,7 @@ struct heap_key {
 struct heap_step {
 	uint64_t second;
 	uint32_t key;
-	struct heap_amount allocated; /* temporary ones included */
+	struct heap_amount allocated; /* including temporary */
 	struct heap_amount temporary;
 	struct heap_amount freed;
 };
@@ -47,18 +48,18 @@ struct heap_step {
 struct heapsteps {
 	VEC(struct heap_key) keys;
 	VEC(struct heap_step) steps;
-	struct heap_amount *peak; /* by key; NULL: no peak is known */
+	struct heap_amount *peak; /* by key; NULL: the peak is not known */
 	int64_t peak_bytes;
 	uint64_t peak_ns; /* since the start */
 	uint64_t end_ns;  /* of the profile, since the start */
 	struct map by_key;
 };
 
-/* The profile is sealed. -ENOENT when there is no memory in it; @hint says where there is some. */
+/* @p is sealed. -ENOENT if the profile has no memory tables; the error gets @hint then. */
 int heapsteps_init(struct heapsteps *r, const struct profile *p,
 		   const struct heapwrite_options *options, const char *hint, struct err *err);
 void heapsteps_release(struct heapsteps *r);
-/* Nanoseconds since the profile's start. */
+/* Converts a time of the profile to nanoseconds since its start. */
 uint64_t heapsteps_since(const struct profile *p, uint64_t time_ns);
 
 #endif

@@ -1,24 +1,24 @@
 /*
- * Heap dumps of jemalloc (prof.dump, prof_final, lg_prof_interval, prof_gdump): "heap_v2".
- * docs/formats/jemalloc-heap.md has the grammar. Reader only.
+ * Reader of jemalloc's heap dumps, format "heap_v2" (prof.dump, prof_final, lg_prof_interval,
+ * prof_gdump). Grammar: docs/formats/jemalloc-heap.md.
  *
  *	heap_v2/524288
- *	  t*: 28106: 56637512 [0: 0]          of all: live blocks, their bytes [allocated so far]
- *	  t0: 28106: 56637512 [0: 0] name     of a thread
+ *	  t*: 28106: 56637512 [0: 0]          all threads: live blocks, bytes [allocated: the same]
+ *	  t0: 28106: 56637512 [0: 0] name     one thread
  *	@ 0x55d1 0x55d0 ...                   a stack, leaf first
  *	  t*: 539: 120987 [0: 0]
  *	  t0: ...
  *	MAPPED_LIBRARIES:                     /proc/PID/maps
  *
- * Numbers are sampled, and which rule makes them whole is not written down: up to 5.2 a row holds
- * what was seen, and is scaled by its mean size; 5.3 scales each block by its own size and then
- * writes such numbers that the same formula, applied to the row, gives its result. So one formula
- * (dumpmaps_unbias) is right for both, if it is applied to each row before anything is added up;
- * numbers as they stand in the file mean nothing. The rows of a stack's threads are scaled each,
- * then fitted to the stack's own row ("t*"), so that totals are those of jeprof.
+ * The numbers are those of a sample. Up to 5.2 a row contains the sampled blocks and must be scaled
+ * by its mean size. 5.3 scales each block by its own size, then writes numbers for which the same
+ * formula, applied to the row, gives that result. So one formula (dumpmaps_unbias) is correct for
+ * both, if it is applied to each row before rows are summed. Rows of a stack's threads are scaled
+ * one by one, then adjusted to the stack's row of all threads ("t*"), so that totals are those of
+ * jeprof.
  *
- * Fills "live", and "allocated" where the program ran with prof_accum:true. Threads become tasks:
- * jemalloc numbers them from 0, which is no thread id of the kernel's.
+ * Fills "live", and "allocated" if the program ran with prof_accum:true. Threads become tasks;
+ * jemalloc numbers them from 0, these are not kernel thread ids.
  */
 #ifndef ASSAY_FORMAT_HEAP_JEMALLOCHEAP_H
 #define ASSAY_FORMAT_HEAP_JEMALLOCHEAP_H
@@ -27,15 +27,15 @@
 #include "base/sv.h"
 
 struct jemallocheap_options {
-	int32_t pid; /* the process that was dumped, as the file's name says; 0 = unknown */
+	int32_t pid; /* pid of the dumped process, from the file name; 0 = unknown */
 };
 
-/* The parts of "<prefix>.<pid>.<sequence>.<kind>[number].heap". */
+/* The parts of a file name "<prefix>.<pid>.<sequence>.<kind>[number].heap". */
 struct jemallocheap_name {
-	struct sv prefix; /* with its folder */
+	struct sv prefix; /* with the directory */
 	int32_t pid;
-	uint64_t sequence; /* grows by one a dump */
-	char kind;         /* f: final, i: interval, m: asked for, u: growth */
+	uint64_t sequence; /* incremented with each dump */
+	char kind;         /* f: final, i: interval, m: by prof.dump, u: new peak (prof_gdump) */
 };
 bool jemallocheap_parse_name(struct sv path, struct jemallocheap_name *ret_n);
 

@@ -1,6 +1,6 @@
 /*
- * massif.out, the files of valgrind's massif, which ms_print and massif-visualizer show.
- * docs/formats/massif.md has the grammar.
+ * Reader and writer of massif.out, the files of valgrind's massif, which ms_print and
+ * massif-visualizer show. Grammar: docs/formats/massif.md.
  *
  *	desc: --stacks=yes			three lines, then snapshots
  *	cmd: ./prog
@@ -12,16 +12,16 @@
  *	n2: 7072472 (heap allocation functions) malloc/new/new[], --alloc-fns, etc.
  *	 n1: 7072200 0x1091B6: leaf_alloc (t1.c:5)
  *
- * Read: every snapshot is a row of "memory" (live heap; thread stacks; anonymous: these and what
- * the allocator adds), the trees of detailed ones are "snapshots", the last of them is "live", that
- * of the peak is "peak". Trees have no counts of blocks (0), and leave out what is below a
- * threshold, which becomes a frame of its own. Units other than ms (instructions, bytes) count as
- * nanoseconds; FACT_MASSIF_UNIT says so.
+ * Reading: each snapshot becomes a row of "memory" (live heap, thread stacks, and as anonymous
+ * memory their sum plus the allocator's overhead). The trees of detailed snapshots become
+ * "snapshots"; the last one also "live", the one of the peak also "peak". Trees have no numbers of
+ * blocks (0); massif sums up sites below a threshold, these become one frame. Time units other than
+ * ms (instructions, bytes) are treated as nanoseconds and named in FACT_MASSIF_UNIT.
  *
- * Written: live bytes by second, from what was allocated and freed in it (or from "snapshots", or
- * from "live" alone), with at most 100 snapshots: the peak among them, exact, with its tree. Trees
- * are kept at the peak, at the end and at some in between; sites below 1 % are put together. What
- * threads' stacks take comes from "memory".
+ * Writing: live bytes by second, computed from allocations and frees (or from "snapshots", or from
+ * "live"), in at most 100 snapshots, which include the exact peak with its tree. The peak, the end
+ * and some snapshots in between have trees; sites below 1 % are summed up. Bytes of thread stacks
+ * come from "memory".
  */
 #ifndef ASSAY_FORMAT_HEAP_MASSIF_H
 #define ASSAY_FORMAT_HEAP_MASSIF_H

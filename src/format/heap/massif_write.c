@@ -294,7 +294,7 @@ struct groups {
 	struct group *p;
 	size_t n;
 	size_t cap;
-	size_t lower_bound; /* places below the threshold, and what they hold */
+	size_t nr_below; /* places below the threshold, and what they hold */
 	uint64_t bytes_below;
 };
 
@@ -313,7 +313,7 @@ static void group_branches(struct writer *w, struct group of, struct groups *to)
 		g.nr = i - g.first;
 		bool is_below = (double)g.nr_bytes < w->threshold_bytes;
 		if (is_below || is_left_out(w, &b[g.first])) {
-			to->lower_bound++;
+			to->nr_below++;
 			to->bytes_below += g.nr_bytes;
 		} else {
 			vec_push(to, g);
@@ -343,7 +343,7 @@ static void write_node(struct writer *w, struct group of, size_t depth)
 		group_branches(w, of, &groups);
 	struct buf *to = &w->to->buf;
 	buf_add_repeat(to, ' ', depth);
-	buf_addf(to, "n%zu: %" PRIu64 " ", groups.n + (groups.lower_bound != 0), of.nr_bytes);
+	buf_addf(to, "n%zu: %" PRIu64 " ", groups.n + (groups.nr_below != 0), of.nr_bytes);
 	if (depth)
 		add_frame(w, &first);
 	else
@@ -351,8 +351,8 @@ static void write_node(struct writer *w, struct group of, size_t depth)
 			    "(heap allocation functions) malloc/new/new[], --alloc-fns, etc.\n");
 	vec_foreach(g, &groups)
 		write_node(w, *g, depth + 1);
-	if (groups.lower_bound)
-		add_below(w, depth + 1, groups.lower_bound, groups.bytes_below);
+	if (groups.nr_below)
+		add_below(w, depth + 1, groups.nr_below, groups.bytes_below);
 	vec_release(&groups);
 }
 

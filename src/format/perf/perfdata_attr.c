@@ -1,6 +1,6 @@
 /* perf.data: what each event's attribute says of the layout of its records. */
 #include "base/base.h"
-#include "format/perf/perfdata_priv.h"
+#include "format/perf/perfdata_reader.h"
 
 #include <errno.h>
 

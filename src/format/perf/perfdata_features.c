@@ -1,6 +1,6 @@
 /* perf.data: the optional headers ("features") and the build-ids. */
 #include "base/base.h"
-#include "format/perf/perfdata_priv.h"
+#include "format/perf/perfdata_reader.h"
 
 #include "base/hash.h"
 

@@ -8,7 +8,7 @@
  * which is linear for the one ring of one CPU.
  */
 #include "base/base.h"
-#include "format/perf/perfdata_priv.h"
+#include "format/perf/perfdata_reader.h"
 
 void pd_order_release(struct pd_order *o)
 {

@@ -8,7 +8,7 @@
  * and a symbol there.
  */
 #include "base/base.h"
-#include "format/perf/perfdata_write.h"
+#include "format/perf/perfdata_writer.h"
 
 #include "base/hash.h"
 

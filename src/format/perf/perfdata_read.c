@@ -11,7 +11,7 @@
  * chunk that is never freed.
  */
 #include "base/base.h"
-#include "format/perf/perfdata_priv.h"
+#include "format/perf/perfdata_reader.h"
 
 #include <errno.h>
 #include <stdarg.h>

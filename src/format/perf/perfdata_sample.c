@@ -1,6 +1,6 @@
 /* perf.data: records of the kernel (<linux/perf_event.h>, enum perf_event_type) into events. */
 #include "base/base.h"
-#include "format/perf/perfdata_priv.h"
+#include "format/perf/perfdata_reader.h"
 
 #include "base/hash.h"
 

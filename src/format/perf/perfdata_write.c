@@ -1,12 +1,12 @@
 /* perf.data writer: the file and its records, along the time; see perfdata.h. */
 #include "base/base.h"
-#include "format/perf/perfdata_write.h"
+#include "format/perf/perfdata_writer.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
 
 #include "format/format.h"
-#include "format/perf/perfdata_file.h"
+#include "format/perf/perfdata_layout.h"
 
 #define FLUSH_BYTES    ((size_t)1 << 20)
 #define ROUND_RECORDS  4096u /* a FINISHED_ROUND after so many, which bounds a reader's memory */

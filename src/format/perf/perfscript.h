@@ -1,14 +1,13 @@
 /*
- * What `perf script` prints, read and written. The lines are in scriptline.h.
+ * Reader and writer of `perf script` text. scriptline.h parses single lines.
  *
- * Reading: every event gets a table of its own, with the period as a second column where it is
- * printed. Frames keep their full names; their addresses are dropped unless they have no name,
- * so that one function is one location. Functions marked (inlined) become frames of the location
- * that they are inlined into. Lines that make no sense are LOSS_UNPARSED and end nothing; -EINVAL
- * when no line is an event.
+ * Reading: each event becomes a table, with the period as second column if it is printed. Frames
+ * keep their full names; addresses are kept only for unsymbolized frames, so one function is one
+ * location. Functions marked (inlined) become inlined frames of the location they belong to. Lines
+ * that cannot be parsed are counted as LOSS_UNPARSED; -EINVAL if no line is an event.
  *
- * Written is one block a sample, in order of time over all tables as perf script does; a sample
- * that stands for several (from an aggregated input) is one block with that number as its period.
+ * Writing: one block per sample, in order of time over all tables, as perf script does. A row with
+ * a count above 1 (from an aggregated input) is one block with the count as its period.
  */
 #ifndef ASSAY_FORMAT_PERF_PERFSCRIPT_H
 #define ASSAY_FORMAT_PERF_PERFSCRIPT_H
@@ -16,7 +15,7 @@
 #include "base/base.h"
 
 struct perfscript_options {
-	/* Writing: whether a sample (by its index in a table) is written; NULL is all. */
+	/* Writing: returns whether to write a sample (by its index in a table); NULL: all. */
 	bool (*has)(void *ctx, uint32_t table, size_t sample_idx);
 	void *ctx;
 };

@@ -1,13 +1,13 @@
 /*
- * The lines of `perf script` text, one at a time, without state. The grammar follows what perf's
+ * Parses single lines of `perf script` text, without state. The grammar is what perf's
  * builtin-script.c prints:
  *
  *	event   comm  pid[/tid]  [cpu] misc time:  period event: [payload | frame]
  *	frame   ip  symbol[+0xoff] (dso) | ip  symbol[+0xoff] (inlined) | ip  [unknown] (dso) | ip
  *
- * comm may hold blanks, digits and slashes, symbols may hold anything, so events are anchored at
- * pid, cpu and time, frames at the last balanced parentheses. Everything returned is borrowed
- * from the line.
+ * comm may contain blanks, digits and slashes, symbols may contain anything. So an event line is
+ * recognised by pid, cpu and time, a frame by the last balanced parentheses. Returned texts are
+ * borrowed from the line.
  */
 #ifndef ASSAY_FORMAT_PERF_SCRIPTLINE_H
 #define ASSAY_FORMAT_PERF_SCRIPTLINE_H
@@ -17,7 +17,7 @@
 
 struct script_event {
 	struct sv comm;
-	int32_t pid; /* -1 = not printed: perf prints the tid alone by default */
+	int32_t pid; /* -1 = not printed (perf prints only the tid by default) */
 	int32_t tid; /* -1 = not printed */
 	int32_t cpu; /* -1 = not printed */
 	bool has_time;
@@ -38,18 +38,20 @@ struct script_frame {
 struct script_source {
 	struct sv file; /* empty when unknown: "??:0" */
 	uint32_t line;
-	bool is_inlined; /* the frame above: -F +srcline moves the word here */
+	bool is_inlined; /* the frame above is inlined: -F +srcline prints "(inlined)" here */
 };
 
 enum script_event_flags {
-	SCRIPT_NEED_ANCHOR = 1 << 0, /* a line without cpu and time is none */
+	SCRIPT_NEED_ANCHOR = 1 << 0, /* a line without cpu and time is not an event */
 };
+
+/* Each returns whether the line is of that kind; the result is untouched otherwise. */
 
 bool script_parse_event(struct sv line, unsigned flags, struct script_event *ret_e);
 bool script_parse_frame(struct sv line, struct script_frame *ret_f);
 /* "  file.c:123" or "  file.c:123 (inlined)", as -F +srcline prints it below a frame. */
 bool script_parse_source(struct sv line, struct script_source *ret_s);
-/* Whether events of this name are tracepoints, whose text after the colon is a payload. */
+/* Whether an event name is a tracepoint's; the text after the colon is then its payload. */
 bool script_is_tracepoint(struct sv event);
 
 #endif

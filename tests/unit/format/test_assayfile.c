@@ -18,6 +18,7 @@
 #include "format/assay/assayfile.h"
 #include "format/format.h"
 #include "format/assay/assayfile_layout.h"
+#include "format/assay/assayfile_sections.h"
 
 /* ---- a synthetic capture that grows by seconds ------------------------------------------- */
 

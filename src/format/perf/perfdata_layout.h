@@ -1,9 +1,9 @@
 /*
- * The layout of perf.data, for its reader and its writer:
- * tools/perf/Documentation/perf.data-file-format.txt of the kernel's source.
+ * The file layout of perf.data, used by its reader and its writer. Source:
+ * tools/perf/Documentation/perf.data-file-format.txt in the kernel tree.
  */
-#ifndef ASSAY_FORMAT_PERF_PERFDATA_FILE_H
-#define ASSAY_FORMAT_PERF_PERFDATA_FILE_H
+#ifndef ASSAY_FORMAT_PERF_PERFDATA_LAYOUT_H
+#define ASSAY_FORMAT_PERF_PERFDATA_LAYOUT_H
 
 #include "base/base.h"
 
@@ -11,7 +11,7 @@
 #define PD_MAGIC_SWAPPED 0x50455246494c4532ull
 #define PD_MAGIC_V1      0x454c494646524550ull /* "PERFFILE" */
 
-/* Records of perf itself, above those of the kernel. */
+/* Record types that perf adds to those of the kernel. */
 enum pd_user_record {
 	PD_HEADER_ATTR = 64,
 	PD_HEADER_EVENT_TYPE = 65,
