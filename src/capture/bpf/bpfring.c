@@ -1,4 +1,4 @@
-/* The mapped ring of our BPF programs; see bpfring.h. */
+/* Consumer side of a BPF ring buffer; see bpfring.h. */
 #include "base/base.h"
 #include "capture/bpf/bpfring.h"
 

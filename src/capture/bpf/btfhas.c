@@ -1,4 +1,4 @@
-/* Tracepoints by the types that typed programs attach to; see btfhas.h. */
+/* Finds tracepoints in BTF by the types btf_trace_<name>; see btfhas.h. */
 #include "base/base.h"
 
 #include "capture/bpf/btfhas.h"
@@ -19,7 +19,7 @@ bool btf_has_tracepoints(const char *const *names)
 	return has;
 }
 
-/* typedef void (*btf_trace_x)(void *, what it tells ...) */
+/* typedef void (*btf_trace_x)(void *, arguments of the tracepoint ...) */
 bool btf_has_tracepoint_of(const char *name, unsigned nr_args)
 {
 	struct btf *btf = btf__load_vmlinux_btf();

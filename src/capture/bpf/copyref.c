@@ -1,11 +1,11 @@
-/* References for copied stacks; see copyref.h. */
+/* Stack references of copied stacks; see copyref.h. */
 #include "base/base.h"
 #include "capture/bpf/copyref.h"
 
 #include "arch.h"
 #include "base/hash.h"
 
-#define REPORTED_MAX 1000000 /* then all are told again */
+#define REPORTED_MAX 1000000 /* then the set is cleared, and stacks are delivered again */
 
 struct copyref_range {
 	uint64_t start;
@@ -13,8 +13,8 @@ struct copyref_range {
 };
 
 struct copyref_code {
-	VEC(struct copyref_range) ranges; /* ascending, apart */
-	uint32_t generation;              /* of this process number's images */
+	VEC(struct copyref_range) ranges; /* sorted, disjoint */
+	uint32_t generation;              /* number of execs of this pid */
 };
 
 void copyrefs_release(struct copyrefs *c)
@@ -38,13 +38,13 @@ static struct copyref_code *code_of(struct copyrefs *c, int32_t pid)
 	return &c->codes.p[*idx - 1];
 }
 
-/* The first range that ends behind the address. */
+/* The first range that ends after the address. */
 static size_t find_range(const struct copyref_code *code, uint64_t addr)
 {
 	return upper_bound(code->ranges.p, code->ranges.n, end, addr);
 }
 
-/* Ranges that were unmapped stay: a word too many only makes another reference. */
+/* Unmapped ranges are kept: hashing a word too many only gives the stack another reference. */
 static void add_range(struct copyref_code *code, uint64_t start, uint64_t end)
 {
 	size_t at = find_range(code, start);

@@ -1,4 +1,4 @@
-/* The kernel's types that our programs name; see coretypes.h. */
+/* Copies the types that the BPF object uses out of the kernel's BTF; see coretypes.h. */
 #include "base/base.h"
 #include "capture/bpf/coretypes.h"
 
@@ -11,14 +11,14 @@
 #include "base/map.h"
 #include "base/mem.h"
 
-#define FLAVOR "___" /* what follows is not part of the name */
-/* Structures within structures; none of the kernel's comes near it. */
+#define FLAVOR "___" /* separates the type's name from the flavor suffix */
+/* Limit of nested structures; those of the kernel are far less deep. */
 #define DEPTH_MAX 64
 
 struct copier {
 	const struct btf *from;
 	struct btf *to;
-	uint32_t *ids; /* of each type in `from`: its number in `to`, 0 = not copied */
+	uint32_t *ids; /* by type id in `from`: its id in `to`, 0 = not copied */
 	struct map names;
 };
 
@@ -51,7 +51,7 @@ static void want_names(struct copier *c, const struct btf *ours)
 
 static int copy(struct copier *c, uint32_t id, unsigned depth);
 
-/* Members first: fields can be added to the last type only. */
+/* Copies the types of members first: fields can be added to the last type only. */
 static int copy_composite(struct copier *c, const struct btf_type *t, const char *name,
 			  unsigned depth)
 {
@@ -81,7 +81,7 @@ static int copy_array(struct copier *c, const struct btf_type *t, unsigned depth
 	return idx < 0 || elem < 0 ? -1 : btf__add_array(c->to, idx, elem, a->nelems);
 }
 
-/* What a pointer leads to and what an enumeration names does not matter where a field lies. */
+/* Target types of pointers and names of enumerators do not matter for field offsets. */
 static int copy_kind(struct copier *c, const struct btf_type *t, unsigned depth)
 {
 	const char *name = btf__name_by_offset(c->from, t->name_off);
@@ -114,7 +114,7 @@ static int copy_kind(struct copier *c, const struct btf_type *t, unsigned depth)
 	}
 }
 
-/* Its number in the copy, 0: void; < 0: it cannot be copied. */
+/* Copies a type. Returns its id in the copy; 0: void; < 0: it cannot be copied. */
 static int copy(struct copier *c, uint32_t id, unsigned depth)
 {
 	if (!id || c->ids[id])

@@ -1,4 +1,4 @@
-/* A process that closes descriptors slowly; see deferclose.h. */
+/* Closes descriptors in a child process; see deferclose.h. */
 #include "base/base.h"
 #include "capture/bpf/deferclose.h"
 
@@ -18,7 +18,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Closes all but these, which are sorted. In a child: no memory, no locks. */
+/* Closes all descriptors except @fds, which is sorted. Runs in a child: no malloc, no locks. */
 static void keep_only(const int *fds, size_t nr_fds)
 {
 	unsigned next = 0;
@@ -40,7 +40,7 @@ void deferclose(const int *fds, size_t nr_fds)
 	qsort(sorted, nr_fds, sizeof(*sorted), by_value);
 	pid_t pid = fork();
 	if (!pid) {
-		/* once more, so that nobody has to wait for it */
+		/* fork again, so that no process has to wait for the child */
 		if (!fork()) {
 			(void)prctl(PR_SET_NAME, "assay-detach", 0, 0, 0);
 			(void)setsid();

@@ -1,4 +1,4 @@
-/* Our BPF programs: loading, attaching, targets; see engine.h. */
+/* Loads and attaches the BPF programs, and sets their targets; see engine.h. */
 #include "base/base.h"
 #include "capture/bpf/engine.h"
 
@@ -22,11 +22,11 @@
 
 #define NR_KINDS   16 /* of records */
 #define PRINT_MAX  1000
-#define HELD_MAX   (48u << 20) /* records in memory, while a binary is being opened */
+#define HELD_MAX   (48u << 20) /* bytes of records that recordqueue may hold in memory */
 #define ROWS_SPARE (1u << 19)
 /* Large binaries have 4 to 17 rows a KiB of code; the few denser ones are small. */
 #define CODE_BYTES_PER_ROW 96
-/* Births between the listing of the target and the first run of our programs. */
+/* How long after the start adopt() adds children that targets forked before the programs ran. */
 #define ADOPT_NS 1000000000u
 
 struct handler {
@@ -41,8 +41,9 @@ struct engine {
 	bool is_loaded;
 	bool has_tables;
 	struct recordqueue *queue;
-	const struct kernel_record *record; /* taken out and not delivered; NULL = none */
-	void *memory;                       /* the tables, mapped */
+	const struct kernel_record
+		*record; /* taken from the queue, not delivered yet; NULL = none */
+	void *memory;    /* the tables, mapped */
 	size_t memory_bytes;
 	uint32_t nr_rows;
 	struct kerneltables tables;
@@ -74,7 +75,7 @@ __attribute__((format(printf, 2, 0))) static int print_debug(enum libbpf_print_l
 		return 0;
 	while (n > 0 && text[n - 1] == '\n')
 		text[--n] = 0;
-	/* The verifier's words can be a megabyte; why it gave up stands at the end. */
+	/* The verifier's log can be a megabyte; the reason of the failure is at its end. */
 	int skip = n > PRINT_MAX && !log_has_debug(LOG_BPF, 3) ? n - PRINT_MAX : 0;
 	log_debug_at(LOG_BPF, "%s%s", skip ? "..." : "", text + skip);
 	free(text);
@@ -101,8 +102,8 @@ static int add_code_bytes(void *ctx, const struct proc_map *m, struct err *err)
 }
 
 /*
- * The rows are locked memory: as many as the target's code is likely to need, and what a few
- * libraries loaded later need. Of a command that has not started nothing is known.
+ * Number of unwind rows to allocate. They are locked memory: as many as the target's code probably
+ * needs, and some for libraries that are loaded later. A command that has not started is unknown.
  */
 static uint32_t guess_rows(const struct target *t)
 {
@@ -119,7 +120,7 @@ static uint32_t guess_rows(const struct target *t)
 	bool is_known = !t->is_system && !t->child && all;
 	uint64_t n = ROWS_SPARE + most / CODE_BYTES_PER_ROW;
 	uint64_t n_all = ROWS_SPARE + all / CODE_BYTES_PER_ROW;
-	/* Processes mostly share their binaries. */
+	/* Processes usually share most of their binaries. */
 	n = MAX(n, is_known ? MIN(n_all, (uint64_t)KTABLES_ROWS_DEFAULT) : KTABLES_ROWS_DEFAULT);
 	return (uint32_t)MIN(n, (uint64_t)KTABLES_ROWS_MAX);
 }
@@ -130,14 +131,14 @@ static uint32_t choose_rows(const struct target *t)
 	return (n & (n - 1)) ? 1u << (32 - __builtin_clz(n)) : n;
 }
 
-/* It is emptied every 50 ms; a CPU may fill 24 MiB a second with copies of stacks while it must. */
+/* The ring is drained every 50 ms; a CPU writes up to 24 MiB per second of stack copies. */
 static uint32_t ring_bytes(void)
 {
 	unsigned nr_cpus = host_nr_cpus();
 	return nr_cpus <= 4 ? 8u << 20 : nr_cpus <= 16 ? 16u << 20 : 64u << 20;
 }
 
-/* libbpf reads the types when it loads, so they stay open until then. */
+/* libbpf reads the BTF when it loads the object, so the descriptor stays open until then. */
 static struct assay_bpf *open_skeleton(int *ret_types_fd)
 {
 	size_t nr_bytes;
@@ -159,7 +160,7 @@ int engine_open(struct engine **ret_e, const struct engine_spec *spec, struct er
 	e->types_fd = -1;
 	e->skel = open_skeleton(&e->types_fd);
 	if (!e->skel)
-		return err_sys(err, "cannot open our BPF programs");
+		return err_sys(err, "cannot open the BPF programs");
 	leave_out(e->skel->obj, spec);
 	e->nr_rows = choose_rows(spec->target);
 	e->memory_bytes = KTABLES_HEAD_BYTES + (size_t)e->nr_rows * sizeof(struct unwind_row);
@@ -187,11 +188,11 @@ static int add_process(struct engine *e, int32_t pid, uint32_t flags, struct err
 	if (!take_space(e, &proc.space_idx))
 		return err_set(err, -ENOSPC, "too many processes");
 	int rc = bpf_map_update_elem(bpf_map__fd(e->skel->maps.procs), &key, &proc, BPF_NOEXIST);
-	if (rc) /* of threads, only a process's first one needs a space */
+	if (rc) /* a thread needs a space only if its process has none yet */
 		(void)bpf_map_update_elem(bpf_map__fd(e->skel->maps.free_spaces), NULL,
 					  &proc.space_idx, BPF_ANY);
 	if (rc && rc != -EEXIST)
-		return err_set(err, rc, "cannot name process %d to the kernel: %s", pid,
+		return err_set(err, rc, "cannot add process %d to the BPF targets: %s", pid,
 			       strerror(-rc));
 	return 0;
 }
@@ -206,7 +207,8 @@ static int add_thread(struct engine *e, int32_t tid, struct err *err)
 	uint8_t yes = 1;
 	if (!rc)
 		rc = bpf_map_update_elem(bpf_map__fd(e->skel->maps.tids), &key, &yes, BPF_ANY);
-	return rc ? err_set(err, rc, "cannot name thread %d to the kernel: %s", tid, strerror(-rc))
+	return rc ? err_set(err, rc, "cannot add thread %d to the BPF targets: %s", tid,
+			    strerror(-rc))
 		  : 0;
 }
 
@@ -227,8 +229,9 @@ static int add_targets(struct engine *e, struct err *err)
 }
 
 /*
- * The kernel side adds what targets fork; what they forked before it ran is added here, as long
- * as it lives. Single threads are watched without what they, or threads next to them, fork.
+ * Adds a process of which mappings are known here but which the BPF programs do not know: a target
+ * forked it before the programs ran; they add later forks themselves. Not with single threads as
+ * targets, whose forks are not targets.
  */
 static bool adopt(struct engine *e, int32_t pid)
 {
@@ -257,15 +260,14 @@ static bool find_space(void *ctx, int32_t pid, uint32_t *ret_idx)
 static int refuse(int rc, struct err *err)
 {
 	if (rc == -EPERM || rc == -EACCES) {
-		err_set(err, -EPERM, "the kernel refuses our programs: %s", strerror(-rc));
+		err_set(err, -EPERM, "the kernel refuses to load BPF programs: %s", strerror(-rc));
 		return err_hint(err, "is it locked down, or a container without CAP_BPF and "
 				     "CAP_PERFMON? its words: assay --debug=bpf ...");
 	}
 	if (rc == -ENOMEM)
-		return err_set(err, rc, "cannot load our programs into the kernel: %s",
-			       strerror(-rc));
-	err_set(err, -ENOTSUP, "this kernel does not take our programs: %s", strerror(-rc));
-	return err_hint(err, "its words: assay --debug=bpf ...");
+		return err_set(err, rc, "cannot load BPF programs: %s", strerror(-rc));
+	err_set(err, -ENOTSUP, "this kernel cannot load the BPF programs: %s", strerror(-rc));
+	return err_hint(err, "the verifier's log: assay --debug=bpf ...");
 }
 
 static int map_tables(struct engine *e, struct err *err)
@@ -273,7 +275,7 @@ static int map_tables(struct engine *e, struct err *err)
 	void *p = mmap(NULL, e->memory_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
 		       bpf_map__fd(e->skel->maps.tables), 0);
 	if (p == MAP_FAILED)
-		return err_sys(err, "cannot map the kernel's unwind tables");
+		return err_sys(err, "cannot map the BPF map of unwind tables");
 	e->memory = p;
 	kerneltables_init(&e->tables, &(struct kerneltables_spec){.head = p,
 								  .nr_rows = e->nr_rows,
@@ -283,14 +285,17 @@ static int map_tables(struct engine *e, struct err *err)
 	return 0;
 }
 
-/* Sections like "tp_btf/sched_switch" say what to attach to; others are their source's business. */
-static bool attaches_itself(const struct bpf_program *prog)
+/*
+ * Whether the section name says what to attach to ("tp_btf/sched_switch"); else the source
+ * attaches.
+ */
+static bool has_attach_target(const struct bpf_program *prog)
 {
 	const char *section = bpf_program__section_name(prog);
 	return strchr(section, '/') && strncmp(section, "iter", 4) != 0;
 }
 
-/* Those whose names begin so and that are not attached yet. */
+/* Attaches the programs with this name prefix that are not attached yet. */
 static int attach(struct engine *e, const char *prefix, struct err *err)
 {
 	const struct bpf_object_skeleton *s = e->skel->skeleton;
@@ -299,12 +304,12 @@ static int attach(struct engine *e, const char *prefix, struct err *err)
 			(const void *)((const char *)s->progs +
 				       (size_t)i * (size_t)s->prog_skel_sz);
 		struct bpf_program *prog = *ps->prog;
-		if (!bpf_program__autoload(prog) || !attaches_itself(prog) ||
+		if (!bpf_program__autoload(prog) || !has_attach_target(prog) ||
 		    (ps->link && *ps->link) || strncmp(ps->name, prefix, strlen(prefix)))
 			continue;
 		struct bpf_link *link = bpf_program__attach(prog);
 		if (!link)
-			return err_sys(err, "cannot attach our program to '%s'",
+			return err_sys(err, "cannot attach a BPF program to '%s'",
 				       bpf_program__section_name(prog));
 		*ps->link = link;
 	}
@@ -323,7 +328,9 @@ int engine_load(struct engine *e, struct err *err)
 			     bpf_map__max_entries(e->skel->maps.ring), HELD_MAX, err));
 	TRY(map_tables(e, err));
 	TRY(add_targets(e, err));
-	/* Forks and ends of targets from now on; until then user space looks (adopt). */
+	/*
+	 * Forks and exits of targets are followed from now on; earlier forks are added by adopt().
+	 */
 	TRY(attach(e, "life_", err));
 	e->is_loaded = true;
 	return 0;
@@ -516,7 +523,7 @@ static uint64_t map_bytes(const struct engine *e)
 {
 	uint64_t nr_bytes = 0;
 	for (struct bpf_map *m = NULL; (m = bpf_object__next_map(e->skel->obj, m));)
-		if (bpf_map__autocreate(m)) /* a ring's elements are bytes */
+		if (bpf_map__autocreate(m)) /* the size of a ring is in bytes */
 			nr_bytes +=
 				(uint64_t)MAX(bpf_map__value_size(m), 1u) * bpf_map__max_entries(m);
 	return nr_bytes;

@@ -1,4 +1,4 @@
-/* What stands for engine.c, and all sources on it, where programs are not built in (BPF=0). */
+/* Replaces engine.c and all sources with BPF programs in a build without BPF (BPF=0). */
 #include "base/base.h"
 #include "capture/bpf/engine.h"
 
@@ -11,7 +11,7 @@ int engine_open(struct engine **ret_e UNUSED, const struct engine_spec *spec UNU
 	return err_hint(err, "build it with clang, llvm-strip, bpftool and libbpf installed");
 }
 
-/* There is none, so nothing is asked of it. */
+/* engine_open fails, so none of these is called. */
 int engine_load(struct engine *e UNUSED, struct err *err UNUSED)
 {
 	BUG("no engine");

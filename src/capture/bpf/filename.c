@@ -1,4 +1,4 @@
-/* A name that a person knows, from what the kernel's programs saw of an open file. */
+/* Text for a file, pipe or socket that the BPF programs reported; see filename.h. */
 #include "base/base.h"
 
 #include "capture/bpf/filename.h"
@@ -7,7 +7,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-/* The names come leaf first: the path is built from the end of the record. */
+/* The components come leaf first: the path is built from the end of the record. */
 static void add_path(struct buf *to, const char *names, size_t n, bool is_cut)
 {
 	if (is_cut)
@@ -60,7 +60,7 @@ static void add_unix(struct buf *to, const struct kernel_file *r, size_t n)
 	}
 	buf_add_str(to, p[0] ? "unix " : "unix @");
 	size_t skip = p[0] ? 0 : 1;
-	/* a path ends at its NUL; an abstract name may hold some */
+	/* a path ends at a NUL; an abstract name may contain NULs */
 	size_t len = skip ? n - skip : strnlen(p, n);
 	buf_add(to, p + skip, len);
 }
@@ -100,7 +100,7 @@ void filename_add(struct buf *to, const struct kernel_file *r)
 		return;
 	}
 	size_t before = to->n;
-	if (!n && r->is_deleted) { /* a file of no directory, as the kernel makes it for mappings */
+	if (!n && r->is_deleted) { /* not in a directory: made by the kernel for a mapping */
 		buf_add_str(to, "[shared memory]");
 		return;
 	}

@@ -1,4 +1,4 @@
-/* Decoding what our programs send; see kernelrecord.h. */
+/* Decodes records of the BPF programs; see kernelrecord.h. */
 #include "base/base.h"
 #include "capture/bpf/kernelrecord.h"
 
@@ -31,7 +31,7 @@ bool kernelrecord_is_sane(const struct kernel_record *r, uint32_t nr_bytes)
 	case RECORD_COPY:
 		return is_copy_sane((const void *)r);
 	default:
-		return true; /* their sources look */
+		return true; /* checked by their sources */
 	}
 }
 
@@ -58,7 +58,7 @@ static void decode_stack(const struct kernel_stack *s, struct event *ev)
 					 .loss = loss_from_walk_end((enum walk_end)s->end)};
 }
 
-/* The walker takes registers in the kernel's order of bits; those by DWARF number come here. */
+/* Converts registers from DWARF numbers to the order of perf's register bits. */
 static void decode_copy(const struct kernel_copy *c, struct kernelrecord_scratch *scratch,
 			struct event *ev)
 {

@@ -1,15 +1,15 @@
-/* Filling the kernel side's tables; see kerneltables.h and wire/kernel_tables.h. */
+/* Fills the tables of the BPF walker; see kerneltables.h and wire/kernel_tables.h. */
 #include "base/base.h"
 #include "capture/bpf/kerneltables.h"
 
-#define QUARANTINE_NS 1000000000u /* longer than any walk */
+#define QUARANTINE_NS 1000000000u /* before memory is reused: longer than any walk */
 #define COLLECT_NS    1000000000u
 #define SWAP_TRIES    8
 #define NONE          UINT32_MAX
 
 enum ktable_state { KTABLE_OUT = 0, KTABLE_IN, KTABLE_NO_ROOM };
 
-/* A binary; its pages are its own for good, its rows while somebody maps it. */
+/* A binary. It keeps its pages for ever, and its rows while a process maps it. */
 struct ktable {
 	const struct unwind_table *table;
 	enum ktable_state state;
@@ -22,17 +22,17 @@ struct ktable {
 };
 
 struct krange {
-	uint32_t key; /* generation of the space that it says; 0 = free slot */
+	uint32_t key; /* generation of the space that it describes; 0 = free entry */
 	uint32_t generation;
 	uint32_t first;
 	uint32_t nr;
 	uint32_t nr_users;  /* processes */
-	uint64_t unused_ns; /* since when it has none */
+	uint64_t unused_ns; /* since when nr_users is 0 */
 	VEC(uint32_t) tables;
 };
 
 struct kprocess {
-	int32_t pid; /* 0 = free slot */
+	int32_t pid; /* 0 = free entry */
 	bool is_dirty;
 	uint32_t range; /* NONE = nothing published */
 	uint32_t space_idx;
@@ -228,7 +228,7 @@ static uint32_t next_generation(struct kerneltables *k)
 	return k->last_generation;
 }
 
-/* The range that says this space; made when new. NONE: no room. */
+/* The range for this space, created if new. NONE: no room. */
 static uint32_t range_of(struct kerneltables *k, const struct space *sp)
 {
 	const uint32_t *known = map_get(&k->range_of, sp->generation);
@@ -311,7 +311,7 @@ static enum published publish(struct kerneltables *k, struct kprocess *p)
 			continue;
 		uint32_t again;
 		if (!k->spec.find_space(k->spec.ctx, p->pid, &again) || again != idx) {
-			/* It ended meanwhile, and its space may be another's by now. */
+			/* The process has ended, and its space may belong to another one. */
 			(void)__atomic_compare_exchange_n(&s->now, &pack, now, false,
 							  __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 			return UNKNOWN;
@@ -366,9 +366,9 @@ void kerneltables_missed(struct kerneltables *k, int32_t pid)
 		try_publish(k, p);
 }
 
-/* ---- what nobody uses any more ------------------------------------------------------------ */
+/* ---- freeing unused memory     ------------------------------------------------------------ */
 
-/* Ranges that the kernel side names; it passes them on from parent to child by itself. */
+/* Marks ranges that spaces refer to; the BPF programs copy them from parent to child. */
 static void find_named(const struct kerneltables *k, struct map *named)
 {
 	uint32_t n = __atomic_load_n(&k->spec.head->next_space, __ATOMIC_RELAXED);
@@ -409,7 +409,7 @@ void kerneltables_applied(struct kerneltables *k, uint64_t time_ns, uint64_t now
 		p->is_dirty = false;
 		try_publish(k, p);
 	}
-	if (n) /* those that are still dirty were added again behind */
+	if (n) /* those that are still dirty were appended again */
 		memmove(k->dirty.p, k->dirty.p + n, (k->dirty.n - n) * sizeof(*k->dirty.p));
 	k->dirty.n -= n;
 	if (now_ns < k->collected_ns + COLLECT_NS)

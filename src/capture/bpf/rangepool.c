@@ -1,4 +1,4 @@
-/* Ranges of an array; see rangepool.h. */
+/* Allocator of index ranges; see rangepool.h. */
 #include "base/base.h"
 #include "capture/bpf/rangepool.h"
 

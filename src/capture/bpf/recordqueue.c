@@ -1,10 +1,10 @@
 /*
- * The queue before the reader; see recordqueue.h. In order of age:
+ * A queue of records in memory and in the ring; see recordqueue.h. In order of age:
  *
  *	chunks (memory)   oldest ... newest  |  ring: consumer ... producer
  *
- * A record is copied out under the lock, so the thread may move everything behind it at any time.
- * What is in a chunk: a 32-bit length, padding to 8 bytes, the record, padding to 8 bytes.
+ * A record is copied under the lock, so the thread may move all later ones at any time.
+ * In a chunk: a 32-bit length, padding to 8 bytes, the record, padding to 8 bytes.
  */
 #include "base/base.h"
 #include "capture/bpf/recordqueue.h"
@@ -16,7 +16,7 @@
 #include "base/vec.h"
 #include "capture/bpf/bpfring.h"
 
-#define LOOK_NS       40000000 /* the thread's pace */
+#define LOOK_NS       40000000 /* between two polls of the thread */
 #define CHUNK_BYTES   (1u << 20)
 #define PUBLISH_EVERY 256
 
@@ -30,18 +30,18 @@ struct recordqueue {
 	struct bpfring ring;
 	pthread_t thread;
 	bool has_thread;
-	pthread_mutex_t lock; /* guards what follows, and the ring */
+	pthread_mutex_t lock; /* protects the following fields and the ring */
 	pthread_cond_t stops;
 	bool is_stopping;
 	VEC(struct chunk) chunks;
-	size_t first; /* chunk that is read */
-	size_t at;    /* where in it */
+	size_t first; /* index of the chunk that is read */
+	size_t at;    /* offset in it */
 	size_t nr_held;
 	size_t max_held;
 	size_t held_limit;
 	uint64_t nr_taken;
 	uint64_t nr_bad;
-	uint8_t *scratch; /* the reader's record; its alone */
+	uint8_t *scratch; /* the record that the reader has; used by the reader only */
 	size_t nr_scratch;
 };
 
@@ -131,7 +131,7 @@ int recordqueue_open(struct recordqueue **ret_q, int fd, uint64_t nr_bytes, size
 	pthread_cond_init(&q->stops, &attr);
 	pthread_condattr_destroy(&attr);
 	TRY(bpfring_open(&q->ring, fd, nr_bytes, err));
-	/* Without the thread a stall may cost records, which are counted. */
+	/* Without the thread records may be lost while the reader is busy; losses are counted. */
 	q->has_thread = !pthread_create(&q->thread, NULL, look_after, q);
 	*ret_q = TAKE(q);
 	return 0;

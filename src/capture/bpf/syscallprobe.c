@@ -1,4 +1,4 @@
-/* Programs on system calls; see syscallprobe.h. */
+/* Attaches BPF programs to system calls; see syscallprobe.h. */
 #include "base/base.h"
 #include "capture/bpf/syscallprobe.h"
 
@@ -13,8 +13,8 @@
 #include "host/tracefs.h"
 
 /*
- * A tracepoint's programs run on every hit, of every task, as soon as there is an event of it. The
- * event itself counts nothing: it is opened on this thread and stays off.
+ * Opens a disabled perf event on this thread. The programs attached to it run on every hit of the
+ * tracepoint, in all tasks, although the event itself counts nothing.
  */
 static int open_event(uint32_t id)
 {
@@ -31,10 +31,10 @@ static int refused(const char *name, int rc, struct err *err)
 {
 	CLEANUP(err_release) struct err why = {0};
 	if (rc != -EACCES && rc != -EPERM)
-		return err_set(err, rc, "cannot watch the system call '%s': %s", name,
+		return err_set(err, rc, "cannot attach to system call '%s': %s", name,
 			       strerror(-rc));
 	tracefs_refused(&why);
-	err_set(err, rc, "cannot watch the system call '%s': %s", name, err_msg(&why));
+	err_set(err, rc, "cannot attach to system call '%s': %s", name, err_msg(&why));
 	return err_hint(err, "%s", why.hint);
 }
 
@@ -55,7 +55,7 @@ int syscallprobe_attach(struct bpf_links *links, int tracefs_fd, const struct bp
 	struct bpf_link *link = bpf_program__attach_perf_event_opts(p, fd, &opts);
 	if (!link)
 		return refused(name, -errno, err);
-	(void)take_fd(&fd); /* the link's */
+	(void)take_fd(&fd); /* owned by the link */
 	vec_push(&links->list, link);
 	return 0;
 }

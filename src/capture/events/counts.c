@@ -1,4 +1,4 @@
-/* Counting events by name; see counts.h. The kernel's side: bpf/counts.bpf.h. */
+/* Counts named events by BPF programs; see counts.h and bpf/counts.bpf.h. */
 #include "base/base.h"
 #include "capture/events/counts.h"
 
@@ -20,7 +20,7 @@
 #define SPILLS_MAX 8192
 #define BATCH      4096
 #define WINDOW_NS  100000000ull /* as in bpf/counts.bpf.h */
-#define GRACE_NS   200000000ull /* a hit near the end of its second is booked by then */
+#define GRACE_NS   200000000ull /* after the end of a second: all of its hits are counted by then */
 #define CPUS_MAX   4096
 
 struct counts_total {
@@ -35,13 +35,13 @@ struct counts {
 	struct assay_bpf *skel;
 	struct bpf_links links;
 	uint64_t start_ns;
-	uint32_t nr_done; /* seconds that were delivered */
+	uint32_t nr_done; /* number of seconds that were delivered */
 	bool is_attached;
 	struct counts_total *totals; /* by event, once stopped */
-	/* Of all processes: what came while a program of ours ran on that CPU. */
+	/* Hits of all processes that were missed: another BPF program ran on that CPU. */
 	uint64_t nr_missed;
 	uint64_t single_bytes;
-	uint64_t singles_end_ns; /* when hits were no longer kept singly; 0 = never */
+	uint64_t singles_end_ns; /* when the limit of single rows was reached; 0 = not reached */
 	struct count_key *keys;  /* one batch */
 	struct count_value *values;
 	struct buf text;
@@ -92,8 +92,8 @@ static void counts_free(void *s)
 static int open_event(const struct named_event *e, int32_t cpu, struct err *err)
 {
 	/*
-	 * A tracepoint's programs run on every hit as soon as there is an event of it, which need
-	 * not count itself: it is opened on this thread and stays off.
+	 * The programs attached to an event of a tracepoint run on every hit, even if the event is
+	 * disabled. So it is opened on this thread and stays disabled.
 	 */
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
@@ -125,7 +125,7 @@ static int attach_one(struct counts *c, uint32_t idx, int32_t cpu, struct err *e
 	struct bpf_link *link = bpf_program__attach_perf_event_opts(prog, fd, &opts);
 	if (!link)
 		return err_sys(err, "cannot count event '%s'", e->name);
-	(void)take_fd(&fd); /* the link's */
+	(void)take_fd(&fd); /* owned by the link */
 	vec_push(&c->links.list, link);
 	return 0;
 }
@@ -138,7 +138,7 @@ static int attach_event(struct counts *c, uint32_t idx, struct err *err)
 	size_t nr = MIN(host_cpus(cpus, CPUS_MAX), (size_t)CPUS_MAX);
 	for (size_t i = 0; i < nr; i++) {
 		int rc = attach_one(c, idx, cpus[i], err);
-		if (rc && rc != -ENODEV) /* a CPU that has just gone */
+		if (rc && rc != -ENODEV) /* the CPU has just gone offline */
 			return rc;
 	}
 	return 0;
@@ -194,7 +194,7 @@ static void limit_singles(struct counts *c, uint64_t now_ns, size_t nr_text)
 	    c->single_bytes < c->spec.single_bytes_max)
 		return;
 	c->singles_end_ns = now_ns;
-	c->skel->bss->count_no_singles = 1; /* what is in the ring still comes */
+	c->skel->bss->count_no_singles = 1; /* records in the ring are still delivered */
 }
 
 static int on_single(void *ctx, const struct kernel_record *r, const struct event_sink *sink,
@@ -221,7 +221,7 @@ static int on_single(void *ctx, const struct kernel_record *r, const struct even
 	return sink->event(sink->ctx, &ev, err);
 }
 
-/* Delivers what @until seconds hold, and takes it out of the kernel's map. */
+/* Delivers the sums of all seconds before @until, and removes them from the BPF map. */
 static int collect_map(struct counts *c, int fd, uint32_t until, const struct event_sink *sink,
 		       struct err *err)
 {
@@ -250,7 +250,7 @@ static int collect_map(struct counts *c, int fd, uint32_t until, const struct ev
 			vec_push(&done, c->keys[i]);
 		}
 	}
-	/* Not while going through it: the cursor is a bucket's number, which stays true. */
+	/* Not during the iteration, whose cursor is the number of a bucket. */
 	for (size_t i = 0; i < done.n && !rc;) {
 		uint32_t nr = (uint32_t)MIN(done.n - i, (size_t)BATCH);
 		if (bpf_map_delete_batch(fd, &done.p[i], &nr, NULL) && errno != ENOENT)
@@ -309,7 +309,7 @@ static uint64_t missed_by(const struct bpf_program *prog)
 	return fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &nr_bytes) ? 0 : info.recursion_misses;
 }
 
-/* What there was no room for, as one row an event at the end. */
+/* Hits for which the maps had no room, as one row for each event at the end. */
 static int deliver_rest(struct counts *c, uint32_t idx, const struct event_sink *sink,
 			struct err *err)
 {
@@ -326,7 +326,7 @@ static int deliver_rest(struct counts *c, uint32_t idx, const struct event_sink 
 
 /* ---- life --------------------------------------------------------------------------------- */
 
-/* Nothing is counted yet. */
+/* Counting does not start yet. */
 static int counts_load(void *s, struct err *err)
 {
 	struct counts *c = s;
@@ -355,7 +355,7 @@ static int counts_stop(void *s, const struct event_sink *sink, struct err *err)
 	struct counts *c = s;
 	if (!c->is_attached)
 		return 0;
-	c->skel->bss->count_start_ns = 0; /* at once; detaching takes a while */
+	c->skel->bss->count_start_ns = 0; /* stops counting at once; detaching takes a while */
 	detach(c);
 	c->nr_missed = missed_by(c->skel->progs.count_tracepoint) +
 		       missed_by(c->skel->progs.count_software);

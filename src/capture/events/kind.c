@@ -1,4 +1,4 @@
-/* What kinds of events there are and how each is counted; see set.h. */
+/* Decides for each event how it is counted: outcome, amount, cost; see set.h. */
 #include "base/base.h"
 #include "capture/events/set.h"
 
@@ -105,7 +105,9 @@ enum event_cost event_cost_of(struct sv name)
 	return sv_has_prefix(name, SV("syscalls:")) ? EVENT_COST_CALL : EVENT_COST_LOW;
 }
 
-/* What happens on behalf of others: in interrupts, workers of the kernel, whoever comes along. */
+/*
+ * Events that are not caused by the current thread: in interrupts, kernel workers, or any thread.
+ */
 static const char *const machine_wide[] = {
 	"block:*",
 	"writeback:*",
@@ -250,7 +252,7 @@ static void add_return(struct buf *to, int32_t outcome)
 		buf_add_str(to, "ok");
 		return;
 	}
-	/* Not errors that a program sees: the call is made again, or ends as EINTR. */
+	/* Errors that programs do not see: the call is restarted, or returns EINTR. */
 	if (outcome <= -512 && outcome >= -516) {
 		buf_add_str(to, "interrupted");
 		return;

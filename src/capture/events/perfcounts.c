@@ -1,4 +1,4 @@
-/* Counting events by the kernel's counters; see perfcounts.h. */
+/* Counts events by perf counters; see perfcounts.h. */
 #include "base/base.h"
 #include "capture/events/perfcounts.h"
 
@@ -21,7 +21,7 @@
 struct counter {
 	int fd;
 	uint32_t event;
-	int32_t pid; /* COUNTS_ELSEWHERE: a CPU's */
+	int32_t pid; /* COUNTS_ELSEWHERE: counter of a CPU */
 	int32_t tid;
 	uint64_t value; /* as last read */
 };
@@ -57,7 +57,7 @@ static bool is_refusal(int rc)
 	return rc == -EACCES || rc == -EPERM;
 }
 
-/* Without the kernel side, ordinary users count some events of their own programs. */
+/* Ordinary users may count some events of their own processes, in user mode only. */
 static bool is_unprivileged(const struct named_event *e)
 {
 	return e->software && e->software->unprivileged &&
@@ -84,7 +84,7 @@ static int open_any(struct perfcounts *c, const struct named_event *e, int32_t t
 	return fd;
 }
 
-/* False: this event cannot be counted at all. */
+/* Opens a counter; false: this event cannot be counted at all. */
 static bool add_counter(struct perfcounts *c, uint32_t event, int32_t pid, int32_t tid, int32_t cpu)
 {
 	const struct named_event *e = &c->counts->set->events.p[event];
@@ -93,7 +93,8 @@ static bool add_counter(struct perfcounts *c, uint32_t event, int32_t pid, int32
 		vec_push(&c->counters, (struct counter){fd, event, pid, tid, 0});
 	else
 		c->last_refusal = fd;
-	return fd >= 0 || fd == -ESRCH || fd == -ENODEV; /* a thread, a CPU that has gone */
+	return fd >= 0 || fd == -ESRCH ||
+	       fd == -ENODEV; /* the thread has exited, or the CPU is offline */
 }
 
 static bool add_process(struct perfcounts *c, uint32_t event, int32_t pid)
@@ -128,14 +129,14 @@ static bool add_event(struct perfcounts *c, uint32_t event)
 	return is_fine;
 }
 
-/* Others read 0 without the kernel side. */
+/* Other events would count 0 in user mode only. */
 static bool is_pointless(const struct named_event *e)
 {
 	bool has_rights = host_sysctl("perf_event_paranoid", 2) < 2 || host_is_root();
 	return e->software && !has_rights && !is_unprivileged(e);
 }
 
-/* An error only if none of the events can be counted. */
+/* Opens all counters; an error only if none of the events can be counted. */
 static int perfcounts_open(void **ret_c, const struct source_env *env, struct err *err)
 {
 	struct perfcounts *c = xcalloc(1, sizeof(*c));
@@ -182,7 +183,8 @@ static int perfcounts_start(void *s, const struct source_env *env, const struct 
 		const struct counter *one = &c->counters.p[i];
 		bool is_first = !i || one->tid != c->counters.p[i - 1].tid;
 		if (one->tid != c->target->child || !c->target->child)
-			(void)ioctl(one->fd, PERF_EVENT_IOC_ENABLE, 0); /* a thread that has gone */
+			(void)ioctl(one->fd, PERF_EVENT_IOC_ENABLE,
+				    0); /* fails if the thread has exited */
 		TRY(is_first ? emit_name(one, c->start_ns, sink, err) : 0);
 	}
 	return 0;

@@ -1,8 +1,8 @@
-/* The ready sets of events; see readysets.h. */
+/* The predefined sets of events; see readysets.h. */
 #include "base/base.h"
 #include "capture/events/readysets.h"
 
-/* What of it a kernel lacks is left out, which is the common case for the newer futex calls. */
+/* Events that the kernel lacks are left out; that is common for the newer futex calls. */
 #define FUTEX_CALLS                        \
 	"syscalls:sys_enter_futex\n"       \
 	"syscalls:sys_exit_futex\n"        \

@@ -1,4 +1,4 @@
-/* Words of event names and what they mean on this kernel; see set.h. */
+/* Resolves names of events on this kernel; see set.h. */
 #include "base/base.h"
 #include "capture/events/set.h"
 
@@ -31,11 +31,11 @@ void event_set_release(struct event_set *s)
 static int add_word(struct event_set *s, struct sv word, const char *where, struct err *err)
 {
 	if (word.n > WORD_MAX || s->words.n == WORDS_MAX)
-		return err_set(err, -EINVAL, "%s%s: this is no list of event names",
+		return err_set(err, -EINVAL, "%s%s: this is not a list of event names",
 			       where ? "" : "events", where ? where : "");
 	for (size_t i = 0; i < word.n; i++)
 		if (word.p[i] <= ' ' || word.p[i] > '~')
-			return err_set(err, -EINVAL, "%s%s'%.*s' is no name of an event",
+			return err_set(err, -EINVAL, "%s%s'%.*s' is not the name of an event",
 				       where ? where : "", where ? ": " : "", SV_ARGS(word));
 	vec_push(&s->words, (struct event_word){arena_strndup(&s->arena, word.p, word.n), where});
 	return 0;
@@ -93,7 +93,7 @@ int event_set_add_ready(struct event_set *s, const char *name, struct err *err)
 	return err_hint(err, "ready sets: %s", buf_str(&all));
 }
 
-/* What other kernels have, or other builds of this one: not misspelt, just not here. */
+/* Events of other kernel versions or configurations: not misspelt, but missing here. */
 static const char *const elsewhere[] = {
 	"syscalls:sys_*_futex_wait*",
 	"syscalls:sys_*_futex_wake",
@@ -134,7 +134,7 @@ static const char *const elsewhere[] = {
 	"readahead:*",
 };
 
-/* Names that have moved, newest last. */
+/* Tracepoints that were renamed, newest last. */
 static const struct {
 	const char *old;
 	const char *now;
@@ -182,7 +182,7 @@ static bool is_known(const struct tracefs_names *known, struct sv name)
 	return false;
 }
 
-/* NULL: it is there already. */
+/* Adds an event; NULL: it is in the set already. */
 static struct named_event *add_event(struct event_set *s, struct sv name)
 {
 	vec_foreach(e, &s->events)
@@ -240,7 +240,7 @@ static void offer(struct near_names *near, struct sv name)
 	near->distances[at] = d;
 }
 
-/* Whether the part before the colon is there at all: a module may not be loaded. */
+/* Whether the kernel has the group (before the colon); a module may not be loaded. */
 static bool has_system(const struct tracefs_names *known, struct sv system)
 {
 	for (size_t i = 0; i < known->names.n; i++) {
@@ -259,7 +259,7 @@ static bool is_elsewhere(const char *word)
 	return false;
 }
 
-/* What measures time on a CPU is assay cpu's business. */
+/* Clocks: these are sampled by assay cpu. */
 static bool is_sampled(const char *word)
 {
 	static const char *const clocks[] = {"cycles", "instructions", "cpu-clock", "task-clock"};
@@ -269,7 +269,7 @@ static bool is_sampled(const char *word)
 	return false;
 }
 
-/* Other names that perf has for counters of the CPU. */
+/* Names that perf has for hardware counters. */
 static bool is_hardware(const char *word)
 {
 	static const char *const starts[] = {
@@ -304,7 +304,7 @@ static int refuse(const struct event_word *w, const struct near_names *near, str
 	return err_hint(err, "assay list events '*%s*' searches what there is", w->text);
 }
 
-/* "page-faults:u", as perf takes it: letters of perf's modifiers after a name, nothing else. */
+/* Whether a word ends in modifiers as perf has them: "page-faults:u". */
 static bool has_modifier(const char *word)
 {
 	const char *colon = strrchr(word, ':');
@@ -337,7 +337,7 @@ static int take_unknown(struct event_set *s, const struct event_word *w,
 	struct sv rest = near.word;
 	struct sv system = sv_split(&rest, ':');
 	bool has_event = rest.n > 0;
-	/* "syscals:": the part before the colon is misspelt; "xfs:": there is nothing like it. */
+	/* "syscals:": the group is misspelt; "xfs:": no group has a similar name. */
 	bool is_other_system = has_event && !near.n && !has_system(known, system);
 	if (has_event && (is_elsewhere(w->text) || is_other_system)) {
 		add_note(s, w,
@@ -433,7 +433,7 @@ static int open_formats(struct event_set *s, int fd, struct err *err)
 	return 0;
 }
 
-/* What is left for those who may not look at tracepoints: events that the kernel counts itself. */
+/* Software events are all that is left to users who may not use tracepoints. */
 static int match_software(struct event_set *s, struct err *err)
 {
 	CLEANUP(buf_release) struct buf closed = {0};

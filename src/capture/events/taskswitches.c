@@ -1,4 +1,4 @@
-/* Context switches by thread, without rights; see taskswitches.h. */
+/* Context switches by thread, without privileges; see taskswitches.h. */
 #include "base/base.h"
 #include "capture/events/taskswitches.h"
 
@@ -15,7 +15,7 @@
 #include "host/proc.h"
 
 #define STATUS_BYTES_MAX (64 << 10)
-/* Readings take one part in so many of the time, and are not further apart than a second. */
+/* Polling takes at most 1 / this of the time, but polls are at most a second apart. */
 #define READ_SHARE  200
 #define POLL_MIN_MS 100
 #define POLL_MAX_MS 1000
@@ -23,8 +23,8 @@
 enum switch_kind { SWITCH_BLOCKED, SWITCH_PREEMPTED, SWITCH_NR };
 
 static const struct {
-	const char *field;   /* of status, as getrusage(2) distinguishes them */
-	const char *outcome; /* as sched:sched_switch has it */
+	const char *field;   /* of /proc/TID/status; the kinds are those of getrusage(2) */
+	const char *outcome; /* as for sched:sched_switch */
 } kinds[SWITCH_NR] = {
 	{"voluntary_ctxt_switches", "blocked"},
 	{"nonvoluntary_ctxt_switches", "preempted"},
@@ -32,7 +32,7 @@ static const struct {
 
 struct task {
 	int32_t tid;
-	uint32_t round; /* of readings: the last one in which it was there */
+	uint32_t round; /* number of the last poll that saw it */
 	bool has_ended;
 	uint64_t nr[SWITCH_NR]; /* as last read */
 };
@@ -42,10 +42,10 @@ struct taskswitches {
 	uint32_t spec; /* of the event's rows */
 	VEC(struct task) tasks;
 	struct map by_tid;     /* tid -> index into tasks + 1 */
-	struct map is_process; /* pid -> 1: the target's, 0: somebody else's */
+	struct map is_process; /* pid -> 1: a target, 0: not */
 	uint32_t round;
 	uint64_t start_ns;
-	uint64_t read_ns; /* how long the last reading took */
+	uint64_t read_ns; /* duration of the last poll */
 	uint64_t nr_ended;
 	struct buf text;
 };
@@ -60,7 +60,7 @@ static void taskswitches_free(void *self)
 	free(s);
 }
 
-/* With rights it is counted by the others, stacks and all. */
+/* With privileges the other sources count it, with stacks. */
 static bool taskswitches_is_wanted(const struct source_env *env)
 {
 	if (host_sysctl("perf_event_paranoid", 2) < 2 || host_is_root())
@@ -103,7 +103,7 @@ static bool read_counts(struct taskswitches *s, int32_t tid, uint64_t nr[SWITCH_
 	return found == (1u << SWITCH_NR) - 1;
 }
 
-/* What a thread did before the capture is not counted; one that is created in it begins at 0. */
+/* Switches before the capture are not counted; a thread created during it starts at 0. */
 static int read_task(struct taskswitches *s, int32_t pid, int32_t tid,
 		     const struct event_sink *sink, struct err *err)
 {
@@ -143,7 +143,7 @@ static int read_process(struct taskswitches *s, int32_t pid, const struct event_
 	return 0;
 }
 
-/* A process's parent is looked at once: it is the target's for good, or never. */
+/* A process's parent is checked once: whether a process is a target never changes. */
 static bool is_ours(struct taskswitches *s, int32_t pid)
 {
 	const struct target *t = s->target;
@@ -156,7 +156,7 @@ static bool is_ours(struct taskswitches *s, int32_t pid)
 	if (!is_new)
 		return *known;
 	*known = is_given;
-	/* what had been forked before the capture is not asked for; nor do threads fork for us */
+	/* children forked before the capture are not targets, nor those of single threads */
 	if (is_given || s->round == 1 || t->tids.pids.n || proc_parent(pid, &parent, NULL))
 		return is_given;
 	const uint32_t *of_parent = map_get(&s->is_process, (uint32_t)parent);

@@ -1,4 +1,4 @@
-/* Format files of tracepoints; see tracefmt.h. */
+/* Parses format files of tracepoints and prints payloads; see tracefmt.h. */
 #include "base/base.h"
 #include "capture/events/tracefmt.h"
 
@@ -21,7 +21,7 @@ static bool has_word(struct sv s, const char *word)
 	return memmem(s.p, s.n, word, strlen(word)) != NULL;
 }
 
-/* "offset:24" of a line whose parts are separated by semicolons. */
+/* Parses a part such as "offset:24"; false: its key is not @key, or no number follows. */
 static bool number_of(struct sv part, const char *key, uint64_t *ret_v)
 {
 	struct sv value = sv_trim(part);
@@ -129,7 +129,7 @@ int trace_format_parse(struct trace_format *ret_f, struct sv text, struct err *e
 	}
 	if (!has_id) {
 		trace_format_release(&f);
-		return err_set(err, -EINVAL, "the format of a tracepoint lacks its ID");
+		return err_set(err, -EINVAL, "the format file of a tracepoint has no ID");
 	}
 	*ret_f = f;
 	return 0;
@@ -143,7 +143,7 @@ const struct trace_field *trace_field(const struct trace_format *f, const char *
 	return NULL;
 }
 
-/* Bytes that are no text would tear the line. */
+/* Bytes that are not printable text would break the line. */
 static void add_text(struct buf *to, const uint8_t *p, size_t n)
 {
 	for (size_t i = 0; i < n && p[i]; i++)

@@ -1,4 +1,4 @@
-/* Opening sampling events; see open.h. */
+/* Chooses and opens perf sampling events; see open.h. */
 #include "base/base.h"
 #include "capture/perf/open.h"
 
@@ -50,9 +50,9 @@ static void init_attr(struct perf_event_attr *a, uint32_t freq_hz, unsigned flag
 		.task = 1,
 		.sample_id_all = 1,
 		/*
-		 * The kernel then leaves PERF_RECORD_MISC_MMAP_BUILD_ID set in the same record for
-		 * other recorders, which did not ask; perf 6 crashes on it. So not for every
-		 * process.
+		 * Not for the whole system: the kernel leaves PERF_RECORD_MISC_MMAP_BUILD_ID set in
+		 * the same record for other perf users, who did not request it; perf 6 crashes on
+		 * it.
 		 */
 		.build_id = !(flags & PERFOPEN_SYSTEM),
 		.use_clockid = 1,
@@ -79,8 +79,8 @@ static void init_attr(struct perf_event_attr *a, uint32_t freq_hz, unsigned flag
 }
 
 /*
- * Tries the event, dropping what older kernels lack (build ids, lost counts) and then the kernel
- * side where it is refused. Returns 0 or -errno of the last refusal.
+ * Tries to open the event; without the attributes that older kernels lack (build ids, lost counts),
+ * then without kernel frames if these are not permitted. Returns 0 or -errno of the last attempt.
  */
 static int try_open(struct perfopen *p, int32_t pid, int32_t cpu)
 {
@@ -110,20 +110,19 @@ static int choose_sideband(struct perfopen *ret_p, int32_t pid, unsigned flags, 
 	struct perfopen p = {.event = "none", .is_software = true};
 	init_attr(&p.attr, 0, flags | PERFOPEN_NO_STACKS);
 	p.attr.freq = 0;
-	p.attr.exclude_kernel = 1; /* nothing is sampled, so nothing of it needs to be permitted */
+	p.attr.exclude_kernel = 1; /* nothing is sampled, so this needs no privilege */
 	p.attr.type = PERF_TYPE_SOFTWARE;
 	p.attr.config = PERF_COUNT_SW_DUMMY;
 	int rc = try_open(&p, pid, flags & PERFOPEN_SYSTEM ? 0 : -1);
 	if (rc)
-		return err_set(err, rc, "cannot follow mappings and births of %s %d: %s",
+		return err_set(err, rc, "cannot follow mmap and fork events of %s %d: %s",
 			       pid < 0 ? "the whole system, cpu" : "pid", pid < 0 ? 0 : pid,
 			       strerror(-rc));
 	*ret_p = p;
 	return 0;
 }
 
-/* Switches happen in the kernel: without its side none would be counted, so it must be permitted.
- */
+/* Switches happen in kernel mode: none would be counted without permission to sample it. */
 static int choose_switches(struct perfopen *ret_p, int32_t pid, unsigned flags, struct err *err)
 {
 	struct perfopen p = {.event = "context-switches", .is_software = true};
@@ -139,7 +138,7 @@ static int choose_switches(struct perfopen *ret_p, int32_t pid, unsigned flags, 
 	if (!rc && p.is_refused_kernel)
 		rc = -EACCES;
 	if (rc)
-		return err_set(err, rc, "cannot watch the switches of pid %d: %s", pid,
+		return err_set(err, rc, "cannot record context switches of pid %d: %s", pid,
 			       strerror(-rc));
 	*ret_p = p;
 	return 0;
@@ -217,7 +216,7 @@ int perfopen_event(const struct perfopen *p, int32_t tid, int32_t cpu, uint32_t 
 
 struct perfopen_counts perfopen_read(int fd)
 {
-	uint64_t v[2] = {0}; /* value, and lost where the kernel knows it */
+	uint64_t v[2] = {0}; /* value, and lost if the kernel reports it */
 	ssize_t n = read(fd, v, sizeof(v));
 	return (struct perfopen_counts){.value = n >= 8 ? v[0] : 0, .nr_lost = n >= 16 ? v[1] : 0};
 }

@@ -1,4 +1,4 @@
-/* A look ahead into the rings; see pending.h. */
+/* Looks ahead in perf rings without consuming; see pending.h. */
 #include "base/base.h"
 #include "capture/perf/pending.h"
 
@@ -12,7 +12,7 @@ void pending_forks_release(struct pending_forks *f)
 void pending_forks_add(struct pending_forks *f, const struct ring *r,
 		       const struct perf_event_attr *attr)
 {
-	/* A second reader: its position and scratch are its own, and it never publishes. */
+	/* A second reader with its own position and scratch buffer; it never publishes. */
 	struct ring look = *r;
 	look.scratch = NULL;
 	look.nr_scratch = 0;

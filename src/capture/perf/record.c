@@ -1,11 +1,11 @@
-/* Decoding kernel records; see record.h. Layouts: linux/perf_event.h, enum perf_event_type. */
+/* Decodes perf records; see record.h. Layouts: linux/perf_event.h, enum perf_event_type. */
 #include "base/base.h"
 #include "capture/perf/record.h"
 
 #include "arch.h"
 #include "base/file/rd.h"
 
-/* What sample_id_all appends to every record but samples: pid tid, time, cpu res. */
+/* The trailer of all records except samples (sample_id_all): pid tid, time, cpu res. */
 #define TRAILER_BYTES 24
 
 uint64_t record_time_ns(const struct perf_event_attr *attr, const struct perf_event_header *h)
@@ -62,8 +62,7 @@ static enum record_result decode_sample(const struct perf_event_attr *attr,
 	return r.is_bad ? RECORD_BAD : RECORD_EVENT;
 }
 
-/* The flag alone does not tell: the kernel leaves it set for the next event that gets the record.
- */
+/* The flag alone does not suffice: the kernel leaves it set for the next event of the record. */
 static bool decode_map(const struct perf_event_header *h, bool may_have_build_id, struct rd *r,
 		       struct event *ev)
 {
@@ -125,7 +124,7 @@ static enum record_result decode_other(const struct perf_event_attr *attr,
 		ev->kind = EVENT_THROTTLE;
 		break;
 	case PERF_RECORD_SWITCH:
-	case PERF_RECORD_SWITCH_CPU_WIDE: /* of whom, the trailer says */
+	case PERF_RECORD_SWITCH_CPU_WIDE: /* the thread is in the trailer */
 		ev->kind = EVENT_SWITCH;
 		ev->sw.is_out = h->misc & PERF_RECORD_MISC_SWITCH_OUT;
 		ev->sw.is_preempt = h->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;

@@ -1,5 +1,5 @@
 /*
- * The sampling source; see sampler.h. Who is sampled by which event:
+ * The sampler; see sampler.h. Which thread is sampled by which event:
  *
  *	ring owners   cpu 0: dummy ──ring    cpu 1: dummy ──ring
  *	group 1       thread 10 × cpu 0,1;  thread 11 × cpu 0,1   (+ what they fork, inherited)
@@ -7,7 +7,7 @@
  *
  * Growing a group opens new events with a larger copy for its live threads, then closes the old
  * ones, which ends the inherited ones with them (kernel/events/core.c, perf_event_release_kernel).
- * Members are known from FORK records, so those that wait in the rings are looked at before.
+ * Members are known from FORK records, so unread ones in the rings are read ahead before.
  */
 #include "base/base.h"
 #include "capture/perf/sampler.h"
@@ -29,20 +29,20 @@
 
 #define SAMPLER_CPUS_MAX  4096
 #define SETTLE_NS         2000000u /* how long records stay in the rings; see sampler.h */
-#define GROW_AFTER        2        /* short copies: one odd stack is not worth it */
+#define GROW_AFTER        2        /* number of short copies: a single deep stack is not worth it */
 #define GROW_FACTOR       4
 #define RINGS_TOTAL_BYTES (64u << 20)
 #define RING_MAX_BYTES    (16u << 20)
 #define RING_MIN_BYTES    (64u << 10)
-#define SIDEBAND_BYTES    (1u << 20) /* of a ring, where no samples go through it */
-#define STOP_TRIES        100        /* milliseconds for a record that a preempted CPU is writing */
-#define SPARE_FDS         256        /* for binaries, recordings and the rest of the tool */
+#define SIDEBAND_BYTES    (1u << 20) /* size of a ring without samples */
+#define STOP_TRIES        100        /* each 1 ms: wait for a record that is still being written */
+#define SPARE_FDS         256 /* descriptors kept for binaries, recordings and everything else */
 
 struct group {
 	VEC(int) fds;
 	uint32_t stack_bytes;
-	uint32_t nr_short; /* copies that were too short since the last growth */
-	bool is_fixed;     /* larger copies were refused once: not asked for again */
+	uint32_t nr_short; /* copies that were too short since they were last enlarged */
+	bool is_fixed;     /* larger copies failed once: not tried again */
 };
 
 struct sampler {
@@ -56,11 +56,11 @@ struct sampler {
 	VEC(struct group) groups;
 	struct map group_of; /* tid -> group index + 1 */
 	struct map wanted;   /* pids, when filtering */
-	struct map known;    /* pids whose start was synthesised, in system mode */
+	struct map known;    /* pids whose names and mappings were delivered, in system mode */
 	uint64_t nr_events;  /* open descriptors of groups */
-	uint64_t max_events; /* what the limit of open files leaves for them */
+	uint64_t max_events; /* limit, by the limit of open files */
 	struct sampler_info info;
-	uint64_t before_ns; /* CPU time counted before the capture's first second began */
+	uint64_t before_ns; /* CPU time before sampler_begin */
 	bool is_started;
 	const struct event_sink *outer; /* of sampler_sink() */
 	uint64_t nr_lost_counted;       /* by the events */
@@ -98,7 +98,7 @@ static int open_ring(struct sampler *s, int32_t cpu, uint32_t *bytes, struct err
 		return err_sys(err, "cannot open a ring on cpu %d", cpu);
 	struct ring ring;
 	int rc = ring_open(&ring, fd, *bytes / page_bytes, err);
-	/* An ordinary user may lock kernel.perf_event_mlock_kb a CPU: less ring, not no ring. */
+	/* An ordinary user may lock kernel.perf_event_mlock_kb per CPU: use a smaller ring then. */
 	while ((rc == -EPERM || rc == -ENOMEM) && *bytes > RING_MIN_BYTES) {
 		*bytes /= 2;
 		err_release(err);
@@ -140,7 +140,7 @@ static int open_rings(struct sampler *s, struct err *err)
 
 /* ---- events ------------------------------------------------------------------------------ */
 
-/* Its ring is that of cpus.p[i]; its samples go to the program, if there is one. */
+/* Redirects an event to the ring of cpus.p[i] and attaches the BPF program, if any. */
 static int direct_event(const struct sampler *s, int fd, size_t i)
 {
 	if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, s->ring_fds.p[i]))
@@ -150,7 +150,7 @@ static int direct_event(const struct sampler *s, int fd, size_t i)
 	return 0;
 }
 
-/* Opens the thread's events on all CPUs into the group. -ESRCH: it has ended. */
+/* Opens the thread's events on all CPUs and adds them to the group. -ESRCH: it has exited. */
 static int open_thread(struct sampler *s, struct group *g, int32_t tid, struct err *err)
 {
 	for (size_t i = 0; i < s->cpus.n; i++) {
@@ -200,7 +200,7 @@ static int add_thread(struct sampler *s, int32_t tid, struct err *err)
 	return rc;
 }
 
-/* New threads may appear while we open: repeat until a pass finds none. */
+/* Threads may be created meanwhile: lists them again until no new one is found. */
 static int add_process(struct sampler *s, int32_t pid, struct err *err)
 {
 	for (size_t before = SIZE_MAX; before != s->group_of.n;) {
@@ -242,10 +242,11 @@ static size_t count_threads(const struct target *t)
 }
 
 /*
- * Too many threads x CPUs for the descriptor limit: sample all CPUs, keep the target's. Without
- * samples an event a CPU does as well, and the target's threads are not charged for switching
- * events of their own; but records of switches are the target's alone, and ordinary users may
- * only ask for those of their own processes.
+ * Whether to use one event per CPU instead of one per thread and CPU: if there are too many threads
+ * for the descriptor limit (then other threads' samples are dropped), or if there are no samples
+ * (then the target's context switches need not switch events). Not for records of switches, which
+ * must be the target's alone, and not for ordinary users, who may only open events of their own
+ * processes.
  */
 static bool needs_filter(struct sampler *s)
 {
@@ -365,7 +366,7 @@ static int synth_targets(struct sampler *s, const struct event_sink *sink, struc
 
 int sampler_start(struct sampler *s, const struct event_sink *sink, struct err *err)
 {
-	/* Events first: what is mapped between the two then comes twice, never not at all. */
+	/* Events first: a mapping made in between is then delivered twice, not missed. */
 	bool is_at_gate = s->target->child && !s->target->is_system && !s->info.is_filtering;
 	vec_foreach(g, &s->groups)
 		for (size_t i = 0; !is_at_gate && i < g->fds.n; i++)
@@ -399,10 +400,10 @@ static void note_fork(struct sampler *s, const struct event *ev)
 }
 
 /*
- * In system mode what a process was before is synthesised when it first matters: with its first
- * sample, or when it forks, since the child starts with the parent's mappings. Its other events do
- * not make it known: a server that starts a thread has told nothing of its mappings. One that
- * was born or executed a program under our eyes has told everything.
+ * In system mode the names and mappings of a process are synthesized when they are first needed: at
+ * its first sample, or when it forks, since the child starts with the parent's mappings. Other
+ * events do not suffice to know the process: the creation of a thread tells nothing of mappings.
+ * For a process that was created or called exec during the capture, events tell everything.
  */
 static int ensure_known(struct sampler *s, const struct event *ev, const struct event_sink *sink,
 			struct err *err)
@@ -454,7 +455,7 @@ static int deliver(struct sampler *s, const struct perf_event_header *h,
 	return rc;
 }
 
-/* The programs have looked whether it is a target. */
+/* The BPF programs have checked that it is a target. */
 static int pass_on(void *ctx, const struct event *ev, struct err *err)
 {
 	struct sampler *s = ctx;
@@ -501,8 +502,8 @@ static size_t oldest_ring(const struct sampler *s)
 }
 
 /*
- * Merges the rings and the side by time up to the horizon. At the same moment a mapping comes
- * before who runs in it. *ret_is_whole: nothing was held back for a record in the making.
+ * Merges the rings and the side by time up to the horizon. At equal times an mmap record comes
+ * before samples. *ret_is_whole: nothing was held back for a record that is still being written.
  */
 static int merge_until(struct sampler *s, uint64_t horizon_ns, const struct event_sink *sink,
 		       bool *ret_is_whole, struct err *err)
@@ -533,7 +534,9 @@ static int merge_until(struct sampler *s, uint64_t horizon_ns, const struct even
 	return rc;
 }
 
-/* 0, -EAGAIN (without a message): held back at a record in the making; or the sink's refusal. */
+/*
+ * Returns 0; -EAGAIN without a message: held back for a record being written; or the sink's error.
+ */
 static int drain_until(struct sampler *s, uint64_t horizon_ns, const struct event_sink *sink,
 		       struct err *err)
 {
@@ -567,8 +570,8 @@ static bool counts_time(const struct sampler *s)
 }
 
 /*
- * What the events counted until now. Time: inherited threads are in it. Losses: those after a
- * ring's last record are in no PERF_RECORD_LOST.
+ * Reads the values of all events: CPU time including that of inherited threads, and losses; losses
+ * after the last record of a ring are in no PERF_RECORD_LOST.
  */
 static void read_counts(struct sampler *s, const struct group *g, size_t nr)
 {
@@ -596,7 +599,7 @@ int sampler_stop(struct sampler *s, const struct event_sink *sink, struct err *e
 	vec_foreach(g, &s->groups)
 		for (size_t i = 0; i < g->fds.n; i++)
 			(void)ioctl(g->fds.p[i], PERF_EVENT_IOC_DISABLE,
-				    0); /* ended tasks refuse */
+				    0); /* fails for threads that have exited */
 	vec_foreach(g, &s->groups)
 		read_counts(s, g, g->fds.n);
 	s->info.cpu_ns -= MIN(s->before_ns, s->info.cpu_ns);
@@ -628,7 +631,7 @@ static void close_events(struct sampler *s, struct group *g, size_t from, size_t
 	s->nr_events -= MIN((uint64_t)nr, s->nr_events);
 }
 
-/* Only a lack of room is a failure; a thread that has ended needs no events. */
+/* Only a lack of resources is a failure; a thread that has exited needs no events. */
 static int reopen_thread(struct sampler *s, struct group *g, int32_t tid)
 {
 	int rc = open_thread(s, g, tid, NULL);
@@ -639,7 +642,7 @@ struct growth {
 	struct sampler *s;
 	uint32_t group; /* index + 1 */
 	uint64_t start_ns;
-	struct map opened_us; /* tid -> when its new events were there, from start_ns */
+	struct map opened_us; /* tid -> when its new events were open, since start_ns */
 };
 
 static int reopen_member(struct growth *w, int32_t tid)
@@ -651,9 +654,9 @@ static int reopen_member(struct growth *w, int32_t tid)
 }
 
 /*
- * A child that was born before its parent got the new events has only the old ones, which are
- * about to be closed; its FORK record may still lie in a ring. Returns how many such members
- * were found, or an error.
+ * Opens new events for children that were created before their parent got the new events: they only
+ * inherited the old ones, which will be closed. Their FORK records may still be unread in a ring.
+ * Returns the number of such children, or an error.
  */
 static int adopt_pending(struct growth *w)
 {
@@ -676,7 +679,7 @@ static int adopt_pending(struct growth *w)
 	return nr;
 }
 
-#define ADOPT_ROUNDS 16 /* children of children, each found once its parent is */
+#define ADOPT_ROUNDS 16 /* depth of descendants: a child is found once its parent is */
 
 static int reopen_threads(struct sampler *s, uint32_t group)
 {
@@ -717,7 +720,7 @@ void sampler_grow(struct sampler *s, int32_t tid, uint64_t nr_bytes)
 		return;
 	uint32_t group = is_per_cpu ? 1 : *of;
 	struct group *g = &s->groups.p[group - 1];
-	/* Records that were in the rings before the last growth say nothing new. */
+	/* Records that were written before the copies were last enlarged are ignored. */
 	if (g->is_fixed || g->stack_bytes >= PERFOPEN_STACK_MAX || nr_bytes < g->stack_bytes ||
 	    ++g->nr_short < GROW_AFTER)
 		return;
@@ -726,7 +729,7 @@ void sampler_grow(struct sampler *s, int32_t tid, uint64_t nr_bytes)
 	size_t nr_old = g->fds.n;
 	g->stack_bytes = MIN(g->stack_bytes * GROW_FACTOR, PERFOPEN_STACK_MAX);
 	int rc = is_per_cpu ? reopen_cpus(s, g) : reopen_threads(s, group);
-	if (rc) { /* not all of them: the old ones stay, with copies that cut some stacks */
+	if (rc) { /* not all could be opened: the old events stay, and some stacks are cut short */
 		close_events(s, g, nr_old, g->fds.n - nr_old);
 		g->stack_bytes = old_bytes;
 		g->is_fixed = true;
@@ -744,7 +747,7 @@ struct sampler_info sampler_info(const struct sampler *s)
 {
 	struct sampler_info info = s->info;
 	if (s->spec.flags & PERFOPEN_SIDEBAND)
-		info.is_filtering = false; /* no samples of others are taken */
+		info.is_filtering = false; /* no samples of other threads are taken */
 	return info;
 }
 

@@ -1,4 +1,4 @@
-/* Events for what was there before; see synth.h. */
+/* Synthesizes events for existing processes from /proc; see synth.h. */
 #include "base/base.h"
 #include "capture/perf/synth.h"
 
@@ -53,7 +53,7 @@ int synth_process(int32_t pid, uint64_t time_ns, const struct event_sink *sink, 
 	struct synth s = {pid, time_ns, sink};
 	CLEANUP(err_release) struct err gone = {0};
 	int rc = proc_maps(pid, synth_map, &s, &gone);
-	/* Gone, or another user's: its samples count, without the names of its code. */
+	/* Exited, or of another user: its samples are counted but not symbolized. */
 	if (rc == -ENOENT || rc == -ESRCH || rc == -EACCES || rc == -EPERM)
 		return 0;
 	return rc ? err_move(err, &gone) : 0;
