@@ -1,6 +1,6 @@
 /*
- * Records of our programs in the kernel: any bytes as one record after the other. What is called
- * sane decodes, and what an event points to lies in its record.
+ * Decodes arbitrary bytes as a sequence of records of the BPF programs. A record that is reported
+ * as sane must decode, and what an event points to must be within its record.
  */
 #include "base/base.h"
 

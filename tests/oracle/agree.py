@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Stack by stack: `perf script` of a recording against ours of the same recording.
+"""Compares `perf script` of a recording with assay's of the same recording, stack by stack.
 
 agree.py PERF-TEXT OUR-TEXT, both `perf script` text of one file (perf's with --no-inline -F
 comm,tid,time,ip,sym,dso; ours from `assay convert --to perfscript`). perf prints addresses
-relative to the binary, we print them as they were, so frames are compared by binary and by the
-low 12 bits, which both share; perf shows return addresses of copied stacks less one. Prints the
-share of samples that agree frame by frame and what the others differ by.
+relative to the binary, assay prints them absolute, so frames are compared by binary and by the
+low 12 bits, which are equal; perf prints return addresses of copied stacks minus one. Prints the
+share of samples that agree frame by frame, and the differences of the others.
 """
 import collections
 import re

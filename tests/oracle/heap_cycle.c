@@ -1,10 +1,10 @@
 /*
- * heap_cycle PID N [PORT [TIER]]: attaches to a process and leaves it N times and tells how long
- * one of its threads stood. With PORT (not 0) a client of redis pings all the while: what it had to
- * wait is what a user of the process would have noticed. TIER 0 takes turns: sampled, full trace,
- * fine samples, and hooks where the process's jemalloc has them. In the end the process is compared
- * with what it was before the first: text, descriptors; and with what it was after the first turns:
- * mappings, as the first ones leave memory that the later ones use again.
+ * heap_cycle PID N [PORT [METHOD]]: attaches to a process and detaches N times, and reports for how
+ * long one of its threads was stopped. With PORT (not 0) a redis client sends PING all the time:
+ * its latency is what a user of the process would notice. METHOD 0 alternates: sampled, full trace,
+ * small sampling interval, and jemalloc hooks if the process has them. At the end it compares the
+ * process's text and descriptors with those before the first attach, and its mappings with those
+ * after the first cycles, since these leave memory that later ones reuse.
  */
 #include "base/base.h"
 
@@ -76,7 +76,7 @@ static void emit(const char *what, uint64_t *ns, size_t n)
 struct picture {
 	int32_t pid;
 	int mem_fd;
-	uint64_t text_hash; /* of all that is executed out of files */
+	uint64_t text_hash; /* of all executable file mappings */
 	size_t nr_maps;
 	uint64_t nr_bytes;
 	size_t nr_fds;
@@ -90,7 +90,7 @@ static int add_map(void *ctx, const struct proc_map *m, struct err *err)
 	p->nr_bytes += m->end - m->start;
 	if (!m->is_exec || m->path[0] != '/' || !strncmp(m->path, "/memfd:", 7))
 		return 0;
-	/* Page by page: patching splits mappings, which stay so. */
+	/* Page by page: patching splits mappings, and they remain split. */
 	for (uint64_t at = m->start; at < m->end; at += 4096) {
 		char page[4096];
 		if (pread(p->mem_fd, page, sizeof(page), (off_t)at) == sizeof(page))

@@ -1,4 +1,4 @@
-# Samples in the output of hotspot-perfparser: "QPERFSTREAM\0", a version, then messages of
+# Counts samples in the output of hotspot-perfparser: "QPERFSTREAM\0", a version, then messages of
 # (length, type, ...); 13 is a sample, 14 one of a tracepoint.
 use strict;
 use warnings;

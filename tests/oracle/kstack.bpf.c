@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The kernel's unwinder judged, see kstack.c: its time beside that of the kernel's own walk by
- * frame pointers, in one sample; its frames with the registers and stack bytes that they came
- * from.
+ * BPF programs of kstack.c. They measure the BPF walker's time and that of the kernel's walk by
+ * frame pointers in the same sample, or send the walker's frames together with registers and stack
+ * bytes.
  */
 #include "kernel.bpf.h"
 
@@ -14,7 +14,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #include "kstack.h"
 
-const volatile bool without_memory = false;
+const volatile bool has_no_stack_cache = false; /* clear the stack cache before each walk */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -110,7 +110,7 @@ int BPF_PROG(time_switch, bool is_preempted, struct task_struct *prev, struct ta
 		return 0;
 	struct kernel_counts before = {};
 	counts_so_far(&before);
-	if (without_memory)
+	if (has_no_stack_cache)
 		st->stack_cache[STACK_CACHE_WAIT].ref = st->stack_cache[STACK_CACHE_NR_SLOTS].ref =
 			0;
 	t.ref = user_stack(STACK_CACHE_WAIT, 256);

@@ -1,12 +1,12 @@
 /*
- * Judges the unwinder in the kernel on a process that runs already, or on a command:
+ * Checks and measures the BPF walker on a running process:
  *
- *	kstack compare SECONDS PID     each sample walked there and here (unwind/walk.h) from the
- *	                               same registers and stack: frames must be the same
- *	kstack time SECONDS PID        ns a frame beside the kernel's walk by frame pointers
- *	kstack switch SECONDS PID      ns of the user stack at a switch; switch-walk: without the
- *	                               memory of former walks
- * Its mappings are read once, at the start. Status 1: frames differed, or nothing was seen.
+ *	kstack compare SECONDS PID     each sample is walked by the BPF walker and by unwind/walk.h
+ *	                               with the same registers and stack: frames must be equal
+ *	kstack time SECONDS PID        ns per frame, and that of the kernel's frame pointer walk
+ *	kstack switch SECONDS PID      ns for the user stack at a switch; switch-walk: without the
+ *	                               per-thread stack cache
+ * The mappings are read once, at the start. Exit 1: frames differed, or there were no samples.
  */
 #include "base/base.h"
 
@@ -36,7 +36,7 @@ struct judge {
 	uint64_t nr_frames;
 	uint64_t nr_same;
 	uint64_t nr_root;
-	uint64_t nr_left; /* the walk there was not finished: user space goes on */
+	uint64_t nr_left; /* stacks that the BPF walk did not finish */
 	uint64_t nr_further;
 	uint64_t nr_differ;
 	uint64_t nr_ends[16];
@@ -47,7 +47,7 @@ struct judge {
 	uint64_t nr_rule_misses, nr_map_searches;
 	double fp_ns, own_ns;
 	uint64_t fp_frames, own_frames;
-	uint64_t nr_known; /* by memory */
+	uint64_t nr_known; /* found in the stack cache */
 };
 
 static bool find_space(void *ctx, int32_t pid, uint32_t *ret_idx)
@@ -61,13 +61,14 @@ static bool find_space(void *ctx, int32_t pid, uint32_t *ret_idx)
 static void say_difference(const struct kstack_both *b, const struct walk_frame *frames,
 			   uint32_t nr, enum walk_end end)
 {
-	printf("there: %u frames, end %u; here: %u frames, end %d, %u bytes\n", b->nr_frames,
+	printf("BPF: %u frames, end %u; user space: %u frames, end %d, %u bytes\n", b->nr_frames,
 	       b->end, nr, end, b->nr_stack);
 	const struct walk_frame *last = nr ? &frames[nr - 1] : NULL;
 	if (last && last->map && last->map->module && last->map->module->table) {
 		uint64_t vaddr = last->addr - last->is_call - last->map->bias;
 		const struct unwind_row *row = unwind_table_find(last->map->module->table, vaddr);
-		printf("the last here: %" PRIx64 ", rule %x\n", vaddr, row ? row->rule : 0);
+		printf("last frame in user space: %" PRIx64 ", rule %x\n", vaddr,
+		       row ? row->rule : 0);
 	}
 	for (uint32_t i = 0; i < MAX(nr, b->nr_frames) && i < 40; i++)
 		printf("  %2u %12" PRIx64 " %12" PRIx64 "%s\n", i,
@@ -77,7 +78,7 @@ static void say_difference(const struct kstack_both *b, const struct walk_frame 
 
 static void compare(struct judge *j, const struct kstack_both *b)
 {
-	/* Registers come by DWARF number; the walker wants the order of perf's mask. */
+	/* Converts registers from DWARF numbers to perf's order. */
 	static const uint8_t perf[] = ARCH_PERF_FROM_DWARF;
 	uint64_t regs[64];
 	for (uint32_t bit = 0, at = 0; bit < 64; bit++)
@@ -107,10 +108,12 @@ static void compare(struct judge *j, const struct kstack_both *b)
 		same++;
 	bool is_whole =
 		nr == b->nr_frames && same == nr && (end == WALK_ROOT) == (b->end == WALK_ROOT);
-	/* Past the copied bytes the walker here cannot go; the one there leaves some to it. */
+	/*
+	 * This walker cannot go beyond the copied bytes; the BPF walker leaves some stacks to it.
+	 */
 	bool is_cut = end == WALK_UNREADABLE && same == nr;
 	bool is_left = b->end != WALK_ROOT && same == b->nr_frames;
-	/* Nor to words that are not among the copied: below the stack pointer, on other stacks. */
+	/* Nor can it read words that are not in the copy: below sp, or on other stacks. */
 	bool is_further = end == WALK_BAD_FRAME && same == nr && b->end == WALK_ROOT;
 	if (is_whole)
 		j->nr_same++;
@@ -277,7 +280,7 @@ int main(int argc, char **argv)
 	struct kstack_bpf *skel = kstack_bpf__open();
 	if (!skel)
 		return 2;
-	skel->rodata->without_memory = !strcmp(argv[1], "switch-walk");
+	skel->rodata->has_no_stack_cache = !strcmp(argv[1], "switch-walk");
 	if (kstack_bpf__load(skel))
 		return 2;
 	publish(&j, skel, (int)pid);

@@ -1,4 +1,4 @@
-/* What kstack.bpf.c tells kstack.c. */
+/* Records that kstack.bpf.c sends to kstack.c. */
 #ifndef ASSAY_TESTS_ORACLE_KSTACK_H
 #define ASSAY_TESTS_ORACLE_KSTACK_H
 
@@ -12,13 +12,13 @@ enum kstack_kind { KSTACK_SAMPLE = 1, KSTACK_SWITCH, KSTACK_BOTH };
 
 struct kstack_timing {
 	wire_u32 kind;
-	wire_u32 nr_fp; /* frames */
-	wire_u32 nr_own;
+	wire_u32 nr_fp;  /* frames */
+	wire_u32 nr_own; /* frames of assay's walk */
 	wire_u32 pad;
 	wire_u64 ref;
 	wire_u64 fp_ns;
 	wire_u64 own_ns;
-	wire_u64 again_ns; /* the same once more */
+	wire_u64 again_ns; /* a second walk of the same stack */
 	wire_u32 nr_rule_misses;
 	wire_u32 nr_map_searches;
 };

@@ -64,7 +64,7 @@ function hex(s) {
 	next
 }
 
-# KSYMBOL addr a len l type t flags f name n: programs in the kernel; bit 0 of the flags: it is gone
+# KSYMBOL addr a len l type t flags f name n: a BPF program or other kernel symbol; flags bit 0: unregistered
 /PERF_RECORD_KSYMBOL/ {
 	split(text, f, " ")
 	if (f[9] == "0x0")

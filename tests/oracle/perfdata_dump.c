@@ -1,6 +1,6 @@
 /*
- * Prints what the reader of perf.data delivers, one event a line, for comparison with what
- * `perf script` says about the same file (tests/oracle/perfdata_read.sh).
+ * Prints the events that the perf.data reader delivers, one per line, for comparison with
+ * `perf script` on the same file (tests/oracle/perfdata_read.sh).
  *
  *	perfdata_dump FILE|-    events
  *	perfdata_dump -q FILE|- only the summary, on standard error (for timing)
@@ -17,10 +17,10 @@ struct dump {
 	const struct perfdata_info *info;
 	struct buf out;
 	bool is_quiet;
-	uint64_t sum; /* keeps the quiet run honest: every field is looked at */
+	uint64_t sum; /* with -q: makes sure that every field is read */
 };
 
-/* The same lines that perfdata.awk makes of `perf script -D`. */
+/* Prints the same lines that perfdata.awk makes of `perf script -D`. */
 static void dump_sample(struct dump *d, const struct event *ev)
 {
 	const struct event_sample *s = &ev->sample;

@@ -1,11 +1,11 @@
 #!/bin/sh
-# The reader of perf.data against `perf script -D` on the same recordings: every sample (time,
+# Compares the perf.data reader with `perf script -D` on the same recordings: every sample (time,
 # thread, address, period, call chain, registers, stack size), every mapping, name, fork and exit,
 # in the same order.
 #
 #	tests/oracle/perfdata_read.sh DUMP_TOOL FILE...
 #
-# Exit status 0: all agree; 1: a difference, shown; 77: perf is not here.
+# Exit status 0: all agree; 1: a difference, printed; 77: perf is missing.
 set -u
 command -v perf >/dev/null || { echo "SKIP perf is not installed"; exit 77; }
 dump=$1
@@ -27,7 +27,7 @@ for file; do
 		status=1
 		continue
 	fi
-	# Build-ids that perf sees in the records have to be there; ours may know more.
+	# Build-ids that perf finds in the records must be present; the reader may find more.
 	grep ' bid ' "$tmp/perf" | sort >"$tmp/bids"
 	if [ "$(sort "$tmp/ours" | comm -23 "$tmp/bids" - | wc -l)" != 0 ]; then
 		echo "not ok $file: a build-id differs"

@@ -1,6 +1,6 @@
 /*
- * Reads a recording of perf into a profile and writes the profile as a recording again, so that
- * perf and Hotspot can be asked what they see in it (tests/oracle/perfdata_write.sh).
+ * Reads a perf.data file into a profile and writes the profile as perf.data again, to check how
+ * perf and Hotspot read it (tests/oracle/perfdata_write.sh).
  *
  *	perfdata_rewrite IN OUT
  */

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Recordings that we write, as perf and Hotspot see them. Each FILE of perf's is read into a
-# profile and written again; then
+# Checks how perf and Hotspot read perf.data files that assay writes. Each perf.data FILE is read into
+# a profile and written again; then
 #	perf script -D	has the same samples: time, thread, address, period, and (unless the stack
 #			was copied instead of walked by the kernel) every address of the chain,
 #			0.5 % excepted
@@ -10,7 +10,7 @@
 #
 #	tests/oracle/perfdata_write.sh REWRITE_TOOL FILE...
 #
-# Exit status 0: all agree; 1: a difference, shown; 77: perf is not here.
+# Exit status 0: all agree; 1: a difference, printed; 77: perf is missing.
 set -u
 command -v perf >/dev/null || { echo "SKIP perf is not installed"; exit 77; }
 rewrite=$1
@@ -26,14 +26,14 @@ bad() {
 	status=1
 }
 
-# Samples, without the markers of kernel and user code and without our frames that have no address.
+# Samples, without the markers of kernel and user code and without assay's frames without address.
 samples() {
 	perf script -D -i "$1" 2>/dev/null | LC_ALL=C awk -f "$here/perfdata.awk" | grep '^S ' |
 		sed 's/ regs .*//; s/ stack .*//; s/ fffffffffffff[0-9a-f]*//g; s/ ffffa00000000[0-9a-f]*//g' |
 		awk '{ $6 = 0; print }' >"$2"
 }
 
-# A thread that is gone has no number; perf then knows no name either, we keep its process's.
+# A thread that has exited has no tid; perf then has no name for it, assay keeps the process's name.
 counts() {
 	perf script -i "$1" -F comm,tid,event,sym -G 2>/dev/null | grep . |
 		sed 's/^.* -1 /? -1 /' | sort | uniq -c
@@ -54,7 +54,7 @@ for file; do
 			awk '{ print $1, $2, $3, $4, $5, $7 }' "$tmp/$f" >"$tmp/x" && mv "$tmp/x" "$tmp/$f"
 		done
 	fi
-	# Whose fork a process is, a profile does not know: with many, a guess may be wrong.
+	# A profile does not contain the parents of processes: with several candidates a guess may be wrong.
 	differ=$(diff "$tmp/a" "$tmp/b" | grep -c '^<')
 	if [ "$differ" -gt $((nr / 200)) ] || [ "$(wc -l <"$tmp/b")" != "$nr" ]; then
 		bad "$differ samples differ"

@@ -1,9 +1,9 @@
-# Re-reads `perf script` text on its own and folds the stacks of one event:
+# Parses `perf script` text independently of assay and folds the stacks of one event:
 #
 #	awk -v event=cpu-clock -f perfscript.awk FILE | LC_ALL=C sort
 #
-# Written apart from src/format/, and only for text whose thread names, modules and symbols are
-# known to hold nothing odd but blanks; an oracle for the fixtures.
+# Shares no code with src/format/. Only for text whose thread names, modules and symbols contain no
+# special characters except blanks. Used to check the fixtures.
 function finish(   i, s) {
 	if (open && name == event) {
 		s = comm

@@ -1,12 +1,12 @@
 /*
- * The strictest judge of the unwinder: a program is run one instruction at a time, a shadow stack
- * takes down every call (where its return address was stored) and drops it when the stack pointer
- * has passed it, and after every instruction the walker's whole stack is compared with it.
+ * Checks the walker at every instruction: runs a program by single steps and keeps a shadow stack.
+ * A call pushes the slot of its return address; it is popped when the stack pointer is above it.
+ * After each step the walker's complete stack is compared with the shadow stack.
  *
  *	unwind_step [-s SKIP_STEPS] [-n STEPS] [-e EVERY] [-v] -- CMD ARGS...
  *
- * Prints how many stacks were walked, how many are equal frame by frame, and where the others
- * were taken (module+offset, worst first). Exit 1 if less than 99.9 % are equal.
+ * Prints the number of stacks, how many are equal frame by frame, and where the others were taken
+ * (module+offset, most frequent first). Exit 1 if less than 99.9 % are equal.
  */
 #include "base/base.h"
 #include "unwind/walk.h"
@@ -40,7 +40,7 @@ struct shadow {
 struct miss {
 	uint64_t pc;
 	uint64_t nr;
-	uint32_t frame; /* first that differs */
+	uint32_t frame; /* index of the first frame that differs */
 	enum walk_end end;
 	uint64_t got, want;
 };
@@ -139,7 +139,7 @@ static bool is_mapping_syscall(uint64_t nr)
 	return nr == 9 || nr == 10 || nr == 11 || nr == 25;
 }
 
-/* One instruction; false when the program has ended. */
+/* Executes one instruction; false: the program has ended. */
 static bool step(struct stepper *s, struct user_regs_struct *u, int *sig)
 {
 	uint8_t code[16] = {0};
@@ -157,7 +157,7 @@ static bool step(struct stepper *s, struct user_regs_struct *u, int *sig)
 	if (ptrace(PTRACE_GETREGS, s->pid, 0, u) < 0)
 		return false;
 	if (delivered && u->rsp != before.rsp) {
-		/* In the handler: what was interrupted, then the restorer it returns to. */
+		/* In a signal handler: push the interrupted frame, then the restorer. */
 		uint64_t restorer = 0;
 		(void)read_target(s, u->rsp, &restorer, 8);
 		vec_push(&s->shadow, (struct shadow){before.rip, u->rsp + 8});

@@ -1,11 +1,11 @@
 /*
- * waits_rows FILE: the rows of a recording's tables of waits and events as lines of tab-separated
- * fields, for tests that compare them with what programs say of themselves:
+ * waits_rows FILE: prints the rows of a recording's tables of waits and events as tab-separated
+ * fields, for tests that compare them with what the target program measured itself:
  *
  *	table second pid tid thread reason raw-reason detail syscall evidence log2 object other-tid
  *	stack other-stack v0 v1 v2 v3
  *
- * "reason" is as views tell it (locks and parking apart), "raw-reason" as recorded. Stacks are
+ * "reason" is as views show it (locks and parking told apart), "raw-reason" as recorded. Stacks are
  * leaf first, frames joined by ";", inlined ones included. The first line is
  * "# start_ns end_ns", facts follow as "# key: value", losses as "! key count".
  */

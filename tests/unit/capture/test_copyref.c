@@ -57,7 +57,7 @@ TEST(copyref_reports_a_stack_once)
 	copyrefs_release(&w.refs);
 }
 
-TEST(copyref_looks_at_code_and_stack_addresses_only)
+TEST(copyref_hashes_code_and_stack_addresses_only)
 {
 	struct world w = {0};
 	map(&w, 1, 0x400000, 0x1000);
@@ -65,7 +65,7 @@ TEST(copyref_looks_at_code_and_stack_addresses_only)
 	w.regs[ARCH_PERF_SP] = 0x7f0000000000;
 	w.stack[3] = 0x400100;
 	uint64_t ref = emit(&w, 1);
-	w.stack[4] = 0x12345; /* data: says nothing of the walk */
+	w.stack[4] = 0x12345; /* data: does not affect the walk */
 	CHECK_U64(emit(&w, 1), ref);
 	w.stack[5] = 0x7f0000000020; /* may be a saved frame pointer */
 	CHECK(emit(&w, 1) != ref);
@@ -79,7 +79,7 @@ TEST(copyref_looks_at_code_and_stack_addresses_only)
 	copyrefs_release(&w.refs);
 }
 
-TEST(copyref_knows_processes_and_their_images_apart)
+TEST(copyref_distinguishes_processes_and_execs)
 {
 	struct world w = {0};
 	map(&w, 1, 0x400000, 0x1000);
@@ -99,7 +99,7 @@ TEST(copyref_knows_processes_and_their_images_apart)
 	copyrefs_release(&w.refs);
 }
 
-TEST(copyref_joins_ranges_of_code)
+TEST(copyref_merges_ranges_of_code)
 {
 	struct world w = {0};
 	map(&w, 1, 0x3000, 0x1000);

@@ -1,4 +1,4 @@
-/* capture/bpf/filename.c: names of files as the kernel's programs tell them. */
+/* capture/bpf/filename: texts for files that the BPF programs report. */
 #include "base/base.h"
 
 #include "capture/bpf/filename.h"
@@ -49,7 +49,7 @@ TEST(filename_without_parts_has_its_inode)
 	CHECK(is_named(&r, "pipe:[7]"));
 }
 
-TEST(filename_sockets_name_the_end_that_says_something)
+TEST(filename_of_a_socket_has_the_service_port)
 {
 	struct kernel_file r = {.kind = KFILE_SOCKET, .family = AF_INET, .protocol = IPPROTO_TCP};
 	inet_pton(AF_INET, "10.0.0.5", r.remote);
@@ -80,7 +80,7 @@ TEST(filename_unix_sockets_by_path_or_abstract_name)
 	CHECK(is_named(&r, "unix @bus"));
 }
 
-TEST(filename_takes_any_bytes)
+TEST(filename_accepts_any_bytes)
 {
 	struct kernel_file r = {.is_cut = 1, .nr_names = UINT16_MAX};
 	memset(r.names, 0, sizeof(r.names));

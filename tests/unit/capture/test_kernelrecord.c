@@ -1,5 +1,4 @@
-/* capture/kernelrecord, capture/bpfring: records of our programs, whole and with lengths that lie.
- */
+/* capture/bpf: decoding of BPF records, valid and with wrong lengths; bpfring; recordqueue. */
 #include "base/base.h"
 #include "tap.h"
 
@@ -39,7 +38,7 @@ TEST(kernelrecord_stack_with_more_frames_than_bytes_is_refused)
 	CHECK(!kernelrecord_is_sane(&s->head, sizeof(bytes)));
 }
 
-TEST(kernelrecord_registers_by_dwarf_number_come_in_the_kernels_order)
+TEST(kernelrecord_converts_registers_from_dwarf_to_perf_order)
 {
 	struct kernel_copy *c = xcalloc(1, sizeof(*c) + 64);
 	c->head = (struct kernel_record){
@@ -65,7 +64,7 @@ TEST(kernelrecord_registers_by_dwarf_number_come_in_the_kernels_order)
 	free(c);
 }
 
-TEST(kernelrecord_of_another_kind_is_left_to_its_source)
+TEST(kernelrecord_of_another_kind_is_not_decoded)
 {
 	struct kernel_record r = {.kind = RECORD_WAIT, .nr_bytes = sizeof(r), .time_ns = 5};
 	struct kernelrecord_scratch scratch;
@@ -76,8 +75,7 @@ TEST(kernelrecord_of_another_kind_is_left_to_its_source)
 	CHECK(!kernelrecord_is_sane(&r, sizeof(r)));
 }
 
-/* ---- the ring, on a file laid out like it; nothing here wraps ---------------------------------
- */
+/* ---- bpfring on a file with the layout of a ring; nothing wraps around ---- */
 
 #define RING_BYTES 4096u
 
@@ -111,7 +109,7 @@ static void put(struct fake *f, uint32_t head, uint64_t value)
 #define BUSY    0x80000000u
 #define DISCARD 0x40000000u
 
-TEST(bpfring_hands_out_in_order_and_skips_what_was_discarded)
+TEST(bpfring_returns_records_in_order_and_skips_discarded_ones)
 {
 	struct fake f;
 	fake_open(&f);
@@ -137,7 +135,7 @@ TEST(bpfring_hands_out_in_order_and_skips_what_was_discarded)
 	bpfring_release(&f.ring);
 }
 
-TEST(bpfring_with_a_length_past_the_end_is_emptied)
+TEST(bpfring_drops_all_records_at_a_length_past_the_end)
 {
 	struct fake f;
 	fake_open(&f);
@@ -160,7 +158,7 @@ static void wait_until_moved(const struct fake *f, uint64_t to)
 	CHECK_U64(__atomic_load_n(consumer, __ATOMIC_ACQUIRE), to);
 }
 
-TEST(recordqueue_takes_records_out_of_a_ring_that_nobody_reads_and_keeps_their_order)
+TEST(recordqueue_moves_unread_records_to_memory_in_order)
 {
 	struct fake f;
 	fake_open(&f);

@@ -1,4 +1,4 @@
-/* capture/kerneltables and rangepool: what the kernel side would find, step by step. */
+/* capture/bpf/kerneltables and rangepool: what the BPF walker would read after each step. */
 #include "base/base.h"
 #include "tap.h"
 
@@ -8,7 +8,7 @@
 
 #define NR_ROWS 1024u
 
-/* Processes 1..NR_PIDS-1 have the spaces of the same number, unless they are gone. */
+/* Process N (1..NR_PIDS-1) has space N, unless it has ended. */
 #define NR_PIDS 64
 
 struct world {
@@ -106,7 +106,7 @@ static const struct unwind_row *row_now(const struct world *w, uint32_t i)
 	return &((const struct unwind_row *)(const void *)rows)[i];
 }
 
-TEST(rangepool_equals_an_array_of_bits_after_random_takes)
+TEST(rangepool_equals_a_bitmap_after_random_allocations)
 {
 	enum { N = 256 };
 	struct rangepool p;
@@ -143,7 +143,7 @@ TEST(rangepool_equals_an_array_of_bits_after_random_takes)
 	rangepool_release(&p);
 }
 
-TEST(kerneltables_processes_share_the_rows_of_a_binary)
+TEST(kerneltables_of_two_processes_share_the_rows_of_a_binary)
 {
 	struct world *w = world_new();
 	static struct binary a;
@@ -185,7 +185,7 @@ TEST(kerneltables_a_fork_has_its_parents_range)
 	world_free(w);
 }
 
-TEST(kerneltables_nothing_is_published_over_an_exec_that_was_not_applied)
+TEST(kerneltables_publishes_nothing_after_an_exec_that_was_not_applied)
 {
 	struct world *w = world_new();
 	static struct binary a;
@@ -199,7 +199,7 @@ TEST(kerneltables_nothing_is_published_over_an_exec_that_was_not_applied)
 	kerneltables_applied(&w->k, 500, 500);
 	CHECK_U64(nr_now(w, 1), 1);
 	CHECK(kerneltables_is_published(&w->k, 1));
-	/* An exec that the kernel side saw after that, of the same mappings as far as we know. */
+	/* A later exec that only the BPF programs have seen; the known mappings are the same. */
 	w->head->spaces[1].exec_ns = 600;
 	w->head->spaces[1].now = (uint64_t)78 << 32;
 	CHECK(!kerneltables_is_published(&w->k, 1));
@@ -210,7 +210,7 @@ TEST(kerneltables_nothing_is_published_over_an_exec_that_was_not_applied)
 	world_free(w);
 }
 
-TEST(kerneltables_a_process_that_ends_meanwhile_leaves_its_space_alone)
+TEST(kerneltables_do_not_publish_for_a_process_that_has_ended)
 {
 	struct world *w = world_new();
 	static struct binary a;
@@ -221,7 +221,7 @@ TEST(kerneltables_a_process_that_ends_meanwhile_leaves_its_space_alone)
 	world_free(w);
 }
 
-TEST(kerneltables_rows_of_binaries_that_nobody_maps_make_room_after_a_second)
+TEST(kerneltables_free_rows_of_unmapped_binaries_after_a_second)
 {
 	struct world *w = world_new();
 	static struct binary a;
@@ -232,7 +232,7 @@ TEST(kerneltables_rows_of_binaries_that_nobody_maps_make_room_after_a_second)
 	kerneltables_changed(&w->k, 1, map_at(w, 1, 0x400000, &a.module));
 	kerneltables_applied(&w->k, 10 * s, 10 * s);
 	kerneltables_changed(&w->k, 1, NULL);
-	w->head->spaces[1].now = 0; /* as the kernel side does for the next one */
+	w->head->spaces[1].now = 0; /* as the BPF programs do for the next process */
 	kerneltables_changed(&w->k, 2, map_at(w, 2, 0x400000, &b.module));
 	CHECK_U64(kmap_now(w, 2, 0)->kind, KMAP_MISSING);
 	CHECK_U64(w->k.nr_full, 1);
@@ -244,7 +244,7 @@ TEST(kerneltables_rows_of_binaries_that_nobody_maps_make_room_after_a_second)
 	world_free(w);
 }
 
-TEST(kerneltables_a_range_that_the_kernel_passed_on_to_a_child_stays)
+TEST(kerneltables_keep_a_range_that_a_forked_child_uses)
 {
 	struct world *w = world_new();
 	static struct binary a;
@@ -262,7 +262,7 @@ TEST(kerneltables_a_range_that_the_kernel_passed_on_to_a_child_stays)
 	world_free(w);
 }
 
-TEST(kerneltables_code_of_a_jit_is_one_mapping)
+TEST(kerneltables_merge_adjacent_jit_mappings)
 {
 	struct world *w = world_new();
 	static const struct unwind_module jit = {.is_jit = true};

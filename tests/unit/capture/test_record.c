@@ -1,4 +1,4 @@
-/* capture/record: the kernel's records as bytes, whole, cut and with numbers that lie. */
+/* capture/perf/record: decoding of perf records: valid, truncated, and with wrong counts. */
 #include "base/base.h"
 #include "tap.h"
 
@@ -98,7 +98,7 @@ TEST(record_sample_has_its_fields)
 	CHECK_U64(ev.sample.stack[2], 0xcd);
 }
 
-TEST(record_sample_of_a_dying_task_has_no_registers)
+TEST(record_sample_of_an_exiting_task_has_no_registers)
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	struct event ev;
@@ -124,7 +124,7 @@ TEST(record_sample_cut_anywhere_is_bad)
 	struct perf_event_header *h = (void *)b.p;
 	size_t whole = b.n;
 	for (size_t n = 0; n < whole; n++) {
-		/* A copy of just so many bytes, so that a sanitizer sees a read past them. */
+		/* A copy of exactly this size, so that a sanitizer detects a read beyond it. */
 		struct perf_event_header *cut = xmemdup(h, MAX(n, sizeof(*h)));
 		cut->size = (uint16_t)n;
 		struct event ev;
@@ -135,7 +135,7 @@ TEST(record_sample_cut_anywhere_is_bad)
 	}
 }
 
-TEST(record_counts_that_lie_are_bad)
+TEST(record_with_wrong_counts_is_bad)
 {
 	static const uint64_t lies[] = {UINT64_MAX, UINT64_MAX / 8 + 2, 1ull << 61, 4, 1ull << 32};
 	CLEANUP(buf_release) struct buf b = {0};
@@ -207,7 +207,7 @@ TEST(record_map_is_by_inode_or_build_id)
 		CHECK_U64(ev.map.inode, 0);
 		CHECK_STR(ev.map.path, "/bin/x");
 	}
-	/* Another recorder's flag, which the kernel left in the record that we get. */
+	/* The flag of another perf user, which the kernel left set in this record. */
 	add_map(&b, 0, "/bin/x\0\0", 8);
 	((struct perf_event_header *)(void *)b.p)->misc = PERF_RECORD_MISC_MMAP_BUILD_ID;
 	CHECK(record_decode(&no_build_ids, finish_side(&b, 9000), &ev) == RECORD_EVENT);
@@ -217,7 +217,7 @@ TEST(record_map_is_by_inode_or_build_id)
 	CHECK(record_decode(&plain, finish_side(&b, 9000), &ev) == RECORD_BAD);
 }
 
-TEST(record_life_of_threads_is_reported)
+TEST(record_fork_comm_and_exit_are_decoded)
 {
 	CLEANUP(buf_release) struct buf b = {0};
 	struct event ev;
