@@ -200,7 +200,7 @@ static void publish(struct judge *j, struct kstack_bpf *skel, int pid)
 								  .ctx = j});
 	struct kproc proc = {.flags = KPROC_TARGET};
 	uint32_t key = (uint32_t)pid;
-	(void)kerneltables_take_space(&j->tables, &proc.space_idx);
+	(void)kerneltables_alloc_space(&j->tables, &proc.space_idx);
 	j->space_idx = proc.space_idx;
 	(void)bpf_map_update_elem(bpf_map__fd(skel->maps.procs), &key, &proc, BPF_ANY);
 	kerneltables_changed(&j->tables, pid, j->world.space);

@@ -145,20 +145,20 @@ int copyrefs_emit(struct copyrefs *c, const struct event *at, const uint64_t *re
 	return sink->event(sink->ctx, &ev, err);
 }
 
-static uint64_t hash_place(int32_t tid, uint64_t ip, uint64_t sp)
+static uint64_t hash_thread_pc_sp(int32_t tid, uint64_t ip, uint64_t sp)
 {
 	return hash_mix(hash_mix((uint64_t)(uint32_t)tid, ip), sp);
 }
 
 uint64_t copyrefs_last(const struct copyrefs *c, int32_t tid, uint64_t ip, uint64_t sp)
 {
-	const uint32_t *idx = map_get(&c->last, hash_place(tid, ip, sp));
+	const uint32_t *idx = map_get(&c->last, hash_thread_pc_sp(tid, ip, sp));
 	return idx && *idx ? c->last_refs.p[*idx - 1] : 0;
 }
 
 void copyrefs_set_last(struct copyrefs *c, int32_t tid, uint64_t ip, uint64_t sp, uint64_t ref)
 {
-	uint32_t *idx = map_put(&c->last, hash_place(tid, ip, sp), NULL);
+	uint32_t *idx = map_put(&c->last, hash_thread_pc_sp(tid, ip, sp), NULL);
 	if (!*idx) {
 		vec_push(&c->last_refs, 0);
 		*idx = (uint32_t)c->last_refs.n;

@@ -35,11 +35,11 @@ static bool is_composite(const struct btf_type *t)
 	return btf_is_struct(t) || btf_is_union(t);
 }
 
-static void want_names(struct copier *c, const struct btf *ours)
+static void collect_names(struct copier *c, const struct btf *object)
 {
-	for (uint32_t id = 1; id < btf__type_cnt(ours); id++) {
-		const struct btf_type *t = btf__type_by_id(ours, id);
-		const char *name = btf__name_by_offset(ours, t->name_off);
+	for (uint32_t id = 1; id < btf__type_cnt(object); id++) {
+		const struct btf_type *t = btf__type_by_id(object, id);
+		const char *name = btf__name_by_offset(object, t->name_off);
 		if (!is_composite(t) || !name || !*name)
 			continue;
 		const char *end = strstr(name, FLAVOR);
@@ -161,7 +161,7 @@ int coretypes_open(const void *elf, size_t nr_bytes)
 	if (!o)
 		return -1;
 	if (bpf_object__btf(o))
-		want_names(&c, bpf_object__btf(o));
+		collect_names(&c, bpf_object__btf(o));
 	bpf_object__close(o);
 	c.from = btf__load_vmlinux_btf();
 	c.to = btf__new_empty();

@@ -26,8 +26,11 @@
 #define ROWS_SPARE (1u << 19)
 /* Large binaries have 4 to 17 rows a KiB of code; the few denser ones are small. */
 #define CODE_BYTES_PER_ROW 96
-/* How long after the start adopt() adds children that targets forked before the programs ran. */
-#define ADOPT_NS 1000000000u
+/*
+ * How long after the start add_early_fork() adds children that targets forked before the programs
+ * ran.
+ */
+#define EARLY_FORK_NS 1000000000u
 
 struct handler {
 	engine_record_fn fn;
@@ -82,7 +85,7 @@ __attribute__((format(printf, 2, 0))) static int print_debug(enum libbpf_print_l
 	return 0;
 }
 
-static void leave_out(const struct bpf_object *o, const struct engine_spec *spec)
+static void disable_left_out(const struct bpf_object *o, const struct engine_spec *spec)
 {
 	for (struct bpf_program *p = NULL; (p = bpf_object__next_program(o, p));)
 		if (is_left_out(bpf_program__name(p), spec))
@@ -105,7 +108,7 @@ static int add_code_bytes(void *ctx, const struct proc_map *m, struct err *err)
  * Number of unwind rows to allocate. They are locked memory: as many as the target's code probably
  * needs, and some for libraries that are loaded later. A command that has not started is unknown.
  */
-static uint32_t guess_rows(const struct target *t)
+static uint32_t estimate_rows(const struct target *t)
 {
 	uint64_t most = 0;
 	uint64_t all = 0;
@@ -127,7 +130,7 @@ static uint32_t guess_rows(const struct target *t)
 
 static uint32_t choose_rows(const struct target *t)
 {
-	uint32_t n = guess_rows(t);
+	uint32_t n = estimate_rows(t);
 	return (n & (n - 1)) ? 1u << (32 - __builtin_clz(n)) : n;
 }
 
@@ -161,7 +164,7 @@ int engine_open(struct engine **ret_e, const struct engine_spec *spec, struct er
 	e->skel = open_skeleton(&e->types_fd);
 	if (!e->skel)
 		return err_sys(err, "cannot open the BPF programs");
-	leave_out(e->skel->obj, spec);
+	disable_left_out(e->skel->obj, spec);
 	e->nr_rows = choose_rows(spec->target);
 	e->memory_bytes = KTABLES_HEAD_BYTES + (size_t)e->nr_rows * sizeof(struct unwind_row);
 	e->skel->rodata->row_mask = e->nr_rows - 1;
@@ -176,7 +179,7 @@ int engine_open(struct engine **ret_e, const struct engine_spec *spec, struct er
 
 static bool take_space(struct engine *e, uint32_t *ret_idx)
 {
-	return kerneltables_take_space(&e->tables, ret_idx) ||
+	return kerneltables_alloc_space(&e->tables, ret_idx) ||
 	       !bpf_map_lookup_and_delete_elem(bpf_map__fd(e->skel->maps.free_spaces), NULL,
 					       ret_idx);
 }
@@ -233,10 +236,10 @@ static int add_targets(struct engine *e, struct err *err)
  * forked it before the programs ran; they add later forks themselves. Not with single threads as
  * targets, whose forks are not targets.
  */
-static bool adopt(struct engine *e, int32_t pid)
+static bool add_early_fork(struct engine *e, int32_t pid)
 {
 	if (e->target->is_system || e->target->tids.pids.n ||
-	    (e->start_ns && clock_mono_ns() > e->start_ns + ADOPT_NS) ||
+	    (e->start_ns && clock_mono_ns() > e->start_ns + EARLY_FORK_NS) ||
 	    (kill(pid, 0) && errno == ESRCH))
 		return false;
 	return add_process(e, pid, KPROC_TARGET, NULL) == 0;
@@ -249,7 +252,7 @@ static bool find_space(void *ctx, int32_t pid, uint32_t *ret_idx)
 	struct kproc proc;
 	int fd = bpf_map__fd(e->skel->maps.procs);
 	if (bpf_map_lookup_elem(fd, &key, &proc) &&
-	    (!adopt(e, pid) || bpf_map_lookup_elem(fd, &key, &proc)))
+	    (!add_early_fork(e, pid) || bpf_map_lookup_elem(fd, &key, &proc)))
 		return false;
 	*ret_idx = proc.space_idx;
 	return true;
@@ -257,7 +260,7 @@ static bool find_space(void *ctx, int32_t pid, uint32_t *ret_idx)
 
 /* ---- loading ------------------------------------------------------------------------------ */
 
-static int refuse(int rc, struct err *err)
+static int load_error(int rc, struct err *err)
 {
 	if (rc == -EPERM || rc == -EACCES) {
 		err_set(err, -EPERM, "the kernel refuses to load BPF programs: %s", strerror(-rc));
@@ -323,13 +326,14 @@ int engine_load(struct engine *e, struct err *err)
 	rc = rc ? rc : assay_bpf__load(e->skel);
 	close_p(&e->types_fd);
 	if (rc)
-		return refuse(rc, err);
+		return load_error(rc, err);
 	TRY(recordqueue_open(&e->queue, bpf_map__fd(e->skel->maps.ring),
 			     bpf_map__max_entries(e->skel->maps.ring), HELD_MAX, err));
 	TRY(map_tables(e, err));
 	TRY(add_targets(e, err));
 	/*
-	 * Forks and exits of targets are followed from now on; earlier forks are added by adopt().
+	 * Forks and exits of targets are followed from now on; earlier forks are added by
+	 * add_early_fork().
 	 */
 	TRY(attach(e, "life_", err));
 	e->is_loaded = true;

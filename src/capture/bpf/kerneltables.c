@@ -70,7 +70,7 @@ void kerneltables_release(struct kerneltables *k)
 	rangepool_release(&k->special_pool);
 }
 
-bool kerneltables_take_space(struct kerneltables *k, uint32_t *ret_idx)
+bool kerneltables_alloc_space(struct kerneltables *k, uint32_t *ret_idx)
 {
 	uint32_t idx = __atomic_fetch_add(&k->spec.head->next_space, 1, __ATOMIC_RELAXED);
 	*ret_idx = idx;
@@ -90,7 +90,7 @@ static struct ktable *table_of(struct kerneltables *k, const struct unwind_table
 	return &k->tables.p[*idx - 1];
 }
 
-static bool take_room(struct kerneltables *k, struct ktable *t)
+static bool alloc_table(struct kerneltables *k, struct ktable *t)
 {
 	const struct unwind_table *u = t->table;
 	if (!t->has_pages && !rangepool_alloc(&k->page_pool, u->nr_pages + 1, &t->first_page))
@@ -118,14 +118,14 @@ static void evict_unused(struct kerneltables *k)
 			evict(k, t);
 }
 
-static bool place(struct kerneltables *k, struct ktable *t)
+static bool write_table(struct kerneltables *k, struct ktable *t)
 {
 	if (t->state == KTABLE_IN)
 		return true;
-	bool has_room = take_room(k, t);
+	bool has_room = alloc_table(k, t);
 	if (!has_room) {
 		evict_unused(k);
-		has_room = take_room(k, t);
+		has_room = alloc_table(k, t);
 	}
 	if (!has_room) {
 		k->nr_full += !t->was_refused;
@@ -165,7 +165,7 @@ static struct kmap kmap_of(struct kerneltables *k, struct krange *r, const struc
 		return map;
 	}
 	struct ktable *t = table_of(k, u);
-	if (!place(k, t)) {
+	if (!write_table(k, t)) {
 		map.kind = KMAP_MISSING;
 		return map;
 	}
@@ -182,7 +182,7 @@ static struct kmap kmap_of(struct kerneltables *k, struct krange *r, const struc
 }
 
 /* A JIT maps its code piece by piece. */
-static bool joins(const struct kmap *a, const struct kmap *b)
+static bool can_merge(const struct kmap *a, const struct kmap *b)
 {
 	return a->kind == KMAP_JIT && b->kind == KMAP_JIT && a->end == b->start;
 }
@@ -208,7 +208,7 @@ static bool fill_range(struct kerneltables *k, struct krange *r, const struct sp
 	VEC(struct kmap) maps = {0};
 	for (size_t i = 0; i < sp->maps.n; i++) {
 		struct kmap m = kmap_of(k, r, &sp->maps.p[i]);
-		if (maps.n && joins(vec_last(&maps), &m))
+		if (maps.n && can_merge(vec_last(&maps), &m))
 			vec_last(&maps)->end = m.end;
 		else
 			vec_push(&maps, m);
@@ -369,33 +369,33 @@ void kerneltables_missed(struct kerneltables *k, int32_t pid)
 /* ---- freeing unused memory     ------------------------------------------------------------ */
 
 /* Marks ranges that spaces refer to; the BPF programs copy them from parent to child. */
-static void find_named(const struct kerneltables *k, struct map *named)
+static void find_ranges_in_use(const struct kerneltables *k, struct map *in_use)
 {
 	uint32_t n = __atomic_load_n(&k->spec.head->next_space, __ATOMIC_RELAXED);
 	for (uint32_t i = 0; i < MIN(n, KTABLES_NR_SPACES); i++) {
 		uint64_t now = __atomic_load_n(&k->spec.head->spaces[i].now, __ATOMIC_RELAXED);
 		if (now)
-			(void)map_put(named, now >> 32, NULL);
+			(void)map_put(in_use, now >> 32, NULL);
 	}
 }
 
-static void collect(struct kerneltables *k, uint64_t now_ns)
+static void free_unused(struct kerneltables *k, uint64_t now_ns)
 {
-	struct map named = {0};
+	struct map in_use = {0};
 	bool has_looked = false;
 	for (uint32_t i = 0; i < k->ranges.n; i++) {
 		struct krange *r = &k->ranges.p[i];
 		if (!r->key || r->nr_users || r->unused_ns + QUARANTINE_NS > now_ns)
 			continue;
 		if (!has_looked)
-			find_named(k, &named);
+			find_ranges_in_use(k, &in_use);
 		has_looked = true;
-		if (map_get(&named, r->generation))
+		if (map_get(&in_use, r->generation))
 			r->unused_ns = now_ns;
 		else
 			free_range(k, i);
 	}
-	map_release(&named);
+	map_release(&in_use);
 }
 
 void kerneltables_applied(struct kerneltables *k, uint64_t time_ns, uint64_t now_ns)
@@ -415,5 +415,5 @@ void kerneltables_applied(struct kerneltables *k, uint64_t time_ns, uint64_t now
 	if (now_ns < k->collected_ns + COLLECT_NS)
 		return;
 	k->collected_ns = now_ns;
-	collect(k, now_ns);
+	free_unused(k, now_ns);
 }

@@ -56,7 +56,7 @@ struct kerneltables {
 void kerneltables_init(struct kerneltables *k, const struct kerneltables_spec *spec);
 void kerneltables_release(struct kerneltables *k);
 /* Allocates the index of an unused space; false: all are in use. */
-bool kerneltables_take_space(struct kerneltables *k, uint32_t *ret_idx);
+bool kerneltables_alloc_space(struct kerneltables *k, uint32_t *ret_idx);
 /*
  * Sets the mappings of a process, to be published by kerneltables_applied. @sp is borrowed until
  * the next call for this process; NULL: the process has ended.

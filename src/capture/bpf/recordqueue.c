@@ -16,7 +16,7 @@
 #include "base/vec.h"
 #include "capture/bpf/bpfring.h"
 
-#define LOOK_NS       40000000 /* between two polls of the thread */
+#define POLL_NS       40000000 /* between two polls of the thread */
 #define CHUNK_BYTES   (1u << 20)
 #define PUBLISH_EVERY 256
 
@@ -63,7 +63,7 @@ static struct chunk *chunk_for(struct recordqueue *q, size_t n)
 	return c;
 }
 
-static void hold(struct recordqueue *q, const void *record, uint32_t nr_bytes)
+static void append_record(struct recordqueue *q, const void *record, uint32_t nr_bytes)
 {
 	size_t n = 8 + padded(nr_bytes);
 	struct chunk *c = chunk_for(q, n);
@@ -74,7 +74,7 @@ static void hold(struct recordqueue *q, const void *record, uint32_t nr_bytes)
 	q->max_held = MAX(q->max_held, q->nr_held);
 }
 
-static void move_all(struct recordqueue *q)
+static void move_to_memory(struct recordqueue *q)
 {
 	const void *record;
 	uint32_t nr_bytes;
@@ -86,17 +86,17 @@ static void move_all(struct recordqueue *q)
 			q->nr_bad++;
 			continue;
 		}
-		hold(q, record, nr_bytes);
+		append_record(q, record, nr_bytes);
 		bpfring_consume(&q->ring);
 	}
 	bpfring_publish(&q->ring);
 }
 
-static void wait_turn(struct recordqueue *q)
+static void wait_for_poll(struct recordqueue *q)
 {
 	struct timespec until;
 	(void)clock_gettime(CLOCK_MONOTONIC, &until); /* cannot fail */
-	until.tv_nsec += LOOK_NS;
+	until.tv_nsec += POLL_NS;
 	if (until.tv_nsec >= 1000000000) {
 		until.tv_nsec -= 1000000000;
 		until.tv_sec++;
@@ -104,14 +104,14 @@ static void wait_turn(struct recordqueue *q)
 	(void)pthread_cond_timedwait(&q->stops, &q->lock, &until);
 }
 
-static void *look_after(void *arg)
+static void *drain_thread(void *arg)
 {
 	struct recordqueue *q = arg;
 	pthread_mutex_lock(&q->lock);
 	while (!q->is_stopping) {
 		if (bpfring_used(&q->ring) > q->ring.nr_data_bytes / 4)
-			move_all(q);
-		wait_turn(q);
+			move_to_memory(q);
+		wait_for_poll(q);
 	}
 	pthread_mutex_unlock(&q->lock);
 	return NULL;
@@ -132,7 +132,7 @@ int recordqueue_open(struct recordqueue **ret_q, int fd, uint64_t nr_bytes, size
 	pthread_condattr_destroy(&attr);
 	TRY(bpfring_open(&q->ring, fd, nr_bytes, err));
 	/* Without the thread records may be lost while the reader is busy; losses are counted. */
-	q->has_thread = !pthread_create(&q->thread, NULL, look_after, q);
+	q->has_thread = !pthread_create(&q->thread, NULL, drain_thread, q);
 	*ret_q = TAKE(q);
 	return 0;
 }
@@ -164,7 +164,7 @@ void recordqueue_free_p(struct recordqueue **q)
 
 /* ---- reading ------------------------------------------------------------------------------ */
 
-static void keep(struct recordqueue *q, const void *record, uint32_t nr_bytes)
+static void copy_to_scratch(struct recordqueue *q, const void *record, uint32_t nr_bytes)
 {
 	if (q->nr_scratch < nr_bytes) {
 		free(q->scratch);
@@ -182,7 +182,7 @@ static void drop_chunks(struct recordqueue *q)
 	q->first = q->at = q->nr_held = 0;
 }
 
-static bool next_held(struct recordqueue *q, uint32_t *ret_nr_bytes)
+static bool next_in_memory(struct recordqueue *q, uint32_t *ret_nr_bytes)
 {
 	while (q->first < q->chunks.n && q->at == q->chunks.p[q->first].n) {
 		struct chunk *c = &q->chunks.p[q->first++];
@@ -197,7 +197,7 @@ static bool next_held(struct recordqueue *q, uint32_t *ret_nr_bytes)
 	}
 	const struct chunk *c = &q->chunks.p[q->first];
 	memcpy(ret_nr_bytes, c->bytes + q->at, sizeof(*ret_nr_bytes));
-	keep(q, c->bytes + q->at + 8, *ret_nr_bytes);
+	copy_to_scratch(q, c->bytes + q->at + 8, *ret_nr_bytes);
 	q->at += 8 + padded(*ret_nr_bytes);
 	return true;
 }
@@ -212,7 +212,7 @@ static enum recordqueue_state next_in_ring(struct recordqueue *q, uint32_t *ret_
 		return RECORDQUEUE_EMPTY;
 	if (state == BPFRING_BUSY)
 		return RECORDQUEUE_BUSY;
-	keep(q, record, *ret_nr_bytes);
+	copy_to_scratch(q, record, *ret_nr_bytes);
 	bpfring_consume(&q->ring);
 	if (++q->nr_taken % PUBLISH_EVERY == 0)
 		bpfring_publish(&q->ring);
@@ -223,8 +223,9 @@ enum recordqueue_state recordqueue_next(struct recordqueue *q, const void **ret_
 					uint32_t *ret_nr_bytes, uint64_t *nr_bad)
 {
 	pthread_mutex_lock(&q->lock);
-	enum recordqueue_state state =
-		next_held(q, ret_nr_bytes) ? RECORDQUEUE_RECORD : next_in_ring(q, ret_nr_bytes);
+	enum recordqueue_state state = next_in_memory(q, ret_nr_bytes)
+					       ? RECORDQUEUE_RECORD
+					       : next_in_ring(q, ret_nr_bytes);
 	*nr_bad += q->nr_bad;
 	q->nr_bad = 0;
 	pthread_mutex_unlock(&q->lock);

@@ -310,8 +310,8 @@ static uint64_t missed_by(const struct bpf_program *prog)
 }
 
 /* Hits for which the maps had no room, as one row for each event at the end. */
-static int deliver_rest(struct counts *c, uint32_t idx, const struct event_sink *sink,
-			struct err *err)
+static int deliver_overflow(struct counts *c, uint32_t idx, const struct event_sink *sink,
+			    struct err *err)
 {
 	struct count_total t = sum_of_cpus(c, idx);
 	c->totals[idx] = (struct counts_total){t.nr, t.nr_stacks, t.nr_full};
@@ -361,7 +361,7 @@ static int counts_stop(void *s, const struct event_sink *sink, struct err *err)
 		       missed_by(c->skel->progs.count_software);
 	TRY(collect(c, UINT32_MAX, sink, err));
 	for (uint32_t i = 0; i < c->spec.set->events.n; i++)
-		TRY(deliver_rest(c, i, sink, err));
+		TRY(deliver_overflow(c, i, sink, err));
 	return 0;
 }
 

@@ -52,7 +52,7 @@ static int open_counter(const struct perf_event_attr *attr, int32_t tid, int32_t
 	return fd < 0 ? -errno : fd;
 }
 
-static bool is_refusal(int rc)
+static bool is_permission_error(int rc)
 {
 	return rc == -EACCES || rc == -EPERM;
 }
@@ -76,7 +76,7 @@ static int open_any(struct perfcounts *c, const struct named_event *e, int32_t t
 		.enable_on_exec = is_child,
 	};
 	int fd = open_counter(&attr, tid, cpu);
-	if (!is_refusal(fd) || !is_unprivileged(e))
+	if (!is_permission_error(fd) || !is_unprivileged(e))
 		return fd;
 	attr.exclude_kernel = 1;
 	fd = open_counter(&attr, tid, cpu);
@@ -130,7 +130,7 @@ static bool add_event(struct perfcounts *c, uint32_t event)
 }
 
 /* Other events would count 0 in user mode only. */
-static bool is_pointless(const struct named_event *e)
+static bool needs_kernel_mode(const struct named_event *e)
 {
 	bool has_rights = host_sysctl("perf_event_paranoid", 2) < 2 || host_is_root();
 	return e->software && !has_rights && !is_unprivileged(e);
@@ -148,9 +148,9 @@ static int perfcounts_open(void **ret_c, const struct source_env *env, struct er
 	bool is_counted = false;
 	for (uint32_t i = 0; i < set->events.n; i++) {
 		const struct named_event *e = &set->events.p[i];
-		bool is_others = is_pointless(e) && e->software->unprivileged;
+		bool is_others = needs_kernel_mode(e) && e->software->unprivileged;
 		is_counted |= is_others;
-		if (!is_others && (is_pointless(e) || !add_event(c, i)))
+		if (!is_others && (needs_kernel_mode(e) || !add_event(c, i)))
 			buf_addf(&c->refused, "%s%s", c->refused.n ? ", " : "", e->name);
 	}
 	if (c->counters.n || is_counted) {

@@ -216,7 +216,7 @@ struct near_names {
 	size_t n;
 };
 
-static void offer(struct near_names *near, struct sv name)
+static void consider_name(struct near_names *near, struct sv name)
 {
 	struct sv event = name;
 	if (sv_index(name, ':') >= 0)
@@ -251,7 +251,7 @@ static bool has_system(const struct tracefs_names *known, struct sv system)
 	return false;
 }
 
-static bool is_elsewhere(const char *word)
+static bool exists_in_other_kernels(const char *word)
 {
 	for (size_t i = 0; i < ARRAY_LEN(elsewhere); i++)
 		if (!fnmatch(elsewhere[i], word, 0))
@@ -260,7 +260,7 @@ static bool is_elsewhere(const char *word)
 }
 
 /* Clocks: these are sampled by assay cpu. */
-static bool is_sampled(const char *word)
+static bool is_clock(const char *word)
 {
 	static const char *const clocks[] = {"cycles", "instructions", "cpu-clock", "task-clock"};
 	for (size_t i = 0; i < ARRAY_LEN(clocks); i++)
@@ -282,14 +282,15 @@ static bool is_hardware(const char *word)
 	return false;
 }
 
-static int refuse(const struct event_word *w, const struct near_names *near, struct err *err)
+static int unknown_name_error(const struct event_word *w, const struct near_names *near,
+			      struct err *err)
 {
 	CLEANUP(buf_release) struct buf names = {0};
 	for (size_t i = 0; i < near->n; i++)
 		buf_addf(&names, "%s%.*s", i ? ", " : "", SV_ARGS(near->names[i]));
 	err_set(err, -EINVAL, "%s%sthere is no event '%s'", w->where ? w->where : "",
 		w->where ? ": " : "", w->text);
-	if (is_sampled(w->text))
+	if (is_clock(w->text))
 		return err_hint(err, "it is sampled, not counted by name: assay cpu -e %s",
 				w->text);
 	if (is_hardware(w->text))
@@ -312,7 +313,7 @@ static bool has_modifier(const char *word)
 	       strlen(colon + 1) <= 4;
 }
 
-static int refuse_modifier(const struct event_word *w, struct err *err)
+static int modifier_error(const struct event_word *w, struct err *err)
 {
 	const char *colon = strrchr(w->text, ':');
 	err_set(err, -EINVAL, "%s%s'%s': events take no modifiers", w->where ? w->where : "",
@@ -323,32 +324,32 @@ static int refuse_modifier(const struct event_word *w, struct err *err)
 			(int)(colon - w->text), w->text);
 }
 
-static int take_unknown(struct event_set *s, const struct event_word *w,
-			const struct tracefs_names *known, struct err *err)
+static int resolve_unknown(struct event_set *s, const struct event_word *w,
+			   const struct tracefs_names *known, struct err *err)
 {
 	if (has_modifier(w->text))
-		return refuse_modifier(w, err);
+		return modifier_error(w, err);
 	struct near_names near = {.word = sv_from_str(w->text)};
 	for (size_t i = 0; i < known->names.n; i++)
-		offer(&near, known->names.p[i]);
+		consider_name(&near, known->names.p[i]);
 	const struct software_event *e;
 	for (size_t i = 0; (e = event_software_at(i)); i++)
-		offer(&near, sv_from_str(e->name));
+		consider_name(&near, sv_from_str(e->name));
 	struct sv rest = near.word;
 	struct sv system = sv_split(&rest, ':');
 	bool has_event = rest.n > 0;
 	/* "syscals:": the group is misspelt; "xfs:": no group has a similar name. */
 	bool is_other_system = has_event && !near.n && !has_system(known, system);
-	if (has_event && (is_elsewhere(w->text) || is_other_system)) {
+	if (has_event && (exists_in_other_kernels(w->text) || is_other_system)) {
 		add_note(s, w,
 			 arena_fmt(&s->arena, "this kernel has no event '%s', left out", w->text));
 		return 0;
 	}
-	return refuse(w, &near, err);
+	return unknown_name_error(w, &near, err);
 }
 
-static int take_pattern(struct event_set *s, const struct event_word *w,
-			const struct tracefs_names *known, struct err *err)
+static int resolve_pattern(struct event_set *s, const struct event_word *w,
+			   const struct tracefs_names *known, struct err *err)
 {
 	size_t before = s->events.n;
 	bool has_any = false;
@@ -366,21 +367,20 @@ static int take_pattern(struct event_set *s, const struct event_word *w,
 		add_software(s, e);
 	}
 	if (s->events.n > COUNTS_EVENTS_MAX)
-		return err_set(err, -EINVAL,
-			       "'%s' stands for %zu events, at most %d can be counted", w->text,
-			       s->events.n - before, COUNTS_EVENTS_MAX);
+		return err_set(err, -EINVAL, "'%s' matches %zu events, at most %d can be counted",
+			       w->text, s->events.n - before, COUNTS_EVENTS_MAX);
 	if (!has_any)
 		add_note(s, w, arena_fmt(&s->arena, "no event matches '%s', left out", w->text));
 	return 0;
 }
 
-static int take_word(struct event_set *s, const struct event_word *w,
-		     const struct tracefs_names *known, struct err *err)
+static int resolve_word(struct event_set *s, const struct event_word *w,
+			const struct tracefs_names *known, struct err *err)
 {
 	struct sv word = sv_from_str(w->text);
 	const struct software_event *e = event_software_find(w->text);
 	if (strpbrk(w->text, "*?["))
-		return take_pattern(s, w, known, err);
+		return resolve_pattern(s, w, known, err);
 	if (e) {
 		add_software(s, e);
 		return 0;
@@ -398,13 +398,13 @@ static int take_word(struct event_set *s, const struct event_word *w,
 		add_event(s, sv_from_str(moved[i].now));
 		return 0;
 	}
-	return take_unknown(s, w, known, err);
+	return resolve_unknown(s, w, known, err);
 }
 
 int event_set_match(struct event_set *s, const struct tracefs_names *known, struct err *err)
 {
 	for (size_t i = 0; i < s->words.n; i++) {
-		TRY(take_word(s, &s->words.p[i], known, err));
+		TRY(resolve_word(s, &s->words.p[i], known, err));
 	}
 	if (s->events.n > COUNTS_EVENTS_MAX)
 		return err_set(err, -EINVAL, "these are %zu events, at most %d can be counted",
@@ -418,7 +418,7 @@ int event_set_match(struct event_set *s, const struct tracefs_names *known, stru
 static bool needs_tracefs(const struct event_set *s)
 {
 	vec_foreach(w, &s->words)
-		if (!event_software_find(w->text) && !is_sampled(w->text) && !is_hardware(w->text))
+		if (!event_software_find(w->text) && !is_clock(w->text) && !is_hardware(w->text))
 			return true;
 	return false;
 }

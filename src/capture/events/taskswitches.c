@@ -144,7 +144,7 @@ static int read_process(struct taskswitches *s, int32_t pid, const struct event_
 }
 
 /* A process's parent is checked once: whether a process is a target never changes. */
-static bool is_ours(struct taskswitches *s, int32_t pid)
+static bool is_target_process(struct taskswitches *s, int32_t pid)
 {
 	const struct target *t = s->target;
 	bool is_new;
@@ -165,7 +165,7 @@ static bool is_ours(struct taskswitches *s, int32_t pid)
 	return is_forked;
 }
 
-static void note_ended(struct taskswitches *s)
+static void mark_ended(struct taskswitches *s)
 {
 	vec_foreach(t, &s->tasks)
 		if (!t->has_ended && t->round != s->round) {
@@ -183,14 +183,14 @@ static int taskswitches_drain(void *self, const struct event_sink *sink, struct 
 	s->round++;
 	TRY(proc_list(&all, err));
 	for (size_t i = 0; i < all.pids.n; i++)
-		if (is_ours(s, all.pids.p[i]))
+		if (is_target_process(s, all.pids.p[i]))
 			TRY(read_process(s, all.pids.p[i], sink, err));
 	for (size_t i = 0; i < t->tids.pids.n; i++) {
 		int32_t pid;
 		if (!proc_tgid(t->tids.pids.p[i], &pid, NULL))
 			TRY(read_task(s, pid, t->tids.pids.p[i], sink, err));
 	}
-	note_ended(s);
+	mark_ended(s);
 	s->read_ns = clock_mono_ns() - before_ns;
 	return 0;
 }

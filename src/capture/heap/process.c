@@ -223,7 +223,7 @@ static void open_tables(struct heapprocess *p)
 				      });
 	p->has_tables = true;
 	uint32_t idx;
-	(void)kerneltables_take_space(&p->tables, &idx); /* the only one */
+	(void)kerneltables_alloc_space(&p->tables, &idx); /* the only one */
 	if (p->spec.space)
 		heapprocess_space(p, p->spec.space);
 }

@@ -28,7 +28,7 @@
 #include "host/limits.h"
 
 #define SAMPLER_CPUS_MAX  4096
-#define SETTLE_NS         2000000u /* how long records stay in the rings; see sampler.h */
+#define MERGE_DELAY_NS    2000000u /* how long records stay in the rings; see sampler.h */
 #define GROW_AFTER        2        /* number of short copies: a single deep stack is not worth it */
 #define GROW_FACTOR       4
 #define RINGS_TOTAL_BYTES (64u << 20)
@@ -141,7 +141,7 @@ static int open_rings(struct sampler *s, struct err *err)
 /* ---- events ------------------------------------------------------------------------------ */
 
 /* Redirects an event to the ring of cpus.p[i] and attaches the BPF program, if any. */
-static int direct_event(const struct sampler *s, int fd, size_t i)
+static int redirect_event(const struct sampler *s, int fd, size_t i)
 {
 	if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, s->ring_fds.p[i]))
 		return -errno;
@@ -162,7 +162,7 @@ static int open_thread(struct sampler *s, struct group *g, int32_t tid, struct e
 			return fd;
 		vec_push(&g->fds, fd);
 		s->nr_events++;
-		if (direct_event(s, fd, i))
+		if (redirect_event(s, fd, i))
 			return err_sys(err, "cannot direct an event of thread %d into its ring",
 				       tid);
 		if (s->is_started && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
@@ -171,7 +171,7 @@ static int open_thread(struct sampler *s, struct group *g, int32_t tid, struct e
 	return 0;
 }
 
-static uint32_t first_copy(const struct sampler *s)
+static uint32_t initial_stack_bytes(const struct sampler *s)
 {
 	return s->spec.flags & PERFOPEN_SWITCHES ? PERFOPEN_STACK_SWITCH : PERFOPEN_STACK_MIN;
 }
@@ -179,7 +179,7 @@ static uint32_t first_copy(const struct sampler *s)
 static struct group *add_group(struct sampler *s)
 {
 	struct group *g = vec_add(&s->groups);
-	g->stack_bytes = first_copy(s);
+	g->stack_bytes = initial_stack_bytes(s);
 	return g;
 }
 
@@ -223,7 +223,7 @@ static int open_cpus(struct sampler *s, struct err *err)
 		if (fd < 0)
 			return fd;
 		vec_push(&g->fds, fd);
-		if (direct_event(s, fd, i))
+		if (redirect_event(s, fd, i))
 			return err_sys(err, "cannot direct the event of cpu %d into its ring",
 				       s->cpus.p[i]);
 	}
@@ -309,7 +309,7 @@ static int open_targets(struct sampler *s, struct err *err)
 	return rc;
 }
 
-static void want_targets(struct sampler *s)
+static void mark_targets(struct sampler *s)
 {
 	const struct target *t = s->target;
 	for (size_t i = 0; i < t->pids.pids.n; i++)
@@ -335,7 +335,7 @@ int sampler_open(struct sampler **ret_s, const struct sampler_spec *spec, struct
 	else if (s->target->child)
 		flags |= PERFOPEN_ON_EXEC;
 	if (s->info.is_filtering)
-		want_targets(s);
+		mark_targets(s);
 	TRY(choose(s, flags, err));
 	TRY(open_rings(s, err));
 	TRY(open_targets(s, err));
@@ -343,7 +343,7 @@ int sampler_open(struct sampler **ret_s, const struct sampler_spec *spec, struct
 	s->info.is_software = s->how.is_software;
 	s->info.is_user_only = s->how.is_user_only;
 	s->info.is_refused_kernel = s->how.is_refused_kernel;
-	s->info.max_stack_bytes = first_copy(s);
+	s->info.max_stack_bytes = initial_stack_bytes(s);
 	*ret_s = TAKE(s);
 	return 0;
 }
@@ -384,7 +384,7 @@ const int *sampler_fds(const struct sampler *s, size_t *ret_nr)
 
 /* ---- delivery ---------------------------------------------------------------------------- */
 
-static void note_fork(struct sampler *s, const struct event *ev)
+static void track_fork(struct sampler *s, const struct event *ev)
 {
 	uint32_t *parent = map_get(&s->group_of, (uint32_t)ev->fork.ptid);
 	if (parent) {
@@ -405,8 +405,8 @@ static void note_fork(struct sampler *s, const struct event *ev)
  * events do not suffice to know the process: the creation of a thread tells nothing of mappings.
  * For a process that was created or called exec during the capture, events tell everything.
  */
-static int ensure_known(struct sampler *s, const struct event *ev, const struct event_sink *sink,
-			struct err *err)
+static int synth_if_unknown(struct sampler *s, const struct event *ev,
+			    const struct event_sink *sink, struct err *err)
 {
 	if (!(s->target->is_system || s->info.is_filtering) || ev->pid <= 0)
 		return 0;
@@ -442,12 +442,12 @@ static int deliver(struct sampler *s, const struct perf_event_header *h,
 	if (ev.kind == EVENT_LOST)
 		s->nr_lost_reported += ev.lost.nr;
 	if (ev.kind == EVENT_FORK)
-		note_fork(s, &ev);
+		track_fork(s, &ev);
 	if (is_left_out(s, &ev)) {
 		s->info.nr_filtered += ev.kind == EVENT_SAMPLE;
 		return 0;
 	}
-	int rc = ensure_known(s, &ev, sink, err);
+	int rc = synth_if_unknown(s, &ev, sink, err);
 	if (!rc)
 		rc = sink->event(sink->ctx, &ev, err);
 	if (ev.kind == EVENT_EXIT)
@@ -456,19 +456,19 @@ static int deliver(struct sampler *s, const struct perf_event_header *h,
 }
 
 /* The BPF programs have checked that it is a target. */
-static int pass_on(void *ctx, const struct event *ev, struct err *err)
+static int forward_event(void *ctx, const struct event *ev, struct err *err)
 {
 	struct sampler *s = ctx;
 	if (s->target->is_system && ev->pid == getpid())
 		return 0;
-	TRY(ensure_known(s, ev, s->outer, err));
+	TRY(synth_if_unknown(s, ev, s->outer, err));
 	return s->outer->event(s->outer->ctx, ev, err);
 }
 
 struct event_sink sampler_sink(struct sampler *s, const struct event_sink *sink)
 {
 	s->outer = sink;
-	return (struct event_sink){pass_on, s};
+	return (struct event_sink){forward_event, s};
 }
 
 static void peek_time(struct sampler *s, size_t i)
@@ -559,7 +559,7 @@ static int drain_until(struct sampler *s, uint64_t horizon_ns, const struct even
 
 int sampler_drain(struct sampler *s, const struct event_sink *sink, struct err *err)
 {
-	int rc = drain_until(s, clock_mono_ns() - SETTLE_NS, sink, err);
+	int rc = drain_until(s, clock_mono_ns() - MERGE_DELAY_NS, sink, err);
 	return rc == -EAGAIN ? 0 : rc;
 }
 
@@ -658,7 +658,7 @@ static int reopen_member(struct growth *w, int32_t tid)
  * inherited the old ones, which will be closed. Their FORK records may still be unread in a ring.
  * Returns the number of such children, or an error.
  */
-static int adopt_pending(struct growth *w)
+static int open_pending_children(struct growth *w)
 {
 	CLEANUP(pending_forks_release) struct pending_forks forks = {0};
 	for (size_t i = 0; i < w->s->rings.n; i++)
@@ -679,7 +679,7 @@ static int adopt_pending(struct growth *w)
 	return nr;
 }
 
-#define ADOPT_ROUNDS 16 /* depth of descendants: a child is found once its parent is */
+#define PENDING_ROUNDS 16 /* depth of descendants: a child is found once its parent is */
 
 static int reopen_threads(struct sampler *s, uint32_t group)
 {
@@ -691,8 +691,8 @@ static int reopen_threads(struct sampler *s, uint32_t group)
 		if (its_group == group)
 			rc = reopen_member(&w, (int32_t)tid);
 	int nr = 1;
-	for (unsigned round = 0; !rc && nr > 0 && round < ADOPT_ROUNDS; round++)
-		nr = adopt_pending(&w);
+	for (unsigned round = 0; !rc && nr > 0 && round < PENDING_ROUNDS; round++)
+		nr = open_pending_children(&w);
 	map_release(&w.opened_us);
 	return rc ? rc : MIN(nr, 0);
 }
@@ -705,7 +705,7 @@ static int reopen_cpus(struct sampler *s, struct group *g)
 			return fd;
 		vec_push(&g->fds, fd);
 		s->nr_events++;
-		if (direct_event(s, fd, i) || ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
+		if (redirect_event(s, fd, i) || ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
 			return -errno;
 	}
 	return 0;
