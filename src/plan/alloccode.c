@@ -1,4 +1,4 @@
-/* jemalloc by its strings and its code; see alloccode.h. */
+/* Finds facts and code of a jemalloc; see alloccode.h. */
 #include "base/base.h"
 #include "plan/alloccode.h"
 
@@ -13,7 +13,7 @@
 #define HASH_DIGITS        40
 #define PIECE_BYTES        ((size_t)256 << 10)
 #define OVERLAP_BYTES      ((size_t)16)
-#define PADDING_MAX        64 /* between functions: it does not part them */
+#define PADDING_MAX        64 /* between functions of one range */
 
 /* ---- strings ------------------------------------------------------------------------------- */
 
@@ -60,7 +60,7 @@ static void find_version(struct allocfind_jemalloc *j, struct sv data)
 	}
 }
 
-/* The name that jemalloc was built to ask the environment for: capitals, ended by NUL. */
+/* The name of jemalloc's environment variable: capitals, ended by NUL. */
 static void find_variable(struct allocfind_jemalloc *j, struct sv data)
 {
 	static const char base[] = "MALLOC_CONF"; /* with its NUL */
@@ -87,7 +87,7 @@ static void facts_of(struct allocfind_jemalloc *j, struct sv data)
 		find_version(j, data);
 	if (!j->variable)
 		find_variable(j, data);
-	/* The head of a dump; without profiling that code is not compiled. */
+	/* The header of a dump; only compiled in with profiling. */
 	j->has_prof |= memmem(data.p, data.n, "heap_v2/", 8) != NULL;
 }
 
@@ -99,8 +99,8 @@ static bool is_rodata(const struct elf_section *s)
 }
 
 /*
- * Whether MALLOC_CONF stands there: a binary's constants are tens of megabytes, so they are gone
- * through in pieces that stay in the cache, by a byte that is rare in them.
+ * Whether the section contains MALLOC_CONF. A binary may have tens of megabytes of constants, so it
+ * is searched in pieces that fit into the cache, by a byte that is rare in constants.
  */
 static bool has_variable(const struct elf *e, const struct elf_section *s)
 {
@@ -137,7 +137,7 @@ void alloccode_facts(struct allocfind *f, struct elf *image)
 	size_t nr;
 	const struct elf_section *s = elf_sections(image, &nr);
 	bool is_there = j->prefix != NULL;
-	/* Strings alone are a sign only where functions have no names. */
+	/* Strings alone are significant only in a binary without symbols. */
 	for (size_t i = 0; i < nr && !is_there && !alloccode_has_symbols(image); i++)
 		is_there = is_rodata(&s[i]) && has_variable(image, &s[i]);
 	for (size_t i = 0; i < nr && is_there; i++) {
@@ -154,8 +154,8 @@ void alloccode_facts(struct allocfind *f, struct elf *image)
 
 /* ---- code ---------------------------------------------------------------------------------- */
 
-/* Where jemalloc's local functions come from: its source files, as STT_FILE tells them. */
-static const char own_files[] =
+/* jemalloc's source files, as in STT_FILE symbols, which precede their local functions. */
+static const char jemalloc_files[] =
 	"arena background_thread base bin bin_info bitmap buf_writer cache_bin chunk chunk_dss "
 	"chunk_mmap ckh counter ctl decay div ecache edata edata_cache ehooks emap eset exp_grow "
 	"extent extent_dss extent_mmap fxp hash hook hpa hpa_hooks hpdata huge inspect jemalloc "
@@ -164,13 +164,13 @@ static const char own_files[] =
 	"rtree safety_check san san_bump sc sec spin stats sz tcache test_hooks thread_event "
 	"thread_event_registry ticker tsd util witness";
 
-static bool is_own_file(struct sv name)
+static bool is_jemalloc_file(struct sv name)
 {
 	ssize_t dot = sv_index(name, '.');
 	if (dot <= 0)
 		return false;
 	name.n = (size_t)dot;
-	return sv_has_item(sv_from_str(own_files), ' ', name);
+	return sv_has_item(sv_from_str(jemalloc_files), ' ', name);
 }
 
 struct walker {
@@ -188,7 +188,7 @@ static void walk_symbol(struct walker *w, const Elf64_Sym *s)
 	const char *p = w->names.p + s->st_name;
 	size_t left = w->names.n - s->st_name;
 	if (type == STT_FILE) {
-		w->is_own = is_own_file(sv_from(p, strnlen(p, MIN(left, 64))));
+		w->is_own = is_jemalloc_file(sv_from(p, strnlen(p, MIN(left, 64))));
 		return;
 	}
 	if (type != STT_FUNC || s->st_shndx == SHN_UNDEF || !s->st_size ||
@@ -207,8 +207,8 @@ static void walk_symbol(struct walker *w, const Elf64_Sym *s)
 		vec_push(&w->f->code, r);
 }
 
-/* Local functions count where functions are that carry its name: other code has a util.c too. */
-static void take_local(struct walker *w)
+/* Adds local functions within the range of named ones: other code also has a util.c. */
+static void add_local(struct walker *w)
 {
 	struct allocfind *f = w->f;
 	uint64_t lo = UINT64_MAX;
@@ -243,7 +243,7 @@ void alloccode_ranges(struct allocfind *f, struct elf *symbols)
 			memcpy(&symbol, bytes.p + at, sizeof(symbol));
 			walk_symbol(&w, &symbol);
 		}
-		take_local(&w);
+		add_local(&w);
 	}
 	heap_ranges_join(&f->code, PADDING_MAX);
 }

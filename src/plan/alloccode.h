@@ -1,7 +1,7 @@
 /*
- * What a binary says of the jemalloc in it besides its functions: version, environment variable,
- * whether it was built with profiling (by constant strings, which are there in stripped ones too),
- * and where all of its code is, internal functions included.
+ * Facts about the jemalloc in a binary: version, environment variable and whether it was built with
+ * profiling, from constant strings, which stripped binaries have as well; and the address ranges of
+ * all its code, internal functions included.
  */
 #ifndef ASSAY_PLAN_ALLOCCODE_H
 #define ASSAY_PLAN_ALLOCCODE_H
@@ -10,11 +10,11 @@
 #include "object/elf.h"
 #include "plan/allocfind.h"
 
-/* A symbol table that is not only for linking. */
+/* Whether the binary has a .symtab. */
 bool alloccode_has_symbols(const struct elf *e);
 /* Fills version, variable, has_prof of @f->jemalloc. */
 void alloccode_facts(struct allocfind *f, struct elf *image);
-/* Fills @f->code by the symbols of @symbols. */
+/* Fills @f->code from the symbol tables of @symbols. */
 void alloccode_ranges(struct allocfind *f, struct elf *symbols);
 
 #endif

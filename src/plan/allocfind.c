@@ -1,9 +1,9 @@
 /*
- * Allocators in a binary; see allocfind.h.
+ * Finds allocators in a binary; see allocfind.h.
  *
- * One pass over each symbol table collects the few names that may matter (a binary has 10^5 of
- * them, so a name is looked at by its last byte first). What they mean is decided afterwards, for
- * whose `malloc` it is depends on what else there is.
+ * First one scan of each symbol table collects candidate names; a binary has 10^5 symbols, so a
+ * name's last byte is tested first. Then they are interpreted together, since the owner of `malloc`
+ * depends on the other symbols.
  */
 #include "base/base.h"
 #include "plan/allocfind.h"
@@ -20,7 +20,7 @@
 
 #define NAME_BYTES_MAX 64
 #define NAMES_MAX      ((size_t)1 << 17)
-#define OPERATOR_BYTES 512 /* of an operator that are searched for calls */
+#define OPERATOR_BYTES 512 /* of an operator, searched for calls */
 
 struct symbol {
 	struct sv name; /* into the string table, which is kept */
@@ -35,7 +35,7 @@ struct finder {
 	struct allocfind *to;
 	VEC(struct symbol) symbols;
 	VEC(struct sv) prefixes;   /* of <prefix>mallctl */
-	enum heap_allocator plain; /* whose malloc, free and so on are */
+	enum heap_allocator plain; /* owner of malloc, free and so on */
 	uint64_t malloc_vaddr;
 	uint64_t free_vaddr;
 };
@@ -60,7 +60,7 @@ void allocfind_release(struct allocfind *f)
 
 /* ---- symbols ------------------------------------------------------------------------------- */
 
-static bool may_matter(struct sv n)
+static bool is_candidate_name(struct sv n)
 {
 	static const struct sv ends[] = {
 		{"alloc", 5},    {"free", 4},        {"memalign", 8},     {"allocx", 6},
@@ -86,7 +86,7 @@ static bool may_matter(struct sv n)
 	return false;
 }
 
-static void take_symbol(struct finder *f, const Elf64_Sym *s, struct sv names, bool is_dynamic)
+static void add_symbol(struct finder *f, const Elf64_Sym *s, struct sv names, bool is_dynamic)
 {
 	unsigned type = ELF64_ST_TYPE(s->st_info);
 	if ((type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) ||
@@ -100,14 +100,14 @@ static void take_symbol(struct finder *f, const Elf64_Sym *s, struct sv names, b
 	ssize_t version = sv_index(name, '@');
 	if (version > 0)
 		name.n = (size_t)version;
-	if (!may_matter(name) || f->symbols.n >= NAMES_MAX)
+	if (!is_candidate_name(name) || f->symbols.n >= NAMES_MAX)
 		return;
 	vec_push(&f->symbols, (struct symbol){name, s->st_value, s->st_size,
 					      ELF64_ST_BIND(s->st_info) != STB_LOCAL, is_dynamic});
 }
 
 /* Names are borrowed from @e. */
-static int take_symbols(struct finder *f, struct elf *e, uint32_t type, struct err *err)
+static int add_symbols(struct finder *f, struct elf *e, uint32_t type, struct err *err)
 {
 	size_t nr;
 	const struct elf_section *s = elf_sections(e, &nr);
@@ -121,7 +121,7 @@ static int take_symbols(struct finder *f, struct elf *e, uint32_t type, struct e
 		for (size_t at = 0; at + sizeof(Elf64_Sym) <= bytes.n; at += sizeof(Elf64_Sym)) {
 			Elf64_Sym symbol;
 			memcpy(&symbol, bytes.p + at, sizeof(symbol));
-			take_symbol(f, &symbol, names, type == SHT_DYNSYM);
+			add_symbol(f, &symbol, names, type == SHT_DYNSYM);
 		}
 	}
 	return 0;
@@ -142,20 +142,22 @@ static bool has(const struct finder *f, const char *name)
 	return find(f, SV(""), name) != NULL;
 }
 
-/* ---- who is there -------------------------------------------------------------------------- */
+/*
+ * ---- allocators -------------------------------------------------------------------------------
+ */
 
-/* mallctl alone could be anybody's; its sisters of jemalloc's own interface are not. */
+/* Other libraries may have a mallctl; mallocx and the like are only in jemalloc. */
 static void find_prefixes(struct finder *f)
 {
-	static const char *const sisters[] = {"mallocx", "rallocx", "xallocx", "sdallocx",
-					      "dallocx"};
+	static const char *const jemalloc_names[] = {"mallocx", "rallocx", "xallocx", "sdallocx",
+						     "dallocx"};
 	vec_foreach(s, &f->symbols) {
 		if (!sv_has_suffix(s->name, SV("mallctl")))
 			continue;
 		struct sv prefix = sv_from(s->name.p, s->name.n - 7);
 		size_t nr = 0;
-		for (size_t i = 0; i < ARRAY_LEN(sisters); i++)
-			nr += find(f, prefix, sisters[i]) != NULL;
+		for (size_t i = 0; i < ARRAY_LEN(jemalloc_names); i++)
+			nr += find(f, prefix, jemalloc_names[i]) != NULL;
 		bool is_known = nr < 3;
 		vec_foreach(p, &f->prefixes)
 			is_known |= sv_eq(*p, prefix);
@@ -169,7 +171,7 @@ static void find_prefixes(struct finder *f)
 	}
 }
 
-/* The owner of the plain names: by another name that it has at the same address, or beside it. */
+/* The owner of malloc: by its other name at the same address, or in the same binary. */
 static enum heap_allocator plain_owner(struct finder *f)
 {
 	const struct symbol *m = find(f, SV(""), "malloc");
@@ -193,7 +195,9 @@ static enum heap_allocator plain_owner(struct finder *f)
 	return HEAP_ALLOCATOR_OTHER;
 }
 
-/* ---- what they have ------------------------------------------------------------------------ */
+/*
+ * ---- functions --------------------------------------------------------------------------------
+ */
 
 static void add(struct finder *f, const struct symbol *s, enum heap_allocator kind,
 		enum heap_shape shape, bool is_plain)
@@ -201,7 +205,7 @@ static void add(struct finder *f, const struct symbol *s, enum heap_allocator ki
 	vec_foreach(fn, &f->to->functions) {
 		if (fn->vaddr != s->vaddr)
 			continue;
-		/* The name that people know: the plain one, then the one without underscores. */
+		/* Prefer the standard name, then one without underscores. */
 		bool is_better = (is_plain && !fn->is_plain) ||
 				 (is_plain == fn->is_plain && fn->name[0] == '_' &&
 				  s->name.p[0] != '_' && kind != HEAP_ALLOCATOR_JEMALLOC);
@@ -221,7 +225,7 @@ static void add(struct finder *f, const struct symbol *s, enum heap_allocator ki
 					     xstrndup(s->name.p, s->name.n)});
 }
 
-/* Whether the code at an operator calls, or jumps to, malloc or free: then it is a mere wrapper. */
+/* Whether an operator only calls or jumps to malloc or free. */
 static bool is_wrapper(const struct finder *f, const struct symbol *s)
 {
 	uint8_t code[OPERATOR_BYTES];
@@ -274,9 +278,9 @@ static void add_prefixed(struct finder *f, const struct symbol *s)
 }
 
 /*
- * Linkers make the functions of a C library local that was linked in (Rust's version scripts,
- * --exclude-libs): they are its own if nothing else has the name. A static function of somebody
- * else's may be called so, too.
+ * Linkers may make functions of a statically linked C library local (Rust's version scripts,
+ * --exclude-libs). A local symbol counts if no other symbol has its name; otherwise it may be a
+ * static function of other code.
  */
 static bool is_public(const struct finder *f, const struct symbol *s)
 {
@@ -312,7 +316,7 @@ static int by_vaddr(const void *a, const void *b)
 	return x->vaddr < y->vaddr ? -1 : x->vaddr > y->vaddr;
 }
 
-/* Symbols without size: their unwind entry knows the end. */
+/* Symbols without size: take the end from .eh_frame. */
 static void find_ends(struct finder *f)
 {
 	bool is_open = false;
@@ -335,7 +339,7 @@ static void decide(struct finder *f)
 	f->to->is_go = has(f, "runtime.mallocgc") || elf_section(f->image, ".go.buildinfo") != NULL;
 	find_prefixes(f);
 	f->plain = plain_owner(f);
-	/* Those with a name of their own first: a plain name of theirs is only another name. */
+	/* Allocator-specific names first: a standard name at the same address is then an alias. */
 	vec_foreach(s, &f->symbols)
 		add_prefixed(f, s);
 	vec_foreach(s, &f->symbols)
@@ -351,16 +355,16 @@ int allocfind_image(struct allocfind *ret_f, struct elf *image, struct elf *debu
 {
 	CLEANUP(allocfind_release) struct allocfind found = {0};
 	CLEANUP(finder_release) struct finder f = {.image = image, .to = &found};
-	TRY(take_symbols(&f, image, SHT_DYNSYM, err));
-	TRY(take_symbols(&f, image, SHT_SYMTAB, err));
-	TRY(debug ? take_symbols(&f, debug, SHT_SYMTAB, err) : 0);
-	TRY(mini ? take_symbols(&f, mini, SHT_SYMTAB, err) : 0);
+	TRY(add_symbols(&f, image, SHT_DYNSYM, err));
+	TRY(add_symbols(&f, image, SHT_SYMTAB, err));
+	TRY(debug ? add_symbols(&f, debug, SHT_SYMTAB, err) : 0);
+	TRY(mini ? add_symbols(&f, mini, SHT_SYMTAB, err) : 0);
 	decide(&f);
 	alloccode_facts(&found, image);
 	if (found.jemalloc.prefix)
 		alloccode_ranges(&found, debug ? debug : mini ? mini : image);
 	else if (found.jemalloc.version_text)
-		(void)allocstrip_find(&found, image); /* what is missing tells */
+		(void)allocstrip_find(&found, image); /* false: mallctl stays 0 */
 	*ret_f = found;
 	found = (struct allocfind){0};
 	return 0;

@@ -4,7 +4,7 @@
 
 struct shaped {
 	enum heap_shape shape;
-	const char *names; /* blanks between */
+	const char *names; /* separated by blanks */
 };
 
 static enum heap_shape find(const struct shaped *t, size_t n, struct sv name)
@@ -35,7 +35,7 @@ static const struct shaped plain[] = {
 	{HEAP_FREE_0, "free cfree vfree free_sized free_aligned_sized"},
 };
 
-/* glibc has each under another name as well. */
+/* Also with glibc's prefix __libc_. */
 enum heap_shape allocnames_plain(struct sv name)
 {
 	if (!cut_prefix(&name, SV("__libc_")) && sv_eq(name, SV("__posix_memalign")))
@@ -55,7 +55,7 @@ enum heap_shape allocnames_pages(struct sv name)
 
 enum heap_shape allocnames_operator(struct sv name)
 {
-	/* All variants begin like this: nothrow and alignment follow, the first argument stays. */
+	/* Prefixes of all variants; the first argument is the same in all. */
 	if (sv_has_prefix(name, SV("_Znwm")) || sv_has_prefix(name, SV("_Znam")))
 		return HEAP_ALLOC_0;
 	if (sv_has_prefix(name, SV("_ZdlPv")) || sv_has_prefix(name, SV("_ZdaPv")))
@@ -83,7 +83,7 @@ static void cut_suffix(struct sv *name, struct sv suffix)
 		name->n -= suffix.n;
 }
 
-/* Alignment comes behind the other arguments, a heap before them. */
+/* An alignment follows the other arguments; a heap precedes them. */
 enum heap_shape allocnames_mimalloc(struct sv name)
 {
 	static const struct shaped mi[] = {
@@ -129,7 +129,7 @@ enum heap_shape allocnames_tcmalloc(struct sv name)
 		return FIND(internal, name);
 	if (!cut_prefix(&name, SV("tc_")))
 		return HEAP_SHAPE_NONE;
-	/* As operators: all variants begin with the size, or the block. */
+	/* As with operators, all variants have the size or the block first. */
 	if (sv_has_prefix(name, SV("new")) || sv_eq(name, SV("malloc_skip_new_handler")))
 		return HEAP_ALLOC_0;
 	return sv_has_prefix(name, SV("delete")) ? HEAP_FREE_0 : FIND(plain, name);

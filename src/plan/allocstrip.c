@@ -1,4 +1,4 @@
-/* jemalloc without symbols; see allocstrip.h. */
+/* Finds jemalloc without symbols; see allocstrip.h. */
 #include "base/base.h"
 #include "plan/allocstrip.h"
 
@@ -12,12 +12,12 @@
 
 #define NODE_WORDS     5 /* named, name, number of children, children, function */
 #define DATA_BYTES_MAX ((uint64_t)64 << 20)
-#define NEAR_BYTES     ((uint64_t)2 << 20) /* jemalloc's code lies together */
+#define NEAR_BYTES     ((uint64_t)2 << 20) /* jemalloc's code is contiguous */
 #define INDEXES_MAX    2048
 #define TREE_BYTES     ((uint64_t)64 << 10)
 #define CHILDREN_MAX   64
-#define CALLS_MIN      20  /* stats.c alone calls mallctl more often */
-#define OUTLIERS       100 /* one in so many, at either end */
+#define CALLS_MIN      20  /* stats.c calls mallctl more often than this */
+#define OUTLIERS       100 /* fraction 1/100 ignored at either end */
 #define ROUNDS_MAX     64
 
 struct data { /* a writable section as it is after relocation, addresses link-time */
@@ -30,7 +30,7 @@ struct function {
 	uint64_t start;
 	uint64_t end;
 	bool is_own;
-	bool is_called; /* not only jumped to, as cold parts are */
+	bool is_called; /* called, not only jumped to as cold parts are */
 };
 
 struct edge { /* a direct call or jump to a function's start */
@@ -43,8 +43,8 @@ struct stripped {
 	struct elf *e;
 	VEC(struct data) data;
 	VEC(struct edge) edges;         /* by callee */
-	VEC(struct function) functions; /* near the tables' functions, by address */
-	uint64_t code_vaddr;            /* the window of code */
+	VEC(struct function) functions; /* near version_ctl, by address */
+	uint64_t code_vaddr;            /* start of `code` */
 	struct buf code;
 	uint64_t root;
 	uint64_t version_ctl;
@@ -87,7 +87,7 @@ static void relocate(struct stripped *s)
 				put_word(s, r.r_offset, (uint64_t)r.r_addend);
 		}
 	}
-	/* SHT_RELR needs nothing: its addends stand in place. */
+	/* SHT_RELR needs no work: its addends are in place. */
 }
 
 static void read_data(struct stripped *s)
@@ -189,7 +189,7 @@ static bool read_code(struct stripped *s)
 	return false;
 }
 
-/* Each byte of code is gone through once for the function that it belongs to: it has one. */
+/* Removes overlapping functions, so that each byte of code is scanned once. */
 static void drop_overlaps(struct stripped *s)
 {
 	uint64_t end = 0;
@@ -233,7 +233,7 @@ static const uint8_t *code_at(const struct stripped *s, uint64_t vaddr)
 	return (const uint8_t *)s->code.p + (vaddr - s->code_vaddr);
 }
 
-/* Target of a direct call or jump at @at; false: none is there. */
+/* The target of the direct call or jump at @at; false: no such instruction. */
 static bool target_of(const struct stripped *s, uint64_t at, uint64_t end, uint64_t *ret_to)
 {
 	const uint8_t *p = code_at(s, at);
@@ -303,7 +303,7 @@ struct indexes {
 	VEC(uint32_t) v;
 };
 
-/* In no jemalloc so many call one function: what is made up does not take all our time. */
+/* The limit bounds the time for a hostile binary; no jemalloc has as many callers. */
 static void add_index(struct indexes *l, uint32_t i)
 {
 	vec_foreach(x, &l->v)
@@ -313,7 +313,7 @@ static void add_index(struct indexes *l, uint32_t i)
 		vec_push(&l->v, i);
 }
 
-/* The functions that call it, each once. */
+/* Adds the callers of a function, each once. */
 static void add_callers(const struct stripped *s, uint32_t to, struct indexes *l)
 {
 	const struct edge *e;
@@ -322,7 +322,7 @@ static void add_callers(const struct stripped *s, uint32_t to, struct indexes *l
 		add_index(l, e[i].from);
 }
 
-/* Of the only callers of these: the one that is called most, if that is often enough. */
+/* Among functions that are the only caller of one of @inner: the one with the most calls. */
 static bool best_caller(const struct stripped *s, const struct indexes *inner, uint32_t *ret_idx)
 {
 	size_t most = CALLS_MIN - 1;
@@ -354,7 +354,7 @@ static bool find_mallctl(const struct stripped *s, uint64_t super_root, uint32_t
 	}
 	if (best_caller(s, &by_name, ret_idx))
 		return true;
-	/* 5.2 and before: ctl_lookup refers to it, which both call. */
+	/* 5.2 and before: ctl_lookup refers to it, called by ctl_byname and ctl_nametomib. */
 	CLEANUP(vec_free_p) struct indexes middle = {0};
 	vec_foreach(f, &by_name.v)
 		add_callers(s, *f, &middle);
@@ -363,22 +363,22 @@ static bool find_mallctl(const struct stripped *s, uint64_t super_root, uint32_t
 
 /* ---- all of its code ----------------------------------------------------------------------- */
 
-/* A function that makes system calls is the C library's: jemalloc's own make none. */
-static bool makes_calls_to_kernel(const struct stripped *s, const struct function *f)
+/* A function with syscall instructions belongs to the C library, not to jemalloc. */
+static bool makes_syscalls(const struct stripped *s, const struct function *f)
 {
 	return memmem(code_at(s, f->start), (size_t)(f->end - f->start), "\x0f\x05", 2) != NULL;
 }
 
-static bool own(const struct stripped *s, uint64_t start)
+static bool mark_own(const struct stripped *s, uint64_t start)
 {
 	struct function *f = function_at(s, start);
-	if (!f || f->start != start || f->is_own || makes_calls_to_kernel(s, f))
+	if (!f || f->start != start || f->is_own || makes_syscalls(s, f))
 		return false;
 	f->is_own = true;
 	return true;
 }
 
-/* A name of the tree's, and something behind it. */
+/* A leaf node of the tree: a name and a function. */
 static bool is_named_node(const struct stripped *s, const uint64_t *w)
 {
 	char name[4] = "";
@@ -387,7 +387,7 @@ static bool is_named_node(const struct stripped *s, const uint64_t *w)
 	       !elf_read(s->e, name, 2, offset, NULL) && name[0] >= 'a' && name[0] <= 'z';
 }
 
-/* What mallctl and the functions of the tree reach by direct calls. */
+/* Marks the functions reachable by direct calls from mallctl and the functions of the tree. */
 static void mark_reached(const struct stripped *s, uint32_t mallctl)
 {
 	s->functions.p[mallctl].is_own = true;
@@ -396,7 +396,7 @@ static void mark_reached(const struct stripped *s, uint32_t mallctl)
 			uint64_t at = d->vaddr + i * 8;
 			if (at + TREE_BYTES > s->root && at < s->root + TREE_BYTES &&
 			    is_named_node(s, d->words + i))
-				(void)own(s, d->words[i + 4]);
+				(void)mark_own(s, d->words[i + 4]);
 		}
 	}
 	bool is_new = true;
@@ -404,23 +404,21 @@ static void mark_reached(const struct stripped *s, uint32_t mallctl)
 		is_new = false;
 		vec_foreach(e, &s->edges)
 			if (s->functions.p[e->from].is_own) {
-				is_new |= own(s, s->functions.p[e->to].start);
+				is_new |= mark_own(s, s->functions.p[e->to].start);
 				s->functions.p[e->to].is_called |= e->is_call;
 			}
 	}
 }
 
-/* Of those that linkers keep in the order of the objects; cold ones are gathered elsewhere, packed.
- */
+/* Whether linkers keep the function in object order: cold functions are moved, unaligned. */
 static bool is_hot(const struct function *f)
 {
 	return f->is_own && f->is_called && !(f->start & 15);
 }
 
 /*
- * The objects of an archive lie together, and nobody else's code between them: what stands between
- * the functions found so far is jemalloc's too (malloc and free, which nobody in there calls,
- * among them). Outliers do not count.
+ * Objects of an archive are linked contiguously, so all code between the functions found so far is
+ * jemalloc's, too (including malloc and free, which jemalloc does not call). Outliers are ignored.
  */
 static void add_between(struct allocfind *to, const struct stripped *s)
 {
@@ -485,7 +483,7 @@ bool allocstrip_find(struct allocfind *f, struct elf *e)
 		return false;
 	mark_reached(&s, mallctl);
 	add_code(f, &s);
-	if (has_interp(e)) /* else the C library's functions are among those that it calls */
+	if (has_interp(e)) /* statically linked: reachable functions include the C library's */
 		add_between(f, &s);
 	f->jemalloc.mallctl = s.functions.p[mallctl].start;
 	f->jemalloc.is_stripped = true;

@@ -1,4 +1,4 @@
-/* What binaries of a process tell; see binaries.h. */
+/* Reads facts about binaries; see binaries.h. */
 #include "base/base.h"
 #include "plan/binaries.h"
 
@@ -15,8 +15,8 @@
 #include "object/ehframe.h"
 #include "object/elf.h"
 
-#define NR_LOOKED  2000 /* functions whose first instructions are looked at */
-#define PROLOG_MAX 12
+#define FUNCTIONS_MAX 2000 /* functions whose prolog is examined */
+#define PROLOG_MAX    12
 
 struct reader {
 	struct binaries *to;
@@ -24,7 +24,7 @@ struct reader {
 	int root_fd;
 };
 
-/* push %rbp; mov %rsp,%rbp, perhaps after endbr64: the function keeps a frame pointer. */
+/* Whether a function begins with push %rbp; mov %rsp,%rbp, possibly after endbr64. */
 static bool has_frame_prolog(const uint8_t *p)
 {
 	static const uint8_t endbr[] = {0xf3, 0x0f, 0x1e, 0xfa};
@@ -34,7 +34,7 @@ static bool has_frame_prolog(const uint8_t *p)
 	return !memcmp(p, prolog, sizeof(prolog));
 }
 
-/* "yes", "no", or "some": of the functions that unwind tables name. */
+/* "yes", "some" or "no", by a sample of the functions in .eh_frame. */
 static const char *frame_pointers(struct elf *e)
 {
 	struct ehframe_iter it;
@@ -43,7 +43,7 @@ static const char *frame_pointers(struct elf *e)
 		return "-";
 	uint64_t nr = 0;
 	uint64_t nr_with = 0;
-	while (nr < NR_LOOKED && ehframe_next(&it, &fde)) {
+	while (nr < FUNCTIONS_MAX && ehframe_next(&it, &fde)) {
 		uint8_t code[PROLOG_MAX];
 		uint64_t offset;
 		if (fde.end - fde.start < 32 || !elf_offset_from_vaddr(e, fde.start, &offset) ||
@@ -70,7 +70,7 @@ static const char *debug_text(const struct reader *r, struct elf *e, const char 
 	return elf_section(found, ".debug_info") ? "separate" : "none";
 }
 
-static void look_into(const struct reader *r, struct binary_facts *b, struct elf *e)
+static void read_facts(const struct reader *r, struct binary_facts *b, struct elf *e)
 {
 	bool has_symtab = elf_section(e, ".symtab") != NULL;
 	const struct elf_section *eh = elf_section(e, ".eh_frame");
@@ -96,13 +96,13 @@ static int add_mapping(void *ctx, const struct proc_map *m, struct err *err UNUS
 			return 0;
 	struct binary_facts *b = vec_add(&r->to->list);
 	b->path = xstrdup(m->path);
-	b->is_closed = host_open_mapped(&file, r->pid, m->start, m->end, m->path, m->dev_major,
-					m->dev_minor, m->inode) != 0;
-	if (b->is_closed)
+	b->is_unreadable = host_open_mapped(&file, r->pid, m->start, m->end, m->path, m->dev_major,
+					    m->dev_minor, m->inode) != 0;
+	if (b->is_unreadable)
 		return 0;
 	struct elf *e CLEANUP(elf_free_p) = NULL;
 	if (!elf_open_fd(&e, file.fd, NULL))
-		look_into(r, b, e);
+		read_facts(r, b, e);
 	(void)close(file.fd);
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* The method for a process and its functions; see heapchoice.h. */
+/* Chooses a method and functions for a process; see heapchoice.h. */
 #include "base/base.h"
 #include "plan/heapchoice.h"
 
@@ -48,7 +48,9 @@ bool heapchoice_has_hooks(const uint32_t version[3])
 	return version[0] == 5 && (version[1] == 2 || (version[1] == 3 && version[2] <= 1));
 }
 
-/* ---- words --------------------------------------------------------------------------------- */
+/*
+ * ---- the allocator ----------------------------------------------------------------------------
+ */
 
 static bool is_wanted(const struct heaptarget_image *m, const struct allocfind_function *fn)
 {
@@ -161,7 +163,7 @@ static void add_site(struct heap_plan *p, const struct heaptarget_image *m,
 					       .file_offset = offset});
 }
 
-/* Allocators first: were there more functions than may be, the mappings would be left out. */
+/* Allocators first: if there are too many functions, the mapping functions are omitted. */
 static void add_sites(struct heap_plan *p, const struct heaptarget *h, bool has_jemalloc)
 {
 	for (int pass = 0; pass < 2; pass++)
@@ -179,7 +181,7 @@ static void add_code(struct heap_plan *p, const struct heaptarget *h)
 		vec_foreach(r, &m->found->code)
 			vec_push(&p->allocator_code,
 				 (struct heap_range){r->start + m->bias, r->end + m->bias});
-		/* A library that is an allocator and nothing else, or has no symbols to tell. */
+		/* All code of a library that is only an allocator, or has no symbols. */
 		size_t nr;
 		const struct elf_segment *s = elf_segments(m->elf, &nr);
 		bool is_whole = !m->is_executable && m->found->jemalloc.version_text &&
@@ -207,14 +209,14 @@ static void add_jemalloc_facts(struct heap_plan *p, const struct heaptarget *h)
 
 /* ---- the choice ---------------------------------------------------------------------------- */
 
-#define TRACER_LOOKS  40
+#define TRACER_POLLS  40
 #define TRACER_GAP_US 5000
 
 /*
- * Whether somebody else traces it; *ret_tracer then. Another assay that asks its allocator lets it
- * go in a millisecond or so and is waited for, a debugger stays.
+ * Finds a tracer other than this assay; *ret_tracer is 0 if there is none. Waits a little: another
+ * assay that queries the allocator detaches after about a millisecond, a debugger does not.
  */
-static int stays_traced(int32_t pid, int32_t *ret_tracer, unsigned *ret_seccomp)
+static int find_tracer(int32_t pid, int32_t *ret_tracer, unsigned *ret_seccomp)
 {
 	for (int i = 0;; i++) {
 		int32_t tracer = 0;
@@ -223,13 +225,13 @@ static int stays_traced(int32_t pid, int32_t *ret_tracer, unsigned *ret_seccomp)
 		bool is_other =
 			tracer && (proc_tgid(tracer, &tracer_pid, NULL) || tracer_pid != getpid());
 		*ret_tracer = is_other ? tracer : 0;
-		if (!is_other || i == TRACER_LOOKS)
+		if (!is_other || i == TRACER_POLLS)
 			return 0;
-		(void)usleep(TRACER_GAP_US); /* a look too early is one of many */
+		(void)usleep(TRACER_GAP_US); /* polled again */
 	}
 }
 
-/* Whether we may hold one of its threads and have it make system calls; else why not. */
+/* Whether ptrace and system calls in the process are possible; else adds the reason. */
 static bool may_inject(int32_t pid, struct buf *why)
 {
 	int mem CLEANUP(close_p) = host_open_mem(pid, O_RDONLY);
@@ -239,15 +241,15 @@ static bool may_inject(int32_t pid, struct buf *why)
 	}
 	int32_t tracer = 0;
 	unsigned seccomp = 0;
-	if (stays_traced(pid, &tracer, &seccomp))
-		return true; /* gone: whoever attaches will tell */
+	if (find_tracer(pid, &tracer, &seccomp))
+		return true; /* it has ended: the attach reports that */
 	if (tracer) {
 		buf_addf(why, "process %d traces it already", tracer);
 		return false;
 	}
-	/* Strict mode forbids the time stamp counter, too. */
+	/* Strict mode also forbids rdtsc. */
 	if (seccomp == 1) {
-		buf_add_str(why, "seccomp (strict) would kill it for what the recorder does");
+		buf_add_str(why, "seccomp (strict) would kill it for calls of the recorder");
 		return false;
 	}
 	if (seccomp == 2 && !host_has_cap(CAP_SYS_ADMIN)) {
@@ -271,39 +273,40 @@ static void set_reason(struct heap_plan *p, enum heap_method method, struct buf 
 	p->reason = buf_detach(text);
 }
 
-/* A runtime with a heap of its own, or an allocator whose functions cannot be found. */
+/* Whether only GROWTH is possible; sets the reason. */
 static bool needs_growth(struct heap_plan *p, const struct heaptarget *h, struct buf *why)
 {
 	const struct heaptarget_image *m;
 	bool has_sites = count(h, HEAP_ALLOCATOR_JEMALLOC, &m) > 0;
 	if (!h->has_recorder)
-		buf_add_str(why, "the recorder that is put into processes is for x86-64 only");
+		buf_add_str(why, "the injected recorder supports x86-64 only");
 	else if (h->is_32bit)
-		buf_add_str(why, "it is a 32-bit program, into which nothing is put and whose "
-				 "stacks are not taken");
+		buf_add_str(why,
+			    "it is a 32-bit program, which the recorder and the unwinder do not "
+			    "support");
 	else if (h->is_go)
-		buf_add_str(why, "the Go runtime manages its own heap, which none of malloc's "
-				 "functions sees");
+		buf_add_str(why, "the Go runtime manages its own heap without malloc");
 	else if (h->is_jvm)
 		buf_add_str(why, "the Java virtual machine manages its own heap; --method patch "
-				 "watches what its native code takes from malloc");
+				 "records what its native code allocates by malloc");
 	else if (p->allocator == HEAP_ALLOCATOR_JEMALLOC && h->is_held && !has_sites)
-		buf_add_str(why, "its jemalloc has no symbols, and can be asked only when it runs: "
-				 "start it, then `assay heap` by its name");
+		buf_add_str(why,
+			    "its jemalloc has no symbols and can be queried only while it runs: "
+			    "start it, then run `assay heap NAME`");
 	else if (p->allocator == HEAP_ALLOCATOR_JEMALLOC && !p->mallctl)
 		buf_add_str(why, "its jemalloc has no symbols, and its functions were not found by "
-				 "its tables either");
+				 "its data tables");
 	else if (p->allocator == HEAP_ALLOCATOR_NONE || !nr_heap_sites(p))
 		buf_add_str(why, "no allocator's functions were found in it");
 	if (!why->n)
 		return false;
-	buf_add_str(why, ": growth of memory by page faults and mappings");
+	buf_add_str(why, ": recording memory growth by page faults and mappings");
 	return true;
 }
 
 /*
- * Whether its symbols name what every jemalloc has. Hooks take each call off jemalloc's fast path,
- * sampled or not, so functions that are known are patched.
+ * Whether symbols name the functions that every jemalloc has. These are patched rather than hooked,
+ * since hooks take every call off jemalloc's fast path, sampled or not.
  */
 static bool has_all_functions(const struct heaptarget *h)
 {
@@ -333,21 +336,23 @@ static void choose(struct heap_plan *p, const struct heaptarget *h)
 	if (!may_inject(h->pid, &why)) {
 		CLEANUP(err_release) struct err refused = {0};
 		if (!host_bpf_rights(HOST_BTF_PATH, &refused)) {
-			buf_add_str(&why, ": its functions are watched by uprobes");
+			buf_add_str(&why, ": recording by uprobes");
 			set_reason(p, HEAP_METHOD_UPROBES, &why);
 			return;
 		}
-		buf_addf(&why, ", and so are probes (%s): growth of memory by page faults",
+		buf_addf(&why,
+			 ", and probes are refused (%s): recording memory growth by page faults",
 			 err_msg(&refused));
 		set_reason(p, HEAP_METHOD_GROWTH, &why);
 		return;
 	}
-	/* Before a program's own start, jemalloc would come up without its environment. */
+	/* Called before the program starts, jemalloc would initialize without its environment. */
 	bool has_hooks = p->mallctl && heapchoice_has_hooks(p->version) && !h->is_held;
 	p->is_all_or_none = has_hooks && has_all_functions(h);
 	if (has_hooks && !p->is_all_or_none) {
-		buf_add_str(&why, "not all functions of this jemalloc are known, and it tells its "
-				  "hooks of every allocation; its code is not changed");
+		buf_add_str(&why,
+			    "not all functions of this jemalloc were found; its hooks are called "
+			    "for every allocation, its code is not changed");
 		set_reason(p, HEAP_METHOD_HOOKS, &why);
 		return;
 	}
@@ -365,7 +370,7 @@ static int force_jemalloc(const struct heap_plan *p, const struct heaptarget *h,
 	if (p->allocator != HEAP_ALLOCATOR_JEMALLOC) {
 		(void)err_set(err, -ENOTSUP, "method %s: process %d does not use jemalloc (%s)",
 			      name, h->pid, p->allocator_text);
-		return err_hint(err, "leave out --method: assay chooses one that works");
+		return err_hint(err, "omit --method: assay chooses one that works");
 	}
 	if (!p->mallctl) {
 		(void)err_set(err, -ENOTSUP, "method %s: mallctl was not found in process %d (%s)",
@@ -384,7 +389,7 @@ static int force_jemalloc(const struct heap_plan *p, const struct heaptarget *h,
 		(void)err_set(err, -ENOTSUP,
 			      "method %s: jemalloc cannot be called before the program has started",
 			      name);
-		return err_hint(err, "start it, then `assay heap --method %s` by its name", name);
+		return err_hint(err, "start it, then run `assay heap --method %s NAME`", name);
 	}
 	if (method == HEAP_METHOD_HOOKS && !heapchoice_has_hooks(p->version)) {
 		(void)err_set(err, -ENOTSUP,
@@ -409,17 +414,17 @@ static int force(struct heap_plan *p, const struct heaptarget *h, enum heap_meth
 	CLEANUP(buf_release) struct buf refusal = {0};
 	bool is_injected = method != HEAP_METHOD_UPROBES && method != HEAP_METHOD_GROWTH;
 	if (is_injected && !may_inject(h->pid, &refusal)) {
-		(void)err_set(err, -EPERM, "method %s: cannot be put into process %d: %s",
+		(void)err_set(err, -EPERM, "method %s: cannot record inside process %d: %s",
 			      heapchoice_method_name(method), h->pid, buf_str(&refusal));
 		return err_hint(err, "run as root, or give assay CAP_SYS_PTRACE; --method uprobes "
-				     "and --method growth do without");
+				     "and --method growth do not need that");
 	}
 	p->method = method;
-	p->reason = xstrdup("as asked by --method");
+	p->reason = xstrdup("set by --method");
 	return 0;
 }
 
-int heapchoice_plan(const struct heaptarget *h, enum heap_method forced, const char *no_mallctl,
+int heapchoice_plan(const struct heaptarget *h, enum heap_method forced, const char *why_no_mallctl,
 		    struct heap_plan *ret_p, struct err *err)
 {
 	CLEANUP(heap_plan_release) struct heap_plan p = {0};
@@ -428,8 +433,9 @@ int heapchoice_plan(const struct heaptarget *h, enum heap_method forced, const c
 	p.is_loading = h->is_loading;
 	p.image = h->image;
 	add_jemalloc_facts(&p, h);
-	if (no_mallctl) {
-		char *text = xasprintf("%s, mallctl not found (%s)", p.allocator_text, no_mallctl);
+	if (why_no_mallctl) {
+		char *text =
+			xasprintf("%s, mallctl not found (%s)", p.allocator_text, why_no_mallctl);
 		free(p.allocator_text);
 		p.allocator_text = text;
 		p.mallctl = 0;
@@ -441,7 +447,7 @@ int heapchoice_plan(const struct heaptarget *h, enum heap_method forced, const c
 	else
 		TRY(force(&p, h, forced, err));
 	if (p.method == HEAP_METHOD_HOOKS || p.method == HEAP_METHOD_PROF) {
-		/* jemalloc tells of its own; what is left to patch are the others beside it. */
+		/* Hooks and profiling cover jemalloc; other allocators are patched. */
 		heap_plan_clear_sites(&p);
 		if (p.method == HEAP_METHOD_HOOKS)
 			add_sites(&p, h, false);
@@ -451,41 +457,43 @@ int heapchoice_plan(const struct heaptarget *h, enum heap_method forced, const c
 	return 0;
 }
 
-/* ---- the sources that it needs --------------------------------------------------------------- */
+/*
+ * ---- the choice of the source -----------------------------------------------------------------
+ */
 
-void heap_way_release(struct heap_way *w)
+void heap_method_choice_release(struct heap_method_choice *w)
 {
 	free_p(&w->reason);
-	*w = (struct heap_way){0};
+	*w = (struct heap_method_choice){0};
 }
 
-/* Growth goes on without BPF programs, by samples of faults; told why, and what it costs.
- */
-static void look_for_programs(struct heap_way *w)
+/* If BPF programs are refused, GROWTH is sampled: adds that to the reason. */
+static void check_bpf(struct heap_method_choice *w)
 {
 	CLEANUP(err_release) struct err refused = {0};
 	if (w->method != HEAP_METHOD_GROWTH || !host_bpf_rights(HOST_BTF_PATH, &refused))
 		return;
-	w->has_no_programs = true;
-	char *reason = xasprintf("%s; sampled, for BPF programs are refused (%s)", w->reason,
+	w->has_no_bpf = true;
+	char *reason = xasprintf("%s; sampled, because BPF programs are refused (%s)", w->reason,
 				 err_msg(&refused));
 	free_p(&w->reason);
 	w->reason = reason;
 }
 
-static bool is_outside(enum heap_method method)
+static bool is_external(enum heap_method method)
 {
 	return method == HEAP_METHOD_UPROBES || method == HEAP_METHOD_GROWTH;
 }
 
-void heapchoice_way(struct heap_way *ret_w, enum heap_method forced, const struct heap_plan *plan)
+void heapchoice_method(struct heap_method_choice *ret_w, enum heap_method forced,
+		       const struct heap_plan *plan)
 {
-	*ret_w = (struct heap_way){.method = HEAP_METHOD_NONE};
-	if (is_outside(forced))
-		*ret_w = (struct heap_way){forced, .reason = xstrdup("as asked by --method")};
+	*ret_w = (struct heap_method_choice){.method = HEAP_METHOD_NONE};
+	if (is_external(forced))
+		*ret_w = (struct heap_method_choice){forced, .reason = xstrdup("set by --method")};
 	else if (forced == HEAP_METHOD_NONE && plan && !plan->is_loading &&
-		 is_outside(plan->method))
-		*ret_w = (struct heap_way){plan->method,
-					   .reason = xstrdup(plan->reason ? plan->reason : "")};
-	look_for_programs(ret_w);
+		 is_external(plan->method))
+		*ret_w = (struct heap_method_choice){
+			plan->method, .reason = xstrdup(plan->reason ? plan->reason : "")};
+	check_bpf(ret_w);
 }

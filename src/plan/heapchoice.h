@@ -1,8 +1,8 @@
 /*
- * From what is in a process to how its heap is watched: the method, why this one, and for which
- * functions. A method that the user forces and that cannot be is an error which says why. Nothing is
- * attached to: of a jemalloc without symbols it is only likely that it can be spoken to, and
- * capture/heap/planner.h asks it.
+ * Chooses how the heap of a process is recorded: the method, the reason, and the functions. A
+ * method that the user forces but that is not possible is an error with the reason. Nothing is
+ * attached: the mallctl of a jemalloc without symbols is only likely; capture/heap/planner.h
+ * verifies it.
  */
 #ifndef ASSAY_PLAN_HEAPCHOICE_H
 #define ASSAY_PLAN_HEAPCHOICE_H
@@ -12,14 +12,16 @@
 #include "plan/heapplan.h"
 #include "plan/heaptargets.h"
 
-/* @no_mallctl: why what was found for mallctl turned out not to be it; NULL = it may be. */
-int heapchoice_plan(const struct heaptarget *h, enum heap_method forced, const char *no_mallctl,
+/* Makes the plan. @why_no_mallctl: why the found mallctl failed verification, or NULL. */
+int heapchoice_plan(const struct heaptarget *h, enum heap_method forced, const char *why_no_mallctl,
 		    struct heap_plan *ret_p, struct err *err);
-/* "prof", "hooks", "patch", "uprobes", "growth", as options and facts say it; "none". */
+/*
+ * The name of a method in options and facts: "prof", "hooks", "patch", "uprobes", "growth"; "none".
+ */
 const char *heapchoice_method_name(enum heap_method method);
 /* False: no such method. */
 bool heapchoice_method_from_name(const char *name, enum heap_method *ret_method);
-/* Whether this jemalloc has experimental.hooks.install, by its version. */
+/* Whether this version of jemalloc has experimental.hooks.install. */
 bool heapchoice_has_hooks(const uint32_t version[3]);
 
 /* "jemalloc 5.3.0, static, prefix _rjem_"; "none found". Owned by the caller. */
@@ -27,18 +29,19 @@ char *heaptarget_describe(const struct heaptarget *h);
 enum heap_allocator heaptarget_allocator(const struct heaptarget *h);
 
 /*
- * Which source a capture of heaps needs: the recorder inside the target (PATCH, HOOKS), probes
- * (UPROBES) or page faults (GROWTH).
+ * The method that decides which event source a heap capture opens: the recorder (PATCH, HOOKS),
+ * probes (UPROBES) or page faults (GROWTH).
  */
-struct heap_way {
-	/* HEAP_METHOD_NONE: each process's plan says so when it is attached to. */
+struct heap_method_choice {
+	/* HEAP_METHOD_NONE: decided per process when it is attached. */
 	enum heap_method method;
-	bool has_no_programs; /* the kernel takes none: GROWTH samples */
-	char *reason;         /* owned; NULL unless method is UPROBES or GROWTH */
+	bool has_no_bpf; /* BPF programs are refused: GROWTH is sampled */
+	char *reason;    /* owned; NULL unless method is UPROBES or GROWTH */
 };
 
-/* By the method that is asked for, else by the plan for the target's first process, if any. */
-void heapchoice_way(struct heap_way *ret_w, enum heap_method forced, const struct heap_plan *plan);
-void heap_way_release(struct heap_way *w);
+/* Chooses by the forced method, else by @plan of the target's first process, if not NULL. */
+void heapchoice_method(struct heap_method_choice *ret_w, enum heap_method forced,
+		       const struct heap_plan *plan);
+void heap_method_choice_release(struct heap_method_choice *w);
 
 #endif

@@ -1,4 +1,4 @@
-/* See heapplan.h. */
+/* Plans and ranges; see heapplan.h. */
 #include "base/base.h"
 #include "plan/heapplan.h"
 

@@ -1,7 +1,7 @@
 /*
- * How the heap of one process is going to be watched: which method, which functions, why. Made by
+ * A plan how the heap of one process is recorded: method, functions, reason. Made by
  * plan/heapchoice.h, used by the sources of capture/ and by remote/. Addresses are runtime
- * addresses of that process at that moment.
+ * addresses in that process at that time.
  */
 #ifndef ASSAY_PLAN_HEAPPLAN_H
 #define ASSAY_PLAN_HEAPPLAN_H
@@ -11,8 +11,8 @@
 #include "heap_wire.h"
 
 enum heap_method {
-	HEAP_METHOD_NONE = 0,    /* as an option: choose */
-	HEAP_METHOD_PROF = 1,    /* jemalloc's own profiling, driven from here */
+	HEAP_METHOD_NONE = 0,    /* in options: assay chooses */
+	HEAP_METHOD_PROF = 1,    /* jemalloc's own profiling, controlled by assay */
 	HEAP_METHOD_HOOKS = 2,   /* jemalloc 5.2 - 5.3.1: experimental.hooks.install */
 	HEAP_METHOD_PATCH = 3,   /* functions patched, at launch or on attach */
 	HEAP_METHOD_UPROBES = 4, /* BPF on uprobes */
@@ -39,9 +39,9 @@ struct heap_ranges { /* a VEC */
 	size_t cap;
 };
 void heap_ranges_release(struct heap_ranges *r);
-/* Sorted, without empty ones; those less than @gap bytes apart become one. */
+/* Sorts, removes empty ranges, merges those at most @gap bytes apart. */
 void heap_ranges_join(struct heap_ranges *r, uint64_t gap);
-/* Any ranges. */
+/* Whether @addr is in one of the ranges, which need not be sorted. */
 bool heap_ranges_have(const struct heap_ranges *r, uint64_t addr);
 
 enum heap_allocator {
@@ -51,36 +51,37 @@ enum heap_allocator {
 	HEAP_ALLOCATOR_JEMALLOC,
 	HEAP_ALLOCATOR_TCMALLOC,
 	HEAP_ALLOCATOR_MIMALLOC,
-	HEAP_ALLOCATOR_OTHER, /* malloc and free of somebody else */
-	HEAP_ALLOCATOR_PAGES, /* of functions: the C library's mmap and its sisters */
+	HEAP_ALLOCATOR_OTHER, /* a malloc of another library, or the program's own */
+	HEAP_ALLOCATOR_PAGES, /* of functions: the C library's mmap, munmap, mremap, brk, sbrk */
 	HEAP_ALLOCATOR_NR
 };
-/* Words for people: "jemalloc", "glibc". */
+/* Name for output: "jemalloc", "glibc". */
 const char *heap_allocator_name(enum heap_allocator a);
 
 struct heap_plan {
 	enum heap_method method;
 	enum heap_allocator allocator;
 	char *allocator_text; /* "jemalloc 5.3.0, static, prefix _rjem_"; owned */
-	char *reason;         /* why this method, for the screen; owned */
+	char *reason;         /* why this method, for output; owned */
 	VEC(struct heap_site) sites;
-	/* Code of allocators: a thread with a frame in it must not be made to call it. */
+	/* Code of allocators: a thread with a frame in it must not be used for calls of it. */
 	struct heap_ranges allocator_code;
 	/* jemalloc only; 0 = not found. */
 	uint64_t mallctl;
-	/* Found without a symbol: it is not one unless its version is this. Owned; NULL = by name. */
+	/*
+	 * mallctl found without a symbol: the version it must report. Owned; NULL = has a symbol.
+	 */
 	char *expected_version;
 	uint32_t version[3]; /* 5, 3, 0 */
-	bool has_prof; /* built with profiling; whether opt.prof is set only mallctl can say */
+	bool has_prof;       /* built with profiling; opt.prof is known only from mallctl */
 	/*
-	 * Tier PATCH was chosen though jemalloc has hooks: all of the allocator's functions or
-	 * none. If one cannot be patched attaching fails with -ENOTSUP, nothing changed.
+	 * Method PATCH was chosen although jemalloc has hooks: if one of the allocator's functions
+	 * cannot be patched, the attach fails with -ENOTSUP and changes nothing.
 	 */
 	bool is_all_or_none;
-	/* proc_image() of what the addresses are of; 0 = not known. Another by now: a stale plan.
-	 */
+	/* proc_image() when the plan was made, 0 = unknown; if it differs, the plan is stale. */
 	uint64_t image;
-	/* Its dynamic linker has not finished: more may be found in a moment. */
+	/* The dynamic linker has not finished: a later plan may have more functions. */
 	bool is_loading;
 };
 

@@ -1,5 +1,5 @@
 /*
- * Allocators of a process; see heaptargets.h. The choice of a method is in heapchoice.c.
+ * Inspects the binaries of a process; see heaptargets.h.
  */
 #include "base/base.h"
 #include "plan/heaptargets.h"
@@ -21,8 +21,8 @@
 
 #define LINK_MAPS_MAX 4096
 
-/* A binary, read once. */
-struct known {
+/* A binary that has been read. */
+struct cached_binary {
 	uint64_t key;
 	struct elf *elf;
 	struct allocfind found;
@@ -30,7 +30,7 @@ struct known {
 	bool has_interp;
 };
 
-static void known_free(struct known *k)
+static void binary_free(struct cached_binary *k)
 {
 	if (!k)
 		return;
@@ -38,27 +38,27 @@ static void known_free(struct known *k)
 	allocfind_release(&k->found);
 	free(k);
 }
-DEFINE_FREE_P(known, struct known)
+DEFINE_FREE_P(binary, struct cached_binary)
 
 struct heaptargets {
 	unsigned flags;
-	VEC(struct known *) known;
+	VEC(struct cached_binary *) binaries;
 };
 
-/* What one look at a process works with. */
-struct looker {
+/* State of the inspection of one process. */
+struct inspection {
 	struct heaptargets *t;
 	struct heaptarget *h;
 	char *exe; /* path of the program, as in maps */
 	int root_fd;
-	VEC(struct known *) images; /* of h->images, in step */
+	VEC(struct cached_binary *) images; /* parallel to h->images */
 	VEC(uint64_t) seen;
 	uint64_t first_map; /* of the dynamic linker's list; 0 = not known */
-	uint64_t nr_closed;
+	uint64_t nr_unreadable;
 	bool has_maps;
 };
 
-static void looker_release(struct looker *l)
+static void inspection_release(struct inspection *l)
 {
 	free(l->exe);
 	close_p(&l->root_fd);
@@ -77,9 +77,9 @@ void heaptargets_free(struct heaptargets *t)
 {
 	if (!t)
 		return;
-	vec_foreach(k, &t->known)
-		known_free(*k);
-	vec_release(&t->known);
+	vec_foreach(k, &t->binaries)
+		binary_free(*k);
+	vec_release(&t->binaries);
 	free(t);
 }
 
@@ -93,7 +93,7 @@ void heaptarget_release(struct heaptarget *h)
 
 /* ---- a binary ------------------------------------------------------------------------------ */
 
-static void note_segments(struct known *k)
+static void read_segments(struct cached_binary *k)
 {
 	size_t nr;
 	const struct elf_segment *s = elf_segments(k->elf, &nr);
@@ -104,20 +104,20 @@ static void note_segments(struct known *k)
 	}
 }
 
-/* Debug files are asked only where they may tell of an allocator: in programs, or by a trace. */
-static int find_allocators(struct known *k, const char *path, int root_fd, bool is_program,
+/* Reads debug files only for static programs, and where strings indicate a jemalloc. */
+static int find_allocators(struct cached_binary *k, const char *path, int root_fd, bool is_program,
 			   struct err *err)
 {
 	int rc = allocfind_image(&k->found, k->elf, NULL, NULL, err);
 	if (rc || alloccode_has_symbols(k->elf))
 		return rc;
-	bool is_hinted = k->found.jemalloc.version_text && !k->found.jemalloc.mallctl;
-	if (!is_hinted && !(is_program && !k->has_interp))
+	bool has_jemalloc_strings = k->found.jemalloc.version_text && !k->found.jemalloc.mallctl;
+	if (!has_jemalloc_strings && !(is_program && !k->has_interp))
 		return 0;
 	struct debug_search search = {.root_fd = root_fd};
 	struct elf *debug CLEANUP(elf_free_p) = debugfile_find(k->elf, path, &search, NULL);
 	struct elf *mini CLEANUP(elf_free_p) = NULL;
-	if (!debug) /* none is no error, a bad one is as none */
+	if (!debug) /* missing or invalid: ignored */
 		(void)debugfile_mini(&mini, k->elf, NULL);
 	if (!debug && !mini)
 		return 0;
@@ -125,22 +125,22 @@ static int find_allocators(struct known *k, const char *path, int root_fd, bool 
 	return allocfind_image(&k->found, k->elf, debug, mini, err);
 }
 
-static int known_add(struct heaptargets *t, uint64_t key, int fd, const char *path, int root_fd,
-		     bool is_program, struct known **ret_k, struct err *err)
+static int binary_get(struct heaptargets *t, uint64_t key, int fd, const char *path, int root_fd,
+		      bool is_program, struct cached_binary **ret_k, struct err *err)
 {
-	vec_foreach(k, &t->known) {
+	vec_foreach(k, &t->binaries) {
 		if ((*k)->key == key) {
 			*ret_k = *k;
 			return 0;
 		}
 	}
-	CLEANUP(known_free_p) struct known *k = xcalloc(1, sizeof(*k));
+	CLEANUP(binary_free_p) struct cached_binary *k = xcalloc(1, sizeof(*k));
 	TRY(elf_open_fd(&k->elf, fd, err));
-	note_segments(k);
+	read_segments(k);
 	TRY(find_allocators(k, path, root_fd, is_program, err));
 	k->key = key;
 	*ret_k = k;
-	vec_push(&t->known, TAKE(k));
+	vec_push(&t->binaries, TAKE(k));
 	return 0;
 }
 
@@ -152,15 +152,15 @@ static uint64_t file_key(uint64_t dev, uint64_t inode)
 int heaptargets_file(struct heaptargets *t, int fd, const char *path,
 		     const struct allocfind **ret_f, struct err *err)
 {
-	struct known *k;
-	TRY(known_add(t, file_key(UINT32_MAX, t->known.n), fd, path, -1, true, &k, err));
+	struct cached_binary *k;
+	TRY(binary_get(t, file_key(UINT32_MAX, t->binaries.n), fd, path, -1, true, &k, err));
 	*ret_f = &k->found;
 	return 0;
 }
 
 /* ---- a process ----------------------------------------------------------------------------- */
 
-static bool is_seen(struct looker *l, uint64_t key)
+static bool is_seen(struct inspection *l, uint64_t key)
 {
 	vec_foreach(s, &l->seen)
 		if (*s == key)
@@ -169,13 +169,12 @@ static bool is_seen(struct looker *l, uint64_t key)
 	return false;
 }
 
-/* A library that is nothing but an allocator: all of its code is. */
 static bool is_of_interest(const struct allocfind *f)
 {
 	return f->functions.n || f->jemalloc.version_text || f->is_jvm || f->is_go;
 }
 
-static void add_image(struct looker *l, struct known *k, const struct proc_map *m)
+static void add_image(struct inspection *l, struct cached_binary *k, const struct proc_map *m)
 {
 	uint64_t vaddr;
 	bool is_executable = l->exe && !strcmp(l->exe, m->path);
@@ -203,9 +202,9 @@ static bool is_file_32bit(int fd)
 	       !memcmp(ident, ELFMAG, SELFMAG) && ident[EI_CLASS] == ELFCLASS32;
 }
 
-static int look_at(void *ctx, const struct proc_map *m, struct err *err UNUSED)
+static int inspect_map(void *ctx, const struct proc_map *m, struct err *err UNUSED)
 {
-	struct looker *l = ctx;
+	struct inspection *l = ctx;
 	l->has_maps = true;
 	if (!m->is_exec || m->path[0] != '/' || !strncmp(m->path, "/memfd:assay", 12))
 		return 0;
@@ -215,13 +214,14 @@ static int look_at(void *ctx, const struct proc_map *m, struct err *err UNUSED)
 	struct mapped_file file;
 	if (host_open_mapped(&file, l->h->pid, m->start, m->end, m->path, m->dev_major,
 			     m->dev_minor, m->inode)) {
-		l->nr_closed++;
+		l->nr_unreadable++;
 		return 0;
 	}
-	struct known *k;
-	CLEANUP(err_release) struct err bad = {0}; /* a mapping that is no program tells nothing */
+	struct cached_binary *k;
+	CLEANUP(err_release)
+	struct err bad = {0}; /* a mapping that is not an ELF file is ignored */
 	bool is_program = l->exe && !strcmp(l->exe, m->path);
-	if (!known_add(l->t, key, file.fd, m->path, l->root_fd, is_program, &k, &bad))
+	if (!binary_get(l->t, key, file.fd, m->path, l->root_fd, is_program, &k, &bad))
 		add_image(l, k, m);
 	else if (is_program)
 		l->h->is_32bit = is_file_32bit(file.fd);
@@ -229,7 +229,7 @@ static int look_at(void *ctx, const struct proc_map *m, struct err *err UNUSED)
 	return 0;
 }
 
-static void find_exe(struct looker *l)
+static void find_exe(struct inspection *l)
 {
 	CLEANUP(free_p) char *link = xasprintf("/proc/%d/exe", l->h->pid);
 	char path[PATH_MAX];
@@ -238,13 +238,15 @@ static void find_exe(struct looker *l)
 		l->exe = xstrndup(path, (size_t)n);
 }
 
-/* ---- whose malloc is called ---------------------------------------------------------------- */
+/*
+ * ---- the binary that malloc is bound to -------------------------------------------------------
+ */
 
 /*
- * Asked before the mappings are read: what is consistent then has its libraries among them, while
- * a linker that is asked afterwards may have mapped them since.
+ * Reads the dynamic linker's state before the mappings are read: if it is consistent now, the
+ * mappings include all libraries of its list.
  */
-static void ask_linker(struct looker *l)
+static void read_linker_state(struct inspection *l)
 {
 	struct dynlinker d;
 	int mem CLEANUP(close_p) = host_open_mem(l->h->pid, O_RDONLY);
@@ -255,8 +257,8 @@ static void ask_linker(struct looker *l)
 			   (!rc && dynlinker_state(&d, mem, &l->first_map) == DYNLINKER_LOADING);
 }
 
-/* The dynamic linker's list, in its order of search: the index of the first that has malloc. */
-static bool first_by_linker(struct looker *l, size_t *ret_idx)
+/* The first binary with malloc, in the dynamic linker's search order. */
+static bool first_by_linker(struct inspection *l, size_t *ret_idx)
 {
 	uint64_t next = l->first_map;
 	int mem CLEANUP(close_p) = next ? host_open_mem(l->h->pid, O_RDONLY) : -1;
@@ -281,8 +283,8 @@ static bool first_by_linker(struct looker *l, size_t *ret_idx)
 	return false;
 }
 
-/* Without the list: the program, then who was loaded to replace the C library's, then that. */
-static bool first_by_kind(const struct looker *l, size_t *ret_idx)
+/* Without the list: the program, then libraries other than the C library, then that. */
+static bool first_by_kind(const struct inspection *l, size_t *ret_idx)
 {
 	for (int pass = 0; pass < 3; pass++) {
 		for (size_t i = 0; i < l->images.n; i++) {
@@ -299,7 +301,7 @@ static bool first_by_kind(const struct looker *l, size_t *ret_idx)
 	return false;
 }
 
-static void mark_used(struct looker *l)
+static void mark_used(struct inspection *l)
 {
 	size_t idx;
 	if (l->h->is_static) {
@@ -320,9 +322,9 @@ static bool is_held(int32_t pid)
 	       !proc_tgid(tracer, &tracer_pid, NULL) && tracer_pid == getpid();
 }
 
-#define KTHREADD 2 /* the parent of the kernel's threads */
+#define KTHREADD 2 /* parent of kernel threads */
 
-/* Nothing is mapped: it has ended, and nobody has asked for its status, or it never had any. */
+/* Nothing is mapped: a zombie or a kernel thread. */
 static int has_no_memory(int32_t pid, struct err *err)
 {
 	int32_t parent = 0;
@@ -334,27 +336,30 @@ static int has_no_memory(int32_t pid, struct err *err)
 	return err_set(err, -ESRCH, "process %d has ended: its memory is gone", pid);
 }
 
-int heaptargets_look(struct heaptargets *t, int32_t pid, struct heaptarget *ret_h, struct err *err)
+int heaptargets_inspect(struct heaptargets *t, int32_t pid, struct heaptarget *ret_h,
+			struct err *err)
 {
 	CLEANUP(heaptarget_release)
 	struct heaptarget h = {.pid = pid,
 			       .image = proc_image(pid),
 			       .is_held = is_held(pid),
 			       .has_recorder = t->flags & HEAPTARGETS_RECORDER};
-	CLEANUP(looker_release) struct looker l = {.t = t, .h = &h, .root_fd = host_open_root(pid)};
+	CLEANUP(inspection_release)
+	struct inspection l = {.t = t, .h = &h, .root_fd = host_open_root(pid)};
 	find_exe(&l);
-	ask_linker(&l);
-	int rc = proc_maps(pid, look_at, &l, err);
+	read_linker_state(&l);
+	int rc = proc_maps(pid, inspect_map, &l, err);
 	if (!rc && !l.has_maps && !l.exe)
 		rc = has_no_memory(pid, err);
-	if (!rc && l.nr_closed && !h.images.n)
+	if (!rc && l.nr_unreadable && !h.images.n)
 		rc = err_set(err, -EPERM, "cannot read the binaries of process %d", pid);
 	if (rc == -EPERM || rc == -EACCES)
 		(void)err_hint(err, "run as root, or give assay CAP_SYS_PTRACE (in a container "
 				    "--cap-add SYS_PTRACE)");
 	TRY(rc);
 	h.is_loading |= l.exe && !l.seen.n; /* nothing is mapped yet */
-	h.is_loading |= l.exe && (!h.image || proc_image(pid) != h.image); /* while we looked */
+	h.is_loading |=
+		l.exe && (!h.image || proc_image(pid) != h.image); /* exec during the inspection */
 	mark_used(&l);
 	*ret_h = h;
 	h = (struct heaptarget){0};
@@ -369,7 +374,7 @@ const struct heaptarget_image *heaptarget_jemalloc(const struct heaptarget *h)
 			continue;
 		bool is_plain = i->found->jemalloc.prefix && !*i->found->jemalloc.prefix &&
 				!i->found->jemalloc.is_stripped;
-		if (is_plain && !i->is_used) /* loaded, but its functions are another's */
+		if (is_plain && !i->is_used) /* loaded, but malloc is bound elsewhere */
 			continue;
 		if (!found || (i->found->jemalloc.mallctl && !found->found->jemalloc.mallctl))
 			found = i;
@@ -380,7 +385,7 @@ const struct heaptarget_image *heaptarget_jemalloc(const struct heaptarget *h)
 char *heaptargets_variable(struct heaptargets *t, int32_t pid)
 {
 	CLEANUP(heaptarget_release) struct heaptarget h = {0};
-	if (heaptargets_look(t, pid, &h, NULL))
+	if (heaptargets_inspect(t, pid, &h, NULL))
 		return NULL;
 	const struct heaptarget_image *m = heaptarget_jemalloc(&h);
 	return m && m->found->jemalloc.variable ? xstrdup(m->found->jemalloc.variable) : NULL;

@@ -1,4 +1,4 @@
-/* Variables of jemalloc; see jemallocenv.h. */
+/* Finds jemalloc's environment variables; see jemallocenv.h. */
 #include "base/base.h"
 #include "plan/jemallocenv.h"
 
@@ -35,7 +35,7 @@ static void add_variable(struct jemallocenv *f, const char *name)
 		f->variables[f->nr_variables++] = xstrdup(name);
 }
 
-/* Of a prefix: "_rjem_" is asked by _RJEM_MALLOC_CONF. */
+/* The variable for a prefix: _RJEM_MALLOC_CONF for "_rjem_". */
 static char *variable_of(const char *prefix)
 {
 	CLEANUP(buf_release) struct buf name = {0};
@@ -45,10 +45,10 @@ static char *variable_of(const char *prefix)
 	return buf_detach(&name);
 }
 
-static bool take_jemalloc(struct jemallocenv *f, struct heaptargets *t, int fd, const char *path)
+static bool add_jemalloc_of(struct jemallocenv *f, struct heaptargets *t, int fd, const char *path)
 {
 	const struct allocfind *a;
-	CLEANUP(err_release) struct err hidden = {0}; /* what is no ELF file is a script */
+	CLEANUP(err_release) struct err hidden = {0}; /* not an ELF file: a script */
 	if (heaptargets_file(t, fd, path, &a, &hidden) || !a->jemalloc.version_text)
 		return false;
 	if (!f->is_known)
@@ -62,8 +62,8 @@ static bool take_jemalloc(struct jemallocenv *f, struct heaptargets *t, int fd, 
 	return true;
 }
 
-/* A library by name, where the dynamic linker looks on the systems we know. */
-static void take_library(struct jemallocenv *f, struct heaptargets *t, struct sv name)
+/* A library by name, in the usual library directories. */
+static void add_library(struct jemallocenv *f, struct heaptargets *t, struct sv name)
 {
 	static const char *const dirs[] = {"/usr/local/lib",
 					   "/usr/lib/x86_64-linux-gnu",
@@ -81,13 +81,13 @@ static void take_library(struct jemallocenv *f, struct heaptargets *t, struct sv
 		char *path CLEANUP(free_p) = is_path ? xstrndup(name.p, name.n)
 						     : xasprintf("%s/%.*s", dirs[i], SV_ARGS(name));
 		int fd CLEANUP(close_p) = open(path, O_RDONLY | O_CLOEXEC);
-		if (fd >= 0 && take_jemalloc(f, t, fd, path))
+		if (fd >= 0 && add_jemalloc_of(f, t, fd, path))
 			return;
 	}
 }
 
-/* DT_NEEDED of the command; what those need in turn is passed over. */
-static void take_needed(struct jemallocenv *f, struct heaptargets *t, int fd)
+/* DT_NEEDED of the command only, not of its libraries. */
+static void add_needed(struct jemallocenv *f, struct heaptargets *t, int fd)
 {
 	struct elf *e CLEANUP(elf_free_p) = NULL;
 	CLEANUP(err_release) struct err hidden = {0};
@@ -103,31 +103,31 @@ static void take_needed(struct jemallocenv *f, struct heaptargets *t, int fd)
 			break;
 		if (d.d_tag == DT_NEEDED && d.d_un.d_val < names.n) {
 			const char *p = names.p + d.d_un.d_val;
-			take_library(f, t, sv_from(p, strnlen(p, names.n - d.d_un.d_val)));
+			add_library(f, t, sv_from(p, strnlen(p, names.n - d.d_un.d_val)));
 		}
 	}
 }
 
-static void take_preloaded(struct jemallocenv *f, struct heaptargets *t)
+static void add_preloaded(struct jemallocenv *f, struct heaptargets *t)
 {
 	const char *text = getenv("LD_PRELOAD");
 	struct sv left = sv_from_str(text ? text : "");
 	while (left.n) {
 		struct sv part = sv_split(&left, ' ');
 		while (part.n)
-			take_library(f, t, sv_split(&part, ':'));
+			add_library(f, t, sv_split(&part, ':'));
 	}
 }
 
-static void look_into(struct jemallocenv *f, int fd, const char *path)
+static void read_facts(struct jemallocenv *f, int fd, const char *path)
 {
 	struct heaptargets *t CLEANUP(heaptargets_free_p) = heaptargets_new(0);
 	struct stat st;
 	f->is_secure = (!fstat(fd, &st) && st.st_mode & (S_ISUID | S_ISGID)) ||
 		       fgetxattr(fd, "security.capability", NULL, 0) > 0;
-	take_preloaded(f, t);
-	take_jemalloc(f, t, fd, path);
-	take_needed(f, t, fd);
+	add_preloaded(f, t);
+	add_jemalloc_of(f, t, fd, path);
+	add_needed(f, t, fd);
 }
 
 void jemallocenv_find(struct jemallocenv *f, const char *command, const char *prefix)
@@ -137,7 +137,7 @@ void jemallocenv_find(struct jemallocenv *f, const char *command, const char *pr
 	CLEANUP(buf_release) struct buf path = {0};
 	int fd CLEANUP(close_p) = binaries_open_command(command, &path);
 	if (fd >= 0)
-		look_into(f, fd, buf_str(&path));
+		read_facts(f, fd, buf_str(&path));
 	if (prefix) {
 		char *name CLEANUP(free_p) = variable_of(prefix);
 		add_variable(f, name);
@@ -150,10 +150,10 @@ void jemallocenv_find(struct jemallocenv *f, const char *command, const char *pr
 
 /* ---- of a process ---------------------------------------------------------------------------- */
 
-/* The last word counts. */
-static enum jemallocenv_word word_in(struct sv value)
+/* The last setting counts. */
+static enum jemallocenv_setting setting_in(struct sv value)
 {
-	enum jemallocenv_word is = JEMALLOCENV_OFF;
+	enum jemallocenv_setting is = JEMALLOCENV_OFF;
 	while (value.n) {
 		struct sv word = sv_split(&value, ',');
 		if (sv_has_prefix(word, SV("prof:")))
@@ -162,7 +162,7 @@ static enum jemallocenv_word word_in(struct sv value)
 	return is;
 }
 
-enum jemallocenv_word jemallocenv_word_of(int32_t pid, const char *variable)
+enum jemallocenv_setting jemallocenv_prof_setting(int32_t pid, const char *variable)
 {
 	char *path CLEANUP(free_p) = xasprintf("/proc/%d/environ", pid);
 	CLEANUP(buf_release) struct buf text = {0};
@@ -175,7 +175,7 @@ enum jemallocenv_word jemallocenv_word_of(int32_t pid, const char *variable)
 		struct sv name = sv_split(&value, '=');
 		has_any |= value.n > 0;
 		if (sv_eq_str(name, variable))
-			return word_in(value);
+			return setting_in(value);
 	}
 	return has_any ? JEMALLOCENV_OFF : JEMALLOCENV_UNKNOWN;
 }

@@ -1,6 +1,6 @@
 /*
- * The environment variables that jemalloc reads its options from: their name was fixed when that
- * jemalloc was built (_RJEM_MALLOC_CONF, JE_MALLOC_CONF, MALLOC_CONF), and stands in the binary.
+ * The environment variables from which jemalloc reads its options. The name is fixed when a
+ * jemalloc is built (_RJEM_MALLOC_CONF, JE_MALLOC_CONF, MALLOC_CONF) and is a string in the binary.
  */
 #ifndef ASSAY_PLAN_JEMALLOCENV_H
 #define ASSAY_PLAN_JEMALLOCENV_H
@@ -9,25 +9,25 @@
 
 #define JEMALLOCENV_MAX 8
 
-/* What is known about the jemalloc that the command will have. */
+/* The jemalloc that a command will use. */
 struct jemallocenv {
 	char *variables[JEMALLOCENV_MAX]; /* owned */
 	size_t nr_variables;
-	bool is_known; /* by the binary itself */
+	bool is_known; /* found in a binary */
 	bool has_prof;
-	bool is_secure; /* runs with more rights: its environment is not listened to */
-	char *where;    /* owned: of the jemalloc */
+	bool is_secure; /* setuid, setgid or file capabilities: jemalloc ignores its environment */
+	char *where;    /* path of the binary with jemalloc; owned */
 };
 
 /*
- * Of a command, by its binary, its libraries and LD_PRELOAD; @prefix ("_rjem_"; NULL = none) adds
- * the variable of that. All usual ones where none is found, for a script.
+ * Finds the variables for a command from its binary, libraries and LD_PRELOAD. @prefix ("_rjem_";
+ * NULL = none) adds its variable. If none is found (a script), adds all usual ones.
  */
 void jemallocenv_find(struct jemallocenv *f, const char *command, const char *prefix);
 void jemallocenv_release(struct jemallocenv *f);
 
-enum jemallocenv_word { JEMALLOCENV_UNKNOWN, JEMALLOCENV_OFF, JEMALLOCENV_ON };
-/* Whether a process was started with prof:true; unknown where it wrote over its environment. */
-enum jemallocenv_word jemallocenv_word_of(int32_t pid, const char *variable);
+enum jemallocenv_setting { JEMALLOCENV_UNKNOWN, JEMALLOCENV_OFF, JEMALLOCENV_ON };
+/* Whether a process was started with prof:true; unknown if it overwrote its environment. */
+enum jemallocenv_setting jemallocenv_prof_setting(int32_t pid, const char *variable);
 
 #endif

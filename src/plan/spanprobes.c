@@ -1,4 +1,4 @@
-/* Probes by name; see spanprobes.h. */
+/* Finds span probes by name; see spanprobes.h. */
 #include "base/base.h"
 #include "plan/spanprobes.h"
 
@@ -30,7 +30,7 @@ struct finder {
 	struct span_probes *probes;
 	VEC(struct binary) binaries; /* the executable first */
 	struct map seen;             /* device and inode */
-	int32_t pid;                 /* being looked at */
+	int32_t pid;                 /* process being inspected */
 };
 
 static void finder_release(struct finder *f)
@@ -50,7 +50,7 @@ void span_probes_release(struct span_probes *p)
 		char *name = (char *)(uintptr_t)one->name;
 		free_p(&name);
 		struct span_point *points = (struct span_point *)(uintptr_t)one->from;
-		free_p(&points); /* those of the end behind them */
+		free_p(&points); /* one array with those of `to` */
 	}
 	vec_foreach(fd, &p->fds)
 		close_p(fd);
@@ -59,7 +59,7 @@ void span_probes_release(struct span_probes *p)
 	vec_release(&p->fds);
 }
 
-/* Takes @fd. What is no ELF image is passed over. */
+/* Takes ownership of @fd. A file that is not ELF is ignored. */
 static void add_binary(struct finder *f, int fd, const char *path)
 {
 	struct binary b = {.fd = fd};
@@ -93,7 +93,7 @@ static int on_mapping(void *ctx, const struct proc_map *m, struct err *err UNUSE
 	return 0;
 }
 
-static int look_at_process(struct finder *f, int32_t pid, struct err *err)
+static int inspect_process(struct finder *f, int32_t pid, struct err *err)
 {
 	f->pid = pid;
 	int rc = proc_maps(pid, on_mapping, f, err);
@@ -103,7 +103,7 @@ static int look_at_process(struct finder *f, int32_t pid, struct err *err)
 	return 0;
 }
 
-static int look_at_command(struct finder *f, const char *name, struct err *err)
+static int inspect_command(struct finder *f, const char *name, struct err *err)
 {
 	CLEANUP(buf_release) struct buf path = {0};
 	int fd = binaries_open_command(name, &path);
@@ -130,7 +130,7 @@ static void places_release(struct places *p)
 	vec_release(&p->list);
 }
 
-/* "provider:probe"; the names of functions have two colons or none. */
+/* Whether it is "provider:probe"; function names have no single colon. */
 static bool is_static(const char *pattern)
 {
 	return strchr(pattern, ':') && !strstr(pattern, "::");
@@ -158,7 +158,7 @@ static int on_note(void *ctx, const struct sdt_note *n, struct err *err UNUSED)
 		++*s->ret_nr_more;
 		return 0;
 	}
-	/* of x86-64; other machines' kernels emulate what is there, too */
+	/* x86-64 emulates only some instructions; other kernels emulate these points */
 	bool is_nop = !elf_read(s->b->elf, &code, 1, n->offset, NULL) && code == 0x90;
 	bool is_x86 = elf_machine(s->b->elf) == ELF_MACHINE_X86_64;
 	struct place p = {.func = {.name = xstrdup(buf_str(&name)),
@@ -170,7 +170,7 @@ static int on_note(void *ctx, const struct sdt_note *n, struct err *err UNUSED)
 	return 0;
 }
 
-/* Of a static probe each place counts: it is one that was inlined, or used several times. */
+/* A static probe can have several locations, by inlining or repeated use; all are probed. */
 static int find_static(const struct finder *f, const char *pattern, struct places *to, size_t max,
 		       size_t *ret_nr_more, struct err *err)
 {
@@ -182,7 +182,7 @@ static int find_static(const struct finder *f, const char *pattern, struct place
 	return 0;
 }
 
-/* What matches in each binary; an exact name in the executable is enough. */
+/* Finds matches in all binaries; stops after an exact name in the executable. */
 static int find_places(const struct finder *f, const char *pattern, struct places *to, size_t max,
 		       size_t *ret_nr_more, struct err *err)
 {
@@ -195,7 +195,7 @@ static int find_places(const struct finder *f, const char *pattern, struct place
 		int rc = func_find(&found, b->elf, b->debug, pattern, room, ret_nr_more, err);
 		vec_foreach(one, &found.list)
 			vec_push(&to->list, ((struct place){.func = *one, .fd = b->fd}));
-		vec_release(&found.list); /* the names have moved */
+		vec_release(&found.list); /* the names were moved to @to */
 		if (rc)
 			return err_wrap(err, "reading the symbols of '%s'", b->path);
 		if (!i && to->list.n && !strpbrk(pattern, "*?"))
@@ -218,7 +218,7 @@ static int fail_unknown(const struct finder *f, const char *pattern, struct err 
 	vec_foreach(one, &near.list)
 		buf_addf(&names, "%s'%s'", names.n ? ", " : "", one->func.name);
 	if (names.n)
-		err_hint(err, "near names: %s%s", buf_str(&names), nr_more ? " and more" : "");
+		err_hint(err, "similar names: %s%s", buf_str(&names), nr_more ? " and more" : "");
 	else
 		err_hint(err, "names are as `assay report` shows them, whole; * and ? stand for "
 			      "any characters; inlined functions have no entry of their own");
@@ -250,7 +250,7 @@ static int add_calls(struct span_probes *p, const char *pattern, const struct pl
 		     struct err *err)
 {
 	if (is_static(pattern)) {
-		err_set(err, -EINVAL, "'%s' is a static probe, a point without an end", pattern);
+		err_set(err, -EINVAL, "'%s' is a static probe, which has no end", pattern);
 		return err_hint(err, "name where the span ends: --span '%s..PROVIDER:PROBE'",
 				pattern);
 	}
@@ -282,27 +282,27 @@ static int add_span(const struct finder *f, const char *span, struct err *err)
 		return fail_unknown(f, dots + 2, err);
 	if (!is_one(first, &from) || !is_one(dots + 2, &to))
 		return err_set(err, -EINVAL,
-			       "'%s': %zu functions match the begin, %zu the end; one each is "
+			       "'%s': %zu functions match the start, %zu the end; one each is "
 			       "needed",
 			       span, from.list.n, to.list.n);
 	add_probe(p, span, from.list.p, from.list.n, to.list.p, to.list.n);
 	return 0;
 }
 
-static int look_at_target(struct finder *f, const struct target *t, char **command, struct err *err)
+static int inspect_target(struct finder *f, const struct target *t, char **command, struct err *err)
 {
 	if (!t)
-		return look_at_command(f, command[0], err);
+		return inspect_command(f, command[0], err);
 	if (t->is_system) {
 		err_set(err, -EINVAL, "spans are measured in processes, not system-wide");
 		return err_hint(err, "name a process, or several with --all-matching");
 	}
 	vec_foreach(pid, &t->pids.pids)
-		TRY(look_at_process(f, *pid, err));
+		TRY(inspect_process(f, *pid, err));
 	vec_foreach(tid, &t->tids.pids) {
 		int32_t pid;
 		TRY(proc_tgid(*tid, &pid, err));
-		TRY(look_at_process(f, pid, err));
+		TRY(inspect_process(f, pid, err));
 	}
 	return 0;
 }
@@ -311,7 +311,7 @@ int span_probes_find(struct span_probes *p, const char *const *spans, size_t nr_
 		     const struct target *t, char **command, struct err *err)
 {
 	struct finder f CLEANUP(finder_release) = {.probes = p};
-	TRY(look_at_target(&f, t, command, err));
+	TRY(inspect_target(&f, t, command, err));
 	for (size_t i = 0; i < nr_spans; i++)
 		TRY(add_span(&f, spans[i], err));
 	return 0;

@@ -24,7 +24,7 @@ void memwatch_name_allocator(struct memwatch *w)
 		return;
 	CLEANUP(heaptargets_free_p) struct heaptargets *targets = heapplanner_new();
 	CLEANUP(heaptarget_release) struct heaptarget h = {0};
-	if (heaptargets_look(targets, one->pid, &h, NULL))
+	if (heaptargets_inspect(targets, one->pid, &h, NULL))
 		return;
 	enum heap_allocator kind = heaptarget_allocator(&h);
 	w->maps_itself = kind == HEAP_ALLOCATOR_JEMALLOC || kind == HEAP_ALLOCATOR_TCMALLOC ||

@@ -37,7 +37,7 @@ int heapplanner_plan(struct heaptargets *t, int32_t pid, enum heap_method forced
 	CLEANUP(heaptarget_release) struct heaptarget h = {0};
 	CLEANUP(err_release) struct err why = {0};
 	struct heap_plan p = {0};
-	TRY(heaptargets_look(t, pid, &h, err));
+	TRY(heaptargets_inspect(t, pid, &h, err));
 	TRY(heapchoice_plan(&h, forced, NULL, &p, err));
 	if (ask(pid, &p, &why)) {
 		heap_plan_release(&p);

@@ -51,7 +51,7 @@ const struct opt_group heap_job_group = {"Heap", table};
 
 void heap_job_release(struct heap_job *rec)
 {
-	heap_way_release(&rec->way);
+	heap_method_choice_release(&rec->way);
 	heaptargets_free(rec->targets);
 	free(rec->said);
 }
@@ -145,30 +145,30 @@ int heap_job_check(const struct heap_job *rec, const struct capture_job *job, st
 static int choose_way(struct heap_job *rec, const struct capture_job *job, struct err *err)
 {
 	CLEANUP(heap_plan_release) struct heap_plan plan = {0};
-	struct heap_way *way = &rec->way;
+	struct heap_method_choice *way = &rec->way;
 	enum heap_method forced = (enum heap_method)rec->method;
 	const struct target *t = job->options.target;
 	/* what is wrong with a process is told when it is attached to */
 	bool has_plan = forced == HEAP_METHOD_NONE && t && t->pids.pids.n &&
 			!heapplanner_plan(rec->targets, t->pids.pids.p[0], forced, &plan, NULL);
-	heapchoice_way(way, forced, has_plan ? &plan : NULL);
+	heapchoice_method(way, forced, has_plan ? &plan : NULL);
 	if (!job->common.has_no_bpf)
 		return 0;
-	way->has_no_programs = true;
+	way->has_no_bpf = true;
 	if (way->method == HEAP_METHOD_UPROBES)
 		return err_set(err, -ENOTSUP, "--no-bpf leaves no way to record this heap: %s",
 			       way->reason);
 	return 0;
 }
 
-static void apply_way(const struct heap_way *w, struct capture_options *o,
+static void apply_way(const struct heap_method_choice *w, struct capture_options *o,
 		      struct heapsource_spec *spec)
 {
 	o->tables = HEAP_TABLES | TABLE_SET(MEMORY);
 	spec->why = w->reason;
 	if (w->method == HEAP_METHOD_UPROBES) {
 		spec->by_probes = true;
-	} else if (w->method == HEAP_METHOD_GROWTH && w->has_no_programs) {
+	} else if (w->method == HEAP_METHOD_GROWTH && w->has_no_bpf) {
 		o->tables = TABLE_SET(SAMPLES) | TABLE_SET(MEMORY);
 		o->flags |= CAPTURE_NO_BPF | CAPTURE_GROWTH;
 		o->sampler_flags |= PERFOPEN_FAULTS;

@@ -28,7 +28,7 @@ struct heap_job {
 
 	/* Made by prepare. */
 	struct heaptargets *targets;
-	struct heap_way way;
+	struct heap_method_choice way;
 	struct heapsource_spec spec;
 	bool is_many; /* processes: messages name theirs */
 	char *said;   /* the last reason */

@@ -94,8 +94,8 @@ static void add_binaries(struct report *r, struct report_table *t, int32_t pid)
 	vec_foreach(b, &all.list) {
 		if (heapframes_is_recorder(path_base(b->path)))
 			continue;
-		nr_closed += b->is_closed;
-		if (!program && (b->is_closed || b->symbols))
+		nr_closed += b->is_unreadable;
+		if (!program && (b->is_unreadable || b->symbols))
 			program = b;
 		if (b->symbols)
 			report_add_texts(r, t, b->path, b->symbols, b->debug,
@@ -126,7 +126,7 @@ static void add_jemalloc(struct report *r, struct report_table *t, const struct 
 		return;
 	const struct allocfind_jemalloc *j = &m->found->jemalloc;
 	const char *variable = j->variable ? j->variable : "MALLOC_CONF";
-	enum jemallocenv_word word = jemallocenv_word_of(h->pid, variable);
+	enum jemallocenv_setting word = jemallocenv_prof_setting(h->pid, variable);
 	if (!j->has_prof) {
 		report_add_texts(
 			r, t, "jemalloc's own profiling", "not built in",
@@ -156,7 +156,7 @@ static void add_allocator(struct report *r, int32_t pid)
 	struct heaptargets *known CLEANUP(heaptargets_free_p) = heapplanner_new();
 	CLEANUP(heaptarget_release) struct heaptarget h = {0};
 	CLEANUP(heap_plan_release) struct heap_plan plan = {0};
-	if (heaptargets_look(known, pid, &h, &err) ||
+	if (heaptargets_inspect(known, pid, &h, &err) ||
 	    heapchoice_plan(&h, HEAP_METHOD_NONE, NULL, &plan, &err)) {
 		report_note(r, "its allocator cannot be told: %s", err_msg(&err));
 		return;

@@ -44,4 +44,4 @@ at_least "$(cell spans time_ns)" 40000000 || fail "static probes: $(cell spans t
 $ASSAY latency --span spanwork:request__start -- "$TARGETS/spanwork" 1 > out 2> err
 [ $? = 2 ] && grep -q 'without an end' err || fail "a point is no span: $(cat err)"
 $ASSAY latency --span spanwork:requst..spanwork:request__done -- "$TARGETS/spanwork" 1 > out 2> err
-[ $? = 2 ] && grep -q "near names: .*'spanwork:request__start'" err || fail "no near names: $(cat err)"
+[ $? = 2 ] && grep -q "similar names: .*'spanwork:request__start'" err || fail "no similar names: $(cat err)"

@@ -290,7 +290,7 @@ TEST(heaptargets_find_the_c_library_of_this_process)
 {
 	struct heaptargets *t CLEANUP(heaptargets_free_p) = heaptargets_new(HEAPTARGETS_RECORDER);
 	CLEANUP(heaptarget_release) struct heaptarget h = {0};
-	CHECK(!heaptargets_look(t, getpid(), &h, NULL));
+	CHECK(!heaptargets_inspect(t, getpid(), &h, NULL));
 	size_t nr_used = 0;
 	bool has_pages = false;
 	vec_foreach(m, &h.images) {
