@@ -1,4 +1,4 @@
-/* A capture; see capture.h. */
+/* Runs a capture; see capture.h. */
 #include "base/base.h"
 #include "session/capture.h"
 
@@ -26,12 +26,12 @@
 #include "session/module_files.h"
 #include "session/sources.h"
 
-/* The first seconds are for learning how much stack to copy: looked at sooner. */
+/* In the first seconds rings are drained more often: the needed size of stack copies is learned. */
 #define POLL_MS       50
 #define POLL_EARLY_MS 10
 #define EARLY_NS      2000000000u
 #define FLUSH_NS      1000000000u
-/* Sources tell the rows of a second when it is over, and has settled: not saved a second later. */
+/* Sources deliver the rows of a second a little after its end: flushes are later by this. */
 #define FLUSH_LATE_NS 250000000u
 #define SYMBOLIZE_NS  500000000u
 
@@ -43,9 +43,10 @@ struct capture {
 	struct symbolworker *symbolizer;
 	struct sources sources;
 	struct event_sink builder_sink;
-	struct event_sink sink; /* the builder's, comm events of unknown processes synthesized */
+	struct event_sink
+		sink; /* before the builder: synthesizes comm events of unknown processes */
 	struct watch watch;
-	struct target launched; /* the command */
+	struct target launched; /* the launched command */
 	struct spawn child;
 	bool has_child;
 	VEC(struct pollfd) fds; /* [0] is stop_fd */
@@ -55,7 +56,7 @@ struct capture {
 	unsigned nr_stops_forwarded;
 	struct assayfile_writer *writer; /* NULL = no recording */
 	uint64_t next_flush_ns;
-	struct marksocket *marks; /* NULL = `assay mark` does not reach us */
+	struct marksocket *marks; /* NULL = marks cannot be received */
 };
 
 static void drop_capture_caps(void)
@@ -67,7 +68,7 @@ static void drop_capture_caps(void)
 static void wants_more_stack(void *ctx, int32_t tid, uint64_t nr_bytes)
 {
 	struct capture *c = ctx;
-	sources_grow(&c->sources, tid, nr_bytes);
+	sources_grow_copy(&c->sources, tid, nr_bytes);
 }
 
 static void space_changed(void *ctx, int32_t pid, const struct space *sp)
@@ -76,7 +77,7 @@ static void space_changed(void *ctx, int32_t pid, const struct space *sp)
 	sources_space(&c->sources, pid, sp);
 }
 
-/* ---- life --------------------------------------------------------------------------------- */
+/* ---- setup -------------------------------------------------------------------------------- */
 
 static void capture_release(struct capture *c)
 {
@@ -132,7 +133,7 @@ static void set_fds(struct capture *c)
 		add_fd(c, c->options->hooks->fd);
 }
 
-/* Threads that are no targets wake those that are: nobody else tells their names. */
+/* Delivers the name of a waker outside the target, for which the sampler gets no comm event. */
 static int synthesize_comm(struct capture *c, const struct event *ev, struct err *err)
 {
 	const struct event_aggregate *t = &ev->aggregate;
@@ -144,7 +145,7 @@ static int synthesize_comm(struct capture *c, const struct event *ev, struct err
 static int on_event(void *ctx, const struct event *ev, struct err *err)
 {
 	struct capture *c = ctx;
-	/* While the other sources were started; the capture's first second begins with them. */
+	/* Samples taken while sources were being started: the capture begins after that. */
 	if (ev->kind == EVENT_SAMPLE && ev->time_ns < c->start_ns)
 		return 0;
 	TRY(ev->kind == EVENT_AGGREGATE ? synthesize_comm(c, ev, err)
@@ -157,7 +158,7 @@ static void set_up_profile(struct capture *c)
 	const struct capture_options *o = c->options;
 	c->p = profile_new();
 	if (o->recording_fd >= 0) {
-		/* Whoever reads the file meanwhile sees that it is being written (load.c). */
+		/* The lock tells readers that the file is being written (load.c). */
 		(void)flock(o->recording_fd, LOCK_EX | LOCK_NB);
 		c->writer = assayfile_writer_new(o->recording_fd, o->kind);
 	}
@@ -197,13 +198,13 @@ static int prepare(struct capture *c, struct capture_result *r, struct err *err)
 				      .sink = c->sink};
 	TRY(sources_open(&c->sources, &r->no_engine, err));
 	add_facts(c);
-	if (c->writer) /* a file that opens from the first moment on */
+	if (c->writer) /* so that the file can be opened at any time */
 		(void)assayfile_flush(c->writer, c->p, NULL);
 	set_fds(c);
 	return 0;
 }
 
-/* Waits for @ns or until somebody stops us. */
+/* Waits for @ns, or until a stop signal. */
 static void wait_delay(uint64_t ns)
 {
 	uint64_t until = clock_mono_ns() + ns;
@@ -217,7 +218,7 @@ static void wait_delay(uint64_t ns)
 	}
 }
 
-/* Whether a process is captured: asked for, launched, or seen as a descendant. */
+/* Returns whether a process is captured: a target, the launched command, or a descendant. */
 static bool has_pid(void *ctx, int32_t pid)
 {
 	const struct capture *c = ctx;
@@ -237,7 +238,7 @@ static bool has_pid(void *ctx, int32_t pid)
 	return false;
 }
 
-/* A capture without marks is still a capture. */
+/* A failure is not an error: the capture then has no marks. */
 static void open_marks(struct capture *c)
 {
 	CLEANUP(err_release) struct err err = {0};
@@ -279,10 +280,10 @@ static int start(struct capture *c, struct err *err)
 	const struct capture_options *o = c->options;
 	if (o->delay_ns)
 		wait_delay(o->delay_ns);
-	/* Starting the events of a thousand threads takes a while in which the first ones count. */
+	/* Enabling the events of many threads takes time, during which the first ones sample. */
 	set_start(c);
 	TRY(sources_attach(&c->sources, err));
-	if (c->sources.list.n) /* these add up by seconds, from a start that they share */
+	if (c->sources.list.n) /* sources that add up by seconds need a common start */
 		set_start(c);
 	TRY(sources_start(&c->sources, c->start_ns, err));
 	uint64_t now = clock_mono_ns();
@@ -294,8 +295,8 @@ static int start(struct capture *c, struct err *err)
 }
 
 /*
- * A launched command gets SIGTERM and SIGHUP from us (SIGINT reaches it through the terminal, so
- * the first one only waits for it to end). The second request ends the capture, not the command.
+ * Forwards SIGTERM and SIGHUP to a launched command (SIGINT reaches it through the terminal); the
+ * first signal only waits for the command to exit. A second one ends the capture, not the command.
  */
 static bool should_stop(struct capture *c)
 {
@@ -326,7 +327,7 @@ static bool has_ended(struct capture *c, uint64_t now, enum capture_end *ret_end
 	return true;
 }
 
-static void emit(struct capture *c, uint64_t now, bool is_symbolizing)
+static void report_status(struct capture *c, uint64_t now, bool is_symbolizing)
 {
 	const struct capture_options *o = c->options;
 	if (!o->status)
@@ -341,7 +342,7 @@ static void emit(struct capture *c, uint64_t now, bool is_symbolizing)
 	o->status(o->ctx, &s);
 }
 
-/* What has come since the last time; each second the rows that were added up. */
+/* Delivers events since the last call, and each second the rows of the sources. */
 static int drain(struct capture *c, uint64_t now, struct err *err)
 {
 	TRY(sources_drain(&c->sources, now, err));
@@ -371,12 +372,12 @@ static int run_loop(struct capture *c, enum capture_end *ret_end, struct err *er
 		if (now >= c->next_flush_ns) {
 			builder_resolve_pending(c->builder);
 			TRY(sources_losses(&c->sources, err));
-			/* A full disk is told at the end; each flush tries everything again. */
+			/* Errors are reported at the end; each flush retries what was not written. */
 			if (c->writer)
 				(void)assayfile_flush(c->writer, c->p, NULL);
 			c->next_flush_ns = MAX(c->next_flush_ns, now - FLUSH_NS / 2) + FLUSH_NS;
 		}
-		emit(c, now, false);
+		report_status(c, now, false);
 	}
 }
 
@@ -386,9 +387,9 @@ static void symbolize_rest(struct capture *c)
 	symbolworker_submit_jit(c->symbolizer);
 	uint64_t done = 0;
 	uint64_t total = 1;
-	while (done < total) { /* not one long wait: progress wants to be told */
+	while (done < total) { /* short waits, to report progress */
 		struct timespec ts = {.tv_nsec = 2000000};
-		emit(c, clock_mono_ns(), true);
+		report_status(c, clock_mono_ns(), true);
 		symbolworker_collect(c->symbolizer, 0);
 		symbolworker_progress(c->symbolizer, &done, &total);
 		if (done < total)
@@ -402,7 +403,7 @@ static void finish_child(struct capture *c, struct capture_result *r)
 	if (!c->has_child)
 		return;
 	while (!c->child.is_reaped && stop_count() < 2)
-		(void)spawn_wait(&c->child); /* interrupted by signals: then asks again */
+		(void)spawn_wait(&c->child); /* repeated when interrupted by a signal */
 	if (c->child.is_reaped) {
 		r->has_exit_code = true;
 		r->exit_code = spawn_exit_code(&c->child);
@@ -425,7 +426,7 @@ uint64_t capture_nr_rows(const struct capture_result *r)
 	return nr;
 }
 
-/* Ends the sources and takes everything that they still have. */
+/* Stops the sources and delivers what they still have. */
 static int stop(struct capture *c, struct err *err)
 {
 	int rc = drain_marks(c, err);
@@ -439,7 +440,7 @@ static void finish_writing(struct capture *c, struct capture_result *r)
 {
 	if (!c->writer)
 		return;
-	(void)assayfile_finish(c->writer, c->p, &r->disk); /* told by the caller */
+	(void)assayfile_finish(c->writer, c->p, &r->disk); /* the caller reports the error */
 	r->nr_bytes = assayfile_bytes(c->writer);
 	r->nr_unsaved = assayfile_unsaved(c->writer, c->p);
 }
@@ -459,7 +460,7 @@ static int run(struct capture *c, struct capture_result *r, struct err *err)
 	c->p->end_ns = clock_mono_ns();
 	rc = rc ? rc : stop(c, err);
 	uint64_t exact_ns = sources_end_ns(&c->sources);
-	c->p->end_ns = exact_ns ? exact_ns /* stopping takes a while */
+	c->p->end_ns = exact_ns ? exact_ns /* excludes the time that stopping takes */
 				: MAX(c->p->end_ns, builder_last_ns(c->builder));
 	r->duration_ns = c->p->end_ns - c->start_ns;
 	r->own_cpu_ns = clock_process_cpu_ns() - cpu_before;
@@ -467,11 +468,11 @@ static int run(struct capture *c, struct capture_result *r, struct err *err)
 	r->own_cpu_ns -= MIN(symbolizing_ns, r->own_cpu_ns);
 	sources_result(&c->sources, r);
 	bool has_target_ended = r->end == CAPTURE_END_TARGET || r->end == CAPTURE_END_COMMAND;
-	if (c->options->heap && has_target_ended) /* what lives then is leaked */
+	if (c->options->heap && has_target_ended) /* blocks live at exit are leaks */
 		profile_fact(c->p, FACT_HEAP_ENDED, "yes");
 	if (c->options->hooks)
 		c->options->hooks->facts(c->options->hooks->ctx, c->p);
-	sources_release(&c->sources); /* the target is left alone from here on */
+	sources_release(&c->sources); /* the target is not touched after this */
 	drop_capture_caps();
 	symbolize_rest(c);
 	r->symbolize_cpu_ns = symbolworker_cpu_ns(c->symbolizer);

@@ -1,12 +1,12 @@
 /*
- * A capture from start to end: sources -> builder -> namer -> profile, flushed to a recording
- * every second. Runs on the calling thread until the time is up, the target or the launched
- * command ends, or stop.h says so. What to say to people is the caller's business.
+ * Runs a capture: sources -> builder -> symbol worker -> profile, which is written to a recording
+ * every second. Runs on the calling thread until the time is up, the target or the launched command
+ * exits, or a signal stops it (stop.h). Prints nothing: the caller reports.
  *
- * What is captured is any set of sources: CPU samples, the ledger of waits, counts of events,
- * input and output, spans. All share one sampler (mappings, names, births and ends), one set of
- * BPF programs (engine.h), one builder, one recording; sources.c lists them.
- * Where programs may not be loaded, those that can do without go on without.
+ * A capture has any set of sources: CPU samples, off-CPU accounting, event counts, I/O, spans, heap.
+ * All share one sampler (mappings, thread names, forks and exits), one set of BPF programs
+ * (engine.h), one builder and one recording; sources.c lists them. Where BPF programs cannot be
+ * loaded, sources that do not need them are used.
  */
 #ifndef ASSAY_SESSION_CAPTURE_H
 #define ASSAY_SESSION_CAPTURE_H
@@ -23,26 +23,27 @@ struct capture_status {
 	uint64_t elapsed_ns;
 	uint64_t left_ns; /* UINT64_MAX = no end set */
 	const struct losses *losses;
-	bool is_symbolizing; /* sampling is over */
+	bool is_symbolizing; /* recording has ended */
 	uint64_t nr_symbolized;
 	uint64_t nr_to_symbolize;
 };
 
 enum capture_flags {
-	CAPTURE_NO_BPF = 1 << 0,         /* load no programs into the kernel */
-	CAPTURE_GROWTH = 1 << 1,         /* samples are of page faults, as TABLE_GROWTH */
+	CAPTURE_NO_BPF = 1 << 0,         /* load no BPF programs */
+	CAPTURE_GROWTH = 1 << 1,         /* samples are page faults and go to TABLE_GROWTH */
 	CAPTURE_NO_WAIT_STACKS = 1 << 2, /* waits by reason and thread only */
 };
 
 struct counts_spec;
 struct heapsource_spec;
 
-/* Who has to do with the launched command itself: puts it into a cgroup, and looks at that. */
+/* Callbacks for a launched command: `assay limit` moves it to a cgroup and samples that. */
 struct capture_hooks {
-	int (*before_exec)(void *ctx, int32_t pid, struct err *err); /* it waits at its gate */
-	void (*poll)(void *ctx);                     /* many times a second, and at its end */
-	void (*facts)(void *ctx, struct profile *p); /* for the recording, at the end */
-	int fd;                                      /* to be woken by, -1 = none */
+	int (*before_exec)(void *ctx, int32_t pid,
+			   struct err *err);         /* forked, held before execve */
+	void (*poll)(void *ctx);                     /* many times a second, and when it exits */
+	void (*facts)(void *ctx, struct profile *p); /* adds facts at the end */
+	int fd;                                      /* poll is called when readable; -1 = none */
 	void *ctx;
 };
 
@@ -52,12 +53,12 @@ struct capture_options {
 	unsigned flags;                     /* enum capture_flags */
 	const struct counts_spec *counts;   /* with TABLE_EVENTS */
 	const struct spans_spec *spans;     /* with TABLE_SPANS */
-	const struct heapsource_spec *heap; /* with TABLE_LIVE; whom: from target or command */
-	uint64_t memory_spacing_ns;         /* with TABLE_MEMORY: 0 = a second */
+	const struct heapsource_spec *heap; /* with TABLE_LIVE */
+	uint64_t memory_spacing_ns;         /* with TABLE_MEMORY: 0 = one second */
 	const struct target *target;        /* NULL: only the command */
 	char **command;                     /* NULL-terminated, or NULL */
 	const struct capture_hooks *hooks;  /* with a command; may be NULL */
-	uint64_t duration_ns;               /* 0 = until the command ends or somebody stops it */
+	uint64_t duration_ns;               /* 0 = until the command exits or a signal stops it */
 	uint64_t delay_ns;
 	const char *event; /* CPU samples: NULL = choose */
 	uint32_t freq_hz;
@@ -67,7 +68,7 @@ struct capture_options {
 	const char *const *debug_dirs;
 	size_t nr_debug_dirs;
 	const char *cache_dir;
-	int recording_fd; /* file to write, taken over; -1 = none */
+	int recording_fd; /* file to write, owned by the capture; -1 = none */
 	void (*status)(void *ctx, const struct capture_status *s); /* may be NULL */
 	void *ctx;
 };
@@ -75,33 +76,33 @@ struct capture_options {
 enum capture_end {
 	CAPTURE_END_TIME,    /* the time is up */
 	CAPTURE_END_STOPPED, /* a signal */
-	CAPTURE_END_TARGET,  /* the target ended */
-	CAPTURE_END_COMMAND, /* the launched command ended */
+	CAPTURE_END_TARGET,  /* the target exited */
+	CAPTURE_END_COMMAND, /* the launched command exited */
 };
 
 struct capture_result {
 	struct profile *profile; /* sealed, owned by the caller */
 	struct sampler_info info;
 	struct engine_info engine; /* valid if has_engine */
-	bool has_engine;           /* BPF programs did the work */
-	struct err no_engine;      /* why they did not; code 0: nobody asked for them */
+	bool has_engine;           /* BPF programs were used */
+	struct err no_engine;      /* why they were not; code 0: not wanted */
 	enum capture_end end;
 	uint64_t duration_ns;
-	uint64_t own_cpu_ns;       /* this process while capturing, naming apart */
-	uint64_t symbolize_cpu_ns; /* the naming worker */
+	uint64_t own_cpu_ns;       /* CPU time of assay while capturing, without symbolization */
+	uint64_t symbolize_cpu_ns; /* CPU time of the symbol worker */
 	uint64_t nr_bytes;         /* written to the recording */
-	uint64_t nr_unsaved;       /* rows that are in the profile, but not in the recording */
+	uint64_t nr_unsaved;       /* rows of the profile that could not be written */
 	bool has_exit_code;
 	int exit_code;   /* of the command */
-	struct err disk; /* why the recording could not be written whole; code 0 = fine */
+	struct err disk; /* why the recording is incomplete; code 0 = complete */
 };
 
 void capture_result_release(struct capture_result *r);
-/* Rows of all tables: what nr_unsaved is a part of. */
+/* Returns the rows of all tables, of which nr_unsaved were not written. */
 uint64_t capture_nr_rows(const struct capture_result *r);
 /*
- * *ret_r is to be released also after an error: the command's exit code may be in it (an exec
- * that failed gives 126 or 127 there).
+ * Runs the capture. The caller releases *ret_r, also after an error, when it may hold the command's
+ * exit code (126 or 127 if execve failed).
  */
 int capture_run(struct capture_result *ret_r, const struct capture_options *options,
 		struct err *err);

@@ -1,4 +1,4 @@
-/* Dumps of jemalloc's profile; see dumps.h. */
+/* Makes jemalloc heap profile dumps; see dumps.h. */
 #include "base/base.h"
 #include "session/dumps.h"
 
@@ -20,7 +20,7 @@
 
 #define DUMP_BYTES_MAX   ((uint64_t)1 << 30)
 #define COPY_BYTES       ((size_t)1 << 18)
-#define LOOK_NS          (500 * NS_PER_MS) /* at RSS; at what was allocated twice as rarely */
+#define CHECK_NS         (500 * NS_PER_MS) /* between checks of RSS; of allocated bytes: twice as long */
 #define SHORTEST_STEP_NS (100 * NS_PER_MS)
 #define MOUNTS_MAX       64
 
@@ -44,8 +44,8 @@ int dump_trigger_parse(struct dump_trigger *ret_t, const char *text, struct err 
 	}
 	if (!is_good || !t.step)
 		return err_set(err, -EINVAL,
-			       "'%s' is no time of 100ms or more (10s), no SIZE-allocated "
-			       "(8GiB-allocated), no +SIZE-rss (+1GiB-rss)",
+			       "'%s' is none of: a time of 100ms or more (10s), SIZE-allocated "
+			       "(8GiB-allocated), +SIZE-rss (+1GiB-rss)",
 			       text);
 	*ret_t = t;
 	return 0;
@@ -74,7 +74,7 @@ static int no_jemalloc(const struct heap_plan *plan, const char *label, const ch
 {
 	if (plan->allocator != HEAP_ALLOCATOR_JEMALLOC) {
 		(void)err_set(err, -ENOTSUP,
-			      "%s: %s are jemalloc's, and this process has another "
+			      "%s: %s need jemalloc, but this process uses another "
 			      "allocator (%s)",
 			      label, what, plan->allocator_text);
 		return err_hint(err, "`assay heap` without this option records what it allocates, "
@@ -86,7 +86,7 @@ static int no_jemalloc(const struct heap_plan *plan, const char *label, const ch
 			     "its debug file");
 }
 
-/* Only one may trace a process: told before its threads are tried in vain. */
+/* A process can have one tracer only: reports it before attaching to its threads fails. */
 static int check_tracer(int32_t pid, struct err *err)
 {
 	int32_t tracer = 0;
@@ -100,7 +100,7 @@ static int check_tracer(int32_t pid, struct err *err)
 int dumps_add(struct dumps *d, int32_t pid, const char *what, struct err *err)
 {
 	CLEANUP(buf_release) struct buf label = {0};
-	struct dumped p = {.pid = pid, .root_fd = -1};
+	struct dump_process p = {.pid = pid, .root_fd = -1};
 	if (!d->targets)
 		d->targets = heapplanner_new();
 	TRY(proc_comm(&label, pid, pid, err));
@@ -150,8 +150,8 @@ static int new_place(const struct dumps *d, struct store_place *ret, int *ret_fd
 				   clock_real_ns(), err);
 }
 
-/* The oldest of the series make room; those of earlier runs stay. */
-static void keep_newest(struct dumped *p, uint64_t keep)
+/* Removes the oldest dumps of this series; those of earlier runs stay. */
+static void keep_newest(struct dump_process *p, uint64_t keep)
 {
 	while (p->kept.n > keep) {
 		store_abandon(&p->kept.p[0]);
@@ -161,7 +161,7 @@ static void keep_newest(struct dumped *p, uint64_t keep)
 	}
 }
 
-static int save(struct dumps *d, struct dumped *p, int from, struct err *err)
+static int save(struct dumps *d, struct dump_process *p, int from, struct err *err)
 {
 	struct store_place place;
 	int to CLEANUP(close_p) = -1;
@@ -171,7 +171,8 @@ static int save(struct dumps *d, struct dumped *p, int from, struct err *err)
 	if (rc) {
 		rc = err_wrap(err, "saving '%s%s%s'", place.dir, slash, place.file);
 		if (rc == -ENOSPC || rc == -EDQUOT)
-			rc = err_hint(err, "make room, or start assay in a folder of another disk");
+			rc = err_hint(
+				err, "free disk space, or start assay in a folder on another disk");
 		store_abandon(&place);
 		store_place_release(&place);
 		return rc;
@@ -188,8 +189,8 @@ static int save(struct dumps *d, struct dumped *p, int from, struct err *err)
 	return 0;
 }
 
-/* Into a file of the target's; nothing is written here while its thread is held. */
-static int take(const struct dumps *d, struct dumped *p, int *ret_fd, struct err *err)
+/* jemalloc writes the dump to a file of the target; it is copied after the thread runs again. */
+static int take(const struct dumps *d, struct dump_process *p, int *ret_fd, struct err *err)
 {
 	struct jemalloc *j CLEANUP(jemalloc_close_p) = NULL;
 	struct jemalloc_prof prof;
@@ -198,15 +199,15 @@ static int take(const struct dumps *d, struct dumped *p, int *ret_fd, struct err
 	TRY(jemalloc_prof_check(&prof, p->variable, err));
 	if (!prof.is_active && d->trigger.kind) {
 		TRY(jemalloc_write_bool(j, "prof.active", true, err));
-		p->was_off = true;
+		p->has_enabled_sampling = true;
 	}
 	TRY(jemalloc_dump(j, ret_fd, err));
-	p->is_off = !prof.is_active && !d->trigger.kind;
+	p->is_sampling_off = !prof.is_active && !d->trigger.kind;
 	p->stopped_ns = jemalloc_stopped_ns(j);
 	return 0;
 }
 
-int dumps_make(struct dumps *d, struct dumped *p, struct err *err)
+int dumps_make(struct dumps *d, struct dump_process *p, struct err *err)
 {
 	int fd CLEANUP(close_p) = -1;
 	TRY(take(d, p, &fd, err));
@@ -214,8 +215,8 @@ int dumps_make(struct dumps *d, struct dumped *p, struct err *err)
 }
 
 /*
- * Where the binaries are that the dump names: in the process's root, if that is not ours; else -1.
- * Open, as what may be looked up below /proc/PID goes with the capabilities.
+ * Opens the process's root directory, where the binaries named in the dump are, if its mount
+ * namespace is not assay's; else -1. Opened early: /proc/PID/root needs capabilities.
  */
 static int open_root(int32_t pid)
 {
@@ -238,8 +239,8 @@ void dumps_open_roots(struct dumps *d)
 
 /* ---- a series ------------------------------------------------------------------------------ */
 
-static int measure(const struct dumps *d, const struct dumped *p, uint64_t now_ns, uint64_t *ret_v,
-		   struct err *err)
+static int measure(const struct dumps *d, const struct dump_process *p, uint64_t now_ns,
+		   uint64_t *ret_v, struct err *err)
 {
 	switch (d->trigger.kind) {
 	case DUMP_NO_SERIES:
@@ -248,7 +249,7 @@ static int measure(const struct dumps *d, const struct dumped *p, uint64_t now_n
 		return 0;
 	case DUMP_BY_RSS:
 		*ret_v = dumps_rss(p->pid);
-		return *ret_v ? 0 : err_set(err, -ESRCH, "process %d has ended", p->pid);
+		return *ret_v ? 0 : err_set(err, -ESRCH, "process %d has exited", p->pid);
 	case DUMP_BY_ALLOCATED:
 		return jemalloc_stats_allocated_total(ret_v, p->pid, &p->plan, err);
 	}
@@ -260,11 +261,11 @@ static bool is_end(int code)
 	return code == -ESRCH || code == -ENOENT;
 }
 
-/* One look at one process; a dump if it is due. */
-static int look(struct dumps *d, struct dumped *p, struct err *err)
+/* Checks one process and makes a dump if it is due. */
+static int look(struct dumps *d, struct dump_process *p, struct err *err)
 {
 	uint64_t now_ns = clock_mono_ns();
-	if (p->is_gone || now_ns < p->next_look_ns)
+	if (p->has_exited || now_ns < p->next_check_ns)
 		return 0;
 	uint64_t v = 0;
 	TRY(measure(d, p, now_ns, &v, err));
@@ -276,25 +277,25 @@ static int look(struct dumps *d, struct dumped *p, struct err *err)
 	switch (d->trigger.kind) {
 	case DUMP_NO_SERIES:
 	case DUMP_BY_TIME:
-		p->next_look_ns = p->last + d->trigger.step;
+		p->next_check_ns = p->last + d->trigger.step;
 		break;
 	case DUMP_BY_RSS:
-		p->last = MIN(p->last, v); /* what shrank may grow again */
-		p->next_look_ns = now_ns + LOOK_NS;
+		p->last = MIN(p->last, v); /* RSS may shrink and grow again */
+		p->next_check_ns = now_ns + CHECK_NS;
 		break;
 	case DUMP_BY_ALLOCATED:
-		p->next_look_ns = now_ns + 2 * LOOK_NS;
+		p->next_check_ns = now_ns + 2 * CHECK_NS;
 		break;
 	}
 	return 0;
 }
 
-static uint64_t next_look_ns(const struct dumps *d, uint64_t end_ns)
+static uint64_t next_check_ns(const struct dumps *d, uint64_t end_ns)
 {
 	uint64_t at = end_ns;
 	vec_foreach(p, &d->list)
-		if (!p->is_gone)
-			at = MIN(at, p->next_look_ns);
+		if (!p->has_exited)
+			at = MIN(at, p->next_check_ns);
 	return at;
 }
 
@@ -305,24 +306,24 @@ static void wait_until(uint64_t at_ns)
 		return;
 	struct pollfd fd = {.fd = stop_fd(), .events = POLLIN};
 	uint64_t ms = (at_ns - now + NS_PER_MS - 1) / NS_PER_MS;
-	(void)poll(&fd, 1, (int)MIN(ms, 1000)); /* why it ended is looked at by the caller */
+	(void)poll(&fd, 1, (int)MIN(ms, 1000)); /* the caller checks why it returned */
 	stop_drain();
 }
 
-enum dumps_event dumps_next(struct dumps *d, uint64_t end_ns, struct dumped **ret_p,
+enum dumps_event dumps_next(struct dumps *d, uint64_t end_ns, struct dump_process **ret_p,
 			    struct err *err)
 {
 	for (;;) {
 		bool is_left = false;
 		while (d->next < d->list.n) {
-			struct dumped *p = *ret_p = &d->list.p[d->next++];
+			struct dump_process *p = *ret_p = &d->list.p[d->next++];
 			size_t nr_before = p->nr_dumps;
 			int rc = look(d, p, err);
-			if (rc == -EAGAIN) { /* every thread was in the allocator: again soon */
-				p->next_look_ns = clock_mono_ns() + LOOK_NS / 5;
+			if (rc == -EAGAIN) { /* every thread was in the allocator: retried soon */
+				p->next_check_ns = clock_mono_ns() + CHECK_NS / 5;
 				err_release(err);
 			} else if (rc) {
-				p->is_gone = true;
+				p->has_exited = true;
 				return is_end(rc) && p->nr_dumps ? DUMPS_ENDED : DUMPS_FAILED;
 			} else if (p->nr_dumps > nr_before) {
 				return DUMPS_MADE;
@@ -330,18 +331,18 @@ enum dumps_event dumps_next(struct dumps *d, uint64_t end_ns, struct dumped **re
 		}
 		d->next = 0;
 		vec_foreach(p, &d->list)
-			is_left |= !p->is_gone;
+			is_left |= !p->has_exited;
 		if (is_left)
-			wait_until(next_look_ns(d, end_ns));
+			wait_until(next_check_ns(d, end_ns));
 		if (!is_left || stop_count() || clock_mono_ns() >= end_ns)
 			return DUMPS_OVER;
 	}
 }
 
-int dumps_switch_off(struct dumped *p, struct err *err)
+int dumps_disable_sampling(struct dump_process *p, struct err *err)
 {
 	struct jemalloc *j CLEANUP(jemalloc_close_p) = NULL;
-	if (!p->was_off || p->is_gone)
+	if (!p->has_enabled_sampling || p->has_exited)
 		return 0;
 	int rc = jemalloc_open(&j, p->pid, &p->plan, err);
 	if (!rc)

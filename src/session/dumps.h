@@ -1,6 +1,7 @@
 /*
- * Dumps of jemalloc's own profile, of running processes: once, or as a series (by time, by what was
- * allocated, by growth of RSS) of which the newest are kept. session/dumpset.h reads them back.
+ * Makes jemalloc heap profile dumps (prof.dump) of running processes: once, or as a series (each
+ * time interval, each N bytes allocated, each N bytes of RSS growth) of which the newest are kept.
+ * session/dumpset.h reads them.
  *
  *	struct dumps d = {.name = "redis-server"};
  *	dumps_add(&d, pid, "dumps", &err);
@@ -26,22 +27,22 @@ struct dump_trigger {
 /* "10s", "8GiB-allocated", "+1GiB-rss"; -EINVAL. */
 int dump_trigger_parse(struct dump_trigger *ret_t, const char *text, struct err *err);
 
-struct dumped {
+struct dump_process {
 	int32_t pid;
 	struct heap_plan plan;
-	char *variable; /* that its jemalloc reads; NULL = not known */
-	char *label;    /* "redis-server (4242)" */
-	int root_fd;    /* of its mount namespace, if that is another; -1 = none */
+	char *variable; /* environment variable that its jemalloc reads (MALLOC_CONF); NULL = unknown */
+	char *label; /* "redis-server (4242)" */
+	int root_fd; /* root of its mount namespace, if that differs from assay's; -1 = none */
 	/* The newest dump. */
 	char *newest; /* path */
 	uint64_t nr_bytes;
-	uint64_t stopped_ns; /* how long one thread was held for it */
-	bool is_off;         /* sampling is: it has only what was sampled before that */
+	uint64_t stopped_ns;  /* how long one thread was stopped for it */
+	bool is_sampling_off; /* prof.active is off: only older samples are in the dump */
 	/* Of a series. */
-	bool was_off; /* sampling was switched on by us */
-	bool is_gone;
-	uint64_t last; /* what the trigger counts, at the last dump */
-	uint64_t next_look_ns;
+	bool has_enabled_sampling; /* assay set prof.active */
+	bool has_exited;
+	uint64_t last; /* the trigger's value at the last dump: ns or bytes */
+	uint64_t next_check_ns;
 	size_t nr_dumps;
 	VEC(struct store_place) kept; /* oldest first */
 };
@@ -52,33 +53,34 @@ struct dumps {
 	struct dump_trigger trigger;
 	uint64_t keep; /* newest dumps of a series that stay */
 	struct heaptargets *targets;
-	VEC(struct dumped) list;
-	size_t next; /* process that is looked at next */
+	VEC(struct dump_process) list;
+	size_t next; /* process to check next */
 };
 
 void dumps_release(struct dumps *d);
 /*
- * -ENOTSUP: it has no jemalloc that could be asked for @what ("dumps"). It is in the list then,
- * too.
+ * Adds a process. -ENOTSUP: it has no usable jemalloc; @what ("dumps") names the feature in the
+ * message. The process is added to the list also then.
  */
 int dumps_add(struct dumps *d, int32_t pid, const char *what, struct err *err);
-/* A dump of one process, now. A series switches sampling on. */
-int dumps_make(struct dumps *d, struct dumped *p, struct err *err);
-/* Opens root_fd of each process; what may be looked up below /proc/PID goes with privileges. */
+/* Makes a dump of one process now. For a series it also enables sampling. */
+int dumps_make(struct dumps *d, struct dump_process *p, struct err *err);
+/* Opens root_fd of each process. Call before capabilities are dropped. */
 void dumps_open_roots(struct dumps *d);
 
 enum dumps_event {
-	DUMPS_OVER, /* the time is up, somebody stopped it, or all have ended */
+	DUMPS_OVER, /* the time is up, a signal stopped it, or all processes have exited */
 	DUMPS_MADE,
-	DUMPS_ENDED,  /* the process has */
-	DUMPS_FAILED, /* @err says why; it is left out from now on */
+	DUMPS_ENDED,  /* the process has exited */
+	DUMPS_FAILED, /* a dump failed, see @err; the process gets no more dumps */
 };
-/* Waits for the next event of a series. */
-enum dumps_event dumps_next(struct dumps *d, uint64_t end_ns, struct dumped **ret_p,
+/* Waits for the next event of a series, at most until @end_ns. */
+enum dumps_event dumps_next(struct dumps *d, uint64_t end_ns, struct dump_process **ret_p,
 			    struct err *err);
-/* Switches sampling off where the series switched it on; an error if it stays on. */
-int dumps_switch_off(struct dumped *p, struct err *err);
+/* Disables sampling if assay enabled it; an error if it could not be disabled. */
+int dumps_disable_sampling(struct dump_process *p, struct err *err);
 
-uint64_t dumps_rss(int32_t pid); /* 0 = it has ended */
+/* Returns the RSS in bytes; 0 = the process has exited. */
+uint64_t dumps_rss(int32_t pid);
 
 #endif

@@ -1,4 +1,4 @@
-/* Series of dumps; see dumpset.h. */
+/* Selects and merges jemalloc dumps; see dumpset.h. */
 #include "base/base.h"
 #include "session/dumpset.h"
 
@@ -18,7 +18,7 @@
 #define SUFFIX    ".heap"
 #define START_NS  ((uint64_t)1000000000) /* time 0 would mean unknown */
 #define FILES_MAX 100000
-/* Between the dates of two files: the kernel takes these from its tick. */
+/* Least time between two dumps: file times have the resolution of the kernel's tick. */
 #define SHORTEST_NS ((uint64_t)10000000)
 
 static void file_release(struct dump_file *f)
@@ -56,7 +56,7 @@ bool dumpset_is(const char *operand)
 
 /* ---- files -------------------------------------------------------------------------------- */
 
-/* "heap-20260102-030405.heap", "prog.0007.heap": what comes before the number. */
+/* Returns the part before the number: of "heap-20260102-030405.heap", "prog.0007.heap". */
 static struct sv without_number(struct sv path)
 {
 	struct sv s = path;
@@ -67,7 +67,7 @@ static struct sv without_number(struct sv path)
 	return s;
 }
 
-/* What is no file is passed over. */
+/* Adds a file; skips what is not a regular file. */
 static void add_file(struct dumpset *set, const char *path)
 {
 	struct stat st;
@@ -86,19 +86,20 @@ static void add_file(struct dumpset *set, const char *path)
 	vec_push(&set->files, f);
 }
 
-/* A file that was named: it must be there. */
+/* Adds a file that the user named: an error if it does not exist. */
 static int add_named(struct dumpset *set, const char *path, struct err *err)
 {
 	struct stat st;
 	if (stat(path, &st)) {
 		int rc = err_sys(err, "cannot open '%s'", path);
 		if (strchr(path, ','))
-			return err_hint(err, "files are separated by blanks; of a folder's dumps "
-					     "--dumps NAME,NAME chooses some");
+			return err_hint(err,
+					"separate files by blanks; to select dumps of a folder "
+					"use --dumps NAME,NAME");
 		return rc;
 	}
 	if (!S_ISREG(st.st_mode))
-		return err_set(err, -EINVAL, "'%s' is no regular file", path);
+		return err_set(err, -EINVAL, "'%s' is not a regular file", path);
 	add_file(set, path);
 	return 0;
 }
@@ -138,7 +139,7 @@ static int by_process_and_time(const void *a, const void *b)
 
 /* ---- selection ---------------------------------------------------------------------------- */
 
-/* One word of "a,b": a name with or without its suffix, a pattern, or a number in the series. */
+/* Matches one item of "a,b": a name with or without suffix, a pattern, or a sequence number. */
 static bool is_named(const struct dump_file *f, struct sv word)
 {
 	CLEANUP(free_p) char *pattern = xasprintf("%.*s", SV_ARGS(word));
@@ -152,9 +153,9 @@ static bool is_named(const struct dump_file *f, struct sv word)
 }
 
 struct choice {
-	int32_t pid;     /* 0: whoever wrote last */
-	bool is_default; /* nothing was said */
-	size_t nr_last;  /* 0: by names */
+	int32_t pid;     /* 0: the process that wrote last */
+	bool is_default; /* no selection was given */
+	size_t nr_last;  /* number of newest dumps; 0: by names */
 	struct sv names;
 };
 
@@ -175,11 +176,12 @@ static int parse_choice(const char *text, struct choice *ret_c, struct err *err)
 		c.nr_last = SIZE_MAX;
 	} else if (sv_eq(head, SV("last")) && head.n < s.n) {
 		if (!sv_to_u64(rest, &v) || !v)
-			return err_set(err, -EINVAL, "'%s' is no number of dumps: last:3", text);
+			return err_set(err, -EINVAL, "'%s' is not a number of dumps: last:3", text);
 		c.nr_last = v;
 	} else if (!s.n) {
 		return err_set(err, -EINVAL,
-			       "'%s' is no choice of dumps: latest, all, last:N, NAME,NAME", text);
+			       "'%s' does not select dumps: use latest, all, last:N or NAME,NAME",
+			       text);
 	} else if (!sv_eq(s, SV("latest"))) {
 		c.nr_last = 0;
 		c.names = s;
@@ -188,7 +190,7 @@ static int parse_choice(const char *text, struct choice *ret_c, struct err *err)
 	return 0;
 }
 
-/* The process whose dump is the newest, or the one that was asked for; NULL: there is none. */
+/* Returns the selected process, or the one with the newest dump; NULL: none. */
 static const char *choose_process(const struct dumpset *set, const struct choice *c)
 {
 	const struct dump_file *newest = NULL;
@@ -206,7 +208,7 @@ static bool is_chosen(const struct dumpset *set, size_t i, const struct choice *
 	if (process && strcmp(f->process, process))
 		return false;
 	if (c->nr_last) {
-		size_t after = 0; /* of the same process */
+		size_t after = 0; /* later dumps of the same process */
 		while (i + after + 1 < set->files.n && after < c->nr_last &&
 		       !strcmp(set->files.p[i + after + 1].process, f->process))
 			after++;
@@ -219,7 +221,7 @@ static bool is_chosen(const struct dumpset *set, size_t i, const struct choice *
 	return false;
 }
 
-/* Says which other processes have dumps there. */
+/* Sets set->about to the other processes that have dumps in the folder. */
 static void say_others(struct dumpset *set, const char *process)
 {
 	CLEANUP(buf_release) struct buf b = {0};
@@ -280,7 +282,7 @@ int dumpset_select(struct dumpset *ret_set, const char *const *operands, size_t 
 	if (c.is_default && is_named_singly)
 		c.nr_last = SIZE_MAX;
 	const char *process = NULL;
-	/* whoever names files means these, of whatever process */
+	/* files named by the user are all selected, whatever their process */
 	if ((!is_named_singly && c.nr_last) || c.pid) {
 		process = choose_process(&set, &c);
 		if (!process)
@@ -292,16 +294,16 @@ int dumpset_select(struct dumpset *ret_set, const char *const *operands, size_t 
 	keep_chosen(&set, &c, chosen);
 	if (!set.files.n) {
 		err_set(err, -ENOENT, "no dump is named '%s' in '%s'", selection, operands[0]);
-		return err_hint(err, "latest, all, last:N, or names of files with commas between");
+		return err_hint(err, "use latest, all, last:N, or file names separated by commas");
 	}
 	*ret_set = set;
 	set = (struct dumpset){0};
 	return 0;
 }
 
-/* ---- one profile of several dumps --------------------------------------------------------- */
+/* ---- merging dumps ------------------------------------------------------------------------ */
 
-/* "live" becomes rows of "snapshots"; of a dump that others follow nothing else stays. */
+/* Makes rows of "snapshots" of table "live"; drops the other tables unless it is the last dump. */
 static void to_snapshots(struct profile *p, uint64_t time_ns, bool is_last)
 {
 	const struct table *live = tables_find(p, TABLE_LIVE);
@@ -331,8 +333,8 @@ static int by_place(const void *a, const void *b)
 }
 
 /*
- * The mean over @nr dumps, rounded so that the sum of the rows is the mean of the sums. Dumps see
- * the same blocks again, so their errors are not independent: the variance is the mean one.
+ * Divides by @nr dumps, rounded so that the sum of the rows is the mean of the sums. The same blocks
+ * are in several dumps, so their errors are not independent: the variance is the mean variance.
  */
 static void add_means(struct profile *p, size_t nr)
 {
@@ -400,7 +402,7 @@ static void say_series(struct profile *p, const struct dumpset *set, uint64_t la
 	profile_fact(p, FACT_DUMPS, buf_str(&b));
 }
 
-/* Files [first, end) are of one process; *ret_last_ns: time of the last of several. */
+/* Reads files [first, end), all of one process; *ret_last_ns: time of the last dump. */
 static int read_process(struct profile **ret_p, const struct dumpset *set, size_t first, size_t end,
 			dumpset_read read, void *ctx, uint64_t *ret_last_ns, struct err *err)
 {
@@ -409,7 +411,7 @@ static int read_process(struct profile **ret_p, const struct dumpset *set, size_
 	for (size_t i = first; i < end; i++) {
 		CLEANUP(profile_free_p) struct profile *p = NULL;
 		TRY(read(ctx, &p, set->files.p[i].path, err));
-		/* by their dates, but always one after the other */
+		/* by file time, but strictly ascending */
 		int64_t since = set->files.p[i].written_ns - set->files.p[first].written_ns;
 		if (i > first)
 			time_ns = MAX(time_ns + 1, START_NS + (uint64_t)MAX(since, 0));

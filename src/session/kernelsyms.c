@@ -1,4 +1,4 @@
-/* The kernel's symbols and the copy of them that is kept; see kernelsyms.h. */
+/* Kernel symbols and their cache; see kernelsyms.h. */
 #include "base/base.h"
 #include "session/kernelsyms.h"
 
@@ -16,14 +16,15 @@
 #define KEY_LIMIT      ((size_t)16 << 20)
 #define FORMAT_NAME    "assay-kallsyms-1"
 
-/* The first line: what the copy is of. False if this cannot be told. */
+/* Makes the first line of the cache: identifies boot and modules. False if they cannot be read. */
 static bool add_key(struct buf *to)
 {
 	CLEANUP(buf_release) struct buf boot = {0};
 	CLEANUP(buf_release) struct buf modules = {0};
 	if (file_read(&boot, "/proc/sys/kernel/random/boot_id", KEY_LIMIT, NULL) || !boot.n)
 		return false;
-	(void)file_read(&modules, "/proc/modules", KEY_LIMIT, NULL); /* a kernel may have none */
+	(void)file_read(&modules, "/proc/modules", KEY_LIMIT,
+			NULL); /* a kernel without modules has no such file */
 	struct sv id = sv_trim(buf_sv(&boot));
 	buf_addf(to, FORMAT_NAME " %.*s %016" PRIx64 "\n", SV_ARGS(id),
 		 hash_bytes(modules.p, modules.n));
@@ -54,7 +55,7 @@ int kernelsyms_load(struct buf *to, const char *cache_dir)
 	return 0;
 }
 
-/* "ffffffff81000000 T name\t[module]" of a function that stays as long as its module. */
+/* Returns whether a kallsyms line is a function that exists as long as its module. */
 static bool is_kept(struct sv line)
 {
 	static const char no_address[] = "0000000000000000 ";
@@ -81,10 +82,10 @@ static void keep(struct sv text, const char *cache_dir)
 			buf_add(&b, p, (size_t)(eol + 1 - p));
 		p = eol + 1;
 	}
-	if (b.n == nr_key) /* addresses are hidden from this user */
+	if (b.n == nr_key) /* no symbols: addresses are hidden from this user */
 		return;
 	CLEANUP(free_p) char *path = copy_path(cache_dir);
-	(void)out_file(path, 0600, &b, NULL); /* best effort: it is read again next time */
+	(void)out_file(path, 0600, &b, NULL); /* on failure kallsyms is read again next time */
 }
 
 int kernelsyms_read(struct buf *to, const char *cache_dir)

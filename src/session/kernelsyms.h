@@ -1,12 +1,12 @@
 /*
- * The kernel's function symbols, kept between runs: printing /proc/kallsyms takes the kernel
- * 70 ms, as long as reading 200,000 samples.
+ * Caches the kernel's function symbols between runs: printing /proc/kallsyms takes the kernel 70 ms,
+ * as long as reading 200,000 samples.
  *
- * One file, <cache_dir>/kallsyms: a line that names this boot and the modules loaded, then lines
- * as in /proc/kallsyms of functions of the kernel and of its modules. Symbols that come and go
- * without a module (BPF programs, trampolines) are left out, so an address that is not found is to
- * be looked up in the whole text. Only a file that is the user's own, and that nobody else may
- * write, is believed; it is readable by its owner alone, who could read the kernel's text.
+ * The cache is one file, <cache_dir>/kallsyms: a line that identifies this boot and the loaded
+ * modules, then lines as in /proc/kallsyms of functions of the kernel and its modules. Symbols that
+ * come and go without a module (BPF programs, trampolines) are not cached: an address that is not
+ * found there has to be looked up in /proc/kallsyms. The file is used only if it belongs to the user
+ * and nobody else may write it; only its owner, who could read kallsyms, may read it.
  */
 #ifndef ASSAY_SESSION_KERNELSYMS_H
 #define ASSAY_SESSION_KERNELSYMS_H
@@ -14,9 +14,9 @@
 #include "base/base.h"
 #include "base/buf.h"
 
-/* Appends what is kept of this boot; -ENOENT: nothing (@cache_dir may be NULL: no cache). */
+/* Appends the cached symbols of this boot; -ENOENT: none (@cache_dir may be NULL: no cache). */
 int kernelsyms_load(struct buf *to, const char *cache_dir);
-/* Appends /proc/kallsyms and keeps what is worth it, if it can; -errno. */
+/* Appends /proc/kallsyms and updates the cache, if there is one; -errno. */
 int kernelsyms_read(struct buf *to, const char *cache_dir);
 
 #endif

@@ -1,4 +1,4 @@
-/* Any file -> profile; see load.h. */
+/* Reads any supported file as a profile; see load.h. */
 #include "base/base.h"
 #include "session/load.h"
 
@@ -19,11 +19,11 @@
 #include "session/load_symbols.h"
 #include "session/load_perfdata.h"
 
-/* An opened input: what was read of it, and where the rest is. */
+/* An opened input: the bytes read so far, and the descriptor for the rest. */
 struct input {
-	int fd;             /* -1 = everything is in `text` */
+	int fd;             /* -1 = all is in `text` */
 	bool is_seekable;   /* the descriptor can be read again from its start */
-	int64_t written_ns; /* a file's last change, 0 = no file */
+	int64_t written_ns; /* mtime, 0 = not a file */
 	struct buf head;
 };
 
@@ -51,7 +51,7 @@ static int read_head(struct input *in, struct err *err)
 	return 0;
 }
 
-/* All of it into memory, decompressed. */
+/* Reads the whole input into memory and decompresses it. */
 static int read_whole(struct input *in, struct err *err)
 {
 	if (in->fd < 0)
@@ -63,7 +63,7 @@ static int read_whole(struct input *in, struct err *err)
 		int rc = zio_decompress(&plain, kind, in->head.p, in->head.n, FILE_LIMIT, err);
 		if (rc && (rc != -ENODATA || !plain.n))
 			return rc;
-		err_release(err); /* a truncated stream still gives what it holds */
+		err_release(err); /* what a truncated stream contains is used */
 		struct buf packed = in->head;
 		in->head = plain;
 		plain = packed;
@@ -106,9 +106,9 @@ static int input_open(struct input *ret_in, const char *path, struct err *err)
 }
 
 /*
- * Names that were found on opening go to the end of the file, so that the next opening, perhaps on
- * another machine, has them. Only where the file is a recording of the caller's own that nobody
- * writes to (a recorder holds its lock), and without a word: a file that cannot be changed is fine.
+ * Appends symbols that were found on opening to the file, so that it can be opened with them later,
+ * also on another machine. Only if the recording belongs to the caller and nobody writes it (a
+ * recorder holds its lock). Failure is ignored: the file may be read-only.
  */
 static void append_names(const char *path, const struct stat *was, const struct assayfile_pos *pos,
 			 const struct profile *p)
@@ -122,8 +122,8 @@ static void append_names(const char *path, const struct stat *was, const struct 
 	CLEANUP(assayfile_writer_free_p) struct assayfile_writer *w = NULL;
 	if (assayfile_writer_resume(&w, fd, pos, p, NULL))
 		return;
-	(void)take_fd(&fd); /* the writer's now */
-	/* A flush leaves the mark that the recorder did not finish. */
+	(void)take_fd(&fd); /* owned by the writer now */
+	/* A flush, unlike finish, leaves the file marked as unfinished. */
 	if (p->is_incomplete)
 		(void)assayfile_flush(w, p, NULL);
 	else
@@ -139,7 +139,7 @@ static int load_recording(struct profile **ret_p, const char *path, struct input
 	CLEANUP(profile_free_p) struct profile *p = NULL;
 	TRY(read_whole(in, err));
 	TRY(assayfile_read_at(&p, &pos, in->head.p, in->head.n, err));
-	/* Options that leave things out are for this reading only. */
+	/* Symbols found with reduced options (no inlines, lines) are not stored. */
 	bool is_plain = !options->demangle_flags && !options->symbolizer_flags;
 	if (load_symbols(p, options) && is_file && is_plain)
 		append_names(path, &st, &pos, p);
@@ -178,7 +178,7 @@ static int load_stacks(struct profile **ret_p, const char *path, struct input *i
 	TRY(f->read(p, &input, &options, err));
 	if (f->flags & FORMAT_NEEDS_NAMES)
 		(void)load_dump_symbols(p, load,
-					in->written_ns); /* without names it is shown, too */
+					in->written_ns); /* on failure it is shown unsymbolized */
 	*ret_p = TAKE(p);
 	return 0;
 }
@@ -186,7 +186,7 @@ static int load_stacks(struct profile **ret_p, const char *path, struct input *i
 static int load_unsealed(struct profile **ret_p, const char *path,
 			 const struct load_options *options, struct err *err)
 {
-	/* From here on foreign bytes are parsed: with no more rights than that takes. */
+	/* Untrusted input is parsed from here on: drops the capabilities that this does not need. */
 	host_keep_caps(HOST_SYMBOLIZING);
 	CLEANUP(input_release) struct input in = {.fd = -1};
 	TRY(input_open(&in, path, err));
@@ -225,7 +225,7 @@ static bool are_dumps(const char *const *paths, size_t nr)
 	for (size_t i = 0; i < nr; i++)
 		if (!dumpset_is(paths[i]))
 			return false;
-	/* one file that is there needs no choice */
+	/* a single existing file needs no selection */
 	return nr > 1 || access(paths[0], F_OK) ||
 	       !sv_has_suffix(sv_from_str(paths[0]), SV(".heap"));
 }
@@ -254,8 +254,8 @@ int load_profiles(struct profile **ret_p, const char *const *paths, size_t nr,
 	for (size_t i = 0; options->dumps && i < nr; i++)
 		if (!dumpset_is(paths[i]))
 			return err_set(err, -EINVAL,
-				       "'%s' is no dump, and no folder or pattern of some: "
-				       "--dumps makes no sense",
+				       "--dumps needs a dump, or a folder or pattern of dumps, "
+				       "and '%s' is none",
 				       paths[i]);
 	TRY(are_dumps(paths, nr) ? load_dumps(&p, paths, nr, options, err)
 				 : load_each(&p, paths, nr, options, err));

@@ -1,7 +1,8 @@
 /*
- * Any file -> profile: the one call that every command makes to read its input. The format is
- * told by content (format/format.h, perf.data, our own recording); ".gz", ".xz", ".zst" and "-"
- * work everywhere. Event files go through ingest (unwinding, naming); the others come with names.
+ * Reads any supported file as a profile: all commands read their input with it. The format is
+ * detected by content (format/format.h, perf.data, assay's recordings); ".gz", ".xz", ".zst" and "-"
+ * are accepted everywhere. Event files go through ingest (unwinding, symbolization); the other
+ * formats contain symbols.
  */
 #ifndef ASSAY_SESSION_LOAD_H
 #define ASSAY_SESSION_LOAD_H
@@ -14,19 +15,20 @@ struct load_options {
 	const char *symfs;             /* prefix of the binaries' paths, or NULL */
 	const char *const *debug_dirs; /* extra folders with debug files */
 	size_t nr_debug_dirs;
-	unsigned symbolizer_flags; /* enum symbolizer_flags: less work, fewer details */
-	unsigned demangle_flags;   /* enum demangle_flags */
-	const char *cache_dir;     /* for unwind tables, names and kernel symbols, NULL = none */
-	const char *dumps;         /* which of an allocator's dumps (dumpset.h), or NULL */
+	unsigned
+		symbolizer_flags; /* enum symbolizer_flags: to save time, without inlines or lines */
+	unsigned demangle_flags;  /* enum demangle_flags */
+	const char *cache_dir;    /* for unwind tables, names and kernel symbols, NULL = none */
+	const char *dumps;        /* selection of jemalloc dumps (dumpset.h), or NULL */
 };
 
 /*
- * A sealed profile, owned by the caller. @path "-": standard input; a folder or a pattern: dumps of
- * an allocator.
+ * Returns a sealed profile, owned by the caller. @path "-": standard input; a folder or a pattern:
+ * jemalloc dumps.
  */
 int load_profile(struct profile **ret_p, const char *path, const struct load_options *options,
 		 struct err *err);
-/* Several files merged into one, in order; dumps of one process become their mean (dumpset.h). */
+/* Merges several files into one profile, in order; dumps of one process are averaged (dumpset.h). */
 int load_profiles(struct profile **ret_p, const char *const *paths, size_t nr,
 		  const struct load_options *options, struct err *err);
 

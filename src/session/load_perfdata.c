@@ -1,4 +1,4 @@
-/* perf.data -> profile: the reader's events through ingest; see load.h. */
+/* Reads perf.data: passes the reader's events to the builder; see load.h. */
 #include "base/base.h"
 #include "session/load_perfdata.h"
 
@@ -23,7 +23,7 @@ static void loading_release(struct loading *l)
 	perfdata_info_release(&l->info);
 }
 
-/* In pipe mode an event's description may come late, but before its first sample. */
+/* In pipe mode an event's attributes may come late, but before its first sample. */
 static void add_tables(struct loading *l)
 {
 	for (; l->nr_tables < l->info.specs.n; l->nr_tables++) {

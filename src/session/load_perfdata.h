@@ -1,10 +1,10 @@
-/* Loading perf.data; called by load.c only. */
+/* Reads perf.data as a profile. Called by load.c only. */
 #ifndef ASSAY_SESSION_LOAD_PERFDATA_H
 #define ASSAY_SESSION_LOAD_PERFDATA_H
 
 #include "session/load.h"
 
-/* Not sealed yet. @fd: a regular file from its start, or a pipe; stays open. */
+/* The profile is not sealed yet. @fd: a regular file from its start, or a pipe; not closed. */
 int load_perfdata_fd(struct profile **ret_p, int fd, const struct load_options *options,
 		     struct err *err);
 int load_perfdata(struct profile **ret_p, const void *bytes, size_t n,

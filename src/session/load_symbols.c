@@ -1,4 +1,4 @@
-/* Naming on opening; see load_symbols.h. */
+/* Symbolizes a recording on opening; see load_symbols.h. */
 #include "base/base.h"
 #include "session/load_symbols.h"
 
@@ -10,10 +10,10 @@
 #include "ingest/symbolworker.h"
 #include "session/module_files.h"
 
-/* Two starts of one machine are further apart; its clock's corrections are not. */
+/* Boot times that differ by less are the same boot with a corrected clock. */
 #define BOOT_TOLERANCE_NS ((int64_t)10 * 1000000000)
 
-/* A binary that the recorder did not find may be found here. */
+/* Clears the flags of unsymbolized locations: a binary that was missing may exist here. */
 static bool has_unnamed(struct profile *p)
 {
 	bool has = false;
@@ -33,7 +33,7 @@ static bool is_fact(const struct profile *p, enum fact_id id, const char *value)
 	return fact && !strcmp(fact, value);
 }
 
-/* The kernel is loaded to another address with each start, and process ids mean others then. */
+/* Returns whether the recording is of this boot: kernel addresses and pids change with each boot. */
 static bool is_this_boot(const struct profile *p)
 {
 	struct utsname here;
@@ -46,8 +46,8 @@ static bool is_this_boot(const struct profile *p)
 	return apart <= BOOT_TOLERANCE_NS;
 }
 
-/* What was asked for again in vain leaves no trace: the same file says the same when copied. */
-static size_t drop_in_vain(struct profile *p, size_t nr_before)
+/* Removes retried locations without a result from the log: an unchanged file is not rewritten. */
+static size_t drop_failed_retries(struct profile *p, size_t nr_before)
 {
 	size_t nr_kept = nr_before;
 	size_t nr_named = 0;
@@ -88,7 +88,7 @@ size_t load_symbols(struct profile *p, const struct load_options *options)
 	symbolworker_submit_jit(worker);
 	symbolworker_collect(worker, SYMBOLWORKER_WAIT);
 	symbolworker_free(worker);
-	return drop_in_vain(p, nr_before);
+	return drop_failed_retries(p, nr_before);
 }
 
 size_t load_dump_symbols(struct profile *p, const struct load_options *options, int64_t written_ns)

@@ -1,4 +1,4 @@
-/* Marks from outside; see marksocket.h. */
+/* Marks over Unix sockets; see marksocket.h. */
 #include "base/base.h"
 #include "session/marksocket.h"
 
@@ -16,13 +16,15 @@
 #include "host/proc.h"
 
 #define NAME_PREFIX "assay-mark/"
-/* For all to answer where one has taken it; for one to take it, as a capture that is starved of CPU
- * does late, with the time at which the mark was sent. */
-#define ANSWER_WAIT_NS    (2 * NS_PER_SEC)
-#define TAKER_WAIT_NS     (10 * NS_PER_SEC)
-#define UNIX_LIST_MAX     ((size_t)16 << 20) /* /proc/net/unix */
-#define CAPTURES_MAX      1024
-#define MESSAGES_PER_TURN 64 /* a flood may not keep the capture from its rings */
+/*
+ * Time to wait for all replies once one capture has added the mark, and for the first capture to add
+ * it: a capture that gets no CPU replies late, but stores the time at which the mark was sent.
+ */
+#define ANSWER_WAIT_NS     (2 * NS_PER_SEC)
+#define TAKER_WAIT_NS      (10 * NS_PER_SEC)
+#define UNIX_LIST_MAX      ((size_t)16 << 20) /* /proc/net/unix */
+#define CAPTURES_MAX       1024
+#define MESSAGES_PER_DRAIN 64 /* so that a flood of messages does not delay ring draining */
 
 enum { MARK_MAGIC = 0x6b72614d, ANSWER_MAGIC = 0x6b6f614d, MARK_VERSION = 1 };
 
@@ -37,7 +39,7 @@ struct mark_message {
 	uint32_t pad;
 };
 _Static_assert(sizeof(struct mark_message) == 24 + 4 * MARK_PIDS_MAX + MARK_TEXT_BYTES_MAX,
-	       "no holes");
+	       "no padding");
 
 struct mark_reply {
 	uint32_t magic;
@@ -57,7 +59,7 @@ static socklen_t abstract_name(struct sockaddr_un *ret, struct sv name)
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n);
 }
 
-/* Bound, non-blocking, and told by the kernel who sends. */
+/* Opens a bound, non-blocking socket that receives the sender's credentials. */
 static int open_socket(int *ret_fd, struct sv name, struct err *err)
 {
 	CLEANUP(close_p) int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -79,7 +81,7 @@ struct datagram {
 	socklen_t nr_from;
 };
 
-/* False: nothing there. */
+/* Receives a datagram; false: none is pending. */
 static bool receive(int fd, void *to, size_t size, struct datagram *ret_d)
 {
 	union {
@@ -117,7 +119,7 @@ static bool receive(int fd, void *to, size_t size, struct datagram *ret_d)
 struct marksocket {
 	int fd;
 	uint32_t uid;
-	uint32_t sudo_uid; /* who ran sudo, or uid */
+	uint32_t sudo_uid; /* the user who ran sudo, else uid */
 };
 
 static uint32_t invoking_uid(uint32_t uid)
@@ -158,15 +160,15 @@ static bool is_allowed(const struct marksocket *m, const struct datagram *d)
 	return d->has_uid && (!d->uid || d->uid == m->uid || d->uid == m->sudo_uid);
 }
 
-static bool is_sound(const struct mark_message *msg, const struct datagram *d)
+static bool is_valid(const struct mark_message *msg, const struct datagram *d)
 {
 	return d->n == sizeof(*msg) && msg->magic == MARK_MAGIC && msg->version == MARK_VERSION &&
 	       msg->nr_pids <= MARK_PIDS_MAX && msg->nr_text_bytes &&
 	       msg->nr_text_bytes <= MARK_TEXT_BYTES_MAX;
 }
 
-static int take(const struct mark_message *msg, uint64_t start_ns, const struct event_sink *sink,
-		struct err *err)
+static int deliver_mark(const struct mark_message *msg, uint64_t start_ns,
+			const struct event_sink *sink, struct err *err)
 {
 	CLEANUP(buf_release) struct buf text = {0};
 	buf_add(&text, msg->text, strnlen(msg->text, msg->nr_text_bytes));
@@ -182,23 +184,24 @@ int marksocket_drain(struct marksocket *m, uint64_t start_ns, marksocket_has_pid
 {
 	struct mark_message msg;
 	struct datagram d;
-	for (int i = 0; i < MESSAGES_PER_TURN && receive(m->fd, &msg, sizeof(msg), &d); i++) {
-		if (!is_allowed(m, &d) || !is_sound(&msg, &d))
+	for (int i = 0; i < MESSAGES_PER_DRAIN && receive(m->fd, &msg, sizeof(msg), &d); i++) {
+		if (!is_allowed(m, &d) || !is_valid(&msg, &d))
 			continue;
 		bool is_ours = !msg.nr_pids;
 		for (uint32_t k = 0; !is_ours && k < msg.nr_pids; k++)
 			is_ours = has_pid(ctx, msg.pids[k]);
-		TRY(is_ours ? take(&msg, start_ns, sink, err) : 0);
+		TRY(is_ours ? deliver_mark(&msg, start_ns, sink, err) : 0);
 		struct mark_reply reply = {ANSWER_MAGIC, is_ours};
 		(void)sendto(m->fd, &reply, sizeof(reply), MSG_DONTWAIT | MSG_NOSIGNAL,
-			     (const struct sockaddr *)&d.from, d.nr_from); /* it may have left */
+			     (const struct sockaddr *)&d.from,
+			     d.nr_from); /* the sender may have exited */
 	}
 	return 0;
 }
 
 /* ---- the sender ---------------------------------------------------------------------------- */
 
-/* "assay-mark/UID/PID" of a process that runs as its name says. */
+/* Returns whether the name is "assay-mark/UID/PID" and process PID belongs to that user. */
 static bool is_capture(struct sv name)
 {
 	struct sv rest = sv_from_idx(name, strlen(NAME_PREFIX));
@@ -218,8 +221,8 @@ static bool send_to(int fd, struct sv name, const struct mark_message *msg)
 		      (const struct sockaddr *)&addr, n) == sizeof(*msg);
 }
 
-/* Asks every capture in the kernel's list of sockets; lines end with "@NAME". */
-static int ask_all(int fd, const struct mark_message *msg, size_t *ret_nr, struct err *err)
+/* Sends the mark to every capture in the kernel's list of sockets; lines end with "@NAME". */
+static int send_to_all(int fd, const struct mark_message *msg, size_t *ret_nr, struct err *err)
 {
 	CLEANUP(buf_release) struct buf list = {0};
 	int rc = file_read(&list, "/proc/net/unix", UNIX_LIST_MAX, err);
@@ -281,7 +284,7 @@ int mark_send(struct mark_answer *ret_a, const struct mark_request *request, str
 	int rc = open_socket(&fd, (struct sv){0}, err);
 	struct mark_answer a = {0};
 	if (!rc)
-		rc = ask_all(fd, &msg, &a.nr_captures, err);
+		rc = send_to_all(fd, &msg, &a.nr_captures, err);
 	if (rc)
 		return rc;
 	count_answers(&a, fd);

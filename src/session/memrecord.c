@@ -1,4 +1,4 @@
-/* Readings as a profile and a recording; see memrecord.h. */
+/* Stores readings of memory in a profile; see memrecord.h. */
 #include "base/base.h"
 #include "session/memrecord.h"
 
@@ -49,7 +49,7 @@ static task_id task_of(struct memrecord *w, size_t i, int32_t pid, uint64_t now)
 	if (w->tasks.p[i])
 		return w->tasks.p[i];
 	CLEANUP(buf_release) struct buf comm = {0};
-	(void)proc_comm(&comm, pid, pid, NULL); /* nameless, then */
+	(void)proc_comm(&comm, pid, pid, NULL); /* on failure without a name */
 	w->tasks.p[i] = profile_task(w->p, pid, pid, profile_cstr(w->p, buf_str(&comm)), now);
 	return w->tasks.p[i];
 }
@@ -60,7 +60,7 @@ void memrecord_add(struct memrecord *w, const struct memwatch *from, const struc
 	uint32_t no_tag = profile_tag(w->p, &tag);
 	for (size_t i = 0; i < from->processes.n; i++) {
 		const struct memwatch_process *one = &from->processes.p[i];
-		if (one->is_gone)
+		if (one->has_exited)
 			continue;
 		uint64_t live = from->processes.n == 1 && t->allocator.is_known
 					? t->allocator.in_use_bytes
@@ -81,7 +81,7 @@ void memrecord_add(struct memrecord *w, const struct memwatch *from, const struc
 	}
 	w->p->end_ns = t->time_ns;
 	if (w->writer && t->time_ns >= w->next_flush_ns) {
-		/* A full disk is told at the end; each flush tries everything again. */
+		/* Errors are reported at the end; each flush retries what was not written. */
 		(void)assayfile_flush(w->writer, w->p, NULL);
 		w->next_flush_ns = t->time_ns + FLUSH_NS;
 	}

@@ -1,6 +1,6 @@
 /*
- * Readings of memory as a profile with the table "memory", which the summary is made of and
- * which -o writes to a recording second by second.
+ * Stores readings of a memwatch as rows of the table "memory" of a profile, for the summary of
+ * `assay watch`; with -o the profile is also written to a recording every second.
  */
 #ifndef ASSAY_SESSION_MEMRECORD_H
 #define ASSAY_SESSION_MEMRECORD_H
@@ -15,19 +15,19 @@
 struct memrecord {
 	struct profile *p;
 	uint32_t table;
-	VEC(task_id) tasks; /* by process of the memwatch */
+	VEC(task_id) tasks; /* by index of the process in the memwatch */
 	struct store_place place;
-	struct assayfile_writer *writer; /* NULL: nothing is written */
+	struct assayfile_writer *writer; /* NULL: no recording */
 	uint64_t next_flush_ns;
-	uint64_t nr_bytes; /* of the file, when it is finished */
+	uint64_t nr_bytes; /* of the finished file */
 };
 
-/* @output: of the recording, or NULL. @target: its name. */
+/* @output: path of the recording, or NULL. @target: name of the target. */
 int memrecord_open(struct memrecord *w, const char *output, const char *target, struct err *err);
 void memrecord_release(struct memrecord *w);
-/* Nothing was read: the file goes. */
+/* Removes the recording: for a target of which nothing was read. */
 void memrecord_abandon(struct memrecord *w);
-/* Rows of the processes as they were read last. */
+/* Adds a row for each process, from its last reading. */
 void memrecord_add(struct memrecord *w, const struct memwatch *from, const struct memreading *t);
 /* Completes the file and seals the profile. */
 int memrecord_finish(struct memrecord *w, const struct memwatch *from, struct err *err);

@@ -1,4 +1,4 @@
-/* Readings of a target's memory; see memwatch.h. */
+/* Reads a target's memory use; see memwatch.h. */
 #include "base/base.h"
 #include "session/memwatch.h"
 
@@ -11,7 +11,7 @@
 #include "plan/heapchoice.h"
 #include "remote/jemalloc/jemalloc.h"
 
-/* Walks of page tables, and the borrowed thread, take one part in so many of the time. */
+/* Page table walks take at most 1/100 of the time, stops of the thread 1/250. */
 #define WALK_SHARE 100
 #define STOP_SHARE 250
 
@@ -20,7 +20,7 @@
 void memwatch_name_allocator(struct memwatch *w)
 {
 	const struct memwatch_process *one = w->processes.p;
-	if (w->allocator || w->processes.n != 1 || one->is_gone)
+	if (w->allocator || w->processes.n != 1 || one->has_exited)
 		return;
 	CLEANUP(heaptargets_free_p) struct heaptargets *targets = heapplanner_new();
 	CLEANUP(heaptarget_release) struct heaptarget h = {0};
@@ -35,10 +35,11 @@ void memwatch_name_allocator(struct memwatch *w)
 static int check_answer(const struct heap_plan *plan, int32_t pid, struct err *err)
 {
 	if (plan->allocator != HEAP_ALLOCATOR_JEMALLOC || !plan->mallctl) {
-		err_set(err, -ENOTSUP, "--allocator: %s does not say what it has in use",
+		err_set(err, -ENOTSUP, "--allocator: %s has no statistics that can be read",
 			plan->allocator_text ? plan->allocator_text : "the allocator");
-		return err_hint(err, "it is asked of jemalloc; assay heap tells what is live under "
-				     "any allocator");
+		return err_hint(err,
+				"only jemalloc's statistics can be read; assay heap shows live "
+				"memory of any allocator");
 	}
 	CLEANUP(jemalloc_stats_release) struct allocstats s = {0};
 	if (jemalloc_stats_totals(&s, pid, plan, err))
@@ -52,7 +53,8 @@ static int check_answer(const struct heap_plan *plan, int32_t pid, struct err *e
 static int begin_asking(struct memwatch *w, struct err *err)
 {
 	if (w->processes.n != 1)
-		return err_set(err, -EINVAL, "--allocator: one process is asked, and these are %zu",
+		return err_set(err, -EINVAL,
+			       "--allocator: needs a single process, but the target has %zu",
 			       w->processes.n);
 	CLEANUP(heaptargets_free_p) struct heaptargets *targets = heapplanner_new();
 	CLEANUP(heap_plan_release) struct heap_plan plan = {0};
@@ -66,7 +68,7 @@ static int begin_asking(struct memwatch *w, struct err *err)
 	return 0;
 }
 
-/* If it is time to. Of a command: until it works, and why it did not is kept. */
+/* Reads the allocator's statistics if due. For a command it is retried until it succeeds. */
 static void ask(struct memwatch *w, uint64_t now)
 {
 	if (!(w->flags & MEMWATCH_ASK) || now < w->next_ask_ns)
@@ -81,16 +83,16 @@ static void ask(struct memwatch *w, uint64_t now)
 	CLEANUP(err_release) struct err err = {0};
 	w->next_ask_ns = now + NS_PER_SEC;
 	if (jemalloc_stats_totals(&s, w->processes.p[0].pid, &w->plan, &err)) {
-		/* A thread within the allocator is not disturbed: the next second, then. */
+		/* All threads are in the allocator: retried in the next second. */
 		log_debug(LOG_SESSION, 1, "%s", err_msg(&err));
 		return;
 	}
-	w->said = (struct memallocator){.is_known = s.has_stats,
-					.asked_ns = now,
-					.in_use_bytes = s.allocated_bytes,
-					.active_bytes = s.active_bytes,
-					.resident_bytes = s.resident_bytes,
-					.retained_bytes = s.retained_bytes};
+	w->stats = (struct memallocator){.is_known = s.has_stats,
+					 .asked_ns = now,
+					 .in_use_bytes = s.allocated_bytes,
+					 .active_bytes = s.active_bytes,
+					 .resident_bytes = s.resident_bytes,
+					 .retained_bytes = s.retained_bytes};
 	w->nr_asked++;
 	w->longest_ask_ns = MAX(w->longest_ask_ns, s.stopped_ns);
 	w->next_ask_ns = now + MAX(NS_PER_SEC, s.stopped_ns * MAX(s.nr_sessions, 1u) * STOP_SHARE);
@@ -106,7 +108,7 @@ static void add_process(struct memwatch *w, int32_t pid)
 	vec_add(&w->processes)->pid = pid;
 }
 
-/* A group that cannot be read is a column less. */
+/* Opens the cgroup; without it that column is missing. */
 static void open_group(struct memwatch *w)
 {
 	w->has_group = w->processes.n && !memgroup_tree_open(&w->tree, "/", NULL) &&
@@ -129,7 +131,7 @@ int memwatch_open(struct memwatch *w, const struct target *target, int32_t child
 	}
 	open_group(w);
 	if (!w->processes.n)
-		return err_set(err, -ESRCH, "the target has ended");
+		return err_set(err, -ESRCH, "the target has exited");
 	if (flags & MEMWATCH_ASK && target)
 		return begin_asking(w, err);
 	w->next_ask_ns = clock_mono_ns() + NS_PER_SEC;
@@ -164,7 +166,7 @@ static bool read_one(struct memwatch *w, struct memwatch_process *one, unsigned 
 	if (memstat_read(&m, one->pid, parts, &refused, err))
 		return false;
 	if (one->last.nr_processes && m.start_ticks != one->start_ticks) {
-		err_set(err, -ESRCH, "process %d has ended", one->pid);
+		err_set(err, -ESRCH, "process %d has exited", one->pid);
 		return false;
 	}
 	one->start_ticks = m.start_ticks;
@@ -191,7 +193,7 @@ static void add_rates(struct memreading *t, const struct memreading *before)
 	double s = (double)(t->time_ns - before->time_ns) / 1e9;
 	if (!(s > 0))
 		return;
-	/* The faults of a process that has ended are gone from the sum. */
+	/* The sum no longer contains the faults of processes that have exited. */
 	bool is_same = t->m.nr_processes == before->m.nr_processes;
 	t->has_rates = is_same;
 	t->minor_per_s = is_same ? rate(before->m.nr_minor, t->m.nr_minor, s) : 0;
@@ -208,7 +210,7 @@ void memwatch_read_maps(struct memwatch *w)
 	uint32_t nr_unseen = 0;
 	vec_foreach(one, &w->processes) {
 		struct memmaps m = {0};
-		if (one->is_gone || memmaps_read(&m, one->pid, &one->stacks, NULL))
+		if (one->has_exited || memmaps_read(&m, one->pid, &one->stacks, NULL))
 			continue;
 		memanon_classify_all(&m, one->pid);
 		nr_unseen += one->stacks.nr_unseen;
@@ -219,9 +221,9 @@ void memwatch_read_maps(struct memwatch *w)
 		w->longest_walk_ns = MAX(w->longest_walk_ns, m.read_ns);
 		vec_push(&fresh, m);
 	}
-	if (!fresh.n) /* it has just ended */
+	if (!fresh.n) /* it has just exited */
 		return;
-	if (w->maps_ns) /* not at the first reading: a command may have to execute another yet */
+	if (w->maps_ns) /* not at the first reading: a command may still call execve */
 		memwatch_name_allocator(w);
 	release_maps(w);
 	w->maps = fresh;
@@ -230,24 +232,24 @@ void memwatch_read_maps(struct memwatch *w)
 	w->next_maps_ns = start_ns + MAX(NS_PER_SEC, (clock_mono_ns() - start_ns) * WALK_SHARE);
 }
 
-/* The processes added up; -ESRCH. */
+/* Reads all processes and sums them up; -ESRCH if all have exited. */
 static int sum_up(struct memwatch *w, struct memreading *t, unsigned parts, struct err *err)
 {
 	vec_foreach(one, &w->processes) {
 		struct memstat m;
-		if (one->is_gone)
+		if (one->has_exited)
 			continue;
 		if (read_one(w, one, parts, &m, err)) {
 			memstat_add(&t->m, &m);
 			t->shmem_most_bytes = MAX(t->shmem_most_bytes, m.shmem_bytes);
 		} else {
-			one->is_gone = true;
-			w->nr_gone++;
+			one->has_exited = true;
+			w->nr_exited++;
 		}
 	}
 	if (!t->m.nr_processes)
 		return -ESRCH;
-	err_release(err); /* others live */
+	err_release(err); /* other processes still run */
 	return 0;
 }
 
@@ -256,7 +258,7 @@ int memwatch_read(struct memwatch *w, struct memreading *ret_t, struct err *err)
 	if (clock_mono_ns() >= w->next_maps_ns)
 		memwatch_read_maps(w);
 	ask(w, clock_mono_ns());
-	struct memreading t = {.time_ns = clock_mono_ns(), .allocator = w->said};
+	struct memreading t = {.time_ns = clock_mono_ns(), .allocator = w->stats};
 	bool is_walk = t.time_ns >= w->next_walk_ns;
 	uint64_t walks_ns = w->walks_ns;
 	TRY(sum_up(w, &t, MEMSTAT_COUNTERS | (is_walk ? MEMSTAT_ROLLUP : 0), err));

@@ -1,10 +1,10 @@
 /*
- * The memory of a target, one reading after the other (`assay watch`). Several processes are added
- * up; those that end are left out from then on, with a count. PSS and mappings are read as seldom
- * as takes a 100th of the time (host/memory/memstat.h says what a walk costs the target).
+ * Reads the memory use of a target repeatedly (`assay watch`). Several processes are summed up;
+ * those that exit are dropped and counted. PSS and mappings are read so rarely that this takes at
+ * most 1 % of the time (host/memory/memstat.h says what a page table walk costs the target).
  *
- * Beside that: which allocator the one process has, by its binaries; and, if asked for, what it
- * says of itself: jemalloc, asked in the process on one thread that is borrowed for a millisecond
+ * Also finds the allocator of a single process by its binaries and, if asked for, reads jemalloc's
+ * own statistics: a remote call in the process, on one of its threads, which is stopped for a millisecond
  * or so (remote/jemalloc/jemalloc.h), at most once a second and so seldom that the borrowing takes less than
  * a 250th of that thread's time.
  */
@@ -26,8 +26,8 @@ enum memwatch_flags {
 
 struct memwatch_process {
 	int32_t pid;
-	bool is_gone;
-	uint64_t start_ticks; /* a number that is used again is another process */
+	bool has_exited;
+	uint64_t start_ticks; /* start time: detects that the pid was reused */
 	struct memstat last;
 	struct memstacks stacks;
 	uint64_t stack_bytes;
@@ -36,33 +36,33 @@ struct memwatch_process {
 struct memwatch {
 	unsigned flags; /* enum memwatch_flags */
 	VEC(struct memwatch_process) processes;
-	uint32_t nr_gone;
+	uint32_t nr_exited;
 	uint64_t next_walk_ns;
 	struct memgroup_tree tree;
 	struct memgroup group;
 	bool has_group;
 	struct memreading last;
-	int refused; /* errno of smaps_rollup, 0 = it may be read */
-	/* The mappings as they were read last, by process; whose they are is marked. */
+	int refused; /* errno of reading smaps_rollup, 0 = permitted */
+	/* The mappings at the last reading, by process; owners are set (memmap.whose). */
 	VEC(struct memmaps) maps;
 	uint32_t nr_unseen; /* threads whose stacks were not found */
-	uint64_t maps_ns;   /* when; 0 = not yet */
+	uint64_t maps_ns;   /* time of the reading; 0 = none yet */
 	uint64_t next_maps_ns;
 	/* The allocator. */
-	char *allocator;  /* its name, "none found" among them; NULL: not known; owned */
-	bool maps_itself; /* it takes its memory by mmap */
+	char *allocator;  /* its name, or "none found"; NULL: not searched yet; owned */
+	bool maps_itself; /* it gets memory by mmap, not by brk */
 	struct heap_plan plan;
-	bool is_asking;
-	struct memallocator said;
+	bool is_asking; /* jemalloc's statistics are read */
+	struct memallocator stats;
 	uint64_t next_ask_ns;
-	struct err not_asked; /* why */
-	/* What it cost. */
+	struct err not_asked; /* why they are not */
+	/* Cost. */
 	uint64_t nr_readings;
 	uint64_t nr_walks;
 	uint64_t walks_ns;
 	uint64_t longest_walk_ns;
 	uint32_t nr_asked;
-	uint64_t longest_ask_ns; /* of the borrowed thread */
+	uint64_t longest_ask_ns; /* longest stop of the thread */
 };
 
 #define MEMWATCH_INIT                                               \
@@ -70,18 +70,18 @@ struct memwatch {
 		.tree = MEMGROUP_TREE_INIT, .group = MEMGROUP_INIT, \
 	}
 /*
- * The processes and those of the threads of @target; NULL: of @child, a command that has yet to
- * start, so that its allocator is not there. -ESRCH: it has ended. -ENOTSUP: an allocator that does
- * not tell, with a hint.
+ * Opens the processes of @target and those of its threads; NULL: @child, a command before its
+ * execve, whose allocator is not known yet. -ESRCH: it has exited. -ENOTSUP: the allocator has no
+ * statistics (with a hint).
  */
 int memwatch_open(struct memwatch *w, const struct target *target, int32_t child, unsigned flags,
 		  struct err *err);
 void memwatch_release(struct memwatch *w);
-/* -ESRCH: all have ended. Mappings are read when it is time to. */
+/* Makes a reading; reads mappings too if they are due. -ESRCH: all processes have exited. */
 int memwatch_read(struct memwatch *w, struct memreading *ret_t, struct err *err);
-/* Now; those that were read before stay if all have ended. */
+/* Reads mappings now; the previous ones stay if all processes have exited. */
 void memwatch_read_maps(struct memwatch *w);
-/* Looks for the allocator's name if there is none yet: a tenth of a second, as it reads binaries. */
+/* Finds the allocator's name if not searched yet. Reads binaries: about 0.1 s. */
 void memwatch_name_allocator(struct memwatch *w);
 
 #endif

@@ -1,4 +1,4 @@
-/* Files behind mappings; see module_files.h. */
+/* Opens the files of mappings; see module_files.h. */
 #include "base/base.h"
 #include "session/module_files.h"
 
@@ -17,7 +17,7 @@
 
 #define PERFMAP_LIMIT ((size_t)1 << 30)
 
-/* One or two pages; the kernel tells where, not how long, so it is read until it faults. */
+/* The vDSO has one or two pages. Its length is not in auxv: it is read up to the first fault. */
 #define VDSO_BYTES_MAX 16384
 
 static int read_own_vdso(void *ctx, struct buf *to)
@@ -44,9 +44,9 @@ static int read_kallsyms(void *ctx, struct buf *to)
 	return kernelsyms_read(to, NULL);
 }
 
-/* ---- live -------------------------------------------------------------------------------- */
+/* ---- live processes ---------------------------------------------------------------------- */
 
-#define ROOTS_MAX 64 /* more are held by no descriptor: then the host's paths are tried */
+#define ROOTS_MAX 64 /* descriptors kept; for processes with other roots host paths are tried */
 
 static int root_of(struct live_files *l, int32_t pid)
 {
@@ -77,7 +77,7 @@ static struct live_process *process_of(struct live_files *l, int32_t pid)
 	if (!*idx) {
 		struct live_process p = {.pid = pid, .nspid = pid, .root_fd = -1};
 		p.root_fd = root_of(l, pid);
-		(void)proc_nspid(pid, &p.nspid, NULL); /* gone: its number here stays */
+		(void)proc_nspid(pid, &p.nspid, NULL); /* on failure the pid here is used */
 		(void)proc_uid(pid, &p.uid, NULL);
 		vec_push(&l->processes, p);
 		*idx = (uint32_t)l->processes.n;
@@ -91,7 +91,7 @@ static int live_open(void *ctx, int32_t pid, const struct event_map *map)
 	struct mapped_file f;
 	TRY(host_open_mapped(&f, pid, map->start, map->start + map->len, map->path, map->dev_major,
 			     map->dev_minor, map->inode));
-	/* Without a build-id to compare, only the inode tells that this is the mapped file. */
+	/* Without a build-id only the inode shows that this is the mapped file. */
 	if (!f.is_exact && !map->nr_build_id && map->inode) {
 		struct stat st;
 		if (fstat(f.fd, &st) || st.st_ino != map->inode) {
@@ -107,7 +107,7 @@ static int live_root(void *ctx, int32_t pid)
 	return process_of(ctx, pid)->root_fd;
 }
 
-/* A perf map is believed only if the process's user (or root) wrote it. */
+/* Reads a perf map or jitdump only if it belongs to the process's user or to root. */
 static int read_owned(int fd, uint32_t uid, struct buf *to)
 {
 	struct stat st;
@@ -153,9 +153,9 @@ void live_files_release(struct live_files *l)
 	map_release(&l->by_pid);
 }
 
-/* ---- offline ----------------------------------------------------------------------------- */
+/* ---- recordings -------------------------------------------------------------------------- */
 
-/* ~/.debug/.build-id/xx/yyyy/elf, where perf keeps copies of what it recorded. */
+/* Opens ~/.debug/.build-id/xx/yyyy/elf, perf's cache of recorded binaries. */
 static int open_from_perf_cache(const struct event_map *map)
 {
 	const char *home = getenv("HOME");
@@ -169,7 +169,7 @@ static int open_from_perf_cache(const struct event_map *map)
 	return host_open_in_root(-1, buf_str(&path));
 }
 
-/* The file that was mapped, by its inode; or, where only dates tell, not one that came later. */
+/* Returns whether it is the mapped file: by inode, or, without build-ids, not newer than the dump. */
 static bool is_mapped_inode(const struct stored_files *s, const struct event_map *map,
 			    const struct stat *st, bool is_below_symfs)
 {

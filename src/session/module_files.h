@@ -1,6 +1,6 @@
 /*
- * The two ways to get at the files behind mappings (ingest/file_access.h): live, as the kernel holds
- * them; offline, by path and build-id on this machine.
+ * The two implementations of struct file_access (ingest/file_access.h), which opens the files of
+ * mappings: for live processes, through /proc; for recordings, by path and build-id on this machine.
  */
 #ifndef ASSAY_SESSION_MODULE_FILES_H
 #define ASSAY_SESSION_MODULE_FILES_H
@@ -11,8 +11,9 @@
 #include "ingest/file_access.h"
 
 /*
- * Remembers each process's root and inner pid while it lives: JIT maps are read at the end.
- * Processes with the same root (of one container) share its descriptor.
+ * Keeps each process's root directory and its pid in its own PID namespace while it runs: perf maps
+ * of JIT code are read at the end, when it may have exited. Processes with the same root (of one
+ * container) share one descriptor.
  */
 struct live_files {
 	struct file_access access; /* access.ctx is this structure */
@@ -29,7 +30,7 @@ struct live_root {
 struct live_process {
 	int32_t pid;
 	int32_t nspid;
-	int root_fd; /* of roots, or -1 */
+	int root_fd; /* borrowed from roots, or -1 */
 	uint32_t uid;
 };
 void live_files_init(struct live_files *l);
@@ -38,11 +39,11 @@ void live_files_release(struct live_files *l);
 struct stored_files {
 	struct file_access access;
 	const char *symfs;     /* prefix for all paths, or NULL */
-	const char *cache_dir; /* where kernel symbols are kept, or NULL */
-	bool is_this_kernel;   /* /proc/kallsyms is that of the recording */
+	const char *cache_dir; /* cache of kernel symbols, or NULL */
+	bool is_this_kernel;   /* the recording is of this boot: /proc/kallsyms applies */
 	/*
-	 * Of files without build-ids: when they were written (wall clock), 0 = unknown. A binary
-	 * with another inode is taken if it is not younger, or lies below symfs.
+	 * For recordings without build-ids: when they were written (wall clock), 0 = unknown. A
+	 * binary with another inode is used if it is not newer, or is below symfs.
 	 */
 	int64_t written_ns;
 };

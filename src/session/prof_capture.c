@@ -1,4 +1,4 @@
-/* jemalloc's own profiling as a capture; see prof_capture.h. */
+/* A capture with jemalloc's own profiling; see prof_capture.h. */
 #include "base/base.h"
 #include "session/prof_capture.h"
 
@@ -17,14 +17,14 @@
 
 #define DUMP_BYTES_MAX ((size_t)1 << 30)
 #define TICK_MS        200
-#define OPEN_TRIES     20 /* every thread was in the allocator: again a little later */
+#define OPEN_TRIES     20 /* retries while every thread is in the allocator */
 
 static int32_t pid_of(const struct prof_capture *p)
 {
 	return p->target->pids.pids.p[0];
 }
 
-static int open_again(struct prof_capture *p, struct jemalloc **ret_j, struct err *err)
+static int open_retry(struct prof_capture *p, struct jemalloc **ret_j, struct err *err)
 {
 	for (int i = 0;; i++) {
 		int rc = jemalloc_open(ret_j, pid_of(p), &p->plan, err);
@@ -36,11 +36,11 @@ static int open_again(struct prof_capture *p, struct jemalloc **ret_j, struct er
 
 typedef int (*ask_fn)(struct prof_capture *p, struct jemalloc *j, void *ctx, struct err *err);
 
-/* One session: a thread of the process is held until @ask returns. */
-static int in_session(struct prof_capture *p, ask_fn ask, void *ctx, struct err *err)
+/* Calls @ask with an open connection to jemalloc: a thread of the process is stopped meanwhile. */
+static int with_jemalloc(struct prof_capture *p, ask_fn ask, void *ctx, struct err *err)
 {
 	struct jemalloc *j = NULL;
-	TRY(open_again(p, &j, err));
+	TRY(open_retry(p, &j, err));
 	int rc = ask(p, j, ctx, err);
 	p->stopped_ns = MAX(p->stopped_ns, jemalloc_stopped_ns(j));
 	jemalloc_close(j);
@@ -58,7 +58,7 @@ static int check(struct prof_capture *p, struct jemalloc *j, void *variable, str
 	return jemalloc_prof_check(&p->before, variable, err);
 }
 
-static int switch_on(struct prof_capture *p, struct jemalloc *j, void *ctx, struct err *err)
+static int enable_sampling(struct prof_capture *p, struct jemalloc *j, void *ctx, struct err *err)
 {
 	(void)ctx;
 	uint64_t lg = p->interval_bytes ? lg_of(p->interval_bytes) : p->before.lg_sample;
@@ -68,7 +68,7 @@ static int switch_on(struct prof_capture *p, struct jemalloc *j, void *ctx, stru
 	}
 	if (!p->before.is_active) {
 		TRY(jemalloc_write_bool(j, "prof.active", true, err));
-		p->is_changed = true;
+		p->has_enabled = true;
 	}
 	return 0;
 }
@@ -76,28 +76,28 @@ static int switch_on(struct prof_capture *p, struct jemalloc *j, void *ctx, stru
 static int dump(struct prof_capture *p, struct jemalloc *j, void *ret_fd, struct err *err)
 {
 	int rc = jemalloc_dump(j, ret_fd, err);
-	p->stays_on = p->is_changed && jemalloc_write_bool(j, "prof.active", false, NULL);
+	p->stays_on = p->has_enabled && jemalloc_write_bool(j, "prof.active", false, NULL);
 	return rc;
 }
 
-/* Without it jemalloc's own unwinder takes the stacks, which costs the process more. */
-static void lend_walk(struct prof_capture *p, struct heaptargets *t)
+/* On failure jemalloc's own unwinder is used, which costs the process more. */
+static void install_unwinder(struct prof_capture *p, struct heaptargets *t)
 {
 	CLEANUP(err_release) struct err why = {0};
-	CLEANUP(heap_plan_release) struct heap_plan plan = {0}; /* one more: it is taken over */
+	CLEANUP(heap_plan_release) struct heap_plan plan = {0}; /* a second one: it is passed on */
 	CLEANUP(free_p) char *cache_dir = host_cache_dir();
 	if (!prof_unwinder_is_possible(&p->plan)) {
-		p->no_walk = xstrdup("before 5.3.0 it cannot be replaced");
+		p->no_unwinder = xstrdup("it can be replaced from jemalloc 5.3.0 on");
 		return;
 	}
 	if (heapplanner_plan(t, pid_of(p), HEAP_METHOD_PROF, &plan, &why) ||
-	    prof_unwinder_begin(&p->walk, pid_of(p), &plan, cache_dir, &why))
-		p->no_walk = xstrdup(err_msg(&why));
+	    prof_unwinder_begin(&p->unwinder, pid_of(p), &plan, cache_dir, &why))
+		p->no_unwinder = xstrdup(err_msg(&why));
 }
 
-static void take_walk_back(struct prof_capture *p)
+static void remove_unwinder(struct prof_capture *p)
 {
-	uint64_t ns = p->walk ? prof_unwinder_end(TAKE(p->walk)) : 0;
+	uint64_t ns = p->unwinder ? prof_unwinder_end(TAKE(p->unwinder)) : 0;
 	p->stopped_ns = MAX(p->stopped_ns, ns);
 }
 
@@ -108,9 +108,9 @@ int prof_capture_begin(struct prof_capture *p, struct err *err)
 	p->watch = (struct watch)WATCH_INIT(p->target);
 	p->cpu_ns = clock_process_cpu_ns();
 	TRY(heapplanner_plan(t, pid_of(p), HEAP_METHOD_PROF, &p->plan, err));
-	TRY(in_session(p, check, variable, err));
-	lend_walk(p, t);
-	TRY(in_session(p, switch_on, NULL, err));
+	TRY(with_jemalloc(p, check, variable, err));
+	install_unwinder(p, t);
+	TRY(with_jemalloc(p, enable_sampling, NULL, err));
 	p->start_ns = clock_mono_ns();
 	return 0;
 }
@@ -132,8 +132,8 @@ bool prof_capture_wait(struct prof_capture *p, uint64_t end_ns)
 	struct pollfd fd = {.fd = stop_fd(), .events = POLLIN};
 	(void)poll(&fd, 1, (int)MIN((end_ns - now) / NS_PER_MS + 1, TICK_MS));
 	stop_drain();
-	if (p->walk)
-		prof_unwinder_tick(p->walk);
+	if (p->unwinder)
+		prof_unwinder_tick(p->unwinder);
 	return true;
 }
 
@@ -150,10 +150,10 @@ static int save_dump(const struct store_place *place, int from, char **ret_path,
 	return 0;
 }
 
-void prof_capture_add_walk(const struct prof_capture *p, struct buf *to)
+void prof_capture_add_unwinder(const struct prof_capture *p, struct buf *to)
 {
-	if (p->no_walk)
-		buf_addf(to, "; stacks by jemalloc's own unwinder (%s)", p->no_walk);
+	if (p->no_unwinder)
+		buf_addf(to, "; stacks by jemalloc's own unwinder (%s)", p->no_unwinder);
 	else
 		buf_add_str(to, "; stacks by assay's unwinder");
 }
@@ -161,12 +161,12 @@ void prof_capture_add_walk(const struct prof_capture *p, struct buf *to)
 static void add_facts(const struct prof_capture *p, struct profile *profile)
 {
 	CLEANUP(buf_release) struct buf method = {0};
-	buf_add_str(&method, p->is_reset ? "jemalloc-prof: what was sampled in the capture"
-			     : p->is_changed
-				     ? "jemalloc-prof: sampled in the capture, and before when it "
-				       "was on"
-				     : "jemalloc-prof: sampled since the process began");
-	prof_capture_add_walk(p, &method);
+	buf_add_str(&method, p->is_reset ? "jemalloc-prof: sampled during the capture"
+			     : p->has_enabled
+				     ? "jemalloc-prof: sampled during the capture, and earlier "
+				       "while sampling was on"
+				     : "jemalloc-prof: sampled since the process started");
+	prof_capture_add_unwinder(p, &method);
 	profile_fact(profile, FACT_TARGET, p->target->name);
 	profile_fact(profile, FACT_HEAP_ALLOCATOR, p->plan.allocator_text);
 	profile_fact(profile, FACT_HEAP_ATTACHED, "attach");
@@ -181,11 +181,11 @@ int prof_capture_end(struct prof_capture *p, const struct store_place *place, in
 	CLEANUP(free_p) char *path = NULL;
 	ret_r->end = p->end;
 	ret_r->duration_ns = clock_mono_ns() - p->start_ns;
-	/* A zombie has no thread to ask, which only shows by waiting for one. */
-	int rc = p->end == CAPTURE_END_TARGET ? -ESRCH : in_session(p, dump, &fd, err);
+	/* In a zombie no thread can make the call; waiting for one would only time out. */
+	int rc = p->end == CAPTURE_END_TARGET ? -ESRCH : with_jemalloc(p, dump, &fd, err);
 	if (rc == -ESRCH)
-		return err_set(err, rc, "the process ended before its profile could be dumped");
-	take_walk_back(p);
+		return err_set(err, rc, "the process exited before its profile could be dumped");
+	remove_unwinder(p);
 	ret_r->own_cpu_ns = clock_process_cpu_ns() - p->cpu_ns;
 	host_keep_caps(HOST_SYMBOLIZING);
 	TRY(rc);
@@ -205,8 +205,8 @@ int prof_capture_end(struct prof_capture *p, const struct store_place *place, in
 
 void prof_capture_release(struct prof_capture *p)
 {
-	take_walk_back(p);
+	remove_unwinder(p);
 	watch_release(&p->watch);
 	heap_plan_release(&p->plan);
-	free(p->no_walk);
+	free(p->no_unwinder);
 }

@@ -1,11 +1,11 @@
 /*
- * jemalloc's own profiling as a capture of one running process. Sampling is switched on for the
- * capture (and off again, if it was), its rate changed where that is asked for; a dump at the end is
- * the result, read back as any other dump. Stacks of samples are taken by assay's unwinder where
- * jemalloc lets it (prof_unwinder.h).
+ * Records a heap profile of one running process with jemalloc's own profiling (heap method PROF).
+ * Enables sampling for the capture (and disables it again if it was disabled), changes its rate if
+ * asked to, makes a dump at the end and reads it as any other dump. jemalloc's samples are unwound
+ * by assay's unwinder where jemalloc supports that (prof_unwinder.h).
  *
- * What lives is what jemalloc has sampled since it was told to, which may be longer than the
- * capture: the fact FACT_HEAP_METHOD says so.
+ * Live blocks are those that jemalloc sampled since its sampling was enabled, which may be before
+ * the capture: the fact FACT_HEAP_METHOD says so.
  *
  *	struct prof_capture p = {.target = &target, .interval_bytes = 512 << 10};
  *	prof_capture_begin(&p, &err);
@@ -29,18 +29,18 @@
 
 struct prof_capture {
 	const struct target *target; /* one process */
-	uint64_t interval_bytes;     /* 0: as it is; else what was sampled before is forgotten */
-	/* Since prof_capture_begin. */
+	uint64_t interval_bytes;     /* 0: unchanged; else older samples are dropped (prof.reset) */
+	/* Valid after prof_capture_begin. */
 	struct heap_plan plan;
 	uint64_t start_ns;
-	bool is_changed; /* sampling was switched on by us */
-	bool is_reset;
-	bool stays_on; /* sampling could not be switched off again */
+	bool has_enabled; /* assay enabled sampling */
+	bool is_reset;    /* older samples were dropped */
+	bool stays_on;    /* sampling could not be disabled again */
 	enum capture_end end;
 	/* Private. */
 	struct jemalloc_prof before;
-	struct prof_unwinder *walk; /* NULL: jemalloc's own unwinder is left in place */
-	char *no_walk;              /* why; owned */
+	struct prof_unwinder *unwinder; /* NULL: jemalloc's own unwinder is left in place */
+	char *no_unwinder;              /* why; owned */
 	struct watch watch;
 	uint64_t stopped_ns;
 	uint64_t cpu_ns;
@@ -48,16 +48,16 @@ struct prof_capture {
 
 int prof_capture_begin(struct prof_capture *p, struct err *err);
 /* "; stacks by assay's unwinder". */
-void prof_capture_add_walk(const struct prof_capture *p, struct buf *to);
-/* For some 200 ms at most; false: it is over. */
+void prof_capture_add_unwinder(const struct prof_capture *p, struct buf *to);
+/* Waits for up to 200 ms; false: the capture is over, p->end says why. */
 bool prof_capture_wait(struct prof_capture *p, uint64_t end_ns);
 /*
- * What was changed is as before; the dump is saved beside the recording, the profile of it written
- * to @recording_fd. -ESRCH: the process ended before.
+ * Makes the dump, restores what was changed, saves the dump beside the recording and writes its
+ * profile to @recording_fd. -ESRCH: the process has exited.
  */
 int prof_capture_end(struct prof_capture *p, const struct store_place *place, int recording_fd,
 		     struct capture_result *ret_r, struct err *err);
-/* Puts back what prof_capture_end has not. */
+/* Restores what prof_capture_end has not restored. */
 void prof_capture_release(struct prof_capture *p);
 
 #endif

@@ -1,4 +1,4 @@
-/* Our unwinder for jemalloc's profiling; see prof_unwinder.h. */
+/* assay's unwinder for jemalloc's profiling; see prof_unwinder.h. */
 #include "base/base.h"
 #include "session/prof_unwinder.h"
 
@@ -11,17 +11,17 @@
 #include "model/profile.h"
 #include "session/module_files.h"
 
-#define REPORTED_NS NS_PER_SEC /* between two looks at what is mapped */
+#define UPDATE_NS NS_PER_SEC /* between two reads of the mappings */
 
 struct prof_unwinder {
 	int32_t pid;
-	struct profile *p; /* of names and modules, nobody reads it */
+	struct profile *p; /* needed by the builder; its content is not used */
 	struct live_files files;
 	struct builder *builder;
 	const struct space *space;
-	struct heapqueue queue; /* stays empty: the image tells no events */
+	struct heapqueue queue; /* stays empty: this method sends no events */
 	struct heapprocess *process;
-	uint64_t reported_ns;
+	uint64_t updated_ns;
 };
 
 bool prof_unwinder_is_possible(const struct heap_plan *plan)
@@ -43,8 +43,8 @@ static void space_changed(void *ctx, int32_t pid, const struct space *sp)
 static int emit(struct prof_unwinder *w, struct err *err)
 {
 	struct event_sink sink = builder_sink(w->builder);
-	w->reported_ns = clock_mono_ns();
-	int rc = synth_process(w->pid, w->reported_ns, &sink, err);
+	w->updated_ns = clock_mono_ns();
+	int rc = synth_process(w->pid, w->updated_ns, &sink, err);
 	builder_emit_spaces(w->builder);
 	return rc;
 }
@@ -73,7 +73,7 @@ int prof_unwinder_begin(struct prof_unwinder **ret_w, int32_t pid, struct heap_p
 								 .ctx = w});
 	int rc = emit(w, err);
 	struct heapprocess_spec spec = {.pid = pid,
-					.start_ns = w->reported_ns,
+					.start_ns = w->updated_ns,
 					.is_full_trace = true,
 					.space = w->space,
 					.queue = &w->queue};
@@ -96,8 +96,8 @@ void prof_unwinder_tick(struct prof_unwinder *w)
 {
 	(void)heapprocess_pass(w->process);
 	heapprocess_retire(w->process);
-	/* A process that is gone has no mappings, which is what the builder is told. */
-	if (clock_mono_ns() - w->reported_ns > REPORTED_NS)
+	/* If the process has exited, the builder gets no mappings for it. */
+	if (clock_mono_ns() - w->updated_ns > UPDATE_NS)
 		(void)emit(w, NULL);
 }
 

@@ -21,7 +21,7 @@
 #include "host/caps.h"
 #include "session/event_tables.h"
 
-/* A fault maps one page at least; what it maps beyond is not told without programs. */
+/* A page fault maps at least one page; without BPF it is not known whether it mapped more. */
 #define PAGE_BYTES 4096
 
 static const struct source *const all[] = {
@@ -45,25 +45,25 @@ static bool is_sampling(const struct sources *s)
 	return s->options->tables & TABLE_SET(SAMPLES);
 }
 
-/* Samples whose stacks our program walks; else perf itself takes them, as the user wants. */
-static bool is_sampling_by_program(const struct sources *s)
+/* Returns whether a BPF program unwinds the stacks of samples; else the kernel (perf) does. */
+static bool is_sampling_by_bpf(const struct sources *s)
 {
 	return is_sampling(s) && !(s->options->sampler_flags & (PERFOPEN_FP | PERFOPEN_NO_STACKS));
 }
 
 /*
- * Growth (capture/heap/growth.h) of a process of which it is found out during the capture that
- * nothing else can be recorded: a launched command, or the program after an exec, that has its own
- * runtime. The BPF programs are loaded then, which takes a fifth of a second that
- * captures which do without need not spend; the right to do so is kept until the end.
+ * Returns whether memory growth (capture/heap/growth.h) may have to be recorded for a process whose
+ * allocations turn out not to be recordable during the capture: a launched command or a program
+ * after execve with its own allocator. BPF programs are loaded only then, since that takes 0.2 s;
+ * the capabilities for it are kept until the end.
  */
-static bool may_grow(const struct sources *s)
+static bool may_need_growth(const struct sources *s)
 {
 	const struct capture_options *o = s->options;
 	return o->tables & TABLE_SET(LIVE) && !o->heap->by_probes && !(o->flags & CAPTURE_NO_BPF);
 }
 
-/* Whether any of what is asked for has BPF programs, or nothing else fills a table. */
+/* Returns whether a wanted source has BPF programs, or a wanted table has no source without. */
 static bool wants_engine(const struct sources *s)
 {
 	table_set missing = s->env.tables & ~TABLE_SET(SAMPLES);
@@ -74,12 +74,12 @@ static bool wants_engine(const struct sources *s)
 			return true;
 		missing &= ~all[i]->fills;
 	}
-	return missing || is_sampling_by_program(s);
+	return missing || is_sampling_by_bpf(s);
 }
 
 /* ---- opening ------------------------------------------------------------------------------ */
 
-static void drop_list(struct sources *s, size_t nr_kept)
+static void free_list_from(struct sources *s, size_t nr_kept)
 {
 	while (s->list.n > nr_kept) {
 		struct open_source *one = &s->list.p[--s->list.n];
@@ -130,20 +130,20 @@ static int load_list(struct sources *s, size_t first, struct err *err)
 static int try_engine(struct sources *s, struct err *err)
 {
 	table_set tables = s->env.tables;
-	if (is_sampling(s) && !is_sampling_by_program(s))
+	if (is_sampling(s) && !is_sampling_by_bpf(s))
 		tables &= ~TABLE_SET(SAMPLES);
 	TRY(open_engine(s, s->target, tables, err));
 	TRY(open_list(s, tables, err));
 	return load_list(s, 0, err);
 }
 
-/* Waits without the spans that they were to explain are not what was asked for. */
-static bool is_pointless(const struct sources *s)
+/* Without BPF: spans cannot be measured, and off-CPU accounting alone is not what was wanted. */
+static bool is_unsupported(const struct sources *s)
 {
 	return s->env.tables & SPAN_TABLES || (!is_sampling(s) && !s->list.n && !s->options->hooks);
 }
 
-/* A kernel that refuses our programs is no reason to give up; why is kept for the user. */
+/* Opens sources with BPF, or without if that fails; *no_engine is the reason, for the user. */
 static int open_sources(struct sources *s, struct err *no_engine, struct err *err)
 {
 	if (!(s->options->flags & CAPTURE_NO_BPF) && wants_engine(s)) {
@@ -151,17 +151,17 @@ static int open_sources(struct sources *s, struct err *no_engine, struct err *er
 		if (!rc)
 			return 0;
 		if (!no_engine->code)
-			err_set(no_engine, rc, "the kernel took no programs");
+			err_set(no_engine, rc, "the kernel refused the BPF programs");
 		log_debug(LOG_BPF, 1, "%s", err_msg(no_engine));
-		drop_list(s, 0);
+		free_list_from(s, 0);
 		engine_free(TAKE(s->env.engine));
 	}
 	s->env.has_sampler = is_sampling(s);
 	TRY(open_list(s, s->env.tables, err));
-	if (!is_pointless(s))
+	if (!is_unsupported(s))
 		return 0;
-	err_set(err, -ENOTSUP, "this is measured by BPF programs: %s",
-		no_engine->code ? err_msg(no_engine) : "--no-bpf forbids them");
+	err_set(err, -ENOTSUP, "this capture needs BPF programs: %s",
+		no_engine->code ? err_msg(no_engine) : "--no-bpf disables them");
 	return no_engine->hint ? err_hint(err, "%s", no_engine->hint) : -ENOTSUP;
 }
 
@@ -192,17 +192,17 @@ static int open_sampler(struct sources *s, struct err *err)
 	const struct capture_options *o = s->options;
 	struct engine *e = s->env.engine;
 	s->env.has_sampler = false;
-	if (!e && !is_sampling(s) && !may_grow(s))
+	if (!e && !is_sampling(s) && !may_need_growth(s))
 		return 0;
 	struct sampler_spec spec = {.target = s->target,
 				    .event = o->event,
 				    .freq_hz = o->freq_hz,
 				    .flags = o->sampler_flags,
 				    .prog_fd = -1};
-	if (e && is_sampling_by_program(s))
+	if (e && is_sampling_by_bpf(s))
 		spec.prog_fd = engine_sample_prog(e);
 	spec.flags |= spec.prog_fd >= 0 ? PERFOPEN_PROG : is_sampling(s) ? 0 : PERFOPEN_SIDEBAND;
-	if (e || may_grow(s))
+	if (e || may_need_growth(s))
 		spec.side = (struct side){side_peek_ns, side_deliver, side_applied, s};
 	int rc = sampler_open(&s->sampler, &spec, err);
 	if (rc && (e || is_sampling(s)))
@@ -212,7 +212,7 @@ static int open_sampler(struct sources *s, struct err *err)
 		s->rows_sink = sampler_sink(s->sampler, &s->sink);
 		return 0;
 	}
-	log_debug(LOG_SESSION, 1, "%s", err_msg(err)); /* the source looks at mappings itself */
+	log_debug(LOG_SESSION, 1, "%s", err_msg(err)); /* the source reads mappings itself */
 	err_release(err);
 	return 0;
 }
@@ -241,7 +241,7 @@ static void make_table(struct sources *s, enum table_id id)
 	builder_set_table(s->builder, id, tables_add(s->profile, id, flags));
 }
 
-/* In the order of their ids, in which views choose among them. */
+/* Creates the tables in order of their ids: views prefer the first one that is present. */
 static void make_tables(struct sources *s)
 {
 	for (enum table_id id = 0; id < TABLE_ID_NR; id++) {
@@ -256,13 +256,13 @@ static void make_tables(struct sources *s)
 	}
 }
 
-/* ---- growth of memory, later -------------------------------------------------------------- */
+/* ---- memory growth, started during the capture -------------------------------------------- */
 
 static int start_growth(struct sources *s, int32_t pid, struct err *err)
 {
 	size_t nr_before = s->list.n;
-	vec_push(&s->grown.pids.pids, pid);
-	TRY(open_engine(s, &s->grown, TABLE_SET(GROWTH), err));
+	vec_push(&s->growth_target.pids.pids, pid);
+	TRY(open_engine(s, &s->growth_target, TABLE_SET(GROWTH), err));
 	TRY(open_list(s, TABLE_SET(GROWTH), err));
 	TRY(load_list(s, nr_before, err));
 	TRY(engine_start(s->env.engine, err));
@@ -281,24 +281,24 @@ static int load_growth(struct sources *s, int32_t pid, struct err *err)
 	if (!rc)
 		return 0;
 	s->env.tables = tables;
-	s->cannot_grow = true; /* said once; not tried again */
-	drop_list(s, nr_before);
+	s->has_growth_failed = true; /* reported once; not tried again */
+	free_list_from(s, nr_before);
 	engine_free(TAKE(s->env.engine));
 	return rc;
 }
 
-static int grow(void *ctx, int32_t pid, const struct space *sp, struct err *err)
+static int record_growth(void *ctx, int32_t pid, const struct space *sp, struct err *err)
 {
 	struct sources *s = ctx;
-	if (s->cannot_grow || !s->sampler) /* nobody else would emit mappings */
-		return err_set(err, -ENOTSUP, "the kernel takes no programs for it");
+	if (s->has_growth_failed || !s->sampler) /* no other source delivers mappings */
+		return err_set(err, -ENOTSUP, "BPF programs cannot be loaded for it");
 	TRY(s->env.engine ? engine_add(s->env.engine, pid, err) : load_growth(s, pid, err));
 	if (sp)
 		engine_publish(s->env.engine, pid, sp);
 	return 0;
 }
 
-/* ---- life --------------------------------------------------------------------------------- */
+/* ---- open, start, drain, stop ------------------------------------------------------------- */
 
 int sources_open(struct sources *s, struct err *no_engine, struct err *err)
 {
@@ -313,12 +313,13 @@ int sources_open(struct sources *s, struct err *no_engine, struct err *err)
 				     .memory_spacing_ns = o->memory_spacing_ns,
 				     .has_sampler = true,
 				     .has_hooks = o->hooks,
-				     .record_growth = may_grow(s) ? grow : NULL,
+				     .record_growth = may_need_growth(s) ? record_growth : NULL,
 				     .record_growth_ctx = s};
 	TRY(open_sources(s, no_engine, err));
 	TRY(open_sampler(s, err));
-	if (!may_grow(s))
-		host_keep_caps(HOST_CAPTURING); /* growing events, which are open, needs PERFMON */
+	/* CAP_PERFMON stays: events are reopened for larger stack copies */
+	if (!may_need_growth(s))
+		host_keep_caps(HOST_CAPTURING);
 	make_tables(s);
 	return 0;
 }
@@ -335,7 +336,7 @@ int sources_start(struct sources *s, uint64_t start_ns, struct err *err)
 	s->env.start_ns = start_ns;
 	if (s->sampler && s->list.n)
 		sampler_begin(s->sampler);
-	size_t nr = s->list.n; /* those that are added by then are started already */
+	size_t nr = s->list.n; /* sources added meanwhile are started already */
 	for (size_t i = 0; i < nr; i++) {
 		struct open_source *one = &s->list.p[i];
 		one->next_ns = start_ns;
@@ -345,7 +346,7 @@ int sources_start(struct sources *s, uint64_t start_ns, struct err *err)
 	return 0;
 }
 
-/* 0 = a second will do. */
+/* Milliseconds between drains; 0 = one second. */
 static unsigned poll_ms(const struct open_source *one)
 {
 	return one->kind->poll_timeout ? one->kind->poll_timeout(one->self) : one->kind->poll_ms;
@@ -394,14 +395,14 @@ int sources_stop(struct sources *s, struct err *err)
 
 void sources_release(struct sources *s)
 {
-	drop_list(s, 0);
+	free_list_from(s, 0);
 	vec_release(&s->list);
-	target_release(&s->grown);
+	target_release(&s->growth_target);
 	sampler_free(TAKE(s->sampler));
 	engine_free(TAKE(s->env.engine));
 }
 
-/* ---- what they know ----------------------------------------------------------------------- */
+/* ---- facts and results -------------------------------------------------------------------- */
 
 void sources_first_facts(const struct sources *s)
 {
@@ -421,8 +422,8 @@ void sources_first_facts(const struct sources *s)
 	if (o->flags & CAPTURE_GROWTH) {
 		profile_factf(p, FACT_HEAP_METHOD, "growth: %s", o->heap->why);
 		profile_fact(p, FACT_GROWTH,
-			     "a sample of page faults of every kind, a page each: those on files "
-			     "are among them, huge pages count as small ones");
+			     "sampled page faults, one page each: faults on files are included, "
+			     "huge pages count as small ones");
 	}
 }
 
@@ -431,8 +432,8 @@ static void add_sampler_result(const struct sources *s, struct capture_result *r
 	r->info = sampler_info(s->sampler);
 	s->profile->losses.nr[LOSS_UNPARSED] += r->info.nr_bad;
 	/*
-	 * The clock runs on while our programs look at a switch, which the ledger's time does not:
-	 * where there is one, it says how long threads ran.
+	 * The sampling event also counts the time that BPF programs take at switches; off-CPU
+	 * accounting does not. Where it is present, CPU time is taken from its tables.
 	 */
 	bool has_breakdown = s->env.engine && s->env.tables & TABLE_SET(ON_CPU);
 	bool is_clock = !(s->options->flags & CAPTURE_GROWTH);
@@ -502,7 +503,7 @@ int sources_on_task(const struct sources *s, const struct event *ev, const struc
 	return 0;
 }
 
-void sources_grow(const struct sources *s, int32_t tid, uint64_t nr_bytes)
+void sources_grow_copy(const struct sources *s, int32_t tid, uint64_t nr_bytes)
 {
 	if (s->sampler)
 		sampler_grow(s->sampler, tid, nr_bytes);

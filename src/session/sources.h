@@ -1,17 +1,17 @@
 /*
- * All that a capture's events come from: the sampler (CPU samples, mappings, names, births and
- * ends), our BPF programs (the engine), and the sources (capture/source.h) that fill the
- * tables which the options ask for. The pump knows none of them by name.
+ * Opens and drains all sources of a capture's events: the sampler (CPU samples, mappings, thread
+ * names, forks and exits), the BPF programs (the engine), and the sources (capture/source.h) that
+ * fill the tables which the options ask for. capture.c does not know single sources.
  *
- * Where programs may not be loaded, the sources that can do without go on without.
+ * Where BPF programs cannot be loaded, sources that do not need them are used.
  *
- *	sources_open    the kernel has taken what it takes; tables are made, nothing runs
- *	sources_attach  what was there before is delivered, the programs are attached
- *	sources_start   what is added up by seconds begins
- *	sources_drain   often
- *	sources_stop    everything that is left has been delivered
- *	sources_result  what they found out, for the profile and the caller
- *	sources_release the target is left alone from here on
+ *	sources_open    opens events, loads BPF programs, creates tables; nothing runs yet
+ *	sources_attach  delivers existing processes and mappings, attaches the BPF programs
+ *	sources_start   starts the sources that add up by seconds
+ *	sources_drain   delivers events; called often
+ *	sources_stop    stops all and delivers what is left
+ *	sources_result  adds facts and losses to the profile and the result
+ *	sources_release closes everything; the target is not touched after that
  */
 #ifndef ASSAY_SESSION_SOURCES_H
 #define ASSAY_SESSION_SOURCES_H
@@ -27,13 +27,13 @@
 struct open_source {
 	const struct source *kind;
 	void *self;
-	uint64_t next_ns; /* when it is drained again */
+	uint64_t next_ns; /* time of the next drain */
 };
 
 struct sources {
 	/* Set by the caller, borrowed: */
 	const struct capture_options *options;
-	const struct target *target; /* what is captured, a launched command among it */
+	const struct target *target; /* with the launched command, if any */
 	struct profile *profile;
 	struct builder *builder;
 	struct event_sink sink; /* of the sampler and the engine */
@@ -42,36 +42,36 @@ struct sources {
 	struct source_env env;
 	struct sampler *sampler; /* NULL: a source emits mappings and names itself */
 	VEC(struct open_source) list;
-	struct target grown; /* of an engine that was loaded later, for growth */
-	bool cannot_grow;
+	struct target growth_target; /* of an engine loaded during the capture, for TABLE_GROWTH */
+	bool has_growth_failed;      /* that engine could not be loaded: not tried again */
 };
 
-/* @no_engine: why there are no BPF programs, where some were wanted. */
+/* @no_engine: why BPF programs are not used although they were wanted. */
 int sources_open(struct sources *s, struct err *no_engine, struct err *err);
 int sources_attach(struct sources *s, struct err *err);
 int sources_start(struct sources *s, uint64_t start_ns, struct err *err);
-/* Everything of the sampler and the engine; sources that are due at @now_ns. */
+/* Drains the sampler and the engine, and the sources that are due at @now_ns. */
 int sources_drain(struct sources *s, uint64_t now_ns, struct err *err);
 int sources_stop(struct sources *s, struct err *err);
 void sources_result(struct sources *s, struct capture_result *r);
 void sources_release(struct sources *s);
 
-/* Facts that hold from the beginning. */
+/* Adds the facts that are known at the start. */
 void sources_first_facts(const struct sources *s);
-/* Losses that were not reported yet. */
+/* Delivers losses since the last call. */
 int sources_losses(struct sources *s, struct err *err);
-/* Where the time of the rows ends; 0: none of the sources says so. */
+/* Returns the end of the time that rows cover; 0: unknown. */
 uint64_t sources_end_ns(const struct sources *s);
-/* Milliseconds until one of them wants to be drained, at most @ms. */
+/* Returns the poll timeout of the most frequently drained source, at most @ms. */
 unsigned sources_poll_ms(const struct sources *s, unsigned ms);
 /* Calls @fn for each descriptor to poll for readability. */
 void sources_fds(const struct sources *s, void (*fn)(void *ctx, int fd), void *ctx);
 /* The process's mappings have changed (builder_options.space_changed). */
 void sources_space(const struct sources *s, int32_t pid, const struct space *sp);
-/* Births, execs and ends, before they are applied. */
+/* Passes forks, execs and exits to the sources, before the builder gets them. */
 int sources_on_task(const struct sources *s, const struct event *ev, const struct event_sink *sink,
 		    struct err *err);
-/* A copied stack of this thread was too short (builder_options.wants_more_stack). */
-void sources_grow(const struct sources *s, int32_t tid, uint64_t nr_bytes);
+/* The stack copy of this thread was too short (builder_options.wants_more_stack). */
+void sources_grow_copy(const struct sources *s, int32_t tid, uint64_t nr_bytes);
 
 #endif

@@ -1,4 +1,4 @@
-/* Where captures are put; see store.h. Listing and removing: store_list.c. */
+/* Creates files in the store; see store.h. store_list.c lists and removes them. */
 #include "base/base.h"
 #include "session/store.h"
 
@@ -22,7 +22,7 @@ struct owner {
 	gid_t gid;
 };
 
-/* Under sudo everything belongs to who typed the command. */
+/* Under sudo files belong to the invoking user. */
 static struct owner get_owner(void)
 {
 	const char *uid = getenv("SUDO_UID");
@@ -43,14 +43,14 @@ static int give(int fd, const char *path, struct err *err)
 	return 0;
 }
 
-/* One directory below @at, made if it is not there. Never through a symbolic link. */
+/* Opens a directory below @at, creating it if needed. Does not follow symbolic links. */
 static int open_dir(int *ret_fd, int at, const char *name, struct err *err)
 {
 	bool is_new = !mkdirat(at, name, DIR_MODE);
 	if (!is_new && errno != EEXIST) {
 		int rc = err_sys(err, "cannot create directory '%s'", name);
-		err_hint(err, "go to a folder that you may write, or name the recording with "
-			      "-o FILE");
+		err_hint(err, "start assay in a folder that you may write, or name the recording "
+			      "with -o FILE");
 		return rc;
 	}
 	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -58,7 +58,7 @@ static int open_dir(int *ret_fd, int at, const char *name, struct err *err)
 		int rc = err_sys(err, "cannot open directory '%s'", name);
 		if (rc == -ENOTDIR || rc == -ELOOP)
 			err_hint(err,
-				 "'%s' is no directory, or a link to one; name the "
+				 "'%s' is not a directory, or is a symbolic link; name the "
 				 "recording with -o FILE",
 				 name);
 		return rc;
@@ -86,7 +86,7 @@ static int create_file(int *ret_fd, int dirfd, const char *name, struct err *err
 	return 0;
 }
 
-/* Whether something in the directory has this stem, so that pictures would not be told apart. */
+/* Returns whether a file with this stem exists: pictures would be mixed up. */
 static bool is_taken(int dirfd, const char *stem)
 {
 	static const char *const suffixes[] = {STORE_SUFFIX, ".svg",  ".folded",
@@ -110,7 +110,7 @@ static int create_unique(struct store_place *p, int *ret_fd, const char *stem, c
 		CLEANUP(free_p) char *name = xasprintf("%s%s", try, suffix);
 		int rc = create_file(ret_fd, p->dirfd, name, err);
 		if (rc == -EEXIST)
-			continue; /* another assay was faster */
+			continue; /* created by another assay meanwhile */
 		if (!rc) {
 			p->stem = TAKE(try);
 			p->file = TAKE(name);
@@ -153,7 +153,7 @@ int store_place_new(struct store_place *ret, int *ret_fd, const char *base, cons
 	return place_new(ret, ret_fd, base, target, kind, STORE_SUFFIX, wall_ns, err);
 }
 
-/* 0: nothing there, 1: a file of ours or an empty one, -EEXIST: anything else. */
+/* Returns 0: no such file, 1: written by assay or empty, -EEXIST: another file. */
 static int may_replace(const struct store_place *p, const char *name, struct err *err)
 {
 	struct store_fileinfo mark;
@@ -161,12 +161,12 @@ static int may_replace(const struct store_place *p, const char *name, struct err
 		return 0;
 	if (mark.is_ours || !mark.bytes)
 		return 1;
-	err_set(err, -EEXIST, "'%s' exists and is not assay's", name);
-	err_hint(err, "remove it, or name another file");
+	err_set(err, -EEXIST, "'%s' exists and was not written by assay", name);
+	err_hint(err, "remove it, or use another file name");
 	return -EEXIST;
 }
 
-/* Puts a recording of ours aside, so that a capture that fails at once does not cost it. */
+/* Renames an existing recording, so that it can be restored if the capture fails. */
 static int put_aside(struct store_place *p, const char *name, struct err *err)
 {
 	int rc = may_replace(p, name, err);
@@ -186,7 +186,7 @@ int store_place_at(struct store_place *ret, int *ret_fd, const char *path, struc
 {
 	const char *name = path_base(path);
 	if (!*name || !strcmp(name, ".") || !strcmp(name, ".."))
-		return err_set(err, -EINVAL, "'%s' names no file", path);
+		return err_set(err, -EINVAL, "'%s' is not a file name", path);
 	CLEANUP(free_p) char *dir = xstrndup(path, (size_t)(name - path));
 	struct store_place p = {.dirfd =
 					open(*dir ? dir : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
@@ -195,7 +195,7 @@ int store_place_at(struct store_place *ret, int *ret_fd, const char *path, struc
 		if (bad == -ENOENT) {
 			CLEANUP(buf_release) struct buf word = {0};
 			escape_shell(&word, sv_from_str(dir));
-			err_hint(err, "make it first: mkdir -p %s", buf_str(&word));
+			err_hint(err, "create it first: mkdir -p %s", buf_str(&word));
 		}
 		return bad;
 	}
@@ -205,7 +205,7 @@ int store_place_at(struct store_place *ret, int *ret_fd, const char *path, struc
 	p.file = xstrdup(name);
 	if (rc) {
 		if (p.old)
-			(void)renameat(p.dirfd, p.old, p.dirfd, name); /* as it was */
+			(void)renameat(p.dirfd, p.old, p.dirfd, name); /* restores it */
 		free(TAKE(p.old));
 		store_place_release(&p);
 		return rc;
@@ -224,7 +224,7 @@ int store_place_at(struct store_place *ret, int *ret_fd, const char *path, struc
 
 void store_abandon(struct store_place *p)
 {
-	(void)unlinkat(p->dirfd, p->file, 0); /* we made it, and nothing is in it */
+	(void)unlinkat(p->dirfd, p->file, 0); /* created by store_place_*, without a result */
 	if (p->old)
 		(void)renameat(p->dirfd, p->old, p->dirfd, p->file);
 	free(TAKE(p->old));
@@ -248,7 +248,7 @@ char *store_path(const struct store_place *p, const char *suffix)
 	return xasprintf("%s%s%s%s", p->dir, slash, p->stem, suffix);
 }
 
-/* Without an entry a file only stays when its recording goes: no reason to fail. */
+/* Adds a manifest entry. Failure is ignored: `assay clean` then does not remove the file. */
 static void note_ours(const struct store_place *p, int fd, const char *name)
 {
 	int manifest CLEANUP(close_p) =

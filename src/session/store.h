@@ -1,13 +1,13 @@
 /*
- * Where captures lie: ./profiling/<target>/<kind>-YYYYMMDD-HHMMSS.assay, and beside each its
- * pictures and texts under the same stem (.svg, .folded).
+ * The store of recordings: ./profiling/<target>/<kind>-YYYYMMDD-HHMMSS.assay, and beside each its
+ * pictures and texts with the same stem (.svg, .folded). Creates, lists and removes them.
  *
- * Everything is made through a descriptor of its directory, new (O_EXCL) and never through a
- * symbolic link; files 0600, directories 0755; under sudo they belong to the invoking user.
+ * Files are created through a descriptor of their directory, with O_EXCL and without following
+ * symbolic links; files 0600, directories 0755; under sudo they belong to the invoking user.
  *
- * What may be removed later must carry our mark: a recording its first bytes, a picture or JSON
- * its generator's mark, anything else (folded text has no room for one) an entry in the
- * directory's manifest, `.assay-files`, with its inode. Nothing else is ever removed.
+ * Only files that assay wrote are ever removed: recordings by their first bytes, pictures and JSON
+ * by their generator mark, others (folded text has no place for a mark) by an entry with their inode
+ * in the directory's manifest, `.assay-files`.
  *
  *	struct store_place place;
  *	int fd;
@@ -29,21 +29,21 @@
 
 #define STORE_BASE   "profiling"
 #define STORE_SUFFIX ".assay"
-/* Heap dumps that were asked for alone (store_place_foreign), as entries of the list. */
+/* Heap dumps without a recording (store_place_foreign) are entries of the list too. */
 #define STORE_DUMP_SUFFIX ".heap"
 #define STORE_DUMP_KIND   "dump"
 
 struct store_place {
 	int dirfd;
-	char *dir;  /* as it is printed: "profiling/redis-server", "" = the current one */
+	char *dir;  /* path to print: "profiling/redis-server", "" = the current directory */
 	char *stem; /* "cpu-20261121-035008" */
 	char *file; /* the recording's name in the directory */
-	char *old;  /* where the recording that it replaces waits until release, or NULL */
+	char *old;  /* name of the replaced recording, kept until release; or NULL */
 };
 
 /*
- * A new recording of @target (of a path, its last part); *ret_fd is its open file. @base NULL:
- * STORE_BASE. A taken name gets "-2", "-3", ...
+ * Creates a recording of @target (the base name of a path); *ret_fd is its open file. @base NULL:
+ * STORE_BASE. If the name exists, "-2", "-3", ... is appended.
  */
 int store_place_new(struct store_place *ret, int *ret_fd, const char *base, const char *target,
 		    const char *kind, int64_t wall_ns, struct err *err);
@@ -51,24 +51,24 @@ int store_place_new(struct store_place *ret, int *ret_fd, const char *base, cons
 int store_place_foreign(struct store_place *ret, int *ret_fd, const char *base, const char *target,
 			const char *kind, const char *suffix, int64_t wall_ns, struct err *err);
 /*
- * The place that the user named with -o FILE; ".assay" is taken off for the stem. A file that is
- * there is replaced only if it is a recording of ours or empty.
+ * Creates the recording at the path of -o FILE; the stem is the name without ".assay". An existing
+ * file is replaced only if assay wrote it or it is empty.
  */
 int store_place_at(struct store_place *ret, int *ret_fd, const char *path, struct err *err);
-/* The same for a file of another format, which may be replaced the same way. */
+/* The same for a file of another format. */
 int store_place_foreign_at(struct store_place *ret, int *ret_fd, const char *path, struct err *err);
-/* The capture came to nothing: its recording goes, one that it replaced comes back. */
+/* Removes the recording of a failed capture and restores the one that it replaced. */
 void store_abandon(struct store_place *p);
 void store_place_release(struct store_place *p);
 
-/* Path of the stem with a suffix (".assay", ".svg"), to print; owned by the caller. */
+/* Returns the path of the stem with a suffix (".assay", ".svg"); owned by the caller. */
 char *store_path(const struct store_place *p, const char *suffix);
-/* A new file beside the recording (one of ours under that name is replaced). */
+/* Creates a file beside the recording. A file of that name that assay wrote is replaced. */
 int store_create(const struct store_place *p, const char *suffix, int *ret_fd, struct err *err);
-/* The same as an output; it is in place at once, so commit and release only close it. */
+/* The same as a struct out. The file is not renamed: commit and release only close it. */
 int store_out(struct out *ret_o, const struct store_place *p, const char *suffix, struct err *err);
 
-/* ---- what is there ------------------------------------------------------------------------ */
+/* ---- listing and removing ----------------------------------------------------------------- */
 
 struct store_file {
 	char *name; /* in the target's directory */
@@ -80,40 +80,40 @@ struct store_entry {
 	char *stem;
 	char *path; /* of the recording */
 	struct assayfile_info info;
-	int64_t time_ns;  /* when it began: by its header, else by the file's last change */
-	int64_t mtime_ns; /* last change */
-	uint64_t bytes;   /* of all files */
-	VEC(struct store_file) files; /* the recording, then what shares its stem and is ours */
+	int64_t time_ns;              /* start: by its header, else the file's mtime */
+	int64_t mtime_ns;             /* last change */
+	uint64_t bytes;               /* of all files */
+	VEC(struct store_file) files; /* the recording, then assay's files with its stem */
 };
 
 struct store_list {
 	VEC(struct store_entry) entries; /* oldest first */
 };
 
-/* A base that does not exist gives an empty list. Unreadable and foreign files are passed over. */
+/* Lists recordings. A missing base gives an empty list. Unreadable and other files are skipped. */
 int store_list_read(struct store_list *ret_l, const char *base, struct err *err);
 void store_list_release(struct store_list *l);
-/* Borrowed from the list; @kind NULL: any. NULL when there is none. */
+/* Returns the newest recording of a kind (NULL: any), borrowed from the list, or NULL. */
 const struct store_entry *store_newest(const struct store_list *l, const char *kind);
-/* Path of the newest recording, for commands without a file; -ENOENT with a hint. */
+/* Returns the path of the newest recording, owned by the caller; -ENOENT with a hint. */
 int store_newest_path(char **ret_path, const char *base, const char *kind, struct err *err);
 
 struct store_filter {
 	const char *kind;      /* NULL: all */
 	const char *target;    /* NULL: all */
-	int64_t older_than_ns; /* began before this wall time; 0: any */
-	uint64_t keep;         /* the newest ones of each target and kind that stay */
+	int64_t older_than_ns; /* started before this wall clock time; 0: any */
+	uint64_t keep;         /* number of newest ones of each target and kind not to match */
 };
-/* Whether each entry (by index) matches; @ret_marks has room for l->entries.n. */
+/* Sets for each entry (by index) whether it matches; @ret_marks has l->entries.n elements. */
 void store_match(const struct store_list *l, const struct store_filter *f, bool *ret_marks);
 
 /*
- * Removes an entry's files, each only if it is still what the list saw. *ret_bytes: freed, also
- * on an error. The target's directory goes when nothing is left in it.
+ * Removes an entry's files, each only if it has not changed since it was listed. *ret_bytes: bytes
+ * freed, set on errors too. Removes the target's directory if it becomes empty.
  */
 int store_remove(const char *base, const struct store_entry *e, uint64_t *ret_bytes,
 		 struct err *err);
-/* Whether something seems to be writing it right now: unfinished and changed within a minute. */
+/* Returns whether it is likely still being written: unfinished and changed within a minute. */
 bool store_is_busy(const struct store_entry *e, int64_t now_ns);
 
 #endif

@@ -20,7 +20,7 @@ static bool has(const char *head, size_t n, const char *mark)
 	return memmem(head, n, mark, strlen(mark)) != NULL;
 }
 
-/* By what our writers put at the start: pictures their class, JSON its schema. */
+/* Looks for what assay's writers put at the start: the class of pictures, the schema of JSON. */
 static bool has_mark(const char *head, size_t n)
 {
 	bool is_svg = has(head, n, "<svg") && (has(head, n, "class=\"assay-flame\"") ||
@@ -46,7 +46,7 @@ static bool is_in_manifest(int dirfd, const char *name, ino_t inode)
 
 bool store_fileinfo_read(struct store_fileinfo *ret_m, int dirfd, const char *name)
 {
-	/* O_NONBLOCK: a fifo under our name must not hang us. */
+	/* O_NONBLOCK: opening a FIFO of that name must not block. */
 	CLEANUP(close_p)
 	int fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	struct stat st;

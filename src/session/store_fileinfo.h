@@ -1,4 +1,7 @@
-/* How a file is known to be ours; see store.h. The inside of the store. */
+/*
+ * Tells whether a file in the store was written by assay (store.h): by a recording's first bytes, by
+ * the generator mark of a picture or JSON file, or by an entry in the manifest.
+ */
 #ifndef ASSAY_SESSION_STORE_FILEINFO_H
 #define ASSAY_SESSION_STORE_FILEINFO_H
 
@@ -14,10 +17,10 @@ struct store_fileinfo {
 	dev_t dev;
 	ino_t inode;
 	bool is_recording;
-	bool is_ours; /* a recording, or by its mark or the manifest */
+	bool is_ours; /* written by assay */
 };
 
-/* False: not there, or not a regular file (a link is none). */
+/* False: no such file, or not a regular one (symbolic links are not followed). */
 bool store_fileinfo_read(struct store_fileinfo *ret_m, int dirfd, const char *name);
 
 #endif

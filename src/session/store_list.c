@@ -1,4 +1,4 @@
-/* What recordings there are, and removing them; see store.h. */
+/* Lists and removes recordings; see store.h. */
 #include "base/base.h"
 #include "session/store.h"
 
@@ -34,7 +34,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Sorted, without dot files. A directory that cannot be read has none. */
+/* Returns the directory's files, sorted, without dot files; none if it cannot be read. */
 static void read_names(struct names *to, int dirfd)
 {
 	int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -75,7 +75,7 @@ static void add_file(struct store_entry *e, const char *name, uint64_t bytes)
 	e->bytes += bytes;
 }
 
-/* Files that share the stem: "<stem>.<anything>"; names are sorted, so they stand together. */
+/* Adds the files "<stem>.<anything>"; names are sorted, so they are consecutive. */
 static void add_siblings(struct store_entry *e, int dirfd, const struct names *names)
 {
 	size_t n = strlen(e->stem);
@@ -96,7 +96,7 @@ static bool read_info(struct assayfile_info *ret_info, int dirfd, const char *na
 	return fd >= 0 && !assayfile_info(ret_info, fd, NULL);
 }
 
-/* A heap dump that was asked for alone: ours by the manifest, and no recording's sibling. */
+/* Returns whether it is a heap dump without a recording: in the manifest, its stem has none. */
 static bool is_dump(struct store_fileinfo *ret_m, int dirfd, const char *name)
 {
 	struct sv stem = sv_from_str(name);
@@ -186,7 +186,7 @@ const struct store_entry *store_newest(const struct store_list *l, const char *k
 {
 	for (size_t i = l->entries.n; i > 0; i--) {
 		const struct store_entry *e = &l->entries.p[i - 1];
-		/* dumps are no recordings: only who asks for them gets them */
+		/* dumps are not recordings: returned only if @kind asks for them */
 		if (kind ? !strcmp(e->info.kind, kind) : strcmp(e->info.kind, STORE_DUMP_KIND) != 0)
 			return e;
 	}
@@ -200,7 +200,7 @@ int store_newest_path(char **ret_path, const char *base, const char *kind, struc
 	const struct store_entry *e = store_newest(&l, kind);
 	if (!e) {
 		err_set(err, -ENOENT, "no recording below '%s'", base ? base : STORE_BASE);
-		err_hint(err, "make one with `assay cpu TARGET`, or name a file");
+		err_hint(err, "record one with `assay cpu TARGET`, or name a file");
 		return -ENOENT;
 	}
 	*ret_path = xstrdup(e->path);
@@ -227,7 +227,7 @@ bool store_is_busy(const struct store_entry *e, int64_t now_ns)
 	return e->info.is_incomplete && now_ns - e->mtime_ns < BUSY_NS;
 }
 
-/* The directory and its manifest, when nothing but that is left. */
+/* Removes the directory and its manifest if it has no other files. */
 static void remove_empty_dir(int base_fd, int fd, const char *target)
 {
 	CLEANUP(names_release) struct names left = {0};
@@ -237,7 +237,7 @@ static void remove_empty_dir(int base_fd, int fd, const char *target)
 	struct stat st;
 	if (!fstatat(fd, STORE_MANIFEST, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode))
 		(void)unlinkat(fd, STORE_MANIFEST, 0);
-	(void)unlinkat(base_fd, target, AT_REMOVEDIR); /* fails, as it should, if it is not empty */
+	(void)unlinkat(base_fd, target, AT_REMOVEDIR); /* fails if it is not empty, as intended */
 }
 
 int store_remove(const char *base, const struct store_entry *e, uint64_t *ret_bytes,
@@ -252,12 +252,12 @@ int store_remove(const char *base, const struct store_entry *e, uint64_t *ret_by
 	if (fd < 0)
 		return err_sys(err, "cannot open directory '%s'", e->target);
 	*ret_bytes = 0;
-	/* The recording last: while it is there, the rest can be found again. */
+	/* The recording last: as long as it exists, its other files can be listed. */
 	for (size_t i = e->files.n; i > 0; i--) {
 		const struct store_file *f = &e->files.p[i - 1];
 		struct store_fileinfo m;
 		if (!store_fileinfo_read(&m, fd, f->name) || !m.is_ours)
-			continue; /* gone, or no longer ours */
+			continue; /* removed or changed since */
 		if (unlinkat(fd, f->name, 0))
 			return err_sys(err, "cannot remove '%s'", f->name);
 		*ret_bytes += m.bytes;

@@ -80,12 +80,12 @@ static int check(struct capture_job *job, struct err *err)
 static void say_begin(const struct prof_capture *p)
 {
 	CLEANUP(buf_release) struct buf walk = {0};
-	prof_capture_add_walk(p, &walk);
+	prof_capture_add_unwinder(p, &walk);
 	log_note("%s; %s%s", p->plan.allocator_text,
-		 p->is_reset     ? "its profiling runs at the rate that was asked for; what it had "
-				   "sampled before is forgotten"
-		 : p->is_changed ? "its profiling was off and runs now"
-				 : "its profiling runs already",
+		 p->is_reset ? "its profiling runs at the rate that was asked for; what it had "
+			       "sampled before is forgotten"
+		 : p->has_enabled ? "its profiling was off and runs now"
+				  : "its profiling runs already",
 		 buf_str(&walk));
 }
 

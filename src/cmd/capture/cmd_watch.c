@@ -366,8 +366,8 @@ static void say_cost(const struct run *r)
 	if (r->o->asks_allocator && !m->nr_asked)
 		log_warn("the allocator was not asked: %s",
 			 m->not_asked.code ? err_msg(&m->not_asked) : "there was no time to");
-	if (m->nr_gone && m->nr_gone < m->processes.n)
-		log_note("%u of %zu processes ended meanwhile", m->nr_gone, m->processes.n);
+	if (m->nr_exited && m->nr_exited < m->processes.n)
+		log_note("%u of %zu processes have exited", m->nr_exited, m->processes.n);
 }
 
 static int finish_recording(struct run *r)

@@ -48,7 +48,7 @@ bool heap_dump_is_asked(const struct heap_dump_opts *o)
 
 /* ---- dumps --------------------------------------------------------------------------------- */
 
-static void emit_dump(const struct dumped *p)
+static void emit_dump(const struct dump_process *p)
 {
 	CLEANUP(buf_release) struct buf memory = {0};
 	uint64_t rss = dumps_rss(p->pid);
@@ -58,7 +58,7 @@ static void emit_dump(const struct dumped *p)
 		 num_bytes(p->nr_bytes).s, buf_str(&memory), num_ns(p->stopped_ns).s);
 }
 
-static int print_page(const struct dumped *p, struct err *err)
+static int print_page(const struct dump_process *p, struct err *err)
 {
 	CLEANUP(free_p) char *cache_dir = host_cache_dir();
 	CLEANUP(free_p)
@@ -85,7 +85,7 @@ static int dump_once(struct dumps *d)
 	int status = EXIT_OK;
 	vec_foreach(p, &d->list) {
 		int rc = dumps_make(d, p, &err);
-		if (p->is_off)
+		if (p->is_sampling_off)
 			log_warn("%s: sampling is off (prof.active), so the dump has only what was "
 				 "sampled before that; `assay heap --dump-every` switches it on",
 				 p->label);
@@ -110,7 +110,7 @@ static int end_series(struct dumps *d, int status)
 {
 	vec_foreach(p, &d->list) {
 		CLEANUP(err_release) struct err err = {0};
-		if (dumps_switch_off(p, &err))
+		if (dumps_disable_sampling(p, &err))
 			log_warn("%s: sampling stays on: %s", p->label, err_msg(&err));
 		if (!p->nr_dumps) {
 			status = status == EXIT_OK ? EXIT_NOTHING : status;
@@ -135,7 +135,7 @@ static int dump_series(struct dumps *d, uint64_t duration_ns)
 	if (stop_install(&err))
 		return cmd_fail(&err);
 	for (;;) {
-		struct dumped *p;
+		struct dump_process *p;
 		switch (dumps_next(d, end_ns, &p, &err)) {
 		case DUMPS_OVER:
 			return end_series(d, status);
@@ -155,7 +155,7 @@ static int dump_series(struct dumps *d, uint64_t duration_ns)
 
 /* ---- statistics ---------------------------------------------------------------------------- */
 
-static int add_stats(struct report *r, const struct heap_dump_opts *o, const struct dumped *p,
+static int add_stats(struct report *r, const struct heap_dump_opts *o, const struct dump_process *p,
 		     struct err *err)
 {
 	CLEANUP(jemalloc_stats_release) struct allocstats s = {0};

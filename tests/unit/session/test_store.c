@@ -126,7 +126,7 @@ TEST(a_named_output_replaces_only_our_recordings)
 	CLEANUP(err_release) struct err err = {0};
 	put("notes.txt", "mine");
 	CHECK(store_place_at(&p, &fd, "notes.txt", &err) == -EEXIST);
-	CHECK_STR(err_msg(&err), "'notes.txt' exists and is not assay's");
+	CHECK_STR(err_msg(&err), "'notes.txt' exists and was not written by assay");
 	for (int round = 0; round < 2; round++) {
 		CHECK(!store_place_at(&p, &fd, "./run.assay", &err));
 		CLEANUP(profile_free_p) struct profile *prof = profile_new();
