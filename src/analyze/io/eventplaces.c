@@ -1,4 +1,4 @@
-/* Functions and stacks of events; see eventplaces.h. */
+/* Tables of functions and stacks of events; see eventplaces.h. */
 #include "base/base.h"
 #include "analyze/io/eventplaces.h"
 
@@ -6,8 +6,8 @@
 
 #include "base/buf.h"
 
-#define STACK_FRAMES 12 /* shown of a stack; the rest is a number */
-#define STACK_ROWS   3  /* of an event */
+#define STACK_FRAMES 12 /* frames shown of a stack; of the rest the number */
+#define STACK_ROWS   3  /* rows per event */
 
 static const struct report_column function_columns[] = {
 	{"event", "event", CELL_TEXT, NULL},
@@ -34,7 +34,7 @@ struct place {
 	uint64_t nr;
 };
 
-/* Code that does somebody else's work: what called it is of interest. */
+/* Libraries whose callers are shown instead. */
 static bool is_library(const struct profile *p, const struct location *l)
 {
 	static const char *const libraries[] = {"libc.so", "libc-",     "libpthread", "ld-linux",
@@ -56,7 +56,7 @@ static bool is_kernel(const struct profile *p, const struct location *l)
 	return kind == MODULE_KERNEL || kind == MODULE_KMODULE || (l->flags & LOCATION_KERNEL);
 }
 
-/* The tracepoint's own frames and the scheduler's entry say nothing of who came there. */
+/* True for frames of the tracepoint and the entry of the scheduler, which are on every stack. */
 static bool is_machinery(const char *name)
 {
 	static const char *const prefixes[] = {"__traceiter_", "perf_trace_", "__bpf_trace_",
@@ -77,7 +77,9 @@ static struct place no_place(const struct selection *sel, const struct select_ro
 			      .nr = row->weight};
 }
 
-/* Stripped code, or where every caller ends up: a caller with a name of its own says more. */
+/*
+ * True for names made from a start address and entry functions: a symbolized caller is more useful.
+ */
 static bool is_nameless(const char *name)
 {
 	return strstr(name, "!fn_") != NULL;
@@ -89,9 +91,9 @@ static bool is_entry(const char *name)
 }
 
 /*
- * The first user frame is the call; the first one above that is no library's is the function, or
- * the next that a symbol names. In a stack without user frames (kernel threads) it is the
- * innermost one that is somebody's work.
+ * The innermost user frame is the call. The function is the next outer one outside of libraries, or
+ * the next symbolized one. In a stack without user frames (kernel threads) it is the innermost
+ * frame that is not tracing code.
  */
 static struct place place_of(const struct selection *sel, const struct select_row *row)
 {
@@ -139,7 +141,7 @@ static int by_count(const void *a, const void *b)
 	return COMPARE(y->nr, x->nr) ?: by_place(a, b);
 }
 
-/* Equal places become one; returns how many are left. */
+/* Merges equal places; returns how many remain. */
 static size_t merge_places(struct place *places, size_t n)
 {
 	size_t kept = 0;

@@ -10,10 +10,10 @@
 #include "base/text/num.h"
 
 #define OUTCOMES_MAX 64
-#define ABSENT_NAMES 24 /* that a note names */
+#define ABSENT_NAMES 24 /* named in a note */
 
 struct outcome {
-	str_id text; /* 0: hits are not told apart */
+	str_id text; /* 0: outcomes are not recorded */
 	uint64_t nr;
 	uint64_t amount;
 };
@@ -23,7 +23,7 @@ struct event_count {
 	const char *name;
 	bool has_bytes;
 	uint64_t nr;
-	uint64_t nr_placed; /* of them: with a stack */
+	uint64_t nr_placed; /* hits with a stack */
 	uint64_t amount;
 	struct outcome outcomes[OUTCOMES_MAX];
 	size_t nr_outcomes;
@@ -44,7 +44,7 @@ static void add_outcome(struct event_count *e, str_id text, uint64_t nr, uint64_
 	while (i < e->nr_outcomes && e->outcomes[i].text != text)
 		i++;
 	if (i == OUTCOMES_MAX)
-		i--; /* a crowd of rare ones: the last row takes them */
+		i--; /* rare outcomes share the last row */
 	else if (i == e->nr_outcomes)
 		e->outcomes[e->nr_outcomes++] = (struct outcome){.text = text};
 	e->outcomes[i].nr += nr;
@@ -67,7 +67,7 @@ static void count_rows(const struct profile *p, struct event_count *e, const str
 	}
 }
 
-/* What could not be counted has a table all the same; it is not 0. */
+/* An event that could not be counted has an empty table; its count is not 0 but unknown. */
 static bool is_refused(const struct profile *p, str_id event)
 {
 	const char *refused = profile_get_fact(p, FACT_EVENTS_REFUSED);
@@ -113,8 +113,8 @@ static const struct event_count *find(const struct summary *s, const char *name)
 /* ---- in words ----------------------------------------------------------------------------- */
 
 /*
- * @outcomes: "WAIT,WAIT_BITSET"; NULL: all; NOT_REPORTED: all, where hits were not told apart (counted
- * without BPF programs).
+ * @outcomes: "WAIT,WAIT_BITSET"; NULL: all; NOT_REPORTED: all, if outcomes were not recorded
+ * (counted without BPF programs).
  */
 #define NOT_REPORTED ""
 struct source {
@@ -213,7 +213,7 @@ static bool is_distinct(const struct event_count *e)
 	return !e->nr || e->nr_outcomes > 1 || e->outcomes[0].text;
 }
 
-/* Whether the profile can say it: the event was counted, its outcomes are known if asked for. */
+/* True if the event was counted, with its outcomes if they are needed. */
 static bool has_source(const struct summary *s, const struct source *from)
 {
 	const struct event_count *e = find(s, from->event);
@@ -222,7 +222,7 @@ static bool has_source(const struct summary *s, const struct source *from)
 	return is_distinct(e) == (from->outcomes[0] != 0);
 }
 
-/* Counted, but the outcomes that are asked for are not known. */
+/* True if the event was counted, but without the outcomes that are needed. */
 static bool is_blurred(const struct summary *s, const struct source *from)
 {
 	const struct event_count *e = find(s, from->event);
@@ -265,7 +265,7 @@ static void add_line(struct report *r, struct report_table *t, const struct summ
 	report_add_row(r, t, cells);
 }
 
-/* Calls are counted where they begin, bytes where they end: asked for is not done. */
+/* Calls are counted at entry, bytes at exit: requested bytes are not those transferred. */
 static void add_calls(struct report *r, struct report_table *t, const struct summary *s)
 {
 	for (size_t i = 0; i < ARRAY_LEN(io_calls); i++) {
@@ -292,10 +292,11 @@ static void add_calls(struct report *r, struct report_table *t, const struct sum
 	}
 }
 
-/* Counters of the kernel see block requests only where the target itself makes them. */
+/* Kernel counters of the target only see block requests that its own threads issue. */
 static const char *note_of(const struct summary *s, const char *note)
 {
-	bool has_counters = profile_get_fact(s->p, FACT_ACCURACY) != NULL; /* of the kernel */
+	bool has_counters =
+		profile_get_fact(s->p, FACT_ACCURACY) != NULL; /* counted by kernel counters */
 	if (!has_counters || strncmp(note, "whole machine", 13) != 0)
 		return note;
 	return "in threads of the target only";
@@ -325,7 +326,7 @@ static void add_summary(struct report *r, const struct summary *s)
 			add_line(r, t, s, lines[i].what, sum, note_of(s, lines[i].note));
 	}
 	if (!t->nr_rows)
-		r->tables.n--; /* events that have no words here; the next table has them all */
+		r->tables.n--; /* events without a summary row; the next table has all events */
 }
 
 /* ---- by event ----------------------------------------------------------------------------- */
@@ -366,7 +367,7 @@ static void add_events(struct report *r, const struct summary *s)
 	for (size_t i = 0; i < s->n; i++) {
 		struct event_count *e = &s->events[i];
 		if (!e->nr)
-			continue; /* a note names them */
+			continue; /* named in a note */
 		bool is_split = e->nr_outcomes > 1 || (e->nr_outcomes && e->outcomes[0].text);
 		add_event_row(r, t, s, e, "", e->nr, e->amount);
 		if (!is_split)
@@ -406,7 +407,7 @@ static void note_absent(struct report *r, const struct summary *s)
 		report_note(r, "counted, 0 hits: %s", buf_str(&names));
 }
 
-/* What people read into such numbers, and what they do not say. */
+/* Notes on common misreadings of these counts. */
 static void add_notes(struct report *r, const struct summary *s)
 {
 	if (count_of(s, "syscalls:sys_enter_futex") || count_of(s, "syscalls:sys_exit_futex"))

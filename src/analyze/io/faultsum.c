@@ -1,4 +1,4 @@
-/* Page faults in tables; see faultsum.h. */
+/* Tables of page faults; see faultsum.h. */
 #include "base/base.h"
 
 #include "analyze/io/faultsum.h"
@@ -19,7 +19,7 @@ struct faultsum {
 	struct waitframes *frames;
 };
 
-/* Major faults first: one of them costs as much as a hundred minor ones. */
+/* Sort key: a major fault costs about as much as a hundred minor ones. */
 static uint64_t weight_of_faults(const struct tag_group *g)
 {
 	return g->amounts[MAJOR].nr * 100 + g->amounts[MINOR].nr;
@@ -41,7 +41,7 @@ static const struct tag_column kind_columns[] = {
 	 0},
 	{{"mean_ns", "mean", CELL_NS, NULL}, TAG_MEAN_NS, 0},
 	TAG_QUANTILES,
-	{{"pages", "pages", CELL_COUNT, "reclaimed"}, TAG_PAGES, 0}, /* of reclaim alone */
+	{{"pages", "pages", CELL_COUNT, "reclaimed"}, TAG_PAGES, 0}, /* only in the reclaim table */
 };
 
 #define FAULT_COLUMNS                                                                         \

@@ -1,4 +1,4 @@
-/* Reads, writes and syncs in tables; see iosum.h. */
+/* Tables of I/O; see iosum.h. */
 #include "base/base.h"
 
 #include "analyze/io/iosum.h"
@@ -16,7 +16,7 @@ static bool starts_with(const char *s, const char *prefix)
 	return !strncmp(s, prefix, strlen(prefix));
 }
 
-/* Copies from descriptor to descriptor are reads and writes at once: they count as writes. */
+/* Copies between descriptors (sendfile, splice ...) count as writes. */
 static int side_of(const char *detail)
 {
 	if (starts_with(detail, "read"))
@@ -28,7 +28,7 @@ static int side_of(const char *detail)
 
 static uint64_t weight_of_bytes(const struct tag_group *g)
 {
-	/* what moved no bytes is ordered by its number, behind all that did */
+	/* calls that moved no bytes are sorted by their number, after all others */
 	uint64_t bytes = g->amounts[READS].bytes + g->amounts[WRITES].bytes;
 	uint64_t nr = g->amounts[READS].nr + g->amounts[WRITES].nr + g->amounts[SYNCS].nr;
 	return bytes ? MIN(bytes, UINT64_MAX >> 1) + (1ull << 40) : MIN(nr, 1ull << 40);
@@ -39,7 +39,7 @@ static uint64_t weight_of_time(const struct tag_group *g)
 	return g->amounts[READS].ns + g->amounts[WRITES].ns + g->amounts[SYNCS].ns;
 }
 
-/* "read failed" is the same kind as "read". */
+/* "read failed" is of the same kind as "read". */
 static const char *kind_of(struct arena *a, const char *detail)
 {
 	const char *space = strchr(detail, ' ');

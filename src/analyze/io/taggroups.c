@@ -1,4 +1,4 @@
-/* Rows under texts; see taggroups.h. */
+/* Rows aggregated by texts; see taggroups.h. */
 #include "base/base.h"
 
 #include "analyze/io/taggroups.h"

@@ -1,7 +1,7 @@
 /*
- * Callers and callees. Both are a state that flows down the prefix tree: a node starts with its
- * parent's state and its own frames change it, outermost first. So the answer for all stacks
- * costs one pass over the nodes.
+ * Callers and callees; see callers.h. Both are computed as a state per node of the prefix tree: a
+ * node starts with the state of its parent, and its own frames change it, outermost first. So one
+ * loop over the nodes serves all stacks.
  */
 #include "base/base.h"
 #include "analyze/stacks/callers.h"
@@ -10,7 +10,7 @@
 #include "base/text/num.h"
 
 struct state {
-	uint32_t group; /* the caller or callee, 0 = none so far */
+	uint32_t group; /* the caller or callee so far; 0: none */
 	bool has_match;
 };
 
@@ -18,7 +18,7 @@ struct search {
 	const struct selection *sel;
 	const struct groups *groups;
 	const struct match *match;
-	const struct match *nearest; /* NULL = every frame */
+	const struct match *nearest; /* NULL: every frame */
 	bool is_callees;
 };
 

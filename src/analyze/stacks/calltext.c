@@ -1,4 +1,4 @@
-/* A pruned and sorted call tree; see calltext.h. */
+/* Makes a pruned and sorted call tree; see calltext.h. */
 #include "base/base.h"
 #include "analyze/stacks/calltext.h"
 
@@ -7,8 +7,8 @@
 #include "base/vec.h"
 
 struct todo {
-	uint32_t node;   /* in the whole tree; UINT32_MAX: <other> */
-	uint32_t parent; /* in the pruned tree */
+	uint32_t node;   /* index in the whole tree; UINT32_MAX: <other> */
+	uint32_t parent; /* index in the pruned tree */
 	uint64_t total;  /* of <other> */
 };
 
@@ -17,9 +17,9 @@ struct pruner {
 	const struct calltext_options *options;
 	str_id other_name;
 	VEC(struct tree_node) nodes;
-	VEC(uint32_t) last_child; /* by pruned node, 0 = none yet */
+	VEC(uint32_t) last_child; /* by pruned node; 0: none yet */
 	VEC(struct todo) todo;
-	VEC(struct todo) children; /* of the node at hand */
+	VEC(struct todo) children; /* of the current node */
 };
 
 static void pruner_release(struct pruner *p)
@@ -59,7 +59,7 @@ static uint32_t emit(struct pruner *p, const struct todo *t)
 	return id;
 }
 
-/* Queues the children so that the heaviest comes off first and <other> last. */
+/* Pushes the children so that the heaviest is popped first and <other> last. */
 static void queue_children(struct pruner *p, uint32_t node, uint32_t id)
 {
 	const struct tree_node *nodes = p->whole->nodes;

@@ -1,17 +1,18 @@
 /*
  * Call trees; see calltree.h.
  *
- * While building, a node knows its parent alone and is found by (parent, name) in one hash table.
- * Stacks of a profile are a prefix tree already: each of its nodes is looked up once per root
- * frame, by walking from a leaf to the nearest ancestor that has its place ("seat") and back.
+ * During construction a node has only a link to its parent; nodes are found by (parent, name) in
+ * one hash table. The stacks of a profile are a prefix tree already: each of its nodes is looked up
+ * once per root frame, by walking from a leaf to the nearest ancestor with a known tree node and
+ * back. tree_nodes[] caches the tree node by stack node.
  *
- *	row.stack --> leaf -> ... -> known ancestor       up, collecting
- *	seat[known] -> child(name) -> child(name) ...     down, making nodes
+ *	row.stack --> leaf -> ... -> known ancestor             up, collecting
+ *	tree_nodes[known] -> child(name) -> child(name) ...     down, adding nodes
  *
- * Where every location of the first profile has one name of its own (text formats), two stacks
- * never merge and the hash table is not needed; it is made when a second profile comes.
+ * If every location of the first profile has a name of its own (text formats), two stacks never
+ * merge and the hash table is not needed; it is built when a second profile is added.
  *
- * calltree_finish (treefinish.c) puts the nodes into preorder, siblings by name, and sums up.
+ * calltree_finish (treefinish.c) sorts the nodes into preorder, siblings by name, and sums weights.
  */
 #include "base/base.h"
 #include "analyze/stacks/calltree.h"
@@ -21,18 +22,18 @@
 #include "analyze/stacks/treebuild.h"
 #include "base/mem.h"
 
-/* What is remembered per element of one profile while its rows are added. */
+/* Caches per element of one profile, while its rows are added. */
 struct input {
 	struct calltree *ct;
 	const struct selection *sel;
 	const struct profile *p;
 	bool is_before;
-	bool is_distinct;     /* no two of its stacks have the same names */
-	str_id *func_names;   /* by func_id and marks; 0 = not yet */
+	bool is_distinct;     /* no two of its stacks have equal names */
+	str_id *func_names;   /* by func_id and marks; 0: not set yet */
 	str_id *module_names; /* by module_id */
-	uint32_t *seats;      /* by stack_id: tree node of its innermost frame, 0 = not yet */
+	uint32_t *tree_nodes; /* by stack_id: tree node of its innermost frame; 0: not set yet */
 	VEC(stack_id) path;
-	uint32_t root; /* is_distinct: the node of the root frame in hand */
+	uint32_t root; /* is_distinct: node of the current root frame */
 };
 
 struct calltree *calltree_new(struct report *r, unsigned flags)
@@ -74,7 +75,7 @@ static uint32_t add_node(struct calltree *ct, uint32_t parent, struct step s)
 	return (uint32_t)ct->nodes.n - 1;
 }
 
-/* Nodes that were made without a look at the hash table. */
+/* Adds nodes that were made without the hash table to it. */
 static void index_nodes(struct calltree *ct)
 {
 	for (; ct->nr_indexed < ct->nodes.n; ct->nr_indexed++) {
@@ -97,7 +98,7 @@ static uint32_t child(struct calltree *ct, uint32_t parent, struct step s)
 		ct->nr_indexed++;
 		return *v;
 	}
-	/* One name may be inlined here and called there: the common properties stay. */
+	/* A name may be inlined at one place and called at another: keeps the common flags. */
 	struct bnode *n = &ct->nodes.p[*v];
 	n->flags &= s.flags | ~(uint32_t)TREE_INLINED;
 	if (!n->module)
@@ -186,7 +187,7 @@ static struct step step_of(struct input *in, const struct frame_ref *f)
 
 #define ROOT_FLAGS (CALLTREE_ROOT_COMM | CALLTREE_ROOT_PROCESS | CALLTREE_ROOT_THREAD)
 
-/* A process is called like its main thread, where that is known. */
+/* Name of the process: that of its main thread, if known. */
 static str_id process_comm(const struct profile *p, const struct task *t)
 {
 	for (size_t i = p->tasks.n; i-- > 1;)
@@ -211,25 +212,25 @@ static str_id root_name(struct input *in, task_id task)
 		CLEANUP(free_p) char *s = xasprintf("%s-%d/%d", comm, t->pid, t->tid);
 		return intern_add_str(names, s);
 	}
-	return intern_add_str(names, comm); /* 0 where nothing is known: no root frame */
+	return intern_add_str(names, comm); /* 0: thread not known, no root frame */
 }
 
 /* ---- adding a profile --------------------------------------------------------------------- */
 
-/* The tree node of a stack, below @root; seats hold what is known for this root. */
+/* Returns the tree node of a stack, below @root; tree_nodes cache nodes of this root. */
 static uint32_t seat_of(struct input *in, stack_id leaf, uint32_t root)
 {
 	const struct selection *sel = in->sel;
 	stack_id stop = sel->roots ? sel->roots[leaf] : 0;
 	stack_id node = leaf;
 	vec_clear(&in->path);
-	while (node && !in->seats[node]) {
+	while (node && !in->tree_nodes[node]) {
 		vec_push(&in->path, node);
 		if (node == stop)
 			break;
 		node = in->p->stacks.p[node].parent;
 	}
-	uint32_t at = node && in->seats[node] ? in->seats[node] : root;
+	uint32_t at = node && in->tree_nodes[node] ? in->tree_nodes[node] : root;
 	for (size_t i = in->path.n; i-- > 0;) {
 		stack_id s = in->path.p[i];
 		loc_id loc = in->p->stacks.p[s].loc;
@@ -240,7 +241,7 @@ static uint32_t seat_of(struct input *in, stack_id leaf, uint32_t root)
 		struct frame_ref ref = {loc, UINT32_MAX};
 		if (in->is_distinct) {
 			ref.frame_idx = l->first_frame;
-			at = in->seats[s] = add_node(in->ct, at, step_of(in, &ref));
+			at = in->tree_nodes[s] = add_node(in->ct, at, step_of(in, &ref));
 			continue;
 		}
 		if (!nr)
@@ -249,7 +250,7 @@ static uint32_t seat_of(struct input *in, stack_id leaf, uint32_t root)
 			ref.frame_idx = l->first_frame + nr;
 			at = child(in->ct, at, step_of(in, &ref));
 		}
-		in->seats[s] = at;
+		in->tree_nodes[s] = at;
 	}
 	return at;
 }
@@ -280,7 +281,7 @@ static struct step root_step(str_id name)
 	return (struct step){name, 0, TREE_PSEUDO};
 }
 
-/* Rows come by root, so a new root is a new node unless the rows before had the same. */
+/* Rows are sorted by root, so a new root is a new node unless the previous rows had the same. */
 static uint32_t root_node(struct input *in, struct step step)
 {
 	if (!in->is_distinct)
@@ -290,13 +291,13 @@ static uint32_t root_node(struct input *in, struct step step)
 	return in->root;
 }
 
-/* What a row shows above its leaf: "[lock]". */
+/* Adds the synthetic leaf of a row: "[lock]". */
 static uint32_t add_synth_leaf(struct input *in, uint32_t at, unsigned synth_leaf)
 {
 	const char *name = select_leaf_name(synth_leaf);
 	if (!name)
 		return at;
-	in->is_distinct = false; /* a stack's node may get children from here on */
+	in->is_distinct = false; /* from here on a node of a stack may get children */
 	return child(in->ct, at, root_step(intern_add_str(&in->ct->r->names, name)));
 }
 
@@ -304,7 +305,7 @@ static void add_row(struct input *in, const struct select_row *row, str_id root)
 {
 	struct calltree *ct = in->ct;
 	unsigned flags = ct->flags;
-	/* The reverse of a line of folded text has the thread's name last. */
+	/* In reversed folded text, the thread name comes last. */
 	bool is_synth_leaf = flags & CALLTREE_REVERSE && flags & CALLTREE_ROOT_COMM;
 	struct step step = root_step(root);
 	uint32_t at = root && !is_synth_leaf ? root_node(in, step) : 0;
@@ -317,7 +318,7 @@ static void add_row(struct input *in, const struct select_row *row, str_id root)
 	add_weight(ct, at, row->weight, in->is_before);
 }
 
-/* Rows in the order of their root frames, so that seats are valid for one root at a time. */
+/* Sorts rows by root frame, so that tree_nodes are valid for one root at a time. */
 static struct grouped *group_rows(struct input *in, const struct select_row *rows, size_t n)
 {
 	struct grouped *g = xreallocarray(NULL, n + 1, sizeof(*g));
@@ -335,7 +336,7 @@ static struct grouped *group_rows(struct input *in, const struct select_row *row
 	return g;
 }
 
-/* Whether each location has one frame, with a name that no other location has. */
+/* True if each location has one frame, with a name that no other location has. */
 static bool has_distinct_names(const struct input *in)
 {
 	const struct profile *p = in->p;
@@ -360,12 +361,14 @@ static void add_rows(struct input *in)
 {
 	CLEANUP(free_p) struct grouped *g = group_rows(in, in->sel->rows, in->sel->nr_rows);
 	size_t nr_stacks = in->p->stacks.n;
-	/* A stack without a root frame may begin with a name that is one elsewhere. */
+	/*
+	 * True if a stack without a root frame begins with a name that is a root frame elsewhere.
+	 */
 	if (in->sel->nr_rows && !g[0].root && g[in->sel->nr_rows - 1].root)
 		in->is_distinct = false;
 	for (size_t i = 0; i < in->sel->nr_rows; i++) {
 		if (i && g[i].root != g[i - 1].root)
-			memset(in->seats, 0, nr_stacks * sizeof(*in->seats));
+			memset(in->tree_nodes, 0, nr_stacks * sizeof(*in->tree_nodes));
 		add_row(in, &in->sel->rows[g[i].row], g[i].root);
 	}
 }
@@ -374,7 +377,7 @@ static void add_rows(struct input *in)
 
 typedef VEC(struct step) step_vec;
 
-/* The frames of a stack, from the leaf outwards. */
+/* Collects the frames of a stack, leaf first. */
 static void add_frames(struct input *in, stack_id stack, step_vec *steps)
 {
 	struct frame_ref f;
@@ -382,7 +385,7 @@ static void add_frames(struct input *in, stack_id stack, step_vec *steps)
 		vec_push(steps, step_of(in, &f));
 }
 
-/* Continues the frames that the row before had as well, from the root on. */
+/* Extends the open frames that equal those of the row before, from the root on. */
 static void add_in_turn(struct input *in, const struct select_row *row, str_id root,
 			step_vec *steps)
 {
@@ -414,9 +417,9 @@ static void add_in_turn(struct input *in, const struct select_row *row, str_id r
 typedef VEC(struct select_row) row_vec;
 
 /*
- * A selection's rows are sums without times, so the samples are gone through again: those of a
- * stack and task that has a row, within the window. Where that is not all that the rows hold
- * (phases by time, inputs without times), the rows themselves are taken, in order of first sight.
+ * Rows of a selection are sums without times, so this loops over the samples again: those whose
+ * stack and task have a row, within the time window. If these are not all of the rows (phases by
+ * time, inputs without timestamps), uses the rows themselves, in order of first occurrence.
  */
 static bool collect_samples(struct input *in, row_vec *to)
 {
@@ -448,7 +451,7 @@ static void add_in_time(struct input *in)
 	bool has_samples = collect_samples(in, &samples);
 	const struct select_row *rows = has_samples ? samples.p : in->sel->rows;
 	size_t n = has_samples ? samples.n : in->sel->nr_rows;
-	/* Threads one after another: mixed, no frame would last. */
+	/* Sorted by thread: interleaved, no frame would span several samples. */
 	CLEANUP(free_p) struct grouped *g = group_rows(in, rows, n);
 	vec_clear(&in->ct->open);
 	for (size_t i = 0; i < n; i++)
@@ -469,14 +472,14 @@ static struct input open_input(struct calltree *ct, const struct selection *sel,
 	struct input in = {.ct = ct, .sel = sel, .p = p, .is_before = is_before};
 	in.func_names = xcalloc(p->functions.n, sizeof(*in.func_names));
 	in.module_names = xcalloc(p->modules.n, sizeof(*in.module_names));
-	in.seats = xcalloc(p->stacks.n, sizeof(*in.seats));
+	in.tree_nodes = xcalloc(p->stacks.n, sizeof(*in.tree_nodes));
 	return in;
 }
 
 static void input_release(struct input *in)
 {
 	vec_release(&in->path);
-	free(in->seats);
+	free(in->tree_nodes);
 	free(in->module_names);
 	free(in->func_names);
 }
@@ -505,7 +508,7 @@ void calltree_add_before(struct calltree *ct, const struct selection *sel)
 
 /* ---- stacks put together ------------------------------------------------------------------ */
 
-/* From the part's root outwards to its leaf. */
+/* From the outermost frame of the part to its leaf. */
 static void add_part_steps(struct input *in, const struct calltree_part *part, step_vec *steps)
 {
 	if (part->text) {

@@ -17,7 +17,7 @@ static bool is_word(char c)
 	       c == '_' || (unsigned char)c >= 0x80;
 }
 
-/* Index of @what outside of all brackets, or -1. "->" closes nothing. */
+/* Returns the index of @what outside of all brackets, or -1. "->" is not a closing bracket. */
 static ssize_t find_outside(struct sv s, struct sv what)
 {
 	int depth = 0;
@@ -34,7 +34,7 @@ static ssize_t find_outside(struct sv s, struct sv what)
 	return -1;
 }
 
-/* What the bracket at the start of s holds; *ret_after is what follows it. */
+/* Returns the content of the bracket at the start of s; *ret_after is the rest. */
 static struct sv inside(struct sv s, struct sv *ret_after)
 {
 	int depth = 0;
@@ -77,7 +77,10 @@ static struct sv strip_type_prefixes(struct sv s)
 
 static struct sv path_crate(struct sv s, int nr_left);
 
-/* "T as Trait", "impl Trait for T", "T": the type's crate, else the trait's. */
+/*
+ * Returns the crate of the type in "T as Trait", "impl Trait for T", "T"; if it has none, that of
+ * the trait.
+ */
 static struct sv qualified_crate(struct sv s, int nr_left)
 {
 	struct sv type = s;

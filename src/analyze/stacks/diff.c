@@ -1,4 +1,4 @@
-/* Two selections compared; see diff.h. */
+/* Comparison of two selections; see diff.h. */
 #include "base/base.h"
 #include "analyze/stacks/diff.h"
 
@@ -25,7 +25,7 @@ static bool is_launched(const struct profile *p)
 	return attached && !strncmp(attached, "launch", strlen("launch"));
 }
 
-/* Amounts that grow with the time for which somebody looked. */
+/* True for amounts that grow with the duration of the capture. */
 static bool is_flow(const struct selection *sel)
 {
 	static const enum heap_weight flows[] = {HEAP_WEIGHT_ALLOCATED, HEAP_WEIGHT_CALLS,
@@ -46,7 +46,7 @@ enum diff_how diff_how_of(const struct selection *before, const struct selection
 	uint64_t b_ns = view_duration_ns(after);
 	if (!heapweights_is_one(after))
 		return DIFF_SHARES;
-	/* Two runs of a command did the same work, however long it took. */
+	/* True for two launched commands: they did the same work, whatever their duration. */
 	if (!is_flow(after) || !a_ns || !b_ns || (is_launched(before->p) && is_launched(after->p)))
 		return DIFF_AMOUNTS;
 	double ratio = (double)b_ns / (double)a_ns;
@@ -136,7 +136,7 @@ static void scale(struct weight *w, double by)
 	w->variance *= by * by;
 }
 
-/* Half of the interval of one side, in the unit of the comparison. */
+/* Half width of the interval of one side, in the unit of the comparison. */
 static double error_of(const struct diff_spec *s, const struct selection *sel,
 		       const struct weight *w)
 {
@@ -151,8 +151,8 @@ static double error_of(const struct diff_spec *s, const struct selection *sel,
 }
 
 /*
- * What one side's samples did not hit need not be nothing: with 95 % it is less than three mean
- * intervals, the limit of a Poisson count of 0.
+ * An amount without samples is not necessarily 0: with 95 % it is below three sampling intervals,
+ * the limit of a Poisson count of 0.
  */
 static double unseen(const struct selection *sel, const struct weight *w, double scaled_by)
 {
@@ -244,17 +244,17 @@ void diff_make(struct diff *ret_d, struct arena *a, const struct diff_spec *spec
 
 /* ---- the report ---------------------------------------------------------------------------- */
 
-/* Which columns a table has. */
+/* Bits of columns. */
 enum {
 	OF_SHARES = 1 << 0,
 	OF_AMOUNTS = 1 << 1,
 	HAS_RATE = 1 << 2,        /* per minute */
-	HAS_SHARE_TOTAL = 1 << 3, /* with what it calls */
+	HAS_SHARE_TOTAL = 1 << 3, /* callees included */
 	HAS_AMOUNT_TOTAL = 1 << 4,
 	HAS_MODULE = 1 << 5,
 };
 
-/* Levels of a program that runs on: the difference over the time between is how fast it grows. */
+/* For live memory of a running program, the difference per minute is its growth rate. */
 static bool has_rate(const struct diff *d)
 {
 	const struct selection *after = d->spec.after;
@@ -283,7 +283,7 @@ static bool is_none(const struct weight *w)
 	return !w->weight && !w->nr_samples;
 }
 
-/* Of rows that differ by less than chance nothing may be concluded, so nothing else is said. */
+/* Insignificant differences get only this note. */
 static const char *note_of(const struct diff_item *it)
 {
 	bool is_certain = diff_is_certain(it->change, it->error) ||
@@ -400,7 +400,7 @@ static void add_items(struct report *r, const struct diff *d, unsigned flags,
 		return;
 	for (int side = BEFORE; side <= AFTER; side++)
 		other.total[side] = other.self[side];
-	other.total_change = other.change; /* inclusive amounts of several rows overlap */
+	other.total_change = other.change; /* total amounts of several rows overlap */
 	other.total_error = other.error;
 	add_item(r, t, d, &other, "<other>");
 }

@@ -1,4 +1,4 @@
-/* What rows can be grouped by; see groupings.h. */
+/* Registry of groupings; see groupings.h. */
 #include "base/base.h"
 #include "analyze/stacks/groupings.h"
 
@@ -16,7 +16,7 @@
 			const struct select_spec *spec, const struct view_limits *limits, \
 			struct err *err)
 
-/* Of what asks for nothing but rows. */
+/* A grouping that needs only the rows of the selection. */
 #define GROUPING_OF_ROWS(name, call) \
 	GROUPING(name)               \
 	{                            \
@@ -41,7 +41,7 @@ GROUPING_OF_ROWS(by_stack, waits_table(r, sel, WAITS_STACKS, limits))
 GROUPING_OF_ROWS(by_waker, waits_table(r, sel, WAITS_WAKERS, limits))
 GROUPING_OF_ROWS(by_object, waits_table(r, sel, WAITS_OBJECTS, limits))
 
-/* Threads of waits are rows of the ledger, which has their time on a CPU as well. */
+/* For waits, threads are rows of the thread time breakdown, which has their on-CPU time, too. */
 static int add_breakdown(struct report *r, const struct profile *p, const struct select_spec *spec,
 			 unsigned flags, const struct view_limits *limits, struct err *err)
 {
@@ -90,7 +90,7 @@ GROUPING(by_leak)
 	return heapsum_table(r, sel->p, spec, limits, HEAPSUM_LEAKS, err);
 }
 
-/* A view's own way for a key follows all keys. */
+/* Overrides of keys by views are in view_groupings. */
 static const struct grouping groupings[] = {
 	[BY_FUNCTION] = {"function", "inlined functions count as functions", VIEW_NR, by_function},
 	[BY_MODULE] = {"module", "binaries, libraries, the kernel", VIEW_NR, by_module},
@@ -111,7 +111,7 @@ static const struct grouping groupings[] = {
 	{"size", "memory: block size", VIEW_HEAP, by_size},
 	{"leak", "memory: leaks by allocation site, with age and growth", VIEW_HEAP, by_leak},
 };
-static const struct grouping own_ways[] = {
+static const struct grouping view_groupings[] = {
 	{"thread", NULL, VIEW_WAITS, by_waiting_thread},
 	{"thread-group", NULL, VIEW_WAITS, by_waiting_thread_group},
 	{"thread", NULL, VIEW_HEAP, by_allocating_thread},
@@ -127,9 +127,10 @@ int groupings_add(struct report *r, size_t i, const struct selection *sel,
 {
 	const struct grouping *g = &groupings[i];
 	const struct view *of = views_of_rows(sel);
-	for (size_t k = 0; k < ARRAY_LEN(own_ways); k++)
-		if (views_at(own_ways[k].view) == of && !strcmp(own_ways[k].key, g->key))
-			g = &own_ways[k];
+	for (size_t k = 0; k < ARRAY_LEN(view_groupings); k++)
+		if (views_at(view_groupings[k].view) == of &&
+		    !strcmp(view_groupings[k].key, g->key))
+			g = &view_groupings[k];
 	if (g->view == VIEW_NR || views_at(g->view) == of)
 		return g->add(r, sel, spec, limits, err);
 	const struct view *needed = views_at(g->view);

@@ -1,4 +1,4 @@
-/* Frames to groups; see groups.h. */
+/* Maps frames to groups; see groups.h. */
 #include "base/base.h"
 #include "analyze/stacks/groups.h"
 
@@ -10,11 +10,11 @@ struct builder {
 	struct arena *a;
 	const struct profile *p;
 	enum group_by by;
-	struct intern names;   /* names that the profile does not hold: crates, "file:line" */
+	struct intern names;   /* names that are not in the profile: crates, "file:line" */
 	const char **modules;  /* short name by module */
 	uint32_t *module_keys; /* id of the short name in names, by module */
 	uint32_t kernel_key;   /* of "[kernel]" */
-	struct sv *crates;     /* by func_id, p NULL = not looked for yet; BY_CRATE only */
+	struct sv *crates;     /* by func_id; p NULL: not computed yet; BY_CRATE only */
 	struct map index;
 	VEC(struct group) rows;
 };
@@ -26,7 +26,7 @@ static void builder_release(struct builder *b)
 	vec_release(&b->rows);
 }
 
-/* @name_key and @module_key: ids in one space that tell names apart. */
+/* @name_key and @module_key: ids that identify the names. */
 static uint32_t find_group(struct builder *b, uint32_t name_key, uint32_t module_key,
 			   const char *name, const char *module, uint32_t flags)
 {
@@ -40,7 +40,7 @@ static uint32_t find_group(struct builder *b, uint32_t name_key, uint32_t module
 	return *id;
 }
 
-/* A group by its name alone. */
+/* Finds or adds a group by name only. */
 static uint32_t find_named(struct builder *b, const char *name, size_t n, uint32_t flags)
 {
 	uint32_t key = intern_add(&b->names, name, n);
@@ -71,7 +71,7 @@ static uint32_t flags_of(const struct profile *p, const struct location *l, cons
 	return flags;
 }
 
-/* Text formats know that a frame is the kernel's, but no module. */
+/* In text formats a frame may be a kernel frame without a module. */
 static bool is_kernel_by_flag(const struct builder *b, module_id mod, uint32_t flags)
 {
 	return !b->modules[mod][0] && flags & TREE_KERNEL;
@@ -82,7 +82,7 @@ static const char *module_name(const struct builder *b, module_id mod, uint32_t 
 	return is_kernel_by_flag(b, mod, flags) ? "[kernel]" : b->modules[mod];
 }
 
-/* Module of a frame for people; frames that no module holds go under their own name. */
+/* Module name of a frame as shown; frames without a module have a name of their own. */
 static uint32_t module_group(struct builder *b, module_id mod, const char *fallback, uint32_t flags)
 {
 	const char *name = module_name(b, mod, flags);
@@ -91,7 +91,7 @@ static uint32_t module_group(struct builder *b, module_id mod, const char *fallb
 	return find_named(b, name, strlen(name), flags);
 }
 
-/* A function has many locations, and its name may be kilobytes long: once each. */
+/* Computed once per function: it has many locations, and its name may be kilobytes long. */
 static struct sv crate_of(struct builder *b, const struct frame *f, const char *name)
 {
 	if (!f)
@@ -123,7 +123,7 @@ static uint32_t source_group(struct builder *b, const struct location *l, const 
 	const char *file = profile_text(p, f->file);
 	if (b->by == BY_FILE)
 		return find_named(b, file, strlen(file), flags);
-	/* The same line under two functions (macros, inlining) is one row a function. */
+	/* A line in two functions (macros, inlining) is one row per function. */
 	const char *name = arena_fmt(b->a, "%s:%u", file, f->line);
 	uint32_t key = intern_add_str(&b->names, name);
 	const char *func = profile_frame_name(p, f);

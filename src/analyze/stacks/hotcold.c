@@ -1,14 +1,14 @@
 /*
- * Hot and cold together; see hotcold.h.
+ * Selection of on-CPU and off-CPU time together; see hotcold.h.
  *
- *	on-cpu rows    (thread, second) -> run time            } budget
+ *	on-cpu rows    (thread, second) -> on-CPU time         } budget
  *	CPU samples    (thread, second) -> samples of a stack  } budget split by weight
- *	off-cpu rows   stack, reason, time                     as they are; idle folded
+ *	off-cpu rows   stack, reason, time                     unchanged; idle waits merged
  *
  * Times are in whole seconds of the capture, as the slices are; a sample belongs to the second it
- * was taken in. A (thread, second) with samples and no run time (clocks that differ by a tick at a
- * border) takes the neighbouring second's budget by being left with none: its samples keep their
- * count and weigh nothing.
+ * was taken in. If a (thread, second) has samples but no on-CPU time (clocks that differ by a tick
+ * at the border of a second), its samples are counted with weight 0; their time is in the budget of
+ * the neighbouring second.
  */
 #include "base/base.h"
 #include "analyze/stacks/hotcold.h"
@@ -38,7 +38,7 @@ static void mixer_release(struct mixer *m)
 	vec_release(&m->rows);
 }
 
-/* The event with most samples among those without tags, unless one is named. */
+/* Returns the table without tags with most samples, unless an event is named. */
 static bool find_cpu_table(const struct profile *p, uint32_t *ret_table)
 {
 	bool is_found = false;
@@ -70,14 +70,14 @@ static void add_row(struct mixer *m, const struct select_row *row)
 
 /* ---- what ran ------------------------------------------------------------------------------ */
 
-/* A sample, or run time: of a thread in a second. */
+/* A sample, or on-CPU time, of a thread in one second. */
 struct hot {
 	task_id task;
 	uint64_t slice;
 	stack_id stack; /* 0 with is_budget */
 	uint32_t phase;
 	bool is_budget;
-	bool is_in; /* filters on stacks leave it in view */
+	bool is_in; /* passes the filters on stacks */
 	uint64_t nr;
 	uint64_t weight;
 };
@@ -94,7 +94,7 @@ static uint64_t thread_key(const struct profile *p, task_id t)
 	return (uint64_t)(uint32_t)p->tasks.p[t].pid << 32 | (uint32_t)p->tasks.p[t].tid;
 }
 
-/* A renamed thread is one thread with one budget; its last task has the name by which it goes. */
+/* A renamed thread is one thread with one budget, under the name of its last task. */
 static task_id *last_tasks(struct arena *a, const struct profile *p)
 {
 	CLEANUP(map_release) struct map index = {0};
@@ -106,7 +106,7 @@ static task_id *last_tasks(struct arena *a, const struct profile *p)
 	return last;
 }
 
-/* The filters that hold for run time as well as for samples. */
+/* Keeps only filters that apply to on-CPU time as well as to samples. */
 static struct select_spec of_threads(const struct select_spec *spec)
 {
 	return (struct select_spec){
@@ -148,7 +148,7 @@ static int collect_budgets(struct mixer *m, hot_vec *to, struct err *err)
 	struct row_filter *row_filter;
 	TRY(select_compile(m->arena, m->p, (uint32_t)(t - m->p->tables.p), &wide, &row_filter,
 			   err));
-	/* Time without a sample has no stack, so it passes no filter on stacks. */
+	/* On-CPU time without a sample has no stack, so it does not pass filters on stacks. */
 	bool is_in = !spec->function && !spec->within && !spec->module && !spec->phase &&
 		     spec->mode == SELECT_ANY;
 	for (size_t i = 0; i < t->n; i++)
@@ -174,7 +174,9 @@ static int by_thread(const void *x, const void *y)
 	       ?: COMPARE(a->weight, b->weight);
 }
 
-/* Shares a second's run time among its samples; the last one takes what rounding left. */
+/*
+ * Divides the on-CPU time of a second among its samples; the last one gets the rounding remainder.
+ */
 static void add_second(struct mixer *m, const struct hot *hot, size_t n)
 {
 	uint64_t budget = 0;
@@ -239,7 +241,7 @@ static int add_cold(struct mixer *m, struct err *err)
 	struct select_spec spec = *m->spec;
 	spec.event = table_key(TABLE_OFF_CPU);
 	if (!tables_has_rows(m->p, TABLE_OFF_CPU)) {
-		/* The shape of the selection alone: its window and its root of view. */
+		/* Only the time window and roots of the selection. */
 		spec.event = profile_text(m->p, m->p->tables.p[m->cpu_table].event);
 		return select_run(m->arena, m->p, &spec, &m->off, err);
 	}
@@ -275,7 +277,7 @@ static void merge_rows(row_vec *rows)
 	rows->n = n;
 }
 
-/* Whether the spec's reasons leave time on a CPU in view. */
+/* True if the reasons of the spec include on-CPU time. */
 static bool wants_hot(const struct select_spec *spec)
 {
 	if (spec->object || spec->waker || spec->min_duration || spec->max_duration)

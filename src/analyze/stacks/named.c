@@ -1,4 +1,4 @@
-/* The user's own rows; see named.h. */
+/* Rows defined by the user; see named.h. */
 #include "base/base.h"
 #include "analyze/stacks/named.h"
 
@@ -65,7 +65,7 @@ int named_parse(struct arena *a, struct sv text, struct named_rule **ret_rules, 
 
 /* ---- the table ------------------------------------------------------------------------- */
 
-/* Rule + 1 of each function, 0 = none. */
+/* Returns rule + 1 by function, 0: none. */
 static int rules_of_functions(struct arena *a, const struct profile *p,
 			      const struct named_rule *rules, size_t nr_rules,
 			      uint32_t **ret_by_func, struct err *err)
@@ -86,7 +86,7 @@ static int rules_of_functions(struct arena *a, const struct profile *p,
 	return 0;
 }
 
-/* The rows as groups of frames, for totals. */
+/* Groups made from the rows, for totals. */
 static struct groups groups_from_rules(struct arena *a, const struct profile *p,
 				       const uint32_t *by_func, size_t nr_rules)
 {
@@ -103,7 +103,7 @@ static struct groups groups_from_rules(struct arena *a, const struct profile *p,
 	return g;
 }
 
-/* The row of each stack: the state flows down the prefix tree, see callers.c. */
+/* Returns the row of each stack: a state per node of the prefix tree, as in callers.c. */
 static uint32_t *rule_of_stacks(struct arena *a, const struct selection *sel,
 				const struct groups *g, enum named_nearest nearest)
 {

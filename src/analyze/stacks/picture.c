@@ -1,4 +1,4 @@
-/* What flame graphs show; see picture.h. */
+/* Trees and texts of flame graphs; see picture.h. */
 #include "base/base.h"
 #include "analyze/stacks/picture.h"
 
@@ -29,7 +29,7 @@ void picture_add_before(struct picture *pic, const struct profile *p, const char
 	vec_push(&pic->inputs, (struct picture_input){p, name, true});
 }
 
-/* One selection after another, into one tree. */
+/* Adds one selection after another to one tree. */
 struct drawing {
 	const struct picture *pic;
 	struct report *r;
@@ -39,11 +39,11 @@ struct drawing {
 	enum unit unit;
 	bool has_input;
 	const char *palette;
-	const char *what;      /* is weighed, of memory */
-	const char *why_empty; /* of the first input that is; NULL: not known */
+	const char *what;      /* is a weight of memory */
+	const char *why_empty; /* of the first empty input; NULL: not known */
 };
 
-/* An event that all inputs have rows of, NULL: none. */
+/* Returns an event that all inputs have rows of, or NULL. */
 static const char *common_event(const struct picture *pic)
 {
 	const struct profile *first = pic->inputs.p[0].p;
@@ -79,7 +79,7 @@ static int check_kind(struct drawing *d, const struct selection *sel, const char
 		      : err_hint(err, "they have no event in common");
 }
 
-/* "+-12 %": half of the 95 % interval of all that is in view. */
+/* Appends "+-12 %": half width of the 95 % interval of everything shown. */
 static void add_heap_error(struct report *r, const struct selection *sel)
 {
 	double variance = 0;
@@ -158,7 +158,7 @@ static int add_inputs(struct drawing *d, struct err *err)
 	return 0;
 }
 
-/* "redis-server", or the first file and how many more. */
+/* Appends "redis-server", or the first file name and the number of others. */
 static const char *default_title(struct drawing *d)
 {
 	const struct picture *pic = d->pic;

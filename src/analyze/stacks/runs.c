@@ -1,4 +1,4 @@
-/* Several runs side by side; see runs.h. */
+/* Comparison of several runs; see runs.h. */
 #include "base/base.h"
 #include "analyze/stacks/runs.h"
 
@@ -8,7 +8,7 @@
 #include "analyze/select/weigh.h"
 #include "base/stat.h"
 
-/* A function, found in at least one run. */
+/* A function that was sampled in at least one run. */
 struct run_row {
 	const char *name;
 	const char *module;
@@ -69,7 +69,7 @@ static void add_run(struct run_rows *t, size_t run)
 
 struct spread {
 	struct stat_run shares; /* per cent */
-	double chance_pct;      /* what sampling alone would give */
+	double chance_pct;      /* standard deviation that sampling alone causes */
 	uint64_t nr_runs_in;
 	uint64_t nr_samples;
 };

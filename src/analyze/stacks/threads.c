@@ -7,14 +7,14 @@
 #include "base/buf.h"
 #include "base/map.h"
 
-/* What a row stands for. */
+/* What rows are. */
 enum kind { THREADS = 1 << 0, GROUPS = 1 << 1, PROCESSES = 1 << 2 };
 
 struct thread_row {
 	const char *name;
 	int32_t pid;
 	int32_t tid;
-	uint64_t nr_threads; /* that were hit; of a process under each of their names */
+	uint64_t nr_threads; /* sampled; of a process one per thread name */
 	struct weight w;
 };
 
@@ -51,7 +51,7 @@ static int by_weight(const void *x, const void *y)
 		       ?: COMPARE(a->tid, b->tid);
 }
 
-/* Text formats may know neither. */
+/* Ids are missing in text formats. */
 static uint64_t id_or_none(int32_t id)
 {
 	return id > 0 ? (uint64_t)id : CELL_NO_ID;
@@ -95,8 +95,8 @@ static void add_rows(struct report *r, struct report_table *t, const struct sele
 }
 
 /*
- * One row a (pid, tid), or a pid: a thread that was renamed is one, under its last name; a process
- * has the name of its main thread. Text formats know names but no numbers: then those tell.
+ * Makes one row per (pid, tid), or per pid. A renamed thread is one row, under its last name; a
+ * process has the name of its main thread. In text formats without ids, rows are by name.
  */
 static struct thread_row *make_rows(struct arena *a, const struct selection *sel, enum kind kind,
 				    size_t *ret_n)
@@ -192,7 +192,7 @@ void thread_groups_report(struct report *r, const struct selection *sel,
 		g->nr_threads++;
 		weight_add(&g->w, &rows[i].w);
 	}
-	groups[0].name = ""; /* of no thread */
+	groups[0].name = ""; /* samples without a thread */
 	struct report_table *t =
 		begin_table(r, "thread_groups", "threads (digits shown as #)", GROUPS);
 	add_rows(r, t, sel, groups, intern_count(&names), limits);

@@ -1,4 +1,4 @@
-/* Self and total by group; see top.h. */
+/* Self and total weight by group; see top.h. */
 #include "base/base.h"
 #include "analyze/stacks/top.h"
 
@@ -28,7 +28,7 @@ static struct view_item *weigh_items(struct arena *a, const struct selection *se
 	return items;
 }
 
-/* "hottest functions (self time)" and the like. */
+/* Returns the title: "hottest functions (self time)", "modules (self bytes)". */
 static const char *title_of(struct arena *a, const struct selection *sel, enum group_by by,
 			    enum view_sort sort)
 {

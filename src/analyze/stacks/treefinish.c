@@ -1,4 +1,4 @@
-/* Call trees, finished: order, sums, differences; see calltree.h. */
+/* Finishes a call tree: order, sums, differences; see calltree.h. */
 #include "base/base.h"
 #include "analyze/stacks/calltree.h"
 
@@ -20,7 +20,7 @@ static int by_text(const void *a, const void *b)
 		       ?: COMPARE(x->text.n, y->text.n);
 }
 
-/* By str_id: the place of the name among the names of the tree, sorted by bytes. */
+/* By str_id: rank of the name among the names of the tree, bytewise. */
 static uint32_t *rank_names(const struct calltree *ct, uint32_t *ret_nr)
 {
 	size_t nr_names = intern_count(&ct->r->names);
@@ -58,7 +58,7 @@ static int by_rank(const void *a, const void *b)
 	return COMPARE(x->rank, y->rank) ?: COMPARE(x->id, y->id);
 }
 
-/* Puts each list of siblings into the order of names; most lists have one element. */
+/* Sorts each list of siblings by name; most lists have one element. */
 static void sort_siblings(const struct calltree *ct, struct links *links)
 {
 	uint32_t nr_ranks;
@@ -79,7 +79,7 @@ static void sort_siblings(const struct calltree *ct, struct links *links)
 	vec_release(&list);
 }
 
-/* The builder's node ids in preorder; owned by the caller. */
+/* Returns node ids in preorder; owned by the caller. */
 static uint32_t *preorder(const struct calltree *ct)
 {
 	size_t n = ct->nodes.n;
@@ -115,7 +115,7 @@ static void place_nodes(const struct calltree *ct, struct report_tree *t)
 	size_t n = ct->nodes.n;
 	uint32_t *order = preorder(ct);
 	uint32_t *place = xreallocarray(NULL, n, sizeof(*place));
-	uint32_t *last = xcalloc(n, sizeof(*last)); /* by place: the last child so far */
+	uint32_t *last = xcalloc(n, sizeof(*last)); /* by preorder index: last child so far */
 	for (uint32_t i = 0; i < n; i++) {
 		const struct bnode *b = &ct->nodes.p[order[i]];
 		place[order[i]] = i;
@@ -159,8 +159,8 @@ static int64_t difference(uint64_t now, uint64_t before)
 }
 
 /*
- * A share of the "before" total is the difference of two scaled sums along preorder, so that the
- * scaled parts of a node add up to the node exactly.
+ * Scales the "before" weights: the scaled weight of a node is the difference of two scaled sums
+ * along preorder, so that the parts of a node add up to the node exactly.
  */
 static void set_deltas(struct report_tree *t)
 {
