@@ -14,7 +14,7 @@
 
 struct folded_line {
 	struct sv stack;
-	struct sv before; /* empty but in a difference */
+	struct sv before; /* second count of a difference, else empty */
 	struct sv count;
 };
 
@@ -84,7 +84,7 @@ static bool is_skipped(struct sv line)
 	return !drop_blanks(line).n || (line.p[0] == '#' && (line.n == 1 || line.p[1] == ' '));
 }
 
-/* Every line, out of the first thousand, ends with two counts, and there are such lines. */
+/* Whether all of the first thousand lines end with two counts, and there is at least one line. */
 static bool has_two_counts(struct sv text)
 {
 	struct lines in = lines_from(text.p, text.n);
@@ -113,7 +113,7 @@ static void parse_frame(struct folded_reader *r, struct sv text, struct text_fra
 		f.func_flags = mark == 'k' ? FUNC_KERNEL : mark == 'j' ? FUNC_JIT : 0;
 		if (f.is_inlined || f.func_flags)
 			text.n -= 4;
-		/* modules of their own keep read() and read()_[k] two functions */
+		/* separate modules, so that read() and read()_[k] are different functions */
 		if (f.func_flags)
 			f.path = profile_cstr(r->p, mark == 'k' ? "[kernel]" : "[jit]");
 	}
@@ -134,7 +134,7 @@ static const struct text_frame *find_frame(struct folded_reader *r, struct sv te
 	return &r->frames.p[*idx];
 }
 
-/* The physical frame and those inlined into it, which follow it in the text. */
+/* Adds the location of a function and of those inlined into it, which follow it in the text. */
 static stack_id add_group(struct folded_reader *r, stack_id parent)
 {
 	size_t n = r->group.n;

@@ -7,7 +7,7 @@
  *
  *	samples --sum--> (thread, stack) --merge--> tree of texts --sort siblings--> lines
  *
- * The order is that of the stacks' bytes with a blank behind: a frame's text is ranked once with
+ * The order is that of the stacks' bytes followed by a blank: a frame's text is ranked once with
  * ';' and once with ' ' behind it, and siblings compare by rank. That is the order of
  * `LC_ALL=C sort` unless a frame's name goes on, after another's, with a blank and a digit.
  */
@@ -34,9 +34,9 @@ struct node {
 	uint64_t count; /* of the samples that end here */
 };
 
-/* Where a stack lies in the tree below one thread's root. */
+/* The node of a stack in the tree below one thread's root. */
 struct place {
-	uint32_t root; /* + 1, so that zero is none */
+	uint32_t root; /* node + 1; 0 = none */
 	uint32_t node;
 };
 
@@ -44,7 +44,7 @@ struct place {
 struct entry {
 	uint32_t rank;
 	uint32_t node;
-	bool is_line; /* else what lies below the node */
+	bool is_line; /* else the subtree below the node */
 };
 
 struct folded_writer {
@@ -55,9 +55,9 @@ struct folded_writer {
 	VEC(struct run) loc_runs; /* by loc_id: its texts, outermost first, in `run_texts` */
 	VEC(uint32_t) run_texts;
 	struct map func_texts;    /* func_id << 2 | mark -> text */
-	VEC(uint32_t) task_nodes; /* by task_id: node of its root frame, 0 = not there yet */
+	VEC(uint32_t) task_nodes; /* by task_id: node of its root frame, 0 = not created yet */
 	VEC(struct node) nodes;   /* 0 = the root; parents come before their children */
-	struct map children; /* parent << 32 | text -> node, but for those next to the parent */
+	struct map children;      /* parent << 32 | text -> node, except next to the parent */
 	VEC(struct place) places; /* by stack_id */
 	VEC(stack_id) chain;
 	VEC(uint32_t) ranks; /* by text * 2 + (1 for ';', 0 for ' ') */
@@ -97,7 +97,7 @@ static void add_clean(struct buf *to, struct sv name, char for_blank)
 		at += (unsigned char)c >= ' ' && c != 0x7f;
 	}
 	to->n = (size_t)(at - to->p);
-	while (to->n && to->p[to->n - 1] == ' ') /* would be taken for the count's */
+	while (to->n && to->p[to->n - 1] == ' ') /* would precede the count */
 		to->n--;
 }
 
@@ -121,7 +121,7 @@ static enum frame_mark mark_of(const struct folded_writer *w, const struct locat
 	return func_flags & FUNC_JIT && w->flags & FOLDED_JIT ? MARK_JIT : MARK_NONE;
 }
 
-/* Functions come back at many locations: made once for each mark. */
+/* The text of a frame. Cached, since a function occurs at many locations; one text per suffix. */
 static uint32_t text_of_frame(struct folded_writer *w, const struct location *l,
 			      const struct frame *f)
 {
@@ -152,7 +152,7 @@ static uint32_t text_of_unnamed(struct folded_writer *w, loc_id loc)
 	return text_of_scratch(w);
 }
 
-/* The texts of a location, made when it is first met. */
+/* The texts of a location, created when it is first used. */
 static struct run run_of_loc(struct folded_writer *w, loc_id loc)
 {
 	struct run *run = &w->loc_runs.p[loc];
@@ -200,7 +200,7 @@ static uint32_t text_of_task(struct folded_writer *w, task_id id)
 
 /* ---- the tree of texts -------------------------------------------------------------------- */
 
-/* As in profile_stack, a node that follows its parent needs no index. */
+/* As in profile_stack, a node right after its parent is found without the index. */
 static uint32_t child_of(struct folded_writer *w, uint32_t parent, uint32_t text)
 {
 	uint32_t next = parent + 1;
@@ -228,7 +228,7 @@ static uint32_t root_of_task(struct folded_writer *w, task_id task)
 	return *node;
 }
 
-/* Up to a stack whose place below this root is known, and down again. */
+/* Walks up to a stack whose node below this root is known, then adds nodes downwards. */
 static uint32_t node_of_stack(struct folded_writer *w, uint32_t root, stack_id stack)
 {
 	const struct stack_node *stacks = w->p->stacks.p;
@@ -247,11 +247,11 @@ static uint32_t node_of_stack(struct folded_writer *w, uint32_t root, stack_id s
 	return node;
 }
 
-/* Rows of the table, those of one root together (a counting sort), as `places` holds one root. */
+/* Sorts the rows by root (counting sort), since `places` is for one root at a time. */
 static uint32_t *order_by_root(struct folded_writer *w, const struct table *t)
 {
 	for (size_t i = 0; i < t->n; i++)
-		(void)root_of_task(w, t->task[i]); /* makes them */
+		(void)root_of_task(w, t->task[i]); /* creates the nodes */
 	uint32_t nr_roots = (uint32_t)w->nodes.n;
 	size_t *next = xcalloc(nr_roots + 1, sizeof(*next));
 	for (size_t i = 0; i < t->n; i++)
@@ -265,7 +265,7 @@ static uint32_t *order_by_root(struct folded_writer *w, const struct table *t)
 	return rows;
 }
 
-/* The stack's node, or the one above it that says why it waited. */
+/* The node of a row: its stack's, or the child of it for the synthetic leaf (wait reason). */
 static uint32_t node_of_synth_leaf(struct folded_writer *w, const struct table *t, uint32_t row,
 				   uint32_t node)
 {
@@ -281,7 +281,7 @@ static int add_samples(struct folded_writer *w, const struct table *t, struct er
 {
 	if (t->n > UINT32_MAX)
 		return err_set(err, -EFBIG, "more than %u samples of one event", UINT32_MAX);
-	/* How often something happened says little where it took a nanosecond or an hour. */
+	/* Tables with tags are weighted: a count is not meaningful if durations differ widely. */
 	bool is_weighted = (w->flags & FOLDED_WEIGHT) || t->has_tags;
 	uint32_t column = is_weighted ? t->weight_column : 0;
 	uint32_t *rows = order_by_root(w, t);
@@ -340,7 +340,7 @@ static int by_rank(const void *a, const void *b)
 	return COMPARE(x->rank, y->rank);
 }
 
-/* Entries in runs by parent (a counting sort), each run by rank. */
+/* Groups entries by parent (counting sort), then sorts each group by rank. */
 static void sort_entries(struct folded_writer *w)
 {
 	size_t nr_nodes = w->nodes.n;
@@ -358,7 +358,7 @@ static void sort_entries(struct folded_writer *w)
 	uint32_t sum = 0;
 	for (size_t i = 0; i <= nr_nodes; i++) {
 		sum += first[i];
-		first[i] = sum; /* the end of i's run, which filling moves down to its start */
+		first[i] = sum; /* the end of group i; filling moves it down to the start */
 	}
 	vec_reserve(&w->entries, sum);
 	w->entries.n = sum;
@@ -380,7 +380,7 @@ static void sort_entries(struct folded_writer *w)
 /* ---- lines -------------------------------------------------------------------------------- */
 
 struct level {
-	uint32_t next; /* entries to do */
+	uint32_t next; /* entries not yet written */
 	uint32_t end;
 	size_t nr_prefix; /* bytes of the line before them */
 };

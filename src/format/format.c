@@ -111,7 +111,7 @@ const struct format *format_sniff(struct sv head)
 	return best;
 }
 
-/* Length of the longest of the suffixes that the path has, 0 = none. */
+/* Returns the length of the longest suffix that the path ends with, 0 = none. */
 static size_t suffix_of(struct sv path, const char *suffixes)
 {
 	size_t best = 0;
@@ -210,7 +210,7 @@ bool format_is_event(struct sv name, const char *want)
 		return true;
 	if (name.n <= w.n || name.p[w.n] != ':' || !sv_has_prefix(name, w))
 		return false;
-	/* what follows must be modifiers, not a tracepoint's name */
+	/* the rest must be modifiers, not the name of a tracepoint */
 	for (size_t i = w.n + 1; i < name.n; i++)
 		if (!name.p[i] || !strchr("ukhGHpPSDeWIbR", name.p[i]))
 			return false;

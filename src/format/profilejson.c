@@ -1,7 +1,6 @@
 /*
- * A profile as JSON, aggregated: facts, losses, modules, functions, and per event each distinct
- * (thread, stack) with its sums. For scripts; docs/formats/profile-json.md is the schema. Only
- * written.
+ * Writer of an aggregated profile as JSON: facts, losses, modules, functions, and for each event
+ * the sums by (thread, stack). For scripts; the schema is in docs/formats/profile-json.md.
  */
 #include "base/base.h"
 #include "format/format.h"
@@ -99,7 +98,7 @@ static void add_locations(struct json *j, const struct profile *p)
 		json_obj(j);
 		json_put_u64(j, "module", l->module);
 		if (p->modules.p[l->module].kind != MODULE_NAMED || !l->nr_frames) {
-			/* a number of a script loses bits above 2^53: kernel addresses are text */
+			/* text, since JSON readers with double numbers lose bits above 2^53 */
 			char hex[24];
 			int n = snprintf(hex, sizeof(hex), "0x%" PRIx64, l->offset);
 			json_put_sv(j, "offset", sv_from(hex, (size_t)n));
@@ -193,7 +192,7 @@ struct sum {
 	int64_t values[TABLE_COLUMNS_MAX];
 };
 
-/* A level is the highest one. */
+/* Adds a row; levels are combined by maximum. */
 static void add_values(struct sum *to, const struct table *t, size_t row)
 {
 	const int64_t *values = &t->values[row * t->nr_columns];
@@ -203,11 +202,11 @@ static void add_values(struct sum *to, const struct table *t, size_t row)
 					: (int64_t)((uint64_t)to->values[c] + (uint64_t)values[c]);
 }
 
-/* Sums in order of first sight, which is an order of time. */
+/* Sums in the order of their first row, that is by time. */
 static void add_sums(struct json *j, const struct table *t)
 {
 	struct map index = {0};
-	struct map groups = {0}; /* (task, stack) -> a number, which with the tag makes the key */
+	struct map groups = {0}; /* (task, stack) -> index; with the tag: key of a sum */
 	VEC(struct sum) sums = {0};
 	for (size_t i = 0; i < t->n; i++) {
 		bool is_new;

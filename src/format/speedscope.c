@@ -1,6 +1,6 @@
 /*
  * A profile for speedscope (https://www.speedscope.app): its JSON file format, "sampled" profiles.
- * One profile a thread that has rows, heaviest first, in the order of time, weighed by the event's
+ * One profile per thread that has rows, largest first; samples by time, with the event's
  * weight (ns, bytes or counts); frames have file and line where they are known. Only written.
  *
  * What it cannot hold: losses, intervals of uncertainty, marks, tags (reasons of waits).
@@ -17,14 +17,14 @@
 #include "base/vec.h"
 #include "format/textframes.h"
 
-/* The rows of one thread, in the order of the table, which is that of time. */
+/* The rows of one thread, in the order of the table (by time). */
 struct thread {
 	task_id task;
 	uint64_t weight;
 	VEC(uint32_t) rows;
 };
 
-/* A frame of the file: names at several addresses are one. */
+/* A frame of the file; the same name at several addresses is one frame. */
 struct shared_frame {
 	const char *name; /* borrowed from the profile or interned */
 	str_id file;
@@ -38,7 +38,7 @@ struct speedscope_writer {
 	struct json j;
 	struct intern keys; /* "name\1file\1line" -> frame */
 	VEC(struct shared_frame) frames;
-	uint32_t *first_of_loc;   /* by loc_id: into loc_frames, + 1; 0 = not met */
+	uint32_t *first_of_loc;   /* by loc_id: index in loc_frames + 1; 0 = not used yet */
 	VEC(uint32_t) loc_frames; /* runs: innermost first, as in the profile */
 	VEC(struct thread) threads;
 	VEC(uint32_t) path; /* of one row, leaf first */
@@ -101,7 +101,7 @@ static uint32_t nr_frames_of(const struct speedscope_writer *w, loc_id loc)
 	return MAX(w->p->locations.p[loc].nr_frames, 1u);
 }
 
-/* The frames of a stack, leaf first; a thread that has no stack has one frame that says so. */
+/* The frames of a stack, leaf first; for an empty stack one placeholder frame. */
 static void set_path(struct speedscope_writer *w, stack_id stack)
 {
 	vec_clear(&w->path);
@@ -141,7 +141,7 @@ static void collect_threads(struct speedscope_writer *w)
 		struct thread *t = &w->threads.p[thread_of[task] - 1];
 		t->weight += weight;
 		vec_push(&t->rows, i);
-		set_path(w, w->t->stack[i]); /* so that all frames are known: they stand first */
+		set_path(w, w->t->stack[i]); /* collects all frames, which come first in the file */
 	}
 	if (w->threads.n)
 		qsort(w->threads.p, w->threads.n, sizeof(*w->threads.p), by_weight);

@@ -1,4 +1,4 @@
-/* Frames of text formats; see textframes.h. */
+/* Locations of text formats; see textframes.h. */
 #include "base/base.h"
 #include "format/textframes.h"
 

@@ -1,10 +1,9 @@
 /*
- * Sections of a recording -> profile; see docs/formats/assay.md.
+ * Decodes the sections of a recording into a profile; see docs/formats/assay.md.
  *
- * Every id is checked against what the file has defined so far. In an undamaged file one that
- * points nowhere is an error. After damage, definitions may be missing: elements that were lost
- * are made up ("[lost]", bounded by a budget) so that later ids keep their meaning, and what
- * still points nowhere becomes "none".
+ * Every id is checked against the elements read so far. In an undamaged file an invalid id is an
+ * error. After damage, elements may be missing: placeholders ("[lost]", limited by a budget) are
+ * added for them so that later ids stay correct, and ids that are still invalid become "none".
  */
 #include "base/base.h"
 #include "format/assay/assayfile_sections.h"
@@ -33,7 +32,7 @@ static str_id get_str(struct assayfile_reader *r, uint64_t id)
 	return r->str_ids.p[check_id(r, id, r->str_ids.n)];
 }
 
-/* Column readers: the difference columns keep the value before in *last. */
+/* Reads a difference; *last is the previous value. */
 static uint64_t delta(struct rd *in, uint64_t *last)
 {
 	return *last += (uint64_t)rd_zigzag(in);
@@ -41,7 +40,7 @@ static uint64_t delta(struct rd *in, uint64_t *last)
 
 struct range {
 	size_t n;   /* elements that follow */
-	size_t gap; /* elements before them that the file lost */
+	size_t gap; /* lost elements before them */
 };
 
 static int get_range(struct assayfile_reader *r, struct range *ret, struct rd *in,
@@ -71,7 +70,7 @@ static int get_strings(struct assayfile_reader *r, struct rd *in, const struct r
 		vec_push(&r->str_ids, profile_cstr(r->p, LOST));
 	struct rd lens = *in;
 	for (size_t i = 0; i < range->n; i++)
-		(void)rd_uleb(in); /* the texts begin after all lengths */
+		(void)rd_uleb(in); /* skip the lengths: the texts follow them */
 	for (size_t i = 0; i < range->n; i++) {
 		uint64_t len = rd_uleb(&lens);
 		const uint8_t *s = len <= ASSAYFILE_STRING_MAX ? rd_bytes(in, len) : NULL;
@@ -153,7 +152,7 @@ static int get_names(struct assayfile_reader *r, struct rd *in, const struct ran
 	return 0;
 }
 
-/* Adds zeroed elements to a table; those that the file lost come first and are made up. */
+/* Appends zeroed elements; placeholders for lost elements come first. */
 static struct assayfile_vec extend(struct profile *p, enum assayfile_section type,
 				   const struct range *range)
 {
@@ -179,7 +178,7 @@ static struct assayfile_vec extend(struct profile *p, enum assayfile_section typ
 	return v;
 }
 
-/* The one large table: apart from the others for speed. */
+/* Separate from the other sections for speed: this one is the largest. */
 static int get_stacks(struct assayfile_reader *r, struct rd *in, const struct range *range,
 		      struct err *err)
 {
@@ -199,7 +198,7 @@ static int get_stacks(struct assayfile_reader *r, struct rd *in, const struct ra
 	return 0;
 }
 
-/* What a field is by what is stored; @nr: elements to refer to. */
+/* Converts a stored value to the field's; @nr: number of elements that an id may refer to. */
 static uint64_t field_from(struct assayfile_reader *r, const struct assayfile_field *f, uint64_t v,
 			   size_t nr)
 {
@@ -231,12 +230,13 @@ static int get_columns(struct assayfile_reader *r, struct rd *in, enum assayfile
 	}
 	struct location *l = r->p->locations.p;
 	for (size_t i = from; type == SECTION_LOCATIONS && i < elements.n; i++)
-		if (r->p->modules.p[l[i].module].kind == MODULE_PSEUDO) /* it is a function's id */
+		if (r->p->modules.p[l[i].module].kind ==
+		    MODULE_PSEUDO) /* the offset is a function id */
 			l[i].offset = check_id(r, l[i].offset, r->p->functions.n);
 	return 0;
 }
 
-/* Sections of elements that are numbered on through the file. */
+/* Reads a section of elements, which are numbered consecutively through the file. */
 static int get_elements(struct assayfile_reader *r, struct rd *in, enum assayfile_section type,
 			struct err *err)
 {
@@ -259,7 +259,7 @@ static int get_table(struct assayfile_reader *r, struct rd *in, struct err *err)
 	if (idx != r->p->tables.n) {
 		if (!r->has_damage || idx < r->p->tables.n)
 			return bad(err, "a table is out of order");
-		return 0; /* one before it was lost: its samples cannot be read and are counted */
+		return 0; /* an earlier table was lost: this one's samples count as damaged */
 	}
 	struct table t = {.event = get_str(r, rd_uleb(in))};
 	uint64_t time_kind = rd_uleb(in);
@@ -283,7 +283,7 @@ static int get_table(struct assayfile_reader *r, struct rd *in, struct err *err)
 	memcpy(&t.freq_hz, &bits, sizeof(t.freq_hz));
 	if (!(t.freq_hz >= 0 && t.freq_hz < 1e12))
 		t.freq_hz = 0;
-	if (rd_left(in)) /* 1.0 had none */
+	if (rd_left(in)) /* not in version 1.0 */
 		t.has_tags = rd_uleb(in) & ASSAYFILE_HAS_TAGS;
 	t.id = tables_identify(r->p, &t);
 	vec_push(&r->p->tables, t);

@@ -1,6 +1,6 @@
 /*
- * Sections of a recording: table elements as columns of varints, differences where neighbours are
- * near. zstd then sees long runs of small equal bytes. See docs/formats/assay.md.
+ * Encodes the sections of a recording: elements as columns of varints, as differences if neighbours
+ * have similar values, which zstd compresses well. See docs/formats/assay.md.
  */
 #include "base/base.h"
 #include "format/assay/assayfile_sections.h"
@@ -11,7 +11,7 @@
 			buf_add_uleb(to, (uint64_t)(field)); \
 	} while (0)
 
-/* The difference to the element before; the first one stands alone. Wraps like unsigned. */
+/* The difference to the previous element (0 before the first); unsigned, may wrap. */
 #define COLUMN_DELTA(field)                                        \
 	do {                                                       \
 		uint64_t last_ = 0;                                \
@@ -76,7 +76,7 @@ static void encode_names(struct buf *to, const struct profile *p, size_t from, s
 	}
 }
 
-/* As it is stored. */
+/* The value of a field as it is stored. */
 static uint64_t field_value(const uint8_t *element, const struct assayfile_field *f)
 {
 	uint64_t v = 0;
@@ -90,7 +90,7 @@ static uint64_t field_value(const uint8_t *element, const struct assayfile_field
 static void encode_stacks(struct buf *to, const struct profile *p, size_t from, size_t n)
 {
 	const struct stack_node *s = p->stacks.p;
-	COLUMN(i_ - s[i_].parent); /* 1 down a chain of new nodes */
+	COLUMN(i_ - s[i_].parent); /* 1 for a node right after its parent */
 	COLUMN_DELTA(s[i_].loc);
 }
 
@@ -170,8 +170,8 @@ void encode_state(struct buf *to, const struct profile *p)
 	buf_add_uleb(to, p->start_ns);
 	buf_add_uleb(to, p->end_ns);
 	buf_add_zigzag(to, p->wall_start_ns);
-	buf_add_uleb(to, p->is_incomplete); /* a copy of a cut recording stays one */
-	uint64_t nr_losses = LOSS_NR; /* without those beside the samples that did not happen */
+	buf_add_uleb(to, p->is_incomplete); /* a copy of an incomplete recording is incomplete */
+	uint64_t nr_losses = LOSS_NR;       /* without trailing counters that are 0 */
 	while (!p->losses.nr[nr_losses - 1] &&
 	       loss_class((enum loss_kind)(nr_losses - 1)) == LOSS_CLASS_OTHER)
 		nr_losses--;

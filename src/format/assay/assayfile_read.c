@@ -16,7 +16,7 @@
 #define HEADER_BYTES sizeof(struct assayfile_header)
 #define CHUNK_BYTES  sizeof(struct assayfile_chunk)
 
-/* Varint columns seldom shrink more than tenfold; a bomb shrinks a thousandfold. */
+/* Varint columns rarely compress more than 10:1; a decompression bomb about 1000:1. */
 #define RAW_FLOOR  ((size_t)16 << 20)
 #define RAW_FACTOR 64
 
@@ -24,9 +24,9 @@ struct walk {
 	const uint8_t *p;
 	size_t n;
 	size_t off;
-	size_t end; /* after the last whole chunk */
+	size_t end; /* after the last complete chunk */
 	size_t raw_budget;
-	uint64_t nr_samples; /* that there should be, by the last header seen */
+	uint64_t nr_samples; /* expected, from the last chunk header */
 	bool is_torn;        /* the file ends within a chunk */
 	bool has_end;
 };
@@ -42,7 +42,7 @@ static bool is_good_chunk(const struct assayfile_chunk *c)
 	       c->header_crc == zio_crc32(c, offsetof(struct assayfile_chunk, header_crc));
 }
 
-/* The next chunk header at or after w->off; false: there is none. Damage in between is noted. */
+/* Finds the next chunk header at or after w->off and notes damage before it; false: none. */
 static bool find_chunk(struct walk *w, struct assayfile_reader *r, struct assayfile_chunk *ret_c)
 {
 	static const uint32_t mark = ASSAYFILE_CHUNK_MARK;
@@ -109,7 +109,8 @@ static int read_chunks(struct walk *w, struct assayfile_reader *r, struct err *e
 			w->is_torn = true;
 			break;
 		}
-		w->has_end = false; /* names may follow an end; then there is another one */
+		w->has_end =
+			false; /* symbol names may follow an END chunk; then there is another END */
 		int rc = read_chunk(w, r, &c, err);
 		if (rc) {
 			err_wrap(err, "chunk at byte %zu", w->off);
@@ -144,9 +145,9 @@ static int read_header(struct assayfile_header *ret_h, bool *ret_is_good, const 
 }
 
 /*
- * What is missing becomes losses, so that the sums still hold: seen = written + ... + damaged.
- * Samples that were lost before the last stored state are among its written ones; those after it
- * (the end of the file is missing) it has not seen yet.
+ * Counts missing samples as losses, so that seen = written + ... + damaged holds. Samples lost
+ * before the last stored state are included in its LOSS_WRITTEN; those after it (truncated file)
+ * are not yet included in its LOSS_SEEN.
  */
 static void settle(struct profile *p, const struct walk *w, const struct assayfile_reader *r,
 		   const struct assayfile_header *h)
@@ -252,7 +253,7 @@ int assayfile_info(struct assayfile_info *ret_info, int fd, struct err *err)
 	info.duration_ns = h.duration_ns;
 	info.nr_samples = h.nr_samples;
 	info.is_incomplete = h.state != ASSAYFILE_FINISHED;
-	/* Not finished: each chunk's header tells how far it went. */
+	/* Not finished: use the numbers in the chunk headers. */
 	struct assayfile_chunk c;
 	uint64_t off = HEADER_BYTES;
 	while (h.state == ASSAYFILE_OPEN && info.file_bytes - off >= sizeof(c) &&
@@ -260,7 +261,8 @@ int assayfile_info(struct assayfile_info *ret_info, int fd, struct err *err)
 	       is_good_chunk(&c) && c.stored_bytes <= info.file_bytes - off - sizeof(c)) {
 		info.nr_samples = c.nr_samples;
 		info.duration_ns = c.elapsed_ns;
-		info.is_incomplete = c.type != ASSAYFILE_END; /* a pipe's header stays open */
+		info.is_incomplete =
+			c.type != ASSAYFILE_END; /* the header of a pipe is never completed */
 		off += sizeof(c) + c.stored_bytes;
 	}
 	*ret_info = info;

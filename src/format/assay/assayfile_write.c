@@ -1,8 +1,8 @@
 /*
  * The writer of recordings; see assayfile.h.
  *
- * A flush encodes everything that the profile gained into chunks in memory and writes them with
- * one write. Cursors move only when that write succeeded, so a flush either happened or did not.
+ * A flush encodes the new elements and rows of the profile into chunks in memory and writes them
+ * with one write. Cursors are advanced only if that write succeeds, so a flush is atomic.
  */
 #include "base/base.h"
 #include "format/assay/assayfile.h"
@@ -16,10 +16,10 @@
 #include "format/assay/assayfile_sections.h"
 
 #define ZSTD_LEVEL   3
-#define CHUNK_TARGET ((size_t)1 << 20) /* raw bytes after which a chunk is closed */
+#define CHUNK_TARGET ((size_t)1 << 20) /* uncompressed bytes after which a chunk is closed */
 #define BATCH        16384             /* elements of one section */
 
-/* What the file holds of each table, and of the few fields that change after they were added. */
+/* How much of the profile is in the file, and the last values of fields that may change. */
 struct cursors {
 	size_t held[ASSAYFILE_SECTIONS];
 	uint64_t state_hash;
@@ -29,19 +29,19 @@ struct assayfile_writer {
 	int fd;             /* -1: to memory */
 	struct buf *memory; /* borrowed */
 	bool is_seekable;
-	unsigned nr_wait;     /* flushes that are passed over after failures */
+	unsigned nr_wait;     /* flushes to skip after failures */
 	unsigned nr_failures; /* in a row */
-	bool is_failed;       /* the last write left bytes behind that could not be cut off */
+	bool is_failed;       /* a failed write left bytes that could not be truncated */
 	bool has_header;
 	char kind[ASSAYFILE_KIND_MAX];
-	uint64_t offset; /* end of the last whole chunk */
+	uint64_t offset; /* end of the last complete chunk */
 	uint64_t nr_samples;
 	struct cursors done;
 	VEC(size_t) rows;              /* by table */
-	VEC(uint64_t) sent[UPDATE_NR]; /* what the file holds of fields that may change */
+	VEC(uint64_t) sent[UPDATE_NR]; /* values in the file of fields that may change */
 	VEC(struct assayfile_index_entry) index;
 
-	/* one flush in the making */
+	/* the flush in progress */
 	struct cursors next;
 	VEC(size_t) next_rows;
 	uint64_t next_samples;
@@ -95,7 +95,7 @@ uint64_t assayfile_unsaved(const struct assayfile_writer *w, const struct profil
 	return n > w->nr_samples ? n - w->nr_samples : 0;
 }
 
-/* While a capture runs the end is not known yet: the last samples stand in. */
+/* While a capture runs its end is not known: use the time of the last samples. */
 static uint64_t elapsed_ns(const struct profile *p)
 {
 	uint64_t end_ns = p->end_ns;
@@ -141,7 +141,7 @@ static int close_chunk(struct assayfile_writer *w, const struct profile *p, stru
 	return 0;
 }
 
-/* Moves w->section into the open chunk, and closes it when that is large enough. */
+/* Appends w->section to the open chunk, and closes the chunk if it is large enough. */
 static int add_section(struct assayfile_writer *w, const struct profile *p,
 		       enum assayfile_section type, struct err *err)
 {
@@ -152,7 +152,7 @@ static int add_section(struct assayfile_writer *w, const struct profile *p,
 	return w->raw.n < CHUNK_TARGET ? 0 : close_chunk(w, p, err);
 }
 
-/* How many of `left` elements one section takes: those of unbounded size fewer. */
+/* How many of `left` elements to put in one section; fewer for elements of unlimited size. */
 static size_t batch_of(const struct profile *p, enum assayfile_section type, size_t from,
 		       size_t left)
 {
@@ -218,7 +218,7 @@ static uint64_t value_of(const struct profile *p, enum assayfile_update what, si
 					  : p->modules.p[i].is_deleted;
 }
 
-/* Ends of mappings and tasks, and deleted files, where they changed after they were written. */
+/* Writes ends of mappings and tasks and deleted files that changed since they were written. */
 static int add_updates(struct assayfile_writer *w, const struct profile *p, struct err *err)
 {
 	for (enum assayfile_update u = UPDATE_MAPPING_END; u < UPDATE_NR; u++)
@@ -244,7 +244,7 @@ static int add_state(struct assayfile_writer *w, const struct profile *p, struct
 	return add_section(w, p, SECTION_STATE, err);
 }
 
-/* Definitions before uses: a reader that stops anywhere has everything that it refers to. */
+/* Elements come before references to them, so that a truncated file has no invalid ids. */
 static int encode_gains(struct assayfile_writer *w, const struct profile *p, struct err *err)
 {
 	static const enum assayfile_section defined[] = {
@@ -274,7 +274,7 @@ static int write_out(struct assayfile_writer *w, const void *p, size_t n, struct
 	w->is_failed = false;
 	int rc = file_write_all(w->fd, p, n, err);
 	if (rc) {
-		/* Part of it may be there: cut it off, now or before the next try. */
+		/* The write may be partial: truncate the file, now or before the next attempt. */
 		w->is_failed = w->is_seekable && file_truncate(w->fd, w->offset, NULL);
 		return rc;
 	}
@@ -358,7 +358,7 @@ static int flush_now(struct assayfile_writer *w, const struct profile *p, struct
 	return 0;
 }
 
-/* What has gathered is encoded again by every try: they become rarer, up to one in 32. */
+/* Each attempt encodes all unsaved data again: after failures only up to one in 32 tries. */
 int assayfile_flush(struct assayfile_writer *w, const struct profile *p, struct err *err)
 {
 	if (w->nr_wait) {
@@ -396,8 +396,7 @@ int assayfile_finish(struct assayfile_writer *w, const struct profile *p, struct
 		memcpy(w->memory->p, &h, sizeof(h));
 	else if (w->is_seekable && w->has_header && !rc)
 		rc = file_pwrite_all(w->fd, &h, sizeof(h), 0, err);
-	else if (w->is_seekable &&
-		 w->has_header) /* needs no new space: say at least what is missing */
+	else if (w->is_seekable && w->has_header) /* needs no new disk space */
 		(void)file_pwrite_all(w->fd, &h, sizeof(h), 0, NULL);
 	return rc;
 }

@@ -7,7 +7,7 @@
 #include "base/file/file.h"
 #include "base/text/lines.h"
 
-#define DEPTH_MAX 65536 /* of a stack; no program has more */
+#define DEPTH_MAX 65536 /* frames; no program has more */
 
 /* ---- numbers ------------------------------------------------------------------------------ */
 
@@ -88,11 +88,11 @@ bool dumpmaps_row(struct sv text, struct dump_sum *ret_live, struct dump_sum *re
 	return true;
 }
 
-/* @taken: the probability with which each block of a row was seen. */
+/* @taken: the probability with which each block of a row was sampled. */
 static struct dump_estimate scale(struct dump_sum sum, double taken)
 {
 	struct dump_estimate e = {.nr = (double)sum.nr, .nr_bytes = (double)sum.nr_bytes};
-	if (!sum.nr || !(taken > 0)) /* blocks of no bytes are never seen */
+	if (!sum.nr || !(taken > 0)) /* blocks of 0 bytes are never sampled */
 		return e;
 	double each = e.nr_bytes / e.nr / taken;
 	e.variance = e.nr * each * each * (1 - taken);
@@ -211,7 +211,7 @@ static void add_map(struct dumpmaps *m, struct map_line *l)
 	vec_push(&m->maps, l->map);
 	const struct module *mod = &m->p->modules.p[l->map.module];
 	const char *path = profile_text(m->p, mod->path);
-	/* The program comes first, but for the recorder (remote/patch/heapspace.h), if it is there. */
+	/* The program is the first file, except for the recorder (remote/patch/heapspace.h). */
 	if (mod->kind == MODULE_ELF && !m->comm && strncmp(path, "/memfd:assay-", 13)) {
 		const char *base = path_base(path);
 		m->comm = profile_cstr(m->p, base);
@@ -241,7 +241,7 @@ void dumpmaps_parse(struct dumpmaps *m, struct profile *p, int32_t pid, struct s
 	while (lines_next(&in, &line)) {
 		struct map_line l;
 		struct sv text = sv_trim(line);
-		/* gperftools puts a line "build=..." first where it knows the build */
+		/* gperftools may write a line "build=..." first */
 		if (!text.n || sv_has_prefix(text, SV("build=")))
 			continue;
 		if (parse_map(text, &l))
@@ -260,7 +260,7 @@ void dumpmaps_say_damage(const struct dumpmaps *m, uint64_t got, uint64_t wanted
 	if (m->is_cut || (!m->has_main_stack && m->nr_outside)) {
 		CLEANUP(buf_release) struct buf b = {0};
 		buf_add_str(&b, "cut short: its list of mapped files is not whole");
-		if ((double)got < 0.99 * (double)wanted) /* heads of gperftools are a little off */
+		if ((double)got < 0.99 * (double)wanted) /* headers of gperftools are not exact */
 			buf_addf(&b, ", its stacks hold %.0f %% of the bytes that its head counts",
 				 100.0 * (double)got / (double)wanted);
 		profile_fact(m->p, FACT_HEAP_DUMP, buf_str(&b));
@@ -286,7 +286,7 @@ static const struct dump_map *find_map(const struct dumpmaps *m, uint64_t addres
 
 static loc_id new_location(struct dumpmaps *m, uint64_t address, uint32_t flags)
 {
-	/* A call may be the last instruction of its mapping: what it returns to is outside. */
+	/* A call may be the last instruction of a mapping: the return address is outside. */
 	const struct dump_map *map =
 		find_map(m, flags & LOCATION_CALL && address ? address - 1 : address);
 	if (!map) {

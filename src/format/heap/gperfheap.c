@@ -7,7 +7,7 @@
  *	     1:   81920 [     1:   81920] @ 0x7f21 0x7f20 ...	live [allocated] @ stack, leaf first
  *	MAPPED_LIBRARIES:
  *
- * What follows the "@" of the first line says how the numbers came about:
+ * The text after "@" in the first line is the kind of the profile:
  *	heapprofile	every allocation: "live" and "allocated" are exact
  *	..._v2/N	a Poisson sample with N bytes in between: each row is scaled by its mean
  *			size before any sum (dumpmaps_unbias)
@@ -49,7 +49,7 @@ static bool contains(struct sv s, const char *word)
 	return memmem(s.p, s.n, word, strlen(word)) != NULL;
 }
 
-/* What stands behind "@": "heapprofile", "heap_v2/524288", "growthz/1". */
+/* Parses the kind after "@": "heapprofile", "heap_v2/524288", "growthz/1". */
 static void take_kind(struct reader *r, struct sv kind)
 {
 	struct sv number = kind;
@@ -58,7 +58,7 @@ static void take_kind(struct reader *r, struct sv kind)
 	while (nr_digits < number.n && number.p[nr_digits] >= '0' && number.p[nr_digits] <= '9')
 		nr_digits++;
 	uint64_t interval = 0;
-	(void)sv_to_u64(sv_from(number.p, nr_digits), &interval); /* 0: not said */
+	(void)sv_to_u64(sv_from(number.p, nr_digits), &interval); /* 0: none given */
 	r->is_growth = contains(name, "growth");
 	if (sv_eq(name, SV("heapprofile")) || !contains(name, "heap") || r->is_growth)
 		return;
@@ -85,7 +85,7 @@ static bool take_header(struct reader *r, struct sv line)
 		r->sampling = SAMPLING_V1;
 		r->interval = INTERVAL_DEFAULT;
 	}
-	/* a sampler of what is live knows nothing of what was freed */
+	/* a sampled heap profile has live blocks only */
 	r->has_all = !r->is_growth && (r->sampling == SAMPLING_NONE || !is_same);
 	return true;
 }

@@ -1,4 +1,4 @@
-/* Rows of memory for writers; see heapsteps.h. */
+/* Memory tables for writers of heap files; see heapsteps.h. */
 #include "base/base.h"
 #include "format/heap/heapsteps.h"
 
@@ -42,7 +42,7 @@ static int64_t value(const struct table *t, size_t row, uint32_t column)
 	return MAX(v, 0);
 }
 
-/* Rows with bytes of unknown blocks (massif's trees) count as one. */
+/* Rows with bytes but without a number of blocks (massif's trees) count as one block. */
 static struct heap_amount amount(const struct table *t, size_t row, uint32_t column)
 {
 	struct heap_amount a = {value(t, row, column), value(t, row, column + 1)};
@@ -82,7 +82,7 @@ static int by_second(const void *a, const void *b)
 	return COMPARE(x->second, y->second) ?: COMPARE(x->key, y->key);
 }
 
-/* One step a second and key: rows of several threads become one. */
+/* Merges rows of several threads: one step per second and key. */
 static void merge_steps(struct heapsteps *r)
 {
 	if (!r->steps.n)
@@ -105,7 +105,7 @@ static void merge_steps(struct heapsteps *r)
 
 static struct heap_amount *by_key_of(struct builder *b, const struct table *t)
 {
-	/* keys that only this table has come first, so that the array is long enough */
+	/* add the keys of this table first, so that the array is large enough */
 	for (size_t i = 0; i < t->n; i++)
 		(void)key_of(b, t, i);
 	struct heap_amount *sums = xcalloc(MAX(b->r->keys.n, (size_t)1), sizeof(*sums));
@@ -114,8 +114,8 @@ static struct heap_amount *by_key_of(struct builder *b, const struct table *t)
 	return sums;
 }
 
-/* Nobody tells when what is not live any more was freed: in the second of its allocation. */
-static void free_the_dead(struct builder *b, const struct table *live)
+/* Without times of frees: blocks that are not live are freed in the second of their allocation. */
+static void free_not_live(struct builder *b, const struct table *live)
 {
 	CLEANUP(free_p) struct heap_amount *left = by_key_of(b, live);
 	for (size_t i = b->r->steps.n; i--;) {
@@ -123,7 +123,7 @@ static void free_the_dead(struct builder *b, const struct table *live)
 		struct heap_amount *l = &left[s->key];
 		struct heap_amount kept = {MIN(l->nr, s->allocated.nr),
 					   MIN(l->nr_bytes, s->allocated.nr_bytes)};
-		/* bytes without blocks are no row: then the two do not belong together */
+		/* blocks and bytes do not match: nothing of this step is live */
 		if ((kept.nr == s->allocated.nr && kept.nr_bytes != s->allocated.nr_bytes) ||
 		    (!kept.nr && kept.nr_bytes))
 			kept = (struct heap_amount){0};
@@ -132,7 +132,7 @@ static void free_the_dead(struct builder *b, const struct table *live)
 		l->nr -= kept.nr;
 		l->nr_bytes -= kept.nr_bytes;
 	}
-	/* what lives was allocated, even where that was not written down */
+	/* live blocks were allocated, even if no allocation was recorded */
 	for (size_t i = 0; i < b->r->keys.n; i++)
 		if (left[i].nr || left[i].nr_bytes) {
 			left[i].nr = MAX(left[i].nr, (int64_t)1);
@@ -172,8 +172,8 @@ int heapsteps_init(struct heapsteps *r, const struct profile *p,
 		add_table(&b, freed, true);
 	merge_steps(r);
 	if (allocated && !freed && live)
-		free_the_dead(&b, live);
-	/* live alone has no history in which a peak could be */
+		free_not_live(&b, live);
+	/* "live" alone has no history that could have a peak */
 	if (peak && allocated)
 		take_peak(&b, peak);
 	if (r->steps.n)

@@ -1,27 +1,27 @@
 /*
- * heaptrack's files: version 3 as heaptrack_interpret writes them and heaptrack_gui opens them, and
- * the older versions. docs/formats/heaptrack.md has the grammar. Raw files (heaptrack -r) have to
- * go through heaptrack_interpret first: the error says so.
+ * Reader of heaptrack's files: version 3, as heaptrack_interpret writes and heaptrack_gui opens
+ * them, and older versions. Grammar: docs/formats/heaptrack.md. Raw files (heaptrack -r) must be
+ * converted by heaptrack_interpret first; the error has the command as a hint.
  *
  *	s <len> <text>                   strings, numbered from 1
  *	i <ip> <module> [<fn> <file> <line>]*   addresses with the functions there, innermost first
  *	t <address> <parent>             stacks, a node is a leaf; parent 0 = the root
- *	a <size> <stack>                 what was allocated where
- *	+ <a>   - <a>                    an allocation, a free
+ *	a <size> <stack>                 an allocation info: size and stack
+ *	+ <a>   - <a>                    an allocation, a free, by the number of its info
  *	c <ms>  R <pages>                the time, the resident set
  *
- * Reading keeps all numbers exact: "allocated" and "freed" in one-second slices, "live" at the
- * end, "peak" at the moment at which live bytes were most (the first one, if there are several),
- * temporary allocations by heaptrack's rule (the next event frees what was allocated). A free names
- * no block but where and how large: the age of live blocks is unknown.
+ * All numbers are exact: "allocated" and "freed" per second, "live" at the end, "peak" at the
+ * maximum of live bytes (the first one, if there are several), temporary allocations by heaptrack's
+ * rule (the next event frees the block). A free has only size and stack, not the address, so the
+ * age of live blocks is unknown.
  *
- * Peak: each site remembers what it held when it last changed after a new peak, so a peak costs
- * nothing but a new number, and none of the sites has to be visited.
+ * Peak: each new peak increments a number (epoch). An info stores its live amount of the peak when
+ * it first changes in a new epoch, so a new peak does not have to visit all infos.
  *
- * -EINVAL where the first line is no version, or the file is raw.
+ * -EINVAL if the first line is not a version, or the file is raw.
  *
- * Events are most of a file, so theirs is the one loop that matters: no line is copied, hex digits
- * are looked up in a table, and all that an event touches is one entry of `infos` and its site.
+ * Most lines are events, so their loop is optimised: no line is copied, hex digits are looked up in
+ * a table, and an event accesses only one entry of `infos`.
  */
 #include "base/base.h"
 #include "format/format.h"
@@ -36,32 +36,33 @@
 #include "model/heap.h"
 #include "model/tables.h"
 
-#define START_NS       ((uint64_t)1000000000) /* times in the file begin at 0, which means unknown */
+#define START_NS \
+	((uint64_t)1000000000) /* added to times, which begin at 0 in the file: 0 means unknown */
 #define SECOND_NS      ((uint64_t)1000000000)
 #define MS_NS          ((uint64_t)1000000)
-#define TIME_MAX_MS    ((uint64_t)1 << 43) /* centuries; more is damage */
-#define RSS_STEP_MS    100                 /* one row of the resident set for each, the greatest */
+#define TIME_MAX_MS    ((uint64_t)1 << 43) /* 278 years; larger times are invalid */
+#define RSS_STEP_MS    100                 /* one row of RSS per step, the maximum */
 #define INLINES_MAX    256
 #define LINE_MAX_BYTES ((size_t)1 << 24)
 
 /*
- * What was allocated where: all that an event touches, so that it costs one miss of the cache. The
- * counts are unsigned, so that those of a hostile file may wrap; what ends up below 0 (more freed
- * than allocated) is shown as 0.
+ * Allocation info (size and stack) with its counts: all data that an event accesses, so an event
+ * costs one cache miss. Counts are unsigned, so that those of a malicious file wrap without
+ * undefined behaviour; results below 0 (more freed than allocated) become 0.
  */
 struct info {
 	uint64_t nr_bytes;
-	uint64_t epoch; /* the peak that `peak` is of; another one: nothing changed since */
+	uint64_t epoch; /* the peak that `peak` is of; older: unchanged since */
 	uint32_t site;
 	uint32_t live;
 	uint32_t peak;
-	/* of the second that is open */
+	/* in the current second */
 	uint32_t calls;
 	uint32_t frees;
 	uint32_t temporary;
 };
 
-/* Blocks of one class of sizes from one stack: what rows are of. Sums of a second, or of all. */
+/* Blocks of one stack and size class, which become rows. Sums of a second, or of the whole file. */
 struct site {
 	uint64_t nr[2]; /* allocated and freed; at the end: live and at the peak */
 	uint64_t bytes[2];
@@ -74,7 +75,7 @@ struct site {
 
 struct reader {
 	struct profile *p;
-	struct err *err; /* of what ends the reading */
+	struct err *err; /* error that ends the reading */
 	int rc;
 	unsigned file_version;
 	bool has_version;
@@ -90,7 +91,7 @@ struct reader {
 	struct map blocks;     /* version 0: address -> index of infos */
 	VEC(uint32_t) touched; /* infos of this second */
 	VEC(uint32_t) touched_sites;
-	uint64_t last; /* what the last event allocated, for temporary ones */
+	uint64_t last; /* info of the last allocation, to recognise temporary ones */
 
 	uint64_t time_ms;
 	uint64_t second;
@@ -99,7 +100,7 @@ struct reader {
 	uint64_t peak_bytes;
 	uint64_t peak_ms;
 	uint64_t nr_events;
-	uint64_t rss_ms; /* of the row of the resident set that is kept back */
+	uint64_t rss_ms; /* time of the RSS row that is not yet added */
 	uint64_t rss_bytes;
 	uint64_t rss_live_bytes;
 
@@ -129,7 +130,7 @@ static void reader_release(struct reader *r)
 
 /* ---- fields ------------------------------------------------------------------------------- */
 
-/* 0 to 15, or -1: a table, since digits are most of what is read. */
+/* Value of a hex digit, or -1. A table, since most characters are digits. */
 #define X16(v) v, v, v, v, v, v, v, v, v, v, v, v, v, v, v, v
 static const int8_t hex_value[256] = {
 	X16(-1), X16(-1), X16(-1), 0,       1,       2,       3,  4,  5,       6,       7,
@@ -140,7 +141,7 @@ static const int8_t hex_value[256] = {
 	X16(-1), X16(-1), X16(-1), X16(-1), X16(-1), X16(-1),
 };
 
-/* " 1a2b": false, and *s as it was, where that is not what comes. */
+/* Parses " 1a2b"; false, with *s unchanged, if the text is not of that form. */
 static bool take_hex(struct sv *s, uint64_t *ret_v)
 {
 	size_t i = 0;
@@ -173,7 +174,7 @@ static str_id string_at(const struct reader *r, uint64_t number)
 	return number && number <= r->strings.n ? r->strings.p[number - 1] : 0;
 }
 
-/* ---- what is numbered --------------------------------------------------------------------- */
+/* ---- strings, addresses, stacks, infos ----------------------------------------------------- */
 
 static bool take_string(struct reader *r, struct sv s)
 {
@@ -218,7 +219,7 @@ static bool take_node(struct reader *r, struct sv s)
 	uint64_t parent;
 	bool is_good = take_hex(&s, &ip) && take_hex(&s, &parent) && ip && ip <= r->ips.n &&
 		       parent <= r->stacks.n;
-	/* a node that makes no sense keeps its number: those that follow count on it */
+	/* an invalid node keeps its number, as numbers count lines */
 	stack_id up = is_good && parent ? r->stacks.p[parent - 1] : 0;
 	vec_push(&r->stacks, is_good ? profile_stack(r->p, up, r->ips.p[ip - 1]) : 0);
 	return is_good;
@@ -288,7 +289,7 @@ static void release(struct reader *r, uint64_t idx, bool is_temporary)
 	r->nr_events++;
 }
 
-/* Version 0: addresses, and no numbers for what was allocated. */
+/* Version 0: events have addresses instead of numbers of infos. */
 static bool take_old_event(struct reader *r, char kind, struct sv s)
 {
 	uint64_t nr_bytes;
@@ -331,7 +332,7 @@ static bool take_event(struct reader *r, char kind, uint64_t idx)
 		r->last = idx;
 	} else {
 		release(r, idx, r->last == idx);
-		r->last = 0; /* as heaptrack has it, though there is a number 0 */
+		r->last = 0; /* as heaptrack does, although 0 is a valid number */
 	}
 	return true;
 }
@@ -368,7 +369,7 @@ static int64_t not_below_0(uint64_t v)
 	return MAX((int64_t)v, 0);
 }
 
-/* Negative ones are of sums that another number of the same site makes whole. */
+/* Amounts may be negative: another info of the same site has the rest. */
 static void add_to_site(struct reader *r, const struct info *info, int64_t first, int64_t second)
 {
 	struct site *s = &r->sites.p[info->site];
@@ -484,7 +485,7 @@ static bool take_version(struct reader *r, struct sv s)
 	uint64_t file = 0;
 	if (!take_hex(&s, &program))
 		return false;
-	/* 1.2's first files have no number of their own */
+	/* the first files of version 1.2 have no file version */
 	if (!take_hex(&s, &file) && program == 0x10200)
 		file = 1;
 	r->has_version = true;
@@ -499,7 +500,7 @@ static bool take_version(struct reader *r, struct sv s)
 
 static bool take_command(struct reader *r, struct sv s)
 {
-	if (r->has_command) /* heaptrack calls this a damaged file */
+	if (r->has_command) /* heaptrack treats a second one as a damaged file */
 		return false;
 	r->has_command = true;
 	CLEANUP(buf_release) struct buf command = {0};
@@ -521,7 +522,7 @@ static bool take_system(struct reader *r, struct sv s)
 	return true;
 }
 
-/* What was counted until now was before the capture. */
+/* Attached: events until here are from before the capture. */
 static bool take_attached(struct reader *r)
 {
 	profile_fact(r->p, FACT_HEAP_ATTACHED, "attach");
@@ -571,7 +572,7 @@ static bool take_line(struct reader *r, struct sv line)
 	case 'x':
 	case 'm':
 		return refuse_raw(r);
-	case 'S': /* what not to call a leak */
+	case 'S': /* leak suppressions */
 	case '#':
 		return true;
 	}
@@ -634,8 +635,8 @@ static bool is_negative(const struct site *s)
 }
 
 /*
- * Files that assay wrote of sources without sizes may free other sizes than were allocated: what a
- * stack holds is right, how it is shared out over classes is not, so the classes are put together.
+ * Files that assay wrote of sources without sizes may free other sizes than were allocated. The
+ * sums of a stack are right, but not those of its size classes, so the classes are merged.
  */
 static void join_classes(struct reader *r)
 {
@@ -708,7 +709,7 @@ int heaptrack_sniff(struct sv head)
 	struct sv s = sv_from_idx(line, 1);
 	if (!line.n || line.p[0] != 'v' || !take_hex(&s, &version) || version > 0xffffff)
 		return 0;
-	/* then a line of a letter and a blank, or nothing yet */
+	/* the next line must be a letter and a blank, or not read yet */
 	bool is_line = !head.n || (head.n > 1 && strchr("XIsxAcS#", head.p[0]) &&
 				   (head.p[1] == ' ' || head.p[0] == 'A' || head.p[0] == '#'));
 	return is_line ? 95 : 0;

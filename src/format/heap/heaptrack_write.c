@@ -1,16 +1,18 @@
 /*
  * Writer of heaptrack's files, version 3; see heaptrack.c.
  *
- * Rows know seconds, not events: those of a second are ordered such that totals, live bytes at each
- * second's end, and the peak are those of the profile, and no moment in between is above the peak.
- * Blocks of one row get sizes that differ by one byte at most and add up to the row's bytes.
+ * A profile has sums per second, not events. The events of a second are generated such that totals,
+ * live bytes at the end of each second and the peak equal the profile's, and live bytes never
+ * exceed the peak. Blocks of one row get sizes that differ by at most one byte and add up to the
+ * row's bytes.
  *
- * A second's blocks become runs of equal size, and the runs are put in an order in which the level
- * stays between 0 and the higher of the second's two ends: frees go first as long as there is
- * something to free. The peak's second is told in two parts, up to the peak and from there, so that
- * each stack holds at the peak what the profile says. A free never names the number that the
- * allocation before it had (frees have numbers of their own), or heaptrack would call it
- * temporary; pairs that are temporary do, and are told where the level leaves room for them.
+ * The blocks of a second are grouped into runs of equal size. The runs are ordered such that live
+ * bytes stay between 0 and the larger of the values at the start and the end of the second: frees
+ * come first while there is something to free. The second with the peak is written in two parts,
+ * before and after the peak, so that the live bytes of each stack at the peak are those of the
+ * profile. heaptrack counts an allocation as temporary if the next event is a free with the same
+ * number. So frees have their own numbers, except for temporary pairs, which are written when live
+ * bytes are low enough for them.
  */
 #include "base/base.h"
 #include "format/format.h"
@@ -54,13 +56,13 @@ struct writer {
 	uint32_t nr_infos;
 
 	struct heap_amount *held;  /* by key: live now */
-	struct heap_amount *carry; /* by key: frees that are owed to the next second */
+	struct heap_amount *carry; /* by key: frees postponed to the next second */
 	struct runs frees;
 	struct runs allocs;
-	struct runs pairs; /* temporary; those that did not fit wait */
+	struct runs pairs; /* temporary pairs not yet written */
 	int64_t level;
 	bool is_past_peak;
-	struct run bridge; /* the temporary block that made the peak, if one did */
+	struct run bridge; /* the temporary block that was live at the peak, if any */
 
 	const struct table *memory; /* or NULL */
 	size_t memory_row;
@@ -82,7 +84,7 @@ static void writer_release(struct writer *w)
 	vec_release(&w->pairs);
 }
 
-/* ---- what is numbered --------------------------------------------------------------------- */
+/* ---- strings, addresses, stacks, infos ----------------------------------------------------- */
 
 static void add_text(struct buf *to, struct sv s)
 {
@@ -137,7 +139,7 @@ static uint32_t ip_number(struct writer *w, loc_id loc)
 	return w->ips[loc] = ++w->nr_ips;
 }
 
-/* Parents have smaller ids than their children, so one pass downwards marks and one up writes. */
+/* Parents have smaller ids than children: mark used nodes from high to low ids, then write. */
 static int write_stacks(struct writer *w, struct err *err)
 {
 	vec_foreach(k, &w->rows.keys)
@@ -187,7 +189,7 @@ static void event(struct writer *w, char what, uint64_t number)
 	buf_add_ch(&w->to->buf, '\n');
 }
 
-/* Unsigned, as sums of a damaged profile may wrap. */
+/* Unsigned arithmetic, as sums of a damaged profile may wrap. */
 static void shift(struct writer *w, uint64_t nr_bytes)
 {
 	w->level = (int64_t)((uint64_t)w->level + nr_bytes);
@@ -212,7 +214,7 @@ static void release(struct writer *w, struct run *r)
 	r->nr--;
 }
 
-/* As many blocks, of sizes that differ by one byte at most, as add up to the amount. */
+/* Adds runs for an amount: its number of blocks, of sizes that differ by at most one byte. */
 static void add_runs(struct runs *to, uint32_t key, struct heap_amount a)
 {
 	if (a.nr <= 0)
@@ -225,7 +227,7 @@ static void add_runs(struct runs *to, uint32_t key, struct heap_amount a)
 		vec_push(to, (struct run){key, nr_bytes, a.nr - nr_larger});
 }
 
-/* The temporary ones that fit below the peak; @is_last: all of them. */
+/* Writes the temporary pairs that fit below the peak; @is_last: all of them. */
 static int write_pairs(struct writer *w, bool is_last, struct err *err)
 {
 	int64_t limit = w->rows.peak ? w->rows.peak_bytes - !w->is_past_peak : INT64_MAX;
@@ -248,7 +250,7 @@ static int write_pairs(struct writer *w, bool is_last, struct err *err)
 	return 0;
 }
 
-/* What waits in frees and allocs, in an order that keeps the level below @limit. */
+/* Writes the runs in frees and allocs in an order that keeps live bytes below @limit. */
 static int write_runs(struct writer *w, int64_t limit, struct err *err)
 {
 	size_t f = 0;
@@ -260,7 +262,8 @@ static int write_runs(struct writer *w, int64_t limit, struct err *err)
 		struct run *al = a < w->allocs.n ? &w->allocs.p[a] : NULL;
 		bool can_free = fr && w->level >= 0 && (uint64_t)w->level >= fr->nr_bytes;
 		bool can_allocate = al && has_room(w, limit, al->nr_bytes);
-		if (!can_free && has_pairs) { /* as low as it gets, for the first time */
+		if (!can_free &&
+		    has_pairs) { /* live bytes are at their minimum: write pairs once */
 			rc = write_pairs(w, false, err);
 			has_pairs = false;
 		}
@@ -289,7 +292,7 @@ static void write_time(struct writer *w, uint64_t ms)
 	event(w, 'c', ms);
 }
 
-/* Up to that moment, with what was known of the resident set on the way. */
+/* Advances the time, and writes the RSS values up to it. */
 static void advance(struct writer *w, uint64_t ms)
 {
 	const struct table *t = w->memory;
@@ -323,7 +326,7 @@ static struct heap_amount plus(struct heap_amount a, struct heap_amount b)
 				    (int64_t)((uint64_t)a.nr_bytes + (uint64_t)b.nr_bytes)};
 }
 
-/* Blocks have bytes, and bytes blocks. */
+/* Whether both or none of blocks and bytes are there. */
 static bool is_whole(struct heap_amount a)
 {
 	return a.nr >= 0 && a.nr_bytes >= 0 && (a.nr || !a.nr_bytes);
@@ -334,7 +337,7 @@ static bool is_part(struct heap_amount part, struct heap_amount of)
 	return is_whole(part) && is_whole(minus(of, part));
 }
 
-/* What a second does to a key; what is temporary is apart. */
+/* The change of a key in a second; temporary blocks separately. */
 struct change {
 	struct heap_amount allocated;
 	struct heap_amount freed;
@@ -346,7 +349,8 @@ static struct change change_of(struct writer *w, const struct heap_step *s)
 	struct change c = {.allocated = minus(s->allocated, s->temporary),
 			   .temporary = s->temporary};
 	if (!is_whole(c.allocated) || !is_whole(c.temporary)) {
-		c.allocated = s->allocated; /* a pair's two halves were seen in two seconds */
+		c.allocated =
+			s->allocated; /* allocation and free of a pair are in different seconds */
 		c.temporary = (struct heap_amount){0};
 	}
 	c.freed = plus(minus(s->freed, c.temporary), w->carry[s->key]);
@@ -358,7 +362,7 @@ static struct change change_of(struct writer *w, const struct heap_step *s)
 	return c;
 }
 
-/* The part of a change that raises what is held by @up; false: there is none. */
+/* Finds the part of a change that raises the live amount by @up; false: there is none. */
 static bool find_part(struct heap_amount up, const struct change *c, struct change *ret_part)
 {
 	struct heap_amount one = {1, c->freed.nr > 0 ? c->freed.nr_bytes / c->freed.nr : 0};
@@ -380,9 +384,10 @@ static bool find_part(struct heap_amount up, const struct change *c, struct chan
 }
 
 /*
- * The part of a change that leads from what a key holds to what it held at the peak; it is taken
- * out of *c. A temporary block may be what made the peak: one of all is allocated as the last thing
- * before it and freed right after it (w->bridge). Others are told as ordinary blocks.
+ * Returns the part of a change that leads from the live amount of a key to its amount at the peak,
+ * and removes it from *c. A temporary block may have been live at the peak: one of them is
+ * allocated last before the peak and freed right after it (w->bridge); others become ordinary
+ * blocks.
  */
 static struct change take_part_to_peak(struct writer *w, uint32_t key, struct change *c)
 {
@@ -444,7 +449,7 @@ static void write_bridge(struct writer *w)
 	event(w, '-', number);
 }
 
-/* Steps [first, end) of one second. */
+/* Writes steps [first, end), which are of one second. */
 static int write_second(struct writer *w, size_t first, size_t end, struct err *err)
 {
 	uint64_t second = w->rows.steps.p[first].second;
@@ -499,7 +504,7 @@ int heaptrack_write(struct format_output *to, const struct profile *p,
 	w.memory = tables_find(p, TABLE_MEMORY);
 	write_head(&w);
 	int rc = write_stacks(&w, err);
-	/* Nothing uses number 0: heaptrack takes a free of it after another for temporary. */
+	/* Number 0 is not used: heaptrack would count a free of it after another as temporary. */
 	buf_addf(&to->buf, "a 0 %x\n", w.nr_nodes != 0);
 	w.nr_infos = 1;
 	for (size_t i = 0; !rc && i < w.rows.steps.n;) {

@@ -26,12 +26,12 @@ struct dump {
 	int32_t pid;
 	uint32_t live_table;
 	uint32_t all_table;
-	bool has_all; /* prof_accum: the numbers in brackets count */
+	bool has_all; /* prof_accum: the numbers in brackets are valid */
 	task_id no_thread;
 	struct map by_uid; /* -> index into tasks + 1 */
 	VEC(task_id) tasks;
 
-	bool is_open; /* rows of a stack are coming */
+	bool is_open; /* the following rows belong to a stack */
 	stack_id stack;
 	size_t depth;
 	bool has_total;
@@ -94,7 +94,7 @@ static struct dump_sum sum_of(const struct row *r, bool is_all)
 	return is_all ? r->all : r->live;
 }
 
-/* What the rows by thread leave of the stack's own row: of threads that have ended. */
+/* The stack's row minus its rows by thread: threads that have ended. */
 static struct dump_sum left_over(const struct dump *d, bool is_all)
 {
 	struct dump_sum left = sum_of(&d->total, is_all);
@@ -103,7 +103,7 @@ static struct dump_sum left_over(const struct dump *d, bool is_all)
 		left.nr = minus(left.nr, s.nr);
 		left.nr_bytes = minus(left.nr_bytes, s.nr_bytes);
 	}
-	/* each row's count was rounded down: that is nobody's */
+	/* the difference may be rounding: each row's count was rounded down */
 	if (left.nr <= d->rows.n && d->rows.n)
 		left = (struct dump_sum){0};
 	return left;
@@ -141,7 +141,7 @@ static void write_rows(struct dump *d, uint32_t table, bool is_all)
 		bool is_rest = i == d->rows.n;
 		struct dump_sum s = is_rest ? left : sum_of(&d->rows.p[i], is_all);
 		struct dump_estimate e = dumpmaps_unbias(s, d->interval);
-		if (is_rest && is_alone) { /* no thread says that it is its own */
+		if (is_rest && is_alone) { /* no thread has a row for it */
 			blocks.total = bytes.total = seen.total = 1;
 			e = (struct dump_estimate){1, 1, 0};
 			s.nr = 1;
@@ -192,7 +192,7 @@ static bool take_row(struct dump *d, struct sv line, bool is_header)
 			d->all_table = tables_add(d->p, TABLE_ALLOCATED,
 						  TABLES_ESTIMATE | TABLES_NO_TEMPORARY);
 	} else if (is_header) {
-		(void)task_of(d, uid, name); /* its name is said only here */
+		(void)task_of(d, uid, name); /* the only place with its name */
 	} else if (is_total) {
 		d->total = row;
 		d->has_total = true;
@@ -217,7 +217,7 @@ static void take_line(struct dump *d, struct sv text, uint64_t line_nr, bool *is
 			format_bad_line(d->p, line_nr, &d->maps.first_bad_nr);
 		return;
 	}
-	/* rows of a stack that made no sense went with it */
+	/* rows of a stack that could not be parsed are skipped */
 	bool is_pending_free = !*is_header && !d->is_open;
 	if (!is_pending_free && !take_row(d, line, *is_header))
 		format_bad_line(d->p, line_nr, &d->maps.first_bad_nr);
@@ -267,7 +267,7 @@ int jemallocheap_sniff(struct sv head)
 	return sv_has_prefix(head, HEADER) ? 100 : 0;
 }
 
-/* ---- names of files ----------------------------------------------------------------------- */
+/* ---- file names --------------------------------------------------------------------------- */
 
 /* Cuts ".word" off the end. */
 static bool cut_word(struct sv *s, struct sv *ret_word)

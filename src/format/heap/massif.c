@@ -11,13 +11,14 @@
 #include "model/heap.h"
 #include "model/tables.h"
 
-#define START_NS    ((uint64_t)1000000000) /* times in the file begin at 0, which means unknown */
+#define START_NS \
+	((uint64_t)1000000000) /* added to times, which begin at 0 in the file: 0 means unknown */
 #define TIME_MAX_NS ((uint64_t)1 << 62)
 #define DEPTH_MAX   4096
 
 struct node {
 	loc_id loc;       /* 0: the tree's root */
-	uint64_t nr_left; /* bytes of which no child has told */
+	uint64_t nr_left; /* bytes not in the children read so far */
 };
 
 struct reader {
@@ -29,7 +30,7 @@ struct reader {
 	uint32_t live;
 	uint32_t peak;
 
-	bool is_open; /* a snapshot's lines are coming */
+	bool is_open; /* the following lines belong to a snapshot */
 	bool has_tree;
 	bool is_peak;
 	uint64_t time_ns;
@@ -48,7 +49,7 @@ static void reader_release(struct reader *r)
 
 /* ---- trees -------------------------------------------------------------------------------- */
 
-/* The path is leaf first from its second node on: stacks are built from its end. */
+/* The path is leaf first from its second node on: build the stack from its end. */
 static void add_row(struct reader *r, uint64_t nr_bytes)
 {
 	stack_id stack = 0;
@@ -149,7 +150,7 @@ static bool take_node(struct reader *r, struct sv line)
 	close_nodes(r, depth);
 	if (depth) {
 		struct node *parent = vec_last(&r->path);
-		bool is_more = n.nr_left > parent->nr_left; /* than the whole: cannot be */
+		bool is_more = n.nr_left > parent->nr_left; /* more than the parent: malformed */
 		parent->nr_left = is_more ? 0 : parent->nr_left - n.nr_left;
 	}
 	vec_push(&r->path, n);
@@ -268,7 +269,7 @@ static bool take_line(struct reader *r, struct sv line)
 			 sv_trim(sv_from_idx(line, (size_t)equals + 1)));
 }
 
-/* The last tree is what is live at the end, as far as the file knows. */
+/* The last tree becomes "live": it is the latest information about live blocks. */
 static void copy_last_tree(struct reader *r)
 {
 	size_t n = r->p->tables.p[r->snapshots].n;

@@ -32,9 +32,9 @@ struct moment {
 	bool has_tree;
 };
 
-/* A place in a stack while a tree is built: the next frame to show, and what is held there. */
+/* A stack while a tree is built: the next frame to write, and its live bytes. */
 struct branch {
-	stack_id stack;     /* 0: at its end */
+	stack_id stack;     /* 0: no more frames */
 	uint32_t frame_idx; /* of its location, innermost first */
 	uint64_t nr_bytes;
 	uint64_t key; /* of the frame */
@@ -51,7 +51,7 @@ struct writer {
 	const struct heapwrite_options *options;
 	struct heapsteps rows;
 	VEC(struct moment) moments; /* by time */
-	uint64_t *held;             /* by key, while moments are written */
+	uint64_t *held;             /* live bytes by key, at the moment that is written */
 	size_t next_step;
 	struct branches branches;
 	uint64_t unit_ns;
@@ -90,7 +90,7 @@ static void add_peak(struct writer *w)
 					      .has_tree = true});
 }
 
-/* The level at the start, at each second's end, and the peak between them. */
+/* Live bytes at the start, at the end of each second, and at the peak. */
 static void moments_of_history(struct writer *w)
 {
 	uint64_t level = 0;
@@ -107,7 +107,7 @@ static void moments_of_history(struct writer *w)
 			add_peak(w);
 			has_peak = false;
 		}
-		/* the last second is rarely a whole one */
+		/* the last second may be incomplete */
 		if (i == w->rows.steps.n && w->rows.end_ns > second * SECOND_NS)
 			end_ns = MIN(end_ns, w->rows.end_ns);
 		uint64_t last_ns = vec_last(&w->moments)->time_ns;
@@ -115,7 +115,7 @@ static void moments_of_history(struct writer *w)
 	}
 }
 
-/* Readings of the whole, and trees at some of these times: what massif's files hold. */
+/* Moments from the rows of "memory" and "snapshots", as read from massif files. */
 static void moments_of_snapshots(struct writer *w, const struct table *snapshots,
 				 const struct table *peak, const struct table *memory)
 {
@@ -143,7 +143,7 @@ static void moments_of_snapshots(struct writer *w, const struct table *snapshots
 	}
 }
 
-/* What threads' stacks took, as last known. */
+/* Adds the bytes of thread stacks, from the latest row of "memory". */
 static void add_stacks(struct writer *w, const struct table *memory)
 {
 	size_t row = 0;
@@ -159,7 +159,7 @@ static void add_stacks(struct writer *w, const struct table *memory)
 	}
 }
 
-/* Every second of those that need not stay goes, until there are few enough. */
+/* Drops every other moment that is not required until there are at most SNAPSHOTS_MAX. */
 static void thin_out(struct writer *w)
 {
 	while (w->moments.n > SNAPSHOTS_MAX) {
@@ -175,7 +175,7 @@ static void thin_out(struct writer *w)
 	}
 }
 
-/* The highest one, where no peak is told; trees for the last and some in between. */
+/* Finds the peak if it is not known; chooses the last and some other moments for trees. */
 static void choose_trees(struct writer *w, bool has_history)
 {
 	size_t highest = 0;
@@ -260,7 +260,7 @@ static void add_frame(struct writer *w, const struct branch *b)
 	}
 	const struct location *l = &w->p->locations.p[w->p->stacks.p[b->stack].loc];
 	struct sv path = profile_sv(w->p, w->p->modules.p[l->module].path);
-	/* of frames that are known by name only the offset is no address */
+	/* the offset is not an address in MODULE_NAMED modules */
 	bool is_address = w->p->modules.p[l->module].kind != MODULE_NAMED || !l->nr_frames;
 	buf_addf(to, "0x%" PRIX64 ": ", is_address ? l->offset : 0);
 	const struct frame *f =
@@ -294,11 +294,11 @@ struct groups {
 	struct group *p;
 	size_t n;
 	size_t cap;
-	size_t nr_below; /* places below the threshold, and what they hold */
+	size_t nr_below; /* sites below the threshold, and their bytes */
 	uint64_t bytes_below;
 };
 
-/* Branches of one group by their next frame, the largest first. */
+/* Groups branches by their next frame, largest first. */
 static void group_branches(struct writer *w, struct group of, struct groups *to)
 {
 	struct branch *b = w->branches.p;
@@ -331,7 +331,7 @@ static bool has_more(const struct writer *w, struct group of)
 	return false;
 }
 
-/* A node and what is below it; @depth 0 is the root, which stands for all allocators. */
+/* Writes a node and its subtree; @depth 0 is the root, for all allocation functions. */
 static void write_node(struct writer *w, struct group of, size_t depth)
 {
 	const struct branch first = w->branches.p[of.first];
@@ -381,7 +381,7 @@ static void collect_snapshot(struct writer *w, const struct table *t, uint64_t t
 	}
 }
 
-/* What is held at the end of the last second that ended until then. */
+/* Advances the live bytes to the end of the last second before @time_ns. */
 static void advance(struct writer *w, uint64_t time_ns)
 {
 	for (; w->next_step < w->rows.steps.n; w->next_step++) {

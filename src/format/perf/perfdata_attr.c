@@ -1,10 +1,10 @@
-/* perf.data: what each event's attribute says of the layout of its records. */
+/* perf.data reader: event attributes and ids, and the offsets of fields in records. */
 #include "base/base.h"
 #include "format/perf/perfdata_reader.h"
 
 #include <errno.h>
 
-/* Bits of the fields that come before the time and before the id in a sample, in their order. */
+/* Sample fields that precede the time and the id, in the order of the record. */
 #define BEFORE_TIME (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID)
 #define BEFORE_ID   (BEFORE_TIME | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR)
 /* Fields of the sample_id trailer that come after the time. */
@@ -64,7 +64,7 @@ static const char *event_name(struct perfdata_info *info, uint32_t type, uint64_
 		"cpu-migrations",   "minor-faults", "major-faults", "alignment-faults",
 		"emulation-faults", "dummy",        "bpf-output",   "cgroup-switches",
 	};
-	uint64_t low = config & 0xffffffff; /* hybrid machines keep the PMU in the upper half */
+	uint64_t low = config & 0xffffffff; /* the upper half is the PMU type on hybrid CPUs */
 	if (type == PERF_TYPE_HARDWARE && low < ARRAY_LEN(hardware))
 		return hardware[low];
 	if (type == PERF_TYPE_SOFTWARE && config < ARRAY_LEN(software))
@@ -103,7 +103,7 @@ int pd_add_attr(struct pd_reader *r, const uint8_t *p, size_t n, struct err *err
 void pd_add_id(struct pd_reader *r, uint64_t id, uint32_t spec)
 {
 	*map_put(&r->ids, id, NULL) = spec + 1;
-	r->last_id = 0; /* the one-entry cache may be wrong now */
+	r->last_id = 0; /* invalidate the cache of one entry */
 	r->last_spec = 0;
 }
 
@@ -111,7 +111,7 @@ uint32_t pd_spec_of(struct pd_reader *r, const uint8_t *rec, uint32_t type, size
 {
 	if (r->layouts.n <= 1)
 		return r->layouts.n ? 0 : UINT32_MAX;
-	/* Without IDENTIFIER the place of the id has to be the same for all, so any layout tells.
+	/* Without IDENTIFIER the id must be at the same offset for all events: use any layout.
 	 */
 	const struct pd_layout *first = &r->layouts.p[0];
 	uint64_t id = 0;

@@ -1,10 +1,10 @@
-/* perf.data: the optional headers ("features") and the build-ids. */
+/* perf.data reader: the optional header sections ("features") and build-ids. */
 #include "base/base.h"
 #include "format/perf/perfdata_reader.h"
 
 #include "base/hash.h"
 
-#define MISC_BUILD_ID_SIZE (1u << 15) /* the record says how long its build-id is */
+#define MISC_BUILD_ID_SIZE (1u << 15) /* the record has the length of its build-id */
 
 void perfdata_info_release(struct perfdata_info *info)
 {
@@ -40,7 +40,7 @@ static const char *feature_cmdline(struct pd_reader *r, struct rd *rd)
 	return rd->is_bad && !line.n ? NULL : arena_strdup(&r->info->text, buf_str(&line));
 }
 
-/* Names for the events, found by the ids that the attributes have as well. */
+/* Names of the events, matched by the ids in the attributes. */
 static void feature_event_desc(struct pd_reader *r, struct rd *rd)
 {
 	uint32_t nr = rd_u32(rd);
@@ -112,7 +112,7 @@ void pd_feature(struct pd_reader *r, unsigned feature, const uint8_t *p, size_t 
 	case PD_FEAT_CLOCK_DATA:
 		feature_clock_data(r, &rd);
 		break;
-	default: /* topology, caches, PMUs, CPUs, ...: nothing that a profile needs */
+	default: /* topology, caches, PMUs, CPUs, ...: not needed */
 		break;
 	}
 }

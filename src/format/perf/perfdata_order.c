@@ -1,11 +1,11 @@
 /*
- * perf.data: records into the order of time.
+ * perf.data reader: sorts records by time.
  *
- * The kernel's rings are copied to the file one CPU after the other, so a file is a sequence of
- * sorted runs that overlap in time. FINISHED_ROUND says that every ring was looked at: a later
- * record cannot be older than what the round before this one had seen. What waits is therefore
- * sorted by merging the runs that are already there (stable: equal times keep the file's order),
- * which is linear for the one ring of one CPU.
+ * perf copies the kernel's ring buffers to the file one after the other, so a file is a sequence of
+ * sorted runs that overlap in time. FINISHED_ROUND means that every ring buffer was read once:
+ * later records cannot be older than the latest record of the round before. Queued records are
+ * sorted by merging the existing runs (stable: records with equal times keep the file's order),
+ * which takes linear time for the ring buffer of one CPU.
  */
 #include "base/base.h"
 #include "format/perf/perfdata_reader.h"
@@ -41,7 +41,7 @@ static void merge(const struct pd_entry *from, size_t a, size_t mid, size_t end,
 	memcpy(to + out, from + b, (end - b) * sizeof(*to));
 }
 
-/* Bottom-up over the runs that are there; runs holds their starts and, last, the end. */
+/* Bottom-up merge sort of the existing runs; `runs` holds their starts and, last, the end. */
 static void sort(struct pd_order *o)
 {
 	size_t n = o->waiting.n;

@@ -1,11 +1,11 @@
 /*
- * perf.data writer: where the frames of a profile are in the memory of a process.
+ * perf.data writer: assigns addresses to the locations of a profile.
  *
- * A profile keeps (module, offset); perf wants addresses. They come back through the mapping that
- * the process had when the sample was taken; else through the mapping of the process that it is
- * most likely a fork of; else the module gets a range of its own, the same in every process, above
- * what a program has. What has no address at all gets one in a kernel range that no kernel uses,
- * and a symbol there.
+ * A profile has (module, offset); perf.data needs addresses. They are computed with the mapping
+ * that the process had at the time of the sample; else with the mapping of the process that it is
+ * most likely a fork of; else the module gets its own address range, the same in every process,
+ * above those of programs. A frame without an address gets one in a kernel range that no kernel
+ * uses, and a symbol there.
  */
 #include "base/base.h"
 #include "format/perf/perfdata_writer.h"
@@ -14,7 +14,7 @@
 
 #define RANGE_START   0x600000000000ull /* modules without a mapping */
 #define RANGE_END     0x7e0000000000ull
-#define RANGE_LEN_MAX ((uint64_t)1 << 40)   /* an offset above is not one of a file */
+#define RANGE_LEN_MAX ((uint64_t)1 << 40)   /* larger offsets are not file offsets */
 #define NAMES_START   0xffffa00000000000ull /* frames without an address */
 #define NAME_BYTES    16u
 #define PAGE          4096u
@@ -35,7 +35,7 @@ static bool has_file_offset(enum module_kind kind)
 	return kind == MODULE_ELF || kind == MODULE_VDSO;
 }
 
-/* Ranges for the modules, as long as their highest offset in use. */
+/* Assigns ranges to modules, as long as their highest offset in use. */
 static void lay_out_modules(struct pw_writer *w)
 {
 	const struct profile *p = w->p;
@@ -116,7 +116,7 @@ static struct range maps_of(const struct pw_writer *w, module_id module, int32_t
 	return (struct range){from, to};
 }
 
-/* The latest one until now that has the offset; with ANY_TIME, else the first. Or NULL. */
+/* Finds the latest mapping up to now with the offset; with ANY_TIME else the first; or NULL. */
 enum search_flags { ANY_TIME = 1 << 0 };
 static const struct mapping *search(const struct pw_writer *w, struct range r, uint64_t offset,
 				    unsigned flags)
@@ -132,7 +132,7 @@ static const struct mapping *search(const struct pw_writer *w, struct range r, u
 	return found;
 }
 
-/* How well a process does as the unknown parent of another: its name, then a lower number. */
+/* Score of a process as the assumed parent of another: same name, then the lower pid. */
 static uint64_t kinship(const struct pw_writer *w, int32_t parent, int32_t child, str_id comm)
 {
 	uint64_t names = map_get(&w->comms, (uint64_t)(uint32_t)parent << 32 | comm) ? 2 : 0;
@@ -143,8 +143,8 @@ static uint64_t kinship(const struct pw_writer *w, int32_t parent, int32_t child
 }
 
 /*
- * The module's mapping in the process that this one is most likely a fork of. The choice is kept,
- * for a child has all of its mappings from one parent.
+ * Finds the module's mapping in the process that this one is most likely a fork of. The choice is
+ * stored, since a child has all its mappings from one parent.
  */
 static const struct mapping *search_parent(struct pw_writer *w, int32_t pid, module_id module,
 					   uint64_t offset)
@@ -160,7 +160,7 @@ static const struct mapping *search_parent(struct pw_writer *w, int32_t pid, mod
 		if (m->pid == pid || m->from_ns > w->now_ns || !covers(m, offset))
 			continue;
 		uint64_t score = kinship(w, m->pid, pid, w->now_comm);
-		if (score >= best) { /* equal: the same process, later */
+		if (score >= best) { /* equal: a later mapping of the same process */
 			best = score;
 			found = m;
 		}
@@ -170,7 +170,7 @@ static const struct mapping *search_parent(struct pw_writer *w, int32_t pid, mod
 	return found;
 }
 
-/* Writes a mapping for a process that is not known to have it, once. */
+/* Writes an mmap record for a mapping that was not recorded, once. */
 static void guess(struct pw_writer *w, int32_t pid, uint64_t what, struct pw_region at,
 		  const struct module *m)
 {
@@ -183,7 +183,7 @@ static void guess(struct pw_writer *w, int32_t pid, uint64_t what, struct pw_reg
 	w->stats.nr_guessed_maps++;
 }
 
-/* Of the physical function, 0 = none. */
+/* Name of the function that contains the location, 0 = none. */
 static str_id name_of(const struct profile *p, const struct location *l)
 {
 	const struct frame *f =
@@ -236,7 +236,7 @@ void pw_write_names(struct pw_writer *w)
 	}
 }
 
-/* The address of a location in a process; *ret_is_kernel: how the chain has to be marked. */
+/* Returns the address of a location in a process; *ret_is_kernel: kernel or user code. */
 static uint64_t address_of(struct pw_writer *w, int32_t pid, const struct location *l,
 			   bool *ret_is_kernel)
 {
@@ -290,7 +290,7 @@ static void build_chain(struct pw_writer *w, struct pw_chain *c)
 		bool is_kernel;
 		uint64_t addr =
 			address_of(w, c->pid, &p->locations.p[p->stacks.p[s].loc], &is_kernel);
-		if (addr >= CHAIN_MAX) /* would read as a marker */
+		if (addr >= CHAIN_MAX) /* would be a context marker */
 			addr = CHAIN_MAX - 1;
 		if (is_first || is_kernel != was_kernel)
 			vec_push(&w->chain_text, is_kernel ? CHAIN_KERNEL : CHAIN_USER);

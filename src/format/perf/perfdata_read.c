@@ -1,14 +1,14 @@
 /*
- * perf.data: the file, its header, and the loop over its records.
+ * perf.data reader: the file, its header, and the loop over its records.
  *
  *	descriptor --read--> chunk --records--+--> order --> sink
  *	                                      |      ^
  *	                  COMPRESSED --zstd--> chunk-+
  *
- * Records are never copied one by one: they lie in the chunk that they were read into until they
- * are delivered. A chunk counts the records that wait in it and is used again when none is left;
- * a record that a chunk's end cuts moves to the start of the next one. A caller's memory is one
- * chunk that is never freed.
+ * Records are not copied: they stay in the chunk they were read into until they are delivered.
+ * A chunk counts its queued records and is reused when there are none; an incomplete record at the
+ * end of a chunk is moved to the start of the next one. A caller's memory is one chunk that is
+ * never freed.
  */
 #include "base/base.h"
 #include "format/perf/perfdata_reader.h"
@@ -35,7 +35,7 @@ static uint32_t chunk_new(struct pd_reader *r)
 		id = (uint32_t)r->chunks.n;
 		vec_push(&r->chunks, (struct pd_chunk){.p = xmalloc(CHUNK_BYTES)});
 	}
-	r->chunks.p[id].nr_refs = 1; /* of the stream that fills it */
+	r->chunks.p[id].nr_refs = 1; /* reference of the stream that fills it */
 	return id;
 }
 
@@ -47,7 +47,7 @@ void pd_chunk_unref(struct pd_reader *r, uint32_t chunk)
 		vec_push(&r->free_chunks, chunk);
 }
 
-/* Room for at least one more record at the stream's end: a new chunk when this one is short. */
+/* Makes room for at least one more record at the stream's end, with a new chunk if needed. */
 static void stream_make_room(struct pd_reader *r, struct pd_stream *s)
 {
 	if (s->is_open && CHUNK_BYTES - s->end >= PD_RECORD_MAX)
@@ -83,7 +83,7 @@ void pd_problem(struct pd_reader *r, const char *fmt, ...)
 
 /* ---- input ------------------------------------------------------------------------------- */
 
-/* Up to n bytes from the current position; 0 at the end. */
+/* Reads up to n bytes at the current position; 0 at the end. */
 static ssize_t input_read(struct pd_reader *r, void *to, size_t n, struct err *err)
 {
 	if (r->in.pos >= r->in.limit)
@@ -99,7 +99,7 @@ static ssize_t input_read(struct pd_reader *r, void *to, size_t n, struct err *e
 	return got;
 }
 
-/* n bytes at an offset of a file or of memory; false when they are not there. */
+/* Reads n bytes at an offset of the file or memory; false if it is shorter. */
 static bool input_at(struct pd_reader *r, uint64_t off, void *to, size_t n)
 {
 	if (off > r->in.n || n > r->in.n - off)
@@ -128,7 +128,7 @@ static void user_attr(struct pd_reader *r, const uint8_t *rec, size_t n)
 		pd_add_id(r, pd_u64(rec + at), (uint32_t)r->layouts.n - 1);
 }
 
-/* The name of an event that its attribute does not tell (type 2 of EVENT_UPDATE). */
+/* The name of an event that is not in its attribute (type 2 of EVENT_UPDATE). */
 static void user_event_update(struct pd_reader *r, const uint8_t *rec, size_t n)
 {
 	struct rd rd = rd_from(rec + PD_HEADER_LEN, n - PD_HEADER_LEN);
@@ -142,7 +142,7 @@ static void user_event_update(struct pd_reader *r, const uint8_t *rec, size_t n)
 			arena_strndup(&r->info->text, (const char *)rd.p, len);
 }
 
-/* Adds what the bytes decompress to and parses the records in it. */
+/* Decompresses a COMPRESSED record and parses the records in it. */
 static int user_compressed(struct pd_reader *r, const uint8_t *p, size_t n, struct err *err)
 {
 	if (!r->zstd)
@@ -198,7 +198,7 @@ static int user_record(struct pd_reader *r, const uint8_t *rec, uint32_t type, s
 		return pd_order_round(r, err);
 	case PD_COMPRESSED:
 	case PD_COMPRESSED2:
-		if (is_plain) /* inside of another one: nobody writes that */
+		if (is_plain) /* nested compressed records are invalid */
 			return err_set(err, -EBADMSG, "compressed data within compressed data");
 		if (type == PD_COMPRESSED)
 			return user_compressed(r, rec + PD_HEADER_LEN, n - PD_HEADER_LEN, err);
@@ -221,14 +221,14 @@ static int kernel_record(struct pd_reader *r, const uint8_t *rec, uint32_t type,
 		return 0;
 	}
 	uint64_t time_ns = pd_time_of(&r->layouts.p[spec], rec, type, n);
-	if (UNLIKELY(!time_ns)) /* what was there before the recording: ahead of everything */
+	if (UNLIKELY(!time_ns)) /* synthesized by perf: deliver first */
 		return pd_deliver(r, rec, spec, err);
 	r->chunks.p[chunk].nr_refs++;
 	pd_order_add(&r->order, (struct pd_entry){time_ns, rec, chunk, spec});
 	return 0;
 }
 
-/* All whole records of the stream's chunk; -ENODATA: the rest of it makes no sense. */
+/* Parses all complete records of the stream's chunk; -ENODATA: the rest is malformed. */
 static int parse_records(struct pd_reader *r, struct pd_stream *s, bool is_plain, struct err *err)
 {
 	const uint8_t *base = r->chunks.p[s->chunk].p ? r->chunks.p[s->chunk].p : r->in.p;
@@ -273,7 +273,7 @@ static int read_stream(struct pd_reader *r, struct pd_stream *s, struct err *err
 	}
 }
 
-/* The data: from in.pos to in.limit, everything delivered at the end. */
+/* Reads the data section from in.pos to in.limit and delivers all records. */
 static int read_data(struct pd_reader *r, struct err *err)
 {
 	struct pd_stream s = {0};
@@ -293,7 +293,7 @@ static int read_data(struct pd_reader *r, struct err *err)
 		pd_problem(r, "the file ends within a record");
 	else if (!rc && r->skip_bytes)
 		pd_problem(r, "the file ends within its data");
-	if (rc && r->is_stopped) /* the sink or the system said no */
+	if (rc && r->is_stopped) /* the sink or a system call failed */
 		return err_move(err, &why);
 	if (rc)
 		pd_problem(r, "%s", err_msg(&why));
@@ -382,7 +382,7 @@ static int read_file(struct pd_reader *r, struct err *err)
 		return err_set(err, -EBADMSG, "its data lie at offset %" PRIu64 ", past its end",
 			       h.data.off);
 	r->in.pos = h.data.off;
-	if (!h.data.n) { /* written when perf ends: without it, the features are missing as well */
+	if (!h.data.n) { /* written at the end: 0 means that features are missing, too */
 		r->in.limit = r->in.n;
 		if (r->in.n > h.data.off)
 			pd_problem(r, "perf record was killed before it could finish the file");
@@ -416,7 +416,7 @@ int perfdata_sniff(struct sv head)
 	return magic == PD_MAGIC || magic == PD_MAGIC_SWAPPED || magic == PD_MAGIC_V1 ? 100 : 0;
 }
 
-/* Reads on after the first 16 bytes, which say what follows. */
+/* Reads the rest after the first 16 bytes, which determine the kind of file. */
 static int read_any(struct pd_reader *r, const uint8_t *start, size_t n, struct err *err)
 {
 	if (!n)
@@ -475,7 +475,7 @@ int perfdata_read(const void *p, size_t n, const struct event_sink *sink,
 	return read_any(r, p, n, err);
 }
 
-/* A file of perf's that comes through a pipe has to be here as a whole: its header points back. */
+/* A regular perf.data file through a pipe is read completely first, as its header has offsets. */
 static int read_spooled(const struct event_sink *sink, struct perfdata_info *info, int fd,
 			const uint8_t *start, size_t n, struct err *err)
 {

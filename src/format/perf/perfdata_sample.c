@@ -1,4 +1,4 @@
-/* perf.data: records of the kernel (<linux/perf_event.h>, enum perf_event_type) into events. */
+/* perf.data reader: decodes kernel records (<linux/perf_event.h>, enum perf_event_type). */
 #include "base/base.h"
 #include "format/perf/perfdata_reader.h"
 
@@ -22,7 +22,7 @@ uint64_t pd_time_of(const struct pd_layout *l, const uint8_t *rec, uint32_t type
 	return t == UINT64_MAX ? 0 : t;
 }
 
-/* Values of a PERF_SAMPLE_READ: where they are, to be looked at once the event is whole. */
+/* Position of the values of PERF_SAMPLE_READ, which are used after the whole sample is parsed. */
 struct read_values {
 	const uint8_t *p;
 	uint64_t nr;
@@ -45,7 +45,7 @@ static struct read_values parse_read(struct rd *rd, uint64_t format)
 			v.p = rd_bytes(rd, v.nr * v.stride);
 		return v;
 	}
-	/* value, times, id, lost: bring the id next to the value for the reader of groups. */
+	/* Layout: value, times, id, lost. Set the stride so that one loop reads groups as well. */
 	v.p = rd_bytes(rd, times + v.stride);
 	v.stride = times + 8; /* distance from the value to the id */
 	return v;
@@ -80,7 +80,7 @@ static void parse_regs(struct rd *rd, uint64_t mask, struct event_sample *s)
 	if (abi == PERF_SAMPLE_REGS_ABI_NONE)
 		return;
 	s->is_compat = abi == PERF_SAMPLE_REGS_ABI_32;
-	if ((uintptr_t)rd->p & 7) { /* an odd raw payload: not what a kernel writes */
+	if ((uintptr_t)rd->p & 7) { /* after a raw payload of odd size: not from a kernel */
 		rd->is_bad = true;
 		return;
 	}
@@ -104,7 +104,7 @@ static void parse_stack(struct rd *rd, struct event_sample *s)
 	s->is_stack_full = filled >= room;
 }
 
-/* Fields in the order of the kernel's; what comes after the stack is of no use here. */
+/* Parses the fields in the order of the kernel; those after the stack are not needed. */
 static struct read_values parse_sample(struct rd *rd, const struct perf_event_attr *attr,
 				       struct event *ev)
 {
@@ -177,8 +177,8 @@ static int emit_sample(struct pd_reader *r, struct event *ev, uint32_t spec, str
 }
 
 /*
- * A sample that read the counters of its group stands for each member that has moved since the
- * last one (perf record -e '{a,b}:S'); the period is by how much.
+ * A sample with the counters of its group (perf record -e '{a,b}:S') is delivered as one sample for
+ * each counter that changed since the last one, with the difference as its period.
  */
 static int emit_read(struct pd_reader *r, struct event *ev, uint32_t spec,
 		     const struct read_values *v, struct err *err)
@@ -240,7 +240,7 @@ static int deliver_sample(struct pd_reader *r, const uint8_t *rec, size_t n, uin
 	return emit_sample(r, &ev, spec, err);
 }
 
-/* The fields that sample_id_all puts behind every other record. */
+/* Parses the sample_id_all fields at the end of records that are not samples. */
 static void parse_trailer(const struct pd_layout *l, const uint8_t *rec, size_t n, struct event *ev)
 {
 	if (!l->trailer_len)
@@ -254,7 +254,7 @@ static void parse_trailer(const struct pd_layout *l, const uint8_t *rec, size_t 
 	if (type & PERF_SAMPLE_TIME)
 		ev->time_ns = rd_u64(&rd);
 	rd_skip(&rd, (type & PERF_SAMPLE_ID ? 8 : 0) + (type & PERF_SAMPLE_STREAM_ID ? 8 : 0));
-	/* perf's own records leave the CPU at 0 together with the time: unknown, then. */
+	/* Records that perf synthesizes have time and CPU 0: the CPU is unknown then. */
 	if (type & PERF_SAMPLE_CPU)
 		ev->cpu = ev->time_ns ? rd_i32(&rd) : -1;
 	if (ev->time_ns == UINT64_MAX)
@@ -316,8 +316,7 @@ static int deliver_task(struct pd_reader *r, struct rd *rd, uint32_t type, struc
 	if (type == PERF_RECORD_FORK) {
 		ev->fork.ppid = ppid;
 		ev->fork.ptid = ptid;
-		ev->fork.is_synthesized =
-			!ev->time_ns; /* perf wrote it for what it found running */
+		ev->fork.is_synthesized = !ev->time_ns; /* synthesized by perf */
 	}
 	return rd->is_bad ? 0 : emit(r, ev, err);
 }
@@ -337,7 +336,7 @@ static int deliver_lost(struct pd_reader *r, struct rd *rd, uint32_t type, struc
 		info->nr_lost_samples += ev->lost.nr;
 	else
 		info->nr_lost_records += ev->lost.nr;
-	/* Two counts of the same drops: hand on only by how much they exceed what was told before.
+	/* Both records count the same losses: report only the increase of the larger count.
 	 */
 	uint64_t most = MAX(info->nr_lost_samples, info->nr_lost_records);
 	ev->lost.nr = most - MIN(most, r->lost_reported);
@@ -347,7 +346,7 @@ static int deliver_lost(struct pd_reader *r, struct rd *rd, uint32_t type, struc
 	return emit(r, ev, err);
 }
 
-/* Code that the kernel made while running: BPF programs, trampolines. */
+/* Code that the kernel generated at run time: BPF programs, trampolines. */
 static int deliver_ksymbol(struct pd_reader *r, struct rd *rd, struct event *ev, struct err *err)
 {
 	uint64_t start = rd_u64(rd);
@@ -418,7 +417,7 @@ static int deliver_other(struct pd_reader *r, const uint8_t *rec, size_t n, uint
 	case PERF_RECORD_KSYMBOL:
 		rc = deliver_ksymbol(r, &rd, &ev, err);
 		break;
-	default: /* the kernel's list grows: READ, AUX, NAMESPACES, CGROUP, TEXT_POKE, ... */
+	default: /* not needed: READ, AUX, NAMESPACES, CGROUP, TEXT_POKE, ... */
 		break;
 	}
 	if (rd.is_bad)

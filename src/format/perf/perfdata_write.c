@@ -1,4 +1,4 @@
-/* perf.data writer: the file and its records, along the time; see perfdata.h. */
+/* perf.data writer: the file and its records in order of time; see perfdata.h. */
 #include "base/base.h"
 #include "format/perf/perfdata_writer.h"
 
@@ -9,8 +9,8 @@
 #include "format/perf/perfdata_layout.h"
 
 #define FLUSH_BYTES    ((size_t)1 << 20)
-#define ROUND_RECORDS  4096u /* a FINISHED_ROUND after so many, which bounds a reader's memory */
-#define SAMPLES_MAX    (20u * 1000 * 1000) /* rows are expanded up to this many samples */
+#define ROUND_RECORDS  4096u /* between FINISHED_ROUNDs: limits the memory of readers */
+#define SAMPLES_MAX    (20u * 1000 * 1000) /* limit for writing one record per sample */
 #define NAME_ALIGN     64u
 #define PROT_READ_EXEC 5u
 #define MAP_PRIVATE_   2u
@@ -36,7 +36,7 @@ static void add_header(struct pw_writer *w, uint32_t type, uint16_t misc, size_t
 	buf_add_u16le(&w->data, (uint16_t)n);
 }
 
-/* A record that is no sample: its body, a string (with its NUL, padded to 8 bytes), sample_id_all. */
+/* Adds a record other than a sample: body, string (NUL, padded to 8 bytes), sample_id_all. */
 static void add_record(struct pw_writer *w, uint32_t type, uint16_t misc, struct sv body,
 		       struct sv name, int32_t pid, int32_t tid)
 {
@@ -88,7 +88,7 @@ static void add_kernel_map(struct pw_writer *w)
 	if (low > high)
 		return;
 	low &= ~(((uint64_t)2 << 20) - 1);
-	/* Offset 0 instead of _text's address: perf then takes the running kernel's as it is. */
+	/* Offset 0 instead of the address of _text: perf then uses kernel addresses unchanged. */
 	struct {
 		int32_t pid, tid;
 		uint64_t start, len, pgoff;
@@ -154,7 +154,7 @@ static void add_sample(struct pw_writer *w, const struct pw_chain *c, int32_t ti
 	w->stats.nr_samples++;
 }
 
-/* Ends a round now and then and hands full buffers on. */
+/* Adds a FINISHED_ROUND if due, and writes a full buffer to the file. */
 static int flush(struct pw_writer *w, bool is_last, struct err *err)
 {
 	if (++w->nr_in_round >= ROUND_RECORDS || is_last) {
@@ -169,7 +169,7 @@ static int flush(struct pw_writer *w, bool is_last, struct err *err)
 	return 0;
 }
 
-/* ---- the walk along the time --------------------------------------------------------------- */
+/* ---- records in order of time -------------------------------------------------------------- */
 
 struct cursor {
 	const struct table *table;
@@ -177,7 +177,7 @@ struct cursor {
 	size_t row;
 };
 
-/* What happens to threads and mappings, in the order of time. */
+/* The start or end of a task or a mapping, sorted by time. */
 struct change {
 	uint64_t time_ns;
 	uint32_t idx; /* of the task or mapping */
@@ -195,7 +195,7 @@ struct changes {
 struct timeline {
 	struct changes lists[CHANGES_NR];
 	VEC(struct cursor) cursors;
-	uint64_t base_ns; /* for rows without a time */
+	uint64_t base_ns; /* base time for rows without one */
 };
 
 static int by_time(const void *a, const void *b)
@@ -235,14 +235,14 @@ static void timeline_release(struct timeline *t)
 	vec_release(&t->cursors);
 }
 
-/* Rows that know no time follow each other by a microsecond. */
+/* Rows without a time are written one microsecond apart. */
 static uint64_t row_time(const struct timeline *t, const struct cursor *c)
 {
 	uint64_t time_ns = c->table->time_ns ? c->table->time_ns[c->row] : 0;
 	return time_ns ? time_ns : t->base_ns + c->row * 1000;
 }
 
-/* The pid that a task gets in the file: perf takes 0 for the idle task, less for the kernel. */
+/* The pid of a task in the file. Not 0 or negative, which perf takes for idle or the kernel. */
 static int32_t pid_of(struct pw_writer *w, const struct task *t)
 {
 	if (t->pid > 0)
@@ -264,7 +264,7 @@ static int32_t pid_of(struct pw_writer *w, const struct task *t)
 
 static int32_t tid_of(const struct task *t, int32_t pid)
 {
-	return t->pid > 0 && t->tid ? t->tid : pid; /* -1: a thread that was already gone */
+	return t->pid > 0 && t->tid ? t->tid : pid; /* -1: the thread had already exited */
 }
 
 static void write_birth(struct pw_writer *w, uint32_t task)
@@ -297,7 +297,7 @@ static void write_mapping(struct pw_writer *w, uint32_t mapping)
 	(*map_put(&w->epochs, (uint32_t)m->pid, NULL))++;
 }
 
-/* Column 0 counts samples; where views weigh by it, the next one still has what each stands for. */
+/* The column for the period. If the weight is column 0 (count), column 1 has the period. */
 static uint32_t period_column(const struct table *t)
 {
 	if (t->has_tags)
@@ -315,7 +315,7 @@ static int write_row(struct pw_writer *w, struct timeline *tl, struct cursor *c,
 	int32_t pid = pid_of(w, task);
 	uint64_t count = (uint64_t)MAX(values[0], 0);
 	uint64_t weight = (uint64_t)MAX(values[period_column(t)], 0);
-	if (w->stats.is_folded || t->has_tags) /* a second's waits of one kind: one sample */
+	if (w->stats.is_folded || t->has_tags) /* one record per row */
 		count = count ? 1 : 0;
 	for (uint64_t k = 0; k < count; k++) {
 		const struct pw_chain *chain = pw_chain_of(w, pid, task->comm, t->stack[i]);
@@ -327,7 +327,7 @@ static int write_row(struct pw_writer *w, struct timeline *tl, struct cursor *c,
 	return 0;
 }
 
-/* What is written before a sample of this time; NULL: nothing. */
+/* Returns the list with the next change due before a sample of this time; NULL: none. */
 static struct changes *due_list(struct timeline *t, uint64_t time_ns)
 {
 	for (size_t i = 0; i < CHANGES_NR; i++) {
@@ -339,7 +339,7 @@ static struct changes *due_list(struct timeline *t, uint64_t time_ns)
 	return NULL;
 }
 
-/* At one time: threads appear, then mappings, then samples, then threads end. */
+/* Order at equal times: task starts, mappings, samples, task ends. */
 static int write_timeline(struct pw_writer *w, struct timeline *t, struct err *err)
 {
 	static void (*const writers[])(struct pw_writer * w, uint32_t idx) = {
@@ -367,7 +367,7 @@ static int write_timeline(struct pw_writer *w, struct timeline *t, struct err *e
 
 /* ---- attributes ---------------------------------------------------------------------------- */
 
-/* perf knows events by number; the name that is shown comes from the event description. */
+/* Sets type and config by the event's name; perf shows the name of the event description. */
 static void event_from_name(struct perf_event_attr *a, struct sv name, bool is_time)
 {
 	static const struct {
@@ -398,7 +398,7 @@ static void event_from_name(struct perf_event_attr *a, struct sv name, bool is_t
 			a->config = known[i].config;
 			return;
 		}
-	/* A tracepoint would need its format, which we do not have: a software event, named. */
+	/* A tracepoint would need its format, which a profile lacks: write a software event. */
 	a->type = PERF_TYPE_SOFTWARE;
 	a->config = is_time ? PERF_COUNT_SW_CPU_CLOCK : PERF_COUNT_SW_DUMMY;
 }
@@ -500,7 +500,7 @@ static void add_fact(struct features *f, unsigned bit, const struct profile *p, 
 		add_string(feature(f, bit), value);
 }
 
-/* In the order of their bits, as the file has them. */
+/* Adds the features in the order of their bits. */
 static void add_features(struct features *f, const struct pw_writer *w)
 {
 	const struct profile *p = w->p;
@@ -512,7 +512,7 @@ static void add_features(struct features *f, const struct pw_writer *w)
 	add_fact(f, 3, p, FACT_HOST);
 	add_fact(f, 4, p, FACT_KERNEL);
 	add_string(feature(f, 5), "assay");
-	const char *arch = profile_get_fact(p, FACT_ARCH); /* readers want one */
+	const char *arch = profile_get_fact(p, FACT_ARCH); /* required by readers */
 	add_string(feature(f, 6), arch && *arch ? arch : HERE_ARCH);
 	uint64_t nr_cpus;
 	const char *cpus = profile_get_fact(p, FACT_CPUS);
@@ -594,7 +594,7 @@ static int write_data(struct pw_writer *w, struct err *err)
 	return flush(w, true, err);
 }
 
-/* To a new file: a header that is filled in at the end. Else: front, data and back to @to. */
+/* New file: the header is completed at the end. Else everything goes to @to in order. */
 static int write_file(struct pw_writer *w, struct buf *to, struct err *err)
 {
 	CLEANUP(buf_release) struct buf front = {0};
@@ -662,7 +662,7 @@ static void writer_release(struct pw_writer *w)
 int perfdata_write(struct format_output *to, const struct profile *p,
 		   const struct format_options *options, struct err *err)
 {
-	/* Only what nothing was written to yet has its header where it will be looked for. */
+	/* The header can be patched only if it is at the start of a new file. */
 	bool is_direct = to->file && !to->buf.n && to->file->tmp_path;
 	CLEANUP(writer_release)
 	struct pw_writer w = {.p = p, .out = is_direct ? to->file : NULL};

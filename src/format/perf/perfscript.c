@@ -1,10 +1,10 @@
 /*
  * Reader of `perf script` text; see perfscript.h.
  *
- * Nearly all of the text are frame lines, and the same ones over and over. Each distinct line is
- * parsed once: a hash table from the raw bytes of a line to what it means is all that a repeated
- * line costs, and a line that follows the one it followed the last time costs a comparison only.
- * Stacks that begin as the one before (they mostly do) skip the lookups of what they share.
+ * Nearly all of the text is frame lines, and most of them repeat. Each distinct line is parsed
+ * once: a repeated line costs one lookup in a hash table of raw lines, and only a comparison if it
+ * follows the same line as the last time. Frames at the root that are the same as in the previous
+ * stack need no lookup.
  *
  *	raw line --hash--> struct line --+--> item --+-- groups of inlined frames --> loc_id
  *	                   (parsed once)   (of the open sample, leaf first)
@@ -22,22 +22,22 @@
 #include "format/perf/scriptline.h"
 #include "format/textframes.h"
 
-/* A line that never ends, or a stack that no program has, is cut here. */
+/* Limits for malformed input: longer lines and deeper stacks are truncated. */
 #define LINE_MAX_BYTES ((size_t)1 << 20)
 #define STACK_MAX      65536
 
 enum line_kind { LINE_JUNK, LINE_FRAME, LINE_SOURCE };
 
 struct line {
-	struct line *next; /* the one that came after it the last time, or NULL */
+	struct line *next; /* the line that followed it the last time, or NULL */
 	uint64_t ip;
 	uint32_t nr_bytes;
 	uint32_t frame_idx;
-	loc_id loc;   /* of the frame alone, 0 until it is needed */
+	loc_id loc;   /* of this frame alone, 0 = not created yet */
 	uint8_t kind; /* enum line_kind */
 	bool is_inlined;
-	bool has_name; /* of a function, or of a source line its file's */
-	char text[];   /* next to what is read after it was compared */
+	bool has_name; /* has a function name, or (source line) a file name */
+	char text[];   /* last, as the fields above are read after comparing it */
 };
 
 struct slot {
@@ -50,7 +50,7 @@ struct item {
 	const struct line *source; /* its source line, or NULL */
 };
 
-/* What an event line says about a sample, resolved. */
+/* The fields of an event line, with ids. */
 struct sample {
 	uint32_t table;
 	task_id task;
@@ -68,8 +68,8 @@ struct reader {
 	struct profile *p;
 	const char *only_event; /* NULL: all */
 	struct arena text;
-	VEC(struct text_frame) frames; /* by line; of source lines file and line only */
-	struct line *before_first;     /* stands for the event line */
+	VEC(struct text_frame) frames; /* by line; for source lines only file and line */
+	struct line *before_first;     /* represents the event line */
 	struct line *last_line;        /* of the open sample */
 	struct slot *slots;
 	size_t nr_slots;   /* a power of two */
@@ -78,10 +78,10 @@ struct reader {
 	uint64_t line_nr;
 	uint64_t first_bad_nr;
 	struct sv first_bad;
-	bool has_anchors; /* an event line with cpu or time was seen: all have one */
+	bool has_anchors; /* an event line had cpu or time: then all must have it */
 	VEC(struct known_event) events;
 
-	bool is_open; /* a sample's lines are coming */
+	bool is_open; /* the following lines belong to a sample */
 	bool is_skipped;
 	struct sample sample;
 	VEC(struct item) items; /* leaf first */
@@ -214,7 +214,7 @@ static bool is_inlined(const struct item *it)
 	return it->line->is_inlined || (it->source && it->source->is_inlined);
 }
 
-/* Frames [from, to) are one address: functions inlined into each other, or one with a source. */
+/* Location of frames [from, to), which have one address: inlined functions, or a source line. */
 static loc_id loc_of_group(struct reader *r, size_t from, size_t to)
 {
 	uint64_t h = 0;
@@ -250,7 +250,7 @@ static void resolve_items(struct reader *r)
 			i++;
 			continue;
 		}
-		/* inlined frames up to the one, at the same address, that is not */
+		/* inlined frames up to the containing function, at the same address */
 		size_t end = i;
 		while (end + 1 < r->items.n && is_inlined(&r->items.p[end]) &&
 		       r->items.p[end + 1].line->ip == l->ip)
@@ -351,7 +351,7 @@ static void add_frame_line(struct reader *r, struct sv text)
 	}
 }
 
-/* "PERF_RECORD_LOST lost 12", as --show-lost-events prints it; other records say nothing here. */
+/* "PERF_RECORD_LOST lost 12", printed with --show-lost-events; other records are ignored. */
 static void take_record_line(struct reader *r, struct sv text)
 {
 	uint64_t nr;
@@ -362,7 +362,7 @@ static void take_record_line(struct reader *r, struct sv text)
 	r->p->losses.nr[LOSS_LOST] += nr;
 }
 
-/* Whether the text goes on with the frame that followed the last line before; its bytes, or 0. */
+/* Takes the next line if it is the one that followed the last time; returns its bytes, or 0. */
 static size_t take_predicted(struct reader *r, const char *text, size_t n)
 {
 	struct line *l = r->last_line->next;
@@ -406,7 +406,7 @@ static bool take_event_line(struct reader *r, struct sv line)
 
 /* ---- lines -------------------------------------------------------------------------------- */
 
-/* "# hostname : vm": what the header tells of the machine and the command. */
+/* "# hostname : vm": the header's information about the machine and the command. */
 static void take_comment(struct reader *r, struct sv line)
 {
 	static const char *const keys[] = {"captured on", "hostname", "os release", "perf version",
@@ -439,7 +439,7 @@ static bool is_comment(struct sv s)
 	return s.p[0] == '#' && (s.n == 1 || s.p[1] == ' ');
 }
 
-/* "comm 12 [000] 1.000001: PERF_RECORD_LOST lost 5": no event, as no colon follows. */
+/* "comm 12 [000] 1.000001: PERF_RECORD_LOST lost 5": a record, not an event (no colon). */
 static bool take_record(struct reader *r, struct sv line)
 {
 	static const char mark[] = ": PERF_RECORD_";
@@ -508,7 +508,7 @@ static int take_lines(void *ctx, struct sv text)
 	return 0;
 }
 
-#define READ_STEP ((size_t)64 << 10) /* stays in the cache: 256 KiB takes a quarter longer */
+#define READ_STEP ((size_t)64 << 10) /* fits the CPU cache: 256 KiB takes a quarter longer */
 
 int perfscript_read(struct profile *p, const struct format_input *in,
 		    const struct format_options *options, struct err *err)
@@ -528,7 +528,7 @@ int perfscript_read(struct profile *p, const struct format_input *in,
 	return 0;
 }
 
-/* Lines without brackets or times can be prose: most that are not indented, as frames are, parse. */
+/* Lines without brackets or times may be other text: most unindented lines must parse. */
 int perfscript_sniff(struct sv head)
 {
 	struct lines in = lines_from(head.p, head.n);

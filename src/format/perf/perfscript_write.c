@@ -7,7 +7,7 @@
 #include "base/vec.h"
 #include "format/format.h"
 
-/* A table and how far it is written. */
+/* A table and its next row to write. */
 struct script_cursor {
 	uint32_t table;
 	size_t at;
@@ -25,7 +25,7 @@ static void writer_release(struct script_writer *w)
 	vec_release(&w->cursors);
 }
 
-/* Names without what would break the line. */
+/* Appends a name without characters that would break the line. */
 static void add_plain(struct buf *to, struct sv s)
 {
 	for (size_t i = 0; i < s.n; i++)
@@ -44,13 +44,13 @@ static int by_place(const void *a, const void *b, void *profile)
 		       ?: COMPARE(x, y);
 }
 
-/* The address that code of a file had in the process, or its offset where that is not known. */
+/* The address of a location in the process, or its file offset if the mapping is not known. */
 static uint64_t address_of(const struct script_writer *w, const struct location *l, int32_t pid)
 {
 	const struct profile *p = w->p;
 	size_t low = 0;
 	size_t high = w->by_module.n;
-	while (low < high) { /* the first mapping behind (module, pid, offset) */
+	while (low < high) { /* the first mapping after (module, pid, offset) */
 		size_t mid = low + (high - low) / 2;
 		const struct mapping *m = &p->mappings.p[w->by_module.p[mid]];
 		bool is_before = m->module != l->module ? m->module < l->module
@@ -129,7 +129,7 @@ static void add_frames(struct script_writer *w, struct buf *to, loc_id loc, int3
 	buf_add_str(to, ")\n");
 }
 
-/* What a reader takes for an event's name: a letter first, and no blanks. */
+/* Makes a name that readers accept as an event's: a letter first, no blanks. */
 static void add_event_name(struct buf *to, struct sv name)
 {
 	bool is_first = true;
@@ -147,7 +147,7 @@ static void add_event_name(struct buf *to, struct sv name)
 		buf_add_str(to, "samples");
 }
 
-/* Of events by name: the arguments of a single one, and what came of it. */
+/* For tables of named events: the arguments of an event, and its result. */
 static void add_arguments(struct buf *to, const struct profile *p, const struct table *t, size_t i)
 {
 	if (t->id != TABLE_EVENTS)
@@ -196,7 +196,7 @@ static void add_sample(struct script_writer *w, struct buf *to, const struct tab
 	buf_add_ch(to, '\n');
 }
 
-/* The cursor with the earliest sample, the first of equals; NULL at the end of all. */
+/* The cursor with the earliest sample, the first of equals; NULL at the end. */
 static struct script_cursor *earliest(struct script_writer *w)
 {
 	struct script_cursor *best = NULL;

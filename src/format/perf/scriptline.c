@@ -34,7 +34,7 @@ static struct sv drop_trailing_blanks(struct sv s)
 	return s;
 }
 
-/* The next run of non-blanks; *s goes past it and the blanks after it. */
+/* Returns the next word and moves *s past it and the blanks after it. */
 static struct sv take_token(struct sv *s)
 {
 	size_t n = 0;
@@ -116,7 +116,7 @@ static bool parse_time(struct sv token, uint64_t *ret_ns)
 	return true;
 }
 
-/* -F +misc: one letter a flag, "U", "Kh", "EF". */
+/* -F +misc: one letter per flag, "U", "Kh", "EF". */
 static bool is_misc(struct sv token)
 {
 	if (!token.n || token.n > 6)
@@ -127,7 +127,7 @@ static bool is_misc(struct sv token)
 	return true;
 }
 
-/* Names with control characters would be others once they are written. */
+/* Names with control characters are rejected: the writer would change them. */
 static bool is_printable(struct sv s)
 {
 	for (size_t i = 0; i < s.n; i++)
@@ -190,7 +190,7 @@ static bool parse_after_ids(struct sv s, unsigned flags, struct script_event *e)
 		e->rest = drop_trailing_blanks(p.left);
 		return true;
 	}
-	/* no event was printed: only a time, and then nothing or a frame, makes this an event */
+	/* no event name: it is an event only with a time, followed by nothing or a frame */
 	struct script_frame frame;
 	if (!e->has_time || e->has_period || (p.at.n && !script_parse_frame(p.at, &frame)))
 		return false;
@@ -203,7 +203,7 @@ bool script_parse_event(struct sv line, unsigned flags, struct script_event *ret
 {
 	line = skip_blanks(line);
 	struct script_event e = {0};
-	/* leftmost place where the rest of the grammar fits; before it lies comm */
+	/* comm ends at the leftmost place from which the rest of the line parses */
 	for (struct sv at = line; at.n;) {
 		struct sv left = at;
 		struct sv token = take_token(&left);
@@ -224,7 +224,7 @@ bool script_parse_event(struct sv line, unsigned flags, struct script_event *ret
 	return false;
 }
 
-/* Where the parentheses that close at the end of s open, or -1. */
+/* Index of the parenthesis that matches the one at the end of s, or -1. */
 static ssize_t find_group(struct sv s)
 {
 	size_t depth = 0;
@@ -237,7 +237,7 @@ static ssize_t find_group(struct sv s)
 	return -1;
 }
 
-/* For a path with one parenthesis: the last " (" before a slash or a bracket. */
+/* For a path with an unbalanced parenthesis: the last " (" before a slash or a bracket. */
 static ssize_t find_open_path(struct sv s)
 {
 	for (size_t i = s.n; i-- > 2;)
