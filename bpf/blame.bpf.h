@@ -168,7 +168,7 @@ __noinline int blame_thread(struct wait_state *w, __u64 ids, struct wait_state *
 	 * An owner that is not the waker may be blocked now: its interval is not in the history
 	 * yet.
 	 */
-	if (c->cpu_state == WAIT_OFF_CPU && c->off_ns && c->off_ns < b->end_ns &&
+	if (c->cpu_state == WAIT_CPU_OFF && c->off_ns && c->off_ns < b->end_ns &&
 	    b->tid != (__s32)ids) {
 		__u64 start = c->off_ns > b->start_ns ? c->off_ns : b->start_ns;
 		__u64 ns = b->end_ns - start;
@@ -291,7 +291,7 @@ static __always_inline void blame_wait(struct wait_state *w, struct task_struct 
 {
 	struct blame b = {.start_ns = w->off_ns, .end_ns = now};
 
-	if (w->cpu_state != WAIT_OFF_CPU || !w->has_switched || w->now.reason != WAIT_SYNC ||
+	if (w->cpu_state != WAIT_CPU_OFF || !w->is_accounted || w->now.reason != WAIT_SYNC ||
 	    now <= w->off_ns)
 		return;
 	second_of(w, now);

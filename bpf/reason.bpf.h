@@ -194,7 +194,7 @@ static __always_inline void call_regs_of(struct task_struct *t, struct call_regs
 #define MODE_SOCKET    0140000u
 #define MODE_FILE      0100000u
 #define MODE_BLOCK     0060000u
-#define MODE_FOLDER    0040000u
+#define MODE_DIR       0040000u
 #define MODE_PIPE      0010000u
 #define MAGIC_ANON_FDS 0x09041934ul /* eventfd, epoll ...: a file by its mode since 6.16 */
 
@@ -243,11 +243,10 @@ static __always_inline bool file_of(struct task_struct *t, bool is_current, __s3
 	c->fd = fd;
 	if (mode == MODE_FILE && BPF_CORE_READ(sb, s_magic) == MAGIC_ANON_FDS)
 		mode = 0;
-	c->object_kind = mode == MODE_FILE || mode == MODE_BLOCK || mode == MODE_FOLDER
-				 ? OBJECT_FILE
-			 : mode == MODE_SOCKET ? OBJECT_SOCKET
-			 : mode == MODE_PIPE   ? OBJECT_PIPE
-					       : OBJECT_OTHER;
+	c->object_kind = mode == MODE_FILE || mode == MODE_BLOCK || mode == MODE_DIR ? OBJECT_FILE
+			 : mode == MODE_SOCKET                                       ? OBJECT_SOCKET
+			 : mode == MODE_PIPE                                         ? OBJECT_PIPE
+										     : OBJECT_OTHER;
 	*ret_mode = mode;
 	return true;
 }
@@ -276,7 +275,7 @@ static __always_inline __u8 file_reason(__u8 class, __u32 mode)
 {
 	if (mode == MODE_SOCKET)
 		return WAIT_NET;
-	if (mode != MODE_FILE && mode != MODE_BLOCK && mode != MODE_FOLDER)
+	if (mode != MODE_FILE && mode != MODE_BLOCK && mode != MODE_DIR)
 		return WAIT_PIPE;
 	return class == CALL_READ ? WAIT_FILE_READ : WAIT_FILE_WRITE;
 }

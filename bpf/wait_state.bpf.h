@@ -16,9 +16,9 @@
 
 /* Where a thread is, as far as switches were seen. */
 enum wait_cpu_state {
-	WAIT_OFF_CPU = 0,
-	WAIT_ON_CPU_SEEN = 1,   /* its switch in was seen: on_ns is the time of that */
-	WAIT_ON_CPU_UNSEEN = 2, /* its switch in was not seen: on_ns is an estimate */
+	WAIT_CPU_OFF = 0,
+	WAIT_CPU_ON = 1,        /* its switch in was seen: on_ns is the time of that */
+	WAIT_CPU_ON_UNSEEN = 2, /* its switch in was not seen: on_ns is an estimate */
 };
 
 /* Why a thread left the CPU. */
@@ -78,7 +78,7 @@ struct wait_state {
 	__u64 on_ns;       /* last switch in */
 	__u64 off_ns;      /* last switch out */
 	__u64 delay_ns;    /* sched_info.run_delay at off_ns */
-	__u8 has_switched; /* on_ns or off_ns is set */
+	__u8 is_accounted; /* the accounting has begun: on_ns or off_ns is set */
 	__u8 cpu_state;    /* enum wait_cpu_state */
 	__u8 has_ended;    /* exited, or accounting ended */
 	__u8 pad;

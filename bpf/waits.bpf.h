@@ -40,7 +40,7 @@ DEFINE_MAP(HASH, wait_rows0, WAIT_ROWS, struct wait_key, struct wait_row);
 DEFINE_MAP(HASH, wait_rows1, WAIT_ROWS, struct wait_key, struct wait_row);
 
 /* Frames to skip: the program itself and the tracepoint's call of it. */
-#define PSEUDO_FRAMES 2
+#define TRACEPOINT_FRAMES 2
 /* Cache of kernel stacks: by user stack, reason and system call; direct-mapped. */
 #define WAIT_KERNELS 8192
 struct wait_kernel {
@@ -59,10 +59,10 @@ static __always_inline __u32 second_of(struct wait_state *w, __u64 now)
 	return w->second;
 }
 
-/* Starts the accounting of a thread of which no switch was seen yet, at @ns. */
-static __always_inline void watch_since(struct wait_state *w, __u64 ns)
+/* Starts the accounting of a thread at @ns. */
+static __always_inline void account_from(struct wait_state *w, __u64 ns)
 {
-	w->has_switched = 1;
+	w->is_accounted = 1;
 	second_of(w, ns);
 	w->run_second = w->second;
 }
@@ -272,7 +272,7 @@ static __always_inline void kernel_stack_cached(void *ctx, struct wait_cause *c)
 		/*
 		 * Two CPUs may write it at the same time: a tag with the stack of a similar wait.
 		 */
-		k->ref = kernel_stack(ctx, PSEUDO_FRAMES);
+		k->ref = kernel_stack(ctx, TRACEPOINT_FRAMES);
 		k->tag = tag;
 	}
 	c->kernel_ref = k->ref;
@@ -321,7 +321,7 @@ static __always_inline void close_missed_switch_in(struct wait_state *w, struct 
 		on = now;
 	off_close(w, t, on, 0);
 	w->on_ns = on;
-	w->cpu_state = WAIT_ON_CPU_UNSEEN;
+	w->cpu_state = WAIT_CPU_ON_UNSEEN;
 }
 
 static __always_inline void switch_out(void *ctx, struct task_struct *t, bool is_preempted,
@@ -331,17 +331,17 @@ static __always_inline void switch_out(void *ctx, struct task_struct *t, bool is
 	if (!s)
 		return;
 	struct wait_state *w = &s->wait;
-	if (!w->has_switched) {
-		w->cpu_state = WAIT_ON_CPU_UNSEEN;
+	if (!w->is_accounted) {
+		w->cpu_state = WAIT_CPU_ON_UNSEEN;
 		w->on_ns = watched_since_ns(t);
-		watch_since(w, w->on_ns);
+		account_from(w, w->on_ns);
 	}
-	if (w->cpu_state == WAIT_OFF_CPU)
+	if (w->cpu_state == WAIT_CPU_OFF)
 		close_missed_switch_in(w, t, now);
 	run_close(w, t, now);
 	if (!is_preempted && state & STATE_DEAD) {
 		w->has_ended = 1;
-		w->cpu_state = WAIT_OFF_CPU;
+		w->cpu_state = WAIT_CPU_OFF;
 		sums_flush(w, ids_of(t));
 		sums_drop(w);
 		return;
@@ -350,7 +350,7 @@ static __always_inline void switch_out(void *ctx, struct task_struct *t, bool is
 	if (bpf_core_field_exists(t->sched_info)) {
 		w->delay_ns = t->sched_info.run_delay;
 		__u64 offset = w->on_ns - t->sched_info.last_arrival;
-		if (w->cpu_state == WAIT_ON_CPU_SEEN && offset != wait_offset_ns)
+		if (w->cpu_state == WAIT_CPU_ON && offset != wait_offset_ns)
 			wait_offset_ns = offset;
 	}
 	cause_of_current(is_preempted, state, &w->now);
@@ -363,7 +363,7 @@ static __always_inline void switch_out(void *ctx, struct task_struct *t, bool is
 		kernel_stack_cached(ctx, &w->now);
 	/* Last: a waker on another CPU reads the other fields when it sees this one. */
 	barrier();
-	w->cpu_state = WAIT_OFF_CPU;
+	w->cpu_state = WAIT_CPU_OFF;
 }
 
 /* The first switch seen of a thread is a switch in: it was off the CPU since watched_since_ns. */
@@ -371,7 +371,7 @@ static __always_inline void close_first_switch_in(struct wait_state *w, struct t
 {
 	w->off_ns = watched_since_ns(t);
 	w->delay_ns = bpf_core_field_exists(t->sched_info) ? t->sched_info.run_delay : 0;
-	watch_since(w, w->off_ns);
+	account_from(w, w->off_ns);
 	bool is_born = t->start_time > wait_clock.start_ns;
 	if (!is_born && w->first.is_valid) {
 		w->now = w->first;
@@ -390,18 +390,18 @@ static __always_inline void switch_in(struct task_struct *t, __u64 now)
 	if (!s)
 		return;
 	struct wait_state *w = &s->wait;
-	if (!w->has_switched)
+	if (!w->is_accounted)
 		close_first_switch_in(w, t);
-	if (w->cpu_state == WAIT_OFF_CPU)
+	if (w->cpu_state == WAIT_CPU_OFF)
 		off_close(w, t, now, 0);
-	w->cpu_state = WAIT_ON_CPU_SEEN;
+	w->cpu_state = WAIT_CPU_ON;
 	w->on_ns = now;
 }
 
 /* Ends the accounting of a thread at @at, on or off the CPU. */
 static __always_inline void close_at(struct wait_state *w, struct task_struct *t, __u64 at)
 {
-	if (w->cpu_state != WAIT_OFF_CPU) {
+	if (w->cpu_state != WAIT_CPU_OFF) {
 		run_close(w, t, at);
 	} else {
 		blame_open(w, t, at);
@@ -419,7 +419,7 @@ static __always_inline void close_at(struct wait_state *w, struct task_struct *t
 static __always_inline void close_after_stop(struct task_struct *t, __u64 stop)
 {
 	struct task_state *s = target_state(t);
-	if (s && s->wait.has_switched && !s->wait.has_ended)
+	if (s && s->wait.is_accounted && !s->wait.has_ended)
 		close_at(&s->wait, t, stop);
 }
 
@@ -484,7 +484,7 @@ static __always_inline void woken_by(struct wait_state *w, struct task_struct *t
 {
 	w->wake.tid = by->pid;
 	w->wake.tgid = by->tgid;
-	if (w->now.owner_tid && w->cpu_state == WAIT_OFF_CPU)
+	if (w->now.owner_tid && w->cpu_state == WAIT_CPU_OFF)
 		owner_verify(w, t, by);
 	if (!wait_has_wakers || by->flags & PF_KTHREAD || !has_mm(by))
 		return;
@@ -522,7 +522,7 @@ int BPF_PROG(wait_waking, struct task_struct *t)
 		/* No device wakes these waits: it was a timer. */
 		if (w->now.reason == WAIT_SYNC || w->now.reason == WAIT_SLEEP)
 			w->wake.evidence |= EVIDENCE_SELF;
-		if (w->now.owner_tid && w->cpu_state == WAIT_OFF_CPU)
+		if (w->now.owner_tid && w->cpu_state == WAIT_CPU_OFF)
 			owner_clear(w);
 	} else if (by->pid) {
 		woken_by(w, t, by, now);
@@ -582,7 +582,7 @@ int wait_sweep_first(struct bpf_iter__task *ctx)
 		return 0;
 	struct wait_state *w = &s->wait;
 	__u32 state = t->__state;
-	if (w->has_switched || w->first.is_valid || !(state & STATE_MASK))
+	if (w->is_accounted || w->first.is_valid || !(state & STATE_MASK))
 		return 0;
 	cause_of(t, false, false, state, &w->first);
 	w->first.evidence |= EVIDENCE_AT_START;
@@ -595,7 +595,7 @@ int wait_sweep_first(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-/* Of a thread without a seen switch: whether it was on a CPU all the time, not off it. */
+/* Whether a thread, of which no switch was seen, was on a CPU all the time. */
 static __always_inline bool ran_whole_capture(struct task_struct *t)
 {
 	if (!t->on_cpu)
@@ -618,13 +618,13 @@ int wait_sweep_last(struct bpf_iter__task *ctx)
 	if (!s)
 		return 0;
 	struct wait_state *w = &s->wait;
-	if (w->has_ended || (!w->has_switched && t->exit_state))
+	if (w->has_ended || (!w->is_accounted && t->exit_state))
 		return 0;
-	if (!w->has_switched && ran_whole_capture(t)) {
-		w->cpu_state = WAIT_ON_CPU_SEEN;
+	if (!w->is_accounted && ran_whole_capture(t)) {
+		w->cpu_state = WAIT_CPU_ON;
 		w->on_ns = watched_since_ns(t);
-		watch_since(w, w->on_ns);
-	} else if (!w->has_switched) {
+		account_from(w, w->on_ns);
+	} else if (!w->is_accounted) {
 		close_first_switch_in(w, t);
 	}
 	close_at(w, t, stop);
