@@ -244,9 +244,9 @@ static size_t count_threads(const struct target *t)
 /*
  * Whether to use one event per CPU instead of one per thread and CPU: if there are too many threads
  * for the descriptor limit (then other threads' samples are dropped), or if there are no samples
- * (then the target's context switches need not switch events). Not for records of switches, which
- * must be the target's alone, and not for ordinary users, who may only open events of their own
- * processes.
+ * (then the target's context switches need not switch events). Records of context switches do need
+ * events per thread: they must be the target's alone, and ordinary users may only record those of
+ * their own processes.
  */
 static bool needs_filter(struct sampler *s)
 {
