@@ -104,8 +104,7 @@ static void count_free(struct heap_local *l, struct heap_thread_state *m, uint64
 	put_free(&x, site, block);
 }
 
-/* ---- before and after --------------------------------------------------------------------------
- */
+/* ---- before and after ------------------------------------------------------------------------ */
 
 /* heap_call.thread of a thread without a slot. Only its first cache line is accessed. */
 static uint64_t no_slot[8] __attribute__((aligned(64)));
@@ -314,8 +313,7 @@ void heap_after_resize(struct heap_call *c)
 	after_realloc(c, is_good, is_good ? c->args[0] : 0, c->args[1]);
 }
 
-/* ---- mappings -----------------------------------------------------------------------------------
- */
+/* ---- mappings -------------------------------------------------------------------------------- */
 
 #define NR_ERRNO 4095u
 

@@ -1,4 +1,4 @@
-/* Memory over time; see memorysource.h. */
+/* Memory use over time; see memorysource.h. */
 #include "base/base.h"
 #include "capture/memorysource.h"
 
@@ -12,7 +12,7 @@
 #include "model/heap.h"
 #include "model/tables.h"
 
-/* Walks take one part in so many of the time; the target's own page faults wait meanwhile. */
+/* Page table walks take at most this fraction of the time; page faults wait meanwhile. */
 #define WALK_SHARE 400
 
 struct one_process {
@@ -27,9 +27,9 @@ struct one_process {
 struct memory_info {
 	uint64_t nr_readings;
 	uint64_t nr_walks;
-	uint64_t walks_ns; /* in all: the time for which the target's mmap calls may have waited */
-	uint64_t longest_ns; /* of a walk */
-	bool is_refused;     /* PSS and stacks could not be read, of any target */
+	uint64_t walks_ns;   /* total: the target's mmap calls may have waited that long */
+	uint64_t longest_ns; /* longest walk */
+	bool is_refused;     /* PSS and stacks could not be read for any target */
 };
 
 struct memory {
@@ -111,7 +111,7 @@ static int emit(const struct one_process *one, const struct memstat *m, uint64_t
 	return sink->event(sink->ctx, &ev, err);
 }
 
-/* Also the first and the last time. Targets that have gone are no error. */
+/* Reads all targets, also at start and end. Ended targets are skipped. */
 static int memory_read(void *self, const struct event_sink *sink, struct err *err)
 {
 	struct memory *s = self;
@@ -119,7 +119,7 @@ static int memory_read(void *self, const struct event_sink *sink, struct err *er
 		struct memstat m;
 		if (one->is_gone)
 			continue;
-		/* The walk first: it takes long, and the row is to be of one moment. */
+		/* The walk first: it is slow, and the other values should be of one time. */
 		uint64_t now = clock_mono_ns();
 		if (now >= one->next_walk_ns)
 			walk(s, one, now);

@@ -1,12 +1,12 @@
 /*
- * Memory over time: what the kernel says that each target uses, as rows of the table "memory"
- * (model/heap.h), one a process and reading. Readings are told as EVENT_AGGREGATE with TABLE_MEMORY,
- * their time is the moment of the reading; HEAP_MEMORY_LIVE is left 0, for the views know it.
+ * Event source for memory use over time: reads what the kernel reports for each target into rows of
+ * the table "memory" (model/heap.h), one per process and reading. A row is an EVENT_AGGREGATE with
+ * TABLE_MEMORY and the time of the reading; HEAP_MEMORY_LIVE stays 0, the views fill it.
  *
- * RSS, its parts, swap and virtual memory are read each time. PSS and the stacks of threads need a
- * walk of the page tables, under the target's lock for mappings: they are read at most once a
- * second, and so seldom that the walks take a four-hundredth of the time at most; rows between carry
- * the last ones. A target that has ended gives no more rows.
+ * RSS, its parts, swap and virtual memory are read each time. PSS and thread stacks need a page
+ * table walk under the target's mmap lock: they are read at most once a second, and so rarely that
+ * the walks take at most 1/400 of the time; rows between repeat the last values. A target that has
+ * ended has no more rows.
  */
 #ifndef ASSAY_CAPTURE_MEMORYSOURCE_H
 #define ASSAY_CAPTURE_MEMORYSOURCE_H

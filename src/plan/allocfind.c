@@ -142,9 +142,7 @@ static bool has(const struct finder *f, const char *name)
 	return find(f, SV(""), name) != NULL;
 }
 
-/*
- * ---- allocators -------------------------------------------------------------------------------
- */
+/* ---- allocators ------------------------------------------------------------------------------ */
 
 /* Other libraries may have a mallctl; mallocx and the like are only in jemalloc. */
 static void find_prefixes(struct finder *f)
@@ -195,9 +193,7 @@ static enum heap_allocator plain_owner(struct finder *f)
 	return HEAP_ALLOCATOR_OTHER;
 }
 
-/*
- * ---- functions --------------------------------------------------------------------------------
- */
+/* ---- functions ------------------------------------------------------------------------------- */
 
 static void add(struct finder *f, const struct symbol *s, enum heap_allocator kind,
 		enum heap_shape shape, bool is_plain)

@@ -48,9 +48,7 @@ bool heapchoice_has_hooks(const uint32_t version[3])
 	return version[0] == 5 && (version[1] == 2 || (version[1] == 3 && version[2] <= 1));
 }
 
-/*
- * ---- the allocator ----------------------------------------------------------------------------
- */
+/* ---- the allocator --------------------------------------------------------------------------- */
 
 static bool is_wanted(const struct heaptarget_image *m, const struct allocfind_function *fn)
 {
@@ -457,9 +455,7 @@ int heapchoice_plan(const struct heaptarget *h, enum heap_method forced, const c
 	return 0;
 }
 
-/*
- * ---- the choice of the source -----------------------------------------------------------------
- */
+/* ---- the choice of the source ---------------------------------------------------------------- */
 
 void heap_method_choice_release(struct heap_method_choice *w)
 {

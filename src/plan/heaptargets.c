@@ -238,9 +238,7 @@ static void find_exe(struct inspection *l)
 		l->exe = xstrndup(path, (size_t)n);
 }
 
-/*
- * ---- the binary that malloc is bound to -------------------------------------------------------
- */
+/* ---- the binary that malloc is bound to ------------------------------------------------------ */
 
 /*
  * Reads the dynamic linker's state before the mappings are read: if it is consistent now, the

@@ -94,7 +94,7 @@ int prof_unwinder_begin(struct prof_unwinder **ret_w, int32_t pid, struct heap_p
 
 void prof_unwinder_tick(struct prof_unwinder *w)
 {
-	(void)heapprocess_pass(w->process);
+	(void)heapprocess_drain(w->process);
 	heapprocess_retire(w->process);
 	/* If the process has exited, the builder gets no mappings for it. */
 	if (clock_mono_ns() - w->updated_ns > UPDATE_NS)

@@ -158,7 +158,7 @@ int main(int argc, char **argv)
 		heapring_begin(&w.ring, w.tsc);
 		for (;;) {
 			double before = now_ns();
-			size_t n = heapring_take(&w.ring, events, BATCH);
+			size_t n = heapring_next(&w.ring, events, BATCH);
 			ring_ns += now_ns() - before;
 			if (!n)
 				break;
@@ -166,7 +166,7 @@ int main(int argc, char **argv)
 		}
 		waitaccount_ns += now_ns() - from;
 	}
-	heapaccount_passed(w.account, w.tsc);
+	heapaccount_advance(w.account, w.tsc);
 	struct heapaccount_info info = heapaccount_info(w.account);
 	printf("%.1f ns a pair, %.1f of them for reading; %llu sites, %llu blocks live, %.0f bytes, peak %.0f\n",
 	       waitaccount_ns / (double)nr_done, ring_ns / (double)nr_done,

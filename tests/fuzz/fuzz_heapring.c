@@ -87,9 +87,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		struct heapring_event events[8];
 		size_t got;
 		heapring_begin(&ring, tsc);
-		while ((got = heapring_take(&ring, events, 8)))
+		while ((got = heapring_next(&ring, events, 8)))
 			heapaccount_add(w->account, events, got);
-		heapaccount_passed(w->account, tsc);
+		heapaccount_advance(w->account, tsc);
 		for (unsigned s = 0; s < SLOTS; s++)
 			ASSERT(w->slots[s].head - w->slots[s].tail <= RING_BYTES);
 	}

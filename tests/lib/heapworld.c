@@ -123,9 +123,9 @@ void heapworld_pass(struct heapworld *w, uint64_t tsc)
 	struct heapring_event events[16];
 	size_t n;
 	heapring_begin(&w->ring, tsc);
-	while ((n = heapring_take(&w->ring, events, ARRAY_LEN(events))))
+	while ((n = heapring_next(&w->ring, events, ARRAY_LEN(events))))
 		heapaccount_add(w->account, events, n);
-	heapaccount_passed(w->account, tsc);
+	heapaccount_advance(w->account, tsc);
 }
 
 int64_t heapworld_sum(const struct heapworld *w, uint32_t spec, int64_t stack, int64_t tid,

@@ -1,4 +1,4 @@
-/* The table of live blocks; see blocks.h. */
+/* The hash table of live blocks; see blocks.h. */
 #include "base/base.h"
 #include "capture/heap/blocks.h"
 
@@ -20,7 +20,7 @@ void heapblocks_release(struct heapblocks *t)
 	*t = (struct heapblocks){0};
 }
 
-/* Blocks are 8 bytes or more apart; neighbours go to different parts. */
+/* Blocks are at least 8 bytes apart; adjacent blocks are in different parts. */
 uint64_t heapblocks_hash(const struct heapblocks *t, uint64_t addr)
 {
 	return hash_mix(addr >> 3, t->seed);
@@ -46,7 +46,7 @@ void heapblocks_prefetch(const struct heapblocks *t, uint64_t hash)
 	}
 }
 
-/* The slot of that address, or the free one where the search for it ends. There is a free one. */
+/* The slot of that address, or the free slot that ends the probing; there always is one. */
 static struct heapblock *look_for(const struct heapblocks_part *p, uint64_t addr, uint64_t hash)
 {
 	uint32_t mask = (1u << p->log2) - 1;
@@ -93,7 +93,7 @@ static void rebuild(struct heapblocks *t, struct heapblocks_part *p, uint32_t lo
 	*p = fresh;
 }
 
-/* Room for one more, if there can be: without those that are gone, or larger. */
+/* Makes room for one more block: rebuilds the part without removed ones, or larger. */
 static bool make_room(struct heapblocks *t, struct heapblocks_part *p)
 {
 	uint64_t cap = p->slots ? (uint64_t)1 << p->log2 : 0;

@@ -1,12 +1,14 @@
 /*
- * The table of live blocks: address -> what is known of it. Open addressing with linear probing, in
- * a thousand parts that grow singly, so that no growth takes longer than a ring lasts. 24 bytes a
+ * A hash table of live blocks, by address. Open addressing with linear probing, in 1024 parts that
+ * grow independently, so that growing one takes less time than a ring takes to fill. 24 bytes per
  * block, at most three quarters full.
  *
- * A block that goes leaves its address behind, as allocators give out the same ones again: then it
- * is found where it was. A part that is full is made anew without those that stayed away.
+ * Removing a block keeps its address in the table, because allocators reuse addresses: the next
+ * block there is found in the same slot. When a part is full, it is rebuilt without the addresses
+ * that were not reused.
  *
- * Looking blocks up is what pairing costs; heapblocks_prefetch some records ahead hides most of it.
+ * The time to match frees with allocations is mostly cache misses of these lookups; call
+ * heapblocks_prefetch some records ahead.
  */
 #ifndef ASSAY_CAPTURE_HEAP_BLOCKS_H
 #define ASSAY_CAPTURE_HEAP_BLOCKS_H
@@ -17,10 +19,10 @@
 #define HEAPBLOCKS_PARTS      (1u << HEAPBLOCKS_PARTS_LOG2)
 
 struct heapblock {
-	uint64_t word0; /* address (48 bits), high bits of the second (16); 0 = free */
-	uint64_t word1; /* bytes (48), low bits of the second (16) */
-	uint32_t site;  /* HEAPBLOCK_GONE: the address alone */
-	uint32_t stamp; /* a part of the time at which it was allocated */
+	uint64_t word0; /* address (48 bits) | high 16 bits of the second << 48; 0 = free slot */
+	uint64_t word1; /* bytes (48 bits) | low 16 bits of the second << 48 */
+	uint32_t site;  /* allocation site; HEAPBLOCK_GONE: removed, only the address is valid */
+	uint32_t stamp; /* low bits of the allocation time */
 };
 
 #define HEAPBLOCK_GONE UINT32_MAX
@@ -34,12 +36,12 @@ static inline uint64_t heapblock_bytes(const struct heapblock *b)
 {
 	return b->word1 & HEAPBLOCK_MASK;
 }
-/* Of the allocation, since the start. */
+/* Second of the allocation, since the start of the capture. */
 static inline uint32_t heapblock_second(const struct heapblock *b)
 {
 	return (uint32_t)(b->word0 >> 48) << 16 | (uint32_t)(b->word1 >> 48);
 }
-/* Inline: a copy of what another function wrote just now waits for it. */
+/* Inline: avoids a store-forwarding stall when the block is copied. */
 static inline void heapblock_set(struct heapblock *b, uint64_t addr, uint64_t nr_bytes,
 				 uint32_t second)
 {
@@ -48,36 +50,36 @@ static inline void heapblock_set(struct heapblock *b, uint64_t addr, uint64_t nr
 }
 
 struct heapblocks_part {
-	struct heapblock *slots; /* NULL until the first one */
-	uint32_t nr_used;        /* gone ones too */
+	struct heapblock *slots; /* NULL while empty */
+	uint32_t nr_used;        /* includes removed ones */
 	uint32_t nr_live : 27;
 	uint32_t log2 : 5;
 };
 
 struct heapblocks {
 	struct heapblocks_part parts[HEAPBLOCKS_PARTS];
-	uint64_t n;        /* live */
-	uint64_t nr_bytes; /* of memory */
+	uint64_t n;        /* live blocks */
+	uint64_t nr_bytes; /* memory used by the table */
 	uint64_t max_bytes;
 	uint64_t seed;
 };
 
-/* @seed: of hashes; where addresses may be chosen by somebody, one that he does not know. */
+/* @seed: of the hash; secret if a target could choose addresses that collide. */
 void heapblocks_init(struct heapblocks *t, uint64_t max_bytes, uint64_t seed);
 void heapblocks_release(struct heapblocks *t);
-/* Of an address; the calls that take both are given what this says. */
+/* The hash of @addr, for calls that take both. */
 uint64_t heapblocks_hash(const struct heapblocks *t, uint64_t addr);
 void heapblocks_prefetch(const struct heapblocks *t, uint64_t hash);
-/* Valid until the next call that is not a find; NULL: none. Address 0 is nobody's. */
+/* Finds a live block; NULL: none. Valid until the next call that changes the table. @addr not 0. */
 struct heapblock *heapblocks_find(const struct heapblocks *t, uint64_t addr, uint64_t hash);
 /*
- * The block of that address; if *ret_is_new, the caller is to fill it. NULL: it is new, and
- * max_bytes are used up.
+ * Finds or adds the block at @addr; if *ret_is_new, the caller fills it. NULL: it is new, but
+ * max_bytes are used.
  */
 struct heapblock *heapblocks_put(struct heapblocks *t, uint64_t addr, uint64_t hash,
 				 bool *ret_is_new);
 void heapblocks_remove(struct heapblocks *t, struct heapblock *b, uint64_t hash);
-/* Start with *it = 0; NULL at the end. */
+/* Iterates over live blocks: start with *it = 0; NULL at the end. */
 const struct heapblock *heapblocks_next(const struct heapblocks *t, uint64_t *it);
 
 #endif

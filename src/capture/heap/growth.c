@@ -1,4 +1,4 @@
-/* Growth and mappings by stack; see growth.h. */
+/* Attaches the programs of method GROWTH; see growth.h. */
 #include "base/base.h"
 #include "capture/heap/growth.h"
 
@@ -19,7 +19,7 @@ struct heapgrowth {
 	struct bpf_links links;
 };
 
-/* Where a fault begins, and what it was given: one without the other says nothing. */
+/* Programs at the start of a fault and at its allocation; both are needed. */
 static const char *const exact[] = {"page_fault_user", "page_fault_kernel", "mm_page_alloc", NULL};
 
 bool heapgrowth_choose(struct assay_bpf *skel, bool is_wanted)
@@ -53,7 +53,7 @@ static int attach_calls(struct heapgrowth *g, struct assay_bpf *skel, struct err
 		{"mmap", IO_MMAP}, {"munmap", IO_MUNMAP}, {"mremap", IO_MREMAP}, {"brk", IO_BRK}};
 	CLEANUP(close_p) int tracefs_fd = -1;
 	TRY(tracefs_open(&tracefs_fd, err));
-	/* the ends first: a beginning without its end would be taken for the next one's */
+	/* Exits before entries: an entry without its exit would match the next exit. */
 	for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
 		TRY(syscallprobe_attach(&g->links, tracefs_fd, skel->progs.io_map_exit,
 					SYSCALLPROBE_EXIT, calls[i].name, calls[i].what, err));
@@ -80,6 +80,6 @@ void heapgrowth_free(struct heapgrowth *g)
 {
 	if (!g)
 		return;
-	bpf_links_detach(&g->links); /* closing tracepoints takes the kernel long */
+	bpf_links_detach(&g->links); /* closing tracepoints is slow in the kernel */
 	free_p(&g);
 }

@@ -1,7 +1,7 @@
 /*
- * Memory touched for the first time, and calls that map memory, by stack: the method of a heap that
- * needs nothing inside the target (bpf/growth.bpf.h). Part of the source io.h, which delivers the
- * rows (IO_PART_GROWTH): tables "growth" and "mapped" (model/heap.h).
+ * Records first touches of memory (page faults) and memory-mapping calls by stack: the heap method
+ * that needs nothing inside the target (bpf/growth.bpf.h). Part of the source io.h, which delivers
+ * the rows (IO_PART_GROWTH): tables "growth" and "mapped" (model/heap.h).
  */
 #ifndef ASSAY_CAPTURE_HEAP_GROWTH_H
 #define ASSAY_CAPTURE_HEAP_GROWTH_H
@@ -13,11 +13,12 @@ struct assay_bpf;
 struct heapgrowth;
 
 /*
- * Between engine_open and engine_load: leaves out what is not wanted or not there. Says whether the
- * kernel tells what it hands out at each fault; else a fault counts as one page.
+ * Call between engine_open and engine_load: disables programs that are not wanted or not supported.
+ * Returns whether the kernel reports the size of each fault's allocation; if not, a fault counts as
+ * one page.
  */
 bool heapgrowth_choose(struct assay_bpf *skel, bool is_wanted);
-/* After engine_load. Also after an error *ret_g is to be freed. */
+/* Attaches the programs, after engine_load. *ret_g must be freed also after an error. */
 int heapgrowth_attach(struct heapgrowth **ret_g, struct assay_bpf *skel, struct err *err);
 /* Detaches. NULL is fine. */
 void heapgrowth_free(struct heapgrowth *g);

@@ -1,4 +1,4 @@
-/* Pairing and sums; see heapaccount.h. Rows: heapaccount_rows.c. */
+/* Matches frees with allocations and sums; see heapaccount.h. */
 #include "base/base.h"
 #include "capture/heap/heapaccount.h"
 
@@ -9,22 +9,22 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "capture/heap/heapaccount_priv.h"
+#include "capture/heap/heapsums.h"
 #include "model/heap.h"
 
 #define SECOND_NS        1000000000u
 #define BLOCKS_MAX_BYTES ((uint64_t)4 << 30)
 #define INDEX_FIRST_LOG2 12
-#define AHEAD            64 /* events that are looked at together */
+#define LOOKAHEAD        64 /* events prefetched together */
 #define STAMP_SHIFT      4
-#define LATE_SECONDS     2 /* stamps tell nothing over longer times than a few seconds */
+#define LATE_SECONDS     2 /* stamps wrap around after a few seconds */
 /*
- * From so many sites on, threads are not told apart; from twice as many, sizes neither; from four
- * times as many, new stacks: a target that makes up numbers of stacks does not take our memory.
+ * Limits for a hostile target that makes up stack ids: from SITES_MAX sites on threads are merged,
+ * from twice as many also sizes, and from four times as many new stacks.
  */
-#define SITES_MAX   (1u << 20)
-#define THREADS_MAX 65000
-#define LOOKS_MAX   (1u << 26) /* in a second */
+#define SITES_MAX     (1u << 20)
+#define THREADS_MAX   65000
+#define LOG_SCANS_MAX (1u << 26) /* per second */
 
 uint64_t heapclock_ns(const struct heapclock *c, uint64_t tsc)
 {
@@ -32,7 +32,7 @@ uint64_t heapclock_ns(const struct heapclock *c, uint64_t tsc)
 	return c->ns + (uint64_t)(int64_t)ns;
 }
 
-double heapaccount_share(uint64_t nr_bytes, uint64_t interval_bytes)
+double heapaccount_probability(uint64_t nr_bytes, uint64_t interval_bytes)
 {
 	if (!interval_bytes || nr_bytes >= interval_bytes)
 		return 1;
@@ -41,7 +41,9 @@ double heapaccount_share(uint64_t nr_bytes, uint64_t interval_bytes)
 
 /* ---- life --------------------------------------------------------------------------------- */
 
-/* Of a machine with little memory a part: a target can make up as many blocks as it likes. */
+/*
+ * At most a quarter of the machine's memory, as a hostile target can make up any number of blocks.
+ */
 static uint64_t room_for_blocks(void)
 {
 	long nr_pages = sysconf(_SC_PHYS_PAGES);
@@ -55,14 +57,15 @@ struct heapaccount *heapaccount_new(const struct heapaccount_spec *spec)
 	b->spec = *spec;
 	b->spec.max_sites = spec->max_sites ? spec->max_sites : SITES_MAX;
 	if (getrandom(&b->seed, sizeof(b->seed), GRND_NONBLOCK) != sizeof(b->seed))
-		b->seed = (uintptr_t)b ^ clock_mono_ns(); /* early at boot */
+		b->seed = (uintptr_t)b ^ clock_mono_ns(); /* no entropy yet early at boot */
 	heapblocks_init(&b->blocks, spec->max_bytes ? spec->max_bytes : room_for_blocks(), b->seed);
 	b->index_log2 = INDEX_FIRST_LOG2;
 	b->index = xcalloc((size_t)1 << b->index_log2, sizeof(*b->index));
 	b->thread_of_slot = xcalloc(spec->nr_slots, sizeof(*b->thread_of_slot));
 	b->pending_frees = xcalloc(HEAP_PENDING_FREES, sizeof(*b->pending_frees));
 	b->peak = 1;
-	vec_push(&b->threads, (struct heap_thread){0}); /* the nameless one */
+	vec_push(&b->threads,
+		 (struct heap_thread_sums){0}); /* index 0: threads beyond THREADS_MAX */
 	return b;
 }
 
@@ -72,11 +75,11 @@ void heapaccount_free(struct heapaccount *b)
 		return;
 	heapblocks_release(&b->blocks);
 	free(b->sites.memory);
-	vec_release(&b->more);
+	vec_release(&b->rest);
 	vec_release(&b->samples);
 	vec_release(&b->threads);
 	vec_release(&b->dirty);
-	vec_release(&b->older);
+	vec_release(&b->preexisting);
 	vec_release(&b->mapped);
 	map_release(&b->thread_of);
 	map_release(&b->mapped_index);
@@ -96,7 +99,7 @@ void heapaccount_thread(struct heapaccount *b, uint16_t slot, int32_t tid)
 	if (!known && b->threads.n < THREADS_MAX) {
 		idx = (uint32_t)b->threads.n;
 		*map_put(&b->thread_of, key, NULL) = idx;
-		vec_push(&b->threads, (struct heap_thread){.tid = tid});
+		vec_push(&b->threads, (struct heap_thread_sums){.tid = tid});
 	}
 	b->thread_of_slot[slot] = (uint16_t)idx;
 }
@@ -108,7 +111,7 @@ void heapaccount_site_name(struct heapaccount *b, uint8_t site, const char *name
 
 /* ---- seconds ------------------------------------------------------------------------------ */
 
-static uint32_t second_of(const struct heapaccount *b, uint64_t tsc)
+static uint32_t second_at(const struct heapaccount *b, uint64_t tsc)
 {
 	uint64_t ns = heapclock_ns(&b->clock, tsc);
 	uint64_t second = ns > b->spec.start_ns ? (ns - b->spec.start_ns) / SECOND_NS : 0;
@@ -133,30 +136,30 @@ void heapaccount_clock(struct heapaccount *b, const struct heapclock *clock)
 	set_bounds(b);
 }
 
-/* Late events are booked in the second that is summed up, so this goes forward only. */
-static void go_on_to(struct heapaccount *b, uint64_t tsc)
+/* Advances to the second of @tsc; never back: late events count in the current second. */
+static void advance_to(struct heapaccount *b, uint64_t tsc)
 {
 	if (LIKELY(tsc < b->second_hi))
 		return;
-	uint32_t second = second_of(b, tsc);
+	uint32_t second = second_at(b, tsc);
 	if (second <= b->second)
 		return;
 	heapaccount_emit_second(b);
 	b->second = second;
-	b->nr_looks = 0;
+	b->nr_log_scans = 0;
 	set_bounds(b);
 }
 
-void heapaccount_passed(struct heapaccount *b, uint64_t tsc)
+void heapaccount_advance(struct heapaccount *b, uint64_t tsc)
 {
-	go_on_to(b, tsc);
+	advance_to(b, tsc);
 }
 
 /* ---- sites -------------------------------------------------------------------------------- */
 
 static uint64_t site_key(uint32_t stack, uint16_t thread, uint16_t size_class)
 {
-	/* classes begin with 1, so no key is 0 */
+	/* classes start at 1, so no key is 0 */
 	return (uint64_t)stack << 32 | (uint64_t)thread << 16 | size_class;
 }
 
@@ -165,7 +168,7 @@ static uint64_t site_hash(const struct heapaccount *b, uint64_t key)
 	return hash_mix(key, b->seed);
 }
 
-/* The index is by the upper part of the hash, the tag the lower one. */
+/* The index uses the high bits of the hash, the tag the low bits. */
 static uint32_t index_at(const struct heapaccount *b, uint64_t hash)
 {
 	return (uint32_t)(hash >> (64 - b->index_log2));
@@ -192,9 +195,9 @@ static void grow_index(struct heapaccount *b)
 static void grow_sites(struct heapaccount *b)
 {
 	size_t cap = MAX(b->sites.cap * 2, (size_t)64);
-	void *memory = xmalloc((cap + 1) * sizeof(struct heap_site));
-	size_t off = (uintptr_t)memory % sizeof(struct heap_site);
-	struct heap_site *p = (void *)((char *)memory + (sizeof(struct heap_site) - off));
+	void *memory = xmalloc((cap + 1) * sizeof(struct heapsite));
+	size_t off = (uintptr_t)memory % sizeof(struct heapsite);
+	struct heapsite *p = (void *)((char *)memory + (sizeof(struct heapsite) - off));
 	if (b->sites.n)
 		memcpy(p, b->sites.p, b->sites.n * sizeof(*p));
 	free(b->sites.memory);
@@ -208,10 +211,10 @@ static uint32_t add_site(struct heapaccount *b, uint64_t key, uint64_t hash)
 	uint32_t site = (uint32_t)b->sites.n;
 	if (b->sites.n == b->sites.cap)
 		grow_sites(b);
-	b->sites.p[b->sites.n++] = (struct heap_site){.key = key, .peak = b->peak << 1};
-	vec_push(&b->more, (struct heap_site_more){0});
+	b->sites.p[b->sites.n++] = (struct heapsite){.key = key, .peak = b->peak << 1};
+	vec_push(&b->rest, (struct heapsite_rest){0});
 	if (b->spec.interval_bytes)
-		vec_push(&b->samples, (struct heap_site_samples){0});
+		vec_push(&b->samples, (struct heapsite_samples){0});
 	if (b->sites.n > ((size_t)3 << b->index_log2) / 4)
 		grow_index(b);
 	else
@@ -219,7 +222,7 @@ static uint32_t add_site(struct heapaccount *b, uint64_t key, uint64_t hash)
 	return site;
 }
 
-/* The key with less told apart, where there are too many sites. */
+/* The key with threads, then sizes, merged; used beyond max_sites. */
 static uint64_t coarse_key(const struct heapaccount *b, uint64_t key)
 {
 	if (b->sites.n < 2 * (size_t)b->spec.max_sites)
@@ -250,7 +253,7 @@ static uint32_t find_site(struct heapaccount *b, uint64_t key, uint64_t hash)
 	}
 }
 
-/* The same without looking at the site, which may be far away: perhaps another one. */
+/* Finds a site by the tag only, without reading the site (a cache miss): may be another one. */
 static uint32_t likely_site(struct heapaccount *b, uint64_t key, uint64_t hash)
 {
 	uint32_t mask = (1u << b->index_log2) - 1;
@@ -260,38 +263,38 @@ static uint32_t likely_site(struct heapaccount *b, uint64_t key, uint64_t hash)
 	return find_site(b, key, hash);
 }
 
-/* What it had at the peak is kept. */
-static void keep_peak(struct heapaccount *b, struct heap_site *s, uint32_t idx)
+/* Saves the site's sums at the peak, and marks it dirty. */
+static void save_peak(struct heapaccount *b, struct heapsite *s, uint32_t idx)
 {
 	if (s->peak >> 1 != b->peak) {
-		s->peak = b->peak << 1 | (s->peak & HEAP_SITE_DIRTY);
+		s->peak = b->peak << 1 | (s->peak & HEAPSITE_DIRTY);
 		s->at_peak = s->allocated;
-		heap_flow_sub(&s->at_peak, &s->freed);
+		heap_sum_sub(&s->at_peak, &s->freed);
 		if (b->spec.interval_bytes) {
-			struct heap_site_samples *m = &b->samples.p[idx];
+			struct heapsite_samples *m = &b->samples.p[idx];
 			m->nr_at_peak = m->nr_live;
 			m->at_peak_variance = m->live_variance;
 		}
 	}
-	if (!(s->peak & HEAP_SITE_DIRTY)) {
-		s->peak |= HEAP_SITE_DIRTY;
+	if (!(s->peak & HEAPSITE_DIRTY)) {
+		s->peak |= HEAPSITE_DIRTY;
 		vec_push(&b->dirty, idx);
 	}
 }
 
-/* The site is about to change. */
-static struct heap_site *touch(struct heapaccount *b, uint32_t idx)
+/* Must be called before a site changes. */
+static struct heapsite *prepare_change(struct heapaccount *b, uint32_t idx)
 {
-	struct heap_site *s = &b->sites.p[idx];
-	if (UNLIKELY(s->peak != (b->peak << 1 | HEAP_SITE_DIRTY)))
-		keep_peak(b, s, idx);
+	struct heapsite *s = &b->sites.p[idx];
+	if (UNLIKELY(s->peak != (b->peak << 1 | HEAPSITE_DIRTY)))
+		save_peak(b, s, idx);
 	return s;
 }
 
-/* ---- what a block stands for -------------------------------------------------------------- */
+/* ---- weights --------------------------------------------------------------------------------- */
 
 struct weight {
-	struct heap_flow flow;
+	struct heap_sum sum;
 	double variance;
 };
 
@@ -300,20 +303,20 @@ static struct weight weight_of(const struct heapaccount *b, uint64_t nr_bytes)
 	double bytes = (double)nr_bytes;
 	if (LIKELY(!b->spec.interval_bytes))
 		return (struct weight){{1, bytes}, 0};
-	double share = heapaccount_share(nr_bytes, b->spec.interval_bytes);
+	double share = heapaccount_probability(nr_bytes, b->spec.interval_bytes);
 	return (struct weight){{1 / share, bytes / share},
 			       bytes * bytes * (1 - share) / (share * share)};
 }
 
 static void add_alloc(struct heapaccount *b, uint32_t idx, const struct weight *w)
 {
-	struct heap_site *s = touch(b, idx);
-	heap_flow_add(&s->allocated, &w->flow);
-	heap_flow_add(&b->live, &w->flow);
-	b->info.nr_allocs += w->flow.nr;
-	b->info.nr_alloc_bytes += w->flow.nr_bytes;
+	struct heapsite *s = prepare_change(b, idx);
+	heap_sum_add(&s->allocated, &w->sum);
+	heap_sum_add(&b->live, &w->sum);
+	b->info.nr_allocs += w->sum.nr;
+	b->info.nr_alloc_bytes += w->sum.nr_bytes;
 	if (b->spec.interval_bytes) {
-		struct heap_site_samples *m = &b->samples.p[idx];
+		struct heapsite_samples *m = &b->samples.p[idx];
 		m->nr_allocated++;
 		m->nr_live++;
 		m->allocated_variance += w->variance;
@@ -324,26 +327,26 @@ static void add_alloc(struct heapaccount *b, uint32_t idx, const struct weight *
 
 static void add_free(struct heapaccount *b, uint32_t idx, const struct weight *w)
 {
-	struct heap_site *s = touch(b, idx);
-	heap_flow_add(&s->freed, &w->flow);
-	heap_flow_sub(&b->live, &w->flow);
-	b->info.nr_frees += w->flow.nr;
+	struct heapsite *s = prepare_change(b, idx);
+	heap_sum_add(&s->freed, &w->sum);
+	heap_sum_sub(&b->live, &w->sum);
+	b->info.nr_frees += w->sum.nr;
 	if (b->spec.interval_bytes) {
-		struct heap_site_samples *m = &b->samples.p[idx];
+		struct heapsite_samples *m = &b->samples.p[idx];
 		m->nr_freed++;
 		m->nr_live--;
 		m->freed_variance += w->variance;
 		m->live_variance -= w->variance;
-		if (!m->nr_live) { /* what rounding left */
-			struct heap_flow *reported = &b->more.p[idx].reported;
+		if (!m->nr_live) { /* clear rounding errors */
+			struct heap_sum *reported = &b->rest.p[idx].reported;
 			*reported = s->freed;
-			heap_flow_sub(reported, &s->allocated);
+			heap_sum_sub(reported, &s->allocated);
 			m->live_variance = 0;
 		}
 	}
 }
 
-static void note_peak(struct heapaccount *b, uint64_t tsc)
+static void update_peak(struct heapaccount *b, uint64_t tsc)
 {
 	if (b->live.nr_bytes <= b->peak_bytes)
 		return;
@@ -359,7 +362,7 @@ static uint32_t stamp_of(uint64_t tsc)
 	return (uint32_t)(tsc >> STAMP_SHIFT);
 }
 
-/* Whether that moment, not long ago, was before the block was allocated. */
+/* Whether @tsc, a recent time, is before the allocation of the block. */
 static bool is_before(const struct heapaccount *b, uint64_t tsc, const struct heapblock *block)
 {
 	if (b->second > heapblock_second(block) + LATE_SECONDS)
@@ -374,18 +377,18 @@ static void free_block(struct heapaccount *b, const struct heapblock *block)
 }
 
 /*
- * Looking back costs a nanosecond an entry. A program has few late events; one that makes them up
- * gets a part of a second's time.
+ * Scanning the logs costs a nanosecond per entry. Normal programs have few late events; for a
+ * hostile one the scans are limited per second.
  */
-static bool may_look_back(const struct heapaccount *b)
+static bool may_scan_log(const struct heapaccount *b)
 {
-	return b->nr_looks < LOOKS_MAX;
+	return b->nr_log_scans < LOG_SCANS_MAX;
 }
 
-/* A free in the log that was of a block allocated at @tsc, told too late. */
+/* Matches a logged free with the late allocation at @tsc, and removes it from the log. */
 static bool take_pending_free(struct heapaccount *b, uint64_t addr, uint64_t tsc)
 {
-	for (uint32_t i = 1; i <= HEAP_PENDING_FREES && may_look_back(b); i++, b->nr_looks++) {
+	for (uint32_t i = 1; i <= HEAP_PENDING_FREES && may_scan_log(b); i++, b->nr_log_scans++) {
 		struct heap_pending_free *o =
 			&b->pending_frees[(b->next_pending_free - i) % HEAP_PENDING_FREES];
 		if (!o->tsc)
@@ -393,14 +396,14 @@ static bool take_pending_free(struct heapaccount *b, uint64_t addr, uint64_t tsc
 		if (o->addr != addr || o->tsc < tsc)
 			continue;
 		o->addr = 0;
-		b->threads.p[o->thread].nr_older--;
-		b->info.nr_older--;
+		b->threads.p[o->thread].nr_preexisting--;
+		b->info.nr_preexisting--;
 		return true;
 	}
 	return false;
 }
 
-/* The address was given out again at @tsc: the free of its block before is not needed any more. */
+/* Logs that @addr was allocated again at @tsc: its earlier free is implied. */
 static void add_implied(struct heapaccount *b, uint64_t addr, uint64_t tsc)
 {
 	b->implied[b->next_implied++ % HEAP_IMPLIED] = (struct heap_implied_free){addr, tsc};
@@ -408,7 +411,7 @@ static void add_implied(struct heapaccount *b, uint64_t addr, uint64_t tsc)
 
 static bool take_implied(struct heapaccount *b, const struct heapring_event *ev)
 {
-	for (uint32_t i = 1; i <= HEAP_IMPLIED && may_look_back(b); i++, b->nr_looks++) {
+	for (uint32_t i = 1; i <= HEAP_IMPLIED && may_scan_log(b); i++, b->nr_log_scans++) {
 		struct heap_implied_free *o = &b->implied[(b->next_implied - i) % HEAP_IMPLIED];
 		if (!o->tsc)
 			return false;
@@ -420,28 +423,29 @@ static bool take_implied(struct heapaccount *b, const struct heapring_event *ev)
 	return false;
 }
 
-/* An allocation that comes after younger events: is its block known to be gone? */
+/* For a late allocation: returns whether its block is known to be freed already. */
 static bool is_gone(struct heapaccount *b, const struct heapring_event *ev, struct heapblock *there)
 {
 	b->info.nr_late++;
 	bool was_freed = take_pending_free(b, ev->addr, ev->tsc);
 	if (!there || !is_before(b, ev->tsc, there))
 		return was_freed;
-	/* Another block has the address already: this one's free is told, or to be swallowed. */
+	/* A later block has the address: this one's free has arrived, or is implied. */
 	if (!was_freed)
 		add_implied(b, ev->addr, b->done_tsc);
 	return true;
 }
 
-/* What is found out about an event ahead of its turn. */
-struct ahead {
+/* Prefetched data of an event. */
+struct lookahead {
 	uint64_t hash; /* of its address */
 	uint64_t key;  /* ALLOC: of its site, and its hash */
 	uint64_t key_hash;
 	uint32_t site; /* ALLOC: most likely */
 };
 
-static void on_alloc(struct heapaccount *b, const struct heapring_event *ev, const struct ahead *a)
+static void on_alloc(struct heapaccount *b, const struct heapring_event *ev,
+		     const struct lookahead *a)
 {
 	uint16_t thread = b->thread_of_slot[ev->slot];
 	uint64_t hash = a->hash;
@@ -464,7 +468,7 @@ static void on_alloc(struct heapaccount *b, const struct heapring_event *ev, con
 	}
 	add_alloc(b, site, &w);
 	b->threads.p[thread].last_addr = ev->addr;
-	if (UNLIKELY(!block)) { /* its free will count as that of an older block */
+	if (UNLIKELY(!block)) { /* its free will count as one of a block from before the capture */
 		b->info.nr_unaccounted++;
 		add_free(b, site, &w);
 		return;
@@ -472,20 +476,20 @@ static void on_alloc(struct heapaccount *b, const struct heapring_event *ev, con
 	heapblock_set(block, ev->addr, ev->nr_bytes, b->second);
 	block->site = site;
 	block->stamp = stamp_of(ev->tsc);
-	note_peak(b, ev->tsc);
+	update_peak(b, ev->tsc);
 }
 
-static void add_older(struct heapaccount *b, const struct heapring_event *ev, uint16_t thread)
+static void add_preexisting(struct heapaccount *b, const struct heapring_event *ev, uint16_t thread)
 {
 	if (b->spec.interval_bytes || b->spec.has_all) {
 		b->info.nr_unmatched++;
 		return;
 	}
-	struct heap_thread *t = &b->threads.p[thread];
-	b->info.nr_older++;
-	t->nr_older++;
+	struct heap_thread_sums *t = &b->threads.p[thread];
+	b->info.nr_preexisting++;
+	t->nr_preexisting++;
 	if (!t->is_dirty)
-		vec_push(&b->older, thread);
+		vec_push(&b->preexisting, thread);
 	t->is_dirty = true;
 	b->pending_frees[b->next_pending_free++ % HEAP_PENDING_FREES] =
 		(struct heap_pending_free){.addr = ev->addr, .tsc = ev->tsc, .thread = thread};
@@ -494,21 +498,21 @@ static void add_older(struct heapaccount *b, const struct heapring_event *ev, ui
 static void on_free(struct heapaccount *b, const struct heapring_event *ev, uint64_t hash)
 {
 	uint16_t thread = b->thread_of_slot[ev->slot];
-	struct heap_thread *t = &b->threads.p[thread];
+	struct heap_thread_sums *t = &b->threads.p[thread];
 	struct heapblock *block = heapblocks_find(&b->blocks, ev->addr, hash);
 	bool is_late = UNLIKELY(ev->tsc < b->done_tsc);
 	b->info.nr_late += is_late;
 	if (!block || (is_late && is_before(b, ev->tsc, block))) {
 		if (!is_late || !take_implied(b, ev))
-			add_older(b, ev, thread);
+			add_preexisting(b, ev, thread);
 		return;
 	}
 	struct weight w = weight_of(b, heapblock_bytes(block));
 	add_free(b, block->site, &w);
 	if (t->last_addr == ev->addr && !b->spec.interval_bytes) {
-		uint16_t by = heap_site_thread(&b->sites.p[block->site]);
+		uint16_t by = heapsite_thread(&b->sites.p[block->site]);
 		if (by == thread || !by)
-			heap_flow_add(&b->more.p[block->site].temporary, &w.flow);
+			heap_sum_add(&b->rest.p[block->site].temporary, &w.sum);
 		t->last_addr = 0;
 	}
 	heapblocks_remove(&b->blocks, block, hash);
@@ -535,23 +539,22 @@ static void on_map(struct heapaccount *b, const struct heapring_event *ev)
 		*sum = INT64_MAX;
 }
 
-static bool is_sound(const struct heapaccount *b, const struct heapring_event *ev)
+static bool is_valid(const struct heapaccount *b, const struct heapring_event *ev)
 {
 	return LIKELY(ev->slot < b->spec.nr_slots && ev->addr);
 }
 
 /*
- * Both tables are larger than what caches hold while the target runs beside us: each place is
- * asked for some dozens of events before it is needed.
+ * Both tables exceed the caches: prefetch their entries some dozens of events ahead.
  */
-static void look_ahead(struct heapaccount *b, const struct heapring_event *events, struct ahead *a,
-		       size_t n)
+static void prefetch_batch(struct heapaccount *b, const struct heapring_event *events,
+			   struct lookahead *a, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		const struct heapring_event *ev = &events[i];
 		a[i].hash = heapblocks_hash(&b->blocks, ev->addr);
 		heapblocks_prefetch(&b->blocks, a[i].hash);
-		if (ev->kind != HEAP_RECORD_ALLOC || !is_sound(b, ev))
+		if (ev->kind != HEAP_RECORD_ALLOC || !is_valid(b, ev))
 			continue;
 		uint16_t thread = b->thread_of_slot[ev->slot];
 		a[i].key = site_key(ev->stack, thread, heap_size_class(ev->nr_bytes));
@@ -560,11 +563,14 @@ static void look_ahead(struct heapaccount *b, const struct heapring_event *event
 	}
 	for (size_t i = 0; i < n; i++) {
 		const struct heapring_event *ev = &events[i];
-		if (ev->kind == HEAP_RECORD_ALLOC && is_sound(b, ev)) {
+		if (ev->kind == HEAP_RECORD_ALLOC && is_valid(b, ev)) {
 			a[i].site = likely_site(b, a[i].key, a[i].key_hash);
 			__builtin_prefetch(&b->sites.p[a[i].site], 1);
 		} else if (ev->kind == HEAP_RECORD_FREE) {
-			/* If it was allocated just now it is not there yet, and near anyway. */
+			/*
+			 * A block allocated in this batch is not in the table yet, but its site is
+			 * cached.
+			 */
 			const struct heapblock *block =
 				heapblocks_find(&b->blocks, ev->addr, a[i].hash);
 			if (block)
@@ -575,14 +581,14 @@ static void look_ahead(struct heapaccount *b, const struct heapring_event *event
 
 void heapaccount_add(struct heapaccount *b, const struct heapring_event *events, size_t n)
 {
-	struct ahead ahead[AHEAD];
+	struct lookahead lookahead[LOOKAHEAD];
 	for (size_t i = 0; i < n; i++) {
 		const struct heapring_event *ev = &events[i];
-		const struct ahead *a = &ahead[i % AHEAD];
-		if (i % AHEAD == 0)
-			look_ahead(b, ev, ahead, MIN(n - i, (size_t)AHEAD));
-		go_on_to(b, ev->tsc);
-		if (!is_sound(b, ev))
+		const struct lookahead *a = &lookahead[i % LOOKAHEAD];
+		if (i % LOOKAHEAD == 0)
+			prefetch_batch(b, ev, lookahead, MIN(n - i, (size_t)LOOKAHEAD));
+		advance_to(b, ev->tsc);
+		if (!is_valid(b, ev))
 			continue;
 		if (ev->kind == HEAP_RECORD_ALLOC)
 			on_alloc(b, ev, a);

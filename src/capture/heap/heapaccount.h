@@ -1,23 +1,23 @@
 /*
- * The books of one process's heap: which blocks live, by whom and when they were allocated, sums
- * by second, the peak. Fed with the recorder's events in (nearly) the order of time; tells rows.
+ * Live-block accounting of one process: which blocks are live, who allocated them and when, sums
+ * per second, and the peak. Input: the recorder's events in (nearly) time order. Output: rows.
  *
- * A site is a stack, a thread and a class of sizes. Every event costs a look-up of its block and
- * of its site, nothing is allocated for it and nothing is looked through:
+ * A site is a stack, a thread and a size class. An event costs one lookup of its block and one of
+ * its site; nothing is allocated and no table is scanned for an event.
  *
- *	peak   a site keeps what lived when the process had most: its own sum from before its first
- *	       change since then (`at_peak`, valid while `peak` is the number of the current peak)
- *	late   a realloc's free is told after the call, so its address may be another block's by
- *	       then: that block is taken over, and the free that comes later is swallowed. Frees
- *	       whose allocation comes later, and allocations that come after their free, are told by
- *	       the time stamps
+ *	peak   Each site stores its live sum at the time of the process's peak: when a site changes
+ *	       for the first time after a peak, its sum before the change is saved (`at_peak`,
+ *	       valid while the site's `peak` is the number of the current peak).
+ *	order  A realloc's free is recorded after the call, when another thread may already have
+ *	       the address: then the old block's free is implied by the new allocation, and the
+ *	       FREE record that arrives later is ignored. Frees that arrive before their
+ *	       allocation, and the reverse, are recognized by their time stamps.
  *
- * Sampled: a block of s bytes is seen with the probability 1 - exp(-s/R) and stands for its
- * inverse; sums are kept as doubles and what rounding leaves goes to the next row, so a row is
- * never off by more than one and nothing adds up. Where everything is seen all sums are exact.
+ * Sampled: a block of s bytes is recorded with probability 1 - exp(-s/R) and is weighted by the
+ * inverse. Sums are doubles; the rounding remainder of a row is carried to the next row, so each
+ * row is off by at most one and errors do not accumulate. Without sampling all sums are exact.
  *
- * Temporary: freed by the thread that allocated it before its next allocation. Only where
- * everything is seen.
+ * Temporary: freed by the allocating thread before its next allocation; only without sampling.
  */
 #ifndef ASSAY_CAPTURE_HEAP_HEAPACCOUNT_H
 #define ASSAY_CAPTURE_HEAP_HEAPACCOUNT_H
@@ -29,7 +29,7 @@
 #include "capture/heap/heapring.h"
 #include "model/event.h"
 
-/* Time stamps to nanoseconds of CLOCK_MONOTONIC: a line through two moments. */
+/* Linear conversion of time stamps to nanoseconds of CLOCK_MONOTONIC. */
 struct heapclock {
 	uint64_t tsc;
 	uint64_t ns;
@@ -40,23 +40,23 @@ uint64_t heapclock_ns(const struct heapclock *c, uint64_t tsc);
 struct heapaccount_row {
 	uint32_t spec; /* SPEC_HEAP_* */
 	uint32_t stack;
-	int32_t tid; /* 0 = threads that were too many to tell apart */
+	int32_t tid; /* 0 = more threads than are distinguished */
 	uint16_t size_class;
 	const char *detail; /* static, or NULL */
 	uint64_t time_ns;
 	int64_t values[6]; /* model/heap.h */
 };
 
-/* Of a row of process @pid, for a sink; borrows the row. */
+/* Makes the event for a row of process @pid; borrows the row. */
 struct event heapaccount_event(const struct heapaccount_row *row, int32_t pid, uint64_t stack_ref);
 
 struct heapaccount_spec {
-	uint64_t start_ns;       /* second 0 begins */
-	uint64_t interval_bytes; /* of samples; 0: every allocation */
-	uint64_t max_bytes;      /* for blocks; 0 = by default */
-	uint32_t max_sites;      /* from here on less is told apart; 0 = by default */
+	uint64_t start_ns;       /* start of second 0 */
+	uint64_t interval_bytes; /* mean bytes between samples; 0: full trace */
+	uint64_t max_bytes;      /* limit of the block table; 0 = default */
+	uint32_t max_sites;      /* beyond it sites are merged; 0 = default */
 	uint32_t nr_slots;
-	bool has_all; /* from the process's start on: no block is older than the books */
+	bool has_all; /* recorded since process start: no block is older */
 	void (*on_row)(void *ctx, const struct heapaccount_row *row);
 	void *ctx;
 };
@@ -70,34 +70,36 @@ struct heapaccount_info {
 	double nr_alloc_bytes;
 	double alloc_variance; /* of nr_alloc_bytes */
 	double nr_frees;
-	uint64_t nr_older;       /* frees of blocks from before */
-	uint64_t nr_unmatched;   /* frees of blocks that were never told, where none are older */
-	uint64_t nr_late;        /* events that came out of order */
-	uint64_t nr_implied;     /* blocks whose address was given out again without a free */
-	uint64_t nr_unaccounted; /* blocks without room in the table */
+	uint64_t nr_preexisting; /* frees of blocks allocated before the capture */
+	uint64_t nr_unmatched;   /* frees without an allocation, though has_all or sampled */
+	uint64_t nr_late;        /* events out of time order */
+	uint64_t
+		nr_implied; /* blocks whose address was allocated again before their free arrived */
+	uint64_t nr_unaccounted; /* blocks not stored: the table was full */
 	uint64_t nr_live;        /* blocks in the table */
 	uint64_t nr_sites;
-	uint64_t max_bytes; /* most memory that tables took */
+	uint64_t max_bytes; /* peak memory of the tables */
 };
 
 struct heapaccount;
 
 struct heapaccount *heapaccount_new(const struct heapaccount_spec *spec);
 void heapaccount_free(struct heapaccount *b);
-/* Time runs by this from here on. To be said before the first event, and each pass. */
+/* Sets the clock; call before the first event and before each drain. */
 void heapaccount_clock(struct heapaccount *b, const struct heapclock *clock);
-/* Events of this slot are this thread's from here on. */
+/* Later events of @slot are of thread @tid. */
 void heapaccount_thread(struct heapaccount *b, uint16_t slot, int32_t tid);
-/* How a site of MAP and UNMAP records is called in rows ("mmap"); static text. */
+/* Names a patched function in rows of MAP and UNMAP records ("mmap"); static text. */
 void heapaccount_site_name(struct heapaccount *b, uint8_t site, const char *name);
+/* Adds events. */
 void heapaccount_add(struct heapaccount *b, const struct heapring_event *events, size_t n);
-/* Everything up to then has been added: rows of seconds that are over are told. */
-void heapaccount_passed(struct heapaccount *b, uint64_t tsc);
-/* The rest: rows of the last second, what lives, the peak. */
+/* All events up to @tsc have been added: emits rows of complete seconds. */
+void heapaccount_advance(struct heapaccount *b, uint64_t tsc);
+/* Emits the last second, the live blocks and the peak. */
 void heapaccount_end(struct heapaccount *b);
 struct heapaccount_info heapaccount_info(const struct heapaccount *b);
 
-/* The probability with which a block of that size is seen. */
-double heapaccount_share(uint64_t nr_bytes, uint64_t interval_bytes);
+/* The probability that a block of this size is sampled. */
+double heapaccount_probability(uint64_t nr_bytes, uint64_t interval_bytes);
 
 #endif

@@ -1,4 +1,4 @@
-/* Facts of a heap; see heapfacts.h. */
+/* Facts about heap recording; see heapfacts.h. */
 #include "base/base.h"
 #include "capture/heap/heapfacts.h"
 
@@ -20,7 +20,7 @@ void heapfacts_count(struct heapsource_info *sum, const struct heapprocess *p)
 	sum->nr_alloc_bytes += c.nr_bytes;
 	sum->nr_frees += c.nr_frees;
 	sum->nr_no_stack += c.nr_no_stack;
-	sum->has_gone_silent |= c.inert_tsc != 0;
+	sum->has_timed_out |= c.inert_tsc != 0;
 	sum->is_tsc_forbidden |= c.is_tsc_forbidden;
 	sum->nr_unaccounted += b.nr_unaccounted;
 	sum->table_bytes = MAX(sum->table_bytes, b.max_bytes);
@@ -33,7 +33,7 @@ void heapfacts_count(struct heapsource_info *sum, const struct heapprocess *p)
 		sum->unpatched = xstrdup(i.unpatched);
 }
 
-/* "sampled 41.2 GiB +- 0.9 GiB, counted 41.3 GiB": an estimate beside its truth. */
+/* "sampled 41.2 GiB +- 0.9 GiB, counted 41.3 GiB": the estimate and the exact count. */
 static void add_check(struct profile *p, const struct heapsource_info *i)
 {
 	profile_factf(p, FACT_HEAP_CHECK, "sampled %s +- %s, counted %s",
@@ -59,7 +59,7 @@ void heapfacts_add(struct profile *p, const struct heapsource_info *i,
 		      reason[0] ? ": " : "", reason);
 	if (i->allocator && i->allocator[0])
 		profile_fact(p, FACT_HEAP_ALLOCATOR, i->allocator);
-	if (i->nr_processes || !i->nr_grown) /* growth knows no allocations */
+	if (i->nr_processes || !i->nr_growth_only) /* GROWTH has no allocations */
 		heapfacts_add_sampling(p, spec->is_full_trace ? 0 : spec->interval_bytes,
 				       is_launch);
 	else
@@ -82,7 +82,7 @@ void heapfacts_add(struct profile *p, const struct heapsource_info *i,
 		profile_fact(p, FACT_HEAP_UNPATCHED_NAME, i->unpatched);
 	if (i->late)
 		profile_fact(p, FACT_HEAP_LATE, i->late);
-	if (i->has_gone_silent)
+	if (i->has_timed_out)
 		profile_fact(p, FACT_HEAP_STOPPED, "yes");
 	if (i->is_tsc_forbidden)
 		profile_fact(p, FACT_HEAP_UNTIL,

@@ -1,4 +1,4 @@
-/* What a recording says about how a heap was recorded (model/heap.h, HEAP_FACT_*). */
+/* Facts of a recording about how its heap was recorded (model/heap.h, HEAP_FACT_*). */
 #ifndef ASSAY_CAPTURE_HEAP_HEAPFACTS_H
 #define ASSAY_CAPTURE_HEAP_HEAPFACTS_H
 
@@ -7,37 +7,37 @@
 #include "capture/heap/heapsource.h"
 
 struct heapsource_info {
-	size_t nr_processes;    /* recorded, one for each program that they executed */
-	size_t nr_grown;        /* of which growth is recorded instead */
-	size_t nr_refused;      /* wanted, but not recorded */
-	size_t nr_not_followed; /* forked and left alone */
-	size_t nr_too_short;    /* to be followed, but gone before they could be attached to */
-	size_t nr_broken;       /* rings that made no sense */
-	uint64_t nr_dropped;    /* by the recorder: a ring was full, a thread had no slot */
-	uint64_t nr_allocs;     /* counted exactly by the recorder, also where it sampled */
+	size_t nr_processes;    /* recorded; each exec counts as another */
+	size_t nr_growth_only;  /* recorded by method GROWTH instead */
+	size_t nr_refused;      /* could not be recorded */
+	size_t nr_not_followed; /* forked children not recorded */
+	size_t nr_too_short;    /* children that ended before the attach */
+	size_t nr_broken;       /* rings with invalid contents */
+	uint64_t nr_dropped;    /* records dropped: ring full, or no slot */
+	uint64_t nr_allocs;     /* exact counts of the recorder, also when sampled */
 	uint64_t nr_alloc_bytes;
 	uint64_t nr_frees;
-	uint64_t nr_unaccounted;   /* blocks for which there was no room here */
-	uint64_t table_bytes;      /* most memory that the tables of blocks took here */
+	uint64_t nr_unaccounted;   /* blocks not stored: table full */
+	uint64_t table_bytes;      /* peak memory of the block tables */
 	uint64_t stopped_ns;       /* longest stop of one thread of a target */
-	bool is_tsc_forbidden;     /* a target went into strict seccomp: recorded up to then */
-	bool has_gone_silent;      /* the recorder did, for we had not come by in time */
-	uint64_t nr_no_stack;      /* stacks for which there was no room in the target */
-	double accounted_bytes;    /* in rows: an estimate, where sampled */
+	bool is_tsc_forbidden;     /* a target enabled strict seccomp: recorded until then */
+	bool has_timed_out;        /* a recorder stopped: assay got no CPU for 2 s */
+	uint64_t nr_no_stack;      /* stacks not stored in the target */
+	double accounted_bytes;    /* allocated bytes in rows; an estimate if sampled */
 	double accounted_variance; /* of accounted_bytes */
-	uint64_t drain_ns;         /* CPU time of the thread that empties the rings */
-	uint64_t longest_gap_ns;   /* between two of its passes */
+	uint64_t drain_ns;         /* CPU time of the drain thread */
+	uint64_t longest_gap_ns;   /* between two drains */
 	size_t nr_unpatched;
 	bool had_to_stop_all;
-	/* Of the first process; NULL before it is known. Owned. */
+	/* Of the first process; NULL until known. Owned. */
 	char *allocator;
 	char *reason;
 	char *unpatched;
-	char *late; /* a library with an allocator that was loaded later: not seen */
+	char *late; /* a library loaded later whose allocator is not recorded */
 	enum heap_method method;
 };
 
-/* Adds what one process was recorded by, once its recording has ended. */
+/* Adds the counts of a process whose recording has ended. */
 void heapfacts_count(struct heapsource_info *sum, const struct heapprocess *p);
 void heapfacts_add(struct profile *p, const struct heapsource_info *i,
 		   const struct heapsource_spec *spec, bool is_launch);

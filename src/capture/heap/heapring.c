@@ -1,4 +1,4 @@
-/* Reading the recorder's rings; see heapring.h. */
+/* Reads the recorder's rings; see heapring.h. */
 #include "base/base.h"
 #include "capture/heap/heapring.h"
 
@@ -8,13 +8,13 @@
 
 #include "base/mem.h"
 
-#define AHEAD_MAX  ((uint64_t)1 << 36) /* ticks: a stamp further ahead is nonsense */
-#define PUBLISH_AT 8                   /* room is given back after this part of a ring */
-/* The recorder knows 131072 at a time and tells few of them twice: more are made up. */
+#define AHEAD_MAX  ((uint64_t)1 << 36) /* ticks: a stamp further in the future is invalid */
+#define PUBLISH_AT 8                   /* the tail is published after 1/8 of a ring */
+/* More than the recorder can have: its set has 131072 stacks, and few are written twice. */
 #define STACKS_MAX (1u << 21)
-#define FRAMES_MAX (1u << 26) /* of all stacks together: 131072 of the deepest ones */
+#define FRAMES_MAX (1u << 26) /* total: 131072 stacks of maximum depth */
 
-/* What the recorder counts in a slot. */
+/* The recorder's counters in a slot. */
 struct slot_counts {
 	uint64_t nr_allocs;
 	uint64_t nr_bytes;
@@ -25,21 +25,21 @@ struct slot_counts {
 
 struct heapring_reader {
 	const uint8_t *ring;
-	uint64_t at;       /* bytes ever read */
-	uint64_t head;     /* this pass */
-	uint64_t word;     /* the first one of the event at `at`, as it was when it was looked at */
-	uint64_t next_tsc; /* its time */
-	uint64_t published; /* the tail as the recorder has it */
+	uint64_t at;        /* total bytes read */
+	uint64_t head;      /* of this drain */
+	uint64_t word;      /* first word of the event at `at`, when it was read */
+	uint64_t next_tsc;  /* its time */
+	uint64_t published; /* tail in shared memory */
 	uint32_t ring_bytes;
-	int32_t tid; /* 0 = nobody */
+	int32_t tid; /* 0 = none */
 	bool is_broken;
 	bool is_taken;           /* in r->taken */
-	uint64_t given_up_ns;    /* when its thread had ended; 0 = it has not */
-	struct slot_counts seen; /* they may begin anew */
+	uint64_t retired_ns;     /* when the slot was retired; 0 = it was not */
+	struct slot_counts seen; /* counters at the last read; they may restart */
 	struct slot_counts sum;
 };
 
-/* Memory that the target writes is read once, by this. */
+/* Reads a word that the target may change, exactly once. */
 static uint64_t once(const uint64_t *p)
 {
 	return __atomic_load_n(p, __ATOMIC_RELAXED);
@@ -95,7 +95,7 @@ static void publish(struct heapring *r, struct heapring_reader *d)
 	__atomic_store_n(&slot->tail, d->at, __ATOMIC_RELEASE);
 }
 
-/* From here on its records are thrown away, but its owner never waits for room. */
+/* Discards the ring's records from now on; its owner never waits for room. */
 static void give_up(struct heapring *r, struct heapring_reader *d)
 {
 	r->nr_broken += !d->is_broken;
@@ -104,7 +104,7 @@ static void give_up(struct heapring *r, struct heapring_reader *d)
 	publish(r, d);
 }
 
-/* The 8-byte word so many words behind the reader's place. */
+/* The word at this offset, in words, from the reader's position. */
 static uint64_t word_at(const struct heapring_reader *d, uint32_t i)
 {
 	uint64_t at = (d->at + 8 * (uint64_t)i) & (d->ring_bytes - 1);
@@ -123,7 +123,7 @@ static const uint8_t nr_words[HEAP_KIND_MASK + 1] = {
 	[HEAP_RECORD_FREE] = 2,  [HEAP_RECORD_STACK] = 2,
 };
 
-/* Whether so many words from the reader's place on are there, in one piece. */
+/* Whether that many words follow without wrapping around. */
 static bool has_words(const struct heapring_reader *d, uint32_t nr)
 {
 	uint64_t to_end = d->ring_bytes - (d->at & (d->ring_bytes - 1));
@@ -149,8 +149,8 @@ static bool take_stack(struct heapring *r, struct heapring_reader *d)
 }
 
 /*
- * To the next event that is due in this pass; false: there is none. Stacks on the way are told,
- * padding is passed over.
+ * Advances to the next event of this drain; false: none. Passes stacks to the callback, skips
+ * padding.
  */
 static bool find_next(struct heapring *r, struct heapring_reader *d)
 {
@@ -235,9 +235,9 @@ static void remove_top(struct heapring *r)
 		sink_down(r, 0);
 }
 
-/* ---- passes ------------------------------------------------------------------------------- */
+/* ---- drains ---------------------------------------------------------------------------------- */
 
-/* What a count has grown by since it was seen; if it is less now, it began anew. */
+/* Growth of a counter since it was last read; if it is smaller now, it restarted at 0. */
 static uint64_t growth(uint64_t *seen, uint64_t now)
 {
 	uint64_t by = now >= *seen ? now - *seen : now;
@@ -271,7 +271,7 @@ static uint32_t size_of_ring(const struct heapring *r, const struct heap_slot *s
 	return is_good ? n : r->spec.ring_bytes;
 }
 
-/* Most slots are never taken. What the target counts wrongly is its own loss. */
+/* Finds slots newly in use; most never are. A wrong nr_taken only loses the target's own data. */
 static void find_taken(struct heapring *r)
 {
 	uint32_t nr = __atomic_load_n(&r->spec.shared->nr_taken, __ATOMIC_ACQUIRE);
@@ -322,7 +322,7 @@ void heapring_begin(struct heapring *r, uint64_t now_tsc)
 		sink_down(r, i);
 }
 
-size_t heapring_take(struct heapring *r, struct heapring_event *to, size_t max)
+size_t heapring_next(struct heapring *r, struct heapring_event *to, size_t max)
 {
 	size_t n = 0;
 	while (n < max && r->nr_queued) {
@@ -346,7 +346,7 @@ size_t heapring_take(struct heapring *r, struct heapring_event *to, size_t max)
 
 /* ---- threads that ended ------------------------------------------------------------------- */
 
-/* The slot may have another thread already, who wrote nothing yet. */
+/* Another thread may own the slot already and not have written yet. */
 static int32_t tid_of(const struct heapring_reader *d, const struct heap_slot *s)
 {
 	int32_t tid = (int32_t)once32(&s->tid);
@@ -365,25 +365,25 @@ static void give_up_slot(struct heapring *r, struct heapring_reader *d, uint64_t
 	struct heap_slot *s = &r->spec.slots[d - r->readers];
 	uint64_t owner = once(&s->owner);
 	if (!owner || owner & 1 || __atomic_load_n(&s->head, __ATOMIC_ACQUIRE) != d->at)
-		return;   /* asked again later */
-	add_counts(d, s); /* whoever has it next may count anew */
+		return;   /* try again later */
+	add_counts(d, s); /* the next owner restarts the counters */
 	if (swap_owner(s, owner, owner | 1))
-		d->given_up_ns = MAX(now_ns, 1u);
+		d->retired_ns = MAX(now_ns, 1u);
 }
 
-/* It was given up a while ago: nobody has the same thread pointer. */
+/* Frees a slot retired long enough: no thread has the same thread pointer. */
 static void hand_on(struct heapring *r, struct heapring_reader *d, uint64_t now_ns)
 {
 	struct heap_slot *s = &r->spec.slots[d - r->readers];
 	uint64_t owner = once(&s->owner);
 	if (!(owner & 1)) {
-		d->given_up_ns = 0; /* somebody has */
+		d->retired_ns = 0; /* claimed again */
 		return;
 	}
-	if (now_ns - d->given_up_ns < HEAP_RETIRE_NS || once32(&s->is_inside) ||
+	if (now_ns - d->retired_ns < HEAP_RETIRE_NS || once32(&s->is_inside) ||
 	    __atomic_load_n(&s->head, __ATOMIC_ACQUIRE) != d->at)
 		return;
-	d->given_up_ns = 0;
+	d->retired_ns = 0;
 	if (owner != HEAP_OWNER_FREE)
 		(void)swap_owner(s, owner, HEAP_OWNER_FREE);
 }
@@ -394,7 +394,7 @@ void heapring_retire(struct heapring *r, uint64_t now_ns, bool (*is_alive)(void 
 	for (uint32_t i = 0; i < r->nr_taken; i++) {
 		struct heapring_reader *d = &r->readers[r->taken[i]];
 		const struct heap_slot *s = &r->spec.slots[r->taken[i]];
-		if (d->given_up_ns)
+		if (d->retired_ns)
 			hand_on(r, d, now_ns);
 		else if (!(once(&s->owner) & 1) && d->tid && !is_alive(ctx, tid_of(d, s)))
 			give_up_slot(r, d, now_ns);

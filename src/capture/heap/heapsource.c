@@ -1,11 +1,11 @@
 /*
- * The heaps of processes; see heapsource.h. Two threads:
+ * Event source for heaps; see heapsource.h. Two threads:
  *
- *	the capture's   plans, ptrace, mappings, births and ends; speaks to the sink
- *	the drainer     passes over the rings of all processes in `list`, again and again
+ *	capture thread  plans, ptrace, mappings, process starts and ends; calls the sink
+ *	drain thread    drains the rings of all processes in `list`, repeatedly
  *
- * `lock` is held for a pass and for whatever changes the list or a process in it. Rows and stacks
- * go from one to the other by the queue.
+ * `lock` is held during a drain, and for changes of the list or a process in it. Rows and stacks
+ * pass from the drain thread to the capture thread through the queue.
  */
 #include "base/base.h"
 #include "capture/heap/heapsource.h"
@@ -28,42 +28,42 @@
 #include "remote/patch/launch.h"
 
 /*
- * Pauses between passes, such that the fullest ring fills to a fifth: each pass costs something,
- * and what is read late is read from memory that is far by then. Of 1024.
+ * The pause between drains is adjusted so that the fullest ring fills to a fifth (in parts of
+ * 1024). Each drain has a fixed cost, and records read late are no longer in the cache.
  */
-#define FULL_WANTED 200
-#define FULL_HURRY  600 /* from here on without a pause */
-#define PAUSE_MIN   300000u
-#define PAUSE_MAX   10000000u /* longer ones only where a ring that fills wakes us */
-#define PAUSE_FIRST 1000000u
-#define RETIRE_NS   200000000u
-/* How long mappings of a program that was just executed take to be known here. */
+#define FULL_WANTED   200
+#define FULL_NO_PAUSE 600 /* no pause above this */
+#define PAUSE_MIN     300000u
+#define PAUSE_MAX     10000000u /* longer only if a filling ring wakes the drain thread */
+#define PAUSE_FIRST   1000000u
+#define RETIRE_NS     200000000u
+/* Maximum wait for the mappings of a program just executed. */
 #define SETTLE_NS       6000000u
 #define SETTLE_MAX_NS   200000000u
-#define EXEC_SETTLE_NS  10000000u /* what it maps is told by a ring that is read late */
+#define EXEC_DELAY_NS   10000000u /* mmap events arrive late, from another ring */
 #define FORK_SETTLE_NS  100000000u
 #define POLL_MS         10
 #define POLL_HELD_MS    1
 #define POLL_SAMPLED_MS 100
 #define EMIT_NS         1000000000u
 #define RETRIES         5
-/* One that was executed just now: how long its libraries are waited for, and how often looked. */
+/* After an exec: wait for libraries, and interval of the checks. */
 #define LOADING_NS      (10 * NS_PER_SEC)
 #define LOADING_LOOK_NS 2000000u
 
-/* A process of which mappings were told. */
+/* A process with known mappings. */
 struct known_space {
 	int32_t pid;
 	const struct space *space;
 	struct latelibs late;
 };
 
-/* To be attached to at a time. */
+/* A pending attach. */
 struct pending_attach {
 	int32_t pid;
 	uint64_t due_ns;
-	uint64_t patient_until_ns; /* for its libraries to be loaded */
-	uint64_t known_until_ns;   /* and told to us; 0 = not loaded yet */
+	uint64_t load_deadline_ns;     /* deadline for its libraries to be loaded */
+	uint64_t mappings_deadline_ns; /* deadline for their mmap events; 0 = not loaded yet */
 	unsigned nr_tries;
 };
 
@@ -71,11 +71,11 @@ struct heapsource {
 	struct source_env env;
 	struct heapsource_spec spec;
 	uint64_t start_ns;
-	const struct event_sink *sink; /* of the call that is going on */
-	bool emits_mappings;           /* nobody else does: there are no perf events */
+	const struct event_sink *sink; /* of the current call */
+	bool emits_mappings;           /* no perf events: this source emits mmap events */
 	uint64_t reported_ns;
 	struct heaplaunch *launch;
-	uint64_t held_ns; /* since when the launched command stands before its first instruction */
+	uint64_t stopped_since_ns; /* when the command was stopped at launch */
 	VEC(struct known_space) spaces;
 	struct map space_of; /* pid -> index into spaces + 1 */
 	VEC(struct pending_attach) attaches;
@@ -85,22 +85,22 @@ struct heapsource {
 	pthread_t thread;
 	bool has_thread;
 	bool is_stopping;
-	bool is_wanted; /* somebody waits for the lock */
+	bool is_wanted; /* the capture thread waits for the lock */
 	bool has_no_ringwait;
 	struct ringwait ringwait;
 	VEC(struct heapprocess *) list;
 	struct heapqueue queue;
 	struct heapsource_info info;
-	int32_t noted_pid; /* whose plan is in it */
+	int32_t facts_pid; /* process whose plan is in `info` */
 };
 
-/* ---- the drainer -------------------------------------------------------------------------- */
+/* ---- the drain thread ------------------------------------------------------------------------ */
 
 static uint32_t pass_all(struct heapsource *h, bool retires)
 {
 	uint32_t fullest = 0;
 	for (size_t i = 0; i < h->list.n; i++) {
-		uint32_t full = heapprocess_pass(h->list.p[i]);
+		uint32_t full = heapprocess_drain(h->list.p[i]);
 		fullest = MAX(fullest, full);
 		if (retires)
 			heapprocess_retire(h->list.p[i]);
@@ -116,7 +116,7 @@ static void pause_for(struct heapsource *h, uint64_t ns)
 	(void)pthread_cond_timedwait(&h->wakes, &h->lock, &until);
 }
 
-/* How long all of them can do without a pass. */
+/* The longest pause that all processes permit. */
 static uint64_t longest_pause(const struct heapsource *h)
 {
 	uint64_t ns = HEAPPROCESS_POLL_NS;
@@ -127,7 +127,7 @@ static uint64_t longest_pause(const struct heapsource *h)
 	return MAX(ns, (uint64_t)PAUSE_MAX);
 }
 
-/* Until a ring fills or something happens here; true: so it was. */
+/* Waits until a ring fills or the capture thread wakes us: true; or the time is over. */
 static bool nap_for(struct heapsource *h, uint64_t ns)
 {
 	ringwait_begin(&h->ringwait);
@@ -140,7 +140,7 @@ static bool nap_for(struct heapsource *h, uint64_t ns)
 	return rc != 0;
 }
 
-/* Growing slowly, shrinking at once. */
+/* Grows slowly, shrinks at once. */
 static uint64_t next_pause(uint64_t pause_ns, uint32_t fullest, uint64_t max_ns)
 {
 	uint64_t wanted = pause_ns * FULL_WANTED / MAX(fullest, 1u);
@@ -167,7 +167,7 @@ static void *drainer(void *arg)
 		pause_ns = next_pause(pause_ns, fullest, longest_pause(h));
 		if (pause_ns > PAUSE_MAX)
 			pause_ns = nap_for(h, pause_ns) ? PAUSE_FIRST : pause_ns;
-		else if (fullest < FULL_HURRY)
+		else if (fullest < FULL_NO_PAUSE)
 			pause_for(h, pause_ns);
 		else if (__atomic_load_n(&h->is_wanted, __ATOMIC_RELAXED))
 			pause_for(h, PAUSE_MIN / 10);
@@ -176,7 +176,7 @@ static void *drainer(void *arg)
 	return NULL;
 }
 
-/* The drainer goes from pass to pass; a mutex alone would let nobody else in. */
+/* Takes the lock. The drain thread retakes a mutex at once, so it has to be told to yield. */
 static void lock(struct heapsource *h)
 {
 	__atomic_store_n(&h->is_wanted, true, __ATOMIC_RELAXED);
@@ -227,7 +227,7 @@ static void heap_free(void *self)
 	unlock(h);
 	if (h->has_thread)
 		pthread_join(h->thread, NULL);
-	for (size_t i = 0; i < h->list.n; i++) { /* the capture failed half-way */
+	for (size_t i = 0; i < h->list.n; i++) { /* the capture failed to start */
 		heapprocess_stop(h->list.p[i]);
 		heapprocess_end(h->list.p[i]);
 		heapprocess_free(h->list.p[i]);
@@ -283,10 +283,10 @@ static void heap_space(void *self, int32_t pid, const struct space *sp)
 
 static void note_plan(struct heapsource *h, int32_t pid, const struct heap_plan *plan)
 {
-	/* of the first process, and of it the last program: not the shells that led to it */
-	if (h->info.reason && pid != h->noted_pid)
+	/* of the first process's last program, not of shells that executed it */
+	if (h->info.reason && pid != h->facts_pid)
 		return;
-	h->noted_pid = pid;
+	h->facts_pid = pid;
 	free_p(&h->info.reason);
 	free_p(&h->info.allocator);
 	h->info.reason = xstrdup(plan->reason ? plan->reason : "");
@@ -300,7 +300,7 @@ static void emit_plan(struct heapsource *h, int32_t pid, const struct heap_plan 
 		h->spec.on_plan(h->spec.ctx, pid, plan);
 }
 
-/* The plan counts functions; those that could not be patched are known only now. */
+/* Corrects the reason: functions that could not be patched are known only after the attach. */
 static void emit_attached(struct heapsource *h, const struct heapprocess *p)
 {
 	const struct heap_plan *plan = heapprocess_plan(p);
@@ -344,10 +344,10 @@ static int attach_planned(struct heapsource *h, int32_t pid, struct heap_plan *p
 	emit_attached(h, started);
 	int rc = heapprocess_start(started, err);
 	h->info.nr_processes += !rc;
-	return rc; /* a process that ended here is in the list, and told about at the end */
+	return rc; /* a process that ended meanwhile stays in the list until the end */
 }
 
-/* Nobody else tells what the process maps; the switch ends the run of mappings. */
+/* Emits the mmap events of the process; the switch event ends the series. */
 static int emit_mappings(struct heapsource *h, int32_t pid, struct err *err)
 {
 	uint64_t now = clock_mono_ns();
@@ -362,11 +362,11 @@ static int grow(struct heapsource *h, int32_t pid, struct err *err)
 	int rc = h->env.record_growth(h->env.record_growth_ctx, pid, space_of(h, pid), err);
 	if (rc)
 		return err_wrap(err, "growth of memory");
-	h->info.nr_grown++;
+	h->info.nr_growth_only++;
 	return 0;
 }
 
-/* Its functions, if all of them can be patched, else its hooks. */
+/* Attaches by patching; if is_all_or_none and that fails, by hooks. */
 static int attach_all_or_hooks(struct heapsource *h, int32_t pid, struct heap_plan *plan,
 			       struct err *err)
 {
@@ -386,22 +386,22 @@ static int attach_all_or_hooks(struct heapsource *h, int32_t pid, struct heap_pl
 }
 
 /*
- * One that was executed just now: its libraries have to be loaded, and known here (what it maps is
- * told by a ring that is read in its own time), or stacks through them would end there.
+ * Whether to wait after an exec: the libraries must be loaded, and their mmap events read from
+ * another ring, or stacks through them would be truncated.
  */
 static bool is_ready(const struct heapsource *h, struct pending_attach *w,
 		     const struct heap_plan *plan)
 {
 	uint64_t now = clock_mono_ns();
 	if (plan->is_loading)
-		return now > w->patient_until_ns;
-	if (!w->known_until_ns)
-		w->known_until_ns = now + SETTLE_MAX_NS;
-	return h->emits_mappings || now > w->known_until_ns ||
-	       latelibs_is_reported(space_of(h, w->pid), w->pid);
+		return now > w->load_deadline_ns;
+	if (!w->mappings_deadline_ns)
+		w->mappings_deadline_ns = now + SETTLE_MAX_NS;
+	return h->emits_mappings || now > w->mappings_deadline_ns ||
+	       latelibs_is_complete(space_of(h, w->pid), w->pid);
 }
 
-/* Its address space is limited (RLIMIT_AS), and nothing of ours fits in. */
+/* RLIMIT_AS leaves no room for the recorder: use another method. */
 static int grow_instead(struct heapsource *h, int32_t pid, const char *why, struct err *err)
 {
 	CLEANUP(free_p) char *reason = xasprintf("%s: growth by page faults and mappings", why);
@@ -412,7 +412,7 @@ static int grow_instead(struct heapsource *h, int32_t pid, const char *why, stru
 	return 0;
 }
 
-/* @w: of one that runs; -EINPROGRESS: again in a moment. NULL: it is held, and ready. */
+/* @w: pending attach of a running process; -EINPROGRESS: try later. NULL: it is stopped, ready. */
 static int attach(struct heapsource *h, int32_t pid, struct pending_attach *w, struct err *err)
 {
 	CLEANUP(heap_plan_release) struct heap_plan plan = {0};
@@ -426,7 +426,7 @@ static int attach(struct heapsource *h, int32_t pid, struct pending_attach *w, s
 	bool grows = plan.method == HEAP_METHOD_GROWTH && h->env.record_growth;
 	TRY(grows ? grow(h, pid, err) : 0);
 	if (plan.method != HEAP_METHOD_PATCH && plan.method != HEAP_METHOD_HOOKS)
-		emit_plan(h, pid, &plan); /* of growth when it is on: who reads it may go by it */
+		emit_plan(h, pid, &plan); /* the plan of method GROWTH, when it is active */
 	if (grows)
 		return 0;
 	if (plan.method != HEAP_METHOD_PATCH && plan.method != HEAP_METHOD_HOOKS)
@@ -446,12 +446,12 @@ static void refuse(struct heapsource *h, int32_t pid, const struct err *why)
 		h->spec.on_refused(h->spec.ctx, pid, why);
 }
 
-/* The program that this process ran is over, or the capture is. */
+/* Ends the recording of a process: exit, exec, or end of the capture. */
 static void finish(struct heapsource *h, struct heapprocess *p)
 {
 	heapprocess_stop(p);
 	lock(h);
-	(void)heapprocess_pass(p);
+	(void)heapprocess_drain(p);
 	size_t kept = 0;
 	for (size_t i = 0; i < h->list.n; i++)
 		if (h->list.p[i] != p)
@@ -463,16 +463,16 @@ static void finish(struct heapsource *h, struct heapprocess *p)
 	heapprocess_free(p);
 }
 
-/* ---- births, execs, ends ------------------------------------------------------------------ */
+/* ---- fork, exec, exit ------------------------------------------------------------------------ */
 
 static struct pending_attach new_attach(int32_t pid, uint64_t in_ns)
 {
 	uint64_t due_ns = clock_mono_ns() + in_ns;
 	return (struct pending_attach){
-		.pid = pid, .due_ns = due_ns, .patient_until_ns = due_ns + LOADING_NS};
+		.pid = pid, .due_ns = due_ns, .load_deadline_ns = due_ns + LOADING_NS};
 }
 
-/* -EINPROGRESS: it is being executed just now; the wish is due again in a moment. */
+/* -EINPROGRESS: an exec is in progress; the pending attach is due again soon. */
 static int try_attach(struct heapsource *h, struct pending_attach *w, struct err *err)
 {
 	if (process_of(h, w->pid))
@@ -481,8 +481,8 @@ static int try_attach(struct heapsource *h, struct pending_attach *w, struct err
 	uint64_t image = proc_image(w->pid);
 	int rc = attach(h, w->pid, w, &why);
 	uint64_t now = clock_mono_ns();
-	/* it may have executed another program under our hands */
-	if (rc && image && proc_image(w->pid) != image && now < w->patient_until_ns)
+	/* it may have executed another program meanwhile */
+	if (rc && image && proc_image(w->pid) != image && now < w->load_deadline_ns)
 		rc = -EINPROGRESS;
 	w->due_ns = now + LOADING_LOOK_NS;
 	return rc == -EINPROGRESS ? rc : rc ? err_move(err, &why) : 0;
@@ -508,13 +508,13 @@ static int on_exec(struct heapsource *h, int32_t pid, const struct event_sink *s
 		   struct err *err)
 {
 	struct heapprocess *p = process_of(h, pid);
-	bool is_launched = h->launch && pid == h->env.target->child; /* it will be held again */
+	bool is_launched = h->launch && pid == h->env.target->child; /* it will be stopped again */
 	if (p && heapprocess_plan(p)->image && heapprocess_plan(p)->image == proc_image(pid))
-		return 0; /* attached to since */
+		return 0; /* attached meanwhile */
 	if (p)
 		finish(h, p);
 	if (!is_launched && (p || pending_attach_of(h, pid)))
-		schedule_attach(h, pid, EXEC_SETTLE_NS);
+		schedule_attach(h, pid, EXEC_DELAY_NS);
 	return p ? heapqueue_deliver(&h->queue, sink, err) : 0;
 }
 
@@ -529,7 +529,7 @@ static void on_fork(struct heapsource *h, const struct event *ev)
 		h->info.nr_not_followed++;
 }
 
-/* With the last thread go the mappings: whatever stacks there are have to be told before. */
+/* Drains before the mappings go with the last thread, so that stacks can be resolved. */
 static int on_exit_of(struct heapsource *h, const struct event *ev, const struct event_sink *sink,
 		      struct err *err)
 {
@@ -537,13 +537,13 @@ static int on_exit_of(struct heapsource *h, const struct event *ev, const struct
 	if (!p)
 		return 0;
 	lock(h);
-	(void)heapprocess_pass(p);
+	(void)heapprocess_drain(p);
 	heapprocess_thread_ended(p, ev->tid);
 	unlock(h);
 	return heapqueue_deliver(&h->queue, sink, err);
 }
 
-/* Stacks that the old mappings explain are told before the event is applied. */
+/* Drains first, so that earlier stacks are resolved with the old mappings. */
 static int heap_on_task(void *self, const struct event *ev, const struct event_sink *sink,
 			struct err *err)
 {
@@ -596,7 +596,7 @@ static int heap_start(void *self, const struct source_env *env, const struct eve
 	return child ? heaplaunch_open(&h->launch, child, err) : start_pids(h, err);
 }
 
-/* It stands before its own first instruction, and what it has mapped is known. */
+/* The command is stopped before its first instruction and its mappings are known: attach. */
 static void attach_held(struct heapsource *h)
 {
 	CLEANUP(err_release) struct err why = {0};
@@ -605,37 +605,36 @@ static void attach_held(struct heapsource *h)
 		finish(h, old);
 	if (attach(h, h->env.target->child, NULL, &why))
 		refuse(h, h->env.target->child, &why);
-	h->held_ns = 0;
+	h->stopped_since_ns = 0;
 	if (heaplaunch_continue(h->launch, NULL))
 		heaplaunch_free(TAKE(h->launch));
 }
 
 /*
- * What it mapped before it was held is told by a ring that is read in its own time, which is late
- * on a busy machine.
+ * Waits for the mmap events of the stopped command, which arrive late on a busy machine.
  */
 static void follow_launch(struct heapsource *h)
 {
 	if (!h->launch)
 		return;
 	uint64_t now = clock_mono_ns();
-	if (!h->held_ns) {
+	if (!h->stopped_since_ns) {
 		bool is_held = false;
-		if (heaplaunch_poll(h->launch, 0, &is_held, NULL)) { /* it has ended */
+		if (heaplaunch_poll(h->launch, 0, &is_held, NULL)) { /* ended */
 			heaplaunch_free(TAKE(h->launch));
 			return;
 		}
-		h->held_ns = is_held ? now : 0;
+		h->stopped_since_ns = is_held ? now : 0;
 	}
-	uint64_t for_ns = h->held_ns ? now - h->held_ns : 0;
+	uint64_t for_ns = h->stopped_since_ns ? now - h->stopped_since_ns : 0;
 	if (for_ns > SETTLE_MAX_NS ||
 	    (for_ns > SETTLE_NS &&
 	     (h->emits_mappings ||
-	      latelibs_is_reported(space_of(h, h->env.target->child), h->env.target->child))))
+	      latelibs_is_complete(space_of(h, h->env.target->child), h->env.target->child))))
 		attach_held(h);
 }
 
-/* Again a little later: it may be before its libraries are mapped, or in its allocator. */
+/* Retries a little later: its libraries may not be mapped yet, or it is in its allocator. */
 static void run_attach(struct heapsource *h, size_t i)
 {
 	struct pending_attach w = h->attaches.p[i];
@@ -647,7 +646,7 @@ static void run_attach(struct heapsource *h, size_t i)
 	}
 	bool is_gone = rc == -ESRCH || rc == -ENOENT;
 	if (rc && !is_gone && rc != -EPERM && ++w.nr_tries < RETRIES) {
-		w.due_ns = clock_mono_ns() + (EXEC_SETTLE_NS << w.nr_tries);
+		w.due_ns = clock_mono_ns() + (EXEC_DELAY_NS << w.nr_tries);
 		h->attaches.p[i] = w;
 		return;
 	}
@@ -657,7 +656,7 @@ static void run_attach(struct heapsource *h, size_t i)
 	h->attaches.p[i] = h->attaches.p[--h->attaches.n];
 }
 
-/* Libraries that were loaded since. */
+/* Checks for libraries loaded since. */
 static int emit_all(struct heapsource *h, uint64_t now, struct err *err)
 {
 	h->reported_ns = now;
@@ -666,7 +665,7 @@ static int emit_all(struct heapsource *h, uint64_t now, struct err *err)
 	return 0;
 }
 
-/* Its functions are recorded from now on; what fails for good is told at the end. */
+/* Records the functions of new libraries; permanent failures are reported at the end. */
 static void add_late(struct heapsource *h, struct known_space *known)
 {
 	CLEANUP(free_p) char *text = NULL;
@@ -681,7 +680,7 @@ static void add_late(struct heapsource *h, struct known_space *known)
 	struct heap_plan reported = *heapprocess_plan(p);
 	reported.reason = text;
 	emit_plan(h, known->pid, &reported);
-	if (known->pid != h->noted_pid || strstr(h->info.reason, text))
+	if (known->pid != h->facts_pid || strstr(h->info.reason, text))
 		return;
 	char *reason = xasprintf("%s; %s", h->info.reason, text);
 	free(h->info.reason);
@@ -709,10 +708,10 @@ static int heap_stop(void *self, const struct event_sink *sink, struct err *err)
 	struct heapsource *h = self;
 	vec_clear(&h->attaches);
 	heaplaunch_free(TAKE(h->launch));
-	vec_foreach(p, &h->list) /* all end at about the same time */
+	vec_foreach(p, &h->list) /* stop all at about the same time */
 		heapprocess_stop(*p);
 	for (size_t i = 0; i < h->list.n && !h->info.late; i++)
-		h->info.late = latelibs_unseen(h->list.p[i], h->spec.targets);
+		h->info.late = latelibs_find_unrecorded(h->list.p[i], h->spec.targets);
 	while (h->list.n)
 		finish(h, h->list.p[0]);
 	return heapqueue_deliver(&h->queue, sink, err);
@@ -727,10 +726,10 @@ static void heap_facts(const void *self, struct profile *p)
 static unsigned heap_poll_timeout(const void *self)
 {
 	const struct heapsource *h = self;
-	bool is_held = h->launch && (h->held_ns || !h->list.n);
+	bool is_held = h->launch && (h->stopped_since_ns || !h->list.n);
 	if (is_held || h->attaches.n)
 		return POLL_HELD_MS;
-	/* a launched command that executes another program waits for us */
+	/* a launched command stops at its next exec */
 	return h->launch || h->spec.is_full_trace ? POLL_MS : POLL_SAMPLED_MS;
 }
 

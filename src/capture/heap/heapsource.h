@@ -1,19 +1,19 @@
 /*
- * The heap of processes, by the recorder inside them (methods PATCH and HOOKS; jemalloc's own
- * profiling by remote/jemalloc/jemalloc.h): everything between a plan and rows.
+ * Event source for heaps, with the recorder inside the processes (methods PATCH and HOOKS; for
+ * jemalloc's own profiling see remote/jemalloc/jemalloc.h): from plan to rows.
  *
  *	heapplanner -> heapinject (image, patches) -> tables for its unwinder -> start
- *	rings -> heapring (checked, merged by time) -> heapbook (pairs, sums) -> rows
+ *	rings -> heapring (checked, merged by time) -> heapaccount (live blocks, sums) -> rows
  *
- * What comes out: EVENT_STACK, EVENT_AGGREGATE of SPEC_HEAP_* each second and, at the end of a
- *process's recording, live and peak (model/heap.h), EVENT_LOST for what the recorder dropped.
+ * Delivers EVENT_STACK; EVENT_AGGREGATE of SPEC_HEAP_* each second and, when the recording of a
+ * process ends, live blocks and peak (model/heap.h); EVENT_LOST for records that were dropped.
  *
- * A thread of its own empties the rings and keeps the recorder awake, since opening a large binary
- * takes the thread of the capture longer than a ring lasts. Everything else, ptrace above all, is
- * done by the thread that calls these functions, always the same.
+ * A drain thread reads the rings and updates alive_tsc, because opening a large binary takes the
+ * capture thread longer than a ring takes to fill. Everything else, above all ptrace, is done by
+ * the thread that calls these functions, always the same.
  *
- * A launched command is followed from its gate on: it is attached to when it stands before its own
- * first instruction. Of what nothing else can be recorded, growth is (source_env.record_growth).
+ * A launched command is traced from its gate on and attached while it is stopped before its first
+ * instruction. If nothing else is possible, memory growth is recorded (source_env.record_growth).
  */
 #ifndef ASSAY_CAPTURE_HEAP_HEAPSOURCE_H
 #define ASSAY_CAPTURE_HEAP_HEAPSOURCE_H
@@ -24,14 +24,14 @@
 struct heaptargets;
 
 struct heapsource_spec {
-	struct heaptargets *targets; /* what plans are made from */
+	struct heaptargets *targets; /* cache of inspected binaries */
 	enum heap_method forced;     /* NONE = choose */
-	bool by_probes;              /* by probes.h instead */
-	const char *why; /* of a method that was chosen before: UPROBES, GROWTH; may be NULL */
+	bool by_probes;              /* use probes.h instead */
+	const char *why; /* reason of a method chosen before (UPROBES, GROWTH), or NULL */
 	bool is_full_trace;
 	uint64_t interval_bytes; /* between samples, unless is_full_trace */
-	bool follows_children;   /* those that are forked during the capture */
-	/* A process is about to be recorded, or was not; told by the thread of the capture. */
+	bool follows_children;   /* also record processes forked during the capture */
+	/* Called by the capture thread: a process will be recorded, or cannot be. */
 	void (*on_plan)(void *ctx, int32_t pid, const struct heap_plan *plan);
 	void (*on_refused)(void *ctx, int32_t pid, const struct err *why);
 	void *ctx;

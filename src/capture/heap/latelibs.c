@@ -1,4 +1,4 @@
-/* Allocators that are loaded while their process is recorded; see latelibs.h. */
+/* Detects allocators loaded later; see latelibs.h. */
 #include "base/base.h"
 #include "capture/heap/latelibs.h"
 
@@ -12,47 +12,47 @@
 #include "capture/heap/planner.h"
 #include "host/proc.h"
 
-#define LOADING_NS (10 * NS_PER_SEC)
-#define AGAIN_NS   (2 * NS_PER_MS)
-#define RETRY_NS   (50 * NS_PER_MS)
-#define TRIES      6u
-#define REST       20u /* times what the last look took */
+#define LOADING_NS        (10 * NS_PER_SEC)
+#define AGAIN_NS          (2 * NS_PER_MS)
+#define RETRY_NS          (50 * NS_PER_MS)
+#define TRIES             6u
+#define CHECK_COST_FACTOR 20u /* minimum pause: this multiple of the last check's duration */
 
-/* Code that is made at runtime comes and goes; binaries only count. */
-static uint64_t print_of(const struct space *sp)
+/* Binaries only: JIT code changes all the time. */
+static uint64_t hash_of(const struct space *sp)
 {
-	uint64_t print = 1;
+	uint64_t maps_hash = 1;
 	for (size_t i = 0; sp && i < sp->maps.n; i++) {
 		const struct space_map *m = &sp->maps.p[i];
 		if (m->module && !m->module->is_jit)
-			print += hash_mix(m->start, m->module->id);
+			maps_hash += hash_mix(m->start, m->module->id);
 	}
-	return print;
+	return maps_hash;
 }
 
 void latelibs_begin(struct latelibs *l, const struct space *sp)
 {
-	*l = (struct latelibs){.print = print_of(sp)};
+	*l = (struct latelibs){.maps_hash = hash_of(sp)};
 }
 
 void latelibs_on_event(struct latelibs *l, const struct space *sp)
 {
-	uint64_t print = sp ? print_of(sp) : l->print;
-	if (!l->print || print == l->print)
+	uint64_t maps_hash = sp ? hash_of(sp) : l->maps_hash;
+	if (!l->maps_hash || maps_hash == l->maps_hash)
 		return;
 	uint64_t now = clock_mono_ns();
-	l->print = print;
+	l->maps_hash = maps_hash;
 	l->nr_tries = 0;
-	l->due_ns = MAX(now, l->rest_until_ns);
-	l->patient_until_ns = now + LOADING_NS;
+	l->next_check_ns = MAX(now, l->not_before_ns);
+	l->load_deadline_ns = now + LOADING_NS;
 }
 
 bool latelibs_is_due(const struct latelibs *l, uint64_t now)
 {
-	return l->due_ns && l->due_ns <= now;
+	return l->next_check_ns && l->next_check_ns <= now;
 }
 
-/* A plan of what it has by now; only where functions are patched. */
+/* Makes a plan of the current binaries; only for method PATCH. */
 static int plan_again(const struct heapprocess *p, struct heaptargets *t, struct heap_plan *ret_p)
 {
 	if (heapprocess_plan(p)->method != HEAP_METHOD_PATCH)
@@ -60,7 +60,7 @@ static int plan_again(const struct heapprocess *p, struct heaptargets *t, struct
 	return heapplanner_plan(t, heapprocess_pid(p), HEAP_METHOD_PATCH, ret_p, NULL);
 }
 
-/* Without a time where it may be told many times. */
+/* Without the time if the message may be repeated. */
 static char *text_of(const struct heapprocess_added *a, uint64_t after_ns)
 {
 	const char *name = a->path ? path_base(a->path) : "a library";
@@ -78,20 +78,20 @@ bool latelibs_add(struct latelibs *l, struct heapprocess *p, struct heaptargets 
 	CLEANUP(err_release) struct err why = {0};
 	uint64_t begin_ns = clock_mono_ns();
 	struct heapprocess_added added = {0};
-	l->due_ns = 0;
+	l->next_check_ns = 0;
 	if (plan_again(p, t, &now) || now.image != heapprocess_plan(p)->image)
-		return false; /* it ends, or executes another program */
-	const char *new = heapprocess_lacks(p, &now);
+		return false; /* it is ending, or executing another program */
+	const char *new = heapprocess_find_unrecorded(p, &now);
 	CLEANUP(free_p) char *lost = new ? xstrdup(new) : NULL;
-	int rc = now.is_loading && begin_ns < l->patient_until_ns
+	int rc = now.is_loading && begin_ns < l->load_deadline_ns
 			 ? -EINPROGRESS
 			 : heapprocess_add(p, &now, &added, &why);
 	uint64_t end_ns = clock_mono_ns();
-	l->rest_until_ns = end_ns + REST * (end_ns - begin_ns);
+	l->not_before_ns = end_ns + CHECK_COST_FACTOR * (end_ns - begin_ns);
 	if (rc == -EINPROGRESS)
-		l->due_ns = end_ns + AGAIN_NS;
+		l->next_check_ns = end_ns + AGAIN_NS;
 	else if (rc && rc != -ESRCH && ++l->nr_tries < TRIES)
-		l->due_ns = end_ns + (RETRY_NS << l->nr_tries);
+		l->next_check_ns = end_ns + (RETRY_NS << l->nr_tries);
 	else if (rc && rc != -ESRCH)
 		*ret_lost = TAKE(lost);
 	if (!added.nr && !added.nr_again)
@@ -100,12 +100,12 @@ bool latelibs_add(struct latelibs *l, struct heapprocess *p, struct heaptargets 
 	return true;
 }
 
-char *latelibs_unseen(const struct heapprocess *p, struct heaptargets *t)
+char *latelibs_find_unrecorded(const struct heapprocess *p, struct heaptargets *t)
 {
 	CLEANUP(heap_plan_release) struct heap_plan now = {0};
 	if (plan_again(p, t, &now))
 		return NULL;
-	const char *path = heapprocess_lacks(p, &now);
+	const char *path = heapprocess_find_unrecorded(p, &now);
 	return path ? xstrdup(path) : NULL;
 }
 
@@ -120,7 +120,7 @@ static int is_map_known(void *ctx, const struct proc_map *m, struct err *err UNU
 	return 1;
 }
 
-bool latelibs_is_reported(const struct space *sp, int32_t pid)
+bool latelibs_is_complete(const struct space *sp, int32_t pid)
 {
 	return sp && sp->maps.n && !proc_maps(pid, is_map_known, (void *)sp, NULL);
 }

@@ -1,7 +1,7 @@
 /*
- * Libraries with an allocator of their own that a recorded process loads while it is recorded
- * (dlopen): when what it maps has changed a plan is made again, and functions that are new are
- * added to its recorder. One object for each process; by the thread of the capture.
+ * Detects libraries with an allocator of their own that a recorded process loads later (dlopen):
+ * when its mappings have changed, makes a new plan and adds the new functions to the recorder. One
+ * object per process; used by the capture thread.
  */
 #ifndef ASSAY_CAPTURE_HEAP_LATELIBS_H
 #define ASSAY_CAPTURE_HEAP_LATELIBS_H
@@ -12,29 +12,29 @@
 #include "unwind/space.h"
 
 struct latelibs {
-	uint64_t print;            /* of the binaries that are mapped; 0 = not begun */
-	uint64_t due_ns;           /* of the next look; 0 = none */
-	uint64_t patient_until_ns; /* for its dynamic linker to finish */
-	uint64_t rest_until_ns;    /* looks take a small part of our time */
+	uint64_t maps_hash;        /* hash of the mapped binaries; 0 = not started */
+	uint64_t next_check_ns;    /* time of the next check; 0 = none */
+	uint64_t load_deadline_ns; /* until then wait for the dynamic linker to finish */
+	uint64_t not_before_ns;    /* limits the time spent on checks */
 	unsigned nr_tries;
 };
 
-/* It was attached to; @sp: what it mapped, may be NULL. */
+/* Starts after the attach. @sp: the process's mappings, or NULL. */
 void latelibs_begin(struct latelibs *l, const struct space *sp);
-/* It maps this by now; NULL: it is gone. */
+/* The mappings have changed; NULL: the process has ended. */
 void latelibs_on_event(struct latelibs *l, const struct space *sp);
 bool latelibs_is_due(const struct latelibs *l, uint64_t now);
 /*
- * Looks, and adds what is new. True: functions were added, *ret_text (owned) says how many of what,
- * and when after @start_ns. What could not be added is tried again, a few times; then *ret_lost
- * (owned) is the path of the binary.
+ * Checks for new libraries and adds their functions. True: functions were added; *ret_text (owned)
+ * says how many of which library, and how long after @start_ns. Failures are retried a few times;
+ * then *ret_lost (owned) is the path of the binary.
  */
 bool latelibs_add(struct latelibs *l, struct heapprocess *p, struct heaptargets *t,
 		  uint64_t start_ns, char **ret_text, char **ret_lost);
-/* The path (owned) of a binary whose allocator is not recorded, or NULL. */
-char *latelibs_unseen(const struct heapprocess *p, struct heaptargets *t);
+/* The path (owned) of a mapped binary whose allocator is not recorded, or NULL. */
+char *latelibs_find_unrecorded(const struct heapprocess *p, struct heaptargets *t);
 
-/* Whether all binaries that @pid maps are in @sp, which may be NULL. */
-bool latelibs_is_reported(const struct space *sp, int32_t pid);
+/* Whether @sp (may be NULL) has all binaries that @pid has mapped. */
+bool latelibs_is_complete(const struct space *sp, int32_t pid);
 
 #endif

@@ -1,4 +1,4 @@
-/* Confirmed plans; see planner.h. */
+/* Verified plans; see planner.h. */
 #include "base/base.h"
 #include "capture/heap/planner.h"
 

@@ -1,4 +1,4 @@
-/* Probes on allocators, and the books of what they tell; see probes.h. */
+/* Uprobes on allocators and the accounting of their records; see probes.h. */
 #include "base/base.h"
 #include "capture/heap/probes.h"
 
@@ -26,16 +26,16 @@
 #include "host/mapped.h"
 #include "kernel_heap.h"
 
-#define SLOTS_MAX   4096 /* threads told apart in one process */
+#define SLOTS_MAX   4096 /* threads distinguished per process */
 #define CODE_BYTES  192
-#define LATE_NS     20000000u /* records that were begun before and are not in the ring yet */
+#define LATE_NS     20000000u /* delay until records in progress are in the ring */
 #define AT_ONCE     256
 #define POLL_MS     10  /* the ring holds 170,000 records */
-#define CHILD_TRIES 400 /* polls in which a launched command may map its allocator */
+#define CHILD_TRIES 400 /* polls until a launched command must have mapped its allocator */
 
-/* Values of kernels newer than the headers that this is built with (uapi/linux/bpf.h). */
+/* Constants missing in older kernel headers (uapi/linux/bpf.h). */
 #define UPROBE_SESSION 57
-/* What BPF_LINK_CREATE takes for them. */
+/* The argument of BPF_LINK_CREATE for uprobe sessions. */
 struct uprobe_multi_attr {
 	uint32_t prog_fd;
 	uint32_t target_fd;
@@ -63,21 +63,21 @@ struct heapprobes {
 	struct assay_bpf *skel;
 	struct heapsource_spec spec;
 	struct bpf_links links;
-	VEC(int) link_fds; /* of sessions, which libbpf does not know */
+	VEC(int) link_fds; /* of uprobe sessions, not created by libbpf */
 	VEC(struct process *) processes;
 	struct bpfring ring;
-	struct map stack_of; /* reference -> number */
+	struct map stack_of; /* reference -> stack id */
 	VEC(uint64_t) stacks;
 	uint64_t epoch_ns;
 	const struct target *target;
-	int32_t child; /* that has not been looked at yet, or 0 */
+	int32_t child; /* launched command, not inspected yet, or 0 */
 	unsigned nr_tries;
 	size_t nr_sites_before;
 	char *allocator;
-	size_t nr_probes;              /* on functions of all processes */
-	size_t nr_stepped;             /* of these: on instructions that are not emulated */
-	bool has_sessions;             /* returns of calls that are not sampled cost nothing */
-	const struct event_sink *sink; /* while rows are told */
+	size_t nr_probes;              /* probed functions of all processes */
+	size_t nr_stepped;             /* of these: single-stepped instructions */
+	bool has_sessions;             /* uprobe sessions: unsampled calls have no return probe */
+	const struct event_sink *sink; /* while rows are emitted */
 	struct err *err;
 	int rc;
 	bool is_stopped;
@@ -125,7 +125,7 @@ static int probes_open(void **ret_h UNUSED, const struct source_env *env UNUSED,
 	if (h->has_sessions)
 		(void)bpf_program__set_expected_attach_type(h->skel->progs.heap_probe,
 							    (enum bpf_attach_type)UPROBE_SESSION);
-	vec_push(&h->stacks, 0); /* number 0: unknown */
+	vec_push(&h->stacks, 0); /* stack id 0: unknown */
 	*ret_h = h;
 	return 0;
 #endif
@@ -198,7 +198,7 @@ static void add_site(struct heapprobes *h, struct probe_set *set, const struct h
 	size_t at = heapprobes_point(code, (size_t)n, s->shape, &is_emulated);
 	for (size_t i = 0; i < set->offsets.n; i++)
 		if (set->offsets.p[i] == s->file_offset + at)
-			return; /* another name of the same function */
+			return; /* same function under another name */
 	vec_push(&set->offsets, (unsigned long)(s->file_offset + at));
 	vec_push(&set->cookies, HEAP_COOKIE(s->shape, idx));
 	h->nr_probes++;
@@ -238,7 +238,7 @@ static int attach_single(struct heapprobes *h, const struct probe_set *set, size
 {
 	struct bpf_program *p = h->skel->progs.heap_probe;
 	bool is_free = HEAP_COOKIE_SHAPE(set->cookies.p[i]) == HEAP_FREE_0;
-	/* the return first: an entry without it would be followed for ever */
+	/* the return first: a call with an entry but no return record would stay pending */
 	for (int is_return = !is_free; is_return >= 0; is_return--) {
 		LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = set->cookies.p[i],
 			    .retprobe = is_return);
@@ -261,7 +261,7 @@ static int attach_set(struct heapprobes *h, const struct probe_set *set, int32_t
 	return rc ? refused(err, rc, path) : 0;
 }
 
-/* Sites come by binary or not: each binary is gone through once. */
+/* Handles each binary once; sites are not sorted by binary. */
 static int attach_binary(struct heapprobes *h, const struct heap_plan *plan, size_t first,
 			 int32_t pid, int root_fd, struct err *err)
 {
@@ -331,7 +331,7 @@ static void add_process(struct heapprobes *h, int32_t pid)
 	vec_push(&h->processes, p);
 }
 
-/* @is_late: may come again; -EAGAIN then. */
+/* @is_late: may be retried; returns -EAGAIN then. */
 static int plan_process(struct heapprobes *h, int32_t pid, bool is_late, struct err *err)
 {
 	CLEANUP(heap_plan_release) struct heap_plan plan = {0};
@@ -339,7 +339,7 @@ static int plan_process(struct heapprobes *h, int32_t pid, bool is_late, struct 
 	if (!rc && !plan.sites.n)
 		rc = err_set(err, -ENOENT, "no allocator was found in process %d", pid);
 	if (!rc &&
-	    h->spec.why) { /* chosen by assay: the planner was only asked for the functions */
+	    h->spec.why) { /* assay chose the method before: the plan only provides the functions */
 		free_p(&plan.reason);
 		plan.reason = xstrdup(h->spec.why);
 	}
@@ -357,7 +357,7 @@ static int plan_process(struct heapprobes *h, int32_t pid, bool is_late, struct 
 	return 0;
 }
 
-/* Whether a launched command has executed its program. */
+/* Whether the launched command has done its exec. */
 static bool has_executed(int32_t pid)
 {
 	CLEANUP(free_p) char *path = xasprintf("/proc/%d/exe", pid);
@@ -436,7 +436,7 @@ static uint32_t stack_number(struct heapprobes *h, uint64_t ref)
 	return *nr;
 }
 
-/* Threads that are too many share the last one. */
+/* Threads beyond SLOTS_MAX share the last slot. */
 static uint16_t slot_of(struct process *p, int32_t tid)
 {
 	bool is_new;
@@ -501,7 +501,7 @@ static int probes_drain(void *self, const struct event_sink *sink, struct err *e
 	take_records(h);
 	for (size_t i = 0; i < h->processes.n; i++)
 		if (passed_ns > h->epoch_ns)
-			heapaccount_passed(h->processes.p[i]->account, passed_ns);
+			heapaccount_advance(h->processes.p[i]->account, passed_ns);
 	h->sink = NULL;
 	return h->rc;
 }
@@ -540,7 +540,7 @@ static void probes_facts(const void *self, struct profile *p)
 	CLEANUP(buf_release) struct buf b = {0};
 	buf_addf(&b, "%s calls trapped, of %zu functions; %s", num_count(c->nr_hits).s,
 		 h->nr_probes,
-		 h->has_sessions ? "a second trap at the return only where a block is told"
+		 h->has_sessions ? "a second trap at the return only for recorded blocks"
 				 : "allocations a second time at their return");
 	if (h->nr_stepped)
 		buf_addf(&b, "; %zu of the functions are stepped over, which is many times as slow",

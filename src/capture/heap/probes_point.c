@@ -1,7 +1,7 @@
 /*
- * Where in a function a probe goes; see probes.h. The kernel emulates pushes, nops, calls and
- * relative jumps (arch/x86/kernel/uprobes.c) and steps over all else in a page of its own, which
- * takes a debug exception.
+ * Finds the instruction of a function to probe; see probes.h. The kernel emulates pushes, nops,
+ * calls and relative jumps (arch/x86/kernel/uprobes.c), and single-steps other instructions out of
+ * line, which takes a debug exception.
  */
 #include "base/base.h"
 #include "capture/heap/probes.h"
@@ -27,7 +27,7 @@ static bool is_emulated(const uint8_t *p, const struct x86_insn *i)
 
 #define BIT(reg) (1u << (reg))
 
-/* Registers that the probe's program reads, and the one that it knows the call by. */
+/* Registers that the probe's BPF program reads, and the one that identifies the call. */
 static unsigned needed_by(enum heap_shape shape)
 {
 	static const unsigned args[HEAP_SHAPE_NR] = {
@@ -52,7 +52,7 @@ static unsigned reg_of(const struct x86_insn *i)
 	return (i->modrm >> 3 & 7) | (i->rex & 4) << 1;
 }
 
-/* The other operand, where it is a register; else 0xff: memory. */
+/* The other operand's register; 0xff: memory. */
 static unsigned rm_of(const struct x86_insn *i)
 {
 	return i->modrm >> 6 == 3 ? (i->modrm & 7u) | (i->rex & 1u) << 3 : 0xff;
@@ -63,7 +63,7 @@ static bool is_kept(unsigned reg, unsigned needed)
 	return reg > 15 || !(needed & BIT(reg));
 }
 
-/* Of two-byte opcodes: the register that they change is that of the ModRM's reg field. */
+/* Two-byte opcodes that change the register in the ModRM reg field. */
 static bool is_harmless_0f(const struct x86_insn *i, unsigned needed)
 {
 	uint8_t op = i->opcode;
@@ -83,7 +83,7 @@ static bool is_harmless_short(const struct x86_insn *i, unsigned needed)
 	return op < 0x40 && (op & 7) == 5;
 }
 
-/* Whether an instruction leaves what is needed alone and goes on to the next one. */
+/* Whether an instruction falls through and does not change the needed registers. */
 static bool is_harmless(const struct x86_insn *i, unsigned needed)
 {
 	uint8_t op = i->opcode;
@@ -95,7 +95,7 @@ static bool is_harmless(const struct x86_insn *i, unsigned needed)
 		return is_harmless_short(i, needed);
 	if (op == 0x84 || op == 0x85 || (op >= 0x38 && op <= 0x3b))
 		return true; /* test, cmp */
-	if (op < 0x40) /* arithmetic of two operands: the second bit says which one is changed */
+	if (op < 0x40)       /* arithmetic of two operands: bit 1 of the opcode is the direction */
 		return is_kept(op & 2 ? reg_of(i) : rm_of(i), needed);
 	if (op == 0x80 || op == 0x81 || op == 0x83) /* with a constant; /7: cmp */
 		return (i->modrm >> 3 & 7) == 7 || is_kept(rm_of(i), needed);

@@ -1,4 +1,4 @@
-/* One process whose heap is recorded; see process.h. */
+/* The heap recording of one process; see process.h. */
 #include "base/base.h"
 #include "capture/heap/process.h"
 
@@ -19,22 +19,22 @@
 #include "host/proc.h"
 
 #define BATCH 256
-/* Slots: by far more than threads, so that most have theirs where they look first. */
+/* Many more slots than threads, so that most threads use their home slot. */
 #define SLOTS_MANY 4096u
 #define SLOTS_MIN  64u
-/* What a slot takes of address space at most: ring and thread. */
+/* Maximum address space per slot: ring and thread state. */
 #define SLOT_BYTES ((1u << 20) + HEAP_THREAD_STATE_BYTES)
 /*
- * A full trace is to be whole: what a thread waits when we do not get a CPU to empty its ring. A
- * running service is not to be held for long.
+ * Full trace: how long a thread waits for room in its ring when assay gets no CPU to drain it. Long
+ * for a launched command, whose trace should be complete; shorter for a running service.
  */
-#define WAIT_NS         50000000u
-#define WAIT_HELD_NS    1000000000u
-#define MIND_NS         10000000u   /* between looks at whether seccomp was switched on */
-#define YOUNG_NS        5000000000u /* programs confine themselves when they begin */
-#define LOOKING_FREE_NS 1000000000u /* at the begin all threads are new */
-#define CLOCK_TRIES     4
-#define CLOCK_FAR       2000000000u /* ns between the two points of the clock conversion */
+#define WAIT_NS            50000000u
+#define WAIT_HELD_NS       1000000000u
+#define SECCOMP_POLL_NS    10000000u   /* interval of the check for seccomp */
+#define STARTUP_NS         5000000000u /* after the attach: programs enable seccomp early */
+#define TID_SEARCH_FREE_NS 1000000000u /* at first all threads are new */
+#define CLOCK_TRIES        4
+#define CLOCK_FAR          2000000000u /* ns between the two points of the clock conversion */
 
 struct moment {
 	uint64_t tsc;
@@ -49,24 +49,24 @@ struct heapprocess {
 	struct kerneltables tables;
 	bool has_tables;
 	bool is_stopped;
-	uint64_t minded_ns;
-	bool has_own_pids;   /* it is in another PID namespace than we */
-	struct map tid_of;   /* number there -> number here */
-	uint64_t born_ns;    /* when it was attached to */
-	uint64_t looking_ns; /* spent on finding these numbers */
+	uint64_t seccomp_checked_ns;
+	bool has_pid_namespace; /* in another PID namespace than assay */
+	struct map tid_of;      /* tid in its namespace -> our tid */
+	uint64_t attached_ns;   /* time of the attach */
+	uint64_t tid_search_ns; /* time spent on translating tids */
 	const uint8_t **rings;
 	uint32_t ring_bytes;
 	struct heapring ring;
 	struct heapaccount *account;
-	struct moment before;  /* the line's first moment */
-	struct moment between; /* becomes it in a while */
+	struct moment before;  /* first point of the clock conversion */
+	struct moment between; /* becomes `before` later */
 	struct heapqueue_batch batch;
 	struct heapring_event events[BATCH];
 };
 
 /* ---- time --------------------------------------------------------------------------------- */
 
-/* Both clocks at one moment: the closest of several tries. */
+/* Reads both clocks together: the closest of several tries. */
 static struct moment now_moment(void)
 {
 	struct moment best = {0};
@@ -99,9 +99,9 @@ static void set_clock(struct heapprocess *p)
 							     (double)(now.tsc - p->before.tsc)});
 }
 
-/* ---- what the rings tell ------------------------------------------------------------------ */
+/* ---- events from the rings ------------------------------------------------------------------- */
 
-/* Numbers of threads as the process knows them, in a PID namespace of its own, are not ours. */
+/* Translates a tid of the process's own PID namespace to ours. */
 static void learn_tids(struct heapprocess *p)
 {
 	CLEANUP(pid_list_release) struct pid_list tids = {0};
@@ -116,18 +116,19 @@ static void learn_tids(struct heapprocess *p)
 
 static int32_t outer_tid(const struct heapprocess *p, int32_t tid)
 {
-	const uint32_t *outer = p->has_own_pids ? map_get(&p->tid_of, (uint32_t)tid) : NULL;
-	return outer ? (int32_t)*outer : p->has_own_pids ? 0 : tid;
+	const uint32_t *outer = p->has_pid_namespace ? map_get(&p->tid_of, (uint32_t)tid) : NULL;
+	return outer ? (int32_t)*outer : p->has_pid_namespace ? 0 : tid;
 }
 
 static void on_thread(void *ctx, uint16_t slot, int32_t tid)
 {
 	struct heapprocess *p = ctx;
-	/* Slots say what they like: looking takes a tenth of the time at most. */
+	/* tids from slots are not trusted: searching takes at most a tenth of the time. */
 	uint64_t now = clock_mono_ns();
-	if (p->has_own_pids && p->looking_ns * 10 <= now - p->born_ns + LOOKING_FREE_NS) {
+	if (p->has_pid_namespace &&
+	    p->tid_search_ns * 10 <= now - p->attached_ns + TID_SEARCH_FREE_NS) {
 		learn_tids(p);
-		p->looking_ns += clock_mono_ns() - now;
+		p->tid_search_ns += clock_mono_ns() - now;
 	}
 	heapaccount_thread(p->account, slot, outer_tid(p, tid));
 }
@@ -136,7 +137,7 @@ static void on_stack(void *ctx, uint32_t stack, const uint64_t *frames, uint32_t
 		     enum walk_end end)
 {
 	struct heapprocess *p = ctx;
-	if (end == WALK_UNREADABLE) /* nothing was copied: beyond what is known to be stack */
+	if (end == WALK_UNREADABLE) /* beyond the known part of the stack */
 		end = WALK_BAD_FRAME;
 	vec_push(&p->batch.stacks, (struct heapqueue_stack){.pid = p->spec.pid,
 							    .ref = heapqueue_ref(p->seed, stack),
@@ -153,28 +154,28 @@ static void on_row(void *ctx, const struct heapaccount_row *row)
 		 (struct heapqueue_row){.pid = p->spec.pid, .seed = p->seed, .row = *row});
 }
 
-uint32_t heapprocess_pass(struct heapprocess *p)
+uint32_t heapprocess_drain(struct heapprocess *p)
 {
 	set_clock(p);
 	uint64_t now = heapring_tsc();
 	size_t n;
-	if (clock_mono_ns() - p->minded_ns >= MIND_NS) {
+	if (clock_mono_ns() - p->seccomp_checked_ns >= SECCOMP_POLL_NS) {
 		heapinject_poll_seccomp(p->inject);
-		p->minded_ns = clock_mono_ns();
+		p->seccomp_checked_ns = clock_mono_ns();
 	}
 	heapring_begin(&p->ring, now);
-	while ((n = heapring_take(&p->ring, p->events, BATCH)))
+	while ((n = heapring_next(&p->ring, p->events, BATCH)))
 		heapaccount_add(p->account, p->events, n);
-	heapaccount_passed(p->account, now);
+	heapaccount_advance(p->account, now);
 	heapqueue_put(p->spec.queue, &p->batch);
 	return (uint32_t)(p->ring.fullest_bytes * 1024 / p->ring_bytes);
 }
 
 uint64_t heapprocess_poll_ns(const struct heapprocess *p)
 {
-	bool is_young = p->spec.is_held && clock_mono_ns() - p->born_ns < YOUNG_NS;
-	return p->spec.is_full_trace || is_young || !heapinject_may_syscall(p->inject)
-		       ? MIND_NS
+	bool is_starting = p->spec.is_held && clock_mono_ns() - p->attached_ns < STARTUP_NS;
+	return p->spec.is_full_trace || is_starting || !heapinject_may_syscall(p->inject)
+		       ? SECCOMP_POLL_NS
 		       : HEAPPROCESS_POLL_NS;
 }
 
@@ -197,7 +198,7 @@ void heapprocess_retire(struct heapprocess *p)
 
 void heapprocess_thread_ended(struct heapprocess *p, int32_t tid)
 {
-	if (!p->has_own_pids) /* else it is found out by looking */
+	if (!p->has_pid_namespace) /* else heapring_retire finds it */
 		heapring_thread_ended(&p->ring, clock_mono_ns(), tid);
 }
 
@@ -223,7 +224,7 @@ static void open_tables(struct heapprocess *p)
 				      });
 	p->has_tables = true;
 	uint32_t idx;
-	(void)kerneltables_alloc_space(&p->tables, &idx); /* the only one */
+	(void)kerneltables_alloc_space(&p->tables, &idx); /* space 0 */
 	if (p->spec.space)
 		heapprocess_space(p, p->spec.space);
 }
@@ -268,7 +269,7 @@ static void open_accounts(struct heapprocess *p)
 							.ctx = p});
 }
 
-/* vm.overcommit_memory = 2: address space counts as memory, whatever is said when it is mapped. */
+/* vm.overcommit_memory = 2: reserved address space counts as memory, even MAP_NORESERVE. */
 static bool is_space_memory(void)
 {
 	CLEANUP(buf_release) struct buf text = {0};
@@ -277,9 +278,9 @@ static bool is_space_memory(void)
 }
 
 /*
- * Programs start threads: plenty, as slots that nobody takes cost nothing but address space. Where
- * that is limited, or is memory at once as the process locks what it maps: for the threads that
- * there are.
+ * Number of slots: plenty, as unused slots cost only address space and programs start threads. Only
+ * for the present threads if address space is limited, or the process locks its mappings
+ * (mlockall).
  */
 static uint32_t slots_for(int32_t pid)
 {
@@ -293,7 +294,7 @@ static uint32_t slots_for(int32_t pid)
 	CLEANUP(pid_list_release) struct pid_list tids = {0};
 	(void)proc_threads(&tids, pid, NULL);
 	uint32_t nr = SLOTS_MIN;
-	/* well below the quarter of it that attaching does not go beyond */
+	/* well below heapspace_check_limit's limit of a quarter */
 	while (nr < SLOTS_MANY && nr < 2 * tids.pids.n && 2ull * nr * SLOT_BYTES < left / 8)
 		nr *= 2;
 	return nr;
@@ -308,9 +309,9 @@ int heapprocess_attach(struct heapprocess **ret_p, const struct heapprocess_spec
 	*plan = (struct heap_plan){0};
 	p->seed = hash_mix((uint64_t)(uint32_t)spec->pid << 32 | spec->generation, spec->start_ns);
 	p->before = p->between = now_moment();
-	p->born_ns = p->between.ns;
+	p->attached_ns = p->between.ns;
 	int32_t inner = 0;
-	p->has_own_pids = !proc_nspid(spec->pid, &inner, NULL) && inner != spec->pid;
+	p->has_pid_namespace = !proc_nspid(spec->pid, &inner, NULL) && inner != spec->pid;
 	struct heapinject_spec inject = {.pid = spec->pid,
 					 .plan = &p->plan,
 					 .is_full_trace = spec->is_full_trace,
@@ -332,15 +333,15 @@ int heapprocess_start(struct heapprocess *p, struct err *err)
 	return heapinject_start(p->inject, err);
 }
 
-/* ---- libraries that come later ------------------------------------------------------------ */
+/* ---- libraries loaded later ------------------------------------------------------------------ */
 
-/* Allocators' functions only: what maps memory for them is the C library's, and is there. */
+/* Allocator functions only: mmap and the like are in the C library, loaded before. */
 static bool is_new(const struct heapprocess *p, const struct heap_site *s)
 {
 	return s->shape < HEAP_MMAP && !heapinject_has_function(p->inject, s->addr);
 }
 
-const char *heapprocess_lacks(const struct heapprocess *p, const struct heap_plan *now)
+const char *heapprocess_find_unrecorded(const struct heapprocess *p, const struct heap_plan *now)
 {
 	vec_foreach(s, &now->sites)
 		if (is_new(p, s))
@@ -348,7 +349,7 @@ const char *heapprocess_lacks(const struct heapprocess *p, const struct heap_pla
 	return NULL;
 }
 
-/* Our own copy of a path of a plan that goes. */
+/* Copies a path of a plan that will be released. */
 static const char *path_known(const struct heapprocess *p, const char *path)
 {
 	vec_foreach(s, &p->plan.sites)
@@ -363,7 +364,7 @@ int heapprocess_add(struct heapprocess *p, struct heap_plan *now, struct heappro
 	CLEANUP(heap_plan_release) struct heap_plan more = {.method = p->plan.method};
 	uint32_t nr_sites = heapinject_nr_sites(p->inject);
 	size_t nr_before = heapinject_info(p->inject).nr_patched;
-	const char *path = heapprocess_lacks(p, now);
+	const char *path = heapprocess_find_unrecorded(p, now);
 	*ret_a = (struct heapprocess_added){0};
 	if (!path)
 		return 0;
@@ -391,7 +392,7 @@ int heapprocess_add(struct heapprocess *p, struct heap_plan *now, struct heappro
 void heapprocess_stop(struct heapprocess *p)
 {
 	if (!p->is_stopped)
-		(void)heapinject_stop(p->inject, NULL); /* gone: nobody records any more */
+		(void)heapinject_stop(p->inject, NULL); /* fails if it has ended */
 	p->is_stopped = true;
 }
 
@@ -399,7 +400,7 @@ void heapprocess_end(struct heapprocess *p)
 {
 	heapaccount_end(p->account);
 	heapqueue_put(p->spec.queue, &p->batch);
-	/* gone, or not ours to touch any more: it falls silent by itself */
+	/* ended, or no longer permitted: the recorder stops by itself */
 	(void)heapinject_detach(p->inject, NULL);
 }
 

@@ -1,4 +1,4 @@
-/* See queue.h. */
+/* The queue between drain and capture thread; see queue.h. */
 #include "base/base.h"
 #include "capture/heap/queue.h"
 
@@ -21,7 +21,7 @@ void heapqueue_batch_release(struct heapqueue_batch *b)
 void heapqueue_release(struct heapqueue *q)
 {
 	heapqueue_batch_release(&q->waiting);
-	heapqueue_batch_release(&q->given);
+	heapqueue_batch_release(&q->delivering);
 	pthread_mutex_destroy(&q->lock);
 }
 
@@ -88,13 +88,13 @@ int heapqueue_deliver(struct heapqueue *q, const struct event_sink *sink, struct
 {
 	pthread_mutex_lock(&q->lock);
 	struct heapqueue_batch got = q->waiting;
-	q->waiting = q->given; /* empty; its memory is used again */
+	q->waiting = q->delivering; /* empty; reuses its memory */
 	pthread_mutex_unlock(&q->lock);
 	int rc = emit_stacks(&got, sink, err);
 	rc = rc ? rc : emit_rows(&got, sink, err);
 	vec_clear(&got.rows);
 	vec_clear(&got.stacks);
 	vec_clear(&got.frames);
-	q->given = got;
+	q->delivering = got;
 	return rc;
 }

@@ -1,6 +1,6 @@
 /*
- * What the thread that empties the rings has found, on its way to the thread of the capture, which
- * alone may speak to the sink: stacks and rows of all processes.
+ * A queue of stacks and rows of all processes, from the drain thread to the capture thread, which
+ * alone may call the sink.
  */
 #ifndef ASSAY_CAPTURE_HEAP_QUEUE_H
 #define ASSAY_CAPTURE_HEAP_QUEUE_H
@@ -15,7 +15,7 @@
 
 struct heapqueue_row {
 	int32_t pid;
-	uint64_t seed; /* of the references of its stacks */
+	uint64_t seed; /* of the process's stack references */
 	struct heapaccount_row row;
 };
 
@@ -23,10 +23,10 @@ struct heapqueue_stack {
 	int32_t pid;
 	uint64_t ref;
 	enum loss_kind loss;
-	uint32_t nr_frames; /* in `frames`, in order */
+	uint32_t nr_frames; /* number of entries in `frames`, in order */
 };
 
-/* A batch; filled by one thread without a lock. */
+/* A batch, filled by one thread without a lock. */
 struct heapqueue_batch {
 	VEC(struct heapqueue_row) rows;
 	VEC(struct heapqueue_stack) stacks;
@@ -36,18 +36,18 @@ struct heapqueue_batch {
 struct heapqueue {
 	pthread_mutex_t lock;
 	struct heapqueue_batch waiting;
-	struct heapqueue_batch given; /* the reader's alone */
+	struct heapqueue_batch delivering; /* used by heapqueue_deliver only */
 };
 
 void heapqueue_init(struct heapqueue *q);
 void heapqueue_release(struct heapqueue *q);
 void heapqueue_batch_release(struct heapqueue_batch *b);
-/* Moves everything of @b into the queue. */
+/* Moves the contents of @b into the queue. */
 void heapqueue_put(struct heapqueue *q, struct heapqueue_batch *b);
-/* Tells the sink what is there. */
+/* Passes all queued stacks and rows to @sink. */
 int heapqueue_deliver(struct heapqueue *q, const struct event_sink *sink, struct err *err);
 
-/* The reference of a stack; 0 stays 0. */
+/* The reference of a stack id; 0 stays 0. */
 uint64_t heapqueue_ref(uint64_t seed, uint32_t stack);
 
 #endif

@@ -1,4 +1,4 @@
-/* See ringwait.h. */
+/* Sleeping between drains; see ringwait.h. */
 #include "base/base.h"
 #include "capture/heap/ringwait.h"
 
@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 
-/* Of <linux/futex.h> and <sys/syscall.h> since Linux 5.16. */
+/* In <linux/futex.h> and <sys/syscall.h> since Linux 5.16. */
 #define SYS_FUTEX_WAITV 449
 #define WAITV_32        2u
 #define WAITV_PRIVATE   128u
@@ -23,7 +23,7 @@ struct waitv {
 
 void ringwait_begin(struct ringwait *n)
 {
-	__atomic_store_n(&n->own, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&n->is_woken, 0, __ATOMIC_SEQ_CST);
 	n->nr_wake_futexes = 0;
 }
 
@@ -39,7 +39,7 @@ bool ringwait_add(struct ringwait *n, uint32_t *wake_futex)
 int ringwait_sleep(struct ringwait *n, uint64_t until_ns)
 {
 	struct waitv v[RINGWAIT_FUTEXES_MAX + 1] = {
-		{.uaddr = (uintptr_t)&n->own, .flags = WAITV_32 | WAITV_PRIVATE}};
+		{.uaddr = (uintptr_t)&n->is_woken, .flags = WAITV_32 | WAITV_PRIVATE}};
 	for (uint32_t i = 0; i < n->nr_wake_futexes; i++)
 		v[i + 1] =
 			(struct waitv){.uaddr = (uintptr_t)n->wake_futexes[i], .flags = WAITV_32};
@@ -49,12 +49,12 @@ int ringwait_sleep(struct ringwait *n, uint64_t until_ns)
 		return 1;
 	if (errno == ETIMEDOUT)
 		return 0;
-	/* EAGAIN: it rang before; EINTR; EFAULT: a process was left meanwhile */
+	/* EAGAIN: woken before; EINTR; EFAULT: unmapped meanwhile */
 	return errno == ENOSYS || errno == EPERM || errno == EINVAL ? -ENOSYS : 1;
 }
 
 void ringwait_wake(struct ringwait *n)
 {
-	__atomic_store_n(&n->own, 1, __ATOMIC_SEQ_CST);
-	(void)syscall(SYS_futex, &n->own, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	__atomic_store_n(&n->is_woken, 1, __ATOMIC_SEQ_CST);
+	(void)syscall(SYS_futex, &n->is_woken, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }

@@ -1,10 +1,10 @@
 /*
- * How the thread that empties rings sleeps when they fill slowly: until a time, until somebody here
- * wakes it, or until a recorder finds its ring filling and rings its bell (struct heap_shared). All
- * of them are futexes; futex_waitv waits for many.
+ * Sleeps between drains: until a time, until another thread of assay wakes it, or until a recorder
+ * signals that its ring is filling (wake-up futex of struct heap_shared). Waits for all futexes
+ * together by futex_waitv.
  *
- * Bells lie in memory that targets write. One that rings for nothing costs a look at its ring: who
- * was woken is to sleep for a few short times without bells.
+ * The wake-up futexes are in memory that targets can write. A spurious wake-up costs a check of the
+ * ring; a caller that gets many should sleep a few times for a short time without these futexes.
  */
 #ifndef ASSAY_CAPTURE_HEAP_RINGWAIT_H
 #define ASSAY_CAPTURE_HEAP_RINGWAIT_H
@@ -14,21 +14,21 @@
 #define RINGWAIT_FUTEXES_MAX 127 /* the kernel waits for 128 at a time */
 
 struct ringwait {
-	uint32_t own; /* 0: asleep, or about to be */
+	uint32_t is_woken; /* futex; 0 while asleep or about to sleep */
 	uint32_t nr_wake_futexes;
 	uint32_t *wake_futexes[RINGWAIT_FUTEXES_MAX];
 };
 
-/* What calls ringwait_wake from now on keeps it from sleeping. */
+/* Prepares to sleep: a ringwait_wake from now on makes ringwait_sleep return at once. */
 void ringwait_begin(struct ringwait *n);
-/* The memory may be unmapped while it sleeps, but not before. False: too many. */
+/* Adds a futex. Its memory may be unmapped during the sleep, not before. False: too many. */
 bool ringwait_add(struct ringwait *n, uint32_t *wake_futex);
 /*
- * Sleeps. 0: the time was over, 1: it was woken or a bell rang, -ENOSYS: this kernel cannot, or
- * may not.
+ * Sleeps until @until_ns. 0: timeout, 1: woken, -ENOSYS: futex_waitv is not available or not
+ * permitted.
  */
 int ringwait_sleep(struct ringwait *n, uint64_t until_ns);
-/* From any thread. */
+/* Wakes the sleeper; from any thread. */
 void ringwait_wake(struct ringwait *n);
 
 #endif

@@ -72,8 +72,7 @@ static uint64_t tsc_per_us(void)
 	return MAX(d_tsc * 1000 / (clock_mono_ns() - ns), 1);
 }
 
-/* ---- an earlier attach ------------------------------------------------------------------
- */
+/* ---- an earlier attach ----------------------------------------------------------------------- */
 
 static void find_image(struct heapinject *h)
 {
@@ -210,9 +209,7 @@ static int inspect(struct heapinject *h, struct err *err)
 	return recover(h, err);
 }
 
-/*
- * ---- sizes and addresses ------------------------------------------------------------------------
- */
+/* ---- sizes and addresses --------------------------------------------------------------------- */
 
 static uint32_t power_of_two(uint64_t n)
 {
@@ -299,9 +296,7 @@ static int choose_layout(struct heapinject *h, struct err *err)
 	return 0;
 }
 
-/*
- * ---- the attach --------------------------------------------------------------------------------
- */
+/* ---- the attach ------------------------------------------------------------------------------ */
 
 /*
  * The target has the file open as well: check its size after sealing, as access beyond the end of a

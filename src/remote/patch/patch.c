@@ -13,8 +13,7 @@
 #define SHORT_REACH     127
 #define FDES_MAX        (1u << 20)
 
-/* ---- bounds of functions ------------------------------------------------------------------------
- */
+/* ---- bounds of functions --------------------------------------------------------------------- */
 
 static bool find_hdr(uint64_t base, heappatch_read_fn read, void *ctx, uint64_t *ret_addr)
 {

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "capture/heap/heapaccount_priv.h"
+#include "capture/heap/heapsums.h"
 #include "model/heap.h"
 #include "model/tables.h"
 
@@ -36,7 +36,7 @@ struct truth {
 	int64_t live_of[STACKS][THREADS];
 	int64_t peak_of[STACKS][THREADS];
 	size_t last[THREADS]; /* block + 1 */
-	int64_t nr_older;
+	int64_t nr_preexisting;
 };
 
 static uint64_t addr_of(size_t i)
@@ -159,8 +159,8 @@ static void check_sums(const struct truth *t)
 			CHECK_U64(heapworld_sum(w, TABLE_LIVE, s, tid, 1), t->live_of[s][th]);
 		}
 	CHECK_U64(heapaccount_info(w->account).live_bytes, t->live);
-	CHECK_U64(heapaccount_info(w->account).nr_older, t->nr_older);
-	CHECK_U64(heapworld_sum(w, TABLE_FREED_PREEXISTING, -1, -1, 0), t->nr_older);
+	CHECK_U64(heapaccount_info(w->account).nr_preexisting, t->nr_preexisting);
+	CHECK_U64(heapworld_sum(w, TABLE_FREED_PREEXISTING, -1, -1, 0), t->nr_preexisting);
 }
 
 static void check_peak(const struct truth *t)
@@ -276,7 +276,7 @@ TEST(heapaccount_counts_frees_of_older_blocks_apart)
 			heapworld_pass(&w, t.now);
 			CHECK(heapworld_free(&w, thread, t.now, 0x555500000000 + i * 16));
 		}
-		t.nr_older++;
+		t.nr_preexisting++;
 	}
 	heapworld_pass(&w, t.now);
 	heapaccount_end(w.account);
@@ -294,7 +294,7 @@ TEST(heapaccount_knows_no_older_blocks_where_it_has_all)
 	heapworld_pass(&w, START + 30);
 	heapaccount_end(w.account);
 	CHECK_U64(heapworld_sum(&w, TABLE_FREED_PREEXISTING, -1, -1, 0), 0);
-	CHECK_U64(heapaccount_info(w.account).nr_older, 0);
+	CHECK_U64(heapaccount_info(w.account).nr_preexisting, 0);
 	CHECK_U64(heapaccount_info(w.account).nr_unmatched, 1);
 	heapworld_release(&w);
 }
@@ -305,11 +305,11 @@ TEST(heapaccount_pairs_an_allocation_that_comes_after_its_free)
 	heapworld_init(&w, 0, 1);
 	CHECK(heapworld_free(&w, 1, START + 20, 0x1000));
 	heapworld_pass(&w, START + 30);
-	CHECK_U64(heapaccount_info(w.account).nr_older, 1);
+	CHECK_U64(heapaccount_info(w.account).nr_preexisting, 1);
 	CHECK(heapworld_alloc(&w, 0, START + 10, 0x1000, 64, 3));
 	heapworld_pass(&w, START + 40);
 	heapaccount_end(w.account);
-	CHECK_U64(heapaccount_info(w.account).nr_older, 0);
+	CHECK_U64(heapaccount_info(w.account).nr_preexisting, 0);
 	CHECK_U64(heapworld_sum(&w, TABLE_FREED_PREEXISTING, -1, -1, 0), 0);
 	CHECK_U64(heapworld_sum(&w, TABLE_ALLOCATED, 3, 100, 1), 64);
 	CHECK_U64(heapworld_sum(&w, TABLE_FREED, 3, 100, 1), 64);
@@ -413,14 +413,14 @@ TEST(heapaccount_looks_back_for_a_part_of_the_time_only)
 		ev.addr = 0x90000000 + 16 * i;
 		heapaccount_add(b, &ev, 1);
 	}
-	CHECK_U64(b->nr_looks, 1u << 26);
+	CHECK_U64(b->nr_log_scans, 1u << 26);
 	CHECK_U64(heapaccount_info(b).nr_late, 5000);
 	ev.tsc = START + SECOND + 10; /* the next second begins with all of it */
 	heapaccount_add(b, &ev, 1);
 	ev.tsc--;
 	ev.addr = 0x10000;
 	heapaccount_add(b, &ev, 1);
-	CHECK_U64(b->nr_looks, HEAP_PENDING_FREES);
+	CHECK_U64(b->nr_log_scans, HEAP_PENDING_FREES);
 	heapaccount_free(b);
 }
 
@@ -453,7 +453,7 @@ TEST(heapaccount_estimates_are_within_their_intervals)
 			allocated[stack] += (double)bytes;
 			live[stack] += is_freed ? 0 : (double)bytes;
 			double luck = (double)heapworld_random(&w, 1u << 30) / (1u << 30);
-			if (luck < heapaccount_share(bytes, interval)) {
+			if (luck < heapaccount_probability(bytes, interval)) {
 				uint64_t addr = 0x10000 + i * 16;
 				CHECK(heapworld_alloc(&w, stack & 1, tsc, addr, bytes,
 						      (uint32_t)stack));

@@ -1,45 +1,45 @@
-/* What the books tell; see heapaccount.h. */
+/* Turns the sums of heapsums.h into rows. */
 #include "base/base.h"
 #include "capture/heap/heapaccount.h"
 
 #include <math.h>
 
-#include "capture/heap/heapaccount_priv.h"
+#include "capture/heap/heapsums.h"
 #include "model/heap.h"
 #include "model/tables.h"
 
 #define SECOND_NS 1000000000u
-/* Seconds of allocation of live blocks are told apart up to so many, then in larger steps. */
+/* Live blocks are grouped by second of allocation; by longer steps in captures of more seconds. */
 #define AGES_MAX 1000
 
-/* What a target claims may be anything. */
+/* Sums come from the target and may be out of range. */
 static int64_t saturate(double v)
 {
 	return v >= 9.2e18 ? INT64_MAX : v <= -9.2e18 ? INT64_MIN : (int64_t)rint(v);
 }
 
-/* The whole part of a sum; what is left goes to the next row. */
-static double take(double *sum)
+/* Takes the rounded part of a sum; the remainder stays for the next row. */
+static double take_whole(double *sum)
 {
 	double whole = rint(*sum);
 	*sum -= whole;
 	return whole;
 }
 
-static struct heap_flow take_flow(struct heap_flow *f)
+static struct heap_sum take_sum(struct heap_sum *f)
 {
-	double nr = take(&f->nr);
-	return (struct heap_flow){nr, take(&f->nr_bytes)};
+	double nr = take_whole(&f->nr);
+	return (struct heap_sum){nr, take_whole(&f->nr_bytes)};
 }
 
-static struct heapaccount_row row_of(const struct heapaccount *b, const struct heap_site *s,
+static struct heapaccount_row row_of(const struct heapaccount *b, const struct heapsite *s,
 				     uint32_t spec)
 {
 	return (struct heapaccount_row){
 		.spec = spec,
-		.stack = heap_site_stack(s),
-		.tid = b->threads.p[heap_site_thread(s)].tid,
-		.size_class = heap_site_class(s) == UINT16_MAX ? 0 : heap_site_class(s),
+		.stack = heapsite_stack(s),
+		.tid = b->threads.p[heapsite_thread(s)].tid,
+		.size_class = heapsite_class(s) == UINT16_MAX ? 0 : heapsite_class(s),
 		.time_ns = b->spec.start_ns + (uint64_t)b->second * SECOND_NS};
 }
 
@@ -66,18 +66,18 @@ struct event heapaccount_event(const struct heapaccount_row *row, int32_t pid, u
 
 static void emit_site(struct heapaccount *b, uint32_t idx)
 {
-	struct heap_site *s = &b->sites.p[idx];
-	struct heap_site_more *more = &b->more.p[idx];
+	struct heapsite *s = &b->sites.p[idx];
+	struct heapsite_rest *rest = &b->rest.p[idx];
 	struct heapaccount_row a = row_of(b, s, TABLE_ALLOCATED);
 	struct heapaccount_row f = row_of(b, s, TABLE_FREED);
-	struct heap_flow allocated = take_flow(&s->allocated);
-	struct heap_flow freed = take_flow(&s->freed);
-	struct heap_flow temporary = take_flow(&more->temporary);
-	heap_flow_add(&more->reported, &allocated);
-	heap_flow_sub(&more->reported, &freed);
-	heap_flow_sub(&s->at_peak, &allocated);
-	heap_flow_add(&s->at_peak, &freed);
-	s->peak &= ~HEAP_SITE_DIRTY;
+	struct heap_sum allocated = take_sum(&s->allocated);
+	struct heap_sum freed = take_sum(&s->freed);
+	struct heap_sum temporary = take_sum(&rest->temporary);
+	heap_sum_add(&rest->reported, &allocated);
+	heap_sum_sub(&rest->reported, &freed);
+	heap_sum_sub(&s->at_peak, &allocated);
+	heap_sum_add(&s->at_peak, &freed);
+	s->peak &= ~HEAPSITE_DIRTY;
 	a.values[HEAP_ALLOCATED_CALLS] = a.values[HEAP_ALLOCATED_SAMPLES] = saturate(allocated.nr);
 	a.values[HEAP_ALLOCATED_BYTES] = saturate(allocated.nr_bytes);
 	a.values[HEAP_ALLOCATED_TEMPORARY] = saturate(temporary.nr);
@@ -85,7 +85,7 @@ static void emit_site(struct heapaccount *b, uint32_t idx)
 	f.values[HEAP_BLOCKS] = f.values[HEAP_SAMPLES] = saturate(freed.nr);
 	f.values[HEAP_BYTES] = saturate(freed.nr_bytes);
 	if (b->spec.interval_bytes) {
-		struct heap_site_samples *m = &b->samples.p[idx];
+		struct heapsite_samples *m = &b->samples.p[idx];
 		a.values[HEAP_ALLOCATED_SAMPLES] = (int64_t)m->nr_allocated;
 		a.values[HEAP_ALLOCATED_VARIANCE] = saturate(m->allocated_variance);
 		f.values[HEAP_SAMPLES] = (int64_t)m->nr_freed;
@@ -97,22 +97,22 @@ static void emit_site(struct heapaccount *b, uint32_t idx)
 	emit(b, &f);
 }
 
-static void emit_older(struct heapaccount *b)
+static void emit_preexisting(struct heapaccount *b)
 {
-	for (size_t i = 0; i < b->older.n; i++) {
-		struct heap_thread *t = &b->threads.p[b->older.p[i]];
+	for (size_t i = 0; i < b->preexisting.n; i++) {
+		struct heap_thread_sums *t = &b->threads.p[b->preexisting.p[i]];
 		t->is_dirty = false;
-		if (t->nr_older <= 0)
+		if (t->nr_preexisting <= 0)
 			continue;
 		struct heapaccount_row row = {.spec = TABLE_FREED_PREEXISTING,
 					      .tid = t->tid,
 					      .time_ns = b->spec.start_ns +
 							 (uint64_t)b->second * SECOND_NS};
-		row.values[HEAP_BLOCKS] = row.values[HEAP_SAMPLES] = t->nr_older;
-		t->nr_older = 0;
+		row.values[HEAP_BLOCKS] = row.values[HEAP_SAMPLES] = t->nr_preexisting;
+		t->nr_preexisting = 0;
 		emit(b, &row);
 	}
-	vec_clear(&b->older);
+	vec_clear(&b->preexisting);
 }
 
 static void emit_mapped(struct heapaccount *b)
@@ -131,10 +131,10 @@ static void emit_mapped(struct heapaccount *b)
 	map_clear(&b->mapped_index);
 }
 
-static void note_memory(struct heapaccount *b)
+static void update_memory(struct heapaccount *b)
 {
 	uint64_t nr = b->blocks.nr_bytes + b->sites.cap * sizeof(*b->sites.p) +
-		      b->more.cap * sizeof(*b->more.p) + b->samples.cap * sizeof(*b->samples.p) +
+		      b->rest.cap * sizeof(*b->rest.p) + b->samples.cap * sizeof(*b->samples.p) +
 		      ((uint64_t)sizeof(*b->index) << b->index_log2);
 	b->info.max_bytes = MAX(b->info.max_bytes, nr);
 }
@@ -144,9 +144,9 @@ void heapaccount_emit_second(struct heapaccount *b)
 	for (size_t i = 0; i < b->dirty.n; i++)
 		emit_site(b, b->dirty.p[i]);
 	vec_clear(&b->dirty);
-	emit_older(b);
+	emit_preexisting(b);
 	emit_mapped(b);
-	note_memory(b);
+	update_memory(b);
 	if (b->peak_tsc) {
 		b->peak_ns = heapclock_ns(&b->clock, b->peak_tsc);
 		b->peak_tsc = 0;
@@ -158,22 +158,23 @@ void heapaccount_emit_second(struct heapaccount *b)
 static void emit_peak(struct heapaccount *b)
 {
 	for (uint32_t i = 0; i < b->sites.n; i++) {
-		const struct heap_site *s = &b->sites.p[i];
-		bool is_older = s->peak >> 1 != b->peak; /* it has not changed since */
-		struct heap_flow at = b->more.p[i].reported;
-		if (is_older)
-			at = heap_site_live(b, i);
+		const struct heapsite *s = &b->sites.p[i];
+		bool is_unchanged = s->peak >> 1 != b->peak; /* no change since the peak */
+		struct heap_sum at = b->rest.p[i].reported;
+		if (is_unchanged)
+			at = heapsite_live(b, i);
 		else
-			heap_flow_add(&at, &s->at_peak);
+			heap_sum_add(&at, &s->at_peak);
 		struct heapaccount_row row = row_of(b, s, TABLE_PEAK);
 		row.time_ns = b->peak_ns;
 		row.values[HEAP_BLOCKS] = row.values[HEAP_SAMPLES] = saturate(at.nr);
 		row.values[HEAP_BYTES] = saturate(at.nr_bytes);
 		if (b->spec.interval_bytes) {
-			const struct heap_site_samples *m = &b->samples.p[i];
-			row.values[HEAP_SAMPLES] = (int64_t)(is_older ? m->nr_live : m->nr_at_peak);
+			const struct heapsite_samples *m = &b->samples.p[i];
+			row.values[HEAP_SAMPLES] =
+				(int64_t)(is_unchanged ? m->nr_live : m->nr_at_peak);
 			row.values[HEAP_VARIANCE] =
-				saturate(is_older ? m->live_variance : m->at_peak_variance);
+				saturate(is_unchanged ? m->live_variance : m->at_peak_variance);
 		}
 		if (row.values[HEAP_SAMPLES])
 			emit(b, &row);
@@ -183,7 +184,7 @@ static void emit_peak(struct heapaccount *b)
 struct live_group {
 	uint32_t site;
 	uint32_t second;
-	struct heap_flow sum;
+	struct heap_sum sum;
 	double variance;
 	int64_t nr;
 };
@@ -205,7 +206,8 @@ static void emit_live(struct heapaccount *b)
 				 (struct live_group){.site = block->site, .second = second});
 		}
 		struct live_group *g = &groups.p[*idx];
-		double share = heapaccount_share(heapblock_bytes(block), b->spec.interval_bytes);
+		double share =
+			heapaccount_probability(heapblock_bytes(block), b->spec.interval_bytes);
 		double bytes = (double)heapblock_bytes(block);
 		g->nr++;
 		g->sum.nr += 1 / share;
