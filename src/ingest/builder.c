@@ -1,9 +1,64 @@
-/* Events -> profile: threads, mappings, rows; see builder.h. Stacks: builder_stack.c. */
+/* Builds a profile from events: threads, mappings, rows; see builder.h. Stacks: stackbuild.c. */
 #include "base/base.h"
 #include "ingest/builder.h"
 
+#include <stdlib.h>
+
+#include "base/map.h"
 #include "base/mem.h"
-#include "ingest/builder_priv.h"
+#include "base/vec.h"
+#include "ingest/stackbuild.h"
+#include "ingest/stackrefs.h"
+#include "unwind/space.h"
+
+struct thread {
+	int32_t pid;
+	str_id comm;
+	task_id task;      /* 0 = not needed yet */
+	uint64_t first_ns; /* first event or fork */
+	uint64_t end_ns;   /* 0 = has not exited */
+	bool is_alive;
+};
+
+/* The table that rows of one of the source's events go to. */
+struct spec_table {
+	uint32_t table;      /* + 1, 0 = none */
+	uint32_t bytes_each; /* bytes per counted event; 0: samples are of time */
+};
+
+/* An aggregated row whose stacks have not arrived yet. */
+struct pending_row {
+	uint32_t spec;
+	int16_t cpu;
+	bool is_tried;
+	uint64_t time_ns;
+	task_id task;
+	uint64_t user_ref;
+	uint64_t kernel_ref;
+	uint64_t other_ref;
+	struct tag tag; /* without other_stack */
+	int64_t values[TABLE_COLUMNS_MAX];
+};
+
+struct builder {
+	struct profile *p;
+	struct builder_options options;
+	struct modules modules;
+	struct spaces spaces;
+	struct stackbuild *stackbuild;
+	struct stackrefs refs;
+	struct map thread_by_tid; /* tid -> index */
+	struct map nr_alive;      /* pid -> known threads that have not exited */
+	struct map listed;        /* pids whose mappings are in the profile */
+	int32_t last_tid;         /* cache of the last lookup: tid, index; valid if threads.n */
+	uint32_t last_thread;
+	VEC(struct thread) threads;
+	VEC(struct spec_table) table_of_spec;
+	VEC(struct pending_row) pending;
+	int32_t changed_pid; /* its mapping changes were not reported yet; 0 = none */
+	uint64_t last_ns;
+	uint64_t now_ns; /* of the current event */
+};
 
 struct builder *builder_new(struct profile *p, const struct builder_options *options)
 {
@@ -14,11 +69,13 @@ struct builder *builder_new(struct profile *p, const struct builder_options *opt
 				      .files = options->files,
 				      .cache_dir = options->cache_dir,
 				      .needs_tables = true};
-	b->walker = walker_new();
-	b->cache = xcalloc(LOC_CACHE_SIZE, sizeof(*b->cache));
-	b->chains = xcalloc(CHAIN_SETS * CHAIN_WAYS, sizeof(*b->chains));
-	for (size_t i = 0; i < LOC_CACHE_SIZE; i++)
-		b->cache[i].key = UINT32_MAX;
+	b->stackbuild = stackbuild_new(
+		&(struct stackbuild_options){.p = p,
+					     .modules = &b->modules,
+					     .spaces = &b->spaces,
+					     .wants_more_stack = options->wants_more_stack,
+					     .ctx = options->ctx});
+	b->refs = (struct stackrefs){.p = p, .spaces = &b->spaces, .stackbuild = b->stackbuild};
 	return b;
 }
 
@@ -26,7 +83,8 @@ void builder_free(struct builder *b)
 {
 	if (!b)
 		return;
-	walker_free(b->walker);
+	stackbuild_free(b->stackbuild);
+	stackrefs_release(&b->refs);
 	spaces_release(&b->spaces);
 	modules_release(&b->modules);
 	map_release(&b->thread_by_tid);
@@ -34,15 +92,7 @@ void builder_free(struct builder *b)
 	map_release(&b->listed);
 	vec_release(&b->threads);
 	vec_release(&b->table_of_spec);
-	vec_release(&b->scratch);
-	refs_release(&b->refs);
-	free(b->cache);
-	free(b->chains);
-	for (size_t i = 0; i < PATHS; i++) {
-		vec_release(&b->paths[i].locs);
-		vec_release(&b->paths[i].nodes);
-		vec_release(&b->paths[i].addrs);
-	}
+	vec_release(&b->pending);
 	free(b);
 }
 
@@ -60,7 +110,7 @@ void builder_set_bytes_table(struct builder *b, uint32_t spec, uint32_t table, u
 	b->table_of_spec.p[spec].bytes_each = bytes_each;
 }
 
-const struct spec_table *builder_table_of(const struct builder *b, uint32_t spec)
+static const struct spec_table *table_of(const struct builder *b, uint32_t spec)
 {
 	const struct spec_table *t = spec < b->table_of_spec.n ? &b->table_of_spec.p[spec] : NULL;
 	return t && t->table ? t : NULL;
@@ -97,7 +147,7 @@ static void count_alive(struct builder *b, struct thread *t)
 	++*map_put(&b->nr_alive, (uint32_t)t->pid, NULL);
 }
 
-/* Whether it was the last one that is known of its process. */
+/* Returns whether it was the last known thread of its process. */
 static bool count_dead(struct builder *b, struct thread *t)
 {
 	uint32_t *nr = t->is_alive ? map_get(&b->nr_alive, (uint32_t)t->pid) : NULL;
@@ -123,7 +173,7 @@ static struct thread *thread_of(struct builder *b, int32_t pid, int32_t tid)
 		b->last_thread = *idx;
 	}
 	struct thread *t = &b->threads.p[b->last_thread];
-	if (pid > 0 && t->pid != pid) { /* a recycled number */
+	if (pid > 0 && t->pid != pid) { /* the tid was reused */
 		(void)count_dead(b, t);
 		*t = (struct thread){.pid = pid, .comm = t->comm, .first_ns = b->now_ns};
 	}
@@ -132,7 +182,7 @@ static struct thread *thread_of(struct builder *b, int32_t pid, int32_t tid)
 	return t;
 }
 
-/* A number that lives twice under one name is one task, from its first birth to its last end. */
+/* A tid that is reused under the same name is one task, from the first start to the last exit. */
 static task_id task_for(struct builder *b, const struct thread *t, int32_t tid, str_id comm)
 {
 	task_id id = profile_task(b->p, t->pid, tid, comm, t->first_ns);
@@ -140,7 +190,7 @@ static task_id task_for(struct builder *b, const struct thread *t, int32_t tid, 
 	return id;
 }
 
-task_id builder_task(struct builder *b, const struct event *ev)
+static task_id task_of(struct builder *b, const struct event *ev)
 {
 	struct thread *t = thread_of(b, ev->pid, ev->tid);
 	if (!t->task) {
@@ -158,7 +208,8 @@ bool builder_knows_thread(const struct builder *b, int32_t pid, int32_t tid)
 	return idx && b->threads.p[*idx].pid == pid;
 }
 
-task_id builder_past_task(struct builder *b, int32_t pid, int32_t tid, uint64_t time_ns)
+/* The task of a thread that may have exited since; does not change the known threads. */
+static task_id past_task(struct builder *b, int32_t pid, int32_t tid, uint64_t time_ns)
 {
 	const uint32_t *idx = map_get(&b->thread_by_tid, (uint32_t)tid);
 	const struct thread *t = idx ? &b->threads.p[*idx] : NULL;
@@ -167,9 +218,9 @@ task_id builder_past_task(struct builder *b, int32_t pid, int32_t tid, uint64_t 
 	return profile_task(b->p, pid, tid, tid ? 0 : profile_cstr(b->p, "swapper"), time_ns);
 }
 
-/* ---- what mappings mean now is told ------------------------------------------------------- */
+/* ---- reporting changed mappings ----------------------------------------------------------- */
 
-/* A process tells hundreds of mappings at once: its watcher hears of them once. */
+/* Mappings come in runs of hundreds: space_changed is called once per run. */
 void builder_emit_spaces(struct builder *b)
 {
 	int32_t pid = b->changed_pid;
@@ -187,16 +238,16 @@ static void note_change(struct builder *b, int32_t pid)
 	b->changed_pid = pid;
 }
 
-/* ---- births, names, deaths ---------------------------------------------------------------- */
+/* ---- thread events ------------------------------------------------------------------------ */
 
 static void on_thread_comm(struct builder *b, const struct event *ev)
 {
 	struct thread *t = thread_of(b, ev->pid, ev->tid);
 	t->comm = profile_cstr(b->p, ev->comm.name);
-	if (t->task) /* the old name had rows; without, all of its life goes to the new one */
+	if (t->task) /* rows so far keep the old name; a thread without rows gets the new one */
 		t->first_ns = ev->time_ns;
 	t->task = 0;
-	if (ev->comm.is_exec) { /* the other threads are gone, whatever was told of them */
+	if (ev->comm.is_exec) { /* execve ends all other threads */
 		*map_put(&b->nr_alive, (uint32_t)ev->pid, NULL) = 1;
 		spaces_exec(&b->spaces, ev->pid);
 		(void)map_del(&b->listed, (uint32_t)ev->pid);
@@ -229,14 +280,14 @@ static void on_thread_exit(struct builder *b, const struct event *ev)
 	if (t->task)
 		b->p->tasks.p[t->task].end_ns = ev->time_ns;
 	t->task = 0;
-	/* A first thread may end long before the others: they go on in the same mappings. */
+	/* The main thread may exit long before the others, which keep the mappings. */
 	bool is_last = count_dead(b, t);
 	const uint32_t *first = map_get(&b->thread_by_tid, (uint32_t)ev->pid);
 	if (is_last && first && !b->threads.p[*first].is_alive) {
 		spaces_exit(&b->spaces, ev->pid);
 		(void)map_del(&b->listed, (uint32_t)ev->pid);
 		note_change(b, ev->pid);
-		if (b->changed_pid) /* who watches it must not look at it any more */
+		if (b->changed_pid) /* at once: the space is freed */
 			builder_emit_spaces(b);
 	}
 }
@@ -271,7 +322,7 @@ static void on_map(struct builder *b, const struct event *ev)
 		map.bias = module_bias(im, m->start, m->pgoff);
 	uint32_t before = sp->generation;
 	space_add(&b->spaces, sp, &map);
-	/* A JIT that changes its pages' rights tells the same mapping again and again. */
+	/* A JIT that changes its pages' protection causes many events for the same mapping. */
 	if (sp->generation != before)
 		note_change(b, ev->pid);
 	if (sp->generation != before && map_get(&b->listed, (uint32_t)ev->pid))
@@ -279,16 +330,113 @@ static void on_map(struct builder *b, const struct event *ev)
 }
 
 /*
- * The profile gets a process's mappings with its first sample: most children of a build or a
- * shell end, or execute something else, before they have one.
+ * Adds a process's mappings to the profile at its first sample: most children of a build or a shell
+ * exit or call execve before they have one.
  */
-void builder_list_mappings(struct builder *b, const struct event *ev)
+static void list_mappings(struct builder *b, const struct event *ev)
 {
 	bool is_new;
 	(void)map_put(&b->listed, (uint32_t)ev->pid, &is_new);
 	const struct space *sp = is_new ? spaces_find(&b->spaces, ev->pid) : NULL;
 	for (size_t i = 0; sp && i < sp->maps.n; i++)
 		list_mapping(b, ev, &sp->maps.p[i]);
+}
+
+/* ---- aggregated rows ---------------------------------------------------------------------- */
+
+static bool has_stacks(const struct builder *b, const struct pending_row *row)
+{
+	return stackrefs_has_user(&b->refs, row->user_ref) &&
+	       stackrefs_has_user(&b->refs, row->other_ref) &&
+	       stackrefs_has_kernel(&b->refs, row->kernel_ref);
+}
+
+static void write_row(struct builder *b, const struct pending_row *row)
+{
+	const struct spec_table *t = table_of(b, row->spec);
+	struct losses *losses = &b->p->losses;
+	uint64_t nr = (uint64_t)MAX(row->values[0], (int64_t)0);
+	enum loss_kind loss;
+	enum loss_kind other_loss;
+	stack_id stack = stackrefs_stack(&b->refs, row->user_ref, row->kernel_ref, &loss);
+	struct tag tag = row->tag;
+	tag.other_stack = stackrefs_user(&b->refs, row->other_ref, &other_loss);
+	if (b->p->tables.p[t->table - 1].has_tags)
+		profile_tagged_sample(b->p, t->table - 1, row->time_ns, stack, row->task, row->cpu,
+				      profile_tag(b->p, &tag), row->values);
+	else
+		profile_sample(b->p, t->table - 1, row->time_ns, stack, row->task, row->cpu,
+			       row->values);
+	if (table_kind(b->p->tables.p[t->table - 1].id)->is_derived)
+		return;
+	losses->nr[LOSS_SEEN] += nr;
+	losses->nr[LOSS_WRITTEN] += nr;
+	if (loss != LOSS_NR)
+		losses->nr[loss] += nr;
+}
+
+static str_id text_of(struct builder *b, const char *text)
+{
+	return text ? profile_cstr(b->p, text) : 0;
+}
+
+static void on_aggregate(struct builder *b, const struct event *ev)
+{
+	const struct event_aggregate *y = &ev->aggregate;
+	const struct spec_table *t = table_of(b, y->spec);
+	if (!t)
+		return;
+	struct pending_row row = {
+		.spec = y->spec,
+		.cpu = (int16_t)ev->cpu,
+		.time_ns = ev->time_ns,
+		.task = past_task(b, ev->pid, ev->tid, ev->time_ns),
+		.user_ref = y->user_ref,
+		.kernel_ref = y->kernel_ref,
+		.other_ref = y->other_ref,
+		.tag = {.reason = y->reason,
+			.evidence = y->evidence,
+			.log2_ns = y->log2_ns,
+			.size_class = y->size_class,
+			.syscall = y->syscall,
+			.object = text_of(b, y->object),
+			.detail = text_of(b, y->detail),
+			.other = y->other_tid
+					 ? past_task(b, y->other_pid, y->other_tid, ev->time_ns)
+					 : 0},
+	};
+	memcpy(row.values, y->values,
+	       b->p->tables.p[t->table - 1].nr_columns * sizeof(*row.values));
+	if (has_stacks(b, &row))
+		write_row(b, &row);
+	else
+		vec_push(&b->pending, row);
+}
+
+/* Adds pending rows whose stacks have arrived, and those that were pending at the last call. */
+static void resolve_rows(struct builder *b, bool is_last)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < b->pending.n; i++) {
+		struct pending_row row = b->pending.p[i];
+		if (is_last || row.is_tried || has_stacks(b, &row)) {
+			write_row(b, &row);
+			continue;
+		}
+		row.is_tried = true;
+		b->pending.p[kept++] = row;
+	}
+	b->pending.n = kept;
+}
+
+void builder_resolve_pending(struct builder *b)
+{
+	resolve_rows(b, false);
+}
+
+void builder_resolve_all(struct builder *b)
+{
+	resolve_rows(b, true);
 }
 
 /* ---- events ------------------------------------------------------------------------------- */
@@ -298,15 +446,15 @@ static void on_sample(struct builder *b, const struct event *ev)
 	const struct event_sample *s = &ev->sample;
 	struct losses *losses = &b->p->losses;
 	losses->nr[LOSS_SEEN]++;
-	const struct spec_table *t = builder_table_of(b, s->spec);
+	const struct spec_table *t = table_of(b, s->spec);
 	if (!t) {
 		losses->nr[LOSS_FILTERED]++;
 		return;
 	}
-	builder_list_mappings(b, ev);
+	list_mappings(b, ev);
 	enum loss_kind loss;
-	stack_id stack = s->user_ref || s->kernel_ref ? builder_ref_stack(b, ev, &loss)
-						      : builder_sample_stack(b, ev, &loss);
+	stack_id stack = s->user_ref || s->kernel_ref ? stackrefs_sample(&b->refs, ev, &loss)
+						      : stackbuild_sample(b->stackbuild, ev, &loss);
 	if (loss != LOSS_NR)
 		losses->nr[loss]++;
 	int64_t values[TABLE_COLUMNS_MAX] = {1, (int64_t)s->period};
@@ -314,10 +462,10 @@ static void on_sample(struct builder *b, const struct event *ev)
 		values[0] = (int64_t)s->period;
 		values[1] = (int64_t)s->period * t->bytes_each;
 		struct tag none = {.log2_ns = LOG2_NONE, .syscall = -1};
-		profile_tagged_sample(b->p, t->table - 1, ev->time_ns, stack, builder_task(b, ev),
+		profile_tagged_sample(b->p, t->table - 1, ev->time_ns, stack, task_of(b, ev),
 				      ev->cpu, profile_tag(b->p, &none), values);
 	} else {
-		profile_sample(b->p, t->table - 1, ev->time_ns, stack, builder_task(b, ev), ev->cpu,
+		profile_sample(b->p, t->table - 1, ev->time_ns, stack, task_of(b, ev), ev->cpu,
 			       values);
 	}
 	losses->nr[LOSS_WRITTEN]++;
@@ -325,7 +473,7 @@ static void on_sample(struct builder *b, const struct event *ev)
 
 static int on_event(void *ctx, const struct event *ev, struct err *err)
 {
-	(void)err; /* what an event says cannot fail, it is counted */
+	(void)err; /* malformed events are counted, not errors */
 	struct builder *b = ctx;
 	b->now_ns = ev->time_ns;
 	if (ev->time_ns > b->last_ns)
@@ -359,10 +507,12 @@ static int on_event(void *ctx, const struct event *ev, struct err *err)
 		profile_mark(b->p, ev->time_ns, ev->mark.text);
 		break;
 	case EVENT_STACK:
-		builder_on_stack(b, ev);
+		if (!ev->stack.is_kernel && stackrefs_needs(&b->refs, &ev->stack))
+			list_mappings(b, ev);
+		stackrefs_add(&b->refs, ev);
 		break;
 	case EVENT_AGGREGATE:
-		builder_on_aggregate(b, ev);
+		on_aggregate(b, ev);
 		break;
 	case EVENT_SWITCH:
 		break;
