@@ -1,7 +1,7 @@
 /*
- * How ingest gets at the files behind mappings, without knowing about /proc or the host: the
- * session hands in an opener (live: /proc/PID/map_files, the target's root, the host; offline:
- * by path and build-id). It returns a descriptor or negative.
+ * Callbacks with which ingest opens the files of mappings, so that it does not depend on /proc or
+ * the host. session/module_files.h implements them: for live processes through /proc/PID/map_files,
+ * the target's root or the host's; for recordings by path and build-id.
  */
 #ifndef ASSAY_INGEST_FILE_ACCESS_H
 #define ASSAY_INGEST_FILE_ACCESS_H
@@ -11,17 +11,20 @@
 #include "model/event.h"
 
 struct file_access {
-	/* A descriptor of the mapped file, verified (device, inode, build-id), or -errno. */
+	/*
+	 * Opens the mapped file; -errno. -ESTALE: the file there has another inode. The caller
+	 * owns the descriptor and compares the build-id.
+	 */
 	int (*open)(void *ctx, int32_t pid, const struct event_map *map);
-	/* The process's root directory for debug files, or -1; borrowed from the opener. */
+	/* Returns the process's root directory, for debug files, or -1; borrowed. */
 	int (*root)(void *ctx, int32_t pid);
-	/* Text of kallsyms, perf map or jitdump (by kind), appended to a buf; -errno. */
+	/* The following append the content of a file; -errno. */
 	int (*read_kallsyms)(void *ctx, struct buf *to);
 	/* Cheaper, but what came and went since boot may be missing; NULL: there is no such copy.
 	 */
 	int (*read_kept_kallsyms)(void *ctx, struct buf *to);
 	int (*read_perfmap)(void *ctx, int32_t pid, struct buf *to);
-	/* A jitdump that the process mapped, by its path there. */
+	/* @path: of a jitdump that the process mapped, in its root. */
 	int (*read_jitdump)(void *ctx, int32_t pid, const char *path, struct buf *to);
 	int (*read_vdso)(void *ctx, struct buf *to);
 	void *ctx;

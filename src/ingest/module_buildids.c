@@ -8,7 +8,7 @@
 #include "model/event.h"
 #include "object/elf.h"
 
-static void adopt(struct profile *p, struct module *m, const struct file_access *files)
+static void resolve_build_id(struct profile *p, struct module *m, const struct file_access *files)
 {
 	struct event_map map = {.path = profile_text(p, m->path),
 				.is_exec = true,
@@ -36,6 +36,6 @@ void modules_resolve_build_ids(struct profile *p, const struct file_access *file
 	for (size_t i = 1; i < p->modules.n; i++) {
 		struct module *m = &p->modules.p[i];
 		if (m->kind == MODULE_ELF && !m->nr_build_id && m->path)
-			adopt(p, m, files);
+			resolve_build_id(p, m, files);
 	}
 }

@@ -1,8 +1,8 @@
 /*
- * Modules that a file names by path and inode only (dumps with a copy of /proc/PID/maps) become
- * known by build-id: the opener decides whether the file that is there now is the one that was
- * mapped; what it opens gives the module its build-id, or its inode where it has none. After that
- * modules_restore() finds them as it finds those of a recording.
+ * Resolves build-ids of modules that are known by path and inode only (heap dumps with a copy of
+ * /proc/PID/maps): opens each file through struct file_access, which checks that it is the mapped
+ * one, and stores its build-id, or its inode if it has none. modules_restore() then opens the
+ * modules as those of a recording.
  */
 #ifndef ASSAY_INGEST_MODULE_BUILDIDS_H
 #define ASSAY_INGEST_MODULE_BUILDIDS_H
@@ -11,7 +11,7 @@
 #include "ingest/file_access.h"
 #include "model/profile.h"
 
-/* Not sealed, and nothing is added by module afterwards: identities change. */
+/* @p is not sealed. Call after all modules were added, since their identities change. */
 void modules_resolve_build_ids(struct profile *p, const struct file_access *files);
 
 #endif

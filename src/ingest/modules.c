@@ -1,4 +1,4 @@
-/* The binaries behind mappings; see modules.h. */
+/* Opens the modules of mappings; see modules.h. */
 #include "base/base.h"
 #include "ingest/modules.h"
 
@@ -35,7 +35,7 @@ void modules_release(struct modules *m)
 	map_release(&m->by_id);
 }
 
-/* The segment that holds a file offset; mappings start at page borders, segments need not. */
+/* Returns the segment with a file offset. Mappings are page-aligned, segments need not be. */
 static const struct elf_segment *segment_at(const struct ingest_module *m, uint64_t offset)
 {
 	const struct elf_segment *s = m->segments;
@@ -130,17 +130,17 @@ static struct ingest_module *add_vdso(struct modules *m)
 {
 	struct module shape = {.kind = MODULE_VDSO, .path = profile_cstr(m->p, "[vdso]")};
 	struct ingest_module *im = add(m, &shape, "[vdso]");
-	if (im->is_settled)
+	if (im->is_complete)
 		return im;
-	im->is_settled = true;
+	im->is_complete = true;
 	load_vdso(m, im);
 	im->unwind.is_missing = im->missing != MODULE_FOUND;
 	return im;
 }
 
 /*
- * Opens and identifies. Same file: the build-id that the event carries, else device and inode;
- * where the event has neither (old recordings), the path is believed.
+ * Opens a file and checks that it is the mapped one: by the event's build-id, else by device and
+ * inode; if the event has neither (old recordings), by path alone.
  */
 static struct elf *open_file(struct modules *m, int32_t pid, const struct event_map *map,
 			     struct module *shape, enum module_missing *ret_missing)
@@ -196,14 +196,14 @@ static struct ingest_module *add_file(struct modules *m, int32_t pid, const stru
 	 * One binary may be announced under several identities (/proc by inode, the kernel by
 	 * build-id); the first one that was opened stays, since the symbol worker may use it.
 	 */
-	if (im->is_settled) {
+	if (im->is_complete) {
 		elf_free(elf);
 		return im;
 	}
-	/* A mapped memfd that is no ELF file is a JIT's code. */
+	/* An executable memfd that is not an ELF file is JIT code. */
 	if (!elf && sv_has_prefix(path, SV("/memfd:")))
 		return add_of_process(m, MODULE_JIT, pid, map->path);
-	im->is_settled = true;
+	im->is_complete = true;
 	im->elf = elf;
 	im->missing = missing;
 	im->unwind.is_missing = missing != MODULE_FOUND;
@@ -299,7 +299,7 @@ static void restore_file(struct modules *m, struct ingest_module *im, const stru
 	struct module found = {0};
 	im->elf = open_file(m, 0, &map, &found, &im->missing);
 	if (im->elf && !shape->nr_build_id && (found.nr_build_id || !shape->inode)) {
-		elf_free(TAKE(im->elf)); /* nothing says that it is the same file */
+		elf_free(TAKE(im->elf)); /* cannot be verified to be the same file */
 		im->missing = MODULE_CHANGED;
 	}
 	load_image(m, im);

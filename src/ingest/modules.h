@@ -1,7 +1,8 @@
 /*
- * The binaries behind mappings, each opened once: its identity in the profile, its unwind rules,
- * and an image for naming. Identity is what the file says (build-id), else device and inode, so
- * that a mapping seen in /proc and one announced by the kernel meet in one module.
+ * The modules of mappings: opens each binary once, registers it in the profile, builds its unwind
+ * rules and keeps its ELF image for symbolization. A module is identified by the build-id in the
+ * file, else by device and inode, so that a mapping read from /proc and an mmap event of the same
+ * file give one module.
  */
 #ifndef ASSAY_INGEST_MODULES_H
 #define ASSAY_INGEST_MODULES_H
@@ -17,23 +18,23 @@
 
 enum module_missing {
 	MODULE_FOUND = 0,
-	MODULE_NOT_FOUND, /* no such file, or no right to read it */
-	MODULE_CHANGED,   /* the file there now has another build-id or inode */
+	MODULE_NOT_FOUND, /* no such file, or no permission to read it */
+	MODULE_CHANGED,   /* the file has another build-id or inode now */
 };
 
 struct ingest_module {
 	struct unwind_module unwind; /* .id is the profile's module */
 	enum module_kind kind;
 	enum module_missing missing;
-	struct elf *elf; /* for naming, taken by the namer; NULL when missing, JIT, kernel */
-	struct elf_segment *segments; /* of the image, copied */
+	struct elf *elf; /* until the symbol worker takes it; NULL if missing, JIT, kernel */
+	struct elf_segment *segments; /* copied from the ELF file */
 	size_t nr_segments;
 	char *path;           /* as mapped */
-	char *jitdump;        /* JIT: path of the dump that names its code, or NULL */
-	int32_t pid;          /* whose root to search for debug files */
-	int root_fd;          /* the process's root while it lived, or -1 */
+	char *jitdump;        /* JIT: path of the jitdump with its symbols, or NULL */
+	int32_t pid;          /* process in whose root debug files are searched */
+	int root_fd;          /* the process's root directory, borrowed, or -1 */
 	bool is_whole_offset; /* offsets are absolute addresses (JIT, kernel) */
-	bool is_settled;      /* all of the above is final: the namer's thread may read it */
+	bool is_complete;     /* the fields above are final: the symbol worker may read them */
 };
 
 struct modules {
@@ -47,20 +48,21 @@ struct modules {
 };
 
 void modules_release(struct modules *m);
-/* The module behind a mapping; never NULL. Valid until modules_release. */
+/* Returns the module of a mapping; never NULL. Valid until modules_release. */
 struct ingest_module *modules_for_map(struct modules *m, int32_t pid, const struct event_map *map);
 struct ingest_module *modules_by_id(const struct modules *m, module_id id); /* or NULL */
 /*
- * The modules that a profile read from a file has, for naming: opened by path, taken only if the
- * build-id (else the inode) is the recorded one.
+ * Opens the modules of a profile that was read from a file, for symbolization: by path, and used
+ * only if the build-id (else the inode) is the recorded one.
  */
 void modules_restore(struct modules *m);
-/* The kernel, and addresses in no mapping of a process. */
+/* Returns the kernel's module. */
 struct ingest_module *modules_kernel(struct modules *m);
+/* Returns the module for addresses of a process that are in no mapping. */
 struct ingest_module *modules_unknown(struct modules *m, int32_t pid);
-/* Runtime minus link-time address of a mapping at @start, file offset @pgoff. */
+/* Returns runtime minus link-time address for a mapping at @start with file offset @pgoff. */
 uint64_t module_bias(const struct ingest_module *m, uint64_t start, uint64_t pgoff);
-/* Link-time address of a file offset inside the module (the offset itself where no file is). */
+/* Returns the link-time address of a file offset (the offset itself if there is no file). */
 uint64_t module_vaddr(const struct ingest_module *m, uint64_t offset);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * Names for locations; see symbolworker.h. One batch = the new locations of one module:
+ * Symbolizes locations on a worker thread; see symbolworker.h. A batch has the new locations of one
+ * module:
  *
  *	owner thread                          worker thread
  *	batch_new ─► queue ────────────────► name_batch: symbolizer / kallsyms / perf map
@@ -50,7 +51,7 @@ struct batch {
 	struct arena arena;
 };
 
-/* The worker's own, by module index; the owner thread never looks. */
+/* Used by the worker thread only, by module index. */
 struct worker_module {
 	struct symbolizer *symbolizer;
 	struct perfmap *perfmap;
@@ -67,7 +68,7 @@ struct symbolworker {
 	VEC(loc_id) jit_waiting;
 	struct map module_idx; /* module_id -> index + 1 into states; worker only */
 	VEC(struct worker_module *) states;
-	struct intern texts; /* of all results; worker only, but its bytes stay put and are read */
+	struct intern texts; /* of all results; added by the worker only, texts do not move */
 	struct map shown;    /* id of a linkage name in texts -> id of its shown name */
 	struct kallsyms *kallsyms;
 	bool is_kept_kallsyms_tried;
@@ -98,15 +99,15 @@ static void batch_free(struct batch *b)
 	free(b);
 }
 
-/* ---- worker ------------------------------------------------------------------------------ */
+/* ---- worker thread ----------------------------------------------------------------------- */
 
-/* One address per text: locations share functions and files, so each is copied once. */
+/* Interns a text: locations share functions and files, so each is stored once. */
 static const char *keep(struct symbolworker *n, struct sv s)
 {
 	return s.n ? intern_str(&n->texts, intern_add(&n->texts, s.p, s.n)) : NULL;
 }
 
-/* Demangling takes a microsecond a name: once a name, not once a location. */
+/* Returns the demangled name, cached by linkage name: demangling takes 1 us. */
 static const char *shown_name(struct symbolworker *n, struct sv linkage)
 {
 	if (!linkage.n)
@@ -193,7 +194,7 @@ static void name_elf(struct symbolworker *n, struct batch *b)
 		all_unnamed(b, LOSS_UNSYM_STRIPPED);
 }
 
-/* Reads symbols by @read, once; what was there stays if it has none. */
+/* Reads kernel symbols with @read, once; the previous ones stay if it has none. */
 static void load_kallsyms(struct symbolworker *n, int (*read)(void *ctx, struct buf *to),
 			  bool *is_tried)
 {
@@ -238,7 +239,7 @@ static void name_kernel(struct symbolworker *n, struct batch *b)
 	}
 }
 
-/* What a JIT wrote about its code: a jitdump, else a perf map. NULL: nothing. */
+/* Reads the symbols of JIT code: from its jitdump, else its perf map. NULL: none. */
 static struct perfmap *read_jit_names(struct symbolworker *n, const struct ingest_module *im)
 {
 	const struct file_access *o = n->files;
@@ -341,7 +342,7 @@ static void *worker_main(void *arg)
 	return NULL;
 }
 
-/* ---- owner ------------------------------------------------------------------------------- */
+/* ---- owner's thread ---------------------------------------------------------------------- */
 
 struct symbolworker *symbolworker_new(struct profile *p, struct modules *m,
 				      const struct file_access *files,
@@ -409,14 +410,14 @@ static void enqueue(struct symbolworker *n, struct batch *b)
 	}
 }
 
-/* A return address names the call before it; everything else names itself. */
+/* Returns the address to look up: of a return address, the byte before it, inside the call. */
 static uint64_t lookup_address(const struct ingest_module *im, const struct location *l)
 {
 	uint64_t offset = l->offset - ((l->flags & LOCATION_CALL) ? 1 : 0);
 	return im->is_whole_offset ? offset : module_vaddr(im, offset);
 }
 
-/* Sorted by module so that one batch holds all of a module's new locations. */
+/* Queues locations, sorted by module, so that one batch has all of a module's. */
 static void submit_locs(struct symbolworker *n, const loc_id *locs, size_t nr)
 {
 	struct batch **by_module = xcalloc(n->p->modules.n, sizeof(struct batch *));
@@ -429,7 +430,7 @@ static void submit_locs(struct symbolworker *n, const loc_id *locs, size_t nr)
 		if (!*b) {
 			*b = xcalloc(1, sizeof(**b));
 			(*b)->module = im;
-			(*b)->elf = TAKE(im->elf); /* unwinding is done with it */
+			(*b)->elf = TAKE(im->elf); /* no longer needed for unwinding */
 		}
 		vec_push(&(*b)->locs, locs[i]);
 		vec_push(&(*b)->addrs, lookup_address(im, l));
@@ -462,7 +463,7 @@ void symbolworker_submit_jit(struct symbolworker *n)
 	vec_clear(&n->jit_waiting);
 }
 
-/* module!fn_1a2b0: stripped code is still told apart by where its function starts. */
+/* Makes the name "module!fn_1a2b0" for stripped code, by the start of the function. */
 static str_id guessed_name(struct symbolworker *n, module_id module, uint64_t start)
 {
 	CLEANUP(buf_release) struct buf text = {0};

@@ -1,10 +1,10 @@
 /*
- * Names for locations. A namer takes locations by module, asks the symbolizers on a worker thread
- * while the capture goes on, and hands back finished batches that the owner of the profile applies.
- * The two threads share no table: whole batches change hands.
+ * Symbolizes locations on a worker thread while a capture runs. New locations are queued in batches,
+ * one per module; the worker looks them up and returns finished batches, which the owner of the
+ * profile applies. The threads exchange whole batches and share no table.
  *
- *	symbolworker_submit(n)    every location that is new since the last submit goes to the worker
- *	symbolworker_collect(n)   applies what is finished; WAIT: until everything submitted is
+ *	symbolworker_submit(n)    queues the locations that are new since the last submit
+ *	symbolworker_collect(n)   applies finished batches; with SYMBOLWORKER_WAIT waits for all
  */
 #ifndef ASSAY_INGEST_SYMBOLWORKER_H
 #define ASSAY_INGEST_SYMBOLWORKER_H
@@ -35,11 +35,12 @@ struct symbolworker *symbolworker_new(struct profile *p, struct modules *m,
 void symbolworker_free(struct symbolworker *n);
 DEFINE_FREE_P(symbolworker, struct symbolworker)
 void symbolworker_submit(struct symbolworker *n);
-/* The JIT code of processes waits for their perf maps, which are whole only at the end. */
+/* Queues locations in JIT code: called at the end, when perf maps are complete. */
 void symbolworker_submit_jit(struct symbolworker *n);
 void symbolworker_collect(struct symbolworker *n, unsigned flags);
-/* CPU time of the worker so far; done and submitted locations, for progress. */
+/* Returns the worker's CPU time so far. */
 uint64_t symbolworker_cpu_ns(const struct symbolworker *n);
+/* Returns the numbers of finished and of queued locations. */
 void symbolworker_progress(const struct symbolworker *n, uint64_t *ret_done, uint64_t *ret_total);
 
 /* Demangles every function's linkage name again, with other flags (--hashes, --raw). */
