@@ -1,4 +1,4 @@
-/* An allocator's statistics as a report; see allocstats.h. */
+/* Report of allocator statistics; see allocstats.h. */
 #include "base/base.h"
 #include "analyze/memory/allocstats.h"
 
@@ -6,7 +6,7 @@
 #include "base/arena.h"
 #include "base/text/num.h"
 
-/* Shares of resident memory from which something is worth a sentence. */
+/* Shares of resident memory above which a note is added. */
 #define UNUSED_PCT   15.0
 #define KEPT_PCT     20.0
 #define NOTED_BYTES  ((uint64_t)4 << 20)
@@ -124,7 +124,7 @@ static void add_classes(struct report *r, const struct allocstats *s,
 
 /* ---- sentences ----------------------------------------------------------------------------- */
 
-/* A share that is worth a sentence: of small programs none is. */
+/* True if a share is large enough for a note; never for small programs. */
 static bool is_much(const struct allocstats *s, uint64_t bytes, double least_pct)
 {
 	return bytes >= NOTED_BYTES && view_pct(bytes, s->resident_bytes) >= least_pct;

@@ -1,4 +1,4 @@
-/* Explained RSS; see explain.h. */
+/* RSS breakdown; see explain.h. */
 #include "base/base.h"
 #include "analyze/memory/explain.h"
 
@@ -13,7 +13,7 @@
 
 struct part_group {
 	struct memexplain_part sum; /* its name is interned */
-	uint32_t key;               /* in order of first sight */
+	uint32_t key;               /* in order of first occurrence */
 };
 
 struct memexplain {
@@ -116,7 +116,9 @@ static void add_anon(struct memexplain *e, const struct memmap *one)
 		memexplain_add(e, &owned);
 		return;
 	}
-	/* Which of its pages are resident is not known: at most as many as are owned. */
+	/*
+	 * Which pages of the mapping are resident is not known: at most as many bytes as are owned.
+	 */
 	struct memexplain_part rest = part_of(one, MEMEXPLAIN_UNKNOWN, owners[0].name);
 	owned.rss_bytes = MIN(owned.rss_bytes, who.owned_bytes);
 	owned.anon_bytes = MIN(owned.anon_bytes, owned.rss_bytes);
@@ -225,7 +227,7 @@ static const struct report_column columns[] = {
 	{"name", "what", CELL_TEXT, NULL},
 };
 
-/* Unexplained memory last, so that the table reads as an account. */
+/* Sorts by RSS, largest first, unexplained memory last. */
 static int compare(const void *x, const void *y)
 {
 	const struct part_group *a = x;

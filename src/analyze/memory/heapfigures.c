@@ -1,4 +1,4 @@
-/* Numbers of memory; see heapfigures.h. */
+/* Sums of memory; see heapfigures.h. */
 #include "base/base.h"
 #include "analyze/memory/heapfigures.h"
 
@@ -75,7 +75,7 @@ static struct heap_group *group_at(struct heap_groups *g, uint64_t key)
 	return vec_add(&g->rows);
 }
 
-/* Equal names in files of one name are one function. */
+/* Functions of equal name in files of equal name are one function. */
 static void add_to_function(struct heapfigures *f, const struct heapframe *frame,
 			    const struct heap_figures *fig)
 {
@@ -227,7 +227,7 @@ bool heap_sum_is_none(const struct heap_sum *s)
 
 union cell heap_cell_count(const struct heap_sum *s)
 {
-	if (!s->nr && s->bytes > 0) /* a source that knows bytes alone */
+	if (!s->nr && s->bytes > 0) /* a source that knows only bytes */
 		return (union cell){.estimate = {.value = CELL_NO_ESTIMATE}};
 	return cell_of(s->nr, s->count_variance);
 }

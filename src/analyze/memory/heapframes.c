@@ -1,4 +1,4 @@
-/* Which function allocates; see heapframes.h. */
+/* Finds the allocating function; see heapframes.h. */
 #include "base/base.h"
 #include "analyze/memory/heapframes.h"
 
@@ -7,9 +7,9 @@
 #include "base/hash.h"
 
 /*
- * A row a library and kind. The first row that matches decides, so what is special stands before
- * what is general; the patterns' form is that of funcglob.h. Sources of the names: the public
- * sources of the libraries.
+ * One row per library and kind. The first matching row decides, so special patterns come before
+ * general ones. For the pattern syntax see funcglob.h. Sources of the names: the public sources of
+ * the libraries.
  */
 struct kind_row {
 	enum heapframe_kind kind;
@@ -26,7 +26,7 @@ static const struct kind_row functions[] = {
 	/* musl */
 	{HEAPFRAME_ALLOCATOR,
 	 "__simple_malloc|__malloc_allocated*|__malloc_alloc_meta|alloc_slot|alloc_group"},
-	/* memory from the kernel, C++'s operators */
+	/* memory from the kernel; C++ operators */
 	{HEAPFRAME_ALLOCATOR,
 	 "brk|sbrk|__sbrk|__morecore|__default_morecore|__glibc_morecore|mmap|mmap64|__mmap*|"
 	 "mremap|__mremap|munmap|__munmap|operator new*|operator delete*|_Znw*|_Zna*"},
@@ -50,7 +50,7 @@ static const struct kind_row functions[] = {
 	 "*::GlobalAlloc::*|alloc::raw_vec::*|tikv_jemallocator::*|jemallocator::*|"
 	 "tikv_jemalloc_sys::*|mimalloc::*|snmalloc_rs::*|allocator_api2::*|exchange_malloc"},
 	{HEAPFRAME_GLUE, "alloc::*"},
-	/* what calls a lambda, with its body inlined: the only name that the program's code has */
+	/* the caller of a lambda whose body is inlined: the only name that the program code has */
 	{HEAPFRAME_OWN,
 	 "std::thread::_State_impl<*|std::_Function_handler<*|std::__*::__function::__func<*"},
 	{HEAPFRAME_GLUE, /* std is Rust's and C++'s */
@@ -67,7 +67,7 @@ static const struct kind_row functions[] = {
 	{HEAPFRAME_ALLOCATOR, "__gnu_cxx::new_allocator*|__gnu_cxx::*allocator*"},
 	{HEAPFRAME_GLUE,
 	 "__gnu_cxx::*|__cxxabiv1::*|__cxa_allocate_exception*|execute_native_thread_routine*"},
-	{HEAPFRAME_GLUE, /* templates are shown with what they return */
+	{HEAPFRAME_GLUE, /* templates are shown with their result type */
 	 "void std::*|bool std::*"},
 	{HEAPFRAME_ALLOCATOR, "absl::*Allocat*"},
 	{HEAPFRAME_GLUE,
@@ -179,7 +179,7 @@ bool heapframes_is_recorder(const char *module)
 	return !strncmp(module, RECORDER, strlen(RECORDER));
 }
 
-/* Files whose functions allocate for their callers, or are an allocator. */
+/* Files whose functions allocate for their callers, or that are allocators. */
 static const struct kind_row modules[] = {
 	{HEAPFRAME_ALLOCATOR,
 	 "libjemalloc*|libtcmalloc*|libmimalloc*|libsnmalloc*|libhoard*|vgpreload_*|libheaptrack*|"
@@ -200,13 +200,13 @@ static enum heapframe_kind kind_in(const struct kind_row *rows, size_t nr, struc
 enum heapframe_kind heapframe_kind_of(struct sv function)
 {
 	char plain[FUNCGLOB_NAME_MAX];
-	/* a program's own allocator, whatever its type is called; plain names have no traits */
+	/* an allocator of the program, whatever its type; plain names have no traits */
 	if (funcglob_is_like("<* as core::alloc::*GlobalAlloc>::*", function))
 		return HEAPFRAME_ALLOCATOR;
 	return kind_in(functions, ARRAY_LEN(functions), funcglob_plain(function, plain));
 }
 
-#define UNKNOWN 0 /* else 1 + kind */
+#define UNKNOWN 0 /* 0: not classified yet, else 1 + kind */
 
 struct heapframes {
 	const struct profile *p;
@@ -217,7 +217,7 @@ struct heapframes {
 	uint64_t *names; /* by stack: hash of all names on it */
 };
 
-/* Names of a location's frames from frame @from outwards, below a caller. */
+/* Hashes the names of frames of a location from frame @from outwards, after those of its caller. */
 static uint64_t hash_names(const struct profile *p, uint64_t caller, loc_id loc, uint32_t from)
 {
 	const struct location *l = &p->locations.p[loc];
@@ -227,7 +227,7 @@ static uint64_t hash_names(const struct profile *p, uint64_t caller, loc_id loc,
 	return l->nr_frames ? h : hash_mix(h, (uint64_t)l->module << 32 | 1);
 }
 
-/* Call sites and builds apart, a stack is known by the names on it: a hash of those of each. */
+/* Identifies each stack by a hash of the names on it, independent of call sites and builds. */
 static uint64_t *hash_stacks(struct arena *a, const struct profile *p)
 {
 	uint64_t *by_stack = arena_calloc(a, p->stacks.n + 1, sizeof(*by_stack));
@@ -257,7 +257,9 @@ static enum heapframe_kind module_kind(struct heapframes *hf, module_id id)
 	return (enum heapframe_kind)(hf->by_module[id] - 1);
 }
 
-/* An allocator's name counts wherever it lies; of the C library everything is glue. */
+/*
+ * Names of allocators count in any file; all other functions of the C library are HEAPFRAME_GLUE.
+ */
 static enum heapframe_kind frame_kind(struct heapframes *hf, func_id func, module_id module)
 {
 	if (hf->by_func[func] == UNKNOWN)
@@ -267,7 +269,7 @@ static enum heapframe_kind frame_kind(struct heapframes *hf, func_id func, modul
 	return MAX(own, module_kind(hf, module));
 }
 
-/* Where all threads begin: worth showing only if nothing else is there. */
+/* True for entry functions of threads: shown only if there is nothing else. */
 static bool is_start(struct sv name)
 {
 	return funcglob_is_like(
@@ -288,8 +290,8 @@ static bool is_nameless(const struct profile *p, const struct location *l)
 #define NAMELESS_MAX 2
 
 /*
- * Methods of an allocator are static functions, which stripped code has no names for, below
- * wrappers that are exported and have one (postgres: palloc, sqlite: sqlite3Malloc).
+ * Static functions below a known allocator function belong to the allocator: stripped code has no
+ * names for them (postgres: palloc, sqlite: sqlite3Malloc).
  */
 static bool is_below_wrapper(struct heapframes *hf, stack_id s)
 {
@@ -307,7 +309,7 @@ static bool is_below_wrapper(struct heapframes *hf, stack_id s)
 	return false;
 }
 
-/* From the leaf to the root; the outermost glue is kept for stacks of nothing else. */
+/* Walks from leaf to root; keeps the outermost glue frame for stacks without anything else. */
 static struct heapframe find(struct heapframes *hf, stack_id stack)
 {
 	const struct profile *p = hf->p;
@@ -341,7 +343,7 @@ static struct heapframe find(struct heapframes *hf, stack_id stack)
 	}
 	if (glue.node)
 		return glue;
-	/* Allocators alone: a stack that was cut short, or none at all. */
+	/* Only allocator frames: a truncated stack, or none. */
 	f.node = stack;
 	return f;
 }
@@ -385,7 +387,7 @@ const char *heapframe_name(const struct profile *p, const struct heapframe *f)
 	return l->nr_frames ? profile_frame_name(p, &p->frames.p[l->first_frame]) : "[unknown]";
 }
 
-/* Frames below a thread's start say nothing, and in libraries without symbols not even a name. */
+/* Frames outside of the thread start function are not shown. */
 static const char *caller_name(const struct profile *p, const struct location *l, uint32_t i)
 {
 	if (!l->nr_frames)
@@ -395,7 +397,7 @@ static const char *caller_name(const struct profile *p, const struct location *l
 								     : profile_frame_name(p, f);
 }
 
-/* "f x12": a function that called itself is one frame. */
+/* Appends "f x12" for a function that called itself. */
 static void add_times(struct buf *to, size_t nr_times)
 {
 	if (nr_times > 1)

@@ -15,7 +15,7 @@
 #include "base/stat.h"
 #include "model/heap.h"
 
-#define FEW_ROWS 8 /* of tables below the first */
+#define FEW_ROWS 8 /* rows of tables below the first */
 
 /* ---- totals -------------------------------------------------------------------------------- */
 
@@ -39,7 +39,7 @@ struct page {
 
 struct total {
 	bool is_there;
-	enum { LEVEL, FLOW } kind; /* what flows is also per second */
+	enum { LEVEL, FLOW } kind; /* flows also have rates */
 	const struct heap_sum *sum;
 	const char *what;
 	const char *note;
@@ -53,7 +53,7 @@ static void add_total(const struct page *g, struct report_table *to, const struc
 	if (is_flow) {
 		rate = heap_cell_bytes(s);
 		rate.estimate.value = (uint64_t)((double)rate.estimate.value / g->seconds);
-		rate.estimate.error = 0; /* as a share it is that of the bytes beside it */
+		rate.estimate.error = 0; /* relative error as of the bytes beside it */
 	}
 	bool is_unsized = !s->bytes && s->nr > 0;
 	if (is_unsized)
@@ -101,7 +101,7 @@ static const char *share_note(const struct heapfigures *f, int64_t part, int64_t
 			 of);
 }
 
-/* @live: blocks of the capture, -1 where their share says nothing. */
+/* @live: live bytes allocated in the capture; -1: no share is shown. */
 static const char *resident_note(const struct heapfigures *f, int64_t live, int64_t resident,
 				 size_t nr_processes)
 {
@@ -115,14 +115,14 @@ static const char *resident_note(const struct heapfigures *f, int64_t live, int6
 			 nr_processes, live < 0 ? "" : "; ", share);
 }
 
-/* What the kernel said at the end, and the most that it said. */
+/* Adds RSS at the end, and its maximum. */
 static void add_resident(const struct page *g, struct report_table *to)
 {
 	const struct profile *p = g->f->p;
 	const struct table *t = tables_find_rows(p, TABLE_MEMORY);
 	if (!t)
 		return;
-	CLEANUP(map_release) struct map last = {0}; /* sample by process */
+	CLEANUP(map_release) struct map last = {0}; /* index of the last sample by pid */
 	struct heap_sum end = {0};
 	struct heap_sum most = {0};
 	uint64_t most_ns = 0;
@@ -139,9 +139,9 @@ static void add_resident(const struct page *g, struct report_table *to)
 		if (at && *at == i)
 			end.bytes += t->values[i * t->nr_columns + HEAP_MEMORY_RSS];
 	}
-	if (!most.bytes) /* a file of a tool that did not look */
+	if (!most.bytes) /* a file of a tool that does not record RSS */
 		return;
-	/* A reading from before the end may be smaller than what was allocated since. */
+	/* The last reading may be older than the last allocations, and smaller. */
 	int64_t live = g->f->total.of[HEAP_SUM_LIVE].bytes;
 	bool has_live = live > 0 && live <= end.bytes && g->f->leaks.rule != LEAKS_ALL;
 	const struct total rows[] = {
@@ -163,7 +163,7 @@ static void add_totals(const struct page *g)
 	bool has[HEAP_SUM_NR];
 	for (size_t i = 0; i < HEAP_SUM_NR; i++)
 		has[i] = !heap_sum_is_none(&of[i]);
-	/* What the recorder counted beside its samples is the truth about all of them. */
+	/* The recorder also counts all allocations exactly, besides sampling. */
 	const struct heap_sum counted = {
 		.nr = (int64_t)MIN(profile_get_fact_nr(f->p, FACT_HEAP_ALLOCATIONS), INT64_MAX),
 		.bytes = (int64_t)MIN(profile_get_fact_nr(f->p, FACT_HEAP_BYTES), INT64_MAX)};
@@ -207,7 +207,9 @@ static void add_totals(const struct page *g)
 
 /* ---- notes --------------------------------------------------------------------------------- */
 
-/* Sites that no sample hit: three mean intervals are the 95 % limit of a Poisson count of 0. */
+/*
+ * The 95 % limit of a Poisson count of 0 is 3: an unsampled site has at most three mean intervals.
+ */
 static void note_sampling(struct report *r, const struct profile *p)
 {
 	uint64_t interval = heap_sampling_bytes(p);
@@ -232,7 +234,7 @@ static void note_dropped(struct report *r, const struct profile *p)
 			    nr_dropped);
 }
 
-/* The list of mapped files, without which no address has a name, is a dump's last part. */
+/* The list of mapped files, needed for symbolization, is the last part of a dump. */
 static void note_cut(struct report *r, const struct profile *p)
 {
 	if (profile_get_fact(p, FACT_HEAP_DUMP))
@@ -257,7 +259,9 @@ static void note_suppressed(struct report *r, const struct selection *sel)
 			num_bytes(bytes).s);
 }
 
-/* Why the function of an allocation has no name; what has only a guessed start is stripped. */
+/*
+ * Returns why the allocating function is unsymbolized; one with only a guessed start is stripped.
+ */
 static enum loss_kind nameless_why(const struct profile *p, const struct heapframe *f)
 {
 	const struct location *l = &p->locations.p[p->stacks.p[f->node].loc];
@@ -267,8 +271,8 @@ static enum loss_kind nameless_why(const struct profile *p, const struct heapfra
 }
 
 /*
- * The ledger counts leaves without a name, and the leaf of an allocation is the allocator's, whose
- * library rarely has any: what matters is whether the allocating function has one.
+ * The loss counters count unsymbolized leaves. The leaf of an allocation is in the allocator, whose
+ * library is often stripped; what matters is whether the allocating function is symbolized.
  */
 static void note_nameless(struct report *r, const struct selection *sel)
 {
@@ -317,7 +321,7 @@ void heapsum_begin(struct report *r, const struct profile *p, const struct selec
 
 /* ---- the page ------------------------------------------------------------------------------ */
 
-/* What to record next of a process that still runs: finer, if samples were few. */
+/* Suggests a finer sampling interval, if the process still runs and samples were few. */
 static void add_capture_hints(struct report *r, const struct heapfigures *f)
 {
 	const struct table *t = tables_find_rows(f->p, TABLE_MEMORY);
@@ -373,7 +377,7 @@ static int add_page(struct page *g, const struct select_spec *spec, const char *
 	return 0;
 }
 
-/* Numbers collected and the page begun; what every one of the functions below starts with. */
+/* Collects the sums and begins the page; the first step of all functions below. */
 static int open_page(struct page *g, struct heapfigures *f, struct arena *a, struct report *r,
 		     const struct profile *p, const struct select_spec *spec, struct err *err)
 {

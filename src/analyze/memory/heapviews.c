@@ -9,18 +9,18 @@
 #include "base/text/num.h"
 
 #define COLUMNS_MAX 12
-#define BUSY_PART   20 /* of bytes or calls: a function that is always shown */
+#define BUSY_PART   20 /* share of bytes or calls above which a function is always shown */
 #define FRAMES_MAX  8
 
-/* What a cell says of a group: of one of its sums, or who it is. */
+/* What a cell shows: one of the sums, or the name of the group. */
 enum measure {
 	BYTES,
 	COUNT,
 	EXACT_BYTES,
 	EXACT_COUNT,
 	MEAN,
-	CALLS_PCT, /* of the group's allocations */
-	BYTES_PCT, /* of all bytes of the sum */
+	CALLS_PCT, /* share of the group's allocations */
+	BYTES_PCT, /* share of all bytes of the sum */
 	COUNT_PCT,
 	FUNCTION,
 	THROUGH,
@@ -39,7 +39,7 @@ struct heap_column {
 	enum heap_sum_id of;
 };
 
-/* What a table of groups can show before its own columns, in this order. */
+/* Columns of numbers, shared by the tables, in this order. */
 static const struct heap_column figures[] = {
 	{{"allocated", "allocated", CELL_BYTES_ESTIMATE, "bytes"}, BYTES, HEAP_SUM_ALLOCATED},
 	{{"calls", "calls", CELL_COUNT_ESTIMATE, "allocations"}, COUNT, HEAP_SUM_ALLOCATED},
@@ -60,10 +60,10 @@ static const struct heap_column figures[] = {
 
 enum flags {
 	HAS_FIGURES = 1 << 0,
-	KEEPS_BUSY = 1 << 1, /* rows of much work, however little they hold */
-	NO_OTHER = 1 << 2,   /* what is left out is not added up as "<other>" */
+	KEEPS_BUSY = 1 << 1, /* includes rows with many allocations and few bytes */
+	NO_OTHER = 1 << 2,   /* without a row "<other>" */
 	BY_COUNT = 1 << 3,
-	IN_ORDER = 1 << 4, /* sorted already, whole */
+	IN_ORDER = 1 << 4, /* sorted by the caller; limits do not apply */
 };
 
 struct heap_table {
@@ -72,7 +72,7 @@ struct heap_table {
 	const char *note;
 	const struct heap_column *columns;
 	size_t nr_columns;
-	bool (*has)(const struct heap_figures *f); /* which groups are rows */
+	bool (*has)(const struct heap_figures *f); /* filter of groups */
 	enum heap_sum_id by;
 	unsigned flags; /* enum flags */
 };
@@ -101,7 +101,7 @@ static bool has_growth(const struct heap_figures *f)
 	return f->of[HEAP_SUM_GROWTH].bytes > 0;
 }
 
-/* Peak for who was launched, live else: by what the page's other parts show first. */
+/* The weight to sort by: peak for launched programs, else live, as on the rest of the page. */
 static enum heap_sum_id main_sum(const struct heapfigures *f)
 {
 	enum heap_weight w = heap_weight_default(f->p);
@@ -112,7 +112,7 @@ static enum heap_sum_id main_sum(const struct heapfigures *f)
 	return f->total.of[HEAP_SUM_ALLOCATED].bytes > 0 ? HEAP_SUM_ALLOCATED : HEAP_SUM_LIVE;
 }
 
-/* What goes where there is no room; what tables are sorted by stays. */
+/* Columns to hide on narrow terminals; sort columns stay. */
 static const char *const spare[] = {"min_bytes", "mean_bytes", "module", "through",
 				    "pid",       "peak",       "calls",  NULL};
 static const char *const spare_by_peak[] = {"min_bytes", "mean_bytes", "module", "through",
@@ -124,7 +124,7 @@ static const char *sizes_text(struct arena *a, unsigned log2)
 {
 	if (log2 == HEAP_SIZE_UNKNOWN)
 		return "all sizes";
-	/* "16 B to 32 B": what is smaller than the latter */
+	/* "16 B to 32 B": below the latter */
 	return arena_fmt(a, "%s to %s", num_bytes(log2 ? (uint64_t)1 << log2 : 0).s,
 			 num_bytes((uint64_t)1 << (log2 ? MIN(log2 + 1, 63u) : HEAP_SIZE_FIRST)).s);
 }
@@ -197,7 +197,7 @@ static union cell cell_of(const struct heapfigures *f, const struct heap_column 
 	return (union cell){.text = text_of(f, c->measure, g)};
 }
 
-/* Of many groups: no name but "<other>", and numbers of their sums alone. */
+/* Row "<other>": sums of several groups. */
 static union cell other_cell(const struct heapfigures *f, const struct heap_column *c,
 			     const struct heap_group *other)
 {
@@ -211,12 +211,12 @@ static union cell other_cell(const struct heapfigures *f, const struct heap_colu
 
 /* ---- tables -------------------------------------------------------------------------------- */
 
-/* Columns that there is nothing for in the whole profile are left out. */
+/* Columns that are 0 in the whole profile are not shown. */
 static bool is_there(const struct heapfigures *f, const struct heap_column *c)
 {
 	const struct heap_sum *s = &f->total.of[c->of];
 	bool has_calls = f->total.of[HEAP_SUM_ALLOCATED].nr > 0;
-	/* Blocks are worth a column where allocations have none. */
+	/* Number of blocks is shown if there is no number of allocations. */
 	if (c->of == HEAP_SUM_LIVE && c->measure == COUNT)
 		return s->nr > 0 && !has_calls;
 	if (c->measure == COUNT_PCT)
@@ -238,7 +238,7 @@ static size_t columns_of(const struct heapfigures *f, const struct heap_table *t
 	return n;
 }
 
-/* Holds next to nothing, but makes much of the work: the table must not pass over it. */
+/* True for a row with few bytes but a large share of allocations, which must be shown. */
 static bool is_busy(const struct heapfigures *f, const struct heap_figures *of)
 {
 	const struct heap_sum *all = &f->total.of[HEAP_SUM_ALLOCATED];

@@ -27,11 +27,11 @@
 static const struct {
 	const char *key;
 	enum table_id table;
-	uint32_t column; /* that counts */
+	uint32_t column; /* weight column */
 	const char *title;
 	const char *noun;  /* of rows */
-	const char *count; /* what weights count; NULL: they are bytes */
-	const char *empty; /* why there is nothing, where the table is not there */
+	const char *count; /* what weights count; NULL: bytes */
+	const char *empty; /* reason shown if the table does not exist */
 } weights[HEAP_WEIGHT_NR] = {
 	[HEAP_WEIGHT_LIVE] = {"live", TABLE_LIVE, HEAP_BYTES, "bytes in use at the end", "blocks",
 			      NULL, NOTHING_LIVES},
@@ -175,9 +175,9 @@ static void fill_row(const struct heaprows *r, size_t i, struct heaprow *row)
 }
 
 /*
- * Pages touched and memory mapped by a recorder that the process holds are not the program's:
- * its own code is the leaf, or a system call that was made for it by ptrace, which begins in the
- * vDSO or in a page without a name, and has no callers.
+ * True for pages touched and memory mapped by the injected recorder, not by the program: the leaf
+ * is its code, or a system call that assay made in the process by ptrace, which begins in the vDSO
+ * or in an unnamed page and has no callers.
  */
 static bool is_recorders(const struct heaprows *r, size_t i)
 {
@@ -208,8 +208,8 @@ bool heaprows_next(struct heaprows *r, struct heaprow *ret_row)
 /* ---- a selection --------------------------------------------------------------------------- */
 
 struct piece {
-	struct select_row row; /* first: what select_row_compare sorts by */
-	int64_t weight;        /* signed, of what may be taken away again */
+	struct select_row row; /* first member, for select_row_compare */
+	int64_t weight;        /* signed: freed bytes are subtracted */
 	int64_t nr;
 	double variance;
 };
@@ -219,7 +219,7 @@ struct gather {
 	const struct profile *p;
 	const struct select_spec *spec;
 	enum heap_weight weight;
-	uint64_t until_ns; /* --at: rows before this; 0 = all */
+	uint64_t until_ns; /* --at: only rows before this; 0: all */
 	struct leak_limit leaks;
 	struct suppress *suppress;
 	struct heapframes *frames; /* SELECT_CUT_STACKS, else NULL */
@@ -243,7 +243,7 @@ static double share_of(double variance, int64_t part, int64_t whole)
 	return whole > 0 ? variance * (double)part / (double)whole : 0;
 }
 
-/* What a row counts by the weight: weight, number, variance. */
+/* Sets weight, number and variance of a row. */
 static struct piece piece_of(const struct gather *g, const struct heaprow *r)
 {
 	switch (weights[g->weight].column) {
@@ -269,7 +269,7 @@ static void count_out(struct gather *g, const struct piece *piece, unsigned verd
 	g->sel.weight_out += (uint64_t)MAX(piece->weight, 0);
 }
 
-/* Not above the view's root: there a stack has no frames to show. */
+/* Not outside of the root of the selection, where a stack has no frames. */
 static stack_id cut_stack(const struct gather *g, stack_id stack)
 {
 	stack_id cut = heapframes_of(g->frames, stack)->node;
@@ -315,7 +315,10 @@ static void add_rows(struct gather *g, const struct table *t, struct row_filter 
 	}
 }
 
-/* A table that is not there is one without rows, if any other of memory is: for the shape. */
+/*
+ * A missing table counts as empty, if another table of memory exists; its shape is taken from that
+ * one.
+ */
 static int open_table(struct gather *g, enum table_id id, struct row_filter **ret_s,
 		      const struct table **ret_t, struct err *err)
 {
@@ -333,7 +336,7 @@ static int gather_rows(struct gather *g, struct err *err)
 	struct row_filter *row_filter;
 	const struct table *t;
 	bool nets = is_net(g);
-	if (nets) { /* the second first: the selection is that of what was allocated */
+	if (nets) { /* second table first: the selection is that of allocated memory */
 		TRY(open_table(g, TABLE_FREED, &row_filter, &t, err));
 		if (t)
 			add_rows(g, t, row_filter, -1);
@@ -346,7 +349,7 @@ static int gather_rows(struct gather *g, struct err *err)
 	return 0;
 }
 
-/* What a file claims may be anything. */
+/* Values in files are not trusted. */
 static int64_t add_i64(int64_t a, int64_t b)
 {
 	int64_t sum;
@@ -409,7 +412,7 @@ static int parse_weight(struct gather *g, struct err *err)
 		return err_hint(err, "assay report shows how many they were");
 	}
 	if (!key && g->spec->event)
-		key = g->spec->event; /* tables are called as the weights are */
+		key = g->spec->event; /* tables have the names of the weights */
 	if (!key || heap_weight_from_key(key, &g->weight))
 		return 0;
 	err_set(err, -EINVAL, "'%s' is not a weight of memory profiles", key);

@@ -1,4 +1,4 @@
-/* What counts as leaked; see leaks.h. */
+/* Which blocks count as leaked; see leaks.h. */
 #include "base/base.h"
 #include "analyze/memory/leaks.h"
 
@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/map.h"
 
-/* Every process that has live blocks is gone: its threads have ended, the main one among them. */
+/* True if every process with live blocks has exited, its main thread included. */
 static bool has_ended(const struct profile *p, const struct table *live)
 {
 	const char *attached = profile_get_fact(p, FACT_HEAP_ATTACHED);
@@ -20,9 +20,9 @@ static bool has_ended(const struct profile *p, const struct table *live)
 		return false;
 	for (size_t t = 1; t < p->tasks.n; t++)
 		knows_ends |= p->tasks.p[t].end_ns != 0;
-	if (!knows_ends) /* files of other tools end when the program does */
+	if (!knows_ends) /* files of other tools end at program exit */
 		return !p->wall_start_ns;
-	CLEANUP(map_release) struct map gone = {0}; /* processes by id */
+	CLEANUP(map_release) struct map gone = {0}; /* by pid */
 	for (size_t t = 1; t < p->tasks.n; t++)
 		if (p->tasks.p[t].end_ns && p->tasks.p[t].tid == p->tasks.p[t].pid)
 			(void)map_put(&gone, (uint32_t)p->tasks.p[t].pid, NULL);

@@ -11,13 +11,14 @@
 #include "base/text/num.h"
 #include "base/stat.h"
 
-#define FRAMES_MAX   12
-#define SLICES_MAX   100000            /* of a site */
-#define CELLS_MAX    ((size_t)1 << 24) /* of all sites */
-#define JUDGED_MIN   200u /* sites whose growth is told, also if their rows are not shown */
-#define STEADY_SHARE 0.2  /* of what a site holds: growth below it in a whole capture is none */
+#define FRAMES_MAX 12
+#define SLICES_MAX 100000            /* of a site */
+#define CELLS_MAX  ((size_t)1 << 24) /* of all sites */
+#define JUDGED_MIN 200u              /* sites with a verdict, even if their rows are not shown */
+#define STEADY_SHARE \
+	0.2 /* share of the live bytes of a site: less growth in a whole capture is none */
 
-/* A line through the second half by least squares: does it fall, and what is left at its end? */
+/* Fits a line to the second half by least squares: whether it falls, and its value at the end. */
 static bool is_slowing(const double *v, size_t n, double mean)
 {
 	double middle = (double)(n - 1) / 2;
@@ -82,13 +83,13 @@ static const struct report_column columns[] = {
 
 static const char *const spare[] = {"oldest_ns", "blocks", "stack", NULL};
 
-/* Net bytes a slice of time, of the sites that are judged. */
+/* Net bytes per slice of time, of the sites that get a verdict. */
 struct slices {
 	struct map rows; /* by site */
 	double *net;     /* nr_rows x n */
 	size_t n;
 	uint64_t start_ns;
-	uint64_t step_ns; /* of a slice: a second, or more where that were too many */
+	uint64_t step_ns; /* length of a slice: 1 s, or more for long captures */
 };
 
 static int add_net(struct slices *s, struct heapfigures *f, enum table_id table, double sign,
@@ -107,7 +108,7 @@ static int add_net(struct slices *s, struct heapfigures *f, enum table_id table,
 	return 0;
 }
 
-/* The last slice is rarely a whole one, and counts for none. */
+/* The last slice is rarely complete, and is not used. */
 static int fill_slices(struct slices *s, struct heapfigures *f, size_t nr_rows,
 		       const struct select_spec *spec, struct err *err)
 {
@@ -139,12 +140,12 @@ static struct leak_growth growth_of(const struct slices *s, size_t row)
 	return g;
 }
 
-/* A site with its verdict; those that grow come first, the fastest before the others. */
+/* A site with its verdict. Growing sites come first, fastest first. */
 struct site {
 	struct heapframe frame;
-	struct heap_sum leaked; /* without what is known, which has a row of its own */
+	struct heap_sum leaked; /* without known leaks, which have a row of their own */
 	uint64_t oldest_ns;
-	size_t rank; /* by size */
+	size_t rank; /* rank by size */
 	struct leak_growth growth;
 	const char *verdict;
 	bool grows;
@@ -156,16 +157,19 @@ static void judge(struct site *s, const struct heapfigures *f, const struct slic
 	double half_s = (double)(slices->n - slices->n / 2) * (double)slices->step_ns / 1e9;
 	double bytes = (double)s->leaked.bytes;
 	s->growth = growth_of(slices, s->rank);
-	/* That no sample came in so many seconds: of a Poisson count of 0 the limit is 3. */
+	/*
+	 * Probability limit for no sample in that many seconds: for a Poisson count of 0 the limit
+	 * is 3.
+	 */
 	if (s->growth.is_known && s->leaked.variance > 0 && !s->growth.per_min &&
 	    !s->growth.per_min_error)
 		s->growth.per_min_error = 3 * 60 * (double)heap_sampling_bytes(f->p) / half_s;
 	s->verdict = leak_verdict(&s->growth, s->leaked.bytes, w.to_ns - w.from_ns);
 	s->grows = !strcmp(s->verdict, "grows");
 	if (stat_estimate_error(bytes, s->leaked.variance) >= bytes && !s->grows)
-		s->verdict = "too few samples"; /* up to three: that none came since says nothing */
+		s->verdict = "too few samples"; /* up to 3: that none came since is no evidence */
 	else if (f->leaks.rule == LEAKS_ALL && !s->grows)
-		s->verdict = "not freed"; /* nothing can free it any more */
+		s->verdict = "not freed"; /* the process has exited */
 }
 
 static int by_growth(const void *x, const void *y)
@@ -177,7 +181,7 @@ static int by_growth(const void *x, const void *y)
 	return COMPARE(b->grows, a->grows) ?: COMPARE(y_min, x_min) ?: COMPARE(a->rank, b->rank);
 }
 
-/* The first thing that somebody who looks for a leak wants to read. */
+/* Adds a note with the fastest growing site. */
 static void note_leak(struct report *r, const struct heapfigures *f, const struct site *s,
 		      size_t nr_growing)
 {
@@ -222,7 +226,7 @@ static const char *title_of(struct heapfigures *f)
 			 num_ns(f->leaks.min_age_ns).s);
 }
 
-/* Of a site some stacks may be known leaks, which have a row of their own, and others not. */
+/* Some stacks of a site may be known leaks, which have a row of their own. */
 static struct heap_sum unknown_of(const struct heap_group *g)
 {
 	const struct heap_sum *all = &g->f.of[HEAP_SUM_LEAKED];
@@ -234,7 +238,7 @@ static struct heap_sum unknown_of(const struct heap_group *g)
 					 MAX(all->count_variance - known->count_variance, 0)};
 }
 
-/* Verdicts of the @nr_judged largest sites, those that grow first. */
+/* Makes the verdicts of the @nr_judged largest sites; growing sites first. */
 static struct site *judge_sites(struct heapfigures *f, const struct slices *slices,
 				size_t nr_judged, size_t *ret_n)
 {

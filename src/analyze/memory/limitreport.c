@@ -1,4 +1,4 @@
-/* The end of `assay limit`; see limitreport.h. */
+/* Report of `assay limit`; see limitreport.h. */
 #include "base/base.h"
 #include "analyze/memory/limitreport.h"
 
@@ -9,7 +9,7 @@
 
 #define NAMED_MAX 3
 
-/* All rows of a table; false: there is none. */
+/* Sums all rows of a table; false: no such table. */
 static bool open_rows(struct tag_rows *ret_r, struct arena *a, const struct profile *p,
 		      enum table_id id)
 {
@@ -17,7 +17,7 @@ static bool open_rows(struct tag_rows *ret_r, struct arena *a, const struct prof
 	return p && !tag_rows_open(ret_r, a, p, id, &all, NULL);
 }
 
-/* What the command's own threads had to free, as BPF programs saw it. */
+/* Direct reclaim by threads of the command, as recorded by BPF programs. */
 static struct tag_row reclaim_of(const struct profile *p)
 {
 	CLEANUP(arena_release) struct arena a = {0};
@@ -54,7 +54,10 @@ static uint64_t weight_of(const struct tag_group *g)
 	return g->amounts[0].bytes;
 }
 
-/* "; largest allocators: parse 1.20 GiB (70 %), ..." of live blocks; nothing without a heap. */
+/*
+ * Appends "; largest allocators: parse 1.20 GiB (70 %), ..." of live blocks, if heaps were
+ * recorded.
+ */
 static void add_allocators(struct buf *to, const struct profile *p)
 {
 	CLEANUP(arena_release) struct arena a = {0};
@@ -115,7 +118,8 @@ void limit_facts(struct profile *p, const struct limit_spec *spec, const struct 
 	profile_fact(p, FACT_MEMORY_LIMIT, limit_text(&a, spec, s));
 	profile_fact(p, FACT_MEMORY_PEAK, num_bytes(s->numbers.peak_bytes).s);
 	profile_factf(p, FACT_AT_LIMIT, "%" PRIu64 " times", s->numbers.nr_at_limit);
-	const struct limit_end end = {.spec = spec, .outcome = s}; /* names come later */
+	const struct limit_end end = {.spec = spec,
+				      .outcome = s}; /* functions are not symbolized yet */
 	kill_sentence(&b, &end);
 	if (b.n)
 		profile_fact(p, FACT_OUT_OF_MEMORY, buf_str(&b));

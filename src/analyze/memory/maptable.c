@@ -1,4 +1,4 @@
-/* Single mappings as a table; see maptable.h. */
+/* Table of mappings; see maptable.h. */
 #include "base/base.h"
 #include "analyze/memory/maptable.h"
 

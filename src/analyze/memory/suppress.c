@@ -7,7 +7,7 @@
 #include "base/sv.h"
 #include "base/vec.h"
 
-/* Kept until the process ends, by design: buffers of standard streams, caches of name services. */
+/* Kept until process exit by design: buffers of standard streams, caches of name services. */
 static const char *const defaults[] = {
 	"^_IO_file_doallocate$",
 	"^_IO_default_doallocate$",
@@ -39,7 +39,7 @@ struct rules {
 	size_t cap;
 };
 
-/* '*' is any text, '^' and '$' at the ends anchor them. Backtracks to the last '*' only. */
+/* Matches: '*' is any text, '^' and '$' at the ends anchor. Backtracks to the last '*' only. */
 static bool is_like(struct sv pattern, struct sv name)
 {
 	const char *p = pattern.p;
@@ -105,7 +105,7 @@ static bool has_match(const struct rules *rules, struct sv name)
 	return false;
 }
 
-/* Names are tried once each; files and modules by their own tables. */
+/* Each function name is tried once; files and modules in tables of their own. */
 static bool *match_locations(struct arena *a, const struct profile *p, const struct rules *rules)
 {
 	bool *by_func = arena_calloc(a, p->functions.n + 1, sizeof(*by_func));

@@ -23,7 +23,7 @@ static uint64_t value_at(const struct table *t, size_t i, uint32_t column)
 	return (uint64_t)MAX(t->values[i * t->nr_columns + column], (int64_t)0);
 }
 
-/* A reading of one process added to those of others. */
+/* Adds the reading of one process to the sum. */
 static void add_reading(struct memtime_row *sum, const struct table *t, size_t i)
 {
 	for (uint32_t c = 0; c < HEAP_MEMORY_NR; c++)
@@ -31,7 +31,7 @@ static void add_reading(struct memtime_row *sum, const struct table *t, size_t i
 	sum->shmem_most_bytes = MAX(sum->shmem_most_bytes, value_at(t, i, HEAP_MEMORY_SHMEM));
 }
 
-/* A snapshot ends where one of its processes is read again. */
+/* A snapshot ends when one of its processes is read again. */
 static void gather(struct memtime *ret_t, struct arena *a, const struct profile *p,
 		   const struct table *t)
 {
@@ -60,12 +60,15 @@ static void gather(struct memtime *ret_t, struct arena *a, const struct profile 
 
 /* ---- live bytes --------------------------------------------------------------------------- */
 
-/* Adds @sign x the bytes of each slice to the snapshots, by the part of the slice before them. */
+/*
+ * Adds @sign * the bytes of each slice to the snapshots, in proportion to the part of the slice
+ * before them.
+ */
 static void add_flow(struct memtime *t, double *live, const struct table *flow, double sign)
 {
 	size_t next = 0;
-	double before = 0; /* of slices that are over */
-	double inside = 0; /* bytes of the slice that began last */
+	double before = 0; /* sum of completed slices */
+	double inside = 0; /* bytes of the current slice */
 	uint64_t begun_ns = 0;
 	for (size_t i = 0; i < t->nr_rows; i++) {
 		uint64_t now = t->rows[i].time_ns;
@@ -97,7 +100,7 @@ static void add_live(struct memtime *t, struct arena *a, const struct profile *p
 	t->has_live = true;
 }
 
-/* Snapshots by the second from the flows alone: files of other tools, captures of the heap only. */
+/* Makes one snapshot per second from the flows: files of other tools, captures of heaps only. */
 static void make_slices(struct memtime *t, struct arena *a, const struct profile *p)
 {
 	const struct table *flow = tables_find(p, TABLE_ALLOCATED);
@@ -113,7 +116,7 @@ static void make_slices(struct memtime *t, struct arena *a, const struct profile
 		t->rows[i].time_ns = first + i * step;
 }
 
-/* The reading nearest to a moment. */
+/* Returns the reading nearest to a time. */
 static size_t nearest(const struct memtime *t, uint64_t time_ns)
 {
 	size_t best = 0;
@@ -129,7 +132,7 @@ static size_t nearest(const struct memtime *t, uint64_t time_ns)
 	return best;
 }
 
-/* Sums by the second do not know how high it was within one; the table of the peak does. */
+/* Sums per second do not have the peak within a second; the table "peak" has it. */
 static bool take_exact_peak(struct memtime *t, const struct profile *p)
 {
 	const struct table *peak = tables_find(p, TABLE_PEAK);
@@ -139,7 +142,7 @@ static bool take_exact_peak(struct memtime *t, const struct profile *p)
 	for (size_t i = 0; i < peak->n; i++) {
 		if (peak->time_ns[i] != peak->time_ns[0] ||
 		    p->tasks.p[peak->task[i]].pid != p->tasks.p[peak->task[0]].pid)
-			return false; /* several processes, each with its moment */
+			return false; /* several processes, each with its own peak */
 		sum += value_at(peak, i, HEAP_BYTES);
 	}
 	size_t i = nearest(t, peak->time_ns[0]);
@@ -214,7 +217,7 @@ struct memverdict memtime_verdict(struct arena *a, const struct profile *p, cons
 
 /* ---- report ------------------------------------------------------------------------------- */
 
-/* The parts of memory, in the order in which they are shown. */
+/* Columns of memory, in the order shown. */
 static const struct {
 	enum heap_memory_column of;
 	struct report_column column;
@@ -237,7 +240,7 @@ static const struct {
 };
 #define NR_TIME_COLUMNS (ARRAY_LEN(parts) + 2)
 
-/* Columns that this profile has nothing for are left out. */
+/* Columns without values in this profile are not shown. */
 static bool is_shown(const struct memtime *m, enum heap_memory_column of)
 {
 	return of == HEAP_MEMORY_LIVE  ? m->has_live
@@ -336,7 +339,7 @@ void memtime_growth_report(struct report *r, const struct memtime *m)
 	t->nr_rows_total = t->nr_rows;
 }
 
-/* What was live at the peak, by who allocated it. */
+/* Adds the tree of memory live at the peak, by allocating call stack. */
 static int add_tree(struct report *r, const struct profile *p, double min_pct, struct err *err)
 {
 	CLEANUP(arena_release) struct arena a = {0};

@@ -17,7 +17,7 @@ static const struct {
 	[RSS] = {"RSS", CHART_LINE, 5},         [PSS] = {"PSS", CHART_LINE, 6},
 };
 
-/* Live bytes, stacks and the rest are the anonymous memory together. */
+/* Live bytes, stacks and the rest add up to anonymous memory. */
 static void split(uint64_t *v, const struct memtime_row *row, bool has_split)
 {
 	const uint64_t *m = row->bytes;
@@ -92,7 +92,7 @@ int memtime_chart(struct arena *a, const struct profile *p, const char *title, s
 	};
 	if (m.has_split) {
 		struct memverdict v = memtime_verdict(a, p, &m);
-		/* Of the evidence the first sentence: a line of the picture holds no more. */
+		/* Only the first sentence of the evidence fits the line. */
 		const char *end = strstr(v.evidence, ". ");
 		int n = end ? (int)(end - v.evidence) : (int)strlen(v.evidence);
 		ret_c->note =

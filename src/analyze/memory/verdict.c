@@ -10,17 +10,18 @@
 #include "base/stat.h"
 
 #define MIB              (1024.0 * 1024.0)
-#define GROWTH_MIN       (0.25 * MIB) /* less than this, and than this share, is none */
+#define GROWTH_MIN       (0.25 * MIB) /* smaller growth, in bytes and as a share, is none */
 #define GROWTH_MIN_SHARE 0.001
-#define SWING_SHARE      0.1 /* of its range, or a step: what it may be higher in the second half */
+#define SWING_SHARE      0.1 /* of the range, or a step: tolerance of the second half */
 #define SWINGS_MIN       3
-#define PAIRS_POINTS     100 /* more points are averaged down to so many before they are paired */
+#define PAIRS_POINTS     100 /* more points are averaged to this many before pairing */
 #define BATCHES_MAX      12
 #define BATCHES_MIN      4
-#define BATCH_POINTS     4 /* at least, where there are enough for BATCHES_MIN */
+#define BATCH_POINTS     4 /* at least, if there are enough for BATCHES_MIN */
 /*
- * Steps between batch means of a random walk have two thirds of the variance of the walk's own
- * over the same time, and the median of slopes varies by 6/5 as much as a mean of steps.
+ * For a random walk, the steps between batch means have two thirds of the variance of the walk
+ * itself over the same time, and the variance of the median of slopes is 6/5 of that of a mean of
+ * steps.
  */
 #define WALK_WIDENING 1.3416407864998738 /* sqrt(9/5) */
 
@@ -38,7 +39,7 @@ static void series_release(struct series *s)
 	free_p(&s->v);
 }
 
-/* Means over @nr runs of points that are as equal in length as can be. */
+/* Means of @nr consecutive batches of as equal length as possible. */
 static struct series batch(const double *t, const double *v, size_t n, size_t nr)
 {
 	struct series s = {xcalloc(nr, sizeof(double)), xcalloc(nr, sizeof(double)), nr};
@@ -127,12 +128,12 @@ struct judge {
 	double *rss;
 	double *kept;
 	double *file;
-	/* Of those points at which the allocator told; NULL: never, or not lately. */
+	/* Only points at which the allocator reported; NULL: never, or not recently. */
 	double *asked;
 	double *in_use;
 	double *resident;
 	size_t nr_asked;
-	bool is_asked_often; /* enough to tell a slope */
+	bool is_asked_often; /* enough points for a slope */
 	double span_s;
 	const struct memverdict_host *host;
 	struct memverdict v;
@@ -174,7 +175,10 @@ static void fill_answers(struct judge *j)
 		j->resident[j->nr_asked++] = (double)p->resident_bytes;
 		has_resident &= p->resident_bytes != MEMPOINT_UNKNOWN;
 	}
-	/* An old answer says nothing of now, and a few say nothing of a slope. */
+	/*
+	 * Drops the answers of the allocator if the last one is too old; a slope needs several of
+	 * them.
+	 */
 	double last = j->nr_asked ? j->asked[j->nr_asked - 1] : -1;
 	bool is_recent = last >= j->span_s / 2;
 	j->is_asked_often = is_recent && j->nr_asked >= MEMVERDICT_ANSWERS_MIN &&
@@ -315,16 +319,16 @@ static bool is_bloated(struct judge *j)
 	return true;
 }
 
-/* Readings that swing: up through two thirds of their range, down through one, and again. */
+/* Rises above two thirds of the range and falls below one third, repeatedly. */
 struct swing {
 	double low;
 	double high;
 	double tolerance;
 	size_t nr_falls;
-	bool comes_back; /* in the second half as low, and not higher, as in the first */
+	bool comes_back; /* in the second half it falls as low and does not rise higher */
 };
 
-/* Between two readings the turn of a swing is missed by so much. */
+/* Turning points between two readings are missed by up to this much. */
 static double median_step(const double *v, size_t n)
 {
 	double *steps = xcalloc(n, sizeof(*steps));
@@ -361,9 +365,9 @@ static struct swing swing_of(const double *v, size_t n)
 
 struct rest {
 	double kept;
-	bool is_small;   /* hardly changed at all */
-	bool is_level;   /* not in the last third */
-	bool is_slowing; /* grew faster before, and grows for certain in the last third */
+	bool is_small;   /* no significant change */
+	bool is_level;   /* no significant change in the last third */
+	bool is_slowing; /* grew faster before, and grows significantly in the last third */
 	struct memslope end;
 };
 
@@ -400,7 +404,7 @@ static const char *rest_text(const struct judge *j, const struct rest *r)
 			 memslope_text(j->a, s));
 }
 
-/* Steady, or nothing that can be said. */
+/* Returns steady or inconclusive. */
 static enum memverdict_kind judge_rest(struct judge *j)
 {
 	struct rest r = rest_of(j);
@@ -424,7 +428,7 @@ static enum memverdict_kind judge_kind(struct judge *j)
 {
 	if (j->n < MEMVERDICT_POINTS_MIN || j->v.span_ns < MEMVERDICT_SPAN_MIN_NS) {
 		const char *remedy = "";
-		/* 20 readings have 19 steps between them; one more for a late reading. */
+		/* 20 readings have 19 intervals; one more for a late reading. */
 		uint64_t every_ms = j->v.span_ns / MEMVERDICT_POINTS_MIN / 1000000;
 		if (j->v.span_ns >= MEMVERDICT_SPAN_MIN_NS && every_ms >= 10)
 			remedy = arena_fmt(j->a, " (for the same duration: --every %" PRIu64 "ms)",

@@ -1,4 +1,4 @@
-/* What is said of a target's memory at the end; see watchpage.h. */
+/* Report of `assay watch` at the end; see watchpage.h. */
 #include "base/base.h"
 #include "analyze/memory/watchpage.h"
 
@@ -15,7 +15,7 @@ void watchpage_release(struct watchpage *p)
 void watchpage_add(struct watchpage *p, const struct memreading *t)
 {
 	const struct memallocator *a = &t->allocator;
-	/* The last answer is shown until the next; what it proves, it proves once. */
+	/* An answer of the allocator is shown until the next one, but counted only once. */
 	bool is_fresh = a->is_known && a->asked_ns != p->last.allocator.asked_ns;
 	const struct mempoint point = {
 		.time_ns = t->time_ns,
