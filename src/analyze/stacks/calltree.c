@@ -12,15 +12,28 @@
  * If every location of the first profile has a name of its own (text formats), two stacks never
  * merge and the hash table is not needed; it is built when a second profile is added.
  *
- * calltree_finish (treefinish.c) sorts the nodes into preorder, siblings by name, and sums weights.
+ * treelayout.c sorts the nodes into preorder, siblings by name, and sums weights.
  */
 #include "base/base.h"
 #include "analyze/stacks/calltree.h"
 
 #include <stdlib.h>
 
-#include "analyze/stacks/treebuild.h"
+#include "analyze/stacks/treelayout.h"
+#include "base/map.h"
 #include "base/mem.h"
+
+struct calltree {
+	struct report *r;
+	unsigned flags;
+	bool has_before;
+	VEC(struct treelayout_node) nodes; /* parents before children; 0: root */
+	struct map children;               /* parent << 32 | name -> node */
+	size_t nr_indexed;                 /* nodes that are in `children` */
+	VEC(uint32_t) open;                /* time order: the path of the last sample */
+	uint64_t nr_samples;
+	bool has_input; /* a selection, whose samples are known */
+};
 
 /* Caches per element of one profile, while its rows are added. */
 struct input {
@@ -41,7 +54,7 @@ struct calltree *calltree_new(struct report *r, unsigned flags)
 	struct calltree *ct = xcalloc(1, sizeof(*ct));
 	ct->r = r;
 	ct->flags = flags;
-	vec_push(&ct->nodes, (struct bnode){.name = intern_add_str(&r->names, "all")});
+	vec_push(&ct->nodes, (struct treelayout_node){.name = intern_add_str(&r->names, "all")});
 	return ct;
 }
 
@@ -70,7 +83,7 @@ static uint32_t add_node(struct calltree *ct, uint32_t parent, struct step s)
 {
 	ASSERT(ct->nodes.n < UINT32_MAX);
 	vec_push(&ct->nodes,
-		 (struct bnode){
+		 (struct treelayout_node){
 			 .parent = parent, .name = s.name, .module = s.module, .flags = s.flags});
 	return (uint32_t)ct->nodes.n - 1;
 }
@@ -79,7 +92,7 @@ static uint32_t add_node(struct calltree *ct, uint32_t parent, struct step s)
 static void index_nodes(struct calltree *ct)
 {
 	for (; ct->nr_indexed < ct->nodes.n; ct->nr_indexed++) {
-		const struct bnode *n = &ct->nodes.p[ct->nr_indexed];
+		const struct treelayout_node *n = &ct->nodes.p[ct->nr_indexed];
 		if (ct->nr_indexed)
 			*map_put(&ct->children, (uint64_t)n->parent << 32 | n->name, NULL) =
 				(uint32_t)ct->nr_indexed;
@@ -99,7 +112,7 @@ static uint32_t child(struct calltree *ct, uint32_t parent, struct step s)
 		return *v;
 	}
 	/* A name may be inlined at one place and called at another: keeps the common flags. */
-	struct bnode *n = &ct->nodes.p[*v];
+	struct treelayout_node *n = &ct->nodes.p[*v];
 	n->flags &= s.flags | ~(uint32_t)TREE_INLINED;
 	if (!n->module)
 		n->module = s.module;
@@ -108,11 +121,11 @@ static uint32_t child(struct calltree *ct, uint32_t parent, struct step s)
 
 static void add_weight(struct calltree *ct, uint32_t node, uint64_t weight, bool is_before)
 {
-	struct bnode *n = &ct->nodes.p[node];
+	struct treelayout_node *n = &ct->nodes.p[node];
 	if (is_before)
-		n->before = treebuild_add(n->before, weight);
+		n->before = treelayout_add(n->before, weight);
 	else
-		n->self = treebuild_add(n->self, weight);
+		n->self = treelayout_add(n->self, weight);
 }
 
 /* ---- names of frames ---------------------------------------------------------------------- */
@@ -558,4 +571,36 @@ void calltree_add_names(struct calltree *ct, const struct sv *names, size_t nr, 
 	add_weight(ct, at, weight, false);
 	add_weight(ct, at, weight_before, true);
 	ct->has_before |= weight_before != 0;
+}
+
+struct report_tree *calltree_finish(struct calltree *ct, const char *key, const char *title)
+{
+	struct report *r = ct->r;
+	struct report_tree *t = vec_add(&r->trees);
+	size_t n = ct->nodes.n;
+	t->key = arena_strdup(&r->arena, key);
+	t->title = arena_strdup(&r->arena, title);
+	t->unit = r->unit;
+	t->count_name = r->unit == UNIT_NS      ? "ns"
+			: r->unit == UNIT_BYTES ? "bytes"
+			: r->count_name         ? r->count_name
+						: "samples";
+	t->nr_nodes = n;
+	t->nodes = arena_alloc(&r->arena, n * sizeof(*t->nodes));
+	t->before = ct->has_before ? arena_alloc(&r->arena, n * sizeof(*t->before)) : NULL;
+	t->is_differential = ct->has_before;
+	t->is_normalised = ct->has_before && ct->flags & CALLTREE_NORMALISE;
+	t->is_reversed = ct->flags & CALLTREE_REVERSE;
+	t->is_time_ordered = ct->flags & CALLTREE_TIME_ORDER;
+	treelayout_fill(t, ct->nodes.p, &r->names);
+	r->total = t->nodes[0].total;
+	if (ct->has_input)
+		r->nr_samples = ct->nr_samples;
+	vec_clear(&ct->nodes);
+	map_clear(&ct->children);
+	vec_push(&ct->nodes, (struct treelayout_node){.name = intern_add_str(&r->names, "all")});
+	ct->nr_indexed = 0;
+	ct->has_before = ct->has_input = false;
+	ct->nr_samples = 0;
+	return t;
 }

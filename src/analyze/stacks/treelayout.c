@@ -1,11 +1,17 @@
-/* Finishes a call tree: order, sums, differences; see calltree.h. */
+/* Order, totals and deltas of call trees; see treelayout.h. */
 #include "base/base.h"
-#include "analyze/stacks/calltree.h"
+#include "analyze/stacks/treelayout.h"
 
 #include <stdlib.h>
 
-#include "analyze/stacks/treebuild.h"
 #include "base/mem.h"
+#include "base/vec.h"
+
+struct input {
+	const struct treelayout_node *nodes;
+	size_t n;
+	const struct intern *names;
+};
 
 struct ranked {
 	struct sv text;
@@ -21,23 +27,23 @@ static int by_text(const void *a, const void *b)
 }
 
 /* By str_id: rank of the name among the names of the tree, bytewise. */
-static uint32_t *rank_names(const struct calltree *ct, uint32_t *ret_nr)
+static uint32_t *rank_names(const struct input *in)
 {
-	size_t nr_names = intern_count(&ct->r->names);
+	size_t nr_names = intern_count(in->names);
 	uint32_t *rank = xcalloc(nr_names, sizeof(*rank));
 	struct ranked *used = xreallocarray(NULL, nr_names, sizeof(*used));
 	uint32_t nr = 0;
-	vec_foreach(n, &ct->nodes) {
-		if (rank[n->name])
+	for (size_t i = 0; i < in->n; i++) {
+		str_id name = in->nodes[i].name;
+		if (rank[name])
 			continue;
-		rank[n->name] = 1;
-		used[nr++] = (struct ranked){intern_get(&ct->r->names, n->name), n->name};
+		rank[name] = 1;
+		used[nr++] = (struct ranked){intern_get(in->names, name), name};
 	}
 	qsort(used, nr, sizeof(*used), by_text);
 	for (uint32_t i = 0; i < nr; i++)
 		rank[used[i].name] = i;
 	free(used);
-	*ret_nr = nr;
 	return rank;
 }
 
@@ -59,18 +65,17 @@ static int by_rank(const void *a, const void *b)
 }
 
 /* Sorts each list of siblings by name; most lists have one element. */
-static void sort_siblings(const struct calltree *ct, struct links *links)
+static void sort_siblings(const struct input *in, struct links *links)
 {
-	uint32_t nr_ranks;
-	CLEANUP(free_p) uint32_t *rank = rank_names(ct, &nr_ranks);
+	CLEANUP(free_p) uint32_t *rank = rank_names(in);
 	VEC(struct sibling) list = {0};
-	for (size_t i = 0; i < ct->nodes.n; i++) {
+	for (size_t i = 0; i < in->n; i++) {
 		uint32_t c = links[i].first;
 		if (!c || !links[c].next)
 			continue;
 		vec_clear(&list);
 		for (; c; c = links[c].next)
-			vec_push(&list, (struct sibling){rank[ct->nodes.p[c].name], c});
+			vec_push(&list, (struct sibling){rank[in->nodes[c].name], c});
 		qsort(list.p, list.n, sizeof(*list.p), by_rank);
 		links[i].first = list.p[0].id;
 		for (size_t k = 0; k < list.n; k++)
@@ -80,18 +85,18 @@ static void sort_siblings(const struct calltree *ct, struct links *links)
 }
 
 /* Returns node ids in preorder; owned by the caller. */
-static uint32_t *preorder(const struct calltree *ct)
+static uint32_t *preorder(const struct input *in, bool is_time_ordered)
 {
-	size_t n = ct->nodes.n;
+	size_t n = in->n;
 	struct links *links = xcalloc(n, sizeof(*links)); /* by node id */
 	uint32_t *order = xreallocarray(NULL, n, sizeof(*order));
 	for (size_t i = n; i-- > 1;) {
-		struct links *parent = &links[ct->nodes.p[i].parent];
+		struct links *parent = &links[in->nodes[i].parent];
 		links[i].next = parent->first;
 		parent->first = (uint32_t)i;
 	}
-	if (!(ct->flags & CALLTREE_TIME_ORDER))
-		sort_siblings(ct, links);
+	if (!is_time_ordered)
+		sort_siblings(in, links);
 	size_t k = 0;
 	uint32_t at = 0;
 	for (;;) {
@@ -99,7 +104,7 @@ static uint32_t *preorder(const struct calltree *ct)
 		uint32_t to = links[at].first;
 		while (!to && at) {
 			to = links[at].next;
-			at = to ? at : ct->nodes.p[at].parent;
+			at = to ? at : in->nodes[at].parent;
 		}
 		if (!to)
 			break;
@@ -110,14 +115,14 @@ static uint32_t *preorder(const struct calltree *ct)
 	return order;
 }
 
-static void place_nodes(const struct calltree *ct, struct report_tree *t)
+static void place_nodes(const struct input *in, struct report_tree *t)
 {
-	size_t n = ct->nodes.n;
-	uint32_t *order = preorder(ct);
+	size_t n = in->n;
+	uint32_t *order = preorder(in, t->is_time_ordered);
 	uint32_t *place = xreallocarray(NULL, n, sizeof(*place));
 	uint32_t *last = xcalloc(n, sizeof(*last)); /* by preorder index: last child so far */
 	for (uint32_t i = 0; i < n; i++) {
-		const struct bnode *b = &ct->nodes.p[order[i]];
+		const struct treelayout_node *b = &in->nodes[order[i]];
 		place[order[i]] = i;
 		struct tree_node *to = &t->nodes[i];
 		*to = (struct tree_node){.name = b->name,
@@ -176,49 +181,24 @@ static void set_deltas(struct report_tree *t)
 			self = scaled(sum + self, now, before) - start;
 			total = scaled(sum + total, now, before) - start;
 		}
-		sum = treebuild_add(sum, t->before[i].self);
+		sum = treelayout_add(sum, t->before[i].self);
 		n->delta = difference(n->total, total);
 		n->delta_self = difference(n->self, self);
 	}
 }
 
-struct report_tree *calltree_finish(struct calltree *ct, const char *key, const char *title)
+void treelayout_fill(struct report_tree *t, const struct treelayout_node *nodes,
+		     const struct intern *names)
 {
-	struct report *r = ct->r;
-	struct report_tree *t = vec_add(&r->trees);
-	size_t n = ct->nodes.n;
-	t->key = arena_strdup(&r->arena, key);
-	t->title = arena_strdup(&r->arena, title);
-	t->unit = r->unit;
-	t->count_name = r->unit == UNIT_NS      ? "ns"
-			: r->unit == UNIT_BYTES ? "bytes"
-			: r->count_name         ? r->count_name
-						: "samples";
-	t->nr_nodes = n;
-	t->nodes = arena_alloc(&r->arena, n * sizeof(*t->nodes));
-	t->before = ct->has_before ? arena_alloc(&r->arena, n * sizeof(*t->before)) : NULL;
-	t->is_differential = ct->has_before;
-	t->is_normalised = ct->has_before && ct->flags & CALLTREE_NORMALISE;
-	t->is_reversed = ct->flags & CALLTREE_REVERSE;
-	t->is_time_ordered = ct->flags & CALLTREE_TIME_ORDER;
-	place_nodes(ct, t);
-	for (size_t i = n; i-- > 1;) {
+	const struct input in = {nodes, t->nr_nodes, names};
+	place_nodes(&in, t);
+	for (size_t i = in.n; i-- > 1;) {
 		uint32_t parent = t->nodes[i].parent;
-		t->nodes[parent].total = treebuild_add(t->nodes[parent].total, t->nodes[i].total);
+		t->nodes[parent].total = treelayout_add(t->nodes[parent].total, t->nodes[i].total);
 		if (t->before)
 			t->before[parent].total =
-				treebuild_add(t->before[parent].total, t->before[i].total);
+				treelayout_add(t->before[parent].total, t->before[i].total);
 	}
 	if (t->before)
 		set_deltas(t);
-	r->total = t->nodes[0].total;
-	if (ct->has_input)
-		r->nr_samples = ct->nr_samples;
-	vec_clear(&ct->nodes);
-	map_clear(&ct->children);
-	vec_push(&ct->nodes, (struct bnode){.name = intern_add_str(&r->names, "all")});
-	ct->nr_indexed = 0;
-	ct->has_before = ct->has_input = false;
-	ct->nr_samples = 0;
-	return t;
 }
