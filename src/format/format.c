@@ -7,7 +7,7 @@
 static const struct format formats[] = {
 	{
 		.name = "assay",
-		.title = "assay's recording",
+		.title = "recording of assay",
 		.suffixes = ".assay",
 		.sniff = assayfile_sniff,
 		.read = assayfile_format_read,
@@ -15,7 +15,7 @@ static const struct format formats[] = {
 	},
 	{
 		.name = "folded",
-		.title = "folded stacks, one line a stack",
+		.title = "folded stacks, one line per stack",
 		.suffixes = ".folded .collapsed",
 		.sniff = folded_sniff,
 		.read = folded_read,
@@ -23,7 +23,7 @@ static const struct format formats[] = {
 	},
 	{
 		.name = "perfscript",
-		.title = "text as perf script prints it",
+		.title = "output of perf script",
 		.suffixes = ".perfscript .perf",
 		.sniff = perfscript_sniff,
 		.read = perfscript_read,
@@ -31,7 +31,7 @@ static const struct format formats[] = {
 	},
 	{
 		.name = "perfdata",
-		.title = "recording of perf, for perf report, perf script and Hotspot",
+		.title = "perf.data, for perf report, perf script and Hotspot",
 		.suffixes = ".perfdata .data",
 		.flags = FORMAT_NEEDS_INGEST,
 		.sniff = perfdata_sniff,
@@ -45,13 +45,13 @@ static const struct format formats[] = {
 	},
 	{
 		.name = "speedscope",
-		.title = "JSON for speedscope, a profile a thread",
+		.title = "JSON for speedscope, one profile per thread",
 		.suffixes = ".speedscope.json .speedscope",
 		.write = speedscope_write,
 	},
 	{
 		.name = "jemalloc",
-		.title = "jemalloc's heap dumps (heap_v2)",
+		.title = "heap dumps of jemalloc (heap_v2)",
 		.suffixes = ".heap",
 		.flags = FORMAT_NEEDS_NAMES,
 		.sniff = jemallocheap_sniff,
@@ -59,7 +59,7 @@ static const struct format formats[] = {
 	},
 	{
 		.name = "heaptrack",
-		.title = "recording of heaptrack, for heaptrack_gui and heaptrack_print",
+		.title = "heaptrack file, for heaptrack_gui and heaptrack_print",
 		.suffixes = ".heaptrack .heaptrack.gz .heaptrack.zst",
 		.sniff = heaptrack_sniff,
 		.read = heaptrack_read,

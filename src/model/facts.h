@@ -43,7 +43,7 @@ enum fact_id {
 	FACT_HEAP_SAMPLING,  /* "every allocation", or the sampling interval in bytes */
 	FACT_HEAP_ATTACHED,  /* "launch" or "attach" */
 	FACT_HEAP_ENDED, /* "yes": all processes ended before the capture did; absent: not known */
-	FACT_HEAP_DUMP,  /* "cut short: ..."; absent: the dump is complete, or there is none */
+	FACT_HEAP_DUMP,  /* "truncated: ..."; absent: the dump is complete, or there is none */
 	FACT_HEAP_DUMP_BAD_LINE,
 	FACT_HEAP_ALLOCATIONS,
 	FACT_HEAP_BYTES,

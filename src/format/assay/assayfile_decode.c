@@ -51,7 +51,7 @@ static int get_range(struct assayfile_reader *r, struct range *ret, struct rd *i
 	size_t held = r->held[type];
 	if (in->is_bad || !n || n > rd_left(in) / assayfile_columns[type].least ||
 	    first > UINT32_MAX || first + n > UINT32_MAX)
-		return bad(err, "a section's count is impossible");
+		return bad(err, "a section has an invalid count");
 	if (first < held || (first > held && !r->has_damage))
 		return bad(err, "a section does not continue its table");
 	size_t gap = (size_t)first - held;
@@ -268,7 +268,7 @@ static int get_table(struct assayfile_reader *r, struct rd *in, struct err *err)
 	uint64_t nr = rd_uleb(in);
 	uint64_t weight = rd_uleb(in);
 	if (!nr || nr > TABLE_COLUMNS_MAX || weight >= nr)
-		return bad(err, "a table's columns are impossible");
+		return bad(err, "a table has invalid columns");
 	t.nr_columns = (uint32_t)nr;
 	t.weight_column = (uint32_t)weight;
 	for (uint32_t c = 0; c < nr; c++) {
@@ -304,7 +304,7 @@ static int get_samples(struct assayfile_reader *r, struct rd *in, struct err *er
 	uint64_t n = rd_uleb(in);
 	uint32_t nr = t->nr_columns;
 	if (in->is_bad || n > rd_left(in) / (4 + nr + t->has_tags) || first > UINT64_MAX / 2)
-		return bad(err, "a section's count is impossible");
+		return bad(err, "a section has an invalid count");
 	if (first < *rows || (first > *rows && !r->has_damage))
 		return bad(err, "a section does not continue its table");
 	*rows = first + n;
@@ -345,7 +345,7 @@ static int get_updates(struct assayfile_reader *r, struct rd *in, struct err *er
 				: what == UPDATE_MODULE_DELETED ? idx < p->modules.n
 								: false;
 		if (!is_there && what < UPDATE_NR && !r->has_damage)
-			return bad(err, "an update of something unknown");
+			return bad(err, "an update of an unknown element");
 		if (!is_there)
 			continue; /* lost, or of a newer version */
 		if (what == UPDATE_MAPPING_END)
@@ -417,7 +417,7 @@ int decode_sections(struct assayfile_reader *r, const void *p, size_t n, struct 
 		if (!rc && section.is_bad)
 			rc = bad(err, "it ends too early");
 		if (!rc && r->is_wrong)
-			rc = bad(err, "an id points to nothing");
+			rc = bad(err, "an id refers to no element");
 		if (rc) {
 			err_wrap(err, "section %u", type);
 			return rc;

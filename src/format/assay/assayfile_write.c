@@ -363,7 +363,7 @@ int assayfile_flush(struct assayfile_writer *w, const struct profile *p, struct 
 {
 	if (w->nr_wait) {
 		w->nr_wait--;
-		return err_set(err, -ENOSPC, "the recording could not be written a moment ago");
+		return err_set(err, -ENOSPC, "the last write of the recording failed");
 	}
 	int rc = flush_now(w, p, err);
 	w->nr_failures = rc ? MIN(w->nr_failures + 1, 5u) : 0;

@@ -259,9 +259,9 @@ void dumpmaps_say_damage(const struct dumpmaps *m, uint64_t got, uint64_t wanted
 {
 	if (m->is_cut || (!m->has_main_stack && m->nr_outside)) {
 		CLEANUP(buf_release) struct buf b = {0};
-		buf_add_str(&b, "cut short: its list of mapped files is not whole");
+		buf_add_str(&b, "truncated: its list of mapped files is incomplete");
 		if ((double)got < 0.99 * (double)wanted) /* headers of gperftools are not exact */
-			buf_addf(&b, ", its stacks hold %.0f %% of the bytes that its head counts",
+			buf_addf(&b, ", its stacks have %.0f %% of the bytes in its header",
 				 100.0 * (double)got / (double)wanted);
 		profile_fact(m->p, FACT_HEAP_DUMP, buf_str(&b));
 	}

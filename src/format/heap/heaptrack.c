@@ -337,8 +337,7 @@ static bool take_event(struct reader *r, char kind, uint64_t idx)
 	return true;
 }
 
-/* Lines of events as long as they come, each whole up to its newline. Where the next line starts.
- */
+/* Takes complete lines as long as they are events. Returns the start of the next line. */
 static const char *take_events(struct reader *r, const char *p, const char *end)
 {
 	while (p < end && (*p == '+' || *p == '-') && p[1] == ' ') {
@@ -493,7 +492,7 @@ static bool take_version(struct reader *r, struct sv s)
 	if (file > 3)
 		r->rc = err_set(r->err, -EINVAL,
 				"version %" PRIu64
-				" of heaptrack's files is not known, 3 is the last",
+				" of heaptrack files is not supported (newest: 3)",
 				file);
 	return true;
 }
@@ -533,7 +532,7 @@ static bool take_attached(struct reader *r)
 
 static bool refuse_raw(struct reader *r)
 {
-	r->rc = err_set(r->err, -EINVAL, "a raw file of heaptrack's, its addresses have no names");
+	r->rc = err_set(r->err, -EINVAL, "a raw heaptrack file: its addresses are not symbolized");
 	err_hint(r->err, "/usr/lib/heaptrack/libexec/heaptrack_interpret < FILE > FILE.heaptrack, "
 			 "on the machine where it was recorded");
 	return true;

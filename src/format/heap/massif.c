@@ -315,7 +315,7 @@ int massif_read(struct profile *p, const struct format_input *in,
 	p->start_ns = p->end_ns = START_NS;
 	read_lines(&r, text);
 	if (!r.nr_snapshots)
-		return err_set(err, -EINVAL, "no snapshot in it");
+		return err_set(err, -EINVAL, "it has no snapshots");
 	copy_last_tree(&r);
 	set_facts(&r);
 	return 0;

@@ -244,7 +244,7 @@ static int parse_records(struct pd_reader *r, struct pd_stream *s, bool is_plain
 		size_t n = pd_size(rec);
 		uint32_t type = pd_type(rec);
 		if (UNLIKELY(n < PD_HEADER_LEN)) {
-			pd_problem(r, "a record claims a size of %zu bytes, below its header's", n);
+			pd_problem(r, "a record has a size of %zu bytes, less than its header", n);
 			return -ENODATA;
 		}
 		if (n > s->end - s->begin)
@@ -308,7 +308,7 @@ static int read_data(struct pd_reader *r, struct err *err)
 static int read_ids(struct pd_reader *r, struct pd_section ids, uint32_t spec, struct err *err)
 {
 	if (ids.off > r->in.n || ids.n > r->in.n - ids.off)
-		return err_set(err, -EBADMSG, "the ids of event %u lie outside of the file", spec);
+		return err_set(err, -EBADMSG, "the ids of event %u are outside the file", spec);
 	for (uint64_t i = 0; i < ids.n / 8; i++) {
 		uint64_t id;
 		if (!input_at(r, ids.off + i * 8, &id, sizeof(id)))
@@ -325,12 +325,11 @@ static int read_attrs(struct pd_reader *r, const struct pd_file_header *h, struc
 		return err_set(err, -EBADMSG, "event attributes of %" PRIu64 " bytes", each);
 	uint64_t nr = h->attrs.n / each;
 	if (!nr)
-		return err_set(err, -EBADMSG, "no events are described");
+		return err_set(err, -EBADMSG, "it describes no events");
 	for (uint64_t i = 0; i < nr; i++) {
 		uint8_t attr[4096];
 		if (!input_at(r, h->attrs.off + i * each, attr, each))
-			return err_set(err, -EBADMSG, "event %" PRIu64 " lies outside of the file",
-				       i);
+			return err_set(err, -EBADMSG, "event %" PRIu64 " is outside the file", i);
 		struct pd_section ids;
 		memcpy(&ids, attr + each - sizeof(ids), sizeof(ids));
 		TRY(pd_add_attr(r, attr, each - sizeof(ids), err));
@@ -353,13 +352,12 @@ static void read_features(struct pd_reader *r, const struct pd_file_header *h)
 			continue;
 		struct pd_section s;
 		if (!input_at(r, at, &s, sizeof(s))) {
-			pd_problem(r, "the file is cut: its header's features are missing");
+			pd_problem(r, "the file is truncated: feature sections are missing");
 			return;
 		}
 		at += sizeof(s);
 		if (s.off > r->in.n || s.n > r->in.n - s.off) {
-			pd_problem(r,
-				   "the file is cut: a part of its header's features is missing");
+			pd_problem(r, "the file is truncated: some feature sections are missing");
 			continue;
 		}
 		if (bit == PD_FEAT_TRACING_DATA || !s.n || s.n > PD_FEATURE_MAX)
@@ -374,12 +372,12 @@ static int read_file(struct pd_reader *r, struct err *err)
 {
 	struct pd_file_header h;
 	if (!input_at(r, 0, &h, sizeof(h)))
-		return err_set(err, -EBADMSG, "is cut within its header");
+		return err_set(err, -EBADMSG, "is truncated within its header");
 	TRY(read_attrs(r, &h, err));
 	if (has_feature(&h, PD_FEAT_DIR_FORMAT) && h.data.n)
 		r->info->problem = "only the first file of a directory recording was read";
 	if (h.data.off > r->in.n)
-		return err_set(err, -EBADMSG, "its data lie at offset %" PRIu64 ", past its end",
+		return err_set(err, -EBADMSG, "its data are at offset %" PRIu64 ", past its end",
 			       h.data.off);
 	r->in.pos = h.data.off;
 	if (!h.data.n) { /* written at the end: 0 means that features are missing, too */
@@ -390,7 +388,7 @@ static int read_file(struct pd_reader *r, struct err *err)
 	}
 	if (h.data.n > r->in.n - h.data.off) {
 		r->in.limit = r->in.n;
-		pd_problem(r, "the file is cut: %" PRIu64 " of %" PRIu64 " data bytes are there",
+		pd_problem(r, "the file is truncated: it has %" PRIu64 " of %" PRIu64 " data bytes",
 			   r->in.n - h.data.off, h.data.n);
 	} else {
 		r->in.limit = h.data.off + h.data.n;
@@ -405,7 +403,7 @@ static int read_pipe(struct pd_reader *r, struct err *err)
 	r->in.limit = UINT64_MAX;
 	int rc = read_data(r, err);
 	if (!rc && !r->info->specs.n)
-		return err_set(err, -EBADMSG, "no events are described");
+		return err_set(err, -EBADMSG, "it describes no events");
 	return rc;
 }
 

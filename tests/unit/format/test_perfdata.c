@@ -291,7 +291,7 @@ TEST(perfdata_refuses_what_it_cannot_read_with_a_reason)
 		{"hello world, hello", 18, "is not a perf.data file"},
 		{"2ELIFREP\0\0\0\0\0\0\0\x68", 16, "was recorded on a big-endian machine"},
 		{"PERFFILE\x68\0\0\0\0\0\0\0", 16, "has the format of perf before 2010"},
-		{"PERFILE2\x68\0\0\0\0\0\0\0", 16, "is cut within its header"},
+		{"PERFILE2\x68\0\0\0\0\0\0\0", 16, "is truncated within its header"},
 	};
 	for (unsigned i = 0; i < ARRAY_LEN(cases); i++) {
 		CLEANUP(perfdata_info_release) struct perfdata_info info = {0};
