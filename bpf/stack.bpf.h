@@ -102,7 +102,7 @@ __noinline bool stack_emit(struct walk *w, __u64 ref, __u32 flags, __u32 end)
 static __always_inline bool stack_is_unfinished(__u32 end)
 {
 	return end == WALK_NO_MAP || end == WALK_NO_RULE || end == WALK_NO_FILE ||
-	       end == WALK_JIT || end == WALK_FULL;
+	       end == WALK_JIT || end == WALK_NEEDS_FULL;
 }
 
 /* The reference of an unfinished stack, sent as registers and stack bytes; 0: not sent. */

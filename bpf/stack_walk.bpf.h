@@ -374,7 +374,7 @@ static __always_inline bool walk_is_caller(struct walk *w, __u64 ra, bool needs_
 }
 
 __noinline int walk_step_special(struct walk *w, __u32 rule);
-__noinline int walk_step_gap(struct walk *w);
+__noinline int walk_step_norule(struct walk *w);
 
 #include "unwind_core.h"
 
@@ -383,13 +383,13 @@ __noinline int walk_step_special(struct walk *w, __u32 rule)
 	struct ktables_head *h = single_elem(&tables);
 
 	if (!w || !h)
-		return WALK_FULL;
+		return WALK_NEEDS_FULL;
 	__u32 first = h->maps[w->map_idx & (KTABLES_NR_MAPS - 1)].first_special;
 	return unwind_step_special(
 		w, &h->specials[(first + row_special_idx(rule)) & (KTABLES_NR_SPECIALS - 1)]);
 }
 
-__noinline int walk_step_gap(struct walk *w)
+__noinline int walk_step_norule(struct walk *w)
 {
 	if (!w)
 		return WALK_NO_RULE;
@@ -429,7 +429,7 @@ static __always_inline int walk_one(struct walker *k, bool is_leaf)
 	if (UNLIKELY(!has_map))
 		return w->end = WALK_NO_MAP;
 	int end = LIKELY(w->map_kind == KMAP_RULES) ? unwind_step(w, walk_rule(k, addr, is_leaf))
-						    : walk_step_gap(w);
+						    : walk_step_norule(w);
 	if (end != STEP_OK)
 		w->end = end;
 	return end;

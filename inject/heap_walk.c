@@ -294,7 +294,7 @@ static bool walk_is_caller(struct walk *w, uint64_t ra, bool needs_rule)
 }
 
 static int walk_step_special(struct walk *w, uint32_t rule);
-static int walk_step_gap(struct walk *w);
+static int walk_step_norule(struct walk *w);
 
 #include "unwind_core.h"
 
@@ -304,7 +304,7 @@ static int walk_step_special(struct walk *w, uint32_t rule)
 		w, &w->tables->specials[row_special_idx(rule) & (KTABLES_NR_SPECIALS - 1)]);
 }
 
-static NOINLINE int walk_step_gap(struct walk *w)
+static NOINLINE int walk_step_norule(struct walk *w)
 {
 	return unwind_step_chain(w);
 }

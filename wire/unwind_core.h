@@ -17,7 +17,7 @@
  *	walk_is_caller		whether the address before a return address is code and, with
  *				@needs_rule, code with unwind rules
  *	walk_step_special	calls unwind_step_special with the special rule of @rule
- *	walk_step_gap		steps through code without rules: by unwind_step_chain, or by what
+ *	walk_step_norule		steps through code without rules: by unwind_step_chain, or by what
  *				the walker knows of that code
  *
  * Steps return STEP_OK (the walk is at the caller) or why there is no caller (enum walk_end).
@@ -78,7 +78,7 @@ STEP_INLINE int unwind_step_row(struct walk *w, wire_u32 rule)
 	if (slot == ROW_FP_SAME) {
 		/* Only a leaf function still has the return address in the register. */
 		if (!walk_leaf_reg(w, ARCH_DWARF_RA, &ra))
-			return w->is_call ? WALK_BAD_FRAME : WALK_FULL;
+			return w->is_call ? WALK_BAD_FRAME : WALK_NEEDS_FULL;
 	} else if (UNLIKELY(!walk_read(w, fp_at + 8, &ra))) {
 		return WALK_UNREADABLE;
 	}
@@ -144,7 +144,7 @@ STEP_INLINE int unwind_saved(struct walk *w, wire_u64 cfa, wire_u32 kind, wire_u
 		return unwind_read(w, at, ret_v);
 	}
 	if (!unwind_reg(w, reg, &v))
-		return WALK_FULL;
+		return WALK_NEEDS_FULL;
 	if (kind == SPECIAL_AT_REG)
 		return unwind_read(w, v + (wire_u64)(wire_s64)off, ret_v);
 	*ret_v = v;
@@ -157,7 +157,7 @@ STEP_INLINE int unwind_step_special(struct walk *w, const struct unwind_special 
 	wire_u64 fp = w->fp;
 
 	if (s->cfa_kind == SPECIAL_CFA_FULL || !unwind_reg(w, s->cfa_reg, &cfa))
-		return WALK_FULL;
+		return WALK_NEEDS_FULL;
 	cfa += (wire_u64)(wire_s64)s->cfa_off;
 	if (s->cfa_kind == SPECIAL_CFA_DEREF) {
 		int end = unwind_read(w, cfa, &cfa);
@@ -212,7 +212,7 @@ STEP_INLINE int unwind_step(struct walk *w, wire_u32 rule)
 	case ROW_SPECIAL:
 		return walk_step_special(w, rule);
 	default:
-		return walk_step_gap(w);
+		return walk_step_norule(w);
 	}
 }
 

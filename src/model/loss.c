@@ -98,7 +98,7 @@ enum loss_kind loss_from_walk_end(enum walk_end end)
 		[WALK_BAD_FRAME] = LOSS_TRUNC_BAD_FRAME,
 		[WALK_UNREADABLE] = LOSS_TRUNC_COPY,
 		[WALK_DEPTH] = LOSS_TRUNC_DEPTH,
-		[WALK_FULL] = LOSS_TRUNC_NO_RULE,
+		[WALK_NEEDS_FULL] = LOSS_TRUNC_NO_RULE,
 	};
 	return (uint32_t)end < WALK_END_NR ? (enum loss_kind)losses[end] : LOSS_TRUNC_BAD_FRAME;
 }

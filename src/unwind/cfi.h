@@ -1,14 +1,14 @@
 /*
- * Call frame programs: runs the instructions of one FDE and gives, range by range, the rules by
- * which every register of the caller is found (DWARF 5 section 6.4.2, LSB 10.6, GNU extensions).
+ * Runs the call frame program of one FDE and gives, for each address range, the rules that find
+ * every register of the caller (DWARF 5 section 6.4.2, LSB 10.6, GNU extensions).
  *
  *	struct cfi_run run;
  *	for (bool ok = cfi_start(&run, &fde, init); ok && cfi_next(&run);)
  *		run.rules holds for [run.start, run.end)
  *
- * Nothing is allocated; the steps are bounded by the program's length. Expressions are kept as
- * borrowed views of the program. Registers past ARCH_NR_DWARF_REG (vector, floating point) are
- * read over.
+ * Nothing is allocated; the number of steps is bounded by the program's length. Expressions are
+ * borrowed views of the program. Rules for registers from ARCH_NR_DWARF_REG on (vector, floating
+ * point) are skipped.
  */
 #ifndef ASSAY_UNWIND_CFI_H
 #define ASSAY_UNWIND_CFI_H
@@ -18,13 +18,13 @@
 #include "object/ehframe.h"
 
 enum cfi_kind {
-	CFI_SAME = 0, /* also: nothing was said */
+	CFI_SAME = 0, /* same value, or no rule */
 	CFI_UNDEFINED,
 	CFI_OFFSET,     /* saved at CFA + value */
 	CFI_VAL_OFFSET, /* is CFA + value */
-	CFI_REGISTER,   /* is in register value */
-	CFI_EXPR,       /* saved at the address that the expression gives */
-	CFI_VAL_EXPR,   /* is what the expression gives */
+	CFI_REGISTER,   /* saved in the register number 'value' */
+	CFI_EXPR,       /* saved at the address computed by the expression */
+	CFI_VAL_EXPR,   /* is the value computed by the expression */
 };
 
 struct cfi_rule {
@@ -68,27 +68,30 @@ struct cfi_run {
 	struct cfi_rules remembered[CFI_REMEMBER_MAX];
 };
 
-/* The rules that a CIE's initial instructions leave. */
+/* Runs a CIE's initial instructions and returns the rules that they set. */
 bool cfi_init_rules(const struct ehframe_cie *cie, struct cfi_rules *ret_rules);
-/* @init: of the FDE's CIE; borrowed while the run lasts. */
+/* Starts a run. @init: the initial rules of the FDE's CIE; borrowed during the run. */
 void cfi_start(struct cfi_run *run, const struct ehframe_fde *fde, const struct cfi_rules *init);
-/* The next range; false at the end or, with is_bad, where the program makes no sense. */
+/* Goes to the next range; false at the end or, with is_bad set, if the program is malformed. */
 bool cfi_next(struct cfi_run *run);
-/* The rules at @pc, found by running the FDE. @run: scratch. */
+/* Returns the rules at @pc by running the FDE's program. They point into @run, scratch memory. */
 const struct cfi_rules *cfi_at(struct cfi_run *run, const struct ehframe_fde *fde, uint64_t pc);
 
-/* What an expression may look at. Registers by DWARF number. */
+/* The state that a DWARF expression may read. Registers are indexed by DWARF number. */
 struct expr_env {
 	const uint64_t *regs;
-	uint64_t valid; /* bit a register: its value is known */
+	uint64_t valid; /* one bit per register: its value is known */
 	uint64_t cfa;
-	uint64_t bias; /* of the module, for DW_OP_addr */
-	/* Reads 1..8 bytes of the target's stack; false if they were not copied. */
+	uint64_t bias; /* run-time minus link-time address of the module, for DW_OP_addr */
+	/* Reads 1 to 8 bytes of the target's stack; false if they were not copied. */
 	bool (*read)(const void *ctx, uint64_t addr, size_t n, uint64_t *ret_v);
 	const void *ctx;
 };
 
-/* @first: what lies on the stack at the start (the CFA for register rules); NULL: nothing. */
+/*
+ * Evaluates a DWARF expression; false if it is malformed or reads an unknown value. @first: pushed
+ * before the expression runs (the CFA for register rules); NULL: the stack starts empty.
+ */
 bool expr_eval(const struct expr_env *env, const uint8_t *expr, size_t n, const uint64_t *first,
 	       uint64_t *ret_v);
 

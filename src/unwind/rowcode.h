@@ -1,6 +1,7 @@
 /*
- * Turns the rules of all registers (unwind/cfi.h) into a packed row, or into an entry of the
- * table of specials where a row cannot say it.
+ * Encodes the unwind rules of a code range (unwind/cfi.h) as one packed 8-byte row. Rules that do
+ * not fit into a row are added to the table of special rules (struct unwind_special), and the row
+ * holds their index.
  */
 #ifndef ASSAY_UNWIND_ROWCODE_H
 #define ASSAY_UNWIND_ROWCODE_H
@@ -17,6 +18,7 @@ struct row_coder {
 };
 
 void row_coder_release(struct row_coder *c);
+/* Returns the encoded rule; ROW_NONE if the rules cannot be used. */
 uint32_t row_code(struct row_coder *c, const struct cfi_rules *rules);
 
 #endif

@@ -1,11 +1,11 @@
 /*
- * Address spaces: what is mapped where in each process, by time of the events that are applied
- * in order (map, exec, fork, exit). Addresses resolve against the space as it is when asked, so
- * the caller applies events in time order.
+ * Address spaces: the executable mappings of each process, kept current by applying events (mmap,
+ * exec, fork, exit). Addresses are resolved against the current state, so the caller must apply
+ * events in time order.
  *
- * A fork shares its parent's mappings until one of the two changes (so thousands of forked
- * workers cost a few bytes each, and share the walker's cache); threads share their process's
- * space.
+ * After a fork, parent and child share the list of mappings until one of them changes. So thousands
+ * of forked workers cost a few bytes each, and share the walker's cache. Threads share the space of
+ * their process.
  */
 #ifndef ASSAY_UNWIND_SPACE_H
 #define ASSAY_UNWIND_SPACE_H
@@ -16,7 +16,7 @@
 #include "model/ids.h"
 #include "unwind/table.h"
 
-/* What is known of a module for unwinding; owned by the caller, lives as long as the spaces. */
+/* A module as the unwinder needs it; owned by the caller, must outlive the spaces. */
 struct unwind_module {
 	module_id id;
 	const struct unwind_table *table; /* NULL: no rules (frame pointers are tried) */
@@ -28,18 +28,18 @@ struct space_map {
 	uint64_t start;
 	uint64_t end;
 	uint64_t pgoff; /* file offset of start */
-	uint64_t bias;  /* runtime address - link-time address, valid if the module has a table */
+	uint64_t bias;  /* run-time minus link-time address, valid if the module has a table */
 	const struct unwind_module *module;
 };
 
-/* Limits what a hostile process can make us hold: more executable mappings are dropped. */
+/* Limits the memory that a hostile process can make us use: further mappings are dropped. */
 #define SPACE_MAPS_MAX 65536
 
 struct space {
-	VEC(struct space_map) maps; /* sorted, disjoint; shared after a fork: change by space_add */
-	uint32_t *nr_sharers;       /* of maps.p, this one included; NULL: not shared */
-	uint32_t generation;        /* names the contents of maps; keys the walker's cache */
-	uint32_t last_idx;          /* of the last lookup */
+	VEC(struct space_map) maps; /* sorted, disjoint; may be shared: change only by space_add */
+	uint32_t *nr_sharers;       /* number of spaces that share maps.p; NULL: not shared */
+	uint32_t generation;        /* changes with maps; part of the key of the walker's cache */
+	uint32_t last_idx;          /* result of the last lookup */
 	uint64_t nr_dropped;        /* mappings past SPACE_MAPS_MAX */
 };
 
@@ -51,15 +51,15 @@ struct spaces {
 };
 
 void spaces_release(struct spaces *s);
-/* The process's space, created empty when new. */
+/* Returns the process's space; creates an empty one if it has none. */
 struct space *spaces_get(struct spaces *s, int32_t pid);
 struct space *spaces_find(struct spaces *s, int32_t pid); /* or NULL */
 void spaces_fork(struct spaces *s, int32_t pid, int32_t ppid);
-void spaces_exec(struct spaces *s, int32_t pid); /* empties */
+void spaces_exec(struct spaces *s, int32_t pid); /* removes all mappings */
 void spaces_exit(struct spaces *s, int32_t pid);
-/* Maps over what was there: overlapped older mappings are cut or split. */
+/* Adds a mapping like mmap(MAP_FIXED): older mappings that it overlaps are trimmed or split. */
 void space_add(struct spaces *s, struct space *sp, const struct space_map *m);
-/* The result is valid until the space changes. */
+/* Returns the mapping that contains @addr, or NULL; valid until the space changes. */
 const struct space_map *space_find(struct space *sp, uint64_t addr);
 
 #endif

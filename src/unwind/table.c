@@ -19,7 +19,7 @@
 #include "base/sort.h"
 #include "base/vec.h"
 #include "unwind/cfi.h"
-#include "unwind/gapcode.h"
+#include "unwind/nocfi.h"
 #include "unwind/rowcode.h"
 #include "unwind/tablecache.h"
 
@@ -51,7 +51,7 @@ struct builder {
 	VEC(struct fde_ref) refs;
 	VEC(struct unwind_row) rows;
 	struct row_coder coder;
-	struct gap_code gaps;
+	struct nocfi_code gaps;
 	struct ehframe_iter iters[UNWIND_NR_SECTIONS];
 	struct init_cache inits;
 	struct cfi_run run;
@@ -67,7 +67,7 @@ static void builder_free_p(struct builder **pb)
 	vec_release(&b->refs);
 	vec_release(&b->rows);
 	row_coder_release(&b->coder);
-	gap_code_release(&b->gaps);
+	nocfi_release(&b->gaps);
 	unwind_table_free(b->t);
 	free(b);
 }
@@ -145,10 +145,10 @@ static void emit_gap(struct builder *b, uint32_t from, uint32_t to)
 	if (b->rows.n && to - from <= GAP_MERGED_BYTES)
 		return;
 	emit(b, from, ROW_NONE);
-	gap_code_scan(&b->gaps, b->elf, b->t->base + from, b->t->base + to);
+	nocfi_scan(&b->gaps, b->elf, b->t->base + from, b->t->base + to);
 	vec_foreach(g, &b->gaps.rules) {
 		emit(b, (uint32_t)(g->start - b->t->base), g->rule);
-		const struct gap_rule *next = g + 1;
+		const struct nocfi_rule *next = g + 1;
 		if (next == b->gaps.rules.p + b->gaps.rules.n || next->start != g->end)
 			emit(b, (uint32_t)(g->end - b->t->base), ROW_NONE);
 	}
@@ -373,11 +373,11 @@ static int build(struct unwind_table **ret_t, struct elf *elf, struct err *err)
 	if (code_span(elf, &b->t->base, &code_end)) {
 		if (find_sections(b->t, elf, err))
 			return err->code;
-		gap_code_init(&b->gaps, elf);
+		nocfi_init(&b->gaps, elf);
 		collect_all(b, code_end);
 		b->gaps.has_cfi = b->refs.n > 0;
 		if (is_mostly_silent(b, code_end))
-			gap_code_find_calls(&b->gaps, elf, b->t->base, code_end);
+			nocfi_find_calls(&b->gaps, elf, b->t->base, code_end);
 		compile(b, code_end);
 	}
 	finish(b);

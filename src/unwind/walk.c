@@ -41,7 +41,7 @@ bool walk_read_slow(struct walker *k, uint64_t addr, size_t n, uint64_t *ret_v)
 	return false;
 }
 
-static uint32_t own(enum pseudo_rule why)
+static uint32_t make_pseudo(enum pseudo_rule why)
 {
 	return ROW_PSEUDO | (uint32_t)why << ROW_KIND_BITS;
 }
@@ -53,8 +53,8 @@ static uint32_t find_rule(const struct space_map *map, uint64_t addr, bool is_ca
 
 	if (!table) {
 		if (module && module->is_jit)
-			return own(PSEUDO_JIT);
-		return own(module && module->is_missing ? PSEUDO_NO_FILE : PSEUDO_NO_TABLE);
+			return make_pseudo(PSEUDO_JIT);
+		return make_pseudo(module && module->is_missing ? PSEUDO_NO_FILE : PSEUDO_NO_TABLE);
 	}
 	uint64_t vaddr = addr - map->bias;
 	const struct unwind_row *row = unwind_table_find(table, vaddr);
@@ -66,7 +66,7 @@ static uint32_t find_rule(const struct space_map *map, uint64_t addr, bool is_ca
 	}
 	if (row && row_kind(row->rule) != ROW_NONE)
 		return row->rule;
-	return table->nr_fdes ? ROW_NONE : own(PSEUDO_NO_TABLE);
+	return table->nr_fdes ? ROW_NONE : make_pseudo(PSEUDO_NO_TABLE);
 }
 
 static void fill_rule(struct walk *w, uint64_t addr, struct walk_cache *entry)
@@ -75,7 +75,7 @@ static void fill_rule(struct walk *w, uint64_t addr, struct walk_cache *entry)
 	const struct space_map *map = space_find(space, addr);
 
 	w->map = map;
-	w->rule = map ? find_rule(map, addr, w->is_call) : own(PSEUDO_NO_MAP);
+	w->rule = map ? find_rule(map, addr, w->is_call) : make_pseudo(PSEUDO_NO_MAP);
 	if (!map)
 		return;
 	size_t idx = (size_t)(map - space->maps.p);
@@ -168,7 +168,7 @@ static enum walk_end walk(struct walker *k)
 		if (LIKELY(end == STEP_OK))
 			end = unwind_step(&w, w.rule);
 	} while (LIKELY(end == STEP_OK));
-	return end == WALK_FULL ? walk_fully(k) : (enum walk_end)end;
+	return end == WALK_NEEDS_FULL ? walk_full_regs(k) : (enum walk_end)end;
 }
 
 enum walk_end walker_walk(struct walker *k, const struct walk_input *in,

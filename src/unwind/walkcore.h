@@ -1,6 +1,6 @@
 /*
- * What the parts of the walker share: walk.c (the fast path: pc, sp, fp), walkgap.c (code
- * without rules) and walkfull.c (all registers). Private to unwind/.
+ * Internals of the walker, shared by walk.c (the fast walk: pc, sp, fp), walknorule.c (code without
+ * rules) and walkfull.c (the full walk: all registers). Private to unwind/.
  */
 #ifndef ASSAY_UNWIND_WALKCORE_H
 #define ASSAY_UNWIND_WALKCORE_H
@@ -11,16 +11,16 @@
 #include "unwind/walk.h"
 #include "unwind_row.h"
 
-/* The part of a ROW_PSEUDO rule above the kind: why there is no row. */
+/* Why an address has no row: the bits of a ROW_PSEUDO rule above the kind. */
 enum pseudo_rule { PSEUDO_NO_MAP = 0, PSEUDO_NO_FILE, PSEUDO_NO_TABLE, PSEUDO_JIT };
 
 #define WALK_CACHE_BITS 14 /* 16 Ki entries of 16 bytes */
 #define WALK_NR_CACHE   (1u << WALK_CACHE_BITS)
 #define WALK_NR_FULL    64
-/* Past the copied bytes but this near: the rest of the stack. Further off: nonsense. */
+/* A read this close above the copied bytes is the rest of the stack; further off it is invalid. */
 #define STACK_REACH_BYTES ((uint64_t)256 << 20)
 
-/* addr (48 bits) and the mapping's index (16 bits) in one word. generation 0: empty. */
+/* addr_map: address (48 bits) and index of the mapping (16 bits). generation 0: empty. */
 struct walk_cache {
 	uint64_t addr_map;
 	uint32_t generation;
@@ -39,31 +39,31 @@ struct walker {
 	uint64_t stack_start; /* address of in->stack[0] */
 	uint64_t wanted_bytes;
 	uint64_t regs[ARCH_NR_DWARF_REG]; /* of frame 0, by DWARF number */
-	uint64_t valid;                   /* bit a register */
-	uint64_t regs_mask;               /* that reg_idx and valid are for */
+	uint64_t valid;                   /* one bit per register: it was sampled */
+	uint64_t regs_mask;               /* the mask that reg_idx and valid were made for */
 	uint8_t reg_idx[ARCH_NR_DWARF_REG];
 	uint32_t nr_frames;
 	struct walk_frame frames[WALK_DEPTH_MAX];
 	struct walk_cache cache[WALK_NR_CACHE];
-	struct walk_full fulls[WALK_NR_FULL];
+	struct walk_full full_cache[WALK_NR_FULL];
 	struct cfi_run run;
 };
 
-/* A walk and the frame that it is at. */
+/* The current frame of a walk. */
 struct walk {
 	uint64_t pc;
 	uint64_t sp;
 	uint64_t fp;
-	/* Of pc, once walk_rule has been there. */
-	const struct space_map *map; /* NULL: in none */
-	uint32_t rule;               /* ROW_PSEUDO: there can be none */
-	int32_t fp_slot;             /* unwind_core.h */
+	/* Mapping and rule of pc, set by walk_rule. */
+	const struct space_map *map; /* NULL: in no mapping */
+	uint32_t rule;               /* ROW_PSEUDO: there is no row, with the reason */
+	int32_t fp_slot;             /* see unwind_core.h */
 	bool is_call;
 	bool is_chained;
 	struct walker *walker;
 };
 
-/* False if not copied, and wanted_bytes says what was asked for. */
+/* Reads a word of the stack; false if it was not copied, and wanted_bytes is set. */
 bool walk_read_slow(struct walker *k, uint64_t addr, size_t n, uint64_t *ret_v);
 static inline bool walk_read(struct walk *w, uint64_t addr, uint64_t *ret_v)
 {
@@ -89,17 +89,17 @@ static inline bool walk_leaf_reg(const struct walk *w, uint32_t reg, uint64_t *r
 
 bool walk_is_caller(const struct walk *w, uint64_t ra, bool needs_rule);
 int walk_step_special(struct walk *w, uint32_t rule);
-int walk_step_gap(struct walk *w);
+int walk_step_norule(struct walk *w);
 
 #include "unwind_core.h"
 
-/* At frame 0. */
+/* Returns a walk at frame 0. */
 struct walk walk_begin(struct walker *k);
-/* The walk's next frame is noted. STEP_OK, or why it is none. */
+/* Appends the current frame to the result. Returns STEP_OK, or why it is not a frame. */
 int walk_add_frame(struct walk *w);
 /* Finds the rule and mapping of pc. */
 void walk_rule(struct walk *w);
-/* From frame 0 with all registers. */
-enum walk_end walk_fully(struct walker *k);
+/* Walks from frame 0 with all registers. */
+enum walk_end walk_full_regs(struct walker *k);
 
 #endif

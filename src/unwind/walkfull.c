@@ -20,7 +20,7 @@ static const struct cfi_rules *find_rules(const struct walk *w)
 	uint64_t vaddr = addr - w->map->bias;
 	uint32_t generation = k->in->space->generation;
 	uint64_t hash = (addr ^ (uint64_t)generation << 32) * 0x9e3779b97f4a7c15u;
-	struct walk_full *entry = &k->fulls[(hash >> 32) % WALK_NR_FULL];
+	struct walk_full *entry = &k->full_cache[(hash >> 32) % WALK_NR_FULL];
 
 	if (entry->addr != addr || entry->generation != generation) {
 		struct ehframe_fde fde;
@@ -186,7 +186,7 @@ static int step(struct full *f)
 		return step_signal(f);
 	case ROW_NONE:
 	case ROW_PSEUDO:
-		end = walk_step_gap(&f->w);
+		end = walk_step_norule(&f->w);
 		keep_known(f, false);
 		return end;
 	default:
@@ -203,7 +203,7 @@ static int step(struct full *f)
 	return end;
 }
 
-enum walk_end walk_fully(struct walker *k)
+enum walk_end walk_full_regs(struct walker *k)
 {
 	struct full f = {.w = walk_begin(k), .valid = k->valid};
 

@@ -125,7 +125,7 @@ static void compare(struct judge *j, const struct kstack_both *b)
 		j->nr_further++;
 	else if (j->nr_differ++ < 3)
 		say_difference(b, frames, nr, end);
-	if (is_left && b->end != WALK_FULL && j->nr_left <= 2)
+	if (is_left && b->end != WALK_NEEDS_FULL && j->nr_left <= 2)
 		say_difference(b, frames, nr, end);
 }
 

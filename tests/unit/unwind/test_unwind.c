@@ -317,7 +317,7 @@ TEST(walk_of_garbage_ends)
 			stack_copy[(seed >> 20) % nr_stack_copy] = (uint8_t)(seed >> 56);
 		}
 		enum walk_end end = walk_taken(&f, &nr);
-		CHECK(end < WALK_FULL && nr >= 1 && nr <= WALK_DEPTH_MAX);
+		CHECK(end < WALK_NEEDS_FULL && nr >= 1 && nr <= WALK_DEPTH_MAX);
 	}
 }
 

@@ -1,5 +1,5 @@
 #include "base/base.h"
-#include "unwind/gapcode.h"
+#include "unwind/nocfi.h"
 
 #include <stdlib.h>
 
@@ -23,7 +23,7 @@
 #define OVERLAP_BYTES      32                  /* longer than any pattern */
 
 /* Only for binaries without CFI: in the others the gaps are few and small. */
-static void add_symbols(struct gap_code *g, struct elf *elf, const char *section)
+static void add_symbols(struct nocfi_code *g, struct elf *elf, const char *section)
 {
 	enum { SYM_BYTES = 24, SYM_VALUE_OFFSET = 8, SYM_INFO_OFFSET = 4, STT_FUNC = 2 };
 	const struct elf_section *s = elf_section(elf, section);
@@ -41,7 +41,7 @@ static void add_symbols(struct gap_code *g, struct elf *elf, const char *section
 	}
 }
 
-void gap_code_init(struct gap_code *g, struct elf *elf)
+void nocfi_init(struct nocfi_code *g, struct elf *elf)
 {
 	g->entry = elf_entry(elf);
 	add_symbols(g, elf, ".dynsym");
@@ -49,7 +49,7 @@ void gap_code_init(struct gap_code *g, struct elf *elf)
 	sort_records(g->starts.p, g->starts.n, sizeof(*g->starts.p), UINT64_MAX);
 }
 
-void gap_code_find_calls(struct gap_code *g, struct elf *elf, uint64_t start, uint64_t end)
+void nocfi_find_calls(struct nocfi_code *g, struct elf *elf, uint64_t start, uint64_t end)
 {
 #if defined(__x86_64__)
 	size_t nr;
@@ -83,7 +83,7 @@ void gap_code_find_calls(struct gap_code *g, struct elf *elf, uint64_t start, ui
 #endif
 }
 
-void gap_code_release(struct gap_code *g)
+void nocfi_release(struct nocfi_code *g)
 {
 	vec_release(&g->rules);
 	vec_release(&g->starts);
@@ -92,7 +92,7 @@ void gap_code_release(struct gap_code *g)
 }
 
 /* Keeps the list sorted and disjoint: what came first stays. */
-static void add_rule(struct gap_code *g, uint64_t start, uint64_t end, uint32_t rule)
+static void add_rule(struct nocfi_code *g, uint64_t start, uint64_t end, uint32_t rule)
 {
 	size_t at = 0;
 
@@ -104,13 +104,13 @@ static void add_rule(struct gap_code *g, uint64_t start, uint64_t end, uint32_t 
 		end = g->rules.p[at].start;
 	if (start >= end)
 		return;
-	vec_push(&g->rules, (struct gap_rule){0});
+	vec_push(&g->rules, (struct nocfi_rule){0});
 	memmove(&g->rules.p[at + 1], &g->rules.p[at], (g->rules.n - 1 - at) * sizeof(*g->rules.p));
-	g->rules.p[at] = (struct gap_rule){start, end, rule};
+	g->rules.p[at] = (struct nocfi_rule){start, end, rule};
 }
 
 #if defined(__x86_64__)
-static void add_plt_entries(struct gap_code *g, const uint8_t *p, uint64_t start, uint64_t end)
+static void add_plt_entries(struct nocfi_code *g, const uint8_t *p, uint64_t start, uint64_t end)
 {
 	static const uint8_t push_got[] = {0xff, 0x35};
 	static const uint8_t jmp_got[] = {0xff, 0x25};
@@ -131,7 +131,7 @@ static void add_plt_entries(struct gap_code *g, const uint8_t *p, uint64_t start
 }
 
 /* PLT stubs of sections that have no FDE at all. */
-static void scan_plt(struct gap_code *g, struct elf *elf, uint64_t start, uint64_t end)
+static void scan_plt(struct nocfi_code *g, struct elf *elf, uint64_t start, uint64_t end)
 {
 	size_t nr;
 	const struct elf_section *s = elf_sections(elf, &nr);
@@ -149,7 +149,7 @@ static void scan_plt(struct gap_code *g, struct elf *elf, uint64_t start, uint64
 }
 
 /* @p points at a syscall instruction, nr_before bytes before it are there; vaddr is p's. */
-static void match_syscall(struct gap_code *g, const uint8_t *p, size_t nr_before, uint64_t vaddr,
+static void match_syscall(struct nocfi_code *g, const uint8_t *p, size_t nr_before, uint64_t vaddr,
 			  uint64_t gap_start)
 {
 	static const uint8_t sigreturn[] = {0xb8, 0x0f, 0, 0, 0};
@@ -179,7 +179,7 @@ static void match_syscall(struct gap_code *g, const uint8_t *p, size_t nr_before
 }
 
 /* What the instructions do, where nothing better is known. */
-static void follow_code(struct gap_code *g, struct elf *elf, uint64_t start, uint64_t end)
+static void follow_code(struct nocfi_code *g, struct elf *elf, uint64_t start, uint64_t end)
 {
 	size_t n = (size_t)(end - start);
 	uint64_t offset;
@@ -206,11 +206,11 @@ static void follow_code(struct gap_code *g, struct elf *elf, uint64_t start, uin
 		for (to = at + 1; to < n && rules[to] == rules[at];)
 			to++;
 		if (rules[at] != ROW_NONE)
-			vec_push(&g->rules, (struct gap_rule){start + at, start + to, rules[at]});
+			vec_push(&g->rules, (struct nocfi_rule){start + at, start + to, rules[at]});
 	}
 }
 
-static void scan_chunk(struct gap_code *g, size_t n, size_t from, uint64_t vaddr,
+static void scan_chunk(struct nocfi_code *g, size_t n, size_t from, uint64_t vaddr,
 		       uint64_t gap_start)
 {
 	const uint8_t *end = g->chunk + n;
@@ -224,7 +224,7 @@ static void scan_chunk(struct gap_code *g, size_t n, size_t from, uint64_t vaddr
 	}
 }
 
-static void scan_syscalls(struct gap_code *g, struct elf *elf, uint64_t start, uint64_t end)
+static void scan_syscalls(struct nocfi_code *g, struct elf *elf, uint64_t start, uint64_t end)
 {
 	if (!g->chunk)
 		g->chunk = xmalloc(CHUNK_BYTES);
@@ -279,7 +279,7 @@ static uint64_t entry_bytes(struct elf *elf, uint64_t entry)
 }
 #endif
 
-void gap_code_scan(struct gap_code *g, struct elf *elf, uint64_t start, uint64_t end)
+void nocfi_scan(struct nocfi_code *g, struct elf *elf, uint64_t start, uint64_t end)
 {
 	vec_clear(&g->rules);
 	if (g->entry >= start && g->entry < end)

@@ -4,7 +4,7 @@
 #include "base/base.h"
 #include "unwind/walkcore.h"
 
-static bool is_own(uint32_t rule, enum pseudo_rule why)
+static bool is_pseudo(uint32_t rule, enum pseudo_rule why)
 {
 	return rule == (ROW_PSEUDO | (uint32_t)why << ROW_KIND_BITS);
 }
@@ -57,12 +57,12 @@ static bool step_bare_leaf(struct walk *w)
 	return true;
 }
 
-int walk_step_gap(struct walk *w)
+int walk_step_norule(struct walk *w)
 {
 	struct walker *k = w->walker;
 	uint32_t rule = w->rule;
-	bool is_jit = is_own(rule, PSEUDO_JIT);
-	bool is_nowhere = is_own(rule, PSEUDO_NO_MAP);
+	bool is_jit = is_pseudo(rule, PSEUDO_JIT);
+	bool is_nowhere = is_pseudo(rule, PSEUDO_NO_MAP);
 
 	if (!w->is_call && !is_jit && step_bare_leaf(w))
 		return STEP_OK;
@@ -74,7 +74,7 @@ int walk_step_gap(struct walk *w)
 		return WALK_NO_MAP;
 	if (k->wanted_bytes && k->wanted_bytes < STACK_REACH_BYTES && w->fp % 8 == 0)
 		return WALK_UNREADABLE;
-	if (is_own(rule, PSEUDO_NO_FILE))
+	if (is_pseudo(rule, PSEUDO_NO_FILE))
 		return WALK_NO_FILE;
 	return is_jit ? WALK_JIT : WALK_NO_RULE;
 }
